@@ -1,0 +1,63 @@
+/*
+  The separable operator that every solver of this library is given (docs/method.md, section "operator").
+
+  On a box of nx x ny x nz unknowns, x fastest,
+
+      A = scale * W * ( Tx (+) Ty (+) Tz + shift I )         ((+): Kronecker sum)
+
+  with T_d tridiagonal, W = diag(w_x) x diag(w_y) x diag(w_z). A uniform axis has
+
+      (T u)_i = a (2 u_i - u_{i-1} - u_{i+1})     inside,
+
+  and the first and last rows that its end types say. One axis may be general:
+
+      (T u)_i = -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}.
+
+  Planes of identity-like rows at either end of an axis are not part of the box: they are described by BCRPlane
+  and eliminated before and recovered after the solve.
+*/
+#pragma once
+
+#include "../petscbcrimpl.h"
+
+typedef enum {
+  BCR_END_DIRICHLET,      /* node-centred, value beyond the end is zero: row (2a, -a) */
+  BCR_END_NEUMANN,        /* node-centred, mirrored: row (2a, -2a) */
+  BCR_END_CELL_NEUMANN,   /* cell-centred: row (a, -a) */
+  BCR_END_CELL_DIRICHLET, /* cell-centred: row (3a, -a) */
+  BCR_END_PERIODIC,       /* both ends of the axis */
+  BCR_END_GENERAL         /* any other first row; the axis then carries lower/diag/upper */
+} BCREnd;
+
+/* A plane of rows  d u_b - e u_1 = f_b  (u_1: the neighbour inside the box; e = 0 for identity-like rows) that has
+   been dropped from the box. The interior rows beside it hold -a w u_b when couple is set. */
+typedef struct {
+  PetscBool  present;
+  PetscBool  couple; /* the interior rows keep their coupling to this plane */
+  PetscReal  slope;  /* e/d, the same on the whole plane */
+  PetscReal  inv0;   /* 1/d where inv is NULL */
+  PetscReal *inv;    /* 1/d for each node of the plane: the other axes' full extents (dropped planes included), lower axis fastest */
+} BCRPlane;
+
+typedef struct {
+  PetscInt   n;        /* unknowns in the box */
+  BCREnd     end[2];   /* low, high */
+  PetscReal  a;        /* coupling of a uniform axis, >= 0 (0 when n == 1; what the single row holds is in the shift) */
+  PetscReal *lower;    /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0 */
+  PetscReal *diag;
+  PetscReal *upper;
+  PetscReal *weight;   /* w_d, n entries; NULL: all one */
+  BCRPlane   plane[2]; /* dropped planes */
+} BCRAxis;
+
+typedef struct {
+  PetscInt   dim;        /* 1, 2 or 3 */
+  BCRAxis    axis[3];    /* axes beyond dim have n = 1 */
+  PetscReal  shift;
+  PetscReal  scale;      /* overall factor, carries the sign */
+  PetscBool  singular;   /* the constant is in the null space */
+  PetscReal *rowscale;   /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) over the box (x fastest); NULL: none */
+  PetscReal  deviation;  /* largest |entry - model| / largest |entry| */
+  PetscInt   devrow, devcol; /* where, in natural numbering of the component */
+  char       fit[16];    /* "exact", "scaled", "average", "user" */
+} BCROperator;
