@@ -30,20 +30,24 @@ typedef enum {
 } BCREnd;
 
 /* A plane of rows  d u_b - e u_1 = f_b  (u_1: the neighbour inside the box; e = 0 for identity-like rows) that has
-   been dropped from the box. The interior rows beside it hold -a w u_b when couple is set. */
+   been dropped from the box. The interior rows beside it hold -scale W coupling u_b when couple is set, in terms of the
+   box's own W. T already has the elimination of u_b in it: its first diagonal is what the matrix holds less coupling*slope. */
 typedef struct {
   PetscBool  present;
-  PetscBool  couple; /* the interior rows keep their coupling to this plane */
-  PetscReal  slope;  /* e/d, the same on the whole plane */
-  PetscReal  inv0;   /* 1/d where inv is NULL */
-  PetscReal *inv;    /* 1/d for each node of the plane: the other axes' full extents (dropped planes included), lower axis fastest */
+  PetscBool  couple;    /* the interior rows keep their coupling to this plane */
+  PetscReal  coupling;  /* the axis' a in a uniform axis as a rule; 0 where couple is not set */
+  PetscReal *couplings; /* not separable only, else NULL: one for each node of the plane (numbered as inv), used in place of coupling:
+                           the interior row beside node q holds -scale couplings[q] u_b, with no W and no rowscale */
+  PetscReal  slope;     /* e/d, the same on the whole plane */
+  PetscReal  inv0;      /* 1/d where inv is NULL */
+  PetscReal *inv;       /* 1/d for each node of the plane: the other axes' full extents (dropped planes included), lower axis fastest */
 } BCRPlane;
 
 typedef struct {
-  PetscInt   n;        /* unknowns in the box */
+  PetscInt   n;        /* unknowns in the box; 0 when the planes leave none (the box is empty then, and only the planes' rows are solved) */
   BCREnd     end[2];   /* low, high */
-  PetscReal  a;        /* coupling of a uniform axis, >= 0 (0 when n == 1; what the single row holds is in the shift) */
-  PetscReal *lower;    /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0 */
+  PetscReal  a;        /* coupling of a uniform axis, >= 0 (n == 1: only that to the dropped planes; what the single row holds is in the shift) */
+  PetscReal *lower;    /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0; both ends are BCR_END_GENERAL */
   PetscReal *diag;
   PetscReal *upper;
   PetscReal *weight;   /* w_d, n entries; NULL: all one */
@@ -56,8 +60,10 @@ typedef struct {
   PetscReal  shift;
   PetscReal  scale;      /* overall factor, carries the sign */
   PetscBool  singular;   /* the constant is in the null space */
-  PetscReal *rowscale;   /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) over the box (x fastest); NULL: none */
-  PetscReal  deviation;  /* largest |entry - model| / largest |entry| */
+  PetscInt   owner[3];   /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
+                            plane of the axis named first. Matters where a slope is not 0: recover planes of owner[2], then owner[1], then owner[0] */
+  PetscReal *rowscale;   /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the box (x fastest), a dropped plane taking the S of the row beside it; NULL: none */
+  PetscReal  deviation;  /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
   PetscInt   devrow, devcol; /* where, in natural numbering of the component */
   char       fit[16];    /* "exact", "scaled", "average", "user" */
 } BCROperator;
