@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# One of PETSc's own ksp tutorials, compiled as shipped, with the plug-in loaded by options alone. The answer must be
+# that of PETSc's LU (SVD where the operator is singular), and each solver must have got there in the iterations of a
+# direct solve.
+# usage: run_tutorials.sh CASE PLUGIN WORKDIR          (PKG_CONFIG_PATH finds PETSc.pc)
+# cases: ex29 ex29-neumann ex45 ex32 ex50 ex45f
+set -euo pipefail
+. "$(dirname "$0")/../../scripts/lib.sh"
+
+case_=$1 plugin=$2 work=$3
+petsc_use "" || die "pkg-config does not find PETSc: set PKG_CONFIG_PATH"
+tutorials_dir
+
+# program, options, reference solver; cg where the matrix is symmetric, gmres where its boundary rows are not
+case $case_ in
+  ex29) set -- ex29.c lu -da_refine 5 ;;
+  ex29-neumann) set -- ex29.c svd -da_grid_x 13 -da_grid_y 18 -bc_type neumann ;;
+  ex45) set -- ex45.c lu -da_grid_x 9 -da_grid_y 14 -da_grid_z 17 ;;
+  ex32) set -- ex32.c svd ;;
+  ex50) set -- ex50.c svd -da_grid_x 16 -da_grid_y 9 ;;
+  ex45f) set -- ex45f.F90 lu -da_grid_x 30 -da_grid_y 47 ;;
+  *) die "unknown case '$case_'" ;;
+esac
+source_=$1 reference=$2
+shift 2
+options=(-skip_petscrc "$@")
+case "$petsc_kind" in *CUDA*) options+=(-use_gpu_aware_mpi 0) ;; esac
+tolerance=1e-11
+case "$petsc_kind" in *single*) tolerance=1e-4 ;; esac
+
+mkdir -p "$work/$case_"
+cd "$work/$case_"
+program=./${source_%.*}
+rm -f ./*.m ./*.txt
+compiler=${petsc_cc:-mpicc}
+case $source_ in *.F90) compiler=${petsc_fc:-mpif90} ;; esac
+if [ ! -x "$program" ] || [ "$tutorials/$source_" -nt "$program" ]; then
+  flags=-O2
+  case $source_ in *.F90) flags="-O2 -ffree-line-length-0" ;; esac
+  # shellcheck disable=SC2086
+  "$compiler" $flags $petsc_cflags "$tutorials/$source_" -o "$program" $petsc_libs -lm
+fi
+
+passed=0 failed=0
+fail() {
+  echo "$case_: $*"
+  failed=$((failed + 1))
+}
+
+if ! "$program" "${options[@]}" -ksp_type preonly -pc_type "$reference" -ksp_view_solution ascii:reference.m:ascii_matlab >reference.txt 2>&1; then
+  grep -v 'Configure options' reference.txt | tail -n 20
+  die "$case_ failed without the plug-in"
+fi
+
+# difference A B: max |a - b| / max |a| over all numbers of two files of values
+difference() {
+  awk -v first="$1" '
+    function values(line, v,   n, k, m, w) { gsub(/[^-+.0-9eE]+/, " ", line); n = split(line, w, " "); m = 0; for (k = 1; k <= n; k++) if (w[k] ~ /[0-9]/ && w[k] ~ /[.e]/) v[++m] = w[k] + 0; return m }
+    /^[ ]*[-+]?[0-9]+[.][0-9]/ { m = values($0, v); for (k = 1; k <= m; k++) { if (FILENAME == first) a[++na] = v[k]; else b[++nb] = v[k] } }
+    END { if (na == 0 || na != nb) { print "sizes " na " and " nb; exit 1 }
+          for (k = 1; k <= na; k++) { d = a[k] - b[k]; if (d < 0) d = -d; s = a[k] < 0 ? -a[k] : a[k]; if (d > dm) dm = d; if (s > sm) sm = s; if (d != d) nan = 1 }
+          if (nan || sm == 0) { print "not a number, or all zero"; exit 1 }
+          printf "%.3e\n", dm / sm }' "$1" "$2"
+}
+
+# run NAME MAXITS OPTION...
+run() {
+  local name=$1 maxits=$2 its diff
+  shift 2
+  if ! "$program" "${options[@]}" -dll_append "$plugin" "$@" -ksp_converged_reason -ksp_view -ksp_view_solution "ascii:$name.m:ascii_matlab" >"$name.txt" 2>&1; then
+    grep -v 'Configure options' "$name.txt" | tail -n 25
+    fail "$name: the program failed"
+    return
+  fi
+  grep -q 'type: bcrpoisson' "$name.txt" || fail "$name: the plug-in's solver was not used"
+  its=$(sed -n 's/.*Linear solve converged.*iterations \([0-9]*\).*/\1/p' "$name.txt" | head -n 1)
+  if [ -z "$its" ]; then
+    fail "$name: did not converge: $(grep 'Linear solve' "$name.txt" || true)"
+  elif [ "$its" -gt "$maxits" ]; then
+    fail "$name: $its iterations, more than $maxits"
+  elif ! diff=$(difference reference.m "$name.m"); then
+    fail "$name: no solution to compare: $diff"
+  elif ! awk "BEGIN { exit !($diff <= $tolerance) }"; then
+    fail "$name: differs by $diff from $reference"
+  else
+    echo "$case_: $name: $its iteration(s), differs by $diff from $reference"
+    passed=$((passed + 1))
+  fi
+}
+
+run preonly 1 -ksp_type preonly -pc_type bcrpoisson
+run gmres 2 -ksp_type gmres -pc_type bcrpoisson
+run cg 2 -ksp_type cg -pc_type bcrpoisson
+run richardson 2 -ksp_type richardson -pc_type bcrpoisson
+run ksp 3 -ksp_type bcrpoisson
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
