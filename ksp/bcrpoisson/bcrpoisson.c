@@ -1,0 +1,354 @@
+/*
+  KSPBCRPOISSON: solve with PCBCRPOISSON, then refine, x <- x + M^{-1} (b - A x), until the convergence test of the KSP is content.
+*/
+#include <petscbcr.h>
+#include <petsc/private/kspimpl.h> /*I "petscbcr.h" I*/
+#include "../../src/register.h"
+
+/* steps without a smaller residual after which refinement gives up: it moves about at the level of rounding, or diverges */
+#define BCR_STAGNATION 5
+
+typedef struct {
+  PetscInt solves; /* applications of the solver in the last KSPSolve(), per right-hand side */
+} KSP_BCRPoisson;
+
+/* The solver inside is the PC of the KSP. KSPSetFromOptions() has given it some default type before it comes to the type of the KSP, which
+   cannot be told from a type that the program set; -pc_type can. */
+static PetscErrorCode KSPBCRPoissonSetPCType(KSP ksp, PetscBool *changed)
+{
+  PC          pc;
+  PetscBool   same, given;
+  const char *prefix;
+  char        type[64];
+
+  PetscFunctionBegin;
+  *changed = PETSC_FALSE;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCBCRPOISSON, &same));
+  if (same) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
+  PetscCall(PetscOptionsGetString(((PetscObject)pc)->options, prefix, "-pc_type", type, sizeof(type), &given));
+  PetscCheck(!given, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSPBCRPOISSON solves with PCBCRPOISSON, but -%spc_type is %s: leave the option out, or take another -%sksp_type", prefix ? prefix : "", type, prefix ? prefix : "");
+  if (((PetscObject)pc)->type_name) PetscCall(PetscInfo(ksp, "KSPBCRPOISSON replaces the preconditioner type %s by " PCBCRPOISSON "\n", ((PetscObject)pc)->type_name));
+  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  *changed = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSetUp_BCRPoisson(KSP ksp)
+{
+  PetscBool changed;
+
+  PetscFunctionBegin;
+  PetscCall(KSPBCRPoissonSetPCType(ksp, &changed));
+  if (changed && ksp->setfromoptionscalled) PetscCall(PCSetFromOptions(ksp->pc));
+  PetscCall(KSPSetWorkVecs(ksp, 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSetFromOptions_BCRPoisson(KSP ksp, BCROptionItems PetscOptionsObject)
+{
+  PC        pc;
+  PetscBool changed;
+
+  PetscFunctionBegin;
+  PetscCall(KSPBCRPoissonSetPCType(ksp, &changed));
+  PetscCall(KSPGetPC(ksp, &pc));
+  if (changed) PetscCall(PCSetFromOptions(pc));
+  PetscOptionsHeadBegin(PetscOptionsObject, "KSP BCR Poisson options");
+  PetscTryMethod(pc, "PCBCRPoissonSetFromOptions_C", (PC, const char[], BCROptionItems), (pc, "-ksp_bcrpoisson_", PetscOptionsObject));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r = b - A x */
+static PetscErrorCode KSPBCRPoissonResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r)
+{
+  PetscFunctionBegin;
+  PetscCall(KSP_MatMult(ksp, A, x, r));
+  PetscCall(VecAYPX(r, -1, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSolve_BCRPoisson(KSP ksp)
+{
+  KSP_BCRPoisson *bcr = (KSP_BCRPoisson *)ksp->data;
+  Mat             A;
+  Vec             b = ksp->vec_rhs, x = ksp->vec_sol, r = ksp->work[0], z = ksp->work[1], residual = b;
+  PetscReal       norm, best = PETSC_MAX_REAL;
+  PetscInt        stagnant = 0;
+  PetscBool       zero     = ksp->guess_zero; /* x counts as zero and is not read */
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  ksp->its    = 0;
+  ksp->reason = KSP_CONVERGED_ITERATING;
+  bcr->solves = 0;
+  if (!zero) {
+    PetscCall(KSPBCRPoissonResidual(ksp, A, b, x, r));
+    residual = r;
+  }
+  if (ksp->normtype == KSP_NORM_NONE) {
+    /* nothing is measured, so nothing can be refined: one solve, whatever the maximum of iterations */
+    PetscCall(KSP_PCApply(ksp, residual, zero ? x : z));
+    if (!zero) PetscCall(VecAXPY(x, 1, z));
+    bcr->solves = ksp->its = 1;
+    ksp->reason            = KSP_CONVERGED_ITS;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  while (PETSC_TRUE) {
+    PetscBool solved = PETSC_FALSE;
+
+    if (ksp->normtype == KSP_NORM_PRECONDITIONED) {
+      PetscCall(KSP_PCApply(ksp, residual, z));
+      ++bcr->solves;
+      solved = PETSC_TRUE;
+      PetscCall(VecNorm(z, NORM_2, &norm));
+    } else PetscCall(VecNorm(residual, NORM_2, &norm));
+    if (zero && PetscIsInfOrNanReal(norm)) PetscCall(VecSet(x, 0));
+    KSPCheckNorm(ksp, norm);
+    ksp->rnorm = norm;
+    PetscCall(KSPLogResidualHistory(ksp, norm));
+    PetscCall(KSPMonitor(ksp, ksp->its, norm));
+    PetscCall((*ksp->converged)(ksp, ksp->its, norm, &ksp->reason, ksp->cnvP));
+    /* a guess that is good enough is solved for all the same, as this is what one asks a direct solver for */
+    if (ksp->reason > 0 && !ksp->its && norm > 0 && ksp->max_it > 0) ksp->reason = KSP_CONVERGED_ITERATING;
+    if (ksp->reason) break;
+    stagnant = norm < best ? 0 : stagnant + 1;
+    best     = PetscMin(best, norm);
+    if (ksp->its >= ksp->max_it) {
+      ksp->reason = KSP_DIVERGED_ITS;
+      break;
+    }
+    if (stagnant >= BCR_STAGNATION) {
+      PetscCall(PetscInfo(ksp, "Refinement came down to a residual norm of %g and no further: the tolerance is below rounding, the system is inconsistent, or the matrix is too far from separable\n", (double)best));
+      ksp->reason = KSP_DIVERGED_BREAKDOWN;
+      break;
+    }
+    if (zero && !solved) PetscCall(KSP_PCApply(ksp, residual, x));
+    else if (!solved) PetscCall(KSP_PCApply(ksp, residual, z));
+    if (!solved) ++bcr->solves;
+    if (zero && solved) PetscCall(VecCopy(z, x));
+    else if (!zero) PetscCall(VecAXPY(x, 1, z));
+    zero = PETSC_FALSE;
+    ++ksp->its;
+    PetscCall(KSPBCRPoissonResidual(ksp, A, b, x, r));
+    residual = r;
+  }
+  if (zero) PetscCall(VecSet(x, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Several right-hand sides: columns of dense matrices */
+
+/* Z = M^{-1} R, the null space removed as KSP_PCApply() does */
+static PetscErrorCode KSPBCRPoissonMatApply(KSP ksp, Mat R, Mat Z)
+{
+  Mat          A;
+  MatNullSpace nullspace;
+  Vec          column, r, z;
+  PetscInt     n;
+  PetscBool    block = (PetscBool)!ksp->transpose_solve;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(R, NULL, &n));
+#if PETSC_VERSION_GE(3, 24, 0)
+  block = PETSC_TRUE;
+  if (ksp->transpose_solve) PetscCall(PCMatApplyTranspose(ksp->pc, R, Z));
+  else
+#endif
+    if (block) PetscCall(PCMatApply(ksp->pc, R, Z));
+  for (PetscInt c = 0; c < n && !block; ++c) {
+    PetscCall(MatDenseGetColumnVecRead(R, c, &r));
+    PetscCall(MatDenseGetColumnVecWrite(Z, c, &z));
+    PetscCall(PCApplyTranspose(ksp->pc, r, z));
+    PetscCall(MatDenseRestoreColumnVecWrite(Z, c, &z));
+    PetscCall(MatDenseRestoreColumnVecRead(R, c, &r));
+  }
+  if (ksp->pc_side != PC_LEFT) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  if (ksp->transpose_solve) PetscCall(MatGetTransposeNullSpace(A, &nullspace));
+  else PetscCall(MatGetNullSpace(A, &nullspace));
+  for (PetscInt c = 0; c < n && nullspace; ++c) {
+    PetscCall(MatDenseGetColumnVec(Z, c, &column));
+    PetscCall(MatNullSpaceRemove(nullspace, column));
+    PetscCall(MatDenseRestoreColumnVec(Z, c, &column));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. zero: X counts as zero. */
+static PetscErrorCode KSPBCRPoissonMatResidual(KSP ksp, PetscBool zero, Mat B, Mat X, Mat R, PetscReal norms[])
+{
+  Mat      A;
+  Vec      b, x, r;
+  PetscInt n;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  PetscCall(MatGetSize(B, NULL, &n));
+  for (PetscInt c = 0; c < n; ++c) {
+    PetscCall(MatDenseGetColumnVecRead(B, c, &b));
+    PetscCall(MatDenseGetColumnVecWrite(R, c, &r));
+    if (zero) PetscCall(VecCopy(b, r));
+    else {
+      PetscCall(MatDenseGetColumnVecRead(X, c, &x));
+      PetscCall(KSPBCRPoissonResidual(ksp, A, b, x, r));
+      PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
+    }
+    PetscCall(VecNorm(r, NORM_2, &norms[c]));
+    PetscCall(MatDenseRestoreColumnVecWrite(R, c, &r));
+    PetscCall(MatDenseRestoreColumnVecRead(B, c, &b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All columns are refined until each has its residual below max(rtol ||b||, atol). Monitors and history get the largest norm. */
+static PetscErrorCode KSPMatSolve_BCRPoisson(KSP ksp, Mat B, Mat X)
+{
+  KSP_BCRPoisson *bcr = (KSP_BCRPoisson *)ksp->data;
+  Mat             R, Z;
+  PetscReal      *norms, *target, norm, best = PETSC_MAX_REAL;
+  PetscInt        n, stagnant = 0;
+  PetscBool       zero = ksp->guess_zero, done;
+
+  PetscFunctionBegin;
+  ksp->its    = 0;
+  ksp->reason = KSP_CONVERGED_ITERATING;
+  bcr->solves = 0;
+  PetscCall(MatGetSize(B, NULL, &n));
+  if (ksp->normtype == KSP_NORM_NONE && zero) {
+    PetscCall(KSPBCRPoissonMatApply(ksp, B, X));
+    bcr->solves = ksp->its = 1;
+    ksp->reason            = KSP_CONVERGED_ITS;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &R));
+  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &Z));
+  PetscCall(PetscMalloc2(n, &norms, n, &target));
+  PetscCall(KSPBCRPoissonMatResidual(ksp, PETSC_TRUE, B, X, R, target));
+  for (PetscInt c = 0; c < n; ++c) target[c] = PetscMax(ksp->rtol * target[c], ksp->abstol);
+  PetscCall(KSPBCRPoissonMatResidual(ksp, zero, B, X, R, norms));
+  if (zero) PetscCall(MatZeroEntries(X));
+  while (PETSC_TRUE) {
+    norm = 0;
+    done = PETSC_TRUE;
+    for (PetscInt c = 0; c < n; ++c) {
+      /* written so that a NaN stays */
+      if (!(norms[c] <= norm)) norm = norms[c];
+      if (!(norms[c] <= target[c])) done = PETSC_FALSE;
+      if (PetscIsInfOrNanReal(norm)) break;
+    }
+    ksp->rnorm = norm;
+    PetscCall(KSPLogResidualHistory(ksp, norm));
+    PetscCall(KSPMonitor(ksp, ksp->its, norm));
+    if (PetscIsInfOrNanReal(norm)) {
+      ksp->reason = KSP_DIVERGED_NANORINF;
+      break;
+    }
+    if (ksp->normtype == KSP_NORM_NONE && ksp->its) {
+      ksp->reason = KSP_CONVERGED_ITS;
+      break;
+    }
+    if (done && (ksp->its || norm == 0)) {
+      ksp->reason = norm <= ksp->abstol ? KSP_CONVERGED_ATOL : KSP_CONVERGED_RTOL;
+      break;
+    }
+    stagnant = norm < best ? 0 : stagnant + 1;
+    best     = PetscMin(best, norm);
+    if (ksp->its >= ksp->max_it) {
+      ksp->reason = KSP_DIVERGED_ITS;
+      break;
+    }
+    if (stagnant >= BCR_STAGNATION) {
+      PetscCall(PetscInfo(ksp, "Refinement came down to a residual norm of %g and no further\n", (double)best));
+      ksp->reason = KSP_DIVERGED_BREAKDOWN;
+      break;
+    }
+    PetscCall(KSPBCRPoissonMatApply(ksp, R, Z));
+    PetscCall(MatAXPY(X, 1, Z, SAME_NONZERO_PATTERN));
+    ++bcr->solves;
+    ++ksp->its;
+    PetscCall(KSPBCRPoissonMatResidual(ksp, PETSC_FALSE, B, X, R, norms));
+  }
+  PetscCall(PetscFree2(norms, target));
+  PetscCall(MatDestroy(&Z));
+  PetscCall(MatDestroy(&R));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPView_BCRPoisson(KSP ksp, PetscViewer viewer)
+{
+  KSP_BCRPoisson *bcr = (KSP_BCRPoisson *)ksp->data;
+  PetscBool       ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  if (ksp->normtype == KSP_NORM_NONE) PetscCall(PetscViewerASCIIPrintf(viewer, "one direct solve, no refinement as no norm is computed\n"));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "direct solve, then refinement until the convergence test\n"));
+  if (bcr->solves) PetscCall(PetscViewerASCIIPrintf(viewer, "direct solves of the last right-hand side: %" PetscInt_FMT "\n", bcr->solves));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+  KSPBCRPOISSON - direct solve of a separable elliptic problem on a `DMDA`, then iterative refinement
+
+  Options Database Keys:
++ -ksp_bcrpoisson_radix (auto|2|4|8|16|...)         - as `-pc_bcrpoisson_radix`
+. -ksp_bcrpoisson_schedule q0,q1,...                - as `-pc_bcrpoisson_schedule`
+. -ksp_bcrpoisson_backend (auto|cpu|cuda)           - as `-pc_bcrpoisson_backend`
+. -ksp_bcrpoisson_precision (double|single|mixed)   - as `-pc_bcrpoisson_precision`
+. -ksp_bcrpoisson_operator (matrix|user)            - as `-pc_bcrpoisson_operator`
+. -ksp_bcrpoisson_fit (auto|scaled|average|exact)   - as `-pc_bcrpoisson_fit`
+. -ksp_bcrpoisson_tune (off|on)                     - as `-pc_bcrpoisson_tune`
+. -ksp_bcrpoisson_spacing hx,hy,hz                  - as `-pc_bcrpoisson_spacing`
+. -ksp_bcrpoisson_ends low,high,...                 - as `-pc_bcrpoisson_ends`
+. -ksp_bcrpoisson_shift c                           - as `-pc_bcrpoisson_shift`
+- -ksp_bcrpoisson_scale s                           - as `-pc_bcrpoisson_scale`
+
+  Level: beginner
+
+  Notes:
+  Solves with `PCBCRPOISSON`, which it makes the type of its `PC`, then repeats x <- x + M^{-1} (b - A x) until the convergence test.
+  With the default tolerances one step does for an operator that `PCBCRPOISSON` solves exactly; `-ksp_rtol 1e-14`, or `single`
+  precision inside, take another or two. The setters are those of the preconditioner: `KSPGetPC()`, then for example `PCBCRPoissonSetPrecision()`.
+
+  There is always one solve at least, unless the residual is zero. `KSP_NORM_NONE` does one solve and no refinement.
+
+  If the residual does not come down any more, at rounding or because the system has no solution or the matrix is too far from separable, the reason is
+  `KSP_DIVERGED_BREAKDOWN`. For variable coefficients use `PCBCRPOISSON` in `KSPCG` or `KSPGMRES`.
+
+  Supports the unpreconditioned (default) and preconditioned norm on the left, nonzero initial guesses, null spaces, `KSPSolveTranspose()`, and `KSPMatSolve()` for all columns at once, where each
+  column has to reach the tolerances.
+
+  A `-pc_type` other than `bcrpoisson` is an error (`PETSC_ERR_ARG_INCOMP`).
+
+.seealso: `PCBCRPOISSON`, `KSPCreate()`, `KSPSetType()`, `KSPType`, `KSP`, `KSPPREONLY`, `KSPRICHARDSON`, `PetscBCRInitializePackage()`
+M*/
+PetscErrorCode KSPCreate_BCRPoisson(KSP ksp)
+{
+  KSP_BCRPoisson *bcr;
+  PC              pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&bcr));
+  ksp->data = bcr;
+  /* at once, so that the program can call the setters of the preconditioner */
+  PetscCall(KSPGetPC(ksp, &pc));
+  if (!((PetscObject)pc)->type_name) PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_UNPRECONDITIONED, PC_LEFT, 3));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_PRECONDITIONED, PC_LEFT, 2));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_UNPRECONDITIONED, PC_RIGHT, 2));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_LEFT, 1));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_RIGHT, 1));
+  ksp->ops->setup          = KSPSetUp_BCRPoisson;
+  ksp->ops->solve          = KSPSolve_BCRPoisson;
+  ksp->ops->matsolve       = KSPMatSolve_BCRPoisson;
+  ksp->ops->setfromoptions = KSPSetFromOptions_BCRPoisson;
+  ksp->ops->view           = KSPView_BCRPoisson;
+  ksp->ops->destroy        = KSPDestroyDefault;
+  ksp->ops->buildsolution  = KSPBuildSolutionDefault;
+  ksp->ops->buildresidual  = KSPBuildResidualDefault;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

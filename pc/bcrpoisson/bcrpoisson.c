@@ -1,0 +1,791 @@
+/*
+  PCBCRPOISSON: what PETSc sees of the Poisson solver. Options, view, DM and Vec handling; the operator is read in src/operator,
+  planned and solved in src/poisson.
+*/
+#include <petscbcr.h>
+#include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
+#include <petsctime.h>
+#include "../../src/register.h"
+#include "../../src/operator/read.h"
+#include "../../src/poisson/solver.h"
+
+const char *const PCBCRPoissonBackends[]        = {"auto", "cpu", "cuda", "PCBCRPoissonBackend", "PCBCRPOISSON_BACKEND_", NULL};
+const char *const PCBCRPoissonPrecisions[]      = {"double", "single", "mixed", "PCBCRPoissonPrecision", "PCBCRPOISSON_PRECISION_", NULL};
+const char *const PCBCRPoissonOperatorSources[] = {"matrix", "user", "PCBCRPoissonOperatorSource", "PCBCRPOISSON_OPERATOR_", NULL};
+const char *const PCBCRPoissonFits[]            = {"auto", "scaled", "average", "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_", NULL};
+const char *const PCBCRPoissonEnds[]            = {"dirichlet", "neumann", "cell_neumann", "cell_dirichlet", "periodic", "PCBCRPoissonEnd", "PCBCRPOISSON_", NULL};
+
+typedef struct {
+  /* what the user asks for */
+  PetscInt                   radix; /* PCBCRPOISSON_RADIX_AUTO or at least 2 */
+  PetscInt                   nlevels, schedule[BCR_MAX_LEVELS];
+  PCBCRPoissonBackend        backend;
+  PCBCRPoissonPrecision      precision;
+  PCBCRPoissonOperatorSource source;
+  PCBCRPoissonFit            fit;
+  PetscBool                  tune;
+  PetscInt                   dim;             /* of the user's operator; 0: that of the DMDA */
+  PetscInt                   nspacing, nends; /* how many of the following were given; one stands for all */
+  PetscReal                  spacing[3];
+  PCBCRPoissonEnd            end[6];
+  PetscReal                  shift, scale;
+
+  /* what set-up made of it */
+  PetscBool     replan; /* a choice changed that the plan depends on */
+  PetscInt      dof, size[3], n;
+  BCROperator  *ops;
+  BCRPattern    pattern; /* what the reader remembers of the matrix */
+  PCBCRPoissonOperatorSource opssource;
+  BCRSolver     solver;
+  BCRSolverInfo info;
+  PetscInt      ntuned; /* plans timed by the optimizer */
+  PetscInt      tunedradix;
+  PetscReal     removed; /* largest constant removed in the last application */
+} PC_BCRPoisson;
+
+/* The next PCSetUp() has to run although the matrix is the same. The operator may change without the plan. */
+static void PCBCRPoissonOperatorChanged(PC pc)
+{
+  pc->setupcalled = PETSC_FALSE;
+}
+
+static void PCBCRPoissonPlanChanged(PC pc)
+{
+  ((PC_BCRPoisson *)pc->data)->replan = PETSC_TRUE;
+  PCBCRPoissonOperatorChanged(pc);
+}
+
+static PetscErrorCode PCReset_BCRPoisson(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSolverDestroy(&bcr->solver));
+  PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
+  PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
+  bcr->dof    = 0;
+  bcr->n      = 0;
+  bcr->ntuned = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Set-up */
+
+/* The DMDA that says what the rows of the matrix are: that of the PC, else that of the matrix */
+static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
+{
+  DM          dm[2]   = {NULL, NULL};
+  const char *found   = NULL;
+  PetscBool   isda    = PETSC_FALSE;
+  PetscInt    dmsize, rows, info[4];
+
+  PetscFunctionBegin;
+  PetscCall(PCGetDM(pc, &dm[0]));
+  PetscCall(MatGetDM(pc->pmat, &dm[1]));
+  for (PetscInt i = 0; i < 2 && !isda; ++i) {
+    if (!dm[i]) continue;
+    if (!found) PetscCall(DMGetType(dm[i], &found));
+    PetscCall(PetscObjectTypeCompare((PetscObject)dm[i], DMDA, &isda));
+    *da = dm[i];
+  }
+  PetscCheck(isda, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG, "PCBCRPOISSON needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()", found ? "the DM is of type " : "neither the PC nor its matrix has a DM", found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)");
+  PetscCall(DMDAGetInfo(*da, NULL, &info[0], &info[1], &info[2], NULL, NULL, NULL, &info[3], NULL, NULL, NULL, NULL, NULL));
+  PetscCall(MatGetSize(pc->pmat, &rows, NULL));
+  dmsize = info[0] * info[1] * info[2] * info[3];
+  PetscCheck(rows == dmsize, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, info[0], info[1], info[2], info[3]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The operator that PCBCRPoissonSetOperator() or the options describe, the same for each component */
+static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
+{
+  static const BCREnd ends[] = {BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_PERIODIC}; /* as PCBCRPoissonEnd */
+  PC_BCRPoisson      *bcr    = (PC_BCRPoisson *)pc->data;
+  PetscReal           coupling[3];
+  BCREnd              end[6];
+
+  PetscFunctionBegin;
+  PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT ", the DMDA has dimension %" PetscInt_FMT, bcr->dim, dim);
+  PetscCheck(bcr->nspacing, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "No operator to solve with: call PCBCRPoissonSetOperator(), or give -pc_bcrpoisson_spacing hx,hy,hz (and _ends, _shift, _scale)");
+  PetscCheck(bcr->nspacing == 1 || bcr->nspacing == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_bcrpoisson_spacing has %" PetscInt_FMT " numbers, the DMDA has dimension %" PetscInt_FMT ": give one for all axes or one for each", bcr->nspacing, dim);
+  PetscCheck(bcr->nends <= 1 || bcr->nends == 2 * dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_bcrpoisson_ends has %" PetscInt_FMT " words, the DMDA has dimension %" PetscInt_FMT ": give one word for all ends or two (low, high) for each axis", bcr->nends, dim);
+  for (PetscInt d = 0; d < dim; ++d) {
+    const PetscReal h = bcr->spacing[bcr->nspacing == 1 ? 0 : d];
+
+    coupling[d] = 1 / (h * h);
+    for (PetscInt e = 2 * d; e < 2 * d + 2; ++e) end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : e]] : BCR_END_DIRICHLET;
+    PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or PCBCRPoissonSetOperator(), or for none", (char)('x' + d));
+  }
+  PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
+  PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    BCROperator *op;
+
+    PetscCall(BCROperatorCreateUser(dim, bcr->size, coupling, end, bcr->shift, bcr->scale, &op));
+    PetscCall(BCROperatorCheckDefinite(op));
+    bcr->ops[c] = *op;
+    PetscCall(PetscFree(op)); /* what it points to lives on */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Parameter optimizer (paper 000, section 3.2): times whole solves and keeps the fastest plan. The automatic plan is the one to beat, by
+   more than what a clock is good for. */
+static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options)
+{
+  static const PetscInt candidate[] = {0, 4, 8, 16, 32, 64};
+  PC_BCRPoisson        *bcr         = (PC_BCRPoisson *)pc->data;
+  PetscInt              largest     = PetscMax(bcr->size[0], PetscMax(bcr->size[1], bcr->size[2]));
+  PetscScalar          *f, *u;
+  PetscLogDouble        best = PETSC_MAX_REAL;
+  PetscRandom           random;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(bcr->n, &f, bcr->n, &u));
+  PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
+  for (PetscInt i = 0; i < bcr->n; ++i) PetscCall(PetscRandomGetValue(random, &f[i]));
+  PetscCall(PetscRandomDestroy(&random));
+  bcr->ntuned = 0;
+  for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(candidate); ++c) {
+    BCRSolverOptions trial  = *options;
+    BCRSolver        solver = NULL;
+    PetscLogDouble   time   = PETSC_MAX_REAL, start, stop;
+
+    if (candidate[c] > largest) break;
+    trial.core.radix = candidate[c];
+    PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &trial, &solver));
+    PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, bcr->n, u, bcr->n));
+    for (PetscInt repeat = 0; repeat < 3; ++repeat) {
+      PetscCall(PetscTime(&start));
+      PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, bcr->n, u, bcr->n));
+      PetscCall(PetscTime(&stop));
+      time = PetscMin(time, stop - start);
+    }
+    PetscCall(PetscInfo(pc, "Optimizer: radix %" PetscInt_FMT "%s takes %g s\n", candidate[c], candidate[c] ? "" : " (auto)", time));
+    ++bcr->ntuned;
+    if (time < (bcr->solver ? 0.97 : 1.) * best) {
+      best             = time;
+      bcr->tunedradix  = candidate[c];
+      PetscCall(BCRSolverDestroy(&bcr->solver));
+      bcr->solver = solver;
+    } else PetscCall(BCRSolverDestroy(&solver));
+  }
+  PetscCall(PetscFree2(f, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  DM             da  = NULL;
+  PetscInt       dof, dim, size[3];
+  PetscBool      same = PETSC_FALSE, done = PETSC_FALSE;
+  PetscMPIInt    ranks;
+
+  PetscFunctionBegin;
+  PetscCall(PetscBCRCitePoisson());
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &ranks));
+  PetscCheck(ranks == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PCBCRPOISSON runs on 1 MPI rank in this version of petscbcr, the PC has %d: run on one rank, or use it in blocks of one rank each", (int)ranks);
+  PetscCheck(bcr->backend != PCBCRPOISSON_BACKEND_CUDA, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda: this petscbcr was built without a CUDA backend: use -pc_bcrpoisson_backend cpu or auto");
+  PetscCall(PCBCRPoissonGetDMDA(pc, &da));
+  PetscCall(DMDAGetInfo(da, &dim, &size[0], &size[1], &size[2], NULL, NULL, NULL, &dof, NULL, NULL, NULL, NULL, NULL));
+  if (bcr->ops && (dof != bcr->dof || size[0] != bcr->size[0] || size[1] != bcr->size[1] || size[2] != bcr->size[2] || bcr->source != bcr->opssource)) PetscCall(PCReset_BCRPoisson(pc));
+  bcr->dof       = dof;
+  bcr->n         = dof * size[0] * size[1] * size[2];
+  bcr->opssource = bcr->source;
+  for (PetscInt d = 0; d < 3; ++d) bcr->size[d] = size[d];
+
+  PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(PCBCRPoissonUserOperator(pc, dim));
+  else PetscCall(BCROperatorReadUpdate(da, pc->pmat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof, &bcr->ops, &same));
+  PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
+
+  PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
+  if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
+  if (!done) {
+    BCRSolverOptions options;
+
+    PetscCall(BCRSolverDestroy(&bcr->solver));
+    PetscCall(PetscMemzero(&options, sizeof(options)));
+    options.core.radix     = bcr->radix == PCBCRPOISSON_RADIX_AUTO ? 0 : bcr->radix;
+    options.core.nlevels   = bcr->nlevels;
+    options.core.precision = (BCRPrecision)bcr->precision;
+    options.core.isa       = -1;
+    for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
+    bcr->ntuned = 0;
+    if (bcr->tune && !options.core.radix && !options.core.nlevels) PetscCall(PCBCRPoissonTune(pc, &options));
+    else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, &bcr->solver));
+    bcr->replan = PETSC_FALSE;
+  }
+  bcr->removed = 0;
+  PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
+  PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
+  PetscCall(PetscInfo(pc, "%s: fit %s, largest deviation %g, plan %s\n", done ? "New values, same plan" : "New plan", bcr->ops[0].fit, (double)bcr->ops[0].deviation, bcr->info.core.plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Application */
+
+/* A NaN or Inf on the right-hand side reaches every unknown, so that looking at one of each component finds it at no cost. What a KSP
+   then reports is its own affair (KSP_DIVERGED_NANORINF); with -ksp_error_if_not_converged this names the entry. */
+static PetscErrorCode PCBCRPoissonCheckFinite(PC pc, const PetscScalar *f, const PetscScalar *u)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt       middle, bad;
+
+  PetscFunctionBegin;
+  middle = bcr->dof * (bcr->size[0] / 2 + bcr->size[0] * (bcr->size[1] / 2 + bcr->size[1] * (bcr->size[2] / 2)));
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    if (PetscLikely(!PetscIsInfOrNanScalar(u[middle + c]))) continue;
+    for (bad = 0; bad < bcr->n && !PetscIsInfOrNanScalar(f[bad]); ++bad) { }
+    PetscCheck(!pc->erroriffailure || bad == bcr->n, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP, "Entry %" PetscInt_FMT " of the right-hand side is NaN or Inf: the solution is not finite", bad);
+    PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP, "The solution overflows: the right-hand side or the operator is scaled too far from one for -pc_bcrpoisson_precision %s", PCBCRPoissonPrecisions[bcr->precision]);
+    PetscCall(PetscInfo(pc, "The solution is not finite; first entry of the right-hand side that is NaN or Inf: %" PetscInt_FMT " of %" PetscInt_FMT "\n", bad, bcr->n));
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSolve(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
+  PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  PetscCall(BCRSolverSolve(bcr->solver, transpose, nrhs, f, ldf, u, ldu));
+  PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
+  PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
+  if (bcr->ops[0].singular) {
+    BCRSolverInfo info;
+
+    PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+    bcr->removed = info.removed;
+    PetscCall(PetscInfo(pc, "Singular operator: removed a constant of size %g from the right-hand side\n", (double)bcr->removed));
+  }
+  for (PetscInt r = 0; r < nrhs; ++r) PetscCall(PCBCRPoissonCheckFinite(pc, f + (size_t)r * ldf, u + (size_t)r * ldu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Vec y)
+{
+  PC_BCRPoisson     *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscScalar *f;
+  PetscScalar       *u;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetArrayRead(x, &f));
+  PetscCall(VecGetArrayWrite(y, &u));
+  PetscCall(PCBCRPoissonSolve(pc, transpose, 1, f, bcr->n, u, bcr->n));
+  PetscCall(VecRestoreArrayWrite(y, &u));
+  PetscCall(VecRestoreArrayRead(x, &f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y)
+{
+  PetscFunctionBegin;
+  PetscCall(PCBCRPoissonApplyVec(pc, PETSC_FALSE, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y)
+{
+  PetscFunctionBegin;
+  PetscCall(PCBCRPoissonApplyVec(pc, PETSC_TRUE, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
+{
+  const PetscScalar *f;
+  PetscScalar       *u;
+  PetscInt           ncols, ldf, ldu;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(X, NULL, &ncols));
+  PetscCall(MatDenseGetLDA(X, &ldf));
+  PetscCall(MatDenseGetLDA(Y, &ldu));
+  PetscCall(MatDenseGetArrayRead(X, &f));
+  PetscCall(MatDenseGetArrayWrite(Y, &u));
+  PetscCall(PCBCRPoissonSolve(pc, transpose, ncols, f, ldf, u, ldu));
+  PetscCall(MatDenseRestoreArrayWrite(Y, &u));
+  PetscCall(MatDenseRestoreArrayRead(X, &f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y)
+{
+  PetscFunctionBegin;
+  PetscCall(PCBCRPoissonApplyMat(pc, PETSC_FALSE, X, Y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if PETSC_VERSION_GE(3, 24, 0)
+static PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y)
+{
+  PetscFunctionBegin;
+  PetscCall(PCBCRPoissonApplyMat(pc, PETSC_TRUE, X, Y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+/* View */
+
+static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscBool      ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "operator: from %s, fit %s\n", bcr->source == PCBCRPOISSON_OPERATOR_USER ? "the user" : "the matrix", PCBCRPoissonFits[bcr->fit]));
+  if (!bcr->solver) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "not set up yet: the plan is made from the operator\n"));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s\n", PCBCRPoissonBackends[bcr->backend]));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCBCRPoissonPrecisions[bcr->precision]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscViewerASCIIPushTab(viewer));
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    if (bcr->dof > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "component %" PetscInt_FMT ":\n", c));
+    PetscCall(BCROperatorView(&bcr->ops[c], viewer));
+  }
+  PetscCall(PetscViewerASCIIPopTab(viewer));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
+  if (bcr->info.core.subproblems) PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n", bcr->info.core.subproblems));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: cpu, instruction set %s%s\n", bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCBCRPoissonPrecisions[bcr->precision]));
+  if (!bcr->tune) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: off\n"));
+  else if (!bcr->ntuned) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
+  else if (bcr->tunedradix) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest radix %" PetscInt_FMT "\n", bcr->ntuned, bcr->tunedradix));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest the automatic one\n", bcr->ntuned));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "memory: workspace %" PetscInt64_FMT " bytes (%.2f vectors), tables %" PetscInt64_FMT " bytes\n", (PetscInt64)bcr->info.workspace, (double)bcr->info.workspace / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar)), (PetscInt64)bcr->info.tables));
+  if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Options */
+
+/* Reads "auto" or a list of radices of which each is at least 2 */
+static PetscErrorCode PCBCRPoissonParseRadices(PC pc, const char option[], const char text[], PetscInt max, PetscInt *n, PetscInt radix[])
+{
+  const char *prefix = ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "";
+  PetscBool   automatic;
+  const char *s = text;
+
+  PetscFunctionBegin;
+  *n = 0;
+  PetscCall(PetscStrcasecmp(text, "auto", &automatic));
+  if (automatic) PetscFunctionReturn(PETSC_SUCCESS);
+  while (PETSC_TRUE) {
+    char *end;
+    long  value = strtol(s, &end, 10);
+
+    PetscCheck(end != s && (*end == ',' || !*end), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: not a number%s: give `auto` or %s", prefix, option + 1, text, max > 1 ? " list" : "", max > 1 ? "the radix of each level, such as 8,16,32" : "a radix, such as 2, 4, 8 or 16");
+    PetscCheck(value >= 2 && value <= 1000000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: a radix is at least 2: give `auto`, 2, 4, 8, ...", prefix, option + 1, text);
+    PetscCheck(*n < max, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: more than %" PetscInt_FMT " level%s", prefix, option + 1, text, max, max > 1 ? "s" : ": give -pc_bcrpoisson_schedule for a radix per level");
+    radix[(*n)++] = (PetscInt)value;
+    if (!*end) break;
+    s = end + 1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The options below a stem: "-pc_bcrpoisson_" of the PC, "-ksp_bcrpoisson_" of KSPBCRPOISSON */
+static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char stem[], BCROptionItems PetscOptionsObject)
+{
+  PC_BCRPoisson             *bcr = (PC_BCRPoisson *)pc->data;
+  PetscBool                  flg, given, tune = bcr->tune;
+  char                       name[64], text[256], now[32];
+  PetscInt                   n, radices[BCR_MAX_LEVELS];
+  PCBCRPoissonBackend        backend   = bcr->backend;
+  PCBCRPoissonPrecision      precision = bcr->precision;
+  PCBCRPoissonOperatorSource source    = bcr->source;
+  PCBCRPoissonFit            fit       = bcr->fit;
+  PetscReal                  spacing[3], shift = bcr->shift, scale = bcr->scale;
+  PCBCRPoissonEnd            end[6];
+
+#define BCROptionName(what) PetscSNPrintf(name, sizeof(name), "%s%s", stem, what)
+  PetscFunctionBegin;
+  PetscCall(BCROptionName("radix"));
+  if (bcr->radix == PCBCRPOISSON_RADIX_AUTO) PetscCall(PetscStrncpy(now, "auto", sizeof(now)));
+  else PetscCall(PetscSNPrintf(now, sizeof(now), "%" PetscInt_FMT, bcr->radix));
+  PetscCall(PetscOptionsString(name, "Radix of the reduction: auto, 2, 4, 8, 16, ...", "PCBCRPoissonSetRadix", now, text, sizeof(text), &flg));
+  if (flg) {
+    PetscCall(PCBCRPoissonParseRadices(pc, name, text, 1, &n, radices));
+    PetscCall(PCBCRPoissonSetRadix(pc, n ? radices[0] : PCBCRPOISSON_RADIX_AUTO));
+  }
+  PetscCall(BCROptionName("schedule"));
+  PetscCall(PetscOptionsString(name, "Radix of each level, finest first, such as 8,16,32 (overrides the radix), or auto", "PCBCRPoissonSetSchedule", "auto", text, sizeof(text), &flg));
+  if (flg) {
+    PetscCall(PCBCRPoissonParseRadices(pc, name, text, BCR_MAX_LEVELS, &n, radices));
+    PetscCall(PCBCRPoissonSetSchedule(pc, n, radices));
+  }
+  PetscCall(BCROptionName("backend"));
+  PetscCall(PetscOptionsEnum(name, "Where the work is done", "PCBCRPoissonSetBackend", PCBCRPoissonBackends, (PetscEnum)backend, (PetscEnum *)&backend, &flg));
+  if (flg) PetscCall(PCBCRPoissonSetBackend(pc, backend));
+  PetscCall(BCROptionName("precision"));
+  PetscCall(PetscOptionsEnum(name, "Precision of the work inside", "PCBCRPoissonSetPrecision", PCBCRPoissonPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &flg));
+  if (flg) PetscCall(PCBCRPoissonSetPrecision(pc, precision));
+  PetscCall(BCROptionName("fit"));
+  PetscCall(PetscOptionsEnum(name, "What to do with a matrix that is not separable", "PCBCRPoissonSetFit", PCBCRPoissonFits, (PetscEnum)fit, (PetscEnum *)&fit, &flg));
+  if (flg) PetscCall(PCBCRPoissonSetFit(pc, fit));
+  PetscCall(BCROptionName("tune"));
+  PetscCall(PetscOptionsBool(name, "Time several plans at set-up and take the fastest", "PCBCRPoissonSetTune", tune, &tune, &flg));
+  if (flg) PetscCall(PCBCRPoissonSetTune(pc, tune));
+
+  /* the user's operator */
+  given = PETSC_FALSE;
+  n     = 3;
+  PetscCall(BCROptionName("spacing"));
+  PetscCall(PetscOptionsRealArray(name, "Spacing of the user's operator along x,y,z, or one for all", "PCBCRPoissonSetOperator", spacing, &n, &flg));
+  if (flg) {
+    for (PetscInt i = 0; i < n; ++i) {
+      PetscCheck(spacing[i] > 0 && !PetscIsInfOrNanReal(spacing[i]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s: spacing %g of axis %c: it must be positive", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, (double)spacing[i], (char)('x' + i));
+      bcr->spacing[i] = spacing[i];
+    }
+    bcr->nspacing = n;
+    bcr->dim      = 0;
+    given         = PETSC_TRUE;
+    PCBCRPoissonOperatorChanged(pc);
+  }
+  n = 6;
+  PetscCall(BCROptionName("ends"));
+  PetscCall(PetscOptionsEnumArray(name, "Ends of the user's operator, low and high of x,y,z, or one for all", "PCBCRPoissonSetOperator", PCBCRPoissonEnds, (PetscEnum *)end, &n, &flg));
+  if (flg) {
+    for (PetscInt i = 0; i < n; ++i) bcr->end[i] = end[i];
+    bcr->nends = n;
+    PCBCRPoissonOperatorChanged(pc);
+  }
+  PetscCall(BCROptionName("shift"));
+  PetscCall(PetscOptionsReal(name, "Shift of the user's operator: scale (-Laplacian + shift)", "PCBCRPoissonSetOperator", shift, &shift, &flg));
+  if (flg) {
+    PetscCheck(!PetscIsInfOrNanReal(shift), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %g: it must be finite", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, (double)shift);
+    bcr->shift = shift;
+    PCBCRPoissonOperatorChanged(pc);
+  }
+  PetscCall(BCROptionName("scale"));
+  PetscCall(PetscOptionsReal(name, "Scale of the user's operator: scale (-Laplacian + shift)", "PCBCRPoissonSetOperator", scale, &scale, &flg));
+  if (flg) {
+    PetscCheck(scale != 0 && !PetscIsInfOrNanReal(scale), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %g: it must be finite and not zero", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, (double)scale);
+    bcr->scale = scale;
+    PCBCRPoissonOperatorChanged(pc);
+  }
+  PetscCall(BCROptionName("operator"));
+  if (given) source = PCBCRPOISSON_OPERATOR_USER;
+  PetscCall(PetscOptionsEnum(name, "Where the coefficients come from", "PCBCRPoissonSetOperatorSource", PCBCRPoissonOperatorSources, (PetscEnum)source, (PetscEnum *)&source, &flg));
+  if (flg || given) PetscCall(PCBCRPoissonSetOperatorSource(pc, source));
+#undef BCROptionName
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetFromOptions_BCRPoisson(PC pc, BCROptionItems PetscOptionsObject)
+{
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "BCR Poisson options");
+  PetscCall(PCBCRPoissonSetFromOptions_BCRPoisson(pc, "-pc_bcrpoisson_", PetscOptionsObject));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Setters and getters */
+
+static PetscErrorCode PCBCRPoissonSetRadix_BCRPoisson(PC pc, PetscInt radix)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(radix >= 2 || radix == PCBCRPOISSON_RADIX_AUTO, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Radix %" PetscInt_FMT ": it must be at least 2, or PCBCRPOISSON_RADIX_AUTO", radix);
+  if (radix != bcr->radix) PCBCRPoissonPlanChanged(pc);
+  bcr->radix = radix;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetRadix_BCRPoisson(PC pc, PetscInt *radix)
+{
+  PetscFunctionBegin;
+  *radix = ((PC_BCRPoisson *)pc->data)->radix;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetSchedule_BCRPoisson(PC pc, PetscInt n, const PetscInt radix[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(n >= 0 && n <= BCR_MAX_LEVELS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "A schedule has 0 (automatic) to %d levels, not %" PetscInt_FMT, BCR_MAX_LEVELS, n);
+  for (PetscInt l = 0; l < n; ++l) PetscCheck(radix[l] >= 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Level %" PetscInt_FMT " of the schedule has radix %" PetscInt_FMT ": it must be at least 2", l, radix[l]);
+  if (n != bcr->nlevels) PCBCRPoissonPlanChanged(pc);
+  for (PetscInt l = 0; l < n; ++l) {
+    if (radix[l] != bcr->schedule[l]) PCBCRPoissonPlanChanged(pc);
+    bcr->schedule[l] = radix[l];
+  }
+  bcr->nlevels = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetSchedule_BCRPoisson(PC pc, PetscInt *n, const PetscInt *radix[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (n) *n = bcr->nlevels;
+  if (radix) *radix = bcr->schedule;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetBackend_BCRPoisson(PC pc, PCBCRPoissonBackend backend)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (backend != bcr->backend) PCBCRPoissonPlanChanged(pc);
+  bcr->backend = backend;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetBackend_BCRPoisson(PC pc, PCBCRPoissonBackend *backend)
+{
+  PetscFunctionBegin;
+  *backend = ((PC_BCRPoisson *)pc->data)->backend;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetPrecision_BCRPoisson(PC pc, PCBCRPoissonPrecision precision)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (precision != bcr->precision) PCBCRPoissonPlanChanged(pc);
+  bcr->precision = precision;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetPrecision_BCRPoisson(PC pc, PCBCRPoissonPrecision *precision)
+{
+  PetscFunctionBegin;
+  *precision = ((PC_BCRPoisson *)pc->data)->precision;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetOperatorSource_BCRPoisson(PC pc, PCBCRPoissonOperatorSource source)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (source != bcr->source) PCBCRPoissonOperatorChanged(pc);
+  bcr->source = source;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetOperatorSource_BCRPoisson(PC pc, PCBCRPoissonOperatorSource *source)
+{
+  PetscFunctionBegin;
+  *source = ((PC_BCRPoisson *)pc->data)->source;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetFit_BCRPoisson(PC pc, PCBCRPoissonFit fit)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (fit != bcr->fit) PCBCRPoissonOperatorChanged(pc);
+  bcr->fit = fit;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetFit_BCRPoisson(PC pc, PCBCRPoissonFit *fit)
+{
+  PetscFunctionBegin;
+  *fit = ((PC_BCRPoisson *)pc->data)->fit;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetTune_BCRPoisson(PC pc, PetscBool tune)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (tune != bcr->tune) PCBCRPoissonPlanChanged(pc);
+  bcr->tune = tune;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetTune_BCRPoisson(PC pc, PetscBool *tune)
+{
+  PetscFunctionBegin;
+  *tune = ((PC_BCRPoisson *)pc->data)->tune;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetOperator_BCRPoisson(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[], PetscReal shift, PetscReal scale)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Dimension %" PetscInt_FMT ": it must be 1, 2 or 3", dim);
+  for (PetscInt d = 0; d < dim; ++d) PetscCheck(spacing[d] > 0 && !PetscIsInfOrNanReal(spacing[d]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Spacing %g of axis %c: it must be positive", (double)spacing[d], (char)('x' + d));
+  for (PetscInt e = 0; e < 2 * dim && ends; ++e) PetscCheck((int)ends[e] >= 0 && ends[e] <= PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "End %" PetscInt_FMT " is %d, which is no PCBCRPoissonEnd", e, (int)ends[e]);
+  PetscCheck(!PetscIsInfOrNanReal(shift), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Shift %g: it must be finite", (double)shift);
+  PetscCheck(scale != 0 && !PetscIsInfOrNanReal(scale), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Scale %g: it must be finite and not zero", (double)scale);
+  bcr->dim      = dim;
+  bcr->nspacing = dim;
+  bcr->nends    = ends ? 2 * dim : 0;
+  bcr->shift    = shift;
+  bcr->scale    = scale;
+  bcr->source   = PCBCRPOISSON_OPERATOR_USER;
+  for (PetscInt d = 0; d < dim; ++d) bcr->spacing[d] = spacing[d];
+  for (PetscInt e = 0; e < bcr->nends; ++e) bcr->end[e] = ends[e];
+  PCBCRPoissonOperatorChanged(pc);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetOperator_BCRPoisson(PC pc, PetscInt *dim, PetscReal spacing[], PCBCRPoissonEnd ends[], PetscReal *shift, PetscReal *scale)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (dim) *dim = bcr->dim ? bcr->dim : (bcr->nspacing > 1 ? bcr->nspacing : 0);
+  for (PetscInt d = 0; d < 3 && spacing; ++d) spacing[d] = bcr->nspacing == 1 ? bcr->spacing[0] : bcr->spacing[d];
+  for (PetscInt e = 0; e < 6 && ends; ++e) ends[e] = bcr->nends == 1 ? bcr->end[0] : (e < bcr->nends ? bcr->end[e] : PCBCRPOISSON_DIRICHLET);
+  if (shift) *shift = bcr->shift;
+  if (scale) *scale = bcr->scale;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetRemovedConstant_BCRPoisson(PC pc, PetscReal *removed)
+{
+  PetscFunctionBegin;
+  *removed = ((PC_BCRPoisson *)pc->data)->removed;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the methods that a PCBCRPOISSON carries; function NULL takes them off */
+#define BCR_COMPOSE(pc, name, function) PetscObjectComposeFunction((PetscObject)(pc), name "_C", function)
+
+static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCReset_BCRPoisson(pc));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetFromOptions", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetRadix", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRadix", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetSchedule", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetSchedule", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetBackend", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetBackend", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetPrecision", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetPrecision", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperatorSource", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperatorSource", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetFit", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetFit", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTune", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTune", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperator", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRemovedConstant", NULL));
+  PetscCall(PetscFree(pc->data));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*MC
+  PCBCRPOISSON - fast direct solver for separable elliptic problems on a `DMDA` by block cyclic reduction of any radix
+
+  Options Database Keys:
++ -pc_bcrpoisson_radix (auto|2|4|8|16|...)                - radix of the reduction, see `PCBCRPoissonSetRadix()`
+. -pc_bcrpoisson_schedule q0,q1,...                       - radix of each level, overrides the radix, see `PCBCRPoissonSetSchedule()`
+. -pc_bcrpoisson_backend (auto|cpu|cuda)                  - where the work is done, see `PCBCRPoissonSetBackend()`
+. -pc_bcrpoisson_precision (double|single|mixed)          - precision of the work inside, see `PCBCRPoissonSetPrecision()`
+. -pc_bcrpoisson_operator (matrix|user)                   - where the coefficients come from, see `PCBCRPoissonSetOperatorSource()`
+. -pc_bcrpoisson_fit (auto|scaled|average|exact)          - what to do with a matrix that is not separable, see `PCBCRPoissonSetFit()`
+. -pc_bcrpoisson_tune (off|on)                            - time several plans at set-up and take the fastest, see `PCBCRPoissonSetTune()`
+. -pc_bcrpoisson_spacing hx,hy,hz                         - spacing of the user's operator, one for each axis or one for all; implies `-pc_bcrpoisson_operator user`
+. -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all
+. -pc_bcrpoisson_shift c                                  - its shift
+- -pc_bcrpoisson_scale s                                  - its scale
+
+  Level: beginner
+
+  Notes:
+  The inverse, to rounding, of
+
+      scale W (T_x + T_y + T_z + shift I)
+
+  on a 1-, 2- or 3-dimensional `DMDA` of any size, where each T_d is the three-point difference operator along an axis (Dirichlet, Neumann or
+  periodic ends, nodes or cells; one axis may have any tridiagonal) and W a diagonal of half weights at the ends. The operator is read
+  out of the assembled preconditioning matrix, in which planes of rows that hold only a diagonal (Dirichlet rows that were kept) may take part. With `-ksp_type preonly` it is a
+  direct solver; with a Krylov method it is a preconditioner for an operator that is near to one of this form.
+
+  The `DMDA` is the one of `KSPSetDM()` or `PCSetDM()`, else the one that the matrix was created with by `DMCreateMatrix()`.
+
+  Each component of a `DMDA` with several is solved on its own; it is an error if the matrix couples them.
+
+  Singular operators (all ends Neumann or periodic, no shift): the constant is removed from the right-hand side, the
+  solution has zero mean, and the size of what was removed is in `PCView()`, `PetscInfo()` and `PCBCRPoissonGetRemovedConstant()`. A Krylov method wants the null space on the
+  matrix too, see `MatSetNullSpace()`.
+
+  A NaN or Inf on the right-hand side makes the solution NaN, which Krylov methods report as `KSP_DIVERGED_NANORINF`; with
+  `KSPSetErrorIfNotConverged()` it is an error that names the entry.
+
+  When the values of the matrix change, set-up reads it again and keeps the plan; it is made anew only if the form of the operator changed.
+
+  Runs on one process, or in blocks of one process each.
+
+  References:
+  M. Myllykoski, T. Rossi, J. Toivanen, Fast Poisson solvers for graphics processing units, PARA 2012, LNCS 7782, 2013;
+  P. Concus, G. H. Golub, Use of fast direct methods for the efficient numerical solution of nonseparable elliptic equations, SIAM J. Numer. Anal. 10, 1973 (`scaled` fit).
+
+.seealso: `PCCreate()`, `PCSetType()`, `PCType`, `PC`, `KSPBCRPOISSON`, `PetscBCRInitializePackage()`, `PCBCRPoissonSetRadix()`, `PCBCRPoissonSetSchedule()`,
+          `PCBCRPoissonSetBackend()`, `PCBCRPoissonSetPrecision()`, `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonSetFit()`,
+          `PCBCRPoissonSetTune()`, `PCBCRPoissonGetRemovedConstant()`, `DMDACreate2d()`, `PCMG`
+M*/
+PetscErrorCode PCCreate_BCRPoisson(PC pc)
+{
+  PC_BCRPoisson *bcr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&bcr));
+  bcr->radix     = PCBCRPOISSON_RADIX_AUTO;
+  bcr->backend   = PCBCRPOISSON_BACKEND_AUTO;
+  bcr->precision = sizeof(PetscReal) < sizeof(double) ? PCBCRPOISSON_PRECISION_SINGLE : PCBCRPOISSON_PRECISION_DOUBLE;
+  bcr->source    = PCBCRPOISSON_OPERATOR_MATRIX;
+  bcr->fit       = PCBCRPOISSON_FIT_AUTO;
+  bcr->scale     = 1;
+  pc->data       = bcr;
+
+  pc->ops->setup          = PCSetUp_BCRPoisson;
+  pc->ops->apply          = PCApply_BCRPoisson;
+  pc->ops->applytranspose = PCApplyTranspose_BCRPoisson;
+  pc->ops->matapply       = PCMatApply_BCRPoisson;
+#if PETSC_VERSION_GE(3, 24, 0)
+  pc->ops->matapplytranspose = PCMatApplyTranspose_BCRPoisson;
+#endif
+  pc->ops->setfromoptions = PCSetFromOptions_BCRPoisson;
+  pc->ops->view           = PCView_BCRPoisson;
+  pc->ops->reset          = PCReset_BCRPoisson;
+  pc->ops->destroy        = PCDestroy_BCRPoisson;
+
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetFromOptions", PCBCRPoissonSetFromOptions_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetRadix", PCBCRPoissonSetRadix_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRadix", PCBCRPoissonGetRadix_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetSchedule", PCBCRPoissonSetSchedule_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetSchedule", PCBCRPoissonGetSchedule_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetBackend", PCBCRPoissonSetBackend_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetBackend", PCBCRPoissonGetBackend_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetPrecision", PCBCRPoissonSetPrecision_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetPrecision", PCBCRPoissonGetPrecision_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperatorSource", PCBCRPoissonSetOperatorSource_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperatorSource", PCBCRPoissonGetOperatorSource_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetFit", PCBCRPoissonSetFit_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetFit", PCBCRPoissonGetFit_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTune", PCBCRPoissonSetTune_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTune", PCBCRPoissonGetTune_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", PCBCRPoissonSetOperator_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperator", PCBCRPoissonGetOperator_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRemovedConstant", PCBCRPoissonGetRemovedConstant_BCRPoisson));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

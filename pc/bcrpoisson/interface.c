@@ -1,0 +1,487 @@
+/*
+  The functions of PCBCRPOISSON for users. Each hands over to the method that the PC carries if it is of this type.
+*/
+#include <petscbcr.h>
+#include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
+#include "../../src/petscbcrimpl.h"
+
+/*@
+  PCBCRPoissonSetRadix - sets the radix of the reduction in `PCBCRPOISSON`
+
+  Logically Collective
+
+  Input Parameters:
++ pc    - the preconditioner
+- radix - block rows per group of a level, at least 2, or `PCBCRPOISSON_RADIX_AUTO`
+
+  Options Database Key:
+. -pc_bcrpoisson_radix (auto|2|4|8|16|...) - the radix
+
+  Level: intermediate
+
+  Notes:
+  Each level of the reduction groups that many block rows and eliminates all but one of each group. With 2 and 4 it is
+  the method of Myllykoski, Rossi and Toivanen (2013). A radix above the size of the grid is the Fourier method. The default takes the plan that is fastest.
+
+  Solutions agree to rounding whatever the radix.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetRadix()`, `PCBCRPoissonSetSchedule()`, `PCBCRPoissonSetTune()`
+@*/
+PetscErrorCode PCBCRPoissonSetRadix(PC pc, PetscInt radix)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, radix, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetRadix_C", (PC, PetscInt), (pc, radix));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetRadix - gets the radix that was asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. radix - the radix, or `PCBCRPOISSON_RADIX_AUTO`
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetRadix()`
+@*/
+PetscErrorCode PCBCRPoissonGetRadix(PC pc, PetscInt *radix)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(radix, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetRadix_C", (PC, PetscInt *), (pc, radix));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetSchedule - sets the radix of each level of the reduction in `PCBCRPOISSON`
+
+  Logically Collective
+
+  Input Parameters:
++ pc    - the preconditioner
+. n     - number of levels, 0 for the automatic choice
+- radix - array of `n`, the radix of each level, finest level first, each at least 2
+
+  Options Database Key:
+. -pc_bcrpoisson_schedule q0,q1,... - the schedule, or `auto`
+
+  Level: advanced
+
+  Notes:
+  A schedule overrides the radix. Level r leaves every (q0 q1 ... qr)-th block row to the next.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for a radix below 2 or more than 64 levels.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetSchedule()`, `PCBCRPoissonSetRadix()`
+@*/
+PetscErrorCode PCBCRPoissonSetSchedule(PC pc, PetscInt n, const PetscInt radix[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, n, 2);
+  if (n > 0) BCRAssertPointer(radix, 3);
+  PetscTryMethod(pc, "PCBCRPoissonSetSchedule_C", (PC, PetscInt, const PetscInt[]), (pc, n, radix));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PCBCRPoissonGetSchedule - gets the schedule that was asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ n     - number of levels, 0 if the schedule is the automatic one
+- radix - array of `n`, owned by the preconditioner; may be `NULL`
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetSchedule()`
+@*/
+PetscErrorCode PCBCRPoissonGetSchedule(PC pc, PetscInt *n, const PetscInt *radix[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCBCRPoissonGetSchedule_C", (PC, PetscInt *, const PetscInt *[]), (pc, n, radix));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetBackend - sets where `PCBCRPOISSON` does its work
+
+  Logically Collective
+
+  Input Parameters:
++ pc      - the preconditioner
+- backend - `PCBCRPOISSON_BACKEND_AUTO`, `PCBCRPOISSON_BACKEND_CPU` or `PCBCRPOISSON_BACKEND_CUDA`
+
+  Options Database Key:
+. -pc_bcrpoisson_backend (auto|cpu|cuda) - the backend
+
+  Level: intermediate
+
+  Note:
+  A backend that this build of the library does not have is an error (`PETSC_ERR_SUP`) at set-up.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetBackend()`, `PCBCRPoissonBackend`
+@*/
+PetscErrorCode PCBCRPoissonSetBackend(PC pc, PCBCRPoissonBackend backend)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, backend, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetBackend_C", (PC, PCBCRPoissonBackend), (pc, backend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetBackend - gets where `PCBCRPOISSON` is asked to do its work
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. backend - the backend
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetBackend()`
+@*/
+PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(backend, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetBackend_C", (PC, PCBCRPoissonBackend *), (pc, backend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetPrecision - sets the precision of the work inside `PCBCRPOISSON`
+
+  Logically Collective
+
+  Input Parameters:
++ pc        - the preconditioner
+- precision - `PCBCRPOISSON_PRECISION_DOUBLE`, `PCBCRPOISSON_PRECISION_SINGLE` or `PCBCRPOISSON_PRECISION_MIXED`
+
+  Options Database Key:
+. -pc_bcrpoisson_precision (double|single|mixed) - the precision
+
+  Level: intermediate
+
+  Note:
+  The default is double where `PetscReal` is, else single. Tables are computed in double in any case.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetPrecision()`, `PCBCRPoissonPrecision`
+@*/
+PetscErrorCode PCBCRPoissonSetPrecision(PC pc, PCBCRPoissonPrecision precision)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, precision, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetPrecision_C", (PC, PCBCRPoissonPrecision), (pc, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetPrecision - gets the precision of the work inside `PCBCRPOISSON`
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. precision - the precision
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetPrecision()`
+@*/
+PetscErrorCode PCBCRPoissonGetPrecision(PC pc, PCBCRPoissonPrecision *precision)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(precision, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetPrecision_C", (PC, PCBCRPoissonPrecision *), (pc, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetOperatorSource - sets where `PCBCRPOISSON` takes the coefficients of the operator from
+
+  Logically Collective
+
+  Input Parameters:
++ pc     - the preconditioner
+- source - `PCBCRPOISSON_OPERATOR_MATRIX` or `PCBCRPOISSON_OPERATOR_USER`
+
+  Options Database Key:
+. -pc_bcrpoisson_operator (matrix|user) - the source
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonOperatorSource`
+@*/
+PetscErrorCode PCBCRPoissonSetOperatorSource(PC pc, PCBCRPoissonOperatorSource source)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, source, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetOperatorSource_C", (PC, PCBCRPoissonOperatorSource), (pc, source));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetOperatorSource - gets where `PCBCRPOISSON` takes the coefficients of the operator from
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. source - the source
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperatorSource()`
+@*/
+PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *source)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(source, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetOperatorSource_C", (PC, PCBCRPoissonOperatorSource *), (pc, source));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetFit - sets what `PCBCRPOISSON` does with a matrix that is not separable
+
+  Logically Collective
+
+  Input Parameters:
++ pc  - the preconditioner
+- fit - `PCBCRPOISSON_FIT_AUTO`, `PCBCRPOISSON_FIT_SCALED`, `PCBCRPOISSON_FIT_AVERAGE` or `PCBCRPOISSON_FIT_EXACT`
+
+  Options Database Key:
+. -pc_bcrpoisson_fit (auto|scaled|average|exact) - the fit
+
+  Level: intermediate
+
+  Note:
+  `PCView()` says what the fit was and the largest deviation of an entry of the matrix from it, relative to the largest entry.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetFit()`, `PCBCRPoissonFit`
+@*/
+PetscErrorCode PCBCRPoissonSetFit(PC pc, PCBCRPoissonFit fit)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, fit, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetFit_C", (PC, PCBCRPoissonFit), (pc, fit));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetFit - gets what `PCBCRPOISSON` does with a matrix that is not separable
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. fit - the fit
+
+  Level: intermediate
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetFit()`
+@*/
+PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(fit, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetFit_C", (PC, PCBCRPoissonFit *), (pc, fit));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetTune - turns the parameter optimizer of `PCBCRPOISSON` on or off
+
+  Logically Collective
+
+  Input Parameters:
++ pc   - the preconditioner
+- tune - `PETSC_TRUE` to time several plans at set-up and take the fastest
+
+  Options Database Key:
+. -pc_bcrpoisson_tune (off|on) - the optimizer
+
+  Level: advanced
+
+  Notes:
+  For programs that solve many times: set-up costs as much as some twenty solves, once. It happens anew only when the
+  form of the operator changes, not its values. It has nothing to do where the radix or the schedule is given.
+
+  Which plan is the fastest depends on the machine and its load, so that two runs need not agree in the last digits.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTune()`, `PCBCRPoissonSetRadix()`, `PCBCRPoissonSetSchedule()`
+@*/
+PetscErrorCode PCBCRPoissonSetTune(PC pc, PetscBool tune)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(pc, tune, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetTune_C", (PC, PetscBool), (pc, tune));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetTune - gets whether the parameter optimizer of `PCBCRPOISSON` is on
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. tune - `PETSC_TRUE` if it is
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetTune()`
+@*/
+PetscErrorCode PCBCRPoissonGetTune(PC pc, PetscBool *tune)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(tune, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetTune_C", (PC, PetscBool *), (pc, tune));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetOperator - describes the operator that `PCBCRPOISSON` solves with, in place of reading it from the matrix
+
+  Logically Collective
+
+  Input Parameters:
++ pc      - the preconditioner
+. dim     - dimension of the grid, 1, 2 or 3, that of the `DMDA`
+. spacing - array of `dim`, distance between neighbouring unknowns along each axis, in the unit of length of the problem
+. ends    - array of 2 `dim`: low and high end of x, then of y, then of z; `NULL` for Dirichlet at all of them
+. shift   - shift, in 1/length^2; may be negative as long as the operator stays definite
+- scale   - factor on everything, not zero
+
+  Options Database Keys:
++ -pc_bcrpoisson_spacing hx,hy,hz         - the spacing
+. -pc_bcrpoisson_ends low,high,...        - the ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic)
+. -pc_bcrpoisson_shift c                  - the shift
+- -pc_bcrpoisson_scale s                  - the scale
+
+  Level: intermediate
+
+  Notes:
+  For a matrix without entries, such as a `MATSHELL`. The operator is scale (T_x + T_y + T_z + shift), with T_d of rows (-1, 2, -1)/h_d^2 and first and last rows as in `PCBCRPoissonEnd`.
+  It acts on every node of the `DMDA`, and on each component of one with several. Calls `PCBCRPoissonSetOperatorSource()` with `PCBCRPOISSON_OPERATOR_USER`.
+
+  The `DMDA` has to be given with `KSPSetDM()`, `PCSetDM()` or `MatSetDM()`.
+
+  When only the shift and the scale differ from one call to the next, set-up keeps the plan.
+
+  Example Usage:
+.vb
+  PetscReal       spacing[] = {1. / 128, 1. / 64};
+  PCBCRPoissonEnd ends[]    = {PCBCRPOISSON_NEUMANN, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_PERIODIC, PCBCRPOISSON_PERIODIC};
+
+  PCBCRPoissonSetOperator(pc, 2, spacing, ends, 0.0, 1.0);
+.ve
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperator()`, `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonEnd`
+@*/
+PetscErrorCode PCBCRPoissonSetOperator(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[], PetscReal shift, PetscReal scale)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, dim, 2);
+  BCRAssertPointer(spacing, 3);
+  PetscValidLogicalCollectiveReal(pc, shift, 5);
+  PetscValidLogicalCollectiveReal(pc, scale, 6);
+  PetscTryMethod(pc, "PCBCRPoissonSetOperator_C", (PC, PetscInt, const PetscReal[], const PCBCRPoissonEnd[], PetscReal, PetscReal), (pc, dim, spacing, ends, shift, scale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetOperator - gets what `PCBCRPoissonSetOperator()` or the options said
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameters:
++ dim     - the dimension, 0 if it was not given
+. spacing - array of 3
+. ends    - array of 6
+. shift   - the shift
+- scale   - the scale
+
+  Level: intermediate
+
+  Note:
+  Outputs that are not needed may be `NULL`.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperator()`
+@*/
+PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[], PCBCRPoissonEnd ends[], PetscReal *shift, PetscReal *scale)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscUseMethod(pc, "PCBCRPoissonGetOperator_C", (PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *, PetscReal *), (pc, dim, spacing, ends, shift, scale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetRemovedConstant - gets the size of the constant that the last application of a singular `PCBCRPOISSON` removed
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. removed - magnitude of the (weighted) mean of the right-hand side, in its unit; 0 if the operator is not singular
+
+  Level: intermediate
+
+  Note:
+  A value beyond rounding says that the singular system had no solution; the one of the nearest system that has one was returned.
+
+.seealso: `PCBCRPOISSON`, `MatSetNullSpace()`
+@*/
+PetscErrorCode PCBCRPoissonGetRemovedConstant(PC pc, PetscReal *removed)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(removed, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetRemovedConstant_C", (PC, PetscReal *), (pc, removed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

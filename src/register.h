@@ -1,0 +1,17 @@
+/*
+  What registration sets up once per PetscInitialize() and the objects use.
+*/
+#pragma once
+
+#include "petscbcrimpl.h"
+#include <petscksp.h>
+
+PETSC_INTERN PetscLogEvent BCR_Read;  /* operator out of the matrix */
+PETSC_INTERN PetscLogEvent BCR_SetUp; /* plan and tables */
+PETSC_INTERN PetscLogEvent BCR_Solve;
+
+/* names the papers behind the Poisson solver in -citations, once per run */
+PETSC_INTERN PetscErrorCode PetscBCRCitePoisson(void);
+
+PETSC_EXTERN PetscErrorCode PCCreate_BCRPoisson(PC);
+PETSC_EXTERN PetscErrorCode KSPCreate_BCRPoisson(KSP);
