@@ -57,6 +57,9 @@ _bcr_pkg_variable(includedir PETSCBCR_PETSC_INCLUDEDIR)
 _bcr_pkg_variable(ccompiler PETSCBCR_PETSC_MPICC)
 _bcr_pkg_variable(fcompiler PETSCBCR_PETSC_MPIF90)
 _bcr_pkg_variable(pcfiledir PETSCBCR_PETSC_PCDIR)
+if(EXISTS "${PETSCBCR_PETSC_LIBDIR}/pkgconfig/${PETSCBCR_PETSC_MODULE}.pc")
+  set(PETSCBCR_PETSC_PCDIR "${PETSCBCR_PETSC_LIBDIR}/pkgconfig") # PETSc's own folder, not a link to its files elsewhere
+endif()
 
 if(NOT TARGET petscbcr::PETSc)
   set(_bcr_key "${PETSCBCR_PETSC_PCDIR}")

@@ -87,10 +87,12 @@ petsc_use() {
     if pkg-config --exists "$m" 2>/dev/null; then petsc_module=$m && break; fi
   done
   [ -n "$petsc_module" ] || return 1
-  petsc_pcdir=$(pkg-config --variable=pcfiledir "$petsc_module")
   petsc_version=$(pkg-config --modversion "$petsc_module")
   petsc_prefix=$(pkg-config --variable=prefix "$petsc_module")
   petsc_libdir=$(pkg-config --variable=libdir "$petsc_module")
+  # PETSc's own folder, not a link to its files elsewhere
+  petsc_pcdir=$petsc_libdir/pkgconfig
+  [ -e "$petsc_pcdir/$petsc_module.pc" ] || petsc_pcdir=$(pkg-config --variable=pcfiledir "$petsc_module")
   petsc_cc=$(pkg-config --variable=ccompiler "$petsc_module")
   petsc_fc=$(pkg-config --variable=fcompiler "$petsc_module")
   petsc_cflags=$(pkg-config --cflags "$petsc_module")
@@ -166,7 +168,7 @@ tutorials_dir() {
 configure() {
   local dir=$1 stamp
   shift
-  stamp="$root $petsc_pcdir $petsc_version"
+  stamp="$root $petsc_prefix $petsc_version"
   mkdir -p "$dir"
   if [ "$(cat "$dir/.made-for" 2>/dev/null)" != "$stamp" ]; then rm -rf "$dir/CMakeCache.txt" "$dir/CMakeFiles"; fi
   # PETSc by its PETSc.pc alone
