@@ -11,8 +11,8 @@ if(PETSCBCR_PETSC_CUDA)
   set(PETSCBCR_TEST_ARGS -use_gpu_aware_mpi 0) # an MPI without GPU support stops a CUDA PETSc otherwise
 endif()
 
-# what a run needs: MPI as root and with more ranks than cores, in containers too
-set(PETSCBCR_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
+# what a run needs: MPI as root, with more ranks than cores, in containers too; one rank on its own starts no daemon
+set(PETSCBCR_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_ess_singleton_isolated=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
 
 function(petscbcr_test_property source key default out)
   file(STRINGS "${source}" line REGEX "^[ /*#!]*${key}:" LIMIT_COUNT 1)
