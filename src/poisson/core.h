@@ -19,6 +19,7 @@ typedef struct {
   PetscInt     nlevels;                  /* 0: automatic, else the radix of every level follows */
   PetscInt     schedule[BCR_MAX_LEVELS];
   BCRPrecision precision;                /* BCR_DOUBLE or BCR_SINGLE for the core */
+  PetscBool    recursive;                /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform along one axis */
   int          isa;                      /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
 } BCRCoreOptions;
 
@@ -27,10 +28,12 @@ typedef struct _n_BCRCore *BCRCore;
 /* axes: the box; stride[d]: distance in elements between neighbours along axis d in f and u (stride[0] = 1).
    io: precision of f and u (BCR_DOUBLE or BCR_SINGLE), the same for both. */
 PETSC_INTERN PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core);
-/* u may be f. singular: the (weighted) mean of f is removed, *removed says its size, u has zero mean */
+/* u may be f. singular: the (weighted) mean of f is removed, *removed is that mean (with its sign), u has zero mean */
 PETSC_INTERN PetscErrorCode BCRCoreSolve(BCRCore core, const void *f, void *u, PetscReal *removed);
 /* new shift, everything else as before */
 PETSC_INTERN PetscErrorCode BCRCoreSetShift(BCRCore core, PetscReal shift);
+/* u = factor * (T + shift)^-1 f from now on; costs nothing in the solve */
+PETSC_INTERN PetscErrorCode BCRCoreSetFactor(BCRCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRCoreDestroy(BCRCore *core);
 
 typedef struct {

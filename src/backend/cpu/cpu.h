@@ -1,0 +1,22 @@
+/* The CPU backend's kernels by instruction set and precision, and what this machine can run. */
+#pragma once
+
+#include "dtt.h"
+#include "lines.h"
+#include "level0.h"
+#include "poles.h"
+#include "fields.h"
+
+typedef struct {
+  const char           *isa;
+  int                   lanes; /* of a native vector */
+  BCRDttTable           dtt;
+  const BCRLinesTable  *lines;
+  const BCRLevel0Table *level0;
+  const BCRPolesTable  *poles;
+  const BCRFieldsTable *fields;
+} BCRCpuTable;
+
+/* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine lacks gives the next lower one */
+PETSC_INTERN const BCRCpuTable *BCRCpuGetTable(int isa, int single);
+PETSC_INTERN int                BCRCpuBestISA(void);

@@ -1,0 +1,2 @@
+#define BCR_ISA 0
+#include "kernels.h"

@@ -1,0 +1,2 @@
+#define BCR_ISA 1
+#include "kernels.h"

@@ -1,0 +1,2 @@
+#define BCR_ISA 2
+#include "kernels.h"

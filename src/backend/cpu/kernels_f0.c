@@ -1,0 +1,3 @@
+#define BCR_REAL_SINGLE
+#define BCR_ISA 0
+#include "kernels.h"

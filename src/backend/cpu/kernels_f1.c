@@ -1,0 +1,3 @@
+#define BCR_REAL_SINGLE
+#define BCR_ISA 1
+#include "kernels.h"

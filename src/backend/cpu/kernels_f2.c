@@ -1,0 +1,3 @@
+#define BCR_REAL_SINGLE
+#define BCR_ISA 2
+#include "kernels.h"

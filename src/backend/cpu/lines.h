@@ -1,0 +1,41 @@
+/*
+  Batches of tridiagonal lines, one line a mode, neighbouring modes in the lanes.
+
+  Tabled: near-Toeplitz lines with one constant a mode. Forward y_s = g_s + l_s y_{s-1}, backward v_s = p_s y_s + b_s v_{s+1}; the
+  factors l, p, b of a mode soon stop changing from row to row, so they are tabled, strip by strip of BCR_STRIP bytes of modes, only
+  until they have converged; the last row of the line is apart.
+  General: any tridiagonal plus a shift a mode, factored on the way.
+  Periodic lines are bordered by their last unknown.
+*/
+#pragma once
+
+#include <stddef.h>
+
+#define BCR_STRIP 256 /* bytes of neighbouring modes that share a table */
+
+typedef struct {
+  ptrdiff_t        n, nk; /* rows (the last unknown of a periodic line included), modes */
+  int              periodic;
+  const ptrdiff_t *off; /* of each strip's table, in elements */
+  const ptrdiff_t *nt;  /* tabled rows of each strip, at most (rows of the open line) - 1 */
+  const void      *tab; /* for each tabled row l, p, b, then l, p of the line's last row: a strip's width each */
+  const void      *zA, *zB, *q; /* periodic: couplings of the last unknown to the first and last row over norm, norm over the pivot it is left with */
+} BCRLinesTab;
+
+typedef struct {
+  ptrdiff_t   n, nk;
+  int         periodic;
+  const void *lower, *diag, *upper; /* n each; a periodic line's lower[0] and upper[n-1] are its couplings round the corner */
+  const void *sigma;                /* shift of each mode */
+  const void *scale;                /* factor of each mode */
+  ptrdiff_t   pin;                  /* mode that is singular: its last unknown is set to zero; -1: none */
+} BCRLinesGen;
+
+typedef struct {
+  int (*strip)(void);                                      /* modes in a strip */
+  size_t (*work)(ptrdiff_t n);                             /* elements of work for along() and tabled() */
+  void (*tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t ld, void *work);   /* in place; row s at u + s*ld */
+  void (*general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work);  /* the same */
+  size_t (*workx)(ptrdiff_t n);
+  void (*generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work); /* line k contiguous at u + k*ld */
+} BCRLinesTable;

@@ -1,0 +1,338 @@
+/* Tridiagonal lines (lines.h). Included by kernels.h. */
+#include "lines.h"
+
+#define LSW ((int)(BCR_STRIP / sizeof(real))) /* modes in a strip */
+#define LNV (LSW / VL)                        /* vectors in a strip */
+
+/* row pieces of a strip with nk <= LSW modes, to and from a vector array; the pieces beyond nk are zero */
+BCR_INLINE void strip_load(vec *g, const void *u, ptrdiff_t i, int nk, const int io)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    const double *p = (const double *)u + i;
+    real          t[LSW] __attribute__((aligned(64)));
+
+    for (int k = 0; k < LSW; k++) t[k] = k < nk ? (real)p[k] : 0;
+    for (int v = 0; v < LNV; v++) g[v] = vload(t + VL * v);
+    return;
+  }
+#else
+  (void)io;
+#endif
+  {
+    const real *p = (const real *)u + i;
+
+    if (__builtin_expect(nk == LSW, 1)) {
+      #pragma GCC unroll 16
+      for (int v = 0; v < LNV; v++) g[v] = vload(p + VL * v);
+    } else {
+      for (int v = 0; v < LNV; v++) {
+        if (VL * (v + 1) <= nk) g[v] = vload(p + VL * v);
+        else {
+          real t[VL] __attribute__((aligned(64))) = {0};
+
+          for (int k = VL * v; k < nk; k++) t[k - VL * v] = p[k];
+          g[v] = vload(t);
+        }
+      }
+    }
+  }
+}
+
+BCR_INLINE void strip_store(void *u, ptrdiff_t i, const vec *g, int nk, const int io)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    double *p = (double *)u + i;
+    real    t[LSW] __attribute__((aligned(64)));
+
+    for (int v = 0; v < LNV; v++) vstore(t + VL * v, g[v]);
+    for (int k = 0; k < nk; k++) p[k] = t[k];
+    return;
+  }
+#else
+  (void)io;
+#endif
+  {
+    real *p = (real *)u + i;
+
+    if (__builtin_expect(nk == LSW, 1)) {
+      #pragma GCC unroll 16
+      for (int v = 0; v < LNV; v++) vstore(p + VL * v, g[v]);
+    } else {
+      for (int v = 0; v < LNV; v++) {
+        if (VL * (v + 1) <= nk) vstore(p + VL * v, g[v]);
+        else {
+          real t[VL] __attribute__((aligned(64)));
+
+          vstore(t, g[v]);
+          for (int k = VL * v; k < nk; k++) p[k] = t[k - VL * v];
+        }
+      }
+    }
+  }
+}
+
+static int BCRN(lines_strip)(void)
+{
+  return LSW;
+}
+
+static size_t BCRN(lines_work)(ptrdiff_t n)
+{
+  return 2 * (size_t)(n + 1) * LSW;
+}
+
+/* one strip of an open line; u0: the strip's first mode */
+BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const real *tab, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+{
+  const real *last = tab + 3 * LSW * nt, *c;
+  vec         y[LNV], g[LNV];
+  ptrdiff_t   s;
+
+  for (int v = 0; v < LNV; v++) y[v] = vset1(0);
+  for (s = 0; s < nt; s++) { /* tabled rows, then constant ones, then the last */
+    c = tab + 3 * LSW * s;
+    strip_load(g, u, u0 + s * ld, nk, io);
+    #pragma GCC unroll 16
+    for (int v = 0; v < LNV; v++) y[v] = vload(c + VL * v) * y[v] + g[v];
+    strip_store(u, u0 + s * ld, y, nk, io);
+  }
+  c = tab + 3 * LSW * (nt ? nt - 1 : 0);
+  for (; s < n - 1; s++) {
+    strip_load(g, u, u0 + s * ld, nk, io);
+    #pragma GCC unroll 16
+    for (int v = 0; v < LNV; v++) y[v] = vload(c + VL * v) * y[v] + g[v];
+    strip_store(u, u0 + s * ld, y, nk, io);
+  }
+  strip_load(g, u, u0 + s * ld, nk, io);
+  #pragma GCC unroll 16
+  for (int v = 0; v < LNV; v++) y[v] = vload(last + LSW + VL * v) * (vload(last + VL * v) * y[v] + g[v]);
+  strip_store(u, u0 + s * ld, y, nk, io);
+  for (s = n - 2; s >= nt; s--) {
+    strip_load(g, u, u0 + s * ld, nk, io);
+    #pragma GCC unroll 16
+    for (int v = 0; v < LNV; v++) y[v] = vload(c + 2 * LSW + VL * v) * y[v] + vload(c + LSW + VL * v) * g[v];
+    strip_store(u, u0 + s * ld, y, nk, io);
+  }
+  for (; s >= 0; s--) {
+    c = tab + 3 * LSW * s;
+    strip_load(g, u, u0 + s * ld, nk, io);
+    #pragma GCC unroll 16
+    for (int v = 0; v < LNV; v++) y[v] = vload(c + 2 * LSW + VL * v) * y[v] + vload(c + LSW + VL * v) * g[v];
+    strip_store(u, u0 + s * ld, y, nk, io);
+  }
+}
+
+/* the closing of periodic lines: u_last = q (g_last + zA y_first + zB y_(n-2)), u_s = y_s + u_last z_s */
+BCR_INLINE void lines_strip_close(const ptrdiff_t n, const real *z, const real *zA, const real *zB, const real *q, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+{
+  vec x[LNV], y0[LNV], y1[LNV];
+
+  strip_load(x, u, u0 + (n - 1) * ld, nk, io);
+  strip_load(y0, u, u0, nk, io);
+  strip_load(y1, u, u0 + (n - 2) * ld, nk, io);
+  for (int v = 0; v < LNV; v++) x[v] = vload(q + VL * v) * (x[v] + vload(zA + VL * v) * y0[v] + vload(zB + VL * v) * y1[v]);
+  strip_store(u, u0 + (n - 1) * ld, x, nk, io);
+  for (ptrdiff_t s = 0; s < n - 1; s++) {
+    strip_load(y0, u, u0 + s * ld, nk, io);
+    for (int v = 0; v < LNV; v++) y0[v] += x[v] * vload(z + LSW * s + VL * v);
+    strip_store(u, u0 + s * ld, y0, nk, io);
+  }
+}
+
+BCR_INLINE void lines_tabled_io(const BCRLinesTab *t, const int io, void *u, ptrdiff_t ld, real *work)
+{
+  for (ptrdiff_t q = 0, k = 0; k < t->nk; q++, k += LSW) {
+    const int   nk  = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
+    const real *tab = (const real *)t->tab + t->off[q];
+
+    if (!t->periodic) lines_strip_open(t->n, t->nt[q], tab, nk, u, k, ld, io);
+    else {
+      const real *zA = (const real *)t->zA + LSW * q, *zB = (const real *)t->zB + LSW * q;
+
+      if (t->n > 1) {
+        lines_strip_open(t->n - 1, t->nt[q], tab, nk, u, k, ld, io);
+        for (ptrdiff_t s = 0; s < t->n - 1; s++)
+          for (int v = 0; v < LSW; v++) work[LSW * s + v] = (s == 0 ? zA[v] : 0) + (s == t->n - 2 ? zB[v] : 0);
+        lines_strip_open(t->n - 1, t->nt[q], tab, LSW, work, 0, LSW, 0);
+        lines_strip_close(t->n, work, zA, zB, (const real *)t->q + LSW * q, nk, u, k, ld, io);
+      } else {
+        vec x[LNV];
+
+        strip_load(x, u, k, nk, io);
+        for (int v = 0; v < LNV; v++) x[v] *= vload((const real *)t->q + LSW * q + VL * v);
+        strip_store(u, k, x, nk, io);
+      }
+    }
+  }
+}
+
+static void BCRN(lines_tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t ld, void *work)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    lines_tabled_io(t, 1, u, ld, (real *)work);
+    return;
+  }
+#endif
+  (void)io;
+  lines_tabled_io(t, 0, u, ld, (real *)work);
+}
+
+/* Factors as it goes. b: scratch of n rows for the backward multipliers; pin: lane that is singular or -1 */
+BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const real *diag, const real *upper, const vec *sigma, const vec *scale, int pin, real *b, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+{
+  vec y[LNV], g[LNV], p[LNV], bv[LNV];
+
+  for (int v = 0; v < LNV; v++) y[v] = bv[v] = vset1(0);
+  for (ptrdiff_t s = 0; s < n; s++) {
+    const vec d = vset1(diag[s]), l = vset1(s > 0 ? lower[s] : 0), r = vset1(s < n - 1 ? upper[s] : 0);
+
+    strip_load(g, u, u0 + s * ld, nk, io);
+    for (int v = 0; v < LNV; v++) {
+      p[v] = vset1(1) / (d + sigma[v] - l * bv[v]);
+      if (s == n - 1 && pin >= 0 && pin / VL == v) p[v][pin % VL] = 0;
+      y[v]  = p[v] * (scale[v] * g[v] + l * y[v]);
+      bv[v] = p[v] * r;
+      vstore(b + LSW * s + VL * v, bv[v]);
+    }
+    strip_store(u, u0 + s * ld, y, nk, io);
+  }
+  for (ptrdiff_t s = n - 2; s >= 0; s--) {
+    strip_load(g, u, u0 + s * ld, nk, io);
+    for (int v = 0; v < LNV; v++) y[v] = vload(b + LSW * s + VL * v) * y[v] + g[v];
+    strip_store(u, u0 + s * ld, y, nk, io);
+  }
+}
+
+BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, ptrdiff_t ld, real *work)
+{
+  const real *lower = (const real *)t->lower, *diag = (const real *)t->diag, *upper = (const real *)t->upper;
+  const ptrdiff_t n = t->n;
+
+  for (ptrdiff_t k = 0; k < t->nk; k += LSW) {
+    const int nk  = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
+    const int pin = t->pin >= k && t->pin < k + LSW ? (int)(t->pin - k) : -1;
+    vec       sigma[LNV], scale[LNV];
+
+    strip_load(sigma, t->sigma, k, nk, 0);
+    strip_load(scale, t->scale, k, nk, 0);
+    if (nk < LSW) { /* lanes without a mode: anything but a zero pivot */
+      real w[LSW] __attribute__((aligned(64)));
+
+      for (int v = 0; v < LNV; v++) vstore(w + VL * v, sigma[v]);
+      for (int i = nk; i < LSW; i++) w[i] = w[0];
+      for (int v = 0; v < LNV; v++) sigma[v] = vload(w + VL * v);
+    }
+    if (!t->periodic) lines_general_open(n, lower, diag, upper, sigma, scale, pin, work, nk, u, k, ld, io);
+    else {
+      real *z = work + LSW * (n + 1);
+      real  zA[LSW] __attribute__((aligned(64))), zB[LSW] __attribute__((aligned(64))), q[LSW] __attribute__((aligned(64)));
+      vec   one[LNV];
+
+      for (int v = 0; v < LNV; v++) {
+        one[v] = vset1(1);
+        vstore(zA + VL * v, vset1(n > 1 ? upper[n - 1] : 0));
+        vstore(zB + VL * v, vset1(n > 1 ? lower[n - 1] : 0));
+      }
+      if (n > 1) {
+        lines_general_open(n - 1, lower, diag, upper, sigma, scale, -1, work, nk, u, k, ld, io);
+        for (ptrdiff_t s = 0; s < n - 1; s++)
+          for (int v = 0; v < LSW; v++) z[LSW * s + v] = (s == 0 ? lower[0] : 0) + (s == n - 2 ? upper[n - 2] : 0);
+        lines_general_open(n - 1, lower, diag, upper, sigma, one, -1, work, LSW, z, 0, LSW, 0);
+      }
+      for (int i = 0; i < LSW; i++) { /* the last row: scale g + upper y_0 + lower y_(n-2) over what is left of its diagonal */
+        const real sg = sigma[i / VL][i % VL], sc = scale[i / VL][i % VL];
+        const real den = diag[n - 1] + sg - (n > 1 ? upper[n - 1] * z[i] + lower[n - 1] * z[LSW * (n - 2) + i] : upper[0] + lower[0]);
+
+        q[i] = i == pin ? 0 : sc / den;
+        zA[i] /= sc;
+        zB[i] /= sc;
+      }
+      if (n > 1) lines_strip_close(n, z, zA, zB, q, nk, u, k, ld, io);
+      else {
+        vec x[LNV];
+
+        strip_load(x, u, k, nk, io);
+        for (int v = 0; v < LNV; v++) x[v] *= vload(q + VL * v);
+        strip_store(u, k, x, nk, io);
+      }
+    }
+  }
+}
+
+static void BCRN(lines_general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    lines_general_io(t, 1, u, ld, (real *)work);
+    return;
+  }
+#endif
+  (void)io;
+  lines_general_io(t, 0, u, ld, (real *)work);
+}
+
+/* Contiguous lines: LSW of them are brought to the lanes, solved and brought back */
+static size_t BCRN(lines_workx)(ptrdiff_t n)
+{
+  return BCRN(lines_work)(n) + (size_t)(n + 2 * BL) * LSW + 2 * LSW;
+}
+
+BCR_INLINE void lines_generalx_io(const BCRLinesGen *t, const int io, void *u, ptrdiff_t ld, real *work)
+{
+  real           *w = work + BCRN(lines_work)(t->n), *sg = w + (size_t)(t->n + 2 * BL) * LSW, *sc = sg + LSW;
+  const ptrdiff_t n = t->n, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+
+  for (ptrdiff_t k = 0; k < t->nk; k += LSW) {
+    const int   nk = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
+    BCRLinesGen g  = *t;
+    bun         a[BL];
+
+    for (int i = 0; i < LSW; i++) {
+      sg[i] = ((const real *)t->sigma)[i < nk ? k + i : k];
+      sc[i] = ((const real *)t->scale)[i < nk ? k + i : k];
+    }
+    for (int r = 0; r < LSW; r += BL)
+      for (ptrdiff_t i = 0; i < n; i += BL) {
+        for (int p = 0; p < BL; p++) {
+          const char *row = (const char *)u + (k + r + p) * ld * sz;
+
+          a[p] = r + p >= nk ? bnull() : (i + BL <= n ? bloadio(row, i, io) : bloadpart(row, i, (int)(n - i), io));
+        }
+        btr(a);
+        for (int p = 0; p < BL; p++) bstore(w + LSW * (i + p) + r, a[p]);
+      }
+    g.nk    = LSW;
+    g.sigma = sg;
+    g.scale = sc;
+    g.pin   = t->pin >= k && t->pin < k + nk ? t->pin - k : -1;
+    lines_general_io(&g, 0, w, LSW, work);
+    for (int r = 0; r < nk; r += BL)
+      for (ptrdiff_t i = 0; i < n; i += BL) {
+        for (int p = 0; p < BL; p++) a[p] = bload(w + LSW * (i + p) + r);
+        btr(a);
+        for (int p = 0; p < BL && r + p < nk; p++) {
+          char *row = (char *)u + (k + r + p) * ld * sz;
+
+          if (i + BL <= n) bstoreio(row, i, a[p], io);
+          else bstorepart(row, i, a[p], (int)(n - i), io);
+        }
+      }
+  }
+}
+
+static void BCRN(lines_generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    lines_generalx_io(t, 1, u, ld, (real *)work);
+    return;
+  }
+#endif
+  (void)io;
+  lines_generalx_io(t, 0, u, ld, (real *)work);
+}
+
+static const BCRLinesTable BCRN(BCRLines) = {BCRN(lines_strip), BCRN(lines_work), BCRN(lines_tabled), BCRN(lines_general), BCRN(lines_workx), BCRN(lines_generalx)};

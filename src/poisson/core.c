@@ -1,0 +1,849 @@
+/*
+  The numerical core: which plan solves a box, its tables, and the solve. See core.h and docs/method.md.
+
+  Plans of a plane (x, y), one for each shift of a batch:
+    LEVEL0    level 0 in physical space, the separators transformed along x, a line over the separators for each mode
+    FOURIERX  transform along x, lines along y
+    FOURIERY  transform along y, lines along x (a general x axis)
+    REDUCTION block cyclic reduction with a given schedule (reduction.h)
+  Three dimensions: transform along z, a plane for each mode; a general z axis: transforms along x and y, lines along z.
+*/
+#include "tables.h"
+#include "reduction.h"
+#include <unistd.h>
+
+typedef enum {
+  PLAN_NONE, /* one unknown */
+  PLAN_LINE,
+  PLAN_LEVEL0,
+  PLAN_FOURIERX,
+  PLAN_FOURIERY,
+  PLAN_REDUCTION,
+  PLAN_RECURSIVE, /* three-dimensional reduction by recursion */
+  PLAN_FOURIERXY
+} BCRPlanKind;
+
+typedef struct { /* of one plane */
+  BCRLevel0Shape shape;
+  BCRLevel0Kind  kind[3];
+  double         scale;
+  BCRLinesTab    tab;
+  BCRLinesGen    gen;
+  PetscBool      general;
+} BCRPlanePlan;
+
+struct _n_BCRCore {
+  PetscInt           dim, dim0;        /* without axes of one unknown; as created */
+  PetscInt           n[3];
+  ptrdiff_t          stride[3], outer[3]; /* outer: of f and u where those have no unit stride; packed then holds the box */
+  void              *packed;
+  PetscBool          unpacked; /* inside the solve of the packed box */
+  BCRAxis            axis[3];          /* the axes that are left; arrays owned */
+  double             shift, fixed, factor; /* fixed: what the axes of one unknown add */
+  PetscBool          singular, single; /* single: work type */
+  BCRPrecision       io;
+  BCRCoreOptions     options;
+  const BCRCpuTable *cpu;
+  BCRPlanKind        kind;
+  PetscInt           nplane;
+  BCRPlanePlan      *plane;
+  BCRDtt             dtt[3];
+  BCRReduction       red;
+  BCRArena           arena;  /* tables */
+  BCRArena           space;  /* work arrays */
+  void              *D, *work, *work0; /* separators, transforms and lines, level 0 */
+  ptrdiff_t          ldd;
+  double            *pivot;  /* PLAN_LINE: 1/P */
+  double             lineq;  /* periodic line: norm of the last unknown */
+  PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
+  BCRCoreInfo        info;
+};
+
+static inline PetscBool axis_general(const BCRAxis *a)
+{
+  return a->lower ? PETSC_TRUE : PETSC_FALSE;
+}
+static inline PetscBool axis_periodic(const BCRAxis *a)
+{
+  return a->end[0] == BCR_END_PERIODIC && !a->lower ? PETSC_TRUE : PETSC_FALSE;
+}
+static inline double end_weight(const BCRAxis *a, PetscInt i)
+{
+  double w = 1;
+
+  if (i == 0 && a->end[0] == BCR_END_NEUMANN) w *= 0.5;
+  if (i == a->n - 1 && a->end[1] == BCR_END_NEUMANN) w *= 0.5;
+  return w;
+}
+/* row i of a uniform axis: -low u_(i-1) + diag u_i - up u_(i+1); a periodic axis of one unknown gives 0 */
+static void axis_row(const BCRAxis *ax, PetscInt i, double *low, double *diag, double *up)
+{
+  const double    a = ax->a;
+  const PetscBool p = axis_periodic(ax);
+
+  if (axis_general(ax)) {
+    *low  = ax->lower[i];
+    *diag = ax->diag[i];
+    *up   = ax->upper[i];
+    return;
+  }
+  *low = *up = a;
+  *diag      = 2 * a;
+  if (!p && i == 0) {
+    *low = 0;
+    if (ax->end[0] == BCR_END_NEUMANN) *up = 2 * a;
+    if (ax->end[0] == BCR_END_CELL_NEUMANN) *diag -= a;
+    if (ax->end[0] == BCR_END_CELL_DIRICHLET) *diag += a;
+  }
+  if (!p && i == ax->n - 1) {
+    *up = 0;
+    if (ax->end[1] == BCR_END_NEUMANN) *low = 2 * a;
+    if (ax->end[1] == BCR_END_CELL_NEUMANN) *diag -= a;
+    if (ax->end[1] == BCR_END_CELL_DIRICHLET) *diag += a;
+  }
+}
+
+static size_t cache_bytes(void)
+{
+  long b = -1;
+
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+  b = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+#endif
+  return b > 0 ? (size_t)b : 32768;
+}
+
+static PetscErrorCode real_array(BCRArena *arena, PetscBool single, PetscInt n, const double *v, void *p)
+{
+  void *q;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(arena, n * (single ? sizeof(float) : sizeof(double)), &q));
+  for (PetscInt i = 0; i < n; i++) {
+    if (single) ((float *)q)[i] = (float)v[i];
+    else ((double *)q)[i] = v[i];
+  }
+  *(void **)p = q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
+static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm, PetscInt pin, BCRLinesGen *g)
+{
+  double *l, *d, *u;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc3(y->n, &l, y->n, &d, y->n, &u));
+  for (PetscInt i = 0; i < y->n; i++) axis_row(y, i, &l[i], &d[i], &u[i]);
+  g->n        = y->n;
+  g->nk       = nk;
+  g->periodic = axis_periodic(y);
+  g->pin      = pin;
+  PetscCall(real_array(&c->arena, c->single, y->n, l, &g->lower));
+  PetscCall(real_array(&c->arena, c->single, y->n, d, &g->diag));
+  PetscCall(real_array(&c->arena, c->single, y->n, u, &g->upper));
+  PetscCall(real_array(&c->arena, c->single, nk, sigma, &g->sigma));
+  PetscCall(real_array(&c->arena, c->single, nk, norm, &g->scale));
+  PetscCall(PetscFree3(l, d, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Everything that depends on the shift */
+static PetscErrorCode core_tables(BCRCore c)
+{
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[1], *z = &c->axis[2];
+  const double  *lx = NULL, *nx = NULL, *ly = NULL, *ny = NULL, *lz = NULL, *nz = NULL;
+  const double   shift = c->singular ? 0 : c->shift + c->fixed;
+  const PetscInt n0 = c->dim > 0 ? x->n : 0, n1 = c->dim > 1 ? y->n : 0;
+  double        *d, *w;
+  size_t         work = 0, work0 = 0, dsize = 0, lines = 0;
+  ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
+  PetscInt       mostkeep = 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaFree(&c->arena));
+  PetscCall(BCRArenaFree(&c->space));
+  c->D = c->work = c->work0 = NULL;
+  for (PetscInt i = 0; i < 3; i++) {
+    const double **l = i == 0 ? &lx : (i == 1 ? &ly : &lz), **n = i == 0 ? &nx : (i == 1 ? &ny : &nz);
+
+    if (c->dtt[i]) {
+      PetscCall(BCRDttGetModes(c->dtt[i], l, n));
+      work = PetscMax(work, BCRDttWork(c->dtt[i], c->cpu->lanes));
+    }
+  }
+  c->pinx = c->piny = c->pinz = -1;
+  if (c->singular) {
+    if (lx) for (c->pinx = 0; c->pinx < n0 && lx[c->pinx] != 0;) c->pinx++;
+    if (ly) for (c->piny = 0; c->piny < n1 && ly[c->piny] != 0;) c->piny++;
+    if (lz) for (c->pinz = 0; c->pinz < z->n && lz[c->pinz] != 0;) c->pinz++;
+  }
+  if (c->kind == PLAN_LINE) {
+    double num = 0, P = 1, cprev = 0, upprev = 0;
+    const PetscInt n = n0 - (axis_periodic(x) ? 1 : 0);
+
+    PetscCall(BCRArenaGet(&c->space, PetscMax(n, 1) * sizeof(double), &c->pivot));
+    for (PetscInt i = 0; i < n; i++) {
+      double low, diag, up;
+
+      axis_row(x, i, &low, &diag, &up);
+      if (i == 0) low = 0;
+      if (i == n - 1) up = 0;
+      if (axis_general(x)) P = diag + shift - low * upprev * cprev;
+      else { /* as in lines.c: pivots without cancellation */
+        double rl, rd, ru;
+
+        axis_row(x, i, &rl, &rd, &ru);
+        num = (rd - rl - ru) + shift + (i == 0 ? rl : low * num / P) + (i == n - 1 ? ru : 0);
+        P   = up + num;
+      }
+      upprev      = up;
+      c->pivot[i] = P != 0 ? 1 / P : 0;
+      if (c->singular && i == n - 1 && !axis_periodic(x)) c->pivot[i] = 0;
+      cprev = c->pivot[i];
+    }
+    if (axis_periodic(x)) { /* v0, v1: first and last entry of (open line)^-1 of the excess of the row sums, here the shift */
+      double y0 = 0, y1 = 0, den;
+
+      for (PetscInt i = 0; i < n; i++) y1 = (shift + (i ? x->a * y1 : 0)) * c->pivot[i];
+      y0  = y1; /* symmetric */
+      den = n ? shift + x->a * (y0 + y1) : shift;
+      c->lineq = den > 0 && !c->singular ? 1 / den : 0;
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (c->kind == PLAN_NONE) PetscFunctionReturn(PETSC_SUCCESS);
+
+  PetscCall(PetscMalloc2(PetscMax(n0, PetscMax(n1, 1)), &d, PetscMax(n0, PetscMax(n1, 1)), &w));
+  if (c->kind == PLAN_FOURIERXY) {
+    /* lines along z, a batch of x modes for each y mode */
+    for (PetscInt j = 0; j < n1; j++) {
+      const PetscInt pin = c->singular && ly[j] == 0 ? c->pinx : -1;
+
+      for (PetscInt i = 0; i < n0; i++) {
+        d[i] = shift + x->a * lx[i] + y->a * ly[j];
+        w[i] = nx[i] * ny[j] * c->factor;
+      }
+      if (j == 0) PetscCall(gen_create(c, z, n0, d, w, pin, &c->plane[j].gen));
+      else {
+        c->plane[j].gen     = c->plane[0].gen;
+        c->plane[j].gen.pin = pin;
+        PetscCall(real_array(&c->arena, c->single, n0, d, &c->plane[j].gen.sigma));
+        PetscCall(real_array(&c->arena, c->single, n0, w, &c->plane[j].gen.scale));
+      }
+    }
+    lines = c->cpu->lines->work(z->n);
+  } else if (c->kind == PLAN_REDUCTION || c->kind == PLAN_RECURSIVE) {
+    double *shifts;
+
+    PetscCall(PetscMalloc1(c->nplane, &shifts));
+    for (PetscInt k = 0; k < c->nplane; k++) shifts[k] = shift + (lz ? z->a * lz[k] : 0);
+    PetscCall(BCRReductionSetShifts(c->red, c->nplane, shifts));
+    PetscCall(PetscFree(shifts));
+  } else {
+    const BCRAxis *line = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
+    const PetscInt nk   = c->kind == PLAN_FOURIERY ? n1 : n0;
+    const double  *lk = c->kind == PLAN_FOURIERY ? ly : lx, *nrm = c->kind == PLAN_FOURIERY ? ny : nx, ak = c->kind == PLAN_FOURIERY ? y->a : x->a;
+
+    for (PetscInt k = 0; k < c->nplane; k++) {
+      BCRPlanePlan *p  = &c->plane[k];
+      const double  sh = shift + (lz ? z->a * lz[k] : 0), nzk = lz ? nz[k] : 1;
+      PetscBool     ok = PETSC_TRUE;
+
+      p->general = PETSC_FALSE;
+      if (c->kind == PLAN_LEVEL0) {
+        BCRLineRows rows;
+        PetscInt    ng;
+
+        p->scale = c->factor * nzk / y->a;
+        PetscCall(BCRLevel0Create(x, y, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes() * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
+        if (!ok) break;
+        PetscCall(BCRLevel0Rows(y, &rows, &ng));
+        for (PetscInt i = 0; i < n0; i++) {
+          d[i] = (sh + x->a * lx[i]) / y->a;
+          w[i] = nx[i];
+        }
+        for (PetscInt i = 0; i < n0; i++) ok = ok && d[i] >= 0 ? PETSC_TRUE : PETSC_FALSE;
+        if (!ok) break;
+        PetscCall(BCRLinesTabCreate(&rows, n0, d, w, c->single, (PetscInt)strip, &c->arena, &p->tab));
+        work0    = PetscMax(work0, c->cpu->level0->work(&p->shape));
+        lines    = PetscMax(lines, c->cpu->lines->work(rows.n));
+        mostkeep = rows.n;
+      } else {
+        for (PetscInt i = 0; i < nk; i++) {
+          d[i] = sh + ak * lk[i];
+          w[i] = nrm[i] * nzk * c->factor;
+          if (d[i] < 0) ok = PETSC_FALSE;
+        }
+        if (ok && c->kind == PLAN_FOURIERX && !axis_general(line) && line->a > 0) {
+          BCRLineRows rows = {line->n, {line->end[0], line->end[1]}, {0, 0}, 0, 0};
+
+          for (PetscInt i = 0; i < nk; i++) {
+            d[i] /= line->a;
+            w[i] /= line->a;
+          }
+          PetscCall(BCRLinesTabCreate(&rows, nk, d, w, c->single, (PetscInt)strip, &c->arena, &p->tab));
+        } else {
+          const PetscInt pin = c->singular && (!lz || lz[k] == 0) ? (c->kind == PLAN_FOURIERY ? c->piny : c->pinx) : -1;
+
+          p->general = PETSC_TRUE;
+          PetscCall(gen_create(c, line, nk, d, w, pin, &p->gen));
+        }
+        lines = PetscMax(lines, c->kind == PLAN_FOURIERY ? c->cpu->lines->workx(line->n) : c->cpu->lines->work(line->n));
+      }
+    }
+    if (c->kind == PLAN_LEVEL0) {
+      PetscBool ok = PETSC_TRUE;
+
+      for (PetscInt k = 0; k < c->nplane; k++) /* a negative shift that leaves a group's line without a decay of its own */
+        if (!c->plane[k].tab.tab) ok = PETSC_FALSE;
+      if (!ok) {
+        c->kind = PLAN_FOURIERX;
+        PetscCall(PetscFree2(d, w));
+        PetscCall(PetscMemzero(c->plane, c->nplane * sizeof(*c->plane)));
+        PetscCall(core_tables(c));
+        PetscFunctionReturn(PETSC_SUCCESS);
+      }
+    }
+  }
+  PetscCall(PetscFree2(d, w));
+  if (c->kind == PLAN_LEVEL0) {
+    c->ldd = (c->plane[0].shape.nb * lanes + 31) / 16 * 16;
+    if (c->ldd % 512 < 16) c->ldd += 16;
+    dsize = (size_t)c->ldd * mostkeep + 64;
+  }
+  work = PetscMax(work, lines);
+  PetscCall(BCRArenaGet(&c->space, (dsize + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->D));
+  PetscCall(BCRArenaGet(&c->space, (work + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work));
+  PetscCall(BCRArenaGet(&c->space, (work0 + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core)
+{
+  BCRCore   c;
+  PetscInt  ngeneral = 0;
+  PetscBool single   = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+
+  PetscFunctionBegin;
+  PetscCheck(io == BCR_DOUBLE || single, PETSC_COMM_SELF, PETSC_ERR_SUP, "Double work on single precision arrays");
+  PetscCall(PetscNew(&c));
+  c->dim0     = dim;
+  c->shift    = shift;
+  c->factor   = 1;
+  c->singular = singular;
+  c->single   = single;
+  c->io       = io;
+  c->options  = *options;
+  c->cpu      = BCRCpuGetTable(options->isa, single);
+  for (PetscInt i = 0; i < dim; i++) {
+    BCRAxis       *a = &c->axis[c->dim];
+    const PetscInt n = axis[i].n;
+
+    PetscCheck(n > 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Empty axis %" PetscInt_FMT, i);
+    if (n == 1) { /* nothing along it; a general axis of one unknown has its diagonal */
+      if (axis[i].lower) c->fixed += axis[i].diag[0];
+      continue;
+    }
+    *a = axis[i];
+    a->lower = a->diag = a->upper = a->weight = NULL;
+    if (axis[i].lower) {
+      PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
+      PetscCall(PetscArraycpy(a->lower, axis[i].lower, n));
+      PetscCall(PetscArraycpy(a->diag, axis[i].diag, n));
+      PetscCall(PetscArraycpy(a->upper, axis[i].upper, n));
+      ngeneral++;
+    } else PetscCheck(a->end[0] != BCR_END_GENERAL && a->end[1] != BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_PLIB, "General end without coefficients on axis %" PetscInt_FMT, i);
+    c->n[c->dim]        = n;
+    c->stride[c->dim++] = stride[i];
+  }
+  PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "Two axes with general coefficients: only one can be solved directly");
+  for (PetscInt i = 0; i < 3; i++) c->outer[i] = c->stride[i];
+  if (c->dim > 1 && c->stride[0] != 1) { /* an axis of one unknown between dropped planes came first: the lanes need neighbours in memory */
+    ptrdiff_t size = 1;
+
+    for (PetscInt i = 0; i < c->dim; i++) {
+      c->stride[i] = size;
+      size *= c->n[i];
+    }
+    PetscCall(PetscMalloc1(size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float)), (char **)&c->packed));
+  }
+  c->nplane = 1;
+  if (c->dim == 0) c->kind = PLAN_NONE;
+  else if (c->dim == 1) c->kind = PLAN_LINE;
+  else if (c->dim == 2 || !axis_general(&c->axis[2])) {
+    const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+
+    if (options->nlevels || options->radix) {
+      PetscInt nlevels = options->nlevels, schedule[BCR_MAX_LEVELS], ninner, inner[BCR_MAX_LEVELS];
+
+      c->kind = c->dim == 3 && options->recursive ? PLAN_RECURSIVE : PLAN_REDUCTION;
+      PetscCall(PetscArraycpy(schedule, options->schedule, nlevels));
+      if (!nlevels) PetscCall(BCRScheduleFromRadix(options->radix, c->n[c->kind == PLAN_RECURSIVE ? 2 : 1], &nlevels, schedule));
+      ninner = nlevels;
+      PetscCall(PetscArraycpy(inner, schedule, nlevels));
+      if (c->kind == PLAN_RECURSIVE && options->radix) PetscCall(BCRScheduleFromRadix(options->radix, c->n[1], &ninner, inner));
+      PetscCall(BCRReductionCreate(c->kind == PLAN_RECURSIVE ? 3 : 2, c->axis, nlevels, schedule, ninner, inner, single, options->isa, &c->red));
+      c->info.nlevels = nlevels;
+      PetscCall(PetscArraycpy(c->info.schedule, schedule, nlevels));
+    } else if (axis_general(x)) c->kind = PLAN_FOURIERY;
+    else if (!axis_general(y) && x->a > 0 && y->a > 0 && x->n >= 16 && y->n >= 32) c->kind = PLAN_LEVEL0;
+    else c->kind = PLAN_FOURIERX;
+    if (c->kind == PLAN_FOURIERY) PetscCall(BCRDttCreate(y->n, y->end[0], y->end[1], single, &c->dtt[1]));
+    if (c->kind == PLAN_FOURIERX || c->kind == PLAN_LEVEL0) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], single, &c->dtt[0]));
+    if (c->dim == 3 && c->kind != PLAN_RECURSIVE) {
+      c->nplane = c->n[2];
+      PetscCall(BCRDttCreate(c->n[2], c->axis[2].end[0], c->axis[2].end[1], single, &c->dtt[2]));
+    }
+  } else {
+    c->kind = PLAN_FOURIERXY;
+    PetscCall(BCRDttCreate(c->n[0], c->axis[0].end[0], c->axis[0].end[1], single, &c->dtt[0]));
+    PetscCall(BCRDttCreate(c->n[1], c->axis[1].end[0], c->axis[1].end[1], single, &c->dtt[1]));
+    c->nplane = c->n[1];
+  }
+  PetscCall(PetscCalloc1(c->nplane, &c->plane));
+  PetscCall(core_tables(c));
+  *core = c;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreSetShift(BCRCore core, PetscReal shift)
+{
+  PetscFunctionBegin;
+  core->shift = shift;
+  PetscCall(PetscMemzero(core->plane, core->nplane * sizeof(*core->plane)));
+  PetscCall(core_tables(core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreSetFactor(BCRCore core, PetscReal factor)
+{
+  PetscFunctionBegin;
+  if (core->factor == factor) PetscFunctionReturn(PETSC_SUCCESS);
+  core->factor = factor;
+  if (core->kind != PLAN_LINE && core->kind != PLAN_NONE && core->kind != PLAN_REDUCTION && core->kind != PLAN_RECURSIVE) {
+    PetscCall(PetscMemzero(core->plane, core->nplane * sizeof(*core->plane)));
+    PetscCall(core_tables(core));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreDestroy(BCRCore *core)
+{
+  BCRCore c = *core;
+
+  PetscFunctionBegin;
+  if (!c) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt i = 0; i < 3; i++) {
+    PetscCall(BCRDttDestroy(&c->dtt[i]));
+    PetscCall(PetscFree3(c->axis[i].lower, c->axis[i].diag, c->axis[i].upper));
+  }
+  PetscCall(BCRReductionDestroy(&c->red));
+  PetscCall(BCRArenaFree(&c->arena));
+  PetscCall(BCRArenaFree(&c->space));
+  PetscCall(PetscFree(c->packed));
+  PetscCall(PetscFree(c->plane));
+  PetscCall(PetscFree(*core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline double get(BCRPrecision io, const void *f, ptrdiff_t i)
+{
+  return io == BCR_DOUBLE ? ((const double *)f)[i] : ((const float *)f)[i];
+}
+static inline void set(BCRPrecision io, void *f, ptrdiff_t i, double v)
+{
+  if (io == BCR_DOUBLE) ((double *)f)[i] = v;
+  else ((float *)f)[i] = (float)v;
+}
+static inline void *at(BCRPrecision io, const void *f, ptrdiff_t i)
+{
+  return (char *)f + i * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
+}
+
+/* u_i += v over the box */
+static void box_add(BCRCore c, void *u, double v)
+{
+  for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
+    for (PetscInt j = 0; j < (c->dim > 1 ? c->n[1] : 1); j++) {
+      const ptrdiff_t o = (c->dim > 2 ? k * c->stride[2] : 0) + (c->dim > 1 ? j * c->stride[1] : 0), s = c->stride[0];
+
+      if (c->io == BCR_DOUBLE && s == 1) {
+        double *p = (double *)u + o;
+        for (PetscInt i = 0; i < c->n[0]; i++) p[i] += v;
+      } else
+        for (PetscInt i = 0; i < c->n[0]; i++) set(c->io, u, o + i * s, get(c->io, u, o + i * s) + v);
+    }
+}
+
+static void plane_scale(BCRCore c, void *u, double v)
+{
+  for (PetscInt j = 0; j < c->n[1] && v != 1; j++)
+    for (PetscInt i = 0; i < c->n[0]; i++) set(c->io, u, j * c->stride[1] + i, v * get(c->io, u, j * c->stride[1] + i));
+}
+static void box_scale(BCRCore c, void *u, double v)
+{
+  for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++) plane_scale(c, at(c->io, u, c->dim > 2 ? k * c->stride[2] : 0), v);
+}
+
+/* mean over the box, with half weights at node-centred Neumann ends if weighted */
+static double box_mean(BCRCore c, const void *u, PetscBool weighted)
+{
+  double sum = 0, total = 0;
+
+  for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
+    for (PetscInt j = 0; j < (c->dim > 1 ? c->n[1] : 1); j++) {
+      const ptrdiff_t o = (c->dim > 2 ? k * c->stride[2] : 0) + (c->dim > 1 ? j * c->stride[1] : 0), s = c->stride[0];
+      double          w = 1, row = 0, part[8] = {0}, nrow = c->n[0];
+      PetscInt        i = 0;
+
+      if (c->io == BCR_DOUBLE && s == 1) {
+        const double *p = (const double *)u + o;
+
+        for (; i + 8 <= c->n[0]; i += 8)
+          for (PetscInt q = 0; q < 8; q++) part[q] += p[i + q];
+        for (PetscInt q = 0; q < 8; q++) row += part[q];
+      }
+      for (; i < c->n[0]; i++) row += get(c->io, u, o + i * s);
+      if (weighted) {
+        if (c->dim > 2) w *= end_weight(&c->axis[2], k);
+        if (c->dim > 1) w *= end_weight(&c->axis[1], j);
+        if (end_weight(&c->axis[0], 0) != 1) {
+          row -= 0.5 * get(c->io, u, o);
+          nrow -= 0.5;
+        }
+        if (end_weight(&c->axis[0], c->n[0] - 1) != 1) {
+          row -= 0.5 * get(c->io, u, o + (c->n[0] - 1) * s);
+          nrow -= 0.5;
+        }
+      }
+      sum += w * row;
+      total += w * nrow;
+    }
+  return sum / total;
+}
+
+/* one line along a strided axis */
+static void solve_line(BCRCore c, const void *f, void *u)
+{
+  const BCRAxis  *x = &c->axis[0];
+  const ptrdiff_t s = c->stride[0];
+  const PetscBool p = axis_periodic(x);
+  const PetscInt  n = x->n - (p ? 1 : 0);
+  const double    a = x->a;
+  double          y = 0, last = 0, low, diag, up;
+
+  if (p) { /* u_last from the first and the last entry of (open line)^-1 f */
+    double y0 = 0, y1 = 0;
+
+    for (PetscInt i = 0; i < n; i++) y1 = (get(c->io, f, i * s) + (i ? a * y1 : 0)) * c->pivot[i];
+    for (PetscInt i = n - 1; i >= 0; i--) y0 = (get(c->io, f, i * s) + (i < n - 1 ? a * y0 : 0)) * c->pivot[n - 1 - i];
+    last = c->lineq * (get(c->io, f, n * s) + (n ? a * (y0 + y1) : 0));
+  }
+  for (PetscInt i = 0; i < n; i++) {
+    axis_row(x, i, &low, &diag, &up);
+    y = (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? a * last : 0) + (p && i == n - 1 ? a * last : 0)) * c->pivot[i];
+    set(c->io, u, i * s, y);
+  }
+  for (PetscInt i = n - 2; i >= 0; i--) {
+    axis_row(x, i, &low, &diag, &up);
+    y = get(c->io, u, i * s) + up * c->pivot[i] * y;
+    set(c->io, u, i * s, y);
+  }
+  if (p) set(c->io, u, n * s, last);
+  if (c->factor != 1)
+    for (PetscInt i = 0; i < x->n; i++) set(c->io, u, i * s, c->factor * get(c->io, u, i * s));
+}
+
+/* a plane by level 0 and lines over the separators. singular: the plane of the constant mode; norm: what its mean is multiplied by */
+static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
+{
+  const BCRCpuTable    *cpu = c->cpu;
+  const BCRLevel0Shape *sh  = &p->shape;
+  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = PetscMax(cpu->lanes, 2);
+  const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
+  const int             io   = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  BCRLevel0Args         args = {io, p->scale, 0, 0, 0};
+  ptrdiff_t             done = 0, first = 0;
+
+  cpu->level0->start(sh, c->work0);
+  for (ptrdiff_t g = 0; g < ng; g += step) { /* the separators are transformed while they are in the cache */
+    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? nsep : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / cpu->lanes * cpu->lanes;
+
+    cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
+    if (count > 0) cpu->dtt.rows(c->dtt[0], 0, 0, count, (char *)c->D + done * c->ldd * sz, c->ldd, (char *)c->D + done * c->ldd * sz, c->ldd, c->work);
+    done += PetscMax(count, 0);
+  }
+  if (singular) { /* take the constant out of f: known from, and removed in, the constant mode of the separators */
+    const double  *lambda, *nrm;
+    BCRLineRows    rows;
+    PetscInt       n;
+    double         sum = 0, ones = 0, per;
+    PetscErrorCode ierr;
+
+    ierr = BCRDttGetModes(c->dtt[0], &lambda, &nrm);
+    ierr = ierr ? ierr : BCRLevel0Rows(&c->axis[1], &rows, &n);
+    (void)ierr;
+    per = 1 / nrm[c->pinx];
+    for (ptrdiff_t s = 0; s < nsep; s++) {
+      sum += c->single ? ((float *)c->D)[s * c->ldd + c->pinx] : ((double *)c->D)[s * c->ldd + c->pinx];
+      ones += per * BCRLineRowsOnes(&rows, s);
+    }
+    args.sub = sum / ones;
+    for (ptrdiff_t s = 0; s < nsep; s++) {
+      const double less = args.sub * per * BCRLineRowsOnes(&rows, s);
+
+      if (c->single) ((float *)c->D)[s * c->ldd + c->pinx] -= (float)less;
+      else ((double *)c->D)[s * c->ldd + c->pinx] -= less;
+    }
+    if (removed) *removed = args.sub * norm;
+  }
+  cpu->lines->tabled(&p->tab, 0, c->D, c->ldd, c->work);
+  done = 0;
+  if (sh->yperiodic) { /* the first group needs the last separator */
+    first = nsep - 1;
+    cpu->dtt.rows(c->dtt[0], 1, 0, 1, (char *)c->D + first * c->ldd * sz, c->ldd, (char *)c->D + first * c->ldd * sz, c->ldd, c->work);
+  } else first = nsep;
+  for (ptrdiff_t g = 0; g < ng; g += step) {
+    const ptrdiff_t g1 = PetscMin(g + step, ng), need = PetscMin(g1, first), count = need - done;
+
+    if (count > 0) cpu->dtt.rows(c->dtt[0], 1, 0, count, (char *)c->D + done * c->ldd * sz, c->ldd, (char *)c->D + done * c->ldd * sz, c->ldd, c->work);
+    done += PetscMax(count, 0);
+    cpu->level0->back(sh, p->kind, g, g1, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
+  }
+}
+
+/* the singular line of a Fourier plan: take the weighted mean of its right-hand side out; elements at u + s*inc */
+static void project_line(BCRCore c, const BCRAxis *line, void *u, ptrdiff_t inc, double *mean)
+{
+  double sum = 0, total = 0;
+
+  for (PetscInt s = 0; s < line->n; s++) {
+    const double w = end_weight(line, s);
+
+    sum += w * get(c->io, u, s * inc);
+    total += w;
+  }
+  *mean = sum / total;
+  for (PetscInt s = 0; s < line->n; s++) set(c->io, u, s * inc, get(c->io, u, s * inc) - *mean);
+}
+
+static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
+{
+  const BCRPlanePlan *p  = &c->plane[k];
+  const ptrdiff_t     ld = c->stride[1];
+  const int           io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const double       *lambda, *nrm;
+  double              mean;
+
+  switch (c->kind) {
+  case PLAN_LEVEL0:
+    solve_level0(c, p, singular, norm, f, u, removed);
+    break;
+  case PLAN_FOURIERX:
+    c->cpu->dtt.rows(c->dtt[0], 0, io, c->n[1], f, ld, u, ld, c->work);
+    if (singular) {
+      project_line(c, &c->axis[1], at(c->io, u, c->pinx), ld, &mean);
+      (void)!BCRDttGetModes(c->dtt[0], &lambda, &nrm);
+      if (removed) *removed = mean * nrm[c->pinx] * norm;
+    }
+    if (p->general) c->cpu->lines->general(&p->gen, io, u, ld, c->work);
+    else c->cpu->lines->tabled(&p->tab, io, u, ld, c->work);
+    c->cpu->dtt.rows(c->dtt[0], 1, io, c->n[1], u, ld, u, ld, c->work);
+    break;
+  case PLAN_FOURIERY:
+    c->cpu->dtt.cols(c->dtt[1], 0, io, c->n[0], f, ld, u, ld, c->work);
+    if (singular) {
+      project_line(c, &c->axis[0], at(c->io, u, c->piny * ld), 1, &mean);
+      (void)!BCRDttGetModes(c->dtt[1], &lambda, &nrm);
+      if (removed) *removed = mean * nrm[c->piny] * norm;
+    }
+    c->cpu->lines->generalx(&p->gen, io, u, ld, c->work);
+    c->cpu->dtt.cols(c->dtt[1], 1, io, c->n[0], u, ld, u, ld, c->work);
+    break;
+  default:
+    break;
+  }
+}
+
+/* a transform along z or y of all lines of the box; axis: which */
+static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
+{
+  const int       io    = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const PetscInt  other = axis == 2 ? 1 : 2, nother = c->dim > other ? c->n[other] : 1;
+  const ptrdiff_t so    = c->stride[other], s = c->stride[axis];
+
+  if (axis == 2 && so == c->n[0]) { /* whole planes are contiguous */
+    c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)c->n[0] * c->n[1], f, s, u, s, c->work);
+    return;
+  }
+  for (PetscInt j = 0; j < nother; j++) c->cpu->dtt.cols(c->dtt[axis], direction, io, c->n[0], at(c->io, f, j * so), s, at(c->io, u, j * so), s, c->work);
+}
+
+PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *removed)
+{
+  const int     io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const double *lz, *nz, *l0, *n0;
+  double        mean;
+  PetscBool     fix = c->singular;
+
+  PetscFunctionBegin;
+  if (removed) *removed = 0;
+  if (c->packed && !c->unpacked) {
+    for (int back = 0; back < 2; back++) {
+      for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
+        for (PetscInt j = 0; j < c->n[1]; j++)
+          for (PetscInt i = 0; i < c->n[0]; i++) {
+            const ptrdiff_t o = i * c->outer[0] + j * c->outer[1] + (c->dim > 2 ? k * c->outer[2] : 0), q = i + j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0);
+
+            if (back) set(c->io, u, o, get(c->io, c->packed, q));
+            else set(c->io, c->packed, q, get(c->io, f, o));
+          }
+      if (!back) {
+        c->unpacked = PETSC_TRUE;
+        PetscCall(BCRCoreSolve(c, c->packed, c->packed, removed));
+        c->unpacked = PETSC_FALSE;
+      }
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  switch (c->kind) {
+  case PLAN_NONE:
+    if (c->singular) {
+      if (removed) *removed = (PetscReal)get(c->io, f, 0);
+      set(c->io, u, 0, 0);
+    } else set(c->io, u, 0, c->factor * get(c->io, f, 0) / (c->shift + c->fixed));
+    fix = PETSC_FALSE;
+    break;
+  case PLAN_LINE:
+    if (c->singular) {
+      mean = box_mean(c, f, PETSC_TRUE);
+      if (removed) *removed = (PetscReal)mean;
+      for (PetscInt i = 0; i < c->n[0]; i++) set(c->io, u, i * c->stride[0], get(c->io, f, i * c->stride[0]) - mean);
+      f = u;
+    }
+    solve_line(c, f, u);
+    break;
+  case PLAN_REDUCTION:
+  case PLAN_RECURSIVE: {
+    PetscInt ld[2];
+
+    ld[0] = (PetscInt)c->stride[1];
+    ld[1] = c->dim > 2 ? (PetscInt)c->stride[2] : 0;
+    if (c->singular) { /* as a pass of its own */
+      mean = box_mean(c, f, PETSC_TRUE);
+      if (removed) *removed = (PetscReal)mean;
+      if (f != u)
+        for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
+          for (PetscInt j = 0; j < c->n[1]; j++) PetscCall(PetscMemcpy(at(c->io, u, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)), at(c->io, f, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)), c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float))));
+      box_add(c, u, -mean);
+      f = u;
+    }
+    if (c->kind == PLAN_RECURSIVE || c->dim == 2) PetscCall(BCRReductionSolve(c->red, 0, c->io, f, ld, u, ld));
+    else {
+      PetscCall(BCRDttGetModes(c->dtt[2], &lz, &nz));
+      transform_cols(c, 2, 0, f, u);
+      for (PetscInt k = 0; k < c->n[2]; k++) {
+        PetscCall(BCRReductionSolve(c->red, k, c->io, at(c->io, u, k * c->stride[2]), ld, at(c->io, u, k * c->stride[2]), ld));
+        plane_scale(c, at(c->io, u, k * c->stride[2]), c->factor * nz[k]);
+      }
+      transform_cols(c, 2, 1, u, u);
+    }
+    if (c->kind == PLAN_RECURSIVE || c->dim == 2) box_scale(c, u, c->factor);
+    break;
+  }
+  case PLAN_FOURIERXY:
+    for (PetscInt k = 0; k < c->n[2]; k++) {
+      c->cpu->dtt.rows(c->dtt[0], 0, io, c->n[1], at(c->io, f, k * c->stride[2]), c->stride[1], at(c->io, u, k * c->stride[2]), c->stride[1], c->work);
+      c->cpu->dtt.cols(c->dtt[1], 0, io, c->n[0], at(c->io, u, k * c->stride[2]), c->stride[1], at(c->io, u, k * c->stride[2]), c->stride[1], c->work);
+    }
+    for (PetscInt j = 0; j < c->n[1]; j++) {
+      if (c->plane[j].gen.pin >= 0) {
+        project_line(c, &c->axis[2], at(c->io, u, c->pinx + j * c->stride[1]), c->stride[2], &mean);
+        PetscCall(BCRDttGetModes(c->dtt[0], &l0, &n0));
+        PetscCall(BCRDttGetModes(c->dtt[1], &lz, &nz));
+        if (removed) *removed = (PetscReal)(mean * n0[c->pinx] * nz[c->piny]);
+      }
+      c->cpu->lines->general(&c->plane[j].gen, io, at(c->io, u, j * c->stride[1]), c->stride[2], c->work);
+    }
+    for (PetscInt k = 0; k < c->n[2]; k++) {
+      c->cpu->dtt.cols(c->dtt[1], 1, io, c->n[0], at(c->io, u, k * c->stride[2]), c->stride[1], at(c->io, u, k * c->stride[2]), c->stride[1], c->work);
+      c->cpu->dtt.rows(c->dtt[0], 1, io, c->n[1], at(c->io, u, k * c->stride[2]), c->stride[1], at(c->io, u, k * c->stride[2]), c->stride[1], c->work);
+    }
+    break;
+  default:
+    if (c->dim == 2) solve_plane(c, 0, c->singular, 1, f, u, removed);
+    else {
+      PetscCall(BCRDttGetModes(c->dtt[2], &lz, &nz));
+      transform_cols(c, 2, 0, f, u);
+      for (PetscInt k = 0; k < c->n[2]; k++) solve_plane(c, k, c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, nz[k], at(c->io, u, k * c->stride[2]), at(c->io, u, k * c->stride[2]), removed);
+      transform_cols(c, 2, 1, u, u);
+    }
+  }
+  if (fix) box_add(c, u, -box_mean(c, u, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
+{
+  static const char *const axes[] = {"x", "y", "z"};
+  double                   unknowns = 1;
+
+  PetscFunctionBegin;
+  *info = c->info;
+  for (PetscInt i = 0; i < c->dim; i++) unknowns *= (double)c->n[i];
+  info->workspace = c->space.bytes;
+  info->tables    = c->arena.bytes;
+  PetscCall(PetscStrncpy(info->isa, c->cpu->isa, sizeof(info->isa)));
+  for (PetscInt i = 0; i < 3; i++)
+    if (c->dtt[i]) info->tables += BCRDttTableBytes(c->dtt[i]);
+  switch (c->kind) {
+  case PLAN_NONE:
+    PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
+    info->flops = 1;
+    break;
+  case PLAN_LINE:
+    PetscCall(PetscStrncpy(info->plan, "one tridiagonal line", sizeof(info->plan)));
+    info->flops = 5 * unknowns;
+    break;
+  case PLAN_LEVEL0: {
+    const double nsep = (double)c->plane[0].tab.n, sep = nsep * c->n[0];
+
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along y: radix 8 in physical space, then %d separators transformed along x, a line for each mode", c->dim == 3 ? "transform along z, planes with " : "", (int)nsep));
+    info->nlevels     = 2;
+    info->schedule[0] = 8;
+    info->schedule[1] = (PetscInt)nsep + 1;
+    /* level 0 down 20 + 7*4 + 14 and up 24 + 7*5 + 9 for each 8 unknowns of a column; transforms and lines on the separators */
+    info->flops = unknowns / 8 * 130 + (c->dim == 3 ? (double)c->n[2] : 1) * (2 * nsep * BCRDttFlops(c->dtt[0]) + 5 * sep);
+    break;
+  }
+  case PLAN_FOURIERX:
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along x, %s lines along y", c->dim == 3 ? "transform along z, planes with " : "", c->plane[0].general ? "general tridiagonal" : "tridiagonal"));
+    info->flops = unknowns * 5 + 2 * unknowns / c->n[0] * BCRDttFlops(c->dtt[0]);
+    break;
+  case PLAN_FOURIERY:
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along y, general tridiagonal lines along x", c->dim == 3 ? "transform along z, planes with " : ""));
+    info->flops = unknowns * 9 + 2 * unknowns / c->n[1] * BCRDttFlops(c->dtt[1]);
+    break;
+  case PLAN_FOURIERXY:
+    PetscCall(PetscStrncpy(info->plan, "transforms along x and y, general tridiagonal lines along z", sizeof(info->plan)));
+    info->flops = unknowns * 9 + 2 * unknowns / c->n[0] * BCRDttFlops(c->dtt[0]) + 2 * unknowns / c->n[1] * BCRDttFlops(c->dtt[1]);
+    break;
+  case PLAN_REDUCTION:
+  case PLAN_RECURSIVE: {
+    PetscInt sub;
+    size_t   w, t;
+    double   fl;
+
+    PetscCall(BCRReductionGetInfo(c->red, &sub, &w, &t, &fl));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %s%s", c->dim == 3 && c->kind == PLAN_REDUCTION ? "transform along z, planes with " : "", axes[c->kind == PLAN_RECURSIVE ? 2 : 1], c->kind == PLAN_RECURSIVE ? ", its sub-problems by reduction along y" : ""));
+    info->subproblems = sub;
+    info->workspace += w;
+    info->tables += t;
+    info->flops = fl * (c->kind == PLAN_REDUCTION ? (double)c->nplane : 1);
+    break;
+  }
+  }
+  if (c->dim == 3 && c->dtt[2]) info->flops += 2 * unknowns / c->n[2] * BCRDttFlops(c->dtt[2]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,266 @@
+#include "tables.h"
+
+/* Groups: a first one of 7 rows, then 7 between separators, a last one of 1 to 8. A last group of a single node-centred Neumann row
+   would have a coupling of its own (2), so the first one gives it a row. Periodic: a separator ends every group, the last one of 0 to 7 rows. */
+PetscErrorCode BCRLevel0Rows(const BCRAxis *y, BCRLineRows *rows, PetscInt *ngroups)
+{
+  PetscInt ng = (y->n + 7) / 8, first = 7, last;
+
+  PetscFunctionBegin;
+  rows->end[0] = y->end[0];
+  rows->end[1] = y->end[1];
+  rows->gap    = 7;
+  if (y->end[0] == BCR_END_PERIODIC) {
+    last            = y->n - 8 * (ng - 1) - 1;
+    rows->n         = ng;
+    rows->gapend[1] = rows->gaplast = last;
+  } else {
+    last = y->n - 8 * (ng - 1);
+    if (last == 1 && y->end[1] == BCR_END_NEUMANN) {
+      first = 6;
+      last  = 2;
+    }
+    rows->n         = ng - 1;
+    rows->gapend[1] = last;
+    rows->gaplast   = 7;
+  }
+  rows->gapend[0] = first;
+  *ngroups        = ng;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Eigenpairs of a group of h rows of tridiag(-1, 2, -1), end on the side of the domain's end (BCR_END_DIRICHLET also stands for a
+   separator), the other side a separator; the formulas of dtt.h. phi: [row][mode], weight of row 0 is 1/2 at a Neumann end.
+   high: the end is behind the last row. */
+static void group_modes(PetscInt h, BCREnd end, PetscBool high, double lambda[8], double A[64], double S[64])
+{
+  for (PetscInt j = 0; j < h; j++) {
+    double t, norm = 0, phi[8];
+
+    switch (end) {
+    case BCR_END_NEUMANN:
+      t = (2 * j + 1) * PETSC_PI / (2 * h);
+      break;
+    case BCR_END_CELL_NEUMANN:
+      t = (2 * j + 1) * PETSC_PI / (2 * h + 1);
+      break;
+    case BCR_END_CELL_DIRICHLET:
+      t = 2 * (j + 1) * PETSC_PI / (2 * h + 1);
+      break;
+    default:
+      t = (j + 1) * PETSC_PI / (h + 1);
+    }
+    lambda[j] = 4 * sin(t / 2) * sin(t / 2);
+    for (PetscInt i = 0; i < h; i++) {
+      const PetscInt r = high ? h - 1 - i : i; /* row of the group that is i rows from the end */
+
+      phi[r] = end == BCR_END_NEUMANN ? cos(i * t) : (end == BCR_END_CELL_NEUMANN ? cos((i + 0.5) * t) : (end == BCR_END_CELL_DIRICHLET ? sin((i + 0.5) * t) : sin((i + 1) * t)));
+      norm += (i == 0 && end == BCR_END_NEUMANN ? 0.5 : 1) * phi[r] * phi[r];
+    }
+    for (PetscInt r = 0; r < h; r++) {
+      const PetscInt i = high ? h - 1 - r : r;
+
+      S[8 * r + j] = phi[r];
+      A[8 * j + r] = (i == 0 && end == BCR_END_NEUMANN ? 0.5 : 1) * phi[r] / norm;
+    }
+  }
+}
+
+static PetscErrorCode put(BCRArena *arena, PetscBool single, const double *v, size_t n, void *p)
+{
+  void *q;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(arena, n * (single ? sizeof(float) : sizeof(double)), &q));
+  for (size_t i = 0; i < n; i++) {
+    if (single) ((float *)q)[i] = (float)v[i];
+    else ((double *)q)[i] = v[i];
+  }
+  *(void **)p = q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Tables of one kind of group */
+static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, PetscBool regular, int side, const double delta[8], const double A[64], const double S[64], double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, ptrdiff_t nb, BCRLevel0Kind *k)
+{
+  const double    eps    = single ? 3e-8 : 5.5e-17, tol = single ? 3e-9 : 1e-17;
+  const PetscBool px     = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt  nx     = x->n;
+  const size_t    block  = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
+  double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], mumax = 0, P[8], num[8], low, up;
+  double         *C = NULL, *B = NULL, *F = NULL, *c;
+  PetscInt        cols = 0, fill;
+
+  PetscFunctionBegin;
+  k->h       = (int)h;
+  k->regular = regular;
+  for (PetscInt l = 0; l < lanes; l++) {
+    const PetscInt j = l % 8;
+
+    if (j < h) {
+      const double e = 0.5 * (delta[j] + PetscSqrtReal(delta[j] * (delta[j] + 4)));
+
+      mu[l] = 1 / (1 + e);
+      mumax = PetscMax(mumax, mu[l]);
+      /* weight of the row next to the separator: left one for groups inside and at the high end; at the low end the right one, whose
+         sum the kernel forms as E - O */
+      om[l] = (side < 0 ? S[8 * (h - 1) + j] * (j % 2 ? -1 : 1) : S[j]) * mu[l] / rx;
+    } else {
+      mu[l] = 0.1;
+      om[l] = 0;
+    }
+    fac[l] = 1 / (1 - pow(mu[l], (double)nx));
+    Cn[l]  = mu[l];
+    Fn[l]  = 1;
+  }
+  for (PetscInt i = 0; i < 64; i++) SS[i] = 0;
+  for (PetscInt r = 0; r < h; r++)
+    for (PetscInt j = 0; j < h; j++) SS[8 * r + j] = S[8 * r + j] * mu[j] / rx * scale;
+  for (PetscInt j = 0; j < 8; j++) sc[j] = j < 7 ? 0.25 * mu[j] / rx * scale : 0; /* regular: S = sin/4, A = sin */
+  {
+    const double need = -log(eps) / -log(mumax);
+
+    k->halo = need / lanes < nb ? (ptrdiff_t)(need / lanes) + 1 : nb;
+    if (k->halo > nb) k->halo = nb;
+  }
+  k->peel = 0;
+  k->tile = (ptrdiff_t)(cache / block) - k->halo;
+  k->tile = k->tile / 2 < 8 ? 8 : k->tile / 2;
+  if (!px) {
+    /* pivots P = up + num along x until they are constant; c = 1/P of each column and lane */
+    PetscInt max = 64, conv = -1;
+
+    PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, max), &c));
+    for (PetscInt i = 0; i < nx; i++) {
+      PetscBool same = PETSC_TRUE;
+
+      if (i == max) {
+        double *more;
+
+        PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, 2 * max), &more));
+        PetscCall(PetscMemcpy(more, c, 8 * (size_t)max * sizeof(double)));
+        PetscCall(PetscFree(c));
+        c   = more;
+        max = 2 * max;
+      }
+      for (PetscInt j = 0; j < h; j++) {
+        const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
+        const double    b0 = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+        const double    b1 = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+
+        up  = last ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1);
+        low = i == 0 ? 0 : (last && x->end[1] == BCR_END_NEUMANN ? 2 : 1);
+        num[j] = delta[j] + (i == 0 ? b0 : low * num[j] / P[j]) + (last ? b1 : 0);
+        P[j]   = up + num[j];
+        c[8 * i + j] = 1 / P[j];
+        if (!last && PetscAbsReal(c[8 * i + j] - mu[j]) > tol * mu[j]) same = PETSC_FALSE;
+      }
+      cols = i + 1;
+      if (same && conv < 0 && i > 1 && i < nx - 1) {
+        conv = i;
+        if ((conv + lanes - 1) / lanes <= nb - 1) break;
+      }
+    }
+    k->peel = conv < 0 ? nb : (conv + lanes - 1) / lanes;
+    if (k->peel > nb - 1) k->peel = nb;
+    fill = k->peel * lanes;
+    PetscCall(PetscMalloc3(fill * lanes, &C, fill * lanes, &B, fill * lanes, &F));
+    for (PetscInt i = 0; i < fill; i++)
+      for (PetscInt l = 0; l < lanes; l++) {
+        const PetscInt j    = l % 8;
+        const double   here = j >= h ? mu[l] : (i < cols ? c[8 * i + j] : mu[l]), before = j >= h ? mu[l] : (i == 0 ? 0 : (i - 1 < cols ? c[8 * (i - 1) + j] : mu[l]));
+        const double   after = j >= h ? mu[l] : (i + 1 < cols ? c[8 * (i + 1) + j] : mu[l]);
+
+        if (i < nx) {
+          C[lanes * i + l] = (i == nx - 1 && x->end[1] == BCR_END_NEUMANN ? 2 : 1) * before;
+          B[lanes * i + l] = i == nx - 1 ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1) * after;
+          F[lanes * i + l] = here / mu[l];
+        } else C[lanes * i + l] = B[lanes * i + l] = F[lanes * i + l] = 0;
+      }
+    PetscCall(PetscFree(c));
+    if (k->peel < nb) { /* the last column, its neighbour's pivot being constant */
+      for (PetscInt l = 0; l < lanes; l++) {
+        const PetscInt j = l % 8;
+
+        if (j < h) {
+          const double b1 = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0), w = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
+          const double e  = 1 / mu[l] - 1;
+
+          Cn[l] = w * mu[l];
+          Fn[l] = 1 / (delta[j] + b1 + w * e * mu[l]) / mu[l];
+        }
+      }
+    }
+    if (k->tile < k->peel) k->tile = k->peel;
+  }
+  if (k->tile < k->halo) k->tile = k->halo; /* long decay: the ring leaves the first cache anyway, so do not warm up too often */
+  if (k->tile > nb) k->tile = nb;
+  PetscCall(put(arena, single, mu, lanes, &k->mu));
+  PetscCall(put(arena, single, om, lanes, &k->om));
+  PetscCall(put(arena, single, Cn, lanes, &k->Cn));
+  PetscCall(put(arena, single, Fn, lanes, &k->Fn));
+  PetscCall(put(arena, single, fac, lanes, &k->fac));
+  PetscCall(put(arena, single, C, px ? 0 : (size_t)k->peel * lanes * lanes, &k->C));
+  PetscCall(put(arena, single, B, px ? 0 : (size_t)k->peel * lanes * lanes, &k->B));
+  PetscCall(put(arena, single, F, px ? 0 : (size_t)k->peel * lanes * lanes, &k->F));
+  PetscCall(put(arena, single, A, 64, &k->A));
+  PetscCall(put(arena, single, SS, 64, &k->S));
+  PetscCall(put(arena, single, sc, 8, &k->sc));
+  if (!px) PetscCall(PetscFree3(C, B, F));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
+{
+  const double    rx       = x->a / y->a;
+  const PetscBool periodic = y->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  BCRLineRows     rows;
+  PetscInt        ng, r;
+  unsigned char  *kind;
+  ptrdiff_t      *row;
+  double          lambda[8], delta[8], A[64] = {0}, S[64] = {0};
+
+  PetscFunctionBegin;
+  PetscCall(BCRLevel0Rows(y, &rows, &ng));
+  *possible        = PETSC_TRUE;
+  shape->nx        = x->n;
+  shape->nb        = (x->n + lanes - 1) / lanes;
+  shape->nv        = (int)(x->n - (shape->nb - 1) * lanes);
+  shape->xperiodic = x->end[0] == BCR_END_PERIODIC;
+  shape->yperiodic = periodic;
+  shape->ng        = ng;
+  shape->stream    = 0;
+  shape->ring      = 0;
+  PetscCall(BCRArenaGet(arena, ng * sizeof(*kind), &kind));
+  PetscCall(BCRArenaGet(arena, ng * sizeof(*row), &row));
+  for (PetscInt g = 0, at = 0; g < ng; g++) {
+    const PetscInt h = g == ng - 1 ? rows.gapend[1] : (g == 0 ? rows.gapend[0] : 7);
+
+    row[g] = at;
+    at += h + 1;
+    kind[g] = 0;
+    if (g == 0 && !periodic && (h != 7 || y->end[0] != BCR_END_DIRICHLET)) kind[g] = 1;
+    if (g == ng - 1 && (h != 7 || (!periodic && y->end[1] != BCR_END_DIRICHLET))) kind[g] = 2;
+  }
+  shape->kind = kind;
+  shape->row  = row;
+  for (r = 0; r < 3; r++) {
+    const PetscInt  h    = r == 0 ? 7 : (r == 1 ? rows.gapend[0] : rows.gapend[1]);
+    const BCREnd    end  = r == 0 || periodic ? BCR_END_DIRICHLET : (r == 1 ? y->end[0] : y->end[1]);
+    const PetscBool used = r == 0 || (r == 1 && kind[0] == 1) || (r == 2 && kind[ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
+
+    PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));
+    if (!used || h == 0) continue;
+    group_modes(h, end, r == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
+    for (PetscInt j = 0; j < h; j++) {
+      delta[j] = (shift + y->a * lambda[j]) / x->a;
+      if (!(delta[j] > 0)) *possible = PETSC_FALSE;
+    }
+    if (!*possible) PetscFunctionReturn(PETSC_SUCCESS);
+    if (r == 0)
+      for (PetscInt i = 0; i < 64; i++) S[i] *= 0.25; /* A is the sine matrix itself there */
+    PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, A, S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
+    shape->ring = PetscMax(shape->ring, 2 * kinds[r].tile + kinds[r].halo);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

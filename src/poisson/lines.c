@@ -1,0 +1,249 @@
+#include "tables.h"
+
+PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p)
+{
+  char *raw;
+
+  PetscFunctionBegin;
+  if (arena->n == arena->max) {
+    void **more;
+
+    PetscCall(PetscMalloc1(2 * arena->max + 16, &more));
+    if (arena->n) PetscCall(PetscMemcpy(more, arena->chunk, arena->n * sizeof(void *)));
+    PetscCall(PetscFree(arena->chunk));
+    arena->chunk = more;
+    arena->max   = 2 * arena->max + 16;
+  }
+  PetscCall(PetscMalloc1(bytes + 64, &raw));
+  arena->chunk[arena->n++] = raw;
+  arena->bytes += bytes;
+  *(void **)p = (void *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRArenaFree(BCRArena *arena)
+{
+  PetscFunctionBegin;
+  for (int i = 0; i < arena->n; i++) PetscCall(PetscFree(arena->chunk[i]));
+  PetscCall(PetscFree(arena->chunk));
+  arena->n = arena->max = 0;
+  arena->bytes          = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What h eliminated rows between two rows of the line leave: t, the coupling of the two, and sigma, the share of a right-hand side
+   of ones that each gets. From the pivots P = 1 + e of tridiag(-1, 2 + delta, -1); e is a sum of positive terms. */
+static void gap_between(PetscInt h, double delta, double *t, double *sigma)
+{
+  double e = 0, y = 0, prod = 1, P = 1;
+
+  *t     = 1;
+  *sigma = 0;
+  for (PetscInt i = 0; i < h; i++) {
+    e = i ? delta + e / (1 + e) : 1 + delta;
+    y = i ? 1 + y / P : 1;
+    P = 1 + e;
+    prod /= P;
+  }
+  if (h) {
+    *t     = prod;
+    *sigma = y / P;
+  }
+}
+
+/* The same for h rows beyond the first or last row, with an end: extra is what the row's diagonal keeps beyond delta (1 + sigmas) */
+static void gap_end(PetscInt h, BCREnd end, double delta, double *extra, double *sigma)
+{
+  const double beta = end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0);
+  double       P = 1, num = 0, y = 0, prod = 1;
+
+  for (PetscInt i = 0; i < h; i++) { /* P = up + num, num = excess of the row sum + low num/P of the row before */
+    const double up = i == 0 && end == BCR_END_NEUMANN ? 2 : 1;
+
+    y    = i ? 1 + y / P : 1;
+    num  = i ? delta + num / P : delta + beta;
+    P    = up + num;
+    prod /= P;
+  }
+  *extra = h ? beta * prod : beta;
+  *sigma = h ? y / P : 0;
+}
+
+double BCRLineRowsOnes(const BCRLineRows *rows, PetscInt s)
+{
+  double t, sl, sr, x;
+
+  if (rows->end[0] == BCR_END_PERIODIC) {
+    gap_between(s == 0 ? rows->gapend[0] : (s == rows->n - 1 ? rows->gaplast : rows->gap), 0, &t, &sl);
+    gap_between(s == rows->n - 1 ? rows->gapend[0] : (s == rows->n - 2 ? rows->gaplast : rows->gap), 0, &t, &sr);
+  } else {
+    if (s == 0) gap_end(rows->gapend[0], rows->end[0], 0, &x, &sl);
+    else gap_between(rows->gap, 0, &t, &sl);
+    if (s == rows->n - 1) gap_end(rows->gapend[1], rows->end[1], 0, &x, &sr);
+    else gap_between(rows->gap, 0, &t, &sr);
+  }
+  return 1 + sl + sr;
+}
+
+#define MAXSTRIP 64
+
+static void tab_put(void *tab, PetscBool single, ptrdiff_t i, const double *v, PetscInt n)
+{
+  if (single)
+    for (PetscInt k = 0; k < n; k++) ((float *)tab)[i + k] = (float)v[k];
+  else
+    for (PetscInt k = 0; k < n; k++) ((double *)tab)[i + k] = v[k];
+}
+
+PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta, const double *norm, PetscBool single, PetscInt strip, BCRArena *arena, BCRLinesTab *tab)
+{
+  const PetscInt  nq       = (nk + strip - 1) / strip;
+  const PetscBool periodic = rows->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt  n        = rows->n - (periodic ? 1 : 0); /* rows of the open line */
+  const size_t    sz       = single ? sizeof(float) : sizeof(double);
+  const double    tol      = single ? 1e-9 : 1e-17;
+  ptrdiff_t      *off, *nt, used = 0, room;
+  char           *buf;
+  double          low[MAXSTRIP], up[MAXSTRIP], eps[MAXSTRIP], eps0[MAXSTRIP], P[MAXSTRIP], num[MAXSTRIP], l[MAXSTRIP], p[MAXSTRIP], b[MAXSTRIP], y[MAXSTRIP], w0[MAXSTRIP], w1[MAXSTRIP];
+  double         *wy = NULL, *wb = NULL;
+  void           *zA = NULL, *zB = NULL, *q = NULL;
+
+  PetscFunctionBegin;
+  PetscCheck(strip <= MAXSTRIP, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Strip of %" PetscInt_FMT " modes", strip);
+  PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &off));
+  PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &nt));
+  tab->n        = rows->n;
+  tab->nk       = nk;
+  tab->periodic = periodic;
+  tab->off      = off;
+  tab->nt       = nt;
+  if (periodic) {
+    PetscCall(BCRArenaGet(arena, nq * strip * sz, &zA));
+    PetscCall(BCRArenaGet(arena, nq * strip * sz, &zB));
+    PetscCall(BCRArenaGet(arena, nq * strip * sz, &q));
+    PetscCall(PetscMalloc2((n + 1) * strip, &wy, (n + 1) * strip, &wb));
+  }
+  room = (ptrdiff_t)strip * (3 * PetscMin(n, 64) + 2) * nq;
+  PetscCall(PetscMalloc1(room * sz, &buf));
+  for (PetscInt iq = 0; iq < nq; iq++) {
+    double    t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP], nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP];
+    ptrdiff_t rowstab = 0;
+    PetscBool done    = PETSC_FALSE;
+
+    for (PetscInt k = 0; k < strip; k++) {
+      const PetscInt kk = PetscMin(iq * strip + k, nk - 1);
+
+      d[k]   = delta[kk];
+      nrm[k] = norm[kk];
+      gap_between(rows->gap, d[k], &t[k], &sg[k]);
+      if (periodic) {
+        gap_between(rows->gapend[0], d[k], &ta[k], &sl[k]);
+        gap_between(rows->gaplast, d[k], &tb[k], &sr[k]);
+        xl[k] = ta[k];
+        xr[k] = tb[k];
+        if (rows->n == 2) { /* the one row of the open line has both neighbours in the last unknown */
+          gap_between(rows->gaplast, d[k], &tb[k], &sr[k]);
+        }
+      } else {
+        gap_end(rows->gapend[0], rows->end[0], d[k], &xl[k], &sl[k]);
+        gap_end(rows->gapend[1], rows->end[1], d[k], &xr[k], &sr[k]);
+      }
+    }
+    off[iq] = used;
+    for (PetscInt s = 0; s < n; s++) {
+      const PetscBool first = s == 0 ? PETSC_TRUE : PETSC_FALSE, last = s == n - 1 ? PETSC_TRUE : PETSC_FALSE;
+      double          change = 0;
+
+      if (done && !last) {
+        if (!periodic) s = n - 2; /* nothing changes up to the last row */
+        if (!periodic) continue;
+      }
+      for (PetscInt k = 0; k < strip; k++) {
+        const double Pold = P[k];
+
+        low[k] = first ? 0 : t[k];
+        up[k]  = last ? 0 : t[k];
+        if (!periodic && first && !last && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN) up[k] = 2;
+        if (!periodic && last && !first && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN) low[k] = 2;
+        eps0[k] = d[k] * (1 + (first ? sl[k] : sg[k]) + (last ? sr[k] : sg[k]));
+        eps[k]  = eps0[k] + (first ? xl[k] : 0) + (last ? xr[k] : 0);
+        l[k]    = first ? 0 : low[k] / P[k];
+        num[k]  = first ? eps[k] : eps[k] + low[k] * num[k] / P[k];
+        P[k]    = up[k] + num[k];
+        p[k]    = P[k] > 0 ? 1 / P[k] : 0;
+        b[k]    = up[k] * p[k];
+        if (periodic) { /* w = (open line)^-1 eps0, for the pivot of the last unknown */
+          y[k]               = eps0[k] + (first ? 0 : l[k] * y[k]);
+          wy[s * strip + k]  = y[k] * p[k];
+          wb[s * strip + k]  = b[k];
+        }
+        if (!first) change = PetscMax(change, PetscAbsReal(P[k] - Pold) / (P[k] > 0 ? P[k] : 1));
+        p[k] *= nrm[k];
+      }
+      if (done && !last) continue;
+      if (!last) {
+        if (used + 5 * strip > room) {
+          char *more;
+
+          PetscCall(PetscMalloc1((2 * room + 5 * strip) * sz, &more));
+          PetscCall(PetscMemcpy(more, buf, used * sz));
+          PetscCall(PetscFree(buf));
+          buf  = more;
+          room = 2 * room + 5 * strip;
+        }
+        tab_put(buf, single, used, l, strip);
+        tab_put(buf, single, used + strip, p, strip);
+        tab_put(buf, single, used + 2 * strip, b, strip);
+        used += 3 * strip;
+        rowstab++;
+        if (s >= 2 && change <= tol) done = PETSC_TRUE;
+      } else {
+        if (used + 5 * strip > room) {
+          char *more;
+
+          PetscCall(PetscMalloc1((2 * room + 5 * strip) * sz, &more));
+          PetscCall(PetscMemcpy(more, buf, used * sz));
+          PetscCall(PetscFree(buf));
+          buf  = more;
+          room = 2 * room + 5 * strip;
+        }
+        tab_put(buf, single, used, l, strip);
+        tab_put(buf, single, used + strip, p, strip);
+        used += 2 * strip;
+      }
+    }
+    nt[iq] = rowstab;
+    if (periodic) {
+      double v[MAXSTRIP], a[MAXSTRIP], c[MAXSTRIP];
+
+      for (PetscInt k = 0; k < strip; k++) w1[k] = n ? wy[(n - 1) * strip + k] : 0;
+      for (PetscInt k = 0; k < strip; k++) w0[k] = w1[k];
+      for (PetscInt s = n - 2; s >= 0; s--)
+        for (PetscInt k = 0; k < strip; k++) w0[k] = wy[s * strip + k] + wb[s * strip + k] * w0[k];
+      for (PetscInt k = 0; k < strip; k++) {
+        /* the last row: what of its diagonal is left when the open line is eliminated, again without cancellation */
+        const double den = n ? d[k] * (1 + sl[k] + sr[k]) + ta[k] * w0[k] + tb[k] * w1[k] : d[k];
+
+        v[k] = den > 0 ? nrm[k] / den : 0;
+        a[k] = ta[k] / nrm[k];
+        c[k] = tb[k] / nrm[k];
+      }
+      tab_put(zA, single, iq * strip, a, strip);
+      tab_put(zB, single, iq * strip, c, strip);
+      tab_put(q, single, iq * strip, v, strip);
+    }
+  }
+  {
+    void *keep;
+
+    PetscCall(BCRArenaGet(arena, used * sz, &keep));
+    PetscCall(PetscMemcpy(keep, buf, used * sz));
+    tab->tab = keep;
+  }
+  tab->zA = zA;
+  tab->zB = zB;
+  tab->q  = q;
+  PetscCall(PetscFree(buf));
+  PetscCall(PetscFree2(wy, wb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,39 @@
+/*
+  Tables of the default plan, all computed in double once for each matrix: lines over block rows or separators (lines.c) and level 0
+  in physical space (level0.c). Kernels get them in the work type.
+*/
+#pragma once
+
+#include "core.h"
+#include "../backend/cpu/cpu.h"
+
+/* A bag of aligned allocations that die together */
+typedef struct {
+  void  **chunk;
+  int     n, max;
+  size_t  bytes;
+} BCRArena;
+PETSC_INTERN PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p);
+PETSC_INTERN PetscErrorCode BCRArenaFree(BCRArena *arena);
+
+/* Rows of a line in the eigenbasis of the other axes: block rows (every gap 0), or separators with gap eliminated rows between
+   neighbours. An end gap of 0 means that the first (last) row itself has the end type. */
+typedef struct {
+  PetscInt n;        /* rows, the last unknown of a periodic line included */
+  BCREnd   end[2];
+  PetscInt gapend[2]; /* eliminated rows beyond the first and the last row; periodic: gapend[0] lies between the last and the first row */
+  PetscInt gap;       /* between neighbours inside */
+  PetscInt gaplast;   /* periodic: between the last but one and the last row */
+} BCRLineRows;
+
+/* delta[k] >= 0: eigenvalue of the block row minus 2 - unit block coupling - for mode k; norm: the factor of the mode's solution.
+   single: the kernel's precision. strip: modes in a strip */
+PETSC_INTERN PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta, const double *norm, PetscBool single, PetscInt strip, BCRArena *arena, BCRLinesTab *tab);
+/* what the line of a singular mode (delta = 0) makes of a right-hand side of ones: 1 + the eliminated rows' shares */
+PETSC_INTERN double BCRLineRowsOnes(const BCRLineRows *rows, PetscInt s);
+
+/* The groups of level 0: separators as rows of a line (gapend: rows of the first and the last group), number of groups */
+PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, BCRLineRows *rows, PetscInt *ngroups);
+/* Level 0 for one shift (what is added to the two axes' operators). scale: of what is written to u. lanes: the kernels' BL.
+   cache: bytes that the ring may take. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
+PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible);
