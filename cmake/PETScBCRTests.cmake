@@ -12,7 +12,7 @@ if(PETSCBCR_PETSC_CUDA)
 endif()
 
 # what a run needs: MPI as root, with more ranks than cores, in containers too; one rank on its own starts no daemon
-set(PETSCBCR_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_ess_singleton_isolated=1 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
+set(PETSCBCR_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_ess_singleton_isolated=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
 
 function(petscbcr_test_property source key default out)
   file(STRINGS "${source}" line REGEX "^[ /*#!]*${key}:" LIMIT_COUNT 1)

@@ -8,7 +8,7 @@ jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 
 # MPI in containers: run as root, with more ranks than cores; a program on its own starts no daemon
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_ess_singleton_isolated=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_ess_singleton_isolated=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
 unset PETSC_OPTIONS PETSC_OPTIONS_YAML
 
