@@ -1,0 +1,355 @@
+#include "dttimpl.h"
+
+/* cos and sin of 2 pi a/b, a >= 0: reduced to an eighth of the circle first, so that every value is right to the last place */
+static void BCRUnit(PetscInt64 a, PetscInt64 b, long double *c, long double *s)
+{
+  const long double pi = 3.14159265358979323846264338327950288L;
+  long double       x, y, t;
+  PetscInt64        e; /* eighths */
+
+  a %= b;
+  a *= 8; /* angle 2 pi a/(8 b) */
+  e = a / b;
+  a -= e * b;
+  if (e & 1) a = b - a;
+  t = pi * (long double)a / (4 * (long double)b);
+  x = cosl(t);
+  y = sinl(t);
+  if (((e + 1) & 3) >= 2) { /* eighths 1, 2, 5, 6: beside the y axis */
+    t = x;
+    x = y;
+    y = t;
+  }
+  *c = (e >= 2 && e < 6) ? -x : x;
+  *s = e >= 4 ? -y : y;
+}
+
+static void BCRTablePut(void *table, PetscBool single, size_t k, long double v)
+{
+  if (single) ((float *)table)[k] = (float)v;
+  else ((double *)table)[k] = (double)v;
+}
+
+static PetscErrorCode BCRTableNew(size_t n, PetscBool single, void **table, size_t *bytes)
+{
+  const size_t size = n * (single ? sizeof(float) : sizeof(double));
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc(size, table));
+  *bytes += size;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int BCRSmallestPrime(int n)
+{
+  for (int p = 2; (PetscInt64)p * p <= n; p++)
+    if (n % p == 0) return p;
+  return n;
+}
+
+static PetscInt64 BCRPowerMod(PetscInt64 a, PetscInt64 e, PetscInt64 p)
+{
+  PetscInt64 r = 1;
+
+  for (; e; e >>= 1, a = a * a % p)
+    if (e & 1) r = r * a % p;
+  return r;
+}
+
+static int BCRGenerator(int p)
+{
+  for (int g = 2; g < p; g++) {
+    PetscBool ok = PETSC_TRUE;
+
+    for (int m = p - 1; m > 1 && ok;) {
+      const int q = BCRSmallestPrime(m);
+
+      if (BCRPowerMod(g, (p - 1) / q, p) == 1) ok = PETSC_FALSE;
+      while (m % q == 0) m /= q;
+    }
+    if (ok) return g;
+  }
+  return 1;
+}
+
+static PetscErrorCode BCRFftDestroy(BCRFft *fft)
+{
+  BCRFft f = *fft;
+
+  PetscFunctionBegin;
+  if (!f) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int l = 0; l < f->nlevels; l++) {
+    PetscCall(PetscFree(f->level[l].tw));
+    PetscCall(PetscFree(f->level[l].root));
+    PetscCall(PetscFree(f->level[l].perm));
+    PetscCall(PetscFree(f->level[l].kernel));
+    PetscCall(BCRFftDestroy(&f->level[l].conv));
+  }
+  PetscCall(PetscFree(*fft));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the FFT by the plan's own levels in long double, for the kernels of Rader's convolution; root: 2 pi q/f->n, t: 2 f->n */
+static void BCRFftHost(BCRFft f, int l, const long double *root, const long double *x, ptrdiff_t xs, long double *y, long double *t)
+{
+  const int        r = f->level[l].radix, m = f->level[l].m;
+  const PetscInt64 size = (PetscInt64)r * m, step = f->n / size;
+
+  for (int j = 0; j < r; j++) {
+    if (m > 1) BCRFftHost(f, l + 1, root, x + 2 * j * xs, r * xs, y + 2 * (ptrdiff_t)j * m, t);
+    else {
+      y[2 * j]     = x[2 * j * xs];
+      y[2 * j + 1] = x[2 * j * xs + 1];
+    }
+  }
+  for (int k = 0; k < m; k++) {
+    for (int q = 0; q < r; q++) {
+      t[2 * q] = t[2 * q + 1] = 0;
+      for (int j = 0; j < r; j++) {
+        const long double *w = root + 2 * (j * (k + (PetscInt64)m * q) % size * step), *v = y + 2 * (k + (ptrdiff_t)j * m);
+
+        t[2 * q] += w[0] * v[0] + w[1] * v[1];
+        t[2 * q + 1] += w[0] * v[1] - w[1] * v[0];
+      }
+    }
+    for (int q = 0; q < r; q++) {
+      y[2 * (k + (ptrdiff_t)q * m)]     = t[2 * q];
+      y[2 * (k + (ptrdiff_t)q * m) + 1] = t[2 * q + 1];
+    }
+  }
+}
+
+static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFft *fft);
+
+/* Rader: X_{g^-q} = x_0 + sum_p x_{g^p} w^{g^(p-q)} */
+static PetscErrorCode BCRFftRader(BCRFftLevel *v, PetscBool single, size_t *bytes)
+{
+  const int    p = v->radix, m = p - 1, g = BCRGenerator(p), gi = (int)BCRPowerMod(g, p - 2, p);
+  PetscInt64   a = 1, b = 1;
+  long double *root, *x, *y, *t;
+
+  PetscFunctionBegin;
+  PetscCall(BCRFftCreate(m, single, bytes, &v->conv));
+  PetscCall(PetscMalloc1(2 * (size_t)m, &v->perm));
+  *bytes += 2 * (size_t)m * sizeof(int);
+  PetscCall(BCRTableNew(2 * (size_t)m, single, &v->kernel, bytes));
+  PetscCall(PetscMalloc4(2 * (size_t)m, &root, 2 * (size_t)m, &x, 2 * (size_t)m, &y, 2 * (size_t)m, &t));
+  for (int k = 0; k < m; k++) {
+    v->perm[k]     = (int)a;
+    v->perm[m + k] = (int)b;
+    BCRUnit(k, m, &root[2 * k], &root[2 * k + 1]);
+    BCRUnit(p - b, p, &x[2 * k], &x[2 * k + 1]);
+    a = a * g % p;
+    b = b * gi % p;
+  }
+  BCRFftHost(v->conv, 0, root, x, 1, y, t);
+  for (int k = 0; k < 2 * m; k++) BCRTablePut(v->kernel, single, k, y[k] / m);
+  PetscCall(PetscFree4(root, x, y, t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFft *fft)
+{
+  static const double flops[9] = {0, 0, 4, 16, 16, 40, 0, 0, 52};
+  BCRFft              f;
+  int                 r[BCR_FFT_LEVELS], nr = 0, rest = n, two = 0, size = n;
+  long double         c, s;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&f));
+  *fft = f;
+  f->n = n;
+  for (; rest % 2 == 0; rest /= 2) two++;
+  while (two > 0) { /* as few levels as 8 allows, 4 4 in place of 8 2 */
+    const int k = two == 1 ? 1 : (two == 2 || two == 4 ? 2 : 3);
+
+    r[nr++] = 1 << k;
+    two -= k;
+  }
+  for (int i = 0, j = nr - 1; i < j; i++, j--) { /* smallest first */
+    const int t = r[i];
+
+    r[i] = r[j];
+    r[j] = t;
+  }
+  for (; rest > 1; rest /= r[nr - 1]) {
+    r[nr] = BCRSmallestPrime(rest);
+    nr++;
+  }
+  if (!nr) r[nr++] = 1;
+  *bytes += sizeof(*f);
+  f->nlevels = nr;
+  for (int l = 0; l < nr; l++) {
+    BCRFftLevel *v    = &f->level[l];
+    const int    p    = r[l], m = size / p;
+    double       work = p <= 8 ? flops[p] : 0;
+    size_t       need = 0;
+
+    v->radix = p;
+    v->m     = m;
+    if (m > 1) {
+      PetscCall(BCRTableNew(2 * (size_t)m * (p - 1), single, &v->tw, bytes));
+      for (int k = 0; k < m; k++)
+        for (int j = 1; j < p; j++) {
+          BCRUnit((PetscInt64)j * k, size, &c, &s);
+          BCRTablePut(v->tw, single, 2 * ((size_t)k * (p - 1) + j - 1), c);
+          BCRTablePut(v->tw, single, 2 * ((size_t)k * (p - 1) + j - 1) + 1, -s);
+        }
+    }
+    if (p > BCR_FFT_DIRECT) {
+      PetscCall(BCRFftRader(v, single, bytes));
+      need = 4 * (size_t)p + v->conv->scratch;
+      work = 2 * v->conv->flops + 10. * p;
+    } else if (p == 7 || p > 8) {
+      PetscCall(BCRTableNew(2 * (size_t)p, single, &v->root, bytes));
+      for (int k = 0; k < p; k++) {
+        BCRUnit(k, p, &c, &s);
+        BCRTablePut(v->root, single, 2 * (size_t)k, c);
+        BCRTablePut(v->root, single, 2 * (size_t)k + 1, s);
+      }
+      need = 2 * (size_t)p;
+      work = 2. * (p - 1) * (p - 1) + 7. * p;
+    }
+    f->scratch = PetscMax(f->scratch, need);
+    f->flops += (double)(n / p) * work + (m > 1 ? 6. * (m - 1) * (p - 1) * (n / size) : 0);
+    size = m;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what dtt.h's table says: phi_j(i) = sin or cos of 2 pi (ia i + ib) (ja j + jb)/F; F = fn n + f0 */
+typedef struct {
+  BCREnd left, right;
+  int    odd, ia, ib, ja, jb, fn, f0;
+} BCRDttType;
+
+static const BCRDttType types[] = {
+  {BCR_END_DIRICHLET,      BCR_END_DIRICHLET,      1, 1, 1, 1, 1, 2, 2 },
+  {BCR_END_NEUMANN,        BCR_END_NEUMANN,        0, 1, 0, 1, 0, 2, -2},
+  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN,   0, 2, 1, 1, 0, 4, 0 },
+  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET, 1, 2, 1, 1, 1, 4, 0 },
+  {BCR_END_DIRICHLET,      BCR_END_NEUMANN,        1, 1, 1, 2, 1, 4, 0 },
+  {BCR_END_NEUMANN,        BCR_END_DIRICHLET,      0, 1, 0, 2, 1, 4, 0 },
+  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_DIRICHLET, 0, 2, 1, 2, 1, 8, 0 },
+  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN,   1, 2, 1, 2, 1, 8, 0 },
+  {BCR_END_DIRICHLET,      BCR_END_CELL_NEUMANN,   1, 1, 1, 2, 1, 4, 2 },
+  {BCR_END_CELL_NEUMANN,   BCR_END_DIRICHLET,      0, 2, 1, 2, 1, 8, 4 },
+  {BCR_END_DIRICHLET,      BCR_END_CELL_DIRICHLET, 1, 1, 1, 1, 1, 2, 1 },
+  {BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET,      1, 2, 1, 1, 1, 4, 2 },
+  {BCR_END_NEUMANN,        BCR_END_CELL_NEUMANN,   0, 1, 0, 1, 0, 2, -1},
+  {BCR_END_CELL_NEUMANN,   BCR_END_NEUMANN,        0, 2, 1, 1, 0, 4, -2},
+  {BCR_END_NEUMANN,        BCR_END_CELL_DIRICHLET, 0, 1, 0, 2, 1, 4, -2},
+  {BCR_END_CELL_DIRICHLET, BCR_END_NEUMANN,        1, 2, 1, 2, 1, 8, -4},
+};
+
+static PetscErrorCode BCRDttModes(BCRDtt d, const BCRDttType *t, PetscInt64 F)
+{
+  const int   n      = d->n;
+  double      length = n; /* of the axis in units of the mesh width */
+  long double c, s;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) length += d->end[k] == BCR_END_DIRICHLET ? 0.5 : (d->end[k] == BCR_END_NEUMANN ? -0.5 : 0);
+  PetscCall(PetscMalloc2(n, &d->lambda, n, &d->norm));
+  d->bytes += 2 * (size_t)n * sizeof(double);
+  for (int j = 0; j < n; j++) {
+    if (!t) { /* angle 2 pi m/n, half of it for lambda */
+      const int m = (j + 1) / 2;
+
+      BCRUnit(m, 2 * (PetscInt64)n, &c, &s);
+      d->norm[j] = (m == 0 || 2 * m == n) ? 1. / n : 2. / n;
+    } else {
+      const PetscInt64 b    = (PetscInt64)t->ja * j + t->jb; /* the angle from one row to the next is 2 pi ia b/F */
+      const PetscBool  ends = (PetscBool)(2 * b * t->ia % F == 0); /* it is 0 or pi: all |phi_j(i)| are 1, else they average 1/2 */
+
+      BCRUnit(t->ia * b, 2 * F, &c, &s);
+      d->norm[j] = (ends ? 1 : 2) / length;
+    }
+    d->lambda[j] = (double)(4 * s * s);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool single, BCRDtt *dtt)
+{
+  const BCRDttType *t = NULL;
+  BCRDtt            d;
+  PetscInt64        F;
+
+  PetscFunctionBegin;
+  PetscCheck(n >= 1 && n <= (1 << 26), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An axis of %" PetscInt_FMT " unknowns cannot be transformed: 1 to 2^26", n);
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++)
+    if (types[k].left == left && types[k].right == right) t = &types[k];
+  PetscCheck(t || (left == BCR_END_PERIODIC && right == BCR_END_PERIODIC), PETSC_COMM_SELF, PETSC_ERR_SUP, "No transform for an axis with ends %d and %d", (int)left, (int)right);
+  PetscCall(PetscNew(&d));
+  *dtt      = d;
+  d->n      = (int)n;
+  d->end[0] = left;
+  d->end[1] = right;
+  d->single = single;
+  d->bytes  = sizeof(*d);
+  F         = t ? (PetscInt64)t->fn * n + t->f0 : n;
+  if (F == 0) F = 1; /* one row with two Neumann ends: the constant, weight 1/2 */
+  PetscCall(BCRDttModes(d, t, F));
+  if (F == 1 && t) d->norm[0] = 2;
+  d->kind = t ? BCR_DTT_MAP : BCR_DTT_PERIODIC;
+  d->F    = (int)F;
+  PetscCall(BCRFftCreate(d->F, single, &d->bytes, &d->fft));
+  if (t) {
+    d->odd = t->odd;
+    for (int k = 0; k < 2; k++) {
+      PetscCall(PetscMalloc1(n, &d->place[k]));
+      PetscCall(BCRTableNew(n, single, &d->weight[k], &d->bytes));
+      d->bytes += (size_t)n * sizeof(int);
+      for (int i = 0; i < d->n; i++) {
+        const PetscInt64 q    = k ? (PetscInt64)t->ja * i + t->jb : (PetscInt64)t->ia * i + t->ib;
+        const PetscBool  half = (PetscBool)(!k && ((i == 0 && left == BCR_END_NEUMANN) || (i == d->n - 1 && right == BCR_END_NEUMANN)));
+
+        d->place[k][i] = (int)(q % F);
+        BCRTablePut(d->weight[k], single, i, (half ? 0.5L : 1.L) * (2 * q % F == 0 ? 1.L : 0.5L));
+      }
+    }
+  }
+  d->scratch = 2 * (size_t)F + d->fft->scratch;
+  d->flops   = (d->fft->flops + 4. * n) / 2;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDttDestroy(BCRDtt *dtt)
+{
+  BCRDtt d = *dtt;
+
+  PetscFunctionBegin;
+  if (!d) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscFree2(d->lambda, d->norm));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(PetscFree(d->place[k]));
+    PetscCall(PetscFree(d->weight[k]));
+  }
+  PetscCall(BCRFftDestroy(&d->fft));
+  PetscCall(PetscFree(*dtt));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDttGetModes(BCRDtt d, const double **lambda, const double **norm)
+{
+  PetscFunctionBegin;
+  if (lambda) *lambda = d->lambda;
+  if (norm) *norm = d->norm;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+double BCRDttFlops(BCRDtt d)
+{
+  return d->flops;
+}
+
+size_t BCRDttTableBytes(BCRDtt d)
+{
+  return d->bytes;
+}
+
+size_t BCRDttWork(BCRDtt d, int lanes)
+{
+  return 2 * (size_t)lanes * (2 * (size_t)d->n + d->scratch + BCR_FFT_SCRATCH);
+}

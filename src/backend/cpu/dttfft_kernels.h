@@ -1,0 +1,186 @@
+/* Complex FFT of vectors: the lanes are independent transforms. See BCRFft in dttimpl.h. */
+#include "dttimpl.h"
+
+typedef struct {
+  vec r, i;
+} cvec;
+
+BCR_INLINE cvec cadd(cvec a, cvec b) { return (cvec){a.r + b.r, a.i + b.i}; }
+BCR_INLINE cvec csub(cvec a, cvec b) { return (cvec){a.r - b.r, a.i - b.i}; }
+BCR_INLINE cvec cscale(cvec a, real s) { return (cvec){a.r * s, a.i * s}; }
+BCR_INLINE cvec cmul(cvec a, real c, real s) { return (cvec){a.r * c - a.i * s, a.r * s + a.i * c}; } /* a (c + i s) */
+BCR_INLINE cvec caddi(cvec a, cvec b) { return (cvec){a.r - b.i, a.i + b.r}; }                        /* a + i b */
+BCR_INLINE cvec csubi(cvec a, cvec b) { return (cvec){a.r + b.i, a.i - b.r}; }                        /* a - i b */
+BCR_INLINE cvec cswap(cvec a) { return (cvec){a.i, a.r}; }
+
+BCR_INLINE void fft2(cvec *z)
+{
+  const cvec a = z[0], b = z[1];
+
+  z[0] = cadd(a, b);
+  z[1] = csub(a, b);
+}
+
+BCR_INLINE void fft3(cvec *z)
+{
+  const cvec s = cadd(z[1], z[2]), d = cscale(csub(z[1], z[2]), (real)0.86602540378443864676), m = {z[0].r - s.r * (real)0.5, z[0].i - s.i * (real)0.5};
+
+  z[0] = cadd(z[0], s);
+  z[1] = csubi(m, d);
+  z[2] = caddi(m, d);
+}
+
+BCR_INLINE void fft4(cvec *z)
+{
+  const cvec p = cadd(z[0], z[2]), q = csub(z[0], z[2]), r = cadd(z[1], z[3]), s = csub(z[1], z[3]);
+
+  z[0] = cadd(p, r);
+  z[1] = csubi(q, s);
+  z[2] = csub(p, r);
+  z[3] = caddi(q, s);
+}
+
+BCR_INLINE void fft5(cvec *z)
+{
+  const real c1 = (real)0.30901699437494742410, c2 = (real)-0.80901699437494742410, s1 = (real)0.95105651629515357212, s2 = (real)0.58778525229247312917;
+  const cvec a = cadd(z[1], z[4]), b = cadd(z[2], z[3]), d = csub(z[1], z[4]), e = csub(z[2], z[3]);
+  const cvec m1 = {z[0].r + a.r * c1 + b.r * c2, z[0].i + a.i * c1 + b.i * c2}, m2 = {z[0].r + a.r * c2 + b.r * c1, z[0].i + a.i * c2 + b.i * c1};
+  const cvec n1 = {d.r * s1 + e.r * s2, d.i * s1 + e.i * s2}, n2 = {d.r * s2 - e.r * s1, d.i * s2 - e.i * s1};
+
+  z[0] = cadd(z[0], cadd(a, b));
+  z[1] = csubi(m1, n1);
+  z[2] = csubi(m2, n2);
+  z[3] = caddi(m2, n2);
+  z[4] = caddi(m1, n1);
+}
+
+BCR_INLINE void fft8(cvec *z)
+{
+  const real h = (real)0.70710678118654752440;
+  cvec       e[4] = {z[0], z[2], z[4], z[6]}, o[4] = {z[1], z[3], z[5], z[7]}, t;
+
+  fft4(e);
+  fft4(o);
+  z[0] = cadd(e[0], o[0]);
+  z[4] = csub(e[0], o[0]);
+  t    = (cvec){(o[1].r + o[1].i) * h, (o[1].i - o[1].r) * h};
+  z[1] = cadd(e[1], t);
+  z[5] = csub(e[1], t);
+  z[2] = csubi(e[2], o[2]);
+  z[6] = caddi(e[2], o[2]);
+  t    = (cvec){(o[3].i - o[3].r) * h, (o[3].r + o[3].i) * -h};
+  z[3] = cadd(e[3], t);
+  z[7] = csub(e[3], t);
+}
+
+/* odd prime p, z to y: sums and differences of mirrored inputs, (p-1)/2 x (p-1)/2 products */
+static __attribute__((noinline)) void BCRN(FftPrime)(int p, const real *root, cvec *z, cvec *y)
+{
+  const int h   = (p - 1) / 2;
+  cvec      sum = z[0];
+
+  for (int j = 1; j <= h; j++) {
+    const cvec a = z[j], b = z[p - j];
+
+    z[j]     = cadd(a, b);
+    z[p - j] = csub(a, b);
+    sum      = cadd(sum, z[j]);
+  }
+  y[0] = sum;
+  for (int k = 1; k <= h; k++) {
+    cvec c = z[0], s = {vset1(0), vset1(0)};
+
+    for (int j = 1, q = k; j <= h; j++) {
+      c.r += z[j].r * root[2 * q];
+      c.i += z[j].i * root[2 * q];
+      s.r += z[p - j].r * root[2 * q + 1];
+      s.i += z[p - j].i * root[2 * q + 1];
+      q += k;
+      if (q >= p) q -= p;
+    }
+    y[k]     = csubi(c, s);
+    y[p - k] = caddi(c, s);
+  }
+}
+
+static void BCRN(FftRun)(BCRFft f, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w);
+
+/* Rader: over the powers of a generator the DFT of prime length is a cyclic convolution. z to y; w: 2 (p - 1) and more */
+static void BCRN(FftRader)(const BCRFftLevel *v, const cvec *z, cvec *y, cvec *w)
+{
+  const int   p = v->radix, m = p - 1;
+  const real *b = (const real *)v->kernel;
+  cvec       *a = w, *A = w + m;
+
+  for (int k = 0; k < m; k++) a[k] = z[v->perm[k]];
+  BCRN(FftRun)(v->conv, a, 1, A, w + 2 * m);
+  y[0] = cadd(z[0], A[0]);
+  for (int k = 0; k < m; k++) A[k] = cswap(cmul(A[k], b[2 * k], b[2 * k + 1]));
+  A[0] = cadd(A[0], cswap(z[0]));
+  BCRN(FftRun)(v->conv, A, 1, a, w + 2 * m);
+  for (int k = 0; k < m; k++) y[v->perm[m + k]] = cswap(a[k]);
+}
+
+#define BCR_FFT_BUTTERFLY(R) \
+  for (int k = 0; k < m; k++, t += 2 * (R - 1)) { \
+    cvec z[R]; \
+\
+    z[0] = y[k]; \
+    _Pragma("GCC unroll 8") for (int j = 1; j < R; j++) z[j] = cmul(y[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
+    fft##R(z); \
+    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) y[k + (ptrdiff_t)j * m] = z[j]; \
+  }
+
+#define BCR_FFT_LEAF(R) \
+  { \
+    cvec z[R]; \
+\
+    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) z[j] = x[j * xs]; \
+    fft##R(z); \
+    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) y[j] = z[j]; \
+  }
+
+static void BCRN(FftLevel)(BCRFft f, int l, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w)
+{
+  const BCRFftLevel *v = &f->level[l];
+  const int          r = v->radix, m = v->m;
+  const real        *t = (const real *)v->tw;
+
+  if (m == 1) {
+    switch (r) {
+    case 1: y[0] = x[0]; break;
+    case 2: BCR_FFT_LEAF(2) break;
+    case 3: BCR_FFT_LEAF(3) break;
+    case 4: BCR_FFT_LEAF(4) break;
+    case 5: BCR_FFT_LEAF(5) break;
+    case 8: BCR_FFT_LEAF(8) break;
+    default:
+      for (int j = 0; j < r; j++) w[j] = x[j * xs];
+      if (v->conv) BCRN(FftRader)(v, w, y, w + r);
+      else BCRN(FftPrime)(r, (const real *)v->root, w, y);
+    }
+    return;
+  }
+  for (int j = 0; j < r; j++) BCRN(FftLevel)(f, l + 1, x + j * xs, r * xs, y + (ptrdiff_t)j * m, w);
+  switch (r) {
+  case 2: BCR_FFT_BUTTERFLY(2) break;
+  case 3: BCR_FFT_BUTTERFLY(3) break;
+  case 4: BCR_FFT_BUTTERFLY(4) break;
+  case 5: BCR_FFT_BUTTERFLY(5) break;
+  case 8: BCR_FFT_BUTTERFLY(8) break;
+  default:
+    for (int k = 0; k < m; k++, t += 2 * (r - 1)) {
+      w[0] = y[k];
+      for (int j = 1; j < r; j++) w[j] = cmul(y[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]);
+      if (v->conv) BCRN(FftRader)(v, w, w + r, w + 2 * r);
+      else BCRN(FftPrime)(r, (const real *)v->root, w, w + r);
+      for (int j = 0; j < r; j++) y[k + (ptrdiff_t)j * m] = w[r + j];
+    }
+  }
+}
+
+/* x (stride xs) to y (contiguous), not in place; w: f->scratch vectors */
+static void BCRN(FftRun)(BCRFft f, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w)
+{
+  BCRN(FftLevel)(f, 0, x, xs, y, w);
+}
