@@ -1,0 +1,176 @@
+#include "poles.h"
+
+static int BCRN(poles_lanes)(void)
+{
+  return BL;
+}
+
+static size_t BCRN(poles_work)(ptrdiff_t n)
+{
+  return (size_t)(2 * (n + BL) * BL);
+}
+
+/* The right-hand side of a bundle at row i. kind 0: one source, 1: two with weights 1 and ws, 2: any */
+BCR_INLINE bun BCRN(poles_rhs)(const int kind, int nsrc, const void *const g[], const real *ws, ptrdiff_t i)
+{
+  bun t;
+
+  if (kind == 0) return bset1(((const real *)g[0])[i]);
+  if (kind == 1) return bfma(bload(ws), bset1(((const real *)g[1])[i]), bset1(((const real *)g[0])[i]));
+  t = bmul(bload(ws), bset1(((const real *)g[0])[i]));
+  for (int s = 1; s < nsrc; s++) t = bfma(bload(ws + s * BL), bset1(((const real *)g[s])[i]), t);
+  return t;
+}
+
+/* One bundle: v into acc ([row][lane], weighted and added as asked) or, many set, over y */
+BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdiff_t nt, const int kind, int nsrc, const void *const g[], const real *ws, const int many, const real *wo, int add, real *acc, real *y)
+{
+  const ptrdiff_t n = L->n - (L->periodic ? 1 : 0);
+  const real     *lo = (const real *)L->lower, *up = (const real *)L->upper;
+  const bun       w = many ? bnull() : bload(wo);
+  bun             z, rn;
+
+#define POLES_OUT(i, v) \
+  do { \
+    if (many) bstore(y + (i) * BL, v); \
+    else bstore(acc + (i) * BL, add ? bfma(w, v, bload(acc + (i) * BL)) : bmul(w, v)); \
+  } while (0)
+  if (L->general) {
+    bun x;
+
+    for (ptrdiff_t i = 0; i < n; i++) {
+      z = BCRN(poles_rhs)(kind, nsrc, g, ws, i);
+      if (i) z = bfma(bmul(bload(tab + (i - 1) * BL), bset1(lo[i])), bload(y + (i - 1) * BL), z);
+      bstore(y + i * BL, z);
+    }
+    x = bnull();
+    for (ptrdiff_t i = n - 1; i >= 0; i--) {
+      x = bmul(bload(tab + i * BL), bfma(bset1(up[i]), x, bload(y + i * BL)));
+      POLES_OUT(i, x);
+    }
+    return;
+  }
+  {
+    const bun r = bload(tab + nt * BL), rl = bload(tab + (nt + 1) * BL);
+    ptrdiff_t i;
+
+    z = bmul(bset1((real)L->first), BCRN(poles_rhs)(kind, nsrc, g, ws, 0));
+    bstore(y, z);
+    for (i = 1; i < n - 1 && i <= nt; i++) {
+      z = bfma(bload(tab + (i - 1) * BL), z, BCRN(poles_rhs)(kind, nsrc, g, ws, i));
+      bstore(y + i * BL, z);
+    }
+    for (; i < n - 1; i++) {
+      z = bfma(r, z, BCRN(poles_rhs)(kind, nsrc, g, ws, i));
+      bstore(y + i * BL, z);
+    }
+    if (n > 1) {
+      z = bfma(nt == n - 1 ? bload(tab + (n - 2) * BL) : r, z, bmul(bset1((real)L->last), BCRN(poles_rhs)(kind, nsrc, g, ws, n - 1)));
+      bstore(y + (n - 1) * BL, z);
+    }
+    if (L->periodic) { /* the last unknown hears from the first row what elimination carries along, c */
+      bun t = BCRN(poles_rhs)(kind, nsrc, g, ws, n), c = bset1(1), x;
+
+      for (i = 0; i < n - 1; i++) {
+        c = bmul(c, i < nt ? bload(tab + i * BL) : r);
+        t = bfma(c, bload(y + i * BL), t);
+      }
+      t = bfma(bmul(badd(c, bset1(1)), rl), z, t);
+      x = bmul(t, bload(tab + (nt + 2) * BL));
+      POLES_OUT(n, x);
+      c = bset1(1);
+      for (i = 0; i < n - 1; i++) {
+        bstore(y + i * BL, bfma(x, c, bload(y + i * BL)));
+        c = bmul(c, i < nt ? bload(tab + i * BL) : r);
+      }
+      z = bfma(x, badd(c, bset1(1)), z);
+    }
+    rn = rl;
+    POLES_OUT(n - 1, bmul(rl, z));
+    for (i = n - 2; i >= nt; i--) {
+      z  = bfma(rn, z, bload(y + i * BL));
+      rn = r;
+      POLES_OUT(i, bmul(r, z));
+    }
+    for (; i >= 0; i--) {
+      z  = bfma(rn, z, bload(y + i * BL));
+      rn = bload(tab + i * BL);
+      POLES_OUT(i, bmul(rn, z));
+    }
+  }
+#undef POLES_OUT
+}
+
+static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int nsrc, int unit, const void *const g[], const void *ws_, int nout, int add, void *const out[], const void *wo_, void *work)
+{
+  const real *ws = (const real *)ws_, *wo = (const real *)wo_, *t = (const real *)tab->tab;
+  real       *y = (real *)work, *acc = y + (L->n + BL) * BL;
+  const int   nws = ws ? (unit ? 1 : nsrc) : 0;
+
+  if (!add)
+    for (int k = 0; k < nout; k++)
+      if (nout > 1)
+        for (ptrdiff_t i = 0; i < L->n; i += BL) bstore((real *)out[k] + i, bnull());
+  for (ptrdiff_t b = 0; b < tab->nb; b++) {
+    const real *tb = t + tab->off[b], *wsb = ws + b * nws * BL, *wob = wo + b * nout * BL;
+
+    if (nout > 1) {
+      BCRN(poles_bundle)(L, tb, tab->nt[b], 2, nsrc, g, wsb, 1, wob, 0, acc, y);
+      for (ptrdiff_t i = 0; i < L->n; i += BL) { /* poles out of the lanes, then a small matrix product */
+        bun v[BL];
+
+        for (int l = 0; l < BL; l++) v[l] = i + l < L->n ? bload(y + (i + l) * BL) : bnull();
+        btr(v);
+        for (int k = 0; k < nout; k++) {
+          bun o = bload((real *)out[k] + i);
+
+          for (int l = 0; l < BL; l++) o = bfma(bset1(wob[k * BL + l]), v[l], o);
+          bstore((real *)out[k] + i, o);
+        }
+      }
+    } else if (nws == 0) BCRN(poles_bundle)(L, tb, tab->nt[b], 0, nsrc, g, wsb, 0, wob, b > 0, acc, y);
+    else if (unit) BCRN(poles_bundle)(L, tb, tab->nt[b], 1, nsrc, g, wsb, 0, wob, b > 0, acc, y);
+    else BCRN(poles_bundle)(L, tb, tab->nt[b], 2, nsrc, g, wsb, 0, wob, b > 0, acc, y);
+  }
+  if (nout == 1)
+    for (ptrdiff_t i = 0; i < L->n; i += BL) {
+      bun v[BL];
+
+      for (int l = 0; l < BL; l++) v[l] = i + l < L->n ? bload(acc + (i + l) * BL) : bnull();
+      btr(v);
+      for (int h = BL / 2; h > 0; h /= 2)
+        for (int l = 0; l < h; l++) v[l] = badd(v[l], v[l + h]);
+      bstore((real *)out[0] + i, add ? badd(v[0], bload((real *)out[0] + i)) : v[0]);
+    }
+}
+
+BCR_INLINE void BCRN(poles_rows_io)(ptrdiff_t n, int nsrc, const int iosrc, const void *const g[], const real *W, ptrdiff_t ldw, int nout, const int ioout, int add, void *const out[])
+{
+  for (ptrdiff_t i = 0; i < n; i += BL) {
+    const int nv = n - i < BL ? (int)(n - i) : BL;
+
+    for (int k = 0; k < nout; k++) {
+      bun o = bnull();
+
+      if (nv == BL) {
+        if (add) o = bloadio(out[k], i, ioout);
+        for (int s = 0; s < nsrc; s++) o = bfma(bset1(W[k * ldw + s]), bloadio(g[s], i, iosrc), o);
+        bstoreio(out[k], i, o, ioout);
+      } else {
+        if (add) o = bloadpart(out[k], i, nv, ioout);
+        for (int s = 0; s < nsrc; s++) o = bfma(bset1(W[k * ldw + s]), bloadpart(g[s], i, nv, iosrc), o);
+        bstorepart(out[k], i, o, nv, ioout);
+      }
+    }
+  }
+}
+
+static void BCRN(poles_rows)(ptrdiff_t n, int nsrc, int iosrc, const void *const g[], const void *W, ptrdiff_t ldw, int nout, int ioout, int add, void *const out[])
+{
+  if (!iosrc && !ioout) BCRN(poles_rows_io)(n, nsrc, 0, g, (const real *)W, ldw, nout, 0, add, out);
+  else if (!iosrc) BCRN(poles_rows_io)(n, nsrc, 0, g, (const real *)W, ldw, nout, 1, add, out);
+  else if (!ioout) BCRN(poles_rows_io)(n, nsrc, 1, g, (const real *)W, ldw, nout, 0, add, out);
+  else BCRN(poles_rows_io)(n, nsrc, 1, g, (const real *)W, ldw, nout, 1, add, out);
+}
+
+static const BCRPolesTable BCRN(BCRPoles) = {BCRN(poles_lanes), BCRN(poles_work), BCRN(poles_solve), BCRN(poles_rows)};
