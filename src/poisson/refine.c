@@ -1,0 +1,267 @@
+/*
+  Mixed precision: the core works in float, and its solution is corrected with residuals that are computed in double.
+
+    v = 0, r = g;   repeat  e = K^-1 r (float);  v += e;  r = g - K v (double, then rounded to float)
+
+  Every correction gains as many digits as the float solve has right, whatever the residual's size. One pass over memory does the
+  addition and the residual: row m + lag of v is brought up to date before the residual of row m needs it.
+
+  Range: r holds rs times the residual with rs a power of two, and the core gives norm times its solution (norm bounds |K|), so that
+  neither leaves the range of float for any scale of the operator or of the right-hand side.
+*/
+#include "solverimpl.h"
+#include <math.h>
+
+enum {
+  BCR_REFINE_MAX = 8
+};
+
+/* Rows of scale*T for each axis, and a bound on the norm */
+PetscErrorCode BCRRefineSetUp(BCRComponent *c)
+{
+  const BCROperator *op = &c->op;
+
+  PetscFunctionBegin;
+  c->norm = PetscAbsReal(op->shift);
+  for (int d = 0; d < 3; d++) {
+    const BCRAxis *x = &op->axis[d];
+    const PetscInt n = x->n;
+    double         largest = 0, *lo, *di, *up;
+
+    if (!c->lower[d]) PetscCall(PetscMalloc3(n, &c->lower[d], n, &c->diag[d], n, &c->upper[d]));
+    lo = c->lower[d];
+    di = c->diag[d];
+    up = c->upper[d];
+    for (PetscInt i = 0; i < n; i++) {
+      const double a = n > 1 ? (double)x->a : 0;
+
+      lo[i] = x->lower ? (double)x->lower[i] : a;
+      di[i] = x->lower ? (double)x->diag[i] : 2 * a;
+      up[i] = x->lower ? (double)x->upper[i] : a;
+    }
+    if (n > 1 && !x->lower) {
+      const double a = (double)x->a;
+
+      if (x->end[0] == BCR_END_NEUMANN) up[0] = 2 * a;
+      if (x->end[0] == BCR_END_CELL_NEUMANN) di[0] -= a;
+      if (x->end[0] == BCR_END_CELL_DIRICHLET) di[0] += a;
+      if (x->end[1] == BCR_END_NEUMANN) lo[n - 1] = 2 * a;
+      if (x->end[1] == BCR_END_CELL_NEUMANN) di[n - 1] -= a;
+      if (x->end[1] == BCR_END_CELL_DIRICHLET) di[n - 1] += a;
+    }
+    if (n > 0 && (x->lower || x->end[0] != BCR_END_PERIODIC)) lo[0] = up[n - 1] = 0;
+    for (PetscInt i = 0; i < n; i++) largest = PetscMax(largest, fabs(lo[i]) + fabs(di[i]) + fabs(up[i]));
+    c->norm += largest;
+  }
+  if (c->norm == 0) c->norm = 1; /* one unknown, no equation */
+  for (int d = 0; d < 3; d++) {
+    for (PetscInt i = 0; i < op->axis[d].n; i++) {
+      c->lower[d][i] *= op->scale;
+      c->diag[d][i] *= op->scale;
+      c->upper[d][i] *= op->scale;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Row of the right-hand side, where it lies if nothing changes on its way */
+static const double *BCRRefineRow(BCRSolver s, const BCRPass *p, PetscBool plain, PetscInt j, PetscInt k)
+{
+#if !defined(PETSC_USE_REAL_SINGLE)
+  if (plain) return p->f + p->c->start + j * p->c->stride[1] + k * p->c->stride[2];
+#else
+  (void)plain;
+#endif
+  BCRPassRowIn(p, j, k, s->line);
+  return s->line;
+}
+
+/* r = rs g; sets rs */
+static PetscBool BCRRefineBegin(BCRSolver s, const BCRPass *p, PetscBool plain, float *r, double *rs, double *sum)
+{
+  const PetscInt nx = p->c->op.axis[0].n, ny = p->c->op.axis[1].n, nz = p->c->op.axis[2].n;
+
+  *rs = 1;
+  for (int attempt = 0; attempt < 2; attempt++) {
+    double largest = 0, mean;
+
+    *sum = 0;
+    for (PetscInt k = 0; k < nz; k++) {
+      for (PetscInt j = 0; j < ny; j++) *sum += s->fields->begin(nx, *rs, BCRRefineRow(s, p, plain, j, k), r + j * s->ldy + k * s->ldz);
+    }
+    mean = *sum / ((double)nx * (double)ny * (double)nz);
+    if (attempt || (mean > 1e-16 && mean < 1e16)) break;
+    for (PetscInt k = 0; k < nz; k++) {
+      for (PetscInt j = 0; j < ny; j++) {
+        const double *g = BCRRefineRow(s, p, plain, j, k);
+
+        for (PetscInt i = 0; i < nx; i++) {
+          if (fabs(g[i]) > largest) largest = fabs(g[i]);
+        }
+      }
+    }
+    if (largest == 0) return *sum == 0 ? PETSC_TRUE : PETSC_FALSE; /* not so if there is a NaN */
+    if (!isfinite(largest)) break;
+    *rs = ldexp(1., -PetscMax(ilogb(largest), -1020));
+  }
+  return PETSC_FALSE;
+}
+
+/* v += ce e (v = ce e if there is no v yet) and r = rs (g - c - K v), where e and r are the same array */
+static void BCRRefineStep(BCRSolver s, const BCRPass *p, PetscBool plain, PetscBool keep, double ce, double removed, double rs, PetscReal *v, const PetscInt ldv[], float *r, double *sumr, double *sumv)
+{
+  const BCRComponent *c  = p->c;
+  const PetscInt      nx = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
+  const PetscBool     wrapy  = c->op.axis[1].end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool     wrapz  = c->op.axis[2].end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt      lag    = nz > 1 ? ny : 1;
+  const PetscInt      rows   = ny * nz, early = (nz > 1 ? wrapz : wrapy) ? lag : 0; /* rows that go first, for they are neighbours of the first ones */
+  PetscInt            done   = 0;
+  BCRResidualRow      w      = {0};
+
+  w.n       = nx;
+  w.dim     = nz > 1 ? 3 : (ny > 1 ? 2 : 1);
+  w.uniform = c->op.axis[0].lower ? 0 : 1;
+  w.lower   = c->lower[0];
+  w.diag    = c->diag[0];
+  w.upper   = c->upper[0];
+  w.c       = removed;
+  w.rs      = rs;
+  w.vs      = rs * c->norm * c->op.scale;
+  for (PetscInt m = rows - early; m < rows; m++) s->fields->add(nx, keep, ce, r + (m % ny) * s->ldy + (m / ny) * s->ldz, v + (m % ny) * ldv[0] + (m / ny) * ldv[1]);
+  for (PetscInt k = 0; k < nz; k++) {
+    for (PetscInt j = 0; j < ny; j++) {
+      /* a neighbour that does not exist has a zero coefficient; what lies there may not be a number yet */
+      const PetscInt south = j > 0 ? j - 1 : (wrapy ? ny - 1 : j), north = j + 1 < ny ? j + 1 : (wrapy ? 0 : j);
+      const PetscInt below = k > 0 ? k - 1 : (wrapz ? nz - 1 : k), above = k + 1 < nz ? k + 1 : (wrapz ? 0 : k);
+
+      for (; done <= k * ny + j + lag && done < rows - early; done++) s->fields->add(nx, keep, ce, r + (done % ny) * s->ldy + (done / ny) * s->ldz, v + (done % ny) * ldv[0] + (done / ny) * ldv[1]);
+      w.g       = BCRRefineRow(s, p, plain, j, k);
+      w.v       = v + j * ldv[0] + k * ldv[1];
+      w.side[0] = v + south * ldv[0] + k * ldv[1];
+      w.side[1] = v + north * ldv[0] + k * ldv[1];
+      w.side[2] = v + j * ldv[0] + below * ldv[1];
+      w.side[3] = v + j * ldv[0] + above * ldv[1];
+      w.coef[0] = c->lower[1][j];
+      w.coef[1] = c->upper[1][j];
+      w.coef[2] = c->lower[2][k];
+      w.coef[3] = c->upper[2][k];
+      w.centre  = c->diag[1][j] + c->diag[2][k] + (double)c->op.scale * (double)c->op.shift;
+      s->fields->residual(&w, r + j * s->ldy + k * s->ldz);
+    }
+  }
+  *sumr = w.sumr;
+  *sumv = w.sumv;
+}
+
+/* The corrections of a singular operator have means of their own, to single precision: makes that of v zero, as the core does, with
+   the weights h of the null vector of K^T */
+static void BCRRefineMean(const BCRComponent *c, PetscReal *v, const PetscInt ldv[])
+{
+  const PetscInt nx  = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
+  double         sum = 0, weight = 0;
+
+  for (int subtract = 0; subtract < 2; subtract++) {
+    for (PetscInt k = 0; k < nz; k++) {
+      for (PetscInt j = 0; j < ny; j++) {
+        const double hyz = 1 / (c->pre[1][1].v[j] * c->pre[1][2].v[k]);
+        PetscReal   *row = v + j * ldv[0] + k * ldv[1];
+
+        if (subtract) {
+          for (PetscInt i = 0; i < nx; i++) row[i] = (PetscReal)((double)row[i] - sum / weight);
+        } else {
+          for (PetscInt i = 0; i < nx; i++) {
+            const double h = hyz / c->pre[1][0].v[i];
+
+            sum += h * (double)row[i];
+            weight += h;
+          }
+        }
+      }
+    }
+  }
+}
+
+/* What single precision could not do: the same in double. Needs v to be in double. */
+static PetscErrorCode BCRRefineFallback(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[], PetscReal *removed)
+{
+  PetscFunctionBegin;
+#if !defined(PETSC_USE_REAL_SINGLE)
+  const BCRComponent *c    = p->c;
+  BCRCore            *core = &s->fallback[c->core];
+
+  if (!*core) {
+    BCRCoreOptions options   = s->options.core;
+    PetscInt       stride[3] = {1, ldv[0], ldv[1]};
+    BCRAxis        axis[3];
+
+    PetscCall(PetscInfo(NULL, "Corrections of the single-precision solve do not converge; solving in double precision\n"));
+    for (int d = 0; d < 3; d++) {
+      axis[d] = c->op.axis[d];
+      axis[d].weight = NULL;
+      if (axis[d].n == 1) axis[d].a = 0;
+      PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
+    }
+    options.precision = BCR_DOUBLE;
+    PetscCall(BCRCoreCreate(c->op.dim, axis, c->op.shift, c->op.singular, stride, BCR_DOUBLE, &options, core));
+    PetscCall(BCRCoreSetFactor(*core, 1 / c->op.scale));
+  }
+  for (PetscInt k = 0; k < c->op.axis[2].n; k++) {
+    for (PetscInt j = 0; j < c->op.axis[1].n; j++) BCRPassRowIn(p, j, k, v + j * ldv[0] + k * ldv[1]);
+  }
+  PetscCall(BCRCoreSolve(*core, v, v, removed));
+#else
+  (void)s, (void)p, (void)v, (void)ldv, (void)removed;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[], PetscReal *removed)
+{
+  const BCRComponent *c     = p->c;
+  const PetscInt      nx    = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
+  const PetscBool     plain = !BCRPassMustPrepare(p) && p->es == 1 ? PETSC_TRUE : PETSC_FALSE;
+  const double        limit = 1e-14, enough = 1e-15;
+  float              *r     = (float *)s->stage;
+  PetscBool           keep = PETSC_FALSE, pending = PETSC_TRUE;
+  double              rs, ce, sumg, mean = 0, last = 1, error = 1;
+
+  PetscFunctionBegin;
+  s->ncorrect = 0;
+  *removed    = 0;
+  if (BCRRefineBegin(s, p, plain, r, &rs, &sumg)) {
+    for (PetscInt k = 0; k < nz; k++) {
+      for (PetscInt j = 0; j < ny; j++) PetscCall(PetscArrayzero(v + j * ldv[0] + k * ldv[1], nx));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  ce = 1 / rs / (c->norm * (double)c->op.scale);
+  for (int it = 0;; it++) {
+    PetscReal part = 0;
+    double    sumr, sumv;
+
+    PetscCall(BCRCoreSolve(s->core[c->core], r, r, &part));
+    mean += (double)part / rs;
+    /* the last correction is not measured when the rate of those before it says that it is enough by far */
+    if (it == BCR_REFINE_MAX || (it > 1 && error * (error / last) < 0.1 * enough)) break;
+    BCRRefineStep(s, p, plain, keep, ce, mean, rs, v, ldv, r, &sumr, &sumv);
+    keep  = PETSC_TRUE;
+    last  = error;
+    error = sumr > 0 ? sqrt(sumr) / (sqrt(sumv) + sqrt(sumg)) : sumr; /* keeps a NaN */
+    if (error <= enough || !(error < 0.5 * last)) {
+      pending = PETSC_FALSE;
+      break;
+    }
+    s->ncorrect++;
+  }
+  if (pending) {
+    for (PetscInt k = 0; k < nz; k++) {
+      for (PetscInt j = 0; j < ny; j++) s->fields->add(nx, keep, ce, r + j * s->ldy + k * s->ldz, v + j * ldv[0] + k * ldv[1]);
+    }
+    error *= error / last;
+  }
+  *removed = (PetscReal)mean;
+  if (!(error <= limit) && isfinite(sumg) && sizeof(PetscReal) > 4) PetscCall(BCRRefineFallback(s, p, v, ldv, removed));
+  else if (c->op.singular) BCRRefineMean(c, v, ldv);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

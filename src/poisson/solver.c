@@ -1,0 +1,679 @@
+/*
+  Between the operator as it is read from a matrix and the numerical core.
+
+  With A = scale W K, K = Tx (+) Ty (+) Tz + shift, and for the fit 'scaled' A = scale S W K S, the box's unknowns are
+
+      u = S^-1 K^-1 W^-1 S^-1 g / scale             g: right-hand side after the planes (planes.c)
+
+  and, since K^T = H K H^-1 with the diagonal H = Hx x Hy x Hz that symmetrises each axis (h = 1/2 at a mirrored end, else 1 on a
+  uniform axis), those of the transpose
+
+      u = S^-1 W^-1 H K^-1 H^-1 S^-1 g / scale.
+
+  The core applies 1/scale at no cost. Where nothing else is left it gets the caller's vectors; with planes or factors, one pass
+  prepares the right-hand side in u and the core works in place. Complex scalars, interleaved components and vectors of another
+  precision than the core's go through one box of work space, one real field at a time.
+*/
+#include "solverimpl.h"
+#include <string.h>
+
+#if defined(PETSC_USE_COMPLEX)
+  #define BCR_PARTS 2
+#else
+  #define BCR_PARTS 1
+#endif
+#if defined(PETSC_USE_REAL_SINGLE)
+  #define BCR_IO BCR_SINGLE
+#elif defined(PETSC_USE_REAL_DOUBLE)
+  #define BCR_IO BCR_DOUBLE
+#else
+  #error "petscbcr needs a PETSc whose PetscReal is single or double"
+#endif
+
+static PetscErrorCode BCRCopyArray(PetscInt n, const PetscReal *from, PetscReal **to)
+{
+  PetscFunctionBegin;
+  *to = NULL;
+  if (from) {
+    PetscCall(PetscMalloc1(n, to));
+    PetscCall(PetscArraycpy(*to, from, n));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCROperatorRelease(BCROperator *op)
+{
+  PetscFunctionBegin;
+  for (int d = 0; d < 3; d++) {
+    BCRAxis *x = &op->axis[d];
+
+    PetscCall(PetscFree(x->lower));
+    PetscCall(PetscFree(x->diag));
+    PetscCall(PetscFree(x->upper));
+    PetscCall(PetscFree(x->weight));
+    for (int s = 0; s < 2; s++) {
+      PetscCall(PetscFree(x->plane[s].inv));
+      PetscCall(PetscFree(x->plane[s].couplings));
+    }
+  }
+  PetscCall(PetscFree(op->rowscale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscInt BCRAxisExtent(const BCRAxis *x)
+{
+  return x->n + (x->plane[0].present ? 1 : 0) + (x->plane[1].present ? 1 : 0);
+}
+
+/* The copy has rowscale inverted, unset axes trivial, and rowscale in the memory that to has already, if any */
+static PetscErrorCode BCROperatorCopy(const BCROperator *from, BCROperator *to)
+{
+  PetscReal *rowscale = to->rowscale;
+  PetscInt   N[3], box = 1;
+
+  PetscFunctionBegin;
+  *to          = *from;
+  to->rowscale = rowscale;
+  for (int d = 0; d < 3; d++) {
+    if (d >= from->dim) {
+      PetscCall(PetscMemzero(&to->axis[d], sizeof(BCRAxis)));
+      to->axis[d].n = 1;
+    }
+    to->axis[d].lower = to->axis[d].diag = to->axis[d].upper = to->axis[d].weight = NULL;
+    for (int s = 0; s < 2; s++) to->axis[d].plane[s].inv = to->axis[d].plane[s].couplings = NULL;
+    N[d] = BCRAxisExtent(&to->axis[d]);
+    box *= to->axis[d].n;
+  }
+  for (int d = 0; d < from->dim; d++) {
+    const BCRAxis *x = &from->axis[d];
+    BCRAxis       *y = &to->axis[d];
+
+    PetscCall(BCRCopyArray(x->n, x->lower, &y->lower));
+    PetscCall(BCRCopyArray(x->n, x->diag, &y->diag));
+    PetscCall(BCRCopyArray(x->n, x->upper, &y->upper));
+    PetscCall(BCRCopyArray(x->n, x->weight, &y->weight));
+    for (int s = 0; s < 2; s++) {
+      const PetscInt nodes = N[0] * N[1] * N[2] / PetscMax(N[d], 1);
+
+      if (x->plane[s].present) {
+        PetscCall(BCRCopyArray(nodes, x->plane[s].inv, &y->plane[s].inv));
+        PetscCall(BCRCopyArray(nodes, x->plane[s].couplings, &y->plane[s].couplings));
+      } else PetscCall(PetscMemzero(&y->plane[s], sizeof(BCRPlane)));
+    }
+  }
+  if (from->rowscale) {
+    if (!to->rowscale) PetscCall(PetscMalloc1(box, &to->rowscale));
+    for (PetscInt i = 0; i < box; i++) to->rowscale[i] = 1 / from->rowscale[i];
+  } else PetscCall(PetscFree(to->rowscale));
+  if (!(((1 << to->owner[0]) | (1 << to->owner[1]) | (1 << to->owner[2])) == 7)) {
+    for (int d = 0; d < 3; d++) to->owner[d] = d;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRFactorsSet(PetscInt n, const double v[], BCRFactors *f, PetscBool *any)
+{
+  PetscFunctionBegin;
+  if (!f->v) PetscCall(PetscMalloc1(n, &f->v));
+  PetscCall(PetscArraycpy(f->v, v, n));
+  f->head = f->tail = 0;
+  while (f->head < n && v[f->head] != 1) f->head++;
+  while (f->head + f->tail < n && v[n - 1 - f->tail] != 1) f->tail++;
+  for (PetscInt i = f->head; i < n - f->tail; i++) {
+    if (v[i] != 1) f->head = n - f->tail;
+  }
+  if (f->head || f->tail) *any = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* pre and post: W^-1 and 1; transposed H^-1 and H W^-1 */
+static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
+{
+  PetscFunctionBegin;
+  c->badaxis = -1;
+  for (int t = 0; t < 2; t++) c->prescale[t] = c->postscale[t] = PETSC_FALSE;
+  for (int d = 0; d < 3; d++) {
+    const BCRAxis *x = &c->op.axis[d];
+    const PetscInt n = x->n;
+    double        *h, *v;
+
+    PetscCall(PetscMalloc2(n, &h, n, &v));
+    for (PetscInt i = 0; i < n; i++) h[i] = 1;
+    if (x->lower) {
+      /* (H T H^-1)^T = T: h_i upper_i / h_{i+1} = lower_{i+1} */
+      for (PetscInt i = 0; i + 1 < n; i++) {
+        const double up = x->upper[i], lo = x->lower[i + 1];
+
+        if (up * lo > 0) h[i + 1] = up == lo ? h[i] : h[i] * (up / lo);
+        else {
+          h[i + 1] = h[i];
+          if (up != 0 || lo != 0) {
+            c->badaxis = d;
+            c->badrow  = i;
+          }
+        }
+      }
+    } else if (n > 1) {
+      if (x->end[0] == BCR_END_NEUMANN) h[0] = .5;
+      if (x->end[1] == BCR_END_NEUMANN) h[n - 1] = .5;
+    }
+    for (int t = 0; t < 2; t++) {
+      for (PetscInt i = 0; i < n; i++) v[i] = 1 / (t ? h[i] : (x->weight ? (double)x->weight[i] : 1.));
+      PetscCall(BCRFactorsSet(n, v, &c->pre[t][d], &c->prescale[t]));
+      for (PetscInt i = 0; i < n; i++) v[i] = t ? h[i] / (x->weight ? (double)x->weight[i] : 1.) : 1;
+      PetscCall(BCRFactorsSet(n, v, &c->post[t][d], &c->postscale[t]));
+    }
+    PetscCall(PetscFree2(h, v));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What follows from c->op and may change with it */
+static PetscErrorCode BCRComponentSetUp(BCRComponent *c, PetscBool mixed)
+{
+  PetscFunctionBegin;
+  PetscCheck(c->op.scale != 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The operator is zero: its scale is 0");
+  PetscCall(BCRComponentSetWeights(c));
+  PetscCall(BCRPlanesSetUp(c));
+  if (mixed && c->core >= 0) PetscCall(BCRRefineSetUp(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool BCRSameArray(PetscInt n, const PetscReal *a, const PetscReal *b)
+{
+  if (!a || !b) return a == b ? PETSC_TRUE : PETSC_FALSE;
+  return memcmp(a, b, sizeof(PetscReal) * (size_t)n) ? PETSC_FALSE : PETSC_TRUE;
+}
+
+/* Both can be solved by one core */
+static PetscBool BCRSameCore(const BCROperator *a, const BCROperator *b)
+{
+  if (a->shift != b->shift || a->scale != b->scale || a->singular != b->singular) return PETSC_FALSE;
+  for (int d = 0; d < 3; d++) {
+    const BCRAxis *x = &a->axis[d], *y = &b->axis[d];
+
+    if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || (x->n > 1 && x->a != y->a)) return PETSC_FALSE;
+    if (!BCRSameArray(x->n, x->lower, y->lower) || !BCRSameArray(x->n, x->diag, y->diag) || !BCRSameArray(x->n, x->upper, y->upper)) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
+{
+  PetscFunctionBegin;
+  for (PetscInt m = 0; m < s->dof; m++) {
+    const BCRComponent *c = &s->comp[m];
+
+    if (c->core < 0) continue;
+    PetscCall(BCRCoreSetFactor(s->core[c->core], s->options.core.precision == BCR_MIXED ? (PetscReal)c->norm : 1 / c->op.scale));
+    if (s->fallback[c->core]) PetscCall(BCRCoreSetFactor(s->fallback[c->core], 1 / c->op.scale));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, BCRSolver *solver)
+{
+  const BCRPrecision precision = options->core.precision;
+  const PetscBool    mixed     = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
+  BCRSolver          s;
+  PetscInt           stride[3], nx, ny;
+  BCRCoreOptions     core = options->core;
+  BCRPrecision       io   = BCR_IO;
+
+  PetscFunctionBegin;
+  PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " components; there must be at least one", dof);
+  PetscCall(PetscNew(&s));
+  *solver    = s; /* so that it can be destroyed after an error */
+  s->options = *options;
+  s->dof     = dof;
+  s->fields  = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
+  PetscCall(PetscCalloc1(dof, &s->comp));
+  PetscCall(PetscCalloc2(dof, &s->core, dof, &s->fallback));
+  for (PetscInt m = 0; m < dof; m++) {
+    BCRComponent *c = &s->comp[m];
+    PetscInt      n = 1;
+
+    PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An operator of dimension %" PetscInt_FMT, ops[m].dim);
+    PetscCall(BCROperatorCopy(&ops[m], &c->op));
+    for (int d = 0; d < 3; d++) {
+      c->N[d] = BCRAxisExtent(&c->op.axis[d]);
+      PetscCheck(c->N[d] > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "No nodes along %c", 'x' + d);
+      PetscCheck(c->N[d] == s->comp[0].N[d], PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Component %" PetscInt_FMT " has %" PetscInt_FMT " nodes along %c, component 0 has %" PetscInt_FMT, m, c->N[d], 'x' + d, s->comp[0].N[d]);
+      c->stride[d] = n;
+      n *= c->N[d];
+      if (c->op.axis[d].plane[0].present) c->start += c->stride[d];
+      if (c->op.axis[d].n == 0) c->core = -1;
+    }
+    PetscCall(BCRComponentSetUp(c, mixed));
+  }
+
+  /* Layout: the caller's, or one box of the core's precision, its rows not a multiple of 1 KB apart */
+  s->stagesize = precision == BCR_DOUBLE ? 8 : 4;
+  s->staged    = dof * BCR_PARTS > 1 || mixed || s->stagesize > sizeof(PetscReal) ? PETSC_TRUE : PETSC_FALSE;
+  nx = ny = 0;
+  for (PetscInt m = 0; m < dof; m++) {
+    nx = PetscMax(nx, s->comp[m].op.axis[0].n);
+    ny = PetscMax(ny, s->comp[m].op.axis[1].n);
+  }
+  s->ldy = s->comp[0].stride[1];
+  s->ldz = s->comp[0].stride[2];
+  if (s->staged) {
+    s->ldy = nx;
+    if (nx && (nx * s->stagesize) % 1024 == 0) s->ldy += 64 / (PetscInt)s->stagesize;
+    s->ldz = s->ldy * ny;
+  }
+  for (PetscInt m = 0; m < dof && s->staged; m++) {
+    const BCRComponent *c     = &s->comp[m];
+    const size_t        bytes = (size_t)s->ldz * (size_t)c->op.axis[2].n * s->stagesize;
+
+    if (c->core >= 0 && bytes > s->stagebytes) s->stagebytes = bytes;
+  }
+  if (s->stagebytes) PetscCall(PetscMalloc(s->stagebytes + 64, &s->stage));
+  PetscCall(PetscMalloc1(nx + 8, &s->line));
+
+  if (s->staged) io = s->stagesize == 4 ? BCR_SINGLE : BCR_DOUBLE;
+  if (mixed) core.precision = BCR_SINGLE;
+  stride[0] = 1;
+  stride[1] = s->ldy;
+  stride[2] = s->ldz;
+  for (PetscInt m = 0; m < dof; m++) {
+    BCRComponent *c = &s->comp[m];
+    BCRAxis       axis[3];
+
+    if (c->core < 0) continue;
+    c->core = -1;
+    for (PetscInt l = 0; l < m && c->core < 0; l++) {
+      if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l].op, &c->op)) c->core = s->comp[l].core;
+    }
+    if (c->core >= 0) continue;
+    for (int d = 0; d < 3; d++) {
+      axis[d]        = c->op.axis[d];
+      axis[d].weight = NULL;
+      if (axis[d].n == 1) axis[d].a = 0;
+      PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
+    }
+    PetscCall(BCRCoreCreate(c->op.dim, axis, c->op.shift, c->op.singular, stride, io, &core, &s->core[s->ncore]));
+    c->core = s->ncore++;
+  }
+  PetscCall(BCRSolverSetFactors(s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
+{
+  BCRSolver s = *solver;
+
+  PetscFunctionBegin;
+  if (!s) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt m = 0; m < s->dof && s->comp; m++) {
+    BCRComponent *c = &s->comp[m];
+
+    PetscCall(BCROperatorRelease(&c->op));
+    PetscCall(PetscFree(c->edge));
+    for (int d = 0; d < 3; d++) {
+      for (int t = 0; t < 2; t++) {
+        PetscCall(PetscFree(c->pre[t][d].v));
+        PetscCall(PetscFree(c->post[t][d].v));
+      }
+      PetscCall(PetscFree3(c->lower[d], c->diag[d], c->upper[d]));
+    }
+  }
+  for (PetscInt m = 0; m < s->dof && s->core; m++) {
+    if (s->core[m]) PetscCall(BCRCoreDestroy(&s->core[m]));
+    if (s->fallback[m]) PetscCall(BCRCoreDestroy(&s->fallback[m]));
+  }
+  PetscCall(PetscFree2(s->core, s->fallback));
+  PetscCall(PetscFree(s->comp));
+  PetscCall(PetscFree(s->stage));
+  PetscCall(PetscFree(s->accum));
+  PetscCall(PetscFree(s->line));
+  PetscCall(PetscFree(*solver));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* new = gamma old to rounding, the sizes of the entries given by largest */
+static PetscBool BCRProportional(PetscReal value, PetscReal gamma, PetscReal old, PetscReal largest)
+{
+  return PetscAbsReal(value - gamma * old) <= 8 * PETSC_MACHINE_EPSILON * largest ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* The new operator's T is gamma times that of the core, gamma > 0 */
+static PetscBool BCRSameShape(const BCROperator *old, const BCROperator *op, PetscReal *gamma)
+{
+  PetscBool known = PETSC_FALSE;
+
+  *gamma = 1;
+  if (op->dim != old->dim || op->singular != old->singular) return PETSC_FALSE;
+  for (int d = 0; d < op->dim; d++) {
+    const BCRAxis *x = &op->axis[d], *y = &old->axis[d];
+
+    if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || !x->lower != !y->lower) return PETSC_FALSE;
+    for (int s = 0; s < 2; s++) {
+      if (x->plane[s].present != y->plane[s].present) return PETSC_FALSE;
+    }
+    if (x->n < 1 || (x->n == 1 && !x->lower)) continue;
+    if (x->lower) {
+      PetscReal largest = 0;
+      PetscInt  at      = 0;
+
+      for (PetscInt i = 0; i < x->n; i++) {
+        if (PetscAbsReal(y->diag[i]) > PetscAbsReal(y->diag[at])) at = i;
+        largest = PetscMax(largest, PetscAbsReal(x->diag[i]));
+      }
+      if (!known && y->diag[at] != 0) {
+        *gamma = x->diag[at] / y->diag[at];
+        known  = PETSC_TRUE;
+      }
+      for (PetscInt i = 0; i < x->n; i++) {
+        if (!BCRProportional(x->lower[i], *gamma, y->lower[i], largest) || !BCRProportional(x->diag[i], *gamma, y->diag[i], largest) || !BCRProportional(x->upper[i], *gamma, y->upper[i], largest)) return PETSC_FALSE;
+      }
+    } else {
+      if (!known && y->a != 0) {
+        *gamma = x->a / y->a;
+        known  = PETSC_TRUE;
+      }
+      if (!BCRProportional(x->a, *gamma, y->a, PetscAbsReal(x->a))) return PETSC_FALSE;
+    }
+  }
+  return *gamma > 0 && !PetscIsInfOrNanReal(*gamma) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *done)
+{
+  const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  for (PetscInt m = 0; m < s->dof; m++) {
+    PetscReal gamma;
+
+    if (!BCRSameShape(&s->comp[m].op, &ops[m], &gamma)) PetscFunctionReturn(PETSC_SUCCESS);
+    for (PetscInt l = 0; l < m; l++) { /* components that share a core have to stay alike */
+      PetscReal other;
+
+      if (s->comp[l].core != s->comp[m].core || s->comp[m].core < 0) continue;
+      (void)BCRSameShape(&s->comp[l].op, &ops[l], &other);
+      if (gamma != other || ops[l].shift != ops[m].shift || ops[l].scale != ops[m].scale) PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  /* The copies keep the axes that the cores know: scale' (T' + shift') = scale' gamma (T + shift'/gamma) */
+  for (PetscInt m = 0; m < s->dof; m++) {
+    BCRComponent *c   = &s->comp[m];
+    BCROperator   old = c->op;
+    PetscReal     gamma;
+
+    (void)BCRSameShape(&old, &ops[m], &gamma);
+    old.rowscale = NULL; /* its memory goes on in c->op */
+    PetscCall(BCROperatorCopy(&ops[m], &c->op));
+    for (int d = 0; d < 3; d++) {
+      BCRAxis   *x = &c->op.axis[d], *y = &old.axis[d];
+      PetscReal *swap;
+
+      x->a = x->n > 1 ? y->a : x->a / gamma;
+      swap = x->lower, x->lower = y->lower, y->lower = swap;
+      swap = x->diag, x->diag = y->diag, y->diag = swap;
+      swap = x->upper, x->upper = y->upper, y->upper = swap;
+      for (int e = 0; e < 2 && gamma != 1; e++) {
+        BCRPlane      *plane = &x->plane[e];
+        const PetscInt nodes = c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1);
+
+        plane->coupling /= gamma;
+        for (PetscInt q = 0; q < nodes && plane->couplings; q++) plane->couplings[q] /= gamma;
+      }
+    }
+    c->op.scale *= gamma;
+    c->op.shift /= gamma;
+    PetscCall(BCROperatorRelease(&old));
+    PetscCall(BCRComponentSetUp(c, mixed));
+    if (c->core >= 0 && c->op.shift != old.shift) {
+      PetscCall(BCRCoreSetShift(s->core[c->core], c->op.shift));
+      if (s->fallback[c->core]) PetscCall(BCRCoreSetShift(s->fallback[c->core], c->op.shift));
+    }
+  }
+  PetscCall(BCRSolverSetFactors(s));
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The right-hand side of the box is not just f */
+PetscBool BCRPassMustPrepare(const BCRPass *p)
+{
+  return p->moves || p->c->prescale[p->transpose] || p->c->op.rowscale ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static PetscReal *BCRPassRow(const BCRPass *p, PetscInt j, PetscInt k)
+{
+  return p->u + p->es * (p->c->start + j * p->c->stride[1] + k * p->c->stride[2]);
+}
+
+/* line = line * cyz * fx, leaving alone what is multiplied by one */
+static void BCRScaleLine(PetscInt n, double cyz, const BCRFactors *fx, double *restrict line)
+{
+  const double *restrict v = fx->v;
+
+  if (fx->head + fx->tail == n) {
+    for (PetscInt i = 0; i < n; i++) line[i] *= cyz * v[i];
+  } else {
+    if (cyz != 1) {
+      for (PetscInt i = 0; i < n; i++) line[i] *= cyz;
+    }
+    for (PetscInt i = 0; i < fx->head; i++) line[i] *= v[i];
+    for (PetscInt i = n - fx->tail; i < n; i++) line[i] *= v[i];
+  }
+}
+
+void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[])
+{
+  const BCRComponent *c  = p->c;
+  const BCRFactors   *w  = c->pre[p->transpose];
+  const PetscInt      n  = c->op.axis[0].n, es = p->es;
+  const PetscReal    *f  = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
+
+  if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
+    if ((const void *)f != (const void *)line) memcpy(line, f, sizeof(double) * (size_t)n);
+  } else {
+    for (PetscInt i = 0; i < n; i++) line[i] = (double)f[i * es];
+  }
+  if (c->prescale[p->transpose]) BCRScaleLine(n, w[1].v[j] * w[2].v[k], &w[0], line);
+  if (c->op.rowscale) {
+    const PetscReal *restrict scale = c->op.rowscale + n * (j + c->op.axis[1].n * k);
+
+    for (PetscInt i = 0; i < n; i++) line[i] *= (double)scale[i];
+  }
+  if (p->moves) BCRPlanesMove(p, j, k, line);
+}
+
+/* line is scratch afterwards */
+void BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[])
+{
+  const BCRComponent *c  = p->c;
+  const BCRFactors   *w  = c->post[p->transpose];
+  const PetscInt      n  = c->op.axis[0].n, es = p->es;
+  PetscReal          *u  = BCRPassRow(p, j, k);
+
+  if (c->postscale[p->transpose]) BCRScaleLine(n, w[1].v[j] * w[2].v[k], &w[0], line);
+  if (c->op.rowscale) {
+    const PetscReal *restrict scale = c->op.rowscale + n * (j + c->op.axis[1].n * k);
+
+    for (PetscInt i = 0; i < n; i++) line[i] *= (double)scale[i];
+  }
+  if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
+    if ((const void *)u != (const void *)line) memcpy(u, line, sizeof(double) * (size_t)n);
+  } else {
+    for (PetscInt i = 0; i < n; i++) u[i * es] = (PetscReal)line[i];
+  }
+}
+
+/* Rows of arrays of size bytes an element, by way of a row of double */
+static void BCRPassIn(BCRSolver s, const BCRPass *p, size_t size, void *to, PetscInt ldy, PetscInt ldz)
+{
+  const PetscInt n = p->c->op.axis[0].n;
+
+  for (PetscInt k = 0; k < p->c->op.axis[2].n; k++) {
+    for (PetscInt j = 0; j < p->c->op.axis[1].n; j++) {
+      const PetscInt at = j * ldy + k * ldz;
+
+      if (size == 8) BCRPassRowIn(p, j, k, (double *)to + at);
+      else {
+        float *row = (float *)to + at;
+
+        BCRPassRowIn(p, j, k, s->line);
+        for (PetscInt i = 0; i < n; i++) row[i] = (float)s->line[i];
+      }
+    }
+  }
+}
+
+static void BCRPassOut(BCRSolver s, const BCRPass *p, size_t size, void *from, PetscInt ldy, PetscInt ldz)
+{
+  const PetscInt n = p->c->op.axis[0].n;
+
+  for (PetscInt k = 0; k < p->c->op.axis[2].n; k++) {
+    for (PetscInt j = 0; j < p->c->op.axis[1].n; j++) {
+      const PetscInt at = j * ldy + k * ldz;
+
+      if (size == 8) BCRPassRowOut(p, j, k, (double *)from + at);
+      else {
+        const float *row = (const float *)from + at;
+
+        for (PetscInt i = 0; i < n; i++) s->line[i] = (double)row[i];
+        BCRPassRowOut(p, j, k, s->line);
+      }
+    }
+  }
+}
+
+/* One real field */
+static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
+{
+  const BCRComponent *c     = p->c;
+  PetscReal          *box   = p->u + c->start * p->es;
+  const PetscBool     after = c->postscale[p->transpose] || c->op.rowscale ? PETSC_TRUE : PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *removed = 0;
+  p->moves = PETSC_FALSE;
+  if (c->nface || c->nedge) BCRPlanesBefore(p);
+  if (c->core >= 0) {
+    if (s->options.core.precision == BCR_MIXED) {
+      PetscInt   ld[2] = {c->stride[1], c->stride[2]};
+      PetscReal *v     = box;
+
+      if (p->es > 1 || p->f == p->u) { /* f is needed to the end */
+        size_t bytes;
+
+        if (p->es > 1) {
+          ld[0] = s->ldy;
+          ld[1] = s->ldz;
+        }
+        bytes = (size_t)ld[1] * (size_t)c->op.axis[2].n * sizeof(PetscReal);
+        if (bytes > s->accumbytes) {
+          PetscCall(PetscFree(s->accum));
+          PetscCall(PetscMalloc(bytes, &s->accum));
+          s->accumbytes = bytes;
+        }
+        v = s->accum;
+      }
+      PetscCall(BCRRefineSolve(s, p, v, ld, removed));
+      if (after || v != box) BCRPassOut(s, p, sizeof(PetscReal), v, ld[0], ld[1]);
+    } else if (s->staged) {
+      BCRPassIn(s, p, s->stagesize, s->stage, s->ldy, s->ldz);
+      PetscCall(BCRCoreSolve(s->core[c->core], s->stage, s->stage, removed));
+      BCRPassOut(s, p, s->stagesize, s->stage, s->ldy, s->ldz);
+    } else {
+      const PetscReal *f = p->f + c->start;
+
+      if (BCRPassMustPrepare(p)) {
+        BCRPassIn(s, p, sizeof(PetscReal), box, s->ldy, s->ldz);
+        f = box;
+      }
+      PetscCall(BCRCoreSolve(s->core[c->core], f, box, removed));
+      if (after) BCRPassOut(s, p, sizeof(PetscReal), box, s->ldy, s->ldz);
+    }
+  }
+  if (c->nface || c->nedge) BCRPlanesAfter(p);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  PetscFunctionBegin;
+  s->removed = 0;
+  for (PetscInt m = 0; m < s->dof && transpose; m++) {
+    const BCRComponent *c = &s->comp[m];
+
+    PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT " and %" PetscInt_FMT " of this axis do not have the same sign", 'x' + (int)c->badaxis, c->badrow, c->badrow + 1);
+  }
+  for (PetscInt r = 0; r < nrhs; r++) {
+    for (PetscInt m = 0; m < s->dof; m++) {
+      PetscReal removed[2] = {0, 0};
+
+      for (int part = 0; part < BCR_PARTS; part++) {
+        BCRPass p;
+
+        p.c         = &s->comp[m];
+        p.transpose = transpose ? 1 : 0;
+        p.es        = s->dof * BCR_PARTS;
+        p.f         = (const PetscReal *)(f + r * ldf + m) + part;
+        p.u         = (PetscReal *)(u + r * ldu + m) + part;
+        PetscCall(BCRPassSolve(s, &p, &removed[part]));
+      }
+      s->removed = PetscMax(s->removed, PetscSqrtReal(removed[0] * removed[0] + removed[1] * removed[1]));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
+{
+  const double solves = s->options.core.precision == BCR_MIXED ? 3 : 1; /* as a rule, see refine.c */
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(info, sizeof(*info)));
+  info->workspace = s->stagebytes + s->accumbytes + sizeof(double) * (size_t)s->comp[0].op.axis[0].n;
+  for (PetscInt m = 0; m < s->dof; m++) {
+    const BCRComponent *c   = &s->comp[m];
+    size_t              box = 1;
+    double              per = 0; /* operations for each unknown */
+
+    for (int d = 0; d < 3; d++) {
+      const BCRAxis *x = &c->op.axis[d];
+
+      box *= (size_t)x->n;
+      info->tables += (size_t)x->n * (4 * sizeof(double) + (x->lower ? 3 * sizeof(PetscReal) : 0) + (c->lower[d] ? 3 * sizeof(double) : 0));
+      for (int e = 0; e < 2; e++) {
+        const size_t nodes = (size_t)(c->N[0] * c->N[1] * c->N[2] / c->N[d]);
+
+        if (x->plane[e].inv) info->tables += nodes * sizeof(PetscReal);
+        if (x->plane[e].couplings) info->tables += nodes * sizeof(PetscReal);
+      }
+    }
+    info->tables += (size_t)c->nedge * sizeof(BCREdge);
+    if (c->op.rowscale) {
+      info->workspace += box * sizeof(PetscReal);
+      per += 2;
+    }
+    if (c->prescale[0]) per += 1;
+    if (solves > 1) per += (solves - 1) * (4 * c->op.dim + 6);
+    info->flops += BCR_PARTS * per * (double)box;
+    if (c->core >= 0) {
+      BCRCoreInfo core;
+
+      PetscCall(BCRCoreGetInfo(s->core[c->core], &core));
+      info->flops += BCR_PARTS * solves * core.flops;
+      if (m == 0) info->core = core;
+    }
+  }
+  for (PetscInt m = 0; m < s->ncore; m++) {
+    for (int which = 0; which < 2; which++) {
+      BCRCoreInfo core;
+
+      if (which && !s->fallback[m]) continue;
+      PetscCall(BCRCoreGetInfo(which ? s->fallback[m] : s->core[m], &core));
+      info->workspace += core.workspace;
+      info->tables += core.tables;
+    }
+  }
+  info->removed = s->removed;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

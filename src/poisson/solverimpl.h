@@ -1,0 +1,87 @@
+/*
+  What solver.c, planes.c and refine.c share. A pass is the solve of one real field: one component, one of its real and imaginary
+  part, of one right-hand side. Its vectors are PetscReal arrays whose nodes are es apart.
+*/
+#pragma once
+
+#include "solver.h"
+#include "../backend/cpu/fields.h"
+
+/* The part of a dropped plane that lies beside box rows: its n[0] x n[1] nodes, lower axis fastest */
+typedef struct {
+  const BCRPlane *plane;
+  PetscInt        axis, side;
+  PetscInt        at, stride[2];   /* node numbers in the whole grid */
+  PetscInt        q, qstride[2];   /* numbers in the plane's own arrays */
+  PetscInt        n[2], other[2];  /* sizes, the axes they belong to */
+  PetscInt        inward;          /* from a node to its neighbour in the box */
+  PetscBool       couple;          /* box rows hold couplings to it */
+} BCRFace;
+
+/* A node of two or three planes (or of a plane whose neighbour is the opposite plane):  u[at] = inv f[at] + slope u[from] */
+typedef struct {
+  PetscInt  at, from;
+  PetscReal inv, slope;
+} BCREdge;
+
+/* Factors along one axis, and how many at either end differ from one (all of them, when those inside do) */
+typedef struct {
+  double  *v;
+  PetscInt head, tail;
+} BCRFactors;
+
+typedef struct {
+  BCROperator op; /* a copy, rowscale inverted; see BCRSolverUpdate() for how its axes and scale stand after a change */
+  PetscInt    N[3], stride[3], start; /* the whole grid; the box's first node */
+  PetscInt    core;                   /* which of the solver's cores; -1: the box is empty */
+  PetscInt    nface, nedge;
+  BCRFace     face[6];
+  BCREdge    *edge; /* those that depend on others behind them */
+  BCRFactors  pre[2][3], post[2][3]; /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
+  PetscBool   prescale[2], postscale[2];
+  PetscInt    badaxis, badrow; /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
+  double     *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
+  double      norm;                          /* bound on the largest row sum of |scale (T + shift)| */
+} BCRComponent;
+
+struct _n_BCRSolver {
+  BCRSolverOptions      options;
+  PetscInt              dof;
+  BCRComponent         *comp;
+  PetscInt              ncore;
+  BCRCore              *core, *fallback; /* fallback: double, for what single cannot correct; made when needed */
+  PetscBool             staged;          /* the cores work on stage, not on the caller's vectors */
+  size_t                stagesize;       /* of an element: 4 or 8 */
+  PetscInt              ldy, ldz;        /* of the cores' arrays, in elements */
+  void                 *stage;           /* one box; mixed precision: residual and correction */
+  PetscReal            *accum;           /* mixed precision where the caller's vector cannot hold the sum of the corrections */
+  double               *line;            /* one row */
+  size_t                stagebytes, accumbytes;
+  PetscInt              ncorrect; /* corrections of the last solve */
+  PetscReal             removed;
+  const BCRFieldsTable *fields;
+};
+
+typedef struct {
+  const BCRComponent *c;
+  PetscInt            transpose;
+  const PetscReal    *f;
+  PetscReal          *u;
+  PetscInt            es;
+  PetscBool           moves; /* some plane node adds to the box's right-hand side */
+} BCRPass;
+
+/* planes.c */
+PETSC_INTERN PetscErrorCode BCRPlanesSetUp(BCRComponent *c);
+PETSC_INTERN void           BCRPlanesBefore(BCRPass *p);                                            /* what the planes' rows can say before the box is known, into u */
+PETSC_INTERN void           BCRPlanesMove(const BCRPass *p, PetscInt j, PetscInt k, double line[]); /* adds the planes' part to row (j, k) of the box's right-hand side */
+PETSC_INTERN void           BCRPlanesAfter(const BCRPass *p);                                       /* the rest of the planes' rows */
+
+/* solver.c */
+PETSC_INTERN PetscBool BCRPassMustPrepare(const BCRPass *p);
+PETSC_INTERN void      BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[]);        /* row (j, k) of the core's right-hand side */
+PETSC_INTERN void      BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[]);       /* and of its solution into u; line is overwritten */
+
+/* refine.c: solves K v = (what BCRPassRowIn gives), v with leading dimensions ldv[0] (rows), ldv[1] (planes) */
+PETSC_INTERN PetscErrorCode BCRRefineSetUp(BCRComponent *c);
+PETSC_INTERN PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[], PetscReal *removed);
