@@ -270,6 +270,24 @@ static PetscErrorCode BCRDttModes(BCRDtt d, const BCRDttType *t, PetscInt64 F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode BCRDttSplitCreate(int M, PetscBool single, size_t *bytes, BCRDttSplit *s)
+{
+  const int   H = M / 2;
+  long double c[2];
+
+  PetscFunctionBegin;
+  s->M = M;
+  PetscCall(BCRFftCreate(H, single, bytes, &s->fft));
+  PetscCall(BCRTableNew(4 * (size_t)(H / 2 + 1), single, &s->tw, bytes));
+  for (int k = 1; 2 * k < H; k++)
+    for (int j = 0; j < 2; j++) {
+      BCRUnit((j ? 5 : 1) * (PetscInt64)k, 4 * (PetscInt64)M, &c[0], &c[1]);
+      BCRTablePut(s->tw, single, 4 * (size_t)(k - 1) + 2 * j, c[0] / 2);
+      BCRTablePut(s->tw, single, 4 * (size_t)(k - 1) + 2 * j + 1, c[1] / 2);
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool single, BCRDtt *dtt)
 {
   const BCRDttType *t = NULL;
@@ -294,6 +312,23 @@ PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool sin
   if (F == 1 && t) d->norm[0] = 2;
   d->kind = t ? BCR_DTT_MAP : BCR_DTT_PERIODIC;
   d->F    = (int)F;
+  if (t && t->fn == 2 && t->f0 % 2 == 0 && (F & (F - 1)) == 0 && F > 2) {
+    size_t need = 0;
+    int    L    = (int)(F / 2);
+
+    d->kind = BCR_DTT_ONE;
+    d->odd  = t->odd;
+    for (; L > 2; L /= 2) {
+      BCRDttSplit *s = &d->split[d->nsplit++];
+
+      PetscCall(BCRDttSplitCreate(L / 2, single, &d->bytes, s));
+      need = PetscMax(need, (size_t)s->M + s->fft->scratch);
+      d->flops += s->fft->flops + 6.5 * s->M;
+    }
+    d->base    = L;
+    d->scratch = need;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRFftCreate(d->F, single, &d->bytes, &d->fft));
   if (t) {
     d->odd = t->odd;
@@ -325,6 +360,10 @@ PetscErrorCode BCRDttDestroy(BCRDtt *dtt)
   for (int k = 0; k < 2; k++) {
     PetscCall(PetscFree(d->place[k]));
     PetscCall(PetscFree(d->weight[k]));
+  }
+  for (int l = 0; l < d->nsplit; l++) {
+    PetscCall(PetscFree(d->split[l].tw));
+    PetscCall(BCRFftDestroy(&d->split[l].fft));
   }
   PetscCall(BCRFftDestroy(&d->fft));
   PetscCall(PetscFree(*dtt));

@@ -55,8 +55,117 @@ static void BCRN(DttPeriodic)(BCRDtt d, int direction, const cvec *x, cvec *y, c
   }
 }
 
-/* cols and io are constants of the four callers */
-BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+/*
+  Input side of type III. The coefficients c_q, q = 0..M-1, of a sum of cosines come from
+    DTT_SIN1, DTT_COS1  the sums (differences) of mirrored inputs of type I of length 2M; the differences (sums), which are the inputs
+                        of type I of length M, take the place of the first half
+    DTT_SIN3, DTT_COS3  the inputs themselves; sin pi (M-q)(2l+1)/(2M) = (-1)^l cos pi q (2l+1)/(2M)
+*/
+enum {
+  DTT_SIN1,
+  DTT_COS1,
+  DTT_SIN3,
+  DTT_COS3
+};
+
+BCR_INLINE vec dtt3in(vec *x, ptrdiff_t M, ptrdiff_t q, const int mode)
+{
+  if (mode == DTT_SIN3) return x[M - 1 - q];
+  else if (mode == DTT_COS3) return x[q];
+  else if (mode == DTT_SIN1) {
+    const vec a = x[M - q - 1], b = x[M + q - 1];
+
+    if (!q) return a;
+    x[M - q - 1] = a - b;
+    return a + b;
+  } else {
+    const vec a = x[q], b = x[2 * M - q];
+
+    x[q] = a + b;
+    return a - b;
+  }
+}
+
+/*
+  z, real and imaginary part swapped so that a forward FFT does the inverse one: with V_k = e^{i pi k/(2M)} (c_k - i c_{M-k})/2,
+  W_k = P + Q, W_{H-k} = conj(P - Q), P = V_k + conj V_{H-k}, Q = i e^{2 pi i k/M} (V_k - conj V_{H-k}).
+*/
+BCR_INLINE void dtt3pre(const BCRDttSplit *s, vec *x, cvec *z, const int mode)
+{
+  const ptrdiff_t M = s->M, H = M / 2;
+  const real      h = (real)0.70710678118654752440, *t = (const real *)s->tw;
+  vec             a = dtt3in(x, M, 0, mode), b = dtt3in(x, M, H, mode) * h;
+
+  z[0] = (cvec){a - b, a + b};
+  for (ptrdiff_t k = 1; 2 * k < H; k++, t += 4) {
+    const vec  c = dtt3in(x, M, k, mode), d = dtt3in(x, M, M - k, mode), u = dtt3in(x, M, H - k, mode), v = dtt3in(x, M, H + k, mode);
+    const vec  p = u + v, q = v - u;
+    const cvec P = cmul((cvec){c + p * h, q * h - d}, t[0], t[1]), R = cmul((cvec){c - p * h, vset1(0) - (q * h + d)}, t[2], t[3]);
+
+    z[k]     = (cvec){P.i + R.r, P.r - R.i};
+    z[H - k] = (cvec){R.r - P.i, P.r + R.i};
+  }
+  if (H % 2 == 0) {
+    a        = dtt3in(x, M, H / 2, mode);
+    b        = dtt3in(x, M, M - H / 2, mode);
+    z[H / 2] = cswap(cmul((cvec){a, b}, (real)0.92387953251128675613, (real)-0.38268343236508977173));
+  }
+}
+static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, vec *x, cvec *z) { dtt3pre(s, x, z, DTT_SIN1); }
+static __attribute__((noinline)) void BCRN(Dtt3PreCos1)(const BCRDttSplit *s, vec *x, cvec *z) { dtt3pre(s, x, z, DTT_COS1); }
+
+/* type I, one line; x is destroyed */
+static void BCRN(DttOne)(BCRDtt d, vec *x, vec *y, cvec *w)
+{
+  ptrdiff_t ys = 1;
+
+  for (int l = 0; l < d->nsplit; l++, ys *= 2) {
+    const BCRDttSplit *s = &d->split[l];
+    cvec              *z = w, *b = w + s->M / 2;
+
+    if (d->odd) {
+      BCRN(Dtt3PreSin1)(s, x, z);
+      BCRN(Fft3Sin)(s->fft, z, b, w + s->M, y + ys - 1, 2 * ys);
+    } else {
+      BCRN(Dtt3PreCos1)(s, x, z);
+      BCRN(Fft3Cos)(s->fft, z, b, w + s->M, y + ys, 2 * ys);
+    }
+  }
+  if (d->odd) y[ys - 1] = x[0];
+  else { /* length 2: three points */
+    const vec a = x[0] + x[2];
+
+    y[ys]     = x[0] - x[2];
+    y[0]      = a + x[1];
+    y[2 * ys] = a - x[1];
+  }
+}
+
+/* one line at a time; cols and io are constants of the callers */
+BCR_INLINE void dttrunone(BCRDtt d, int direction, const int cols, const int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+{
+  const int n = d->n;
+  vec      *x = (vec *)work, *y = x + n;
+  cvec     *w = (cvec *)(y + n);
+
+  for (ptrdiff_t l = 0; l < count; l += VL) {
+    const int nv = count - l < VL ? (int)(count - l) : VL;
+
+    if (cols) dttreadcols(n, f, l, nv, ldf, x, 1, io);
+    else dttreadrows(n, f, l, nv, ldf, x, 1, io);
+    if (!d->odd) { /* both ends: the sums of type I have them as they are */
+      if (!direction) {
+        x[0] *= (real)0.5;
+        x[n - 1] *= (real)0.5;
+      }
+    }
+    BCRN(DttOne)(d, x, y, w);
+    if (cols) dttwritecols(n, u, l, nv, ldu, y, 1, io);
+    else dttwriterows(n, u, l, nv, ldu, y, 1, io);
+  }
+}
+
+BCR_INLINE void dttruntwo(BCRDtt d, int direction, const int cols, const int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
 {
   const int n = d->n;
   cvec     *x = (cvec *)work, *y = x + n, *w = y + n;
@@ -82,6 +191,12 @@ BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, pt
       if (n1) dttwriterows(n, u, l1, n1, ldu, &y->i, 2, io);
     }
   }
+}
+
+BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+{
+  if (d->kind == BCR_DTT_ONE) dttrunone(d, direction, cols, io, count, f, ldf, u, ldu, work);
+  else dttruntwo(d, direction, cols, io, count, f, ldf, u, ldu, work);
 }
 
 static void BCRN(BCRDttRows)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)

@@ -184,3 +184,69 @@ static void BCRN(FftRun)(BCRFft f, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w
 {
   BCRN(FftLevel)(f, 0, x, xs, y, w);
 }
+
+/*
+  The last pass of a cosine or sine transform of type III of even length M = 2 m0 (dtt_kernels.h): the complex result n holds, with real
+  and imaginary part swapped, the entries 2n and 2n + 1 of the reordered sequence v, v_j = C_{2j} in its first half and
+  v_{M-1-j} = C_{2j+1} in its second; sine: odd entries change sign.
+*/
+BCR_INLINE void fft3put(vec *y, ptrdiff_t ys, ptrdiff_t M, ptrdiff_t j, vec v, const int odd, const int second)
+{
+  if (second && odd) y[(2 * (M - 1 - j) + 1) * ys] = vset1(0) - v;
+  else if (second) y[(2 * (M - 1 - j) + 1) * ys] = v;
+  else y[2 * j * ys] = v;
+}
+
+#define BCR_FFT3_PASS(R) \
+  for (int k = 0; k < m; k++, t += 2 * (R - 1)) { \
+    cvec z[R]; \
+\
+    z[0] = m > 1 ? b[k] : x[0]; \
+    if (m > 1) { \
+      _Pragma("GCC unroll 8") for (int j = 1; j < R; j++) z[j] = cmul(b[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
+    } else { \
+      _Pragma("GCC unroll 8") for (int j = 1; j < R; j++) z[j] = x[j]; \
+    } \
+    fft##R(z); \
+    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) { \
+      const ptrdiff_t q = 2 * (k + (ptrdiff_t)j * m); \
+\
+      fft3put(y, ys, M, q, z[j].i, odd, R % 2 ? q >= f->n : j >= R / 2); \
+      fft3put(y, ys, M, q + 1, z[j].r, odd, R % 2 ? q + 1 >= f->n : j >= R / 2); \
+    } \
+  }
+
+/* b: room for the complex result, w: f->scratch */
+BCR_INLINE void fft3run(BCRFft f, const cvec *x, cvec *b, cvec *w, vec *y, ptrdiff_t ys, const int odd)
+{
+  const BCRFftLevel *v = &f->level[0];
+  const int          r = v->radix, m = v->m;
+  const ptrdiff_t    M = 2 * (ptrdiff_t)f->n;
+  const real        *t = (const real *)v->tw;
+
+  if (r == 2 || r == 4 || r == 8) {
+    if (m > 1)
+      for (int j = 0; j < r; j++) BCRN(FftLevel)(f, 1, x + j, r, b + (ptrdiff_t)j * m, w);
+    if (r == 8) {
+      BCR_FFT3_PASS(8)
+    } else if (r == 4) {
+      BCR_FFT3_PASS(4)
+    } else {
+      BCR_FFT3_PASS(2)
+    }
+  } else {
+    BCRN(FftRun)(f, x, 1, b, w);
+    for (int k = 0; k < f->n; k++) {
+      fft3put(y, ys, M, 2 * (ptrdiff_t)k, b[k].i, odd, 2 * k >= f->n);
+      fft3put(y, ys, M, 2 * (ptrdiff_t)k + 1, b[k].r, odd, 2 * k + 1 >= f->n);
+    }
+  }
+}
+static __attribute__((noinline)) void BCRN(Fft3Sin)(BCRFft f, const cvec *x, cvec *b, cvec *w, vec *y, ptrdiff_t ys)
+{
+  fft3run(f, x, b, w, y, ys, 1);
+}
+static __attribute__((noinline)) void BCRN(Fft3Cos)(BCRFft f, const cvec *x, cvec *b, cvec *w, vec *y, ptrdiff_t ys)
+{
+  fft3run(f, x, b, w, y, ys, 0);
+}

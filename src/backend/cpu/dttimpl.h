@@ -29,9 +29,21 @@ struct _n_BCRFft {
 };
 
 typedef enum {
+  BCR_DTT_ONE,     /* type I of even length: halved while even, see BCRDttSplit */
   BCR_DTT_MAP,     /* two lines as real and imaginary part, symmetric extension, complex FFT */
   BCR_DTT_PERIODIC /* two lines as real and imaginary part, complex FFT */
 } BCRDttKind;
+
+/*
+  Type III of even length M = 2H (J. Makhoul, IEEE Trans. ASSP 28, 1980: a real FFT of the reordered sequence, here by a
+  complex one of length H). tw: for k = 1..(H-1)/2 half of cos, sin of pi k/(2M) and of 5 pi k/(2M).
+  In type I of length L = 2M the odd outputs are one of type III of length M, the even ones type I of length M again.
+*/
+typedef struct {
+  int    M;
+  void  *tw;
+  BCRFft fft;
+} BCRDttSplit;
 
 struct _n_BCRDtt {
   int        n;
@@ -40,6 +52,8 @@ struct _n_BCRDtt {
   BCRDttKind kind;
   double    *lambda, *norm;
   size_t     bytes;
+  int         nsplit, base; /* ONE: base is the length that is left */
+  BCRDttSplit split[BCR_FFT_LEVELS];
   int        F, odd;  /* MAP: phi_j(i) = sin (odd) or cos of 2 pi place[0][i] place[1][j]/F */
   int       *place[2];
   void      *weight[2]; /* MAP: what each input of the analysis, synthesis is scaled with */
