@@ -138,6 +138,9 @@ find_petsc() {
     petsc_use "$d" || die "pkg-config cannot read PETSc.pc in $d"
     petsc_from="this distribution's package"
   fi
+  # as PETSc's makefiles want it
+  petsc_make=(PETSC_DIR="$petsc_prefix" PETSC_ARCH=)
+  if [ "$petsc_from" = PETSC_DIR ]; then petsc_make=(PETSC_DIR="$PETSC_DIR" PETSC_ARCH="${PETSC_ARCH:-}"); fi
   case "$petsc_series" in
     3.[0-9] | 3.1[0-7]) die "petscbcr needs PETSc 3.18 or later; found $petsc_version in $petsc_prefix. Set PETSC_DIR to a newer one." ;;
   esac
