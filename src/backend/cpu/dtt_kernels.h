@@ -68,22 +68,32 @@ enum {
   DTT_COS3
 };
 
-BCR_INLINE vec dtt3in(vec *x, ptrdiff_t M, ptrdiff_t q, const int mode)
+/* a, b: what c_q is made of */
+BCR_INLINE void dtt3load(const vec *x, ptrdiff_t M, ptrdiff_t q, vec *a, vec *b, const int mode)
 {
-  if (mode == DTT_SIN3) return x[M - 1 - q];
-  else if (mode == DTT_COS3) return x[q];
+  *b = vset1(0);
+  if (mode == DTT_SIN3) *a = x[M - 1 - q];
+  else if (mode == DTT_COS3) *a = x[q];
   else if (mode == DTT_SIN1) {
-    const vec a = x[M - q - 1], b = x[M + q - 1];
+    *a = x[M - q - 1];
+    if (q) *b = x[M + q - 1];
+  } else {
+    *a = x[q];
+    *b = x[2 * M - q];
+  }
+}
 
+BCR_INLINE vec dtt3in(vec *x, ptrdiff_t M, ptrdiff_t q, vec a, vec b, const int mode)
+{
+  if (mode == DTT_SIN1) {
     if (!q) return a;
     x[M - q - 1] = a - b;
     return a + b;
-  } else {
-    const vec a = x[q], b = x[2 * M - q];
-
+  } else if (mode == DTT_COS1) {
     x[q] = a + b;
     return a - b;
   }
+  return a;
 }
 
 /*
@@ -94,21 +104,38 @@ BCR_INLINE void dtt3pre(const BCRDttSplit *s, vec *x, cvec *z, const int mode)
 {
   const ptrdiff_t M = s->M, H = M / 2;
   const real      h = (real)0.70710678118654752440, *t = (const real *)s->tw;
-  vec             a = dtt3in(x, M, 0, mode), b = dtt3in(x, M, H, mode) * h;
+  vec             a[4], b[4];
 
-  z[0] = (cvec){a - b, a + b};
+  dtt3load(x, M, 0, &a[0], &b[0], mode);
+  dtt3load(x, M, H, &a[1], &b[1], mode);
+  a[0] = dtt3in(x, M, 0, a[0], b[0], mode);
+  a[1] = dtt3in(x, M, H, a[1], b[1], mode) * h;
+  z[0] = (cvec){a[0] - a[1], a[0] + a[1]};
   for (ptrdiff_t k = 1; 2 * k < H; k++, t += 4) {
-    const vec  c = dtt3in(x, M, k, mode), d = dtt3in(x, M, M - k, mode), u = dtt3in(x, M, H - k, mode), v = dtt3in(x, M, H + k, mode);
-    const vec  p = u + v, q = v - u;
-    const cvec P = cmul((cvec){c + p * h, q * h - d}, t[0], t[1]), R = cmul((cvec){c - p * h, vset1(0) - (q * h + d)}, t[2], t[3]);
+    vec  c, d, u, v, p, q;
+    cvec P, R;
 
+    dtt3load(x, M, k, &a[0], &b[0], mode); /* all loads before the stores, which may be a multiple of 4096 bytes away */
+    dtt3load(x, M, M - k, &a[1], &b[1], mode);
+    dtt3load(x, M, H - k, &a[2], &b[2], mode);
+    dtt3load(x, M, H + k, &a[3], &b[3], mode);
+    c        = dtt3in(x, M, k, a[0], b[0], mode);
+    d        = dtt3in(x, M, M - k, a[1], b[1], mode);
+    u        = dtt3in(x, M, H - k, a[2], b[2], mode);
+    v        = dtt3in(x, M, H + k, a[3], b[3], mode);
+    p        = u + v;
+    q        = v - u;
+    P        = cmul((cvec){c + p * h, q * h - d}, t[0], t[1]);
+    R        = cmul((cvec){c - p * h, vset1(0) - (q * h + d)}, t[2], t[3]);
     z[k]     = (cvec){P.i + R.r, P.r - R.i};
     z[H - k] = (cvec){R.r - P.i, P.r + R.i};
   }
   if (H % 2 == 0) {
-    a        = dtt3in(x, M, H / 2, mode);
-    b        = dtt3in(x, M, M - H / 2, mode);
-    z[H / 2] = cswap(cmul((cvec){a, b}, (real)0.92387953251128675613, (real)-0.38268343236508977173));
+    dtt3load(x, M, H / 2, &a[0], &b[0], mode);
+    dtt3load(x, M, M - H / 2, &a[1], &b[1], mode);
+    a[0]     = dtt3in(x, M, H / 2, a[0], b[0], mode);
+    a[1]     = dtt3in(x, M, M - H / 2, a[1], b[1], mode);
+    z[H / 2] = cswap(cmul((cvec){a[0], a[1]}, (real)0.92387953251128675613, (real)-0.38268343236508977173));
   }
 }
 static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, vec *x, cvec *z) { dtt3pre(s, x, z, DTT_SIN1); }
