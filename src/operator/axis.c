@@ -1,0 +1,353 @@
+/*
+  Operators apart from the matrix they may come from: made from coefficients, shown, bounded, destroyed.
+*/
+#include "readimpl.h"
+#include <petscviewer.h>
+
+static PetscErrorCode BCRPlaneReset(BCRPlane *pl)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(pl->inv));
+  PetscCall(PetscFree(pl->couplings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCROperatorReset(BCROperator *op)
+{
+  PetscInt d;
+
+  PetscFunctionBegin;
+  for (d = 0; d < 3; d++) {
+    BCRAxis *ax = &op->axis[d];
+
+    PetscCall(BCRPlaneReset(&ax->plane[0]));
+    PetscCall(BCRPlaneReset(&ax->plane[1]));
+    PetscCall(PetscFree(ax->lower));
+    PetscCall(PetscFree(ax->diag));
+    PetscCall(PetscFree(ax->upper));
+    PetscCall(PetscFree(ax->weight));
+  }
+  PetscCall(PetscFree(op->rowscale));
+  PetscCall(PetscMemzero(op, sizeof(*op)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops)
+{
+  PetscInt c;
+
+  PetscFunctionBegin;
+  if (!*ops) PetscFunctionReturn(PETSC_SUCCESS);
+  for (c = 0; c < dof; c++) PetscCall(BCROperatorReset(&(*ops)[c]));
+  PetscCall(PetscFree(*ops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* 4 sin^2(t/2) for the smallest t of the table in src/backend/cpu/dtt.h: one formula, since an end is so many half cells from the
+   point where the eigenvector vanishes (Dirichlet) or is flat (Neumann) */
+double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high)
+{
+  const BCREnd e[2] = {low, high};
+  double       cells = (double)(n - 1), t; /* between the two points */
+  int          s, dirichlet = 0;
+
+  if (low == BCR_END_PERIODIC || n < 1) return 0.0;
+  for (s = 0; s < 2; s++) {
+    if (e[s] == BCR_END_DIRICHLET) cells += 1.0;
+    if (e[s] == BCR_END_CELL_NEUMANN || e[s] == BCR_END_CELL_DIRICHLET) cells += 0.5;
+    if (e[s] == BCR_END_DIRICHLET || e[s] == BCR_END_CELL_DIRICHLET) dirichlet++;
+  }
+  if (dirichlet == 0) return 0.0;
+  t = (dirichlet == 2 ? PETSC_PI : PETSC_PI / 2) / cells;
+  return 4.0 * sin((double)t / 2) * sin((double)t / 2);
+}
+
+/* How many eigenvalues of the symmetrised tridiagonal lie below x: the negative pivots of T - x (Sturm) */
+static PetscInt BCRSturm(const BCRAxis *ax, double x)
+{
+  PetscInt i, count = 0;
+  double   q = 1.0;
+
+  for (i = 0; i < ax->n; i++) {
+    const double off = i ? (double)ax->lower[i] * (double)ax->upper[i - 1] : 0.0;
+
+    q = (double)ax->diag[i] - x - (i ? off / q : 0.0);
+    if (q == 0.0) q = -1e-300;
+    if (q < 0.0) count++;
+  }
+  return count;
+}
+
+PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
+{
+  PetscInt i;
+  int      it;
+  double   a = 0, b = 0;
+
+  PetscFunctionBegin;
+  if (ax->n < 1 || (ax->n == 1 && !ax->lower)) *lo = 0.0;
+  else if (!ax->lower) *lo = (PetscReal)(ax->a * BCRAxisUniformLowest(ax->n, ax->end[0], ax->end[1]));
+  else {
+    for (i = 0; i < ax->n; i++) { /* Gershgorin; the smallest diagonal entry is an upper bound */
+      double r = 0;
+
+      if (i) r += PetscSqrtReal(PetscAbsReal(ax->lower[i] * ax->upper[i - 1]));
+      if (i < ax->n - 1) r += PetscSqrtReal(PetscAbsReal(ax->lower[i + 1] * ax->upper[i]));
+      if (!i || ax->diag[i] - r < a) a = ax->diag[i] - r;
+      if (!i || ax->diag[i] < b) b = ax->diag[i];
+    }
+    for (it = 0; it < 120 && b - a > 1e-15 * PetscMax(PetscAbsReal(a), PetscAbsReal(b)); it++) {
+      const double x = 0.5 * (a + b);
+
+      if (BCRSturm(ax, x) > 0) b = x;
+      else a = x;
+    }
+    *lo = (PetscReal)a;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo)
+{
+  PetscInt  d;
+  PetscReal x;
+
+  PetscFunctionBegin;
+  *lo = op->shift;
+  for (d = 0; d < 3; d++) {
+    if (op->axis[d].n == 0) {
+      *lo = 1.0;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(BCRAxisLowest(&op->axis[d], &x));
+    *lo += x;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* No end of this axis holds the solution fixed, T 1 = 0 */
+static PetscBool BCRAxisIsNeutral(const BCRAxis *ax, double tol)
+{
+  PetscInt i, s;
+
+  if (ax->lower) {
+    for (i = 0; i < ax->n; i++)
+      if (PetscAbsReal(ax->diag[i] - ax->lower[i] - ax->upper[i]) > tol) return PETSC_FALSE;
+    return PETSC_TRUE;
+  }
+  if (ax->n <= 1) return PETSC_TRUE;
+  for (s = 0; s < 2; s++)
+    if (ax->end[s] != BCR_END_NEUMANN && ax->end[s] != BCR_END_CELL_NEUMANN && ax->end[s] != BCR_END_PERIODIC) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
+{
+  static const char xyz[] = "xyz";
+  PetscInt          d, i;
+  PetscBool         neutral = PETSC_TRUE;
+  PetscReal         lo, size = PetscAbsReal(op->shift);
+
+  PetscFunctionBegin;
+  op->singular = PETSC_FALSE;
+  for (d = 0; d < 3; d++) {
+    BCRAxis  *ax = &op->axis[d];
+    PetscReal top = 4 * ax->a;
+
+    if (ax->n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+    if (ax->lower) {
+      for (i = 0, top = 0; i < ax->n; i++) top = PetscMax(top, PetscAbsReal(ax->diag[i]) + ax->lower[i] + ax->upper[i]);
+    }
+    size += ax->n > 1 ? top : 0;
+  }
+  for (d = 0; d < 3; d++) neutral = (PetscBool)(neutral && BCRAxisIsNeutral(&op->axis[d], BCR_SUM_TOL * size));
+  if (neutral && op->shift == 0.0) {
+    for (d = 0; d < op->dim; d++)
+      PetscCheck(op->axis[d].n == 1 || op->axis[d].a > 0 || op->axis[d].lower, PETSC_COMM_SELF, PETSC_ERR_SUP, "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one", xyz[d], xyz[d]);
+    op->singular = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCROperatorLowestEigenvalue(op, &lo));
+  /* a negative shift is what remains of a subtraction, good to rounding of the diagonal */
+  if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The operator is %s: its smallest eigenvalue is %g with off-diagonal entries negative (largest coupling %g, constant part of the diagonal %g). This solver needs a definite operator: use a preconditioning matrix (second matrix of KSPSetOperators()) whose diagonal is larger by more than %g, for example the Laplacian alone, or another PC", lo < -BCR_SUM_TOL * size ? "indefinite" : "numerically singular but not by its end types",
+          (double)(lo * PetscAbsReal(op->scale)), (double)(PetscMax(op->axis[0].a, PetscMax(op->axis[1].a, op->axis[2].a)) * PetscAbsReal(op->scale)), (double)(op->shift * PetscAbsReal(op->scale)), (double)(PetscAbsReal(lo * op->scale)));
+}
+
+PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[], PetscReal shift, PetscReal scale, BCROperator **op)
+{
+  static const char xyz[] = "xyz";
+  PetscInt          d, s;
+  BCROperator      *o;
+
+  PetscFunctionBegin;
+  PetscCheck(dim >= 1 && dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Dimension %" PetscInt_FMT " is not 1, 2 or 3", dim);
+  PetscCheck(scale != 0 && !PetscIsInfOrNanReal(scale), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The overall scale %g of the operator must be finite and not zero", (double)scale);
+  PetscCheck(!PetscIsInfOrNanReal(shift), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The shift %g of the operator must be finite", (double)shift);
+  for (d = 0; d < dim; d++) {
+    PetscCheck(n[d] >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " unknowns along %c: at least one is needed", n[d], xyz[d]);
+    PetscCheck(coupling[d] >= 0 && !PetscIsInfOrNanReal(coupling[d]), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Coupling %g along %c must be finite and not negative: the overall scale carries the sign", (double)coupling[d], xyz[d]);
+    PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "One end of %c is periodic and the other is not", xyz[d]);
+    for (s = 0; s < 2; s++) PetscCheck(end[2 * d + s] >= BCR_END_DIRICHLET && end[2 * d + s] < BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "End %d of %c is of no type that coefficients alone describe", (int)s, xyz[d]);
+  }
+  PetscCall(PetscCalloc1(1, &o));
+  o->dim   = dim;
+  o->shift = shift;
+  o->scale = scale;
+  for (d = 0; d < 3; d++) {
+    BCRAxis *ax = &o->axis[d];
+
+    o->owner[d] = d;
+    ax->n       = d < dim ? n[d] : 1;
+    ax->end[0]  = d < dim ? end[2 * d] : BCR_END_CELL_NEUMANN;
+    ax->end[1]  = d < dim ? end[2 * d + 1] : BCR_END_CELL_NEUMANN;
+    if (ax->n > 1) ax->a = coupling[d];
+    else if (d < dim) { /* a single row is a number, and belongs to the shift */
+      o->shift += (PetscReal)(coupling[d] * BCRAxisUniformLowest(1, ax->end[0], ax->end[1]));
+      ax->end[0] = ax->end[1] = BCR_END_CELL_NEUMANN;
+    }
+  }
+  PetscCall(PetscStrncpy(o->fit, "user", sizeof(o->fit)));
+  *op = o;
+  PetscCall(BCROperatorCheckDefinite(o));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[], const PetscReal diag[], const PetscReal upper[], const PetscReal weight[])
+{
+  BCRAxis *ax = &op->axis[d];
+  PetscInt i, t;
+
+  PetscFunctionBegin;
+  PetscCheck(d >= 0 && d < op->dim, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Axis %" PetscInt_FMT " of an operator in %" PetscInt_FMT " dimensions", d, op->dim);
+  for (t = 0; t < 3; t++) PetscCheck(t == d || !op->axis[t].lower, PETSC_COMM_SELF, PETSC_ERR_SUP, "Only one axis may have coefficients that vary along it; axis %" PetscInt_FMT " has already", t);
+  for (i = 0; i < ax->n; i++) {
+    PetscCheck((i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Row %" PetscInt_FMT " of axis %" PetscInt_FMT ": couplings must not be negative, and the diagonal finite", i, d);
+    PetscCheck(!weight || weight[i] > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Weight %" PetscInt_FMT " of axis %" PetscInt_FMT " must be positive", i, d);
+  }
+  PetscCall(PetscFree(ax->lower));
+  PetscCall(PetscFree(ax->diag));
+  PetscCall(PetscFree(ax->upper));
+  PetscCall(PetscFree(ax->weight));
+  PetscCall(PetscMalloc1(ax->n, &ax->lower));
+  PetscCall(PetscMalloc1(ax->n, &ax->diag));
+  PetscCall(PetscMalloc1(ax->n, &ax->upper));
+  PetscCall(PetscArraycpy(ax->lower, lower, ax->n));
+  PetscCall(PetscArraycpy(ax->diag, diag, ax->n));
+  PetscCall(PetscArraycpy(ax->upper, upper, ax->n));
+  ax->lower[0] = ax->upper[ax->n - 1] = 0;
+  ax->a                               = 0;
+  ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+  if (weight) {
+    PetscCall(PetscMalloc1(ax->n, &ax->weight));
+    PetscCall(PetscArraycpy(ax->weight, weight, ax->n));
+  }
+  PetscCall(BCROperatorCheckDefinite(op));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const char *const BCREndNames[] = {"Dirichlet", "Neumann", "cell Neumann", "cell Dirichlet", "periodic", "other"};
+
+PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
+{
+  static const char xyz[] = "xyz";
+  PetscInt          d, s, i;
+  PetscBool         ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  for (d = 0; d < op->dim; d++) {
+    const BCRAxis *ax = &op->axis[d];
+
+    PetscCall(PetscViewerASCIIPrintf(viewer, "axis %c: %" PetscInt_FMT " unknowns", xyz[d], ax->n));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+    if (ax->lower) {
+      PetscReal lo = PETSC_MAX_REAL, hi = 0;
+
+      for (i = 0; i < ax->n; i++) {
+        if (i) lo = PetscMin(lo, ax->lower[i]), hi = PetscMax(hi, ax->lower[i]);
+        if (i < ax->n - 1) lo = PetscMin(lo, ax->upper[i]), hi = PetscMax(hi, ax->upper[i]);
+      }
+      PetscCall(PetscViewerASCIIPrintf(viewer, ", coefficients vary along it, coupling %g to %g", (double)(ax->n > 1 ? lo : 0), (double)hi));
+    } else if (ax->n > 1) PetscCall(PetscViewerASCIIPrintf(viewer, ", ends %s and %s, coupling %g", BCREndNames[ax->end[0]], BCREndNames[ax->end[1]], (double)ax->a));
+    if (ax->weight) PetscCall(PetscViewerASCIIPrintf(viewer, ", row weights"));
+    for (s = 0; s < 2; s++) {
+      const BCRPlane *pl = &ax->plane[s];
+
+      if (!pl->present) continue;
+      PetscCall(PetscViewerASCIIPrintf(viewer, "; %s plane eliminated (", s ? "high" : "low"));
+      if (pl->slope != 0) PetscCall(PetscViewerASCIIPrintf(viewer, "slope %g, ", (double)pl->slope));
+      if (pl->inv) PetscCall(PetscViewerASCIIPrintf(viewer, "diagonal varies"));
+      else PetscCall(PetscViewerASCIIPrintf(viewer, "diagonal %g", (double)(1 / pl->inv0)));
+      PetscCall(PetscViewerASCIIPrintf(viewer, "%s)", pl->couple ? "" : ", not coupled"));
+    }
+    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  }
+  PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale, op->singular ? ", singular: the constant is projected out" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s", op->fit));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+  if (op->deviation > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, op->rowscale ? " (rows and columns scaled)" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
+{
+  PetscInt d, i, s;
+
+  PetscFunctionBegin;
+  for (d = 0; d < 3; d++) {
+    const BCRAxis *ax = &op->axis[d];
+    const double   a  = ax->a;
+
+    m[d].n = ax->n;
+    m[d].b = ax->plane[0].present ? 1 : 0;
+    m[d].N = BCRFull(ax);
+    PetscCall(PetscCalloc4(m[d].N, &m[d].lo, m[d].N, &m[d].up, m[d].N, &m[d].dg, m[d].N, &m[d].w));
+    if (ax->n == 0) continue;
+    for (i = 0; i < ax->n; i++) {
+      const PetscInt f = m[d].b + i;
+
+      m[d].w[f] = ax->weight ? ax->weight[i] : 1.0;
+      if (ax->lower) {
+        m[d].lo[f] = ax->lower[i];
+        m[d].up[f] = ax->upper[i];
+        m[d].dg[f] = ax->diag[i];
+      } else if (ax->n > 1) {
+        m[d].lo[f] = m[d].up[f] = a;
+        m[d].dg[f]              = 2 * a;
+      }
+    }
+    for (s = 0; s < 2; s++) {
+      const BCRPlane *pl   = &ax->plane[s];
+      const PetscInt  f    = m[d].b + (s ? ax->n - 1 : 0);
+      double         *out  = s ? m[d].up : m[d].lo, *in = s ? m[d].lo : m[d].up;
+      const PetscBool wrap = (PetscBool)(ax->end[s] == BCR_END_PERIODIC && ax->n > 1);
+
+      if (!ax->lower && ax->n > 1) {
+        if (ax->end[s] == BCR_END_NEUMANN) in[f] = 2 * a;
+        if (ax->end[s] == BCR_END_CELL_NEUMANN) m[d].dg[f] -= a;
+        if (ax->end[s] == BCR_END_CELL_DIRICHLET) m[d].dg[f] += a;
+        if (wrap && ax->n == 2) in[f] = 2 * a;
+      }
+      if (!wrap || ax->n == 2) out[f] = 0;
+      if (pl->present && pl->couple) {
+        out[f] = pl->coupling;
+        m[d].dg[f] += pl->coupling * pl->slope;
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRModelDestroy(BCRModelAxis m[3])
+{
+  PetscInt d;
+
+  PetscFunctionBegin;
+  for (d = 0; d < 3; d++) PetscCall(PetscFree4(m[d].lo, m[d].up, m[d].dg, m[d].w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

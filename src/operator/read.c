@@ -1,0 +1,1266 @@
+/*
+  Reads the separable operator out of a matrix: planes to drop are guessed from a few rows, the coefficients of each axis from the rows
+  of one grid line along it, and then every row of the matrix is compared with what was read, at the speed of memory. Only when that
+  fails are planes searched row by row, and what is still not separable goes to fit.c.
+*/
+#include "readimpl.h"
+
+/* ---- the matrix ---- */
+
+static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
+{
+  PetscMPIInt    size;
+  PetscBool      isda, flg;
+  PetscInt       d, n, m, M, N, K, dof;
+  DMBoundaryType bt[3];
+  MatType        type;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(A, sizeof(*A)));
+  PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
+  PetscCheck(isda, PetscObjectComm((PetscObject)da), PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: this solver works on structured grids only");
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)P), &size));
+  PetscCheck(size == 1, PetscObjectComm((PetscObject)P), PETSC_ERR_SUP, "The matrix is distributed over %d ranks: this build reads operators on one rank only. Run on one rank, or use this solver inside -pc_type bjacobi or asm", (int)size);
+  PetscCall(DMDAGetInfo(da, &A->dim, &M, &N, &K, NULL, NULL, NULL, &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
+  for (d = 0; d < A->dim; d++) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, PETSC_COMM_SELF, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
+  A->P      = P;
+  A->dof    = dof;
+  A->N[0]   = M;
+  A->N[1]   = A->dim > 1 ? N : 1;
+  A->N[2]   = A->dim > 2 ? K : 1;
+  A->nodes  = A->N[0] * A->N[1] * A->N[2];
+  for (d = 0, n = 1; d < 3; d++) {
+    A->stride[d] = n;
+    n *= A->N[d];
+  }
+  PetscCall(MatGetSize(P, &m, &n));
+  PetscCheck(m == dof * A->nodes && n == m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", m, n, dof * A->nodes);
+  PetscCall(MatAssembled(P, &flg));
+  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
+  PetscCall(MatGetType(P, &type));
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATSEQAIJ, &flg));
+  if (flg) A->local = P;
+  else {
+    PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATMPIAIJ, &flg));
+    if (flg) PetscCall(MatMPIAIJGetSeqAIJ(P, &A->local, NULL, NULL));
+    else {
+      PetscBool sbaij, bare;
+
+      PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
+      PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
+      PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
+      PetscCheck(!bare && (flg || sbaij), PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix", type);
+      PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
+      if (flg) {
+        Mat aij;
+
+        PetscCall(MatConvert(P, MATMPIAIJ, MAT_INITIAL_MATRIX, &aij));
+        PetscCall(MatMPIAIJGetSeqAIJ(aij, &A->local, NULL, NULL));
+        PetscCall(PetscObjectReference((PetscObject)A->local));
+        PetscCall(MatDestroy(&aij));
+      } else PetscCall(MatConvert(P, MATSEQAIJ, MAT_INITIAL_MATRIX, &A->local));
+      A->own = PETSC_TRUE;
+    }
+  }
+  PetscCall(MatGetRowIJ(A->local, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
+  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
+  PetscCall(MatSeqAIJGetArrayRead(A->local, &A->aa));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRRowsClose(BCRRows *A)
+{
+  PetscInt  n;
+  PetscBool flg;
+
+  PetscFunctionBegin;
+  if (!A->local) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A->aa) PetscCall(MatSeqAIJRestoreArrayRead(A->local, &A->aa));
+  if (A->ai) PetscCall(MatRestoreRowIJ(A->local, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
+  if (A->own) PetscCall(MatDestroy(&A->local));
+  A->local = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The row of component c at node ix, by value: st[] its star, *rest the largest of what the model has no place for (within tolerance
+   when the row is good), *col the column at fault or of *rest */
+BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest, PetscInt *col)
+{
+  const PetscInt node = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2], row = c + A->dof * node;
+  PetscInt       p, k, colimag = row, colout = row, colcouple = row;
+  double         imag = 0, out = 0, couple = 0, size = 0;
+
+  for (k = 0; k < 7; k++) st[k] = 0;
+  *rest = 0;
+  *col  = row;
+  for (p = A->ai[row]; p < A->ai[row + 1]; p++) {
+    const PetscInt j = A->aj[p];
+    const double   v = (double)PetscRealPart(A->aa[p]), m = PetscAbs(v);
+    int            slot;
+
+    if (!(m <= DBL_MAX)) {
+      *col = j;
+      return BCR_ROW_NAN;
+    }
+#if defined(PETSC_USE_COMPLEX)
+    {
+      const double w = PetscAbs((double)PetscImaginaryPart(A->aa[p]));
+
+      if (!(w <= DBL_MAX)) {
+        *col = j;
+        return BCR_ROW_NAN;
+      }
+      if (w > imag) {
+        imag    = w;
+        colimag = j;
+      }
+    }
+#endif
+    if (A->dof > 1) {
+      const PetscInt other = j / A->dof;
+
+      if (j - other * A->dof != c) {
+        if (m > couple) {
+          couple    = m;
+          colcouple = j;
+        }
+        continue;
+      }
+      slot = BCRSlot(A, ix, other - node);
+    } else slot = BCRSlot(A, ix, j - node);
+    if (slot >= 0) st[slot] += v;
+    else if (m > out) {
+      out    = m;
+      colout = j;
+    }
+  }
+  for (k = 0; k < 7; k++) size = PetscMax(size, PetscAbs(st[k]));
+  if (out > 0 || couple > 0 || imag > 0) {
+    *rest = PetscMax(out, PetscMax(couple, imag));
+    *col  = *rest == out ? colout : (*rest == couple ? colcouple : colimag);
+    if (imag > BCR_SAME_TOL * size) {
+      *col = colimag;
+      return BCR_ROW_IMAGINARY;
+    }
+    if (out > BCR_SAME_TOL * size) {
+      *col = colout;
+      return BCR_ROW_STENCIL;
+    }
+    if (couple > BCR_SAME_TOL * size) {
+      *col = colcouple;
+      return BCR_ROW_COUPLED;
+    }
+  }
+  if (st[BCR_CENTRE] == 0) {
+    *col = row;
+    return BCR_ROW_ZERO;
+  }
+  return BCR_ROW_GOOD;
+}
+
+PetscErrorCode BCRRowError(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col)
+{
+  const PetscInt row = c + A->dof * (ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2]);
+  PetscInt       p;
+  PetscScalar    v = 0;
+  char           where[128];
+
+  PetscFunctionBegin;
+  for (p = A->ai[row]; p < A->ai[row + 1]; p++)
+    if (A->aj[p] == col) v = A->aa[p];
+  PetscCall(PetscSNPrintf(where, sizeof(where), "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s), column %" PetscInt_FMT, row, ix[0], ix[1], ix[2], A->dof > 1 ? " of a component" : "", col));
+  switch (state) {
+  case BCR_ROW_GOOD:
+    break;
+  case BCR_ROW_NAN:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_FP, "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where);
+  case BCR_ROW_IMAGINARY:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift", (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where);
+  case BCR_ROW_STENCIL:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds %g in %s, which is outside the %s-point star of the grid point: a box or wide stencil does not fit this solver. Give a preconditioning matrix (second matrix of KSPSetOperators()) with the %s-point stencil", (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"), A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"));
+  case BCR_ROW_COUPLED:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT ": %g in %s. This solver takes components one by one: give a preconditioning matrix without that coupling, or use PCFIELDSPLIT with this solver for the blocks", c, col % A->dof, (double)PetscRealPart(v), where);
+  case BCR_ROW_ZERO:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by that row. Assemble every row, or put 1 on the diagonal of rows that are not in use", where);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7])
+{
+  double      rest;
+  PetscInt    col;
+  BCRRowState state = BCRRowGet(A, c, ix, st, &rest, &col);
+
+  PetscFunctionBegin;
+  if (state != BCR_ROW_GOOD) PetscCall(BCRRowError(A, state, c, ix, col));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- planes of identity-like rows ---- */
+
+/* 1: nothing but a diagonal; 2: a diagonal and a coupling inward from end s of axis d; 0: neither */
+static int BCRPlaneRow(const double st[7], PetscInt d, PetscInt s, double *slope)
+{
+  const int    inward = (int)(2 * d + 1 - s);
+  const double tol    = BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE]);
+  int          k;
+
+  for (k = 0; k < 6; k++)
+    if (k != inward && PetscAbs(st[k]) > tol) return 0;
+  *slope = 0;
+  if (PetscAbs(st[inward]) <= tol) return 1;
+  *slope = -st[inward] / st[BCR_CENTRE];
+  return 2;
+}
+
+static PetscBool BCRPlaneRowFits(const double st[7], PetscInt d, PetscInt s, const BCRPlane *pl)
+{
+  double    slope;
+  const int kind = BCRPlaneRow(st, d, s, &slope);
+
+  if (kind == 0) return PETSC_FALSE;
+  if (pl->slope == 0) return (PetscBool)(kind == 1);
+  return (PetscBool)(kind == 2 && PetscAbs(slope - (double)pl->slope) <= BCR_SAME_TOL * PetscMax(1.0, PetscAbs(slope)));
+}
+
+/* Looks at one row in the middle of the plane. Rows with a coupling inward make a plane only where the rows beside them are coupled
+   along the plane; else they are an ordinary end of their lines. */
+static PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt s, BCRPlane *pl)
+{
+  PetscInt ix[3], t;
+  double   st[7], slope;
+  int      kind, k;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(pl, sizeof(*pl)));
+  if (A->N[d] < 2) PetscFunctionReturn(PETSC_SUCCESS);
+  for (t = 0; t < 3; t++) ix[t] = A->N[t] / 2;
+  ix[d] = s ? A->N[d] - 1 : 0;
+  PetscCall(BCRRowCheck(A, c, ix, st));
+  kind = BCRPlaneRow(st, d, s, &slope);
+  if (kind == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  pl->inv0  = (PetscReal)(1.0 / st[BCR_CENTRE]);
+  pl->slope = (PetscReal)slope;
+  if (kind == 1) pl->present = PETSC_TRUE;
+  else if (A->N[d] > 2) {
+    ix[d] += s ? -1 : 1;
+    PetscCall(BCRRowCheck(A, c, ix, st));
+    for (k = 0; k < 6; k++)
+      if (k / 2 != d && PetscAbs(st[k]) > BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE])) pl->present = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Drops from the guess every plane with a row that fits neither it nor another plane through the same node, and finds out which axis
+   owns such nodes */
+static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
+{
+  static const PetscInt order[6][3] = {
+    {0, 1, 2},
+    {0, 2, 1},
+    {1, 0, 2},
+    {1, 2, 0},
+    {2, 0, 1},
+    {2, 1, 0}
+  };
+  PetscBool seen[8][8], again, sloped = PETSC_FALSE;
+  PetscInt  d, s, t, k, o;
+
+  PetscFunctionBegin;
+  for (again = PETSC_TRUE; again;) {
+    again = PETSC_FALSE;
+    PetscCall(PetscMemzero(seen, sizeof(seen)));
+    for (d = 0; d < A->dim && !again; d++) {
+      for (s = 0; s < 2 && !again; s++) {
+        BCRPlane *pl = &op->axis[d].plane[s];
+        PetscInt  ix[3], u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+
+        if (!pl->present) continue;
+        if (pl->slope != 0) sloped = PETSC_TRUE;
+        ix[d] = s ? A->N[d] - 1 : 0;
+        for (ix[v] = 0; ix[v] < A->N[v] && !again; ix[v]++) {
+          for (ix[u] = 0; ix[u] < A->N[u] && !again; ix[u]++) {
+            double st[7];
+            int    in = 0, fits = 0;
+
+            PetscCall(BCRRowCheck(A, c, ix, st));
+            for (t = 0; t < A->dim; t++) {
+              for (k = 0; k < 2; k++) {
+                const BCRPlane *other = &op->axis[t].plane[k];
+
+                if (!other->present || ix[t] != (k ? A->N[t] - 1 : 0)) continue;
+                in |= 1 << t;
+                if (BCRPlaneRowFits(st, t, k, other)) fits |= 1 << t;
+              }
+            }
+            if (!fits) {
+              PetscCall(PetscMemzero(pl, sizeof(*pl)));
+              again = PETSC_TRUE;
+            } else seen[in][fits] = PETSC_TRUE;
+          }
+        }
+      }
+    }
+  }
+  for (o = 0; o < (sloped ? 6 : 1); o++) {
+    PetscBool good = PETSC_TRUE;
+    PetscInt  in, fits;
+
+    for (in = 1; in < 8; in++) {
+      for (t = 0; t < 2 && !(in & (1 << order[o][t])); t++) { }
+      for (fits = 1; fits < 8; fits++)
+        if (seen[in][fits] && !(fits & (1 << order[o][t]))) good = PETSC_FALSE;
+    }
+    if (good) {
+      for (t = 0; t < 3; t++) op->owner[t] = order[o][t];
+      break;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- the axes ---- */
+
+typedef struct {
+  BCREnd end[2];
+  double a, first; /* first: diagonal of the first row */
+} BCRPair;
+
+/* Two unknowns: which pairs of ends give [d -q0; -q1 d+delta] up to a multiple of the identity */
+static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list[12])
+{
+  static const BCREnd ends[12][2] = {
+    {BCR_END_DIRICHLET,      BCR_END_DIRICHLET     },
+    {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN  },
+    {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET},
+    {BCR_END_DIRICHLET,      BCR_END_CELL_NEUMANN  },
+    {BCR_END_CELL_NEUMANN,   BCR_END_DIRICHLET     },
+    {BCR_END_DIRICHLET,      BCR_END_CELL_DIRICHLET},
+    {BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET     },
+    {BCR_END_CELL_NEUMANN,   BCR_END_CELL_DIRICHLET},
+    {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN  },
+    {BCR_END_NEUMANN,        BCR_END_DIRICHLET     },
+    {BCR_END_DIRICHLET,      BCR_END_NEUMANN       },
+    {BCR_END_NEUMANN,        BCR_END_NEUMANN       }
+  };
+  int k, s, n = 0;
+
+  for (k = 0; k < 12; k++) {
+    double a[2], t[2];
+
+    for (s = 0; s < 2; s++) {
+      const BCREnd e = ends[k][s];
+
+      a[s] = (s ? q1 : q0) / (e == BCR_END_NEUMANN ? 2 : 1);
+      t[s] = e == BCR_END_CELL_NEUMANN ? 1 : (e == BCR_END_CELL_DIRICHLET ? 3 : 2);
+    }
+    if (k == 11 && n) break; /* two Neumann ends are two cell Neumann ends with twice the coupling */
+    if (PetscAbs(a[0] - a[1]) > BCR_SAME_TOL * PetscMax(PetscAbs(a[0]), PetscAbs(a[1]))) continue;
+    if (PetscAbs((t[1] - t[0]) * a[0] - delta) > PetscMin(tol, 0.25 * a[0] + 1e-300) && a[0] > 0) continue;
+    if (a[0] == 0 && PetscAbs(delta) > tol) continue;
+    list[n].end[0] = ends[k][0];
+    list[n].end[1] = ends[k][1];
+    list[n].a      = a[0];
+    list[n].first  = t[0] * a[0];
+    n++;
+  }
+  return n;
+}
+
+/* One axis as its grid line through the base row has it, in units of the matrix, signs turned so that couplings are positive */
+typedef struct {
+  PetscInt n;
+  double (*st)[7];           /* rows of the line */
+  double *w, *lo, *up, *dg;  /* weight; what is left of the row divided by it; dg: diagonal less that of the base row */
+  double  out[2], slope[2];  /* coupling to the dropped plane, and its slope */
+  PetscBool wrap, general;
+  BCREnd  end[2];
+  double  a, first;          /* uniform: coupling, diagonal of the base row that belongs to this axis */
+  int     npairs;
+  BCRPair pairs[12];
+} BCRLine;
+
+/* Fills lo, up, dg from st and w; false: a weight is impossible */
+static void BCRLineDivide(BCRLine *L, PetscInt d, PetscInt base, double centre)
+{
+  PetscInt i, s;
+  double   cor = 0;
+
+  for (i = 0; i < L->n; i++) {
+    L->lo[i] = L->st[i][2 * d] / L->w[i];
+    L->up[i] = L->st[i][2 * d + 1] / L->w[i];
+    L->dg[i] = L->st[i][BCR_CENTRE] / L->w[i] - centre;
+  }
+  L->wrap = PETSC_FALSE;
+  for (s = 0; s < 2; s++) {
+    const PetscInt e = s ? L->n - 1 : 0;
+
+    L->out[s] = s ? L->up[e] : L->lo[e];
+    if (L->slope[s] != 0) {
+      L->dg[e] -= L->out[s] * L->slope[s];
+      if (e == base) cor += L->out[s] * L->slope[s];
+    }
+  }
+  for (i = 0; i < L->n; i++) L->dg[i] += cor; /* base row: 0 */
+}
+
+/* Names the ends of an axis that is uniform, tol for differences of diagonals; PETSC_FALSE: it is not */
+static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol)
+{
+  const PetscInt n = L->n;
+  PetscInt       i, s;
+  double         lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, sum = 0;
+
+  if (n == 2) {
+    L->npairs = BCRPairs(L->up[0], L->lo[1], L->dg[1] - L->dg[0], tol, L->pairs);
+    return (PetscBool)(L->npairs > 0);
+  }
+  for (i = 1; i < n - 1; i++) {
+    lo = PetscMin(lo, PetscMin(L->lo[i], L->up[i]));
+    hi = PetscMax(hi, PetscMax(L->lo[i], L->up[i]));
+    sum += 0.5 * (L->lo[i] + L->up[i]);
+    if (PetscAbs(L->dg[i]) > tol) return PETSC_FALSE;
+  }
+  if (hi - lo > BCR_SAME_TOL * hi) return PETSC_FALSE;
+  L->a     = hi == lo ? hi : sum / (double)(n - 2);
+  L->first = 2 * L->a;
+  if (!plane[0] && !plane[1] && (L->out[0] != 0 || L->out[1] != 0)) {
+    for (s = 0; s < 2; s++) {
+      const PetscInt e = s ? n - 1 : 0;
+
+      if (PetscAbs(L->out[s] - L->a) > BCR_SAME_TOL * L->a || PetscAbs((s ? L->lo[e] : L->up[e]) - L->a) > BCR_SAME_TOL * L->a || PetscAbs(L->dg[e]) > tol) return PETSC_FALSE;
+      L->end[s] = BCR_END_PERIODIC;
+    }
+    L->wrap = PETSC_TRUE;
+    return PETSC_TRUE;
+  }
+  for (s = 0; s < 2; s++) {
+    const PetscInt e  = s ? n - 1 : 0;
+    const double   in = s ? L->lo[e] : L->up[e], r = L->dg[e], t = L->a > 0 ? PetscMin(tol, 0.25 * L->a) : tol;
+
+    if (PetscAbs(in - L->a) <= BCR_SAME_TOL * L->a) {
+      if (PetscAbs(r) <= t) L->end[s] = BCR_END_DIRICHLET;
+      else if (PetscAbs(r + L->a) <= t) L->end[s] = BCR_END_CELL_NEUMANN;
+      else if (PetscAbs(r - L->a) <= t) L->end[s] = BCR_END_CELL_DIRICHLET;
+      else return PETSC_FALSE;
+    } else if (PetscAbs(in - 2 * L->a) <= 2 * BCR_SAME_TOL * L->a && PetscAbs(r) <= t) L->end[s] = BCR_END_NEUMANN;
+    else return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+static PetscErrorCode BCRLineDestroy(BCRLine *L)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree5(L->st, L->w, L->lo, L->up, L->dg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Everything of the operator but the planes, which are given, from one grid line along each axis. *good = PETSC_FALSE: these lines are
+   not those of a separable operator of this library */
+static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
+{
+  static const char xyz[] = "xyz";
+  BCRLine           L[3];
+  PetscInt          b[3], base[3], ix[3], d, i, s, t, general = -1;
+  int               k, pick[3] = {0, 0, 0}, best[3] = {0, 0, 0};
+  double            centre, sign = 0, bestscore = PETSC_MAX_REAL, tol, unit = 0, shift, rest;
+  double            c0[7];
+  PetscBool         empty = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *good   = PETSC_FALSE;
+  op->dim = A->dim;
+  PetscCall(PetscMemzero(L, sizeof(L)));
+  for (d = 0; d < 3; d++) {
+    BCRAxis *ax = &op->axis[d];
+
+    b[d]       = ax->plane[0].present ? 1 : 0;
+    L[d].n     = A->N[d] - b[d] - (ax->plane[1].present ? 1 : 0);
+    ax->n      = L[d].n;
+    ax->a      = 0;
+    ax->end[0] = ax->end[1] = BCR_END_CELL_NEUMANN;
+    PetscCall(PetscFree(ax->lower));
+    PetscCall(PetscFree(ax->diag));
+    PetscCall(PetscFree(ax->upper));
+    PetscCall(PetscFree(ax->weight));
+    if (L[d].n == 0) {
+      PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The two grid points along %c hold rows that couple them to each other only: too few points for such end rows, use at least three", xyz[d]);
+      empty = PETSC_TRUE;
+    }
+    base[d] = L[d].n > 2 ? L[d].n / 2 : 0;
+  }
+  op->shift = op->scale = 1;
+  op->singular          = PETSC_FALSE;
+  if (empty) {
+    *good = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (d = 0; d < 3; d++) {
+    for (t = 0; t < 3; t++) ix[t] = b[t] + base[t];
+    PetscCall(PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg));
+    for (i = 0; i < L[d].n; i++) {
+      ix[d] = b[d] + i;
+      PetscCall(BCRRowCheck(A, c, ix, L[d].st[i]));
+    }
+    L[d].slope[0] = op->axis[d].plane[0].slope;
+    L[d].slope[1] = op->axis[d].plane[1].slope;
+  }
+  /* the sign: that which makes couplings positive here; without any, the diagonal positive */
+  for (k = 0; k < 7; k++) c0[k] = L[0].st[base[0]][k];
+  for (k = 0; k < 6; k++) sign -= c0[k];
+  if (sign == 0) sign = c0[BCR_CENTRE];
+  sign = sign < 0 ? -1 : 1;
+  for (d = 0; d < 3; d++) {
+    for (i = 0; i < L[d].n; i++) {
+      for (k = 0; k < 6; k++) L[d].st[i][k] = L[d].st[i][k] == 0 ? 0 : -sign * L[d].st[i][k];
+      L[d].st[i][BCR_CENTRE] *= sign;
+    }
+  }
+  for (k = 0; k < 6; k++) {
+    c0[k] = c0[k] == 0 ? 0 : -sign * c0[k];
+    if (c0[k] < 0) goto done; /* fit.c says what is wrong with it */
+  }
+  centre = c0[BCR_CENTRE] * sign;
+  tol    = BCR_SAME_TOL * PetscAbs(centre);
+
+  for (d = 0; d < 3; d++) {
+    BCRLine        *l        = &L[d];
+    const PetscBool plane[2] = {op->axis[d].plane[0].present, op->axis[d].plane[1].present};
+    int             tangent  = -1;
+
+    for (i = 0; i < l->n; i++) l->w[i] = 1;
+    l->end[0] = l->end[1] = BCR_END_CELL_NEUMANN;
+    if (l->n > 1) {
+      for (k = 0; k < 6; k++)
+        if (k / 2 != d && c0[k] > 0 && (tangent < 0 || c0[k] > c0[tangent])) tangent = k;
+      for (i = 0; i < l->n && tangent >= 0; i++) {
+        l->w[i] = l->st[i][tangent] / c0[tangent];
+        if (!(l->w[i] > 0)) goto done;
+        if (PetscAbs(l->w[i] - 1) <= BCR_SAME_TOL) l->w[i] = 1;
+        if ((i == 0 || i == l->n - 1) && PetscAbs(l->w[i] - 0.5) <= BCR_SAME_TOL) l->w[i] = 0.5;
+      }
+    }
+    BCRLineDivide(l, d, base[d], centre);
+    if (l->n == 1) l->first = 0;
+    else if (!BCRLineUniform(l, plane, tol)) {
+      l->general = PETSC_TRUE;
+      /* nothing along the line tells the weights: perhaps half weights at Neumann ends */
+      for (k = 1; k < 4 && tangent < 0 && l->general; k++) {
+        l->w[0]        = k & 1 ? 0.5 : 1;
+        l->w[l->n - 1] = k & 2 ? 0.5 : 1;
+        BCRLineDivide(l, d, base[d], l->st[base[d]][BCR_CENTRE] / l->w[base[d]]);
+        if (BCRLineUniform(l, plane, tol)) l->general = PETSC_FALSE;
+        if (l->n == 2 && !l->general) { /* the base row is the first */
+          centre *= 1 / l->w[0];
+          c0[BCR_CENTRE] *= 1 / l->w[0];
+        }
+      }
+      if (l->general) {
+        if (tangent < 0) {
+          for (i = 0; i < l->n; i++) l->w[i] = 1;
+          BCRLineDivide(l, d, base[d], centre);
+        }
+        if (general >= 0 || ((l->out[0] != 0 && !plane[0]) || (l->out[1] != 0 && !plane[1]))) goto done;
+        for (i = 0; i < l->n; i++)
+          if (l->lo[i] < 0 || l->up[i] < 0) goto done;
+        general = d;
+      }
+    }
+  }
+
+  /* with two unknowns along an axis its ends are known up to what the shift can take: choose so that the shift vanishes, or is
+     positive with plain names */
+  centre = c0[BCR_CENTRE] * sign;
+  for (d = 0, rest = centre; d < 3; d++) {
+    for (s = 0; s < 2; s++) {
+      const PetscInt e = s ? L[d].n - 1 : 0;
+
+      if (base[d] == e) rest -= L[d].out[s] * L[d].slope[s];
+    }
+    if (L[d].n > 2 && !L[d].general) rest -= L[d].first;
+    if (L[d].n > 2 || L[d].general || L[d].n == 1) L[d].npairs = 1;
+  }
+  for (pick[0] = 0; pick[0] < L[0].npairs; pick[0]++) {
+    for (pick[1] = 0; pick[1] < L[1].npairs; pick[1]++) {
+      for (pick[2] = 0; pick[2] < L[2].npairs; pick[2]++) {
+        double score = 0, left = rest;
+
+        for (d = 0; d < 3; d++) {
+          if (L[d].n == 2 && !L[d].general) left -= L[d].pairs[pick[d]].first;
+          score += pick[d];
+        }
+        if (PetscAbs(left) > BCR_SUM_TOL * PetscAbs(centre)) score += left > 0 ? 1000 : 2000;
+        if (score < bestscore) {
+          bestscore = score;
+          for (d = 0; d < 3; d++) best[d] = pick[d];
+        }
+      }
+    }
+  }
+  shift = rest;
+  for (d = 0; d < 3; d++) {
+    if (L[d].n == 2 && !L[d].general) {
+      const BCRPair *p = &L[d].pairs[best[d]];
+
+      L[d].a      = p->a;
+      L[d].first  = p->first;
+      L[d].end[0] = p->end[0];
+      L[d].end[1] = p->end[1];
+      shift -= p->first;
+    }
+    if (!L[d].general && L[d].n > 1) unit = PetscMax(unit, L[d].a);
+  }
+  if (general >= 0) { /* the shift is the smallest row sum of the line, with the couplings to dropped planes */
+    BCRLine *l     = &L[general];
+    double   left  = shift, size = PetscAbs(centre);
+
+    shift = PETSC_MAX_REAL;
+    for (i = l->n > 2 ? 1 : 0; i < (l->n > 2 ? l->n - 1 : l->n); i++) shift = PetscMin(shift, left + l->dg[i] - l->lo[i] - l->up[i]);
+    for (s = 0; s < 2; s++) { /* T ends with the box */
+      if (s) l->up[l->n - 1] = 0;
+      else l->lo[0] = 0;
+    }
+    for (i = 0; i < l->n; i++) size = PetscMax(size, PetscAbs(left + l->dg[i]));
+    if (l->n == 2) shift = PetscMin(left + l->dg[0] - l->up[0], left + l->dg[1] - l->lo[1]);
+    if (PetscAbs(shift) <= BCR_SUM_TOL * size) shift = 0;
+    for (i = 0; i < l->n; i++) l->dg[i] += left - shift;
+    if (unit == 0)
+      for (i = 0; i < l->n; i++) unit = PetscMax(unit, PetscMax(l->lo[i], l->up[i]));
+  } else if (PetscAbs(shift) <= BCR_SUM_TOL * PetscAbs(centre)) shift = 0;
+  if (unit == 0) unit = PetscAbs(shift);
+  if (unit == 0) unit = PetscAbs(centre);
+
+  op->scale = (PetscReal)(sign * unit);
+  op->shift = (PetscReal)(shift / unit);
+  for (d = 0; d < 3; d++) {
+    BCRAxis  *ax = &op->axis[d];
+    BCRLine  *l  = &L[d];
+    PetscBool weighted = PETSC_FALSE;
+
+    ax->end[0] = l->end[0];
+    ax->end[1] = l->end[1];
+    if (l->n > 1) ax->a = (PetscReal)(l->a / unit);
+    for (s = 0; s < 2; s++) {
+      BCRPlane *pl = &ax->plane[s];
+
+      pl->coupling = 0;
+      if (pl->present) pl->coupling = (PetscReal)(!l->general && l->n > 1 && PetscAbs(l->out[s] - l->a) <= BCR_SAME_TOL * l->a ? l->a / unit : l->out[s] / unit);
+      pl->couple = (PetscBool)(pl->coupling != 0);
+      if (l->n == 1 && pl->couple) ax->a = pl->coupling;
+    }
+    if (l->general) {
+      ax->a      = 0;
+      ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+      PetscCall(PetscMalloc1(l->n, &ax->lower));
+      PetscCall(PetscMalloc1(l->n, &ax->diag));
+      PetscCall(PetscMalloc1(l->n, &ax->upper));
+      for (i = 0; i < l->n; i++) {
+        ax->lower[i] = (PetscReal)(l->lo[i] / unit);
+        ax->diag[i]  = (PetscReal)(l->dg[i] / unit);
+        ax->upper[i] = (PetscReal)(l->up[i] / unit);
+      }
+    }
+    for (i = 0; i < l->n; i++) weighted = (PetscBool)(weighted || l->w[i] != 1);
+    if (weighted) {
+      PetscCall(PetscMalloc1(l->n, &ax->weight));
+      for (i = 0; i < l->n; i++) ax->weight[i] = (PetscReal)l->w[i];
+    }
+  }
+  *good = PETSC_TRUE;
+
+done:
+  for (d = 0; d < 3; d++) PetscCall(BCRLineDestroy(&L[d]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- comparing every row with the model ---- */
+
+typedef struct {
+  const BCRRows *A;
+  PetscInt       dof;
+  BCROperator   *ops;
+  BCRModelAxis (*m)[3];
+  PetscBool     *skip;  /* components that are not compared */
+  double         dev;   /* largest relative deviation, and where */
+  PetscInt       comp, row, col;
+  BCRRowState    state; /* of the first bad row, with its component, column, node */
+  PetscInt       badix[3];
+  PetscBool      wrongplane; /* a row of a dropped plane is not what its plane says */
+  PetscBool      regular;    /* all columns that the fast loop relies on are as it expects */
+  uint64_t       boxes;      /* what rows that loop runs over */
+} BCRCheck;
+
+/* What the model has in a row: in[] the star, returns its weight */
+static inline void BCRModelRow(const BCROperator *op, const BCRModelAxis m[3], const PetscInt ix[3], double in[7])
+{
+  const double w = (double)op->scale * m[0].w[ix[0]] * m[1].w[ix[1]] * m[2].w[ix[2]];
+  int          d;
+
+  in[BCR_CENTRE] = (double)op->shift;
+  for (d = 0; d < 3; d++) {
+    in[2 * d]     = -w * m[d].lo[ix[d]];
+    in[2 * d + 1] = -w * m[d].up[ix[d]];
+    in[BCR_CENTRE] += m[d].dg[ix[d]];
+  }
+  in[BCR_CENTRE] *= w;
+}
+
+static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], double diagonal)
+{
+  const PetscReal inv = (PetscReal)(1.0 / diagonal);
+  PetscInt        d, s, i;
+
+  PetscFunctionBegin;
+  for (d = 0; d < A->dim; d++) {
+    for (s = 0; s < 2; s++) {
+      BCRPlane *pl = &op->axis[d].plane[s];
+
+      if (!pl->present || ix[d] != (s ? A->N[d] - 1 : 0)) continue;
+      if (!pl->inv && inv != pl->inv0) {
+        const PetscInt n = A->nodes / A->N[d];
+
+        PetscCall(PetscMalloc1(n, &pl->inv));
+        for (i = 0; i < n; i++) pl->inv[i] = pl->inv0;
+      }
+      if (pl->inv) pl->inv[BCRPlaneNode(A->N, d, ix)] = inv;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One row, entry by entry. *stop: the comparison need not go on */
+static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3], PetscBool *stop)
+{
+  const BCRRows      *A  = ck->A;
+  BCROperator        *op = &ck->ops[c];
+  const BCRModelAxis *m  = ck->m[c];
+  double              st[7], in[7], rest, dev;
+  PetscInt            col, d, t, s;
+  int                 k;
+  BCRRowState         state = BCRRowGet(A, c, ix, st, &rest, &col);
+
+  PetscFunctionBegin;
+  if (state != BCR_ROW_GOOD) {
+    ck->state = state;
+    ck->comp  = c;
+    ck->col   = col;
+    for (d = 0; d < 3; d++) ck->badix[d] = ix[d];
+    *stop = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (ck->skip[c]) PetscFunctionReturn(PETSC_SUCCESS);
+  for (t = 0; t < 3; t++) { /* in a plane that has been dropped? the axis that owns the node decides */
+    d = op->owner[t];
+    if (ix[d] >= m[d].b && ix[d] < m[d].b + m[d].n) continue;
+    s = ix[d] < m[d].b ? 0 : 1;
+    if (!BCRPlaneRowFits(st, d, s, &op->axis[d].plane[s])) {
+      ck->wrongplane = PETSC_TRUE;
+      ck->comp       = c;
+      *stop          = PETSC_TRUE;
+    } else PetscCall(BCRPlaneSetDiagonal(A, op, ix, st[BCR_CENTRE]));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  BCRModelRow(op, m, ix, in);
+  for (k = 0; k < 7; k++) {
+    const double scale = in[k] != 0 ? PetscAbs((double)(PetscReal)in[k]) : PetscAbs(in[BCR_CENTRE]);
+
+    dev = PetscAbs(st[k] - (double)(PetscReal)in[k]) / scale;
+    if (dev > ck->dev) {
+      PetscInt j = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2], to = j;
+
+      if (k < 6) {
+        const PetscInt e = k / 2, N = A->N[e];
+        to = j + A->stride[e] * (k % 2 ? (ix[e] < N - 1 ? 1 : 1 - N) : (ix[e] > 0 ? -1 : N - 1));
+      }
+      ck->dev  = dev;
+      ck->comp = c;
+      ck->row  = j;
+      ck->col  = to;
+    }
+  }
+  dev = rest / PetscAbs(in[BCR_CENTRE]);
+  if (dev > ck->dev) {
+    ck->dev  = dev;
+    ck->comp = c;
+    ck->row  = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2];
+    ck->col  = (col - col % A->dof) / A->dof;
+  }
+  if (ck->dev > BCR_SAME_TOL) *stop = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- comparing a run of rows with the same pattern ---- */
+
+#if defined(__GNUC__) && (defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE))
+  #define BCR_RUN_VECTOR 1
+  #if defined(PETSC_USE_REAL_DOUBLE)
+typedef int64_t BCRRunInt;
+  #else
+typedef int32_t BCRRunInt;
+  #endif
+  #define BCR_RUN_BYTES 32
+typedef PetscReal BCRRunVec __attribute__((vector_size(BCR_RUN_BYTES), aligned(sizeof(PetscReal)), may_alias));
+typedef BCRRunInt BCRRunMask __attribute__((vector_size(BCR_RUN_BYTES), aligned(sizeof(PetscReal)), may_alias));
+typedef PetscInt  BCRRunIdx __attribute__((vector_size(BCR_RUN_BYTES), aligned(sizeof(PetscInt)), may_alias));
+#endif
+
+/* |v - ref| <= tol for blocks of len entries that repeat ref and tol; len is a multiple of 16. A NaN is not the same as anything. */
+static PetscBool BCRRunSame(const PetscReal *v, size_t blocks, size_t len, const PetscReal *ref, const PetscReal *tol)
+{
+  size_t b, i;
+
+#if defined(BCR_RUN_VECTOR)
+  enum {
+    VL = BCR_RUN_BYTES / sizeof(PetscReal)
+  };
+  const BCRRunMask sign = (BCRRunMask)(-(BCRRunVec){0});
+  BCRRunMask       ok0 = ~(BCRRunMask){0}, ok1 = ok0;
+
+  for (b = 0; b < blocks; b++, v += len) {
+    for (i = 0; i < len; i += 2 * VL) {
+      const BCRRunVec d0 = *(const BCRRunVec *)(v + i) - *(const BCRRunVec *)(ref + i);
+      const BCRRunVec d1 = *(const BCRRunVec *)(v + i + VL) - *(const BCRRunVec *)(ref + i + VL);
+
+      ok0 &= (BCRRunMask)((BCRRunVec)((BCRRunMask)d0 & ~sign) <= *(const BCRRunVec *)(tol + i));
+      ok1 &= (BCRRunMask)((BCRRunVec)((BCRRunMask)d1 & ~sign) <= *(const BCRRunVec *)(tol + i + VL));
+    }
+  }
+  ok0 &= ok1;
+  for (i = 0; i < VL; i++)
+    if (!ok0[i]) return PETSC_FALSE;
+#else
+  for (b = 0; b < blocks; b++, v += len)
+    for (i = 0; i < len; i++)
+      if (!(PetscAbsReal(v[i] - ref[i]) <= tol[i])) return PETSC_FALSE;
+#endif
+  return PETSC_TRUE;
+}
+
+/* j[i] == j[i - lag] + step for i in [lag, n) */
+static PetscBool BCRRunColumns(const PetscInt *j, size_t n, size_t lag, PetscInt step)
+{
+  size_t   i = lag;
+  PetscInt bad = 0;
+
+#if defined(BCR_RUN_VECTOR)
+  enum {
+    VL = BCR_RUN_BYTES / sizeof(PetscInt)
+  };
+  BCRRunIdx b0 = {0}, b1 = {0};
+  size_t    k;
+
+  for (; i + 2 * VL <= n; i += 2 * VL) {
+    b0 |= (*(const BCRRunIdx *)(j + i) - *(const BCRRunIdx *)(j + i - lag)) ^ step;
+    b1 |= (*(const BCRRunIdx *)(j + i + VL) - *(const BCRRunIdx *)(j + i + VL - lag)) ^ step;
+  }
+  b0 |= b1;
+  for (k = 0; k < VL; k++) bad |= b0[k];
+#endif
+  for (; i < n; i++) bad |= (j[i] - j[i - lag]) ^ step;
+  return (PetscBool)(bad == 0);
+}
+
+#if defined(PETSC_USE_COMPLEX)
+  #define BCR_PARTS 2
+#else
+  #define BCR_PARTS 1
+#endif
+#define BCR_RUN_NODES 16  /* nodes in a block: every length is a multiple of 16 */
+#define BCR_RUN_MAX   256 /* entries of a node, all its components together; more than that go row by row */
+
+/* What the line buffers are good for: nothing in them changes from line to line while this stays as it is */
+typedef struct {
+  double   dev;
+  PetscInt entries;
+  int8_t   slot[BCR_RUN_MAX]; /* -1: the model has nothing there, -2: not compared */
+} BCRRunKey;
+
+typedef struct {
+  PetscInt   i0, i1;  /* nodes of a grid line that every component has in its interior along x */
+  PetscBool  uniform; /* nothing of the model varies there */
+  PetscReal *ref, *tol;
+  size_t     size;
+  BCRRunKey  key;
+  double    *factors, *newfactors; /* of the other axes, 6 for each component */
+  PetscBool  valid;
+} BCRRun;
+
+static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
+{
+  PetscInt c, i;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(run, sizeof(*run)));
+  run->i0      = 0;
+  run->i1      = ck->A->N[0] - 1;
+  run->uniform = PETSC_TRUE;
+  for (c = 0; c < ck->dof; c++) {
+    const BCRModelAxis *m = &ck->m[c][0];
+
+    if (ck->skip[c]) continue;
+    run->i0 = PetscMax(run->i0, m->b + 1);
+    run->i1 = PetscMin(run->i1, m->b + m->n - 2);
+  }
+  run->i0 = PetscMax(run->i0, 1); /* the ends of a periodic line have columns in another order */
+  run->i1 = PetscMin(run->i1, ck->A->N[0] - 2);
+  for (c = 0; c < ck->dof; c++) {
+    const BCRModelAxis *m = &ck->m[c][0];
+
+    if (ck->skip[c]) continue;
+    for (i = run->i0 + 1; i <= run->i1; i++)
+      if (m->lo[i] != m->lo[run->i0] || m->up[i] != m->up[run->i0] || m->dg[i] != m->dg[run->i0] || m->w[i] != m->w[run->i0]) run->uniform = PETSC_FALSE;
+  }
+  PetscCall(PetscCalloc2(6 * ck->dof, &run->factors, 6 * ck->dof, &run->newfactors));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRRunDestroy(BCRRun *run)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree2(run->ref, run->tol));
+  PetscCall(PetscFree2(run->factors, run->newfactors));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of nodes i0..i1 of the line through ix, all components: *same says that they are the model's. *fast = PETSC_FALSE: their
+   pattern is not regular, nothing was done */
+static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
+{
+  const BCRRows *A     = ck->A;
+  const PetscInt dof   = ck->dof, node = run->i0 + A->stride[1] * line[1] + A->stride[2] * line[2], count = run->i1 - run->i0 + 1;
+  const PetscInt first = A->ai[dof * node], E = A->ai[dof * (node + 1)] - first;
+  PetscInt       ix[3], c, p, i, block;
+  size_t         len, blocks;
+  BCRRunKey      key;
+
+  PetscFunctionBegin;
+  *fast = PETSC_FALSE;
+  *same = PETSC_FALSE;
+  if (E > BCR_RUN_MAX || E < dof || A->ai[dof * (node + count)] - first != E * count) PetscFunctionReturn(PETSC_SUCCESS);
+  if (checkcolumns) {
+    if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E)) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, dof)) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *fast = PETSC_TRUE;
+  ix[0] = run->i0;
+  ix[1] = line[1];
+  ix[2] = line[2];
+  key.dev     = ck->dev;
+  key.entries = E;
+  for (c = 0; c < dof; c++) {
+    const PetscInt      row = c + dof * node;
+    const BCRModelAxis *m   = ck->m[c];
+    double             *f   = run->newfactors + 6 * c;
+
+    for (p = A->ai[row]; p < A->ai[row + 1]; p++) {
+      const PetscInt j = A->aj[p];
+
+      if (ck->skip[c] || !active[c]) key.slot[p - first] = -2;
+      else if (dof == 1) key.slot[p - first] = (int8_t)BCRSlot(A, ix, j - node);
+      else key.slot[p - first] = (int8_t)(j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
+    }
+    if (ck->skip[c]) f[0] = f[1] = f[2] = f[3] = f[4] = f[5] = 0;
+    else {
+      f[0] = (double)ck->ops[c].scale * m[1].w[ix[1]] * m[2].w[ix[2]];
+      f[1] = m[1].lo[ix[1]];
+      f[2] = m[1].up[ix[1]];
+      f[3] = m[2].lo[ix[2]];
+      f[4] = m[2].up[ix[2]];
+      f[5] = m[1].dg[ix[1]] + m[2].dg[ix[2]] + (double)ck->ops[c].shift;
+    }
+  }
+  block = run->uniform ? BCR_RUN_NODES : count;
+  len   = (size_t)(block * E * BCR_PARTS);
+  if (len > run->size) {
+    PetscCall(PetscFree2(run->ref, run->tol));
+    run->size = len + (size_t)(8 * BCR_RUN_NODES * BCR_PARTS);
+    PetscCall(PetscMalloc2(run->size, &run->ref, run->size, &run->tol));
+    run->valid = PETSC_FALSE;
+  }
+  if (!run->valid || key.dev != run->key.dev || E != run->key.entries || memcmp(key.slot, run->key.slot, (size_t)E) || memcmp(run->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof)) {
+    const double limit = PetscMax(ck->dev, 2 * BCR_EPS) * (1 + 1e-6);
+
+    for (i = 0; i < block; i++) {
+      PetscReal *ref = run->ref + i * E * BCR_PARTS, *tol = run->tol + i * E * BCR_PARTS;
+      double     in[8];
+
+      ix[0] = run->i0 + (run->uniform ? 0 : i);
+      for (c = 0; c < dof; c++) {
+        const PetscInt row = c + dof * node;
+        double         diagonal;
+
+        if (!ck->skip[c]) {
+          BCRModelRow(&ck->ops[c], ck->m[c], ix, in);
+          diagonal = PetscAbs(in[BCR_CENTRE]);
+        } else diagonal = 0;
+        for (p = A->ai[row] - first; p < A->ai[row + 1] - first; p++) {
+          const int    k = key.slot[p];
+          const double r = k >= 0 ? in[k] : 0;
+
+          ref[BCR_PARTS * p] = (PetscReal)r;
+          tol[BCR_PARTS * p] = k == -2 ? PETSC_MAX_REAL : (PetscReal)(limit * (r != 0 ? PetscAbs(r) : diagonal));
+#if defined(PETSC_USE_COMPLEX)
+          ref[2 * p + 1] = 0;
+          tol[2 * p + 1] = k == -2 ? PETSC_MAX_REAL : (PetscReal)(limit * diagonal);
+#endif
+        }
+      }
+    }
+    run->key = key;
+    PetscCall(PetscArraycpy(run->factors, run->newfactors, 6 * dof));
+    run->valid = PETSC_TRUE;
+  }
+  {
+    const PetscReal *v = (const PetscReal *)(A->aa + first);
+    const size_t     total = (size_t)(count * E * BCR_PARTS);
+
+    if (run->uniform) blocks = total / len;
+    else {
+      blocks = 1;
+      len -= len % 16;
+    }
+    *same = BCRRunSame(v, blocks, len, run->ref, run->tol);
+    if (*same) {
+      size_t k, done = blocks * len, off = run->uniform ? 0 : len;
+
+      for (k = 0; done + k < total; k++)
+        if (!(PetscAbsReal(v[done + k] - run->ref[off + k]) <= run->tol[off + k])) *same = PETSC_FALSE;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* known: boxes that the columns have been checked for, 0: none yet */
+static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
+{
+  const BCRRows *A = ck->A;
+  PetscInt       ix[3], c, d;
+  PetscBool     *active, stop = PETSC_FALSE, columns;
+  BCRRun         run;
+
+  PetscFunctionBegin;
+  ck->boxes = 1469598103934665603u; /* FNV hash */
+  for (c = 0; c < ck->dof; c++) {
+    for (d = 0; d < 3; d++) {
+      const uint64_t b = ck->skip[c] ? 2 : (uint64_t)ck->m[c][d].b, n = ck->skip[c] ? 0 : (uint64_t)ck->m[c][d].n;
+
+      ck->boxes = (ck->boxes ^ b) * 1099511628211u;
+      ck->boxes = (ck->boxes ^ n) * 1099511628211u;
+    }
+  }
+  columns        = (PetscBool)(ck->boxes != known);
+  ck->dev        = 0;
+  ck->comp       = 0;
+  ck->row        = 0;
+  ck->col        = 0;
+  ck->state      = BCR_ROW_GOOD;
+  ck->wrongplane = PETSC_FALSE;
+  ck->regular    = PETSC_TRUE;
+  PetscCall(PetscMalloc1(ck->dof, &active));
+  PetscCall(BCRRunCreate(ck, &run));
+  for (ix[2] = 0; ix[2] < A->N[2] && !stop; ix[2]++) {
+    for (ix[1] = 0; ix[1] < A->N[1] && !stop; ix[1]++) {
+      PetscInt  i0 = run.i0, i1 = run.i1; /* these go fast */
+      PetscBool some = PETSC_FALSE, all = PETSC_TRUE, fast = PETSC_FALSE, same = PETSC_FALSE;
+
+      for (c = 0; c < ck->dof; c++) {
+        active[c] = (PetscBool)!ck->skip[c];
+        for (d = 1; d < 3; d++) active[c] = (PetscBool)(active[c] && ix[d] >= ck->m[c][d].b && ix[d] < ck->m[c][d].b + ck->m[c][d].n);
+        if (active[c]) some = PETSC_TRUE;
+        else all = PETSC_FALSE;
+      }
+      if (some && i1 - i0 >= BCR_RUN_NODES) PetscCall(BCRRunCompare(ck, &run, ix, active, columns, &fast, &same));
+      if (!fast && some && i1 >= i0) ck->regular = PETSC_FALSE;
+      for (ix[0] = 0; ix[0] < A->N[0] && !stop; ix[0]++) {
+        if (same && ix[0] == i0 && all) {
+          ix[0] = i1;
+          continue;
+        }
+        for (c = 0; c < ck->dof && !stop; c++) {
+          if (same && active[c] && ix[0] >= i0 && ix[0] <= i1) continue;
+          PetscCall(BCRCheckRow(ck, c, ix, &stop));
+        }
+      }
+    }
+  }
+  PetscCall(BCRRunDestroy(&run));
+  PetscCall(PetscFree(active));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- the whole ---- */
+
+/* Takes the old value of everything that is the same to rounding, so that later stages see at once that T has not changed */
+static PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBool *same)
+{
+  const double tol = 16 * BCR_EPS;
+  PetscInt     d, s, i;
+
+  PetscFunctionBegin;
+  *same = PETSC_FALSE;
+  if (old->dim != op->dim || old->singular != op->singular || !old->rowscale != !op->rowscale) PetscFunctionReturn(PETSC_SUCCESS);
+  for (d = 0; d < 3; d++) {
+    const BCRAxis *o = &old->axis[d], *n = &op->axis[d];
+
+    if (o->n != n->n || o->end[0] != n->end[0] || o->end[1] != n->end[1] || !o->lower != !n->lower || !o->weight != !n->weight) PetscFunctionReturn(PETSC_SUCCESS);
+    for (s = 0; s < 2; s++)
+      if (o->plane[s].present != n->plane[s].present || o->plane[s].couple != n->plane[s].couple || PetscAbsReal(o->plane[s].slope - n->plane[s].slope) > tol * PetscMax(1, PetscAbsReal(o->plane[s].slope))) PetscFunctionReturn(PETSC_SUCCESS);
+    if (PetscAbsReal(o->a - n->a) > tol * PetscAbsReal(o->a)) PetscFunctionReturn(PETSC_SUCCESS);
+    for (i = 0; i < n->n; i++) {
+      if (n->lower && (PetscAbsReal(n->lower[i] - o->lower[i]) > tol * o->lower[i] || PetscAbsReal(n->upper[i] - o->upper[i]) > tol * o->upper[i] || PetscAbsReal(n->diag[i] - o->diag[i]) > tol * PetscAbsReal(o->diag[i]))) PetscFunctionReturn(PETSC_SUCCESS);
+      if (n->weight && PetscAbsReal(n->weight[i] - o->weight[i]) > tol * o->weight[i]) PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  for (d = 0; d < 3; d++) {
+    const BCRAxis *o = &old->axis[d];
+    BCRAxis       *n = &op->axis[d];
+
+    for (s = 0; s < 2; s++) n->plane[s].slope = o->plane[s].slope;
+    for (s = 0; s < 2; s++)
+      if (PetscAbsReal(n->plane[s].coupling - o->plane[s].coupling) <= tol * o->plane[s].coupling) n->plane[s].coupling = o->plane[s].coupling;
+    n->a = o->a;
+    if (n->lower) {
+      PetscCall(PetscArraycpy(n->lower, o->lower, n->n));
+      PetscCall(PetscArraycpy(n->diag, o->diag, n->n));
+      PetscCall(PetscArraycpy(n->upper, o->upper, n->n));
+    }
+    if (n->weight) PetscCall(PetscArraycpy(n->weight, o->weight, n->n));
+  }
+  *same = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+enum {
+  BCR_GUESSED, /* planes from a row each */
+  BCR_SEARCHED, /* planes looked at row by row */
+  BCR_FITTED
+};
+
+/* *boxes: what the columns are known to be right for; on return what they have been found right for; 0: nothing */
+static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[], uint64_t *boxes)
+{
+  PetscInt       c, d, s, dof = A->dof, *stage;
+  PetscBool      good, again;
+  BCRModelAxis (*m)[3];
+  BCRCheck       ck;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&ck, sizeof(ck)));
+  PetscCall(PetscCalloc3(dof, &stage, dof, &m, dof, &ck.skip));
+  ck.A   = A;
+  ck.dof = dof;
+  ck.ops = ops;
+  ck.m   = m;
+  for (c = 0; c < dof; c++) {
+    for (d = 0; d < 3; d++) {
+      ops[c].owner[d] = d;
+      for (s = 0; s < 2; s++) PetscCall(BCRPlaneGuess(A, c, d, s, &ops[c].axis[d].plane[s]));
+    }
+    PetscCall(BCRLinesRead(A, c, &ops[c], &good));
+    if (!good) stage[c] = BCR_FITTED; /* for now: searching the planes may help */
+  }
+  for (again = PETSC_TRUE; again;) {
+    PetscBool compare = PETSC_FALSE;
+
+    again = PETSC_FALSE;
+    for (c = 0; c < dof; c++) {
+      if (stage[c] == BCR_FITTED) {
+        BCRPlane  before[6];
+        PetscBool changed = PETSC_FALSE;
+
+        if (ck.skip[c]) continue; /* it has been here */
+        ck.skip[c] = PETSC_TRUE;
+        for (d = 0; d < 6; d++) {
+          PetscCall(PetscFree(ops[c].axis[d / 2].plane[d % 2].inv));
+          before[d] = ops[c].axis[d / 2].plane[d % 2];
+        }
+        PetscCall(BCRPlanesSearch(A, c, &ops[c]));
+        for (d = 0; d < 3; d++) changed = (PetscBool)(changed || ops[c].owner[d] != d);
+        for (d = 0; d < 6; d++) changed = (PetscBool)(changed || before[d].present != ops[c].axis[d / 2].plane[d % 2].present);
+        if (changed) {
+          PetscCall(BCRLinesRead(A, c, &ops[c], &good));
+          if (good) {
+            stage[c]   = BCR_SEARCHED;
+            ck.skip[c] = PETSC_FALSE;
+          }
+        }
+      }
+      if (stage[c] != BCR_FITTED) compare = PETSC_TRUE;
+    }
+    if (!compare) break;
+    for (c = 0; c < dof; c++)
+      if (!ck.skip[c]) PetscCall(BCRModelCreate(&ops[c], m[c]));
+    PetscCall(BCRCheckAll(&ck, *boxes));
+    for (c = 0; c < dof; c++)
+      if (!ck.skip[c]) PetscCall(BCRModelDestroy(m[c]));
+    if (ck.state != BCR_ROW_GOOD) PetscCall(BCRRowError(A, ck.state, ck.comp, ck.badix, ck.col));
+    if (ck.wrongplane || ck.dev > BCR_SAME_TOL) {
+      if (stage[ck.comp] == BCR_SEARCHED) ck.skip[ck.comp] = PETSC_TRUE;
+      stage[ck.comp] = BCR_FITTED;
+      again          = PETSC_TRUE;
+    } else *boxes = ck.regular ? ck.boxes : 0;
+  }
+  for (c = 0; c < dof; c++) {
+    if (stage[c] == BCR_FITTED) PetscCall(BCRFitRead(A, c, fit, &ops[c]));
+    else {
+      PetscCall(PetscStrncpy(ops[c].fit, "exact", sizeof(ops[c].fit)));
+      ops[c].deviation = c == ck.comp ? (PetscReal)ck.dev : 0;
+      ops[c].devrow    = c == ck.comp ? ck.row : 0;
+      ops[c].devcol    = c == ck.comp ? ck.col : 0;
+    }
+    PetscCall(BCROperatorCheckDefinite(&ops[c]));
+  }
+  PetscCall(PetscFree3(stage, m, ck.skip));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops, PetscBool *same)
+{
+  BCRRows          A;
+  BCROperator     *fresh;
+  PetscObjectId    id;
+  PetscObjectState state;
+  uint64_t         boxes = 0;
+  PetscBool        keep, all;
+  PetscInt         c;
+  PetscErrorCode   ierr;
+
+  PetscFunctionBegin;
+  PetscCall(BCRRowsOpen(da, P, &A));
+  PetscCall(PetscObjectGetId((PetscObject)P, &id));
+  PetscCall(MatGetNonzeroState(P, &state));
+  if (pattern && pattern->known && pattern->id == id && pattern->state == state) boxes = pattern->boxes;
+  PetscCall(PetscCalloc1(A.dof, &fresh));
+  ierr = BCRReadAll(&A, fit, fresh, &boxes);
+  PetscCall(BCRRowsClose(&A));
+  if (ierr) PetscCall(BCROperatorDestroy(A.dof, &fresh));
+  PetscCall(ierr);
+  if (pattern) {
+    pattern->known = (PetscBool)(boxes != 0);
+    pattern->id    = id;
+    pattern->state = state;
+    pattern->boxes = boxes;
+  }
+  all = (PetscBool)(*ops && *dof == A.dof);
+  if (all)
+    for (c = 0; c < A.dof; c++) {
+      PetscCall(BCROperatorKeep(&(*ops)[c], &fresh[c], &keep));
+      all = (PetscBool)(all && keep);
+    }
+  if (*ops) PetscCall(BCROperatorDestroy(*dof, ops));
+  *dof = A.dof;
+  *ops = fresh;
+  if (same) *same = all;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCROperatorRead(DM da, Mat P, BCRFit fit, PetscInt *dof, BCROperator **ops)
+{
+  PetscFunctionBegin;
+  *ops = NULL;
+  *dof = 0;
+  PetscCall(BCROperatorReadUpdate(da, P, fit, NULL, dof, ops, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
