@@ -1,9 +1,9 @@
 # Tests. A test program says in comment lines of its own how it is run; without any, once, on one rank:
 #
 #   ranks: 1 2          numbers of ranks, a run for each
-#   labels: slow        labels added to that of its folder (unit, petsc, mpi, verification)
+#   labels: spectrum    labels added to that of its folder (unit, petsc, mpi, verification)
 #   args: -n 33         arguments
-#   short: yes          also run for the other PETSc variants (scripts/check), label short
+#   long: yes           label long: left out where scripts/check wants a short test, of other PETSc variants
 #
 # Test programs are linked with the library's objects, so that they can call what the library does not export.
 
@@ -53,9 +53,9 @@ function(petscbcr_add_tests folder)
     petscbcr_test_property("${source}" ranks 1 ranks)
     petscbcr_test_property("${source}" labels "" labels)
     petscbcr_test_property("${source}" args "" args)
-    petscbcr_test_property("${source}" short "" short)
-    if(short)
-      list(APPEND labels short)
+    petscbcr_test_property("${source}" long "" long)
+    if(long)
+      list(APPEND labels long)
     endif()
     foreach(n ${ranks})
       set(name "${label}-${base}-${n}")
@@ -129,11 +129,11 @@ function(petscbcr_add_program_tests)
     list(APPEND cases ex45f)
   endif()
   foreach(case ${cases})
-    petscbcr_add_script_test(tutorial-${case} LABELS tutorial short COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/run_tutorials.sh" ${case} "${plugin}" "${CMAKE_BINARY_DIR}/tutorials")
+    petscbcr_add_script_test(tutorial-${case} LABELS tutorial COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/run_tutorials.sh" ${case} "${plugin}" "${CMAKE_BINARY_DIR}/tutorials")
   endforeach()
 
   if(python)
-    petscbcr_add_script_test(petsc4py LABELS python short ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
+    petscbcr_add_script_test(petsc4py LABELS python ENVIRONMENT PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH=
       COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_poisson.py" -dll_append "${plugin}" -pc_type bcrpoisson)
   endif()
 
@@ -143,6 +143,6 @@ function(petscbcr_add_program_tests)
     if((base MATCHES "[.]F90$" AND NOT fortran) OR (base MATCHES "[.]py$" AND NOT python))
       continue()
     endif()
-    petscbcr_add_script_test(example-${base} LABELS example short ENVIRONMENT PYTHON=${python} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/run_example.sh" "${example}" "${CMAKE_BINARY_DIR}" "${CMAKE_BINARY_DIR}/examples")
+    petscbcr_add_script_test(example-${base} LABELS example ENVIRONMENT PYTHON=${python} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/run_example.sh" "${example}" "${CMAKE_BINARY_DIR}" "${CMAKE_BINARY_DIR}/examples")
   endforeach()
 endfunction()
