@@ -270,21 +270,181 @@ static PetscErrorCode BCRDttModes(BCRDtt d, const BCRDttType *t, PetscInt64 F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* one halving, M its half length: even M the tables of type III by a half-length FFT, odd M those for two lines */
 static PetscErrorCode BCRDttSplitCreate(int M, PetscBool single, size_t *bytes, BCRDttSplit *s)
 {
-  const int   H = M / 2;
+  const int   H = M % 2 ? M : M / 2;
+  size_t      e = 0;
   long double c[2];
 
   PetscFunctionBegin;
   s->M = M;
   PetscCall(BCRFftCreate(H, single, bytes, &s->fft));
   PetscCall(BCRTableNew(4 * (size_t)(H / 2 + 1), single, &s->tw, bytes));
-  for (int k = 1; 2 * k < H; k++)
-    for (int j = 0; j < 2; j++) {
+  for (int k = M % 2 ? 0 : 1; 2 * k < H; k++)
+    for (int j = 0; j < (M % 2 ? 1 : 2); j++, e += 2) {
       BCRUnit((j ? 5 : 1) * (PetscInt64)k, 4 * (PetscInt64)M, &c[0], &c[1]);
-      BCRTablePut(s->tw, single, 4 * (size_t)(k - 1) + 2 * j, c[0] / 2);
-      BCRTablePut(s->tw, single, 4 * (size_t)(k - 1) + 2 * j + 1, c[1] / 2);
+      BCRTablePut(s->tw, single, e, c[0] / 2);
+      BCRTablePut(s->tw, single, e + 1, c[1] / 2);
     }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* type I of length L: split while even */
+static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
+{
+  PetscFunctionBegin;
+  d->kind = BCR_DTT_ONE;
+  for (; L % 2 == 0 && L > 2; L /= 2) {
+    BCRDttSplit *s = &d->split[d->nsplit++];
+
+    PetscCall(BCRDttSplitCreate(L / 2, d->single, &d->bytes, s));
+    if (s->M % 2) d->lines = 2;
+    d->scratch = PetscMax(d->scratch, (s->M % 2 ? 2 : 1) * (size_t)s->M + s->fft->scratch);
+    d->flops += (s->M % 2 ? s->fft->flops / 2 : s->fft->flops) + 6.5 * s->M;
+  }
+  d->base = L;
+  if (L > 2) {
+    PetscCall(BCRFftCreate(L, d->single, &d->bytes, &d->fft));
+    d->scratch = PetscMax(d->scratch, 2 * (size_t)L + d->fft->scratch);
+    d->flops += d->fft->flops + 3. * L;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRDttFourCreate(BCRDtt d)
+{
+  const int   n = d->n;
+  long double c, s;
+
+  PetscFunctionBegin;
+  d->kind = BCR_DTT_FOUR;
+  PetscCall(BCRFftCreate(n / 2, d->single, &d->bytes, &d->fft));
+  PetscCall(BCRTableNew(n, d->single, &d->in, &d->bytes));
+  for (int k = 0; 2 * k < n; k++) {
+    BCRUnit(8 * (PetscInt64)k + 1, 16 * (PetscInt64)n, &c, &s);
+    BCRTablePut(d->in, d->single, 2 * (size_t)k, c);
+    BCRTablePut(d->in, d->single, 2 * (size_t)k + 1, -s);
+  }
+  d->scratch = n + d->fft->scratch;
+  d->flops   = d->fft->flops + 6. * n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the characters mod 8 that cos and sin of pi m/4 are (times sqrt(1/2)) at odd m, and their product, -1 for 3 mod 4 */
+static int BCRCos8(PetscInt64 m) { return m % 8 == 1 || m % 8 == 7 ? 1 : -1; }
+static int BCRSin8(PetscInt64 m) { return m % 8 == 1 || m % 8 == 3 ? 1 : -1; }
+static int BCRSign4(PetscInt64 m) { return m % 4 == 1 ? 1 : -1; }
+
+static PetscInt64 BCRInverseMod(PetscInt64 a, PetscInt64 N)
+{
+  for (PetscInt64 k = 0; k < a; k++) /* a divides 1 + k N for one k < a */
+    if ((1 + k * N) % a == 0) return (1 + k * N) / a % N;
+  return 0;
+}
+
+static void BCRDttPairPut(BCRDtt d, int k, int second, int pos, long double c, long double s)
+{
+  d->pos[2 * k + second] = pos;
+  BCRTablePut(d->rot, d->single, 4 * (size_t)k + 2 * second, c / 2);
+  BCRTablePut(d->rot, d->single, 4 * (size_t)k + 2 * second + 1, s / 2);
+}
+
+/* type: 0 periodic, 2 types II and III, 4 type IV; n odd for these */
+static PetscErrorCode BCRDttPairCreate(BCRDtt d, int type)
+{
+  const int   n = d->n, odd = d->odd;
+  long double c, s;
+
+  PetscFunctionBegin;
+  d->kind  = BCR_DTT_PAIR;
+  d->lines = 2;
+  PetscCall(BCRFftCreate(n, d->single, &d->bytes, &d->fft));
+  PetscCall(PetscMalloc2(n, &d->perm, n + 2, &d->pos));
+  d->bytes += (2 * (size_t)n + 2) * sizeof(int);
+  PetscCall(BCRTableNew(n, d->single, &d->in, &d->bytes));
+  PetscCall(BCRTableNew(2 * (size_t)n + 4, d->single, &d->rot, &d->bytes));
+  d->pos[1] = -1;
+  BCRDttPairPut(d, 0, 0, type == 2 && odd ? n - 1 : 0, 2, 0);
+  if (type == 4) { /* 2 pi ab/(8 n) by the Chinese remainder theorem: 1/(8n) = n/8 + beta/n; ab is odd, so cos, sin of pi nab/4 are signs */
+    const PetscInt64  beta = BCRInverseMod(8, n);
+    const long double h    = sqrtl(0.5L);
+    char             *used;
+
+    PetscCall(PetscCalloc1(n, &used));
+    for (int i = 0; i < n; i++) {
+      const PetscInt64 a = 2 * (PetscInt64)i + 1, f = beta * a % n;
+      const int        r = (int)(BCRSign4(a) > 0 ? a % n : (n - a % n) % n), k = (int)PetscMin(f, n - f);
+
+      d->perm[r] = i;
+      BCRTablePut(d->in, d->single, r, odd ? BCRSin8(a) : BCRCos8(a));
+      c = h * BCRCos8(n) * BCRCos8(a);
+      s = h * BCRSin8(n) * BCRSin8(a);
+      if (!f) BCRDttPairPut(d, 0, 0, i, 2 * (odd ? s : c), 0);
+      else BCRDttPairPut(d, k, used[k]++, i, odd ? s : c, (f == k ? 1 : -1) * (odd ? c : -s));
+    }
+    PetscCall(PetscFree(used));
+  } else {
+    for (int k = 0; k < n; k++) {
+      const PetscBool first = (PetscBool)(2 * k < n);
+
+      d->perm[k] = type == 0 ? k : (first ? 2 * k : 2 * (n - 1 - k) + 1);
+      BCRTablePut(d->in, d->single, k, type == 2 && odd && !first ? -1 : 1);
+    }
+    for (int k = 1; 2 * k < n; k++) {
+      BCRUnit(type == 2 ? k : 0, 4 * (PetscInt64)n, &c, &s);
+      BCRDttPairPut(d, k, 0, type == 0 ? 2 * k - 1 : (odd ? n - 1 - k : k), c, -s);
+      BCRDttPairPut(d, k, 1, type == 0 ? 2 * k : (odd ? k - 1 : n - k), s, c);
+    }
+    if (n % 2 == 0) BCRDttPairPut(d, n / 2, 0, n - 1, 2, 0);
+  }
+  d->scratch = 2 * (size_t)n + d->fft->scratch;
+  d->flops   = d->fft->flops / 2 + 10. * n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* odd period N: a or b even where F = 2N, else shifted by N: trig(pi a b/N) = (-1)^a trig(pi a (b + N)/N); F = 4N: both odd, Chinese
+   remainders 1/(4N) = (N mod 4)/4 + beta/N turn cosines into sines and sines into cosines */
+static PetscErrorCode BCRDttSymCreate(BCRDtt d, const BCRDttType *t, PetscInt64 F)
+{
+  const int        n = d->n;
+  const PetscInt64 N = F % 2 ? F : (F % 4 ? F / 2 : F / 4), beta = F == 4 * N ? BCRInverseMod(4, N) : 1;
+
+  PetscFunctionBegin;
+  d->kind  = BCR_DTT_SYM;
+  d->lines = 2;
+  if (F == 4 * N) d->odd = !t->odd;
+  PetscCall(BCRFftCreate((int)N, d->single, &d->bytes, &d->fft));
+  PetscCall(PetscMalloc2(n, &d->perm, n, &d->pos));
+  PetscCall(BCRTableNew(n, d->single, &d->in, &d->bytes));
+  PetscCall(BCRTableNew(n, d->single, &d->rot, &d->bytes));
+  d->bytes += 2 * (size_t)n * sizeof(int);
+  for (int k = 0; k < 2; k++)
+    for (int i = 0; i < n; i++) {
+      const int  step = k ? t->ja : t->ia, other = k ? t->ia : t->ja; /* 1: any integer, 2: odd where the form has F > N */
+      PetscInt64 a    = (PetscInt64)step * i + (k ? t->jb : t->ib);
+      int        sign = 1;
+
+      if (F == 2 * N) {
+        if (step == 2 && a % 2) a = (a + N) / 2;
+        else if (other == 2 && a % 2) sign = -1;
+      } else if (F == 4 * N) {
+        sign = BCRSign4(a);
+        if (k) { /* cos: -sin of the first angle, sin: + */
+          sign *= BCRSign4(N) * (t->odd ? 1 : -1);
+          a = a % N * beta;
+        }
+      }
+      a %= N;
+      if (2 * a > N) {
+        a = N - a;
+        if (d->odd) sign = -sign;
+      }
+      (k ? d->pos : d->perm)[i] = (int)a;
+      BCRTablePut(k ? d->rot : d->in, d->single, i, sign);
+    }
+  d->scratch = 2 * (size_t)N + d->fft->scratch;
+  d->flops   = d->fft->flops / 2 + 3. * n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -293,6 +453,7 @@ PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool sin
   const BCRDttType *t = NULL;
   BCRDtt            d;
   PetscInt64        F;
+  long double       c[2];
 
   PetscFunctionBegin;
   PetscCheck(n >= 1 && n <= (1 << 26), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An axis of %" PetscInt_FMT " unknowns cannot be transformed: 1 to 2^26", n);
@@ -300,53 +461,43 @@ PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool sin
     if (types[k].left == left && types[k].right == right) t = &types[k];
   PetscCheck(t || (left == BCR_END_PERIODIC && right == BCR_END_PERIODIC), PETSC_COMM_SELF, PETSC_ERR_SUP, "No transform for an axis with ends %d and %d", (int)left, (int)right);
   PetscCall(PetscNew(&d));
-  *dtt      = d;
-  d->n      = (int)n;
-  d->end[0] = left;
-  d->end[1] = right;
-  d->single = single;
-  d->bytes  = sizeof(*d);
-  F         = t ? (PetscInt64)t->fn * n + t->f0 : n;
-  if (F == 0) F = 1; /* one row with two Neumann ends: the constant, weight 1/2 */
-  PetscCall(BCRDttModes(d, t, F));
-  if (F == 1 && t) d->norm[0] = 2;
-  d->kind = t ? BCR_DTT_MAP : BCR_DTT_PERIODIC;
-  d->F    = (int)F;
-  if (t && t->fn == 2 && t->f0 % 2 == 0 && (F & (F - 1)) == 0 && F > 2) {
-    size_t need = 0;
-    int    L    = (int)(F / 2);
-
-    d->kind = BCR_DTT_ONE;
-    d->odd  = t->odd;
-    for (; L > 2; L /= 2) {
-      BCRDttSplit *s = &d->split[d->nsplit++];
-
-      PetscCall(BCRDttSplitCreate(L / 2, single, &d->bytes, s));
-      need = PetscMax(need, (size_t)s->M + s->fft->scratch);
-      d->flops += s->fft->flops + 6.5 * s->M;
-    }
-    d->base    = L;
-    d->scratch = need;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(BCRFftCreate(d->F, single, &d->bytes, &d->fft));
-  if (t) {
-    d->odd = t->odd;
-    for (int k = 0; k < 2; k++) {
-      PetscCall(PetscMalloc1(n, &d->place[k]));
-      PetscCall(BCRTableNew(n, single, &d->weight[k], &d->bytes));
-      d->bytes += (size_t)n * sizeof(int);
-      for (int i = 0; i < d->n; i++) {
-        const PetscInt64 q    = k ? (PetscInt64)t->ja * i + t->jb : (PetscInt64)t->ia * i + t->ib;
-        const PetscBool  half = (PetscBool)(!k && ((i == 0 && left == BCR_END_NEUMANN) || (i == d->n - 1 && right == BCR_END_NEUMANN)));
-
-        d->place[k][i] = (int)(q % F);
-        BCRTablePut(d->weight[k], single, i, (half ? 0.5L : 1.L) * (2 * q % F == 0 ? 1.L : 0.5L));
-      }
+  *dtt       = d;
+  d->n       = (int)n;
+  d->end[0]  = left;
+  d->end[1]  = right;
+  d->single  = single;
+  d->bytes   = sizeof(*d);
+  d->lines   = 1;
+  d->odd     = t ? t->odd : 0;
+  d->half[0] = left == BCR_END_NEUMANN;
+  d->half[1] = right == BCR_END_NEUMANN && n > 1;
+  F          = t ? (PetscInt64)t->fn * n + t->f0 : n;
+  PetscCall(BCRDttModes(d, t, PetscMax(F, 1)));
+  if (n == 1) {
+    if (F == 0) d->norm[0] = 2; /* two Neumann ends: the constant, weight 1/2 */
+    d->half[0] = d->half[0] || right == BCR_END_NEUMANN;
+    if (t) BCRUnit((PetscInt64)t->ib * t->jb, PetscMax(F, 1), &c[0], &c[1]);
+    else c[0] = 1;
+    d->kind = BCR_DTT_SCALE;
+    PetscCall(BCRTableNew(1, single, &d->in, &d->bytes));
+    BCRTablePut(d->in, single, 0, c[d->odd]);
+  } else if (!t) PetscCall(BCRDttPairCreate(d, 0));
+  else if (t->fn == 2 && t->f0 % 2 == 0) PetscCall(BCRDttOneCreate(d, (int)(F / 2)));
+  else if (t->f0) PetscCall(BCRDttSymCreate(d, t, F));
+  else if (t->fn == 8) {
+    if (n % 2) PetscCall(BCRDttPairCreate(d, 4));
+    else PetscCall(BCRDttFourCreate(d));
+  } else {
+    d->flip = t->jb && t->ja == 2; /* odd frequencies: the analysis is type III */
+    if (n % 2) PetscCall(BCRDttPairCreate(d, 2));
+    else {
+      d->kind   = BCR_DTT_TWO;
+      d->nsplit = 1;
+      PetscCall(BCRDttSplitCreate(d->n, single, &d->bytes, &d->split[0]));
+      d->scratch = n + d->split[0].fft->scratch;
+      d->flops   = d->split[0].fft->flops + 6.5 * n;
     }
   }
-  d->scratch = 2 * (size_t)F + d->fft->scratch;
-  d->flops   = (d->fft->flops + 4. * n) / 2;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -356,15 +507,14 @@ PetscErrorCode BCRDttDestroy(BCRDtt *dtt)
 
   PetscFunctionBegin;
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscFree2(d->lambda, d->norm));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(PetscFree(d->place[k]));
-    PetscCall(PetscFree(d->weight[k]));
-  }
   for (int l = 0; l < d->nsplit; l++) {
     PetscCall(PetscFree(d->split[l].tw));
     PetscCall(BCRFftDestroy(&d->split[l].fft));
   }
+  PetscCall(PetscFree2(d->lambda, d->norm));
+  PetscCall(PetscFree2(d->perm, d->pos));
+  PetscCall(PetscFree(d->in));
+  PetscCall(PetscFree(d->rot));
   PetscCall(BCRFftDestroy(&d->fft));
   PetscCall(PetscFree(*dtt));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -390,5 +540,5 @@ size_t BCRDttTableBytes(BCRDtt d)
 
 size_t BCRDttWork(BCRDtt d, int lanes)
 {
-  return 2 * (size_t)lanes * (2 * (size_t)d->n + d->scratch + BCR_FFT_SCRATCH);
+  return 2 * (size_t)lanes * ((size_t)d->lines * (size_t)d->n + d->scratch + BCR_FFT_SCRATCH);
 }

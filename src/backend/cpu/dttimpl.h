@@ -29,9 +29,12 @@ struct _n_BCRFft {
 };
 
 typedef enum {
-  BCR_DTT_ONE,     /* type I of even length: halved while even, see BCRDttSplit */
-  BCR_DTT_MAP,     /* two lines as real and imaginary part, symmetric extension, complex FFT */
-  BCR_DTT_PERIODIC /* two lines as real and imaginary part, complex FFT */
+  BCR_DTT_SCALE, /* one row */
+  BCR_DTT_ONE,   /* node-centred ends: type I, halved while even, see BCRDttSplit */
+  BCR_DTT_TWO,   /* types II and III of even length, see BCRDttSplit */
+  BCR_DTT_FOUR,  /* type IV of even length n: a complex FFT of length n/2 between two twists */
+  BCR_DTT_SYM,   /* odd period N = 2n + 1, 2n - 1: two lines as real and imaginary part of a symmetric sequence of length N */
+  BCR_DTT_PAIR   /* two lines as real and imaginary part of a sequence of length n: periodic, and types II to IV of odd length */
 } BCRDttKind;
 
 /*
@@ -45,19 +48,28 @@ typedef struct {
   BCRFft fft;
 } BCRDttSplit;
 
+/*
+  PAIR: z_k = in_k x[perm_k], Z its DFT, C_k = Z_k + Z_{-k}, S_k = i (Z_k - Z_{-k}) (sums of cosines and sines), and
+  for k = 1..(n-1)/2 two outputs each: y[pos_2k] = rot_4k C_k + rot_{4k+1} S_k, y[pos_{2k+1}] = rot_{4k+2} C_k + rot_{4k+3} S_k;
+  one for k = 0, n/2. The other direction is the transpose of these steps, as the DFT is symmetric.
+  SYM: phi_j(i) = sgn_i sgn_j trig(2 pi a_i b_j/N), 0 <= a_i, b_j <= (N-1)/2.
+*/
 struct _n_BCRDtt {
-  int        n;
-  BCREnd     end[2];
-  PetscBool  single;
-  BCRDttKind kind;
-  double    *lambda, *norm;
-  size_t     bytes;
+  int         n;
+  BCREnd      end[2];
+  PetscBool   single;
+  BCRDttKind  kind;
+  double     *lambda, *norm;
+  size_t      bytes;
+  int         lines;       /* groups of VL lines at a time: 1 or 2 */
+  int         odd;         /* sums of sines; SYM: of the reduced form */
+  int         half[2];     /* the analysis halves the first, last input */
+  int         flip;        /* TWO, PAIR: the analysis is type III, the transpose */
   int         nsplit, base; /* ONE: base is the length that is left */
   BCRDttSplit split[BCR_FFT_LEVELS];
-  int        F, odd;  /* MAP: phi_j(i) = sin (odd) or cos of 2 pi place[0][i] place[1][j]/F */
-  int       *place[2];
-  void      *weight[2]; /* MAP: what each input of the analysis, synthesis is scaled with */
-  BCRFft     fft;
-  size_t     scratch; /* complex vectors beyond the lines themselves */
-  double     flops;
+  int        *perm, *pos;  /* PAIR; SYM: a_i, b_j */
+  void       *in, *rot;    /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; SCALE: phi_0(0) */
+  BCRFft      fft;
+  size_t      scratch;     /* complex vectors beyond the lines themselves */
+  double      flops;
 };
