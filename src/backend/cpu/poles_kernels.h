@@ -111,7 +111,7 @@ static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int
     for (int k = 0; k < nout; k++)
       if (nout > 1)
         for (ptrdiff_t i = 0; i < L->n; i += BL) bstore((real *)out[k] + i, bnull());
-  for (ptrdiff_t b = 0; b < tab->nb; b++) {
+  for (ptrdiff_t b = tab->nb - 1; b >= 0; b--) { /* the largest eigenvalues first: their solutions are small, sums keep their digits */
     const real *tb = t + tab->off[b], *wsb = ws + b * nws * BL, *wob = wo + b * nout * BL;
 
     if (nout > 1) {
@@ -128,9 +128,9 @@ static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int
           bstore((real *)out[k] + i, o);
         }
       }
-    } else if (nws == 0) BCRN(poles_bundle)(L, tb, tab->nt[b], 0, nsrc, g, wsb, 0, wob, b > 0, acc, y);
-    else if (unit) BCRN(poles_bundle)(L, tb, tab->nt[b], 1, nsrc, g, wsb, 0, wob, b > 0, acc, y);
-    else BCRN(poles_bundle)(L, tb, tab->nt[b], 2, nsrc, g, wsb, 0, wob, b > 0, acc, y);
+    } else if (nws == 0) BCRN(poles_bundle)(L, tb, tab->nt[b], 0, nsrc, g, wsb, 0, wob, b < tab->nb - 1, acc, y);
+    else if (unit) BCRN(poles_bundle)(L, tb, tab->nt[b], 1, nsrc, g, wsb, 0, wob, b < tab->nb - 1, acc, y);
+    else BCRN(poles_bundle)(L, tb, tab->nt[b], 2, nsrc, g, wsb, 0, wob, b < tab->nb - 1, acc, y);
   }
   if (nout == 1)
     for (ptrdiff_t i = 0; i < L->n; i += BL) {
@@ -154,11 +154,11 @@ BCR_INLINE void BCRN(poles_rows_io)(ptrdiff_t n, int nsrc, const int iosrc, cons
 
       if (nv == BL) {
         if (add) o = bloadio(out[k], i, ioout);
-        for (int s = 0; s < nsrc; s++) o = bfma(bset1(W[k * ldw + s]), bloadio(g[s], i, iosrc), o);
+        for (int s = nsrc - 1; s >= 0; s--) o = bfma(bset1(W[k * ldw + s]), bloadio(g[s], i, iosrc), o);
         bstoreio(out[k], i, o, ioout);
       } else {
         if (add) o = bloadpart(out[k], i, nv, ioout);
-        for (int s = 0; s < nsrc; s++) o = bfma(bset1(W[k * ldw + s]), bloadpart(g[s], i, nv, iosrc), o);
+        for (int s = nsrc - 1; s >= 0; s--) o = bfma(bset1(W[k * ldw + s]), bloadpart(g[s], i, nv, iosrc), o);
         bstorepart(out[k], i, o, nv, ioout);
       }
     }

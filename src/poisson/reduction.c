@@ -1,0 +1,986 @@
+#include "reduction.h"
+#include "tables.h"
+
+/*
+  A level leaves the rows (planes in three dimensions) that are multiples of Qn = q Q and eliminates the other multiples of Q, group
+  by group; a group lies between two neighbouring multiples of Qn, its block is made of all original rows between them. Rows are
+  numbered from 1 (0 and n+1: beyond the ends); those of a periodic axis from 0, row 0 stays to the last level and closes the ring.
+
+  Poles: the eigenvalues of the block; a set of poles shares the rows that its right-hand sides are made of. Blocks between two
+  Dirichlet ends (or left rows) whose length fits have classes: sin(j s pi/q) depends on j only modulo 2q up to sign, so all poles of
+  class c have the same right-hand side. Other blocks have one set, and every pole its own weights.
+*/
+typedef struct {
+  PetscInt      np, nb, first; /* poles, bundles of them, number of the first one in the whole plan */
+  double       *lambda;
+  void         *wsrc, *wred, *wback, *wout; /* [bundle][..][lane]. Classes: none, 1 out; 1 source (the neighbours), 1 out. Else: ns sources, 1 or 2 outs; ns + 2 (0) sources, ns outs */
+  BCRPolesTab  *tab; /* for each shift */
+} PoleSet;
+
+typedef struct {
+  PetscInt  m, ns, p0;   /* original rows, rows of the level, offset of the first of these from L */
+  PetscBool classes;
+  PetscBool left, right; /* rows L and R exist */
+  PetscInt  q;           /* classes: ns + 1 */
+  PetscInt  nset, nred;  /* nred: outs of the reduction */
+  PoleSet  *set;
+  PetscInt  ldw;
+  void     *W;           /* classes: sin(c s pi/q), ns x ns, twice side by side for the reduction, which has two groups at a row */
+} Block;
+
+typedef struct {
+  PetscInt Q, Qn, ngroups;
+  Block   *block[3]; /* first group, groups between, last group; may be the same */
+} Level;
+
+struct _n_BCRReduction {
+  PetscInt             dim, n, nx, ny, ldx; /* n: rows along the block axis */
+  PetscBool            periodic, periodic_x, single;
+  double               a, scale; /* coupling along the blocks; what tables of lines have been multiplied with */
+  BCRAxis              x;        /* own arrays */
+  BCREnd               end[2];
+  PetscInt             nlevels, npoles, nsets, lanes;
+  Level                level[BCR_MAX_LEVELS];
+  BCRPolesLine         line;
+  const BCRPolesTable *kernels;
+  BCRReduction         inner; /* three dimensions: solves the poles */
+  PetscInt             nshift;
+  BCRArena             plan, space, tables;
+  char                *work;
+  size_t               rowbytes;
+  void                *tmp; /* three dimensions: the plane of a pole */
+  void                *kernelwork;
+  const void         **psrc; /* pointers for a call */
+  void               **pdst;
+  void                *one;  /* weights 1, 1, -1 */
+  PetscBool            dry;  /* count instead of computing */
+  double               subproblems, flops, planflops;
+};
+
+#define BCR_MAX_LANES 16
+
+/* sin(pi num/den), exact zeros and full relative accuracy near them */
+static double sinpi_ratio(PetscInt64 num, PetscInt64 den)
+{
+  double sign = 1;
+
+  num %= 2 * den;
+  if (num < 0) num += 2 * den;
+  if (num >= den) {
+    num -= den;
+    sign = -1;
+  }
+  if (2 * num > den) num = den - num;
+  if (4 * num <= den) return sign * sin(PETSC_PI * (double)num / (double)den);
+  return sign * cos(PETSC_PI * (double)(den - 2 * num) / (double)(2 * den));
+}
+
+static double cospi_ratio(PetscInt64 num, PetscInt64 den)
+{
+  return sinpi_ratio(2 * num + den, 2 * den);
+}
+
+/* Eigenpairs of a block (dtt.h has the table): t = num pi/den */
+static void block_angle(PetscInt m, BCREnd l, BCREnd r, PetscInt j, PetscInt64 *num, PetscInt64 *den)
+{
+  const PetscBool lc = (PetscBool)(l == BCR_END_CELL_NEUMANN || l == BCR_END_CELL_DIRICHLET), rc = (PetscBool)(r == BCR_END_CELL_NEUMANN || r == BCR_END_CELL_DIRICHLET);
+  const PetscBool lz = (PetscBool)(l == BCR_END_DIRICHLET || l == BCR_END_CELL_DIRICHLET), rz = (PetscBool)(r == BCR_END_DIRICHLET || r == BCR_END_CELL_DIRICHLET);
+  /* twice the distance between the points where the value (a Dirichlet end) or the slope is zero */
+  const PetscInt64 len = 2 * ((PetscInt64)m - 1) + (lc ? 1 : (lz ? 2 : 0)) + (rc ? 1 : (rz ? 2 : 0));
+
+  if (lz == rz) {
+    *num = 2 * (j + (lz ? 1 : 0));
+    *den = len;
+  } else {
+    *num = 2 * j + 1;
+    *den = len;
+  }
+}
+
+static double block_vector(BCREnd l, PetscInt64 num, PetscInt64 den, PetscInt i)
+{
+  switch (l) {
+  case BCR_END_DIRICHLET:
+    return sinpi_ratio((i + 1) * num, den);
+  case BCR_END_NEUMANN:
+    return cospi_ratio(i * num, den);
+  case BCR_END_CELL_NEUMANN:
+    return cospi_ratio((2 * i + 1) * num, 2 * den);
+  default:
+    return sinpi_ratio((2 * i + 1) * num, 2 * den);
+  }
+}
+
+static PetscErrorCode weights_create(BCRReduction red, PetscInt np, PetscInt nw, void **w)
+{
+  const size_t bytes = (red->single ? sizeof(float) : sizeof(double)) * ((np + red->lanes - 1) / red->lanes) * red->lanes * nw;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(&red->plan, bytes, w));
+  PetscCall(PetscMemzero(*w, bytes)); /* lanes without a pole weigh nothing */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void weight_set(BCRReduction red, void *w, PetscInt nw, PetscInt pole, PetscInt k, double v)
+{
+  const PetscInt i = (pole / red->lanes * nw + k) * red->lanes + pole % red->lanes;
+
+  if (red->single) ((float *)w)[i] = (float)v;
+  else ((double *)w)[i] = v;
+}
+
+
+/* Poles of a block between Dirichlet ends with m + 1 = q Q: class c has those j that are +-c modulo 2q */
+static PetscErrorCode block_classes(BCRReduction red, PetscInt Q, Block *b)
+{
+  const PetscInt q = b->q, ns = b->ns, m1 = b->m + 1;
+  const PetscInt copies = b->left || b->right ? 2 : 1;
+
+  PetscFunctionBegin;
+  b->ldw = copies * ns;
+  PetscCall(BCRArenaGet(&red->plan, (red->single ? sizeof(float) : sizeof(double)) * ns * b->ldw, &b->W));
+  for (PetscInt c = 1; c < q; c++)
+    for (PetscInt s = 1; s < q; s++) {
+      const double v = sinpi_ratio((PetscInt64)c * s, q);
+
+      for (PetscInt k = 0; k < copies; k++) {
+        const PetscInt i = (c - 1) * b->ldw + k * ns + s - 1;
+
+        if (red->single) ((float *)b->W)[i] = (float)v;
+        else ((double *)b->W)[i] = v;
+      }
+    }
+  b->nset = q - 1;
+  b->nred = 1;
+  PetscCall(BCRArenaGet(&red->plan, b->nset * sizeof(PoleSet), &b->set));
+  for (PetscInt c = 1; c < q; c++) {
+    PoleSet *p = &b->set[c - 1];
+
+    PetscCall(PetscMemzero(p, sizeof(*p)));
+    p->np = Q;
+    PetscCall(BCRArenaGet(&red->plan, Q * sizeof(double), &p->lambda));
+    PetscCall(weights_create(red, Q, 1, &p->wred));
+    PetscCall(weights_create(red, Q, 1, &p->wback));
+    PetscCall(weights_create(red, Q, 1, &p->wout));
+    for (PetscInt l = 0; l < Q; l++) { /* j = c, 2q - c, 2q + c, 4q - c, ...: ascending, and with it lambda */
+      const PetscInt64 j     = l % 2 ? (PetscInt64)(l + 1) * q - c : (PetscInt64)l * q + c;
+      const double     sigma = l % 2 ? -1 : 1, sh = sinpi_ratio(j, 2 * (PetscInt64)m1), w1 = sinpi_ratio(j, m1);
+
+      p->lambda[l] = 4 * sh * sh;
+      weight_set(red, p->wred, 1, l, 0, red->a * red->scale * 2 / m1 * sigma * w1);
+      weight_set(red, p->wback, 1, l, 0, red->a * sigma * w1);
+      weight_set(red, p->wout, 1, l, 0, red->scale * 2 / m1);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Poles of any other block. coupleR: of row R to the block (2 where R is a node-centred Neumann row) */
+static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCREnd r, double coupleR, Block *b)
+{
+  const PetscInt m = b->m, ns = b->ns, nsrc = ns + (b->left ? 1 : 0) + (b->right ? 1 : 0);
+  PoleSet       *p;
+  double        *phi, *keep;
+  PetscInt       np = 0;
+
+  PetscFunctionBegin;
+  b->nset = 1;
+  b->nred = (b->left ? 1 : 0) + (b->right ? 1 : 0);
+  PetscCall(BCRArenaGet(&red->plan, sizeof(PoleSet), &b->set));
+  p = b->set;
+  PetscCall(PetscMemzero(p, sizeof(*p)));
+  PetscCall(BCRArenaGet(&red->plan, m * sizeof(double), &p->lambda));
+  PetscCall(PetscMalloc2(m, &phi, m * (ns + 4), &keep));
+  for (PetscInt j = 0; j < m; j++) {
+    double    norm = 0, sh, *k = keep + np * (ns + 4);
+    PetscBool used = PETSC_FALSE;
+
+    if (m == 1 && !b->left && !b->right) { /* an axis of one row: nothing along it */
+      phi[0] = 1;
+      sh     = 0;
+    } else if (l == BCR_END_PERIODIC) {
+      const PetscInt f = (j + 1) / 2;
+
+      sh = sinpi_ratio(f, m);
+      for (PetscInt i = 0; i < m; i++) phi[i] = j == 0 || j % 2 ? cospi_ratio(2 * (PetscInt64)f * i, m) : sinpi_ratio(2 * (PetscInt64)f * i, m);
+    } else {
+      PetscInt64 num, den;
+
+      block_angle(m, l, r, j, &num, &den);
+      sh = sinpi_ratio(num, 2 * den);
+      for (PetscInt i = 0; i < m; i++) phi[i] = block_vector(l, num, den, i);
+    }
+    for (PetscInt i = 0; i < m; i++) norm += ((i == 0 && l == BCR_END_NEUMANN) || (i == m - 1 && r == BCR_END_NEUMANN) ? 0.5 : 1) * phi[i] * phi[i];
+    if (m == 1 && !b->left && !b->right) norm = 1;
+    for (PetscInt s = 0; s < ns; s++) {
+      k[s] = phi[b->p0 + s * Q - (l == BCR_END_PERIODIC ? 0 : 1)];
+      if (k[s] != 0) used = PETSC_TRUE;
+    }
+    if (!used) continue;
+    k[ns]     = norm;
+    k[ns + 1] = phi[0];
+    k[ns + 2] = phi[m - 1];
+    p->lambda[np++] = 4 * sh * sh;
+  }
+  p->np = np;
+  PetscCall(weights_create(red, np, ns, &p->wsrc));
+  PetscCall(weights_create(red, np, b->nred, &p->wred));
+  PetscCall(weights_create(red, np, nsrc, &p->wback));
+  PetscCall(weights_create(red, np, ns, &p->wout));
+  for (PetscInt j = 0; j < np; j++) {
+    const double *k = keep + j * (ns + 4);
+    PetscInt      o = 0;
+
+    for (PetscInt s = 0; s < ns; s++) {
+      /* rows of the level at a node-centred Neumann end weigh half in the analysis */
+      const PetscInt i = b->p0 + s * Q - 1;
+      const double   w = l != BCR_END_PERIODIC && m > 1 - (b->left || b->right) && ((i == 0 && l == BCR_END_NEUMANN) || (i == m - 1 && r == BCR_END_NEUMANN)) ? 0.5 : 1;
+
+      weight_set(red, p->wsrc, ns, j, s, w * k[s] / k[ns]);
+      weight_set(red, p->wback, nsrc, j, s, w * k[s] / k[ns]);
+      weight_set(red, p->wout, ns, j, s, red->scale * k[s]);
+    }
+    if (b->left) {
+      weight_set(red, p->wred, b->nred, j, o, red->a * red->scale * k[ns + 1]);
+      weight_set(red, p->wback, nsrc, j, ns + o, red->a * k[ns + 1] / k[ns]);
+      o++;
+    }
+    if (b->right) {
+      weight_set(red, p->wred, b->nred, j, o, red->a * red->scale * coupleR * k[ns + 2]);
+      weight_set(red, p->wback, nsrc, j, ns + o, red->a * k[ns + 2] / k[ns]);
+    }
+  }
+  PetscCall(PetscFree2(phi, keep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* last: the first number beyond the rows */
+static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, PetscInt R, PetscInt last, PetscBool span, Block **block)
+{
+  Block         *b;
+  BCREnd         l = L == 0 && !red->periodic ? red->end[0] : BCR_END_DIRICHLET, r = R == last && !red->periodic ? red->end[1] : BCR_END_DIRICHLET;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(&red->plan, sizeof(Block), &b));
+  PetscCall(PetscMemzero(b, sizeof(*b)));
+  *block = b;
+  if (span && red->periodic) {
+    b->m  = red->n;
+    b->ns = (red->n + Q - 1) / Q;
+    b->p0 = 0;
+    PetscCall(block_general(red, Q, BCR_END_PERIODIC, BCR_END_PERIODIC, 1, b));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  b->m  = R - L - 1;
+  b->ns = b->m / Q;
+  b->p0 = Q;
+  if (!b->ns) PetscFunctionReturn(PETSC_SUCCESS);
+  b->left  = (PetscBool)(red->periodic || L > 0);
+  b->right = (PetscBool)(red->periodic || R < last);
+  if (red->n > 1 && l == BCR_END_DIRICHLET && r == BCR_END_DIRICHLET && (b->m + 1) % Q == 0) {
+    b->classes = PETSC_TRUE;
+    b->q       = (b->m + 1) / Q;
+    PetscCall(block_classes(red, Q, b));
+  } else PetscCall(block_general(red, Q, l, r, R == red->n && b->right && red->end[1] == BCR_END_NEUMANN ? 2 : 1, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode plan_create(BCRReduction red, PetscInt nlevels, const PetscInt schedule[])
+{
+  const PetscInt beyond = red->periodic ? red->n : red->n + 1;
+  PetscInt       Q = 1;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < nlevels && Q < beyond; r++) {
+    Level *lev = &red->level[red->nlevels++];
+
+    lev->Q       = Q;
+    lev->Qn      = schedule[r] > (beyond - 1) / Q ? beyond : Q * schedule[r]; /* no overflow, and nothing beyond the end */
+    lev->ngroups = (beyond - 1) / lev->Qn + 1;
+    if (lev->Qn >= beyond) lev->ngroups = 1;
+    Q = lev->Qn;
+  }
+  PetscCheck(Q >= beyond, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The schedule's product must exceed the %" PetscInt_FMT " rows along the blocks", red->n);
+  for (PetscInt r = 0; r < red->nlevels; r++) {
+    Level *lev = &red->level[r];
+
+    if (lev->ngroups > 1) {
+      const PetscInt lastL = (lev->ngroups - 1) * lev->Qn;
+
+      /* groups whose blocks are alike share one */
+      PetscCall(block_create(red, lev->Q, 0, lev->Qn, beyond, PETSC_FALSE, &lev->block[0]));
+      if (lev->block[0]->classes) lev->block[1] = lev->block[0];
+      else if (lev->ngroups > 2) PetscCall(block_create(red, lev->Q, lev->Qn, 2 * lev->Qn, beyond, PETSC_FALSE, &lev->block[1]));
+      if (lev->block[1] && beyond - lastL == lev->Qn && (red->periodic || red->end[1] == BCR_END_DIRICHLET)) lev->block[2] = lev->block[1];
+      else PetscCall(block_create(red, lev->Q, lastL, beyond, beyond, PETSC_FALSE, &lev->block[2]));
+    } else PetscCall(block_create(red, lev->Q, 0, beyond, beyond, PETSC_TRUE, &lev->block[2]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- tables of the lines for a shift -------- */
+
+typedef struct {
+  char  *p;
+  size_t size, used;
+} Buffer;
+
+static PetscErrorCode buffer_room(Buffer *b, size_t bytes)
+{
+  PetscFunctionBegin;
+  if (b->used + bytes > b->size) {
+    char *more;
+
+    b->size = 2 * (b->used + bytes) + 4096;
+    PetscCall(PetscMalloc1(b->size, &more));
+    if (b->used) PetscCall(PetscMemcpy(more, b->p, b->used));
+    PetscCall(PetscFree(b->p));
+    b->p = more;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode buffer_put(BCRReduction red, Buffer *b, const double *v)
+{
+  PetscFunctionBegin;
+  PetscCall(buffer_room(b, red->lanes * sizeof(double)));
+  for (PetscInt l = 0; l < red->lanes; l++) {
+    if (red->single) ((float *)(b->p + b->used))[l] = (float)v[l];
+    else ((double *)(b->p + b->used))[l] = v[l];
+  }
+  b->used += red->lanes * (red->single ? sizeof(float) : sizeof(double));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Toeplitz: pivots P = 1 + c + e, c the coupling to a periodic line's last unknown that elimination has carried along (0 else; a Dirichlet
+  end counts into e), e what is left of the row's sum: e_i = delta + e_{i-1}/P_{i-1} has no cancellation for delta >= 0, so the smallest
+  eigenvalues keep their relative accuracy. e tends to a fixed point when delta > 0.
+*/
+static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buffer *buf, ptrdiff_t *nt)
+{
+  const PetscInt bl = red->lanes, nn = red->nx - (red->periodic_x ? 1 : 0);
+  const double   tol = red->single ? 1e-8 : 2e-17;
+  double         e[BCR_MAX_LANES], c[BCR_MAX_LANES], fix[BCR_MAX_LANES], r[BCR_MAX_LANES], tail[BCR_MAX_LANES], sum[BCR_MAX_LANES], carry[BCR_MAX_LANES];
+  PetscInt       i = 0;
+  PetscBool      done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l < bl; l++) {
+    const BCREnd end = red->x.end[0];
+
+    c[l]   = red->periodic_x ? 1 : 0;
+    e[l]   = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0));
+    fix[l] = delta[l] > 0 ? 0.5 * (delta[l] + PetscSqrtReal(delta[l] * delta[l] + 4 * delta[l])) : 0;
+    sum[l] = delta[l];
+  }
+  for (; i < nn - 1; i++) {
+    done = PETSC_TRUE;
+    for (PetscInt l = 0; l < bl; l++) {
+      const double ep = e[l];
+
+      r[l] = 1 / (1 + c[l] + ep);
+      if (delta[l] < 0 || (PetscAbsReal(ep + c[l] - fix[l]) > tol * (1 + fix[l])) || c[l] > tol) done = PETSC_FALSE;
+    }
+    if (done) break;
+    PetscCall(buffer_put(red, buf, r));
+    for (PetscInt l = 0; l < bl; l++) {
+      sum[l] += c[l] * e[l] * r[l];
+      carry[l] = e[l] * r[l];
+      e[l]     = delta[l] + carry[l];
+      c[l] *= r[l];
+    }
+  }
+  *nt = i;
+  for (PetscInt l = 0; l < bl; l++) {
+    const BCREnd end = red->x.end[1];
+    double       p;
+
+    r[l] = 1 / (1 + fix[l]);
+    if (done) { /* the rows before the last one have the fixed point */
+      e[l]     = fix[l];
+      carry[l] = fix[l] * r[l];
+      c[l]     = 0;
+    }
+    if (red->periodic_x) { /* the last row is coupled to the last unknown on both sides */
+      tail[l] = 1 / (1 + c[l] + e[l]);
+      sum[l] += (c[l] + 1) * e[l] * tail[l];
+      sum[l] = sum[l] == 0 ? 0 : 1 / sum[l]; /* singular: that unknown is set to zero */
+    } else {
+      p       = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0)) + carry[l];
+      tail[l] = p == 0 ? 0 : 1 / p;
+    }
+  }
+  PetscCall(buffer_put(red, buf, r));
+  PetscCall(buffer_put(red, buf, tail));
+  PetscCall(buffer_put(red, buf, sum));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same for any coefficients, sigma added to the diagonal: P_i = upper_i + e_i */
+static PetscErrorCode lines_general(BCRReduction red, const double sigma[], Buffer *buf, ptrdiff_t *nt)
+{
+  const BCRAxis *x = &red->x;
+  double         e[BCR_MAX_LANES], p[BCR_MAX_LANES], r[BCR_MAX_LANES], big = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < x->n; i++) big = PetscMax(big, PetscAbsReal((double)x->diag[i]));
+  for (PetscInt i = 0; i < x->n; i++) {
+    const double lo = i ? (double)x->lower[i] : 0, up = i < x->n - 1 ? (double)x->upper[i] : 0, sum = (double)x->diag[i] - lo - up;
+
+    for (PetscInt l = 0; l < red->lanes; l++) {
+      e[l] = sum + sigma[l] + (i ? lo * e[l] / p[l] : 0);
+      p[l] = up + e[l];
+      if (i == x->n - 1 && PetscAbsReal(p[l]) <= 4e-16 * x->n * big) p[l] = 0; /* singular but for rounding */
+      r[l] = p[l] == 0 ? 0 : 1 / p[l];
+    }
+    PetscCall(buffer_put(red, buf, r));
+  }
+  *nt = x->n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* fn on every set of poles of the plan, a block that several kinds of groups share once */
+static PetscErrorCode sets_each(BCRReduction red, PetscErrorCode (*fn)(BCRReduction, PoleSet *, void *), void *ctx)
+{
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < red->nlevels; r++)
+    for (PetscInt k = 0; k < 3; k++) {
+      Block *b = red->level[r].block[k];
+
+      if (!b || (k && b == red->level[r].block[k - 1])) continue;
+      for (PetscInt c = 0; c < b->nset; c++) PetscCall((*fn)(red, &b->set[c], ctx));
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode set_number(BCRReduction red, PoleSet *p, void *ctx)
+{
+  PetscFunctionBegin;
+  (void)ctx;
+  p->nb    = (p->np + red->lanes - 1) / red->lanes;
+  p->first = red->npoles;
+  red->npoles += p->np;
+  red->nsets++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef struct {
+  const double *shift;
+  double       *inner; /* three dimensions: shifts of the poles */
+  Buffer        buf;
+} TableCtx;
+
+static PetscErrorCode set_tables(BCRReduction red, PoleSet *p, void *ctx_)
+{
+  TableCtx    *ctx = (TableCtx *)ctx_;
+  const size_t sz  = red->single ? sizeof(float) : sizeof(double);
+
+  PetscFunctionBegin;
+  if (red->inner) {
+    for (PetscInt s = 0; s < red->nshift; s++)
+      for (PetscInt j = 0; j < p->np; j++) ctx->inner[s * red->npoles + p->first + j] = ctx->shift[s] + red->a * p->lambda[j];
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRArenaGet(&red->tables, red->nshift * sizeof(*p->tab), &p->tab));
+  for (PetscInt s = 0; s < red->nshift; s++) {
+    ptrdiff_t *off, *nt;
+
+    PetscCall(BCRArenaGet(&red->tables, 2 * p->nb * sizeof(*off), &off));
+    nt = off + p->nb;
+    for (PetscInt b = 0; b < p->nb; b++) {
+      double sigma[BCR_MAX_LANES];
+
+      off[b] = (ptrdiff_t)(ctx->buf.used / sz); /* from the start of all tables, which may still move */
+      for (PetscInt l = 0; l < red->lanes; l++) sigma[l] = ctx->shift[s] + red->a * p->lambda[PetscMin(b * red->lanes + l, p->np - 1)];
+      if (red->line.general) PetscCall(lines_general(red, sigma, &ctx->buf, &nt[b]));
+      else {
+        for (PetscInt l = 0; l < red->lanes; l++) sigma[l] *= red->scale;
+        PetscCall(lines_toeplitz(red, sigma, &ctx->buf, &nt[b]));
+      }
+    }
+    p->tab[s].nb  = p->nb;
+    p->tab[s].off = off;
+    p->tab[s].nt  = nt;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode set_attach(BCRReduction red, PoleSet *p, void *tab)
+{
+  PetscFunctionBegin;
+  for (PetscInt s = 0; s < red->nshift; s++) p->tab[s].tab = tab;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionSetShifts(BCRReduction red, PetscInt nshift, const double shift[])
+{
+  TableCtx ctx;
+  void    *all;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&ctx, sizeof(ctx)));
+  PetscCall(BCRArenaFree(&red->tables));
+  red->nshift = nshift;
+  ctx.shift   = shift;
+  if (red->inner) PetscCall(PetscMalloc1(nshift * red->npoles, &ctx.inner));
+  PetscCall(sets_each(red, set_tables, &ctx));
+  if (red->inner) {
+    PetscCall(BCRReductionSetShifts(red->inner, nshift * red->npoles, ctx.inner));
+    PetscCall(PetscFree(ctx.inner));
+  } else {
+    PetscCall(BCRArenaGet(&red->tables, ctx.buf.used, &all));
+    PetscCall(PetscMemcpy(all, ctx.buf.p, ctx.buf.used));
+    PetscCall(PetscFree(ctx.buf.p));
+    PetscCall(sets_each(red, set_attach, all));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- the plan -------- */
+
+PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, int isa, BCRReduction *reduction)
+{
+  const BCRAxis *y  = &axis[dim - 1];
+  const size_t   sz = single ? sizeof(float) : sizeof(double);
+  BCRReduction   red;
+  PetscInt       nrows = 3, nptr = 3;
+
+  PetscFunctionBegin;
+  PetscCheck(dim == 2 || dim == 3, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Reduction in %" PetscInt_FMT " dimensions", dim);
+  PetscCheck(!y->lower, PETSC_COMM_SELF, PETSC_ERR_SUP, "Block cyclic reduction needs constant coefficients along axis %c, the one of the blocks. Leave radix and schedule at auto: the automatic schedule handles it", dim == 3 ? 'z' : 'y');
+  PetscCheck(nlevels > 0 && nlevels <= BCR_MAX_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " levels, must be 1 to %d", nlevels, BCR_MAX_LEVELS);
+  for (PetscInt r = 0; r < nlevels; r++) PetscCheck(schedule[r] >= 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Radix %" PetscInt_FMT " on level %" PetscInt_FMT " of the schedule: must be 2 or more", schedule[r], r);
+  PetscCall(PetscNew(&red));
+  red->dim      = dim;
+  red->single   = single;
+  red->n        = y->n;
+  red->nx       = axis[0].n;
+  red->ny       = dim == 3 ? axis[1].n : 1;
+  red->end[0]   = y->n > 1 ? y->end[0] : BCR_END_DIRICHLET; /* one row has no ends */
+  red->end[1]   = y->n > 1 ? y->end[1] : BCR_END_DIRICHLET;
+  red->periodic = (PetscBool)(y->end[0] == BCR_END_PERIODIC && y->n > 1);
+  red->a        = (double)y->a;
+  red->scale    = 1;
+  red->kernels  = BCRCpuPoles(isa, single);
+  red->lanes    = dim == 3 ? 1 : red->kernels->lanes();
+  red->ldx      = (red->nx + BCR_MAX_LANES - 1) / BCR_MAX_LANES * BCR_MAX_LANES;
+  if (dim == 2) {
+    const BCRAxis *x = &axis[0];
+
+    red->x            = *x;
+    red->line.n       = x->n;
+    red->line.general = x->lower || x->n == 1 || !(x->a > 0);
+    red->periodic_x   = (PetscBool)(!red->line.general && x->end[0] == BCR_END_PERIODIC);
+    red->line.periodic = red->periodic_x;
+    red->line.first   = x->end[0] == BCR_END_NEUMANN ? 0.5 : 1;
+    red->line.last    = x->end[1] == BCR_END_NEUMANN ? 0.5 : 1;
+    if (red->line.general) {
+      void *lo, *up;
+
+      /* an axis of one unknown or without coupling is zero: its rows are in the shift */
+      PetscCall(BCRArenaGet(&red->plan, 3 * x->n * sizeof(PetscReal), &red->x.lower));
+      PetscCall(PetscMemzero(red->x.lower, 3 * x->n * sizeof(PetscReal)));
+      red->x.diag  = red->x.lower + x->n;
+      red->x.upper = red->x.diag + x->n;
+      if (x->lower) {
+        PetscCall(PetscArraycpy(red->x.lower, x->lower, x->n));
+        PetscCall(PetscArraycpy(red->x.diag, x->diag, x->n));
+        PetscCall(PetscArraycpy(red->x.upper, x->upper, x->n));
+        red->x.lower[0] = red->x.upper[x->n - 1] = 0;
+      }
+      PetscCall(BCRArenaGet(&red->plan, x->n * sz, &lo));
+      PetscCall(BCRArenaGet(&red->plan, x->n * sz, &up));
+      for (PetscInt i = 0; i < x->n; i++) {
+        if (single) {
+          ((float *)lo)[i] = (float)red->x.lower[i];
+          ((float *)up)[i] = (float)red->x.upper[i];
+        } else {
+          ((double *)lo)[i] = (double)red->x.lower[i];
+          ((double *)up)[i] = (double)red->x.upper[i];
+        }
+      }
+      red->line.lower = lo;
+      red->line.upper = up;
+    } else red->scale = 1 / (double)x->a;
+  } else PetscCall(BCRReductionCreate(2, axis, ninner, inner, 0, NULL, single, isa, &red->inner));
+  PetscCall(plan_create(red, nlevels, schedule));
+  PetscCall(sets_each(red, set_number, NULL));
+  for (PetscInt r = 0; r < red->nlevels; r++)
+    for (PetscInt k = 0; k < 3; k++) {
+      const Block *b = red->level[r].block[k];
+
+      if (!b) continue;
+      nrows = PetscMax(nrows, b->classes ? b->ns + 3 : b->ns + PetscMax(b->ns, 2) + 2);
+      nptr  = PetscMax(nptr, 2 * b->ns + 2);
+    }
+  if (dim == 3) nrows++;
+  red->rowbytes = (size_t)red->ldx * red->ny * sz;
+  PetscCall(BCRArenaGet(&red->space, nrows * red->rowbytes, &red->work));
+  PetscCall(PetscMemzero(red->work, nrows * red->rowbytes)); /* what pads the rows takes part in sums */
+  red->tmp = red->work + (nrows - 1) * red->rowbytes;
+  if (dim == 2) PetscCall(BCRArenaGet(&red->space, red->kernels->work(red->nx) * sz, &red->kernelwork));
+  PetscCall(BCRArenaGet(&red->plan, 2 * nptr * sizeof(void *), &red->psrc));
+  PetscCall(BCRArenaGet(&red->plan, 2 * nptr * sizeof(void *), &red->pdst));
+  PetscCall(BCRArenaGet(&red->plan, 4 * sz, &red->one));
+  for (PetscInt i = 0; i < 4; i++) { /* sum and difference of two rows */
+    if (single) ((float *)red->one)[i] = i < 3 ? 1 : -1;
+    else ((double *)red->one)[i] = i < 3 ? 1 : -1;
+  }
+  *reduction = red;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionDestroy(BCRReduction *reduction)
+{
+  BCRReduction red = *reduction;
+
+  PetscFunctionBegin;
+  if (!red) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRReductionDestroy(&red->inner));
+  PetscCall(BCRArenaFree(&red->plan));
+  PetscCall(BCRArenaFree(&red->space));
+  PetscCall(BCRArenaFree(&red->tables));
+  PetscCall(PetscFree(*reduction));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -------- solve -------- */
+
+typedef struct {
+  BCRReduction red;
+  PetscInt     s, ld[2]; /* shift, strides of u */
+  int          io;       /* 1: u is double and the work is not */
+  size_t       szu;
+  char        *u;
+} Solve;
+
+static char *row_u(const Solve *S, PetscInt i)
+{
+  return S->u + (size_t)(S->red->periodic ? i : i - 1) * S->ld[S->red->dim - 2] * S->szu;
+}
+
+static char *row_work(const Solve *S, PetscInt i)
+{
+  return S->red->work + (size_t)i * S->red->rowbytes;
+}
+
+/* dst = (add ? dst : 0) + W src for rows or planes; srcu, dstu: they are u's, not the work space's */
+static PetscErrorCode combine(Solve *S, PetscInt nsrc, PetscBool srcu, const void *src[], const void *W, PetscInt ldw, PetscInt nout, PetscBool dstu, int add, void *dst[])
+{
+  BCRReduction red = S->red;
+  const size_t szw = red->single ? sizeof(float) : sizeof(double);
+
+  PetscFunctionBegin;
+  red->flops += 2.0 * nsrc * nout * red->nx * red->ny;
+  if (red->dry) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt y = 0; y < red->ny; y++) {
+    if (y) {
+      for (PetscInt k = 0; k < nsrc; k++) src[k] = (const char *)src[k] + (srcu ? S->ld[0] * S->szu : red->ldx * szw);
+      for (PetscInt k = 0; k < nout; k++) dst[k] = (char *)dst[k] + (dstu ? S->ld[0] * S->szu : red->ldx * szw);
+    }
+    red->kernels->rows(red->nx, (int)nsrc, srcu ? S->io : 0, src, W, ldw, (int)nout, dstu ? S->io : 0, add, dst);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All poles of a set: rows g of the work space, or of u where the two have one type (two dimensions) */
+static PetscErrorCode poles(Solve *S, const PoleSet *p, PetscInt nsrc, PetscBool unit, const void *g[], const void *ws, PetscInt nout, int add, void *out[], const void *wo)
+{
+  BCRReduction   red  = S->red;
+  const PetscInt nws  = ws ? nsrc - (unit ? 1 : 0) : 0;
+  double         subs = p->np, flops = (double)p->np * red->nx * red->ny * (2 * nws + 2 * nout + 5);
+
+  PetscFunctionBegin;
+  if (red->dry) {
+    if (red->inner) {
+      PetscInt sub;
+      double   fl;
+
+      PetscCall(BCRReductionGetInfo(red->inner, &sub, NULL, NULL, &fl));
+      subs *= sub;
+      flops += p->np * (fl - 5.0 * red->nx * red->ny);
+    }
+    red->subproblems += subs;
+    red->flops += flops;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (!red->inner) {
+    red->kernels->solve(&red->line, &p->tab[S->s], (int)nsrc, unit ? 1 : 0, g, ws, (int)nout, add, out, wo, red->kernelwork);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt j = 0; j < p->np; j++) { /* planes, one by one */
+    const size_t   szw = red->single ? sizeof(float) : sizeof(double);
+    const PetscInt ld[2] = {red->ldx, red->ldx * red->ny};
+    void          *t  = red->tmp;
+    const void    *ct = red->tmp;
+
+    if (!ws || unit) PetscCall(PetscMemcpy(t, g[0], red->rowbytes));
+    for (PetscInt y = 0; ws && y < red->ny; y++) {
+      const void *gy[BCR_MAX_LANES];
+      void       *ty = (char *)t + y * red->ldx * szw;
+
+      for (PetscInt k = 0; k < nws; k += BCR_MAX_LANES) {
+        const PetscInt n = PetscMin(nws - k, BCR_MAX_LANES);
+
+        for (PetscInt i = 0; i < n; i++) gy[i] = (const char *)g[k + i + (unit ? 1 : 0)] + y * red->ldx * szw;
+        red->kernels->rows(red->nx, (int)n, 0, gy, (const char *)ws + (j * nws + k) * szw, n, 1, 0, unit || k, &ty);
+      }
+    }
+    PetscCall(BCRReductionSolve(red->inner, S->s * red->npoles + p->first + j, red->single ? BCR_SINGLE : BCR_DOUBLE, t, ld, t, ld));
+    for (PetscInt k = 0; k < nout; k++) red->kernels->rows((ptrdiff_t)red->ldx * red->ny, 1, 0, &ct, (const char *)wo + (j * nout + k) * szw, 1, 1, 0, add || j, &out[k]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode copy_rows(Solve *S, PetscInt n, PetscBool srcu, PetscBool dstu, const void *src[], void *dst[])
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) { /* combine() moves the pointers it is given */
+    const void *s = src[k];
+    void       *d = dst[k];
+
+    PetscCall(combine(S, 1, srcu, &s, S->red->one, 1, 1, dstu, 0, &d));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Row i gets what the groups beside it say: left below row lo, right above row i (one or both of them), poles in classes.
+   The weights of a group's two ends are equal up to (-1)^(c-1), which is the parity of its rows: sources mirror at row i. */
+static PetscErrorCode reduce_classes(Solve *S, const Block *b, PetscInt Q, PetscInt i, PetscInt lo, PetscBool left, PetscBool right, PetscBool twice)
+{
+  BCRReduction red = S->red;
+  const void **src = red->psrc, *g;
+  void       **dst = red->pdst, *out = row_work(S, 0);
+  PetscInt     nsrc = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < (twice ? 2 : 1); k++) /* a node-centred Neumann row i sees its left neighbours twice */
+    for (PetscInt s = 1; left && s <= b->ns; s++) src[nsrc++] = row_u(S, lo - s * Q);
+  for (PetscInt s = 1; right && s <= b->ns; s++) src[nsrc++] = row_u(S, i + s * Q);
+  for (PetscInt c = 1; c <= b->ns; c++) dst[c - 1] = row_work(S, c);
+  PetscCall(combine(S, nsrc, PETSC_TRUE, src, b->W, b->ldw, b->ns, PETSC_FALSE, 0, dst));
+  for (PetscInt c = 1; c <= b->ns; c++) {
+    g = row_work(S, c);
+    PetscCall(poles(S, &b->set[c - 1], 1, PETSC_FALSE, &g, NULL, 1, c > 1, &out, b->set[c - 1].wred));
+  }
+  src[0] = row_work(S, 0);
+  dst[0] = row_u(S, i);
+  PetscCall(combine(S, 1, PETSC_FALSE, src, red->one, 1, 1, PETSC_TRUE, 1, dst));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode back_classes(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt iL, PetscInt iR, PetscBool left, PetscBool right)
+{
+  BCRReduction red  = S->red;
+  const void **src  = red->psrc, *g[2];
+  void       **dst  = red->pdst, *out;
+  const size_t szw  = red->single ? sizeof(float) : sizeof(double);
+  const char  *one  = (const char *)red->one;
+  PetscBool    ends = (PetscBool)(left || right);
+
+  PetscFunctionBegin;
+  for (PetscInt s = 1; s <= b->ns; s++) {
+    src[s - 1] = row_u(S, L + s * Q);
+    dst[s - 1] = row_work(S, s);
+  }
+  PetscCall(combine(S, b->ns, PETSC_TRUE, src, b->W, b->ldw, b->ns, PETSC_FALSE, 0, dst));
+  for (PetscInt k = 0; ends && k < PetscMin(2, b->ns); k++) { /* odd classes: the sum of the two neighbours, even ones: left less right */
+    PetscInt n = 0;
+
+    if (left) src[n++] = row_u(S, iL);
+    if (right) src[n++] = row_u(S, iR);
+    dst[0] = row_work(S, b->ns + 1 + k);
+    PetscCall(combine(S, n, PETSC_TRUE, src, one + (k ? (left ? 2 : 3) : 0) * szw, n, 1, PETSC_FALSE, 0, dst));
+  }
+  for (PetscInt c = 1; c <= b->ns; c++) { /* each class' sum of solutions takes the row before its right-hand side */
+    const PoleSet *p = &b->set[c - 1];
+
+    g[0] = row_work(S, c);
+    g[1] = row_work(S, b->ns + (c % 2 ? 1 : 2));
+    out  = row_work(S, c - 1);
+    PetscCall(poles(S, p, ends ? 2 : 1, ends, g, ends ? p->wback : NULL, 1, 0, &out, p->wout));
+  }
+  for (PetscInt s = 1; s <= b->ns; s++) {
+    src[s - 1] = row_work(S, s - 1);
+    dst[s - 1] = row_u(S, L + s * Q);
+  }
+  PetscCall(combine(S, b->ns, PETSC_FALSE, src, b->W, b->ldw, b->ns, PETSC_TRUE, 0, dst));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of the level, then the neighbours, as sources in the work type */
+static PetscErrorCode general_sources(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt n, const PetscInt beside[])
+{
+  BCRReduction red = S->red;
+
+  PetscFunctionBegin;
+  for (PetscInt s = 0; s < b->ns + n; s++) {
+    red->psrc[s] = row_u(S, s < b->ns ? L + b->p0 + s * Q : beside[s - b->ns]);
+    red->pdst[s] = row_work(S, s);
+  }
+  if (S->io || red->dim == 3) {
+    PetscCall(copy_rows(S, b->ns + n, PETSC_TRUE, PETSC_FALSE, red->psrc, red->pdst));
+    for (PetscInt s = 0; s < b->ns + n; s++) red->psrc[s] = row_work(S, s);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode reduce_general(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt iL, PetscInt iR)
+{
+  BCRReduction   red = S->red;
+  const PoleSet *p   = b->set;
+  PetscInt       n   = 0;
+
+  PetscFunctionBegin;
+  PetscCall(general_sources(S, b, Q, L, 0, NULL));
+  for (PetscInt k = 0; k < b->nred; k++) red->pdst[k] = row_work(S, b->ns + 2 + k);
+  PetscCall(poles(S, p, b->ns, PETSC_FALSE, red->psrc, p->wsrc, b->nred, 0, red->pdst, p->wred));
+  for (PetscInt k = 0; k < 2; k++) {
+    const void *src = row_work(S, b->ns + 2 + n);
+    void       *dst;
+
+    if (!(k ? b->right : b->left)) continue;
+    dst = row_u(S, k ? iR : iL);
+    PetscCall(combine(S, 1, PETSC_FALSE, &src, red->one, 1, 1, PETSC_TRUE, 1, &dst));
+    n++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode back_general(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt iL, PetscInt iR)
+{
+  BCRReduction   red = S->red;
+  const PoleSet *p   = b->set;
+  PetscInt       n = 0, beside[2];
+
+  PetscFunctionBegin;
+  if (b->left) beside[n++] = iL;
+  if (b->right) beside[n++] = iR;
+  PetscCall(general_sources(S, b, Q, L, n, beside));
+  for (PetscInt k = 0; k < b->ns; k++) red->pdst[k] = row_work(S, b->ns + 2 + k);
+  PetscCall(poles(S, p, b->ns + n, PETSC_FALSE, red->psrc, p->wback, b->ns, 0, red->pdst, p->wout));
+  for (PetscInt k = 0; k < b->ns; k++) {
+    red->psrc[k] = row_work(S, b->ns + 2 + k);
+    red->pdst[k] = row_u(S, L + b->p0 + k * Q);
+  }
+  PetscCall(copy_rows(S, b->ns, PETSC_FALSE, PETSC_TRUE, red->psrc, red->pdst));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const Block *group_block(const Level *lev, PetscInt g)
+{
+  if (g == lev->ngroups - 1) return lev->block[2];
+  return lev->block[g ? 1 : 0];
+}
+
+static PetscErrorCode levels(Solve *S)
+{
+  BCRReduction   red    = S->red;
+  const PetscInt beyond = red->periodic ? red->n : red->n + 1;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < red->nlevels; r++) {
+    const Level   *lev = &red->level[r];
+    const PetscInt Q = lev->Q, ng = lev->ngroups;
+
+    if (ng == 1) break;
+    for (PetscInt g = 0; g < ng; g++) { /* row L of group g, between groups g - 1 and g */
+      const PetscInt i = g * lev->Qn, lo = g ? i : beyond;
+      const Block   *right = group_block(lev, g), *left = g ? group_block(lev, g - 1) : (red->periodic ? group_block(lev, ng - 1) : NULL);
+
+      if (right->ns && !right->classes) PetscCall(reduce_general(S, right, Q, i, i, g == ng - 1 ? 0 : i + lev->Qn));
+      if (!left) continue;
+      if (left == right && left->classes) PetscCall(reduce_classes(S, left, Q, i, lo, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
+      else {
+        if (left->classes) PetscCall(reduce_classes(S, left, Q, i, lo, PETSC_TRUE, PETSC_FALSE, (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN)));
+        if (right->classes) PetscCall(reduce_classes(S, right, Q, i, lo, PETSC_FALSE, PETSC_TRUE, PETSC_FALSE));
+      }
+    }
+  }
+  for (PetscInt r = red->nlevels - 1; r >= 0; r--) {
+    const Level   *lev = &red->level[r];
+    const PetscInt Q = lev->Q, ng = lev->ngroups;
+
+    for (PetscInt g = 0; g < ng; g++) {
+      const Block   *b  = group_block(lev, g);
+      const PetscInt L = g * lev->Qn, R = g == ng - 1 ? 0 : L + lev->Qn;
+
+      if (!b->ns) continue;
+      if (b->classes) PetscCall(back_classes(S, b, Q, L, L, R, (PetscBool)(ng > 1 && (g || red->periodic)), (PetscBool)(ng > 1 && (g < ng - 1 || red->periodic))));
+      else PetscCall(back_general(S, b, Q, L, L, R));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionSolve(BCRReduction red, PetscInt s, BCRPrecision io, const void *f, const PetscInt ldf[], void *u, const PetscInt ldu[])
+{
+  Solve        S;
+  const size_t sz = io == BCR_SINGLE ? sizeof(float) : sizeof(double);
+
+  PetscFunctionBegin;
+  PetscCheck(io == BCR_DOUBLE || red->single, PETSC_COMM_SELF, PETSC_ERR_SUP, "Double work on single precision arrays");
+  PetscCheck(s >= 0 && s < red->nshift, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Shift %" PetscInt_FMT " of %" PetscInt_FMT, s, red->nshift);
+  if (f != u)
+    for (PetscInt k = 0; k < (red->dim == 3 ? red->n : 1); k++)
+      for (PetscInt j = 0; j < (red->dim == 3 ? red->ny : red->n); j++)
+        PetscCall(PetscMemcpy((char *)u + ((size_t)j * ldu[0] + (k ? (size_t)k * ldu[1] : 0)) * sz, (const char *)f + ((size_t)j * ldf[0] + (k ? (size_t)k * ldf[1] : 0)) * sz, red->nx * sz));
+  S.red   = red;
+  S.s     = s;
+  S.ld[0] = ldu[0];
+  S.ld[1] = red->dim == 3 ? ldu[1] : 0;
+  S.io    = io == BCR_DOUBLE && red->single ? 1 : 0;
+  S.szu   = sz;
+  S.u     = (char *)u;
+  PetscCall(levels(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionGetInfo(BCRReduction red, PetscInt *subproblems, size_t *workspace, size_t *tables, double *flops)
+{
+  Solve  S;
+  size_t w = 0, t = 0;
+
+  PetscFunctionBegin;
+  if (red->subproblems == 0) { /* walk through a solve without doing it */
+    PetscCall(PetscMemzero(&S, sizeof(S)));
+    S.red    = red;
+    S.u      = red->work;
+    red->dry = PETSC_TRUE;
+    red->flops = 0;
+    PetscCall(levels(&S));
+    red->dry       = PETSC_FALSE;
+    red->planflops = red->flops;
+  }
+  if (red->inner) PetscCall(BCRReductionGetInfo(red->inner, NULL, &w, &t, NULL));
+  if (subproblems) *subproblems = (PetscInt)red->subproblems;
+  if (workspace) *workspace = w + red->space.bytes;
+  if (tables) *tables = t + red->plan.bytes + red->tables.bytes;
+  if (flops) *flops = red->planflops;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Radix after radix until the product exceeds n. Radix 4 with n = 2^k - 1, k odd: the last level is what is left, radix 2 (paper 000,
+  end of 2.2, "one radix-2 BCR back substitution step").
+*/
+PetscErrorCode BCRScheduleFromRadix(PetscInt radix, PetscInt n, PetscInt *nlevels, PetscInt schedule[])
+{
+  PetscInt Q = 1, k = 0;
+
+  PetscFunctionBegin;
+  PetscCheck(radix >= 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Radix %" PetscInt_FMT ": must be 2 or more", radix);
+  while (Q <= n) {
+    PetscInt q = radix;
+
+    /* a last level of fewer rows than the radix: n + 1 = q Q leaves a full group of a smaller radix */
+    if (n / Q + 1 < radix) q = n / Q + 1;
+    PetscCheck(k < BCR_MAX_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "More than %d levels", BCR_MAX_LEVELS);
+    schedule[k++] = q;
+    if (q > n / Q) break;
+    Q *= q;
+  }
+  *nlevels = k;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
