@@ -10,6 +10,10 @@ static size_t BCRN(poles_work)(ptrdiff_t n)
   return (size_t)(2 * (n + BL) * BL);
 }
 
+#ifndef POLES_SUM
+  #define POLES_SUM 16 /* long sums are made of short ones: rounding grows with the root of their number */
+#endif
+
 /* The right-hand side of a bundle at row i. kind 0: one source, 1: two with weights 1 and ws, 2: any */
 BCR_INLINE bun BCRN(poles_rhs)(const int kind, int nsrc, const void *const g[], const real *ws, ptrdiff_t i)
 {
@@ -17,8 +21,13 @@ BCR_INLINE bun BCRN(poles_rhs)(const int kind, int nsrc, const void *const g[], 
 
   if (kind == 0) return bset1(((const real *)g[0])[i]);
   if (kind == 1) return bfma(bload(ws), bset1(((const real *)g[1])[i]), bset1(((const real *)g[0])[i]));
-  t = bmul(bload(ws), bset1(((const real *)g[0])[i]));
-  for (int s = 1; s < nsrc; s++) t = bfma(bload(ws + s * BL), bset1(((const real *)g[s])[i]), t);
+  t = bnull();
+  for (int s0 = 0; s0 < nsrc; s0 += POLES_SUM) {
+    bun p = bnull();
+
+    for (int s = s0; s < nsrc && s < s0 + POLES_SUM; s++) p = bfma(bload(ws + s * BL), bset1(((const real *)g[s])[i]), p);
+    t = badd(t, p);
+  }
   return t;
 }
 
@@ -122,10 +131,10 @@ static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int
         for (int l = 0; l < BL; l++) v[l] = i + l < L->n ? bload(y + (i + l) * BL) : bnull();
         btr(v);
         for (int k = 0; k < nout; k++) {
-          bun o = bload((real *)out[k] + i);
+          bun o = bmul(bset1(wob[k * BL]), v[0]);
 
-          for (int l = 0; l < BL; l++) o = bfma(bset1(wob[k * BL + l]), v[l], o);
-          bstore((real *)out[k] + i, o);
+          for (int l = 1; l < BL; l++) o = bfma(bset1(wob[k * BL + l]), v[l], o);
+          bstore((real *)out[k] + i, badd(o, bload((real *)out[k] + i)));
         }
       }
     } else if (nws == 0) BCRN(poles_bundle)(L, tb, tab->nt[b], 0, nsrc, g, wsb, 0, wob, b < tab->nb - 1, acc, y);
@@ -152,15 +161,19 @@ BCR_INLINE void BCRN(poles_rows_io)(ptrdiff_t n, int nsrc, const int iosrc, cons
     for (int k = 0; k < nout; k++) {
       bun o = bnull();
 
-      if (nv == BL) {
-        if (add) o = bloadio(out[k], i, ioout);
-        for (int s = nsrc - 1; s >= 0; s--) o = bfma(bset1(W[k * ldw + s]), bloadio(g[s], i, iosrc), o);
-        bstoreio(out[k], i, o, ioout);
-      } else {
-        if (add) o = bloadpart(out[k], i, nv, ioout);
-        for (int s = nsrc - 1; s >= 0; s--) o = bfma(bset1(W[k * ldw + s]), bloadpart(g[s], i, nv, iosrc), o);
-        bstorepart(out[k], i, o, nv, ioout);
+      if (add) o = nv == BL ? bloadio(out[k], i, ioout) : bloadpart(out[k], i, nv, ioout);
+      for (int s1 = nsrc; s1 > 0; s1 -= POLES_SUM) {
+        const int s0 = s1 > POLES_SUM ? s1 - POLES_SUM : 0;
+        bun       p  = bnull();
+
+        if (nv == BL)
+          for (int s = s1 - 1; s >= s0; s--) p = bfma(bset1(W[k * ldw + s]), bloadio(g[s], i, iosrc), p);
+        else
+          for (int s = s1 - 1; s >= s0; s--) p = bfma(bset1(W[k * ldw + s]), bloadpart(g[s], i, nv, iosrc), p);
+        o = badd(o, p);
       }
+      if (nv == BL) bstoreio(out[k], i, o, ioout);
+      else bstorepart(out[k], i, o, nv, ioout);
     }
   }
 }
