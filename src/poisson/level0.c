@@ -83,7 +83,7 @@ static PetscErrorCode put(BCRArena *arena, PetscBool single, const double *v, si
 /* Tables of one kind of group */
 static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, PetscBool regular, int side, const double delta[8], const double A[64], const double S[64], double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, ptrdiff_t nb, BCRLevel0Kind *k)
 {
-  const double    eps    = single ? 3e-8 : 5.5e-17, tol = single ? 3e-9 : 1e-17;
+  const double    eps    = single ? 4e-8 : 1e-16, tol = single ? 1e-8 : 5e-16;
   const PetscBool px     = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt  nx     = x->n;
   const size_t    block  = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));

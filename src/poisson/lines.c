@@ -101,7 +101,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   const PetscBool periodic = rows->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt  n        = rows->n - (periodic ? 1 : 0); /* rows of the open line */
   const size_t    sz       = single ? sizeof(float) : sizeof(double);
-  const double    tol      = single ? 1e-9 : 1e-17;
+  const double    tol      = single ? 1e-8 : 4e-16; /* of the pivots, once they have converged */
   ptrdiff_t      *off, *nt, used = 0, room;
   char           *buf;
   double          low[MAXSTRIP], up[MAXSTRIP], eps[MAXSTRIP], eps0[MAXSTRIP], P[MAXSTRIP], num[MAXSTRIP], l[MAXSTRIP], p[MAXSTRIP], b[MAXSTRIP], y[MAXSTRIP], w0[MAXSTRIP], w1[MAXSTRIP];
@@ -126,7 +126,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   room = (ptrdiff_t)strip * (3 * PetscMin(n, 64) + 2) * nq;
   PetscCall(PetscMalloc1(room * sz, &buf));
   for (PetscInt iq = 0; iq < nq; iq++) {
-    double    t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP], nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP];
+    double    t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP], nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP], limit[MAXSTRIP];
     ptrdiff_t rowstab = 0;
     PetscBool done    = PETSC_FALSE;
 
@@ -149,18 +149,21 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         gap_end(rows->gapend[1], rows->end[1], d[k], &xr[k], &sr[k]);
       }
     }
+    for (PetscInt k = 0; k < strip; k++) { /* fixed point of num = eps + t num/(t + num) */
+      const double e = d[k] * (1 + 2 * sg[k]);
+
+      limit[k] = 0.5 * (e + PetscSqrtReal(e * (e + 4 * t[k])));
+    }
     off[iq] = used;
     for (PetscInt s = 0; s < n; s++) {
       const PetscBool first = s == 0 ? PETSC_TRUE : PETSC_FALSE, last = s == n - 1 ? PETSC_TRUE : PETSC_FALSE;
       double          change = 0;
 
-      if (done && !last) {
-        if (!periodic) s = n - 2; /* nothing changes up to the last row */
-        if (!periodic) continue;
+      if (done && !last && !periodic) { /* nothing changes up to the last row */
+        s = n - 2;
+        continue;
       }
       for (PetscInt k = 0; k < strip; k++) {
-        const double Pold = P[k];
-
         low[k] = first ? 0 : t[k];
         up[k]  = last ? 0 : t[k];
         if (!periodic && first && !last && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN) up[k] = 2;
@@ -177,7 +180,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
           wy[s * strip + k]  = y[k] * p[k];
           wb[s * strip + k]  = b[k];
         }
-        if (!first) change = PetscMax(change, PetscAbsReal(P[k] - Pold) / (P[k] > 0 ? P[k] : 1));
+        change = PetscMax(change, PetscAbsReal(num[k] - limit[k]) / (P[k] > 0 ? P[k] : 1));
         p[k] *= nrm[k];
       }
       if (done && !last) continue;
@@ -196,7 +199,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         tab_put(buf, single, used + 2 * strip, b, strip);
         used += 3 * strip;
         rowstab++;
-        if (s >= 2 && change <= tol) done = PETSC_TRUE;
+        if (s >= 1 && change <= tol) done = PETSC_TRUE;
       } else {
         if (used + 5 * strip > room) {
           char *more;

@@ -70,66 +70,55 @@ BCR_INLINE bun level0_warm(const real *ring, ptrdiff_t nslot, ptrdiff_t slot, pt
   return t;
 }
 
+/* What stays the same along a line */
 typedef struct {
   const BCRLevel0Shape *s;
   const BCRLevel0Kind  *k;
-  const char           *f[BG]; /* first row of each group in flight */
+  const char           *f[BG];     /* first row of each group in flight */
   char                 *u[BG];
-  ptrdiff_t             ldf, ldu; /* bytes */
+  ptrdiff_t             ldf, ldu;  /* bytes */
   const real           *uL[BG + 1]; /* back: separators left of group 0, between, right of the last */
-  const char           *fs[BG]; /* reduce: f at the separator right of each group */
-  real                 *dst[BG]; /* reduce: where the sum for the separator left of each group goes; for group > 0 in one step */
-  real                 *carry;
-  char                 *us[BG]; /* back: row of u of the separator right of each group, NULL: none */
+  const char           *fs[BG];    /* reduce: f at the separator right of each group */
+  real                 *dst[BG];   /* reduce: where the sum for the separator left of each group goes */
+  real                 *carry;     /* reduce: what the separator to come has so far */
+  char                 *us[BG];    /* back: row of u of the separator right of each group, NULL: none */
   real                 *ring;
-  ptrdiff_t             nslot, fb, fslot, bslot;
+  ptrdiff_t             nslot;
   ptrdiff_t             pf; /* bytes ahead to prefetch f; 0: none */
-  bun                   y, t, acc, pw;
   real                  sub, sepscale;
-  bun                   sum;
-} BCRN(Level0State);
+  double               *sum; /* back: what is written is added up here, NULL: not */
+#if BCR_ISA == 2
+  /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
+     neighbouring blocks, element i from element i + BL - off of the pair. Blocks at a tile's ends are stored as they are. */
+  int align; /* some row is not aligned, or u is to be streamed */
+  int off[8 * BG]; /* from a block to the first cache line that begins in it */
+  real  ix[8 * BG * BL] __attribute__((aligned(64))); /* indices of the permutation, as integers */
+  real *edge, *stage;
+#endif
+} BCRN(Level0Line);
 
-/* modes of block b of f (and of the separators), lanes = modes, a[i] = column i */
-BCR_INLINE void level0_modes(BCRN(Level0State) *S, const ptrdiff_t b, bun *a, const int BACK, const int REG, const int NG, const int io)
+/* modes of block b of f (and of the separators): lanes = modes, a[i] = column i. Any block, any kind of group */
+BCR_INLINE void level0_modes(const BCRN(Level0Line) *S, const ptrdiff_t b, bun *a, const int BACK, const int REG, const int NG, const int io)
 {
-  const int       h  = REG ? 7 : S->k->h;
-  const ptrdiff_t x0 = BL * b, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  const int       nv = b < S->s->nb - 1 ? BL : S->s->nv;
+  const int       h  = REG ? 7 : S->k->h, nv = b < S->s->nb - 1 ? BL : S->s->nv;
+  const ptrdiff_t x0 = BL * b;
 
   for (int g = 0; g < BG; g++) {
     bun *ag = a + 8 * g;
 
-    if (g >= NG) {
-      for (int p = 0; p < 8; p++) ag[p] = bnull();
-      continue;
+    for (int p = 0; p < 8; p++) ag[p] = g >= NG || p >= h ? bnull() : (nv == BL ? bloadio(S->f[g] + p * S->ldf, x0, io) : bloadpart(S->f[g] + p * S->ldf, x0, nv, io));
+    if (g >= NG) continue;
+    if (BACK) {
+      for (int p = 0; p < h; p++) ag[p] = bsub(ag[p], bset1(S->sub));
+      ag[0]     = badd(ag[0], nv == BL ? bload(S->uL[g] + x0) : bloadpart(S->uL[g], x0, nv, 0));
+      ag[h - 1] = badd(ag[h - 1], nv == BL ? bload(S->uL[g + 1] + x0) : bloadpart(S->uL[g + 1], x0, nv, 0));
     }
-    if (__builtin_expect(nv == BL, 1)) {
-      const char *r = S->f[g] + x0 * sz;
+    if (nv < BL && S->sub != 0) { /* columns that are not there stay zero */
+      for (int p = 0; p < h; p++) {
+        real t[BL] __attribute__((aligned(64)));
 
-      if (S->pf) {
-        const char *q = r + S->pf;
-
-        for (int p = 0; p < (BACK ? 7 : 8); p++) __builtin_prefetch(q + p * S->ldf, 0, 2);
-      }
-      if (REG) {
-        #pragma GCC unroll 8
-        for (int p = 0; p < 7; p++) ag[p] = bloadio(r + p * S->ldf, 0, io);
-      } else {
-        for (int p = 0; p < 8; p++) ag[p] = p < h ? bloadio(r + p * S->ldf, 0, io) : bnull();
-      }
-      if (BACK) {
-        if (__builtin_expect(S->sub != 0, 0))
-          for (int p = 0; p < h; p++) ag[p] = bsub(ag[p], bset1(S->sub));
-        ag[0]     = badd(ag[0], bload(S->uL[g] + x0));
-        ag[h - 1] = badd(ag[h - 1], bload(S->uL[g + 1] + x0));
-      }
-    } else {
-      for (int p = 0; p < 8; p++) ag[p] = p < h ? bloadpart(S->f[g] + p * S->ldf, x0, nv, io) : bnull();
-      if (BACK) {
-        if (S->sub != 0)
-          for (int p = 0; p < h; p++) ag[p] = bsub(ag[p], bset1(S->sub));
-        ag[0]     = badd(ag[0], bloadpart(S->uL[g], x0, nv, 0));
-        ag[h - 1] = badd(ag[h - 1], bloadpart(S->uL[g + 1], x0, nv, 0));
+        bstore(t, ag[p]);
+        ag[p] = bloadpart(t, 0, nv, 0);
       }
     }
     if (REG) {
@@ -140,14 +129,49 @@ BCR_INLINE void level0_modes(BCRN(Level0State) *S, const ptrdiff_t b, bun *a, co
   btr(a);
 }
 
-/* forward recurrence of the next block, y of all its columns to the ring */
-BCR_INLINE void level0_forward(BCRN(Level0State) *S, const int BACK, const int REG, const int NG, const int io, bun mu, bun mu2)
+/* the same for a whole block of regular groups */
+BCR_INLINE void level0_modes_full(const BCRN(Level0Line) *S, const ptrdiff_t b, bun *a, const int BACK, const int NG, const int io)
 {
-  const ptrdiff_t b  = S->fb;
-  real           *yb = S->ring + BL * BL * S->fslot;
-  bun             a[BL], y = S->y;
+  const ptrdiff_t x0 = BL * b, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
 
-  level0_modes(S, b, a, BACK, REG, NG, io);
+  #pragma GCC unroll 2
+  for (int g = 0; g < BG; g++) {
+    if (g < NG) {
+      const char *r = S->f[g] + x0 * sz;
+
+      if (S->pf) {
+        const char *q = r + S->pf;
+
+        #pragma GCC unroll 8
+        for (int p = 0; p < 7; p++) __builtin_prefetch(q + p * S->ldf, 0, 2);
+        if (!BACK) __builtin_prefetch(q + 7 * S->ldf, 0, 2);
+      }
+      #pragma GCC unroll 8
+      for (int p = 0; p < 7; p++) a[8 * g + p] = bloadio(r + p * S->ldf, 0, io);
+      if (BACK) {
+        if (__builtin_expect(S->sub != 0, 0)) {
+          #pragma GCC unroll 8
+          for (int p = 0; p < 7; p++) a[8 * g + p] = bsub(a[8 * g + p], bset1(S->sub));
+        }
+        a[8 * g]     = badd(a[8 * g], bload(S->uL[g] + x0));
+        a[8 * g + 6] = badd(a[8 * g + 6], bload(S->uL[g + 1] + x0));
+      }
+      sine7(a + 8 * g);
+      a[8 * g + 7] = bnull();
+    } else {
+      #pragma GCC unroll 8
+      for (int p = 0; p < 8; p++) a[8 * g + p] = bnull();
+    }
+  }
+  btr(a);
+}
+
+/* forward recurrence over a block, y of all its columns to the ring */
+BCR_INLINE bun level0_forward(const BCRN(Level0Line) *S, const ptrdiff_t b, real *yb, bun y, const int BACK, const int NG, const int io, const bun mu, const bun mu2)
+{
+  bun a[BL];
+
+  level0_modes_full(S, b, a, BACK, NG, io);
   if (__builtin_expect(b >= S->k->peel, 1)) {
     #pragma GCC unroll 8
     for (int i = 0; i < BL; i += 2) { /* two steps at a time: half the length of the chain of dependent operations */
@@ -160,50 +184,39 @@ BCR_INLINE void level0_forward(BCRN(Level0State) *S, const int BACK, const int R
   } else {
     const real *C = (const real *)S->k->C + BL * BL * b;
 
+    #pragma GCC unroll 16
     for (int i = 0; i < BL; i++) {
       y = bfma(bload(C + BL * i), y, a[i]);
       bstore(yb + BL * i, y);
     }
   }
-  if (__builtin_expect(b == S->s->nb - 1, 0)) {
+  return y;
+}
+
+/* the same for any block and group; the last block has the line's right end */
+BCR_INLINE bun level0_forward_any(const BCRN(Level0Line) *S, const ptrdiff_t b, real *yb, bun y, const int BACK, const int REG, const int NG, const int io)
+{
+  const bun mu = bload((const real *)S->k->mu), y0 = y;
+  bun       a[BL];
+
+  level0_modes(S, b, a, BACK, REG, NG, io);
+  for (int i = 0; i < BL; i++) {
+    y = bfma(b >= S->k->peel ? mu : bload((const real *)S->k->C + BL * (BL * b + i)), y, a[i]);
+    bstore(yb + BL * i, y);
+  }
+  if (b == S->s->nb - 1) {
     const int nv = S->s->nv;
 
     if (S->s->xperiodic) y = bload(yb + BL * (nv - 1));
-    else if (b >= S->k->peel) {
-      const bun yp = nv > 1 ? bload(yb + BL * (nv - 2)) : S->y;
-
-      bstore(yb + BL * (nv - 1), bmul(bload((const real *)S->k->Fn), bfma(bload((const real *)S->k->Cn), yp, a[nv - 1])));
-    }
+    else if (b >= S->k->peel) bstore(yb + BL * (nv - 1), bmul(bload((const real *)S->k->Fn), bfma(bload((const real *)S->k->Cn), nv > 1 ? bload(yb + BL * (nv - 2)) : y0, a[nv - 1])));
     for (int i = nv; i < BL; i++) bstore(yb + BL * i, bnull());
   }
-  if (__builtin_expect(S->s->xperiodic && b < S->k->halo, 0)) {
-    const int nv = b < S->s->nb - 1 ? BL : S->s->nv;
-
-    for (int i = 0; i < nv; i++) {
-      S->acc = bfma(S->pw, bload(yb + BL * i), S->acc);
-      S->pw  = bmul(S->pw, mu);
-    }
-  }
-  S->y = y;
-  S->fb++;
-  if (++S->fslot == S->nslot) S->fslot = 0;
+  return y;
 }
 
-/* backward recurrence of block b and what is made of it */
-BCR_INLINE void level0_backward(BCRN(Level0State) *S, const ptrdiff_t b, const int BACK, const int REG, const int NG, const int io, bun mu, bun mu2, bun om)
+/* backward recurrence over a block: v[i] (without the output scale) of its columns; returns t */
+BCR_INLINE bun level0_backward(const BCRN(Level0Line) *S, const ptrdiff_t b, const real *yb, bun t, bun *v, const bun mu, const bun mu2)
 {
-  const BCRLevel0Shape *s  = S->s;
-  const real           *yb = S->ring + BL * BL * S->bslot;
-  const ptrdiff_t       x0 = BL * b, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  const int             nv = b < s->nb - 1 ? BL : s->nv;
-  bun                   v[BL], t = S->t;
-
-  if (BACK) { /* the lines that will be written two blocks from now */
-    const ptrdiff_t xq = x0 >= 3 * BL ? x0 - 3 * BL : 0;
-
-    for (int g = 0; g < NG; g++)
-      for (int p = 0; p < 8; p++) __builtin_prefetch(S->u[g] + xq * sz + p * S->ldu, 1, 3);
-  }
   if (__builtin_expect(b >= S->k->peel, 1)) {
     #pragma GCC unroll 8
     for (int i = BL - 2; i >= 0; i -= 2) {
@@ -216,180 +229,366 @@ BCR_INLINE void level0_backward(BCRN(Level0State) *S, const ptrdiff_t b, const i
   } else {
     const real *B = (const real *)S->k->B + BL * BL * b, *F = (const real *)S->k->F + BL * BL * b;
 
+    #pragma GCC unroll 16
     for (int i = BL - 1; i >= 0; i--) {
       t    = bfma(bload(B + BL * i), t, bload(yb + BL * i));
       v[i] = bmul(t, bload(F + BL * i));
     }
   }
-  S->t = t;
-  if (BACK) {
-    btr(v);
-    for (int g = 0; g < NG; g++) {
-      bun  *vg = v + 8 * g;
-      char *w  = S->u[g] + x0 * sz;
-
-      if (REG) sine7w(vg, (const real *)S->k->sc);
-      else dense8(vg, (const real *)S->k->S, S->k->h, S->k->h);
-      if (__builtin_expect(nv == BL, 1)) {
-        if (REG) {
-          #pragma GCC unroll 8
-          for (int p = 0; p < 7; p++) bstoreio(w + p * S->ldu, 0, vg[p], io);
-        } else {
-          for (int p = 0; p < S->k->h; p++) bstoreio(w + p * S->ldu, 0, vg[p], io);
-        }
-        if (S->us[g]) bstoreio(S->us[g] + x0 * sz, 0, bmul(bset1(S->sepscale), bload(S->uL[g + 1] + x0)), io);
-      } else {
-        for (int p = 0; p < S->k->h; p++) bstorepart(w + p * S->ldu, 0, vg[p], nv, io);
-        if (S->us[g]) bstorepart(S->us[g] + x0 * sz, 0, bmul(bset1(S->sepscale), bloadpart(S->uL[g + 1], x0, nv, 0)), nv, io);
-      }
-    }
-  } else {
-    bun E[BG], O[BG], c, r;
-
-    bfold(v, om, E, O);
-    c = bload(S->carry + x0);
-    #pragma GCC unroll 2
-    for (int g = 0; g < NG; g++) {
-      r = nv == BL ? bloadio(S->fs[g] + x0 * sz, 0, io) : bloadpart(S->fs[g] + x0 * sz, 0, nv, io);
-      bstore(S->dst[g] + x0, badd(c, badd(E[g], O[g])));
-      c = badd(r, bsub(E[g], O[g]));
-    }
-    bstore(S->carry + x0, c);
-  }
-  S->bslot = S->bslot ? S->bslot - 1 : S->nslot - 1;
+  return t;
 }
 
-/* one group, or BG regular ones side by side, over the whole line */
-BCR_INLINE void level0_line(BCRN(Level0State) *S, const int BACK, const int REG, const int NG, const int io)
+/* sums for the separators */
+BCR_INLINE void level0_collect(const BCRN(Level0Line) *S, const ptrdiff_t x0, const int nv, const bun *v, const int NG, const int io, const bun om)
+{
+  bun E[BG], O[BG], c;
+
+  bfold(v, om, E, O);
+  c = bload(S->carry + x0);
+  #pragma GCC unroll 2
+  for (int g = 0; g < NG; g++) {
+    const bun r = nv == BL ? bloadio(S->fs[g], x0, io) : bloadpart(S->fs[g], x0, nv, io);
+
+    bstore(S->dst[g] + x0, badd(c, badd(E[g], O[g])));
+    c = badd(r, bsub(E[g], O[g]));
+  }
+  bstore(S->carry + x0, c);
+}
+
+/* rows of u from modes, any block and group */
+BCR_INLINE void level0_rows_any(const BCRN(Level0Line) *S, const ptrdiff_t x0, const int nv, bun *v, const int REG, const int NG, const int io)
+{
+  btr(v);
+  for (int g = 0; g < NG; g++) {
+    bun *vg = v + 8 * g;
+
+    if (REG) sine7w(vg, (const real *)S->k->sc);
+    else dense8(vg, (const real *)S->k->S, S->k->h, S->k->h);
+    vg[S->k->h] = S->k->h < 8 ? bmul(bset1(S->sepscale), nv == BL ? bload(S->uL[g + 1] + x0) : bloadpart(S->uL[g + 1], x0, nv, 0)) : vg[S->k->h - 1];
+    for (int p = 0; p < S->k->h + (S->us[g] ? 1 : 0); p++) {
+      if (nv == BL) bstoreio(S->u[g] + p * S->ldu, x0, vg[p], io);
+      else bstorepart(S->u[g] + p * S->ldu, x0, vg[p], nv, io);
+    }
+  }
+}
+
+#if BCR_ISA == 2
+BCR_INLINE void level0_stream(real *line, bun v)
+{
+  #if defined(BCR_REAL_SINGLE)
+  _mm512_stream_ps(line, (__m512)v);
+  #else
+  _mm512_stream_pd(line, (__m512d)v);
+  #endif
+}
+BCR_INLINE bun level0_shift(bun here, bun right, const real *ix)
+{
+  #if defined(BCR_REAL_SINGLE)
+  return (bun)_mm512_permutex2var_ps((__m512)here, _mm512_load_si512((const void *)ix), (__m512)right);
+  #else
+  return (bun)_mm512_permutex2var_pd((__m512d)here, _mm512_load_si512((const void *)ix), (__m512d)right);
+  #endif
+}
+#endif
+
+#if BCR_ISA == 2
+/* rows of u of one group from the modes, the separator last */
+BCR_INLINE void level0_rows(const BCRN(Level0Line) *S, const ptrdiff_t x0, const int g, bun *v)
+{
+  sine7w(v, (const real *)S->k->sc);
+  v[7] = bmul(bset1(S->sepscale), bload(S->uL[g + 1] + x0));
+}
+
+/* v[r] of a block as it is, over the ends of cache lines */
+BCR_INLINE void level0_store_block(const BCRN(Level0Line) *S, const ptrdiff_t b, const bun *v, const int NG)
+{
+  #pragma GCC unroll 2
+  for (int g = 0; g < NG; g++) {
+    #pragma GCC unroll 8
+    for (int r = 0; r < 7; r++) bstore((real *)(S->u[g] + r * S->ldu) + BL * b, v[8 * g + r]);
+    if (S->us[g]) bstore((real *)S->us[g] + BL * b, v[8 * g + 7]);
+  }
+}
+
+/* Blocks bhi down to blo of a tile, all of them whole and of regular groups, written as whole cache lines: line b of a row is the end
+   of block b and the start of block b + 1. The tile's last block waits in edge for the next tile. STREAM: the lines are gathered in the
+   first cache and leave row by row, in bursts past the caches. */
+BCR_INLINE void level0_back_lines(const BCRN(Level0Line) *S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot, bun t, const int NG, const int STREAM, const bun mu, const bun mu2)
+{
+  bun             v[BL], p[BL];
+  ptrdiff_t       b     = bhi;
+  const ptrdiff_t width = BL * S->k->tile;
+  real           *edge = S->edge + BL * 8 * BG * (blo / S->k->tile % 2), *edgenew = S->edge + BL * 8 * BG * ((blo / S->k->tile + 1) % 2);
+
+  t = level0_backward(S, b, S->ring + BL * BL * bslot, t, p, mu, mu2);
+  btr(p);
+  #pragma GCC unroll 2
+  for (int g = 0; g < NG; g++) level0_rows(S, BL * b, g, p + 8 * g);
+  if (bhi == S->s->nb - 2) level0_store_block(S, bhi, p, NG);
+  else {
+    #pragma GCC unroll 16
+    for (int r = 0; r < 8 * NG; r++) bstore(edgenew + BL * r, p[r]);
+  }
+  for (b--; b >= blo; b--) {
+    bslot = bslot ? bslot - 1 : S->nslot - 1;
+    t     = level0_backward(S, b, S->ring + BL * BL * bslot, t, v, mu, mu2);
+    btr(v);
+    #pragma GCC unroll 2
+    for (int g = 0; g < NG; g++) {
+      real *w = (real *)S->u[g] + BL * b;
+
+      if (!STREAM) { /* the lines that will be written three blocks from now */
+        const ptrdiff_t c = b - 3 >= blo ? b - 3 : (b - 3 + 2 * S->k->tile < S->s->nb ? b - 3 + 2 * S->k->tile : S->s->nb - 1); /* or the next tile's right end */
+        const char     *q = (const char *)((real *)S->u[g] + BL * c);
+
+        #pragma GCC unroll 8
+        for (int r = 0; r < 8; r++) __builtin_prefetch(q + r * S->ldu, 1, 3);
+      }
+      level0_rows(S, BL * b, g, v + 8 * g);
+      #pragma GCC unroll 8
+      for (int r = 0; r < 8; r++) {
+        const bun line = level0_shift(v[8 * g + r], p[8 * g + r], S->ix + BL * (8 * g + r));
+
+        if (STREAM) *(vec *)(S->stage + width * (8 * g + r) + BL * (b + 1 - blo)) = line;
+        else if (r < 7 || S->us[g]) *(vec *)((real *)((char *)w + r * S->ldu) + S->off[8 * g + r]) = line;
+      }
+    }
+    #pragma GCC unroll 16
+    for (int r = 0; r < 8 * NG; r++) p[r] = v[r];
+  }
+  if (blo == 0) level0_store_block(S, 0, p, NG);
+  else {
+    #pragma GCC unroll 16
+    for (int r = 0; r < 8 * NG; r++) {
+      const bun line = level0_shift(bload(edge + BL * r), p[r], S->ix + BL * r);
+
+      if (STREAM) *(vec *)(S->stage + width * r) = line;
+      else if (r % 8 < 7 || S->us[r / 8]) *(vec *)((real *)(S->u[r / 8] + (r % 8) * S->ldu) + BL * (blo - 1) + S->off[r]) = line;
+    }
+  }
+  if (STREAM) {
+    const ptrdiff_t first = blo ? 0 : 1;
+
+    for (int r = 0; r < 8 * NG; r++) {
+      const real *from = S->stage + width * r;
+      real       *to   = (real *)(S->u[r / 8] + (r % 8) * S->ldu) + BL * (blo - 1) + S->off[r];
+
+      if (r % 8 == 7 && !S->us[r / 8]) break;
+      for (ptrdiff_t i = first; i < bhi - blo + 1; i++) level0_stream(to + BL * i, bload(from + BL * i));
+    }
+  }
+}
+#endif
+
+/* one group, or BG regular ones side by side, over the whole line. STREAM: whole cache lines of u go past the caches */
+BCR_INLINE void level0_line(const BCRN(Level0Line) *S, const int BACK, const int REG, const int NG, const int io, const int STREAM)
 {
   const BCRLevel0Shape *s  = S->s;
   const bun             mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
-  const ptrdiff_t       nb = s->nb, tile = S->k->tile;
+  const ptrdiff_t       nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->nslot, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const int             periodic = s->xperiodic;
+  ptrdiff_t             fb = 0, fslot = 0;
+  bun                   y = bnull(), t, acc = bnull(), pw = bset1(1);
 
-  S->nslot = 2 * tile + S->k->halo;
-  S->y     = bnull();
-  S->acc   = bnull();
-  S->pw    = bset1(1);
-  S->fb = S->fslot = 0;
-  if (s->xperiodic) { /* the carry that comes round: the line's last columns, once */
-    S->fb = nb > S->k->halo ? nb - S->k->halo - 1 : 0; /* the last block may hold few columns */
-    while (S->fb < nb) level0_forward(S, BACK, REG, NG, io, mu, mu2);
-    S->y   = bmul(S->y, bload((const real *)S->k->fac));
-    S->acc = bnull();
-    S->pw  = bset1(1);
-    S->fb = S->fslot = 0;
+  (void)sz;
+  (void)STREAM;
+  if (periodic) { /* the carry that comes round: the line's last columns, once; the last block may hold few */
+    for (ptrdiff_t b = nb > halo ? nb - halo - 1 : 0; b < nb; b++) y = level0_forward_any(S, b, S->ring, y, BACK, REG, NG, io);
+    y = bmul(y, bload((const real *)S->k->fac));
   }
-  while (S->fb < nb && S->fb < tile + S->k->halo) level0_forward(S, BACK, REG, NG, io, mu, mu2);
-  for (ptrdiff_t b0 = 0; b0 < nb; b0 += tile) {
-    const ptrdiff_t b1 = b0 + tile < nb ? b0 + tile : nb;
-    ptrdiff_t       b  = b1 - 1;
+  for (ptrdiff_t b0 = -tile; b0 < nb; b0 += tile) {
+    /* this tile backward ... */
+    if (b0 >= 0) {
+      const ptrdiff_t b1 = b0 + tile < nb ? b0 + tile : nb;
+      ptrdiff_t       bslot = (b1 - 1) % nslot, b = b1 - 1;
 
-    if (s->xperiodic && S->fb == nb && b1 + S->k->halo >= nb) { /* y continues round the corner */
-      const bun  wrap = bmul(S->acc, bload((const real *)S->k->fac));
-      real      *yl   = S->ring + BL * BL * ((nb - 1) % S->nslot);
+      if (periodic && fb == nb && b1 + halo >= nb) { /* y continues round the corner */
+        const bun wrap = bmul(acc, bload((const real *)S->k->fac));
 
-      if (s->nv < BL) {
-        bstore(yl + BL * s->nv, wrap);
-        S->t = b1 < nb ? level0_warm(S->ring, S->nslot, b1 % S->nslot, nb - b1, mu) : bnull();
-      } else {
-        S->t = wrap;
-        if (b1 < nb) {
-          bun p = bset1(1);
+        if (s->nv < BL) {
+          bstore(S->ring + BL * (BL * ((nb - 1) % nslot) + s->nv), wrap);
+          t = b1 < nb ? level0_warm(S->ring, nslot, b1 % nslot, nb - b1, mu) : bnull();
+        } else {
+          t = wrap;
+          if (b1 < nb) {
+            bun p = bset1(1);
 
-          for (ptrdiff_t i = 0; i < BL * (nb - b1); i++) p = bmul(p, mu);
-          S->t = bfma(p, wrap, level0_warm(S->ring, S->nslot, b1 % S->nslot, nb - b1, mu));
+            for (ptrdiff_t i = 0; i < BL * (nb - b1); i++) p = bmul(p, mu);
+            t = bfma(p, wrap, level0_warm(S->ring, nslot, b1 % nslot, nb - b1, mu));
+          }
+        }
+      } else t = level0_warm(S->ring, nslot, b1 % nslot, fb - b1 < halo ? fb - b1 : halo, mu);
+#if BCR_ISA == 2
+      if (BACK && REG && !io && S->align) {
+        if (b == nb - 1) { /* the line's right end by itself */
+          bun w[BL + 1];
+
+          t = level0_backward(S, b, S->ring + BL * BL * bslot, t, w, mu, mu2);
+          level0_rows_any(S, BL * b, s->nv, w, REG, NG, io);
+          b--;
+          bslot = bslot ? bslot - 1 : nslot - 1;
+        }
+        if (b >= b0) level0_back_lines(S, b0, b, bslot, t, NG, STREAM, mu, mu2);
+        b = b0 - 1;
+      }
+#endif
+      for (; b >= b0; b--, bslot = bslot ? bslot - 1 : nslot - 1) {
+        const ptrdiff_t x0 = BL * b;
+        const real     *yb = S->ring + BL * BL * bslot;
+
+        if (!REG || __builtin_expect(b == nb - 1, 0)) {
+          const int nv = b < nb - 1 ? BL : s->nv;
+          bun       w[BL + 1];
+
+          t = level0_backward(S, b, yb, t, w, mu, mu2);
+          if (!BACK) level0_collect(S, x0, nv, w, NG, io, om);
+          else level0_rows_any(S, x0, nv, w, REG, NG, io);
+          continue;
+        } else {
+          bun v[BL];
+
+          t = level0_backward(S, b, yb, t, v, mu, mu2);
+          if (!BACK) level0_collect(S, x0, BL, v, NG, io, om);
+          else {
+            btr(v);
+            #pragma GCC unroll 2
+            for (int g = 0; g < NG; g++) {
+              char *w = S->u[g] + x0 * sz;
+
+              if (!STREAM) { /* the lines that will be written three blocks from now */
+                const char *q = x0 >= 3 * BL ? w - 3 * BL * sz : S->u[g];
+
+                #pragma GCC unroll 8
+                for (int p = 0; p < 8; p++) __builtin_prefetch(q + p * S->ldu, 1, 3);
+              }
+              sine7w(v + 8 * g, (const real *)S->k->sc);
+              v[8 * g + 7] = bmul(bset1(S->sepscale), bload(S->uL[g + 1] + x0));
+              #pragma GCC unroll 8
+              for (int p = 0; p < 7; p++) bstoreio(w + p * S->ldu, 0, v[8 * g + p], io);
+              if (S->us[g]) bstoreio(w + 7 * S->ldu, 0, v[8 * g + 7], io);
+            }
+          }
         }
       }
-    } else {
-      const ptrdiff_t nh = S->fb - b1 < S->k->halo ? S->fb - b1 : S->k->halo;
+    }
+    /* ... and the one after it, and its halo, forward */
+    {
+      const ptrdiff_t stop = b0 + 2 * tile + halo < nb ? b0 + 2 * tile + halo : nb;
 
-      S->t = level0_warm(S->ring, S->nslot, b1 % S->nslot, nh, mu);
+      for (; fb < stop; fb++, fslot = fslot + 1 == nslot ? 0 : fslot + 1) {
+        real *yb = S->ring + BL * BL * fslot;
+
+        if (!REG || __builtin_expect(fb == nb - 1, 0)) y = level0_forward_any(S, fb, yb, y, BACK, REG, NG, io);
+        else y = level0_forward(S, fb, yb, y, BACK, NG, io, mu, mu2);
+        if (__builtin_expect(periodic && fb < halo, 0)) {
+          const int nv = fb < nb - 1 ? BL : s->nv;
+
+          for (int i = 0; i < nv; i++) {
+            acc = bfma(pw, bload(yb + BL * i), acc);
+            pw  = bmul(pw, mu);
+          }
+        }
+      }
     }
-    S->bslot = (b1 - 1) % S->nslot;
-    for (ptrdiff_t q = nb - S->fb < b1 - b0 ? nb - S->fb : b1 - b0; q > 0; q--) { /* the next tile forward, this one backward */
-      level0_forward(S, BACK, REG, NG, io, mu, mu2);
-      level0_backward(S, b--, BACK, REG, NG, io, mu, mu2, om);
-    }
-    while (b >= b0) level0_backward(S, b--, BACK, REG, NG, io, mu, mu2, om);
   }
 }
 
-static __attribute__((noinline)) void BCRN(level0_red1)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_reduce_regular)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 0, 1, 1, 0);
+  level0_line(S, 0, 1, BG, 0, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_redx)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_back_regular)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 0, 0, 1, 0);
+  level0_line(S, 1, 1, BG, 0, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back1)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_reduce_any)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 1, 1, 1, 0);
+  level0_line(S, 0, 0, 1, 0, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_backx)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_back_any)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 1, 0, 1, 0);
+  level0_line(S, 1, 0, 1, 0, 0);
 }
 #if BCR_BL == 16
-static __attribute__((noinline)) void BCRN(level0_red2)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_reduce_one)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 0, 1, 2, 0);
+  level0_line(S, 0, 1, 1, 0, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back2)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_back_one)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 1, 1, 2, 0);
+  level0_line(S, 1, 1, 1, 0, 0);
+}
+#endif
+#if BCR_ISA == 2
+static __attribute__((noinline)) void BCRN(level0_back_stream)(const BCRN(Level0Line) *S)
+{
+  level0_line(S, 1, 1, BG, 0, 1);
+  _mm_sfence();
 }
 #endif
 #if defined(BCR_REAL_SINGLE)
-static __attribute__((noinline)) void BCRN(level0_red1io)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_reduce_regular_io)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 0, 1, 1, 1);
+  level0_line(S, 0, 1, BG, 1, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_redxio)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_back_regular_io)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 0, 0, 1, 1);
+  level0_line(S, 1, 1, BG, 1, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back1io)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_reduce_any_io)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 1, 1, 1, 1);
+  level0_line(S, 0, 0, 1, 1, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_backxio)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_back_any_io)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 1, 0, 1, 1);
+  level0_line(S, 1, 0, 1, 1, 0);
 }
   #if BCR_BL == 16
-static __attribute__((noinline)) void BCRN(level0_red2io)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_reduce_one_io)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 0, 1, 2, 1);
+  level0_line(S, 0, 1, 1, 1, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back2io)(BCRN(Level0State) *T)
+static __attribute__((noinline)) void BCRN(level0_back_one_io)(const BCRN(Level0Line) *S)
 {
-  BCRN(Level0State) S = *T;
-  level0_line(&S, 1, 1, 2, 1);
+  level0_line(S, 1, 1, 1, 1, 0);
 }
   #endif
 #endif
+
+/* ng groups of one kind in flight */
+static void BCRN(level0_run)(const BCRN(Level0Line) *S, int back, int ng, int io)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    if (!S->k->regular) (back ? BCRN(level0_back_any_io) : BCRN(level0_reduce_any_io))(S);
+    else if (ng == BG) (back ? BCRN(level0_back_regular_io) : BCRN(level0_reduce_regular_io))(S);
+  #if BCR_BL == 16
+    else (back ? BCRN(level0_back_one_io) : BCRN(level0_reduce_one_io))(S);
+  #endif
+    return;
+  }
+#endif
+  (void)io;
+  if (!S->k->regular) (back ? BCRN(level0_back_any) : BCRN(level0_reduce_any))(S);
+#if BCR_ISA == 2
+  else if (ng == BG && back && S->s->stream) BCRN(level0_back_stream)(S);
+#endif
+  else if (ng == BG) (back ? BCRN(level0_back_regular) : BCRN(level0_reduce_regular))(S);
+#if BCR_BL == 16
+  else (back ? BCRN(level0_back_one) : BCRN(level0_reduce_one))(S);
+#endif
+}
 
 static int BCRN(level0_lanes)(void)
 {
   return BL;
 }
 
-/* work: ring | carry line | line of zeros (as doubles) | line nobody reads */
+/* work: ring | edges and stage | carry line | line of zeros (as doubles) | line nobody reads */
+#define LEVEL0_STAGE(s) (16 * BG * BL + 8 * BG * BL * (size_t)(s)->ring)
 static size_t BCRN(level0_ring)(const BCRLevel0Shape *s)
 {
-  return (size_t)s->ring * BL * BL;
+  return (size_t)s->ring * BL * BL + LEVEL0_STAGE(s);
 }
 static size_t BCRN(level0_work)(const BCRLevel0Shape *s)
 {
@@ -410,7 +609,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
 {
   const size_t      line = (size_t)s->nb * BL;
   const ptrdiff_t   sz   = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  BCRN(Level0State) S;
+  BCRN(Level0Line) S;
 
   S.s     = s;
   S.ldf   = ldf * sz;
@@ -441,24 +640,8 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
       g++;
       continue;
     }
-#if defined(BCR_REAL_SINGLE)
-    if (args->io) {
-  #if BCR_BL == 16
-      if (ng == 2) BCRN(level0_red2io)(&S);
-      else
-  #endif
-        if (S.k->regular) BCRN(level0_red1io)(&S);
-      else BCRN(level0_redxio)(&S);
-    } else
-#endif
-    {
-#if BCR_BL == 16
-      if (ng == 2) BCRN(level0_red2)(&S);
-      else
-#endif
-        if (S.k->regular) BCRN(level0_red1)(&S);
-      else BCRN(level0_redx)(&S);
-    }
+    S.nslot = 2 * S.k->tile + S.k->halo;
+    BCRN(level0_run)(&S, 0, ng, args->io);
     g += ng;
   }
   if (g1 == s->ng && s->yperiodic) {
@@ -471,7 +654,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
 static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D, ptrdiff_t ldd, void *work)
 {
   const ptrdiff_t   sz = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  BCRN(Level0State) S;
+  BCRN(Level0Line) S;
   const real       *zero;
 
   S.s        = s;
@@ -499,6 +682,25 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       S.uL[q + 1] = sep ? (const real *)D + gq * ldd : zero;
       S.us[q]     = sep ? S.u[q] + kinds[s->kind[gq]].h * S.ldu : NULL;
     }
+#if BCR_ISA == 2
+    S.edge  = S.ring + (size_t)s->ring * BL * BL;
+    S.stage = S.edge + 16 * BG * BL;
+    S.align = s->stream;
+    for (int q = 0; q < ng; q++)
+      for (int p = 0; p < 8; p++) {
+        const int off = (int)(((uintptr_t)(S.u[q] + p * S.ldu) / sizeof(real)) % BL);
+
+        S.off[8 * q + p] = BL - off;
+        if (off) S.align = 1;
+        for (int i = 0; i < BL; i++) {
+  #if defined(BCR_REAL_SINGLE)
+          ((int *)S.ix)[BL * (8 * q + p) + i] = i + BL - off;
+  #else
+          ((long long *)S.ix)[BL * (8 * q + p) + i] = i + BL - off;
+  #endif
+        }
+      }
+#endif
     S.pf = g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) {
       for (ptrdiff_t i = 0; i < s->nx; i++) {
@@ -510,24 +712,8 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       g++;
       continue;
     }
-#if defined(BCR_REAL_SINGLE)
-    if (args->io) {
-  #if BCR_BL == 16
-      if (ng == 2) BCRN(level0_back2io)(&S);
-      else
-  #endif
-        if (S.k->regular) BCRN(level0_back1io)(&S);
-      else BCRN(level0_backxio)(&S);
-    } else
-#endif
-    {
-#if BCR_BL == 16
-      if (ng == 2) BCRN(level0_back2)(&S);
-      else
-#endif
-        if (S.k->regular) BCRN(level0_back1)(&S);
-      else BCRN(level0_backx)(&S);
-    }
+    S.nslot = 2 * S.k->tile + S.k->halo;
+    BCRN(level0_run)(&S, 1, ng, args->io);
     g += ng;
   }
 }
