@@ -40,6 +40,20 @@ static PetscErrorCode BCRTableNew(size_t n, PetscBool single, void **table, size
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode BCRRootCreate(int p, PetscBool single, size_t *bytes, void **root)
+{
+  long double c, s;
+
+  PetscFunctionBegin;
+  PetscCall(BCRTableNew(2 * (size_t)p, single, root, bytes));
+  for (int k = 0; k < p; k++) {
+    BCRUnit(k, p, &c, &s);
+    BCRTablePut(*root, single, 2 * (size_t)k, c);
+    BCRTablePut(*root, single, 2 * (size_t)k + 1, s);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static int BCRSmallestPrime(int n)
 {
   for (int p = 2; (PetscInt64)p * p <= n; p++)
@@ -201,12 +215,7 @@ static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFf
       need = 4 * (size_t)p + v->conv->scratch;
       work = 2 * v->conv->flops + 10. * p;
     } else if (p == 7 || p > 8) {
-      PetscCall(BCRTableNew(2 * (size_t)p, single, &v->root, bytes));
-      for (int k = 0; k < p; k++) {
-        BCRUnit(k, p, &c, &s);
-        BCRTablePut(v->root, single, 2 * (size_t)k, c);
-        BCRTablePut(v->root, single, 2 * (size_t)k + 1, s);
-      }
+      PetscCall(BCRRootCreate(p, single, bytes, &v->root));
       need = 2 * (size_t)p;
       work = 2. * (p - 1) * (p - 1) + 7. * p;
     }
@@ -214,6 +223,109 @@ static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFf
     f->flops += (double)(n / p) * work + (m > 1 ? 6. * (m - 1) * (p - 1) * (n / size) : 0);
     size = m;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRSymDestroy(BCRSym *sym)
+{
+  BCRSym v = *sym;
+
+  PetscFunctionBegin;
+  if (!v) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFftDestroy(&v->fft));
+  PetscCall(BCRSymDestroy(&v->sub));
+  PetscCall(BCRFftDestroy(&v->big));
+  PetscCall(PetscFree(v->tw));
+  PetscCall(PetscFree(v->root));
+  PetscCall(PetscFree(v->perm));
+  PetscCall(PetscFree(v->in));
+  PetscCall(PetscFree(v->kernel));
+  PetscCall(PetscFree(v->out));
+  PetscCall(PetscFree(*sym));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* sum_p z_p sin (cos) 2 pi p k/n at p = g^a, k = g^-c: sum_a u_a K_{c-a}, K_j = sin (cos) 2 pi g^-j/n, j mod h with K_{j+h} = -K_j (K_j) */
+static PetscErrorCode BCRSymConvolution(BCRSym v, int odd, PetscBool single, size_t *bytes)
+{
+  const int    n = v->n, h = (n - 1) / 2, g = BCRGenerator(n), gi = (int)BCRPowerMod(g, n - 2, n);
+  PetscInt64   a = 1, b = 1;
+  long double *root, *x, *y, *t, c, s;
+
+  PetscFunctionBegin;
+  PetscCall(BCRFftCreate(h, single, bytes, &v->fft));
+  PetscCall(PetscMalloc1(2 * (size_t)h, &v->perm));
+  *bytes += 2 * (size_t)h * sizeof(int);
+  PetscCall(BCRTableNew(2 * (size_t)h, single, &v->in, bytes));
+  PetscCall(BCRTableNew(2 * (size_t)h, single, &v->kernel, bytes));
+  PetscCall(BCRTableNew(2 * (size_t)h, single, &v->out, bytes));
+  PetscCall(PetscMalloc4(2 * (size_t)h, &root, 2 * (size_t)h, &x, 2 * (size_t)h, &y, 2 * (size_t)h, &t));
+  for (int k = 0; k < h; k++) {
+    const int sa = odd && 2 * a > n ? -1 : 1, sb = odd && 2 * b > n ? -1 : 1;
+
+    v->perm[k]     = (int)(2 * a > n ? n - a : a);
+    v->perm[h + k] = (int)(2 * b > n ? n - b : b);
+    BCRUnit(k, h, &root[2 * k], &root[2 * k + 1]);
+    if (!odd) c = 1, s = 0;
+    else if (h % 2) c = k % 2 ? -1 : 1, s = 0;
+    else BCRUnit(k, 2 * (PetscInt64)h, &c, &s); /* twist e^{-i pi k/h}: a factor -1 after h */
+    BCRTablePut(v->in, single, 2 * (size_t)k, sa * c);
+    BCRTablePut(v->in, single, 2 * (size_t)k + 1, -sa * s);
+    BCRTablePut(v->out, single, 2 * (size_t)k, 2 * sb * c);
+    BCRTablePut(v->out, single, 2 * (size_t)k + 1, 2 * sb * s);
+    {
+      long double K[2];
+
+      BCRUnit(b, n, &K[0], &K[1]);
+      x[2 * k]     = K[odd] * c;
+      x[2 * k + 1] = -K[odd] * s;
+    }
+    a = a * g % n;
+    b = b * gi % n;
+  }
+  BCRFftHost(v->fft, 0, root, x, 1, y, t);
+  for (int k = 0; k < 2 * h; k++) BCRTablePut(v->kernel, single, k, y[k] / h);
+  PetscCall(PetscFree4(root, x, y, t));
+  v->scratch = 2 * (size_t)h + v->fft->scratch;
+  v->flops   = 2 * v->fft->flops + 22. * h;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *bytes, BCRSym *sym)
+{
+  const int   r = BCRSmallestPrime(n), m = n / r, h = (m + 1) / 2;
+  BCRSym      v;
+  long double c, s;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&v));
+  *sym     = v;
+  v->n     = n;
+  v->radix = r;
+  v->m     = m;
+  *bytes += sizeof(*v);
+  if (n == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (m == 1 && n > 2 * BCR_FFT_DIRECT) {
+    PetscCall(BCRSymConvolution(v, odd, single, bytes));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRRootCreate(r, single, bytes, &v->root));
+  if (m == 1) {
+    v->flops = 1. * (n - 1) * (n - 1);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRFftCreate(m, single, bytes, &v->fft));
+  PetscCall(BCRSymCreate(m, odd, single, bytes, &v->sub));
+  if (r > BCR_FFT_DIRECT) PetscCall(BCRFftCreate(r, single, bytes, &v->big));
+  PetscCall(BCRTableNew((size_t)h * (r - 1), single, &v->tw, bytes));
+  for (int k = 0; k < h; k++)
+    for (int j = 1; 2 * j < r; j++) {
+      BCRUnit((PetscInt64)j * k, n, &c, &s);
+      BCRTablePut(v->tw, single, (size_t)k * (r - 1) + 2 * (j - 1), c);
+      BCRTablePut(v->tw, single, (size_t)k * (r - 1) + 2 * (j - 1) + 1, -s);
+    }
+  v->scratch = (size_t)h + (size_t)m * (r - 1) / 2 + m + 2 * (size_t)r + PetscMax(PetscMax(v->fft->scratch, v->sub->scratch), v->big ? v->big->scratch : 0);
+  v->flops   = (r - 1) / 2 * v->fft->flops + v->sub->flops + h * ((v->big ? v->big->flops : 2. * (r - 1) * (r - 1)) + 6. * (r - 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -305,9 +417,9 @@ static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
   }
   d->base = L;
   if (L > 2) {
-    PetscCall(BCRFftCreate(L, d->single, &d->bytes, &d->fft));
-    d->scratch = PetscMax(d->scratch, 2 * (size_t)L + d->fft->scratch);
-    d->flops += d->fft->flops + 3. * L;
+    PetscCall(BCRSymCreate(L, d->odd, d->single, &d->bytes, &d->sym));
+    d->scratch = PetscMax(d->scratch, (size_t)L + 1 + d->sym->scratch);
+    d->flops += d->sym->flops + 3. * L;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -414,7 +526,7 @@ static PetscErrorCode BCRDttSymCreate(BCRDtt d, const BCRDttType *t, PetscInt64 
   d->kind  = BCR_DTT_SYM;
   d->lines = 2;
   if (F == 4 * N) d->odd = !t->odd;
-  PetscCall(BCRFftCreate((int)N, d->single, &d->bytes, &d->fft));
+  PetscCall(BCRSymCreate((int)N, d->odd, d->single, &d->bytes, &d->sym));
   PetscCall(PetscMalloc2(n, &d->perm, n, &d->pos));
   PetscCall(BCRTableNew(n, d->single, &d->in, &d->bytes));
   PetscCall(BCRTableNew(n, d->single, &d->rot, &d->bytes));
@@ -443,8 +555,8 @@ static PetscErrorCode BCRDttSymCreate(BCRDtt d, const BCRDttType *t, PetscInt64 
       (k ? d->pos : d->perm)[i] = (int)a;
       BCRTablePut(k ? d->rot : d->in, d->single, i, sign);
     }
-  d->scratch = 2 * (size_t)N + d->fft->scratch;
-  d->flops   = d->fft->flops / 2 + 3. * n;
+  d->scratch = (size_t)N + 1 + d->sym->scratch;
+  d->flops   = d->sym->flops / 2 + 3. * n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -516,6 +628,7 @@ PetscErrorCode BCRDttDestroy(BCRDtt *dtt)
   PetscCall(PetscFree(d->in));
   PetscCall(PetscFree(d->rot));
   PetscCall(BCRFftDestroy(&d->fft));
+  PetscCall(BCRSymDestroy(&d->sym));
   PetscCall(PetscFree(*dtt));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

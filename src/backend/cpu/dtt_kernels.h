@@ -3,27 +3,16 @@
 
 #include "dttio_kernels.h"
 
-/* full DFT of a symmetric sequence of odd length from its first half: odd: Z_k = -2i sum_p z_p sin, even: z_0 + 2 sum_p z_p cos */
-static void BCRN(FftSym)(BCRFft f, const int odd, cvec *z, cvec *Z, cvec *w)
-{
-  const int  N    = f->n;
-  const cvec zero = {vset1(0), vset1(0)};
-
-  if (odd) z[0] = zero;
-  for (int k = 1; 2 * k < N; k++) z[N - k] = odd ? csub(zero, z[k]) : z[k];
-  BCRN(FftRun)(f, z, 1, Z, w);
-}
-
 /* pairs of lines x = a + i b to y; z, Z: room for N */
 static void BCRN(DttSym)(BCRDtt d, int direction, const cvec *x, cvec *y, cvec *w)
 {
-  const int   n = d->n, N = d->fft->n, *a = direction ? d->pos : d->perm, *b = direction ? d->perm : d->pos;
+  const int   n = d->n, N = d->sym->n, *a = direction ? d->pos : d->perm, *b = direction ? d->perm : d->pos;
   const real *s = (const real *)(direction ? d->rot : d->in), *t = (const real *)(direction ? d->in : d->rot);
-  cvec       *z = w, *Z = w + N;
+  cvec       *z = w, *Z = w + (N + 1) / 2;
 
   if (d->odd) {
     for (int i = 0; i < n; i++) z[a[i]] = cscale(x[i], s[i]);
-    BCRN(FftSym)(d->fft, 1, z, Z, w + 2 * (ptrdiff_t)N);
+    BCRN(SymRun)(d->sym, 1, z, Z, Z + (N + 1) / 2);
     for (int j = 0; j < n; j++) {
       const real h = t[j] * (real)0.5;
 
@@ -31,7 +20,7 @@ static void BCRN(DttSym)(BCRDtt d, int direction, const cvec *x, cvec *y, cvec *
     }
   } else { /* each sum of cosines has z_0 once, the others twice */
     for (int i = 0; i < n; i++) z[a[i]] = cscale(x[i], a[i] ? s[i] * (real)0.5 : s[i]);
-    BCRN(FftSym)(d->fft, 0, z, Z, w + 2 * (ptrdiff_t)N);
+    BCRN(SymRun)(d->sym, 0, z, Z, Z + (N + 1) / 2);
     for (int j = 0; j < n; j++) y[j] = cscale(Z[b[j]], t[j]);
   }
 }
@@ -194,10 +183,10 @@ BCR_INLINE void dtt3odd(const BCRDttSplit *s, vec *x0, vec *x1, cvec *w, vec *y0
 }
 
 /* type I of odd length L, one line: its even and its odd outputs are both sums over the period L of a sequence of the same symmetry */
-BCR_INLINE void dtt1odd(BCRFft f, const vec *x, cvec *w, vec *y, ptrdiff_t ys, const int odd)
+BCR_INLINE void dtt1odd(BCRSym f, const vec *x, cvec *w, vec *y, ptrdiff_t ys, const int odd)
 {
   const ptrdiff_t L = f->n;
-  cvec           *z = w, *Z = w + L;
+  cvec           *z = w, *Z = w + (L + 1) / 2;
   const real      h = (real)0.5;
 
   if (!odd) z[0] = (cvec){x[0] + x[L], x[0] - x[L]};
@@ -207,7 +196,7 @@ BCR_INLINE void dtt1odd(BCRFft f, const vec *x, cvec *w, vec *y, ptrdiff_t ys, c
     if (odd) z[p] = (cvec){(a - b) * h, (a + b) * (p % 2 ? -h : h)};
     else z[p] = (cvec){(a + b) * h, (a - b) * (p % 2 ? -h : h)};
   }
-  BCRN(FftSym)(f, odd, z, Z, w + 2 * L);
+  BCRN(SymRun)(f, odd, z, Z, Z + (L + 1) / 2);
   if (!odd) {
     y[0]      = Z[0].r;
     y[L * ys] = Z[0].i;
@@ -250,7 +239,7 @@ static void BCRN(DttOne)(BCRDtt d, int nl, vec *x, vec *y, cvec *w)
   for (int k = 0; k < nl; k++, x += n, y += n) {
     if (d->odd) {
       if (d->base == 2) y[ys - 1] = x[0];
-      else if (d->base > 2) dtt1odd(d->fft, x, w, y - 1, ys, 1);
+      else if (d->base > 2) dtt1odd(d->sym, x, w, y - 1, ys, 1);
     } else if (d->base == 1) {
       const vec a = x[0], b = x[1];
 
@@ -262,7 +251,7 @@ static void BCRN(DttOne)(BCRDtt d, int nl, vec *x, vec *y, cvec *w)
       y[ys]     = x[0] - x[2];
       y[0]      = a + x[1];
       y[2 * ys] = a - x[1];
-    } else dtt1odd(d->fft, x, w, y, ys, 0);
+    } else dtt1odd(d->sym, x, w, y, ys, 0);
   }
 }
 

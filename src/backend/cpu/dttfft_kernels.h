@@ -250,3 +250,84 @@ static __attribute__((noinline)) void BCRN(Fft3Cos)(BCRFft f, const cvec *x, cve
 {
   fft3run(f, x, b, w, y, ys, 0);
 }
+
+/* z to Z, indices 0..(n-1)/2; odd: Z_k = -2i sum_{p>0} z_p sin, even: z_0 + 2 sum_{p>0} z_p cos of 2 pi pk/n */
+static void BCRN(SymPrime)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
+{
+  const int   n = v->n, h = (n - 1) / 2, *p = v->perm;
+  const real *a = (const real *)v->in, *b = (const real *)v->kernel, *c = (const real *)v->out, *root = (const real *)v->root;
+  cvec        sum = odd ? (cvec){vset1(0), vset1(0)} : z[0], *A = w, *B = w + h;
+
+  if (!odd)
+    for (int k = 1; k <= h; k++) sum = cadd(sum, cscale(z[k], 2));
+  if (root) {
+    for (int k = 1; k <= h; k++) {
+      cvec s = {vset1(0), vset1(0)};
+
+      for (int j = 1, q = k; j <= h; j++) {
+        const real t = root[2 * q + odd];
+
+        s.r += z[j].r * t;
+        s.i += z[j].i * t;
+        q += k;
+        if (q >= n) q -= n;
+      }
+      Z[k] = odd ? (cvec){s.i * 2, s.r * -2} : (cvec){z[0].r + s.r * 2, z[0].i + s.i * 2};
+    }
+  } else {
+    for (int k = 0; k < h; k++) A[k] = cmul(z[p[k]], a[2 * k], a[2 * k + 1]);
+    BCRN(FftRun)(v->fft, A, 1, B, w + 2 * h);
+    for (int k = 0; k < h; k++) B[k] = cswap(cmul(B[k], b[2 * k], b[2 * k + 1]));
+    BCRN(FftRun)(v->fft, B, 1, A, w + 2 * h);
+    for (int k = 0; k < h; k++) {
+      const cvec s = cmul(cswap(A[k]), c[2 * k], c[2 * k + 1]);
+
+      Z[p[h + k]] = odd ? (cvec){s.i, vset1(0) - s.r} : cadd(z[0], s);
+    }
+  }
+  Z[0] = sum;
+}
+
+static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
+{
+  const int   n = v->n, r = v->radix, m = v->m, h = (m + 1) / 2;
+  const real *t = (const real *)v->tw;
+  const cvec  zero = {vset1(0), vset1(0)};
+  cvec       *Y0 = w, *Y = Y0 + h, *x = Y + (ptrdiff_t)(r - 1) / 2 * m, *u = x + m, *V = u + r, *rest = V + r;
+
+  if (n == 1) {
+    Z[0] = odd ? zero : z[0];
+    return;
+  }
+  if (m == 1) {
+    BCRN(SymPrime)(v, odd, z, Z, w);
+    return;
+  }
+  for (int s = 0; s < h; s++) x[s] = z[r * s];
+  BCRN(SymRun)(v->sub, odd, x, Y0, rest);
+  for (int j = 1; 2 * j < r; j++) {
+    for (int s = 0, p = j; s < m; s++, p += r) {
+      if (2 * p < n) x[s] = z[p];
+      else x[s] = odd ? csub(zero, z[n - p]) : z[n - p];
+    }
+    BCRN(FftRun)(v->fft, x, 1, Y + (ptrdiff_t)(j - 1) * m, rest);
+  }
+  for (int k = 0; k < h; k++, t += r - 1) {
+    u[0] = Y0[k];
+    for (int j = 1; 2 * j < r; j++) {
+      const cvec a = Y[(ptrdiff_t)(j - 1) * m + k], b = Y[(ptrdiff_t)(j - 1) * m + (k ? m - k : 0)];
+      const cvec c = cmul(b, t[2 * j - 2], -t[2 * j - 1]);
+
+      u[j]     = cmul(a, t[2 * j - 2], t[2 * j - 1]);
+      u[r - j] = odd ? csub(zero, c) : c;
+    }
+    if (v->big) BCRN(FftRun)(v->big, u, 1, V, rest);
+    else BCRN(FftPrime)(r, (const real *)v->root, u, V);
+    for (int q = 0; q < r; q++) {
+      const int K = k + m * q;
+
+      if (2 * K < n) Z[K] = V[q];
+      else if (k) Z[n - K] = odd ? csub(zero, V[q]) : V[q];
+    }
+  }
+}

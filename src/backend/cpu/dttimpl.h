@@ -28,6 +28,26 @@ struct _n_BCRFft {
   double      flops;   /* of one transform */
 };
 
+/*
+  DFT of a sequence of odd length n = radix m that is odd (or even), from and to the indices 0..(n-1)/2. Of the radix interleaved
+  sequences the first has the same symmetry, and the others mirror each other: half of them is enough, and half of the columns.
+  Prime length: a plain product, or Rader's convolution, of length (n-1)/2 for the powers of the generator up to g^((n-1)/2) = -1:
+  cyclic for sums of cosines, negacyclic for sums of sines, the latter made cyclic by a twist.
+*/
+typedef struct _n_BCRSym *BCRSym;
+struct _n_BCRSym {
+  int    n, radix, m;
+  BCRFft fft;    /* length m; primes: the convolution's */
+  BCRSym sub;    /* length m */
+  void  *tw;     /* for k = 0..(m-1)/2, j = 1..(radix-1)/2: cos, -sin of 2 pi jk/n */
+  void  *root;   /* butterflies and direct primes: cos, sin of 2 pi q/radix */
+  BCRFft big;    /* a radix that is too large for a plain butterfly */
+  int   *perm;   /* convolution: g^a, g^-a mod n folded to 1..(n-1)/2 */
+  void  *in, *kernel, *out; /* convolution: factors of the inputs, FFT of the kernel, factors of the outputs; all complex */
+  size_t scratch;
+  double flops;
+};
+
 typedef enum {
   BCR_DTT_SCALE, /* one row */
   BCR_DTT_ONE,   /* node-centred ends: type I, halved while even, see BCRDttSplit */
@@ -70,6 +90,7 @@ struct _n_BCRDtt {
   int        *perm, *pos;  /* PAIR; SYM: a_i, b_j */
   void       *in, *rot;    /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; SCALE: phi_0(0) */
   BCRFft      fft;
+  BCRSym      sym;
   size_t      scratch;     /* complex vectors beyond the lines themselves */
   double      flops;
 };
