@@ -10,6 +10,8 @@ PetscLogEvent BCR_Read, BCR_SetUp, BCR_Solve;
 static PetscBool PetscBCRPackageInitialized = PETSC_FALSE;
 static PetscBool PetscBCRPoissonCited       = PETSC_FALSE;
 
+#define PETSCBCR_VERSION PetscStringize(PETSCBCR_VERSION_MAJOR) "." PetscStringize(PETSCBCR_VERSION_MINOR) "." PetscStringize(PETSCBCR_VERSION_PATCH)
+
 static const char PetscBCRPoissonCitation[] = "@InProceedings{MyllykoskiRossiToivanen2013,\n"
                                               "  author    = {Mirko Myllykoski and Tuomo Rossi and Jari Toivanen},\n"
                                               "  title     = {Fast {P}oisson Solvers for Graphics Processing Units},\n"
@@ -23,8 +25,7 @@ static const char PetscBCRPoissonCitation[] = "@InProceedings{MyllykoskiRossiToi
                                               "}\n"
                                               "@Misc{petscbcr,\n"
                                               "  title = {petscbcr: fast direct {P}oisson and {H}elmholtz solvers by block cyclic reduction for {PETSc}},\n"
-                                              "  note  = {Version " PetscStringize(PETSCBCR_VERSION_MAJOR) "." PetscStringize(PETSCBCR_VERSION_MINOR) "." PetscStringize(PETSCBCR_VERSION_PATCH) "}\n"
-                                              "}\n";
+                                              "  note  = {Version " PETSCBCR_VERSION "}\n}\n";
 
 PetscErrorCode PetscBCRCitePoisson(void)
 {
@@ -77,7 +78,8 @@ PetscErrorCode PetscBCRInitializePackage(void)
   if (PetscBCRPackageInitialized) PetscFunctionReturn(PETSC_SUCCESS);
   /* the structs behind PC and KSP are laid out anew in each release */
   PetscCall(PetscGetVersionNumber(&major, &minor, &subminor, &release));
-  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB, "petscbcr was built with PETSc %d.%d but runs with PETSc %" PetscInt_FMT ".%" PetscInt_FMT ": build it with the PETSc of the application", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, major, minor);
+  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB, "petscbcr was built with PETSc %d.%d but runs with PETSc %" PetscInt_FMT ".%" PetscInt_FMT ": build it with the PETSc of the application",
+             PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, major, minor);
   PetscBCRPackageInitialized = PETSC_TRUE;
   PetscCall(PCRegister(PCBCRPOISSON, PCCreate_BCRPoisson));
   PetscCall(KSPRegister(KSPBCRPOISSON, KSPCreate_BCRPoisson));
@@ -89,8 +91,7 @@ PetscErrorCode PetscBCRInitializePackage(void)
 }
 
 /* PETSc calls this when it opens libpetscbcr.so for -dll_append or -dll_prepend, each time it does */
-PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_petscbcr(void);
-PetscErrorCode              PetscDLLibraryRegister_petscbcr(void)
+PETSC_EXTERN PetscErrorCode PetscDLLibraryRegister_petscbcr(void)
 {
   PetscFunctionBegin;
   PetscCall(PetscBCRInitializePackage());
@@ -103,8 +104,7 @@ PetscErrorCode              PetscDLLibraryRegister_petscbcr(void)
 #elif defined(PETSC_HAVE_FORTRAN) && !defined(PETSC_HAVE_FORTRAN_UNDERSCORE)
   #define petscbcrinitializepackage_ petscbcrinitializepackage
 #endif
-PETSC_EXTERN void petscbcrinitializepackage_(PetscErrorCode *);
-void              petscbcrinitializepackage_(PetscErrorCode *ierr)
+PETSC_EXTERN void petscbcrinitializepackage_(PetscErrorCode *ierr)
 {
   *ierr = PetscBCRInitializePackage();
 }

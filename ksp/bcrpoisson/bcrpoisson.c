@@ -12,26 +12,38 @@ typedef struct {
   PetscInt solves; /* applications of the solver in the last KSPSolve(), per right-hand side */
 } KSP_BCRPoisson;
 
-/* The solver inside is the PC of the KSP. KSPSetFromOptions() has given it some default type before it comes to the type of the KSP, which
-   cannot be told from a type that the program set; -pc_type can. */
-static PetscErrorCode KSPBCRPoissonSetPCType(KSP ksp, PetscBool *changed)
+/* -pc_type is the user's word, and has to be the right one */
+static PetscErrorCode KSPBCRPoissonCheckPCType(KSP ksp)
 {
   PC          pc;
-  PetscBool   same, given;
+  PetscBool   given, same;
   const char *prefix;
   char        type[64];
 
   PetscFunctionBegin;
-  *changed = PETSC_FALSE;
   PetscCall(KSPGetPC(ksp, &pc));
-  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCBCRPOISSON, &same));
-  if (same) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(PetscOptionsGetString(((PetscObject)pc)->options, prefix, "-pc_type", type, sizeof(type), &given));
-  PetscCheck(!given, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSPBCRPOISSON solves with PCBCRPOISSON, but -%spc_type is %s: leave the option out, or take another -%sksp_type", prefix ? prefix : "", type, prefix ? prefix : "");
+  if (!given) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscStrcmp(type, PCBCRPOISSON, &same));
+  PetscCheck(same, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "KSPBCRPOISSON solves with PCBCRPOISSON, but -%spc_type is %s: leave the option out, or take another -%sksp_type", prefix ? prefix : "", type, prefix ? prefix : "");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The solver inside is the PC of the KSP. KSPSetFromOptions() may have given it some default type before it comes to the type of the KSP,
+   which cannot be told from a type that the program set: either is replaced. */
+static PetscErrorCode KSPBCRPoissonSetPCType(KSP ksp, PetscBool *changed)
+{
+  PC        pc;
+  PetscBool same;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCBCRPOISSON, &same));
+  *changed = (PetscBool)!same;
+  if (same) PetscFunctionReturn(PETSC_SUCCESS);
   if (((PetscObject)pc)->type_name) PetscCall(PetscInfo(ksp, "KSPBCRPOISSON replaces the preconditioner type %s by " PCBCRPOISSON "\n", ((PetscObject)pc)->type_name));
   PetscCall(PCSetType(pc, PCBCRPOISSON));
-  *changed = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -52,6 +64,7 @@ static PetscErrorCode KSPSetFromOptions_BCRPoisson(KSP ksp, BCROptionItems Petsc
   PetscBool changed;
 
   PetscFunctionBegin;
+  PetscCall(KSPBCRPoissonCheckPCType(ksp));
   PetscCall(KSPBCRPoissonSetPCType(ksp, &changed));
   PetscCall(KSPGetPC(ksp, &pc));
   if (changed) PetscCall(PCSetFromOptions(pc));
@@ -146,24 +159,27 @@ static PetscErrorCode KSPBCRPoissonMatApply(KSP ksp, Mat R, Mat Z)
 {
   Mat          A;
   MatNullSpace nullspace;
-  Vec          column, r, z;
-  PetscInt     n;
-  PetscBool    block = (PetscBool)!ksp->transpose_solve;
+  Vec          column;
+#if PETSC_VERSION_LT(3, 24, 0)
+  Vec r, z;
+#endif
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(R, NULL, &n));
+  if (!ksp->transpose_solve) PetscCall(PCMatApply(ksp->pc, R, Z));
+  else {
 #if PETSC_VERSION_GE(3, 24, 0)
-  block = PETSC_TRUE;
-  if (ksp->transpose_solve) PetscCall(PCMatApplyTranspose(ksp->pc, R, Z));
-  else
+    PetscCall(PCMatApplyTranspose(ksp->pc, R, Z));
+#else
+    for (PetscInt c = 0; c < n; ++c) {
+      PetscCall(MatDenseGetColumnVecRead(R, c, &r));
+      PetscCall(MatDenseGetColumnVecWrite(Z, c, &z));
+      PetscCall(PCApplyTranspose(ksp->pc, r, z));
+      PetscCall(MatDenseRestoreColumnVecWrite(Z, c, &z));
+      PetscCall(MatDenseRestoreColumnVecRead(R, c, &r));
+    }
 #endif
-    if (block) PetscCall(PCMatApply(ksp->pc, R, Z));
-  for (PetscInt c = 0; c < n && !block; ++c) {
-    PetscCall(MatDenseGetColumnVecRead(R, c, &r));
-    PetscCall(MatDenseGetColumnVecWrite(Z, c, &z));
-    PetscCall(PCApplyTranspose(ksp->pc, r, z));
-    PetscCall(MatDenseRestoreColumnVecWrite(Z, c, &z));
-    PetscCall(MatDenseRestoreColumnVecRead(R, c, &r));
   }
   if (ksp->pc_side != PC_LEFT) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));

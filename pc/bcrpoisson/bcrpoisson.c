@@ -15,6 +15,8 @@ const char *const PCBCRPoissonOperatorSources[] = {"matrix", "user", "PCBCRPoiss
 const char *const PCBCRPoissonFits[]            = {"auto", "scaled", "average", "exact", "PCBCRPoissonFit", "PCBCRPOISSON_FIT_", NULL};
 const char *const PCBCRPoissonEnds[]            = {"dirichlet", "neumann", "cell_neumann", "cell_dirichlet", "periodic", "PCBCRPoissonEnd", "PCBCRPOISSON_", NULL};
 
+#define BCR_MAX_RADIX 1000000000
+
 typedef struct {
   /* what the user asks for */
   PetscInt                   radix; /* PCBCRPOISSON_RADIX_AUTO or at least 2 */
@@ -31,16 +33,16 @@ typedef struct {
   PetscReal                  shift, scale;
 
   /* what set-up made of it */
-  PetscBool     replan; /* a choice changed that the plan depends on */
-  PetscInt      dof, size[3], n;
-  BCROperator  *ops;
-  BCRPattern    pattern; /* what the reader remembers of the matrix */
+  PetscBool                  replan; /* a choice changed that the plan depends on */
+  PetscInt                   dof, size[3], n;
+  BCROperator               *ops;
+  BCRPattern                 pattern; /* what the reader remembers of the matrix */
   PCBCRPoissonOperatorSource opssource;
-  BCRSolver     solver;
-  BCRSolverInfo info;
-  PetscInt      ntuned; /* plans timed by the optimizer */
-  PetscInt      tunedradix;
-  PetscReal     removed; /* largest constant removed in the last application */
+  BCRSolver                  solver;
+  BCRSolverInfo              info;
+  PetscInt                   ntuned; /* plans timed by the optimizer */
+  PetscInt                   tunedradix;
+  PetscReal                  removed; /* largest constant removed in the last application */
 } PC_BCRPoisson;
 
 /* The next PCSetUp() has to run although the matrix is the same. The operator may change without the plan. */
@@ -74,9 +76,9 @@ static PetscErrorCode PCReset_BCRPoisson(PC pc)
 /* The DMDA that says what the rows of the matrix are: that of the PC, else that of the matrix */
 static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
 {
-  DM          dm[2]   = {NULL, NULL};
-  const char *found   = NULL;
-  PetscBool   isda    = PETSC_FALSE;
+  DM          dm[2] = {NULL, NULL};
+  const char *found = NULL;
+  PetscBool   isda  = PETSC_FALSE;
   PetscInt    dmsize, rows, info[4];
 
   PetscFunctionBegin;
@@ -88,11 +90,14 @@ static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
     PetscCall(PetscObjectTypeCompare((PetscObject)dm[i], DMDA, &isda));
     *da = dm[i];
   }
-  PetscCheck(isda, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG, "PCBCRPOISSON needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()", found ? "the DM is of type " : "neither the PC nor its matrix has a DM", found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)");
+  PetscCheck(isda, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG, "PCBCRPOISSON needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()",
+             found ? "the DM is of type " : "neither the PC nor its matrix has a DM", found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)");
   PetscCall(DMDAGetInfo(*da, NULL, &info[0], &info[1], &info[2], NULL, NULL, NULL, &info[3], NULL, NULL, NULL, NULL, NULL));
   PetscCall(MatGetSize(pc->pmat, &rows, NULL));
   dmsize = info[0] * info[1] * info[2] * info[3];
-  PetscCheck(rows == dmsize, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, info[0], info[1], info[2], info[3]);
+  PetscCheck(rows == dmsize, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, info[0], info[1],
+             info[2], info[3]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -107,14 +112,17 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
   PetscFunctionBegin;
   PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT ", the DMDA has dimension %" PetscInt_FMT, bcr->dim, dim);
   PetscCheck(bcr->nspacing, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "No operator to solve with: call PCBCRPoissonSetOperator(), or give -pc_bcrpoisson_spacing hx,hy,hz (and _ends, _shift, _scale)");
-  PetscCheck(bcr->nspacing == 1 || bcr->nspacing == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_bcrpoisson_spacing has %" PetscInt_FMT " numbers, the DMDA has dimension %" PetscInt_FMT ": give one for all axes or one for each", bcr->nspacing, dim);
-  PetscCheck(bcr->nends <= 1 || bcr->nends == 2 * dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_bcrpoisson_ends has %" PetscInt_FMT " words, the DMDA has dimension %" PetscInt_FMT ": give one word for all ends or two (low, high) for each axis", bcr->nends, dim);
+  PetscCheck(bcr->nspacing == 1 || bcr->nspacing == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_bcrpoisson_spacing has %" PetscInt_FMT " numbers, the DMDA has dimension %" PetscInt_FMT ": give one for all axes or one for each",
+             bcr->nspacing, dim);
+  PetscCheck(bcr->nends <= 1 || bcr->nends == 2 * dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "-pc_bcrpoisson_ends has %" PetscInt_FMT " words, the DMDA has dimension %" PetscInt_FMT ": give one word for all ends or two (low, high) for each axis", bcr->nends, dim);
   for (PetscInt d = 0; d < dim; ++d) {
     const PetscReal h = bcr->spacing[bcr->nspacing == 1 ? 0 : d];
 
     coupling[d] = 1 / (h * h);
     for (PetscInt e = 2 * d; e < 2 * d + 2; ++e) end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : e]] : BCR_END_DIRICHLET;
-    PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or PCBCRPoissonSetOperator(), or for none", (char)('x' + d));
+    PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+               "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or PCBCRPoissonSetOperator(), or for none", (char)('x' + d));
   }
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
   PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
@@ -164,8 +172,8 @@ static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options)
     PetscCall(PetscInfo(pc, "Optimizer: radix %" PetscInt_FMT "%s takes %g s\n", candidate[c], candidate[c] ? "" : " (auto)", time));
     ++bcr->ntuned;
     if (time < (bcr->solver ? 0.97 : 1.) * best) {
-      best             = time;
-      bcr->tunedradix  = candidate[c];
+      best            = time;
+      bcr->tunedradix = candidate[c];
       PetscCall(BCRSolverDestroy(&bcr->solver));
       bcr->solver = solver;
     } else PetscCall(BCRSolverDestroy(&solver));
@@ -237,7 +245,7 @@ static PetscErrorCode PCBCRPoissonCheckFinite(PC pc, const PetscScalar *f, const
   middle = bcr->dof * (bcr->size[0] / 2 + bcr->size[0] * (bcr->size[1] / 2 + bcr->size[1] * (bcr->size[2] / 2)));
   for (PetscInt c = 0; c < bcr->dof; ++c) {
     if (PetscLikely(!PetscIsInfOrNanScalar(u[middle + c]))) continue;
-    for (bad = 0; bad < bcr->n && !PetscIsInfOrNanScalar(f[bad]); ++bad) { }
+    for (bad = 0; bad < bcr->n && !PetscIsInfOrNanScalar(f[bad]); ++bad) {}
     PetscCheck(!pc->erroriffailure || bad == bcr->n, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP, "Entry %" PetscInt_FMT " of the right-hand side is NaN or Inf: the solution is not finite", bad);
     PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP, "The solution overflows: the right-hand side or the operator is scaled too far from one for -pc_bcrpoisson_precision %s", PCBCRPoissonPrecisions[bcr->precision]);
     PetscCall(PetscInfo(pc, "The solution is not finite; first entry of the right-hand side that is NaN or Inf: %" PetscInt_FMT " of %" PetscInt_FMT "\n", bad, bcr->n));
@@ -251,7 +259,6 @@ static PetscErrorCode PCBCRPoissonSolve(PC pc, PetscBool transpose, PetscInt nrh
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
   PetscFunctionBegin;
-  PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
   PetscCall(BCRSolverSolve(bcr->solver, transpose, nrhs, f, ldf, u, ldu));
   PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
@@ -274,6 +281,7 @@ static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Ve
   PetscScalar       *u;
 
   PetscFunctionBegin;
+  PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
   PetscCall(VecGetArrayRead(x, &f));
   PetscCall(VecGetArrayWrite(y, &u));
   PetscCall(PCBCRPoissonSolve(pc, transpose, 1, f, bcr->n, u, bcr->n));
@@ -298,11 +306,13 @@ static PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y)
 
 static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
 {
+  PC_BCRPoisson     *bcr = (PC_BCRPoisson *)pc->data;
   const PetscScalar *f;
   PetscScalar       *u;
   PetscInt           ncols, ldf, ldu;
 
   PetscFunctionBegin;
+  PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
   PetscCall(MatGetSize(X, NULL, &ncols));
   PetscCall(MatDenseGetLDA(X, &ldf));
   PetscCall(MatDenseGetLDA(Y, &ldu));
@@ -361,7 +371,8 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   else if (!bcr->ntuned) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
   else if (bcr->tunedradix) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest radix %" PetscInt_FMT "\n", bcr->ntuned, bcr->tunedradix));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest the automatic one\n", bcr->ntuned));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "memory: workspace %" PetscInt64_FMT " bytes (%.2f vectors), tables %" PetscInt64_FMT " bytes\n", (PetscInt64)bcr->info.workspace, (double)bcr->info.workspace / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar)), (PetscInt64)bcr->info.tables));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "memory: workspace %" PetscInt64_FMT " bytes (%.2f vectors), tables %" PetscInt64_FMT " bytes\n", (PetscInt64)bcr->info.workspace,
+                                   (double)bcr->info.workspace / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar)), (PetscInt64)bcr->info.tables));
   if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -383,12 +394,39 @@ static PetscErrorCode PCBCRPoissonParseRadices(PC pc, const char option[], const
     char *end;
     long  value = strtol(s, &end, 10);
 
-    PetscCheck(end != s && (*end == ',' || !*end), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: not a number%s: give `auto` or %s", prefix, option + 1, text, max > 1 ? " list" : "", max > 1 ? "the radix of each level, such as 8,16,32" : "a radix, such as 2, 4, 8 or 16");
-    PetscCheck(value >= 2 && value <= 1000000000, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: a radix is at least 2: give `auto`, 2, 4, 8, ...", prefix, option + 1, text);
-    PetscCheck(*n < max, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: more than %" PetscInt_FMT " level%s", prefix, option + 1, text, max, max > 1 ? "s" : ": give -pc_bcrpoisson_schedule for a radix per level");
+    PetscCheck(end != s && (*end == ',' || !*end), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: not a number%s: give `auto` or %s", prefix, option + 1, text, max > 1 ? " list" : "",
+               max > 1 ? "the radix of each level, such as 8,16,32" : "a radix, such as 2, 4, 8 or 16");
+    PetscCheck(value >= 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: a radix is at least 2: give `auto`, 2, 4, 8, ...", prefix, option + 1, text);
+    PetscCheck(value <= BCR_MAX_RADIX, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: a radix is at most %d: one beyond the size of the grid is as good as any other", prefix, option + 1, text, BCR_MAX_RADIX);
+    PetscCheck(*n<max, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: more than %" PetscInt_FMT " level%s", prefix, option + 1, text, max, max> 1 ? "s" : ": give -pc_bcrpoisson_schedule for a radix per level");
     radix[(*n)++] = (PetscInt)value;
     if (!*end) break;
     s = end + 1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Reads a list of ends */
+static PetscErrorCode PCBCRPoissonParseEnds(PC pc, const char option[], const char text[], PetscInt *n, PCBCRPoissonEnd end[])
+{
+  const char *prefix = ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "";
+  const char *s      = text;
+
+  PetscFunctionBegin;
+  *n = 0;
+  while (PETSC_TRUE) {
+    char      word[32];
+    size_t    length = strcspn(s, ",");
+    PetscInt  e      = -1;
+    PetscBool same   = PETSC_FALSE;
+
+    PetscCall(PetscStrncpy(word, s, PetscMin(length + 1, sizeof(word))));
+    while (!same && ++e <= PCBCRPOISSON_PERIODIC) PetscCall(PetscStrcasecmp(word, PCBCRPoissonEnds[e], &same));
+    PetscCheck(same, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: no end is called \"%s\": they are dirichlet, neumann, cell_neumann, cell_dirichlet and periodic", prefix, option + 1, text, word);
+    PetscCheck(*n < 6, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %s: more than 6 ends: give low and high of x, y and z", prefix, option + 1, text);
+    end[(*n)++] = (PCBCRPoissonEnd)e;
+    if (!s[length]) break;
+    s += length + 1;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -404,7 +442,7 @@ static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char st
   PCBCRPoissonPrecision      precision = bcr->precision;
   PCBCRPoissonOperatorSource source    = bcr->source;
   PCBCRPoissonFit            fit       = bcr->fit;
-  PetscReal                  spacing[3], shift = bcr->shift, scale = bcr->scale;
+  PetscReal                  spacing[3], shift, scale;
   PCBCRPoissonEnd            end[6];
 
 #define BCROptionName(what) PetscSNPrintf(name, sizeof(name), "%s%s", stem, what)
@@ -436,14 +474,16 @@ static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char st
   PetscCall(PetscOptionsBool(name, "Time several plans at set-up and take the fastest", "PCBCRPoissonSetTune", tune, &tune, &flg));
   if (flg) PetscCall(PCBCRPoissonSetTune(pc, tune));
 
-  /* the user's operator */
+  /* the user's operator; -help prints the arrays as they stand */
   given = PETSC_FALSE;
-  n     = 3;
+  PetscCall(PCBCRPoissonGetOperator(pc, NULL, spacing, end, &shift, &scale));
+  n = 3;
   PetscCall(BCROptionName("spacing"));
   PetscCall(PetscOptionsRealArray(name, "Spacing of the user's operator along x,y,z, or one for all", "PCBCRPoissonSetOperator", spacing, &n, &flg));
   if (flg) {
     for (PetscInt i = 0; i < n; ++i) {
-      PetscCheck(spacing[i] > 0 && !PetscIsInfOrNanReal(spacing[i]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s: spacing %g of axis %c: it must be positive", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, (double)spacing[i], (char)('x' + i));
+      PetscCheck(spacing[i] > 0 && !PetscIsInfOrNanReal(spacing[i]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s: spacing %g of axis %c: it must be positive", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "",
+                 name + 1, (double)spacing[i], (char)('x' + i));
       bcr->spacing[i] = spacing[i];
     }
     bcr->nspacing = n;
@@ -451,10 +491,10 @@ static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char st
     given         = PETSC_TRUE;
     PCBCRPoissonOperatorChanged(pc);
   }
-  n = 6;
   PetscCall(BCROptionName("ends"));
-  PetscCall(PetscOptionsEnumArray(name, "Ends of the user's operator, low and high of x,y,z, or one for all", "PCBCRPoissonSetOperator", PCBCRPoissonEnds, (PetscEnum *)end, &n, &flg));
+  PetscCall(PetscOptionsString(name, "Ends of the user's operator, low and high of x,y,z, or one for all: dirichlet neumann cell_neumann cell_dirichlet periodic", "PCBCRPoissonSetOperator", "dirichlet", text, sizeof(text), &flg));
   if (flg) {
+    PetscCall(PCBCRPoissonParseEnds(pc, name, text, &n, end));
     for (PetscInt i = 0; i < n; ++i) bcr->end[i] = end[i];
     bcr->nends = n;
     PCBCRPoissonOperatorChanged(pc);
@@ -628,7 +668,8 @@ static PetscErrorCode PCBCRPoissonSetOperator_BCRPoisson(PC pc, PetscInt dim, co
   PetscFunctionBegin;
   PetscCheck(dim >= 1 && dim <= 3, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Dimension %" PetscInt_FMT ": it must be 1, 2 or 3", dim);
   for (PetscInt d = 0; d < dim; ++d) PetscCheck(spacing[d] > 0 && !PetscIsInfOrNanReal(spacing[d]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Spacing %g of axis %c: it must be positive", (double)spacing[d], (char)('x' + d));
-  for (PetscInt e = 0; e < 2 * dim && ends; ++e) PetscCheck((int)ends[e] >= 0 && ends[e] <= PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "End %" PetscInt_FMT " is %d, which is no PCBCRPoissonEnd", e, (int)ends[e]);
+  for (PetscInt e = 0; e < 2 * dim && ends; ++e)
+    PetscCheck((int)ends[e] >= 0 && ends[e] <= PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "End %" PetscInt_FMT " is %d, which is no PCBCRPoissonEnd", e, (int)ends[e]);
   PetscCheck(!PetscIsInfOrNanReal(shift), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Shift %g: it must be finite", (double)shift);
   PetscCheck(scale != 0 && !PetscIsInfOrNanReal(scale), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "Scale %g: it must be finite and not zero", (double)scale);
   bcr->dim      = dim;

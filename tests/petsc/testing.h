@@ -1,0 +1,257 @@
+/*
+  What the tests of the PETSc objects share: matrices of all ends on a DMDA, a reference solver, caught errors, counts.
+*/
+#pragma once
+
+#include <petscbcr.h>
+#include <petscsnes.h>
+#include <petscdmshell.h>
+#include <string.h>
+#include "src/petscbcrimpl.h"
+
+/* The DM is for the preconditioner, the operators are ours */
+#if PETSC_VERSION_GE(3, 25, 0)
+  #define TestKSPSetDMInactive(ksp) KSPSetDMActive(ksp, KSP_DMACTIVE_ALL, PETSC_FALSE)
+#else
+  #define TestKSPSetDMInactive(ksp) KSPSetDMActive(ksp, PETSC_FALSE)
+#endif
+
+static PetscInt TestPassed = 0, TestFailed = 0;
+
+/* One check; says what failed */
+#define Check(condition, ...) \
+  do { \
+    if (condition) ++TestPassed; \
+    else { \
+      ++TestFailed; \
+      (void)printf("%s:%d: ", __FILE__, __LINE__); \
+      (void)printf(__VA_ARGS__); \
+      (void)printf("\n"); \
+      (void)fflush(stdout); \
+    } \
+  } while (0)
+
+/* The call has to fail with that error code (negative: any) and those words in its message */
+#define CheckError(call, wanted, words) \
+  do { \
+    PetscErrorCode error_; \
+    TestCaught     caught_ = {0, ""}; \
+    PetscCall(PetscPushErrorHandler(TestCatch, &caught_)); \
+    error_ = (call); \
+    PetscCall(PetscPopErrorHandler()); \
+    Check((int)error_ != 0, "no error where one with '%s' was due", words); \
+    if (error_) { \
+      Check((int)(wanted) < 0 || (int)caught_.code == (int)(wanted), "error %d, not %d: %s", (int)caught_.code, (int)(wanted), caught_.message); \
+      Check(strstr(caught_.message, words), "no '%s' in: %s", words, caught_.message); \
+    } \
+  } while (0)
+
+typedef struct {
+  int  code;
+  char message[1024];
+} TestCaught;
+
+static inline PetscErrorCode TestCatch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode code, PetscErrorType type, const char *message, void *ctx)
+{
+  TestCaught *caught = (TestCaught *)ctx;
+
+  (void)comm;
+  (void)line;
+  (void)function;
+  (void)file;
+  if (type == PETSC_ERROR_INITIAL && message) {
+    caught->code = (int)code;
+    (void)snprintf(caught->message, sizeof(caught->message), "%s", message);
+  }
+  return code;
+}
+
+static inline int TestEnd(void)
+{
+  (void)printf("%d passed, %d failed\n", (int)TestPassed, (int)TestFailed);
+  return TestFailed ? 1 : 0;
+}
+
+/*
+  A separable operator as an application would assemble it. Ends, low and high of each axis:
+
+    d  Dirichlet, eliminated        n  Neumann on a node, mirrored      c  Neumann on a cell face
+    D  Dirichlet on a cell face     p  periodic                         r  Dirichlet rows kept: rows with only a diagonal
+*/
+typedef struct {
+  PetscInt    dim, n[3], dof;
+  const char *ends; /* 2 dim letters */
+  PetscReal   a[3]; /* coupling of each axis */
+  PetscReal   shift, scale;
+  PetscReal   row;                                                  /* diagonal of kept rows */
+  PetscReal   contrast;                                             /* component c is (1 + contrast c) times as stiff */
+  PetscReal (*k)(PetscReal x, PetscReal y, PetscReal z, void *ctx); /* conductivity, NULL: one */
+  void *ctx;
+} TestProblem;
+
+static inline PetscErrorCode TestDMDA(const TestProblem *p, DM *da)
+{
+  DMBoundaryType b[3] = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < p->dim; ++d) {
+    if (p->ends[2 * d] == 'p') b[d] = DM_BOUNDARY_PERIODIC;
+  }
+  if (p->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_SELF, b[0], p->n[0], p->dof, 1, NULL, da));
+  else if (p->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], 1, 1, p->dof, 1, NULL, NULL, da));
+  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], 1, 1, 1, p->dof, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetUp(*da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Writes the values into A, which DMCreateMatrix() made */
+static inline PetscErrorCode TestFill(const TestProblem *p, Mat A)
+{
+  PetscInt at[3], n[3], step[3];
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; ++d) n[d] = d < p->dim ? p->n[d] : 1;
+  step[0] = p->dof;
+  step[1] = step[0] * n[0];
+  step[2] = step[1] * n[1];
+  PetscCall(MatZeroEntries(A));
+  for (at[2] = 0; at[2] < n[2]; ++at[2]) {
+    for (at[1] = 0; at[1] < n[1]; ++at[1]) {
+      for (at[0] = 0; at[0] < n[0]; ++at[0]) {
+        for (PetscInt c = 0; c < p->dof; ++c) {
+          PetscInt  row  = c + at[0] * step[0] + at[1] * step[1] + at[2] * step[2];
+          PetscReal size = p->scale * (1 + p->contrast * (PetscReal)c), diag = p->shift;
+          PetscBool kept = PETSC_FALSE;
+
+          for (PetscInt d = 0; d < p->dim; ++d) kept = (PetscBool)(kept || (p->ends[2 * d] == 'r' && at[d] == 0) || (p->ends[2 * d + 1] == 'r' && at[d] == n[d] - 1));
+          if (kept) {
+            PetscCall(MatSetValue(A, row, row, p->row, ADD_VALUES));
+            continue;
+          }
+          for (PetscInt d = 0; d < p->dim; ++d) {
+            for (PetscInt s = 0; s < 2; ++s) { /* the neighbour below and above */
+              const PetscBool last  = (PetscBool)(s ? at[d] == n[d] - 1 : at[d] == 0);
+              const char      end   = p->ends[2 * d + s];
+              PetscReal       value = p->a[d];
+              PetscInt        there = row + (s ? step[d] : -step[d]);
+
+              if (p->k) {
+                PetscReal x[3];
+
+                for (PetscInt e = 0; e < 3; ++e) x[e] = ((PetscReal)at[e] + 1) / (PetscReal)(n[e] + 1);
+                x[d] += (s ? 0.5 : -0.5) / (PetscReal)(n[d] + 1);
+                value *= p->k(x[0], x[1], x[2], p->ctx);
+              }
+              if (last && end == 'c') continue;
+              if (last && end == 'D') {
+                diag += 2 * value;
+                continue;
+              }
+              diag += value;
+              if (last && end == 'd') there = -1;
+              if (last && end == 'n') there = n[d] > 1 ? row + (s ? -step[d] : step[d]) : row;
+              if (last && end == 'p') there = row + (s ? -1 : 1) * (n[d] - 1) * step[d];
+              if (there == row) diag -= value; /* an axis of one that mirrors or closes on itself */
+              else if (there >= 0) PetscCall(MatSetValue(A, row, there, -size * value, ADD_VALUES));
+            }
+          }
+          PetscCall(MatSetValue(A, row, row, size * diag, ADD_VALUES));
+        }
+      }
+    }
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode TestMatrix(const TestProblem *p, DM *da, Mat *A)
+{
+  PetscFunctionBegin;
+  PetscCall(TestDMDA(p, da));
+  PetscCall(DMCreateMatrix(*da, A));
+  PetscCall(TestFill(p, *A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode TestRandom(Vec v)
+{
+  PetscRandom random;
+
+  PetscFunctionBegin;
+  PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
+  PetscCall(PetscRandomSetInterval(random, (PetscScalar)(-1), (PetscScalar)1));
+  PetscCall(VecSetRandom(v, random));
+  PetscCall(PetscRandomDestroy(&random));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ||b - A x|| / (||A|| ||x|| + ||b||) in the maximum norm; the transpose of A on request */
+static inline PetscErrorCode TestBackwardError(Mat A, PetscBool transpose, Vec b, Vec x, PetscReal *error)
+{
+  Vec       r;
+  PetscReal ra, rb, rx, rr;
+  Mat       T;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(b, &r));
+  if (transpose) PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
+  else {
+    PetscCall(PetscObjectReference((PetscObject)A));
+    T = A;
+  }
+  PetscCall(MatMult(T, x, r));
+  PetscCall(VecAYPX(r, -1, b));
+  PetscCall(VecNorm(r, NORM_INFINITY, &rr));
+  PetscCall(VecNorm(b, NORM_INFINITY, &rb));
+  PetscCall(VecNorm(x, NORM_INFINITY, &rx));
+  PetscCall(MatNorm(T, NORM_INFINITY, &ra));
+  *error = rr / (ra * rx + rb);
+  PetscCall(MatDestroy(&T));
+  PetscCall(VecDestroy(&r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's own LU of A; for a solution that has nothing of ours in it */
+static inline PetscErrorCode TestReference(Mat A, KSP *lu)
+{
+  PC pc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPCreate(PETSC_COMM_SELF, lu));
+  PetscCall(KSPSetOptionsPrefix(*lu, "reference_"));
+  PetscCall(KSPSetOperators(*lu, A, A));
+  PetscCall(KSPSetType(*lu, KSPPREONLY));
+  PetscCall(KSPGetPC(*lu, &pc));
+  PetscCall(PCSetType(pc, PCLU));
+  PetscCall(KSPSetUp(*lu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ||x - y|| / ||y|| */
+static inline PetscErrorCode TestDifference(Vec x, Vec y, PetscReal *difference)
+{
+  Vec       d;
+  PetscReal dn, yn;
+
+  PetscFunctionBegin;
+  PetscCall(VecDuplicate(x, &d));
+  PetscCall(VecWAXPY(d, -1, y, x));
+  PetscCall(VecNorm(d, NORM_2, &dn));
+  PetscCall(VecNorm(y, NORM_2, &yn));
+  *difference = yn > 0 ? dn / yn : dn;
+  PetscCall(VecDestroy(&d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a bound for backward errors at the precision of PetscReal; the figures of DESIGN 9 */
+static inline PetscReal TestBackwardBound(void)
+{
+  return sizeof(PetscReal) < sizeof(double) ? (PetscReal)5e-7 : (PetscReal)1e-14;
+}
+
+/* a bound for differences from LU of well-conditioned systems */
+static inline PetscReal TestDifferenceBound(void)
+{
+  return sizeof(PetscReal) < sizeof(double) ? (PetscReal)2e-3 : (PetscReal)1e-10;
+}
