@@ -130,6 +130,13 @@ static void weight_set(BCRReduction red, void *w, PetscInt nw, PetscInt pole, Pe
 }
 
 
+static double weight_get(BCRReduction red, const void *w, PetscInt nw, PetscInt pole, PetscInt k)
+{
+  const PetscInt i = (pole / red->lanes * nw + k) * red->lanes + pole % red->lanes;
+
+  return red->single ? (double)((const float *)w)[i] : ((const double *)w)[i];
+}
+
 /* Poles of a block between Dirichlet ends with m + 1 = q Q: class c has those j that are +-c modulo 2q */
 static PetscErrorCode block_classes(BCRReduction red, PetscInt Q, Block *b)
 {
@@ -300,7 +307,6 @@ static PetscErrorCode plan_create(BCRReduction red, PetscInt nlevels, const Pets
     if (lev->Qn >= beyond) lev->ngroups = 1;
     Q = lev->Qn;
   }
-  PetscCheck(Q >= beyond, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The schedule's product must exceed the %" PetscInt_FMT " rows along the blocks", red->n);
   for (PetscInt r = 0; r < red->nlevels; r++) {
     Level *lev = &red->level[r];
 
@@ -551,6 +557,8 @@ PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt n
   PetscCheck(!y->lower, PETSC_COMM_SELF, PETSC_ERR_SUP, "Block cyclic reduction needs constant coefficients along axis %c, the one of the blocks. Leave radix and schedule at auto: the automatic schedule handles it", dim == 3 ? 'z' : 'y');
   PetscCheck(nlevels > 0 && nlevels <= BCR_MAX_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " levels, must be 1 to %d", nlevels, BCR_MAX_LEVELS);
   for (PetscInt r = 0; r < nlevels; r++) PetscCheck(schedule[r] >= 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Radix %" PetscInt_FMT " on level %" PetscInt_FMT " of the schedule: must be 2 or more", schedule[r], r);
+  for (PetscInt r = 0, Q = 1; Q <= y->n; Q = schedule[r] > y->n / Q ? y->n + 1 : Q * schedule[r], r++)
+    PetscCheck(r < nlevels, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The product of the schedule's radices is %" PetscInt_FMT ", must exceed the %" PetscInt_FMT " rows along axis %c", Q, y->n, dim == 3 ? 'z' : 'y');
   PetscCall(PetscNew(&red));
   red->dim      = dim;
   red->single   = single;
@@ -672,8 +680,10 @@ static PetscErrorCode combine(Solve *S, PetscInt nsrc, PetscBool srcu, const voi
   const size_t szw = red->single ? sizeof(float) : sizeof(double);
 
   PetscFunctionBegin;
-  red->flops += 2.0 * nsrc * nout * red->nx * red->ny;
-  if (red->dry) PetscFunctionReturn(PETSC_SUCCESS);
+  if (red->dry) {
+    red->flops += 2.0 * nsrc * nout * red->nx * red->ny;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt y = 0; y < red->ny; y++) {
     if (y) {
       for (PetscInt k = 0; k < nsrc; k++) src[k] = (const char *)src[k] + (srcu ? S->ld[0] * S->szu : red->ldx * szw);
@@ -934,6 +944,26 @@ PetscErrorCode BCRReductionSolve(BCRReduction red, PetscInt s, BCRPrecision io, 
   S.szu   = sz;
   S.u     = (char *)u;
   PetscCall(levels(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionGetPoles(BCRReduction red, PetscInt level, PetscInt c, PetscInt *np, double theta[], double wreduce[], double wback[])
+{
+  const Block *b = NULL;
+
+  PetscFunctionBegin;
+  *np = 0;
+  if (level < 0 || level >= red->nlevels) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt k = 0; k < 3 && !(b && b->classes); k++) b = red->level[level].block[k];
+  if (!b || !b->classes || c < 1 || c > b->nset) PetscFunctionReturn(PETSC_SUCCESS);
+  *np = b->set[c - 1].np;
+  for (PetscInt j = 0; j < *np; j++) {
+    const PoleSet *p = &b->set[c - 1];
+
+    if (theta) theta[j] = 2 - p->lambda[j];
+    if (wreduce) wreduce[j] = weight_get(red, p->wred, 1, j, 0) / (red->a * red->scale);
+    if (wback) wback[j] = weight_get(red, p->wout, 1, j, 0) / red->scale;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

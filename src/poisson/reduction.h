@@ -16,6 +16,9 @@ PETSC_INTERN PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[
 PETSC_INTERN PetscErrorCode BCRReductionSetShifts(BCRReduction red, PetscInt nshift, const double shift[]);
 PETSC_INTERN PetscErrorCode BCRReductionSolve(BCRReduction red, PetscInt s, BCRPrecision io, const void *f, const PetscInt ldf[], void *u, const PetscInt ldu[]); /* ld[0]: between lines, ld[1]: between planes */
 PETSC_INTERN PetscErrorCode BCRReductionGetInfo(BCRReduction red, PetscInt *subproblems, size_t *workspace, size_t *tables, double *flops);
+/* Class c = 1 .. q-1 of the full groups of a level, as paper 000 writes them: theta = 2 - lambda, weights of the solutions in what a left row
+   gets, (5), and of the row's own right-hand side in the back substitution, (6). *np: 0 where the level has no full groups; arrays of *np, or NULL */
+PETSC_INTERN PetscErrorCode BCRReductionGetPoles(BCRReduction red, PetscInt level, PetscInt c, PetscInt *np, double theta[], double wreduce[], double wback[]);
 PETSC_INTERN PetscErrorCode BCRReductionDestroy(BCRReduction *red);
 /* The schedule that a radix and a size ask for: radix, radix, ..., then what the last level needs (paper 000: a radix-2 level closes an odd power) */
 PETSC_INTERN PetscErrorCode BCRScheduleFromRadix(PetscInt radix, PetscInt n, PetscInt *nlevels, PetscInt schedule[]);

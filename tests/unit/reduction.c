@@ -102,7 +102,7 @@ static void gauss(PetscInt n, double *A, double *b)
 }
 
 typedef struct {
-  PetscInt  n, q[BCR_MAX_LEVELS];
+  PetscInt n, q[BCR_MAX_LEVELS];
 } Schedule;
 
 static PetscBool semidefinite(const BCRAxis *x)
@@ -250,6 +250,103 @@ static Schedule mix(PetscInt k, PetscInt n)
   return s;
 }
 
+static void check(const char *what, double n, double got, double expected, double tol)
+{
+  if (PetscAbsReal(got - expected) <= tol) passed++;
+  else {
+    failed++;
+    printf("FAILED %s: n %g, got %.17g, expected %.17g\n", what, n, got, expected);
+  }
+}
+
+/* Paper 000's counts of sub-problems, (17) and (18), and the partial fractions (5)-(7) of radix 2 */
+static PetscErrorCode paper(void)
+{
+  BCRAxis      x[3];
+  BCRReduction red;
+  PetscInt     sub, inner, nlevels, nin, sch[BCR_MAX_LEVELS], in[BCR_MAX_LEVELS], np;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 1; k <= 11; k++) {
+    const PetscInt n = ((PetscInt)1 << k) - 1;
+
+    axis_set(&x[0], 5, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
+    axis_set(&x[1], n, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
+    for (PetscInt radix = 2; radix <= 4; radix += 2) {
+      if (n == 1) continue;
+      PetscCall(BCRScheduleFromRadix(radix, n, &nlevels, sch));
+      PetscCall(BCRReductionCreate(2, x, nlevels, sch, 0, NULL, PETSC_FALSE, -1, &red));
+      PetscCall(BCRReductionGetInfo(red, &sub, NULL, NULL, NULL));
+      if (radix == 2) check("(17)", n, sub, (n + 1.) * (k - 1) + 1, 0);
+      else if (k % 2 == 0) check("(18)", n, sub, (n + 1.) * (0.75 * k - 1) + 1, 0);
+      else { /* an odd power closes with one radix-2 level: of full size in the back substitution, of none in the reduction */
+        check("levels of radix 4, odd power", n, nlevels, (k + 1) / 2, 0);
+        check("last radix of radix 4, odd power", n, sch[nlevels - 1], 2, 0);
+      }
+      if (radix == 2)
+        for (PetscInt r = 0; r < k; r++) {
+          double theta[2048], w[2048], v[2048];
+
+          PetscCall(BCRReductionGetPoles(red, r, 1, &np, theta, w, v));
+          check("poles of a radix-2 level", n, np, (double)((PetscInt)1 << r), 0);
+          for (PetscInt j = 1; j <= np; j++) {
+            const double p = PetscPowReal(2., (PetscReal)-r), t = (2 * j - 1) * PETSC_PI * p / 2;
+
+            check("(5)", n, w[j - 1], p * (j % 2 ? 1 : -1) * sin(t), 1e-15);
+            check("(6)", n, v[j - 1], p, 1e-16);
+            check("(7)", n, theta[j - 1], 2 * cos(t), 4e-15);
+          }
+        }
+      PetscCall(BCRReductionDestroy(&red));
+    }
+  }
+  /* three dimensions: counts multiply, (20) */
+  axis_set(&x[0], 3, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
+  axis_set(&x[1], 15, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
+  axis_set(&x[2], 63, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
+  PetscCall(BCRScheduleFromRadix(4, 63, &nlevels, sch));
+  PetscCall(BCRScheduleFromRadix(4, 15, &nin, in));
+  PetscCall(BCRReductionCreate(3, x, nlevels, sch, nin, in, PETSC_FALSE, -1, &red));
+  PetscCall(BCRReductionGetInfo(red, &sub, NULL, NULL, NULL));
+  inner = 16 * 2 + 1;
+  check("(18) times (18)", 63, sub, (64 * 3.5 + 1) * inner, 0);
+  PetscCall(BCRReductionDestroy(&red));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What cannot be is an error */
+static PetscErrorCode refused(void)
+{
+  BCRAxis        x[3];
+  BCRReduction   red;
+  PetscReal      c[12] = {0};
+  const PetscInt one[1] = {1}, shortone[2] = {2, 2}, good[1] = {8};
+  PetscInt       k, sch[BCR_MAX_LEVELS];
+
+  PetscFunctionBegin;
+  axis_set(&x[0], 4, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
+  axis_set(&x[1], 4, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  check("radix 1", 1, BCRReductionCreate(2, x, 1, one, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
+  check("schedule too short", 4, BCRReductionCreate(2, x, 2, shortone, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
+  check("no levels", 4, BCRReductionCreate(2, x, 0, NULL, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
+  check("radix 0", 4, BCRScheduleFromRadix(0, 4, &k, sch), PETSC_ERR_ARG_OUTOFRANGE, 0);
+  x[1].lower = c;
+  x[1].diag  = c + 4;
+  x[1].upper = c + 8;
+  check("stretched along the blocks", 4, BCRReductionCreate(2, x, 1, good, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_SUP, 0);
+  PetscCall(PetscPopErrorHandler());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Smallest eigenvalue of an axis between two node-centred Dirichlet ends */
+static double smallest(const BCRAxis *x)
+{
+  const double s = sin(PETSC_PI / (2 * (x->n + 1.)));
+
+  return x->n == 1 ? 0 : x->a * 4 * s * s;
+}
+
 int main(int argc, char **argv)
 {
   static const PetscInt sizes[]  = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 100, 127, 128, 129, 255, 300, 1000};
@@ -283,7 +380,61 @@ int main(int argc, char **argv)
         PetscCall(run("ends", 2, x, shifts[(i + k) % 4], mix(k, n), none, 0, -1, PETSC_TRUE));
         PetscCall(run("ends, float", 2, x, shifts[(i + k) % 4], mix(k, n), none, 1 + (int)((i + e) % 2), -1, PETSC_TRUE));
       }
-  printf("worst %g %g\n", worst[0], worst[1]);
+  /* each instruction set */
+  for (int isa = 0; isa <= BCRCpuBestISA(); isa++)
+    for (PetscInt i = 0; i < 22; i++)
+      for (PetscInt k = 0; k < NMIX; k++) {
+        const PetscInt n = sizes[i], e = (3 * i + k + isa) % 17, ex = (i + 2 * k) % 17;
+
+        if (n > 300) continue;
+        axis_set(&x[0], widths[(i + k) % 7], ends[ex][0], ends[ex][1], 1.1);
+        axis_set(&x[1], n, ends[e][0], ends[e][1], 0.7);
+        for (int mode = 0; mode < 3; mode++) PetscCall(run("instruction sets", 2, x, shifts[(i + k) % 4], mix(k, n), none, mode, isa, PETSC_FALSE));
+      }
+  /* negative shifts: still definite, between the first two eigenvalues is not asked for */
+  for (PetscInt i = 0; i < 22; i++)
+    for (PetscInt k = 0; k < NMIX; k++) {
+      const PetscInt n = sizes[i], w = widths[(i + k) % 7];
+
+      axis_set(&x[0], w, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1.1);
+      axis_set(&x[1], n, BCR_END_DIRICHLET, BCR_END_DIRICHLET, k % 3 == 0 ? 1e-3 : 1.9);
+      PetscCall(run("negative shift", 2, x, -0.9 * (smallest(&x[0]) + smallest(&x[1])), mix(k, n), none, 0, -1, PETSC_TRUE));
+      if (n < 200) PetscCall(run("negative shift, float", 2, x, -0.9 * (smallest(&x[0]) + smallest(&x[1])), mix(k, n), none, 1, -1, PETSC_TRUE));
+    }
+  /* a stretched axis across the blocks */
+  for (PetscInt i = 0; i < 22; i++)
+    for (PetscInt k = 0; k < NMIX; k++) {
+      const PetscInt n = sizes[i], w = widths[(i + k) % 7], e = (i + 3 * k) % 17;
+      PetscReal      c[3][100];
+
+      axis_set(&x[0], w, BCR_END_GENERAL, BCR_END_GENERAL, 0);
+      axis_set(&x[1], n, ends[e][0], ends[e][1], 0.6);
+      for (PetscInt l = 0; l < w; l++) {
+        c[0][l] = l ? 1.2 + rnd() : 0;
+        c[2][l] = l < w - 1 ? 1.2 + rnd() : 0;
+        c[1][l] = c[0][l] + c[2][l] + (l ? 0 : 1);
+      }
+      x[0].lower = c[0];
+      x[0].diag  = c[1];
+      x[0].upper = c[2];
+      PetscCall(run("stretched", 2, x, shifts[(i + k) % 3], mix(k, n), none, 0, (int)(k % 3), PETSC_TRUE));
+      PetscCall(run("stretched, float", 2, x, shifts[(i + k) % 3], mix(k, n), none, 1, (int)(k % 3), PETSC_TRUE));
+    }
+  /* three dimensions by recursion */
+  for (PetscInt i = 0; i < 9; i++)
+    for (PetscInt k = 0; k < NMIX; k++) {
+      static const PetscInt small[] = {1, 2, 3, 4, 5, 7, 8, 15, 17};
+      const PetscInt        e = (i + k) % 17, e1 = (2 * i + 3 * k) % 17, e2 = (5 * i + k) % 17, n1 = small[(i + k) % 9], n2 = small[(2 * i + k + 1) % 9];
+
+      axis_set(&x[0], small[i], ends[e][0], ends[e][1], 1.1);
+      axis_set(&x[1], n1, ends[e1][0], ends[e1][1], 0.7);
+      axis_set(&x[2], n2, ends[e2][0], ends[e2][1], 1.9);
+      PetscCall(run("recursion", 3, x, shifts[(i + k) % 4], mix(k, n2), mix((k + 1) % NMIX, n1), 0, -1, (PetscBool)(k % 2)));
+      PetscCall(run("recursion, float", 3, x, shifts[(i + k) % 4], mix(k, n2), mix((k + 1) % NMIX, n1), 1 + (int)(k % 2), -1, PETSC_FALSE));
+    }
+  PetscCall(paper());
+  PetscCall(refused());
+  printf("largest backward error: %.2g double, %.2g single\n", worst[0], worst[1]);
   printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
   return failed ? 1 : 0;
