@@ -4,6 +4,7 @@
   fails are planes searched row by row, and what is still not separable goes to fit.c.
 */
 #include "readimpl.h"
+#include "run.h"
 
 /* ---- the matrix ---- */
 
@@ -248,6 +249,7 @@ static PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, Pe
     PetscCall(BCRRowCheck(A, c, ix, st));
     for (k = 0; k < 6; k++)
       if (k / 2 != d && PetscAbs(st[k]) > BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE])) pl->present = PETSC_TRUE;
+    if (BCRPlaneRow(st, d, s, &slope) == 1) pl->present = PETSC_TRUE; /* the row beside it lies in a plane of another axis */
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -328,9 +330,9 @@ typedef struct {
 } BCRPair;
 
 /* Two unknowns: which pairs of ends give [d -q0; -q1 d+delta] up to a multiple of the identity */
-static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list[12])
+static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list[16])
 {
-  static const BCREnd ends[12][2] = {
+  static const BCREnd ends[16][2] = {
     {BCR_END_DIRICHLET,      BCR_END_DIRICHLET     },
     {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN  },
     {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET},
@@ -342,11 +344,15 @@ static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list
     {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN  },
     {BCR_END_NEUMANN,        BCR_END_DIRICHLET     },
     {BCR_END_DIRICHLET,      BCR_END_NEUMANN       },
+    {BCR_END_NEUMANN,        BCR_END_CELL_NEUMANN  },
+    {BCR_END_CELL_NEUMANN,   BCR_END_NEUMANN       },
+    {BCR_END_NEUMANN,        BCR_END_CELL_DIRICHLET},
+    {BCR_END_CELL_DIRICHLET, BCR_END_NEUMANN       },
     {BCR_END_NEUMANN,        BCR_END_NEUMANN       }
   };
   int k, s, n = 0;
 
-  for (k = 0; k < 12; k++) {
+  for (k = 0; k < 16; k++) {
     double a[2], t[2];
 
     for (s = 0; s < 2; s++) {
@@ -355,7 +361,7 @@ static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list
       a[s] = (s ? q1 : q0) / (e == BCR_END_NEUMANN ? 2 : 1);
       t[s] = e == BCR_END_CELL_NEUMANN ? 1 : (e == BCR_END_CELL_DIRICHLET ? 3 : 2);
     }
-    if (k == 11 && n) break; /* two Neumann ends are two cell Neumann ends with twice the coupling */
+    if (k == 15 && n) break; /* two Neumann ends are two cell Neumann ends with twice the coupling */
     if (PetscAbs(a[0] - a[1]) > BCR_SAME_TOL * PetscMax(PetscAbs(a[0]), PetscAbs(a[1]))) continue;
     if (PetscAbs((t[1] - t[0]) * a[0] - delta) > PetscMin(tol, 0.25 * a[0] + 1e-300) && a[0] > 0) continue;
     if (a[0] == 0 && PetscAbs(delta) > tol) continue;
@@ -378,7 +384,7 @@ typedef struct {
   BCREnd  end[2];
   double  a, first;          /* uniform: coupling, diagonal of the base row that belongs to this axis */
   int     npairs;
-  BCRPair pairs[12];
+  BCRPair pairs[16];
 } BCRLine;
 
 /* Fills lo, up, dg from st and w; false: a weight is impossible */
@@ -792,75 +798,6 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
 }
 
 /* ---- comparing a run of rows with the same pattern ---- */
-
-#if defined(__GNUC__) && (defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE))
-  #define BCR_RUN_VECTOR 1
-  #if defined(PETSC_USE_REAL_DOUBLE)
-typedef int64_t BCRRunInt;
-  #else
-typedef int32_t BCRRunInt;
-  #endif
-  #define BCR_RUN_BYTES 32
-typedef PetscReal BCRRunVec __attribute__((vector_size(BCR_RUN_BYTES), aligned(sizeof(PetscReal)), may_alias));
-typedef BCRRunInt BCRRunMask __attribute__((vector_size(BCR_RUN_BYTES), aligned(sizeof(PetscReal)), may_alias));
-typedef PetscInt  BCRRunIdx __attribute__((vector_size(BCR_RUN_BYTES), aligned(sizeof(PetscInt)), may_alias));
-#endif
-
-/* |v - ref| <= tol for blocks of len entries that repeat ref and tol; len is a multiple of 16. A NaN is not the same as anything. */
-static PetscBool BCRRunSame(const PetscReal *v, size_t blocks, size_t len, const PetscReal *ref, const PetscReal *tol)
-{
-  size_t b, i;
-
-#if defined(BCR_RUN_VECTOR)
-  enum {
-    VL = BCR_RUN_BYTES / sizeof(PetscReal)
-  };
-  const BCRRunMask sign = (BCRRunMask)(-(BCRRunVec){0});
-  BCRRunMask       ok0 = ~(BCRRunMask){0}, ok1 = ok0;
-
-  for (b = 0; b < blocks; b++, v += len) {
-    for (i = 0; i < len; i += 2 * VL) {
-      const BCRRunVec d0 = *(const BCRRunVec *)(v + i) - *(const BCRRunVec *)(ref + i);
-      const BCRRunVec d1 = *(const BCRRunVec *)(v + i + VL) - *(const BCRRunVec *)(ref + i + VL);
-
-      ok0 &= (BCRRunMask)((BCRRunVec)((BCRRunMask)d0 & ~sign) <= *(const BCRRunVec *)(tol + i));
-      ok1 &= (BCRRunMask)((BCRRunVec)((BCRRunMask)d1 & ~sign) <= *(const BCRRunVec *)(tol + i + VL));
-    }
-  }
-  ok0 &= ok1;
-  for (i = 0; i < VL; i++)
-    if (!ok0[i]) return PETSC_FALSE;
-#else
-  for (b = 0; b < blocks; b++, v += len)
-    for (i = 0; i < len; i++)
-      if (!(PetscAbsReal(v[i] - ref[i]) <= tol[i])) return PETSC_FALSE;
-#endif
-  return PETSC_TRUE;
-}
-
-/* j[i] == j[i - lag] + step for i in [lag, n) */
-static PetscBool BCRRunColumns(const PetscInt *j, size_t n, size_t lag, PetscInt step)
-{
-  size_t   i = lag;
-  PetscInt bad = 0;
-
-#if defined(BCR_RUN_VECTOR)
-  enum {
-    VL = BCR_RUN_BYTES / sizeof(PetscInt)
-  };
-  BCRRunIdx b0 = {0}, b1 = {0};
-  size_t    k;
-
-  for (; i + 2 * VL <= n; i += 2 * VL) {
-    b0 |= (*(const BCRRunIdx *)(j + i) - *(const BCRRunIdx *)(j + i - lag)) ^ step;
-    b1 |= (*(const BCRRunIdx *)(j + i + VL) - *(const BCRRunIdx *)(j + i + VL - lag)) ^ step;
-  }
-  b0 |= b1;
-  for (k = 0; k < VL; k++) bad |= b0[k];
-#endif
-  for (; i < n; i++) bad |= (j[i] - j[i - lag]) ^ step;
-  return (PetscBool)(bad == 0);
-}
 
 #if defined(PETSC_USE_COMPLEX)
   #define BCR_PARTS 2
