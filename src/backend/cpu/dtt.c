@@ -133,32 +133,67 @@ static void BCRFftHost(BCRFft f, int l, const long double *root, const long doub
   }
 }
 
+
 static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFft *fft);
+
+/* a length whose FFT is cheap for a convolution of length m: m itself, or the inputs padded with zeros as for Bluestein's transform */
+static int BCRConvolutionLength(int m)
+{
+  int rest = m, S;
+
+  for (int p = 2; p <= BCR_FFT_DIRECT; p++)
+    while (rest % p == 0) rest /= p;
+  if (rest == 1 || (rest <= 200 && BCRSmallestPrime(rest) == rest && BCRConvolutionLength(rest - 1) == rest - 1)) return m;
+  for (S = 2 * m - 1;; S++) {
+    for (rest = S; rest % 2 == 0;) rest /= 2;
+    for (; rest % 3 == 0;) rest /= 3;
+    for (; rest % 5 == 0;) rest /= 5;
+    if (rest == 1) return S;
+  }
+}
+
+/* FFT of the kernel K_0..K_{m-1} of a convolution of length m (K_{j+m} = sign K_j), over its length, with factors 1/length */
+static PetscErrorCode BCRConvolutionKernel(BCRFft f, int m, int sign, const long double *K, PetscBool single, size_t *bytes, void **kernel)
+{
+  const int    S = f->n;
+  long double *root, *x, *y, *t;
+
+  PetscFunctionBegin;
+  PetscCall(BCRTableNew(2 * (size_t)S, single, kernel, bytes));
+  PetscCall(PetscMalloc4(2 * (size_t)S, &root, 2 * (size_t)S, &x, 2 * (size_t)S, &y, 2 * (size_t)S, &t));
+  for (int k = 0; k < 2 * S; k++) x[k] = k < 2 * m ? K[k] : 0;
+  for (int k = 0; k < S; k++) BCRUnit(k, S, &root[2 * k], &root[2 * k + 1]);
+  for (int k = 1; k < m && S > m; k++) {
+    x[2 * (S - k)]     = sign * K[2 * (m - k)];
+    x[2 * (S - k) + 1] = sign * K[2 * (m - k) + 1];
+  }
+  BCRFftHost(f, 0, root, x, 1, y, t);
+  for (int k = 0; k < 2 * S; k++) BCRTablePut(*kernel, single, k, y[k] / S);
+  PetscCall(PetscFree4(root, x, y, t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* Rader: X_{g^-q} = x_0 + sum_p x_{g^p} w^{g^(p-q)} */
 static PetscErrorCode BCRFftRader(BCRFftLevel *v, PetscBool single, size_t *bytes)
 {
   const int    p = v->radix, m = p - 1, g = BCRGenerator(p), gi = (int)BCRPowerMod(g, p - 2, p);
   PetscInt64   a = 1, b = 1;
-  long double *root, *x, *y, *t;
+  long double *K;
 
   PetscFunctionBegin;
-  PetscCall(BCRFftCreate(m, single, bytes, &v->conv));
+  PetscCall(BCRFftCreate(BCRConvolutionLength(m), single, bytes, &v->conv));
   PetscCall(PetscMalloc1(2 * (size_t)m, &v->perm));
   *bytes += 2 * (size_t)m * sizeof(int);
-  PetscCall(BCRTableNew(2 * (size_t)m, single, &v->kernel, bytes));
-  PetscCall(PetscMalloc4(2 * (size_t)m, &root, 2 * (size_t)m, &x, 2 * (size_t)m, &y, 2 * (size_t)m, &t));
+  PetscCall(PetscMalloc1(2 * (size_t)m, &K));
   for (int k = 0; k < m; k++) {
     v->perm[k]     = (int)a;
     v->perm[m + k] = (int)b;
-    BCRUnit(k, m, &root[2 * k], &root[2 * k + 1]);
-    BCRUnit(p - b, p, &x[2 * k], &x[2 * k + 1]);
+    BCRUnit(p - b, p, &K[2 * k], &K[2 * k + 1]);
     a = a * g % p;
     b = b * gi % p;
   }
-  BCRFftHost(v->conv, 0, root, x, 1, y, t);
-  for (int k = 0; k < 2 * m; k++) BCRTablePut(v->kernel, single, k, y[k] / m);
-  PetscCall(PetscFree4(root, x, y, t));
+  PetscCall(BCRConvolutionKernel(v->conv, m, 1, K, single, bytes, &v->kernel));
+  PetscCall(PetscFree(K));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -212,8 +247,8 @@ static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFf
     }
     if (p > BCR_FFT_DIRECT) {
       PetscCall(BCRFftRader(v, single, bytes));
-      need = 4 * (size_t)p + v->conv->scratch;
-      work = 2 * v->conv->flops + 10. * p;
+      need = 2 * (size_t)p + 2 * (size_t)v->conv->n + v->conv->scratch;
+      work = 2 * v->conv->flops + 8. * v->conv->n;
     } else if (p == 7 || p > 8) {
       PetscCall(BCRRootCreate(p, single, bytes, &v->root));
       need = 2 * (size_t)p;
@@ -248,46 +283,42 @@ static PetscErrorCode BCRSymDestroy(BCRSym *sym)
 /* sum_p z_p sin (cos) 2 pi p k/n at p = g^a, k = g^-c: sum_a u_a K_{c-a}, K_j = sin (cos) 2 pi g^-j/n, j mod h with K_{j+h} = -K_j (K_j) */
 static PetscErrorCode BCRSymConvolution(BCRSym v, int odd, PetscBool single, size_t *bytes)
 {
-  const int    n = v->n, h = (n - 1) / 2, g = BCRGenerator(n), gi = (int)BCRPowerMod(g, n - 2, n);
+  const int    n = v->n, h = (n - 1) / 2, S = BCRConvolutionLength(h), g = BCRGenerator(n), gi = (int)BCRPowerMod(g, n - 2, n);
   PetscInt64   a = 1, b = 1;
-  long double *root, *x, *y, *t, c, s;
+  long double *K, c, s, k2[2];
 
   PetscFunctionBegin;
-  PetscCall(BCRFftCreate(h, single, bytes, &v->fft));
+  PetscCall(BCRFftCreate(S, single, bytes, &v->fft));
   PetscCall(PetscMalloc1(2 * (size_t)h, &v->perm));
   *bytes += 2 * (size_t)h * sizeof(int);
   PetscCall(BCRTableNew(2 * (size_t)h, single, &v->in, bytes));
-  PetscCall(BCRTableNew(2 * (size_t)h, single, &v->kernel, bytes));
   PetscCall(BCRTableNew(2 * (size_t)h, single, &v->out, bytes));
-  PetscCall(PetscMalloc4(2 * (size_t)h, &root, 2 * (size_t)h, &x, 2 * (size_t)h, &y, 2 * (size_t)h, &t));
+  PetscCall(PetscMalloc1(2 * (size_t)h, &K));
   for (int k = 0; k < h; k++) {
     const int sa = odd && 2 * a > n ? -1 : 1, sb = odd && 2 * b > n ? -1 : 1;
 
     v->perm[k]     = (int)(2 * a > n ? n - a : a);
     v->perm[h + k] = (int)(2 * b > n ? n - b : b);
-    BCRUnit(k, h, &root[2 * k], &root[2 * k + 1]);
-    if (!odd) c = 1, s = 0;
-    else if (h % 2) c = k % 2 ? -1 : 1, s = 0;
-    else BCRUnit(k, 2 * (PetscInt64)h, &c, &s); /* twist e^{-i pi k/h}: a factor -1 after h */
+    c              = 1;
+    s              = 0;
+    if (odd && S == h) { /* twist e^{-i pi k/h}, (-1)^k where h is odd: a factor -1 after h */
+      if (h % 2) c = k % 2 ? -1 : 1;
+      else BCRUnit(k, 2 * (PetscInt64)h, &c, &s);
+    }
     BCRTablePut(v->in, single, 2 * (size_t)k, sa * c);
     BCRTablePut(v->in, single, 2 * (size_t)k + 1, -sa * s);
     BCRTablePut(v->out, single, 2 * (size_t)k, 2 * sb * c);
     BCRTablePut(v->out, single, 2 * (size_t)k + 1, 2 * sb * s);
-    {
-      long double K[2];
-
-      BCRUnit(b, n, &K[0], &K[1]);
-      x[2 * k]     = K[odd] * c;
-      x[2 * k + 1] = -K[odd] * s;
-    }
-    a = a * g % n;
-    b = b * gi % n;
+    BCRUnit(b, n, &k2[0], &k2[1]);
+    K[2 * k]     = k2[odd] * c;
+    K[2 * k + 1] = -k2[odd] * s;
+    a            = a * g % n;
+    b            = b * gi % n;
   }
-  BCRFftHost(v->fft, 0, root, x, 1, y, t);
-  for (int k = 0; k < 2 * h; k++) BCRTablePut(v->kernel, single, k, y[k] / h);
-  PetscCall(PetscFree4(root, x, y, t));
-  v->scratch = 2 * (size_t)h + v->fft->scratch;
-  v->flops   = 2 * v->fft->flops + 22. * h;
+  PetscCall(BCRConvolutionKernel(v->fft, h, odd ? -1 : 1, K, single, bytes, &v->kernel));
+  PetscCall(PetscFree(K));
+  v->scratch = 2 * (size_t)S + v->fft->scratch;
+  v->flops   = 2 * v->fft->flops + 8. * S + 14. * h;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

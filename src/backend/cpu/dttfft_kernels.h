@@ -105,19 +105,20 @@ static __attribute__((noinline)) void BCRN(FftPrime)(int p, const real *root, cv
 
 static void BCRN(FftRun)(BCRFft f, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w);
 
-/* Rader: over the powers of a generator the DFT of prime length is a cyclic convolution. z to y; w: 2 (p - 1) and more */
+/* Rader: over the powers of a generator the DFT of prime length is a cyclic convolution. z to y; w: two of its length and more */
 static void BCRN(FftRader)(const BCRFftLevel *v, const cvec *z, cvec *y, cvec *w)
 {
-  const int   p = v->radix, m = p - 1;
+  const int   p = v->radix, m = p - 1, S = v->conv->n;
   const real *b = (const real *)v->kernel;
-  cvec       *a = w, *A = w + m;
+  cvec       *a = w, *A = w + S;
 
   for (int k = 0; k < m; k++) a[k] = z[v->perm[k]];
-  BCRN(FftRun)(v->conv, a, 1, A, w + 2 * m);
+  for (int k = m; k < S; k++) a[k] = (cvec){vset1(0), vset1(0)};
+  BCRN(FftRun)(v->conv, a, 1, A, w + 2 * (ptrdiff_t)S);
   y[0] = cadd(z[0], A[0]);
-  for (int k = 0; k < m; k++) A[k] = cswap(cmul(A[k], b[2 * k], b[2 * k + 1]));
+  for (int k = 0; k < S; k++) A[k] = cswap(cmul(A[k], b[2 * k], b[2 * k + 1]));
   A[0] = cadd(A[0], cswap(z[0]));
-  BCRN(FftRun)(v->conv, A, 1, a, w + 2 * m);
+  BCRN(FftRun)(v->conv, A, 1, a, w + 2 * (ptrdiff_t)S);
   for (int k = 0; k < m; k++) y[v->perm[m + k]] = cswap(a[k]);
 }
 
@@ -256,7 +257,8 @@ static void BCRN(SymPrime)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec
 {
   const int   n = v->n, h = (n - 1) / 2, *p = v->perm;
   const real *a = (const real *)v->in, *b = (const real *)v->kernel, *c = (const real *)v->out, *root = (const real *)v->root;
-  cvec        sum = odd ? (cvec){vset1(0), vset1(0)} : z[0], *A = w, *B = w + h;
+  const int   S   = root ? 0 : v->fft->n;
+  cvec        sum = odd ? (cvec){vset1(0), vset1(0)} : z[0], *A = w, *B = w + S;
 
   if (!odd)
     for (int k = 1; k <= h; k++) sum = cadd(sum, cscale(z[k], 2));
@@ -276,9 +278,10 @@ static void BCRN(SymPrime)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec
     }
   } else {
     for (int k = 0; k < h; k++) A[k] = cmul(z[p[k]], a[2 * k], a[2 * k + 1]);
-    BCRN(FftRun)(v->fft, A, 1, B, w + 2 * h);
-    for (int k = 0; k < h; k++) B[k] = cswap(cmul(B[k], b[2 * k], b[2 * k + 1]));
-    BCRN(FftRun)(v->fft, B, 1, A, w + 2 * h);
+    for (int k = h; k < S; k++) A[k] = (cvec){vset1(0), vset1(0)};
+    BCRN(FftRun)(v->fft, A, 1, B, w + 2 * (ptrdiff_t)S);
+    for (int k = 0; k < S; k++) B[k] = cswap(cmul(B[k], b[2 * k], b[2 * k + 1]));
+    BCRN(FftRun)(v->fft, B, 1, A, w + 2 * (ptrdiff_t)S);
     for (int k = 0; k < h; k++) {
       const cvec s = cmul(cswap(A[k]), c[2 * k], c[2 * k + 1]);
 
