@@ -129,6 +129,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     double    t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP], nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP], limit[MAXSTRIP];
     ptrdiff_t rowstab = 0;
     PetscBool done    = PETSC_FALSE;
+    double    before  = 1;
 
     for (PetscInt k = 0; k < strip; k++) {
       const PetscInt kk = PetscMin(iq * strip + k, nk - 1);
@@ -199,7 +200,8 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         tab_put(buf, single, used + 2 * strip, b, strip);
         used += 3 * strip;
         rowstab++;
-        if (s >= 1 && change <= tol) done = PETSC_TRUE;
+        if (s >= 1 && change <= tol && before <= tol) done = PETSC_TRUE; /* l comes from the pivot before */
+        before = change;
       } else {
         if (used + 5 * strip > room) {
           char *more;
