@@ -73,7 +73,37 @@ BCR_INLINE void fft8(cvec *z)
   z[7] = csub(e[3], t);
 }
 
-/* odd prime p, z to y: sums and differences of mirrored inputs, (p-1)/2 x (p-1)/2 products */
+/* odd prime p, in place: sums and differences of mirrored inputs, (p-1)/2 x (p-1)/2 products; p is a constant, all in registers or nearly */
+BCR_INLINE void fftprime(const int p, const real *root, cvec *z)
+{
+  const int h = (p - 1) / 2;
+  cvec      s[8], d[8], sum = z[0];
+
+  _Pragma("GCC unroll 8") for (int j = 1; j <= h; j++) {
+    s[j] = cadd(z[j], z[p - j]);
+    d[j] = csub(z[j], z[p - j]);
+    sum  = cadd(sum, s[j]);
+  }
+  _Pragma("GCC unroll 8") for (int k = 1; k <= h; k++) {
+    cvec c = z[0], e = cscale(d[1], root[2 * k + 1]);
+
+    c.r += s[1].r * root[2 * k];
+    c.i += s[1].i * root[2 * k];
+    _Pragma("GCC unroll 8") for (int j = 2; j <= h; j++) {
+      const int q = j * k % p;
+
+      c.r += s[j].r * root[2 * q];
+      c.i += s[j].i * root[2 * q];
+      e.r += d[j].r * root[2 * q + 1];
+      e.i += d[j].i * root[2 * q + 1];
+    }
+    z[k]     = csubi(c, e);
+    z[p - k] = caddi(c, e);
+  }
+  z[0] = sum;
+}
+
+/* the same for any p, z (overwritten) to y, four outputs and their mirrors at a time */
 static __attribute__((noinline)) void BCRN(FftPrime)(int p, const real *root, cvec *z, cvec *y)
 {
   const int h   = (p - 1) / 2;
@@ -87,19 +117,38 @@ static __attribute__((noinline)) void BCRN(FftPrime)(int p, const real *root, cv
     sum      = cadd(sum, z[j]);
   }
   y[0] = sum;
-  for (int k = 1; k <= h; k++) {
-    cvec c = z[0], s = {vset1(0), vset1(0)};
+  for (int k = 1; k <= h; k += 3) {
+    const int k1 = PetscMin(k + 1, h), k2 = PetscMin(k + 2, h);
+    cvec      c0 = z[0], c1 = z[0], c2 = z[0], s0 = {vset1(0), vset1(0)}, s1 = s0, s2 = s0;
 
-    for (int j = 1, q = k; j <= h; j++) {
-      c.r += z[j].r * root[2 * q];
-      c.i += z[j].i * root[2 * q];
-      s.r += z[p - j].r * root[2 * q + 1];
-      s.i += z[p - j].i * root[2 * q + 1];
-      q += k;
-      if (q >= p) q -= p;
+    for (int j = 1, q0 = 0, q1 = 0, q2 = 0; j <= h; j++) {
+      const cvec a = z[j], b = z[p - j];
+
+      q0 += k;
+      if (q0 >= p) q0 -= p;
+      q1 += k1;
+      if (q1 >= p) q1 -= p;
+      q2 += k2;
+      if (q2 >= p) q2 -= p;
+      c0.r += a.r * root[2 * q0];
+      c0.i += a.i * root[2 * q0];
+      s0.r += b.r * root[2 * q0 + 1];
+      s0.i += b.i * root[2 * q0 + 1];
+      c1.r += a.r * root[2 * q1];
+      c1.i += a.i * root[2 * q1];
+      s1.r += b.r * root[2 * q1 + 1];
+      s1.i += b.i * root[2 * q1 + 1];
+      c2.r += a.r * root[2 * q2];
+      c2.i += a.i * root[2 * q2];
+      s2.r += b.r * root[2 * q2 + 1];
+      s2.i += b.i * root[2 * q2 + 1];
     }
-    y[k]     = csubi(c, s);
-    y[p - k] = caddi(c, s);
+    y[k]      = csubi(c0, s0);
+    y[p - k]  = caddi(c0, s0);
+    y[k1]     = csubi(c1, s1);
+    y[p - k1] = caddi(c1, s1);
+    y[k2]     = csubi(c2, s2);
+    y[p - k2] = caddi(c2, s2);
   }
 }
 
@@ -122,23 +171,34 @@ static void BCRN(FftRader)(const BCRFftLevel *v, const cvec *z, cvec *y, cvec *w
   for (int k = 0; k < m; k++) y[v->perm[m + k]] = cswap(a[k]);
 }
 
+#ifndef BCR_FFT_2 /* root: of the level */
+  #define BCR_FFT_2(z)  fft2(z)
+  #define BCR_FFT_3(z)  fft3(z)
+  #define BCR_FFT_4(z)  fft4(z)
+  #define BCR_FFT_5(z)  fft5(z)
+  #define BCR_FFT_8(z)  fft8(z)
+  #define BCR_FFT_7(z)  fftprime(7, (const real *)v->root, z)
+  #define BCR_FFT_11(z) fftprime(11, (const real *)v->root, z)
+  #define BCR_FFT_13(z) fftprime(13, (const real *)v->root, z)
+#endif
+
 #define BCR_FFT_BUTTERFLY(R) \
   for (int k = 0; k < m; k++, t += 2 * (R - 1)) { \
     cvec z[R]; \
 \
     z[0] = y[k]; \
-    _Pragma("GCC unroll 8") for (int j = 1; j < R; j++) z[j] = cmul(y[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
-    fft##R(z); \
-    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) y[k + (ptrdiff_t)j * m] = z[j]; \
+    _Pragma("GCC unroll 16") for (int j = 1; j < R; j++) z[j] = cmul(y[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
+    BCR_FFT_##R(z); \
+    _Pragma("GCC unroll 16") for (int j = 0; j < R; j++) y[k + (ptrdiff_t)j * m] = z[j]; \
   }
 
 #define BCR_FFT_LEAF(R) \
   { \
     cvec z[R]; \
 \
-    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) z[j] = x[j * xs]; \
-    fft##R(z); \
-    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) y[j] = z[j]; \
+    _Pragma("GCC unroll 16") for (int j = 0; j < R; j++) z[j] = x[j * xs]; \
+    BCR_FFT_##R(z); \
+    _Pragma("GCC unroll 16") for (int j = 0; j < R; j++) y[j] = z[j]; \
   }
 
 static void BCRN(FftLevel)(BCRFft f, int l, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w)
@@ -155,6 +215,9 @@ static void BCRN(FftLevel)(BCRFft f, int l, const cvec *x, ptrdiff_t xs, cvec *y
     case 4: BCR_FFT_LEAF(4) break;
     case 5: BCR_FFT_LEAF(5) break;
     case 8: BCR_FFT_LEAF(8) break;
+    case 7: BCR_FFT_LEAF(7) break;
+    case 11: BCR_FFT_LEAF(11) break;
+    case 13: BCR_FFT_LEAF(13) break;
     default:
       for (int j = 0; j < r; j++) w[j] = x[j * xs];
       if (v->conv) BCRN(FftRader)(v, w, y, w + r);
@@ -169,6 +232,9 @@ static void BCRN(FftLevel)(BCRFft f, int l, const cvec *x, ptrdiff_t xs, cvec *y
   case 4: BCR_FFT_BUTTERFLY(4) break;
   case 5: BCR_FFT_BUTTERFLY(5) break;
   case 8: BCR_FFT_BUTTERFLY(8) break;
+  case 7: BCR_FFT_BUTTERFLY(7) break;
+  case 11: BCR_FFT_BUTTERFLY(11) break;
+  case 13: BCR_FFT_BUTTERFLY(13) break;
   default:
     for (int k = 0; k < m; k++, t += 2 * (r - 1)) {
       w[0] = y[k];
