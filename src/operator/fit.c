@@ -5,8 +5,8 @@
   scaled   A ~ S B S after Concus and Golub (SIAM J. Numer. Anal. 10, 1973): with -div(k grad u) and S = sqrt(k) the couplings of
            S^{-1} A S^{-1} are 1 + O(h^2) and a bounded potential is left on the diagonal, whose mean becomes the shift.
 
-  The condition number of the preconditioned operator is bounded by the spread of couplings times the spread of what is left on the
-  diagonal over the smallest eigenvalue of the fit; auto takes the smaller bound.
+  The condition number of the preconditioned operator is judged by the spread of the couplings times one plus the spread of what is left
+  on the diagonal over the smallest eigenvalue; auto takes the fit for which that is smaller.
 */
 #include "readimpl.h"
 
@@ -47,7 +47,7 @@ static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], 
 static PetscErrorCode BCRFitExtract(BCRFitData *F)
 {
   const BCRRows *A = F->A;
-  double         link[3][2][2], side[3][2][2], sum[3][2], wraps[3] = {0, 0, 0}, total = 0, inner = 0;
+  double         link[3][2][3], side[3][2][2], sum[3][2], wraps[3] = {0, 0, 0}, total = 0, inner = 0;
   PetscInt       ix[3], o[3], d, s, k, col, count[3][2], ninner = 0;
   PetscInt       idx;
 
@@ -122,6 +122,8 @@ static PetscErrorCode BCRFitExtract(BCRFitData *F)
                 link[d][0][0] += *up;
                 link[d][0][1] += lo;
               }
+              if (o[d] == 2) link[d][0][2] += lo;
+              if (o[d] == n - 2) link[d][1][2] += *up;
               if (o[d] == n - 1) {
                 link[d][1][0] += lo;
                 link[d][1][1] += *up;
@@ -144,18 +146,15 @@ static PetscErrorCode BCRFitExtract(BCRFitData *F)
   for (d = 0; d < F->dim; d++) {
     F->wrap[d] = (PetscBool)(F->n[d] > 2 && wraps[d] > 0);
     for (s = 0; s < 2; s++) {
-      const double side0 = side[d][s][0], side1 = side[d][s][1], mean = link[d][s][0];
-      const double tr = F->n[d] > 2 && side1 > 0 ? side0 / side1 : 1;
+      const double *l = link[d][s], beyond = l[2] > 0 ? l[1] * PetscMin(4.0, PetscMax(0.25, l[1] / l[2])) : l[1]; /* the coupling beyond the end, in proportion */
+      PetscInt      t, rows = 1;
 
-      F->ratio[d][s] = link[d][s][1] > 0 ? link[d][s][0] / link[d][s][1] : 1;
-      F->half[d][s]  = tr > 0.3 && tr < 0.7 && F->ratio[d][s] < 1.5 && !F->wrap[d] ? 0.5 : 1;
-      F->extra[d][s] = count[d][s] && mean > 0 ? (sum[d][s] - (ninner && F->n[d] > 2 ? F->half[d][s] * (double)count[d][s] * inner / (double)ninner : 0)) / mean : 0;
-      if (count[d][s]) {
-        PetscInt t, rows = 1;
-
-        for (t = 0; t < 3; t++) rows *= t == d ? 1 : F->n[t];
-        F->extra[d][s] *= (double)rows / (double)count[d][s]; /* link is over all rows of the end */
-      }
+      for (t = 0; t < 3; t++) rows *= t == d ? 1 : F->n[t];
+      F->ratio[d][s] = l[1] > 0 ? l[0] / l[1] : 1;
+      if (count[d][s] && beyond > 0) F->extra[d][s] = (sum[d][s] - (ninner && F->n[d] > 2 ? (double)count[d][s] * inner / (double)ninner : 0)) / beyond * (double)rows / (double)count[d][s];
+      /* half rows: couplings along the end are half of what those across it lead one to expect */
+      F->half[d][s] = 1;
+      if (F->n[d] > 3 && !F->wrap[d] && !F->op->axis[d].plane[s].present && F->ratio[d][s] < 1.5 && PetscAbs(F->extra[d][s]) < 0.25 && side[d][s][1] > 0 && l[1] > 0 && l[2] > 0 && (side[d][s][0] / l[1]) / (side[d][s][1] / l[2]) < 0.68) F->half[d][s] = 0.5;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -177,7 +176,7 @@ static void BCRFitEnds(BCRFitData *F)
       else if (ax->plane[s].present) ax->end[s] = BCR_END_DIRICHLET;
       else if ((F->ratio[d][s] > 1.5 && F->ratio[d][s] < 2.7) || F->half[d][s] < 1) ax->end[s] = BCR_END_NEUMANN;
       else if (F->extra[d][s] > 1.5) ax->end[s] = BCR_END_CELL_DIRICHLET;
-      else if (F->extra[d][s] > 0.5) ax->end[s] = BCR_END_DIRICHLET;
+      else if (F->extra[d][s] > 0.25) ax->end[s] = BCR_END_DIRICHLET;
     }
   }
 }
@@ -308,7 +307,7 @@ static PetscErrorCode BCRFitScales(BCRFitData *F, const double mean[3])
 }
 
 /* What is left on the diagonal: row sums (average) or D/(s^2 w) - T (scaled), over the inside of the box: mean and largest distance from it */
-static PetscErrorCode BCRFitLeft(BCRFitData *F, double *mean, double *far, double *size, double *largest)
+static PetscErrorCode BCRFitLeft(BCRFitData *F, double *mean, double *far, double *least, double *size, double *largest)
 {
   PetscInt o[3], d, pass, count = 0;
   double   sum = 0, lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, dsum = 0;
@@ -356,6 +355,7 @@ static PetscErrorCode BCRFitLeft(BCRFitData *F, double *mean, double *far, doubl
   }
   *mean    = sum / (double)count;
   *far     = PetscMax(hi - *mean, *mean - lo);
+  *least   = lo;
   *size    = dsum / (double)count;
   *largest = PetscMax(PetscAbs(hi), PetscAbs(lo));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -412,7 +412,7 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, double *bound)
 {
   static const char xyz[] = "xyz";
   BCROperator      *op    = F->op;
-  double            mean[3], spread, left, far, size, largest;
+  double            mean[3], spread, left, far, least, size, largest, low;
   PetscInt          d;
   PetscReal         lo;
 
@@ -423,7 +423,7 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, double *bound)
     op->axis[d].a = d < F->dim && F->n[d] > 1 ? (PetscReal)mean[d] : 0;
     PetscCheck(op->axis[d].a >= 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix has off-diagonal entries of opposite signs along different axes (mean coupling along %c %g): it is indefinite or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone", xyz[d], -mean[d] * F->sign);
   }
-  PetscCall(BCRFitLeft(F, &left, &far, &size, &largest));
+  PetscCall(BCRFitLeft(F, &left, &far, &least, &size, &largest));
   PetscCheck(size > 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone");
   op->shift = 0;
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
@@ -431,18 +431,19 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, double *bound)
   if ((double)lo > 1e-12 * size) left = PetscMax(left, -0.9 * (double)lo); /* definite, whatever the matrix is */
   else if (left < 0 || (left == 0 && largest > 64 * BCR_SUM_TOL * size)) left = PetscMax(far, -left);
   op->shift = (PetscReal)left;
-  PetscCall(BCROperatorLowestEigenvalue(op, &lo));
-  if (!(lo > 0)) { /* singular: the next eigenvalue counts */
-    PetscReal next = PETSC_MAX_REAL;
-
+  /* what A itself is bounded from below by, in the scales of the fit: T and the least of what is left on the diagonal. Where T is
+     singular, its next eigenvalue counts. */
+  low = (double)lo;
+  if (!(low > 1e-12 * size)) {
+    low = PETSC_MAX_REAL;
     for (d = 0; d < F->dim; d++)
       if (F->n[d] > 1) {
         const double x = sin((double)PETSC_PI / (F->wrap[d] ? 1 : 2) / (double)F->n[d]);
-        next           = PetscMin(next, (PetscReal)(4 * x * x * (double)op->axis[d].a));
+        low            = PetscMin(low, 4 * x * x * (double)op->axis[d].a);
       }
-    lo = next;
   }
-  *bound = spread * (1 + far / PetscMax((double)lo, 1e-300));
+  if (least > 0) low += least;
+  *bound = spread * (1 + far / PetscMax(low, 1e-300));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
