@@ -110,13 +110,9 @@ petsc_user_path=${PKG_CONFIG_PATH:-}
 
 # the distribution's PETSc of one kind (real, complex, 64-real, 64-complex): the newest
 petsc_of_distribution() {
-  local d found=
-  for d in $(ls -d /usr/lib/petscdir/petsc*/*/lib/pkgconfig 2>/dev/null | sort -V); do
-    case "$1:$d" in
-      real:*/petsc[0-9]*-gnu*-real/lib/pkgconfig | complex:*/petsc[0-9]*-gnu*-complex/lib/pkgconfig) found=$d ;;
-      64-real:*/petsc64-[0-9]*-gnu*-real/lib/pkgconfig | 64-complex:*/petsc64-[0-9]*-gnu*-complex/lib/pkgconfig) found=$d ;;
-    esac
-  done
+  local d found= bits=
+  case $1 in 64-*) bits=64- ;; esac
+  for d in $(ls -d "/usr/lib/petscdir/petsc$bits"[0-9].*/*"-${1#64-}"/lib/pkgconfig 2>/dev/null | sort -V); do found=$d; done
   [ -n "$found" ] && echo "$found"
 }
 
