@@ -70,21 +70,22 @@ enum {
   DTT_COS3
 };
 
-/* a, b: what c_q is made of */
-BCR_INLINE void dtt3load(const vec *x, ptrdiff_t M, ptrdiff_t q, vec *a, vec *b, const int mode)
+/* a, b: what c_q is made of, from the line f with elements fs apart */
+BCR_INLINE void dtt3load(const real *f, ptrdiff_t fs, ptrdiff_t M, ptrdiff_t q, vec *a, vec *b, const int mode)
 {
   *b = vset1(0);
-  if (mode == DTT_SIN3) *a = x[M - 1 - q];
-  else if (mode == DTT_COS3) *a = x[q];
+  if (mode == DTT_SIN3) *a = vload(f + (M - 1 - q) * fs);
+  else if (mode == DTT_COS3) *a = vload(f + q * fs);
   else if (mode == DTT_SIN1) {
-    *a = x[M - q - 1];
-    if (q) *b = x[M + q - 1];
+    *a = vload(f + (M - q - 1) * fs);
+    if (q) *b = vload(f + (M + q - 1) * fs);
   } else {
-    *a = x[q];
-    *b = x[2 * M - q];
+    *a = vload(f + q * fs);
+    *b = vload(f + (2 * M - q) * fs);
   }
 }
 
+/* c_q; the inputs of the half-length type I go to x, which may be f */
 BCR_INLINE vec dtt3in(vec *x, ptrdiff_t M, ptrdiff_t q, vec a, vec b, const int mode)
 {
   if (mode == DTT_SIN1) {
@@ -102,14 +103,15 @@ BCR_INLINE vec dtt3in(vec *x, ptrdiff_t M, ptrdiff_t q, vec a, vec b, const int 
   z, real and imaginary part swapped so that a forward FFT does the inverse one: with V_k = e^{i pi k/(2M)} (c_k - i c_{M-k})/2,
   W_k = P + Q, W_{H-k} = conj(P - Q), P = V_k + conj V_{H-k}, Q = i e^{2 pi i k/M} (V_k - conj V_{H-k}).
 */
-BCR_INLINE void dtt3pre(const BCRDttSplit *s, vec *x, cvec *z, const int mode)
+BCR_INLINE void dtt3pre(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z, const int mode)
 {
   const ptrdiff_t M = s->M, H = M / 2;
   const real      h = (real)0.70710678118654752440, *t = (const real *)s->tw;
   vec             a[4], b[4];
 
-  dtt3load(x, M, 0, &a[0], &b[0], mode);
-  dtt3load(x, M, H, &a[1], &b[1], mode);
+  dtt3load(f, fs, M, 0, &a[0], &b[0], mode);
+  dtt3load(f, fs, M, H, &a[1], &b[1], mode);
+  if (mode == DTT_COS1) x[M] = vload(f + M * fs);
   a[0] = dtt3in(x, M, 0, a[0], b[0], mode);
   a[1] = dtt3in(x, M, H, a[1], b[1], mode) * h;
   z[0] = (cvec){a[0] - a[1], a[0] + a[1]};
@@ -117,10 +119,10 @@ BCR_INLINE void dtt3pre(const BCRDttSplit *s, vec *x, cvec *z, const int mode)
     vec  c, d, u, v, p, q;
     cvec P, R;
 
-    dtt3load(x, M, k, &a[0], &b[0], mode); /* all loads before the stores, which may be a multiple of 4096 bytes away */
-    dtt3load(x, M, M - k, &a[1], &b[1], mode);
-    dtt3load(x, M, H - k, &a[2], &b[2], mode);
-    dtt3load(x, M, H + k, &a[3], &b[3], mode);
+    dtt3load(f, fs, M, k, &a[0], &b[0], mode); /* all loads before the stores, which may be a multiple of 4096 bytes away */
+    dtt3load(f, fs, M, M - k, &a[1], &b[1], mode);
+    dtt3load(f, fs, M, H - k, &a[2], &b[2], mode);
+    dtt3load(f, fs, M, H + k, &a[3], &b[3], mode);
     c        = dtt3in(x, M, k, a[0], b[0], mode);
     d        = dtt3in(x, M, M - k, a[1], b[1], mode);
     u        = dtt3in(x, M, H - k, a[2], b[2], mode);
@@ -133,21 +135,21 @@ BCR_INLINE void dtt3pre(const BCRDttSplit *s, vec *x, cvec *z, const int mode)
     z[H - k] = (cvec){R.r - P.i, P.r + R.i};
   }
   if (H % 2 == 0) {
-    dtt3load(x, M, H / 2, &a[0], &b[0], mode);
-    dtt3load(x, M, M - H / 2, &a[1], &b[1], mode);
+    dtt3load(f, fs, M, H / 2, &a[0], &b[0], mode);
+    dtt3load(f, fs, M, M - H / 2, &a[1], &b[1], mode);
     a[0]     = dtt3in(x, M, H / 2, a[0], b[0], mode);
     a[1]     = dtt3in(x, M, M - H / 2, a[1], b[1], mode);
     z[H / 2] = cswap(cmul((cvec){a[0], a[1]}, (real)0.92387953251128675613, (real)-0.38268343236508977173));
   }
 }
-static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, vec *x, cvec *z) { dtt3pre(s, x, z, DTT_SIN1); }
-static __attribute__((noinline)) void BCRN(Dtt3PreCos1)(const BCRDttSplit *s, vec *x, cvec *z) { dtt3pre(s, x, z, DTT_COS1); }
+static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z) { dtt3pre(s, f, fs, x, z, DTT_SIN1); }
+static __attribute__((noinline)) void BCRN(Dtt3PreCos1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z) { dtt3pre(s, f, fs, x, z, DTT_COS1); }
 
-static __attribute__((noinline)) void BCRN(Dtt3PreSin3)(const BCRDttSplit *s, vec *x, cvec *z) { dtt3pre(s, x, z, DTT_SIN3); }
-static __attribute__((noinline)) void BCRN(Dtt3PreCos3)(const BCRDttSplit *s, vec *x, cvec *z) { dtt3pre(s, x, z, DTT_COS3); }
+static __attribute__((noinline)) void BCRN(Dtt3PreSin3)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, cvec *z) { dtt3pre(s, f, fs, NULL, z, DTT_SIN3); }
+static __attribute__((noinline)) void BCRN(Dtt3PreCos3)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, cvec *z) { dtt3pre(s, f, fs, NULL, z, DTT_COS3); }
 
 /* type III of odd length M inside type I, two lines: V_k = P + i Q, V_{-k} = P - i Q; forward FFT, so V_{-k} goes to z_k */
-BCR_INLINE void dtt3odd(const BCRDttSplit *s, vec *x0, vec *x1, cvec *w, vec *y0, vec *y1, ptrdiff_t ys, const int odd)
+BCR_INLINE void dtt3odd(const BCRDttSplit *s, const real *f0, const real *f1, ptrdiff_t fs, vec *x0, vec *x1, cvec *w, real *y0, real *y1, ptrdiff_t ys, const int odd)
 {
   const ptrdiff_t M    = s->M;
   const int       mode = odd ? DTT_SIN1 : DTT_COS1;
@@ -155,20 +157,24 @@ BCR_INLINE void dtt3odd(const BCRDttSplit *s, vec *x0, vec *x1, cvec *w, vec *y0
   cvec           *z = w, *Z = w + M;
   vec             a, b;
 
+  if (!odd) {
+    x0[M] = vload(f0 + M * fs);
+    x1[M] = vload(f1 + M * fs);
+  }
   for (ptrdiff_t k = 0; 2 * k < M; k++) {
     cvec c, d, P, Q;
 
-    dtt3load(x0, M, k, &a, &b, mode);
+    dtt3load(f0, fs, M, k, &a, &b, mode);
     c.r = dtt3in(x0, M, k, a, b, mode);
-    dtt3load(x1, M, k, &a, &b, mode);
+    dtt3load(f1, fs, M, k, &a, &b, mode);
     c.i = dtt3in(x1, M, k, a, b, mode);
     if (!k) {
       z[0] = c;
       continue;
     }
-    dtt3load(x0, M, M - k, &a, &b, mode);
+    dtt3load(f0, fs, M, M - k, &a, &b, mode);
     d.r = dtt3in(x0, M, M - k, a, b, mode);
-    dtt3load(x1, M, M - k, &a, &b, mode);
+    dtt3load(f1, fs, M, M - k, &a, &b, mode);
     d.i      = dtt3in(x1, M, M - k, a, b, mode);
     P        = cadd(cscale(c, t[2 * k]), cscale(d, t[2 * k + 1]));
     Q        = csub(cscale(c, t[2 * k + 1]), cscale(d, t[2 * k]));
@@ -183,161 +189,176 @@ BCR_INLINE void dtt3odd(const BCRDttSplit *s, vec *x0, vec *x1, cvec *w, vec *y0
 }
 
 /* type I of odd length L, one line: its even and its odd outputs are both sums over the period L of a sequence of the same symmetry */
-BCR_INLINE void dtt1odd(BCRSym f, const vec *x, cvec *w, vec *y, ptrdiff_t ys, const int odd)
+BCR_INLINE void dtt1odd(BCRSym v, const real *f, ptrdiff_t fs, cvec *w, real *y, ptrdiff_t ys, const int odd)
 {
-  const ptrdiff_t L = f->n;
+  const ptrdiff_t L = v->n;
   cvec           *z = w, *Z = w + (L + 1) / 2;
   const real      h = (real)0.5;
 
-  if (!odd) z[0] = (cvec){x[0] + x[L], x[0] - x[L]};
+  if (!odd) z[0] = (cvec){vload(f) + vload(f + L * fs), vload(f) - vload(f + L * fs)};
   for (ptrdiff_t p = 1; 2 * p < L; p++) {
-    const vec a = x[odd ? p - 1 : p], b = x[odd ? L - p - 1 : L - p];
+    const vec a = vload(f + (odd ? p - 1 : p) * fs), b = vload(f + (odd ? L - p - 1 : L - p) * fs);
 
     if (odd) z[p] = (cvec){(a - b) * h, (a + b) * (p % 2 ? -h : h)};
     else z[p] = (cvec){(a + b) * h, (a - b) * (p % 2 ? -h : h)};
   }
-  BCRN(SymRun)(f, odd, z, Z, Z + (L + 1) / 2);
+  BCRN(SymRun)(v, odd, z, Z, Z + (L + 1) / 2);
   if (!odd) {
-    y[0]      = Z[0].r;
-    y[L * ys] = Z[0].i;
+    vstore(y, Z[0].r);
+    vstore(y + L * ys, Z[0].i);
   }
-  for (ptrdiff_t q = 1; 2 * q < L; q++) {
+  for (ptrdiff_t q = 1; 2 * q < L; q++) { /* sines: y is one step before the first output */
     if (odd) {
-      y[2 * q * ys]       = vset1(0) - Z[q].i;
-      y[(L - 2 * q) * ys] = vset1(0) - Z[q].r;
+      vstore(y + 2 * q * ys, vset1(0) - Z[q].i);
+      vstore(y + (L - 2 * q) * ys, vset1(0) - Z[q].r);
     } else {
-      y[2 * q * ys]       = Z[q].r;
-      y[(L - 2 * q) * ys] = Z[q].i;
+      vstore(y + 2 * q * ys, Z[q].r);
+      vstore(y + (L - 2 * q) * ys, Z[q].i);
     }
   }
 }
 
-/* type I, nl lines, the second ones n vectors after the first; x is destroyed */
-static void BCRN(DttOne)(BCRDtt d, int nl, vec *x, vec *y, cvec *w)
+/* type I, nl lines fo (uo) apart from f to u; x: n vectors for each line; u may be f: it is written after all of f is read */
+static void BCRN(DttOne)(BCRDtt d, int nl, const real *f, ptrdiff_t fs, ptrdiff_t fo, real *u, ptrdiff_t us, ptrdiff_t uo, vec *x, cvec *w)
 {
   const int n  = d->n;
   ptrdiff_t ys = 1;
 
   for (int l = 0; l < d->nsplit; l++, ys *= 2) {
-    const BCRDttSplit *s = &d->split[l];
-    cvec              *z = w, *b = w + s->M / 2;
+    const BCRDttSplit *s    = &d->split[l];
+    real              *y    = u + (d->odd ? ys - 1 : ys) * us;
+    const ptrdiff_t    step = 2 * ys * us;
 
     for (int k = 0; k < nl && s->M % 2 == 0; k++) {
       if (d->odd) {
-        BCRN(Dtt3PreSin1)(s, x + (ptrdiff_t)k * n, z);
-        BCRN(Fft3Sin)(s->fft, z, b, w + s->M, y + (ptrdiff_t)k * n + ys - 1, 2 * ys);
+        BCRN(Dtt3PreSin1)(s, f + k * fo, fs, x + (ptrdiff_t)k * n, w);
+        BCRN(Fft3Sin)(s->fft, w, w + s->M / 2, w + s->M, y + k * uo, step);
       } else {
-        BCRN(Dtt3PreCos1)(s, x + (ptrdiff_t)k * n, z);
-        BCRN(Fft3Cos)(s->fft, z, b, w + s->M, y + (ptrdiff_t)k * n + ys, 2 * ys);
+        BCRN(Dtt3PreCos1)(s, f + k * fo, fs, x + (ptrdiff_t)k * n, w);
+        BCRN(Fft3Cos)(s->fft, w, w + s->M / 2, w + s->M, y + k * uo, step);
       }
     }
     if (s->M % 2) {
-      if (d->odd) dtt3odd(s, x, x + n, w, y + ys - 1, y + n + ys - 1, 2 * ys, 1);
-      else dtt3odd(s, x, x + n, w, y + ys, y + n + ys, 2 * ys, 0);
+      if (d->odd) dtt3odd(s, f, f + fo, fs, x, x + n, w, y, y + uo, step, 1);
+      else dtt3odd(s, f, f + fo, fs, x, x + n, w, y, y + uo, step, 0);
     }
+    f  = (const real *)x; /* a shorter type I is left there */
+    fs = VL;
+    fo = (ptrdiff_t)n * VL;
   }
-  for (int k = 0; k < nl; k++, x += n, y += n) {
-    if (d->odd) {
-      if (d->base == 2) y[ys - 1] = x[0];
-      else if (d->base > 2) dtt1odd(d->sym, x, w, y - 1, ys, 1);
+  us *= ys;
+  if (d->odd) u -= us / ys; /* where the output 0 would be */
+  for (int k = 0; k < nl; k++, f += fo, u += uo) {
+    if (d->base > 2) {
+      if (d->odd) dtt1odd(d->sym, f, fs, w, u, us, 1);
+      else dtt1odd(d->sym, f, fs, w, u, us, 0);
+    } else if (d->odd) {
+      if (d->base == 2) vstore(u + us, vload(f));
     } else if (d->base == 1) {
-      const vec a = x[0], b = x[1];
+      const vec a = vload(f), b = vload(f + fs);
 
-      y[0]  = a + b;
-      y[ys] = a - b;
-    } else if (d->base == 2) {
-      const vec a = x[0] + x[2];
+      vstore(u, a + b);
+      vstore(u + us, a - b);
+    } else {
+      const vec a = vload(f), b = vload(f + fs), c = vload(f + 2 * fs);
 
-      y[ys]     = x[0] - x[2];
-      y[0]      = a + x[1];
-      y[2 * ys] = a - x[1];
-    } else dtt1odd(d->sym, x, w, y, ys, 0);
+      vstore(u + us, a - c);
+      vstore(u, a + c + b);
+      vstore(u + 2 * us, a + c - b);
+    }
   }
 }
 
-/* type II of even length M, one line: the transpose of type III */
-BCR_INLINE void dtt2(const BCRDttSplit *s, const vec *x, vec *y, cvec *w, const int odd)
+/* type II of even length M, one line: the transpose of type III; y may be f */
+BCR_INLINE void dtt2(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w, const int odd)
 {
   const ptrdiff_t M = s->M, H = M / 2;
   const real      h = (real)0.70710678118654752440, *t = (const real *)s->tw;
   cvec           *z = w, *W = w + H;
 
   for (ptrdiff_t k = 0; k < H; k++) {
-    const vec a = 2 * k < H ? x[4 * k] : x[2 * M - 1 - 4 * k], b = 2 * k + 1 < H ? x[4 * k + 2] : x[2 * M - 3 - 4 * k];
+    const vec a = vload(f + (2 * k < H ? 4 * k : 2 * M - 1 - 4 * k) * fs), b = vload(f + (2 * k + 1 < H ? 4 * k + 2 : 2 * M - 3 - 4 * k) * fs);
 
     z[k] = (cvec){a, b};
     if (odd && 2 * k >= H) z[k].r = vset1(0) - a;
     if (odd && 2 * k + 1 >= H) z[k].i = vset1(0) - b;
   }
   BCRN(FftRun)(s->fft, z, 1, W, w + M);
-  y[odd ? M - 1 : 0]     = W[0].r + W[0].i;
-  y[odd ? M - 1 - H : H] = (W[0].r - W[0].i) * h;
+#define DTT2_PUT(q, v) vstore(y + (odd ? M - 1 - (q) : (q)) * ys, v)
+  DTT2_PUT(0, W[0].r + W[0].i);
+  DTT2_PUT(H, (W[0].r - W[0].i) * h);
   for (ptrdiff_t k = 1; 2 * k < H; k++, t += 4) {
     const cvec a = W[k], b = W[H - k];
     const cvec A = cmul((cvec){a.r + b.r, a.i - b.i}, t[0], -t[1]), B = cmul((cvec){a.i + b.i, b.r - a.r}, t[2], -t[3]);
     const cvec p = cadd(A, B), q = csub(A, B);
 
-    y[odd ? M - 1 - k : k]             = p.r;
-    y[odd ? k - 1 : M - k]             = vset1(0) - p.i;
-    y[odd ? M - 1 - (H - k) : H - k]   = (q.r - q.i) * h;
-    y[odd ? M - 1 - (H + k) : H + k]   = (q.r + q.i) * h;
+    DTT2_PUT(k, p.r);
+    DTT2_PUT(M - k, vset1(0) - p.i);
+    DTT2_PUT(H - k, (q.r - q.i) * h);
+    DTT2_PUT(H + k, (q.r + q.i) * h);
   }
   if (H % 2 == 0) {
     const cvec p = cmul((cvec){W[H / 2].r, vset1(0) - W[H / 2].i}, (real)0.92387953251128675613, (real)-0.38268343236508977173);
 
-    y[odd ? M - 1 - H / 2 : H / 2] = p.r;
-    y[odd ? H / 2 - 1 : M - H / 2] = vset1(0) - p.i;
+    DTT2_PUT(H / 2, p.r);
+    DTT2_PUT(M - H / 2, vset1(0) - p.i);
   }
+#undef DTT2_PUT
 }
-static __attribute__((noinline)) void BCRN(Dtt2Sin)(const BCRDttSplit *s, const vec *x, vec *y, cvec *w) { dtt2(s, x, y, w, 1); }
-static __attribute__((noinline)) void BCRN(Dtt2Cos)(const BCRDttSplit *s, const vec *x, vec *y, cvec *w) { dtt2(s, x, y, w, 0); }
+static __attribute__((noinline)) void BCRN(Dtt2Sin)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w) { dtt2(s, f, fs, y, ys, w, 1); }
+static __attribute__((noinline)) void BCRN(Dtt2Cos)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w) { dtt2(s, f, fs, y, ys, w, 0); }
 
 /* type IV of even length: (x_{2k} + i x_{n-1-2k}) twisted, FFT of length n/2, twisted; sines: the reversed line, odd outputs with a minus */
-BCR_INLINE void dtt4(BCRDtt d, const vec *x, vec *y, cvec *w, const int odd)
+BCR_INLINE void dtt4(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w, const int odd)
 {
   const ptrdiff_t n = d->n, H = n / 2;
   const real     *t = (const real *)d->in;
   cvec           *z = w, *W = w + H;
 
-  for (ptrdiff_t k = 0; k < H; k++) z[k] = cmul(odd ? (cvec){x[n - 1 - 2 * k], x[2 * k]} : (cvec){x[2 * k], x[n - 1 - 2 * k]}, t[2 * k], t[2 * k + 1]);
+  for (ptrdiff_t k = 0; k < H; k++) {
+    const vec a = vload(f + 2 * k * fs), b = vload(f + (n - 1 - 2 * k) * fs);
+
+    z[k] = cmul(odd ? (cvec){b, a} : (cvec){a, b}, t[2 * k], t[2 * k + 1]);
+  }
   BCRN(FftRun)(d->fft, z, 1, W, w + n);
   for (ptrdiff_t k = 0; k < H; k++) {
     const cvec c = cmul(W[k], t[2 * k], t[2 * k + 1]);
 
-    y[2 * k] = c.r;
-    if (odd) y[n - 1 - 2 * k] = c.i;
-    else y[n - 1 - 2 * k] = vset1(0) - c.i;
+    vstore(y + 2 * k * ys, c.r);
+    if (odd) vstore(y + (n - 1 - 2 * k) * ys, c.i);
+    else vstore(y + (n - 1 - 2 * k) * ys, vset1(0) - c.i);
   }
 }
-static __attribute__((noinline)) void BCRN(Dtt4Sin)(BCRDtt d, const vec *x, vec *y, cvec *w) { dtt4(d, x, y, w, 1); }
-static __attribute__((noinline)) void BCRN(Dtt4Cos)(BCRDtt d, const vec *x, vec *y, cvec *w) { dtt4(d, x, y, w, 0); }
+static __attribute__((noinline)) void BCRN(Dtt4Sin)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w) { dtt4(d, f, fs, y, ys, w, 1); }
+static __attribute__((noinline)) void BCRN(Dtt4Cos)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w) { dtt4(d, f, fs, y, ys, w, 0); }
 
-/* nl groups of VL lines, x to y: n vectors each, or n complex ones for two groups together */
-static void BCRN(DttLines)(BCRDtt d, int direction, int nl, vec *x, vec *y, cvec *w)
+/* One group of VL lines straight from f to u (which may be f), or d->lines of them from and to x, n vectors each (complex vectors for
+   SYM and PAIR). x: d->lines n vectors */
+static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, vec *x, cvec *w)
 {
   const BCRDttSplit *s = &d->split[0];
 
   switch (d->kind) {
-  case BCR_DTT_SCALE: y[0] = x[0] * ((const real *)d->in)[0]; break;
-  case BCR_DTT_ONE: BCRN(DttOne)(d, nl, x, y, w); break;
+  case BCR_DTT_SCALE: vstore(u, vload(f) * ((const real *)d->in)[0]); break;
+  case BCR_DTT_ONE: BCRN(DttOne)(d, d->lines, f, fs, (ptrdiff_t)d->n * VL, u, us, (ptrdiff_t)d->n * VL, x, w); break;
   case BCR_DTT_TWO:
     if (direction == d->flip) {
-      if (d->odd) BCRN(Dtt2Sin)(s, x, y, w);
-      else BCRN(Dtt2Cos)(s, x, y, w);
+      if (d->odd) BCRN(Dtt2Sin)(s, f, fs, u, us, w);
+      else BCRN(Dtt2Cos)(s, f, fs, u, us, w);
     } else if (d->odd) {
-      BCRN(Dtt3PreSin3)(s, x, w);
-      BCRN(Fft3Sin)(s->fft, w, w + s->M / 2, w + s->M, y, 1);
+      BCRN(Dtt3PreSin3)(s, f, fs, w);
+      BCRN(Fft3Sin)(s->fft, w, w + s->M / 2, w + s->M, u, us);
     } else {
-      BCRN(Dtt3PreCos3)(s, x, w);
-      BCRN(Fft3Cos)(s->fft, w, w + s->M / 2, w + s->M, y, 1);
+      BCRN(Dtt3PreCos3)(s, f, fs, w);
+      BCRN(Fft3Cos)(s->fft, w, w + s->M / 2, w + s->M, u, us);
     }
     break;
   case BCR_DTT_FOUR:
-    if (d->odd) BCRN(Dtt4Sin)(d, x, y, w);
-    else BCRN(Dtt4Cos)(d, x, y, w);
+    if (d->odd) BCRN(Dtt4Sin)(d, f, fs, u, us, w);
+    else BCRN(Dtt4Cos)(d, f, fs, u, us, w);
     break;
-  case BCR_DTT_SYM: BCRN(DttSym)(d, direction, (const cvec *)x, (cvec *)y, w); break;
-  case BCR_DTT_PAIR: BCRN(DttPair)(d, direction != d->flip, (const cvec *)x, (cvec *)y, w); break;
+  case BCR_DTT_SYM: BCRN(DttSym)(d, direction, (const cvec *)f, (cvec *)u, w); break;
+  case BCR_DTT_PAIR: BCRN(DttPair)(d, direction != d->flip, (const cvec *)f, (cvec *)u, w); break;
   }
 }
 
@@ -346,27 +367,33 @@ BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, pt
 {
   const int       n = d->n, nl = d->lines;
   const ptrdiff_t xs = d->kind == BCR_DTT_SYM || d->kind == BCR_DTT_PAIR ? 2 : 1, x1 = xs == 2 ? 1 : n; /* complex, or one after the other */
-  vec            *x = (vec *)work, *y = x + (ptrdiff_t)nl * n;
+  vec            *y = (vec *)work, *x = y + (ptrdiff_t)nl * n;
+  cvec           *w      = (cvec *)(x + (ptrdiff_t)nl * n);
+  const int       direct = cols && !io && nl == 1 && (direction || !(d->half[0] || d->half[1]));
 
   for (ptrdiff_t l = 0; l < count; l += nl * VL) {
+    if (direct && l + VL <= count) {
+      BCRN(DttLines)(d, direction, (const real *)f + l, ldf, (real *)u + l, ldu, x, w);
+      continue;
+    }
     for (int k = 0; k < nl; k++) {
       const ptrdiff_t lk = l + k * VL < count ? l + k * VL : l; /* a second group that is not there: the first again */
       const int       nv = (int)PetscMin(count - lk, VL);
-      vec            *xk = x + k * x1;
+      vec            *yk = y + k * x1;
 
       if (xs == 1) {
-        if (cols) dttreadcols(n, f, lk, nv, ldf, xk, 1, io);
-        else dttreadrows(n, f, lk, nv, ldf, xk, 1, io);
+        if (cols) dttreadcols(n, f, lk, nv, ldf, yk, 1, io);
+        else dttreadrows(n, f, lk, nv, ldf, yk, 1, io);
       } else {
-        if (cols) dttreadcols(n, f, lk, nv, ldf, xk, 2, io);
-        else dttreadrows(n, f, lk, nv, ldf, xk, 2, io);
+        if (cols) dttreadcols(n, f, lk, nv, ldf, yk, 2, io);
+        else dttreadrows(n, f, lk, nv, ldf, yk, 2, io);
       }
       if (!direction) {
-        if (d->half[0]) xk[0] *= (real)0.5;
-        if (d->half[1]) xk[(n - 1) * xs] *= (real)0.5;
+        if (d->half[0]) yk[0] *= (real)0.5;
+        if (d->half[1]) yk[(n - 1) * xs] *= (real)0.5;
       }
     }
-    BCRN(DttLines)(d, direction, nl, x, y, (cvec *)(y + (ptrdiff_t)nl * n));
+    BCRN(DttLines)(d, direction, (const real *)y, VL, (real *)y, VL, x, w);
     for (int k = 0; k < nl && l + k * VL < count; k++) {
       const ptrdiff_t lk = l + k * VL;
       const int       nv = (int)PetscMin(count - lk, VL);

@@ -257,11 +257,11 @@ static void BCRN(FftRun)(BCRFft f, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w
   and imaginary part swapped, the entries 2n and 2n + 1 of the reordered sequence v, v_j = C_{2j} in its first half and
   v_{M-1-j} = C_{2j+1} in its second; sine: odd entries change sign.
 */
-BCR_INLINE void fft3put(vec *y, ptrdiff_t ys, ptrdiff_t M, ptrdiff_t j, vec v, const int odd, const int second)
+BCR_INLINE void fft3put(real *y, ptrdiff_t ys, ptrdiff_t M, ptrdiff_t j, vec v, const int odd, const int second)
 {
-  if (second && odd) y[(2 * (M - 1 - j) + 1) * ys] = vset1(0) - v;
-  else if (second) y[(2 * (M - 1 - j) + 1) * ys] = v;
-  else y[2 * j * ys] = v;
+  if (second && odd) vstore(y + (2 * (M - 1 - j) + 1) * ys, vset1(0) - v);
+  else if (second) vstore(y + (2 * (M - 1 - j) + 1) * ys, v);
+  else vstore(y + 2 * j * ys, v);
 }
 
 #define BCR_FFT3_PASS(R) \
@@ -284,7 +284,7 @@ BCR_INLINE void fft3put(vec *y, ptrdiff_t ys, ptrdiff_t M, ptrdiff_t j, vec v, c
   }
 
 /* b: room for the complex result, w: f->scratch */
-BCR_INLINE void fft3run(BCRFft f, const cvec *x, cvec *b, cvec *w, vec *y, ptrdiff_t ys, const int odd)
+BCR_INLINE void fft3run(BCRFft f, const cvec *x, cvec *b, cvec *w, real *y, ptrdiff_t ys, const int odd)
 {
   const BCRFftLevel *v = &f->level[0];
   const int          r = v->radix, m = v->m;
@@ -309,11 +309,11 @@ BCR_INLINE void fft3run(BCRFft f, const cvec *x, cvec *b, cvec *w, vec *y, ptrdi
     }
   }
 }
-static __attribute__((noinline)) void BCRN(Fft3Sin)(BCRFft f, const cvec *x, cvec *b, cvec *w, vec *y, ptrdiff_t ys)
+static __attribute__((noinline)) void BCRN(Fft3Sin)(BCRFft f, const cvec *x, cvec *b, cvec *w, real *y, ptrdiff_t ys)
 {
   fft3run(f, x, b, w, y, ys, 1);
 }
-static __attribute__((noinline)) void BCRN(Fft3Cos)(BCRFft f, const cvec *x, cvec *b, cvec *w, vec *y, ptrdiff_t ys)
+static __attribute__((noinline)) void BCRN(Fft3Cos)(BCRFft f, const cvec *x, cvec *b, cvec *w, real *y, ptrdiff_t ys)
 {
   fft3run(f, x, b, w, y, ys, 0);
 }
