@@ -73,7 +73,7 @@ PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
     for (int s = 0; s < 2; s++) {
       const BCRPlane *plane = &op->axis[d].plane[s];
       BCRFace        *face  = &c->face[c->nface];
-      PetscInt        q     = 1, o = 0;
+      PetscInt        q = 1, o = 0;
 
       if (!plane->present || (op->axis[d].n == 0 && plane->slope != 0)) continue;
       face->plane  = plane;
@@ -172,8 +172,8 @@ static inline double BCRPlanesEntry(const BCRPass *p, const BCRFace *face, Petsc
 
 void BCRPlanesMove(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 {
-  const BCRComponent *c = p->c;
-  const BCRFactors   *w = c->pre[p->transpose];
+  const BCRComponent *c    = p->c;
+  const BCRFactors   *w    = c->pre[p->transpose];
   const PetscInt      n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, at[3] = {0, j, k};
   const PetscReal    *rowscale = c->op.rowscale ? c->op.rowscale + n[0] * (j + n[1] * k) : NULL;
   const double        wyz      = w[1].v[j] * w[2].v[k];

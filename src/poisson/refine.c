@@ -24,8 +24,8 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
   PetscFunctionBegin;
   c->norm = PetscAbsReal(op->shift);
   for (int d = 0; d < 3; d++) {
-    const BCRAxis *x = &op->axis[d];
-    const PetscInt n = x->n;
+    const BCRAxis *x       = &op->axis[d];
+    const PetscInt n       = x->n;
     double         largest = 0, *lo, *di, *up;
 
     if (!c->lower[d]) PetscCall(PetscMalloc3(n, &c->lower[d], n, &c->diag[d], n, &c->upper[d]));
@@ -112,12 +112,12 @@ static void BCRRefineStep(BCRSolver s, const BCRPass *p, PetscBool plain, PetscB
 {
   const BCRComponent *c  = p->c;
   const PetscInt      nx = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
-  const PetscBool     wrapy  = c->op.axis[1].end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscBool     wrapz  = c->op.axis[2].end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt      lag    = nz > 1 ? ny : 1;
-  const PetscInt      rows   = ny * nz, early = (nz > 1 ? wrapz : wrapy) ? lag : 0; /* rows that go first, for they are neighbours of the first ones */
-  PetscInt            done   = 0;
-  BCRResidualRow      w      = {0};
+  const PetscBool     wrapy = c->op.axis[1].end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool     wrapz = c->op.axis[2].end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt      lag   = nz > 1 ? ny : 1;
+  const PetscInt      rows = ny * nz, early = (nz > 1 ? wrapz : wrapy) ? lag : 0; /* rows that go first, for they are neighbours of the first ones */
+  PetscInt            done = 0;
+  BCRResidualRow      w    = {0};
 
   w.n       = nx;
   w.dim     = nz > 1 ? 3 : (ny > 1 ? 2 : 1);
@@ -154,30 +154,23 @@ static void BCRRefineStep(BCRSolver s, const BCRPass *p, PetscBool plain, PetscB
   *sumv = w.sumv;
 }
 
-/* The corrections of a singular operator have means of their own, to single precision: makes that of v zero, as the core does, with
-   the weights h of the null vector of K^T */
+/* The corrections of a singular operator have means of their own, to single precision: makes that of v zero, as the core does */
 static void BCRRefineMean(const BCRComponent *c, PetscReal *v, const PetscInt ldv[])
 {
-  const PetscInt nx  = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
-  double         sum = 0, weight = 0;
+  const PetscInt nx = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
+  double         sum = 0, mean;
 
-  for (int subtract = 0; subtract < 2; subtract++) {
-    for (PetscInt k = 0; k < nz; k++) {
-      for (PetscInt j = 0; j < ny; j++) {
-        const double hyz = 1 / (c->pre[1][1].v[j] * c->pre[1][2].v[k]);
-        PetscReal   *row = v + j * ldv[0] + k * ldv[1];
+  for (PetscInt k = 0; k < nz; k++) {
+    for (PetscInt j = 0; j < ny; j++) {
+      for (PetscInt i = 0; i < nx; i++) sum += (double)v[i + j * ldv[0] + k * ldv[1]];
+    }
+  }
+  mean = sum / ((double)nx * (double)ny * (double)nz);
+  for (PetscInt k = 0; k < nz; k++) {
+    for (PetscInt j = 0; j < ny; j++) {
+      PetscReal *row = v + j * ldv[0] + k * ldv[1];
 
-        if (subtract) {
-          for (PetscInt i = 0; i < nx; i++) row[i] = (PetscReal)((double)row[i] - sum / weight);
-        } else {
-          for (PetscInt i = 0; i < nx; i++) {
-            const double h = hyz / c->pre[1][0].v[i];
-
-            sum += h * (double)row[i];
-            weight += h;
-          }
-        }
-      }
+      for (PetscInt i = 0; i < nx; i++) row[i] = (PetscReal)((double)row[i] - mean);
     }
   }
 }
@@ -197,7 +190,7 @@ static PetscErrorCode BCRRefineFallback(BCRSolver s, const BCRPass *p, PetscReal
 
     PetscCall(PetscInfo(NULL, "Corrections of the single-precision solve do not converge; solving in double precision\n"));
     for (int d = 0; d < 3; d++) {
-      axis[d] = c->op.axis[d];
+      axis[d]        = c->op.axis[d];
       axis[d].weight = NULL;
       if (axis[d].n == 1) axis[d].a = 0;
       PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
@@ -218,11 +211,11 @@ static PetscErrorCode BCRRefineFallback(BCRSolver s, const BCRPass *p, PetscReal
 
 PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[], PetscReal *removed)
 {
-  const BCRComponent *c     = p->c;
-  const PetscInt      nx    = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
+  const BCRComponent *c  = p->c;
+  const PetscInt      nx = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
   const PetscBool     plain = !BCRPassMustPrepare(p) && p->es == 1 ? PETSC_TRUE : PETSC_FALSE;
   const double        limit = 1e-14, enough = 1e-15;
-  float              *r     = (float *)s->stage;
+  float              *r    = (float *)s->stage;
   PetscBool           keep = PETSC_FALSE, pending = PETSC_TRUE;
   double              rs, ce, sumg, mean = 0, last = 1, error = 1;
 

@@ -268,8 +268,8 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
 
     if (c->core >= 0 && bytes > s->stagebytes) s->stagebytes = bytes;
   }
-  if (s->stagebytes) PetscCall(PetscMalloc(s->stagebytes + 64, &s->stage));
-  PetscCall(PetscMalloc1(nx + 8, &s->line));
+  if (s->stagebytes) PetscCall(PetscMalloc(s->stagebytes, &s->stage));
+  PetscCall(PetscMalloc1(PetscMax(nx, 1), &s->line));
 
   if (s->staged) io = s->stagesize == 4 ? BCR_SINGLE : BCR_DOUBLE;
   if (mixed) core.precision = BCR_SINGLE;
@@ -464,10 +464,10 @@ static void BCRScaleLine(PetscInt n, double cyz, const BCRFactors *fx, double *r
 
 void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 {
-  const BCRComponent *c  = p->c;
-  const BCRFactors   *w  = c->pre[p->transpose];
-  const PetscInt      n  = c->op.axis[0].n, es = p->es;
-  const PetscReal    *f  = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
+  const BCRComponent *c = p->c;
+  const BCRFactors   *w = c->pre[p->transpose];
+  const PetscInt      n = c->op.axis[0].n, es = p->es;
+  const PetscReal    *f = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
 
   if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
     if ((const void *)f != (const void *)line) memcpy(line, f, sizeof(double) * (size_t)n);
@@ -486,10 +486,10 @@ void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 /* line is scratch afterwards */
 void BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 {
-  const BCRComponent *c  = p->c;
-  const BCRFactors   *w  = c->post[p->transpose];
-  const PetscInt      n  = c->op.axis[0].n, es = p->es;
-  PetscReal          *u  = BCRPassRow(p, j, k);
+  const BCRComponent *c = p->c;
+  const BCRFactors   *w = c->post[p->transpose];
+  const PetscInt      n = c->op.axis[0].n, es = p->es;
+  PetscReal          *u = BCRPassRow(p, j, k);
 
   if (c->postscale[p->transpose]) BCRScaleLine(n, w[1].v[j] * w[2].v[k], &w[0], line);
   if (c->op.rowscale) {
@@ -602,7 +602,8 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
   for (PetscInt m = 0; m < s->dof && transpose; m++) {
     const BCRComponent *c = &s->comp[m];
 
-    PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT " and %" PetscInt_FMT " of this axis do not have the same sign", 'x' + (int)c->badaxis, c->badrow, c->badrow + 1);
+    PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT " and %" PetscInt_FMT " of this axis do not have the same sign", 'x' + (int)c->badaxis, c->badrow,
+               c->badrow + 1);
   }
   for (PetscInt r = 0; r < nrhs; r++) {
     for (PetscInt m = 0; m < s->dof; m++) {

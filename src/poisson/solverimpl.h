@@ -11,11 +11,11 @@
 typedef struct {
   const BCRPlane *plane;
   PetscInt        axis, side;
-  PetscInt        at, stride[2];   /* node numbers in the whole grid */
-  PetscInt        q, qstride[2];   /* numbers in the plane's own arrays */
-  PetscInt        n[2], other[2];  /* sizes, the axes they belong to */
-  PetscInt        inward;          /* from a node to its neighbour in the box */
-  PetscBool       couple;          /* box rows hold couplings to it */
+  PetscInt        at, stride[2];  /* node numbers in the whole grid */
+  PetscInt        q, qstride[2];  /* numbers in the plane's own arrays */
+  PetscInt        n[2], other[2]; /* sizes, the axes they belong to */
+  PetscInt        inward;         /* from a node to its neighbour in the box */
+  PetscBool       couple;         /* box rows hold couplings to it */
 } BCRFace;
 
 /* A node of two or three planes (or of a plane whose neighbour is the opposite plane):  u[at] = inv f[at] + slope u[from] */
@@ -31,15 +31,15 @@ typedef struct {
 } BCRFactors;
 
 typedef struct {
-  BCROperator op; /* a copy, rowscale inverted; see BCRSolverUpdate() for how its axes and scale stand after a change */
+  BCROperator op;                     /* a copy, rowscale inverted; see BCRSolverUpdate() for how its axes and scale stand after a change */
   PetscInt    N[3], stride[3], start; /* the whole grid; the box's first node */
   PetscInt    core;                   /* which of the solver's cores; -1: the box is empty */
   PetscInt    nface, nedge;
   BCRFace     face[6];
-  BCREdge    *edge; /* those that depend on others behind them */
+  BCREdge    *edge;                  /* those that depend on others behind them */
   BCRFactors  pre[2][3], post[2][3]; /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
   PetscBool   prescale[2], postscale[2];
-  PetscInt    badaxis, badrow; /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
+  PetscInt    badaxis, badrow;               /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
   double     *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
   double      norm;                          /* bound on the largest row sum of |scale (T + shift)| */
 } BCRComponent;
@@ -72,16 +72,25 @@ typedef struct {
 } BCRPass;
 
 /* planes.c */
-PETSC_INTERN PetscErrorCode BCRPlanesSetUp(BCRComponent *c);
-PETSC_INTERN void           BCRPlanesBefore(BCRPass *p);                                            /* what the planes' rows can say before the box is known, into u */
-PETSC_INTERN void           BCRPlanesMove(const BCRPass *p, PetscInt j, PetscInt k, double line[]); /* adds the planes' part to row (j, k) of the box's right-hand side */
-PETSC_INTERN void           BCRPlanesAfter(const BCRPass *p);                                       /* the rest of the planes' rows */
+PETSC_INTERN
+PetscErrorCode BCRPlanesSetUp(BCRComponent *c);
+PETSC_INTERN
+void BCRPlanesBefore(BCRPass *p); /* what the planes' rows can say before the box is known, into u */
+PETSC_INTERN
+void BCRPlanesMove(const BCRPass *p, PetscInt j, PetscInt k, double line[]); /* adds the planes' part to row (j, k) of the box's right-hand side */
+PETSC_INTERN
+void BCRPlanesAfter(const BCRPass *p); /* the rest of the planes' rows */
 
 /* solver.c */
-PETSC_INTERN PetscBool BCRPassMustPrepare(const BCRPass *p);
-PETSC_INTERN void      BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[]);        /* row (j, k) of the core's right-hand side */
-PETSC_INTERN void      BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[]);       /* and of its solution into u; line is overwritten */
+PETSC_INTERN
+PetscBool BCRPassMustPrepare(const BCRPass *p);
+PETSC_INTERN
+void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[]); /* row (j, k) of the core's right-hand side */
+PETSC_INTERN
+void BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[]); /* and of its solution into u; line is overwritten */
 
 /* refine.c: solves K v = (what BCRPassRowIn gives), v with leading dimensions ldv[0] (rows), ldv[1] (planes) */
-PETSC_INTERN PetscErrorCode BCRRefineSetUp(BCRComponent *c);
-PETSC_INTERN PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[], PetscReal *removed);
+PETSC_INTERN
+PetscErrorCode BCRRefineSetUp(BCRComponent *c);
+PETSC_INTERN
+PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[], PetscReal *removed);

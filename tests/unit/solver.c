@@ -12,7 +12,7 @@
 #include <string.h>
 
 static int         npassed, nfailed;
-static uint64_t    state = 88172645463325252ull;
+static uint64_t    state        = 88172645463325252ull;
 static const char *precisions[] = {"double", "single", "mixed"};
 
 static double Uniform(void) /* in (0, 1) */
@@ -136,8 +136,8 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
 
     l->n = d < dim ? n[d] : 1;
     for (int s = 0; s < 2; s++) l->plane[s] = d < dim ? planes[d][s] : 0;
-    l->low = l->plane[0];
-    l->N   = l->n + l->plane[0] + l->plane[1];
+    l->low  = l->plane[0];
+    l->N    = l->n + l->plane[0] + l->plane[1];
     p->N[d] = l->N;
     p->n[d] = x->n = l->n;
     p->nodes *= l->N;
@@ -174,7 +174,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
         x->a        = 0;
       }
       for (int s = 0; s < 2; s++) {
-        const PetscInt i = s ? l->n - 1 : 0;
+        const PetscInt i = s ? PetscMax(l->n - 1, 0) : 0;
 
         if (l->n && kind & NEUMANN && !l->plane[s]) l->diag[i] -= s ? l->upper[i] : l->lower[i];
         if (l->n && kind & NEUMANN && l->plane[s]) l->couple[s] = 1;
@@ -184,8 +184,8 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       end[0] = end[1] = BCR_END_GENERAL;
     }
     for (int s = 0; s < 2; s++) {
-      const PetscInt i    = s ? l->n - 1 : 0;
-      double        *out  = s ? &l->upper[i] : &l->lower[i], *in = s ? &l->lower[i] : &l->upper[i];
+      const PetscInt i   = s ? PetscMax(l->n - 1, 0) : 0;
+      double        *out = s ? &l->upper[i] : &l->lower[i], *in = s ? &l->lower[i] : &l->upper[i];
       BCRPlane      *pl   = &x->plane[s];
       double         c    = 0;
       PetscInt       face = 1;
@@ -349,12 +349,12 @@ static Matrix MatrixCreate(const Problem *p)
 
             val[0] += w * RowScale(p, c) * l->diag[i];
             for (int e = 0; e < 2; e++) { /* the neighbours before and behind */
-              const double entry  = e ? l->upper[i] : l->lower[i];
-              PetscInt     at[3]  = {c[0], c[1], c[2]}, j = i + (e ? 1 : -1);
+              const double entry = e ? l->upper[i] : l->lower[i];
+              PetscInt     at[3] = {c[0], c[1], c[2]}, j = i + (e ? 1 : -1);
               const int    beyond = (j < 0 || j >= l->n) && !l->periodic;
 
               if (entry == 0) continue;
-              at[d] = l->low + (l->periodic ? (j + l->n) % l->n : j);
+              at[d]  = l->low + (l->periodic ? (j + l->n) % l->n : j);
               col[m] = NodeNumber(p, at);
               if (!beyond) val[m] = -w * entry * RowScale(p, at);
               else val[m] = p->couplings[d][e] ? -p->scale * p->couplings[d][e][PlaneNumber(p, d, c)] : -w * entry;
@@ -408,7 +408,7 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
     MatrixApply(p, A, transpose, -1, x, r[c], c ? NULL : sums);
   }
   if (p->singular) { /* what is left is a multiple of W (of H for the transpose) over the box, times the row scaling */
-    double   sum[2][2] = {{0, 0}, {0, 0}}, hs = 0, vmax = 0;
+    double   sum[2] = {0, 0}, vmax = 0;
     PetscInt boxes = 0;
 
     for (PetscInt k = 0; k < p->n[2]; k++) {
@@ -419,13 +419,11 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
 
           target[at] = s * (transpose ? h : p->line[0].w[i] * p->line[1].w[j] * p->line[2].w[k]);
           weight += target[at] * target[at];
-          hs += h;
           for (int c = 0; c < 2; c++) {
             const double v = s * (double)(c ? PetscImaginaryPart(u[at * dof]) : PetscRealPart(u[at * dof]));
 
             mean[c] += r[c][at] * target[at];
-            sum[0][c] += v;
-            sum[1][c] += h * v;
+            sum[c] += v;
             vmax = PetscMax(vmax, fabs(v));
           }
         }
@@ -436,9 +434,9 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
     }
     if (removed >= 0) Check(fabs(hypot(mean[0], mean[1]) / weight - removed) <= 100 * Tolerance(precision) * (1 + removed), name, "removed constant", removed, hypot(mean[0], mean[1]) / weight);
     if (!transpose) {
-      const double plain = hypot(sum[0][0], sum[0][1]) / (double)boxes, weighted = hypot(sum[1][0], sum[1][1]) / hs;
+      const double average = hypot(sum[0], sum[1]) / (double)boxes;
 
-      Check(PetscMin(plain, weighted) <= 100 * Tolerance(precision) * vmax, name, "mean of the solution", PetscMin(plain, weighted), 100 * Tolerance(precision) * vmax);
+      Check(average <= 100 * Tolerance(precision) * vmax, name, "mean of the solution", average, 100 * Tolerance(precision) * vmax);
     }
   }
   for (PetscInt i = 0; i < N; i++) {
@@ -525,22 +523,21 @@ static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Prob
 
 static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof, int equal)
 {
-  static int     count = 0;
-  const int      first = count++;
-  Problem        p[3];
-  Matrix         A[3];
-  BCROperator    ops[3];
-  char           name[256];
-  PetscInt       done = 0;
+  static int  count = 0;
+  const int   first = count++;
+  Problem     p[3];
+  Matrix      A[3];
+  BCROperator ops[3];
+  char        name[256];
+  uint64_t    seed = state;
 
   PetscFunctionBegin;
   for (PetscInt c = 0; c < dof; c++) {
     const uint64_t keep = state;
     int            k    = kind;
 
-    if (equal && c) state = done; /* the operator of component 0 again */
+    if (equal && c) state = seed; /* the operator of component 0 again */
     else if (c == 2 && !(k & COUPLINGS)) k |= NEUMANN;
-    if (!c) done = (PetscInt)(state & 0x7fffffff), state = (uint64_t)done;
     ProblemCreate(&p[c], dim, n, planes, k);
     if (equal && c) state = keep;
     A[c]   = MatrixCreate(&p[c]);
@@ -557,7 +554,8 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
     for (int t = 0; t < 2; t++) {
       PetscInt nrhs = 1 + (first + t + precision) % 3;
 
-      PetscCall(PetscSNPrintf(name, sizeof(name), "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " planes %d%d%d%d%d%d kind %d dof %" PetscInt_FMT "%s) %s%s", first, p[0].n[0], p[0].n[1], p[0].n[2], p[0].line[0].plane[0], p[0].line[0].plane[1], p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], kind, dof, equal ? " equal" : "", precisions[precision], t ? " transpose" : ""));
+      PetscCall(PetscSNPrintf(name, sizeof(name), "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " planes %d%d%d%d%d%d kind %d dof %" PetscInt_FMT "%s) %s%s", first, p[0].n[0], p[0].n[1], p[0].n[2], p[0].line[0].plane[0],
+                              p[0].line[0].plane[1], p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], kind, dof, equal ? " equal" : "", precisions[precision], t ? " transpose" : ""));
       PetscCall(SolveAndCompare(solver, dof, p, A, t ? PETSC_TRUE : PETSC_FALSE, nrhs, precision, name));
     }
     PetscCall(BCRSolverDestroy(&solver));
@@ -612,17 +610,17 @@ static PetscErrorCode Larger(void)
     PetscInt dim, n[3];
     int      planes[3][2], kind;
   } cases[] = {
-    {1, {1000, 1, 1},  {{1, 0}, {0, 0}, {0, 0}}, PLANES                 },
-    {2, {257, 130, 1}, {{0, 0}, {0, 0}, {0, 0}}, 0                      },
-    {2, {127, 200, 1}, {{1, 1}, {1, 1}, {0, 0}}, PLANES                 },
-    {2, {128, 128, 1}, {{0, 0}, {0, 0}, {0, 0}}, NEUMANN | WEIGHTS      },
-    {2, {64, 300, 1},  {{1, 0}, {0, 1}, {0, 0}}, PLANES | SLOPES        },
-    {2, {5, 600, 1},   {{0, 0}, {0, 0}, {0, 0}}, ROWSCALE | WEIGHTS     },
-    {2, {600, 5, 1},   {{0, 0}, {1, 0}, {0, 0}}, GENERAL | PLANES       },
-    {3, {33, 20, 41},  {{1, 1}, {1, 1}, {1, 1}}, PLANES                 },
-    {3, {31, 32, 17},  {{0, 0}, {0, 0}, {0, 0}}, NEUMANN                },
+    {1, {1000, 1, 1},  {{1, 0}, {0, 0}, {0, 0}}, PLANES                   },
+    {2, {257, 130, 1}, {{0, 0}, {0, 0}, {0, 0}}, 0                        },
+    {2, {127, 200, 1}, {{1, 1}, {1, 1}, {0, 0}}, PLANES                   },
+    {2, {128, 128, 1}, {{0, 0}, {0, 0}, {0, 0}}, NEUMANN | WEIGHTS        },
+    {2, {64, 300, 1},  {{1, 0}, {0, 1}, {0, 0}}, PLANES | SLOPES          },
+    {2, {5, 600, 1},   {{0, 0}, {0, 0}, {0, 0}}, ROWSCALE | WEIGHTS       },
+    {2, {600, 5, 1},   {{0, 0}, {1, 0}, {0, 0}}, GENERAL | PLANES         },
+    {3, {33, 20, 41},  {{1, 1}, {1, 1}, {1, 1}}, PLANES                   },
+    {3, {31, 32, 17},  {{0, 0}, {0, 0}, {0, 0}}, NEUMANN                  },
     {3, {64, 9, 30},   {{0, 1}, {0, 0}, {1, 0}}, PLANES | SLOPES | WEIGHTS},
-    {3, {16, 40, 24},  {{0, 0}, {0, 0}, {0, 0}}, GENERAL | WEIGHTS      },
+    {3, {16, 40, 24},  {{0, 0}, {0, 0}, {0, 0}}, GENERAL | WEIGHTS        },
   };
 
   PetscFunctionBegin;
@@ -633,9 +631,15 @@ static PetscErrorCode Larger(void)
 /* New values in the same shape: scale, shift, planes, row scales, weights, all couplings times a constant; then what it has to refuse */
 static PetscErrorCode Updates(void)
 {
-  const int      kinds[]      = {0, PLANES, PLANES | SLOPES, PLANES | WEIGHTS, ROWSCALE, ROWSCALE | PLANES | COUPLINGS, GENERAL, GENERAL | PLANES | SLOPES};
-  const PetscInt n[]          = {7, 6, 5};
-  const int      planes[][2]  = {{1, 0}, {1, 1}, {0, 1}}, none[][2] = {{0, 0}, {0, 0}, {0, 0}};
+  const int      kinds[] = {0, PLANES, PLANES | SLOPES, PLANES | WEIGHTS, ROWSCALE, ROWSCALE | PLANES | COUPLINGS, GENERAL, GENERAL | PLANES | SLOPES};
+  const PetscInt n[]     = {7, 6, 5};
+  const int      planes[][2] =
+    {
+      {1, 0},
+      {1, 1},
+      {0, 1}
+  },
+            none[][2] = {{0, 0}, {0, 0}, {0, 0}};
 
   PetscFunctionBegin;
   for (int round = 0; round < 16; round++) {
@@ -752,8 +756,12 @@ static PetscErrorCode Updates(void)
 static PetscErrorCode Extremes(void)
 {
   const PetscInt n[]         = {9, 12, 1};
-  const int      planes[][2] = {{1, 0}, {0, 0}, {0, 0}};
-  const int      far         = sizeof(PetscReal) == 4 ? 40 : 900;
+  const int      planes[][2] = {
+         {1, 0},
+         {0, 0},
+         {0, 0}
+  };
+  const int far = sizeof(PetscReal) == 4 ? 40 : 900;
 
   PetscFunctionBegin;
   for (int precision = 0; precision < 3; precision++) {
@@ -800,11 +808,76 @@ static PetscErrorCode Extremes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Work space, in vectors of the caller: 1.5 at most; the row scaling, one more vector, is counted too */
+/* Smallest eigenvalue lost in single precision: mixed has to notice and still deliver */
+static PetscErrorCode NearlySingular(void)
+{
+  const PetscInt n[]         = {31, 30, 1};
+  const int      planes[][2] = {
+         {1, 1},
+         {0, 0},
+         {0, 0}
+  };
+
+  PetscFunctionBegin;
+  if (sizeof(PetscReal) == 4) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int decade = 2; decade < 13; decade += 2) {
+    Problem          p;
+    Matrix           A;
+    BCRSolverOptions options;
+    BCRSolver        solver;
+    char             name[64];
+    double           smallest = 0;
+
+    ProblemCreate(&p, 2, n, planes, PLANES);
+    for (int d = 0; d < 2; d++) { /* Dirichlet ends all round, coupled to the planes of x */
+      BCRAxis *x = &p.op.axis[d];
+      Line    *l = &p.line[d];
+
+      x->a        = 1;
+      l->periodic = 0;
+      for (int s = 0; s < 2; s++) {
+        x->end[s] = BCR_END_DIRICHLET;
+        if (l->plane[s]) {
+          x->plane[s].couple   = PETSC_TRUE;
+          x->plane[s].coupling = 1;
+        }
+      }
+      for (PetscInt i = 0; i < n[d]; i++) {
+        l->diag[i]  = 2;
+        l->lower[i] = i || d == 0 ? 1 : 0;
+        l->upper[i] = i + 1 < n[d] || d == 0 ? 1 : 0;
+      }
+      smallest += 2 - 2 * cos(PETSC_PI / (double)(n[d] + 1));
+    }
+    p.shift       = -smallest * (1 - pow(10, -decade));
+    p.op.shift    = (PetscReal)p.shift;
+    p.singular    = 0;
+    p.op.singular = PETSC_FALSE;
+    A             = MatrixCreate(&p);
+    for (int precision = 0; precision < 3; precision += 2) {
+      memset(&options, 0, sizeof(options));
+      options.core.precision = (BCRPrecision)precision;
+      options.core.isa       = -1;
+      PetscCall(PetscSNPrintf(name, sizeof(name), "nearly singular, 1e-%d, %s", decade, precisions[precision]));
+      PetscCall(BCRSolverCreate(1, &p.op, &options, &solver));
+      PetscCall(SolveAndCompare(solver, 1, &p, &A, PETSC_FALSE, 1, precision, name));
+      PetscCall(BCRSolverDestroy(&solver));
+    }
+    MatrixFree(&A);
+    ProblemFree(&p);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Work space, in vectors of the caller: 1.5 at most, but for the row scaling, itself one vector */
 static PetscErrorCode Memory(void)
 {
-  const PetscInt n[]         = {255, 257, 1};
-  const int      planes[][2] = {{0, 0}, {0, 0}, {0, 0}};
+  const PetscInt n[]         = {1023, 1000, 1};
+  const int      planes[][2] = {
+         {0, 0},
+         {0, 0},
+         {0, 0}
+  };
 
   PetscFunctionBegin;
   for (int precision = 0; precision < 3; precision++) {
@@ -820,7 +893,7 @@ static PetscErrorCode Memory(void)
       double           vectors;
       char             name[64];
 
-      if (sizeof(PetscReal) == 4 && precision == BCR_DOUBLE && dof == 1) continue; /* a vector in double is two */
+      if (sizeof(PetscReal) == 4 && precision == BCR_DOUBLE) continue; /* work in double on vectors in single: twice the size of a component */
       memset(&options, 0, sizeof(options));
       options.core.precision = (BCRPrecision)precision;
       options.core.isa       = -1;
@@ -836,7 +909,7 @@ static PetscErrorCode Memory(void)
       PetscCall(BCRSolverGetInfo(solver, &info));
       vectors = (double)info.workspace / ((double)size * (double)sizeof(PetscScalar));
       PetscCall(PetscSNPrintf(name, sizeof(name), "work space, dof %" PetscInt_FMT " %s", dof, precisions[precision]));
-      Check(vectors <= (m / 3 ? 1.8 : 1.5) && info.workspace > 0, name, "vectors", vectors, m / 3 ? 1.8 : 1.5);
+      Check(vectors <= (m / 3 ? 2. : 1.5) && info.workspace > 0, name, "vectors", vectors, m / 3 ? 2. : 1.5);
       Check(info.flops > 0, name, "operations", info.flops, 0);
       PetscCall(PetscFree2(f, u));
       PetscCall(BCRSolverDestroy(&solver));
@@ -854,6 +927,7 @@ int main(int argc, char **argv)
   PetscCall(Larger());
   PetscCall(Updates());
   PetscCall(Extremes());
+  PetscCall(NearlySingular());
   PetscCall(Memory());
   printf("%d passed, %d failed\n", npassed, nfailed);
   PetscCall(PetscFinalize());

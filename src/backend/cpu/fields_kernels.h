@@ -9,9 +9,9 @@ enum {
 typedef double BCRN(bcrdv) __attribute__((vector_size(BCR_VECTOR_BYTES), aligned(8), may_alias));
 typedef float  BCRN(bcrfv) __attribute__((vector_size(BCR_VECTOR_BYTES / 2), aligned(4), may_alias));
 typedef real   BCRN(bcrrv) __attribute__((vector_size(DV * sizeof(real)), aligned(sizeof(real)), may_alias));
-#define dv BCRN(bcrdv)
-#define fv BCRN(bcrfv)
-#define rv BCRN(bcrrv)
+#define dv       BCRN(bcrdv)
+#define fv       BCRN(bcrfv)
+#define rv       BCRN(bcrrv)
 #define LOAD(p)  __builtin_convertvector(*(const rv *)(p), dv)
 #define LOADD(p) (*(const dv *)(p))
 
@@ -72,7 +72,7 @@ BCR_INLINE void BCRN(BCRResidualBody)(BCRResidualRow *w, float *r, int dim, int 
       for (int d = 0; d < 2 * (dim - 1); d++) s += w->coef[d] * LOAD((const real *)w->side[d] + i);
       s *= rs;
       *(fv *)(r + i) = __builtin_convertvector(s, fv);
-      y = u * vs;
+      y              = u * vs;
       sumr += s * s;
       sumv += y * y;
     }
