@@ -6,7 +6,8 @@
     FOURIERX  transform along x, lines along y
     FOURIERY  transform along y, lines along x (a general x axis)
     REDUCTION block cyclic reduction with a given schedule (reduction.h)
-  Three dimensions: transform along z, a plane for each mode; a general z axis: transforms along x and y, lines along z.
+  Three dimensions: transform along a third axis, a plane for each of its modes. That axis is y where it can be: the planes (x, z)
+  then have whole rows of memory for their rows, and the lines of the transform lie in one page after the other.
 */
 #include "tables.h"
 #include "reduction.h"
@@ -19,8 +20,7 @@ typedef enum {
   PLAN_FOURIERX,
   PLAN_FOURIERY,
   PLAN_REDUCTION,
-  PLAN_RECURSIVE, /* three-dimensional reduction by recursion */
-  PLAN_FOURIERXY
+  PLAN_RECURSIVE /* three-dimensional reduction by recursion */
 } BCRPlanKind;
 
 typedef struct { /* of one plane */
@@ -35,6 +35,7 @@ typedef struct { /* of one plane */
 struct _n_BCRCore {
   PetscInt           dim, dim0;        /* without axes of one unknown; as created */
   PetscInt           n[3];
+  char               label[3];         /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the third is transformed */
   ptrdiff_t          stride[3], outer[3]; /* outer: of f and u where those have no unit stride; packed then holds the box */
   void              *packed;
   PetscBool          unpacked; /* inside the solve of the packed box */
@@ -111,6 +112,12 @@ static size_t cache_bytes(void)
   b = sysconf(_SC_LEVEL1_DCACHE_SIZE);
 #endif
   return b > 0 ? (size_t)b : 32768;
+}
+
+/* fields of more than this leave the caches between two passes anyway */
+static size_t stream_bytes(void)
+{
+  return 24u << 20;
 }
 
 static PetscErrorCode real_array(BCRArena *arena, PetscBool single, PetscInt n, const double *v, void *p)
@@ -215,25 +222,7 @@ static PetscErrorCode core_tables(BCRCore c)
   if (c->kind == PLAN_NONE) PetscFunctionReturn(PETSC_SUCCESS);
 
   PetscCall(PetscMalloc2(PetscMax(n0, PetscMax(n1, 1)), &d, PetscMax(n0, PetscMax(n1, 1)), &w));
-  if (c->kind == PLAN_FOURIERXY) {
-    /* lines along z, a batch of x modes for each y mode */
-    for (PetscInt j = 0; j < n1; j++) {
-      const PetscInt pin = c->singular && ly[j] == 0 ? c->pinx : -1;
-
-      for (PetscInt i = 0; i < n0; i++) {
-        d[i] = shift + x->a * lx[i] + y->a * ly[j];
-        w[i] = nx[i] * ny[j] * c->factor;
-      }
-      if (j == 0) PetscCall(gen_create(c, z, n0, d, w, pin, &c->plane[j].gen));
-      else {
-        c->plane[j].gen     = c->plane[0].gen;
-        c->plane[j].gen.pin = pin;
-        PetscCall(real_array(&c->arena, c->single, n0, d, &c->plane[j].gen.sigma));
-        PetscCall(real_array(&c->arena, c->single, n0, w, &c->plane[j].gen.scale));
-      }
-    }
-    lines = c->cpu->lines->work(z->n);
-  } else if (c->kind == PLAN_REDUCTION || c->kind == PLAN_RECURSIVE) {
+  if (c->kind == PLAN_REDUCTION || c->kind == PLAN_RECURSIVE) {
     double *shifts;
 
     PetscCall(PetscMalloc1(c->nplane, &shifts));
@@ -258,6 +247,7 @@ static PetscErrorCode core_tables(BCRCore c)
         p->scale = c->factor * nzk / y->a;
         PetscCall(BCRLevel0Create(x, y, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes() * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
         if (!ok) break;
+        p->shape.stream = (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes() ? 1 : 0;
         PetscCall(BCRLevel0Rows(y, &rows, &ng));
         for (PetscInt i = 0; i < n0; i++) {
           d[i] = (sh + x->a * lx[i]) / y->a;
@@ -323,6 +313,7 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
 {
   BCRCore   c;
   PetscInt  ngeneral = 0;
+  char      label;
   PetscBool single   = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
 
   PetscFunctionBegin;
@@ -354,6 +345,7 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
       PetscCall(PetscArraycpy(a->upper, axis[i].upper, n));
       ngeneral++;
     } else PetscCheck(a->end[0] != BCR_END_GENERAL && a->end[1] != BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_PLIB, "General end without coefficients on axis %" PetscInt_FMT, i);
+    c->label[c->dim]    = "xyz"[i];
     c->n[c->dim]        = n;
     c->stride[c->dim++] = stride[i];
   }
@@ -368,10 +360,27 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
     }
     PetscCall(PetscMalloc1(size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float)), (char **)&c->packed));
   }
+  if (c->dim == 3 && !axis_general(&c->axis[1]) && !(options->recursive && (options->nlevels || options->radix))) {
+    const BCRAxis   a = c->axis[1];
+    const PetscInt  n = c->n[1];
+    const ptrdiff_t s = c->stride[1], o = c->outer[1];
+
+    c->axis[1]   = c->axis[2];
+    c->n[1]      = c->n[2];
+    c->stride[1] = c->stride[2];
+    c->outer[1]  = c->outer[2];
+    c->axis[2]   = a;
+    c->n[2]      = n;
+    c->stride[2] = s;
+    c->outer[2]  = o;
+    label        = c->label[1];
+    c->label[1]  = c->label[2];
+    c->label[2]  = label;
+  }
   c->nplane = 1;
   if (c->dim == 0) c->kind = PLAN_NONE;
   else if (c->dim == 1) c->kind = PLAN_LINE;
-  else if (c->dim == 2 || !axis_general(&c->axis[2])) {
+  else {
     const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
 
     if (options->nlevels || options->radix) {
@@ -395,11 +404,6 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
       c->nplane = c->n[2];
       PetscCall(BCRDttCreate(c->n[2], c->axis[2].end[0], c->axis[2].end[1], single, &c->dtt[2]));
     }
-  } else {
-    c->kind = PLAN_FOURIERXY;
-    PetscCall(BCRDttCreate(c->n[0], c->axis[0].end[0], c->axis[0].end[1], single, &c->dtt[0]));
-    PetscCall(BCRDttCreate(c->n[1], c->axis[1].end[0], c->axis[1].end[1], single, &c->dtt[1]));
-    c->nplane = c->n[1];
   }
   PetscCall(PetscCalloc1(c->nplane, &c->plane));
   PetscCall(core_tables(c));
@@ -682,8 +686,7 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
 
 PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *removed)
 {
-  const int     io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  const double *lz, *nz, *l0, *n0;
+  const double *lz, *nz;
   double        mean;
   PetscBool     fix = c->singular;
 
@@ -752,25 +755,6 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
     if (c->kind == PLAN_RECURSIVE || c->dim == 2) box_scale(c, u, c->factor);
     break;
   }
-  case PLAN_FOURIERXY:
-    for (PetscInt k = 0; k < c->n[2]; k++) {
-      c->cpu->dtt.rows(c->dtt[0], 0, io, c->n[1], at(c->io, f, k * c->stride[2]), c->stride[1], at(c->io, u, k * c->stride[2]), c->stride[1], c->work);
-      c->cpu->dtt.cols(c->dtt[1], 0, io, c->n[0], at(c->io, u, k * c->stride[2]), c->stride[1], at(c->io, u, k * c->stride[2]), c->stride[1], c->work);
-    }
-    for (PetscInt j = 0; j < c->n[1]; j++) {
-      if (c->plane[j].gen.pin >= 0) {
-        project_line(c, &c->axis[2], at(c->io, u, c->pinx + j * c->stride[1]), c->stride[2], &mean);
-        PetscCall(BCRDttGetModes(c->dtt[0], &l0, &n0));
-        PetscCall(BCRDttGetModes(c->dtt[1], &lz, &nz));
-        if (removed) *removed = (PetscReal)(mean * n0[c->pinx] * nz[c->piny]);
-      }
-      c->cpu->lines->general(&c->plane[j].gen, io, at(c->io, u, j * c->stride[1]), c->stride[2], c->work);
-    }
-    for (PetscInt k = 0; k < c->n[2]; k++) {
-      c->cpu->dtt.cols(c->dtt[1], 1, io, c->n[0], at(c->io, u, k * c->stride[2]), c->stride[1], at(c->io, u, k * c->stride[2]), c->stride[1], c->work);
-      c->cpu->dtt.rows(c->dtt[0], 1, io, c->n[1], at(c->io, u, k * c->stride[2]), c->stride[1], at(c->io, u, k * c->stride[2]), c->stride[1], c->work);
-    }
-    break;
   default:
     if (c->dim == 2) solve_plane(c, 0, c->singular, 1, f, u, removed);
     else {
@@ -786,11 +770,12 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
 
 PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
 {
-  static const char *const axes[] = {"x", "y", "z"};
-  double                   unknowns = 1;
+  double unknowns = 1;
+  char   pre[64]  = "";
 
   PetscFunctionBegin;
   *info = c->info;
+  if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[2]));
   for (PetscInt i = 0; i < c->dim; i++) unknowns *= (double)c->n[i];
   info->workspace = c->space.bytes;
   info->tables    = c->arena.bytes;
@@ -809,7 +794,7 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
   case PLAN_LEVEL0: {
     const double nsep = (double)c->plane[0].tab.n, sep = nsep * c->n[0];
 
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along y: radix 8 in physical space, then %d separators transformed along x, a line for each mode", c->dim == 3 ? "transform along z, planes with " : "", (int)nsep));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %d separators transformed along %c, a line for each mode", pre, c->label[1], (int)nsep, c->label[0]));
     info->nlevels     = 2;
     info->schedule[0] = 8;
     info->schedule[1] = (PetscInt)nsep + 1;
@@ -818,16 +803,12 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
     break;
   }
   case PLAN_FOURIERX:
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along x, %s lines along y", c->dim == 3 ? "transform along z, planes with " : "", c->plane[0].general ? "general tridiagonal" : "tridiagonal"));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along %c, %s lines along %c", pre, c->label[0], c->plane[0].general ? "general tridiagonal" : "tridiagonal", c->label[1]));
     info->flops = unknowns * 5 + 2 * unknowns / c->n[0] * BCRDttFlops(c->dtt[0]);
     break;
   case PLAN_FOURIERY:
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along y, general tridiagonal lines along x", c->dim == 3 ? "transform along z, planes with " : ""));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along %c, general tridiagonal lines along %c", pre, c->label[1], c->label[0]));
     info->flops = unknowns * 9 + 2 * unknowns / c->n[1] * BCRDttFlops(c->dtt[1]);
-    break;
-  case PLAN_FOURIERXY:
-    PetscCall(PetscStrncpy(info->plan, "transforms along x and y, general tridiagonal lines along z", sizeof(info->plan)));
-    info->flops = unknowns * 9 + 2 * unknowns / c->n[0] * BCRDttFlops(c->dtt[0]) + 2 * unknowns / c->n[1] * BCRDttFlops(c->dtt[1]);
     break;
   case PLAN_REDUCTION:
   case PLAN_RECURSIVE: {
@@ -836,7 +817,7 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
     double   fl;
 
     PetscCall(BCRReductionGetInfo(c->red, &sub, &w, &t, &fl));
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %s%s", c->dim == 3 && c->kind == PLAN_REDUCTION ? "transform along z, planes with " : "", axes[c->kind == PLAN_RECURSIVE ? 2 : 1], c->kind == PLAN_RECURSIVE ? ", its sub-problems by reduction along y" : ""));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c%s", c->kind == PLAN_REDUCTION ? pre : "", c->label[c->kind == PLAN_RECURSIVE ? 2 : 1], c->kind == PLAN_RECURSIVE ? ", its sub-problems by reduction along the axis before" : ""));
     info->subproblems = sub;
     info->workspace += w;
     info->tables += t;
