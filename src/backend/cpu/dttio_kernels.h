@@ -242,25 +242,3 @@ BCR_INLINE void dttwriterows(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, 
     }
   }
 }
-
-BCR_INLINE void dttreadcols(int n, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, const ptrdiff_t xs, const int io)
-{
-  if (nv == VL) {
-    const ptrdiff_t sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-    const char     *q  = (const char *)f + (l + 2 * VL) * sz; /* the columns after the next ones: strides are beyond what prefetchers follow */
-
-    for (int i = 0; i < n; i++) {
-      __builtin_prefetch(q + i * ld * sz, 0, 2);
-      x[i * xs] = dttload(f, l + i * ld, io);
-    }
-  } else
-    for (int i = 0; i < n; i++) x[i * xs] = dttloadpart(f, l + i * ld, nv, io);
-}
-
-BCR_INLINE void dttwritecols(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, const vec *x, const ptrdiff_t xs, const int io)
-{
-  if (nv == VL)
-    for (int i = 0; i < n; i++) dttstore(u, l + i * ld, x[i * xs], io);
-  else
-    for (int i = 0; i < n; i++) dttstorepart(u, l + i * ld, x[i * xs], nv, io);
-}
