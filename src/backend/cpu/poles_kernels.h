@@ -153,29 +153,42 @@ static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int
     }
 }
 
+/* Columns i .. i+nv-1 of m outs: chains of multiply-adds that do not wait for each other */
+BCR_INLINE void BCRN(poles_rows_block)(ptrdiff_t i, const int nv, int nsrc, const int iosrc, const void *const g[], const real *W, ptrdiff_t ldw, const int m, const int ioout, int add, void *const out[])
+{
+  bun o[4];
+
+  for (int k = 0; k < m; k++) o[k] = add ? (nv == BL ? bloadio(out[k], i, ioout) : bloadpart(out[k], i, nv, ioout)) : bnull();
+  for (int s1 = nsrc; s1 > 0; s1 -= POLES_SUM) {
+    const int s0 = s1 > POLES_SUM ? s1 - POLES_SUM : 0;
+    bun       p[4];
+
+    for (int k = 0; k < m; k++) p[k] = bnull();
+    for (int s = s1 - 1; s >= s0; s--) {
+      const bun v = nv == BL ? bloadio(g[s], i, iosrc) : bloadpart(g[s], i, nv, iosrc);
+
+      for (int k = 0; k < m; k++) p[k] = bfma(bset1(W[k * ldw + s]), v, p[k]);
+    }
+    for (int k = 0; k < m; k++) o[k] = badd(o[k], p[k]);
+  }
+  for (int k = 0; k < m; k++) {
+    if (nv == BL) bstoreio(out[k], i, o[k], ioout);
+    else bstorepart(out[k], i, o[k], nv, ioout);
+  }
+}
+
 BCR_INLINE void BCRN(poles_rows_io)(ptrdiff_t n, int nsrc, const int iosrc, const void *const g[], const real *W, ptrdiff_t ldw, int nout, const int ioout, int add, void *const out[])
 {
-  for (ptrdiff_t i = 0; i < n; i += BL) {
-    const int nv = n - i < BL ? (int)(n - i) : BL;
+  ptrdiff_t i = 0;
 
-    for (int k = 0; k < nout; k++) {
-      bun o = bnull();
+  for (; i + BL <= n; i += BL) {
+    int k = 0;
 
-      if (add) o = nv == BL ? bloadio(out[k], i, ioout) : bloadpart(out[k], i, nv, ioout);
-      for (int s1 = nsrc; s1 > 0; s1 -= POLES_SUM) {
-        const int s0 = s1 > POLES_SUM ? s1 - POLES_SUM : 0;
-        bun       p  = bnull();
-
-        if (nv == BL)
-          for (int s = s1 - 1; s >= s0; s--) p = bfma(bset1(W[k * ldw + s]), bloadio(g[s], i, iosrc), p);
-        else
-          for (int s = s1 - 1; s >= s0; s--) p = bfma(bset1(W[k * ldw + s]), bloadpart(g[s], i, nv, iosrc), p);
-        o = badd(o, p);
-      }
-      if (nv == BL) bstoreio(out[k], i, o, ioout);
-      else bstorepart(out[k], i, o, nv, ioout);
-    }
+    for (; k + 4 <= nout; k += 4) BCRN(poles_rows_block)(i, BL, nsrc, iosrc, g, W + k * ldw, ldw, 4, ioout, add, out + k);
+    for (; k < nout; k++) BCRN(poles_rows_block)(i, BL, nsrc, iosrc, g, W + k * ldw, ldw, 1, ioout, add, out + k);
   }
+  if (i < n)
+    for (int k = 0; k < nout; k++) BCRN(poles_rows_block)(i, (int)(n - i), nsrc, iosrc, g, W + k * ldw, ldw, 1, ioout, add, out + k);
 }
 
 static void BCRN(poles_rows)(ptrdiff_t n, int nsrc, int iosrc, const void *const g[], const void *W, ptrdiff_t ldw, int nout, int ioout, int add, void *const out[])
