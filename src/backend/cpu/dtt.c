@@ -684,5 +684,5 @@ size_t BCRDttTableBytes(BCRDtt d)
 
 size_t BCRDttWork(BCRDtt d, int lanes)
 {
-  return 2 * (size_t)lanes * ((size_t)d->lines * (size_t)d->n + d->scratch + BCR_FFT_SCRATCH);
+  return (size_t)lanes * (2 * (size_t)d->lines * (size_t)d->n + 2 * (d->scratch + BCR_FFT_SCRATCH));
 }

@@ -362,16 +362,32 @@ static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs,
   }
 }
 
-/* cols and io are constants of the callers */
-BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+/* Lines l .. l + m - 1 into the second level cache while the ones before are worked on: hardware does not foresee long strides */
+BCR_INLINE void dttprefetch(int n, const int cols, const int io, const void *f, ptrdiff_t l, ptrdiff_t m, ptrdiff_t ld)
 {
-  const int       n = d->n, nl = d->lines;
-  const ptrdiff_t xs = d->kind == BCR_DTT_SYM || d->kind == BCR_DTT_PAIR ? 2 : 1, x1 = xs == 2 ? 1 : n; /* complex, or one after the other */
+  const ptrdiff_t size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const char     *p    = (const char *)f + l * (cols ? 1 : ld) * size;
+
+  if (cols) {
+    if (ld < 4 * VL) return;
+    for (int i = 0; i < n; i++)
+      for (ptrdiff_t k = 0; k < m * size; k += 64) __builtin_prefetch(p + i * ld * size + k, 1, 2);
+  } else {
+    for (ptrdiff_t i = 0; i < m; i++)
+      for (ptrdiff_t k = 0; k < n * size; k += 64) __builtin_prefetch(p + i * ld * size + k, 1, 2);
+  }
+}
+
+/* cols, io and xs are constants of the callers; xs = 2: two groups as complex vectors */
+BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io, const ptrdiff_t xs, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+{
+  const int       n = d->n, nl = d->lines, direct = cols && !io && nl == 1 && (direction || !(d->half[0] || d->half[1]));
+  const ptrdiff_t x1 = xs == 2 ? 1 : n; /* from one group to the next */
   vec            *y = (vec *)work, *x = y + (ptrdiff_t)nl * n;
-  cvec           *w      = (cvec *)(x + (ptrdiff_t)nl * n);
-  const int       direct = cols && !io && nl == 1 && (direction || !(d->half[0] || d->half[1]));
+  cvec           *w = (cvec *)(x + (ptrdiff_t)nl * n);
 
   for (ptrdiff_t l = 0; l < count; l += nl * VL) {
+    if (count > l + nl * VL) dttprefetch(n, cols, io, f, l + nl * VL, PetscMin(count - l - nl * VL, nl * VL), ldf);
     if (direct && l + VL <= count) {
       BCRN(DttLines)(d, direction, (const real *)f + l, ldf, (real *)u + l, ldu, x, w);
       continue;
@@ -381,33 +397,27 @@ BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, pt
       const int       nv = (int)PetscMin(count - lk, VL);
       vec            *yk = y + k * x1;
 
-      if (xs == 1) {
-        if (cols) dttreadcols(n, f, lk, nv, ldf, yk, 1, io);
-        else dttreadrows(n, f, lk, nv, ldf, yk, 1, io);
-      } else {
-        if (cols) dttreadcols(n, f, lk, nv, ldf, yk, 2, io);
-        else dttreadrows(n, f, lk, nv, ldf, yk, 2, io);
-      }
-      if (!direction) {
-        if (d->half[0]) yk[0] *= (real)0.5;
-        if (d->half[1]) yk[(n - 1) * xs] *= (real)0.5;
-      }
+      if (cols) dttreadcols(n, f, lk, nv, ldf, yk, xs, io);
+      else dttreadrows(n, f, lk, nv, ldf, yk, xs, io);
+      if (direction) continue;
+      if (d->half[0]) yk[0] *= (real)0.5;
+      if (d->half[1]) yk[(n - 1) * xs] *= (real)0.5;
     }
     BCRN(DttLines)(d, direction, (const real *)y, VL, (real *)y, VL, x, w);
     for (int k = 0; k < nl && l + k * VL < count; k++) {
       const ptrdiff_t lk = l + k * VL;
       const int       nv = (int)PetscMin(count - lk, VL);
-      const vec      *yk = y + k * x1;
 
-      if (xs == 1) {
-        if (cols) dttwritecols(n, u, lk, nv, ldu, yk, 1, io);
-        else dttwriterows(n, u, lk, nv, ldu, yk, 1, io);
-      } else {
-        if (cols) dttwritecols(n, u, lk, nv, ldu, yk, 2, io);
-        else dttwriterows(n, u, lk, nv, ldu, yk, 2, io);
-      }
+      if (cols) dttwritecols(n, u, lk, nv, ldu, y + k * x1, xs, io);
+      else dttwriterows(n, u, lk, nv, ldu, y + k * x1, xs, io);
     }
   }
+}
+
+BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+{
+  if (d->kind == BCR_DTT_SYM || d->kind == BCR_DTT_PAIR) dttruntype(d, direction, cols, io, 2, count, f, ldf, u, ldu, work);
+  else dttruntype(d, direction, cols, io, 1, count, f, ldf, u, ldu, work);
 }
 
 static void BCRN(BCRDttRows)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)

@@ -242,3 +242,19 @@ BCR_INLINE void dttwriterows(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, 
     }
   }
 }
+
+BCR_INLINE void dttreadcols(int n, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, const ptrdiff_t xs, const int io)
+{
+  if (nv == VL)
+    for (int i = 0; i < n; i++) x[i * xs] = dttload(f, l + i * ld, io);
+  else
+    for (int i = 0; i < n; i++) x[i * xs] = dttloadpart(f, l + i * ld, nv, io);
+}
+
+BCR_INLINE void dttwritecols(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, const vec *x, const ptrdiff_t xs, const int io)
+{
+  if (nv == VL)
+    for (int i = 0; i < n; i++) dttstore(u, l + i * ld, x[i * xs], io);
+  else
+    for (int i = 0; i < n; i++) dttstorepart(u, l + i * ld, x[i * xs], nv, io);
+}
