@@ -47,7 +47,7 @@ function(petscbcr_add_tests folder)
     set(target "test_${label}_${base}")
     add_executable(${target} "${source}" $<TARGET_OBJECTS:petscbcr_objects>)
     target_include_directories(${target} PRIVATE include src .)
-    target_compile_options(${target} PRIVATE ${PETSCBCR_WARNINGS})
+    target_compile_options(${target} PRIVATE ${PETSCBCR_WARNINGS} -O1) # quick to compile; the library's objects are as ever
     target_link_libraries(${target} PRIVATE petscbcr::PETSc m)
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests" OUTPUT_NAME "${label}_${base}")
     petscbcr_test_property("${source}" ranks 1 ranks)
