@@ -6,6 +6,8 @@
   by group; a group lies between two neighbouring multiples of Qn, its block is made of all original rows between them. Rows are
   numbered from 1 (0 and n+1: beyond the ends); those of a periodic axis from 0, row 0 stays to the last level and closes the ring.
 
+  Where a class has fewer poles than a vector has lanes (the first levels), several classes of several groups go side by side: segments.
+
   Poles: the eigenvalues of the block; a set of poles shares the rows that its right-hand sides are made of. Blocks between two
   Dirichlet ends (or left rows) whose length fits have classes: sin(j s pi/q) depends on j only modulo 2q up to sign, so all poles of
   class c have the same right-hand side. Other blocks have one set, and every pole its own weights.
@@ -24,6 +26,8 @@ typedef struct {
   PetscInt  q;           /* classes: ns + 1 */
   PetscInt  nset, nred;  /* nred: outs of the reduction */
   PoleSet  *set;
+  PoleSet  *seg;         /* classes of few poles: all classes of G groups, as many to a bundle as fit; sets hold no tables then */
+  PetscInt  G;
   PetscInt  ldw;
   void     *W;           /* classes: sin(c s pi/q), ns x ns, twice side by side for the reduction, which has two groups at a row */
 } Block;
@@ -52,6 +56,7 @@ struct _n_BCRReduction {
   void                *kernelwork;
   const void         **psrc; /* pointers for a call */
   void               **pdst;
+  void               **pseg;
   void                *one;  /* weights 1, 1, -1 */
   PetscBool            dry;  /* count instead of computing */
   double               subproblems, flops, planflops;
@@ -135,6 +140,39 @@ static double weight_get(BCRReduction red, const void *w, PetscInt nw, PetscInt 
   const PetscInt i = (pole / red->lanes * nw + k) * red->lanes + pole % red->lanes;
 
   return red->single ? (double)((const float *)w)[i] : ((const double *)w)[i];
+}
+
+/* Classes with fewer than lanes/2 poles: as many groups at a time as it takes to fill most lanes */
+static PetscErrorCode block_segments(BCRReduction red, PetscInt Q, PetscInt ngroups, Block *b)
+{
+  const PetscInt most = red->lanes / Q; /* segments in a bundle */
+  PetscInt       nb;
+  PoleSet       *p;
+
+  PetscFunctionBegin;
+  for (b->G = 1; b->G < PetscMin(most, ngroups); b->G++) {
+    nb = (b->G * b->ns + most - 1) / most;
+    if (20 * b->G * b->ns >= 17 * nb * most) break;
+  }
+  nb = (b->G * b->ns + most - 1) / most;
+  PetscCall(BCRArenaGet(&red->plan, sizeof(PoleSet), &b->seg));
+  p = b->seg;
+  PetscCall(PetscMemzero(p, sizeof(*p)));
+  p->np = nb * red->lanes;
+  PetscCall(BCRArenaGet(&red->plan, p->np * sizeof(double), &p->lambda));
+  PetscCall(weights_create(red, p->np, 1, &p->wred));
+  PetscCall(weights_create(red, p->np, 1, &p->wback));
+  PetscCall(weights_create(red, p->np, 1, &p->wout));
+  for (PetscInt l = 0; l < p->np; l++) {
+    const PetscInt in = l % red->lanes, s = l / red->lanes * most + PetscMin(in / Q, most - 1), j = in % Q;
+    const PoleSet *from = &b->set[s % b->ns];
+
+    p->lambda[l] = from->lambda[j];
+    weight_set(red, p->wred, 1, l, 0, weight_get(red, from->wred, 1, j, 0));
+    weight_set(red, p->wback, 1, l, 0, weight_get(red, from->wback, 1, j, 0));
+    weight_set(red, p->wout, 1, l, 0, weight_get(red, from->wout, 1, j, 0));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Poles of a block between Dirichlet ends with m + 1 = q Q: class c has those j that are +-c modulo 2q */
@@ -262,7 +300,7 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
 }
 
 /* last: the first number beyond the rows */
-static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, PetscInt R, PetscInt last, PetscBool span, Block **block)
+static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, PetscInt R, PetscInt last, PetscBool span, PetscInt ngroups, Block **block)
 {
   Block         *b;
   BCREnd         l = L == 0 && !red->periodic ? red->end[0] : BCR_END_DIRICHLET, r = R == last && !red->periodic ? red->end[1] : BCR_END_DIRICHLET;
@@ -288,6 +326,7 @@ static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, Pet
     b->classes = PETSC_TRUE;
     b->q       = (b->m + 1) / Q;
     PetscCall(block_classes(red, Q, b));
+    if (red->dim == 2 && 2 * Q <= red->lanes) PetscCall(block_segments(red, Q, ngroups, b));
   } else PetscCall(block_general(red, Q, l, r, R == red->n && b->right && red->end[1] == BCR_END_NEUMANN ? 2 : 1, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -314,12 +353,12 @@ static PetscErrorCode plan_create(BCRReduction red, PetscInt nlevels, const Pets
       const PetscInt lastL = (lev->ngroups - 1) * lev->Qn;
 
       /* groups whose blocks are alike share one */
-      PetscCall(block_create(red, lev->Q, 0, lev->Qn, beyond, PETSC_FALSE, &lev->block[0]));
+      PetscCall(block_create(red, lev->Q, 0, lev->Qn, beyond, PETSC_FALSE, lev->ngroups, &lev->block[0]));
       if (lev->block[0]->classes) lev->block[1] = lev->block[0];
-      else if (lev->ngroups > 2) PetscCall(block_create(red, lev->Q, lev->Qn, 2 * lev->Qn, beyond, PETSC_FALSE, &lev->block[1]));
+      else if (lev->ngroups > 2) PetscCall(block_create(red, lev->Q, lev->Qn, 2 * lev->Qn, beyond, PETSC_FALSE, lev->ngroups, &lev->block[1]));
       if (lev->block[1] && beyond - lastL == lev->Qn && (red->periodic || red->end[1] == BCR_END_DIRICHLET)) lev->block[2] = lev->block[1];
-      else PetscCall(block_create(red, lev->Q, lastL, beyond, beyond, PETSC_FALSE, &lev->block[2]));
-    } else PetscCall(block_create(red, lev->Q, 0, beyond, beyond, PETSC_TRUE, &lev->block[2]));
+      else PetscCall(block_create(red, lev->Q, lastL, beyond, beyond, PETSC_FALSE, 1, &lev->block[2]));
+    } else PetscCall(block_create(red, lev->Q, 0, beyond, beyond, PETSC_TRUE, 1, &lev->block[2]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -455,7 +494,9 @@ static PetscErrorCode sets_each(BCRReduction red, PetscErrorCode (*fn)(BCRReduct
       Block *b = red->level[r].block[k];
 
       if (!b || (k && b == red->level[r].block[k - 1])) continue;
-      for (PetscInt c = 0; c < b->nset; c++) PetscCall((*fn)(red, &b->set[c], ctx));
+      if (b->seg) PetscCall((*fn)(red, b->seg, ctx));
+      else
+        for (PetscInt c = 0; c < b->nset; c++) PetscCall((*fn)(red, &b->set[c], ctx));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -550,7 +591,7 @@ PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt n
   const BCRAxis *y  = &axis[dim - 1];
   const size_t   sz = single ? sizeof(float) : sizeof(double);
   BCRReduction   red;
-  PetscInt       nrows = 3, nptr = 3;
+  PetscInt       nrows = 3, nptr = 3, nseg = 1;
 
   PetscFunctionBegin;
   PetscCheck(dim == 2 || dim == 3, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Reduction in %" PetscInt_FMT " dimensions", dim);
@@ -621,6 +662,10 @@ PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt n
       if (!b) continue;
       nrows = PetscMax(nrows, b->classes ? b->ns + 3 : b->ns + PetscMax(b->ns, 2) + 2);
       nptr  = PetscMax(nptr, 2 * b->ns + 2);
+      if (b->seg) {
+        nrows = PetscMax(nrows, b->G * (b->ns + 2));
+        nseg  = PetscMax(nseg, b->G * b->ns);
+      }
     }
   if (dim == 3) nrows++;
   red->rowbytes = (size_t)red->ldx * red->ny * sz;
@@ -630,6 +675,7 @@ PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt n
   if (dim == 2) PetscCall(BCRArenaGet(&red->space, red->kernels->work(red->nx) * sz, &red->kernelwork));
   PetscCall(BCRArenaGet(&red->plan, 2 * nptr * sizeof(void *), &red->psrc));
   PetscCall(BCRArenaGet(&red->plan, 2 * nptr * sizeof(void *), &red->pdst));
+  PetscCall(BCRArenaGet(&red->plan, 3 * nseg * sizeof(void *), &red->pseg));
   PetscCall(BCRArenaGet(&red->plan, 4 * sz, &red->one));
   for (PetscInt i = 0; i < 4; i++) { /* sum and difference of two rows */
     if (single) ((float *)red->one)[i] = i < 3 ? 1 : -1;
@@ -755,67 +801,149 @@ static PetscErrorCode copy_rows(Solve *S, PetscInt n, PetscBool srcu, PetscBool 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Row i gets what the groups beside it say: left below row lo, right above row i (one or both of them), poles in classes.
-   The weights of a group's two ends are equal up to (-1)^(c-1), which is the parity of its rows: sources mirror at row i. */
-static PetscErrorCode reduce_classes(Solve *S, const Block *b, PetscInt Q, PetscInt i, PetscInt lo, PetscBool left, PetscBool right, PetscBool twice)
+/* A row with the groups beside it (reduction), or a group with the rows beside it (back substitution) */
+typedef struct {
+  PetscInt  i;           /* the row; row L of the group */
+  PetscInt  lo, iR;      /* reduction: the left group lies below lo (i but for a ring's first row); back substitution: the row at R */
+  PetscBool left, right; /* which sides there are */
+  PetscBool twice;       /* a node-centred Neumann row sees its left neighbours twice */
+} Item;
+
+/* Right-hand sides of a row's classes into work rows k0, k0 + 1, ... The weights of a group's two ends are equal up to (-1)^(c-1), which
+   is the parity of its rows: sources mirror at row i, and classes of both groups are one (paper 000's counts need that) */
+static PetscErrorCode reduce_sources(Solve *S, const Block *b, PetscInt Q, const Item *it, PetscInt k0)
 {
-  BCRReduction red = S->red;
-  const void **src = red->psrc, *g;
-  void       **dst = red->pdst, *out = row_work(S, 0);
+  const void **src  = S->red->psrc;
+  void       **dst  = S->red->pdst;
   PetscInt     nsrc = 0;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < (twice ? 2 : 1); k++) /* a node-centred Neumann row i sees its left neighbours twice */
-    for (PetscInt s = 1; left && s <= b->ns; s++) src[nsrc++] = row_u(S, lo - s * Q);
-  for (PetscInt s = 1; right && s <= b->ns; s++) src[nsrc++] = row_u(S, i + s * Q);
-  for (PetscInt c = 1; c <= b->ns; c++) dst[c - 1] = row_work(S, c);
+  for (PetscInt k = 0; k < (it->twice ? 2 : 1); k++)
+    for (PetscInt s = 1; it->left && s <= b->ns; s++) src[nsrc++] = row_u(S, it->lo - s * Q);
+  for (PetscInt s = 1; it->right && s <= b->ns; s++) src[nsrc++] = row_u(S, it->i + s * Q);
+  for (PetscInt c = 0; c < b->ns; c++) dst[c] = row_work(S, k0 + c);
   PetscCall(combine(S, nsrc, PETSC_TRUE, src, b->W, b->ldw, b->ns, PETSC_FALSE, 0, dst));
-  for (PetscInt c = 1; c <= b->ns; c++) {
-    g = row_work(S, c);
-    PetscCall(poles(S, &b->set[c - 1], 1, PETSC_FALSE, &g, NULL, 1, c > 1, &out, b->set[c - 1].wred));
-  }
-  src[0] = row_work(S, 0);
-  dst[0] = row_u(S, i);
-  PetscCall(combine(S, 1, PETSC_FALSE, src, red->one, 1, 1, PETSC_TRUE, 1, dst));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode back_classes(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt iL, PetscInt iR, PetscBool left, PetscBool right)
+static PetscErrorCode reduce_add(Solve *S, PetscInt k, PetscInt i)
 {
-  BCRReduction red  = S->red;
-  const void **src  = red->psrc, *g[2];
-  void       **dst  = red->pdst, *out;
-  const size_t szw  = red->single ? sizeof(float) : sizeof(double);
-  const char  *one  = (const char *)red->one;
-  PetscBool    ends = (PetscBool)(left || right);
+  const void *src = row_work(S, k);
+  void       *dst = row_u(S, i);
+
+  PetscFunctionBegin;
+  PetscCall(combine(S, 1, PETSC_FALSE, &src, S->red->one, 1, 1, PETSC_TRUE, 1, &dst));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode segments(Solve *S, const Block *b, PetscInt Q, PetscInt n, PetscBool reduce, PetscBool ends)
+{
+  BCRReduction   red  = S->red;
+  const PetscInt nseg = n * b->ns;
+  const void   **g = (const void **)red->pseg, **e = g + b->G * b->ns;
+  void         **out = red->pseg + 2 * b->G * b->ns;
+
+  PetscFunctionBegin;
+  if (red->dry) {
+    red->subproblems += (double)nseg * Q;
+    red->flops += (double)nseg * Q * red->nx * (ends ? 9 : 7);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt s = 0; s < nseg; s++) {
+    const PetscInt grp = s / b->ns, c = s % b->ns;
+
+    g[s]   = row_work(S, s);
+    e[s]   = row_work(S, b->G * b->ns + 2 * grp + c % 2);
+    out[s] = reduce ? row_work(S, b->G * b->ns + grp) : row_work(S, s);
+  }
+  red->kernels->segments(&red->line, &b->seg->tab[S->s], (int)Q, (int)nseg, g, ends ? e : NULL, b->seg->wback, out, reduce ? b->seg->wred : b->seg->wout, red->kernelwork);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode reduce_classes(Solve *S, const Block *b, PetscInt Q, PetscInt n, const Item *it)
+{
+  PetscFunctionBegin;
+  if (b->seg) {
+    for (PetscInt k = 0; k < n; k++) PetscCall(reduce_sources(S, b, Q, &it[k], k * b->ns));
+    PetscCall(segments(S, b, Q, n, PETSC_TRUE, PETSC_FALSE));
+    for (PetscInt k = 0; k < n; k++) PetscCall(reduce_add(S, b->G * b->ns + k, it[k].i));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(reduce_sources(S, b, Q, &it[k], 1));
+    for (PetscInt c = 1; c <= b->ns; c++) {
+      const void *g   = row_work(S, c);
+      void       *out = row_work(S, 0);
+
+      PetscCall(poles(S, &b->set[c - 1], 1, PETSC_FALSE, &g, NULL, 1, c > 1, &out, b->set[c - 1].wred));
+    }
+    PetscCall(reduce_add(S, 0, it[k].i));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Right-hand sides of a group's classes into work rows k0, k0 + 1, ..., its neighbours' sum and difference into e0, e0 + 1 */
+static PetscErrorCode back_sources(Solve *S, const Block *b, PetscInt Q, const Item *it, PetscInt k0, PetscInt e0)
+{
+  const void **src = S->red->psrc;
+  void       **dst = S->red->pdst;
+  const size_t szw = S->red->single ? sizeof(float) : sizeof(double);
 
   PetscFunctionBegin;
   for (PetscInt s = 1; s <= b->ns; s++) {
-    src[s - 1] = row_u(S, L + s * Q);
-    dst[s - 1] = row_work(S, s);
+    src[s - 1] = row_u(S, it->i + s * Q);
+    dst[s - 1] = row_work(S, k0 + s - 1);
   }
   PetscCall(combine(S, b->ns, PETSC_TRUE, src, b->W, b->ldw, b->ns, PETSC_FALSE, 0, dst));
-  for (PetscInt k = 0; ends && k < PetscMin(2, b->ns); k++) { /* odd classes: the sum of the two neighbours, even ones: left less right */
+  for (PetscInt k = 0; k < PetscMin(2, b->ns); k++) { /* odd classes: the sum, even ones: left less right */
     PetscInt n = 0;
 
-    if (left) src[n++] = row_u(S, iL);
-    if (right) src[n++] = row_u(S, iR);
-    dst[0] = row_work(S, b->ns + 1 + k);
-    PetscCall(combine(S, n, PETSC_TRUE, src, one + (k ? (left ? 2 : 3) : 0) * szw, n, 1, PETSC_FALSE, 0, dst));
+    if (it->left) src[n++] = row_u(S, it->i);
+    if (it->right) src[n++] = row_u(S, it->iR);
+    if (!n) continue;
+    dst[0] = row_work(S, e0 + k);
+    PetscCall(combine(S, n, PETSC_TRUE, src, (const char *)S->red->one + (k ? (it->left ? 2 : 3) : 0) * szw, n, 1, PETSC_FALSE, 0, dst));
   }
-  for (PetscInt c = 1; c <= b->ns; c++) { /* each class' sum of solutions takes the row before its right-hand side */
-    const PoleSet *p = &b->set[c - 1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    g[0] = row_work(S, c);
-    g[1] = row_work(S, b->ns + (c % 2 ? 1 : 2));
-    out  = row_work(S, c - 1);
-    PetscCall(poles(S, p, ends ? 2 : 1, ends, g, ends ? p->wback : NULL, 1, 0, &out, p->wout));
-  }
+static PetscErrorCode back_rows(Solve *S, const Block *b, PetscInt Q, const Item *it, PetscInt k0)
+{
+  const void **src = S->red->psrc;
+  void       **dst = S->red->pdst;
+
+  PetscFunctionBegin;
   for (PetscInt s = 1; s <= b->ns; s++) {
-    src[s - 1] = row_work(S, s - 1);
-    dst[s - 1] = row_u(S, L + s * Q);
+    src[s - 1] = row_work(S, k0 + s - 1);
+    dst[s - 1] = row_u(S, it->i + s * Q);
   }
   PetscCall(combine(S, b->ns, PETSC_FALSE, src, b->W, b->ldw, b->ns, PETSC_TRUE, 0, dst));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All n groups have a neighbour, or (the last level) none has */
+static PetscErrorCode back_classes(Solve *S, const Block *b, PetscInt Q, PetscInt n, const Item *it)
+{
+  const PetscBool ends = (PetscBool)(it->left || it->right);
+
+  PetscFunctionBegin;
+  if (b->seg) {
+    for (PetscInt k = 0; k < n; k++) PetscCall(back_sources(S, b, Q, &it[k], k * b->ns, b->G * b->ns + 2 * k));
+    PetscCall(segments(S, b, Q, n, PETSC_FALSE, ends));
+    for (PetscInt k = 0; k < n; k++) PetscCall(back_rows(S, b, Q, &it[k], k * b->ns));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(back_sources(S, b, Q, &it[k], 1, b->ns + 1));
+    for (PetscInt c = 1; c <= b->ns; c++) { /* each class' sum of solutions takes the row before its right-hand side */
+      const PoleSet *p   = &b->set[c - 1];
+      const void    *g[] = {row_work(S, c), row_work(S, b->ns + (c % 2 ? 1 : 2))};
+      void          *out = row_work(S, c - 1);
+
+      PetscCall(poles(S, p, ends ? 2 : 1, ends, g, ends ? p->wback : NULL, 1, 0, &out, p->wout));
+    }
+    PetscCall(back_rows(S, b, Q, &it[k], 0));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -884,10 +1012,37 @@ static const Block *group_block(const Level *lev, PetscInt g)
   return lev->block[g ? 1 : 0];
 }
 
+/* Rows or groups with the same block gather until there are as many as go side by side */
+typedef struct {
+  const Block *block;
+  PetscInt     n;
+  Item         item[BCR_MAX_LANES];
+} Batch;
+
+static PetscErrorCode batch_flush(Solve *S, PetscInt Q, PetscBool reduce, Batch *B)
+{
+  PetscFunctionBegin;
+  if (B->n && reduce) PetscCall(reduce_classes(S, B->block, Q, B->n, B->item));
+  if (B->n && !reduce) PetscCall(back_classes(S, B->block, Q, B->n, B->item));
+  B->n = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode batch_add(Solve *S, PetscInt Q, PetscBool reduce, Batch *B, const Block *b, Item it)
+{
+  PetscFunctionBegin;
+  if (b != B->block) PetscCall(batch_flush(S, Q, reduce, B));
+  B->block        = b;
+  B->item[B->n++] = it;
+  if (B->n >= (b->seg ? b->G : 1)) PetscCall(batch_flush(S, Q, reduce, B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode levels(Solve *S)
 {
   BCRReduction   red    = S->red;
   const PetscInt beyond = red->periodic ? red->n : red->n + 1;
+  Batch          B      = {NULL, 0, {{0, 0, 0, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}}};
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < red->nlevels; r++) {
@@ -896,30 +1051,39 @@ static PetscErrorCode levels(Solve *S)
 
     if (ng == 1) break;
     for (PetscInt g = 0; g < ng; g++) { /* row L of group g, between groups g - 1 and g */
-      const PetscInt i = g * lev->Qn, lo = g ? i : beyond;
+      const PetscInt i     = g * lev->Qn;
       const Block   *right = group_block(lev, g), *left = g ? group_block(lev, g - 1) : (red->periodic ? group_block(lev, ng - 1) : NULL);
+      Item           it    = {i, g ? i : beyond, 0, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE};
 
       if (right->ns && !right->classes) PetscCall(reduce_general(S, right, Q, i, i, g == ng - 1 ? 0 : i + lev->Qn));
       if (!left) continue;
-      if (left == right && left->classes) PetscCall(reduce_classes(S, left, Q, i, lo, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
+      if (left == right && left->classes) PetscCall(batch_add(S, Q, PETSC_TRUE, &B, left, it));
       else {
-        if (left->classes) PetscCall(reduce_classes(S, left, Q, i, lo, PETSC_TRUE, PETSC_FALSE, (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN)));
-        if (right->classes) PetscCall(reduce_classes(S, right, Q, i, lo, PETSC_FALSE, PETSC_TRUE, PETSC_FALSE));
+        it.right = PETSC_FALSE;
+        it.twice = (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN);
+        if (left->classes) PetscCall(batch_add(S, Q, PETSC_TRUE, &B, left, it));
+        it.left  = PETSC_FALSE;
+        it.right = PETSC_TRUE;
+        it.twice = PETSC_FALSE;
+        if (right->classes) PetscCall(batch_add(S, Q, PETSC_TRUE, &B, right, it));
       }
     }
+    PetscCall(batch_flush(S, Q, PETSC_TRUE, &B));
   }
   for (PetscInt r = red->nlevels - 1; r >= 0; r--) {
     const Level   *lev = &red->level[r];
     const PetscInt Q = lev->Q, ng = lev->ngroups;
 
     for (PetscInt g = 0; g < ng; g++) {
-      const Block   *b  = group_block(lev, g);
+      const Block   *b = group_block(lev, g);
       const PetscInt L = g * lev->Qn, R = g == ng - 1 ? 0 : L + lev->Qn;
+      const Item     it = {L, L, R, (PetscBool)(ng > 1 && (g || red->periodic)), (PetscBool)(ng > 1 && (g < ng - 1 || red->periodic)), PETSC_FALSE};
 
       if (!b->ns) continue;
-      if (b->classes) PetscCall(back_classes(S, b, Q, L, L, R, (PetscBool)(ng > 1 && (g || red->periodic)), (PetscBool)(ng > 1 && (g < ng - 1 || red->periodic))));
+      if (b->classes) PetscCall(batch_add(S, Q, PETSC_FALSE, &B, b, it));
       else PetscCall(back_general(S, b, Q, L, L, R));
     }
+    PetscCall(batch_flush(S, Q, PETSC_FALSE, &B));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -33,6 +33,9 @@ typedef struct {
   /* ws: [bundle][source][lane]; NULL: one source of weight one; unit: the first of two sources has weight one, ws has only the other's.
      wo: [bundle][out][lane]. Rows of g and out have the work type; out is written in whole bundles of columns. add: to what out holds */
   void (*solve)(const BCRPolesLine *line, const BCRPolesTab *tab, int nsrc, int unit, const void *const g[], const void *ws, int nout, int add, void *const out[], const void *wo, void *work);
+  /* Few poles a class: lanes in segments of np poles, each segment with its own right-hand side g (and neighbour e weighted by ws, or NULL) and
+     its own out, which may be g; segments side by side with one out are summed. As many segments in a bundle as fit. ws, wo: [bundle][lane] */
+  void (*segments)(const BCRPolesLine *line, const BCRPolesTab *tab, int np, int nseg, const void *const g[], const void *const e[], const void *ws, void *const out[], const void *wo, void *work);
   /* out_k = (add ? out_k : 0) + sum_s W[k*ldw + s] g_s for rows of n elements; io: the rows' type, 0 work type, 1 double */
   void (*rows)(ptrdiff_t n, int nsrc, int iosrc, const void *const g[], const void *W, ptrdiff_t ldw, int nout, int ioout, int add, void *const out[]);
 } BCRPolesTable;

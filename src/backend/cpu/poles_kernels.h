@@ -7,18 +7,19 @@ static int BCRN(poles_lanes)(void)
 
 static size_t BCRN(poles_work)(ptrdiff_t n)
 {
-  return (size_t)(2 * (n + BL) * BL);
+  return (size_t)(2 * (n + 2 * BL) * BL);
 }
 
 #ifndef POLES_SUM
   #define POLES_SUM 16 /* long sums are made of short ones: rounding grows with the root of their number */
 #endif
 
-/* The right-hand side of a bundle at row i. kind 0: one source, 1: two with weights 1 and ws, 2: any */
+/* The right-hand side of a bundle at row i. kind 0: one source, 1: two with weights 1 and ws, 2: any, 3: in the lanes already */
 BCR_INLINE bun BCRN(poles_rhs)(const int kind, int nsrc, const void *const g[], const real *ws, ptrdiff_t i)
 {
   bun t;
 
+  if (kind == 3) return bload((const real *)g[0] + i * BL);
   if (kind == 0) return bset1(((const real *)g[0])[i]);
   if (kind == 1) return bfma(bload(ws), bset1(((const real *)g[1])[i]), bset1(((const real *)g[0])[i]));
   t = bnull();
@@ -113,7 +114,7 @@ BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdi
 static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int nsrc, int unit, const void *const g[], const void *ws_, int nout, int add, void *const out[], const void *wo_, void *work)
 {
   const real *ws = (const real *)ws_, *wo = (const real *)wo_, *t = (const real *)tab->tab;
-  real       *y = (real *)work, *acc = y + (L->n + BL) * BL;
+  real       *y = (real *)work, *acc = y + (L->n + 2 * BL) * BL;
   const int   nws = ws ? (unit ? 1 : nsrc) : 0;
 
   if (!add)
@@ -151,6 +152,50 @@ static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int
         for (int l = 0; l < h; l++) v[l] = badd(v[l], v[l + h]);
       bstore((real *)out[0] + i, add ? badd(v[0], bload((real *)out[0] + i)) : v[0]);
     }
+}
+
+/* Rows that the lanes of one bundle take, segment by segment, into the lanes; ws: added with this weight to what is there */
+BCR_INLINE void BCRN(poles_tolanes)(ptrdiff_t n, int np, int ns, const void *const row[], const real *ws, real *t)
+{
+  const real *p[BL];
+
+  for (int l = 0; l < BL; l++) p[l] = (const real *)row[l / np < ns ? l / np : ns - 1];
+  for (ptrdiff_t i = 0; i < n; i += BL) {
+    bun v[BL];
+
+    for (int l = 0; l < BL; l++) v[l] = bload(p[l] + i);
+    btr(v);
+    for (int l = 0; l < BL; l++) bstore(t + (i + l) * BL, ws ? bfma(bload(ws), v[l], bload(t + (i + l) * BL)) : v[l]);
+  }
+}
+
+static void BCRN(poles_segments)(const BCRPolesLine *L, const BCRPolesTab *tab, int np, int nseg, const void *const g[], const void *const e[], const void *ws_, void *const out[], const void *wo_, void *work)
+{
+  const int   most = BL / np;
+  const real *ws = (const real *)ws_, *wo = (const real *)wo_, *t = (const real *)tab->tab;
+  real       *y = (real *)work, *rhs = y + (L->n + 2 * BL) * BL;
+
+  for (int b = 0, s0 = 0; s0 < nseg; b++, s0 += most) {
+    const int   ns = nseg - s0 < most ? nseg - s0 : most;
+    const void *r  = rhs;
+
+    BCRN(poles_tolanes)(L->n, np, ns, g + s0, NULL, rhs);
+    if (e) BCRN(poles_tolanes)(L->n, np, ns, e + s0, ws + b * BL, rhs);
+    BCRN(poles_bundle)(L, t + tab->off[b], tab->nt[b], 3, 1, &r, NULL, 0, wo + b * BL, 0, rhs, y);
+    for (ptrdiff_t i = 0; i < L->n; i += BL) {
+      bun v[BL];
+
+      for (int l = 0; l < BL; l++) v[l] = bload(rhs + (i + l) * BL);
+      btr(v);
+      for (int s = 0; s < ns; s++) {
+        bun o = v[s * np];
+
+        for (int l = 1; l < np; l++) o = badd(o, v[s * np + l]);
+        if (s0 + s > 0 && out[s0 + s] == out[s0 + s - 1]) o = badd(o, bload((real *)out[s0 + s] + i));
+        bstore((real *)out[s0 + s] + i, o);
+      }
+    }
+  }
 }
 
 /* Columns i .. i+nv-1 of m outs: chains of multiply-adds that do not wait for each other */
@@ -199,4 +244,4 @@ static void BCRN(poles_rows)(ptrdiff_t n, int nsrc, int iosrc, const void *const
   else BCRN(poles_rows_io)(n, nsrc, 1, g, (const real *)W, ldw, nout, 1, add, out);
 }
 
-static const BCRPolesTable BCRN(BCRPoles) = {BCRN(poles_lanes), BCRN(poles_work), BCRN(poles_solve), BCRN(poles_rows)};
+static const BCRPolesTable BCRN(BCRPoles) = {BCRN(poles_lanes), BCRN(poles_work), BCRN(poles_solve), BCRN(poles_segments), BCRN(poles_rows)};
