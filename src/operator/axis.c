@@ -96,7 +96,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
       if (!i || ax->diag[i] - r < a) a = ax->diag[i] - r;
       if (!i || ax->diag[i] < b) b = ax->diag[i];
     }
-    for (it = 0; it < 120 && b - a > 1e-15 * PetscMax(PetscAbsReal(a), PetscAbsReal(b)); it++) {
+    for (it = 0; it < 120 && b - a > 1e-15 * PetscMax(PetscAbs(a), PetscAbs(b)); it++) {
       const double x = 0.5 * (a + b);
 
       if (BCRSturm(ax, x) > 0) b = x;

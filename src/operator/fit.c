@@ -9,6 +9,7 @@
   on the diagonal over the smallest eigenvalue; auto takes the fit for which that is smaller.
 */
 #include "readimpl.h"
+#include "run.h"
 
 typedef struct {
   const BCRRows *A;
@@ -26,11 +27,7 @@ typedef struct {
 
 static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)
 {
-  double w = 1;
-
-  if (i == 0) w *= F->half[d][0];
-  if (i == F->n[d] - 1) w *= F->half[d][1];
-  return w;
+  return i == 0 ? F->half[d][0] * (F->n[d] == 1 ? F->half[d][1] : 1) : (i == F->n[d] - 1 ? F->half[d][1] : 1);
 }
 
 /* Nodes of the box that have a neighbour in it on all sides, of axes long enough to have such nodes; skip: an axis that does not count */
@@ -43,118 +40,213 @@ static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], 
   return PETSC_TRUE;
 }
 
+/* What is summed up in the pass over the matrix: the links at the ends (the entry in the end row, that in the row beside it, the next
+   link), couplings along the end and one row further in, row sums at the ends and inside */
+typedef struct {
+  double   link[3][2][3], side[3][2][2], sum[3][2], wraps[3], total, inner;
+  PetscInt count[3][2], ninner;
+} BCRFitSums;
+
+/* The two entries of a link become one */
+static inline void BCRFitJoin(double *up, double lo)
+{
+  if (*up != lo) *up = *up > 0 && lo > 0 ? sqrt(*up) * sqrt(lo) : 0.5 * (*up + lo);
+}
+
+/* Any row */
+static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q)
+{
+  const BCRRows *A = F->A;
+  double         st[7], rest, left;
+  PetscInt       o[3], d, s, k, col, idx;
+  PetscBool      plane = PETSC_FALSE;
+  BCRRowState    state = BCRRowGet(A, F->c, ix, st, &rest, &col);
+
+  PetscFunctionBegin;
+  if (state != BCR_ROW_GOOD) PetscCall(BCRRowError(A, state, F->c, ix, col));
+  for (d = 0; d < 3; d++) {
+    o[d]  = ix[d] - F->b[d];
+    plane = (PetscBool)(plane || o[d] < 0 || o[d] >= F->n[d]);
+  }
+  if (plane) {
+    for (d = 0; d < F->dim; d++) {
+      for (s = 0; s < 2; s++) {
+        BCRPlane *pl = &F->op->axis[d].plane[s];
+
+        if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A->N, d, ix)] = (PetscReal)(1.0 / st[BCR_CENTRE]);
+      }
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  idx = o[0] + F->stride[1] * o[1] + F->stride[2] * o[2];
+  for (k = 0; k < 6; k++) {
+    st[k] = st[k] == 0 ? 0 : -F->sign * st[k];
+    q->total += st[k];
+  }
+  st[BCR_CENTRE] *= F->sign;
+  for (k = 0, left = st[BCR_CENTRE]; k < 6; k++) left -= st[k];
+  F->D[idx] = st[BCR_CENTRE];
+  if (BCRFitInside(F, o, -1)) {
+    q->inner += left;
+    q->ninner++;
+  }
+  for (d = 0; d < F->dim; d++) {
+    const PetscInt n = F->n[d];
+
+    for (s = 0; s < 2; s++) {
+      BCRPlane *pl = &F->op->axis[d].plane[s];
+
+      if (o[d] != (s ? n - 1 : 0)) continue;
+      if (pl->present) {
+        PetscInt at[3];
+
+        for (k = 0; k < 3; k++) at[k] = ix[k];
+        at[d] = s ? A->N[d] - 1 : 0;
+
+        pl->couplings[BCRPlaneNode(A->N, d, at)] = (PetscReal)st[2 * d + s];
+        if (st[2 * d + s] != 0) pl->couple = PETSC_TRUE;
+        F->D[idx] -= st[2 * d + s] * (double)pl->slope;
+      } else {
+        q->wraps[d] += st[2 * d + s];
+        if (BCRFitInside(F, o, d)) {
+          q->sum[d][s] += left;
+          q->count[d][s]++;
+        }
+      }
+    }
+    if (n < 2) continue;
+    if (o[d] < n - 1 || !F->op->axis[d].plane[1].present) F->C[d][idx] = st[2 * d + 1]; /* the last wraps around, if anything */
+    if (o[d] > 0) {
+      double      *up = &F->C[d][idx - F->stride[d]];
+      const double lo = st[2 * d];
+
+      if (o[d] == 1) {
+        q->link[d][0][0] += *up;
+        q->link[d][0][1] += lo;
+      }
+      if (o[d] == 2) q->link[d][0][2] += lo;
+      if (o[d] == n - 2) q->link[d][1][2] += *up;
+      if (o[d] == n - 1) {
+        q->link[d][1][0] += lo;
+        q->link[d][1][1] += *up;
+      }
+      BCRFitJoin(up, lo);
+    }
+    for (k = 0; k < 6; k++) {
+      if (k / 2 == d) continue;
+      if (o[d] == 0) q->side[d][0][0] += st[k];
+      if (o[d] == 1) q->side[d][0][1] += st[k];
+      if (o[d] == n - 1) q->side[d][1][0] += st[k];
+      if (o[d] == n - 2) q->side[d][1][1] += st[k];
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of a grid line that are three or more from all ends: a regular pattern, nothing but D and C to fill. *done: how many it could do,
+   from ix on; a row that is odd in any way is left to BCRFitRow(). */
+static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, BCRFitSums *q, PetscInt *done)
+{
+  enum {
+    MOST = 64
+  };
+  const BCRRows  *A     = F->A;
+  const PetscInt  node  = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2], first = A->ai[node], E = A->ai[node + 1] - first;
+  const PetscReal sign  = (PetscReal)F->sign;
+  const PetscInt  box   = ix[0] - F->b[0] + F->stride[1] * (ix[1] - F->b[1]) + F->stride[2] * (ix[2] - F->b[2]);
+  double         *D     = F->D + box, *C[3] = {NULL, NULL, NULL};
+  double          total = 0, inner = 0;
+  PetscInt        at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
+
+  PetscFunctionBegin;
+  *done = 0;
+  if (E > MOST || A->ai[node + count] - first != E * count) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!BCRRunColumns(A->ai + node, (size_t)(count + 1), 1, E) || !BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (p = 0; p < E; p++) {
+    const int k = BCRSlot(A, ix, A->aj[first + p] - node);
+
+    if (k >= 0 && at[k] < 0) at[k] = p;
+    else none[nnone++] = p;
+  }
+  for (d = 0; d < F->dim; d++)
+    if (F->n[d] > 1 && (at[2 * d] < 0 || at[2 * d + 1] < 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (at[BCR_CENTRE] < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  for (d = 0; d < F->dim; d++)
+    if (F->n[d] > 1) C[d] = F->C[d] + box;
+  for (i = 0; i < count; i++) {
+    const PetscScalar *v  = A->aa + first + E * i;
+    const double       dg = (double)(sign * PetscRealPart(v[at[BCR_CENTRE]]));
+    double             lo[3], up[3], sum = 0, size = PetscAbs(dg), odd = 0;
+
+    for (p = 0; p < nnone; p++) odd += PetscAbs((double)PetscRealPart(v[none[p]]));
+#if defined(PETSC_USE_COMPLEX)
+    for (p = 0; p < E; p++) odd += PetscAbs((double)PetscImaginaryPart(v[p]));
+#endif
+    for (d = 0; d < F->dim; d++) {
+      if (F->n[d] < 2) continue;
+      lo[d] = -(double)(sign * PetscRealPart(v[at[2 * d]]));
+      up[d] = -(double)(sign * PetscRealPart(v[at[2 * d + 1]]));
+      size += PetscAbs(lo[d]) + PetscAbs(up[d]);
+      sum += lo[d] + up[d];
+    }
+    if (odd != 0 || dg == 0 || !(size <= DBL_MAX)) break;
+    for (d = 0; d < F->dim; d++) {
+      if (F->n[d] < 2) continue;
+      BCRFitJoin(&C[d][i - F->stride[d]], lo[d]);
+      C[d][i] = up[d];
+    }
+    D[i] = dg;
+    inner += dg - sum;
+    total += sum;
+  }
+  q->total += total;
+  q->inner += inner;
+  q->ninner += i;
+  *done = i;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends apart */
 static PetscErrorCode BCRFitExtract(BCRFitData *F)
 {
   const BCRRows *A = F->A;
-  double         link[3][2][3], side[3][2][2], sum[3][2], wraps[3] = {0, 0, 0}, total = 0, inner = 0;
-  PetscInt       ix[3], o[3], d, s, k, col, count[3][2], ninner = 0;
-  PetscInt       idx;
+  BCRFitSums     q;
+  PetscInt       ix[3], d, s;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(link, sizeof(link)));
-  PetscCall(PetscMemzero(side, sizeof(side)));
-  PetscCall(PetscMemzero(sum, sizeof(sum)));
-  PetscCall(PetscMemzero(count, sizeof(count)));
+  PetscCall(PetscMemzero(&q, sizeof(q)));
   for (ix[2] = 0; ix[2] < A->N[2]; ix[2]++) {
     for (ix[1] = 0; ix[1] < A->N[1]; ix[1]++) {
+      PetscBool inside = (PetscBool)(A->dof == 1 && F->n[0] > 20);
+
+      for (d = 1; d < F->dim; d++) inside = (PetscBool)(inside && ix[d] - F->b[d] > 2 && ix[d] - F->b[d] < F->n[d] - 3);
       for (ix[0] = 0; ix[0] < A->N[0]; ix[0]++) {
-        double      st[7], rest, left;
-        PetscBool   plane = PETSC_FALSE;
-        BCRRowState state = BCRRowGet(A, F->c, ix, st, &rest, &col);
+        const PetscInt o = ix[0] - F->b[0], count = F->n[0] - 3 - o;
 
-        if (state != BCR_ROW_GOOD) PetscCall(BCRRowError(A, state, F->c, ix, col));
-        for (d = 0; d < 3; d++) {
-          o[d]  = ix[d] - F->b[d];
-          plane = (PetscBool)(plane || o[d] < 0 || o[d] >= F->n[d]);
+        if (inside && o > 2 && count > 8) {
+          PetscInt done;
+
+          PetscCall(BCRFitLine(F, ix, count, &q, &done));
+          ix[0] += done;
+          if (done < count) inside = PETSC_FALSE;
         }
-        if (plane) {
-          for (d = 0; d < F->dim; d++) {
-            for (s = 0; s < 2; s++) {
-              BCRPlane *pl = &F->op->axis[d].plane[s];
-
-              if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A->N, d, ix)] = (PetscReal)(1.0 / st[BCR_CENTRE]);
-            }
-          }
-          continue;
-        }
-        idx = o[0] + F->stride[1] * o[1] + F->stride[2] * o[2];
-        for (k = 0; k < 6; k++) {
-          st[k] = st[k] == 0 ? 0 : -F->sign * st[k];
-          total += st[k];
-        }
-        st[BCR_CENTRE] *= F->sign;
-        for (k = 0, left = st[BCR_CENTRE]; k < 6; k++) left -= st[k];
-        F->D[idx] = st[BCR_CENTRE];
-        if (BCRFitInside(F, o, -1)) {
-          inner += left;
-          ninner++;
-        }
-        for (d = 0; d < F->dim; d++) {
-          const PetscInt n = F->n[d];
-
-          for (s = 0; s < 2; s++) {
-            BCRPlane *pl = &F->op->axis[d].plane[s];
-
-            if (o[d] != (s ? n - 1 : 0)) continue;
-            if (pl->present) {
-              PetscInt at[3];
-
-              for (k = 0; k < 3; k++) at[k] = ix[k];
-              at[d] = s ? A->N[d] - 1 : 0;
-              pl->couplings[BCRPlaneNode(A->N, d, at)] = (PetscReal)st[2 * d + s];
-              if (st[2 * d + s] != 0) pl->couple = PETSC_TRUE;
-              F->D[idx] -= st[2 * d + s] * (double)pl->slope;
-            } else wraps[d] += st[2 * d + s];
-            if (BCRFitInside(F, o, d) && !pl->present) {
-              sum[d][s] += left;
-              count[d][s]++;
-            }
-          }
-          if (n > 1) {
-            if (o[d] < n - 1) F->C[d][idx] = st[2 * d + 1];
-            else if (!F->op->axis[d].plane[1].present) F->C[d][idx] = st[2 * d + 1]; /* wraps around, if anything */
-            if (o[d] > 0) { /* the two entries of the link become one */
-              double      *up = &F->C[d][idx - F->stride[d]];
-              const double lo = st[2 * d];
-
-              if (o[d] == 1) {
-                link[d][0][0] += *up;
-                link[d][0][1] += lo;
-              }
-              if (o[d] == 2) link[d][0][2] += lo;
-              if (o[d] == n - 2) link[d][1][2] += *up;
-              if (o[d] == n - 1) {
-                link[d][1][0] += lo;
-                link[d][1][1] += *up;
-              }
-              if (*up != lo) *up = *up > 0 && lo > 0 ? sqrt(*up) * sqrt(lo) : 0.5 * (*up + lo);
-            }
-            for (k = 0; k < 6; k++) {
-              if (k / 2 == d) continue;
-              if (o[d] == 0) side[d][0][0] += st[k];
-              if (o[d] == 1) side[d][0][1] += st[k];
-              if (o[d] == n - 1) side[d][1][0] += st[k];
-              if (o[d] == n - 2) side[d][1][1] += st[k];
-            }
-          }
-        }
+        PetscCall(BCRFitRow(F, ix, &q));
       }
     }
   }
-  PetscCheck(total != 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. Use -pc_type jacobi");
+  PetscCheck(q.total != 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. Use -pc_type jacobi");
   for (d = 0; d < F->dim; d++) {
-    F->wrap[d] = (PetscBool)(F->n[d] > 2 && wraps[d] > 0);
+    F->wrap[d] = (PetscBool)(F->n[d] > 2 && q.wraps[d] > 0);
     for (s = 0; s < 2; s++) {
-      const double *l = link[d][s], beyond = l[2] > 0 ? l[1] * PetscMin(4.0, PetscMax(0.25, l[1] / l[2])) : l[1]; /* the coupling beyond the end, in proportion */
+      const double *l = q.link[d][s], beyond = l[2] > 0 ? l[1] * PetscMin(4.0, PetscMax(0.25, l[1] / l[2])) : l[1]; /* the coupling beyond the end, in proportion */
       PetscInt      t, rows = 1;
 
       for (t = 0; t < 3; t++) rows *= t == d ? 1 : F->n[t];
       F->ratio[d][s] = l[1] > 0 ? l[0] / l[1] : 1;
-      if (count[d][s] && beyond > 0) F->extra[d][s] = (sum[d][s] - (ninner && F->n[d] > 2 ? (double)count[d][s] * inner / (double)ninner : 0)) / beyond * (double)rows / (double)count[d][s];
+      if (q.count[d][s] && beyond > 0) F->extra[d][s] = (q.sum[d][s] - (q.ninner && F->n[d] > 2 ? (double)q.count[d][s] * q.inner / (double)q.ninner : 0)) / beyond * (double)rows / (double)q.count[d][s];
       /* half rows: couplings along the end are half of what those across it lead one to expect */
       F->half[d][s] = 1;
-      if (F->n[d] > 3 && !F->wrap[d] && !F->op->axis[d].plane[s].present && F->ratio[d][s] < 1.5 && PetscAbs(F->extra[d][s]) < 0.25 && side[d][s][1] > 0 && l[1] > 0 && l[2] > 0 && (side[d][s][0] / l[1]) / (side[d][s][1] / l[2]) < 0.68) F->half[d][s] = 0.5;
+      if (F->n[d] > 3 && !F->wrap[d] && !F->op->axis[d].plane[s].present && F->ratio[d][s] < 1.5 && PetscAbs(F->extra[d][s]) < 0.25 && q.side[d][s][1] > 0 && l[1] > 0 && l[2] > 0 && (q.side[d][s][0] / l[1]) / (q.side[d][s][1] / l[2]) < 0.68) F->half[d][s] = 0.5;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -407,17 +499,17 @@ static PetscErrorCode BCRFitDeviation(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One of the two fits with the given row scales (none: average): fills axes and shift, in units of the matrix, and bounds the condition number */
-static PetscErrorCode BCRFitTry(BCRFitData *F, double *bound)
+/* One of the two fits with the given row scales (none: average): fills axes and shift, in units of the matrix, and judges the condition
+   number. mean and spread are those of BCRFitMeans(). */
+static PetscErrorCode BCRFitTry(BCRFitData *F, const double mean[3], double spread, double *bound)
 {
   static const char xyz[] = "xyz";
   BCROperator      *op    = F->op;
-  double            mean[3], spread, left, far, least, size, largest, low;
+  double            left, far, least, size, largest, low;
   PetscInt          d;
   PetscReal         lo;
 
   PetscFunctionBegin;
-  PetscCall(BCRFitMeans(F, mean, &spread));
   for (d = 0; d < 3; d++) {
     op->axis[d].n = F->n[d];
     op->axis[d].a = d < F->dim && F->n[d] > 1 ? (PetscReal)mean[d] : 0;
@@ -505,23 +597,23 @@ PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator 
   BCRFitEndLinks(&F);
   op->scale = 1;
 
-  if (fit == BCR_FIT_AUTO || fit == BCR_FIT_SCALED) {
-    PetscCall(BCRFitMeans(&F, mean, &spread));
-    if (fit == BCR_FIT_AUTO) PetscCall(BCRFitTry(&F, &average));
-    if (fit == BCR_FIT_SCALED || spread < PETSC_INFINITY) {
-      PetscCall(PetscMalloc1(F.nodes, &F.S));
-      PetscCall(BCRFitScales(&F, mean));
-      for (i = 0, trivial = PETSC_TRUE; i < F.nodes && trivial; i++) trivial = (PetscBool)(PetscAbs(F.S[i] - 1) <= BCR_SAME_TOL);
-      if (trivial) {
-        PetscCall(PetscFree(F.S));
-        PetscCall(BCRFitTry(&F, &average));
-      } else PetscCall(BCRFitTry(&F, &scaled));
+  PetscCall(BCRFitMeans(&F, mean, &spread));
+  if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(&F, mean, spread, &average));
+  if (fit == BCR_FIT_SCALED || (fit == BCR_FIT_AUTO && spread < PETSC_INFINITY)) {
+    PetscCall(PetscMalloc1(F.nodes, &F.S));
+    PetscCall(BCRFitScales(&F, mean));
+    for (i = 0, trivial = PETSC_TRUE; i < F.nodes && trivial; i++) trivial = (PetscBool)(PetscAbs(F.S[i] - 1) <= BCR_SAME_TOL);
+    if (!trivial) {
+      double smean[3], sspread;
+
+      PetscCall(BCRFitMeans(&F, smean, &sspread));
+      PetscCall(BCRFitTry(&F, smean, sspread, &scaled));
     }
-    if (fit == BCR_FIT_AUTO && F.S && scaled >= average) {
+    if (trivial || (fit == BCR_FIT_AUTO && scaled >= average)) {
       PetscCall(PetscFree(F.S));
-      PetscCall(BCRFitTry(&F, &average));
+      PetscCall(BCRFitTry(&F, mean, spread, &average));
     }
-  } else PetscCall(BCRFitTry(&F, &average));
+  }
 
   /* units of the largest coupling; weights; planes */
   for (d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);
