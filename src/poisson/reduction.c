@@ -1,5 +1,6 @@
 #include "reduction.h"
 #include "tables.h"
+#include <math.h>
 
 /*
   A level leaves the rows (planes in three dimensions) that are multiples of Qn = q Q and eliminates the other multiples of Q, group
@@ -63,6 +64,7 @@ struct _n_BCRReduction {
 };
 
 #define BCR_MAX_LANES 16
+#define BCR_PI        3.14159265358979323846 /* PETSC_PI is a float where PetscReal is */
 
 /* sin(pi num/den), exact zeros and full relative accuracy near them */
 static double sinpi_ratio(PetscInt64 num, PetscInt64 den)
@@ -76,8 +78,8 @@ static double sinpi_ratio(PetscInt64 num, PetscInt64 den)
     sign = -1;
   }
   if (2 * num > den) num = den - num;
-  if (4 * num <= den) return sign * sin(PETSC_PI * (double)num / (double)den);
-  return sign * cos(PETSC_PI * (double)(den - 2 * num) / (double)(2 * den));
+  if (4 * num <= den) return sign * sin(BCR_PI * (double)num / (double)den);
+  return sign * cos(BCR_PI * (double)(den - 2 * num) / (double)(2 * den));
 }
 
 static double cospi_ratio(PetscInt64 num, PetscInt64 den)
@@ -225,7 +227,7 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
 {
   const PetscInt m = b->m, ns = b->ns, nsrc = ns + (b->left ? 1 : 0) + (b->right ? 1 : 0);
   PoleSet       *p;
-  double        *phi, *keep;
+  double        *keep; /* of each pole: its vector at the level's rows, in the first and the last row, the sum of its squares */
   PetscInt       np = 0;
 
   PetscFunctionBegin;
@@ -235,37 +237,31 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   p = b->set;
   PetscCall(PetscMemzero(p, sizeof(*p)));
   PetscCall(BCRArenaGet(&red->plan, m * sizeof(double), &p->lambda));
-  PetscCall(PetscMalloc2(m, &phi, m * (ns + 4), &keep));
+  PetscCall(PetscMalloc1(m * (ns + 3), &keep));
   for (PetscInt j = 0; j < m; j++) {
-    double    norm = 0, sh, *k = keep + np * (ns + 4);
-    PetscBool used = PETSC_FALSE;
+    const PetscBool single = (PetscBool)(m == 1 && !b->left && !b->right), periodic = (PetscBool)(l == BCR_END_PERIODIC);
+    const PetscInt  f = (j + 1) / 2; /* periodic: 1, cos t, sin t, cos 2t, ... */
+    double         *k = keep + np * (ns + 3);
+    PetscInt64      num = 2 * (PetscInt64)f, den = m;
+    PetscBool       used = PETSC_FALSE;
 
-    if (m == 1 && !b->left && !b->right) { /* an axis of one row: nothing along it */
-      phi[0] = 1;
-      sh     = 0;
-    } else if (l == BCR_END_PERIODIC) {
-      const PetscInt f = (j + 1) / 2;
+    if (!periodic && !single) block_angle(m, l, r, j, &num, &den);
+    for (PetscInt s = 0; s < ns + 2; s++) {
+      const PetscInt i = s < ns ? b->p0 + s * Q - (periodic ? 0 : 1) : (s == ns ? 0 : m - 1);
 
-      sh = sinpi_ratio(f, m);
-      for (PetscInt i = 0; i < m; i++) phi[i] = j == 0 || j % 2 ? cospi_ratio(2 * (PetscInt64)f * i, m) : sinpi_ratio(2 * (PetscInt64)f * i, m);
-    } else {
-      PetscInt64 num, den;
-
-      block_angle(m, l, r, j, &num, &den);
-      sh = sinpi_ratio(num, 2 * den);
-      for (PetscInt i = 0; i < m; i++) phi[i] = block_vector(l, num, den, i);
-    }
-    for (PetscInt i = 0; i < m; i++) norm += ((i == 0 && l == BCR_END_NEUMANN) || (i == m - 1 && r == BCR_END_NEUMANN) ? 0.5 : 1) * phi[i] * phi[i];
-    if (m == 1 && !b->left && !b->right) norm = 1;
-    for (PetscInt s = 0; s < ns; s++) {
-      k[s] = phi[b->p0 + s * Q - (l == BCR_END_PERIODIC ? 0 : 1)];
-      if (k[s] != 0) used = PETSC_TRUE;
+      if (single) k[s] = 1; /* an axis of one row: nothing along it */
+      else if (periodic) k[s] = j == 0 || j % 2 ? cospi_ratio(num * i, den) : sinpi_ratio(num * i, den);
+      else k[s] = block_vector(l, num, den, i);
+      if (s < ns && k[s] != 0) used = PETSC_TRUE;
     }
     if (!used) continue;
-    k[ns]     = norm;
-    k[ns + 1] = phi[0];
-    k[ns + 2] = phi[m - 1];
-    p->lambda[np++] = 4 * sh * sh;
+    /* the sum of squares, a node-centred Neumann row half, is a quarter of the period's rows, twice that for t = 0 and t = pi */
+    if (single) k[ns + 2] = 1;
+    else k[ns + 2] = (periodic ? 0.5 : 0.25) * (double)den * (num % den ? 1 : 2);
+    if (single) num = 0;
+    p->lambda[np] = sinpi_ratio(num, 2 * den);
+    p->lambda[np] *= 4 * p->lambda[np];
+    np++;
   }
   p->np = np;
   PetscCall(weights_create(red, np, ns, &p->wsrc));
@@ -273,7 +269,7 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   PetscCall(weights_create(red, np, nsrc, &p->wback));
   PetscCall(weights_create(red, np, ns, &p->wout));
   for (PetscInt j = 0; j < np; j++) {
-    const double *k = keep + j * (ns + 4);
+    const double *k = keep + j * (ns + 3), norm = k[ns + 2];
     PetscInt      o = 0;
 
     for (PetscInt s = 0; s < ns; s++) {
@@ -281,21 +277,21 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
       const PetscInt i = b->p0 + s * Q - 1;
       const double   w = l != BCR_END_PERIODIC && m > 1 - (b->left || b->right) && ((i == 0 && l == BCR_END_NEUMANN) || (i == m - 1 && r == BCR_END_NEUMANN)) ? 0.5 : 1;
 
-      weight_set(red, p->wsrc, ns, j, s, w * k[s] / k[ns]);
-      weight_set(red, p->wback, nsrc, j, s, w * k[s] / k[ns]);
+      weight_set(red, p->wsrc, ns, j, s, w * k[s] / norm);
+      weight_set(red, p->wback, nsrc, j, s, w * k[s] / norm);
       weight_set(red, p->wout, ns, j, s, red->scale * k[s]);
     }
     if (b->left) {
-      weight_set(red, p->wred, b->nred, j, o, red->a * red->scale * k[ns + 1]);
-      weight_set(red, p->wback, nsrc, j, ns + o, red->a * k[ns + 1] / k[ns]);
+      weight_set(red, p->wred, b->nred, j, o, red->a * red->scale * k[ns]);
+      weight_set(red, p->wback, nsrc, j, ns + o, red->a * k[ns] / norm);
       o++;
     }
     if (b->right) {
-      weight_set(red, p->wred, b->nred, j, o, red->a * red->scale * coupleR * k[ns + 2]);
-      weight_set(red, p->wback, nsrc, j, ns + o, red->a * k[ns + 2] / k[ns]);
+      weight_set(red, p->wred, b->nred, j, o, red->a * red->scale * coupleR * k[ns + 1]);
+      weight_set(red, p->wback, nsrc, j, ns + o, red->a * k[ns + 1] / norm);
     }
   }
-  PetscCall(PetscFree2(phi, keep));
+  PetscCall(PetscFree(keep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -416,7 +412,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
 
     c[l]   = red->periodic_x ? 1 : 0;
     e[l]   = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0));
-    fix[l] = delta[l] > 0 ? 0.5 * (delta[l] + PetscSqrtReal(delta[l] * delta[l] + 4 * delta[l])) : 0;
+    fix[l] = delta[l] > 0 ? 0.5 * (delta[l] + sqrt(delta[l] * delta[l] + 4 * delta[l])) : 0;
     sum[l] = delta[l];
   }
   for (; i < nn - 1; i++) {
@@ -425,7 +421,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
       const double ep = e[l];
 
       r[l] = 1 / (1 + c[l] + ep);
-      if (delta[l] < 0 || (PetscAbsReal(ep + c[l] - fix[l]) > tol * (1 + fix[l])) || c[l] > tol) done = PETSC_FALSE;
+      if (delta[l] < 0 || (fabs(ep + c[l] - fix[l]) > tol * (1 + fix[l])) || c[l] > tol) done = PETSC_FALSE;
     }
     if (done) break;
     PetscCall(buffer_put(red, buf, r));
@@ -469,14 +465,14 @@ static PetscErrorCode lines_general(BCRReduction red, const double sigma[], Buff
   double         e[BCR_MAX_LANES], p[BCR_MAX_LANES], r[BCR_MAX_LANES], big = 0;
 
   PetscFunctionBegin;
-  for (PetscInt i = 0; i < x->n; i++) big = PetscMax(big, PetscAbsReal((double)x->diag[i]));
+  for (PetscInt i = 0; i < x->n; i++) big = PetscMax(big, fabs((double)x->diag[i]));
   for (PetscInt i = 0; i < x->n; i++) {
     const double lo = i ? (double)x->lower[i] : 0, up = i < x->n - 1 ? (double)x->upper[i] : 0, sum = (double)x->diag[i] - lo - up;
 
     for (PetscInt l = 0; l < red->lanes; l++) {
       e[l] = sum + sigma[l] + (i ? lo * e[l] / p[l] : 0);
       p[l] = up + e[l];
-      if (i == x->n - 1 && PetscAbsReal(p[l]) <= 4e-16 * x->n * big) p[l] = 0; /* singular but for rounding */
+      if (i == x->n - 1 && fabs(p[l]) <= 4e-16 * x->n * big) p[l] = 0; /* singular but for rounding */
       r[l] = p[l] == 0 ? 0 : 1 / p[l];
     }
     PetscCall(buffer_put(red, buf, r));
