@@ -433,12 +433,12 @@ static PetscErrorCode BCRDttSplitCreate(int M, PetscBool single, size_t *bytes, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* type I of length L: split while even */
+/* type I of length L: split while even, down to 8 */
 static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
 {
   PetscFunctionBegin;
   d->kind = BCR_DTT_ONE;
-  for (; L % 2 == 0 && L > 2; L /= 2) {
+  for (; L % 2 == 0 && L > 2 && L != 8; L /= 2) {
     BCRDttSplit *s = &d->split[d->nsplit++];
 
     PetscCall(BCRDttSplitCreate(L / 2, d->single, &d->bytes, s));
@@ -447,7 +447,8 @@ static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
     d->flops += (s->M % 2 ? s->fft->flops / 2 : s->fft->flops) + 6.5 * s->M;
   }
   d->base = L;
-  if (L > 2) {
+  if (L == 8) d->flops += 40;
+  else if (L > 2) {
     PetscCall(BCRSymCreate(L, d->odd, d->single, &d->bytes, &d->sym));
     d->scratch = PetscMax(d->scratch, (size_t)L + 1 + d->sym->scratch);
     d->flops += d->sym->flops + 3. * L;

@@ -218,6 +218,42 @@ BCR_INLINE void dtt1odd(BCRSym v, const real *f, ptrdiff_t fs, cvec *w, real *y,
   }
 }
 
+/* type I of length 8; sines: y is one step before the first output */
+BCR_INLINE void dtt1eight(const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, const int odd)
+{
+  const real s1 = (real)0.38268343236508977173, s2 = (real)0.70710678118654752440, s3 = (real)0.92387953251128675613;
+  vec        x[9], a[4], b[4];
+
+  _Pragma("GCC unroll 9") for (int p = odd; p < 9 - odd; p++) x[p] = vload(f + (p - odd) * fs);
+  _Pragma("GCC unroll 4") for (int p = odd; p < 4; p++) {
+    a[p] = x[p] + x[8 - p];
+    b[p] = x[p] - x[8 - p];
+  }
+  if (odd) {
+    const vec p = (b[1] + b[3]) * s2, q = a[1] * s1 + a[3] * s3, r = a[1] * s3 - a[3] * s1, t = a[2] * s2;
+
+    vstore(y + ys, q + (x[4] + t));
+    vstore(y + 2 * ys, p + b[2]);
+    vstore(y + 3 * ys, r - (x[4] - t));
+    vstore(y + 4 * ys, b[1] - b[3]);
+    vstore(y + 5 * ys, r + (x[4] - t));
+    vstore(y + 6 * ys, p - b[2]);
+    vstore(y + 7 * ys, q - (x[4] + t));
+  } else {
+    const vec p = (a[1] - a[3]) * s2, q = b[1] * s3 + b[3] * s1, r = b[1] * s1 - b[3] * s3, t = b[2] * s2, e = a[0] + x[4], d = a[0] - x[4], o = a[1] + a[3];
+
+    vstore(y, (e + a[2]) + o);
+    vstore(y + ys, (b[0] + t) + q);
+    vstore(y + 2 * ys, d + p);
+    vstore(y + 3 * ys, (b[0] - t) + r);
+    vstore(y + 4 * ys, e - a[2]);
+    vstore(y + 5 * ys, (b[0] - t) - r);
+    vstore(y + 6 * ys, d - p);
+    vstore(y + 7 * ys, (b[0] + t) - q);
+    vstore(y + 8 * ys, (e + a[2]) - o);
+  }
+}
+
 /* type I, nl lines fo (uo) apart from f to u; x: n vectors for each line; u may be f: it is written after all of f is read */
 static void BCRN(DttOne)(BCRDtt d, int nl, const real *f, ptrdiff_t fs, ptrdiff_t fo, real *u, ptrdiff_t us, ptrdiff_t uo, vec *x, cvec *w)
 {
@@ -249,7 +285,10 @@ static void BCRN(DttOne)(BCRDtt d, int nl, const real *f, ptrdiff_t fs, ptrdiff_
   us *= ys;
   if (d->odd) u -= us / ys; /* where the output 0 would be */
   for (int k = 0; k < nl; k++, f += fo, u += uo) {
-    if (d->base > 2) {
+    if (d->base == 8) {
+      if (d->odd) dtt1eight(f, fs, u, us, 1);
+      else dtt1eight(f, fs, u, us, 0);
+    } else if (d->base > 2) {
       if (d->odd) dtt1odd(d->sym, f, fs, w, u, us, 1);
       else dtt1odd(d->sym, f, fs, w, u, us, 0);
     } else if (d->odd) {
