@@ -17,6 +17,9 @@ const char *const PCBCRPoissonEnds[]            = {"dirichlet", "neumann", "cell
 
 #define BCR_MAX_RADIX 1000000000
 
+/* of -pc_bcrpoisson_isa, a developer's option: numbered from -1 as in BCRCoreOptions */
+static const char *const BCRInstructionSets[] = {"auto", "baseline", "avx2", "avx512"};
+
 typedef struct {
   /* what the user asks for */
   PetscInt                   radix; /* PCBCRPOISSON_RADIX_AUTO or at least 2 */
@@ -26,6 +29,7 @@ typedef struct {
   PCBCRPoissonOperatorSource source;
   PCBCRPoissonFit            fit;
   PetscBool                  tune;
+  PetscInt                   isa;             /* index into BCRInstructionSets */
   PetscInt                   dim;             /* of the user's operator; 0: that of the DMDA */
   PetscInt                   nspacing, nends; /* how many of the following were given; one stands for all */
   PetscReal                  spacing[3];
@@ -218,7 +222,7 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
     options.core.radix     = bcr->radix == PCBCRPOISSON_RADIX_AUTO ? 0 : bcr->radix;
     options.core.nlevels   = bcr->nlevels;
     options.core.precision = (BCRPrecision)bcr->precision;
-    options.core.isa       = -1;
+    options.core.isa       = (int)bcr->isa - 1;
     for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
     bcr->ntuned = 0;
     if (bcr->tune && !options.core.radix && !options.core.nlevels) PetscCall(PCBCRPoissonTune(pc, &options));
@@ -437,7 +441,7 @@ static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char st
   PC_BCRPoisson             *bcr = (PC_BCRPoisson *)pc->data;
   PetscBool                  flg, given, tune = bcr->tune;
   char                       name[64], text[256], now[32];
-  PetscInt                   n, radices[BCR_MAX_LEVELS];
+  PetscInt                   n, radices[BCR_MAX_LEVELS], isa = bcr->isa;
   PCBCRPoissonBackend        backend   = bcr->backend;
   PCBCRPoissonPrecision      precision = bcr->precision;
   PCBCRPoissonOperatorSource source    = bcr->source;
@@ -473,6 +477,12 @@ static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char st
   PetscCall(BCROptionName("tune"));
   PetscCall(PetscOptionsBool(name, "Time several plans at set-up and take the fastest", "PCBCRPoissonSetTune", tune, &tune, &flg));
   if (flg) PetscCall(PCBCRPoissonSetTune(pc, tune));
+  PetscCall(BCROptionName("isa"));
+  PetscCall(PetscOptionsEList(name, "Instruction set, or the next lower one that the machine has (developer)", "None", BCRInstructionSets, PETSC_STATIC_ARRAY_LENGTH(BCRInstructionSets), BCRInstructionSets[bcr->isa], &isa, &flg));
+  if (flg && isa != bcr->isa) {
+    PCBCRPoissonPlanChanged(pc);
+    bcr->isa = isa;
+  }
 
   /* the user's operator; -help prints the arrays as they stand */
   given = PETSC_FALSE;
