@@ -14,23 +14,23 @@
   class c have the same right-hand side. Other blocks have one set, and every pole its own weights.
 */
 typedef struct {
-  PetscInt      np, nb, first; /* poles, bundles of them, number of the first one in the whole plan */
-  double       *lambda;
-  void         *wsrc, *wred, *wback, *wout; /* [bundle][..][lane]. Classes: none, 1 out; 1 source (the neighbours), 1 out. Else: ns sources, 1 or 2 outs; ns + 2 (0) sources, ns outs */
-  BCRPolesTab  *tab; /* for each shift */
+  PetscInt     np, nb, first; /* poles, bundles of them, number of the first one in the whole plan */
+  double      *lambda;
+  void        *wsrc, *wred, *wback, *wout; /* [bundle][..][lane]. Classes: none, 1 out; 1 source (the neighbours), 1 out. Else: ns sources, 1 or 2 outs; ns + 2 (0) sources, ns outs */
+  BCRPolesTab *tab;                        /* for each shift */
 } PoleSet;
 
 typedef struct {
-  PetscInt  m, ns, p0;   /* original rows, rows of the level, offset of the first of these from L */
+  PetscInt  m, ns, p0; /* original rows, rows of the level, offset of the first of these from L */
   PetscBool classes;
   PetscBool left, right; /* rows L and R exist */
   PetscInt  q;           /* classes: ns + 1 */
   PetscInt  nset, nred;  /* nred: outs of the reduction */
   PoleSet  *set;
-  PoleSet  *seg;         /* classes of few poles: all classes of G groups, as many to a bundle as fit; sets hold no tables then */
+  PoleSet  *seg; /* classes of few poles: all classes of G groups, as many to a bundle as fit; sets hold no tables then */
   PetscInt  G;
   PetscInt  ldw;
-  void     *W;           /* classes: sin(c s pi/q), ns x ns, twice side by side for the reduction, which has two groups at a row */
+  void     *W; /* classes: sin(c s pi/q), ns x ns, twice side by side for the reduction, which has two groups at a row */
 } Block;
 
 typedef struct {
@@ -58,8 +58,8 @@ struct _n_BCRReduction {
   const void         **psrc; /* pointers for a call */
   void               **pdst;
   void               **pseg;
-  void                *one;  /* weights 1, 1, -1 */
-  PetscBool            dry;  /* count instead of computing */
+  void                *one; /* weights 1, 1, -1 */
+  PetscBool            dry; /* count instead of computing */
   double               subproblems, flops, planflops;
 };
 
@@ -240,8 +240,8 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   PetscCall(PetscMalloc1(m * (ns + 3), &keep));
   for (PetscInt j = 0; j < m; j++) {
     const PetscBool single = (PetscBool)(m == 1 && !b->left && !b->right), periodic = (PetscBool)(l == BCR_END_PERIODIC);
-    const PetscInt  f = (j + 1) / 2; /* periodic: 1, cos t, sin t, cos 2t, ... */
-    double         *k = keep + np * (ns + 3);
+    const PetscInt  f   = (j + 1) / 2; /* periodic: 1, cos t, sin t, cos 2t, ... */
+    double         *k   = keep + np * (ns + 3);
     PetscInt64      num = 2 * (PetscInt64)f, den = m;
     PetscBool       used = PETSC_FALSE;
 
@@ -264,7 +264,7 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
     np++;
   }
   p->np = np;
-  PetscCall(weights_create(red, np, ns, &p->wsrc));
+  if (b->nred) PetscCall(weights_create(red, np, ns, &p->wsrc));
   PetscCall(weights_create(red, np, b->nred, &p->wred));
   PetscCall(weights_create(red, np, nsrc, &p->wback));
   PetscCall(weights_create(red, np, ns, &p->wout));
@@ -277,7 +277,7 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
       const PetscInt i = b->p0 + s * Q - 1;
       const double   w = l != BCR_END_PERIODIC && m > 1 - (b->left || b->right) && ((i == 0 && l == BCR_END_NEUMANN) || (i == m - 1 && r == BCR_END_NEUMANN)) ? 0.5 : 1;
 
-      weight_set(red, p->wsrc, ns, j, s, w * k[s] / norm);
+      if (b->nred) weight_set(red, p->wsrc, ns, j, s, w * k[s] / norm);
       weight_set(red, p->wback, nsrc, j, s, w * k[s] / norm);
       weight_set(red, p->wout, ns, j, s, red->scale * k[s]);
     }
@@ -298,8 +298,8 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
 /* last: the first number beyond the rows */
 static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, PetscInt R, PetscInt last, PetscBool span, PetscInt ngroups, Block **block)
 {
-  Block         *b;
-  BCREnd         l = L == 0 && !red->periodic ? red->end[0] : BCR_END_DIRICHLET, r = R == last && !red->periodic ? red->end[1] : BCR_END_DIRICHLET;
+  Block *b;
+  BCREnd l = L == 0 && !red->periodic ? red->end[0] : BCR_END_DIRICHLET, r = R == last && !red->periodic ? red->end[1] : BCR_END_DIRICHLET;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&red->plan, sizeof(Block), &b));
@@ -330,7 +330,7 @@ static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, Pet
 static PetscErrorCode plan_create(BCRReduction red, PetscInt nlevels, const PetscInt schedule[])
 {
   const PetscInt beyond = red->periodic ? red->n : red->n + 1;
-  PetscInt       Q = 1;
+  PetscInt       Q      = 1;
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < nlevels && Q < beyond; r++) {
@@ -403,7 +403,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
   const PetscInt bl = red->lanes, nn = red->nx - (red->periodic_x ? 1 : 0);
   const double   tol = red->single ? 1e-7 : 2.5e-16; /* an ulp of the pivots */
   double         e[BCR_MAX_LANES], c[BCR_MAX_LANES], fix[BCR_MAX_LANES], r[BCR_MAX_LANES], tail[BCR_MAX_LANES], sum[BCR_MAX_LANES], carry[BCR_MAX_LANES];
-  PetscInt       i = 0;
+  PetscInt       i    = 0;
   PetscBool      done = PETSC_FALSE;
 
   PetscFunctionBegin;
@@ -580,6 +580,12 @@ PetscErrorCode BCRReductionSetShifts(BCRReduction red, PetscInt nshift, const do
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Work rows before those of a general block's outs: copies of its sources where u may have another type */
+static PetscInt out_rows(BCRReduction red, const Block *b)
+{
+  return red->single || red->dim == 3 ? b->ns + 2 : 0;
+}
+
 /* -------- the plan -------- */
 
 PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, int isa, BCRReduction *reduction)
@@ -613,13 +619,13 @@ PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt n
   if (dim == 2) {
     const BCRAxis *x = &axis[0];
 
-    red->x            = *x;
-    red->line.n       = x->n;
-    red->line.general = x->lower || x->n == 1 || !(x->a > 0);
-    red->periodic_x   = (PetscBool)(!red->line.general && x->end[0] == BCR_END_PERIODIC);
+    red->x             = *x;
+    red->line.n        = x->n;
+    red->line.general  = x->lower || x->n == 1 || !(x->a > 0);
+    red->periodic_x    = (PetscBool)(!red->line.general && x->end[0] == BCR_END_PERIODIC);
     red->line.periodic = red->periodic_x;
-    red->line.first   = x->end[0] == BCR_END_NEUMANN ? 0.5 : 1;
-    red->line.last    = x->end[1] == BCR_END_NEUMANN ? 0.5 : 1;
+    red->line.first    = x->end[0] == BCR_END_NEUMANN ? 0.5 : 1;
+    red->line.last     = x->end[1] == BCR_END_NEUMANN ? 0.5 : 1;
     if (red->line.general) {
       void *lo, *up;
 
@@ -656,7 +662,7 @@ PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt n
       const Block *b = red->level[r].block[k];
 
       if (!b) continue;
-      nrows = PetscMax(nrows, b->classes ? b->ns + 3 : b->ns + PetscMax(b->ns, 2) + 2);
+      nrows = PetscMax(nrows, b->classes ? (b->seg ? 0 : b->ns + 3) : out_rows(red, b) + PetscMax(b->ns, 2));
       nptr  = PetscMax(nptr, 2 * b->ns + 2);
       if (b->seg) {
         nrows = PetscMax(nrows, b->G * (b->ns + 2));
@@ -762,10 +768,10 @@ static PetscErrorCode poles(Solve *S, const PoleSet *p, PetscInt nsrc, PetscBool
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (PetscInt j = 0; j < p->np; j++) { /* planes, one by one */
-    const size_t   szw = red->single ? sizeof(float) : sizeof(double);
+    const size_t   szw   = red->single ? sizeof(float) : sizeof(double);
     const PetscInt ld[2] = {red->ldx, red->ldx * red->ny};
-    void          *t  = red->tmp;
-    const void    *ct = red->tmp;
+    void          *t     = red->tmp;
+    const void    *ct    = red->tmp;
 
     if (!ws || unit) PetscCall(PetscMemcpy(t, g[0], red->rowbytes));
     for (PetscInt y = 0; ws && y < red->ny; y++) {
@@ -968,10 +974,10 @@ static PetscErrorCode reduce_general(Solve *S, const Block *b, PetscInt Q, Petsc
 
   PetscFunctionBegin;
   PetscCall(general_sources(S, b, Q, L, 0, NULL));
-  for (PetscInt k = 0; k < b->nred; k++) red->pdst[k] = row_work(S, b->ns + 2 + k);
+  for (PetscInt k = 0; k < b->nred; k++) red->pdst[k] = row_work(S, out_rows(red, b) + k);
   PetscCall(poles(S, p, b->ns, PETSC_FALSE, red->psrc, p->wsrc, b->nred, 0, red->pdst, p->wred));
   for (PetscInt k = 0; k < 2; k++) {
-    const void *src = row_work(S, b->ns + 2 + n);
+    const void *src = row_work(S, out_rows(red, b) + n);
     void       *dst;
 
     if (!(k ? b->right : b->left)) continue;
@@ -986,16 +992,16 @@ static PetscErrorCode back_general(Solve *S, const Block *b, PetscInt Q, PetscIn
 {
   BCRReduction   red = S->red;
   const PoleSet *p   = b->set;
-  PetscInt       n = 0, beside[2];
+  PetscInt       n   = 0, beside[2];
 
   PetscFunctionBegin;
   if (b->left) beside[n++] = iL;
   if (b->right) beside[n++] = iR;
   PetscCall(general_sources(S, b, Q, L, n, beside));
-  for (PetscInt k = 0; k < b->ns; k++) red->pdst[k] = row_work(S, b->ns + 2 + k);
+  for (PetscInt k = 0; k < b->ns; k++) red->pdst[k] = row_work(S, out_rows(red, b) + k);
   PetscCall(poles(S, p, b->ns + n, PETSC_FALSE, red->psrc, p->wback, b->ns, 0, red->pdst, p->wout));
   for (PetscInt k = 0; k < b->ns; k++) {
-    red->psrc[k] = row_work(S, b->ns + 2 + k);
+    red->psrc[k] = row_work(S, out_rows(red, b) + k);
     red->pdst[k] = row_u(S, L + b->p0 + k * Q);
   }
   PetscCall(copy_rows(S, b->ns, PETSC_FALSE, PETSC_TRUE, red->psrc, red->pdst));
@@ -1049,7 +1055,7 @@ static PetscErrorCode levels(Solve *S)
     for (PetscInt g = 0; g < ng; g++) { /* row L of group g, between groups g - 1 and g */
       const PetscInt i     = g * lev->Qn;
       const Block   *right = group_block(lev, g), *left = g ? group_block(lev, g - 1) : (red->periodic ? group_block(lev, ng - 1) : NULL);
-      Item           it    = {i, g ? i : beyond, 0, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE};
+      Item           it = {i, g ? i : beyond, 0, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE};
 
       if (right->ns && !right->classes) PetscCall(reduce_general(S, right, Q, i, i, g == ng - 1 ? 0 : i + lev->Qn));
       if (!left) continue;
@@ -1135,9 +1141,9 @@ PetscErrorCode BCRReductionGetInfo(BCRReduction red, PetscInt *subproblems, size
   PetscFunctionBegin;
   if (red->subproblems == 0) { /* walk through a solve without doing it */
     PetscCall(PetscMemzero(&S, sizeof(S)));
-    S.red    = red;
-    S.u      = red->work;
-    red->dry = PETSC_TRUE;
+    S.red      = red;
+    S.u        = red->work;
+    red->dry   = PETSC_TRUE;
     red->flops = 0;
     PetscCall(levels(&S));
     red->dry       = PETSC_FALSE;

@@ -124,11 +124,11 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
 {
   const PetscInt n0 = x[0].n, n1 = x[1].n, n2 = dim == 3 ? x[2].n : 1, pad = 3, ldx = n0 + pad, N = n0 * n1 * n2;
   const PetscInt ld[2] = {ldx, ldx * n1 + 2};
-  const PetscInt NL = ld[1] * n2 + 16;
+  const PetscInt NL    = ld[1] * n2 + 16;
   BCRReduction   red;
   double        *f, *u, *t, *F, *U, mf = 0, mu = 0, mr = 0, norm = fabs(shift), err, tol;
   const double   shifts[3] = {shift + 1, shift, shift + 2};
-  PetscBool      singular = shift == 0, ok;
+  PetscBool      singular  = shift == 0, ok;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < dim; d++) {
@@ -198,7 +198,8 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
   else {
     failed++;
     if (failed < 60) {
-      printf("FAILED %s: dim %d n %d %d %d ends %d%d %d%d a %g %g shift %g mode %d isa %d levels", what, (int)dim, (int)n0, (int)n1, (int)n2, x[0].end[0], x[0].end[1], x[dim - 1].end[0], x[dim - 1].end[1], (double)x[0].a, (double)x[dim - 1].a, shift, mode, isa);
+      printf("FAILED %s: dim %d n %d %d %d ends %d%d %d%d a %g %g shift %g mode %d isa %d levels", what, (int)dim, (int)n0, (int)n1, (int)n2, x[0].end[0], x[0].end[1], x[dim - 1].end[0], x[dim - 1].end[1], (double)x[0].a, (double)x[dim - 1].a, shift,
+             mode, isa);
       for (PetscInt r = 0; r < sch.n; r++) printf(" %d", (int)sch.q[r]);
       printf(": %g%s\n", err, ok ? "" : ", wrote beside the box");
     }
@@ -231,17 +232,39 @@ static Schedule schedule(PetscInt n, PetscInt k, const PetscInt radices[])
 }
 
 static const BCREnd ends[17][2] = {
-  {BCR_END_DIRICHLET, BCR_END_DIRICHLET},           {BCR_END_NEUMANN, BCR_END_NEUMANN},           {BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN},     {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET},
-  {BCR_END_DIRICHLET, BCR_END_NEUMANN},             {BCR_END_NEUMANN, BCR_END_DIRICHLET},         {BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET},   {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN},
-  {BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN},        {BCR_END_CELL_NEUMANN, BCR_END_DIRICHLET},    {BCR_END_DIRICHLET, BCR_END_CELL_DIRICHLET},      {BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET},
-  {BCR_END_NEUMANN, BCR_END_CELL_NEUMANN},          {BCR_END_CELL_NEUMANN, BCR_END_NEUMANN},      {BCR_END_NEUMANN, BCR_END_CELL_DIRICHLET},        {BCR_END_CELL_DIRICHLET, BCR_END_NEUMANN},
-  {BCR_END_PERIODIC, BCR_END_PERIODIC}
+  {BCR_END_DIRICHLET,      BCR_END_DIRICHLET     },
+  {BCR_END_NEUMANN,        BCR_END_NEUMANN       },
+  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN  },
+  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET},
+  {BCR_END_DIRICHLET,      BCR_END_NEUMANN       },
+  {BCR_END_NEUMANN,        BCR_END_DIRICHLET     },
+  {BCR_END_CELL_NEUMANN,   BCR_END_CELL_DIRICHLET},
+  {BCR_END_CELL_DIRICHLET, BCR_END_CELL_NEUMANN  },
+  {BCR_END_DIRICHLET,      BCR_END_CELL_NEUMANN  },
+  {BCR_END_CELL_NEUMANN,   BCR_END_DIRICHLET     },
+  {BCR_END_DIRICHLET,      BCR_END_CELL_DIRICHLET},
+  {BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET     },
+  {BCR_END_NEUMANN,        BCR_END_CELL_NEUMANN  },
+  {BCR_END_CELL_NEUMANN,   BCR_END_NEUMANN       },
+  {BCR_END_NEUMANN,        BCR_END_CELL_DIRICHLET},
+  {BCR_END_CELL_DIRICHLET, BCR_END_NEUMANN       },
+  {BCR_END_PERIODIC,       BCR_END_PERIODIC      }
 };
 
 static const struct {
   PetscInt n, q[4];
 } mixes[] = {
-  {1, {2}}, {1, {4}}, {1, {8}}, {1, {16}}, {2, {16, 32}}, {3, {16, 16, 4}}, {3, {3, 5, 7}}, {1, {2000}}, {3, {2, 9, 4}}, {2, {6, 2}}, {4, {5, 2, 3, 11}}
+  {1, {2}          },
+  {1, {4}          },
+  {1, {8}          },
+  {1, {16}         },
+  {2, {16, 32}     },
+  {3, {16, 16, 4}  },
+  {3, {3, 5, 7}    },
+  {1, {2000}       },
+  {3, {2, 9, 4}    },
+  {2, {6, 2}       },
+  {4, {5, 2, 3, 11}}
 };
 #define NMIX ((PetscInt)(sizeof(mixes) / sizeof(mixes[0])))
 
@@ -282,8 +305,7 @@ static PetscErrorCode paper(void)
       PetscCall(BCRReductionGetInfo(red, &sub, NULL, NULL, NULL));
       if (radix == 2) check("(17)", n, sub, (n + 1.) * (k - 1) + 1, 0);
       else if (k % 2 == 0) check("(18)", n, sub, (n + 1.) * (0.75 * k - 1) + 1, 0);
-      else { /* an odd power closes with one radix-2 level: of full size in the back substitution, of none in the reduction */
-        check("levels of radix 4, odd power", n, nlevels, (k + 1) / 2, 0);
+      else { /* an odd power closes with one radix-2 level: of full size in the back substitution, of none in the reduction */ check("levels of radix 4, odd power", n, nlevels, (k + 1) / 2, 0);
         check("last radix of radix 4, odd power", n, sch[nlevels - 1], 2, 0);
       }
       if (radix == 2)
@@ -322,7 +344,7 @@ static PetscErrorCode refused(void)
 {
   BCRAxis        x[3];
   BCRReduction   red;
-  PetscReal      c[12] = {0};
+  PetscReal      c[12]  = {0};
   const PetscInt one[1] = {1}, shortone[2] = {2, 2}, good[1] = {8};
   PetscInt       k, sch[BCR_MAX_LEVELS];
 

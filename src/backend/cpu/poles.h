@@ -13,9 +13,9 @@
 #include <stddef.h>
 
 typedef struct {
-  ptrdiff_t   n;        /* rows, the last unknown of a periodic line included */
-  int         general;  /* lower and upper are given (with their sign turned: positive as a rule) */
-  int         periodic; /* Toeplitz only */
+  ptrdiff_t   n;           /* rows, the last unknown of a periodic line included */
+  int         general;     /* lower and upper are given (with their sign turned: positive as a rule) */
+  int         periodic;    /* Toeplitz only */
   double      first, last; /* Toeplitz: factors of the first and the last right-hand side (1/2 at a node-centred Neumann end) */
   const void *lower, *upper;
 } BCRPolesLine;
@@ -41,4 +41,5 @@ typedef struct {
 } BCRPolesTable;
 
 /* isa: -1 the best this machine has, else 0, 1, 2 */
-PETSC_INTERN const BCRPolesTable *BCRCpuPoles(int isa, int single);
+PETSC_INTERN
+const BCRPolesTable *BCRCpuPoles(int isa, int single);

@@ -35,15 +35,15 @@ BCR_INLINE bun BCRN(poles_rhs)(const int kind, int nsrc, const void *const g[], 
 /* One bundle: v into acc ([row][lane], weighted and added as asked) or, many set, over y */
 BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdiff_t nt, const int kind, int nsrc, const void *const g[], const real *ws, const int many, const real *wo, int add, real *acc, real *y)
 {
-  const ptrdiff_t n = L->n - (L->periodic ? 1 : 0);
+  const ptrdiff_t n  = L->n - (L->periodic ? 1 : 0);
   const real     *lo = (const real *)L->lower, *up = (const real *)L->upper;
   const bun       w = many ? bnull() : bload(wo);
   bun             z, rn;
 
 #define POLES_OUT(i, v) \
   do { \
-    if (many) bstore(y + (i) * BL, v); \
-    else bstore(acc + (i) * BL, add ? bfma(w, v, bload(acc + (i) * BL)) : bmul(w, v)); \
+    if (many) bstore(y + (i)*BL, v); \
+    else bstore(acc + (i)*BL, add ? bfma(w, v, bload(acc + (i)*BL)) : bmul(w, v)); \
   } while (0)
   if (L->general) {
     bun x;
