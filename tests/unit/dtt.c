@@ -362,6 +362,19 @@ static PetscErrorCode large(int t, int n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* says nothing: PETSc's own handler for this has two names over the releases */
+static PetscErrorCode quiet(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  (void)comm;
+  (void)line;
+  (void)fun;
+  (void)file;
+  (void)p;
+  (void)mess;
+  (void)ctx;
+  return n;
+}
+
 int main(int argc, char **argv)
 {
   static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 31, 32, 33, 49, 63, 64, 65, 100, 101, 127, 128, 129, 255, 256, 257, 509, 1000};
@@ -374,7 +387,7 @@ int main(int argc, char **argv)
     for (int t = 0; t < 17; t++) PetscCall(all_sums(t, sizes[k]));
   for (size_t k = 0; k < sizeof(larger) / sizeof(larger[0]); k++)
     for (int t = 0; t < 17; t++) PetscCall(large(t, larger[k]));
-  PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+  PetscCall(PetscPushErrorHandler(quiet, NULL));
   ierr = BCRDttCreate(5, BCR_END_PERIODIC, BCR_END_DIRICHLET, PETSC_FALSE, &dtt);
   PetscCall(PetscPopErrorHandler());
   check(ierr == PETSC_ERR_SUP, "one periodic end must be refused", 16, 5, -1, 0, ierr);
