@@ -22,7 +22,8 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
   PetscCheck(isda, PetscObjectComm((PetscObject)da), PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: this solver works on structured grids only");
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)P), &size));
   PetscCheck(size == 1, PetscObjectComm((PetscObject)P), PETSC_ERR_SUP, "The matrix is distributed over %d ranks: this build reads operators on one rank only. Run on one rank, or use this solver inside -pc_type bjacobi or asm", (int)size);
-  PetscCall(DMDAGetInfo(da, &A->dim, &M, &N, &K, NULL, NULL, NULL, &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
+  PetscCall(DMDAGetInfo(da, &A->dim, NULL, NULL, NULL, NULL, NULL, NULL, &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
+  PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &M, &N, &K)); /* the sizes in DMDAGetInfo() are those of the whole grid for a subdomain of PCASM */
   for (d = 0; d < A->dim; d++) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, PETSC_COMM_SELF, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
   A->P      = P;
   A->dof    = dof;
@@ -1076,20 +1077,19 @@ enum {
 };
 
 /* *boxes: what the columns are known to be right for; on return what they have been found right for; 0: nothing */
-static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[], uint64_t *boxes)
+static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[], PetscInt stage[], BCRModelAxis (*m)[3], PetscBool skip[], uint64_t *boxes)
 {
-  PetscInt       c, d, s, dof = A->dof, *stage;
+  PetscInt       c, d, s, dof = A->dof;
   PetscBool      good, again;
-  BCRModelAxis (*m)[3];
   BCRCheck       ck;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&ck, sizeof(ck)));
-  PetscCall(PetscCalloc3(dof, &stage, dof, &m, dof, &ck.skip));
-  ck.A   = A;
-  ck.dof = dof;
-  ck.ops = ops;
-  ck.m   = m;
+  ck.A    = A;
+  ck.dof  = dof;
+  ck.ops  = ops;
+  ck.m    = m;
+  ck.skip = skip;
   for (c = 0; c < dof; c++) {
     for (d = 0; d < 3; d++) {
       ops[c].owner[d] = d;
@@ -1149,7 +1149,6 @@ static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[]
     }
     PetscCall(BCROperatorCheckDefinite(&ops[c]));
   }
-  PetscCall(PetscFree3(stage, m, ck.skip));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1160,8 +1159,9 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   PetscObjectId    id;
   PetscObjectState state;
   uint64_t         boxes = 0;
-  PetscBool        keep, all;
-  PetscInt         c;
+  PetscBool        keep, all, *skip;
+  PetscInt         c, *stage;
+  BCRModelAxis (*m)[3];
   PetscErrorCode   ierr;
 
   PetscFunctionBegin;
@@ -1170,7 +1170,9 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   PetscCall(MatGetNonzeroState(P, &state));
   if (pattern && pattern->known && pattern->id == id && pattern->state == state) boxes = pattern->boxes;
   PetscCall(PetscCalloc1(A.dof, &fresh));
-  ierr = BCRReadAll(&A, fit, fresh, &boxes);
+  PetscCall(PetscCalloc3(A.dof, &stage, A.dof, &m, A.dof, &skip));
+  ierr = BCRReadAll(&A, fit, fresh, stage, m, skip, &boxes);
+  PetscCall(PetscFree3(stage, m, skip));
   PetscCall(BCRRowsClose(&A));
   if (ierr) PetscCall(BCROperatorDestroy(A.dof, &fresh));
   PetscCall(ierr);
