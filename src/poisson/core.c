@@ -68,10 +68,12 @@ static inline PetscBool axis_periodic(const BCRAxis *a)
 {
   return a->end[0] == BCR_END_PERIODIC && !a->lower ? PETSC_TRUE : PETSC_FALSE;
 }
+/* null vector of the transpose of a singular axis */
 static inline double end_weight(const BCRAxis *a, PetscInt i)
 {
   double w = 1;
 
+  if (a->weight) return a->weight[i];
   if (i == 0 && a->end[0] == BCR_END_NEUMANN) w *= 0.5;
   if (i == a->n - 1 && a->end[1] == BCR_END_NEUMANN) w *= 0.5;
   return w;
@@ -343,6 +345,11 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
       PetscCall(PetscArraycpy(a->lower, axis[i].lower, n));
       PetscCall(PetscArraycpy(a->diag, axis[i].diag, n));
       PetscCall(PetscArraycpy(a->upper, axis[i].upper, n));
+      if (singular) { /* w_(i+1) lower_(i+1) = w_i upper_i */
+        PetscCall(PetscMalloc1(n, &a->weight));
+        a->weight[0] = 1;
+        for (PetscInt k = 1; k < n; k++) a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
+      }
       ngeneral++;
     } else PetscCheck(a->end[0] != BCR_END_GENERAL && a->end[1] != BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_PLIB, "General end without coefficients on axis %" PetscInt_FMT, i);
     c->label[c->dim]    = "xyz"[i];
@@ -441,6 +448,7 @@ PetscErrorCode BCRCoreDestroy(BCRCore *core)
   for (PetscInt i = 0; i < 3; i++) {
     PetscCall(BCRDttDestroy(&c->dtt[i]));
     PetscCall(PetscFree3(c->axis[i].lower, c->axis[i].diag, c->axis[i].upper));
+    PetscCall(PetscFree(c->axis[i].weight));
   }
   PetscCall(BCRReductionDestroy(&c->red));
   PetscCall(BCRArenaFree(&c->arena));
@@ -512,14 +520,20 @@ static double box_mean(BCRCore c, const void *u, PetscBool weighted)
       if (weighted) {
         if (c->dim > 2) w *= end_weight(&c->axis[2], k);
         if (c->dim > 1) w *= end_weight(&c->axis[1], j);
-        if (end_weight(&c->axis[0], 0) != 1) {
-          row -= 0.5 * get(c->io, u, o);
-          nrow -= 0.5;
-        }
-        if (end_weight(&c->axis[0], c->n[0] - 1) != 1) {
-          row -= 0.5 * get(c->io, u, o + (c->n[0] - 1) * s);
-          nrow -= 0.5;
-        }
+        if (c->axis[0].weight) {
+          row = nrow = 0;
+          for (i = 0; i < c->n[0]; i++) {
+            row += c->axis[0].weight[i] * get(c->io, u, o + i * s);
+            nrow += c->axis[0].weight[i];
+          }
+        } else
+          for (int e = 0; e < 2; e++) {
+            const PetscInt k0 = e ? c->n[0] - 1 : 0;
+            const double   we = end_weight(&c->axis[0], k0);
+
+            row -= (1 - we) * get(c->io, u, o + k0 * s);
+            nrow -= 1 - we;
+          }
       }
       sum += w * row;
       total += w * nrow;

@@ -39,16 +39,16 @@ static void group_modes(PetscInt h, BCREnd end, PetscBool high, double lambda[8]
 
     switch (end) {
     case BCR_END_NEUMANN:
-      t = (2 * j + 1) * PETSC_PI / (2 * h);
+      t = (2 * j + 1) * M_PI / (2 * h);
       break;
     case BCR_END_CELL_NEUMANN:
-      t = (2 * j + 1) * PETSC_PI / (2 * h + 1);
+      t = (2 * j + 1) * M_PI / (2 * h + 1);
       break;
     case BCR_END_CELL_DIRICHLET:
-      t = 2 * (j + 1) * PETSC_PI / (2 * h + 1);
+      t = 2 * (j + 1) * M_PI / (2 * h + 1);
       break;
     default:
-      t = (j + 1) * PETSC_PI / (h + 1);
+      t = (j + 1) * M_PI / (h + 1);
     }
     lambda[j] = 4 * sin(t / 2) * sin(t / 2);
     for (PetscInt i = 0; i < h; i++) {
@@ -98,7 +98,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     const PetscInt j = l % 8;
 
     if (j < h) {
-      const double e = 0.5 * (delta[j] + PetscSqrtReal(delta[j] * (delta[j] + 4)));
+      const double e = 0.5 * (delta[j] + sqrt(delta[j] * (delta[j] + 4)));
 
       mu[l] = 1 / (1 + e);
       mumax = PetscMax(mumax, mu[l]);
@@ -153,7 +153,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
         num[j] = delta[j] + (i == 0 ? b0 : low * num[j] / P[j]) + (last ? b1 : 0);
         P[j]   = up + num[j];
         c[8 * i + j] = 1 / P[j];
-        if (!last && PetscAbsReal(c[8 * i + j] - mu[j]) > tol * mu[j]) same = PETSC_FALSE;
+        if (!last && fabs(c[8 * i + j] - mu[j]) > tol * mu[j]) same = PETSC_FALSE;
       }
       cols = i + 1;
       if (same && conv < 0 && i > 1 && i < nx - 1) {

@@ -153,7 +153,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     for (PetscInt k = 0; k < strip; k++) { /* fixed point of num = eps + t num/(t + num) */
       const double e = d[k] * (1 + 2 * sg[k]);
 
-      limit[k] = 0.5 * (e + PetscSqrtReal(e * (e + 4 * t[k])));
+      limit[k] = 0.5 * (e + sqrt(e * (e + 4 * t[k])));
     }
     off[iq] = used;
     for (PetscInt s = 0; s < n; s++) {
@@ -181,7 +181,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
           wy[s * strip + k]  = y[k] * p[k];
           wb[s * strip + k]  = b[k];
         }
-        change = PetscMax(change, PetscAbsReal(num[k] - limit[k]) / (P[k] > 0 ? P[k] : 1));
+        change = PetscMax(change, fabs(num[k] - limit[k]) / (P[k] > 0 ? P[k] : 1));
         p[k] *= nrm[k];
       }
       if (done && !last) continue;
