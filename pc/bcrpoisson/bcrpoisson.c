@@ -83,7 +83,7 @@ static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
   DM          dm[2] = {NULL, NULL};
   const char *found = NULL;
   PetscBool   isda  = PETSC_FALSE;
-  PetscInt    dmsize, rows, info[4];
+  PetscInt    rows, size[3], dof;
 
   PetscFunctionBegin;
   PetscCall(PCGetDM(pc, &dm[0]));
@@ -96,12 +96,12 @@ static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
   }
   PetscCheck(isda, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG, "PCBCRPOISSON needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()",
              found ? "the DM is of type " : "neither the PC nor its matrix has a DM", found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)");
-  PetscCall(DMDAGetInfo(*da, NULL, &info[0], &info[1], &info[2], NULL, NULL, NULL, &info[3], NULL, NULL, NULL, NULL, NULL));
+  PetscCall(DMDAGetCorners(*da, NULL, NULL, NULL, &size[0], &size[1], &size[2]));
+  PetscCall(DMDAGetDof(*da, &dof));
   PetscCall(MatGetSize(pc->pmat, &rows, NULL));
-  dmsize = info[0] * info[1] * info[2] * info[3];
-  PetscCheck(rows == dmsize, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
-             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, info[0], info[1],
-             info[2], info[3]);
+  PetscCheck(rows == size[0] * size[1] * size[2] * dof, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, size[0], size[1],
+             size[2], dof);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -200,7 +200,9 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
   PetscCheck(ranks == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PCBCRPOISSON runs on 1 MPI rank in this version of petscbcr, the PC has %d: run on one rank, or use it in blocks of one rank each", (int)ranks);
   PetscCheck(bcr->backend != PCBCRPOISSON_BACKEND_CUDA, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda: this petscbcr was built without a CUDA backend: use -pc_bcrpoisson_backend cpu or auto");
   PetscCall(PCBCRPoissonGetDMDA(pc, &da));
-  PetscCall(DMDAGetInfo(da, &dim, &size[0], &size[1], &size[2], NULL, NULL, NULL, &dof, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(DMGetDimension(da, &dim));
+  PetscCall(DMDAGetDof(da, &dof));
+  PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &size[0], &size[1], &size[2])); /* DMDAGetInfo() has the whole grid for a subdomain of PCASM */
   if (bcr->ops && (dof != bcr->dof || size[0] != bcr->size[0] || size[1] != bcr->size[1] || size[2] != bcr->size[2] || bcr->source != bcr->opssource)) PetscCall(PCReset_BCRPoisson(pc));
   bcr->dof       = dof;
   bcr->n         = dof * size[0] * size[1] * size[2];

@@ -138,8 +138,12 @@ static inline PetscErrorCode TestFill(const TestProblem *p, Mat A)
               if (p->k) {
                 PetscReal x[3];
 
-                for (PetscInt e = 0; e < 3; ++e) x[e] = ((PetscReal)at[e] + 1) / (PetscReal)(n[e] + 1);
-                x[d] += (s ? 0.5 : -0.5) / (PetscReal)(n[d] + 1);
+                for (PetscInt e = 0; e < 3; ++e) { /* nodes between the ends of (0, 1), cells of a periodic axis */
+                  const PetscBool cells = (PetscBool)(e < p->dim && p->ends[2 * e] == 'p');
+                  const PetscReal h     = 1 / (PetscReal)(cells ? n[e] : n[e] + 1);
+
+                  x[e] = h * ((PetscReal)at[e] + (cells ? (PetscReal)0.5 : 1) + (e == d ? (s ? (PetscReal)0.5 : -(PetscReal)0.5) : 0));
+                }
                 value *= p->k(x[0], x[1], x[2], p->ctx);
               }
               if (last && end == 'c') continue;

@@ -1,0 +1,271 @@
+/*
+  PCBCRPOISSON as a preconditioner for variable coefficients: each fit where it is meant for, `auto` choosing well, iterations
+  independent of the mesh, solutions those of LU.
+*/
+#include "testing.h"
+
+static PetscReal Smooth(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)z;
+  (void)ctx;
+  return PetscExpReal(2 * PetscSinReal(2 * PETSC_PI * x) * PetscSinReal(2 * PETSC_PI * y));
+}
+
+static PetscReal Product(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)z;
+  (void)ctx;
+  return 1 + 100 * x * y;
+}
+
+static PetscReal Exponential(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)y;
+  (void)z;
+  (void)ctx;
+  return PetscExpReal(6 * x);
+}
+
+static PetscReal Jump(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)z;
+  return PetscAbsReal(x - (PetscReal)0.5) < (PetscReal)0.25 && PetscAbsReal(y - (PetscReal)0.5) < (PetscReal)0.25 ? *(PetscReal *)ctx : 1;
+}
+
+static PetscReal Ball(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)ctx;
+  return 1 + 4 * PetscExpReal(-8 * (PetscSqr(x - (PetscReal)0.4) + PetscSqr(y - (PetscReal)0.6) + PetscSqr(z - (PetscReal)0.5)));
+}
+
+static PetscReal Tolerance(void)
+{
+  return sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-8;
+}
+
+/* Iterations of a Krylov method to the tolerance; its solution against LU */
+static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCBCRPoissonFit fit, PetscInt *its)
+{
+  DM                 da;
+  Mat                A;
+  KSP                ksp, lu;
+  PC                 pc;
+  Vec                b, x, ref;
+  PetscReal          difference = 0;
+  KSPConvergedReason reason;
+
+  PetscFunctionBegin;
+  PetscCall(TestMatrix(p, &da, &A));
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(VecDuplicate(x, &ref));
+  PetscCall(TestRandom(b));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetType(ksp, type));
+  PetscCall(KSPSetTolerances(ksp, Tolerance(), 0, 1e5, 500));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(PCBCRPoissonSetFit(pc, fit));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(KSPGetIterationNumber(ksp, its));
+  PetscCall(KSPGetConvergedReason(ksp, &reason));
+  PetscCall(TestReference(A, &lu));
+  PetscCall(KSPSolve(lu, b, ref));
+  PetscCall(TestDifference(x, ref, &difference));
+  Check(reason > 0 && difference <= Tolerance() * 1e4, "%s, %d unknowns along x, fit %s: %s, differs by %g from LU", type, (int)p->n[0], PCBCRPoissonFits[fit], KSPConvergedReasons[reason], (double)difference);
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&ref));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(KSPDestroy(&lu));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Coefficients(void)
+{
+  PetscReal ten = 10, thousand = 1000;
+  const struct {
+    const char *name;
+    PetscReal (*k)(PetscReal, PetscReal, PetscReal, void *);
+    void    *ctx;
+    PetscInt most[2]; /* average, scaled */
+  } cases[] = {
+    {"exp(2 sin sin)", Smooth,      NULL,      {90, 16} },
+    {"1 + 100 x y",    Product,     NULL,      {120, 10}},
+    {"exp(6 x)",       Exponential, NULL,      {250, 2} },
+    {"jump of 10",     Jump,        &ten,      {18, 80} },
+    {"jump of 1000",   Jump,        &thousand, {25, 400}}
+  };
+
+  PetscFunctionBegin;
+  for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(cases); ++c) {
+    PetscInt its[2][3];
+
+    for (PetscInt mesh = 0; mesh < 2; ++mesh) {
+      const PetscInt n = mesh ? 63 : 31;
+      TestProblem    p = {
+           .dim = 2, .n = {n, n},
+                .dof = 1, .ends = "dddd", .a = {1, 1},
+                .scale = 1, .k = cases[c].k, .ctx = cases[c].ctx
+      };
+
+      PetscCall(Iterations(&p, KSPCG, PCBCRPOISSON_FIT_AVERAGE, &its[mesh][0]));
+      PetscCall(Iterations(&p, KSPCG, PCBCRPOISSON_FIT_SCALED, &its[mesh][1]));
+      PetscCall(Iterations(&p, KSPCG, PCBCRPOISSON_FIT_AUTO, &its[mesh][2]));
+      for (PetscInt fit = 0; fit < 2; ++fit) Check(its[mesh][fit] <= cases[c].most[fit], "%s, n = %d, fit %s: %d iterations, more than %d", cases[c].name, (int)n, fit ? "scaled" : "average", (int)its[mesh][fit], (int)cases[c].most[fit]);
+      Check(its[mesh][2] <= PetscMin(its[mesh][0], its[mesh][1]) + 1, "%s, n = %d: auto takes %d iterations, average %d, scaled %d", cases[c].name, (int)n, (int)its[mesh][2], (int)its[mesh][0], (int)its[mesh][1]);
+    }
+    Check(its[1][2] <= its[0][2] + 3, "%s: %d iterations with n = 31, %d with 63", cases[c].name, (int)its[0][2], (int)its[1][2]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Other ends, signs, shifts, dimensions, and Krylov methods */
+static PetscErrorCode Forms(void)
+{
+  const TestProblem problems[] = {
+    {.dim = 2, .n = {40, 33}, .dof = 1,    .ends = "ccdd",        .a = {1, 1},      .shift = 0.01,  .scale = -3,   .k = Ball},
+    {.dim = 2,        .n = {40, 33},              .dof = 1,     .ends = "ppcd",     .a = {2, 1},   .scale = 1e6,  .k = Smooth},
+    {.dim = 3,        .n = {15, 12, 13},              .dof = 1, .ends = "dddddd", .a = {1, 1, 1}, .scale = 1, .k = Ball   },
+    {.dim = 1,        .n = {100},              .dof = 1,        .ends = "dd",        .a = {1},     .scale = 1,    .k = Ball}
+  };
+  const char *types[] = {KSPCG, KSPGMRES, KSPFGMRES, KSPBCGS};
+
+  PetscFunctionBegin;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problems); ++i) {
+    for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); ++t) {
+      PetscInt its;
+
+      PetscCall(Iterations(&problems[i], types[t], PCBCRPOISSON_FIT_AUTO, &its));
+      Check(its <= 20, "%s, ends %s: %d iterations", types[t], problems[i].ends, (int)its);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The Bratu problem, -Laplace u = lambda exp(u), with Dirichlet rows kept, as snes ex5 assembles it: Newton, the matrix new in each step */
+typedef struct {
+  PetscReal lambda;
+} Bratu;
+
+static PetscErrorCode BratuFunction(SNES snes, Vec X, Vec F, void *ctx)
+{
+  DM                  da;
+  DMDALocalInfo       info;
+  Vec                 local;
+  const PetscScalar **x;
+  PetscScalar       **f;
+  PetscReal           h2;
+
+  PetscFunctionBegin;
+  PetscCall(SNESGetDM(snes, &da));
+  PetscCall(DMDAGetLocalInfo(da, &info));
+  PetscCall(DMGetLocalVector(da, &local));
+  PetscCall(DMGlobalToLocal(da, X, INSERT_VALUES, local));
+  PetscCall(DMDAVecGetArrayRead(da, local, &x));
+  PetscCall(DMDAVecGetArray(da, F, &f));
+  h2 = 1 / PetscSqr((PetscReal)(info.mx - 1));
+  for (PetscInt j = 0; j < info.my; ++j) {
+    for (PetscInt i = 0; i < info.mx; ++i) {
+      if (i == 0 || j == 0 || i == info.mx - 1 || j == info.my - 1) f[j][i] = 4 * x[j][i];
+      else f[j][i] = 4 * x[j][i] - (i > 1 ? x[j][i - 1] : 0) - (i < info.mx - 2 ? x[j][i + 1] : 0) - (j > 1 ? x[j - 1][i] : 0) - (j < info.my - 2 ? x[j + 1][i] : 0) - h2 * ((Bratu *)ctx)->lambda * PetscExpScalar(x[j][i]);
+    }
+  }
+  PetscCall(DMDAVecRestoreArray(da, F, &f));
+  PetscCall(DMDAVecRestoreArrayRead(da, local, &x));
+  PetscCall(DMRestoreLocalVector(da, &local));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BratuJacobian(SNES snes, Vec X, Mat J, Mat P, void *ctx)
+{
+  DM                 da;
+  DMDALocalInfo      info;
+  const PetscScalar *x;
+  PetscReal          h2;
+
+  PetscFunctionBegin;
+  (void)J;
+  PetscCall(SNESGetDM(snes, &da));
+  PetscCall(DMDAGetLocalInfo(da, &info));
+  PetscCall(VecGetArrayRead(X, &x));
+  h2 = 1 / PetscSqr((PetscReal)(info.mx - 1));
+  for (PetscInt j = 0; j < info.my; ++j) {
+    for (PetscInt i = 0; i < info.mx; ++i) {
+      const PetscInt  row = i + info.mx * j, step[] = {-1, 1, -info.mx, info.mx};
+      const PetscBool there[] = {(PetscBool)(i > 1), (PetscBool)(i < info.mx - 2), (PetscBool)(j > 1), (PetscBool)(j < info.my - 2)}, edge = (PetscBool)(i == 0 || j == 0 || i == info.mx - 1 || j == info.my - 1);
+
+      PetscCall(MatSetValue(P, row, row, edge ? 4 : 4 - h2 * ((Bratu *)ctx)->lambda * PetscExpScalar(x[row]), INSERT_VALUES));
+      for (PetscInt s = 0; s < 4 && !edge; ++s) {
+        if (there[s]) PetscCall(MatSetValue(P, row, row + step[s], -1, INSERT_VALUES));
+      }
+    }
+  }
+  PetscCall(VecRestoreArrayRead(X, &x));
+  PetscCall(MatAssemblyBegin(P, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(P, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Newton(void)
+{
+  PetscInt per[2] = {0, 0};
+
+  PetscFunctionBegin;
+  for (PetscInt mesh = 0; mesh < 2; ++mesh) {
+    Bratu               bratu = {6};
+    const PetscInt      n     = mesh ? 65 : 33;
+    DM                  da;
+    SNES                snes;
+    KSP                 ksp;
+    PC                  pc;
+    Vec                 x;
+    Mat                 J;
+    PetscInt            its, linear;
+    PetscReal           largest;
+    SNESConvergedReason reason;
+
+    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+    PetscCall(DMSetUp(da));
+    PetscCall(DMCreateGlobalVector(da, &x));
+    PetscCall(DMCreateMatrix(da, &J));
+    PetscCall(SNESCreate(PETSC_COMM_SELF, &snes));
+    PetscCall(SNESSetDM(snes, da));
+    PetscCall(SNESSetFunction(snes, NULL, BratuFunction, &bratu));
+    PetscCall(SNESSetJacobian(snes, J, J, BratuJacobian, &bratu));
+    PetscCall(SNESGetKSP(snes, &ksp));
+    PetscCall(KSPSetType(ksp, KSPCG));
+    PetscCall(KSPSetTolerances(ksp, Tolerance(), 0, 1e5, 100));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetType(pc, PCBCRPOISSON));
+    PetscCall(VecSet(x, 0));
+    PetscCall(SNESSolve(snes, NULL, x));
+    PetscCall(SNESGetConvergedReason(snes, &reason));
+    PetscCall(SNESGetIterationNumber(snes, &its));
+    PetscCall(SNESGetLinearSolveIterations(snes, &linear));
+    PetscCall(VecNorm(x, NORM_INFINITY, &largest));
+    /* the lower branch has its maximum at 0.79 for lambda = 6 */
+    Check(reason > 0 && largest > (PetscReal)0.7 && largest < (PetscReal)0.9, "Bratu, n = %d: %s, largest u %g", (int)n, SNESConvergedReasons[reason], (double)largest);
+    per[mesh] = its ? linear / its : 1000;
+    Check(per[mesh] <= 10, "Bratu, n = %d: %d linear iterations in %d Newton steps", (int)n, (int)linear, (int)its);
+    PetscCall(SNESDestroy(&snes));
+    PetscCall(MatDestroy(&J));
+    PetscCall(VecDestroy(&x));
+    PetscCall(DMDestroy(&da));
+  }
+  Check(per[1] <= per[0] + 1, "Bratu: %d iterations per Newton step with n = 33, %d with 65", (int)per[0], (int)per[1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscBCRInitializePackage());
+  PetscCall(Coefficients());
+  PetscCall(Forms());
+  PetscCall(Newton());
+  PetscCall(PetscFinalize());
+  return TestEnd();
+}
