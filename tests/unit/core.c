@@ -1,0 +1,229 @@
+/*
+  The numerical core on random boxes: sizes from 1 up, every pair of ends on every axis, a general axis, shifts of either sign,
+  singular operators, strides, in place and not, factors, every instruction set, double and single work, the default plans and
+  block cyclic reduction. Asserted is the backward error |f - A u| / (|A| |u| + |f|) (largest entries), A applied row by row here;
+  and for singular operators the mean of the solution and the size of what was removed.
+
+  args: -cases 1500
+*/
+#include "../../src/poisson/core.h"
+#include <string.h>
+
+static PetscInt passed = 0, failed = 0;
+
+static double rnd(void)
+{
+  return drand48() - 0.5;
+}
+
+/* row i of an axis, written down from the definition of its ends in operator.h */
+static void row(const BCRAxis *x, PetscInt i, double *low, double *diag, double *up)
+{
+  const double a = x->a;
+
+  if (x->lower) {
+    *low  = x->lower[i];
+    *diag = x->diag[i];
+    *up   = x->upper[i];
+    return;
+  }
+  *low = *up = a;
+  *diag      = 2 * a;
+  for (int e = 0; e < 2 && x->end[0] != BCR_END_PERIODIC; e++) {
+    if (i != (e ? x->n - 1 : 0)) continue;
+    *(e ? up : low) = 0;
+    if (x->end[e] == BCR_END_NEUMANN) *(e ? low : up) = 2 * a;
+    if (x->end[e] == BCR_END_CELL_NEUMANN) *diag -= a;
+    if (x->end[e] == BCR_END_CELL_DIRICHLET) *diag += a;
+  }
+}
+
+typedef struct {
+  PetscInt  dim, n[3], stride[3];
+  BCRAxis   axis[3];
+  double    shift, lowest; /* lowest: a lower bound of the axes' smallest eigenvalues together */
+  PetscBool singular;
+  size_t    size;
+} Box;
+
+static void box_random(Box *b)
+{
+  static const PetscInt sizes[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
+  PetscBool             any = PETSC_FALSE, dirichlet = PETSC_FALSE;
+
+  memset(b, 0, sizeof(*b));
+  b->dim      = 1 + (PetscInt)(lrand48() % 3);
+  b->singular = PETSC_TRUE;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRAxis *x = &b->axis[d];
+
+    b->n[d] = x->n = 1;
+    if (d >= b->dim) continue;
+    b->n[d] = x->n = sizes[lrand48() % (b->dim == 3 ? 17 : 26)];
+    if (x->n == 1) continue;
+    any  = PETSC_TRUE;
+    x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
+    if (lrand48() % 4 == 0) x->end[0] = x->end[1] = BCR_END_PERIODIC;
+    else
+      for (int e = 0; e < 2; e++) x->end[e] = lrand48() % 3 ? (BCREnd)(lrand48() % 4) : BCR_END_DIRICHLET;
+    for (int e = 0; e < 2; e++)
+      if (x->end[e] == BCR_END_DIRICHLET || x->end[e] == BCR_END_CELL_DIRICHLET) b->singular = PETSC_FALSE;
+    if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) {
+      const double s = sin(0.5 * PETSC_PI / (x->n + 1.0));
+
+      b->lowest += 4 * x->a * s * s;
+      dirichlet = PETSC_TRUE;
+    }
+  }
+  if (lrand48() % 6 == 0) { /* one general axis */
+    BCRAxis *x = &b->axis[lrand48() % b->dim];
+
+    if (x->n > 1) {
+      const PetscBool neumann = lrand48() % 3 == 0 ? PETSC_TRUE : PETSC_FALSE;
+
+      (void)PetscMalloc3(x->n, &x->lower, x->n, &x->diag, x->n, &x->upper);
+      x->end[0] = x->end[1] = BCR_END_GENERAL;
+      b->lowest             = 0;
+      dirichlet             = PETSC_FALSE;
+      b->singular           = PETSC_TRUE;
+      { /* cells of random widths: couplings over cell sizes */
+        double s = 0, next, w;
+
+        for (PetscInt i = 0; i < x->n; i++, s = next) {
+          next        = i < x->n - 1 ? 0.5 + drand48() : 0;
+          w           = 0.5 + drand48();
+          x->lower[i] = (PetscReal)(s / w);
+          x->upper[i] = (PetscReal)(next / w);
+          x->diag[i]  = x->lower[i] + x->upper[i] + (i == 0 && !neumann ? 1 : 0);
+        }
+      }
+      if (!neumann) b->singular = PETSC_FALSE;
+      for (PetscInt d = 0; d < b->dim; d++)
+        for (int e = 0; e < 2; e++)
+          if (b->n[d] > 1 && !b->axis[d].lower && (b->axis[d].end[e] == BCR_END_DIRICHLET || b->axis[d].end[e] == BCR_END_CELL_DIRICHLET)) b->singular = PETSC_FALSE;
+    }
+  }
+  switch (lrand48() % 5) {
+  case 0: b->shift = drand48(); break;
+  case 1: b->shift = 100 * drand48(); break;
+  case 2: b->shift = dirichlet ? -0.7 * b->lowest : 0; break;
+  default: b->shift = 0;
+  }
+  if (!any && b->shift <= 0) b->shift = 1;
+  if (b->shift != 0 || !any) b->singular = PETSC_FALSE;
+  b->stride[0] = lrand48() % 8 ? 1 : 2;
+  b->stride[1] = b->stride[0] * b->n[0] + (PetscInt)(lrand48() % 3);
+  b->stride[2] = b->stride[1] * b->n[1] + (PetscInt)(lrand48() % 3);
+  b->size      = (size_t)b->stride[2] * b->n[2] + 8;
+}
+
+/* backward error of u, mean of u over the box; the right-hand side was factor*(f - removed) */
+static void box_check(const Box *b, double factor, double removed, const double *f, const double *u, double *error, double *mean)
+{
+  double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift), sum = 0;
+
+  for (PetscInt d = 0; d < 3; d++)
+    if (b->n[d] > 1) A += b->axis[d].lower ? 12 : 4 * b->axis[d].a;
+  for (PetscInt k = 0; k < b->n[2]; k++)
+    for (PetscInt j = 0; j < b->n[1]; j++)
+      for (PetscInt i = 0; i < b->n[0]; i++) {
+        const PetscInt id[3] = {i, j, k}, q = i * b->stride[0] + j * b->stride[1] + k * b->stride[2];
+        double         s = b->shift * u[q], e;
+
+        for (PetscInt d = 0; d < 3; d++) {
+          const PetscInt last = b->n[d] - 1;
+          double         low, diag, up;
+
+          if (b->n[d] == 1) continue;
+          row(&b->axis[d], id[d], &low, &diag, &up);
+          s += diag * u[q];
+          if (low != 0) s -= low * u[id[d] ? q - b->stride[d] : q + last * b->stride[d]];
+          if (up != 0) s -= up * u[id[d] < last ? q + b->stride[d] : q - last * b->stride[d]];
+        }
+        e = fabs(s - factor * (f[q] - removed));
+        if (!(e <= r)) r = e == e ? e : 1e300;
+        umax  = PetscMax(umax, fabs(u[q]));
+        fmax_ = PetscMax(fmax_, fabs(factor * f[q]));
+        sum += u[q];
+      }
+  *error = r / (A * umax + fmax_);
+  *mean  = fabs(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
+}
+
+int main(int argc, char **argv)
+{
+  static const PetscInt radices[] = {0, 0, 0, 2, 4, 8, 16, 3};
+  PetscInt              cases = 1500, first = 0;
+  double                worst[2] = {0, 0};
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Tests the numerical core"));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-first", &first, NULL));
+  for (PetscInt t = first; t < first + cases; t++) {
+    Box b;
+
+    srand48(t + 1);
+    box_random(&b);
+    for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
+      for (int isa = 0; isa < 3; isa++) {
+        const PetscBool   single  = precision == 0 ? PETSC_FALSE : PETSC_TRUE;
+        const BCRPrecision io     = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
+        const PetscBool   inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
+        const double      factor  = lrand48() % 2 ? 1 : -2.5, tol = single ? 5e-7 : 5e-15;
+        BCRCoreOptions    options;
+        BCRCore           core;
+        BCRCoreInfo       info;
+        PetscReal         removed;
+        double           *f, *u, *g, error, mean;
+        float            *ff, *uu;
+
+        memset(&options, 0, sizeof(options));
+        options.isa       = isa;
+        options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
+        options.radix     = radices[lrand48() % 8];
+        options.recursive = lrand48() % 4 == 0 ? PETSC_TRUE : PETSC_FALSE;
+        for (PetscInt d = 0; d < 3; d++)
+          if (b.axis[d].lower || (b.n[d] > 1 && b.n[d] < 4)) options.radix = 0;
+        PetscCall(PetscCalloc5(b.size, &f, b.size, &u, b.size, &g, b.size, &ff, b.size, &uu));
+        for (size_t i = 0; i < b.size; i++) {
+          f[i] = rnd();
+          if (io == BCR_SINGLE) f[i] = ff[i] = (float)f[i];
+          g[i] = f[i];
+        }
+        PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular, b.stride, io, &options, &core));
+        PetscCall(BCRCoreSetFactor(core, factor));
+        PetscCall(BCRCoreSetShift(core, b.shift));
+        for (int again = 0; again < 2; again++) { /* a second solve gives the same bits */
+          double before = u[b.stride[2] * (b.n[2] - 1)];
+
+          if (io == BCR_SINGLE) {
+            if (inplace) PetscCall(PetscArraycpy(uu, ff, b.size));
+            PetscCall(BCRCoreSolve(core, inplace ? uu : ff, uu, &removed));
+            for (size_t i = 0; i < b.size; i++) u[i] = uu[i];
+          } else {
+            if (inplace) PetscCall(PetscArraycpy(u, g, b.size));
+            PetscCall(BCRCoreSolve(core, inplace ? u : g, u, &removed));
+          }
+          if (again && u[b.stride[2] * (b.n[2] - 1)] != before) {
+            failed++;
+            printf("case %d: a second solve differs\n", (int)t);
+          }
+        }
+        box_check(&b, factor, b.singular ? (double)removed : 0, f, u, &error, &mean);
+        worst[single] = PetscMax(worst[single], error);
+        if (error <= tol && (!b.singular || mean <= tol)) passed++;
+        else {
+          failed++;
+          PetscCall(BCRCoreGetInfo(core, &info));
+          printf("case %d isa %d precision %d n %d %d %d ends %d%d %d%d %d%d a %g %g %g shift %g singular %d radix %d: error %.1e mean %.1e, %s\n", (int)t, isa, precision, (int)b.n[0], (int)b.n[1], (int)b.n[2], b.axis[0].end[0], b.axis[0].end[1], b.axis[1].end[0], b.axis[1].end[1], b.axis[2].end[0], b.axis[2].end[1], (double)b.axis[0].a, (double)b.axis[1].a, (double)b.axis[2].a, b.shift, b.singular, (int)options.radix, error, mean, info.plan);
+        }
+        PetscCall(BCRCoreDestroy(&core));
+        PetscCall(PetscFree5(f, u, g, ff, uu));
+      }
+    for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(b.axis[d].lower, b.axis[d].diag, b.axis[d].upper));
+  }
+  printf("largest backward error: double %.1e, single %.1e\n", worst[0], worst[1]);
+  printf("%d passed, %d failed\n", (int)passed, (int)failed);
+  PetscCall(PetscFinalize());
+  return failed ? 1 : 0;
+}
