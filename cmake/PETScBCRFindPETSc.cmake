@@ -1,8 +1,8 @@
 # Finds PETSc and makes the imported target petscbcr::PETSc (PETSc, its MPI, BLAS and LAPACK).
 # Used by our own CMakeLists.txt and, installed beside petscbcrConfig.cmake, by find_package(petscbcr).
 #
-# Order: PETSC_DIR and PETSC_ARCH (CMake variables, then environment), then pkg-config's own path. A caller may add
-# folders that hold a PETSc.pc in PETSCBCR_PETSC_PKGCONFIG; they are looked at last.
+# Order: PETSC_DIR and PETSC_ARCH (CMake variables, then environment), then what an earlier run in the same folder found,
+# then pkg-config's own path. A caller may add folders that hold a PETSc.pc in PETSCBCR_PETSC_PKGCONFIG; they are last.
 #
 # Sets PETSCBCR_PETSC_{VERSION,LIBDIR,INCLUDEDIR,PREFIX,MODULE,PCDIR,MPICC,MPIF90,COMPLEX,INT64,SINGLE}.
 
@@ -24,6 +24,11 @@ if(PETSC_DIR)
   if(NOT _bcr_path)
     message(FATAL_ERROR "PETSC_DIR='${PETSC_DIR}' with PETSC_ARCH='${PETSC_ARCH}' holds no lib/pkgconfig/PETSc.pc. Set both as for a PETSc program, or unset them to use pkg-config's own path.")
   endif()
+endif()
+
+if(NOT _bcr_path AND PETSCBCR_PETSC_KEY)
+  # as when this folder was configured first, also when a build runs CMake again in another environment
+  list(APPEND _bcr_path "${PETSCBCR_PETSC_KEY}")
 endif()
 
 set(_bcr_env "$ENV{PKG_CONFIG_PATH}")
