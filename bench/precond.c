@@ -243,7 +243,8 @@ static PetscErrorCode RunCase(const Case *c, PetscInt n, PetscInt reps, PetscRea
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(solvers); ++s) {
     double             time[64], setup[64], copy[64], unused;
     char               text[1024];
-    KSP                ksp    = NULL;
+    KSP                ksp = NULL;
+    PC                 pc;
     SNES               snes   = NULL;
     PetscInt           newton = 0;
     PetscBool          good   = PETSC_TRUE;
@@ -287,9 +288,9 @@ static PetscErrorCode RunCase(const Case *c, PetscInt n, PetscInt reps, PetscRea
         PetscCall(SNESDestroy(&snes));
       } else {
         PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
-        PetscCall(KSPSetDM(ksp, da));
-        PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
         PetscCall(KSPSetOperators(ksp, A, A));
+        PetscCall(KSPGetPC(ksp, &pc));
+        PetscCall(PCSetDM(pc, da));
         PetscCall(KSPSetFromOptions(ksp));
         start = BenchTime();
         PetscCall(KSPSetUp(ksp));
