@@ -286,9 +286,9 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale, op->singular ? ", singular: the constant is projected out" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s", op->fit));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit, op->left ? ", every row with a factor of its own" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-  if (op->deviation > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, op->rowscale ? " (rows and columns scaled)" : ""));
+  if (op->deviation > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, op->rowscale && !op->left ? " (rows and columns scaled)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -63,6 +63,7 @@ typedef struct {
   PetscInt   owner[3];   /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
                             plane of the axis named first. Matters where a slope is not 0: recover planes of owner[2], then owner[1], then owner[0] */
   PetscReal *rowscale;   /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the box (x fastest; the planes have couplings of their own then); NULL: none */
+  PetscBool  left;       /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no couplings of their own */
   PetscReal  deviation;  /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
   PetscInt   devrow, devcol; /* where, in natural numbering of the component */
   char       fit[16];    /* "exact", "scaled", "average", "user" */

@@ -1,7 +1,8 @@
 /*
   Reads the separable operator out of a matrix: planes to drop are guessed from a few rows, the coefficients of each axis from the rows
   of one grid line along it, and then every row of the matrix is compared with what was read, at the speed of memory. Only when that
-  fails are planes searched row by row, and what is still not separable goes to fit.c.
+  fails are planes searched row by row; then A = S B with B such an operator and S any positive diagonal is tried, each row's
+  s being that of its diagonal; and what is still not separable goes to fit.c.
 */
 #include "readimpl.h"
 #include "run.h"
@@ -565,10 +566,26 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
         }
       }
       if (l->general) {
-        if (tangent < 0) {
-          for (i = 0; i < l->n; i++) l->w[i] = 1;
-          BCRLineDivide(l, d, base[d], centre);
+        if (tangent < 0) { /* or all diagonals alike, where that makes it uniform or the rows are of very different size */
+          double lo = PETSC_MAX_REAL, hi = 0;
+
+          for (i = 0; i < l->n; i++) {
+            l->w[i] = l->st[i][BCR_CENTRE] / l->st[base[d]][BCR_CENTRE];
+            lo      = PetscMin(lo, l->w[i]);
+            hi      = PetscMax(hi, l->w[i]);
+            if (PetscAbs(l->w[i] - 1) <= BCR_SAME_TOL) l->w[i] = 1;
+          }
+          if (lo > 0) {
+            BCRLineDivide(l, d, base[d], centre);
+            if (BCRLineUniform(l, plane, tol)) l->general = PETSC_FALSE;
+          }
+          if (l->general && !(lo > 0 && hi > 1000 * lo)) {
+            for (i = 0; i < l->n; i++) l->w[i] = 1;
+            BCRLineDivide(l, d, base[d], centre);
+          }
         }
+      }
+      if (l->general) {
         if (general >= 0 || ((l->out[0] != 0 && !plane[0]) || (l->out[1] != 0 && !plane[1]))) goto done;
         for (i = 0; i < l->n; i++)
           if (l->lo[i] < 0 || l->up[i] < 0) goto done;
@@ -714,6 +731,12 @@ static inline void BCRModelRow(const BCROperator *op, const BCRModelAxis m[3], c
   in[BCR_CENTRE] *= w;
 }
 
+/* Number of a node within the box */
+static inline PetscInt BCRBoxNode(const BCRModelAxis m[3], const PetscInt ix[3])
+{
+  return ix[0] - m[0].b + m[0].n * (ix[1] - m[1].b + m[1].n * (ix[2] - m[2].b));
+}
+
 static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], double diagonal)
 {
   const PetscReal inv = (PetscReal)(1.0 / diagonal);
@@ -770,6 +793,18 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   BCRModelRow(op, m, ix, in);
+  if (op->left) {
+    const PetscReal s = (PetscReal)(st[BCR_CENTRE] / in[BCR_CENTRE]);
+
+    if (!(s > 0)) { /* NaN: the model has no diagonal here */
+      ck->dev  = PETSC_INFINITY;
+      ck->comp = c;
+      *stop    = PETSC_TRUE;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    op->rowscale[BCRBoxNode(m, ix)] = s;
+    for (k = 0; k < 7; k++) in[k] *= (double)s;
+  }
   for (k = 0; k < 7; k++) {
     const double scale = in[k] != 0 ? PetscAbs((double)(PetscReal)in[k]) : PetscAbs(in[BCR_CENTRE]);
 
@@ -862,6 +897,59 @@ static PetscErrorCode BCRRunDestroy(BCRRun *run)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The rows of component c there when the operator has row scales: finds them, *same as below. Sides of the comparisons are in units of
+   the model, so that a row's scale is one division. */
+static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscInt line[3], PetscBool *same)
+{
+  const BCRRows      *A     = ck->A;
+  const BCROperator  *op    = &ck->ops[c];
+  const BCRModelAxis *m     = ck->m[c];
+  const PetscInt      dof   = ck->dof, node = run->i0 + A->stride[1] * line[1] + A->stride[2] * line[2], row = c + dof * node, count = run->i1 - run->i0 + 1;
+  const PetscInt      E     = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row], ix[3] = {run->i0, line[1], line[2]};
+  const PetscScalar  *v     = A->aa + A->ai[row];
+  const double        limit = PetscMax(ck->dev, 2 * BCR_EPS) * (1 + 1e-6);
+  PetscReal          *scale = op->rowscale + BCRBoxNode(m, ix);
+  PetscInt            at[BCR_CENTRE + 1] = {0}, none[BCR_RUN_MAX], nnone = 0, p, i;
+  double              in[7], rest;
+  int                 slots[6], nslots = 0, k, bad = 0;
+
+  for (p = 0; p < R; p++) {
+    const PetscInt j = A->aj[A->ai[row] + p];
+
+    k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
+    if (k >= 0) {
+      at[k] = p;
+      if (k != BCR_CENTRE) slots[nslots++] = k;
+    } else none[nnone++] = p;
+  }
+  BCRModelRow(op, m, ix, in);
+  rest = in[BCR_CENTRE] - (double)op->scale * m[0].dg[ix[0]];
+  for (i = 0; i < count; i++, v += E) {
+    const double centre = (double)PetscRealPart(v[at[BCR_CENTRE]]);
+    double       s, inv, t;
+
+    if (!run->uniform) {
+      in[0]          = -(double)op->scale * m[0].lo[ix[0] + i];
+      in[1]          = -(double)op->scale * m[0].up[ix[0] + i];
+      in[BCR_CENTRE] = rest + (double)op->scale * m[0].dg[ix[0] + i];
+    }
+    s        = centre / in[BCR_CENTRE];
+    inv      = 1 / s;
+    scale[i] = (PetscReal)s;
+    bad |= !(s > 0);
+    for (p = 0; p < nslots; p++) {
+      k = slots[p];
+      bad |= !(PetscAbs((double)PetscRealPart(v[at[k]]) * inv - in[k]) <= limit * PetscAbs(in[k] != 0 ? in[k] : in[BCR_CENTRE]));
+    }
+    t = limit * PetscAbs(centre);
+    for (p = 0; p < nnone; p++) bad |= !(PetscAbs((double)PetscRealPart(v[none[p]])) <= t);
+#if defined(PETSC_USE_COMPLEX)
+    for (p = 0; p < R; p++) bad |= !(PetscAbs((double)PetscImaginaryPart(v[p])) <= t);
+#endif
+  }
+  if (bad) *same = PETSC_FALSE;
+}
+
 /* The rows of nodes i0..i1 of the line through ix, all components: *same says that they are the model's. *fast = PETSC_FALSE: their
    pattern is not regular, nothing was done */
 static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
@@ -872,6 +960,7 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
   PetscInt       ix[3], c, p, i, block;
   size_t         len, blocks;
   BCRRunKey      key;
+  PetscBool      plain = PETSC_FALSE;
 
   PetscFunctionBegin;
   *fast = PETSC_FALSE;
@@ -882,22 +971,25 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
     if (!BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, dof)) PetscFunctionReturn(PETSC_SUCCESS);
   }
   *fast = PETSC_TRUE;
-  ix[0] = run->i0;
-  ix[1] = line[1];
-  ix[2] = line[2];
+  ix[0]       = run->i0;
+  ix[1]       = line[1];
+  ix[2]       = line[2];
   key.dev     = ck->dev;
   key.entries = E;
   for (c = 0; c < dof; c++) {
     const PetscInt      row = c + dof * node;
     const BCRModelAxis *m   = ck->m[c];
     double             *f   = run->newfactors + 6 * c;
+    const PetscBool     off = (PetscBool)(ck->skip[c] || !active[c] || ck->ops[c].left);
+    int                 has = 0;
 
     for (p = A->ai[row]; p < A->ai[row + 1]; p++) {
       const PetscInt j = A->aj[p];
 
-      if (ck->skip[c] || !active[c]) key.slot[p - first] = -2;
-      else if (dof == 1) key.slot[p - first] = (int8_t)BCRSlot(A, ix, j - node);
-      else key.slot[p - first] = (int8_t)(j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
+      const int      k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
+
+      key.slot[p - first] = (int8_t)(off ? -2 : k);
+      if (k >= 0) has |= 1 << k;
     }
     if (ck->skip[c]) f[0] = f[1] = f[2] = f[3] = f[4] = f[5] = 0;
     else {
@@ -907,8 +999,16 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
       f[3] = m[2].lo[ix[2]];
       f[4] = m[2].up[ix[2]];
       f[5] = m[1].dg[ix[1]] + m[2].dg[ix[2]] + (double)ck->ops[c].shift;
+      if (active[c] && (has & 1 << BCR_CENTRE) == 0) *fast = PETSC_FALSE;
+      if (active[c] && ((m[0].n > 1 && (has & 3) != 3) || (f[1] != 0 && !(has & 4)) || (f[2] != 0 && !(has & 8)) || (f[3] != 0 && !(has & 16)) || (f[4] != 0 && !(has & 32)))) *fast = PETSC_FALSE; /* entries that the model has are missing */
     }
+    if (!off) plain = PETSC_TRUE;
   }
+  if (!*fast) PetscFunctionReturn(PETSC_SUCCESS);
+  *same = PETSC_TRUE;
+  for (c = 0; c < dof && *same; c++)
+    if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
+  if (!plain || !*same) PetscFunctionReturn(PETSC_SUCCESS);
   block = run->uniform ? BCR_RUN_NODES : count;
   len   = (size_t)(block * E * BCR_PARTS);
   if (len > run->size) {
@@ -929,7 +1029,7 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
         const PetscInt row = c + dof * node;
         double         diagonal;
 
-        if (!ck->skip[c]) {
+        if (!ck->skip[c] && active[c]) {
           BCRModelRow(&ck->ops[c], ck->m[c], ix, in);
           diagonal = PetscAbs(in[BCR_CENTRE]);
         } else diagonal = 0;
@@ -1038,7 +1138,7 @@ static PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, P
 
   PetscFunctionBegin;
   *same = PETSC_FALSE;
-  if (old->dim != op->dim || old->singular != op->singular || !old->rowscale != !op->rowscale) PetscFunctionReturn(PETSC_SUCCESS);
+  if (old->dim != op->dim || old->singular != op->singular || !old->rowscale != !op->rowscale || old->left != op->left) PetscFunctionReturn(PETSC_SUCCESS);
   for (d = 0; d < 3; d++) {
     const BCRAxis *o = &old->axis[d], *n = &op->axis[d];
 
@@ -1071,17 +1171,54 @@ static PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, P
 }
 
 enum {
-  BCR_GUESSED, /* planes from a row each */
+  BCR_GUESSED,  /* planes from a row each */
   BCR_SEARCHED, /* planes looked at row by row */
+  BCR_LEFT,     /* rows scaled */
   BCR_FITTED
 };
 
-/* *boxes: what the columns are known to be right for; on return what they have been found right for; 0: nothing */
-static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[], PetscInt stage[], BCRModelAxis (*m)[3], PetscBool skip[], uint64_t *boxes)
+/* What to try after a comparison has failed; *lines: op holds what the grid lines have */
+static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op, PetscInt *stage, PetscBool *lines)
 {
-  PetscInt       c, d, s, dof = A->dof;
-  PetscBool      good, again;
-  BCRCheck       ck;
+  PetscInt d;
+
+  PetscFunctionBegin;
+  for (d = 0; d < 6; d++) PetscCall(PetscFree(op->axis[d / 2].plane[d % 2].inv));
+  if (*stage == BCR_GUESSED) {
+    PetscBool before[6], changed = PETSC_FALSE;
+
+    *stage = BCR_SEARCHED;
+    for (d = 0; d < 6; d++) before[d] = op->axis[d / 2].plane[d % 2].present;
+    PetscCall(BCRPlanesSearch(A, c, op));
+    for (d = 0; d < 3; d++) changed = (PetscBool)(changed || op->owner[d] != d);
+    for (d = 0; d < 6; d++) changed = (PetscBool)(changed || before[d] != op->axis[d / 2].plane[d % 2].present);
+    if (changed) {
+      PetscCall(BCRLinesRead(A, c, op, lines));
+      if (*lines) PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  if (*stage == BCR_SEARCHED && *lines) {
+    PetscInt box = op->axis[0].n * op->axis[1].n * op->axis[2].n;
+
+    if (box > 0) {
+      *stage   = BCR_LEFT;
+      op->left = PETSC_TRUE;
+      for (d = 0; d < 3; d++) PetscCall(PetscFree(op->axis[d].weight)); /* they go into the row scales */
+      PetscCall(PetscMalloc1(box, &op->rowscale));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  *stage   = BCR_FITTED;
+  op->left = PETSC_FALSE;
+  PetscCall(PetscFree(op->rowscale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* *boxes: what the columns are known to be right for; on return what they have been found right for; 0: nothing */
+static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[], PetscInt stage[], BCRModelAxis (*m)[3], PetscBool skip[], PetscBool lines[], uint64_t *boxes)
+{
+  PetscInt c, d, s, dof = A->dof;
+  BCRCheck ck;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&ck, sizeof(ck)));
@@ -1095,49 +1232,28 @@ static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[]
       ops[c].owner[d] = d;
       for (s = 0; s < 2; s++) PetscCall(BCRPlaneGuess(A, c, d, s, &ops[c].axis[d].plane[s]));
     }
-    PetscCall(BCRLinesRead(A, c, &ops[c], &good));
-    if (!good) stage[c] = BCR_FITTED; /* for now: searching the planes may help */
+    PetscCall(BCRLinesRead(A, c, &ops[c], &lines[c]));
+    if (!lines[c]) PetscCall(BCRStageNext(A, c, &ops[c], &stage[c], &lines[c])); /* searching the planes may help */
   }
-  for (again = PETSC_TRUE; again;) {
+  for (;;) {
     PetscBool compare = PETSC_FALSE;
 
-    again = PETSC_FALSE;
     for (c = 0; c < dof; c++) {
-      if (stage[c] == BCR_FITTED) {
-        BCRPlane  before[6];
-        PetscBool changed = PETSC_FALSE;
-
-        if (ck.skip[c]) continue; /* it has been here */
-        ck.skip[c] = PETSC_TRUE;
-        for (d = 0; d < 6; d++) {
-          PetscCall(PetscFree(ops[c].axis[d / 2].plane[d % 2].inv));
-          before[d] = ops[c].axis[d / 2].plane[d % 2];
-        }
-        PetscCall(BCRPlanesSearch(A, c, &ops[c]));
-        for (d = 0; d < 3; d++) changed = (PetscBool)(changed || ops[c].owner[d] != d);
-        for (d = 0; d < 6; d++) changed = (PetscBool)(changed || before[d].present != ops[c].axis[d / 2].plane[d % 2].present);
-        if (changed) {
-          PetscCall(BCRLinesRead(A, c, &ops[c], &good));
-          if (good) {
-            stage[c]   = BCR_SEARCHED;
-            ck.skip[c] = PETSC_FALSE;
-          }
-        }
-      }
-      if (stage[c] != BCR_FITTED) compare = PETSC_TRUE;
+      skip[c] = (PetscBool)(stage[c] == BCR_FITTED);
+      compare = (PetscBool)(compare || !skip[c]);
     }
     if (!compare) break;
     for (c = 0; c < dof; c++)
-      if (!ck.skip[c]) PetscCall(BCRModelCreate(&ops[c], m[c]));
+      if (!skip[c]) PetscCall(BCRModelCreate(&ops[c], m[c]));
     PetscCall(BCRCheckAll(&ck, *boxes));
     for (c = 0; c < dof; c++)
-      if (!ck.skip[c]) PetscCall(BCRModelDestroy(m[c]));
+      if (!skip[c]) PetscCall(BCRModelDestroy(m[c]));
     if (ck.state != BCR_ROW_GOOD) PetscCall(BCRRowError(A, ck.state, ck.comp, ck.badix, ck.col));
-    if (ck.wrongplane || ck.dev > BCR_SAME_TOL) {
-      if (stage[ck.comp] == BCR_SEARCHED) ck.skip[ck.comp] = PETSC_TRUE;
-      stage[ck.comp] = BCR_FITTED;
-      again          = PETSC_TRUE;
-    } else *boxes = ck.regular ? ck.boxes : 0;
+    if (!ck.wrongplane && ck.dev <= BCR_SAME_TOL) {
+      *boxes = ck.regular ? ck.boxes : 0;
+      break;
+    }
+    PetscCall(BCRStageNext(A, ck.comp, &ops[ck.comp], &stage[ck.comp], &lines[ck.comp]));
   }
   for (c = 0; c < dof; c++) {
     if (stage[c] == BCR_FITTED) PetscCall(BCRFitRead(A, c, fit, &ops[c]));
@@ -1159,7 +1275,7 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   PetscObjectId    id;
   PetscObjectState state;
   uint64_t         boxes = 0;
-  PetscBool        keep, all, *skip;
+  PetscBool        keep, all, *skip, *lines;
   PetscInt         c, *stage;
   BCRModelAxis (*m)[3];
   PetscErrorCode   ierr;
@@ -1170,9 +1286,9 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   PetscCall(MatGetNonzeroState(P, &state));
   if (pattern && pattern->known && pattern->id == id && pattern->state == state) boxes = pattern->boxes;
   PetscCall(PetscCalloc1(A.dof, &fresh));
-  PetscCall(PetscCalloc3(A.dof, &stage, A.dof, &m, A.dof, &skip));
-  ierr = BCRReadAll(&A, fit, fresh, stage, m, skip, &boxes);
-  PetscCall(PetscFree3(stage, m, skip));
+  PetscCall(PetscCalloc4(A.dof, &stage, A.dof, &m, A.dof, &skip, A.dof, &lines));
+  ierr = BCRReadAll(&A, fit, fresh, stage, m, skip, lines, &boxes);
+  PetscCall(PetscFree4(stage, m, skip, lines));
   PetscCall(BCRRowsClose(&A));
   if (ierr) PetscCall(BCROperatorDestroy(A.dof, &fresh));
   PetscCall(ierr);

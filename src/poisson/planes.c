@@ -175,12 +175,13 @@ void BCRPlanesMove(const BCRPass *p, PetscInt j, PetscInt k, double line[])
   const BCRComponent *c    = p->c;
   const BCRFactors   *w    = c->pre[p->transpose];
   const PetscInt      n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, at[3] = {0, j, k};
-  const PetscReal    *rowscale = c->op.rowscale ? c->op.rowscale + n[0] * (j + n[1] * k) : NULL;
-  const double        wyz      = w[1].v[j] * w[2].v[k];
+  const PetscReal    *all  = BCRComponentScale(c, p->transpose, PETSC_FALSE);
+  const double        wyz  = w[1].v[j] * w[2].v[k];
 
   for (PetscInt b = 0; b < c->nface; b++) {
-    const BCRFace *face = &c->face[b];
-    PetscInt       node, q;
+    const BCRFace   *face = &c->face[b];
+    PetscInt         node, q;
+    const PetscReal *rowscale = all && !(c->op.left && !face->plane->couplings) ? all + n[0] * (j + n[1] * k) : NULL; /* none where the coupling has S, as in A = S B */
 
     if (p->transpose ? face->plane->slope == 0 : !face->couple) continue;
     if (face->axis == 0) {
@@ -221,6 +222,11 @@ void BCRPlanesAfter(const BCRPass *p)
       {
         double entry = plane->couplings ? (double)plane->couplings[q] : (double)plane->coupling * w * (a0->weight ? (double)a0->weight[j_] : 1.) * (a1->weight ? (double)a1->weight[i_] : 1.);
 
+        if (c->op.left && c->op.rowscale && !plane->couplings) {
+          const PetscInt far = face->side ? a->n - 1 : 0, i[3] = {face->axis == 0 ? far : j_, face->axis == 1 ? far : (face->axis == 0 ? j_ : i_), face->axis == 2 ? far : i_};
+
+          entry /= (double)c->op.rowscale[i[0] + axis[0].n * (i[1] + axis[1].n * i[2])];
+        }
         entry *= (double)c->op.scale * (double)u[(at + face->inward) * es];
         u[at * es] = (PetscReal)((plane->inv ? (double)plane->inv[q] : (double)plane->inv0) * ((double)u[at * es] + entry));
       }

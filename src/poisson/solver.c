@@ -10,6 +10,8 @@
 
       u = S^-1 W^-1 H K^-1 H^-1 S^-1 g / scale.
 
+  Where A = scale S W K (rows scaled, 'left'), the first S^-1 falls away, and the last in the transpose.
+
   The core applies 1/scale at no cost. Where nothing else is left it gets the caller's vectors; with planes or factors, one pass
   prepares the right-hand side in u and the core works in place. Complex scalars, interleaved components and vectors of another
   precision than the core's go through one box of work space, one real field at a time.
@@ -438,7 +440,7 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
 /* The right-hand side of the box is not just f */
 PetscBool BCRPassMustPrepare(const BCRPass *p)
 {
-  return p->moves || p->c->prescale[p->transpose] || p->c->op.rowscale ? PETSC_TRUE : PETSC_FALSE;
+  return p->moves || p->c->prescale[p->transpose] || BCRComponentScale(p->c, p->transpose, PETSC_FALSE) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 static PetscReal *BCRPassRow(const BCRPass *p, PetscInt j, PetscInt k)
@@ -467,7 +469,7 @@ void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[])
   const BCRComponent *c = p->c;
   const BCRFactors   *w = c->pre[p->transpose];
   const PetscInt      n = c->op.axis[0].n, es = p->es;
-  const PetscReal    *f = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
+  const PetscReal    *all = BCRComponentScale(c, p->transpose, PETSC_FALSE), *f = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
 
   if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
     if ((const void *)f != (const void *)line) memcpy(line, f, sizeof(double) * (size_t)n);
@@ -475,8 +477,8 @@ void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[])
     for (PetscInt i = 0; i < n; i++) line[i] = (double)f[i * es];
   }
   if (c->prescale[p->transpose]) BCRScaleLine(n, w[1].v[j] * w[2].v[k], &w[0], line);
-  if (c->op.rowscale) {
-    const PetscReal *restrict scale = c->op.rowscale + n * (j + c->op.axis[1].n * k);
+  if (all) {
+    const PetscReal *restrict scale = all + n * (j + c->op.axis[1].n * k);
 
     for (PetscInt i = 0; i < n; i++) line[i] *= (double)scale[i];
   }
@@ -489,11 +491,12 @@ void BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[])
   const BCRComponent *c = p->c;
   const BCRFactors   *w = c->post[p->transpose];
   const PetscInt      n = c->op.axis[0].n, es = p->es;
-  PetscReal          *u = BCRPassRow(p, j, k);
+  const PetscReal    *all = BCRComponentScale(c, p->transpose, PETSC_TRUE);
+  PetscReal          *u   = BCRPassRow(p, j, k);
 
   if (c->postscale[p->transpose]) BCRScaleLine(n, w[1].v[j] * w[2].v[k], &w[0], line);
-  if (c->op.rowscale) {
-    const PetscReal *restrict scale = c->op.rowscale + n * (j + c->op.axis[1].n * k);
+  if (all) {
+    const PetscReal *restrict scale = all + n * (j + c->op.axis[1].n * k);
 
     for (PetscInt i = 0; i < n; i++) line[i] *= (double)scale[i];
   }
@@ -548,7 +551,7 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
 {
   const BCRComponent *c     = p->c;
   PetscReal          *box   = p->u + c->start * p->es;
-  const PetscBool     after = c->postscale[p->transpose] || c->op.rowscale ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool     after = c->postscale[p->transpose] || BCRComponentScale(c, p->transpose, PETSC_TRUE) ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   *removed = 0;
@@ -652,7 +655,7 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     info->tables += (size_t)c->nedge * sizeof(BCREdge);
     if (c->op.rowscale) {
       info->workspace += box * sizeof(PetscReal);
-      per += 2;
+      per += c->op.left ? 1 : 2;
     }
     if (c->prescale[0]) per += 1;
     if (solves > 1) per += (solves - 1) * (4 * c->op.dim + 6);

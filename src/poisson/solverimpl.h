@@ -71,6 +71,12 @@ typedef struct {
   PetscBool           moves; /* some plane node adds to the box's right-hand side */
 } BCRPass;
 
+/* 1/S before and after the solve, NULL: none. A = S B has it at one end only */
+static inline const PetscReal *BCRComponentScale(const BCRComponent *c, PetscInt transpose, PetscBool after)
+{
+  return c->op.left && (transpose != 0) != after ? NULL : c->op.rowscale;
+}
+
 /* planes.c */
 PETSC_INTERN
 PetscErrorCode BCRPlanesSetUp(BCRComponent *c);

@@ -69,7 +69,8 @@ enum {
   ROWSCALE  = 16,
   COUPLINGS = 32,
   NEUMANN   = 64, /* only ends that have the constant in the null space */
-  NEGATIVE  = 128 /* a shift below zero, but above minus the smallest eigenvalue */
+  NEGATIVE  = 128, /* a shift below zero, but above minus the smallest eigenvalue */
+  LEFT      = 256  /* with ROWSCALE: of the rows alone */
 };
 
 static PetscReal *ToReal(PetscInt n, const double *x)
@@ -276,6 +277,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
     p->rowscale = malloc(sizeof(double) * (size_t)(box + 1));
     for (int i = 0; i < box; i++) p->rowscale[i] = Real(Random(.5, 2));
     p->op.rowscale = ToReal(box, p->rowscale);
+    p->op.left     = kind & LEFT ? PETSC_TRUE : PETSC_FALSE;
   }
 }
 
@@ -338,16 +340,17 @@ static Matrix MatrixCreate(const Problem *p)
             col[m]   = NodeNumber(p, at);
             val[m++] = -l->slope[side[owner]] * val[0];
           }
-        } else { /* scale S W (T + shift) S */
-          double w = p->scale * RowScale(p, c);
+        } else { /* scale S W (T + shift) S, the last S not where it is left */
+          const double s = p->op.left ? 1 : RowScale(p, c);
+          double       w = p->scale * RowScale(p, c);
 
           for (int d = 0; d < 3; d++) w *= p->line[d].w[c[d] - p->line[d].low];
-          val[0] = w * RowScale(p, c) * p->shift;
+          val[0] = w * s * p->shift;
           for (int d = 0; d < 3; d++) {
             const Line    *l = &p->line[d];
             const PetscInt i = c[d] - l->low;
 
-            val[0] += w * RowScale(p, c) * l->diag[i];
+            val[0] += w * s * l->diag[i];
             for (int e = 0; e < 2; e++) { /* the neighbours before and behind */
               const double entry = e ? l->upper[i] : l->lower[i];
               PetscInt     at[3] = {c[0], c[1], c[2]}, j = i + (e ? 1 : -1);
@@ -356,7 +359,7 @@ static Matrix MatrixCreate(const Problem *p)
               if (entry == 0) continue;
               at[d]  = l->low + (l->periodic ? (j + l->n) % l->n : j);
               col[m] = NodeNumber(p, at);
-              if (!beyond) val[m] = -w * entry * RowScale(p, at);
+              if (!beyond) val[m] = -w * entry * (p->op.left ? 1 : RowScale(p, at));
               else val[m] = p->couplings[d][e] ? -p->scale * p->couplings[d][e][PlaneNumber(p, d, c)] : -w * entry;
               m++;
             }
@@ -415,9 +418,9 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
       for (PetscInt j = 0; j < p->n[1]; j++) {
         for (PetscInt i = 0; i < p->n[0]; i++, boxes++) {
           const PetscInt at = i + p->line[0].low + p->N[0] * (j + p->line[1].low + p->N[1] * (k + p->line[2].low));
-          const double   s = p->rowscale ? p->rowscale[boxes] : 1, h = p->line[0].h[i] * p->line[1].h[j] * p->line[2].h[k];
+          const double   s = p->rowscale && !p->op.left ? p->rowscale[boxes] : 1, t = p->rowscale && !(p->op.left && transpose) ? p->rowscale[boxes] : 1, h = p->line[0].h[i] * p->line[1].h[j] * p->line[2].h[k];
 
-          target[at] = s * (transpose ? h : p->line[0].w[i] * p->line[1].w[j] * p->line[2].w[k]);
+          target[at] = t * (transpose ? h : p->line[0].w[i] * p->line[1].w[j] * p->line[2].w[k]);
           weight += target[at] * target[at];
           for (int c = 0; c < 2; c++) {
             const double v = s * (double)(c ? PetscImaginaryPart(u[at * dof]) : PetscRealPart(u[at * dof]));
@@ -584,7 +587,8 @@ static PetscErrorCode Random_(int rounds)
     if (kind & PLANES && Pick(2)) kind |= SLOPES;
     if (!Pick(6)) {
       kind |= ROWSCALE;
-      if (kind & PLANES) kind = (kind & ~(SLOPES | NEUMANN)) | COUPLINGS;
+      if (Pick(2)) kind |= LEFT;
+      if (kind & PLANES && !(kind & LEFT && Pick(3))) kind = (kind & ~(SLOPES | NEUMANN)) | COUPLINGS;
     }
     for (int d = 0; d < dim; d++) {
       const int most = dim == 1 ? 19 : (dim == 2 ? 16 : 11);
@@ -617,6 +621,7 @@ static PetscErrorCode Larger(void)
     {2, {64, 300, 1},  {{1, 0}, {0, 1}, {0, 0}}, PLANES | SLOPES          },
     {2, {5, 600, 1},   {{0, 0}, {0, 0}, {0, 0}}, ROWSCALE | WEIGHTS       },
     {2, {600, 5, 1},   {{0, 0}, {1, 0}, {0, 0}}, GENERAL | PLANES         },
+    {2, {90, 75, 1},   {{1, 1}, {1, 1}, {0, 0}}, ROWSCALE | LEFT | PLANES },
     {3, {33, 20, 41},  {{1, 1}, {1, 1}, {1, 1}}, PLANES                   },
     {3, {31, 32, 17},  {{0, 0}, {0, 0}, {0, 0}}, NEUMANN                  },
     {3, {64, 9, 30},   {{0, 1}, {0, 0}, {1, 0}}, PLANES | SLOPES | WEIGHTS},
@@ -631,7 +636,7 @@ static PetscErrorCode Larger(void)
 /* New values in the same shape: scale, shift, planes, row scales, weights, all couplings times a constant; then what it has to refuse */
 static PetscErrorCode Updates(void)
 {
-  const int      kinds[] = {0, PLANES, PLANES | SLOPES, PLANES | WEIGHTS, ROWSCALE, ROWSCALE | PLANES | COUPLINGS, GENERAL, GENERAL | PLANES | SLOPES};
+  const int      kinds[] = {0, PLANES, PLANES | SLOPES, PLANES | WEIGHTS, ROWSCALE, ROWSCALE | PLANES | COUPLINGS, GENERAL, GENERAL | PLANES | SLOPES, ROWSCALE | LEFT | PLANES | SLOPES, ROWSCALE | LEFT | WEIGHTS};
   const PetscInt n[]     = {7, 6, 5};
   const int      planes[][2] =
     {
@@ -642,11 +647,11 @@ static PetscErrorCode Updates(void)
             none[][2] = {{0, 0}, {0, 0}, {0, 0}};
 
   PetscFunctionBegin;
-  for (int round = 0; round < 16; round++) {
-    const int kind = kinds[round % 8];
+  for (int round = 0; round < 20; round++) {
+    const int kind = kinds[round % 10];
 
     for (int precision = 0; precision < 3; precision++) {
-      const PetscInt   dim = 2 + round % 2;
+      const PetscInt   dim = 2 + (round + round / 10) % 2;
       Problem          p[2], other;
       Matrix           A[2];
       BCROperator      ops[2];
