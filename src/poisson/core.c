@@ -11,6 +11,7 @@
 */
 #include "tables.h"
 #include "reduction.h"
+#include <string.h>
 #include <unistd.h>
 
 typedef enum {
@@ -581,7 +582,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = PetscMax(cpu->lanes, 2);
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const int             io   = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  BCRLevel0Args         args = {io, p->scale, 0, 0, 0};
+  BCRLevel0Args         args = {io, p->scale, 0};
   ptrdiff_t             done = 0, first = 0;
 
   cpu->level0->start(sh, c->work0);
@@ -695,7 +696,14 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
     c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)c->n[0] * c->n[1], f, s, u, s, c->work);
     return;
   }
-  for (PetscInt j = 0; j < nother; j++) c->cpu->dtt.cols(c->dtt[axis], direction, io, c->n[0], at(c->io, f, j * so), s, at(c->io, u, j * so), s, c->work);
+  for (PetscInt j = 0; j < nother; j++) {
+    void *uj = at(c->io, u, j * so);
+
+    if (f != u) { /* rows of memory in order first: a transform from f to u would touch both in short pieces */
+      for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(at(c->io, uj, k * s), at(c->io, f, j * so + k * s), c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)));
+    }
+    c->cpu->dtt.cols(c->dtt[axis], direction, io, c->n[0], uj, s, uj, s, c->work);
+  }
 }
 
 PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *removed)

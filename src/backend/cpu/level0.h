@@ -45,8 +45,6 @@ typedef struct {
   int    io;       /* 0: f and u have the work type, 1: they are double and the work type is float */
   double sepscale; /* separators are multiplied by this on their way to u */
   double sub;      /* subtracted from f (singular case) */
-  int    wantsum;  /* add up what is written to u */
-  double sum;
 } BCRLevel0Args;
 
 typedef struct {

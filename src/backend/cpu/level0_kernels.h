@@ -86,7 +86,6 @@ typedef struct {
   ptrdiff_t             nslot;
   ptrdiff_t             pf; /* bytes ahead to prefetch f; 0: none */
   real                  sub, sepscale;
-  double               *sum; /* back: what is written is added up here, NULL: not */
 #if BCR_ISA == 2
   /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
      neighbouring blocks, element i from element i + BL - off of the pair. Blocks at a tile's ends are stored as they are. */
@@ -476,15 +475,13 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) *S, const int BACK, const int
       const ptrdiff_t stop = b0 + 2 * tile + halo < nb ? b0 + 2 * tile + halo : nb;
 
       for (; fb < stop; fb++, fslot = fslot + 1 == nslot ? 0 : fslot + 1) {
-        real *yb = S->ring + BL * BL * fslot;
+        real *yf = S->ring + BL * BL * fslot;
 
-        if (!REG || __builtin_expect(fb == nb - 1, 0)) y = level0_forward_any(S, fb, yb, y, BACK, REG, NG, io);
-        else y = level0_forward(S, fb, yb, y, BACK, NG, io, mu, mu2);
+        if (!REG || __builtin_expect(fb == nb - 1, 0)) y = level0_forward_any(S, fb, yf, y, BACK, REG, NG, io);
+        else y = level0_forward(S, fb, yf, y, BACK, NG, io, mu, mu2);
         if (__builtin_expect(periodic && fb < halo, 0)) {
-          const int nv = fb < nb - 1 ? BL : s->nv;
-
-          for (int i = 0; i < nv; i++) {
-            acc = bfma(pw, bload(yb + BL * i), acc);
+          for (int i = 0; i < (fb < nb - 1 ? BL : s->nv); i++) {
+            acc = bfma(pw, bload(yf + BL * i), acc);
             pw  = bmul(pw, mu);
           }
         }
