@@ -12,6 +12,7 @@ if(PETSCBCR_PETSC_CUDA)
 endif()
 
 # what a run needs: MPI as root, with more ranks than cores, in containers too; one rank on its own starts no daemon
+# (and tests that run side by side get folders of their own, below, since without a daemon they would share one)
 set(PETSCBCR_TEST_ENVIRONMENT OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_ess_singleton_isolated=1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1)
 
 function(petscbcr_test_property source key default out)
@@ -34,7 +35,7 @@ function(petscbcr_set_test_properties name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 600)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" PROCESSORS ${T_RANKS} TIMEOUT ${T_TIMEOUT} ENVIRONMENT "${PETSCBCR_TEST_ENVIRONMENT}")
+  set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" PROCESSORS ${T_RANKS} TIMEOUT ${T_TIMEOUT} ENVIRONMENT "${PETSCBCR_TEST_ENVIRONMENT};OMPI_MCA_orte_tmpdir_base=${CMAKE_BINARY_DIR}/mpi/${name}")
 endfunction()
 
 # one folder of C test programs

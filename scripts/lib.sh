@@ -50,8 +50,12 @@ apt_install() {
     return 1
   fi
 }
-apt_log=$(mktemp)
-trap 'rm -f "$apt_log"' EXIT
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+apt_log=$scratch/apt.log
+# MPI programs that run side by side must not share, and clean up, one folder
+export OMPI_MCA_orte_tmpdir_base=$scratch
 
 # need_tools: the compiler and the tools that every build needs
 need_tools() {
