@@ -186,5 +186,6 @@ configure() {
 build() {
   local dir=$1
   shift
-  cmake --build "$dir" -j "$jobs" ${1:+--target "$@"}
+  cmake --build "$dir" -j "$jobs" ${1:+--target "$@"} 2>&1 | tee "$dir/build.log"
+  if grep -q 'warning:' "$dir/build.log"; then touch "$dir/.warned"; fi # for scripts/check
 }
