@@ -145,6 +145,8 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonSetFit(PC, PCBCRPoissonFit);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetFit(PC, PCBCRPoissonFit *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetTune(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetTune(PC, PetscBool *);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetRecursive(PC, PetscBool);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRecursive(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperator(PC, PetscInt, const PetscReal[], const PCBCRPoissonEnd[], PetscReal, PetscReal);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperator(PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *, PetscReal *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRemovedConstant(PC, PetscReal *);

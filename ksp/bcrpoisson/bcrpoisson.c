@@ -49,7 +49,7 @@ static PetscErrorCode KSPBCRPoissonSetPCType(KSP ksp, PetscBool *changed)
 
 static PetscErrorCode KSPSetUp_BCRPoisson(KSP ksp)
 {
-  PetscBool changed;
+  PetscBool changed = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(KSPBCRPoissonSetPCType(ksp, &changed));
@@ -61,7 +61,7 @@ static PetscErrorCode KSPSetUp_BCRPoisson(KSP ksp)
 static PetscErrorCode KSPSetFromOptions_BCRPoisson(KSP ksp, BCROptionItems PetscOptionsObject)
 {
   PC        pc;
-  PetscBool changed;
+  PetscBool changed = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(KSPBCRPoissonCheckPCType(ksp));

@@ -29,6 +29,7 @@ typedef struct {
   PCBCRPoissonOperatorSource source;
   PCBCRPoissonFit            fit;
   PetscBool                  tune;
+  PetscBool                  recursive; /* three dimensions, given radix or schedule */
   PetscInt                   isa;             /* index into BCRInstructionSets */
   PetscInt                   dim;             /* of the user's operator; 0: that of the DMDA */
   PetscInt                   nspacing, nends; /* how many of the following were given; one stands for all */
@@ -225,6 +226,7 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
     options.core.nlevels   = bcr->nlevels;
     options.core.precision = (BCRPrecision)bcr->precision;
     options.core.isa       = (int)bcr->isa - 1;
+    options.core.recursive = bcr->recursive;
     for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
     bcr->ntuned = 0;
     if (bcr->tune && !options.core.radix && !options.core.nlevels) PetscCall(PCBCRPoissonTune(pc, &options));
@@ -441,7 +443,7 @@ static PetscErrorCode PCBCRPoissonParseEnds(PC pc, const char option[], const ch
 static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char stem[], BCROptionItems PetscOptionsObject)
 {
   PC_BCRPoisson             *bcr = (PC_BCRPoisson *)pc->data;
-  PetscBool                  flg, given, tune = bcr->tune;
+  PetscBool                  flg, given, tune = bcr->tune, recursive = bcr->recursive;
   char                       name[64], text[256], now[32];
   PetscInt                   n, radices[BCR_MAX_LEVELS], isa = bcr->isa;
   PCBCRPoissonBackend        backend   = bcr->backend;
@@ -476,6 +478,9 @@ static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char st
   PetscCall(BCROptionName("fit"));
   PetscCall(PetscOptionsEnum(name, "What to do with a matrix that is not separable", "PCBCRPoissonSetFit", PCBCRPoissonFits, (PetscEnum)fit, (PetscEnum *)&fit, &flg));
   if (flg) PetscCall(PCBCRPoissonSetFit(pc, fit));
+  PetscCall(BCROptionName("recursive"));
+  PetscCall(PetscOptionsBool(name, "A given radix or schedule: recursion in three dimensions", "PCBCRPoissonSetRecursive", recursive, &recursive, &flg));
+  if (flg) PetscCall(PCBCRPoissonSetRecursive(pc, recursive));
   PetscCall(BCROptionName("tune"));
   PetscCall(PetscOptionsBool(name, "Time several plans at set-up and take the fastest", "PCBCRPoissonSetTune", tune, &tune, &flg));
   if (flg) PetscCall(PCBCRPoissonSetTune(pc, tune));
@@ -656,6 +661,23 @@ static PetscErrorCode PCBCRPoissonGetFit_BCRPoisson(PC pc, PCBCRPoissonFit *fit)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode PCBCRPoissonSetRecursive_BCRPoisson(PC pc, PetscBool recursive)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (recursive != bcr->recursive) PCBCRPoissonPlanChanged(pc);
+  bcr->recursive = recursive;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetRecursive_BCRPoisson(PC pc, PetscBool *recursive)
+{
+  PetscFunctionBegin;
+  *recursive = ((PC_BCRPoisson *)pc->data)->recursive;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCBCRPoissonSetTune_BCRPoisson(PC pc, PetscBool tune)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -736,6 +758,8 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperatorSource", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetFit", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetFit", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetRecursive", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRecursive", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTune", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTune", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", NULL));
@@ -755,6 +779,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_precision (double|single|mixed)          - precision of the work inside, see `PCBCRPoissonSetPrecision()`
 . -pc_bcrpoisson_operator (matrix|user)                   - where the coefficients come from, see `PCBCRPoissonSetOperatorSource()`
 . -pc_bcrpoisson_fit (auto|scaled|average|exact)          - what to do with a matrix that is not separable, see `PCBCRPoissonSetFit()`
+. -pc_bcrpoisson_recursive (off|on)                       - recursion in three dimensions with a given radix or schedule, see `PCBCRPoissonSetRecursive()`
 . -pc_bcrpoisson_tune (off|on)                            - time several plans at set-up and take the fastest, see `PCBCRPoissonSetTune()`
 . -pc_bcrpoisson_spacing hx,hy,hz                         - spacing of the user's operator, one for each axis or one for all; implies `-pc_bcrpoisson_operator user`
 . -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all
@@ -835,6 +860,8 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperatorSource", PCBCRPoissonGetOperatorSource_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetFit", PCBCRPoissonSetFit_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetFit", PCBCRPoissonGetFit_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetRecursive", PCBCRPoissonSetRecursive_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRecursive", PCBCRPoissonGetRecursive_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTune", PCBCRPoissonSetTune_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTune", PCBCRPoissonGetTune_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", PCBCRPoissonSetOperator_BCRPoisson));

@@ -324,6 +324,62 @@ PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
 }
 
 /*@
+  PCBCRPoissonSetRecursive - chooses how a given radix or schedule of `PCBCRPOISSON` treats three dimensions
+
+  Logically Collective
+
+  Input Parameters:
++ pc        - the preconditioner context
+- recursive - `PETSC_TRUE` for the recursion of the paper: each sub-problem of the reduction along z is a two-dimensional shifted problem, itself
+              solved by reduction along y; `PETSC_FALSE` (the default) for a transform along one axis and the reduction of each of its modes
+
+  Options Database Key:
+. -pc_bcrpoisson_recursive (off|on) - the recursion
+
+  Level: advanced
+
+  Note:
+  Without a radix or a schedule, and in one or two dimensions, this has no effect.
+
+  Reference:
+  M. Myllykoski, T. Rossi and J. Toivanen, Fast Poisson solvers for graphics processing units, 2013, section 2.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetRecursive()`, `PCBCRPoissonSetRadix()`, `PCBCRPoissonSetSchedule()`
+@*/
+PetscErrorCode PCBCRPoissonSetRecursive(PC pc, PetscBool recursive)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(pc, recursive, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetRecursive_C", (PC, PetscBool), (pc, recursive));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetRecursive - gets whether a given radix or schedule of `PCBCRPOISSON` is applied recursively in three dimensions
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner context
+
+  Output Parameter:
+. recursive - `PETSC_TRUE` if it is
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetRecursive()`
+@*/
+PetscErrorCode PCBCRPoissonGetRecursive(PC pc, PetscBool *recursive)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(recursive, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetRecursive_C", (PC, PetscBool *), (pc, recursive));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
   PCBCRPoissonSetTune - turns the parameter optimizer of `PCBCRPOISSON` on or off
 
   Logically Collective

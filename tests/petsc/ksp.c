@@ -1,7 +1,5 @@
 /*
   KSPBCRPOISSON: a solve, then refinement; what every KSP has to do.
-
-  short: yes
 */
 #include "testing.h"
 #include <stdio.h>

@@ -1,7 +1,5 @@
 /*
   PCBCRPOISSON as a PETSc object: registration, options, setters and getters, application in all its forms, new values, view, log.
-
-  short: yes
 */
 #include "testing.h"
 #include <stdio.h>
@@ -709,6 +707,38 @@ static PetscErrorCode Registration(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A given radix in three dimensions, by a transform and by the paper's recursion, whose sub-problems multiply */
+static PetscErrorCode Recursion(void)
+{
+  TestProblem p = {.dim = 3, .n = {9, 15, 15}, .dof = 1, .ends = "ddddnd", .a = {1, 2, 1}, .shift = 0.1, .scale = 2};
+  DM          da;
+  Mat         A;
+  PC          pc;
+  PetscBool   recursive = PETSC_TRUE;
+  char       *text;
+
+  PetscFunctionBegin;
+  PetscCall(NewPC(&p, &da, &A, &pc));
+  PetscCall(PCBCRPoissonGetRecursive(pc, &recursive));
+  Check(!recursive, "recursion by default");
+  for (PetscInt radix = 2; radix <= 4; radix += 2) {
+    PetscCall(PCBCRPoissonSetRadix(pc, radix));
+    for (PetscInt r = 0; r < 2; ++r) {
+      PetscCall(PCBCRPoissonSetRecursive(pc, (PetscBool)r));
+      PetscCall(SolveAndCompare(pc, A, r ? "recursion" : "transform and reduction"));
+      PetscCall(ViewText(pc, &text));
+      Check(!!strstr(text, "its sub-problems by reduction") == !!r, "PCView() with recursion %d:\n%s", (int)r, text);
+      free(text);
+    }
+  }
+  PetscCall(PCBCRPoissonGetRecursive(pc, &recursive));
+  Check(recursive, "no recursion after asking for it");
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode All(void)
 {
   /* clang-format off */
@@ -739,6 +769,7 @@ static PetscErrorCode All(void)
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problems); ++i) PetscCall(Application(&problems[i]));
   PetscCall(TwoObjects());
   PetscCall(NewValues());
+  PetscCall(Recursion());
   PetscCall(UserOperator());
   PetscCall(Singular());
   PetscCall(View());

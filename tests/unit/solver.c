@@ -2,8 +2,6 @@
   BCRSolver against dense matrices: operators of every kind (ends, weights, dropped planes with and without coupling and slope, scale of
   either sign, a general axis, row scaling, several components, empty boxes), each precision, transposes, several right-hand sides,
   in place, updates. The dense matrix is built from the equations that the operator stands for, not from the operator.
-
-  short: yes
 */
 #include <petscsys.h>
 #include <petscblaslapack.h>
