@@ -56,6 +56,7 @@ struct _n_BCRCore {
   void              *D, *work, *work0; /* separators, transforms and lines, level 0 */
   ptrdiff_t          ldd;
   double            *pivot;  /* PLAN_LINE: 1/P */
+  double            *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the modes do not know the mean of u */
   double             lineq;  /* periodic line: norm of the last unknown */
   PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
   BCRCoreInfo        info;
@@ -79,6 +80,12 @@ static inline double end_weight(const BCRAxis *a, PetscInt i)
   if (i == a->n - 1 && a->end[1] == BCR_END_NEUMANN) w *= 0.5;
   return w;
 }
+/* plain sums along the axis are zero for every mode but the constant */
+static inline PetscBool axis_sums(const BCRAxis *a)
+{
+  return !a->lower && (a->end[0] == BCR_END_PERIODIC || (a->end[0] == BCR_END_CELL_NEUMANN && a->end[1] == BCR_END_CELL_NEUMANN)) ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* row i of a uniform axis: -low u_(i-1) + diag u_i - up u_(i+1); a periodic axis of one unknown gives 0 */
 static void axis_row(const BCRAxis *ax, PetscInt i, double *low, double *diag, double *up)
 {
@@ -305,6 +312,8 @@ static PetscErrorCode core_tables(BCRCore c)
     if (c->ldd % 512 < 16) c->ldd += 16;
     dsize = (size_t)c->ldd * mostkeep + 64;
   }
+  c->rowsum = NULL;
+  if (c->kind == PLAN_LEVEL0 && c->singular && axis_sums(x) && (c->dim < 3 || axis_sums(z))) PetscCall(BCRArenaGet(&c->space, 2 * n1 * sizeof(double), &c->rowsum));
   work = PetscMax(work, lines);
   PetscCall(BCRArenaGet(&c->space, (dsize + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->D));
   PetscCall(BCRArenaGet(&c->space, (work + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work));
@@ -574,6 +583,46 @@ static void solve_line(BCRCore c, const void *f, void *u)
     for (PetscInt i = 0; i < x->n; i++) set(c->io, u, i * s, c->factor * get(c->io, u, i * s));
 }
 
+/* means of rows j0 .. j1 - 1 of f, which have just been read */
+static void row_means(BCRCore c, const void *f, ptrdiff_t j0, ptrdiff_t j1)
+{
+  for (ptrdiff_t j = j0; j < j1; j++) {
+    double   part[8] = {0}, row = 0;
+    PetscInt i = 0;
+
+    if (c->io == BCR_DOUBLE) {
+      const double *p = (const double *)f + j * c->stride[1];
+
+      for (; i + 8 <= c->n[0]; i += 8)
+        for (PetscInt q = 0; q < 8; q++) part[q] += p[i + q];
+    }
+    for (; i < c->n[0]; i++) row += get(c->io, f, j * c->stride[1] + i);
+    for (PetscInt q = 0; q < 8; q++) row += part[q];
+    c->rowsum[j] = row / c->n[0];
+  }
+}
+
+/* The means m of the rows of the solution, of mean zero, from those of f less its mean: with unit coupling, slopes g_i = m_(i+1) - m_i
+   fall by f_i from row to row; the first one is known from a Neumann end, or from their sum being zero round a periodic axis. */
+static void row_solution(BCRCore c, double mean)
+{
+  const BCRAxis *y = &c->axis[1];
+  double        *f = c->rowsum, *m = c->rowsum + y->n, g = 0, sum = 0;
+
+  if (axis_periodic(y)) {
+    for (PetscInt i = 0; i < y->n; i++) sum += g -= f[i] - mean;
+    g = -sum / y->n;
+  }
+  sum  = 0;
+  m[0] = 0;
+  for (PetscInt i = 0; i < y->n - 1; i++) {
+    g -= (f[i] - mean) * end_weight(y, i);
+    m[i + 1] = m[i] + g;
+    sum += m[i + 1];
+  }
+  for (PetscInt i = 0; i < y->n; i++) m[i] -= sum / y->n;
+}
+
 /* a plane by level 0 and lines over the separators. singular: the plane of the constant mode; norm: what its mean is multiplied by */
 static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
 {
@@ -590,6 +639,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? nsep : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / cpu->lanes * cpu->lanes;
 
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
+    if (singular && c->rowsum) row_means(c, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
     if (count > 0) cpu->dtt.rows(c->dtt[0], 0, 0, count, (char *)c->D + done * c->ldd * sz, c->ldd, (char *)c->D + done * c->ldd * sz, c->ldd, c->work);
     done += PetscMax(count, 0);
   }
@@ -618,6 +668,15 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     if (removed) *removed = args.sub * norm;
   }
   cpu->lines->tabled(&p->tab, 0, c->D, c->ldd, c->work);
+  if (singular && c->rowsum) { /* the constant mode again, with the constant that makes the mean of u zero */
+    row_solution(c, args.sub);
+    for (ptrdiff_t s = 0; s < nsep; s++) {
+      const ptrdiff_t row = s + 1 < ng ? sh->row[s + 1] - 1 : c->n[1] - 1;
+
+      if (c->single) ((float *)c->D)[s * c->ldd + c->pinx] = (float)c->rowsum[c->n[1] + row];
+      else ((double *)c->D)[s * c->ldd + c->pinx] = c->rowsum[c->n[1] + row];
+    }
+  }
   done = 0;
   if (sh->yperiodic) { /* the first group needs the last separator */
     first = nsep - 1;
@@ -786,7 +845,7 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
       transform_cols(c, 2, 1, u, u);
     }
   }
-  if (fix) box_add(c, u, -box_mean(c, u, PETSC_FALSE));
+  if (fix && !(c->kind == PLAN_LEVEL0 && c->rowsum)) box_add(c, u, -box_mean(c, u, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
