@@ -47,7 +47,7 @@ PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops)
    point where the eigenvector vanishes (Dirichlet) or is flat (Neumann) */
 double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high)
 {
-  const BCREnd e[2] = {low, high};
+  const BCREnd e[2]  = {low, high};
   double       cells = (double)(n - 1), t; /* between the two points */
   int          s, dirichlet = 0;
 
@@ -151,7 +151,7 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   PetscFunctionBegin;
   op->singular = PETSC_FALSE;
   for (d = 0; d < 3; d++) {
-    BCRAxis  *ax = &op->axis[d];
+    BCRAxis  *ax  = &op->axis[d];
     PetscReal top = 4 * ax->a;
 
     if (ax->n == 0) PetscFunctionReturn(PETSC_SUCCESS);
@@ -163,15 +163,19 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   for (d = 0; d < 3; d++) neutral = (PetscBool)(neutral && BCRAxisIsNeutral(&op->axis[d], BCR_SUM_TOL * size));
   if (neutral && op->shift == 0.0) {
     for (d = 0; d < op->dim; d++)
-      PetscCheck(op->axis[d].n == 1 || op->axis[d].a > 0 || op->axis[d].lower, PETSC_COMM_SELF, PETSC_ERR_SUP, "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one", xyz[d], xyz[d]);
+      PetscCheck(op->axis[d].n == 1 || op->axis[d].a > 0 || op->axis[d].lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
+                 "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one", xyz[d], xyz[d]);
     op->singular = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   /* a negative shift is what remains of a subtraction, good to rounding of the diagonal */
   if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The operator is %s: its smallest eigenvalue is %g with off-diagonal entries negative (largest coupling %g, constant part of the diagonal %g). This solver needs a definite operator: use a preconditioning matrix (second matrix of KSPSetOperators()) whose diagonal is larger by more than %g, for example the Laplacian alone, or another PC", lo < -BCR_SUM_TOL * size ? "indefinite" : "numerically singular but not by its end types",
-          (double)(lo * PetscAbsReal(op->scale)), (double)(PetscMax(op->axis[0].a, PetscMax(op->axis[1].a, op->axis[2].a)) * PetscAbsReal(op->scale)), (double)(op->shift * PetscAbsReal(op->scale)), (double)(PetscAbsReal(lo * op->scale)));
+  SETERRQ(
+    PETSC_COMM_SELF, PETSC_ERR_SUP,
+    "The operator is %s: its smallest eigenvalue is %g with off-diagonal entries negative (largest coupling %g, constant part of the diagonal %g). This solver needs a definite operator: use a preconditioning matrix (second matrix of KSPSetOperators()) whose diagonal is larger by more than %g, for example the Laplacian alone, or another PC",
+    lo < -BCR_SUM_TOL * size ? "indefinite" : "numerically singular but not by its end types", (double)(lo * PetscAbsReal(op->scale)), (double)(PetscMax(op->axis[0].a, PetscMax(op->axis[1].a, op->axis[2].a)) * PetscAbsReal(op->scale)),
+    (double)(op->shift * PetscAbsReal(op->scale)), (double)(PetscAbsReal(lo * op->scale)));
 }
 
 PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[], PetscReal shift, PetscReal scale, BCROperator **op)
@@ -202,8 +206,7 @@ PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const Pet
     ax->end[0]  = d < dim ? end[2 * d] : BCR_END_CELL_NEUMANN;
     ax->end[1]  = d < dim ? end[2 * d + 1] : BCR_END_CELL_NEUMANN;
     if (ax->n > 1) ax->a = coupling[d];
-    else if (d < dim) { /* a single row is a number, and belongs to the shift */
-      o->shift += (PetscReal)(coupling[d] * BCRAxisUniformLowest(1, ax->end[0], ax->end[1]));
+    else if (d < dim) { /* a single row is a number, and belongs to the shift */ o->shift += (PetscReal)(coupling[d] * BCRAxisUniformLowest(1, ax->end[0], ax->end[1]));
       ax->end[0] = ax->end[1] = BCR_END_CELL_NEUMANN;
     }
   }
@@ -222,7 +225,8 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
   PetscCheck(d >= 0 && d < op->dim, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Axis %" PetscInt_FMT " of an operator in %" PetscInt_FMT " dimensions", d, op->dim);
   for (t = 0; t < 3; t++) PetscCheck(t == d || !op->axis[t].lower, PETSC_COMM_SELF, PETSC_ERR_SUP, "Only one axis may have coefficients that vary along it; axis %" PetscInt_FMT " has already", t);
   for (i = 0; i < ax->n; i++) {
-    PetscCheck((i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Row %" PetscInt_FMT " of axis %" PetscInt_FMT ": couplings must not be negative, and the diagonal finite", i, d);
+    PetscCheck((i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "Row %" PetscInt_FMT " of axis %" PetscInt_FMT ": couplings must not be negative, and the diagonal finite", i, d);
     PetscCheck(!weight || weight[i] > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Weight %" PetscInt_FMT " of axis %" PetscInt_FMT " must be positive", i, d);
   }
   PetscCall(PetscFree(ax->lower));
@@ -288,7 +292,8 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale, op->singular ? ", singular: the constant is projected out" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit, op->left ? ", every row with a factor of its own" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-  if (op->deviation > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, op->rowscale && !op->left ? " (rows and columns scaled)" : ""));
+  if (op->deviation > 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, op->rowscale && !op->left ? " (rows and columns scaled)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -322,9 +327,9 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
       }
     }
     for (s = 0; s < 2; s++) {
-      const BCRPlane *pl   = &ax->plane[s];
-      const PetscInt  f    = m[d].b + (s ? ax->n - 1 : 0);
-      double         *out  = s ? m[d].up : m[d].lo, *in = s ? m[d].lo : m[d].up;
+      const BCRPlane *pl  = &ax->plane[s];
+      const PetscInt  f   = m[d].b + (s ? ax->n - 1 : 0);
+      double         *out = s ? m[d].up : m[d].lo, *in = s ? m[d].lo : m[d].up;
       const PetscBool wrap = (PetscBool)(ax->end[s] == BCR_END_PERIODIC && ax->n > 1);
 
       if (!ax->lower && ax->n > 1) {

@@ -44,10 +44,10 @@ typedef struct {
 } BCRPlane;
 
 typedef struct {
-  PetscInt   n;        /* unknowns in the box; 0 when the planes leave none (the box is empty then, and only the planes' rows are solved) */
-  BCREnd     end[2];   /* low, high */
-  PetscReal  a;        /* coupling of a uniform axis, >= 0 (n == 1: only that to the dropped planes; what the single row holds is in the shift) */
-  PetscReal *lower;    /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0; both ends are BCR_END_GENERAL */
+  PetscInt   n;      /* unknowns in the box; 0 when the planes leave none (the box is empty then, and only the planes' rows are solved) */
+  BCREnd     end[2]; /* low, high */
+  PetscReal  a;      /* coupling of a uniform axis, >= 0 (n == 1: only that to the dropped planes; what the single row holds is in the shift) */
+  PetscReal *lower;  /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0; both ends are BCR_END_GENERAL */
   PetscReal *diag;
   PetscReal *upper;
   PetscReal *weight;   /* w_d, n entries; NULL: all one */
@@ -55,16 +55,16 @@ typedef struct {
 } BCRAxis;
 
 typedef struct {
-  PetscInt   dim;        /* 1, 2 or 3 */
-  BCRAxis    axis[3];    /* axes beyond dim have n = 1 */
+  PetscInt   dim;     /* 1, 2 or 3 */
+  BCRAxis    axis[3]; /* axes beyond dim have n = 1 */
   PetscReal  shift;
-  PetscReal  scale;      /* overall factor, carries the sign */
-  PetscBool  singular;   /* the constant is in the null space */
-  PetscInt   owner[3];   /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
+  PetscReal  scale;          /* overall factor, carries the sign */
+  PetscBool  singular;       /* the constant is in the null space */
+  PetscInt   owner[3];       /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
                             plane of the axis named first. Matters where a slope is not 0: recover planes of owner[2], then owner[1], then owner[0] */
-  PetscReal *rowscale;   /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the box (x fastest; the planes have couplings of their own then); NULL: none */
-  PetscBool  left;       /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no couplings of their own */
-  PetscReal  deviation;  /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
+  PetscReal *rowscale;       /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the box (x fastest; the planes have couplings of their own then); NULL: none */
+  PetscBool  left;           /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no couplings of their own */
+  PetscReal  deviation;      /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
   PetscInt   devrow, devcol; /* where, in natural numbering of the component */
-  char       fit[16];    /* "exact", "scaled", "average", "user" */
+  char       fit[16];        /* "exact", "scaled", "average", "user" */
 } BCROperator;

@@ -26,18 +26,19 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
   PetscCall(DMDAGetInfo(da, &A->dim, NULL, NULL, NULL, NULL, NULL, NULL, &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
   PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &M, &N, &K)); /* the sizes in DMDAGetInfo() are those of the whole grid for a subdomain of PCASM */
   for (d = 0; d < A->dim; d++) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, PETSC_COMM_SELF, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
-  A->P      = P;
-  A->dof    = dof;
-  A->N[0]   = M;
-  A->N[1]   = A->dim > 1 ? N : 1;
-  A->N[2]   = A->dim > 2 ? K : 1;
-  A->nodes  = A->N[0] * A->N[1] * A->N[2];
+  A->P     = P;
+  A->dof   = dof;
+  A->N[0]  = M;
+  A->N[1]  = A->dim > 1 ? N : 1;
+  A->N[2]  = A->dim > 2 ? K : 1;
+  A->nodes = A->N[0] * A->N[1] * A->N[2];
   for (d = 0, n = 1; d < 3; d++) {
     A->stride[d] = n;
     n *= A->N[d];
   }
   PetscCall(MatGetSize(P, &m, &n));
-  PetscCheck(m == dof * A->nodes && n == m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", m, n, dof * A->nodes);
+  PetscCheck(m == dof * A->nodes && n == m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", m, n,
+             dof * A->nodes);
   PetscCall(MatAssembled(P, &flg));
   PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
   PetscCall(MatGetType(P, &type));
@@ -52,7 +53,8 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
       PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
       PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
       PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
-      PetscCheck(!bare && (flg || sbaij), PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix", type);
+      PetscCheck(!bare && (flg || sbaij), PETSC_COMM_SELF, PETSC_ERR_SUP,
+                 "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix", type);
       PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
       if (flg) {
         Mat aij;
@@ -178,11 +180,18 @@ PetscErrorCode BCRRowError(const BCRRows *A, BCRRowState state, PetscInt c, cons
   case BCR_ROW_NAN:
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_FP, "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where);
   case BCR_ROW_IMAGINARY:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift", (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift",
+            (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where);
   case BCR_ROW_STENCIL:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds %g in %s, which is outside the %s-point star of the grid point: a box or wide stencil does not fit this solver. Give a preconditioning matrix (second matrix of KSPSetOperators()) with the %s-point stencil", (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"), A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"));
+    SETERRQ(
+      PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "The preconditioning matrix holds %g in %s, which is outside the %s-point star of the grid point: a box or wide stencil does not fit this solver. Give a preconditioning matrix (second matrix of KSPSetOperators()) with the %s-point stencil",
+      (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"), A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"));
   case BCR_ROW_COUPLED:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT ": %g in %s. This solver takes components one by one: give a preconditioning matrix without that coupling, or use PCFIELDSPLIT with this solver for the blocks", c, col % A->dof, (double)PetscRealPart(v), where);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
+            "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT
+            ": %g in %s. This solver takes components one by one: give a preconditioning matrix without that coupling, or use PCFIELDSPLIT with this solver for the blocks",
+            c, col % A->dof, (double)PetscRealPart(v), where);
   case BCR_ROW_ZERO:
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by that row. Assemble every row, or put 1 on the diagonal of rows that are not in use", where);
   }
@@ -312,7 +321,7 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
     PetscInt  in, fits;
 
     for (in = 1; in < 8; in++) {
-      for (t = 0; t < 2 && !(in & (1 << order[o][t])); t++) { }
+      for (t = 0; t < 2 && !(in & (1 << order[o][t])); t++) {}
       for (fits = 1; fits < 8; fits++)
         if (seen[in][fits] && !(fits & (1 << order[o][t]))) good = PETSC_FALSE;
     }
@@ -379,14 +388,14 @@ static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list
 /* One axis as its grid line through the base row has it, in units of the matrix, signs turned so that couplings are positive */
 typedef struct {
   PetscInt n;
-  double (*st)[7];           /* rows of the line */
-  double *w, *lo, *up, *dg;  /* weight; what is left of the row divided by it; dg: diagonal less that of the base row */
-  double  out[2], slope[2];  /* coupling to the dropped plane, and its slope */
+  double (*st)[7];            /* rows of the line */
+  double   *w, *lo, *up, *dg; /* weight; what is left of the row divided by it; dg: diagonal less that of the base row */
+  double    out[2], slope[2]; /* coupling to the dropped plane, and its slope */
   PetscBool wrap, general;
-  BCREnd  end[2];
-  double  a, first;          /* uniform: coupling, diagonal of the base row that belongs to this axis */
-  int     npairs;
-  BCRPair pairs[16];
+  BCREnd    end[2];
+  double    a, first; /* uniform: coupling, diagonal of the base row that belongs to this axis */
+  int       npairs;
+  BCRPair   pairs[16];
 } BCRLine;
 
 /* Fills lo, up, dg from st and w; false: a weight is impossible */
@@ -427,11 +436,11 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
   for (i = 1; i < n - 1; i++) {
     lo = PetscMin(lo, PetscMin(L->lo[i], L->up[i]));
     hi = PetscMax(hi, PetscMax(L->lo[i], L->up[i]));
-    sum += 0.5 * (L->lo[i] + L->up[i]);
+    sum += 0.5 * ((L->lo[i] - L->up[1]) + (L->up[i] - L->up[1])); /* of differences, or rounding adds up on long lines */
     if (PetscAbs(L->dg[i]) > tol) return PETSC_FALSE;
   }
   if (hi - lo > BCR_SAME_TOL * hi) return PETSC_FALSE;
-  L->a     = hi == lo ? hi : sum / (double)(n - 2);
+  L->a     = hi == lo ? hi : L->up[1] + sum / (double)(n - 2);
   L->first = 2 * L->a;
   if (!plane[0] && !plane[1] && (L->out[0] != 0 || L->out[1] != 0)) {
     for (s = 0; s < 2; s++) {
@@ -509,8 +518,12 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     for (t = 0; t < 3; t++) ix[t] = b[t] + base[t];
     PetscCall(PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg));
     for (i = 0; i < L[d].n; i++) {
+      PetscErrorCode ierr;
+
       ix[d] = b[d] + i;
-      PetscCall(BCRRowCheck(A, c, ix, L[d].st[i]));
+      ierr  = BCRRowCheck(A, c, ix, L[d].st[i]);
+      for (t = 0; t <= d && ierr; t++) PetscCall(BCRLineDestroy(&L[t]));
+      PetscCall(ierr);
     }
     L[d].slope[0] = op->axis[d].plane[0].slope;
     L[d].slope[1] = op->axis[d].plane[1].slope;
@@ -637,8 +650,8 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     if (!L[d].general && L[d].n > 1) unit = PetscMax(unit, L[d].a);
   }
   if (general >= 0) { /* the shift is the smallest row sum of the line, with the couplings to dropped planes */
-    BCRLine *l     = &L[general];
-    double   left  = shift, size = PetscAbs(centre);
+    BCRLine *l    = &L[general];
+    double   left = shift, size = PetscAbs(centre);
 
     shift = PETSC_MAX_REAL;
     for (i = l->n > 2 ? 1 : 0; i < (l->n > 2 ? l->n - 1 : l->n); i++) shift = PetscMin(shift, left + l->dg[i] - l->lo[i] - l->up[i]);
@@ -659,8 +672,8 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
   op->scale = (PetscReal)(sign * unit);
   op->shift = (PetscReal)(shift / unit);
   for (d = 0; d < 3; d++) {
-    BCRAxis  *ax = &op->axis[d];
-    BCRLine  *l  = &L[d];
+    BCRAxis  *ax       = &op->axis[d];
+    BCRLine  *l        = &L[d];
     PetscBool weighted = PETSC_FALSE;
 
     ax->end[0] = l->end[0];
@@ -706,14 +719,14 @@ typedef struct {
   PetscInt       dof;
   BCROperator   *ops;
   BCRModelAxis (*m)[3];
-  PetscBool     *skip;  /* components that are not compared */
-  double         dev;   /* largest relative deviation, and where */
-  PetscInt       comp, row, col;
-  BCRRowState    state; /* of the first bad row, with its component, column, node */
-  PetscInt       badix[3];
-  PetscBool      wrongplane; /* a row of a dropped plane is not what its plane says */
-  PetscBool      regular;    /* all columns that the fast loop relies on are as it expects */
-  uint64_t       boxes;      /* what rows that loop runs over */
+  PetscBool  *skip; /* components that are not compared */
+  double      dev;  /* largest relative deviation, and where */
+  PetscInt    comp, row, col;
+  BCRRowState state; /* of the first bad row, with its component, column, node */
+  PetscInt    badix[3];
+  PetscBool   wrongplane; /* a row of a dropped plane is not what its plane says */
+  PetscBool   regular;    /* all columns that the fast loop relies on are as it expects */
+  uint64_t    boxes;      /* what rows that loop runs over */
 } BCRCheck;
 
 /* What the model has in a row: in[] the star, returns its weight */
@@ -901,14 +914,14 @@ static PetscErrorCode BCRRunDestroy(BCRRun *run)
    the model, so that a row's scale is one division. */
 static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscInt line[3], PetscBool *same)
 {
-  const BCRRows      *A     = ck->A;
-  const BCROperator  *op    = &ck->ops[c];
-  const BCRModelAxis *m     = ck->m[c];
-  const PetscInt      dof   = ck->dof, node = run->i0 + A->stride[1] * line[1] + A->stride[2] * line[2], row = c + dof * node, count = run->i1 - run->i0 + 1;
-  const PetscInt      E     = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row], ix[3] = {run->i0, line[1], line[2]};
-  const PetscScalar  *v     = A->aa + A->ai[row];
-  const double        limit = PetscMax(ck->dev, 2 * BCR_EPS) * (1 + 1e-6);
-  PetscReal          *scale = op->rowscale + BCRBoxNode(m, ix);
+  const BCRRows      *A   = ck->A;
+  const BCROperator  *op  = &ck->ops[c];
+  const BCRModelAxis *m   = ck->m[c];
+  const PetscInt      dof = ck->dof, node = run->i0 + A->stride[1] * line[1] + A->stride[2] * line[2], row = c + dof * node, count = run->i1 - run->i0 + 1;
+  const PetscInt      E = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row], ix[3] = {run->i0, line[1], line[2]};
+  const PetscScalar  *v                  = A->aa + A->ai[row];
+  const double        limit              = PetscMax(ck->dev, 2 * BCR_EPS) * (1 + 1e-6);
+  PetscReal          *scale              = op->rowscale + BCRBoxNode(m, ix);
   PetscInt            at[BCR_CENTRE + 1] = {0}, none[BCR_RUN_MAX], nnone = 0, p, i;
   double              in[7], rest;
   int                 slots[6], nslots = 0, k, bad = 0;
@@ -954,8 +967,8 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
    pattern is not regular, nothing was done */
 static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
 {
-  const BCRRows *A     = ck->A;
-  const PetscInt dof   = ck->dof, node = run->i0 + A->stride[1] * line[1] + A->stride[2] * line[2], count = run->i1 - run->i0 + 1;
+  const BCRRows *A   = ck->A;
+  const PetscInt dof = ck->dof, node = run->i0 + A->stride[1] * line[1] + A->stride[2] * line[2], count = run->i1 - run->i0 + 1;
   const PetscInt first = A->ai[dof * node], E = A->ai[dof * (node + 1)] - first;
   PetscInt       ix[3], c, p, i, block;
   size_t         len, blocks;
@@ -970,7 +983,7 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
     if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E)) PetscFunctionReturn(PETSC_SUCCESS);
     if (!BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, dof)) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  *fast = PETSC_TRUE;
+  *fast       = PETSC_TRUE;
   ix[0]       = run->i0;
   ix[1]       = line[1];
   ix[2]       = line[2];
@@ -986,7 +999,7 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
     for (p = A->ai[row]; p < A->ai[row + 1]; p++) {
       const PetscInt j = A->aj[p];
 
-      const int      k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
+      const int k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
 
       key.slot[p - first] = (int8_t)(off ? -2 : k);
       if (k >= 0) has |= 1 << k;
@@ -1051,7 +1064,7 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
     run->valid = PETSC_TRUE;
   }
   {
-    const PetscReal *v = (const PetscReal *)(A->aa + first);
+    const PetscReal *v     = (const PetscReal *)(A->aa + first);
     const size_t     total = (size_t)(count * E * BCR_PARTS);
 
     if (run->uniform) blocks = total / len;
@@ -1147,7 +1160,8 @@ static PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, P
       if (o->plane[s].present != n->plane[s].present || o->plane[s].couple != n->plane[s].couple || PetscAbsReal(o->plane[s].slope - n->plane[s].slope) > tol * PetscMax(1, PetscAbsReal(o->plane[s].slope))) PetscFunctionReturn(PETSC_SUCCESS);
     if (PetscAbsReal(o->a - n->a) > tol * PetscAbsReal(o->a)) PetscFunctionReturn(PETSC_SUCCESS);
     for (i = 0; i < n->n; i++) {
-      if (n->lower && (PetscAbsReal(n->lower[i] - o->lower[i]) > tol * o->lower[i] || PetscAbsReal(n->upper[i] - o->upper[i]) > tol * o->upper[i] || PetscAbsReal(n->diag[i] - o->diag[i]) > tol * PetscAbsReal(o->diag[i]))) PetscFunctionReturn(PETSC_SUCCESS);
+      if (n->lower && (PetscAbsReal(n->lower[i] - o->lower[i]) > tol * o->lower[i] || PetscAbsReal(n->upper[i] - o->upper[i]) > tol * o->upper[i] || PetscAbsReal(n->diag[i] - o->diag[i]) > tol * PetscAbsReal(o->diag[i])))
+        PetscFunctionReturn(PETSC_SUCCESS);
       if (n->weight && PetscAbsReal(n->weight[i] - o->weight[i]) > tol * o->weight[i]) PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
@@ -1277,8 +1291,8 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   uint64_t         boxes = 0;
   PetscBool        keep, all, *skip, *lines;
   PetscInt         c, *stage;
-  BCRModelAxis (*m)[3];
-  PetscErrorCode   ierr;
+  BCRModelAxis(*m)[3];
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(BCRRowsOpen(da, P, &A));

@@ -76,11 +76,19 @@ static inline int BCRSlot(const BCRRows *A, const PetscInt ix[3], PetscInt delta
   return -1;
 }
 
-PETSC_INTERN BCRRowState    BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest, PetscInt *col);
-PETSC_INTERN PetscErrorCode BCRRowError(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col);
-PETSC_INTERN PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
-PETSC_INTERN PetscErrorCode BCROperatorReset(BCROperator *op);
-PETSC_INTERN PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);
-PETSC_INTERN PetscErrorCode BCRModelDestroy(BCRModelAxis m[3]);
-PETSC_INTERN double         BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high);
-PETSC_INTERN PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);
+PETSC_INTERN
+BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest, PetscInt *col);
+PETSC_INTERN
+PetscErrorCode BCRRowError(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col);
+PETSC_INTERN
+PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
+PETSC_INTERN
+PetscErrorCode BCROperatorReset(BCROperator *op);
+PETSC_INTERN
+PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);
+PETSC_INTERN
+PetscErrorCode BCRModelDestroy(BCRModelAxis m[3]);
+PETSC_INTERN
+double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high);
+PETSC_INTERN
+PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);

@@ -52,9 +52,9 @@ typedef int32_t BCRRunInt;
       enum { \
         VL = bytes / sizeof(PetscInt) \
       }; \
-      size_t             i = lag, k; \
-      PetscInt           bad = 0; \
-      BCRRunIdx##suffix  b0 = {0}, b1 = {0}; \
+      size_t            i   = lag, k; \
+      PetscInt          bad = 0; \
+      BCRRunIdx##suffix b0 = {0}, b1 = {0}; \
 \
       for (; i + 2 * VL <= n; i += 2 * VL) { \
         b0 |= (*(const BCRRunIdx##suffix *)(j + i) - *(const BCRRunIdx##suffix *)(j + i - lag)) ^ step; \

@@ -175,8 +175,8 @@ void BCRPlanesMove(const BCRPass *p, PetscInt j, PetscInt k, double line[])
   const BCRComponent *c    = p->c;
   const BCRFactors   *w    = c->pre[p->transpose];
   const PetscInt      n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, at[3] = {0, j, k};
-  const PetscReal    *all  = BCRComponentScale(c, p->transpose, PETSC_FALSE);
-  const double        wyz  = w[1].v[j] * w[2].v[k];
+  const PetscReal    *all = BCRComponentScale(c, p->transpose, PETSC_FALSE);
+  const double        wyz = w[1].v[j] * w[2].v[k];
 
   for (PetscInt b = 0; b < c->nface; b++) {
     const BCRFace   *face = &c->face[b];

@@ -66,7 +66,7 @@ enum {
   SLOPES    = 8,
   ROWSCALE  = 16,
   COUPLINGS = 32,
-  NEUMANN   = 64, /* only ends that have the constant in the null space */
+  NEUMANN   = 64,  /* only ends that have the constant in the null space */
   NEGATIVE  = 128, /* a shift below zero, but above minus the smallest eigenvalue */
   LEFT      = 256  /* with ROWSCALE: of the rows alone */
 };
