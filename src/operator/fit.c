@@ -5,25 +5,34 @@
   scaled   A ~ S B S after Concus and Golub (SIAM J. Numer. Anal. 10, 1973): with -div(k grad u) and S = sqrt(k) the couplings of
            S^{-1} A S^{-1} are 1 + O(h^2) and a bounded potential is left on the diagonal, whose mean becomes the shift.
 
-  The condition number of the preconditioned operator is judged by the spread of the couplings times one plus the spread of what is left
-  on the diagonal over the smallest eigenvalue; auto takes the fit for which that is smaller.
+  auto takes the fit for which an estimate of the condition number is smaller: the spread of the couplings times one plus what is left
+  on the diagonal over the smallest eigenvalue of the fit. Of what is left the root mean square distance from the mean counts: the
+  largest would be a bound, but a potential that is large near an end or a corner only does little harm.
 */
 #include "readimpl.h"
 #include "run.h"
+#include "fitrun.h"
 
 typedef struct {
   const BCRRows *A;
   PetscInt       c, dim, n[3], b[3], stride[3], nodes; /* the box */
   BCROperator   *op;
   double         sign;
-  double        *D;    /* diagonal, dropped planes with a slope taken in */
-  double        *C[3]; /* coupling of each node to the next along the axis (the first, where the axis is periodic) */
-  double        *S;    /* row scales */
-  double         half[3][2]; /* weight of the first and last row: 1 or 0.5 */
+  double        *D;           /* diagonal, dropped planes with a slope taken in */
+  double        *C[3];        /* coupling of each node to the next along the axis (the first, where the axis is periodic) */
+  double        *S;           /* row scales */
+  double         half[3][2];  /* weight of the first and last row: 1 or 0.5 */
   double         ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
   double         extra[3][2]; /* row sum at this end over the coupling there */
   PetscBool      wrap[3];
+  double        *ones, *iwx, *x, *line, *ghost; /* a grid line each: ones; 1 over the weights along x; three for work */
 } BCRFitData;
+
+/* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
+typedef struct {
+  BCRFitRange link[3], left;
+  double      mean[3], spread, a[3], shift, bound;
+} BCRFitResult;
 
 static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)
 {
@@ -43,9 +52,47 @@ static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], 
 /* What is summed up in the pass over the matrix: the links at the ends (the entry in the end row, that in the row beside it, the next
    link), couplings along the end and one row further in, row sums at the ends and inside */
 typedef struct {
-  double   link[3][2][3], side[3][2][2], sum[3][2], wraps[3], total, inner;
-  PetscInt count[3][2], ninner;
+  double      link[3][2][3], side[3][2][2], sum[3][2], wraps[3], total;
+  PetscInt    count[3][2];
+  BCRFitRange left;
 } BCRFitSums;
+
+static void BCRFitRangeAdd(BCRFitRange *r, PetscInt n, const double *x, double f, PetscInt row)
+{
+  BCRFitLineRange l;
+
+  if (n < 1) return;
+  if (r->count == 0) {
+    r->lo  = PETSC_INFINITY;
+    r->hi  = -PETSC_INFINITY;
+    r->ref = x[0] * f;
+  }
+  l = BCRFitRangeLine(n, x, r->ref / f);
+  if (l.lo * f < r->lo) {
+    r->lo    = l.lo * f;
+    r->lorow = row;
+  }
+  if (l.hi * f > r->hi) {
+    r->hi    = l.hi * f;
+    r->hirow = row;
+  }
+  r->sum += l.sum * f;
+  r->square += l.square * f * f;
+  r->count += (double)n;
+}
+
+static double BCRFitRangeMean(const BCRFitRange *r)
+{
+  return r->lo == r->hi || r->count == 0 ? r->lo : r->ref + r->sum / r->count;
+}
+
+/* Root mean square distance from c */
+static double BCRFitRangeDistance(const BCRFitRange *r, double c)
+{
+  const double m = r->sum / r->count, e = r->ref - c;
+
+  return r->lo == r->hi ? PetscAbs(r->lo - c) : sqrt(PetscMax(0.0, r->square / r->count + e * (2 * m + e)));
+}
 
 /* The two entries of a link become one */
 static inline void BCRFitJoin(double *up, double lo)
@@ -81,15 +128,12 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
   idx = o[0] + F->stride[1] * o[1] + F->stride[2] * o[2];
   for (k = 0; k < 6; k++) {
     st[k] = st[k] == 0 ? 0 : -F->sign * st[k];
-    q->total += st[k];
+    q->total += PetscAbs(st[k]);
   }
   st[BCR_CENTRE] *= F->sign;
   for (k = 0, left = st[BCR_CENTRE]; k < 6; k++) left -= st[k];
   F->D[idx] = st[BCR_CENTRE];
-  if (BCRFitInside(F, o, -1)) {
-    q->inner += left;
-    q->ninner++;
-  }
+  if (BCRFitInside(F, o, -1)) BCRFitRangeAdd(&q->left, 1, &left, 1, o[1] + F->n[1] * o[2]);
   for (d = 0; d < F->dim; d++) {
     const PetscInt n = F->n[d];
 
@@ -115,7 +159,9 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
       }
     }
     if (n < 2) continue;
-    if (o[d] < n - 1 || !F->op->axis[d].plane[1].present) F->C[d][idx] = st[2 * d + 1]; /* the last wraps around, if anything */
+    if (o[d] < n - 1) F->C[d][idx] = st[2 * d + 1];
+    else if (!F->op->axis[d].plane[1].present) BCRFitJoin(&F->C[d][idx], st[2 * d + 1]); /* around, if anything: the other entry is there */
+    if (o[d] == 0 && !F->op->axis[d].plane[0].present) F->C[d][idx + (n - 1) * F->stride[d]] = st[2 * d];
     if (o[d] > 0) {
       double      *up = &F->C[d][idx - F->stride[d]];
       const double lo = st[2 * d];
@@ -143,71 +189,65 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows of a grid line that are three or more from all ends: a regular pattern, nothing but D and C to fill. *done: how many it could do,
-   from ix on; a row that is odd in any way is left to BCRFitRow(). */
+/* The rows of a grid line that are three or more from all ends: a regular pattern, nothing but D and C to fill. *done: how many it could
+   do, from ix on: all or none. A line that is odd in any way is left to BCRFitRow(). */
 static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, BCRFitSums *q, PetscInt *done)
 {
   enum {
-    MOST = 64
+    MOST = 256
   };
-  const BCRRows  *A     = F->A;
-  const PetscInt  node  = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2], first = A->ai[node], E = A->ai[node + 1] - first;
-  const PetscReal sign  = (PetscReal)F->sign;
-  const PetscInt  box   = ix[0] - F->b[0] + F->stride[1] * (ix[1] - F->b[1]) + F->stride[2] * (ix[2] - F->b[2]);
-  double         *D     = F->D + box, *C[3] = {NULL, NULL, NULL};
-  double          total = 0, inner = 0;
-  PetscInt        at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
+  const BCRRows     *A   = F->A;
+  const PetscInt     dof = A->dof, node = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2], row = F->c + dof * node, first = A->ai[row], R = A->ai[row + 1] - first, E = A->ai[row + dof] - first;
+  const PetscScalar *v = A->aa + first;
+  const PetscInt     o = ix[1] - F->b[1] + F->n[1] * (ix[2] - F->b[2]), box = ix[0] - F->b[0] + F->n[0] * o;
+  double            *C[3]  = {NULL, NULL, NULL};
+  PetscInt           at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
+  int                axis[3] = {0, 0, 0}, axes = 0, wrong, odd = 0;
 
   PetscFunctionBegin;
   *done = 0;
-  if (E > MOST || A->ai[node + count] - first != E * count) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!BCRRunColumns(A->ai + node, (size_t)(count + 1), 1, E) || !BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, 1)) PetscFunctionReturn(PETSC_SUCCESS);
-  for (p = 0; p < E; p++) {
-    const int k = BCRSlot(A, ix, A->aj[first + p] - node);
+  if (R > MOST || A->ai[row + dof * count] - first != E * count) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) || !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)(E * count), (size_t)E, dof)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (p = 0; p < R; p++) {
+    const PetscInt j = A->aj[first + p];
+    const int      k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == F->c ? BCRSlot(A, ix, j / dof - node) : -1);
 
     if (k >= 0 && at[k] < 0) at[k] = p;
     else none[nnone++] = p;
   }
-  for (d = 0; d < F->dim; d++)
-    if (F->n[d] > 1 && (at[2 * d] < 0 || at[2 * d + 1] < 0)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (at[BCR_CENTRE] < 0) PetscFunctionReturn(PETSC_SUCCESS);
-  for (d = 0; d < F->dim; d++)
-    if (F->n[d] > 1) C[d] = F->C[d] + box;
-  for (i = 0; i < count; i++) {
-    const PetscScalar *v  = A->aa + first + E * i;
-    const double       dg = (double)(sign * PetscRealPart(v[at[BCR_CENTRE]]));
-    double             lo[3], up[3], sum = 0, size = PetscAbs(dg), odd = 0;
-
-    for (p = 0; p < nnone; p++) odd += PetscAbs((double)PetscRealPart(v[none[p]]));
-#if defined(PETSC_USE_COMPLEX)
-    for (p = 0; p < E; p++) odd += PetscAbs((double)PetscImaginaryPart(v[p]));
-#endif
-    for (d = 0; d < F->dim; d++) {
-      if (F->n[d] < 2) continue;
-      lo[d] = -(double)(sign * PetscRealPart(v[at[2 * d]]));
-      up[d] = -(double)(sign * PetscRealPart(v[at[2 * d + 1]]));
-      size += PetscAbs(lo[d]) + PetscAbs(up[d]);
-      sum += lo[d] + up[d];
-    }
-    if (odd != 0 || dg == 0 || !(size <= DBL_MAX)) break;
-    for (d = 0; d < F->dim; d++) {
-      if (F->n[d] < 2) continue;
-      BCRFitJoin(&C[d][i - F->stride[d]], lo[d]);
-      C[d][i] = up[d];
-    }
-    D[i] = dg;
-    inner += dg - sum;
-    total += sum;
+  for (d = 0; d < F->dim; d++) {
+    if (F->n[d] < 2) continue;
+    if (at[2 * d] < 0 || at[2 * d + 1] < 0) PetscFunctionReturn(PETSC_SUCCESS);
+    C[d]         = F->C[d] + box;
+    axis[axes++] = (int)d;
   }
-  q->total += total;
-  q->inner += inner;
-  q->ninner += i;
-  *done = i;
+  if (at[BCR_CENTRE] < 0 || axes == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  for (i = 0; i < count && nnone > 0; i++) {
+    for (p = 0; p < nnone; p++) odd |= PetscRealPart(v[none[p] + E * i]) != 0;
+  }
+#if defined(PETSC_USE_COMPLEX)
+  for (i = 0; i < count; i++) {
+    for (p = 0; p < R; p++) odd |= PetscImaginaryPart(v[p + E * i]) != 0;
+  }
+#endif
+  if (odd) PetscFunctionReturn(PETSC_SUCCESS);
+  if (E == 5 && R == 5 && axes == 2 && axis[1] == 1 && at[2] == 0 && at[0] == 1 && at[BCR_CENTRE] == 2 && at[1] == 3) wrong = BCRFitTake5Line(count, v, F->sign, F->D + box, C, F->stride, F->line);
+  else if (E == 7 && R == 7 && axes == 3 && at[4] == 0 && at[2] == 1 && at[0] == 2 && at[BCR_CENTRE] == 3 && at[1] == 4 && at[3] == 5) wrong = BCRFitTake7Line(count, v, F->sign, F->D + box, C, F->stride, F->line);
+  else wrong = BCRFitTakeLine(count, v, E, at, axes, axis, F->sign, F->D + box, C, F->stride, F->line);
+  if (wrong & 8) PetscFunctionReturn(PETSC_SUCCESS);
+  for (d = 0; d < axes; d++) {
+    double *up = C[axis[d]] - F->stride[axis[d]];
+
+    for (i = 0; i < count && wrong & 1 << d; i++) BCRFitJoin(&up[i], -F->sign * (double)PetscRealPart(v[at[2 * axis[d]] + E * i]));
+    for (i = 0; i < count && q->total == 0; i++) q->total += PetscAbs(C[axis[d]][i]);
+  }
+  BCRFitRangeAdd(&q->left, count, F->line, 1, o);
+  *done = count;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends apart */
-static PetscErrorCode BCRFitExtract(BCRFitData *F)
+static PetscErrorCode BCRFitExtract(BCRFitData *F, BCRFitRange *left)
 {
   const BCRRows *A = F->A;
   BCRFitSums     q;
@@ -217,7 +257,7 @@ static PetscErrorCode BCRFitExtract(BCRFitData *F)
   PetscCall(PetscMemzero(&q, sizeof(q)));
   for (ix[2] = 0; ix[2] < A->N[2]; ix[2]++) {
     for (ix[1] = 0; ix[1] < A->N[1]; ix[1]++) {
-      PetscBool inside = (PetscBool)(A->dof == 1 && F->n[0] > 20);
+      PetscBool inside = (PetscBool)(F->n[0] > 20);
 
       for (d = 1; d < F->dim; d++) inside = (PetscBool)(inside && ix[d] - F->b[d] > 2 && ix[d] - F->b[d] < F->n[d] - 3);
       for (ix[0] = 0; ix[0] < A->N[0]; ix[0]++) {
@@ -239,16 +279,18 @@ static PetscErrorCode BCRFitExtract(BCRFitData *F)
     F->wrap[d] = (PetscBool)(F->n[d] > 2 && q.wraps[d] > 0);
     for (s = 0; s < 2; s++) {
       const double *l = q.link[d][s], beyond = l[2] > 0 ? l[1] * PetscMin(4.0, PetscMax(0.25, l[1] / l[2])) : l[1]; /* the coupling beyond the end, in proportion */
-      PetscInt      t, rows = 1;
+      PetscInt      t, rows                  = 1;
 
       for (t = 0; t < 3; t++) rows *= t == d ? 1 : F->n[t];
       F->ratio[d][s] = l[1] > 0 ? l[0] / l[1] : 1;
-      if (q.count[d][s] && beyond > 0) F->extra[d][s] = (q.sum[d][s] - (q.ninner && F->n[d] > 2 ? (double)q.count[d][s] * q.inner / (double)q.ninner : 0)) / beyond * (double)rows / (double)q.count[d][s];
+      if (q.count[d][s] && beyond > 0) F->extra[d][s] = (q.sum[d][s] - (q.left.count > 0 && F->n[d] > 2 ? (double)q.count[d][s] * BCRFitRangeMean(&q.left) : 0)) / beyond * (double)rows / (double)q.count[d][s];
       /* half rows: couplings along the end are half of what those across it lead one to expect */
       F->half[d][s] = 1;
-      if (F->n[d] > 3 && !F->wrap[d] && !F->op->axis[d].plane[s].present && F->ratio[d][s] < 1.5 && PetscAbs(F->extra[d][s]) < 0.25 && q.side[d][s][1] > 0 && l[1] > 0 && l[2] > 0 && (q.side[d][s][0] / l[1]) / (q.side[d][s][1] / l[2]) < 0.68) F->half[d][s] = 0.5;
+      if (F->n[d] > 3 && !F->wrap[d] && !F->op->axis[d].plane[s].present && F->ratio[d][s] < 1.5 && PetscAbs(F->extra[d][s]) < 0.25 && q.side[d][s][1] > 0 && l[1] > 0 && l[2] > 0 && (q.side[d][s][0] / l[1]) / (q.side[d][s][1] / l[2]) < 0.68)
+        F->half[d][s] = 0.5;
     }
   }
+  *left = q.left;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -290,239 +332,270 @@ static void BCRFitEndLinks(BCRFitData *F)
 }
 
 /* Diagonal of T at node i of axis d without the shift */
-static inline double BCRFitDiagonal(const BCRFitData *F, PetscInt d, PetscInt i)
+static inline double BCRFitDiagonal(const BCRFitData *F, PetscInt d, PetscInt i, const double a[3])
 {
   const BCRAxis *ax = &F->op->axis[d];
-  double         t  = 2 * (double)ax->a;
+  double         t  = 2 * a[d];
   PetscInt       s;
 
   if (ax->n < 2) return 0;
   for (s = 0; s < 2; s++) {
     if (i != (s ? ax->n - 1 : 0)) continue;
-    if (ax->end[s] == BCR_END_CELL_NEUMANN) t -= (double)ax->a;
-    if (ax->end[s] == BCR_END_CELL_DIRICHLET) t += (double)ax->a;
+    if (ax->end[s] == BCR_END_CELL_NEUMANN) t -= a[d];
+    if (ax->end[s] == BCR_END_CELL_DIRICHLET) t += a[d];
   }
   return t;
 }
 
-/* Couplings as the fit sees them, c / (s s w): mean along each axis, and the largest quotient over all links after division by that mean */
-static PetscErrorCode BCRFitMeans(BCRFitData *F, double mean[3], double *spread)
+/* Couplings below and above each node of a grid line along axis d. Those beyond the ends: around them if the axis is periodic, the only
+   one there is of two nodes, else in proportion to the next two */
+static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt d, const double **below, const double **above)
 {
-  PetscInt o[3], d;
-  double   lo[3], hi[3];
+  const PetscInt n = F->n[d], st = F->stride[d], row = F->stride[1] * o[1] + F->stride[2] * o[2];
+  const double  *C = F->C[d] + row;
+  PetscInt       i, s;
 
-  PetscFunctionBegin;
-  *spread = 1;
+  if (d == 0) {
+    for (i = 0; i + 1 < n; i++) F->x[i + 1] = C[i];
+    for (s = 0; s < 2; s++) {
+      const double c = C[s ? n - 2 : 0], next = n > 2 ? C[s ? n - 3 : 1] : c;
+
+      if (n == 2) F->x[s ? n : 0] = c;
+      else if (F->wrap[d]) F->x[s ? n : 0] = C[n - 1];
+      else F->x[s ? n : 0] = c * PetscMin(4.0, PetscMax(0.25, next > 0 ? c / next : 1.0));
+    }
+    *below = F->x;
+    *above = F->x + 1;
+    return;
+  }
+  *below = C - (o[d] ? st : 0);
+  *above = C;
+  if (n == 2) {
+    *below = *above = C - o[d] * st;
+    return;
+  }
+  for (s = 0; s < 2; s++) {
+    if (o[d] != (s ? n - 1 : 0)) continue;
+    if (F->wrap[d]) {
+      if (!s) *below = C + (n - 1) * st;
+    } else {
+      const double *c = s ? C - st : C, *next = s ? C - 2 * st : C + st;
+
+      for (i = 0; i < F->n[0]; i++) F->ghost[i] = c[i] * PetscMin(4.0, PetscMax(0.25, next[i] > 0 ? c[i] / next[i] : 1.0));
+      if (s) *above = F->ghost;
+      else *below = F->ghost;
+    }
+  }
+}
+
+/* s^2: along each axis the geometric mean of the two couplings beside the node over the mean of the axis; then the mean over the axes */
+static void BCRFitScales(const BCRFitData *F, const PetscInt o[3], const double mean[3], PetscReal *S, BCRFitRange *range)
+{
+  const double smallest = 1e-4;
+  PetscInt     d, i, axes = 0;
+
+  for (i = 0; i < F->n[0]; i++) F->line[i] = 0;
   for (d = 0; d < F->dim; d++) {
-    double   sum = 0;
-    PetscInt count = 0, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+    const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+    const double  *below, *above;
 
-    mean[d] = 0;
-    lo[d]   = PETSC_MAX_REAL;
-    hi[d]   = -PETSC_MAX_REAL;
-    if (F->n[d] < 2) continue;
-    for (o[2] = 0; o[2] < F->n[2]; o[2]++) {
-      for (o[1] = 0; o[1] < F->n[1]; o[1]++) {
-        const PetscInt row = F->stride[1] * o[1] + F->stride[2] * o[2];
-
-        for (o[0] = 0; o[0] < F->n[0]; o[0]++) {
-          const PetscInt i = o[0] + row, last = o[d] == F->n[d] - 1, next = last ? i - (F->n[d] - 1) * F->stride[d] : i + F->stride[d];
-          double         c;
-
-          if (last && !F->wrap[d]) continue;
-          c = F->C[d][i] / (BCRFitWeight(F, u, o[u]) * BCRFitWeight(F, v, o[v]));
-          if (F->S) c /= F->S[i] * F->S[next];
-          sum += c;
-          lo[d] = PetscMin(lo[d], c);
-          hi[d] = PetscMax(hi[d], c);
-          count++;
-        }
-      }
-    }
-    mean[d] = lo[d] == hi[d] ? lo[d] : sum / (double)count;
+    if (F->n[d] < 2 || mean[d] <= 0) continue;
+    axes++;
+    BCRFitBeside(F, o, d, &below, &above);
+    BCRFitScaleLine(F->n[0], below, above, 1 / (mean[d] * (u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v])), u ? F->ones : F->iwx, smallest, F->line);
   }
-  {
-    double l = PETSC_MAX_REAL, h = 0;
-
-    for (d = 0; d < F->dim; d++) {
-      if (F->n[d] < 2 || mean[d] == 0) continue;
-      l = PetscMin(l, lo[d] / mean[d]);
-      h = PetscMax(h, hi[d] / mean[d]);
-    }
-    if (h > 0) *spread = l > 0 ? h / l : PETSC_INFINITY;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  for (i = 0; i < F->n[0] && axes == 0; i++) F->line[i] = 1;
+  axes = PetscMax(axes, 1);
+  BCRFitRangeAdd(range, F->n[0], F->line, 1.0 / (double)axes, 0);
+  BCRFitRootLine(F->n[0], F->line, 1.0 / (double)axes, S);
 }
 
-/* s^2: along each axis the geometric mean of the two couplings beside the node over the mean of the axis; then the mean over the axes.
-   Where the node is at an end, the coupling beyond is taken in proportion to the next two. */
-static PetscErrorCode BCRFitScales(BCRFitData *F, const double mean[3])
+/* Couplings that end at the nodes of a grid line as the fit sees them, c / (s s w), into q: those along axis d from below, or (around) from
+   the last nodes of a periodic axis to the first. Returns how many */
+static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q)
 {
-  PetscInt o[3], d, axes = 0;
-  double   smallest = 1e-4;
+  const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F->n[d], st = F->stride[d], row = F->stride[1] * o[1] + F->stride[2] * o[2];
+  const PetscInt count = d ? F->n[0] : (around ? 1 : n - 1), from = around ? row + (n - 1) * (d ? 0 : st) : (d ? row - st : row), to = around ? from - (n - 1) * st : from + st;
+  const double   f  = 1 / ((u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v]));
+  const double  *iw = u ? F->ones : F->iwx;
+  PetscInt       i;
 
-  PetscFunctionBegin;
-  for (d = 0; d < F->dim; d++)
-    if (F->n[d] > 1 && mean[d] > 0) axes++;
+  if (n < 2 || (around ? !F->wrap[d] || (d && o[d] < n - 1) : d && o[d] == 0)) return 0;
+  if (F->S) BCRFitQuotientLine(count, F->C[d] + from, f, iw, F->S + from, F->S + to, q);
+  else
+    for (i = 0; i < count; i++) q[i] = F->C[d][from + i] * f * iw[i];
+  return count;
+}
+
+/* What is left on the diagonals of a grid line in the end, D / (s^2 w) - T */
+static void BCRFitRest(const BCRFitData *F, const PetscInt o[3], const double a[3], double *t, double *p)
+{
+  const PetscInt row = F->stride[1] * o[1] + F->stride[2] * o[2];
+  const double   tyz = BCRFitDiagonal(F, 1, o[1], a) + BCRFitDiagonal(F, 2, o[2], a), w = BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2]);
+  PetscInt       i;
+
+  for (i = 0; i < F->n[0]; i++) t[i] = BCRFitDiagonal(F, 0, i, a) + tyz;
+  if (F->S && w == 1 && F->iwx[0] == 1 && F->iwx[F->n[0] - 1] == 1) BCRFitRestLine(F->n[0], F->D + row, F->S + row, t, p);
+  else
+    for (i = 0; i < F->n[0]; i++) p[i] = F->D[row + i] * F->iwx[i] / (w * (F->S ? (double)F->S[row + i] * (double)F->S[row + i] : 1)) - t[i];
+}
+
+/* Row scales (with mean), then the couplings: mean along each axis, and the largest quotient over all links after division by that mean */
+static void BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r)
+{
+  PetscInt o[3] = {0, 0, 0}, d;
+  double   l = PETSC_MAX_REAL, h = 0;
+
   for (o[2] = 0; o[2] < F->n[2]; o[2]++) {
     for (o[1] = 0; o[1] < F->n[1]; o[1]++) {
-      for (o[0] = 0; o[0] < F->n[0]; o[0]++) {
-        const PetscInt i = o[0] + F->stride[1] * o[1] + F->stride[2] * o[2];
-        double         g = 0;
+      const PetscInt row = o[1] + F->n[1] * o[2];
 
-        for (d = 0; d < F->dim; d++) {
-          const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F->n[d], st = F->stride[d];
-          const double   w = BCRFitWeight(F, u, o[u]) * BCRFitWeight(F, v, o[v]), *C = F->C[d];
-          double         c0, c1;
+      if (F->S) BCRFitScales(F, o, mean, F->S + F->n[0] * row, scales);
+      for (d = 0; d < F->dim; d++) {
+        const PetscBool plain = (PetscBool)(!F->S && d == 0);
 
-          if (n < 2 || mean[d] <= 0) continue;
-          if (n == 2) c0 = c1 = C[o[d] ? i - st : i];
-          else if (o[d] == 0) {
-            c1 = C[i];
-            c0 = F->wrap[d] ? C[i + (n - 1) * st] : c1 * PetscMin(4.0, PetscMax(0.25, C[i + st] > 0 ? c1 / C[i + st] : 1.0));
-          } else if (o[d] == n - 1) {
-            c0 = C[i - st];
-            c1 = F->wrap[d] ? C[i] : c0 * PetscMin(4.0, PetscMax(0.25, C[i - 2 * st] > 0 ? c0 / C[i - 2 * st] : 1.0));
-          } else {
-            c0 = C[i - st];
-            c1 = C[i];
-          }
-          c0 = PetscMax(c0, smallest * mean[d] * w);
-          c1 = PetscMax(c1, smallest * mean[d] * w);
-          g += (c0 == c1 ? c0 : sqrt(c0 * c1)) / (mean[d] * w);
-        }
-        F->S[i] = sqrt(g / axes);
+        if (plain && F->n[0] > 1) BCRFitRangeAdd(&r->link[d], F->n[0] - 1, F->C[d] + F->n[0] * row, 1 / (BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2])), row);
+        else if (!plain) BCRFitRangeAdd(&r->link[d], BCRFitLinks(F, o, d, PETSC_FALSE, F->line), F->line, 1, row);
+        if (F->wrap[d]) BCRFitRangeAdd(&r->link[d], BCRFitLinks(F, o, d, PETSC_TRUE, F->line), F->line, 1, row);
       }
     }
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* What is left on the diagonal: row sums (average) or D/(s^2 w) - T (scaled), over the inside of the box: mean and largest distance from it */
-static PetscErrorCode BCRFitLeft(BCRFitData *F, double *mean, double *far, double *least, double *size, double *largest)
-{
-  PetscInt o[3], d, pass, count = 0;
-  double   sum = 0, lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, dsum = 0;
-  PetscBool inside = PETSC_TRUE;
-
-  PetscFunctionBegin;
-  *largest = 0;
-  for (pass = 0; pass < 2 && count == 0; pass++) { /* a box without an inside: over all of it */
-    inside = (PetscBool)(pass == 0);
-    for (o[2] = 0; o[2] < F->n[2]; o[2]++) {
-      for (o[1] = 0; o[1] < F->n[1]; o[1]++) {
-        for (o[0] = 0; o[0] < F->n[0]; o[0]++) {
-          const PetscInt i = o[0] + F->stride[1] * o[1] + F->stride[2] * o[2];
-          double         w = 1, p;
-
-          if (inside && !BCRFitInside(F, o, -1)) continue;
-          for (d = 0; d < F->dim; d++) w *= BCRFitWeight(F, d, o[d]);
-          p = F->D[i] / w;
-          if (F->S) {
-            p /= F->S[i] * F->S[i];
-            for (d = 0; d < F->dim; d++) p -= BCRFitDiagonal(F, d, o[d]);
-          } else {
-            for (d = 0; d < F->dim; d++) {
-              const PetscInt n = F->n[d], st = F->stride[d];
-              PetscInt       s;
-
-              if (n < 2) continue;
-              for (s = 0; s < 2; s++) {
-                double c;
-
-                if (o[d] == (s ? n - 1 : 0)) c = F->wrap[d] ? F->C[d][s ? i : i + (n - 1) * st] / w : (F->op->axis[d].end[s] == BCR_END_DIRICHLET ? 1.0 : (F->op->axis[d].end[s] == BCR_END_CELL_DIRICHLET ? 2.0 : (F->op->axis[d].end[s] == BCR_END_NEUMANN ? 1.0 : 0.0))) * (double)F->op->axis[d].a;
-                else c = F->C[d][s ? i : i - st] / w;
-                p -= c;
-              }
-            }
-          }
-          dsum += F->D[i] / w / (F->S ? F->S[i] * F->S[i] : 1);
-          sum += p;
-          lo = PetscMin(lo, p);
-          hi = PetscMax(hi, p);
-          count++;
-        }
-      }
-    }
+  r->spread = 1;
+  for (d = 0; d < 3; d++) {
+    r->mean[d] = BCRFitRangeMean(&r->link[d]);
+    if (d >= F->dim || F->n[d] < 2 || r->mean[d] == 0) continue;
+    l = PetscMin(l, r->link[d].lo / r->mean[d]);
+    h = PetscMax(h, r->link[d].hi / r->mean[d]);
   }
-  *mean    = sum / (double)count;
-  *far     = PetscMax(hi - *mean, *mean - lo);
-  *least   = lo;
-  *size    = dsum / (double)count;
-  *largest = PetscMax(PetscAbs(hi), PetscAbs(lo));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  if (h > 0) r->spread = l > 0 ? h / l : PETSC_INFINITY;
 }
 
-/* The largest relative deviation of the matrix from the fit, and where */
-static PetscErrorCode BCRFitDeviation(BCRFitData *F)
+/* What is left over the inside of the box, where all weights are one: D / s^2 - T, or without scales the row sum */
+static void BCRFitLeft(BCRFitData *F, BCRFitResult *r)
 {
-  const BCRRows *A  = F->A;
-  BCROperator   *op = F->op;
-  PetscInt       o[3], d, s;
+  PetscInt       o[3] = {0, 0, 0}, d, i;
+  const PetscInt cut  = F->n[0] > 2 && !F->wrap[0] ? 1 : 0;
 
-  PetscFunctionBegin;
-  op->deviation = 0;
+  memset(&r->left, 0, sizeof(r->left));
   for (o[2] = 0; o[2] < F->n[2]; o[2]++) {
     for (o[1] = 0; o[1] < F->n[1]; o[1]++) {
-      for (o[0] = 0; o[0] < F->n[0]; o[0]++) {
-        const PetscInt i    = o[0] + F->stride[1] * o[1] + F->stride[2] * o[2];
-        const PetscInt node = o[0] + F->b[0] + A->stride[1] * (o[1] + F->b[1]) + A->stride[2] * (o[2] + F->b[2]);
-        double         w = 1, t = (double)op->shift, model, dev, diagonal;
+      if (!BCRFitInside(F, o, 0)) continue;
+      BCRFitRest(F, o, r->a, F->x, F->line);
+      for (d = 0; d < F->dim && !F->S; d++) { /* the two couplings of each axis in place of T's; of two nodes, the one there is */
+        const double *below, *above, two = F->n[d] > 2 ? 1 : 0;
 
-        for (d = 0; d < F->dim; d++) {
-          w *= BCRFitWeight(F, d, o[d]);
-          t += BCRFitDiagonal(F, d, o[d]);
-        }
-        model = t * w * (F->S ? F->S[i] * F->S[i] : 1) * PetscAbsReal(op->scale);
-        diagonal = PetscAbs(model);
-        dev      = PetscAbs(F->D[i] - model) / diagonal;
-        if (dev > (double)op->deviation) {
-          op->deviation = (PetscReal)dev;
-          op->devrow = op->devcol = node;
-        }
-        for (d = 0; d < F->dim; d++) {
-          const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, last = o[d] == F->n[d] - 1;
+        if (F->n[d] < 2) continue;
+        BCRFitBeside(F, o, d, &below, &above);
+        for (i = 0; i < F->n[0]; i++) F->line[i] += r->a[d] - below[i] + two * (r->a[d] - above[i]);
+      }
+      BCRFitRangeAdd(&r->left, F->n[0] - 2 * cut, F->line + cut, 1, o[1] + F->n[1] * o[2]);
+    }
+  }
+}
 
-          if (F->n[d] < 2 || (last && !F->wrap[d])) continue;
-          s     = last ? i - (F->n[d] - 1) * F->stride[d] : i + F->stride[d];
-          model = BCRFitWeight(F, u, o[u]) * BCRFitWeight(F, v, o[v]) * (double)op->axis[d].a * PetscAbsReal(op->scale) * (F->S ? F->S[i] * F->S[s] : 1);
-          dev   = PetscAbs(F->C[d][i] - model) / (model > 0 ? model : diagonal);
-          if (dev > (double)op->deviation) {
-            op->deviation = (PetscReal)dev;
-            op->devrow    = node;
-            op->devcol    = last ? node - (F->n[d] - 1) * A->stride[d] : node + A->stride[d];
-          }
+/* The largest relative deviation of the matrix from the fit, and where: the extremes that have been met, and the diagonals at the ends */
+static void BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
+{
+  const BCRRows *A    = F->A;
+  BCROperator   *op   = F->op;
+  PetscInt       o[3] = {0, 0, 0}, d, i, k, m, two = 0;
+  const PetscInt cut   = F->n[0] > 2 && !F->wrap[0] ? 1 : 0;
+  double         worst = 0;
+  BCRFitRange    left  = r->left;
+
+#define NODE(i) ((i) + F->b[0] + A->stride[1] * (o[1] + F->b[1]) + A->stride[2] * (o[2] + F->b[2]))
+  op->devrow = op->devcol = 0;
+  for (d = 0; d < F->dim; d++) {
+    if (F->n[d] == 2) two = 1;
+    if (F->n[d] < 2 || r->a[d] == 0) continue;
+    for (k = 0; k < 2; k++) {
+      const PetscInt row = k ? r->link[d].hirow : r->link[d].lorow;
+
+      if (PetscAbs((k ? r->link[d].hi : r->link[d].lo) / r->a[d] - 1) <= worst) continue;
+      o[1] = row % F->n[1];
+      o[2] = row / F->n[1];
+      for (m = 0; m < 2; m++) {
+        const PetscInt n = BCRFitLinks(F, o, d, (PetscBool)(m == 1), F->line), last = (F->n[d] - 1) * A->stride[d];
+
+        for (i = 0; i < n; i++) {
+          const double dev = PetscAbs(F->line[i] / r->a[d] - 1);
+
+          if (dev <= worst) continue;
+          worst      = dev;
+          op->devrow = NODE(d == 0 && m ? F->n[0] - 1 : i) - (d && !m ? A->stride[d] : 0);
+          op->devcol = op->devrow + (m ? -last : A->stride[d]);
         }
       }
     }
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  if (!F->S) { /* without scales that was row sums */
+    memset(&left, 0, sizeof(left));
+    for (o[2] = 0; o[2] < F->n[2]; o[2]++)
+      for (o[1] = 0; o[1] < F->n[1]; o[1]++)
+        if (BCRFitInside(F, o, 0)) BCRFitRangeAdd(&left, F->n[0] - 2 * cut, F->D + cut + F->n[0] * (o[1] + F->n[1] * o[2]), 1, o[1] + F->n[1] * o[2]);
+  }
+  for (o[2] = 0; o[2] < F->n[2]; o[2]++) {
+    for (o[1] = 0; o[1] < F->n[1]; o[1]++) {
+      const PetscInt  row = o[1] + F->n[1] * o[2];
+      const PetscBool all = (PetscBool)(two || row == left.lorow || row == left.hirow || !BCRFitInside(F, o, 0));
+
+      if (!all && (F->n[0] < 2 || F->wrap[0])) continue;
+      if (all) BCRFitRest(F, o, r->a, F->x, F->line);
+      for (i = 0; i < F->n[0]; i += all ? 1 : F->n[0] - 1) {
+        double dev, t;
+
+        if (!all) { /* one node only */
+          const PetscInt at = F->n[0] * row + i;
+
+          F->x[i]    = BCRFitDiagonal(F, 0, i, r->a) + BCRFitDiagonal(F, 1, o[1], r->a) + BCRFitDiagonal(F, 2, o[2], r->a);
+          F->line[i] = F->D[at] * F->iwx[i] / (F->S ? (double)F->S[at] * (double)F->S[at] : 1) - F->x[i];
+        }
+        t   = PetscAbs(F->x[i] + r->shift);
+        dev = PetscAbs(F->line[i] - r->shift) / t;
+        if (dev <= worst) continue;
+        worst      = dev;
+        op->devrow = op->devcol = NODE(i);
+      }
+    }
+  }
+#undef NODE
+  op->deviation = (PetscReal)worst;
 }
 
-/* One of the two fits with the given row scales (none: average): fills axes and shift, in units of the matrix, and judges the condition
-   number. mean and spread are those of BCRFitMeans(). */
-static PetscErrorCode BCRFitTry(BCRFitData *F, const double mean[3], double spread, double *bound)
+/* The axes and the shift of a fit from its means, in units of the matrix, and an estimate of the condition number. known: what is left on
+   the diagonal has been found already */
+static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
 {
   static const char xyz[] = "xyz";
   BCROperator      *op    = F->op;
-  double            left, far, least, size, largest, low;
+  double            left, far, size, largest, low;
   PetscInt          d;
   PetscReal         lo;
 
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) {
+    r->a[d]       = d < F->dim && F->n[d] > 1 ? r->mean[d] : 0;
     op->axis[d].n = F->n[d];
-    op->axis[d].a = d < F->dim && F->n[d] > 1 ? (PetscReal)mean[d] : 0;
-    PetscCheck(op->axis[d].a >= 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix has off-diagonal entries of opposite signs along different axes (mean coupling along %c %g): it is indefinite or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone", xyz[d], -mean[d] * F->sign);
+    op->axis[d].a = (PetscReal)r->a[d];
+    PetscCheck(
+      op->axis[d].a >= 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "The preconditioning matrix has off-diagonal entries of opposite signs along different axes (mean coupling along %c %g): it is indefinite or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone",
+      xyz[d], -r->mean[d] * F->sign);
   }
-  PetscCall(BCRFitLeft(F, &left, &far, &least, &size, &largest));
-  PetscCheck(size > 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone");
+  if (!known) BCRFitLeft(F, r);
+  left    = BCRFitRangeMean(&r->left);
+  far     = PetscMax(r->left.hi - left, left - r->left.lo);
+  largest = PetscMax(PetscAbs(r->left.hi), PetscAbs(r->left.lo));
+  size    = left + 2 * (r->a[0] + r->a[1] + r->a[2]);
+  PetscCheck(size > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone");
   op->shift = 0;
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   if (PetscAbs(left) <= 4 * BCR_SUM_TOL * size) left = 0;
   if ((double)lo > 1e-12 * size) left = PetscMax(left, -0.9 * (double)lo); /* definite, whatever the matrix is */
   else if (left < 0 || (left == 0 && largest > 64 * BCR_SUM_TOL * size)) left = PetscMax(far, -left);
   op->shift = (PetscReal)left;
+  r->shift  = left;
   /* what A itself is bounded from below by, in the scales of the fit: T and the least of what is left on the diagonal. Where T is
      singular, its next eigenvalue counts. */
   low = (double)lo;
@@ -531,21 +604,104 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, const double mean[3], double spre
     for (d = 0; d < F->dim; d++)
       if (F->n[d] > 1) {
         const double x = sin((double)PETSC_PI / (F->wrap[d] ? 1 : 2) / (double)F->n[d]);
-        low            = PetscMin(low, 4 * x * x * (double)op->axis[d].a);
+        low            = PetscMin(low, 4 * x * x * r->a[d]);
       }
   }
-  if (least > 0) low += least;
-  *bound = spread * (1 + far / PetscMax(low, 1e-300));
+  if (r->left.lo > 0) low += r->left.lo;
+  r->bound = r->spread * (1 + BCRFitRangeDistance(&r->left, BCRFitRangeMean(&r->left)) / PetscMax(low, 1e-300));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All of the fit but the planes to drop, the box and the sign, which F has */
+static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
+{
+  const BCRRows *A  = F->A;
+  BCROperator   *op = F->op;
+  BCRFitResult   average, scaled, *take = &average;
+  PetscInt       d, s, i;
+  double         unit = 0;
+  PetscBool      two  = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&average, sizeof(average)));
+  PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
+  PetscCall(PetscMalloc5(F->n[0], &F->ones, F->n[0], &F->iwx, F->n[0] + 1, &F->x, F->n[0], &F->line, F->n[0], &F->ghost));
+  PetscCall(PetscMalloc1(F->nodes, &F->D));
+  for (d = 0; d < F->dim; d++) {
+    const PetscInt slice = F->n[d] > 1 ? F->nodes / F->n[d] : 0;
+
+    if (F->n[d] == 2) two = PETSC_TRUE;
+    if (F->n[d] < 2) continue;
+    PetscCall(PetscMalloc1(F->nodes, &F->C[d]));
+    /* beyond the last nodes, where nothing may be written */
+    for (i = 0; i < slice; i++) F->C[d][(F->n[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->n[d]] = 0;
+  }
+  PetscCall(BCRFitExtract(F, &average.left));
+  BCRFitEnds(F);
+  BCRFitEndLinks(F);
+  op->scale = 1;
+  for (i = 0; i < F->n[0]; i++) {
+    F->ones[i] = 1;
+    F->iwx[i]  = 1 / BCRFitWeight(F, 0, i);
+  }
+
+  BCRFitMeans(F, NULL, NULL, &average);
+  if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(F, (PetscBool)!two, &average));
+  if (fit == BCR_FIT_SCALED || (fit == BCR_FIT_AUTO && average.spread < PETSC_INFINITY)) {
+    BCRFitRange scales;
+
+    PetscCall(PetscMemzero(&scales, sizeof(scales)));
+    PetscCall(PetscMalloc1(F->nodes, &F->S));
+    BCRFitMeans(F, average.mean, &scales, &scaled);
+    take = &scaled;
+    if (PetscMax(PetscAbs(sqrt(scales.lo) - 1), PetscAbs(sqrt(scales.hi) - 1)) <= BCR_SAME_TOL) take = &average;
+    else PetscCall(BCRFitTry(F, PETSC_FALSE, &scaled));
+    if (take == &average || (fit == BCR_FIT_AUTO && scaled.bound >= average.bound)) {
+      take = &average;
+      PetscCall(PetscFree(F->S));
+      PetscCall(BCRFitTry(F, (PetscBool)(!two || fit != BCR_FIT_SCALED), &average));
+    }
+  }
+  BCRFitDeviation(F, take);
+
+  /* units of the largest coupling; weights; planes */
+  for (d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);
+  if (unit == 0) unit = (double)op->shift;
+  op->scale = (PetscReal)(F->sign * unit);
+  op->shift /= (PetscReal)unit;
+  for (d = 0; d < 3; d++) {
+    BCRAxis *ax = &op->axis[d];
+
+    ax->a /= (PetscReal)unit;
+    if (F->half[d][0] < 1 || F->half[d][1] < 1) {
+      PetscCall(PetscMalloc1(ax->n, &ax->weight));
+      for (i = 0; i < ax->n; i++) ax->weight[i] = (PetscReal)BCRFitWeight(F, d, i);
+    }
+    for (s = 0; s < 2; s++) {
+      BCRPlane *pl = &ax->plane[s];
+
+      if (!pl->present) continue;
+      if (!pl->couple) PetscCall(PetscFree(pl->couplings));
+      else
+        for (i = 0; i < A->nodes / A->N[d]; i++) pl->couplings[i] /= (PetscReal)unit;
+      pl->coupling = pl->couple ? ax->a : 0;
+      for (i = 1; i < A->nodes / A->N[d] && pl->inv[i] == pl->inv[0]; i++) {}
+      if (i == A->nodes / A->N[d]) {
+        pl->inv0 = pl->inv[0];
+        PetscCall(PetscFree(pl->inv));
+      }
+    }
+  }
+  PetscCall(PetscStrncpy(op->fit, F->S ? "scaled" : "average", sizeof(op->fit)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
 {
-  BCRFitData F;
-  PetscInt   d, s, i, ix[3];
-  double     average = 0, scaled = 0, unit = 0, mean[3], spread, st[7], rest;
-  PetscInt   col;
-  PetscBool  trivial;
+  BCRFitData     F;
+  PetscInt       d, s, i, ix[3], col;
+  double         st[7], rest;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&F, sizeof(F)));
@@ -578,7 +734,7 @@ PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator 
     F.stride[d] = F.nodes;
     F.nodes *= F.n[d];
     F.half[d][0] = F.half[d][1] = F.ratio[d][0] = F.ratio[d][1] = 1;
-    ax->n                                                        = F.n[d];
+    ax->n                                                       = F.n[d];
   }
   if (F.nodes == 0) { /* only planes, whose corners disagree */
     PetscCheck(fit != BCR_FIT_EXACT, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use -pc_bcrpoisson_fit auto or a finer grid");
@@ -589,76 +745,19 @@ PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator 
   for (i = 0, rest = 0; i < 6; i++) rest -= st[i];
   if (rest == 0) rest = st[BCR_CENTRE];
   F.sign = rest < 0 ? -1 : 1;
-  PetscCall(PetscMalloc1(F.nodes, &F.D));
-  for (d = 0; d < F.dim; d++)
-    if (F.n[d] > 1) PetscCall(PetscCalloc1(F.nodes, &F.C[d]));
-  PetscCall(BCRFitExtract(&F));
-  BCRFitEnds(&F);
-  BCRFitEndLinks(&F);
-  op->scale = 1;
-
-  PetscCall(BCRFitMeans(&F, mean, &spread));
-  if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(&F, mean, spread, &average));
-  if (fit == BCR_FIT_SCALED || (fit == BCR_FIT_AUTO && spread < PETSC_INFINITY)) {
-    PetscCall(PetscMalloc1(F.nodes, &F.S));
-    PetscCall(BCRFitScales(&F, mean));
-    for (i = 0, trivial = PETSC_TRUE; i < F.nodes && trivial; i++) trivial = (PetscBool)(PetscAbs(F.S[i] - 1) <= BCR_SAME_TOL);
-    if (!trivial) {
-      double smean[3], sspread;
-
-      PetscCall(BCRFitMeans(&F, smean, &sspread));
-      PetscCall(BCRFitTry(&F, smean, sspread, &scaled));
-    }
-    if (trivial || (fit == BCR_FIT_AUTO && scaled >= average)) {
-      PetscCall(PetscFree(F.S));
-      PetscCall(BCRFitTry(&F, mean, spread, &average));
-    }
-  }
-
-  /* units of the largest coupling; weights; planes */
-  for (d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);
-  if (unit == 0) unit = (double)op->shift;
-  op->scale = (PetscReal)(F.sign * unit);
-  op->shift /= (PetscReal)unit;
-  for (d = 0; d < 3; d++) {
-    BCRAxis *ax = &op->axis[d];
-
-    ax->a /= (PetscReal)unit;
-    if (F.half[d][0] < 1 || F.half[d][1] < 1) {
-      PetscCall(PetscMalloc1(ax->n, &ax->weight));
-      for (i = 0; i < ax->n; i++) ax->weight[i] = (PetscReal)BCRFitWeight(&F, d, i);
-    }
-    for (s = 0; s < 2; s++) {
-      BCRPlane *pl = &ax->plane[s];
-
-      if (!pl->present) continue;
-      if (!pl->couple) PetscCall(PetscFree(pl->couplings));
-      else
-        for (i = 0; i < A->nodes / A->N[d]; i++) pl->couplings[i] /= (PetscReal)unit;
-      pl->coupling = pl->couple ? ax->a : 0;
-      for (i = 1; i < A->nodes / A->N[d] && pl->inv[i] == pl->inv[0]; i++) { }
-      if (i == A->nodes / A->N[d]) {
-        pl->inv0 = pl->inv[0];
-        PetscCall(PetscFree(pl->inv));
-      }
-    }
-  }
-  PetscCall(BCRFitDeviation(&F));
-  PetscCall(PetscStrncpy(op->fit, F.S ? "scaled" : "average", sizeof(op->fit)));
-  if (fit == BCR_FIT_EXACT) {
-    const PetscInt r = op->devrow, q = op->devcol;
-    PetscReal      dev = op->deviation;
-
-    PetscCall(PetscFree(F.D));
-    for (d = 0; d < 3; d++) PetscCall(PetscFree(F.C[d]));
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix is not separable: row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "), column %" PetscInt_FMT " is off by %g, relatively, from the mean of the coefficients. Let the operator be approximated with -pc_bcrpoisson_fit auto, scaled or average, or give a separable preconditioning matrix (second matrix of KSPSetOperators())", c + A->dof * r, r % A->N[0], (r / A->N[0]) % A->N[1], r / (A->N[0] * A->N[1]), c + A->dof * q, (double)dev);
-  }
-  if (F.S) {
-    PetscCall(PetscMalloc1(F.nodes, &op->rowscale));
-    for (i = 0; i < F.nodes; i++) op->rowscale[i] = (PetscReal)F.S[i];
-    PetscCall(PetscFree(F.S));
-  }
+  ierr   = BCRFitCompute(&F, fit);
+  PetscCall(PetscFree5(F.ones, F.iwx, F.x, F.line, F.ghost));
   PetscCall(PetscFree(F.D));
   for (d = 0; d < 3; d++) PetscCall(PetscFree(F.C[d]));
+  op->rowscale = F.S;
+  PetscCall(ierr);
+  if (fit == BCR_FIT_EXACT) {
+    const PetscInt r = op->devrow, q = op->devcol;
+
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
+            "The preconditioning matrix is not separable: row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "), column %" PetscInt_FMT
+            " is off by %g, relatively, from the mean of the coefficients. Let the operator be approximated with -pc_bcrpoisson_fit auto, scaled or average, or give a separable preconditioning matrix (second matrix of KSPSetOperators())",
+            c + A->dof * r, r % A->N[0], (r / A->N[0]) % A->N[1], r / (A->N[0] * A->N[1]), c + A->dof * q, (double)op->deviation);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
