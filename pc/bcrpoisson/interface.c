@@ -286,7 +286,7 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
   Level: intermediate
 
   Note:
-  `PCView()` says what the fit was and the largest deviation of an entry of the matrix from it, relative to the largest entry.
+  `PCView()` says what the fit was and the largest deviation of an entry of the matrix from it, relative to the entry of the fit (to its diagonal where the fit has none).
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetFit()`, `PCBCRPoissonFit`
 @*/

@@ -142,9 +142,6 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         gap_between(rows->gaplast, d[k], &tb[k], &sr[k]);
         xl[k] = ta[k];
         xr[k] = tb[k];
-        if (rows->n == 2) { /* the one row of the open line has both neighbours in the last unknown */
-          gap_between(rows->gaplast, d[k], &tb[k], &sr[k]);
-        }
       } else {
         gap_end(rows->gapend[0], rows->end[0], d[k], &xl[k], &sl[k]);
         gap_end(rows->gapend[1], rows->end[1], d[k], &xr[k], &sr[k]);
@@ -185,16 +182,16 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         p[k] *= nrm[k];
       }
       if (done && !last) continue;
-      if (!last) {
-        if (used + 5 * strip > room) {
-          char *more;
+      if (used + 5 * strip > room) {
+        char *more;
 
-          PetscCall(PetscMalloc1((2 * room + 5 * strip) * sz, &more));
-          PetscCall(PetscMemcpy(more, buf, used * sz));
-          PetscCall(PetscFree(buf));
-          buf  = more;
-          room = 2 * room + 5 * strip;
-        }
+        PetscCall(PetscMalloc1((2 * room + 5 * strip) * sz, &more));
+        PetscCall(PetscMemcpy(more, buf, used * sz));
+        PetscCall(PetscFree(buf));
+        buf  = more;
+        room = 2 * room + 5 * strip;
+      }
+      if (!last) {
         tab_put(buf, single, used, l, strip);
         tab_put(buf, single, used + strip, p, strip);
         tab_put(buf, single, used + 2 * strip, b, strip);
@@ -203,15 +200,6 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         if (s >= 1 && change <= tol && before <= tol) done = PETSC_TRUE; /* l comes from the pivot before */
         before = change;
       } else {
-        if (used + 5 * strip > room) {
-          char *more;
-
-          PetscCall(PetscMalloc1((2 * room + 5 * strip) * sz, &more));
-          PetscCall(PetscMemcpy(more, buf, used * sz));
-          PetscCall(PetscFree(buf));
-          buf  = more;
-          room = 2 * room + 5 * strip;
-        }
         tab_put(buf, single, used, l, strip);
         tab_put(buf, single, used + strip, p, strip);
         used += 2 * strip;
