@@ -166,7 +166,7 @@ static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options)
 
     if (candidate[c] > largest) break;
     trial.core.radix = candidate[c];
-    PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &trial, &solver));
+    PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &trial, NULL, &solver));
     PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, bcr->n, u, bcr->n));
     for (PetscInt repeat = 0; repeat < 3; ++repeat) {
       PetscCall(PetscTime(&start));
@@ -230,7 +230,7 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
     for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
     bcr->ntuned = 0;
     if (bcr->tune && !options.core.radix && !options.core.nlevels) PetscCall(PCBCRPoissonTune(pc, &options));
-    else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, &bcr->solver));
+    else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, NULL, &bcr->solver));
     bcr->replan = PETSC_FALSE;
   }
   bcr->removed = 0;

@@ -213,7 +213,7 @@ static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, BCRSolver *solver)
+PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
 {
   const BCRPrecision precision = options->core.precision;
   const PetscBool    mixed     = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
@@ -224,6 +224,7 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
 
   PetscFunctionBegin;
   PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " components; there must be at least one", dof);
+  PetscCheck(!slab, PETSC_COMM_SELF, PETSC_ERR_SUP, "Slabs on several ranks");
   PetscCall(PetscNew(&s));
   *solver    = s; /* so that it can be destroyed after an error */
   s->options = *options;

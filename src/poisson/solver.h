@@ -13,8 +13,19 @@ typedef struct {
   BCRCoreOptions core;      /* core.precision: BCR_DOUBLE, BCR_SINGLE or BCR_MIXED */
 } BCRSolverOptions;
 
-/* ops: dof operators, copied (deeply) */
-PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, BCRSolver *solver);
+/* Slabs: rows start .. start + len - 1 of the whole box (dropped planes included) along axis are on this rank; the ranks of comm hold
+   them in order, all of them; len may be 0 */
+typedef struct {
+  MPI_Comm comm;
+  PetscInt axis, start, len;
+} BCRSlab;
+
+/* ops: dof operators, copied (deeply). slab NULL: one process has all. With slabs creation, solves and updates are collective; the
+   operators' axes, shift, scale and planes are those of the whole box, the same on every rank, but what they have for each node
+   (rowscale, inv and couplings of planes) is that of the rank's slab, numbered in the slab's own box: rowscale over the box rows that
+   are on this rank; inv and couplings of a plane across the slabs' axis only on the rank that has it. The arrays of a solve are
+   the rank's slab, in its natural ordering. */
+PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver);
 /* nrhs right-hand sides, column r at f + r*ldf, u + r*ldu; u may be f */
 PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu);
 /* Takes new operators of the same shape (sizes, ends, planes). *done = PETSC_FALSE: more than scale, shift, plane or row scales
@@ -28,5 +39,7 @@ typedef struct {
   size_t      tables;
   double      flops;     /* of one solve with one right-hand side */
   PetscReal   removed;   /* singular operators: size of the constant that the last solve removed from the right-hand side */
+  char        ranks[256]; /* slabs: how the ranks are coupled, in words; empty without slabs */
+  size_t      bytes_sent, messages; /* slabs: by this rank in one solve with one right-hand side */
 } BCRSolverInfo;
 PETSC_INTERN PetscErrorCode BCRSolverGetInfo(BCRSolver solver, BCRSolverInfo *info);

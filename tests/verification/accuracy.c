@@ -112,7 +112,7 @@ static PetscErrorCode sizes(PetscInt dim, PetscInt n)
     options.core.nlevels   = plans[p].nlevels;
     options.core.precision = plans[p].precision;
     PetscCall(PetscArraycpy(options.core.schedule, plans[p].schedule, 8));
-    PetscCall(BCRSolverCreate(1, &op, &options, &solver));
+    PetscCall(BCRSolverCreate(1, &op, &options, NULL, &solver));
     PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, (PetscInt)N, u, (PetscInt)N));
     error = backward_error(dim, n, f, u);
     check(error <= (single ? 5e-7 : 1e-14) ? PETSC_TRUE : PETSC_FALSE, what, plans[p].name, error);
@@ -166,7 +166,7 @@ static PetscErrorCode smooth(PetscInt dim, PetscInt n, double *error)
   PetscCall(PetscMemzero(&options, sizeof(options)));
   options.core.isa = -1;
   options.core.precision = sizeof(PetscReal) == sizeof(float) ? BCR_SINGLE : BCR_DOUBLE;
-  PetscCall(BCRSolverCreate(1, &op, &options, &solver));
+  PetscCall(BCRSolverCreate(1, &op, &options, NULL, &solver));
   PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, (PetscInt)N, u, (PetscInt)N));
   *error = 0;
   for (size_t q = 0; q < N; q++) {
