@@ -6,6 +6,7 @@
 #include "level0.h"
 #include "poles.h"
 #include "fields.h"
+#include "tri.h"
 
 typedef struct {
   const char           *isa;
@@ -15,6 +16,8 @@ typedef struct {
   const BCRLevel0Table *level0;
   const BCRPolesTable  *poles;
   const BCRFieldsTable *fields;
+  const BCRTriTable    *tri;
+  int                   bundle; /* BL of lanes.h */
 } BCRCpuTable;
 
 /* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine lacks gives the next lower one */

@@ -37,6 +37,7 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
   #include "level0_kernels.h"
   #include "poles_kernels.h"
   #include "fields_kernels.h"
+  #include "tri_kernels.h"
 
   #if BCR_ISA > 0
     #if defined(__clang__)
@@ -54,5 +55,7 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
   .level0     = &BCRN(BCRLevel0),
   .poles      = &BCRN(BCRPoles),
   .fields     = &BCRN(BCRFields),
+  .tri        = &BCRN(BCRTri),
+  .bundle     = BL,
 };
 #endif

@@ -1,0 +1,272 @@
+/* One rank's batch of tridiagonal lines: checks, choice of the method, tiles, mixed precision. */
+#include "triimpl.h"
+#include <math.h>
+#include <stdio.h>
+
+#if defined(PETSC_USE_REAL___FLOAT128) || defined(PETSC_USE_REAL___FP16)
+  #error "petscbcr works in double and single precision"
+#endif
+
+#define TILE_BYTES (192 * 1024) /* scratch of a tile should stay in a second-level cache */
+#define LINE_BYTES (64 << 20)   /* tiles of so few and so long lines are not worth it */
+
+static const BCRTriOps *const methods[] = {
+  [BCR_TRI_THOMAS] = &BCRTriThomas,
+};
+
+PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot)
+{
+  const PetscInt across = spec->inner / spec->rep;
+
+  PetscFunctionBegin;
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MAT_LU_ZRPVT,
+          "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT " beyond) has no usable pivot in row %" PetscInt_FMT ": %g. The line is singular, or needs an order of its rows other than the given one", line, line % across,
+          line / across, row, pivot);
+}
+
+PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane)
+{
+  const BCRTriShape *s  = &local->shape;
+  const PetscInt     bl = local->cpu->bundle;
+
+  if (s->kind == BCR_TRI_ACROSS) {
+    const PetscInt i = (PetscInt)(tile % s->across) * s->nv * bl + v * bl + lane;
+
+    return i < local->spec.inner ? BCRTriLineOf(&local->spec, i, (PetscInt)(tile / s->across)) : -1;
+  }
+  if (s->kind == BCR_TRI_ALONG) return tile * bl + lane < local->spec.outer ? BCRTriLineOf(&local->spec, v, tile * bl + lane) : -1;
+  return BCRTriLineOf(&local->spec, tile % local->spec.inner, tile / local->spec.inner);
+}
+
+/* Tiles. Lanes across when there are enough of them side by side, along otherwise */
+static void tri_shape(BCRTriLocal local)
+{
+  const BCRTriSpec *spec = &local->spec;
+  BCRTriShape      *s    = &local->shape;
+  const size_t      size = local->single ? sizeof(float) : sizeof(double);
+  const PetscInt    bl   = local->cpu->bundle;
+
+  s->inner = spec->inner;
+  s->n     = spec->n;
+  s->outer = spec->outer;
+  if (spec->inner * spec->outer < 3 || ((size_t)spec->n * bl * size > LINE_BYTES && spec->inner * spec->outer < bl)) {
+    s->kind  = BCR_TRI_LINE;
+    s->nv    = 1;
+    s->tiles = spec->inner * spec->outer;
+  } else if (spec->inner < bl && (spec->outer >= spec->inner || spec->inner == 1)) {
+    s->kind  = BCR_TRI_ALONG;
+    s->nv    = (int)spec->inner;
+    s->tiles = (spec->outer + bl - 1) / bl;
+  } else {
+    s->kind = BCR_TRI_ACROSS;
+    s->nv   = 4;
+    while (s->nv > 1 && ((size_t)spec->n * s->nv * bl * size > TILE_BYTES || spec->inner <= bl * (s->nv / 2))) s->nv /= 2;
+    s->across = (spec->inner + s->nv * bl - 1) / (s->nv * bl);
+    s->tiles  = s->across * spec->outer;
+  }
+}
+
+static PetscErrorCode tri_check(const BCRTriSpec *s)
+{
+  PetscInt lines;
+
+  PetscFunctionBegin;
+  PetscCheck(s->inner >= 0 && s->n >= 0 && s->outer >= 0 && s->rep >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Lines: inner %" PetscInt_FMT ", n %" PetscInt_FMT ", outer %" PetscInt_FMT ", rep %" PetscInt_FMT, s->inner, s->n, s->outer, s->rep);
+  PetscCheck(s->inner % s->rep == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Lines: inner %" PetscInt_FMT " is not a multiple of rep %" PetscInt_FMT, s->inner, s->rep);
+  if (!s->inner || !s->n || !s->outer) PetscFunctionReturn(PETSC_SUCCESS);
+  lines = s->perline ? s->inner / s->rep * s->outer : 1;
+  if (s->rows) {
+    PetscCheck(s->nfirst >= 0 && s->nfirst <= BCR_TRI_EDGE && s->nlast >= 0 && s->nlast <= BCR_TRI_EDGE && s->nfirst + s->nlast <= s->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "Lines of %" PetscInt_FMT " rows: %" PetscInt_FMT " first and %" PetscInt_FMT " last rows of their own", s->n, s->nfirst, s->nlast);
+  } else PetscCheck(s->low && s->diag && s->up, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "Lines without coefficients");
+  for (PetscInt l = 0; l < lines; l++)
+    for (PetscInt j = 0; j < s->n; j++) {
+      double row[3];
+
+      if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) { /* all the same */
+        j = s->n - s->nlast - 2;
+        continue;
+      }
+      BCRTriGetRow(s, l, j, row);
+      PetscCheck(isfinite(row[0]) && isfinite(row[1]) && isfinite(row[2]), PETSC_COMM_SELF, PETSC_ERR_FP, "Line %" PetscInt_FMT ", row %" PetscInt_FMT ": a coefficient is not a finite number (%g, %g, %g)", l, j, row[0], row[1], row[2]);
+    }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r = f - A u in PetscReal */
+static void tri_residual(BCRTriLocal t, const PetscReal *f, const PetscReal *u, PetscReal *r)
+{
+  const BCRTriSpec *s = &t->spec;
+
+  for (PetscInt o = 0; o < s->outer; o++)
+    for (PetscInt j = 0; j < s->n; j++) {
+      const size_t base = (size_t)s->inner * (j + (size_t)s->n * o), before = (size_t)s->inner * ((j ? j : s->n) - 1 + (size_t)s->n * o), after = (size_t)s->inner * ((j + 1) % s->n + (size_t)s->n * o);
+      double       row[3] = {0, 0, 0};
+
+      if (!s->perline) BCRTriGetRow(s, 0, j, row);
+      for (PetscInt i = 0; i < s->inner; i++) {
+        if (s->perline) BCRTriGetRow(s, BCRTriLineOf(s, i, o), j, row);
+        r[base + i] = (PetscReal)(f[base + i] - (row[0] * u[before + i] + row[1] * u[base + i] + row[2] * u[after + i]));
+      }
+    }
+}
+
+static PetscErrorCode tri_solve_mixed(BCRTriLocal t, const PetscReal *f, PetscReal *u, PetscInt corrections)
+{
+  const size_t size = (size_t)t->spec.inner * t->spec.n * t->spec.outer;
+
+  PetscFunctionBegin;
+  if (f == u) {
+    PetscCall(PetscArraycpy(t->copy, f, size));
+    f = t->copy;
+  }
+  PetscCall(t->inner->ops->solve(t->inner, f, u));
+  for (PetscInt k = 0; k < corrections; k++) {
+    tri_residual(t, f, u, t->res);
+    PetscCall(t->inner->ops->solve(t->inner, t->res, t->cor));
+    for (size_t i = 0; i < size; i++) u[i] += t->cor[i];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Mixed: keeps the operator, and finds with a random right-hand side how many corrections reach double precision; -1: none do */
+static PetscErrorCode tri_create_mixed(BCRTriLocal t)
+{
+  const BCRTriSpec  *s     = &t->spec;
+  const size_t       size  = (size_t)s->inner * s->n * s->outer;
+  const PetscInt     lines = s->perline ? t->lines : 1;
+  unsigned long long state = 88172645463325252ULL;
+  double             error, best = 0;
+  BCRTriOptions      options = t->options;
+  PetscReal         *f, *u;
+
+  PetscFunctionBegin;
+  options.precision = BCR_TRI_SINGLE;
+  PetscCall(BCRTriLocalCreate(s, &options, &t->inner));
+  PetscCall(PetscMalloc3(size, &t->res, size, &t->cor, size, &t->copy));
+  if (s->rows) {
+    PetscCall(PetscMalloc1(lines, &t->rows));
+    PetscCall(PetscArraycpy(t->rows, s->rows, lines));
+    t->spec.rows = t->rows;
+  } else {
+    PetscCall(PetscMalloc3((size_t)lines * s->n, &t->low, (size_t)lines * s->n, &t->diag, (size_t)lines * s->n, &t->up));
+    PetscCall(PetscArraycpy(t->low, s->low, (size_t)lines * s->n));
+    PetscCall(PetscArraycpy(t->diag, s->diag, (size_t)lines * s->n));
+    PetscCall(PetscArraycpy(t->up, s->up, (size_t)lines * s->n));
+    t->spec.low  = t->low;
+    t->spec.diag = t->diag;
+    t->spec.up   = t->up;
+  }
+  PetscCall(PetscMalloc2(size, &f, size, &u));
+  for (size_t i = 0; i < size; i++) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    f[i] = (PetscReal)((double)(state >> 11) / 4503599627370496.0 - 1);
+  }
+  t->corrections = -1;
+  PetscCall(tri_solve_mixed(t, f, u, 0));
+  for (PetscInt k = 1; k <= 4; k++) {
+    double normr = 0, normu = 0;
+
+    tri_residual(t, f, u, t->res);
+    PetscCall(t->inner->ops->solve(t->inner, t->res, t->cor));
+    for (size_t i = 0; i < size; i++) u[i] += t->cor[i];
+    tri_residual(t, f, u, t->res);
+    for (size_t i = 0; i < size; i++) {
+      normr = PetscMax(normr, fabs((double)t->res[i]));
+      normu = PetscMax(normu, fabs((double)u[i]));
+    }
+    error = normr / (1 + normu);
+    if (!(error == error) || (k > 1 && error > 0.5 * best && error > 2 * PETSC_MACHINE_EPSILON)) break; /* no gain from the last one */
+    best = error;
+    if (error <= 20 * PETSC_MACHINE_EPSILON) {
+      t->corrections = PetscMax(2, k); /* one more for right-hand sides worse than this one */
+      if (error <= 2 * PETSC_MACHINE_EPSILON) break;
+    }
+  }
+  PetscCall(PetscFree2(f, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode tri_free_mixed(BCRTriLocal t)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRTriLocalDestroy(&t->inner));
+  PetscCall(PetscFree(t->rows));
+  PetscCall(PetscFree3(t->low, t->diag, t->up));
+  PetscCall(PetscFree3(t->res, t->cor, t->copy));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriLocal *local)
+{
+  BCRTriLocal t;
+
+  PetscFunctionBegin;
+  PetscCall(tri_check(spec));
+  PetscCall(PetscNew(&t));
+  *local     = t;
+  t->spec    = *spec;
+  t->options = *options;
+  t->lines   = spec->inner / spec->rep * spec->outer;
+  if (t->options.method == BCR_TRI_AUTO) t->options.method = BCR_TRI_THOMAS;
+  PetscCheck((size_t)t->options.method < PETSC_STATIC_ARRAY_LENGTH(methods) && methods[t->options.method], PETSC_COMM_SELF, PETSC_ERR_SUP, "Method %d for lines", (int)t->options.method);
+  t->ops = methods[t->options.method];
+  if (!PetscDefined(USE_REAL_SINGLE) && options->precision == BCR_TRI_MIXED && t->lines && spec->n) {
+    PetscCall(tri_create_mixed(t));
+    if (t->corrections < 0) PetscCall(tri_free_mixed(t));
+  }
+  t->single      = PetscDefined(USE_REAL_SINGLE) || options->precision == BCR_TRI_SINGLE ? 1 : 0;
+  t->io          = t->single && !PetscDefined(USE_REAL_SINGLE) ? 1 : 0;
+  t->cpu         = BCRCpuGetTable(options->isa, t->single);
+  t->info.method = t->options.method;
+  if (t->inner) {
+    t->info = t->inner->info;
+    t->info.workspace += 3 * sizeof(PetscReal) * (size_t)spec->inner * spec->n * spec->outer;
+    PetscCall(PetscSNPrintf(t->info.what + strlen(t->info.what), sizeof(t->info.what) - strlen(t->info.what), ", %" PetscInt_FMT " corrections in double", t->corrections));
+  } else if (t->lines && spec->n) {
+    tri_shape(t);
+    PetscCall(t->ops->create(t));
+    if (!t->work) {
+      const size_t bytes = t->cpu->tri->work(&t->shape) * (t->single ? sizeof(float) : sizeof(double));
+
+      t->info.tables = t->arena.bytes;
+      PetscCall(BCRArenaGet(&t->arena, bytes, &t->work));
+      t->info.workspace = bytes;
+    }
+    if (options->precision == BCR_TRI_MIXED && !t->single) PetscCall(PetscStrlcat(t->info.what, ", all in double: too ill-conditioned for single", sizeof(t->info.what)));
+  }
+  if (!t->inner) {
+    t->spec.rows = NULL;
+    t->spec.low = t->spec.diag = t->spec.up = NULL;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriLocalSolve(BCRTriLocal t, const PetscReal *f, PetscReal *u)
+{
+  PetscFunctionBegin;
+  if (!t->lines || !t->spec.n) PetscFunctionReturn(PETSC_SUCCESS);
+  if (t->inner) PetscCall(tri_solve_mixed(t, f, u, t->corrections));
+  else PetscCall(t->ops->solve(t, f, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriLocalGetInfo(BCRTriLocal local, BCRTriInfo *info)
+{
+  PetscFunctionBegin;
+  *info = local->info;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriLocalDestroy(BCRTriLocal *local)
+{
+  PetscFunctionBegin;
+  if (!*local) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((*local)->ops && (*local)->ops->destroy && (*local)->data) PetscCall((*local)->ops->destroy(*local));
+  PetscCall(tri_free_mixed(*local));
+  PetscCall(BCRArenaFree(&(*local)->arena));
+  PetscCall(PetscFree(*local));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,161 @@
+/*
+  Lines by stored factors (the Thomas algorithm with everything that depends on the matrix alone computed before), any tridiagonal.
+  Periodic lines: the same elimination, in which the last row and the last column fill in. Rows of a near-Toeplitz line have factors that
+  converge where the line is dominant: they are tabled until then.
+*/
+#include "triimpl.h"
+#include <math.h>
+
+typedef struct { /* elimination of one line, row after row */
+  const BCRTriSpec *spec;
+  PetscInt          line, n;
+  double            p, up, col, r, q; /* of the row before: reciprocal pivot, coupling on, entry of the last column, fill-in of the last row */
+  double            last[3], sum, abs;
+} Elimination;
+
+typedef struct {
+  double l, p, q, r, e;
+} Factors;
+
+static void elimination_start(const BCRTriSpec *spec, PetscInt line, Elimination *s)
+{
+  s->spec = spec;
+  s->line = line;
+  s->n    = spec->n;
+  s->p = s->up = s->col = s->r = s->q = s->sum = s->abs = 0;
+  BCRTriGetRow(spec, line, spec->n - 1, s->last);
+}
+
+/* rows in turn; some may be left out where nothing changes any more */
+static PetscErrorCode elimination_row(Elimination *s, PetscInt j, Factors *F)
+{
+  const PetscBool periodic = s->spec->periodic;
+  const PetscInt  n        = s->n;
+  double          row[3], pivot, size;
+
+  PetscFunctionBegin;
+  BCRTriGetRow(s->spec, s->line, j, row);
+  F->r = F->e = F->q = 0;
+  if (periodic && j == n - 1) {
+    F->l  = 0;
+    pivot = row[1] - s->sum + (n == 1 ? row[0] + row[2] : 0);
+    size  = fabs(row[1]) + s->abs + (n == 1 ? fabs(row[0]) + fabs(row[2]) : 0);
+  } else {
+    F->l  = j ? row[0] * s->p : 0;
+    pivot = row[1] - F->l * s->up;
+    size  = fabs(row[1]) + fabs(F->l * s->up);
+  }
+  if (!(fabs(pivot) > 32 * 2.2e-16 * size)) PetscCall(BCRTriPivotError(s->spec, s->line, j, pivot));
+  F->p = 1 / pivot;
+  if (periodic && j < n - 1) {
+    const double edge = j == n - 2 ? 1 : 0;
+
+    s->col = (j ? -F->l * s->col : row[0]) + edge * row[2];
+    s->r   = (j ? -s->r * s->q : s->last[2]) + edge * s->last[0];
+    F->e   = s->col * F->p;
+    F->r   = s->r * F->p;
+    s->sum += s->r * F->e;
+    s->abs += fabs(s->r * F->e);
+    s->up = edge != 0 ? 0 : row[2];
+  } else s->up = row[2];
+  F->q = s->q = s->up * F->p;
+  s->p        = F->p;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of a table that suffice: the factors of all rows between the first *nt and the last *nlast are those of row *nt - 1 */
+static PetscErrorCode thomas_rows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast)
+{
+  const PetscInt n   = spec->n;
+  const double   tol = single ? 2e-8 : 4.5e-16;
+  double         disc, kappa;
+  Elimination    s;
+  Factors        F;
+
+  PetscFunctionBegin;
+  *nt    = n;
+  *nlast = 0;
+  if (!spec->rows || spec->perline) PetscFunctionReturn(PETSC_SUCCESS);
+  disc  = (double)spec->rows->row[1] * spec->rows->row[1] - 4. * spec->rows->row[0] * spec->rows->row[2];
+  kappa = 0.5 * (spec->rows->row[1] + (spec->rows->row[1] < 0 ? -1 : 1) * sqrt(PetscMax(disc, 0)));
+  if (disc <= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  elimination_start(spec, 0, &s);
+  for (PetscInt j = 0, last = PetscMax(spec->nlast, spec->periodic ? 2 : 1); j < n - last - 2; j++) {
+    PetscCall(elimination_row(&s, j, &F));
+    if (j > spec->nfirst && fabs(F.p * kappa - 1) <= tol && fabs(F.e) < 1e-20 && fabs(F.r) < 1e-20) {
+      *nt    = j + 2; /* l has the pivot of the row before */
+      *nlast = last;
+      break;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
+{
+  const BCRTriSpec  *spec  = &t->spec;
+  const BCRTriShape *shape = &t->shape;
+  const size_t       size  = t->single ? sizeof(float) : sizeof(double);
+  const PetscInt     bl = shape->kind == BCR_TRI_LINE ? 1 : t->cpu->bundle, width = bl * shape->nv;
+  const double       zero = 1e-30; /* smaller: zero, which is as exact and not slow */
+  BCRTriFactors     *T;
+  void              *table[5] = {NULL, NULL, NULL, NULL, NULL};
+  const int          ntables  = spec->periodic ? 5 : 3;
+  size_t             entries;
+  Elimination        s;
+  Factors            F;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
+  t->data     = T;
+  T->shape    = *shape;
+  T->perline  = spec->perline ? 1 : 0;
+  T->periodic = spec->periodic ? 1 : 0;
+  PetscCall(thomas_rows(spec, t->single, &T->nt, &T->nlast));
+  entries = spec->perline ? (size_t)shape->tiles * spec->n * width : (size_t)(T->nt + T->nlast);
+  for (int k = 0; k < ntables; k++) PetscCall(BCRArenaGet(&t->arena, entries * size, &table[k]));
+  if (!spec->perline) {
+    elimination_start(spec, 0, &s);
+    for (ptrdiff_t k = 0; k < T->nt + T->nlast; k++) {
+      if (k == T->nt) s.r = s.col = 0;
+      PetscCall(elimination_row(&s, k < T->nt ? (PetscInt)k : (PetscInt)(spec->n - T->nlast + k - T->nt), &F));
+      for (int m = 0; m < ntables; m++) {
+        const double x = ((double *)&F)[m];
+
+        BCRTriPut(t->single, table[m], k, fabs(x) < zero ? 0 : x);
+      }
+    }
+  } else {
+    for (PetscInt tile = 0; tile < shape->tiles; tile++)
+      for (PetscInt k = 0; k < width; k++) {
+        const PetscInt line = BCRTriTileLine(t, tile, k / bl, k % bl);
+
+        if (line >= 0) elimination_start(spec, line, &s);
+        for (PetscInt j = 0; j < spec->n; j++) {
+          if (line >= 0) PetscCall(elimination_row(&s, j, &F));
+          for (int m = 0; m < ntables; m++) {
+            const double x = line >= 0 ? ((double *)&F)[m] : (m == 1 ? 1 : 0);
+
+            BCRTriPut(t->single, table[m], ((size_t)tile * spec->n + j) * width + k, fabs(x) < zero ? 0 : x);
+          }
+        }
+      }
+  }
+  T->l          = table[0];
+  T->p          = table[1];
+  T->q          = table[2];
+  T->r          = table[3];
+  T->e          = table[4];
+  t->info.flops = (spec->periodic ? 9. : 5.) * spec->inner * spec->n * spec->outer;
+  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "stored factors, %" PetscInt_FMT " of %" PetscInt_FMT " rows tabled", (PetscInt)(T->nt + T->nlast), spec->n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TriSolve_Thomas(BCRTriLocal t, const PetscReal *f, PetscReal *u)
+{
+  PetscFunctionBegin;
+  t->cpu->tri->factors((const BCRTriFactors *)t->data, t->io, f, u, t->work);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const BCRTriOps BCRTriThomas = {"thomas", TriCreate_Thomas, TriSolve_Thomas, NULL};

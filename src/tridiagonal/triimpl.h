@@ -1,0 +1,80 @@
+/*
+  One rank's batch of lines from the inside: what a method of BCRTriLocal fills, and what it can use.
+
+  A method is a table of operations. create() reads local->spec (the arrays are the caller's: valid in create() only) and keeps tables
+  in local->arena and a structure of its own in local->data; solve() takes fields of PetscReal. Kernels work in float where local->single,
+  on fields of io (tri.h); tables are written with BCRTriPut().
+*/
+#pragma once
+
+#include "tridiagonal.h"
+#include "../poisson/tables.h"
+
+typedef struct {
+  const char *name;
+  PetscErrorCode (*create)(BCRTriLocal);
+  PetscErrorCode (*solve)(BCRTriLocal, const PetscReal *f, PetscReal *u);
+  PetscErrorCode (*destroy)(BCRTriLocal); /* data; NULL: nothing but the arena */
+} BCRTriOps;
+
+PETSC_INTERN
+const BCRTriOps BCRTriThomas;
+
+struct _n_BCRTriLocal {
+  const BCRTriOps   *ops;
+  BCRTriSpec         spec;    /* after create without the arrays */
+  BCRTriOptions      options; /* method: the one used */
+  BCRTriInfo         info;
+  PetscInt           lines; /* inner/rep * outer */
+  const BCRCpuTable *cpu;   /* of the work type */
+  int                single, io;
+  BCRTriShape        shape;
+  BCRArena           arena;
+  void              *data; /* the method's */
+  void              *work; /* a tile's scratch */
+
+  /* mixed precision: a batch in single precision, and the operator in double */
+  BCRTriLocal inner;
+  PetscInt    corrections;
+  BCRTriRows *rows;
+  PetscReal  *low, *diag, *up, *res, *cor, *copy;
+};
+
+/* Row j of a line as it acts: couplings beyond the ends of a line that is not periodic are zero */
+static inline void BCRTriGetRow(const BCRTriSpec *s, PetscInt line, PetscInt j, double row[3])
+{
+  if (s->rows) {
+    const BCRTriRows *r = s->rows + (s->perline ? line : 0);
+    const PetscReal  *c = j < s->nfirst ? r->first[j] : (j >= s->n - s->nlast ? r->last[j - (s->n - s->nlast)] : r->row);
+
+    for (int k = 0; k < 3; k++) row[k] = c[k];
+  } else {
+    const PetscInt across = s->inner / s->rep, i = s->perline ? line % across + across * (j + s->n * (line / across)) : j;
+
+    row[0] = s->low[i];
+    row[1] = s->diag[i];
+    row[2] = s->up[i];
+  }
+  if (!s->periodic) {
+    if (j == 0) row[0] = 0;
+    if (j == s->n - 1) row[2] = 0;
+  }
+}
+
+/* The line of element (i, o) of the field */
+static inline PetscInt BCRTriLineOf(const BCRTriSpec *s, PetscInt i, PetscInt o)
+{
+  return i / s->rep + s->inner / s->rep * o;
+}
+
+static inline void BCRTriPut(int single, void *table, size_t i, double value)
+{
+  if (single) ((float *)table)[i] = (float)value;
+  else ((double *)table)[i] = value;
+}
+
+/* Line of a lane of a tile, -1: none. LINE: tile after tile is line after line (rep and all), v and lane are 0 */
+PETSC_INTERN
+PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane);
+PETSC_INTERN
+PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);

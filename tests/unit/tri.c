@@ -1,0 +1,290 @@
+/*
+  One rank's batches of tridiagonal lines against LAPACK: every method, instruction set, precision and layout; open and periodic, general
+  and near-Toeplitz lines, one set of coefficients or one for each line; singular and bad lines.
+*/
+#include "../../src/tridiagonal/triimpl.h"
+#include <petscblaslapack.h>
+#include <math.h>
+
+static int passed = 0, failed = 0;
+
+static unsigned long long state = 88172645463325252ULL;
+static double             number(void)
+{
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return 2 * ((double)(state >> 11) / 9007199254740992.0) - 1;
+}
+
+typedef enum {
+  KIND_DOMINANT, /* interior dominant, end rows anything dominant */
+  KIND_TWO,      /* -1, 2, -1 */
+  KIND_NEARTWO,  /* 2 + 1e-7 */
+  KIND_SKEW,     /* couplings of unequal size and sign */
+  KIND_COMPACT,  /* Pade: 1/4, 1, 1/4 with end rows 1, 2 (not dominant there) */
+  KIND_WEAK      /* d = 1.9: not dominant, LAPACK pivots */
+} Kind;
+static const char *const kinds[]       = {"dominant", "two", "neartwo", "skew", "compact", "weak"};
+static const char *const methodnames[] = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
+
+typedef struct {
+  PetscInt inner, n, outer, rep;
+  Kind     kind;
+  int      general, perline, periodic, edges;
+} Case;
+
+static BCRTriRows *rows;
+static PetscReal  *low, *diag, *up;
+
+static void fill(Kind kind, PetscReal c[3])
+{
+  const double s = 1 + 0.5 * number();
+
+  switch (kind) {
+  case KIND_DOMINANT:
+    c[0] = c[2] = (PetscReal)-s;
+    c[1]        = (PetscReal)(s * (2.05 + fabs(number())));
+    break;
+  case KIND_TWO:
+    c[0] = c[2] = -1;
+    c[1]        = 2;
+    break;
+  case KIND_NEARTWO:
+    c[0] = c[2] = -1;
+    c[1]        = (PetscReal)(2 + 1e-7);
+    break;
+  case KIND_SKEW:
+    c[0] = (PetscReal)number();
+    c[2] = (PetscReal)number();
+    c[1] = (PetscReal)((fabs(c[0]) + fabs(c[2])) * 1.1 + 0.1) * (number() < 0 ? -1 : 1);
+    break;
+  case KIND_COMPACT:
+    c[0] = c[2] = (PetscReal)0.25;
+    c[1]        = 1;
+    break;
+  case KIND_WEAK:
+    c[0] = c[2] = -1;
+    c[1]        = (PetscReal)1.9;
+    break;
+  }
+}
+
+static PetscErrorCode make(const Case *c, BCRTriSpec *spec)
+{
+  const PetscInt lines = c->perline ? c->inner / c->rep * c->outer : 1;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(spec, sizeof(*spec)));
+  spec->inner    = c->inner;
+  spec->n        = c->n;
+  spec->outer    = c->outer;
+  spec->rep      = c->rep;
+  spec->periodic = (PetscBool)c->periodic;
+  spec->perline  = (PetscBool)c->perline;
+  if (c->general) {
+    const size_t total = (size_t)lines * c->n;
+
+    PetscCall(PetscMalloc3(total, &low, total, &diag, total, &up));
+    for (size_t i = 0; i < total; i++) {
+      PetscReal r[3];
+
+      fill(c->kind, r);
+      low[i]  = r[0];
+      diag[i] = r[1];
+      up[i]   = r[2];
+    }
+    spec->low  = low;
+    spec->diag = diag;
+    spec->up   = up;
+  } else {
+    spec->nfirst = PetscMin(c->edges, c->n / 2);
+    spec->nlast  = PetscMin(c->edges, c->n - spec->nfirst);
+    PetscCall(PetscMalloc1(lines, &rows));
+    for (PetscInt l = 0; l < lines; l++) {
+      fill(c->kind, rows[l].row);
+      for (int k = 0; k < BCR_TRI_EDGE; k++) {
+        fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].first[k]);
+        fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].last[k]);
+      }
+      if (c->kind == KIND_COMPACT && !c->periodic && c->n > 4) {
+        rows[l].first[0][2]                           = 2;
+        rows[l].last[PetscMax(spec->nlast, 1) - 1][0] = 2;
+      }
+    }
+    spec->rows = rows;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The solution of one line by LAPACK; growth: the largest number of its elimination over the largest of the line, roughly */
+static PetscErrorCode lapack(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, PetscReal *u)
+{
+  const PetscInt n = spec->n;
+  PetscBLASInt   bn, one = 1, info, *ipiv;
+  double         row[3];
+  PetscScalar   *A, *b;
+
+  PetscFunctionBegin;
+  PetscCall(PetscBLASIntCast(n, &bn));
+  if (spec->periodic) {
+    PetscCall(PetscCalloc3(n * n, &A, n, &b, n, &ipiv));
+    for (PetscInt j = 0; j < n; j++) {
+      BCRTriGetRow(spec, line, j, row);
+      A[j + n * ((j + n - 1) % n)] += (PetscReal)row[0];
+      A[j + n * j] += (PetscReal)row[1];
+      A[j + n * ((j + 1) % n)] += (PetscReal)row[2];
+      b[j] = f[j];
+    }
+    LAPACKgesv_(&bn, &one, A, &bn, ipiv, b, &bn, &info);
+    for (PetscInt j = 0; j < n; j++) u[j] = PetscRealPart(b[j]);
+    PetscCall(PetscFree3(A, b, ipiv));
+  } else {
+    PetscReal *dl, *d, *du;
+
+    PetscCall(PetscMalloc3(n, &dl, n, &d, n, &du));
+    for (PetscInt j = 0; j < n; j++) {
+      BCRTriGetRow(spec, line, j, row);
+      if (j) dl[j - 1] = (PetscReal)row[0];
+      d[j]  = (PetscReal)row[1];
+      du[j] = (PetscReal)row[2];
+      u[j]  = f[j];
+    }
+#if defined(PETSC_USE_REAL_SINGLE)
+    extern void sgtsv_(const PetscBLASInt *, const PetscBLASInt *, float *, float *, float *, float *, const PetscBLASInt *, PetscBLASInt *);
+    sgtsv_(&bn, &one, dl, d, du, u, &bn, &info);
+#else
+    extern void dgtsv_(const PetscBLASInt *, const PetscBLASInt *, double *, double *, double *, double *, const PetscBLASInt *, PetscBLASInt *);
+    dgtsv_(&bn, &one, dl, d, du, u, &bn, &info);
+#endif
+    PetscCall(PetscFree3(dl, d, du));
+  }
+  PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "LAPACK info %d", (int)info);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* max|f - A u| / (||A|| max|u| + max|f|) of a line, in long double where the machine has it */
+static double backward(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, const PetscReal *u)
+{
+  const PetscInt n = spec->n;
+  double         row[3], nr = 0, nu = 0, nf = 0, na = 0;
+
+  for (PetscInt j = 0; j < n; j++) {
+    long double r = f[j];
+
+    BCRTriGetRow(spec, line, j, row);
+    r -= (long double)row[0] * u[(j + n - 1) % n] + (long double)row[1] * u[j] + (long double)row[2] * u[(j + 1) % n];
+    nr = PetscMax(nr, fabs((double)r));
+    nu = PetscMax(nu, fabs((double)u[j]));
+    nf = PetscMax(nf, fabs((double)f[j]));
+    na = PetscMax(na, fabs(row[0]) + fabs(row[1]) + fabs(row[2]));
+    if (!(fabs((double)r) <= 1e300)) return 1e300;
+  }
+  return nr / (na * nu + nf);
+}
+
+static PetscErrorCode run(const Case *c, BCRTriMethod method, int isa, BCRTriPrecision precision, int inplace)
+{
+  const size_t   size   = (size_t)c->inner * c->n * c->outer;
+  const PetscInt across = c->inner / c->rep;
+  BCRTriSpec     spec;
+  BCRTriOptions  options;
+  BCRTriLocal    local;
+  PetscReal     *f, *u, *lf, *lu, *lx;
+  double         worst = 0, differ = 0, lapackerror = 0, tolerance;
+  BCRTriInfo     info;
+
+  PetscFunctionBegin;
+  PetscCall(make(c, &spec));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  options.method    = method;
+  options.precision = precision;
+  options.isa       = isa;
+  PetscCall(PetscMalloc5(size + 2, &f, size + 2, &u, c->n, &lf, c->n, &lu, c->n, &lx));
+  for (size_t i = 0; i < size; i++) f[i] = (PetscReal)number();
+  u[0] = u[size + 1] = 77;
+  if (inplace) PetscCall(PetscArraycpy(u + 1, f, size));
+  PetscCall(BCRTriLocalCreate(&spec, &options, &local));
+  PetscCall(BCRTriLocalSolve(local, inplace ? u + 1 : f, u + 1));
+  PetscCall(BCRTriLocalGetInfo(local, &info));
+  PetscCall(BCRTriLocalDestroy(&local));
+  for (PetscInt o = 0; o < c->outer; o++)
+    for (PetscInt i = 0; i < c->inner; i++) {
+      const PetscInt line = i / c->rep + across * o;
+      double         nu   = 0;
+
+      for (PetscInt j = 0; j < c->n; j++) {
+        lf[j] = f[i + (size_t)c->inner * (j + (size_t)c->n * o)];
+        lu[j] = u[1 + i + (size_t)c->inner * (j + (size_t)c->n * o)];
+      }
+      worst = PetscMax(worst, backward(&spec, line, lf, lu));
+      PetscCall(lapack(&spec, line, lf, lx));
+      lapackerror = PetscMax(lapackerror, backward(&spec, line, lf, lx));
+      for (PetscInt j = 0; j < c->n; j++) nu = PetscMax(nu, fabs((double)lx[j]));
+      for (PetscInt j = 0; j < c->n; j++) differ = PetscMax(differ, fabs((double)(lu[j] - lx[j])) / nu);
+    }
+  tolerance = PetscDefined(USE_REAL_SINGLE) || precision == BCR_TRI_SINGLE ? 5e-7 : 1e-15;
+  if (c->kind == KIND_WEAK || (c->kind == KIND_COMPACT && c->edges)) tolerance *= 100; /* growth */
+  if (worst <= tolerance && u[0] == 77 && u[size + 1] == 77 && (c->kind != KIND_DOMINANT || differ <= 1e3 * tolerance)) passed++;
+  else {
+    failed++;
+    printf("%s, %s, inner %d n %d outer %d rep %d, general %d perline %d periodic %d edges %d, instruction set %d, precision %d, in place %d: backward error %g (LAPACK %g), difference %g [%s]\n", methodnames[method], kinds[c->kind], (int)c->inner,
+           (int)c->n, (int)c->outer, (int)c->rep, c->general, c->perline, c->periodic, c->edges, isa, (int)precision, inplace, worst, lapackerror, differ, info.what);
+  }
+  PetscCall(PetscFree5(f, u, lf, lu, lx));
+  if (c->general) PetscCall(PetscFree3(low, diag, up));
+  else PetscCall(PetscFree(rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what a method can solve */
+static int can(BCRTriMethod method, const Case *c)
+{
+  if (method == BCR_TRI_THOMAS || method == BCR_TRI_AUTO) return c->kind != KIND_WEAK || c->n < 12;
+  return 0;
+}
+
+int main(int argc, char **argv)
+{
+  static const PetscInt shapes[][3] = {
+    {1,   1, 1 },
+    {1,   1, 0 },
+    {3,   1, 2 },
+    {1,   1, 9 },
+    {2,   1, 10},
+    {3,   1, 17},
+    {7,   1, 3 },
+    {8,   1, 1 },
+    {13,  1, 1 },
+    {38,  1, 2 },
+    {130, 1, 1 }
+  };
+  static const PetscInt     sizes[]   = {1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 33, 61, 130};
+  static const BCRTriMethod methods[] = {BCR_TRI_THOMAS};
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); m++)
+    for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(shapes); s++)
+      for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++)
+        for (int kind = 0; kind <= KIND_WEAK; kind++) {
+          for (int v = 0; v < 4; v++) {
+            Case c = {shapes[s][0], sizes[k], shapes[s][2], 1, (Kind)kind, 0, v % 2, v / 2, (int)((s + k + v + kind) % 4)};
+
+            for (c.general = 0; c.general < 2; c.general++) {
+              if (c.general && (c.kind == KIND_NEARTWO || c.kind == KIND_COMPACT)) continue;
+              if (c.periodic && (c.kind == KIND_TWO || c.kind == KIND_NEARTWO) && (c.general || !c.edges)) continue; /* singular */
+              if (c.periodic && c.kind == KIND_WEAK) continue;
+              if (c.inner % 2 == 0 && (s + k) % 2) c.rep = 2;
+              if (can(methods[m], &c)) {
+                const int isa = (int)((s + k + v) % 3), precision = (int)((s + 2 * k + v + kind) % 3);
+
+                PetscCall(run(&c, methods[m], isa, BCR_TRI_DOUBLE, (int)(k + v) % 2));
+                if (precision == 1 || (precision == 2 && k % 3 == 0)) PetscCall(run(&c, methods[m], isa, (BCRTriPrecision)precision, (int)(k + v) % 2));
+              }
+            }
+          }
+        }
+  printf("%d passed, %d failed\n", passed, failed);
+  PetscCall(PetscFinalize());
+  return failed ? 1 : 0;
+}
