@@ -1,0 +1,405 @@
+/*
+  Layout of lines on a DMDA, and how little is needed to describe them: one near-Toeplitz set of rows, one for each line, or arrays.
+*/
+#include "linesimpl.h"
+#include <petscviewer.h>
+
+PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char message[])
+{
+  PetscMPIInt rank, size, mine, first;
+  char        text[BCR_MESSAGE_LENGTH] = "";
+  int         number                   = (int)code;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  mine = number ? rank : size;
+  PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
+  if (first == size) PetscFunctionReturn(PETSC_SUCCESS);
+  if (rank == first) PetscCall(PetscStrncpy(text, message, sizeof(text)));
+  PetscCallMPI(MPI_Bcast(&number, 1, MPI_INT, first, comm));
+  PetscCallMPI(MPI_Bcast(text, (PetscMPIInt)sizeof(text), MPI_CHAR, first, comm));
+  SETERRQ(comm, (PetscErrorCode)number, "%s", text);
+}
+
+PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *out)
+{
+  BCRLines       lines;
+  PetscBool      isda;
+  MPI_Comm       comm;
+  PetscMPIInt    size, rank, place[3];
+  PetscInt       procs[3], dim, dof;
+  DMBoundaryType bt[3];
+  BCRTriSpec    *s;
+
+  PetscFunctionBegin;
+  *out = NULL;
+  PetscCall(PetscObjectGetComm((PetscObject)da, &comm));
+  PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
+  PetscCheck(isda, comm, PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: lines are those of a structured grid");
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCall(DMDAGetInfo(da, &dim, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
+  PetscCheck(axis >= 0 && axis < 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "Axis %" PetscInt_FMT ": it is 0, 1 or 2 for x, y or z", axis);
+  PetscCheck(axis < dim, comm, PETSC_ERR_ARG_OUTOFRANGE, "There are no lines along %c: the DMDA has dimension %" PetscInt_FMT ", take %s", (char)('x' + axis), dim, dim == 1 ? "x" : "x or y");
+  for (PetscInt d = 0; d < dim; ++d) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
+  PetscCall(PetscNew(&lines));
+  lines->comm = comm;
+  lines->dim  = dim;
+  lines->dof  = dof;
+  lines->axis = axis;
+  PetscCall(DMDAGetCorners(da, &lines->start[0], &lines->start[1], &lines->start[2], &lines->size[0], &lines->size[1], &lines->size[2]));
+  if (size == 1) { /* a subdomain of PCASM knows the size of the whole grid only */
+    for (PetscInt d = 0; d < 3; ++d) {
+      lines->N[d]     = lines->size[d];
+      lines->start[d] = 0;
+    }
+  } else PetscCall(DMDAGetInfo(da, NULL, &lines->N[0], &lines->N[1], &lines->N[2], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  s      = &lines->spec;
+  s->rep = (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal));
+  s->n   = lines->size[axis];
+  s->inner = s->rep * dof;
+  s->outer = 1;
+  for (PetscInt d = 0; d < axis; ++d) s->inner *= lines->size[d];
+  for (PetscInt d = axis + 1; d < 3; ++d) s->outer *= lines->size[d];
+  lines->nlines = s->inner / s->rep * s->outer;
+  /* DMDA numbers its processes x first */
+  place[0]    = size == 1 ? 0 : rank % (PetscMPIInt)procs[0];
+  place[1]    = size == 1 ? 0 : rank / (PetscMPIInt)procs[0] % (PetscMPIInt)procs[1];
+  place[2]    = size == 1 ? 0 : rank / (PetscMPIInt)(procs[0] * procs[1]);
+  {
+    PetscMPIInt color = 0;
+
+    for (PetscInt d = 2; d >= 0; --d) {
+      if (d != axis) color = color * (size == 1 ? 1 : (PetscMPIInt)procs[d]) + place[d];
+    }
+    PetscCallMPI(MPI_Comm_split(comm, color, place[axis], &lines->along));
+  }
+  PetscCallMPI(MPI_Comm_size(lines->along, &lines->ranks));
+  *out = lines;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRLinesFreeSpec(BCRLines lines)
+{
+  BCRTriSpec *s = &lines->spec;
+
+  PetscFunctionBegin;
+  PetscCall(PetscFree(*(void **)&s->rows));
+  PetscCall(PetscFree(*(void **)&s->low));
+  PetscCall(PetscFree(*(void **)&s->diag));
+  PetscCall(PetscFree(*(void **)&s->up));
+  s->nfirst = s->nlast = 0;
+  s->perline           = PETSC_FALSE;
+  s->periodic          = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesDestroy(BCRLines *lines)
+{
+  PetscFunctionBegin;
+  if (!*lines) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRLinesFreeSpec(*lines));
+  PetscCallMPI(MPI_Comm_free(&(*lines)->along));
+  PetscCall(PetscFree(*lines));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesName(BCRLines lines, PetscInt l, size_t length, char name[])
+{
+  PetscInt at[3], rest = l / lines->dof;
+  char     component[48] = "", where[96] = "";
+  size_t   used = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; ++d) {
+    if (d == lines->axis) {
+      at[d] = 0;
+      continue;
+    }
+    at[d] = lines->start[d] + rest % lines->size[d];
+    rest /= lines->size[d];
+  }
+  if (lines->dof > 1) PetscCall(PetscSNPrintf(component, sizeof(component), ", component %" PetscInt_FMT, l % lines->dof));
+  for (PetscInt d = 0; d < lines->dim; ++d) {
+    if (d == lines->axis) continue;
+    PetscCall(PetscSNPrintf(where + used, sizeof(where) - used, "%s%c = %" PetscInt_FMT, used ? ", " : " through ", (char)('x' + d), at[d]));
+    PetscCall(PetscStrlen(where, &used));
+  }
+  PetscCall(PetscSNPrintf(name, length, "along %c%s%s", (char)('x' + lines->axis), where, component));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the same coefficient in two rows whose largest entry is size */
+static inline PetscBool BCRSameEntry(PetscReal a, PetscReal b, PetscReal size)
+{
+  return (PetscBool)(PetscAbsReal(a - b) <= (PetscReal)BCR_LINES_SAME * size);
+}
+
+static inline PetscReal BCRRowSize(const PetscReal row[3])
+{
+  return PetscMax(PetscAbsReal(row[0]), PetscMax(PetscAbsReal(row[1]), PetscAbsReal(row[2])));
+}
+
+static inline PetscBool BCRSameRow(const PetscReal a[3], const PetscReal b[3])
+{
+  const PetscReal size = BCRRowSize(a);
+
+  return (PetscBool)(BCRSameEntry(a[0], b[0], size) && BCRSameEntry(a[1], b[1], size) && BCRSameEntry(a[2], b[2], size));
+}
+
+/* Row j of line l; couplings beyond the ends of a line that is not periodic are whatever other has */
+static inline void BCRLinesRow(BCRLines lines, const PetscReal *low, const PetscReal *diag, const PetscReal *up, PetscInt l, PetscInt j, const PetscReal other[3], PetscReal row[3])
+{
+  const BCRTriSpec *s  = &lines->spec;
+  const size_t      at = BCRLinesAt(s, l, j);
+  const PetscInt    g  = lines->start[lines->axis] + j;
+
+  row[0] = !s->periodic && g == 0 ? (other ? other[0] : 0) : low[at];
+  row[1] = diag[at];
+  row[2] = !s->periodic && g == lines->N[lines->axis] - 1 ? (other ? other[2] : 0) : up[at];
+}
+
+/* Rows of all lines of this rank, row is that of the middle of each line. Returns how many rows differ from it at the global ends. */
+static void BCRLinesEnds(BCRLines lines, const PetscReal *low, const PetscReal *diag, const PetscReal *up, const PetscReal *row, PetscInt ends[2])
+{
+  const BCRTriSpec *s     = &lines->spec;
+  const PetscInt    inner = s->inner / s->rep, N = lines->N[lines->axis], first = lines->start[lines->axis];
+  PetscReal         r[3];
+
+  ends[0] = ends[1] = 0;
+  for (PetscInt o = 0; o < s->outer; ++o) {
+    for (PetscInt j = 0; j < s->n; ++j) {
+      for (PetscInt i = 0; i < inner; ++i) {
+        const PetscInt l = i + inner * o;
+
+        BCRLinesRow(lines, low, diag, up, l, j, row + 3 * l, r);
+        if (BCRSameRow(row + 3 * l, r)) continue;
+        if (first + j < N / 2) ends[0] = PetscMax(ends[0], first + j + 1);
+        else ends[1] = PetscMax(ends[1], N - first - j);
+      }
+    }
+  }
+}
+
+PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up)
+{
+  BCRTriSpec    *s     = &lines->spec;
+  const PetscInt N     = lines->N[lines->axis], first = lines->start[lines->axis], n = s->n, nlines = lines->nlines, middle = N / 2;
+  PetscBool      mine  = (PetscBool)(middle >= first && middle < first + n), periodic = s->periodic;
+  PetscMPIInt    rank, owner = -1, differ[1] = {0}, any;
+  PetscInt       ends[2], all[2];
+  PetscReal     *row;
+  BCRTriRows    *rows;
+
+  PetscFunctionBegin;
+  PetscCall(BCRLinesFreeSpec(lines));
+  s->periodic = periodic;
+  PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
+  any = mine ? rank : -1;
+  PetscCallMPI(MPI_Allreduce(&any, &owner, 1, MPI_INT, MPI_MAX, lines->along));
+  PetscCall(PetscMalloc1(3 * nlines, &row));
+  for (PetscInt l = 0; l < nlines && mine; ++l) BCRLinesRow(lines, low, diag, up, l, middle - first, NULL, row + 3 * l);
+  PetscCallMPI(MPI_Bcast(row, (PetscMPIInt)(3 * nlines), MPIU_REAL, owner, lines->along));
+  BCRLinesEnds(lines, low, diag, up, row, ends);
+  PetscCallMPI(MPI_Allreduce(ends, all, 2, MPIU_INT, MPI_MAX, lines->comm));
+
+  if (all[0] <= BCR_TRI_EDGE && all[1] <= BCR_TRI_EDGE) {
+    s->nfirst = PetscMin(PetscMax(all[0] - first, 0), n);
+    s->nlast  = PetscMin(PetscMax(first + n - (N - all[1]), 0), n);
+    PetscCall(PetscCalloc1(nlines, &rows));
+    for (PetscInt l = 0; l < nlines; ++l) {
+      for (PetscInt d = 0; d < 3; ++d) rows[l].row[d] = row[3 * l + d];
+      for (PetscInt e = 0; e < s->nfirst; ++e) BCRLinesRow(lines, low, diag, up, l, e, NULL, rows[l].first[e]);
+      for (PetscInt e = 0; e < s->nlast; ++e) BCRLinesRow(lines, low, diag, up, l, n - s->nlast + e, NULL, rows[l].last[e]);
+      if (!BCRSameRow(rows[0].row, rows[l].row)) differ[0] = 1;
+      for (PetscInt e = 0; e < s->nfirst && !differ[0]; ++e) differ[0] = !BCRSameRow(rows[0].first[e], rows[l].first[e]);
+      for (PetscInt e = 0; e < s->nlast && !differ[0]; ++e) differ[0] = !BCRSameRow(rows[0].last[e], rows[l].last[e]);
+    }
+    s->rows = rows;
+  } else {
+    PetscReal a[3], b[3];
+
+    for (PetscInt l = 1; l < nlines && !differ[0]; ++l) {
+      for (PetscInt j = 0; j < n && !differ[0]; ++j) {
+        BCRLinesRow(lines, low, diag, up, 0, j, NULL, a);
+        BCRLinesRow(lines, low, diag, up, l, j, NULL, b);
+        differ[0] = !BCRSameRow(a, b);
+      }
+    }
+  }
+  PetscCallMPI(MPI_Allreduce(differ, &any, 1, MPI_INT, MPI_MAX, lines->along));
+  s->perline = (PetscBool)any;
+  if (s->rows) {
+    PetscCall(PetscFree(low));
+    PetscCall(PetscFree(diag));
+    PetscCall(PetscFree(up));
+    if (!s->perline) {
+      BCRTriRows *one;
+
+      PetscCall(PetscMalloc1(1, &one));
+      *one = s->rows[0];
+      PetscCall(PetscFree(rows));
+      s->rows = one;
+    }
+  } else {
+    for (PetscInt j = 0; j < n && !s->perline; ++j) { /* those of line 0 to the front; the place written to is never behind */
+      const size_t at = BCRLinesAt(s, 0, j);
+
+      low[j]  = low[at];
+      diag[j] = diag[at];
+      up[j]   = up[at];
+    }
+    s->low  = low;
+    s->diag = diag;
+    s->up   = up;
+  }
+  PetscCall(PetscFree(row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up)
+{
+  const BCRTriSpec *s     = &lines->spec;
+  const size_t      total = (size_t)lines->nlines * (size_t)s->n;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(total, low));
+  PetscCall(PetscMalloc1(total, diag));
+  PetscCall(PetscMalloc1(total, up));
+  for (PetscInt l = 0; l < lines->nlines; ++l) {
+    for (PetscInt j = 0; j < s->n; ++j) {
+      const size_t at = BCRLinesAt(s, l, j);
+
+      if (s->rows) {
+        const BCRTriRows *r   = &s->rows[s->perline ? l : 0];
+        const PetscReal  *row = j < s->nfirst ? r->first[j] : (j >= s->n - s->nlast ? r->last[j - (s->n - s->nlast)] : r->row);
+
+        (*low)[at]  = row[0];
+        (*diag)[at] = row[1];
+        (*up)[at]   = row[2];
+      } else {
+        const size_t from = s->perline ? at : (size_t)j;
+
+        (*low)[at]  = s->low[from];
+        (*diag)[at] = s->diag[from];
+        (*up)[at]   = s->up[from];
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesSetRows(BCRLines lines, PetscBool periodic, PetscInt nfirst, const PetscReal first[], const PetscReal row[], PetscInt nlast, const PetscReal last[])
+{
+  BCRTriSpec    *s = &lines->spec;
+  const PetscInt N = lines->N[lines->axis], start = lines->start[lines->axis], n = s->n;
+  BCRTriRows    *rows;
+
+  PetscFunctionBegin;
+  PetscCheck(nfirst >= 0 && nfirst <= BCR_TRI_EDGE, lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows at the first end: 0 to %d may differ from the others", nfirst, BCR_TRI_EDGE);
+  PetscCheck(nlast >= 0 && nlast <= BCR_TRI_EDGE, lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows at the last end: 0 to %d may differ from the others", nlast, BCR_TRI_EDGE);
+  PetscCheck(nfirst + nlast <= N, lines->comm, PETSC_ERR_ARG_SIZ, "%" PetscInt_FMT " rows at the first end and %" PetscInt_FMT " at the last one: the lines have only %" PetscInt_FMT " rows", nfirst, nlast, N);
+  PetscCall(BCRLinesFreeSpec(lines));
+  s->periodic = periodic;
+  s->nfirst   = PetscMin(PetscMax(nfirst - start, 0), n);
+  s->nlast    = PetscMin(PetscMax(start + n - (N - nlast), 0), n);
+  PetscCall(PetscCalloc1(1, &rows));
+  for (PetscInt d = 0; d < 3; ++d) {
+    rows->row[d] = row[d];
+    for (PetscInt e = 0; e < s->nfirst; ++e) rows->first[e][d] = first[3 * (start + e) + d];
+    for (PetscInt e = 0; e < s->nlast; ++e) rows->last[e][d] = last[3 * (start + n - s->nlast + e - (N - nlast)) + d];
+  }
+  s->rows = rows;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool *symmetric)
+{
+  BCRTriSpec    *s = &lines->spec, *ts;
+  const PetscInt nlines = lines->nlines, n = s->n;
+  PetscReal     *low, *diag, *up, *tlow, *tup, *send, *receive;
+  PetscMPIInt    rank, before, after, differ = 0, any;
+  BCRLines       t;
+
+  PetscFunctionBegin;
+  *transposed = NULL;
+  PetscCall(BCRLinesExpand(lines, &low, &diag, &up));
+  PetscCall(PetscMalloc2(2 * nlines, &send, 2 * nlines, &receive));
+  PetscCall(PetscMalloc1((size_t)nlines * (size_t)n, &tlow));
+  PetscCall(PetscMalloc1((size_t)nlines * (size_t)n, &tup));
+  PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
+  before = rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
+  after  = rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
+  for (PetscInt l = 0; l < nlines; ++l) {
+    send[l]             = low[BCRLinesAt(s, l, 0)];
+    send[nlines + l]    = up[BCRLinesAt(s, l, n - 1)];
+    receive[l]          = 0; /* up of the row before the first one */
+    receive[nlines + l] = 0; /* low of the row after the last one */
+  }
+  PetscCallMPI(MPI_Sendrecv(send, (PetscMPIInt)nlines, MPIU_REAL, before, 0, receive + nlines, (PetscMPIInt)nlines, MPIU_REAL, after, 0, lines->along, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(send + nlines, (PetscMPIInt)nlines, MPIU_REAL, after, 1, receive, (PetscMPIInt)nlines, MPIU_REAL, before, 1, lines->along, MPI_STATUS_IGNORE));
+  for (PetscInt l = 0; l < nlines; ++l) {
+    for (PetscInt j = 0; j < n; ++j) {
+      const size_t at = BCRLinesAt(s, l, j);
+
+      tlow[at] = j ? up[BCRLinesAt(s, l, j - 1)] : receive[l];
+      tup[at]  = j < n - 1 ? low[BCRLinesAt(s, l, j + 1)] : receive[nlines + l];
+      if (!s->periodic && lines->start[lines->axis] + j == 0) low[at] = tlow[at] = 0;
+      if (!s->periodic && lines->start[lines->axis] + j == lines->N[lines->axis] - 1) up[at] = tup[at] = 0;
+      {
+        const PetscReal size = PetscMax(PetscAbsReal(diag[at]), PetscMax(PetscAbsReal(low[at]), PetscAbsReal(up[at])));
+
+        if (!BCRSameEntry(tlow[at], low[at], size) || !BCRSameEntry(tup[at], up[at], size)) differ = 1;
+      }
+    }
+  }
+  PetscCall(PetscFree2(send, receive));
+  PetscCall(PetscFree(low));
+  PetscCall(PetscFree(up));
+  PetscCallMPI(MPI_Allreduce(&differ, &any, 1, MPI_INT, MPI_MAX, lines->comm));
+  *symmetric = (PetscBool)!any;
+  if (!any) {
+    PetscCall(PetscFree(tlow));
+    PetscCall(PetscFree(diag));
+    PetscCall(PetscFree(tup));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscNew(&t));
+  *t = *lines;
+  PetscCallMPI(MPI_Comm_dup(lines->along, &t->along));
+  ts       = &t->spec;
+  ts->rows = NULL;
+  ts->low = ts->diag = ts->up = NULL;
+  PetscCall(BCRLinesRecognise(t, tlow, diag, tup));
+  *transposed = t;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesView(BCRLines lines, PetscViewer viewer)
+{
+  const BCRTriSpec *s = &lines->spec;
+  PetscInt          count = lines->dof;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; ++d) count *= d == lines->axis ? 1 : lines->N[d];
+  PetscCall(PetscViewerASCIIPrintf(viewer, "lines: %" PetscInt_FMT " along %c%s, %" PetscInt_FMT " unknowns each%s, over %d rank%s\n", count, (char)('x' + lines->axis), lines->chosen ? " (auto)" : "", lines->N[lines->axis], s->periodic ? ", periodic" : "",
+                                   (int)lines->ranks, lines->ranks > 1 ? "s" : ""));
+  if (lines->chosen && lines->dim > 1) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "mean coupling over mean diagonal, by axis:"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+    for (PetscInt d = 0; d < lines->dim; ++d) PetscCall(PetscViewerASCIIPrintf(viewer, " %c %g", (char)('x' + d), (double)lines->strength[d]));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  }
+  if (s->rows && !s->perline) PetscCall(PetscViewerASCIIPrintf(viewer, "coefficients: (%g, %g, %g), the same on the lines of a rank", (double)s->rows[0].row[0], (double)s->rows[0].row[1], (double)s->rows[0].row[2]));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "coefficients: %s%s", s->rows ? "constant along each line" : "general", s->perline ? ", different from line to line" : ", the same on the lines of a rank"));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+  if (s->nfirst) PetscCall(PetscViewerASCIIPrintf(viewer, "; first %" PetscInt_FMT " different", s->nfirst));
+  if (s->nlast) PetscCall(PetscViewerASCIIPrintf(viewer, "; last %" PetscInt_FMT " different", s->nlast));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  if (lines->dropped > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "left out: couplings across the lines, up to %g of a row's diagonal\n", (double)lines->dropped));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "left out: nothing, the lines are the whole matrix\n"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,33 @@
+/*
+  Shared by the files of the reader of lines.
+*/
+#pragma once
+
+#include "lines.h"
+#include <float.h>
+
+#if defined(PETSC_USE_REAL_SINGLE)
+  #define BCR_LINES_EPS 1.2e-7
+#else
+  #define BCR_LINES_EPS 2.3e-16
+#endif
+/* Rows that differ by less than this, relative to their largest entry, are the same row: what this adds to a backward error stays below 1e-14 */
+#define BCR_LINES_SAME (16 * BCR_LINES_EPS)
+/* Entries below this, relative to the largest of their row, are nothing that the matrix says about the problem */
+#define BCR_LINES_NOTHING (4 * BCR_LINES_EPS)
+/* A line whose row sums are all below this has the constant in its null space */
+#define BCR_LINES_SINGULAR (8 * BCR_LINES_EPS)
+
+/* Place of row j of line l in arrays of one real for each unknown */
+static inline size_t BCRLinesAt(const BCRTriSpec *s, PetscInt l, PetscInt j)
+{
+  const PetscInt inner = s->inner / s->rep, o = l / inner;
+
+  return (size_t)(l - o * inner) + (size_t)inner * ((size_t)j + (size_t)s->n * (size_t)o);
+}
+
+/* Finds out how little describes the lines whose rows are in low, diag and up (one real for each unknown of this rank; taken over), and
+   makes that lines->spec. Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
+/* The other way round: arrays to be freed with PetscFree() */
+PETSC_INTERN PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);
