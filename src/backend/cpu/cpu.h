@@ -7,6 +7,7 @@
 #include "poles.h"
 #include "fields.h"
 #include "tri.h"
+#include "recurrence.h"
 
 typedef struct {
   const char           *isa;
@@ -18,6 +19,7 @@ typedef struct {
   const BCRFieldsTable *fields;
   const BCRTriTable    *tri;
   int                   bundle; /* BL of lanes.h */
+  const BCRRecurTable  *recur;
 } BCRCpuTable;
 
 /* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine lacks gives the next lower one */

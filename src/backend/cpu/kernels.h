@@ -38,6 +38,7 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
   #include "poles_kernels.h"
   #include "fields_kernels.h"
   #include "tri_kernels.h"
+  #include "recurrence_kernels.h"
 
   #if BCR_ISA > 0
     #if defined(__clang__)
@@ -57,5 +58,6 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
   .fields     = &BCRN(BCRFields),
   .tri        = &BCRN(BCRTri),
   .bundle     = BL,
+  .recur      = &BCRN(BCRRecur),
 };
 #endif
