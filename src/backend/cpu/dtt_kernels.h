@@ -99,6 +99,34 @@ BCR_INLINE vec dtt3in(vec *x, ptrdiff_t M, ptrdiff_t q, vec a, vec b, const int 
   return a;
 }
 
+/* z_k and z_{H-k} from what dtt3load() gave for k, M - k, H - k and H + k */
+BCR_INLINE void dtt3step(const ptrdiff_t M, const ptrdiff_t k, const vec *a, const vec *b, const real *t, vec *x, cvec *z, const int mode)
+{
+  const ptrdiff_t H = M / 2;
+  const real      h = (real)0.70710678118654752440;
+  const vec       c = dtt3in(x, M, k, a[0], b[0], mode), d = dtt3in(x, M, M - k, a[1], b[1], mode);
+  const vec       u = dtt3in(x, M, H - k, a[2], b[2], mode), v = dtt3in(x, M, H + k, a[3], b[3], mode);
+  const vec       p = u + v, q = v - u;
+  const cvec      P = cmul((cvec){c + p * h, q * h - d}, t[0], t[1]), R = cmul((cvec){c - p * h, vset1(0) - (q * h + d)}, t[2], t[3]);
+
+  z[k]     = (cvec){P.i + R.r, P.r - R.i};
+  z[H - k] = (cvec){R.r - P.i, P.r + R.i};
+}
+
+/* what the steps leave out: a, b for 0, H, H/2, M - H/2 */
+BCR_INLINE void dtt3ends(const ptrdiff_t M, const vec *a, const vec *b, vec *x, cvec *z, const int mode)
+{
+  const ptrdiff_t H = M / 2;
+  const vec       c = dtt3in(x, M, 0, a[0], b[0], mode), d = dtt3in(x, M, H, a[1], b[1], mode) * (real)0.70710678118654752440;
+
+  z[0] = (cvec){c - d, c + d};
+  if (H % 2 == 0) {
+    const vec u = dtt3in(x, M, H / 2, a[2], b[2], mode), v = dtt3in(x, M, M - H / 2, a[3], b[3], mode);
+
+    z[H / 2] = cswap(cmul((cvec){u, v}, (real)0.92387953251128675613, (real)-0.38268343236508977173));
+  }
+}
+
 /*
   z, real and imaginary part swapped so that a forward FFT does the inverse one: with V_k = e^{i pi k/(2M)} (c_k - i c_{M-k})/2,
   W_k = P + Q, W_{H-k} = conj(P - Q), P = V_k + conj V_{H-k}, Q = i e^{2 pi i k/M} (V_k - conj V_{H-k}).
@@ -106,40 +134,96 @@ BCR_INLINE vec dtt3in(vec *x, ptrdiff_t M, ptrdiff_t q, vec a, vec b, const int 
 BCR_INLINE void dtt3pre(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z, const int mode)
 {
   const ptrdiff_t M = s->M, H = M / 2;
-  const real      h = (real)0.70710678118654752440, *t = (const real *)s->tw;
-  vec             a[4], b[4];
+  const real     *t = (const real *)s->tw;
+  vec             a[4], b[4], e[4], g[4];
 
-  dtt3load(f, fs, M, 0, &a[0], &b[0], mode);
-  dtt3load(f, fs, M, H, &a[1], &b[1], mode);
+  dtt3load(f, fs, M, 0, &e[0], &g[0], mode);
+  dtt3load(f, fs, M, H, &e[1], &g[1], mode);
+  if (H % 2 == 0) {
+    dtt3load(f, fs, M, H / 2, &e[2], &g[2], mode);
+    dtt3load(f, fs, M, M - H / 2, &e[3], &g[3], mode);
+  }
   if (mode == DTT_COS1) x[M] = vload(f + M * fs);
-  a[0] = dtt3in(x, M, 0, a[0], b[0], mode);
-  a[1] = dtt3in(x, M, H, a[1], b[1], mode) * h;
-  z[0] = (cvec){a[0] - a[1], a[0] + a[1]};
+  dtt3ends(M, e, g, x, z, mode);
   for (ptrdiff_t k = 1; 2 * k < H; k++, t += 4) {
-    vec  c, d, u, v, p, q;
-    cvec P, R;
-
     dtt3load(f, fs, M, k, &a[0], &b[0], mode); /* all loads before the stores, which may be a multiple of 4096 bytes away */
     dtt3load(f, fs, M, M - k, &a[1], &b[1], mode);
     dtt3load(f, fs, M, H - k, &a[2], &b[2], mode);
     dtt3load(f, fs, M, H + k, &a[3], &b[3], mode);
-    c        = dtt3in(x, M, k, a[0], b[0], mode);
-    d        = dtt3in(x, M, M - k, a[1], b[1], mode);
-    u        = dtt3in(x, M, H - k, a[2], b[2], mode);
-    v        = dtt3in(x, M, H + k, a[3], b[3], mode);
-    p        = u + v;
-    q        = v - u;
-    P        = cmul((cvec){c + p * h, q * h - d}, t[0], t[1]);
-    R        = cmul((cvec){c - p * h, vset1(0) - (q * h + d)}, t[2], t[3]);
-    z[k]     = (cvec){P.i + R.r, P.r - R.i};
-    z[H - k] = (cvec){R.r - P.i, P.r + R.i};
+    dtt3step(M, k, a, b, t, x, z, mode);
   }
-  if (H % 2 == 0) {
-    dtt3load(f, fs, M, H / 2, &a[0], &b[0], mode);
-    dtt3load(f, fs, M, M - H / 2, &a[1], &b[1], mode);
-    a[0]     = dtt3in(x, M, H / 2, a[0], b[0], mode);
-    a[1]     = dtt3in(x, M, M - H / 2, a[1], b[1], mode);
-    z[H / 2] = cswap(cmul((cvec){a[0], a[1]}, (real)0.92387953251128675613, (real)-0.38268343236508977173));
+}
+
+/* element i of nv <= VL rows */
+BCR_INLINE vec dttcolumn(const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, ptrdiff_t i, const int io)
+{
+  real t[VL] __attribute__((aligned(64)));
+
+  (void)io;
+  for (int k = 0; k < VL; k++) {
+    const ptrdiff_t j = (l + PetscMin(k, nv - 1)) * ld + i;
+
+#if defined(BCR_REAL_SINGLE)
+    t[k] = io ? (real)((const double *)f)[j] : ((const real *)f)[j];
+#else
+    t[k] = ((const real *)f)[j];
+#endif
+  }
+  return vload(t);
+}
+
+/* VL neighbouring elements of nv <= VL rows */
+BCR_INLINE void dttblock(const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, ptrdiff_t i, vec *r, const int io)
+{
+  vec b[BCR_VECTOR_BYTES / sizeof(real)];
+
+  _Pragma("GCC unroll 16") for (int k = 0; k < VL; k++) b[k] = dttload(f, (l + PetscMin(k, nv - 1)) * ld + i, io);
+  dtttranspose(b);
+  _Pragma("GCC unroll 16") for (int k = 0; k < VL; k++) r[k] = b[k];
+}
+
+/* the first step of a type I on rows, M >= 4 VL: they go through a few blocks in the first level cache, instead of lane by lane as a whole */
+BCR_INLINE void dtt3rows(BCRDtt d, int direction, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, cvec *z, const int mode, const int io)
+{
+  const ptrdiff_t M = d->split[0].M, H = M / 2, o = mode == DTT_SIN1; /* sines have no element 0 */
+  const real     *t = (const real *)d->split[0].tw;
+  vec             a[4], b[4], r[8][VL];
+
+  a[0] = dttcolumn(f, l, nv, ld, mode == DTT_SIN1 ? M - o : 0, io);
+  b[0] = mode == DTT_SIN1 ? vset1(0) : dttcolumn(f, l, nv, ld, 2 * M, io);
+  if (!direction && mode == DTT_COS1) {
+    if (d->half[0]) a[0] *= (real)0.5;
+    if (d->half[1]) b[0] *= (real)0.5;
+  }
+  if (mode == DTT_COS1) x[M] = dttcolumn(f, l, nv, ld, M, io);
+  for (int k = 1; k < 4; k++) {
+    const ptrdiff_t q = k == 1 ? H : (k == 2 ? H / 2 : M - H / 2);
+
+    a[k] = dttcolumn(f, l, nv, ld, mode == DTT_SIN1 ? M - q - o : q, io);
+    b[k] = dttcolumn(f, l, nv, ld, mode == DTT_SIN1 ? M + q - o : 2 * M - q, io);
+  }
+  dtt3ends(M, a, b, x, z, mode);
+  for (ptrdiff_t k0 = 1; 2 * k0 < H; k0 += VL) {
+    for (int j = 0; j < 4; j++) {
+      dttblock(f, l, nv, ld, j * H + k0 - o, r[2 * j], io);
+      dttblock(f, l, nv, ld, (j + 1) * H - k0 - (VL - 1) - o, r[2 * j + 1], io);
+    }
+    for (ptrdiff_t k = k0; k < k0 + VL && 2 * k < H; k++, t += 4) {
+      const ptrdiff_t i = k - k0, c = VL - 1 - i;
+
+      if (mode == DTT_SIN1) { /* M - q and M + q for q = k, M - k, H - k, H + k */
+        a[0] = r[3][c], b[0] = r[4][i];
+        a[1] = r[0][i], b[1] = r[7][c];
+        a[2] = r[2][i], b[2] = r[5][c];
+        a[3] = r[1][c], b[3] = r[6][i];
+      } else { /* q and 2M - q */
+        a[0] = r[0][i], b[0] = r[7][c];
+        a[1] = r[3][c], b[1] = r[4][i];
+        a[2] = r[1][c], b[2] = r[6][i];
+        a[3] = r[2][i], b[3] = r[5][c];
+      }
+      dtt3step(M, k, a, b, t, x, z, mode);
+    }
   }
 }
 static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z) { dtt3pre(s, f, fs, x, z, DTT_SIN1); }
@@ -254,8 +338,8 @@ BCR_INLINE void dtt1eight(const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, co
   }
 }
 
-/* type I, nl lines fo (uo) apart from f to u; x: n vectors for each line; u may be f: it is written after all of f is read */
-static void BCRN(DttOne)(BCRDtt d, int nl, const real *f, ptrdiff_t fs, ptrdiff_t fo, real *u, ptrdiff_t us, ptrdiff_t uo, vec *x, cvec *w)
+/* begun: dtt3rows() has done the first step. Type I, nl lines fo (uo) apart from f to u; x: n vectors for each line; u may be f: it is written after all of f is read */
+static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t fs, ptrdiff_t fo, real *u, ptrdiff_t us, ptrdiff_t uo, vec *x, cvec *w)
 {
   const int n  = d->n;
   ptrdiff_t ys = 1;
@@ -267,10 +351,10 @@ static void BCRN(DttOne)(BCRDtt d, int nl, const real *f, ptrdiff_t fs, ptrdiff_
 
     for (int k = 0; k < nl && s->M % 2 == 0; k++) {
       if (d->odd) {
-        BCRN(Dtt3PreSin1)(s, f + k * fo, fs, x + (ptrdiff_t)k * n, w);
+        if (l || !begun) BCRN(Dtt3PreSin1)(s, f + k * fo, fs, x + (ptrdiff_t)k * n, w);
         BCRN(Fft3Sin)(s->fft, w, w + s->M / 2, w + s->M, y + k * uo, step);
       } else {
-        BCRN(Dtt3PreCos1)(s, f + k * fo, fs, x + (ptrdiff_t)k * n, w);
+        if (l || !begun) BCRN(Dtt3PreCos1)(s, f + k * fo, fs, x + (ptrdiff_t)k * n, w);
         BCRN(Fft3Cos)(s->fft, w, w + s->M / 2, w + s->M, y + k * uo, step);
       }
     }
@@ -379,7 +463,7 @@ static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs,
 
   switch (d->kind) {
   case BCR_DTT_SCALE: vstore(u, vload(f) * ((const real *)d->in)[0]); break;
-  case BCR_DTT_ONE: BCRN(DttOne)(d, d->lines, f, fs, (ptrdiff_t)d->n * VL, u, us, (ptrdiff_t)d->n * VL, x, w); break;
+  case BCR_DTT_ONE: BCRN(DttOne)(d, d->lines, 0, f, fs, (ptrdiff_t)d->n * VL, u, us, (ptrdiff_t)d->n * VL, x, w); break;
   case BCR_DTT_TWO:
     if (direction == d->flip) {
       if (d->odd) BCRN(Dtt2Sin)(s, f, fs, u, us, w);
@@ -417,10 +501,37 @@ BCR_INLINE void dttprefetch(int n, const int cols, const int io, const void *f, 
   }
 }
 
+static __attribute__((noinline)) void BCRN(Dtt3RowsSin)(BCRDtt d, int direction, int io, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, cvec *z)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    dtt3rows(d, direction, f, l, nv, ld, x, z, DTT_SIN1, 1);
+    return;
+  }
+#else
+  (void)io;
+#endif
+  dtt3rows(d, direction, f, l, nv, ld, x, z, DTT_SIN1, 0);
+}
+
+static __attribute__((noinline)) void BCRN(Dtt3RowsCos)(BCRDtt d, int direction, int io, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, cvec *z)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    dtt3rows(d, direction, f, l, nv, ld, x, z, DTT_COS1, 1);
+    return;
+  }
+#else
+  (void)io;
+#endif
+  dtt3rows(d, direction, f, l, nv, ld, x, z, DTT_COS1, 0);
+}
+
 /* cols, io and xs are constants of the callers; xs = 2: two groups as complex vectors */
 BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io, const ptrdiff_t xs, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
 {
   const int       n = d->n, nl = d->lines, direct = cols && !io && nl == 1 && (direction || !(d->half[0] || d->half[1]));
+  const int       blocks = !cols && d->kind == BCR_DTT_ONE && nl == 1 && d->split[0].M >= 4 * VL;
   const ptrdiff_t x1 = xs == 2 ? 1 : n; /* from one group to the next */
   vec            *y = (vec *)work, *x = y + (ptrdiff_t)nl * n;
   cvec           *w = (cvec *)(x + (ptrdiff_t)nl * n);
@@ -429,6 +540,15 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
     if (count > l + nl * VL) dttprefetch(n, cols, io, f, l + nl * VL, PetscMin(count - l - nl * VL, nl * VL), ldf);
     if (direct && l + VL <= count) {
       BCRN(DttLines)(d, direction, (const real *)f + l, ldf, (real *)u + l, ldu, x, w);
+      continue;
+    }
+    if (blocks) {
+      const int nv = (int)PetscMin(count - l, VL);
+
+      if (d->odd) BCRN(Dtt3RowsSin)(d, direction, io, f, l, nv, ldf, x, w);
+      else BCRN(Dtt3RowsCos)(d, direction, io, f, l, nv, ldf, x, w);
+      BCRN(DttOne)(d, 1, 1, NULL, 0, 0, (real *)y, VL, 0, x, w);
+      dttwriterows(n, u, l, nv, ldu, y, xs, io);
       continue;
     }
     for (int k = 0; k < nl; k++) {
