@@ -15,7 +15,10 @@
 
 typedef struct {
   const BCRRows *A;
-  PetscInt       c, dim, n[3], b[3], stride[3], nodes; /* the box */
+  PetscInt       c, dim, n[3], b[3];              /* the box of unknowns: sizes, the first one's place in the grid */
+  PetscInt       lo[3], own[3];                   /* this rank's part of it */
+  PetscInt       so[3], sn[3], stride[3], nodes;  /* what the arrays have: that part and two more nodes on either side along axes that are cut; around the ends too */
+  PetscBool      image[3];                        /* ... that is, nodes -1 and n stand for n - 1 and 0 */
   BCROperator   *op;
   double         sign;
   double        *D;           /* diagonal, dropped planes with a slope taken in */
@@ -25,18 +28,41 @@ typedef struct {
   double         ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
   double         extra[3][2]; /* row sum at this end over the coupling there */
   PetscBool      wrap[3];
-  double        *ones, *iwx, *x, *line, *ghost; /* a grid line each: ones; 1 over the weights along x; three for work */
+  double        *ones, *iwx, *x, *line, *ghost; /* a grid line each, stored nodes: ones; 1 over the weights along x; three for work */
 } BCRFitData;
 
 /* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
 typedef struct {
   BCRFitRange link[3], left;
+  BCRFitRange near[3], nearleft; /* of this rank */
   double      mean[3], spread, a[3], shift, bound;
 } BCRFitResult;
 
 static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)
 {
+  if (i < 0 || i >= F->n[d]) i += i < 0 ? F->n[d] : -F->n[d];
   return i == 0 ? F->half[d][0] * (F->n[d] == 1 ? F->half[d][1] : 1) : (i == F->n[d] - 1 ? F->half[d][1] : 1);
+}
+
+/* Where the arrays have node o */
+static inline PetscInt BCRFitAt(const BCRFitData *F, PetscInt i, const PetscInt o[3])
+{
+  return i - F->so[0] + F->stride[1] * (o[1] - F->so[1]) + F->stride[2] * (o[2] - F->so[2]);
+}
+
+/* Node i of axis d, beyond its ends too, as the arrays have it if the axis is periodic */
+static inline PetscInt BCRFitAround(const BCRFitData *F, PetscInt d, PetscInt i)
+{
+  return i < F->so[d] ? i + F->n[d] : (i >= F->so[d] + F->sn[d] ? i - F->n[d] : i);
+}
+
+static inline PetscBool BCRFitOwns(const BCRFitData *F, const PetscInt o[3])
+{
+  PetscInt d;
+
+  for (d = 0; d < 3; d++)
+    if (o[d] < F->lo[d] || o[d] >= F->lo[d] + F->own[d]) return PETSC_FALSE;
+  return PETSC_TRUE;
 }
 
 /* Nodes of the box that have a neighbour in it on all sides, of axes long enough to have such nodes; skip: an axis that does not count */
@@ -81,6 +107,44 @@ static void BCRFitRangeAdd(BCRFitRange *r, PetscInt n, const double *x, double f
   r->count += (double)n;
 }
 
+/* Over all ranks. lorow and hirow stay those of this rank */
+static PetscErrorCode BCRFitRangeAgree(const BCRFitData *F, PetscInt n, BCRFitRange r[])
+{
+  const PetscMPIInt size = F->A->grid.size;
+  BCRFitRange      *all;
+  PetscInt          i;
+
+  PetscFunctionBegin;
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(n * (PetscInt)size, &all));
+  PetscCallMPI(MPI_Allgather(r, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, all, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, F->A->comm));
+  for (i = 0; i < n; i++) {
+    BCRFitRange sum = {0, 0, 0, 0, 0, 0, r[i].lorow, r[i].hirow};
+    PetscInt    p;
+
+    for (p = 0; p < (PetscInt)size; p++) { /* in this order on every rank, so that all get the same numbers */
+      const BCRFitRange *q = &all[i + n * p];
+      double             e;
+
+      if (q->count == 0) continue;
+      if (sum.count == 0) {
+        sum.lo  = q->lo;
+        sum.hi  = q->hi;
+        sum.ref = q->ref;
+      }
+      e      = q->ref - sum.ref;
+      sum.lo = PetscMin(sum.lo, q->lo);
+      sum.hi = PetscMax(sum.hi, q->hi);
+      sum.sum += q->sum + q->count * e;
+      sum.square += q->square + e * (2 * q->sum + q->count * e);
+      sum.count += q->count;
+    }
+    r[i] = sum;
+  }
+  PetscCall(PetscFree(all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static double BCRFitRangeMean(const BCRFitRange *r)
 {
   return r->lo == r->hi || r->count == 0 ? r->lo : r->ref + r->sum / r->count;
@@ -100,40 +164,44 @@ static inline void BCRFitJoin(double *up, double lo)
   if (*up != lo) *up = *up > 0 && lo > 0 ? sqrt(*up) * sqrt(lo) : 0.5 * (*up + lo);
 }
 
-/* Any row */
-static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q)
+/* Any row of the box or the shell. Rows of the shell fill the arrays and do not count, and what is wrong with them their own ranks say */
+static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q, BCRFault *fault)
 {
-  const BCRRows *A = F->A;
-  double         st[7], rest, left;
-  PetscInt       o[3], d, s, k, col, idx;
-  PetscBool      plane = PETSC_FALSE;
-  BCRRowState    state = BCRRowGet(A, F->c, ix, st, &rest, &col);
+  const BCRRows  *A = F->A;
+  double          st[7], rest, left;
+  PetscInt        o[3], d, s, k, col, idx;
+  PetscBool       plane = PETSC_FALSE;
+  const PetscBool mine  = BCRGridHas(&A->grid, ix);
+  BCRRowState     state = BCRRowGet(A, F->c, ix, st, &rest, &col);
 
   PetscFunctionBegin;
-  if (state != BCR_ROW_GOOD) PetscCall(BCRRowError(A, state, F->c, ix, col));
+  if (state != BCR_ROW_GOOD) {
+    if (mine) PetscCall(BCRRowFault(A, state, F->c, ix, col, fault));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (d = 0; d < 3; d++) {
     o[d]  = ix[d] - F->b[d];
-    plane = (PetscBool)(plane || o[d] < 0 || o[d] >= F->n[d]);
+    plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
   }
   if (plane) {
-    for (d = 0; d < F->dim; d++) {
+    for (d = 0; d < F->dim && mine; d++) {
       for (s = 0; s < 2; s++) {
         BCRPlane *pl = &F->op->axis[d].plane[s];
 
-        if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A->N, d, ix)] = (PetscReal)(1.0 / st[BCR_CENTRE]);
+        if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A, d, ix)] = (PetscReal)(1.0 / st[BCR_CENTRE]);
       }
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  idx = o[0] + F->stride[1] * o[1] + F->stride[2] * o[2];
+  idx = BCRFitAt(F, o[0], o);
   for (k = 0; k < 6; k++) {
     st[k] = st[k] == 0 ? 0 : -F->sign * st[k];
-    q->total += PetscAbs(st[k]);
+    if (mine) q->total += PetscAbs(st[k]);
   }
   st[BCR_CENTRE] *= F->sign;
   for (k = 0, left = st[BCR_CENTRE]; k < 6; k++) left -= st[k];
   F->D[idx] = st[BCR_CENTRE];
-  if (BCRFitInside(F, o, -1)) BCRFitRangeAdd(&q->left, 1, &left, 1, o[1] + F->n[1] * o[2]);
+  if (mine && BCRFitInside(F, o, -1)) BCRFitRangeAdd(&q->left, 1, &left, 1, o[1] + F->n[1] * o[2]);
   for (d = 0; d < F->dim; d++) {
     const PetscInt n = F->n[d];
 
@@ -146,11 +214,12 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
 
         for (k = 0; k < 3; k++) at[k] = ix[k];
         at[d] = s ? A->N[d] - 1 : 0;
-
-        pl->couplings[BCRPlaneNode(A->N, d, at)] = (PetscReal)st[2 * d + s];
-        if (st[2 * d + s] != 0) pl->couple = PETSC_TRUE;
+        if (BCRGridHas(&A->grid, at)) { /* the plane may be on another rank than the row beside it */
+          pl->couplings[BCRPlaneNode(A, d, at)] = (PetscReal)st[2 * d + s];
+          if (st[2 * d + s] != 0) pl->couple = PETSC_TRUE;
+        }
         F->D[idx] -= st[2 * d + s] * (double)pl->slope;
-      } else {
+      } else if (mine) {
         q->wraps[d] += st[2 * d + s];
         if (BCRFitInside(F, o, d)) {
           q->sum[d][s] += left;
@@ -159,26 +228,26 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
       }
     }
     if (n < 2) continue;
-    if (o[d] < n - 1) F->C[d][idx] = st[2 * d + 1];
+    if (o[d] < n - 1 || F->image[d]) F->C[d][idx] = st[2 * d + 1];
     else if (!F->op->axis[d].plane[1].present) BCRFitJoin(&F->C[d][idx], st[2 * d + 1]); /* around, if anything: the other entry is there */
-    if (o[d] == 0 && !F->op->axis[d].plane[0].present) F->C[d][idx + (n - 1) * F->stride[d]] = st[2 * d];
-    if (o[d] > 0) {
+    if (o[d] == 0 && F->sn[d] == n && !F->image[d] && !F->op->axis[d].plane[0].present) F->C[d][idx + (n - 1) * F->stride[d]] = st[2 * d];
+    if (o[d] > F->so[d]) {
       double      *up = &F->C[d][idx - F->stride[d]];
       const double lo = st[2 * d];
 
-      if (o[d] == 1) {
+      if (o[d] == 1 && mine) {
         q->link[d][0][0] += *up;
         q->link[d][0][1] += lo;
       }
-      if (o[d] == 2) q->link[d][0][2] += lo;
-      if (o[d] == n - 2) q->link[d][1][2] += *up;
-      if (o[d] == n - 1) {
+      if (o[d] == 2 && mine) q->link[d][0][2] += lo;
+      if (o[d] == n - 2 && mine) q->link[d][1][2] += *up;
+      if (o[d] == n - 1 && mine) {
         q->link[d][1][0] += lo;
         q->link[d][1][1] += *up;
       }
       BCRFitJoin(up, lo);
     }
-    for (k = 0; k < 6; k++) {
+    for (k = 0; k < 6 && mine; k++) {
       if (k / 2 == d) continue;
       if (o[d] == 0) q->side[d][0][0] += st[k];
       if (o[d] == 1) q->side[d][0][1] += st[k];
@@ -197,15 +266,16 @@ static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt c
     MOST = 256
   };
   const BCRRows     *A   = F->A;
-  const PetscInt     dof = A->dof, node = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2], row = F->c + dof * node, first = A->ai[row], R = A->ai[row + 1] - first, E = A->ai[row + dof] - first;
-  const PetscScalar *v = A->aa + first;
-  const PetscInt     o = ix[1] - F->b[1] + F->n[1] * (ix[2] - F->b[2]), box = ix[0] - F->b[0] + F->n[0] * o;
+  const PetscInt     dof = A->dof, node = BCRNode(A, ix), row = F->c + dof * node, first = A->ai[row], R = A->ai[row + 1] - first, E = A->ai[row + dof] - first;
+  const PetscScalar *v    = A->aa + first;
+  const PetscInt     ox[3] = {ix[0] - F->b[0], ix[1] - F->b[1], ix[2] - F->b[2]}, o = ox[1] + F->n[1] * ox[2], box = BCRFitAt(F, ox[0], ox);
   double            *C[3]  = {NULL, NULL, NULL};
   PetscInt           at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
   int                axis[3] = {0, 0, 0}, axes = 0, wrong, odd = 0;
 
   PetscFunctionBegin;
   *done = 0;
+  if (A->far.mat && A->far.i[dof * node] != A->far.i[dof * (node + count)]) PetscFunctionReturn(PETSC_SUCCESS);
   if (R > MOST || A->ai[row + dof * count] - first != E * count) PetscFunctionReturn(PETSC_SUCCESS);
   if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) || !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)(E * count), (size_t)E, dof)) PetscFunctionReturn(PETSC_SUCCESS);
   for (p = 0; p < R; p++) {
@@ -246,35 +316,88 @@ static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends apart */
-static PetscErrorCode BCRFitExtract(BCRFitData *F, BCRFitRange *left)
+/* What BCRFitExtract() has summed up, over all ranks */
+static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
+{
+  double   all[3 * 2 * 3 + 3 * 2 * 2 + 3 * 2 + 3 + 1 + 3 * 2 + 3 * 2];
+  PetscInt d, s, k, n = 0, pass;
+
+  PetscFunctionBegin;
+  if (F->A->grid.size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  for (pass = 0; pass < 2; pass++) {
+#define SUM(x) \
+  do { \
+    if (pass) x = all[n++]; \
+    else all[n++] = x; \
+  } while (0)
+    n = 0;
+    for (d = 0; d < 3; d++) {
+      SUM(q->wraps[d]);
+      for (s = 0; s < 2; s++) {
+        BCRPlane *pl     = &F->op->axis[d].plane[s];
+        double    count  = (double)q->count[d][s], couple = pl->couple ? 1 : 0;
+
+        for (k = 0; k < 3; k++) SUM(q->link[d][s][k]);
+        for (k = 0; k < 2; k++) SUM(q->side[d][s][k]);
+        SUM(q->sum[d][s]);
+        SUM(count);
+        SUM(couple);
+        q->count[d][s] = (PetscInt)count;
+        pl->couple     = (PetscBool)(couple > 0);
+      }
+    }
+    SUM(q->total);
+#undef SUM
+    if (pass) break;
+    /* summed once and told to all, for the same last digits everywhere */
+    PetscCallMPI(MPI_Reduce(F->A->grid.rank ? all : MPI_IN_PLACE, all, (PetscMPIInt)n, MPI_DOUBLE, MPI_SUM, 0, F->A->comm));
+    PetscCallMPI(MPI_Bcast(all, (PetscMPIInt)n, MPI_DOUBLE, 0, F->A->comm));
+  }
+  PetscCall(BCRFitRangeAgree(F, 1, &q->left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends apart. left: over all ranks, its extremes'
+   places are this rank's */
+static PetscErrorCode BCRFitExtract(BCRFitData *F, BCRFitRange *left, BCRFitRange *near)
 {
   const BCRRows *A = F->A;
   BCRFitSums     q;
-  PetscInt       ix[3], d, s;
+  PetscInt       ix[3], begin[3], end[3], d, s;
+  BCRFault       fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&q, sizeof(q)));
-  for (ix[2] = 0; ix[2] < A->N[2]; ix[2]++) {
-    for (ix[1] = 0; ix[1] < A->N[1]; ix[1]++) {
+  for (d = 0; d < 3; d++) { /* the rank's own rows, planes and all, and those of the shell that the arrays hold */
+    begin[d] = A->lo[d];
+    end[d]   = A->nodes ? A->lo[d] + A->n[d] : A->lo[d];
+    if (F->sn[d] == 0 || A->grid.parts[d] == 1) continue;
+    begin[d] = PetscMin(begin[d], F->so[d] + F->b[d]);
+    end[d]   = PetscMax(end[d], F->so[d] + F->sn[d] + F->b[d]);
+  }
+  for (ix[2] = begin[2]; ix[2] < end[2] && !fault.code; ix[2]++) {
+    for (ix[1] = begin[1]; ix[1] < end[1] && !fault.code; ix[1]++) {
       PetscBool inside = (PetscBool)(F->n[0] > 20);
 
-      for (d = 1; d < F->dim; d++) inside = (PetscBool)(inside && ix[d] - F->b[d] > 2 && ix[d] - F->b[d] < F->n[d] - 3);
-      for (ix[0] = 0; ix[0] < A->N[0]; ix[0]++) {
-        const PetscInt o = ix[0] - F->b[0], count = F->n[0] - 3 - o;
+      for (d = 1; d < F->dim; d++) inside = (PetscBool)(inside && ix[d] - F->b[d] > 2 && ix[d] - F->b[d] < F->n[d] - 3 && ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
+      for (ix[0] = begin[0]; ix[0] < end[0] && !fault.code; ix[0]++) {
+        const PetscInt o = ix[0] - F->b[0], mine = A->lo[0] + A->n[0] - ix[0] - (A->grid.parts[0] > 1 ? 1 : 0), count = PetscMin(F->n[0] - 3 - o, mine);
 
-        if (inside && o > 2 && count > 8) {
+        if (inside && o > 2 && count > 8 && ix[0] > A->lo[0]) {
           PetscInt done;
 
           PetscCall(BCRFitLine(F, ix, count, &q, &done));
           ix[0] += done;
           if (done < count) inside = PETSC_FALSE;
         }
-        PetscCall(BCRFitRow(F, ix, &q));
+        PetscCall(BCRFitRow(F, ix, &q, &fault));
       }
     }
   }
-  PetscCheck(q.total != 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. Use -pc_type jacobi");
+  PetscCall(BCRFaultAgree(A->comm, &fault));
+  *near = q.left;
+  PetscCall(BCRFitSumsAgree(F, &q));
+  PetscCheck(q.total != 0, A->comm, PETSC_ERR_SUP, "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. Use -pc_type jacobi");
   for (d = 0; d < F->dim; d++) {
     F->wrap[d] = (PetscBool)(F->n[d] > 2 && q.wraps[d] > 0);
     for (s = 0; s < 2; s++) {
@@ -324,9 +447,11 @@ static void BCRFitEndLinks(BCRFitData *F)
     u = d == 0 ? 1 : 0;
     v = d == 2 ? 1 : 2;
     for (s = 0; s < 2; s++) {
-      if (F->op->axis[d].end[s] != BCR_END_NEUMANN || F->half[d][s] < 1 || F->n[d] < 2) continue;
-      for (j = 0; j < F->n[v]; j++)
-        for (i = 0; i < F->n[u]; i++) F->C[d][(s ? F->n[d] - 2 : 0) * F->stride[d] + i * F->stride[u] + j * F->stride[v]] /= sqrt(2.0);
+      const PetscInt at = (s ? F->n[d] - 2 : 0) - F->so[d];
+
+      if (F->op->axis[d].end[s] != BCR_END_NEUMANN || F->half[d][s] < 1 || F->n[d] < 2 || at < 0 || at >= F->sn[d]) continue;
+      for (j = 0; j < F->sn[v]; j++)
+        for (i = 0; i < F->sn[u]; i++) F->C[d][at * F->stride[d] + i * F->stride[u] + j * F->stride[v]] /= sqrt(2.0);
     }
   }
 }
@@ -347,27 +472,31 @@ static inline double BCRFitDiagonal(const BCRFitData *F, PetscInt d, PetscInt i,
   return t;
 }
 
-/* Couplings below and above each node of a grid line along axis d. Those beyond the ends: around them if the axis is periodic, the only
-   one there is of two nodes, else in proportion to the next two */
-static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt d, const double **below, const double **above)
+/* Couplings below and above the nodes first .. first + count of a grid line along x, for axis d. Those beyond the ends of the axis: around
+   them if it is periodic, the only one there is of two nodes, else in proportion to the next two */
+static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, PetscInt d, const double **below, const double **above)
 {
-  const PetscInt n = F->n[d], st = F->stride[d], row = F->stride[1] * o[1] + F->stride[2] * o[2];
-  const double  *C = F->C[d] + row;
+  const PetscInt n = F->n[d], st = F->stride[d];
+  const double  *C = F->C[d] + BCRFitAt(F, 0, o); /* node i of the line at i */
   PetscInt       i, s;
 
   if (d == 0) {
-    for (i = 0; i + 1 < n; i++) F->x[i + 1] = C[i];
-    for (s = 0; s < 2; s++) {
-      const double c = C[s ? n - 2 : 0], next = n > 2 ? C[s ? n - 3 : 1] : c;
+    for (i = 0; i <= count; i++) {
+      const PetscInt at = first + i - 1; /* the link from here on */
 
-      if (n == 2) F->x[s ? n : 0] = c;
-      else if (F->wrap[d]) F->x[s ? n : 0] = C[n - 1];
-      else F->x[s ? n : 0] = c * PetscMin(4.0, PetscMax(0.25, next > 0 ? c / next : 1.0));
+      if (at >= 0 && at < n - 1) F->x[i] = C[at];
+      else if (F->wrap[d]) F->x[i] = C[BCRFitAround(F, d, at)];
+      else {
+        const double c = C[at < 0 ? 0 : n - 2], next = n > 2 ? C[at < 0 ? 1 : n - 3] : c;
+
+        F->x[i] = n == 2 ? c : c * PetscMin(4.0, PetscMax(0.25, next > 0 ? c / next : 1.0));
+      }
     }
     *below = F->x;
     *above = F->x + 1;
     return;
   }
+  C += first;
   *below = C - (o[d] ? st : 0);
   *above = C;
   if (n == 2) {
@@ -377,89 +506,121 @@ static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt d, c
   for (s = 0; s < 2; s++) {
     if (o[d] != (s ? n - 1 : 0)) continue;
     if (F->wrap[d]) {
-      if (!s) *below = C + (n - 1) * st;
+      if (!s) *below = C + (BCRFitAround(F, d, -1) - o[d]) * st;
     } else {
       const double *c = s ? C - st : C, *next = s ? C - 2 * st : C + st;
 
-      for (i = 0; i < F->n[0]; i++) F->ghost[i] = c[i] * PetscMin(4.0, PetscMax(0.25, next[i] > 0 ? c[i] / next[i] : 1.0));
+      for (i = 0; i < count; i++) F->ghost[i] = c[i] * PetscMin(4.0, PetscMax(0.25, next[i] > 0 ? c[i] / next[i] : 1.0));
       if (s) *above = F->ghost;
       else *below = F->ghost;
     }
   }
 }
 
-/* s^2: along each axis the geometric mean of the two couplings beside the node over the mean of the axis; then the mean over the axes */
-static void BCRFitScales(const BCRFitData *F, const PetscInt o[3], const double mean[3], PetscReal *S, BCRFitRange *range)
+/* s^2 of the nodes first .. first + count: along each axis the geometric mean of the two couplings beside the node over the mean of the axis; then the
+   mean over the axes */
+static void BCRFitScales(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, const double mean[3], PetscReal *S, BCRFitRange *range)
 {
   const double smallest = 1e-4;
   PetscInt     d, i, axes = 0;
 
-  for (i = 0; i < F->n[0]; i++) F->line[i] = 0;
+  for (i = 0; i < count; i++) F->line[i] = 0;
   for (d = 0; d < F->dim; d++) {
     const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
     const double  *below, *above;
 
     if (F->n[d] < 2 || mean[d] <= 0) continue;
     axes++;
-    BCRFitBeside(F, o, d, &below, &above);
-    BCRFitScaleLine(F->n[0], below, above, 1 / (mean[d] * (u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v])), u ? F->ones : F->iwx, smallest, F->line);
+    BCRFitBeside(F, o, first, count, d, &below, &above);
+    BCRFitScaleLine(count, below, above, 1 / (mean[d] * (u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v])), u ? F->ones : F->iwx + first - F->so[0], smallest, F->line);
   }
-  for (i = 0; i < F->n[0] && axes == 0; i++) F->line[i] = 1;
+  for (i = 0; i < count && axes == 0; i++) F->line[i] = 1;
   axes = PetscMax(axes, 1);
-  BCRFitRangeAdd(range, F->n[0], F->line, 1.0 / (double)axes, 0);
-  BCRFitRootLine(F->n[0], F->line, 1.0 / (double)axes, S);
+  BCRFitRangeAdd(range, count, F->line, 1.0 / (double)axes, 0);
+  BCRFitRootLine(count, F->line, 1.0 / (double)axes, S);
 }
 
-/* Couplings that end at the nodes of a grid line as the fit sees them, c / (s s w), into q: those along axis d from below, or (around) from
-   the last nodes of a periodic axis to the first. Returns how many */
-static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q)
+/* Couplings that end at this rank's nodes of a grid line as the fit sees them, c / (s s w), into q: those along axis d from below, or (around)
+   from the last nodes of a periodic axis to the first. Returns how many; *node: where the first of them comes from along x */
+static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q, PetscInt *node)
 {
-  const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F->n[d], st = F->stride[d], row = F->stride[1] * o[1] + F->stride[2] * o[2];
-  const PetscInt count = d ? F->n[0] : (around ? 1 : n - 1), from = around ? row + (n - 1) * (d ? 0 : st) : (d ? row - st : row), to = around ? from - (n - 1) * st : from + st;
-  const double   f  = 1 / ((u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v]));
-  const double  *iw = u ? F->ones : F->iwx;
-  PetscInt       i;
+  const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F->n[d], st = F->stride[d], last = F->lo[0] + F->own[0];
+  const PetscInt begin = d ? F->lo[0] : (around ? n - 1 : PetscMax(F->lo[0], 1) - 1), count = d ? F->own[0] : (around ? (last == n && F->own[0] ? 1 : 0) : last - 1 - begin);
+  PetscInt       from, to, i;
+  double         f;
+  const double  *iw = u ? F->ones : F->iwx + F->lo[0] - F->so[0];
 
-  if (n < 2 || (around ? !F->wrap[d] || (d && o[d] < n - 1) : d && o[d] == 0)) return 0;
+  *node = begin;
+  if (n < 2 || count < 1 || (around ? !F->wrap[d] || (d && o[d] < n - 1) : d && o[d] == 0)) return 0;
+  from = BCRFitAt(F, begin, o) - (d && !around ? st : 0);
+  to   = around ? from + (BCRFitAround(F, d, n) - (n - 1)) * st : from + st;
+  f    = 1 / ((u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v]));
   if (F->S) BCRFitQuotientLine(count, F->C[d] + from, f, iw, F->S + from, F->S + to, q);
   else
     for (i = 0; i < count; i++) q[i] = F->C[d][from + i] * f * iw[i];
   return count;
 }
 
-/* What is left on the diagonals of a grid line in the end, D / (s^2 w) - T */
+/* What is left on the diagonals of this rank's nodes of a grid line in the end, D / (s^2 w) - T */
 static void BCRFitRest(const BCRFitData *F, const PetscInt o[3], const double a[3], double *t, double *p)
 {
-  const PetscInt row = F->stride[1] * o[1] + F->stride[2] * o[2];
+  const PetscInt row = BCRFitAt(F, F->lo[0], o), n = F->own[0];
   const double   tyz = BCRFitDiagonal(F, 1, o[1], a) + BCRFitDiagonal(F, 2, o[2], a), w = BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2]);
+  const double  *iwx = F->iwx + F->lo[0] - F->so[0];
   PetscInt       i;
 
-  for (i = 0; i < F->n[0]; i++) t[i] = BCRFitDiagonal(F, 0, i, a) + tyz;
-  if (F->S && w == 1 && F->iwx[0] == 1 && F->iwx[F->n[0] - 1] == 1) BCRFitRestLine(F->n[0], F->D + row, F->S + row, t, p);
+  for (i = 0; i < n; i++) t[i] = BCRFitDiagonal(F, 0, F->lo[0] + i, a) + tyz;
+  if (F->S && w == 1 && F->half[0][0] == 1 && F->half[0][1] == 1) BCRFitRestLine(n, F->D + row, F->S + row, t, p);
   else
-    for (i = 0; i < F->n[0]; i++) p[i] = F->D[row + i] * F->iwx[i] / (w * (F->S ? (double)F->S[row + i] * (double)F->S[row + i] : 1)) - t[i];
+    for (i = 0; i < n; i++) p[i] = F->D[row + i] * iwx[i] / (w * (F->S ? (double)F->S[row + i] * (double)F->S[row + i] : 1)) - t[i];
+}
+
+/* The scales of the nodes that this rank's links have at an end: its own, and those one away along axes that are cut */
+static void BCRFitScaled(const BCRFitData *F, PetscInt d, PetscInt *begin, PetscInt *end)
+{
+  const PetscInt more = F->A->grid.parts[d] > 1 ? 1 : 0, low = F->wrap[d] && F->image[d] ? -1 : 0, high = F->n[d] - low;
+
+  *begin = PetscMax(F->lo[d] - more, low);
+  *end   = PetscMin(F->lo[d] + F->own[d] + more, high);
 }
 
 /* Row scales (with mean), then the couplings: mean along each axis, and the largest quotient over all links after division by that mean */
-static void BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r)
+static PetscErrorCode BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r)
 {
-  PetscInt o[3] = {0, 0, 0}, d;
-  double   l = PETSC_MAX_REAL, h = 0;
+  PetscInt        o[3] = {0, 0, 0}, begin[3], end[3], d, k, node;
+  const PetscBool cuts = (PetscBool)(F->A->grid.size > 1), some = (PetscBool)(F->own[0] > 0 && F->own[1] > 0 && F->own[2] > 0);
+  double          l = PETSC_MAX_REAL, h = 0;
 
-  for (o[2] = 0; o[2] < F->n[2]; o[2]++) {
-    for (o[1] = 0; o[1] < F->n[1]; o[1]++) {
+  PetscFunctionBegin;
+  for (d = 0; d < 3; d++) BCRFitScaled(F, d, &begin[d], &end[d]);
+  for (o[2] = begin[2]; o[2] < end[2] && F->S && cuts && some; o[2]++)
+    for (o[1] = begin[1]; o[1] < end[1]; o[1]++) BCRFitScales(F, o, begin[0], end[0] - begin[0], mean, F->S + BCRFitAt(F, begin[0], o), scales);
+  for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2] && some; o[2]++) {
+    for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++) {
       const PetscInt row = o[1] + F->n[1] * o[2];
 
-      if (F->S) BCRFitScales(F, o, mean, F->S + F->n[0] * row, scales);
+      if (F->S && !cuts) BCRFitScales(F, o, 0, F->n[0], mean, F->S + BCRFitAt(F, 0, o), scales);
       for (d = 0; d < F->dim; d++) {
         const PetscBool plain = (PetscBool)(!F->S && d == 0);
 
-        if (plain && F->n[0] > 1) BCRFitRangeAdd(&r->link[d], F->n[0] - 1, F->C[d] + F->n[0] * row, 1 / (BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2])), row);
-        else if (!plain) BCRFitRangeAdd(&r->link[d], BCRFitLinks(F, o, d, PETSC_FALSE, F->line), F->line, 1, row);
-        if (F->wrap[d]) BCRFitRangeAdd(&r->link[d], BCRFitLinks(F, o, d, PETSC_TRUE, F->line), F->line, 1, row);
+        if (plain && F->n[0] > 1) {
+          const PetscInt first = PetscMax(F->lo[0], 1);
+
+          BCRFitRangeAdd(&r->link[d], F->lo[0] + F->own[0] - first, F->C[d] + BCRFitAt(F, first - 1, o), 1 / (BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2])), row);
+        } else if (!plain) {
+          k = BCRFitLinks(F, o, d, PETSC_FALSE, F->line, &node);
+          BCRFitRangeAdd(&r->link[d], k, F->line, 1, row);
+        }
+        if (F->wrap[d]) {
+          k = BCRFitLinks(F, o, d, PETSC_TRUE, F->line, &node);
+          BCRFitRangeAdd(&r->link[d], k, F->line, 1, row);
+        }
       }
     }
   }
+  for (d = 0; d < 3; d++) r->near[d] = r->link[d];
+  PetscCall(BCRFitRangeAgree(F, 3, r->link));
+  if (scales) PetscCall(BCRFitRangeAgree(F, 1, scales));
   r->spread = 1;
   for (d = 0; d < 3; d++) {
     r->mean[d] = BCRFitRangeMean(&r->link[d]);
@@ -468,98 +629,124 @@ static void BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales
     h = PetscMax(h, r->link[d].hi / r->mean[d]);
   }
   if (h > 0) r->spread = l > 0 ? h / l : PETSC_INFINITY;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* This rank's nodes along x that are inside the box */
+static PetscInt BCRFitInsideLine(const BCRFitData *F, PetscInt *first)
+{
+  const PetscInt cut = F->n[0] > 2 && !F->wrap[0] ? 1 : 0;
+
+  *first = PetscMax(F->lo[0], cut);
+  return PetscMin(F->lo[0] + F->own[0], F->n[0] - cut) - *first;
 }
 
 /* What is left over the inside of the box, where all weights are one: D / s^2 - T, or without scales the row sum */
-static void BCRFitLeft(BCRFitData *F, BCRFitResult *r)
+static PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r)
 {
-  PetscInt       o[3] = {0, 0, 0}, d, i;
-  const PetscInt cut  = F->n[0] > 2 && !F->wrap[0] ? 1 : 0;
+  PetscInt       o[3] = {0, 0, 0}, d, i, first;
+  const PetscInt count = BCRFitInsideLine(F, &first);
 
+  PetscFunctionBegin;
   memset(&r->left, 0, sizeof(r->left));
-  for (o[2] = 0; o[2] < F->n[2]; o[2]++) {
-    for (o[1] = 0; o[1] < F->n[1]; o[1]++) {
+  for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
+    for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++) {
       if (!BCRFitInside(F, o, 0)) continue;
       BCRFitRest(F, o, r->a, F->x, F->line);
       for (d = 0; d < F->dim && !F->S; d++) { /* the two couplings of each axis in place of T's; of two nodes, the one there is */
         const double *below, *above, two = F->n[d] > 2 ? 1 : 0;
 
         if (F->n[d] < 2) continue;
-        BCRFitBeside(F, o, d, &below, &above);
-        for (i = 0; i < F->n[0]; i++) F->line[i] += r->a[d] - below[i] + two * (r->a[d] - above[i]);
+        BCRFitBeside(F, o, F->lo[0], F->own[0], d, &below, &above);
+        for (i = 0; i < F->own[0]; i++) F->line[i] += r->a[d] - below[i] + two * (r->a[d] - above[i]);
       }
-      BCRFitRangeAdd(&r->left, F->n[0] - 2 * cut, F->line + cut, 1, o[1] + F->n[1] * o[2]);
+      BCRFitRangeAdd(&r->left, count, F->line + first - F->lo[0], 1, o[1] + F->n[1] * o[2]);
     }
   }
+  r->nearleft = r->left;
+  PetscCall(BCRFitRangeAgree(F, 1, &r->left));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The largest relative deviation of the matrix from the fit, and where: the extremes that have been met, and the diagonals at the ends */
-static void BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
+static PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
 {
   const BCRRows *A    = F->A;
   BCROperator   *op   = F->op;
-  PetscInt       o[3] = {0, 0, 0}, d, i, k, m, two = 0;
-  const PetscInt cut   = F->n[0] > 2 && !F->wrap[0] ? 1 : 0;
+  PetscInt       o[3] = {0, 0, 0}, d, i, k, m, two = 0, node, first;
+  const PetscInt n0 = F->own[0], count = BCRFitInsideLine(F, &first);
   double         worst = 0;
-  BCRFitRange    left  = r->left;
+  BCRFitRange    left  = r->nearleft;
+  struct {
+    double   worst;
+    PetscInt row, col;
+  } found = {0, 0, 0};
 
-#define NODE(i) ((i) + F->b[0] + A->stride[1] * (o[1] + F->b[1]) + A->stride[2] * (o[2] + F->b[2]))
-  op->devrow = op->devcol = 0;
+  PetscFunctionBegin;
+#define NODE(i) ((i) + F->b[0] + A->N[0] * (o[1] + F->b[1] + A->N[1] * (o[2] + F->b[2])))
   for (d = 0; d < F->dim; d++) {
-    if (F->n[d] == 2) two = 1;
-    if (F->n[d] < 2 || r->a[d] == 0) continue;
-    for (k = 0; k < 2; k++) {
-      const PetscInt row = k ? r->link[d].hirow : r->link[d].lorow;
+    const PetscInt step = d == 0 ? 1 : (d == 1 ? A->N[0] : A->N[0] * A->N[1]);
 
-      if (PetscAbs((k ? r->link[d].hi : r->link[d].lo) / r->a[d] - 1) <= worst) continue;
+    if (F->n[d] == 2) two = 1;
+    if (F->n[d] < 2 || r->a[d] == 0 || r->near[d].count == 0) continue;
+    for (k = 0; k < 2; k++) {
+      const PetscInt row = k ? r->near[d].hirow : r->near[d].lorow;
+
+      if (PetscAbs((k ? r->near[d].hi : r->near[d].lo) / r->a[d] - 1) <= worst) continue;
       o[1] = row % F->n[1];
       o[2] = row / F->n[1];
       for (m = 0; m < 2; m++) {
-        const PetscInt n = BCRFitLinks(F, o, d, (PetscBool)(m == 1), F->line), last = (F->n[d] - 1) * A->stride[d];
+        const PetscInt n = BCRFitLinks(F, o, d, (PetscBool)(m == 1), F->line, &node), last = (F->n[d] - 1) * step;
 
         for (i = 0; i < n; i++) {
           const double dev = PetscAbs(F->line[i] / r->a[d] - 1);
 
           if (dev <= worst) continue;
-          worst      = dev;
-          op->devrow = NODE(d == 0 && m ? F->n[0] - 1 : i) - (d && !m ? A->stride[d] : 0);
-          op->devcol = op->devrow + (m ? -last : A->stride[d]);
+          worst     = dev;
+          found.row = NODE(node + i) - (d && !m ? step : 0);
+          found.col = found.row + (m ? -last : step);
         }
       }
     }
   }
   if (!F->S) { /* without scales that was row sums */
     memset(&left, 0, sizeof(left));
-    for (o[2] = 0; o[2] < F->n[2]; o[2]++)
-      for (o[1] = 0; o[1] < F->n[1]; o[1]++)
-        if (BCRFitInside(F, o, 0)) BCRFitRangeAdd(&left, F->n[0] - 2 * cut, F->D + cut + F->n[0] * (o[1] + F->n[1] * o[2]), 1, o[1] + F->n[1] * o[2]);
+    for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++)
+      for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++)
+        if (BCRFitInside(F, o, 0)) BCRFitRangeAdd(&left, count, F->D + BCRFitAt(F, first, o), 1, o[1] + F->n[1] * o[2]);
   }
-  for (o[2] = 0; o[2] < F->n[2]; o[2]++) {
-    for (o[1] = 0; o[1] < F->n[1]; o[1]++) {
+  for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
+    for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1] && n0 > 0; o[1]++) {
       const PetscInt  row = o[1] + F->n[1] * o[2];
       const PetscBool all = (PetscBool)(two || row == left.lorow || row == left.hirow || !BCRFitInside(F, o, 0));
 
       if (!all && (F->n[0] < 2 || F->wrap[0])) continue;
       if (all) BCRFitRest(F, o, r->a, F->x, F->line);
-      for (i = 0; i < F->n[0]; i += all ? 1 : F->n[0] - 1) {
+      for (i = 0; i < n0; i += all ? 1 : PetscMax(n0 - 1, 1)) {
         double dev, t;
 
-        if (!all) { /* one node only */
-          const PetscInt at = F->n[0] * row + i;
+        if (!all) { /* one node only, at an end */
+          const PetscInt at = BCRFitAt(F, F->lo[0] + i, o);
 
-          F->x[i]    = BCRFitDiagonal(F, 0, i, r->a) + BCRFitDiagonal(F, 1, o[1], r->a) + BCRFitDiagonal(F, 2, o[2], r->a);
-          F->line[i] = F->D[at] * F->iwx[i] / (F->S ? (double)F->S[at] * (double)F->S[at] : 1) - F->x[i];
+          if (F->lo[0] + i > 0 && F->lo[0] + i < F->n[0] - 1) continue;
+          F->x[i]    = BCRFitDiagonal(F, 0, F->lo[0] + i, r->a) + BCRFitDiagonal(F, 1, o[1], r->a) + BCRFitDiagonal(F, 2, o[2], r->a);
+          F->line[i] = F->D[at] * F->iwx[F->lo[0] + i - F->so[0]] / (F->S ? (double)F->S[at] * (double)F->S[at] : 1) - F->x[i];
         }
         t   = PetscAbs(F->x[i] + r->shift);
         dev = PetscAbs(F->line[i] - r->shift) / t;
         if (dev <= worst) continue;
-        worst      = dev;
-        op->devrow = op->devcol = NODE(i);
+        worst     = dev;
+        found.row = found.col = NODE(F->lo[0] + i);
       }
     }
   }
 #undef NODE
-  op->deviation = (PetscReal)worst;
+  found.worst = worst;
+  PetscCall(BCRTakeFrom(A->comm, worst, &found, sizeof(found), NULL));
+  op->deviation = (PetscReal)found.worst;
+  op->devrow    = found.row;
+  op->devcol    = found.col;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The axes and the shift of a fit from its means, in units of the matrix, and an estimate of the condition number. known: what is left on
@@ -578,16 +765,16 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
     op->axis[d].n = F->n[d];
     op->axis[d].a = (PetscReal)r->a[d];
     PetscCheck(
-      op->axis[d].a >= 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+      op->axis[d].a >= 0, F->A->comm, PETSC_ERR_SUP,
       "The preconditioning matrix has off-diagonal entries of opposite signs along different axes (mean coupling along %c %g): it is indefinite or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone",
       xyz[d], -r->mean[d] * F->sign);
   }
-  if (!known) BCRFitLeft(F, r);
+  if (!known) PetscCall(BCRFitLeft(F, r));
   left    = BCRFitRangeMean(&r->left);
   far     = PetscMax(r->left.hi - left, left - r->left.lo);
   largest = PetscMax(PetscAbs(r->left.hi), PetscAbs(r->left.lo));
   size    = left + 2 * (r->a[0] + r->a[1] + r->a[2]);
-  PetscCheck(size > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+  PetscCheck(size > 0, F->A->comm, PETSC_ERR_SUP,
              "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone");
   op->shift = 0;
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
@@ -625,34 +812,34 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&average, sizeof(average)));
   PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
-  PetscCall(PetscMalloc5(F->n[0], &F->ones, F->n[0], &F->iwx, F->n[0] + 1, &F->x, F->n[0], &F->line, F->n[0], &F->ghost));
+  PetscCall(PetscMalloc5(F->sn[0], &F->ones, F->sn[0], &F->iwx, F->sn[0] + 1, &F->x, F->sn[0], &F->line, F->sn[0], &F->ghost));
   PetscCall(PetscMalloc1(F->nodes, &F->D));
   for (d = 0; d < F->dim; d++) {
-    const PetscInt slice = F->n[d] > 1 ? F->nodes / F->n[d] : 0;
+    const PetscInt slice = F->n[d] > 1 && F->nodes ? F->nodes / F->sn[d] : 0;
 
     if (F->n[d] == 2) two = PETSC_TRUE;
     if (F->n[d] < 2) continue;
     PetscCall(PetscMalloc1(F->nodes, &F->C[d]));
     /* beyond the last nodes, where nothing may be written */
-    for (i = 0; i < slice; i++) F->C[d][(F->n[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->n[d]] = 0;
+    for (i = 0; i < slice; i++) F->C[d][(F->sn[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->sn[d]] = 0;
   }
-  PetscCall(BCRFitExtract(F, &average.left));
+  PetscCall(BCRFitExtract(F, &average.left, &average.nearleft));
   BCRFitEnds(F);
   BCRFitEndLinks(F);
   op->scale = 1;
-  for (i = 0; i < F->n[0]; i++) {
+  for (i = 0; i < F->sn[0]; i++) {
     F->ones[i] = 1;
-    F->iwx[i]  = 1 / BCRFitWeight(F, 0, i);
+    F->iwx[i]  = 1 / BCRFitWeight(F, 0, F->so[0] + i);
   }
 
-  BCRFitMeans(F, NULL, NULL, &average);
+  PetscCall(BCRFitMeans(F, NULL, NULL, &average));
   if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(F, (PetscBool)!two, &average));
   if (fit == BCR_FIT_SCALED || (fit == BCR_FIT_AUTO && average.spread < PETSC_INFINITY)) {
     BCRFitRange scales;
 
     PetscCall(PetscMemzero(&scales, sizeof(scales)));
-    PetscCall(PetscMalloc1(F->nodes, &F->S));
-    BCRFitMeans(F, average.mean, &scales, &scaled);
+    PetscCall(PetscMalloc1(PetscMax(F->nodes, 1), &F->S)); /* there on all ranks, or on none */
+    PetscCall(BCRFitMeans(F, average.mean, &scales, &scaled));
     take = &scaled;
     if (PetscMax(PetscAbs(sqrt(scales.lo) - 1), PetscAbs(sqrt(scales.hi) - 1)) <= BCR_SAME_TOL) take = &average;
     else PetscCall(BCRFitTry(F, PETSC_FALSE, &scaled));
@@ -662,7 +849,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
       PetscCall(BCRFitTry(F, (PetscBool)(!two || fit != BCR_FIT_SCALED), &average));
     }
   }
-  BCRFitDeviation(F, take);
+  PetscCall(BCRFitDeviation(F, take));
 
   /* units of the largest coupling; weights; planes */
   for (d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);
@@ -683,23 +870,20 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
       if (!pl->present) continue;
       if (!pl->couple) PetscCall(PetscFree(pl->couplings));
       else
-        for (i = 0; i < A->nodes / A->N[d]; i++) pl->couplings[i] /= (PetscReal)unit;
+        for (i = 0; i < BCRPlaneNodes(A, d, s); i++) pl->couplings[i] /= (PetscReal)unit;
       pl->coupling = pl->couple ? ax->a : 0;
-      for (i = 1; i < A->nodes / A->N[d] && pl->inv[i] == pl->inv[0]; i++) {}
-      if (i == A->nodes / A->N[d]) {
-        pl->inv0 = pl->inv[0];
-        PetscCall(PetscFree(pl->inv));
-      }
+      for (i = 0; i < BCRPlaneNodes(A, d, s) && pl->inv[i] == pl->inv0; i++) {}
+      if (i == BCRPlaneNodes(A, d, s)) PetscCall(PetscFree(pl->inv));
     }
   }
   PetscCall(PetscStrncpy(op->fit, F->S ? "scaled" : "average", sizeof(op->fit)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
+PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
 {
   BCRFitData     F;
-  PetscInt       d, s, i, ix[3], col;
+  PetscInt       d, s, i, ix[3], o[3], col, box = 1;
   double         st[7], rest;
   PetscErrorCode ierr;
 
@@ -726,35 +910,69 @@ PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator 
       if (!pl->present) continue;
       PetscCall(PetscFree(pl->inv));
       PetscCall(PetscFree(pl->couplings));
-      PetscCall(PetscMalloc1(A->nodes / A->N[d], &pl->inv));
-      PetscCall(PetscCalloc1(A->nodes / A->N[d], &pl->couplings));
+      PetscCall(PetscMalloc1(BCRPlaneNodes(A, d, s), &pl->inv));
+      PetscCall(PetscCalloc1(PetscMax(BCRPlaneNodes(A, d, s), 1), &pl->couplings)); /* there on all ranks, or on none */
     }
-    F.b[d]      = ax->plane[0].present ? 1 : 0;
-    F.n[d]      = A->N[d] - F.b[d] - (ax->plane[1].present ? 1 : 0);
+    F.b[d] = ax->plane[0].present ? 1 : 0;
+    F.n[d] = A->N[d] - F.b[d] - (ax->plane[1].present ? 1 : 0);
+    box *= F.n[d];
+    /* of the rank's nodes those that are unknowns; then what is stored */
+    F.lo[d]  = PetscMax(A->lo[d] - F.b[d], 0);
+    F.own[d] = PetscMax(0, PetscMin(A->lo[d] + A->n[d] - F.b[d], F.n[d]) - F.lo[d]);
+    F.so[d]  = 0;
+    F.sn[d]  = F.n[d];
+    if (A->grid.parts[d] > 1) {
+      const PetscInt more = 2;
+      PetscInt       end  = A->lo[d] + A->n[d] - F.b[d] + more;
+
+      F.image[d] = (PetscBool)(!ax->plane[0].present && !ax->plane[1].present);
+      F.so[d]    = A->lo[d] - F.b[d] - more;
+      if (!F.image[d]) {
+        F.so[d] = PetscMax(F.so[d], 0);
+        end     = PetscMin(end, F.n[d]);
+      }
+      F.sn[d] = PetscMax(0, end - F.so[d]);
+    }
+    if (A->nodes == 0) F.sn[d] = F.own[d] = 0;
     F.stride[d] = F.nodes;
-    F.nodes *= F.n[d];
+    F.nodes *= F.sn[d];
     F.half[d][0] = F.half[d][1] = F.ratio[d][0] = F.ratio[d][1] = 1;
     ax->n                                                       = F.n[d];
   }
-  if (F.nodes == 0) { /* only planes, whose corners disagree */
-    PetscCheck(fit != BCR_FIT_EXACT, PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use -pc_bcrpoisson_fit auto or a finer grid");
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use a finer grid, or another PC");
+  if (box == 0) { /* only planes, whose corners disagree */
+    PetscCheck(fit != BCR_FIT_EXACT, A->comm, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use -pc_bcrpoisson_fit auto or a finer grid");
+    SETERRQ(A->comm, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use a finer grid, or another PC");
   }
   for (d = 0; d < 3; d++) ix[d] = F.b[d] + F.n[d] / 2;
-  (void)BCRRowGet(A, c, ix, st, &rest, &col);
-  for (i = 0, rest = 0; i < 6; i++) rest -= st[i];
-  if (rest == 0) rest = st[BCR_CENTRE];
+  rest = 0;
+  if (BCRGridHas(&A->grid, ix)) {
+    (void)BCRRowGet(A, c, ix, st, &rest, &col);
+    for (i = 0, rest = 0; i < 6; i++) rest -= st[i];
+    if (rest == 0) rest = st[BCR_CENTRE];
+  }
+  if (A->grid.size > 1) PetscCallMPI(MPI_Bcast(&rest, 1, MPI_DOUBLE, BCRGridRank(&A->grid, ix), A->comm));
   F.sign = rest < 0 ? -1 : 1;
-  ierr   = BCRFitCompute(&F, fit);
+  PetscCall(BCRShellOpen(A, 2));
+  ierr = BCRFitCompute(&F, fit);
   PetscCall(PetscFree5(F.ones, F.iwx, F.x, F.line, F.ghost));
   PetscCall(PetscFree(F.D));
   for (d = 0; d < 3; d++) PetscCall(PetscFree(F.C[d]));
-  op->rowscale = F.S;
+  if (F.S && A->grid.size > 1 && !ierr) { /* the scales of this rank's unknowns */
+    PetscCall(PetscMalloc1(PetscMax(F.own[0] * F.own[1] * F.own[2], 1), &op->rowscale));
+    for (o[2] = 0; o[2] < F.own[2]; o[2]++) {
+      for (o[1] = 0; o[1] < F.own[1] && F.own[0] > 0; o[1]++) {
+        const PetscInt at[3] = {0, F.lo[1] + o[1], F.lo[2] + o[2]};
+
+        PetscCall(PetscArraycpy(op->rowscale + F.own[0] * (o[1] + F.own[1] * o[2]), F.S + BCRFitAt(&F, F.lo[0], at), F.own[0]));
+      }
+    }
+    PetscCall(PetscFree(F.S));
+  } else op->rowscale = F.S;
   PetscCall(ierr);
   if (fit == BCR_FIT_EXACT) {
     const PetscInt r = op->devrow, q = op->devcol;
 
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
+    SETERRQ(A->comm, PETSC_ERR_SUP,
             "The preconditioning matrix is not separable: row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "), column %" PetscInt_FMT
             " is off by %g, relatively, from the mean of the coefficients. Let the operator be approximated with -pc_bcrpoisson_fit auto, scaled or average, or give a separable preconditioning matrix (second matrix of KSPSetOperators())",
             c + A->dof * r, r % A->N[0], (r / A->N[0]) % A->N[1], r / (A->N[0] * A->N[1]), c + A->dof * q, (double)op->deviation);

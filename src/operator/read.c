@@ -9,134 +9,245 @@
 
 /* ---- the matrix ---- */
 
+static PetscErrorCode BCRBlockOpen(Mat mat, BCRBlock *B)
+{
+  PetscBool flg;
+  MatType   type;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetRowIJ(mat, 0, PETSC_FALSE, PETSC_FALSE, &B->rows, &B->i, &B->j, &flg));
+  PetscCall(MatGetType(mat, &type));
+  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
+  PetscCall(MatSeqAIJGetArrayRead(mat, &B->a));
+  B->mat = mat;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRBlockClose(BCRBlock *B)
+{
+  PetscBool flg;
+
+  PetscFunctionBegin;
+  if (!B->mat) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJRestoreArrayRead(B->mat, &B->a));
+  PetscCall(MatRestoreRowIJ(B->mat, 0, PETSC_FALSE, PETSC_FALSE, &B->rows, &B->i, &B->j, &flg));
+  B->mat = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows that each rank has must be those of its box, or every column would mean another node */
+static PetscErrorCode BCRRowsCheckLayout(const BCRRows *A)
+{
+  const BCRGrid *g = &A->grid;
+  PetscInt       d, m, n, rows, want, range[2], columns[2];
+  BCRFault       fault = {PETSC_SUCCESS, ""};
+
+  PetscFunctionBegin;
+  for (d = 0, n = 1; d < 3; d++) n *= g->N[d];
+  PetscCall(MatGetSize(A->P, &rows, &m));
+  PetscCheck(rows == g->dof * n && m == rows, A->comm, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", rows, m,
+             g->dof * n);
+  want = g->dof * (g->N[0] * g->N[1] * g->lo[2] + g->N[0] * g->lo[1] * g->n[2] + g->lo[0] * g->n[1] * g->n[2]);
+  rows = g->dof * g->n[0] * g->n[1] * g->n[2];
+  PetscCall(MatGetOwnershipRange(A->P, &range[0], &range[1]));
+  PetscCall(MatGetOwnershipRangeColumn(A->P, &columns[0], &columns[1]));
+  if (range[0] != want || range[1] != want + rows)
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP,
+                          "The preconditioning matrix has rows %" PetscInt_FMT " to %" PetscInt_FMT " here (end excluded), the DMDA %" PetscInt_FMT " to %" PetscInt_FMT
+                          ": they are laid out differently over the ranks. Create the matrix with DMCreateMatrix() of this DMDA, or a DMDA with the matrix' layout (lx, ly, lz of DMDACreate3d())",
+                          range[0], range[1], want, want + rows));
+  else if (columns[0] != want || columns[1] != want + rows)
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP, "The preconditioning matrix has columns %" PetscInt_FMT " to %" PetscInt_FMT " here (end excluded), but rows %" PetscInt_FMT " to %" PetscInt_FMT ": give rows and columns one layout",
+                          columns[0], columns[1], want, want + rows));
+  PetscCall(BCRFaultAgree(A->comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
 {
-  PetscMPIInt    size;
-  PetscBool      isda, flg;
-  PetscInt       d, n, m, M, N, K, dof;
-  DMBoundaryType bt[3];
-  MatType        type;
+  PetscBool       isda, flg;
+  PetscInt        d, k, n;
+  const PetscInt *columns = NULL;
+  Mat             near, far = NULL;
+  MatType         type;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(A, sizeof(*A)));
+  A->comm = PetscObjectComm((PetscObject)P);
   PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
-  PetscCheck(isda, PetscObjectComm((PetscObject)da), PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: this solver works on structured grids only");
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)P), &size));
-  PetscCheck(size == 1, PetscObjectComm((PetscObject)P), PETSC_ERR_SUP, "The matrix is distributed over %d ranks: this build reads operators on one rank only. Run on one rank, or use this solver inside -pc_type bjacobi or asm", (int)size);
-  PetscCall(DMDAGetInfo(da, &A->dim, NULL, NULL, NULL, NULL, NULL, NULL, &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
-  PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &M, &N, &K)); /* the sizes in DMDAGetInfo() are those of the whole grid for a subdomain of PCASM */
-  for (d = 0; d < A->dim; d++) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, PETSC_COMM_SELF, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
+  PetscCheck(isda, A->comm, PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: this solver works on structured grids only");
+  PetscCall(BCRGridCreate(da, A->comm, &A->grid));
   A->P     = P;
-  A->dof   = dof;
-  A->N[0]  = M;
-  A->N[1]  = A->dim > 1 ? N : 1;
-  A->N[2]  = A->dim > 2 ? K : 1;
-  A->nodes = A->N[0] * A->N[1] * A->N[2];
-  for (d = 0, n = 1; d < 3; d++) {
-    A->stride[d] = n;
-    n *= A->N[d];
+  A->dim   = A->grid.dim;
+  A->dof   = A->grid.dof;
+  A->nodes = 1;
+  for (d = 0; d < 3; d++) {
+    A->N[d]      = A->grid.N[d];
+    A->lo[d]     = A->grid.lo[d];
+    A->n[d]      = A->grid.n[d];
+    A->stride[d] = A->nodes;
+    A->nodes *= A->n[d];
   }
-  PetscCall(MatGetSize(P, &m, &n));
-  PetscCheck(m == dof * A->nodes && n == m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", m, n,
-             dof * A->nodes);
+  PetscCall(BCRRowsCheckLayout(A));
   PetscCall(MatAssembled(P, &flg));
-  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
+  PetscCheck(flg, A->comm, PETSC_ERR_ARG_WRONGSTATE, "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
   PetscCall(MatGetType(P, &type));
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATSEQAIJ, &flg));
-  if (flg) A->local = P;
-  else {
-    PetscCall(PetscObjectBaseTypeCompare((PetscObject)P, MATMPIAIJ, &flg));
-    if (flg) PetscCall(MatMPIAIJGetSeqAIJ(P, &A->local, NULL, NULL));
-    else {
-      PetscBool sbaij, bare;
+  PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)P, &flg, MATSEQAIJ, MATMPIAIJ, ""));
+  if (flg) {
+    PetscCall(PetscObjectReference((PetscObject)P));
+    A->aij = P;
+  } else {
+    PetscBool sbaij, bare;
 
-      PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
-      PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
-      PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
-      PetscCheck(!bare && (flg || sbaij), PETSC_COMM_SELF, PETSC_ERR_SUP,
-                 "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix", type);
-      PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
-      if (flg) {
-        Mat aij;
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
+    PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
+    PetscCheck(!bare && (flg || sbaij), A->comm, PETSC_ERR_SUP,
+               "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix", type);
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
+    PetscCall(MatConvert(P, flg || A->grid.size > 1 ? MATMPIAIJ : MATSEQAIJ, MAT_INITIAL_MATRIX, &A->aij));
+  }
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A->aij, MATMPIAIJ, &flg));
+  if (flg) PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &near, &far, &columns));
+  else near = A->aij;
+  PetscCall(BCRBlockOpen(near, &A->near));
+  A->ai = A->near.i;
+  A->aj = A->near.j;
+  A->aa = A->near.a;
+  if (A->grid.size > 1) {
+    PetscCall(BCRBlockOpen(far, &A->far));
+    PetscCall(MatGetSize(far, NULL, &n));
+    PetscCall(PetscMalloc1(n, &A->ghost));
+    for (k = 0; k < n; k++) {
+      PetscInt node[3];
 
-        PetscCall(MatConvert(P, MATMPIAIJ, MAT_INITIAL_MATRIX, &aij));
-        PetscCall(MatMPIAIJGetSeqAIJ(aij, &A->local, NULL, NULL));
-        PetscCall(PetscObjectReference((PetscObject)A->local));
-        PetscCall(MatDestroy(&aij));
-      } else PetscCall(MatConvert(P, MATSEQAIJ, MAT_INITIAL_MATRIX, &A->local));
-      A->own = PETSC_TRUE;
+      BCRGridNode(&A->grid, columns[k] / A->dof, node);
+      A->ghost[k] = columns[k] % A->dof + A->dof * BCRGridNatural(&A->grid, node);
     }
   }
-  PetscCall(MatGetRowIJ(A->local, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
-  PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
-  PetscCall(MatSeqAIJGetArrayRead(A->local, &A->aa));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode BCRRowsClose(BCRRows *A)
 {
-  PetscInt  n;
-  PetscBool flg;
-
   PetscFunctionBegin;
-  if (!A->local) PetscFunctionReturn(PETSC_SUCCESS);
-  if (A->aa) PetscCall(MatSeqAIJRestoreArrayRead(A->local, &A->aa));
-  if (A->ai) PetscCall(MatRestoreRowIJ(A->local, 0, PETSC_FALSE, PETSC_FALSE, &n, &A->ai, &A->aj, &flg));
-  if (A->own) PetscCall(MatDestroy(&A->local));
-  A->local = NULL;
+  PetscCall(BCRShellClose(A));
+  PetscCall(BCRBlockClose(&A->near));
+  PetscCall(BCRBlockClose(&A->far));
+  PetscCall(PetscFree(A->ghost));
+  PetscCall(MatDestroy(&A->aij));
+  PetscCall(BCRGridDestroy(&A->grid));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The row of component c at node ix, by value: st[] its star, *rest the largest of what the model has no place for (within tolerance
-   when the row is good), *col the column at fault or of *rest */
-BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest, PetscInt *col)
-{
-  const PetscInt node = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2], row = c + A->dof * node;
-  PetscInt       p, k, colimag = row, colout = row, colcouple = row;
-  double         imag = 0, out = 0, couple = 0, size = 0;
+/* The entries of a row in one block, and how to tell what a column is */
+typedef struct {
+  const BCRBlock *block;
+  PetscInt        row;
+  enum {
+    BCR_NEAR,
+    BCR_FAR,
+    BCR_SHELL
+  } kind;
+} BCRRowPart;
 
+/* The blocks that hold the row of component c at node ix, which is in the box or in the shell */
+static int BCRRowParts(const BCRRows *A, PetscInt c, const PetscInt ix[3], BCRRowPart part[2])
+{
+  if (A->shellmat) { /* a node may be in the shell twice, seen from both ends of a periodic axis: ix is where the box has it */
+    PetscInt d, o[3];
+
+    for (d = 0; d < 3; d++) o[d] = ix[d] - A->shelllo[d];
+    for (d = 0; d < 3 && o[d] >= 0 && o[d] < A->shelln[d]; d++) {}
+    if (d == 3 && A->shellrow[o[0] + A->shelln[0] * (o[1] + A->shelln[1] * o[2])] >= 0) {
+      part[0].block = &A->shell;
+      part[0].row   = c + A->shellrow[o[0] + A->shelln[0] * (o[1] + A->shelln[1] * o[2])];
+      part[0].kind  = BCR_SHELL;
+      return 1;
+    }
+  }
+  part[0].block = &A->near;
+  part[1].block = &A->far;
+  part[0].row = part[1].row = c + A->dof * BCRNode(A, ix);
+  part[0].kind              = BCR_NEAR;
+  part[1].kind              = BCR_FAR;
+  return A->far.mat ? 2 : 1;
+}
+
+/* Component and node (in natural order) of column j of a block */
+static PetscInt BCRColumn(const BCRRows *A, const BCRRowPart *part, PetscInt j)
+{
+  PetscInt node[3], n = j / A->dof;
+
+  if (part->kind == BCR_FAR) return A->ghost[j];
+  if (part->kind == BCR_SHELL) BCRGridNode(&A->grid, n, node);
+  else {
+    if (A->grid.size == 1) return j;
+    node[0] = A->lo[0] + n % A->n[0];
+    node[1] = A->lo[1] + n / A->n[0] % A->n[1];
+    node[2] = A->lo[2] + n / A->n[0] / A->n[1];
+  }
+  return j % A->dof + A->dof * BCRGridNatural(&A->grid, node);
+}
+
+/* The row of component c at node ix, by value: st[] its star, *rest the largest of what the model has no place for (within tolerance
+   when the row is good), *col the column at fault or of *rest, c + dof (node in natural order) */
+BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double st[7], double *rest, PetscInt *col)
+{
+  PetscInt   ix[3], d, p, k, node, row, colimag, colout, colcouple;
+  double     imag = 0, out = 0, couple = 0, size = 0;
+  BCRRowPart part[2];
+  int        parts = BCRRowParts(A, c, at, part), b;
+
+  for (d = 0; d < 3; d++) ix[d] = at[d] < 0 ? at[d] + A->N[d] : (at[d] >= A->N[d] ? at[d] - A->N[d] : at[d]); /* the shell goes around */
+  node = BCRGridNatural(&A->grid, ix);
+  row = colimag = colout = colcouple = c + A->dof * node;
   for (k = 0; k < 7; k++) st[k] = 0;
   *rest = 0;
   *col  = row;
-  for (p = A->ai[row]; p < A->ai[row + 1]; p++) {
-    const PetscInt j = A->aj[p];
-    const double   v = (double)PetscRealPart(A->aa[p]), m = PetscAbs(v);
-    int            slot;
+  for (b = 0; b < parts; b++) {
+    const BCRBlock *B    = part[b].block;
+    const PetscInt  here = part[b].kind == BCR_NEAR ? part[b].row / A->dof : 0;
 
-    if (!(m <= DBL_MAX)) {
-      *col = j;
-      return BCR_ROW_NAN;
-    }
-#if defined(PETSC_USE_COMPLEX)
-    {
-      const double w = PetscAbs((double)PetscImaginaryPart(A->aa[p]));
+    for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++) {
+      const PetscInt j = B->j[p];
+      const double   v = (double)PetscRealPart(B->a[p]), m = PetscAbs(v);
+      PetscInt       to;
+      int            slot;
 
-      if (!(w <= DBL_MAX)) {
-        *col = j;
+      if (!(m <= DBL_MAX)) {
+        *col = BCRColumn(A, &part[b], j);
         return BCR_ROW_NAN;
       }
-      if (w > imag) {
-        imag    = w;
-        colimag = j;
-      }
-    }
-#endif
-    if (A->dof > 1) {
-      const PetscInt other = j / A->dof;
+#if defined(PETSC_USE_COMPLEX)
+      {
+        const double w = PetscAbs((double)PetscImaginaryPart(B->a[p]));
 
-      if (j - other * A->dof != c) {
+        if (!(w <= DBL_MAX)) {
+          *col = BCRColumn(A, &part[b], j);
+          return BCR_ROW_NAN;
+        }
+        if (w > imag) {
+          imag    = w;
+          colimag = BCRColumn(A, &part[b], j);
+        }
+      }
+#endif
+      to = part[b].kind == BCR_NEAR ? j : BCRColumn(A, &part[b], j);
+      if (A->dof > 1 && to % A->dof != c) {
         if (m > couple) {
           couple    = m;
-          colcouple = j;
+          colcouple = BCRColumn(A, &part[b], j);
         }
         continue;
       }
-      slot = BCRSlot(A, ix, other - node);
-    } else slot = BCRSlot(A, ix, j - node);
-    if (slot >= 0) st[slot] += v;
-    else if (m > out) {
-      out    = m;
-      colout = j;
+      to   = A->dof > 1 ? to / A->dof : to;
+      slot = part[b].kind == BCR_NEAR ? BCRSlot(A, ix, to - here) : BCRSlotFar(A, ix, to);
+      if (slot >= 0) st[slot] += v;
+      else if (m > out) {
+        out    = m;
+        colout = BCRColumn(A, &part[b], j);
+      }
     }
   }
   for (k = 0; k < 7; k++) size = PetscMax(size, PetscAbs(st[k]));
@@ -163,49 +274,90 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double
   return BCR_ROW_GOOD;
 }
 
-PetscErrorCode BCRRowError(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col)
+/* The number of a row or column in the matrix */
+static PetscInt BCRMatrixNumber(const BCRRows *A, PetscInt natural)
 {
-  const PetscInt row = c + A->dof * (ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2]);
-  PetscInt       p;
-  PetscScalar    v = 0;
-  char           where[128];
+  PetscInt node[3];
+
+  BCRGridNaturalNode(&A->grid, natural / A->dof, node);
+  return natural % A->dof + A->dof * BCRGridNumber(&A->grid, node);
+}
+
+PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col, BCRFault *fault)
+{
+  PetscInt    p;
+  PetscScalar v = 0;
+  BCRRowPart  part[2];
+  const int   parts = BCRRowParts(A, c, ix, part);
+  int         b;
+  char        where[160];
 
   PetscFunctionBegin;
-  for (p = A->ai[row]; p < A->ai[row + 1]; p++)
-    if (A->aj[p] == col) v = A->aa[p];
-  PetscCall(PetscSNPrintf(where, sizeof(where), "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s), column %" PetscInt_FMT, row, ix[0], ix[1], ix[2], A->dof > 1 ? " of a component" : "", col));
+  for (b = 0; b < parts; b++) {
+    const BCRBlock *B = part[b].block;
+
+    for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++)
+      if (BCRColumn(A, &part[b], B->j[p]) == col) v = B->a[p];
+  }
+  PetscCall(PetscSNPrintf(where, sizeof(where), "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s), column %" PetscInt_FMT, BCRMatrixNumber(A, c + A->dof * BCRGridNatural(&A->grid, ix)), ix[0], ix[1],
+                          ix[2], A->dof > 1 ? " of a component" : "", BCRMatrixNumber(A, col)));
   switch (state) {
   case BCR_ROW_GOOD:
     break;
   case BCR_ROW_NAN:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_FP, "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where);
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_FP, "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where));
+    break;
   case BCR_ROW_IMAGINARY:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift",
-            (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where);
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift",
+                          (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
+    break;
   case BCR_ROW_STENCIL:
-    SETERRQ(
-      PETSC_COMM_SELF, PETSC_ERR_SUP,
+    PetscCall(BCRFaultSet(
+      fault, PETSC_ERR_SUP,
       "The preconditioning matrix holds %g in %s, which is outside the %s-point star of the grid point: a box or wide stencil does not fit this solver. Give a preconditioning matrix (second matrix of KSPSetOperators()) with the %s-point stencil",
-      (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"), A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"));
+      (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"), A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3")));
+    break;
   case BCR_ROW_COUPLED:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
-            "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT
-            ": %g in %s. This solver takes components one by one: give a preconditioning matrix without that coupling, or use PCFIELDSPLIT with this solver for the blocks",
-            c, col % A->dof, (double)PetscRealPart(v), where);
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT
+                          ": %g in %s. This solver takes components one by one: give a preconditioning matrix without that coupling, or use PCFIELDSPLIT with this solver for the blocks",
+                          c, col % A->dof, (double)PetscRealPart(v), where));
+    break;
   case BCR_ROW_ZERO:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by that row. Assemble every row, or put 1 on the diagonal of rows that are not in use", where);
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_ARG_WRONG, "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by that row. Assemble every row, or put 1 on the diagonal of rows that are not in use",
+                          where));
+    break;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7])
+/* A row of the box; *fault says what is wrong with it */
+static PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], BCRFault *fault)
 {
   double      rest;
   PetscInt    col;
   BCRRowState state = BCRRowGet(A, c, ix, st, &rest, &col);
 
   PetscFunctionBegin;
-  if (state != BCR_ROW_GOOD) PetscCall(BCRRowError(A, state, c, ix, col));
+  if (state != BCR_ROW_GOOD) PetscCall(BCRRowFault(A, state, c, ix, col, fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Any row of the grid, on all ranks */
+static PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7])
+{
+  struct {
+    double   st[7];
+    BCRFault fault;
+  } told;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&told, sizeof(told)));
+  if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, told.st, &told.fault));
+  if (A->grid.size > 1) PetscCallMPI(MPI_Bcast(told.st, 7, MPI_DOUBLE, BCRGridRank(&A->grid, ix), A->comm));
+  PetscCall(BCRFaultAgree(A->comm, &told.fault));
+  PetscCall(PetscArraycpy(st, told.st, 7));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -249,7 +401,7 @@ static PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, Pe
   if (A->N[d] < 2) PetscFunctionReturn(PETSC_SUCCESS);
   for (t = 0; t < 3; t++) ix[t] = A->N[t] / 2;
   ix[d] = s ? A->N[d] - 1 : 0;
-  PetscCall(BCRRowCheck(A, c, ix, st));
+  PetscCall(BCRRowAsk(A, c, ix, st));
   kind = BCRPlaneRow(st, d, s, &slope);
   if (kind == 0) PetscFunctionReturn(PETSC_SUCCESS);
   pl->inv0  = (PetscReal)(1.0 / st[BCR_CENTRE]);
@@ -257,7 +409,7 @@ static PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, Pe
   if (kind == 1) pl->present = PETSC_TRUE;
   else if (A->N[d] > 2) {
     ix[d] += s ? -1 : 1;
-    PetscCall(BCRRowCheck(A, c, ix, st));
+    PetscCall(BCRRowAsk(A, c, ix, st));
     for (k = 0; k < 6; k++)
       if (k / 2 != d && PetscAbs(st[k]) > BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE])) pl->present = PETSC_TRUE;
     if (BCRPlaneRow(st, d, s, &slope) == 1) pl->present = PETSC_TRUE; /* the row beside it lies in a plane of another axis */
@@ -277,8 +429,10 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
     {2, 0, 1},
     {2, 1, 0}
   };
-  PetscBool seen[8][8], again, sloped = PETSC_FALSE;
+  int       seen[8][8];
+  PetscBool again, sloped = PETSC_FALSE;
   PetscInt  d, s, t, k, o;
+  BCRFault  fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   for (again = PETSC_TRUE; again;) {
@@ -288,16 +442,20 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
       for (s = 0; s < 2 && !again; s++) {
         BCRPlane *pl = &op->axis[d].plane[s];
         PetscInt  ix[3], u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+        PetscBool here;
+        int       wrong = 0;
 
         if (!pl->present) continue;
         if (pl->slope != 0) sloped = PETSC_TRUE;
         ix[d] = s ? A->N[d] - 1 : 0;
-        for (ix[v] = 0; ix[v] < A->N[v] && !again; ix[v]++) {
-          for (ix[u] = 0; ix[u] < A->N[u] && !again; ix[u]++) {
+        here  = (PetscBool)(ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
+        for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v] && here && !wrong; ix[v]++) {
+          for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u] && !wrong; ix[u]++) {
             double st[7];
             int    in = 0, fits = 0;
 
-            PetscCall(BCRRowCheck(A, c, ix, st));
+            PetscCall(BCRRowCheck(A, c, ix, st, &fault));
+            if (fault.code) wrong = 2;
             for (t = 0; t < A->dim; t++) {
               for (k = 0; k < 2; k++) {
                 const BCRPlane *other = &op->axis[t].plane[k];
@@ -307,15 +465,20 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
                 if (BCRPlaneRowFits(st, t, k, other)) fits |= 1 << t;
               }
             }
-            if (!fits) {
-              PetscCall(PetscMemzero(pl, sizeof(*pl)));
-              again = PETSC_TRUE;
-            } else seen[in][fits] = PETSC_TRUE;
+            if (!fits) wrong = PetscMax(wrong, 1);
+            else seen[in][fits] = 1;
           }
+        }
+        if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, A->comm));
+        if (wrong == 2) PetscCall(BCRFaultAgree(A->comm, &fault));
+        if (wrong) {
+          PetscCall(PetscMemzero(pl, sizeof(*pl)));
+          again = PETSC_TRUE;
         }
       }
     }
   }
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seen, 64, MPI_INT, MPI_MAX, A->comm));
   for (o = 0; o < (sloped ? 6 : 1); o++) {
     PetscBool good = PETSC_TRUE;
     PetscInt  in, fits;
@@ -485,6 +648,8 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
   double            centre, sign = 0, bestscore = PETSC_MAX_REAL, tol, unit = 0, shift, rest;
   double            c0[7];
   PetscBool         empty = PETSC_FALSE;
+  BCRFault          fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode    ierr;
 
   PetscFunctionBegin;
   *good   = PETSC_FALSE;
@@ -503,7 +668,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
     if (L[d].n == 0) {
-      PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The two grid points along %c hold rows that couple them to each other only: too few points for such end rows, use at least three", xyz[d]);
+      PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, A->comm, PETSC_ERR_SUP, "The two grid points along %c hold rows that couple them to each other only: too few points for such end rows, use at least three", xyz[d]);
       empty = PETSC_TRUE;
     }
     base[d] = L[d].n > 2 ? L[d].n / 2 : 0;
@@ -517,17 +682,18 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
   for (d = 0; d < 3; d++) {
     for (t = 0; t < 3; t++) ix[t] = b[t] + base[t];
     PetscCall(PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg));
-    for (i = 0; i < L[d].n; i++) {
-      PetscErrorCode ierr;
-
+    PetscCall(PetscMemzero(L[d].st, sizeof(*L[d].st) * (size_t)L[d].n));
+    for (i = 0; i < L[d].n && !fault.code; i++) {
       ix[d] = b[d] + i;
-      ierr  = BCRRowCheck(A, c, ix, L[d].st[i]);
-      for (t = 0; t <= d && ierr; t++) PetscCall(BCRLineDestroy(&L[t]));
-      PetscCall(ierr);
+      if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, L[d].st[i], &fault));
     }
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, L[d].st, (PetscMPIInt)(7 * L[d].n), MPI_DOUBLE, MPI_SUM, A->comm)); /* one rank has it, the others zero */
     L[d].slope[0] = op->axis[d].plane[0].slope;
     L[d].slope[1] = op->axis[d].plane[1].slope;
   }
+  ierr = BCRFaultAgree(A->comm, &fault);
+  for (d = 0; d < 3 && ierr; d++) PetscCall(BCRLineDestroy(&L[d]));
+  PetscCall(ierr);
   /* the sign: that which makes couplings positive here; without any, the diagonal positive */
   for (k = 0; k < 7; k++) c0[k] = L[0].st[base[0]][k];
   for (k = 0; k < 6; k++) sign -= c0[k];
@@ -715,18 +881,22 @@ done:
 /* ---- comparing every row with the model ---- */
 
 typedef struct {
-  const BCRRows *A;
-  PetscInt       dof;
-  BCROperator   *ops;
-  BCRModelAxis (*m)[3];
-  PetscBool  *skip; /* components that are not compared */
-  double      dev;  /* largest relative deviation, and where */
+  double      dev; /* largest relative deviation, and where (component, nodes in natural order) */
   PetscInt    comp, row, col;
   BCRRowState state; /* of the first bad row, with its component, column, node */
   PetscInt    badix[3];
   PetscBool   wrongplane; /* a row of a dropped plane is not what its plane says */
-  PetscBool   regular;    /* all columns that the fast loop relies on are as it expects */
-  uint64_t    boxes;      /* what rows that loop runs over */
+} BCRVerdict;
+
+typedef struct {
+  const BCRRows *A;
+  PetscInt       dof;
+  BCROperator   *ops;
+  BCRModelAxis (*m)[3];
+  PetscBool *skip; /* components that are not compared */
+  BCRVerdict v;
+  PetscBool  regular; /* all columns that the fast loop relies on are as it expects */
+  uint64_t   boxes;   /* what rows that loop runs over */
 } BCRCheck;
 
 /* What the model has in a row: in[] the star, returns its weight */
@@ -744,10 +914,21 @@ static inline void BCRModelRow(const BCROperator *op, const BCRModelAxis m[3], c
   in[BCR_CENTRE] *= w;
 }
 
-/* Number of a node within the box */
-static inline PetscInt BCRBoxNode(const BCRModelAxis m[3], const PetscInt ix[3])
+/* The unknowns of axis d that this rank has, planes left out: the first node, and how many */
+static inline PetscInt BCRInside(const BCRRows *A, PetscInt d, PetscInt b, PetscInt n, PetscInt *first)
 {
-  return ix[0] - m[0].b + m[0].n * (ix[1] - m[1].b + m[1].n * (ix[2] - m[2].b));
+  *first = PetscMax(A->lo[d], b);
+  return PetscMax(0, PetscMin(A->lo[d] + A->n[d], b + n) - *first);
+}
+
+/* Number of a node among this rank's unknowns */
+static inline PetscInt BCRBoxNode(const BCRRows *A, const BCRModelAxis m[3], const PetscInt ix[3])
+{
+  PetscInt       first[3];
+  const PetscInt n0 = BCRInside(A, 0, m[0].b, m[0].n, &first[0]), n1 = BCRInside(A, 1, m[1].b, m[1].n, &first[1]);
+
+  (void)BCRInside(A, 2, m[2].b, m[2].n, &first[2]);
+  return ix[0] - first[0] + n0 * (ix[1] - first[1] + n1 * (ix[2] - first[2]));
 }
 
 static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], double diagonal)
@@ -762,12 +943,12 @@ static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, con
 
       if (!pl->present || ix[d] != (s ? A->N[d] - 1 : 0)) continue;
       if (!pl->inv && inv != pl->inv0) {
-        const PetscInt n = A->nodes / A->N[d];
+        const PetscInt n = BCRPlaneNodes(A, d, s);
 
         PetscCall(PetscMalloc1(n, &pl->inv));
         for (i = 0; i < n; i++) pl->inv[i] = pl->inv0;
       }
-      if (pl->inv) pl->inv[BCRPlaneNode(A->N, d, ix)] = inv;
+      if (pl->inv) pl->inv[BCRPlaneNode(A, d, ix)] = inv;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -786,10 +967,10 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
 
   PetscFunctionBegin;
   if (state != BCR_ROW_GOOD) {
-    ck->state = state;
-    ck->comp  = c;
-    ck->col   = col;
-    for (d = 0; d < 3; d++) ck->badix[d] = ix[d];
+    ck->v.state = state;
+    ck->v.comp  = c;
+    ck->v.col   = col;
+    for (d = 0; d < 3; d++) ck->v.badix[d] = ix[d];
     *stop = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -799,8 +980,8 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     if (ix[d] >= m[d].b && ix[d] < m[d].b + m[d].n) continue;
     s = ix[d] < m[d].b ? 0 : 1;
     if (!BCRPlaneRowFits(st, d, s, &op->axis[d].plane[s])) {
-      ck->wrongplane = PETSC_TRUE;
-      ck->comp       = c;
+      ck->v.wrongplane = PETSC_TRUE;
+      ck->v.comp       = c;
       *stop          = PETSC_TRUE;
     } else PetscCall(BCRPlaneSetDiagonal(A, op, ix, st[BCR_CENTRE]));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -810,39 +991,39 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     const PetscReal s = (PetscReal)(st[BCR_CENTRE] / in[BCR_CENTRE]);
 
     if (!(s > 0)) { /* NaN: the model has no diagonal here */
-      ck->dev  = PETSC_INFINITY;
-      ck->comp = c;
+      ck->v.dev  = PETSC_INFINITY;
+      ck->v.comp = c;
       *stop    = PETSC_TRUE;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
-    op->rowscale[BCRBoxNode(m, ix)] = s;
+    op->rowscale[BCRBoxNode(A, m, ix)] = s;
     for (k = 0; k < 7; k++) in[k] *= (double)s;
   }
   for (k = 0; k < 7; k++) {
     const double scale = in[k] != 0 ? PetscAbs((double)(PetscReal)in[k]) : PetscAbs(in[BCR_CENTRE]);
 
     dev = PetscAbs(st[k] - (double)(PetscReal)in[k]) / scale;
-    if (dev > ck->dev) {
-      PetscInt j = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2], to = j;
+    if (dev > ck->v.dev) {
+      PetscInt jx[3] = {ix[0], ix[1], ix[2]};
 
       if (k < 6) {
         const PetscInt e = k / 2, N = A->N[e];
-        to = j + A->stride[e] * (k % 2 ? (ix[e] < N - 1 ? 1 : 1 - N) : (ix[e] > 0 ? -1 : N - 1));
+        jx[e] += k % 2 ? (ix[e] < N - 1 ? 1 : 1 - N) : (ix[e] > 0 ? -1 : N - 1);
       }
-      ck->dev  = dev;
-      ck->comp = c;
-      ck->row  = j;
-      ck->col  = to;
+      ck->v.dev  = dev;
+      ck->v.comp = c;
+      ck->v.row  = BCRGridNatural(&A->grid, ix);
+      ck->v.col  = BCRGridNatural(&A->grid, jx);
     }
   }
   dev = rest / PetscAbs(in[BCR_CENTRE]);
-  if (dev > ck->dev) {
-    ck->dev  = dev;
-    ck->comp = c;
-    ck->row  = ix[0] + A->stride[1] * ix[1] + A->stride[2] * ix[2];
-    ck->col  = (col - col % A->dof) / A->dof;
+  if (dev > ck->v.dev) {
+    ck->v.dev  = dev;
+    ck->v.comp = c;
+    ck->v.row  = BCRGridNatural(&A->grid, ix);
+    ck->v.col  = (col - col % A->dof) / A->dof;
   }
-  if (ck->dev > BCR_SAME_TOL) *stop = PETSC_TRUE;
+  if (ck->v.dev > BCR_SAME_TOL) *stop = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -879,8 +1060,8 @@ static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(run, sizeof(*run)));
-  run->i0      = 0;
-  run->i1      = ck->A->N[0] - 1;
+  run->i0      = ck->A->lo[0] + 1; /* the ends of a periodic line have columns in another order, and other ranks may have their neighbours */
+  run->i1      = ck->A->lo[0] + ck->A->n[0] - 2;
   run->uniform = PETSC_TRUE;
   for (c = 0; c < ck->dof; c++) {
     const BCRModelAxis *m = &ck->m[c][0];
@@ -889,8 +1070,6 @@ static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
     run->i0 = PetscMax(run->i0, m->b + 1);
     run->i1 = PetscMin(run->i1, m->b + m->n - 2);
   }
-  run->i0 = PetscMax(run->i0, 1); /* the ends of a periodic line have columns in another order */
-  run->i1 = PetscMin(run->i1, ck->A->N[0] - 2);
   for (c = 0; c < ck->dof; c++) {
     const BCRModelAxis *m = &ck->m[c][0];
 
@@ -917,11 +1096,11 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
   const BCRRows      *A   = ck->A;
   const BCROperator  *op  = &ck->ops[c];
   const BCRModelAxis *m   = ck->m[c];
-  const PetscInt      dof = ck->dof, node = run->i0 + A->stride[1] * line[1] + A->stride[2] * line[2], row = c + dof * node, count = run->i1 - run->i0 + 1;
-  const PetscInt      E = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row], ix[3] = {run->i0, line[1], line[2]};
+  const PetscInt      ix[3] = {run->i0, line[1], line[2]}, dof = ck->dof, node = BCRNode(A, ix), row = c + dof * node, count = run->i1 - run->i0 + 1;
+  const PetscInt      E = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row];
   const PetscScalar  *v                  = A->aa + A->ai[row];
-  const double        limit              = PetscMax(ck->dev, 2 * BCR_EPS) * (1 + 1e-6);
-  PetscReal          *scale              = op->rowscale + BCRBoxNode(m, ix);
+  const double        limit              = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
+  PetscReal          *scale              = op->rowscale + BCRBoxNode(A, m, ix);
   PetscInt            at[BCR_CENTRE + 1] = {0}, none[BCR_RUN_MAX], nnone = 0, p, i;
   double              in[7], rest;
   int                 slots[6], nslots = 0, k, bad = 0;
@@ -968,9 +1147,9 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
 static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
 {
   const BCRRows *A   = ck->A;
-  const PetscInt dof = ck->dof, node = run->i0 + A->stride[1] * line[1] + A->stride[2] * line[2], count = run->i1 - run->i0 + 1;
+  PetscInt       ix[3] = {run->i0, line[1], line[2]}, c, p, i, block;
+  const PetscInt dof = ck->dof, node = BCRNode(A, ix), count = run->i1 - run->i0 + 1;
   const PetscInt first = A->ai[dof * node], E = A->ai[dof * (node + 1)] - first;
-  PetscInt       ix[3], c, p, i, block;
   size_t         len, blocks;
   BCRRunKey      key;
   PetscBool      plain = PETSC_FALSE;
@@ -984,10 +1163,7 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
     if (!BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, dof)) PetscFunctionReturn(PETSC_SUCCESS);
   }
   *fast       = PETSC_TRUE;
-  ix[0]       = run->i0;
-  ix[1]       = line[1];
-  ix[2]       = line[2];
-  key.dev     = ck->dev;
+  key.dev     = ck->v.dev;
   key.entries = E;
   for (c = 0; c < dof; c++) {
     const PetscInt      row = c + dof * node;
@@ -1031,7 +1207,7 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
     run->valid = PETSC_FALSE;
   }
   if (!run->valid || key.dev != run->key.dev || E != run->key.entries || memcmp(key.slot, run->key.slot, (size_t)E) || memcmp(run->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof)) {
-    const double limit = PetscMax(ck->dev, 2 * BCR_EPS) * (1 + 1e-6);
+    const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
 
     for (i = 0; i < block; i++) {
       PetscReal *ref = run->ref + i * E * BCR_PARTS, *tol = run->tol + i * E * BCR_PARTS;
@@ -1101,20 +1277,15 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
       ck->boxes = (ck->boxes ^ n) * 1099511628211u;
     }
   }
-  columns        = (PetscBool)(ck->boxes != known);
-  ck->dev        = 0;
-  ck->comp       = 0;
-  ck->row        = 0;
-  ck->col        = 0;
-  ck->state      = BCR_ROW_GOOD;
-  ck->wrongplane = PETSC_FALSE;
-  ck->regular    = PETSC_TRUE;
+  columns     = (PetscBool)(ck->boxes != known);
+  ck->regular = PETSC_TRUE;
+  PetscCall(PetscMemzero(&ck->v, sizeof(ck->v)));
   PetscCall(PetscMalloc1(ck->dof, &active));
   PetscCall(BCRRunCreate(ck, &run));
-  for (ix[2] = 0; ix[2] < A->N[2] && !stop; ix[2]++) {
-    for (ix[1] = 0; ix[1] < A->N[1] && !stop; ix[1]++) {
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && !stop; ix[2]++) {
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1] && !stop; ix[1]++) {
       PetscInt  i0 = run.i0, i1 = run.i1; /* these go fast */
-      PetscBool some = PETSC_FALSE, all = PETSC_TRUE, fast = PETSC_FALSE, same = PETSC_FALSE;
+      PetscBool some = PETSC_FALSE, all = PETSC_TRUE, fast = PETSC_FALSE, same = PETSC_FALSE, near = PETSC_TRUE;
 
       for (c = 0; c < ck->dof; c++) {
         active[c] = (PetscBool)!ck->skip[c];
@@ -1122,9 +1293,14 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
         if (active[c]) some = PETSC_TRUE;
         else all = PETSC_FALSE;
       }
-      if (some && i1 - i0 >= BCR_RUN_NODES) PetscCall(BCRRunCompare(ck, &run, ix, active, columns, &fast, &same));
-      if (!fast && some && i1 >= i0) ck->regular = PETSC_FALSE;
-      for (ix[0] = 0; ix[0] < A->N[0] && !stop; ix[0]++) {
+      if (A->far.mat && i1 >= i0) {
+        const PetscInt at[3] = {i0, ix[1], ix[2]}, row = A->dof * BCRNode(A, at);
+
+        near = (PetscBool)(A->far.i[row] == A->far.i[row + A->dof * (i1 - i0 + 1)]);
+      }
+      if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) PetscCall(BCRRunCompare(ck, &run, ix, active, columns, &fast, &same));
+      if (!fast && some && near && i1 >= i0) ck->regular = PETSC_FALSE;
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0] && !stop; ix[0]++) {
         if (same && ix[0] == i0 && all) {
           ix[0] = i1;
           continue;
@@ -1138,6 +1314,19 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
   }
   PetscCall(BCRRunDestroy(&run));
   PetscCall(PetscFree(active));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The ranks agree on what counts: a row that nothing can be done with, a plane that is none, the largest deviation */
+static PetscErrorCode BCRCheckAgree(BCRCheck *ck)
+{
+  const BCRVerdict *v     = &ck->v;
+  BCRFault          fault = {PETSC_SUCCESS, ""};
+
+  PetscFunctionBegin;
+  if (v->state != BCR_ROW_GOOD) PetscCall(BCRRowFault(ck->A, v->state, v->comp, v->badix, v->col, &fault));
+  PetscCall(BCRFaultAgree(ck->A->comm, &fault));
+  PetscCall(BCRTakeFrom(ck->A->comm, v->wrongplane ? PETSC_INFINITY : PetscMin(v->dev, DBL_MAX), &ck->v, sizeof(ck->v), NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1212,13 +1401,17 @@ static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op
     }
   }
   if (*stage == BCR_SEARCHED && *lines) {
-    PetscInt box = op->axis[0].n * op->axis[1].n * op->axis[2].n;
+    PetscInt box, first, b[3];
 
-    if (box > 0) {
+    for (d = 0, box = 1; d < 3; d++) {
+      b[d] = op->axis[d].plane[0].present ? 1 : 0;
+      box *= BCRInside(A, d, b[d], op->axis[d].n, &first);
+    }
+    if (op->axis[0].n > 0 && op->axis[1].n > 0 && op->axis[2].n > 0) {
       *stage   = BCR_LEFT;
       op->left = PETSC_TRUE;
       for (d = 0; d < 3; d++) PetscCall(PetscFree(op->axis[d].weight)); /* they go into the row scales */
-      PetscCall(PetscMalloc1(box, &op->rowscale));
+      PetscCall(PetscMalloc1(PetscMax(box, 1), &op->rowscale)); /* there on all ranks, or on none */
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
@@ -1229,7 +1422,7 @@ static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op
 }
 
 /* *boxes: what the columns are known to be right for; on return what they have been found right for; 0: nothing */
-static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[], PetscInt stage[], BCRModelAxis (*m)[3], PetscBool skip[], PetscBool lines[], uint64_t *boxes)
+static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], PetscInt stage[], BCRModelAxis (*m)[3], PetscBool skip[], PetscBool lines[], uint64_t *boxes)
 {
   PetscInt c, d, s, dof = A->dof;
   BCRCheck ck;
@@ -1262,20 +1455,20 @@ static PetscErrorCode BCRReadAll(const BCRRows *A, BCRFit fit, BCROperator ops[]
     PetscCall(BCRCheckAll(&ck, *boxes));
     for (c = 0; c < dof; c++)
       if (!skip[c]) PetscCall(BCRModelDestroy(m[c]));
-    if (ck.state != BCR_ROW_GOOD) PetscCall(BCRRowError(A, ck.state, ck.comp, ck.badix, ck.col));
-    if (!ck.wrongplane && ck.dev <= BCR_SAME_TOL) {
+    PetscCall(BCRCheckAgree(&ck));
+    if (!ck.v.wrongplane && ck.v.dev <= BCR_SAME_TOL) {
       *boxes = ck.regular ? ck.boxes : 0;
       break;
     }
-    PetscCall(BCRStageNext(A, ck.comp, &ops[ck.comp], &stage[ck.comp], &lines[ck.comp]));
+    PetscCall(BCRStageNext(A, ck.v.comp, &ops[ck.v.comp], &stage[ck.v.comp], &lines[ck.v.comp]));
   }
   for (c = 0; c < dof; c++) {
     if (stage[c] == BCR_FITTED) PetscCall(BCRFitRead(A, c, fit, &ops[c]));
     else {
       PetscCall(PetscStrncpy(ops[c].fit, "exact", sizeof(ops[c].fit)));
-      ops[c].deviation = c == ck.comp ? (PetscReal)ck.dev : 0;
-      ops[c].devrow    = c == ck.comp ? ck.row : 0;
-      ops[c].devcol    = c == ck.comp ? ck.col : 0;
+      ops[c].deviation = c == ck.v.comp ? (PetscReal)ck.v.dev : 0;
+      ops[c].devrow    = c == ck.v.comp ? ck.v.row : 0;
+      ops[c].devcol    = c == ck.v.comp ? ck.v.col : 0;
     }
     PetscCall(BCROperatorCheckDefinite(&ops[c]));
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "read.h"
+#include "grid.h"
 #include <float.h>
 
 /* Entries that differ by less than this, relatively, are the same coefficient: programs compute spacings from coordinates, which
@@ -21,13 +22,30 @@
 
 #define BCR_CENTRE 6 /* the row of a grid point: slot 2*d+s its neighbour along axis d, s = 0 low, 1 high; 6 the diagonal */
 
-/* The matrix in compressed rows, on the whole grid */
+/* A block of the matrix in compressed rows */
 typedef struct {
-  Mat                P, local; /* local: what the arrays belong to; owned when it is not P and own is set */
-  PetscBool          own;
-  PetscInt           dim, dof, N[3], stride[3], nodes; /* in nodes, x fastest */
+  Mat                mat;
+  PetscInt           rows;
+  const PetscInt    *i, *j;
+  const PetscScalar *a;
+} BCRBlock;
+
+/* The rows of the nodes of this rank's box. On one rank the box is the grid, and natural numbers are those of the matrix.
+   ai, aj, aa: the entries that couple nodes of the box, columns numbered like its rows, c + dof (node within the box);
+   far: those to nodes of other ranks, on several ranks only; column j is the component and node (in natural order) ghost[j].
+   Rows of nodes beside the box (shell): see BCRShellOpen() */
+typedef struct {
+  Mat                P, aij; /* aij: P, or a copy of it in that format that is owned */
+  BCRGrid            grid;
+  MPI_Comm           comm;
+  PetscInt           dim, dof, N[3]; /* of the whole grid, in nodes, x fastest */
+  PetscInt           lo[3], n[3], stride[3], nodes; /* the box */
+  BCRBlock           near, far, shell;
   const PetscInt    *ai, *aj;
   const PetscScalar *aa;
+  PetscInt          *ghost;
+  PetscInt           shelllo[3], shelln[3], *shellrow; /* the box with its surroundings: where a node's rows begin in shell, -1: in the box */
+  Mat               *shellmat;
 } BCRRows;
 
 /* Why a row cannot belong to any operator of this library */
@@ -51,37 +69,78 @@ static inline PetscInt BCRFull(const BCRAxis *ax)
   return ax->n + (ax->plane[0].present ? 1 : 0) + (ax->plane[1].present ? 1 : 0);
 }
 
-/* Number of a node within the plane across axis d */
-static inline PetscInt BCRPlaneNode(const PetscInt N[3], PetscInt d, const PetscInt ix[3])
+/* Number of a node among those of the box that lie in a plane across axis d, and how many those are */
+static inline PetscInt BCRPlaneNode(const BCRRows *A, PetscInt d, const PetscInt ix[3])
 {
-  return d == 0 ? ix[1] + N[1] * ix[2] : (d == 1 ? ix[0] + N[0] * ix[2] : ix[0] + N[0] * ix[1]);
+  const PetscInt i = ix[0] - A->lo[0], j = ix[1] - A->lo[1], k = ix[2] - A->lo[2];
+
+  return d == 0 ? j + A->n[1] * k : (d == 1 ? i + A->n[0] * k : i + A->n[0] * j);
 }
 
-/* slot of the node at distance delta from node ix, -1: not a neighbour */
+static inline PetscInt BCRPlaneNodes(const BCRRows *A, PetscInt d, PetscInt s)
+{
+  const PetscInt at = s ? A->N[d] - 1 : 0;
+
+  if (at < A->lo[d] || at >= A->lo[d] + A->n[d]) return 0;
+  return (d == 0 ? 1 : A->n[0]) * (d == 1 ? 1 : A->n[1]) * (d == 2 ? 1 : A->n[2]);
+}
+
+/* Number of a node of the box within it */
+static inline PetscInt BCRNode(const BCRRows *A, const PetscInt ix[3])
+{
+  return ix[0] - A->lo[0] + A->stride[1] * (ix[1] - A->lo[1]) + A->stride[2] * (ix[2] - A->lo[2]);
+}
+
+/* Slot of the node of the box at distance delta from its node ix, -1: not a neighbour */
 static inline int BCRSlot(const BCRRows *A, const PetscInt ix[3], PetscInt delta)
 {
   PetscInt d;
 
   if (delta == 0) return BCR_CENTRE;
   for (d = 0; d < A->dim; d++) {
-    const PetscInt st = A->stride[d], N = A->N[d];
+    const PetscInt st = A->stride[d], n = A->n[d], o = ix[d] - A->lo[d];
 
-    if (delta == st && ix[d] < N - 1) return (int)(2 * d + 1);
-    if (delta == -st && ix[d] > 0) return (int)(2 * d);
-    if (N > 2) { /* around the ends of a periodic axis */
-      if (delta == st * (N - 1) && ix[d] == 0) return (int)(2 * d);
-      if (delta == -st * (N - 1) && ix[d] == N - 1) return (int)(2 * d + 1);
+    if (delta == st && o < n - 1) return (int)(2 * d + 1);
+    if (delta == -st && o > 0) return (int)(2 * d);
+    if (n > 2 && n == A->N[d]) { /* around the ends of a periodic axis */
+      if (delta == st * (n - 1) && o == 0) return (int)(2 * d);
+      if (delta == -st * (n - 1) && o == n - 1) return (int)(2 * d + 1);
     }
   }
   return -1;
 }
 
+/* The same for any node of the grid, to in natural order */
+static inline int BCRSlotFar(const BCRRows *A, const PetscInt ix[3], PetscInt to)
+{
+  PetscInt jx[3], d;
+  int      slot = -1;
+
+  BCRGridNaturalNode(&A->grid, to, jx);
+  for (d = 0; d < 3; d++) {
+    const PetscInt N = A->N[d], off = jx[d] - ix[d];
+
+    if (off == 0) continue;
+    if (slot >= 0) return -1;
+    if (off == 1 || (N > 2 && off == 1 - N)) slot = (int)(2 * d + 1);
+    else if (off == -1 || (N > 2 && off == N - 1)) slot = (int)(2 * d);
+    else return -1;
+  }
+  return slot < 0 ? BCR_CENTRE : slot;
+}
+
 PETSC_INTERN
 BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest, PetscInt *col);
 PETSC_INTERN
-PetscErrorCode BCRRowError(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col);
+PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col, BCRFault *fault); /* says what is wrong with a row of the box */
+/* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box along axes that are cut, going around
+   the ends of the grid: nodes -width .. N + width of an axis. Nothing to do on one rank. */
 PETSC_INTERN
-PetscErrorCode BCRFitRead(const BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
+PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width);
+PETSC_INTERN
+PetscErrorCode BCRShellClose(BCRRows *A);
+PETSC_INTERN
+PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
 PETSC_INTERN
 PetscErrorCode BCROperatorReset(BCROperator *op);
 PETSC_INTERN

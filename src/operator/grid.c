@@ -1,0 +1,158 @@
+#include "grid.h"
+#include <stdarg.h>
+
+/* ---- errors on all ranks ---- */
+
+PetscErrorCode BCRFaultSet(BCRFault *fault, PetscErrorCode code, const char format[], ...)
+{
+  va_list arguments;
+
+  PetscFunctionBegin;
+  if (fault->code) PetscFunctionReturn(PETSC_SUCCESS); /* the first counts */
+  fault->code = code;
+  va_start(arguments, format);
+  PetscCall(PetscVSNPrintf(fault->text, sizeof(fault->text), format, NULL, arguments));
+  va_end(arguments);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest)
+{
+  struct {
+    double priority;
+    int    rank;
+  } mine, best;
+  PetscMPIInt size, rank;
+
+  PetscFunctionBegin;
+  if (largest) *largest = priority;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  mine.priority = priority;
+  mine.rank     = (int)rank;
+  PetscCallMPI(MPI_Allreduce(&mine, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+  if (data) PetscCallMPI(MPI_Bcast(data, (PetscMPIInt)bytes, MPI_BYTE, (PetscMPIInt)best.rank, comm));
+  if (largest) *largest = best.priority;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
+{
+  struct {
+    int      rank;
+    BCRFault fault;
+  } told;
+  PetscMPIInt size, rank, any, mine = fault->code ? 1 : 0;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  if (size == 1) {
+    PetscCheck(!fault->code, comm, fault->code, "%s", fault->text);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallMPI(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm));
+  if (!any) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  told.rank  = (int)rank;
+  told.fault = *fault;
+  PetscCall(BCRTakeFrom(comm, (double)mine, &told, sizeof(told), NULL));
+  SETERRQ(comm, told.fault.code, "Rank %d: %s", told.rank, told.fault.text);
+}
+
+/* ---- the grid ---- */
+
+PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
+{
+  const PetscInt *own[3] = {NULL, NULL, NULL};
+  PetscInt        d, p, rest;
+  DMBoundaryType  bt[3];
+  int             same;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(g, sizeof(*g)));
+  g->comm = comm;
+  PetscCallMPI(MPI_Comm_size(comm, &g->size));
+  PetscCallMPI(MPI_Comm_rank(comm, &g->rank));
+  PetscCallMPI(MPI_Comm_compare(comm, PetscObjectComm((PetscObject)da), &same));
+  PetscCheck(same != MPI_UNEQUAL && same != MPI_SIMILAR, comm, PETSC_ERR_ARG_NOTSAMECOMM, "The DMDA and the matrix live on different ranks (or ranks in another order): create both on one communicator");
+  PetscCall(DMDAGetInfo(da, &g->dim, &g->N[0], &g->N[1], &g->N[2], &g->parts[0], &g->parts[1], &g->parts[2], &g->dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
+  for (d = 0; d < g->dim; d++) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
+  PetscCall(DMDAGetOwnershipRanges(da, &own[0], &own[1], &own[2]));
+  if (g->size == 1) PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &g->N[0], &g->N[1], &g->N[2])); /* a subdomain of PCASM has the sizes of the whole grid in DMDAGetInfo() */
+  for (d = 0, rest = g->rank; d < 3; d++) {
+    if (d >= g->dim) g->N[d] = g->parts[d] = 1;
+    if (g->size == 1) g->parts[d] = 1;
+    PetscCall(PetscMalloc1(g->parts[d] + 1, &g->first[d]));
+    g->first[d][0] = 0;
+    for (p = 0; p < g->parts[d]; p++) g->first[d][p + 1] = g->first[d][p] + (g->parts[d] > 1 ? own[d][p] : g->N[d]);
+    p = rest % g->parts[d];
+    rest /= g->parts[d];
+    g->lo[d] = g->first[d][p];
+    g->n[d]  = g->first[d][p + 1] - g->lo[d];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRGridDestroy(BCRGrid *g)
+{
+  PetscInt d;
+
+  PetscFunctionBegin;
+  for (d = 0; d < 3; d++) PetscCall(PetscFree(g->first[d]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the part of axis d that has node i */
+static PetscInt BCRGridPart(const BCRGrid *g, PetscInt d, PetscInt i)
+{
+  PetscInt low = 0, high = g->parts[d]; /* first[low] <= i < first[high] */
+
+  while (high - low > 1) {
+    const PetscInt middle = (low + high) / 2;
+
+    if (g->first[d][middle] <= i) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+PetscInt BCRGridNumber(const BCRGrid *g, const PetscInt node[3])
+{
+  PetscInt d, lo[3], n[3];
+
+  for (d = 0; d < 3; d++) {
+    const PetscInt p = BCRGridPart(g, d, node[d]);
+
+    lo[d] = g->first[d][p];
+    n[d]  = g->first[d][p + 1] - lo[d];
+  }
+  /* whole planes below the box, whole rows below it in its planes, boxes on its left, then the box */
+  return g->N[0] * g->N[1] * lo[2] + g->N[0] * lo[1] * n[2] + lo[0] * n[1] * n[2] + node[0] - lo[0] + n[0] * (node[1] - lo[1] + n[1] * (node[2] - lo[2]));
+}
+
+void BCRGridNode(const BCRGrid *g, PetscInt number, PetscInt node[3])
+{
+  PetscInt p, lo[3], n[3];
+
+  p     = BCRGridPart(g, 2, number / (g->N[0] * g->N[1]));
+  lo[2] = g->first[2][p];
+  n[2]  = g->first[2][p + 1] - lo[2];
+  number -= g->N[0] * g->N[1] * lo[2];
+  p     = BCRGridPart(g, 1, number / (g->N[0] * n[2]));
+  lo[1] = g->first[1][p];
+  n[1]  = g->first[1][p + 1] - lo[1];
+  number -= g->N[0] * n[2] * lo[1];
+  p     = BCRGridPart(g, 0, number / (n[1] * n[2]));
+  lo[0] = g->first[0][p];
+  n[0]  = g->first[0][p + 1] - lo[0];
+  number -= n[1] * n[2] * lo[0];
+  node[0] = lo[0] + number % n[0];
+  node[1] = lo[1] + number / n[0] % n[1];
+  node[2] = lo[2] + number / n[0] / n[1];
+}
+
+PetscMPIInt BCRGridRank(const BCRGrid *g, const PetscInt node[3])
+{
+  return (PetscMPIInt)(BCRGridPart(g, 0, node[0]) + g->parts[0] * (BCRGridPart(g, 1, node[1]) + g->parts[1] * BCRGridPart(g, 2, node[2])));
+}

@@ -1,0 +1,69 @@
+/*
+  How the nodes of a DMDA lie on its ranks, and what ranks tell one another when they find something wrong.
+
+  A DMDA cuts each axis into parts; rank p has the parts (p % m, p/m % n, p/(m n)) of the three axes, a box. Matrices and vectors number
+  the nodes box after box, x fastest within each, so that number and node follow from one another by a formula; no table is needed.
+*/
+#pragma once
+
+#include "../petscbcrimpl.h"
+#include <petscdmda.h>
+
+typedef struct {
+  MPI_Comm    comm;
+  PetscMPIInt size, rank;
+  PetscInt    dim, dof, N[3]; /* of the whole grid, in nodes */
+  PetscInt    parts[3];
+  PetscInt   *first[3];       /* where each part of an axis begins, parts + 1 numbers */
+  PetscInt    lo[3], n[3];    /* this rank's box: first node, sizes */
+} BCRGrid;
+
+/* Collective. comm: that of the objects that live on the grid, which must be the DMDA's own or one like it */
+PETSC_INTERN
+PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *grid);
+PETSC_INTERN
+PetscErrorCode BCRGridDestroy(BCRGrid *grid);
+/* The number that PETSc gives to a node, and back; the rank of a node */
+PETSC_INTERN
+PetscInt BCRGridNumber(const BCRGrid *grid, const PetscInt node[3]);
+PETSC_INTERN
+void BCRGridNode(const BCRGrid *grid, PetscInt number, PetscInt node[3]);
+PETSC_INTERN
+PetscMPIInt BCRGridRank(const BCRGrid *grid, const PetscInt node[3]);
+
+static inline PetscBool BCRGridHas(const BCRGrid *g, const PetscInt node[3])
+{
+  int d;
+
+  for (d = 0; d < 3; d++)
+    if (node[d] < g->lo[d] || node[d] >= g->lo[d] + g->n[d]) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* Number of a node in natural order over the whole grid, and back */
+static inline PetscInt BCRGridNatural(const BCRGrid *g, const PetscInt node[3])
+{
+  return node[0] + g->N[0] * (node[1] + g->N[1] * node[2]);
+}
+
+static inline void BCRGridNaturalNode(const BCRGrid *g, PetscInt number, PetscInt node[3])
+{
+  node[0] = number % g->N[0];
+  node[1] = number / g->N[0] % g->N[1];
+  node[2] = number / g->N[0] / g->N[1];
+}
+
+/* An error that one rank has found and all have to raise: set with BCRFaultSet(), then BCRFaultAgree() on all ranks */
+typedef struct {
+  PetscErrorCode code; /* 0: none */
+  char           text[1024];
+} BCRFault;
+
+PETSC_INTERN
+PetscErrorCode BCRFaultSet(BCRFault *fault, PetscErrorCode code, const char format[], ...) PETSC_ATTRIBUTE_FORMAT(3, 4);
+/* Collective. The same error on every rank, that of the lowest rank which has one, named where there are several */
+PETSC_INTERN
+PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault);
+/* Collective. Everyone gets the data of the rank with the largest priority, the lowest of those */
+PETSC_INTERN
+PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest);

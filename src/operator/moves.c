@@ -1,0 +1,201 @@
+#include "moves.h"
+#include "readimpl.h"
+
+/* Rows of n that part p of P equal ones has, and where they begin */
+static void BCRMovesShare(PetscInt n, PetscInt P, PetscInt p, PetscInt *start, PetscInt *len)
+{
+  *start = n / P * p + PetscMin(n % P, p);
+  *len   = n / P + (p < n % P ? 1 : 0);
+}
+
+/* The axis to cut: where the boxes are cut already, if that is along one axis alone. Else the slowest (slabs of it are contiguous, and
+   its rows the longest), unless it has so few rows that ranks would idle and another axis has more. */
+static PetscInt BCRMovesAxis(const BCRGrid *g, PetscInt prefer, PetscBool *inplace)
+{
+  PetscInt d, axis = g->dim - 1, cut = 0, where = 0;
+
+  for (d = 0; d < g->dim; d++) {
+    if (g->parts[d] == 1) continue;
+    cut++;
+    where = d;
+  }
+  *inplace = (PetscBool)(cut < 2);
+  if (cut == 1) return where;
+  if (prefer >= 0) return prefer;
+  for (d = g->dim - 2; d >= 0 && cut; d--)
+    if (g->N[axis] < 2 * (PetscInt)g->size && g->N[d] > g->N[axis]) axis = d;
+  return axis;
+}
+
+PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt prefer, BCRMoves *s)
+{
+  PetscInt    ix[3], lo[3] = {0, 0, 0}, d, k, common = 1, *numbers;
+  double      mine[2], all[2];
+  PetscLayout layout;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(s, sizeof(*s)));
+  s->axis = BCRMovesAxis(g, prefer, &s->inplace);
+  if (s->inplace) {
+    s->start = g->lo[s->axis];
+    s->len   = g->n[s->axis];
+  } else BCRMovesShare(g->N[s->axis], g->size, g->rank, &s->start, &s->len);
+  for (d = 0, s->nodes = 1; d < 3; d++) {
+    s->n[d] = d == s->axis ? s->len : g->N[d];
+    s->nodes *= s->n[d];
+  }
+  if (s->inplace) PetscFunctionReturn(PETSC_SUCCESS);
+  lo[s->axis] = s->start;
+  PetscCall(PetscMalloc1(s->nodes, &numbers));
+  for (k = 0, ix[2] = lo[2]; ix[2] < lo[2] + s->n[2]; ix[2]++)
+    for (ix[1] = lo[1]; ix[1] < lo[1] + s->n[1]; ix[1]++)
+      for (ix[0] = lo[0]; ix[0] < lo[0] + s->n[0]; ix[0]++) numbers[k++] = BCRGridNumber(g, ix);
+  PetscCall(PetscLayoutCreate(g->comm, &layout));
+  PetscCall(PetscLayoutSetBlockSize(layout, 1));
+  PetscCall(PetscLayoutSetLocalSize(layout, g->n[0] * g->n[1] * g->n[2]));
+  PetscCall(PetscLayoutSetUp(layout));
+  PetscCall(PetscSFCreate(g->comm, &s->sf));
+  PetscCall(PetscSFSetGraphLayout(s->sf, layout, s->nodes, NULL, PETSC_OWN_POINTER, numbers));
+  PetscCall(PetscSFSetUp(s->sf));
+  PetscCall(PetscLayoutDestroy(&layout));
+  PetscCall(PetscFree(numbers));
+  PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &s->unit));
+  PetscCallMPI(MPI_Type_commit(&s->unit));
+  for (d = 0; d < 3; d++) common *= PetscMax(0, PetscMin(g->lo[d] + g->n[d], lo[d] + s->n[d]) - PetscMax(g->lo[d], lo[d]));
+  mine[0] = mine[1] = (double)(g->n[0] * g->n[1] * g->n[2] - common);
+  PetscCallMPI(MPI_Allreduce(&mine[0], &all[0], 1, MPI_DOUBLE, MPI_SUM, g->comm));
+  PetscCallMPI(MPI_Allreduce(&mine[1], &all[1], 1, MPI_DOUBLE, MPI_MAX, g->comm));
+  s->moved = all[0];
+  s->most  = all[1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRMovesDestroy(BCRMoves *s)
+{
+  PetscFunctionBegin;
+  if (s->sf) {
+    PetscCall(PetscSFDestroy(&s->sf));
+    PetscCallMPI(MPI_Type_free(&s->unit));
+  }
+  PetscCall(PetscMemzero(s, sizeof(*s)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRMovesTake(const BCRMoves *s, const PetscScalar *box, PetscScalar *slab)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscSFBcastBegin(s->sf, s->unit, box, slab, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(s->sf, s->unit, box, slab, MPI_REPLACE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRMovesGive(const BCRMoves *s, const PetscScalar *slab, PetscScalar *box)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscSFReduceBegin(s->sf, s->unit, slab, box, MPI_REPLACE));
+  PetscCall(PetscSFReduceEnd(s->sf, s->unit, slab, box, MPI_REPLACE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- operators ---- */
+
+/* Nodes lo .. lo + n of a box or slab, and those of them that are nodes of the operator's box or of one of its planes */
+typedef struct {
+  PetscInt lo[3], n[3];
+} BCRPart;
+
+/* The part of p from node begin[d] to end[d] of each axis */
+static BCRPart BCRPartCut(const BCRPart *p, const PetscInt begin[3], const PetscInt end[3])
+{
+  BCRPart  q;
+  PetscInt d;
+
+  for (d = 0; d < 3; d++) {
+    q.lo[d] = PetscMax(p->lo[d], begin[d]);
+    q.n[d]  = PetscMax(0, PetscMin(p->lo[d] + p->n[d], end[d]) - q.lo[d]);
+  }
+  return q;
+}
+
+static PetscInt BCRPartNodes(const BCRPart *p)
+{
+  return p->n[0] * p->n[1] * p->n[2];
+}
+
+/* Between an array over q and one over all of p: field = part (in), part = field */
+static void BCRPartCopy(const BCRPart *p, const BCRPart *q, PetscBool in, PetscReal *field, PetscReal *part)
+{
+  PetscInt i, j, k;
+
+  for (k = 0; k < q->n[2]; k++) {
+    for (j = 0; j < q->n[1]; j++) {
+      PetscReal *f = field + q->lo[0] - p->lo[0] + p->n[0] * (q->lo[1] + j - p->lo[1] + p->n[1] * (q->lo[2] + k - p->lo[2]));
+      PetscReal *g = part + q->n[0] * (j + q->n[1] * k);
+
+      for (i = 0; i < q->n[0]; i++) {
+        if (in) f[i] = g[i];
+        else g[i] = f[i];
+      }
+    }
+  }
+}
+
+/* *part, over the nodes between begin and end of the box, becomes an array over those of the slab. value: what every node has where *part
+   is NULL on some ranks */
+static PetscErrorCode BCRMovesTakeArray(const BCRMoves *s, const BCRPart *box, const BCRPart *slab, const PetscInt begin[3], const PetscInt end[3], PetscReal value, PetscReal *field, PetscReal *moved, PetscReal **part)
+{
+  const BCRPart from = BCRPartCut(box, begin, end), to = BCRPartCut(slab, begin, end);
+  PetscInt      i;
+
+  PetscFunctionBegin;
+  for (i = 0; i < BCRPartNodes(box); i++) field[i] = value;
+  if (*part) BCRPartCopy(box, &from, PETSC_TRUE, field, *part);
+  PetscCall(PetscSFBcastBegin(s->sf, MPIU_REAL, field, moved, MPI_REPLACE));
+  PetscCall(PetscSFBcastEnd(s->sf, MPIU_REAL, field, moved, MPI_REPLACE));
+  PetscCall(PetscFree(*part));
+  PetscCall(PetscMalloc1(PetscMax(1, BCRPartNodes(&to)), part));
+  BCRPartCopy(slab, &to, PETSC_FALSE, moved, *part);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROperator *op)
+{
+  BCRPart    box, slab;
+  PetscInt   d, e, k, begin[3], end[3];
+  PetscReal *field, *moved;
+  int        has[13], any[13];
+
+  PetscFunctionBegin;
+  for (d = 0; d < 3; d++) {
+    box.lo[d]  = g->lo[d];
+    box.n[d]   = g->n[d];
+    slab.lo[d] = d == s->axis ? s->start : 0;
+    slab.n[d]  = s->n[d];
+    for (e = 0; e < 2; e++) {
+      const BCRPlane *plane = &op->axis[d].plane[e];
+
+      has[4 * d + 2 * e]     = plane->present && plane->inv;
+      has[4 * d + 2 * e + 1] = plane->present && plane->couplings;
+    }
+  }
+  has[12] = op->rowscale != NULL;
+  PetscCallMPI(MPI_Allreduce(has, any, 13, MPI_INT, MPI_MAX, g->comm));
+  PetscCall(PetscMalloc2(BCRPartNodes(&box), &field, BCRPartNodes(&slab), &moved));
+  for (d = 0; d < 3; d++) {
+    begin[d] = op->axis[d].plane[0].present ? 1 : 0;
+    end[d]   = g->N[d] - (op->axis[d].plane[1].present ? 1 : 0);
+  }
+  if (any[12]) PetscCall(BCRMovesTakeArray(s, &box, &slab, begin, end, 1, field, moved, &op->rowscale));
+  for (k = 0; k < 12; k++) {
+    BCRPlane *plane = &op->axis[k / 4].plane[k / 2 % 2];
+
+    if (!any[k]) continue;
+    for (d = 0; d < 3; d++) {
+      begin[d] = d == k / 4 && k / 2 % 2 ? g->N[d] - 1 : 0;
+      end[d]   = d == k / 4 ? begin[d] + 1 : g->N[d];
+    }
+    PetscCall(BCRMovesTakeArray(s, &box, &slab, begin, end, k % 2 ? 0 : plane->inv0, field, moved, k % 2 ? &plane->couplings : &plane->inv));
+  }
+  PetscCall(PetscFree2(field, moved));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,106 @@
+/*
+  Shared by the tests across ranks: a problem is assembled whole on every rank, as the tests on one rank do it, and its rows are then
+  dealt out to a DMDA of any decomposition, by way of PETSc's own ordering (AO).
+*/
+#pragma once
+
+#include "tests/petsc/testing.h"
+
+/* The DMDA of the problem on comm, cut into parts[d] along each axis; lx: NULL or the sizes of the parts */
+static inline PetscErrorCode TestCutDMDA(MPI_Comm comm, const TestProblem *p, const PetscInt parts[3], const PetscInt *const l[3], DM *da)
+{
+  DMBoundaryType  b[3] = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
+  const PetscInt *x = l ? l[0] : NULL, *y = l ? l[1] : NULL, *z = l ? l[2] : NULL;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < p->dim; ++d) {
+    if (p->ends[2 * d] == 'p') b[d] = DM_BOUNDARY_PERIODIC;
+  }
+  if (p->dim == 1) PetscCall(DMDACreate1d(comm, b[0], p->n[0], p->dof, 1, x, da));
+  else if (p->dim == 2) PetscCall(DMDACreate2d(comm, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], parts[0], parts[1], p->dof, 1, x, y, da));
+  else PetscCall(DMDACreate3d(comm, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], parts[0], parts[1], parts[2], p->dof, 1, x, y, z, da));
+  PetscCall(DMSetUp(*da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The next way to cut an axis each of the grid so that there are size parts in all; parts[0] == 0 before the first. False: no more */
+static inline PetscBool TestNextCut(const TestProblem *p, PetscInt size, PetscInt parts[3])
+{
+  if (!parts[0]) parts[0] = parts[1] = 1, parts[2] = 0;
+  while (PETSC_TRUE) {
+    PetscInt d = 2;
+
+    while (d >= 0 && ++parts[d] > size) parts[d--] = 1;
+    if (d < 0) return PETSC_FALSE;
+    if (parts[0] * parts[1] * parts[2] != size) continue;
+    for (d = 0; d < 3 && parts[d] <= (d < p->dim ? p->n[d] : 1); ++d) {}
+    if (d == 3) return PETSC_TRUE;
+  }
+}
+
+/* Natural numbers of the unknowns whose rows are here, in the order of the rows */
+static inline PetscErrorCode TestNatural(DM da, PetscInt *n, PetscInt **natural)
+{
+  AO       ao;
+  Vec      v;
+  PetscInt first;
+
+  PetscFunctionBegin;
+  PetscCall(DMGetGlobalVector(da, &v));
+  PetscCall(VecGetOwnershipRange(v, &first, n));
+  PetscCall(DMRestoreGlobalVector(da, &v));
+  *n -= first;
+  PetscCall(PetscMalloc1(*n, natural));
+  for (PetscInt i = 0; i < *n; ++i) (*natural)[i] = first + i;
+  PetscCall(DMDAGetAO(da, &ao));
+  PetscCall(AOPetscToApplication(ao, *n, *natural));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The whole matrix, which every rank has, dealt out to the DMDA. reuse: into *A, whose pattern has the room */
+static inline PetscErrorCode TestDeal(DM da, Mat whole, PetscBool reuse, Mat *A)
+{
+  AO       ao;
+  PetscInt n, first, last, *natural;
+
+  PetscFunctionBegin;
+  if (!reuse) {
+    PetscCall(DMCreateMatrix(da, A));
+    PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  } else PetscCall(MatZeroEntries(*A));
+  PetscCall(DMDAGetAO(da, &ao));
+  PetscCall(TestNatural(da, &n, &natural));
+  PetscCall(MatGetOwnershipRange(*A, &first, &last));
+  for (PetscInt i = 0; i < n; ++i) {
+    const PetscInt    *columns;
+    const PetscScalar *values;
+    PetscInt           entries, *there, row = first + i;
+
+    PetscCall(MatGetRow(whole, natural[i], &entries, &columns, &values));
+    PetscCall(PetscMalloc1(entries, &there));
+    PetscCall(PetscArraycpy(there, columns, entries));
+    PetscCall(AOApplicationToPetsc(ao, entries, there));
+    PetscCall(MatSetValues(*A, 1, &row, entries, there, values, INSERT_VALUES));
+    PetscCall(PetscFree(there));
+    PetscCall(MatRestoreRow(whole, natural[i], &entries, &columns, &values));
+  }
+  PetscCall(PetscFree(natural));
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What all ranks found, as if one had; rank 0 prints */
+static inline int TestEndAll(MPI_Comm comm)
+{
+  int         mine[2] = {(int)TestPassed, (int)TestFailed}, all[2];
+  PetscMPIInt rank;
+
+  (void)MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, comm);
+  (void)MPI_Comm_rank(comm, &rank);
+  if (rank == 0) {
+    (void)printf("%d passed, %d failed\n", all[0], all[1]);
+    (void)fflush(stdout);
+  }
+  return all[1] ? 1 : 0;
+}
