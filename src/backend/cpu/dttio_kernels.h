@@ -52,26 +52,32 @@ BCR_INLINE void dttstore(void *p, ptrdiff_t i, vec v, const int io)
   vstore((real *)p + i, v);
 }
 
-/* the first nv of VL neighbours */
+/* the first nv of VL neighbours; masks, because a vector put together from scalars in memory waits for their stores */
 BCR_INLINE vec dttloadpart(const void *p, ptrdiff_t i, int nv, const int io)
 {
 #if BCR_ISA == 2 && !defined(BCR_REAL_SINGLE)
   (void)io;
   return (vec)_mm512_maskz_loadu_pd((__mmask8)((1u << nv) - 1), (const double *)p + i);
+#elif BCR_ISA == 2
+  const unsigned m = (1u << nv) - 1;
+
+  if (io) {
+    const double *q  = (const double *)p + i;
+    const __m256  lo = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)m, q)), hi = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)(m >> 8), q + 8));
+
+    return (vec)_mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(lo)), _mm256_castps_pd(hi), 1));
+  }
+  return (vec)_mm512_maskz_loadu_ps((__mmask16)m, (const float *)p + i);
 #else
-  #if BCR_ISA == 2
-  if (!io) return (vec)_mm512_maskz_loadu_ps((__mmask16)((1u << nv) - 1), (const float *)p + i);
-  #elif BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
+  real t[VL] __attribute__((aligned(64))) = {0};
+
+  #if BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
   if (!io) return (vec)_mm256_maskload_ps((const float *)p + i, _mm256_cmpgt_epi32(_mm256_set1_epi32(nv), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
   #elif BCR_ISA == 1
   if (!io) return (vec)_mm256_maskload_pd((const double *)p + i, _mm256_cmpgt_epi64(_mm256_set1_epi64x(nv), _mm256_setr_epi64x(0, 1, 2, 3)));
   #endif
-  {
-    real t[VL] __attribute__((aligned(64))) = {0};
-
-    for (int k = 0; k < nv; k++) t[k] = io ? (real)((const double *)p)[i + k] : ((const real *)p)[i + k];
-    return vload(t);
-  }
+  for (int k = 0; k < nv; k++) t[k] = io ? (real)((const double *)p)[i + k] : ((const real *)p)[i + k];
+  return vload(t);
 #endif
 }
 
@@ -80,15 +86,19 @@ BCR_INLINE void dttstorepart(void *p, ptrdiff_t i, vec v, int nv, const int io)
 #if BCR_ISA == 2 && !defined(BCR_REAL_SINGLE)
   (void)io;
   _mm512_mask_storeu_pd((double *)p + i, (__mmask8)((1u << nv) - 1), (__m512d)v);
+#elif BCR_ISA == 2
+  const unsigned m = (1u << nv) - 1;
+
+  if (io) {
+    double *q = (double *)p + i;
+
+    _mm512_mask_storeu_pd(q, (__mmask8)m, _mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v)));
+    _mm512_mask_storeu_pd(q + 8, (__mmask8)(m >> 8), _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1))));
+  } else _mm512_mask_storeu_ps((float *)p + i, (__mmask16)m, (__m512)v);
 #else
   real t[VL] __attribute__((aligned(64)));
 
-  #if BCR_ISA == 2
-  if (!io) {
-    _mm512_mask_storeu_ps((float *)p + i, (__mmask16)((1u << nv) - 1), (__m512)v);
-    return;
-  }
-  #elif BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
+  #if BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
   if (!io) {
     _mm256_maskstore_ps((float *)p + i, _mm256_cmpgt_epi32(_mm256_set1_epi32(nv), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)), (__m256)v);
     return;

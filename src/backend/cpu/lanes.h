@@ -108,7 +108,21 @@ BCR_INLINE void bstoreio(void *p, ptrdiff_t i, bun v, const int io)
   bstore((real *)p + i, v);
 }
 
-/* the first nv < BL elements */
+/* the first nv < BL elements; masks, because vectors put together from scalars in memory wait for the stores */
+#if BCR_ISA == 2 || (BCR_ISA == 1 && defined(BCR_REAL_SINGLE))
+BCR_INLINE bun bloadpart(const void *p, ptrdiff_t i, int nv, const int io) { return dttloadpart(p, i, nv, io); }
+BCR_INLINE void bstorepart(void *p, ptrdiff_t i, bun v, int nv, const int io) { dttstorepart(p, i, v, nv, io); }
+#elif BCR_ISA == 1
+BCR_INLINE bun bloadpart(const void *p, ptrdiff_t i, int nv, const int io)
+{
+  return BB(dttloadpart(p, i, nv < 4 ? nv : 4, io), dttloadpart(p, i + 4, nv < 4 ? 0 : nv - 4, io));
+}
+BCR_INLINE void bstorepart(void *p, ptrdiff_t i, bun v, int nv, const int io)
+{
+  dttstorepart(p, i, v.a, nv < 4 ? nv : 4, io);
+  dttstorepart(p, i + 4, v.b, nv < 4 ? 0 : nv - 4, io);
+}
+#else
 BCR_INLINE bun bloadpart(const void *p, ptrdiff_t i, int nv, const int io)
 {
   real t[BL] __attribute__((aligned(64))) = {0};
@@ -138,6 +152,7 @@ BCR_INLINE void bstorepart(void *p, ptrdiff_t i, bun v, int nv, const int io)
 #endif
     for (int k = 0; k < nv; k++) ((real *)p)[i + k] = t[k];
 }
+#endif
 
 /* BL x BL transpose */
 #if BCR_ISA == 2 && !defined(BCR_REAL_SINGLE)
