@@ -131,6 +131,8 @@ M*/
 PETSC_EXTERN PetscErrorCode PetscBCRInitializePackage(void);
 PETSC_EXTERN PetscErrorCode PetscBCRFinalizePackage(void);
 
+PETSC_EXTERN PetscErrorCode PetscBCRRecurrenceSolve(Vec, PetscScalar, Vec, PetscScalar, Vec);
+
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetRadix(PC, PetscInt);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRadix(PC, PetscInt *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetSchedule(PC, PetscInt, const PetscInt[]);

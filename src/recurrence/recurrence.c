@@ -1,0 +1,184 @@
+#include <petsc/private/petscimpl.h>
+#include <petscbcr.h>
+#include "pscheme.h"
+#include "../register.h"
+
+/* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
+typedef struct {
+  PetscReal S[2], T[2], growth, known, bad;
+} Share;
+#define SHARE_REALS ((PetscMPIInt)(sizeof(Share) / sizeof(PetscReal)))
+
+static void Put(PetscReal p[2], PetscScalar x)
+{
+  p[0] = PetscRealPart(x);
+  p[1] = PetscImaginaryPart(x);
+}
+
+static PetscScalar Get(const PetscReal p[2])
+{
+#if defined(PETSC_USE_COMPLEX)
+  return PetscCMPLX(p[0], p[1]);
+#else
+  return p[0];
+#endif
+}
+
+/*
+  The P-scheme once more with a rank for each part: pre-computation on all ranks at once, an all-gather of S and T, the propagation on every
+  rank for itself, determination. The rank with the first rows knows its start, and is done at once. A rank whose products grow cannot
+  tell S and T beforehand (see pscheme.h): the ranks after it wait for its last value.
+*/
+static PetscErrorCode Distributed(MPI_Comm comm, const BCRRecurrence *r, PetscInt first, PetscInt N, const PetscScalar *t, PetscScalar initial, PetscScalar *w, PetscBool bad)
+{
+  const PetscBool knows = (PetscBool)(first == 0 && r->n > 0);
+  PetscBool       done  = knows;
+  PetscScalar     x = initial, start = 0;
+  Share           mine =
+          {
+            {1, 0},
+            {0, 0},
+            1, 0, 0
+  },
+        *all;
+  PetscMPIInt size, rank;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  mine.bad = bad ? 1 : 0;
+  if (bad) done = PETSC_TRUE;
+  else if (knows) {
+    PetscCall(BCRRecurrenceSolve(r, t, initial, w));
+    mine.known = 1;
+    Put(mine.T, w[r->n - 1]);
+  } else if (r->n && first + r->n < N) { /* nobody comes after the last rows */
+    BCRRecurrenceCarry carry;
+
+    PetscCall(BCRRecurrenceReduce(r, t, &carry));
+    Put(mine.S, carry.S);
+    Put(mine.T, carry.T);
+    mine.growth = carry.growth;
+  }
+  PetscCall(PetscMalloc1(size, &all));
+  PetscCallMPI(MPI_Allgather(&mine, SHARE_REALS, MPIU_REAL, all, SHARE_REALS, MPIU_REAL, comm));
+  for (PetscMPIInt p = 0; p < size; p++) {
+    const PetscBool wrong = all[p].bad > 0 ? PETSC_TRUE : PETSC_FALSE;
+
+    if (wrong) PetscCall(PetscFree(all));
+    PetscCheck(!wrong, comm, PETSC_ERR_ARG_INCOMP, "On rank %d the vectors s, t and w have different local sizes: make them with VecDuplicate(), or give them the same PetscLayout", (int)p);
+  }
+  for (PetscMPIInt p = 0; p < size; p++) {
+    const PetscScalar before = x;
+
+    if (p == rank) start = x;
+    x = all[p].known > 0 ? Get(all[p].T) : Get(all[p].S) * before + Get(all[p].T);
+    if (all[p].known > 0 || PetscIsNanScalar(before)) continue;
+    if (all[p].growth <= BCR_RECUR_GROWTH && !PetscIsInfOrNanScalar(before) && !PetscIsInfOrNanScalar(x)) continue;
+    x = before; /* of a rank without rows */
+    if (p == rank && r->n) {
+      PetscCall(BCRRecurrenceSolve(r, t, start, w));
+      x    = w[r->n - 1];
+      done = PETSC_TRUE;
+    }
+    PetscCallMPI(MPI_Bcast(&x, 1, MPIU_SCALAR, p, comm));
+  }
+  PetscCall(PetscFree(all));
+  if (!done && r->n) PetscCall(BCRRecurrenceSolve(r, t, start, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PetscBCRRecurrenceSolve - solves a first-order linear recurrence on vectors, in parallel
+
+  Collective
+
+  Input Parameters:
++ s       - the coefficients, or `NULL` for the same coefficient `scale` everywhere
+. scale   - the coefficient where `s` is `NULL`, else not used; the same on all processes
+. t       - the inhomogeneous terms
+- initial - the value before the first one, w_{-1}; the same on all processes
+
+  Output Parameter:
+. w - the solution, w_i = s_i w_{i-1} + t_i for i = 0, ..., N-1, i the global index over all processes; may be `t` or `s`
+
+  Level: intermediate
+
+  Notes:
+  The vectors have the same communicator and the same layout, of any local sizes, zero among them. They are dense vectors of any
+  type; those on a GPU are copied to the host and back.
+
+  The array is cut into parts that are treated at the same time (the P-scheme). Pre-computation: every part from a zero start,
+  which gives w_end = S w_start + T. Propagation: the starts of the parts, one after another. Determination: the parts, each from its
+  start. Within a process the parts lie in the lanes of vector instructions, and there are about sqrt(n/2) of them; each process is
+  one part of the whole. A process sends 7 real numbers, in one `MPI_Allgather()`.
+
+  The result is that of the sequential loop to rounding, for any coefficients: parts in which the coefficients grow are done in
+  order, and processes with such parts one after another, with a broadcast each. A NaN in t_i or s_i gives NaN in w_i and after it, as in the loop;
+  nothing is raised. Products of coefficients that underflow are taken for zero.
+
+  The recurrence from the last element to the first is that of the reversed arrays.
+
+  Errors:
+  `PETSC_ERR_ARG_INCOMP` on all processes if the local sizes differ on any; `PETSC_ERR_ARG_SIZ` if the global ones do.
+
+  References:
+  A. Wakatani, Implementation and evaluation of recurrence equation solvers on GPGPU systems using rearrangement of array configurations,
+  FUTURE COMPUTING 2012, section II.B and equation (18).
+
+.seealso: `Vec`, `PCNEATO`
+@*/
+PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscScalar initial, Vec w)
+{
+  MPI_Comm           comm;
+  PetscMPIInt        size;
+  BCRRecurrence      r = {0, NULL, scale, 0, PETSC_FALSE, -1};
+  const PetscScalar *ta, *sa = NULL;
+  PetscScalar       *wa;
+  PetscInt           N, n, first;
+  PetscBool          bad = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (s) PetscValidHeaderSpecific(s, VEC_CLASSID, 1);
+  PetscValidHeaderSpecific(t, VEC_CLASSID, 3);
+  PetscValidHeaderSpecific(w, VEC_CLASSID, 5);
+  PetscCheckSameComm(t, 3, w, 5);
+  if (s) PetscCheckSameComm(t, 3, s, 1);
+  PetscValidLogicalCollectiveScalar(t, scale, 2);
+  PetscValidLogicalCollectiveScalar(t, initial, 4);
+  PetscCall(PetscBCRInitializePackage());
+  PetscCall(PetscBCRCiteRecurrence());
+  PetscCall(PetscObjectGetComm((PetscObject)t, &comm));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCall(VecGetSize(t, &N));
+  PetscCall(VecGetLocalSize(t, &r.n));
+  PetscCall(VecGetOwnershipRange(t, &first, NULL));
+  for (int i = 0; i < 2; i++) {
+    Vec      v = i ? s : w;
+    PetscInt M;
+
+    if (!v) continue;
+    PetscCall(VecGetSize(v, &M));
+    PetscCall(VecGetLocalSize(v, &n));
+    PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "%s has %" PetscInt_FMT " elements and t has %" PetscInt_FMT ": they must have the same size", i ? "s" : "w", M, N);
+    if (n != r.n) bad = PETSC_TRUE;
+  }
+  PetscCall(PetscLogEventBegin(BCR_Recurrence, t, w, 0, 0));
+  /* one access for each vector: w may be t or s */
+  PetscCall(VecGetArray(w, &wa));
+  if (t == w) ta = wa;
+  else PetscCall(VecGetArrayRead(t, &ta));
+  if (s == w) sa = wa;
+  else if (s == t) sa = ta;
+  else if (s) PetscCall(VecGetArrayRead(s, &sa));
+  r.s = s ? sa : NULL;
+  if (s && !r.n) r.s = &scale; /* no array, but not a constant either */
+  if (size == 1) PetscCall(BCRRecurrenceSolve(&r, ta, initial, wa));
+  else PetscCall(Distributed(comm, &r, first, N, ta, initial, wa, bad));
+  if (s && s != w && s != t) PetscCall(VecRestoreArrayRead(s, &sa));
+  if (t != w) PetscCall(VecRestoreArrayRead(t, &ta));
+  PetscCall(VecRestoreArray(w, &wa));
+  PetscCall(PetscLogFlops(2.0 * (double)r.n));
+  PetscCall(PetscLogEventEnd(BCR_Recurrence, t, w, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
