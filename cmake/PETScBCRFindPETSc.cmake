@@ -114,6 +114,18 @@ if(NOT TARGET petscbcr::PETSc)
     set_property(TARGET petscbcr::PETSc APPEND PROPERTY INTERFACE_LINK_LIBRARIES MPI::MPI_C)
   endif()
 
+  # The architectures that a CUDA PETSc was compiled for
+  if(PETSCBCR_PETSC_CUDA)
+    foreach(_bcr_f "${PETSCBCR_PETSC_LIBDIR}/petsc/conf/petscvariables" "${PETSCBCR_PETSC_PCDIR}/../petsc/conf/petscvariables")
+      if(NOT PETSCBCR_PETSC_CUDA_ARCHITECTURES AND EXISTS "${_bcr_f}")
+        file(STRINGS "${_bcr_f}" _bcr_flags REGEX "^CUDAC_FLAGS *=")
+        string(REGEX MATCHALL "sm_[0-9]+" PETSCBCR_PETSC_CUDA_ARCHITECTURES "${_bcr_flags}")
+        list(REMOVE_DUPLICATES PETSCBCR_PETSC_CUDA_ARCHITECTURES)
+        string(REPLACE "sm_" "" PETSCBCR_PETSC_CUDA_ARCHITECTURES "${PETSCBCR_PETSC_CUDA_ARCHITECTURES}")
+      endif()
+    endforeach()
+  endif()
+
   # The BLAS and LAPACK that PETSc itself names; where they are not installed for linking, the system's
   set(_bcr_lapack)
   foreach(_bcr_f "${PETSCBCR_PETSC_LIBDIR}/petsc/conf/petscvariables" "${PETSCBCR_PETSC_PCDIR}/../petsc/conf/petscvariables")

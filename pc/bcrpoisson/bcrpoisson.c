@@ -3,6 +3,7 @@
   planned and solved in src/poisson.
 */
 #include <petscbcr.h>
+#include <petscdevice.h>
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
 #include <petsctime.h>
 #include "../../src/register.h"
@@ -44,6 +45,8 @@ typedef struct {
   BCRPattern                 pattern; /* what the reader remembers of the matrix */
   PCBCRPoissonOperatorSource opssource;
   BCRSolver                  solver;
+  PetscBool                  device;   /* the solver works on a CUDA device */
+  PetscBool                  switched; /* auto: the backend was changed for vectors that came from elsewhere than the matrix said */
   BCRSolverInfo              info;
   PetscInt                   ntuned; /* plans timed by the optimizer */
   PetscInt                   tunedradix;
@@ -70,9 +73,10 @@ static PetscErrorCode PCReset_BCRPoisson(PC pc)
   PetscCall(BCRSolverDestroy(&bcr->solver));
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
-  bcr->dof    = 0;
-  bcr->n      = 0;
-  bcr->ntuned = 0;
+  bcr->dof      = 0;
+  bcr->n        = 0;
+  bcr->ntuned   = 0;
+  bcr->switched = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -187,6 +191,87 @@ static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The stream on which PETSc works, NULL (the default one) where it has none yet */
+static PetscErrorCode PCBCRPoissonGetStream(void **stream)
+{
+  PetscFunctionBegin;
+  *stream = NULL;
+#if defined(PETSCBCR_HAVE_CUDA)
+  {
+    PetscDeviceContext context;
+    PetscDeviceType    type;
+    void              *handle = NULL;
+
+    PetscCall(PetscDeviceContextGetCurrentContext(&context));
+    PetscCall(PetscDeviceContextGetDeviceType(context, &type));
+    if (type == PETSC_DEVICE_CUDA) {
+      PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
+      if (handle) *stream = *(void **)handle;
+    }
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the CUDA backend does not have */
+static PetscBool PCBCRPoissonOnDevice(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  if (bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels) return PETSC_FALSE;
+  return BCRSolverHaveDevice(NULL);
+}
+
+/* Where to work: as asked, else where the vectors of the matrix and of the DM live */
+static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  VecType        type[2];
+  const char    *why = NULL, *at;
+  PetscBool      cuda = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  bcr->device = PETSC_FALSE;
+  if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA) {
+    PetscCheck(BCRSolverHaveDevice(&why), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda cannot be used here (%s): use -pc_bcrpoisson_backend cpu or auto", why);
+    PetscCheck(PCBCRPoissonOnDevice(pc), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda has no reduction of a given radix or schedule: use -pc_bcrpoisson_radix auto without a schedule, or -pc_bcrpoisson_backend cpu");
+    bcr->device = PETSC_TRUE;
+  } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
+    PetscCall(MatGetVecType(pc->pmat, &type[0]));
+    PetscCall(DMGetVecType(da, &type[1]));
+    for (int i = 0; i < 2 && !cuda; ++i) {
+      if (!type[i]) continue;
+      PetscCall(PetscStrstr(type[i], "cuda", (char **)&at));
+      if (at) cuda = PETSC_TRUE;
+    }
+    if (cuda) bcr->device = PCBCRPoissonOnDevice(pc);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonPlan(PC pc)
+{
+  PC_BCRPoisson   *bcr = (PC_BCRPoisson *)pc->data;
+  BCRSolverOptions options;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSolverDestroy(&bcr->solver));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  options.core.radix     = bcr->radix == PCBCRPOISSON_RADIX_AUTO ? 0 : bcr->radix;
+  options.core.nlevels   = bcr->nlevels;
+  options.core.precision = (BCRPrecision)bcr->precision;
+  options.core.isa       = (int)bcr->isa - 1;
+  options.core.recursive = bcr->recursive;
+  for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
+  options.device = bcr->device;
+  if (bcr->device) PetscCall(PCBCRPoissonGetStream(&options.stream));
+  bcr->ntuned = 0;
+  if (bcr->tune && !options.core.radix && !options.core.nlevels && !bcr->device) PetscCall(PCBCRPoissonTune(pc, &options));
+  else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, NULL, &bcr->solver));
+  bcr->replan = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -199,7 +284,6 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
   PetscCall(PetscBCRCitePoisson());
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &ranks));
   PetscCheck(ranks == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PCBCRPOISSON runs on 1 MPI rank in this version of petscbcr, the PC has %d: run on one rank, or use it in blocks of one rank each", (int)ranks);
-  PetscCheck(bcr->backend != PCBCRPOISSON_BACKEND_CUDA, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda: this petscbcr was built without a CUDA backend: use -pc_bcrpoisson_backend cpu or auto");
   PetscCall(PCBCRPoissonGetDMDA(pc, &da));
   PetscCall(DMGetDimension(da, &dim));
   PetscCall(DMDAGetDof(da, &dof));
@@ -218,20 +302,8 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
   if (!done) {
-    BCRSolverOptions options;
-
-    PetscCall(BCRSolverDestroy(&bcr->solver));
-    PetscCall(PetscMemzero(&options, sizeof(options)));
-    options.core.radix     = bcr->radix == PCBCRPOISSON_RADIX_AUTO ? 0 : bcr->radix;
-    options.core.nlevels   = bcr->nlevels;
-    options.core.precision = (BCRPrecision)bcr->precision;
-    options.core.isa       = (int)bcr->isa - 1;
-    options.core.recursive = bcr->recursive;
-    for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
-    bcr->ntuned = 0;
-    if (bcr->tune && !options.core.radix && !options.core.nlevels) PetscCall(PCBCRPoissonTune(pc, &options));
-    else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, NULL, &bcr->solver));
-    bcr->replan = PETSC_FALSE;
+    PetscCall(PCBCRPoissonChooseBackend(pc, da));
+    PetscCall(PCBCRPoissonPlan(pc));
   }
   bcr->removed = 0;
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
@@ -262,6 +334,20 @@ static PetscErrorCode PCBCRPoissonCheckFinite(PC pc, const PetscScalar *f, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The constant that the last solve removed. The device is asked for it, and waited for, only when somebody wants to know. */
+static PetscErrorCode PCBCRPoissonUpdateRemoved(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  BCRSolverInfo  info;
+
+  PetscFunctionBegin;
+  if (bcr->solver && bcr->ops[0].singular) {
+    PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+    bcr->removed = info.removed;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCBCRPoissonSolve(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -272,15 +358,47 @@ static PetscErrorCode PCBCRPoissonSolve(PC pc, PetscBool transpose, PetscInt nrh
   PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
   if (bcr->ops[0].singular) {
-    BCRSolverInfo info;
-
-    PetscCall(BCRSolverGetInfo(bcr->solver, &info));
-    bcr->removed = info.removed;
+    PetscCall(PCBCRPoissonUpdateRemoved(pc));
     PetscCall(PetscInfo(pc, "Singular operator: removed a constant of size %g from the right-hand side\n", (double)bcr->removed));
   }
   for (PetscInt r = 0; r < nrhs; ++r) PetscCall(PCBCRPoissonCheckFinite(pc, f + (size_t)r * ldf, u + (size_t)r * ldu));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if defined(PETSCBCR_HAVE_CUDA)
+/* Vectors in device memory, on PETSc's stream. Nothing here waits for the device: whether the solution is finite is for the norms of the
+   KSP to see. */
+static PetscErrorCode PCBCRPoissonSolveDevice(PC pc, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  void          *stream;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  PetscCall(PCBCRPoissonGetStream(&stream));
+  PetscCall(PetscLogGpuTimeBegin());
+  PetscCall(BCRSolverSolveDevice(bcr->solver, stream, transpose, nrhs, f, ldf, u, ldu));
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(PetscLogGpuFlops(bcr->info.flops * nrhs));
+  PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* auto: the plan moves, once, to where the vectors are */
+static PetscErrorCode PCBCRPoissonFollow(PC pc, PetscBool device)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->device == device || bcr->switched || (device && !PCBCRPoissonOnDevice(pc))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "The vectors are in the memory of the %s: the plan moves there\n", device ? "device" : "host"));
+  bcr->switched = PETSC_TRUE;
+  bcr->device   = device;
+  PetscCall(PCBCRPoissonPlan(pc));
+  PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Vec y)
 {
@@ -290,6 +408,22 @@ static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Ve
 
   PetscFunctionBegin;
   PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
+    PetscMemType mf, mu;
+    PetscBool    there;
+
+    PetscCall(VecGetArrayReadAndMemType(x, &f, &mf));
+    PetscCall(VecGetArrayWriteAndMemType(y, &u, &mu));
+    there = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
+    if (there || (PetscMemTypeHost(mf) && PetscMemTypeHost(mu))) PetscCall(PCBCRPoissonFollow(pc, there));
+    if (there && bcr->device) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, 1, f, bcr->n, u, bcr->n));
+    else there = PETSC_FALSE;
+    PetscCall(VecRestoreArrayWriteAndMemType(y, &u));
+    PetscCall(VecRestoreArrayReadAndMemType(x, &f));
+    if (there) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
   PetscCall(VecGetArrayRead(x, &f));
   PetscCall(VecGetArrayWrite(y, &u));
   PetscCall(PCBCRPoissonSolve(pc, transpose, 1, f, bcr->n, u, bcr->n));
@@ -324,6 +458,23 @@ static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Ma
   PetscCall(MatGetSize(X, NULL, &ncols));
   PetscCall(MatDenseGetLDA(X, &ldf));
   PetscCall(MatDenseGetLDA(Y, &ldu));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
+    PetscScalar *g; /* not const in all releases */
+    PetscMemType mf, mu;
+    PetscBool    there;
+
+    PetscCall(MatDenseGetArrayReadAndMemType(X, (void *)&g, &mf));
+    PetscCall(MatDenseGetArrayWriteAndMemType(Y, &u, &mu));
+    there = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
+    if (there || (PetscMemTypeHost(mf) && PetscMemTypeHost(mu))) PetscCall(PCBCRPoissonFollow(pc, there));
+    if (there && bcr->device) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, ncols, g, ldf, u, ldu));
+    else there = PETSC_FALSE;
+    PetscCall(MatDenseRestoreArrayWriteAndMemType(Y, &u));
+    PetscCall(MatDenseRestoreArrayReadAndMemType(X, (void *)&g));
+    if (there) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
   PetscCall(MatDenseGetArrayRead(X, &f));
   PetscCall(MatDenseGetArrayWrite(Y, &u));
   PetscCall(PCBCRPoissonSolve(pc, transpose, ncols, f, ldf, u, ldu));
@@ -373,14 +524,16 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPopTab(viewer));
   PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
   if (bcr->info.core.subproblems) PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n", bcr->info.core.subproblems));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: cpu, instruction set %s%s\n", bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s %s%s\n", bcr->device ? "cuda, device" : "cpu, instruction set", bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCBCRPoissonPrecisions[bcr->precision]));
   if (!bcr->tune) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: off\n"));
+  else if (bcr->device) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, the device has one plan for this operator\n"));
   else if (!bcr->ntuned) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
   else if (bcr->tunedradix) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest radix %" PetscInt_FMT "\n", bcr->ntuned, bcr->tunedradix));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest the automatic one\n", bcr->ntuned));
   PetscCall(PetscViewerASCIIPrintf(viewer, "memory: workspace %" PetscInt64_FMT " bytes (%.2f vectors), tables %" PetscInt64_FMT " bytes\n", (PetscInt64)bcr->info.workspace,
                                    (double)bcr->info.workspace / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar)), (PetscInt64)bcr->info.tables));
+  PetscCall(PCBCRPoissonUpdateRemoved(pc));
   if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -734,6 +887,7 @@ static PetscErrorCode PCBCRPoissonGetOperator_BCRPoisson(PC pc, PetscInt *dim, P
 static PetscErrorCode PCBCRPoissonGetRemovedConstant_BCRPoisson(PC pc, PetscReal *removed)
 {
   PetscFunctionBegin;
+  PetscCall(PCBCRPoissonUpdateRemoved(pc));
   *removed = ((PC_BCRPoisson *)pc->data)->removed;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

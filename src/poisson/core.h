@@ -44,6 +44,6 @@ typedef struct {
   size_t    workspace;     /* bytes that live as long as the core: work arrays */
   size_t    tables;        /* bytes of tables */
   double    flops;         /* of one solve */
-  char      isa[16];
+  char      isa[64];       /* instruction set, or the name of the CUDA device */
 } BCRCoreInfo;
 PETSC_INTERN PetscErrorCode BCRCoreGetInfo(BCRCore core, BCRCoreInfo *info);

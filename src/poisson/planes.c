@@ -109,6 +109,7 @@ PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
       PetscCall(PetscMalloc1(count, &c->edge));
     }
     for (PetscInt key = 2; key < 8; key++) { /* in this order a node's neighbour comes before it */
+      c->edgestart[key] = c->nedge;
       for (int z = -1; z <= 1; z++) {
         for (int y = -1; y <= 1; y++) {
           for (int x = -1; x <= 1; x++) {
@@ -119,6 +120,7 @@ PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
         }
       }
     }
+    c->edgestart[8] = c->nedge;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

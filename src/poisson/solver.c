@@ -188,7 +188,7 @@ static PetscBool BCRSameArray(PetscInt n, const PetscReal *a, const PetscReal *b
 }
 
 /* Both can be solved by one core */
-static PetscBool BCRSameCore(const BCROperator *a, const BCROperator *b)
+PetscBool BCRSameCore(const BCROperator *a, const BCROperator *b)
 {
   if (a->shift != b->shift || a->scale != b->scale || a->singular != b->singular) return PETSC_FALSE;
   for (int d = 0; d < 3; d++) {
@@ -203,6 +203,7 @@ static PetscBool BCRSameCore(const BCROperator *a, const BCROperator *b)
 static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
 {
   PetscFunctionBegin;
+  if (s->device) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt m = 0; m < s->dof; m++) {
     const BCRComponent *c = &s->comp[m];
 
@@ -248,6 +249,14 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
       if (c->op.axis[d].n == 0) c->core = -1;
     }
     PetscCall(BCRComponentSetUp(c, mixed));
+  }
+  if (options->device) {
+#if defined(PETSCBCR_HAVE_CUDA)
+    PetscCall(BCRDeviceSolverCreate(s));
+    PetscFunctionReturn(PETSC_SUCCESS);
+#else
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "This petscbcr was built without a CUDA backend: use -pc_bcrpoisson_backend cpu or auto");
+#endif
   }
 
   /* Layout: the caller's, or one box of the core's precision, its rows not a multiple of 1 KB apart */
@@ -308,6 +317,9 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
 
   PetscFunctionBegin;
   if (!s) PetscFunctionReturn(PETSC_SUCCESS);
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRDeviceSolverDestroy(s));
+#endif
   for (PetscInt m = 0; m < s->dof && s->comp; m++) {
     BCRComponent *c = &s->comp[m];
 
@@ -428,11 +440,14 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
     c->op.shift /= gamma;
     PetscCall(BCROperatorRelease(&old));
     PetscCall(BCRComponentSetUp(c, mixed));
-    if (c->core >= 0 && c->op.shift != old.shift) {
+    if (c->core >= 0 && c->op.shift != old.shift && !s->device) {
       PetscCall(BCRCoreSetShift(s->core[c->core], c->op.shift));
       if (s->fallback[c->core]) PetscCall(BCRCoreSetShift(s->fallback[c->core], c->op.shift));
     }
   }
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (s->device) PetscCall(BCRDeviceSolverUpdate(s));
+#endif
   PetscCall(BCRSolverSetFactors(s));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -609,6 +624,12 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
     PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT " and %" PetscInt_FMT " of this axis do not have the same sign", 'x' + (int)c->badaxis, c->badrow,
                c->badrow + 1);
   }
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (s->device) {
+    PetscCall(BCRDeviceSolverStage(s, transpose, nrhs, f, ldf, u, ldu));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
   for (PetscInt r = 0; r < nrhs; r++) {
     for (PetscInt m = 0; m < s->dof; m++) {
       PetscReal removed[2] = {0, 0};
@@ -661,7 +682,7 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     if (c->prescale[0]) per += 1;
     if (solves > 1) per += (solves - 1) * (4 * c->op.dim + 6);
     info->flops += BCR_PARTS * per * (double)box;
-    if (c->core >= 0) {
+    if (c->core >= 0 && !s->device) {
       BCRCoreInfo core;
 
       PetscCall(BCRCoreGetInfo(s->core[c->core], &core));
@@ -669,7 +690,7 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
       if (m == 0) info->core = core;
     }
   }
-  for (PetscInt m = 0; m < s->ncore; m++) {
+  for (PetscInt m = 0; m < s->ncore && !s->device; m++) {
     for (int which = 0; which < 2; which++) {
       BCRCoreInfo core;
 
@@ -680,5 +701,22 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     }
   }
   info->removed = s->removed;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (s->device) PetscCall(BCRDeviceSolverGetInfo(s, info));
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if !defined(PETSCBCR_HAVE_CUDA)
+PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  (void)s, (void)stream, (void)transpose, (void)nrhs, (void)f, (void)ldf, (void)u, (void)ldu;
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "This petscbcr was built without a CUDA backend");
+}
+
+PetscBool BCRSolverHaveDevice(const char **why)
+{
+  if (why) *why = "this petscbcr was built without a CUDA backend";
+  return PETSC_FALSE;
+}
+#endif

@@ -11,6 +11,8 @@ typedef struct _n_BCRSolver *BCRSolver;
 
 typedef struct {
   BCRCoreOptions core;      /* core.precision: BCR_DOUBLE, BCR_SINGLE or BCR_MIXED */
+  PetscBool      device;    /* on the CUDA device that is current */
+  void          *stream;    /* for what set-up does there */
 } BCRSolverOptions;
 
 /* Slabs: rows start .. start + len - 1 of the whole box (dropped planes included) along axis are on this rank; the ranks of comm hold
@@ -28,6 +30,10 @@ typedef struct {
 PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver);
 /* nrhs right-hand sides, column r at f + r*ldf, u + r*ldu; u may be f */
 PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu);
+/* The same with vectors in the memory of the device that the solver was created for: launches on the stream, and returns before it is done */
+PETSC_INTERN PetscErrorCode BCRSolverSolveDevice(BCRSolver solver, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu);
+/* Is there a device? *why (or NULL): what stands in the way */
+PETSC_INTERN PetscBool BCRSolverHaveDevice(const char **why);
 /* Takes new operators of the same shape (sizes, ends, planes). *done = PETSC_FALSE: more than scale, shift, plane or row scales
    changed, nothing was done, create anew. */
 PETSC_INTERN PetscErrorCode BCRSolverUpdate(BCRSolver solver, const BCROperator ops[], PetscBool *done);

@@ -37,6 +37,7 @@ typedef struct {
   PetscInt    nface, nedge;
   BCRFace     face[6];
   BCREdge    *edge;                  /* those that depend on others behind them */
+  PetscInt    edgestart[9];          /* first edge of each group of edges that do not depend on one another */
   BCRFactors  pre[2][3], post[2][3]; /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
   PetscBool   prescale[2], postscale[2];
   PetscInt    badaxis, badrow;               /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
@@ -60,6 +61,7 @@ struct _n_BCRSolver {
   PetscInt              ncorrect; /* corrections of the last solve */
   PetscReal             removed;
   const BCRFieldsTable *fields;
+  struct _n_BCRDeviceSolver *device; /* devsolver.c: cores and tables on a CUDA device, in place of core and stage */
 };
 
 typedef struct {
@@ -100,3 +102,19 @@ PETSC_INTERN
 PetscErrorCode BCRRefineSetUp(BCRComponent *c);
 PETSC_INTERN
 PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[], PetscReal *removed);
+
+/* devsolver.c; the components of the solver are set up, stride: of the caller's vectors */
+#if defined(PETSCBCR_HAVE_CUDA)
+PETSC_INTERN
+PetscErrorCode BCRDeviceSolverCreate(BCRSolver s);
+PETSC_INTERN
+PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s); /* the components have new values */
+PETSC_INTERN
+PetscErrorCode BCRDeviceSolverDestroy(BCRSolver s);
+PETSC_INTERN
+PetscErrorCode BCRDeviceSolverStage(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu); /* vectors on the host */
+PETSC_INTERN
+PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info);
+#endif
+PETSC_INTERN
+PetscBool BCRSameCore(const BCROperator *a, const BCROperator *b);

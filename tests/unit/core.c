@@ -150,28 +150,68 @@ static void box_check(const Box *b, double factor, double removed, const double 
   *mean  = fabs(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
 }
 
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "src/poisson/device.h"
+
+/* The same on a CUDA device (-backend cuda): io is the work type there */
+static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, double factor, PetscBool inplace, const void *f, void *u, PetscReal *removed, BCRCoreInfo *info)
+{
+  const size_t  bytes = b->size * (options->precision == BCR_SINGLE ? sizeof(float) : sizeof(double));
+  BCRDeviceCore core;
+  const double *where;
+  double        value = 0;
+  void         *df, *du;
+
+  PetscFunctionBeginUser;
+  PetscCallBCRCuda(BCRCudaMalloc(bytes, &df));
+  PetscCallBCRCuda(BCRCudaMalloc(bytes, &du));
+  PetscCallBCRCuda(BCRCudaPut(df, f, bytes, NULL));
+  PetscCallBCRCuda(BCRCudaPut(du, f, bytes, NULL));
+  PetscCall(BCRDeviceCoreCreate(b->dim, b->axis, lrand48() % 2 ? b->shift : b->shift + (b->singular ? 0 : 1), b->singular, b->stride, options, NULL, &core));
+  PetscCall(BCRDeviceCoreSetFactor(core, (PetscReal)factor));
+  PetscCall(BCRDeviceCoreSetShift(core, b->shift));
+  for (int again = 0; again < 2; again++) {
+    if (again && inplace) PetscCallBCRCuda(BCRCudaPut(du, f, bytes, NULL));
+    PetscCall(BCRDeviceCoreSolve(core, NULL, inplace ? du : df, du));
+  }
+  PetscCallBCRCuda(BCRCudaGet(u, du, bytes, NULL));
+  PetscCall(BCRDeviceCoreGetRemoved(core, &where));
+  if (where) PetscCallBCRCuda(BCRCudaGet(&value, where, sizeof(value), NULL));
+  *removed = (PetscReal)value;
+  PetscCall(BCRDeviceCoreGetInfo(core, info));
+  PetscCall(BCRDeviceCoreDestroy(&core));
+  PetscCallBCRCuda(BCRCudaFree(df));
+  PetscCallBCRCuda(BCRCudaFree(du));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 int main(int argc, char **argv)
 {
   static const PetscInt radices[] = {0, 0, 0, 2, 4, 8, 16, 3};
   PetscInt              cases = 1500, first = 0;
   double                worst[2] = {0, 0};
+  char                  backend[8] = "cpu";
+  PetscBool             device     = PETSC_FALSE;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Tests the numerical core"));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-first", &first, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscStrcmp(backend, "cuda", &device));
   for (PetscInt t = first; t < first + cases; t++) {
     Box b;
 
     srand48(t + 1);
     box_random(&b);
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
-      for (int isa = 0; isa < 3; isa++) {
+      for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
         const PetscBool   single  = precision == 0 ? PETSC_FALSE : PETSC_TRUE;
         const BCRPrecision io     = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
         const PetscBool   inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
         const double      factor  = lrand48() % 2 ? 1 : -2.5, tol = single ? 5e-7 : 5e-15;
         BCRCoreOptions    options;
-        BCRCore           core;
+        BCRCore           core = NULL;
         BCRCoreInfo       info;
         PetscReal         removed;
         double           *f, *u, *g, error, mean;
@@ -190,23 +230,33 @@ int main(int argc, char **argv)
           if (io == BCR_SINGLE) f[i] = ff[i] = (float)f[i];
           g[i] = f[i];
         }
-        PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular, b.stride, io, &options, &core));
-        PetscCall(BCRCoreSetFactor(core, factor));
-        PetscCall(BCRCoreSetShift(core, b.shift));
-        for (int again = 0; again < 2; again++) { /* a second solve gives the same bits */
-          double before = u[b.stride[2] * (b.n[2] - 1)];
-
+        if (device) {
+#if defined(PETSCBCR_HAVE_CUDA)
+          options.radix = 0;
           if (io == BCR_SINGLE) {
-            if (inplace) PetscCall(PetscArraycpy(uu, ff, b.size));
-            PetscCall(BCRCoreSolve(core, inplace ? uu : ff, uu, &removed));
+            PetscCall(solve_device(&b, &options, factor, inplace, ff, uu, &removed, &info));
             for (size_t i = 0; i < b.size; i++) u[i] = uu[i];
-          } else {
-            if (inplace) PetscCall(PetscArraycpy(u, g, b.size));
-            PetscCall(BCRCoreSolve(core, inplace ? u : g, u, &removed));
-          }
-          if (again && u[b.stride[2] * (b.n[2] - 1)] != before) {
-            failed++;
-            printf("case %d: a second solve differs\n", (int)t);
+          } else PetscCall(solve_device(&b, &options, factor, inplace, g, u, &removed, &info));
+#endif
+        } else {
+          PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular, b.stride, io, &options, &core));
+          PetscCall(BCRCoreSetFactor(core, factor));
+          PetscCall(BCRCoreSetShift(core, b.shift));
+          for (int again = 0; again < 2; again++) { /* a second solve gives the same bits */
+            double before = u[b.stride[2] * (b.n[2] - 1)];
+
+            if (io == BCR_SINGLE) {
+              if (inplace) PetscCall(PetscArraycpy(uu, ff, b.size));
+              PetscCall(BCRCoreSolve(core, inplace ? uu : ff, uu, &removed));
+              for (size_t i = 0; i < b.size; i++) u[i] = uu[i];
+            } else {
+              if (inplace) PetscCall(PetscArraycpy(u, g, b.size));
+              PetscCall(BCRCoreSolve(core, inplace ? u : g, u, &removed));
+            }
+            if (again && u[b.stride[2] * (b.n[2] - 1)] != before) {
+              failed++;
+              printf("case %d: a second solve differs\n", (int)t);
+            }
           }
         }
         box_check(&b, factor, b.singular ? (double)removed : 0, f, u, &error, &mean);
@@ -214,7 +264,7 @@ int main(int argc, char **argv)
         if (error <= tol && (!b.singular || mean <= tol)) passed++;
         else {
           failed++;
-          PetscCall(BCRCoreGetInfo(core, &info));
+          if (!device) PetscCall(BCRCoreGetInfo(core, &info));
           printf("case %d isa %d precision %d n %d %d %d ends %d%d %d%d %d%d a %g %g %g shift %g singular %d radix %d: error %.1e mean %.1e, %s\n", (int)t, isa, precision, (int)b.n[0], (int)b.n[1], (int)b.n[2], b.axis[0].end[0], b.axis[0].end[1], b.axis[1].end[0], b.axis[1].end[1], b.axis[2].end[0], b.axis[2].end[1], (double)b.axis[0].a, (double)b.axis[1].a, (double)b.axis[2].a, b.shift, b.singular, (int)options.radix, error, mean, info.plan);
         }
         PetscCall(BCRCoreDestroy(&core));

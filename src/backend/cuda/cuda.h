@@ -1,0 +1,113 @@
+/*
+  The CUDA backend: operations on device memory, each one or a few kernels launched on the caller's stream. Plain C interface, no PETSc:
+  every function returns 0 or a CUDA error code (BCRCudaErrorString()). None but those of device.cu allocates, copies to or from the
+  host, or waits. `single` chooses the type of the arrays named void: float or double. Tables are double unless it says otherwise.
+*/
+#pragma once
+
+#include <stddef.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+#if !defined(BCR_CUDA_API)
+  #define BCR_CUDA_API __attribute__((visibility("hidden")))
+#endif
+
+typedef void *BCRStream; /* a cudaStream_t */
+
+/* device.cu */
+BCR_CUDA_API int         BCRCudaDevices(int *n);
+BCR_CUDA_API const char *BCRCudaErrorString(int error);
+BCR_CUDA_API int         BCRCudaDeviceName(char *name, size_t len, int *major, int *minor, int *sms, int *shared); /* of the current device; shared: bytes a block may have */
+BCR_CUDA_API int         BCRCudaMemory(size_t *available, size_t *total);
+BCR_CUDA_API int         BCRCudaMalloc(size_t bytes, void *p);
+BCR_CUDA_API int         BCRCudaFree(void *p);
+BCR_CUDA_API int         BCRCudaPut(void *device, const void *host, size_t bytes, BCRStream stream);  /* waits */
+BCR_CUDA_API int         BCRCudaGet(void *host, const void *device, size_t bytes, BCRStream stream);  /* waits */
+BCR_CUDA_API int         BCRCudaCopy(void *to, const void *from, size_t bytes, BCRStream stream);     /* on the device */
+BCR_CUDA_API int         BCRCudaZero(void *p, size_t bytes, BCRStream stream);
+BCR_CUDA_API int         BCRCudaSynchronize(BCRStream stream);
+BCR_CUDA_API int         BCRCudaTime(BCRStream stream, int (*run)(void *), void *context, int repeat, double *seconds); /* least of repeat runs; waits */
+
+/* A box of unknowns; distances in elements */
+typedef struct {
+  int       n[3];
+  ptrdiff_t stride[3];
+} BCRCudaBox;
+
+/* fields.cu */
+
+/* to = from * wx[i] wy[j] wz[k] * all[i + n0 (j + n1 k)]; w NULL: none of the three, all NULL: none. Types by from_single, to_single. */
+BCR_CUDA_API int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const void *from, const ptrdiff_t fs[3], int to_single, void *to, const ptrdiff_t ts[3], const double *const w[3], const double *all);
+/* *sum = sum of u, weighted by w[0][i] w[1][j] w[2][k] where w is given; partial: BCR_CUDA_PARTIALS doubles of scratch */
+#define BCR_CUDA_PARTIALS 1024
+BCR_CUDA_API int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *u, const double *const w[3], double *partial, double *sum);
+/* u = (u_from) + factor * *value, out of place if from != u */
+BCR_CUDA_API int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int single, const void *from, void *u, const double *value, double factor);
+BCR_CUDA_API int BCRCudaScaleValue(BCRStream stream, const double *from, double factor, double *to); /* one number */
+
+/* Nodes of a plane of boundary rows beside the box (src/poisson/planes.c); vectors of the type of single, nodes es apart */
+typedef struct {
+  ptrdiff_t     at, stride[2], q, qstride[2], inward;
+  int           n[2];
+  const double *inv, *couplings; /* or NULL */
+  double        inv0, slope;
+} BCRCudaFace;
+BCR_CUDA_API int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *f, void *u, int scaled); /* u_b = f_b (times inv if scaled) */
+BCR_CUDA_API int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u);                           /* u_b += slope u_1 */
+/* u_b = inv (u_b + entry u_1), entry = couplings or coupling w0 w1, over all[..] if given (then times scale) */
+BCR_CUDA_API int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u, int couple, double coupling, double scale, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2]);
+/* t += entry(q) * w[0][..] w[1][..] w0 * all * u_b: t, the box's right-hand side beside the face, of the type of t_single */
+BCR_CUDA_API int BCRCudaFaceMove(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *u, int t_single, void *t, ptrdiff_t t0, const ptrdiff_t ts[2], double factor, int use_couplings, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2]);
+
+/* nodes that lie in several planes: at, from, inv, slope in arrays on the device */
+typedef struct {
+  ptrdiff_t at, from;
+  double    inv, slope;
+} BCRCudaEdge;
+BCR_CUDA_API int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const void *f, void *u, int scaled);
+BCR_CUDA_API int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u, int transpose); /* u_at += slope u_from; transposed u_from += slope u_at */
+BCR_CUDA_API int BCRCudaEdgeScale(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u);
+
+/* refine.cu: mixed precision. scalars: 3 doubles (a power of two rs, the mean removed so far, scratch); r: residuals times rs, rows rs[1], planes rs[2] apart */
+BCR_CUDA_API int BCRCudaRefineBegin(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, float *r, const ptrdiff_t rs[3], double *scalars);
+/* v = (keep ? v : 0) + inverse/rs e; the mean grows by *removed/rs */
+BCR_CUDA_API int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e, const ptrdiff_t es[3], double *v, double inverse, int keep, const double *removed, double *scalars);
+/* r = rs (g - mean - K v), K of rows -low diag -up along each axis, the first and last low and up for periodic neighbours */
+BCR_CUDA_API int BCRCudaResidual(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift, const double *scalars);
+BCR_CUDA_API int BCRCudaTrial(BCRStream stream, long n, double *g);
+BCR_CUDA_API int BCRCudaSumSquares(BCRStream stream, const BCRCudaBox *box, int single, const void *u, int nparts, double *parts);
+
+/* dense.cu: transforms along an axis (src/backend/cpu/dtt.h has the eigenvectors), any size, as products with a matrix that is never stored.
+   phi_j(i) = sin or cos (pi I J / (2 P)), I = 2 i + ib, J = ja j + jb; tab[m] = sin(pi m / (2 P)), m < 4 P, in the work type */
+typedef struct {
+  int         n, ib, ja, jb, P, cosine, periodic, half[2]; /* half: weight 1/2 at that end */
+  const void *tab;
+} BCRCudaModes;
+/* lines: na x nb of them, sa and sb apart, elements s apart; out of place */
+typedef struct {
+  int       na, nb;
+  ptrdiff_t sa, sb, s;
+} BCRCudaLines;
+BCR_CUDA_API int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
+
+/* lines.cu: tridiagonal lines of any kind, one for each pair of modes. Rows of -low u_(i-1) + (exc + low + up + sigma) u_i - up u_(i+1),
+   sigma = shift + sa[a] + sb[b]; solution times na[a] nb[b] factor. A periodic line has the open line's coefficients and its coupling. */
+typedef struct {
+  int           n, periodic;
+  const double *low, *exc, *up;
+  double        coupling;
+  double        shift, factor;
+  const double *siga, *sigb, *norma, *normb; /* or NULL: 0, 1 */
+  int           pina, pinb;                  /* singular line, or -1: its right-hand side loses its mean in the weights w (NULL: ones), its last unknown is 0 */
+  const double *w;
+  double       *removed; /* gets that mean times removedfactor */
+  double        removedfactor;
+} BCRCudaLineRows;
+BCR_CUDA_API int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines, void *u, const BCRCudaLines *worklines, void *work);
+
+#if defined(__cplusplus)
+}
+#endif

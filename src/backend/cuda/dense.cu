@@ -1,0 +1,92 @@
+/*
+  Transforms of any end types and any size as products with the matrix of eigenvectors, of which only one period of the sine is stored:
+  entry (i, j) is tab[I J mod 4 P]. Work grows with the square of the size: for sizes that no other kernel takes.
+*/
+#include "common.cuh"
+
+enum {
+  TILE = 64,
+  STEP = 16
+};
+
+template <typename T>
+static __device__ __forceinline__ T mode_value(const BCRCudaModes &m, int i, int j)
+{
+  const unsigned I = 2u * i + m.ib, J = m.periodic ? 2u * ((j + 1) / 2) : (unsigned)(m.ja * j + m.jb), period = 4u * m.P;
+  const int      cosine = m.periodic ? (j == 0 || (j & 1)) : m.cosine;
+  unsigned       r = m.P < 8192 ? (I * J) % period : (unsigned)(((unsigned long long)I * J) % period);
+
+  if (cosine) {
+    r += m.P;
+    if (r >= period) r -= period;
+  }
+  return ((const T *)m.tab)[r];
+}
+
+/* 64 outputs of 64 lines a block, 4 x 4 a thread */
+template <typename T>
+__global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRCudaLines fl, const T *__restrict__ f, BCRCudaLines ul, T *__restrict__ u)
+{
+  __shared__ T A[STEP][TILE + 1], B[STEP][TILE + 1];
+  const int    tid = threadIdx.x, tx = tid & 15, ty = tid >> 4, i0 = blockIdx.y * TILE;
+  const bool   along  = fl.s == 1; /* lines are contiguous */
+  const long   nlines = (long)fl.na * fl.nb;
+
+  for (long l0 = (long)blockIdx.x * TILE; l0 < nlines; l0 += (long)gridDim.x * TILE) {
+    T acc[4][4] = {};
+
+    for (int j0 = 0; j0 < m.n; j0 += STEP) {
+      for (int e = tid; e < TILE * STEP; e += 256) {
+        const int jj = e % STEP, ii = e / STEP, i = i0 + ii, j = j0 + jj;
+        T         v = 0;
+
+        if (i < m.n && j < m.n) {
+          v = synthesis ? mode_value<T>(m, i, j) : mode_value<T>(m, j, i);
+          if (!synthesis && ((j == 0 && m.half[0]) || (j == m.n - 1 && m.half[1]))) v *= (T)0.5;
+        }
+        A[jj][ii] = v;
+      }
+      for (int e = tid; e < TILE * STEP; e += 256) {
+        const int  jj = along ? e % STEP : e / TILE, ll = along ? e / STEP : e % TILE, j = j0 + jj;
+        const long l = l0 + ll;
+
+        B[jj][ll] = j < m.n && l < nlines ? f[(l % fl.na) * fl.sa + (l / fl.na) * fl.sb + j * fl.s] : (T)0;
+      }
+      __syncthreads();
+#pragma unroll
+      for (int jj = 0; jj < STEP; jj++) {
+        T a[4], b[4];
+
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+          a[q] = A[jj][(along ? tx : ty) + 16 * q];
+          b[q] = B[jj][(along ? ty : tx) + 16 * q];
+        }
+#pragma unroll
+        for (int p = 0; p < 4; p++)
+#pragma unroll
+          for (int q = 0; q < 4; q++) acc[p][q] += a[p] * b[q];
+      }
+      __syncthreads();
+    }
+#pragma unroll
+    for (int p = 0; p < 4; p++)
+#pragma unroll
+      for (int q = 0; q < 4; q++) {
+        const int  i = i0 + (along ? tx : ty) + 16 * p;
+        const long l = l0 + (along ? ty : tx) + 16 * q;
+
+        if (i < m.n && l < nlines) u[(l % ul.na) * ul.sa + (l / ul.na) * ul.sb + i * ul.s] = acc[p][q];
+      }
+  }
+}
+
+int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+{
+  const ptrdiff_t lines = (ptrdiff_t)fl->na * fl->nb;
+  const dim3      grid(bcr_blocks(lines, TILE, 65535), (unsigned)((modes->n + TILE - 1) / TILE));
+
+  if (lines < 1) return 0;
+  BCR_CUDA_TYPE(single, dense<<<grid, 256, 0, bcr_stream(stream)>>>(*modes, synthesis, *fl, (const T *)f, *ul, (T *)u));
+  return bcr_done();
+}

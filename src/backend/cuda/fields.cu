@@ -1,0 +1,140 @@
+/* Copies with factors, sums, planes of boundary rows: whatever is not a solve */
+#include "common.cuh"
+
+struct Three {
+  const double *w[3];
+};
+struct Strides {
+  int       n[3];
+  ptrdiff_t f[3], t[3];
+};
+
+template <typename A, typename B>
+__global__ void scale_copy(Strides s, const A *from, B *to, Three w, const double *__restrict__ all)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (i >= s.n[0]) return;
+  for (int k = blockIdx.z; k < s.n[2]; k += gridDim.z) {
+    for (int j = blockIdx.y; j < s.n[1]; j += gridDim.y) {
+      double v = (double)from[i * s.f[0] + j * s.f[1] + k * s.f[2]];
+
+      if (w.w[0]) v *= w.w[1][j] * w.w[2][k] * w.w[0][i];
+      if (all) v *= all[i + (ptrdiff_t)s.n[0] * (j + (ptrdiff_t)s.n[1] * k)];
+      to[i * s.t[0] + j * s.t[1] + k * s.t[2]] = (B)v;
+    }
+  }
+}
+
+static dim3 grid3(const int n[3], int threads)
+{
+  return dim3((unsigned)((n[0] + threads - 1) / threads), (unsigned)(n[1] < 32768 ? n[1] : 32768), (unsigned)(n[2] < 1024 ? n[2] : 1024));
+}
+
+int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const void *from, const ptrdiff_t fs[3], int to_single, void *to, const ptrdiff_t ts[3], const double *const w[3], const double *all)
+{
+  const int    threads = 128;
+  const dim3   grid    = grid3(n, threads);
+  Three        three   = {{NULL, NULL, NULL}};
+  Strides      s;
+  cudaStream_t st = bcr_stream(stream);
+
+  for (int d = 0; d < 3; d++) {
+    if (w) three.w[d] = w[d];
+    s.n[d] = n[d];
+    s.f[d] = fs[d];
+    s.t[d] = ts[d];
+  }
+  if (from_single && to_single) scale_copy<<<grid, threads, 0, st>>>(s, (const float *)from, (float *)to, three, all);
+  else if (from_single) scale_copy<<<grid, threads, 0, st>>>(s, (const float *)from, (double *)to, three, all);
+  else if (to_single) scale_copy<<<grid, threads, 0, st>>>(s, (const double *)from, (float *)to, three, all);
+  else scale_copy<<<grid, threads, 0, st>>>(s, (const double *)from, (double *)to, three, all);
+  return bcr_done();
+}
+
+/* in a fixed order, whatever the schedule of the blocks */
+static __device__ double block_sum(double v)
+{
+  __shared__ double part[32];
+
+  for (int s = 16; s > 0; s >>= 1) v += __shfl_down_sync(0xffffffffu, v, s);
+  if ((threadIdx.x & 31) == 0) part[threadIdx.x >> 5] = v;
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    v = threadIdx.x < (blockDim.x >> 5) ? part[threadIdx.x] : 0;
+    for (int s = 16; s > 0; s >>= 1) v += __shfl_down_sync(0xffffffffu, v, s);
+  }
+  return v;
+}
+
+template <typename T>
+__global__ void sum_rows(BCRCudaBox b, const T *__restrict__ u, Three w, double *partial)
+{
+  const ptrdiff_t rows = (ptrdiff_t)b.n[1] * b.n[2];
+  double          sum  = 0;
+
+  for (ptrdiff_t r = blockIdx.x; r < rows; r += gridDim.x) {
+    const int    j = (int)(r % b.n[1]), k = (int)(r / b.n[1]);
+    const T     *p  = u + j * b.stride[1] + k * b.stride[2];
+    const double wr = w.w[0] ? w.w[1][j] * w.w[2][k] : 1;
+    double       v  = 0;
+
+    for (int i = threadIdx.x; i < b.n[0]; i += blockDim.x) v += (w.w[0] ? w.w[0][i] : 1) * (double)p[i * b.stride[0]];
+    sum += wr * v;
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+}
+
+static __global__ void sum_partials(int n, const double *partial, double *sum)
+{
+  double v = 0;
+
+  for (int i = threadIdx.x; i < n; i += blockDim.x) v += partial[i];
+  v = block_sum(v);
+  if (threadIdx.x == 0) *sum = v;
+}
+
+int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *u, const double *const w[3], double *partial, double *sum)
+{
+  const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 1, BCR_CUDA_PARTIALS);
+  Three          three  = {{NULL, NULL, NULL}};
+
+  for (int d = 0; d < 3 && w; d++) three.w[d] = w[d];
+  BCR_CUDA_TYPE(single, sum_rows<<<blocks, 256, 0, bcr_stream(stream)>>>(*box, (const T *)u, three, partial));
+  sum_partials<<<1, 256, 0, bcr_stream(stream)>>>((int)blocks, partial, sum);
+  return bcr_done();
+}
+
+template <typename T>
+__global__ void add_value(BCRCudaBox b, const T *from, T *u, const double *value, double factor)
+{
+  const int    i = blockIdx.x * blockDim.x + threadIdx.x;
+  const double v = factor * *value;
+
+  if (i >= b.n[0]) return;
+  for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z) {
+    for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) {
+      const ptrdiff_t o = i * b.stride[0] + j * b.stride[1] + k * b.stride[2];
+
+      u[o] = (T)((double)from[o] + v);
+    }
+  }
+}
+
+int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int single, const void *from, void *u, const double *value, double factor)
+{
+  BCR_CUDA_TYPE(single, add_value<<<grid3(box->n, 128), 128, 0, bcr_stream(stream)>>>(*box, (const T *)from, (T *)u, value, factor));
+  return bcr_done();
+}
+
+static __global__ void scale_value(const double *from, double factor, double *to)
+{
+  *to = factor * *from;
+}
+
+int BCRCudaScaleValue(BCRStream stream, const double *from, double factor, double *to)
+{
+  scale_value<<<1, 1, 0, bcr_stream(stream)>>>(from, factor, to);
+  return bcr_done();
+}

@@ -1,0 +1,149 @@
+/* Planes of boundary rows beside the box: src/poisson/planes.c on the device, a kernel for each of its loops */
+#include "common.cuh"
+
+#define FACE_NODE() \
+  const int       j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y; \
+  const ptrdiff_t at = face.at + j * face.stride[0] + i * face.stride[1], q = face.q + j * face.qstride[0] + i * face.qstride[1]; \
+  if (j >= face.n[0]) return; \
+  (void)q
+
+static dim3 face_grid(const BCRCudaFace *f)
+{
+  return dim3((unsigned)((f->n[0] + 127) / 128), (unsigned)f->n[1]);
+}
+static int face_empty(const BCRCudaFace *f)
+{
+  return f->n[0] < 1 || f->n[1] < 1;
+}
+
+template <typename T>
+__global__ void face_begin(BCRCudaFace face, ptrdiff_t es, const T *f, T *u, int scaled)
+{
+  FACE_NODE();
+  T v = f[at * es];
+
+  if (scaled) v = (T)((double)v * (face.inv ? face.inv[q] : face.inv0));
+  u[at * es] = v;
+}
+
+int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *f, void *u, int scaled)
+{
+  if (face_empty(face)) return 0;
+  BCR_CUDA_TYPE(single, face_begin<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, es, (const T *)f, (T *)u, scaled));
+  return bcr_done();
+}
+
+template <typename T>
+__global__ void face_slope(BCRCudaFace face, ptrdiff_t es, T *u)
+{
+  FACE_NODE();
+  u[at * es] = (T)((double)u[at * es] + face.slope * (double)u[(at + face.inward) * es]);
+}
+
+int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u)
+{
+  if (face_empty(face)) return 0;
+  BCR_CUDA_TYPE(single, face_slope<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, es, (T *)u));
+  return bcr_done();
+}
+
+struct All {
+  const double *v;
+  ptrdiff_t     at, s[2];
+};
+
+template <typename T>
+__global__ void face_end(BCRCudaFace face, ptrdiff_t es, T *u, int couple, double coupling, double scale, const double *w0, const double *w1, All all)
+{
+  FACE_NODE();
+  double v = (double)u[at * es];
+
+  if (couple) {
+    double entry = face.couplings ? face.couplings[q] : coupling * (w0 ? w0[j] : 1) * (w1 ? w1[i] : 1);
+
+    if (all.v) entry /= all.v[all.at + j * all.s[0] + i * all.s[1]];
+    v += entry * scale * (double)u[(at + face.inward) * es];
+  }
+  u[at * es] = (T)((face.inv ? face.inv[q] : face.inv0) * v);
+}
+
+int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u, int couple, double coupling, double scale, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2])
+{
+  const All a = {all, all0, {all ? alls[0] : 0, all ? alls[1] : 0}};
+
+  if (face_empty(face)) return 0;
+  BCR_CUDA_TYPE(single, face_end<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, es, (T *)u, couple, coupling, scale, w0, w1, a));
+  return bcr_done();
+}
+
+template <typename R, typename T>
+__global__ void face_move(BCRCudaFace face, ptrdiff_t es, const R *u, T *t, ptrdiff_t t0, ptrdiff_t ts0, ptrdiff_t ts1, double factor, int use, const double *w0, const double *w1, All all)
+{
+  FACE_NODE();
+  double v = factor * (double)u[at * es];
+  T     *p = t + t0 + j * ts0 + i * ts1;
+
+  if (use) v *= face.couplings[q];
+  if (w0) v *= w0[j] * w1[i];
+  if (all.v) v *= all.v[all.at + j * all.s[0] + i * all.s[1]];
+  *p = (T)((double)*p + v);
+}
+
+int BCRCudaFaceMove(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *u, int t_single, void *t, ptrdiff_t t0, const ptrdiff_t ts[2], double factor, int use_couplings, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2])
+{
+  const All    a = {all, all0, {all ? alls[0] : 0, all ? alls[1] : 0}};
+  const dim3   g = face_grid(face);
+  cudaStream_t s = bcr_stream(stream);
+
+  if (face_empty(face)) return 0;
+  if (single && t_single) face_move<<<g, 128, 0, s>>>(*face, es, (const float *)u, (float *)t, t0, ts[0], ts[1], factor, use_couplings, w0, w1, a);
+  else if (single) face_move<<<g, 128, 0, s>>>(*face, es, (const float *)u, (double *)t, t0, ts[0], ts[1], factor, use_couplings, w0, w1, a);
+  else if (t_single) face_move<<<g, 128, 0, s>>>(*face, es, (const double *)u, (float *)t, t0, ts[0], ts[1], factor, use_couplings, w0, w1, a);
+  else face_move<<<g, 128, 0, s>>>(*face, es, (const double *)u, (double *)t, t0, ts[0], ts[1], factor, use_couplings, w0, w1, a);
+  return bcr_done();
+}
+
+template <typename T>
+__global__ void edge_begin(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t es, const T *f, T *u, int scaled)
+{
+  const int b = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (b < n) u[e[b].at * es] = scaled ? (T)((double)f[e[b].at * es] * e[b].inv) : f[e[b].at * es];
+}
+template <typename T>
+__global__ void edge_slope(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t es, T *u, int transpose)
+{
+  const int b = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (b >= n || e[b].slope == 0) return;
+  if (transpose) atomicAdd(&u[e[b].from * es], (T)(e[b].slope * (double)u[e[b].at * es])); /* two may have the same neighbour */
+  else u[e[b].at * es] = (T)((double)u[e[b].at * es] + e[b].slope * (double)u[e[b].from * es]);
+}
+template <typename T>
+__global__ void edge_scale(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t es, T *u)
+{
+  const int b = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (b < n) u[e[b].at * es] = (T)((double)u[e[b].at * es] * e[b].inv);
+}
+
+int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const void *f, void *u, int scaled)
+{
+  if (n < 1) return 0;
+  BCR_CUDA_TYPE(single, edge_begin<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, es, (const T *)f, (T *)u, scaled));
+  return bcr_done();
+}
+
+int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u, int transpose)
+{
+  if (n < 1) return 0;
+  BCR_CUDA_TYPE(single, edge_slope<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, es, (T *)u, transpose));
+  return bcr_done();
+}
+
+int BCRCudaEdgeScale(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u)
+{
+  if (n < 1) return 0;
+  BCR_CUDA_TYPE(single, edge_scale<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, es, (T *)u));
+  return bcr_done();
+}

@@ -1,0 +1,179 @@
+/* Mixed precision: residuals in double of a solution that is corrected with solves in single (src/poisson/devsolver.c) */
+#include "common.cuh"
+
+struct Rows {
+  int           n[3];
+  const double *low[3], *diag[3], *up[3];
+};
+
+static __device__ double atomic_max_abs(double *p, double v)
+{
+  /* bits of positive doubles are in the order of the doubles */
+  return __longlong_as_double((long long)atomicMax((unsigned long long *)p, (unsigned long long)__double_as_longlong(v)));
+}
+
+static dim3 grid3(const int n[3])
+{
+  return dim3((unsigned)((n[0] + 127) / 128), (unsigned)(n[1] < 32768 ? n[1] : 32768), (unsigned)(n[2] < 1024 ? n[2] : 1024));
+}
+
+template <typename R>
+__global__ void largest(BCRCudaBox b, const R *g, double *value)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  double    v = 0;
+
+  if (i < b.n[0]) {
+    for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z)
+      for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) {
+        const double x = fabs((double)g[i * b.stride[0] + j * b.stride[1] + k * b.stride[2]]);
+
+        if (x > v && x < 1e308) v = x;
+      }
+  }
+  for (int s = 16; s > 0; s >>= 1) v = fmax(v, __shfl_down_sync(0xffffffffu, v, s));
+  if ((threadIdx.x & 31) == 0 && v > 0) (void)atomic_max_abs(value, v);
+}
+
+/* scalars: 0 rs, a power of two that takes the right-hand side near one; 1 sum of the means that were removed; 2 largest entry */
+static __global__ void begin_scalars(double *s)
+{
+  const double v = s[2];
+
+  s[0] = v > 0 ? ldexp(1., -max(ilogb(v), -1020)) : 1;
+  s[1] = 0;
+}
+
+template <typename R>
+__global__ void begin(BCRCudaBox b, const R *g, float *r, ptrdiff_t r1, ptrdiff_t r2, const double *s)
+{
+  const int    i  = blockIdx.x * blockDim.x + threadIdx.x;
+  const double rs = s[0];
+
+  if (i >= b.n[0]) return;
+  for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z)
+    for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) r[i + j * r1 + k * r2] = (float)(rs * (double)g[i * b.stride[0] + j * b.stride[1] + k * b.stride[2]]);
+}
+
+int BCRCudaRefineBegin(BCRStream stream, const BCRCudaBox *box, int g_single, const void *g, float *r, const ptrdiff_t rs[3], double *scalars)
+{
+  cudaStream_t st = bcr_stream(stream);
+  const dim3   gr = grid3(box->n);
+  int          e  = (int)cudaMemsetAsync(scalars, 0, 3 * sizeof(double), st);
+
+  if (e) return e;
+  BCR_CUDA_TYPE(g_single, largest<<<gr, 128, 0, st>>>(*box, (const T *)g, scalars + 2));
+  begin_scalars<<<1, 1, 0, st>>>(scalars);
+  BCR_CUDA_TYPE(g_single, begin<<<gr, 128, 0, st>>>(*box, (const T *)g, r, rs[1], rs[2], scalars));
+  return bcr_done();
+}
+
+static __global__ void add_removed(double *s, const double *removed)
+{
+  s[1] += *removed / s[0];
+}
+
+__global__ void correct(BCRCudaBox b, const float *e, ptrdiff_t e1, ptrdiff_t e2, double *v, double inverse, const double *s, int keep)
+{
+  const int    i = blockIdx.x * blockDim.x + threadIdx.x;
+  const double c = inverse / s[0];
+
+  if (i >= b.n[0]) return;
+  for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z)
+    for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) {
+      const ptrdiff_t o = i * b.stride[0] + j * b.stride[1] + k * b.stride[2];
+      const double    d = c * (double)e[i + j * e1 + k * e2];
+
+      v[o] = keep ? v[o] + d : d;
+    }
+}
+
+int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e, const ptrdiff_t es[3], double *v, double inverse, int keep, const double *removed, double *scalars)
+{
+  cudaStream_t st = bcr_stream(stream);
+
+  correct<<<grid3(v_box->n), 128, 0, st>>>(*v_box, e, es[1], es[2], v, inverse, scalars, keep);
+  if (removed) add_removed<<<1, 1, 0, st>>>(scalars, removed);
+  return bcr_done();
+}
+
+template <typename R>
+__global__ void residual(BCRCudaBox gb, const R *g, BCRCudaBox vb, const double *__restrict__ v, float *r, ptrdiff_t r1, ptrdiff_t r2, Rows t, double shift, const double *s)
+{
+  const int    i = blockIdx.x * blockDim.x + threadIdx.x, nx = gb.n[0], ny = gb.n[1], nz = gb.n[2];
+  const double rs = s[0], mean = s[1];
+
+  if (i >= nx) return;
+  for (int k = blockIdx.z; k < nz; k += gridDim.z)
+    for (int j = blockIdx.y; j < ny; j += gridDim.y) {
+      const double *p = v + j * vb.stride[1] + k * vb.stride[2];
+      double        x = (t.diag[0][i] + t.diag[1][j] + t.diag[2][k] + shift) * p[i * vb.stride[0]];
+
+      x -= t.low[0][i] * p[(i ? i - 1 : nx - 1) * vb.stride[0]] + t.up[0][i] * p[(i + 1 < nx ? i + 1 : 0) * vb.stride[0]];
+      p = v + i * vb.stride[0] + k * vb.stride[2];
+      x -= t.low[1][j] * p[(j ? j - 1 : ny - 1) * vb.stride[1]] + t.up[1][j] * p[(j + 1 < ny ? j + 1 : 0) * vb.stride[1]];
+      p = v + i * vb.stride[0] + j * vb.stride[1];
+      x -= t.low[2][k] * p[(k ? k - 1 : nz - 1) * vb.stride[2]] + t.up[2][k] * p[(k + 1 < nz ? k + 1 : 0) * vb.stride[2]];
+      r[i + j * r1 + k * r2] = (float)(rs * ((double)g[i * gb.stride[0] + j * gb.stride[1] + k * gb.stride[2]] - mean - x));
+    }
+}
+
+int BCRCudaResidual(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift, const double *scalars)
+{
+  Rows t;
+
+  for (int d = 0; d < 3; d++) {
+    t.n[d]    = g_box->n[d];
+    t.low[d]  = low[d];
+    t.diag[d] = diag[d];
+    t.up[d]   = up[d];
+  }
+  BCR_CUDA_TYPE(g_single, residual<<<grid3(g_box->n), 128, 0, bcr_stream(stream)>>>(*g_box, (const T *)g, *v_box, v, r, rs[1], rs[2], t, shift, scalars));
+  return bcr_done();
+}
+
+/* ones with some noise: what set-up tries mixed precision on */
+static __global__ void trial(long n, double *g)
+{
+  for (long i = (long)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (long)gridDim.x * blockDim.x) {
+    unsigned long long x = (unsigned long long)i * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
+
+    x ^= x >> 31;
+    x *= 0xbf58476d1ce4e5b9ull;
+    x ^= x >> 29;
+    g[i] = 1 + ((double)(x >> 11) / 9007199254740992. - 0.5);
+  }
+}
+
+int BCRCudaTrial(BCRStream stream, long n, double *g)
+{
+  trial<<<256, 256, 0, bcr_stream(stream)>>>(n, g);
+  return bcr_done();
+}
+
+template <typename R>
+__global__ void sum_squares(BCRCudaBox b, const R *u, double *partial)
+{
+  __shared__ double part[256];
+  const ptrdiff_t   rows = (ptrdiff_t)b.n[1] * b.n[2];
+  double            sum  = 0;
+
+  for (ptrdiff_t q = blockIdx.x; q < rows; q += gridDim.x) {
+    const R *p = u + (q % b.n[1]) * b.stride[1] + (q / b.n[1]) * b.stride[2];
+
+    for (int i = threadIdx.x; i < b.n[0]; i += blockDim.x) sum += (double)p[i * b.stride[0]] * (double)p[i * b.stride[0]];
+  }
+  part[threadIdx.x] = sum;
+  __syncthreads();
+  for (int s = 128; s > 0; s >>= 1) {
+    if ((int)threadIdx.x < s) part[threadIdx.x] += part[threadIdx.x + s];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) partial[blockIdx.x] = part[0];
+}
+
+int BCRCudaSumSquares(BCRStream stream, const BCRCudaBox *box, int single, const void *u, int nparts, double *parts)
+{
+  BCR_CUDA_TYPE(single, sum_squares<<<nparts, 256, 0, bcr_stream(stream)>>>(*box, (const T *)u, parts));
+  return bcr_done();
+}

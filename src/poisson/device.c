@@ -1,0 +1,446 @@
+/*
+  The numerical core on a CUDA device: plan, tables, solve. See device.h and docs/method.md.
+
+  FOURIER   transforms along all axes but one, a line along that one for each pair of modes
+*/
+#include "../petscbcrimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "device.h"
+
+typedef enum {
+  DEVICE_FOURIER
+} BCRDevicePlan;
+
+struct _n_BCRDeviceCore {
+  PetscInt       dim;                   /* without axes of one unknown */
+  PetscInt       n[3], line;            /* line: axis of the lines */
+  ptrdiff_t      stride[3];
+  char           label[3];
+  BCRAxis        axis[3];
+  double         shift, fixed, factor;  /* fixed: what the axes of one unknown add */
+  PetscBool      singular, single, stale;
+  BCRCoreOptions options;
+  BCRDevicePlan  kind;
+  BCRStream      stream; /* of set-up */
+  BCRDeviceArena fixedtables, tables, space;
+  BCRCudaModes   modes[3];
+  double        *lambda[3], *norm[3]; /* of the axes that are transformed, host */
+  BCRCudaLineRows rows;
+  void          *work;   /* one box */
+  size_t         size;   /* of an element */
+  double        *scalars; /* device: removed, mean, partial sums */
+  double        *weight[3]; /* device: null vector of the transpose */
+  char           name[64];
+};
+
+PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char what[], void *p)
+{
+  int    error;
+  void  *q;
+  size_t available = 0, total = 0;
+
+  PetscFunctionBegin;
+  if (arena->n == arena->max) {
+    void **more;
+
+    PetscCall(PetscMalloc1(2 * arena->max + 16, &more));
+    PetscCall(PetscArraycpy(more, arena->chunk, arena->n));
+    PetscCall(PetscFree(arena->chunk));
+    arena->chunk = more;
+    arena->max   = 2 * arena->max + 16;
+  }
+  error = BCRCudaMalloc(bytes, &q);
+  if (error) {
+    (void)BCRCudaMemory(&available, &total);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "The CUDA device has no room for %s of %zu bytes (%zu of %zu bytes are free; CUDA says: %s): use a smaller grid, -pc_bcrpoisson_precision single, or -pc_bcrpoisson_backend cpu", what, bytes, available, total,
+            BCRCudaErrorString(error));
+  }
+  arena->chunk[arena->n++] = q;
+  arena->bytes += bytes;
+  *(void **)p = q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceArenaPut(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscInt n, const double v[], const void *p)
+{
+  void *q;
+
+  PetscFunctionBegin;
+  *(void **)p = NULL;
+  if (!v) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceArenaGet(arena, (size_t)n * (single ? sizeof(float) : sizeof(double)), "tables", &q));
+  if (single) {
+    float *w;
+
+    PetscCall(PetscMalloc1(n, &w));
+    for (PetscInt i = 0; i < n; i++) w[i] = (float)v[i];
+    PetscCallBCRCuda(BCRCudaPut(q, w, (size_t)n * sizeof(float), stream));
+    PetscCall(PetscFree(w));
+  } else PetscCallBCRCuda(BCRCudaPut(q, v, (size_t)n * sizeof(double), stream));
+  *(void **)p = q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceArenaFree(BCRDeviceArena *arena)
+{
+  PetscFunctionBegin;
+  for (int i = 0; i < arena->n; i++) PetscCallBCRCuda(BCRCudaFree(arena->chunk[i]));
+  PetscCall(PetscFree(arena->chunk));
+  arena->n = arena->max = 0;
+  arena->bytes          = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCRDeviceAvailable(const char **why)
+{
+  int n = 0, error = BCRCudaDevices(&n);
+
+  if (why) *why = error ? BCRCudaErrorString(error) : (n < 1 ? "no CUDA device" : NULL);
+  return !error && n > 0 ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static PetscBool axis_periodic(const BCRAxis *a)
+{
+  return a->end[0] == BCR_END_PERIODIC && !a->lower ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* Eigenvectors as dtt.h has them, in natural order */
+static void modes_describe(PetscInt n, BCREnd left, BCREnd right, BCRCudaModes *m)
+{
+  const BCREnd D = BCR_END_DIRICHLET, N = BCR_END_NEUMANN, CN = BCR_END_CELL_NEUMANN, CD = BCR_END_CELL_DIRICHLET;
+  const int    k = (int)n;
+
+  m->n        = k;
+  m->half[0]  = left == N;
+  m->half[1]  = right == N;
+  m->periodic = left == BCR_END_PERIODIC;
+  m->ib       = left == D ? 2 : (left == N || m->periodic ? 0 : 1);
+  m->cosine   = left == N || left == CN;
+  m->ja       = 1;
+  m->jb       = 0;
+  m->P        = k;
+  if (m->periodic) return;
+  if (left == D && right == D) m->P = k + 1, m->jb = 1;
+  else if (left == N && right == N) m->P = k - 1;
+  else if (left == CD && right == CD) m->jb = 1;
+  else if (left == CN && right == CN) m->jb = 0;
+  else { /* mixed */
+    const PetscBool cl = left == CN || left == CD ? PETSC_TRUE : PETSC_FALSE, cr = right == CN || right == CD ? PETSC_TRUE : PETSC_FALSE;
+    const PetscBool nl = left == N || left == CN ? PETSC_TRUE : PETSC_FALSE, nr = right == N || right == CN ? PETSC_TRUE : PETSC_FALSE;
+
+    m->ja = 2;
+    m->jb = nl != nr ? 1 : (nl ? 0 : 2); /* sine at one end and cosine at the other: odd multiples */
+    m->P  = 2 * k;
+    if (cl != cr) m->P = left == N || right == N ? 2 * k - 1 : 2 * k + 1;
+  }
+}
+
+static void modes_values(const BCRCudaModes *m, double lambda[], double norm[])
+{
+  for (int j = 0; j < m->n; j++) {
+    const int    J = m->periodic ? 2 * ((j + 1) / 2) : m->ja * j + m->jb;
+    const double s = sin(0.5 * M_PI * J / m->P), half = m->periodic ? 0.5 * m->n : (m->ja == 2 && m->P % 2 ? 0.25 : (m->ja == 2 ? 0.25 : 0.5)) * m->P;
+
+    lambda[j] = J == 0 ? 0 : 4 * s * s;
+    norm[j]   = 1 / half;
+    if (J == 0 || J == m->P) norm[j] *= 0.5; /* constant, or alternating */
+  }
+}
+
+/* Everything that the shift or the factor goes into */
+static PetscErrorCode core_tables(BCRDeviceCore c)
+{
+  const BCRAxis *x    = &c->axis[c->line];
+  const PetscInt n    = c->n[c->line];
+  const double   base = c->singular ? 0 : c->shift + c->fixed;
+  PetscInt       t    = 0;
+
+  PetscFunctionBegin;
+  c->stale        = PETSC_FALSE;
+  c->rows.n       = (int)n;
+  c->rows.shift   = base;
+  c->rows.factor  = c->factor;
+  c->rows.pina    = c->singular ? 0 : -1;
+  c->rows.pinb    = c->singular ? 0 : -1;
+  c->rows.removed = c->scalars;
+  c->rows.removedfactor = 1;
+  if (c->tables.n) PetscFunctionReturn(PETSC_SUCCESS); /* all of the following depends on neither */
+  {
+    const PetscBool p = c->dim > 0 ? axis_periodic(x) : PETSC_FALSE;
+    const PetscInt  m = n - (p ? 1 : 0);
+    double         *low, *exc, *up, *w;
+
+    PetscCall(PetscMalloc4(n, &low, n, &exc, n, &up, n, &w));
+    for (PetscInt i = 0; i < n; i++) {
+      const double a = c->dim > 0 ? x->a : 0;
+
+      low[i] = up[i] = w[i] = a;
+      exc[i]                = 0;
+      if (x->lower) {
+        low[i] = i ? x->lower[i] : 0;
+        up[i]  = i < n - 1 ? x->upper[i] : 0;
+        exc[i] = x->diag[i] - low[i] - up[i];
+      }
+      w[i] = x->weight ? x->weight[i] : 1;
+    }
+    if (c->dim == 0) low[0] = up[0] = 0;
+    else if (!x->lower && m > 0) {
+      const double a = x->a;
+
+      low[0] = up[m - 1] = 0;
+      if (p) {
+        exc[0] += a;
+        exc[m - 1] += a;
+      } else {
+        exc[0] += x->end[0] == BCR_END_DIRICHLET ? a : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 * a : 0);
+        exc[m - 1] += x->end[1] == BCR_END_DIRICHLET ? a : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 * a : 0);
+        if (x->end[0] == BCR_END_NEUMANN) {
+          up[0] = 2 * a;
+          w[0] *= 0.5;
+        }
+        if (x->end[1] == BCR_END_NEUMANN) {
+          low[m - 1] = 2 * a;
+          w[m - 1] *= 0.5;
+        }
+      }
+    }
+    c->rows.periodic = p;
+    c->rows.coupling = c->dim > 0 ? x->a : 0;
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, low, &c->rows.low));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, exc, &c->rows.exc));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, up, &c->rows.up));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, w, &c->rows.w));
+    PetscCall(PetscFree4(low, exc, up, w));
+  }
+  for (PetscInt d = 0; d < c->dim; d++) {
+    double *s;
+
+    if (d == c->line) continue;
+    PetscCall(PetscMalloc1(c->n[d], &s));
+    for (PetscInt j = 0; j < c->n[d]; j++) s[j] = c->axis[d].a * c->lambda[d][j];
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[d], s, t ? &c->rows.sigb : &c->rows.siga));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[d], c->norm[d], t ? &c->rows.normb : &c->rows.norma));
+    PetscCall(PetscFree(s));
+    c->rows.removedfactor *= c->norm[d][0];
+    t++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core)
+{
+  BCRDeviceCore c;
+  PetscInt      ngeneral = 0;
+  size_t        box      = 1;
+  int           major, minor, sms, shared;
+
+  PetscFunctionBegin;
+  PetscCheck(!options->radix && !options->nlevels, PETSC_COMM_SELF, PETSC_ERR_SUP, "The CUDA backend has no reduction of a given radix or schedule yet: use -pc_bcrpoisson_radix auto, or -pc_bcrpoisson_backend cpu");
+  PetscCall(PetscNew(&c));
+  *core       = c;
+  c->shift    = shift;
+  c->factor   = 1;
+  c->singular = singular;
+  c->single   = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  c->size     = c->single ? sizeof(float) : sizeof(double);
+  c->options  = *options;
+  c->stream   = stream;
+  c->line     = -1;
+  PetscCallBCRCuda(BCRCudaDeviceName(c->name, sizeof(c->name), &major, &minor, &sms, &shared));
+  for (PetscInt i = 0; i < dim; i++) {
+    BCRAxis       *a = &c->axis[c->dim];
+    const PetscInt n = axis[i].n;
+
+    PetscCheck(n > 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Empty axis %" PetscInt_FMT, i);
+    if (n == 1) { /* nothing along it; a general axis of one unknown has its diagonal */
+      if (axis[i].lower) c->fixed += axis[i].diag[0];
+      continue;
+    }
+    *a       = axis[i];
+    a->lower = a->diag = a->upper = a->weight = NULL;
+    if (axis[i].lower) {
+      PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
+      PetscCall(PetscArraycpy(a->lower, axis[i].lower, n));
+      PetscCall(PetscArraycpy(a->diag, axis[i].diag, n));
+      PetscCall(PetscArraycpy(a->upper, axis[i].upper, n));
+      if (singular) { /* w_(i+1) lower_(i+1) = w_i upper_i */
+        PetscCall(PetscMalloc1(n, &a->weight));
+        a->weight[0] = 1;
+        for (PetscInt k = 1; k < n; k++) a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
+      }
+      ngeneral++;
+      c->line = c->dim;
+    }
+    c->label[c->dim]    = "xyz"[i];
+    c->n[c->dim]        = n;
+    c->stride[c->dim++] = stride[i];
+    box *= (size_t)n;
+  }
+  PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "Two axes with general coefficients: only one can be solved directly");
+  for (PetscInt d = c->dim; d < 3; d++) c->n[d] = 1;
+  if (c->line < 0) c->line = PetscMax(c->dim - 1, 0);
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, (BCR_CUDA_PARTIALS + 8) * sizeof(double), "sums", &c->scalars));
+  PetscCallBCRCuda(BCRCudaZero(c->scalars, (BCR_CUDA_PARTIALS + 8) * sizeof(double), stream));
+  for (PetscInt d = 0; d < c->dim; d++) {
+    BCRCudaModes *m = &c->modes[d];
+    double       *tab;
+
+    if (d == c->line) continue;
+    modes_describe(c->n[d], c->axis[d].end[0], c->axis[d].end[1], m);
+    PetscCall(PetscMalloc2(c->n[d], &c->lambda[d], c->n[d], &c->norm[d]));
+    modes_values(m, c->lambda[d], c->norm[d]);
+    PetscCall(PetscMalloc1(4 * m->P, &tab));
+    for (int i = 0; i < 4 * m->P; i++) { /* an eighth of the period at most goes into the sine or cosine */
+      const int    q = i / m->P, r = i % m->P;
+      const double v = q % 2 ? cos(0.5 * M_PI * r / m->P) : sin(0.5 * M_PI * r / m->P);
+
+      tab[i] = q < 2 ? v : -v;
+    }
+    PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 4 * m->P, tab, &m->tab));
+    PetscCall(PetscFree(tab));
+  }
+  PetscCall(BCRDeviceArenaGet(&c->space, box * c->size, "the workspace", &c->work));
+  PetscCall(core_tables(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreSetShift(BCRDeviceCore c, PetscReal shift)
+{
+  PetscFunctionBegin;
+  c->shift = shift;
+  c->stale = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore c, PetscReal factor)
+{
+  PetscFunctionBegin;
+  if (c->factor != factor) c->stale = PETSC_TRUE;
+  c->factor = factor;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
+{
+  BCRDeviceCore c = *core;
+
+  PetscFunctionBegin;
+  if (!c) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt i = 0; i < 3; i++) {
+    PetscCall(PetscFree3(c->axis[i].lower, c->axis[i].diag, c->axis[i].upper));
+    PetscCall(PetscFree(c->axis[i].weight));
+    PetscCall(PetscFree2(c->lambda[i], c->norm[i]));
+  }
+  PetscCall(BCRDeviceArenaFree(&c->fixedtables));
+  PetscCall(BCRDeviceArenaFree(&c->tables));
+  PetscCall(BCRDeviceArenaFree(&c->space));
+  PetscCall(PetscFree(*core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The lines along axis d, in arrays of the caller's strides or in the (packed) work array */
+static BCRCudaLines lines_along(BCRDeviceCore c, PetscInt d, const ptrdiff_t stride[3])
+{
+  const PetscInt a = d == 0 ? 1 : 0, b = d == 2 ? 1 : 2;
+  BCRCudaLines   l;
+
+  l.na = (int)(a < c->dim ? c->n[a] : 1);
+  l.nb = (int)(b < c->dim ? c->n[b] : 1);
+  l.sa = a < c->dim ? stride[a] : 0;
+  l.sb = b < c->dim ? stride[b] : 0;
+  l.s  = stride[d];
+  return l;
+}
+
+PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  const void     *from    = f;
+  PetscInt        axes[3], nt = 0;
+  ptrdiff_t       packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
+  const ptrdiff_t *stride   = c->stride;
+  BCRCudaLines    fl, ul;
+  void           *to;
+  BCRCudaBox      box;
+
+  PetscFunctionBegin;
+  if (c->stale) PetscCall(core_tables(c));
+  for (PetscInt d = 0; d < c->dim; d++)
+    if (d != c->line) axes[nt++] = d;
+  for (PetscInt d = 0; d < 3; d++) {
+    box.n[d]      = (int)c->n[d];
+    box.stride[d] = d < c->dim ? c->stride[d] : 0;
+  }
+  /* transforms go back and forth between u and the work array so that the last one ends in u */
+  for (PetscInt t = 0; t < nt; t++) {
+    const PetscBool towork = t == 0 && nt == 2 ? PETSC_TRUE : (nt == 1 ? PETSC_TRUE : PETSC_FALSE);
+
+    to = towork ? c->work : u;
+    fl = lines_along(c, axes[t], stride);
+    ul = lines_along(c, axes[t], towork ? packed : c->stride);
+    PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[axes[t]], 0, c->single, &fl, from, &ul, to));
+    from   = to;
+    stride = towork ? packed : c->stride;
+  }
+  if (nt == 0) {
+    if (f != u) {
+      const int       n[3]  = {box.n[0], box.n[1], box.n[2]};
+      const ptrdiff_t s[3] = {box.stride[0], box.stride[1], box.stride[2]};
+
+      PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, u, s, NULL, NULL));
+    }
+    from = u;
+  }
+  to = (void *)from;
+  ul = lines_along(c, c->line, stride);
+  if (c->dim == 0) ul.s = 1;
+  fl = lines_along(c, c->line, to == u ? packed : c->stride); /* the other array holds factors */
+  if (c->dim == 0) fl.s = 1;
+  PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &ul, to, &fl, to == u ? c->work : u));
+  for (PetscInt t = nt - 1; t >= 0; t--) {
+    const PetscBool towork = nt == 2 && t == 1 ? PETSC_TRUE : PETSC_FALSE;
+
+    to = towork ? c->work : u;
+    fl = lines_along(c, axes[t], stride);
+    ul = lines_along(c, axes[t], towork ? packed : c->stride);
+    PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[axes[t]], 1, c->single, &fl, from, &ul, to));
+    from   = to;
+    stride = towork ? packed : c->stride;
+  }
+  if (c->singular) {
+    PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, u, NULL, c->scalars + 8, c->scalars + 1));
+    PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, u, u, c->scalars + 1, -1. / ((double)c->n[0] * c->n[1] * c->n[2])));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreGetRemoved(BCRDeviceCore c, const double **removed)
+{
+  PetscFunctionBegin;
+  *removed = c->singular ? c->scalars : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
+{
+  double unknowns = 1;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(info, sizeof(*info)));
+  for (PetscInt i = 0; i < c->dim; i++) unknowns *= (double)c->n[i];
+  info->workspace = c->space.bytes;
+  info->tables    = c->tables.bytes + c->fixedtables.bytes;
+  info->flops     = unknowns * 9;
+  for (PetscInt i = 0; i < c->dim; i++)
+    if (i != c->line) info->flops += 4 * unknowns * (double)c->n[i];
+  if (c->dim == 0) PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
+  else if (c->dim == 1) PetscCall(PetscStrncpy(info->plan, "one tridiagonal line", sizeof(info->plan)));
+  else {
+    const PetscInt a = c->line == 0 ? 1 : 0, b = c->line == 2 ? 1 : 2;
+
+    if (c->dim == 2) PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "transform along %c, tridiagonal lines along %c", c->label[a], c->label[c->line]));
+    else PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "transforms along %c and %c, tridiagonal lines along %c", c->label[a], c->label[b], c->label[c->line]));
+  }
+  PetscCall(PetscStrncpy(info->isa, c->name, sizeof(info->isa)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

@@ -1,0 +1,583 @@
+/*
+  solver.c and planes.c for vectors in device memory: the same passes, with a kernel in place of each loop. The components (operators,
+  faces, factors) are those that solver.c sets up; this file has copies of their tables on the device.
+*/
+#include "../petscbcrimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "solverimpl.h"
+  #include "device.h"
+
+  #if defined(PETSC_USE_COMPLEX)
+    #define BCR_PARTS 2
+  #else
+    #define BCR_PARTS 1
+  #endif
+  #define BCR_REAL_SINGLE (sizeof(PetscReal) == sizeof(float))
+  #define BCR_SLOTS       32 /* right-hand sides whose removed constants are kept */
+
+typedef struct {
+  BCRDeviceArena arena;
+  const double  *w[2][2][3]; /* [before, after][transpose][axis] */
+  const double  *rowscale;
+  const double  *weight[3];
+  BCRCudaFace    face[6];
+  BCRCudaEdge   *edge;
+  const double  *row[3][3]; /* mixed precision: [low, diag, up][axis] of scale T */
+  PetscInt       ncorrect;  /* corrections after the first solve; -1: single precision is not enough, in double from the start */
+} BCRDeviceComponent;
+
+struct _n_BCRDeviceSolver {
+  BCRStream           stream; /* of set-up, and of vectors from the host */
+  BCRDeviceComponent *comp;
+  PetscInt            ncore;
+  BCRDeviceCore      *core;
+  BCRDeviceCore      *fallback;       /* in double, of components whose ncorrect is -1 */
+  PetscBool           single, staged; /* work type; the cores work on stage */
+  PetscBool           mixed;
+  double             *g, *v;   /* mixed precision: right-hand side and solution where those of the caller cannot be used; made when needed */
+  double             *scalars; /* 3 */
+  PetscInt            stride[3];      /* of the cores' arrays */
+  BCRDeviceArena      space;
+  void               *stage;
+  double             *removed; /* device: of the last passes, BCR_SLOTS x dof x BCR_PARTS */
+  PetscInt            slots;   /* right-hand sides of the last solve */
+  BCRDeviceArena      vectors; /* copies of vectors of the host */
+  size_t              vectorbytes;
+  PetscScalar        *vector;
+};
+
+static PetscErrorCode put_real(BCRDeviceArena *arena, BCRStream stream, PetscInt n, const PetscReal v[], const double **p)
+{
+  double *w;
+
+  PetscFunctionBegin;
+  *p = NULL;
+  if (!v) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(PetscMax(n, 1), &w));
+  for (PetscInt i = 0; i < n; i++) w[i] = (double)v[i];
+  PetscCall(BCRDeviceArenaPut(arena, stream, PETSC_FALSE, n, w, p));
+  PetscCall(PetscFree(w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Tables of a component */
+static PetscErrorCode component_tables(BCRSolver s, PetscInt m)
+{
+  const BCRComponent *c   = &s->comp[m];
+  BCRDeviceComponent *d   = &s->device->comp[m];
+  BCRStream           st  = s->device->stream;
+  PetscInt            box = 1;
+
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceArenaFree(&d->arena));
+  PetscCall(PetscMemzero(d, sizeof(*d)));
+  for (int x = 0; x < 3; x++) box *= c->op.axis[x].n;
+  for (int t = 0; t < 2; t++) {
+    for (int x = 0; x < 3; x++) {
+      const PetscInt n = c->op.axis[x].n;
+
+      /* before: planes take single entries of them even where they are all one */
+      PetscCall(BCRDeviceArenaPut(&d->arena, st, PETSC_FALSE, n, n ? c->pre[t][x].v : NULL, &d->w[0][t][x]));
+      if (c->postscale[t]) PetscCall(BCRDeviceArenaPut(&d->arena, st, PETSC_FALSE, n, n ? c->post[t][x].v : NULL, &d->w[1][t][x]));
+    }
+  }
+  for (int x = 0; x < 3; x++) PetscCall(put_real(&d->arena, st, c->op.axis[x].n, c->op.axis[x].weight, &d->weight[x]));
+  PetscCall(put_real(&d->arena, st, box, c->op.rowscale, &d->rowscale));
+  for (PetscInt b = 0; b < c->nface; b++) {
+    const BCRFace *f     = &c->face[b];
+    BCRCudaFace   *g     = &d->face[b];
+    const PetscInt nodes = c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[f->axis], 1);
+
+    g->at     = f->at;
+    g->q      = f->q;
+    g->inward = f->inward;
+    g->inv0   = (double)f->plane->inv0;
+    g->slope  = (double)f->plane->slope;
+    for (int o = 0; o < 2; o++) {
+      g->stride[o]  = f->stride[o];
+      g->qstride[o] = f->qstride[o];
+      g->n[o]       = (int)f->n[o];
+    }
+    PetscCall(put_real(&d->arena, st, nodes, f->plane->inv, &g->inv));
+    PetscCall(put_real(&d->arena, st, nodes, f->plane->couplings, &g->couplings));
+  }
+  if (c->nedge) {
+    BCRCudaEdge *e;
+
+    PetscCall(PetscMalloc1(c->nedge, &e));
+    for (PetscInt b = 0; b < c->nedge; b++) {
+      e[b].at    = c->edge[b].at;
+      e[b].from  = c->edge[b].from;
+      e[b].inv   = (double)c->edge[b].inv;
+      e[b].slope = (double)c->edge[b].slope;
+    }
+    PetscCall(BCRDeviceArenaGet(&d->arena, (size_t)c->nedge * sizeof(*e), "tables", &d->edge));
+    PetscCallBCRCuda(BCRCudaPut(d->edge, e, (size_t)c->nedge * sizeof(*e), st));
+    PetscCall(PetscFree(e));
+  }
+  if (s->device->mixed && c->core >= 0) {
+    for (int x = 0; x < 3; x++) {
+      PetscCall(BCRDeviceArenaPut(&d->arena, st, PETSC_FALSE, c->op.axis[x].n, c->lower[x], &d->row[0][x]));
+      PetscCall(BCRDeviceArenaPut(&d->arena, st, PETSC_FALSE, c->op.axis[x].n, c->diag[x], &d->row[1][x]));
+      PetscCall(BCRDeviceArenaPut(&d->arena, st, PETSC_FALSE, c->op.axis[x].n, c->upper[x], &d->row[2][x]));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode box_create(BCRSolver s, double **p, const char what[])
+{
+  struct _n_BCRDeviceSolver *d   = s->device;
+  size_t                     box = 0;
+
+  PetscFunctionBegin;
+  if (*p) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt m = 0; m < s->dof; m++) {
+    const BCRAxis *x = s->comp[m].op.axis;
+
+    box = PetscMax(box, (size_t)x[0].n * x[1].n * x[2].n);
+  }
+  PetscCall(BCRDeviceArenaGet(&d->space, box * sizeof(double), what, p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode core_create(const BCRComponent *c, BCRPrecision precision, const BCRCoreOptions *options, const PetscInt stride[], BCRStream stream, double factor, BCRDeviceCore *core)
+{
+  BCRCoreOptions with = *options;
+  BCRAxis        axis[3];
+
+  PetscFunctionBegin;
+  with.precision = precision;
+  for (int x = 0; x < 3; x++) {
+    axis[x]        = c->op.axis[x];
+    axis[x].weight = NULL;
+    if (axis[x].n == 1) axis[x].a = 0;
+    PetscCall(PetscMemzero(axis[x].plane, sizeof(axis[x].plane)));
+  }
+  PetscCall(BCRDeviceCoreCreate(c->op.dim, axis, c->op.shift, c->op.singular, stride, &with, stream, core));
+  PetscCall(BCRDeviceCoreSetFactor(*core, (PetscReal)factor));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Mixed precision (refine.c): v = 0, r = g; repeat e = K^-1 r in single, v += e, r = g - K v in double. The host must not wait for
+  the residual, so that the number of corrections is fixed: set-up counts what a trial needs, and adds one.
+  error: of each step, for that trial; else NULL.
+*/
+static PetscErrorCode refine_solve(BCRSolver s, PetscInt m, PetscInt ncorrect, BCRStream st, const BCRCudaBox *gb, int g_single, const void *g, const BCRCudaBox *vb, double *v, double *error)
+{
+  struct _n_BCRDeviceSolver *ds      = s->device;
+  const BCRComponent        *c       = &s->comp[m];
+  BCRDeviceComponent        *d       = &ds->comp[m];
+  BCRDeviceCore              core    = ds->core[c->core];
+  const double               inverse = 1 / (c->norm * (double)c->op.scale), *removed;
+  const ptrdiff_t            rs[3]   = {1, ds->stride[1], ds->stride[2]};
+  float                     *r       = (float *)ds->stage;
+  double                     parts[3][64], sum[3] = {0, 0, 0}, *dparts = ds->scalars + 4;
+  BCRCudaBox                 rb = *gb;
+
+  PetscFunctionBegin;
+  for (int x = 0; x < 3; x++) rb.stride[x] = rs[x];
+  PetscCall(BCRDeviceCoreGetRemoved(core, &removed));
+  PetscCallBCRCuda(BCRCudaRefineBegin(st, gb, g_single, g, r, rs, ds->scalars));
+  if (error) PetscCallBCRCuda(BCRCudaSumSquares(st, &rb, 1, r, 64, dparts));
+  for (PetscInt it = 0; it <= ncorrect; it++) {
+    PetscCall(BCRDeviceCoreSolve(core, st, r, r));
+    PetscCallBCRCuda(BCRCudaRefineCorrect(st, vb, r, rs, v, inverse, it > 0, removed, ds->scalars));
+    if (it == ncorrect && !error) break;
+    PetscCallBCRCuda(BCRCudaResidual(st, gb, g_single, g, vb, v, r, rs, d->row[0], d->row[1], d->row[2], (double)c->op.scale * (double)c->op.shift, ds->scalars));
+    if (error) {
+      double rscale;
+
+      PetscCallBCRCuda(BCRCudaSumSquares(st, &rb, 1, r, 64, dparts + 64));
+      PetscCallBCRCuda(BCRCudaSumSquares(st, vb, 0, v, 64, dparts + 128));
+      PetscCallBCRCuda(BCRCudaGet(parts, dparts, sizeof(parts), st));
+      PetscCallBCRCuda(BCRCudaGet(&rscale, ds->scalars, sizeof(double), st));
+      for (int q = 0; q < 3; q++) {
+        sum[q] = 0;
+        for (int i = 0; i < 64; i++) sum[q] += parts[q][i];
+      }
+      error[it] = sqrt(sum[1]) / (fabs(rscale * c->norm * (double)c->op.scale) * sqrt(sum[2]) + sqrt(sum[0]));
+    }
+  }
+  if (c->op.singular) { /* corrections have means of their own, to single precision */
+    PetscCallBCRCuda(BCRCudaSum(st, vb, 0, v, NULL, ds->scalars + 4, ds->scalars + 3));
+    PetscCallBCRCuda(BCRCudaAddValue(st, vb, 0, v, v, ds->scalars + 3, -1. / ((double)vb->n[0] * vb->n[1] * vb->n[2])));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How many corrections component m needs */
+static PetscErrorCode refine_count(BCRSolver s, PetscInt m)
+{
+  struct _n_BCRDeviceSolver *ds = s->device;
+  const BCRComponent        *c  = &s->comp[m];
+  BCRDeviceComponent        *d  = &ds->comp[m];
+  BCRDeviceArena             arena;
+  BCRCudaBox                 box;
+  const long                 n = (long)c->op.axis[0].n * c->op.axis[1].n * c->op.axis[2].n;
+  double                    *g, *v, error[9], best = 1;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  for (int x = 0; x < 3; x++) {
+    box.n[x]      = (int)c->op.axis[x].n;
+    box.stride[x] = x ? box.stride[x - 1] * box.n[x - 1] : 1;
+  }
+  PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(double), "a trial of mixed precision", &g));
+  PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(double), "a trial of mixed precision", &v));
+  PetscCallBCRCuda(BCRCudaTrial(ds->stream, n, g));
+  PetscCall(refine_solve(s, m, 8, ds->stream, &box, 0, g, &box, v, error));
+  d->ncorrect = -1;
+  for (int it = 0; it < 9; it++) {
+    if (!(error[it] < best)) break;
+    best = error[it];
+    if (best <= 1e-15) {
+      d->ncorrect = it + 1;
+      break;
+    }
+    if (best <= 2e-15) d->ncorrect = it + 2; /* as far as double goes, if it does not get any better */
+  }
+  PetscCall(BCRDeviceArenaFree(&arena));
+  if (d->ncorrect < 0) {
+    PetscCall(PetscInfo(NULL, "Corrections of the single-precision solve do not converge (to %g); solving in double precision\n", best));
+    if (!ds->fallback[c->core]) {
+      PetscInt stride[3];
+
+      for (int x = 0; x < 3; x++) stride[x] = x ? stride[x - 1] * box.n[x - 1] : 1;
+      PetscCall(core_create(c, BCR_DOUBLE, &s->options.core, stride, ds->stream, 1 / c->op.scale, &ds->fallback[c->core]));
+    }
+    PetscCall(box_create(s, &ds->v, "the solution in double precision"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
+{
+  struct _n_BCRDeviceSolver *d;
+  const BCRPrecision         precision = s->options.core.precision;
+  PetscInt                   nx = 0, ny = 0, nz = 0;
+  const char                *why;
+
+  PetscFunctionBegin;
+  PetscCheck(BCRDeviceAvailable(&why), PETSC_COMM_SELF, PETSC_ERR_GPU, "-pc_bcrpoisson_backend cuda: this machine has no CUDA device to run on (%s): use -pc_bcrpoisson_backend cpu or auto", why);
+  PetscCall(PetscNew(&d));
+  s->device = d;
+  d->stream = s->options.stream;
+  d->mixed  = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
+  d->single = precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  d->staged = s->dof * BCR_PARTS > 1 || d->single != BCR_REAL_SINGLE || d->mixed ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(PetscCalloc3(s->dof, &d->comp, s->dof, &d->core, s->dof, &d->fallback));
+  for (PetscInt m = 0; m < s->dof; m++) {
+    nx = PetscMax(nx, s->comp[m].op.axis[0].n);
+    ny = PetscMax(ny, s->comp[m].op.axis[1].n);
+    nz = PetscMax(nz, s->comp[m].op.axis[2].n);
+    PetscCall(component_tables(s, m));
+  }
+  d->stride[0] = 1;
+  d->stride[1] = d->staged ? nx : s->comp[0].stride[1];
+  d->stride[2] = d->staged ? nx * ny : s->comp[0].stride[2];
+  if (d->staged && nx && ny && nz) PetscCall(BCRDeviceArenaGet(&d->space, (size_t)nx * ny * nz * (d->single ? sizeof(float) : sizeof(double)), "the workspace", &d->stage));
+  PetscCall(BCRDeviceArenaGet(&d->space, BCR_SLOTS * (size_t)s->dof * BCR_PARTS * sizeof(double), "sums", &d->removed));
+  PetscCallBCRCuda(BCRCudaZero(d->removed, BCR_SLOTS * (size_t)s->dof * BCR_PARTS * sizeof(double), d->stream));
+  if (d->mixed) PetscCall(BCRDeviceArenaGet(&d->space, (4 + BCR_CUDA_PARTIALS) * sizeof(double), "sums", &d->scalars));
+  for (PetscInt m = 0; m < s->dof; m++) {
+    BCRComponent *c = &s->comp[m];
+
+    if (c->core < 0) continue;
+    c->core = -1;
+    for (PetscInt l = 0; l < m && c->core < 0; l++) {
+      if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l].op, &c->op)) c->core = s->comp[l].core;
+    }
+    if (c->core >= 0) continue;
+    PetscCall(core_create(c, d->single ? BCR_SINGLE : BCR_DOUBLE, &s->options.core, d->stride, d->stream, d->mixed ? c->norm : 1 / c->op.scale, &d->core[d->ncore]));
+    c->core = d->ncore++;
+  }
+  for (PetscInt m = 0; m < s->dof && d->mixed; m++) {
+    if (s->comp[m].core >= 0) PetscCall(refine_count(s, m));
+  }
+  PetscCallBCRCuda(BCRCudaSynchronize(d->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s)
+{
+  struct _n_BCRDeviceSolver *d = s->device;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaSynchronize(d->stream)); /* the tables may be in use */
+  for (PetscInt m = 0; m < s->dof; m++) {
+    const BCRComponent *c = &s->comp[m];
+
+    PetscCall(component_tables(s, m));
+    if (c->core < 0) continue;
+    PetscCall(BCRDeviceCoreSetShift(d->core[c->core], c->op.shift));
+    PetscCall(BCRDeviceCoreSetFactor(d->core[c->core], d->mixed ? (PetscReal)c->norm : 1 / c->op.scale));
+    if (d->fallback[c->core]) {
+      PetscCall(BCRDeviceCoreSetShift(d->fallback[c->core], c->op.shift));
+      PetscCall(BCRDeviceCoreSetFactor(d->fallback[c->core], 1 / c->op.scale));
+    }
+    if (d->mixed) PetscCall(refine_count(s, m));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceSolverDestroy(BCRSolver s)
+{
+  struct _n_BCRDeviceSolver *d = s->device;
+
+  PetscFunctionBegin;
+  if (!d) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt m = 0; m < s->dof && d->comp; m++) PetscCall(BCRDeviceArenaFree(&d->comp[m].arena));
+  for (PetscInt m = 0; m < s->dof && d->core; m++) {
+    PetscCall(BCRDeviceCoreDestroy(&d->core[m]));
+    PetscCall(BCRDeviceCoreDestroy(&d->fallback[m]));
+  }
+  PetscCall(PetscFree3(d->comp, d->core, d->fallback));
+  PetscCall(BCRDeviceArenaFree(&d->space));
+  PetscCall(BCRDeviceArenaFree(&d->vectors));
+  PetscCall(PetscFree(s->device));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Before the box is known; see planes.c for what each step is */
+static PetscErrorCode planes_before(const BCRPass *p, BCRDeviceComponent *d, BCRStream st, PetscBool *moves)
+{
+  const BCRComponent *c = p->c;
+
+  PetscFunctionBegin;
+  *moves = PETSC_FALSE;
+  for (PetscInt b = 0; b < c->nface; b++) {
+    PetscCallBCRCuda(BCRCudaFaceBegin(st, &d->face[b], BCR_REAL_SINGLE, p->es, p->f, p->u, !p->transpose));
+    if (c->core >= 0 && (p->transpose ? c->face[b].plane->slope != 0 : c->face[b].couple)) *moves = PETSC_TRUE;
+  }
+  PetscCallBCRCuda(BCRCudaEdgeBegin(st, (int)c->nedge, d->edge, BCR_REAL_SINGLE, p->es, p->f, p->u, !p->transpose));
+  for (int key = 7; key >= 2 && p->transpose && c->nedge; key--) PetscCallBCRCuda(BCRCudaEdgeSlope(st, (int)(c->edgestart[key + 1] - c->edgestart[key]), d->edge + c->edgestart[key], BCR_REAL_SINGLE, p->es, p->u, 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The faces' part of the box's right-hand side t (strides ts) */
+static PetscErrorCode planes_move(const BCRPass *p, BCRDeviceComponent *d, BCRStream st, PetscBool t_single, void *t, const ptrdiff_t ts[3])
+{
+  const BCRComponent *c = p->c;
+
+  PetscFunctionBegin;
+  for (PetscInt b = 0; b < c->nface; b++) {
+    const BCRFace  *f       = &c->face[b];
+    const PetscBool entries = !p->transpose && f->plane->couplings ? PETSC_TRUE : PETSC_FALSE, weights = p->transpose || entries ? PETSC_TRUE : PETSC_FALSE;
+    const PetscInt  n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, end = f->side ? n[f->axis] - 1 : 0, o0 = f->other[0], o1 = f->other[1];
+    const ptrdiff_t packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]}, s[2] = {ts[o0], ts[o1]}, a[2] = {packed[o0], packed[o1]};
+    /* none where the coupling has S, as in A = S B */
+    const PetscBool all    = BCRComponentScale(c, p->transpose, PETSC_FALSE) && !(c->op.left && !f->plane->couplings) ? PETSC_TRUE : PETSC_FALSE;
+    double          factor = p->transpose ? (double)f->plane->slope : (double)c->op.scale * (entries ? 1 : (double)f->plane->coupling);
+
+    if (p->transpose ? f->plane->slope == 0 : !f->couple) continue;
+    if (weights) factor *= c->pre[p->transpose][f->axis].v[end];
+    PetscCallBCRCuda(BCRCudaFaceMove(st, &d->face[b], BCR_REAL_SINGLE, p->es, p->u, t_single, t, end * ts[f->axis], s, factor, entries, weights ? d->w[0][p->transpose][o0] : NULL, weights ? d->w[0][p->transpose][o1] : NULL, all ? d->rowscale : NULL,
+                                     end * packed[f->axis], a));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode planes_after(const BCRPass *p, BCRDeviceComponent *d, BCRStream st)
+{
+  const BCRComponent *c = p->c;
+
+  PetscFunctionBegin;
+  for (PetscInt b = 0; b < c->nface; b++) {
+    const BCRFace *f = &c->face[b];
+
+    if (!p->transpose) {
+      if (f->plane->slope != 0) PetscCallBCRCuda(BCRCudaFaceSlope(st, &d->face[b], BCR_REAL_SINGLE, p->es, p->u));
+    } else {
+      const BCRAxis  *a    = &c->op.axis[f->axis];
+      const PetscInt  n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, end = f->side ? n[f->axis] - 1 : 0, o0 = f->other[0], o1 = f->other[1];
+      const ptrdiff_t packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]}, as[2] = {packed[o0], packed[o1]};
+      const PetscBool all = f->couple && c->op.left && c->op.rowscale && !f->plane->couplings ? PETSC_TRUE : PETSC_FALSE;
+      const double    w   = f->couple && a->weight ? (double)a->weight[end] : 1.;
+
+      PetscCallBCRCuda(BCRCudaFaceEnd(st, &d->face[b], BCR_REAL_SINGLE, p->es, p->u, f->couple, (double)f->plane->coupling * w, (double)c->op.scale, d->weight[o0], d->weight[o1], all ? d->rowscale : NULL, end * packed[f->axis], as));
+    }
+  }
+  if (p->transpose) PetscCallBCRCuda(BCRCudaEdgeScale(st, (int)c->nedge, d->edge, BCR_REAL_SINGLE, p->es, p->u));
+  for (int key = 2; key < 8 && !p->transpose && c->nedge; key++) PetscCallBCRCuda(BCRCudaEdgeSlope(st, (int)(c->edgestart[key + 1] - c->edgestart[key]), d->edge + c->edgestart[key], BCR_REAL_SINGLE, p->es, p->u, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The box of a pass in mixed precision */
+static PetscErrorCode pass_mixed(BCRSolver s, PetscInt m, const BCRPass *p, BCRStream st, PetscBool moves, double *removed)
+{
+  struct _n_BCRDeviceSolver *ds = s->device;
+  BCRDeviceComponent        *d  = &ds->comp[m];
+  const BCRComponent        *c  = p->c;
+  const PetscReal           *f     = p->f + c->start * p->es;
+  PetscReal                 *u     = p->u + c->start * p->es;
+  const int                  n[3]  = {(int)c->op.axis[0].n, (int)c->op.axis[1].n, (int)c->op.axis[2].n};
+  const ptrdiff_t            vs[3] = {p->es, p->es * c->stride[1], p->es * c->stride[2]}, packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
+  const double *const       *pre = c->prescale[p->transpose] ? d->w[0][p->transpose] : NULL, *const *post = c->postscale[p->transpose] ? d->w[1][p->transpose] : NULL;
+  const double              *all[2], *mean;
+  BCRCudaBox                 gb, vb;
+  const void                *g = f;
+  double                    *v;
+  int                        g_single = BCR_REAL_SINGLE;
+  PetscBool                  prepare;
+
+  PetscFunctionBegin;
+  for (int after = 0; after < 2; after++) all[after] = BCRComponentScale(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
+  prepare = moves || pre || all[0] ? PETSC_TRUE : PETSC_FALSE;
+  for (int x = 0; x < 3; x++) {
+    gb.n[x] = vb.n[x] = n[x];
+    gb.stride[x] = vb.stride[x] = vs[x];
+  }
+  if (prepare) {
+    PetscCall(box_create(s, &ds->g, "the right-hand side in double precision"));
+    PetscCallBCRCuda(BCRCudaScaleCopy(st, n, BCR_REAL_SINGLE, f, vs, 0, ds->g, packed, pre, all[0]));
+    if (moves) PetscCall(planes_move(p, d, st, PETSC_FALSE, ds->g, packed));
+    g        = ds->g;
+    g_single = 0;
+    for (int x = 0; x < 3; x++) gb.stride[x] = packed[x];
+  }
+  if (d->ncorrect < 0) {
+    PetscCallBCRCuda(BCRCudaScaleCopy(st, n, g_single, g, gb.stride, 0, ds->v, packed, NULL, NULL));
+    PetscCall(BCRDeviceCoreSolve(ds->fallback[c->core], st, ds->v, ds->v));
+    PetscCall(BCRDeviceCoreGetRemoved(ds->fallback[c->core], &mean));
+    v = ds->v;
+  } else {
+    if (BCR_REAL_SINGLE || (!prepare && p->f == p->u)) {
+      PetscCall(box_create(s, &ds->v, "the solution in double precision"));
+      v = ds->v;
+    } else v = (double *)u;
+    for (int x = 0; x < 3 && v == ds->v; x++) vb.stride[x] = packed[x];
+    PetscCall(refine_solve(s, m, d->ncorrect, st, &gb, g_single, g, &vb, v, NULL));
+    mean = c->op.singular ? ds->scalars + 1 : NULL;
+  }
+  if (v == ds->v || post || all[1]) PetscCallBCRCuda(BCRCudaScaleCopy(st, n, 0, v, v == ds->v ? packed : vs, BCR_REAL_SINGLE, u, vs, post, all[1]));
+  if (mean && removed) PetscCallBCRCuda(BCRCudaScaleValue(st, mean, 1, removed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One real field */
+static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream st, double *removed)
+{
+  struct _n_BCRDeviceSolver *ds = s->device;
+  BCRDeviceComponent        *d  = &ds->comp[m];
+  const BCRComponent        *c  = p->c;
+  const double              *all[2];
+  const PetscReal           *f     = p->f + c->start * p->es;
+  PetscReal                 *box   = p->u + c->start * p->es;
+  const int                  n[3]  = {(int)c->op.axis[0].n, (int)c->op.axis[1].n, (int)c->op.axis[2].n};
+  const ptrdiff_t            vs[3] = {p->es, p->es * c->stride[1], p->es * c->stride[2]}, cs[3] = {ds->stride[0], ds->stride[1], ds->stride[2]};
+  const double *const       *pre = c->prescale[p->transpose] ? d->w[0][p->transpose] : NULL, *const *post = c->postscale[p->transpose] ? d->w[1][p->transpose] : NULL;
+  PetscBool                  moves = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  for (int after = 0; after < 2; after++) all[after] = BCRComponentScale(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
+  if (c->nface || c->nedge) PetscCall(planes_before(p, d, st, &moves));
+  if (c->core >= 0) {
+    BCRDeviceCore core = ds->core[c->core];
+    const double *mean;
+    void         *v = ds->staged ? ds->stage : (void *)box;
+
+    if (ds->mixed) {
+      PetscCall(pass_mixed(s, m, p, st, moves, removed));
+      if (c->nface || c->nedge) PetscCall(planes_after(p, d, st));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    if (ds->staged || moves || pre || all[0]) {
+      PetscCallBCRCuda(BCRCudaScaleCopy(st, n, BCR_REAL_SINGLE, f, vs, ds->single, v, cs, pre, all[0]));
+      if (moves) PetscCall(planes_move(p, d, st, ds->single, v, cs));
+      f = NULL;
+    }
+    PetscCall(BCRDeviceCoreSolve(core, st, f ? (const void *)f : v, v));
+    if (ds->staged || post || all[1]) PetscCallBCRCuda(BCRCudaScaleCopy(st, n, ds->single, v, cs, BCR_REAL_SINGLE, box, vs, post, all[1]));
+    PetscCall(BCRDeviceCoreGetRemoved(core, &mean));
+    if (mean && removed) PetscCallBCRCuda(BCRCudaScaleValue(st, mean, 1, removed));
+  }
+  if (c->nface || c->nedge) PetscCall(planes_after(p, d, st));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  PetscFunctionBegin;
+  PetscCheck(s->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solver was made for the host");
+  for (PetscInt m = 0; m < s->dof && transpose; m++) {
+    const BCRComponent *c = &s->comp[m];
+
+    PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT " and %" PetscInt_FMT " of this axis do not have the same sign", 'x' + (int)c->badaxis, c->badrow,
+               c->badrow + 1);
+  }
+  s->device->slots = PetscMin(nrhs, BCR_SLOTS);
+  for (PetscInt r = 0; r < nrhs; r++) {
+    for (PetscInt m = 0; m < s->dof; m++) {
+      for (int part = 0; part < BCR_PARTS; part++) {
+        BCRPass p;
+
+        p.c         = &s->comp[m];
+        p.transpose = transpose ? 1 : 0;
+        p.es        = s->dof * BCR_PARTS;
+        p.f         = (const PetscReal *)(f + (size_t)r * ldf + m) + part;
+        p.u         = (PetscReal *)(u + (size_t)r * ldu + m) + part;
+        PetscCall(pass_solve(s, m, &p, stream, s->device->removed + ((r % BCR_SLOTS) * s->dof + m) * BCR_PARTS + part));
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceSolverStage(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  struct _n_BCRDeviceSolver *d = s->device;
+  const BCRComponent        *c = &s->comp[0];
+  const size_t               n = (size_t)s->dof * c->N[0] * c->N[1] * c->N[2], bytes = n * sizeof(PetscScalar);
+
+  PetscFunctionBegin;
+  if (!d->vector) PetscCall(BCRDeviceArenaGet(&d->vectors, bytes, "a copy of a vector of the host", &d->vector));
+  for (PetscInt r = 0; r < nrhs; r++) {
+    PetscCallBCRCuda(BCRCudaPut(d->vector, f + (size_t)r * ldf, bytes, d->stream));
+    PetscCall(BCRSolverSolveDevice(s, d->stream, transpose, 1, d->vector, (PetscInt)n, d->vector, (PetscInt)n));
+    PetscCallBCRCuda(BCRCudaGet(u + (size_t)r * ldu, d->vector, bytes, d->stream));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
+{
+  struct _n_BCRDeviceSolver *d = s->device;
+  double                     removed[BCR_PARTS];
+
+  PetscFunctionBegin;
+  info->workspace = d->space.bytes + d->vectors.bytes;
+  info->removed   = 0;
+  for (PetscInt m = 0; m < s->dof; m++) {
+    const BCRComponent *c = &s->comp[m];
+    BCRCoreInfo         core;
+
+    info->tables += d->comp[m].arena.bytes;
+    if (c->core < 0) continue;
+    PetscCall(BCRDeviceCoreGetInfo(d->core[c->core], &core));
+    info->flops += BCR_PARTS * core.flops;
+    if (m == 0) info->core = core;
+    for (PetscInt r = 0; r < d->slots && c->op.singular; r++) {
+      PetscReal sum = 0;
+
+      PetscCallBCRCuda(BCRCudaGet(removed, d->removed + (r * s->dof + m) * BCR_PARTS, sizeof(removed), d->stream));
+      for (int part = 0; part < BCR_PARTS; part++) sum += (PetscReal)(removed[part] * removed[part]);
+      info->removed = PetscMax(info->removed, PetscSqrtReal(sum));
+    }
+  }
+  for (PetscInt m = 0; m < d->ncore; m++) {
+    BCRCoreInfo core;
+
+    PetscCall(BCRDeviceCoreGetInfo(d->core[m], &core));
+    info->workspace += core.workspace;
+    info->tables += core.tables;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCRSolverHaveDevice(const char **why)
+{
+  return BCRDeviceAvailable(why);
+}
+#endif
