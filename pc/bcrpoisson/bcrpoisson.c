@@ -8,6 +8,7 @@
 #include <petsctime.h>
 #include "../../src/register.h"
 #include "../../src/operator/read.h"
+#include "../../src/operator/moves.h"
 #include "../../src/poisson/solver.h"
 
 const char *const PCBCRPoissonBackends[]        = {"auto", "cpu", "cuda", "PCBCRPoissonBackend", "PCBCRPOISSON_BACKEND_", NULL};
@@ -40,7 +41,11 @@ typedef struct {
 
   /* what set-up made of it */
   PetscBool                  replan; /* a choice changed that the plan depends on */
-  PetscInt                   dof, size[3], n;
+  BCRGrid                    grid;            /* how the DMDA lies on the ranks */
+  BCRMoves                   moves;           /* from there to the slabs that the solver has */
+  PetscInt                   dof, size[3], n; /* components, nodes of the whole grid, unknowns on this rank */
+  PetscScalar               *slab;            /* a vector in slabs, where they are not in place */
+  char                       daprefix[64];    /* of the DMDA's options */
   BCROperator               *ops;
   BCRPattern                 pattern; /* what the reader remembers of the matrix */
   PCBCRPoissonOperatorSource opssource;
@@ -72,6 +77,9 @@ static PetscErrorCode PCReset_BCRPoisson(PC pc)
   PetscFunctionBegin;
   PetscCall(BCRSolverDestroy(&bcr->solver));
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
+  PetscCall(BCRMovesDestroy(&bcr->moves));
+  PetscCall(BCRGridDestroy(&bcr->grid));
+  PetscCall(PetscFree(bcr->slab));
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
   bcr->dof      = 0;
   bcr->n        = 0;
@@ -82,13 +90,56 @@ static PetscErrorCode PCReset_BCRPoisson(PC pc)
 
 /* Set-up */
 
+/* The ranks must want the same, or they would wait for one another in different places */
+static PetscErrorCode PCBCRPoissonCheckSame(PC pc)
+{
+  static const char *const names[]   = {"radix", "backend", "precision", "operator", "fit", "tune", "recursive", "isa", "spacing", "ends", "shift", "scale", "schedule"};
+  static const PetscInt    lengths[] = {1, 1, 1, 1, 1, 1, 1, 1, 5, 7, 1, 1, 1 + BCR_MAX_LEVELS};
+  PC_BCRPoisson           *bcr       = (PC_BCRPoisson *)pc->data;
+  double                   mine[24 + BCR_MAX_LEVELS] = {0}, first[24 + BCR_MAX_LEVELS];
+  PetscInt                 n = 0, i;
+  BCRFault                 fault = {PETSC_SUCCESS, ""};
+  PetscMPIInt              size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  mine[n++] = (double)bcr->radix;
+  mine[n++] = (double)bcr->backend;
+  mine[n++] = (double)bcr->precision;
+  mine[n++] = (double)bcr->source;
+  mine[n++] = (double)bcr->fit;
+  mine[n++] = (double)bcr->tune;
+  mine[n++] = (double)bcr->recursive;
+  mine[n++] = (double)bcr->isa;
+  mine[n++] = (double)bcr->dim;
+  mine[n++] = (double)bcr->nspacing;
+  for (i = 0; i < 3; ++i) mine[n++] = i < bcr->nspacing ? (double)bcr->spacing[i] : 0;
+  mine[n++] = (double)bcr->nends;
+  for (i = 0; i < 6; ++i) mine[n++] = i < bcr->nends ? (double)bcr->end[i] : 0;
+  mine[n++] = (double)bcr->shift;
+  mine[n++] = (double)bcr->scale;
+  mine[n++] = (double)bcr->nlevels;
+  for (i = 0; i < bcr->nlevels; ++i) mine[n++] = (double)bcr->schedule[i];
+  n = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(mine);
+  PetscCall(PetscArraycpy(first, mine, n));
+  PetscCallMPI(MPI_Bcast(first, (PetscMPIInt)n, MPI_DOUBLE, 0, PetscObjectComm((PetscObject)pc)));
+  n = 0;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(names); ++k) {
+    for (i = 0; i < lengths[k]; ++i, ++n)
+      if (mine[n] != first[n]) PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMETYPE, "-%spc_bcrpoisson_%s (or its setter) differs from that of rank 0: give the same on every rank", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", names[k]));
+  }
+  PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The DMDA that says what the rows of the matrix are: that of the PC, else that of the matrix */
 static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
 {
   DM          dm[2] = {NULL, NULL};
   const char *found = NULL;
   PetscBool   isda  = PETSC_FALSE;
-  PetscInt    rows, size[3], dof;
+  BCRFault    fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   PetscCall(PCGetDM(pc, &dm[0]));
@@ -99,14 +150,65 @@ static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
     PetscCall(PetscObjectTypeCompare((PetscObject)dm[i], DMDA, &isda));
     *da = dm[i];
   }
-  PetscCheck(isda, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG, "PCBCRPOISSON needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()",
-             found ? "the DM is of type " : "neither the PC nor its matrix has a DM", found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)");
-  PetscCall(DMDAGetCorners(*da, NULL, NULL, NULL, &size[0], &size[1], &size[2]));
-  PetscCall(DMDAGetDof(*da, &dof));
+  if (!isda)
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_WRONG, "PCBCRPOISSON needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()",
+                          found ? "the DM is of type " : "neither the PC nor its matrix has a DM", found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)"));
+  PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How the grid lies on the ranks; all that was known about another one is forgotten */
+static PetscErrorCode PCBCRPoissonSetGrid(PC pc, DM da)
+{
+  PC_BCRPoisson *bcr  = (PC_BCRPoisson *)pc->data;
+  const char    *prefix;
+  PetscBool      same = PETSC_TRUE;
+  PetscInt       rows;
+  BCRGrid        grid;
+
+  PetscFunctionBegin;
+  PetscCall(BCRGridCreate(da, PetscObjectComm((PetscObject)pc), &grid));
   PetscCall(MatGetSize(pc->pmat, &rows, NULL));
-  PetscCheck(rows == size[0] * size[1] * size[2] * dof, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
-             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, size[0], size[1],
-             size[2], dof);
+  PetscCheck(rows == grid.N[0] * grid.N[1] * grid.N[2] * grid.dof, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, grid.N[0],
+             grid.N[1], grid.N[2], grid.dof);
+  PetscCall(BCRGridCheckMatrix(&grid, pc->pmat));
+  same = (PetscBool)(bcr->ops && grid.dof == bcr->grid.dof && bcr->source == bcr->opssource);
+  for (PetscInt d = 0; d < 3 && same; ++d) {
+    same = (PetscBool)(grid.N[d] == bcr->grid.N[d] && grid.parts[d] == bcr->grid.parts[d]);
+    for (PetscInt p = 0; p < grid.parts[d] && same; ++p) same = (PetscBool)(grid.first[d][p] == bcr->grid.first[d][p]);
+  }
+  if (!same) PetscCall(PCReset_BCRPoisson(pc));
+  else PetscCall(BCRGridDestroy(&bcr->grid));
+  bcr->grid      = grid;
+  bcr->dof       = grid.dof;
+  bcr->n         = grid.dof * grid.n[0] * grid.n[1] * grid.n[2];
+  bcr->opssource = bcr->source;
+  for (PetscInt d = 0; d < 3; ++d) bcr->size[d] = grid.N[d];
+  PetscCall(DMGetOptionsPrefix(da, &prefix));
+  PetscCall(PetscStrncpy(bcr->daprefix, prefix ? prefix : "", sizeof(bcr->daprefix)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The slabs that the solver works on, and what the operators say about nodes brought there */
+static PetscErrorCode PCBCRPoissonSetSlabs(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt       prefer = -1;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; ++d)
+    if (bcr->ops[0].axis[d].lower) prefer = d; /* the axis along which lines are solved takes any coefficients */
+  if (bcr->slab && prefer >= 0 && prefer != bcr->moves.axis) {
+    PetscCall(BCRSolverDestroy(&bcr->solver));
+    PetscCall(BCRMovesDestroy(&bcr->moves));
+    PetscCall(PetscFree(bcr->slab));
+  }
+  if (!bcr->moves.nodes && !bcr->moves.sf) {
+    PetscCall(BCRMovesCreate(&bcr->grid, prefer, &bcr->moves));
+    if (!bcr->moves.inplace) PetscCall(PetscMalloc1(PetscMax(bcr->dof * bcr->moves.nodes, 1), &bcr->slab));
+  }
+  for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c) PetscCall(BCRMovesTakeOperator(&bcr->grid, &bcr->moves, &bcr->ops[c]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -148,19 +250,19 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
 
 /* Parameter optimizer (paper 000, section 3.2): times whole solves and keeps the fastest plan. The automatic plan is the one to beat, by
    more than what a clock is good for. */
-static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options)
+static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options, const BCRSlab *slab)
 {
   static const PetscInt candidate[] = {0, 4, 8, 16, 32, 64};
   PC_BCRPoisson        *bcr         = (PC_BCRPoisson *)pc->data;
-  PetscInt              largest     = PetscMax(bcr->size[0], PetscMax(bcr->size[1], bcr->size[2]));
+  PetscInt              largest     = PetscMax(bcr->size[0], PetscMax(bcr->size[1], bcr->size[2])), n = bcr->dof * bcr->moves.nodes;
   PetscScalar          *f, *u;
   PetscLogDouble        best = PETSC_MAX_REAL;
   PetscRandom           random;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc2(bcr->n, &f, bcr->n, &u));
+  PetscCall(PetscMalloc2(n, &f, n, &u));
   PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
-  for (PetscInt i = 0; i < bcr->n; ++i) PetscCall(PetscRandomGetValue(random, &f[i]));
+  for (PetscInt i = 0; i < n; ++i) PetscCall(PetscRandomGetValue(random, &f[i]));
   PetscCall(PetscRandomDestroy(&random));
   bcr->ntuned = 0;
   for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(candidate); ++c) {
@@ -170,14 +272,15 @@ static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options)
 
     if (candidate[c] > largest) break;
     trial.core.radix = candidate[c];
-    PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &trial, NULL, &solver));
-    PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, bcr->n, u, bcr->n));
+    PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &trial, slab, &solver));
+    PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, n, u, n));
     for (PetscInt repeat = 0; repeat < 3; ++repeat) {
       PetscCall(PetscTime(&start));
-      PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, bcr->n, u, bcr->n));
+      PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, n, u, n));
       PetscCall(PetscTime(&stop));
       time = PetscMin(time, stop - start);
     }
+    if (slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, slab->comm)); /* all must choose the same */
     PetscCall(PetscInfo(pc, "Optimizer: radix %" PetscInt_FMT "%s takes %g s\n", candidate[c], candidate[c] ? "" : " (auto)", time));
     ++bcr->ntuned;
     if (time < (bcr->solver ? 0.97 : 1.) * best) {
@@ -218,7 +321,7 @@ static PetscBool PCBCRPoissonOnDevice(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
-  if (bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels) return PETSC_FALSE;
+  if (bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->grid.size > 1) return PETSC_FALSE;
   return BCRSolverHaveDevice(NULL);
 }
 
@@ -233,6 +336,7 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
   PetscFunctionBegin;
   bcr->device = PETSC_FALSE;
   if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA) {
+    PetscCheck(bcr->grid.size == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda runs on one rank only, the PC has %d: use -pc_bcrpoisson_backend cpu or auto, or one rank", (int)bcr->grid.size);
     PetscCheck(BCRSolverHaveDevice(&why), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda cannot be used here (%s): use -pc_bcrpoisson_backend cpu or auto", why);
     PetscCheck(PCBCRPoissonOnDevice(pc), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda has no reduction of a given radix or schedule: use -pc_bcrpoisson_radix auto without a schedule, or -pc_bcrpoisson_backend cpu");
     bcr->device = PETSC_TRUE;
@@ -253,6 +357,7 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
 {
   PC_BCRPoisson   *bcr = (PC_BCRPoisson *)pc->data;
   BCRSolverOptions options;
+  BCRSlab          part = {PetscObjectComm((PetscObject)pc), bcr->moves.axis, bcr->moves.start, bcr->moves.len}, *slab = bcr->grid.size > 1 ? &part : NULL;
 
   PetscFunctionBegin;
   PetscCall(BCRSolverDestroy(&bcr->solver));
@@ -266,8 +371,8 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
   options.device = bcr->device;
   if (bcr->device) PetscCall(PCBCRPoissonGetStream(&options.stream));
   bcr->ntuned = 0;
-  if (bcr->tune && !options.core.radix && !options.core.nlevels && !bcr->device) PetscCall(PCBCRPoissonTune(pc, &options));
-  else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, NULL, &bcr->solver));
+  if (bcr->tune && !options.core.radix && !options.core.nlevels && !bcr->device) PetscCall(PCBCRPoissonTune(pc, &options, slab));
+  else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver));
   bcr->replan = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -276,30 +381,21 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   DM             da  = NULL;
-  PetscInt       dof, dim, size[3];
   PetscBool      same = PETSC_FALSE, done = PETSC_FALSE;
-  PetscMPIInt    ranks;
 
   PetscFunctionBegin;
   PetscCall(PetscBCRCitePoisson());
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &ranks));
-  PetscCheck(ranks == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "PCBCRPOISSON runs on 1 MPI rank in this version of petscbcr, the PC has %d: run on one rank, or use it in blocks of one rank each", (int)ranks);
+  PetscCall(PCBCRPoissonCheckSame(pc));
   PetscCall(PCBCRPoissonGetDMDA(pc, &da));
-  PetscCall(DMGetDimension(da, &dim));
-  PetscCall(DMDAGetDof(da, &dof));
-  PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &size[0], &size[1], &size[2])); /* DMDAGetInfo() has the whole grid for a subdomain of PCASM */
-  if (bcr->ops && (dof != bcr->dof || size[0] != bcr->size[0] || size[1] != bcr->size[1] || size[2] != bcr->size[2] || bcr->source != bcr->opssource)) PetscCall(PCReset_BCRPoisson(pc));
-  bcr->dof       = dof;
-  bcr->n         = dof * size[0] * size[1] * size[2];
-  bcr->opssource = bcr->source;
-  for (PetscInt d = 0; d < 3; ++d) bcr->size[d] = size[d];
+  PetscCall(PCBCRPoissonSetGrid(pc, da));
 
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
-  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(PCBCRPoissonUserOperator(pc, dim));
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(PCBCRPoissonUserOperator(pc, bcr->grid.dim));
   else PetscCall(BCROperatorReadUpdate(da, pc->pmat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof, &bcr->ops, &same));
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
+  PetscCall(PCBCRPoissonSetSlabs(pc));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
   if (!done) {
     PetscCall(PCBCRPoissonChooseBackend(pc, da));
@@ -319,18 +415,24 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
 static PetscErrorCode PCBCRPoissonCheckFinite(PC pc, const PetscScalar *f, const PetscScalar *u)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  PetscInt       middle, bad;
+  const PetscInt *n  = bcr->grid.n, first = bcr->n ? bcr->dof * BCRGridNumber(&bcr->grid, bcr->grid.lo) : 0;
+  PetscInt        middle, bad = bcr->n;
+  PetscBool       finite = PETSC_TRUE;
+  double          found;
 
   PetscFunctionBegin;
-  middle = bcr->dof * (bcr->size[0] / 2 + bcr->size[0] * (bcr->size[1] / 2 + bcr->size[1] * (bcr->size[2] / 2)));
-  for (PetscInt c = 0; c < bcr->dof; ++c) {
-    if (PetscLikely(!PetscIsInfOrNanScalar(u[middle + c]))) continue;
-    for (bad = 0; bad < bcr->n && !PetscIsInfOrNanScalar(f[bad]); ++bad) {}
-    PetscCheck(!pc->erroriffailure || bad == bcr->n, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP, "Entry %" PetscInt_FMT " of the right-hand side is NaN or Inf: the solution is not finite", bad);
-    PetscCheck(!pc->erroriffailure, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP, "The solution overflows: the right-hand side or the operator is scaled too far from one for -pc_bcrpoisson_precision %s", PCBCRPoissonPrecisions[bcr->precision]);
-    PetscCall(PetscInfo(pc, "The solution is not finite; first entry of the right-hand side that is NaN or Inf: %" PetscInt_FMT " of %" PetscInt_FMT "\n", bad, bcr->n));
-    break;
-  }
+  middle = bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2)));
+  for (PetscInt c = 0; c < bcr->dof && bcr->n && finite; ++c) finite = PetscLikely(!PetscIsInfOrNanScalar(u[middle + c])) ? PETSC_TRUE : PETSC_FALSE;
+  if (finite && !(pc->erroriffailure && bcr->grid.size > 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (bad = 0; bad < bcr->n && !PetscIsInfOrNanScalar(f[bad]); ++bad) {}
+  found = bad < bcr->n ? 2 : (finite ? 0 : 1);
+  if (pc->erroriffailure) { /* on all ranks, or none */
+    PetscInt entry = first + bad;
+
+    PetscCall(BCRTakeFrom(PetscObjectComm((PetscObject)pc), found, &entry, sizeof(entry), &found));
+    PetscCheck(found < 2, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP, "Entry %" PetscInt_FMT " of the right-hand side is NaN or Inf: the solution is not finite", entry);
+    PetscCheck(found < 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_FP, "The solution overflows: the right-hand side or the operator is scaled too far from one for -pc_bcrpoisson_precision %s", PCBCRPoissonPrecisions[bcr->precision]);
+  } else PetscCall(PetscInfo(pc, "The solution is not finite; first entry of the right-hand side on this rank that is NaN or Inf: %" PetscInt_FMT " of %" PetscInt_FMT "\n", bad, bcr->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -354,7 +456,16 @@ static PetscErrorCode PCBCRPoissonSolve(PC pc, PetscBool transpose, PetscInt nrh
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
-  PetscCall(BCRSolverSolve(bcr->solver, transpose, nrhs, f, ldf, u, ldu));
+  if (!bcr->slab) PetscCall(BCRSolverSolve(bcr->solver, transpose, nrhs, f, ldf, u, ldu));
+  else {
+    const PetscInt n = bcr->dof * bcr->moves.nodes;
+
+    for (PetscInt r = 0; r < nrhs; ++r) {
+      PetscCall(BCRMovesTake(&bcr->moves, f + (size_t)r * ldf, bcr->slab));
+      PetscCall(BCRSolverSolve(bcr->solver, transpose, 1, bcr->slab, n, bcr->slab, n));
+      PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldu));
+    }
+  }
   PetscCall(PetscLogFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
   if (bcr->ops[0].singular) {
@@ -501,6 +612,36 @@ static PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y)
 
 /* View */
 
+/* Where the slabs are, what it costs to bring vectors there, and how a user does without */
+static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
+{
+  static const char xyz[] = "xyz";
+  PC_BCRPoisson    *bcr   = (PC_BCRPoisson *)pc->data;
+  const BCRGrid    *g     = &bcr->grid;
+  const BCRMoves   *m     = &bcr->moves;
+  const double      bytes = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
+  PetscInt          rows[2] = {-m->len, m->len}, all[2], axis = m->axis;
+
+  PetscFunctionBegin;
+  if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Allreduce(rows, all, 2, MPIU_INT, MPI_MAX, g->comm));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "ranks: %d, slabs of %" PetscInt_FMT " to %" PetscInt_FMT " rows along %c%s\n", (int)g->size, -all[0], all[1], xyz[m->axis], m->inplace ? ", as the DMDA has them" : ""));
+  if (m->inplace) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: the DMDA is cut %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f bytes between ranks, %.0f by the rank that sends most\n", g->parts[0],
+                                   g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
+  for (PetscInt d = 0; d < g->dim; ++d)
+    if (g->N[axis] < (PetscInt)g->size && g->N[d] > g->N[axis]) axis = d;
+  if (g->N[axis] < (PetscInt)g->size) PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: with fewer ranks, at most %" PetscInt_FMT ", this could be avoided\n", g->N[axis]));
+  else {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: avoided by"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+    for (PetscInt d = 0; d < g->dim; ++d) PetscCall(PetscViewerASCIIPrintf(viewer, " -%sda_processors_%c %d", bcr->daprefix, xyz[d], d == axis ? (int)g->size : 1));
+    PetscCall(PetscViewerASCIIPrintf(viewer, " (DMSetFromOptions()), or DMDASetNumProcs()\n"));
+    PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -522,6 +663,7 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     PetscCall(BCROperatorView(&bcr->ops[c], viewer));
   }
   PetscCall(PetscViewerASCIIPopTab(viewer));
+  PetscCall(PCBCRPoissonViewRanks(pc, viewer));
   PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
   if (bcr->info.core.subproblems) PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n", bcr->info.core.subproblems));
   PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s %s%s\n", bcr->device ? "cuda, device" : "cpu, instruction set", bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
@@ -691,11 +833,15 @@ static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char st
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Options that are wrong on one rank, which may have others than the rest, are an error on all */
 static PetscErrorCode PCSetFromOptions_BCRPoisson(PC pc, BCROptionItems PetscOptionsObject)
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
   PetscOptionsHeadBegin(PetscOptionsObject, "BCR Poisson options");
-  PetscCall(PCBCRPoissonSetFromOptions_BCRPoisson(pc, "-pc_bcrpoisson_", PetscOptionsObject));
+  ierr = PCBCRPoissonSetFromOptions_BCRPoisson(pc, "-pc_bcrpoisson_", PetscOptionsObject);
+  PetscCall(BCRFaultShare(PetscObjectComm((PetscObject)pc), ierr, "has options of PCBCRPOISSON that are wrong, as its own message says"));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -965,7 +1111,9 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 
   When the values of the matrix change, set-up reads it again and keeps the plan; it is made anew only if the form of the operator changed.
 
-  Runs on one process, or in blocks of one process each.
+  On several processes the grid is worked on in slabs along one axis, and each process sends two rows (planes) of it in an application.
+  If the `DMDA` is cut along one axis only, whichever, that is how it lies and nothing moves; else vectors are first brought to slabs, and back. `PCView()` says so, and
+  which `-da_processors_` options avoid it. Solutions are those of one process to rounding.
 
   References:
   M. Myllykoski, T. Rossi, J. Toivanen, Fast Poisson solvers for graphics processing units, PARA 2012, LNCS 7782, 2013;

@@ -60,6 +60,24 @@ PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
   SETERRQ(comm, told.fault.code, "Rank %d: %s", told.rank, told.fault.text);
 }
 
+PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[])
+{
+  PetscMPIInt rank;
+  struct {
+    int rank, code;
+  } told;
+  double any;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  told.rank = (int)rank;
+  told.code = (int)mine;
+  PetscCall(BCRTakeFrom(comm, mine ? 1 : 0, &told, sizeof(told), &any));
+  PetscCall(mine);
+  PetscCheck(any == 0, PETSC_COMM_SELF, (PetscErrorCode)told.code, "Rank %d %s", told.rank, what);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ---- the grid ---- */
 
 PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
@@ -68,6 +86,7 @@ PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
   PetscInt        d, p, rest;
   DMBoundaryType  bt[3];
   int             same;
+  BCRFault        fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(g, sizeof(*g)));
@@ -75,7 +94,8 @@ PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
   PetscCallMPI(MPI_Comm_size(comm, &g->size));
   PetscCallMPI(MPI_Comm_rank(comm, &g->rank));
   PetscCallMPI(MPI_Comm_compare(comm, PetscObjectComm((PetscObject)da), &same));
-  PetscCheck(same != MPI_UNEQUAL && same != MPI_SIMILAR, comm, PETSC_ERR_ARG_NOTSAMECOMM, "The DMDA and the matrix live on different ranks (or ranks in another order): create both on one communicator");
+  if (same == MPI_UNEQUAL || same == MPI_SIMILAR) PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMECOMM, "The DMDA and the matrix live on different ranks, or on ranks in another order: create both on one communicator"));
+  PetscCall(BCRFaultAgree(comm, &fault));
   PetscCall(DMDAGetInfo(da, &g->dim, &g->N[0], &g->N[1], &g->N[2], &g->parts[0], &g->parts[1], &g->parts[2], &g->dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
   for (d = 0; d < g->dim; d++) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
   PetscCall(DMDAGetOwnershipRanges(da, &own[0], &own[1], &own[2]));
@@ -155,4 +175,30 @@ void BCRGridNode(const BCRGrid *g, PetscInt number, PetscInt node[3])
 PetscMPIInt BCRGridRank(const BCRGrid *g, const PetscInt node[3])
 {
   return (PetscMPIInt)(BCRGridPart(g, 0, node[0]) + g->parts[0] * (BCRGridPart(g, 1, node[1]) + g->parts[1] * BCRGridPart(g, 2, node[2])));
+}
+
+PetscErrorCode BCRGridCheckMatrix(const BCRGrid *g, Mat P)
+{
+  PetscInt d, m, n, rows, want, range[2], columns[2];
+  BCRFault fault = {PETSC_SUCCESS, ""};
+
+  PetscFunctionBegin;
+  for (d = 0, n = 1; d < 3; d++) n *= g->N[d];
+  PetscCall(MatGetSize(P, &rows, &m));
+  PetscCheck(rows == g->dof * n && m == rows, g->comm, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", rows, m,
+             g->dof * n);
+  want = g->dof * (g->N[0] * g->N[1] * g->lo[2] + g->N[0] * g->lo[1] * g->n[2] + g->lo[0] * g->n[1] * g->n[2]);
+  rows = g->dof * g->n[0] * g->n[1] * g->n[2];
+  PetscCall(MatGetOwnershipRange(P, &range[0], &range[1]));
+  PetscCall(MatGetOwnershipRangeColumn(P, &columns[0], &columns[1]));
+  if (range[0] != want || range[1] != want + rows)
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP,
+                          "The preconditioning matrix has rows %" PetscInt_FMT " to %" PetscInt_FMT " here (end excluded), the DMDA %" PetscInt_FMT " to %" PetscInt_FMT
+                          ": they are laid out differently over the ranks. Create the matrix with DMCreateMatrix() of this DMDA, or a DMDA with the matrix' layout (lx, ly, lz of DMDACreate3d())",
+                          range[0], range[1], want, want + rows));
+  else if (columns[0] != want || columns[1] != want + rows)
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP, "The preconditioning matrix has columns %" PetscInt_FMT " to %" PetscInt_FMT " here (end excluded), but rows %" PetscInt_FMT " to %" PetscInt_FMT ": give rows and columns one layout",
+                          columns[0], columns[1], want, want + rows));
+  PetscCall(BCRFaultAgree(g->comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -23,6 +23,9 @@ PETSC_INTERN
 PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *grid);
 PETSC_INTERN
 PetscErrorCode BCRGridDestroy(BCRGrid *grid);
+/* Collective. The rows and columns that each rank has must be those of its box, or every column would mean another node */
+PETSC_INTERN
+PetscErrorCode BCRGridCheckMatrix(const BCRGrid *grid, Mat P);
 /* The number that PETSc gives to a node, and back; the rank of a node */
 PETSC_INTERN
 PetscInt BCRGridNumber(const BCRGrid *grid, const PetscInt node[3]);
@@ -64,6 +67,9 @@ PetscErrorCode BCRFaultSet(BCRFault *fault, PetscErrorCode code, const char form
 /* Collective. The same error on every rank, that of the lowest rank which has one, named where there are several */
 PETSC_INTERN
 PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault);
+/* Collective. A call that has returned an error on some ranks: those go on returning it, the others raise it and name the lowest of them */
+PETSC_INTERN
+PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[]);
 /* Collective. Everyone gets the data of the rank with the largest priority, the lowest of those */
 PETSC_INTERN
 PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest);

@@ -35,34 +35,6 @@ static PetscErrorCode BCRBlockClose(BCRBlock *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows that each rank has must be those of its box, or every column would mean another node */
-static PetscErrorCode BCRRowsCheckLayout(const BCRRows *A)
-{
-  const BCRGrid *g = &A->grid;
-  PetscInt       d, m, n, rows, want, range[2], columns[2];
-  BCRFault       fault = {PETSC_SUCCESS, ""};
-
-  PetscFunctionBegin;
-  for (d = 0, n = 1; d < 3; d++) n *= g->N[d];
-  PetscCall(MatGetSize(A->P, &rows, &m));
-  PetscCheck(rows == g->dof * n && m == rows, A->comm, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", rows, m,
-             g->dof * n);
-  want = g->dof * (g->N[0] * g->N[1] * g->lo[2] + g->N[0] * g->lo[1] * g->n[2] + g->lo[0] * g->n[1] * g->n[2]);
-  rows = g->dof * g->n[0] * g->n[1] * g->n[2];
-  PetscCall(MatGetOwnershipRange(A->P, &range[0], &range[1]));
-  PetscCall(MatGetOwnershipRangeColumn(A->P, &columns[0], &columns[1]));
-  if (range[0] != want || range[1] != want + rows)
-    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP,
-                          "The preconditioning matrix has rows %" PetscInt_FMT " to %" PetscInt_FMT " here (end excluded), the DMDA %" PetscInt_FMT " to %" PetscInt_FMT
-                          ": they are laid out differently over the ranks. Create the matrix with DMCreateMatrix() of this DMDA, or a DMDA with the matrix' layout (lx, ly, lz of DMDACreate3d())",
-                          range[0], range[1], want, want + rows));
-  else if (columns[0] != want || columns[1] != want + rows)
-    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP, "The preconditioning matrix has columns %" PetscInt_FMT " to %" PetscInt_FMT " here (end excluded), but rows %" PetscInt_FMT " to %" PetscInt_FMT ": give rows and columns one layout",
-                          columns[0], columns[1], want, want + rows));
-  PetscCall(BCRFaultAgree(A->comm, &fault));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
 {
   PetscBool       isda, flg;
@@ -88,7 +60,7 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
     A->stride[d] = A->nodes;
     A->nodes *= A->n[d];
   }
-  PetscCall(BCRRowsCheckLayout(A));
+  PetscCall(BCRGridCheckMatrix(&A->grid, P));
   PetscCall(MatAssembled(P, &flg));
   PetscCheck(flg, A->comm, PETSC_ERR_ARG_WRONGSTATE, "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
   PetscCall(MatGetType(P, &type));

@@ -90,6 +90,111 @@ static inline PetscErrorCode TestDeal(DM da, Mat whole, PetscBool reuse, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A problem on all ranks, and on each of them alone */
+typedef struct {
+  const TestProblem *p;
+  DM                 da1, da;
+  Mat                A1, A;
+  Vec                b1, x1, y1, b, x; /* y1: the solution of one rank */
+  PetscInt           n, *natural;
+  char               what[128];
+} Case;
+
+static inline PetscErrorCode CaseCreate(const TestProblem *p, Case *c)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(c, sizeof(*c)));
+  c->p = p;
+  PetscCall(TestMatrix(p, &c->da1, &c->A1));
+  PetscCall(DMCreateGlobalVector(c->da1, &c->b1));
+  PetscCall(VecDuplicate(c->b1, &c->x1));
+  PetscCall(VecDuplicate(c->b1, &c->y1));
+  PetscCall(TestRandom(c->b1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* From here on the vectors and the matrix on all ranks are those of this decomposition */
+static inline PetscErrorCode CaseCut(Case *c, MPI_Comm comm, const PetscInt parts[3], const PetscInt *const l[3])
+{
+  PetscFunctionBegin;
+  PetscCall(MatDestroy(&c->A));
+  PetscCall(VecDestroy(&c->b));
+  PetscCall(VecDestroy(&c->x));
+  PetscCall(DMDestroy(&c->da));
+  PetscCall(PetscFree(c->natural));
+  PetscCall(TestCutDMDA(comm, c->p, parts, l, &c->da));
+  PetscCall(TestNatural(c->da, &c->n, &c->natural));
+  PetscCall(TestDeal(c->da, c->A1, PETSC_FALSE, &c->A));
+  PetscCall(DMCreateGlobalVector(c->da, &c->b));
+  PetscCall(VecDuplicate(c->b, &c->x));
+  PetscCall(PetscSNPrintf(c->what, sizeof(c->what), "%d x %d x %d, ends %s, dof %d, cut %d x %d x %d", (int)c->p->n[0], c->p->dim > 1 ? (int)c->p->n[1] : 1, c->p->dim > 2 ? (int)c->p->n[2] : 1, c->p->ends, (int)c->p->dof, (int)parts[0], (int)parts[1],
+                          (int)parts[2]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode CaseDestroy(Case *c)
+{
+  PetscFunctionBegin;
+  PetscCall(MatDestroy(&c->A));
+  PetscCall(MatDestroy(&c->A1));
+  PetscCall(VecDestroy(&c->b));
+  PetscCall(VecDestroy(&c->x));
+  PetscCall(VecDestroy(&c->b1));
+  PetscCall(VecDestroy(&c->x1));
+  PetscCall(VecDestroy(&c->y1));
+  PetscCall(DMDestroy(&c->da));
+  PetscCall(DMDestroy(&c->da1));
+  PetscCall(PetscFree(c->natural));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* This rank's part of a vector that all have */
+static inline PetscErrorCode CaseDeal(const Case *c, Vec whole, Vec v)
+{
+  const PetscScalar *from;
+  PetscScalar       *to;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetArrayRead(whole, &from));
+  PetscCall(VecGetArray(v, &to));
+  for (PetscInt i = 0; i < c->n; ++i) to[i] = from[c->natural[i]];
+  PetscCall(VecRestoreArray(v, &to));
+  PetscCall(VecRestoreArrayRead(whole, &from));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* max |v - whole| / max |whole| over all ranks */
+static inline PetscErrorCode CaseDifference(const Case *c, Vec v, Vec whole, PetscReal *difference)
+{
+  const PetscScalar *a, *b;
+  PetscReal          worst[2] = {0, 0};
+
+  PetscFunctionBegin;
+  PetscCall(VecGetArrayRead(whole, &b));
+  PetscCall(VecGetArrayRead(v, &a));
+  for (PetscInt i = 0; i < c->n; ++i) {
+    const PetscReal e = PetscAbsScalar(a[i] - b[c->natural[i]]);
+
+    worst[0] = e <= worst[0] ? worst[0] : (PetscIsInfOrNanReal(e) ? PETSC_MAX_REAL : e);
+    worst[1] = PetscMax(worst[1], PetscAbsScalar(b[c->natural[i]]));
+  }
+  PetscCall(VecRestoreArrayRead(v, &a));
+  PetscCall(VecRestoreArrayRead(whole, &b));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPIU_REAL, MPIU_MAX, PetscObjectComm((PetscObject)v)));
+  *difference = worst[1] > 0 ? worst[0] / worst[1] : worst[0];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode CasePC(DM da, Mat A, PC *pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PetscObjectComm((PetscObject)A), pc));
+  PetscCall(PCSetType(*pc, PCBCRPOISSON));
+  PetscCall(PCSetOperators(*pc, A, A));
+  PetscCall(PCSetDM(*pc, da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What all ranks found, as if one had; rank 0 prints */
 static inline int TestEndAll(MPI_Comm comm)
 {

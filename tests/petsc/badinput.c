@@ -1,7 +1,5 @@
 /*
-  What is wrong is a PETSc error that names the cause and the remedy, or has a defined outcome.
-
-  ranks: 1 2
+  What is wrong is a PETSc error that names the cause and the remedy, or has a defined outcome. tests/mpi/badinput.c: the same on all ranks.
 */
 #include "testing.h"
 #include <petsc/private/pcimpl.h>
@@ -363,46 +361,15 @@ static PetscErrorCode KSPTypes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On more than one rank: an error on each of them */
-static PetscErrorCode Ranks(void)
-{
-  DM          da;
-  Mat         A;
-  PC          pc;
-  PetscMPIInt size;
-  char        words[64];
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 8, 8, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
-  PetscCall(DMSetUp(da));
-  PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(MatShift(A, 4));
-  PetscCall(NewPC(da, A, &pc));
-  PetscCall(PetscSNPrintf(words, sizeof(words), "the PC has %d", (int)size));
-  CheckError(PCSetUp(pc), PETSC_ERR_SUP, words);
-  CheckError(PCSetUp(pc), PETSC_ERR_SUP, "run on one rank");
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  PetscCall(DMDestroy(&da));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 int main(int argc, char **argv)
 {
-  PetscMPIInt size;
-
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  if (size > 1) PetscCall(Ranks());
-  else {
-    PetscCall(Matrices());
-    PetscCall(BadOptions());
-    PetscCall(Calls());
-    PetscCall(RightHandSides());
-    PetscCall(KSPTypes());
-  }
+  PetscCall(Matrices());
+  PetscCall(BadOptions());
+  PetscCall(Calls());
+  PetscCall(RightHandSides());
+  PetscCall(KSPTypes());
   PetscCall(PetscFinalize());
   return TestEnd();
 }
