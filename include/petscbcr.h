@@ -1,5 +1,6 @@
 /*
-  petscbcr: fast direct Poisson and Helmholtz solvers on a DMDA by block cyclic reduction, as PETSc PC and KSP types.
+  petscbcr: fast direct Poisson and Helmholtz solvers on a DMDA by block cyclic reduction, and tridiagonal solvers of its grid lines,
+  as PETSc PC and KSP types.
 
   This file is the whole public interface. A program needs none of it to use the library: with
   `-dll_append /path/to/libpetscbcr.so -pc_type bcrpoisson` it finds the types by name. A program that is linked with the
@@ -16,6 +17,8 @@
 
 #define PCBCRPOISSON  "bcrpoisson"
 #define KSPBCRPOISSON "bcrpoisson"
+#define PCNEATO       "neato"
+#define KSPNEATO      "neato"
 
 /*E
   PCBCRPoissonBackend - where `PCBCRPOISSON` does its work
@@ -128,6 +131,181 @@ PETSC_EXTERN const char *const PCBCRPoissonEnds[];
 M*/
 #define PCBCRPOISSON_RADIX_AUTO PETSC_DECIDE
 
+/*E
+  PCNeatoAxis - the axis along which `PCNEATO` solves the grid lines
+
+  Values:
++ `PCNEATO_AXIS_AUTO` - (`auto`) the one with the strongest coupling in the matrix; x of a `DMDA` in one dimension
+. `PCNEATO_AXIS_X`    - (`x`) the axis whose grid points are neighbours in memory
+. `PCNEATO_AXIS_Y`    - (`y`)
+- `PCNEATO_AXIS_Z`    - (`z`)
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetAxis()`
+E*/
+typedef enum {
+  PCNEATO_AXIS_AUTO,
+  PCNEATO_AXIS_X,
+  PCNEATO_AXIS_Y,
+  PCNEATO_AXIS_Z
+} PCNeatoAxis;
+PETSC_EXTERN const char *const PCNeatoAxes[];
+
+/*E
+  PCNeatoMethod - how `PCNEATO` solves a tridiagonal line
+
+  Values:
++ `PCNEATO_METHOD_AUTO`    - (`auto`) `scan` where the coefficients let it, else `thomas`
+. `PCNEATO_METHOD_SCAN`    - (`scan`) two recurrences with one constant each, and a correction at each end; lines with constant coefficients but for a few rows at the ends
+. `PCNEATO_METHOD_CR`      - (`cr`) cyclic reduction with coefficients computed at set-up
+. `PCNEATO_METHOD_PSCHEME` - (`pscheme`) pre-computation, propagation and determination over parts of the line
+. `PCNEATO_METHOD_DC`      - (`dc`) divide and conquer over parts of the line
+- `PCNEATO_METHOD_THOMAS`  - (`thomas`) factors computed at set-up, one sweep up and one down; any coefficients that need no pivoting
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetMethod()`
+E*/
+typedef enum {
+  PCNEATO_METHOD_AUTO,
+  PCNEATO_METHOD_SCAN,
+  PCNEATO_METHOD_CR,
+  PCNEATO_METHOD_PSCHEME,
+  PCNEATO_METHOD_DC,
+  PCNEATO_METHOD_THOMAS
+} PCNeatoMethod;
+PETSC_EXTERN const char *const PCNeatoMethods[];
+
+/*E
+  PCNeatoVariant - form of the methods `pscheme` and `dc` of `PCNEATO`
+
+  Values:
++ `PCNEATO_VARIANT_AUTO`       - (`auto`) `rearranged` and `parallel`
+. `PCNEATO_VARIANT_REARRANGED` - (`rearranged`) `pscheme` on the array with the parts side by side
+. `PCNEATO_VARIANT_PLAIN`      - (`plain`) `pscheme` on the array as it is
+. `PCNEATO_VARIANT_PARALLEL`   - (`parallel`) `dc` on the parts, steps 1A to 2C
+- `PCNEATO_VARIANT_SEQUENTIAL` - (`sequential`) `dc` from one end of the line to the other
+
+  Level: advanced
+
+.seealso: `PCNEATO`, `PCNeatoSetVariant()`, `PCNeatoMethod`
+E*/
+typedef enum {
+  PCNEATO_VARIANT_AUTO,
+  PCNEATO_VARIANT_REARRANGED,
+  PCNEATO_VARIANT_PLAIN,
+  PCNEATO_VARIANT_PARALLEL,
+  PCNEATO_VARIANT_SEQUENTIAL
+} PCNeatoVariant;
+PETSC_EXTERN const char *const PCNeatoVariants[];
+
+/*E
+  PCNeatoMemory - memory of a GPU that the method `cr` of `PCNEATO` works in; without effect on the CPU
+
+  Values:
++ `PCNEATO_MEMORY_AUTO`   - (`auto`) `shared` where a line fits into it
+. `PCNEATO_MEMORY_SHARED` - (`shared`) a line stays in the shared memory of a block of threads
+- `PCNEATO_MEMORY_GLOBAL` - (`global`) levels of the reduction go through the memory of the device
+
+  Level: advanced
+
+.seealso: `PCNEATO`, `PCNeatoSetMemory()`
+E*/
+typedef enum {
+  PCNEATO_MEMORY_AUTO,
+  PCNEATO_MEMORY_SHARED,
+  PCNEATO_MEMORY_GLOBAL
+} PCNeatoMemory;
+PETSC_EXTERN const char *const PCNeatoMemories[];
+
+/*E
+  PCNeatoCoupling - how the parts that several ranks have of a line are coupled in `PCNEATO`
+
+  Values:
++ `PCNEATO_COUPLING_AUTO`      - (`auto`) `neighbour` for lines where what it leaves out is below rounding, else `reduced`
+. `PCNEATO_COUPLING_NEIGHBOUR` - (`neighbour`) each rank with the two beside it alone; an error at set-up where that would lose digits
+- `PCNEATO_COUPLING_REDUCED`   - (`reduced`) through a system of two unknowns for each rank
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetCoupling()`
+E*/
+typedef enum {
+  PCNEATO_COUPLING_AUTO,
+  PCNEATO_COUPLING_NEIGHBOUR,
+  PCNEATO_COUPLING_REDUCED
+} PCNeatoCoupling;
+PETSC_EXTERN const char *const PCNeatoCouplings[];
+
+/*E
+  PCNeatoTransport - how `PCNEATO` moves what ranks tell each other
+
+  Values:
++ `PCNEATO_TRANSPORT_AUTO` - (`auto`) the fastest that this build has
+. `PCNEATO_TRANSPORT_MPI`  - (`mpi`) MPI from where the data are
+. `PCNEATO_TRANSPORT_NCCL` - (`nccl`) NCCL between GPUs; an error at set-up in a build of the library without it
+- `PCNEATO_TRANSPORT_HOST` - (`host`) MPI from host memory
+
+  Level: advanced
+
+.seealso: `PCNEATO`, `PCNeatoSetTransport()`
+E*/
+typedef enum {
+  PCNEATO_TRANSPORT_AUTO,
+  PCNEATO_TRANSPORT_MPI,
+  PCNEATO_TRANSPORT_NCCL,
+  PCNEATO_TRANSPORT_HOST
+} PCNeatoTransport;
+PETSC_EXTERN const char *const PCNeatoTransports[];
+
+/*E
+  PCNeatoBackend - where `PCNEATO` does its work
+
+  Values:
++ `PCNEATO_BACKEND_AUTO` - (`auto`) the fastest that this build and this machine have
+. `PCNEATO_BACKEND_CPU`  - (`cpu`) the host
+- `PCNEATO_BACKEND_CUDA` - (`cuda`) an NVIDIA GPU; an error at set-up in a build of the library without it
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetBackend()`
+E*/
+typedef enum {
+  PCNEATO_BACKEND_AUTO,
+  PCNEATO_BACKEND_CPU,
+  PCNEATO_BACKEND_CUDA
+} PCNeatoBackend;
+PETSC_EXTERN const char *const PCNeatoBackends[];
+
+/*E
+  PCNeatoPrecision - floating-point precision of the work inside `PCNEATO`, whatever the precision of the vectors
+
+  Values:
++ `PCNEATO_PRECISION_DOUBLE` - (`double`) 8-byte reals
+. `PCNEATO_PRECISION_SINGLE` - (`single`) 4-byte reals, half the memory traffic
+- `PCNEATO_PRECISION_MIXED`  - (`mixed`) solves in single, corrected to the accuracy of double
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetPrecision()`
+E*/
+typedef enum {
+  PCNEATO_PRECISION_DOUBLE,
+  PCNEATO_PRECISION_SINGLE,
+  PCNEATO_PRECISION_MIXED
+} PCNeatoPrecision;
+PETSC_EXTERN const char *const PCNeatoPrecisions[];
+
+/*S
+  PetscBCRLines - tridiagonal systems with constant coefficients on all grid lines of one axis of a `DMDA`, without a matrix
+
+  Level: intermediate
+
+.seealso: `PetscBCRLinesCreate()`, `PetscBCRLinesSolve()`, `PetscBCRLinesDestroy()`, `PCNEATO`
+S*/
+typedef struct _n_PetscBCRLines *PetscBCRLines;
+
 PETSC_EXTERN PetscErrorCode PetscBCRInitializePackage(void);
 PETSC_EXTERN PetscErrorCode PetscBCRFinalizePackage(void);
 
@@ -152,3 +330,30 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRecursive(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperator(PC, PetscInt, const PetscReal[], const PCBCRPoissonEnd[], PetscReal, PetscReal);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperator(PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *, PetscReal *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRemovedConstant(PC, PetscReal *);
+
+PETSC_EXTERN PetscErrorCode PCNeatoSetAxis(PC, PCNeatoAxis);
+PETSC_EXTERN PetscErrorCode PCNeatoGetAxis(PC, PCNeatoAxis *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetMethod(PC, PCNeatoMethod);
+PETSC_EXTERN PetscErrorCode PCNeatoGetMethod(PC, PCNeatoMethod *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetVariant(PC, PCNeatoVariant);
+PETSC_EXTERN PetscErrorCode PCNeatoGetVariant(PC, PCNeatoVariant *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetParts(PC, PetscInt);
+PETSC_EXTERN PetscErrorCode PCNeatoGetParts(PC, PetscInt *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetMemory(PC, PCNeatoMemory);
+PETSC_EXTERN PetscErrorCode PCNeatoGetMemory(PC, PCNeatoMemory *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetCoupling(PC, PCNeatoCoupling);
+PETSC_EXTERN PetscErrorCode PCNeatoGetCoupling(PC, PCNeatoCoupling *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetTransport(PC, PCNeatoTransport);
+PETSC_EXTERN PetscErrorCode PCNeatoGetTransport(PC, PCNeatoTransport *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetBackend(PC, PCNeatoBackend);
+PETSC_EXTERN PetscErrorCode PCNeatoGetBackend(PC, PCNeatoBackend *);
+PETSC_EXTERN PetscErrorCode PCNeatoSetPrecision(PC, PCNeatoPrecision);
+PETSC_EXTERN PetscErrorCode PCNeatoGetPrecision(PC, PCNeatoPrecision *);
+
+PETSC_EXTERN PetscErrorCode PetscBCRLinesCreate(DM, DMDirection, PetscInt, const PetscReal[], const PetscReal[], PetscInt, const PetscReal[], PetscBCRLines *);
+PETSC_EXTERN PetscErrorCode PetscBCRLinesSetMethod(PetscBCRLines, PCNeatoMethod);
+PETSC_EXTERN PetscErrorCode PetscBCRLinesSetCoupling(PetscBCRLines, PCNeatoCoupling);
+PETSC_EXTERN PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines, PCNeatoPrecision);
+PETSC_EXTERN PetscErrorCode PetscBCRLinesSolve(PetscBCRLines, Vec, Vec);
+PETSC_EXTERN PetscErrorCode PetscBCRLinesView(PetscBCRLines, PetscViewer);
+PETSC_EXTERN PetscErrorCode PetscBCRLinesDestroy(PetscBCRLines *);

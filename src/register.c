@@ -10,6 +10,7 @@ PetscLogEvent BCR_Read, BCR_SetUp, BCR_Solve, BCR_Recurrence;
 static PetscBool PetscBCRPackageInitialized = PETSC_FALSE;
 static PetscBool PetscBCRPoissonCited       = PETSC_FALSE;
 static PetscBool PetscBCRRecurrenceCited    = PETSC_FALSE;
+static PetscBool PetscBCRNeatoCited         = PETSC_FALSE;
 
 #define PETSCBCR_VERSION PetscStringize(PETSCBCR_VERSION_MAJOR) "." PetscStringize(PETSCBCR_VERSION_MINOR) "." PetscStringize(PETSCBCR_VERSION_PATCH)
 
@@ -51,6 +52,24 @@ PetscErrorCode PetscBCRCiteRecurrence(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static const char PetscBCRNeatoCitation[] = "@MastersThesis{Srinath2015,\n"
+                                            "  author = {Ashwin Trikuta Srinath},\n"
+                                            "  title  = {A novel approach to evaluating compact finite differences and similar tridiagonal schemes on {GPU}-accelerated clusters},\n"
+                                            "  school = {Clemson University},\n"
+                                            "  year   = {2015},\n"
+                                            "  url    = {https://tigerprints.clemson.edu/all_theses/2283}\n"
+                                            "}\n"
+                                            "@Misc{petscbcr-lines,\n"
+                                            "  title = {petscbcr: tridiagonal solvers of the grid lines of a {DMDA} for {PETSc}},\n"
+                                            "  note  = {Version " PETSCBCR_VERSION "}\n}\n";
+
+PetscErrorCode PetscBCRCiteNeato(void)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCitationsRegister(PetscBCRNeatoCitation, &PetscBCRNeatoCited));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*@C
   PetscBCRFinalizePackage - forgets that `PetscBCRInitializePackage()` was called; `PetscFinalize()` calls it
 
@@ -66,11 +85,12 @@ PetscErrorCode PetscBCRFinalizePackage(void)
   PetscBCRPackageInitialized = PETSC_FALSE;
   PetscBCRPoissonCited       = PETSC_FALSE;
   PetscBCRRecurrenceCited    = PETSC_FALSE;
+  PetscBCRNeatoCited         = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@C
-  PetscBCRInitializePackage - registers the types of this library, `PCBCRPOISSON` and `KSPBCRPOISSON`, with their log events
+  PetscBCRInitializePackage - registers the types of this library, `PCBCRPOISSON`, `KSPBCRPOISSON`, `PCNEATO` and `KSPNEATO`, with their log events
 
   Not Collective, call it on every process
 
@@ -86,7 +106,7 @@ PetscErrorCode PetscBCRFinalizePackage(void)
 
   Raises `PETSC_ERR_LIB` where the library was built for another PETSc release than the one that runs.
 
-.seealso: `PCBCRPOISSON`, `KSPBCRPOISSON`, `PetscInitialize()`, `PCRegister()`, `KSPRegister()`
+.seealso: `PCBCRPOISSON`, `KSPBCRPOISSON`, `PCNEATO`, `KSPNEATO`, `PetscInitialize()`, `PCRegister()`, `KSPRegister()`
 @*/
 PetscErrorCode PetscBCRInitializePackage(void)
 {
@@ -101,6 +121,8 @@ PetscErrorCode PetscBCRInitializePackage(void)
   PetscBCRPackageInitialized = PETSC_TRUE;
   PetscCall(PCRegister(PCBCRPOISSON, PCCreate_BCRPoisson));
   PetscCall(KSPRegister(KSPBCRPOISSON, KSPCreate_BCRPoisson));
+  PetscCall(PCRegister(PCNEATO, PCCreate_Neato));
+  PetscCall(KSPRegister(KSPNEATO, KSPCreate_Neato));
   PetscCall(PetscLogEventRegister("BCRRead", PC_CLASSID, &BCR_Read));
   PetscCall(PetscLogEventRegister("BCRSetUp", PC_CLASSID, &BCR_SetUp));
   PetscCall(PetscLogEventRegister("BCRSolve", PC_CLASSID, &BCR_Solve));

@@ -15,5 +15,10 @@ PETSC_INTERN PetscLogEvent BCR_Recurrence;
 PETSC_INTERN PetscErrorCode PetscBCRCitePoisson(void);
 PETSC_INTERN PetscErrorCode PetscBCRCiteRecurrence(void);
 
+/* the same of the line solver */
+PETSC_INTERN PetscErrorCode PetscBCRCiteNeato(void);
+
 PETSC_EXTERN PetscErrorCode PCCreate_BCRPoisson(PC);
 PETSC_EXTERN PetscErrorCode KSPCreate_BCRPoisson(KSP);
+PETSC_EXTERN PetscErrorCode PCCreate_Neato(PC);
+PETSC_EXTERN PetscErrorCode KSPCreate_Neato(KSP);

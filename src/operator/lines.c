@@ -22,12 +22,12 @@ PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char mess
   SETERRQ(comm, (PetscErrorCode)number, "%s", text);
 }
 
-PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *out)
+PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
 {
   BCRLines       lines;
   PetscBool      isda;
   MPI_Comm       comm;
-  PetscMPIInt    size, rank, place[3];
+  PetscMPIInt    size;
   PetscInt       procs[3], dim, dof;
   DMBoundaryType bt[3];
   BCRTriSpec    *s;
@@ -38,7 +38,6 @@ PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *out)
   PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
   PetscCheck(isda, comm, PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: lines are those of a structured grid");
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCallMPI(MPI_Comm_rank(comm, &rank));
   PetscCall(DMDAGetInfo(da, &dim, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
   PetscCheck(axis >= 0 && axis < 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "Axis %" PetscInt_FMT ": it is 0, 1 or 2 for x, y or z", axis);
   PetscCheck(axis < dim, comm, PETSC_ERR_ARG_OUTOFRANGE, "There are no lines along %c: the DMDA has dimension %" PetscInt_FMT ", take %s", (char)('x' + axis), dim, dim == 1 ? "x" : "x or y");
@@ -55,28 +54,48 @@ PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *out)
       lines->start[d] = 0;
     }
   } else PetscCall(DMDAGetInfo(da, NULL, &lines->N[0], &lines->N[1], &lines->N[2], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-  s      = &lines->spec;
-  s->rep = (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal));
-  s->n   = lines->size[axis];
+  s        = &lines->spec;
+  s->rep   = (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal));
+  s->n     = lines->size[axis];
   s->inner = s->rep * dof;
   s->outer = 1;
   for (PetscInt d = 0; d < axis; ++d) s->inner *= lines->size[d];
   for (PetscInt d = axis + 1; d < 3; ++d) s->outer *= lines->size[d];
   lines->nlines = s->inner / s->rep * s->outer;
-  /* DMDA numbers its processes x first */
-  place[0]    = size == 1 ? 0 : rank % (PetscMPIInt)procs[0];
-  place[1]    = size == 1 ? 0 : rank / (PetscMPIInt)procs[0] % (PetscMPIInt)procs[1];
-  place[2]    = size == 1 ? 0 : rank / (PetscMPIInt)(procs[0] * procs[1]);
-  {
-    PetscMPIInt color = 0;
+  for (PetscInt d = 0; d < 3; ++d) lines->procs[d] = size == 1 ? 1 : procs[d];
+  lines->along = MPI_COMM_NULL;
+  PetscCall(PetscObjectGetId((PetscObject)da, &lines->id));
+  *out = lines;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
+PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old)
+{
+  PetscMPIInt rank, place[3], color = 0;
+
+  PetscFunctionBegin;
+  if (old && old->id == lines->id && old->axis == lines->axis && old->along != MPI_COMM_NULL) {
+    lines->along = old->along;
+    old->along   = MPI_COMM_NULL;
+  } else {
+    PetscCallMPI(MPI_Comm_rank(lines->comm, &rank));
+    place[0] = rank % (PetscMPIInt)lines->procs[0]; /* DMDA numbers its processes x first */
+    place[1] = rank / (PetscMPIInt)lines->procs[0] % (PetscMPIInt)lines->procs[1];
+    place[2] = rank / (PetscMPIInt)(lines->procs[0] * lines->procs[1]);
     for (PetscInt d = 2; d >= 0; --d) {
-      if (d != axis) color = color * (size == 1 ? 1 : (PetscMPIInt)procs[d]) + place[d];
+      if (d != lines->axis) color = color * (PetscMPIInt)lines->procs[d] + place[d];
     }
-    PetscCallMPI(MPI_Comm_split(comm, color, place[axis], &lines->along));
+    PetscCallMPI(MPI_Comm_split(lines->comm, color, place[lines->axis], &lines->along));
   }
   PetscCallMPI(MPI_Comm_size(lines->along, &lines->ranks));
-  *out = lines;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *lines)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRLinesLayout(da, axis, lines));
+  PetscCall(BCRLinesConnect(*lines, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -100,7 +119,7 @@ PetscErrorCode BCRLinesDestroy(BCRLines *lines)
   PetscFunctionBegin;
   if (!*lines) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRLinesFreeSpec(*lines));
-  PetscCallMPI(MPI_Comm_free(&(*lines)->along));
+  if ((*lines)->along != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&(*lines)->along));
   PetscCall(PetscFree(*lines));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -184,9 +203,9 @@ static void BCRLinesEnds(BCRLines lines, const PetscReal *low, const PetscReal *
 
 PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up)
 {
-  BCRTriSpec    *s     = &lines->spec;
-  const PetscInt N     = lines->N[lines->axis], first = lines->start[lines->axis], n = s->n, nlines = lines->nlines, middle = N / 2;
-  PetscBool      mine  = (PetscBool)(middle >= first && middle < first + n), periodic = s->periodic;
+  BCRTriSpec    *s = &lines->spec;
+  const PetscInt N = lines->N[lines->axis], first = lines->start[lines->axis], n = s->n, nlines = lines->nlines, middle = N / 2;
+  PetscBool      mine = (PetscBool)(middle >= first && middle < first + n), periodic = s->periodic;
   PetscMPIInt    rank, owner = -1, differ[1] = {0}, any;
   PetscInt       ends[2], all[2];
   PetscReal     *row;
@@ -316,7 +335,7 @@ PetscErrorCode BCRLinesSetRows(BCRLines lines, PetscBool periodic, PetscInt nfir
 
 PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool *symmetric)
 {
-  BCRTriSpec    *s = &lines->spec, *ts;
+  BCRTriSpec    *s      = &lines->spec, *ts;
   const PetscInt nlines = lines->nlines, n = s->n;
   PetscReal     *low, *diag, *up, *tlow, *tup, *send, *receive;
   PetscMPIInt    rank, before, after, differ = 0, any;
@@ -378,13 +397,13 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
 
 PetscErrorCode BCRLinesView(BCRLines lines, PetscViewer viewer)
 {
-  const BCRTriSpec *s = &lines->spec;
+  const BCRTriSpec *s     = &lines->spec;
   PetscInt          count = lines->dof;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; ++d) count *= d == lines->axis ? 1 : lines->N[d];
-  PetscCall(PetscViewerASCIIPrintf(viewer, "lines: %" PetscInt_FMT " along %c%s, %" PetscInt_FMT " unknowns each%s, over %d rank%s\n", count, (char)('x' + lines->axis), lines->chosen ? " (auto)" : "", lines->N[lines->axis], s->periodic ? ", periodic" : "",
-                                   (int)lines->ranks, lines->ranks > 1 ? "s" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "lines: %" PetscInt_FMT " along %c%s, %" PetscInt_FMT " unknowns each%s, over %d rank%s\n", count, (char)('x' + lines->axis), lines->chosen ? " (auto)" : "", lines->N[lines->axis],
+                                   s->periodic ? ", periodic" : "", (int)lines->ranks, lines->ranks > 1 ? "s" : ""));
   if (lines->chosen && lines->dim > 1) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "mean coupling over mean diagonal, by axis:"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));

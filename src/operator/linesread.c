@@ -20,8 +20,8 @@ typedef struct {
 #define BCR_LINES_DIAGONAL 6
 typedef struct {
   double   star[7];
-  double   wrap[3];                          /* what of star goes around the ends of the axis, absolute */
-  double   far[3], outside, couple, imag;    /* largest: on the line of axis d but no neighbour; off all lines; other components; imaginary */
+  double   wrap[3];                               /* what of star goes around the ends of the axis, absolute */
+  double   far[3], outside, couple, imag;         /* largest: on the line of axis d but no neighbour; off all lines; other components; imaginary */
   PetscInt farcol[3], couplecol, imagcol, nancol; /* where; nancol -1: all finite */
 } BCRGridRow;
 
@@ -68,10 +68,10 @@ static PetscErrorCode BCRDistRowsPlaces(DM da, BCRDistRows *A)
       if (begin[m] <= A->column[k]) r = m;
       else end = m;
     }
-    p[0]               = r % procs[0];
-    p[1]               = r / procs[0] % procs[1];
-    p[2]               = r / (procs[0] * procs[1]);
-    at                 = A->column[k] - begin[r];
+    p[0]                = r % procs[0];
+    p[1]                = r / procs[0] % procs[1];
+    p[2]                = r / (procs[0] * procs[1]);
+    at                  = A->column[k] - begin[r];
     A->place[4 * k + 3] = at % A->lines->dof;
     at /= A->lines->dof;
     for (PetscInt d = 0; d < 3; ++d) {
@@ -123,7 +123,8 @@ static PetscErrorCode BCRDistRowsOpen(DM da, Mat P, BCRLines lines, BCRDistRows 
     PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
     PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
     PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
-    PetscCheck(!bare && (flg || sbaij), lines->comm, PETSC_ERR_SUP, "A matrix of type %s has no rows to read lines from: give an assembled preconditioning matrix (second matrix of KSPSetOperators()), or solve with PetscBCRLinesCreate() and PetscBCRLinesSolve()", type);
+    PetscCheck(!bare && (flg || sbaij), lines->comm, PETSC_ERR_SUP,
+               "A matrix of type %s has no rows to read lines from: give an assembled preconditioning matrix (second matrix of KSPSetOperators()), or solve with PetscBCRLinesCreate() and PetscBCRLinesSolve()", type);
     PetscCall(MatConvert(P, size == 1 ? MATSEQAIJ : MATMPIAIJ, MAT_INITIAL_MATRIX, &A->aij));
     A->converted = PETSC_TRUE;
   }
@@ -248,7 +249,8 @@ static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3]
     return PETSC_ERR_ARG_WRONG;
   }
   if (row->imag > BCR_LINES_NOTHING * size) {
-    (void)PetscSNPrintf(message, length, "The preconditioning matrix holds an imaginary part of %g in %s, column %" PetscInt_FMT ": this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators())", row->imag, where, row->imagcol);
+    (void)PetscSNPrintf(message, length, "The preconditioning matrix holds an imaginary part of %g in %s, column %" PetscInt_FMT ": this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators())",
+                        row->imag, where, row->imagcol);
     return PETSC_ERR_SUP;
   }
   if (row->couple > BCR_LINES_NOTHING * size) {
@@ -258,8 +260,8 @@ static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3]
                         c, row->couplecol % lines->dof, row->couple, where, row->couplecol);
     return PETSC_ERR_SUP;
   }
-  (void)PetscSNPrintf(message, length, "The preconditioning matrix is not tridiagonal along %c: %g in %s, column %" PetscInt_FMT ", is no neighbour on its line. Give a preconditioning matrix with the %d-point star%s", (char)('x' + axis), row->far[axis], where,
-                      row->farcol[axis], (int)(2 * lines->dim + 1), lines->dim > 1 ? ", or another axis" : "");
+  (void)PetscSNPrintf(message, length, "The preconditioning matrix is not tridiagonal along %c: %g in %s, column %" PetscInt_FMT ", is no neighbour on its line. Give a preconditioning matrix with the %d-point star%s", (char)('x' + axis),
+                      row->far[axis], where, row->farcol[axis], (int)(2 * lines->dim + 1), lines->dim > 1 ? ", or another axis" : "");
   return PETSC_ERR_SUP;
 }
 
@@ -332,7 +334,7 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A, PetscErrorCode *code
 {
   BCRLines       lines = A->lines;
   BCRTriSpec    *s     = &lines->spec;
-  const PetscInt axis  = lines->axis, N = lines->N[axis];
+  const PetscInt axis = lines->axis, N = lines->N[axis];
   const size_t   total = (size_t)lines->nlines * (size_t)s->n;
   PetscInt       at[3], ix[3];
   double         dropped = 0, alldropped;
@@ -376,7 +378,7 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A, PetscErrorCode *code
 
 PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
 {
-  BCRLines       lines;
+  BCRLines       lines, old = *out;
   BCRDistRows    A;
   PetscErrorCode code = PETSC_SUCCESS, ierr;
   PetscReal      strength[3];
@@ -386,22 +388,26 @@ PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
 
   PetscFunctionBegin;
   *out = NULL;
-  PetscCall(DMGetDimension(da, &dim));
   if (chosen) axis = 0;
-  PetscCall(BCRLinesCreate(da, axis, &lines));
+  ierr = BCRLinesLayout(da, axis, &lines);
+  if (ierr) PetscCall(BCRLinesDestroy(&old));
+  PetscCall(ierr);
+  dim  = lines->dim;
   ierr = BCRDistRowsOpen(da, P, lines, &A);
   if (!ierr && chosen && dim > 1) {
     ierr = BCRDistRowsAxis(&A, &axis, strength);
     if (!ierr) {
       PetscCall(BCRLinesDestroy(&lines));
-      PetscCall(BCRLinesCreate(da, axis, &lines));
+      PetscCall(BCRLinesLayout(da, axis, &lines));
       A.lines = lines;
       for (PetscInt d = 0; d < 3; ++d) lines->strength[d] = strength[d];
     }
   }
   lines->chosen = chosen;
+  if (!ierr) ierr = BCRLinesConnect(lines, old);
   if (!ierr) ierr = BCRDistRowsRead(&A, &code, sizeof(message), message);
   PetscCall(BCRDistRowsClose(&A));
+  PetscCall(BCRLinesDestroy(&old));
   if (ierr) PetscCall(BCRLinesDestroy(&lines));
   PetscCall(ierr);
   *out = lines;

@@ -8,8 +8,8 @@
 #include "src/operator/linesimpl.h"
 
 typedef enum {
-  SAME,    /* one set of numbers, other end rows along the axis */
-  PERLINE, /* numbers depend on the line */
+  SAME,      /* one set of numbers, other end rows along the axis */
+  PERLINE,   /* numbers depend on the line */
   STRETCHED, /* on the place along the axis */
   GENERAL
 } Kind;
@@ -18,7 +18,7 @@ typedef struct {
   PetscInt  dim, n[3], dof, axis;
   PetscBool periodic;
   Kind      kind;
-  PetscInt  edge; /* rows that differ at each end */
+  PetscInt  edge;   /* rows that differ at each end */
   PetscReal across; /* couplings of the other axes */
 } Case;
 
@@ -122,10 +122,10 @@ static PetscErrorCode Assemble(const Case *k, DM da, Mat *A)
 /* transpose: of the formula's rows */
 static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose, const char what[])
 {
-  PetscReal *low, *diag, *up;
-  PetscInt   x[3], at = 0;
-  const PetscInt n = k->n[k->axis];
-  double     worst = 0;
+  PetscReal     *low, *diag, *up;
+  PetscInt       x[3], at = 0;
+  const PetscInt n     = k->n[k->axis];
+  double         worst = 0;
 
   PetscFunctionBegin;
   PetscCall(BCRLinesExpand(lines, &low, &diag, &up));
@@ -138,12 +138,12 @@ static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose
 
           Row(k, x, c, row);
           if (transpose) {
-            double   other[3];
-            PetscInt y[3] = {x[0], x[1], x[2]};
+            double          other[3];
+            PetscInt        y[3]  = {x[0], x[1], x[2]};
             const PetscBool wraps = (PetscBool)(k->periodic && n > 2);
 
             row[0] = row[2] = 0;
-            y[k->axis] = (j + n - 1) % n;
+            y[k->axis]      = (j + n - 1) % n;
             Row(k, y, c, other);
             if (j > 0 || wraps) row[0] = other[2];
             y[k->axis] = (j + 1) % n;
@@ -157,7 +157,8 @@ static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose
       }
     }
   }
-  Check(worst < 200 * PETSC_MACHINE_EPSILON, "%s, dim %d n %d %d %d dof %d axis %d kind %d edge %d periodic %d: coefficients off by %g", what, (int)k->dim, (int)k->n[0], (int)k->n[1], (int)k->n[2], (int)k->dof, (int)k->axis, (int)k->kind, (int)k->edge, (int)k->periodic, worst);
+  Check(worst < 200 * PETSC_MACHINE_EPSILON, "%s, dim %d n %d %d %d dof %d axis %d kind %d edge %d periodic %d: coefficients off by %g", what, (int)k->dim, (int)k->n[0], (int)k->n[1], (int)k->n[2], (int)k->dof, (int)k->axis, (int)k->kind,
+        (int)k->edge, (int)k->periodic, worst);
   PetscCall(PetscFree(low));
   PetscCall(PetscFree(diag));
   PetscCall(PetscFree(up));
@@ -168,7 +169,7 @@ static PetscErrorCode One(const Case *k, MatType type)
 {
   DM        da;
   Mat       A;
-  BCRLines  lines, transposed;
+  BCRLines  lines = NULL, transposed;
   PetscBool symmetric;
   PetscInt  other = 0;
 
@@ -206,7 +207,7 @@ static PetscErrorCode Axis(PetscMPIInt ranks)
   };
   DM       da;
   Mat      A;
-  BCRLines lines, transposed;
+  BCRLines lines = NULL, transposed;
 
   PetscFunctionBegin;
   (void)ranks;
@@ -255,7 +256,12 @@ static PetscErrorCode Axis(PetscMPIInt ranks)
 /* A row that does not fit is an error on all ranks */
 static PetscErrorCode Bad(void)
 {
-  Case     k = {.dim = 1, .n = {23, 1, 1}, .dof = 1, .axis = 0, .kind = GENERAL}, two = {.dim = 2, .n = {9, 8, 1}, .dof = 2, .axis = 1, .kind = SAME, .across = 0.25};
+  Case k =
+         {
+           .dim = 1, .n = {23, 1, 1},
+                .dof = 1, .axis = 0, .kind = GENERAL
+  },
+       two = {.dim = 2, .n = {9, 8, 1}, .dof = 2, .axis = 1, .kind = SAME, .across = 0.25};
   DM       da, other;
   Mat      A;
   BCRLines lines = NULL;

@@ -1,0 +1,343 @@
+/*
+  What KSPBCRPOISSON and KSPNEATO are: solve with the direct solver that is the PC, then refine, x <- x + M^{-1} (b - A x), until the convergence
+  test of the KSP is content.
+*/
+#include <petscbcr.h>
+#include <petsc/private/kspimpl.h> /*I "petscbcr.h" I*/
+#include "refine.h"
+
+/* steps without a smaller residual after which refinement gives up: it moves about at the level of rounding, or diverges */
+#define BCR_STAGNATION 5
+
+typedef struct {
+  const KSPRefineKind *kind;
+  PetscInt             solves; /* applications of the solver in the last KSPSolve(), per right-hand side */
+} KSP_Refine;
+
+/* -pc_type is the user's word, and has to be the right one */
+static PetscErrorCode KSPRefineCheckPCType(KSP ksp)
+{
+  const KSPRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
+  PC                   pc;
+  PetscBool            given, same;
+  const char          *prefix;
+  char                 type[64];
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCGetOptionsPrefix(pc, &prefix));
+  PetscCall(PetscOptionsGetString(((PetscObject)pc)->options, prefix, "-pc_type", type, sizeof(type), &given));
+  if (!given) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscStrcmp(type, kind->pc, &same));
+  PetscCheck(same, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "%s solves with %s, but -%spc_type is %s: leave the option out, or take another -%sksp_type", kind->name, kind->pcname, prefix ? prefix : "", type, prefix ? prefix : "");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The solver inside is the PC of the KSP. KSPSetFromOptions() may have given it some default type before it comes to the type of the KSP,
+   which cannot be told from a type that the program set: either is replaced. */
+static PetscErrorCode KSPRefineSetPCType(KSP ksp, PetscBool *changed)
+{
+  const KSPRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
+  PC                   pc;
+  PetscBool            same;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, kind->pc, &same));
+  *changed = (PetscBool)!same;
+  if (same) PetscFunctionReturn(PETSC_SUCCESS);
+  if (((PetscObject)pc)->type_name) PetscCall(PetscInfo(ksp, "%s replaces the preconditioner type %s by %s\n", kind->name, ((PetscObject)pc)->type_name, kind->pc));
+  PetscCall(PCSetType(pc, kind->pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSetUp_Refine(KSP ksp)
+{
+  PetscBool changed = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(KSPRefineSetPCType(ksp, &changed));
+  if (changed && ksp->setfromoptionscalled) PetscCall(PCSetFromOptions(ksp->pc));
+  PetscCall(KSPSetWorkVecs(ksp, 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSetFromOptions_Refine(KSP ksp, BCROptionItems PetscOptionsObject)
+{
+  const KSPRefineKind *kind                                   = ((KSP_Refine *)ksp->data)->kind;
+  PetscErrorCode (*options)(PC, const char[], BCROptionItems) = NULL;
+  PC        pc;
+  PetscBool changed = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(KSPRefineCheckPCType(ksp));
+  PetscCall(KSPRefineSetPCType(ksp, &changed));
+  PetscCall(KSPGetPC(ksp, &pc));
+  if (changed) PetscCall(PCSetFromOptions(pc));
+  PetscOptionsHeadBegin(PetscOptionsObject, kind->head);
+  PetscCall(PetscObjectQueryFunction((PetscObject)pc, kind->options, &options));
+  if (options) PetscCall((*options)(pc, kind->stem, PetscOptionsObject));
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r = b - A x */
+static PetscErrorCode KSPRefineResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r)
+{
+  PetscFunctionBegin;
+  PetscCall(KSP_MatMult(ksp, A, x, r));
+  PetscCall(VecAYPX(r, -1, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSolve_Refine(KSP ksp)
+{
+  KSP_Refine *refine = (KSP_Refine *)ksp->data;
+  Mat         A;
+  Vec         b = ksp->vec_rhs, x = ksp->vec_sol, r = ksp->work[0], z = ksp->work[1], residual = b;
+  PetscReal   norm, best = PETSC_MAX_REAL;
+  PetscInt    stagnant = 0;
+  PetscBool   zero     = ksp->guess_zero; /* x counts as zero and is not read */
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  ksp->its       = 0;
+  ksp->reason    = KSP_CONVERGED_ITERATING;
+  refine->solves = 0;
+  if (!zero) {
+    PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+    residual = r;
+  }
+  if (ksp->normtype == KSP_NORM_NONE) {
+    /* nothing is measured, so nothing can be refined: one solve, whatever the maximum of iterations */
+    PetscCall(KSP_PCApply(ksp, residual, zero ? x : z));
+    if (!zero) PetscCall(VecAXPY(x, 1, z));
+    refine->solves = ksp->its = 1;
+    ksp->reason               = KSP_CONVERGED_ITS;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  while (PETSC_TRUE) {
+    PetscBool solved = PETSC_FALSE;
+
+    if (ksp->normtype == KSP_NORM_PRECONDITIONED) {
+      PetscCall(KSP_PCApply(ksp, residual, z));
+      ++refine->solves;
+      solved = PETSC_TRUE;
+      PetscCall(VecNorm(z, NORM_2, &norm));
+    } else PetscCall(VecNorm(residual, NORM_2, &norm));
+    if (zero && PetscIsInfOrNanReal(norm)) PetscCall(VecSet(x, 0));
+    KSPCheckNorm(ksp, norm);
+    ksp->rnorm = norm;
+    PetscCall(KSPLogResidualHistory(ksp, norm));
+    PetscCall(KSPMonitor(ksp, ksp->its, norm));
+    PetscCall((*ksp->converged)(ksp, ksp->its, norm, &ksp->reason, ksp->cnvP));
+    /* a guess that is good enough is solved for all the same, as this is what one asks a direct solver for */
+    if (ksp->reason > 0 && !ksp->its && norm > 0 && ksp->max_it > 0) ksp->reason = KSP_CONVERGED_ITERATING;
+    if (ksp->reason) break;
+    stagnant = norm < best ? 0 : stagnant + 1;
+    best     = PetscMin(best, norm);
+    if (ksp->its >= ksp->max_it) {
+      ksp->reason = KSP_DIVERGED_ITS;
+      break;
+    }
+    if (stagnant >= BCR_STAGNATION) {
+      PetscCall(PetscInfo(ksp, "Refinement came down to a residual norm of %g and no further: the tolerance is below rounding, the system is inconsistent, or the matrix is too far from what the solver solves\n", (double)best));
+      ksp->reason = KSP_DIVERGED_BREAKDOWN;
+      break;
+    }
+    if (zero && !solved) PetscCall(KSP_PCApply(ksp, residual, x));
+    else if (!solved) PetscCall(KSP_PCApply(ksp, residual, z));
+    if (!solved) ++refine->solves;
+    if (zero && solved) PetscCall(VecCopy(z, x));
+    else if (!zero) PetscCall(VecAXPY(x, 1, z));
+    zero = PETSC_FALSE;
+    ++ksp->its;
+    PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+    residual = r;
+  }
+  if (zero) PetscCall(VecSet(x, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Several right-hand sides: columns of dense matrices */
+
+/* Z = M^{-1} R, the null space removed as KSP_PCApply() does */
+static PetscErrorCode KSPRefineMatApply(KSP ksp, Mat R, Mat Z)
+{
+  Mat          A;
+  MatNullSpace nullspace;
+  Vec          column;
+#if PETSC_VERSION_LT(3, 24, 0)
+  Vec r, z;
+#endif
+  PetscInt n;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(R, NULL, &n));
+  if (!ksp->transpose_solve) PetscCall(PCMatApply(ksp->pc, R, Z));
+  else {
+#if PETSC_VERSION_GE(3, 24, 0)
+    PetscCall(PCMatApplyTranspose(ksp->pc, R, Z));
+#else
+    for (PetscInt c = 0; c < n; ++c) {
+      PetscCall(MatDenseGetColumnVecRead(R, c, &r));
+      PetscCall(MatDenseGetColumnVecWrite(Z, c, &z));
+      PetscCall(PCApplyTranspose(ksp->pc, r, z));
+      PetscCall(MatDenseRestoreColumnVecWrite(Z, c, &z));
+      PetscCall(MatDenseRestoreColumnVecRead(R, c, &r));
+    }
+#endif
+  }
+  if (ksp->pc_side != PC_LEFT) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  if (ksp->transpose_solve) PetscCall(MatGetTransposeNullSpace(A, &nullspace));
+  else PetscCall(MatGetNullSpace(A, &nullspace));
+  for (PetscInt c = 0; c < n && nullspace; ++c) {
+    PetscCall(MatDenseGetColumnVec(Z, c, &column));
+    PetscCall(MatNullSpaceRemove(nullspace, column));
+    PetscCall(MatDenseRestoreColumnVec(Z, c, &column));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. zero: X counts as zero. */
+static PetscErrorCode KSPRefineMatResidual(KSP ksp, PetscBool zero, Mat B, Mat X, Mat R, PetscReal norms[])
+{
+  Mat      A;
+  Vec      b, x, r;
+  PetscInt n;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  PetscCall(MatGetSize(B, NULL, &n));
+  for (PetscInt c = 0; c < n; ++c) {
+    PetscCall(MatDenseGetColumnVecRead(B, c, &b));
+    PetscCall(MatDenseGetColumnVecWrite(R, c, &r));
+    if (zero) PetscCall(VecCopy(b, r));
+    else {
+      PetscCall(MatDenseGetColumnVecRead(X, c, &x));
+      PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+      PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
+    }
+    PetscCall(VecNorm(r, NORM_2, &norms[c]));
+    PetscCall(MatDenseRestoreColumnVecWrite(R, c, &r));
+    PetscCall(MatDenseRestoreColumnVecRead(B, c, &b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All columns are refined until each has its residual below max(rtol ||b||, atol). Monitors and history get the largest norm. */
+static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
+{
+  KSP_Refine *refine = (KSP_Refine *)ksp->data;
+  Mat         R, Z;
+  PetscReal  *norms, *target, norm, best = PETSC_MAX_REAL;
+  PetscInt    n, stagnant = 0;
+  PetscBool   zero = ksp->guess_zero, done;
+
+  PetscFunctionBegin;
+  ksp->its       = 0;
+  ksp->reason    = KSP_CONVERGED_ITERATING;
+  refine->solves = 0;
+  PetscCall(MatGetSize(B, NULL, &n));
+  if (ksp->normtype == KSP_NORM_NONE && zero) {
+    PetscCall(KSPRefineMatApply(ksp, B, X));
+    refine->solves = ksp->its = 1;
+    ksp->reason               = KSP_CONVERGED_ITS;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &R));
+  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &Z));
+  PetscCall(PetscMalloc2(n, &norms, n, &target));
+  PetscCall(KSPRefineMatResidual(ksp, PETSC_TRUE, B, X, R, target));
+  for (PetscInt c = 0; c < n; ++c) target[c] = PetscMax(ksp->rtol * target[c], ksp->abstol);
+  PetscCall(KSPRefineMatResidual(ksp, zero, B, X, R, norms));
+  if (zero) PetscCall(MatZeroEntries(X));
+  while (PETSC_TRUE) {
+    norm = 0;
+    done = PETSC_TRUE;
+    for (PetscInt c = 0; c < n; ++c) {
+      /* written so that a NaN stays */
+      if (!(norms[c] <= norm)) norm = norms[c];
+      if (!(norms[c] <= target[c])) done = PETSC_FALSE;
+      if (PetscIsInfOrNanReal(norm)) break;
+    }
+    ksp->rnorm = norm;
+    PetscCall(KSPLogResidualHistory(ksp, norm));
+    PetscCall(KSPMonitor(ksp, ksp->its, norm));
+    if (PetscIsInfOrNanReal(norm)) {
+      ksp->reason = KSP_DIVERGED_NANORINF;
+      break;
+    }
+    if (ksp->normtype == KSP_NORM_NONE && ksp->its) {
+      ksp->reason = KSP_CONVERGED_ITS;
+      break;
+    }
+    if (done && (ksp->its || norm == 0)) {
+      ksp->reason = norm <= ksp->abstol ? KSP_CONVERGED_ATOL : KSP_CONVERGED_RTOL;
+      break;
+    }
+    stagnant = norm < best ? 0 : stagnant + 1;
+    best     = PetscMin(best, norm);
+    if (ksp->its >= ksp->max_it) {
+      ksp->reason = KSP_DIVERGED_ITS;
+      break;
+    }
+    if (stagnant >= BCR_STAGNATION) {
+      PetscCall(PetscInfo(ksp, "Refinement came down to a residual norm of %g and no further\n", (double)best));
+      ksp->reason = KSP_DIVERGED_BREAKDOWN;
+      break;
+    }
+    PetscCall(KSPRefineMatApply(ksp, R, Z));
+    PetscCall(MatAXPY(X, 1, Z, SAME_NONZERO_PATTERN));
+    ++refine->solves;
+    ++ksp->its;
+    PetscCall(KSPRefineMatResidual(ksp, PETSC_FALSE, B, X, R, norms));
+  }
+  PetscCall(PetscFree2(norms, target));
+  PetscCall(MatDestroy(&Z));
+  PetscCall(MatDestroy(&R));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPView_Refine(KSP ksp, PetscViewer viewer)
+{
+  KSP_Refine *refine = (KSP_Refine *)ksp->data;
+  PetscBool   ascii;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  if (ksp->normtype == KSP_NORM_NONE) PetscCall(PetscViewerASCIIPrintf(viewer, "one direct solve, no refinement as no norm is computed\n"));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "direct solve, then refinement until the convergence test\n"));
+  if (refine->solves) PetscCall(PetscViewerASCIIPrintf(viewer, "direct solves of the last right-hand side: %" PetscInt_FMT "\n", refine->solves));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind)
+{
+  KSP_Refine *refine;
+  PC          pc;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&refine));
+  refine->kind = kind;
+  ksp->data    = refine;
+  /* at once, so that the program can call the setters of the preconditioner */
+  PetscCall(KSPGetPC(ksp, &pc));
+  if (!((PetscObject)pc)->type_name) PetscCall(PCSetType(pc, kind->pc));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_UNPRECONDITIONED, PC_LEFT, 3));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_PRECONDITIONED, PC_LEFT, 2));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_UNPRECONDITIONED, PC_RIGHT, 2));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_LEFT, 1));
+  PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_RIGHT, 1));
+  ksp->ops->setup          = KSPSetUp_Refine;
+  ksp->ops->solve          = KSPSolve_Refine;
+  ksp->ops->matsolve       = KSPMatSolve_Refine;
+  ksp->ops->setfromoptions = KSPSetFromOptions_Refine;
+  ksp->ops->view           = KSPView_Refine;
+  ksp->ops->destroy        = KSPDestroyDefault;
+  ksp->ops->buildsolution  = KSPBuildSolutionDefault;
+  ksp->ops->buildresidual  = KSPBuildResidualDefault;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,494 @@
+/*
+  The functions of PCNEATO for users. Each hands over to the method that the PC carries if it is of this type.
+*/
+#include <petscbcr.h>
+#include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
+#include "../../src/petscbcrimpl.h"
+
+/*@
+  PCNeatoSetAxis - sets the axis along which `PCNEATO` solves the grid lines
+
+  Logically Collective
+
+  Input Parameters:
++ pc   - the preconditioner
+- axis - `PCNEATO_AXIS_AUTO`, `PCNEATO_AXIS_X`, `PCNEATO_AXIS_Y` or `PCNEATO_AXIS_Z`
+
+  Options Database Key:
+. -pc_neato_axis (x|y|z|auto) - the axis
+
+  Level: intermediate
+
+  Notes:
+  The automatic choice is the axis with the largest sum of couplings in the matrix, the one that a point smoother handles worst; equal axes count in the order x, y, z.
+
+  An axis that the `DMDA` does not have is an error (`PETSC_ERR_ARG_OUTOFRANGE`) at set-up.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetAxis()`, `PCNeatoAxis`
+@*/
+PetscErrorCode PCNeatoSetAxis(PC pc, PCNeatoAxis axis)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, axis, 2);
+  PetscTryMethod(pc, "PCNeatoSetAxis_C", (PC, PCNeatoAxis), (pc, axis));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetAxis - gets the axis along which `PCNEATO` solves the grid lines, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. axis - `PCNEATO_AXIS_AUTO`, `PCNEATO_AXIS_X`, `PCNEATO_AXIS_Y` or `PCNEATO_AXIS_Z`
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetAxis()`, `PCNeatoAxis`
+@*/
+PetscErrorCode PCNeatoGetAxis(PC pc, PCNeatoAxis *axis)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(axis, 2);
+  PetscUseMethod(pc, "PCNeatoGetAxis_C", (PC, PCNeatoAxis *), (pc, axis));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetMethod - sets the method by which `PCNEATO` solves a line
+
+  Logically Collective
+
+  Input Parameters:
++ pc     - the preconditioner
+- method - see `PCNeatoMethod`
+
+  Options Database Key:
+. -pc_neato_method (auto|scan|cr|pscheme|dc|thomas) - the method
+
+  Level: intermediate
+
+  Notes:
+  A method that cannot solve the lines in the matrix is an error at set-up that names the line and a method that can. Solutions agree to rounding whatever the method.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetMethod()`, `PCNeatoMethod`
+@*/
+PetscErrorCode PCNeatoSetMethod(PC pc, PCNeatoMethod method)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, method, 2);
+  PetscTryMethod(pc, "PCNeatoSetMethod_C", (PC, PCNeatoMethod), (pc, method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetMethod - gets the method by which `PCNEATO` solves a line, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. method - see `PCNeatoMethod`
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetMethod()`, `PCNeatoMethod`
+@*/
+PetscErrorCode PCNeatoGetMethod(PC pc, PCNeatoMethod *method)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(method, 2);
+  PetscUseMethod(pc, "PCNeatoGetMethod_C", (PC, PCNeatoMethod *), (pc, method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetVariant - sets the form of the methods `pscheme` and `dc` of `PCNEATO`
+
+  Logically Collective
+
+  Input Parameters:
++ pc      - the preconditioner
+- variant - see `PCNeatoVariant`
+
+  Options Database Key:
+. -pc_neato_variant (auto|rearranged|plain|parallel|sequential) - the variant
+
+  Level: advanced
+
+  Notes:
+  `rearranged` and `plain` belong to `pscheme`, `parallel` and `sequential` to `dc`: with another method they are an error (`PETSC_ERR_ARG_INCOMP`) at set-up.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetVariant()`, `PCNeatoVariant`
+@*/
+PetscErrorCode PCNeatoSetVariant(PC pc, PCNeatoVariant variant)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, variant, 2);
+  PetscTryMethod(pc, "PCNeatoSetVariant_C", (PC, PCNeatoVariant), (pc, variant));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetVariant - gets the form of the methods `pscheme` and `dc` of `PCNEATO`, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. variant - see `PCNeatoVariant`
+
+  Level: advanced
+
+.seealso: `PCNEATO`, `PCNeatoSetVariant()`, `PCNeatoVariant`
+@*/
+PetscErrorCode PCNeatoGetVariant(PC pc, PCNeatoVariant *variant)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(variant, 2);
+  PetscUseMethod(pc, "PCNeatoGetVariant_C", (PC, PCNeatoVariant *), (pc, variant));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetParts - sets the number of parts of a line in the methods `pscheme` and `dc` of `PCNEATO`
+
+  Logically Collective
+
+  Input Parameters:
++ pc    - the preconditioner
+- parts - 1 or more, or 0 for the automatic choice
+
+  Options Database Key:
+. -pc_neato_parts n - the parts
+
+  Level: advanced
+
+  Notes:
+  The automatic choice is near the square root of half the number of unknowns of a line, where the work of the parts and between the parts is least.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetParts()`
+@*/
+PetscErrorCode PCNeatoSetParts(PC pc, PetscInt parts)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveInt(pc, parts, 2);
+  PetscTryMethod(pc, "PCNeatoSetParts_C", (PC, PetscInt), (pc, parts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetParts - gets the number of parts of a line in the methods `pscheme` and `dc` of `PCNEATO`, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. parts - 1 or more, or 0 for the automatic choice
+
+  Level: advanced
+
+.seealso: `PCNEATO`, `PCNeatoSetParts()`
+@*/
+PetscErrorCode PCNeatoGetParts(PC pc, PetscInt *parts)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(parts, 2);
+  PetscUseMethod(pc, "PCNeatoGetParts_C", (PC, PetscInt *), (pc, parts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetMemory - sets the memory of a GPU in which the method `cr` of `PCNEATO` works
+
+  Logically Collective
+
+  Input Parameters:
++ pc     - the preconditioner
+- memory - see `PCNeatoMemory`
+
+  Options Database Key:
+. -pc_neato_memory (auto|shared|global) - the memory
+
+  Level: advanced
+
+  Notes:
+  Without effect on the CPU.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetMemory()`, `PCNeatoMemory`
+@*/
+PetscErrorCode PCNeatoSetMemory(PC pc, PCNeatoMemory memory)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, memory, 2);
+  PetscTryMethod(pc, "PCNeatoSetMemory_C", (PC, PCNeatoMemory), (pc, memory));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetMemory - gets the memory of a GPU in which the method `cr` of `PCNEATO` works, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. memory - see `PCNeatoMemory`
+
+  Level: advanced
+
+.seealso: `PCNEATO`, `PCNeatoSetMemory()`, `PCNeatoMemory`
+@*/
+PetscErrorCode PCNeatoGetMemory(PC pc, PCNeatoMemory *memory)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(memory, 2);
+  PetscUseMethod(pc, "PCNeatoGetMemory_C", (PC, PCNeatoMemory *), (pc, memory));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetCoupling - sets the coupling of ranks that share a line in `PCNEATO`
+
+  Logically Collective
+
+  Input Parameters:
++ pc       - the preconditioner
+- coupling - see `PCNeatoCoupling`
+
+  Options Database Key:
+. -pc_neato_coupling (auto|neighbour|reduced) - the coupling
+
+  Level: intermediate
+
+  Notes:
+  `neighbour` where it would leave out more than rounding is an error at set-up that says how many digits it would lose.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetCoupling()`, `PCNeatoCoupling`
+@*/
+PetscErrorCode PCNeatoSetCoupling(PC pc, PCNeatoCoupling coupling)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, coupling, 2);
+  PetscTryMethod(pc, "PCNeatoSetCoupling_C", (PC, PCNeatoCoupling), (pc, coupling));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetCoupling - gets the coupling of ranks that share a line in `PCNEATO`, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. coupling - see `PCNeatoCoupling`
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetCoupling()`, `PCNeatoCoupling`
+@*/
+PetscErrorCode PCNeatoGetCoupling(PC pc, PCNeatoCoupling *coupling)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(coupling, 2);
+  PetscUseMethod(pc, "PCNeatoGetCoupling_C", (PC, PCNeatoCoupling *), (pc, coupling));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetTransport - sets the transport of data between the ranks of a line in `PCNEATO`
+
+  Logically Collective
+
+  Input Parameters:
++ pc        - the preconditioner
+- transport - see `PCNeatoTransport`
+
+  Options Database Key:
+. -pc_neato_transport (auto|mpi|nccl|host) - the transport
+
+  Level: advanced
+
+  Notes:
+  One that this build of the library does not have is an error (`PETSC_ERR_SUP`) at set-up.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetTransport()`, `PCNeatoTransport`
+@*/
+PetscErrorCode PCNeatoSetTransport(PC pc, PCNeatoTransport transport)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, transport, 2);
+  PetscTryMethod(pc, "PCNeatoSetTransport_C", (PC, PCNeatoTransport), (pc, transport));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetTransport - gets the transport of data between the ranks of a line in `PCNEATO`, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. transport - see `PCNeatoTransport`
+
+  Level: advanced
+
+.seealso: `PCNEATO`, `PCNeatoSetTransport()`, `PCNeatoTransport`
+@*/
+PetscErrorCode PCNeatoGetTransport(PC pc, PCNeatoTransport *transport)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(transport, 2);
+  PetscUseMethod(pc, "PCNeatoGetTransport_C", (PC, PCNeatoTransport *), (pc, transport));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetBackend - sets the place where `PCNEATO` does its work
+
+  Logically Collective
+
+  Input Parameters:
++ pc      - the preconditioner
+- backend - see `PCNeatoBackend`
+
+  Options Database Key:
+. -pc_neato_backend (auto|cpu|cuda) - the backend
+
+  Level: intermediate
+
+  Notes:
+  One that this build of the library does not have is an error (`PETSC_ERR_SUP`) at set-up.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetBackend()`, `PCNeatoBackend`
+@*/
+PetscErrorCode PCNeatoSetBackend(PC pc, PCNeatoBackend backend)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, backend, 2);
+  PetscTryMethod(pc, "PCNeatoSetBackend_C", (PC, PCNeatoBackend), (pc, backend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetBackend - gets the place where `PCNEATO` does its work, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. backend - see `PCNeatoBackend`
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetBackend()`, `PCNeatoBackend`
+@*/
+PetscErrorCode PCNeatoGetBackend(PC pc, PCNeatoBackend *backend)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(backend, 2);
+  PetscUseMethod(pc, "PCNeatoGetBackend_C", (PC, PCNeatoBackend *), (pc, backend));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoSetPrecision - sets the precision of the work inside `PCNEATO`
+
+  Logically Collective
+
+  Input Parameters:
++ pc        - the preconditioner
+- precision - see `PCNeatoPrecision`
+
+  Options Database Key:
+. -pc_neato_precision (double|single|mixed) - the precision
+
+  Level: intermediate
+
+  Notes:
+  The vectors keep theirs. The default is `double`, or `single` where `PetscReal` is.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
+.seealso: `PCNEATO`, `PCNeatoGetPrecision()`, `PCNeatoPrecision`
+@*/
+PetscErrorCode PCNeatoSetPrecision(PC pc, PCNeatoPrecision precision)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, precision, 2);
+  PetscTryMethod(pc, "PCNeatoSetPrecision_C", (PC, PCNeatoPrecision), (pc, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCNeatoGetPrecision - gets the precision of the work inside `PCNEATO`, as asked for
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. precision - see `PCNeatoPrecision`
+
+  Level: intermediate
+
+.seealso: `PCNEATO`, `PCNeatoSetPrecision()`, `PCNeatoPrecision`
+@*/
+PetscErrorCode PCNeatoGetPrecision(PC pc, PCNeatoPrecision *precision)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(precision, 2);
+  PetscUseMethod(pc, "PCNeatoGetPrecision_C", (PC, PCNeatoPrecision *), (pc, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

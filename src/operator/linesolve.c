@@ -1,0 +1,317 @@
+/*
+  The solver of the lines of a DMDA, and the functions of PetscBCRLines for users.
+*/
+#include <petscbcr.h>
+#include <petsc/private/petscimpl.h> /*I "petscbcr.h" I*/
+#include "../register.h"
+#include "linesimpl.h"
+#include <petscviewer.h>
+
+typedef struct {
+  PetscErrorCode code;
+  char           message[BCR_MESSAGE_LENGTH];
+} BCRCaught;
+
+/* Keeps what an error says instead of printing it: the error that the user sees is raised once all ranks know of it */
+static PetscErrorCode BCRCatch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode code, PetscErrorType type, const char *message, void *ctx)
+{
+  BCRCaught *caught = (BCRCaught *)ctx;
+
+  (void)comm;
+  (void)line;
+  (void)function;
+  (void)file;
+  if (type == PETSC_ERROR_INITIAL && !caught->code) {
+    caught->code = code;
+    (void)PetscStrncpy(caught->message, message ? message : "", sizeof(caught->message));
+  }
+  return code;
+}
+
+PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri)
+{
+  BCRCaught      caught = {PETSC_SUCCESS, ""};
+  PetscErrorCode ierr;
+  char           message[BCR_MESSAGE_LENGTH], name[128];
+  long           line;
+  char          *end;
+
+  PetscFunctionBegin;
+  PetscCall(PetscPushErrorHandler(BCRCatch, &caught));
+  ierr = BCRTriCreate(lines->along, &lines->spec, options, tri);
+  PetscCall(PetscPopErrorHandler());
+  if (ierr) caught.code = ierr;
+  PetscCall(PetscStrncpy(message, caught.message, sizeof(message)));
+  if (ierr && !strncmp(caught.message, "Line ", 5)) { /* numbered on the rank: say where on the grid it is */
+    line = strtol(caught.message + 5, &end, 10);
+    if (end > caught.message + 5 && line >= 0 && line < (long)lines->nlines) {
+      const char *bracket  = end[0] == ' ' && end[1] == '(' ? strchr(end, ')') : NULL;
+      char        from[64] = "";
+
+      if (lines->start[lines->axis]) PetscCall(PetscSNPrintf(from, sizeof(from), " (row 0 is grid point %" PetscInt_FMT " of the line)", lines->start[lines->axis]));
+      PetscCall(BCRLinesName(lines, (PetscInt)line, sizeof(name), name));
+      PetscCall(PetscSNPrintf(message, sizeof(message), "The line %s%s%s", name, bracket ? bracket + 1 : end, from));
+    }
+  }
+  PetscCall(BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+struct _n_PetscBCRLines {
+  DM            da;
+  BCRLines      lines;
+  BCRTriOptions options;
+  BCRTri        tri; /* NULL: the next solve makes it */
+};
+
+/*@C
+  PetscBCRLinesCreate - describes tridiagonal systems with constant coefficients on all grid lines of one axis of a `DMDA`
+
+  Collective
+
+  Input Parameters:
++ da     - the `DMDA`, in 1, 2 or 3 dimensions, with any number of components, on any number of processes in any direction
+. axis   - `DM_X`, `DM_Y` or `DM_Z`
+. nfirst - number of rows at the first end of a line that differ from the others, 0 to 3
+. first  - their coefficients: (low, diag, up) of row 0, then of row 1 and so on, 3 `nfirst` numbers; `NULL` if there are none
+. row    - (low, diag, up) of all other rows: low u_{j-1} + diag u_j + up u_{j+1} = f_j
+. nlast  - number of rows at the last end that differ, 0 to 3
+- last   - their coefficients: the last row comes last; `NULL` if there are none
+
+  Output Parameter:
+. lines - the systems
+
+  Level: intermediate
+
+  Notes:
+  Low of the first row and up of the last row of a line are not used, unless the axis is periodic (`DM_BOUNDARY_PERIODIC`): then the line
+  closes on itself with them.
+
+  All lines and all components have the same coefficients. For others there is `PCNEATO`, which reads them from a matrix.
+
+  The solver is set up by the first `PetscBCRLinesSolve()`. Each process has to give the same coefficients.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for an axis that the `DMDA` does not have or too many rows, `PETSC_ERR_ARG_SIZ` if the ends overlap, `PETSC_ERR_FP` for NaN or
+  Inf.
+
+  Reference:
+  near-Toeplitz systems and their coupling over ranks as in chapters 2 and 3 of the thesis on NEATO, see `PCNEATO`.
+
+.seealso: `PetscBCRLinesSolve()`, `PetscBCRLinesSetMethod()`, `PetscBCRLinesSetCoupling()`, `PetscBCRLinesSetPrecision()`, `PetscBCRLinesView()`, `PetscBCRLinesDestroy()`, `PCNEATO`
+@*/
+PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, const PetscReal first[], const PetscReal row[], PetscInt nlast, const PetscReal last[], PetscBCRLines *lines)
+{
+  DMBoundaryType bt[3];
+  BCRLines       made;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(da, DM_CLASSID, 1);
+  if (nfirst > 0) BCRAssertPointer(first, 4);
+  BCRAssertPointer(row, 5);
+  if (nlast > 0) BCRAssertPointer(last, 7);
+  BCRAssertPointer(lines, 8);
+  PetscCall(PetscBCRInitializePackage());
+  PetscCall(PetscBCRCiteNeato());
+  *lines = NULL;
+  for (PetscInt i = 0; i < 3 * (1 + PetscMax(nfirst, 0) + PetscMax(nlast, 0)); ++i) {
+    const PetscInt  at    = i - 3 * PetscMax(nfirst, 0);
+    const PetscReal value = at < 0 ? first[i] : (at < 3 ? row[at] : last[at - 3]);
+
+    PetscCheck(!PetscIsInfOrNanReal(value), PetscObjectComm((PetscObject)da), PETSC_ERR_FP, "Coefficient %" PetscInt_FMT " of %s is NaN or Inf", at < 0 ? i : (at < 3 ? at : at - 3), at < 0 ? "the first rows" : (at < 3 ? "the row" : "the last rows"));
+  }
+  PetscCall(BCRLinesCreate(da, (PetscInt)axis, &made));
+  PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &bt[0], &bt[1], &bt[2], NULL));
+  ierr = BCRLinesSetRows(made, (PetscBool)(bt[(int)axis] == DM_BOUNDARY_PERIODIC), nfirst, first, row, nlast, last);
+  if (ierr) PetscCall(BCRLinesDestroy(&made));
+  PetscCall(ierr);
+  PetscCall(PetscNew(lines));
+  (*lines)->lines             = made;
+  (*lines)->options.isa       = -1;
+  (*lines)->options.precision = BCR_TRI_DOUBLE;
+  (*lines)->da                = da;
+  PetscCall(PetscObjectReference((PetscObject)da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PetscBCRLinesSetMethod - sets how lines are solved
+
+  Logically Collective
+
+  Input Parameters:
++ lines  - the systems
+- method - see `PCNeatoMethod`
+
+  Level: intermediate
+
+.seealso: `PetscBCRLinesCreate()`, `PCNeatoMethod`, `PCNeatoSetMethod()`
+@*/
+PetscErrorCode PetscBCRLinesSetMethod(PetscBCRLines lines, PCNeatoMethod method)
+{
+  PetscFunctionBegin;
+  BCRAssertPointer(lines, 1);
+  PetscCheck((int)method >= 0 && method <= PCNEATO_METHOD_THOMAS, lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "Method %d is no PCNeatoMethod", (int)method);
+  PetscCall(BCRTriDestroy(&lines->tri));
+  lines->options.method = (BCRTriMethod)method;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PetscBCRLinesSetCoupling - sets how ranks that share a line are coupled
+
+  Logically Collective
+
+  Input Parameters:
++ lines    - the systems
+- coupling - see `PCNeatoCoupling`
+
+  Level: intermediate
+
+.seealso: `PetscBCRLinesCreate()`, `PCNeatoCoupling`, `PCNeatoSetCoupling()`
+@*/
+PetscErrorCode PetscBCRLinesSetCoupling(PetscBCRLines lines, PCNeatoCoupling coupling)
+{
+  PetscFunctionBegin;
+  BCRAssertPointer(lines, 1);
+  PetscCheck((int)coupling >= 0 && coupling <= PCNEATO_COUPLING_REDUCED, lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "Coupling %d is no PCNeatoCoupling", (int)coupling);
+  PetscCall(BCRTriDestroy(&lines->tri));
+  lines->options.coupling = (BCRTriCoupling)coupling;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PetscBCRLinesSetPrecision - sets the precision of the work inside
+
+  Logically Collective
+
+  Input Parameters:
++ lines     - the systems
+- precision - see `PCNeatoPrecision`
+
+  Level: intermediate
+
+.seealso: `PetscBCRLinesCreate()`, `PCNeatoPrecision`, `PCNeatoSetPrecision()`
+@*/
+PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines lines, PCNeatoPrecision precision)
+{
+  PetscFunctionBegin;
+  BCRAssertPointer(lines, 1);
+  PetscCheck((int)precision >= 0 && precision <= PCNEATO_PRECISION_MIXED, lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "Precision %d is no PCNeatoPrecision", (int)precision);
+  PetscCall(BCRTriDestroy(&lines->tri));
+  lines->options.precision = (BCRTriPrecision)precision;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PetscBCRLinesSolve - solves all lines
+
+  Collective
+
+  Input Parameters:
++ lines - the systems
+- f     - right-hand sides, a global vector of the `DMDA`
+
+  Output Parameter:
+. u - solutions, a global vector of the `DMDA`; may be `f`
+
+  Level: intermediate
+
+  Notes:
+  The first call sets the solver up.
+
+  Raises `PETSC_ERR_MAT_LU_ZRPVT` if the lines are singular, `PETSC_ERR_ARG_SIZ` for a vector that is not of the `DMDA`. A NaN or Inf in `f` makes its line NaN.
+
+.seealso: `PetscBCRLinesCreate()`, `PetscBCRLinesDestroy()`, `PCNEATO`
+@*/
+PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u)
+{
+  const PetscScalar *b;
+  PetscScalar       *x;
+  PetscInt           n[2], all;
+  BCRTriInfo         info;
+
+  PetscFunctionBegin;
+  BCRAssertPointer(lines, 1);
+  PetscValidHeaderSpecific(f, VEC_CLASSID, 2);
+  PetscValidHeaderSpecific(u, VEC_CLASSID, 3);
+  all = lines->lines->nlines * lines->lines->spec.n;
+  PetscCall(VecGetLocalSize(f, &n[0]));
+  PetscCall(VecGetLocalSize(u, &n[1]));
+  PetscCheck(n[0] == all && n[1] == all, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The vectors have local sizes %" PetscInt_FMT " and %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns on this rank: make them with DMCreateGlobalVector()", n[0],
+             n[1], all);
+  if (!lines->tri) {
+    PetscCall(PetscLogEventBegin(BCR_SetUp, f, u, 0, 0));
+    PetscCall(BCRLinesSolver(lines->lines, &lines->options, &lines->tri));
+    PetscCall(PetscLogEventEnd(BCR_SetUp, f, u, 0, 0));
+  }
+  PetscCall(BCRTriGetInfo(lines->tri, &info));
+  PetscCall(PetscLogEventBegin(BCR_Solve, f, u, 0, 0));
+  if (f == u) {
+    PetscCall(VecGetArray(u, &x));
+    PetscCall(BCRTriSolve(lines->tri, (const PetscReal *)x, (PetscReal *)x));
+    PetscCall(VecRestoreArray(u, &x));
+  } else {
+    PetscCall(VecGetArrayRead(f, &b));
+    PetscCall(VecGetArrayWrite(u, &x));
+    PetscCall(BCRTriSolve(lines->tri, (const PetscReal *)b, (PetscReal *)x));
+    PetscCall(VecRestoreArrayWrite(u, &x));
+    PetscCall(VecRestoreArrayRead(f, &b));
+  }
+  PetscCall(PetscLogFlops(info.flops));
+  PetscCall(PetscLogEventEnd(BCR_Solve, f, u, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PetscBCRLinesView - prints what the lines are and, once they have been solved, how
+
+  Collective
+
+  Input Parameters:
++ lines  - the systems
+- viewer - an ASCII viewer, or `NULL` for standard output
+
+  Level: intermediate
+
+.seealso: `PetscBCRLinesCreate()`
+@*/
+PetscErrorCode PetscBCRLinesView(PetscBCRLines lines, PetscViewer viewer)
+{
+  BCRTriInfo info;
+  PetscBool  ascii;
+
+  PetscFunctionBegin;
+  BCRAssertPointer(lines, 1);
+  if (!viewer) PetscCall(PetscViewerASCIIGetStdout(lines->lines->comm, &viewer));
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRLinesView(lines->lines, viewer));
+  if (!lines->tri) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTriGetInfo(lines->tri, &info));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "method: %s%s%s\n", PCNeatoMethods[info.method], info.what[0] ? ", " : "", info.what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@C
+  PetscBCRLinesDestroy - frees what `PetscBCRLinesCreate()` made
+
+  Collective
+
+  Input Parameter:
+. lines - the systems; set to `NULL`
+
+  Level: intermediate
+
+.seealso: `PetscBCRLinesCreate()`
+@*/
+PetscErrorCode PetscBCRLinesDestroy(PetscBCRLines *lines)
+{
+  PetscFunctionBegin;
+  if (!*lines) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTriDestroy(&(*lines)->tri));
+  PetscCall(BCRLinesDestroy(&(*lines)->lines));
+  PetscCall(DMDestroy(&(*lines)->da));
+  PetscCall(PetscFree(*lines));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
