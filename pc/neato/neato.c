@@ -336,7 +336,10 @@ static PetscErrorCode PCNeatoSetFromOptions_Neato(PC pc, const char stem[], BCRO
   if (flg) PetscCall(PCNeatoSetVariant(pc, variant));
   PetscCall(BCROptionName("parts"));
   PetscCall(PetscOptionsInt(name, "Parts of a line in pscheme and dc, 0: automatic", "PCNeatoSetParts", parts, &parts, &flg));
-  if (flg) PetscCall(PCNeatoSetParts(pc, parts));
+  if (flg) {
+    PetscCheck(parts >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %" PetscInt_FMT ": give 1 or more, or 0 for the automatic choice", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, parts);
+    PetscCall(PCNeatoSetParts(pc, parts));
+  }
   PetscCall(BCROptionName("memory"));
   PetscCall(PetscOptionsEnum(name, "Memory of a GPU that cr works in", "PCNeatoSetMemory", PCNeatoMemories, (PetscEnum)memory, (PetscEnum *)&memory, &flg));
   if (flg) PetscCall(PCNeatoSetMemory(pc, memory));

@@ -289,21 +289,12 @@ PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag,
   for (PetscInt l = 0; l < lines->nlines; ++l) {
     for (PetscInt j = 0; j < s->n; ++j) {
       const size_t at = BCRLinesAt(s, l, j);
+      PetscReal    row[3];
 
-      if (s->rows) {
-        const BCRTriRows *r   = &s->rows[s->perline ? l : 0];
-        const PetscReal  *row = j < s->nfirst ? r->first[j] : (j >= s->n - s->nlast ? r->last[j - (s->n - s->nlast)] : r->row);
-
-        (*low)[at]  = row[0];
-        (*diag)[at] = row[1];
-        (*up)[at]   = row[2];
-      } else {
-        const size_t from = s->perline ? at : (size_t)j;
-
-        (*low)[at]  = s->low[from];
-        (*diag)[at] = s->diag[from];
-        (*up)[at]   = s->up[from];
-      }
+      BCRLinesGetRow(s, l, j, row);
+      (*low)[at]  = row[0];
+      (*diag)[at] = row[1];
+      (*up)[at]   = row[2];
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

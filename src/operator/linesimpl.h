@@ -26,6 +26,23 @@ static inline size_t BCRLinesAt(const BCRTriSpec *s, PetscInt l, PetscInt j)
   return (size_t)(l - o * inner) + (size_t)inner * ((size_t)j + (size_t)s->n * (size_t)o);
 }
 
+/* Row j of line l as it is stored; couplings beyond the ends of a line that is not periodic may be anything */
+static inline void BCRLinesGetRow(const BCRTriSpec *s, PetscInt l, PetscInt j, PetscReal row[3])
+{
+  if (s->rows) {
+    const BCRTriRows *r    = &s->rows[s->perline ? l : 0];
+    const PetscReal  *from = j < s->nfirst ? r->first[j] : (j >= s->n - s->nlast ? r->last[j - (s->n - s->nlast)] : r->row);
+
+    for (PetscInt d = 0; d < 3; ++d) row[d] = from[d];
+  } else {
+    const size_t at = s->perline ? BCRLinesAt(s, l, j) : (size_t)j;
+
+    row[0] = s->low[at];
+    row[1] = s->diag[at];
+    row[2] = s->up[at];
+  }
+}
+
 /* BCRLinesCreate() in two steps: without the communicator, and that; the one of old is taken over where it is the same */
 PETSC_INTERN
 PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);

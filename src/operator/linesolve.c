@@ -28,15 +28,60 @@ static PetscErrorCode BCRCatch(MPI_Comm comm, int line, const char *function, co
   return code;
 }
 
+/* Largest row sum of line l on this rank, relative to the row's largest entry; may stop at one that is not small */
+static PetscReal BCRLinesRowSum(BCRLines lines, PetscInt l)
+{
+  const BCRTriSpec *s     = &lines->spec;
+  const PetscInt    first = lines->start[lines->axis], N = lines->N[lines->axis];
+  PetscReal         sum = 0;
+
+  for (PetscInt j = 0; j < s->n && sum <= (PetscReal)BCR_LINES_SINGULAR; ++j) {
+    PetscReal row[3], size = 0;
+
+    if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
+    BCRLinesGetRow(s, l, j, row);
+    if (!s->periodic && first + j == 0) row[0] = 0;
+    if (!s->periodic && first + j == N - 1) row[2] = 0;
+    for (PetscInt d = 0; d < 3; ++d) size = PetscMax(size, PetscAbsReal(row[d]));
+    if (size > 0) sum = PetscMax(sum, PetscAbsReal(row[0] + row[1] + row[2]) / size);
+  }
+  return sum;
+}
+
+/* A line whose row sums all vanish cannot be solved: code and message name the first one. Methods need not find out by themselves. */
+static PetscErrorCode BCRLinesCheckSingular(BCRLines lines, PetscErrorCode *code, size_t length, char message[])
+{
+  PetscReal *sum, *all;
+  PetscInt   bad = -1;
+  char       name[128];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(lines->nlines, &sum, lines->nlines, &all));
+  for (PetscInt l = 0; l < lines->nlines; ++l) sum[l] = !l || lines->spec.perline ? BCRLinesRowSum(lines, l) : sum[0];
+  PetscCallMPI(MPI_Allreduce(sum, all, (PetscMPIInt)lines->nlines, MPIU_REAL, MPIU_MAX, lines->along));
+  for (PetscInt l = 0; l < lines->nlines && bad < 0; ++l) {
+    if (all[l] <= (PetscReal)BCR_LINES_SINGULAR) bad = l;
+  }
+  PetscCall(PetscFree2(sum, all));
+  if (bad < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  *code = PETSC_ERR_MAT_LU_ZRPVT;
+  PetscCall(BCRLinesName(lines, bad, sizeof(name), name));
+  PetscCall(PetscSNPrintf(message, length, "The line %s is singular: all its row sums vanish (Neumann or periodic ends without a shift), so that a constant solves it with zero right-hand side. %s", name,
+                          lines->dim == 1 ? "PCBCRPOISSON solves such problems up to a constant; or fix a value in one row" : "Take an axis with Dirichlet ends or another preconditioner"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri)
 {
   BCRCaught      caught = {PETSC_SUCCESS, ""};
-  PetscErrorCode ierr;
-  char           message[BCR_MESSAGE_LENGTH], name[128];
+  PetscErrorCode ierr, code = PETSC_SUCCESS;
+  char           message[BCR_MESSAGE_LENGTH] = "", name[128];
   long           line;
   char          *end;
 
   PetscFunctionBegin;
+  PetscCall(BCRLinesCheckSingular(lines, &code, sizeof(message), message));
+  PetscCall(BCRErrorAgree(lines->comm, code, message));
   PetscCall(PetscPushErrorHandler(BCRCatch, &caught));
   ierr = BCRTriCreate(lines->along, &lines->spec, options, tri);
   PetscCall(PetscPopErrorHandler());

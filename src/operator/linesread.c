@@ -296,39 +296,6 @@ static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A line whose row sums all vanish cannot be solved: names the first one */
-static PetscErrorCode BCRLinesCheckSingular(BCRLines lines, const PetscReal *low, const PetscReal *diag, const PetscReal *up, PetscBool *singular, size_t length, char message[])
-{
-  const BCRTriSpec *s = &lines->spec;
-  PetscReal        *sum, *all;
-  PetscInt          bad = -1;
-  char              name[128];
-
-  PetscFunctionBegin;
-  PetscCall(PetscMalloc2(lines->nlines, &sum, lines->nlines, &all));
-  for (PetscInt l = 0; l < lines->nlines; ++l) sum[l] = 0;
-  for (PetscInt l = 0; l < lines->nlines; ++l) {
-    for (PetscInt j = 0; j < s->n; ++j) {
-      const size_t    at   = BCRLinesAt(s, l, j);
-      const PetscReal size = PetscMax(PetscAbsReal(diag[at]), PetscMax(PetscAbsReal(low[at]), PetscAbsReal(up[at])));
-
-      sum[l] = PetscMax(sum[l], PetscAbsReal(low[at] + diag[at] + up[at]) / size);
-      if (sum[l] > (PetscReal)BCR_LINES_SINGULAR) break;
-    }
-  }
-  PetscCallMPI(MPI_Allreduce(sum, all, (PetscMPIInt)lines->nlines, MPIU_REAL, MPI_MAX, lines->along));
-  for (PetscInt l = 0; l < lines->nlines && bad < 0; ++l) {
-    if (all[l] <= (PetscReal)BCR_LINES_SINGULAR) bad = l;
-  }
-  PetscCall(PetscFree2(sum, all));
-  *singular = (PetscBool)(bad >= 0);
-  if (bad < 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRLinesName(lines, bad, sizeof(name), name));
-  PetscCall(PetscSNPrintf(message, length, "The line %s is singular: all its row sums vanish (Neumann or periodic ends without a shift), so that a constant solves it with zero right-hand side. %s", name,
-                          lines->dim == 1 ? "PCBCRPOISSON solves such problems up to a constant; or fix a value in one row" : "Take an axis with Dirichlet ends or another preconditioner"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Fills spec from the rows along lines->axis. What is wrong is in code and message, on the ranks that see it. */
 static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A, PetscErrorCode *code, size_t length, char message[])
 {
@@ -340,7 +307,6 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A, PetscErrorCode *code
   double         dropped = 0, alldropped;
   PetscMPIInt    wraps   = 0, any;
   PetscReal     *low, *diag, *up;
-  PetscBool      singular = PETSC_FALSE;
   BCRGridRow     row;
   size_t         k = 0;
 
@@ -368,9 +334,6 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A, PetscErrorCode *code
   PetscCallMPI(MPI_Allreduce(&dropped, &alldropped, 1, MPI_DOUBLE, MPI_MAX, lines->comm));
   s->periodic    = (PetscBool)(any && N > 2);
   lines->dropped = (PetscReal)alldropped;
-  PetscCall(BCRErrorAgree(lines->comm, *code, message));
-  PetscCall(BCRLinesCheckSingular(lines, low, diag, up, &singular, length, message));
-  if (singular) *code = PETSC_ERR_MAT_LU_ZRPVT;
   PetscCall(BCRErrorAgree(lines->comm, *code, message));
   PetscCall(BCRLinesRecognise(lines, low, diag, up));
   PetscFunctionReturn(PETSC_SUCCESS);

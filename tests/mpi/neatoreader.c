@@ -4,120 +4,8 @@
 
   ranks: 1 2 3 4 6
 */
-#include "tests/petsc/testing.h"
+#include "neatocases.h"
 #include "src/operator/linesimpl.h"
-
-typedef enum {
-  SAME,      /* one set of numbers, other end rows along the axis */
-  PERLINE,   /* numbers depend on the line */
-  STRETCHED, /* on the place along the axis */
-  GENERAL
-} Kind;
-
-typedef struct {
-  PetscInt  dim, n[3], dof, axis;
-  PetscBool periodic;
-  Kind      kind;
-  PetscInt  edge;   /* rows that differ at each end */
-  PetscReal across; /* couplings of the other axes */
-} Case;
-
-/* a number in (1, 2) that depends on all arguments in no simple way */
-static double Mix(PetscInt a, PetscInt b, PetscInt c, PetscInt d)
-{
-  const double v = sin(12.9898 * (double)a + 78.233 * (double)b + 37.719 * (double)c + 4.581 * (double)d) * 43758.5453;
-
-  return 1 + (v - floor(v));
-}
-
-/* row (low, diag, up) at grid point x, component c; the couplings of other axes are not in it */
-static void Row(const Case *k, const PetscInt x[3], PetscInt c, double row[3])
-{
-  const PetscInt j = x[k->axis], n = k->n[k->axis];
-  const PetscInt line = 1 + c + 5 * x[(k->axis + 1) % 3] + 77 * x[(k->axis + 2) % 3];
-  PetscInt       edge = -1;
-
-  if (!k->periodic && j < k->edge) edge = j;
-  else if (!k->periodic && j >= n - k->edge) edge = 10 + n - 1 - j;
-  for (PetscInt d = 0; d < 3; ++d) {
-    double v;
-
-    switch (k->kind) {
-    case SAME:
-      v = Mix(edge, 0, 0, d);
-      break;
-    case PERLINE:
-      v = Mix(edge, line, 0, d);
-      break;
-    case STRETCHED:
-      v = Mix(j, 0, 1, d);
-      break;
-    default:
-      v = Mix(j, line, 2, d);
-    }
-    row[d] = d == 1 ? 5 * v : -v;
-  }
-  if (!k->periodic && j == 0) row[0] = 0;
-  if (!k->periodic && j == n - 1) row[2] = 0;
-  if (k->periodic && n == 1) row[0] = row[2] = 0;
-  if (k->periodic && n == 2) row[j ? 2 : 0] = 0; /* both neighbours are the same point */
-}
-
-static PetscErrorCode NewDMDA(const Case *k, DM *da)
-{
-  DMBoundaryType b[3] = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
-
-  PetscFunctionBegin;
-  if (k->periodic) b[k->axis] = DM_BOUNDARY_PERIODIC;
-  if (k->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, b[0], k->n[0], k->dof, 1, NULL, da));
-  else if (k->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_BOX, k->n[0], k->n[1], PETSC_DECIDE, PETSC_DECIDE, k->dof, 1, NULL, NULL, da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_BOX, k->n[0], k->n[1], k->n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, k->dof, 1, NULL, NULL, NULL, da));
-  PetscCall(DMSetUp(*da));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Set(Mat A, const PetscInt x[3], const PetscInt y[3], PetscInt c, double v)
-{
-  MatStencil  row = {.k = x[2], .j = x[1], .i = x[0], .c = c}, col = {.k = y[2], .j = y[1], .i = y[0], .c = c};
-  PetscScalar s = (PetscScalar)v;
-
-  PetscFunctionBegin;
-  PetscCall(MatSetValuesStencil(A, 1, &row, 1, &col, &s, ADD_VALUES));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Assemble(const Case *k, DM da, Mat *A)
-{
-  PetscInt x[3], s[3], m[3];
-
-  PetscFunctionBegin;
-  PetscCall(DMCreateMatrix(da, A));
-  PetscCall(DMDAGetCorners(da, &s[0], &s[1], &s[2], &m[0], &m[1], &m[2]));
-  for (x[2] = s[2]; x[2] < s[2] + m[2]; ++x[2]) {
-    for (x[1] = s[1]; x[1] < s[1] + m[1]; ++x[1]) {
-      for (x[0] = s[0]; x[0] < s[0] + m[0]; ++x[0]) {
-        for (PetscInt c = 0; c < k->dof; ++c) {
-          double   row[3];
-          PetscInt y[3] = {x[0], x[1], x[2]};
-
-          Row(k, x, c, row);
-          PetscCall(Set(*A, x, x, c, row[1]));
-          for (PetscInt e = -1; e <= 1; e += 2) {
-            for (PetscInt d = 0; d < k->dim; ++d) {
-              y[d] = x[d] + e;
-              if (d != k->axis && y[d] >= 0 && y[d] < k->n[d] && k->across != 0) PetscCall(Set(*A, x, y, c, -k->across));
-              if (d == k->axis && row[e + 1] != 0) PetscCall(Set(*A, x, y, c, row[e + 1]));
-              y[d] = x[d];
-            }
-          }
-        }
-      }
-    }
-  }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* transpose: of the formula's rows */
 static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose, const char what[])
@@ -198,7 +86,7 @@ static PetscErrorCode One(const Case *k, MatType type)
 }
 
 /* The axis of the strongest coupling; a symmetric matrix */
-static PetscErrorCode Axis(PetscMPIInt ranks)
+static PetscErrorCode Axis(void)
 {
   static const PetscReal a[3][3] = {
     {3,   1, 2 },
@@ -210,7 +98,6 @@ static PetscErrorCode Axis(PetscMPIInt ranks)
   BCRLines lines = NULL, transposed;
 
   PetscFunctionBegin;
-  (void)ranks;
   for (PetscInt best = 0; best < 3; ++best) {
     PetscBool symmetric = PETSC_FALSE;
 
@@ -328,46 +215,43 @@ static PetscErrorCode Bad(void)
 int main(int argc, char **argv)
 {
   static const Case list[] = {
-    {1, {1, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0   },
-    {1, {2, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0   },
-    {1, {3, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0   },
-    {1, {7, 1, 1},   3, 0, PETSC_FALSE, SAME,      2, 0   },
-    {1, {17, 1, 1},  1, 0, PETSC_FALSE, SAME,      0, 0   },
-    {1, {41, 1, 1},  1, 0, PETSC_FALSE, SAME,      3, 0   },
-    {1, {41, 1, 1},  2, 0, PETSC_FALSE, PERLINE,   2, 0   },
-    {1, {64, 1, 1},  1, 0, PETSC_FALSE, STRETCHED, 0, 0   },
-    {1, {2, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0   },
-    {1, {3, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0   },
-    {1, {31, 1, 1},  1, 0, PETSC_TRUE,  SAME,      0, 0   },
-    {1, {32, 1, 1},  2, 0, PETSC_TRUE,  GENERAL,   0, 0   },
-    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, SAME,      2, 0.5 },
-    {2, {13, 17, 1}, 2, 1, PETSC_FALSE, SAME,      3, 0.5 },
-    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, PERLINE,   1, 0.5 },
-    {2, {11, 12, 1}, 1, 1, PETSC_FALSE, STRETCHED, 0, 0   },
-    {2, {11, 12, 1}, 1, 1, PETSC_TRUE,  GENERAL,   0, 0.25},
-    {2, {4, 6, 1},   1, 0, PETSC_TRUE,  PERLINE,   0, 0.25},
-    {3, {9, 10, 11}, 1, 0, PETSC_FALSE, SAME,      1, 0.5 },
-    {3, {9, 10, 11}, 2, 1, PETSC_FALSE, PERLINE,   3, 0.5 },
-    {3, {9, 10, 11}, 1, 2, PETSC_FALSE, GENERAL,   0, 0.5 },
-    {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0.5 },
-    {3, {5, 13, 4},  1, 1, PETSC_TRUE,  STRETCHED, 0, 0.5 }
+    {1, {1, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0   },
+    {1, {2, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0   },
+    {1, {3, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0   },
+    {1, {7, 1, 1},   3, 0, PETSC_FALSE, SAME,      2, 0, 0, 0   },
+    {1, {17, 1, 1},  1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0   },
+    {1, {41, 1, 1},  1, 0, PETSC_FALSE, SAME,      3, 0, 0, 0   },
+    {1, {41, 1, 1},  2, 0, PETSC_FALSE, PERLINE,   2, 0, 0, 0   },
+    {1, {64, 1, 1},  1, 0, PETSC_FALSE, STRETCHED, 0, 0, 0, 0   },
+    {1, {2, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
+    {1, {3, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
+    {1, {31, 1, 1},  1, 0, PETSC_TRUE,  SAME,      0, 0, 0, 0   },
+    {1, {32, 1, 1},  2, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
+    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, SAME,      2, 0, 0, 0.5 },
+    {2, {13, 17, 1}, 2, 1, PETSC_FALSE, SAME,      3, 0, 0, 0.5 },
+    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, PERLINE,   1, 0, 0, 0.5 },
+    {2, {11, 12, 1}, 1, 1, PETSC_FALSE, STRETCHED, 0, 0, 0, 0   },
+    {2, {11, 12, 1}, 1, 1, PETSC_TRUE,  GENERAL,   0, 0, 0, 0.25},
+    {2, {4, 6, 1},   1, 0, PETSC_TRUE,  PERLINE,   0, 0, 0, 0.25},
+    {3, {9, 10, 11}, 1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0.5 },
+    {3, {9, 10, 11}, 2, 1, PETSC_FALSE, PERLINE,   3, 0, 0, 0.5 },
+    {3, {9, 10, 11}, 1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0.5 },
+    {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0.5 },
+    {3, {5, 13, 4},  1, 1, PETSC_TRUE,  STRETCHED, 0, 0, 0, 0.5 }
   };
-  PetscMPIInt ranks, rank;
-  PetscInt    failed;
+  PetscMPIInt ranks;
+  int         status = 1;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(list); ++i) {
     if (list[i].dim == 1 && list[i].n[0] < ranks) continue; /* PETSc has no DMDA with empty ranks */
     PetscCall(One(&list[i], NULL));
     if (i % 5 == 1) PetscCall(One(&list[i], MATBAIJ));
   }
-  PetscCall(Axis(ranks));
+  PetscCall(Axis());
   PetscCall(Bad());
-  failed = TestFailed;
-  PetscCallMPI(MPI_Allreduce(&failed, &TestFailed, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCall(TestSum(&status));
   PetscCall(PetscFinalize());
-  if (rank) return TestFailed ? 1 : 0;
-  return TestEnd();
+  return status;
 }

@@ -1,0 +1,181 @@
+/*
+  PCNEATO and PetscBCRLines against dense LAPACK line by line: all axes, methods and couplings, components, periodic axes, uneven parts, one
+  row on a rank; transposes, several right-hand sides, new values.
+
+  ranks: 1 2 3 4 6
+*/
+#include "neatocases.h"
+
+static PetscErrorCode NewPC(DM da, Mat A, PetscInt axis, PCNeatoMethod method, PC *pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
+  PetscCall(PCSetType(*pc, PCNEATO));
+  PetscCall(PCSetDM(*pc, da));
+  PetscCall(PCSetOperators(*pc, A, A));
+  PetscCall(PCNeatoSetAxis(*pc, (PCNeatoAxis)(axis + 1)));
+  PetscCall(PCNeatoSetMethod(*pc, method));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#define Describe     "dim %d n %d %d %d dof %d axis %d kind %d edge %d periodic %d"
+#define Described(k) (int)(k)->dim, (int)(k)->n[0], (int)(k)->n[1], (int)(k)->n[2], (int)(k)->dof, (int)(k)->axis, (int)(k)->kind, (int)(k)->edge, (int)(k)->periodic
+
+static PetscErrorCode One(const Case *k, PCNeatoMethod method)
+{
+  DM              da;
+  Mat             A, B, X, Y;
+  Vec             f, u, column;
+  PC              pc;
+  Case            changed = *k;
+  PetscReal       difference, worst;
+  const PetscReal bound = sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-13;
+
+  PetscFunctionBegin;
+  PetscCall(NewDMDA(k, &da));
+  PetscCall(Assemble(k, da, &A));
+  PetscCall(DMCreateGlobalVector(da, &f));
+  PetscCall(VecDuplicate(f, &u));
+  PetscCall(FillRhs(k, da, f));
+  PetscCall(NewPC(da, A, k->axis, method, &pc));
+  PetscCall(PCApply(pc, f, u));
+  PetscCall(CompareDense(k, da, PETSC_FALSE, u, &difference));
+  Check(difference < bound, Describe " %s: off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+  PetscCall(PCApplyTranspose(pc, f, u));
+  PetscCall(CompareDense(k, da, PETSC_TRUE, u, &difference));
+  Check(difference < bound, Describe " %s: transpose off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+
+  /* three right-hand sides f, -2 f, 3 f */
+  {
+    PetscInt m;
+
+    PetscCall(VecGetLocalSize(f, &m));
+    PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, PETSC_DETERMINE, 3, NULL, &X));
+    PetscCall(MatDuplicate(X, MAT_DO_NOT_COPY_VALUES, &Y));
+  }
+  for (PetscInt c = 0; c < 3; ++c) {
+    PetscCall(MatDenseGetColumnVecWrite(X, c, &column));
+    PetscCall(VecCopy(f, column));
+    PetscCall(VecScale(column, (PetscScalar)(c == 1 ? -2 : c + 1)));
+    PetscCall(MatDenseRestoreColumnVecWrite(X, c, &column));
+  }
+  PetscCall(PCMatApply(pc, X, Y));
+  worst = 0;
+  for (PetscInt c = 0; c < 3; ++c) {
+    PetscCall(MatDenseGetColumnVecRead(Y, c, &column));
+    PetscCall(VecCopy(column, u));
+    PetscCall(VecScale(u, 1 / (PetscScalar)(c == 1 ? -2 : c + 1)));
+    PetscCall(CompareDense(k, da, PETSC_FALSE, u, &difference));
+    worst = PetscMax(worst, difference);
+    PetscCall(MatDenseRestoreColumnVecRead(Y, c, &column));
+  }
+  Check(worst < bound, Describe " %s: PCMatApply() off by %g", Described(k), PCNeatoMethods[method], (double)worst);
+
+  /* other values in the same matrix */
+  changed.across *= 2;
+  changed.seed += 1000;
+  PetscCall(Assemble(&changed, da, &B));
+  PetscCall(MatCopy(B, A, SAME_NONZERO_PATTERN));
+  PetscCall(PCSetOperators(pc, A, A));
+  PetscCall(PCApply(pc, f, u));
+  PetscCall(CompareDense(&changed, da, PETSC_FALSE, u, &difference));
+  Check(difference < bound, Describe " %s: new values off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+  PetscCall(PCApplyTranspose(pc, f, u));
+  PetscCall(CompareDense(&changed, da, PETSC_TRUE, u, &difference));
+  Check(difference < bound, Describe " %s: transpose with new values off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatDestroy(&Y));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&u));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The public call without a matrix, in place and not */
+static PetscErrorCode Public(const Case *k, PCNeatoMethod method)
+{
+  DM              da;
+  Vec             f, u;
+  PetscBCRLines   lines;
+  PetscReal       rows[7][3], difference;
+  PetscInt        x[3] = {0, 0, 0};
+  const PetscInt  n = k->n[k->axis], edge = k->periodic ? 0 : k->edge;
+  const PetscReal bound = sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-13;
+
+  PetscFunctionBegin;
+  PetscCall(NewDMDA(k, &da));
+  for (PetscInt r = 0; r < 2 * edge + 1; ++r) {
+    double row[3];
+
+    x[k->axis] = r < edge ? r : (r == edge ? n / 2 : n - 1 - (2 * edge - r));
+    Row(k, x, 0, row);
+    for (PetscInt d = 0; d < 3; ++d) rows[r][d] = (PetscReal)row[d];
+  }
+  PetscCall(PetscBCRLinesCreate(da, (DMDirection)k->axis, edge, rows[0], rows[edge], edge, rows[edge + 1], &lines));
+  PetscCall(PetscBCRLinesSetMethod(lines, method));
+  PetscCall(DMCreateGlobalVector(da, &f));
+  PetscCall(VecDuplicate(f, &u));
+  PetscCall(FillRhs(k, da, f));
+  PetscCall(PetscBCRLinesSolve(lines, f, u));
+  {
+    Case one = *k;
+
+    one.same = 1; /* components have the same coefficients */
+    PetscCall(CompareDense(&one, da, PETSC_FALSE, u, &difference));
+    Check(difference < bound, Describe " %s: PetscBCRLines off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+    PetscCall(PetscBCRLinesSolve(lines, f, f));
+    PetscCall(CompareDense(&one, da, PETSC_FALSE, f, &difference));
+    Check(difference < bound, Describe " %s: PetscBCRLines in place off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+  }
+  PetscCall(PetscBCRLinesDestroy(&lines));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&u));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  static const Case list[] = {
+    {1, {1, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0   },
+    {1, {2, 1, 1},   1, 0, PETSC_FALSE, GENERAL,   0, 0, 0, 0   },
+    {1, {3, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0   },
+    {1, {6, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0   },
+    {1, {17, 1, 1},  3, 0, PETSC_FALSE, PERLINE,   2, 0, 0, 0   },
+    {1, {53, 1, 1},  1, 0, PETSC_FALSE, SAME,      3, 0, 0, 0   },
+    {1, {64, 1, 1},  1, 0, PETSC_FALSE, GENERAL,   0, 0, 0, 0   },
+    {1, {31, 1, 1},  1, 0, PETSC_TRUE,  SAME,      0, 0, 0, 0   },
+    {1, {32, 1, 1},  2, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
+    {1, {2, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
+    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, SAME,      2, 0, 0, 0.5 },
+    {2, {13, 17, 1}, 2, 1, PETSC_FALSE, SAME,      1, 0, 0, 0.5 },
+    {2, {23, 8, 1},  1, 0, PETSC_FALSE, PERLINE,   1, 0, 0, 0.5 },
+    {2, {11, 12, 1}, 1, 1, PETSC_FALSE, STRETCHED, 0, 0, 0, 0   },
+    {2, {11, 12, 1}, 1, 1, PETSC_TRUE,  GENERAL,   0, 0, 0, 0.25},
+    {3, {7, 6, 9},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0.5 },
+    {3, {7, 6, 9},   2, 1, PETSC_FALSE, PERLINE,   2, 0, 0, 0.5 },
+    {3, {7, 6, 9},   1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0.5 },
+    {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0.5 }
+  };
+  static const PCNeatoMethod methods[] = {PCNEATO_METHOD_AUTO, PCNEATO_METHOD_THOMAS};
+  PetscMPIInt                ranks;
+  int                        status = 1;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscBCRInitializePackage());
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); ++m) {
+    for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(list); ++i) {
+      if (list[i].dim == 1 && list[i].n[0] < ranks) continue; /* PETSc has no DMDA with empty ranks */
+      PetscCall(One(&list[i], methods[m]));
+      if (list[i].kind == SAME) PetscCall(Public(&list[i], methods[m]));
+    }
+  }
+  PetscCall(TestSum(&status));
+  PetscCall(PetscFinalize());
+  return status;
+}
