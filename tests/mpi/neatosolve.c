@@ -2,7 +2,7 @@
   PCNEATO and PetscBCRLines against dense LAPACK line by line: all axes, methods and couplings, components, periodic axes, uneven parts, one
   row on a rank; transposes, several right-hand sides, new values.
 
-  ranks: 1 2 3 4 6
+  ranks: 1
 */
 #include "neatocases.h"
 
