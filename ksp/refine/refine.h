@@ -15,5 +15,4 @@ typedef struct {
 } KSPRefineKind;
 
 /* kind has to live as long as the KSP */
-PETSC_INTERN
-PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind);
+PETSC_INTERN PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind);

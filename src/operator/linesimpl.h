@@ -44,14 +44,10 @@ static inline void BCRLinesGetRow(const BCRTriSpec *s, PetscInt l, PetscInt j, P
 }
 
 /* BCRLinesCreate() in two steps: without the communicator, and that; the one of old is taken over where it is the same */
-PETSC_INTERN
-PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
-PETSC_INTERN
-PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
+PETSC_INTERN PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
+PETSC_INTERN PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
 /* Finds out how little describes the lines whose rows are in low, diag and up (one real for each unknown of this rank; taken over), and
    makes that lines->spec. Collective. */
-PETSC_INTERN
-PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
+PETSC_INTERN PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
 /* The other way round: arrays to be freed with PetscFree() */
-PETSC_INTERN
-PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);
+PETSC_INTERN PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);
