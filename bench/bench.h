@@ -49,6 +49,8 @@ static inline void BenchStatistics(PetscInt n, double t[], double *median, doubl
 /* One line of the CSV file; times in seconds. NAN: left empty */
 typedef struct {
   const char *program, *name, *precision, *solver;
+  const char *axis;  /* NULL: - */
+  int         ranks; /* 0: 1 */
   PetscInt    dim, n[3], iterations;
   double      time, copy, setup, residual, mintime, mincopy, first;
 } BenchRow;
@@ -64,7 +66,7 @@ static inline void BenchWriteRow(FILE *file, const BenchRow *r)
   const double unknowns = (double)r->n[0] * r->n[1] * r->n[2];
 
   if (!file) return;
-  fprintf(file, "%s,%s,%d,%d,-,%s,%s,1", r->program, r->name, (int)r->dim, (int)r->n[0], r->precision, r->solver);
+  fprintf(file, "%s,%s,%d,%d,%s,%s,%s,%d", r->program, r->name, (int)r->dim, (int)r->n[0], r->axis ? r->axis : "-", r->precision, r->solver, r->ranks ? r->ranks : 1);
   BenchPut(file, "%.6g", 1e3 * r->time);
   BenchPut(file, "%.6g", 1e3 * r->copy);
   BenchPut(file, "%.4g", r->time / r->copy);

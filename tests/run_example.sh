@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Compiles and runs one program of examples/ as its user would: with PETSc's compilers, petscbcr.h and -lpetscbcr.
-# usage: run_example.sh FILE LIBDIR WORKDIR [OPTION...]          (PKG_CONFIG_PATH finds PETSc.pc, PYTHON the interpreter)
+# usage: run_example.sh FILE LIBDIR WORKDIR [OPTION...]
+# PKG_CONFIG_PATH finds PETSc.pc, PYTHON is the interpreter, RUN a launcher (mpiexec -n 2) for C programs
 set -euo pipefail
 . "$(dirname "$0")/../scripts/lib.sh"
 
@@ -15,7 +16,7 @@ case "$petsc_kind" in *CUDA*) set -- -use_gpu_aware_mpi 0 "$@" ;; esac
 case $name in
   *.c)
     "${petsc_cc:-mpicc}" -O2 -Wall -Wextra -I"$root/include" $petsc_cflags "$source_" -o "$work/$name.exe" $link
-    "$work/$name.exe" "$@"
+    (cd "$work" && ${RUN:-} "./$name.exe" "$@") # some write files
     ;;
   *.F90)
     (cd "$work" && "${petsc_fc:-mpif90}" -O2 -ffree-line-length-0 -I"$root/include" $petsc_cflags "$source_" -o "$work/$name.exe" $link)

@@ -8,6 +8,7 @@
 #include "fields.h"
 #include "tri.h"
 #include "recurrence.h"
+#include "compact.h"
 
 typedef struct {
   const char           *isa;
@@ -20,6 +21,7 @@ typedef struct {
   const BCRTriTable    *tri;
   int                   bundle; /* BL of lanes.h */
   const BCRRecurTable  *recur;
+  const BCRCompactTable *compact;
 } BCRCpuTable;
 
 /* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine lacks gives the next lower one */

@@ -39,6 +39,7 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
   #include "fields_kernels.h"
   #include "tri_kernels.h"
   #include "recurrence_kernels.h"
+  #include "compact_kernels.h"
 
   #if BCR_ISA > 0
     #if defined(__clang__)
@@ -59,5 +60,6 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
   .tri        = &BCRN(BCRTri),
   .bundle     = BL,
   .recur      = &BCRN(BCRRecur),
+  .compact    = &BCRN(BCRCompact),
 };
 #endif

@@ -1,0 +1,201 @@
+/* Compact derivatives along lines, see compact.h */
+#include "compact.h"
+
+static void compact_band_row(const BCRCompactRow *r, double scale, BCRBandRow *b)
+{
+  b->start  = r->start;
+  b->points = r->points;
+  for (PetscInt k = 0; k < r->points; ++k) b->c[k] = scale * r->c[k];
+}
+
+PetscErrorCode BCRCompactGetBand(const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, BCRBand *band)
+{
+  const double scale = s->derivative == 1 ? 1 / (double)h : 1 / ((double)h * (double)h);
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(band, sizeof(*band)));
+  band->n        = n;
+  band->periodic = periodic;
+  band->half     = s->half;
+  band->sign     = s->derivative == 1 ? -1 : 1;
+  compact_band_row(&s->inner, scale, &band->inner);
+  if (periodic) PetscFunctionReturn(PETSC_SUCCESS);
+  band->nfirst = band->nlast = s->closed;
+  PetscCall(PetscMalloc2(s->closed, &band->first, s->closed, &band->last));
+  for (PetscInt r = 0; r < s->closed; ++r) {
+    BCRCompactRow row;
+
+    compact_band_row(&s->first[r], scale, &band->first[r]);
+    PetscCall(BCRCompactGetRow(s, n, n - s->closed + r, &row));
+    compact_band_row(&row, scale, &band->last[r]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+struct _n_BCRCompact {
+  MPI_Comm         comm;
+  BCRCompactScheme s;
+  BCRBand          band;
+  PetscInt         inner, local, outer, rep, start;
+  BCRTriOptions    options;
+  BCRStencil       rhs, rhsT;
+  BCRTri           lines, linesT;
+  PetscReal       *work; /* transposes */
+};
+
+/* The left-hand side: near-Toeplitz lines, of which this rank has the rows [start, start + local) */
+static PetscErrorCode compact_lines(BCRCompact c)
+{
+  const PetscInt n = c->band.n, closed = c->s.closed;
+  BCRTriSpec     spec;
+  BCRTriRows     rows;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&spec, sizeof(spec)));
+  PetscCall(PetscMemzero(&rows, sizeof(rows)));
+  spec.inner    = c->inner;
+  spec.n        = c->local;
+  spec.outer    = c->outer;
+  spec.rep      = c->rep;
+  spec.periodic = c->band.periodic;
+  spec.rows     = &rows;
+  spec.nfirst   = PetscMax(0, PetscMin(c->local, closed - c->start));
+  spec.nlast    = PetscMax(0, PetscMin(c->local, c->start + c->local - (n - closed)));
+  rows.row[0]   = (PetscReal)c->s.inner.low;
+  rows.row[1]   = 1;
+  rows.row[2]   = (PetscReal)c->s.inner.up;
+  for (PetscInt i = 0; i < spec.nfirst + spec.nlast; ++i) {
+    PetscReal    *row = i < spec.nfirst ? rows.first[i] : rows.last[i - spec.nfirst];
+    BCRCompactRow r;
+
+    PetscCall(BCRCompactGetRow(&c->s, n, c->start + (i < spec.nfirst ? i : c->local - spec.nlast + i - spec.nfirst), &r));
+    row[0] = (PetscReal)r.low;
+    row[1] = 1;
+    row[2] = (PetscReal)r.up;
+  }
+  PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->lines));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Its transpose has one more row of its own at either end: arrays */
+static PetscErrorCode compact_lines_transpose(BCRCompact c)
+{
+  const PetscInt n = c->band.n;
+  PetscReal     *low, *diag, *up;
+  BCRTriSpec     spec;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&spec, sizeof(spec)));
+  PetscCall(PetscMalloc3(c->local, &low, c->local, &diag, c->local, &up));
+  for (PetscInt j = 0; j < c->local; ++j) {
+    BCRCompactRow before, after;
+
+    PetscCall(BCRCompactGetRow(&c->s, n, (c->start + j + n - 1) % n, &before));
+    PetscCall(BCRCompactGetRow(&c->s, n, (c->start + j + 1) % n, &after));
+    low[j]  = (PetscReal)before.up;
+    diag[j] = 1;
+    up[j]   = (PetscReal)after.low;
+  }
+  spec.inner    = c->inner;
+  spec.n        = c->local;
+  spec.outer    = c->outer;
+  spec.rep      = c->rep;
+  spec.periodic = c->band.periodic;
+  spec.low      = low;
+  spec.diag     = diag;
+  spec.up       = up;
+  PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->linesT));
+  PetscCall(PetscFree3(low, diag, up));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep, const BCRTriOptions *options, BCRCompact *compact)
+{
+  BCRCompact c;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&c));
+  *compact   = c;
+  c->comm    = comm;
+  c->s       = *s;
+  c->inner   = inner;
+  c->local   = local;
+  c->outer   = outer;
+  c->rep     = rep;
+  c->options = *options;
+  PetscCallMPI(MPI_Scan(&local, &c->start, 1, MPIU_INT, MPI_SUM, comm));
+  c->start -= local;
+  PetscCall(BCRCompactGetBand(s, n, periodic, h, &c->band));
+  PetscCall(BCRStencilCreate(comm, &c->band, inner, local, outer, &c->rhs));
+  PetscCall(compact_lines(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactBegin(BCRCompact c, const PetscReal *f)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRStencilBegin(c->rhs, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactRightHandSide(BCRCompact c, const PetscReal *f, PetscReal *d)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRStencilInner(c->rhs, f, d));
+  PetscCall(BCRStencilEnd(c->rhs, f, d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactSolve(BCRCompact c, PetscReal *d)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRTriSolve(c->lines, d, d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactApplyTranspose(BCRCompact c, const PetscReal *d, PetscReal *f)
+{
+  PetscFunctionBegin;
+  if (!c->rhsT) {
+    BCRBand band;
+
+    PetscCall(BCRBandTranspose(&c->band, &band));
+    PetscCall(BCRStencilCreate(c->comm, &band, c->inner, c->local, c->outer, &c->rhsT));
+    PetscCall(BCRBandDestroy(&band));
+    PetscCall(compact_lines_transpose(c));
+    PetscCall(PetscMalloc1(c->inner * c->local * c->outer, &c->work));
+  }
+  PetscCall(BCRTriSolve(c->linesT, d, c->work));
+  PetscCall(BCRStencilBegin(c->rhsT, c->work));
+  PetscCall(BCRStencilInner(c->rhsT, c->work, f));
+  PetscCall(BCRStencilEnd(c->rhsT, c->work, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactGetInfo(BCRCompact c, BCRCompactInfo *info)
+{
+  const double unknowns = (double)c->inner * (double)c->local * (double)c->outer;
+
+  PetscFunctionBegin;
+  PetscCall(BCRStencilGetInfo(c->rhs, &info->messages, &info->bytes_sent, &info->workspace));
+  PetscCall(BCRTriGetInfo(c->lines, &info->lines));
+  info->flops = (3. * (double)c->s.half + (c->s.derivative == 2 ? 1 : -1)) * unknowns + info->lines.flops;
+  if (c->work) info->workspace += (size_t)unknowns * sizeof(PetscReal);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactDestroy(BCRCompact *compact)
+{
+  BCRCompact c = *compact;
+
+  PetscFunctionBegin;
+  if (!c) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTriDestroy(&c->lines));
+  PetscCall(BCRTriDestroy(&c->linesT));
+  PetscCall(BCRStencilDestroy(&c->rhs));
+  PetscCall(BCRStencilDestroy(&c->rhsT));
+  PetscCall(BCRBandDestroy(&c->band));
+  PetscCall(PetscFree(c->work));
+  PetscCall(PetscFree(*compact));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

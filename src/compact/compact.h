@@ -1,0 +1,40 @@
+/*
+  A compact derivative along the lines of a field over ranks: stencil, then tridiagonal lines. No PETSc objects.
+*/
+#pragma once
+
+#include "scheme.h"
+#include "stencil.h"
+#include "../tridiagonal/tridiagonal.h"
+
+/* the right-hand side stencils of a scheme on lines of n points with spacing h */
+PETSC_INTERN
+PetscErrorCode BCRCompactGetBand(const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, BCRBand *band);
+
+typedef struct _n_BCRCompact *BCRCompact;
+/* collective over comm, the ranks along the lines in their order; n: points of the whole lines, local: mine; inner and outer count reals and
+   rep of them have the same coefficients, as in BCRTriSpec */
+PETSC_INTERN
+PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep, const BCRTriOptions *options, BCRCompact *compact);
+/* d = derivative of f, in three steps: exchange; right-hand side; lines. Nothing is allocated */
+PETSC_INTERN
+PetscErrorCode BCRCompactBegin(BCRCompact compact, const PetscReal *f);
+PETSC_INTERN
+PetscErrorCode BCRCompactRightHandSide(BCRCompact compact, const PetscReal *f, PetscReal *d);
+PETSC_INTERN
+PetscErrorCode BCRCompactSolve(BCRCompact compact, PetscReal *d);
+/* the transpose, f = B^T A^-T d; its tables are made when it is called first */
+PETSC_INTERN
+PetscErrorCode BCRCompactApplyTranspose(BCRCompact compact, const PetscReal *d, PetscReal *f);
+
+typedef struct {
+  PetscInt   messages;   /* of the right-hand side, sent by this rank */
+  size_t     bytes_sent; /* right-hand side */
+  size_t     workspace;
+  double     flops;
+  BCRTriInfo lines;
+} BCRCompactInfo;
+PETSC_INTERN
+PetscErrorCode BCRCompactGetInfo(BCRCompact compact, BCRCompactInfo *info);
+PETSC_INTERN
+PetscErrorCode BCRCompactDestroy(BCRCompact *compact);

@@ -1,0 +1,484 @@
+/*
+  MatCreateCompactDerivative() and what acts on such a Mat: a MATSHELL whose context holds the plan (compact.h).
+*/
+#include <petsc/private/petscimpl.h>
+#include <petscbcr.h> /*I "petscbcr.h" I*/
+#include "compact.h"
+#include "../register.h"
+
+const char *const MatCompactSchemes[] = {"pade4", "lele6", "spectral", "MatCompactScheme", "MAT_COMPACT_", NULL};
+
+/* as BCRTriMethod and BCRTriCoupling */
+static const char *const MatCompactMethods[]   = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
+static const char *const MatCompactCouplings[] = {"auto", "neighbour", "reduced"};
+
+typedef struct {
+  DM               dm;
+  DMDirection      axis;
+  MatCompactScheme scheme;
+  PetscInt         derivative, closure;
+  PetscReal        h;
+  PetscInt         n; /* points along the axis */
+  PetscBool        periodic;
+  BCRTriOptions    options;
+  MPI_Comm         comm; /* the ranks along the axis; this Mat's own */
+  BCRCompactScheme s;
+  BCRCompact       plan;
+  double           flops;
+  Vec              begun; /* whose planes are on their way already; compared, never used */
+} MatCompact;
+
+static PetscErrorCode MatCompactReset(MatCompact *c)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRCompactDestroy(&c->plan));
+  if (c->comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&c->comm));
+  c->comm = MPI_COMM_NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCompactDestroy(MatCompact *c)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCompactReset(c));
+  PetscCall(DMDestroy(&c->dm));
+  PetscCall(PetscFree(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The argument is the context in PETSc before 3.23, since then a pointer to it */
+static PetscErrorCode MatCompactContextDestroy(void *ctx)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCompactDestroy(PETSC_VERSION_LT(3, 23, 0) ? (MatCompact *)ctx : *(MatCompact **)ctx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Plan and communicator, once; again after a change of scheme, closure or options */
+static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
+{
+  const PetscInt a   = (PetscInt)c->axis;
+  const PetscInt rep = PetscDefined(USE_COMPLEX) ? 2 : 1;
+  PetscInt       m[3], procs[3], at[3], dof, inner;
+  PetscMPIInt    rank;
+  BCRCompactInfo info;
+
+  PetscFunctionBegin;
+  if (c->plan) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(BCR_SetUp, A, 0, 0, 0));
+  PetscCall(BCRCompactGetScheme(c->scheme, c->derivative, c->closure, c->periodic, &c->s));
+  PetscCheck(c->n >= c->s.minimum, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_SIZ, "The %s scheme needs %" PetscInt_FMT " points along the axis%s, but the DMDA has %" PetscInt_FMT " along %s: take more points%s", MatCompactSchemes[c->scheme],
+             c->s.minimum, c->periodic ? "" : " with its boundary closures", c->n, a == 0 ? "x" : (a == 1 ? "y" : "z"), c->scheme == MAT_COMPACT_PADE4 ? "" : ", or another scheme (-mat_compact_scheme pade4)");
+  PetscCall(DMDAGetInfo(c->dm, NULL, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], &dof, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(DMDAGetCorners(c->dm, NULL, NULL, NULL, &m[0], &m[1], &m[2]));
+  /* ranks of a DMDA go along x, then y, then z */
+  PetscCallMPI(MPI_Comm_rank(PetscObjectComm((PetscObject)c->dm), &rank));
+  at[0] = rank % procs[0];
+  at[1] = (rank / procs[0]) % procs[1];
+  at[2] = rank / (procs[0] * procs[1]);
+  PetscCallMPI(MPI_Comm_split(PetscObjectComm((PetscObject)c->dm), (int)(rank - at[a] * (a == 0 ? 1 : (a == 1 ? procs[0] : procs[0] * procs[1]))), (int)at[a], &c->comm));
+  inner = rep * dof * (a > 0 ? m[0] : 1) * (a > 1 ? m[1] : 1);
+  PetscCall(BCRCompactCreate(c->comm, &c->s, c->n, c->periodic, c->h, inner, m[a], (a < 1 ? m[1] : 1) * (a < 2 ? m[2] : 1), rep, &c->options, &c->plan));
+  PetscCall(BCRCompactGetInfo(c->plan, &info));
+  c->flops = info.flops;
+  PetscCall(PetscLogEventEnd(BCR_SetUp, A, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMult_Compact(Mat A, Vec x, Vec y)
+{
+  MatCompact        *c;
+  const PetscScalar *f;
+  PetscScalar       *d;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(A, &c));
+  PetscCall(MatCompactSetUp(A, c));
+  PetscCall(VecGetArrayRead(x, &f));
+  PetscCall(VecGetArrayWrite(y, &d));
+  if (c->begun && c->begun != x) PetscCall(BCRCompactRightHandSide(c->plan, (const PetscReal *)f, (PetscReal *)d)); /* planes of another vector: receive them */
+  if (c->begun != x) PetscCall(BCRCompactBegin(c->plan, (const PetscReal *)f));
+  c->begun = NULL;
+  PetscCall(BCRCompactRightHandSide(c->plan, (const PetscReal *)f, (PetscReal *)d));
+  PetscCall(BCRCompactSolve(c->plan, (PetscReal *)d));
+  PetscCall(VecRestoreArrayWrite(y, &d));
+  PetscCall(VecRestoreArrayRead(x, &f));
+  PetscCall(PetscLogFlops(c->flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMultTranspose_Compact(Mat A, Vec x, Vec y)
+{
+  MatCompact        *c;
+  const PetscScalar *d;
+  PetscScalar       *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(A, &c));
+  PetscCall(MatCompactSetUp(A, c));
+  PetscCall(VecGetArrayRead(x, &d));
+  PetscCall(VecGetArrayWrite(y, &f));
+  PetscCall(BCRCompactApplyTranspose(c->plan, (const PetscReal *)d, (PetscReal *)f));
+  PetscCall(VecRestoreArrayWrite(y, &f));
+  PetscCall(VecRestoreArrayRead(x, &d));
+  PetscCall(PetscLogFlops(c->flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCreateVecs_Compact(Mat A, Vec *right, Vec *left)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(A, &c));
+  if (right) PetscCall(DMCreateGlobalVector(c->dm, right));
+  if (left) PetscCall(DMCreateGlobalVector(c->dm, left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatView_Compact(Mat A, PetscViewer viewer)
+{
+  MatCompact    *c;
+  PetscBool      ascii;
+  BCRCompactInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatShellGetContext(A, &c));
+  PetscCall(MatCompactSetUp(A, c));
+  PetscCall(BCRCompactGetInfo(c->plan, &info));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "compact finite differences: %s derivative along %c, spacing %g, %" PetscInt_FMT " points%s\n", c->derivative == 1 ? "first" : "second", "xyz"[(int)c->axis], (double)c -> h, c -> n,
+                                   c -> periodic ? ", periodic" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "scheme %s: order %" PetscInt_FMT ", %" PetscInt_FMT " points, left-hand side (%g, 1, %g)\n", MatCompactSchemes[c->scheme], c->s.inner.order, c->s.inner.points, c->s.inner.low, c->s.inner.up));
+  for (PetscInt r = 0; r < c->s.closed; ++r) {
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "row %" PetscInt_FMT " from either end: order %" PetscInt_FMT ", %" PetscInt_FMT " points, left-hand side (%g, 1, %g)\n", r, c->s.first[r].order, c->s.first[r].points, c->s.first[r].low, c->s.first[r].up));
+  }
+  PetscCall(PetscViewerASCIIPrintf(viewer, "lines: %s\n", info.lines.what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetFromOptions_Compact(Mat A, BCROptionItems PetscOptionsObject)
+{
+  MatCompact *c;
+  PetscInt    closure, i;
+  PetscEnum   scheme;
+  PetscBool   set;
+
+  PetscFunctionBegin;
+  PetscCall(MatShellGetContext(A, &c));
+  PetscOptionsHeadBegin(PetscOptionsObject, "Compact finite differences");
+  scheme = (PetscEnum)c->scheme;
+  PetscCall(PetscOptionsEnum("-mat_compact_scheme", "Compact scheme", "MatCompactDerivativeSetScheme", MatCompactSchemes, scheme, &scheme, &set));
+  if (set) PetscCall(MatCompactDerivativeSetScheme(A, (MatCompactScheme)scheme));
+  PetscCall(PetscOptionsInt("-mat_compact_closure", "Order of the rows at the ends", "MatCompactDerivativeSetClosure", c->closure, &closure, &set));
+  if (set) PetscCall(MatCompactDerivativeSetClosure(A, closure));
+  PetscCall(PetscOptionsEList("-mat_compact_method", "How the lines are solved", "MatCreateCompactDerivative", MatCompactMethods, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(MatCompactMethods), MatCompactMethods[c->options.method], &i, &set));
+  if (set && (BCRTriMethod)i != c->options.method) {
+    PetscCall(MatCompactReset(c));
+    c->options.method = (BCRTriMethod)i;
+  }
+  PetscCall(PetscOptionsEList("-mat_compact_coupling", "How ranks are coupled", "MatCreateCompactDerivative", MatCompactCouplings, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(MatCompactCouplings), MatCompactCouplings[c->options.coupling], &i, &set));
+  if (set && (BCRTriCoupling)i != c->options.coupling) {
+    PetscCall(MatCompactReset(c));
+    c->options.coupling = (BCRTriCoupling)i;
+  }
+  PetscOptionsHeadEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The context of a Mat of ours, or an error that says what it should be */
+static PetscErrorCode MatCompactGet(Mat A, PetscInt arg, MatCompact **c)
+{
+  void     *mult  = NULL;
+  PetscBool shell = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, arg);
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSHELL, &shell));
+  if (shell) PetscCall(MatShellGetOperation(A, MATOP_MULT, (void *)&mult));
+  PetscCheck(mult == (void *)MatMult_Compact, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONG, "Argument %" PetscInt_FMT " is no matrix of MatCreateCompactDerivative(), but one of type %s", arg,
+             ((PetscObject)A)->type_name ? ((PetscObject)A)->type_name : "not set");
+  PetscCall(MatShellGetContext(A, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCreateCompactDerivative - creates a matrix whose product with a vector is a derivative along one axis of a `DMDA`, by compact finite differences
+
+  Collective
+
+  Input Parameters:
++ dm         - a `DMDA`, 1-, 2- or 3-dimensional, any number of components, any number of ranks along any axis
+. axis       - `DM_X`, `DM_Y` or `DM_Z`
+. scheme     - `MAT_COMPACT_PADE4`, `MAT_COMPACT_LELE6` or `MAT_COMPACT_SPECTRAL`
+. derivative - 1 or 2, the order of the derivative
+- h          - distance of neighbouring points, in the unit of length of the derivative; the length of the axis over its number of points where it is periodic
+
+  Output Parameter:
+. A - the matrix, a `MATSHELL` of the size of the global vectors of `dm`
+
+  Options Database Keys (of `MatSetFromOptions()`, with the options prefix of the `Mat`):
++ -mat_compact_scheme <pade4,lele6,spectral>                - `MatCompactDerivativeSetScheme()`
+. -mat_compact_closure <3..6>                               - `MatCompactDerivativeSetClosure()`
+. -mat_compact_method <auto,scan,cr,pscheme,dc,thomas>      - how the tridiagonal lines are solved
+- -mat_compact_coupling <auto,neighbour,reduced>            - how lines are put together over ranks; `neighbour` is an error where it would lose digits
+
+  Level: beginner
+
+  Notes:
+  With d the derivative of f at the points of a line, `MatMult()` solves
+
+    alpha d_{j-1} + d_j + alpha d_{j+1} = sum_k c_k f_{j+k}
+
+  where the right-hand side has 3, 5 or 7 points. Along an axis of `DM_BOUNDARY_PERIODIC` this holds for all rows; else the first and last one, two or
+  three rows are one-sided, see `MatCompactDerivativeSetClosure()`. Every line, component and, with complex scalars, real and imaginary part is a
+  derivative of its own.
+
+  `MatMult()` exchanges 1 to 3 planes with the neighbours along the axis, and the two numbers per line that a distributed line solve needs. Plan,
+  messages and buffers are made once, when they are first needed. `MatMultTranspose()` is there too. `MatView()` tells scheme, ends and orders. A NaN in f
+  makes its whole line NaN.
+
+  Raises `PETSC_ERR_ARG_WRONG` for another `DM` than a `DMDA` and for an axis with mirrored or twisted ends, `PETSC_ERR_ARG_OUTOFRANGE` for an axis that the `DMDA` has not, a derivative other than
+  1 and 2, or h that is not a positive number, and, when it is first used, `PETSC_ERR_ARG_SIZ` where the axis has too few points for the scheme.
+
+  References:
+  Trikuta Srinath, A novel approach to evaluating compact finite differences and similar tridiagonal schemes on GPU-accelerated clusters, thesis, Clemson
+  University, 2015, (1.1) to (1.4), where (1.3) and (1.4) lack a 2 in the denominator; Lele, J. Comput. Phys. 103, 1992.
+
+.seealso: `MatCompactScheme`, `MatCompactDerivativeSetScheme()`, `MatCompactDerivativeSetClosure()`, `PetscBCRCompactGradient()`, `DMDACreate3d()`
+@*/
+PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactScheme scheme, PetscInt derivative, PetscReal h, Mat *A)
+{
+  MatCompact      *c;
+  PetscBool        da;
+  PetscInt         dim, n[3], rows;
+  DMBoundaryType   b[3];
+  BCRCompactScheme s;
+  VecType          type;
+  Vec              v;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(dm, DM_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(dm, axis, 2);
+  PetscValidLogicalCollectiveEnum(dm, scheme, 3);
+  PetscValidLogicalCollectiveInt(dm, derivative, 4);
+  BCRAssertPointer(A, 6);
+  PetscCheck(h > 0 && !PetscIsInfOrNanReal(h), PetscObjectComm((PetscObject)dm), PETSC_ERR_ARG_OUTOFRANGE, "Spacing %g: the distance of neighbouring points is a positive number", (double)h);
+  PetscValidLogicalCollectiveReal(dm, h, 5);
+  PetscCall(PetscBCRInitializePackage());
+  PetscCall(PetscObjectTypeCompare((PetscObject)dm, DMDA, &da));
+  PetscCheck(da, PetscObjectComm((PetscObject)dm), PETSC_ERR_ARG_WRONG, "Compact derivatives are along an axis of a DMDA, but this DM is of type %s", ((PetscObject)dm)->type_name ? ((PetscObject)dm)->type_name : "not set");
+  PetscCall(DMSetUp(dm));
+  PetscCall(DMDAGetInfo(dm, &dim, &n[0], &n[1], &n[2], NULL, NULL, NULL, NULL, NULL, &b[0], &b[1], &b[2], NULL));
+  PetscCheck((int)axis >= 0 && (PetscInt)axis < dim, PetscObjectComm((PetscObject)dm), PETSC_ERR_ARG_OUTOFRANGE, "Axis %d: the DMDA has the axes 0 (x) to %" PetscInt_FMT, (int)axis, dim - 1);
+  PetscCheck(b[axis] == DM_BOUNDARY_NONE || b[axis] == DM_BOUNDARY_GHOSTED || b[axis] == DM_BOUNDARY_PERIODIC, PetscObjectComm((PetscObject)dm), PETSC_ERR_ARG_WRONG,
+             "Axis %c has DM_BOUNDARY_%s: compact derivatives are for DM_BOUNDARY_NONE, _GHOSTED and _PERIODIC", "xyz"[axis], DMBoundaryTypes[b[axis]]);
+  PetscCall(BCRCompactGetScheme(scheme, derivative, PETSC_DECIDE, PETSC_FALSE, &s)); /* are there such? */
+
+  PetscCall(PetscNew(&c));
+  c->axis        = axis;
+  c->scheme      = scheme;
+  c->derivative  = derivative;
+  c->closure     = PETSC_DECIDE;
+  c->h           = h;
+  c->n           = n[axis];
+  c->periodic    = (PetscBool)(b[axis] == DM_BOUNDARY_PERIODIC);
+  c->comm        = MPI_COMM_NULL;
+  c->options.isa = -1;
+  PetscCall(PetscObjectReference((PetscObject)dm));
+  c->dm = dm;
+  PetscCall(DMGetGlobalVector(dm, &v));
+  PetscCall(VecGetLocalSize(v, &rows));
+  PetscCall(DMRestoreGlobalVector(dm, &v));
+  PetscCall(MatCreateShell(PetscObjectComm((PetscObject)dm), rows, rows, PETSC_DETERMINE, PETSC_DETERMINE, c, A));
+  /* functions by way of void *: their types differ between releases of PETSc */
+  PetscCall(MatShellSetContextDestroy(*A, (void *)MatCompactContextDestroy));
+  PetscCall(DMGetVecType(dm, &type));
+  PetscCall(MatShellSetVecType(*A, type));
+  PetscCall(MatShellSetOperation(*A, MATOP_MULT, (void *)MatMult_Compact));
+  PetscCall(MatShellSetOperation(*A, MATOP_MULT_TRANSPOSE, (void *)MatMultTranspose_Compact));
+  PetscCall(MatShellSetOperation(*A, MATOP_CREATE_VECS, (void *)MatCreateVecs_Compact));
+  PetscCall(MatShellSetOperation(*A, MATOP_VIEW, (void *)MatView_Compact));
+  PetscCall(MatShellSetOperation(*A, MATOP_SET_FROM_OPTIONS, (void *)MatSetFromOptions_Compact));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeSetScheme - sets the scheme of a matrix of `MatCreateCompactDerivative()`
+
+  Logically Collective
+
+  Input Parameters:
++ A      - the matrix
+- scheme - `MAT_COMPACT_PADE4`, `MAT_COMPACT_LELE6` or `MAT_COMPACT_SPECTRAL`
+
+  Options Database Key:
+. -mat_compact_scheme <pade4,lele6,spectral> - the scheme
+
+  Level: intermediate
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeGetScheme()`, `MatCompactScheme`
+@*/
+PetscErrorCode MatCompactDerivativeSetScheme(Mat A, MatCompactScheme scheme)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  PetscValidLogicalCollectiveEnum(A, scheme, 2);
+  PetscCheck((int)scheme >= 0 && scheme <= MAT_COMPACT_SPECTRAL, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "Compact scheme %d does not exist", (int)scheme);
+  if (scheme == c->scheme) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatCompactReset(c));
+  c->scheme = scheme;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeGetScheme - gets the scheme of a matrix of `MatCreateCompactDerivative()`
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix
+
+  Output Parameter:
+. scheme - the scheme
+
+  Level: intermediate
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeSetScheme()`
+@*/
+PetscErrorCode MatCompactDerivativeGetScheme(Mat A, MatCompactScheme *scheme)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  BCRAssertPointer(scheme, 2);
+  *scheme = c->scheme;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeSetClosure - sets the order of the rows at the ends of an axis that is not periodic
+
+  Logically Collective
+
+  Input Parameters:
++ A     - a matrix of `MatCreateCompactDerivative()`
+- order - 3 or 4; 5 and 6 too for `MAT_COMPACT_LELE6` and `MAT_COMPACT_SPECTRAL`; `PETSC_DECIDE`: 3 for the first, 4 for the second derivative
+
+  Options Database Key:
+. -mat_compact_closure <3..6> - the order
+
+  Level: intermediate
+
+  Notes:
+  It is the order of the first and last row. The rows next to them are of order 4, or of `order` where that is more, and the third ones of the 7-point
+  scheme of order 6. The derivative is of order `order` in the maximum norm; the error of the ends decays by a third to a half from row to row.
+
+  With the first derivative, 3 is the order to take for time steps: the eigenvalues of -d/dx with a value given at one end then are in the left
+  half-plane, while with orders 4 to 6 some are on the right of the axis, by up to 0.2/h for order 6. For the second derivative all of them are
+  stable with values given at both ends. Higher orders are for derivatives of given data.
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeGetClosure()`
+@*/
+PetscErrorCode MatCompactDerivativeSetClosure(Mat A, PetscInt order)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  PetscValidLogicalCollectiveInt(A, order, 2);
+  PetscCheck(order == PETSC_DECIDE || order == PETSC_DEFAULT || (order >= 3 && order <= 6), PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "Boundary closure of order %" PetscInt_FMT ": there are orders 3 to 6", order);
+  if (order == PETSC_DEFAULT) order = PETSC_DECIDE;
+  if (order == c->closure) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatCompactReset(c));
+  c->closure = order;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeGetClosure - gets the order of the rows at the ends
+
+  Not Collective
+
+  Input Parameter:
+. A - a matrix of `MatCreateCompactDerivative()`
+
+  Output Parameter:
+. order - the order; `PETSC_DECIDE` for the default
+
+  Level: intermediate
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeSetClosure()`
+@*/
+PetscErrorCode MatCompactDerivativeGetClosure(Mat A, PetscInt *order)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  BCRAssertPointer(order, 2);
+  *order = c->closure;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PetscBCRCompactGradient - several derivatives of one field: as `MatMult()` with each matrix, with the messages of all axes on their way at once
+
+  Collective
+
+  Input Parameters:
++ n - number of matrices
+. D - matrices of `MatCreateCompactDerivative()` on the same `DMDA`, often one for each axis, in any order
+- f - the field, a global vector of the `DMDA`
+
+  Output Parameter:
+. d - n vectors: d[i] = D[i] f
+
+  Level: intermediate
+
+  Note:
+  The planes that the right-hand sides of all axes need are sent before the first of them is computed, so that the neighbours along all axes are
+  waited for once, and behind work.
+
+.seealso: `MatCreateCompactDerivative()`
+@*/
+PetscErrorCode PetscBCRCompactGradient(PetscInt n, const Mat D[], Vec f, Vec d[])
+{
+  const PetscScalar *v;
+
+  PetscFunctionBegin;
+  PetscCheck(n >= 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " matrices", n);
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRAssertPointer(D, 2);
+  PetscValidHeaderSpecific(f, VEC_CLASSID, 3);
+  BCRAssertPointer(d, 4);
+  for (PetscInt i = 0; i < n; ++i) {
+    MatCompact *c;
+    PetscInt    rows, mine;
+
+    PetscCall(MatCompactGet(D[i], 2, &c));
+    PetscValidHeaderSpecific(d[i], VEC_CLASSID, 4);
+    PetscCall(MatGetLocalSize(D[i], &rows, NULL));
+    PetscCall(VecGetLocalSize(f, &mine));
+    PetscCheck(rows == mine, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Matrix %" PetscInt_FMT " has %" PetscInt_FMT " rows on this rank, the field %" PetscInt_FMT, i, rows, mine);
+    PetscCheck(d[i] != f, PetscObjectComm((PetscObject)f), PETSC_ERR_ARG_IDN, "Derivative %" PetscInt_FMT " and field are the same vector", i);
+    PetscCall(MatCompactSetUp(D[i], c));
+  }
+  PetscCall(VecGetArrayRead(f, &v));
+  for (PetscInt i = 0; i < n; ++i) {
+    MatCompact *c;
+
+    PetscCall(MatShellGetContext(D[i], &c));
+    if (c->begun) continue; /* a matrix that is there twice */
+    PetscCall(BCRCompactBegin(c->plan, (const PetscReal *)v));
+    c->begun = f;
+  }
+  PetscCall(VecRestoreArrayRead(f, &v));
+  for (PetscInt i = 0; i < n; ++i) PetscCall(MatMult(D[i], f, d[i]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

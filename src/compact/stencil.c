@@ -1,0 +1,284 @@
+/* Banded operators along lines over ranks, see stencil.h */
+#include "stencil.h"
+#include "../backend/cpu/cpu.h"
+
+typedef struct { /* planes that travel together */
+  PetscMPIInt rank;
+  PetscInt    plane, slot, planes; /* of my planes, from plane; or into the slots of my ghosts, from slot */
+} Segment;
+
+struct _n_BCRStencil {
+  PetscInt               n, start, local, inner, outer, half, sign;
+  PetscInt               below, above; /* ghost planes on either side; slot g holds point start - below + g, above ones follow */
+  PetscInt               from, to;     /* local rows that are inner rows on my own points */
+  double                 c[4];         /* inner rows: c_0, c_1, ... */
+  BCRBandRow            *rows;         /* local rows before from and from to on, points counted from my first one */
+  PetscInt               nsend, nrecv, nself;
+  Segment               *send, *self;
+  PetscReal             *out, *ghost; /* buffers: plane by plane, each outer times inner */
+  MPI_Request           *request;     /* nrecv receives, then nsend sends */
+  const BCRCompactTable *table;
+};
+
+/* Points of the rows [start, start + local) that are below start and beyond its end */
+static PetscErrorCode stencil_ghosts(const BCRBand *band, PetscInt start, PetscInt local, PetscInt ghosts[2])
+{
+  PetscFunctionBegin;
+  ghosts[0] = ghosts[1] = 0;
+  for (PetscInt j = 0; j < local; ++j) {
+    BCRBandRow r;
+
+    if (j >= band->half && j < local - band->half && start + j >= band->nfirst && start + j < band->n - band->nlast) continue;
+    PetscCall(BCRBandGetRow(band, start + j, &r));
+    ghosts[0] = PetscMax(ghosts[0], start - r.start);
+    ghosts[1] = PetscMax(ghosts[1], r.start + r.points - start - local);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The segments that rank `to` receives and rank `from` (negative: any) owns, in the order of the slots of `to`; list NULL: how many */
+static PetscInt stencil_segments(const BCRBand *band, PetscMPIInt size, const PetscInt starts[], const PetscInt ghosts[], PetscMPIInt to, PetscMPIInt from, Segment list[])
+{
+  const PetscInt start = starts[to], end = starts[to + 1], below = ghosts[2 * to], above = ghosts[2 * to + 1];
+  PetscInt       count = 0, last = -2;
+  PetscMPIInt    before = -1;
+
+  for (PetscInt slot = 0; slot < below + above; ++slot) {
+    const PetscInt point = slot < below ? start - below + slot : end + slot - below, p = ((point % band->n) + band->n) % band->n;
+    PetscMPIInt    owner = 0;
+
+    while (owner < size - 1 && p >= starts[owner + 1]) ++owner;
+    if (slot == 0 || slot == below || owner != before || p != last + 1) {
+      if (from < 0 || owner == from) {
+        if (list) {
+          list[count].rank   = from < 0 ? owner : to;
+          list[count].plane  = p - starts[owner];
+          list[count].slot   = slot;
+          list[count].planes = 0;
+        }
+        ++count;
+      }
+    }
+    if (list && (from < 0 || owner == from)) ++list[count - 1].planes;
+    before = owner;
+    last   = p;
+  }
+  return count;
+}
+
+#define STENCIL_TAG 4711
+
+static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBand *band, const PetscInt starts[], const PetscInt ghosts[])
+{
+  const PetscInt plane = s->inner * s->outer;
+  PetscMPIInt    size, rank;
+  PetscInt       nrecv, nsend = 0, planes = 0;
+  Segment       *recv;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  nrecv = stencil_segments(band, size, starts, ghosts, rank, -1, NULL);
+  for (PetscMPIInt q = 0; q < size; ++q) {
+    if (q != rank) nsend += stencil_segments(band, size, starts, ghosts, q, rank, NULL);
+  }
+  PetscCall(PetscMalloc1(nrecv, &recv));
+  PetscCall(PetscMalloc3(nsend, &s->send, nrecv, &s->self, nsend + nrecv, &s->request));
+  (void)stencil_segments(band, size, starts, ghosts, rank, -1, recv);
+  for (PetscMPIInt q = 0; q < size; ++q) {
+    if (q != rank) s->nsend += stencil_segments(band, size, starts, ghosts, q, rank, s->send + s->nsend);
+  }
+  for (PetscInt i = 0; i < s->nsend; ++i) planes += s->send[i].planes;
+  PetscCall(PetscMalloc2(planes * plane, &s->out, (s->below + s->above) * plane, &s->ghost));
+  for (PetscInt i = 0; i < nrecv; ++i) {
+    PetscMPIInt count;
+
+    if (recv[i].rank == rank) {
+      s->self[s->nself++] = recv[i];
+      continue;
+    }
+    PetscCall(PetscMPIIntCast(recv[i].planes * plane, &count));
+    PetscCallMPI(MPI_Recv_init(s->ghost + recv[i].slot * plane, count, MPIU_REAL, recv[i].rank, STENCIL_TAG + (PetscMPIInt)recv[i].slot, comm, &s->request[s->nrecv++]));
+  }
+  planes = 0;
+  for (PetscInt i = 0; i < s->nsend; ++i) {
+    PetscMPIInt count;
+
+    PetscCall(PetscMPIIntCast(s->send[i].planes * plane, &count));
+    PetscCallMPI(MPI_Send_init(s->out + planes * plane, count, MPIU_REAL, s->send[i].rank, STENCIL_TAG + (PetscMPIInt)s->send[i].slot, comm, &s->request[s->nrecv + i]));
+    planes += s->send[i].planes;
+  }
+  PetscCall(PetscFree(recv));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inner, PetscInt local, PetscInt outer, BCRStencil *stencil)
+{
+  BCRStencil  s;
+  PetscMPIInt size, rank;
+  PetscInt   *starts, *ghosts, mine[2], edge = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&s));
+  *stencil = s;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCall(PetscMalloc2(size + 1, &starts, 2 * size, &ghosts));
+  starts[0] = 0;
+  PetscCallMPI(MPI_Allgather(&local, 1, MPIU_INT, starts + 1, 1, MPIU_INT, comm));
+  for (PetscMPIInt q = 0; q < size; ++q) starts[q + 1] += starts[q];
+  PetscCheck(starts[size] == band->n, comm, PETSC_ERR_PLIB, "The ranks have %" PetscInt_FMT " points of lines of %" PetscInt_FMT, starts[size], band->n);
+  PetscCall(stencil_ghosts(band, starts[rank], local, mine));
+  PetscCallMPI(MPI_Allgather(mine, 2, MPIU_INT, ghosts, 2, MPIU_INT, comm));
+
+  s->n     = band->n;
+  s->start = starts[rank];
+  s->local = local;
+  s->inner = inner;
+  s->outer = outer;
+  s->half  = band->half;
+  s->sign  = band->sign;
+  s->below = mine[0];
+  s->above = mine[1];
+  s->table = BCRCpuGetTable(-1, sizeof(PetscReal) == sizeof(float))->compact;
+  for (PetscInt k = 0; k <= s->half; ++k) s->c[k] = band->inner.c[s->half + k];
+  s->from = PetscMin(local, PetscMax(s->half, band->periodic ? 0 : band->nfirst - s->start));
+  s->to   = PetscMax(s->from, PetscMin(local - s->half, band->periodic ? local : band->n - band->nlast - s->start));
+  PetscCall(PetscMalloc1(local - (s->to - s->from), &s->rows));
+  for (PetscInt j = 0; j < local; ++j) {
+    if (j == s->from) j = s->to;
+    if (j >= local) break;
+    PetscCall(BCRBandGetRow(band, s->start + j, &s->rows[edge]));
+    s->rows[edge++].start -= s->start;
+  }
+  PetscCall(stencil_messages(comm, s, band, starts, ghosts));
+  PetscCall(PetscFree2(starts, ghosts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* planes of the field, one after the other */
+static void stencil_pack(BCRStencil s, const PetscReal *f, PetscInt first, PetscInt planes, PetscReal *buffer)
+{
+  const PetscInt inner = s->inner, step = s->inner * s->local;
+
+  for (PetscInt p = first; p < first + planes; ++p) {
+    const PetscReal *from = f + p * inner;
+
+    if (inner == 1) {
+      for (PetscInt o = 0; o < s->outer; ++o) *buffer++ = from[o * step];
+    } else {
+      for (PetscInt o = 0; o < s->outer; ++o) {
+        for (PetscInt i = 0; i < inner; ++i) *buffer++ = from[o * step + i];
+      }
+    }
+  }
+}
+
+PetscErrorCode BCRStencilBegin(BCRStencil s, const PetscReal *f)
+{
+  const PetscInt plane = s->inner * s->outer;
+  PetscReal     *out   = s->out;
+
+  PetscFunctionBegin;
+  if (s->nrecv) PetscCallMPI(MPI_Startall((PetscMPIInt)s->nrecv, s->request));
+  for (PetscInt i = 0; i < s->nsend; ++i) {
+    stencil_pack(s, f, s->send[i].plane, s->send[i].planes, out);
+    PetscCallMPI(MPI_Start(&s->request[s->nrecv + i]));
+    out += s->send[i].planes * plane;
+  }
+  for (PetscInt i = 0; i < s->nself; ++i) stencil_pack(s, f, s->self[i].plane, s->self[i].planes, s->ghost + s->self[i].slot * plane);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* reals of a row that are done for all rows of a line before the next ones: the rows of a stencil stay in the first-level cache */
+#define STENCIL_BLOCK 512
+
+PetscErrorCode BCRStencilInner(BCRStencil s, const PetscReal *f, PetscReal *u)
+{
+  const PetscInt inner = s->inner, step = s->inner * s->local;
+
+  PetscFunctionBegin;
+  if (s->to == s->from) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt o = 0; o < s->outer; ++o) {
+    const PetscInt at = o * step + s->from * inner;
+
+    if (inner < 2 * STENCIL_BLOCK) s->table->stencil((s->to - s->from) * inner, inner, (int)s->half, (int)s->sign, s->c, f + at, u + at);
+    else {
+      for (PetscInt i = 0; i < inner; i += STENCIL_BLOCK) {
+        const PetscInt n = PetscMin(STENCIL_BLOCK, inner - i);
+
+        for (PetscInt j = 0; j < s->to - s->from; ++j) s->table->stencil(n, inner, (int)s->half, (int)s->sign, s->c, f + at + i + j * inner, u + at + i + j * inner);
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRStencilEnd(BCRStencil s, const PetscReal *f, PetscReal *u)
+{
+  const PetscInt inner = s->inner, step = s->inner * s->local, plane = s->inner * s->outer;
+  PetscInt       edge = 0;
+
+  PetscFunctionBegin;
+  if (s->nrecv) PetscCallMPI(MPI_Waitall((PetscMPIInt)s->nrecv, s->request, MPI_STATUSES_IGNORE));
+  for (PetscInt j = 0; j < s->local; ++j) {
+    const BCRBandRow *r;
+    const PetscReal  *point[BCR_BAND_WIDTH];
+    PetscInt          by[BCR_BAND_WIDTH];
+    PetscReal         c[BCR_BAND_WIDTH];
+
+    if (j == s->from) j = s->to;
+    if (j >= s->local) break;
+    r = &s->rows[edge++];
+    for (PetscInt k = 0; k < r->points; ++k) {
+      const PetscInt p = r->start + k;
+
+      c[k] = (PetscReal)r->c[k];
+      if (p >= 0 && p < s->local) {
+        point[k] = f + p * inner;
+        by[k]    = step;
+      } else {
+        point[k] = s->ghost + (p < 0 ? s->below + p : s->below + p - s->local) * plane;
+        by[k]    = inner;
+      }
+    }
+    for (PetscInt o = 0; o < s->outer; ++o) {
+      PetscReal *v = u + o * step + j * inner;
+
+      for (PetscInt i = 0; i < inner; ++i) {
+        PetscReal sum = 0;
+
+        for (PetscInt k = 0; k < r->points; ++k) sum += c[k] * point[k][o * by[k] + i];
+        v[i] = sum;
+      }
+    }
+  }
+  if (s->nsend) PetscCallMPI(MPI_Waitall((PetscMPIInt)s->nsend, s->request + s->nrecv, MPI_STATUSES_IGNORE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRStencilGetInfo(BCRStencil s, PetscInt *messages, size_t *bytes_sent, size_t *workspace)
+{
+  PetscInt planes = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < s->nsend; ++i) planes += s->send[i].planes;
+  *messages   = s->nsend;
+  *bytes_sent = (size_t)(planes * s->inner * s->outer) * sizeof(PetscReal);
+  *workspace  = (size_t)((planes + s->below + s->above) * s->inner * s->outer) * sizeof(PetscReal);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRStencilDestroy(BCRStencil *stencil)
+{
+  BCRStencil s = *stencil;
+
+  PetscFunctionBegin;
+  if (!s) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt i = 0; s->request && i < s->nrecv + s->nsend; ++i) PetscCallMPI(MPI_Request_free(&s->request[i]));
+  PetscCall(PetscFree3(s->send, s->self, s->request));
+  PetscCall(PetscFree2(s->out, s->ghost));
+  PetscCall(PetscFree(s->rows));
+  PetscCall(PetscFree(*stencil));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
