@@ -386,4 +386,8 @@ PETSC_EXTERN PetscErrorCode MatCompactDerivativeSetScheme(Mat, MatCompactScheme)
 PETSC_EXTERN PetscErrorCode MatCompactDerivativeGetScheme(Mat, MatCompactScheme *);
 PETSC_EXTERN PetscErrorCode MatCompactDerivativeSetClosure(Mat, PetscInt);
 PETSC_EXTERN PetscErrorCode MatCompactDerivativeGetClosure(Mat, PetscInt *);
+PETSC_EXTERN PetscErrorCode MatCompactDerivativeSetMethod(Mat, PCNeatoMethod);
+PETSC_EXTERN PetscErrorCode MatCompactDerivativeGetMethod(Mat, PCNeatoMethod *);
+PETSC_EXTERN PetscErrorCode MatCompactDerivativeSetCoupling(Mat, PCNeatoCoupling);
+PETSC_EXTERN PetscErrorCode MatCompactDerivativeGetCoupling(Mat, PCNeatoCoupling *);
 PETSC_EXTERN PetscErrorCode PetscBCRCompactGradient(PetscInt, const Mat[], Vec, Vec[]);

@@ -80,7 +80,8 @@ static PetscErrorCode compact_lines(BCRCompact c)
 /* Its transpose has one more row of its own at either end: arrays */
 static PetscErrorCode compact_lines_transpose(BCRCompact c)
 {
-  const PetscInt n = c->band.n;
+  const PetscInt n       = c->band.n;
+  BCRTriOptions  options = c->options;
   PetscReal     *low, *diag, *up;
   BCRTriSpec     spec;
 
@@ -104,7 +105,8 @@ static PetscErrorCode compact_lines_transpose(BCRCompact c)
   spec.low      = low;
   spec.diag     = diag;
   spec.up       = up;
-  PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->linesT));
+  options.method = BCR_TRI_AUTO; /* a method for near-Toeplitz lines may be no method for these */
+  PetscCall(BCRTriCreate(c->comm, &spec, &options, &c->linesT));
   PetscCall(PetscFree3(low, diag, up));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

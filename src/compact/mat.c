@@ -8,10 +8,6 @@
 
 const char *const MatCompactSchemes[] = {"pade4", "lele6", "spectral", "MatCompactScheme", "MAT_COMPACT_", NULL};
 
-/* as BCRTriMethod and BCRTriCoupling */
-static const char *const MatCompactMethods[]   = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
-static const char *const MatCompactCouplings[] = {"auto", "neighbour", "reduced"};
-
 typedef struct {
   DM               dm;
   DMDirection      axis;
@@ -81,6 +77,7 @@ static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
   PetscCall(BCRCompactCreate(c->comm, &c->s, c->n, c->periodic, c->h, inner, m[a], (a < 1 ? m[1] : 1) * (a < 2 ? m[2] : 1), rep, &c->options, &c->plan));
   PetscCall(BCRCompactGetInfo(c->plan, &info));
   c->flops = info.flops;
+  PetscCall(PetscBCRCiteNeato());
   PetscCall(PetscLogEventEnd(BCR_SetUp, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -162,28 +159,24 @@ static PetscErrorCode MatView_Compact(Mat A, PetscViewer viewer)
 static PetscErrorCode MatSetFromOptions_Compact(Mat A, BCROptionItems PetscOptionsObject)
 {
   MatCompact *c;
-  PetscInt    closure, i;
-  PetscEnum   scheme;
+  PetscInt    closure;
+  PetscEnum   value;
   PetscBool   set;
 
   PetscFunctionBegin;
   PetscCall(MatShellGetContext(A, &c));
   PetscOptionsHeadBegin(PetscOptionsObject, "Compact finite differences");
-  scheme = (PetscEnum)c->scheme;
-  PetscCall(PetscOptionsEnum("-mat_compact_scheme", "Compact scheme", "MatCompactDerivativeSetScheme", MatCompactSchemes, scheme, &scheme, &set));
-  if (set) PetscCall(MatCompactDerivativeSetScheme(A, (MatCompactScheme)scheme));
+  value = (PetscEnum)c->scheme;
+  PetscCall(PetscOptionsEnum("-mat_compact_scheme", "Compact scheme", "MatCompactDerivativeSetScheme", MatCompactSchemes, value, &value, &set));
+  if (set) PetscCall(MatCompactDerivativeSetScheme(A, (MatCompactScheme)value));
   PetscCall(PetscOptionsInt("-mat_compact_closure", "Order of the rows at the ends", "MatCompactDerivativeSetClosure", c->closure, &closure, &set));
   if (set) PetscCall(MatCompactDerivativeSetClosure(A, closure));
-  PetscCall(PetscOptionsEList("-mat_compact_method", "How the lines are solved", "MatCreateCompactDerivative", MatCompactMethods, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(MatCompactMethods), MatCompactMethods[c->options.method], &i, &set));
-  if (set && (BCRTriMethod)i != c->options.method) {
-    PetscCall(MatCompactReset(c));
-    c->options.method = (BCRTriMethod)i;
-  }
-  PetscCall(PetscOptionsEList("-mat_compact_coupling", "How ranks are coupled", "MatCreateCompactDerivative", MatCompactCouplings, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(MatCompactCouplings), MatCompactCouplings[c->options.coupling], &i, &set));
-  if (set && (BCRTriCoupling)i != c->options.coupling) {
-    PetscCall(MatCompactReset(c));
-    c->options.coupling = (BCRTriCoupling)i;
-  }
+  value = (PetscEnum)c->options.method;
+  PetscCall(PetscOptionsEnum("-mat_compact_method", "How the lines are solved", "MatCompactDerivativeSetMethod", PCNeatoMethods, value, &value, &set));
+  if (set) PetscCall(MatCompactDerivativeSetMethod(A, (PCNeatoMethod)value));
+  value = (PetscEnum)c->options.coupling;
+  PetscCall(PetscOptionsEnum("-mat_compact_coupling", "How ranks are coupled", "MatCompactDerivativeSetCoupling", PCNeatoCouplings, value, &value, &set));
+  if (set) PetscCall(MatCompactDerivativeSetCoupling(A, (PCNeatoCoupling)value));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -222,8 +215,8 @@ static PetscErrorCode MatCompactGet(Mat A, PetscInt arg, MatCompact **c)
   Options Database Keys (of `MatSetFromOptions()`, with the options prefix of the `Mat`):
 + -mat_compact_scheme <pade4,lele6,spectral>                - `MatCompactDerivativeSetScheme()`
 . -mat_compact_closure <3..6>                               - `MatCompactDerivativeSetClosure()`
-. -mat_compact_method <auto,scan,cr,pscheme,dc,thomas>      - how the tridiagonal lines are solved
-- -mat_compact_coupling <auto,neighbour,reduced>            - how lines are put together over ranks; `neighbour` is an error where it would lose digits
+. -mat_compact_method <auto,scan,cr,pscheme,dc,thomas>      - `MatCompactDerivativeSetMethod()`
+- -mat_compact_coupling <auto,neighbour,reduced>            - `MatCompactDerivativeSetCoupling()`
 
   Level: beginner
 
@@ -423,6 +416,124 @@ PetscErrorCode MatCompactDerivativeGetClosure(Mat A, PetscInt *order)
   PetscCall(MatCompactGet(A, 1, &c));
   BCRAssertPointer(order, 2);
   *order = c->closure;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeSetMethod - sets how a compact derivative solves its tridiagonal lines
+
+  Logically Collective
+
+  Input Parameters:
++ A      - a matrix of `MatCreateCompactDerivative()`
+- method - one of `PCNeatoMethod`
+
+  Options Database Key:
+. -mat_compact_method <auto,scan,cr,pscheme,dc,thomas> - the method
+
+  Level: advanced
+
+  Note:
+  The transpose has general lines and leaves the choice to the library.
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeGetMethod()`, `PCNeatoMethod`
+@*/
+PetscErrorCode MatCompactDerivativeSetMethod(Mat A, PCNeatoMethod method)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  PetscValidLogicalCollectiveEnum(A, method, 2);
+  PetscCheck((int)method >= 0 && method <= PCNEATO_METHOD_THOMAS, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "There is no PCNeatoMethod %d", (int)method);
+  if ((BCRTriMethod)method == c->options.method) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatCompactReset(c));
+  c->options.method = (BCRTriMethod)method;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeGetMethod - gets how a compact derivative solves its tridiagonal lines
+
+  Not Collective
+
+  Input Parameter:
+. A - a matrix of `MatCreateCompactDerivative()`
+
+  Output Parameter:
+. method - what was set
+
+  Level: advanced
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeSetMethod()`
+@*/
+PetscErrorCode MatCompactDerivativeGetMethod(Mat A, PCNeatoMethod *method)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  BCRAssertPointer(method, 2);
+  *method = (PCNeatoMethod)c->options.method;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeSetCoupling - sets how a compact derivative puts lines together over ranks
+
+  Logically Collective
+
+  Input Parameters:
++ A        - a matrix of `MatCreateCompactDerivative()`
+- coupling - one of `PCNeatoCoupling`
+
+  Options Database Key:
+. -mat_compact_coupling <auto,neighbour,reduced> - the coupling
+
+  Level: advanced
+
+  Note:
+  `neighbour` is an error at set-up where it would lose digits.
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeGetCoupling()`, `PCNeatoCoupling`
+@*/
+PetscErrorCode MatCompactDerivativeSetCoupling(Mat A, PCNeatoCoupling coupling)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  PetscValidLogicalCollectiveEnum(A, coupling, 2);
+  PetscCheck((int)coupling >= 0 && coupling <= PCNEATO_COUPLING_REDUCED, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "There is no PCNeatoCoupling %d", (int)coupling);
+  if ((BCRTriCoupling)coupling == c->options.coupling) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatCompactReset(c));
+  c->options.coupling = (BCRTriCoupling)coupling;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeGetCoupling - gets how a compact derivative puts lines together over ranks
+
+  Not Collective
+
+  Input Parameter:
+. A - a matrix of `MatCreateCompactDerivative()`
+
+  Output Parameter:
+. coupling - what was set
+
+  Level: advanced
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeSetCoupling()`
+@*/
+PetscErrorCode MatCompactDerivativeGetCoupling(Mat A, PCNeatoCoupling *coupling)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  BCRAssertPointer(coupling, 2);
+  *coupling = (PCNeatoCoupling)c->options.coupling;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

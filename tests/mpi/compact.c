@@ -373,10 +373,15 @@ static PetscErrorCode TestObjects(void)
   {
     MatCompactScheme scheme;
     PetscInt         closure;
+    PCNeatoMethod    method;
+    PCNeatoCoupling  coupling;
 
     PetscCall(MatCompactDerivativeGetScheme(S, &scheme));
     PetscCall(MatCompactDerivativeGetClosure(S, &closure));
+    PetscCall(MatCompactDerivativeGetMethod(S, &method));
+    PetscCall(MatCompactDerivativeGetCoupling(S, &coupling));
     Check(scheme == MAT_COMPACT_LELE6 && closure == 4, "options: scheme %d, closure %d", (int)scheme, (int)closure);
+    Check(method == PCNEATO_METHOD_THOMAS && coupling == PCNEATO_COUPLING_REDUCED, "options: method %d, coupling %d", (int)method, (int)coupling);
   }
   PetscCall(MatMult(S, f, e));
   PetscCall(VecNorm(d[0], NORM_INFINITY, &norm));
@@ -514,6 +519,8 @@ static PetscErrorCode TestBadInput(void)
   PetscCall(Fill(da, f, 0));
   PetscCall(MatCompactDerivativeSetClosure(A, 6));
   CheckError(MatMult(A, f, d), PETSC_ERR_ARG_SIZ, "needs 9 points");
+  CheckError(MatCompactDerivativeSetMethod(A, (PCNeatoMethod)9), PETSC_ERR_ARG_OUTOFRANGE, "no PCNeatoMethod 9");
+  CheckError(MatCompactDerivativeSetCoupling(A, (PCNeatoCoupling)9), PETSC_ERR_ARG_OUTOFRANGE, "no PCNeatoCoupling 9");
   CheckError(MatCompactDerivativeSetClosure(A, 7), PETSC_ERR_ARG_OUTOFRANGE, "orders 3 to 6");
   PetscCall(MatCompactDerivativeSetScheme(A, MAT_COMPACT_PADE4));
   CheckError(MatMult(A, f, d), PETSC_ERR_ARG_OUTOFRANGE, "pade4 scheme has closures of order 3 to 4");
