@@ -11,7 +11,9 @@
 #define LINE_BYTES (64 << 20)   /* tiles of so few and so long lines are not worth it */
 
 static const BCRTriOps *const methods[] = {
-  [BCR_TRI_THOMAS] = &BCRTriThomas,
+  [BCR_TRI_PSCHEME] = &BCRTriPScheme,
+  [BCR_TRI_DC]      = &BCRTriDC,
+  [BCR_TRI_THOMAS]  = &BCRTriThomas,
 };
 
 PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot)
@@ -213,11 +215,12 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
   if (t->options.method == BCR_TRI_AUTO) t->options.method = BCR_TRI_THOMAS;
   PetscCheck((size_t)t->options.method < PETSC_STATIC_ARRAY_LENGTH(methods) && methods[t->options.method], PETSC_COMM_SELF, PETSC_ERR_SUP, "Method %d for lines", (int)t->options.method);
   t->ops = methods[t->options.method];
-  if (!PetscDefined(USE_REAL_SINGLE) && options->precision == BCR_TRI_MIXED && t->lines && spec->n) {
+  if (!PetscDefined(USE_REAL_SINGLE) && options->precision == BCR_TRI_MIXED && t->options.method != BCR_TRI_DC && t->lines && spec->n) {
     PetscCall(tri_create_mixed(t));
     if (t->corrections < 0) PetscCall(tri_free_mixed(t));
   }
   t->single      = PetscDefined(USE_REAL_SINGLE) || options->precision == BCR_TRI_SINGLE ? 1 : 0;
+  if (options->precision == BCR_TRI_MIXED && t->options.method == BCR_TRI_DC) t->single = 1; /* its own: A2SD of paper 004 */
   t->io          = t->single && !PetscDefined(USE_REAL_SINGLE) ? 1 : 0;
   t->cpu         = BCRCpuGetTable(options->isa, t->single);
   t->info.method = t->options.method;

@@ -17,8 +17,9 @@ typedef struct {
   PetscErrorCode (*destroy)(BCRTriLocal); /* data; NULL: nothing but the arena */
 } BCRTriOps;
 
-PETSC_INTERN
-const BCRTriOps BCRTriThomas;
+PETSC_INTERN const BCRTriOps BCRTriThomas;
+PETSC_INTERN const BCRTriOps BCRTriPScheme; /* src/recurrence */
+PETSC_INTERN const BCRTriOps BCRTriDC;
 
 struct _n_BCRTriLocal {
   const BCRTriOps   *ops;

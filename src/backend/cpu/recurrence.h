@@ -31,6 +31,7 @@ typedef struct {
   int          width, cplx;             /* cplx: width 2 and complex coefficients */
   int          other;                   /* memory holds the other type: double for float work, float for double work */
   int          adjacent;                /* lanes are neighbours in memory */
+  int          seed;                    /* apply() runs from the starts themselves (k has to be 0) */
   ptrdiff_t    at[BCR_RECUR_MAX_LANES]; /* position 0 of each lane, in reals */
   ptrdiff_t    step;                    /* from position to position, in reals */
   ptrdiff_t    m;                       /* positions */
@@ -48,4 +49,6 @@ typedef struct {
   void (*reduce)(const BCRRecurBundle *b, const void *t, void *T, void *S, void *growth);
   /* w, which may be t, for the given starts w0[width][lanes] */
   void (*apply)(const BCRRecurBundle *b, const void *t, const void *w0, void *w);
+  /* one lane, the plain loop; x[width]: its start, then its end; not for cplx or MEMORY */
+  void (*sequential)(const BCRRecurBundle *b, int lane, const void *t, double *x, void *w);
 } BCRRecurTable;

@@ -305,15 +305,42 @@ static void BCRN(recur_apply)(const BCRRecurBundle *b, const void *t, const void
   vec X[2 * RV], Y[2 * RV], P[2 * RV], G[RV];
 
   for (int v = 0; v < 2 * RV; v++) {
-    X[v] = vset1(0);
     Y[v] = v < b->width * RV ? vload((const real *)w0 + VL * v) : vset1(0);
+    X[v] = b->seed ? Y[v] : vset1(0);
     P[v] = vset1(v < RV ? 1 : 0);
     if (v < RV) G[v] = vset1(1);
   }
   recur_run(b, t, w, X, Y, P, G, 0);
 }
 
-static const BCRRecurTable BCRN(BCRRecur) = {RL, BCRN(recur_reduce), BCRN(recur_apply)};
+static void BCRN(recur_sequential)(const BCRRecurBundle *b, int lane, const void *t, double *x, void *w)
+{
+  const real     *s = (const real *)b->s, *c = (const real *)b->c;
+  const ptrdiff_t sj = b->mode == BCR_RECUR_CONST ? 0 : (b->mode == BCR_RECUR_SHARED ? 1 : RL);
+  const ptrdiff_t step = b->back ? -1 : 1;
+
+  if (b->mode == BCR_RECUR_LANES) {
+    s += lane;
+    if (c) c += lane;
+  }
+  for (int r = 0; r < b->width; r++) {
+    const ptrdiff_t at = b->at[lane] + r;
+    real            y  = (real)x[r];
+
+    for (ptrdiff_t i = 0, j = b->back ? b->m - 1 : 0; i < b->m; i++, j += step) {
+      const ptrdiff_t a = at + j * b->step;
+      real            g = b->other ? (real)((const rother *)t)[a] : ((const real *)t)[a];
+
+      if (c) g *= c[j * sj];
+      y = s[j * sj] * y + g;
+      if (b->other) ((rother *)w)[a] = (rother)y;
+      else ((real *)w)[a] = y;
+    }
+    x[r] = (double)y;
+  }
+}
+
+static const BCRRecurTable BCRN(BCRRecur) = {RL, BCRN(recur_reduce), BCRN(recur_apply), BCRN(recur_sequential)};
 
 #undef RECUR_CASE
 #undef RECUR_C

@@ -1,0 +1,423 @@
+#include "parts.h"
+#include "pscheme.h"
+#include <math.h>
+
+#define ML BCR_RECUR_MAX_LANES
+
+typedef struct { /* a bundle of parts in one direction */
+  BCRRecurMode mode;
+  PetscBool    grows; /* a product is larger than BCR_RECUR_GROWTH: in order */
+  PetscInt     k;
+  const void  *s, *c, *S;
+  double       end[ML]; /* product over the part */
+} Phase;
+
+/*
+  Unit: a line, or the two of a complex number. Group: the units of a bundle (rows), or the lines of a bundle (columns). The phases of a group
+  are those of its bundles (rows) or parts (columns); where all lines are the same, so are the groups' phases.
+*/
+struct _n_BCRParts {
+  const BCRRecurTable *table;
+  const BCRTriSpec    *spec;
+  int                  L, single, other, width;
+  PetscBool            plain, columns, oneline, constant, carry_double;
+  PetscInt             rows, parts, m, rest;             /* rows = parts*m + rest */
+  PetscInt             units, together, groups, bundles; /* units; in a group; groups; bundles (parts) of a group */
+  Phase               *phase[2], *last[2];               /* last: of the rest */
+  PetscInt             growing;
+  BCRArena            *arena; /* the batch's */
+};
+
+static PetscInt UnitLine(BCRParts p, PetscInt unit)
+{
+  if (p->width == 2) return BCRTriLineOf(p->spec, 0, unit);
+  return BCRTriLineOf(p->spec, unit % p->spec->inner, unit / p->spec->inner);
+}
+
+static ptrdiff_t UnitBase(BCRParts p, PetscInt unit)
+{
+  const BCRTriSpec *s = p->spec;
+
+  if (p->width == 2) return (ptrdiff_t)2 * s->n * unit;
+  return unit % s->inner + (ptrdiff_t)s->inner * s->n * (unit / s->inner);
+}
+
+/* A number of parts that fills bundles, and leaves few rows over where lines are short */
+static PetscInt DefaultParts(PetscInt rows, PetscInt lanes)
+{
+  const PetscInt wanted = BCRRecurrenceParts(rows, lanes);
+  PetscInt       parts  = 1;
+
+  if (wanted >= lanes) return wanted;
+  while (2 * parts * parts <= wanted * wanted && parts < lanes) parts *= 2; /* nearest power of two, by ratio */
+  return parts;
+}
+
+PetscErrorCode BCRPartsCreate(BCRTriLocal t, PetscInt rows, PetscInt parts, PetscBool plain, PetscBool oneline, PetscBool carry_double, BCRParts *parts_)
+{
+  const BCRTriSpec *s = &t->spec;
+  BCRParts          p;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&p));
+  *parts_         = p;
+  p->table        = t->cpu->recur;
+  p->spec         = s;
+  p->arena        = &t->arena;
+  p->L            = p->table->lanes;
+  p->single       = t->single;
+  p->other        = t->io;
+  p->width        = s->inner == 2 && (s->rep == 2 || !s->perline) ? 2 : 1;
+  p->plain        = plain;
+  p->oneline      = oneline;
+  p->carry_double = (PetscBool)(carry_double || !t->single);
+  p->columns      = (PetscBool)(s->inner >= BCR_PARTS_COLUMNS && !oneline);
+  p->rows         = rows;
+  p->parts        = parts > 0 ? PetscMin(parts, PetscMax(rows, 1)) : DefaultParts(rows, p->L);
+  p->m            = rows / p->parts;
+  p->rest         = rows - p->parts * p->m;
+  p->units        = p->width == 2 ? s->outer : s->inner * s->outer;
+  if (p->columns) {
+    p->together = p->L;
+    p->groups   = (s->inner + p->L - 1) / p->L * s->outer;
+    p->bundles  = p->parts;
+  } else {
+    p->together = p->parts >= p->L || oneline ? 1 : p->L / p->parts;
+    p->groups   = (p->units + p->together - 1) / p->together;
+    p->bundles  = (p->parts + p->L - 1) / p->L;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPartsDestroy(BCRParts *p)
+{
+  PetscFunctionBegin;
+  if (!*p) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int d = 0; d < 2; d++) PetscCall(PetscFree2((*p)->phase[d], (*p)->last[d]));
+  PetscCall(PetscFree(*p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPartsGetSizes(BCRParts p, PetscInt *parts, PetscInt *length, PetscInt *growing)
+{
+  PetscFunctionBegin;
+  *parts   = p->parts;
+  *length  = p->m;
+  *growing = p->growing;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Table(BCRParts p, size_t n, void **table)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(p->arena, n * (p->single ? sizeof(float) : sizeof(double)), table));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool AllEqual(BCRParts p, PetscInt m, int lanes, const double *const x[])
+{
+  const double tol = p->single ? 3e-8 : 4.5e-16;
+
+  for (int l = 0; l < lanes; l++)
+    for (PetscInt j = 0; j < m; j++)
+      if (!(fabs(x[l][j] - x[0][0]) <= tol * fabs(x[0][0]))) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* s[l], c[l]: position 0 of lane l. products: whether there is a propagation */
+static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m, int lanes, const double *const s[], const double *const c[], PetscBool products)
+{
+  const double tiny = p->single ? 1e-15 : 1e-32; /* smaller products add nothing that would be seen beside their start */
+  double       P[ML], largest = 1;
+  int          width;
+  void        *table[3] = {NULL, NULL, NULL};
+
+  PetscFunctionBegin;
+  ph->mode = BCR_RECUR_SHARED;
+  for (int l = 1; l < lanes; l++)
+    if (s[l] != s[0]) ph->mode = BCR_RECUR_LANES;
+  if (AllEqual(p, m, lanes, s) && (!c || AllEqual(p, m, lanes, c))) ph->mode = BCR_RECUR_CONST;
+  width = ph->mode == BCR_RECUR_LANES ? p->L : 1;
+  ph->k = 0;
+  for (int l = 0; l < lanes; l++) P[l] = 1;
+  for (PetscInt i = 0; i < m && products; i++) {
+    double most = 0;
+
+    for (int l = 0; l < lanes; l++) {
+      P[l] *= s[l][back ? m - 1 - i : i];
+      most = PetscMax(most, fabs(P[l]));
+      if (!(fabs(P[l]) <= largest)) largest = fabs(P[l]);
+    }
+    if (most < tiny) break;
+    ph->k = i + 1;
+  }
+  for (int l = 0; l < lanes; l++) ph->end[l] = ph->k == m ? P[l] : 0;
+  ph->grows = (PetscBool) !(largest <= (double)BCR_RECUR_GROWTH);
+  if (ph->grows) ph->k = 0;
+  for (int q = 0; q < (c ? 2 : 1); q++) {
+    const double *const *x = q ? c : s;
+    const PetscInt       n = ph->mode == BCR_RECUR_CONST ? 1 : m;
+
+    PetscCall(Table(p, (size_t)n * width, &table[q]));
+    for (PetscInt j = 0; j < n; j++)
+      for (int l = 0; l < width; l++) BCRTriPut(p->single, table[q], (size_t)j * width + l, l < lanes ? x[l][j] : 0);
+  }
+  if (ph->k) {
+    PetscCall(Table(p, (size_t)ph->k * width, &table[2]));
+    for (int l = 0; l < lanes; l++) P[l] = 1;
+    for (PetscInt i = 0; i < ph->k; i++)
+      for (int l = 0; l < width; l++) {
+        if (l < lanes) P[l] *= s[l][back ? m - 1 - i : i];
+        if (l < lanes && fabs(P[l]) < tiny) P[l] = 0;
+        BCRTriPut(p->single, table[2], (size_t)i * width + l, l < lanes ? P[l] : 0);
+      }
+  }
+  ph->s = table[0];
+  ph->c = table[1];
+  ph->S = table[2];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MakePhases(BCRParts p, PetscInt n, PetscInt nlast)
+{
+  PetscFunctionBegin;
+  for (int d = 0; d < 2; d++) {
+    PetscCall(PetscFree2(p->phase[d], p->last[d]));
+    PetscCall(PetscCalloc2(n, &p->phase[d], nlast, &p->last[d]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConstants *constants)
+{
+  const PetscInt n    = p->oneline && p->spec->perline ? p->spec->inner / p->spec->rep * p->spec->outer : 1;
+  const PetscInt most = p->parts > 1 ? PetscMax(p->m, p->rest) : 1;
+  double        *x, *c;
+
+  PetscFunctionBegin;
+  p->constant = PETSC_TRUE;
+  PetscCall(MakePhases(p, n, n));
+  PetscCall(PetscMalloc2(most, &x, most, &c));
+  for (PetscInt l = 0; l < n; l++)
+    for (int d = 0; d < 2; d++) {
+      const double        *s1[1] = {x}, *c1[1] = {c};
+      const double *const *cs = d && constants[l].cb != 1 ? c1 : NULL;
+
+      for (PetscInt j = 0; j < most; j++) {
+        x[j] = d ? constants[l].sb : constants[l].sf;
+        c[j] = constants[l].cb;
+      }
+      PetscCall(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), 1, s1, cs, (PetscBool)(p->parts > 1)));
+      for (int i = 1; i < ML; i++) p->phase[d][l].end[i] = p->phase[d][l].end[0];
+      if (p->rest) PetscCall(SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), 1, s1, cs, p->columns));
+      if (p->phase[d][l].grows) p->growing++;
+    }
+  PetscCall(PetscFree2(x, c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPartsSetLines(BCRParts p, BCRPartsLine line, const void *context)
+{
+  const PetscBool perline = p->spec->perline;
+  const PetscInt  groups = perline ? p->groups : 1, lines = perline ? p->together : 1, across = (p->spec->inner + p->L - 1) / p->L;
+  double         *x[3];
+
+  PetscFunctionBegin;
+  p->constant = PETSC_FALSE;
+  PetscCall(MakePhases(p, groups * p->bundles, groups * (p->columns ? 1 : lines)));
+  for (int q = 0; q < 3; q++) PetscCall(PetscMalloc1((size_t)lines * p->rows, &x[q]));
+  for (PetscInt g = 0; g < groups; g++) {
+    const PetscInt i0 = p->columns ? g % across * p->L : 0;
+    PetscInt       nl = lines; /* lines whose coefficients are at hand */
+
+    if (perline) nl = p->columns ? PetscMin((PetscInt)p->L, p->spec->inner - i0) : PetscMin(lines, p->units - g * lines);
+    for (PetscInt l = 0; l < nl; l++) {
+      const PetscInt which = !perline ? 0 : (p->columns ? BCRTriLineOf(p->spec, i0 + l, g / across) : UnitLine(p, g * lines + l));
+      const size_t   at    = (size_t)l * p->rows;
+
+      PetscCall(line(context, which, x[0] + at, x[1] + at, x[2] + at));
+    }
+    for (int d = 0; d < 2; d++) {
+      for (PetscInt b = 0; b <= p->bundles; b++) { /* the last: the rest */
+        const double *s[ML], *c[ML];
+        int           lanes = 0;
+        Phase        *ph;
+
+        if (b == p->bundles) {
+          if (!p->rest) continue;
+          for (PetscInt l = 0; l < nl; l++) {
+            s[l] = x[d] + (size_t)l * p->rows + p->parts * p->m;
+            c[l] = x[2] + (size_t)l * p->rows + p->parts * p->m;
+          }
+          if (p->columns) PetscCall(SetPhase(p, &p->last[d][g], (PetscBool)d, p->rest, (int)nl, s, d ? c : NULL, PETSC_TRUE));
+          else
+            for (PetscInt l = 0; l < nl; l++) PetscCall(SetPhase(p, &p->last[d][g * lines + l], (PetscBool)d, p->rest, 1, s + l, d ? c + l : NULL, PETSC_FALSE));
+          if (p->columns && p->last[d][g].grows) p->growing++;
+          continue;
+        }
+        if (p->columns) {
+          for (; lanes < nl; lanes++) {
+            s[lanes] = x[d] + (size_t)lanes * p->rows + b * p->m;
+            c[lanes] = x[2] + (size_t)lanes * p->rows + b * p->m;
+          }
+        } else {
+          for (PetscInt l = 0; l < p->together; l++) {
+            const size_t at = (size_t)(perline ? PetscMin(l, nl - 1) : 0) * p->rows;
+
+            for (PetscInt q = b * p->L; q < p->parts && lanes < p->L; q++, lanes++) {
+              s[lanes] = x[d] + at + q * p->m;
+              c[lanes] = x[2] + at + q * p->m;
+            }
+          }
+        }
+        ph = &p->phase[d][g * p->bundles + b];
+        PetscCall(SetPhase(p, ph, (PetscBool)d, p->m, lanes, s, d ? c : NULL, (PetscBool)(p->parts > 1)));
+        if (!perline) /* of columns: one set for all lanes */
+          for (int i = lanes; i < ML; i++) ph->end[i] = ph->end[lanes - 1];
+        if (ph->grows) p->growing++;
+      }
+    }
+  }
+  for (int q = 0; q < 3; q++) PetscCall(PetscFree(x[q]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* phases of group g, bundle or part b; b = bundles: the rest of unit (rows) or group (columns) g */
+static const Phase *GetPhase(BCRParts p, int d, PetscInt g, PetscInt b)
+{
+  if (b == p->bundles) {
+    if (p->constant) return p->last[d] + (p->oneline && p->spec->perline ? UnitLine(p, g) : 0);
+    return p->last[d] + (p->spec->perline ? g : 0);
+  }
+  if (p->constant) return p->phase[d] + (p->oneline && p->spec->perline ? UnitLine(p, g) : 0);
+  return p->phase[d] + (p->spec->perline ? g * p->bundles : 0) + b;
+}
+
+static void UsePhase(BCRRecurBundle *b, const Phase *ph, PetscInt m)
+{
+  b->mode = ph->mode;
+  b->s    = ph->s;
+  b->c    = ph->c;
+  b->S    = ph->S;
+  b->k    = ph->k;
+  b->m    = m;
+  b->seed = 0;
+}
+
+/* x in the arithmetic of the propagation */
+static inline double Next(BCRParts p, double x, double S, const void *T, int i)
+{
+  if (!p->single) return S * x + ((const double *)T)[i];
+  if (p->carry_double) return S * x + (double)((const float *)T)[i];
+  return (double)((float)S * (float)x + ((const float *)T)[i]);
+}
+
+static void Rest(BCRParts p, BCRRecurBundle *b, int d, PetscInt unit, const PetscReal *f, PetscReal *u, double *x)
+{
+  UsePhase(b, GetPhase(p, d, unit, p->bundles), p->rest);
+  b->lanes = 1;
+  b->at[0] = UnitBase(p, unit) + (ptrdiff_t)p->spec->inner * p->parts * p->m;
+  p->table->sequential(b, 0, f, x, u);
+}
+
+/* lanes: parts of a line, or of several */
+static void SolveRows(BCRParts p, BCRRecurBundle *b, int d, const PetscReal *f, PetscReal *u)
+{
+  double T[2 * ML] __attribute__((aligned(64))), from[2 * ML] __attribute__((aligned(64))), x[2 * ML];
+
+  memset(from, 0, sizeof(from));
+  for (PetscInt g = 0; g < p->groups; g++) {
+    const PetscInt first = g * p->together, nl = PetscMin(p->together, p->units - first);
+
+    for (PetscInt i = 0; i < 2 * nl; i++) x[i] = 0;
+    for (PetscInt l = 0; d && p->rest && l < nl; l++) Rest(p, b, d, first + l, f, u, x + 2 * l);
+    for (PetscInt q = 0; q < p->bundles; q++) {
+      const PetscInt bundle = d ? p->bundles - 1 - q : q, per = p->together > 1 ? p->parts : PetscMin((PetscInt)p->L, p->parts - bundle * p->L);
+      const Phase   *ph = GetPhase(p, d, g, bundle);
+
+      UsePhase(b, ph, p->m);
+      b->lanes = (int)(nl * per);
+      for (PetscInt l = 0; l < nl; l++)
+        for (PetscInt i = 0; i < per; i++) b->at[l * per + i] = UnitBase(p, first + l) + (ptrdiff_t)p->spec->inner * p->m * (bundle * p->L + i);
+      if (p->parts == 1 && nl > 1) { /* nothing to propagate but what the rest left */
+        b->seed = 1;
+        b->k    = 0;
+        for (PetscInt l = 0; l < nl; l++)
+          for (int r = 0; r < p->width; r++) BCRTriPut(p->single, from, (size_t)(r * p->L + l), x[2 * l + r]);
+        p->table->apply(b, f, from, u);
+      } else if (p->parts == 1 || ph->grows) {
+        for (PetscInt l = 0; l < nl; l++)
+          for (PetscInt i = 0; i < per; i++) p->table->sequential(b, (int)(l * per + (d ? per - 1 - i : i)), f, x + 2 * l, u);
+      } else {
+        p->table->reduce(b, f, T, NULL, NULL);
+        for (PetscInt l = 0; l < nl; l++)
+          for (PetscInt i = 0; i < per; i++) {
+            const int lane = (int)(l * per + (d ? per - 1 - i : i));
+
+            for (int r = 0; r < p->width; r++) {
+              BCRTriPut(p->single, from, (size_t)(r * p->L + lane), x[2 * l + r]);
+              x[2 * l + r] = Next(p, x[2 * l + r], ph->end[lane], T, r * p->L + lane);
+            }
+          }
+        p->table->apply(b, f, from, u);
+      }
+    }
+    for (PetscInt l = 0; !d && p->rest && l < nl; l++) Rest(p, b, d, first + l, f, u, x + 2 * l);
+  }
+}
+
+/* lanes: neighbouring lines */
+static void SolveColumns(BCRParts p, BCRRecurBundle *b, int d, const PetscReal *f, PetscReal *u)
+{
+  const PetscInt inner = p->spec->inner, across = (inner + p->L - 1) / p->L, count = p->parts + (p->rest ? 1 : 0);
+  double         T[2 * ML] __attribute__((aligned(64))), from[2 * ML] __attribute__((aligned(64))), x[ML];
+
+  memset(from, 0, sizeof(from));
+  for (PetscInt g = 0; g < p->groups; g++) {
+    const PetscInt  i0   = g % across * p->L;
+    const ptrdiff_t base = i0 + (ptrdiff_t)inner * p->spec->n * (g / across);
+
+    b->lanes = (int)PetscMin((PetscInt)p->L, inner - i0);
+    for (int l = 0; l < b->lanes; l++) x[l] = 0;
+    for (PetscInt q = 0; q < count; q++) {
+      const PetscInt part = d ? count - 1 - q : q;
+      const Phase   *ph   = GetPhase(p, d, g, part);
+
+      UsePhase(b, ph, part == p->parts ? p->rest : p->m);
+      for (int l = 0; l < b->lanes; l++) b->at[l] = base + l + (ptrdiff_t)inner * p->m * part;
+      for (int l = 0; l < b->lanes; l++) BCRTriPut(p->single, from, (size_t)l, x[l]);
+      if (ph->grows || count == 1) {
+        const PetscReal *end = u + (d ? 0 : (ptrdiff_t)inner * (b->m - 1));
+
+        b->seed = 1;
+        b->k    = 0;
+        p->table->apply(b, f, from, u);
+        for (int l = 0; l < b->lanes; l++) x[l] = (double)end[b->at[l]];
+      } else {
+        if (q < count - 1) p->table->reduce(b, f, T, NULL, NULL);
+        p->table->apply(b, f, from, u);
+        for (int l = 0; q < count - 1 && l < b->lanes; l++) x[l] = Next(p, x[l], ph->end[l], T, l);
+      }
+    }
+  }
+}
+
+PetscErrorCode BCRPartsSolve(BCRParts p, const PetscReal *f, PetscReal *u)
+{
+  BCRRecurBundle b;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&b, sizeof(b)));
+  b.plain    = p->plain;
+  b.width    = p->width;
+  b.other    = p->other;
+  b.adjacent = p->columns;
+  b.step     = p->spec->inner;
+  if (!p->rows) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int d = 0; d < 2; d++) {
+    b.back = d;
+    if (p->columns) SolveColumns(p, &b, d, d ? u : f, u);
+    else SolveRows(p, &b, d, d ? u : f, u);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,175 @@
+/*
+  Lines by the P-scheme (paper 003): with the factors of the line stored, Gauss elimination is two first-order linear recurrences, each solved
+  by parts. (The paper also solves the third recurrence, that of the pivots, by parts. It depends on the matrix alone, so it is part of
+  the set-up here.) Any tridiagonal line. Periodic lines: the last unknown is a border around the rest.
+*/
+#include "parts.h"
+#include <math.h>
+
+typedef struct {
+  BCRParts    parts;
+  PetscInt    rows;       /* n, or n-1 of a periodic line */
+  PetscInt   *near, *far; /* periodic: rows of the border's column that matter, from the first and from the last one */
+  PetscReal **column;     /* the solution of the open line for the column of the border: near entries, then far entries */
+  double     *edge;       /* low and up of the last row, reciprocal pivot */
+  PetscReal  *z;          /* inner values of the last unknown */
+} PScheme;
+
+typedef struct {
+  const BCRTriSpec *spec;
+  PetscInt          rows;
+} Factorisation;
+
+/* Forwards y_j = f_j - l_j y_{j-1}, backwards u_j = (y_j - up_j u_{j+1}) / pivot_j */
+static PetscErrorCode Factors(const void *context, PetscInt line, double *sf, double *sb, double *cb)
+{
+  const Factorisation *F  = (const Factorisation *)context;
+  double               up = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt j = 0; j < F->rows; j++) {
+    double row[3], pivot, l;
+
+    BCRTriGetRow(F->spec, line, j, row);
+    l     = j ? row[0] * cb[j - 1] : 0;
+    pivot = row[1] - l * up;
+    if (!(fabs(pivot) > 32 * 2.2e-16 * (fabs(row[1]) + fabs(l * up)))) PetscCall(BCRTriPivotError(F->spec, line, j, pivot));
+    up    = j < F->rows - 1 ? row[2] : 0;
+    sf[j] = -l;
+    cb[j] = 1 / pivot;
+    sb[j] = -up / pivot;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a periodic line needs more, for one set of coefficients */
+static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Factorisation *F, double *sf, double *sb, double *cb, double *y)
+{
+  const BCRTriSpec *s    = &t->spec;
+  const PetscInt    rows = P->rows;
+  const double      tiny = t->single ? 1e-15 : 1e-32;
+  double            row[3], last[3], pivot, size, largest = 0;
+  PetscInt          near, far;
+
+  PetscFunctionBegin;
+  BCRTriGetRow(s, line, s->n - 1, last);
+  pivot = last[1];
+  size  = fabs(last[1]);
+  if (!rows) {
+    pivot += last[0] + last[2];
+    size += fabs(last[0]) + fabs(last[2]);
+  } else {
+    PetscCall(Factors(F, line, sf, sb, cb));
+    PetscCall(PetscArrayzero(y, rows));
+    BCRTriGetRow(s, line, 0, row);
+    y[0] = row[0];
+    BCRTriGetRow(s, line, rows - 1, row);
+    y[rows - 1] += row[2];
+    for (PetscInt j = 1; j < rows; j++) y[j] += sf[j] * y[j - 1];
+    for (PetscInt j = rows - 1; j >= 0; j--) {
+      y[j]    = cb[j] * y[j] + (j < rows - 1 ? sb[j] * y[j + 1] : 0);
+      largest = PetscMax(largest, fabs(y[j]));
+    }
+    pivot -= last[0] * y[rows - 1] + last[2] * y[0];
+    size += fabs(last[0] * y[rows - 1]) + fabs(last[2] * y[0]);
+  }
+  if (!(fabs(pivot) > 32 * 2.2e-16 * size)) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
+  P->edge[3 * line]     = last[0];
+  P->edge[3 * line + 1] = last[2];
+  P->edge[3 * line + 2] = 1 / pivot;
+  /* what is negligible in the middle is left out */
+  for (near = 0; near < rows && fabs(y[near]) > tiny * largest; near++)
+    ;
+  for (far = 0; far < rows - near && fabs(y[rows - 1 - far]) > tiny * largest; far++)
+    ;
+  for (PetscInt j = near; j < rows - far; j++)
+    if (fabs(y[j]) > tiny * largest) near = j + 1;
+  P->near[line] = near;
+  P->far[line]  = far;
+  PetscCall(BCRArenaGet(&t->arena, sizeof(PetscReal) * (size_t)(near + far + 1), &P->column[line]));
+  for (PetscInt j = 0; j < near; j++) P->column[line][j] = (PetscReal)y[j];
+  for (PetscInt j = 0; j < far; j++) P->column[line][near + j] = (PetscReal)y[rows - far + j];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TriCreate_PScheme(BCRTriLocal t)
+{
+  const BCRTriSpec *s = &t->spec;
+  PScheme          *P;
+  Factorisation     F;
+  PetscInt          parts, length, growing;
+  char              note[48] = "";
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&P));
+  t->data = P;
+  P->rows = s->periodic ? s->n - 1 : s->n;
+  F.spec  = s;
+  F.rows  = P->rows;
+  PetscCheck(t->options.variant == 0 || t->options.variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Method pscheme has variants 0 (rearranged array) and 1 (plain array), not %" PetscInt_FMT, t->options.variant);
+  PetscCall(BCRPartsCreate(t, P->rows, t->options.parts, (PetscBool)(t->options.variant == 1), PETSC_FALSE, PETSC_FALSE, &P->parts));
+  if (P->rows) PetscCall(BCRPartsSetLines(P->parts, Factors, &F));
+  if (s->periodic) {
+    const PetscInt lines = s->perline ? t->lines : 1;
+    double        *work[4];
+
+    PetscCall(PetscMalloc5(lines, &P->near, lines, &P->far, lines, &P->column, 3 * lines, &P->edge, s->inner, &P->z));
+    PetscCall(PetscMalloc4(P->rows, &work[0], P->rows, &work[1], P->rows, &work[2], P->rows, &work[3]));
+    for (PetscInt l = 0; l < lines; l++) PetscCall(Border(t, P, l, &F, work[0], work[1], work[2], work[3]));
+    PetscCall(PetscFree4(work[0], work[1], work[2], work[3]));
+  }
+  PetscCall(BCRPartsGetSizes(P->parts, &parts, &length, &growing));
+  t->info.flops = (s->periodic ? 11. : 9.) * s->inner * s->n * s->outer;
+  if (growing) PetscCall(PetscSNPrintf(note, sizeof(note), ", %" PetscInt_FMT " bundles in order (growth)", growing));
+  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "%s array, %" PetscInt_FMT " parts of %" PetscInt_FMT " rows%s", t->options.variant ? "plain" : "rearranged", parts, length, note));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TriSolve_PScheme(BCRTriLocal t, const PetscReal *f, PetscReal *u)
+{
+  const PScheme    *P = (const PScheme *)t->data;
+  const BCRTriSpec *s = &t->spec;
+
+  PetscFunctionBegin;
+  PetscCall(BCRPartsSolve(P->parts, f, u));
+  for (PetscInt o = 0; s->periodic && o < s->outer; o++) {
+    PetscReal       *uo = u + (size_t)s->inner * s->n * o, *ulast = uo + (size_t)s->inner * P->rows;
+    const PetscReal *flast = f + (size_t)s->inner * ((size_t)s->n * o + P->rows);
+
+    for (PetscInt i = 0; i < s->inner; i++) {
+      const double *e = P->edge + 3 * (s->perline ? BCRTriLineOf(s, i, o) : 0);
+      double        x = (double)flast[i];
+
+      if (P->rows) x -= e[0] * (double)(ulast - s->inner)[i] + e[1] * (double)uo[i];
+      P->z[i] = (PetscReal)(x * e[2]);
+    }
+    for (PetscInt i = 0; i < s->inner; i++) ulast[i] = P->z[i];
+    if (!s->perline) {
+      for (PetscInt j = 0; j < P->near[0] + P->far[0]; j++) {
+        PetscReal *uj = uo + (size_t)s->inner * (j < P->near[0] ? j : P->rows - P->far[0] + j - P->near[0]);
+
+        for (PetscInt i = 0; i < s->inner; i++) uj[i] -= P->column[0][j] * P->z[i];
+      }
+    } else {
+      for (PetscInt i = 0; i < s->inner; i++) {
+        const PetscInt l = BCRTriLineOf(s, i, o), near = P->near[l], far = P->far[l];
+
+        for (PetscInt j = 0; j < near + far; j++) uo[i + (size_t)s->inner * (j < near ? j : P->rows - far + j - near)] -= P->column[l][j] * P->z[i];
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TriDestroy_PScheme(BCRTriLocal t)
+{
+  PScheme *P = (PScheme *)t->data;
+
+  PetscFunctionBegin;
+  PetscCall(BCRPartsDestroy(&P->parts));
+  PetscCall(PetscFree5(P->near, P->far, P->column, P->edge, P->z));
+  PetscCall(PetscFree(P));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const BCRTriOps BCRTriPScheme = {"pscheme", TriCreate_PScheme, TriSolve_PScheme, TriDestroy_PScheme};
