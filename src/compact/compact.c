@@ -39,9 +39,31 @@ struct _n_BCRCompact {
   PetscInt         inner, local, outer, rep, start;
   BCRTriOptions    options;
   BCRStencil       rhs, rhsT;
-  BCRTri           lines, linesT;
+  PetscInt         block; /* lines solved at a time, counted in outer */
+  BCRTri           lines, rest, linesT;
   PetscReal       *work; /* transposes */
 };
+
+#define COMPACT_BLOCK_BYTES (256 * 1024) /* fits with what it is made from into a second-level cache */
+#define COMPACT_BLOCK_MOST  (2 << 20)
+#define COMPACT_BLOCK_LINES 32 /* the line solver wants some, side by side */
+
+/* How many lines to solve at a time. Over several ranks all of them: each solve has its messages */
+static PetscErrorCode compact_block(BCRCompact c)
+{
+  const double bytes = (double)c->inner * (double)c->local * sizeof(PetscReal);
+  PetscMPIInt  size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(c->comm, &size));
+  c->block = PetscMax(c->outer, 1);
+  if (size == 1 && bytes > 0 && bytes * (double)c->outer > 2 * COMPACT_BLOCK_BYTES) {
+    const PetscInt block = PetscMax(PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / bytes), 1), (COMPACT_BLOCK_LINES + c->inner - 1) / c->inner);
+
+    if ((double)block * bytes <= COMPACT_BLOCK_MOST) c->block = PetscMin(block, c->block);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* The left-hand side: near-Toeplitz lines, of which this rank has the rows [start, start + local) */
 static PetscErrorCode compact_lines(BCRCompact c)
@@ -55,7 +77,7 @@ static PetscErrorCode compact_lines(BCRCompact c)
   PetscCall(PetscMemzero(&rows, sizeof(rows)));
   spec.inner    = c->inner;
   spec.n        = c->local;
-  spec.outer    = c->outer;
+  spec.outer    = c->block;
   spec.rep      = c->rep;
   spec.periodic = c->band.periodic;
   spec.rows     = &rows;
@@ -74,6 +96,8 @@ static PetscErrorCode compact_lines(BCRCompact c)
     row[2] = (PetscReal)r.up;
   }
   PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->lines));
+  spec.outer = c->outer % c->block;
+  if (spec.outer) PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->rest));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -97,14 +121,14 @@ static PetscErrorCode compact_lines_transpose(BCRCompact c)
     diag[j] = 1;
     up[j]   = (PetscReal)after.low;
   }
-  spec.inner    = c->inner;
-  spec.n        = c->local;
-  spec.outer    = c->outer;
-  spec.rep      = c->rep;
-  spec.periodic = c->band.periodic;
-  spec.low      = low;
-  spec.diag     = diag;
-  spec.up       = up;
+  spec.inner     = c->inner;
+  spec.n         = c->local;
+  spec.outer     = c->outer;
+  spec.rep       = c->rep;
+  spec.periodic  = c->band.periodic;
+  spec.low       = low;
+  spec.diag      = diag;
+  spec.up        = up;
   options.method = BCR_TRI_AUTO; /* a method for near-Toeplitz lines may be no method for these */
   PetscCall(BCRTriCreate(c->comm, &spec, &options, &c->linesT));
   PetscCall(PetscFree3(low, diag, up));
@@ -129,6 +153,7 @@ PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscI
   c->start -= local;
   PetscCall(BCRCompactGetBand(s, n, periodic, h, &c->band));
   PetscCall(BCRStencilCreate(comm, &c->band, inner, local, outer, &c->rhs));
+  PetscCall(compact_block(c));
   PetscCall(compact_lines(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -140,18 +165,41 @@ PetscErrorCode BCRCompactBegin(BCRCompact c, const PetscReal *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCompactRightHandSide(BCRCompact c, const PetscReal *f, PetscReal *d)
+/* Lines that are whole on this rank: block by block, so that the right-hand side is still in the cache when the lines are solved */
+static PetscErrorCode compact_blocks(BCRCompact c, const PetscReal *f, PetscReal *d)
 {
+  const PetscInt step = c->inner * c->local;
+
   PetscFunctionBegin;
-  PetscCall(BCRStencilInner(c->rhs, f, d));
-  PetscCall(BCRStencilEnd(c->rhs, f, d));
+  PetscCall(BCRStencilWait(c->rhs));
+  for (PetscInt o = 0; o < c->outer; o += c->block) {
+    const PetscInt to = PetscMin(o + c->block, c->outer);
+
+    PetscCall(BCRStencilInner(c->rhs, f, d, o, to));
+    PetscCall(BCRStencilEdges(c->rhs, f, d, o, to));
+    PetscCall(BCRTriSolve(to - o == c->block ? c->lines : c->rest, d + (size_t)o * step, d + (size_t)o * step));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCompactSolve(BCRCompact c, PetscReal *d)
+PetscErrorCode BCRCompactEnd(BCRCompact c, const PetscReal *f, PetscReal *d)
 {
   PetscFunctionBegin;
+  if (c->block < c->outer) {
+    PetscCall(compact_blocks(c, f, d));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRStencilInner(c->rhs, f, d, 0, c->outer));
+  PetscCall(BCRStencilWait(c->rhs));
+  PetscCall(BCRStencilEdges(c->rhs, f, d, 0, c->outer));
   PetscCall(BCRTriSolve(c->lines, d, d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactCancel(BCRCompact c)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRStencilWait(c->rhs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -169,8 +217,9 @@ PetscErrorCode BCRCompactApplyTranspose(BCRCompact c, const PetscReal *d, PetscR
   }
   PetscCall(BCRTriSolve(c->linesT, d, c->work));
   PetscCall(BCRStencilBegin(c->rhsT, c->work));
-  PetscCall(BCRStencilInner(c->rhsT, c->work, f));
-  PetscCall(BCRStencilEnd(c->rhsT, c->work, f));
+  PetscCall(BCRStencilInner(c->rhsT, c->work, f, 0, c->outer));
+  PetscCall(BCRStencilWait(c->rhsT));
+  PetscCall(BCRStencilEdges(c->rhsT, c->work, f, 0, c->outer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -181,7 +230,7 @@ PetscErrorCode BCRCompactGetInfo(BCRCompact c, BCRCompactInfo *info)
   PetscFunctionBegin;
   PetscCall(BCRStencilGetInfo(c->rhs, &info->messages, &info->bytes_sent, &info->workspace));
   PetscCall(BCRTriGetInfo(c->lines, &info->lines));
-  info->flops = (3. * (double)c->s.half + (c->s.derivative == 2 ? 1 : -1)) * unknowns + info->lines.flops;
+  info->flops = (3. * (double)c->s.half + (c->s.derivative == 2 ? 1 : -1)) * unknowns + info->lines.flops * (double)c->outer / (double)c->block;
   if (c->work) info->workspace += (size_t)unknowns * sizeof(PetscReal);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -193,6 +242,7 @@ PetscErrorCode BCRCompactDestroy(BCRCompact *compact)
   PetscFunctionBegin;
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRTriDestroy(&c->lines));
+  PetscCall(BCRTriDestroy(&c->rest));
   PetscCall(BCRTriDestroy(&c->linesT));
   PetscCall(BCRStencilDestroy(&c->rhs));
   PetscCall(BCRStencilDestroy(&c->rhsT));

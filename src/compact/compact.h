@@ -16,13 +16,14 @@ typedef struct _n_BCRCompact *BCRCompact;
    rep of them have the same coefficients, as in BCRTriSpec */
 PETSC_INTERN
 PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep, const BCRTriOptions *options, BCRCompact *compact);
-/* d = derivative of f, in three steps: exchange; right-hand side; lines. Nothing is allocated */
+/* d = derivative of f, in two steps: start the messages; right-hand side and lines. Cancel instead of the second: wait for the messages. Nothing is
+   allocated */
 PETSC_INTERN
 PetscErrorCode BCRCompactBegin(BCRCompact compact, const PetscReal *f);
 PETSC_INTERN
-PetscErrorCode BCRCompactRightHandSide(BCRCompact compact, const PetscReal *f, PetscReal *d);
+PetscErrorCode BCRCompactEnd(BCRCompact compact, const PetscReal *f, PetscReal *d);
 PETSC_INTERN
-PetscErrorCode BCRCompactSolve(BCRCompact compact, PetscReal *d);
+PetscErrorCode BCRCompactCancel(BCRCompact compact);
 /* the transpose, f = B^T A^-T d; its tables are made when it is called first */
 PETSC_INTERN
 PetscErrorCode BCRCompactApplyTranspose(BCRCompact compact, const PetscReal *d, PetscReal *f);

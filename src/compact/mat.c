@@ -93,11 +93,10 @@ static PetscErrorCode MatMult_Compact(Mat A, Vec x, Vec y)
   PetscCall(MatCompactSetUp(A, c));
   PetscCall(VecGetArrayRead(x, &f));
   PetscCall(VecGetArrayWrite(y, &d));
-  if (c->begun && c->begun != x) PetscCall(BCRCompactRightHandSide(c->plan, (const PetscReal *)f, (PetscReal *)d)); /* planes of another vector: receive them */
+  if (c->begun && c->begun != x) PetscCall(BCRCompactCancel(c->plan)); /* planes of another vector */
   if (c->begun != x) PetscCall(BCRCompactBegin(c->plan, (const PetscReal *)f));
   c->begun = NULL;
-  PetscCall(BCRCompactRightHandSide(c->plan, (const PetscReal *)f, (PetscReal *)d));
-  PetscCall(BCRCompactSolve(c->plan, (PetscReal *)d));
+  PetscCall(BCRCompactEnd(c->plan, (const PetscReal *)f, (PetscReal *)d));
   PetscCall(VecRestoreArrayWrite(y, &d));
   PetscCall(VecRestoreArrayRead(x, &f));
   PetscCall(PetscLogFlops(c->flops));

@@ -193,13 +193,13 @@ PetscErrorCode BCRStencilBegin(BCRStencil s, const PetscReal *f)
 /* reals of a row that are done for all rows of a line before the next ones: the rows of a stencil stay in the first-level cache */
 #define STENCIL_BLOCK 512
 
-PetscErrorCode BCRStencilInner(BCRStencil s, const PetscReal *f, PetscReal *u)
+PetscErrorCode BCRStencilInner(BCRStencil s, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to)
 {
   const PetscInt inner = s->inner, step = s->inner * s->local;
 
   PetscFunctionBegin;
   if (s->to == s->from) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt o = 0; o < s->outer; ++o) {
+  for (PetscInt o = from; o < to; ++o) {
     const PetscInt at = o * step + s->from * inner;
 
     if (inner < 2 * STENCIL_BLOCK) s->table->stencil((s->to - s->from) * inner, inner, (int)s->half, (int)s->sign, s->c, f + at, u + at);
@@ -214,13 +214,19 @@ PetscErrorCode BCRStencilInner(BCRStencil s, const PetscReal *f, PetscReal *u)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRStencilEnd(BCRStencil s, const PetscReal *f, PetscReal *u)
+PetscErrorCode BCRStencilWait(BCRStencil s)
+{
+  PetscFunctionBegin;
+  if (s->nrecv + s->nsend) PetscCallMPI(MPI_Waitall((PetscMPIInt)(s->nrecv + s->nsend), s->request, MPI_STATUSES_IGNORE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRStencilEdges(BCRStencil s, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to)
 {
   const PetscInt inner = s->inner, step = s->inner * s->local, plane = s->inner * s->outer;
   PetscInt       edge = 0;
 
   PetscFunctionBegin;
-  if (s->nrecv) PetscCallMPI(MPI_Waitall((PetscMPIInt)s->nrecv, s->request, MPI_STATUSES_IGNORE));
   for (PetscInt j = 0; j < s->local; ++j) {
     const BCRBandRow *r;
     const PetscReal  *point[BCR_BAND_WIDTH];
@@ -242,7 +248,7 @@ PetscErrorCode BCRStencilEnd(BCRStencil s, const PetscReal *f, PetscReal *u)
         by[k]    = inner;
       }
     }
-    for (PetscInt o = 0; o < s->outer; ++o) {
+    for (PetscInt o = from; o < to; ++o) {
       PetscReal *v = u + o * step + j * inner;
 
       for (PetscInt i = 0; i < inner; ++i) {
@@ -253,7 +259,6 @@ PetscErrorCode BCRStencilEnd(BCRStencil s, const PetscReal *f, PetscReal *u)
       }
     }
   }
-  if (s->nsend) PetscCallMPI(MPI_Waitall((PetscMPIInt)s->nsend, s->request + s->nrecv, MPI_STATUSES_IGNORE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

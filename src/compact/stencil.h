@@ -31,13 +31,16 @@ typedef struct _n_BCRStencil *BCRStencil;
 /* collective over comm, the ranks along the lines in their order; band is copied */
 PETSC_INTERN
 PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inner, PetscInt local, PetscInt outer, BCRStencil *stencil);
-/* u = band f in three steps, none of which allocates: send and receive; the rows that need nothing from others; the rest */
+/* u = band f in steps, none of which allocates: pack and start messages; the rows that need nothing from others; wait; the other rows. The rows
+   may be done for some of the lines, 0 <= from <= o < to <= outer, and after the wait in any order. */
 PETSC_INTERN
 PetscErrorCode BCRStencilBegin(BCRStencil stencil, const PetscReal *f);
 PETSC_INTERN
-PetscErrorCode BCRStencilInner(BCRStencil stencil, const PetscReal *f, PetscReal *u);
+PetscErrorCode BCRStencilInner(BCRStencil stencil, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to);
 PETSC_INTERN
-PetscErrorCode BCRStencilEnd(BCRStencil stencil, const PetscReal *f, PetscReal *u);
+PetscErrorCode BCRStencilWait(BCRStencil stencil);
+PETSC_INTERN
+PetscErrorCode BCRStencilEdges(BCRStencil stencil, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to);
 PETSC_INTERN
 PetscErrorCode BCRStencilGetInfo(BCRStencil stencil, PetscInt *messages, size_t *bytes_sent, size_t *workspace);
 PETSC_INTERN
