@@ -39,7 +39,8 @@ struct _n_BCRCompact {
   PetscInt         inner, local, outer, rep, start;
   BCRTriOptions    options;
   BCRStencil       rhs, rhsT;
-  PetscInt         block; /* lines solved at a time, counted in outer */
+  PetscInt         block, width; /* lines solved at a time: of outer; of inner */
+  PetscReal       *buffer;       /* width lines, where they are not all of inner */
   BCRTri           lines, rest, linesT;
   PetscReal       *work; /* transposes */
 };
@@ -48,19 +49,30 @@ struct _n_BCRCompact {
 #define COMPACT_BLOCK_MOST  (2 << 20)
 #define COMPACT_BLOCK_LINES 32 /* the line solver wants some, side by side */
 
-/* How many lines to solve at a time. Over several ranks all of them: each solve has its messages */
+/* How many lines to solve at a time: `block` of outer, or of a stretch of inner where even one of outer is too much for the caches.
+   Over several ranks all of them: each solve has its messages */
 static PetscErrorCode compact_block(BCRCompact c)
 {
-  const double bytes = (double)c->inner * (double)c->local * sizeof(PetscReal);
+  const double bytes = (double)c->local * sizeof(PetscReal), all = (double)c->inner * (double)c->outer * bytes;
   PetscMPIInt  size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(c->comm, &size));
   c->block = PetscMax(c->outer, 1);
-  if (size == 1 && bytes > 0 && bytes * (double)c->outer > 2 * COMPACT_BLOCK_BYTES) {
-    const PetscInt block = PetscMax(PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / bytes), 1), (COMPACT_BLOCK_LINES + c->inner - 1) / c->inner);
+  c->width = c->inner;
+  if (size > 1 || all <= 2 * COMPACT_BLOCK_BYTES) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((double)c->inner * bytes <= COMPACT_BLOCK_MOST) {
+    const PetscInt block = PetscMax(PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / (bytes * (double)c->inner)), 1), (COMPACT_BLOCK_LINES + c->inner - 1) / c->inner);
 
-    if ((double)block * bytes <= COMPACT_BLOCK_MOST) c->block = PetscMin(block, c->block);
+    if ((double)block * (double)c->inner * bytes <= COMPACT_BLOCK_MOST) c->block = PetscMin(block, c->block);
+  } else {
+    const PetscInt width = PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / bytes) / COMPACT_BLOCK_LINES, 1) * COMPACT_BLOCK_LINES;
+
+    if (width < c->inner && (double)width * bytes <= COMPACT_BLOCK_MOST) {
+      c->width = width;
+      c->block = 1;
+      PetscCall(PetscMalloc1(width * c->local, &c->buffer));
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -75,7 +87,7 @@ static PetscErrorCode compact_lines(BCRCompact c)
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&spec, sizeof(spec)));
   PetscCall(PetscMemzero(&rows, sizeof(rows)));
-  spec.inner    = c->inner;
+  spec.inner    = c->width;
   spec.n        = c->local;
   spec.outer    = c->block;
   spec.rep      = c->rep;
@@ -96,8 +108,9 @@ static PetscErrorCode compact_lines(BCRCompact c)
     row[2] = (PetscReal)r.up;
   }
   PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->lines));
-  spec.outer = c->outer % c->block;
-  if (spec.outer) PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->rest));
+  if (c->width < c->inner) spec.inner = c->inner % c->width;
+  else spec.outer = c->outer % c->block;
+  if (spec.inner && spec.outer) PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->rest));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,11 +195,27 @@ static PetscErrorCode compact_blocks(BCRCompact c, const PetscReal *f, PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode compact_columns(BCRCompact c, const PetscReal *f, PetscReal *d)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRStencilWait(c->rhs));
+  for (PetscInt o = 0; o < c->outer; ++o) {
+    for (PetscInt i = 0; i < c->inner; i += c->width) {
+      const PetscInt n = PetscMin(c->width, c->inner - i);
+
+      PetscCall(BCRStencilColumns(c->rhs, f, o, i, i + n, c->buffer));
+      PetscCall(BCRTriSolve(n == c->width ? c->lines : c->rest, c->buffer, c->buffer));
+      for (PetscInt j = 0; j < c->local; ++j) PetscCall(PetscArraycpy(d + i + (size_t)c->inner * (j + (size_t)c->local * o), c->buffer + j * n, n));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRCompactEnd(BCRCompact c, const PetscReal *f, PetscReal *d)
 {
   PetscFunctionBegin;
-  if (c->block < c->outer) {
-    PetscCall(compact_blocks(c, f, d));
+  if (c->width < c->inner || c->block < c->outer) {
+    PetscCall((c->width < c->inner ? compact_columns : compact_blocks)(c, f, d));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRStencilInner(c->rhs, f, d, 0, c->outer));
@@ -230,8 +259,9 @@ PetscErrorCode BCRCompactGetInfo(BCRCompact c, BCRCompactInfo *info)
   PetscFunctionBegin;
   PetscCall(BCRStencilGetInfo(c->rhs, &info->messages, &info->bytes_sent, &info->workspace));
   PetscCall(BCRTriGetInfo(c->lines, &info->lines));
-  info->flops = (3. * (double)c->s.half + (c->s.derivative == 2 ? 1 : -1)) * unknowns + info->lines.flops * (double)c->outer / (double)c->block;
+  info->flops = (3. * (double)c->s.half + (c->s.derivative == 2 ? 1 : -1)) * unknowns + (c->inner && c->outer ? info->lines.flops * ((double)c->outer / (double)c->block) * ((double)c->inner / (double)c->width) : 0);
   if (c->work) info->workspace += (size_t)unknowns * sizeof(PetscReal);
+  if (c->buffer) info->workspace += (size_t)(c->width * c->local) * sizeof(PetscReal);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -248,6 +278,7 @@ PetscErrorCode BCRCompactDestroy(BCRCompact *compact)
   PetscCall(BCRStencilDestroy(&c->rhsT));
   PetscCall(BCRBandDestroy(&c->band));
   PetscCall(PetscFree(c->work));
+  PetscCall(PetscFree(c->buffer));
   PetscCall(PetscFree(*compact));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -221,9 +221,28 @@ PetscErrorCode BCRStencilWait(BCRStencil s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRStencilEdges(BCRStencil s, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to)
+/* Where the points of an edge row are, and how far it is from one o to the next */
+static void stencil_points(BCRStencil s, const BCRBandRow *r, const PetscReal *f, const PetscReal *point[], PetscInt by[], PetscReal c[])
 {
   const PetscInt inner = s->inner, step = s->inner * s->local, plane = s->inner * s->outer;
+
+  for (PetscInt k = 0; k < r->points; ++k) {
+    const PetscInt p = r->start + k;
+
+    c[k] = (PetscReal)r->c[k];
+    if (p >= 0 && p < s->local) {
+      point[k] = f + p * inner;
+      by[k]    = step;
+    } else {
+      point[k] = s->ghost + (p < 0 ? s->below + p : s->below + p - s->local) * plane;
+      by[k]    = inner;
+    }
+  }
+}
+
+PetscErrorCode BCRStencilEdges(BCRStencil s, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to)
+{
+  const PetscInt inner = s->inner, step = s->inner * s->local;
   PetscInt       edge = 0;
 
   PetscFunctionBegin;
@@ -236,18 +255,7 @@ PetscErrorCode BCRStencilEdges(BCRStencil s, const PetscReal *f, PetscReal *u, P
     if (j == s->from) j = s->to;
     if (j >= s->local) break;
     r = &s->rows[edge++];
-    for (PetscInt k = 0; k < r->points; ++k) {
-      const PetscInt p = r->start + k;
-
-      c[k] = (PetscReal)r->c[k];
-      if (p >= 0 && p < s->local) {
-        point[k] = f + p * inner;
-        by[k]    = step;
-      } else {
-        point[k] = s->ghost + (p < 0 ? s->below + p : s->below + p - s->local) * plane;
-        by[k]    = inner;
-      }
-    }
+    stencil_points(s, r, f, point, by, c);
     for (PetscInt o = from; o < to; ++o) {
       PetscReal *v = u + o * step + j * inner;
 
@@ -256,6 +264,34 @@ PetscErrorCode BCRStencilEdges(BCRStencil s, const PetscReal *f, PetscReal *u, P
 
         for (PetscInt k = 0; k < r->points; ++k) sum += c[k] * point[k][o * by[k] + i];
         v[i] = sum;
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRStencilColumns(BCRStencil s, const PetscReal *f, PetscInt o, PetscInt from, PetscInt to, PetscReal *u)
+{
+  const PetscInt inner = s->inner, n = to - from;
+  PetscInt       edge = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt j = 0; j < s->local; ++j) {
+    PetscReal *v = u + j * n;
+
+    if (j >= s->from && j < s->to) s->table->stencil(n, inner, (int)s->half, (int)s->sign, s->c, f + (o * s->local + j) * inner + from, v);
+    else {
+      const BCRBandRow *r = &s->rows[edge++];
+      const PetscReal  *point[BCR_BAND_WIDTH];
+      PetscInt          by[BCR_BAND_WIDTH];
+      PetscReal         c[BCR_BAND_WIDTH];
+
+      stencil_points(s, r, f, point, by, c);
+      for (PetscInt i = 0; i < n; ++i) v[i] = 0;
+      for (PetscInt k = 0; k < r->points; ++k) {
+        const PetscReal *p = point[k] + o * by[k] + from;
+
+        for (PetscInt i = 0; i < n; ++i) v[i] += c[k] * p[i];
       }
     }
   }

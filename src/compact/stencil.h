@@ -41,6 +41,9 @@ PETSC_INTERN
 PetscErrorCode BCRStencilWait(BCRStencil stencil);
 PETSC_INTERN
 PetscErrorCode BCRStencilEdges(BCRStencil stencil, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to);
+/* all rows of the lines from <= i < to of one o, after the wait: row j goes to u + j * (to - from) */
+PETSC_INTERN
+PetscErrorCode BCRStencilColumns(BCRStencil stencil, const PetscReal *f, PetscInt o, PetscInt from, PetscInt to, PetscReal *u);
 PETSC_INTERN
 PetscErrorCode BCRStencilGetInfo(BCRStencil stencil, PetscInt *messages, size_t *bytes_sent, size_t *workspace);
 PETSC_INTERN

@@ -227,6 +227,17 @@ static PetscErrorCode TestAllDense(void)
       PetscCall(TestDense(&w, 2 * axis, MAT_COMPACT_LELE6, 2, PETSC_DECIDE, PETSC_TRUE));
     }
   }
+  /* so many lines that they are solved block by block, the last block shorter; cut along another axis */
+  {
+    const Grid x = {3, {31, 61, 37}, {1, size, 1}, 1}, y = {3, {37, 29, 71}, {1, 1, size}, 1}, z = {3, {103, 91, 31}, {1, size, 1}, 1}, y2 = {3, {4501, 31, 3}, {size, 1, 1}, 2};
+
+    for (PetscInt k = 0; k < 2; ++k) {
+      PetscCall(TestDense(&x, 0, MAT_COMPACT_LELE6, 1 + k, k ? 5 : PETSC_DECIDE, (PetscBool)!k));
+      PetscCall(TestDense(&y, 1, MAT_COMPACT_SPECTRAL, 1 + k, k ? 6 : PETSC_DECIDE, (PetscBool)!k));
+      PetscCall(TestDense(&z, 2, MAT_COMPACT_LELE6, 1 + k, k ? 3 : PETSC_DECIDE, (PetscBool)!k));
+      PetscCall(TestDense(&y2, 1, MAT_COMPACT_PADE4, 1 + k, k ? 4 : PETSC_DECIDE, (PetscBool)!k));
+    }
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
