@@ -53,9 +53,9 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
   PetscFunctionBegin;
   PetscCall(PetscMemzero(chains, sizeof(*chains)));
   bad[0] = bad[1] = -1;
-  chains->n = n;
-  chains->ns = ns;
-  chains->border = periodic;
+  chains->n       = n;
+  chains->ns      = ns;
+  chains->border  = periodic;
   if (!total) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(!periodic || n > 2, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Periodic chains of %" PetscInt_FMT " rows are to be folded", n);
   PetscCall(PetscMalloc3(total, &chains->f, total, &chains->r, total, &chains->h));

@@ -1,0 +1,440 @@
+/*
+  The reduced system over ranks: which systems are shared out, their rows to the owners, elimination there, and back. Those that neighbours
+  can solve are in neighbours.c.
+*/
+#include "reducedimpl.h"
+#include <math.h>
+#include <float.h>
+
+PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscInt sys, PetscMPIInt owner, PetscInt row)
+{
+  struct {
+    double value;
+    int    rank;
+  } mine, first;
+  PetscInt64 where[2] = {owner, row};
+
+  PetscFunctionBegin;
+  mine.value = sys < 0 ? DBL_MAX : (double)sys;
+  mine.rank  = r->rank;
+  PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_DOUBLE_INT, MPI_MINLOC, r->comm));
+  if (first.value == DBL_MAX) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Bcast(where, 2, MPIU_INT64, first.rank, r->comm));
+  SETERRQ(r->comm, PETSC_ERR_MAT_LU_ZRPVT, "The system that couples the ranks has no usable pivot in system (line or mode) %" PetscInt64_FMT ", row %" PetscInt64_FMT " of rank %d: it is singular to rounding, or needs row exchanges",
+          (PetscInt64)first.value, where[1], (int)where[0]);
+}
+
+PetscErrorCode BCRReducedDestroy(BCRReduced *reduced)
+{
+  BCRReduced r = *reduced;
+
+  PetscFunctionBegin;
+  if (!r) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRNeighboursDestroy(r));
+  PetscCall(BCRTransposeDestroy(&r->there));
+  PetscCall(BCRTransposeDestroy(&r->back));
+  PetscCall(BCRChainsDestroy(&r->chains));
+  PetscCall(PetscFree(r->here));
+  PetscCall(PetscFree(r->share));
+  PetscCall(PetscFree(r->there_rows));
+  PetscCall(PetscFree(r->block));
+  PetscCall(PetscFree(r->index));
+  PetscCall(PetscFree(r->counts));
+  PetscCall(PetscCommDestroy(&r->comm));
+  PetscCall(PetscFree(*reduced));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the ranks' rows, and that they agree on all else */
+static PetscErrorCode BCRReducedAgree(BCRReduced r, PetscReal eps, BCRTriCoupling coupling)
+{
+  static const char *const names[] = {"rows", "number of systems", "periodic", "flags", "coupling", "eps"};
+  PetscInt64               mine[6], *all, rows = 0;
+  const double             e = (double)eps;
+
+  PetscFunctionBegin;
+  mine[0] = r->rows;
+  mine[1] = r->nsys;
+  mine[2] = r->periodic ? 1 : 0;
+  mine[3] = r->flags;
+  mine[4] = coupling;
+  memcpy(&mine[5], &e, sizeof(e));
+  PetscCall(PetscMalloc1(6 * (size_t)r->size, &all));
+  PetscCallMPI(MPI_Allgather(mine, 6, MPIU_INT64, all, 6, MPIU_INT64, r->comm));
+  for (PetscMPIInt p = 0; p < r->size; p++) {
+    for (int k = 1; k < 6; k++) {
+      if (all[6 * p + k] != all[k]) {
+        PetscCall(PetscFree(all));
+        SETERRQ(r->comm, PETSC_ERR_ARG_INCOMP, "Ranks %d and 0 have a different %s of the systems across ranks: it must be the same on all ranks", (int)p, names[k]);
+      }
+    }
+    r->counts[p] = (PetscInt)all[6 * p];
+    rows += all[6 * p];
+  }
+  PetscCall(PetscFree(all));
+  PetscCheck(rows <= PETSC_MPI_INT_MAX - 2 * (PetscInt64)r->size, r->comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt64_FMT " rows over all ranks are too many", rows);
+  r->total = (PetscInt)rows;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the rows of this rank's share: coefficients of all systems in index (NULL: all), as three arrays */
+static PetscErrorCode BCRReducedGather(BCRReduced r, PetscInt n, const PetscInt *index, const double *low, const double *diag, const double *up, BCRTranspose *t, double **l, double **d, double **u)
+{
+  PetscInt   *off;
+  double     *here, *there, *coef;
+  size_t      m;
+  MPI_Request request;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(r->size, &off));
+  for (PetscMPIInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) off[p] = o;
+  PetscCall(BCRTransposeCreate(r->comm, n, r->counts, off, r->total, 4, t));
+  PetscCall(PetscFree(off));
+  m = (size_t)t->ns * (size_t)r->total;
+  PetscCall(PetscMalloc3(4 * (size_t)n * (size_t)r->rows, &here, 4 * m, &there, 4 * (size_t)r->nsys * (size_t)r->rows, &coef));
+  for (size_t i = 0; i < (size_t)r->nsys * (size_t)r->rows; i++) {
+    coef[4 * i]     = low[i];
+    coef[4 * i + 1] = diag[i];
+    coef[4 * i + 2] = up[i];
+    coef[4 * i + 3] = 0;
+  }
+  BCRTransposePack(t, 0, r->rows, r->nsys, index, coef, here);
+  PetscCall(BCRTransposeBegin(t, PETSC_FALSE, here, there, &request));
+  PetscCallMPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  PetscCall(PetscMalloc3(m, l, m, d, m, u));
+  for (size_t i = 0; i < m; i++) {
+    (*l)[i] = there[4 * i];
+    (*d)[i] = there[4 * i + 1];
+    (*u)[i] = there[4 * i + 2];
+  }
+  PetscCall(PetscFree3(here, there, coef));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  What neighbour coupling costs rank p in one system: the smallest cut that makes its pieces end on it or a neighbour. A cut between its own
+  rows will do. Without one a piece must not go on at both ends; and if others want its last (first) value, they know the piece only if it
+  does not go on at the other end. What is added to its last row is not known before it.
+*/
+static double BCRReducedNeed(PetscInt rows, size_t ns, const double *cut, double left, double right, PetscBool before, PetscBool after, PetscBool add)
+{
+  double need = PetscMax(left, right);
+
+  if (add) need = after ? 1 : left;
+  else {
+    if (!after) need = PetscMin(need, left);
+    if (!before) need = PetscMin(need, right);
+  }
+  for (PetscInt i = 0; i + 1 < rows; i++) need = PetscMin(need, cut[(size_t)i * ns]);
+  return need;
+}
+
+/* need[s]: of the systems of a share, the largest over ranks, where[s]: that rank */
+static void BCRReducedNeeds(BCRReduced r, size_t ns, const double *cut, PetscBool periodic, double *need, PetscMPIInt *where)
+{
+  PetscMPIInt first = -1, last = -1;
+
+  for (PetscMPIInt p = 0; p < r->size; p++) {
+    if (r->counts[p]) {
+      if (first < 0) first = p;
+      last = p;
+    }
+  }
+  for (size_t s = 0; s < ns; s++) {
+    need[s]  = 0;
+    where[s] = 0;
+  }
+  for (PetscInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) {
+    /* nobody is beyond the ends of an open line unless there are ranks without rows */
+    const PetscBool later = (PetscBool)(r->periodic || p < r->size - 1), earlier = (PetscBool)(r->periodic || p > 0);
+    const PetscBool before = (PetscBool)(later && (r->flags & BCR_REDUCED_BEFORE)), after = (PetscBool)(earlier && (r->flags & BCR_REDUCED_AFTER)), add = (PetscBool)(later && (r->flags & BCR_REDUCED_ADD));
+
+    if (!r->counts[p]) continue;
+    for (size_t s = 0; s < ns; s++) {
+      const double left = p == first && !periodic ? 0 : cut[(size_t)(o ? o - 1 : r->total - 1) * ns + s], right = p == last && !periodic ? 0 : cut[(size_t)(o + r->counts[p] - 1) * ns + s];
+      const double e = BCRReducedNeed(r->counts[p], ns, cut + (size_t)o * ns + s, left, right, before, after, add);
+
+      if (e > need[s]) {
+        need[s]  = e;
+        where[s] = (PetscMPIInt)p;
+      }
+    }
+  }
+}
+
+/* kind[s], s < nsys, on all ranks: 1 if neighbours can solve it; coef: then the coefficients of the own rows [4*(r*nsys + s)] with couplings cut
+   set to 0, and which are cut (1: before, 2: after) */
+static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const double *diag, const double *up, PetscReal eps, BCRTriCoupling coupling, char *kind, double *coef)
+{
+  BCRTranspose t;
+  double      *l, *d, *u, *cut, *need, *here, *there, lost = 0;
+  char        *mine;
+  PetscMPIInt *where;
+  size_t       ns, m;
+  PetscBool    periodic = r->periodic;
+  MPI_Request  request;
+  struct {
+    double value;
+    int    rank;
+  } worst, most;
+  PetscInt64 at[2] = {0, 0};
+
+  PetscFunctionBegin;
+  PetscCall(BCRReducedGather(r, r->nsys, NULL, low, diag, up, &t, &l, &d, &u));
+  ns = (size_t)t.ns;
+  m  = ns * (size_t)r->total;
+  PetscCall(PetscMalloc4(m, &cut, ns, &need, ns, &where, ns, &mine));
+  BCRChainsFold(r->total, t.ns, l, d, u, &periodic);
+  PetscCall(BCRChainsCuts(r->total, t.ns, l, d, u, periodic, cut));
+  BCRReducedNeeds(r, ns, cut, periodic, need, where);
+  worst.value = 0;
+  worst.rank  = r->rank;
+  for (size_t s = 0; s < ns; s++) {
+    mine[s] = need[s] <= (double)eps;
+    if (!(need[s] <= worst.value)) {
+      worst.value = need[s];
+      at[0]       = t.sysoff[r->rank] + (PetscInt64)s;
+      at[1]       = where[s];
+    }
+  }
+  if (coupling == BCR_TRI_COUPLING_NEIGHBOUR) {
+    PetscCallMPI(MPI_Allreduce(&worst, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, r->comm));
+    if (!(most.value <= (double)eps)) {
+      PetscCallMPI(MPI_Bcast(at, 2, MPIU_INT64, most.rank, r->comm));
+      SETERRQ(r->comm, PETSC_ERR_ARG_OUTOFRANGE,
+              "Coupling by neighbours alone would lose %.1f digits: system (line or mode) %" PetscInt64_FMT " couples through rank %d with relative size %.1e, above %.1e. Use coupling auto or reduced, or fewer ranks along the lines",
+              PetscMin(log10(most.value / PetscMax((double)eps, DBL_EPSILON / 2)), -log10(PetscMax((double)eps, DBL_EPSILON / 2))), at[0], (int)at[1], most.value, (double)eps);
+    }
+  }
+  /* cut, and back to the ranks */
+  PetscCall(PetscMalloc2(4 * (size_t)r->nsys * (size_t)r->rows, &here, 4 * m, &there));
+  for (size_t i = 0; i < m; i++) {
+    const size_t row = i / ns, s = i % ns, j = row ? i - ns : m - ns + s;
+    int          cuts = 0;
+
+    if (cut[j] <= (double)eps || (!row && !periodic)) cuts |= 1;
+    if (cut[i] <= (double)eps || (row == (size_t)r->total - 1 && !periodic)) cuts |= 2;
+    if (mine[s]) lost = PetscMax(lost, cut[i] <= (double)eps ? cut[i] : 0);
+    there[4 * i]     = cuts & 1 ? 0 : l[i];
+    there[4 * i + 1] = d[i];
+    there[4 * i + 2] = cuts & 2 ? 0 : u[i];
+    there[4 * i + 3] = cuts;
+  }
+  PetscCall(BCRTransposeBegin(&t, PETSC_TRUE, here, there, &request));
+  PetscCallMPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  BCRTransposeUnpack(&t, 0, r->rows, r->nsys, NULL, here, coef);
+  PetscCallMPI(MPI_Allgatherv(mine, t.nsys[r->rank], MPI_CHAR, kind, t.nsys, t.sysoff, MPI_CHAR, r->comm));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &lost, 1, MPI_DOUBLE, MPI_MAX, r->comm));
+  r->info.lost = (PetscReal)lost;
+  PetscCall(PetscFree2(here, there));
+  PetscCall(PetscFree4(cut, need, where, mine));
+  PetscCall(PetscFree3(l, d, u));
+  PetscCall(BCRTransposeDestroy(&t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* factors of the systems of this rank's share; rows of the exchange: what ranks add and the values before and after have places between */
+static PetscErrorCode BCRReducedShareOut(BCRReduced r, const double *low, const double *diag, const double *up)
+{
+  const PetscInt pre = r->flags & (BCR_REDUCED_ADD | BCR_REDUCED_BEFORE) ? 1 : 0, post = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
+  BCRTranspose   t;
+  double        *l, *d, *u;
+  PetscBool      periodic = r->periodic;
+  PetscInt       bad[2], row = 0, n = 0;
+  PetscMPIInt    p = 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRReducedGather(r, r->nshared, r->index, low, diag, up, &t, &l, &d, &u));
+  BCRChainsFold(r->total, t.ns, l, d, u, &periodic);
+  PetscCall(BCRChainsCreate(r->total, t.ns, l, d, u, periodic, &r->chains, bad));
+  if (bad[0] >= 0) {
+    bad[0] += t.sysoff[r->rank];
+    if (r->index) bad[0] = r->index[bad[0]];
+    while (bad[1] >= r->counts[p]) bad[1] -= r->counts[p++];
+  }
+  PetscCall(PetscFree3(l, d, u));
+  PetscCall(BCRTransposeDestroy(&t));
+  PetscCall(BCRReducedCheckPivot(r, bad[0], p, bad[1]));
+
+  PetscCall(PetscMalloc1(r->total, &r->there_rows));
+  PetscCall(PetscMalloc1(r->size + 1, &r->block));
+  for (p = 0; p < r->size; p++) {
+    r->block[p] = n;
+    n += pre;
+    for (PetscInt i = 0; i < r->counts[p]; i++) r->there_rows[row++] = n++;
+    n += post;
+  }
+  r->block[r->size] = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag, const double *up, PetscBool periodic, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced)
+{
+  BCRReduced r;
+  char      *kind;
+  double    *coef;
+
+  PetscFunctionBegin;
+  *reduced = NULL;
+  PetscCall(PetscNew(&r));
+  PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tags[0]));
+  for (int k = 1; k < 4; k++) PetscCall(PetscCommGetNewTag(r->comm, &r->tags[k]));
+  PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
+  PetscCallMPI(MPI_Comm_size(r->comm, &r->size));
+  r->nsys     = nsys;
+  r->rows     = rows;
+  r->flags    = flags;
+  r->periodic = periodic;
+  r->request  = MPI_REQUEST_NULL;
+  PetscCall(PetscMalloc1(r->size, &r->counts));
+  PetscCall(BCRReducedAgree(r, eps, coupling));
+  if (nsys && r->total) {
+    PetscInt n = 0;
+
+    PetscCall(PetscMalloc2(nsys, &kind, 4 * (size_t)nsys * (size_t)rows, &coef));
+    PetscCall(PetscArrayzero(kind, nsys));
+    if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) PetscCall(BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef));
+    for (PetscInt s = 0; s < nsys; s++) n += kind[s];
+    r->nb.ns   = n;
+    r->nshared = nsys - n;
+    if (n && n < nsys) {
+      PetscInt k[2] = {0, 0};
+
+      PetscCall(PetscMalloc1(n, &r->nb.index));
+      PetscCall(PetscMalloc1(nsys - n, &r->index));
+      for (PetscInt s = 0; s < nsys; s++) {
+        if (kind[s]) r->nb.index[k[0]++] = s;
+        else r->index[k[1]++] = s;
+      }
+    }
+    if (r->nshared) PetscCall(BCRReducedShareOut(r, low, diag, up));
+    if (r->nb.ns) PetscCall(BCRNeighboursCreate(r, coef));
+    PetscCall(PetscFree2(kind, coef));
+  }
+  r->info.neighbour = r->nb.ns;
+  r->info.shared    = r->nshared;
+  PetscCall(BCRReducedSetVectors(r, 1));
+  *reduced = r;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReducedSetVectors(BCRReduced r, PetscInt nvec)
+{
+  const PetscInt add = r->flags & BCR_REDUCED_ADD ? 1 : 0, before = r->flags & BCR_REDUCED_BEFORE ? 1 : 0, after = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
+
+  PetscFunctionBegin;
+  if (r->nvec == nvec) PetscFunctionReturn(PETSC_SUCCESS);
+  r->nvec            = nvec;
+  r->info.bytes_sent = r->info.messages = r->info.workspace = 0;
+  PetscCall(BCRTransposeDestroy(&r->there));
+  PetscCall(BCRTransposeDestroy(&r->back));
+  PetscCall(PetscFree(r->here));
+  PetscCall(PetscFree(r->share));
+  if (r->nshared) {
+    PetscInt *rows, *off;
+    size_t    n[2];
+
+    PetscCall(PetscMalloc2(r->size, &rows, r->size, &off));
+    for (PetscMPIInt p = 0; p < r->size; p++) {
+      rows[p] = r->counts[p] + add;
+      off[p]  = r->block[p] + (before && !add);
+    }
+    PetscCall(BCRTransposeCreate(r->comm, r->nshared, rows, off, r->block[r->size], nvec, &r->there));
+    for (PetscMPIInt p = 0; p < r->size; p++) {
+      rows[p] = r->counts[p] + before + after;
+      off[p]  = r->block[p] + (add && !before);
+    }
+    PetscCall(BCRTransposeCreate(r->comm, r->nshared, rows, off, r->block[r->size], nvec, &r->back));
+    PetscCall(PetscFree2(rows, off));
+    n[0] = (size_t)PetscMax(r->there.mine, r->back.mine) * (size_t)r->nshared * (size_t)nvec;
+    n[1] = (size_t)r->there.nrows * (size_t)r->there.ns * (size_t)nvec;
+    PetscCall(PetscCalloc1(n[0], &r->here));
+    PetscCall(PetscCalloc1(n[1], &r->share));
+    r->info.bytes_sent = r->there.bytes[0] + r->back.bytes[1];
+    r->info.messages   = r->there.messages[0] + r->back.messages[1];
+    r->info.workspace  = (n[0] + n[1]) * sizeof(double) + r->chains.bytes;
+  }
+  PetscCall(BCRNeighboursSetVectors(r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReducedSolveBegin(BCRReduced r, const double *g, const double *add)
+{
+  const PetscInt nadd = r->flags & BCR_REDUCED_ADD ? 1 : 0;
+
+  PetscFunctionBegin;
+  PetscCheck(!nadd == !add || !r->nsys, PETSC_COMM_SELF, PETSC_ERR_PLIB, "What ranks add is given with BCR_REDUCED_ADD, and only then");
+  if (r->nshared) {
+    if (add) BCRTransposePack(&r->there, 0, 1, r->nsys, r->index, add, r->here);
+    BCRTransposePack(&r->there, nadd, r->rows, r->nsys, r->index, g, r->here);
+    PetscCall(BCRTransposeBegin(&r->there, PETSC_FALSE, r->here, r->share, &r->request));
+  }
+  if (r->nb.ns) PetscCall(BCRNeighboursBegin(r, g, add));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* this rank's share: what ranks add to rows of others, elimination, and the values that others want next to their rows */
+static PetscErrorCode BCRReducedShare(BCRReduced r)
+{
+  const PetscInt n  = r->total;
+  const size_t   st = (size_t)r->there.ns * (size_t)r->nvec;
+
+  PetscFunctionBegin;
+  if (!st) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->flags & BCR_REDUCED_ADD) {
+    for (PetscInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) {
+      const PetscInt row = o ? o - 1 : (r->periodic ? n - 1 : -1);
+      double        *a   = r->share + (size_t)r->block[p] * st, *b;
+
+      if (row < 0) continue;
+      b = r->share + (size_t)r->there_rows[row] * st;
+      for (size_t s = 0; s < st; s++) b[s] += a[s];
+    }
+  }
+  PetscCall(BCRChainsSolve(&r->chains, r->nvec, r->there_rows, r->share));
+  for (PetscInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) {
+    for (int k = 0; k < 2; k++) {
+      const PetscInt next = o + r->counts[p];
+      const PetscInt row  = k ? (next < n ? next : (r->periodic ? 0 : -1)) : (o ? o - 1 : (r->periodic ? n - 1 : -1));
+      double        *a    = r->share + (size_t)(k ? r->block[p + 1] - 1 : r->block[p]) * st;
+
+      if (!(r->flags & (k ? BCR_REDUCED_AFTER : BCR_REDUCED_BEFORE))) continue;
+      if (row < 0) PetscCall(PetscArrayzero(a, st));
+      else PetscCall(PetscArraycpy(a, r->share + (size_t)r->there_rows[row] * st, st));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReducedSolveEnd(BCRReduced r, double *x, double *before, double *after)
+{
+  const PetscInt pre = r->flags & BCR_REDUCED_BEFORE ? 1 : 0, post = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
+  const size_t   n = (size_t)r->nsys * (size_t)r->nvec;
+
+  PetscFunctionBegin;
+  PetscCheck((pre || !before) && (post || !after), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Values before and after are had with BCR_REDUCED_BEFORE and BCR_REDUCED_AFTER");
+  if (r->nshared) {
+    PetscCallMPI(MPI_Wait(&r->request, MPI_STATUS_IGNORE));
+    PetscCall(BCRReducedShare(r));
+    PetscCall(BCRTransposeBegin(&r->back, PETSC_TRUE, r->here, r->share, &r->request));
+  }
+  if (r->nb.ns || !r->total) { /* while the shares travel back; neighbours leave what there is not */
+    if (before) PetscCall(PetscArrayzero(before, n));
+    if (after) PetscCall(PetscArrayzero(after, n));
+    if (r->nb.ns) PetscCall(BCRNeighboursEnd(r, x, before, after));
+  }
+  if (r->nshared) {
+    PetscCallMPI(MPI_Wait(&r->request, MPI_STATUS_IGNORE));
+    if (before) BCRTransposeUnpack(&r->back, 0, 1, r->nsys, r->index, r->here, before);
+    BCRTransposeUnpack(&r->back, pre, r->rows, r->nsys, r->index, r->here, x);
+    if (after) BCRTransposeUnpack(&r->back, pre + r->rows, 1, r->nsys, r->index, r->here, after);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReducedGetInfo(BCRReduced reduced, BCRReducedInfo *info)
+{
+  PetscFunctionBegin;
+  *info = reduced->info;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
