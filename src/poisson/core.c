@@ -31,6 +31,7 @@ typedef struct { /* of one plane */
   BCRLinesTab    tab;
   BCRLinesGen    gen;
   PetscBool      general;
+  double        *reach[2]; /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit coupling */
 } BCRPlanePlan;
 
 struct _n_BCRCore {
@@ -57,6 +58,10 @@ struct _n_BCRCore {
   ptrdiff_t          ldd;
   double            *pivot;  /* PLAN_LINE: 1/P */
   double            *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the modes do not know the mean of u */
+  PetscBool          bordered; /* core.h */
+  BCRCoreBorder      border;
+  ptrdiff_t          dplane;   /* elements of D for one plane: bordered cores keep all */
+  double            *edge[2], *column;
   double             lineq;  /* periodic line: norm of the last unknown */
   PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
   BCRCoreInfo        info;
@@ -152,7 +157,7 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(y->n, &l, y->n, &d, y->n, &u));
   for (PetscInt i = 0; i < y->n; i++) axis_row(y, i, &l[i], &d[i], &u[i]);
-  g->n        = y->n;
+  g->n        = y->n - (c->border.open[1] ? 1 : 0);
   g->nk       = nk;
   g->periodic = axis_periodic(y);
   g->pin      = pin;
@@ -255,10 +260,10 @@ static PetscErrorCode core_tables(BCRCore c)
         PetscInt    ng;
 
         p->scale = c->factor * nzk / y->a;
-        PetscCall(BCRLevel0Create(x, y, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes() * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
+        PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes() * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.stream = (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes() ? 1 : 0;
-        PetscCall(BCRLevel0Rows(y, &rows, &ng));
+        PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
         for (PetscInt i = 0; i < n0; i++) {
           d[i] = (sh + x->a * lx[i]) / y->a;
           w[i] = nx[i];
@@ -266,9 +271,13 @@ static PetscErrorCode core_tables(BCRCore c)
         for (PetscInt i = 0; i < n0; i++) ok = ok && d[i] >= 0 ? PETSC_TRUE : PETSC_FALSE;
         if (!ok) break;
         PetscCall(BCRLinesTabCreate(&rows, n0, d, w, c->single, (PetscInt)strip, &c->arena, &p->tab));
+        for (int e = 0; e < 2 && c->bordered; e++) {
+          PetscCall(BCRArenaGet(&c->arena, n0 * sizeof(double), &p->reach[e]));
+          for (PetscInt i = 0; i < n0; i++) p->reach[e][i] = BCRLineRowsReach(&rows, e, d[i]);
+        }
         work0    = PetscMax(work0, c->cpu->level0->work(&p->shape));
         lines    = PetscMax(lines, c->cpu->lines->work(rows.n));
-        mostkeep = rows.n;
+        mostkeep = rows.n + (c->border.open[0] ? 1 : 0) + (c->border.open[1] ? 1 : 0);
       } else {
         for (PetscInt i = 0; i < nk; i++) {
           d[i] = sh + ak * lk[i];
@@ -276,7 +285,7 @@ static PetscErrorCode core_tables(BCRCore c)
           if (d[i] < 0) ok = PETSC_FALSE;
         }
         if (ok && c->kind == PLAN_FOURIERX && !axis_general(line) && line->a > 0) {
-          BCRLineRows rows = {line->n, {line->end[0], line->end[1]}, {0, 0}, 0, 0};
+          BCRLineRows rows = {line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]}, {0, 0}, 0, 0};
 
           for (PetscInt i = 0; i < nk; i++) {
             d[i] /= line->a;
@@ -310,10 +319,16 @@ static PetscErrorCode core_tables(BCRCore c)
   if (c->kind == PLAN_LEVEL0) {
     c->ldd = (c->plane[0].shape.nb * lanes + 31) / 16 * 16;
     if (c->ldd % 512 < 16) c->ldd += 16;
-    dsize = (size_t)c->ldd * mostkeep + 64;
+    c->dplane = c->ldd * mostkeep;
+    dsize     = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + 64;
   }
   c->rowsum = NULL;
   if (c->kind == PLAN_LEVEL0 && c->singular && axis_sums(x) && (c->dim < 3 || axis_sums(z))) PetscCall(BCRArenaGet(&c->space, 2 * n1 * sizeof(double), &c->rowsum));
+  if (c->bordered) {
+    PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->edge[0]));
+    PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->edge[1]));
+    PetscCall(BCRArenaGet(&c->space, 3 * (n1 + 2) * sizeof(double), &c->column));
+  }
   work = PetscMax(work, lines);
   PetscCall(BCRArenaGet(&c->space, (dsize + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->D));
   PetscCall(BCRArenaGet(&c->space, (work + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work));
@@ -321,7 +336,7 @@ static PetscErrorCode core_tables(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core)
+static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core)
 {
   BCRCore   c;
   PetscInt  ngeneral = 0;
@@ -339,6 +354,10 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
   c->io       = io;
   c->options  = *options;
   c->cpu      = BCRCpuGetTable(options->isa, single);
+  if (border) {
+    c->bordered = PETSC_TRUE;
+    c->border   = *border;
+  }
   for (PetscInt i = 0; i < dim; i++) {
     BCRAxis       *a = &c->axis[c->dim];
     const PetscInt n = axis[i].n;
@@ -377,7 +396,7 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
     }
     PetscCall(PetscMalloc1(size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float)), (char **)&c->packed));
   }
-  if (c->dim == 3 && !axis_general(&c->axis[1]) && !(options->recursive && (options->nlevels || options->radix))) {
+  if (border ? c->dim == 3 && border->axis == 2 : c->dim == 3 && !axis_general(&c->axis[1]) && !(options->recursive && (options->nlevels || options->radix))) {
     const BCRAxis   a = c->axis[1];
     const PetscInt  n = c->n[1];
     const ptrdiff_t s = c->stride[1], o = c->outer[1];
@@ -425,6 +444,26 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
   PetscCall(PetscCalloc1(c->nplane, &c->plane));
   PetscCall(core_tables(c));
   *core = c;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core)
+{
+  PetscFunctionBegin;
+  PetscCall(core_create(dim, axis, shift, singular, stride, io, options, NULL, core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows along x that can be transformed, and a third axis that can, too; enough rows to eliminate */
+PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core)
+{
+  PetscFunctionBegin;
+  *core = NULL;
+  if (border->axis == 0 || options->radix || options->nlevels || axis[0].n == 1 || axis[border->axis].n < 3) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < dim; d++) {
+    if (d != border->axis && axis[d].lower) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(core_create(dim, axis, shift, PETSC_FALSE, stride, io, options, border, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -651,7 +690,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     PetscErrorCode ierr;
 
     ierr = BCRDttGetModes(c->dtt[0], &lambda, &nrm);
-    ierr = ierr ? ierr : BCRLevel0Rows(&c->axis[1], &rows, &n);
+    ierr = ierr ? ierr : BCRLevel0Rows(&c->axis[1], c->border.open, &rows, &n);
     (void)ierr;
     per = 1 / nrm[c->pinx];
     for (ptrdiff_t s = 0; s < nsep; s++) {
@@ -704,6 +743,81 @@ static void project_line(BCRCore c, const BCRAxis *line, void *u, ptrdiff_t inc,
   }
   *mean = sum / total;
   for (PetscInt s = 0; s < line->n; s++) set(c->io, u, s * inc, get(c->io, u, s * inc) - *mean);
+}
+
+/* Level 0 and the lines over the separators but those of other ranks and to them; D's rows: separators, the own interface row, the first group's
+   part of the one before */
+static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const void *f, double *left, double *own)
+{
+  const BCRPlanePlan   *p   = &c->plane[k];
+  const BCRCpuTable    *cpu = c->cpu;
+  const BCRLevel0Shape *sh  = &p->shape;
+  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = PetscMax(cpu->lanes, 2), rows = nsep + (c->border.open[1] ? 1 : 0) + (c->border.open[0] ? 1 : 0);
+  const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
+  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  char                 *D    = (char *)c->D + k * c->dplane * sz;
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0};
+  ptrdiff_t             done = 0;
+  const double         *nrm;
+
+  (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
+  cpu->level0->start(sh, c->work0);
+  for (ptrdiff_t g = 0; g < ng; g += step) {
+    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? rows : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / cpu->lanes * cpu->lanes;
+
+    cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, D, c->ldd, c->work0);
+    if (count > 0) cpu->dtt.rows(c->dtt[0], 0, 0, count, D + done * c->ldd * sz, c->ldd, D + done * c->ldd * sz, c->ldd, c->work);
+    done += PetscMax(count, 0);
+  }
+  for (ptrdiff_t s = 0; s < nsep && singular; s++) c->column[s] = get(pd, D, s * c->ldd + c->border.constant % c->n[0]);
+  cpu->lines->tabled(&p->tab, 0, D, c->ldd, c->work);
+  for (PetscInt i = 0; i < c->n[0]; i++) {
+    if (c->border.open[0]) left[i] = p->scale * c->border.meet[0] * (nrm[i] * get(pd, D, sh->left * c->ldd + i) + p->reach[0][i] * get(pd, D, i));
+    if (c->border.open[1]) own[i] = p->scale * c->border.meet[1] * (nrm[i] * get(pd, D, nsep * c->ldd + i) + p->reach[1][i] * get(pd, D, (nsep - 1) * c->ldd + i));
+  }
+}
+
+static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double mean, const void *f, void *u, const double *before, const double *x)
+{
+  const BCRPlanePlan   *p   = &c->plane[k];
+  const BCRCpuTable    *cpu = c->cpu;
+  const BCRLevel0Shape *sh  = &p->shape;
+  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = PetscMax(cpu->lanes, 2), mine = nsep + (c->border.open[1] ? 1 : 0);
+  const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
+  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  char                 *D    = (char *)c->D + k * c->dplane * sz;
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, singular ? mean : 0};
+  ptrdiff_t             done = 0;
+  const double         *nrm;
+
+  (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
+  for (PetscInt i = 0; i < c->n[0]; i++) {
+    c->edge[0][i] = c->border.open[0] ? p->reach[0][i] * before[i] / (p->scale * nrm[i]) : 0;
+    c->edge[1][i] = c->border.open[1] ? p->reach[1][i] * x[i] / (p->scale * nrm[i]) : 0;
+    if (c->border.open[0]) set(pd, D, sh->left * c->ldd + i, before[i] / p->scale);
+    if (c->border.open[1]) set(pd, D, nsep * c->ldd + i, x[i] / p->scale);
+  }
+  cpu->lines->border(&p->tab, NULL, 0, c->edge[0], c->edge[1], D, c->ldd, c->work);
+  if (singular) {
+    const PetscInt i = c->border.constant % c->n[0];
+    BCRLineRows    line;
+    PetscInt       n;
+
+    (void)!BCRLevel0Rows(&c->axis[1], c->border.open, &line, &n);
+    for (ptrdiff_t s = 0; s < nsep; s++) c->column[s] = nrm[i] * c->column[s] - mean * BCRLineRowsOnes(&line, s);
+    c->column[0] += nrm[i] * c->edge[0][i];
+    c->column[nsep - 1] += nrm[i] * c->edge[1][i];
+    BCRLineRowsSolve(&line, c->column, c->column + nsep);
+    for (ptrdiff_t s = 0; s < nsep; s++) set(pd, D, s * c->ldd + i, c->column[s]);
+  }
+  if (sh->left >= 0) cpu->dtt.rows(c->dtt[0], 1, 0, 1, D + sh->left * c->ldd * sz, c->ldd, D + sh->left * c->ldd * sz, c->ldd, c->work);
+  for (ptrdiff_t g = 0; g < ng; g += step) {
+    const ptrdiff_t g1 = PetscMin(g + step, ng), count = PetscMin(g1, mine) - done;
+
+    if (count > 0) cpu->dtt.rows(c->dtt[0], 1, 0, count, D + done * c->ldd * sz, c->ldd, D + done * c->ldd * sz, c->ldd, c->work);
+    done += PetscMax(count, 0);
+    cpu->level0->back(sh, p->kind, g, g1, &args, f, ld, u, ld, D, c->ldd, c->work0);
+  }
 }
 
 static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
@@ -846,6 +960,103 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
     }
   }
   if (fix && !(c->kind == PLAN_LEVEL0 && c->rowsum)) box_add(c, u, -box_mean(c, u, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the same for the plan without level 0, on u */
+static void border_fourier_begin(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u, double *left, double *own)
+{
+  const BCRPlanePlan *p  = &c->plane[k];
+  const ptrdiff_t     ld = c->stride[1], n = c->n[1] - (c->border.open[1] ? 1 : 0);
+  const int           io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const double       *nrm;
+
+  (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
+  c->cpu->dtt.rows(c->dtt[0], 0, io, c->n[1], f, ld, u, ld, c->work);
+  for (ptrdiff_t s = 0; s < n && singular; s++) c->column[s] = get(c->io, u, s * ld + c->border.constant % c->n[0]);
+  if (p->general) c->cpu->lines->general(&p->gen, io, u, ld, c->work);
+  else c->cpu->lines->tabled(&p->tab, io, u, ld, c->work);
+  for (PetscInt i = 0; i < c->n[0]; i++) {
+    if (c->border.open[0]) left[i] = c->border.meet[0] * get(c->io, u, i);
+    if (c->border.open[1]) own[i] = nrm[i] * norm * c->factor * get(c->io, u, n * ld + i) + c->border.meet[1] * get(c->io, u, (n - 1) * ld + i);
+  }
+}
+
+static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double norm, double mean, void *u, const double *before, const double *x)
+{
+  const BCRPlanePlan *p  = &c->plane[k];
+  const ptrdiff_t     ld = c->stride[1], n = c->n[1] - (c->border.open[1] ? 1 : 0);
+  const int           io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const double       *nrm;
+
+  (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
+  for (PetscInt i = 0; i < c->n[0]; i++) {
+    const double unit = p->general ? 1 : nrm[i] * norm * c->factor; /* axis[1].a is in the tables' norm and divides the couplings, too */
+
+    c->edge[0][i] = c->border.open[0] ? c->border.reach[0] * before[i] / unit : 0;
+    c->edge[1][i] = c->border.open[1] ? c->border.reach[1] * x[i] / unit : 0;
+  }
+  c->cpu->lines->border(p->general ? NULL : &p->tab, p->general ? &p->gen : NULL, io, c->edge[0], c->edge[1], u, ld, c->work);
+  if (singular) { /* pivots as in lines.c */
+    const PetscInt i   = c->border.constant % c->n[0];
+    double        *g   = c->column, *b = c->column + n, num = 0, P = 1, low, diag, up;
+
+    for (ptrdiff_t s = 0; s < n; s++) {
+      axis_row(&c->axis[1], s, &low, &diag, &up);
+      if (s == 0 && c->border.open[0]) low = c->border.reach[0]; /* a Dirichlet end has it in its diagonal alone */
+      g[s] = c->factor * (nrm[i] * norm * g[s] - mean);
+      if (s == 0 && c->border.open[0]) g[s] += c->border.reach[0] * before[i];
+      if (s == n - 1 && c->border.open[1]) g[s] += c->border.reach[1] * x[i];
+      if (s) g[s] += low * g[s - 1];
+      num = (diag - low - up) + (s ? low * num / P : low);
+      P   = up + num;
+      g[s] /= P;
+      b[s] = up / P;
+    }
+    for (ptrdiff_t s = n - 2; s >= 0; s--) g[s] += b[s] * g[s + 1];
+    for (ptrdiff_t s = 0; s < n; s++) set(c->io, u, s * ld + i, g[s]);
+  }
+  for (PetscInt i = 0; i < c->n[0] && c->border.open[1]; i++) set(c->io, u, n * ld + i, x[i]);
+  c->cpu->dtt.rows(c->dtt[0], 1, io, c->n[1], u, ld, u, ld, c->work);
+}
+
+PetscErrorCode BCRCoreBorderBegin(BCRCore c, const void *f, void *u, double left[], double own[])
+{
+  const double *nz = NULL;
+
+  PetscFunctionBegin;
+  if (c->dim == 3) {
+    PetscCall(BCRDttGetModes(c->dtt[2], NULL, &nz));
+    transform_cols(c, 2, 0, f, u);
+    f = u;
+  }
+  for (PetscInt k = 0; k < c->nplane; k++) {
+    const PetscBool singular = c->border.constant >= 0 && k == c->border.constant / c->n[0] ? PETSC_TRUE : PETSC_FALSE;
+    const ptrdiff_t o        = c->dim == 3 ? k * c->stride[2] : 0;
+
+    if (c->kind == PLAN_LEVEL0) border_level0_begin(c, k, singular, at(c->io, f, o), left + k * c->n[0], own + k * c->n[0]);
+    else border_fourier_begin(c, k, singular, nz ? nz[k] : 1, at(c->io, f, o), at(c->io, u, o), left + k * c->n[0], own + k * c->n[0]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreBorderEnd(BCRCore c, const void *f, void *u, const double before[], const double x[], double mean)
+{
+  const double *nz = NULL;
+
+  PetscFunctionBegin;
+  if (c->dim == 3) {
+    PetscCall(BCRDttGetModes(c->dtt[2], NULL, &nz));
+    f = u;
+  }
+  for (PetscInt k = 0; k < c->nplane; k++) {
+    const PetscBool singular = c->border.constant >= 0 && k == c->border.constant / c->n[0] ? PETSC_TRUE : PETSC_FALSE;
+    const ptrdiff_t o        = c->dim == 3 ? k * c->stride[2] : 0;
+
+    if (c->kind == PLAN_LEVEL0) border_level0_end(c, k, singular, mean / (nz ? nz[k] : 1), at(c->io, f, o), at(c->io, u, o), before + k * c->n[0], x + k * c->n[0]);
+    else border_fourier_end(c, k, singular, nz ? nz[k] : 1, mean, at(c->io, u, o), before + k * c->n[0], x + k * c->n[0]);
+  }
+  if (c->dim == 3) transform_cols(c, 2, 1, u, u);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

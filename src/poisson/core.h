@@ -36,6 +36,22 @@ PETSC_INTERN PetscErrorCode BCRCoreSetShift(BCRCore core, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRCoreSetFactor(BCRCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRCoreDestroy(BCRCore *core);
 
+/* A core whose block rows go on on other ranks (ranks.c): modes are those of the other axes, the lower one fastest */
+typedef struct {
+  PetscInt  axis;     /* the block rows' axis; axes[axis] has this rank's rows, general coefficients with the couplings beyond, Dirichlet ends where open */
+  PetscBool open[2];  /* rows of other ranks before the first, after the last row. The last row is an interface row then: it stays, all others are eliminated */
+  double    reach[2]; /* what the first row has as coupling to the interface row before it, and the row before the last to the last row */
+  double    meet[2];  /* what the interface row before has as coupling to the first row, and the last row to the row before it */
+  PetscInt  constant; /* mode whose mean is removed from the right-hand side; -1: none */
+} BCRCoreBorder;
+/* *core = NULL: no plan for such rows */
+PETSC_INTERN PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core);
+/* Eliminates all rows but the last one (all, if it is not open). left, own: the modes of the right-hand sides, times norm and factor, that
+   the interface rows before and at the end of this rank get; set where open. f must stay (it may be u) */
+PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, const void *f, void *u, double left[], double own[]);
+/* The solution from those of the interface rows (modes times norm). mean: of the right-hand side, to be taken out */
+PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, const void *f, void *u, const double before[], const double x[], double mean);
+
 typedef struct {
   char      plan[256];     /* one line: the schedule and the axis order in words */
   PetscInt  nlevels;

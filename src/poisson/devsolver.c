@@ -287,7 +287,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
     if (c->core < 0) continue;
     c->core = -1;
     for (PetscInt l = 0; l < m && c->core < 0; l++) {
-      if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l].op, &c->op)) c->core = s->comp[l].core;
+      if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l], c)) c->core = s->comp[l].core;
     }
     if (c->core >= 0) continue;
     PetscCall(core_create(c, d->single ? BCR_SINGLE : BCR_DOUBLE, &s->options.core, d->stride, d->stream, d->mixed ? c->norm : 1 / c->op.scale, &d->core[d->ncore]));

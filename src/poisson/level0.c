@@ -2,7 +2,7 @@
 
 /* Groups: a first one of 7 rows, then 7 between separators, a last one of 1 to 8. A last group of a single node-centred Neumann row
    would have a coupling of its own (2), so the first one gives it a row. Periodic: a separator ends every group, the last one of 0 to 7 rows. */
-PetscErrorCode BCRLevel0Rows(const BCRAxis *y, BCRLineRows *rows, PetscInt *ngroups)
+PetscErrorCode BCRLevel0Rows(const BCRAxis *y, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups)
 {
   PetscInt ng = (y->n + 7) / 8, first = 7, last;
 
@@ -10,7 +10,13 @@ PetscErrorCode BCRLevel0Rows(const BCRAxis *y, BCRLineRows *rows, PetscInt *ngro
   rows->end[0] = y->end[0];
   rows->end[1] = y->end[1];
   rows->gap    = 7;
-  if (y->end[0] == BCR_END_PERIODIC) {
+  if (open[1]) { /* the last row is one to which the rows of another rank lead on */
+    last            = y->n - 8 * (ng - 1) - 1;
+    rows->n         = ng - 1;
+    rows->gapend[1] = last;
+    rows->gaplast   = 7;
+    rows->end[1]    = BCR_END_DIRICHLET;
+  } else if (y->end[0] == BCR_END_PERIODIC) {
     last            = y->n - 8 * (ng - 1) - 1;
     rows->n         = ng;
     rows->gapend[1] = rows->gaplast = last;
@@ -24,6 +30,7 @@ PetscErrorCode BCRLevel0Rows(const BCRAxis *y, BCRLineRows *rows, PetscInt *ngro
     rows->gapend[1] = last;
     rows->gaplast   = 7;
   }
+  if (open[0]) rows->end[0] = BCR_END_DIRICHLET;
   rows->gapend[0] = first;
   *ngroups        = ng;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -210,10 +217,10 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
+PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
 {
   const double    rx       = x->a / y->a;
-  const PetscBool periodic = y->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool periodic = y->end[0] == BCR_END_PERIODIC && !open[0] ? PETSC_TRUE : PETSC_FALSE;
   BCRLineRows     rows;
   PetscInt        ng, r;
   unsigned char  *kind;
@@ -221,7 +228,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, double shift,
   double          lambda[8], delta[8], A[64] = {0}, S[64] = {0};
 
   PetscFunctionBegin;
-  PetscCall(BCRLevel0Rows(y, &rows, &ng));
+  PetscCall(BCRLevel0Rows(y, open, &rows, &ng));
   *possible        = PETSC_TRUE;
   shape->nx        = x->n;
   shape->nb        = (x->n + lanes - 1) / lanes;
@@ -229,6 +236,8 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, double shift,
   shape->xperiodic = x->end[0] == BCR_END_PERIODIC;
   shape->yperiodic = periodic;
   shape->ng        = ng;
+  shape->right     = periodic || open[1];
+  shape->left      = periodic ? ng - 1 : (open[0] ? ng - 1 + shape->right : -1);
   shape->stream    = 0;
   shape->ring      = 0;
   PetscCall(BCRArenaGet(arena, ng * sizeof(*kind), &kind));
@@ -239,14 +248,14 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, double shift,
     row[g] = at;
     at += h + 1;
     kind[g] = 0;
-    if (g == 0 && !periodic && (h != 7 || y->end[0] != BCR_END_DIRICHLET)) kind[g] = 1;
-    if (g == ng - 1 && (h != 7 || (!periodic && y->end[1] != BCR_END_DIRICHLET))) kind[g] = 2;
+    if (g == 0 && !periodic && (h != 7 || rows.end[0] != BCR_END_DIRICHLET)) kind[g] = 1;
+    if (g == ng - 1 && (h != 7 || (!periodic && rows.end[1] != BCR_END_DIRICHLET))) kind[g] = 2;
   }
   shape->kind = kind;
   shape->row  = row;
   for (r = 0; r < 3; r++) {
     const PetscInt  h    = r == 0 ? 7 : (r == 1 ? rows.gapend[0] : rows.gapend[1]);
-    const BCREnd    end  = r == 0 || periodic ? BCR_END_DIRICHLET : (r == 1 ? y->end[0] : y->end[1]);
+    const BCREnd    end  = r == 0 || periodic ? BCR_END_DIRICHLET : (r == 1 ? rows.end[0] : rows.end[1]);
     const PetscBool used = r == 0 || (r == 1 && kind[0] == 1) || (r == 2 && kind[ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
 
     PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));

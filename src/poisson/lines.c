@@ -85,6 +85,35 @@ double BCRLineRowsOnes(const BCRLineRows *rows, PetscInt s)
   return 1 + sl + sr;
 }
 
+double BCRLineRowsReach(const BCRLineRows *rows, int end, double delta)
+{
+  double t, sigma;
+
+  gap_between(rows->gapend[end], delta, &t, &sigma);
+  return t;
+}
+
+void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double b[])
+{
+  const PetscInt n   = rows->n;
+  double         num = 0, P = 1, t, sigma, xl, xr;
+
+  gap_between(rows->gap, 0, &t, &sigma);
+  gap_end(rows->gapend[0], rows->end[0], 0, &xl, &sigma);
+  gap_end(rows->gapend[1], rows->end[1], 0, &xr, &sigma);
+  for (PetscInt s = 0; s < n; s++) {
+    const double up  = s == n - 1 ? 0 : (s == 0 && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN ? 2 : t);
+    const double low = s == 0 ? 0 : (s == n - 1 && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN ? 2 : t);
+
+    g[s] = (g[s] + (s ? low * g[s - 1] : 0));
+    num  = (s ? low * num / P : xl) + (s == n - 1 ? xr : 0);
+    P    = up + num;
+    g[s] /= P;
+    b[s] = up / P;
+  }
+  for (PetscInt s = n - 2; s >= 0; s--) g[s] += b[s] * g[s + 1];
+}
+
 #define MAXSTRIP 64
 
 static void tab_put(void *tab, PetscBool single, ptrdiff_t i, const double *v, PetscInt n)

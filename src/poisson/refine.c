@@ -24,14 +24,12 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
   PetscFunctionBegin;
   c->norm = PetscAbsReal(op->shift);
   for (int d = 0; d < 3; d++) {
-    const BCRAxis *x       = &op->axis[d];
-    const PetscInt n       = x->n;
+    const BCRAxis *x       = BCRComponentAxis(c, d);
+    const PetscInt n       = x->n, here = op->axis[d].n, first = d == c->slab ? c->first : 0;
     double         largest = 0, *lo, *di, *up;
 
-    if (!c->lower[d]) PetscCall(PetscMalloc3(n, &c->lower[d], n, &c->diag[d], n, &c->upper[d]));
-    lo = c->lower[d];
-    di = c->diag[d];
-    up = c->upper[d];
+    if (!c->lower[d]) PetscCall(PetscMalloc3(here, &c->lower[d], here, &c->diag[d], here, &c->upper[d]));
+    PetscCall(PetscMalloc3(n, &lo, n, &di, n, &up));
     for (PetscInt i = 0; i < n; i++) {
       const double a = n > 1 ? (double)x->a : 0;
 
@@ -52,6 +50,10 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
     if (n > 0 && (x->lower || x->end[0] != BCR_END_PERIODIC)) lo[0] = up[n - 1] = 0;
     for (PetscInt i = 0; i < n; i++) largest = PetscMax(largest, fabs(lo[i]) + fabs(di[i]) + fabs(up[i]));
     c->norm += largest;
+    PetscCall(PetscArraycpy(c->lower[d], lo + first, here));
+    PetscCall(PetscArraycpy(c->diag[d], di + first, here));
+    PetscCall(PetscArraycpy(c->upper[d], up + first, here));
+    PetscCall(PetscFree3(lo, di, up));
   }
   if (c->norm == 0) c->norm = 1; /* one unknown, no equation */
   for (int d = 0; d < 3; d++) {
@@ -60,6 +62,13 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
       c->diag[d][i] *= op->scale;
       c->upper[d][i] *= op->scale;
     }
+  }
+  c->beyond[0] = c->beyond[1] = 0;
+  if (c->slab == 0 && op->axis[0].n > 0 && op->axis[0].n < c->whole.n) { /* the row kernel takes these for the corners of a periodic axis */
+    c->beyond[0]                       = c->lower[0][0];
+    c->beyond[1]                       = c->upper[0][op->axis[0].n - 1];
+    c->lower[0][0]                     = 0;
+    c->upper[0][op->axis[0].n - 1] = 0;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -76,12 +85,20 @@ static const double *BCRRefineRow(BCRSolver s, const BCRPass *p, PetscBool plain
   return s->line;
 }
 
-/* r = rs g; sets rs */
-static PetscBool BCRRefineBegin(BCRSolver s, const BCRPass *p, PetscBool plain, float *r, double *rs, double *sum)
+/* unknowns of the box on all ranks */
+static double BCRRefineSize(const BCRComponent *c)
 {
-  const PetscInt nx = p->c->op.axis[0].n, ny = p->c->op.axis[1].n, nz = p->c->op.axis[2].n;
+  return (double)BCRComponentAxis(c, 0)->n * (double)BCRComponentAxis(c, 1)->n * (double)BCRComponentAxis(c, 2)->n;
+}
 
-  *rs = 1;
+/* r = rs g; sets rs */
+static PetscErrorCode BCRRefineBegin(BCRSolver s, const BCRPass *p, PetscBool plain, float *r, double *rs, double *sum, PetscBool *zero)
+{
+  const PetscInt nx = p->c->op.axis[0].n, ny = nx ? p->c->op.axis[1].n : 0, nz = p->c->op.axis[2].n;
+
+  PetscFunctionBegin;
+  *zero = PETSC_FALSE;
+  *rs   = 1;
   for (int attempt = 0; attempt < 2; attempt++) {
     double largest = 0, mean;
 
@@ -89,7 +106,8 @@ static PetscBool BCRRefineBegin(BCRSolver s, const BCRPass *p, PetscBool plain, 
     for (PetscInt k = 0; k < nz; k++) {
       for (PetscInt j = 0; j < ny; j++) *sum += s->fields->begin(nx, *rs, BCRRefineRow(s, p, plain, j, k), r + j * s->ldy + k * s->ldz);
     }
-    mean = *sum / ((double)nx * (double)ny * (double)nz);
+    PetscCall(BCRRanksSum(s->core[p->c->core], MPI_SUM, 1, sum));
+    mean = *sum / BCRRefineSize(p->c);
     if (attempt || (mean > 1e-16 && mean < 1e16)) break;
     for (PetscInt k = 0; k < nz; k++) {
       for (PetscInt j = 0; j < ny; j++) {
@@ -100,27 +118,36 @@ static PetscBool BCRRefineBegin(BCRSolver s, const BCRPass *p, PetscBool plain, 
         }
       }
     }
-    if (largest == 0) return *sum == 0 ? PETSC_TRUE : PETSC_FALSE; /* not so if there is a NaN */
+    PetscCall(BCRRanksSum(s->core[p->c->core], MPI_MAX, 1, &largest));
+    if (largest == 0) {
+      *zero = *sum == 0 ? PETSC_TRUE : PETSC_FALSE; /* not so if there is a NaN */
+      break;
+    }
     if (!isfinite(largest)) break;
     *rs = ldexp(1., -PetscMax(ilogb(largest), -1020));
   }
-  return PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* v += ce e (v = ce e if there is no v yet) and r = rs (g - c - K v), where e and r are the same array */
-static void BCRRefineStep(BCRSolver s, const BCRPass *p, PetscBool plain, PetscBool keep, double ce, double removed, double rs, PetscReal *v, const PetscInt ldv[], float *r, double *sumr, double *sumv)
+static PetscErrorCode BCRRefineStep(BCRSolver s, const BCRPass *p, PetscBool plain, PetscBool keep, double ce, double removed, double rs, PetscReal *v, const PetscInt ldv[], float *r, double *sumr, double *sumv)
 {
   const BCRComponent *c  = p->c;
-  const PetscInt      nx = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
-  const PetscBool     wrapy = c->op.axis[1].end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscBool     wrapz = c->op.axis[2].end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt      lag   = nz > 1 ? ny : 1;
-  const PetscInt      rows = ny * nz, early = (nz > 1 ? wrapz : wrapy) ? lag : 0; /* rows that go first, for they are neighbours of the first ones */
-  PetscInt            done = 0;
+  const PetscInt      nx = c->op.axis[0].n, ny = nx ? c->op.axis[1].n : 0, nz = c->op.axis[2].n, stride[3] = {1, ldv[0], ldv[1]};
+  const PetscBool     split = c->slab >= 0 && c->op.axis[c->slab].n < c->whole.n ? PETSC_TRUE : PETSC_FALSE; /* has rows of other ranks beside it */
+  const PetscBool     wrapy = c->op.axis[1].end[0] == BCR_END_PERIODIC && !(split && c->slab == 1) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool     wrapz = c->op.axis[2].end[0] == BCR_END_PERIODIC && !(split && c->slab == 2) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool     deep  = c->op.axis[2].n > 1 || (split && c->slab == 2) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt      lag   = deep ? ny : 1;
+  const PetscInt      rows = ny * nz, early = (deep ? wrapz : wrapy) ? lag : 0; /* rows that go first, for they are neighbours of the first ones */
+  PetscInt            done = 0, left = rows - early;
+  const PetscReal    *halo[2] = {NULL, NULL};
   BCRResidualRow      w    = {0};
+  double              sums[2];
 
+  PetscFunctionBegin;
   w.n       = nx;
-  w.dim     = nz > 1 ? 3 : (ny > 1 ? 2 : 1);
+  w.dim     = deep ? 3 : (ny > 1 || (split && c->slab == 1) ? 2 : 1);
   w.uniform = c->op.axis[0].lower ? 0 : 1;
   w.lower   = c->lower[0];
   w.diag    = c->diag[0];
@@ -128,20 +155,40 @@ static void BCRRefineStep(BCRSolver s, const BCRPass *p, PetscBool plain, PetscB
   w.c       = removed;
   w.rs      = rs;
   w.vs      = rs * c->norm * c->op.scale;
-  for (PetscInt m = rows - early; m < rows; m++) s->fields->add(nx, keep, ce, r + (m % ny) * s->ldy + (m / ny) * s->ldz, v + (m % ny) * ldv[0] + (m / ny) * ldv[1]);
+#define BCRRefineAdd(m) s->fields->add(nx, keep, ce, r + ((m) % ny) * s->ldy + ((m) / ny) * s->ldz, v + ((m) % ny) * ldv[0] + ((m) / ny) * ldv[1])
+  if (split) { /* all of v first: other ranks wait for its ends */
+    for (; done < rows; done++) BCRRefineAdd(done);
+    left = 0;
+  } else {
+    for (PetscInt m = rows - early; m < rows; m++) BCRRefineAdd(m);
+  }
+  PetscCall(BCRRanksHaloBegin(s->core[c->core], v, stride));
+  PetscCall(BCRRanksHaloEnd(s->core[c->core], halo));
   for (PetscInt k = 0; k < nz; k++) {
     for (PetscInt j = 0; j < ny; j++) {
       /* a neighbour that does not exist has a zero coefficient; what lies there may not be a number yet */
       const PetscInt south = j > 0 ? j - 1 : (wrapy ? ny - 1 : j), north = j + 1 < ny ? j + 1 : (wrapy ? 0 : j);
       const PetscInt below = k > 0 ? k - 1 : (wrapz ? nz - 1 : k), above = k + 1 < nz ? k + 1 : (wrapz ? 0 : k);
 
-      for (; done <= k * ny + j + lag && done < rows - early; done++) s->fields->add(nx, keep, ce, r + (done % ny) * s->ldy + (done / ny) * s->ldz, v + (done % ny) * ldv[0] + (done / ny) * ldv[1]);
+      for (; done <= k * ny + j + lag && done < left; done++) BCRRefineAdd(done);
       w.g       = BCRRefineRow(s, p, plain, j, k);
       w.v       = v + j * ldv[0] + k * ldv[1];
       w.side[0] = v + south * ldv[0] + k * ldv[1];
       w.side[1] = v + north * ldv[0] + k * ldv[1];
       w.side[2] = v + j * ldv[0] + below * ldv[1];
       w.side[3] = v + j * ldv[0] + above * ldv[1];
+      if (split && c->slab == 1) {
+        if (j == 0 && halo[0]) w.side[0] = halo[0] + k * nx;
+        if (j == ny - 1 && halo[1]) w.side[1] = halo[1] + k * nx;
+      } else if (split && c->slab == 2) {
+        if (k == 0 && halo[0]) w.side[2] = halo[0] + j * nx;
+        if (k == nz - 1 && halo[1]) w.side[3] = halo[1] + j * nx;
+      } else if (split) { /* along x: into the right-hand side */
+        if (w.g != s->line) PetscCall(PetscArraycpy(s->line, w.g, nx));
+        w.g = s->line;
+        if (halo[0]) s->line[0] += c->beyond[0] * (double)halo[0][j + ny * k];
+        if (halo[1]) s->line[nx - 1] += c->beyond[1] * (double)halo[1][j + ny * k];
+      }
       w.coef[0] = c->lower[1][j];
       w.coef[1] = c->upper[1][j];
       w.coef[2] = c->lower[2][k];
@@ -150,22 +197,28 @@ static void BCRRefineStep(BCRSolver s, const BCRPass *p, PetscBool plain, PetscB
       s->fields->residual(&w, r + j * s->ldy + k * s->ldz);
     }
   }
-  *sumr = w.sumr;
-  *sumv = w.sumv;
+  sums[0] = w.sumr;
+  sums[1] = w.sumv;
+  PetscCall(BCRRanksSum(s->core[c->core], MPI_SUM, 2, sums));
+  *sumr = sums[0];
+  *sumv = sums[1];
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The corrections of a singular operator have means of their own, to single precision: makes that of v zero, as the core does */
-static void BCRRefineMean(const BCRComponent *c, PetscReal *v, const PetscInt ldv[])
+static PetscErrorCode BCRRefineMean(BCRSolver s, const BCRComponent *c, PetscReal *v, const PetscInt ldv[])
 {
   const PetscInt nx = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
   double         sum = 0, mean;
 
+  PetscFunctionBegin;
   for (PetscInt k = 0; k < nz; k++) {
     for (PetscInt j = 0; j < ny; j++) {
       for (PetscInt i = 0; i < nx; i++) sum += (double)v[i + j * ldv[0] + k * ldv[1]];
     }
   }
-  mean = sum / ((double)nx * (double)ny * (double)nz);
+  PetscCall(BCRRanksSum(s->core[c->core], MPI_SUM, 1, &sum));
+  mean = sum / BCRRefineSize(c);
   for (PetscInt k = 0; k < nz; k++) {
     for (PetscInt j = 0; j < ny; j++) {
       PetscReal *row = v + j * ldv[0] + k * ldv[1];
@@ -173,6 +226,7 @@ static void BCRRefineMean(const BCRComponent *c, PetscReal *v, const PetscInt ld
       for (PetscInt i = 0; i < nx; i++) row[i] = (PetscReal)((double)row[i] - mean);
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* What single precision could not do: the same in double. Needs v to be in double. */
@@ -181,7 +235,7 @@ static PetscErrorCode BCRRefineFallback(BCRSolver s, const BCRPass *p, PetscReal
   PetscFunctionBegin;
 #if !defined(PETSC_USE_REAL_SINGLE)
   const BCRComponent *c    = p->c;
-  BCRCore            *core = &s->fallback[c->core];
+  BCRRanks           *core = &s->fallback[c->core];
 
   if (!*core) {
     BCRCoreOptions options   = s->options.core;
@@ -190,19 +244,19 @@ static PetscErrorCode BCRRefineFallback(BCRSolver s, const BCRPass *p, PetscReal
 
     PetscCall(PetscInfo(NULL, "Corrections of the single-precision solve do not converge; solving in double precision\n"));
     for (int d = 0; d < 3; d++) {
-      axis[d]        = c->op.axis[d];
+      axis[d]        = *BCRComponentAxis(c, d);
       axis[d].weight = NULL;
       if (axis[d].n == 1) axis[d].a = 0;
       PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
     }
     options.precision = BCR_DOUBLE;
-    PetscCall(BCRCoreCreate(c->op.dim, axis, c->op.shift, c->op.singular, stride, BCR_DOUBLE, &options, core));
-    PetscCall(BCRCoreSetFactor(*core, 1 / c->op.scale));
+    PetscCall(BCRRanksCreate(s->slabs.comm, PetscMax(0, c->slab), c->first, c->op.axis[PetscMax(0, c->slab)].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, BCR_DOUBLE, &options, PETSC_FALSE, core));
+    PetscCall(BCRRanksSetFactor(*core, 1 / c->op.scale));
   }
   for (PetscInt k = 0; k < c->op.axis[2].n; k++) {
     for (PetscInt j = 0; j < c->op.axis[1].n; j++) BCRPassRowIn(p, j, k, v + j * ldv[0] + k * ldv[1]);
   }
-  PetscCall(BCRCoreSolve(*core, v, v, removed));
+  PetscCall(BCRRanksSolve(*core, v, v, removed));
 #else
   (void)s, (void)p, (void)v, (void)ldv, (void)removed;
 #endif
@@ -212,17 +266,18 @@ static PetscErrorCode BCRRefineFallback(BCRSolver s, const BCRPass *p, PetscReal
 PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[], PetscReal *removed)
 {
   const BCRComponent *c  = p->c;
-  const PetscInt      nx = c->op.axis[0].n, ny = c->op.axis[1].n, nz = c->op.axis[2].n;
+  const PetscInt      nx = c->op.axis[0].n, ny = nx ? c->op.axis[1].n : 0, nz = c->op.axis[2].n; /* a rank may have no rows */
   const PetscBool     plain = !BCRPassMustPrepare(p) && p->es == 1 ? PETSC_TRUE : PETSC_FALSE;
   const double        limit = 1e-14, enough = 1e-15;
   float              *r    = (float *)s->stage;
-  PetscBool           keep = PETSC_FALSE, pending = PETSC_TRUE;
+  PetscBool           keep = PETSC_FALSE, pending = PETSC_TRUE, zero;
   double              rs, ce, sumg, mean = 0, last = 1, error = 1;
 
   PetscFunctionBegin;
   s->ncorrect = 0;
   *removed    = 0;
-  if (BCRRefineBegin(s, p, plain, r, &rs, &sumg)) {
+  PetscCall(BCRRefineBegin(s, p, plain, r, &rs, &sumg, &zero));
+  if (zero) {
     for (PetscInt k = 0; k < nz; k++) {
       for (PetscInt j = 0; j < ny; j++) PetscCall(PetscArrayzero(v + j * ldv[0] + k * ldv[1], nx));
     }
@@ -231,13 +286,13 @@ PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const
   ce = 1 / rs / (c->norm * (double)c->op.scale);
   for (int it = 0;; it++) {
     PetscReal part = 0;
-    double    sumr, sumv;
+    double    sumr = 0, sumv = 0;
 
-    PetscCall(BCRCoreSolve(s->core[c->core], r, r, &part));
+    PetscCall(BCRRanksSolve(s->core[c->core], r, r, &part));
     mean += (double)part / rs;
     /* the last correction is not measured when the rate of those before it says that it is enough by far */
     if (it == BCR_REFINE_MAX || (it > 1 && error * (error / last) < 0.1 * enough)) break;
-    BCRRefineStep(s, p, plain, keep, ce, mean, rs, v, ldv, r, &sumr, &sumv);
+    PetscCall(BCRRefineStep(s, p, plain, keep, ce, mean, rs, v, ldv, r, &sumr, &sumv));
     keep  = PETSC_TRUE;
     last  = error;
     error = sumr > 0 ? sqrt(sumr) / (sqrt(sumv) + sqrt(sumg)) : sumr; /* keeps a NaN */
@@ -255,6 +310,6 @@ PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const
   }
   *removed = (PetscReal)mean;
   if (!(error <= limit) && isfinite(sumg) && sizeof(PetscReal) > 4) PetscCall(BCRRefineFallback(s, p, v, ldv, removed));
-  else if (c->op.singular) BCRRefineMean(c, v, ldv);
+  else if (c->op.singular) PetscCall(BCRRefineMean(s, c, v, ldv));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -43,21 +43,24 @@ static PetscErrorCode BCRCopyArray(PetscInt n, const PetscReal *from, PetscReal 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode BCRAxisRelease(BCRAxis *x)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(x->lower));
+  PetscCall(PetscFree(x->diag));
+  PetscCall(PetscFree(x->upper));
+  PetscCall(PetscFree(x->weight));
+  for (int s = 0; s < 2; s++) {
+    PetscCall(PetscFree(x->plane[s].inv));
+    PetscCall(PetscFree(x->plane[s].couplings));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode BCROperatorRelease(BCROperator *op)
 {
   PetscFunctionBegin;
-  for (int d = 0; d < 3; d++) {
-    BCRAxis *x = &op->axis[d];
-
-    PetscCall(PetscFree(x->lower));
-    PetscCall(PetscFree(x->diag));
-    PetscCall(PetscFree(x->upper));
-    PetscCall(PetscFree(x->weight));
-    for (int s = 0; s < 2; s++) {
-      PetscCall(PetscFree(x->plane[s].inv));
-      PetscCall(PetscFree(x->plane[s].couplings));
-    }
-  }
+  for (int d = 0; d < 3; d++) PetscCall(BCRAxisRelease(&op->axis[d]));
   PetscCall(PetscFree(op->rowscale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -67,15 +70,35 @@ static PetscInt BCRAxisExtent(const BCRAxis *x)
   return x->n + (x->plane[0].present ? 1 : 0) + (x->plane[1].present ? 1 : 0);
 }
 
-/* The copy has rowscale inverted, unset axes trivial, and rowscale in the memory that to has already, if any */
-static PetscErrorCode BCROperatorCopy(const BCROperator *from, BCROperator *to)
+/* The copy has rowscale inverted, unset axes trivial, and rowscale in the memory that c->op has already, if any. With slabs it is
+   that of the rank's slab, and c->whole the whole axis */
+static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, const BCROperator *from, BCRComponent *c)
 {
-  PetscReal *rowscale = to->rowscale;
-  PetscInt   N[3], box = 1;
+  BCROperator *to       = &c->op;
+  PetscReal   *rowscale = to->rowscale;
+  PetscInt     N[3], box = 1;
 
   PetscFunctionBegin;
   *to          = *from;
   to->rowscale = rowscale;
+  c->slab      = -1;
+  c->first     = 0;
+  if (slabs->comm != MPI_COMM_NULL) {
+    BCRAxis       *x   = &to->axis[slabs->axis];
+    const PetscInt low = x->plane[0].present ? 1 : 0, last = PetscMin(slabs->start + slabs->len, low + x->n);
+
+    c->slab  = slabs->axis;
+    c->first = PetscMin(PetscMax(slabs->start, low) - low, x->n);
+    c->whole = *x;
+    c->whole.plane[0].inv = c->whole.plane[0].couplings = c->whole.plane[1].inv = c->whole.plane[1].couplings = NULL;
+    PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].lower, &c->whole.lower));
+    PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].diag, &c->whole.diag));
+    PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].upper, &c->whole.upper));
+    PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].weight, &c->whole.weight));
+    if (slabs->start > 0 || !slabs->len) x->plane[0].present = PETSC_FALSE;
+    if (slabs->start + slabs->len < slabs->total || !slabs->len) x->plane[1].present = PETSC_FALSE;
+    x->n = PetscMax(0, last - c->first - low);
+  }
   for (int d = 0; d < 3; d++) {
     if (d >= from->dim) {
       PetscCall(PetscMemzero(&to->axis[d], sizeof(BCRAxis)));
@@ -87,17 +110,18 @@ static PetscErrorCode BCROperatorCopy(const BCROperator *from, BCROperator *to)
     box *= to->axis[d].n;
   }
   for (int d = 0; d < from->dim; d++) {
-    const BCRAxis *x = &from->axis[d];
-    BCRAxis       *y = &to->axis[d];
+    const BCRAxis *x     = &from->axis[d];
+    BCRAxis       *y     = &to->axis[d];
+    const PetscInt first = d == c->slab ? c->first : 0;
 
-    PetscCall(BCRCopyArray(x->n, x->lower, &y->lower));
-    PetscCall(BCRCopyArray(x->n, x->diag, &y->diag));
-    PetscCall(BCRCopyArray(x->n, x->upper, &y->upper));
-    PetscCall(BCRCopyArray(x->n, x->weight, &y->weight));
+    PetscCall(BCRCopyArray(y->n, x->lower ? x->lower + first : NULL, &y->lower));
+    PetscCall(BCRCopyArray(y->n, x->diag ? x->diag + first : NULL, &y->diag));
+    PetscCall(BCRCopyArray(y->n, x->upper ? x->upper + first : NULL, &y->upper));
+    PetscCall(BCRCopyArray(y->n, x->weight ? x->weight + first : NULL, &y->weight));
     for (int s = 0; s < 2; s++) {
       const PetscInt nodes = N[0] * N[1] * N[2] / PetscMax(N[d], 1);
 
-      if (x->plane[s].present) {
+      if (y->plane[s].present) {
         PetscCall(BCRCopyArray(nodes, x->plane[s].inv, &y->plane[s].inv));
         PetscCall(BCRCopyArray(nodes, x->plane[s].couplings, &y->plane[s].couplings));
       } else PetscCall(PetscMemzero(&y->plane[s], sizeof(BCRPlane)));
@@ -135,8 +159,8 @@ static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
   c->badaxis = -1;
   for (int t = 0; t < 2; t++) c->prescale[t] = c->postscale[t] = PETSC_FALSE;
   for (int d = 0; d < 3; d++) {
-    const BCRAxis *x = &c->op.axis[d];
-    const PetscInt n = x->n;
+    const BCRAxis *x = BCRComponentAxis(c, d);
+    const PetscInt n = x->n, here = c->op.axis[d].n, first = d == c->slab ? c->first : 0;
     double        *h, *v;
 
     PetscCall(PetscMalloc2(n, &h, n, &v));
@@ -161,9 +185,9 @@ static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
     }
     for (int t = 0; t < 2; t++) {
       for (PetscInt i = 0; i < n; i++) v[i] = 1 / (t ? h[i] : (x->weight ? (double)x->weight[i] : 1.));
-      PetscCall(BCRFactorsSet(n, v, &c->pre[t][d], &c->prescale[t]));
+      PetscCall(BCRFactorsSet(here, v + first, &c->pre[t][d], &c->prescale[t]));
       for (PetscInt i = 0; i < n; i++) v[i] = t ? h[i] / (x->weight ? (double)x->weight[i] : 1.) : 1;
-      PetscCall(BCRFactorsSet(n, v, &c->post[t][d], &c->postscale[t]));
+      PetscCall(BCRFactorsSet(here, v + first, &c->post[t][d], &c->postscale[t]));
     }
     PetscCall(PetscFree2(h, v));
   }
@@ -188,11 +212,13 @@ static PetscBool BCRSameArray(PetscInt n, const PetscReal *a, const PetscReal *b
 }
 
 /* Both can be solved by one core */
-PetscBool BCRSameCore(const BCROperator *a, const BCROperator *b)
+PetscBool BCRSameCore(const BCRComponent *a, const BCRComponent *b)
 {
-  if (a->shift != b->shift || a->scale != b->scale || a->singular != b->singular) return PETSC_FALSE;
+  if (a->op.shift != b->op.shift || a->op.scale != b->op.scale || a->op.singular != b->op.singular) return PETSC_FALSE;
   for (int d = 0; d < 3; d++) {
-    const BCRAxis *x = &a->axis[d], *y = &b->axis[d];
+    const BCRAxis *x = BCRComponentAxis(a, d), *y = BCRComponentAxis(b, d);
+
+    if (d == a->slab && x->plane[0].present != y->plane[0].present) return PETSC_FALSE; /* other rows of the box on this rank */
 
     if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || (x->n > 1 && x->a != y->a)) return PETSC_FALSE;
     if (!BCRSameArray(x->n, x->lower, y->lower) || !BCRSameArray(x->n, x->diag, y->diag) || !BCRSameArray(x->n, x->upper, y->upper)) return PETSC_FALSE;
@@ -208,8 +234,8 @@ static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
     const BCRComponent *c = &s->comp[m];
 
     if (c->core < 0) continue;
-    PetscCall(BCRCoreSetFactor(s->core[c->core], s->options.core.precision == BCR_MIXED ? (PetscReal)c->norm : 1 / c->op.scale));
-    if (s->fallback[c->core]) PetscCall(BCRCoreSetFactor(s->fallback[c->core], 1 / c->op.scale));
+    PetscCall(BCRRanksSetFactor(s->core[c->core], s->options.core.precision == BCR_MIXED ? (PetscReal)c->norm : 1 / c->op.scale));
+    if (s->fallback[c->core]) PetscCall(BCRRanksSetFactor(s->fallback[c->core], 1 / c->op.scale));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -222,36 +248,45 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
   PetscInt           stride[3], nx, ny;
   BCRCoreOptions     core = options->core;
   BCRPrecision       io   = BCR_IO;
+  BCROperator       *moved;
 
   PetscFunctionBegin;
   PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " components; there must be at least one", dof);
-  PetscCheck(!slab, PETSC_COMM_SELF, PETSC_ERR_SUP, "Slabs on several ranks");
   PetscCall(PetscNew(&s));
   *solver    = s; /* so that it can be destroyed after an error */
   s->options = *options;
   s->dof     = dof;
   s->fields  = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
+  s->slabs.comm = MPI_COMM_NULL;
   PetscCall(PetscCalloc1(dof, &s->comp));
   PetscCall(PetscCalloc2(dof, &s->core, dof, &s->fallback));
+  for (PetscInt m = 0; m < dof; m++) PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An operator of dimension %" PetscInt_FMT, ops[m].dim);
+  PetscCall(BCRSlabsCreate(slab, dof, ops, &s->slabs));
+  PetscCall(BCRSlabsMoveOperators(&s->slabs, dof, ops, &moved));
+  if (moved) ops = moved;
   for (PetscInt m = 0; m < dof; m++) {
     BCRComponent *c = &s->comp[m];
     PetscInt      n = 1;
 
-    PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An operator of dimension %" PetscInt_FMT, ops[m].dim);
-    PetscCall(BCROperatorCopy(&ops[m], &c->op));
+    PetscCall(BCRComponentCopy(&s->slabs, &ops[m], c));
     for (int d = 0; d < 3; d++) {
       c->N[d] = BCRAxisExtent(&c->op.axis[d]);
-      PetscCheck(c->N[d] > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "No nodes along %c", 'x' + d);
+      PetscCheck(c->N[d] > 0 || d == c->slab, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "No nodes along %c", 'x' + d);
       PetscCheck(c->N[d] == s->comp[0].N[d], PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Component %" PetscInt_FMT " has %" PetscInt_FMT " nodes along %c, component 0 has %" PetscInt_FMT, m, c->N[d], 'x' + d, s->comp[0].N[d]);
       c->stride[d] = n;
       n *= c->N[d];
       if (c->op.axis[d].plane[0].present) c->start += c->stride[d];
-      if (c->op.axis[d].n == 0) c->core = -1;
+      if (BCRComponentAxis(c, d)->n == 0) c->core = -1;
     }
     PetscCall(BCRComponentSetUp(c, mixed));
   }
+  PetscCall(BCRSlabsFreeOperators(&s->slabs, dof, &moved));
   if (options->device) {
 #if defined(PETSCBCR_HAVE_CUDA)
+    PetscMPIInt size = 1;
+
+    if (s->slabs.comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_size(s->slabs.comm, &size));
+    PetscCheck(size == 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "The CUDA backend solves on one rank for now: use -pc_bcrpoisson_backend cpu");
     PetscCall(BCRDeviceSolverCreate(s));
     PetscFunctionReturn(PETSC_SUCCESS);
 #else
@@ -295,16 +330,16 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
     if (c->core < 0) continue;
     c->core = -1;
     for (PetscInt l = 0; l < m && c->core < 0; l++) {
-      if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l].op, &c->op)) c->core = s->comp[l].core;
+      if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l], c)) c->core = s->comp[l].core;
     }
     if (c->core >= 0) continue;
     for (int d = 0; d < 3; d++) {
-      axis[d]        = c->op.axis[d];
+      axis[d]        = *BCRComponentAxis(c, d);
       axis[d].weight = NULL;
       if (axis[d].n == 1) axis[d].a = 0;
       PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
     }
-    PetscCall(BCRCoreCreate(c->op.dim, axis, c->op.shift, c->op.singular, stride, io, &core, &s->core[s->ncore]));
+    PetscCall(BCRRanksCreate(s->slabs.comm, PetscMax(0, c->slab), c->first, c->op.axis[PetscMax(0, c->slab)].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, io, &core, mixed, &s->core[s->ncore]));
     c->core = s->ncore++;
   }
   PetscCall(BCRSolverSetFactors(s));
@@ -324,6 +359,7 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
     BCRComponent *c = &s->comp[m];
 
     PetscCall(BCROperatorRelease(&c->op));
+    PetscCall(BCRAxisRelease(&c->whole));
     PetscCall(PetscFree(c->edge));
     for (int d = 0; d < 3; d++) {
       for (int t = 0; t < 2; t++) {
@@ -334,14 +370,15 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
     }
   }
   for (PetscInt m = 0; m < s->dof && s->core; m++) {
-    if (s->core[m]) PetscCall(BCRCoreDestroy(&s->core[m]));
-    if (s->fallback[m]) PetscCall(BCRCoreDestroy(&s->fallback[m]));
+    if (s->core[m]) PetscCall(BCRRanksDestroy(&s->core[m]));
+    if (s->fallback[m]) PetscCall(BCRRanksDestroy(&s->fallback[m]));
   }
   PetscCall(PetscFree2(s->core, s->fallback));
   PetscCall(PetscFree(s->comp));
   PetscCall(PetscFree(s->stage));
   PetscCall(PetscFree(s->accum));
   PetscCall(PetscFree(s->line));
+  PetscCall(BCRSlabsDestroy(&s->slabs));
   PetscCall(PetscFree(*solver));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -353,14 +390,15 @@ static PetscBool BCRProportional(PetscReal value, PetscReal gamma, PetscReal old
 }
 
 /* The new operator's T is gamma times that of the core, gamma > 0 */
-static PetscBool BCRSameShape(const BCROperator *old, const BCROperator *op, PetscReal *gamma)
+static PetscBool BCRSameShape(const BCRComponent *c, const BCROperator *op, PetscReal *gamma)
 {
-  PetscBool known = PETSC_FALSE;
+  const BCROperator *old   = &c->op;
+  PetscBool          known = PETSC_FALSE;
 
   *gamma = 1;
   if (op->dim != old->dim || op->singular != old->singular) return PETSC_FALSE;
   for (int d = 0; d < op->dim; d++) {
-    const BCRAxis *x = &op->axis[d], *y = &old->axis[d];
+    const BCRAxis *x = &op->axis[d], *y = BCRComponentAxis(c, d);
 
     if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || !x->lower != !y->lower) return PETSC_FALSE;
     for (int s = 0; s < 2; s++) {
@@ -396,41 +434,45 @@ static PetscBool BCRSameShape(const BCROperator *old, const BCROperator *op, Pet
 PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *done)
 {
   const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
+  BCROperator    *moved;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
   for (PetscInt m = 0; m < s->dof; m++) {
     PetscReal gamma;
 
-    if (!BCRSameShape(&s->comp[m].op, &ops[m], &gamma)) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!BCRSameShape(&s->comp[m], &ops[m], &gamma)) PetscFunctionReturn(PETSC_SUCCESS);
     for (PetscInt l = 0; l < m; l++) { /* components that share a core have to stay alike */
       PetscReal other;
 
       if (s->comp[l].core != s->comp[m].core || s->comp[m].core < 0) continue;
-      (void)BCRSameShape(&s->comp[l].op, &ops[l], &other);
+      (void)BCRSameShape(&s->comp[l], &ops[l], &other);
       if (gamma != other || ops[l].shift != ops[m].shift || ops[l].scale != ops[m].scale) PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
+  PetscCall(BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved));
+  if (moved) ops = moved;
   /* The copies keep the axes that the cores know: scale' (T' + shift') = scale' gamma (T + shift'/gamma) */
   for (PetscInt m = 0; m < s->dof; m++) {
-    BCRComponent *c   = &s->comp[m];
-    BCROperator   old = c->op;
+    BCRComponent *c     = &s->comp[m];
+    BCROperator   old   = c->op;
+    BCRAxis       whole = c->whole;
     PetscReal     gamma;
 
-    (void)BCRSameShape(&old, &ops[m], &gamma);
+    (void)BCRSameShape(c, &ops[m], &gamma);
     old.rowscale = NULL; /* its memory goes on in c->op */
-    PetscCall(BCROperatorCopy(&ops[m], &c->op));
-    for (int d = 0; d < 3; d++) {
-      BCRAxis   *x = &c->op.axis[d], *y = &old.axis[d];
+    PetscCall(BCRComponentCopy(&s->slabs, &ops[m], c));
+    for (int d = 0; d < 4; d++) {
+      BCRAxis   *x = d < 3 ? &c->op.axis[d] : &c->whole, *y = d < 3 ? &old.axis[d] : &whole;
       PetscReal *swap;
 
-      x->a = x->n > 1 ? y->a : x->a / gamma;
+      x->a = (d == c->slab ? whole.n : x->n) > 1 ? y->a : x->a / gamma;
       swap = x->lower, x->lower = y->lower, y->lower = swap;
       swap = x->diag, x->diag = y->diag, y->diag = swap;
       swap = x->upper, x->upper = y->upper, y->upper = swap;
       for (int e = 0; e < 2 && gamma != 1; e++) {
         BCRPlane      *plane = &x->plane[e];
-        const PetscInt nodes = c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1);
+        const PetscInt nodes = d < 3 ? c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1) : 0;
 
         plane->coupling /= gamma;
         for (PetscInt q = 0; q < nodes && plane->couplings; q++) plane->couplings[q] /= gamma;
@@ -439,12 +481,14 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
     c->op.scale *= gamma;
     c->op.shift /= gamma;
     PetscCall(BCROperatorRelease(&old));
+    PetscCall(BCRAxisRelease(&whole));
     PetscCall(BCRComponentSetUp(c, mixed));
     if (c->core >= 0 && c->op.shift != old.shift && !s->device) {
-      PetscCall(BCRCoreSetShift(s->core[c->core], c->op.shift));
-      if (s->fallback[c->core]) PetscCall(BCRCoreSetShift(s->fallback[c->core], c->op.shift));
+      PetscCall(BCRRanksSetShift(s->core[c->core], c->op.shift));
+      if (s->fallback[c->core]) PetscCall(BCRRanksSetShift(s->fallback[c->core], c->op.shift));
     }
   }
+  PetscCall(BCRSlabsFreeOperators(&s->slabs, s->dof, &moved));
 #if defined(PETSCBCR_HAVE_CUDA)
   if (s->device) PetscCall(BCRDeviceSolverUpdate(s));
 #endif
@@ -597,7 +641,7 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
       if (after || v != box) BCRPassOut(s, p, sizeof(PetscReal), v, ld[0], ld[1]);
     } else if (s->staged) {
       BCRPassIn(s, p, s->stagesize, s->stage, s->ldy, s->ldz);
-      PetscCall(BCRCoreSolve(s->core[c->core], s->stage, s->stage, removed));
+      PetscCall(BCRRanksSolve(s->core[c->core], s->stage, s->stage, removed));
       BCRPassOut(s, p, s->stagesize, s->stage, s->ldy, s->ldz);
     } else {
       const PetscReal *f = p->f + c->start;
@@ -606,7 +650,7 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
         BCRPassIn(s, p, sizeof(PetscReal), box, s->ldy, s->ldz);
         f = box;
       }
-      PetscCall(BCRCoreSolve(s->core[c->core], f, box, removed));
+      PetscCall(BCRRanksSolve(s->core[c->core], f, box, removed));
       if (after) BCRPassOut(s, p, sizeof(PetscReal), box, s->ldy, s->ldz);
     }
   }
@@ -631,6 +675,10 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
   }
 #endif
   for (PetscInt r = 0; r < nrhs; r++) {
+    const PetscScalar *fr = f + r * ldf;
+    PetscScalar       *ur = u + r * ldu;
+
+    PetscCall(BCRSlabsIn(&s->slabs, &fr, &ur));
     for (PetscInt m = 0; m < s->dof; m++) {
       PetscReal removed[2] = {0, 0};
 
@@ -640,12 +688,13 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
         p.c         = &s->comp[m];
         p.transpose = transpose ? 1 : 0;
         p.es        = s->dof * BCR_PARTS;
-        p.f         = (const PetscReal *)(f + r * ldf + m) + part;
-        p.u         = (PetscReal *)(u + r * ldu + m) + part;
+        p.f         = (const PetscReal *)(fr + m) + part;
+        p.u         = (PetscReal *)(ur + m) + part;
         PetscCall(BCRPassSolve(s, &p, &removed[part]));
       }
       s->removed = PetscMax(s->removed, PetscSqrtReal(removed[0] * removed[0] + removed[1] * removed[1]));
     }
+    PetscCall(BCRSlabsOut(&s->slabs, u + r * ldu));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -668,7 +717,7 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
       box *= (size_t)x->n;
       info->tables += (size_t)x->n * (4 * sizeof(double) + (x->lower ? 3 * sizeof(PetscReal) : 0) + (c->lower[d] ? 3 * sizeof(double) : 0));
       for (int e = 0; e < 2; e++) {
-        const size_t nodes = (size_t)(c->N[0] * c->N[1] * c->N[2] / c->N[d]);
+        const size_t nodes = (size_t)(c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1));
 
         if (x->plane[e].inv) info->tables += nodes * sizeof(PetscReal);
         if (x->plane[e].couplings) info->tables += nodes * sizeof(PetscReal);
@@ -683,19 +732,24 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     if (solves > 1) per += (solves - 1) * (4 * c->op.dim + 6);
     info->flops += BCR_PARTS * per * (double)box;
     if (c->core >= 0 && !s->device) {
-      BCRCoreInfo core;
+      BCRRanksInfo core;
 
-      PetscCall(BCRCoreGetInfo(s->core[c->core], &core));
+      PetscCall(BCRRanksGetInfo(s->core[c->core], &core));
       info->flops += BCR_PARTS * solves * core.flops;
-      if (m == 0) info->core = core;
+      info->bytes_sent += (size_t)(BCR_PARTS * solves) * core.bytes_sent;
+      info->messages += (size_t)(BCR_PARTS * solves) * core.messages;
+      if (m == 0) {
+        info->core = core.core;
+        PetscCall(PetscStrncpy(info->ranks, core.what, sizeof(info->ranks)));
+      }
     }
   }
   for (PetscInt m = 0; m < s->ncore && !s->device; m++) {
     for (int which = 0; which < 2; which++) {
-      BCRCoreInfo core;
+      BCRRanksInfo core;
 
       if (which && !s->fallback[m]) continue;
-      PetscCall(BCRCoreGetInfo(which ? s->fallback[m] : s->core[m], &core));
+      PetscCall(BCRRanksGetInfo(which ? s->fallback[m] : s->core[m], &core));
       info->workspace += core.workspace;
       info->tables += core.tables;
     }

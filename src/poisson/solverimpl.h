@@ -5,6 +5,7 @@
 #pragma once
 
 #include "solver.h"
+#include "ranks.h"
 #include "../backend/cpu/fields.h"
 
 /* The part of a dropped plane that lies beside box rows: its n[0] x n[1] nodes, lower axis fastest */
@@ -31,7 +32,9 @@ typedef struct {
 } BCRFactors;
 
 typedef struct {
-  BCROperator op;                     /* a copy, rowscale inverted; see BCRSolverUpdate() for how its axes and scale stand after a change */
+  BCROperator op;                     /* a copy, rowscale inverted; see BCRSolverUpdate() for how its axes and scale stand after a change. With slabs: of this rank's slab */
+  PetscInt    slab, first;            /* the slabs' axis (-1: none), and number in the whole box of this rank's first row along it */
+  BCRAxis     whole;                  /* the slabs' axis as it is on all ranks together; planes without arrays */
   PetscInt    N[3], stride[3], start; /* the whole grid; the box's first node */
   PetscInt    core;                   /* which of the solver's cores; -1: the box is empty */
   PetscInt    nface, nedge;
@@ -42,15 +45,35 @@ typedef struct {
   PetscBool   prescale[2], postscale[2];
   PetscInt    badaxis, badrow;               /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
   double     *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
+  double      beyond[2];                     /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have then */
   double      norm;                          /* bound on the largest row sum of |scale (T + shift)| */
 } BCRComponent;
+
+/* slab.c. A plane of boundary rows that is all that a rank has is solved by the rank that has the row next to it. */
+typedef struct {
+  MPI_Comm     comm; /* MPI_COMM_NULL: no slabs */
+  PetscMPIInt  tag;
+  PetscInt     axis, total;   /* rows along axis on all ranks */
+  PetscInt     start, len;    /* as the solver works */
+  PetscInt     glen;          /* of the caller's arrays */
+  PetscMPIInt  to, from[2];   /* this rank's only row goes to rank to; rows come from[0] at the low, from[1] at the high end; -1: none */
+  PetscInt     inner, outer;  /* scalars before and after the axis in a vector */
+  PetscScalar *f, *u, *row;   /* with the rows of others */
+} BCRSlabs;
+PETSC_INTERN PetscErrorCode BCRSlabsCreate(const BCRSlab *slab, PetscInt dof, const BCROperator ops[], BCRSlabs *slabs);
+/* operators of the slab as the solver works, in place of ops; nothing is done where no row moves. To be freed with BCRSlabsFreeOperators() */
+PETSC_INTERN PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *slabs, PetscInt dof, const BCROperator ops[], BCROperator **moved);
+PETSC_INTERN PetscErrorCode BCRSlabsFreeOperators(BCRSlabs *slabs, PetscInt dof, BCROperator **moved);
+PETSC_INTERN PetscErrorCode BCRSlabsIn(BCRSlabs *slabs, const PetscScalar **f, PetscScalar **u);  /* the arrays to work on instead */
+PETSC_INTERN PetscErrorCode BCRSlabsOut(BCRSlabs *slabs, PetscScalar *u);
+PETSC_INTERN PetscErrorCode BCRSlabsDestroy(BCRSlabs *slabs);
 
 struct _n_BCRSolver {
   BCRSolverOptions      options;
   PetscInt              dof;
   BCRComponent         *comp;
   PetscInt              ncore;
-  BCRCore              *core, *fallback; /* fallback: double, for what single cannot correct; made when needed */
+  BCRRanks             *core, *fallback; /* fallback: double, for what single cannot correct; made when needed */
   PetscBool             staged;          /* the cores work on stage, not on the caller's vectors */
   size_t                stagesize;       /* of an element: 4 or 8 */
   PetscInt              ldy, ldz;        /* of the cores' arrays, in elements */
@@ -62,7 +85,14 @@ struct _n_BCRSolver {
   PetscReal             removed;
   const BCRFieldsTable *fields;
   struct _n_BCRDeviceSolver *device; /* devsolver.c: cores and tables on a CUDA device, in place of core and stage */
+  BCRSlabs              slabs;
 };
+
+/* the axis on all ranks together */
+static inline const BCRAxis *BCRComponentAxis(const BCRComponent *c, int d)
+{
+  return d == c->slab ? &c->whole : &c->op.axis[d];
+}
 
 typedef struct {
   const BCRComponent *c;
@@ -117,4 +147,4 @@ PETSC_INTERN
 PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info);
 #endif
 PETSC_INTERN
-PetscBool BCRSameCore(const BCROperator *a, const BCROperator *b);
+PetscBool BCRSameCore(const BCRComponent *a, const BCRComponent *b);

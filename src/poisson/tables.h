@@ -32,8 +32,14 @@ PETSC_INTERN PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt 
 /* what the line of a singular mode (delta = 0) makes of a right-hand side of ones: 1 + the eliminated rows' shares */
 PETSC_INTERN double BCRLineRowsOnes(const BCRLineRows *rows, PetscInt s);
 
-/* The groups of level 0: separators as rows of a line (gapend: rows of the first and the last group), number of groups */
-PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, BCRLineRows *rows, PetscInt *ngroups);
+/* Couplings of the first and the last row to what lies beyond their end gaps, for unit coupling */
+PETSC_INTERN double BCRLineRowsReach(const BCRLineRows *rows, int end, double delta);
+/* Solves the open line of the mode with delta = 0 in place, for a unit norm; work: n numbers */
+PETSC_INTERN void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double work[]);
+
+/* The groups of level 0: separators as rows of a line (gapend: rows of the first and the last group), number of groups. open: rows of
+   other ranks go on at that end; the last row of the axis is then a separator itself, but not a row of the line */
+PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups);
 /* Level 0 for one shift (what is added to the two axes' operators). scale: of what is written to u. lanes: the kernels' BL.
    cache: bytes that the ring may take. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
-PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible);
+PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible);

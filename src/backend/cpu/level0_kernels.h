@@ -625,8 +625,8 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
       const ptrdiff_t gq = g + q;
 
       S.f[q]   = (const char *)f + s->row[gq] * S.ldf;
-      S.fs[q]  = gq < s->ng - 1 || s->yperiodic ? S.f[q] + kinds[s->kind[gq]].h * S.ldf : (const char *)(S.carry + line);
-      S.dst[q] = gq > 0 ? (real *)D + (gq - 1) * ldd : (s->yperiodic ? (real *)D + (s->ng - 1) * ldd : S.carry + line + line * sizeof(double) / sizeof(real));
+      S.fs[q]  = gq < s->ng - 1 || s->right ? S.f[q] + kinds[s->kind[gq]].h * S.ldf : (const char *)(S.carry + line);
+      S.dst[q] = gq > 0 ? (real *)D + (gq - 1) * ldd : (s->left >= 0 ? (real *)D + s->left * ldd : S.carry + line + line * sizeof(double) / sizeof(real));
     }
     S.pf = g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) { /* two separators side by side */
@@ -641,10 +641,10 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
     BCRN(level0_run)(&S, 0, ng, args->io);
     g += ng;
   }
-  if (g1 == s->ng && s->yperiodic) {
+  if (g1 == s->ng && s->right) {
     real *d = (real *)D + (s->ng - 1) * ldd;
 
-    for (ptrdiff_t i = 0; i < s->nx; i++) d[i] += S.carry[i];
+    for (ptrdiff_t i = 0; i < s->nx; i++) d[i] = (s->left == s->ng - 1 ? d[i] : 0) + S.carry[i];
   }
 }
 
@@ -669,10 +669,10 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
 #if BCR_BL == 16
     if (S.k->regular && g + 1 < g1 && kinds[s->kind[g + 1]].regular) ng = 2;
 #endif
-    S.uL[0] = g > 0 ? (const real *)D + (g - 1) * ldd : (s->yperiodic ? (const real *)D + (s->ng - 1) * ldd : zero);
+    S.uL[0] = g > 0 ? (const real *)D + (g - 1) * ldd : (s->left >= 0 ? (const real *)D + s->left * ldd : zero);
     for (int q = 0; q < ng; q++) {
       const ptrdiff_t gq  = g + q;
-      const int       sep = gq < s->ng - 1 || s->yperiodic;
+      const int       sep = gq < s->ng - 1 || s->right;
 
       S.f[q]      = (const char *)f + s->row[gq] * S.ldf;
       S.u[q]      = (char *)u + s->row[gq] * S.ldu;

@@ -33,9 +33,12 @@ typedef struct {
 
 typedef struct {
   int (*strip)(void);                                      /* modes in a strip */
-  size_t (*work)(ptrdiff_t n);                             /* elements of work for along() and tabled() */
+  size_t (*work)(ptrdiff_t n);                             /* elements of work for tabled(), general() and border() */
   void (*tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t ld, void *work);   /* in place; row s at u + s*ld */
   void (*general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work);  /* the same */
+  /* adds the solution of open lines whose right-hand side has entries in the first and the last row alone; one of tab and gen is NULL, and gen's
+     scale is left out */
+  void (*border)(const BCRLinesTab *tab, const BCRLinesGen *gen, int io, const double *first, const double *last, void *u, ptrdiff_t ld, void *work);
   size_t (*workx)(ptrdiff_t n);
   void (*generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work); /* line k contiguous at u + k*ld */
 } BCRLinesTable;

@@ -274,6 +274,57 @@ static void BCRN(lines_general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t
   lines_general_io(t, 0, u, ld, (real *)work);
 }
 
+BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, const int io, const double *first, const double *last, void *u, ptrdiff_t ld, real *work)
+{
+  const ptrdiff_t n = t ? t->n : gen->n, nmodes = t ? t->nk : gen->nk;
+  real           *z = work + LSW * (n + 1);
+
+  for (ptrdiff_t q = 0, k = 0; k < nmodes; q++, k += LSW) {
+    const int nk = nmodes - k < LSW ? (int)(nmodes - k) : LSW;
+    vec       x[LNV], y[LNV];
+
+    for (ptrdiff_t i = 0; i < n * LSW; i++) z[i] = 0;
+    for (int i = 0; i < nk; i++) {
+      z[i] += (real)first[k + i];
+      z[LSW * (n - 1) + i] += (real)last[k + i];
+    }
+    if (t) {
+      lines_strip_open(n, t->nt[q], (const real *)t->tab + t->off[q], LSW, z, 0, LSW, 0);
+    } else {
+      vec sigma[LNV], unit[LNV];
+
+      for (int v = 0; v < LNV; v++) unit[v] = vset1(1);
+      strip_load(sigma, gen->sigma, k, nk, 0);
+      if (nk < LSW) {
+        real w[LSW] __attribute__((aligned(64)));
+
+        for (int v = 0; v < LNV; v++) vstore(w + VL * v, sigma[v]);
+        for (int i = nk; i < LSW; i++) w[i] = w[0];
+        for (int v = 0; v < LNV; v++) sigma[v] = vload(w + VL * v);
+      }
+      lines_general_open(n, (const real *)gen->lower, (const real *)gen->diag, (const real *)gen->upper, sigma, unit, -1, work, LSW, z, 0, LSW, 0);
+    }
+    for (ptrdiff_t s = 0; s < n; s++) {
+      strip_load(x, z, LSW * s, LSW, 0);
+      strip_load(y, u, k + s * ld, nk, io);
+      for (int v = 0; v < LNV; v++) y[v] += x[v];
+      strip_store(u, k + s * ld, y, nk, io);
+    }
+  }
+}
+
+static void BCRN(lines_border)(const BCRLinesTab *tab, const BCRLinesGen *gen, int io, const double *first, const double *last, void *u, ptrdiff_t ld, void *work)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    lines_border_io(tab, gen, 1, first, last, u, ld, (real *)work);
+    return;
+  }
+#endif
+  (void)io;
+  lines_border_io(tab, gen, 0, first, last, u, ld, (real *)work);
+}
+
 /* Contiguous lines: LSW of them are brought to the lanes, solved and brought back */
 static size_t BCRN(lines_workx)(ptrdiff_t n)
 {
@@ -335,4 +386,4 @@ static void BCRN(lines_generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_
   lines_generalx_io(t, 0, u, ld, (real *)work);
 }
 
-static const BCRLinesTable BCRN(BCRLines) = {BCRN(lines_strip), BCRN(lines_work), BCRN(lines_tabled), BCRN(lines_general), BCRN(lines_workx), BCRN(lines_generalx)};
+static const BCRLinesTable BCRN(BCRLines) = {BCRN(lines_strip), BCRN(lines_work), BCRN(lines_tabled), BCRN(lines_general), BCRN(lines_border), BCRN(lines_workx), BCRN(lines_generalx)};

@@ -1,0 +1,391 @@
+/*
+  BCRSolver with slabs on several ranks: random operators of every kind (tests/unit/problem.h), slabs along each axis, cut at random, evenly,
+  into single rows, with ranks that have nothing. The solution, put together, against the equations, LAPACK, and the solver on one process.
+  ranks: 1 2 3 4 5 7
+*/
+#include "../unit/problem.h"
+
+static PetscMPIInt rank, size;
+static int         nlevel0; /* solves with level 0 */
+
+/* Rows start[q] .. start[q + 1] - 1 for rank q */
+static void Cut(PetscInt N, int how, PetscInt start[])
+{
+  start[0] = 0;
+  for (int q = 0; q < size; q++) {
+    const PetscInt left = N - start[q];
+    PetscInt       len  = 0;
+
+    switch (how) {
+    case 0: /* as DMDA does */
+      len = N / size + (q < N % size ? 1 : 0);
+      break;
+    case 1: /* single rows first */
+      len = PetscMin(left, 1);
+      break;
+    case 2: /* single rows last */
+      len = PetscMax(0, left - (size - 1 - q));
+      if (q < size - 1 && len > left) len = left;
+      break;
+    default: /* any, with empty ranks */
+      len = Pick(3) ? Pick((int)(2 * left / (size - q)) + 2) : Pick(2);
+      len = PetscMin(len, left);
+    }
+    start[q + 1] = q == size - 1 ? N : start[q] + len;
+  }
+}
+
+/* The part of a field of node values on a box of extents e that has rows first .. first + len - 1 along axis d */
+static PetscReal *Part(const PetscReal *v, const PetscInt e[], int d, PetscInt first, PetscInt len)
+{
+  PetscReal *w;
+  PetscInt   n = 0, c[3];
+
+  if (!v) return NULL;
+  w = malloc(sizeof(PetscReal) * (size_t)(e[0] * e[1] * e[2] / PetscMax(1, e[d]) * len + 1));
+  for (c[2] = d == 2 ? first : 0; c[2] < (d == 2 ? first + len : e[2]); c[2]++) {
+    for (c[1] = d == 1 ? first : 0; c[1] < (d == 1 ? first + len : e[1]); c[1]++) {
+      for (c[0] = d == 0 ? first : 0; c[0] < (d == 0 ? first + len : e[0]); c[0]++) w[n++] = v[c[0] + e[0] * (c[1] + e[1] * c[2])];
+    }
+  }
+  return w;
+}
+
+/* The operator with the node values of this rank's slab */
+static void OperatorPart(const Problem *p, int axis, PetscInt start, PetscInt len, BCROperator *op)
+{
+  const PetscInt low = p->line[axis].low, first = PetscMax(start, low), last = PetscMin(start + len, low + p->n[axis]);
+
+  *op          = p->op;
+  op->rowscale = Part(p->op.rowscale, p->n, axis, first - low, PetscMax(0, last - first));
+  for (int d = 0; d < 3; d++) {
+    for (int s = 0; s < 2; s++) {
+      BCRPlane      *plane = &op->axis[d].plane[s];
+      PetscInt       e[3]  = {p->N[0], p->N[1], p->N[2]};
+      const PetscBool here  = d != axis || (s ? start + len == p->N[d] : start == 0) ? PETSC_TRUE : PETSC_FALSE;
+
+      e[d]             = 1;
+      plane->inv       = here && len ? Part(plane->inv, e, axis, d == axis ? 0 : start, d == axis ? 1 : len) : NULL;
+      plane->couplings = here && len ? Part(plane->couplings, e, axis, d == axis ? 0 : start, d == axis ? 1 : len) : NULL;
+    }
+  }
+}
+static void OperatorPartFree(BCROperator *op)
+{
+  free(op->rowscale);
+  for (int d = 0; d < 3; d++) {
+    for (int s = 0; s < 2; s++) {
+      free(op->axis[d].plane[s].inv);
+      free(op->axis[d].plane[s].couplings);
+    }
+  }
+}
+
+/* from the slab to the whole (put) or the other way; ranks' parts are summed up elsewhere */
+static void Copy(const PetscInt N[], PetscInt dof, int axis, PetscInt start, PetscInt len, PetscBool put, PetscScalar *whole, PetscScalar *part)
+{
+  PetscInt n = 0, c[3];
+
+  for (c[2] = axis == 2 ? start : 0; c[2] < (axis == 2 ? start + len : N[2]); c[2]++) {
+    for (c[1] = axis == 1 ? start : 0; c[1] < (axis == 1 ? start + len : N[1]); c[1]++) {
+      for (c[0] = axis == 0 ? start : 0; c[0] < (axis == 0 ? start + len : N[0]); c[0]++) {
+        for (PetscInt m = 0; m < dof; m++, n++) {
+          PetscScalar *w = whole + m + dof * (c[0] + N[0] * (c[1] + N[1] * c[2]));
+
+          if (put) *w = part[n];
+          else part[n] = *w;
+        }
+      }
+    }
+  }
+}
+
+static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt dof, const Problem p[], const Matrix A[], PetscBool transpose, PetscInt nrhs, int axis, PetscInt start, PetscInt len, int precision, const char *name)
+{
+  const PetscInt *N = p[0].N, n = p[0].nodes * dof, local = n / N[axis] * len, ld = local + 2;
+  PetscScalar    *f, *u, *v, *fl, *ul;
+  BCRSolverInfo   info, info1;
+  double          bound = sizeof(PetscReal) == 4 || precision == BCR_SINGLE ? 1e-3 : 2e-11;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSolverGetInfo(solver, &info));
+  if (info.ranks[0] && strstr(info.core.plan, "radix 8 in physical space")) nlevel0++;
+  PetscCall(PetscCalloc5(n * nrhs, &f, n * nrhs, &u, n * nrhs, &v, ld * nrhs, &fl, ld * nrhs, &ul));
+  RandomVector(n * nrhs, f);
+  PetscCall(BCRSolverSolve(one, transpose, nrhs, f, n, v, n));
+  PetscCall(BCRSolverGetInfo(one, &info1));
+  for (PetscInt i = 0; i < ld * nrhs; i++) ul[i] = (PetscScalar)NAN;
+  for (int place = 0; place < 2; place++) { /* then in place */
+    for (PetscInt r = 0; r < nrhs; r++) Copy(N, dof, axis, start, len, PETSC_FALSE, f + r * n, (place ? ul : fl) + r * ld);
+    PetscCall(BCRSolverSolve(solver, transpose, nrhs, place ? ul : fl, ld, ul, ld));
+    PetscCall(BCRSolverGetInfo(solver, &info));
+    PetscCall(PetscArrayzero(u, n * nrhs));
+    for (PetscInt r = 0; r < nrhs; r++) Copy(N, dof, axis, start, len, PETSC_TRUE, u + r * n, ul + r * ld);
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, u, (PetscMPIInt)(n * nrhs), MPIU_SCALAR, MPIU_SUM, PETSC_COMM_WORLD));
+    Check(PetscAbsReal(info.removed - info1.removed) <= bound * (1 + info1.removed), name, "removed constant", (double)info.removed, (double)info1.removed);
+    for (PetscInt r = 0; r < nrhs; r++) {
+      double difference = 0, largest = 0;
+
+      for (PetscInt i = 0; i < n; i++) {
+        const double d = (double)PetscAbsScalar(u[r * n + i] - v[r * n + i]);
+
+        if (!(d <= difference)) difference = d;
+        largest = PetscMax(largest, (double)PetscAbsScalar(v[r * n + i]));
+      }
+      Check(difference <= bound * largest || Same(n, u + r * n, v + r * n), name, place ? "difference from one rank, in place" : "difference from one rank", difference / largest, bound);
+      if (rank == 0 && !place) {
+        for (PetscInt c = 0; c < dof; c++) PetscCall(Compare(&p[c], &A[c], transpose, dof, f + r * n + c, u + r * n + c, precision, nrhs == 1 && dof == 1 ? (double)info.removed : -1, name));
+      }
+    }
+  }
+  PetscCall(PetscFree5(f, u, v, fl, ul));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof, int axis, int how, PetscInt radix)
+{
+  static int  count = 0;
+  const int   number = count++;
+  Problem     p[3];
+  Matrix      A[3];
+  BCROperator ops[3], parts[3];
+  BCRSlab     slab;
+  PetscInt    start[64];
+  char        name[300], cut[100] = "";
+  uint64_t    keep;
+  PetscBool   singular = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  for (PetscInt c = 0; c < dof; c++) {
+    ProblemCreate(&p[c], dim, n, planes, c == 2 && !(kind & COUPLINGS) ? kind | NEUMANN : kind);
+    if (p[c].singular && kind & GENERAL) singular = PETSC_TRUE;
+    A[c]   = MatrixCreate(&p[c]);
+    ops[c] = p[c].op;
+  }
+  Cut(p[0].N[axis], how, start);
+  keep       = state;
+  slab.comm  = PETSC_COMM_WORLD;
+  slab.axis  = axis;
+  slab.start = start[rank];
+  slab.len   = start[rank + 1] - start[rank];
+  for (int q = 0; q < size; q++) {
+    char one[16];
+
+    PetscCall(PetscSNPrintf(one, sizeof(one), "%s%" PetscInt_FMT, q ? "+" : "", start[q + 1] - start[q]));
+    PetscCall(PetscStrlcat(cut, one, sizeof(cut)));
+  }
+  for (PetscInt c = 0; c < dof; c++) OperatorPart(&p[c], axis, slab.start, slab.len, &parts[c]);
+  for (int precision = 0; precision < 3; precision++) {
+    BCRSolverOptions options;
+    BCRSolver        one, solver;
+
+    if (dof > 1 && precision == 1 && number % 2) continue;
+    memset(&options, 0, sizeof(options));
+    options.core.precision = (BCRPrecision)precision;
+    options.core.isa       = number % 4 - 1;
+    options.core.radix     = radix;
+    PetscCall(BCRSolverCreate(dof, ops, &options, NULL, &one));
+    PetscCall(BCRSolverCreate(dof, parts, &options, &slab, &solver));
+    for (int t = 0; t < 2; t++) {
+      state = keep;
+      slack = singular ? 10 : (precision == BCR_SINGLE ? 3 : 1); /* the rows of a general axis add up to zero to rounding only, and one row gets what a slab's rows leave */
+      PetscCall(PetscSNPrintf(name, sizeof(name), "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " planes %d%d%d%d%d%d ends %d%d %d%d %d%d kind %d dof %" PetscInt_FMT " radix %" PetscInt_FMT ") along %c %s, %s%s", number, p[0].n[0], p[0].n[1], p[0].n[2], p[0].line[0].plane[0],
+                              p[0].line[0].plane[1], p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], p[0].op.axis[0].end[0], p[0].op.axis[0].end[1], p[0].op.axis[1].end[0], p[0].op.axis[1].end[1], p[0].op.axis[2].end[0], p[0].op.axis[2].end[1], kind, dof, radix, 'x' + axis, cut, precisions[precision], t ? " transpose" : ""));
+      PetscCall(SolveAndCompare(one, solver, dof, p, A, t ? PETSC_TRUE : PETSC_FALSE, 1 + (number + t) % 2, axis, slab.start, slab.len, precision, name));
+    }
+    PetscCall(BCRSolverDestroy(&one));
+    PetscCall(BCRSolverDestroy(&solver));
+  }
+  for (PetscInt c = 0; c < dof; c++) {
+    OperatorPartFree(&parts[c]);
+    ProblemFree(&p[c]);
+    MatrixFree(&A[c]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Larger ones; a new shift, scale and gamma; ranks in another order, and a second solver on a part of them at the same time */
+static PetscErrorCode Larger(void)
+{
+  const struct {
+    PetscInt n[3];
+    int      axis, kind;
+  } cases[] = {
+    {{130, 301, 1}, 1, 0},
+    {{301, 130, 1}, 0, PLANES},
+    {{64, 33, 60},  2, NEUMANN},
+    {{33, 64, 40},  1, 0},
+    {{1000, 1, 1},  0, GENERAL},
+    {{100, 90, 1},  1, NEUMANN | GENERAL}
+  };
+  MPI_Comm    comm[2];
+  PetscMPIInt half;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, 0, -rank, &comm[0]));
+  PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, rank < (size + 1) / 2, rank, &comm[1]));
+  PetscCallMPI(MPI_Comm_size(comm[1], &half));
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
+    const int        planes[3][2] = {{0, 0}, {(cases[i].kind & PLANES) != 0, 0}, {0, 0}}, axis = cases[i].axis;
+    const PetscInt   dim          = cases[i].n[2] > 1 ? 3 : (cases[i].n[1] > 1 ? 2 : 1);
+    BCRSolver        one, solver[2];
+    BCRSolverOptions options;
+    BCROperator      part[2], op;
+    BCRSlab          slab[2];
+    Problem          p;
+    PetscScalar     *f, *u, *v, *fl[2], *ul[2];
+
+    ProblemCreate(&p, dim, cases[i].n, planes, cases[i].kind);
+    op = p.op;
+    PetscCall(PetscCalloc3(p.nodes, &f, p.nodes, &u, p.nodes, &v));
+    memset(&options, 0, sizeof(options));
+    options.core.isa       = -1;
+    options.core.precision = i % 2 && sizeof(PetscReal) == 8 ? BCR_MIXED : BCR_DOUBLE;
+    if (sizeof(PetscReal) == 4) options.core.precision = BCR_DOUBLE;
+    PetscCall(BCRSolverCreate(1, &op, &options, NULL, &one));
+    for (int c = 0; c < 2; c++) {
+      const PetscInt N = p.N[axis], P = c ? half : size;
+      PetscMPIInt    q;
+
+      PetscCallMPI(MPI_Comm_rank(comm[c], &q));
+      slab[c].comm  = comm[c];
+      slab[c].axis  = axis;
+      slab[c].start = q * (N / P) + PetscMin(q, N % P);
+      slab[c].len   = N / P + (q < N % P ? 1 : 0);
+      OperatorPart(&p, axis, slab[c].start, slab[c].len, &part[c]);
+      PetscCall(BCRSolverCreate(1, &part[c], &options, &slab[c], &solver[c]));
+      PetscCall(PetscCalloc2(p.nodes / N * slab[c].len, &fl[c], p.nodes / N * slab[c].len, &ul[c]));
+    }
+    for (int step = 0; step < 3; step++) {
+      if (step) { /* other operators of the same shape */
+        PetscBool done;
+
+        if (step == 1) {
+          if (!op.singular) op.shift = (PetscReal)(.1 + (double)op.shift);
+          op.scale *= -3;
+        } else {
+          for (int d = 0; d < 3; d++) {
+            op.axis[d].a *= 2;
+            for (PetscInt j = 0; j < op.axis[d].n && op.axis[d].lower; j++) {
+              op.axis[d].lower[j] *= 2;
+              op.axis[d].diag[j] *= 2;
+              op.axis[d].upper[j] *= 2;
+            }
+            for (int s = 0; s < 2; s++) op.axis[d].plane[s].coupling *= 2;
+          }
+        }
+        PetscCall(BCRSolverUpdate(one, &op, &done));
+        Check(done == PETSC_TRUE, "larger", "update of one rank", 0, 1);
+        for (int c = 0; c < 2; c++) {
+          for (int d = 0; d < 3; d++) {
+            part[c].axis[d].a = op.axis[d].a;
+            for (int s = 0; s < 2; s++) part[c].axis[d].plane[s].coupling = op.axis[d].plane[s].coupling;
+          }
+          part[c].shift = op.shift;
+          part[c].scale = op.scale;
+          PetscCall(BCRSolverUpdate(solver[c], &part[c], &done));
+          Check(done == PETSC_TRUE, "larger", "update of slabs", 0, 1);
+        }
+      }
+      RandomVector(p.nodes, f);
+      PetscCall(BCRSolverSolve(one, PETSC_FALSE, 1, f, 0, v, 0));
+      for (int c = 0; c < 2; c++) Copy(p.N, 1, axis, slab[c].start, slab[c].len, PETSC_FALSE, f, fl[c]);
+      for (int c = 1; c >= 0; c--) PetscCall(BCRSolverSolve(solver[c], PETSC_FALSE, 1, fl[c], 0, ul[c], 0));
+      for (int c = 0; c < 2; c++) {
+        double        difference = 0, largest = 0, bound = sizeof(PetscReal) == 4 ? 1e-3 : 1e-10;
+        BCRSolverInfo info;
+        char          name[100];
+
+        PetscCall(PetscArrayzero(u, p.nodes));
+        Copy(p.N, 1, axis, slab[c].start, slab[c].len, PETSC_TRUE, u, ul[c]);
+        PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, u, (PetscMPIInt)p.nodes, MPIU_SCALAR, MPIU_SUM, comm[c]));
+        for (PetscInt j = 0; j < p.nodes; j++) {
+          const double d = (double)PetscAbsScalar(u[j] - v[j]);
+
+          if (!(d <= difference)) difference = d;
+          largest = PetscMax(largest, (double)PetscAbsScalar(v[j]));
+        }
+        PetscCall(PetscSNPrintf(name, sizeof(name), "larger case %d, step %d, communicator %d", (int)i, step, c));
+        Check(difference <= bound * largest, name, "difference from one rank", difference / largest, bound);
+        PetscCall(BCRSolverGetInfo(solver[c], &info));
+        if ((c ? half : size) > 1) Check(info.ranks[0] && (info.messages > 0 || rank > 0), name, "no messages counted", (double)info.messages, 1);
+      }
+    }
+    for (int c = 0; c < 2; c++) {
+      PetscCall(BCRSolverDestroy(&solver[c]));
+      OperatorPartFree(&part[c]);
+      PetscCall(PetscFree2(fl[c], ul[c]));
+    }
+    PetscCall(BCRSolverDestroy(&one));
+    PetscCall(PetscFree3(f, u, v));
+    ProblemFree(&p);
+  }
+  for (int c = 0; c < 2; c++) PetscCallMPI(MPI_Comm_free(&comm[c]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows that leave gaps: an error on every rank, none waits for another */
+static PetscErrorCode Errors(void)
+{
+  const PetscInt   n[3]         = {9, 8, 1};
+  const int        planes[3][2] = {{0}};
+  BCRSolverOptions options;
+  BCRSolver        solver;
+  Problem          p;
+  PetscErrorCode   ierr;
+
+  PetscFunctionBegin;
+  ProblemCreate(&p, 2, n, planes, 0);
+  memset(&options, 0, sizeof(options));
+  for (int i = 0; i < 2; i++) {
+    BCRSlab slab = {PETSC_COMM_WORLD, 1, rank ? (i ? 6 : 8) : 0, rank ? (i && rank == 1 ? 2 : 0) : 7};
+
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = BCRSolverCreate(1, &p.op, &options, &slab, &solver);
+    PetscCall(PetscPopErrorHandler());
+    if (size == 1) Check(ierr == PETSC_ERR_ARG_SIZ, "rows missing", "error", ierr, PETSC_ERR_ARG_SIZ);
+    else Check(ierr == PETSC_ERR_ARG_SIZ, i ? "rows twice" : "rows missing", "error", ierr, PETSC_ERR_ARG_SIZ);
+    PetscCall(BCRSolverDestroy(&solver));
+  }
+  ProblemFree(&p);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  const int kinds[] = {0, PLANES, WEIGHTS, GENERAL, NEUMANN, PLANES | SLOPES, PLANES | GENERAL | SLOPES, ROWSCALE | PLANES | COUPLINGS, NEUMANN | PLANES | SLOPES, NEUMANN | GENERAL, WEIGHTS | NEUMANN, ROWSCALE | LEFT | PLANES, ROWSCALE, NEGATIVE};
+  PetscInt  cases = 220;
+  int       total[3];
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
+  for (PetscInt i = 0; i < cases; i++) {
+    const PetscInt dim  = 1 + Pick(3);
+    const int      kind = kinds[Pick((int)PETSC_STATIC_ARRAY_LENGTH(kinds))], axis = Pick((int)dim), big = !Pick(6);
+    const PetscInt most = dim == 1 ? 60 : (dim == 2 ? (big ? 70 : 18) : (big ? 18 : 9));
+    PetscInt       n[3] = {1, 1, 1};
+    int            planes[3][2] = {{0}};
+
+    for (int d = 0; d < dim; d++) {
+      n[d] = 1 + Pick(Pick(3) ? (int)most : 4);
+      for (int s = 0; s < 2 && kind & (PLANES | SLOPES); s++) planes[d][s] = Pick(3) == 0;
+    }
+    if (big) n[0] = PetscMax(n[0], 16);
+    if (big && axis) { /* level 0 on every rank */
+      n[axis] = 16 * size + Pick(30);
+      if (dim == 3) n[3 - axis] = 1 + Pick(4);
+    }
+    PetscCall(RunCase(dim, n, planes, kind, Pick(6) ? 1 : 1 + Pick(3), axis, Pick(4), Pick(6) || kind & GENERAL ? 0 : 2 + 2 * Pick(2)));
+  }
+  PetscCall(Larger());
+  PetscCall(Errors());
+  total[0] = npassed;
+  total[1] = nfailed;
+  total[2] = nlevel0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, total, 3, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d solves with level 0\n%d passed, %d failed\n", total[2], total[0], total[1]));
+  PetscCall(PetscFinalize());
+  return total[1] ? 1 : 0;
+}
