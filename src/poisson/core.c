@@ -432,7 +432,7 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
       c->info.nlevels = nlevels;
       PetscCall(PetscArraycpy(c->info.schedule, schedule, nlevels));
     } else if (axis_general(x)) c->kind = PLAN_FOURIERY;
-    else if (!axis_general(y) && x->a > 0 && y->a > 0 && x->n >= 16 && y->n >= 16) c->kind = PLAN_LEVEL0;
+    else if (!axis_general(y) && x->a > 0 && y->a > 0 && x->n >= 16 && y->n >= 12) c->kind = PLAN_LEVEL0;
     else c->kind = PLAN_FOURIERX;
     if (c->kind == PLAN_FOURIERY) PetscCall(BCRDttCreate(y->n, y->end[0], y->end[1], single, &c->dtt[1]));
     if (c->kind == PLAN_FOURIERX || c->kind == PLAN_LEVEL0) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], single, &c->dtt[0]));
