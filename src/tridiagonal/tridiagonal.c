@@ -1,17 +1,230 @@
 /*
   Batches of lines over the ranks of a communicator: what PC, KSP, compact derivatives and the public calls use. One rank: BCRTriLocal.
+
+  Several: Mattor's method (paper 002 section 3.3) with the first and last rows of each rank as the unknowns that ranks share. Without the
+  couplings out of the rank a line is solved as r = A^-1 f. The true solution differs by what the ends of the rank's rows are changed by,
+
+    x = r + (x_first - r_first) w_first + (x_last - r_last) w_last,
+
+  w_first solves the homogeneous interior rows with values 1 and 0 in the first and last row, w_last with 0 and 1. They depend on the
+  matrix alone, and decay away from their end by the interior's ratios of couplings to pivots, so that they are kept only as far as they count.
+  Eliminating the interior rows leaves S, a 2 x 2 matrix, on the first and last row: a tridiagonal system of two rows per rank, dominant
+  where the lines are, with right-hand side S (r_first, r_last), since S is the inverse of the corners of A^-1. That is what
+  reduced.h solves. (The thesis writes it for the unknowns of the neighbours, which makes a system whose diagonal is small.)
 */
-#include "tridiagonal.h"
+#include "triimpl.h"
+#include "reduced.h"
+#include <math.h>
+#include <float.h>
+
+#define RESPONSE_SMALL 3.5e-18 /* 2^-58: with less than that of a value of its size, an element does not change */
 
 struct _n_BCRTri {
   MPI_Comm    comm;
   PetscMPIInt rank, size;
-  BCRTriLocal local;
+  BCRTriLocal local; /* NULL on ranks without rows, and with one */
+  BCRTriInfo  info;
+
+  /* across ranks */
+  PetscInt   inner, n, outer, rep, lines, sets; /* sets of coefficients: 1 or lines */
+  PetscInt   nfirst, nlast;                     /* rows next to each end that the responses reach */
+  PetscReal *wfirst, *wlast;                    /* in rows 1 + j and n - 1 - nlast + j, see BCRTriAt() */
+  double    *schur;                             /* S of each set: (first, first), (first, last), (last, first), (last, last) */
+  double    *ends, *g;                          /* values of the local solution in the first and last row; right-hand side and solution */
+  BCRReduced reduced;
 };
+
+/* The error that a rank has had, kept for all to be told */
+typedef struct {
+  PetscErrorCode code;
+  char           message[480];
+} BCRTriFault;
+
+static PetscErrorCode BCRTriCatch(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  BCRTriFault *fault = (BCRTriFault *)ctx;
+
+  (void)comm;
+  (void)line;
+  (void)fun;
+  (void)file;
+  if (p == PETSC_ERROR_INITIAL && !fault->code) {
+    fault->code = n;
+    (void)PetscStrncpy(fault->message, mess ? mess : "", sizeof(fault->message));
+  }
+  return n;
+}
+
+static PetscErrorCode BCRTriAgree(BCRTri t, BCRTriFault *fault)
+{
+  int mine = fault->code ? t->rank : t->size, first;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, t->comm));
+  if (first == t->size) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Bcast(fault, (PetscMPIInt)sizeof(*fault), MPI_BYTE, first, t->comm));
+  if (first == t->rank) SETERRQ(t->comm, fault->code, "%s (rank %d of the %d along the lines)", fault->message, first, t->size);
+  SETERRQ(t->comm, fault->code, "Rank %d of the %d along the lines: %s", first, t->size, fault->message);
+}
+
+/* Responses of the interior rows of a set of coefficients, by the pivots of elimination towards their end: products of ratios, nothing cancels */
+static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, double *wfirst, double *wlast, double S[4])
+{
+  const PetscInt n = spec->n;
+  double         c[3], p = 1, o = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt j = n - 2; j > 0; j--) { /* coupling to the row before over the pivot, from below */
+    BCRTriGetRow(spec, line, j, c);
+    p = c[1] - (j < n - 2 ? c[2] * o / p : 0);
+    if (!(fabs(p) > 4 * DBL_EPSILON * fabs(c[1]) && fabs(p) <= DBL_MAX)) PetscCall(BCRTriPivotError(spec, line, j, p));
+    o         = c[0];
+    wfirst[j] = -c[0] / p;
+  }
+  for (PetscInt j = 1; j < n - 1; j++) {
+    BCRTriGetRow(spec, line, j, c);
+    p = c[1] - (j > 1 ? c[0] * o / p : 0);
+    if (!(fabs(p) > 4 * DBL_EPSILON * fabs(c[1]) && fabs(p) <= DBL_MAX)) PetscCall(BCRTriPivotError(spec, line, j, p));
+    o        = c[2];
+    wlast[j] = -c[2] / p;
+  }
+  wfirst[0] = wlast[n - 1] = 1;
+  wfirst[n - 1] = wlast[0] = 0;
+  for (PetscInt j = 1; j < n - 1; j++) wfirst[j] = fabs(wfirst[j - 1]) < DBL_MIN ? 0 : wfirst[j] * wfirst[j - 1];
+  for (PetscInt j = n - 2; j > 0; j--) wlast[j] = fabs(wlast[j + 1]) < DBL_MIN ? 0 : wlast[j] * wlast[j + 1];
+  BCRTriGetRow(spec, line, 0, c);
+  S[0] = c[1] + c[2] * (n > 2 ? wfirst[1] : 0);
+  S[1] = c[2] * wlast[1];
+  BCRTriGetRow(spec, line, n - 1, c);
+  S[2] = c[0] * wfirst[n - 2];
+  S[3] = c[1] + c[0] * (n > 2 ? wlast[n - 2] : 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* where the response of line l in the j-th of the rows it reaches is: as the coefficients of a general line are laid out */
+static inline size_t BCRTriAt(const BCRTri t, PetscInt l, PetscInt j, PetscInt len)
+{
+  const PetscInt across = t->inner / t->rep;
+
+  return t->sets == 1 ? (size_t)j : (size_t)(l % across) + (size_t)across * ((size_t)j + (size_t)len * (size_t)(l / across));
+}
+
+/* this rank's part of the set-up: local solver, responses, rows of the reduced system */
+static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, double *low, double *diag, double *up)
+{
+  const PetscInt n = spec->n, sets = t->sets;
+  BCRTriSpec     own = *spec, closed = *spec; /* without and with the couplings out of the rank */
+  double        *w, c[3], S[4];
+
+  PetscFunctionBegin;
+  own.periodic    = PETSC_FALSE;
+  closed.periodic = PETSC_TRUE;
+  if (n == 1) {
+    for (PetscInt l = 0; l < t->lines; l++) {
+      BCRTriGetRow(&closed, t->sets == 1 ? 0 : l, 0, c);
+      low[l]  = c[0];
+      diag[l] = c[1];
+      up[l]   = c[2];
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRTriLocalCreate(&own, options, &t->local));
+  PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
+  PetscCall(PetscMalloc1(4 * (size_t)sets, &t->schur));
+  PetscCall(PetscMalloc1(2 * (size_t)n, &w));
+  for (int pass = 0; pass < 2; pass++) { /* how far the responses reach, then keep them */
+    if (pass) PetscCall(PetscMalloc2((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1, &t->wlast));
+    for (PetscInt l = 0; l < sets; l++) {
+      PetscInt reach[2] = {n - 2, n - 2};
+
+      PetscCall(BCRTriResponses(&own, l, w, w + n, S));
+      if (pass) {
+        for (PetscInt j = 0; j < t->nfirst; j++) t->wfirst[BCRTriAt(t, l, j, t->nfirst)] = (PetscReal)w[1 + j];
+        for (PetscInt j = 0; j < t->nlast; j++) t->wlast[BCRTriAt(t, l, j, t->nlast)] = (PetscReal)w[n + n - 1 - t->nlast + j];
+        continue;
+      }
+      PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
+      while (reach[0] && fabs(w[reach[0]]) < RESPONSE_SMALL) reach[0]--;
+      while (reach[1] && fabs(w[n + n - 1 - reach[1]]) < RESPONSE_SMALL) reach[1]--;
+      t->nfirst = PetscMax(t->nfirst, reach[0]);
+      t->nlast  = PetscMax(t->nlast, reach[1]);
+    }
+  }
+  PetscCall(PetscFree(w));
+  for (PetscInt l = 0; l < t->lines; l++) {
+    const PetscInt set = sets == 1 ? 0 : l;
+
+    BCRTriGetRow(&closed, set, 0, c);
+    low[l]  = c[0];
+    diag[l] = t->schur[4 * set];
+    up[l]   = t->schur[4 * set + 1];
+    BCRTriGetRow(&closed, set, n - 1, c);
+    low[t->lines + l]  = t->schur[4 * set + 2];
+    diag[t->lines + l] = t->schur[4 * set + 3];
+    up[t->lines + l]   = c[2];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options)
+{
+  const PetscInt rows   = PetscMin(spec->n, 2);
+  const size_t   values = (size_t)spec->inner * (size_t)spec->outer, m = (size_t)rows * values;
+  BCRTriFault    fault = {PETSC_SUCCESS, ""};
+  BCRReducedInfo info;
+  PetscErrorCode ierr;
+  double        *low, *diag, *up;
+  PetscReal      eps;
+
+  PetscFunctionBegin;
+  t->inner = spec->inner;
+  t->n     = spec->n;
+  t->outer = spec->outer;
+  t->rep   = spec->rep;
+  t->lines = spec->inner / spec->rep * spec->outer;
+  t->sets  = spec->perline ? t->lines : 1;
+  PetscCall(PetscCalloc3(m, &low, m, &diag, m, &up));
+  if (rows && t->lines) {
+    PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault));
+    ierr = BCRTriCreateRows(t, spec, options, low, diag, up);
+    PetscCall(PetscPopErrorHandler());
+    if (ierr && !fault.code) fault.code = ierr;
+  }
+  ierr = BCRTriAgree(t, &fault);
+  if (ierr) {
+    PetscCall(PetscFree3(low, diag, up));
+    PetscCall(ierr);
+  }
+  eps = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
+  PetscCall(BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced));
+  PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
+  PetscCall(PetscFree3(low, diag, up));
+  PetscCall(PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g));
+
+  PetscCall(BCRReducedGetInfo(t->reduced, &info));
+  t->info.coupling   = info.shared ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_NEIGHBOUR;
+  t->info.reduced    = info.shared;
+  t->info.lost       = info.lost;
+  t->info.bytes_sent = info.bytes_sent;
+  t->info.tables += (size_t)t->sets * ((size_t)(t->nfirst + t->nlast) * sizeof(PetscReal) + 4 * sizeof(double));
+  t->info.workspace += info.workspace + 4 * values * sizeof(double);
+  t->info.flops += (double)values * (2. * (double)(t->nfirst + t->nlast) + 20);
+  if (!t->local) {
+    t->info.method = options->method;
+    PetscCall(PetscStrncpy(t->info.what, spec->n ? "one row" : "no rows", sizeof(t->info.what)));
+  }
+  {
+    const size_t length = strlen(t->info.what);
+
+    PetscCall(PetscSNPrintf(t->info.what + length, sizeof(t->info.what) - length, ", %d ranks: %" PetscInt_FMT " lines by neighbours, %" PetscInt_FMT " shared out", t->size, info.neighbour, info.shared));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriOptions *options, BCRTri *tri)
 {
-  BCRTri t;
+  BCRTri         t;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *tri = NULL;
@@ -20,33 +233,140 @@ PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriO
   PetscCallMPI(MPI_Comm_rank(comm, &t->rank));
   PetscCallMPI(MPI_Comm_size(comm, &t->size));
   if (t->size > 1) {
-    PetscCall(PetscFree(t));
-    SETERRQ(comm, PETSC_ERR_SUP, "Lines across ranks: not yet");
+    ierr = BCRTriCreateRanks(t, spec, options);
+  } else {
+    ierr = BCRTriLocalCreate(spec, options, &t->local);
+    if (!ierr) ierr = BCRTriLocalGetInfo(t->local, &t->info);
   }
-  PetscCall(BCRTriLocalCreate(spec, options, &t->local));
+  if (ierr) (void)BCRTriDestroy(&t);
+  PetscCall(ierr);
   *tri = t;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* u += a w_first + b w_last in the interior rows that they reach; a, b: [inner*outer] */
+static void BCRTriCorrect(BCRTri t, const double *a, const double *b, PetscReal *u)
+{
+  const PetscInt inner = t->inner, n = t->n, rep = t->rep, across = inner / rep, nf = t->nfirst, nl = t->nlast, last = n - 1 - nl;
+
+  for (PetscInt o = 0; o < t->outer; o++) {
+    const double *ao = a + (size_t)o * (size_t)inner, *bo = b + (size_t)o * (size_t)inner;
+    PetscReal    *uo = u + (size_t)o * (size_t)inner * (size_t)n;
+    /* one set: element j; else element [j*across + i/rep] */
+    const PetscReal *wf = t->wfirst + (t->sets == 1 ? 0 : (size_t)across * (size_t)nf * (size_t)o), *wl = t->wlast + (t->sets == 1 ? 0 : (size_t)across * (size_t)nl * (size_t)o);
+
+    if (inner <= 4) {
+      const size_t st = t->sets == 1 ? 1 : (size_t)across, in = (size_t)inner;
+
+      for (PetscInt i = 0; i < inner; i++) {
+        const PetscReal  ai = (PetscReal)ao[i], bi = (PetscReal)bo[i];
+        const PetscReal *wfi = wf + (t->sets == 1 ? 0 : i / rep), *wli = wl + (t->sets == 1 ? 0 : i / rep);
+        PetscReal       *uf = uo + in + i, *ul = uo + (size_t)last * in + i;
+
+        if (in * st == 1) {
+          for (PetscInt j = 0; j < nf; j++) uf[j] += ai * wfi[j];
+          for (PetscInt j = 0; j < nl; j++) ul[j] += bi * wli[j];
+        } else {
+          for (size_t j = 0; j < (size_t)nf; j++) uf[j * in] += ai * wfi[j * st];
+          for (size_t j = 0; j < (size_t)nl; j++) ul[j * in] += bi * wli[j * st];
+        }
+      }
+      continue;
+    }
+    for (PetscInt j = 1; j < n - 1; j++) {
+      PetscReal *uj = uo + (size_t)j * (size_t)inner;
+
+      if (j > nf && j < last) j = last, uj = uo + (size_t)j * (size_t)inner;
+      for (int k = 0; k < 2; k++) {
+        const double *c = k ? bo : ao;
+
+        if (k ? j < last || j == n - 1 : j > nf) continue;
+        if (t->sets == 1) {
+          const PetscReal w = k ? wl[j - last] : wf[j - 1];
+
+          for (PetscInt i = 0; i < inner; i++) uj[i] += (PetscReal)c[i] * w;
+        } else {
+          const PetscReal *w = k ? wl + (size_t)(j - last) * (size_t)across : wf + (size_t)(j - 1) * (size_t)across;
+
+          if (rep == 1) {
+            for (PetscInt i = 0; i < inner; i++) uj[i] += (PetscReal)c[i] * w[i];
+          } else {
+            for (PetscInt i = 0; i < inner; i++) uj[i] += (PetscReal)c[i] * w[i / rep];
+          }
+        }
+      }
+    }
+  }
+}
+
+static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *u)
+{
+  const size_t inner = (size_t)t->inner, n = (size_t)t->n, values = inner * (size_t)t->outer;
+  double      *first = t->ends, *last = t->ends + values, *g = t->g, *h = t->g + values;
+
+  PetscFunctionBegin;
+  if (t->n > 1 && values) {
+    PetscCall(BCRTriLocalSolve(t->local, f, u));
+    for (PetscInt o = 0; o < t->outer; o++) {
+      for (size_t i = 0; i < inner; i++) {
+        const size_t  e = i + inner * (size_t)o;
+        const double *S = t->schur + (t->sets == 1 ? 0 : 4 * (e / (size_t)t->rep));
+
+        first[e] = u[i + inner * n * (size_t)o];
+        last[e]  = u[i + inner * (n * (size_t)o + n - 1)];
+        g[e]     = S[0] * first[e] + S[1] * last[e];
+        h[e]     = S[2] * first[e] + S[3] * last[e];
+      }
+    }
+  } else if (t->n == 1) {
+    for (size_t e = 0; e < values; e++) g[e] = f[e];
+  }
+  PetscCall(BCRReducedSolveBegin(t->reduced, t->g, NULL));
+  PetscCall(BCRReducedSolveEnd(t->reduced, t->g, NULL, NULL));
+  if (t->n > 1 && values) {
+    for (PetscInt o = 0; o < t->outer; o++) {
+      for (size_t i = 0; i < inner; i++) {
+        const size_t e = i + inner * (size_t)o;
+
+        u[i + inner * n * (size_t)o]           = (PetscReal)g[e];
+        u[i + inner * (n * (size_t)o + n - 1)] = (PetscReal)h[e];
+        first[e]                               = g[e] - first[e];
+        last[e]                                = h[e] - last[e];
+      }
+    }
+    BCRTriCorrect(t, first, last, u);
+  } else if (t->n == 1) {
+    for (size_t e = 0; e < values; e++) u[e] = (PetscReal)g[e];
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-  PetscCall(BCRTriLocalSolve(tri->local, f, u));
+  if (tri->size > 1) PetscCall(BCRTriSolveRanks(tri, f, u));
+  else PetscCall(BCRTriLocalSolve(tri->local, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRTriGetInfo(BCRTri tri, BCRTriInfo *info)
 {
   PetscFunctionBegin;
-  PetscCall(BCRTriLocalGetInfo(tri->local, info));
+  *info = tri->info;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRTriDestroy(BCRTri *tri)
 {
+  BCRTri t = *tri;
+
   PetscFunctionBegin;
-  if (!*tri) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRTriLocalDestroy(&(*tri)->local));
+  if (!t) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRReducedDestroy(&t->reduced));
+  PetscCall(BCRTriLocalDestroy(&t->local));
+  PetscCall(PetscFree2(t->wfirst, t->wlast));
+  PetscCall(PetscFree(t->schur));
+  PetscCall(PetscFree2(t->ends, t->g));
   PetscCall(PetscFree(*tri));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

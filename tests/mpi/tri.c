@@ -1,0 +1,418 @@
+/*
+  Lines across ranks (src/tridiagonal/tridiagonal.c) against Gaussian elimination with row exchanges of the whole lines in long double: all
+  layouts, near-Toeplitz lines with edges and general ones, one set of coefficients or one per line, open and periodic, parts of any size, one row
+  or none on a rank, precisions; both couplings; bytes against what MPI was given; errors on every rank.
+
+  ranks: 1 2 3 4 6 8
+*/
+#include "../../src/tridiagonal/tridiagonal.h"
+#include "counting.h"
+#include <math.h>
+
+static int         passed, failed;
+static PetscMPIInt rank, size;
+
+static unsigned long long state = 88172645463325252ULL;
+
+static double rnd(void) /* the same on all ranks */
+{
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return 2 * (double)(state >> 11) / 9007199254740992.0 - 1;
+}
+
+typedef enum {
+  DOMINANT,
+  TWO,
+  NEARTWO,
+  SKEW,
+  COMPACT,
+  STRONG
+} Kind;
+
+typedef struct {
+  PetscInt        inner, outer, rep;
+  int             spread;
+  Kind            kind;
+  int             general, perline, periodic, edges;
+  BCRTriMethod    method;
+  BCRTriPrecision precision;
+  BCRTriCoupling  coupling;
+} Case;
+
+/* rows of rank p */
+static PetscInt spread(int how, PetscMPIInt p)
+{
+  switch (how) {
+  case 0:
+    return 9 + p % 2;
+  case 1:
+    return 1;
+  case 2:
+    return 2;
+  case 3:
+    return (5 * p + 1) % 7;
+  case 4:
+    return p == size / 2 ? 7 : 0;
+  case 5:
+    return p == 0 || p == size - 1 ? 1 : 0;
+  case 6:
+    return p == 1 ? 1 : 11;
+  default:
+    return 120 + 7 * p;
+  }
+}
+
+static void fill(Kind kind, double c[3])
+{
+  const double s = 1 + 0.5 * rnd(), t = rnd();
+
+  c[0] = c[2] = -1;
+  switch (kind) {
+  case DOMINANT:
+    c[0] = c[2] = -s;
+    c[1]        = s * (2.05 + fabs(t));
+    break;
+  case TWO:
+    c[1] = 2;
+    break;
+  case NEARTWO:
+    c[1] = 2 + 1e-4;
+    break;
+  case SKEW:
+    c[0] = rnd();
+    c[2] = rnd();
+    c[1] = ((fabs(c[0]) + fabs(c[2])) * 1.1 + 0.1) * (t < 0 ? -1 : 1);
+    break;
+  case COMPACT:
+    c[0] = c[2] = 0.25;
+    c[1]        = 1;
+    break;
+  case STRONG:
+    c[1] = 60;
+    break;
+  }
+  for (int k = 0; k < 3; k++) c[k] = (double)(PetscReal)c[k];
+}
+
+/* a whole line, the same on all ranks */
+typedef struct {
+  PetscInt n;
+  double  *c; /* 3 n */
+} Line;
+
+static void line_make(const Case *k, PetscInt n, Line *l)
+{
+  double in[3];
+
+  l->n = n;
+  fill(k->kind, in);
+  for (PetscInt j = 0; j < n; j++) {
+    if (k->general) fill(k->kind, l->c + 3 * j);
+    else if (j < k->edges || j >= n - k->edges) fill(k->kind == COMPACT ? COMPACT : DOMINANT, l->c + 3 * j);
+    else memcpy(l->c + 3 * j, in, sizeof(in));
+  }
+  if (k->kind == COMPACT && !k->general && k->edges && !k->periodic && n > 4) l->c[2] = l->c[3 * n - 3] = 2; /* boundary closures of Pade schemes */
+}
+
+/* elimination with row exchanges of a band of two above, and of two full columns for the corners */
+static void line_solve(const Line *l, int periodic, PetscInt nrhs, double *x)
+{
+  const PetscInt n = l->n, w = n + nrhs;
+  long double   *a = calloc((size_t)(n * w) + 1, sizeof(*a));
+
+  for (PetscInt i = 0; i < n; i++) {
+    a[i * w + i] += l->c[3 * i + 1];
+    if (i || periodic) a[i * w + (i ? i - 1 : n - 1)] += l->c[3 * i];
+    if (i < n - 1 || periodic) a[i * w + (i < n - 1 ? i + 1 : 0)] += l->c[3 * i + 2];
+    for (PetscInt v = 0; v < nrhs; v++) a[i * w + n + v] = x[i * nrhs + v];
+  }
+  for (PetscInt k = 0; k < n; k++) {
+    const PetscInt cand[3] = {k, k + 1, n - 1}; /* rows with entries in column k */
+    PetscInt       p       = k;
+
+    for (int i = 1; i < 3; i++)
+      if (cand[i] < n && fabsl(a[cand[i] * w + k]) > fabsl(a[p * w + k])) p = cand[i];
+    for (PetscInt j = k; j < w && p != k; j++) {
+      long double t = a[k * w + j];
+
+      a[k * w + j] = a[p * w + j];
+      a[p * w + j] = t;
+    }
+    for (int i = 1; i < 3; i++) {
+      const PetscInt r = cand[i];
+      long double    f;
+
+      if (r >= n || r == k || (i == 2 && cand[1] == r)) continue;
+      f = a[r * w + k] / a[k * w + k];
+      if (f == 0) continue;
+      for (PetscInt j = k; j < w; j++) a[r * w + j] -= f * a[k * w + j];
+    }
+  }
+  for (PetscInt v = 0; v < nrhs; v++)
+    for (PetscInt i = n - 1; i >= 0; i--) {
+      long double t = a[i * w + n + v];
+
+      for (PetscInt j = i + 1; j < n; j++) t -= a[i * w + j] * a[j * w + n + v];
+      a[i * w + n + v] = t / a[i * w + i];
+      x[i * nrhs + v]  = (double)a[i * w + n + v];
+    }
+  free(a);
+}
+
+/* this rank's rows of the lines */
+static void describe(const Case *k, PetscInt N, PetscInt start, const Line *lines, PetscInt nlines, BCRTriSpec *spec, BCRTriRows *rows, PetscReal *coef)
+{
+  const PetscInt across = k->inner / k->rep, n = spec->n;
+
+  spec->inner    = k->inner;
+  spec->outer    = k->outer;
+  spec->rep      = k->rep;
+  spec->periodic = (PetscBool)k->periodic;
+  spec->perline  = (PetscBool)k->perline;
+  if (k->general) {
+    const size_t total = (size_t)nlines * (size_t)n;
+
+    spec->low  = coef;
+    spec->diag = coef + total;
+    spec->up   = coef + 2 * total;
+    for (PetscInt l = 0; l < nlines; l++)
+      for (PetscInt j = 0; j < n; j++)
+        for (int m = 0; m < 3; m++) coef[(size_t)m * total + (size_t)(k->perline ? l % across + across * (j + n * (l / across)) : j)] = (PetscReal)lines[l].c[3 * (start + j) + m];
+    return;
+  }
+  spec->rows   = rows;
+  spec->nfirst = PetscMax(0, PetscMin(n, k->edges - start));
+  spec->nlast  = PetscMax(0, PetscMin(n, start + n - (N - k->edges)));
+  for (PetscInt l = 0; l < nlines; l++)
+    for (int m = 0; m < 3; m++) {
+      for (PetscInt i = 0; i < spec->nfirst; i++) rows[l].first[i][m] = (PetscReal)lines[l].c[3 * (start + i) + m];
+      for (PetscInt i = 0; i < spec->nlast; i++) rows[l].last[i][m] = (PetscReal)lines[l].c[3 * (start + n - spec->nlast + i) + m];
+      rows[l].row[m] = (PetscReal)lines[l].c[3 * (N / 2) + m];
+    }
+}
+
+static PetscErrorCode check(const Case *k, BCRTriInfo *info)
+{
+  const PetscInt across = k->inner / k->rep, total = across * k->outer, nlines = k->perline ? total : 1;
+  const double   eps = k->precision == BCR_TRI_SINGLE ? 1.2e-7 : (double)PETSC_MACHINE_EPSILON;
+  PetscInt       N = 0, start = 0;
+  Line          *lines;
+  double        *x, *store, tol, worst = 0;
+  BCRTriSpec     spec;
+  BCRTriRows    *rows;
+  BCRTriOptions  options;
+  BCRTri         tri;
+  PetscReal     *coef, *f, *u;
+  int            counted = 1;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&spec, sizeof(spec)));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  for (PetscMPIInt p = 0; p < size; p++) {
+    if (p == rank) start = N;
+    N += spread(k->spread, p);
+  }
+  if (N < 1 || (!k->general && N < 2 * k->edges + 1) || (k->periodic && k->kind == TWO)) PetscFunctionReturn(PETSC_SUCCESS);
+  spec.n = spread(k->spread, rank);
+  PetscCall(PetscMalloc5(nlines, &lines, 3 * nlines * N, &store, N * k->rep * total, &x, nlines, &rows, 3 * nlines * spec.n + 1, &coef));
+  PetscCall(PetscMalloc2(k->inner * spec.n * k->outer + 1, &f, k->inner * spec.n * k->outer + 1, &u));
+  for (PetscInt l = 0; l < nlines; l++) {
+    lines[l].c = store + 3 * l * N;
+    line_make(k, N, &lines[l]);
+  }
+  describe(k, N, start, lines, nlines, &spec, rows, coef);
+  for (PetscInt l = 0; l < total; l++) { /* x: [l][j][v] */
+    double *xl = x + l * N * k->rep;
+
+    for (PetscInt j = 0; j < N; j++)
+      for (PetscInt v = 0; v < k->rep; v++) {
+        xl[j * k->rep + v] = (double)(PetscReal)rnd();
+        if (j >= start && j < start + spec.n) f[(l % across) * k->rep + v + k->inner * (j - start + spec.n * (l / across))] = (PetscReal)xl[j * k->rep + v];
+      }
+    line_solve(&lines[k->perline ? l : 0], k->periodic, k->rep, xl);
+  }
+  options.method    = k->method;
+  options.coupling  = k->coupling;
+  options.precision = k->precision;
+  options.isa       = -1;
+  PetscCall(BCRTriCreate(PETSC_COMM_WORLD, &spec, &options, &tri));
+  PetscCall(BCRTriGetInfo(tri, info));
+  for (int again = 0; again < 2; again++) { /* also in place */
+    const PetscReal *from = again ? u : f;
+
+    if (again) PetscCall(PetscArraycpy(u, f, k->inner * spec.n * k->outer));
+    else
+      for (PetscInt i = 0; i < k->inner * spec.n * k->outer; i++) u[i] = (PetscReal)1e30;
+    sent_bytes = sent_messages = 0;
+    PetscCall(BCRTriSolve(tri, from, u));
+    if (sent_bytes != info->bytes_sent) counted = 0;
+    for (PetscInt l = 0; l < total; l++) {
+      double scale = 0;
+
+      for (PetscInt j = 0; j < N * k->rep; j++) scale = PetscMax(scale, fabs(x[l * N * k->rep + j]));
+      for (PetscInt j = 0; j < spec.n; j++)
+        for (PetscInt v = 0; v < k->rep; v++) {
+          const double e = fabs((double)u[(l % across) * k->rep + v + k->inner * (j + spec.n * (l / across))] - x[(l * N + start + j) * k->rep + v]) / scale;
+
+          if (!(e <= worst)) worst = e < 1e300 ? e : 1e300;
+        }
+    }
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &counted, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  tol = eps * (k->kind == TWO ? 2. * (double)N * (double)N : k->kind == NEARTWO ? 4e4 : 60); /* condition numbers */
+  if (worst <= tol && counted) passed++;
+  else {
+    failed++;
+    if (!rank)
+      printf("FAILED inner %d outer %d rep %d spread %d (%d rows) kind %d general %d perline %d periodic %d edges %d method %d precision %d coupling %d: error %.2e above %.2e, bytes %s; %s\n", (int)k->inner, (int)k->outer, (int)k->rep, k->spread,
+             (int)N, (int)k->kind, k->general, k->perline, k->periodic, k->edges, (int)k->method, (int)k->precision, (int)k->coupling, worst, tol, counted ? "right" : "wrong", info->what);
+  }
+  PetscCall(BCRTriDestroy(&tri));
+  PetscCall(PetscFree5(lines, store, x, rows, coef));
+  PetscCall(PetscFree2(f, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode expect(const char *what, int ok)
+{
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &ok, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  if (ok) passed++;
+  else {
+    failed++;
+    if (!rank) printf("FAILED %s\n", what);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static char message[2048];
+
+static PetscErrorCode keep(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  (void)comm;
+  (void)line;
+  (void)fun;
+  (void)file;
+  (void)ctx;
+  if (p == PETSC_ERROR_INITIAL) snprintf(message, sizeof(message), "%s", mess);
+  return n;
+}
+
+/* general lines of 6 rows per rank, three of them; row 2 of line 1 on the last rank as given */
+static PetscErrorCode error(const char *what, const double row[3], const double others[3], BCRTriCoupling coupling, int periodic, PetscErrorCode code, const char *words)
+{
+  BCRTriSpec     spec;
+  BCRTriOptions  options;
+  BCRTri         tri = NULL;
+  PetscReal      c[3][18];
+  PetscErrorCode ierr;
+  int            ok;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&spec, sizeof(spec)));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  for (int m = 0; m < 3; m++)
+    for (int i = 0; i < 18; i++) c[m][i] = (PetscReal)(row && rank == size - 1 && i == 1 + 3 * 2 ? row[m] : others[m]);
+  spec.inner       = 3;
+  spec.outer       = 1;
+  spec.rep         = 1;
+  spec.n           = 6;
+  spec.perline     = PETSC_TRUE;
+  spec.periodic    = (PetscBool)periodic;
+  spec.low         = c[0];
+  spec.diag        = c[1];
+  spec.up          = c[2];
+  options.coupling = coupling;
+  options.isa      = -1;
+  message[0]       = 0;
+  PetscCall(PetscPushErrorHandler(keep, NULL));
+  ierr = BCRTriCreate(PETSC_COMM_WORLD, &spec, &options, &tri);
+  PetscCall(PetscPopErrorHandler());
+  ok = ierr == code && !tri && strstr(message, words) != NULL;
+  if (!ok) printf("rank %d: error %d, %s\n", rank, (int)ierr, message);
+  PetscCall(expect(what, ok));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode errors(void)
+{
+  const double two[3] = {-1, 2, -1}, zero[3] = {-1, 0, -1}, nan[3] = {-1, NAN, -1}, beyond[3] = {0, 0, 0};
+  char         words[64];
+
+  PetscFunctionBegin;
+  if (size > 1) snprintf(words, sizeof(words), "ank %d of the %d", size - 1, size);
+  else snprintf(words, sizeof(words), "Line 1 ");
+  PetscCall(error("zero row", beyond, two, BCR_TRI_COUPLING_AUTO, 0, PETSC_ERR_MAT_LU_ZRPVT, words));
+  PetscCall(error("zero row", beyond, two, BCR_TRI_COUPLING_AUTO, 0, PETSC_ERR_MAT_LU_ZRPVT, "Line 1 "));
+  (void)zero;
+  PetscCall(error("NaN", nan, two, BCR_TRI_COUPLING_AUTO, 0, PETSC_ERR_FP, size > 1 ? words : "Line 1, row 2"));
+  if (size > 1) PetscCall(error("singular", NULL, two, BCR_TRI_COUPLING_AUTO, 1, PETSC_ERR_MAT_LU_ZRPVT, "singular to rounding"));
+  if (size > 2) PetscCall(error("digits", NULL, two, BCR_TRI_COUPLING_NEIGHBOUR, 0, PETSC_ERR_ARG_OUTOFRANGE, "would lose 1"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  static const PetscInt layouts[][3] = {
+    {1,  1, 1},
+    {1,  5, 1},
+    {6,  1, 1},
+    {9,  1, 1},
+    {3,  4, 1},
+    {2,  3, 2},
+    {12, 2, 2},
+    {40, 1, 1}
+  };
+  BCRTriInfo info;
+  int        count = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  for (int layout = 0; layout < 8; layout++)
+    for (int how = 0; how < 7; how++)
+      for (int kind = 0; kind < 6; kind++)
+        for (int form = 0; form < 8; form++) {
+          Case k;
+
+          k.inner     = layouts[layout][0];
+          k.outer     = layouts[layout][1];
+          k.rep       = layouts[layout][2];
+          k.spread    = how;
+          k.kind      = (Kind)kind;
+          k.general   = form & 1;
+          k.perline   = (form >> 1) & 1;
+          k.periodic  = form >> 2;
+          k.edges     = count++ % (BCR_TRI_EDGE + 1);
+          k.method    = count % 3 ? BCR_TRI_AUTO : BCR_TRI_THOMAS;
+          k.precision = count % 11 == 0 ? BCR_TRI_MIXED : (count % 13 == 0 ? BCR_TRI_SINGLE : BCR_TRI_DOUBLE);
+          k.coupling  = count % 5 ? BCR_TRI_COUPLING_AUTO : BCR_TRI_COUPLING_REDUCED;
+          if (size > 4 && (count / 8 + count) % 4) continue; /* ranks that wait for cores take their time */
+          PetscCall(check(&k, &info));
+        }
+  /* long lines: neighbours alone where they decay over a rank, all ranks where they do not */
+  for (int form = 0; form < 8; form++)
+    for (int kind = 0; kind < 6; kind += 5) {
+      Case k = {3, 2, 1, 7, (Kind)(kind ? STRONG : TWO), form & 1, (form >> 1) & 1, (form >> 2) && kind, 2, BCR_TRI_AUTO, BCR_TRI_DOUBLE, BCR_TRI_COUPLING_AUTO};
+
+      if (!kind && !k.general) k.edges = 0;
+      if (PetscDefined(USE_REAL_SINGLE) && !kind) continue;
+      PetscCall(check(&k, &info));
+      if (size > 2)
+        PetscCall(expect("coupling of long lines", kind ? info.coupling == BCR_TRI_COUPLING_NEIGHBOUR && !info.reduced && (double)info.lost <= (double)PETSC_MACHINE_EPSILON : info.coupling == BCR_TRI_COUPLING_REDUCED && info.reduced == 6));
+      if (size > 2 && kind) PetscCall(expect("two messages of a row each", info.bytes_sent == (size_t)((k.periodic || (rank && rank < size - 1)) ? 2 : 1) * 6 * sizeof(double)));
+      k.coupling = kind ? BCR_TRI_COUPLING_NEIGHBOUR : BCR_TRI_COUPLING_REDUCED;
+      PetscCall(check(&k, &info));
+      k.coupling = BCR_TRI_COUPLING_REDUCED;
+      PetscCall(check(&k, &info));
+      if (size > 2) PetscCall(expect("coupling as told", info.coupling == BCR_TRI_COUPLING_REDUCED && info.reduced == 6));
+    }
+  PetscCall(errors());
+  if (!rank) printf("%d passed, %d failed\n", passed, failed);
+  PetscCall(PetscFinalize());
+  return failed != 0;
+}
