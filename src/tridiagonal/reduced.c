@@ -268,30 +268,19 @@ static PetscErrorCode BCRReducedShareOut(BCRReduced r, const double *low, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag, const double *up, PetscBool periodic, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced)
+static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const double *diag, const double *up, PetscReal eps, BCRTriCoupling coupling)
 {
-  BCRReduced r;
-  char      *kind;
-  double    *coef;
+  const PetscInt nsys = r->nsys;
+  char          *kind;
+  double        *coef;
 
   PetscFunctionBegin;
-  *reduced = NULL;
-  PetscCall(PetscNew(&r));
-  PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tags[0]));
-  for (int k = 1; k < 4; k++) PetscCall(PetscCommGetNewTag(r->comm, &r->tags[k]));
-  PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
-  PetscCallMPI(MPI_Comm_size(r->comm, &r->size));
-  r->nsys     = nsys;
-  r->rows     = rows;
-  r->flags    = flags;
-  r->periodic = periodic;
-  r->request  = MPI_REQUEST_NULL;
   PetscCall(PetscMalloc1(r->size, &r->counts));
   PetscCall(BCRReducedAgree(r, eps, coupling));
   if (nsys && r->total) {
     PetscInt n = 0;
 
-    PetscCall(PetscMalloc2(nsys, &kind, 4 * (size_t)nsys * (size_t)rows, &coef));
+    PetscCall(PetscMalloc2(nsys, &kind, 4 * (size_t)nsys * (size_t)r->rows, &coef));
     PetscCall(PetscArrayzero(kind, nsys));
     if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) PetscCall(BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef));
     for (PetscInt s = 0; s < nsys; s++) n += kind[s];
@@ -314,6 +303,29 @@ PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, con
   r->info.neighbour = r->nb.ns;
   r->info.shared    = r->nshared;
   PetscCall(BCRReducedSetVectors(r, 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag, const double *up, PetscBool periodic, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced)
+{
+  BCRReduced     r;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *reduced = NULL;
+  PetscCall(PetscNew(&r));
+  PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tags[0]));
+  for (int k = 1; k < 4; k++) PetscCall(PetscCommGetNewTag(r->comm, &r->tags[k]));
+  PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
+  PetscCallMPI(MPI_Comm_size(r->comm, &r->size));
+  r->nsys     = nsys;
+  r->rows     = rows;
+  r->flags    = flags;
+  r->periodic = periodic;
+  r->request  = MPI_REQUEST_NULL;
+  ierr        = BCRReducedSetUp(r, low, diag, up, eps, coupling);
+  if (ierr) (void)BCRReducedDestroy(&r);
+  PetscCall(ierr);
   *reduced = r;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,6 +11,9 @@
   Eliminating the interior rows leaves S, a 2 x 2 matrix, on the first and last row: a tridiagonal system of two rows per rank, dominant
   where the lines are, with right-hand side S (r_first, r_last), since S is the inverse of the corners of A^-1. That is what
   reduced.h solves. (The thesis writes it for the unknowns of the neighbours, which makes a system whose diagonal is small.)
+
+  The right-hand side is also f_first - v_first^T f and f_last - v_last^T f over the interior rows, v the responses of the transposed interior. Where
+  these reach few rows, it is computed from f so, and the exchange runs while the rank's own lines are solved.
 */
 #include "triimpl.h"
 #include "reduced.h"
@@ -18,6 +21,7 @@
 #include <float.h>
 
 #define RESPONSE_SMALL 3.5e-18 /* 2^-58: with less than that of a value of its size, an element does not change */
+#define RESPONSE_EARLY 8       /* the right-hand side comes from f where that reads at most this part of the rows at each end */
 
 struct _n_BCRTri {
   MPI_Comm    comm;
@@ -29,8 +33,11 @@ struct _n_BCRTri {
   PetscInt   inner, n, outer, rep, lines, sets; /* sets of coefficients: 1 or lines */
   PetscInt   nfirst, nlast;                     /* rows next to each end that the responses reach */
   PetscReal *wfirst, *wlast;                    /* in rows 1 + j and n - 1 - nlast + j, see BCRTriAt() */
-  double    *schur;                             /* S of each set: (first, first), (first, last), (last, first), (last, last) */
-  double    *ends, *g;                          /* values of the local solution in the first and last row; right-hand side and solution */
+  PetscInt   mfirst, mlast;                     /* rows next to each end that make its right-hand side, and the weights of their values */
+  PetscReal *vfirst, *vlast;                    /* laid out alike; only if early */
+  PetscBool  early;
+  double    *schur;    /* S of each set: (first, first), (first, last), (last, first), (last, last) */
+  double    *ends, *g; /* values of the local solution in the first and last row; right-hand side and solution */
   BCRReduced reduced;
 };
 
@@ -67,19 +74,21 @@ static PetscErrorCode BCRTriAgree(BCRTri t, BCRTriFault *fault)
   SETERRQ(t->comm, fault->code, "Rank %d of the %d along the lines: %s", first, t->size, fault->message);
 }
 
-/* Responses of the interior rows of a set of coefficients, by the pivots of elimination towards their end: products of ratios, nothing cancels */
-static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, double *wfirst, double *wlast, double S[4])
+/* Responses of the interior rows of a set of coefficients, by the pivots of elimination towards their end: products of ratios, nothing cancels.
+   r: [4*n], of the first and last row, and those of the transposed matrix with the couplings to the end rows */
+static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, double *r, double S[4])
 {
   const PetscInt n = spec->n;
-  double         c[3], p = 1, o = 0;
+  double         c[3], p = 1, o = 0, *wfirst = r, *wlast = r + n, *vfirst = r + 2 * n, *vlast = r + 3 * n;
 
   PetscFunctionBegin;
-  for (PetscInt j = n - 2; j > 0; j--) { /* coupling to the row before over the pivot, from below */
+  for (PetscInt j = n - 2; j > 0; j--) { /* pivots from below, and the coupling to the row before over them */
     BCRTriGetRow(spec, line, j, c);
     p = c[1] - (j < n - 2 ? c[2] * o / p : 0);
     if (!(fabs(p) > 4 * DBL_EPSILON * fabs(c[1]) && fabs(p) <= DBL_MAX)) PetscCall(BCRTriPivotError(spec, line, j, p));
     o         = c[0];
     wfirst[j] = -c[0] / p;
+    vfirst[j] = -1 / p;
   }
   for (PetscInt j = 1; j < n - 1; j++) {
     BCRTriGetRow(spec, line, j, c);
@@ -87,11 +96,21 @@ static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, dou
     if (!(fabs(p) > 4 * DBL_EPSILON * fabs(c[1]) && fabs(p) <= DBL_MAX)) PetscCall(BCRTriPivotError(spec, line, j, p));
     o        = c[2];
     wlast[j] = -c[2] / p;
+    vlast[j] = -1 / p;
   }
   wfirst[0] = wlast[n - 1] = 1;
-  wfirst[n - 1] = wlast[0] = 0;
-  for (PetscInt j = 1; j < n - 1; j++) wfirst[j] = fabs(wfirst[j - 1]) < DBL_MIN ? 0 : wfirst[j] * wfirst[j - 1];
-  for (PetscInt j = n - 2; j > 0; j--) wlast[j] = fabs(wlast[j + 1]) < DBL_MIN ? 0 : wlast[j] * wlast[j + 1];
+  wfirst[n - 1] = wlast[0] = vfirst[n - 1] = vlast[0] = 0;
+  vfirst[0] = vlast[n - 1] = -1;
+  for (PetscInt j = 1; j < n - 1; j++) {
+    BCRTriGetRow(spec, line, j - 1, c);
+    wfirst[j] = fabs(wfirst[j - 1]) < DBL_MIN ? 0 : wfirst[j] * wfirst[j - 1];
+    vfirst[j] = fabs(vfirst[j - 1]) < DBL_MIN ? 0 : c[2] * vfirst[j] * vfirst[j - 1];
+  }
+  for (PetscInt j = n - 2; j > 0; j--) {
+    BCRTriGetRow(spec, line, j + 1, c);
+    wlast[j] = fabs(wlast[j + 1]) < DBL_MIN ? 0 : wlast[j] * wlast[j + 1];
+    vlast[j] = fabs(vlast[j + 1]) < DBL_MIN ? 0 : c[0] * vlast[j] * vlast[j + 1];
+  }
   BCRTriGetRow(spec, line, 0, c);
   S[0] = c[1] + c[2] * (n > 2 ? wfirst[1] : 0);
   S[1] = c[2] * wlast[1];
@@ -99,6 +118,23 @@ static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, dou
   S[2] = c[0] * wfirst[n - 2];
   S[3] = c[1] + c[0] * (n > 2 ? wlast[n - 2] : 0);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* number of rows that a response r from the first (or last) row on reaches; those of right-hand sides in units of their row */
+static PetscInt BCRTriReach(const BCRTriSpec *spec, PetscInt line, const double *r, PetscBool back, PetscBool weights)
+{
+  const PetscInt n = spec->n;
+  PetscInt       k = n - 2;
+  double         first[3], c[3] = {0, 1, 0};
+
+  BCRTriGetRow(spec, line, back ? n - 1 : 0, first);
+  for (; k > 0; k--) {
+    const PetscInt j = back ? n - 1 - k : k;
+
+    if (weights) BCRTriGetRow(spec, line, j, c);
+    if (!(fabs(r[j] * c[1]) < RESPONSE_SMALL * (weights ? fabs(first[1]) : 1))) break;
+  }
+  return k;
 }
 
 /* where the response of line l in the j-th of the rows it reaches is: as the coefficients of a general line are laid out */
@@ -131,24 +167,24 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
   PetscCall(BCRTriLocalCreate(&own, options, &t->local));
   PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
   PetscCall(PetscMalloc1(4 * (size_t)sets, &t->schur));
-  PetscCall(PetscMalloc1(2 * (size_t)n, &w));
-  for (int pass = 0; pass < 2; pass++) { /* how far the responses reach, then keep them */
-    if (pass) PetscCall(PetscMalloc2((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1, &t->wlast));
-    for (PetscInt l = 0; l < sets; l++) {
-      PetscInt reach[2] = {n - 2, n - 2};
-
-      PetscCall(BCRTriResponses(&own, l, w, w + n, S));
-      if (pass) {
-        for (PetscInt j = 0; j < t->nfirst; j++) t->wfirst[BCRTriAt(t, l, j, t->nfirst)] = (PetscReal)w[1 + j];
-        for (PetscInt j = 0; j < t->nlast; j++) t->wlast[BCRTriAt(t, l, j, t->nlast)] = (PetscReal)w[n + n - 1 - t->nlast + j];
-        continue;
-      }
-      PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
-      while (reach[0] && fabs(w[reach[0]]) < RESPONSE_SMALL) reach[0]--;
-      while (reach[1] && fabs(w[n + n - 1 - reach[1]]) < RESPONSE_SMALL) reach[1]--;
-      t->nfirst = PetscMax(t->nfirst, reach[0]);
-      t->nlast  = PetscMax(t->nlast, reach[1]);
-    }
+  PetscCall(PetscMalloc1(4 * (size_t)n, &w));
+  for (PetscInt l = 0; l < sets; l++) { /* how far the responses reach */
+    PetscCall(BCRTriResponses(&own, l, w, S));
+    PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
+    t->nfirst = PetscMax(t->nfirst, BCRTriReach(&own, l, w, PETSC_FALSE, PETSC_FALSE));
+    t->nlast  = PetscMax(t->nlast, BCRTriReach(&own, l, w + n, PETSC_TRUE, PETSC_FALSE));
+    t->mfirst = PetscMax(t->mfirst, BCRTriReach(&own, l, w + 2 * n, PETSC_FALSE, PETSC_TRUE));
+    t->mlast  = PetscMax(t->mlast, BCRTriReach(&own, l, w + 3 * n, PETSC_TRUE, PETSC_TRUE));
+  }
+  if (PetscMax(t->mfirst, t->mlast) <= n / RESPONSE_EARLY) t->early = PETSC_TRUE;
+  else t->mfirst = t->mlast = 0;
+  PetscCall(PetscMalloc4((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1, &t->wlast, (size_t)sets * (size_t)t->mfirst + 1, &t->vfirst, (size_t)sets * (size_t)t->mlast + 1, &t->vlast));
+  for (PetscInt l = 0; l < sets; l++) { /* keep them */
+    PetscCall(BCRTriResponses(&own, l, w, S));
+    for (PetscInt j = 0; j < t->nfirst; j++) t->wfirst[BCRTriAt(t, l, j, t->nfirst)] = (PetscReal)w[1 + j];
+    for (PetscInt j = 0; j < t->nlast; j++) t->wlast[BCRTriAt(t, l, j, t->nlast)] = (PetscReal)w[2 * n - 1 - t->nlast + j];
+    for (PetscInt j = 0; j < t->mfirst; j++) t->vfirst[BCRTriAt(t, l, j, t->mfirst)] = (PetscReal)w[2 * n + 1 + j];
+    for (PetscInt j = 0; j < t->mlast; j++) t->vlast[BCRTriAt(t, l, j, t->mlast)] = (PetscReal)w[4 * n - 1 - t->mlast + j];
   }
   PetscCall(PetscFree(w));
   for (PetscInt l = 0; l < t->lines; l++) {
@@ -195,10 +231,11 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
     PetscCall(PetscFree3(low, diag, up));
     PetscCall(ierr);
   }
-  eps = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
-  PetscCall(BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced));
-  PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
+  eps  = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
+  ierr = BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced);
   PetscCall(PetscFree3(low, diag, up));
+  PetscCall(ierr);
+  PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
   PetscCall(PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g));
 
   PetscCall(BCRReducedGetInfo(t->reduced, &info));
@@ -206,9 +243,9 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   t->info.reduced    = info.shared;
   t->info.lost       = info.lost;
   t->info.bytes_sent = info.bytes_sent;
-  t->info.tables += (size_t)t->sets * ((size_t)(t->nfirst + t->nlast) * sizeof(PetscReal) + 4 * sizeof(double));
+  t->info.tables += (size_t)t->sets * ((size_t)(t->nfirst + t->nlast + t->mfirst + t->mlast) * sizeof(PetscReal) + 4 * sizeof(double));
   t->info.workspace += info.workspace + 4 * values * sizeof(double);
-  t->info.flops += (double)values * (2. * (double)(t->nfirst + t->nlast) + 20);
+  t->info.flops += (double)values * (2. * (double)(t->nfirst + t->nlast + t->mfirst + t->mlast) + 20);
   if (!t->local) {
     t->info.method = options->method;
     PetscCall(PetscStrncpy(t->info.what, spec->n ? "one row" : "no rows", sizeof(t->info.what)));
@@ -299,12 +336,41 @@ static void BCRTriCorrect(BCRTri t, const double *a, const double *b, PetscReal 
   }
 }
 
+/* g = f in a row minus the weighted sum of the rows 1 + j (last false) or n - 1 - m + j; m of them, weights v */
+static void BCRTriGather(BCRTri t, PetscBool back, PetscInt m, const PetscReal *v, const PetscReal *f, double *g)
+{
+  const PetscInt inner = t->inner, n = t->n, rep = t->rep, across = inner / rep, first = back ? n - 1 - m : 1;
+
+  for (PetscInt o = 0; o < t->outer; o++) {
+    const PetscReal *fo = f + (size_t)o * (size_t)inner * (size_t)n, *vo = v + (t->sets == 1 ? 0 : (size_t)across * (size_t)m * (size_t)o);
+    double          *go = g + (size_t)o * (size_t)inner;
+
+    for (PetscInt i = 0; i < inner; i++) go[i] = fo[(size_t)i + (back ? (size_t)(n - 1) * (size_t)inner : 0)];
+    for (PetscInt j = 0; j < m; j++) {
+      const PetscReal *fj = fo + (size_t)(first + j) * (size_t)inner, *vj = vo + (t->sets == 1 ? (size_t)j : (size_t)j * (size_t)across);
+
+      if (t->sets == 1) {
+        for (PetscInt i = 0; i < inner; i++) go[i] -= (double)vj[0] * (double)fj[i];
+      } else {
+        for (PetscInt i = 0; i < inner; i++) go[i] -= (double)vj[i / rep] * (double)fj[i];
+      }
+    }
+  }
+}
+
 static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *u)
 {
   const size_t inner = (size_t)t->inner, n = (size_t)t->n, values = inner * (size_t)t->outer;
   double      *first = t->ends, *last = t->ends + values, *g = t->g, *h = t->g + values;
 
   PetscFunctionBegin;
+  if (t->n == 1) {
+    for (size_t e = 0; e < values; e++) g[e] = f[e];
+  } else if (t->n && t->early) {
+    BCRTriGather(t, PETSC_FALSE, t->mfirst, t->vfirst, f, g);
+    BCRTriGather(t, PETSC_TRUE, t->mlast, t->vlast, f, h);
+    PetscCall(BCRReducedSolveBegin(t->reduced, t->g, NULL));
+  }
   if (t->n > 1 && values) {
     PetscCall(BCRTriLocalSolve(t->local, f, u));
     for (PetscInt o = 0; o < t->outer; o++) {
@@ -314,14 +380,13 @@ static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *
 
         first[e] = u[i + inner * n * (size_t)o];
         last[e]  = u[i + inner * (n * (size_t)o + n - 1)];
-        g[e]     = S[0] * first[e] + S[1] * last[e];
-        h[e]     = S[2] * first[e] + S[3] * last[e];
+        if (t->early) continue;
+        g[e] = S[0] * first[e] + S[1] * last[e];
+        h[e] = S[2] * first[e] + S[3] * last[e];
       }
     }
-  } else if (t->n == 1) {
-    for (size_t e = 0; e < values; e++) g[e] = f[e];
   }
-  PetscCall(BCRReducedSolveBegin(t->reduced, t->g, NULL));
+  if (!t->early) PetscCall(BCRReducedSolveBegin(t->reduced, t->g, NULL));
   PetscCall(BCRReducedSolveEnd(t->reduced, t->g, NULL, NULL));
   if (t->n > 1 && values) {
     for (PetscInt o = 0; o < t->outer; o++) {
@@ -364,7 +429,7 @@ PetscErrorCode BCRTriDestroy(BCRTri *tri)
   if (!t) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRReducedDestroy(&t->reduced));
   PetscCall(BCRTriLocalDestroy(&t->local));
-  PetscCall(PetscFree2(t->wfirst, t->wlast));
+  PetscCall(PetscFree4(t->wfirst, t->wlast, t->vfirst, t->vlast));
   PetscCall(PetscFree(t->schur));
   PetscCall(PetscFree2(t->ends, t->g));
   PetscCall(PetscFree(*tri));

@@ -138,8 +138,8 @@ static PetscErrorCode CaseCreate(MPI_Comm comm, int how, int kind, PetscBool per
   double *coef, *g, *x;
 
   PetscFunctionBegin;
-  MPI_Comm_rank(comm, &c->rank);
-  MPI_Comm_size(comm, &c->size);
+  PetscCallMPI(MPI_Comm_rank(comm, &c->rank));
+  PetscCallMPI(MPI_Comm_size(comm, &c->size));
   c->how      = how;
   c->kind     = kind;
   c->periodic = periodic;
@@ -232,7 +232,7 @@ static PetscErrorCode CaseEnd(Case *c, const char *what)
     }
   }
   if (!(worst <= 1e300)) worst = 1e300;
-  MPI_Allreduce(&worst, &all, 1, MPI_DOUBLE, MPI_MAX, c->comm == MPI_COMM_NULL ? PETSC_COMM_WORLD : c->comm);
+  PetscCallMPI(MPI_Allreduce(&worst, &all, 1, MPI_DOUBLE, MPI_MAX, c->comm == MPI_COMM_NULL ? PETSC_COMM_WORLD : c->comm));
   PetscCall(BCRReducedGetInfo(c->reduced, &info));
   if (all <= 2.3e-16 * cond + 3 * (double)c->eps && info.neighbour + info.shared == (c->n ? c->nsys : 0)) passed++;
   else {
@@ -244,7 +244,7 @@ static PetscErrorCode CaseEnd(Case *c, const char *what)
   if (count) {
     int ok = sent_bytes == info.bytes_sent && sent_messages == info.messages, allok;
 
-    MPI_Allreduce(&ok, &allok, 1, MPI_INT, MPI_MIN, c->comm);
+    PetscCallMPI(MPI_Allreduce(&ok, &allok, 1, MPI_INT, MPI_MIN, c->comm));
     if (allok) passed++;
     else {
       failed++;
@@ -314,7 +314,7 @@ static PetscErrorCode together(void)
   Case     a, b;
 
   PetscFunctionBegin;
-  MPI_Comm_split(PETSC_COMM_WORLD, rank % 2, -rank, &half);
+  PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, rank % 2, -rank, &half));
   a.comm = PETSC_COMM_WORLD;
   b.comm = half;
   state  = 77;
@@ -329,7 +329,7 @@ static PetscErrorCode together(void)
   }
   PetscCall(CaseDestroy(&a));
   PetscCall(CaseDestroy(&b));
-  MPI_Comm_free(&half);
+  PetscCallMPI(MPI_Comm_free(&half));
   state = 99;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -353,7 +353,7 @@ static PetscErrorCode error(const char *what, PetscErrorCode code, const char *w
   int ok = got == code && strstr(message, words) != NULL, all;
 
   PetscFunctionBegin;
-  MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD);
+  PetscCallMPI(MPI_Allreduce(&ok, &all, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
   if (all) passed++;
   else {
     failed++;
@@ -405,8 +405,8 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
-  MPI_Comm_size(PETSC_COMM_WORLD, &size);
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   state = 88172645463325252ULL;
   for (int how = 0; how < 9; how++)
     for (int kind = 0; kind < 7; kind++)
