@@ -1020,17 +1020,17 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
   c->cpu->dtt.rows(c->dtt[0], 1, io, c->n[1], u, ld, u, ld, c->work);
 }
 
-PetscErrorCode BCRCoreBorderBegin(BCRCore c, const void *f, void *u, double left[], double own[])
+PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, double left[], double own[])
 {
   const double *nz = NULL;
 
   PetscFunctionBegin;
   if (c->dim == 3) {
     PetscCall(BCRDttGetModes(c->dtt[2], NULL, &nz));
-    transform_cols(c, 2, 0, f, u);
+    if (k0 == 0) transform_cols(c, 2, 0, f, u);
     f = u;
   }
-  for (PetscInt k = 0; k < c->nplane; k++) {
+  for (PetscInt k = k0; k < k1; k++) {
     const PetscBool singular = c->border.constant >= 0 && k == c->border.constant / c->n[0] ? PETSC_TRUE : PETSC_FALSE;
     const ptrdiff_t o        = c->dim == 3 ? k * c->stride[2] : 0;
 
@@ -1040,7 +1040,7 @@ PetscErrorCode BCRCoreBorderBegin(BCRCore c, const void *f, void *u, double left
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCoreBorderEnd(BCRCore c, const void *f, void *u, const double before[], const double x[], double mean)
+PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, const double before[], const double x[], double mean)
 {
   const double *nz = NULL;
 
@@ -1049,14 +1049,14 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, const void *f, void *u, const double 
     PetscCall(BCRDttGetModes(c->dtt[2], NULL, &nz));
     f = u;
   }
-  for (PetscInt k = 0; k < c->nplane; k++) {
+  for (PetscInt k = k0; k < k1; k++) {
     const PetscBool singular = c->border.constant >= 0 && k == c->border.constant / c->n[0] ? PETSC_TRUE : PETSC_FALSE;
     const ptrdiff_t o        = c->dim == 3 ? k * c->stride[2] : 0;
 
     if (c->kind == PLAN_LEVEL0) border_level0_end(c, k, singular, mean / (nz ? nz[k] : 1), at(c->io, f, o), at(c->io, u, o), before + k * c->n[0], x + k * c->n[0]);
     else border_fourier_end(c, k, singular, nz ? nz[k] : 1, mean, at(c->io, u, o), before + k * c->n[0], x + k * c->n[0]);
   }
-  if (c->dim == 3) transform_cols(c, 2, 1, u, u);
+  if (c->dim == 3 && k1 == c->nplane) transform_cols(c, 2, 1, u, u);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -47,10 +47,12 @@ typedef struct {
 /* *core = NULL: no plan for such rows */
 PETSC_INTERN PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core);
 /* Eliminates all rows but the last one (all, if it is not open). left, own: the modes of the right-hand sides, times norm and factor, that
-   the interface rows before and at the end of this rank get; set where open. f must stay (it may be u) */
-PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, const void *f, void *u, double left[], double own[]);
-/* The solution from those of the interface rows (modes times norm). mean: of the right-hand side, to be taken out */
-PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, const void *f, void *u, const double before[], const double x[], double mean);
+   the interface rows before and at the end of this rank get; set where open. f must stay (it may be u). In three dimensions for the modes
+   k0 to k1 - 1 of the higher of the other axes: in order, each once, the last k1 their number; else 0 and 1. The arrays are whole. */
+PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u, double left[], double own[]);
+/* The solution from those of the interface rows (modes times norm). mean: of the right-hand side, to be taken out, which is known in the part
+   that has the constant mode */
+PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u, const double before[], const double x[], double mean);
 
 typedef struct {
   char      plan[256];     /* one line: the schedule and the axis order in words */

@@ -21,6 +21,8 @@
 #include <math.h>
 #include <string.h>
 
+#define BCR_RANKS_PART 2048 /* modes from which on a plane's are sent in two parts */
+
 typedef struct { /* a rank that has rows */
   PetscMPIInt rank;
   PetscInt    first, m;
@@ -49,7 +51,8 @@ struct _n_BCRRanks {
   BCRCore        core;     /* the rows between interfaces */
   PetscBool      bordered; /* and the interface row: one pass of the core, else two solves of the rows between */
   double         single; /* what a single row between interfaces has along the axis */
-  BCRReduced     reduced;
+  PetscInt       nparted, parted[3]; /* the modes go out in parts, so that one part is on its way while the next is worked on */
+  BCRReduced     reduced[2];
   BCRArena       space;
   double        *own, *left, *from, *x0, *before;
   void          *w; /* the second local solve */
@@ -179,7 +182,6 @@ static PetscErrorCode ranks_tables(BCRRanks r)
   double        *low, *diag, *up;
 
   PetscFunctionBegin;
-  PetscCall(BCRReducedDestroy(&r->reduced));
   PetscCall(PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up));
   for (PetscInt k = 0; k < r->nmodes && rows; k++) {
     if (k == r->constant) { /* solved by every rank, see constant_mode() */
@@ -191,7 +193,12 @@ static PetscErrorCode ranks_tables(BCRRanks r)
     low[k] = -low[k];
     up[k]  = -up[k];
   }
-  PetscCall(BCRReducedCreate(r->comm, r->nmodes, rows, low, diag, up, r->periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO, &r->reduced));
+  for (PetscInt c = 0; c < r->nparted; c++) {
+    const PetscInt k = r->parted[c] * r->no[0];
+
+    PetscCall(BCRReducedDestroy(&r->reduced[c]));
+    PetscCall(BCRReducedCreate(r->comm, r->parted[c + 1] * r->no[0] - k, rows, low + k, diag + k, up + k, r->periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO, &r->reduced[c]));
+  }
   PetscCall(PetscFree3(low, diag, up));
   for (PetscInt p = 0; p < r->ninterface && r->constant >= 0; p++) {
     double d;
@@ -380,6 +387,9 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
     PetscCall(PetscMemzero(r->w, size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float))));
   }
   PetscCall(PetscArrayzero(r->left, r->nmodes));
+  r->nparted                 = r->no[1] > 1 && r->nmodes >= BCR_RANKS_PART ? 2 : 1;
+  r->parted[1]               = r->no[1] / 2;
+  r->parted[r->nparted]      = r->no[1];
   PetscCall(ranks_tables(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -408,7 +418,7 @@ PetscErrorCode BCRRanksDestroy(BCRRanks *ranks)
   PetscFunctionBegin;
   if (!r) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRCoreDestroy(&r->core));
-  PetscCall(BCRReducedDestroy(&r->reduced));
+  for (int c = 0; c < 2; c++) PetscCall(BCRReducedDestroy(&r->reduced[c]));
   PetscCall(BCRModesDestroy(&r->modes));
   for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(r->x[d].lower, r->x[d].diag, r->x[d].upper));
   PetscCall(PetscFree4(r->low, r->up, r->excess, r->weight));
@@ -463,8 +473,7 @@ PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *remo
     if (removed) *removed = rem;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (r->bordered) PetscCall(BCRCoreBorderBegin(r->core, f, u, r->left, r->own));
-  else if (mine) {
+  if (mine && !r->bordered) {
     if (mine->has) row_get(r, f, in, 0, r->factor, r->own); /* before it may be overwritten */
     if (in) PetscCall(BCRCoreSolve(r->core, f, u, NULL));
     if (r->prev >= 0 && in) {
@@ -480,25 +489,34 @@ PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *remo
       for (PetscInt k = 0; k < r->nmodes; k++) r->own[k] *= r->norm[k];
     }
   }
-  if (r->constant >= 0) {
-    r->cmine[0] = mine && mine->has ? r->own[r->constant] : 0;
-    r->cmine[1] = r->left[r->constant];
-    if (mine && mine->has) r->own[r->constant] = 0;
-    r->left[r->constant] = 0;
-    PetscCallMPI(MPI_Iallgather(r->cmine, 2, MPI_DOUBLE, r->cgather, 2, MPI_DOUBLE, r->comm, &gather));
+  for (PetscInt c = 0; c < r->nparted; c++) {
+    const PetscInt k0 = r->parted[c] * r->no[0], k1 = r->parted[c + 1] * r->no[0];
+
+    if (r->bordered) PetscCall(BCRCoreBorderBegin(r->core, r->parted[c], r->parted[c + 1], f, u, r->left, r->own));
+    if (r->constant >= k0 && r->constant < k1) {
+      r->cmine[0] = mine && mine->has ? r->own[r->constant] : 0;
+      r->cmine[1] = r->left[r->constant];
+      if (mine && mine->has) r->own[r->constant] = 0;
+      r->left[r->constant] = 0;
+      PetscCallMPI(MPI_Iallgather(r->cmine, 2, MPI_DOUBLE, r->cgather, 2, MPI_DOUBLE, r->comm, &gather));
+    }
+    PetscCall(BCRReducedSolveBegin(r->reduced[c], r->own + k0, r->left + k0));
   }
-  PetscCall(BCRReducedSolveBegin(r->reduced, r->own, r->left));
-  PetscCall(BCRReducedSolveEnd(r->reduced, r->x0, r->before, NULL));
-  if (r->constant >= 0) {
-    PetscCallMPI(MPI_Wait(&gather, MPI_STATUS_IGNORE));
-    constant_mode(r, &mean);
-    if (mine && mine->has) r->x0[r->constant] = r->cx[r->mine];
-    if (r->prev >= 0) r->before[r->constant] = r->cx[r->prev];
-    mean /= r->factor;
-    if (removed) *removed = (PetscReal)mean;
+  for (PetscInt c = 0; c < r->nparted; c++) {
+    const PetscInt k0 = r->parted[c] * r->no[0], k1 = r->parted[c + 1] * r->no[0];
+
+    PetscCall(BCRReducedSolveEnd(r->reduced[c], r->x0 + k0, r->before + k0, NULL));
+    if (r->constant >= k0 && r->constant < k1) {
+      PetscCallMPI(MPI_Wait(&gather, MPI_STATUS_IGNORE));
+      constant_mode(r, &mean);
+      if (mine && mine->has) r->x0[r->constant] = r->cx[r->mine];
+      if (r->prev >= 0) r->before[r->constant] = r->cx[r->prev];
+      mean /= r->factor;
+      if (removed) *removed = (PetscReal)mean;
+    }
+    if (r->bordered) PetscCall(BCRCoreBorderEnd(r->core, r->parted[c], r->parted[c + 1], f, u, r->before, r->x0, mean));
   }
-  if (r->bordered) PetscCall(BCRCoreBorderEnd(r->core, f, u, r->before, r->x0, mean));
-  else if (mine) {
+  if (mine && !r->bordered) {
     if (r->prev >= 0 && in) {
       PetscCall(BCRModesApply(r->modes, 1, r->before));
       row_set(r, r->w, 0, 0, r->low[mine->first] / r->factor, r->before);
@@ -584,11 +602,20 @@ PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
   if (r->comm == MPI_COMM_NULL) info->what[0] = 0;
   else if (r->nparts == 1) PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", r->part[0].rank, 'x' + (int)r->axis));
   else {
-    BCRReducedInfo reduced;
+    BCRReducedInfo reduced = {0};
     size_t         tables;
     double         flops;
 
-    PetscCall(BCRReducedGetInfo(r->reduced, &reduced));
+    for (PetscInt c = 0; c < r->nparted; c++) {
+      BCRReducedInfo part;
+
+      PetscCall(BCRReducedGetInfo(r->reduced[c], &part));
+      reduced.neighbour += part.neighbour;
+      reduced.shared += part.shared;
+      reduced.bytes_sent += part.bytes_sent;
+      reduced.messages += part.messages;
+      reduced.workspace += part.workspace;
+    }
     PetscCall(BCRModesBytes(r->modes, &tables, &flops));
     info->tables += tables;
     info->workspace += reduced.workspace;

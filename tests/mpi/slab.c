@@ -214,7 +214,7 @@ static PetscErrorCode Larger(void)
     {{130, 301, 1}, 1, 0},
     {{301, 130, 1}, 0, PLANES},
     {{64, 33, 60},  2, NEUMANN},
-    {{33, 64, 40},  1, 0},
+    {{52, 64, 40},  1, 0},
     {{1000, 1, 1},  0, GENERAL},
     {{100, 90, 1},  1, NEUMANN | GENERAL}
   };
