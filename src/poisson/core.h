@@ -21,6 +21,7 @@ typedef struct {
   BCRPrecision precision;                /* BCR_DOUBLE or BCR_SINGLE for the core */
   PetscBool    recursive;                /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform along one axis */
   int          isa;                      /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
+  PetscBool    plain;                    /* device: transforms and lines only, no level 0 (tests) */
 } BCRCoreOptions;
 
 typedef struct _n_BCRCore *BCRCore;

@@ -1,14 +1,18 @@
 /*
   The numerical core on a CUDA device: plan, tables, solve. See device.h and docs/method.md.
 
+  LEVEL0    level 0 in physical space, the separators transformed along x, a line over them for each mode; in three dimensions a
+            transform along z first and last, and a plane for each of its modes, all planes at once
   FOURIER   transforms along all axes but one, a line along that one for each pair of modes
 */
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "device.h"
+  #include "tables.h"
 
 typedef enum {
-  DEVICE_FOURIER
+  DEVICE_FOURIER,
+  DEVICE_LEVEL0
 } BCRDevicePlan;
 
 struct _n_BCRDeviceCore {
@@ -29,8 +33,19 @@ struct _n_BCRDeviceCore {
   void          *work;   /* one box */
   size_t         size;   /* of an element */
   double        *scalars; /* device: removed, mean, partial sums */
-  double        *weight[3]; /* device: null vector of the transpose */
   char           name[64];
+  int            sms, shared; /* multiprocessors; bytes of shared memory of a block */
+  PetscBool      fft[3];      /* the transform along this axis fits the shared memory of a block */
+
+  /* LEVEL0 */
+  PetscInt        ng, planes, regular[2], strips, per; /* groups; of these first .. last regular, strips of per */
+  BCRLineRows     seprows;
+  BCRCudaLevel0   level0;
+  BCRCudaSepLines sep;
+  const int      *extraof;
+  void           *D, *D2, *extra; /* separators; D2: where their transform is not in place */
+  double         *septab;
+  PetscInt        ldd;
 };
 
 PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char what[], void *p)
@@ -147,6 +162,166 @@ static void modes_values(const BCRCudaModes *m, double lambda[], double norm[])
   }
 }
 
+static int device_end(BCREnd e)
+{
+  return e == BCR_END_DIRICHLET ? BCR_CUDA_DIRICHLET : (e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_PERIODIC)));
+}
+
+/* Level 0 can be used: everything uniform, and the decay along x short enough for a tile. Sets what depends on sizes alone. */
+static PetscBool level0_possible(BCRDeviceCore c)
+{
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+
+  if (c->dim < 2 || x->lower || y->lower || (c->dim == 3 && c->axis[2].lower)) return PETSC_FALSE;
+  if (!(x->a > 0) || !(y->a > 0) || c->n[0] < 32 || c->n[1] < 16 || c->stride[0] != 1) return PETSC_FALSE;
+  return c->dim == 2 || c->fft[2] ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
+static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
+{
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+  const double   base = c->singular ? 0 : c->shift + c->fixed, rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
+  const PetscInt h[3] = {7, c->seprows.gapend[0], c->seprows.gapend[1]};
+  double        *tab, *shifts, *dshift, *dlambda, *dnorm, mumax = 0;
+  int            K[2], columns[2];
+  BCRCudaSepRows r;
+
+  PetscFunctionBegin;
+  *ok = PETSC_TRUE;
+  for (int regular = 0; regular < 2; regular++) BCRCudaLevel0Shape(c->single, regular, (int)c->n[0], &K[regular], &columns[regular]);
+  PetscCall(PetscMalloc1(c->planes, &shifts));
+  PetscCall(PetscCalloc1(c->planes * 3 * BCR_CUDA_LEVEL0_TAB, &tab));
+  for (PetscInt k = 0; k < c->planes; k++) {
+    const double norm = c->dim == 3 ? c->norm[2][k] : 1, scale = c->factor * norm / y->a;
+
+    shifts[k] = base + (c->dim == 3 ? c->axis[2].a * c->lambda[2][k] : 0);
+    if (shifts[k] + x->a * c->lambda[0][0] < 0) *ok = PETSC_FALSE;
+    for (int kind = 0; kind < 3 && *ok; kind++) {
+      const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
+      double       lambda[8], A[64] = {0}, S[64] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
+      const int    Kk = K[kind == 0];
+
+      BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
+      for (PetscInt j = 0; j < h[kind]; j++) {
+        const double delta = (shifts[k] + y->a * lambda[j]) / x->a, e = 0.5 * (delta + sqrt(delta * (delta + 4))), mu = 1 / (1 + e), w = mu / rx;
+
+        if (!(delta > 0)) {
+          *ok = PETSC_FALSE;
+          break;
+        }
+        mumax  = PetscMax(mumax, mu);
+        v[j]   = mu;
+        v[8 + j]  = pow(mu, Kk);
+        v[16 + j] = pow(mu, 32 * Kk);
+        if (kind == 0) {
+          v[24 + j] = 0.25 * sin((j + 1) * M_PI / 8) * w;
+          v[40 + j] = 0.25 * w * scale;
+        } else {
+          v[24 + j] = S[j] * w;
+          v[32 + j] = S[8 * (h[kind] - 1) + j] * w;
+          for (PetscInt p = 0; p < h[kind]; p++) {
+            v[48 + 8 * j + p]  = A[8 * j + p];
+            v[112 + 8 * p + j] = S[8 * p + j] * w * scale;
+          }
+        }
+      }
+    }
+  }
+  if (*ok) {
+    const double halo = ceil(log(eps) / log(mumax));
+
+    if (2 * halo + 128 > PetscMin(columns[0], columns[1])) *ok = PETSC_FALSE;
+    else c->level0.halo = (int)halo;
+  }
+  if (*ok) {
+    PetscInt tiles, want;
+
+    /* strips: as many blocks as run at the same time */
+    tiles     = (c->n[0] + columns[1] - 2 * c->level0.halo - 1) / (columns[1] - 2 * c->level0.halo);
+    want      = PetscMax(1, 2 * c->sms / (tiles * c->planes));
+    c->per    = PetscMax(1, (c->regular[1] - c->regular[0] + want - 1) / want);
+    c->strips = (c->regular[1] - c->regular[0] + c->per - 1) / c->per;
+    {
+      int     *of;
+      PetscInt nsep = c->seprows.n;
+      void    *q;
+
+      PetscCall(PetscMalloc1(nsep, &of));
+      for (PetscInt i = 0; i < nsep; i++) of[i] = -1;
+      for (PetscInt b = 0; b < c->strips; b++) {
+        const PetscInt g = c->regular[0] + b * c->per;
+
+        if (g > 0) of[g - 1] = (int)b;
+        else if (c->level0.yperiodic) of[c->ng - 1] = (int)b;
+      }
+      if (c->regular[1] < c->ng) of[c->ng - 2] = (int)c->strips;
+      PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nsep * sizeof(int), "tables", &q));
+      PetscCallBCRCuda(BCRCudaPut(q, of, (size_t)nsep * sizeof(int), c->stream));
+      c->extraof = (const int *)q;
+      PetscCall(PetscFree(of));
+    }
+    c->ldd = (c->n[0] + 31) / 16 * 16;
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->seprows.n * c->planes * c->size, "the workspace", &c->D));
+    if (!c->fft[0]) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->seprows.n * c->planes * c->size, "the workspace", &c->D2));
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * (c->strips + 1) * c->planes * c->size, "the workspace", &c->extra));
+    if (c->dim == 3) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
+    c->level0.ldd    = c->ldd;
+    c->level0.dplane = (ptrdiff_t)c->ldd * c->seprows.n;
+    c->level0.eplane = (ptrdiff_t)c->ldd * (c->strips + 1);
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, c->single, c->planes * 3 * BCR_CUDA_LEVEL0_TAB, tab, &c->level0.tab));
+    c->level0.inverse   = 1;
+    c->level0.sub       = c->singular ? c->scalars + 1 : NULL;
+    c->level0.subfactor = 1;
+    c->level0.subplane  = 0;
+    /* lines over the separators */
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &dshift));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[0], c->lambda[0], &dlambda));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[0], c->norm[0], &dnorm));
+    PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)c->n[0] * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &c->septab));
+    PetscCall(PetscMemzero(&r, sizeof(r)));
+    r.periodic = axis_periodic(y);
+    r.n        = (int)c->seprows.n - r.periodic;
+    for (int e = 0; e < 2; e++) {
+      r.end[e]    = device_end(y->end[e]);
+      r.gapend[e] = (int)c->seprows.gapend[e];
+    }
+    r.gap     = 7;
+    r.gaplast = (int)c->seprows.gaplast;
+    r.nk      = (int)c->n[0];
+    r.planes  = (int)c->planes;
+    r.pin     = c->singular ? 0 : -1;
+    r.ax      = x->a;
+    r.ay      = y->a;
+    r.lambda  = dlambda;
+    r.norm    = dnorm;
+    r.shift   = dshift;
+    PetscCallBCRCuda(BCRCudaSepTables(c->stream, &r, c->septab));
+    c->sep.n             = r.n;
+    c->sep.nk            = r.nk;
+    c->sep.planes        = r.planes;
+    c->sep.periodic      = r.periodic;
+    c->sep.ld            = c->ldd;
+    c->sep.plane         = c->level0.dplane;
+    c->sep.tab           = c->septab;
+    c->sep.pin           = r.pin;
+    c->sep.removedfactor = c->norm[0][0] * (c->dim == 3 ? c->norm[2][0] : 1);
+    c->sep.subfactor     = c->norm[0][0];
+    c->sep.removed       = c->scalars;
+    if (c->singular) {
+      double *ones;
+
+      PetscCall(PetscMalloc1(c->seprows.n, &ones));
+      for (PetscInt i = 0; i < c->seprows.n; i++) ones[i] = BCRLineRowsOnes(&c->seprows, i);
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->seprows.n, ones, &c->sep.ones));
+      PetscCall(PetscFree(ones));
+    }
+  }
+  PetscCall(PetscFree(tab));
+  PetscCall(PetscFree(shifts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Everything that the shift or the factor goes into */
 static PetscErrorCode core_tables(BCRDeviceCore c)
 {
@@ -156,15 +331,31 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscInt       t    = 0;
 
   PetscFunctionBegin;
+  if (c->kind == DEVICE_LEVEL0) {
+    PetscBool ok;
+
+    PetscCallBCRCuda(BCRCudaSynchronize(c->stream));
+    PetscCall(BCRDeviceArenaFree(&c->tables));
+    PetscCall(BCRDeviceArenaFree(&c->space));
+    c->work = NULL;
+    PetscCall(level0_tables(c, &ok));
+    if (ok) {
+      c->stale = PETSC_FALSE;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    c->kind = DEVICE_FOURIER;
+    PetscCall(BCRDeviceArenaFree(&c->tables));
+  }
   c->stale        = PETSC_FALSE;
+  if (!c->work) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
   c->rows.n       = (int)n;
   c->rows.shift   = base;
   c->rows.factor  = c->factor;
   c->rows.pina    = c->singular ? 0 : -1;
   c->rows.pinb    = c->singular ? 0 : -1;
   c->rows.removed = c->scalars;
-  c->rows.removedfactor = 1;
   if (c->tables.n) PetscFunctionReturn(PETSC_SUCCESS); /* all of the following depends on neither */
+  c->rows.removedfactor = 1;
   {
     const PetscBool p = c->dim > 0 ? axis_periodic(x) : PETSC_FALSE;
     const PetscInt  m = n - (p ? 1 : 0);
@@ -231,7 +422,6 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
 {
   BCRDeviceCore c;
   PetscInt      ngeneral = 0;
-  size_t        box      = 1;
   int           major, minor, sms, shared;
 
   PetscFunctionBegin;
@@ -247,6 +437,8 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   c->stream   = stream;
   c->line     = -1;
   PetscCallBCRCuda(BCRCudaDeviceName(c->name, sizeof(c->name), &major, &minor, &sms, &shared));
+  c->sms    = sms;
+  c->shared = shared;
   for (PetscInt i = 0; i < dim; i++) {
     BCRAxis       *a = &c->axis[c->dim];
     const PetscInt n = axis[i].n;
@@ -274,21 +466,22 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
     c->label[c->dim]    = "xyz"[i];
     c->n[c->dim]        = n;
     c->stride[c->dim++] = stride[i];
-    box *= (size_t)n;
   }
   PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "Two axes with general coefficients: only one can be solved directly");
   for (PetscInt d = c->dim; d < 3; d++) c->n[d] = 1;
   if (c->line < 0) c->line = PetscMax(c->dim - 1, 0);
   PetscCall(BCRDeviceArenaGet(&c->fixedtables, (BCR_CUDA_PARTIALS + 8) * sizeof(double), "sums", &c->scalars));
   PetscCallBCRCuda(BCRCudaZero(c->scalars, (BCR_CUDA_PARTIALS + 8) * sizeof(double), stream));
+  c->planes = c->dim == 3 ? c->n[2] : 1;
   for (PetscInt d = 0; d < c->dim; d++) {
     BCRCudaModes *m = &c->modes[d];
     double       *tab;
 
-    if (d == c->line) continue;
+    if (c->axis[d].lower) continue; /* which of the others has the lines is known later */
     modes_describe(c->n[d], c->axis[d].end[0], c->axis[d].end[1], m);
     PetscCall(PetscMalloc2(c->n[d], &c->lambda[d], c->n[d], &c->norm[d]));
     modes_values(m, c->lambda[d], c->norm[d]);
+    c->fft[d] = m->P > 32 && BCRCudaFftPossible(m->P, c->single, shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
     PetscCall(PetscMalloc1(4 * m->P, &tab));
     for (int i = 0; i < 4 * m->P; i++) { /* an eighth of the period at most goes into the sine or cosine */
       const int    q = i / m->P, r = i % m->P;
@@ -299,8 +492,31 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 4 * m->P, tab, &m->tab));
     PetscCall(PetscFree(tab));
   }
-  PetscCall(BCRDeviceArenaGet(&c->space, box * c->size, "the workspace", &c->work));
-  PetscCall(core_tables(c));
+  if (!options->plain && level0_possible(c)) {
+    const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+    BCRCudaLevel0 *l = &c->level0;
+
+    PetscCall(BCRLevel0Rows(y, &c->seprows, &c->ng));
+    c->kind       = DEVICE_LEVEL0;
+    l->nx         = (int)c->n[0];
+    l->planes     = (int)c->planes;
+    l->ng         = (int)c->ng;
+    l->yperiodic  = axis_periodic(y);
+    l->short0     = c->seprows.gapend[0] == 6 && !l->yperiodic;
+    l->hlast      = (int)c->seprows.gapend[1];
+    l->end[0]     = device_end(x->end[0]);
+    l->end[1]     = device_end(x->end[1]);
+    c->regular[0] = !l->yperiodic && (c->seprows.gapend[0] != 7 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
+    c->regular[1] = c->ng - (l->hlast != 7 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
+  }
+  c->stale = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreSetUp(BCRDeviceCore c)
+{
+  PetscFunctionBegin;
+  if (c->stale) PetscCall(core_tables(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -352,6 +568,90 @@ static BCRCudaLines lines_along(BCRDeviceCore c, PetscInt d, const ptrdiff_t str
   return l;
 }
 
+static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesis, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+{
+  if (c->fft[d]) return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
+  return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
+}
+
+static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  const PetscInt nsep = c->seprows.n, first6 = c->level0.short0;
+  BCRCudaLevel0  l    = c->level0;
+  BCRCudaLines   zl, sl, ul;
+  void          *S = c->fft[0] ? c->D : c->D2; /* transformed separators */
+
+  PetscFunctionBegin;
+  l.ldu    = c->stride[1];
+  l.uplane = c->dim == 3 ? c->stride[2] : 0;
+  if (c->dim == 3) {
+    const ptrdiff_t packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
+
+    zl = lines_along(c, 2, c->stride);
+    ul = lines_along(c, 2, packed);
+    PetscCallBCRCuda(transform(c, stream, 2, 0, &zl, f, &ul, c->work));
+    f        = c->work;
+    l.ldf    = packed[1];
+    l.fplane = packed[2];
+  } else {
+    l.ldf    = c->stride[1];
+    l.fplane = 0;
+    if (f == u) { /* the back substitution needs f to the end */
+      const int       n[3] = {(int)c->n[0], (int)c->n[1], 1};
+      const ptrdiff_t s[3] = {1, c->stride[1], 0}, packed[3] = {1, c->n[0], 0};
+
+      if (!c->work) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
+      PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, c->work, packed, NULL, NULL));
+      f     = c->work;
+      l.ldf = c->n[0];
+    }
+  }
+  PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, &l, c->single, 1, (int)c->regular[0], (int)c->regular[1], (int)c->per, 0, f, c->D, c->extra));
+  for (int end = 0; end < 2; end++) {
+    const PetscInt g = end ? c->ng - 1 : 0;
+
+    if (end ? c->regular[1] == c->ng : c->regular[0] == 0) continue;
+    l.kind = end ? 2 : 1;
+    l.h    = end ? l.hlast : 7 - (int)first6;
+    PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, &l, c->single, 0, (int)g, (int)g + 1, 1, (int)c->strips, f, c->D, c->extra));
+  }
+  sl.na = (int)nsep;
+  sl.nb = (int)c->planes;
+  sl.sa = c->ldd;
+  sl.sb = l.dplane;
+  sl.s  = 1;
+  if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
+  else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
+  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, S));
+  /* back into the separators' rows of u: all but the last one are 8 rows apart */
+  ul    = sl;
+  ul.sa = 8 * c->stride[1];
+  ul.sb = l.uplane;
+  for (int part = 0; part < 2; part++) {
+    const PetscInt n = part ? 1 : nsep - 1;
+    const size_t   at = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(nsep == c->ng ? c->n[1] - 1 : 8 * (nsep - 1) + 7 - first6) : (size_t)(7 - first6);
+
+    if (part && nsep < c->ng) break; /* all at once */
+    sl.na = ul.na = (int)(nsep < c->ng ? nsep : n);
+    if (sl.na < 1) continue;
+    PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, (char *)S + at * c->ldd * c->size, &ul, (char *)u + row * c->stride[1] * c->size));
+  }
+  PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, 1, (int)c->regular[0], (int)c->regular[1], (int)c->per, f, u));
+  for (int end = 0; end < 2; end++) {
+    const PetscInt g = end ? c->ng - 1 : 0;
+
+    if (end ? c->regular[1] == c->ng : c->regular[0] == 0) continue;
+    l.kind = end ? 2 : 1;
+    l.h    = end ? l.hlast : 7 - (int)first6;
+    if (l.h) PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, 0, (int)g, (int)g + 1, 1, f, u));
+  }
+  if (c->dim == 3) {
+    zl = lines_along(c, 2, c->stride);
+    PetscCallBCRCuda(transform(c, stream, 2, 1, &zl, u, &zl, u));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
   const void     *from    = f;
@@ -370,6 +670,10 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
     box.n[d]      = (int)c->n[d];
     box.stride[d] = d < c->dim ? c->stride[d] : 0;
   }
+  if (c->kind == DEVICE_LEVEL0) {
+    PetscCall(solve_level0(c, stream, f, u));
+    nt = -1;
+  }
   /* transforms go back and forth between u and the work array so that the last one ends in u */
   for (PetscInt t = 0; t < nt; t++) {
     const PetscBool towork = t == 0 && nt == 2 ? PETSC_TRUE : (nt == 1 ? PETSC_TRUE : PETSC_FALSE);
@@ -377,7 +681,7 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
     to = towork ? c->work : u;
     fl = lines_along(c, axes[t], stride);
     ul = lines_along(c, axes[t], towork ? packed : c->stride);
-    PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[axes[t]], 0, c->single, &fl, from, &ul, to));
+    PetscCallBCRCuda(transform(c, stream, axes[t], 0, &fl, from, &ul, to));
     from   = to;
     stride = towork ? packed : c->stride;
   }
@@ -390,25 +694,27 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
     }
     from = u;
   }
+  if (nt >= 0) {
   to = (void *)from;
   ul = lines_along(c, c->line, stride);
   if (c->dim == 0) ul.s = 1;
   fl = lines_along(c, c->line, to == u ? packed : c->stride); /* the other array holds factors */
   if (c->dim == 0) fl.s = 1;
   PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &ul, to, &fl, to == u ? c->work : u));
+  }
   for (PetscInt t = nt - 1; t >= 0; t--) {
     const PetscBool towork = nt == 2 && t == 1 ? PETSC_TRUE : PETSC_FALSE;
 
     to = towork ? c->work : u;
     fl = lines_along(c, axes[t], stride);
     ul = lines_along(c, axes[t], towork ? packed : c->stride);
-    PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[axes[t]], 1, c->single, &fl, from, &ul, to));
+    PetscCallBCRCuda(transform(c, stream, axes[t], 1, &fl, from, &ul, to));
     from   = to;
     stride = towork ? packed : c->stride;
   }
   if (c->singular) {
-    PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, u, NULL, c->scalars + 8, c->scalars + 1));
-    PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, u, u, c->scalars + 1, -1. / ((double)c->n[0] * c->n[1] * c->n[2])));
+    PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, u, NULL, c->scalars + 8, c->scalars + 2));
+    PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, u, u, c->scalars + 2, -1. / ((double)c->n[0] * c->n[1] * c->n[2])));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -433,7 +739,17 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
   for (PetscInt i = 0; i < c->dim; i++)
     if (i != c->line) info->flops += 4 * unknowns * (double)c->n[i];
   if (c->dim == 0) PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
-  else if (c->dim == 1) PetscCall(PetscStrncpy(info->plan, "one tridiagonal line", sizeof(info->plan)));
+  else if (c->kind == DEVICE_LEVEL0) {
+    char pre[64] = "";
+
+    if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[2]));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[1], c->seprows.n, c->label[0],
+                            c->fft[0] ? "" : " (as a matrix product)"));
+    info->nlevels     = 2;
+    info->schedule[0] = 8;
+    info->schedule[1] = c->seprows.n + 1;
+    info->flops       = unknowns / 8 * 130 + unknowns / 8 * (c->fft[0] ? 40 : 4. * (double)c->n[0]) + (c->dim == 3 ? unknowns * 60 : 0);
+  } else if (c->dim == 1) PetscCall(PetscStrncpy(info->plan, "one tridiagonal line", sizeof(info->plan)));
   else {
     const PetscInt a = c->line == 0 ? 1 : 0, b = c->line == 2 ? 1 : 2;
 

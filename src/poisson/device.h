@@ -28,6 +28,8 @@ PETSC_INTERN PetscErrorCode BCRDeviceArenaFree(BCRDeviceArena *arena);
 typedef struct _n_BCRDeviceCore *BCRDeviceCore;
 
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core);
+/* tables and workspace, after creation and after a new shift or factor; else the next solve does it */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreSetUp(BCRDeviceCore core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
 /* the mean that the last solve removed, a number on the device; NULL where the operator is not singular */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetRemoved(BCRDeviceCore core, const double **removed);

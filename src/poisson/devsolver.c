@@ -156,6 +156,7 @@ static PetscErrorCode core_create(const BCRComponent *c, BCRPrecision precision,
   }
   PetscCall(BCRDeviceCoreCreate(c->op.dim, axis, c->op.shift, c->op.singular, stride, &with, stream, core));
   PetscCall(BCRDeviceCoreSetFactor(*core, (PetscReal)factor));
+  PetscCall(BCRDeviceCoreSetUp(*core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -316,7 +317,9 @@ PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s)
     if (d->fallback[c->core]) {
       PetscCall(BCRDeviceCoreSetShift(d->fallback[c->core], c->op.shift));
       PetscCall(BCRDeviceCoreSetFactor(d->fallback[c->core], 1 / c->op.scale));
+      PetscCall(BCRDeviceCoreSetUp(d->fallback[c->core]));
     }
+    PetscCall(BCRDeviceCoreSetUp(d->core[c->core]));
     if (d->mixed) PetscCall(refine_count(s, m));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

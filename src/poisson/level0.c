@@ -39,7 +39,7 @@ PetscErrorCode BCRLevel0Rows(const BCRAxis *y, const PetscBool open[2], BCRLineR
 /* Eigenpairs of a group of h rows of tridiag(-1, 2, -1), end on the side of the domain's end (BCR_END_DIRICHLET also stands for a
    separator), the other side a separator; the formulas of dtt.h. phi: [row][mode], weight of row 0 is 1/2 at a Neumann end.
    high: the end is behind the last row. */
-static void group_modes(PetscInt h, BCREnd end, PetscBool high, double lambda[8], double A[64], double S[64])
+void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, double lambda[8], double A[64], double S[64])
 {
   for (PetscInt j = 0; j < h; j++) {
     double t, norm = 0, phi[8];
@@ -260,7 +260,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
 
     PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));
     if (!used || h == 0) continue;
-    group_modes(h, end, r == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
+    BCRLevel0GroupModes(h, end, r == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
     for (PetscInt j = 0; j < h; j++) {
       delta[j] = (shift + y->a * lambda[j]) / x->a;
       if (!(delta[j] > 0)) *possible = PETSC_FALSE;

@@ -91,7 +91,12 @@ typedef struct {
   int       na, nb;
   ptrdiff_t sa, sb, s;
 } BCRCudaLines;
-BCR_CUDA_API int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
+BCR_CUDA_API int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab); /* extra: see BCRCudaFft() */
+
+/* fft.cu: the same by Fourier transforms of length P in shared memory (shared bytes a block may have). In place where f and u have the same
+   strides. Analysis: row extraof[a] of extra (its rows extrald, those of the next b extrab apart) is added to line (a, b) where it is not negative. */
+BCR_CUDA_API int BCRCudaFftPossible(int P, int single, int shared);
+BCR_CUDA_API int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab);
 
 /* lines.cu: tridiagonal lines of any kind, one for each pair of modes. Rows of -low u_(i-1) + (exc + low + up + sigma) u_i - up u_(i+1),
    sigma = shift + sa[a] + sb[b]; solution times na[a] nb[b] factor. A periodic line has the open line's coefficients and its coupling. */
@@ -107,6 +112,60 @@ typedef struct {
   double        removedfactor;
 } BCRCudaLineRows;
 BCR_CUDA_API int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines, void *u, const BCRCudaLines *worklines, void *work);
+
+/* level0*.cu: level 0 of the default plan. Tables for each plane and kind of group (0 regular, 1 first, 2 last), in the work type: BCR_CUDA_LEVEL0_TAB
+   numbers, eight each: mu, mu^K, mu^(32 K), weights of the modes in what the separator on the left gets, on the right (regular: unused),
+   scale of the solution (regular); then the matrices of analysis and synthesis, 8 x 8, of groups that are not regular */
+enum {
+  BCR_CUDA_DIRICHLET,
+  BCR_CUDA_NEUMANN,
+  BCR_CUDA_CELL_NEUMANN,
+  BCR_CUDA_CELL_DIRICHLET,
+  BCR_CUDA_PERIODIC
+};
+#define BCR_CUDA_LEVEL0_TAB 192
+typedef struct {
+  int           nx, planes, ng, yperiodic;
+  int           short0;           /* 1: the first group has six rows */
+  int           hlast;            /* rows of the last group */
+  int           end[2];           /* along the row, BCR_CUDA_... */
+  int           halo;             /* columns */
+  ptrdiff_t     ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */
+  const void   *tab;
+  double        inverse;          /* of the scale that separators in u have */
+  const double *sub;              /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
+  double        subfactor;
+  int           subplane;
+  int           kind, h;          /* of a launch for a group that is not regular */
+} BCRCudaLevel0;
+/* columns of a thread and tile; single, regular */
+BCR_CUDA_API void BCRCudaLevel0Shape(int single, int regular, int nx, int *K, int *columns);
+/* groups g0 .. g1 - 1 in strips of per, the first separator's share of strip b to row slot0 + b of extra; D: separators' right-hand sides */
+BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int regular, int g0, int g1, int per, int slot0, const void *f, void *D, void *extra);
+/* separators' solutions are in u */
+BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, int regular, int g0, int g1, int per, const void *f, void *u);
+
+/* seplines.cu: near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) + corrections at the ends, which go into the right-hand side:
+   with x the solution for g hs, g_1 and g_n get A x_1 + B x_n + C g_last, where (A, B, C) are tab[3..5] and [6..8]; the last unknown of a periodic line
+   (row n) is tab[9] x_1 + tab[10] x_n + tab[11] g_last. tab[0] mu, [1] hs, [2] unused; tables: [plane][12][nk] doubles */
+#define BCR_CUDA_SEP_TAB 12
+typedef struct {
+  int           n, nk, planes, periodic; /* n: rows of the open line */
+  ptrdiff_t     ld, plane;               /* of g */
+  const double *tab;
+  int           pin, pinplane;           /* singular mode, or -1: its right-hand side loses its share of a constant, the constant's size goes to removed[0], for its mode to removed[1] */
+  const double *ones;                    /* what a right-hand side of ones is there */
+  double        removedfactor, subfactor;
+  double       *removed;
+} BCRCudaSepLines;
+typedef struct {
+  int           n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */
+  int           nk, planes, pin, pinplane;
+  double        ax, ay;
+  const double *lambda, *norm, *shift; /* device: nk, nk, planes */
+} BCRCudaSepRows;
+BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
+BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
 
 #if defined(__cplusplus)
 }

@@ -25,7 +25,7 @@ static __device__ __forceinline__ T mode_value(const BCRCudaModes &m, int i, int
 
 /* 64 outputs of 64 lines a block, 4 x 4 a thread */
 template <typename T>
-__global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRCudaLines fl, const T *__restrict__ f, BCRCudaLines ul, T *__restrict__ u)
+__global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRCudaLines fl, const T *__restrict__ f, BCRCudaLines ul, T *__restrict__ u, const T *__restrict__ extra, const int *__restrict__ extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
   __shared__ T A[STEP][TILE + 1], B[STEP][TILE + 1];
   const int    tid = threadIdx.x, tx = tid & 15, ty = tid >> 4, i0 = blockIdx.y * TILE;
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRC
   const long   nlines = (long)fl.na * fl.nb;
 
   for (long l0 = (long)blockIdx.x * TILE; l0 < nlines; l0 += (long)gridDim.x * TILE) {
-    T acc[4][4] = {};
+    double acc[4][4] = {}; /* many terms: in double, for single too */
 
     for (int j0 = 0; j0 < m.n; j0 += STEP) {
       for (int e = tid; e < TILE * STEP; e += 256) {
@@ -50,7 +50,15 @@ __global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRC
         const int  jj = along ? e % STEP : e / TILE, ll = along ? e / STEP : e % TILE, j = j0 + jj;
         const long l = l0 + ll;
 
-        B[jj][ll] = j < m.n && l < nlines ? f[(l % fl.na) * fl.sa + (l / fl.na) * fl.sb + j * fl.s] : (T)0;
+        T          v = 0;
+
+        if (j < m.n && l < nlines) {
+          const int a = (int)(l % fl.na), b = (int)(l / fl.na);
+
+          v = f[a * fl.sa + b * fl.sb + j * fl.s];
+          if (extra && extraof[a] >= 0) v += extra[extraof[a] * extrald + b * extrab + j];
+        }
+        B[jj][ll] = v;
       }
       __syncthreads();
 #pragma unroll
@@ -65,7 +73,7 @@ __global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRC
 #pragma unroll
         for (int p = 0; p < 4; p++)
 #pragma unroll
-          for (int q = 0; q < 4; q++) acc[p][q] += a[p] * b[q];
+          for (int q = 0; q < 4; q++) acc[p][q] += (double)a[p] * (double)b[q];
       }
       __syncthreads();
     }
@@ -76,17 +84,17 @@ __global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRC
         const int  i = i0 + (along ? tx : ty) + 16 * p;
         const long l = l0 + (along ? ty : tx) + 16 * q;
 
-        if (i < m.n && l < nlines) u[(l % ul.na) * ul.sa + (l / ul.na) * ul.sb + i * ul.s] = acc[p][q];
+        if (i < m.n && l < nlines) u[(l % ul.na) * ul.sa + (l / ul.na) * ul.sb + i * ul.s] = (T)acc[p][q];
       }
   }
 }
 
-int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
   const ptrdiff_t lines = (ptrdiff_t)fl->na * fl->nb;
   const dim3      grid(bcr_blocks(lines, TILE, 65535), (unsigned)((modes->n + TILE - 1) / TILE));
 
   if (lines < 1) return 0;
-  BCR_CUDA_TYPE(single, dense<<<grid, 256, 0, bcr_stream(stream)>>>(*modes, synthesis, *fl, (const T *)f, *ul, (T *)u));
+  BCR_CUDA_TYPE(single, dense<<<grid, 256, 0, bcr_stream(stream)>>>(*modes, synthesis, *fl, (const T *)f, *ul, (T *)u, (const T *)extra, extraof, extrald, extrab));
   return bcr_done();
 }

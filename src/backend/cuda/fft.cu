@@ -1,0 +1,426 @@
+/*
+  Transforms of any end types along an axis by a complex Fourier transform of length P (cuda.h: phi_j(i) = sin or cos (pi I J/(2 P))),
+  each line in the shared memory of a block.
+
+  With M = 2 P and E_k = sum_i x_i e^(-2 pi i k i/M), a real transform of the zero-padded line, an analysis is
+  X_j = Re or -Im (e^(-i pi ib J/M) E_J): pairs of neighbours are packed to complex numbers, and untangled afterwards. A synthesis is
+  the same backwards: the modes are put into a spectrum with the symmetry of a real line.
+*/
+#include "fft.cuh"
+
+enum {
+  MAXPASS = 16
+};
+
+struct Plan {
+  BCRCudaModes m;
+  int          npass, radix[MAXPASS], per; /* per: lines in a block */
+  int          pitch;                      /* elements of a line in shared memory */
+  int          ahead;                      /* lines that are neighbours in memory go to neighbouring threads */
+  BCRCudaLines f, u;
+  const int   *extraof; /* analysis: row of extra that is added to a line, or -1 */
+  ptrdiff_t    extrald, extrab; /* its rows, and what belongs to the next b */
+};
+
+static __device__ __forceinline__ int pad(int i)
+{
+  return i + (i >> 3);
+}
+
+/* e^(-i pi m/(2 P)), 0 <= m < 4 P */
+template <typename T>
+static __device__ __forceinline__ Cplx<T> root(const Plan &p, unsigned m)
+{
+  const T *tab = (const T *)p.m.tab;
+  unsigned c   = m + p.m.P;
+
+  if (c >= 4u * p.m.P) c -= 4u * p.m.P;
+  return {__ldg(tab + c), -__ldg(tab + m)};
+}
+
+template <typename T, int R>
+static __device__ __forceinline__ void twiddle(const Plan &p, int NS, int k, Cplx<T> *x)
+{
+  if (NS > 1) {
+    const Cplx<T> w  = root<T>(p, 4u * (unsigned)(k * (p.m.P / (NS * R))));
+    Cplx<T>       ww = w;
+
+#pragma unroll
+    for (int r = 1; r < R; r++) {
+      x[r] = x[r] * ww;
+      if (r + 1 < R) ww = ww * w;
+    }
+  }
+}
+
+/* a pass from one buffer (or whatever load is) to another */
+template <typename T, int R, typename Load>
+static __device__ void pass(const Plan &p, int NS, Load load, Cplx<T> *dst, int t, int step)
+{
+  const int nb = p.m.P / R;
+
+  for (int id = t; id < nb; id += step) {
+    const int q = id / NS, k = id - q * NS;
+    Cplx<T>   x[R];
+
+#pragma unroll
+    for (int r = 0; r < R; r++) x[r] = load(id + r * nb);
+    twiddle<T, R>(p, NS, k, x);
+    Dft<T, R>::run(x);
+#pragma unroll
+    for (int r = 0; r < R; r++) dst[pad(q * NS * R + k + r * NS)] = x[r];
+  }
+}
+
+/* any radix: an output at a time */
+template <typename T, typename Load>
+static __device__ void pass_any(const Plan &p, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
+{
+  const int nb = p.m.P / R, unit = p.m.P / (NS * R);
+
+  for (int o = t; o < p.m.P; o += step) {
+    const int q = o / (NS * R), rest = o - q * NS * R, id = q * NS + rest % NS; /* rest = k + (output of the butterfly) NS */
+    Cplx<T>   sum = {0, 0};
+    unsigned  m   = 0;
+
+    for (int r = 0; r < R; r++) {
+      sum = sum + load(id + r * nb) * root<T>(p, 4u * m);
+      m += (unsigned)(rest * unit);
+      if (m >= (unsigned)p.m.P) m -= p.m.P;
+    }
+    dst[pad(o)] = sum;
+  }
+}
+
+template <typename T, typename Load>
+static __device__ void one_pass(const Plan &p, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
+{
+  switch (R) {
+  case 2:
+    pass<T, 2>(p, NS, load, dst, t, step);
+    break;
+  case 3:
+    pass<T, 3>(p, NS, load, dst, t, step);
+    break;
+  case 4:
+    pass<T, 4>(p, NS, load, dst, t, step);
+    break;
+  case 5:
+    pass<T, 5>(p, NS, load, dst, t, step);
+    break;
+  case 8:
+    pass<T, 8>(p, NS, load, dst, t, step);
+    break;
+  default:
+    pass_any<T>(p, R, NS, load, dst, t, step);
+  }
+}
+
+/* a line of the analysis: two neighbours as a complex number */
+template <typename T>
+struct LoadPairs {
+  const T  *f, *extra;
+  ptrdiff_t s;
+  int       n, half0, half1;
+  bool      valid;
+
+  __device__ __forceinline__ T one(int i) const
+  {
+    if (i >= n || !valid) return 0;
+    T v = f[i * s];
+
+    if (extra) v += extra[i];
+    if ((half0 && i == 0) || (half1 && i == n - 1)) v *= (T)0.5;
+    return v;
+  }
+  __device__ __forceinline__ Cplx<T> operator()(int j) const { return {one(2 * j), one(2 * j + 1)}; }
+};
+
+/* the spectrum of the synthesis, packed */
+template <typename T>
+struct LoadModes {
+  const Plan &p;
+  const T    *f;
+  ptrdiff_t   s;
+  bool        valid;
+
+  __device__ __forceinline__ Cplx<T> mode(int J) const /* c_J, halved but at the two ends */
+  {
+    const int P = p.m.P;
+    Cplx<T>   c = {0, 0};
+
+    if (!valid) return c;
+    if (p.m.periodic) {
+      const int m = J / 2;
+
+      if (J & 1) return c;
+      c.x = f[(m ? 2 * m - 1 : 0) * s];
+      if (m && 2 * m < p.m.n) c.y = f[2 * m * s];
+      if (J == P) c.y = 0; /* n is even, this is the alternating mode */
+    } else {
+      const int a = J - p.m.jb, j = p.m.ja == 2 ? a >> 1 : a;
+      Cplx<T>   w;
+
+      if (a < 0 || j >= p.m.n || (p.m.ja == 2 && (a & 1))) return c;
+      const T X = f[j * s];
+
+      w = root<T>(p, (unsigned)(p.m.ib * J)); /* e^(-i pi ib J/M) */
+      c = p.m.cosine ? Cplx<T>{X * w.x, X * w.y} : Cplx<T>{-X * w.y, X * w.x};
+    }
+    if (J != 0 && J != P) {
+      c.x *= (T)0.5;
+      c.y *= (T)0.5;
+    } else c.y = 0;
+    return c;
+  }
+  __device__ __forceinline__ Cplx<T> operator()(int k) const
+  {
+    const Cplx<T> h = mode(k), g = mode(p.m.P - k), c = {g.x, -g.y}, s1 = h + c, d = root<T>(p, 2u * (unsigned)k) * (h - c);
+
+    return {s1.x - d.y, s1.y + d.x};
+  }
+};
+
+template <typename T, int SYNTHESIS>
+static __device__ __forceinline__ void store_line(const Plan &p, const Cplx<T> *w, T *u, ptrdiff_t s, int t, int step)
+{
+  const int P = p.m.P;
+
+  if (SYNTHESIS) {
+    for (int i = t; i < p.m.n; i += step) {
+      const Cplx<T> z = w[pad(i >> 1)];
+
+      u[i * s] = i & 1 ? z.y : z.x;
+    }
+  } else {
+    for (int j = t; j < p.m.n; j += step) {
+      const int     J = p.m.periodic ? 2 * ((j + 1) / 2) : p.m.ja * j + p.m.jb, a = J < P ? J : 0, b = J == 0 || J == P ? 0 : P - J;
+      const bool    cosine = p.m.periodic ? (j == 0 || (j & 1)) : p.m.cosine;
+      const Cplx<T> A = w[pad(a)], B = {w[pad(b)].x, -w[pad(b)].y}, s1 = A + B, d = minus_i(root<T>(p, 2u * (unsigned)J) * (A - B));
+      Cplx<T>       E = {(T)0.5 * (s1.x + d.x), (T)0.5 * (s1.y + d.y)};
+
+      if (p.m.ib && !p.m.periodic) E = E * root<T>(p, (unsigned)(p.m.ib * J));
+      u[j * s] = cosine ? E.x : -E.y;
+    }
+  }
+}
+
+template <typename T, int SYNTHESIS>
+__global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const T *extra)
+{
+  extern __shared__ __align__(16) char sm[];
+  const int       each = blockDim.x / p.per;
+  const int       ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / each, t = p.ahead ? threadIdx.x / p.per : threadIdx.x % each;
+  const long      line = (long)blockIdx.x * p.per + ln, all = (long)p.f.na * p.f.nb;
+  const bool      valid = line < all;
+  const int       a = (int)(line % p.f.na), b = (int)(line / p.f.na);
+  Cplx<T>        *w0 = (Cplx<T> *)sm + (size_t)ln * p.pitch, *w1 = w0 + (size_t)p.per * p.pitch;
+  int             NS = 1;
+
+  f += valid ? a * p.f.sa + b * p.f.sb : 0;
+  u += valid ? a * p.u.sa + b * p.u.sb : 0;
+  for (int q = 0; q < p.npass; q++) {
+    const int R = p.radix[q];
+
+    if (q == 0) {
+      if (SYNTHESIS) {
+        const LoadModes<T> load = {p, f, p.f.s, valid};
+
+        one_pass<T>(p, R, NS, load, w0, t, each);
+      } else {
+        const int          row  = extra && valid && p.extraof ? p.extraof[line % p.f.na] : -1;
+        const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
+
+        one_pass<T>(p, R, NS, load, w0, t, each);
+      }
+    } else {
+      const Cplx<T> *src  = w0;
+      auto           load = [src](int i) { return src[pad(i)]; };
+
+      one_pass<T>(p, R, NS, load, w1, t, each);
+      Cplx<T> *swap = w0;
+      w0            = w1;
+      w1            = swap;
+    }
+    NS *= R;
+    __syncthreads();
+  }
+  if (valid) store_line<T, SYNTHESIS>(p, w0, u, p.u.s, t, each);
+}
+
+/* For lines of which two do not fit: each thread keeps B butterflies in registers, so that one buffer is enough */
+template <typename T, int R, int B, typename Load>
+static __device__ __forceinline__ void pass_held(const Plan &p, int NS, Load load, Cplx<T> *dst, int t, int step)
+{
+  const int nb = p.m.P / R;
+  Cplx<T>   x[B][R];
+
+#pragma unroll
+  for (int b = 0; b < B; b++) {
+    const int id = t + b * step;
+
+    if (id < nb) {
+#pragma unroll
+      for (int r = 0; r < R; r++) x[b][r] = load(id + r * nb);
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int b = 0; b < B; b++) {
+    const int id = t + b * step;
+
+    if (id < nb) {
+      const int q = id / NS, k = id - q * NS;
+
+      twiddle<T, R>(p, NS, k, x[b]);
+      Dft<T, R>::run(x[b]);
+#pragma unroll
+      for (int r = 0; r < R; r++) dst[pad(q * NS * R + k + r * NS)] = x[b][r];
+    }
+    asm volatile("" ::: "memory"); /* one butterfly after the other: fewer registers */
+  }
+  __syncthreads();
+}
+
+template <typename T, int H, typename Load>
+static __device__ __forceinline__ void held(const Plan &p, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
+{
+  if (R == 8) pass_held<T, 8, H / 8>(p, NS, load, dst, t, step);
+  else if (R == 4) pass_held<T, 4, H / 4>(p, NS, load, dst, t, step);
+  else pass_held<T, 2, H / 2>(p, NS, load, dst, t, step);
+}
+
+/* a block a line; H elements a thread */
+template <typename T, int SYNTHESIS, int H>
+__global__ void __launch_bounds__(512) fft_held(Plan p, const T *f, T *u, const T *extra)
+{
+  extern __shared__ __align__(16) char sm[];
+  const int a = (int)(blockIdx.x % p.f.na), b = (int)(blockIdx.x / p.f.na), t = threadIdx.x, step = blockDim.x;
+  Cplx<T>  *w  = (Cplx<T> *)sm;
+  int       NS = p.radix[0];
+
+  f += a * p.f.sa + b * p.f.sb;
+  u += a * p.u.sa + b * p.u.sb;
+  if (SYNTHESIS) {
+    const LoadModes<T> load = {p, f, p.f.s, true};
+
+    held<T, H>(p, p.radix[0], 1, load, w, t, step);
+  } else {
+    const int          row  = extra && p.extraof ? p.extraof[a] : -1;
+    const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], true};
+
+    held<T, H>(p, p.radix[0], 1, load, w, t, step);
+  }
+  for (int q = 1; q < p.npass; q++) {
+    auto load = [w](int i) { return w[pad(i)]; };
+
+    held<T, H>(p, p.radix[q], NS, load, w, t, step);
+    NS *= p.radix[q];
+  }
+  store_line<T, SYNTHESIS>(p, w, u, p.u.s, t, step);
+}
+
+/* radices of n; 0: a prime factor above the limit */
+static int factor(int n, int limit, int radix[MAXPASS])
+{
+  int count = 0;
+
+  while (n % 8 == 0 && count < MAXPASS) radix[count++] = 8, n /= 8;
+  while (n % 5 == 0 && count < MAXPASS) radix[count++] = 5, n /= 5;
+  while (n % 4 == 0 && count < MAXPASS) radix[count++] = 4, n /= 4;
+  while (n % 3 == 0 && count < MAXPASS) radix[count++] = 3, n /= 3;
+  while (n % 2 == 0 && count < MAXPASS) radix[count++] = 2, n /= 2;
+  for (int r = 7; r <= limit && n > 1; r += 2)
+    while (n % r == 0 && count < MAXPASS) radix[count++] = r, n /= r;
+  return n == 1 ? (count ? count : (radix[0] = 1, 1)) : 0;
+}
+
+static size_t plan_bytes(const Plan *p, size_t size)
+{
+  return 2 * size * (p->npass > 1 ? 2 : 1) * (size_t)p->pitch * p->per;
+}
+
+/* one buffer, 16 elements a thread, 32 in single precision */
+static int can_hold(int P, int single, int shared)
+{
+  return (P & (P - 1)) == 0 && P >= 1024 && P <= (single ? 16384 : 8192) && (size_t)(P + P / 8 + 2) * 2 * (single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
+}
+
+int BCRCudaFftPossible(int P, int single, int shared)
+{
+  Plan p;
+
+  if (can_hold(P, single, shared)) return 1;
+
+  p.npass = factor(P, 257, p.radix);
+  p.per   = 1;
+  p.pitch = (P + P / 8 + 2) | 1;
+  return p.npass && plan_bytes(&p, single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
+}
+
+template <typename T>
+static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T *extra, cudaStream_t st)
+{
+  const long lines = (long)p->f.na * p->f.nb;
+  int        threads, each;
+  size_t     bytes;
+  cudaError_t e;
+
+  if (!p->ahead && can_hold(p->m.P, sizeof(T) == sizeof(float), shared)) {
+    const int H = sizeof(T) == sizeof(float) && p->m.P > 8192 ? 32 : 16;
+
+    bytes   = (size_t)(p->m.P + p->m.P / 8 + 2) * 2 * sizeof(T);
+    threads = p->m.P / H;
+    if (H == 16) {
+      e = cudaFuncSetAttribute(synthesis ? (const void *)fft_held<T, 1, 16> : (const void *)fft_held<T, 0, 16>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+      if (e != cudaSuccess) return (int)e;
+      if (synthesis) fft_held<T, 1, 16><<<(unsigned)lines, threads, bytes, st>>>(*p, f, u, extra);
+      else fft_held<T, 0, 16><<<(unsigned)lines, threads, bytes, st>>>(*p, f, u, extra);
+    } else {
+      e = cudaFuncSetAttribute(synthesis ? (const void *)fft_held<float, 1, 32> : (const void *)fft_held<float, 0, 32>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+      if (e != cudaSuccess) return (int)e;
+      if (synthesis) fft_held<float, 1, 32><<<(unsigned)lines, threads, bytes, st>>>(*p, (const float *)f, (float *)u, (const float *)extra);
+      else fft_held<float, 0, 32><<<(unsigned)lines, threads, bytes, st>>>(*p, (const float *)f, (float *)u, (const float *)extra);
+    }
+    return bcr_done();
+  }
+  p->per = 1;
+  while (p->per < 16 && (p->ahead ? 1 : 0) + (p->m.P * p->per < 1024 ? 1 : 0) > 0 && p->per < lines) {
+    p->per *= 2;
+    if (plan_bytes(p, sizeof(T)) > (size_t)shared / (p->ahead && p->per > 4 ? 2 : 1) || (p->ahead && p->per > 4 && p->m.P * p->per > 16384)) {
+      p->per /= 2;
+      break;
+    }
+  }
+  each = (p->m.P / 8 + 15) / 16 * 16;
+  if (each < 16) each = 16;
+  while (each * p->per > 512) each /= 2;
+  if (each < 1) each = 1;
+  threads = each * p->per;
+  threads = threads < 32 ? 32 : threads;
+  while (threads % p->per) threads++;
+  bytes = plan_bytes(p, sizeof(T));
+  e     = cudaFuncSetAttribute(synthesis ? (const void *)fft_lines<T, 1> : (const void *)fft_lines<T, 0>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  if (e != cudaSuccess) return (int)e;
+  if (synthesis) fft_lines<T, 1><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, st>>>(*p, f, u, extra);
+  else fft_lines<T, 0><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, st>>>(*p, f, u, extra);
+  return bcr_done();
+}
+
+int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+{
+  Plan p;
+
+  if ((long)fl->na * fl->nb < 1) return 0;
+  p.m       = *modes;
+  p.npass   = factor(modes->P, 257, p.radix);
+  p.f       = *fl;
+  p.u       = *ul;
+  p.ahead   = fl->s != 1;
+  p.pitch   = (modes->P + modes->P / 8 + 2) | 1;
+  p.extraof = extraof;
+  p.extrald = extrald;
+  p.extrab  = extrab;
+  if (single) return launch<float>(&p, synthesis, shared, (const float *)f, (float *)u, (const float *)extra, bcr_stream(stream));
+  return launch<double>(&p, synthesis, shared, (const double *)f, (double *)u, (const double *)extra, bcr_stream(stream));
+}

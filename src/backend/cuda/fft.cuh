@@ -1,0 +1,108 @@
+/* Complex arithmetic and small Fourier transforms in registers; e^(-i ...) throughout */
+#pragma once
+
+#include "common.cuh"
+
+template <typename T>
+struct Cplx {
+  T x, y;
+};
+template <typename T>
+static __device__ __forceinline__ Cplx<T> operator+(Cplx<T> a, Cplx<T> b)
+{
+  return {a.x + b.x, a.y + b.y};
+}
+template <typename T>
+static __device__ __forceinline__ Cplx<T> operator-(Cplx<T> a, Cplx<T> b)
+{
+  return {a.x - b.x, a.y - b.y};
+}
+template <typename T>
+static __device__ __forceinline__ Cplx<T> operator*(Cplx<T> a, Cplx<T> b)
+{
+  return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
+}
+template <typename T>
+static __device__ __forceinline__ Cplx<T> minus_i(Cplx<T> a)
+{
+  return {a.y, -a.x};
+}
+
+template <typename T>
+static __device__ __forceinline__ void dft4(Cplx<T> &a, Cplx<T> &b, Cplx<T> &c, Cplx<T> &d)
+{
+  const Cplx<T> s = a + c, t = a - c, u = b + d, v = minus_i(b - d);
+
+  a = s + u;
+  b = t + v;
+  c = s - u;
+  d = t - v;
+}
+
+/* x in natural order in and out */
+template <typename T, int R>
+struct Dft;
+template <typename T>
+struct Dft<T, 2> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    const Cplx<T> a = x[0];
+
+    x[0] = a + x[1];
+    x[1] = a - x[1];
+  }
+};
+template <typename T>
+struct Dft<T, 3> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    const Cplx<T> s = x[1] + x[2], d = x[1] - x[2], a = x[0];
+    const T       h = (T)0.86602540378443864676;
+    const Cplx<T> m = {a.x - (T)0.5 * s.x, a.y - (T)0.5 * s.y}, r = {h * d.y, -h * d.x};
+
+    x[0] = a + s;
+    x[1] = m + r;
+    x[2] = m - r;
+  }
+};
+template <typename T>
+struct Dft<T, 4> {
+  static __device__ __forceinline__ void run(Cplx<T> *x) { dft4(x[0], x[1], x[2], x[3]); }
+};
+template <typename T>
+struct Dft<T, 5> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    const T       c1 = (T)0.30901699437494742410, c2 = (T)-0.80901699437494742410, s1 = (T)0.95105651629515357212, s2 = (T)0.58778525229247312917;
+    const Cplx<T> a = x[0], p = x[1] + x[4], q = x[2] + x[3], u = x[1] - x[4], v = x[2] - x[3];
+    const Cplx<T> m1 = {a.x + c1 * p.x + c2 * q.x, a.y + c1 * p.y + c2 * q.y}, m2 = {a.x + c2 * p.x + c1 * q.x, a.y + c2 * p.y + c1 * q.y};
+    const Cplx<T> r1 = {s1 * u.y + s2 * v.y, -(s1 * u.x + s2 * v.x)}, r2 = {s2 * u.y - s1 * v.y, -(s2 * u.x - s1 * v.x)};
+
+    x[0] = a + p + q;
+    x[1] = m1 + r1;
+    x[4] = m1 - r1;
+    x[2] = m2 + r2;
+    x[3] = m2 - r2;
+  }
+};
+template <typename T>
+struct Dft<T, 8> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    const T h = (T)0.70710678118654752440;
+
+    dft4(x[0], x[2], x[4], x[6]);
+    dft4(x[1], x[3], x[5], x[7]);
+    const Cplx<T> a = x[1], b = {h * (x[3].x + x[3].y), h * (x[3].y - x[3].x)}, c = minus_i(x[5]), d = {h * (x[7].y - x[7].x), -h * (x[7].x + x[7].y)};
+    const Cplx<T> e0 = x[0], e1 = x[2], e2 = x[4], e3 = x[6];
+
+    x[0] = e0 + a;
+    x[4] = e0 - a;
+    x[1] = e1 + b;
+    x[5] = e1 - b;
+    x[2] = e2 + c;
+    x[6] = e2 - c;
+    x[3] = e3 + d;
+    x[7] = e3 - d;
+  }
+};

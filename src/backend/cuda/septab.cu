@@ -1,0 +1,129 @@
+/* Tables of the lines over the separators, a thread a mode: src/poisson/lines.c says where the numbers come from, BCRCudaSepLines what they are for */
+#include "common.cuh"
+
+/* what h eliminated rows between two rows leave: their coupling t, and the share sigma of a right-hand side of ones that each gets */
+static __device__ void between(int h, double delta, double *t, double *sigma)
+{
+  double e = 0, y = 0, prod = 1, P = 1;
+
+  *t     = 1;
+  *sigma = 0;
+  for (int i = 0; i < h; i++) {
+    e = i ? delta + e / (1 + e) : 1 + delta;
+    y = i ? 1 + y / P : 1;
+    P = 1 + e;
+    prod /= P;
+  }
+  if (h) {
+    *t     = prod;
+    *sigma = y / P;
+  }
+}
+
+/* the same beyond the first or last row; extra: what the row's diagonal keeps besides */
+static __device__ void beyond(int h, int end, double delta, double *extra, double *sigma)
+{
+  const double beta = end == BCR_CUDA_DIRICHLET ? 1 : (end == BCR_CUDA_CELL_DIRICHLET ? 2 : 0);
+  double       P = 1, num = 0, y = 0, prod = 1;
+
+  for (int i = 0; i < h; i++) {
+    const double up = i == 0 && end == BCR_CUDA_NEUMANN ? 2 : 1;
+
+    y   = i ? 1 + y / P : 1;
+    num = i ? delta + num / P : delta + beta;
+    P   = up + num;
+    prod /= P;
+  }
+  *extra = h ? beta * prod : beta;
+  *sigma = h ? y / P : 0;
+}
+
+static __global__ void tables(BCRCudaSepRows r, double *tab)
+{
+  const int k = blockIdx.x * blockDim.x + threadIdx.x, n = r.n;
+
+  if (k >= r.nk) return;
+  const double delta = (r.shift[blockIdx.y] + r.ax * r.lambda[k]) / r.ay, norm = r.norm[k];
+  const bool   pin = k == r.pin && (int)blockIdx.y == r.pinplane;
+  double       t, sg, xl, sl, xr, sr, v[BCR_CUDA_SEP_TAB];
+
+  between(r.gap, delta, &t, &sg);
+  if (r.periodic) {
+    between(r.gapend[0], delta, &xl, &sl);
+    between(r.gaplast, delta, &xr, &sr);
+  } else {
+    beyond(r.gapend[0], r.end[0], delta, &xl, &sl);
+    beyond(r.gapend[1], r.end[1], delta, &xr, &sr);
+  }
+  t = fmax(t, 1e-250);
+  const double eps = delta * (1 + 2 * sg), limit = 0.5 * (eps + sqrt(eps * (eps + 4 * t))), P = t + limit, mu = fmax(t / P, 1e-30), lg = limit > 0 ? fmin(log1p(limit / t), 69.) : 0;
+  const double ef = n == 1 ? delta * (1 + sl + sr) + xl + xr : delta * (1 + sl + sg) + xl, el = delta * (1 + sg + sr) + xr;
+  const double mun = exp(-(n - 1) * lg), mu2n = exp(-2 * n * lg);
+  double       a1 = ef - limit, an = el - limit - t * mu, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P, q1 = mun / P;
+  double       m11, m12, m21, m22, det = 1, num = 0, Ps = 1;
+
+  for (int s = 0; s < n; s++) { /* determinants of the line and of its factors of constant mu, from pivots without cancellation */
+    num = (s == 0 ? ef : (s == n - 1 ? el : eps)) + (s ? t * num / Ps : 0);
+    Ps  = (s == n - 1 ? 0 : t) + num;
+    det *= Ps / P;
+  }
+  if (n == 1) {
+    a1  = ef - P;
+    an  = 0;
+    m11 = m22 = 1 / det;
+    m12 = m21 = 0;
+  } else {
+    m11 = (mu * limit + el) / P / det;
+    m12 = -an * q1 / det;
+    m21 = -a1 * q1 / det;
+    m22 = (limit > 1e-200 ? (limit * (mu + mu2n) + ef * (1 - mu2n)) / (limit * (1 + mu)) : 1 + a1 * p1) / det;
+  }
+  v[0] = mu;
+  v[1] = norm / P;
+  for (int i = 2; i < BCR_CUDA_SEP_TAB; i++) v[i] = 0;
+  if (!r.periodic && !pin) {
+    v[3] = -a1 / P * m11;
+    v[4] = -a1 / P * m12;
+    v[6] = -an / P * m21;
+    v[7] = -an / P * m22;
+  } else if (r.periodic) {
+    const double z1 = m11 * (xl * p1 + xr * q1) + m12 * (xl * q1 + xr / P), zn = m21 * (xl * p1 + xr * q1) + m22 * (xl * q1 + xr / P), e1 = n == 1 ? 0 : 1;
+    double       w0 = 0, w1 = 0, den, L[3] = {0, 0, 0};
+
+    for (int way = 0; way < 2; way++) { /* last and first entry of the open line's solution for what its rows have in excess of their couplings */
+      const double first = way ? sr : sl, last = way ? sl : sr, xf = way ? xr : xl, xe = way ? xl : xr;
+      double       w = 0;
+
+      num = 0;
+      for (int s = 0; s < n; s++) {
+        const double e0 = delta * (1 + (s == 0 ? first : sg) + (s == n - 1 ? last : sg)), low = s ? t / Ps : 0;
+
+        w   = e0 + low * w;
+        num = e0 + (s == 0 ? xf : 0) + (s == n - 1 ? xe : 0) + low * num;
+        Ps  = (s == n - 1 ? 0 : t) + num;
+      }
+      if (way) w0 = w / Ps;
+      else w1 = w / Ps;
+    }
+    den = delta * (1 + sl + sr) + xl * w0 + xr * w1;
+    if (!pin && den > 0) {
+      L[0] = (xl * m11 + xr * m21) / den;
+      L[1] = (xl * m12 + xr * m22) / den;
+      L[2] = norm / den;
+    }
+    for (int i = 0; i < 3; i++) {
+      const double f1 = (i == 0 ? m11 : (i == 1 ? m12 : 0)) + z1 * L[i], fn = (i == 0 ? m21 : (i == 1 ? m22 : 0)) + zn * L[i];
+
+      v[3 + i] = (-a1 * f1 + xl * L[i] + (n == 1 ? xr * L[i] : 0)) / P;
+      v[6 + i] = e1 * (-an * fn + xr * L[i]) / P;
+      v[9 + i] = L[i];
+    }
+  }
+  for (int i = 0; i < BCR_CUDA_SEP_TAB; i++) tab[((ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB + i) * r.nk + k] = v[i];
+}
+
+int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab)
+{
+  tables<<<dim3((unsigned)((rows->nk + 63) / 64), (unsigned)rows->planes), 64, 0, bcr_stream(stream)>>>(*rows, tab);
+  return bcr_done();
+}
