@@ -183,25 +183,27 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
   const double   base = c->singular ? 0 : c->shift + c->fixed, rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
   const PetscInt h[3] = {7, c->seprows.gapend[0], c->seprows.gapend[1]};
-  double        *tab, *shifts, *dshift, *dlambda, *dnorm, mumax = 0;
+  double        *tab, *shifts, *scales, *dshift, *dscale, *dlambda, *dnorm, mumax = 0;
   int            K[2], columns[2];
   BCRCudaSepRows r;
 
   PetscFunctionBegin;
   *ok = PETSC_TRUE;
   for (int regular = 0; regular < 2; regular++) BCRCudaLevel0Shape(c->single, regular, (int)c->n[0], &K[regular], &columns[regular]);
-  PetscCall(PetscMalloc1(c->planes, &shifts));
+  PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
   PetscCall(PetscCalloc1(c->planes * 3 * BCR_CUDA_LEVEL0_TAB, &tab));
   for (PetscInt k = 0; k < c->planes; k++) {
     const double norm = c->dim == 3 ? c->norm[2][k] : 1, scale = c->factor * norm / y->a;
 
     shifts[k] = base + (c->dim == 3 ? c->axis[2].a * c->lambda[2][k] : 0);
+    scales[k] = scale;
     if (shifts[k] + x->a * c->lambda[0][0] < 0) *ok = PETSC_FALSE;
     for (int kind = 0; kind < 3 && *ok; kind++) {
       const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
       double       lambda[8], A[64] = {0}, S[64] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
       const int    Kk = K[kind == 0];
 
+      v[176] = 1 / scale;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
       for (PetscInt j = 0; j < h[kind]; j++) {
         const double delta = (shifts[k] + y->a * lambda[j]) / x->a, e = 0.5 * (delta + sqrt(delta * (delta + 4))), mu = 1 / (1 + e), w = mu / rx;
@@ -270,12 +272,12 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->level0.dplane = (ptrdiff_t)c->ldd * c->seprows.n;
     c->level0.eplane = (ptrdiff_t)c->ldd * (c->strips + 1);
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, c->single, c->planes * 3 * BCR_CUDA_LEVEL0_TAB, tab, &c->level0.tab));
-    c->level0.inverse   = 1;
     c->level0.sub       = c->singular ? c->scalars + 1 : NULL;
     c->level0.subfactor = 1;
     c->level0.subplane  = 0;
     /* lines over the separators */
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &dshift));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, scales, &dscale));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[0], c->lambda[0], &dlambda));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[0], c->norm[0], &dnorm));
     PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)c->n[0] * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &c->septab));
@@ -296,6 +298,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     r.lambda  = dlambda;
     r.norm    = dnorm;
     r.shift   = dshift;
+    r.scale   = dscale;
     PetscCallBCRCuda(BCRCudaSepTables(c->stream, &r, c->septab));
     c->sep.n             = r.n;
     c->sep.nk            = r.nk;
@@ -318,7 +321,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     }
   }
   PetscCall(PetscFree(tab));
-  PetscCall(PetscFree(shifts));
+  PetscCall(PetscFree2(shifts, scales));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -491,6 +494,15 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
     }
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 4 * m->P, tab, &m->tab));
     PetscCall(PetscFree(tab));
+    if (c->fft[d]) {
+      const int nw = BCRCudaFftTwiddles(m->P, NULL);
+      double   *w;
+
+      PetscCall(PetscMalloc1(2 * nw, &w));
+      (void)BCRCudaFftTwiddles(m->P, w);
+      PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 2 * nw, w, &m->twiddle));
+      PetscCall(PetscFree(w));
+    }
   }
   if (!options->plain && level0_possible(c)) {
     const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
@@ -570,6 +582,8 @@ static BCRCudaLines lines_along(BCRDeviceCore c, PetscInt d, const ptrdiff_t str
 
 static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesis, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
 {
+  /* between two Dirichlet ends both are the same, and an analysis is cheaper */
+  if (synthesis && c->axis[d].end[0] == BCR_END_DIRICHLET && c->axis[d].end[1] == BCR_END_DIRICHLET) synthesis = 0;
   if (c->fft[d]) return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
 }

@@ -85,6 +85,7 @@ BCR_CUDA_API int BCRCudaSumSquares(BCRStream stream, const BCRCudaBox *box, int 
 typedef struct {
   int         n, ib, ja, jb, P, cosine, periodic, half[2]; /* half: weight 1/2 at that end */
   const void *tab;
+  const void *twiddle; /* for the passes of BCRCudaFft(): BCRCudaFftTwiddles() */
 } BCRCudaModes;
 /* lines: na x nb of them, sa and sb apart, elements s apart; out of place */
 typedef struct {
@@ -96,6 +97,8 @@ BCR_CUDA_API int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int s
 /* fft.cu: the same by Fourier transforms of length P in shared memory (shared bytes a block may have). In place where f and u have the same
    strides. Analysis: row extraof[a] of extra (its rows extrald, those of the next b extrab apart) is added to line (a, b) where it is not negative. */
 BCR_CUDA_API int BCRCudaFftPossible(int P, int single, int shared);
+/* how many complex numbers, and these, as pairs of doubles, if w is given */
+BCR_CUDA_API int BCRCudaFftTwiddles(int P, double *w);
 BCR_CUDA_API int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab);
 
 /* lines.cu: tridiagonal lines of any kind, one for each pair of modes. Rows of -low u_(i-1) + (exc + low + up + sigma) u_i - up u_(i+1),
@@ -115,7 +118,8 @@ BCR_CUDA_API int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows,
 
 /* level0*.cu: level 0 of the default plan. Tables for each plane and kind of group (0 regular, 1 first, 2 last), in the work type: BCR_CUDA_LEVEL0_TAB
    numbers, eight each: mu, mu^K, mu^(32 K), weights of the modes in what the separator on the left gets, on the right (regular: unused),
-   scale of the solution (regular); then the matrices of analysis and synthesis, 8 x 8, of groups that are not regular */
+   scale of the solution (regular); then the matrices of analysis and synthesis, 8 x 8, of groups that are not regular; at 176 the inverse of
+   the scale that separators in u have */
 enum {
   BCR_CUDA_DIRICHLET,
   BCR_CUDA_NEUMANN,
@@ -132,7 +136,6 @@ typedef struct {
   int           halo;             /* columns */
   ptrdiff_t     ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */
   const void   *tab;
-  double        inverse;          /* of the scale that separators in u have */
   const double *sub;              /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
   double        subfactor;
   int           subplane;
@@ -162,7 +165,7 @@ typedef struct {
   int           n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */
   int           nk, planes, pin, pinplane;
   double        ax, ay;
-  const double *lambda, *norm, *shift; /* device: nk, nk, planes */
+  const double *lambda, *norm, *shift, *scale; /* device: nk, nk, planes, planes (of the solution) */
 } BCRCudaSepRows;
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);

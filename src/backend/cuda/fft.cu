@@ -7,6 +7,7 @@
   the same backwards: the modes are put into a spectrum with the symmetry of a real line.
 */
 #include "fft.cuh"
+#include <cmath>
 
 enum {
   MAXPASS = 16
@@ -14,7 +15,7 @@ enum {
 
 struct Plan {
   BCRCudaModes m;
-  int          npass, radix[MAXPASS], per; /* per: lines in a block */
+  int          npass, radix[MAXPASS], at[MAXPASS], per; /* at: twiddles of the pass; per: lines in a block */
   int          pitch;                      /* elements of a line in shared memory */
   int          ahead;                      /* lines that are neighbours in memory go to neighbouring threads */
   BCRCudaLines f, u;
@@ -38,11 +39,25 @@ static __device__ __forceinline__ Cplx<T> root(const Plan &p, unsigned m)
   return {__ldg(tab + c), -__ldg(tab + m)};
 }
 
+static __device__ __forceinline__ Cplx<double> load_twiddle(const double *w)
+{
+  const double2 v = __ldg((const double2 *)w);
+
+  return {v.x, v.y};
+}
+static __device__ __forceinline__ Cplx<float> load_twiddle(const float *w)
+{
+  const float2 v = __ldg((const float2 *)w);
+
+  return {v.x, v.y};
+}
+
+/* x_r times w^r, w the k-th twiddle of the pass */
 template <typename T, int R>
-static __device__ __forceinline__ void twiddle(const Plan &p, int NS, int k, Cplx<T> *x)
+static __device__ __forceinline__ void twiddle(const T *tw, int NS, int k, Cplx<T> *x)
 {
   if (NS > 1) {
-    const Cplx<T> w  = root<T>(p, 4u * (unsigned)(k * (p.m.P / (NS * R))));
+    const Cplx<T> w  = load_twiddle(tw + 2 * k);
     Cplx<T>       ww = w;
 
 #pragma unroll
@@ -55,7 +70,7 @@ static __device__ __forceinline__ void twiddle(const Plan &p, int NS, int k, Cpl
 
 /* a pass from one buffer (or whatever load is) to another */
 template <typename T, int R, typename Load>
-static __device__ void pass(const Plan &p, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ void pass(const Plan &p, const T *tw, int NS, Load load, Cplx<T> *dst, int t, int step)
 {
   const int nb = p.m.P / R;
 
@@ -65,7 +80,7 @@ static __device__ void pass(const Plan &p, int NS, Load load, Cplx<T> *dst, int 
 
 #pragma unroll
     for (int r = 0; r < R; r++) x[r] = load(id + r * nb);
-    twiddle<T, R>(p, NS, k, x);
+    twiddle<T, R>(tw, NS, k, x);
     Dft<T, R>::run(x);
 #pragma unroll
     for (int r = 0; r < R; r++) dst[pad(q * NS * R + k + r * NS)] = x[r];
@@ -93,23 +108,23 @@ static __device__ void pass_any(const Plan &p, int R, int NS, Load load, Cplx<T>
 }
 
 template <typename T, typename Load>
-static __device__ void one_pass(const Plan &p, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ void one_pass(const Plan &p, const T *tw, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
 {
   switch (R) {
   case 2:
-    pass<T, 2>(p, NS, load, dst, t, step);
+    pass<T, 2>(p, tw, NS, load, dst, t, step);
     break;
   case 3:
-    pass<T, 3>(p, NS, load, dst, t, step);
+    pass<T, 3>(p, tw, NS, load, dst, t, step);
     break;
   case 4:
-    pass<T, 4>(p, NS, load, dst, t, step);
+    pass<T, 4>(p, tw, NS, load, dst, t, step);
     break;
   case 5:
-    pass<T, 5>(p, NS, load, dst, t, step);
+    pass<T, 5>(p, tw, NS, load, dst, t, step);
     break;
   case 8:
-    pass<T, 8>(p, NS, load, dst, t, step);
+    pass<T, 8>(p, tw, NS, load, dst, t, step);
     break;
   default:
     pass_any<T>(p, R, NS, load, dst, t, step);
@@ -226,18 +241,18 @@ __global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const
       if (SYNTHESIS) {
         const LoadModes<T> load = {p, f, p.f.s, valid};
 
-        one_pass<T>(p, R, NS, load, w0, t, each);
+        one_pass<T>(p, (const T *)p.m.twiddle, R, NS, load, w0, t, each);
       } else {
         const int          row  = extra && valid && p.extraof ? p.extraof[line % p.f.na] : -1;
         const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
 
-        one_pass<T>(p, R, NS, load, w0, t, each);
+        one_pass<T>(p, (const T *)p.m.twiddle, R, NS, load, w0, t, each);
       }
     } else {
       const Cplx<T> *src  = w0;
       auto           load = [src](int i) { return src[pad(i)]; };
 
-      one_pass<T>(p, R, NS, load, w1, t, each);
+      one_pass<T>(p, (const T *)p.m.twiddle + 2 * p.at[q], R, NS, load, w1, t, each);
       Cplx<T> *swap = w0;
       w0            = w1;
       w1            = swap;
@@ -250,7 +265,7 @@ __global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const
 
 /* For lines of which two do not fit: each thread keeps B butterflies in registers, so that one buffer is enough */
 template <typename T, int R, int B, typename Load>
-static __device__ __forceinline__ void pass_held(const Plan &p, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ __forceinline__ void pass_held(const Plan &p, const T *tw, int ls, Load load, Cplx<T> *dst, int t, int step)
 {
   const int nb = p.m.P / R;
   Cplx<T>   x[B][R];
@@ -270,12 +285,12 @@ static __device__ __forceinline__ void pass_held(const Plan &p, int NS, Load loa
     const int id = t + b * step;
 
     if (id < nb) {
-      const int q = id / NS, k = id - q * NS;
+      const int NS = 1 << ls, k = id & (NS - 1), at = (id - k) * R + k;
 
-      twiddle<T, R>(p, NS, k, x[b]);
+      twiddle<T, R>(tw, NS, k, x[b]);
       Dft<T, R>::run(x[b]);
 #pragma unroll
-      for (int r = 0; r < R; r++) dst[pad(q * NS * R + k + r * NS)] = x[b][r];
+      for (int r = 0; r < R; r++) dst[pad(at + (r << ls))] = x[b][r];
     }
     asm volatile("" ::: "memory"); /* one butterfly after the other: fewer registers */
   }
@@ -283,39 +298,39 @@ static __device__ __forceinline__ void pass_held(const Plan &p, int NS, Load loa
 }
 
 template <typename T, int H, typename Load>
-static __device__ __forceinline__ void held(const Plan &p, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ __forceinline__ void held(const Plan &p, const T *tw, int R, int ls, Load load, Cplx<T> *dst, int t, int step)
 {
-  if (R == 8) pass_held<T, 8, H / 8>(p, NS, load, dst, t, step);
-  else if (R == 4) pass_held<T, 4, H / 4>(p, NS, load, dst, t, step);
-  else pass_held<T, 2, H / 2>(p, NS, load, dst, t, step);
+  if (R == 8) pass_held<T, 8, H / 8>(p, tw, ls, load, dst, t, step);
+  else if (R == 4) pass_held<T, 4, H / 4>(p, tw, ls, load, dst, t, step);
+  else pass_held<T, 2, H / 2>(p, tw, ls, load, dst, t, step);
 }
 
 /* a block a line; H elements a thread */
 template <typename T, int SYNTHESIS, int H>
-__global__ void __launch_bounds__(512) fft_held(Plan p, const T *f, T *u, const T *extra)
+__global__ void __launch_bounds__(1024) fft_held(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
   const int a = (int)(blockIdx.x % p.f.na), b = (int)(blockIdx.x / p.f.na), t = threadIdx.x, step = blockDim.x;
   Cplx<T>  *w  = (Cplx<T> *)sm;
-  int       NS = p.radix[0];
+  int       ls = 31 - __clz(p.radix[0]);
 
   f += a * p.f.sa + b * p.f.sb;
   u += a * p.u.sa + b * p.u.sb;
   if (SYNTHESIS) {
     const LoadModes<T> load = {p, f, p.f.s, true};
 
-    held<T, H>(p, p.radix[0], 1, load, w, t, step);
+    held<T, H>(p, (const T *)p.m.twiddle, p.radix[0], 0, load, w, t, step);
   } else {
     const int          row  = extra && p.extraof ? p.extraof[a] : -1;
     const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], true};
 
-    held<T, H>(p, p.radix[0], 1, load, w, t, step);
+    held<T, H>(p, (const T *)p.m.twiddle, p.radix[0], 0, load, w, t, step);
   }
   for (int q = 1; q < p.npass; q++) {
     auto load = [w](int i) { return w[pad(i)]; };
 
-    held<T, H>(p, p.radix[q], NS, load, w, t, step);
-    NS *= p.radix[q];
+    held<T, H>(p, (const T *)p.m.twiddle + 2 * p.at[q], p.radix[q], ls, load, w, t, step);
+    ls += 31 - __clz(p.radix[q]);
   }
   store_line<T, SYNTHESIS>(p, w, u, p.u.s, t, step);
 }
@@ -335,12 +350,40 @@ static int factor(int n, int limit, int radix[MAXPASS])
   return n == 1 ? (count ? count : (radix[0] = 1, 1)) : 0;
 }
 
+static int passes(Plan *p, int P)
+{
+  int used = 0, NS = 1;
+
+  p->npass = factor(P, 257, p->radix);
+  for (int q = 0; q < p->npass; q++) {
+    p->at[q] = used;
+    if (q) used += NS;
+    NS *= p->radix[q];
+  }
+  return used;
+}
+
+int BCRCudaFftTwiddles(int P, double *w)
+{
+  Plan      p;
+  const int n  = passes(&p, P);
+  int       NS = 1;
+
+  for (int q = 0; q < p.npass && w; NS *= p.radix[q++]) {
+    for (int k = 0; k < NS && q; k++) {
+      w[2 * (p.at[q] + k)]     = cos(2 * 3.14159265358979323846 * k / ((double)NS * p.radix[q]));
+      w[2 * (p.at[q] + k) + 1] = -sin(2 * 3.14159265358979323846 * k / ((double)NS * p.radix[q]));
+    }
+  }
+  return n > 0 ? n : 1;
+}
+
 static size_t plan_bytes(const Plan *p, size_t size)
 {
   return 2 * size * (p->npass > 1 ? 2 : 1) * (size_t)p->pitch * p->per;
 }
 
-/* one buffer, 16 elements a thread, 32 in single precision */
+/* one buffer, 8 elements a thread, 16 in single precision */
 static int can_hold(int P, int single, int shared)
 {
   return (P & (P - 1)) == 0 && P >= 1024 && P <= (single ? 16384 : 8192) && (size_t)(P + P / 8 + 2) * 2 * (single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
@@ -367,20 +410,20 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
   cudaError_t e;
 
   if (!p->ahead && can_hold(p->m.P, sizeof(T) == sizeof(float), shared)) {
-    const int H = sizeof(T) == sizeof(float) && p->m.P > 8192 ? 32 : 16;
+    const int H = sizeof(T) == sizeof(float) && p->m.P > 8192 ? 16 : 8;
 
     bytes   = (size_t)(p->m.P + p->m.P / 8 + 2) * 2 * sizeof(T);
     threads = p->m.P / H;
-    if (H == 16) {
-      e = cudaFuncSetAttribute(synthesis ? (const void *)fft_held<T, 1, 16> : (const void *)fft_held<T, 0, 16>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    if (H == 8) {
+      e = cudaFuncSetAttribute(synthesis ? (const void *)fft_held<T, 1, 8> : (const void *)fft_held<T, 0, 8>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
       if (e != cudaSuccess) return (int)e;
-      if (synthesis) fft_held<T, 1, 16><<<(unsigned)lines, threads, bytes, st>>>(*p, f, u, extra);
-      else fft_held<T, 0, 16><<<(unsigned)lines, threads, bytes, st>>>(*p, f, u, extra);
+      if (synthesis) fft_held<T, 1, 8><<<(unsigned)lines, threads, bytes, st>>>(*p, f, u, extra);
+      else fft_held<T, 0, 8><<<(unsigned)lines, threads, bytes, st>>>(*p, f, u, extra);
     } else {
-      e = cudaFuncSetAttribute(synthesis ? (const void *)fft_held<float, 1, 32> : (const void *)fft_held<float, 0, 32>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+      e = cudaFuncSetAttribute(synthesis ? (const void *)fft_held<float, 1, 16> : (const void *)fft_held<float, 0, 16>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
       if (e != cudaSuccess) return (int)e;
-      if (synthesis) fft_held<float, 1, 32><<<(unsigned)lines, threads, bytes, st>>>(*p, (const float *)f, (float *)u, (const float *)extra);
-      else fft_held<float, 0, 32><<<(unsigned)lines, threads, bytes, st>>>(*p, (const float *)f, (float *)u, (const float *)extra);
+      if (synthesis) fft_held<float, 1, 16><<<(unsigned)lines, threads, bytes, st>>>(*p, (const float *)f, (float *)u, (const float *)extra);
+      else fft_held<float, 0, 16><<<(unsigned)lines, threads, bytes, st>>>(*p, (const float *)f, (float *)u, (const float *)extra);
     }
     return bcr_done();
   }
@@ -413,7 +456,7 @@ int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int s
 
   if ((long)fl->na * fl->nb < 1) return 0;
   p.m       = *modes;
-  p.npass   = factor(modes->P, 257, p.radix);
+  (void)passes(&p, modes->P);
   p.f       = *fl;
   p.u       = *ul;
   p.ahead   = fl->s != 1;

@@ -94,6 +94,8 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
   T             mu[R], mk[R];
   T             x[R][K], carry[K];
   T             sub = 0;
+  const T       inverse = BACK ? tab[176] : (T)1;
+  int          *cols = (int *)(sm + sizeof(T) * NW * CH * (R + 2)) + warp * CH; /* of tiles at the ends: where each column lies, 2 col + (sign < 0), -1: zero */
 
   f += blockIdx.z * p.fplane;
   u += blockIdx.z * p.uplane;
@@ -110,6 +112,14 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
       b *= b;
     }
     power[i / 32][i % 32] = v;
+  }
+  if (!inner) {
+    for (int q = lane; q < CH; q += 32) {
+      int       c    = c0 + q;
+      const int sign = outside ? 0 : reflect(&c, p.nx, p.end[0], p.end[1]);
+
+      cols[q] = sign ? 2 * c + (sign < 0) : -1;
+    }
   }
   __syncthreads();
 #pragma unroll
@@ -129,10 +139,9 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
     } else {
 #pragma unroll
       for (int q = 0; q < K; q++) {
-        int       c    = c0 + q * 32 + lane;
-        const int sign = outside ? 0 : reflect(&c, p.nx, p.end[0], p.end[1]);
+        const int c = cols[q * 32 + lane];
 
-        copy_async(to + q * 32 + lane, from + (sign && !outside ? c : 0), have && sign != 0);
+        copy_async(to + q * 32 + lane, from + (c < 0 ? 0 : c >> 1), have && c >= 0);
       }
     }
   };
@@ -162,7 +171,7 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
     __syncwarp();
     if (BACK && g == first) {
 #pragma unroll
-      for (int i = 0; i < K; i++) carry[i] = (T)p.inverse * stg[lane * K + i];
+      for (int i = 0; i < K; i++) carry[i] = inverse * stg[lane * K + i];
     }
 #pragma unroll
     for (int i = 0; i < K; i++) {
@@ -173,7 +182,7 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
       }
       sep[i] = buf[R * CH + lane * K + i];
       if (BACK) {
-        sep[i] *= (T)p.inverse;
+        sep[i] *= inverse;
         x[0][i] += carry[i];
         if (R == 7) x[R - 1][i] += sep[i];
         else {
@@ -192,15 +201,9 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
     if (!inner && !outside) {
 #pragma unroll
       for (int i = 0; i < K; i++) {
-        int col = c0 + lane * K + i;
-
-        if (col < 0 || col >= p.nx) {
-          const int sign = reflect(&col, p.nx, p.end[0], p.end[1]);
-
-          if (sign != 1) {
+        if (cols[lane * K + i] & 1) { /* zeros have a minus sign too */
 #pragma unroll
-            for (int r = 0; r < R; r++) x[r][i] = sign < 0 ? -x[r][i] : (T)0;
-          }
+          for (int r = 0; r < R; r++) x[r][i] = -x[r][i];
         }
       }
     }
@@ -370,7 +373,7 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
 template <typename T, int K, int NT, int R, int BACK, int MINB>
 static int level0_launch(const BCRCudaLevel0 *p, int g0, int g1, int per, int slot0, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  const size_t bytes = (size_t)(R + 2) * K * NT * sizeof(T);
+  const size_t bytes = ((size_t)(R + 2) * sizeof(T) + sizeof(int)) * K * NT;
   const int    U = K * NT - 2 * p->halo;
   const dim3   grid((unsigned)((p->nx + U - 1) / U), (unsigned)((g1 - g0 + per - 1) / per), (unsigned)p->planes);
   cudaError_t  e = cudaFuncSetAttribute((const void *)level0<T, K, NT, R, BACK, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);

@@ -43,7 +43,7 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
   const int k = blockIdx.x * blockDim.x + threadIdx.x, n = r.n;
 
   if (k >= r.nk) return;
-  const double delta = (r.shift[blockIdx.y] + r.ax * r.lambda[k]) / r.ay, norm = r.norm[k];
+  const double delta = (r.shift[blockIdx.y] + r.ax * r.lambda[k]) / r.ay, norm = r.norm[k] * r.scale[blockIdx.y];
   const bool   pin = k == r.pin && (int)blockIdx.y == r.pinplane;
   double       t, sg, xl, sl, xr, sr, v[BCR_CUDA_SEP_TAB];
 
