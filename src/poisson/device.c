@@ -189,7 +189,27 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 
   PetscFunctionBegin;
   *ok = PETSC_TRUE;
-  for (int regular = 0; regular < 2; regular++) BCRCudaLevel0Shape(c->single, regular, (int)c->n[0], &K[regular], &columns[regular]);
+  for (int j = 0; j < 7; j++) c->level0.steps[j] = 0;
+  for (PetscInt k = 0; k < c->planes; k++) { /* the slowest decay along a row decides about tiles */
+    for (int kind = 0; kind < 3; kind++) {
+      const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
+      double       lambda[8], A[64], S[64], delta;
+
+      if (h[kind] < 1) continue;
+      BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
+      delta = (base + (c->dim == 3 ? c->axis[2].a * c->lambda[2][k] : 0) + y->a * lambda[0]) / x->a;
+      if (!(delta > 0)) *ok = PETSC_FALSE;
+      else mumax = PetscMax(mumax, 1 / (1 + 0.5 * (delta + sqrt(delta * (delta + 4)))));
+    }
+  }
+  if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
+  c->level0.halo   = mumax < 0.97 ? (int)ceil(log(eps) / log(mumax)) : 100000;
+  c->level0.narrow = BCRCudaLevel0Narrow((int)c->n[0], c->level0.halo);
+  for (int regular = 0; regular < 2; regular++) BCRCudaLevel0Shape(regular, c->level0.narrow, &K[regular], &columns[regular]);
+  if (2 * c->level0.halo + 128 > PetscMin(columns[0], columns[1])) {
+    *ok = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
   PetscCall(PetscCalloc1(c->planes * 3 * BCR_CUDA_LEVEL0_TAB, &tab));
   for (PetscInt k = 0; k < c->planes; k++) {
@@ -212,11 +232,11 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
           *ok = PETSC_FALSE;
           break;
         }
-        mumax  = PetscMax(mumax, mu);
-        v[j]   = mu;
+        v[j]      = mu;
         v[8 + j]  = pow(mu, Kk);
         v[16 + j] = pow(mu, 32 * Kk);
         if (kind == 0) {
+          for (int q = 0; q < 5 && pow(v[8 + j], 1 << q) > 0.1 * eps; q++) c->level0.steps[j] = PetscMax(c->level0.steps[j], q + 1);
           v[24 + j] = 0.25 * sin((j + 1) * M_PI / 8) * w;
           v[40 + j] = 0.25 * w * scale;
         } else {
@@ -231,17 +251,11 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     }
   }
   if (*ok) {
-    const double halo = ceil(log(eps) / log(mumax));
-
-    if (2 * halo + 128 > PetscMin(columns[0], columns[1])) *ok = PETSC_FALSE;
-    else c->level0.halo = (int)halo;
-  }
-  if (*ok) {
     PetscInt tiles, want;
 
     /* strips: as many blocks as run at the same time */
     tiles     = (c->n[0] + columns[1] - 2 * c->level0.halo - 1) / (columns[1] - 2 * c->level0.halo);
-    want      = PetscMax(1, 2 * c->sms / (tiles * c->planes));
+    want      = PetscMax(1, (c->level0.narrow ? 4 : 2) * c->sms / (tiles * c->planes));
     c->per    = PetscMax(1, (c->regular[1] - c->regular[0] + want - 1) / want);
     c->strips = (c->regular[1] - c->regular[0] + c->per - 1) / c->per;
     {

@@ -134,15 +134,18 @@ typedef struct {
   int           hlast;            /* rows of the last group */
   int           end[2];           /* along the row, BCR_CUDA_... */
   int           halo;             /* columns */
+  int           steps[7];         /* regular groups: doublings after which mu^K is below rounding, for each mode */
   ptrdiff_t     ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */
   const void   *tab;
   const double *sub;              /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
   double        subfactor;
   int           subplane;
+  int           narrow;
   int           kind, h;          /* of a launch for a group that is not regular */
 } BCRCudaLevel0;
-/* columns of a thread and tile; single, regular */
-BCR_CUDA_API void BCRCudaLevel0Shape(int single, int regular, int nx, int *K, int *columns);
+/* columns of a thread and of a tile, halos included; narrow: whether rows of nx columns go into the smaller tile */
+BCR_CUDA_API int  BCRCudaLevel0Narrow(int nx, int halo);
+BCR_CUDA_API void BCRCudaLevel0Shape(int regular, int narrow, int *K, int *columns);
 /* groups g0 .. g1 - 1 in strips of per, the first separator's share of strip b to row slot0 + b of extra; D: separators' right-hand sides */
 BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int regular, int g0, int g1, int per, int slot0, const void *f, void *D, void *extra);
 /* separators' solutions are in u */

@@ -126,6 +126,15 @@ static __device__ void one_pass(const Plan &p, const T *tw, int R, int NS, Load 
   case 8:
     pass<T, 8>(p, tw, NS, load, dst, t, step);
     break;
+  case 7:
+    pass<T, 7>(p, tw, NS, load, dst, t, step);
+    break;
+  case 11:
+    pass<T, 11>(p, tw, NS, load, dst, t, step);
+    break;
+  case 13:
+    pass<T, 13>(p, tw, NS, load, dst, t, step);
+    break;
   default:
     pass_any<T>(p, R, NS, load, dst, t, step);
   }
@@ -301,28 +310,30 @@ template <typename T, int H, typename Load>
 static __device__ __forceinline__ void held(const Plan &p, const T *tw, int R, int ls, Load load, Cplx<T> *dst, int t, int step)
 {
   if (R == 8) pass_held<T, 8, H / 8>(p, tw, ls, load, dst, t, step);
-  else if (R == 4) pass_held<T, 4, H / 4>(p, tw, ls, load, dst, t, step);
-  else pass_held<T, 2, H / 2>(p, tw, ls, load, dst, t, step);
+  else pass_held<T, 4, H / 4>(p, tw, ls, load, dst, t, step);
 }
 
-/* a block a line; H elements a thread */
-template <typename T, int SYNTHESIS, int H>
-__global__ void __launch_bounds__(1024) fft_held(Plan p, const T *f, T *u, const T *extra)
+/* H elements a thread */
+template <typename T, int SYNTHESIS, int H, int NT, int MINB>
+__global__ void __launch_bounds__(NT, MINB) fft_held(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
-  const int a = (int)(blockIdx.x % p.f.na), b = (int)(blockIdx.x / p.f.na), t = threadIdx.x, step = blockDim.x;
-  Cplx<T>  *w  = (Cplx<T> *)sm;
-  int       ls = 31 - __clz(p.radix[0]);
+  const int  step = blockDim.x / p.per, ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / step, t = p.ahead ? threadIdx.x / p.per : threadIdx.x % step;
+  const long line = (long)blockIdx.x * p.per + ln;
+  const bool valid = line < (long)p.f.na * p.f.nb;
+  const int  a = valid ? (int)(line % p.f.na) : 0, b = valid ? (int)(line / p.f.na) : 0;
+  Cplx<T>   *w  = (Cplx<T> *)sm + (size_t)ln * p.pitch;
+  int        ls = 31 - __clz(p.radix[0]);
 
   f += a * p.f.sa + b * p.f.sb;
   u += a * p.u.sa + b * p.u.sb;
   if (SYNTHESIS) {
-    const LoadModes<T> load = {p, f, p.f.s, true};
+    const LoadModes<T> load = {p, f, p.f.s, valid};
 
     held<T, H>(p, (const T *)p.m.twiddle, p.radix[0], 0, load, w, t, step);
   } else {
     const int          row  = extra && p.extraof ? p.extraof[a] : -1;
-    const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], true};
+    const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
 
     held<T, H>(p, (const T *)p.m.twiddle, p.radix[0], 0, load, w, t, step);
   }
@@ -332,7 +343,7 @@ __global__ void __launch_bounds__(1024) fft_held(Plan p, const T *f, T *u, const
     held<T, H>(p, (const T *)p.m.twiddle + 2 * p.at[q], p.radix[q], ls, load, w, t, step);
     ls += 31 - __clz(p.radix[q]);
   }
-  store_line<T, SYNTHESIS>(p, w, u, p.u.s, t, step);
+  if (valid) store_line<T, SYNTHESIS>(p, w, u, p.u.s, t, step);
 }
 
 /* radices of n; 0: a prime factor above the limit */
@@ -340,7 +351,7 @@ static int factor(int n, int limit, int radix[MAXPASS])
 {
   int count = 0;
 
-  while (n % 8 == 0 && count < MAXPASS) radix[count++] = 8, n /= 8;
+  while (n % 8 == 0 && n % 32 != 16 && count < MAXPASS) radix[count++] = 8, n /= 8;
   while (n % 5 == 0 && count < MAXPASS) radix[count++] = 5, n /= 5;
   while (n % 4 == 0 && count < MAXPASS) radix[count++] = 4, n /= 4;
   while (n % 3 == 0 && count < MAXPASS) radix[count++] = 3, n /= 3;
@@ -386,7 +397,7 @@ static size_t plan_bytes(const Plan *p, size_t size)
 /* one buffer, 8 elements a thread, 16 in single precision */
 static int can_hold(int P, int single, int shared)
 {
-  return (P & (P - 1)) == 0 && P >= 1024 && P <= (single ? 16384 : 8192) && (size_t)(P + P / 8 + 2) * 2 * (single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
+  return (P & (P - 1)) == 0 && P >= 1024 && P <= (single ? 16384 : 8192) && (size_t)(P + P / 8 + 3) * 2 * (single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
 }
 
 int BCRCudaFftPossible(int P, int single, int shared)
@@ -409,22 +420,22 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
   size_t     bytes;
   cudaError_t e;
 
-  if (!p->ahead && can_hold(p->m.P, sizeof(T) == sizeof(float), shared)) {
-    const int H = sizeof(T) == sizeof(float) && p->m.P > 8192 ? 16 : 8;
+  if (can_hold(p->m.P, sizeof(T) == sizeof(float), shared) || (p->m.P >= 64 && p->m.P <= 1024 && (p->m.P & (p->m.P - 1)) == 0)) {
+    const int     H   = sizeof(T) == sizeof(float) ? (p->m.P > 8192 ? 16 : 8) : (p->m.P > 4096 ? 16 : 8);
+    constexpr int BIG = sizeof(T) == sizeof(float) ? 1024 : 512; /* of 16 elements a thread */
+    const void   *k   = H == 16 ? (synthesis ? (const void *)fft_held<T, 1, 16, BIG, 1> : (const void *)fft_held<T, 0, 16, BIG, 1>) : (synthesis ? (const void *)fft_held<T, 1, 8, BIG, 1> : (const void *)fft_held<T, 0, 8, BIG, 1>);
+    void         *args[] = {p, (void *)&f, (void *)&u, (void *)&extra};
 
-    bytes   = (size_t)(p->m.P + p->m.P / 8 + 2) * 2 * sizeof(T);
-    threads = p->m.P / H;
-    if (H == 8) {
-      e = cudaFuncSetAttribute(synthesis ? (const void *)fft_held<T, 1, 8> : (const void *)fft_held<T, 0, 8>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-      if (e != cudaSuccess) return (int)e;
-      if (synthesis) fft_held<T, 1, 8><<<(unsigned)lines, threads, bytes, st>>>(*p, f, u, extra);
-      else fft_held<T, 0, 8><<<(unsigned)lines, threads, bytes, st>>>(*p, f, u, extra);
-    } else {
-      e = cudaFuncSetAttribute(synthesis ? (const void *)fft_held<float, 1, 16> : (const void *)fft_held<float, 0, 16>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
-      if (e != cudaSuccess) return (int)e;
-      if (synthesis) fft_held<float, 1, 16><<<(unsigned)lines, threads, bytes, st>>>(*p, (const float *)f, (float *)u, (const float *)extra);
-      else fft_held<float, 0, 16><<<(unsigned)lines, threads, bytes, st>>>(*p, (const float *)f, (float *)u, (const float *)extra);
-    }
+    p->per = 1;
+    if (p->ahead && p->m.P <= 1024) { /* strided lines, neighbours side by side */
+      p->per = 4096 / p->m.P;
+      k      = synthesis ? (const void *)fft_held<T, 1, 8, 512, 2> : (const void *)fft_held<T, 0, 8, 512, 2>;
+    } else if (p->m.P < 1024) p->per = 1024 / p->m.P;
+    threads = p->m.P / H * p->per;
+    bytes   = (size_t)p->pitch * p->per * 2 * sizeof(T);
+    e       = cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    if (e != cudaSuccess) return (int)e;
+    (void)cudaLaunchKernel(k, dim3((unsigned)((lines + p->per - 1) / p->per)), dim3((unsigned)threads), args, bytes, st);
     return bcr_done();
   }
   p->per = 1;

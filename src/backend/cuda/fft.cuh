@@ -39,9 +39,77 @@ static __device__ __forceinline__ void dft4(Cplx<T> &a, Cplx<T> &b, Cplx<T> &c, 
   d = t - v;
 }
 
-/* x in natural order in and out */
+static constexpr double PI = 3.14159265358979323846;
+constexpr double series_sin(double x) /* |x| <= pi/2 */
+{
+  double t = x, s = x;
+
+  for (int k = 1; k < 14; k++) {
+    t *= -x * x / ((2 * k) * (2 * k + 1));
+    s += t;
+  }
+  return s;
+}
+constexpr double turn_sin(int k, int n) /* sin(2 pi k/n) */
+{
+  k = ((k % n) + n) % n;
+  if (2 * k > n) return -turn_sin(n - k, n);
+  if (4 * k > n) return series_sin(PI * (n - 2 * k) / n);
+  return series_sin(2 * PI * k / n);
+}
+constexpr double turn_cos(int k, int n)
+{
+  k = ((k % n) + n) % n;
+  if (2 * k > n) k = n - k;
+  return series_sin(PI * (n - 4 * k) / (2. * n));
+}
+template <int R>
+struct Turns {
+  double c[R], s[R];
+  constexpr Turns() : c(), s()
+  {
+    for (int k = 0; k < R; k++) {
+      c[k] = turn_cos(k, R);
+      s[k] = turn_sin(k, R);
+    }
+  }
+};
+template <int R>
+__device__ constexpr Turns<R> turns{};
+
+/* x in natural order in and out; odd primes */
 template <typename T, int R>
-struct Dft;
+struct Dft {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    constexpr int h = (R - 1) / 2;
+    Cplx<T>       s[h], d[h], y0 = x[0];
+
+#pragma unroll
+    for (int r = 0; r < h; r++) {
+      s[r] = x[r + 1] + x[R - 1 - r];
+      d[r] = x[r + 1] - x[R - 1 - r];
+      y0   = y0 + s[r];
+    }
+#pragma unroll
+    for (int q = 1; q <= h; q++) {
+      Cplx<T> a = x[0], b = {0, 0};
+
+#pragma unroll
+      for (int r = 0; r < h; r++) {
+        const T c = (T)turns<R>.c[(q * (r + 1)) % R], n = (T)turns<R>.s[(q * (r + 1)) % R];
+
+        a.x += c * s[r].x;
+        a.y += c * s[r].y;
+        b.x += n * d[r].y;
+        b.y -= n * d[r].x;
+      }
+      x[q]     = a + b;
+      x[R - q] = a - b;
+    }
+    x[0] = y0;
+  }
+};
 template <typename T>
 struct Dft<T, 2> {
   static __device__ __forceinline__ void run(Cplx<T> *x)

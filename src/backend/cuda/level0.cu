@@ -6,11 +6,15 @@ int bcr_level0_back_double(const BCRCudaLevel0 *p, int regular, int g0, int g1, 
 int bcr_level0_reduce_float(const BCRCudaLevel0 *p, int regular, int g0, int g1, int per, int slot0, const void *f, void *D, void *extra, cudaStream_t st);
 int bcr_level0_back_float(const BCRCudaLevel0 *p, int regular, int g0, int g1, int per, const void *f, void *u, cudaStream_t st);
 
-void BCRCudaLevel0Shape(int single, int regular, int nx, int *K, int *columns)
+int BCRCudaLevel0Narrow(int nx, int halo)
 {
-  (void)single, (void)nx;
+  return nx + 2 * halo <= 7 * 64;
+}
+
+void BCRCudaLevel0Shape(int regular, int narrow, int *K, int *columns)
+{
   *K       = regular ? 7 : 3;
-  *columns = regular ? 7 * 128 : 3 * 256;
+  *columns = regular ? (narrow ? 7 * 64 : 7 * 128) : 3 * 256;
 }
 
 int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int regular, int g0, int g1, int per, int slot0, const void *f, void *D, void *extra)

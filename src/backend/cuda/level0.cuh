@@ -80,7 +80,7 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
 template <typename T, int K, int NT, int R, int BACK, int MINB>
 __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__restrict__ f, T *__restrict__ u, T *__restrict__ D, T *__restrict__ extra, int g0, int g1, int per, int slot0)
 {
-  constexpr int NW = NT / 32, CH = 32 * K;
+  constexpr int NW = NT / 32, CH = 32 * K, NEAR = CH >= 200 ? 2 : (NW < 5 ? NW - 1 : 4); /* mu^(halo) is below rounding, and 2 halo < NW CH */
   extern __shared__ __align__(16) char sm[];
   __shared__ T  ex[2][R][NW], mus[6][R], power[R][32];
   __shared__ T  dense[R == 7 ? 1 : 2 * 64];
@@ -248,11 +248,15 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
           cc[j] = x[j][0];
         }
 #pragma unroll
-        for (int s = 1; s < 32; s *= 2) {
-          const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], s) : __shfl_down_sync(BCR_FULL, cc[j], s);
+        for (int q = 0; q < 5; q++) {
+          const int s = 1 << q;
 
-          if (dir == 0 ? lane >= s : lane + s < 32) cc[j] += pk * t;
-          pk *= pk;
+          if (R != 7 || q < p.steps[j]) { /* else mu^(K s) is below rounding */
+            const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], s) : __shfl_down_sync(BCR_FULL, cc[j], s);
+
+            if (dir == 0 ? lane >= s : lane + s < 32) cc[j] += pk * t;
+            pk *= pk;
+          }
         }
         if (lane == (dir == 0 ? 31 : 0)) ex[dir][j][warp] = cc[j];
         cc[j] = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1) : __shfl_down_sync(BCR_FULL, cc[j], 1);
@@ -263,10 +267,12 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
       for (int j = 0; j < R; j++) {
         T C = 0;
 
-        if (dir == 0) {
-          for (int w = 0; w < warp; w++) C = C * mus[2][j] + ex[0][j][w];
-        } else {
-          for (int w = NW - 1; w > warp; w--) C = C * mus[2][j] + ex[1][j][w];
+#pragma unroll
+        for (int w = NEAR; w > 0; w--) { /* what warps further away have is forgotten here */
+          const int  o    = dir == 0 ? warp - w : warp + w;
+          const bool have = dir == 0 ? o >= 0 : o < NW;
+
+          C = (w < NEAR ? C * mus[2][j] : (T)0) + (have ? ex[dir][j][have ? o : 0] : (T)0);
         }
         C = cc[j] + C * power[j][dir == 0 ? lane : 31 - lane];
         if (dir == 0) {
