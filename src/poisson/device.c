@@ -521,8 +521,9 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   if (!options->plain && level0_possible(c)) {
     const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
     BCRCudaLevel0 *l = &c->level0;
+    const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
 
-    PetscCall(BCRLevel0Rows(y, &c->seprows, &c->ng));
+    PetscCall(BCRLevel0Rows(y, closed, &c->seprows, &c->ng));
     c->kind       = DEVICE_LEVEL0;
     l->nx         = (int)c->n[0];
     l->planes     = (int)c->planes;
