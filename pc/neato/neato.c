@@ -152,7 +152,10 @@ static PetscErrorCode PCNeatoGetSolver(PC pc, PetscBool transpose, BCRTri *tri)
     PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
     PetscCall(BCRLinesTranspose(neato->lines, &lines, &neato->symmetric));
     if (!neato->symmetric) {
-      PetscCall(BCRLinesSolver(lines, &neato->options, &neato->transpose));
+      BCRTriOptions options = neato->options;
+
+      if (neato->lines->spec.rows && !lines->spec.rows) options.method = BCR_TRI_AUTO; /* three rows of their own at an end are four in the transpose, which not all methods take */
+      PetscCall(BCRLinesSolver(lines, &options, &neato->transpose));
       PetscCall(BCRLinesDestroy(&lines));
     }
     neato->transposed = PETSC_TRUE;

@@ -11,15 +11,13 @@
 
 typedef struct {
   PetscErrorCode code;
-  char message[BCR_MESSAGE_LENGTH];
+  char           message[BCR_MESSAGE_LENGTH];
 } BCRCaught;
 
 /* Keeps what an error says instead of printing it: the error that the user sees
  * is raised once all ranks know of it */
-static PetscErrorCode BCRCatch(MPI_Comm comm, int line, const char *function,
-                               const char *file, PetscErrorCode code,
-                               PetscErrorType type, const char *message,
-                               void *ctx) {
+static PetscErrorCode BCRCatch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode code, PetscErrorType type, const char *message, void *ctx)
+{
   BCRCaught *caught = (BCRCaught *)ctx;
 
   (void)comm;
@@ -28,94 +26,77 @@ static PetscErrorCode BCRCatch(MPI_Comm comm, int line, const char *function,
   (void)file;
   if (type == PETSC_ERROR_INITIAL && !caught->code) {
     caught->code = code;
-    (void)PetscStrncpy(caught->message, message ? message : "",
-                       sizeof(caught->message));
+    (void)PetscStrncpy(caught->message, message ? message : "", sizeof(caught->message));
   }
   return code;
 }
 
 /* Largest row sum of line l on this rank, relative to the row's largest entry;
  * may stop at one that is not small */
-static PetscReal BCRLinesRowSum(BCRLines lines, PetscInt l) {
-  const BCRTriSpec *s = &lines->spec;
-  const PetscInt first = lines->start[lines->axis], N = lines->N[lines->axis];
-  PetscReal sum = 0;
+static PetscReal BCRLinesRowSum(BCRLines lines, PetscInt l)
+{
+  const BCRTriSpec *s     = &lines->spec;
+  const PetscInt    first = lines->start[lines->axis], N = lines->N[lines->axis];
+  PetscReal         sum = 0;
 
   for (PetscInt j = 0; j < s->n && sum <= (PetscReal)BCR_LINES_SINGULAR; ++j) {
     PetscReal row[3], size = 0;
 
-    if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1)
-      j = s->n - s->nlast - 1; /* all the same */
+    if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
     BCRLinesGetRow(s, l, j, row);
-    if (!s->periodic && first + j == 0)
-      row[0] = 0;
-    if (!s->periodic && first + j == N - 1)
-      row[2] = 0;
-    for (PetscInt d = 0; d < 3; ++d)
-      size = PetscMax(size, PetscAbsReal(row[d]));
-    if (size > 0)
-      sum = PetscMax(sum, PetscAbsReal(row[0] + row[1] + row[2]) / size);
+    if (!s->periodic && first + j == 0) row[0] = 0;
+    if (!s->periodic && first + j == N - 1) row[2] = 0;
+    for (PetscInt d = 0; d < 3; ++d) size = PetscMax(size, PetscAbsReal(row[d]));
+    if (size > 0) sum = PetscMax(sum, PetscAbsReal(row[0] + row[1] + row[2]) / size);
   }
   return sum;
 }
 
 /* A line whose row sums all vanish cannot be solved: code and message name the
  * first one. Methods need not find out by themselves. */
-static PetscErrorCode BCRLinesCheckSingular(BCRLines lines,
-                                            PetscErrorCode *code, size_t length,
-                                            char message[]) {
+static PetscErrorCode BCRLinesCheckSingular(BCRLines lines, PetscErrorCode *code, size_t length, char message[])
+{
   PetscReal *sum, *all;
-  PetscInt bad = -1;
-  char name[128];
+  PetscInt   bad = -1;
+  char       name[128];
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(lines->nlines, &sum, lines->nlines, &all));
-  for (PetscInt l = 0; l < lines->nlines; ++l)
-    sum[l] = !l || lines->spec.perline ? BCRLinesRowSum(lines, l) : sum[0];
-  PetscCallMPI(MPI_Allreduce(sum, all, (PetscMPIInt)lines->nlines, MPIU_REAL,
-                             MPIU_MAX, lines->along));
+  for (PetscInt l = 0; l < lines->nlines; ++l) sum[l] = !l || lines->spec.perline ? BCRLinesRowSum(lines, l) : sum[0];
+  PetscCallMPI(MPI_Allreduce(sum, all, (PetscMPIInt)lines->nlines, MPIU_REAL, MPIU_MAX, lines->along));
   for (PetscInt l = 0; l < lines->nlines && bad < 0; ++l) {
-    if (all[l] <= (PetscReal)BCR_LINES_SINGULAR)
-      bad = l;
+    if (all[l] <= (PetscReal)BCR_LINES_SINGULAR) bad = l;
   }
   PetscCall(PetscFree2(sum, all));
-  if (bad < 0)
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (bad < 0) PetscFunctionReturn(PETSC_SUCCESS);
   *code = PETSC_ERR_MAT_LU_ZRPVT;
   PetscCall(BCRLinesName(lines, bad, sizeof(name), name));
-  PetscCall(PetscSNPrintf(
-      message, length,
-      "The line %s is singular: all its row sums vanish (Neumann or periodic "
-      "ends without a shift), so that a constant solves it with zero "
-      "right-hand side. %s",
-      name,
-      lines->dim == 1
-          ? "PCBCRPOISSON solves such problems up to a constant; or fix a "
-            "value in one row"
-          : "Take an axis with Dirichlet ends or another preconditioner"));
+  PetscCall(PetscSNPrintf(message, length,
+                          "The line %s is singular: all its row sums vanish (Neumann or periodic "
+                          "ends without a shift), so that a constant solves it with zero "
+                          "right-hand side. %s",
+                          name,
+                          lines->dim == 1 ? "PCBCRPOISSON solves such problems up to a constant; or fix a "
+                                            "value in one row"
+                                          : "Take an axis with Dirichlet ends or another preconditioner"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Whether some row of this rank is not diagonally dominant, so that elimination
  * without pivoting may lose digits */
-static PetscBool BCRLinesMayGrow(BCRLines lines) {
+static PetscBool BCRLinesMayGrow(BCRLines lines)
+{
   const BCRTriSpec *s = &lines->spec;
 
   for (PetscInt l = 0; l < (s->perline ? lines->nlines : 1); ++l) {
     for (PetscInt j = 0; j < s->n; ++j) {
       PetscReal row[3];
 
-      if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1)
-        j = s->n - s->nlast - 1; /* all the same */
+      if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
       BCRLinesGetRow(s, l, j, row);
-      if (!s->periodic && lines->start[lines->axis] + j == 0)
-        row[0] = 0;
-      if (!s->periodic &&
-          lines->start[lines->axis] + j == lines->N[lines->axis] - 1)
-        row[2] = 0;
-      if (PetscAbsReal(row[0]) + PetscAbsReal(row[2]) >
-          (1 + (PetscReal)BCR_LINES_SINGULAR) * PetscAbsReal(row[1]))
-        return PETSC_TRUE;
+      if (!s->periodic && lines->start[lines->axis] + j == 0) row[0] = 0;
+      if (!s->periodic && lines->start[lines->axis] + j == lines->N[lines->axis] - 1) row[2] = 0;
+      if (PetscAbsReal(row[0]) + PetscAbsReal(row[2]) > (1 + (PetscReal)BCR_LINES_SINGULAR) * PetscAbsReal(row[1])) return PETSC_TRUE;
     }
   }
   return PETSC_FALSE;
@@ -124,31 +105,25 @@ static PetscBool BCRLinesMayGrow(BCRLines lines) {
 /* Solves for a random right-hand side and looks at the residual: code and
  * message name the first line that is not solved to the precision of the work
  */
-static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri,
-                                    const BCRTriOptions *options,
-                                    PetscErrorCode *code, size_t length,
-                                    char message[]) {
-  const BCRTriSpec *s = &lines->spec;
-  const PetscInt plane = s->inner * s->outer, nlines = lines->nlines;
-  const size_t total = (size_t)plane * (size_t)s->n;
-  const PetscBool single = (PetscBool)(sizeof(PetscReal) < sizeof(double) ||
-                                       options->precision == BCR_TRI_SINGLE);
-  const double eps = single ? 1.2e-7 : 2.3e-16, worst = 4096 * eps;
+static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOptions *options, PetscErrorCode *code, size_t length, char message[])
+{
+  const BCRTriSpec  *s     = &lines->spec;
+  const PetscInt     plane = s->inner * s->outer, nlines = lines->nlines;
+  const size_t       total  = (size_t)plane * (size_t)s->n;
+  const PetscBool    single = (PetscBool)(sizeof(PetscReal) < sizeof(double) || options->precision == BCR_TRI_SINGLE);
+  const double       eps = single ? 1.2e-7 : 2.3e-16, worst = 4096 * eps;
   unsigned long long state = 88172645463325252ULL;
-  PetscReal *f, *u, *send, *ghost, *size, *all;
-  PetscMPIInt rank, before, after;
-  BCRTriInfo info;
-  char name[128];
+  PetscReal         *f, *u, *send, *ghost, *size, *all;
+  PetscMPIInt        rank, before, after;
+  BCRTriInfo         info;
+  char               name[128];
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
-  before =
-      rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
-  after =
-      rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
+  before = rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
+  after  = rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
   state += 977 * (unsigned long long)rank;
-  PetscCall(
-      PetscMalloc4(total, &f, total, &u, 2 * plane, &send, 2 * plane, &ghost));
+  PetscCall(PetscMalloc4(total, &f, total, &u, 2 * plane, &send, 2 * plane, &ghost));
   PetscCall(PetscCalloc2(4 * nlines, &size, 4 * nlines, &all));
   for (size_t i = 0; i < total; ++i) {
     state ^= state << 13;
@@ -159,87 +134,64 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri,
   PetscCall(BCRTriSolve(tri, f, u));
   for (PetscInt o = 0; o < s->outer; ++o) {
     for (PetscInt i = 0; i < s->inner; ++i) {
-      send[i + s->inner * o] = u[i + s->inner * s->n * o];
-      send[plane + i + s->inner * o] = u[i + s->inner * (s->n - 1 + s->n * o)];
-      ghost[i + s->inner * o] = 0;
+      send[i + s->inner * o]          = u[i + s->inner * s->n * o];
+      send[plane + i + s->inner * o]  = u[i + s->inner * (s->n - 1 + s->n * o)];
+      ghost[i + s->inner * o]         = 0;
       ghost[plane + i + s->inner * o] = 0;
     }
   }
-  PetscCallMPI(MPI_Sendrecv(send, (PetscMPIInt)plane, MPIU_REAL, before, 0,
-                            ghost + plane, (PetscMPIInt)plane, MPIU_REAL, after,
-                            0, lines->along, MPI_STATUS_IGNORE));
-  PetscCallMPI(MPI_Sendrecv(send + plane, (PetscMPIInt)plane, MPIU_REAL, after,
-                            1, ghost, (PetscMPIInt)plane, MPIU_REAL, before, 1,
-                            lines->along, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(send, (PetscMPIInt)plane, MPIU_REAL, before, 0, ghost + plane, (PetscMPIInt)plane, MPIU_REAL, after, 0, lines->along, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(send + plane, (PetscMPIInt)plane, MPIU_REAL, after, 1, ghost, (PetscMPIInt)plane, MPIU_REAL, before, 1, lines->along, MPI_STATUS_IGNORE));
   /* of each line the largest residual, sum of a row, solution; and whether
    * something is not finite */
   for (PetscInt o = 0; o < s->outer; ++o) {
     for (PetscInt j = 0; j < s->n; ++j) {
       for (PetscInt i = 0; i < s->inner; ++i) {
-        const PetscInt l = i / s->rep + s->inner / s->rep * o,
-                       g = i + s->inner * o;
-        const size_t at =
-            (size_t)i +
-            (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o);
-        PetscReal row[3], r;
-        const PetscReal below = j ? u[at - (size_t)s->inner] : ghost[g],
-                        above = j < s->n - 1 ? u[at + (size_t)s->inner]
-                                             : ghost[plane + g];
+        const PetscInt  l = i / s->rep + s->inner / s->rep * o, g = i + s->inner * o;
+        const size_t    at = (size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o);
+        PetscReal       row[3], r;
+        const PetscReal below = j ? u[at - (size_t)s->inner] : ghost[g], above = j < s->n - 1 ? u[at + (size_t)s->inner] : ghost[plane + g];
 
         BCRLinesGetRow(s, l, j, row);
-        if (!s->periodic && lines->start[lines->axis] + j == 0)
-          row[0] = 0;
-        if (!s->periodic &&
-            lines->start[lines->axis] + j == lines->N[lines->axis] - 1)
-          row[2] = 0;
-        r = PetscAbsReal(f[at] -
-                         (row[0] * below + row[1] * u[at] + row[2] * above));
-        size[4 * l] = PetscMax(size[4 * l], r);
-        size[4 * l + 1] = PetscMax(size[4 * l + 1], PetscAbsReal(row[0]) +
-                                                        PetscAbsReal(row[1]) +
-                                                        PetscAbsReal(row[2]));
+        if (!s->periodic && lines->start[lines->axis] + j == 0) row[0] = 0;
+        if (!s->periodic && lines->start[lines->axis] + j == lines->N[lines->axis] - 1) row[2] = 0;
+        r               = PetscAbsReal(f[at] - (row[0] * below + row[1] * u[at] + row[2] * above));
+        size[4 * l]     = PetscMax(size[4 * l], r);
+        size[4 * l + 1] = PetscMax(size[4 * l + 1], PetscAbsReal(row[0]) + PetscAbsReal(row[1]) + PetscAbsReal(row[2]));
         size[4 * l + 2] = PetscMax(size[4 * l + 2], PetscAbsReal(u[at]));
-        if (PetscIsInfOrNanReal(r))
-          size[4 * l + 3] = 1;
+        if (PetscIsInfOrNanReal(r)) size[4 * l + 3] = 1;
       }
     }
   }
-  PetscCallMPI(MPI_Allreduce(size, all, (PetscMPIInt)(4 * nlines), MPIU_REAL,
-                             MPIU_MAX, lines->along));
+  PetscCallMPI(MPI_Allreduce(size, all, (PetscMPIInt)(4 * nlines), MPIU_REAL, MPIU_MAX, lines->along));
   PetscCall(BCRTriGetInfo(tri, &info));
   for (PetscInt l = 0; l < nlines && !*code; ++l) {
-    const double error = (double)all[4 * l] /
-                         ((double)all[4 * l + 1] * (double)all[4 * l + 2] + 1);
+    const double error = (double)all[4 * l] / ((double)all[4 * l + 1] * (double)all[4 * l + 2] + 1);
 
-    if (all[4 * l + 3] == 0 && error <= worst)
-      continue;
+    if (all[4 * l + 3] == 0 && error <= worst) continue;
     *code = PETSC_ERR_MAT_LU_ZRPVT;
     PetscCall(BCRLinesName(lines, l, sizeof(name), name));
-    PetscCall(PetscSNPrintf(
-        message, length,
-        "The line %s is not diagonally dominant, and -pc_neato_method %s, "
-        "which does not pivot, solves it to a backward error of %g only, %d "
-        "digits lost. Take %sPCLU, or a preconditioning matrix with a larger "
-        "diagonal",
-        name, PCNeatoMethods[info.method],
-        all[4 * l + 3] == 0 ? error : (double)INFINITY,
-        all[4 * l + 3] == 0 ? (int)(log10(error / eps) + 0.5)
-                            : (single ? 7 : 16),
-        info.method == BCR_TRI_THOMAS ? "" : "-pc_neato_method thomas, or "));
+    PetscCall(PetscSNPrintf(message, length,
+                            "The line %s is not diagonally dominant, and -pc_neato_method %s, "
+                            "which does not pivot, solves it to a backward error of %g only, %d "
+                            "digits lost. Take %sPCLU, or a preconditioning matrix with a larger "
+                            "diagonal",
+                            name, PCNeatoMethods[info.method], all[4 * l + 3] == 0 ? error : (double)INFINITY, all[4 * l + 3] == 0 ? (int)(log10(error / eps) + 0.5) : (single ? 7 : 16),
+                            info.method == BCR_TRI_THOMAS ? "" : "-pc_neato_method thomas, or "));
   }
   PetscCall(PetscFree4(f, u, send, ghost));
   PetscCall(PetscFree2(size, all));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options,
-                              BCRTri *tri) {
-  BCRCaught caught = {PETSC_SUCCESS, ""};
+PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri)
+{
+  BCRCaught      caught = {PETSC_SUCCESS, ""};
   PetscErrorCode ierr, code = PETSC_SUCCESS;
-  char message[BCR_MESSAGE_LENGTH] = "", name[128];
-  long line;
-  char *end;
-  PetscMPIInt grow, any;
+  char           message[BCR_MESSAGE_LENGTH] = "", name[128];
+  long           line;
+  char          *end;
+  PetscMPIInt    grow, any;
 
   PetscFunctionBegin;
   PetscCall(BCRLinesCheckSingular(lines, &code, sizeof(message), message));
@@ -247,48 +199,36 @@ PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options,
   PetscCall(PetscPushErrorHandler(BCRCatch, &caught));
   ierr = BCRTriCreate(lines->along, &lines->spec, options, tri);
   PetscCall(PetscPopErrorHandler());
-  if (ierr)
-    caught.code = ierr;
+  if (ierr) caught.code = ierr;
   PetscCall(PetscStrncpy(message, caught.message, sizeof(message)));
-  if (ierr &&
-      !strncmp(caught.message, "Line ",
-               5)) { /* numbered on the rank: say where on the grid it is */
+  if (ierr && !strncmp(caught.message, "Line ", 5)) { /* numbered on the rank: say where on the grid it is */
     line = strtol(caught.message + 5, &end, 10);
     if (end > caught.message + 5 && line >= 0 && line < (long)lines->nlines) {
-      const char *bracket =
-          end[0] == ' ' && end[1] == '(' ? strchr(end, ')') : NULL;
-      char from[64] = "";
+      const char *bracket  = end[0] == ' ' && end[1] == '(' ? strchr(end, ')') : NULL;
+      char        from[64] = "";
 
-      if (lines->start[lines->axis])
-        PetscCall(PetscSNPrintf(from, sizeof(from),
-                                " (row 0 is grid point %" PetscInt_FMT
-                                " of the line)",
-                                lines->start[lines->axis]));
+      if (lines->start[lines->axis]) PetscCall(PetscSNPrintf(from, sizeof(from), " (row 0 is grid point %" PetscInt_FMT " of the line)", lines->start[lines->axis]));
       PetscCall(BCRLinesName(lines, (PetscInt)line, sizeof(name), name));
-      PetscCall(PetscSNPrintf(message, sizeof(message), "The line %s%s%s", name,
-                              bracket ? bracket + 1 : end, from));
+      PetscCall(PetscSNPrintf(message, sizeof(message), "The line %s%s%s", name, bracket ? bracket + 1 : end, from));
     }
   }
-  PetscCall(
-      BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message));
+  PetscCall(BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message));
   grow = BCRLinesMayGrow(lines);
   PetscCallMPI(MPI_Allreduce(&grow, &any, 1, MPI_INT, MPI_MAX, lines->comm));
   if (any) {
-    PetscCall(
-        BCRLinesProbe(lines, *tri, options, &code, sizeof(message), message));
+    PetscCall(BCRLinesProbe(lines, *tri, options, &code, sizeof(message), message));
     ierr = BCRErrorAgree(lines->comm, code, message);
-    if (ierr)
-      PetscCall(BCRTriDestroy(tri));
+    if (ierr) PetscCall(BCRTriDestroy(tri));
     PetscCall(ierr);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 struct _n_PetscBCRLines {
-  DM da;
-  BCRLines lines;
+  DM            da;
+  BCRLines      lines;
   BCRTriOptions options;
-  BCRTri tri; /* NULL: the next solve makes it */
+  BCRTri        tri; /* NULL: the next solve makes it */
 };
 
 /*@C
@@ -335,52 +275,37 @@ the thesis on NEATO, see `PCNEATO`.
 `PetscBCRLinesSetCoupling()`, `PetscBCRLinesSetPrecision()`,
 `PetscBCRLinesView()`, `PetscBCRLinesDestroy()`, `PCNEATO`
 @*/
-PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst,
-                                   const PetscReal first[],
-                                   const PetscReal row[], PetscInt nlast,
-                                   const PetscReal last[],
-                                   PetscBCRLines *lines) {
+PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, const PetscReal first[], const PetscReal row[], PetscInt nlast, const PetscReal last[], PetscBCRLines *lines)
+{
   DMBoundaryType bt[3];
-  BCRLines made;
+  BCRLines       made;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(da, DM_CLASSID, 1);
-  if (nfirst > 0)
-    BCRAssertPointer(first, 4);
+  if (nfirst > 0) BCRAssertPointer(first, 4);
   BCRAssertPointer(row, 5);
-  if (nlast > 0)
-    BCRAssertPointer(last, 7);
+  if (nlast > 0) BCRAssertPointer(last, 7);
   BCRAssertPointer(lines, 8);
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscBCRCiteNeato());
   *lines = NULL;
-  for (PetscInt i = 0; i < 3 * (1 + PetscMax(nfirst, 0) + PetscMax(nlast, 0));
-       ++i) {
-    const PetscInt at = i - 3 * PetscMax(nfirst, 0);
-    const PetscReal value =
-        at < 0 ? first[i] : (at < 3 ? row[at] : last[at - 3]);
+  for (PetscInt i = 0; i < 3 * (1 + PetscMax(nfirst, 0) + PetscMax(nlast, 0)); ++i) {
+    const PetscInt  at    = i - 3 * PetscMax(nfirst, 0);
+    const PetscReal value = at < 0 ? first[i] : (at < 3 ? row[at] : last[at - 3]);
 
-    PetscCheck(
-        !PetscIsInfOrNanReal(value), PetscObjectComm((PetscObject)da),
-        PETSC_ERR_FP, "Coefficient %" PetscInt_FMT " of %s is NaN or Inf",
-        at < 0 ? i : (at < 3 ? at : at - 3),
-        at < 0 ? "the first rows" : (at < 3 ? "the row" : "the last rows"));
+    PetscCheck(!PetscIsInfOrNanReal(value), PetscObjectComm((PetscObject)da), PETSC_ERR_FP, "Coefficient %" PetscInt_FMT " of %s is NaN or Inf", at < 0 ? i : (at < 3 ? at : at - 3), at < 0 ? "the first rows" : (at < 3 ? "the row" : "the last rows"));
   }
   PetscCall(BCRLinesCreate(da, (PetscInt)axis, &made));
-  PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-                        NULL, &bt[0], &bt[1], &bt[2], NULL));
-  ierr =
-      BCRLinesSetRows(made, (PetscBool)(bt[(int)axis] == DM_BOUNDARY_PERIODIC),
-                      nfirst, first, row, nlast, last);
-  if (ierr)
-    PetscCall(BCRLinesDestroy(&made));
+  PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &bt[0], &bt[1], &bt[2], NULL));
+  ierr = BCRLinesSetRows(made, (PetscBool)(bt[(int)axis] == DM_BOUNDARY_PERIODIC), nfirst, first, row, nlast, last);
+  if (ierr) PetscCall(BCRLinesDestroy(&made));
   PetscCall(ierr);
   PetscCall(PetscNew(lines));
-  (*lines)->lines = made;
-  (*lines)->options.isa = -1;
+  (*lines)->lines             = made;
+  (*lines)->options.isa       = -1;
   (*lines)->options.precision = BCR_TRI_DOUBLE;
-  (*lines)->da = da;
+  (*lines)->da                = da;
   PetscCall(PetscObjectReference((PetscObject)da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -398,13 +323,11 @@ PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst,
 
 .seealso: `PetscBCRLinesCreate()`, `PCNeatoMethod`, `PCNeatoSetMethod()`
 @*/
-PetscErrorCode PetscBCRLinesSetMethod(PetscBCRLines lines,
-                                      PCNeatoMethod method) {
+PetscErrorCode PetscBCRLinesSetMethod(PetscBCRLines lines, PCNeatoMethod method)
+{
   PetscFunctionBegin;
   BCRAssertPointer(lines, 1);
-  PetscCheck((int)method >= 0 && method <= PCNEATO_METHOD_THOMAS,
-             lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "Method %d is no PCNeatoMethod", (int)method);
+  PetscCheck((int)method >= 0 && method <= PCNEATO_METHOD_THOMAS, lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "Method %d is no PCNeatoMethod", (int)method);
   PetscCall(BCRTriDestroy(&lines->tri));
   lines->options.method = (BCRTriMethod)method;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -423,13 +346,11 @@ PetscErrorCode PetscBCRLinesSetMethod(PetscBCRLines lines,
 
 .seealso: `PetscBCRLinesCreate()`, `PCNeatoCoupling`, `PCNeatoSetCoupling()`
 @*/
-PetscErrorCode PetscBCRLinesSetCoupling(PetscBCRLines lines,
-                                        PCNeatoCoupling coupling) {
+PetscErrorCode PetscBCRLinesSetCoupling(PetscBCRLines lines, PCNeatoCoupling coupling)
+{
   PetscFunctionBegin;
   BCRAssertPointer(lines, 1);
-  PetscCheck((int)coupling >= 0 && coupling <= PCNEATO_COUPLING_REDUCED,
-             lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "Coupling %d is no PCNeatoCoupling", (int)coupling);
+  PetscCheck((int)coupling >= 0 && coupling <= PCNEATO_COUPLING_REDUCED, lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "Coupling %d is no PCNeatoCoupling", (int)coupling);
   PetscCall(BCRTriDestroy(&lines->tri));
   lines->options.coupling = (BCRTriCoupling)coupling;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -448,13 +369,11 @@ PetscErrorCode PetscBCRLinesSetCoupling(PetscBCRLines lines,
 
 .seealso: `PetscBCRLinesCreate()`, `PCNeatoPrecision`, `PCNeatoSetPrecision()`
 @*/
-PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines lines,
-                                         PCNeatoPrecision precision) {
+PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines lines, PCNeatoPrecision precision)
+{
   PetscFunctionBegin;
   BCRAssertPointer(lines, 1);
-  PetscCheck((int)precision >= 0 && precision <= PCNEATO_PRECISION_MIXED,
-             lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "Precision %d is no PCNeatoPrecision", (int)precision);
+  PetscCheck((int)precision >= 0 && precision <= PCNEATO_PRECISION_MIXED, lines->lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "Precision %d is no PCNeatoPrecision", (int)precision);
   PetscCall(BCRTriDestroy(&lines->tri));
   lines->options.precision = (BCRTriPrecision)precision;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -482,11 +401,12 @@ for a vector that is not of the `DMDA`. A NaN or Inf in `f` makes its line NaN.
 
 .seealso: `PetscBCRLinesCreate()`, `PetscBCRLinesDestroy()`, `PCNEATO`
 @*/
-PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u) {
+PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u)
+{
   const PetscScalar *b;
-  PetscScalar *x;
-  PetscInt n[2], all;
-  BCRTriInfo info;
+  PetscScalar       *x;
+  PetscInt           n[2], all;
+  BCRTriInfo         info;
 
   PetscFunctionBegin;
   BCRAssertPointer(lines, 1);
@@ -495,11 +415,8 @@ PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u) {
   all = lines->lines->nlines * lines->lines->spec.n;
   PetscCall(VecGetLocalSize(f, &n[0]));
   PetscCall(VecGetLocalSize(u, &n[1]));
-  PetscCheck(n[0] == all && n[1] == all, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
-             "The vectors have local sizes %" PetscInt_FMT " and %" PetscInt_FMT
-             ", the DMDA has %" PetscInt_FMT
-             " unknowns on this rank: make them with DMCreateGlobalVector()",
-             n[0], n[1], all);
+  PetscCheck(n[0] == all && n[1] == all, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The vectors have local sizes %" PetscInt_FMT " and %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns on this rank: make them with DMCreateGlobalVector()", n[0],
+             n[1], all);
   if (!lines->tri) {
     PetscCall(PetscLogEventBegin(BCR_SetUp, f, u, 0, 0));
     PetscCall(BCRLinesSolver(lines->lines, &lines->options, &lines->tri));
@@ -537,25 +454,20 @@ how
 
 .seealso: `PetscBCRLinesCreate()`
 @*/
-PetscErrorCode PetscBCRLinesView(PetscBCRLines lines, PetscViewer viewer) {
+PetscErrorCode PetscBCRLinesView(PetscBCRLines lines, PetscViewer viewer)
+{
   BCRTriInfo info;
-  PetscBool ascii;
+  PetscBool  ascii;
 
   PetscFunctionBegin;
   BCRAssertPointer(lines, 1);
-  if (!viewer)
-    PetscCall(PetscViewerASCIIGetStdout(lines->lines->comm, &viewer));
-  PetscCall(
-      PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
-  if (!ascii)
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!viewer) PetscCall(PetscViewerASCIIGetStdout(lines->lines->comm, &viewer));
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRLinesView(lines->lines, viewer));
-  if (!lines->tri)
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!lines->tri) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRTriGetInfo(lines->tri, &info));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "method: %s%s%s\n",
-                                   PCNeatoMethods[info.method],
-                                   info.what[0] ? ", " : "", info.what));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "method: %s%s%s\n", PCNeatoMethods[info.method], info.what[0] ? ", " : "", info.what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -571,10 +483,10 @@ PetscErrorCode PetscBCRLinesView(PetscBCRLines lines, PetscViewer viewer) {
 
 .seealso: `PetscBCRLinesCreate()`
 @*/
-PetscErrorCode PetscBCRLinesDestroy(PetscBCRLines *lines) {
+PetscErrorCode PetscBCRLinesDestroy(PetscBCRLines *lines)
+{
   PetscFunctionBegin;
-  if (!*lines)
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!*lines) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRTriDestroy(&(*lines)->tri));
   PetscCall(BCRLinesDestroy(&(*lines)->lines));
   PetscCall(DMDestroy(&(*lines)->da));

@@ -1,11 +1,12 @@
 /*
-  Lines with coefficients that come from formulas, for the tests of the reader of lines, PCNEATO and PetscBCRLines, on any number of ranks.
+  Lines with coefficients that come from formulas, for the tests of the reader
+  of lines, PCNEATO and PetscBCRLines, on any number of ranks.
 */
 #pragma once
 
 #include "tests/petsc/testing.h"
-#include <petscblaslapack.h>
 #include <math.h>
+#include <petscblaslapack.h>
 
 typedef enum {
   SAME,      /* one set of numbers, other end rows along the axis */
@@ -20,6 +21,8 @@ typedef struct {
   Kind      kind;
   PetscInt  edge;       /* rows that differ at each end */
   PetscInt  seed, same; /* other numbers; the same for all components */
+  PetscReal boost;      /* 0, or a factor of the diagonal; negative: the diagonal is
+                       (1 - boost) times the sum of the couplings */
   PetscReal across;     /* couplings of the other axes */
 } Case;
 
@@ -31,7 +34,8 @@ static inline double Mix(PetscInt a, PetscInt b, PetscInt c, PetscInt d)
   return 1 + (v - floor(v));
 }
 
-/* row (low, diag, up) at grid point x, component c; the couplings of other axes are not in it */
+/* row (low, diag, up) at grid point x, component c; the couplings of other axes
+ * are not in it */
 static inline void Row(const Case *k, const PetscInt x[3], PetscInt c, double row[3])
 {
   const PetscInt j = x[k->axis], n = k->n[k->axis];
@@ -56,7 +60,7 @@ static inline void Row(const Case *k, const PetscInt x[3], PetscInt c, double ro
     default:
       v = Mix(j, line + k->seed, 2, d);
     }
-    row[d] = d == 1 ? 5 * v : -v;
+    row[d] = d == 1 ? 5 * v * (k->boost > 0 ? (double)k->boost : 1) : -v;
   }
   if (!k->periodic && j == 0) row[0] = 0;
   if (!k->periodic && j == n - 1) row[2] = 0;
@@ -165,7 +169,9 @@ static inline PetscErrorCode FillRhs(const Case *k, DM da, Vec f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Largest difference between u and the solutions by dense LAPACK, over the largest solution. Every rank solves the whole of each line it has a part of. */
+/* Largest difference between u and the solutions by dense LAPACK, over the
+ * largest solution. Every rank solves the whole of each line it has a part of.
+ */
 static inline PetscErrorCode CompareDense(const Case *k, DM da, PetscBool transpose, Vec u, PetscReal *difference)
 {
   PetscInt           x[3], s[3], m[3], n = k->n[k->axis];

@@ -1,6 +1,8 @@
 /*
-  What the reader of lines finds in matrices on a DMDA, by comparison with the formulas they were assembled from: all axes, one to three
-  dimensions, components, periodic axes, uneven boxes; constant, per-line and general coefficients; transposes; what it refuses.
+  What the reader of lines finds in matrices on a DMDA, by comparison with the
+  formulas they were assembled from: all axes, one to three dimensions,
+  components, periodic axes, uneven boxes; constant, per-line and general
+  coefficients; transposes; what it refuses.
 
   ranks: 1 2 3 4 6
 */
@@ -45,8 +47,10 @@ static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose
       }
     }
   }
-  Check(worst < 200 * PETSC_MACHINE_EPSILON, "%s, dim %d n %d %d %d dof %d axis %d kind %d edge %d periodic %d: coefficients off by %g", what, (int)k->dim, (int)k->n[0], (int)k->n[1], (int)k->n[2], (int)k->dof, (int)k->axis, (int)k->kind,
-        (int)k->edge, (int)k->periodic, worst);
+  Check(worst < 200 * PETSC_MACHINE_EPSILON,
+        "%s, dim %d n %d %d %d dof %d axis %d kind %d edge %d periodic %d: "
+        "coefficients off by %g",
+        what, (int)k->dim, (int)k->n[0], (int)k->n[1], (int)k->n[2], (int)k->dof, (int)k->axis, (int)k->kind, (int)k->edge, (int)k->periodic, worst);
   PetscCall(PetscFree(low));
   PetscCall(PetscFree(diag));
   PetscCall(PetscFree(up));
@@ -177,7 +181,8 @@ static PetscErrorCode Bad(void)
     Check(!lines, "a result in spite of an error");
     PetscCall(MatDestroy(&A));
   }
-  /* two components coupled; two neighbours away along the axis; neither matters across the lines */
+  /* two components coupled; two neighbours away along the axis; neither matters
+   * across the lines */
   PetscCall(NewDMDA(&two, &other));
   for (PetscInt wrong = 0; wrong < 3; ++wrong) {
     PetscCall(Assemble(&two, other, &A));
@@ -215,29 +220,29 @@ static PetscErrorCode Bad(void)
 int main(int argc, char **argv)
 {
   static const Case list[] = {
-    {1, {1, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0   },
-    {1, {2, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0   },
-    {1, {3, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0   },
-    {1, {7, 1, 1},   3, 0, PETSC_FALSE, SAME,      2, 0, 0, 0   },
-    {1, {17, 1, 1},  1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0   },
-    {1, {41, 1, 1},  1, 0, PETSC_FALSE, SAME,      3, 0, 0, 0   },
-    {1, {41, 1, 1},  2, 0, PETSC_FALSE, PERLINE,   2, 0, 0, 0   },
-    {1, {64, 1, 1},  1, 0, PETSC_FALSE, STRETCHED, 0, 0, 0, 0   },
-    {1, {2, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
-    {1, {3, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
-    {1, {31, 1, 1},  1, 0, PETSC_TRUE,  SAME,      0, 0, 0, 0   },
-    {1, {32, 1, 1},  2, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
-    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, SAME,      2, 0, 0, 0.5 },
-    {2, {13, 17, 1}, 2, 1, PETSC_FALSE, SAME,      3, 0, 0, 0.5 },
-    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, PERLINE,   1, 0, 0, 0.5 },
-    {2, {11, 12, 1}, 1, 1, PETSC_FALSE, STRETCHED, 0, 0, 0, 0   },
-    {2, {11, 12, 1}, 1, 1, PETSC_TRUE,  GENERAL,   0, 0, 0, 0.25},
-    {2, {4, 6, 1},   1, 0, PETSC_TRUE,  PERLINE,   0, 0, 0, 0.25},
-    {3, {9, 10, 11}, 1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0.5 },
-    {3, {9, 10, 11}, 2, 1, PETSC_FALSE, PERLINE,   3, 0, 0, 0.5 },
-    {3, {9, 10, 11}, 1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0.5 },
-    {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0.5 },
-    {3, {5, 13, 4},  1, 1, PETSC_TRUE,  STRETCHED, 0, 0, 0, 0.5 }
+    {1, {1, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0, 0   },
+    {1, {2, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0, 0   },
+    {1, {3, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0, 0   },
+    {1, {7, 1, 1},   3, 0, PETSC_FALSE, SAME,      2, 0, 0, 0, 0   },
+    {1, {17, 1, 1},  1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0, 0   },
+    {1, {41, 1, 1},  1, 0, PETSC_FALSE, SAME,      3, 0, 0, 0, 0   },
+    {1, {41, 1, 1},  2, 0, PETSC_FALSE, PERLINE,   2, 0, 0, 0, 0   },
+    {1, {64, 1, 1},  1, 0, PETSC_FALSE, STRETCHED, 0, 0, 0, 0, 0   },
+    {1, {2, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0, 0   },
+    {1, {3, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0, 0   },
+    {1, {31, 1, 1},  1, 0, PETSC_TRUE,  SAME,      0, 0, 0, 0, 0   },
+    {1, {32, 1, 1},  2, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0, 0   },
+    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, SAME,      2, 0, 0, 0, 0.5 },
+    {2, {13, 17, 1}, 2, 1, PETSC_FALSE, SAME,      3, 0, 0, 0, 0.5 },
+    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, PERLINE,   1, 0, 0, 0, 0.5 },
+    {2, {11, 12, 1}, 1, 1, PETSC_FALSE, STRETCHED, 0, 0, 0, 0, 0   },
+    {2, {11, 12, 1}, 1, 1, PETSC_TRUE,  GENERAL,   0, 0, 0, 0, 0.25},
+    {2, {4, 6, 1},   1, 0, PETSC_TRUE,  PERLINE,   0, 0, 0, 0, 0.25},
+    {3, {9, 10, 11}, 1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0, 0.5 },
+    {3, {9, 10, 11}, 2, 1, PETSC_FALSE, PERLINE,   3, 0, 0, 0, 0.5 },
+    {3, {9, 10, 11}, 1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0, 0.5 },
+    {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0, 0.5 },
+    {3, {5, 13, 4},  1, 1, PETSC_TRUE,  STRETCHED, 0, 0, 0, 0, 0.5 }
   };
   PetscMPIInt ranks;
   int         status = 1;

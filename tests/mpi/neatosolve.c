@@ -1,10 +1,12 @@
 /*
-  PCNEATO and PetscBCRLines against dense LAPACK line by line: all axes, methods and couplings, components, periodic axes, uneven parts, one
-  row on a rank; transposes, several right-hand sides, new values.
+  PCNEATO and PetscBCRLines against dense LAPACK line by line: all axes, methods
+  and couplings, components, periodic axes, uneven parts, one row on a rank;
+  transposes, several right-hand sides, new values.
 
   ranks: 1
 */
 #include "neatocases.h"
+#include "src/tridiagonal/tridiagonal.h"
 
 static PetscErrorCode NewPC(DM da, Mat A, PetscInt axis, PCNeatoMethod method, PC *pc)
 {
@@ -38,6 +40,15 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
   PetscCall(VecDuplicate(f, &u));
   PetscCall(FillRhs(k, da, f));
   PetscCall(NewPC(da, A, k->axis, method, &pc));
+  if (method != PCNEATO_METHOD_AUTO && method != PCNEATO_METHOD_THOMAS && method != PCNEATO_METHOD_PSCHEME && k->kind >= STRETCHED && k->n[k->axis] > 2 * BCR_TRI_EDGE + 1) {
+    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use method thomas"); /* a method for lines with constant coefficients */
+    PetscCall(PCDestroy(&pc));
+    PetscCall(VecDestroy(&f));
+    PetscCall(VecDestroy(&u));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PCApply(pc, f, u));
   PetscCall(CompareDense(k, da, PETSC_FALSE, u, &difference));
   Check(difference < bound, Describe " %s: off by %g", Described(k), PCNeatoMethods[method], (double)difference);
@@ -138,30 +149,80 @@ static PetscErrorCode Public(const Case *k, PCNeatoMethod method)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Lines that decay fast may be coupled to neighbours alone; others may not, and
+ * the error says what that would cost */
+static PetscErrorCode Couplings(PetscMPIInt ranks)
+{
+  static const PetscInt n[2] = {97, 60};
+
+  PetscFunctionBegin;
+  for (PetscInt axis = 0; axis < 2; ++axis) {
+    for (PetscInt periodic = 0; periodic < 2; ++periodic) {
+      for (PetscInt coupling = PCNEATO_COUPLING_AUTO; coupling <= PCNEATO_COUPLING_REDUCED; ++coupling) {
+        for (PetscInt weak = 0; weak < 2; ++weak) {
+          Case k = {
+            .dim = 2, .n = {n[0], n[1], 1},
+                 .dof = 1, .axis = axis, .periodic = (PetscBool)periodic, .kind = SAME, .boost = weak ? (PetscReal)1e5 : (PetscReal)-1e-3
+          };
+          DM              da;
+          Mat             A;
+          Vec             f, u;
+          PC              pc;
+          PetscInt        procs[3];
+          PetscReal       difference;
+          const PetscReal bound = sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-12;
+
+          PetscCall(NewDMDA(&k, &da));
+          PetscCall(Assemble(&k, da, &A));
+          PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], NULL, NULL, NULL, NULL, NULL, NULL));
+          PetscCall(NewPC(da, A, axis, PCNEATO_METHOD_AUTO, &pc));
+          PetscCall(PCNeatoSetCoupling(pc, (PCNeatoCoupling)coupling));
+          if (coupling == PCNEATO_COUPLING_NEIGHBOUR && !weak && procs[axis] > 2) {
+            CheckError(PCSetUp(pc), -1, "digits");
+          } else {
+            PetscCall(DMCreateGlobalVector(da, &f));
+            PetscCall(VecDuplicate(f, &u));
+            PetscCall(FillRhs(&k, da, f));
+            PetscCall(PCApply(pc, f, u));
+            PetscCall(CompareDense(&k, da, PETSC_FALSE, u, &difference));
+            Check(difference < bound, Describe " %s coupling, %s lines, %d ranks: off by %g", Described(&k), PCNeatoCouplings[coupling], weak ? "weak" : "strong", (int)ranks, (double)difference);
+            PetscCall(VecDestroy(&f));
+            PetscCall(VecDestroy(&u));
+          }
+          PetscCall(PCDestroy(&pc));
+          PetscCall(MatDestroy(&A));
+          PetscCall(DMDestroy(&da));
+        }
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   static const Case list[] = {
-    {1, {1, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0   },
-    {1, {2, 1, 1},   1, 0, PETSC_FALSE, GENERAL,   0, 0, 0, 0   },
-    {1, {3, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0   },
-    {1, {6, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0   },
-    {1, {17, 1, 1},  3, 0, PETSC_FALSE, PERLINE,   2, 0, 0, 0   },
-    {1, {53, 1, 1},  1, 0, PETSC_FALSE, SAME,      3, 0, 0, 0   },
-    {1, {64, 1, 1},  1, 0, PETSC_FALSE, GENERAL,   0, 0, 0, 0   },
-    {1, {31, 1, 1},  1, 0, PETSC_TRUE,  SAME,      0, 0, 0, 0   },
-    {1, {32, 1, 1},  2, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
-    {1, {2, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0   },
-    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, SAME,      2, 0, 0, 0.5 },
-    {2, {13, 17, 1}, 2, 1, PETSC_FALSE, SAME,      1, 0, 0, 0.5 },
-    {2, {23, 8, 1},  1, 0, PETSC_FALSE, PERLINE,   1, 0, 0, 0.5 },
-    {2, {11, 12, 1}, 1, 1, PETSC_FALSE, STRETCHED, 0, 0, 0, 0   },
-    {2, {11, 12, 1}, 1, 1, PETSC_TRUE,  GENERAL,   0, 0, 0, 0.25},
-    {3, {7, 6, 9},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0.5 },
-    {3, {7, 6, 9},   2, 1, PETSC_FALSE, PERLINE,   2, 0, 0, 0.5 },
-    {3, {7, 6, 9},   1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0.5 },
-    {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0.5 }
+    {1, {1, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0, 0   },
+    {1, {2, 1, 1},   1, 0, PETSC_FALSE, GENERAL,   0, 0, 0, 0, 0   },
+    {1, {3, 1, 1},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0, 0   },
+    {1, {6, 1, 1},   1, 0, PETSC_FALSE, SAME,      0, 0, 0, 0, 0   },
+    {1, {17, 1, 1},  3, 0, PETSC_FALSE, PERLINE,   2, 0, 0, 0, 0   },
+    {1, {53, 1, 1},  1, 0, PETSC_FALSE, SAME,      3, 0, 0, 0, 0   },
+    {1, {64, 1, 1},  1, 0, PETSC_FALSE, GENERAL,   0, 0, 0, 0, 0   },
+    {1, {31, 1, 1},  1, 0, PETSC_TRUE,  SAME,      0, 0, 0, 0, 0   },
+    {1, {32, 1, 1},  2, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0, 0   },
+    {1, {2, 1, 1},   1, 0, PETSC_TRUE,  GENERAL,   0, 0, 0, 0, 0   },
+    {2, {13, 17, 1}, 1, 0, PETSC_FALSE, SAME,      2, 0, 0, 0, 0.5 },
+    {2, {13, 17, 1}, 2, 1, PETSC_FALSE, SAME,      1, 0, 0, 0, 0.5 },
+    {2, {23, 8, 1},  1, 0, PETSC_FALSE, PERLINE,   1, 0, 0, 0, 0.5 },
+    {2, {11, 12, 1}, 1, 1, PETSC_FALSE, STRETCHED, 0, 0, 0, 0, 0   },
+    {2, {11, 12, 1}, 1, 1, PETSC_TRUE,  GENERAL,   0, 0, 0, 0, 0.25},
+    {3, {7, 6, 9},   1, 0, PETSC_FALSE, SAME,      1, 0, 0, 0, 0.5 },
+    {3, {7, 6, 9},   2, 1, PETSC_FALSE, PERLINE,   2, 0, 0, 0, 0.5 },
+    {3, {7, 6, 9},   1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0, 0.5 },
+    {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0, 0.5 }
   };
-  static const PCNeatoMethod methods[] = {PCNEATO_METHOD_AUTO, PCNEATO_METHOD_THOMAS};
+  static const PCNeatoMethod methods[] = {PCNEATO_METHOD_AUTO, PCNEATO_METHOD_THOMAS, PCNEATO_METHOD_PSCHEME, PCNEATO_METHOD_DC};
   PetscMPIInt                ranks;
   int                        status = 1;
 
@@ -175,6 +236,7 @@ int main(int argc, char **argv)
       if (list[i].kind == SAME) PetscCall(Public(&list[i], methods[m]));
     }
   }
+  PetscCall(Couplings(ranks));
   PetscCall(TestSum(&status));
   PetscCall(PetscFinalize());
   return status;
