@@ -62,6 +62,7 @@ static inline void Row(const Case *k, const PetscInt x[3], PetscInt c, double ro
     }
     row[d] = d == 1 ? 5 * v * (k->boost > 0 ? (double)k->boost : 1) : -v;
   }
+  if (k->boost < 0) row[1] = (1 - (double)k->boost) * (fabs(row[0]) + fabs(row[2]));
   if (!k->periodic && j == 0) row[0] = 0;
   if (!k->periodic && j == n - 1) row[2] = 0;
   if (k->periodic && n == 1) row[0] = row[2] = 0;
