@@ -120,6 +120,7 @@ static PetscErrorCode Multigrid(void)
     KSPConvergedReason reason;
 
     PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 65, 33, 1, 1, 1, 1, NULL, NULL, &da));
+    PetscCall(DMSetFromOptions(da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
     PetscCall(DMSetUp(da));
     PetscCall(PetscOptionsInsertString(NULL, options[i]));
     PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
@@ -237,6 +238,7 @@ static PetscErrorCode TwoRanks(void)
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n * size, 1, size, 1, 1, NULL, NULL, &da));
+  PetscCall(DMSetFromOptions(da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   PetscCall(DMDAGetLocalInfo(da, &info));
@@ -269,6 +271,7 @@ static PetscErrorCode TwoRanks(void)
   PetscCall(KSPSetUp(ksp));
   CheckError(KSPSetUpOnBlocks(ksp), PETSC_ERR_ARG_WRONG, "KSPSetDM()");
   PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, info.ym, 1, 1, 1, 1, NULL, NULL, &slab));
+  PetscCall(DMSetFromOptions(slab)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(slab));
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCBJacobiGetSubKSP(pc, &nsub, &first, &sub));

@@ -228,6 +228,7 @@ static PetscErrorCode Newton(void)
     SNESConvergedReason reason;
 
     PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+    PetscCall(DMSetFromOptions(da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
     PetscCall(DMSetUp(da));
     PetscCall(DMCreateGlobalVector(da, &x));
     PetscCall(DMCreateMatrix(da, &J));

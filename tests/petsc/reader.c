@@ -181,6 +181,7 @@ static PetscErrorCode Grid(PetscInt dim, const PetscInt N[], PetscInt dof, const
   if (dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_SELF, b[0], N[0], dof, 1, NULL, da));
   else if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], stencil, N[0], N[1], 1, 1, dof, 1, NULL, NULL, da));
   else PetscCall(DMDACreate3d(PETSC_COMM_SELF, b[0], b[1], b[2], stencil, N[0], N[1], N[2], 1, 1, 1, dof, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -696,6 +697,7 @@ static PetscErrorCode Mirror(void)
 
   PetscFunctionBegin;
   PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_MIRROR, DM_BOUNDARY_MIRROR, DMDA_STENCIL_STAR, 21, 8, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMSetFromOptions(da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   for (j = 0; j < 8; j++) {
@@ -1165,6 +1167,7 @@ static PetscErrorCode Errors(void)
   PetscCall(Expect(other, A, BCR_FIT_AUTO, PETSC_ERR_ARG_WRONG, "not a DMDA", "structured"));
   PetscCall(DMDestroy(&other));
   PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 30, 21, 1, 1, 1, 1, NULL, NULL, &other));
+  PetscCall(DMSetFromOptions(other)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(other));
   PetscCall(Expect(other, A, BCR_FIT_AUTO, PETSC_ERR_ARG_SIZ, "600 x 600", "630"));
   PetscCall(DMDestroy(&other));
@@ -1870,6 +1873,7 @@ static PetscErrorCode Rounded(void)
 
   PetscFunctionBegin;
   PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMSetFromOptions(da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   for (j = 0; j < n; j++) {

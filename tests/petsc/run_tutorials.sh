@@ -25,6 +25,8 @@ source_=$1 reference=$2
 shift 2
 options=(-skip_petscrc "$@")
 case "$petsc_kind" in *CUDA*) options+=(-use_gpu_aware_mpi 0) ;; esac
+plugged=()
+if [ -n "${TUTORIAL_OPTIONS:-}" ]; then read -ra plugged <<<"$TUTORIAL_OPTIONS"; fi # with the plug-in only: scripts/check-gpu
 tolerance=1e-11
 case "$petsc_kind" in *single*) tolerance=1e-4 ;; esac
 
@@ -67,7 +69,7 @@ difference() {
 run() {
   local name=$1 maxits=$2 its diff
   shift 2
-  if ! "$program" "${options[@]}" -dll_append "$plugin" "$@" -ksp_converged_reason -ksp_view -ksp_view_solution "ascii:$name.m:ascii_matlab" >"$name.txt" 2>&1; then
+  if ! "$program" "${options[@]}" -dll_append "$plugin" "${plugged[@]+"${plugged[@]}"}" "$@" -ksp_converged_reason -ksp_view -ksp_view_solution "ascii:$name.m:ascii_matlab" >"$name.txt" 2>&1; then
     grep -v 'Configure options' "$name.txt" | tail -n 25
     fail "$name: the program failed"
     return

@@ -100,6 +100,7 @@ static inline PetscErrorCode TestDMDA(const TestProblem *p, DM *da)
   if (p->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_SELF, b[0], p->n[0], p->dof, 1, NULL, da));
   else if (p->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], 1, 1, p->dof, 1, NULL, NULL, da));
   else PetscCall(DMDACreate3d(PETSC_COMM_SELF, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], 1, 1, 1, p->dof, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -455,18 +455,22 @@ int main(int argc, char **argv)
 {
   char     backend[8] = "cpu";
   PetscInt cases      = 600;
+  PetscBool quick;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-quick", &quick));
   PetscCall(Random_((int)cases));
+  if (quick) goto done;
   PetscCall(Larger());
   PetscCall(Updates());
   PetscCall(Extremes());
   PetscCall(NearlySingular());
   if (!device) PetscCall(Memory());
+done:
   printf("%d passed, %d failed\n", npassed, nfailed);
   PetscCall(PetscFinalize());
   return nfailed ? 1 : 0;
