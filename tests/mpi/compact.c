@@ -10,6 +10,7 @@ static PetscMPIInt rank, size;
 
 typedef struct {
   PetscInt dim, n[3], procs[3], dof;
+  PetscInt uneven; /* 1: one point on every rank along the axis but the first, 2: but the last; one dimension */
 } Grid;
 
 static PetscErrorCode GridCreate(const Grid *g, PetscInt periodic, DM *da)
@@ -17,7 +18,12 @@ static PetscErrorCode GridCreate(const Grid *g, PetscInt periodic, DM *da)
   const DMBoundaryType none = DM_BOUNDARY_NONE, per = DM_BOUNDARY_PERIODIC;
 
   PetscFunctionBegin;
-  if (g->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, periodic == 0 ? per : none, g->n[0], g->dof, 1, NULL, da));
+  if (g->uneven) {
+    PetscInt lx[64];
+
+    for (PetscMPIInt q = 0; q < size; ++q) lx[q] = q == (g->uneven == 1 ? 0 : size - 1) ? g->n[0] - size + 1 : 1;
+    PetscCall(DMDACreate1d(PETSC_COMM_WORLD, periodic == 0 ? per : none, g->n[0], g->dof, 1, lx, da));
+  } else if (g->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, periodic == 0 ? per : none, g->n[0], g->dof, 1, NULL, da));
   else if (g->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, periodic == 0 ? per : none, periodic == 1 ? per : none, DMDA_STENCIL_STAR, g->n[0], g->n[1], g->procs[0], g->procs[1], g->dof, 1, NULL, NULL, da));
   else
     PetscCall(DMDACreate3d(PETSC_COMM_WORLD, periodic == 0 ? per : none, periodic == 1 ? per : none, periodic == 2 ? per : none, DMDA_STENCIL_STAR, g->n[0], g->n[1], g->n[2], g->procs[0], g->procs[1], g->procs[2], g->dof, 1, NULL, NULL, NULL, da));
@@ -196,10 +202,10 @@ static PetscErrorCode TestAllDense(void)
         for (PetscInt longer = 0; longer < 3; ++longer) { /* the shortest line there is, 17, and 40 points */
           const PetscInt n   = longer == 0 ? PetscMax(s.minimum, size) : (longer == 1 ? 17 : 40);
           const Grid     g[] = {
-                {1, {n, 1, 1}, {size, 1, 1},                               2},
-                {2, {3, n, 1}, {1, size, 1},                               1},
-                {3, {5, 4, n}, {1, 1, size},                               1},
-                {3, {n, 5, 4}, {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE}, 3}
+                {1, {n, 1, 1}, {size, 1, 1},                               2, 0},
+                {2, {3, n, 1}, {1, size, 1},                               1, 0},
+                {3, {5, 4, n}, {1, 1, size},                               1, 0},
+                {3, {n, 5, 4}, {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE}, 3, 0}
           };
           const PetscInt axes[4] = {0, 1, 2, 0};
 
@@ -217,9 +223,9 @@ static PetscErrorCode TestAllDense(void)
                  {
                    2, {6, 19, 1},
                     {2, 2,  1},
-                    1
+                    1, 0
     },
-               w = {3, {6, 19, 5}, {2, 1, 2}, 2};
+               w = {3, {6, 19, 5}, {2, 1, 2}, 2, 0};
 
     for (PetscInt axis = 0; axis < 2; ++axis) {
       PetscCall(TestDense(&g, axis, MAT_COMPACT_PADE4, 1, 3, PETSC_FALSE));
@@ -227,9 +233,24 @@ static PetscErrorCode TestAllDense(void)
       PetscCall(TestDense(&w, 2 * axis, MAT_COMPACT_LELE6, 2, PETSC_DECIDE, PETSC_TRUE));
     }
   }
+  for (PetscInt k = 0; k < 8; ++k) {
+    const Grid g = {
+      1, {23,   1, 1},
+       {size, 1, 1},
+       2, 1 + k % 2
+    };
+
+    PetscCall(TestDense(&g, 0, k / 4 ? MAT_COMPACT_SPECTRAL : MAT_COMPACT_LELE6, 1 + k % 2, k / 2 % 2 ? 6 : PETSC_DECIDE, (PetscBool) !(k / 2 % 2)));
+  }
   /* so many lines that they are solved block by block, the last block shorter; cut along another axis */
   {
-    const Grid x = {3, {31, 61, 37}, {1, size, 1}, 1}, y = {3, {37, 29, 71}, {1, 1, size}, 1}, z = {3, {103, 91, 31}, {1, size, 1}, 1}, y2 = {3, {4501, 31, 3}, {size, 1, 1}, 2};
+    const Grid x =
+                 {
+                   3, {31, 61,   37},
+                    {1,  size, 1 },
+                    1, 0
+    },
+               y = {3, {37, 29, 71}, {1, 1, size}, 1, 0}, z = {3, {103, 91, 31}, {1, size, 1}, 1, 0}, y2 = {3, {4501, 31, 3}, {size, 1, 1}, 2, 0};
 
     for (PetscInt k = 0; k < 2; ++k) {
       PetscCall(TestDense(&x, 0, MAT_COMPACT_LELE6, 1 + k, k ? 5 : PETSC_DECIDE, (PetscBool)!k));
@@ -249,7 +270,7 @@ static PetscErrorCode SmoothError(MatCompactScheme scheme, PetscInt m, PetscInt 
   const Grid      g = {
          2, {2, n,    1},
           {1, size, 1},
-          1
+          1, 0
   };
   DM            da;
   Mat           A;
@@ -322,7 +343,7 @@ static PetscErrorCode TestObjects(void)
   const Grid g = {
     3, {9,            11,           12          },
      {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE},
-     2
+     2, 0
   };
   DM        da;
   Mat       D[4], A, S;
@@ -424,7 +445,7 @@ static PetscErrorCode TestView(void)
   const Grid        g       = {
                  2, {3, 12,   1},
                   {1, size, 1},
-                  1
+                  1, 0
   };
   DM          da;
   Mat         A;
@@ -458,7 +479,7 @@ static PetscErrorCode TestNaN(void)
   const Grid g = {
     2, {4, 16,   1},
      {1, size, 1},
-     1
+     1, 0
   };
   DM           da;
   Mat          A;
@@ -500,7 +521,7 @@ static PetscErrorCode TestBadInput(void)
   const Grid g = {
     2, {7, 8,    1},
      {1, size, 1},
-     1
+     1, 0
   };
   DM  da, shell, mirror;
   Mat A = NULL, other;
