@@ -1,4 +1,4 @@
-/* ranks: 1 */
+/* ranks: 1 4 */
 static char help[] = "Derivatives of a 3-D field on a distributed grid by compact finite differences, which is what paper 002 (Trikuta Srinath, thesis, 2015) is about.\n\
 The box is periodic along x and y and has walls along z. The program prints the largest error of each derivative on two grids, and the order between them.\n\
   -n <32>                                      points along an axis of the coarser grid\n\

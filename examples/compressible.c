@@ -1,4 +1,4 @@
-/* ranks: 1 */
+/* ranks: 1 2 */
 static char help[] = "Compressible flow by compact finite differences and TS: a vortex that a uniform wind carries along, without changing it, in a periodic box.\n\
 Prints the largest error of the density against the exact solution and writes a picture of the density.\n\
   -n <64>                        points along either axis\n\
