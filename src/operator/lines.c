@@ -320,7 +320,8 @@ PetscErrorCode BCRLinesSetRows(BCRLines lines, PetscBool periodic, PetscInt nfir
     for (PetscInt e = 0; e < s->nfirst; ++e) rows->first[e][d] = first[3 * (start + e) + d];
     for (PetscInt e = 0; e < s->nlast; ++e) rows->last[e][d] = last[3 * (start + n - s->nlast + e - (N - nlast)) + d];
   }
-  s->rows = rows;
+  s->rows        = rows;
+  lines->dropped = -1; /* there is no matrix */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -410,6 +411,6 @@ PetscErrorCode BCRLinesView(BCRLines lines, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   if (lines->dropped > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "left out: couplings across the lines, up to %g of a row's diagonal\n", (double)lines->dropped));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "left out: nothing, the lines are the whole matrix\n"));
+  else if (lines->dropped == 0) PetscCall(PetscViewerASCIIPrintf(viewer, "left out: nothing, the lines are the whole matrix\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
