@@ -57,6 +57,25 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
   chains->ns      = ns;
   chains->border  = periodic;
   if (!total) PetscFunctionReturn(PETSC_SUCCESS);
+  if (m > 1) {
+    PetscBool same = PETSC_TRUE;
+    double   *one;
+
+    for (size_t i = 0; i < total && same; i++) same = (PetscBool)(low[i] == low[i / m * m] && diag[i] == diag[i / m * m] && up[i] == up[i / m * m]);
+    if (same) {
+      PetscCall(PetscMalloc1(3 * (size_t)n, &one));
+      for (size_t i = 0; i < (size_t)n; i++) {
+        one[i]                 = low[i * m];
+        one[(size_t)n + i]     = diag[i * m];
+        one[2 * (size_t)n + i] = up[i * m];
+      }
+      PetscCall(BCRChainsCreate(n, 1, one, one + n, one + 2 * (size_t)n, periodic, chains, bad));
+      PetscCall(PetscFree(one));
+      chains->ns   = ns;
+      chains->same = PETSC_TRUE;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
   PetscCheck(!periodic || n > 2, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Periodic chains of %" PetscInt_FMT " rows are to be folded", n);
   PetscCall(PetscMalloc3(total, &chains->f, total, &chains->r, total, &chains->h));
   chains->bytes = 3 * total * sizeof(double);
@@ -138,10 +157,14 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y -= a z, with one factor for nvec values */
-static inline void BCRChainsUpdate(size_t m, PetscInt nvec, const double *restrict a, const double *restrict z, double *restrict y)
+/* y -= a z, with one factor for nvec values, or for all (same) */
+static inline void BCRChainsUpdate(size_t m, PetscInt nvec, PetscBool same, const double *restrict a, const double *restrict z, double *restrict y)
 {
-  if (nvec == 1) {
+  if (same) {
+    const double b = a[0];
+
+    for (size_t s = 0; s < m * (size_t)nvec; s++) y[s] -= b * z[s];
+  } else if (nvec == 1) {
     for (size_t s = 0; s < m; s++) y[s] -= a[s] * z[s];
   } else if (nvec == 2) {
     for (size_t s = 0; s < m; s++) {
@@ -154,9 +177,13 @@ static inline void BCRChainsUpdate(size_t m, PetscInt nvec, const double *restri
   }
 }
 
-static inline void BCRChainsScale(size_t m, PetscInt nvec, const double *restrict r, double *restrict y)
+static inline void BCRChainsScale(size_t m, PetscInt nvec, PetscBool same, const double *restrict r, double *restrict y)
 {
-  if (nvec == 1) {
+  if (same) {
+    const double q = r[0];
+
+    for (size_t s = 0; s < m * (size_t)nvec; s++) y[s] *= q;
+  } else if (nvec == 1) {
     for (size_t s = 0; s < m; s++) y[s] *= r[s];
   } else {
     for (size_t s = 0; s < m; s++)
@@ -166,21 +193,22 @@ static inline void BCRChainsScale(size_t m, PetscInt nvec, const double *restric
 
 PetscErrorCode BCRChainsSolve(const BCRChains *chains, PetscInt nvec, const PetscInt *row, double *x)
 {
-  const PetscInt n = chains->n, open = chains->border ? n - 1 : n;
-  const size_t   m = (size_t)chains->ns, st = m * (size_t)nvec;
+  const PetscInt  n = chains->n, open = chains->border ? n - 1 : n;
+  const size_t    m = (size_t)chains->ns, st = m * (size_t)nvec, table = chains->same ? 1 : m;
+  const PetscBool same = chains->same;
 
   PetscFunctionBegin;
   if (!n || !m) PetscFunctionReturn(PETSC_SUCCESS);
 #define BCRRow(i) (x + (size_t)row[i] * st)
   for (PetscInt i = 0; i < open; i++) {
-    if (i) BCRChainsUpdate(m, nvec, chains->f + (size_t)i * m, BCRRow(i - 1), BCRRow(i));
-    if (chains->border) BCRChainsUpdate(m, nvec, chains->w + (size_t)i * m, BCRRow(i), BCRRow(n - 1));
+    if (i) BCRChainsUpdate(m, nvec, same, chains->f + (size_t)i * table, BCRRow(i - 1), BCRRow(i));
+    if (chains->border) BCRChainsUpdate(m, nvec, same, chains->w + (size_t)i * table, BCRRow(i), BCRRow(n - 1));
   }
-  if (chains->border) BCRChainsScale(m, nvec, chains->r + (size_t)(n - 1) * m, BCRRow(n - 1));
+  if (chains->border) BCRChainsScale(m, nvec, same, chains->r + (size_t)(n - 1) * table, BCRRow(n - 1));
   for (PetscInt i = open - 1; i >= 0; i--) {
-    BCRChainsScale(m, nvec, chains->r + (size_t)i * m, BCRRow(i));
-    if (i < open - 1) BCRChainsUpdate(m, nvec, chains->h + (size_t)i * m, BCRRow(i + 1), BCRRow(i));
-    if (chains->border) BCRChainsUpdate(m, nvec, chains->k + (size_t)i * m, BCRRow(n - 1), BCRRow(i));
+    BCRChainsScale(m, nvec, same, chains->r + (size_t)i * table, BCRRow(i));
+    if (i < open - 1) BCRChainsUpdate(m, nvec, same, chains->h + (size_t)i * table, BCRRow(i + 1), BCRRow(i));
+    if (chains->border) BCRChainsUpdate(m, nvec, same, chains->k + (size_t)i * table, BCRRow(n - 1), BCRRow(i));
   }
 #undef BCRRow
   PetscFunctionReturn(PETSC_SUCCESS);

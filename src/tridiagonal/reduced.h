@@ -30,18 +30,12 @@ typedef struct {
 /* Collective; rows may differ from rank to rank and be 0, all else is the same on all ranks (else an error on every rank). eps: couplings
    whose effect is below eps relative may be left out; 0: only those that are 0. coupling: AUTO by eps; NEIGHBOUR: an error where that would
    lose more than eps, with the digits; REDUCED: share all out. An unusable pivot: PETSC_ERR_MAT_LU_ZRPVT on every rank. */
-PETSC_INTERN
-PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag, const double *up, PetscBool periodic, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced);
+PETSC_INTERN PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag, const double *up, PetscBool periodic, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced);
 /* nvec: values per system (2 for complex scalars, more for several right-hand sides; default 1), collective, allocates the buffers.
    g[(r*nsys + s)*nvec + v], add[s*nvec + v] (with BCR_REDUCED_ADD, else NULL). Begin starts the exchange; x as g; before and
    after (NULL without the flags): [s*nvec + v], 0 where a system that is not periodic has no such row. Begin and End are collective. */
-PETSC_INTERN
-PetscErrorCode BCRReducedSetVectors(BCRReduced reduced, PetscInt nvec);
-PETSC_INTERN
-PetscErrorCode BCRReducedSolveBegin(BCRReduced reduced, const double *g, const double *add);
-PETSC_INTERN
-PetscErrorCode BCRReducedSolveEnd(BCRReduced reduced, double *x, double *before, double *after);
-PETSC_INTERN
-PetscErrorCode BCRReducedGetInfo(BCRReduced reduced, BCRReducedInfo *info);
-PETSC_INTERN
-PetscErrorCode BCRReducedDestroy(BCRReduced *reduced);
+PETSC_INTERN PetscErrorCode BCRReducedSetVectors(BCRReduced reduced, PetscInt nvec);
+PETSC_INTERN PetscErrorCode BCRReducedSolveBegin(BCRReduced reduced, const double *g, const double *add);
+PETSC_INTERN PetscErrorCode BCRReducedSolveEnd(BCRReduced reduced, double *x, double *before, double *after);
+PETSC_INTERN PetscErrorCode BCRReducedGetInfo(BCRReduced reduced, BCRReducedInfo *info);
+PETSC_INTERN PetscErrorCode BCRReducedDestroy(BCRReduced *reduced);

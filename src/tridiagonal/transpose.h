@@ -23,18 +23,12 @@ typedef struct {
 } BCRTranspose;
 
 /* nsys[p], sysoff[p]: share of rank p of total systems */
-PETSC_INTERN
-void BCRTransposeShare(PetscInt total, PetscMPIInt size, PetscMPIInt p, PetscInt *nsys, PetscInt *sysoff);
+PETSC_INTERN void BCRTransposeShare(PetscInt total, PetscMPIInt size, PetscMPIInt p, PetscInt *nsys, PetscInt *sysoff);
 /* rows, rowoff: [size], copied; nrows: rows the side of the shares has */
-PETSC_INTERN
-PetscErrorCode BCRTransposeCreate(MPI_Comm comm, PetscInt total, const PetscInt *rows, const PetscInt *rowoff, PetscInt nrows, PetscInt nvec, BCRTranspose *t);
+PETSC_INTERN PetscErrorCode BCRTransposeCreate(MPI_Comm comm, PetscInt total, const PetscInt *rows, const PetscInt *rowoff, PetscInt nrows, PetscInt nvec, BCRTranspose *t);
 /* starts an exchange: forward (rows to shares) or back; here: side of the rows, there: side of the shares */
-PETSC_INTERN
-PetscErrorCode BCRTransposeBegin(const BCRTranspose *t, PetscBool back, double *here, double *there, MPI_Request *request);
+PETSC_INTERN PetscErrorCode BCRTransposeBegin(const BCRTranspose *t, PetscBool back, double *here, double *there, MPI_Request *request);
 /* between g, row r of system index[s] (NULL: s) at (r*stride + index[s])*nvec, and the side of the rows, in which it is row first + r */
-PETSC_INTERN
-void BCRTransposePack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *g, double *here);
-PETSC_INTERN
-void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *here, double *x);
-PETSC_INTERN
-PetscErrorCode BCRTransposeDestroy(BCRTranspose *t);
+PETSC_INTERN void BCRTransposePack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *g, double *here);
+PETSC_INTERN void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *here, double *x);
+PETSC_INTERN PetscErrorCode BCRTransposeDestroy(BCRTranspose *t);
