@@ -229,6 +229,37 @@ static void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const Pets
   }
 }
 
+/* The same for rows as most are: finite, real, nothing but neighbours within this rank's box. v: low, diag, up along the axis, and the sum of the
+   other |entries|. PETSC_FALSE: this row is not one of them. */
+static inline PetscBool BCRGridRowPlain(const BCRDistRows *A, const PetscInt at[3], PetscInt me, PetscInt axis, double v[4])
+{
+  const BCRLines     lines = A->lines;
+  const PetscInt     dim = lines->dim, st = A->stride[axis], low = at[axis] > 0 ? -st : 0, up = at[axis] + 1 < lines->size[axis] ? st : 0;
+  const PetscInt    *aj = A->aj;
+  const PetscScalar *aa = A->aa;
+  double             sum;
+
+  if (A->bi && A->bi[me + 1] > A->bi[me]) return PETSC_FALSE;
+  v[0] = v[1] = v[2] = v[3] = 0;
+  for (PetscInt p = A->ai[me]; p < A->ai[me + 1]; ++p) {
+    const PetscInt by    = aj[p] - me;
+    const double   value = (double)PetscRealPart(aa[p]);
+    PetscInt       d     = 0;
+
+    if (PetscImaginaryPart(aa[p]) != 0) return PETSC_FALSE;
+    if (by == 0) v[1] += value;
+    else if (by == low) v[0] += value;
+    else if (by == up) v[2] += value;
+    else if (value != 0) {
+      while (d < dim && !(d != axis && ((by == A->stride[d] && at[d] + 1 < lines->size[d]) || (by == -A->stride[d] && at[d] > 0)))) ++d;
+      if (d == dim) return PETSC_FALSE;
+      v[3] += PetscAbs(value);
+    }
+  }
+  sum = PetscAbs(v[0]) + PetscAbs(v[1]) + PetscAbs(v[2]) + v[3];
+  return (PetscBool)(sum > 0 && sum <= (double)PETSC_MAX_REAL);
+}
+
 /* What makes a row unfit: the error code, and the message with its row and column */
 static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt c, PetscInt axis, const BCRGridRow *row, size_t length, char message[])
 {
@@ -317,8 +348,15 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A, PetscErrorCode *code
   BCRForBox(lines, at, ix)
   {
     for (PetscInt c = 0; c < lines->dof; ++c, ++k) { /* the order of the vector's array */
-      double out;
+      double out, v[4];
 
+      if (BCRGridRowPlain(A, at, (PetscInt)k, axis, v)) {
+        low[k]  = (PetscReal)v[0];
+        diag[k] = (PetscReal)v[1];
+        up[k]   = (PetscReal)v[2];
+        if (v[3] > 0) dropped = PetscMax(dropped, v[1] != 0 ? v[3] / PetscAbs(v[1]) : (double)PETSC_MAX_REAL);
+        continue;
+      }
       BCRGridRowGet(A, at, ix, c, &row);
       if (!*code) *code = BCRGridRowCheck(A, at, ix, c, axis, &row, length, message);
       low[k]  = (PetscReal)row.star[2 * axis];
