@@ -3,6 +3,7 @@ static char help[] = "Direct and iterative Poisson solves on several ranks, with
   -n3 <63>         sizes of n x n x n grids\n\
   -reps <5>        solves of each\n\
   -peers <true>    also FFTW with transposes, CG with PCMG and BoomerAMG\n\
+  -run_view        what was set up\n\
   -csv <file>      adds the results to this file\n\n";
 
 #include "bench.h"
@@ -302,6 +303,7 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
     PetscCall(KSPSetUp(ksp));
   }
   row.setup = BenchTime() - start;
+  if (direct) PetscCall(KSPViewFromOptions(ksp, NULL, "-view"));
   for (PetscInt i = -1; i < reps; i++) { /* the first is to warm up */
     const double *f;
     double       *u;

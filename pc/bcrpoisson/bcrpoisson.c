@@ -626,6 +626,12 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
   if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Allreduce(rows, all, 2, MPIU_INT, MPI_MAX, g->comm));
   PetscCall(PetscViewerASCIIPrintf(viewer, "ranks: %d, slabs of %" PetscInt_FMT " to %" PetscInt_FMT " rows along %c%s\n", (int)g->size, -all[0], all[1], xyz[m->axis], m->inplace ? ", as the DMDA has them" : ""));
+  if (bcr->solver) {
+    BCRSolverInfo info;
+
+    PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+    if (info.ranks[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n", info.ranks, (double)info.bytes_sent, (double)info.messages));
+  }
   if (m->inplace) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: the DMDA is cut %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f bytes between ranks, %.0f by the rank that sends most\n", g->parts[0],
                                    g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
