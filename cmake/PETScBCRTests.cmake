@@ -128,15 +128,24 @@ function(petscbcr_add_program_tests)
     message(STATUS "No tests of Python programs: no petsc4py of this PETSc")
   endif()
 
-  set(cases ex29 ex29-neumann ex45 ex32)
+  set(cases ex29 ex29-neumann ex45 ex32 snes-ex5)
+  set(parallel ex29:4 ex29-neumann:3 ex45:4 ex32:2 snes-ex5:4) # those cut along several axes, and along one
   if(NOT PETSCBCR_PETSC_COMPLEX AND NOT PETSCBCR_PETSC_SINGLE)
     list(APPEND cases ex50) # real and double only, as its own header says
+    list(APPEND parallel ex50:4)
   endif()
   if(fortran)
     list(APPEND cases ex45f)
   endif()
   foreach(case ${cases})
     petscbcr_add_script_test(tutorial-${case} LABELS tutorial COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/run_tutorials.sh" ${case} "${plugin}" "${CMAKE_BINARY_DIR}/tutorials")
+  endforeach()
+  foreach(case ${parallel})
+    string(REPLACE ":" ";" case ${case})
+    list(GET case 1 n)
+    list(GET case 0 case)
+    petscbcr_add_script_test(tutorial-${case}-${n} RANKS ${n} LABELS tutorial ENVIRONMENT MPIEXEC=${MPIEXEC_EXECUTABLE}
+      COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/run_tutorials.sh" ${case} "${plugin}" "${CMAKE_BINARY_DIR}/tutorials" ${n})
   endforeach()
 
   if(python)

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# One of PETSc's own ksp tutorials, compiled as shipped, with the plug-in loaded by options alone. The answer must be
-# that of PETSc's LU (SVD where the operator is singular), and each solver must have got there in the iterations of a
-# direct solve.
-# usage: run_tutorials.sh CASE PLUGIN WORKDIR          (PKG_CONFIG_PATH finds PETSc.pc)
-# cases: ex29 ex29-neumann ex45 ex32 ex50 ex45f
+# One of PETSc's own tutorials, compiled as shipped, with the plug-in loaded by options alone. The answer must be
+# that of PETSc's LU (SVD where the operator is singular) on one rank, and each solver must have got there in the iterations of
+# a direct solve.
+# usage: run_tutorials.sh CASE PLUGIN WORKDIR [RANKS]    (PKG_CONFIG_PATH finds PETSc.pc; MPIEXEC: the launcher, for several ranks)
+# cases: ex29 ex29-neumann ex45 ex32 ex50 ex45f snes-ex5
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/lib.sh"
 
-case_=$1 plugin=$2 work=$3
+case_=$1 plugin=$2 work=$3 ranks=${4:-1}
 petsc_use "" || die "pkg-config does not find PETSc: set PKG_CONFIG_PATH"
 tutorials_dir
 
@@ -19,6 +19,7 @@ case $case_ in
   ex32) set -- ex32.c svd ;;
   ex50) set -- ex50.c svd -da_grid_x 16 -da_grid_y 9 ;;
   ex45f) set -- ex45f.F90 lu -da_grid_x 30 -da_grid_y 47 ;;
+  snes-ex5) set -- ../../../snes/tutorials/ex5.c lu -da_grid_x 21 -da_grid_y 34 -snes_rtol 1e-12 -snes_converged_reason ;;
   *) die "unknown case '$case_'" ;;
 esac
 source_=$1 reference=$2
@@ -30,9 +31,23 @@ if [ -n "${TUTORIAL_OPTIONS:-}" ]; then read -ra plugged <<<"$TUTORIAL_OPTIONS";
 tolerance=1e-11
 case "$petsc_kind" in *single*) tolerance=1e-4 ;; esac
 
-mkdir -p "$work/$case_"
-cd "$work/$case_"
-program=./${source_%.*}
+# what is compared: the solution of the linear system, or where there are several, of the nonlinear one; how long its solvers may take
+view=-ksp_view_solution more=0
+case $case_ in snes-*)
+  view=-snes_view_solution more=20 # near its turning point: the fit is not the operator
+  options+=(-ksp_rtol 1e-10)
+  case "$petsc_kind" in *single*) options+=(-snes_rtol 1e-5 -ksp_rtol 1e-4) ;; esac
+  ;;
+esac
+launch=()
+if [ "$ranks" -gt 1 ]; then launch=("${MPIEXEC:-mpiexec}" -n "$ranks"); fi
+name=$case_
+if [ "$ranks" -gt 1 ]; then name=$case_-$ranks; fi
+
+mkdir -p "$work/$name"
+cd "$work/$name"
+program=$(basename "$source_")
+program=./${program%.*}
 rm -f ./*.m ./*.txt
 compiler=${petsc_cc:-mpicc}
 case $source_ in *.F90) compiler=${petsc_fc:-mpif90} ;; esac
@@ -49,7 +64,7 @@ fail() {
   failed=$((failed + 1))
 }
 
-if ! "$program" "${options[@]}" -ksp_type preonly -pc_type "$reference" -ksp_view_solution ascii:reference.m:ascii_matlab >reference.txt 2>&1; then
+if ! "$program" "${options[@]}" -ksp_type preonly -pc_type "$reference" $view ascii:reference.m:ascii_matlab >reference.txt 2>&1; then
   grep -v 'Configure options' reference.txt | tail -n 20
   die "$case_ failed without the plug-in"
 fi
@@ -67,9 +82,9 @@ difference() {
 
 # run NAME MAXITS OPTION...
 run() {
-  local name=$1 maxits=$2 its diff
+  local name=$1 maxits=$(($2 + more)) its diff
   shift 2
-  if ! "$program" "${options[@]}" -dll_append "$plugin" "${plugged[@]+"${plugged[@]}"}" "$@" -ksp_converged_reason -ksp_view -ksp_view_solution "ascii:$name.m:ascii_matlab" >"$name.txt" 2>&1; then
+  if ! ${launch[@]+"${launch[@]}"} "$program" "${options[@]}" -dll_append "$plugin" ${plugged[@]+"${plugged[@]}"} "$@" -ksp_converged_reason -ksp_view $view "ascii:$name.m:ascii_matlab" >"$name.txt" 2>&1; then
     grep -v 'Configure options' "$name.txt" | tail -n 25
     fail "$name: the program failed"
     return
@@ -90,11 +105,16 @@ run() {
   fi
 }
 
-run preonly 1 -ksp_type preonly -pc_type bcrpoisson
+case $case_ in snes-*) ;; *) run preonly 1 -ksp_type preonly -pc_type bcrpoisson ;; esac
 run gmres 2 -ksp_type gmres -pc_type bcrpoisson
-run cg 2 -ksp_type cg -pc_type bcrpoisson
-run richardson 2 -ksp_type richardson -pc_type bcrpoisson
-run ksp 3 -ksp_type bcrpoisson
+case $case_ in snes-*) ;; *)
+  if [ "$ranks" -eq 1 ]; then
+    run cg 2 -ksp_type cg -pc_type bcrpoisson
+    run richardson 2 -ksp_type richardson -pc_type bcrpoisson
+  fi
+  run ksp 3 -ksp_type bcrpoisson
+  ;;
+esac
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
