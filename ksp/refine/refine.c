@@ -5,6 +5,7 @@
 #include <petscbcr.h>
 #include <petsc/private/kspimpl.h> /*I "petscbcr.h" I*/
 #include "refine.h"
+#include "../../src/agree.h"
 
 /* steps without a smaller residual after which refinement gives up: it moves about at the level of rounding, or diverges */
 #define BCR_STAGNATION 5
@@ -21,15 +22,16 @@ static PetscErrorCode KSPRefineCheckPCType(KSP ksp)
   PC                   pc;
   PetscBool            given, same;
   const char          *prefix;
-  char                 type[64];
+  char                 type[64] = "";
+  BCRFault             fault    = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(PetscOptionsGetString(((PetscObject)pc)->options, prefix, "-pc_type", type, sizeof(type), &given));
-  if (!given) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscStrcmp(type, kind->pc, &same));
-  PetscCheck(same, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_INCOMP, "%s solves with %s, but -%spc_type is %s: leave the option out, or take another -%sksp_type", kind->name, kind->pcname, prefix ? prefix : "", type, prefix ? prefix : "");
+  if (given && !same) PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP, "%s solves with %s, but -%spc_type is %s: leave the option out, or take another -%sksp_type", kind->name, kind->pcname, prefix ? prefix : "", type, prefix ? prefix : ""));
+  PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)ksp), &fault)); /* ranks may have options of their own */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -679,9 +679,13 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   else if (!bcr->ntuned) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
   else if (bcr->tunedradix) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest radix %" PetscInt_FMT "\n", bcr->ntuned, bcr->tunedradix));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest the automatic one\n", bcr->ntuned));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "memory: workspace %" PetscInt64_FMT " bytes (%.2f vectors), tables %" PetscInt64_FMT " bytes\n", (PetscInt64)bcr->info.workspace,
-                                   (double)bcr->info.workspace / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar)), (PetscInt64)bcr->info.tables));
-  PetscCall(PCBCRPoissonUpdateRemoved(pc));
+  { /* on the rank that has most of it */
+    double memory[3] = {(double)bcr->info.workspace + (bcr->slab ? (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes : 0), (double)bcr->info.tables, 0};
+
+    memory[2] = memory[0] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
+    if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, 3, MPI_DOUBLE, MPI_MAX, bcr->grid.comm));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes\n", bcr->grid.size > 1 ? " of a rank" : "", memory[0], memory[2], memory[1]));
+  }
   if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -741,7 +745,7 @@ static PetscErrorCode PCBCRPoissonParseEnds(PC pc, const char option[], const ch
 }
 
 /* The options below a stem: "-pc_bcrpoisson_" of the PC, "-ksp_bcrpoisson_" of KSPBCRPOISSON */
-static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char stem[], BCROptionItems PetscOptionsObject)
+static PetscErrorCode PCBCRPoissonReadOptions(PC pc, const char stem[], BCROptionItems PetscOptionsObject)
 {
   PC_BCRPoisson             *bcr = (PC_BCRPoisson *)pc->data;
   PetscBool                  flg, given, tune = bcr->tune, recursive = bcr->recursive;
@@ -840,14 +844,21 @@ static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char st
 }
 
 /* Options that are wrong on one rank, which may have others than the rest, are an error on all */
-static PetscErrorCode PCSetFromOptions_BCRPoisson(PC pc, BCROptionItems PetscOptionsObject)
+static PetscErrorCode PCBCRPoissonSetFromOptions_BCRPoisson(PC pc, const char stem[], BCROptionItems PetscOptionsObject)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscOptionsHeadBegin(PetscOptionsObject, "BCR Poisson options");
-  ierr = PCBCRPoissonSetFromOptions_BCRPoisson(pc, "-pc_bcrpoisson_", PetscOptionsObject);
+  ierr = PCBCRPoissonReadOptions(pc, stem, PetscOptionsObject);
   PetscCall(BCRFaultShare(PetscObjectComm((PetscObject)pc), ierr, "has options of PCBCRPOISSON that are wrong, as its own message says"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetFromOptions_BCRPoisson(PC pc, BCROptionItems PetscOptionsObject)
+{
+  PetscFunctionBegin;
+  PetscOptionsHeadBegin(PetscOptionsObject, "BCR Poisson options");
+  PetscCall(PCBCRPoissonSetFromOptions_BCRPoisson(pc, "-pc_bcrpoisson_", PetscOptionsObject));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

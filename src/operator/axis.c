@@ -282,7 +282,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
       if (!pl->present) continue;
       PetscCall(PetscViewerASCIIPrintf(viewer, "; %s plane eliminated (", s ? "high" : "low"));
       if (pl->slope != 0) PetscCall(PetscViewerASCIIPrintf(viewer, "slope %g, ", (double)pl->slope));
-      if (pl->inv) PetscCall(PetscViewerASCIIPrintf(viewer, "diagonal varies"));
+      if (pl->varies) PetscCall(PetscViewerASCIIPrintf(viewer, "diagonal varies"));
       else PetscCall(PetscViewerASCIIPrintf(viewer, "diagonal %g", (double)(1 / pl->inv0)));
       PetscCall(PetscViewerASCIIPrintf(viewer, "%s)", pl->couple ? "" : ", not coupled"));
     }

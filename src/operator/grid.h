@@ -1,12 +1,12 @@
 /*
-  How the nodes of a DMDA lie on its ranks, and what ranks tell one another when they find something wrong.
+  How the nodes of a DMDA lie on its ranks.
 
   A DMDA cuts each axis into parts; rank p has the parts (p % m, p/m % n, p/(m n)) of the three axes, a box. Matrices and vectors number
   the nodes box after box, x fastest within each, so that number and node follow from one another by a formula; no table is needed.
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../agree.h"
 #include <petscdmda.h>
 
 typedef struct {
@@ -55,21 +55,3 @@ static inline void BCRGridNaturalNode(const BCRGrid *g, PetscInt number, PetscIn
   node[1] = number / g->N[0] % g->N[1];
   node[2] = number / g->N[0] / g->N[1];
 }
-
-/* An error that one rank has found and all have to raise: set with BCRFaultSet(), then BCRFaultAgree() on all ranks */
-typedef struct {
-  PetscErrorCode code; /* 0: none */
-  char           text[1024];
-} BCRFault;
-
-PETSC_INTERN
-PetscErrorCode BCRFaultSet(BCRFault *fault, PetscErrorCode code, const char format[], ...) PETSC_ATTRIBUTE_FORMAT(3, 4);
-/* Collective. The same error on every rank, that of the lowest rank which has one, named where there are several */
-PETSC_INTERN
-PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault);
-/* Collective. A call that has returned an error on some ranks: those go on returning it, the others raise it and name the lowest of them */
-PETSC_INTERN
-PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[]);
-/* Collective. Everyone gets the data of the rank with the largest priority, the lowest of those */
-PETSC_INTERN
-PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest);

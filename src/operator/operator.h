@@ -41,6 +41,7 @@ typedef struct {
   PetscReal  slope;     /* e/d, the same on the whole plane */
   PetscReal  inv0;      /* 1/d where inv is NULL */
   PetscReal *inv;       /* 1/d for each node of the plane: the other axes' full extents (dropped planes included), lower axis fastest */
+  PetscBool  varies;    /* d is not the same on the whole plane; several ranks: though it may be on this one's part of it */
 } BCRPlane;
 
 typedef struct {

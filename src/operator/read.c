@@ -1444,6 +1444,13 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
     }
     PetscCall(BCROperatorCheckDefinite(&ops[c]));
   }
+  for (c = 0; c < dof; c++) {
+    int varies[6];
+
+    for (d = 0; d < 6; d++) varies[d] = ops[c].axis[d / 2].plane[d % 2].inv != NULL;
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, varies, 6, MPI_INT, MPI_MAX, A->comm));
+    for (d = 0; d < 6; d++) ops[c].axis[d / 2].plane[d % 2].varies = (PetscBool)varies[d];
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

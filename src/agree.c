@@ -1,0 +1,77 @@
+#include "agree.h"
+#include <stdarg.h>
+
+PetscErrorCode BCRFaultSet(BCRFault *fault, PetscErrorCode code, const char format[], ...)
+{
+  va_list arguments;
+
+  PetscFunctionBegin;
+  if (fault->code) PetscFunctionReturn(PETSC_SUCCESS); /* the first counts */
+  fault->code = code;
+  va_start(arguments, format);
+  PetscCall(PetscVSNPrintf(fault->text, sizeof(fault->text), format, NULL, arguments));
+  va_end(arguments);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest)
+{
+  struct {
+    double priority;
+    int    rank;
+  } mine, best;
+  PetscMPIInt size, rank;
+
+  PetscFunctionBegin;
+  if (largest) *largest = priority;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  mine.priority = priority;
+  mine.rank     = (int)rank;
+  PetscCallMPI(MPI_Allreduce(&mine, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
+  if (data) PetscCallMPI(MPI_Bcast(data, (PetscMPIInt)bytes, MPI_BYTE, (PetscMPIInt)best.rank, comm));
+  if (largest) *largest = best.priority;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
+{
+  struct {
+    int      rank;
+    BCRFault fault;
+  } told;
+  PetscMPIInt size, rank, any, mine = fault->code ? 1 : 0;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  if (size == 1) {
+    PetscCheck(!fault->code, comm, fault->code, "%s", fault->text);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallMPI(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm));
+  if (!any) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  told.rank  = (int)rank;
+  told.fault = *fault;
+  PetscCall(BCRTakeFrom(comm, (double)mine, &told, sizeof(told), NULL));
+  SETERRQ(comm, told.fault.code, "Rank %d: %s", told.rank, told.fault.text);
+}
+
+PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[])
+{
+  PetscMPIInt rank;
+  struct {
+    int rank, code;
+  } told;
+  double any;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  told.rank = (int)rank;
+  told.code = (int)mine;
+  PetscCall(BCRTakeFrom(comm, mine ? 1 : 0, &told, sizeof(told), &any));
+  PetscCall(mine);
+  PetscCheck(any == 0, PETSC_COMM_SELF, (PetscErrorCode)told.code, "Rank %d %s", told.rank, what);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,257 @@
+/*
+  ranks: 2 3 4
+
+  What is wrong on one rank, or is not the same on all: the same error on every rank, which names the rank at fault, and no hang.
+*/
+#include "distribute.h"
+
+static PetscMPIInt rank, size;
+
+/* One entry of the whole matrix is replaced; set-up must fail everywhere with this error. owner: the rank to be named, -1: none */
+static PetscErrorCode BadEntry(const TestProblem *p, PetscInt row, PetscInt column, PetscScalar value, PCBCRPoissonFit fit, PetscErrorCode wanted, const char *words)
+{
+  PetscInt parts[3] = {0, 0, 0};
+  Case     c;
+  char     named[64];
+
+  PetscFunctionBegin;
+  PetscCall(CaseCreate(p, &c));
+  PetscCall(MatSetOption(c.A1, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetValue(c.A1, row, column, value, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(c.A1, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(c.A1, MAT_FINAL_ASSEMBLY));
+  while (TestNextCut(p, (PetscInt)size, parts)) {
+    PC  pc;
+    int owner = -1;
+
+    PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+    for (PetscInt i = 0; i < c.n; ++i)
+      if (c.natural[i] == row) owner = (int)rank;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &owner, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+    PetscCall(PetscSNPrintf(named, sizeof(named), "Rank %d: ", owner));
+    PetscCall(CasePC(c.da, c.A, &pc));
+    PetscCall(PCBCRPoissonSetFit(pc, fit));
+    CheckError(PCSetUp(pc), wanted, words);
+    if (wanted != PETSC_ERR_SUP || fit != PCBCRPOISSON_FIT_EXACT) CheckError(PCSetUp(pc), wanted, named);
+    PetscCall(PCDestroy(&pc));
+  }
+  PetscCall(CaseDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Matrices(void)
+{
+  TestProblem  p    = {.dim = 2, .n = {9, 10}, .dof = 1, .ends = "ddcc", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
+  TestProblem  q    = {.dim = 3, .n = {5, 4, 6}, .dof = 2, .ends = "ddccdd", .a = {1, 2, 1}, .shift = 0.5, .scale = 1, .row = 2};
+  TestProblem  bad  = p;
+  const double zero = 0;
+  Case         c;
+  PC           pc;
+  PetscInt     parts[3] = {1, (PetscInt)size, 1};
+
+  PetscFunctionBegin;
+  for (PetscInt row = 3; row < 90; row += 41) {
+    PetscCall(BadEntry(&p, row, row, (PetscScalar)(1 / zero), PCBCRPOISSON_FIT_AUTO, PETSC_ERR_FP, "NaN or Inf"));
+    PetscCall(BadEntry(&p, row, row, 0, PCBCRPOISSON_FIT_AUTO, PETSC_ERR_ARG_WRONG, "zero or missing"));
+    PetscCall(BadEntry(&p, row, row < 45 ? row + 20 : row - 20, 0.5, PCBCRPOISSON_FIT_AUTO, PETSC_ERR_SUP, "outside the 5-point star"));
+    PetscCall(BadEntry(&p, row, row, 7, PCBCRPOISSON_FIT_EXACT, PETSC_ERR_SUP, "not separable"));
+    PetscCall(BadEntry(&q, 2 * row, 2 * row + 1, 0.5, PCBCRPOISSON_FIT_AVERAGE, PETSC_ERR_SUP, "couples component 0 to component 1"));
+  }
+  bad.shift = -30;
+  PetscCall(CaseCreate(&bad, &c));
+  PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+  PetscCall(CasePC(c.da, c.A, &pc));
+  CheckError(PCSetUp(pc), PETSC_ERR_SUP, "indefinite");
+  PetscCall(PCDestroy(&pc));
+  PetscCall(CaseDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Matrix and DMDA that lie differently on the ranks */
+static PetscErrorCode Layouts(void)
+{
+  TestProblem p        = {.dim = 2, .n = {6, 12}, .dof = 1, .ends = "ddcc", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
+  PetscInt    parts[3] = {1, (PetscInt)size, 1};
+  Case        c;
+
+  PetscFunctionBegin;
+  PetscCall(CaseCreate(&p, &c));
+  PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+  for (PetscInt how = 0; how < 5; ++how) {
+    PC       pc;
+    Mat      B;
+    DM       da = c.da;
+    PetscInt n  = c.n, first;
+    char     named[64];
+
+    /* a row less on the last rank and one more on the one before; no rows at all on the last rank; DM of one rank; DM on some ranks only */
+    if (how == 0 && (int)rank == (int)size - 1) n -= 1;
+    if (how == 0 && (int)rank == (int)size - 2) n += 1;
+    if (how == 1) n = (int)rank == (int)size - 1 ? 0 : ((int)rank == 0 ? 72 : 0);
+    if (how == 2) da = c.da1;
+    if (how == 3 && (int)rank == (int)size - 1) da = NULL;
+    PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, n, n, PETSC_DETERMINE, PETSC_DETERMINE, 1, NULL, 0, NULL, &B));
+    PetscCall(MatGetOwnershipRange(B, &first, NULL));
+    for (PetscInt i = 0; i < n; ++i) PetscCall(MatSetValue(B, first + i, first + i, 1, INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+    PetscCall(PCSetType(pc, PCBCRPOISSON));
+    PetscCall(PCSetOperators(pc, B, B));
+    if (da) PetscCall(PCSetDM(pc, da));
+    PetscCall(PetscSNPrintf(named, sizeof(named), "Rank %d: ", how == 0 ? (int)size - 2 : (how == 3 ? (int)size - 1 : 0)));
+    if (how < 2) {
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "laid out differently");
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, named);
+      PetscCall(PCBCRPoissonSetOperatorSource(pc, PCBCRPOISSON_OPERATOR_USER));
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, named);
+    } else if (how == 2) {
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMECOMM, "different ranks");
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMECOMM, named);
+    } else if (how == 3) {
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, "needs a DMDA");
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_WRONG, named);
+    } else { /* and all is well with the same */
+      Vec v;
+
+      PetscCall(VecDuplicate(c.b, &v));
+      PetscCall(CaseDeal(&c, c.b1, c.b));
+      PetscCall(PCApply(pc, c.b, c.x));
+      PetscCall(VecWAXPY(v, -1, c.b, c.x));
+      {
+        PetscReal norm;
+
+        PetscCall(VecNorm(v, NORM_INFINITY, &norm));
+        Check(norm <= TestBackwardBound(), "rank %d: the identity is off by %g", (int)rank, (double)norm);
+      }
+      PetscCall(VecDestroy(&v));
+    }
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&B));
+  }
+  PetscCall(CaseDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Options that only one rank has */
+static PetscErrorCode RankOptions(void)
+{
+  static const struct {
+    const char *options, *words;
+    PetscBool   early; /* PCSetFromOptions() finds it */
+  } bad[] = {
+    {"-pc_bcrpoisson_radix 4",                              "-pc_bcrpoisson_radix",     PETSC_FALSE},
+    {"-pc_bcrpoisson_schedule 16,16",                       "-pc_bcrpoisson_schedule",  PETSC_FALSE},
+    {"-pc_bcrpoisson_fit average",                          "-pc_bcrpoisson_fit",       PETSC_FALSE},
+    {"-pc_bcrpoisson_precision mixed",                      "-pc_bcrpoisson_precision", PETSC_FALSE},
+    {"-pc_bcrpoisson_backend cuda",                         "-pc_bcrpoisson_backend",   PETSC_FALSE},
+    {"-pc_bcrpoisson_tune",                                 "-pc_bcrpoisson_tune",      PETSC_FALSE},
+    {"-pc_bcrpoisson_spacing 0.5",                          "-pc_bcrpoisson_operator",  PETSC_FALSE},
+    {"-pc_bcrpoisson_shift 3",                              "-pc_bcrpoisson_shift",     PETSC_FALSE},
+    {"-pc_bcrpoisson_ends neumann",                         "-pc_bcrpoisson_ends",      PETSC_FALSE},
+    {"-pc_bcrpoisson_radix 1",                              "Rank",                     PETSC_TRUE },
+    {"-pc_bcrpoisson_ends nowhere",                         "Rank",                     PETSC_TRUE },
+    {"-pc_bcrpoisson_spacing -1",                           "Rank",                     PETSC_TRUE }
+  };
+  TestProblem p        = {.dim = 2, .n = {6, 12}, .dof = 1, .ends = "ddcc", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
+  PetscInt    parts[3] = {1, (PetscInt)size, 1};
+  Case        c;
+
+  PetscFunctionBegin;
+  PetscCall(CaseCreate(&p, &c));
+  PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(bad); ++k) {
+    const int    odd = (int)size - 1 - (int)(k % 2); /* the rank that has the option */
+    PC           pc;
+    PetscOptions db;
+    char         named[64];
+
+    PetscCall(PetscOptionsCreate(&db));
+    if ((int)rank == odd) PetscCall(PetscOptionsInsertString(db, bad[k].options));
+    PetscCall(CasePC(c.da, c.A, &pc));
+    PetscCall(PetscObjectSetOptions((PetscObject)pc, db));
+    PetscCall(PetscSNPrintf(named, sizeof(named), "Rank %d", odd));
+    if (bad[k].early) {
+      if ((int)rank == odd) CheckError(PCSetFromOptions(pc), PETSC_ERR_ARG_OUTOFRANGE, "pc_bcrpoisson_");
+      else CheckError(PCSetFromOptions(pc), PETSC_ERR_ARG_OUTOFRANGE, named);
+    } else if (!PetscDefined(USE_DEBUG)) { /* a PETSc with debugging finds these in the setters, and does not know which rank it is */
+      PetscCall(PCSetFromOptions(pc));
+      CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, bad[k].words);
+      if (odd > 0) CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, named);
+    }
+    PetscCall(PCDestroy(&pc));
+    PetscCall(PetscOptionsDestroy(&db));
+  }
+  PetscCall(CaseDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* NaN on the right-hand side of one rank */
+static PetscErrorCode RightHandSides(void)
+{
+  TestProblem  p    = {.dim = 2, .n = {8, 12}, .dof = 1, .ends = "ddcc", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
+  const double zero = 0;
+  PetscInt     parts[3] = {0, 0, 0};
+  Case         c;
+
+  PetscFunctionBegin;
+  PetscCall(CaseCreate(&p, &c));
+  while (TestNextCut(&p, (PetscInt)size, parts)) {
+    KSP                ksp;
+    PC                 pc;
+    PetscInt           first, last, n;
+    KSPConvergedReason reason;
+    char               words[64];
+
+    PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+    PetscCall(CaseDeal(&c, c.b1, c.b));
+    PetscCall(VecGetSize(c.b, &n));
+    PetscCall(VecGetOwnershipRange(c.b, &first, &last));
+    PetscCall(VecSetValue(c.b, n - 2, (PetscScalar)(zero / zero), INSERT_VALUES));
+    PetscCall(VecAssemblyBegin(c.b));
+    PetscCall(VecAssemblyEnd(c.b));
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+    PetscCall(KSPSetOperators(ksp, c.A, c.A));
+    PetscCall(KSPSetType(ksp, KSPPREONLY));
+    PetscCall(KSPGetPC(ksp, &pc));
+    PetscCall(PCSetType(pc, PCBCRPOISSON));
+    PetscCall(KSPSetUp(ksp));
+    PetscCall(PCApply(pc, c.b, c.x));
+    {
+      const PetscScalar *x;
+      PetscBool          nan = PETSC_TRUE;
+
+      PetscCall(VecGetArrayRead(c.x, &x));
+      for (PetscInt i = 0; i < c.n; ++i) nan = (PetscBool)(nan && PetscIsInfOrNanScalar(x[i]));
+      PetscCall(VecRestoreArrayRead(c.x, &x));
+      Check(nan, "rank %d: %s: a NaN on the right-hand side does not reach all of the solution", (int)rank, c.what);
+    }
+    PetscCall(KSPSetType(ksp, KSPGMRES));
+    PetscCall(KSPSolve(ksp, c.b, c.x));
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    Check(reason == KSP_DIVERGED_NANORINF, "rank %d: %s: reason %d, not KSP_DIVERGED_NANORINF", (int)rank, c.what, (int)reason);
+    PetscCall(PCSetErrorIfFailure(pc, PETSC_TRUE));
+    PetscCall(PetscSNPrintf(words, sizeof(words), "Entry %d of the right-hand side", (int)n - 2));
+    CheckError(PCApply(pc, c.b, c.x), PETSC_ERR_FP, words);
+    PetscCall(KSPDestroy(&ksp));
+  }
+  PetscCall(CaseDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  int bad;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscBCRInitializePackage());
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(Matrices());
+  PetscCall(Layouts());
+  PetscCall(RankOptions());
+  PetscCall(RightHandSides());
+  bad = TestEndAll(PETSC_COMM_WORLD);
+  PetscCall(PetscFinalize());
+  return bad;
+}
