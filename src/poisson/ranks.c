@@ -18,6 +18,7 @@
 #include "ranks.h"
 #include "tables.h"
 #include "../tridiagonal/reduced.h"
+#include "../agree.h"
 #include <math.h>
 #include <string.h>
 
@@ -283,10 +284,11 @@ static PetscErrorCode core_create(BCRRanks r)
 
 PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, PetscBool halo, BCRRanks *ranks)
 {
-  BCRRanks  r;
-  PetscInt *all, here[2] = {first, m}, at = 0;
-  BCRAxis   other[2];
-  size_t    size = 1;
+  BCRRanks       r;
+  PetscInt      *all, here[2] = {first, m}, at = 0;
+  BCRAxis        other[2];
+  size_t         size = 1;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&r));
@@ -362,7 +364,9 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
     PetscCall(BCRModesCreate(r->nother, other, singular, options->isa, &r->modes));
     PetscCall(BCRModesGet(r->modes, &r->nmodes, &r->lambda, &r->norm, &r->constant));
   }
-  if (r->mine >= 0) PetscCall(core_create(r));
+  if (r->mine >= 0) ierr = core_create(r);
+  if (r->size > 1) PetscCall(BCRFaultShare(r->comm, ierr, "has no plan for its rows, as its own message says")); /* a schedule that is too short there, say */
+  else PetscCall(ierr);
   if (r->nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
 
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->own));

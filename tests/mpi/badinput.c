@@ -186,6 +186,40 @@ static PetscErrorCode RankOptions(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A schedule that is long enough for the rows of all ranks but one */
+static PetscErrorCode Schedules(void)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 2; ++d) {
+    TestProblem     p           = {.dim = 2, .n = {5, 6}, .dof = 1, .ends = "rdcr", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
+    PetscInt        parts[3]    = {1, 1, 1}, l[2][8], whole = 4 * (PetscInt)size + 12;
+    const PetscInt *pl[3]       = {l[0], l[1], NULL}, schedule[] = {2, 4};
+    Case            c;
+    PC              pc;
+    PetscErrorCode  code[2];
+
+    p.n[d]   = whole;
+    parts[d] = (PetscInt)size;
+    l[0][0]  = p.n[0];
+    l[1][0]  = p.n[1];
+    for (PetscInt r = 0; r < (PetscInt)size; ++r) l[d][r] = r == 1 ? 16 : 4;
+    PetscCall(CaseCreate(&p, &c));
+    PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, pl));
+    PetscCall(CasePC(c.da, c.A, &pc));
+    PetscCall(PCBCRPoissonSetSchedule(pc, 2, schedule));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    code[0] = PCSetUp(pc);
+    PetscCall(PetscPopErrorHandler());
+    code[1] = code[0];
+    PetscCallMPI(MPI_Bcast(&code[1], 1, MPI_INT, 0, PETSC_COMM_WORLD));
+    Check((int)code[0] == (int)code[1], "rank %d: a schedule too short along axis %d: error %d, on rank 0 %d", (int)rank, (int)d, (int)code[0], (int)code[1]);
+    if (d == 1) Check(code[0] == PETSC_ERR_ARG_OUTOFRANGE, "rank %d: a schedule too short for the rows of a rank: error %d", (int)rank, (int)code[0]);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(CaseDestroy(&c));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* NaN on the right-hand side of one rank */
 static PetscErrorCode RightHandSides(void)
 {
@@ -250,6 +284,7 @@ int main(int argc, char **argv)
   PetscCall(Matrices());
   PetscCall(Layouts());
   PetscCall(RankOptions());
+  PetscCall(Schedules());
   PetscCall(RightHandSides());
   bad = TestEndAll(PETSC_COMM_WORLD);
   PetscCall(PetscFinalize());
