@@ -495,6 +495,32 @@ static PetscErrorCode PCBCRPoissonSolveDevice(PC pc, PetscBool transpose, PetscI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* KSPSetErrorIfNotConverged(): one unknown of each component is looked at, as on the host, and the device waited for */
+static PetscErrorCode PCBCRPoissonCheckFiniteDevice(PC pc, const PetscScalar *u, Vec x, Vec y)
+{
+  PC_BCRPoisson     *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscInt    *n   = bcr->grid.n;
+  const PetscScalar *f, *v;
+  PetscScalar        one;
+  PetscBool          finite = PETSC_TRUE;
+  void              *stream;
+
+  PetscFunctionBegin;
+  if (!pc->erroriffailure || !bcr->n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCBCRPoissonGetStream(&stream));
+  for (PetscInt c = 0; c < bcr->dof && finite; ++c) {
+    PetscCall(BCRSolverFetch(stream, 1, u + bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2))) + c, &one));
+    if (PetscIsInfOrNanScalar(one)) finite = PETSC_FALSE;
+  }
+  if (finite) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecGetArrayRead(x, &f));
+  PetscCall(VecGetArrayRead(y, &v));
+  PetscCall(PCBCRPoissonCheckFinite(pc, f, v));
+  PetscCall(VecRestoreArrayRead(y, &v));
+  PetscCall(VecRestoreArrayRead(x, &f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* auto: the plan moves, once, to where the vectors are */
 static PetscErrorCode PCBCRPoissonFollow(PC pc, PetscBool device)
 {
@@ -521,17 +547,20 @@ static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Ve
   PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
 #if defined(PETSCBCR_HAVE_CUDA)
   if (bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
-    PetscMemType mf, mu;
-    PetscBool    there;
+    const PetscScalar *solution;
+    PetscMemType       mf, mu;
+    PetscBool          there;
 
     PetscCall(VecGetArrayReadAndMemType(x, &f, &mf));
     PetscCall(VecGetArrayWriteAndMemType(y, &u, &mu));
+    solution = u;
     there = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
     if (there || (PetscMemTypeHost(mf) && PetscMemTypeHost(mu))) PetscCall(PCBCRPoissonFollow(pc, there));
     if (there && bcr->device) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, 1, f, bcr->n, u, bcr->n));
     else there = PETSC_FALSE;
     PetscCall(VecRestoreArrayWriteAndMemType(y, &u));
     PetscCall(VecRestoreArrayReadAndMemType(x, &f));
+    if (there) PetscCall(PCBCRPoissonCheckFiniteDevice(pc, solution, x, y));
     if (there) PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif

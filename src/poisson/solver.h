@@ -32,6 +32,8 @@ PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[
 PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu);
 /* The same with vectors in the memory of the device that the solver was created for: launches on the stream, and returns before it is done */
 PETSC_INTERN PetscErrorCode BCRSolverSolveDevice(BCRSolver solver, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu);
+/* Numbers from the memory of the device, waiting for the stream */
+PETSC_INTERN PetscErrorCode BCRSolverFetch(void *stream, PetscInt n, const PetscScalar *there, PetscScalar *here);
 /* Is there a device? *why (or NULL): what stands in the way */
 PETSC_INTERN PetscBool BCRSolverHaveDevice(const char **why);
 /* Takes new operators of the same shape (sizes, ends, planes). *done = PETSC_FALSE: more than scale, shift, plane or row scales

@@ -162,6 +162,7 @@ static PetscErrorCode BadOptions(void)
 {
   char  *levels = NULL;
   size_t used   = 0;
+  PetscBool             gpu;
 
   PetscFunctionBegin;
   PetscCall(BadOption("radix", "0", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
@@ -265,8 +266,15 @@ static PetscErrorCode Calls(void)
   /* a backend that is not there */
   PetscCall(NewPC(NULL, A, &pc));
   PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CUDA));
-  CheckError(PCSetUp(pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda");
-  CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use -pc_bcrpoisson_backend cpu");
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &gpu)); /* scripts/check-gpu: it is there */
+  if (!gpu) {
+    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda");
+    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use -pc_bcrpoisson_backend cpu");
+  } else {
+    PetscCall(PCBCRPoissonSetRadix(pc, 4));
+    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "-pc_bcrpoisson_radix auto");
+    PetscCall(PCBCRPoissonSetRadix(pc, PCBCRPOISSON_RADIX_AUTO));
+  }
   PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CPU));
   PetscCall(PCSetUp(pc));
   PetscCall(PCDestroy(&pc));
