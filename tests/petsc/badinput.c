@@ -162,8 +162,6 @@ static PetscErrorCode BadOptions(void)
 {
   char  *levels = NULL;
   size_t used   = 0;
-  PetscBool             gpu;
-
   PetscFunctionBegin;
   PetscCall(BadOption("radix", "0", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
   PetscCall(BadOption("radix", "1", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
@@ -212,6 +210,7 @@ static PetscErrorCode Calls(void)
   Mat                   A;
   PC                    pc;
   Vec                   b, x;
+  PetscBool gpu;
 
   PetscFunctionBegin;
   PetscCall(TestMatrix(&p, &da, &A));
