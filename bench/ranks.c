@@ -294,10 +294,7 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
     PetscCall(KSPSetOperators(ksp, p->A, p->A));
     PetscCall(KSPGetPC(ksp, &pc));
     if (mg) PetscCall(SetMultigrid(p, pc));
-    else {
-      PetscCall(KSPSetDM(ksp, p->da));
-      PetscCall(KSPSetDMActive(ksp, PETSC_FALSE));
-    }
+    else PetscCall(PCSetDM(pc, p->da));
     PetscCall(KSPSetTolerances(ksp, 1e-8, PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT));
     PetscCall(KSPSetFromOptions(ksp));
     PetscCall(KSPSetUp(ksp));

@@ -55,8 +55,9 @@ struct _n_BCRRanks {
   PetscInt       nparted, parted[3]; /* the modes go out in parts, so that one part is on its way while the next is worked on */
   BCRReduced     reduced[2];
   BCRArena       space;
-  double        *own, *left, *from, *x0, *before;
+  double        *own, *left, *x0, *before;
   void          *w; /* the second local solve */
+  size_t         wbytes;
   double        *clow, *cup, *cones, *cweight; /* interface rows of the constant mode, and what right-hand sides of ones become there */
   double        *cgather, *cg, *cx;
   double         cmine[2];
@@ -96,6 +97,41 @@ static void row_set(BCRRanks r, void *u, PetscInt j, double c, double a, const d
 
     for (PetscInt i0 = 0; i0 < r->no[0]; i0++) set(r->io, u, o + i0 * s, (c != 0 ? c * get(r->io, u, o + i0 * s) : 0) + (a != 0 ? a * v[i0 + r->no[0] * i1] : 0));
   }
+}
+
+/* u += w + c over the first rows rows (w NULL: none) in the order of memory; returns the sum of u */
+static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double c)
+{
+  PetscInt n[3] = {1, 1, 1};
+  double   sum  = 0;
+
+  for (PetscInt d = 0; d < r->dim; d++) n[d] = d == r->axis ? rows : r->x[d].n;
+  for (PetscInt k = 0; k < n[2]; k++) {
+    for (PetscInt j = 0; j < n[1]; j++) {
+      const ptrdiff_t o    = (r->dim > 1 ? (ptrdiff_t)j * r->stride[1] : 0) + (r->dim > 2 ? (ptrdiff_t)k * r->stride[2] : 0);
+      double          part = 0;
+
+      if (r->io == BCR_DOUBLE) {
+        double       *p = (double *)u + o;
+        const double *q = w ? (const double *)w + o : NULL;
+
+        for (PetscInt i = 0; i < n[0]; i++) {
+          if (w || c != 0) p[i] += (q ? q[i] : 0) + c;
+          part += p[i];
+        }
+      } else {
+        float       *p = (float *)u + o;
+        const float *q = w ? (const float *)w + o : NULL;
+
+        for (PetscInt i = 0; i < n[0]; i++) {
+          if (w || c != 0) p[i] = (float)(p[i] + (double)(q ? q[i] : 0) + c);
+          part += p[i];
+        }
+      }
+      sum += part;
+    }
+  }
+  return sum;
 }
 
 /* low, up and excess of all rows; the diagonal is their sum */
@@ -371,7 +407,6 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
 
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->own));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->left));
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->from));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->x0));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->before));
   PetscCall(BCRArenaGet(&r->space, (6 * r->ninterface + 2 * r->size) * sizeof(double), &r->clow));
@@ -387,8 +422,8 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
   }
   if (r->core && !r->bordered) {
     for (PetscInt d = 0; d < dim; d++) size += (size_t)stride[d] * (size_t)((d == axis ? r->part[r->mine].interior : axes[d].n) - 1);
-    PetscCall(BCRArenaGet(&r->space, size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float)), &r->w));
-    PetscCall(PetscMemzero(r->w, size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float))));
+    r->wbytes = size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
+    PetscCall(BCRArenaGet(&r->space, r->wbytes, &r->w));
   }
   PetscCall(PetscArrayzero(r->left, r->nmodes));
   r->nparted                 = r->no[1] > 1 && r->nmodes >= BCR_RANKS_PART ? 2 : 1;
@@ -521,38 +556,28 @@ PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *remo
     if (r->bordered) PetscCall(BCRCoreBorderEnd(r->core, r->parted[c], r->parted[c + 1], f, u, r->before, r->x0, mean));
   }
   if (mine && !r->bordered) {
+    if (in) PetscCall(PetscMemzero(r->w, r->wbytes));
     if (r->prev >= 0 && in) {
       PetscCall(BCRModesApply(r->modes, 1, r->before));
       row_set(r, r->w, 0, 0, r->low[mine->first] / r->factor, r->before);
-    } else if (in) row_set(r, r->w, 0, 0, 0, r->before);
+    }
     if (mine->has) {
       PetscCall(BCRModesApply(r->modes, 1, r->x0));
       row_set(r, u, in, 0, 1, r->x0);
     }
     if (in) { /* what the interfaces add */
-      for (PetscInt j = 1; j < in; j++) row_set(r, r->w, j, 0, 0, r->x0);
-      if (mine->has) row_set(r, r->w, in - 1, in == 1 ? 1 : 0, r->up[mine->first + in - 1] / r->factor, r->x0);
-      if (mean != 0) {
-        for (PetscInt k = 0; k < r->nmodes; k++) r->from[k] = 1;
-        for (PetscInt j = 0; j < in; j++) row_set(r, r->w, j, 1, -mean, r->from);
-      }
+      if (mine->has) row_set(r, r->w, in - 1, 1, r->up[mine->first + in - 1] / r->factor, r->x0);
+      if (mean != 0) (void)box_add(r, in, r->w, NULL, -mean);
       PetscCall(BCRCoreSolve(r->core, r->w, r->w, NULL));
-      for (PetscInt j = 0; j < in; j++) {
-        row_get(r, r->w, j, 0, 1, r->from);
-        row_set(r, u, j, 1, 1, r->from);
-      }
+      (void)box_add(r, in, u, r->w, 0);
     }
   }
   if (r->singular) { /* zero mean */
     double sum[2] = {0, 0};
 
-    for (PetscInt j = 0; j < r->m; j++) {
-      row_get(r, u, j, 0, 1, r->from);
-      for (PetscInt k = 0; k < r->nmodes; k++) sum[0] += r->from[k];
-    }
+    sum[0] = box_add(r, r->m, u, NULL, 0);
     PetscCallMPI(MPI_Allreduce(sum, sum + 1, 1, MPI_DOUBLE, MPI_SUM, r->comm));
-    for (PetscInt k = 0; k < r->nmodes; k++) r->from[k] = 1;
-    for (PetscInt j = 0; j < r->m; j++) row_set(r, u, j, 1, -sum[1] / ((double)r->nmodes * (double)r->n), r->from);
+    (void)box_add(r, r->m, u, NULL, -sum[1] / ((double)r->nmodes * (double)r->n));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -360,6 +360,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size > 4) cases = 120;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   for (PetscInt i = 0; i < cases; i++) {
     const PetscInt dim  = 1 + Pick(3);
