@@ -171,12 +171,12 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
   char        *mine;
   PetscMPIInt *where;
   size_t       ns, m;
-  PetscBool    periodic = r->periodic;
+  PetscBool    periodic = r->periodic, loses = PETSC_FALSE;
   MPI_Request  request;
   struct {
     double value;
     int    rank;
-  } worst, most;
+  } worst, most = {0, 0};
   PetscInt64 at[2] = {0, 0};
 
   PetscFunctionBegin;
@@ -201,9 +201,7 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
     PetscCallMPI(MPI_Allreduce(&worst, &most, 1, MPI_DOUBLE_INT, MPI_MAXLOC, r->comm));
     if (!(most.value <= (double)eps)) {
       PetscCallMPI(MPI_Bcast(at, 2, MPIU_INT64, most.rank, r->comm));
-      SETERRQ(r->comm, PETSC_ERR_ARG_OUTOFRANGE,
-              "Coupling by neighbours alone would lose %.1f digits: system (line or mode) %" PetscInt64_FMT " couples through rank %d with relative size %.1e, above %.1e. Use coupling auto or reduced, or fewer ranks along the lines",
-              PetscMin(log10(most.value / PetscMax((double)eps, DBL_EPSILON / 2)), -log10(PetscMax((double)eps, DBL_EPSILON / 2))), at[0], (int)at[1], most.value, (double)eps);
+      loses = PETSC_TRUE;
     }
   }
   /* cut, and back to the ranks */
@@ -230,6 +228,9 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
   PetscCall(PetscFree4(cut, need, where, mine));
   PetscCall(PetscFree3(l, d, u));
   PetscCall(BCRTransposeDestroy(&t));
+  PetscCheck(!loses, r->comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "Coupling by neighbours alone would lose %.1f digits: system (line or mode) %" PetscInt64_FMT " couples through rank %d with relative size %.1e, above %.1e. Use coupling auto or reduced, or fewer ranks along the lines",
+             PetscMin(log10(most.value / PetscMax((double)eps, DBL_EPSILON / 2)), -log10(PetscMax((double)eps, DBL_EPSILON / 2))), at[0], (int)at[1], most.value, (double)eps);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -273,6 +274,7 @@ static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const dou
   const PetscInt nsys = r->nsys;
   char          *kind;
   double        *coef;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(r->size, &r->counts));
@@ -282,7 +284,7 @@ static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const dou
 
     PetscCall(PetscMalloc2(nsys, &kind, 4 * (size_t)nsys * (size_t)r->rows, &coef));
     PetscCall(PetscArrayzero(kind, nsys));
-    if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) PetscCall(BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef));
+    if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) ierr = BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef);
     for (PetscInt s = 0; s < nsys; s++) n += kind[s];
     r->nb.ns   = n;
     r->nshared = nsys - n;
@@ -296,9 +298,10 @@ static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const dou
         else r->index[k[1]++] = s;
       }
     }
-    if (r->nshared) PetscCall(BCRReducedShareOut(r, low, diag, up));
-    if (r->nb.ns) PetscCall(BCRNeighboursCreate(r, coef));
+    if (!ierr && r->nshared) ierr = BCRReducedShareOut(r, low, diag, up);
+    if (!ierr && r->nb.ns) ierr = BCRNeighboursCreate(r, coef);
     PetscCall(PetscFree2(kind, coef));
+    PetscCall(ierr);
   }
   r->info.neighbour = r->nb.ns;
   r->info.shared    = r->nshared;
