@@ -3,7 +3,8 @@
 #   ranks: 1 2          numbers of ranks, a run for each
 #   labels: spectrum    labels added to that of its folder (unit, petsc, mpi, verification)
 #   args: -n 33         arguments
-#   long: yes           label long: left out where scripts/check wants a short test, of other PETSc variants
+#   long: yes           label long: left out where scripts/check wants a short test, of other PETSc variants; so are runs
+#                       on more than 3 ranks
 #
 # Test programs are linked with the library's objects, so that they can call what the library does not export.
 
@@ -70,7 +71,11 @@ function(petscbcr_add_tests folder)
       else()
         message(FATAL_ERROR "test ${name} needs mpiexec, which was not found: set MPIEXEC_EXECUTABLE")
       endif()
-      petscbcr_set_test_properties(${name} RANKS ${n} LABELS ${label} ${labels} ranks${n})
+      set(more ranks${n})
+      if(n GREATER 3)
+        list(APPEND more long)
+      endif()
+      petscbcr_set_test_properties(${name} RANKS ${n} LABELS ${label} ${labels} ${more})
     endforeach()
   endforeach()
 endfunction()
