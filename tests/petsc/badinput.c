@@ -162,6 +162,7 @@ static PetscErrorCode BadOptions(void)
 {
   char  *levels = NULL;
   size_t used   = 0;
+
   PetscFunctionBegin;
   PetscCall(BadOption("radix", "0", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
   PetscCall(BadOption("radix", "1", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
