@@ -715,6 +715,7 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, 3, MPI_DOUBLE, MPI_MAX, bcr->grid.comm));
     PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes\n", bcr->grid.size > 1 ? " of a rank" : "", memory[0], memory[2], memory[1]));
   }
+  PetscCall(PCBCRPoissonUpdateRemoved(pc));
   if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
