@@ -7,10 +7,11 @@
   #error "petscbcr works in double and single precision"
 #endif
 
-#define TILE_BYTES (192 * 1024) /* scratch of a tile should stay in a second-level cache */
-#define LINE_BYTES (64 << 20)   /* tiles of so few and so long lines are not worth it */
+#define TILE_BYTES (4 << 20)  /* scratch of a tile should stay in a second-level cache */
+#define LINE_BYTES (64 << 20) /* tiles of so few and so long lines are not worth it */
 
 static const BCRTriOps *const methods[] = {
+  [BCR_TRI_SCAN]    = &BCRTriScanOps,
   [BCR_TRI_PSCHEME] = &BCRTriPScheme,
   [BCR_TRI_DC]      = &BCRTriDC,
   [BCR_TRI_THOMAS]  = &BCRTriThomas,
@@ -61,7 +62,7 @@ static void tri_shape(BCRTriLocal local)
     s->tiles = (spec->outer + bl - 1) / bl;
   } else {
     s->kind = BCR_TRI_ACROSS;
-    s->nv   = 4;
+    s->nv   = 8;
     while (s->nv > 1 && ((size_t)spec->n * s->nv * bl * size > TILE_BYTES || spec->inner <= bl * (s->nv / 2))) s->nv /= 2;
     s->across = (spec->inner + s->nv * bl - 1) / (s->nv * bl);
     s->tiles  = s->across * spec->outer;
@@ -204,6 +205,7 @@ static PetscErrorCode tri_free_mixed(BCRTriLocal t)
 PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriLocal *local)
 {
   BCRTriLocal t;
+  PetscInt    bad;
 
   PetscFunctionBegin;
   PetscCall(tri_check(spec));
@@ -212,7 +214,7 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
   t->spec    = *spec;
   t->options = *options;
   t->lines   = spec->inner / spec->rep * spec->outer;
-  if (t->options.method == BCR_TRI_AUTO) t->options.method = BCR_TRI_THOMAS;
+  if (t->options.method == BCR_TRI_AUTO) t->options.method = BCRTriScanPossible(spec, &bad) ? BCR_TRI_SCAN : BCR_TRI_THOMAS;
   PetscCheck((size_t)t->options.method < PETSC_STATIC_ARRAY_LENGTH(methods) && methods[t->options.method], PETSC_COMM_SELF, PETSC_ERR_SUP, "Method %d for lines", (int)t->options.method);
   t->ops = methods[t->options.method];
   if (!PetscDefined(USE_REAL_SINGLE) && options->precision == BCR_TRI_MIXED && t->options.method != BCR_TRI_DC && t->lines && spec->n) {

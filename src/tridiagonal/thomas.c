@@ -109,6 +109,7 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
   PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
   t->data     = T;
   T->shape    = *shape;
+  T->stream   = BCRTriStream(t);
   T->perline  = spec->perline ? 1 : 0;
   T->periodic = spec->periodic ? 1 : 0;
   PetscCall(thomas_rows(spec, t->single, &T->nt, &T->nlast));

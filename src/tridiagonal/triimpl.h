@@ -17,9 +17,13 @@ typedef struct {
   PetscErrorCode (*destroy)(BCRTriLocal); /* data; NULL: nothing but the arena */
 } BCRTriOps;
 
+PETSC_INTERN const BCRTriOps BCRTriScanOps;
 PETSC_INTERN const BCRTriOps BCRTriThomas;
 PETSC_INTERN const BCRTriOps BCRTriPScheme; /* src/recurrence */
 PETSC_INTERN const BCRTriOps BCRTriDC;
+
+/* whether scan can solve these lines; if it cannot for the sake of one of them, which one */
+PETSC_INTERN PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line);
 
 struct _n_BCRTriLocal {
   const BCRTriOps   *ops;
@@ -68,6 +72,12 @@ static inline PetscInt BCRTriLineOf(const BCRTriSpec *s, PetscInt i, PetscInt o)
   return i / s->rep + s->inner / s->rep * o;
 }
 
+/* whether to write u past the caches */
+static inline int BCRTriStream(const BCRTriLocal t)
+{
+  return (double)t->spec.inner * t->spec.n * t->spec.outer * sizeof(PetscReal) > (24 << 20);
+}
+
 static inline void BCRTriPut(int single, void *table, size_t i, double value)
 {
   if (single) ((float *)table)[i] = (float)value;
@@ -75,7 +85,5 @@ static inline void BCRTriPut(int single, void *table, size_t i, double value)
 }
 
 /* Line of a lane of a tile, -1: none. LINE: tile after tile is line after line (rep and all), v and lane are 0 */
-PETSC_INTERN
-PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane);
-PETSC_INTERN
-PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);
+PETSC_INTERN PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane);
+PETSC_INTERN PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);

@@ -241,6 +241,7 @@ static PetscErrorCode run(const Case *c, BCRTriMethod method, int isa, BCRTriPre
 static int can(BCRTriMethod method, const Case *c)
 {
   if (method == BCR_TRI_THOMAS || method == BCR_TRI_AUTO) return c->kind != KIND_WEAK || c->n < 12;
+  if (method == BCR_TRI_SCAN) return !c->general && c->kind != KIND_WEAK;
   return 0;
 }
 
@@ -260,7 +261,7 @@ int main(int argc, char **argv)
     {130, 1, 1 }
   };
   static const PetscInt     sizes[]   = {1, 2, 3, 4, 5, 7, 8, 9, 16, 31, 33, 61, 130};
-  static const BCRTriMethod methods[] = {BCR_TRI_THOMAS};
+  static const BCRTriMethod methods[]   = {BCR_TRI_SCAN, BCR_TRI_THOMAS};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); m++)

@@ -1,6 +1,6 @@
 /*
-  All CPU kernels for one instruction set and one precision. Included by kernels_{d,f}{0,1,2}.c, which define BCR_ISA and,
-  for float work, BCR_REAL_SINGLE. The targets are set here, in the source, so that no build system needs flags per file; the
+  All CPU kernels for one instruction set and one precision. Included by kernels_{d,f}{0,1,2}.c, and with BCR_KERNELS_TRI (those of lines
+  alone, so that they compile on their own) by tri_{d,f}{0,1,2}.c, which define BCR_ISA and, for float work, BCR_REAL_SINGLE. The targets are set here, in the source, so that no build system needs flags per file; the
   code runs only after cpu.c has seen that the machine has the instructions.
 */
 #include "../../petscbcrimpl.h"
@@ -31,15 +31,20 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
   #endif
 
   #include "simd.h"
-  #include "dtt_kernels.h"
-  #include "lanes.h"
-  #include "lines_kernels.h"
-  #include "level0_kernels.h"
-  #include "poles_kernels.h"
-  #include "fields_kernels.h"
-  #include "tri_kernels.h"
-  #include "recurrence_kernels.h"
-  #include "compact_kernels.h"
+  #if defined(BCR_KERNELS_TRI)
+    #include "dttio_kernels.h"
+    #include "lanes.h"
+    #include "tri_kernels.h"
+  #else
+    #include "dtt_kernels.h"
+    #include "lanes.h"
+    #include "lines_kernels.h"
+    #include "level0_kernels.h"
+    #include "poles_kernels.h"
+    #include "fields_kernels.h"
+    #include "recurrence_kernels.h"
+    #include "compact_kernels.h"
+  #endif
 
   #if BCR_ISA > 0
     #if defined(__clang__)
@@ -48,6 +53,11 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
       #pragma GCC pop_options
     #endif
   #endif
+
+  #if defined(BCR_KERNELS_TRI)
+const BCRTriTable BCRN(BCRTri) = {BCRN(scan_panel_work), BCRN(tri_work), BCRN(tri_pack), BCRN(tri_unpack), BCRN(tri_factors), BCRN(tri_scan)};
+  #else
+extern const BCRTriTable BCRN(BCRTri);
 
 const BCRCpuTable BCRN(BCRCpuTable) = {
   .isa        = BCR_ISA == 2 ? "AVX-512" : (BCR_ISA == 1 ? "AVX2" : "baseline"),
@@ -62,4 +72,5 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
   .recur      = &BCRN(BCRRecur),
   .compact    = &BCRN(BCRCompact),
 };
+  #endif
 #endif

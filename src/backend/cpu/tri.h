@@ -33,14 +33,38 @@ typedef struct {
    j < n - 1 with e_j. */
 typedef struct {
   BCRTriShape shape;
-  int         perline, periodic;
+  int         perline, periodic, stream; /* stream: write u past the caches */
   ptrdiff_t   nt, nlast;
   const void *l, *p, *q, *r, *e;
 } BCRTriFactors;
 
+/* Two constant recurrences and corrections at the ends (src/tridiagonal/scan.c). Interior rows h <= j < n - t: forward y_j = gamma f_j +
+   alpha y_{j-1} from y_{h-1} = 0, backward u_j = y_j + d alpha^{j-h+1} + beta u_{j+1} from u_{n-t} = e. All unknowns of the ends come from
+   G: x_0..x_{h-2} = u_0..u_{h-2}, x_{h-1} = d, x_h.. = u_{n-t}..u_{n-1}, times (f_0..f_{h-1}, f_{n-t}..f_{n-1}, s, y_{n-t-1}), with s =
+   sum beta^{j-h} y_j, what u_h would be with d = e = 0. Powers are tabled in blocks of BL rows from row 0 on: in block b >= 1 first[b] *
+   inside[r], in block 0 zero[r]. Tables of one entry for all lines, or tile after tile, entry after entry, lane after lane. */
 typedef struct {
-  size_t (*work)(const BCRTriShape *);                                                                  /* elements of a tile's scratch, margins included */
-  void (*pack)(const BCRTriShape *, int io, ptrdiff_t tile, const void *f, void *w);                    /* w: row 0 */
+  ptrdiff_t   blocks;                /* from here on the powers are negligible */
+  const void *zero, *first, *inside; /* BL, blocks, BL entries */
+} BCRTriPowers;
+
+typedef struct {
+  BCRTriShape  shape;
+  int          perline, h, t;
+  const void  *abc;    /* alpha, beta, gamma */
+  const void  *G;      /* (h + t) x (h + t + 2), by rows */
+  const void  *uh;     /* u_h = s + uh[0] d + uh[1] e */
+  BCRTriPowers a, b;   /* of alpha (d's) and of beta (s') */
+  double       check;  /* > 0: where u_h differs from what G took it to be by more than check, relative, correct the line */
+  int          stream; /* write u past the caches */
+  int          reach;  /* ACROSS, one for all: rows after which all powers are negligible; 0: too many for panels */
+} BCRTriScan;
+
+typedef struct {
+  size_t (*scanwork)(const BCRTriScan *);
+  size_t (*work)(const BCRTriShape *);                                               /* elements of a tile's scratch, margins included */
+  void (*pack)(const BCRTriShape *, int io, ptrdiff_t tile, const void *f, void *w); /* w: row 0 */
   void (*unpack)(const BCRTriShape *, int io, ptrdiff_t tile, const void *w, void *u);
-  void (*factors)(const BCRTriFactors *, int io, const void *f, void *u, void *work);                   /* all tiles; u may be f */
+  void (*factors)(const BCRTriFactors *, int io, const void *f, void *u, void *work); /* all tiles; u may be f */
+  void (*scan)(const BCRTriScan *, int io, const void *f, void *u, void *work);
 } BCRTriTable;

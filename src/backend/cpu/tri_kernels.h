@@ -25,9 +25,55 @@ BCR_INLINE void tri_load(bun *x, const void *f, ptrdiff_t i, ptrdiff_t lanes, co
   }
 }
 
-BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io)
+/* a bundle past the caches; p on a cache line */
+BCR_INLINE void tri_stream(real *p, bun v)
+{
+#if BCR_ISA == 2 && defined(BCR_REAL_SINGLE)
+  _mm512_stream_ps(p, (__m512)v);
+#elif BCR_ISA == 2
+  _mm512_stream_pd(p, (__m512d)v);
+#else
+  bstore(p, v);
+#endif
+}
+
+BCR_INLINE void tri_fence(int stream)
+{
+#if BCR_ISA > 0
+  if (stream) _mm_sfence();
+#else
+  (void)stream;
+#endif
+}
+
+/* whether all rows of what is written begin on cache lines */
+BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u)
+{
+  const ptrdiff_t ld = s->kind == BCR_TRI_ACROSS ? s->inner : s->inner * s->n;
+
+  return (uintptr_t)u % 64 == 0 && ld * (ptrdiff_t)sizeof(real) % 64 == 0;
+}
+
+#define TRI_AHEAD 8 /* rows to prefetch ahead: rows across are too far apart for the machine to see the pattern */
+
+BCR_INLINE void tri_prefetch(const void *f, ptrdiff_t i, const int NV, const int io, const int write)
+{
+  const char *p = (const char *)f + i * (io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real));
+
+  for (ptrdiff_t k = 0; k < (ptrdiff_t)(NV * BL * (io ? sizeof(double) : sizeof(real))); k += 64) {
+    if (write) __builtin_prefetch(p + k, 1, 3);
+    else __builtin_prefetch(p + k, 0, 3);
+  }
+}
+
+BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream)
 {
   if (__builtin_expect(lanes == NV * BL, 1)) {
+    if (!io && stream) {
+#pragma GCC unroll 8
+      for (int v = 0; v < NV; v++) tri_stream((real *)u + i + BL * v, x[v]);
+      return;
+    }
 #pragma GCC unroll 8
     for (int v = 0; v < NV; v++) bstoreio(u, i + BL * v, x[v], io);
   } else {
@@ -45,21 +91,26 @@ BCR_INLINE void tri_loadx(bun *a, const void *f, ptrdiff_t base, ptrdiff_t k, pt
 #pragma GCC unroll 16
     for (int p = 0; p < BL; p++) a[p] = bloadio(f, base + p * len + k, io);
   } else {
-    for (int p = 0; p < BL; p++) a[p] = p >= lanes ? bnull() : (k + BL <= len ? bloadio(f, base + p * len + k, io) : bloadpart(f, base + p * len + k, (int)(len - k), io));
+    for (int p = 0; p < BL; p++) a[p] = p >= lanes || k >= len ? bnull() : (k + BL <= len ? bloadio(f, base + p * len + k, io) : bloadpart(f, base + p * len + k, (int)(len - k), io));
   }
   btr(a);
 }
 
-BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, bun *a, ptrdiff_t lanes, const int io)
+BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, bun *a, ptrdiff_t lanes, const int io, const int stream)
 {
   btr(a);
   if (__builtin_expect(lanes == BL && k + BL <= len, 1)) {
+    if (!io && stream) {
+#pragma GCC unroll 16
+      for (int p = 0; p < BL; p++) tri_stream((real *)u + base + p * len + k, a[p]);
+      return;
+    }
 #pragma GCC unroll 16
     for (int p = 0; p < BL; p++) bstoreio(u, base + p * len + k, a[p], io);
   } else {
     for (int p = 0; p < lanes; p++) {
       if (k + BL <= len) bstoreio(u, base + p * len + k, a[p], io);
-      else bstorepart(u, base + p * len + k, a[p], (int)(len - k), io);
+      else if (k < len) bstorepart(u, base + p * len + k, a[p], (int)(len - k), io);
     }
   }
 }
@@ -67,7 +118,7 @@ BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, 
 /* a margin of a row and of a block on either side, zero where methods look beyond the ends */
 static size_t BCRN(tri_work)(const BCRTriShape *s)
 {
-  return s->kind == BCR_TRI_LINE ? 64 : (size_t)(s->n * s->nv + 2 * (s->nv + 2 * BL)) * BL;
+  return s->kind == BCR_TRI_LINE ? 64 : (size_t)(s->n * s->nv + 2 * (s->nv + 2 * BL) + BL * s->nv) * BL;
 }
 
 static void BCRN(tri_pack)(const BCRTriShape *s, int io, ptrdiff_t tile, const void *f, void *work)
@@ -106,16 +157,16 @@ static void BCRN(tri_unpack)(const BCRTriShape *s, int io, ptrdiff_t tile, const
       bun x[BCR_TRI_NV];
 
       for (int v = 0; v < s->nv; v++) x[v] = bload(w + BL * (s->nv * j + v));
-      if (io) tri_store(u, base + s->inner * j, x, lanes, s->nv, 1);
-      else tri_store(u, base + s->inner * j, x, lanes, s->nv, 0);
+      if (io) tri_store(u, base + s->inner * j, x, lanes, s->nv, 1, 0);
+      else tri_store(u, base + s->inner * j, x, lanes, s->nv, 0, 0);
     }
   } else {
     for (ptrdiff_t k = 0; k < len; k += BL) {
       bun a[BL];
 
       for (int p = 0; p < BL; p++) a[p] = bload(w + BL * (k + p));
-      if (io) tri_storex(u, base, k, len, a, lanes, 1);
-      else tri_storex(u, base, k, len, a, lanes, 0);
+      if (io) tri_storex(u, base, k, len, a, lanes, 1, 0);
+      else tri_storex(u, base, k, len, a, lanes, 0, 0);
     }
   }
 }
@@ -133,7 +184,7 @@ BCR_INLINE bun tri_coef(const BCRTriFactors *t, const void *table, ptrdiff_t til
   return perline ? bload((const real *)table + BL * (NV * (t->shape.n * tile + j) + v)) : bset1(((const real *)table)[tri_entry(t, j)]);
 }
 
-BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *u, real *w, ptrdiff_t tile, const int NV, const int perline, const int io)
+BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *u, real *w, ptrdiff_t tile, const int NV, const int perline, const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
   ptrdiff_t       lanes;
@@ -142,6 +193,7 @@ BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *
 
   for (int v = 0; v < NV; v++) y[v] = s[v] = z[v] = bnull();
   for (ptrdiff_t j = 0; j < n; j++) {
+    tri_prefetch(f, base + ld * (j + TRI_AHEAD), NV, io, 0);
     tri_load(x, f, base + ld * j, lanes, NV, io);
     if (t->periodic && j == n - 1) {
       for (int v = 0; v < NV; v++) y[v] = bsub(x[v], s[v]);
@@ -160,11 +212,12 @@ BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *
     }
     if (t->periodic && j == n - 1)
       for (int v = 0; v < NV; v++) z[v] = y[v];
-    tri_store(u, base + ld * j, y, lanes, NV, io);
+    if (!stream) tri_prefetch(u, base + ld * (j - TRI_AHEAD), NV, io, 1);
+    tri_store(u, base + ld * j, y, lanes, NV, io, stream);
   }
 }
 
-BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u, real *w, ptrdiff_t tile, const int NV, const int perline, const int io)
+BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u, real *w, ptrdiff_t tile, const int NV, const int perline, const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, len = n * NV;
   ptrdiff_t       lanes;
@@ -178,6 +231,19 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u
   }
   for (ptrdiff_t k = 0, j = 0, v = 0; k < len; k += BL) {
     tri_loadx(a, f, base, k, len, lanes, io);
+    if (NV == 1 && !perline && !t->periodic && k && k + BL <= len && (k + BL <= t->nt || (k >= t->nt - 1 && k + BL <= n - t->nlast))) {
+      const ptrdiff_t step = k + BL <= t->nt ? 1 : 0;
+      const real     *l    = (const real *)t->l + (step ? k : t->nt - 1);
+      bun             y    = bload(w + BL * (k - 1));
+
+#pragma GCC unroll 16
+      for (int p = 0; p < BL; p++) {
+        y = bfnma(bset1(l[step * p]), y, a[p]);
+        bstore(w + BL * (k + p), y);
+      }
+      j += BL;
+      continue;
+    }
     for (int p = 0; p < BL && k + p < len; p++) {
       real *y = w + BL * (k + p);
 
@@ -196,6 +262,18 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u
   }
   for (int v = 0; v < NV; v++) bstore(w + BL * (len + v), bnull());
   for (ptrdiff_t k = (len - 1) / BL * BL, j = n - 1, v = NV - 1; k >= 0; k -= BL) {
+    if (NV == 1 && !perline && !t->periodic && k + BL < len && (k + BL <= t->nt || (k >= t->nt - 1 && k + BL <= n - t->nlast))) {
+      const ptrdiff_t step = k + BL <= t->nt ? 1 : 0;
+      const real     *P = (const real *)t->p + (step ? k : t->nt - 1), *Q = (const real *)t->q + (step ? k : t->nt - 1);
+      bun             y = bload(w + BL * (k + BL));
+
+#pragma GCC unroll 16
+      for (int p = BL - 1; p >= 0; p--) a[p] = y = bfnma(bset1(Q[step * p]), y, bmul(bset1(P[step * p]), bload(w + BL * (k + p))));
+      bstore(w + BL * k, y);
+      j -= BL;
+      tri_storex(u, base, k, len, a, lanes, io, stream);
+      continue;
+    }
     for (int p = BL - 1; p >= 0; p--) {
       real *y = w + BL * (k + p);
 
@@ -214,7 +292,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u
         j--;
       }
     }
-    tri_storex(u, base, k, len, a, lanes, io);
+    tri_storex(u, base, k, len, a, lanes, io, stream);
   }
 }
 
@@ -274,7 +352,7 @@ BCR_INLINE void tri_factors_line(const BCRTriFactors *t, const void *f, void *u,
 BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, real *work, const int io)
 {
   real     *w  = work + BL * (t->shape.nv + 2 * BL);
-  const int nv = t->shape.nv;
+  const int nv = t->shape.nv, stream = t->stream && tri_aligned(&t->shape, u);
 
   if (t->shape.kind == BCR_TRI_LINE) {
     for (ptrdiff_t line = 0; line < t->shape.tiles; line++) tri_factors_line(t, f, u, line, io);
@@ -283,16 +361,16 @@ BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, r
   for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {
     if (t->shape.kind == BCR_TRI_ALONG) {
       if (nv == 1) {
-        if (t->perline) tri_factors_along(t, f, u, w, tile, 1, 1, io);
-        else tri_factors_along(t, f, u, w, tile, 1, 0, io);
-      } else tri_factors_along(t, f, u, w, tile, nv, t->perline, io);
+        if (t->perline) tri_factors_along(t, f, u, w, tile, 1, 1, io, stream);
+        else tri_factors_along(t, f, u, w, tile, 1, 0, io, stream);
+      } else tri_factors_along(t, f, u, w, tile, nv, t->perline, io, stream);
     } else {
       if (t->perline) {
-        if (nv == 4) tri_factors_across(t, f, u, w, tile, 4, 1, io);
-        else tri_factors_across(t, f, u, w, tile, nv, 1, io);
+        if (nv == 4) tri_factors_across(t, f, u, w, tile, 4, 1, io, stream);
+        else tri_factors_across(t, f, u, w, tile, nv, 1, io, stream);
       } else {
-        if (nv == 4) tri_factors_across(t, f, u, w, tile, 4, 0, io);
-        else tri_factors_across(t, f, u, w, tile, nv, 0, io);
+        if (nv == 8) tri_factors_across(t, f, u, w, tile, 8, 0, io, stream);
+        else tri_factors_across(t, f, u, w, tile, nv, 0, io, stream);
       }
     }
   }
@@ -308,6 +386,7 @@ static void BCRN(tri_factors)(const BCRTriFactors *t, int io, const void *f, voi
 #endif
   (void)io;
   tri_factors_io(t, f, u, (real *)work, 0);
+  tri_fence(t->stream);
 }
 
-static const BCRTriTable BCRN(BCRTri) = {BCRN(tri_work), BCRN(tri_pack), BCRN(tri_unpack), BCRN(tri_factors)};
+#include "triscan_kernels.h"

@@ -1,0 +1,3 @@
+#define BCR_KERNELS_TRI
+#define BCR_ISA 1
+#include "kernels.h"

@@ -1,0 +1,3 @@
+#define BCR_KERNELS_TRI
+#define BCR_ISA 2
+#include "kernels.h"

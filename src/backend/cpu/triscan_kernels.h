@@ -1,0 +1,504 @@
+/* Lines by two constant recurrences and corrections at the ends (tri.h, BCRTriScan). Included by tri_kernels.h. */
+
+#define ScanTile  BCRN(ScanTileOf)
+#define SCAN_ENDS 6 /* rows of both ends, at most */
+
+/* entry e of a table */
+BCR_INLINE bun scan_c(const real *table, ptrdiff_t e, int v, const int NV, const int perline)
+{
+  return perline ? bload(table + BL * (e * NV + v)) : bset1(table[e]);
+}
+
+/* a tile */
+typedef struct {
+  const BCRTriScan *t;
+  const void       *f;
+  void             *u;
+  int               stream;
+  real             *w;               /* row 0 of the scratch */
+  ptrdiff_t         base, ld, lanes; /* in memory: row 0, from row to row (ACROSS) or length of a line (ALONG), lanes with lines */
+  const real       *abc, *G, *uh, *a0, *a1, *a2, *b0, *b1, *b2;
+  bun               end[SCAN_ENDS + 2][BCR_TRI_NV]; /* f of the end rows, s, the last y */
+  bun               x[SCAN_ENDS][BCR_TRI_NV];
+  bun               uhead[BCR_TRI_NV], sum[BCR_TRI_NV]; /* u_h; squares of one u of each block */
+} ScanTile;
+
+BCR_INLINE void scan_tile(ScanTile *S, ptrdiff_t tile, const int NV)
+{
+  const BCRTriScan *t = S->t;
+  const ptrdiff_t   k = t->perline ? tile * NV * BL : 0;
+  const int         N = t->h + t->t;
+
+  S->base = tri_tile(&t->shape, tile, &S->lanes);
+  S->ld   = t->shape.kind == BCR_TRI_ACROSS ? t->shape.inner : t->shape.inner * t->shape.n;
+  S->abc  = (const real *)t->abc + 3 * k;
+  S->G    = (const real *)t->G + N * (N + 2) * k;
+  S->uh   = (const real *)t->uh + 2 * k;
+  S->a0   = (const real *)t->a.zero + BL * k;
+  S->a1   = (const real *)t->a.first + t->a.blocks * k;
+  S->a2   = (const real *)t->a.inside + BL * k;
+  S->b0   = (const real *)t->b.zero + BL * k;
+  S->b1   = (const real *)t->b.first + t->b.blocks * k;
+  S->b2   = (const real *)t->b.inside + BL * k;
+}
+
+/* A block of ALONG into the scratch */
+BCR_INLINE void scan_get(ScanTile *S, const ptrdiff_t b, const int NV, const int io)
+{
+  for (int i = 0; i < NV; i++) {
+    bun a[BL];
+
+    tri_loadx(a, S->f, S->base, BL * (b * NV + i), S->ld, S->lanes, io);
+    for (int p = 0; p < BL; p++) bstore(S->w + BL * (BL * (b * NV + i) + p), a[p]);
+  }
+}
+
+BCR_INLINE void scan_put(ScanTile *S, const ptrdiff_t b, const int NV, const int io)
+{
+  for (int i = NV - 1; i >= 0; i--) {
+    bun a[BL];
+
+    if (BL * (b * NV + i) >= S->ld) continue;
+    for (int p = 0; p < BL; p++) a[p] = bload(S->w + BL * (BL * (b * NV + i) + p));
+    tri_storex(S->u, S->base, BL * (b * NV + i), S->ld, a, S->lanes, io, S->stream);
+  }
+}
+
+/* Rows of a block all inside the line and not of the ends. SUM: powers of beta count */
+BCR_INLINE void scan_forward_block(ScanTile *S, const ptrdiff_t b, bun *y, const int ALONG, const int NV, const int PER, const int SUM, const int io)
+{
+  bun x[BCR_TRI_NV], s[BCR_TRI_NV];
+
+  if (ALONG) scan_get(S, b, NV, io);
+  if (SUM)
+    for (int v = 0; v < NV; v++) s[v] = bnull();
+  for (int r = 0; r < BL; r++) {
+    real *w = S->w + BL * NV * (BL * b + r);
+
+    if (!ALONG) {
+      tri_prefetch(S->f, S->base + S->ld * (BL * b + r + TRI_AHEAD), NV, io, 0);
+      tri_load(x, S->f, S->base + S->ld * (BL * b + r), S->lanes, NV, io);
+    }
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; v++) {
+      y[v] = bfma(scan_c(S->abc, 0, v, NV, PER), y[v], bmul(scan_c(S->abc, 2, v, NV, PER), ALONG ? bload(w + BL * v) : x[v]));
+      bstore(w + BL * v, y[v]);
+      if (SUM) s[v] = bfma(scan_c(S->b2, r, v, NV, PER), y[v], s[v]);
+    }
+  }
+  if (SUM)
+    for (int v = 0; v < NV; v++) S->end[S->t->h + S->t->t][v] = bfma(scan_c(S->b1, b, v, NV, PER), s[v], S->end[S->t->h + S->t->t][v]);
+}
+
+/* the same in registers, where a row is one bundle */
+BCR_INLINE void scan_forward_x(ScanTile *S, const ptrdiff_t b, bun *y, const int PER, const int SUM, const int io)
+{
+  const bun alpha = scan_c(S->abc, 0, 0, 1, PER), gamma = scan_c(S->abc, 2, 0, 1, PER);
+  real     *w = S->w + BL * BL * b;
+  bun       a[BL], s = bnull();
+
+  tri_loadx(a, S->f, S->base, BL * b, S->ld, S->lanes, io);
+#pragma GCC unroll 16
+  for (int r = 0; r < BL; r++) {
+    *y = bfma(alpha, *y, bmul(gamma, a[r]));
+    bstore(w + BL * r, *y);
+    if (SUM) s = bfma(scan_c(S->b2, r, 0, 1, PER), *y, s);
+  }
+  if (SUM) S->end[S->t->h + S->t->t][0] = bfma(scan_c(S->b1, b, 0, 1, PER), s, S->end[S->t->h + S->t->t][0]);
+}
+
+/* any block */
+static __attribute__((noinline)) void BCRN(scan_forward_any)(ScanTile *S, const ptrdiff_t b, bun *y, const int io)
+{
+  const BCRTriScan *t     = S->t;
+  const int         along = t->shape.kind == BCR_TRI_ALONG, nv = t->shape.nv, per = t->perline;
+  const ptrdiff_t   n = t->shape.n;
+
+  if (along) scan_get(S, b, nv, io);
+  for (ptrdiff_t j = BL * b; j < PetscMin(BL * (b + 1), n); j++) {
+    real *w = S->w + BL * nv * j;
+    bun   x[BCR_TRI_NV];
+
+    if (!along) tri_load(x, S->f, S->base + S->ld * j, S->lanes, nv, io);
+    for (int v = 0; v < nv; v++) {
+      if (along) x[v] = bload(w + BL * v);
+      if (j < t->h || j >= n - t->t) {
+        S->end[j < t->h ? j : j - (n - t->t) + t->h][v] = x[v];
+        bstore(w + BL * v, bnull());
+        continue;
+      }
+      y[v] = bfma(scan_c(S->abc, 0, v, nv, per), y[v], bmul(scan_c(S->abc, 2, v, nv, per), x[v]));
+      bstore(w + BL * v, y[v]);
+      if (b < t->b.blocks) S->end[t->h + t->t][v] = bfma(bmul(scan_c(S->b1, b, v, nv, per), scan_c(b ? S->b2 : S->b0, j - BL * b, v, nv, per)), y[v], S->end[t->h + t->t][v]);
+    }
+  }
+}
+
+BCR_INLINE void scan_forward(ScanTile *S, const int ALONG, const int NV, const int PER, const int io)
+{
+  const BCRTriScan *t  = S->t;
+  const ptrdiff_t   nb = (t->shape.n + BL - 1) / BL, fast = PetscMax((t->shape.n - t->t) / BL, 1), sum = PetscMin(t->b.blocks, fast);
+  bun               y[BCR_TRI_NV];
+  ptrdiff_t         b;
+
+  for (int v = 0; v < NV; v++) y[v] = S->end[t->h + t->t][v] = bnull();
+  BCRN(scan_forward_any)(S, 0, y, io);
+  for (b = 1; b < sum; b++) {
+    if (ALONG && NV == 1) scan_forward_x(S, b, y, PER, 1, io);
+    else scan_forward_block(S, b, y, ALONG, NV, PER, 1, io);
+  }
+  for (; b < fast; b++) {
+    if (ALONG && NV == 1) scan_forward_x(S, b, y, PER, 0, io);
+    else scan_forward_block(S, b, y, ALONG, NV, PER, 0, io);
+  }
+  for (; b < nb; b++) BCRN(scan_forward_any)(S, b, y, io);
+  for (int v = 0; v < NV; v++) S->end[t->h + t->t + 1][v] = y[v];
+}
+
+/* the unknowns of the ends */
+BCR_INLINE void scan_ends(ScanTile *S, const int NV, const int PER)
+{
+  const int N = S->t->h + S->t->t;
+
+  for (int r = 0; r < N; r++)
+    for (int v = 0; v < NV; v++) {
+      bun x = bmul(scan_c(S->G, (N + 2) * r, v, NV, PER), S->end[0][v]);
+
+      for (int c = 1; c < N + 2; c++) x = bfma(scan_c(S->G, (N + 2) * r + c, v, NV, PER), S->end[c][v], x);
+      S->x[r][v] = x;
+    }
+}
+
+BCR_INLINE void scan_backward_block(ScanTile *S, const ptrdiff_t b, bun *u, const int ALONG, const int NV, const int PER, const int COR, const int io)
+{
+  bun d[BCR_TRI_NV];
+
+  if (COR)
+    for (int v = 0; v < NV; v++) d[v] = bmul(scan_c(S->a1, b, v, NV, PER), S->x[S->t->h - 1][v]);
+  for (int r = BL - 1; r >= 0; r--) {
+    real *w = S->w + BL * NV * (BL * b + r);
+
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; v++) {
+      bun y = bload(w + BL * v);
+
+      if (COR) y = bfma(scan_c(S->a2, r, v, NV, PER), d[v], y);
+      u[v] = bfma(scan_c(S->abc, 1, v, NV, PER), u[v], y);
+      if (ALONG) bstore(w + BL * v, u[v]);
+    }
+    if (!ALONG) {
+      if (!S->stream) tri_prefetch(S->u, S->base + S->ld * (BL * b + r - TRI_AHEAD), NV, io, 1);
+      tri_store(S->u, S->base + S->ld * (BL * b + r), u, S->lanes, NV, io, S->stream);
+    }
+  }
+  for (int v = 0; v < NV; v++) S->sum[v] = bfma(u[v], u[v], S->sum[v]);
+  if (ALONG) scan_put(S, b, NV, io);
+}
+
+BCR_INLINE void scan_backward_x(ScanTile *S, const ptrdiff_t b, bun *u, const int PER, const int COR, const int io)
+{
+  const bun beta = scan_c(S->abc, 1, 0, 1, PER), d = COR ? bmul(scan_c(S->a1, b, 0, 1, PER), S->x[S->t->h - 1][0]) : bnull();
+  real     *w = S->w + BL * BL * b;
+  bun       a[BL];
+
+#pragma GCC unroll 16
+  for (int r = BL - 1; r >= 0; r--) {
+    bun y = bload(w + BL * r);
+
+    if (COR) y = bfma(scan_c(S->a2, r, 0, 1, PER), d, y);
+    a[r] = *u = bfma(beta, *u, y);
+  }
+  S->sum[0] = bfma(*u, *u, S->sum[0]);
+  tri_storex(S->u, S->base, BL * b, S->ld, a, S->lanes, io, S->stream);
+}
+
+static __attribute__((noinline)) void BCRN(scan_backward_any)(ScanTile *S, const ptrdiff_t b, bun *u, const int io)
+{
+  const BCRTriScan *t     = S->t;
+  const int         along = t->shape.kind == BCR_TRI_ALONG, nv = t->shape.nv, per = t->perline;
+  const ptrdiff_t   n = t->shape.n;
+
+  for (ptrdiff_t j = PetscMin(BL * (b + 1), n) - 1; j >= BL * b; j--) {
+    real *w = S->w + BL * nv * j;
+    bun   z[BCR_TRI_NV];
+
+    for (int v = 0; v < nv; v++) {
+      if (j >= n - t->t) z[v] = S->x[j - (n - t->t) + t->h][v];
+      else if (j < t->h - 1) z[v] = S->x[j][v];
+      else {
+        bun y = bload(w + BL * v);
+
+        if (j == t->h - 1) S->uhead[v] = u[v];
+        if (b < t->a.blocks) y = bfma(bmul(scan_c(S->a1, b, v, nv, per), scan_c(b ? S->a2 : S->a0, j - BL * b, v, nv, per)), S->x[t->h - 1][v], y);
+        z[v] = u[v] = bfma(scan_c(S->abc, 1, v, nv, per), u[v], y);
+      }
+      if (along) bstore(w + BL * v, z[v]);
+    }
+    if (!along) tri_store(S->u, S->base + S->ld * j, z, S->lanes, nv, io, 0);
+  }
+  for (int v = 0; v < nv; v++) S->sum[v] = bfma(u[v], u[v], S->sum[v]);
+  if (along) scan_put(S, b, nv, io);
+}
+
+BCR_INLINE void scan_backward(ScanTile *S, const int ALONG, const int NV, const int PER, const int io)
+{
+  const BCRTriScan *t  = S->t;
+  const ptrdiff_t   nb = (t->shape.n + BL - 1) / BL, fast = PetscMax((t->shape.n - t->t) / BL, 1);
+  bun               u[BCR_TRI_NV];
+  ptrdiff_t         b = nb - 1;
+
+  for (int v = 0; v < NV; v++) {
+    u[v]      = S->x[t->h][v];
+    S->sum[v] = bnull();
+  }
+  for (; b >= fast; b--) BCRN(scan_backward_any)(S, b, u, io);
+  for (; b >= PetscMax(t->a.blocks, 1); b--) {
+    if (ALONG && NV == 1) scan_backward_x(S, b, u, PER, 0, io);
+    else scan_backward_block(S, b, u, ALONG, NV, PER, 0, io);
+  }
+  for (; b >= 1; b--) {
+    if (ALONG && NV == 1) scan_backward_x(S, b, u, PER, 1, io);
+    else scan_backward_block(S, b, u, ALONG, NV, PER, 1, io);
+  }
+  BCRN(scan_backward_any)(S, 0, u, io);
+}
+
+/* one lane's entry */
+BCR_INLINE double scan_1(const real *table, ptrdiff_t e, int v, int lane, int NV, int PER)
+{
+  return PER ? table[BL * (e * NV + v) + lane] : table[e];
+}
+
+/* u_h came out as other than what G took it for: rounding of a sum much larger than the solution. As if s had been larger by that much */
+static __attribute__((noinline)) void BCRN(scan_correct)(const ScanTile *S, int NV, int PER, int io, int v, int lane, double delta)
+{
+  const BCRTriScan *t = S->t;
+  const ptrdiff_t   n = t->shape.n, step = t->shape.inner, i0 = S->base + (t->shape.kind == BCR_TRI_ACROSS ? BL * v + lane : S->ld * lane + v);
+  const int         h = t->h, N = t->h + t->t;
+  const double      beta = scan_1(S->abc, 1, v, lane, NV, PER);
+  double            x[SCAN_ENDS], z;
+
+  for (int r = 0; r < N; r++) x[r] = delta * scan_1(S->G, (N + 2) * r + N, v, lane, NV, PER);
+  z = x[h];
+  for (ptrdiff_t j = n - 1; j >= 0; j--) {
+    const ptrdiff_t b = j / BL, i = i0 + step * j;
+    double          c;
+
+    if (j >= n - t->t) c = x[h + j - (n - t->t)];
+    else if (j < h - 1) c = x[j];
+    else {
+      z = beta * z;
+      if (b < t->a.blocks) z += x[h - 1] * scan_1(b ? S->a2 : S->a0, j % BL, v, lane, NV, PER) * scan_1(S->a1, b, v, lane, NV, PER);
+      c = z;
+    }
+    if (io) ((double *)S->u)[i] += c;
+    else ((real *)S->u)[i] += (real)c;
+  }
+}
+
+BCR_INLINE void scan_check(const ScanTile *S, const int NV, const int PER, const int io)
+{
+  const BCRTriScan *t  = S->t;
+  const int         N  = t->h + t->t;
+  const real        nb = (real)((t->shape.n + BL - 1) / BL), tol = (real)(t->check * t->check);
+
+  for (int v = 0; v < NV; v++) {
+    const bun delta = bsub(S->uhead[v], bfma(scan_c(S->uh, 0, v, NV, PER), S->x[t->h - 1][v], bfma(scan_c(S->uh, 1, v, NV, PER), S->x[t->h][v], S->end[N][v])));
+    real      d[BL], s[BL], q[BL];
+
+    bstore(d, delta);
+    bstore(s, bmul(bset1(tol), bfma(bset1(nb), bmul(S->uhead[v], S->uhead[v]), S->sum[v])));
+    bstore(q, bmul(bset1(nb), bmul(delta, delta)));
+    for (int l = 0; l < BL; l++)
+      if (q[l] > s[l] && (t->shape.kind == BCR_TRI_ACROSS ? BL * v + l : l) < S->lanes) BCRN(scan_correct)(S, NV, PER, io, v, l, d[l]);
+  }
+}
+
+BCR_INLINE void scan_one(const BCRTriScan *t, const void *f, void *u, real *w, ptrdiff_t tile, const int ALONG, const int NV, const int PER, const int io)
+{
+  ScanTile S;
+
+  S.t      = t;
+  S.f      = f;
+  S.u      = u;
+  S.w      = w;
+  S.stream = t->stream && tri_aligned(&t->shape, u);
+  scan_tile(&S, tile, NV);
+  scan_forward(&S, ALONG, NV, PER, io);
+  scan_ends(&S, NV, PER);
+  scan_backward(&S, ALONG, NV, PER, io);
+  if (t->check > 0) scan_check(&S, NV, PER, io);
+}
+
+/* Lines across whose ends do not reach far (t->reach rows): panels of many columns, so that memory is read and written in long pieces of
+   its rows, whatever the length of the lines. The ends first, from the first and the last rows alone; then blocks of rows downwards, the
+   backward recurrence of a block begun reach rows below it. y waits in a ring of rows. */
+#define PANEL 64 /* bundles */
+
+static size_t BCRN(scan_panel_work)(const BCRTriScan *t)
+{
+  return (size_t)(BL * 8 * (1 + SCAN_ENDS + PetscMax(t->reach, 32) + t->reach)) * (PANEL / 8);
+}
+
+BCR_INLINE void scan_panel_ends(const BCRTriScan *t, const void *f, ptrdiff_t base, ptrdiff_t lanes, real *X, const int io)
+{
+  const ptrdiff_t n = t->shape.n, ld = t->shape.inner, m0 = t->h, m1 = n - t->t;
+  const int       N   = t->h + t->t;
+  const real     *abc = (const real *)t->abc, *G = (const real *)t->G;
+  const bun       alpha = bset1(abc[0]), gamma = bset1(abc[2]);
+  bun             end[SCAN_ENDS + 2][8], x[8], y[8];
+  real            weight = 1;
+
+  for (int r = 0; r < t->h; r++) tri_load(end[r], f, base + ld * r, lanes, 8, io);
+  for (int r = 0; r < t->t; r++) tri_load(end[t->h + r], f, base + ld * (m1 + r), lanes, 8, io);
+  for (int v = 0; v < 8; v++) y[v] = end[N][v] = bnull();
+  for (ptrdiff_t j = m0; j < PetscMin(m1, m0 + t->reach); j++) {
+    const bun wj = bset1(weight);
+
+    tri_load(x, f, base + ld * j, lanes, 8, io);
+    for (int v = 0; v < 8; v++) {
+      y[v]      = bfma(alpha, y[v], bmul(gamma, x[v]));
+      end[N][v] = bfma(wj, y[v], end[N][v]);
+    }
+    weight *= abc[1];
+  }
+  for (int v = 0; v < 8; v++) y[v] = bnull();
+  for (ptrdiff_t j = PetscMax(m0, m1 - t->reach); j < m1; j++) {
+    tri_load(x, f, base + ld * j, lanes, 8, io);
+    for (int v = 0; v < 8; v++) y[v] = bfma(alpha, y[v], bmul(gamma, x[v]));
+  }
+  for (int v = 0; v < 8; v++) end[N + 1][v] = y[v];
+  for (int r = 0; r < N; r++)
+    for (int v = 0; v < 8; v++) {
+      bun s = bnull();
+
+      for (int c = 0; c < N + 2; c++) s = bfma(bset1(G[(N + 2) * r + c]), end[c][v], s);
+      bstore(X + BL * (8 * r + v), s);
+    }
+}
+
+/* The next block of rows of a panel for eight bundles of columns, in registers */
+BCR_INLINE void scan_panel_block(const BCRTriScan *t, const void *f, void *u, ptrdiff_t base, ptrdiff_t lanes, ptrdiff_t from, ptrdiff_t top, ptrdiff_t e, ptrdiff_t s, ptrdiff_t R, real *ring, real *carry, const real *below, const int io,
+                                 const int stream)
+{
+  const ptrdiff_t ld = t->shape.inner, ahead = top - from;
+  const real     *abc   = (const real *)t->abc;
+  const bun       alpha = bset1(abc[0]), beta = bset1(abc[1]), gamma = bset1(abc[2]);
+  ptrdiff_t       k = from % R;
+  bun             x[8], y[8];
+
+#pragma GCC unroll 8
+  for (int v = 0; v < 8; v++) y[v] = bload(carry + BL * v);
+  for (ptrdiff_t j = from; j < top; j++) {
+    tri_prefetch(f, base + ld * (j + ahead), 8, io, 0);
+    tri_load(x, f, base + ld * j, lanes, 8, io);
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; v++) {
+      y[v] = bfma(alpha, y[v], bmul(gamma, x[v]));
+      bstore(ring + BL * (8 * k + v), y[v]);
+    }
+    if (++k == R) k = 0;
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < 8; v++) {
+    bstore(carry + BL * v, y[v]);
+    y[v] = below ? bload(below + BL * v) : bnull();
+  }
+  for (ptrdiff_t j = top - 1; j >= e; j--) {
+    k = k ? k - 1 : R - 1;
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; v++) y[v] = bfma(beta, y[v], bload(ring + BL * (8 * k + v)));
+  }
+  for (ptrdiff_t j = e - 1; j >= s; j--) {
+    k = k ? k - 1 : R - 1;
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; v++) y[v] = bfma(beta, y[v], bload(ring + BL * (8 * k + v)));
+    tri_store(u, base + ld * j, y, lanes, 8, io, stream);
+  }
+  if (s == t->h) { /* the ends above */
+    real *d = carry + BL * 8 * (1 + t->h - 1);
+
+    for (int v = 0; v < 8; v++) bstore(d + BL * v, bfma(beta, y[v], bload(d + BL * v)));
+    for (int r = 0; r < t->h; r++) {
+      for (int v = 0; v < 8; v++) y[v] = bload(carry + BL * (8 * (1 + r) + v));
+      tri_store(u, base + ld * r, y, lanes, 8, io, stream);
+    }
+  }
+}
+
+/* scratch of eight bundles: the carry, the unknowns of the ends, the ring */
+#define PANEL_SUB(R) (BL * 8 * (1 + SCAN_ENDS + (R)))
+
+BCR_INLINE void scan_panel(const BCRTriScan *t, const void *f, void *u, real *work, ptrdiff_t base, ptrdiff_t lanes, const int io, const int stream)
+{
+  const ptrdiff_t n = t->shape.n, ld = t->shape.inner, m0 = t->h, m1 = n - t->t, K = t->reach, B = PetscMax(K, 32), R = B + K;
+
+  for (ptrdiff_t c = 0; c < lanes; c += 8 * BL) {
+    real *w = work + PANEL_SUB(R) * (c / (8 * BL));
+
+    scan_panel_ends(t, f, base + c, PetscMin(lanes - c, 8 * BL), w + BL * 8, io);
+    for (int v = 0; v < 8; v++) bstore(w + BL * v, bload(w + BL * (8 * t->h + v))); /* the d's */
+  }
+  for (ptrdiff_t s = m0; s < m1; s += B) {
+    const ptrdiff_t e = PetscMin(s + B, m1), top = PetscMin(e + K, m1);
+
+    for (ptrdiff_t c = 0; c < lanes; c += 8 * BL) {
+      real           *w = work + PANEL_SUB(R) * (c / (8 * BL)), *ring = w + BL * 8 * (1 + SCAN_ENDS);
+      const ptrdiff_t nl = PetscMin(lanes - c, 8 * BL);
+
+      scan_panel_block(t, f, u, base + c, nl, s == m0 ? m0 : PetscMin(s + K, m1), top, e, s, R, ring, w, top < m1 ? NULL : w + BL * 8 * (1 + t->h), io, stream);
+      if (e == m1)
+        for (int r = 0; r < t->t; r++) {
+          bun x[8];
+
+          for (int v = 0; v < 8; v++) x[v] = bload(w + BL * (8 * (1 + t->h + r) + v));
+          tri_store(u, base + c + ld * (m1 + r), x, nl, 8, io, stream);
+        }
+    }
+  }
+}
+
+BCR_INLINE void scan_io(const BCRTriScan *t, const void *f, void *u, real *work, const int io)
+{
+  real     *w  = work + BL * (t->shape.nv + 2 * BL);
+  const int nv = t->shape.nv, per = t->perline;
+
+  if (t->reach) {
+    const int       stream = t->stream && tri_aligned(&t->shape, u);
+    const ptrdiff_t panels = (t->shape.inner + PANEL * BL - 1) / (PANEL * BL), width = ((t->shape.inner + panels - 1) / panels + 63) / 64 * 64;
+
+    for (ptrdiff_t o = 0; o < t->shape.outer; o++)
+      for (ptrdiff_t i = 0; i < t->shape.inner; i += width) {
+        const ptrdiff_t base = i + t->shape.inner * t->shape.n * o, lanes = PetscMin(width, t->shape.inner - i);
+
+        if (!io && stream) scan_panel(t, f, u, work, base, lanes, io, 1);
+        else scan_panel(t, f, u, work, base, lanes, io, 0);
+      }
+    return;
+  }
+  for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {
+    if (t->shape.kind == BCR_TRI_ALONG) {
+      if (nv == 1 && !per) scan_one(t, f, u, w, tile, 1, 1, 0, io);
+      else if (nv == 1) scan_one(t, f, u, w, tile, 1, 1, 1, io);
+      else if (nv == 2 && !per) scan_one(t, f, u, w, tile, 1, 2, 0, io);
+      else scan_one(t, f, u, w, tile, 1, nv, per, io);
+    } else {
+      if (nv == 8 && !per) scan_one(t, f, u, w, tile, 0, 8, 0, io);
+      else if (nv == 4 && !per) scan_one(t, f, u, w, tile, 0, 4, 0, io);
+      else scan_one(t, f, u, w, tile, 0, nv, per, io);
+    }
+  }
+}
+
+static void BCRN(tri_scan)(const BCRTriScan *t, int io, const void *f, void *u, void *work)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    scan_io(t, f, u, (real *)work, 1);
+    return;
+  }
+#endif
+  (void)io;
+  scan_io(t, f, u, (real *)work, 0);
+  tri_fence(t->stream);
+}

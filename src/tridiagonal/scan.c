@@ -1,0 +1,283 @@
+/*
+  Near-Toeplitz lines by two recurrences with constant coefficients and corrections at the ends (DESIGN 6).
+
+  Interior rows a, b, c factor as kappa (1 - alpha L)(1 - beta U), kappa (1 + alpha beta) = b, alpha = -a/kappa, beta = -c/kappa. With any
+  numbers d and e, y_{h-1} = d, y_j = f_j/kappa + alpha y_{j-1} and u_{n-t} = e, u_j = y_j + beta u_{j+1} satisfy all interior rows h <= j < n - t
+  (also u_{h-1}). So d, e and the other unknowns of the ends are all there is to find: the rows of both ends, in which u_h and
+  u_{n-t-1} are linear in them, s = sum beta^{j-h} y_j and y_{n-t-1}, the last two from d = e = 0. That is one small system for each line, inverted in
+  set-up; a periodic line closes there too. d is put in before the backward recurrence (y_j + d alpha^{j-h+1}): y and u then are as large
+  as the solution allows, and nothing cancels that rounding has reached. Dominant rows (|b| >= |a| + |c|) have |alpha|, |beta| <= 1.
+*/
+#include "triimpl.h"
+#include <math.h>
+
+#define MAXENDS     (2 * BCR_TRI_EDGE)
+#define PANEL_REACH 64      /* rows that panels may be begun below a block */
+#define STORED_ROWS 1000000 /* of lines that hardly decay: tables of factors up to this length */
+
+typedef struct { /* one line */
+  double alpha, beta, gamma, uh[2], G[MAXENDS * (MAXENDS + 2)];
+} Line;
+
+PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line)
+{
+  const PetscInt lines = spec->perline ? spec->inner / spec->rep * spec->outer : 1;
+
+  if (!spec->rows) return PETSC_FALSE;
+  for (*line = 0; *line < lines; (*line)++) {
+    const PetscReal *r = spec->rows[*line].row;
+
+    if (!(fabs((double)r[1]) >= (fabs((double)r[0]) + fabs((double)r[2])) * (1 - 8 * PETSC_MACHINE_EPSILON))) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+/* u_i as a combination of x_0..x_{h+t-1}, s and the last y */
+static void scan_unknown(const Line *L, PetscInt n, PetscInt h, PetscInt t, PetscInt i, double c[])
+{
+  const PetscInt N = h + t;
+
+  for (PetscInt k = 0; k < N + 2; k++) c[k] = 0;
+  if (i >= n - t) c[h + i - (n - t)] = 1;
+  else if (i < h - 1) c[i] = 1;
+  else if (i <= h) {
+    c[N]     = 1;
+    c[h - 1] = L->uh[0];
+    c[h]     = L->uh[1];
+    if (i == h - 1) {
+      for (PetscInt k = 0; k < N + 2; k++) c[k] *= L->beta;
+      c[h - 1] += 1;
+    }
+  } else {
+    c[N + 1] = 1;
+    c[h - 1] = pow(L->alpha, (double)(n - h - t));
+    c[h]     = L->beta;
+  }
+}
+
+/* Gaussian elimination with pivoting of the (h+t) x (h+t) system; each entry has beside it how large the numbers were that it came from */
+static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt h, PetscInt t, double eps, Line *L)
+{
+  const PetscInt n = spec->n, N = h + t, W = 2 * N + 2;
+  double         A[MAXENDS][2 * MAXENDS + 2], B[MAXENDS][MAXENDS], row[3], c[MAXENDS + 2];
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < N; r++) {
+    const PetscInt j = r < h ? r : n - N + r;
+
+    for (PetscInt k = 0; k < W; k++) A[r][k] = 0;
+    for (PetscInt k = 0; k < N; k++) B[r][k] = 0;
+    A[r][N + r] = 1;
+    BCRTriGetRow(spec, line, j, row);
+    for (PetscInt m = 0; m < 3; m++) {
+      if (row[m] == 0) continue;
+      scan_unknown(L, n, h, t, (j + m - 1 + n) % n, c);
+      for (PetscInt k = 0; k < N; k++) {
+        A[r][k] += row[m] * c[k];
+        B[r][k] += fabs(row[m] * c[k]);
+      }
+      A[r][W - 2] -= row[m] * c[N];
+      A[r][W - 1] -= row[m] * c[N + 1];
+    }
+  }
+  for (PetscInt k = 0; k < N; k++) {
+    PetscInt p = k;
+
+    for (PetscInt r = k + 1; r < N; r++)
+      if (fabs(A[r][k]) > fabs(A[p][k])) p = r;
+    for (PetscInt m = 0; m < W; m++) {
+      const double x = A[k][m];
+
+      A[k][m] = A[p][m];
+      A[p][m] = x;
+    }
+    for (PetscInt m = 0; m < N; m++) {
+      const double x = B[k][m];
+
+      B[k][m] = B[p][m];
+      B[p][m] = x;
+    }
+    if (!(fabs(A[k][k]) > 32 * eps * B[k][k])) PetscCall(BCRTriPivotError(spec, line, k < h ? k : n - N + k, A[k][k]));
+    for (PetscInt r = 0; r < N; r++) {
+      const double l = A[r][k] / A[k][k];
+
+      if (r == k || l == 0) continue;
+      for (PetscInt m = 0; m < W; m++) A[r][m] = m == k ? 0 : A[r][m] - l * A[k][m];
+      for (PetscInt m = 0; m < N; m++) B[r][m] += fabs(l) * B[k][m];
+    }
+  }
+  for (PetscInt r = 0; r < N; r++)
+    for (PetscInt k = 0; k < N + 2; k++) L->G[(N + 2) * r + k] = A[r][N + k] / A[r][r];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode scan_line(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t, Line *L)
+{
+  const PetscReal *r = spec->rows[spec->perline ? line : 0].row;
+  const double     m = (double)(spec->n - h - t);
+  long double      a, c, disc, root;
+  double           ab, rest;
+
+  PetscFunctionBegin;
+  if (r[1] == 0) PetscCall(BCRTriPivotError(spec, line, PetscMin(h, spec->n - 1), 0));
+  a    = (long double)r[0] / r[1];
+  c    = (long double)r[2] / r[1];
+  disc = 1 - 4 * a * c;
+  root = 0.5L * (1 + sqrtl(disc > 0 ? disc : 0));
+  /* as the kernels have them: all else is made from the rounded numbers, so that it fits */
+  L->alpha = single ? (float)(-a / root) : (double)(-a / root);
+  L->beta  = single ? (float)(-c / root) : (double)(-c / root);
+  L->gamma = (double)(1 / (root * r[1]));
+  ab       = L->alpha * L->beta;
+  rest     = fma(-L->alpha, L->beta, 1); /* 1 - alpha beta */
+  /* geometric sum over the interior */
+  if (rest <= 0) L->uh[0] = L->alpha * m;
+  else if (ab > 0.5) L->uh[0] = -L->alpha * expm1(m * log1p(-rest)) / rest;
+  else L->uh[0] = L->alpha * (1 - pow(ab, m)) / rest;
+  L->uh[1] = pow(L->beta, m);
+  PetscCall(scan_ends(spec, line, h, t, PETSC_MACHINE_EPSILON, L));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows after which powers of x no longer count */
+static double scan_decay(double x, int single)
+{
+  x = fabs(x);
+  if (x >= 1) return 1e300;
+  return x < 1e-10 ? 3 : 1 + (single ? -24. : -44.) / log(x); /* exp(-24) = 4e-11, exp(-44) = 8e-20 */
+}
+
+typedef struct {
+  BCRTriScan scan;
+  void      *abc, *G, *uh, *azero, *afirst, *ainside, *bzero, *bfirst, *binside;
+  int        single, bl, width;
+} Tables;
+
+/* entry e of `entries` of lane k of a tile */
+static inline void scan_put(const Tables *T, void *table, ptrdiff_t tile, ptrdiff_t entries, ptrdiff_t e, PetscInt k, double x)
+{
+  if (T->scan.perline) BCRTriPut(T->single, table, (size_t)((tile * entries + e) * T->width + k), fabs(x) < 1e-30 ? 0 : x);
+  else BCRTriPut(T->single, table, e, fabs(x) < 1e-30 ? 0 : x);
+}
+
+/* all tables of one line */
+static void scan_fill(const Tables *T, const Line *L, ptrdiff_t tile, PetscInt k)
+{
+  const int h = T->scan.h, N = T->scan.h + T->scan.t, bl = T->bl;
+
+  scan_put(T, T->abc, tile, 3, 0, k, L->alpha);
+  scan_put(T, T->abc, tile, 3, 1, k, L->beta);
+  scan_put(T, T->abc, tile, 3, 2, k, L->gamma);
+  for (int e = 0; e < 2; e++) scan_put(T, T->uh, tile, 2, e, k, L->uh[e]);
+  for (int e = 0; e < N * (N + 2); e++) scan_put(T, T->G, tile, N * (N + 2), e, k, L->G[e]);
+  for (int r = 0; r < bl; r++) {
+    scan_put(T, T->azero, tile, bl, r, k, r >= h - 1 ? pow(L->alpha, r - h + 1) : 0);
+    scan_put(T, T->ainside, tile, bl, r, k, pow(L->alpha, r));
+    scan_put(T, T->bzero, tile, bl, r, k, r >= h ? pow(L->beta, r - h) : 0);
+    scan_put(T, T->binside, tile, bl, r, k, pow(L->beta, r));
+  }
+  for (ptrdiff_t b = 0; b < T->scan.a.blocks; b++) scan_put(T, T->afirst, tile, T->scan.a.blocks, b, k, b ? pow(L->alpha, (double)(b * bl - h + 1)) : 1);
+  for (ptrdiff_t b = 0; b < T->scan.b.blocks; b++) scan_put(T, T->bfirst, tile, T->scan.b.blocks, b, k, b ? pow(L->beta, (double)(b * bl - h)) : 1);
+}
+
+static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
+{
+  const BCRTriSpec *spec = &t->spec;
+  const PetscInt    n = spec->n, lines = spec->perline ? t->lines : 1, h = PetscMax(spec->nfirst, 1), tl = PetscMax(spec->nlast, 1), N = h + tl;
+  PetscInt          bad;
+  double            decay[2] = {1, 1}, growth = 1, reach;
+  size_t            copies, bytes;
+  Tables           *T;
+  Line             *L;
+
+  PetscFunctionBegin;
+  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
+  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
+             (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
+  if (n < N || t->shape.kind == BCR_TRI_LINE) { /* nothing but ends, or too few lines for lanes */
+    t->ops = &BCRTriThomas;
+    PetscCall(t->ops->create(t));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
+  PetscCall(PetscMemzero(T, sizeof(*T)));
+  t->data         = T;
+  T->single       = t->single;
+  T->bl           = t->cpu->bundle;
+  T->width        = T->bl * t->shape.nv;
+  T->scan.shape   = t->shape;
+  T->scan.stream  = BCRTriStream(t);
+  T->scan.perline = spec->perline ? 1 : 0;
+  T->scan.h       = (int)h;
+  T->scan.t       = (int)tl;
+  PetscCall(PetscMalloc1(lines, &L));
+  for (PetscInt l = 0; l < lines; l++) {
+    PetscCall(scan_line(spec, t->single, l, h, tl, &L[l]));
+    decay[0] = PetscMax(decay[0], scan_decay(L[l].alpha, t->single));
+    decay[1] = PetscMax(decay[1], scan_decay(L[l].beta, t->single));
+    growth   = PetscMax(growth, 1 / PetscMax(1 - fabs(L[l].alpha * L[l].beta), 1e-30));
+  }
+  growth = PetscMin(growth, (double)n);
+  reach  = PetscMax(decay[0], decay[1]);
+  if (!spec->perline && growth > 8 && n <= STORED_ROWS) { /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short */
+    PetscCall(PetscFree(L));
+    t->data = NULL;
+    t->ops  = &BCRTriThomas;
+    PetscCall(t->ops->create(t));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (t->shape.kind == BCR_TRI_ACROSS && !spec->perline && reach <= PANEL_REACH && n >= 4 * (PetscInt)reach && spec->inner >= 8 * T->bl) T->scan.reach = (int)reach;
+  T->scan.check    = growth > 8 ? (t->single ? 4 * 6e-8 : 4 * 2.2e-16) : 0;
+  T->scan.a.blocks = (ptrdiff_t)PetscMin((double)((n + T->bl - 1) / T->bl), 2 + (decay[0] + h) / T->bl);
+  T->scan.b.blocks = (ptrdiff_t)PetscMin((double)((n + T->bl - 1) / T->bl), 2 + (decay[1] + h) / T->bl);
+  copies           = spec->perline ? (size_t)t->shape.tiles * T->width : 1;
+  bytes            = copies * (t->single ? sizeof(float) : sizeof(double));
+  PetscCall(BCRArenaGet(&t->arena, 3 * bytes, &T->abc));
+  PetscCall(BCRArenaGet(&t->arena, N * (N + 2) * bytes, &T->G));
+  PetscCall(BCRArenaGet(&t->arena, 2 * bytes, &T->uh));
+  PetscCall(BCRArenaGet(&t->arena, T->bl * bytes, &T->azero));
+  PetscCall(BCRArenaGet(&t->arena, T->bl * bytes, &T->ainside));
+  PetscCall(BCRArenaGet(&t->arena, T->scan.a.blocks * bytes, &T->afirst));
+  PetscCall(BCRArenaGet(&t->arena, T->bl * bytes, &T->bzero));
+  PetscCall(BCRArenaGet(&t->arena, T->bl * bytes, &T->binside));
+  PetscCall(BCRArenaGet(&t->arena, T->scan.b.blocks * bytes, &T->bfirst));
+  T->scan.abc      = T->abc;
+  T->scan.G        = T->G;
+  T->scan.uh       = T->uh;
+  T->scan.a.zero   = T->azero;
+  T->scan.a.first  = T->afirst;
+  T->scan.a.inside = T->ainside;
+  T->scan.b.zero   = T->bzero;
+  T->scan.b.first  = T->bfirst;
+  T->scan.b.inside = T->binside;
+  if (!spec->perline) scan_fill(T, L, 0, 0);
+  else {
+    Line none;
+
+    PetscCall(PetscMemzero(&none, sizeof(none)));
+    for (PetscInt tile = 0; tile < t->shape.tiles; tile++)
+      for (PetscInt k = 0; k < T->width; k++) {
+        const PetscInt line = BCRTriTileLine(t, tile, k / T->bl, k % T->bl);
+
+        scan_fill(T, line < 0 ? &none : &L[line], tile, k);
+      }
+  }
+  PetscCall(PetscFree(L));
+  bytes = t->cpu->tri->work(&t->shape);
+  if (T->scan.reach) bytes = PetscMax(bytes, t->cpu->tri->scanwork(&T->scan));
+  t->info.tables    = t->arena.bytes;
+  t->info.workspace = bytes * (t->single ? sizeof(float) : sizeof(double));
+  PetscCall(BCRArenaGet(&t->arena, t->info.workspace, &t->work));
+  t->info.flops = 5. * spec->inner * n * spec->outer;
+  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "two constant recurrences, ends reach %" PetscInt_FMT " rows", (PetscInt)PetscMin((double)n, PetscMax(decay[0], decay[1]))));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TriSolve_Scan(BCRTriLocal t, const PetscReal *f, PetscReal *u)
+{
+  PetscFunctionBegin;
+  t->cpu->tri->scan(&((const Tables *)t->data)->scan, t->io, f, u, t->work);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const BCRTriOps BCRTriScanOps = {"scan", TriCreate_Scan, TriSolve_Scan, NULL};
