@@ -12,6 +12,7 @@
 
 static const BCRTriOps *const methods[] = {
   [BCR_TRI_SCAN]    = &BCRTriScanOps,
+  [BCR_TRI_CR]      = &BCRTriCROps,
   [BCR_TRI_PSCHEME] = &BCRTriPScheme,
   [BCR_TRI_DC]      = &BCRTriDC,
   [BCR_TRI_THOMAS]  = &BCRTriThomas,
@@ -221,7 +222,7 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
     PetscCall(tri_create_mixed(t));
     if (t->corrections < 0) PetscCall(tri_free_mixed(t));
   }
-  t->single      = PetscDefined(USE_REAL_SINGLE) || options->precision == BCR_TRI_SINGLE ? 1 : 0;
+  t->single = PetscDefined(USE_REAL_SINGLE) || options->precision == BCR_TRI_SINGLE ? 1 : 0;
   if (options->precision == BCR_TRI_MIXED && t->options.method == BCR_TRI_DC) t->single = 1; /* its own: A2SD of paper 004 */
   t->io          = t->single && !PetscDefined(USE_REAL_SINGLE) ? 1 : 0;
   t->cpu         = BCRCpuGetTable(options->isa, t->single);

@@ -219,7 +219,7 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   }
   growth = PetscMin(growth, (double)n);
   reach  = PetscMax(decay[0], decay[1]);
-  if (!spec->perline && growth > 8 && n <= STORED_ROWS) { /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short */
+  if (growth > 8 && n <= STORED_ROWS) { /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short */
     PetscCall(PetscFree(L));
     t->data = NULL;
     t->ops  = &BCRTriThomas;

@@ -18,6 +18,7 @@ typedef struct {
 } BCRTriOps;
 
 PETSC_INTERN const BCRTriOps BCRTriScanOps;
+PETSC_INTERN const BCRTriOps BCRTriCROps;
 PETSC_INTERN const BCRTriOps BCRTriThomas;
 PETSC_INTERN const BCRTriOps BCRTriPScheme; /* src/recurrence */
 PETSC_INTERN const BCRTriOps BCRTriDC;

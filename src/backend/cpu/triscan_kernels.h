@@ -413,6 +413,7 @@ BCR_INLINE void scan_panel_block(const BCRTriScan *t, const void *f, void *u, pt
     k = k ? k - 1 : R - 1;
 #pragma GCC unroll 8
     for (int v = 0; v < 8; v++) y[v] = bfma(beta, y[v], bload(ring + BL * (8 * k + v)));
+    if (!stream) tri_prefetch(u, base + ld * (j - TRI_AHEAD), 8, io, 1);
     tri_store(u, base + ld * j, y, lanes, 8, io, stream);
   }
   if (s == t->h) { /* the ends above */
@@ -464,16 +465,20 @@ BCR_INLINE void scan_io(const BCRTriScan *t, const void *f, void *u, real *work,
   const int nv = t->shape.nv, per = t->perline;
 
   if (t->reach) {
-    const int       stream = t->stream && tri_aligned(&t->shape, u);
-    const ptrdiff_t panels = (t->shape.inner + PANEL * BL - 1) / (PANEL * BL), width = ((t->shape.inner + panels - 1) / panels + 63) / 64 * 64;
+    /* past the caches from the first column on a cache line on, if rows are whole lines apart */
+    const int       stream = t->stream && !io && t->shape.inner * sizeof(real) % 64 == 0 && (uintptr_t)u % sizeof(real) == 0;
+    const ptrdiff_t first  = stream ? (ptrdiff_t)((64 - (uintptr_t)u % 64) % 64 / sizeof(real)) : 0;
+    const ptrdiff_t panels = (t->shape.inner - first + PANEL * BL - 1) / (PANEL * BL), width = ((t->shape.inner - first + panels - 1) / panels + 63) / 64 * 64;
 
-    for (ptrdiff_t o = 0; o < t->shape.outer; o++)
-      for (ptrdiff_t i = 0; i < t->shape.inner; i += width) {
-        const ptrdiff_t base = i + t->shape.inner * t->shape.n * o, lanes = PetscMin(width, t->shape.inner - i);
+    for (ptrdiff_t o = 0; o < t->shape.outer; o++) {
+      const ptrdiff_t base = t->shape.inner * t->shape.n * o;
 
-        if (!io && stream) scan_panel(t, f, u, work, base, lanes, io, 1);
-        else scan_panel(t, f, u, work, base, lanes, io, 0);
+      if (first) scan_panel(t, f, u, work, base, first, io, 0);
+      for (ptrdiff_t i = first; i < t->shape.inner; i += width) {
+        if (stream) scan_panel(t, f, u, work, base + i, PetscMin(width, t->shape.inner - i), io, 1);
+        else scan_panel(t, f, u, work, base + i, PetscMin(width, t->shape.inner - i), io, 0);
       }
+    }
     return;
   }
   for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {

@@ -1,0 +1,310 @@
+static char help[] = "Times batches of tridiagonal lines on one core: memcpy, LAPACK and PETSc with factors, and the methods of the library.\n\
+  -suite <batch,single,short>  what to run, see bench/README.md\n\
+  -reps <9>     repetitions, at least 5\n\
+  -n <256,512,1024,2048,4096>  lengths of the lines of batch\n\
+  -d <4>        diagonal over the couplings, batch\n\
+  -methods <scan,cr,pscheme,dc,thomas>\n\
+  -small        every size divided by 8, to try it out\n\
+  -csv <file>   adds the results to this file\n\n";
+
+#include "bench.h"
+#include "src/tridiagonal/tridiagonal.h"
+#include <petscblaslapack.h>
+#include <math.h>
+
+#if !defined(PETSC_USE_REAL_DOUBLE)
+  #error "bench/lines.c wants a PETSc in double precision"
+#endif
+
+extern void dpttrf_(const PetscBLASInt *, double *, double *, PetscBLASInt *);
+extern void dpttrs_(const PetscBLASInt *, const PetscBLASInt *, const double *, const double *, double *, const PetscBLASInt *, PetscBLASInt *);
+extern void dgttrf_(const PetscBLASInt *, double *, double *, double *, double *, PetscBLASInt *, PetscBLASInt *);
+extern void dgttrs_(const char *, const PetscBLASInt *, const PetscBLASInt *, const double *, const double *, const double *, const double *, const PetscBLASInt *, double *, const PetscBLASInt *, PetscBLASInt *);
+
+#define MAX_RUNS 12
+#define MAX_REPS 200
+
+static FILE       *csv;
+static PetscInt    repetitions = 9;
+static PetscBool   small       = PETSC_FALSE;
+static const char *names[]     = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
+static PetscBool   wanted[6];
+
+typedef enum {
+  RUN_LOCAL,
+  RUN_PTTRS, /* LAPACK, symmetric positive definite, factors before */
+  RUN_GTTRS, /* LAPACK, any, factors before */
+  RUN_LU     /* PETSc's LU of the matrix of all lines, factors before */
+} RunKind;
+
+typedef struct {
+  RunKind         kind;
+  char            name[32];
+  BCRTriMethod    method;
+  BCRTriPrecision precision;
+  BCRTriLocal     local;
+  double         *dl, *d, *du, *du2, *line;
+  PetscBLASInt   *pivots;
+  Mat             A;
+  Vec             f, u;
+  KSP             ksp;
+  double          setup, residual, t[MAX_REPS], c[MAX_REPS];
+} Run;
+
+typedef struct {
+  const char *name;
+  char        axis;
+  PetscInt    inner, n, outer;
+  double      diag;
+  double     *f, *u;
+} Batch;
+
+static PetscErrorCode RunSetUp(const Batch *b, Run *r)
+{
+  const BCRTriRows rows = {
+    .row = {-1, b->diag, -1}
+  };
+  BCRTriSpec   spec = {.inner = b->inner, .n = b->n, .outer = b->outer, .rep = 1, .rows = &rows};
+  PetscBLASInt n, info;
+  double       start;
+
+  PetscFunctionBegin;
+  PetscCall(PetscBLASIntCast(b->n, &n));
+  start = BenchTime();
+  if (r->kind == RUN_LOCAL) {
+    BCRTriOptions options = {.method = r->method, .precision = r->precision, .isa = -1};
+
+    PetscCall(BCRTriLocalCreate(&spec, &options, &r->local));
+  } else if (r->kind == RUN_LU) {
+    const PetscInt size = b->inner * b->n * b->outer;
+
+    PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, size, size, 3, NULL, &r->A));
+    for (PetscInt i = 0; i < size; ++i) {
+      const PetscInt j = i / b->inner % b->n;
+      PetscScalar    values[3];
+      PetscInt       columns[3], count = 0;
+
+      for (PetscInt k = -1; k <= 1; ++k) {
+        if (j + k < 0 || j + k >= b->n) continue;
+        columns[count]  = i + k * b->inner;
+        values[count++] = k ? -1 : b->diag;
+      }
+      PetscCall(MatSetValues(r->A, 1, &i, count, columns, values, INSERT_VALUES));
+    }
+    PetscCall(MatAssemblyBegin(r->A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(r->A, MAT_FINAL_ASSEMBLY));
+    PetscCall(VecCreateSeqWithArray(PETSC_COMM_SELF, 1, size, b->f, &r->f));
+    PetscCall(VecCreateSeqWithArray(PETSC_COMM_SELF, 1, size, b->u, &r->u));
+    PetscCall(KSPCreate(PETSC_COMM_SELF, &r->ksp));
+    PetscCall(KSPSetOperators(r->ksp, r->A, r->A));
+    PetscCall(KSPSetType(r->ksp, KSPPREONLY));
+    {
+      PC pc;
+
+      PetscCall(KSPGetPC(r->ksp, &pc));
+      PetscCall(PCSetType(pc, PCLU));
+      PetscCall(PCFactorSetMatOrderingType(pc, b->inner == 1 ? MATORDERINGNATURAL : MATORDERINGND));
+    }
+    start = BenchTime();
+    PetscCall(KSPSetUp(r->ksp));
+  } else {
+    PetscCall(PetscMalloc6(b->n, &r->dl, b->n, &r->d, b->n, &r->du, b->n, &r->du2, b->n, &r->line, b->n, &r->pivots));
+    for (PetscInt j = 0; j < b->n; ++j) {
+      r->d[j]  = b->diag;
+      r->dl[j] = r->du[j] = -1;
+    }
+    if (r->kind == RUN_PTTRS) dpttrf_(&n, r->d, r->dl, &info);
+    else dgttrf_(&n, r->dl, r->d, r->du, r->du2, r->pivots, &info);
+    PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "LAPACK info %d", (int)info);
+  }
+  r->setup = BenchTime() - start;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RunSolve(const Batch *b, Run *r)
+{
+  PetscBLASInt n, lines, one = 1, info;
+
+  PetscFunctionBegin;
+  PetscCall(PetscBLASIntCast(b->n, &n));
+  if (r->kind == RUN_LOCAL) PetscCall(BCRTriLocalSolve(r->local, b->f, b->u));
+  else if (r->kind == RUN_LU) PetscCall(KSPSolve(r->ksp, r->f, r->u));
+  else if (b->inner == 1) { /* all lines are one call with that many right-hand sides */ PetscCall(PetscBLASIntCast(b->outer, &lines));
+    memcpy(b->u, b->f, sizeof(double) * (size_t)b->n * b->outer);
+    if (r->kind == RUN_PTTRS) dpttrs_(&n, &lines, r->d, r->dl, b->u, &n, &info);
+    else dgttrs_("N", &n, &lines, r->dl, r->d, r->du, r->du2, r->pivots, b->u, &n, &info);
+  } else {
+    for (PetscInt o = 0; o < b->outer; ++o)
+      for (PetscInt i = 0; i < b->inner; ++i) {
+        const size_t base = i + (size_t)b->inner * b->n * o;
+
+        for (PetscInt j = 0; j < b->n; ++j) r->line[j] = b->f[base + (size_t)b->inner * j];
+        if (r->kind == RUN_PTTRS) dpttrs_(&n, &one, r->d, r->dl, r->line, &n, &info);
+        else dgttrs_("N", &n, &one, r->dl, r->d, r->du, r->du2, r->pivots, r->line, &n, &info);
+        for (PetscInt j = 0; j < b->n; ++j) b->u[base + (size_t)b->inner * j] = r->line[j];
+      }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RunDestroy(Run *r)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRTriLocalDestroy(&r->local));
+  if (r->kind == RUN_PTTRS || r->kind == RUN_GTTRS) PetscCall(PetscFree6(r->dl, r->d, r->du, r->du2, r->line, r->pivots));
+  PetscCall(KSPDestroy(&r->ksp));
+  PetscCall(VecDestroy(&r->f));
+  PetscCall(VecDestroy(&r->u));
+  PetscCall(MatDestroy(&r->A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* max|f - A u| / (||A|| max|u| + max|f|) */
+static double BackwardError(const Batch *b)
+{
+  double nr = 0, nu = 0, nf = 0;
+
+  for (PetscInt o = 0; o < b->outer; ++o)
+    for (PetscInt j = 0; j < b->n; ++j)
+      for (PetscInt i = 0; i < b->inner; ++i) {
+        const size_t k = i + (size_t)b->inner * (j + (size_t)b->n * o);
+        const double r = b->f[k] - b->diag * b->u[k] + (j ? b->u[k - b->inner] : 0) + (j < b->n - 1 ? b->u[k + b->inner] : 0);
+
+        nr = PetscMax(nr, fabs(r));
+        nu = PetscMax(nu, fabs(b->u[k]));
+        nf = PetscMax(nf, fabs(b->f[k]));
+      }
+  return nr / ((b->diag + 2) * nu + nf);
+}
+
+/* All runs in turn, a copy before each, so that a noisy neighbour meets all of them alike */
+static PetscErrorCode RunBatch(Batch *b, PetscBool lu, PetscBool single)
+{
+  const size_t size = (size_t)b->inner * b->n * b->outer;
+  Run         *runs;
+  PetscInt     count = 0;
+  PetscRandom  random;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(MAX_RUNS, &runs));
+  PetscCall(PetscMalloc2(size, &b->f, size, &b->u));
+  PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
+  PetscCall(PetscRandomSetInterval(random, -1, 1));
+  for (size_t i = 0; i < size; ++i) {
+    PetscCall(PetscRandomGetValueReal(random, &b->f[i]));
+    b->u[i] = 0;
+  }
+  PetscCall(PetscRandomDestroy(&random));
+  runs[count].kind = RUN_PTTRS;
+  PetscCall(PetscStrncpy(runs[count++].name, "dpttrs", sizeof(runs[0].name)));
+  runs[count].kind = RUN_GTTRS;
+  PetscCall(PetscStrncpy(runs[count++].name, "dgttrs", sizeof(runs[0].name)));
+  if (lu) {
+    runs[count].kind = RUN_LU;
+    PetscCall(PetscStrncpy(runs[count++].name, "petsc-lu", sizeof(runs[0].name)));
+  }
+  for (int m = BCR_TRI_SCAN; m <= BCR_TRI_THOMAS; ++m) {
+    if (!wanted[m]) continue;
+    runs[count].method = (BCRTriMethod)m;
+    PetscCall(PetscStrncpy(runs[count++].name, names[m], sizeof(runs[0].name)));
+  }
+  if (single) {
+    runs[count].method    = BCR_TRI_SCAN;
+    runs[count].precision = BCR_TRI_SINGLE;
+    PetscCall(PetscStrncpy(runs[count++].name, "scan", sizeof(runs[0].name)));
+  }
+  for (PetscInt k = 0; k < count; ++k) {
+    PetscCall(RunSetUp(b, &runs[k]));
+    PetscCall(RunSolve(b, &runs[k]));
+    runs[k].residual = BackwardError(b);
+  }
+  for (PetscInt r = 0; r < repetitions; ++r)
+    for (PetscInt k = 0; k < count; ++k) {
+      double start = BenchTime();
+
+      memcpy(b->u, b->f, sizeof(double) * size);
+      runs[k].c[r] = BenchTime() - start;
+      start        = BenchTime();
+      PetscCall(RunSolve(b, &runs[k]));
+      runs[k].t[r] = BenchTime() - start;
+    }
+  for (PetscInt k = 0; k < count; ++k) {
+    double time, mintime, copy, mincopy;
+
+    BenchStatistics(repetitions, runs[k].t, &time, &mintime);
+    BenchStatistics(repetitions, runs[k].c, &copy, &mincopy);
+    printf("%-8s %c  %9d x %-9d %-8s %-6s %10.3f ms  %6.2f copies (best %6.2f)  %6.2f ns/unknown  set-up %8.3f ms  error %.1e\n", b->name, b->axis, (int)b->n, (int)(b->inner * b->outer), runs[k].name, runs[k].precision ? "single" : "double",
+           1e3 * time, time / copy, mintime / mincopy, 1e9 * time / size, 1e3 * runs[k].setup, runs[k].residual);
+    fflush(stdout);
+    if (csv) {
+      fprintf(csv, "lines,%s,%d,%d,%c,%s,%s,1,%.6g,%.6g,%.4g,%.6g,%.3g,%.6g,%.6g,%.4g,,1,%.4g,%d,%d,%d\n", b->name, b->outer > 1 && b->inner > 1 ? 3 : 2, (int)b->n, b->axis, runs[k].precision ? "single" : "double", runs[k].name, 1e3 * time,
+              1e3 * copy, time / copy, 1e3 * runs[k].setup, runs[k].residual, 1e3 * mintime, 1e3 * mincopy, mintime / mincopy, 1e9 * time / size, (int)b->inner, (int)b->n, (int)b->outer);
+      fflush(csv);
+    }
+    PetscCall(RunDestroy(&runs[k]));
+  }
+  PetscCall(PetscFree2(b->f, b->u));
+  PetscCall(PetscFree(runs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  char     *suites[8], *methods[8];
+  PetscInt  nsuites = 8, nmethods = 8, sizes[16] = {256, 512, 1024, 2048, 4096}, nsizes = 16;
+  PetscReal diag = 4;
+  PetscBool given;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-small", &small, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &repetitions, NULL));
+  repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-d", &diag, NULL));
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n", sizes, &nsizes, &given));
+  if (!given) nsizes = 5;
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-methods", methods, &nmethods, &given));
+  for (int m = 0; m < 6; ++m) wanted[m] = given ? PETSC_FALSE : PETSC_TRUE;
+  for (PetscInt k = 0; given && k < nmethods; ++k) {
+    for (int m = 0; m < 6; ++m)
+      if (!strcmp(methods[k], names[m])) wanted[m] = PETSC_TRUE;
+    PetscCall(PetscFree(methods[k]));
+  }
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-suite", suites, &nsuites, &given));
+  if (!given) {
+    nsuites = 1;
+    PetscCall(PetscStrallocpy("batch", &suites[0]));
+  }
+  PetscCall(BenchOpen("batches of lines of one rank, -1 d -1, random right-hand side", &csv));
+  for (PetscInt s = 0; s < nsuites; ++s) {
+    const PetscInt divide = small ? 8 : 1;
+
+    if (!strcmp(suites[s], "batch")) { /* n lines of length n, along x and along z */
+      for (PetscInt k = 0; k < nsizes; ++k) {
+        const PetscInt n = sizes[k] / divide;
+        Batch          x = {"batch", 'x', 1, n, n, diag, NULL, NULL}, z = {"batch", 'z', n, n, 1, diag, NULL, NULL};
+
+        PetscCall(RunBatch(&x, (PetscBool)(sizes[k] == 1024), PETSC_TRUE));
+        PetscCall(RunBatch(&z, PETSC_FALSE, PETSC_TRUE));
+      }
+    } else if (!strcmp(suites[s], "single")) { /* one long line */
+      for (PetscInt e = 20; e <= 26; e += 6) {
+        Batch x = {"single", 'x', 1, ((PetscInt)1 << e) / divide, 1, diag, NULL, NULL};
+
+        PetscCall(RunBatch(&x, PETSC_FALSE, PETSC_FALSE));
+      }
+    } else if (!strcmp(suites[s], "short")) { /* a million short lines */
+      const PetscInt lengths[] = {8, 16, 32};
+
+      for (PetscInt k = 0; k < 3; ++k) {
+        Batch x = {"short", 'x', 1, lengths[k], 1000000 / divide, diag, NULL, NULL}, z = {"short", 'z', 1000000 / divide, lengths[k], 1, diag, NULL, NULL};
+
+        PetscCall(RunBatch(&x, PETSC_FALSE, PETSC_TRUE));
+        PetscCall(RunBatch(&z, PETSC_FALSE, PETSC_TRUE));
+      }
+    } else SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "-suite %s: batch, single or short", suites[s]);
+    PetscCall(PetscFree(suites[s]));
+  }
+  if (csv) fclose(csv);
+  PetscCall(PetscFinalize());
+  return 0;
+}
