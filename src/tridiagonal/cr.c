@@ -132,8 +132,8 @@ static PetscErrorCode TriCreate_CR(BCRTriLocal t)
   CR               *cr;
 
   PetscFunctionBegin;
-  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Method cr needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Method cr needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
+  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method cr needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
+  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP, "Method cr needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
              (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
   PetscCall(BCRArenaGet(&t->arena, sizeof(*cr), &cr));
   t->data = cr;

@@ -191,8 +191,8 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   Line             *L;
 
   PetscFunctionBegin;
-  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
+  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
+  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
              (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
   if (n < N || t->shape.kind == BCR_TRI_LINE) { /* nothing but ends, or too few lines for lanes */
     t->ops = &BCRTriThomas;

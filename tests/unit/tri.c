@@ -286,7 +286,7 @@ static PetscErrorCode bad(void)
   spec.diag  = diag;
   spec.up    = up;
   PetscCall(refuse("pivot of zero in row 1", &spec, BCR_TRI_THOMAS, PETSC_ERR_MAT_LU_ZRPVT));
-  PetscCall(refuse("general lines", &spec, BCR_TRI_SCAN, PETSC_ERR_ARG_INCOMP));
+  PetscCall(refuse("general lines", &spec, BCR_TRI_SCAN, PETSC_ERR_SUP));
   diag[3] = (PetscReal)NAN;
   PetscCall(refuse("NaN", &spec, BCR_TRI_AUTO, PETSC_ERR_FP));
   spec.low = spec.diag = spec.up = NULL;
@@ -303,7 +303,7 @@ static PetscErrorCode bad(void)
   spec.perline    = PETSC_TRUE;
   spec.outer      = 2;
   lines[1].row[1] = (PetscReal)1.5;
-  PetscCall(refuse("second line not dominant", &spec, BCR_TRI_SCAN, PETSC_ERR_ARG_INCOMP));
+  PetscCall(refuse("second line not dominant", &spec, BCR_TRI_SCAN, PETSC_ERR_SUP));
   lines[1].row[0] = lines[1].row[1] = lines[1].row[2] = 0;
   PetscCall(refuse("second line zero", &spec, BCR_TRI_SCAN, PETSC_ERR_MAT_LU_ZRPVT));
   PetscCall(refuse("second line zero", &spec, BCR_TRI_THOMAS, PETSC_ERR_MAT_LU_ZRPVT));
