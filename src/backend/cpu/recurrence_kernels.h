@@ -8,10 +8,12 @@
 
 #if defined(BCR_REAL_SINGLE)
 typedef double rother;
-  #define RREALMIN 1.17549435e-38f
+  #define RECUR_IO(b) ((b)->other) /* as in lanes.h: memory of double */
+  #define RREALMIN    1.17549435e-38f
 #else
 typedef float rother;
-  #define RREALMIN 2.2250738585072014e-308
+  #define RECUR_IO(b) 0
+  #define RREALMIN    2.2250738585072014e-308
 #endif
 
 BCR_INLINE vec rmax(vec a, vec b) /* a where b is NaN */
@@ -35,9 +37,9 @@ BCR_INLINE vec rmax(vec a, vec b) /* a where b is NaN */
 /* nr rows of lanes (a row is one real of each lane) from memory, first row at offset r0 of the elements' reals */
 BCR_INLINE void recur_in(const BCRRecurBundle *b, const void *p, ptrdiff_t r0, int nr, real *tile)
 {
-  const int nl = b->lanes, w = b->width;
+  const int nl = b->lanes, w = b->width, io = RECUR_IO(b);
 
-  if (b->other) {
+  if (b->other && (b->plain || !io || (b->adjacent ? nl < RL : b->step != w))) {
     for (int r = 0; r < nr; r++) {
       const rother *q = (const rother *)p + (r0 + r) / w * b->step + (r0 + r) % w;
 
@@ -48,12 +50,12 @@ BCR_INLINE void recur_in(const BCRRecurBundle *b, const void *p, ptrdiff_t r0, i
   }
   if (b->adjacent) {
     for (int r = 0; r < nr; r++) {
-      const real *q = (const real *)p + b->at[0] + (r0 + r) * b->step;
+      const ptrdiff_t q = b->at[0] + (r0 + r) * b->step;
 
       if (nl == RL) {
-        for (int v = 0; v < RV; v++) vstore(tile + r * RL + VL * v, vload(q + VL * v));
+        for (int l = 0; l < RL; l += BL) bstore(tile + r * RL + l, bloadio(p, q + l, io));
       } else {
-        memcpy(tile + r * RL, q, (size_t)nl * sizeof(real));
+        memcpy(tile + r * RL, (const real *)p + q, (size_t)nl * sizeof(real));
         for (int l = nl; l < RL; l++) tile[r * RL + l] = 0;
       }
     }
@@ -66,12 +68,16 @@ BCR_INLINE void recur_in(const BCRRecurBundle *b, const void *p, ptrdiff_t r0, i
       for (; r + BL <= nr; r += BL) {
         bun t[BL];
 
-        for (int i = 0; i < BL; i++) t[i] = bload((const real *)p + b->at[l + i < nl ? l + i : 0] + r0 + r);
+        for (int i = 0; i < BL; i++) t[i] = bloadio(p, b->at[l + i < nl ? l + i : 0] + r0 + r, io);
         btr(t);
         for (int i = 0; i < BL; i++) bstore(tile + (r + i) * RL + l, t[i]);
       }
       for (; r < nr; r++) {
-        for (int i = 0; i < BL; i++) tile[r * RL + l + i] = ((const real *)p)[b->at[l + i < nl ? l + i : 0] + r0 + r];
+        for (int i = 0; i < BL; i++) {
+          const ptrdiff_t at = b->at[l + i < nl ? l + i : 0] + r0 + r;
+
+          tile[r * RL + l + i] = io ? (real)((const rother *)p)[at] : ((const real *)p)[at];
+        }
       }
     }
     return;
@@ -86,9 +92,9 @@ BCR_INLINE void recur_in(const BCRRecurBundle *b, const void *p, ptrdiff_t r0, i
 
 BCR_INLINE void recur_out(const BCRRecurBundle *b, void *p, ptrdiff_t r0, int nr, const real *tile)
 {
-  const int nl = b->lanes, w = b->width;
+  const int nl = b->lanes, w = b->width, io = RECUR_IO(b);
 
-  if (b->other) {
+  if (b->other && (b->plain || !io || (b->adjacent ? nl < RL : b->step != w))) {
     for (int r = 0; r < nr; r++) {
       rother *q = (rother *)p + (r0 + r) / w * b->step + (r0 + r) % w;
 
@@ -98,11 +104,11 @@ BCR_INLINE void recur_out(const BCRRecurBundle *b, void *p, ptrdiff_t r0, int nr
   }
   if (b->adjacent) {
     for (int r = 0; r < nr; r++) {
-      real *q = (real *)p + b->at[0] + (r0 + r) * b->step;
+      const ptrdiff_t q = b->at[0] + (r0 + r) * b->step;
 
       if (nl == RL) {
-        for (int v = 0; v < RV; v++) vstore(q + VL * v, vload(tile + r * RL + VL * v));
-      } else memcpy(q, tile + r * RL, (size_t)nl * sizeof(real));
+        for (int l = 0; l < RL; l += BL) bstoreio(p, q + l, bload(tile + r * RL + l), io);
+      } else memcpy((real *)p + q, tile + r * RL, (size_t)nl * sizeof(real));
     }
     return;
   }
@@ -115,10 +121,13 @@ BCR_INLINE void recur_out(const BCRRecurBundle *b, void *p, ptrdiff_t r0, int nr
 
         for (int i = 0; i < BL; i++) t[i] = bload(tile + (r + i) * RL + l);
         btr(t);
-        for (int i = 0; i < BL && l + i < nl; i++) bstore((real *)p + b->at[l + i] + r0 + r, t[i]);
+        for (int i = 0; i < BL && l + i < nl; i++) bstoreio(p, b->at[l + i] + r0 + r, t[i], io);
       }
       for (; r < nr; r++) {
-        for (int i = 0; i < BL && l + i < nl; i++) ((real *)p)[b->at[l + i] + r0 + r] = tile[r * RL + l + i];
+        for (int i = 0; i < BL && l + i < nl; i++) {
+          if (io) ((rother *)p)[b->at[l + i] + r0 + r] = (rother)tile[r * RL + l + i];
+          else ((real *)p)[b->at[l + i] + r0 + r] = tile[r * RL + l + i];
+        }
       }
     }
     return;
@@ -316,7 +325,7 @@ static void BCRN(recur_apply)(const BCRRecurBundle *b, const void *t, const void
 static void BCRN(recur_sequential)(const BCRRecurBundle *b, int lane, const void *t, double *x, void *w)
 {
   const real     *s = (const real *)b->s, *c = (const real *)b->c;
-  const ptrdiff_t sj = b->mode == BCR_RECUR_CONST ? 0 : (b->mode == BCR_RECUR_SHARED ? 1 : RL);
+  const ptrdiff_t sj   = b->mode == BCR_RECUR_CONST ? 0 : (b->mode == BCR_RECUR_SHARED ? 1 : RL);
   const ptrdiff_t step = b->back ? -1 : 1;
 
   if (b->mode == BCR_RECUR_LANES) {
