@@ -144,7 +144,9 @@ static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m
     double most = 0;
 
     for (int l = 0; l < lanes; l++) {
-      P[l] *= s[l][back ? m - 1 - i : i];
+      /* as the kernel does it where it has no table, to the last bit: see the end of a part in recurrence.h */
+      if (p->single && width > 1) P[l] = (double)((float)P[l] * (float)s[l][back ? m - 1 - i : i]);
+      else P[l] *= s[l][back ? m - 1 - i : i];
       most = PetscMax(most, fabs(P[l]));
       if (!(fabs(P[l]) <= largest)) largest = fabs(P[l]);
     }
@@ -162,15 +164,13 @@ static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m
     for (PetscInt j = 0; j < n; j++)
       for (int l = 0; l < width; l++) BCRTriPut(p->single, table[q], (size_t)j * width + l, l < lanes ? x[l][j] : 0);
   }
-  if (ph->k) {
-    PetscCall(Table(p, (size_t)ph->k * width, &table[2]));
-    for (int l = 0; l < lanes; l++) P[l] = 1;
-    for (PetscInt i = 0; i < ph->k; i++)
-      for (int l = 0; l < width; l++) {
-        if (l < lanes) P[l] *= s[l][back ? m - 1 - i : i];
-        if (l < lanes && fabs(P[l]) < tiny) P[l] = 0;
-        BCRTriPut(p->single, table[2], (size_t)i * width + l, l < lanes ? P[l] : 0);
-      }
+  if (ph->k && width == 1) {
+    PetscCall(Table(p, (size_t)ph->k, &table[2]));
+    P[0] = 1;
+    for (PetscInt i = 0; i < ph->k; i++) {
+      P[0] *= s[0][back ? m - 1 - i : i];
+      BCRTriPut(p->single, table[2], (size_t)i, P[0]);
+    }
   }
   ph->s = table[0];
   ph->c = table[1];

@@ -38,7 +38,7 @@ typedef struct {
   BCRRecurMode mode;
   const void  *s; /* work type; MEMORY: the type of memory */
   const void  *c; /* factor of t, as s; NULL: 1 (always with cplx or MEMORY) */
-  const void  *S; /* CONST, SHARED: [k] (cplx: [k][2]); LANES: [k][lanes]; by step, the first step is 0 */
+  const void  *S; /* CONST, SHARED: [k] (cplx: [k][2]), by step, the first step is 0; LANES: not used, the product is made in the work type */
   ptrdiff_t    k; /* products of later steps are negligible; not for MEMORY */
 } BCRRecurBundle;
 

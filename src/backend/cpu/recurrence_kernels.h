@@ -141,9 +141,9 @@ BCR_INLINE void recur_out(const BCRRecurBundle *b, void *p, ptrdiff_t r0, int nr
 
 /*
   The recurrence over the ne elements of a tile that starts at position j0. T: state for zero start, kept from tile to tile. REDUCE:
-  nothing else. Otherwise the tile becomes w = T + S_i w0 for the steps before k, w = T from there on.
+  nothing else. Otherwise the tile becomes w = T + S_i w0 for the steps before k, w = T from there on. P: S_i where it is not tabled.
 */
-BCR_INLINE void recur_tile(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, int ne, vec *T, const vec *w0, const BCRRecurMode mode, const int W, const int back, const int hasc, const int reduce)
+BCR_INLINE void recur_tile(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, int ne, vec *T, const vec *w0, vec *P, const BCRRecurMode mode, const int W, const int back, const int hasc, const int reduce)
 {
   const real *s = (const real *)b->s, *c = (const real *)b->c, *S = (const real *)b->S;
   const vec   s0 = vset1(mode == BCR_RECUR_CONST ? s[0] : 0), c0 = vset1(mode == BCR_RECUR_CONST && hasc ? c[0] : 0);
@@ -165,7 +165,11 @@ BCR_INLINE void recur_tile(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, in
       if (hasc) t = t * (mode == BCR_RECUR_LANES ? vload(c + j * RL + VL * (v % RV)) : c1);
       X[v] = (mode == BCR_RECUR_LANES ? vload(s + j * RL + VL * (v % RV)) : s1) * X[v] + t;
       if (!reduce && !near) vstore(row + VL * v, X[v]);
-      if (near) vstore(row + VL * v, (mode == BCR_RECUR_LANES ? vload(S + step * RL + VL * (v % RV)) : S1) * w0[v] + X[v]);
+      if (near && mode != BCR_RECUR_LANES) vstore(row + VL * v, S1 * w0[v] + X[v]);
+      if (near && mode == BCR_RECUR_LANES) { /* a multiplication is less than another table */
+        if (v < RV) P[v] = vload(s + j * RL + VL * v) * P[v];
+        vstore(row + VL * v, P[v % RV] * w0[v] + X[v]);
+      }
     }
   }
   for (int v = 0; v < W * RV; v++) T[v] = X[v];
@@ -254,7 +258,7 @@ static int BCRN(recur_flush)(int n, vec *P)
   return any;
 }
 
-#define RECUR_CASE(mode_, W_, back_, hasc_, reduce_) recur_tile(b, tile, j0, ne, X, Y, mode_, W_, back_, hasc_, reduce_)
+#define RECUR_CASE(mode_, W_, back_, hasc_, reduce_) recur_tile(b, tile, j0, ne, X, Y, P, mode_, W_, back_, hasc_, reduce_)
 #define RECUR_C(mode_, W_, back_, reduce_)           (b->c ? RECUR_CASE(mode_, W_, back_, 1, reduce_) : RECUR_CASE(mode_, W_, back_, 0, reduce_))
 #define RECUR_B(mode_, W_, reduce_)                  (b->back ? RECUR_C(mode_, W_, 1, reduce_) : RECUR_C(mode_, W_, 0, reduce_))
 #define RECUR_W(mode_, reduce_)                      (b->width == 2 ? RECUR_B(mode_, 2, reduce_) : RECUR_B(mode_, 1, reduce_))
