@@ -223,7 +223,7 @@ static PetscErrorCode BlockJacobi(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Two ranks: a block for each of them, with the DMDA of its slab; overlapping blocks, whose DMDAs PETSc makes; PCTELESCOPE to one of them; plain: refused */
+/* Two ranks: a block for each of them, with the DMDA of its slab; overlapping blocks, whose DMDAs PETSc makes; PCTELESCOPE to one of them; and plain */
 static PetscErrorCode TwoRanks(void)
 {
   const PetscInt n = 16;
@@ -260,7 +260,7 @@ static PetscErrorCode TwoRanks(void)
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
 
   PetscCall(NewKSP(da, A, "plain_", "-plain_ksp_type bcrpoisson", &ksp));
-  CheckError(KSPSetUp(ksp), PETSC_ERR_SUP, "1 MPI rank");
+  PetscCall(SolveWith(ksp, A, 1, "KSPBCRPOISSON on all ranks"));
   PetscCall(KSPDestroy(&ksp));
 
   PetscCall(NewKSP(da, A, "r0_", "-r0_pc_type bjacobi -r0_sub_ksp_type preonly -r0_sub_pc_type lu", &ksp));
