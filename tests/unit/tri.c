@@ -257,7 +257,7 @@ static PetscErrorCode refuse(const char *what, const BCRTriSpec *spec, BCRTriMet
   PetscCall(PetscMemzero(&options, sizeof(options)));
   options.method = method;
   options.isa    = -1;
-  PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   ierr = BCRTriLocalCreate(spec, &options, &local);
   PetscCall(PetscPopErrorHandler());
   PetscCall(BCRTriLocalDestroy(&local));
