@@ -336,6 +336,34 @@ static PetscErrorCode core_tables(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRCoreAxisCreate(const BCRAxis *axis, PetscBool singular, BCRAxis *a)
+{
+  const PetscInt n = axis->n;
+
+  PetscFunctionBegin;
+  *a       = *axis;
+  a->lower = a->diag = a->upper = a->weight = NULL;
+  if (!axis->lower) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
+  PetscCall(PetscArraycpy(a->lower, axis->lower, n));
+  PetscCall(PetscArraycpy(a->diag, axis->diag, n));
+  PetscCall(PetscArraycpy(a->upper, axis->upper, n));
+  if (singular) {
+    PetscCall(PetscMalloc1(n, &a->weight));
+    a->weight[0] = 1;
+    for (PetscInt k = 1; k < n; k++) a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCoreAxisDestroy(BCRAxis *a)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree3(a->lower, a->diag, a->upper));
+  PetscCall(PetscFree(a->weight));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core)
 {
   BCRCore   c;
@@ -367,18 +395,8 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
       if (axis[i].lower) c->fixed += axis[i].diag[0];
       continue;
     }
-    *a = axis[i];
-    a->lower = a->diag = a->upper = a->weight = NULL;
-    if (axis[i].lower) {
-      PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
-      PetscCall(PetscArraycpy(a->lower, axis[i].lower, n));
-      PetscCall(PetscArraycpy(a->diag, axis[i].diag, n));
-      PetscCall(PetscArraycpy(a->upper, axis[i].upper, n));
-      if (singular) { /* w_(i+1) lower_(i+1) = w_i upper_i */
-        PetscCall(PetscMalloc1(n, &a->weight));
-        a->weight[0] = 1;
-        for (PetscInt k = 1; k < n; k++) a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
-      }
+    PetscCall(BCRCoreAxisCreate(&axis[i], singular, a));
+    if (a->lower) {
       ngeneral++;
     } else PetscCheck(a->end[0] != BCR_END_GENERAL && a->end[1] != BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_PLIB, "General end without coefficients on axis %" PetscInt_FMT, i);
     c->label[c->dim]    = "xyz"[i];
@@ -496,8 +514,7 @@ PetscErrorCode BCRCoreDestroy(BCRCore *core)
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt i = 0; i < 3; i++) {
     PetscCall(BCRDttDestroy(&c->dtt[i]));
-    PetscCall(PetscFree3(c->axis[i].lower, c->axis[i].diag, c->axis[i].upper));
-    PetscCall(PetscFree(c->axis[i].weight));
+    PetscCall(BCRCoreAxisDestroy(&c->axis[i]));
   }
   PetscCall(BCRReductionDestroy(&c->red));
   PetscCall(BCRArenaFree(&c->arena));

@@ -37,6 +37,10 @@ PETSC_INTERN PetscErrorCode BCRCoreSetShift(BCRCore core, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRCoreSetFactor(BCRCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRCoreDestroy(BCRCore *core);
 
+/* A core's own axis: that of the operator with copies of its general coefficients and, if singular, weights such that w_(i+1) lower_(i+1) = w_i upper_i */
+PETSC_INTERN PetscErrorCode BCRCoreAxisCreate(const BCRAxis *axis, PetscBool singular, BCRAxis *a);
+PETSC_INTERN PetscErrorCode BCRCoreAxisDestroy(BCRAxis *a);
+
 /* A core whose block rows go on on other ranks (ranks.c): modes are those of the other axes, the lower one fastest */
 typedef struct {
   PetscInt  axis;     /* the block rows' axis; axes[axis] has this rank's rows, general coefficients with the couplings beyond, Dirichlet ends where open */

@@ -465,18 +465,8 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
       if (axis[i].lower) c->fixed += axis[i].diag[0];
       continue;
     }
-    *a       = axis[i];
-    a->lower = a->diag = a->upper = a->weight = NULL;
-    if (axis[i].lower) {
-      PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
-      PetscCall(PetscArraycpy(a->lower, axis[i].lower, n));
-      PetscCall(PetscArraycpy(a->diag, axis[i].diag, n));
-      PetscCall(PetscArraycpy(a->upper, axis[i].upper, n));
-      if (singular) { /* w_(i+1) lower_(i+1) = w_i upper_i */
-        PetscCall(PetscMalloc1(n, &a->weight));
-        a->weight[0] = 1;
-        for (PetscInt k = 1; k < n; k++) a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
-      }
+    PetscCall(BCRCoreAxisCreate(&axis[i], singular, a));
+    if (a->lower) {
       ngeneral++;
       c->line = c->dim;
     }
@@ -570,8 +560,7 @@ PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
   PetscFunctionBegin;
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt i = 0; i < 3; i++) {
-    PetscCall(PetscFree3(c->axis[i].lower, c->axis[i].diag, c->axis[i].upper));
-    PetscCall(PetscFree(c->axis[i].weight));
+    PetscCall(BCRCoreAxisDestroy(&c->axis[i]));
     PetscCall(PetscFree2(c->lambda[i], c->norm[i]));
   }
   PetscCall(BCRDeviceArenaFree(&c->fixedtables));
