@@ -119,6 +119,7 @@ PetscErrorCode BCRLinesDestroy(BCRLines *lines)
   PetscFunctionBegin;
   if (!*lines) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRLinesFreeSpec(*lines));
+  PetscCall(PetscFree((*lines)->runs));
   if ((*lines)->along != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&(*lines)->along));
   PetscCall(PetscFree(*lines));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -201,79 +202,139 @@ static void BCRLinesEnds(BCRLines lines, const PetscReal *low, const PetscReal *
   }
 }
 
-PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up)
+PetscErrorCode BCRLinesMiddle(BCRLines lines, PetscReal row[])
+{
+  const PetscInt middle = lines->N[lines->axis] / 2, first = lines->start[lines->axis];
+  PetscMPIInt    rank, mine, owner;
+
+  PetscFunctionBegin;
+  if (lines->ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
+  mine = middle >= first && middle < first + lines->spec.n ? rank : -1;
+  PetscCallMPI(MPI_Allreduce(&mine, &owner, 1, MPI_INT, MPI_MAX, lines->along));
+  PetscCallMPI(MPI_Bcast(row, (PetscMPIInt)(3 * lines->nlines), MPIU_REAL, owner, lines->along));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Row g of a line, as it acts, from first or last of BCRLinesKeepRows(); couplings beyond the ends of a line that is not periodic are those of other, or nothing */
+static inline void BCRLinesEdgeRow(BCRLines lines, PetscInt l, PetscInt g, const PetscReal first[], const PetscReal last[], const PetscReal other[3], PetscReal row[3])
+{
+  const PetscInt   N    = lines->N[lines->axis];
+  const PetscReal *from = g < BCR_TRI_EDGE ? first + 3 * (BCR_TRI_EDGE * l + g) : last + 3 * (BCR_TRI_EDGE * l + g - (N - BCR_TRI_EDGE));
+
+  for (PetscInt d = 0; d < 3; ++d) row[d] = from[d];
+  if (!lines->spec.periodic && g == 0) row[0] = other ? other[0] : 0;
+  if (!lines->spec.periodic && g == N - 1) row[2] = other ? other[2] : 0;
+}
+
+PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const PetscReal first[], const PetscReal last[])
 {
   BCRTriSpec    *s = &lines->spec;
-  const PetscInt N = lines->N[lines->axis], first = lines->start[lines->axis], n = s->n, nlines = lines->nlines, middle = N / 2;
-  PetscBool      mine = (PetscBool)(middle >= first && middle < first + n), periodic = s->periodic;
-  PetscMPIInt    rank, owner = -1, differ[1] = {0}, any;
-  PetscInt       ends[2], all[2];
-  PetscReal     *row;
+  const PetscInt N = lines->N[lines->axis], begin = lines->start[lines->axis], n = s->n, nlines = lines->nlines;
+  PetscBool      periodic = s->periodic;
+  PetscInt       ends[2]  = {0, 0}, all[2];
+  PetscMPIInt    differ   = 0, any;
   BCRTriRows    *rows;
 
   PetscFunctionBegin;
   PetscCall(BCRLinesFreeSpec(lines));
   s->periodic = periodic;
-  PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
-  any = mine ? rank : -1;
-  PetscCallMPI(MPI_Allreduce(&any, &owner, 1, MPI_INT, MPI_MAX, lines->along));
-  PetscCall(PetscMalloc1(3 * nlines, &row));
-  for (PetscInt l = 0; l < nlines && mine; ++l) BCRLinesRow(lines, low, diag, up, l, middle - first, NULL, row + 3 * l);
-  PetscCallMPI(MPI_Bcast(row, (PetscMPIInt)(3 * nlines), MPIU_REAL, owner, lines->along));
+  for (PetscInt g = begin; g < begin + n; ++g) { /* how many rows at the ends are not as the middle one */
+    if (g >= BCR_TRI_EDGE && g < N - BCR_TRI_EDGE) g = N - BCR_TRI_EDGE;
+    if (g >= begin + n) break;
+    for (PetscInt l = 0; l < nlines && g != N / 2; ++l) {
+      PetscReal r[3];
+
+      BCRLinesEdgeRow(lines, l, g, first, last, row + 3 * l, r);
+      if (BCRSameRow(row + 3 * l, r)) continue;
+      if (g < N / 2) ends[0] = PetscMax(ends[0], g + 1);
+      else ends[1] = PetscMax(ends[1], N - g);
+    }
+  }
+  PetscCallMPI(MPI_Allreduce(ends, all, 2, MPIU_INT, MPI_MAX, lines->comm));
+  s->nfirst = PetscMin(PetscMax(all[0] - begin, 0), n);
+  s->nlast  = PetscMin(PetscMax(begin + n - (N - all[1]), 0), n);
+  PetscCall(PetscCalloc1(nlines, &rows));
+  for (PetscInt l = 0; l < nlines; ++l) {
+    for (PetscInt d = 0; d < 3; ++d) rows[l].row[d] = row[3 * l + d];
+    for (PetscInt e = 0; e < s->nfirst; ++e) BCRLinesEdgeRow(lines, l, begin + e, first, last, NULL, rows[l].first[e]);
+    for (PetscInt e = 0; e < s->nlast; ++e) BCRLinesEdgeRow(lines, l, begin + n - s->nlast + e, first, last, NULL, rows[l].last[e]);
+    if (differ) continue;
+    differ = !BCRSameRow(rows[0].row, rows[l].row);
+    for (PetscInt e = 0; e < s->nfirst && !differ; ++e) differ = !BCRSameRow(rows[0].first[e], rows[l].first[e]);
+    for (PetscInt e = 0; e < s->nlast && !differ; ++e) differ = !BCRSameRow(rows[0].last[e], rows[l].last[e]);
+  }
+  PetscCallMPI(MPI_Allreduce(&differ, &any, 1, MPI_INT, MPI_MAX, lines->along));
+  s->perline = (PetscBool)any;
+  if (!s->perline) {
+    BCRTriRows *one;
+
+    PetscCall(PetscMalloc1(1, &one));
+    *one = rows[0];
+    PetscCall(PetscFree(rows));
+    rows = one;
+  }
+  s->rows = rows;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up)
+{
+  BCRTriSpec    *s = &lines->spec;
+  const PetscInt N = lines->N[lines->axis], begin = lines->start[lines->axis], n = s->n, nlines = lines->nlines, middle = N / 2;
+  PetscBool      periodic = s->periodic;
+  PetscMPIInt    differ   = 0, any;
+  PetscInt       ends[2], all[2];
+  PetscReal     *row, *edges;
+
+  PetscFunctionBegin;
+  PetscCall(BCRLinesFreeSpec(lines));
+  s->periodic = periodic;
+  PetscCall(PetscMalloc2(3 * nlines, &row, 6 * BCR_TRI_EDGE * nlines, &edges));
+  for (PetscInt l = 0; l < nlines && middle >= begin && middle < begin + n; ++l) BCRLinesRow(lines, low, diag, up, l, middle - begin, NULL, row + 3 * l);
+  PetscCall(BCRLinesMiddle(lines, row));
   BCRLinesEnds(lines, low, diag, up, row, ends);
   PetscCallMPI(MPI_Allreduce(ends, all, 2, MPIU_INT, MPI_MAX, lines->comm));
 
   if (all[0] <= BCR_TRI_EDGE && all[1] <= BCR_TRI_EDGE) {
-    s->nfirst = PetscMin(PetscMax(all[0] - first, 0), n);
-    s->nlast  = PetscMin(PetscMax(first + n - (N - all[1]), 0), n);
-    PetscCall(PetscCalloc1(nlines, &rows));
     for (PetscInt l = 0; l < nlines; ++l) {
-      for (PetscInt d = 0; d < 3; ++d) rows[l].row[d] = row[3 * l + d];
-      for (PetscInt e = 0; e < s->nfirst; ++e) BCRLinesRow(lines, low, diag, up, l, e, NULL, rows[l].first[e]);
-      for (PetscInt e = 0; e < s->nlast; ++e) BCRLinesRow(lines, low, diag, up, l, n - s->nlast + e, NULL, rows[l].last[e]);
-      if (!BCRSameRow(rows[0].row, rows[l].row)) differ[0] = 1;
-      for (PetscInt e = 0; e < s->nfirst && !differ[0]; ++e) differ[0] = !BCRSameRow(rows[0].first[e], rows[l].first[e]);
-      for (PetscInt e = 0; e < s->nlast && !differ[0]; ++e) differ[0] = !BCRSameRow(rows[0].last[e], rows[l].last[e]);
-    }
-    s->rows = rows;
-  } else {
-    PetscReal a[3], b[3];
+      for (PetscInt j = 0; j < n; ++j) {
+        const PetscInt g = begin + j, back = g - (N - BCR_TRI_EDGE);
 
-    for (PetscInt l = 1; l < nlines && !differ[0]; ++l) {
-      for (PetscInt j = 0; j < n && !differ[0]; ++j) {
-        BCRLinesRow(lines, low, diag, up, 0, j, NULL, a);
-        BCRLinesRow(lines, low, diag, up, l, j, NULL, b);
-        differ[0] = !BCRSameRow(a, b);
+        if (g >= BCR_TRI_EDGE && back < 0) continue;
+        if (g < BCR_TRI_EDGE) BCRLinesRow(lines, low, diag, up, l, j, NULL, edges + 3 * (BCR_TRI_EDGE * l + g));
+        if (back >= 0) BCRLinesRow(lines, low, diag, up, l, j, NULL, edges + 3 * (BCR_TRI_EDGE * (nlines + l) + back));
       }
     }
-  }
-  PetscCallMPI(MPI_Allreduce(differ, &any, 1, MPI_INT, MPI_MAX, lines->along));
-  s->perline = (PetscBool)any;
-  if (s->rows) {
     PetscCall(PetscFree(low));
     PetscCall(PetscFree(diag));
     PetscCall(PetscFree(up));
-    if (!s->perline) {
-      BCRTriRows *one;
-
-      PetscCall(PetscMalloc1(1, &one));
-      *one = s->rows[0];
-      PetscCall(PetscFree(rows));
-      s->rows = one;
-    }
-  } else {
-    for (PetscInt j = 0; j < n && !s->perline; ++j) { /* those of line 0 to the front; the place written to is never behind */
-      const size_t at = BCRLinesAt(s, 0, j);
-
-      low[j]  = low[at];
-      diag[j] = diag[at];
-      up[j]   = up[at];
-    }
-    s->low  = low;
-    s->diag = diag;
-    s->up   = up;
+    PetscCall(BCRLinesKeepRows(lines, row, edges, edges + 3 * BCR_TRI_EDGE * nlines));
+    PetscCall(PetscFree2(row, edges));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscFree(row));
+  PetscCall(PetscFree2(row, edges));
+  for (PetscInt l = 1; l < nlines && !differ; ++l) {
+    for (PetscInt j = 0; j < n && !differ; ++j) {
+      PetscReal a[3], b[3];
+
+      BCRLinesRow(lines, low, diag, up, 0, j, NULL, a);
+      BCRLinesRow(lines, low, diag, up, l, j, NULL, b);
+      differ = !BCRSameRow(a, b);
+    }
+  }
+  PetscCallMPI(MPI_Allreduce(&differ, &any, 1, MPI_INT, MPI_MAX, lines->along));
+  s->perline = (PetscBool)any;
+  for (PetscInt j = 0; j < n && !s->perline; ++j) { /* those of line 0 to the front; the place written to is never behind */
+    const size_t at = BCRLinesAt(s, 0, j);
+
+    low[j]  = low[at];
+    diag[j] = diag[at];
+    up[j]   = up[at];
+  }
+  s->low  = low;
+  s->diag = diag;
+  s->up   = up;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -377,7 +438,8 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscNew(&t));
-  *t = *lines;
+  *t      = *lines;
+  t->runs = NULL;
   PetscCallMPI(MPI_Comm_dup(lines->along, &t->along));
   ts       = &t->spec;
   ts->rows = NULL;

@@ -27,26 +27,40 @@ struct _n_BCRLines {
   PetscReal     dropped;                 /* largest sum of |entries| outside the line, of a row, over that row's |diagonal|; all ranks */
   PetscReal     strength[3];             /* mean |coupling| along each axis over the mean |diagonal|; 0 unless the axis was to be found */
   PetscBool     chosen;                  /* the axis was found in the matrix */
+
+  /* of the reader: what is known of the pattern of the matrix */
+  PetscObjectId    mat;
+  PetscObjectState pattern;
+  unsigned char   *runs; /* for each line along x of the box; owned */
 };
 
 /* Layout alone. axis: 0, 1, 2; an error on a DMDA that has fewer dimensions. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *lines);
+PETSC_INTERN
+PetscErrorCode BCRLinesCreate(DM da, PetscInt axis, BCRLines *lines);
 /* Layout and coefficients from P. axis may be BCR_LINES_ANY_AXIS: the one of the strongest coupling (x of a DMDA in 1-D). Whatever the matrix
    couples across lines is left out; in 1-D there must be nothing of the kind. *lines: NULL, or what was read last time, which is replaced and
    whose communicator is kept; NULL after an error. Errors are raised on all ranks. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *lines);
+PETSC_INTERN
+PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *lines);
 /* The same coefficients on all lines: row, and up to BCR_TRI_EDGE others at each end of the whole line, (low, diag, up) each */
-PETSC_INTERN PetscErrorCode BCRLinesSetRows(BCRLines lines, PetscBool periodic, PetscInt nfirst, const PetscReal first[], const PetscReal row[], PetscInt nlast, const PetscReal last[]);
+PETSC_INTERN
+PetscErrorCode BCRLinesSetRows(BCRLines lines, PetscBool periodic, PetscInt nfirst, const PetscReal first[], const PetscReal row[], PetscInt nlast, const PetscReal last[]);
 /* The transposed systems; *symmetric: they are the same, and *transposed is NULL then. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool *symmetric);
+PETSC_INTERN
+PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool *symmetric);
 /* Names local line l: "along y through x = 3, z = 5" */
-PETSC_INTERN PetscErrorCode BCRLinesName(BCRLines lines, PetscInt l, size_t length, char name[]);
+PETSC_INTERN
+PetscErrorCode BCRLinesName(BCRLines lines, PetscInt l, size_t length, char name[]);
 /* What kind of coefficients these are, in a line of a view */
-PETSC_INTERN PetscErrorCode BCRLinesView(BCRLines lines, PetscViewer viewer);
-PETSC_INTERN PetscErrorCode BCRLinesDestroy(BCRLines *lines);
+PETSC_INTERN
+PetscErrorCode BCRLinesView(BCRLines lines, PetscViewer viewer);
+PETSC_INTERN
+PetscErrorCode BCRLinesDestroy(BCRLines *lines);
 /* The solver of these lines. What goes wrong on any rank is an error on all of them, and names the line by its place on the grid. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri);
+PETSC_INTERN
+PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri);
 /* If code is an error on any rank, the same error with the message of the first such rank on all of them. Collective. */
-PETSC_INTERN PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char message[]);
+PETSC_INTERN
+PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char message[]);
 
 #define BCR_MESSAGE_LENGTH 768

@@ -44,10 +44,21 @@ static inline void BCRLinesGetRow(const BCRTriSpec *s, PetscInt l, PetscInt j, P
 }
 
 /* BCRLinesCreate() in two steps: without the communicator, and that; the one of old is taken over where it is the same */
-PETSC_INTERN PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
-PETSC_INTERN PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
+PETSC_INTERN
+PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
+PETSC_INTERN
+PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
 /* Finds out how little describes the lines whose rows are in low, diag and up (one real for each unknown of this rank; taken over), and
    makes that lines->spec. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
+PETSC_INTERN
+PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
+/* The same from what is needed of lines that are near-Toeplitz but for BCR_TRI_EDGE rows at each end at most: row[3*l], that in the middle of
+   line l; first[3*(BCR_TRI_EDGE*l + e)], row e, and last, row N - BCR_TRI_EDGE + e, where this rank has them; spec->periodic is known. Collective. */
+PETSC_INTERN
+PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const PetscReal first[], const PetscReal last[]);
+/* row[3*l] from the rank that has the middle of the lines to all of them. Collective on along. */
+PETSC_INTERN
+PetscErrorCode BCRLinesMiddle(BCRLines lines, PetscReal row[]);
 /* The other way round: arrays to be freed with PetscFree() */
-PETSC_INTERN PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);
+PETSC_INTERN
+PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);

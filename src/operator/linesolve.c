@@ -86,17 +86,35 @@ static PetscErrorCode BCRLinesCheckSingular(BCRLines lines, PetscErrorCode *code
  * without pivoting may lose digits */
 static PetscBool BCRLinesMayGrow(BCRLines lines)
 {
-  const BCRTriSpec *s = &lines->spec;
+  const BCRTriSpec *s     = &lines->spec;
+  const PetscInt    begin = lines->start[lines->axis], N = lines->N[lines->axis];
+  const PetscReal   size = 1 + (PetscReal)BCR_LINES_SINGULAR;
 
-  for (PetscInt l = 0; l < (s->perline ? lines->nlines : 1); ++l) {
-    for (PetscInt j = 0; j < s->n; ++j) {
-      PetscReal row[3];
+  if (s->rows) {
+    for (PetscInt l = 0; l < (s->perline ? lines->nlines : 1); ++l) {
+      for (PetscInt j = 0; j < s->n; ++j) {
+        PetscReal row[3];
 
-      if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
-      BCRLinesGetRow(s, l, j, row);
-      if (!s->periodic && lines->start[lines->axis] + j == 0) row[0] = 0;
-      if (!s->periodic && lines->start[lines->axis] + j == lines->N[lines->axis] - 1) row[2] = 0;
-      if (PetscAbsReal(row[0]) + PetscAbsReal(row[2]) > (1 + (PetscReal)BCR_LINES_SINGULAR) * PetscAbsReal(row[1])) return PETSC_TRUE;
+        if (j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
+        BCRLinesGetRow(s, l, j, row);
+        if (!s->periodic && begin + j == 0) row[0] = 0;
+        if (!s->periodic && begin + j == N - 1) row[2] = 0;
+        if (PetscAbsReal(row[0]) + PetscAbsReal(row[2]) > size * PetscAbsReal(row[1])) return PETSC_TRUE;
+      }
+    }
+  } else { /* arrays, in the order that they are stored in */
+    const PetscInt across = s->perline ? s->inner / s->rep : 1, outer = s->perline ? s->outer : 1;
+
+    for (PetscInt o = 0; o < outer; ++o) {
+      for (PetscInt j = 0; j < s->n; ++j) {
+        const size_t     at  = (size_t)across * ((size_t)j + (size_t)s->n * (size_t)o);
+        const PetscReal *low = s->low + at, *diag = s->diag + at, *up = s->up + at;
+        const PetscReal  l = !s->periodic && begin + j == 0 ? 0 : 1, u = !s->periodic && begin + j == N - 1 ? 0 : 1; /* which couplings act */
+        int              more = 0;
+
+        for (PetscInt i = 0; i < across; ++i) more |= PetscAbsReal(l * low[i]) + PetscAbsReal(u * up[i]) > size * PetscAbsReal(diag[i]);
+        if (more) return PETSC_TRUE;
+      }
     }
   }
   return PETSC_FALSE;

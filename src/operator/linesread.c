@@ -3,6 +3,7 @@
   the grid follows from the sizes of the boxes.
 */
 #include "linesimpl.h"
+#include "run.h"
 
 /* Rows of this rank: the columns it owns and, on several ranks, the others */
 typedef struct {
@@ -260,6 +261,99 @@ static inline PetscBool BCRGridRowPlain(const BCRDistRows *A, const PetscInt at[
   return (PetscBool)(sum > 0 && sum <= (double)PETSC_MAX_REAL);
 }
 
+#define BCR_LINES_ENTRIES 27 /* of a row in a run, at most */
+
+/* Rows of one pattern, in the order of the matrix: what the entries of each are */
+typedef struct {
+  PetscInt entries, star[7]; /* places in a row of what BCRGridRow.star has, -1: not there */
+  PetscInt rest, none[BCR_LINES_ENTRIES];
+} BCRLinesRun;
+
+/* The points but the first and the last of a line along x of this rank's box, of which at is the first: rows of the same pattern, without
+   columns of other ranks. Returns how many entries each has, 0: they are not such rows. *known keeps the answer for as long as the pattern
+   of the matrix is the same. */
+static PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned char *known)
+{
+  const PetscInt  n = A->lines->size[0], count = n - 2;
+  const PetscInt *ai = A->ai + first + 1;
+  PetscInt        entries, uneven = 0;
+
+  if (*known) return *known > BCR_LINES_ENTRIES ? 0 : *known;
+  *known = BCR_LINES_ENTRIES + 1;
+  if (PetscDefined(USE_COMPLEX) || A->lines->dof > 1 || count < 2) return 0;
+  entries = ai[1] - ai[0];
+  if (entries < 1 || entries > BCR_LINES_ENTRIES || (A->bi && A->bi[first + n - 1] != A->bi[first + 1])) return 0;
+  for (PetscInt i = 0; i < count; ++i) uneven |= (ai[i + 1] - ai[i]) ^ entries;
+  if (uneven || !BCRRunColumns(A->aj + ai[0], (size_t)count * (size_t)entries, (size_t)entries, 1)) return 0;
+  *known = (unsigned char)entries;
+  return entries;
+}
+
+/* What the entries of the rows of a run are; its second point, at[0] = 1, has neighbours on either side */
+static void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt first, PetscInt entries, BCRLinesRun *run)
+{
+  const BCRLines  lines = A->lines;
+  const PetscInt *aj    = A->aj + A->ai[first + 1];
+
+  run->entries = entries;
+  run->rest    = 0;
+  for (PetscInt k = 0; k < 7; ++k) run->star[k] = -1;
+  for (PetscInt e = 0; e < entries; ++e) {
+    const PetscInt by   = aj[e] - (first + 1);
+    PetscInt       slot = by ? -1 : BCR_LINES_DIAGONAL;
+
+    for (PetscInt d = 0; d < lines->dim && slot < 0; ++d) {
+      if (by == A->stride[d] && (!d || at[d] + 1 < lines->size[d])) slot = 2 * d + 1;
+      if (by == -A->stride[d] && (!d || at[d] > 0)) slot = 2 * d;
+    }
+    if (slot < 0 || run->star[slot] >= 0) run->none[run->rest++] = e;
+    else run->star[slot] = e;
+  }
+}
+
+#if !defined(PETSC_USE_COMPLEX)
+/* low, diag and up of n rows, and the largest sum of the other |entries| over |diag|. PETSC_FALSE: some row is not finite, all zero or has
+   something where nothing should be. Compiled for the numbers of entries of stars. */
+static inline PetscBool BCRLinesTakeRun(const PetscReal *v, PetscInt n, PetscInt entries, PetscInt l, PetscInt d, PetscInt u, PetscInt across, const PetscInt c[], PetscInt rest, const PetscInt none[], PetscReal *low, PetscReal *diag, PetscReal *up,
+                                        double *dropped)
+{
+  double most = *dropped;
+  int    bad  = 0;
+
+  for (PetscInt i = 0; i < n; ++i, v += entries) {
+    const PetscReal a = l < 0 ? 0 : v[l], b = d < 0 ? 0 : v[d], e = u < 0 ? 0 : v[u];
+    double          s = 0, sum;
+
+    for (PetscInt k = 0; k < across; ++k) s += (double)PetscAbsReal(v[c[k]]);
+    for (PetscInt k = 0; k < rest; ++k) bad |= v[none[k]] != 0;
+    sum = (double)PetscAbsReal(a) + (double)PetscAbsReal(b) + (double)PetscAbsReal(e) + s;
+    bad |= !(sum > 0 && sum <= (double)PETSC_MAX_REAL);
+    if (s > most * (double)PetscAbsReal(b)) most = b != 0 ? s / (double)PetscAbsReal(b) : (double)PETSC_MAX_REAL;
+    low[i]  = a;
+    diag[i] = b;
+    up[i]   = e;
+  }
+  *dropped = most;
+  return (PetscBool)!bad;
+}
+
+static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscInt axis, PetscReal *low, PetscReal *diag, PetscReal *up, double *dropped)
+{
+  const PetscInt l = r->star[2 * axis], d = r->star[BCR_LINES_DIAGONAL], u = r->star[2 * axis + 1];
+  PetscInt       c[6], across = 0;
+
+  for (PetscInt k = 0; k < 6; ++k) {
+    if (k / 2 != axis && r->star[k] >= 0) c[across++] = r->star[k];
+  }
+  if (!r->rest && l >= 0 && d >= 0 && u >= 0) {
+    if (r->entries == 3 && across == 0) return BCRLinesTakeRun(v, n, 3, l, d, u, 0, c, 0, NULL, low, diag, up, dropped);
+    if (r->entries == 5 && across == 2) return BCRLinesTakeRun(v, n, 5, l, d, u, 2, c, 0, NULL, low, diag, up, dropped);
+    if (r->entries == 7 && across == 4) return BCRLinesTakeRun(v, n, 7, l, d, u, 4, c, 0, NULL, low, diag, up, dropped);
+  }
+  return BCRLinesTakeRun(v, n, r->entries, l, d, u, across, c, r->rest, r->none, low, diag, up, dropped);
+}
+#endif
+
 /* What makes a row unfit: the error code, and the message with its row and column */
 static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt c, PetscInt axis, const BCRGridRow *row, size_t length, char message[])
 {
@@ -301,6 +395,76 @@ static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3]
     for (at[1] = 0, ix[1] = (lines)->start[1]; at[1] < (lines)->size[1]; ++at[1], ++ix[1]) \
       for (at[0] = 0, ix[0] = (lines)->start[0]; at[0] < (lines)->size[0]; ++at[0], ++ix[0])
 
+/* What a read finds apart from the rows. What is wrong is in code and message, on the ranks that see it. */
+typedef struct {
+  double         dropped;
+  PetscBool      wraps; /* there are couplings around the ends of the axis */
+  PetscErrorCode code;
+  char           message[BCR_MESSAGE_LENGTH];
+} BCRLinesFound;
+
+/* The row of component c at point at of the box, which is unknown k */
+static void BCRDistRowsGetRow(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt k, PetscInt c, PetscInt axis, PetscReal *low, PetscReal *diag, PetscReal *up, BCRLinesFound *found)
+{
+  double     out, v[4];
+  BCRGridRow row;
+
+  if (BCRGridRowPlain(A, at, k, axis, v)) {
+    *low  = (PetscReal)v[0];
+    *diag = (PetscReal)v[1];
+    *up   = (PetscReal)v[2];
+    if (v[3] > 0) found->dropped = PetscMax(found->dropped, v[1] != 0 ? v[3] / PetscAbs(v[1]) : (double)PETSC_MAX_REAL);
+    return;
+  }
+  BCRGridRowGet(A, at, ix, c, &row);
+  if (!found->code) found->code = BCRGridRowCheck(A, at, ix, c, axis, &row, sizeof(found->message), found->message);
+  *low  = (PetscReal)row.star[2 * axis];
+  *diag = (PetscReal)row.star[BCR_LINES_DIAGONAL];
+  *up   = (PetscReal)row.star[2 * axis + 1];
+  if (row.wrap[axis] > 0) found->wraps = PETSC_TRUE;
+  out = row.outside;
+  for (PetscInt d = 0; d < A->lines->dim; ++d) out += d == axis ? 0 : PetscAbs(row.star[2 * d]) + PetscAbs(row.star[2 * d + 1]);
+  if (out > 0) found->dropped = PetscMax(found->dropped, row.star[BCR_LINES_DIAGONAL] != 0 ? out / PetscAbs(row.star[BCR_LINES_DIAGONAL]) : (double)PETSC_MAX_REAL);
+}
+
+#define BCRForBoxLines(lines, at, ix) \
+  for (at[2] = 0, ix[2] = (lines)->start[2]; at[2] < (lines)->size[2]; ++at[2], ++ix[2]) \
+    for (at[1] = 0, ix[1] = (lines)->start[1]; at[1] < (lines)->size[1]; ++at[1], ++ix[1])
+
+/* The rows of the line along x of the box through at[1], at[2], in the order of the vector's array */
+static void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], PetscInt axis, PetscReal *low, PetscReal *diag, PetscReal *up, BCRLinesFound *found)
+{
+  const BCRLines lines = A->lines;
+  const PetscInt n = lines->size[0], dof = lines->dof, first = at[1] * A->stride[1] + at[2] * A->stride[2];
+  PetscInt       entries = BCRDistRowsRun(A, first, &lines->runs[at[1] + lines->size[1] * at[2]]);
+
+#if !defined(PETSC_USE_COMPLEX)
+  if (entries) {
+    BCRLinesRun run;
+    double      dropped = found->dropped;
+
+    BCRDistRowsRunOpen(A, at, first, entries, &run);
+    if (BCRLinesTake(&run, A->aa + A->ai[first + 1], n - 2, axis, low + 1, diag + 1, up + 1, &dropped)) found->dropped = dropped;
+    else entries = 0;
+  }
+#endif
+  for (PetscInt i = 0; i < n; i += entries ? n - 1 : 1) {
+    at[0] = i;
+    ix[0] = lines->start[0] + i;
+    for (PetscInt c = 0; c < dof; ++c) BCRDistRowsGetRow(A, at, ix, first + i * dof + c, c, axis, low + i * dof + c, diag + i * dof + c, up + i * dof + c, found);
+  }
+}
+
+#if !defined(PETSC_USE_COMPLEX)
+/* sum[e] += |entry e| of n rows */
+static inline void BCRLinesSumRun(const PetscReal *v, PetscInt n, PetscInt entries, double sum[])
+{
+  for (PetscInt i = 0; i < n; ++i, v += entries) {
+    for (PetscInt e = 0; e < entries; ++e) sum[e] += (double)PetscAbsReal(v[e]);
+  }
+}
+#endif
+
 /* The axis with the largest sum of couplings. An axis of one grid point has none. */
 static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, PetscReal strength[3])
 {
@@ -310,12 +474,38 @@ static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, Pets
   BCRGridRow     row;
 
   PetscFunctionBegin;
-  BCRForBox(lines, at, ix)
+  BCRForBoxLines(lines, at, ix)
   {
-    for (PetscInt c = 0; c < lines->dof; ++c) {
-      BCRGridRowGet(A, at, ix, c, &row);
-      for (PetscInt d = 0; d < lines->dim; ++d) sum[d] += PetscAbs(row.star[2 * d]) + PetscAbs(row.star[2 * d + 1]);
-      sum[3] += 2 * PetscAbs(row.star[BCR_LINES_DIAGONAL]);
+    const PetscInt first   = at[1] * A->stride[1] + at[2] * A->stride[2];
+    PetscInt       entries = BCRDistRowsRun(A, first, &lines->runs[at[1] + lines->size[1] * at[2]]);
+
+#if !defined(PETSC_USE_COMPLEX)
+    if (entries) {
+      const PetscReal *v                     = A->aa + A->ai[first + 1];
+      const PetscInt   n                     = lines->size[0] - 2;
+      double           of[BCR_LINES_ENTRIES] = {0};
+      BCRLinesRun      run;
+
+      BCRDistRowsRunOpen(A, at, first, entries, &run);
+      if (entries == 5) BCRLinesSumRun(v, n, 5, of);
+      else if (entries == 7) BCRLinesSumRun(v, n, 7, of);
+      else BCRLinesSumRun(v, n, entries, of);
+      for (PetscInt k = 0; k < run.rest; ++k) {
+        if (of[run.none[k]] != 0) entries = 0; /* something that is no neighbour within the box, as around the ends */
+      }
+      for (PetscInt k = 0; k < 7 && entries; ++k) {
+        if (run.star[k] >= 0) sum[k == BCR_LINES_DIAGONAL ? 3 : k / 2] += (k == BCR_LINES_DIAGONAL ? 2 : 1) * of[run.star[k]];
+      }
+    }
+#endif
+    for (PetscInt i = 0; i < lines->size[0]; i += entries ? lines->size[0] - 1 : 1) {
+      at[0] = i;
+      ix[0] = lines->start[0] + i;
+      for (PetscInt c = 0; c < lines->dof; ++c) {
+        BCRGridRowGet(A, at, ix, c, &row);
+        for (PetscInt d = 0; d < lines->dim; ++d) sum[d] += PetscAbs(row.star[2 * d]) + PetscAbs(row.star[2 * d + 1]);
+        sum[3] += 2 * PetscAbs(row.star[BCR_LINES_DIAGONAL]);
+      }
     }
   }
   PetscCallMPI(MPI_Allreduce(sum, all, 4, MPI_DOUBLE, MPI_SUM, lines->comm));
@@ -327,53 +517,159 @@ static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Fills spec from the rows along lines->axis. What is wrong is in code and message, on the ranks that see it. */
-static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A, PetscErrorCode *code, size_t length, char message[])
+/* Keeps row g of line l if it is one of the first or last few */
+static inline void BCRLinesEdge(const BCRLines lines, PetscInt l, PetscInt g, PetscReal low, PetscReal diag, PetscReal up, PetscReal *first, PetscReal *last)
+{
+  const PetscInt  back   = g - (lines->N[lines->axis] - BCR_TRI_EDGE);
+  const PetscReal row[3] = {low, diag, up};
+
+  for (PetscInt d = 0; d < 3; ++d) {
+    if (g < BCR_TRI_EDGE) first[3 * (BCR_TRI_EDGE * l + g) + d] = row[d];
+    if (back >= 0) last[3 * (BCR_TRI_EDGE * l + back) + d] = row[d];
+  }
+}
+
+/* |low - l| <= tol and so on for n rows: one row l, d, u, or (each) one for every row */
+static inline PetscBool BCRLinesSame(PetscInt n, const PetscReal *low, const PetscReal *diag, const PetscReal *up, const PetscReal *l, const PetscReal *d, const PetscReal *u, const PetscReal *tol, const PetscInt each)
+{
+  int bad = 0;
+
+  for (PetscInt i = 0; i < n; ++i) {
+    const PetscInt k = each ? i : 0;
+
+    bad |= !(PetscAbsReal(low[i] - l[k]) <= tol[k]) | !(PetscAbsReal(diag[i] - d[k]) <= tol[k]) | !(PetscAbsReal(up[i] - u[k]) <= tol[k]);
+  }
+  return (PetscBool)!bad;
+}
+
+/* Lines whose rows are all as the one in the middle, but for a few at the ends: looks at each row when it is read and keeps those few.
+   *near = PETSC_FALSE: they are not, or there is something wrong; the other way finds out. Collective. */
+static PetscErrorCode BCRDistRowsNear(const BCRDistRows *A, PetscBool *near)
+{
+  const BCRLines lines = A->lines;
+  BCRTriSpec    *s     = &lines->spec;
+  const PetscInt axis = lines->axis, N = lines->N[axis], begin = lines->start[axis], n = s->n, nlines = lines->nlines, dof = lines->dof, length = dof * lines->size[0];
+  PetscInt       at[3], ix[3];
+  PetscBool      same = PETSC_TRUE;
+  double         mine[3], all[3];
+  PetscReal     *row, *first, *last, *ref[4], *low, *diag, *up;
+  BCRLinesFound *found;
+
+  PetscFunctionBegin;
+  *near = PETSC_FALSE;
+  if (N < 2 * BCR_TRI_EDGE + 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscNew(&found));
+  PetscCall(PetscMalloc3(3 * nlines, &row, 3 * BCR_TRI_EDGE * nlines, &first, 3 * BCR_TRI_EDGE * nlines, &last));
+  PetscCall(PetscMalloc7(nlines, &ref[0], nlines, &ref[1], nlines, &ref[2], nlines, &ref[3], length, &low, length, &diag, length, &up));
+  if (N / 2 >= begin && N / 2 < begin + n) {
+    PetscInt from[3] = {0, 0, 0}, to[3] = {lines->size[0], lines->size[1], lines->size[2]}, l = 0;
+
+    from[axis] = N / 2 - begin;
+    to[axis]   = from[axis] + 1;
+    for (at[2] = from[2]; at[2] < to[2]; ++at[2]) {
+      for (at[1] = from[1]; at[1] < to[1]; ++at[1]) {
+        for (at[0] = from[0]; at[0] < to[0]; ++at[0]) {
+          for (PetscInt d = 0; d < 3; ++d) ix[d] = lines->start[d] + at[d];
+          for (PetscInt c = 0; c < dof; ++c, ++l) BCRDistRowsGetRow(A, at, ix, at[0] * A->stride[0] + at[1] * A->stride[1] + at[2] * A->stride[2] + c, c, axis, &row[3 * l], &row[3 * l + 1], &row[3 * l + 2], found);
+        }
+      }
+    }
+  }
+  PetscCall(BCRLinesMiddle(lines, row));
+  for (PetscInt l = 0; l < nlines; ++l) {
+    for (PetscInt d = 0; d < 3; ++d) ref[d][l] = row[3 * l + d];
+    ref[3][l] = (PetscReal)BCR_LINES_SAME * PetscMax(PetscAbsReal(row[3 * l]), PetscMax(PetscAbsReal(row[3 * l + 1]), PetscAbsReal(row[3 * l + 2])));
+  }
+  BCRForBoxLines(lines, at, ix)
+  {
+    if (!same) continue;
+    BCRDistRowsGetLine(A, at, ix, axis, low, diag, up, found);
+    if (axis == 0) {
+      const PetscInt l = dof * (at[1] + lines->size[1] * at[2]), from = PetscMin(PetscMax(BCR_TRI_EDGE - begin, 0), n), to = PetscMax(PetscMin(N - BCR_TRI_EDGE - begin, n), from);
+
+      if (dof == 1) same = BCRLinesSame(to - from, low + from, diag + from, up + from, &ref[0][l], &ref[1][l], &ref[2][l], &ref[3][l], 0);
+      for (PetscInt k = dof * from; k < dof * to && dof > 1 && same; ++k) same = BCRLinesSame(1, low + k, diag + k, up + k, &ref[0][l + k % dof], &ref[1][l + k % dof], &ref[2][l + k % dof], &ref[3][l + k % dof], 0);
+      for (PetscInt i = from ? 0 : to; i < n; i = i + 1 == from ? to : i + 1) {
+        for (PetscInt c = 0; c < dof; ++c) BCRLinesEdge(lines, l + c, begin + i, low[i * dof + c], diag[i * dof + c], up[i * dof + c], first, last);
+      }
+    } else {
+      const PetscInt l = length * (axis == 1 ? at[2] : at[1]), g = ix[axis];
+
+      if (g >= BCR_TRI_EDGE && g < N - BCR_TRI_EDGE) same = BCRLinesSame(length, low, diag, up, &ref[0][l], &ref[1][l], &ref[2][l], &ref[3][l], 1);
+      else
+        for (PetscInt k = 0; k < length; ++k) BCRLinesEdge(lines, l + k, g, low[k], diag[k], up[k], first, last);
+    }
+  }
+  mine[0] = !same || found->code;
+  mine[1] = found->wraps;
+  mine[2] = found->dropped;
+  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_DOUBLE, MPI_MAX, lines->comm));
+  if (all[0] == 0) {
+    *near          = PETSC_TRUE;
+    s->periodic    = (PetscBool)(all[1] != 0);
+    lines->dropped = (PetscReal)all[2];
+    PetscCall(BCRLinesKeepRows(lines, row, first, last));
+  }
+  PetscCall(PetscFree3(row, first, last));
+  PetscCall(PetscFree7(ref[0], ref[1], ref[2], ref[3], low, diag, up));
+  PetscCall(PetscFree(found));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Fills spec from the rows along lines->axis */
+static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
 {
   BCRLines       lines = A->lines;
   BCRTriSpec    *s     = &lines->spec;
   const PetscInt axis = lines->axis, N = lines->N[axis];
   const size_t   total = (size_t)lines->nlines * (size_t)s->n;
   PetscInt       at[3], ix[3];
-  double         dropped = 0, alldropped;
-  PetscMPIInt    wraps   = 0, any;
+  double         mine[2], all[2];
   PetscReal     *low, *diag, *up;
-  BCRGridRow     row;
-  size_t         k = 0;
+  BCRLinesFound  found = {0, PETSC_FALSE, PETSC_SUCCESS, ""};
+  PetscBool      near;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  PetscCall(BCRDistRowsNear(A, &near));
+  if (near) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(total, &low));
   PetscCall(PetscMalloc1(total, &diag));
   PetscCall(PetscMalloc1(total, &up));
-  BCRForBox(lines, at, ix)
+  BCRForBoxLines(lines, at, ix)
   {
-    for (PetscInt c = 0; c < lines->dof; ++c, ++k) { /* the order of the vector's array */
-      double out, v[4];
+    const size_t k = (size_t)(at[1] * A->stride[1]) + (size_t)(at[2] * A->stride[2]);
 
-      if (BCRGridRowPlain(A, at, (PetscInt)k, axis, v)) {
-        low[k]  = (PetscReal)v[0];
-        diag[k] = (PetscReal)v[1];
-        up[k]   = (PetscReal)v[2];
-        if (v[3] > 0) dropped = PetscMax(dropped, v[1] != 0 ? v[3] / PetscAbs(v[1]) : (double)PETSC_MAX_REAL);
-        continue;
-      }
-      BCRGridRowGet(A, at, ix, c, &row);
-      if (!*code) *code = BCRGridRowCheck(A, at, ix, c, axis, &row, length, message);
-      low[k]  = (PetscReal)row.star[2 * axis];
-      diag[k] = (PetscReal)row.star[BCR_LINES_DIAGONAL];
-      up[k]   = (PetscReal)row.star[2 * axis + 1];
-      if (row.wrap[axis] > 0) wraps = 1;
-      out = row.outside;
-      for (PetscInt d = 0; d < lines->dim; ++d) out += d == axis ? 0 : PetscAbs(row.star[2 * d]) + PetscAbs(row.star[2 * d + 1]);
-      if (out > 0) dropped = PetscMax(dropped, row.star[BCR_LINES_DIAGONAL] != 0 ? out / PetscAbs(row.star[BCR_LINES_DIAGONAL]) : PETSC_MAX_REAL);
-    }
+    BCRDistRowsGetLine(A, at, ix, axis, low + k, diag + k, up + k, &found);
   }
-  PetscCallMPI(MPI_Allreduce(&wraps, &any, 1, MPI_INT, MPI_MAX, lines->comm));
-  PetscCallMPI(MPI_Allreduce(&dropped, &alldropped, 1, MPI_DOUBLE, MPI_MAX, lines->comm));
-  s->periodic    = (PetscBool)(any && N > 2);
-  lines->dropped = (PetscReal)alldropped;
-  PetscCall(BCRErrorAgree(lines->comm, *code, message));
+  mine[0] = found.wraps;
+  mine[1] = found.dropped;
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, lines->comm));
+  s->periodic    = (PetscBool)(all[0] != 0 && N > 2);
+  lines->dropped = (PetscReal)all[1];
+  ierr           = BCRErrorAgree(lines->comm, found.code, found.message);
+  if (ierr) {
+    PetscCall(PetscFree(low));
+    PetscCall(PetscFree(diag));
+    PetscCall(PetscFree(up));
+    PetscCall(ierr);
+  }
   PetscCall(BCRLinesRecognise(lines, low, diag, up));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which lines along x of the box are runs (BCRDistRowsRun()): what was found last time, if the pattern of the matrix is the same, or nothing */
+static PetscErrorCode BCRLinesRuns(BCRLines lines, Mat P, PetscBool converted, BCRLines old)
+{
+  PetscFunctionBegin;
+  if (!converted) { /* the pattern of one that was made from it is another */
+    PetscCall(PetscObjectGetId((PetscObject)P, &lines->mat));
+    PetscCall(MatGetNonzeroState(P, &lines->pattern));
+  }
+  if (old && old->runs && !converted && old->mat == lines->mat && old->pattern == lines->pattern && old->id == lines->id) {
+    lines->runs = old->runs;
+    old->runs   = NULL;
+  } else PetscCall(PetscCalloc1(lines->size[1] * lines->size[2], &lines->runs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -381,9 +677,8 @@ PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
 {
   BCRLines       lines, old = *out;
   BCRDistRows    A;
-  PetscErrorCode code = PETSC_SUCCESS, ierr;
+  PetscErrorCode ierr;
   PetscReal      strength[3];
-  char           message[BCR_MESSAGE_LENGTH] = "";
   PetscInt       dim;
   PetscBool      chosen = (PetscBool)(axis == BCR_LINES_ANY_AXIS);
 
@@ -395,18 +690,22 @@ PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
   PetscCall(ierr);
   dim  = lines->dim;
   ierr = BCRDistRowsOpen(da, P, lines, &A);
+  if (!ierr) ierr = BCRLinesRuns(lines, P, A.converted, old);
   if (!ierr && chosen && dim > 1) {
     ierr = BCRDistRowsAxis(&A, &axis, strength);
     if (!ierr) {
-      PetscCall(BCRLinesDestroy(&lines));
+      BCRLines first = lines;
+
       PetscCall(BCRLinesLayout(da, axis, &lines));
+      PetscCall(BCRLinesRuns(lines, P, A.converted, first));
+      PetscCall(BCRLinesDestroy(&first));
       A.lines = lines;
       for (PetscInt d = 0; d < 3; ++d) lines->strength[d] = strength[d];
     }
   }
   lines->chosen = chosen;
   if (!ierr) ierr = BCRLinesConnect(lines, old);
-  if (!ierr) ierr = BCRDistRowsRead(&A, &code, sizeof(message), message);
+  if (!ierr) ierr = BCRDistRowsRead(&A);
   PetscCall(BCRDistRowsClose(&A));
   PetscCall(BCRLinesDestroy(&old));
   if (ierr) PetscCall(BCRLinesDestroy(&lines));

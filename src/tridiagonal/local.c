@@ -83,6 +83,13 @@ static PetscErrorCode tri_check(const BCRTriSpec *s)
     PetscCheck(s->nfirst >= 0 && s->nfirst <= BCR_TRI_EDGE && s->nlast >= 0 && s->nlast <= BCR_TRI_EDGE && s->nfirst + s->nlast <= s->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
                "Lines of %" PetscInt_FMT " rows: %" PetscInt_FMT " first and %" PetscInt_FMT " last rows of their own", s->n, s->nfirst, s->nlast);
   } else PetscCheck(s->low && s->diag && s->up, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "Lines without coefficients");
+  if (!s->rows && s->perline) { /* in the order that they are stored in; line by line only if there is something to be named */
+    const size_t size = (size_t)lines * (size_t)s->n;
+    PetscReal    sum  = 0;
+
+    for (size_t i = 0; i < size; i++) sum += 0 * s->low[i] + 0 * s->diag[i] + 0 * s->up[i]; /* NaN if any is NaN or Inf */
+    if (sum == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt l = 0; l < lines; l++)
     for (PetscInt j = 0; j < s->n; j++) {
       double row[3];

@@ -4,7 +4,7 @@
   components, periodic axes, uneven boxes; constant, per-line and general
   coefficients; transposes; what it refuses.
 
-  ranks: 1 2 3 4 6
+  ranks: 1 2 3 4 6 8
 */
 #include "neatocases.h"
 #include "src/operator/linesimpl.h"
@@ -83,6 +83,65 @@ static PetscErrorCode One(const Case *k, MatType type)
   Check(!symmetric || k->n[k->axis] == 1, "random coefficients seen as symmetric");
   if (!symmetric) PetscCall(Compare(k, transposed, PETSC_TRUE, "transpose"));
   PetscCall(BCRLinesDestroy(&transposed));
+  PetscCall(BCRLinesDestroy(&lines));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same matrix again: with other values, with one row in the middle that is not as the others, with an entry where there was none (the
+   reader keeps what it knows of the pattern). With more than one point on each rank along x there are runs of rows of one pattern. */
+static PetscErrorCode Again(const Case *k)
+{
+  DM             da;
+  AO             ao;
+  Mat            A, B;
+  BCRLines       lines = NULL;
+  Case           other = *k;
+  PetscInt       x[3], start, end, at[2];
+  PetscReal     *low, *diag, *up, dropped;
+  const PetscInt axis = k->axis, across = (axis + 1) % k->dim;
+  PetscMPIInt    found = 0, all;
+
+  PetscFunctionBegin;
+  PetscCall(NewDMDA(k, &da));
+  PetscCall(Assemble(k, da, &A));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(BCRLinesRead(da, A, axis, &lines));
+  other.seed += 100;
+  PetscCall(Assemble(&other, da, &B));
+  PetscCall(MatCopy(B, A, SAME_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&B));
+  PetscCall(BCRLinesRead(da, A, axis, &lines));
+  PetscCall(Compare(&other, lines, PETSC_FALSE, "other values"));
+  dropped = lines->dropped;
+
+  for (PetscInt d = 0; d < 3; ++d) x[d] = k->n[d] / 2;
+  x[axis] -= 1; /* not the row that others are compared with */
+  PetscCall(DMDAGetAO(da, &ao));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt step = 0; step < 2; ++step) {
+    at[0] = at[1] = k->dof * (x[0] + k->n[0] * (x[1] + k->n[1] * x[2]));
+    if (step) at[1] += k->dof * 2 * (across == 0 ? 1 : (across == 1 ? k->n[0] : k->n[0] * k->n[1])); /* two points away on another axis: left out */
+    PetscCall(AOApplicationToPetsc(ao, 2, at));
+    if (at[0] >= start && at[0] < end) PetscCall(MatSetValue(A, at[0], at[1], step ? 4e4 : 77, INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(BCRLinesRead(da, A, axis, &lines));
+    Check(!lines->spec.rows, "step %d: a row in the middle was overlooked", (int)step);
+    PetscCall(BCRLinesExpand(lines, &low, &diag, &up));
+    if (at[0] >= start && at[0] < end) {
+      found = 1;
+      Check(diag[at[0] - start] == 77, "step %d: diagonal %g where 77 was put", (int)step, (double)diag[at[0] - start]);
+    }
+    PetscCall(PetscFree(low));
+    PetscCall(PetscFree(diag));
+    PetscCall(PetscFree(up));
+    if (step) Check(PetscAbsReal(lines->dropped - (PetscReal)(4e4 + 2 * (k->dim - 1) * k->across) / 77) < (PetscReal)1e-3, "dropped %g", (double)lines->dropped);
+    else Check(lines->dropped <= dropped * (1 + (PetscReal)1e-5), "dropped %g, then %g", (double)dropped, (double)lines->dropped);
+  }
+  PetscCallMPI(MPI_Allreduce(&found, &all, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  Check(all == 1, "the point was on %d ranks", (int)all);
   PetscCall(BCRLinesDestroy(&lines));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
@@ -242,7 +301,11 @@ int main(int argc, char **argv)
     {3, {9, 10, 11}, 2, 1, PETSC_FALSE, PERLINE,   3, 0, 0, 0, 0.5 },
     {3, {9, 10, 11}, 1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0, 0.5 },
     {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0, 0.5 },
-    {3, {5, 13, 4},  1, 1, PETSC_TRUE,  STRETCHED, 0, 0, 0, 0, 0.5 }
+    {3, {5, 13, 4},  1, 1, PETSC_TRUE,  STRETCHED, 0, 0, 0, 0, 0.5 },
+    {2, {37, 30, 1}, 1, 0, PETSC_FALSE, SAME,      3, 0, 0, 0, 0.5 },
+    {2, {37, 30, 1}, 1, 1, PETSC_TRUE,  PERLINE,   0, 0, 0, 0, 0.5 },
+    {3, {19, 14, 9}, 1, 1, PETSC_FALSE, PERLINE,   2, 0, 0, 0, 0.5 },
+    {3, {19, 6, 12}, 1, 2, PETSC_FALSE, SAME,      3, 0, 0, 0, 0.5 }
   };
   PetscMPIInt ranks;
   int         status = 1;
@@ -253,6 +316,7 @@ int main(int argc, char **argv)
     if (list[i].dim == 1 && list[i].n[0] < ranks) continue; /* PETSc has no DMDA with empty ranks */
     PetscCall(One(&list[i], NULL));
     if (i % 5 == 1) PetscCall(One(&list[i], MATBAIJ));
+    if (list[i].dim > 1 && list[i].n[list[i].axis] > 8 && list[i].kind <= PERLINE) PetscCall(Again(&list[i]));
   }
   PetscCall(Axis());
   PetscCall(Bad());
