@@ -289,6 +289,7 @@ static PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned ch
   return entries;
 }
 
+#if !defined(PETSC_USE_COMPLEX)
 /* What the entries of the rows of a run are; its second point, at[0] = 1, has neighbours on either side */
 static void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt first, PetscInt entries, BCRLinesRun *run)
 {
@@ -311,7 +312,6 @@ static void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], Petsc
   }
 }
 
-#if !defined(PETSC_USE_COMPLEX)
 /* low, diag and up of n rows, and the largest sum of the other |entries| over |diag|. PETSC_FALSE: some row is not finite, all zero or has
    something where nothing should be. Compiled for the numbers of entries of stars. */
 static inline PetscBool BCRLinesTakeRun(const PetscReal *v, PetscInt n, PetscInt entries, PetscInt l, PetscInt d, PetscInt u, PetscInt across, const PetscInt c[], PetscInt rest, const PetscInt none[], PetscReal *low, PetscReal *diag, PetscReal *up,
