@@ -241,6 +241,18 @@ int main(int argc, char **argv)
     {3, {7, 6, 9},   1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0, 0.5 },
     {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0, 0.5 }
   };
+  static const Case along[] = {
+    {2, {0, 5, 1},  1, 0, PETSC_FALSE, SAME,    1, 0, 0, 0, 0.5}, /* n 0: one row on each rank */
+    {2, {5, 0, 1},  1, 1, PETSC_TRUE,  GENERAL, 0, 0, 0, 0, 0.5},
+    {3, {3, 4, 0},  2, 2, PETSC_FALSE, PERLINE, 0, 0, 0, 0, 0.5},
+    {3, {3, 4, 0},  1, 2, PETSC_TRUE,  SAME,    0, 0, 0, 0, 0.5},
+    {2, {19, 4, 1}, 1, 0, PETSC_TRUE,  SAME,    0, 0, 0, 0, 0.5},
+    {2, {4, 21, 1}, 2, 1, PETSC_FALSE, PERLINE, 2, 0, 0, 0, 0.5},
+    {3, {3, 4, 22}, 1, 2, PETSC_FALSE, SAME,    3, 0, 0, 0, 0.5},
+    {3, {19, 3, 4}, 1, 0, PETSC_FALSE, GENERAL, 0, 0, 0, 0, 0.5},
+    {3, {3, 20, 4}, 1, 1, PETSC_TRUE,  SAME,    0, 0, 0, 0, 0.5},
+    {3, {4, 3, 21}, 1, 2, PETSC_TRUE,  PERLINE, 0, 0, 0, 0, 0.5}
+  };
   static const PCNeatoMethod methods[] = {PCNEATO_METHOD_AUTO, PCNEATO_METHOD_SCAN, PCNEATO_METHOD_CR, PCNEATO_METHOD_PSCHEME, PCNEATO_METHOD_DC, PCNEATO_METHOD_THOMAS};
   PetscMPIInt                ranks;
   int                        status = 1;
@@ -253,6 +265,16 @@ int main(int argc, char **argv)
       if (list[i].dim == 1 && list[i].n[0] < ranks) continue; /* PETSc has no DMDA with empty ranks */
       PetscCall(One(&list[i], methods[m]));
       if (list[i].kind == SAME) PetscCall(Public(&list[i], methods[m]));
+    }
+    for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(along); ++i) { /* all ranks along the lines: even parts, one row on each rank but the first, but the last */
+      Case k = along[i];
+
+      if (!k.n[k.axis]) k.n[k.axis] = ranks;
+      for (Cut = 1; Cut <= (along[i].n[k.axis] ? 3 : 1); ++Cut) {
+        PetscCall(One(&k, methods[m]));
+        if (k.kind == SAME && k.n[k.axis] > (k.periodic ? 2 : 2 * k.edge)) PetscCall(Public(&k, methods[m])); /* the formula has both neighbours in one entry of a row of two */
+      }
+      Cut = 0;
     }
   }
   PetscCall(Couplings(ranks));
