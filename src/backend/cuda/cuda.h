@@ -166,12 +166,34 @@ typedef struct {
 } BCRCudaSepLines;
 typedef struct {
   int           n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */
+  int           ring;                                         /* periodic, no rows eliminated: all n rows go round, (A, B) are such that the constant mu fits */
   int           nk, planes, pin, pinplane;
   double        ax, ay;
   const double *lambda, *norm, *shift, *scale; /* device: nk, nk, planes, planes (of the solution) */
 } BCRCudaSepRows;
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
+
+/* box*.cu: three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along x and along another axis.
+   roots: e^(-i pi m/N), m < 2 N, pairs in the work type */
+typedef struct {
+  int         N, nx, nb;      /* of the transform; columns, planes of them */
+  ptrdiff_t   fs, fb, us, ub; /* along the transformed axis, from plane to plane */
+  const void *roots;
+} BCRCudaBoxPass;
+/* rows along the line axis, ld apart, of planes (modes of the other transform); tab: BCRCudaSepLines, of N - 1 modes, a ring if periodic. half: the first, last row's
+   equation is halved (node-centred Neumann) */
+typedef struct {
+  int           N, n, planes, half[2];
+  ptrdiff_t     ld, plane;
+  const double *tab;
+  const void   *roots;
+  double       *ends; /* scratch: 2 (N - 1) planes; where BCRCudaBoxCluster() is 0 */
+} BCRCudaBoxPlanes;
+BCR_CUDA_API int BCRCudaBoxPossible(int N);
+BCR_CUDA_API int BCRCudaBoxCluster(int N, int rows, int major); /* whether planes of so many rows fit a cluster of blocks */
+BCR_CUDA_API int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u);
+BCR_CUDA_API int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, int cluster, void *u);
 
 #if defined(__cplusplus)
 }
