@@ -10,28 +10,33 @@
 #include "sines.cuh"
 
 /* two lines, W columns apart, for TASKS threads */
-template <typename T, int N, int W, int MINB>
-__global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
+template <typename T, int N, int W, int MINB> __global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int L    = Sine<N>::L;
-  Cplx<T>      *y    = (Cplx<T> *)sm + threadIdx.x % W;
-  const int     task = threadIdx.x / W, a = blockIdx.x * 2 * W + threadIdx.x % W, b = a + W;
-  const bool    va = a < p.nx, vb = b < p.nx;
-  const T      *roots = (const T *)p.roots;
-  Cplx<T>       x[16];
+  constexpr int                        L    = Sine<N>::L;
+  Cplx<T>                             *y    = (Cplx<T> *)sm + threadIdx.x % W;
+  const int                            task = threadIdx.x / W, a = blockIdx.x * 2 * W + threadIdx.x % W, b = a + W;
+  const bool                           va = a < p.nx, vb = b < p.nx;
+  const T                             *roots = (const T *)p.roots;
+  Cplx<T>                              x[16];
 
   f += blockIdx.y * p.fb + a;
   u += blockIdx.y * p.ub + a;
   if (task < Sine<N>::FIRST) {
-    sine_load<T, N>(task, [&](int j) { return Cplx<T>{va ? f[(j - 1) * p.fs] : (T)0, vb ? f[(j - 1) * p.fs + W] : (T)0}; }, x);
+    sine_load<T, N>(
+      task,
+      [&](int j) {
+        return Cplx<T>{va ? f[(j - 1) * p.fs] : (T)0, vb ? f[(j - 1) * p.fs + W] : (T)0};
+      },
+      x);
     sine_first<T, N>(task, x, roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
   }
   __syncthreads();
   if (task < Sine<N>::SECOND) {
     const int r = task % 9, s = task / 9;
 
-    sine_second<T, N>(r, s, roots, [&](int c, int q) { return y[(c * L + q) * W]; }, x);
+    sine_second<T, N>(
+      r, s, roots, [&](int c, int q) { return y[(c * L + q) * W]; }, x);
     sine_store<T, N>(r, s, x, [&](int k, T v, T w) {
       if (va) u[(k - 1) * p.us] = v;
       if (vb) u[(k - 1) * p.us + W] = w;
@@ -44,15 +49,13 @@ __global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBo
 #endif
 
 /* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at i N, column j at j) */
-template <typename T, int N, int PAIRS>
-struct Rows {
+template <typename T, int N, int PAIRS> struct Rows {
   static constexpr int    L = Sine<N>::L, PITCH = 9 * (L + 1), NT = PAIRS * Sine<N>::TASKS;
   static constexpr size_t BYTES = (size_t)PAIRS * PITCH * 2 * sizeof(T);
 
   /* Rows from wherever load(i, j) takes them, transformed, to the shared memory, which may be overwritten when all threads have loaded.
      Rows i and i + PAIRS are a pair. */
-  template <typename Load>
-  static __device__ __forceinline__ void transform(Load load, char *sm, const T *roots)
+  template <typename Load> static __device__ __forceinline__ void transform(Load load, char *sm, const T *roots)
   {
     BCR_FORGET(roots); /* else they stay in registers from one call to the next */
     {
@@ -60,7 +63,12 @@ struct Rows {
       Cplx<T>  *y = (Cplx<T> *)sm + i * PITCH;
       Cplx<T>   x[16];
 
-      sine_load<T, N>(threadIdx.x % Sine<N>::FIRST, [&](int j) { return Cplx<T>{load(i, j), load(i + PAIRS, j)}; }, x);
+      sine_load<T, N>(
+        threadIdx.x % Sine<N>::FIRST,
+        [&](int j) {
+          return Cplx<T>{load(i, j), load(i + PAIRS, j)};
+        },
+        x);
       __syncthreads();
       if (task < PAIRS) sine_first<T, N>(threadIdx.x % Sine<N>::FIRST, x, roots, [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
     }
@@ -71,7 +79,8 @@ struct Rows {
       T             *m = (T *)sm + i * N;
       Cplx<T>        x[16];
 
-      sine_second<T, N>(r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, x);
+      sine_second<T, N>(
+        r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, x);
       __syncthreads();
       if (task < PAIRS)
         sine_store<T, N>(r, s, x, [&](int k, T v, T w) {
@@ -122,16 +131,15 @@ static __device__ __forceinline__ double cluster_read(const double *p, int rank)
 #endif
 
 /* Block (rank, plane): rows rank * 2 PAIRS .. of the plane. u: in place */
-template <typename T, int N, int PAIRS, int MINB>
-__global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_cluster(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_cluster(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
+  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
   static_assert(NT >= N - 1, "a thread for each mode");
-  double    *E = (double *)(sm + Rows<T, N, PAIRS>::BYTES), *B = E + N; /* of this block's rows: end of the forward, start of the backward recurrence */
-  T         *M    = (T *)sm;
-  const int  rank = blockIdx.x, nrank = gridDim.x, k = threadIdx.x, rows = min(K, p.n - rank * K), tail = p.n - (nrank - 1) * K;
-  const T   *roots = (const T *)p.roots;
+  double   *E = (double *)(sm + Rows<T, N, PAIRS>::BYTES), *B = E + N; /* of this block's rows: end of the forward, start of the backward recurrence */
+  T        *M    = (T *)sm;
+  const int rank = blockIdx.x, nrank = gridDim.x, k = threadIdx.x, rows = min(K, p.n - rank * K), tail = p.n - (nrank - 1) * K;
+  const T  *roots = (const T *)p.roots;
 
   u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
   Rows<T, N, PAIRS>::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, roots);
@@ -220,15 +228,14 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_cluster(BCRCu
 }
 
 /* Down the rows of plane blockIdx.x: transforms along x, forward recurrences. ends: what follows for both ends, for box_up() */
-template <typename T, int N, int PAIRS, int MINB>
-__global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
-  const T      *M     = (const T *)sm;
-  double       *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* of each mode: the recurrence, what it adds to the first unknown, power of mu */
-  const double *t     = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
-  double       *ends  = p.ends + (ptrdiff_t)blockIdx.x * 2 * (N - 1);
+  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
+  const T                             *M     = (const T *)sm;
+  double                              *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* of each mode: the recurrence, what it adds to the first unknown, power of mu */
+  const double                        *t     = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
+  double                              *ends  = p.ends + (ptrdiff_t)blockIdx.x * 2 * (N - 1);
 
   u += (ptrdiff_t)blockIdx.x * p.plane - 1;
   for (int k = threadIdx.x; k < N - 1; k += NT) {
@@ -269,12 +276,11 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaB
 }
 
 /* Up again: backward recurrences, transforms along x */
-template <typename T, int N, int PAIRS, int MINB>
-__global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
-  static_assert(K == 16, "powers");
+  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
+  static_assert((K & (K - 1)) == 0, "powers");
   T            *M     = (T *)sm;
   double       *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* the recurrence of each mode */
   const double *t     = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
@@ -288,13 +294,12 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBox
     __syncthreads(); /* the rows before have been stored */
     for (int k = threadIdx.x; k < N - 1; k += NT) {
       const double mu = __ldg(t + k);
-      double       g[K], in = __ldg(ends + k), b = mu * mu, R = state[k];
+      double       g[K], in = __ldg(ends + k), b = mu, R = state[k];
 
 #pragma unroll
       for (int i = 0; i < K; i++) g[i] = row + i < p.n ? (double)v[i * p.ld + k + 1] : 0;
-      b *= b;
-      b *= b;
-      b *= b;
+#pragma unroll
+      for (int q = 1; q < K; q *= 2) b *= b;
       for (int q = row / K; q && in != 0; q >>= 1) { /* times mu^row */
         if (q & 1) in *= b;
         b *= b;

@@ -11,15 +11,13 @@
 
 #include "fft.cuh"
 
-template <int N>
-struct Sine {
+template <int N> struct Sine {
   static constexpr int L = N / 8, SPLIT = L / 16, FIRST = L / 2 + 1, SECOND = 9 * SPLIT, TASKS = FIRST > SECOND ? FIRST : SECOND; /* threads for a pair of lines */
 };
 
 /* in place; mode m is x[SINE_AT(m)] afterwards */
 #define SINE_AT(m) (4 * ((m) % 4) + (m) / 4)
-template <typename T>
-static __device__ __forceinline__ void dft16(Cplx<T> *x)
+template <typename T> static __device__ __forceinline__ void dft16(Cplx<T> *x)
 {
   const T h = (T)0.70710678118654752440, c = (T)0.92387953251128675613, s = (T)0.38268343236508977173;
 
@@ -52,8 +50,7 @@ static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
 }
 
 /* points p + t L and their mirror images; load(j), 0 < j < N */
-template <typename T, int N, typename Load>
-static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
+template <typename T, int N, typename Load> static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
 {
   constexpr int L = Sine<N>::L;
 
@@ -74,10 +71,9 @@ static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
 }
 
 /* store(r, p, y): class r, point p. roots: e^(-i pi m/N), m < 2 N */
-template <typename T, int N, typename Store>
-static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
+template <typename T, int N, typename Store> static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
 {
-  constexpr int L = Sine<N>::L;
+  constexpr int L   = Sine<N>::L;
   const bool    two = p > 0 && p < L / 2;
 
   dft16(x);
@@ -91,8 +87,7 @@ static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *ro
 }
 
 /* load(r, p): what sine_first() stored */
-template <typename T, int N, typename Load>
-static __device__ __forceinline__ void sine_second(int r, int s, const T *roots, Load load, Cplx<T> *x)
+template <typename T, int N, typename Load> static __device__ __forceinline__ void sine_second(int r, int s, const T *roots, Load load, Cplx<T> *x)
 {
   constexpr int SPLIT = Sine<N>::SPLIT;
 
@@ -120,8 +115,7 @@ static __device__ __forceinline__ void sine_second(int r, int s, const T *roots,
 }
 
 /* store(k, a, b): mode k of the two lines */
-template <typename T, int N, typename Store>
-static __device__ __forceinline__ void sine_store(int r, int s, const Cplx<T> *x, Store store)
+template <typename T, int N, typename Store> static __device__ __forceinline__ void sine_store(int r, int s, const Cplx<T> *x, Store store)
 {
   constexpr int SPLIT = Sine<N>::SPLIT;
 
