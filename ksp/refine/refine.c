@@ -202,12 +202,33 @@ static PetscErrorCode KSPRefineMatApply(KSP ksp, Mat R, Mat Z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. zero: X counts as zero. */
+/* to = from, vectors that may live in different memory */
+static PetscErrorCode KSPRefineCopy(Vec from, Vec to)
+{
+  const PetscScalar *f;
+  PetscScalar       *t;
+  PetscInt           n;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(from, &n));
+  PetscCall(VecGetArrayRead(from, &f));
+  PetscCall(VecGetArrayWrite(to, &t));
+  PetscCall(PetscArraycpy(t, f, n));
+  PetscCall(VecRestoreArrayWrite(to, &t));
+  PetscCall(VecRestoreArrayRead(from, &f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. zero: X counts as zero.
+   A matrix of the device takes host vectors for ones whose entries it has there already, columns of a dense matrix however are one
+   vector with ever another array: the product is taken with the KSP's own vectors where their type differs. */
 static PetscErrorCode KSPRefineMatResidual(KSP ksp, PetscBool zero, Mat B, Mat X, Mat R, PetscReal norms[])
 {
-  Mat      A;
-  Vec      b, x, r;
-  PetscInt n;
+  Mat       A;
+  Vec       b, x, r;
+  PetscInt  n;
+  VecType   type[2];
+  PetscBool same;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
@@ -218,7 +239,16 @@ static PetscErrorCode KSPRefineMatResidual(KSP ksp, PetscBool zero, Mat B, Mat X
     if (zero) PetscCall(VecCopy(b, r));
     else {
       PetscCall(MatDenseGetColumnVecRead(X, c, &x));
-      PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+      PetscCall(VecGetType(x, &type[0]));
+      PetscCall(VecGetType(ksp->work[0], &type[1]));
+      PetscCall(PetscStrcmp(type[0], type[1], &same));
+      if (same) PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+      else {
+        PetscCall(KSPRefineCopy(x, ksp->work[0]));
+        PetscCall(KSP_MatMult(ksp, A, ksp->work[0], ksp->work[1]));
+        PetscCall(KSPRefineCopy(ksp->work[1], r));
+        PetscCall(VecAYPX(r, -1, b));
+      }
       PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
     }
     PetscCall(VecNorm(r, NORM_2, &norms[c]));
