@@ -3,6 +3,7 @@
   run, backward errors, time of set-up.
 
   bench_cuda_poisson [-n 511,511 (more than once as -cases 511x511,127x127x127)] [-reps 21] [-single] [-plain]
+                     [-graph] (the solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64] (BCRCoreOptions) [-recursive]
 */
 #include <petscsys.h>
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -10,17 +11,27 @@
   #include "src/poisson/device.h"
 
 typedef struct {
-  BCRDeviceCore core;
-  BCRStream     stream;
-  void         *f, *u;
-  size_t        bytes;
+  BCRDeviceCore   core;
+  BCRStream       stream;
+  void           *f, *u;
+  size_t          bytes;
+  PetscBool       graph;
+  BCRDeviceGraphs graphs;
 } Run;
+
+static PetscErrorCode launch(void *context, BCRStream stream)
+{
+  Run *r = (Run *)context;
+
+  return BCRDeviceCoreSolve(r->core, stream, r->f, r->u);
+}
 
 static int run_solve(void *context)
 {
   Run *r = (Run *)context;
 
-  return BCRDeviceCoreSolve(r->core, r->stream, r->f, r->u) ? 999 : 0;
+  if (r->graph) return BCRDeviceGraphsRun(&r->graphs, r->stream, &r->f, sizeof(r->f), launch, r) ? 999 : 0;
+  return launch(r, r->stream) ? 999 : 0;
 }
 
 static int run_copy(void *context)
@@ -110,8 +121,9 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], P
 int main(int argc, char **argv)
 {
   char      text[1024] = "511x511,1023x1023,2047x2047,4095x4095,8191x8191", *s = text, name[64];
-  PetscInt  reps = 21;
-  PetscBool single = PETSC_FALSE, plain = PETSC_FALSE, header = PETSC_TRUE;
+  PetscInt  reps   = 21;
+  PetscBool single = PETSC_FALSE, plain = PETSC_FALSE, header = PETSC_TRUE, graph = PETSC_FALSE, recursive = PETSC_FALSE;
+  PetscInt  radix = 0, nschedule = BCR_MAX_LEVELS, schedule[BCR_MAX_LEVELS], nlaunch = BCR_LAUNCH, launches[BCR_LAUNCH] = {0};
   int       major, minor, sms, shared;
 
   PetscFunctionBeginUser;
@@ -121,6 +133,12 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &single, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &plain, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-header", &header, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-graph", &graph, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-recursive", &recursive, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-radix", &radix, NULL));
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-schedule", schedule, &nschedule, NULL));
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-launch", launches, &nlaunch, NULL));
+  if (nschedule == BCR_MAX_LEVELS) nschedule = 0;
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &shared));
   if (header) {
     printf("# %s, sm_%d%d, PETSc %d.%d.%d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR);
@@ -146,20 +164,26 @@ int main(int argc, char **argv)
     PetscCall(PetscMemzero(&options, sizeof(options)));
     PetscCall(PetscMemzero(&r, sizeof(r)));
     for (PetscInt d = 0; d < 3; d++) {
-      stride[d]    = (PetscInt)N;
-      axis[d].n    = n[d];
-      axis[d].a    = d < dim ? 1 : 0;
+      stride[d] = (PetscInt)N;
+      axis[d].n = n[d];
+      axis[d].a = d < dim ? 1 : 0;
       N *= (size_t)n[d];
     }
     options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
     options.plain     = plain;
-    r.bytes           = N * (single ? sizeof(float) : sizeof(double));
+    options.radix     = radix;
+    options.nlevels   = nschedule;
+    options.recursive = recursive;
+    for (PetscInt i = 0; i < nschedule; i++) options.schedule[i] = schedule[i];
+    for (PetscInt i = 0; i < BCR_LAUNCH; i++) options.launch[i] = (int)launches[i];
+    r.graph = graph;
+    r.bytes = N * (single ? sizeof(float) : sizeof(double));
     PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &r.u));
     PetscCallBCRCuda(BCRCudaMalloc(N * sizeof(double), &r.f));
     PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, (double *)r.f));
     if (single) {
       void     *g;
-      int       m[3] = {(int)n[0], (int)n[1], (int)n[2]};
+      int       m[3]  = {(int)n[0], (int)n[1], (int)n[2]};
       ptrdiff_t st[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
 
       PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &g));
@@ -186,8 +210,10 @@ int main(int argc, char **argv)
     PetscCall(Median(&r, run_solve, reps, &solve));
     PetscCall(BackwardError(&r, dim, n, single, &error));
     PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
-    printf("cuda_poisson,poisson%dd,%dx%dx%d,%d,-,%s,bcr,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
+    printf("cuda_poisson,poisson%dd,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", graph ? "bcr-graph" : "bcr", solve, copy, solve / copy, 1e3 * (t1 - t0),
+           error, info.plan);
     fflush(stdout);
+    PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
     PetscCall(BCRDeviceCoreDestroy(&r.core));
     PetscCallBCRCuda(BCRCudaFree(r.f));
     PetscCallBCRCuda(BCRCudaFree(r.u));

@@ -30,17 +30,19 @@ typedef struct {
   PCBCRPoissonPrecision      precision;
   PCBCRPoissonOperatorSource source;
   PCBCRPoissonFit            fit;
-  PetscBool                  tune;
-  PetscBool                  recursive; /* three dimensions, given radix or schedule */
-  PetscInt                   isa;             /* index into BCRInstructionSets */
-  PetscInt                   dim;             /* of the user's operator; 0: that of the DMDA */
-  PetscInt                   nspacing, nends; /* how many of the following were given; one stands for all */
+  PetscBool                  tune, graph;
+  char                      *tunefile;           /* or NULL */
+  PetscBool                  recursive;          /* three dimensions, given radix or schedule */
+  PetscInt                   isa;                /* index into BCRInstructionSets */
+  PetscInt                   launch[BCR_LAUNCH]; /* launch parameters of a device, 0: the default (developer) */
+  PetscInt                   dim;                /* of the user's operator; 0: that of the DMDA */
+  PetscInt                   nspacing, nends;    /* how many of the following were given; one stands for all */
   PetscReal                  spacing[3];
   PCBCRPoissonEnd            end[6];
   PetscReal                  shift, scale;
 
   /* what set-up made of it */
-  PetscBool                  replan; /* a choice changed that the plan depends on */
+  PetscBool                  replan;          /* a choice changed that the plan depends on */
   BCRGrid                    grid;            /* how the DMDA lies on the ranks */
   BCRMoves                   moves;           /* from there to the slabs that the solver has */
   PetscInt                   dof, size[3], n; /* components, nodes of the whole grid, unknowns on this rank */
@@ -93,12 +95,12 @@ static PetscErrorCode PCReset_BCRPoisson(PC pc)
 /* The ranks must want the same, or they would wait for one another in different places */
 static PetscErrorCode PCBCRPoissonCheckSame(PC pc)
 {
-  static const char *const names[]   = {"radix", "backend", "precision", "operator", "fit", "tune", "recursive", "isa", "spacing", "ends", "shift", "scale", "schedule"};
-  static const PetscInt    lengths[] = {1, 1, 1, 1, 1, 1, 1, 1, 5, 7, 1, 1, 1 + BCR_MAX_LEVELS};
-  PC_BCRPoisson           *bcr       = (PC_BCRPoisson *)pc->data;
-  double                   mine[24 + BCR_MAX_LEVELS] = {0}, first[24 + BCR_MAX_LEVELS];
-  PetscInt                 n = 0, i;
-  BCRFault                 fault = {PETSC_SUCCESS, ""};
+  static const char *const names[]                                = {"radix", "backend", "precision", "operator", "fit", "tune", "recursive", "isa", "graph", "launch", "spacing", "ends", "shift", "scale", "schedule"};
+  static const PetscInt    lengths[]                              = {1, 1, 1, 1, 1, 1, 1, 1, 1, BCR_LAUNCH, 5, 7, 1, 1, 1 + BCR_MAX_LEVELS};
+  PC_BCRPoisson           *bcr                                    = (PC_BCRPoisson *)pc->data;
+  double                   mine[25 + BCR_LAUNCH + BCR_MAX_LEVELS] = {0}, first[25 + BCR_LAUNCH + BCR_MAX_LEVELS];
+  PetscInt                 n                                      = 0, i;
+  BCRFault                 fault                                  = {PETSC_SUCCESS, ""};
   PetscMPIInt              size;
 
   PetscFunctionBegin;
@@ -112,6 +114,8 @@ static PetscErrorCode PCBCRPoissonCheckSame(PC pc)
   mine[n++] = (double)bcr->tune;
   mine[n++] = (double)bcr->recursive;
   mine[n++] = (double)bcr->isa;
+  mine[n++] = (double)bcr->graph;
+  for (i = 0; i < BCR_LAUNCH; ++i) mine[n++] = (double)bcr->launch[i];
   mine[n++] = (double)bcr->dim;
   mine[n++] = (double)bcr->nspacing;
   for (i = 0; i < 3; ++i) mine[n++] = i < bcr->nspacing ? (double)bcr->spacing[i] : 0;
@@ -127,7 +131,8 @@ static PetscErrorCode PCBCRPoissonCheckSame(PC pc)
   n = 0;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(names); ++k) {
     for (i = 0; i < lengths[k]; ++i, ++n)
-      if (mine[n] != first[n]) PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMETYPE, "-%spc_bcrpoisson_%s (or its setter) differs from that of rank 0: give the same on every rank", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", names[k]));
+      if (mine[n] != first[n])
+        PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMETYPE, "-%spc_bcrpoisson_%s (or its setter) differs from that of rank 0: give the same on every rank", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", names[k]));
   }
   PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -151,8 +156,8 @@ static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
     *da = dm[i];
   }
   if (!isda)
-    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_WRONG, "PCBCRPOISSON needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()",
-                          found ? "the DM is of type " : "neither the PC nor its matrix has a DM", found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)"));
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_WRONG, "PCBCRPOISSON needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()", found ? "the DM is of type " : "neither the PC nor its matrix has a DM",
+                          found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)"));
   PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,7 +165,7 @@ static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
 /* How the grid lies on the ranks; all that was known about another one is forgotten */
 static PetscErrorCode PCBCRPoissonSetGrid(PC pc, DM da)
 {
-  PC_BCRPoisson *bcr  = (PC_BCRPoisson *)pc->data;
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const char    *prefix;
   PetscBool      same = PETSC_TRUE;
   PetscInt       rows;
@@ -193,7 +198,7 @@ static PetscErrorCode PCBCRPoissonSetGrid(PC pc, DM da)
 /* The slabs that the solver works on, and what the operators say about nodes brought there */
 static PetscErrorCode PCBCRPoissonSetSlabs(PC pc)
 {
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PC_BCRPoisson *bcr    = (PC_BCRPoisson *)pc->data;
   PetscInt       prefer = -1;
 
   PetscFunctionBegin;
@@ -254,7 +259,7 @@ static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options, const B
 {
   static const PetscInt candidate[] = {0, 4, 8, 16, 32, 64};
   PC_BCRPoisson        *bcr         = (PC_BCRPoisson *)pc->data;
-  PetscInt              largest     = PetscMax(bcr->size[0], PetscMax(bcr->size[1], bcr->size[2])), n = bcr->dof * bcr->moves.nodes;
+  PetscInt              largest = PetscMax(bcr->size[0], PetscMax(bcr->size[1], bcr->size[2])), n = bcr->dof * bcr->moves.nodes;
   PetscScalar          *f, *u;
   PetscLogDouble        best = PETSC_MAX_REAL;
   PetscRandom           random;
@@ -321,7 +326,7 @@ static PetscBool PCBCRPoissonOnDevice(PC pc)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
-  if (bcr->radix != PCBCRPOISSON_RADIX_AUTO || bcr->nlevels || bcr->grid.size > 1) return PETSC_FALSE;
+  if (bcr->grid.size > 1) return PETSC_FALSE;
   return BCRSolverHaveDevice(NULL);
 }
 
@@ -330,7 +335,7 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   VecType        type[2];
-  const char    *why = NULL, *at;
+  const char    *why  = NULL, *at;
   PetscBool      cuda = PETSC_FALSE;
 
   PetscFunctionBegin;
@@ -338,7 +343,6 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
   if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA) {
     PetscCheck(bcr->grid.size == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda runs on one rank only, the PC has %d: use -pc_bcrpoisson_backend cpu or auto, or one rank", (int)bcr->grid.size);
     PetscCheck(BCRSolverHaveDevice(&why), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda cannot be used here (%s): use -pc_bcrpoisson_backend cpu or auto", why);
-    PetscCheck(PCBCRPoissonOnDevice(pc), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda has no reduction of a given radix or schedule: use -pc_bcrpoisson_radix auto without a schedule, or -pc_bcrpoisson_backend cpu");
     bcr->device = PETSC_TRUE;
   } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
     PetscCall(MatGetVecType(pc->pmat, &type[0]));
@@ -367,20 +371,38 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
   options.core.precision = (BCRPrecision)bcr->precision;
   options.core.isa       = (int)bcr->isa - 1;
   options.core.recursive = bcr->recursive;
+  for (int i = 0; i < BCR_LAUNCH; ++i) options.core.launch[i] = (int)bcr->launch[i];
   for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
-  options.device = bcr->device;
+  options.device      = bcr->device;
+  options.plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
   if (bcr->device) PetscCall(PCBCRPoissonGetStream(&options.stream));
   bcr->ntuned = 0;
   if (bcr->tune && !options.core.radix && !options.core.nlevels && !bcr->device) PetscCall(PCBCRPoissonTune(pc, &options, slab));
-  else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver));
+  else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
+    PetscErrorCode ierr;
+
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); /* a device without room for it is none */
+    ierr = BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver);
+    PetscCall(PetscPopErrorHandler());
+    if (ierr) {
+      PetscCall(BCRSolverDestroy(&bcr->solver));
+      if (ierr == PETSC_ERR_MEM) {
+        PetscCall(PetscInfo(pc, "The device has no room for the solver, which works on the host instead\n"));
+        bcr->device    = PETSC_FALSE;
+        bcr->switched  = PETSC_TRUE;
+        options.device = PETSC_FALSE;
+      }
+      PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver)); /* any other error comes again, with its message */
+    }
+  } else PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver));
   bcr->replan = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
 {
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  DM             da  = NULL;
+  PC_BCRPoisson *bcr  = (PC_BCRPoisson *)pc->data;
+  DM             da   = NULL;
   PetscBool      same = PETSC_FALSE, done = PETSC_FALSE;
 
   PetscFunctionBegin;
@@ -414,9 +436,9 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
    then reports is its own affair (KSP_DIVERGED_NANORINF); with -ksp_error_if_not_converged this names the entry. */
 static PetscErrorCode PCBCRPoissonCheckFinite(PC pc, const PetscScalar *f, const PetscScalar *u)
 {
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  const PetscInt *n  = bcr->grid.n, first = bcr->n ? bcr->dof * BCRGridNumber(&bcr->grid, bcr->grid.lo) : 0;
-  PetscInt        middle, bad = bcr->n;
+  PC_BCRPoisson  *bcr = (PC_BCRPoisson *)pc->data;
+  const PetscInt *n = bcr->grid.n, first = bcr->n ? bcr->dof * BCRGridNumber(&bcr->grid, bcr->grid.lo) : 0;
+  PetscInt        middle, bad            = bcr->n;
   PetscBool       finite = PETSC_TRUE;
   double          found;
 
@@ -554,7 +576,7 @@ static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Ve
     PetscCall(VecGetArrayReadAndMemType(x, &f, &mf));
     PetscCall(VecGetArrayWriteAndMemType(y, &u, &mu));
     solution = u;
-    there = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
+    there    = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
     if (there || (PetscMemTypeHost(mf) && PetscMemTypeHost(mu))) PetscCall(PCBCRPoissonFollow(pc, there));
     if (there && bcr->device) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, 1, f, bcr->n, u, bcr->n));
     else there = PETSC_FALSE;
@@ -644,11 +666,11 @@ static PetscErrorCode PCMatApplyTranspose_BCRPoisson(PC pc, Mat X, Mat Y)
 /* Where the slabs are, what it costs to bring vectors there, and how a user does without */
 static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
 {
-  static const char xyz[] = "xyz";
-  PC_BCRPoisson    *bcr   = (PC_BCRPoisson *)pc->data;
-  const BCRGrid    *g     = &bcr->grid;
-  const BCRMoves   *m     = &bcr->moves;
-  const double      bytes = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
+  static const char xyz[]   = "xyz";
+  PC_BCRPoisson    *bcr     = (PC_BCRPoisson *)pc->data;
+  const BCRGrid    *g       = &bcr->grid;
+  const BCRMoves   *m       = &bcr->moves;
+  const double      bytes   = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
   PetscInt          rows[2] = {-m->len, m->len}, all[2], axis = m->axis;
 
   PetscFunctionBegin;
@@ -662,8 +684,9 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
     if (info.ranks[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n", info.ranks, (double)info.bytes_sent, (double)info.messages));
   }
   if (m->inplace) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: the DMDA is cut %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f bytes between ranks, %.0f by the rank that sends most\n", g->parts[0],
-                                   g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
+  PetscCall(PetscViewerASCIIPrintf(viewer,
+                                   "redistributed: the DMDA is cut %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f bytes between ranks, %.0f by the rank that sends most\n",
+                                   g->parts[0], g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
   for (PetscInt d = 0; d < g->dim; ++d)
     if (g->N[axis] < (PetscInt)g->size && g->N[d] > g->N[axis]) axis = d;
   if (g->N[axis] < (PetscInt)g->size) PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: with fewer ranks, at most %" PetscInt_FMT ", this could be avoided\n", g->N[axis]));
@@ -702,9 +725,18 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
   if (bcr->info.core.subproblems) PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n", bcr->info.core.subproblems));
   PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s %s%s\n", bcr->device ? "cuda, device" : "cpu, instruction set", bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
+  if (bcr->device) {
+    BCRSolverInfo info;
+
+    PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+    if (!bcr->graph) PetscCall(PetscViewerASCIIPrintf(viewer, "launches: kernel by kernel, as asked for\n"));
+    else if (!info.graph) PetscCall(PetscViewerASCIIPrintf(viewer, "launches: kernel by kernel, as the solve cannot be captured\n"));
+    else if (!info.graphs) PetscCall(PetscViewerASCIIPrintf(viewer, "launches: as a CUDA graph from the second application to the same vectors on\n"));
+    else PetscCall(PetscViewerASCIIPrintf(viewer, "launches: %" PetscInt_FMT " as CUDA graphs, the last one of %" PetscInt_FMT " nodes\n", info.graphs, info.nodes[0] + info.nodes[1] + info.nodes[2] + info.nodes[3]));
+  }
   PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCBCRPoissonPrecisions[bcr->precision]));
   if (!bcr->tune) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: off\n"));
-  else if (bcr->device) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, the device has one plan for this operator\n"));
+  else if (bcr->device && bcr->radix == PCBCRPOISSON_RADIX_AUTO && !bcr->nlevels) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, the device has one plan for this operator\n"));
   else if (!bcr->ntuned) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
   else if (bcr->tunedradix) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest radix %" PetscInt_FMT "\n", bcr->ntuned, bcr->tunedradix));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest the automatic one\n", bcr->ntuned));
@@ -778,9 +810,9 @@ static PetscErrorCode PCBCRPoissonParseEnds(PC pc, const char option[], const ch
 static PetscErrorCode PCBCRPoissonReadOptions(PC pc, const char stem[], BCROptionItems PetscOptionsObject)
 {
   PC_BCRPoisson             *bcr = (PC_BCRPoisson *)pc->data;
-  PetscBool                  flg, given, tune = bcr->tune, recursive = bcr->recursive;
-  char                       name[64], text[256], now[32];
-  PetscInt                   n, radices[BCR_MAX_LEVELS], isa = bcr->isa;
+  PetscBool                  flg, given, tune = bcr->tune, recursive = bcr->recursive, graph = bcr->graph;
+  char                       name[64], text[256], now[32], path[PETSC_MAX_PATH_LEN];
+  PetscInt                   n, radices[BCR_MAX_LEVELS], isa = bcr->isa, launch[BCR_LAUNCH];
   PCBCRPoissonBackend        backend   = bcr->backend;
   PCBCRPoissonPrecision      precision = bcr->precision;
   PCBCRPoissonOperatorSource source    = bcr->source;
@@ -790,6 +822,7 @@ static PetscErrorCode PCBCRPoissonReadOptions(PC pc, const char stem[], BCROptio
 
 #define BCROptionName(what) PetscSNPrintf(name, sizeof(name), "%s%s", stem, what)
   PetscFunctionBegin;
+  PetscCall(PetscArraycpy(launch, bcr->launch, BCR_LAUNCH));
   PetscCall(BCROptionName("radix"));
   if (bcr->radix == PCBCRPOISSON_RADIX_AUTO) PetscCall(PetscStrncpy(now, "auto", sizeof(now)));
   else PetscCall(PetscSNPrintf(now, sizeof(now), "%" PetscInt_FMT, bcr->radix));
@@ -819,6 +852,19 @@ static PetscErrorCode PCBCRPoissonReadOptions(PC pc, const char stem[], BCROptio
   PetscCall(BCROptionName("tune"));
   PetscCall(PetscOptionsBool(name, "Time several plans at set-up and take the fastest", "PCBCRPoissonSetTune", tune, &tune, &flg));
   if (flg) PetscCall(PCBCRPoissonSetTune(pc, tune));
+  PetscCall(BCROptionName("tune_file"));
+  PetscCall(PetscOptionsString(name, "File that keeps what the optimizer found", "PCBCRPoissonSetTuneFile", bcr->tunefile ? bcr->tunefile : "", path, sizeof(path), &flg));
+  if (flg) PetscCall(PCBCRPoissonSetTuneFile(pc, path));
+  PetscCall(BCROptionName("graph"));
+  PetscCall(PetscOptionsBool(name, "On a GPU launch the kernels of a solve as one CUDA graph", "PCBCRPoissonSetGraph", graph, &graph, &flg));
+  if (flg) PetscCall(PCBCRPoissonSetGraph(pc, graph));
+  n = BCR_LAUNCH;
+  PetscCall(BCROptionName("launch"));
+  PetscCall(PetscOptionsIntArray(name, "Launch parameters of a GPU, 0: the default (developer, see BCRCoreOptions)", "None", launch, &n, &flg));
+  if (flg) {
+    PCBCRPoissonPlanChanged(pc);
+    for (PetscInt i = 0; i < BCR_LAUNCH; ++i) bcr->launch[i] = i < n ? launch[i] : 0;
+  }
   PetscCall(BCROptionName("isa"));
   PetscCall(PetscOptionsEList(name, "Instruction set, or the next lower one that the machine has (developer)", "None", BCRInstructionSets, PETSC_STATIC_ARRAY_LENGTH(BCRInstructionSets), BCRInstructionSets[bcr->isa], &isa, &flg));
   if (flg && isa != bcr->isa) {
@@ -1041,6 +1087,41 @@ static PetscErrorCode PCBCRPoissonGetTune_BCRPoisson(PC pc, PetscBool *tune)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode PCBCRPoissonSetTuneFile_BCRPoisson(PC pc, const char name[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PCBCRPoissonPlanChanged(pc);
+  PetscCall(PetscFree(bcr->tunefile));
+  if (name && *name) PetscCall(PetscStrallocpy(name, &bcr->tunefile));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetTuneFile_BCRPoisson(PC pc, const char *name[])
+{
+  PetscFunctionBegin;
+  *name = ((PC_BCRPoisson *)pc->data)->tunefile;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetGraph_BCRPoisson(PC pc, PetscBool graph)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  if (graph != bcr->graph) PCBCRPoissonPlanChanged(pc);
+  bcr->graph = graph;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetGraph_BCRPoisson(PC pc, PetscBool *graph)
+{
+  PetscFunctionBegin;
+  *graph = ((PC_BCRPoisson *)pc->data)->graph;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCBCRPoissonSetOperator_BCRPoisson(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[], PetscReal shift, PetscReal scale)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
@@ -1109,9 +1190,14 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRecursive", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTune", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTune", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTuneFile", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTuneFile", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetGraph", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetGraph", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperator", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRemovedConstant", NULL));
+  PetscCall(PetscFree(((PC_BCRPoisson *)pc->data)->tunefile));
   PetscCall(PetscFree(pc->data));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1128,6 +1214,8 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 . -pc_bcrpoisson_fit (auto|scaled|average|exact)          - what to do with a matrix that is not separable, see `PCBCRPoissonSetFit()`
 . -pc_bcrpoisson_recursive (off|on)                       - recursion in three dimensions with a given radix or schedule, see `PCBCRPoissonSetRecursive()`
 . -pc_bcrpoisson_tune (off|on)                            - time several plans at set-up and take the fastest, see `PCBCRPoissonSetTune()`
+. -pc_bcrpoisson_tune_file name                           - file that keeps what was found, see `PCBCRPoissonSetTuneFile()`
+. -pc_bcrpoisson_graph (on|off)                           - on a GPU as one CUDA graph, see `PCBCRPoissonSetGraph()`
 . -pc_bcrpoisson_spacing hx,hy,hz                         - spacing of the user's operator, one for each axis or one for all; implies `-pc_bcrpoisson_operator user`
 . -pc_bcrpoisson_ends xlow,xhigh,ylow,yhigh,zlow,zhigh    - its ends, each (dirichlet|neumann|cell_neumann|cell_dirichlet|periodic), or one for all
 . -pc_bcrpoisson_shift c                                  - its shift
@@ -1182,6 +1270,7 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   bcr->source    = PCBCRPOISSON_OPERATOR_MATRIX;
   bcr->fit       = PCBCRPOISSON_FIT_AUTO;
   bcr->scale     = 1;
+  bcr->graph     = PETSC_TRUE;
   pc->data       = bcr;
 
   pc->ops->setup          = PCSetUp_BCRPoisson;
@@ -1213,6 +1302,10 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRecursive", PCBCRPoissonGetRecursive_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTune", PCBCRPoissonSetTune_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTune", PCBCRPoissonGetTune_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTuneFile", PCBCRPoissonSetTuneFile_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTuneFile", PCBCRPoissonGetTuneFile_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetGraph", PCBCRPoissonSetGraph_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetGraph", PCBCRPoissonGetGraph_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", PCBCRPoissonSetOperator_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperator", PCBCRPoissonGetOperator_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRemovedConstant", PCBCRPoissonGetRemovedConstant_BCRPoisson));

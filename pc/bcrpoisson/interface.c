@@ -435,6 +435,111 @@ PetscErrorCode PCBCRPoissonGetTune(PC pc, PetscBool *tune)
 }
 
 /*@
+  PCBCRPoissonSetTuneFile - names the file in which the parameter optimizer of `PCBCRPOISSON` keeps what it found
+
+  Logically Collective
+
+  Input Parameters:
++ pc   - the preconditioner
+- name - the file, NULL or empty for none
+
+  Options Database Key:
+. -pc_bcrpoisson_tune_file name - the file
+
+  Level: advanced
+
+  Notes:
+  A line of text for each grid: what it was timed on (size, number of components, precision, device or instruction set, ranks), then the plan. Where the
+  file has the grid at hand, nothing is timed; else, if `PCBCRPoissonSetTune()` is on, what was found is appended. Lines may be written and removed by hand.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTuneFile()`, `PCBCRPoissonSetTune()`
+@*/
+PetscErrorCode PCBCRPoissonSetTuneFile(PC pc, const char name[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscTryMethod(pc, "PCBCRPoissonSetTuneFile_C", (PC, const char[]), (pc, name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetTuneFile - gets the file in which the parameter optimizer of `PCBCRPOISSON` keeps what it found
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. name - the file, NULL for none; not to be freed
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetTuneFile()`
+@*/
+PetscErrorCode PCBCRPoissonGetTuneFile(PC pc, const char *name[])
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(name, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetTuneFile_C", (PC, const char *[]), (pc, name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonSetGraph - chooses how `PCBCRPOISSON` launches its kernels on a GPU
+
+  Logically Collective
+
+  Input Parameters:
++ pc    - the preconditioner
+- graph - `PETSC_TRUE` (default): as one CUDA graph, from the second application to the same vectors on; `PETSC_FALSE`: one by one
+
+  Options Database Key:
+. -pc_bcrpoisson_graph (on|off) - as a CUDA graph
+
+  Level: advanced
+
+  Note:
+  A graph is a few microseconds faster, which is a good part of the time on small grids. The solution is the same, bit by bit. Tools that look at single
+  kernels may need `off`. Solves that cannot be captured are launched one by one in any case.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetGraph()`, `PCBCRPoissonSetBackend()`
+@*/
+PetscErrorCode PCBCRPoissonSetGraph(PC pc, PetscBool graph)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveBool(pc, graph, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetGraph_C", (PC, PetscBool), (pc, graph));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetGraph - gets whether `PCBCRPOISSON` launches its kernels on a GPU as a CUDA graph
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. graph - `PETSC_TRUE` if so
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetGraph()`
+@*/
+PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(graph, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetGraph_C", (PC, PetscBool *), (pc, graph));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
   PCBCRPoissonSetOperator - describes the operator that `PCBCRPOISSON` solves with, in place of reading it from the matrix
 
   Logically Collective

@@ -14,6 +14,15 @@ typedef enum {
 
 #define BCR_MAX_LEVELS 64
 
+/* launch parameters of a device that the optimizer tries (paper 000, section 3.2); 0: the default */
+enum {
+  BCR_LAUNCH_GROUP,  /* given radix: threads of a work group that solves a line, a power of two from 32 to 1024 */
+  BCR_LAUNCH_SHARED, /* given radix: rows of a line that are in shared memory, the others are reduced in global memory */
+  BCR_LAUNCH_SUM,    /* given radix: terms of a sub-sum */
+  BCR_LAUNCH_STRIPS, /* level 0: blocks for each multiprocessor that the rows are cut for */
+  BCR_LAUNCH
+};
+
 typedef struct {
   PetscInt     radix;                    /* 0: automatic */
   PetscInt     nlevels;                  /* 0: automatic, else the radix of every level follows */
@@ -21,6 +30,7 @@ typedef struct {
   BCRPrecision precision;                /* BCR_DOUBLE or BCR_SINGLE for the core */
   PetscBool    recursive;                /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform along one axis */
   int          isa;                      /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
+  int          launch[BCR_LAUNCH];       /* device */
   PetscBool    plain;                    /* device: transforms and lines only, no level 0 (tests) */
 } BCRCoreOptions;
 

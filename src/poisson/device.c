@@ -3,17 +3,19 @@
 
   LEVEL0    level 0 in physical space, the separators transformed along x, a line over them for each mode; in three dimensions a
             transform along z first and last, and a plane for each of its modes, all planes at once
-  BOX       devbox.c, where it can be used
   FOURIER   transforms along all axes but one, a line along that one for each pair of modes
+  REDUCTION block cyclic reduction of a given radix or schedule (devreduction.c); in three dimensions a transform along y first and last, or the recursion of paper 000
 */
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "devbox.h"
+  #include "device.h"
+  #include "reduction.h"
   #include "tables.h"
 
 typedef enum {
   DEVICE_FOURIER,
-  DEVICE_LEVEL0
+  DEVICE_LEVEL0,
+  DEVICE_REDUCTION
 } BCRDevicePlan;
 
 struct _n_BCRDeviceCore {
@@ -38,9 +40,6 @@ struct _n_BCRDeviceCore {
   int            sms, shared; /* multiprocessors; bytes of shared memory of a block */
   PetscBool      fft[3];      /* the transform along this axis fits the shared memory of a block */
 
-  BCRDeviceBox box; /* BOX, or NULL */
-  PetscBool    usebox;
-
   /* LEVEL0 */
   PetscInt        ng, planes, regular[2], strips, per; /* groups; of these first .. last regular, strips of per */
   BCRLineRows     seprows;
@@ -50,6 +49,13 @@ struct _n_BCRDeviceCore {
   void           *D, *D2, *extra; /* separators; D2: where their transform is not in place */
   double         *septab;
   PetscInt        ldd;
+
+  /* REDUCTION */
+  BCRDeviceReduction red;
+  PetscInt           nlevels, schedule[BCR_MAX_LEVELS], subproblems;
+  double            *redshift, *redscale[3]; /* device: shifts of the boxes; factors of the right-hand side */
+  const double      *redweight[3];           /* of a mean */
+  double             redtotal;
 };
 
 PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char what[], void *p)
@@ -166,7 +172,7 @@ static void modes_values(const BCRCudaModes *m, double lambda[], double norm[])
   }
 }
 
-int BCRDeviceEnd(BCREnd e)
+static int device_end(BCREnd e)
 {
   return e == BCR_END_DIRICHLET ? BCR_CUDA_DIRICHLET : (e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_PERIODIC)));
 }
@@ -303,7 +309,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     r.periodic = axis_periodic(y);
     r.n        = (int)c->seprows.n - r.periodic;
     for (int e = 0; e < 2; e++) {
-      r.end[e]    = BCRDeviceEnd(y->end[e]);
+      r.end[e]    = device_end(y->end[e]);
       r.gapend[e] = (int)c->seprows.gapend[e];
     }
     r.gap     = 7;
@@ -343,6 +349,64 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* REDUCTION: y is transformed, the boxes are its modes */
+static PetscBool reduction_transforms(BCRDeviceCore c)
+{
+  return c->dim == 3 && !c->axis[1].lower && !c->options.recursive ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static PetscErrorCode reduction_tables(BCRDeviceCore c)
+{
+  const PetscBool trans = reduction_transforms(c);
+  const double    base  = c->singular ? 0 : c->shift + c->fixed;
+  const PetscInt  nb    = trans ? c->n[1] : 1;
+  double         *v;
+
+  PetscFunctionBegin;
+  if (!c->red) {
+    const PetscInt  yd = c->dim - 1; /* a third axis that can neither be transformed nor be recursed along is an error of BCRReductionCreate() */
+    const BCRAxis   axis[3]   = {c->axis[0], trans || c->dim == 2 ? c->axis[yd] : c->axis[1], c->axis[2]};
+    const ptrdiff_t stride[3] = {c->stride[0], trans || c->dim == 2 ? c->stride[yd] : c->stride[1], c->stride[2]};
+    PetscInt        inner[BCR_MAX_LEVELS], ninner;
+
+    PetscCheck(!c->axis[yd].lower && !(c->dim == 3 && c->axis[1].lower), PETSC_COMM_SELF, PETSC_ERR_SUP, "Block cyclic reduction needs constant coefficients along axis %c, one of the blocks. Leave radix and schedule at auto: the automatic schedule handles it",
+               c->label[c->axis[yd].lower ? yd : 1]);
+    c->nlevels = c->options.nlevels;
+    PetscCall(PetscArraycpy(c->schedule, c->options.schedule, c->nlevels));
+    if (!c->nlevels) PetscCall(BCRScheduleFromRadix(c->options.radix, c->n[yd], &c->nlevels, c->schedule));
+    ninner = c->nlevels;
+    PetscCall(PetscArraycpy(inner, c->schedule, ninner));
+    if (c->dim == 3 && !trans && !c->options.nlevels) PetscCall(BCRScheduleFromRadix(c->options.radix, c->n[1], &ninner, inner));
+    PetscCall(BCRDeviceReductionCreate(trans ? 2 : c->dim, axis, stride, nb, c->nlevels, c->schedule, ninner, inner, c->single, c->options.launch, c->shared - 1024, c->singular, &c->rows, c->stream, &c->tables, &c->space, &c->red));
+    c->subproblems = BCRDeviceReductionSubproblems(c->red);
+    PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nb * sizeof(double), "tables", &c->redshift));
+    c->redtotal = 1;
+    for (PetscInt d = 0; d < 3; d++) {
+      const PetscInt n = c->n[d];
+      double         sum = 0;
+
+      PetscCall(PetscMalloc1(n, &v));
+      for (PetscInt i = 0; i < n; i++) v[i] = 1;
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, v, &c->redscale[d]));
+      for (PetscInt i = 0; i < n && d < c->dim; i++) {
+        if (c->axis[d].weight) v[i] = c->axis[d].weight[i];
+        else if (c->axis[d].end[i ? 1 : 0] == BCR_END_NEUMANN && (i == 0 || i == n - 1)) v[i] = 0.5;
+      }
+      for (PetscInt i = 0; i < n; i++) sum += v[i];
+      c->redtotal *= sum;
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, v, &c->redweight[d]));
+      PetscCall(PetscFree(v));
+    }
+  }
+  PetscCall(PetscMalloc1(c->n[1], &v));
+  for (PetscInt j = 0; j < nb; j++) v[j] = base + (trans ? c->axis[1].a * c->lambda[1][j] : 0);
+  PetscCallBCRCuda(BCRCudaPut(c->redshift, v, (size_t)nb * sizeof(double), c->stream));
+  for (PetscInt j = 0; j < c->n[1]; j++) v[j] = c->factor * (trans ? c->norm[1][j] : 1);
+  PetscCallBCRCuda(BCRCudaPut(c->redscale[1], v, (size_t)c->n[1] * sizeof(double), c->stream));
+  PetscCall(PetscFree(v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Everything that the shift or the factor goes into */
 static PetscErrorCode core_tables(BCRDeviceCore c)
 {
@@ -352,13 +416,6 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscInt       t    = 0;
 
   PetscFunctionBegin;
-  if (c->box) {
-    PetscCall(BCRDeviceBoxSetUp(c->box, base, c->factor, &c->usebox));
-    if (c->usebox) {
-      c->stale = PETSC_FALSE;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-  }
   if (c->kind == DEVICE_LEVEL0) {
     PetscBool ok;
 
@@ -375,14 +432,17 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCall(BCRDeviceArenaFree(&c->tables));
   }
   c->stale        = PETSC_FALSE;
-  if (!c->work) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
+  if (!c->work && (c->kind != DEVICE_REDUCTION || (reduction_transforms(c) && !c->fft[1]))) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
   c->rows.n       = (int)n;
   c->rows.shift   = base;
   c->rows.factor  = c->factor;
   c->rows.pina    = c->singular ? 0 : -1;
   c->rows.pinb    = c->singular ? 0 : -1;
   c->rows.removed = c->scalars;
-  if (c->tables.n) PetscFunctionReturn(PETSC_SUCCESS); /* all of the following depends on neither */
+  if (c->tables.n) { /* all of the following depends on neither */
+    if (c->kind == DEVICE_REDUCTION) PetscCall(reduction_tables(c));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   c->rows.removedfactor = 1;
   {
     const PetscBool p = c->dim > 0 ? axis_periodic(x) : PETSC_FALSE;
@@ -434,7 +494,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   for (PetscInt d = 0; d < c->dim; d++) {
     double *s;
 
-    if (d == c->line) continue;
+    if (d == c->line || c->kind == DEVICE_REDUCTION) continue;
     PetscCall(PetscMalloc1(c->n[d], &s));
     for (PetscInt j = 0; j < c->n[d]; j++) s[j] = c->axis[d].a * c->lambda[d][j];
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[d], s, t ? &c->rows.sigb : &c->rows.siga));
@@ -443,6 +503,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     c->rows.removedfactor *= c->norm[d][0];
     t++;
   }
+  if (c->kind == DEVICE_REDUCTION) PetscCall(reduction_tables(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -453,7 +514,6 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   int           major, minor, sms, shared;
 
   PetscFunctionBegin;
-  PetscCheck(!options->radix && !options->nlevels, PETSC_COMM_SELF, PETSC_ERR_SUP, "The CUDA backend has no reduction of a given radix or schedule yet: use -pc_bcrpoisson_radix auto, or -pc_bcrpoisson_backend cpu");
   PetscCall(PetscNew(&c));
   *core       = c;
   c->shift    = shift;
@@ -487,6 +547,10 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   }
   PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "Two axes with general coefficients: only one can be solved directly");
   for (PetscInt d = c->dim; d < 3; d++) c->n[d] = 1;
+  if (c->dim > 1 && (options->radix || options->nlevels)) {
+    c->kind = DEVICE_REDUCTION;
+    c->line = 0;
+  }
   if (c->line < 0) c->line = PetscMax(c->dim - 1, 0);
   PetscCall(BCRDeviceArenaGet(&c->fixedtables, (BCR_CUDA_PARTIALS + 8) * sizeof(double), "sums", &c->scalars));
   PetscCallBCRCuda(BCRCudaZero(c->scalars, (BCR_CUDA_PARTIALS + 8) * sizeof(double), stream));
@@ -519,8 +583,7 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
       PetscCall(PetscFree(w));
     }
   }
-  if (!options->plain) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, major, stream, &c->box));
-  if (!options->plain && level0_possible(c)) {
+  if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
     const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
     BCRCudaLevel0 *l = &c->level0;
     const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
@@ -533,8 +596,8 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
     l->yperiodic  = axis_periodic(y);
     l->short0     = c->seprows.gapend[0] == 6 && !l->yperiodic;
     l->hlast      = (int)c->seprows.gapend[1];
-    l->end[0]     = BCRDeviceEnd(x->end[0]);
-    l->end[1]     = BCRDeviceEnd(x->end[1]);
+    l->end[0]     = device_end(x->end[0]);
+    l->end[1]     = device_end(x->end[1]);
     c->regular[0] = !l->yperiodic && (c->seprows.gapend[0] != 7 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
     c->regular[1] = c->ng - (l->hlast != 7 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
   }
@@ -575,6 +638,7 @@ PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
     PetscCall(BCRCoreAxisDestroy(&c->axis[i]));
     PetscCall(PetscFree2(c->lambda[i], c->norm[i]));
   }
+  PetscCall(BCRDeviceReductionDestroy(&c->red));
   PetscCall(BCRDeviceArenaFree(&c->fixedtables));
   PetscCall(BCRDeviceArenaFree(&c->tables));
   PetscCall(BCRDeviceArenaFree(&c->space));
@@ -682,6 +746,38 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode solve_reduction(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  const PetscBool trans     = reduction_transforms(c);
+  const int       n[3]      = {(int)c->n[0], (int)c->n[1], (int)c->n[2]};
+  const ptrdiff_t s[3]      = {c->stride[0], c->stride[1], c->dim == 3 ? c->stride[2] : 0}, packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
+  const double   *scale[3]  = {c->redscale[0], c->redscale[1], c->redscale[2]};
+  BCRCudaLines    l         = lines_along(c, 1, c->stride), w = lines_along(c, 1, packed);
+  BCRCudaBox      box;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) {
+    box.n[d]      = n[d];
+    box.stride[d] = s[d];
+  }
+  if (c->singular) {
+    PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, f, c->redweight, c->scalars + 8, c->scalars + 2));
+    PetscCallBCRCuda(BCRCudaScaleValue(stream, c->scalars + 2, 1 / c->redtotal, c->scalars));
+    PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, f, u, c->scalars, -1));
+  } else if (f != u) PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, u, s, NULL, NULL));
+  for (int back = 0; back < 2; back++) {
+    if (trans && c->fft[1]) PetscCallBCRCuda(transform(c, stream, 1, back, &l, u, &l, u));
+    else if (trans) {
+      PetscCallBCRCuda(transform(c, stream, 1, back, &l, u, &w, c->work));
+      PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, c->work, packed, c->single, u, s, NULL, NULL));
+    }
+    if (back) break;
+    if (trans || c->factor != 1) PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, u, s, c->single, u, s, scale, NULL));
+    PetscCall(BCRDeviceReductionSolve(c->red, stream, u, trans ? c->n[1] : 1, trans ? c->stride[1] : 0, c->redshift, c->singular ? 0 : -1));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
   const void     *from    = f;
@@ -694,18 +790,14 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
 
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
-  if (c->usebox) {
-    PetscCall(BCRDeviceBoxSolve(c->box, stream, f, u));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   for (PetscInt d = 0; d < c->dim; d++)
     if (d != c->line) axes[nt++] = d;
   for (PetscInt d = 0; d < 3; d++) {
     box.n[d]      = (int)c->n[d];
     box.stride[d] = d < c->dim ? c->stride[d] : 0;
   }
-  if (c->kind == DEVICE_LEVEL0) {
-    PetscCall(solve_level0(c, stream, f, u));
+  if (c->kind != DEVICE_FOURIER) {
+    PetscCall(c->kind == DEVICE_LEVEL0 ? solve_level0(c, stream, f, u) : solve_reduction(c, stream, f, u));
     nt = -1;
   }
   /* transforms go back and forth between u and the work array so that the last one ends in u */
@@ -772,8 +864,7 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
   info->flops     = unknowns * 9;
   for (PetscInt i = 0; i < c->dim; i++)
     if (i != c->line) info->flops += 4 * unknowns * (double)c->n[i];
-  if (c->usebox) PetscCall(BCRDeviceBoxGetInfo(c->box, c->label, info));
-  else if (c->dim == 0) PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
+  if (c->dim == 0) PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
   else if (c->kind == DEVICE_LEVEL0) {
     char pre[64] = "";
 
@@ -784,6 +875,23 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
     info->schedule[0] = 8;
     info->schedule[1] = c->seprows.n + 1;
     info->flops       = unknowns / 8 * 130 + unknowns / 8 * (c->fft[0] ? 40 : 4. * (double)c->n[0]) + (c->dim == 3 ? unknowns * 60 : 0);
+  } else if (c->kind == DEVICE_REDUCTION) {
+    const PetscBool trans = reduction_transforms(c);
+    char            radices[128] = "", pre[64] = "";
+
+    if (trans) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[1]));
+    for (PetscInt i = 0; i < c->nlevels; i++) {
+      char one[16];
+
+      PetscCall(PetscSNPrintf(one, sizeof(one), "%s%" PetscInt_FMT, i ? "," : "", c->schedule[i]));
+      PetscCall(PetscStrlcat(radices, one, sizeof(radices)));
+    }
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c, schedule %s, %s%s", pre, c->label[c->dim - 1], radices,
+                            c->axis[0].lower || axis_periodic(&c->axis[0]) ? "lines by elimination" : "lines by scalar cyclic reduction", c->dim == 3 && !trans ? ", its sub-problems by reduction along the axis before" : ""));
+    info->nlevels = c->nlevels;
+    PetscCall(PetscArraycpy(info->schedule, c->schedule, c->nlevels));
+    info->subproblems = c->subproblems;
+    info->flops       = (double)c->subproblems * (trans ? (double)c->n[1] : 1) * (double)c->n[0] * 8;
   } else if (c->dim == 1) PetscCall(PetscStrncpy(info->plan, "one tridiagonal line", sizeof(info->plan)));
   else {
     const PetscInt a = c->line == 0 ? 1 : 0, b = c->line == 2 ? 1 : 2;

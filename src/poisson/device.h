@@ -25,6 +25,36 @@ PETSC_INTERN PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t byte
 PETSC_INTERN PetscErrorCode BCRDeviceArenaPut(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscInt n, const double v[], const void *p);
 PETSC_INTERN PetscErrorCode BCRDeviceArenaFree(BCRDeviceArena *arena);
 
+/* devgraph.c: solves as CUDA graphs, one for each of the last few arguments (pointers, mostly) that they came with */
+#define BCR_DEVICE_GRAPHS 4
+typedef struct {
+  BCRStream side; /* for capturing */
+  PetscBool off, failed;
+  long      clock;
+  PetscInt  launched; /* how many solves were graphs */
+  int       nodes[4]; /* of the last graph: kernels, memory set, copies on the device, anything else */
+  struct {
+    char      key[64];
+    size_t    bytes;
+    long      used;
+    PetscBool ready;
+    void     *exec;
+  } graph[BCR_DEVICE_GRAPHS];
+} BCRDeviceGraphs;
+/* what launch(context, stream) launches, which depends on nothing but the key (and on what BCRDeviceGraphsReset() is called after) */
+PETSC_INTERN PetscErrorCode BCRDeviceGraphsRun(BCRDeviceGraphs *graphs, BCRStream stream, const void *key, size_t bytes, PetscErrorCode (*launch)(void *context, BCRStream stream), void *context);
+PETSC_INTERN PetscErrorCode BCRDeviceGraphsReset(BCRDeviceGraphs *graphs);
+PETSC_INTERN PetscErrorCode BCRDeviceGraphsDestroy(BCRDeviceGraphs *graphs);
+
+/* devreduction.c: a given radix or schedule. dim 2: boxes of lines along axis 0, blocks along axis 1; dim 3: the paper's recursion, blocks along
+   axis 2 (one box). rows: of the lines, where they are not uniform. Tables and workspace come from the two arenas and die with them. */
+typedef struct _n_BCRDeviceReduction *BCRDeviceReduction;
+PETSC_INTERN PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], const ptrdiff_t stride[], PetscInt nboxes, PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, const int launch[], int shared, PetscBool singular, const BCRCudaLineRows *rows, BCRStream stream, BCRDeviceArena *tables, BCRDeviceArena *space, BCRDeviceReduction *red);
+/* in place; shift: of each box, on the device; pinned: the box with shift 0 where the operator is singular, else -1 */
+PETSC_INTERN PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream, void *u, PetscInt nboxes, ptrdiff_t boxstride, const double *shift, PetscInt pinned);
+PETSC_INTERN PetscInt       BCRDeviceReductionSubproblems(BCRDeviceReduction red); /* of one box */
+PETSC_INTERN PetscErrorCode BCRDeviceReductionDestroy(BCRDeviceReduction *red);
+
 typedef struct _n_BCRDeviceCore *BCRDeviceCore;
 
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core);
@@ -37,8 +67,6 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreSetShift(BCRDeviceCore core, PetscReal 
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo *info);
-
-PETSC_INTERN int BCRDeviceEnd(BCREnd end); /* BCR_CUDA_... */
 
 /* Is there a device to run on? *why: what CUDA says if not */
 PETSC_INTERN PetscBool BCRDeviceAvailable(const char **why);

@@ -42,8 +42,8 @@ struct _n_BCRDeviceSolver {
   double             *removed; /* device: of the last passes, BCR_SLOTS x dof x BCR_PARTS */
   PetscInt            slots;   /* right-hand sides of the last solve */
   BCRDeviceArena      vectors; /* copies of vectors of the host */
-  size_t              vectorbytes;
   PetscScalar        *vector;
+  BCRDeviceGraphs     graphs;
 };
 
 static PetscErrorCode put_real(BCRDeviceArena *arena, BCRStream stream, PetscInt n, const PetscReal v[], const double **p)
@@ -265,6 +265,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
   PetscCall(PetscNew(&d));
   s->device = d;
   d->stream = s->options.stream;
+  d->graphs.off = s->options.plainlaunch;
   d->mixed  = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
   d->single = precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
   d->staged = s->dof * BCR_PARTS > 1 || d->single != BCR_REAL_SINGLE || d->mixed ? PETSC_TRUE : PETSC_FALSE;
@@ -307,6 +308,7 @@ PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s)
 
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaSynchronize(d->stream)); /* the tables may be in use */
+  PetscCall(BCRDeviceGraphsReset(&d->graphs));
   for (PetscInt m = 0; m < s->dof; m++) {
     const BCRComponent *c = &s->comp[m];
 
@@ -337,6 +339,7 @@ PetscErrorCode BCRDeviceSolverDestroy(BCRSolver s)
     PetscCall(BCRDeviceCoreDestroy(&d->fallback[m]));
   }
   PetscCall(PetscFree3(d->comp, d->core, d->fallback));
+  PetscCall(BCRDeviceGraphsDestroy(&d->graphs));
   PetscCall(BCRDeviceArenaFree(&d->space));
   PetscCall(BCRDeviceArenaFree(&d->vectors));
   PetscCall(PetscFree(s->device));
@@ -500,8 +503,47 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What a solve is, and with it the key of its graph: no padding, as it is compared byte by byte */
+typedef struct {
+  const PetscScalar *f;
+  PetscScalar       *u;
+  PetscInt64         transpose, nrhs, ldf, ldu;
+} BCRDeviceCall;
+
+typedef struct {
+  BCRSolver     s;
+  BCRDeviceCall call;
+} BCRDeviceLaunch;
+
+static PetscErrorCode solve_launch(void *context, BCRStream stream)
+{
+  const BCRDeviceLaunch *l = (const BCRDeviceLaunch *)context;
+  BCRSolver              s = l->s;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < l->call.nrhs; r++) {
+    for (PetscInt m = 0; m < s->dof; m++) {
+      for (int part = 0; part < BCR_PARTS; part++) {
+        BCRPass p;
+
+        p.c         = &s->comp[m];
+        p.transpose = (PetscInt)l->call.transpose;
+        p.es        = s->dof * BCR_PARTS;
+        p.f         = (const PetscReal *)(l->call.f + (size_t)r * l->call.ldf + m) + part;
+        p.u         = (PetscReal *)(l->call.u + (size_t)r * l->call.ldu + m) + part;
+        PetscCall(pass_solve(s, m, &p, stream, s->device->removed + ((r % BCR_SLOTS) * s->dof + m) * BCR_PARTS + part));
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
+  BCRDeviceLaunch l = {
+    s, {f, u, transpose ? 1 : 0, nrhs, ldf, ldu}
+  };
+
   PetscFunctionBegin;
   PetscCheck(s->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solver was made for the host");
   for (PetscInt m = 0; m < s->dof && transpose; m++) {
@@ -511,20 +553,8 @@ PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpo
                c->badrow + 1);
   }
   s->device->slots = PetscMin(nrhs, BCR_SLOTS);
-  for (PetscInt r = 0; r < nrhs; r++) {
-    for (PetscInt m = 0; m < s->dof; m++) {
-      for (int part = 0; part < BCR_PARTS; part++) {
-        BCRPass p;
-
-        p.c         = &s->comp[m];
-        p.transpose = transpose ? 1 : 0;
-        p.es        = s->dof * BCR_PARTS;
-        p.f         = (const PetscReal *)(f + (size_t)r * ldf + m) + part;
-        p.u         = (PetscReal *)(u + (size_t)r * ldu + m) + part;
-        PetscCall(pass_solve(s, m, &p, stream, s->device->removed + ((r % BCR_SLOTS) * s->dof + m) * BCR_PARTS + part));
-      }
-    }
-  }
+  if (nrhs > BCR_SLOTS) PetscCall(solve_launch(&l, stream)); /* a graph of that many would not be any faster */
+  else PetscCall(BCRDeviceGraphsRun(&s->device->graphs, stream, &l.call, sizeof(l.call), solve_launch, &l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -552,6 +582,9 @@ PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
   PetscFunctionBegin;
   info->workspace = d->space.bytes + d->vectors.bytes;
   info->removed   = 0;
+  info->graph     = d->graphs.failed || d->graphs.off ? PETSC_FALSE : PETSC_TRUE;
+  info->graphs    = d->graphs.launched;
+  for (int i = 0; i < 4; i++) info->nodes[i] = d->graphs.nodes[i];
   for (PetscInt m = 0; m < s->dof; m++) {
     const BCRComponent *c = &s->comp[m];
     BCRCoreInfo         core;

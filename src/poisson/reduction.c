@@ -1133,6 +1133,203 @@ PetscErrorCode BCRReductionGetPoles(BCRReduction red, PetscInt level, PetscInt c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -------- the same walk, as a list -------- */
+
+enum {
+  STEP_LEFT    = 1,
+  STEP_RIGHT   = 2,
+  STEP_TWICE   = 4,
+  STEP_BACK    = 8,
+  STEP_GENERAL = 16
+};
+
+typedef struct {
+  BCRReduction      red;
+  PetscInt          n, max, room; /* room: items of the last step */
+  BCRReductionStep *step;
+  const Block      *block; /* of the last step */
+  PetscInt          kind;
+} StepList;
+
+static PetscErrorCode step_weights(BCRReduction red, const Block *b, PetscInt kind, BCRReductionStep *st)
+{
+  const PetscBool classes = kind & STEP_GENERAL ? PETSC_FALSE : PETSC_TRUE, back = st->back;
+
+  PetscFunctionBegin;
+  st->np = 0;
+  for (PetscInt c = 0; c < b->nset; c++) st->np += b->set[c].np;
+  PetscCall(PetscMalloc3(st->np, &st->lambda, st->np * st->nsrc, &st->wsrc, st->np * st->nout, &st->wout));
+  for (PetscInt c = 0, j = 0; c < b->nset; c++) {
+    const PoleSet *p = &b->set[c];
+
+    for (PetscInt l = 0; l < p->np; l++, j++) {
+      double  *ws = st->wsrc + j * st->nsrc, *wo = st->wout + j * st->nout;
+      PetscInt k = 0;
+
+      st->lambda[j] = p->lambda[l];
+      if (!classes) {
+        const void *from = back ? p->wback : p->wsrc, *to = back ? p->wout : p->wred;
+
+        for (k = 0; k < st->nsrc; k++) ws[k] = weight_get(red, from, st->nsrc, l, k);
+        for (k = 0; k < st->nout; k++) wo[k] = weight_get(red, to, st->nout, l, k);
+        continue;
+      }
+      for (PetscInt side = 0; side < (back ? 1 : 2); side++) {
+        if (!back && !(kind & (side ? STEP_RIGHT : STEP_LEFT))) continue;
+        for (PetscInt s = 0; s < b->ns; s++) {
+          const double w = ((const double *)b->W)[c * b->ldw + s];
+
+          ws[k++] = !side && kind & STEP_TWICE ? 2 * w : w;
+          if (back) wo[s] = w * weight_get(red, p->wout, 1, l, 0);
+        }
+      }
+      if (back) { /* the neighbours: their sum for odd classes (counted from 1), left less right for even ones */
+        if (kind & STEP_LEFT) ws[k++] = weight_get(red, p->wback, 1, l, 0);
+        if (kind & STEP_RIGHT) ws[k++] = (c % 2 ? -1 : 1) * weight_get(red, p->wback, 1, l, 0);
+      } else wo[0] = weight_get(red, p->wred, 1, l, 0);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Items that do the same become one step. src, out: rows as row_u() has them */
+static PetscErrorCode step_add(StepList *list, PetscInt level, const Block *b, PetscInt kind, PetscInt nsrc, const PetscInt src[], PetscInt nout, const PetscInt out[])
+{
+  const PetscInt    first = list->red->periodic ? 0 : 1;
+  BCRReductionStep *st;
+
+  PetscFunctionBegin;
+  if (!list->n || list->block != b || list->kind != kind || list->step[list->n - 1].level != level) {
+    if (list->n == list->max) {
+      BCRReductionStep *more;
+
+      list->max = 2 * list->max + 16;
+      PetscCall(PetscMalloc1(list->max, &more));
+      PetscCall(PetscArraycpy(more, list->step, list->n));
+      PetscCall(PetscFree(list->step));
+      list->step = more;
+    }
+    st = &list->step[list->n++];
+    PetscCall(PetscMemzero(st, sizeof(*st)));
+    st->level   = level;
+    st->back    = kind & STEP_BACK ? PETSC_TRUE : PETSC_FALSE;
+    st->nsrc    = nsrc;
+    st->nout    = nout;
+    list->block = b;
+    list->kind  = kind;
+    list->room  = 0;
+    PetscCall(step_weights(list->red, b, kind, st));
+  }
+  st = &list->step[list->n - 1];
+  if (st->count == list->room) {
+    PetscInt *moresrc, *moreout;
+
+    list->room = 2 * list->room + 4;
+    PetscCall(PetscMalloc1(list->room * nsrc, &moresrc));
+    PetscCall(PetscMalloc1(list->room * nout, &moreout));
+    PetscCall(PetscArraycpy(moresrc, st->src, st->count * nsrc));
+    PetscCall(PetscArraycpy(moreout, st->out, st->count * nout));
+    PetscCall(PetscFree(st->src));
+    PetscCall(PetscFree(st->out));
+    st->src = moresrc;
+    st->out = moreout;
+  }
+  for (PetscInt k = 0; k < nsrc; k++) st->src[st->count * nsrc + k] = src[k] - first;
+  for (PetscInt k = 0; k < nout; k++) st->out[st->count * nout + k] = out[k] - first;
+  st->count++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode step_reduce(StepList *list, PetscInt level, const Block *b, PetscInt Q, const Item *it, PetscInt src[])
+{
+  PetscInt n = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt s = 1; it->left && s <= b->ns; s++) src[n++] = it->lo - s * Q;
+  for (PetscInt s = 1; it->right && s <= b->ns; s++) src[n++] = it->i + s * Q;
+  PetscCall(step_add(list, level, b, (it->left ? STEP_LEFT : 0) | (it->right ? STEP_RIGHT : 0) | (it->twice ? STEP_TWICE : 0), n, src, 1, &it->i));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionGetSteps(BCRReduction red, double *scale, PetscInt *nsteps, BCRReductionStep **steps)
+{
+  const PetscInt beyond = red->periodic ? red->n : red->n + 1;
+  StepList       list   = {red, 0, 0, 0, NULL, NULL, 0};
+  PetscInt      *src, out[2];
+
+  PetscFunctionBegin;
+  PetscCheck(!red->single, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Steps are made from weights in double");
+  PetscCall(PetscMalloc1(2 * red->n + 2, &src));
+  for (PetscInt r = 0; r < red->nlevels; r++) {
+    const Level   *lev = &red->level[r];
+    const PetscInt Q = lev->Q, ng = lev->ngroups;
+
+    if (ng == 1) break;
+    for (PetscInt g = 0; g < ng; g++) {
+      const PetscInt i     = g * lev->Qn;
+      const Block   *right = group_block(lev, g), *left = g ? group_block(lev, g - 1) : (red->periodic ? group_block(lev, ng - 1) : NULL);
+      Item           it = {i, g ? i : beyond, 0, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE};
+
+      if (right->ns && !right->classes) {
+        PetscInt n = 0;
+
+        for (PetscInt s = 0; s < right->ns; s++) src[s] = i + right->p0 + s * Q;
+        if (right->left) out[n++] = i;
+        if (right->right) out[n++] = g == ng - 1 ? 0 : i + lev->Qn;
+        PetscCall(step_add(&list, r, right, STEP_GENERAL, right->ns, src, n, out));
+      }
+      if (!left) continue;
+      if (left == right && left->classes) PetscCall(step_reduce(&list, r, left, Q, &it, src));
+      else {
+        it.right = PETSC_FALSE;
+        it.twice = (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN);
+        if (left->classes) PetscCall(step_reduce(&list, r, left, Q, &it, src));
+        it.left  = PETSC_FALSE;
+        it.right = PETSC_TRUE;
+        it.twice = PETSC_FALSE;
+        if (right->classes) PetscCall(step_reduce(&list, r, right, Q, &it, src));
+      }
+    }
+  }
+  for (PetscInt r = red->nlevels - 1; r >= 0; r--) {
+    const Level   *lev = &red->level[r];
+    const PetscInt Q = lev->Q, ng = lev->ngroups;
+
+    for (PetscInt g = 0; g < ng; g++) {
+      const Block    *b = group_block(lev, g);
+      const PetscInt  L = g * lev->Qn, R = g == ng - 1 ? 0 : L + lev->Qn;
+      const PetscBool left = (PetscBool)(ng > 1 && (g || red->periodic)), right = (PetscBool)(ng > 1 && (g < ng - 1 || red->periodic));
+      PetscInt        n = b->ns;
+
+      if (!b->ns) continue;
+      for (PetscInt s = 0; s < b->ns; s++) src[s] = L + (b->classes ? Q : b->p0) + s * Q;
+      if (b->classes ? left : b->left) src[n++] = L;
+      if (b->classes ? right : b->right) src[n++] = R;
+      PetscCall(step_add(&list, r, b, STEP_BACK | (b->classes ? (left ? STEP_LEFT : 0) | (right ? STEP_RIGHT : 0) : STEP_GENERAL), n, src, b->ns, src));
+    }
+  }
+  PetscCall(PetscFree(src));
+  *scale  = red->scale;
+  *nsteps = list.n;
+  *steps  = list.step;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionFreeSteps(PetscInt *nsteps, BCRReductionStep **steps)
+{
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < *nsteps; i++) {
+    BCRReductionStep *st = &(*steps)[i];
+
+    PetscCall(PetscFree(st->src));
+    PetscCall(PetscFree(st->out));
+    PetscCall(PetscFree3(st->lambda, st->wsrc, st->wout));
+  }
+  PetscCall(PetscFree(*steps));
+  *nsteps = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRReductionGetInfo(BCRReduction red, PetscInt *subproblems, size_t *workspace, size_t *tables, double *flops)
 {
   Solve  S;

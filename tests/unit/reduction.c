@@ -104,6 +104,60 @@ static void gauss(PetscInt n, double *A, double *b)
   }
 }
 
+/* The solve as the list of steps that other backends take, lines by elimination; u has the right-hand side first */
+static PetscErrorCode steps_solve(BCRReduction red, const BCRAxis *x, double shift, double *u)
+{
+  const PetscInt    n = x[0].n;
+  BCRReductionStep *step;
+  PetscInt          nsteps;
+  double            scale, *A, *e, *t, *g;
+
+  PetscFunctionBegin;
+  PetscCall(BCRReductionGetSteps(red, &scale, &nsteps, &step));
+  PetscCall(PetscMalloc3(n * n, &A, n, &e, n, &t));
+  for (PetscInt i = 0; i < nsteps; i++) {
+    const BCRReductionStep *st = &step[i];
+
+    PetscCall(PetscMalloc1(st->count * st->np * n, &g));
+    for (PetscInt k = 0; k < st->count * st->np; k++) {
+      const PetscInt p = k % st->np, item = k / st->np;
+      double        *v = g + k * n;
+
+      for (PetscInt j = 0; j < n; j++) v[j] = 0;
+      for (PetscInt s = 0; s < st->nsrc; s++)
+        for (PetscInt j = 0; j < n; j++) v[j] += st->wsrc[p * st->nsrc + s] * u[st->src[item * st->nsrc + s] * n + j];
+      for (PetscInt c = 0; c < n; c++) {
+        for (PetscInt j = 0; j < n; j++) {
+          e[j] = j == c;
+          t[j] = scale * (shift + x[1].a * st->lambda[p]) * e[j];
+        }
+        if (n > 1 || x[0].lower) {
+          double *w;
+
+          PetscCall(PetscCalloc1(n, &w));
+          axis_apply(&x[0], e, w, 1);
+          for (PetscInt j = 0; j < n; j++) t[j] += scale * w[j];
+          PetscCall(PetscFree(w));
+        }
+        for (PetscInt j = 0; j < n; j++) A[j * n + c] = t[j];
+      }
+      gauss(n, A, v);
+    }
+    for (PetscInt item = 0; item < st->count; item++)
+      for (PetscInt o = 0; o < st->nout; o++) {
+        double *to = u + st->out[item * st->nout + o] * n;
+
+        for (PetscInt j = 0; j < n && st->back; j++) to[j] = 0;
+        for (PetscInt p = 0; p < st->np; p++)
+          for (PetscInt j = 0; j < n; j++) to[j] += st->wout[p * st->nout + o] * g[(item * st->np + p) * n + j];
+      }
+    PetscCall(PetscFree(g));
+  }
+  PetscCall(PetscFree3(A, e, t));
+  PetscCall(BCRReductionFreeSteps(&nsteps, &step));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 typedef struct {
   PetscInt n, q[BCR_MAX_LEVELS];
 } Schedule;
@@ -153,6 +207,23 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
   PetscCall(BCRReductionCreate(dim, x, sch.n, sch.q, inner.n, inner.q, mode ? PETSC_TRUE : PETSC_FALSE, isa, &red));
   PetscCall(BCRReductionSetShifts(red, 3, shifts));
   PetscCall(BCRReductionSolve(red, 1, mode == 2 ? BCR_SINGLE : BCR_DOUBLE, F, ld, inplace ? F : U, ld));
+  if (dim == 2 && mode == 0 && !singular && n0 <= 9 && n1 <= 70) {
+    double r = 0, largest = 0, size = 0;
+
+    PetscCall(PetscArraycpy(u, f, N));
+    PetscCall(steps_solve(red, x, shift, u));
+    apply(dim, x, shift, u, t);
+    for (PetscInt i = 0; i < N; i++) {
+      r       = PetscMax(r, fabs(f[i] - t[i]) >= 0 ? fabs(f[i] - t[i]) : PETSC_INFINITY);
+      largest = PetscMax(largest, fabs(u[i]));
+      size    = PetscMax(size, fabs(f[i]));
+    }
+    if (r <= 1e-14 * (norm * largest + size)) passed++;
+    else {
+      failed++;
+      printf("FAILED steps of %s: n %d %d ends %d%d %d%d, %d levels of %d ...: %g\n", what, (int)n0, (int)n1, x[0].end[0], x[0].end[1], x[1].end[0], x[1].end[1], (int)sch.n, (int)sch.q[0], r / (norm * largest + size));
+    }
+  }
   PetscCall(BCRReductionDestroy(&red));
   if (inplace) PetscCall(PetscArraycpy(U, F, NL));
   ok = PETSC_TRUE;

@@ -1,6 +1,6 @@
 /*
   The CUDA backend: operations on device memory, each one or a few kernels launched on the caller's stream. Plain C interface, no PETSc:
-  every function returns 0 or a CUDA error code (BCRCudaErrorString()). None but those of device.cu allocates, copies to or from the
+  every function returns 0 or a CUDA error code (BCRCudaErrorString()). None but those of device.cu and graph.cu allocates, copies to or from the
   host, or waits. `single` chooses the type of the arrays named void: float or double. Tables are double unless it says otherwise.
 */
 #pragma once
@@ -30,6 +30,18 @@ BCR_CUDA_API int         BCRCudaCopy(void *to, const void *from, size_t bytes, B
 BCR_CUDA_API int         BCRCudaZero(void *p, size_t bytes, BCRStream stream);
 BCR_CUDA_API int         BCRCudaSynchronize(BCRStream stream);
 BCR_CUDA_API int         BCRCudaTime(BCRStream stream, int (*run)(void *), void *context, int repeat, double *seconds); /* least of repeat runs; waits */
+
+/* graph.cu: what is launched between CaptureBegin and CaptureEnd becomes a graph; Make makes it ready to launch, giving *exec the new parameters where it has one */
+BCR_CUDA_API int BCRCudaStreamCreate(BCRStream *stream); /* one that does not wait for the default stream */
+BCR_CUDA_API int BCRCudaStreamDestroy(BCRStream stream);
+BCR_CUDA_API int BCRCudaIsCapturing(BCRStream stream, int *capturing);
+BCR_CUDA_API int BCRCudaCaptureBegin(BCRStream stream);
+BCR_CUDA_API int BCRCudaCaptureEnd(BCRStream stream, void **graph);
+BCR_CUDA_API int BCRCudaGraphParts(void *graph, int parts[4]); /* kernels, memory set, copies on the device, anything else */
+BCR_CUDA_API int BCRCudaGraphMake(void *graph, void **exec);
+BCR_CUDA_API int BCRCudaGraphLaunch(void *exec, BCRStream stream);
+BCR_CUDA_API int BCRCudaGraphForget(void *graph);
+BCR_CUDA_API int BCRCudaGraphDestroy(void *exec);
 
 /* A box of unknowns; distances in elements */
 typedef struct {
@@ -166,7 +178,6 @@ typedef struct {
 } BCRCudaSepLines;
 typedef struct {
   int           n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */
-  int           ring;                                         /* periodic, no rows eliminated: all n rows go round, (A, B) are such that the constant mu fits */
   int           nk, planes, pin, pinplane;
   double        ax, ay;
   const double *lambda, *norm, *shift, *scale; /* device: nk, nk, planes, planes (of the solution) */
@@ -174,26 +185,28 @@ typedef struct {
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
 
-/* box*.cu: three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along x and along another axis.
-   roots: e^(-i pi m/N), m < 2 N, pairs in the work type */
+/* reduction.cu: block cyclic reduction of a given radix, a step at a time (BCRReductionStep). Item k has np right-hand sides, each a sum of nsrc rows
+   of U with weights wsrc[np][nsrc] (work type); its solutions, summed with weights wout[np][nout], are added to nout rows (add), or set */
 typedef struct {
-  int         N, nx, nb;      /* of the transform; columns, planes of them */
-  ptrdiff_t   fs, fb, us, ub; /* along the transformed axis, from plane to plane */
-  const void *roots;
-} BCRCudaBoxPass;
-/* rows along the line axis, ld apart, of planes (modes of the other transform); tab: BCRCudaSepLines, of N - 1 modes, a ring if periodic. half: the first, last row's
-   equation is halved (node-centred Neumann) */
+  int           count, nsrc, np, nout, add;
+  const int    *src, *out; /* device: [count][nsrc], [count][nout] */
+  const double *lambda;    /* device: [np] */
+  const void   *wsrc, *wout;
+} BCRCudaStep;
+/* nb boxes, sb apart, of rows sr apart; a row is n0 unknowns s0 apart, or n1 times as many, s1 apart */
 typedef struct {
-  int           N, n, planes, half[2];
-  ptrdiff_t     ld, plane;
-  const double *tab;
-  const void   *roots;
-  double       *ends; /* scratch: 2 (N - 1) planes; where BCRCudaBoxCluster() is 0 */
-} BCRCudaBoxPlanes;
-BCR_CUDA_API int BCRCudaBoxPossible(int N);
-BCR_CUDA_API int BCRCudaBoxCluster(int N, int rows, int major); /* whether planes of so many rows fit a cluster of blocks */
-BCR_CUDA_API int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u);
-BCR_CUDA_API int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, int cluster, void *u);
+  int       n0, n1, nb;
+  ptrdiff_t s0, s1, sr, sb;
+} BCRCudaPlanes;
+/* G: right-hand sides and solutions of box b, item k, p at ((b count + k) np + p) gline, rows of n0 of each g1 apart */
+BCR_CUDA_API int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *U, void *G, ptrdiff_t g1, ptrdiff_t gline);
+/* by sub-sums of that many terms; parts: room for nb count ceil(np/terms) nout of gline each, where terms < np */
+BCR_CUDA_API int BCRCudaStepSum(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *G, ptrdiff_t g1, ptrdiff_t gline, int terms, void *parts, void *U);
+BCR_CUDA_API int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *st, int nb, const double *shift, double a, double *to); /* of each solution: shift[b] + a lambda[p] */
+/* Lines of n rows of scale (T + shift[b] + a lambda[p]), with couplings of one, by scalar cyclic reduction, a block of `width` threads each; more than
+   `rows` rows are reduced in global memory first. Shape: sets those that are 0 and the distance of lines; nonzero: it cannot be done */
+BCR_CUDA_API int BCRCudaLinesCyclicShape(int n, int single, int shared, int *width, int *rows, ptrdiff_t *ld);
+BCR_CUDA_API int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, double scale, double a, const double *shift, int first, int last, int single, void *G, ptrdiff_t ld, int width, int rows);
 
 #if defined(__cplusplus)
 }
