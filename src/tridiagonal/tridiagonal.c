@@ -145,12 +145,18 @@ static inline size_t BCRTriAt(const BCRTri t, PetscInt l, PetscInt j, PetscInt l
   return t->sets == 1 ? (size_t)j : (size_t)(l % across) + (size_t)across * ((size_t)j + (size_t)len * (size_t)(l / across));
 }
 
+/* Whether the coefficients of line l are those of the line before: lines of a grid mostly differ at its boundary alone */
+static inline PetscBool BCRTriSameAsBefore(const BCRTriSpec *spec, PetscInt l)
+{
+  return (PetscBool)(l > 0 && spec->rows && !memcmp(&spec->rows[l], &spec->rows[l - 1], sizeof(*spec->rows)));
+}
+
 /* this rank's part of the set-up: local solver, responses, rows of the reduced system */
 static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, double *low, double *diag, double *up)
 {
-  const PetscInt n = spec->n, sets = t->sets;
+  const PetscInt n = spec->n, sets = t->sets, keep = PetscMin(n / RESPONSE_EARLY, n - 2);
   BCRTriSpec     own = *spec, closed = *spec; /* without and with the couplings out of the rank */
-  double        *w, c[3], S[4];
+  double        *w, *kept, c[3], S[4];
 
   PetscFunctionBegin;
   own.periodic    = PETSC_FALSE;
@@ -167,26 +173,42 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
   PetscCall(BCRTriLocalCreate(&own, options, &t->local));
   PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
   PetscCall(PetscMalloc1(4 * (size_t)sets, &t->schur));
-  PetscCall(PetscMalloc1(4 * (size_t)n, &w));
-  for (PetscInt l = 0; l < sets; l++) { /* how far the responses reach */
+  PetscCall(PetscMalloc2(4 * (size_t)n, &w, 4 * (size_t)keep * (size_t)sets + 1, &kept));
+  for (PetscInt l = 0; l < sets; l++) { /* how far the responses reach; they mostly reach few rows: keeps that many */
+    double *k = kept + 4 * (size_t)keep * (size_t)l;
+
+    if (BCRTriSameAsBefore(spec, l)) {
+      PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
+      if (keep) PetscCall(PetscArraycpy(k, k - 4 * (size_t)keep, 4 * (size_t)keep));
+      continue;
+    }
     PetscCall(BCRTriResponses(&own, l, w, S));
     PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
     t->nfirst = PetscMax(t->nfirst, BCRTriReach(&own, l, w, PETSC_FALSE, PETSC_FALSE));
     t->nlast  = PetscMax(t->nlast, BCRTriReach(&own, l, w + n, PETSC_TRUE, PETSC_FALSE));
     t->mfirst = PetscMax(t->mfirst, BCRTriReach(&own, l, w + 2 * n, PETSC_FALSE, PETSC_TRUE));
     t->mlast  = PetscMax(t->mlast, BCRTriReach(&own, l, w + 3 * n, PETSC_TRUE, PETSC_TRUE));
+    for (int m = 0; m < 4 && keep; m++) PetscCall(PetscArraycpy(k + (size_t)m * (size_t)keep, w + (size_t)m * (size_t)n + (m % 2 ? n - 1 - keep : 1), keep));
   }
   if (PetscMax(t->mfirst, t->mlast) <= n / RESPONSE_EARLY) t->early = PETSC_TRUE;
   else t->mfirst = t->mlast = 0;
   PetscCall(PetscMalloc4((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1, &t->wlast, (size_t)sets * (size_t)t->mfirst + 1, &t->vfirst, (size_t)sets * (size_t)t->mlast + 1, &t->vlast));
-  for (PetscInt l = 0; l < sets; l++) { /* keep them */
-    PetscCall(BCRTriResponses(&own, l, w, S));
-    for (PetscInt j = 0; j < t->nfirst; j++) t->wfirst[BCRTriAt(t, l, j, t->nfirst)] = (PetscReal)w[1 + j];
-    for (PetscInt j = 0; j < t->nlast; j++) t->wlast[BCRTriAt(t, l, j, t->nlast)] = (PetscReal)w[2 * n - 1 - t->nlast + j];
-    for (PetscInt j = 0; j < t->mfirst; j++) t->vfirst[BCRTriAt(t, l, j, t->mfirst)] = (PetscReal)w[2 * n + 1 + j];
-    for (PetscInt j = 0; j < t->mlast; j++) t->vlast[BCRTriAt(t, l, j, t->mlast)] = (PetscReal)w[4 * n - 1 - t->mlast + j];
+  for (PetscInt l = 0; l < sets; l++) {                                                                           /* keep them */
+    const double *k = kept + 4 * (size_t)keep * (size_t)l, *r[4] = {k, k + 2 * keep, k + 2 * keep, k + 4 * keep}; /* the last ones: their end */
+
+    if (PetscMax(PetscMax(t->nfirst, t->nlast), PetscMax(t->mfirst, t->mlast)) > keep) {
+      if (!BCRTriSameAsBefore(spec, l)) PetscCall(BCRTriResponses(&own, l, w, S));
+      r[0] = w + 1;
+      r[1] = w + 2 * n - 1;
+      r[2] = w + 2 * n + 1;
+      r[3] = w + 4 * n - 1;
+    }
+    for (PetscInt j = 0; j < t->nfirst; j++) t->wfirst[BCRTriAt(t, l, j, t->nfirst)] = (PetscReal)r[0][j];
+    for (PetscInt j = 0; j < t->nlast; j++) t->wlast[BCRTriAt(t, l, j, t->nlast)] = (PetscReal)r[1][j - t->nlast];
+    for (PetscInt j = 0; j < t->mfirst; j++) t->vfirst[BCRTriAt(t, l, j, t->mfirst)] = (PetscReal)r[2][j];
+    for (PetscInt j = 0; j < t->mlast; j++) t->vlast[BCRTriAt(t, l, j, t->mlast)] = (PetscReal)r[3][j - t->mlast];
   }
-  PetscCall(PetscFree(w));
+  PetscCall(PetscFree2(w, kept));
   for (PetscInt l = 0; l < t->lines; l++) {
     const PetscInt set = sets == 1 ? 0 : l;
 
