@@ -19,29 +19,31 @@ typedef enum {
 } BCRDevicePlan;
 
 struct _n_BCRDeviceCore {
-  PetscInt       dim;                   /* without axes of one unknown */
-  PetscInt       n[3], line;            /* line: axis of the lines */
-  ptrdiff_t      stride[3];
-  char           label[3];
-  BCRAxis        axis[3];
-  double         shift, fixed, factor;  /* fixed: what the axes of one unknown add */
-  PetscBool      singular, single, stale;
-  BCRCoreOptions options;
-  BCRDevicePlan  kind;
-  BCRStream      stream; /* of set-up */
-  BCRDeviceArena fixedtables, tables, space;
-  BCRCudaModes   modes[3];
-  double        *lambda[3], *norm[3]; /* of the axes that are transformed, host */
+  PetscInt        dim;        /* without axes of one unknown */
+  PetscInt        n[3], line; /* line: axis of the lines */
+  ptrdiff_t       stride[3];
+  char            label[3];
+  BCRAxis         axis[3];
+  double          shift, fixed, factor; /* fixed: what the axes of one unknown add */
+  PetscBool       singular, single, stale;
+  BCRCoreOptions  options;
+  BCRDevicePlan   kind;
+  BCRStream       stream; /* of set-up */
+  BCRDeviceArena  fixedtables, tables, space;
+  BCRCudaModes    modes[3];
+  double         *lambda[3], *norm[3]; /* of the axes that are transformed, host */
   BCRCudaLineRows rows;
-  void          *work;   /* one box */
-  size_t         size;   /* of an element */
-  double        *scalars; /* device: removed, mean, partial sums */
-  char           name[64];
-  int            sms, shared; /* multiprocessors; bytes of shared memory of a block */
-  PetscBool      fft[3];      /* the transform along this axis fits the shared memory of a block */
+  void           *work;    /* one box */
+  size_t          size;    /* of an element */
+  double         *scalars; /* device: removed, mean, partial sums */
+  char            name[64];
+  int             sms, shared; /* multiprocessors; bytes of shared memory of a block */
+  PetscBool       fft[3];      /* the transform along this axis fits the shared memory of a block */
+  PetscBool       dst;         /* rows between separators have the sine transform of dst.cu, with its table */
+  const void     *dsttable;
 
   /* LEVEL0 */
-  PetscInt        ng, planes, regular[2], strips, per; /* groups; of these first .. last regular, strips of per */
+  PetscInt        ng, planes, strips, per; /* groups; strips of per regular ones */
   BCRLineRows     seprows;
   BCRCudaLevel0   level0;
   BCRCudaSepLines sep;
@@ -77,8 +79,8 @@ PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char
   error = BCRCudaMalloc(bytes, &q);
   if (error) {
     (void)BCRCudaMemory(&available, &total);
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "The CUDA device has no room for %s of %zu bytes (%zu of %zu bytes are free; CUDA says: %s): use a smaller grid, -pc_bcrpoisson_precision single, or -pc_bcrpoisson_backend cpu", what, bytes, available, total,
-            BCRCudaErrorString(error));
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "The CUDA device has no room for %s of %zu bytes (%zu of %zu bytes are free; CUDA says: %s): use a smaller grid, -pc_bcrpoisson_precision single, or -pc_bcrpoisson_backend cpu", what, bytes, available,
+            total, BCRCudaErrorString(error));
   }
   arena->chunk[arena->n++] = q;
   arena->bytes += bytes;
@@ -149,9 +151,8 @@ static void modes_describe(PetscInt n, BCREnd left, BCREnd right, BCRCudaModes *
   else if (left == N && right == N) m->P = k - 1;
   else if (left == CD && right == CD) m->jb = 1;
   else if (left == CN && right == CN) m->jb = 0;
-  else { /* mixed */
-    const PetscBool cl = left == CN || left == CD ? PETSC_TRUE : PETSC_FALSE, cr = right == CN || right == CD ? PETSC_TRUE : PETSC_FALSE;
-    const PetscBool nl = left == N || left == CN ? PETSC_TRUE : PETSC_FALSE, nr = right == N || right == CN ? PETSC_TRUE : PETSC_FALSE;
+  else { /* mixed */ const PetscBool cl = left == CN || left == CD ? PETSC_TRUE : PETSC_FALSE, cr = right == CN || right == CD ? PETSC_TRUE : PETSC_FALSE;
+    const PetscBool                  nl = left == N || left == CN ? PETSC_TRUE : PETSC_FALSE, nr = right == N || right == CN ? PETSC_TRUE : PETSC_FALSE;
 
     m->ja = 2;
     m->jb = nl != nr ? 1 : (nl ? 0 : 2); /* sine at one end and cosine at the other: odd multiples */
@@ -194,7 +195,8 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   const double   base = c->singular ? 0 : c->shift + c->fixed, rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
   const PetscInt h[3] = {7, c->seprows.gapend[0], c->seprows.gapend[1]};
   double        *tab, *shifts, *scales, *dshift, *dscale, *dlambda, *dnorm, mumax = 0;
-  int            K[2], columns[2];
+  int            K, columns, blocks;
+  PetscInt       nk = c->n[0];
   BCRCudaSepRows r;
 
   PetscFunctionBegin;
@@ -215,8 +217,8 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
   c->level0.halo   = mumax < 0.97 ? (int)ceil(log(eps) / log(mumax)) : 100000;
   c->level0.narrow = BCRCudaLevel0Narrow((int)c->n[0], c->level0.halo);
-  for (int regular = 0; regular < 2; regular++) BCRCudaLevel0Shape(regular, c->level0.narrow, &K[regular], &columns[regular]);
-  if (2 * c->level0.halo + 128 > PetscMin(columns[0], columns[1])) {
+  BCRCudaLevel0Shape(c->level0.narrow, &K, &columns, &blocks);
+  if (2 * c->level0.halo + 128 > columns) {
     *ok = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -231,7 +233,6 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     for (int kind = 0; kind < 3 && *ok; kind++) {
       const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
       double       lambda[8], A[64] = {0}, S[64] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
-      const int    Kk = K[kind == 0];
 
       v[176] = 1 / scale;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
@@ -242,11 +243,9 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
           *ok = PETSC_FALSE;
           break;
         }
-        v[j]      = mu;
-        v[8 + j]  = pow(mu, Kk);
-        v[16 + j] = pow(mu, 32 * Kk);
+        v[j] = mu;
         if (kind == 0) {
-          for (int q = 0; q < 5 && pow(v[8 + j], 1 << q) > 0.1 * eps; q++) c->level0.steps[j] = PetscMax(c->level0.steps[j], q + 1);
+          for (int q = 0; q < 5 && pow(mu, K << q) > 0.1 * eps; q++) c->level0.steps[j] = PetscMax(c->level0.steps[j], q + 1);
           v[24 + j] = 0.25 * sin((j + 1) * M_PI / 8) * w;
           v[40 + j] = 0.25 * w * scale;
         } else {
@@ -261,13 +260,21 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     }
   }
   if (*ok) {
-    PetscInt tiles, want;
+    BCRCudaLevel0 *l     = &c->level0;
+    const PetscInt tiles = (c->n[0] + columns - 2 * l->halo - 1) / (columns - 2 * l->halo), groups = l->g1 - l->g0, other = c->ng - groups;
+    const PetscInt want = PetscMax(1, blocks * c->sms / (tiles * c->planes) - other);
 
     /* strips: as many blocks as run at the same time */
-    tiles     = (c->n[0] + columns[1] - 2 * c->level0.halo - 1) / (columns[1] - 2 * c->level0.halo);
-    want      = PetscMax(1, (c->level0.narrow ? 4 : 2) * c->sms / (tiles * c->planes));
-    c->per    = PetscMax(1, (c->regular[1] - c->regular[0] + want - 1) / want);
-    c->strips = (c->regular[1] - c->regular[0] + c->per - 1) / c->per;
+    c->per    = PetscMax(1, (groups + want - 1) / want);
+    c->strips = (groups + c->per - 1) / c->per;
+    l->per    = (int)c->per;
+    l->strips = (int)c->strips;
+    for (int j = 0; j < 7; j++) {
+      l->mu[j]    = tab[j];
+      l->share[j] = tab[24 + j];
+      l->out[j]   = tab[40 + j];
+    }
+    l->inverse = tab[176];
     {
       int     *of;
       PetscInt nsep = c->seprows.n;
@@ -276,12 +283,12 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       PetscCall(PetscMalloc1(nsep, &of));
       for (PetscInt i = 0; i < nsep; i++) of[i] = -1;
       for (PetscInt b = 0; b < c->strips; b++) {
-        const PetscInt g = c->regular[0] + b * c->per;
+        const PetscInt g = c->level0.g0 + b * c->per;
 
         if (g > 0) of[g - 1] = (int)b;
         else if (c->level0.yperiodic) of[c->ng - 1] = (int)b;
       }
-      if (c->regular[1] < c->ng) of[c->ng - 2] = (int)c->strips;
+      if (c->level0.g1 < c->ng) of[c->ng - 2] = (int)c->strips;
       PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nsep * sizeof(int), "tables", &q));
       PetscCallBCRCuda(BCRCudaPut(q, of, (size_t)nsep * sizeof(int), c->stream));
       c->extraof = (const int *)q;
@@ -289,7 +296,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     }
     c->ldd = (c->n[0] + 31) / 16 * 16;
     PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->seprows.n * c->planes * c->size, "the workspace", &c->D));
-    if (!c->fft[0]) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->seprows.n * c->planes * c->size, "the workspace", &c->D2));
+    if (!c->fft[0] && !c->dst) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->seprows.n * c->planes * c->size, "the workspace", &c->D2));
     PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * (c->strips + 1) * c->planes * c->size, "the workspace", &c->extra));
     if (c->dim == 3) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
     c->level0.ldd    = c->ldd;
@@ -302,9 +309,25 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     /* lines over the separators */
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &dshift));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, scales, &dscale));
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[0], c->lambda[0], &dlambda));
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[0], c->norm[0], &dnorm));
-    PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)c->n[0] * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &c->septab));
+    if (c->dst) { /* modes in the order, and of the size, in which the transform has them */
+      const int N = c->modes[0].P;
+      int      *order;
+      double   *lambda, *norm;
+
+      PetscCall(PetscMalloc3(N, &order, N, &lambda, N, &norm));
+      nk = BCRCudaDstOrder(N, c->single, order);
+      for (PetscInt i = 0; i < nk; i++) {
+        lambda[i] = c->lambda[0][order[i] < 0 ? 0 : order[i]];
+        norm[i]   = order[i] < 0 ? 0 : 0.25 * c->norm[0][order[i]];
+      }
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, lambda, &dlambda));
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, norm, &dnorm));
+      PetscCall(PetscFree3(order, lambda, norm));
+    } else {
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->lambda[0], &dlambda));
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->norm[0], &dnorm));
+    }
+    PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &c->septab));
     PetscCall(PetscMemzero(&r, sizeof(r)));
     r.periodic = axis_periodic(y);
     r.n        = (int)c->seprows.n - r.periodic;
@@ -314,7 +337,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     }
     r.gap     = 7;
     r.gaplast = (int)c->seprows.gaplast;
-    r.nk      = (int)c->n[0];
+    r.nk      = (int)nk;
     r.planes  = (int)c->planes;
     r.pin     = c->singular ? 0 : -1;
     r.ax      = x->a;
@@ -364,13 +387,13 @@ static PetscErrorCode reduction_tables(BCRDeviceCore c)
 
   PetscFunctionBegin;
   if (!c->red) {
-    const PetscInt  yd = c->dim - 1; /* a third axis that can neither be transformed nor be recursed along is an error of BCRReductionCreate() */
+    const PetscInt  yd        = c->dim - 1; /* a third axis that can neither be transformed nor be recursed along is an error of BCRReductionCreate() */
     const BCRAxis   axis[3]   = {c->axis[0], trans || c->dim == 2 ? c->axis[yd] : c->axis[1], c->axis[2]};
     const ptrdiff_t stride[3] = {c->stride[0], trans || c->dim == 2 ? c->stride[yd] : c->stride[1], c->stride[2]};
     PetscInt        inner[BCR_MAX_LEVELS], ninner;
 
-    PetscCheck(!c->axis[yd].lower && !(c->dim == 3 && c->axis[1].lower), PETSC_COMM_SELF, PETSC_ERR_SUP, "Block cyclic reduction needs constant coefficients along axis %c, one of the blocks. Leave radix and schedule at auto: the automatic schedule handles it",
-               c->label[c->axis[yd].lower ? yd : 1]);
+    PetscCheck(!c->axis[yd].lower && !(c->dim == 3 && c->axis[1].lower), PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "Block cyclic reduction needs constant coefficients along axis %c, one of the blocks. Leave radix and schedule at auto: the automatic schedule handles it", c->label[c->axis[yd].lower ? yd : 1]);
     c->nlevels = c->options.nlevels;
     PetscCall(PetscArraycpy(c->schedule, c->options.schedule, c->nlevels));
     if (!c->nlevels) PetscCall(BCRScheduleFromRadix(c->options.radix, c->n[yd], &c->nlevels, c->schedule));
@@ -382,7 +405,7 @@ static PetscErrorCode reduction_tables(BCRDeviceCore c)
     PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nb * sizeof(double), "tables", &c->redshift));
     c->redtotal = 1;
     for (PetscInt d = 0; d < 3; d++) {
-      const PetscInt n = c->n[d];
+      const PetscInt n   = c->n[d];
       double         sum = 0;
 
       PetscCall(PetscMalloc1(n, &v));
@@ -431,7 +454,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     c->kind = DEVICE_FOURIER;
     PetscCall(BCRDeviceArenaFree(&c->tables));
   }
-  c->stale        = PETSC_FALSE;
+  c->stale = PETSC_FALSE;
   if (!c->work && (c->kind != DEVICE_REDUCTION || (reduction_transforms(c) && !c->fft[1]))) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
   c->rows.n       = (int)n;
   c->rows.shift   = base;
@@ -584,22 +607,33 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
     }
   }
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
-    const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
-    BCRCudaLevel0 *l = &c->level0;
+    const int       P = c->modes[0].P;
+    const BCRAxis  *x = &c->axis[0], *y = &c->axis[1];
+    BCRCudaLevel0  *l         = &c->level0;
     const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
 
     PetscCall(BCRLevel0Rows(y, closed, &c->seprows, &c->ng));
-    c->kind       = DEVICE_LEVEL0;
-    l->nx         = (int)c->n[0];
-    l->planes     = (int)c->planes;
-    l->ng         = (int)c->ng;
-    l->yperiodic  = axis_periodic(y);
-    l->short0     = c->seprows.gapend[0] == 6 && !l->yperiodic;
-    l->hlast      = (int)c->seprows.gapend[1];
-    l->end[0]     = device_end(x->end[0]);
-    l->end[1]     = device_end(x->end[1]);
-    c->regular[0] = !l->yperiodic && (c->seprows.gapend[0] != 7 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
-    c->regular[1] = c->ng - (l->hlast != 7 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
+    c->kind = DEVICE_LEVEL0;
+    c->dst  = x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET && BCRCudaDstPossible(P, c->single, shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
+    if (c->dst) {
+      const int n = BCRCudaDstTable(P, c->single, NULL);
+      double   *w;
+
+      PetscCall(PetscMalloc1(2 * n, &w));
+      (void)BCRCudaDstTable(P, c->single, w);
+      PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 2 * n, w, &c->dsttable));
+      PetscCall(PetscFree(w));
+    }
+    l->nx        = (int)c->n[0];
+    l->planes    = (int)c->planes;
+    l->ng        = (int)c->ng;
+    l->yperiodic = axis_periodic(y);
+    l->short0    = c->seprows.gapend[0] == 6 && !l->yperiodic;
+    l->hlast     = (int)c->seprows.gapend[1];
+    l->end[0]    = device_end(x->end[0]);
+    l->end[1]    = device_end(x->end[1]);
+    l->g0        = !l->yperiodic && (c->seprows.gapend[0] != 7 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
+    l->g1        = (int)c->ng - (l->hlast != 7 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
   }
   c->stale = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -671,9 +705,9 @@ static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesi
 static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
   const PetscInt nsep = c->seprows.n, first6 = c->level0.short0;
-  BCRCudaLevel0  l    = c->level0;
+  BCRCudaLevel0  l = c->level0;
   BCRCudaLines   zl, sl, ul;
-  void          *S = c->fft[0] ? c->D : c->D2; /* transformed separators */
+  void          *S = c->fft[0] || c->dst ? c->D : c->D2; /* transformed separators */
 
   PetscFunctionBegin;
   l.ldu    = c->stride[1];
@@ -700,21 +734,14 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
       l.ldf = c->n[0];
     }
   }
-  PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, &l, c->single, 1, (int)c->regular[0], (int)c->regular[1], (int)c->per, 0, f, c->D, c->extra));
-  for (int end = 0; end < 2; end++) {
-    const PetscInt g = end ? c->ng - 1 : 0;
-
-    if (end ? c->regular[1] == c->ng : c->regular[0] == 0) continue;
-    l.kind = end ? 2 : 1;
-    l.h    = end ? l.hlast : 7 - (int)first6;
-    PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, &l, c->single, 0, (int)g, (int)g + 1, 1, (int)c->strips, f, c->D, c->extra));
-  }
+  PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, &l, c->single, f, c->D, c->extra));
   sl.na = (int)nsep;
   sl.nb = (int)c->planes;
   sl.sa = c->ldd;
   sl.sb = l.dplane;
   sl.s  = 1;
-  if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
+  if (c->dst) PetscCallBCRCuda(BCRCudaDst(stream, c->modes[0].P, 0, c->single, c->dsttable, c->sms, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
+  else if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
   else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
   PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, S));
   /* back into the separators' rows of u: all but the last one are 8 rows apart */
@@ -722,23 +749,16 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
   ul.sa = 8 * c->stride[1];
   ul.sb = l.uplane;
   for (int part = 0; part < 2; part++) {
-    const PetscInt n = part ? 1 : nsep - 1;
+    const PetscInt n  = part ? 1 : nsep - 1;
     const size_t   at = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(nsep == c->ng ? c->n[1] - 1 : 8 * (nsep - 1) + 7 - first6) : (size_t)(7 - first6);
 
     if (part && nsep < c->ng) break; /* all at once */
     sl.na = ul.na = (int)(nsep < c->ng ? nsep : n);
     if (sl.na < 1) continue;
-    PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, (char *)S + at * c->ldd * c->size, &ul, (char *)u + row * c->stride[1] * c->size));
+    if (c->dst) PetscCallBCRCuda(BCRCudaDst(stream, c->modes[0].P, 1, c->single, c->dsttable, c->sms, &sl, (char *)S + at * c->ldd * c->size, &ul, (char *)u + row * c->stride[1] * c->size, NULL, NULL, 0, 0));
+    else PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, (char *)S + at * c->ldd * c->size, &ul, (char *)u + row * c->stride[1] * c->size));
   }
-  PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, 1, (int)c->regular[0], (int)c->regular[1], (int)c->per, f, u));
-  for (int end = 0; end < 2; end++) {
-    const PetscInt g = end ? c->ng - 1 : 0;
-
-    if (end ? c->regular[1] == c->ng : c->regular[0] == 0) continue;
-    l.kind = end ? 2 : 1;
-    l.h    = end ? l.hlast : 7 - (int)first6;
-    if (l.h) PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, 0, (int)g, (int)g + 1, 1, f, u));
-  }
+  PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   if (c->dim == 3) {
     zl = lines_along(c, 2, c->stride);
     PetscCallBCRCuda(transform(c, stream, 2, 1, &zl, u, &zl, u));
@@ -748,11 +768,11 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
 
 static PetscErrorCode solve_reduction(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
-  const PetscBool trans     = reduction_transforms(c);
-  const int       n[3]      = {(int)c->n[0], (int)c->n[1], (int)c->n[2]};
-  const ptrdiff_t s[3]      = {c->stride[0], c->stride[1], c->dim == 3 ? c->stride[2] : 0}, packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
-  const double   *scale[3]  = {c->redscale[0], c->redscale[1], c->redscale[2]};
-  BCRCudaLines    l         = lines_along(c, 1, c->stride), w = lines_along(c, 1, packed);
+  const PetscBool trans = reduction_transforms(c);
+  const int       n[3]  = {(int)c->n[0], (int)c->n[1], (int)c->n[2]};
+  const ptrdiff_t s[3] = {c->stride[0], c->stride[1], c->dim == 3 ? c->stride[2] : 0}, packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
+  const double   *scale[3] = {c->redscale[0], c->redscale[1], c->redscale[2]};
+  BCRCudaLines    l = lines_along(c, 1, c->stride), w = lines_along(c, 1, packed);
   BCRCudaBox      box;
 
   PetscFunctionBegin;
@@ -780,13 +800,13 @@ static PetscErrorCode solve_reduction(BCRDeviceCore c, BCRStream stream, const v
 
 PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
-  const void     *from    = f;
-  PetscInt        axes[3], nt = 0;
-  ptrdiff_t       packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
-  const ptrdiff_t *stride   = c->stride;
-  BCRCudaLines    fl, ul;
-  void           *to;
-  BCRCudaBox      box;
+  const void      *from = f;
+  PetscInt         axes[3], nt = 0;
+  ptrdiff_t        packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
+  const ptrdiff_t *stride    = c->stride;
+  BCRCudaLines     fl, ul;
+  void            *to;
+  BCRCudaBox       box;
 
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
@@ -813,7 +833,7 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
   }
   if (nt == 0) {
     if (f != u) {
-      const int       n[3]  = {box.n[0], box.n[1], box.n[2]};
+      const int       n[3] = {box.n[0], box.n[1], box.n[2]};
       const ptrdiff_t s[3] = {box.stride[0], box.stride[1], box.stride[2]};
 
       PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, u, s, NULL, NULL));
@@ -821,12 +841,12 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
     from = u;
   }
   if (nt >= 0) {
-  to = (void *)from;
-  ul = lines_along(c, c->line, stride);
-  if (c->dim == 0) ul.s = 1;
-  fl = lines_along(c, c->line, to == u ? packed : c->stride); /* the other array holds factors */
-  if (c->dim == 0) fl.s = 1;
-  PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &ul, to, &fl, to == u ? c->work : u));
+    to = (void *)from;
+    ul = lines_along(c, c->line, stride);
+    if (c->dim == 0) ul.s = 1;
+    fl = lines_along(c, c->line, to == u ? packed : c->stride); /* the other array holds factors */
+    if (c->dim == 0) fl.s = 1;
+    PetscCallBCRCuda(BCRCudaLineSolve(stream, &c->rows, c->single, &ul, to, &fl, to == u ? c->work : u));
   }
   for (PetscInt t = nt - 1; t >= 0; t--) {
     const PetscBool towork = nt == 2 && t == 1 ? PETSC_TRUE : PETSC_FALSE;
@@ -870,13 +890,13 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
 
     if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[2]));
     PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[1], c->seprows.n, c->label[0],
-                            c->fft[0] ? "" : " (as a matrix product)"));
+                            c->fft[0] || c->dst ? "" : " (as a matrix product)"));
     info->nlevels     = 2;
     info->schedule[0] = 8;
     info->schedule[1] = c->seprows.n + 1;
-    info->flops       = unknowns / 8 * 130 + unknowns / 8 * (c->fft[0] ? 40 : 4. * (double)c->n[0]) + (c->dim == 3 ? unknowns * 60 : 0);
+    info->flops       = unknowns / 8 * 130 + unknowns / 8 * (c->fft[0] || c->dst ? 40 : 4. * (double)c->n[0]) + (c->dim == 3 ? unknowns * 60 : 0);
   } else if (c->kind == DEVICE_REDUCTION) {
-    const PetscBool trans = reduction_transforms(c);
+    const PetscBool trans        = reduction_transforms(c);
     char            radices[128] = "", pre[64] = "";
 
     if (trans) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[1]));

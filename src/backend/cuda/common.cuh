@@ -19,6 +19,39 @@ static inline unsigned bcr_blocks(ptrdiff_t n, int per, unsigned most)
   return (unsigned)(b < 1 ? 1 : (b > (ptrdiff_t)most ? (ptrdiff_t)most : b));
 }
 
+/* Kernels of one solve overlap: one that is launched as dependent may begin before the one before it has ended, and waits with
+   bcr_wait_before() before it touches what that one reads or writes; bcr_go_after() lets the next one begin. */
+static __device__ __forceinline__ void bcr_wait_before()
+{
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ void bcr_go_after()
+{
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+template <typename... P, typename... A> static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
+{
+  cudaLaunchConfig_t  config = {};
+  cudaLaunchAttribute dependence;
+  int                 device = 0, major = 0;
+
+  config.gridDim          = grid;
+  config.blockDim         = dim3((unsigned)threads);
+  config.dynamicSmemBytes = bytes;
+  config.stream           = st;
+  if (dependent && cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9) {
+    dependence.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
+    dependence.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs                                          = &dependence;
+    config.numAttrs                                       = 1;
+  }
+  return (int)cudaLaunchKernelEx(&config, kernel, P(args)...);
+}
+
 /* calls CALL with T the type that `single` means */
 #define BCR_CUDA_TYPE(single, ...) \
   do { \

@@ -24,9 +24,9 @@ BCR_CUDA_API int         BCRCudaDeviceName(char *name, size_t len, int *major, i
 BCR_CUDA_API int         BCRCudaMemory(size_t *available, size_t *total);
 BCR_CUDA_API int         BCRCudaMalloc(size_t bytes, void *p);
 BCR_CUDA_API int         BCRCudaFree(void *p);
-BCR_CUDA_API int         BCRCudaPut(void *device, const void *host, size_t bytes, BCRStream stream);  /* waits */
-BCR_CUDA_API int         BCRCudaGet(void *host, const void *device, size_t bytes, BCRStream stream);  /* waits */
-BCR_CUDA_API int         BCRCudaCopy(void *to, const void *from, size_t bytes, BCRStream stream);     /* on the device */
+BCR_CUDA_API int         BCRCudaPut(void *device, const void *host, size_t bytes, BCRStream stream); /* waits */
+BCR_CUDA_API int         BCRCudaGet(void *host, const void *device, size_t bytes, BCRStream stream); /* waits */
+BCR_CUDA_API int         BCRCudaCopy(void *to, const void *from, size_t bytes, BCRStream stream);    /* on the device */
 BCR_CUDA_API int         BCRCudaZero(void *p, size_t bytes, BCRStream stream);
 BCR_CUDA_API int         BCRCudaSynchronize(BCRStream stream);
 BCR_CUDA_API int         BCRCudaTime(BCRStream stream, int (*run)(void *), void *context, int repeat, double *seconds); /* least of repeat runs; waits */
@@ -68,11 +68,12 @@ typedef struct {
   double        inv0, slope;
 } BCRCudaFace;
 BCR_CUDA_API int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *f, void *u, int scaled); /* u_b = f_b (times inv if scaled) */
-BCR_CUDA_API int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u);                           /* u_b += slope u_1 */
+BCR_CUDA_API int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u);                            /* u_b += slope u_1 */
 /* u_b = inv (u_b + entry u_1), entry = couplings or coupling w0 w1, over all[..] if given (then times scale) */
 BCR_CUDA_API int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u, int couple, double coupling, double scale, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2]);
 /* t += entry(q) * w[0][..] w[1][..] w0 * all * u_b: t, the box's right-hand side beside the face, of the type of t_single */
-BCR_CUDA_API int BCRCudaFaceMove(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *u, int t_single, void *t, ptrdiff_t t0, const ptrdiff_t ts[2], double factor, int use_couplings, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2]);
+BCR_CUDA_API int BCRCudaFaceMove(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *u, int t_single, void *t, ptrdiff_t t0, const ptrdiff_t ts[2], double factor, int use_couplings, const double *w0, const double *w1,
+                                 const double *all, ptrdiff_t all0, const ptrdiff_t alls[2]);
 
 /* nodes that lie in several planes: at, from, inv, slope in arrays on the device */
 typedef struct {
@@ -88,7 +89,8 @@ BCR_CUDA_API int BCRCudaRefineBegin(BCRStream stream, const BCRCudaBox *g_box, i
 /* v = (keep ? v : 0) + inverse/rs e; the mean grows by *removed/rs */
 BCR_CUDA_API int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e, const ptrdiff_t es[3], double *v, double inverse, int keep, const double *removed, double *scalars);
 /* r = rs (g - mean - K v), K of rows -low diag -up along each axis, the first and last low and up for periodic neighbours */
-BCR_CUDA_API int BCRCudaResidual(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift, const double *scalars);
+BCR_CUDA_API int BCRCudaResidual(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3],
+                                 const double *const up[3], double shift, const double *scalars);
 BCR_CUDA_API int BCRCudaTrial(BCRStream stream, long n, double *g);
 BCR_CUDA_API int BCRCudaSumSquares(BCRStream stream, const BCRCudaBox *box, int single, const void *u, int nparts, double *parts);
 
@@ -104,14 +106,25 @@ typedef struct {
   int       na, nb;
   ptrdiff_t sa, sb, s;
 } BCRCudaLines;
-BCR_CUDA_API int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab); /* extra: see BCRCudaFft() */
+BCR_CUDA_API int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                              ptrdiff_t extrab); /* extra: see BCRCudaFft() */
 
 /* fft.cu: the same by Fourier transforms of length P in shared memory (shared bytes a block may have). In place where f and u have the same
    strides. Analysis: row extraof[a] of extra (its rows extrald, those of the next b extrab apart) is added to line (a, b) where it is not negative. */
 BCR_CUDA_API int BCRCudaFftPossible(int P, int single, int shared);
 /* how many complex numbers, and these, as pairs of doubles, if w is given */
 BCR_CUDA_API int BCRCudaFftTwiddles(int P, double *w);
-BCR_CUDA_API int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab);
+BCR_CUDA_API int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                            ptrdiff_t extrab);
+
+/* dst.cu: sine transforms of contiguous rows between two Dirichlet ends, N - 1 unknowns each, for some N. Forward the modes come in an order of
+   their own and twice too large: N of them, position i has the mode modes[i] or, where that is -1, nothing; what lies there must be 0 on the way back,
+   which doubles once more. Returned are counts: of positions, of complex numbers in the table (w, pairs of doubles; on the device in the work type) */
+BCR_CUDA_API int BCRCudaDstPossible(int N, int single, int shared);
+BCR_CUDA_API int BCRCudaDstOrder(int N, int single, int modes[]);
+BCR_CUDA_API int BCRCudaDstTable(int N, int single, double *w);
+BCR_CUDA_API int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                            ptrdiff_t extrab);
 
 /* lines.cu: tridiagonal lines of any kind, one for each pair of modes. Rows of -low u_(i-1) + (exc + low + up + sigma) u_i - up u_(i+1),
    sigma = shift + sa[a] + sb[b]; solution times na[a] nb[b] factor. A periodic line has the open line's coefficients and its coupling. */
@@ -129,7 +142,7 @@ typedef struct {
 BCR_CUDA_API int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines, void *u, const BCRCudaLines *worklines, void *work);
 
 /* level0*.cu: level 0 of the default plan. Tables for each plane and kind of group (0 regular, 1 first, 2 last), in the work type: BCR_CUDA_LEVEL0_TAB
-   numbers, eight each: mu, mu^K, mu^(32 K), weights of the modes in what the separator on the left gets, on the right (regular: unused),
+   numbers, eight each: mu, two unused, weights of the modes in what the separator on the left gets, on the right (regular: unused),
    scale of the solution (regular); then the matrices of analysis and synthesis, 8 x 8, of groups that are not regular; at 176 the inverse of
    the scale that separators in u have */
 enum {
@@ -142,26 +155,27 @@ enum {
 #define BCR_CUDA_LEVEL0_TAB 192
 typedef struct {
   int           nx, planes, ng, yperiodic;
-  int           short0;           /* 1: the first group has six rows */
-  int           hlast;            /* rows of the last group */
-  int           end[2];           /* along the row, BCR_CUDA_... */
-  int           halo;             /* columns */
-  int           steps[7];         /* regular groups: doublings after which mu^K is below rounding, for each mode */
+  int           short0;                                        /* 1: the first group has six rows */
+  int           hlast;                                         /* rows of the last group */
+  int           g0, g1, per, strips;                           /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end */
+  int           end[2];                                        /* along the row, BCR_CUDA_... */
+  int           halo;                                          /* columns */
+  int           steps[7];                                      /* regular groups: doublings after which mu^K is below rounding, for each mode */
   ptrdiff_t     ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */
   const void   *tab;
-  const double *sub;              /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
+  double        mu[7], share[7], out[7], inverse; /* a single plane's: regular groups, as in tab */
+  const double *sub;                              /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
   double        subfactor;
   int           subplane;
   int           narrow;
-  int           kind, h;          /* of a launch for a group that is not regular */
 } BCRCudaLevel0;
-/* columns of a thread and of a tile, halos included; narrow: whether rows of nx columns go into the smaller tile */
+/* columns of a thread and of a tile, halos included, and blocks that a multiprocessor runs at a time; narrow: whether rows of nx columns go into the smaller tile */
 BCR_CUDA_API int  BCRCudaLevel0Narrow(int nx, int halo);
-BCR_CUDA_API void BCRCudaLevel0Shape(int regular, int narrow, int *K, int *columns);
-/* groups g0 .. g1 - 1 in strips of per, the first separator's share of strip b to row slot0 + b of extra; D: separators' right-hand sides */
-BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int regular, int g0, int g1, int per, int slot0, const void *f, void *D, void *extra);
+BCR_CUDA_API void BCRCudaLevel0Shape(int narrow, int *K, int *columns, int *blocks);
+/* D: right-hand sides of separators; what the first separator of strip b (b = strips: that of the last group) gets besides goes to row b of extra */
+BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra);
 /* separators' solutions are in u */
-BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, int regular, int g0, int g1, int per, const void *f, void *u);
+BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u);
 
 /* seplines.cu: near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) + corrections at the ends, which go into the right-hand side:
    with x the solution for g hs, g_1 and g_n get A x_1 + B x_n + C g_last, where (A, B, C) are tab[3..5] and [6..8]; the last unknown of a periodic line
@@ -171,8 +185,8 @@ typedef struct {
   int           n, nk, planes, periodic; /* n: rows of the open line */
   ptrdiff_t     ld, plane;               /* of g */
   const double *tab;
-  int           pin, pinplane;           /* singular mode, or -1: its right-hand side loses its share of a constant, the constant's size goes to removed[0], for its mode to removed[1] */
-  const double *ones;                    /* what a right-hand side of ones is there */
+  int           pin, pinplane; /* singular mode, or -1: its right-hand side loses its share of a constant, the constant's size goes to removed[0], for its mode to removed[1] */
+  const double *ones;          /* what a right-hand side of ones is there */
   double        removedfactor, subfactor;
   double       *removed;
 } BCRCudaSepLines;

@@ -3,33 +3,27 @@
 
 #include "common.cuh"
 
-template <typename T>
-struct Cplx {
+template <typename T> struct Cplx {
   T x, y;
 };
-template <typename T>
-static __device__ __forceinline__ Cplx<T> operator+(Cplx<T> a, Cplx<T> b)
+template <typename T> static __device__ __forceinline__ Cplx<T> operator+(Cplx<T> a, Cplx<T> b)
 {
   return {a.x + b.x, a.y + b.y};
 }
-template <typename T>
-static __device__ __forceinline__ Cplx<T> operator-(Cplx<T> a, Cplx<T> b)
+template <typename T> static __device__ __forceinline__ Cplx<T> operator-(Cplx<T> a, Cplx<T> b)
 {
   return {a.x - b.x, a.y - b.y};
 }
-template <typename T>
-static __device__ __forceinline__ Cplx<T> operator*(Cplx<T> a, Cplx<T> b)
+template <typename T> static __device__ __forceinline__ Cplx<T> operator*(Cplx<T> a, Cplx<T> b)
 {
   return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
-template <typename T>
-static __device__ __forceinline__ Cplx<T> minus_i(Cplx<T> a)
+template <typename T> static __device__ __forceinline__ Cplx<T> minus_i(Cplx<T> a)
 {
   return {a.y, -a.x};
 }
 
-template <typename T>
-static __device__ __forceinline__ void dft4(Cplx<T> &a, Cplx<T> &b, Cplx<T> &c, Cplx<T> &d)
+template <typename T> static __device__ __forceinline__ void dft4(Cplx<T> &a, Cplx<T> &b, Cplx<T> &c, Cplx<T> &d)
 {
   const Cplx<T> s = a + c, t = a - c, u = b + d, v = minus_i(b - d);
 
@@ -40,7 +34,7 @@ static __device__ __forceinline__ void dft4(Cplx<T> &a, Cplx<T> &b, Cplx<T> &c, 
 }
 
 static constexpr double PI = 3.14159265358979323846;
-constexpr double series_sin(double x) /* |x| <= pi/2 */
+constexpr double        series_sin(double x) /* |x| <= pi/2 */
 {
   double t = x, s = x;
 
@@ -63,8 +57,7 @@ constexpr double turn_cos(int k, int n)
   if (2 * k > n) k = n - k;
   return series_sin(PI * (n - 4 * k) / (2. * n));
 }
-template <int R>
-struct Turns {
+template <int R> struct Turns {
   double c[R], s[R];
   constexpr Turns() : c(), s()
   {
@@ -74,12 +67,10 @@ struct Turns {
     }
   }
 };
-template <int R>
-__device__ constexpr Turns<R> turns{};
+template <int R> __device__ constexpr Turns<R> turns{};
 
 /* x in natural order in and out; odd primes */
-template <typename T, int R>
-struct Dft {
+template <typename T, int R> struct Dft {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     constexpr int h = (R - 1) / 2;
@@ -110,8 +101,7 @@ struct Dft {
     x[0] = y0;
   }
 };
-template <typename T>
-struct Dft<T, 2> {
+template <typename T> struct Dft<T, 2> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const Cplx<T> a = x[0];
@@ -120,8 +110,7 @@ struct Dft<T, 2> {
     x[1] = a - x[1];
   }
 };
-template <typename T>
-struct Dft<T, 3> {
+template <typename T> struct Dft<T, 3> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const Cplx<T> s = x[1] + x[2], d = x[1] - x[2], a = x[0];
@@ -133,12 +122,13 @@ struct Dft<T, 3> {
     x[2] = m - r;
   }
 };
-template <typename T>
-struct Dft<T, 4> {
-  static __device__ __forceinline__ void run(Cplx<T> *x) { dft4(x[0], x[1], x[2], x[3]); }
+template <typename T> struct Dft<T, 4> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    dft4(x[0], x[1], x[2], x[3]);
+  }
 };
-template <typename T>
-struct Dft<T, 5> {
+template <typename T> struct Dft<T, 5> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const T       c1 = (T)0.30901699437494742410, c2 = (T)-0.80901699437494742410, s1 = (T)0.95105651629515357212, s2 = (T)0.58778525229247312917;
@@ -153,8 +143,7 @@ struct Dft<T, 5> {
     x[3] = m2 - r2;
   }
 };
-template <typename T>
-struct Dft<T, 8> {
+template <typename T> struct Dft<T, 8> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const T h = (T)0.70710678118654752440;
@@ -172,5 +161,36 @@ struct Dft<T, 8> {
     x[6] = e2 - c;
     x[3] = e3 + d;
     x[7] = e3 - d;
+  }
+};
+template <typename T> struct Dft<T, 16> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    const T h = (T)0.70710678118654752440, c = (T)0.92387953251128675613, s = (T)0.38268343236508977173;
+
+#pragma unroll
+    for (int r = 0; r < 4; r++) dft4(x[r], x[r + 4], x[r + 8], x[r + 12]);
+    /* x[r + 4 q] times e^(-2 pi i r q/16) */
+    x[5]  = x[5] * Cplx<T>{c, -s};
+    x[9]  = {h * (x[9].x + x[9].y), h * (x[9].y - x[9].x)};
+    x[13] = x[13] * Cplx<T>{s, -c};
+    x[6]  = {h * (x[6].x + x[6].y), h * (x[6].y - x[6].x)};
+    x[10] = minus_i(x[10]);
+    x[14] = {h * (x[14].y - x[14].x), -h * (x[14].x + x[14].y)};
+    x[7]  = x[7] * Cplx<T>{s, -c};
+    x[11] = {h * (x[11].y - x[11].x), -h * (x[11].x + x[11].y)};
+    x[15] = x[15] * Cplx<T>{-c, s};
+#pragma unroll
+    for (int q = 0; q < 4; q++) dft4(x[4 * q], x[4 * q + 1], x[4 * q + 2], x[4 * q + 3]);
+#pragma unroll
+    for (int q = 0; q < 4; q++) { /* mode q + 4 r lies at 4 q + r */
+#pragma unroll
+      for (int r = q + 1; r < 4; r++) {
+        const Cplx<T> t = x[4 * q + r];
+
+        x[4 * q + r] = x[4 * r + q];
+        x[4 * r + q] = t;
+      }
+    }
   }
 };

@@ -2,8 +2,8 @@
   Level 0 of the default plan on the device (docs/method.md, section 4): groups of seven block rows between separators are eliminated
   (BACK = 0) or substituted back (BACK = 1) in physical space. A block has a tile of columns, with a halo on either side after which the
   recurrences along the row have forgotten what was before, and goes through a strip of groups, the next one on its way to shared memory
-  while one is in registers. Ends along the row are reflections, ends along the blocks other eigenvectors: those groups are not regular,
-  have R = 8 rows at most, and a launch of their own.
+  while one is in registers. Ends along the row are reflections. Ends along the blocks have other eigenvectors: groups there are not
+  regular, have R = 8 rows at most, and a block of their own in the same launch.
 */
 #pragma once
 
@@ -11,8 +11,17 @@
 
 #define BCR_FULL 0xffffffffu
 
-template <typename T>
-static __device__ __forceinline__ void copy_async(T *shared, const T *global, bool valid)
+/* Tables of regular groups of a single plane are arguments, so that they are operands from constant memory */
+template <typename T, int K> struct Level0Args {
+  BCRCudaLevel0 p;
+  int           width;                                            /* columns of a tile, without its halos */
+  T             mu[7], power[7][K], step[7][5], share[7], out[7]; /* mu^(i + 1); mu^(K 2^q); weights as in BCR_CUDA_LEVEL0_TAB */
+};
+template <typename T, int K> struct Level0Shared {
+  T mu[8], power[8][K], step[8][5], share[2][8], out[8], dense[2][64];
+};
+
+template <typename T> static __device__ __forceinline__ void copy_async(T *shared, const T *global, bool valid)
 {
   const unsigned s = (unsigned)__cvta_generic_to_shared(shared);
 
@@ -29,17 +38,16 @@ static __device__ __forceinline__ void copy_wait()
 }
 
 /* sum over p of sin((p + 1)(j + 1) pi/8) x_p, in place */
-template <typename T>
-static __device__ __forceinline__ void sine7(T *x)
+template <typename T> static __device__ __forceinline__ void sine7(T *x)
 {
   const T s1 = (T)0.38268343236508977173, s2 = (T)0.70710678118654752440, s3 = (T)0.92387953251128675613;
   const T a1 = x[0] + x[6], a2 = x[1] + x[5], a3 = x[2] + x[4], b1 = x[0] - x[6], b2 = x[1] - x[5], b3 = x[2] - x[4], c = x[3];
-  const T d = s2 * (a2), e = b1 + b3;
+  const T d = s2 * a2, e = b1 + b3, p = c + d, m = c - d;
 
-  x[0] = s1 * a1 + d + s3 * a3 + c;
-  x[2] = s3 * a1 + d - s1 * a3 - c;
-  x[4] = s3 * a1 - d - s1 * a3 + c;
-  x[6] = s1 * a1 - d + s3 * a3 - c;
+  x[0] = s1 * a1 + (s3 * a3 + p);
+  x[2] = s3 * a1 - (s1 * a3 + m);
+  x[4] = s3 * a1 + (m - s1 * a3);
+  x[6] = s1 * a1 + (s3 * a3 - p);
   x[1] = s2 * e + b2;
   x[3] = b1 - b3;
   x[5] = s2 * e - b2;
@@ -76,42 +84,69 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
   return sign;
 }
 
-/* K columns a thread, NT threads; R rows in a group: 7 regular, 8 not. Shared memory: (R + 2) rows of 32 K columns for each warp. */
-template <typename T, int K, int NT, int R, int BACK, int MINB>
-__global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__restrict__ f, T *__restrict__ u, T *__restrict__ D, T *__restrict__ extra, int g0, int g1, int per, int slot0)
+/* Doublings after which mu^(K 2^q) is below rounding, for mode j. USUAL: the decay of a plane with equal couplings along both axes or a
+   faster one */
+template <typename T, int USUAL> __host__ __device__ constexpr int doublings(int j)
 {
-  constexpr int NW = NT / 32, CH = 32 * K, NEAR = CH >= 200 ? 2 : (NW < 5 ? NW - 1 : 4); /* mu^(halo) is below rounding, and 2 halo < NW CH */
+  return !USUAL ? 5 : (sizeof(T) == 8 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1)));
+}
+
+/* Groups first .. last - 1. K columns a thread, NT threads; R = 7: regular, 8: not, then a single group of h rows, whose tables are those of
+   kind. ARGS: tables are arguments. Each warp has ten rows of 32 K columns in shared memory: the group's, the separator's, others for results. */
+template <typename T, int K, int NT, int R, int BACK, int USUAL, int ARGS>
+static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last, int kind, int h)
+{
+  constexpr int     NW = NT / 32, CH = 32 * K, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
   extern __shared__ __align__(16) char sm[];
-  __shared__ T  ex[2][R][NW], mus[6][R], power[R][32];
-  __shared__ T  dense[R == 7 ? 1 : 2 * 64];
-  const int     lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const int     first = g0 + blockIdx.y * per, last = min(first + per, g1);
-  const int     H = p.halo, U = CH * NW - 2 * H, lo = blockIdx.x * U, hi = min(p.nx, lo + U), c0 = lo - H + warp * CH, kind = R == 7 ? 0 : p.kind;
-  const T      *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
-  T            *buf = (T *)sm + warp * (CH * (R + 2)), *stg = buf + (R + 1) * CH;
-  const bool    inner = c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
-  const int     h     = R == 7 ? 7 : p.h;
-  T             mu[R], mk[R];
-  T             x[R][K], carry[K];
-  T             sub = 0;
-  const T       inverse = BACK ? tab[176] : (T)1;
-  int          *cols = (int *)(sm + sizeof(T) * NW * CH * (R + 2)) + warp * CH; /* of tiles at the ends: where each column lies, 2 col + (sign < 0), -1: zero */
+  __shared__ T                         ex[2][8][NW], reach[8][32]; /* reach: mu^(K lane) */
+  __shared__ Level0Shared<T, K> tables;
+  const BCRCudaLevel0          &p    = a.p;
+  const int                     lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  const int                     H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
+  const T                      *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
+  T                            *buf = (T *)sm + warp * (CH * 10), *out = buf + (R + 1) * CH;
+  int                          *cols  = (int *)(sm + sizeof(T) * NW * CH * 10) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
+  const bool                    inner = c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
+  const T                       inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[176]);
+  unsigned                      minus   = 0; /* columns with the other sign */
+  T                             x[R][K], carry[K], sub = 0;
 
-  f += blockIdx.z * p.fplane;
-  u += blockIdx.z * p.uplane;
-  D += blockIdx.z * p.dplane;
-  extra += blockIdx.z * p.eplane;
-  for (int i = threadIdx.x; i < 6 * R; i += NT) mus[i / R][i % R] = tab[(i / R) * 8 + i % R]; /* mu, mu^K, mu^(32 K), weights, scales, - */
-  if (R != 7)
-    for (int i = threadIdx.x; i < 128; i += NT) dense[i] = tab[48 + i];
-  for (int i = threadIdx.x; i < 32 * R; i += NT) { /* mu^(K lane) */
-    T v = 1, b = tab[8 + i / 32];
+  auto mu    = [&](int j) { return ARGS ? a.mu[j] : tables.mu[j]; };
+  auto power = [&](int j, int i) { return ARGS ? a.power[j][i] : tables.power[j][i]; };
+  auto step  = [&](int j, int q) { return ARGS ? a.step[j][q] : tables.step[j][q]; };
 
-    for (int q = i % 32; q; q >>= 1) {
-      if (q & 1) v *= b;
-      b *= b;
+  if (!ARGS) {
+    for (int i = threadIdx.x; i < 8; i += NT) {
+      const T m = i < h ? tab[i] : 0;
+      T       v = m;
+
+      tables.mu[i] = m;
+#pragma unroll
+      for (int q = 0; q < K; q++) {
+        tables.power[i][q] = v;
+        if (q < K - 1) v *= m;
+      }
+#pragma unroll
+      for (int q = 0; q < 5; q++) {
+        tables.step[i][q] = v;
+        v *= v;
+      }
+      tables.share[0][i] = i < h ? tab[24 + i] : 0;
+      tables.share[1][i] = i < h ? tab[32 + i] : 0;
+      tables.out[i]      = i < h ? tab[40 + i] : 0;
     }
-    power[i / 32][i % 32] = v;
+    if (R != 7)
+      for (int i = threadIdx.x; i < 128; i += NT) tables.dense[i / 64][i % 64] = tab[48 + i];
+    __syncthreads();
+  }
+  for (int i = threadIdx.x; i < 32 * R; i += NT) {
+    const int j = i / 32, l = i % 32;
+    T         v = 1;
+
+#pragma unroll
+    for (int q = 0; q < 5; q++)
+      if (l >> q & 1) v *= step(j, q);
+    reach[j][l] = v;
   }
   if (!inner) {
     for (int q = lane; q < CH; q += 32) {
@@ -120,49 +155,81 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
 
       cols[q] = sign ? 2 * c + (sign < 0) : -1;
     }
-  }
-  __syncthreads();
+    __syncwarp();
 #pragma unroll
-  for (int j = 0; j < R; j++) {
-    mu[j] = mus[0][j];
-    mk[j] = mus[1][j];
+    for (int i = 0; i < K; i++) minus |= (cols[lane * K + i] < 0 ? 0u : cols[lane * K + i] & 1u) << i;
   }
-  if (BACK && p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
 
-  auto row_of = [&](int g) { return g ? 8 * g - p.short0 : 0; };
-  auto load   = [&](T *to, const T *from, bool have) { /* a row of the tile */
+  auto row_of  = [&](int g) { return g ? 8 * g - p.short0 : 0; };
+  auto sep_row = [&](int s) { return row_of(s) + (s == 0 ? 7 - p.short0 : (s == p.ng - 1 ? p.hlast : 7)); }; /* row of u that separator s is */
+  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic; };
+  /* n rows of the tile, from one another ld apart, and one more where `have`, else zeros. Column by column, so that few loads in a row want the same line of the cache */
+  auto load = [&](T *to, const T *from, ptrdiff_t ld, auto n, T *last_to, const T *last, bool have) {
     if (inner) {
-      const T *s = from + c0 + lane;
-
+      from += c0 + lane;
+      last += c0 + lane;
+      to += lane;
 #pragma unroll
-      for (int q = 0; q < K; q++) copy_async(to + q * 32 + lane, s + q * 32, have);
+      for (int q = 0; q < K; q++) {
+#pragma unroll
+        for (int r = 0; r < n(); r++)
+          if (R == 7 || r < h) copy_async(to + r * CH + q * 32, from + r * ld + q * 32, true);
+        if (last_to) copy_async(last_to + lane + q * 32, last + q * 32, have);
+      }
     } else {
 #pragma unroll
       for (int q = 0; q < K; q++) {
-        const int c = cols[q * 32 + lane];
+        const int  c = cols[q * 32 + lane], at = c < 0 ? 0 : c >> 1;
+        const bool in = c >= 0;
 
-        copy_async(to + q * 32 + lane, from + (c < 0 ? 0 : c >> 1), have && c >= 0);
+#pragma unroll
+        for (int r = 0; r < n(); r++)
+          if (R == 7 || r < h) copy_async(to + lane + r * CH + q * 32, from + r * ld + at, in);
+        if (last_to) copy_async(last_to + lane + q * 32, last + at, in && have);
       }
     }
   };
-  auto sep_row = [&](int s) { return row_of(s) + (s == 0 ? 7 - p.short0 : (s == p.ng - 1 ? p.hlast : 7)); }; /* row of u that separator s is */
-  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic; };
-  auto load_group = [&](int g) {
-    const T *s = f + (ptrdiff_t)row_of(g) * p.ldf;
+  struct Rows {
+    __device__ constexpr int operator()() const
+    {
+      return R;
+    }
+  };
+  struct None {
+    __device__ constexpr int operator()() const
+    {
+      return 0;
+    }
+  };
+  auto load_rows = [&](int g) { /* and what the reduction adds them to, the separator's right-hand side */
+                                const T   *s    = f + (ptrdiff_t)row_of(g) * p.ldf;
+                                const bool have = !BACK && has_sep(g);
 
+                                load(buf, s, p.ldf, Rows(), BACK ? NULL : buf + R * CH, have ? s + (ptrdiff_t)h * p.ldf : f, have);
+  };
+  auto load_group = [&](int g) {
+    const T   *s    = f + (ptrdiff_t)row_of(g) * p.ldf;
+    const bool have = has_sep(g);
+
+    load(buf, s, p.ldf, Rows(), buf + R * CH, !have ? f : (BACK ? (const T *)u + (ptrdiff_t)sep_row(g) * p.ldu : s + (ptrdiff_t)h * p.ldf), have);
+  };
+  auto load_separator = [&](T *to, int s, bool have) { load(to, f, 0, None(), to, have ? (const T *)u + (ptrdiff_t)sep_row(s) * p.ldu : f, have); };
+  auto store          = [&](T *to, const T *from) {
 #pragma unroll
-    for (int r = 0; r < R; r++)
-      if (R == 7 || r < h) load(buf + r * CH, s + (ptrdiff_t)r * p.ldf, true);
-    if (!BACK) load(buf + R * CH, has_sep(g) ? s + (ptrdiff_t)h * p.ldf : f, has_sep(g));
-    else load(buf + R * CH, has_sep(g) ? u + (ptrdiff_t)sep_row(g) * p.ldu : u, has_sep(g));
+    for (int q = 0; q < K; q++) {
+      const int c = c0 + q * 32 + lane;
+
+      if (c >= lo && c < hi) to[c] = from[q * 32 + lane];
+    }
   };
 
+  load_rows(first);
   if (BACK) {
-    const bool have = first > 0 || p.yperiodic;
-
-    load(stg, have ? u + (ptrdiff_t)sep_row(first > 0 ? first - 1 : p.ng - 1) * p.ldu : u, have);
+    bcr_wait_before(); /* for separators */
+    load_separator(out, first > 0 ? first - 1 : p.ng - 1, first > 0 || p.yperiodic);
+    load_separator(buf + R * CH, first, has_sep(first));
+    if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
   }
-  load_group(first);
   copy_commit();
   for (int g = first; g < last; g++) {
     T sep[K];
@@ -171,24 +238,30 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
     __syncwarp();
     if (BACK && g == first) {
 #pragma unroll
-      for (int i = 0; i < K; i++) carry[i] = inverse * stg[lane * K + i];
+      for (int i = 0; i < K; i++) carry[i] = out[lane * K + i];
     }
 #pragma unroll
     for (int i = 0; i < K; i++) {
 #pragma unroll
-      for (int r = 0; r < R; r++) {
-        x[r][i] = R == 7 || r < h ? buf[r * CH + lane * K + i] : (T)0;
-        if (BACK && (R == 7 || r < h)) x[r][i] -= sub;
-      }
+      for (int r = 0; r < R; r++) x[r][i] = R == 7 || r < h ? buf[r * CH + lane * K + i] : (T)0;
       sep[i] = buf[R * CH + lane * K + i];
-      if (BACK) {
-        sep[i] *= inverse;
-        x[0][i] += carry[i];
-        if (R == 7) x[R - 1][i] += sep[i];
-        else {
+    }
+    if (BACK) {
+      if (p.sub) {
+#pragma unroll
+        for (int i = 0; i < K; i++) {
 #pragma unroll
           for (int r = 0; r < R; r++)
-            if (r == h - 1) x[r][i] += sep[i];
+            if (R == 7 || r < h) x[r][i] -= sub;
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < K; i++) {
+        x[0][i] += inverse * carry[i];
+        if (R == 7) x[R - 1][i] += inverse * sep[i];
+        else {
+#pragma unroll
+          for (int r = 0; r < R; r++) x[r][i] += (r == h - 1 ? inverse : (T)0) * sep[i];
         }
         carry[i] = sep[i];
       }
@@ -198,13 +271,11 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
       load_group(g + 1);
       copy_commit();
     }
-    if (!inner && !outside) {
+    if (minus) {
 #pragma unroll
       for (int i = 0; i < K; i++) {
-        if (cols[lane * K + i] & 1) { /* zeros have a minus sign too */
 #pragma unroll
-          for (int r = 0; r < R; r++) x[r][i] = -x[r][i];
-        }
+        for (int r = 0; r < R; r++) x[r][i] = minus >> i & 1 ? -x[r][i] : x[r][i];
       }
     }
     /* modes */
@@ -212,17 +283,16 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
     for (int i = 0; i < K; i++) {
       T v[R];
 
-      if (R == 7) {
 #pragma unroll
-        for (int r = 0; r < R; r++) v[r] = x[r][i];
-        sine7(v);
-      } else {
+      for (int r = 0; r < R; r++) v[r] = x[r][i];
+      if (R == 7) sine7(v);
+      else {
 #pragma unroll
         for (int j = 0; j < R; j++) {
           T sum = 0;
 
 #pragma unroll
-          for (int r = 0; r < R; r++) sum += dense[8 * j + r] * x[r][i];
+          for (int r = 0; r < R; r++) sum += tables.dense[0][8 * j + r] * x[r][i];
           v[j] = sum;
         }
       }
@@ -235,59 +305,51 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
       T cc[R];
 
 #pragma unroll
-      for (int j = 0; j < R; j++) {
-        T pk = mk[j];
-
-        if (dir == 0) {
+      for (int i = 1; i < K; i++) {
 #pragma unroll
-          for (int i = 1; i < K; i++) x[j][i] += mu[j] * x[j][i - 1];
-          cc[j] = x[j][K - 1];
-        } else {
-#pragma unroll
-          for (int i = K - 2; i >= 0; i--) x[j][i] += mu[j] * x[j][i + 1];
-          cc[j] = x[j][0];
+        for (int j = 0; j < R; j++) {
+          if (dir == 0) x[j][i] += mu(j) * x[j][i - 1];
+          else x[j][K - 1 - i] += mu(j) * x[j][K - i];
         }
+      }
 #pragma unroll
-        for (int q = 0; q < 5; q++) {
-          const int s = 1 << q;
+      for (int j = 0; j < R; j++) cc[j] = x[j][dir == 0 ? K - 1 : 0];
+#pragma unroll
+      for (int q = 0; q < 5; q++) {
+#pragma unroll
+        for (int j = 0; j < R; j++) {
+          if (q < doublings<T, USUAL>(j)) {
+            const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1 << q) : __shfl_down_sync(BCR_FULL, cc[j], 1 << q);
 
-          if (R != 7 || q < p.steps[j]) { /* else mu^(K s) is below rounding */
-            const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], s) : __shfl_down_sync(BCR_FULL, cc[j], s);
-
-            if (dir == 0 ? lane >= s : lane + s < 32) cc[j] += pk * t;
-            pk *= pk;
+            if (dir == 0 ? lane >= 1 << q : lane + (1 << q) < 32) cc[j] += step(j, q) * t;
           }
         }
+      }
+#pragma unroll
+      for (int j = 0; j < R; j++) {
         if (lane == (dir == 0 ? 31 : 0)) ex[dir][j][warp] = cc[j];
         cc[j] = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1) : __shfl_down_sync(BCR_FULL, cc[j], 1);
         if (lane == (dir == 0 ? 0 : 31)) cc[j] = 0;
       }
       __syncthreads();
 #pragma unroll
-      for (int j = 0; j < R; j++) {
-        T C = 0;
+      for (int w = NEAR; w > 0; w--) { /* what warps further away have is forgotten here */
+        const int o = dir == 0 ? warp - w : warp + w;
 
+        if (dir == 0 ? o >= 0 : o < NW) {
 #pragma unroll
-        for (int w = NEAR; w > 0; w--) { /* what warps further away have is forgotten here */
-          const int  o    = dir == 0 ? warp - w : warp + w;
-          const bool have = dir == 0 ? o >= 0 : o < NW;
+          for (int j = 0; j < R; j++) {
+            T C = ex[dir][j][o];
 
-          C = (w < NEAR ? C * mus[2][j] : (T)0) + (have ? ex[dir][j][have ? o : 0] : (T)0);
-        }
-        C = cc[j] + C * power[j][dir == 0 ? lane : 31 - lane];
-        if (dir == 0) {
-#pragma unroll
-          for (int i = 0; i < K; i++) {
-            C *= mu[j];
-            x[j][i] += C;
-          }
-        } else {
-#pragma unroll
-          for (int i = K - 1; i >= 0; i--) {
-            C *= mu[j];
-            x[j][i] += C;
+            if (w > 1) C *= step(j, 4) * step(j, 4);
+            cc[j] += C * reach[j][dir == 0 ? lane : 31 - lane];
           }
         }
+      }
+#pragma unroll
+      for (int i = 0; i < K; i++) {
+#pragma unroll
+        for (int j = 0; j < R; j++) x[j][i] += cc[j] * power(j, dir == 0 ? i : K - 1 - i);
       }
     }
     if (!BACK) {
@@ -300,45 +362,33 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
 #pragma unroll
         for (int j = 0; j < R; j++) {
           if (R == 7) {
-            if (j & 1) odd += mus[3][j] * x[j][i];
-            else even += mus[3][j] * x[j][i];
+            const T w = ARGS ? a.share[j] : tables.share[0][j];
+
+            if (j & 1) odd += w * x[j][i];
+            else even += w * x[j][i];
           } else { /* weights of either end */
-            even += mus[3][j] * x[j][i];
-            odd += mus[4][j] * x[j][i];
+            even += tables.share[0][j] * x[j][i];
+            odd += tables.share[1][j] * x[j][i];
           }
         }
-        stg[lane * K + i] = (g > first ? carry[i] : (T)0) + (R == 7 ? even + odd : even);
+        out[lane * K + i] = (g > first ? carry[i] : (T)0) + (R == 7 ? even + odd : even);
         carry[i]          = sep[i] + (R == 7 ? even - odd : odd);
       }
       __syncwarp();
-      if (left) { /* the strip's first one goes where the transform adds it */
-        T *to = g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : extra + (ptrdiff_t)(slot0 + blockIdx.y) * p.ldd;
-
-#pragma unroll
-        for (int q = 0; q < K; q++) {
-          const int c = c0 + q * 32 + lane;
-
-          if (c >= lo && c < hi) to[c] = stg[q * 32 + lane];
-        }
-      }
-      __syncwarp();
+      if (left) store(g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : extra, out); /* the strip's first one goes where the transform adds it */
     } else {
 #pragma unroll
       for (int i = 0; i < K; i++) {
         T v[R];
 
-        if (R == 7) {
 #pragma unroll
-          for (int r = 0; r < R; r++) v[r] = mus[5][r] * x[r][i];
-          sine7(v);
-        } else {
+        for (int j = 0; j < R; j++) v[j] = R == 7 ? (ARGS ? a.out[j] : tables.out[j]) * x[j][i] : (T)0;
+        if (R == 7) sine7(v);
+        else {
 #pragma unroll
           for (int r = 0; r < R; r++) {
-            T sum = 0;
-
 #pragma unroll
-            for (int j = 0; j < R; j++) sum += dense[64 + 8 * r + j] * x[j][i];
-            v[r] = sum;
+            for (int j = 0; j < R; j++) v[r] += tables.dense[1][8 * r + j] * x[j][i];
           }
         }
 #pragma unroll
@@ -349,42 +399,85 @@ __global__ void __launch_bounds__(NT, MINB) level0(BCRCudaLevel0 p, const T *__r
 #pragma unroll
       for (int r = 0; r < R; r++) {
         if (R == 7 || r < h) {
-#pragma unroll
-          for (int i = 0; i < K; i++) stg[lane * K + i] = x[r][i];
-          __syncwarp();
-#pragma unroll
-          for (int q = 0; q < K; q++) {
-            const int c = c0 + q * 32 + lane;
+          T *row = out + (R == 7 && (r & 1) ? CH : 0);
 
-            if (c >= lo && c < hi) to[(ptrdiff_t)r * p.ldu + c] = stg[q * 32 + lane];
-          }
+          if (R != 7) __syncwarp();
+#pragma unroll
+          for (int i = 0; i < K; i++) row[lane * K + i] = x[r][i];
           __syncwarp();
+          store(to + (ptrdiff_t)r * p.ldu, row);
         }
       }
+      __syncwarp();
     }
   }
   if (!BACK && last > first && has_sep(last - 1)) { /* the right end of the strip */
-#pragma unroll
-    for (int i = 0; i < K; i++) stg[lane * K + i] = carry[i];
     __syncwarp();
 #pragma unroll
-    for (int q = 0; q < K; q++) {
-      const int c = c0 + q * 32 + lane;
-
-      if (c >= lo && c < hi) D[(ptrdiff_t)(last - 1) * p.ldd + c] = stg[q * 32 + lane];
-    }
+    for (int i = 0; i < K; i++) out[lane * K + i] = carry[i];
+    __syncwarp();
+    store(D + (ptrdiff_t)(last - 1) * p.ldd, out);
   }
 }
 
-template <typename T, int K, int NT, int R, int BACK, int MINB>
-static int level0_launch(const BCRCudaLevel0 *p, int g0, int g1, int per, int slot0, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+/* Blocks of y: strips of regular groups, then the first and the last group where they are not regular */
+template <typename T, int K, int NT, int BACK, int MINB, int USUAL, int ARGS> __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
 {
-  const size_t bytes = ((size_t)(R + 2) * sizeof(T) + sizeof(int)) * K * NT;
-  const int    U = K * NT - 2 * p->halo;
-  const dim3   grid((unsigned)((p->nx + U - 1) / U), (unsigned)((g1 - g0 + per - 1) / per), (unsigned)p->planes);
-  cudaError_t  e = cudaFuncSetAttribute((const void *)level0<T, K, NT, R, BACK, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  const BCRCudaLevel0 &p     = a.p;
+  const int            strip = blockIdx.y;
+
+  f += blockIdx.z * p.fplane;
+  u += blockIdx.z * p.uplane;
+  D += blockIdx.z * p.dplane;
+  extra += blockIdx.z * p.eplane + min(strip, p.strips) * p.ldd;
+  if (strip < p.strips) {
+    const int first = p.g0 + strip * p.per;
+
+    level0_groups<T, K, NT, 7, BACK, USUAL, ARGS>(a, f, u, D, extra, first, min(first + p.per, p.g1), 0, 7);
+  } else {
+    const int end = p.g0 && strip == p.strips ? 0 : 1, g = end ? p.ng - 1 : 0;
+
+    level0_groups<T, K, NT, 8, BACK, 0, 0>(a, f, u, D, extra, g, g + 1, 1 + end, end ? p.hlast : 7 - p.short0);
+  }
+  if (!BACK) bcr_go_after();
+}
+
+template <typename T, int K, int NT, int BACK, int MINB, int USUAL, int ARGS> static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+{
+  const size_t     bytes = (size_t)(10 * sizeof(T) + sizeof(int)) * K * NT;
+  const int        most = K * NT - 2 * p->halo, tiles = (p->nx + most - 1) / most;
+  const dim3       grid((unsigned)tiles, (unsigned)(p->strips + (p->g0 > 0) + (p->g1 < p->ng)), (unsigned)p->planes);
+  cudaError_t      e = cudaFuncSetAttribute((const void *)level0<T, K, NT, BACK, MINB, USUAL, ARGS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  Level0Args<T, K> a;
 
   if (e != cudaSuccess) return (int)e;
-  level0<T, K, NT, R, BACK, MINB><<<grid, NT, bytes, st>>>(*p, (const T *)f, (T *)u, (T *)D, (T *)extra, g0, g1, per, slot0);
-  return (int)cudaGetLastError();
+  a.p     = *p;
+  a.width = (p->nx + tiles - 1) / tiles;
+  for (int j = 0; j < 7; j++) {
+    double v = p->mu[j];
+
+    a.mu[j] = (T)v;
+    for (int i = 0; i < K; i++) {
+      a.power[j][i] = (T)v;
+      if (i < K - 1) v *= p->mu[j];
+    }
+    for (int q = 0; q < 5; q++) {
+      a.step[j][q] = (T)v;
+      v *= v;
+    }
+    a.share[j] = (T)p->share[j];
+    a.out[j]   = (T)p->out[j];
+  }
+  return bcr_launch(BACK, level0<T, K, NT, BACK, MINB, USUAL, ARGS>, grid, NT, bytes, st, a, (const T *)f, (T *)u, (T *)D, (T *)extra);
+}
+
+/* the decay, and where the tables are, decide which */
+template <typename T, int K, int NT, int BACK, int MINB> static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+{
+  bool usual = p->halo <= 32 * K;
+
+  for (int j = 0; j < 7; j++) usual = usual && p->steps[j] <= doublings<T, 1>(j);
+  if (!usual) return level0_run<T, K, NT, BACK, MINB, 0, 0>(p, f, u, D, extra, st);
+  if (p->planes > 1) return level0_run<T, K, NT, BACK, MINB, 1, 0>(p, f, u, D, extra, st);
+  return level0_run<T, K, NT, BACK, MINB, 1, 1>(p, f, u, D, extra, st);
 }

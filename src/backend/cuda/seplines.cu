@@ -1,31 +1,36 @@
 /*
   Lines over the separators of level 0 (cuda.h: BCRCudaSepLines), a constant mu for each mode: y_i = g_i + mu y_(i-1), x_i = y_i + mu x_(i+1).
-  A block has 8 modes; each thread keeps K rows of one in registers, and every thread follows the chain of all chunks by itself: first with
-  nothing carried in, for x_1 and x_n, from which what the ends take follows, then with that.
+  A block has 8 modes and up to 16 warps, a warp four chunks of K rows of each mode, a thread one chunk in registers. Each chunk's recurrences
+  begin with nothing carried in; what is carried between chunks goes over the lanes, then every thread follows the chain of the warps by itself:
+  first for x_1 and x_n, from which what the ends take follows, then with that. Rows are counted from the end: the first chunks may be empty
+  and the one after them short, so that all others have the same powers of mu.
 */
 #include "common.cuh"
 
 enum {
-  MODES  = 8,
-  CHUNKS = 64
+  MODES = 8,
+  PARTS = 32 / MODES, /* chunks of a warp */
+  WARPS = 16
 };
 
-template <typename T, int K>
-__global__ void __launch_bounds__(MODES *CHUNKS) sep_lines(BCRCudaSepLines p, T *g)
+/* PLAIN: neither periodic nor singular */
+template <typename T, int K, int PLAIN> __global__ void __launch_bounds__(K == 32 ? 512 : 128, K == 32 ? 1 : 5) sep_lines(BCRCudaSepLines p, T *g)
 {
-  __shared__ double E[CHUNKS][MODES], B[CHUNKS][MODES], part[CHUNKS];
-  const int     m = threadIdx.x % MODES, ch = threadIdx.x / MODES, nch = blockDim.x / MODES, k = blockIdx.x * MODES + m, kk = min(k, p.nk - 1);
-  const int     rows = min(K, p.n - ch * K), tail = p.n - (nch - 1) * K; /* rows of this chunk and of the last one */
-  const double *t = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
-  const double  mu = t[0], hs = t[p.nk];
-  const int     pinned = p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES; /* the whole block knows */
-  double        x[K], c = 0, b = 0, mK = 1, PK = 0, PT = 0, gl = 0;
+  __shared__ double2 ends[WARPS][MODES];
+  __shared__ double  part[WARPS * PARTS], ofends[4][MODES];
+  const int          lane = threadIdx.x & 31, m = lane % MODES, ci = lane / MODES, w = threadIdx.x >> 5, nw = blockDim.x >> 5, ch = w * PARTS + ci, k = blockIdx.x * MODES + m, kk = min(k, p.nk - 1);
+  const int          pad = nw * PARTS * K - p.n, f = pad / K, skip = max(0, min(K, pad - ch * K)), row = ch * K - pad; /* first chunk that is not empty; rows of this one that are none */
+  const double      *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
+  const double       mu = t[0], hs = t[p.nk];
+  double             x[K], c = 0, b = 0, gl = 0, mK = mu, PK = 1;
 
-  g += blockIdx.y * p.plane + (ptrdiff_t)ch * K * p.ld + kk;
+  g += blockIdx.y * p.plane + kk + row * p.ld;
+  if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
+  bcr_wait_before();
 #pragma unroll
-  for (int i = 0; i < K; i++) x[i] = i < rows ? (double)g[i * p.ld] : 0;
-  if (p.periodic) gl = (double)g[(ptrdiff_t)(p.n - ch * K) * p.ld];
-  if (pinned) {
+  for (int i = 0; i < K; i++) x[i] = i >= skip ? (double)g[i * p.ld] : 0;
+  if (!PLAIN && p.periodic) gl = (double)g[(p.n - row) * p.ld];
+  if (!PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES) { /* the whole block knows */
     double sum = 0, total = 0;
 
 #pragma unroll
@@ -33,14 +38,14 @@ __global__ void __launch_bounds__(MODES *CHUNKS) sep_lines(BCRCudaSepLines p, T 
     if (m == p.pin % MODES) part[ch] = sum;
     __syncthreads();
     sum = p.periodic ? gl : 0;
-    for (int q = 0; q < nch; q++) sum += part[q];
+    for (int q = 0; q < nw * PARTS; q++) sum += part[q];
     for (int i = 0; i < p.n + p.periodic; i++) total += p.ones[i];
     if (m == p.pin % MODES) {
       const double mean = sum / total;
 
 #pragma unroll
       for (int i = 0; i < K; i++)
-        if (i < rows) x[i] -= mean * p.ones[ch * K + i];
+        if (i >= skip) x[i] -= mean * p.ones[row + i];
       if (p.periodic) gl -= mean * p.ones[p.n];
       if (ch == 0) {
         p.removed[0] = mean * p.removedfactor;
@@ -49,69 +54,130 @@ __global__ void __launch_bounds__(MODES *CHUNKS) sep_lines(BCRCudaSepLines p, T 
     }
   }
 #pragma unroll
+  for (int q = 1; q < K; q *= 2) { /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the chunk */
+    PK *= 1 + mK * mK;
+    mK *= mK;
+  }
+  PK *= mu;
+#pragma unroll
   for (int i = 0; i < K; i++) {
-    if (i < rows) {
-      c    = hs * x[i] + mu * c;
-      x[i] = c;
-    }
-    if (i < tail) PT += mK * mK * mu;
-    PK += mK * mK * mu;
-    mK *= mu;
+    c    = hs * x[i] + mu * c;
+    x[i] = c;
   }
 #pragma unroll
-  for (int i = K - 1; i >= 0; i--)
-    if (i < rows) b = x[i] + mu * b;
-  E[ch][m] = c;
-  B[ch][m] = b;
+  for (int i = K - 1; i >= 0; i--) {
+    const double v = x[i] + mu * b;
+
+    b = i >= skip ? v : b;
+  }
+  asm volatile("" : "+l"(g));                                                             /* do not keep the rows' addresses */
+  const double PW = PK * (1 + mK * mK) * (1 + mK * mK * mK * mK), mW = mK * mK * mK * mK; /* of a warp */
+  double       m0 = mK, P0 = PK, mW0 = mW;                                                /* of the short chunk, and from the first row to the second warp */
+
+  if (pad) { /* all warps follow the chain */
+    m0 = 1;
+    P0 = 0;
+    for (int i = pad - f * K; i < K; i++) {
+      P0 += m0 * m0 * mu;
+      m0 *= mu;
+    }
+    mW0 = m0;
+    for (int q = f + 1; q < PARTS; q++) mW0 *= mK;
+  }
+  const bool   shorter = w == 0 && ci == f;
+  const double mi = shorter ? m0 : mK, Pi = shorter ? P0 : PK;
+  double       E = c, cx, A, V, next, pw = mK;
+
+#pragma unroll
+  for (int s = MODES; s < 32; s *= 2) {
+    const double v = __shfl_up_sync(0xffffffffu, E, s);
+
+    if (lane >= s) E += pw * v;
+    pw *= pw;
+  }
+  cx = __shfl_up_sync(0xffffffffu, E, MODES);
+  if (ci == 0) cx = 0;
+  A = V = b + Pi * cx;
+  pw    = mK;
+#pragma unroll
+  for (int s = MODES; s < 32; s *= 2) {
+    const double v = __shfl_down_sync(0xffffffffu, V, s);
+
+    if (lane + s < 32) V += pw * v;
+    pw *= pw;
+  }
+  next = __shfl_down_sync(0xffffffffu, V, MODES);
+  if (ci == PARTS - 1) {
+    next         = 0;
+    ends[w][m].x = E;
+  }
+  if (ci == (w == 0 ? f : 0)) ends[w][m].y = A + mi * next;
   __syncthreads();
-  double C = 0, X1 = 0, Xn = 0, pw = 1, mT = 1;
+  double C = 0, X1 = 0, R = 0;
 
-  for (int i = 0; i < tail; i++) mT *= mu;
-  for (int q = 0; q < nch; q++) {
-    const bool last = q == nch - 1;
+  pw = 1;
+  for (int q = 0; q < nw; q++) {
+    const double2 v = ends[q][m];
 
-    X1 += pw * (B[q][m] + C * (last ? PT : PK));
-    pw *= mK;
-    C = E[q][m] + C * (last ? mT : mK);
+    X1 += pw * (v.y + C * PW);
+    pw *= q ? mW : mW0;
+    C = v.x + mW * C;
   }
-  Xn = C;
+  double left = ofends[0][m] * X1 + ofends[1][m] * C, right = ofends[2][m] * X1 + ofends[3][m] * C;
+
+  if (!PLAIN && p.periodic) {
+    left += t[5 * p.nk] * gl;
+    right += t[8 * p.nk] * gl;
+    if (ch == 0 && k < p.nk) g[(p.n - row) * p.ld] = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * C + t[11 * p.nk] * gl);
+  }
+  C = left / mu;
+  for (int q = 0; q < w; q++) C = ends[q][m].x + (q ? mW : mW0) * C;
   {
-    const double A = t[3 * p.nk] * X1 + t[4 * p.nk] * Xn + t[5 * p.nk] * gl, Bn = t[6 * p.nk] * X1 + t[7 * p.nk] * Xn + t[8 * p.nk] * gl;
-    const double xl = t[9 * p.nk] * X1 + t[10 * p.nk] * Xn + t[11 * p.nk] * gl;
-    double       in = A / mu, R = 0;
+    double D = ends[w][m].x + (w ? mW : mW0) * C;
 
-    if (p.periodic && ch == 0 && k < p.nk) g[(ptrdiff_t)p.n * p.ld] = (T)xl;
-    for (int q = 0; q < ch; q++) in = E[q][m] + mK * in;
-    C  = in;
     pw = 1;
-    for (int q = ch; q < nch; q++) {
-      const bool last = q == nch - 1;
+    for (int q = w + 1; q < nw; q++) {
+      const double2 v = ends[q][m];
 
-      if (q > ch) {
-        R += pw * (B[q][m] + C * (last ? PT : PK));
-        pw *= last ? mT : mK;
-      }
-      C = E[q][m] + C * (last ? mT : mK);
+      R += pw * (v.y + D * PW);
+      pw *= mW;
+      D = v.x + mW * D;
     }
-    R += pw * (Bn / mu);
-#pragma unroll
-    for (int i = 0; i < K; i++) {
-      in *= mu;
-      x[i] += in;
-    }
-#pragma unroll
-    for (int i = K - 1; i >= 0; i--) {
-      if (i < rows) {
-        R = x[i] + mu * R;
-        if (k < p.nk) g[i * p.ld] = (T)R;
-      }
-    }
+    R += pw * right / mu;
   }
+  if (w == 0 && ci < f) C = 0;
+#pragma unroll
+  for (int q = 0; q < PARTS - 1; q++) {
+    if (q < ci && (w || q >= f)) C *= w == 0 && q == f ? m0 : mK;
+    if (q < PARTS - 1 - ci) R *= mK;
+  }
+  C += cx;
+  V  = b + Pi * C;
+  pw = mK;
+#pragma unroll
+  for (int s = MODES; s < 32; s *= 2) {
+    const double v = __shfl_down_sync(0xffffffffu, V, s);
+
+    if (lane + s < 32) V += pw * v;
+    pw *= pw;
+  }
+  next = __shfl_down_sync(0xffffffffu, V, MODES);
+  if (ci < PARTS - 1) R += next;
+#pragma unroll
+  for (int i = 0; i < K; i++) {
+    if (i >= skip) C *= mu;
+    x[i] += C;
+  }
+#pragma unroll
+  for (int i = K - 1; i >= 0; i--) {
+    R = x[i] + mu * R;
+    if (i >= skip && k < p.nk) g[i * p.ld] = (T)R;
+  }
+  bcr_go_after();
 }
 
 /* any length: a thread a mode */
-template <typename T>
-__global__ void sep_long(BCRCudaSepLines p, T *g)
+template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g)
 {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -155,22 +221,26 @@ __global__ void sep_long(BCRCudaSepLines p, T *g)
   if (p.periodic) g[p.n * p.ld] = (T)xl;
 }
 
+template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, cudaStream_t st)
+{
+  const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
+  const int  threads = 32 * ((p->n + PARTS * K - 1) / (PARTS * K));
+
+  if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 0>, grid, threads, 0, st, *p, g);
+  return bcr_launch(1, sep_lines<T, K, 1>, grid, threads, 0, st, *p, g);
+}
+
 int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g)
 {
-  cudaStream_t st = bcr_stream(stream);
-  const int    K  = p->n <= 8 * CHUNKS ? 8 : (p->n <= 16 * CHUNKS ? 16 : 32);
-  const dim3   grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
+  cudaStream_t st    = bcr_stream(stream);
+  int          error = 0;
 
-  if (p->n > 32 * CHUNKS || p->n < 1) {
+  if (p->n > 32 * PARTS * WARPS || p->n < 1) {
     const dim3 each((unsigned)((p->nk + 31) / 32), (unsigned)p->planes);
 
     BCR_CUDA_TYPE(single, sep_long<<<each, 32, 0, st>>>(*p, (T *)g));
     return bcr_done();
   }
-  const int threads = MODES * ((p->n + K - 1) / K);
-
-  if (K == 8) BCR_CUDA_TYPE(single, sep_lines<T, 8><<<grid, threads, 0, st>>>(*p, (T *)g));
-  else if (K == 16) BCR_CUDA_TYPE(single, sep_lines<T, 16><<<grid, threads, 0, st>>>(*p, (T *)g));
-  else BCR_CUDA_TYPE(single, sep_lines<T, 32><<<grid, threads, 0, st>>>(*p, (T *)g));
-  return bcr_done();
+  BCR_CUDA_TYPE(single, error = p->n <= 64 ? launch<T, 4>(p, (T *)g, st) : (p->n <= 128 ? launch<T, 8>(p, (T *)g, st) : (p->n <= 256 ? launch<T, 16>(p, (T *)g, st) : launch<T, 32>(p, (T *)g, st))));
+  return error;
 }

@@ -1,0 +1,438 @@
+/*
+  Sine transforms of contiguous rows between two Dirichlet ends, S_k = sum_j x_j sin(pi j k/N), 0 < j, k < N, two rows at a time.
+
+  Two rows a, b are one complex sequence z = a + i b. Its odd extension has the length 2 N = A L, and the transform Z_k = -2 i S_k. With
+  j = p + t L and k = A m + c the first pass gives class c = k mod A,
+
+    v_c[p] = w^(p c) sum_t z[p + t L] e^(-2 pi i t c/A),   w = e^(-2 pi i/(2 N)),
+
+  a transform of length L over p for each class. As z is odd, v_c[L - p] = -conj(w^(p c)) (the sum of class A - c at p): classes 0 .. A/2 for
+  half of the p are all there is, and Z_(2 N - k) = -Z_k: a mode may be known by k > N, with the other sign. Modes are left in the order of
+  classes (BCRCudaDstOrder()), twice too large; the way back, the same steps transposed, takes them in this order, again twice too large.
+*/
+#include "fft.cuh"
+#include <cmath>
+
+/* A classes of length L = R1 R2 R3, E elements a thread, PAIRS pairs of rows a block, MINB blocks at the same time */
+template <typename T_, int L_, int A_, int R1_, int R2_, int R3_, int E_, int PAIRS_, int MINB_> struct DstShape {
+  typedef T_            T;
+  static constexpr int  L = L_, A = A_, R1 = R1_, R2 = R2_, R3 = R3_, E = E_, PAIRS = PAIRS_, MINB = MINB_;
+  static constexpr int  N = A * L / 2, CLASSES = A / 2 + 1, EACH = L / E, ROW = CLASSES * EACH, NT = ROW * PAIRS; /* threads of a class, of a pair, of a block */
+  static constexpr int  HALF = L / 2 + 1, SHIFT = sizeof(T) == 8 ? 4 : 5, PITCH = L + (L >> SHIFT) + 1, PLANE = CLASSES * PITCH;
+  static constexpr bool FULL = sizeof(T) == 4; /* tables have every power of a twiddle; else 1, 2, 4, ... and products of these */
+  static constexpr int  powers(int R)
+  {
+    return FULL ? R - 1 : (R <= 1 ? 0 : (R <= 2 ? 1 : (R <= 4 ? 2 : (R <= 8 ? 3 : 4))));
+  }
+  static constexpr int    FIRST = FULL ? A / 2 : powers(A), AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1, TABLE = AT3 + powers(R3) * R1 * R2;
+  static constexpr size_t BYTES = ((size_t)PLANE * PAIRS + TABLE) * 2 * sizeof(T);
+  static_assert(R1 * R2 * R3 == L && ROW >= HALF, "");
+};
+
+struct DstArgs {
+  int         npairs, nrows, na;
+  ptrdiff_t   fa, fb, ua, ub; /* rows, and planes of na rows */
+  const void *table;
+  const int  *extraof; /* row of extra that is added, or -1 */
+  ptrdiff_t   extrald, extrab;
+};
+
+template <class S> static __device__ __forceinline__ int at(int i)
+{
+  return i + (i >> S::SHIFT);
+}
+
+/* w[r], r < R, of the k-th of n twiddles */
+template <class S, int R> static __device__ __forceinline__ void twiddles(const Cplx<typename S::T> *table, int n, int k, Cplx<typename S::T> *w)
+{
+  if constexpr (S::FULL) {
+#pragma unroll
+    for (int r = 1; r < R; r++) w[r] = table[(r - 1) * n + k];
+  } else {
+#pragma unroll
+    for (int r = 1, q = 0; r < R; r *= 2, q++) w[r] = table[q * n + k];
+#pragma unroll
+    for (int r = 3; r < R; r++) {
+      const int h = r >= 8 ? 8 : (r >= 4 ? 4 : 2);
+
+      if (r != h) w[r] = w[h] * w[r - h];
+    }
+  }
+}
+
+/* the threads of a class, of a block */
+template <class S> static __device__ __forceinline__ void sync_class(int c)
+{
+  if constexpr (S::EACH <= 32) __syncwarp();
+  else asm volatile("bar.sync %0, %1;" ::"r"(c + 1), "n"(S::EACH) : "memory");
+}
+
+/* a pass over a class: E/R butterflies a thread. load(i, r): element i = (butterfly) + r L/R */
+template <class S, int R, int NS, typename Load> static __device__ __forceinline__ void class_pass(Load load, const Cplx<typename S::T> *table, int t, Cplx<typename S::T> *z)
+{
+  typedef Cplx<typename S::T> C;
+
+#pragma unroll
+  for (int m = 0; m < S::E / R; m++) {
+    const int id = t + S::EACH * m;
+    C        *x  = z + m * R;
+
+#pragma unroll
+    for (int r = 0; r < R; r++) x[r] = load(id + r * (S::L / R), r);
+    if constexpr (NS > 1) {
+      C w[R];
+
+      twiddles<S, R>(table, NS, id % NS, w);
+#pragma unroll
+      for (int r = 1; r < R; r++) x[r] = x[r] * w[r];
+    }
+    Dft<typename S::T, R>::run(x);
+  }
+}
+template <class S, int R, int NS> static __device__ __forceinline__ void class_store(typename S::T *re, typename S::T *im, int t, const Cplx<typename S::T> *z)
+{
+#pragma unroll
+  for (int m = 0; m < S::E / R; m++) {
+    const int id = t + S::EACH * m, base = (id / NS) * (NS * R) + id % NS;
+
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+      const int i = at<S>(base + r * NS);
+
+      re[i] = z[m * R + r].x;
+      im[i] = z[m * R + r].y;
+    }
+  }
+}
+
+template <class S> static __device__ __forceinline__ void load_table(Cplx<typename S::T> *to, const void *from)
+{
+  for (int i = threadIdx.x; i < S::TABLE; i += S::NT) to[i] = ((const Cplx<typename S::T> *)from)[i];
+}
+
+template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
+{
+  typedef typename S::T T;
+  typedef Cplx<T>       C;
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        L = S::L, A = S::A;
+  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH;
+  T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
+  C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
+  auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+
+  load_table<S>(table, p.table);
+  bcr_wait_before();
+  __syncthreads();
+  for (int first = blockIdx.x * S::PAIRS; first < p.npairs; first += gridDim.x * S::PAIRS) {
+    const int  pair = first + sub, r0 = min(2 * pair, p.nrows - 1), r1 = min(r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
+    const bool valid = pair<p.npairs, both = r1> r0;
+    C                                            z[S::E];
+
+    if (valid && tid < S::HALF) {
+      const int  q  = tid;
+      const T   *x0 = f + a0 * p.fa + b0 * p.fb - 1, *x1 = f + a1 * p.fa + b1 * p.fb - 1;
+      const bool two = q > 0 && (L % 2 || q < L / 2);
+      C          x[A], w[A / 2 + 1];
+
+#pragma unroll
+      for (int s = 0; s < A; s++) {
+        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+
+        x[s] = {0, 0};
+        if ((s == 0 || s == A / 2) && q == 0) continue; /* both ends */
+        x[s].x = x0[j];
+        x[s].y = x1[j];
+      }
+      if (extra) {
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+          const int row = p.extraof[h ? a1 : a0];
+
+          if (row >= 0) {
+            const T *e = extra + row * p.extrald + (h ? b1 : b0) * p.extrab - 1;
+
+#pragma unroll
+            for (int s = 0; s < A; s++) {
+              if ((s == 0 || s == A / 2) && q == 0) continue;
+              (h ? x[s].y : x[s].x) += e[s < A / 2 ? q + s * L : (A - s) * L - q];
+            }
+          }
+        }
+      }
+#pragma unroll
+      for (int s = 0; s < A; s++) {
+        if (!both) x[s].y = 0;
+        if (s >= A / 2) x[s] = {-x[s].x, -x[s].y};
+      }
+      Dft<T, A>::run(x);
+      twiddles<S, S::FULL ? A / 2 + 1 : A / 2>(table, S::HALF, q, w);
+      if (!S::FULL) w[A / 2] = table[(S::FIRST - 1) * S::HALF + q];
+#pragma unroll
+      for (int k = 0; k <= A / 2; k++) {
+        const C   v = k ? x[k] * w[k] : x[k];
+        const int i = k * S::PITCH + at<S>(q), o = k * S::PITCH + at<S>(L - q);
+
+        re[i] = v.x;
+        im[i] = v.y;
+        if (two) {
+          const C y = x[k ? A - k : 0], m = k ? y * C{w[k].x, -w[k].y} : y;
+
+          re[o] = -m.x;
+          im[o] = -m.y;
+        }
+      }
+    }
+    __syncthreads();
+    class_pass<S, S::R1, 1>(load, table, t, z);
+    if constexpr (S::R2 > 1) {
+      sync_class<S>(c);
+      class_store<S, S::R1, 1>(cre, cim, t, z);
+      sync_class<S>(c);
+      class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
+    }
+    if constexpr (S::R3 > 1) {
+      sync_class<S>(c);
+      class_store<S, S::R2, S::R1>(cre, cim, t, z);
+      sync_class<S>(c);
+      class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
+    }
+    if (valid) {
+      constexpr int R = S::R3 > 1 ? S::R3 : (S::R2 > 1 ? S::R2 : S::R1), L0 = (L + 1) / 2;
+      const int     size = c == 0 ? L0 : (c == A / 2 ? L - L0 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L);
+      T            *y0 = u + a0 * p.ua + b0 * p.ub + base, *y1 = u + a1 * p.ua + b1 * p.ub + base;
+
+#pragma unroll
+      for (int m = 0; m < S::E / R; m++) {
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+          const int k = t + S::EACH * m + r * (L / R);
+
+          if (k < size) {
+            y0[k] = -z[m * R + r].y;
+            if (both) y1[k] = z[m * R + r].x;
+          }
+        }
+      }
+    }
+    __syncthreads();
+  }
+  bcr_go_after();
+}
+
+template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
+{
+  typedef typename S::T T;
+  typedef Cplx<T>       C;
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        L = S::L, A = S::A, L0 = (L + 1) / 2;
+  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH;
+  T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
+  C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
+  auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+  /* an odd class: its second half mirrors the first one about mirror/2 */
+  const bool edge = c == 0 || c == A / 2;
+  const int  size = c == 0 ? L0 : (c == A / 2 ? L - L0 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L), mirror = c == 0 ? L : L - 1;
+
+  load_table<S>(table, p.table);
+  bcr_wait_before();
+  __syncthreads();
+  for (int first = blockIdx.x * S::PAIRS; first < p.npairs; first += gridDim.x * S::PAIRS) {
+    const int  pair = first + sub, r0 = min(2 * pair, p.nrows - 1), r1 = min(r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
+    const bool valid                                = pair<p.npairs, both = r1> r0;
+    const T                                     *x0 = f + a0 * p.fa + b0 * p.fb + base, *x1 = f + a1 * p.fa + b1 * p.fb + base;
+    C                                            z[S::E];
+    auto                                         modes = [&](int m, int r) {
+      C v;
+
+      if (2 * r < S::R1 || !edge) v = {x0[m], x1[m]};
+      else {
+        const int k = mirror - m;
+
+        v = {0, 0};
+        if (k < size) v = {-x0[k], -x1[k]};
+      }
+      return v;
+    };
+
+    class_pass<S, S::R1, 1>(modes, table, t, z);
+    class_store<S, S::R1, 1>(cre, cim, t, z);
+    if constexpr (S::R2 > 1) {
+      sync_class<S>(c);
+      class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
+      sync_class<S>(c);
+      class_store<S, S::R2, S::R1>(cre, cim, t, z);
+    }
+    if constexpr (S::R3 > 1) {
+      sync_class<S>(c);
+      class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
+      sync_class<S>(c);
+      class_store<S, S::R3, S::R1 * S::R2>(cre, cim, t, z);
+    }
+    __syncthreads();
+    if (valid && tid < S::HALF) {
+      const int  q = tid, o = q ? L - q : 0;
+      const bool two = q > 0 && (L % 2 || q < L / 2);
+      T         *y0 = u + a0 * p.ua + b0 * p.ub - 1, *y1 = u + a1 * p.ua + b1 * p.ub - 1;
+      C          x[A], w[A / 2 + 1];
+
+      twiddles<S, S::FULL ? A / 2 + 1 : A / 2>(table, S::HALF, q, w);
+      if (!S::FULL) w[A / 2] = table[(S::FIRST - 1) * S::HALF + q];
+#pragma unroll
+      for (int k = 0; k <= A / 2; k++) {
+        const C v = {re[k * S::PITCH + at<S>(q)], im[k * S::PITCH + at<S>(q)]};
+
+        x[k] = k ? v * w[k] : v;
+        if (k > 0 && k < A / 2) {
+          const C y = {-re[k * S::PITCH + at<S>(o)], -im[k * S::PITCH + at<S>(o)]};
+
+          x[A - k] = y * C{w[k].x, -w[k].y};
+        }
+      }
+      Dft<T, A>::run(x);
+#pragma unroll
+      for (int s = 0; s < A; s++) {
+        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+
+        if (s < A / 2 ? j > 0 : two) {
+          const T sign = s < A / 2 ? (T)1 : (T)-1;
+
+          y0[j] = -sign * x[s].y;
+          if (both) y1[j] = sign * x[s].x;
+        }
+      }
+    }
+    __syncthreads();
+  }
+  bcr_go_after();
+}
+
+/* calls CALL with S the shape for N in the type that `single` means */
+#define DST_TYPE(T, N, ...) \
+  switch (N) { \
+  case 128: { \
+    typedef DstShape<T, 32, 8, 8, 4, 1, 8, 8, 2> S; \
+    __VA_ARGS__; \
+  } break; \
+  case 256: { \
+    typedef DstShape<T, 64, 8, 8, 8, 1, 8, 4, 2> S; \
+    __VA_ARGS__; \
+  } break; \
+  case 512: { \
+    typedef DstShape<T, 128, 8, 8, 4, 4, 8, 2, 2> S; \
+    __VA_ARGS__; \
+  } break; \
+  case 1024: { \
+    typedef DstShape<T, 256, 8, 8, 8, 4, 8, 1, 3> S; \
+    __VA_ARGS__; \
+  } break; \
+  case 2048: { \
+    typedef DstShape<T, 256, 16, 8, 8, 4, 8, 1, 2> S; \
+    __VA_ARGS__; \
+  } break; \
+  case 4096: { \
+    typedef DstShape<T, 512, 16, 8, 8, 8, 16, 1, 2> S; \
+    __VA_ARGS__; \
+  } break; \
+  case 8192: { \
+    typedef DstShape<T, 1024, 16, 16, 8, 8, 16, 1, 1> S; \
+    __VA_ARGS__; \
+  } break; \
+  default: \
+    break; \
+  }
+#define DST_SHAPE(single, N, ...) \
+  do { \
+    if (single) { \
+      DST_TYPE(float, N, __VA_ARGS__) \
+    } else { \
+      DST_TYPE(double, N, __VA_ARGS__) \
+    } \
+  } while (0)
+
+int BCRCudaDstPossible(int N, int single, int shared)
+{
+  int possible = 0;
+
+  DST_SHAPE(single, N, possible = S::BYTES <= (size_t)shared);
+  return possible;
+}
+
+template <class S> static int order(int *modes)
+{
+  constexpr int L = S::L, A = S::A, L0 = (L + 1) / 2;
+
+  for (int i = 0; i < S::N; i++) {
+    const int c = i / L, k = c ? A * (i % L) + c : (i < L0 ? A * i : A * (i - L0) + A / 2);
+
+    modes[i] = (k > S::N ? 2 * S::N - k : k) - 1;
+  }
+  return S::N;
+}
+
+int BCRCudaDstOrder(int N, int single, int modes[])
+{
+  int n = 0;
+
+  DST_SHAPE(single, N, n = order<S>(modes));
+  return n;
+}
+
+template <class S> static int fill(double *w)
+{
+  const double turn = 2 * 3.14159265358979323846;
+
+  for (int part = 0; part < 3 && w; part++) {
+    const int n = part == 0 ? S::HALF : (part == 1 ? S::R1 : S::R1 * S::R2), R = part == 0 ? (S::FULL ? S::A / 2 + 1 : S::A) : (part == 1 ? S::R2 : S::R3);
+    const int at = part == 0 ? 0 : (part == 1 ? S::AT2 : S::AT3), period = part == 0 ? 2 * S::N : n * R;
+
+    for (int r = 1, q = 0; r < R; r = S::FULL ? r + 1 : 2 * r, q++) {
+      for (int k = 0; k < n; k++) {
+        w[2 * (at + q * n + k)]     = cos(turn * k * r / period);
+        w[2 * (at + q * n + k) + 1] = -sin(turn * k * r / period);
+      }
+    }
+  }
+  return S::TABLE;
+}
+
+int BCRCudaDstTable(int N, int single, double *w)
+{
+  int n = 0;
+
+  DST_SHAPE(single, N, n = fill<S>(w));
+  return n;
+}
+
+template <class S> static int launch(const DstArgs &args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+{
+  typedef typename S::T T;
+  const int             blocks = (args.npairs + S::PAIRS - 1) / S::PAIRS;
+  const dim3            grid((unsigned)(blocks < S::MINB * sms ? blocks : S::MINB * sms));
+  cudaError_t           e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S> : (const void *)dst_forward<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+
+  if (e != cudaSuccess) return (int)e;
+  if (back) return bcr_launch(1, dst_backward<S>, grid, S::NT, S::BYTES, st, args, (const T *)f, (T *)u);
+  return bcr_launch(1, dst_forward<S>, grid, S::NT, S::BYTES, st, args, (const T *)f, (T *)u, (const T *)extra);
+}
+
+int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+{
+  DstArgs args;
+  int     error = (int)cudaErrorInvalidValue;
+
+  args.nrows   = fl->na * fl->nb;
+  args.npairs  = (args.nrows + 1) / 2;
+  args.na      = fl->na;
+  args.fa      = fl->sa;
+  args.fb      = fl->sb;
+  args.ua      = ul->sa;
+  args.ub      = ul->sb;
+  args.table   = table;
+  args.extraof = extraof;
+  args.extrald = extrald;
+  args.extrab  = extrab;
+  if (args.nrows < 1) return 0;
+  DST_SHAPE(single, N, error = launch<S>(args, back, f, u, extra, sms, bcr_stream(stream)));
+  return error;
+}
