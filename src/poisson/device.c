@@ -3,12 +3,13 @@
 
   LEVEL0    level 0 in physical space, the separators transformed along x, a line over them for each mode; in three dimensions a
             transform along z first and last, and a plane for each of its modes, all planes at once
+  BOX       devbox.c, where it can be used
   FOURIER   transforms along all axes but one, a line along that one for each pair of modes
   REDUCTION block cyclic reduction of a given radix or schedule (devreduction.c); in three dimensions a transform along y first and last, or the recursion of paper 000
 */
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "device.h"
+  #include "devbox.h"
   #include "reduction.h"
   #include "tables.h"
 
@@ -41,6 +42,9 @@ struct _n_BCRDeviceCore {
   PetscBool       fft[3];      /* the transform along this axis fits the shared memory of a block */
   PetscBool       dst;         /* rows between separators have the sine transform of dst.cu, with its table */
   const void     *dsttable;
+
+  BCRDeviceBox box; /* BOX, or NULL */
+  PetscBool    usebox;
 
   /* LEVEL0 */
   PetscInt        ng, planes, strips, per; /* groups; strips of per regular ones */
@@ -173,7 +177,7 @@ static void modes_values(const BCRCudaModes *m, double lambda[], double norm[])
   }
 }
 
-static int device_end(BCREnd e)
+int BCRDeviceEnd(BCREnd e)
 {
   return e == BCR_END_DIRICHLET ? BCR_CUDA_DIRICHLET : (e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_PERIODIC)));
 }
@@ -332,7 +336,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     r.periodic = axis_periodic(y);
     r.n        = (int)c->seprows.n - r.periodic;
     for (int e = 0; e < 2; e++) {
-      r.end[e]    = device_end(y->end[e]);
+      r.end[e]    = BCRDeviceEnd(y->end[e]);
       r.gapend[e] = (int)c->seprows.gapend[e];
     }
     r.gap     = 7;
@@ -439,6 +443,13 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscInt       t    = 0;
 
   PetscFunctionBegin;
+  if (c->box) {
+    PetscCall(BCRDeviceBoxSetUp(c->box, base, c->factor, &c->usebox));
+    if (c->usebox) {
+      c->stale = PETSC_FALSE;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
   if (c->kind == DEVICE_LEVEL0) {
     PetscBool ok;
 
@@ -606,6 +617,7 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
       PetscCall(PetscFree(w));
     }
   }
+  if (c->kind != DEVICE_REDUCTION && !options->plain) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, major, stream, &c->box));
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
     const int       P = c->modes[0].P;
     const BCRAxis  *x = &c->axis[0], *y = &c->axis[1];
@@ -630,8 +642,8 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
     l->yperiodic = axis_periodic(y);
     l->short0    = c->seprows.gapend[0] == 6 && !l->yperiodic;
     l->hlast     = (int)c->seprows.gapend[1];
-    l->end[0]    = device_end(x->end[0]);
-    l->end[1]    = device_end(x->end[1]);
+    l->end[0]    = BCRDeviceEnd(x->end[0]);
+    l->end[1]    = BCRDeviceEnd(x->end[1]);
     l->g0        = !l->yperiodic && (c->seprows.gapend[0] != 7 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
     l->g1        = (int)c->ng - (l->hlast != 7 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
   }
@@ -810,6 +822,10 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
 
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
+  if (c->usebox) {
+    PetscCall(BCRDeviceBoxSolve(c->box, stream, f, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt d = 0; d < c->dim; d++)
     if (d != c->line) axes[nt++] = d;
   for (PetscInt d = 0; d < 3; d++) {
@@ -884,7 +900,8 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
   info->flops     = unknowns * 9;
   for (PetscInt i = 0; i < c->dim; i++)
     if (i != c->line) info->flops += 4 * unknowns * (double)c->n[i];
-  if (c->dim == 0) PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
+  if (c->usebox) PetscCall(BCRDeviceBoxGetInfo(c->box, c->label, info));
+  else if (c->dim == 0) PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
   else if (c->kind == DEVICE_LEVEL0) {
     char pre[64] = "";
 

@@ -68,5 +68,7 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore core, PetscReal
 PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo *info);
 
+PETSC_INTERN int BCRDeviceEnd(BCREnd end); /* BCR_CUDA_... */
+
 /* Is there a device to run on? *why: what CUDA says if not */
 PETSC_INTERN PetscBool BCRDeviceAvailable(const char **why);

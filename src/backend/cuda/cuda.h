@@ -192,6 +192,7 @@ typedef struct {
 } BCRCudaSepLines;
 typedef struct {
   int           n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */
+  int           ring;                                         /* periodic, no rows eliminated: all n rows go round, (A, B) are such that the constant mu fits */
   int           nk, planes, pin, pinplane;
   double        ax, ay;
   const double *lambda, *norm, *shift, *scale; /* device: nk, nk, planes, planes (of the solution) */
@@ -221,6 +222,27 @@ BCR_CUDA_API int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *st, int 
    `rows` rows are reduced in global memory first. Shape: sets those that are 0 and the distance of lines; nonzero: it cannot be done */
 BCR_CUDA_API int BCRCudaLinesCyclicShape(int n, int single, int shared, int *width, int *rows, ptrdiff_t *ld);
 BCR_CUDA_API int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, double scale, double a, const double *shift, int first, int last, int single, void *G, ptrdiff_t ld, int width, int rows);
+
+/* box*.cu: three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along x and along another axis.
+   roots: e^(-i pi m/N), m < 2 N, pairs in the work type */
+typedef struct {
+  int         N, nx, nb;      /* of the transform; columns, planes of them */
+  ptrdiff_t   fs, fb, us, ub; /* along the transformed axis, from plane to plane */
+  const void *roots;
+} BCRCudaBoxPass;
+/* rows along the line axis, ld apart, of planes (modes of the other transform); tab: BCRCudaSepLines, of N - 1 modes, a ring if periodic. half: the first, last row's
+   equation is halved (node-centred Neumann) */
+typedef struct {
+  int           N, n, planes, half[2];
+  ptrdiff_t     ld, plane;
+  const double *tab;
+  const void   *roots;
+  double       *ends; /* scratch: 2 (N - 1) planes; where BCRCudaBoxCluster() is 0 */
+} BCRCudaBoxPlanes;
+BCR_CUDA_API int BCRCudaBoxPossible(int N);
+BCR_CUDA_API int BCRCudaBoxCluster(int N, int rows, int major); /* whether planes of so many rows fit a cluster of blocks */
+BCR_CUDA_API int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u);
+BCR_CUDA_API int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, int cluster, void *u);
 
 #if defined(__cplusplus)
 }

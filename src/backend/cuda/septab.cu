@@ -57,7 +57,20 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
   }
   t = fmax(t, 1e-250);
   const double eps = delta * (1 + 2 * sg), limit = 0.5 * (eps + sqrt(eps * (eps + 4 * t))), P = t + limit, mu = fmax(t / P, 1e-30), lg = limit > 0 ? fmin(log1p(limit / t), 69.) : 0;
-  const double ef = n == 1 ? delta * (1 + sl + sr) + xl + xr : delta * (1 + sl + sg) + xl, el = delta * (1 + sg + sr) + xr;
+  if (r.ring) { /* T = (I - mu L)(I - mu U)/mu with cyclic shifts: what goes round is a geometric sum of what arrives */
+    const double around = limit > 0 ? -expm1(-n * lg) : 1, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P;
+
+    v[0] = mu;
+    v[1] = norm / P;
+    for (int i = 2; i < BCR_CUDA_SEP_TAB; i++) v[i] = 0;
+    v[4] = v[6] = mu / around;
+    v[7]        = v[6] * p1 / around;
+    for (int i = 0; i < BCR_CUDA_SEP_TAB; i++) tab[((ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB + i) * r.nk + k] = v[i];
+    return;
+  }
+  /* an end row that is node-centred Neumann itself is halved, with its right-hand side */
+  const double w0 = !r.periodic && r.gapend[0] == 0 && r.end[0] == BCR_CUDA_NEUMANN ? 0.5 : 1, wn = !r.periodic && r.gapend[1] == 0 && r.end[1] == BCR_CUDA_NEUMANN ? 0.5 : 1;
+  const double ef = n == 1 ? delta * (1 + sl + sr) + xl + xr : w0 * delta * (1 + sl + sg) + xl, el = wn * delta * (1 + sg + sr) + xr;
   const double mun = exp(-(n - 1) * lg), mu2n = exp(-2 * n * lg);
   double       a1 = ef - limit, an = el - limit - t * mu, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P, q1 = mun / P;
   double       m11, m12, m21, m22, det = 1, num = 0, Ps = 1;

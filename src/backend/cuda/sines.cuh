@@ -1,0 +1,131 @@
+/*
+  Sine transforms S_k = 2 sum_j z_j sin(pi j k/N), 0 < j, k < N, N = 128, 256 or 512, of pairs of lines z = a + i b.
+
+  The line goes on as an odd one of period 2 N. With L = 2 N/16, a transform of length 16 over t of z_(p + t L) and the factors
+  e^(-i pi p r/N) give classes y_r(p), each of which has modes k = r + 16 m, by a Fourier transform over its L points. Everything acts on a
+  and b alike up to the factor -2 i at the end, so that nothing has to be untangled. As the line is odd, class 16 - r mirrors class r, and
+  the points L - p of all classes come from the transform of the points p: (L/2 + 1) transforms of length 16, then nine classes. A class of
+  L = 16 SPLIT points is shared by SPLIT threads, of which each folds it for modes r + 16 (s + SPLIT m), m < 16: again length 16.
+*/
+#pragma once
+
+#include "fft.cuh"
+
+template <int N> struct Sine {
+  static constexpr int L = N / 8, SPLIT = L / 16, FIRST = L / 2 + 1, SECOND = 9 * SPLIT, TASKS = FIRST > SECOND ? FIRST : SECOND; /* threads for a pair of lines */
+};
+
+/* in place; mode m is x[SINE_AT(m)] afterwards */
+#define SINE_AT(m) (4 * ((m) % 4) + (m) / 4)
+template <typename T> static __device__ __forceinline__ void dft16(Cplx<T> *x)
+{
+  const T h = (T)0.70710678118654752440, c = (T)0.92387953251128675613, s = (T)0.38268343236508977173;
+
+#pragma unroll
+  for (int i = 0; i < 4; i++) dft4(x[i], x[i + 4], x[i + 8], x[i + 12]);
+  x[5]  = x[5] * Cplx<T>{c, -s};
+  x[6]  = {h * (x[6].x + x[6].y), h * (x[6].y - x[6].x)};
+  x[7]  = x[7] * Cplx<T>{s, -c};
+  x[9]  = {h * (x[9].x + x[9].y), h * (x[9].y - x[9].x)};
+  x[10] = minus_i(x[10]);
+  x[11] = {h * (x[11].y - x[11].x), -h * (x[11].x + x[11].y)};
+  x[13] = x[13] * Cplx<T>{s, -c};
+  x[14] = {h * (x[14].y - x[14].x), -h * (x[14].x + x[14].y)};
+  x[15] = x[15] * Cplx<T>{-c, s};
+#pragma unroll
+  for (int i = 0; i < 4; i++) dft4(x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]);
+}
+
+static __device__ __forceinline__ Cplx<double> load_root(const double *w, int m)
+{
+  const double2 v = __ldg((const double2 *)w + m);
+
+  return {v.x, v.y};
+}
+static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
+{
+  const float2 v = __ldg((const float2 *)w + m);
+
+  return {v.x, v.y};
+}
+
+/* points p + t L and their mirror images; load(j), 0 < j < N */
+template <typename T, int N, typename Load> static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
+{
+  constexpr int L = Sine<N>::L;
+
+#pragma unroll
+  for (int t = 0; t < 8; t++) {
+    x[t] = {0, 0};
+    if (t > 0 || p > 0) x[t] = load(p + t * L);
+  }
+#pragma unroll
+  for (int t = 8; t < 16; t++) {
+    x[t] = {0, 0};
+    if (t > 8 || p > 0) {
+      const Cplx<T> v = load((16 - t) * L - p);
+
+      x[t] = {-v.x, -v.y};
+    }
+  }
+}
+
+/* store(r, p, y): class r, point p. roots: e^(-i pi m/N), m < 2 N */
+template <typename T, int N, typename Store> static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
+{
+  constexpr int L   = Sine<N>::L;
+  const bool    two = p > 0 && p < L / 2;
+
+  dft16(x);
+#pragma unroll
+  for (int r = 0; r <= 8; r++) {
+    const Cplx<T> a = x[SINE_AT(r)], b = x[SINE_AT((16 - r) % 16)], w = r ? load_root(roots, p * r) : Cplx<T>{1, 0};
+
+    store(r, p, r ? a * w : a);
+    if (two) store(r, L - p, r ? Cplx<T>{-(b.x * w.x + b.y * w.y), b.x * w.y - b.y * w.x} : Cplx<T>{-b.x, -b.y});
+  }
+}
+
+/* load(r, p): what sine_first() stored */
+template <typename T, int N, typename Load> static __device__ __forceinline__ void sine_second(int r, int s, const T *roots, Load load, Cplx<T> *x)
+{
+  constexpr int SPLIT = Sine<N>::SPLIT;
+
+#pragma unroll
+  for (int q = 0; q < 16; q++) {
+    if (SPLIT == 1) x[q] = load(r, q);
+    else if (SPLIT == 2) {
+      const Cplx<T> a = load(r, q), b = load(r, q + 16);
+      const T       g = s ? (T)-1 : (T)1;
+
+      x[q] = {a.x + g * b.x, a.y + g * b.y};
+    } else {
+      const Cplx<T> y0 = load(r, q), y1 = load(r, q + 16), y2 = load(r, q + 32), y3 = load(r, q + 48);
+      const T       g = s & 1 ? (T)-1 : (T)1, al = s == 0 ? (T)1 : (s == 2 ? (T)-1 : (T)0), be = s == 1 ? (T)1 : (s == 3 ? (T)-1 : (T)0); /* (-i)^s = al - i be */
+      const Cplx<T> a = {y0.x + g * y2.x, y0.y + g * y2.y}, b = {y1.x + g * y3.x, y1.y + g * y3.y};
+
+      x[q] = {a.x + al * b.x + be * b.y, a.y + al * b.y - be * b.x};
+    }
+  }
+  if (SPLIT > 1 && s) {
+#pragma unroll
+    for (int q = 1; q < 16; q++) x[q] = x[q] * load_root(roots, 16 * q * s);
+  }
+  dft16(x);
+}
+
+/* store(k, a, b): mode k of the two lines */
+template <typename T, int N, typename Store> static __device__ __forceinline__ void sine_store(int r, int s, const Cplx<T> *x, Store store)
+{
+  constexpr int SPLIT = Sine<N>::SPLIT;
+
+#pragma unroll
+  for (int m = 0; m < 16; m++) {
+    const Cplx<T> v = x[SINE_AT(m)];
+    const int     k = r + 16 * (s + SPLIT * m);
+
+    if (m < 8) {
+      if (k) store(k, -v.y, v.x);
+    } else if (r != 0 && r != 8) store(2 * N - k, v.y, -v.x);
+  }
+}
