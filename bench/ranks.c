@@ -1,6 +1,8 @@
-static char help[] = "Direct and iterative Poisson solves on several ranks, with what each sends counted. mpiexec -n P bench/ranks\n\
+static char help[] = "Direct and iterative Poisson solves and tridiagonal lines on several ranks, with what each sends counted. mpiexec -n P bench/ranks\n\
+  -suite <poisson,lines>\n\
   -n2 <511,1023>   sizes of n x n grids\n\
   -n3 <63>         sizes of n x n x n grids\n\
+  -nlines <1024,2048,4096>  suite lines: n lines of length n, in slabs along the lines or across them\n\
   -reps <5>        solves of each\n\
   -peers <true>    also FFTW with transposes, CG with PCMG and BoomerAMG\n\
   -run_view        what was set up\n\
@@ -272,8 +274,8 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   memset(&row, 0, sizeof(row));
-  row.program = "ranks";
-  row.name    = p->dim == 3 ? "3d" : "2d";
+  row.program   = "ranks";
+  row.name      = p->dim == 3 ? "3d" : "2d";
   row.precision = "double";
   row.solver    = solver;
   row.ranks     = size;
@@ -342,7 +344,8 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
   row.iterations = its;
   PetscCall(BenchBackwardError(p->A, (PetscReal)p->norm, p->f, p->u, p->r, &row.residual));
   if (rank == 0) {
-    printf("%d ranks  %" PetscInt_FMT "^%" PetscInt_FMT "  %-16s %9.3f ms (least %9.3f)  set-up %9.3f ms  error %.1e  sent: at most %12.0f bytes in %6.0f messages and %.0f reductions by a rank, %13.0f bytes by all\n", size, p->n, p->dim, solver, 1e3 * row.time, 1e3 * row.mintime, 1e3 * row.setup, row.residual, most[0], most[1], most[2], all[0]);
+    printf("%d ranks  %" PetscInt_FMT "^%" PetscInt_FMT "  %-16s %9.3f ms (least %9.3f)  set-up %9.3f ms  error %.1e  sent: at most %12.0f bytes in %6.0f messages and %.0f reductions by a rank, %13.0f bytes by all\n", size, p->n, p->dim, solver,
+           1e3 * row.time, 1e3 * row.mintime, 1e3 * row.setup, row.residual, most[0], most[1], most[2], all[0]);
     BenchWriteRow(csv, &row);
     if (csv) fprintf(csv, "# sent,%s,%d,%d,%s,%d,%.0f,%.0f,%.0f,%.0f\n", row.name, (int)p->dim, (int)p->n, solver, size, most[0], most[1], most[2], all[0]);
   }
@@ -352,6 +355,125 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
 #endif
   } else PetscCall(KSPDestroy(&ksp));
   PetscCall(PetscFree2(t, copies));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* n lines -1 d -1 of length n along x or y, in slabs along y (split along y, whole along x) or along x: what the coupling across ranks costs.
+   d = 4: each rank's end decays long before the other end, neighbours alone; forced through the reduced system; d = 2: no decay at all. Beside
+   it the same lines whole on each rank, half of them. Times are of the slowest rank. */
+static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal diag, PCNeatoCoupling coupling, PetscInt reps, FILE *csv)
+{
+  const PetscReal lines_row[3] = {-1, diag, -1};
+  const char      name[2]      = {axis ? 'y' : 'x', 0};
+  BenchRow        row;
+  PetscBCRLines   lines;
+  PetscMPIInt     size, rank;
+  PetscInt        m, s[2], w[2];
+  double         *t, *copies, sent[3], most[3], all[3], start;
+  PetscReal       norms[3] = {0, 0, 0};
+  char            text[64], solver[64];
+  DM              da;
+  Vec             f, u, local;
+  PetscRandom     random;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  memset(&row, 0, sizeof(row));
+  PetscCall(PetscSNPrintf(text, sizeof(text), "lines_%s", axis == cut ? "split" : "whole"));
+  PetscCall(PetscSNPrintf(solver, sizeof(solver), "d=%g/%s", (double)diag, PCNeatoCouplings[coupling]));
+  row.program   = "ranks";
+  row.name      = text;
+  row.axis      = name;
+  row.precision = sizeof(PetscReal) == 8 ? "double" : "single";
+  row.solver    = solver;
+  row.ranks     = size;
+  row.dim       = 2;
+  row.n[0] = row.n[1] = n;
+  row.n[2]            = 1;
+  row.first           = NAN;
+  row.iterations      = 1;
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, cut ? 1 : size, cut ? size : 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMCreateGlobalVector(da, &f));
+  PetscCall(VecDuplicate(f, &u));
+  PetscCall(VecGetLocalSize(f, &m));
+  PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
+  PetscCall(PetscRandomSetInterval(random, -1, 1));
+  PetscCall(VecSetRandom(f, random));
+  PetscCall(PetscRandomDestroy(&random));
+  PetscCall(PetscMalloc2(reps, &t, reps, &copies));
+  PetscCall(PetscBCRLinesCreate(da, axis ? DM_Y : DM_X, 0, NULL, lines_row, 0, NULL, &lines));
+  PetscCall(PetscBCRLinesSetCoupling(lines, coupling));
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  start = BenchTime();
+  PetscCall(PetscBCRLinesSolve(lines, f, u)); /* sets up */
+  row.setup = BenchTime() - start;
+  for (PetscInt i = -1; i < reps; i++) {
+    const PetscScalar *from;
+    PetscScalar       *to;
+
+    PetscCall(VecGetArrayRead(f, &from));
+    PetscCall(VecGetArray(u, &to));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    start = BenchTime();
+    memcpy(to, from, sizeof(PetscScalar) * (size_t)m);
+    if (i >= 0) copies[i] = BenchTime() - start;
+    PetscCall(VecRestoreArray(u, &to));
+    PetscCall(VecRestoreArrayRead(f, &from));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    memset(&BenchSent, 0, sizeof(BenchSent));
+    start = BenchTime();
+    PetscCall(PetscBCRLinesSolve(lines, f, u));
+    if (i >= 0) t[i] = BenchTime() - start;
+    sent[0] = BenchSent.bytes;
+    sent[1] = BenchSent.messages;
+    sent[2] = BenchSent.reductions;
+  }
+  for (PetscInt i = 0; i < reps; i++) {
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &t[i], 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &copies[i], 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  }
+  PetscCallMPI(MPI_Allreduce(sent, most, 3, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(sent, all, 3, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
+  BenchStatistics(reps, t, &row.time, &row.mintime);
+  BenchStatistics(reps, copies, &row.copy, &row.mincopy);
+  { /* the residual, with the values of other ranks */
+    PetscScalar **ff, **uu;
+
+    PetscCall(DMGetLocalVector(da, &local));
+    PetscCall(VecSet(local, 0));
+    PetscCall(DMGlobalToLocal(da, u, INSERT_VALUES, local));
+    PetscCall(DMDAGetCorners(da, &s[0], &s[1], NULL, &w[0], &w[1], NULL));
+    PetscCall(DMDAVecGetArrayRead(da, local, &uu));
+    PetscCall(DMDAVecGetArrayRead(da, f, &ff));
+    for (PetscInt j = s[1]; j < s[1] + w[1]; j++) {
+      for (PetscInt i = s[0]; i < s[0] + w[0]; i++) {
+        const PetscInt    at    = axis ? j : i;
+        const PetscScalar below = at ? (axis ? uu[j - 1][i] : uu[j][i - 1]) : 0, above = at < n - 1 ? (axis ? uu[j + 1][i] : uu[j][i + 1]) : 0;
+
+        norms[0] = PetscMax(norms[0], PetscAbsScalar(ff[j][i] - (diag * uu[j][i] - below - above)));
+        norms[1] = PetscMax(norms[1], PetscAbsScalar(uu[j][i]));
+        norms[2] = PetscMax(norms[2], PetscAbsScalar(ff[j][i]));
+      }
+    }
+    PetscCall(DMDAVecRestoreArrayRead(da, local, &uu));
+    PetscCall(DMDAVecRestoreArrayRead(da, f, &ff));
+    PetscCall(DMRestoreLocalVector(da, &local));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, norms, 3, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
+    row.residual = (double)(norms[0] / ((diag + 2) * norms[1] + norms[2]));
+  }
+  if (rank == 0) {
+    printf("%d ranks  %5" PetscInt_FMT "^2 along %s, %s  %-16s %9.3f ms  %6.2f copies (minima %6.2f)  set-up %9.3f ms  error %.1e  sent: at most %9.0f bytes in %3.0f messages by a rank\n", size, n, name, text + 6, solver, 1e3 * row.time,
+           row.time / row.copy, row.mintime / row.mincopy, 1e3 * row.setup, row.residual, most[0], most[1]);
+    BenchWriteRow(csv, &row);
+    if (csv) fprintf(csv, "# sent,%s/%s,%d,%d,%s,%d,%.0f,%.0f,%.0f,%.0f\n", row.name, name, 2, (int)n, solver, size, most[0], most[1], most[2], all[0]);
+  }
+  PetscCall(PetscBCRLinesDestroy(&lines));
+  PetscCall(PetscFree2(t, copies));
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&u));
+  PetscCall(DMDestroy(&da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -402,24 +524,51 @@ static PetscErrorCode Constants(FILE *csv)
 
 int main(int argc, char **argv)
 {
-  PetscInt    sizes[2][16] = {{511, 1023}, {63}}, count[2] = {2, 1}, reps = 5, given;
-  PetscBool   peers = PETSC_TRUE, found;
+  PetscInt sizes[3][16] =
+    {
+      {511, 1023},
+      {      63  },
+      { 1024,   2048,  4096}
+  },
+           count[3] = {2, 1, 3}, reps = 5, given = 2;
+  char       *suites[2] = {NULL, NULL};
+  PetscBool   peers = PETSC_TRUE, found, run[2] = {PETSC_TRUE, PETSC_FALSE};
   PetscMPIInt rank;
   FILE       *csv = NULL;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscBCRInitializePackage());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  for (int d = 0; d < 2; d++) {
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-suite", suites, &given, &found));
+  if (found) run[0] = PETSC_FALSE;
+  for (PetscInt k = 0; found && k < given; k++) {
+    const PetscBool lines = (PetscBool)!strcmp(suites[k], "lines");
+
+    PetscCheck(lines || !strcmp(suites[k], "poisson"), PETSC_COMM_WORLD, PETSC_ERR_ARG_UNKNOWN_TYPE, "-suite %s: poisson or lines", suites[k]);
+    run[lines] = PETSC_TRUE;
+    PetscCall(PetscFree(suites[k]));
+  }
+  for (int d = 0; d < 3; d++) {
+    const char *const names[] = {"-n2", "-n3", "-nlines"};
+
     given = 16;
-    PetscCall(PetscOptionsGetIntArray(NULL, NULL, d ? "-n3" : "-n2", sizes[d], &given, &found));
+    PetscCall(PetscOptionsGetIntArray(NULL, NULL, names[d], sizes[d], &given, &found));
     if (found) count[d] = given;
   }
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &peers, NULL));
   if (rank == 0) PetscCall(BenchOpen("several ranks; lines '# sent' have case, dims, n, solver, ranks, then bytes, messages and reductions of the rank that sends most in one solve, and bytes of all ranks", &csv));
   PetscCall(Constants(csv));
-  for (int d = 0; d < 2; d++) {
+  for (PetscInt i = 0; run[1] && i < count[2]; i++) {
+    for (PetscInt axis = 0; axis < 2; axis++) {
+      PetscCall(Lines(sizes[2][i], axis, 1 - axis, 4, PCNEATO_COUPLING_AUTO, reps, csv));
+      PetscCall(Lines(sizes[2][i], axis, axis, 4, PCNEATO_COUPLING_NEIGHBOUR, reps, csv));
+      PetscCall(Lines(sizes[2][i], axis, axis, 4, PCNEATO_COUPLING_REDUCED, reps, csv));
+      PetscCall(Lines(sizes[2][i], axis, 1 - axis, 2, PCNEATO_COUPLING_AUTO, reps, csv));
+      PetscCall(Lines(sizes[2][i], axis, axis, 2, PCNEATO_COUPLING_REDUCED, reps, csv));
+    }
+  }
+  for (int d = 0; run[0] && d < 2; d++) {
     for (PetscInt i = 0; i < count[d]; i++) {
       Problem p;
 

@@ -39,6 +39,8 @@ typedef struct {
   BCRTriInfo    info;
   PetscBool     transposed, symmetric; /* known; and then the same lines */
   BCRTri        transpose;             /* made when first applied */
+  PetscInt      columns;               /* of the last PCMatApply() */
+  BCRTri        many;                  /* solves that many right-hand sides at once; NULL: one by one */
 } PC_Neato;
 
 /* The next PCSetUp() has to run although the matrix is the same */
@@ -52,6 +54,8 @@ static PetscErrorCode PCNeatoResetSolvers(PC_Neato *neato)
   PetscFunctionBegin;
   PetscCall(BCRTriDestroy(&neato->tri));
   PetscCall(BCRTriDestroy(&neato->transpose));
+  PetscCall(BCRTriDestroy(&neato->many));
+  neato->columns    = 0;
   neato->transposed = neato->symmetric = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -236,9 +240,36 @@ static PetscErrorCode PCApplyTranspose_Neato(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Several right-hand sides are one batch: the exchanges between ranks are one, and few long lines become many that are solved side by side */
+static PetscErrorCode PCNeatoSolveMany(PC pc, PetscInt ncols, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  PC_Neato      *neato = (PC_Neato *)pc->data;
+  const PetscInt m     = neato->lines->nlines * neato->lines->spec.n;
+  PetscScalar   *all   = u;
+  BCRTriInfo     info;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  if (ldf != m || ldu != m) { /* columns have to follow one another */
+    PetscCall(PetscMalloc1((size_t)m * (size_t)ncols, &all));
+    for (PetscInt c = 0; c < ncols; ++c) PetscCall(PetscArraycpy(all + (size_t)c * (size_t)m, f + (size_t)c * (size_t)ldf, m));
+    f = all;
+  }
+  PetscCall(BCRTriSolve(neato->many, (const PetscReal *)f, (PetscReal *)all));
+  if (all != u) {
+    for (PetscInt c = 0; c < ncols; ++c) PetscCall(PetscArraycpy(u + (size_t)c * (size_t)ldu, all + (size_t)c * (size_t)m, m));
+    PetscCall(PetscFree(all));
+  }
+  PetscCall(BCRTriGetInfo(neato->many, &info));
+  PetscCall(PetscLogFlops(info.flops));
+  PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCNeatoApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
 {
-  BCRTri             tri = NULL;
+  PC_Neato          *neato = (PC_Neato *)pc->data;
+  BCRTri             tri   = NULL;
   const PetscScalar *f;
   PetscScalar       *u;
   PetscInt           ncols, ldf, ldu;
@@ -246,11 +277,23 @@ static PetscErrorCode PCNeatoApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
   PetscFunctionBegin;
   PetscCall(PCNeatoGetSolver(pc, transpose, &tri));
   PetscCall(MatGetSize(X, NULL, &ncols));
+  if (ncols != neato->columns) {
+    PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
+    PetscCall(BCRTriDestroy(&neato->many));
+    if (ncols > 1 && neato->precision != PCNEATO_PRECISION_MIXED) PetscCall(BCRLinesSolverMany(neato->lines, &neato->options, ncols, &neato->many)); /* mixed keeps fields of its own */
+    neato->columns = ncols;
+    PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
+  }
   PetscCall(MatDenseGetLDA(X, &ldf));
   PetscCall(MatDenseGetLDA(Y, &ldu));
   PetscCall(MatDenseGetArrayRead(X, &f));
   PetscCall(MatDenseGetArrayWrite(Y, &u));
-  for (PetscInt c = 0; c < ncols; ++c) PetscCall(PCNeatoSolve(pc, tri, f + (size_t)c * (size_t)ldf, u + (size_t)c * (size_t)ldu));
+  if (neato->many && tri == neato->tri) {
+    PetscCall(PCNeatoSolveMany(pc, ncols, f, ldf, u, ldu));
+    for (PetscInt c = 0; c < ncols; ++c) PetscCall(PCNeatoCheckFinite(pc, f + (size_t)c * (size_t)ldf, u + (size_t)c * (size_t)ldu));
+  } else {
+    for (PetscInt c = 0; c < ncols; ++c) PetscCall(PCNeatoSolve(pc, tri, f + (size_t)c * (size_t)ldf, u + (size_t)c * (size_t)ldu));
+  }
   PetscCall(MatDenseRestoreArrayWrite(Y, &u));
   PetscCall(MatDenseRestoreArrayRead(X, &f));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -598,6 +641,8 @@ static PetscErrorCode PCDestroy_Neato(PC pc)
 
   The `DMDA` is the one of `KSPSetDM()` or `PCSetDM()`, else the one that the matrix was created with by `DMCreateMatrix()`. It may be
   distributed in any way, along the lines too; each component is solved on its own, and it is an error if the matrix couples them.
+
+  `PCMatApply()` (`KSPMatSolve()`) solves all its right-hand sides as one batch, unless coefficients differ from line to line or the precision is mixed.
 
   A line without a unique solution is an error at set-up that names the line (`PETSC_ERR_MAT_LU_ZRPVT`): a zero pivot, or all row sums zero as with Neumann or periodic ends and no shift.
   For such problems in one dimension use `PCBCRPOISSON`.

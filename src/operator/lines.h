@@ -59,6 +59,10 @@ PetscErrorCode BCRLinesDestroy(BCRLines *lines);
 /* The solver of these lines. What goes wrong on any rank is an error on all of them, and names the line by its place on the grid. Collective. */
 PETSC_INTERN
 PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri);
+/* The same for several right-hand sides, of one field each, one after the other; lines has been through BCRLinesSolver(). NULL: the lines of this
+   rank differ, one set of tables cannot serve them. Collective. */
+PETSC_INTERN
+PetscErrorCode BCRLinesSolverMany(BCRLines lines, const BCRTriOptions *options, PetscInt columns, BCRTri *tri);
 /* If code is an error on any rank, the same error with the message of the first such rank on all of them. Collective. */
 PETSC_INTERN
 PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char message[]);

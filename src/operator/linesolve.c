@@ -242,6 +242,18 @@ PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRT
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRLinesSolverMany(BCRLines lines, const BCRTriOptions *options, PetscInt columns, BCRTri *tri)
+{
+  BCRTriSpec spec = lines->spec;
+
+  PetscFunctionBegin;
+  *tri = NULL;
+  if (spec.perline) PetscFunctionReturn(PETSC_SUCCESS); /* the same on all ranks of along */
+  spec.outer *= columns;
+  PetscCall(BCRTriCreate(lines->along, &spec, options, tri));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 struct _n_PetscBCRLines {
   DM            da;
   BCRLines      lines;

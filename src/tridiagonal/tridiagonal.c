@@ -368,6 +368,18 @@ static void BCRTriGather(BCRTri t, PetscBool back, PetscInt m, const PetscReal *
     double          *go = g + (size_t)o * (size_t)inner;
 
     for (PetscInt i = 0; i < inner; i++) go[i] = fo[(size_t)i + (back ? (size_t)(n - 1) * (size_t)inner : 0)];
+    if (inner == 1) { /* lines along x: sums that do not wait for one another */
+      const PetscReal *fj     = fo + first;
+      double           sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+      PetscInt         j      = 0;
+
+      for (; j + 8 <= m; j += 8) {
+        for (PetscInt k = 0; k < 8; k++) sum[k] += (double)vo[j + k] * (double)fj[j + k];
+      }
+      for (; j < m; j++) sum[0] += (double)vo[j] * (double)fj[j];
+      go[0] -= ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
+      continue;
+    }
     for (PetscInt j = 0; j < m; j++) {
       const PetscReal *fj = fo + (size_t)(first + j) * (size_t)inner, *vj = vo + (t->sets == 1 ? (size_t)j : (size_t)j * (size_t)across);
 

@@ -1,6 +1,6 @@
 static char help[] = "MatCreateCompactDerivative() on any number of ranks: against dense LAPACK line by line, observed order of convergence, transposes, gradients, bad input.\n\n";
 
-/* ranks: 1 2 3 4 */
+/* ranks: 1 2 3 4 6 8 */
 
 #include "../petsc/testing.h"
 #include "src/compact/scheme.h"

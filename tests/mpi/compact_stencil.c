@@ -1,6 +1,6 @@
 static char help[] = "Right-hand sides of compact differences over ranks, and their transposes: every row against a sum over the gathered line.\n\n";
 
-/* ranks: 1 2 3 4 */
+/* ranks: 1 2 3 4 6 8 */
 
 #include "../petsc/testing.h"
 #include "src/compact/compact.h"

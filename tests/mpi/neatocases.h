@@ -69,16 +69,35 @@ static inline void Row(const Case *k, const PetscInt x[3], PetscInt c, double ro
   if (k->periodic && n == 2) row[j ? 2 : 0] = 0; /* both neighbours are the same point */
 }
 
+/* How the next grids are cut: 0, as PETSc does; else all ranks along the axis, 1 evenly, 2 one row on each but the first, 3 but the last */
+static PetscInt Cut = 0;
+
 static inline PetscErrorCode NewDMDA(const Case *k, DM *da)
 {
   DMBoundaryType b[3] = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
 
+  PetscInt    procs[3] = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE}, *width[3] = {NULL, NULL, NULL}, all[3] = {k->n[0], k->n[1], k->n[2]}, *along = NULL;
+  PetscMPIInt ranks;
+
   PetscFunctionBegin;
   if (k->periodic) b[k->axis] = DM_BOUNDARY_PERIODIC;
-  if (k->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, b[0], k->n[0], k->dof, 1, NULL, da));
-  else if (k->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_BOX, k->n[0], k->n[1], PETSC_DECIDE, PETSC_DECIDE, k->dof, 1, NULL, NULL, da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_BOX, k->n[0], k->n[1], k->n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, k->dof, 1, NULL, NULL, NULL, da));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
+  if (Cut) {
+    const PetscInt n = k->n[k->axis];
+
+    for (PetscInt d = 0; d < 3; ++d) {
+      procs[d] = d == k->axis ? ranks : 1;
+      width[d] = &all[d];
+    }
+    PetscCall(PetscMalloc1(ranks, &along));
+    for (PetscMPIInt r = 0; r < ranks; ++r) along[r] = Cut == 1 ? n / ranks + (r < n % ranks) : (r == (Cut == 2 ? 0 : ranks - 1) ? n - ranks + 1 : 1);
+    width[k->axis] = along;
+  }
+  if (k->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, b[0], k->n[0], k->dof, 1, width[0], da));
+  else if (k->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_BOX, k->n[0], k->n[1], procs[0], procs[1], k->dof, 1, width[0], width[1], da));
+  else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_BOX, k->n[0], k->n[1], k->n[2], procs[0], procs[1], procs[2], k->dof, 1, width[0], width[1], width[2], da));
   PetscCall(DMSetUp(*da));
+  PetscCall(PetscFree(along));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

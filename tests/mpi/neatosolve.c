@@ -66,31 +66,42 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
   PetscCall(CompareDense(k, da, PETSC_TRUE, u, &difference));
   Check(difference < bound, Describe " %s: transpose off by %g", Described(k), PCNeatoMethods[method], (double)difference);
 
-  /* three right-hand sides f, -2 f, 3 f */
-  {
+  /* right-hand sides f, -2 f, 3 f; then two of them whose columns do not follow one another in memory */
+  for (PetscInt columns = 3; columns > 1; --columns) {
     PetscInt m;
 
     PetscCall(VecGetLocalSize(f, &m));
-    PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, PETSC_DETERMINE, 3, NULL, &X));
-    PetscCall(MatDuplicate(X, MAT_DO_NOT_COPY_VALUES, &Y));
+    for (PetscInt side = 0; side < 2; ++side) {
+      PetscCall(MatCreate(PETSC_COMM_WORLD, side ? &Y : &X));
+      PetscCall(MatSetSizes(side ? Y : X, m, PETSC_DECIDE, PETSC_DETERMINE, columns));
+      PetscCall(MatSetType(side ? Y : X, MATDENSE));
+      if (columns == 2) PetscCall(MatDenseSetLDA(side ? Y : X, m + 1 + 2 * side));
+      PetscCall(MatSetUp(side ? Y : X));
+    }
+    for (PetscInt c = 0; c < columns; ++c) {
+      PetscCall(MatDenseGetColumnVecWrite(X, c, &column));
+      PetscCall(VecCopy(f, column));
+      PetscCall(VecScale(column, (PetscScalar)(c == 1 ? -2 : c + 1)));
+      PetscCall(MatDenseRestoreColumnVecWrite(X, c, &column));
+    }
+    PetscCall(MatAssemblyBegin(X, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(X, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
+    PetscCall(PCMatApply(pc, X, Y));
+    worst = 0;
+    for (PetscInt c = 0; c < columns; ++c) {
+      PetscCall(MatDenseGetColumnVecRead(Y, c, &column));
+      PetscCall(VecCopy(column, u));
+      PetscCall(VecScale(u, 1 / (PetscScalar)(c == 1 ? -2 : c + 1)));
+      PetscCall(CompareDense(k, da, PETSC_FALSE, u, &difference));
+      worst = PetscMax(worst, difference);
+      PetscCall(MatDenseRestoreColumnVecRead(Y, c, &column));
+    }
+    Check(worst < bound, Describe " %s: PCMatApply() of %d columns off by %g", Described(k), PCNeatoMethods[method], (int)columns, (double)worst);
+    PetscCall(MatDestroy(&X));
+    PetscCall(MatDestroy(&Y));
   }
-  for (PetscInt c = 0; c < 3; ++c) {
-    PetscCall(MatDenseGetColumnVecWrite(X, c, &column));
-    PetscCall(VecCopy(f, column));
-    PetscCall(VecScale(column, (PetscScalar)(c == 1 ? -2 : c + 1)));
-    PetscCall(MatDenseRestoreColumnVecWrite(X, c, &column));
-  }
-  PetscCall(PCMatApply(pc, X, Y));
-  worst = 0;
-  for (PetscInt c = 0; c < 3; ++c) {
-    PetscCall(MatDenseGetColumnVecRead(Y, c, &column));
-    PetscCall(VecCopy(column, u));
-    PetscCall(VecScale(u, 1 / (PetscScalar)(c == 1 ? -2 : c + 1)));
-    PetscCall(CompareDense(k, da, PETSC_FALSE, u, &difference));
-    worst = PetscMax(worst, difference);
-    PetscCall(MatDenseRestoreColumnVecRead(Y, c, &column));
-  }
-  Check(worst < bound, Describe " %s: PCMatApply() off by %g", Described(k), PCNeatoMethods[method], (double)worst);
 
   /* other values in the same matrix */
   changed.across *= 2;
@@ -106,8 +117,6 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
   Check(difference < bound, Describe " %s: transpose with new values off by %g", Described(k), PCNeatoMethods[method], (double)difference);
 
   PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&X));
-  PetscCall(MatDestroy(&Y));
   PetscCall(PCDestroy(&pc));
   PetscCall(VecDestroy(&f));
   PetscCall(VecDestroy(&u));
@@ -232,6 +241,18 @@ int main(int argc, char **argv)
     {3, {7, 6, 9},   1, 2, PETSC_FALSE, GENERAL,   0, 0, 0, 0, 0.5 },
     {3, {5, 6, 13},  1, 2, PETSC_TRUE,  SAME,      0, 0, 0, 0, 0.5 }
   };
+  static const Case along[] = {
+    {2, {0, 5, 1},  1, 0, PETSC_FALSE, SAME,    1, 0, 0, 0, 0.5}, /* n 0: one row on each rank */
+    {2, {5, 0, 1},  1, 1, PETSC_TRUE,  GENERAL, 0, 0, 0, 0, 0.5},
+    {3, {3, 4, 0},  2, 2, PETSC_FALSE, PERLINE, 0, 0, 0, 0, 0.5},
+    {3, {3, 4, 0},  1, 2, PETSC_TRUE,  SAME,    0, 0, 0, 0, 0.5},
+    {2, {19, 4, 1}, 1, 0, PETSC_TRUE,  SAME,    0, 0, 0, 0, 0.5},
+    {2, {4, 21, 1}, 2, 1, PETSC_FALSE, PERLINE, 2, 0, 0, 0, 0.5},
+    {3, {3, 4, 22}, 1, 2, PETSC_FALSE, SAME,    3, 0, 0, 0, 0.5},
+    {3, {19, 3, 4}, 1, 0, PETSC_FALSE, GENERAL, 0, 0, 0, 0, 0.5},
+    {3, {3, 20, 4}, 1, 1, PETSC_TRUE,  SAME,    0, 0, 0, 0, 0.5},
+    {3, {4, 3, 21}, 1, 2, PETSC_TRUE,  PERLINE, 0, 0, 0, 0, 0.5}
+  };
   static const PCNeatoMethod methods[] = {PCNEATO_METHOD_AUTO, PCNEATO_METHOD_SCAN, PCNEATO_METHOD_CR, PCNEATO_METHOD_PSCHEME, PCNEATO_METHOD_DC, PCNEATO_METHOD_THOMAS};
   PetscMPIInt                ranks;
   int                        status = 1;
@@ -244,6 +265,16 @@ int main(int argc, char **argv)
       if (list[i].dim == 1 && list[i].n[0] < ranks) continue; /* PETSc has no DMDA with empty ranks */
       PetscCall(One(&list[i], methods[m]));
       if (list[i].kind == SAME) PetscCall(Public(&list[i], methods[m]));
+    }
+    for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(along); ++i) { /* all ranks along the lines: even parts, one row on each rank but the first, but the last */
+      Case k = along[i];
+
+      if (!k.n[k.axis]) k.n[k.axis] = ranks;
+      for (Cut = 1; Cut <= (along[i].n[k.axis] ? 3 : 1); ++Cut) {
+        PetscCall(One(&k, methods[m]));
+        if (k.kind == SAME && k.n[k.axis] > (k.periodic ? 2 : 2 * k.edge)) PetscCall(Public(&k, methods[m])); /* the formula has both neighbours in one entry of a row of two */
+      }
+      Cut = 0;
     }
   }
   PetscCall(Couplings(ranks));

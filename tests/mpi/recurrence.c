@@ -1,5 +1,5 @@
 /*
-  ranks: 1 2 3 5
+  ranks: 1 2 3 4 5 6 8
 
   PetscBCRRecurrenceSolve() against the plain loop in long double: sizes from 0 to 2^20, ranks without rows, uneven parts; constant
   and varying coefficients that shrink, have modulus one, grow on some ranks or everywhere, or underflow; w in the place of t and of s;
@@ -108,12 +108,14 @@ static PetscErrorCode collect(Vec v, PetscScalar *all)
 /* place: 0 w apart, 1 w is t, 2 w is s; special: -1, or the row whose t is not finite */
 static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout, int place, PetscInt special, PetscReal value, unsigned short state[3])
 {
-  PetscScalar *s, *t, *w, start, scale;
-  Vec          vs, vt, vw;
-  PetscReal    worst = 0, size = 1;
-  long double  distance = 0;
-  wide         exact;
-  PetscInt     differ = 0;
+  PetscScalar    *s, *t, *w, start, scale;
+  Vec             vs, vt, vw;
+  PetscReal       worst = 0, size = 1;
+  long double     distance = 0;
+  wide            exact;
+  PetscInt        differ = 0, rankends = 0;
+  PetscReal       largest = 1;
+  const PetscInt *ranges;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(N, &s, N, &t, N, &w));
@@ -141,9 +143,18 @@ static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout,
     Check(!differ, "N %d %s constant %d layout %d, %g in row %d: %d entries are not as in the loop", (int)N, kinds[kind], constant, layout, (double)value, (int)special, (int)differ);
   } else {
     exact = start;
+    PetscCall(VecGetOwnershipRanges(vt, &ranges));
     for (PetscInt i = 0; i < N; i++) {
       const PetscScalar before = i ? w[i - 1] : start;
-      const long double res    = wide_abs((wide)w[i] - (wide)s[i] * (wide)before - (wide)t[i]);
+      long double       res    = wide_abs((wide)w[i] - (wide)s[i] * (wide)before - (wide)t[i]);
+
+      largest = PetscMax(largest, PetscAbsScalar(before));
+      while (ranges[rankends + 1] <= i) {
+        rankends++;
+        /* what a rank starts from is the product of all s of the rank before times what that one started from: as many roundings of a number that, with
+           |s| = 1, may be larger than those around */
+        if (kind == UNIT && ranges[rankends] == i && i > ranges[rankends - 1]) res = PetscMax(0, res - 2 * PETSC_MACHINE_EPSILON * sqrtl((long double)(i - ranges[rankends - 1])) * largest);
+      }
 
       exact = (wide)s[i] * exact + (wide)t[i];
       size  = PetscMax(PetscMax(size * (PetscReal)0.99, PetscAbsScalar(w[i])), PetscAbsScalar(s[i] * before));
