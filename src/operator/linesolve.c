@@ -202,13 +202,30 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Messages number a line as the rank does: says where on the grid it is. The ranks along a line number it alike. */
+static PetscErrorCode BCRLinesPlace(BCRLines lines, const char said[], size_t length, char message[])
+{
+  const char *at = said, *bracket;
+  char       *end, name[128], from[64] = "";
+  long        line;
+
+  PetscFunctionBegin;
+  while ((at = strpbrk(at, "Ll")) && (strncmp(at + 1, "ine ", 4) || at[5] < '0' || at[5] > '9')) ++at;
+  if (!at) PetscFunctionReturn(PETSC_SUCCESS);
+  line = strtol(at + 5, &end, 10);
+  if (line >= (long)lines->nlines) PetscFunctionReturn(PETSC_SUCCESS);
+  bracket = end[0] == ' ' && end[1] == '(' ? strchr(end, ')') : NULL;
+  if (at == said && lines->start[lines->axis]) PetscCall(PetscSNPrintf(from, sizeof(from), " (row 0 is grid point %" PetscInt_FMT " of the line)", lines->start[lines->axis]));
+  PetscCall(BCRLinesName(lines, (PetscInt)line, sizeof(name), name));
+  PetscCall(PetscSNPrintf(message, length, "%.*s%s line %s%s%s", (int)(at - said), said, at == said ? "The" : "the", name, bracket ? bracket + 1 : end, from));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri)
 {
   BCRCaught      caught = {PETSC_SUCCESS, ""};
   PetscErrorCode ierr, code = PETSC_SUCCESS;
-  char           message[BCR_MESSAGE_LENGTH] = "", name[128];
-  long           line;
-  char          *end;
+  char           message[BCR_MESSAGE_LENGTH] = "";
   PetscMPIInt    grow, any;
 
   PetscFunctionBegin;
@@ -219,17 +236,7 @@ PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRT
   PetscCall(PetscPopErrorHandler());
   if (ierr) caught.code = ierr;
   PetscCall(PetscStrncpy(message, caught.message, sizeof(message)));
-  if (ierr && !strncmp(caught.message, "Line ", 5)) { /* numbered on the rank: say where on the grid it is */
-    line = strtol(caught.message + 5, &end, 10);
-    if (end > caught.message + 5 && line >= 0 && line < (long)lines->nlines) {
-      const char *bracket  = end[0] == ' ' && end[1] == '(' ? strchr(end, ')') : NULL;
-      char        from[64] = "";
-
-      if (lines->start[lines->axis]) PetscCall(PetscSNPrintf(from, sizeof(from), " (row 0 is grid point %" PetscInt_FMT " of the line)", lines->start[lines->axis]));
-      PetscCall(BCRLinesName(lines, (PetscInt)line, sizeof(name), name));
-      PetscCall(PetscSNPrintf(message, sizeof(message), "The line %s%s%s", name, bracket ? bracket + 1 : end, from));
-    }
-  }
+  if (ierr) PetscCall(BCRLinesPlace(lines, caught.message, sizeof(message), message));
   PetscCall(BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message));
   grow = BCRLinesMayGrow(lines);
   PetscCallMPI(MPI_Allreduce(&grow, &any, 1, MPI_INT, MPI_MAX, lines->comm));

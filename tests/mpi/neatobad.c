@@ -2,7 +2,7 @@
   Lines over several ranks: what is wrong on one rank is the same PETSc error on all of them, and nobody hangs. PCASM whose subdomains are
   solved by lines.
 
-  ranks: 2 3 4
+  ranks: 2 3 4 6 8
 */
 #include "neatocases.h"
 
@@ -22,8 +22,8 @@ static PetscErrorCode Put(DM da, Mat A, const PetscInt n[3], const PetscInt x[3]
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One entry changed in the matrix of k; set-up has to fail with these words on every rank */
-static PetscErrorCode Bad(const Case *k, const PetscInt x[3], const PetscInt y[3], PetscScalar v, PetscErrorCode code, const char words[], const char more[])
+/* One entry changed in the matrix of k, and one of the same row made zero (NULL: none); set-up has to fail with these words on every rank */
+static PetscErrorCode Bad(const Case *k, const PetscInt x[3], const PetscInt y[3], PetscScalar v, const PetscInt zero[3], PetscErrorCode code, const char words[], const char more[])
 {
   DM  da;
   Mat A;
@@ -34,6 +34,7 @@ static PetscErrorCode Bad(const Case *k, const PetscInt x[3], const PetscInt y[3
   PetscCall(Assemble(k, da, &A));
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(Put(da, A, k->n, x, y, v));
+  if (zero) PetscCall(Put(da, A, k->n, x, zero, 0));
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
   PetscCall(PCSetType(pc, PCNEATO));
   PetscCall(PCSetOperators(pc, A, A));
@@ -197,15 +198,18 @@ int main(int argc, char **argv)
     2, {23, 19, 1},
      1, 0, PETSC_FALSE, SAME, 0, 0, 0, 0, 0.5
   };
-  const PetscInt corner[3] = {0, 18, 0}, far[3] = {2, 18, 0}, middle[3] = {12, 3, 0};
+  const PetscInt corner[3] = {0, 18, 0}, far[3] = {2, 18, 0}, end[3] = {22, 18, 0}, before[3] = {21, 18, 0}, middle[3] = {12, 3, 0};
   PetscInt       its[2];
   int            status = 1;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
-  PetscCall(Bad(&k, corner, corner, 0, PETSC_ERR_MAT_LU_ZRPVT, "line along x through y = 18", "row"));
-  PetscCall(Bad(&k, corner, far, 0.25, PETSC_ERR_SUP, "not tridiagonal along x", "grid point 0,18,0"));
-  PetscCall(Bad(&k, middle, middle, (PetscScalar)NAN, PETSC_ERR_FP, "NaN or Inf", "grid point 12,3,0"));
+  PetscCall(Bad(&k, corner, corner, 0, NULL, PETSC_ERR_MAT_LU_ZRPVT, "line along x through y = 18", "row"));
+  Cut = 1; /* all ranks along the lines; on the last of them */
+  PetscCall(Bad(&k, end, end, 0, before, PETSC_ERR_MAT_LU_ZRPVT, "line along x through y = 18", "along the lines"));
+  Cut = 0;
+  PetscCall(Bad(&k, corner, far, 0.25, NULL, PETSC_ERR_SUP, "not tridiagonal along x", "grid point 0,18,0"));
+  PetscCall(Bad(&k, middle, middle, (PetscScalar)NAN, NULL, PETSC_ERR_FP, "NaN or Inf", "grid point 12,3,0"));
   PetscCall(Singular());
   PetscCall(NotANumber());
   PetscCall(Schwarz("-ksp_rtol 1e-6 -ksp_type gmres -pc_type asm -pc_asm_dm_subdomains -sub_ksp_type preonly -sub_pc_type lu", &its[0]));

@@ -81,6 +81,54 @@ static PetscErrorCode ZeroPivot(PetscInt at, PCNeatoMethod method)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* d < 2 on the line y = 3: methods that need dominance refuse, name the line and a method that does not */
+static PetscErrorCode NotDominant(void)
+{
+  const PCNeatoMethod methods[] = {PCNEATO_METHOD_SCAN, PCNEATO_METHOD_CR, PCNEATO_METHOD_DC};
+  DM                  da;
+  Mat                 A;
+  PC                  pc;
+  Vec                 b, x;
+  PetscReal           error = 0;
+
+  PetscFunctionBegin;
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 9, 5, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMCreateMatrix(da, &A));
+  for (PetscInt j = 0; j < 5; ++j) {
+    for (PetscInt i = 0; i < 9; ++i) {
+      const PetscInt    at[3]  = {9 * j + i, 9 * j + i - 1, 9 * j + i + 1};
+      const PetscScalar row[3] = {j == 3 ? (PetscReal)1.5 : 4, -1, -1};
+
+      PetscCall(MatSetValues(A, 1, at, 1, at, row, INSERT_VALUES));
+      if (i > 0) PetscCall(MatSetValues(A, 1, at, 1, at + 1, row + 1, INSERT_VALUES));
+      if (i < 8) PetscCall(MatSetValues(A, 1, at, 1, at + 2, row + 2, INSERT_VALUES));
+    }
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(NewPC(NULL, A, &pc));
+  PetscCall(PCNeatoSetAxis(pc, PCNEATO_AXIS_X));
+  for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); ++m) {
+    PetscCall(PCNeatoSetMethod(pc, methods[m]));
+    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "ine along x through y = 3");
+    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use method thomas");
+  }
+  PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS));
+  PetscCall(DMCreateGlobalVector(da, &b));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(TestRandom(b));
+  PetscCall(PCApply(pc, b, x));
+  PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
+  Check(error <= 100 * TestBackwardBound(), "thomas, d = 1.5: backward error %g", (double)error);
+  PetscCall(PCDestroy(&pc));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Matrices(void)
 {
   TestProblem one = {.dim = 1, .n = {12}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
@@ -340,6 +388,7 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(Matrices());
+  PetscCall(NotDominant());
   for (PetscInt method = PCNEATO_METHOD_AUTO; method <= PCNEATO_METHOD_THOMAS; ++method) {
     for (PetscInt at = 0; at < 40; at += 13) PetscCall(ZeroPivot(at, (PCNeatoMethod)method));
   }
