@@ -2,7 +2,8 @@
 # One of PETSc's own tutorials, compiled as shipped, with the plug-in loaded by options alone. The answer must be
 # that of PETSc's LU (SVD where the operator is singular) on one rank, and each solver must have got there in the iterations of
 # a direct solve.
-# usage: run_tutorials.sh CASE PLUGIN WORKDIR [RANKS]    (PKG_CONFIG_PATH finds PETSc.pc; MPIEXEC: the launcher, for several ranks)
+# usage: run_tutorials.sh CASE PLUGIN WORKDIR [RANKS]    (PKG_CONFIG_PATH finds PETSc.pc; MPIEXEC: the launcher, for several ranks;
+#        COMPILE_ONLY: no more than that)
 # cases: ex29 ex29-neumann ex45 ex32 ex50 ex45f snes-ex5
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -46,17 +47,20 @@ if [ "$ranks" -gt 1 ]; then name=$case_-$ranks; fi
 
 mkdir -p "$work/$name"
 cd "$work/$name"
-program=$(basename "$source_")
-program=./${program%.*}
 rm -f ./*.m ./*.txt
+program=$(basename "$source_")
+program=../bin/${program%.*}
+mkdir -p ../bin
 compiler=${petsc_cc:-mpicc}
-case $source_ in *.F90) compiler=${petsc_fc:-mpif90} ;; esac
+case $source_ in *.F90) compiler=${petsc_fc:-mpif90} program=$program-f ;; esac
 if [ ! -x "$program" ] || [ "$tutorials/$source_" -nt "$program" ]; then
   flags=-O2
   case $source_ in *.F90) flags="-O2 -ffree-line-length-0" ;; esac
   # shellcheck disable=SC2086
-  "$compiler" $flags $petsc_cflags "$tutorials/$source_" -o "$program" $petsc_libs -lm
+  "$compiler" $flags $petsc_cflags "$tutorials/$source_" -o "$name" $petsc_libs -lm
+  mv "$name" "$program" # another rank count may be making it, too
 fi
+if [ -n "${COMPILE_ONLY:-}" ]; then exit 0; fi
 
 passed=0 failed=0
 fail() {
