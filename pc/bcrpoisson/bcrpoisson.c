@@ -9,7 +9,7 @@
 #include "../../src/register.h"
 #include "../../src/operator/read.h"
 #include "../../src/operator/moves.h"
-#include "../../src/poisson/solver.h"
+#include "../../src/poisson/tune.h"
 
 const char *const PCBCRPoissonBackends[]        = {"auto", "cpu", "cuda", "PCBCRPoissonBackend", "PCBCRPOISSON_BACKEND_", NULL};
 const char *const PCBCRPoissonPrecisions[]      = {"double", "single", "mixed", "PCBCRPoissonPrecision", "PCBCRPOISSON_PRECISION_", NULL};
@@ -55,8 +55,7 @@ typedef struct {
   PetscBool                  device;   /* the solver works on a CUDA device */
   PetscBool                  switched; /* auto: the backend was changed for vectors that came from elsewhere than the matrix said */
   BCRSolverInfo              info;
-  PetscInt                   ntuned; /* plans timed by the optimizer */
-  PetscInt                   tunedradix;
+  BCRTuned                   tuned;
   PetscReal                  removed; /* largest constant removed in the last application */
 } PC_BCRPoisson;
 
@@ -85,7 +84,6 @@ static PetscErrorCode PCReset_BCRPoisson(PC pc)
   PetscCall(PetscMemzero(&bcr->pattern, sizeof(bcr->pattern)));
   bcr->dof      = 0;
   bcr->n        = 0;
-  bcr->ntuned   = 0;
   bcr->switched = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -253,52 +251,6 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Parameter optimizer (paper 000, section 3.2): times whole solves and keeps the fastest plan. The automatic plan is the one to beat, by
-   more than what a clock is good for. */
-static PetscErrorCode PCBCRPoissonTune(PC pc, BCRSolverOptions *options, const BCRSlab *slab)
-{
-  static const PetscInt candidate[] = {0, 4, 8, 16, 32, 64};
-  PC_BCRPoisson        *bcr         = (PC_BCRPoisson *)pc->data;
-  PetscInt              largest = PetscMax(bcr->size[0], PetscMax(bcr->size[1], bcr->size[2])), n = bcr->dof * bcr->moves.nodes;
-  PetscScalar          *f, *u;
-  PetscLogDouble        best = PETSC_MAX_REAL;
-  PetscRandom           random;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMalloc2(n, &f, n, &u));
-  PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
-  for (PetscInt i = 0; i < n; ++i) PetscCall(PetscRandomGetValue(random, &f[i]));
-  PetscCall(PetscRandomDestroy(&random));
-  bcr->ntuned = 0;
-  for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(candidate); ++c) {
-    BCRSolverOptions trial  = *options;
-    BCRSolver        solver = NULL;
-    PetscLogDouble   time   = PETSC_MAX_REAL, start, stop;
-
-    if (candidate[c] > largest) break;
-    trial.core.radix = candidate[c];
-    PetscCall(BCRSolverCreate(bcr->dof, bcr->ops, &trial, slab, &solver));
-    PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, n, u, n));
-    for (PetscInt repeat = 0; repeat < 3; ++repeat) {
-      PetscCall(PetscTime(&start));
-      PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, n, u, n));
-      PetscCall(PetscTime(&stop));
-      time = PetscMin(time, stop - start);
-    }
-    if (slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, slab->comm)); /* all must choose the same */
-    PetscCall(PetscInfo(pc, "Optimizer: radix %" PetscInt_FMT "%s takes %g s\n", candidate[c], candidate[c] ? "" : " (auto)", time));
-    ++bcr->ntuned;
-    if (time < (bcr->solver ? 0.97 : 1.) * best) {
-      best            = time;
-      bcr->tunedradix = candidate[c];
-      PetscCall(BCRSolverDestroy(&bcr->solver));
-      bcr->solver = solver;
-    } else PetscCall(BCRSolverDestroy(&solver));
-  }
-  PetscCall(PetscFree2(f, u));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The stream on which PETSc works, NULL (the default one) where it has none yet */
 static PetscErrorCode PCBCRPoissonGetStream(void **stream)
 {
@@ -376,8 +328,8 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
   options.device      = bcr->device;
   options.plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
   if (bcr->device) PetscCall(PCBCRPoissonGetStream(&options.stream));
-  bcr->ntuned = 0;
-  if (bcr->tune && !options.core.radix && !options.core.nlevels && !bcr->device) PetscCall(PCBCRPoissonTune(pc, &options, slab));
+  PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
+  if (bcr->tune || bcr->tunefile) PetscCall(BCRSolverTune(PetscObjectComm((PetscObject)pc), bcr->dof, bcr->ops, bcr->size, &options, slab, bcr->tunefile, bcr->tune, &bcr->solver, &bcr->tuned));
   else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
     PetscErrorCode ierr;
 
@@ -735,11 +687,10 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     else PetscCall(PetscViewerASCIIPrintf(viewer, "launches: %" PetscInt_FMT " as CUDA graphs, the last one of %" PetscInt_FMT " nodes\n", info.graphs, info.nodes[0] + info.nodes[1] + info.nodes[2] + info.nodes[3]));
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCBCRPoissonPrecisions[bcr->precision]));
-  if (!bcr->tune) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: off\n"));
-  else if (bcr->device && bcr->radix == PCBCRPOISSON_RADIX_AUTO && !bcr->nlevels) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, the device has one plan for this operator\n"));
-  else if (!bcr->ntuned) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
-  else if (bcr->tunedradix) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest radix %" PetscInt_FMT "\n", bcr->ntuned, bcr->tunedradix));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest the automatic one\n", bcr->ntuned));
+  if (bcr->tuned.fromfile) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: %s, from %s: %s\n", bcr->tune ? "on" : "off", bcr->tunefile, bcr->tuned.what));
+  else if (!bcr->tune) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: off\n"));
+  else if (!bcr->tuned.ntimed) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest %s, %g ms\n", bcr->tuned.ntimed, bcr->tuned.what, 1e3 * bcr->tuned.seconds));
   { /* on the rank that has most of it */
     double memory[3] = {(double)bcr->info.workspace + (bcr->slab ? (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes : 0), (double)bcr->info.tables, 0};
 

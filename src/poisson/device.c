@@ -382,6 +382,12 @@ static PetscBool reduction_transforms(BCRDeviceCore c)
   return c->dim == 3 && !c->axis[1].lower && !c->options.recursive ? PETSC_TRUE : PETSC_FALSE;
 }
 
+/* planes that are transformed at a time where that is out of place */
+static PetscInt reduction_planes(BCRDeviceCore c)
+{
+  return PetscMax(1, c->n[2] / 4);
+}
+
 static PetscErrorCode reduction_tables(BCRDeviceCore c)
 {
   const PetscBool trans = reduction_transforms(c);
@@ -466,7 +472,8 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCall(BCRDeviceArenaFree(&c->tables));
   }
   c->stale = PETSC_FALSE;
-  if (!c->work && (c->kind != DEVICE_REDUCTION || (reduction_transforms(c) && !c->fft[1]))) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
+  if (!c->work && c->kind != DEVICE_REDUCTION) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
+  if (!c->work && reduction_transforms(c) && !c->fft[1]) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * reduction_planes(c) * c->size, "the workspace", &c->work));
   c->rows.n       = (int)n;
   c->rows.shift   = base;
   c->rows.factor  = c->factor;
@@ -799,9 +806,13 @@ static PetscErrorCode solve_reduction(BCRDeviceCore c, BCRStream stream, const v
   } else if (f != u) PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, u, s, NULL, NULL));
   for (int back = 0; back < 2; back++) {
     if (trans && c->fft[1]) PetscCallBCRCuda(transform(c, stream, 1, back, &l, u, &l, u));
-    else if (trans) {
-      PetscCallBCRCuda(transform(c, stream, 1, back, &l, u, &w, c->work));
-      PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, c->work, packed, c->single, u, s, NULL, NULL));
+    for (PetscInt k = 0; trans && !c->fft[1] && k < c->n[2]; k += reduction_planes(c)) {
+      const int    m[3] = {n[0], n[1], (int)PetscMin(reduction_planes(c), c->n[2] - k)};
+      void        *at   = (char *)u + (size_t)k * s[2] * c->size;
+
+      l.nb = w.nb = m[2];
+      PetscCallBCRCuda(transform(c, stream, 1, back, &l, at, &w, c->work));
+      PetscCallBCRCuda(BCRCudaScaleCopy(stream, m, c->single, c->work, packed, c->single, at, s, NULL, NULL));
     }
     if (back) break;
     if (trans || c->factor != 1) PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, u, s, c->single, u, s, scale, NULL));

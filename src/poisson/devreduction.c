@@ -122,7 +122,7 @@ PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], cons
     red->g1    = x->n;
     red->gline = (ptrdiff_t)x->n * axis[1].n;
   } else {
-    red->gline = (x->n + 31) / 16 * 16;
+    red->gline = (x->n + 3) / 4 * 4;
     if (!x->lower && x->end[0] != BCR_END_PERIODIC && x->n > 1 && x->a > 0) {
       red->width  = launch[BCR_LAUNCH_GROUP];
       red->shared = launch[BCR_LAUNCH_SHARED];

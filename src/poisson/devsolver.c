@@ -574,6 +574,46 @@ PetscErrorCode BCRDeviceSolverStage(BCRSolver s, PetscBool transpose, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+typedef struct {
+  BCRSolver    s;
+  PetscScalar *f, *u;
+  PetscInt     n;
+} TimedSolve;
+
+static int timed_solve(void *context)
+{
+  TimedSolve *t = (TimedSolve *)context;
+
+  return BCRSolverSolveDevice(t->s, t->s->device->stream, PETSC_FALSE, 1, t->f, t->n, t->u, t->n) ? 999 : 0; /* 999: unknown */
+}
+
+PetscErrorCode BCRDeviceSolverTime(BCRSolver s, PetscInt n, const PetscScalar *f, PetscInt repeat, double *seconds)
+{
+  struct _n_BCRDeviceSolver *d     = s->device;
+  BCRDeviceArena             arena = {NULL, 0, 0, 0};
+  TimedSolve                 t     = {s, NULL, NULL, n};
+
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(PetscScalar), "a vector of the optimizer", &t.f));
+  PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(PetscScalar), "a vector of the optimizer", &t.u));
+  PetscCallBCRCuda(BCRCudaPut(t.f, f, (size_t)n * sizeof(PetscScalar), d->stream));
+  for (int i = 0; i < 2; i++) PetscCall(BCRSolverSolveDevice(s, d->stream, PETSC_FALSE, 1, t.f, n, t.u, n));
+  PetscCallBCRCuda(BCRCudaSynchronize(d->stream));
+  PetscCallBCRCuda(BCRCudaTime(d->stream, timed_solve, &t, (int)repeat, seconds));
+  PetscCall(BCRDeviceGraphsReset(&d->graphs)); /* these vectors go */
+  PetscCall(BCRDeviceArenaFree(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceSolverMachine(size_t length, char name[])
+{
+  int major, minor, sms, shared;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaDeviceName(name, length, &major, &minor, &sms, &shared));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
 {
   struct _n_BCRDeviceSolver *d = s->device;

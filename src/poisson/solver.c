@@ -17,7 +17,9 @@
   precision than the core's go through one box of work space, one real field at a time.
 */
 #include "solverimpl.h"
+#include <petsctime.h>
 #include <string.h>
+#include "../backend/cpu/cpu.h"
 
 #if defined(PETSC_USE_COMPLEX)
   #define BCR_PARTS 2
@@ -696,6 +698,40 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
     }
     PetscCall(BCRSlabsOut(&s->slabs, u + r * ldu));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverTime(BCRSolver s, PetscInt n, const PetscScalar *f, PetscScalar *u, PetscInt repeat, double *seconds)
+{
+  PetscLogDouble start, stop;
+
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (s->device) {
+    PetscCall(BCRDeviceSolverTime(s, n, f, repeat, seconds));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  *seconds = PETSC_MAX_REAL;
+  for (PetscInt i = -1; i < repeat; ++i) {
+    PetscCall(PetscTime(&start));
+    PetscCall(BCRSolverSolve(s, PETSC_FALSE, 1, f, n, u, n));
+    PetscCall(PetscTime(&stop));
+    if (i >= 0) *seconds = PetscMin(*seconds, stop - start);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverMachine(const BCRSolverOptions *options, size_t length, char name[])
+{
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (options->device) {
+    PetscCall(BCRDeviceSolverMachine(length, name));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCall(PetscStrncpy(name, BCRCpuGetTable(options->core.isa, options->core.precision != BCR_DOUBLE)->isa, length));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -37,6 +37,10 @@ PETSC_INTERN PetscErrorCode BCRSolverSolveDevice(BCRSolver solver, void *stream,
 PETSC_INTERN PetscErrorCode BCRSolverFetch(void *stream, PetscInt n, const PetscScalar *there, PetscScalar *here);
 /* Is there a device? *why (or NULL): what stands in the way */
 PETSC_INTERN PetscBool BCRSolverHaveDevice(const char **why);
+/* The fastest of so many solves, after two: f and u on the host, of n scalars; on a device the vectors are there while the clock runs */
+PETSC_INTERN PetscErrorCode BCRSolverTime(BCRSolver solver, PetscInt n, const PetscScalar *f, PetscScalar *u, PetscInt repeat, double *seconds);
+/* What such a solver would run on: the device's name, or the instruction set */
+PETSC_INTERN PetscErrorCode BCRSolverMachine(const BCRSolverOptions *options, size_t length, char name[]);
 /* Takes new operators of the same shape (sizes, ends, planes). *done = PETSC_FALSE: more than scale, shift, plane or row scales
    changed, nothing was done, create anew. */
 PETSC_INTERN PetscErrorCode BCRSolverUpdate(BCRSolver solver, const BCROperator ops[], PetscBool *done);

@@ -144,6 +144,10 @@ PetscErrorCode BCRDeviceSolverDestroy(BCRSolver s);
 PETSC_INTERN
 PetscErrorCode BCRDeviceSolverStage(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu); /* vectors on the host */
 PETSC_INTERN
+PetscErrorCode BCRDeviceSolverTime(BCRSolver s, PetscInt n, const PetscScalar *f, PetscInt repeat, double *seconds); /* f on the host */
+PETSC_INTERN
+PetscErrorCode BCRDeviceSolverMachine(size_t length, char name[]);
+PETSC_INTERN
 PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info);
 #endif
 PETSC_INTERN

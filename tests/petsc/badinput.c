@@ -270,10 +270,6 @@ static PetscErrorCode Calls(void)
   if (!gpu) {
     CheckError(PCSetUp(pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda");
     CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use -pc_bcrpoisson_backend cpu");
-  } else {
-    PetscCall(PCBCRPoissonSetRadix(pc, 4));
-    CheckError(PCSetUp(pc), PETSC_ERR_SUP, "-pc_bcrpoisson_radix auto");
-    PetscCall(PCBCRPoissonSetRadix(pc, PCBCRPOISSON_RADIX_AUTO));
   }
   PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CPU));
   PetscCall(PCSetUp(pc));

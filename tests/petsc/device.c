@@ -6,10 +6,13 @@
   -fault: a kernel that fails, after which the process is good for nothing more
 */
 #include "testing.h"
+#include "src/poisson/solver.h"
+#include "src/operator/read.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "src/poisson/device.h"
-  #include "src/poisson/solver.h"
-  #include "src/operator/read.h"
+#endif
+
+static PetscBool there; /* a device */
 
 static const TestProblem problems[] = {
   {.dim = 2,      .n = {200, 131, 1}, .dof = 1, .ends = "dddd",               .a = {1, 1},       .scale = 1                            },
@@ -20,7 +23,7 @@ static const TestProblem problems[] = {
   {.dim = 3,   .n = {33, 20, 18},                     .dof = 1,                      .ends = "ppcnrd",                               .a = {1, 1, 1},                     .shift = 0.1,                  .scale = 1, .row = 1},
   {.dim = 1, .n = {500, 1, 1},         .dof = 1,         .ends = "dc",                                     .a = {1},                           .scale = 1                               }
 };
-  #define NPROBLEMS ((PetscInt)PETSC_STATIC_ARRAY_LENGTH(problems))
+#define NPROBLEMS ((PetscInt)PETSC_STATIC_ARRAY_LENGTH(problems))
 
 /* a PC on the device for the problem, with options of its own */
 static PetscErrorCode NewPC(const TestProblem *p, const char options[], DM *da, Mat *A, PC *pc)
@@ -34,7 +37,7 @@ static PetscErrorCode NewPC(const TestProblem *p, const char options[], DM *da, 
   PetscCall(PetscOptionsInsertString(NULL, "-pc_bcrpoisson_radix auto -pc_bcrpoisson_schedule auto -pc_bcrpoisson_precision double -pc_bcrpoisson_recursive off"));
   PetscCall(PetscOptionsInsertString(NULL, options));
   PetscCall(PCSetFromOptions(*pc));
-  PetscCall(PCBCRPoissonSetBackend(*pc, PCBCRPOISSON_BACKEND_CUDA));
+  PetscCall(PCBCRPoissonSetBackend(*pc, there ? PCBCRPOISSON_BACKEND_CUDA : PCBCRPOISSON_BACKEND_CPU));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -62,6 +65,95 @@ static PetscErrorCode ViewText(PC pc, char **text)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The optimizer times plans and launch parameters, writes what it found to a file and takes it from there */
+static PetscErrorCode Tunes(void)
+{
+  TestProblem p = problems[0];
+  DM          da;
+  Mat         A;
+  PC          pc;
+  Vec         x, y;
+  char       *text, name[PETSC_MAX_PATH_LEN], options[PETSC_MAX_PATH_LEN + 128];
+  PetscReal   error;
+  FILE       *file;
+
+  PetscFunctionBegin;
+  PetscCall(PetscGetTmp(PETSC_COMM_SELF, name, sizeof(name) - 32));
+  PetscCall(PetscStrlcat(name, "/petscbcr_tune_test", sizeof(name)));
+  (void)remove(name);
+  PetscCall(PetscOptionsInsertString(NULL, "-pc_bcrpoisson_tune off"));
+  PetscCall(PetscSNPrintf(options, sizeof(options), "-pc_bcrpoisson_tune_file %s", name));
+  PetscCall(NewPC(&p, options, &da, &A, &pc));
+  CheckError(PCSetUp(pc), PETSC_ERR_FILE_OPEN, "cannot be read");
+  PetscCall(Done(&da, &A, &pc));
+  for (PetscInt round = 0; round < (there ? 4 : 2); ++round) { /* automatic, the same from the file, radix 4, that from the file */
+    PetscCall(PetscSNPrintf(options, sizeof(options), "-pc_bcrpoisson_tune %s -pc_bcrpoisson_tune_file %s", round % 2 ? "off" : "on", name));
+    PetscCall(NewPC(&p, options, &da, &A, &pc));
+    if (round > 1) PetscCall(PCBCRPoissonSetRadix(pc, 4));
+    PetscCall(DMCreateGlobalVector(da, &x));
+    PetscCall(VecDuplicate(x, &y));
+    PetscCall(TestRandom(x));
+    PetscCall(PCApply(pc, x, y));
+    PetscCall(TestBackwardError(A, PETSC_FALSE, x, y, &error));
+    Check(error <= TestBackwardBound(), "tuned, round %d: backward error %g", (int)round, (double)error);
+    PetscCall(ViewText(pc, &text));
+    Check(strstr(text, round % 2 ? "tune: off, from " : "plans timed, fastest "), "PCView() of a tuned solver, round %d:\n%s", (int)round, text);
+    free(text);
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(Done(&da, &A, &pc));
+  }
+  { /* a line of the right name with something else behind it */
+    char line[512] = "", *colon;
+
+    file = fopen(name, "r");
+    Check(file && fgets(line, sizeof(line), file) && strstr(line, " : radix="), "the file begins with: %s", line);
+    if (file) fclose(file);
+    colon = strstr(line, " : ");
+    file  = fopen(name, "w");
+    if (colon) *colon = 0;
+    fprintf(file, "%s : whatever\n", line);
+    fclose(file);
+    PetscCall(NewPC(&p, options, &da, &A, &pc));
+    CheckError(PCSetUp(pc), PETSC_ERR_FILE_UNEXPECTED, "Line 1 of");
+    PetscCall(Done(&da, &A, &pc));
+    (void)remove(name);
+    PetscCall(NewPC(&p, "-pc_bcrpoisson_tune on -pc_bcrpoisson_tune_file /nowhere/at/all", &da, &A, &pc));
+    CheckError(PCSetUp(pc), PETSC_ERR_FILE_WRITE, "name another file");
+    PetscCall(Done(&da, &A, &pc));
+  }
+  PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_tune_file"));
+  PetscCall(PetscOptionsClearValue(NULL, "-pc_bcrpoisson_tune"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Nothing is there: an error that says so, or the host */
+static PetscErrorCode NoDevice(void)
+{
+  TestProblem p = problems[1];
+  DM          da;
+  Mat         A;
+  PC          pc;
+  Vec         x, y;
+  PetscReal   error;
+
+  PetscFunctionBegin;
+  PetscCall(NewPC(&p, "", &da, &A, &pc));
+  PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CUDA));
+  CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use -pc_bcrpoisson_backend cpu or auto");
+  PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_AUTO));
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(TestRandom(x));
+  PetscCall(PCApply(pc, x, y));
+  PetscCall(TestBackwardError(A, PETSC_FALSE, x, y, &error));
+  Check(error <= TestBackwardBound(), "without a device: backward error %g", (double)error);
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(Done(&da, &A, &pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if defined(PETSCBCR_HAVE_CUDA)
 static const char *const plans[] = {"", "-pc_bcrpoisson_precision single", "-pc_bcrpoisson_precision mixed", "-pc_bcrpoisson_radix 2", "-pc_bcrpoisson_schedule 8,5,64"};
 
 static PetscBool PlanFits(const TestProblem *p, PetscInt plan)
@@ -124,7 +216,8 @@ static PetscErrorCode Graphs(void)
       Check(strstr(text, " as CUDA graphs"), "problem %d, plan '%s': no graph was launched:\n%s", (int)i, plans[plan], text);
       at = strstr(text, "bytes (");
       if (at) vectors = (PetscReal)atof(at + 7);
-      if (p.n[0] * p.n[1] * p.n[2] > 5000) Check(vectors <= 1.5 + (plan == 2 ? 0.5 : 0), "problem %d, plan '%s': workspace of %g vectors", (int)i, plans[plan], (double)vectors);
+      /* mixed precision keeps a right-hand side in double where planes or factors change it */
+      if (p.n[0] * p.n[1] * p.n[2] > 5000) Check(vectors <= (plan == 2 ? 2.2 : 1.5), "problem %d, plan '%s': workspace of %g vectors", (int)i, plans[plan], (double)vectors);
       free(text);
       text = NULL;
       PetscCall(ViewText(pc[0], &text));
@@ -328,31 +421,6 @@ static PetscErrorCode BadNumbers(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Nothing is there: an error that says so, or the host */
-static PetscErrorCode NoDevice(void)
-{
-  TestProblem p = problems[1];
-  DM          da;
-  Mat         A;
-  PC          pc;
-  Vec         x, y;
-  PetscReal   error;
-
-  PetscFunctionBegin;
-  PetscCall(NewPC(&p, "", &da, &A, &pc));
-  CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use -pc_bcrpoisson_backend cpu or auto");
-  PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_AUTO));
-  PetscCall(MatCreateVecs(A, &x, &y));
-  PetscCall(TestRandom(x));
-  PetscCall(PCApply(pc, x, y));
-  PetscCall(TestBackwardError(A, PETSC_FALSE, x, y, &error));
-  Check(error <= TestBackwardBound(), "without a device: backward error %g", (double)error);
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(Done(&da, &A, &pc));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* A kernel that reads where nothing is: the next call says so */
 static PetscErrorCode Fault(void)
 {
@@ -379,6 +447,8 @@ static PetscErrorCode Fault(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#endif
+
 int main(int argc, char **argv)
 {
   PetscBool fault = PETSC_FALSE;
@@ -386,24 +456,22 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-fault", &fault, NULL));
-  if (!BCRSolverHaveDevice(NULL)) PetscCall(NoDevice());
-  else if (fault) {
+  there = BCRSolverHaveDevice(NULL);
+  if (!there) PetscCall(NoDevice());
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (there && fault) {
     PetscCall(Fault());
-    (void)fflush(stdout);
     _Exit(TestEnd() + fflush(stdout)); /* the device is out of order, PetscFinalize() would find that, too */
-  } else {
+  }
+  if (there) {
     PetscCall(Streams());
     PetscCall(Graphs());
     PetscCall(Copies());
     PetscCall(NoRoom());
     PetscCall(BadNumbers());
   }
+#endif
+  PetscCall(Tunes());
   PetscCall(PetscFinalize());
   return TestEnd();
 }
-#else
-int main(void)
-{
-  return TestEnd();
-}
-#endif

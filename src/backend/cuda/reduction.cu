@@ -372,7 +372,7 @@ int BCRCudaLinesCyclicShape(int n, int single, int shared, int *width, int *rows
   if (sections_extent(R, W, W) + W > room || 2 * W > room) return 1;
   *width = W;
   *rows  = R;
-  *ld    = (sections_extent(n, W, R) + 31) / 16 * 16;
+  *ld    = (sections_extent(n, W, R) + 3) / 4 * 4; /* pairs of neighbours are read at once */
   return 0;
 }
 
