@@ -363,6 +363,9 @@ PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind)
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_UNPRECONDITIONED, PC_RIGHT, 2));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_LEFT, 1));
   PetscCall(KSPSetSupportedNorm(ksp, KSP_NORM_NONE, PC_RIGHT, 1));
+#if PETSC_VERSION_GE(3, 26, 0)
+  ksp->guess_not_read = PETSC_TRUE; /* a guess that counts as zero need not be zero: KSPSolve() leaves it alone */
+#endif
   ksp->ops->setup          = KSPSetUp_Refine;
   ksp->ops->solve          = KSPSolve_Refine;
   ksp->ops->matsolve       = KSPMatSolve_Refine;
