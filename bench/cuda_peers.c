@@ -29,14 +29,14 @@ static int compare(const void *a, const void *b)
 }
 
 typedef struct {
-  KSP           ksp;
-  PC            pc;
-  Vec           b, x;
-  BCRDeviceCore core;
-  void         *peer;
-  double       *f, *u;
-  size_t        bytes;
-  BCRStream     stream;
+  KSP             ksp;
+  PC              pc;
+  Vec             b, x;
+  BCRDeviceCore   core;
+  void           *peer;
+  double         *f, *u;
+  size_t          bytes;
+  BCRStream       stream;
   BCRDeviceGraphs graphs;
 } Run;
 
@@ -111,6 +111,7 @@ static PetscErrorCode Stream(BCRStream *stream)
 static PetscErrorCode Arrays(Run *r)
 {
   const PetscScalar *f;
+  PetscScalar       *u;
   PetscMemType       mem;
   PetscInt           n;
 
@@ -119,8 +120,9 @@ static PetscErrorCode Arrays(Run *r)
   r->f = (double *)f;
   PetscCall(VecRestoreArrayReadAndMemType(r->b, &f));
   PetscCheck(PetscMemTypeCUDA(mem), PETSC_COMM_SELF, PETSC_ERR_SUP, "The vectors are not on the device");
-  PetscCall(VecGetArrayWriteAndMemType(r->x, &r->u, &mem));
-  PetscCall(VecRestoreArrayWriteAndMemType(r->x, &r->u));
+  PetscCall(VecGetArrayWriteAndMemType(r->x, &u, &mem));
+  r->u = (double *)u;
+  PetscCall(VecRestoreArrayWriteAndMemType(r->x, &u));
   PetscCall(VecGetLocalSize(r->b, &n));
   r->bytes = (size_t)n * sizeof(PetscScalar);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -347,7 +349,8 @@ static PetscErrorCode Matrix(PetscInt N, int kind, PetscReal jump, PetscBool gam
   else PetscCall(PetscStrncpy(name, names[kind], sizeof(name)));
   if (!kind) PetscCall(Solve(name, N, da, A, r.b, copy, "preonly+bcrpoisson", "d_", "-d_ksp_type preonly -d_ksp_norm_type none -d_pc_type bcrpoisson"));
   PetscCall(Solve(name, N, da, A, r.b, copy, "cg+bcrpoisson", "b_", "-b_ksp_type cg -b_pc_type bcrpoisson"));
-  PetscCall(PetscSNPrintf(mg, sizeof(mg), "-m_ksp_type cg -m_pc_type mg -m_pc_mg_levels %d -m_pc_mg_galerkin both -m_mg_levels_ksp_type chebyshev -m_mg_levels_pc_type jacobi -m_mg_levels_ksp_max_it 2 -m_mg_coarse_ksp_type preonly -m_mg_coarse_pc_type lu", (int)levels));
+  PetscCall(PetscSNPrintf(
+    mg, sizeof(mg), "-m_ksp_type cg -m_pc_type mg -m_pc_mg_levels %d -m_pc_mg_galerkin both -m_mg_levels_ksp_type chebyshev -m_mg_levels_pc_type jacobi -m_mg_levels_ksp_max_it 2 -m_mg_coarse_ksp_type preonly -m_mg_coarse_pc_type lu", (int)levels));
   PetscCall(Solve(name, N, da, A, r.b, copy, "cg+mg", "m_", mg));
   if (gamg) PetscCall(Solve(name, N, da, A, r.b, copy, "cg+gamg", "g_", "-g_ksp_type cg -g_pc_type gamg -g_pc_gamg_agg_nsmooths 1 -g_mg_levels_ksp_type chebyshev -g_mg_levels_pc_type jacobi"));
   PetscCall(MatDestroy(&A));

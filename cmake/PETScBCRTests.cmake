@@ -158,6 +158,10 @@ function(petscbcr_add_program_tests)
       COMMAND ${python} "${CMAKE_CURRENT_SOURCE_DIR}/tests/petsc/petsc4py_poisson.py" -dll_append "${plugin}" -pc_type bcrpoisson)
   endif()
 
+  if(PETSCBCR_HAVE_CUDA)
+    petscbcr_add_script_test(cuda-architectures LABELS long COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures" 80 90 100)
+  endif()
+
   file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.F90 examples/*.py)
   foreach(example ${examples})
     get_filename_component(base "${example}" NAME)

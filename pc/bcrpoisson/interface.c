@@ -395,7 +395,8 @@ PetscErrorCode PCBCRPoissonGetRecursive(PC pc, PetscBool *recursive)
 
   Notes:
   For programs that solve many times: set-up costs as much as some twenty solves, once. It happens anew only when the
-  form of the operator changes, not its values. It has nothing to do where the radix or the schedule is given.
+  form of the operator changes, not its values. On the host it has nothing to do where the radix or the schedule is given, on a GPU it times their launch
+  parameters. `PCBCRPoissonSetTuneFile()` keeps what it found.
 
   Which plan is the fastest depends on the machine and its load, so that two runs need not agree in the last digits.
 

@@ -34,9 +34,9 @@ struct _n_BCRDeviceSolver {
   BCRDeviceCore      *fallback;       /* in double, of components whose ncorrect is -1 */
   PetscBool           single, staged; /* work type; the cores work on stage */
   PetscBool           mixed;
-  double             *g, *v;   /* mixed precision: right-hand side and solution where those of the caller cannot be used; made when needed */
-  double             *scalars; /* 3 */
-  PetscInt            stride[3];      /* of the cores' arrays */
+  double             *g, *v;     /* mixed precision: right-hand side and solution where those of the caller cannot be used; made when needed */
+  double             *scalars;   /* 3 */
+  PetscInt            stride[3]; /* of the cores' arrays */
   BCRDeviceArena      space;
   void               *stage;
   double             *removed; /* device: of the last passes, BCR_SLOTS x dof x BCR_PARTS */
@@ -263,12 +263,12 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
   PetscFunctionBegin;
   PetscCheck(BCRDeviceAvailable(&why), PETSC_COMM_SELF, PETSC_ERR_GPU, "-pc_bcrpoisson_backend cuda: this machine has no CUDA device to run on (%s): use -pc_bcrpoisson_backend cpu or auto", why);
   PetscCall(PetscNew(&d));
-  s->device = d;
-  d->stream = s->options.stream;
+  s->device     = d;
+  d->stream     = s->options.stream;
   d->graphs.off = s->options.plainlaunch;
-  d->mixed  = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
-  d->single = precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
-  d->staged = s->dof * BCR_PARTS > 1 || d->single != BCR_REAL_SINGLE || d->mixed ? PETSC_TRUE : PETSC_FALSE;
+  d->mixed      = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
+  d->single     = precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  d->staged     = s->dof * BCR_PARTS > 1 || d->single != BCR_REAL_SINGLE || d->mixed ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscCalloc3(s->dof, &d->comp, s->dof, &d->core, s->dof, &d->fallback));
   for (PetscInt m = 0; m < s->dof; m++) {
     nx = PetscMax(nx, s->comp[m].op.axis[0].n);
@@ -413,9 +413,9 @@ static PetscErrorCode planes_after(const BCRPass *p, BCRDeviceComponent *d, BCRS
 /* The box of a pass in mixed precision */
 static PetscErrorCode pass_mixed(BCRSolver s, PetscInt m, const BCRPass *p, BCRStream st, PetscBool moves, double *removed)
 {
-  struct _n_BCRDeviceSolver *ds = s->device;
-  BCRDeviceComponent        *d  = &ds->comp[m];
-  const BCRComponent        *c  = p->c;
+  struct _n_BCRDeviceSolver *ds    = s->device;
+  BCRDeviceComponent        *d     = &ds->comp[m];
+  const BCRComponent        *c     = p->c;
   const PetscReal           *f     = p->f + c->start * p->es;
   PetscReal                 *u     = p->u + c->start * p->es;
   const int                  n[3]  = {(int)c->op.axis[0].n, (int)c->op.axis[1].n, (int)c->op.axis[2].n};

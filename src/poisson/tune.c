@@ -46,8 +46,8 @@ static PetscErrorCode choice_time(Tuner *t, const Choice *c)
   PetscCall(BCRSolverCreate(t->dof, t->ops, &options, t->slab, &solver));
   PetscCall(BCRSolverTime(solver, t->n, t->f, t->u, options.device ? 7 : 3, &time));
   if (t->slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, t->comm)); /* all must choose the same */
-  PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %d,%d,%d,%d: %g s\n", options.core.radix, options.core.radix || options.core.nlevels ? "" : " (auto)", c->plain ? ", transforms alone" : "", c->launch[0], c->launch[1],
-                      c->launch[2], c->launch[3], time));
+  PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %d,%d,%d,%d: %g s\n", options.core.radix, options.core.radix || options.core.nlevels ? "" : " (auto)", c->plain ? ", transforms alone" : "", c->launch[0],
+                      c->launch[1], c->launch[2], c->launch[3], time));
   /* the first one, the default, is the one to beat, by more than what a clock is good for */
   if (!t->ntimed || time < 0.97 * t->best.seconds) {
     PetscCall(BCRSolverDestroy(&t->solver));
@@ -115,7 +115,7 @@ static PetscErrorCode tune(Tuner *t, const PetscInt size[])
 /* What a line is found by: everything that the time depends on. No blanks in names. */
 static PetscErrorCode tune_key(const Tuner *t, const PetscInt size[], size_t length, char key[])
 {
-  static const char     letters[] = "dncDpg"; /* as BCREnd */
+  static const char     letters[]    = "dncDpg"; /* as BCREnd */
   static const char    *precisions[] = {"double", "single", "mixed"};
   const BCRCoreOptions *core         = &t->options->core;
   char                  machine[80], ends[8] = "", given[128] = "auto";
@@ -137,7 +137,8 @@ static PetscErrorCode tune_key(const Tuner *t, const PetscInt size[], size_t len
     PetscCall(PetscStrlcat(given, one, sizeof(given)));
   }
   if (t->slab) PetscCallMPI(MPI_Comm_size(t->comm, &ranks));
-  PetscCall(PetscSNPrintf(key, length, "%s n=%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " dof=%" PetscInt_FMT " ends=%s precision=%s radix=%s ranks=%d", machine, size[0], size[1], size[2], t->dof, ends, precisions[core->precision], given, (int)ranks));
+  PetscCall(PetscSNPrintf(key, length, "%s n=%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " dof=%" PetscInt_FMT " ends=%s precision=%s radix=%s ranks=%d", machine, size[0], size[1], size[2], t->dof, ends, precisions[core->precision], given,
+                          (int)ranks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

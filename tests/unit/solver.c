@@ -5,14 +5,16 @@
 */
 #include "problem.h"
 
-static PetscBool device; /* -backend cuda: the same cases on a CUDA device, vectors staged */
+static PetscBool device;             /* -backend cuda: the same cases on a CUDA device, vectors staged */
+static PetscBool graph = PETSC_TRUE; /* -graph off: kernel by kernel there */
 
 static PetscErrorCode CreateSolver(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, BCRSolver *solver)
 {
   BCRSolverOptions with = *options;
 
   PetscFunctionBeginUser;
-  with.device = device;
+  with.device      = device;
+  with.plainlaunch = graph ? PETSC_FALSE : PETSC_TRUE;
   PetscCall(BCRSolverCreate(dof, ops, &with, NULL, solver));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -453,14 +455,15 @@ static PetscErrorCode Memory(void)
 
 int main(int argc, char **argv)
 {
-  char     backend[8] = "cpu";
-  PetscInt cases      = 600;
+  char      backend[8] = "cpu";
+  PetscInt  cases      = 600;
   PetscBool quick;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-graph", &graph, NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-quick", &quick));
   PetscCall(Random_((int)cases));
