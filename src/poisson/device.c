@@ -26,7 +26,7 @@ struct _n_BCRDeviceCore {
   char            label[3];
   BCRAxis         axis[3];
   double          shift, fixed, factor; /* fixed: what the axes of one unknown add */
-  PetscBool       singular, single, stale;
+  PetscBool       singular, single, stale, input; /* input: work is where right-hand sides are made */
   BCRCoreOptions  options;
   BCRDevicePlan   kind;
   BCRStream       stream; /* of set-up */
@@ -266,7 +266,8 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   if (*ok) {
     BCRCudaLevel0 *l     = &c->level0;
     const PetscInt tiles = (c->n[0] + columns - 2 * l->halo - 1) / (columns - 2 * l->halo), groups = l->g1 - l->g0, other = c->ng - groups;
-    const PetscInt want = PetscMax(1, blocks * c->sms / (tiles * c->planes) - other);
+    const int      fit  = c->options.launch[BCR_LAUNCH_STRIPS] > 0 ? c->options.launch[BCR_LAUNCH_STRIPS] : blocks;
+    const PetscInt want = PetscMax(1, fit * c->sms / (tiles * c->planes) - other);
 
     /* strips: as many blocks as run at the same time */
     c->per    = PetscMax(1, (groups + want - 1) / want);
@@ -465,6 +466,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     c->work = NULL;
     PetscCall(level0_tables(c, &ok));
     if (ok) {
+      if (c->input && c->dim == 2) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
       c->stale = PETSC_FALSE;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -681,6 +683,21 @@ PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore c, PetscReal factor)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRDeviceCoreReserveInput(BCRDeviceCore c)
+{
+  PetscFunctionBegin;
+  c->input = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreGetInput(BCRDeviceCore c, void **f)
+{
+  PetscFunctionBegin;
+  if (c->stale) PetscCall(core_tables(c));
+  *f = c->input && c->kind == DEVICE_LEVEL0 && c->dim == 2 ? c->work : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
 {
   BCRDeviceCore c = *core;
@@ -741,7 +758,7 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
     l.ldf    = packed[1];
     l.fplane = packed[2];
   } else {
-    l.ldf    = c->stride[1];
+    l.ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
     l.fplane = 0;
     if (f == u) { /* the back substitution needs f to the end */
       const int       n[3] = {(int)c->n[0], (int)c->n[1], 1};

@@ -60,6 +60,10 @@ typedef struct _n_BCRDeviceCore *BCRDeviceCore;
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core);
 /* tables and workspace, after creation and after a new shift or factor; else the next solve does it */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetUp(BCRDeviceCore core);
+/* Before set-up: right-hand sides will be made for the core (weights, planes, other types of numbers). They go where Input says: an array of the core,
+   packed, of the work type, which a solve then takes as f; NULL: u itself, the solve is in place as well */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreReserveInput(BCRDeviceCore core);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInput(BCRDeviceCore core, void **f);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
 /* the mean that the last solve removed, a number on the device; NULL where the operator is not singular */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetRemoved(BCRDeviceCore core, const double **removed);

@@ -137,7 +137,7 @@ PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], cons
     PetscInt                sums;
 
     /* so many terms that the sub-sums of a step take an eighth of the box at most */
-    red->terms[i] = (int)PetscMax(launch[BCR_LAUNCH_SUM] > 0 ? launch[BCR_LAUNCH_SUM] : 64, 8 * st->nout);
+    red->terms[i] = (int)PetscMax(launch[BCR_LAUNCH_SUM] > 0 ? launch[BCR_LAUNCH_SUM] : 16, 8 * st->nout);
     sums          = (st->np + red->terms[i] - 1) / red->terms[i];
     nrows         = PetscMax(nrows, (size_t)st->count * (size_t)st->np);
     if (sums > 1) nparts = PetscMax(nparts, (size_t)(sums * st->count) * (size_t)st->nout);

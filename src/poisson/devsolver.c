@@ -141,7 +141,8 @@ static PetscErrorCode box_create(BCRSolver s, double **p, const char what[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode core_create(const BCRComponent *c, BCRPrecision precision, const BCRCoreOptions *options, const PetscInt stride[], BCRStream stream, double factor, BCRDeviceCore *core)
+/* made: right-hand sides are made for the core, not the caller's */
+static PetscErrorCode core_create(const BCRComponent *c, BCRPrecision precision, const BCRCoreOptions *options, const PetscInt stride[], BCRStream stream, double factor, PetscBool made, BCRDeviceCore *core)
 {
   BCRCoreOptions with = *options;
   BCRAxis        axis[3];
@@ -156,6 +157,7 @@ static PetscErrorCode core_create(const BCRComponent *c, BCRPrecision precision,
   }
   PetscCall(BCRDeviceCoreCreate(c->op.dim, axis, c->op.shift, c->op.singular, stride, &with, stream, core));
   PetscCall(BCRDeviceCoreSetFactor(*core, (PetscReal)factor));
+  if (made || c->prescale[0] || c->prescale[1] || c->op.rowscale || c->nface) PetscCall(BCRDeviceCoreReserveInput(*core));
   PetscCall(BCRDeviceCoreSetUp(*core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -172,19 +174,23 @@ static PetscErrorCode refine_solve(BCRSolver s, PetscInt m, PetscInt ncorrect, B
   BCRDeviceComponent        *d       = &ds->comp[m];
   BCRDeviceCore              core    = ds->core[c->core];
   const double               inverse = 1 / (c->norm * (double)c->op.scale), *removed;
-  const ptrdiff_t            rs[3]   = {1, ds->stride[1], ds->stride[2]};
-  float                     *r       = (float *)ds->stage;
+  const ptrdiff_t            es[3] = {1, ds->stride[1], ds->stride[2]}, packed[3] = {1, gb->n[0], (ptrdiff_t)gb->n[0] * gb->n[1]}, *rs;
+  float                     *r, *e                                                = (float *)ds->stage;
+  void                      *in;
   double                     parts[3][64], sum[3] = {0, 0, 0}, *dparts = ds->scalars + 4;
   BCRCudaBox                 rb = *gb;
 
   PetscFunctionBegin;
+  PetscCall(BCRDeviceCoreGetInput(core, &in));
+  r  = in ? (float *)in : e;
+  rs = in ? packed : es;
   for (int x = 0; x < 3; x++) rb.stride[x] = rs[x];
   PetscCall(BCRDeviceCoreGetRemoved(core, &removed));
   PetscCallBCRCuda(BCRCudaRefineBegin(st, gb, g_single, g, r, rs, ds->scalars));
   if (error) PetscCallBCRCuda(BCRCudaSumSquares(st, &rb, 1, r, 64, dparts));
   for (PetscInt it = 0; it <= ncorrect; it++) {
-    PetscCall(BCRDeviceCoreSolve(core, st, r, r));
-    PetscCallBCRCuda(BCRCudaRefineCorrect(st, vb, r, rs, v, inverse, it > 0, removed, ds->scalars));
+    PetscCall(BCRDeviceCoreSolve(core, st, r, e));
+    PetscCallBCRCuda(BCRCudaRefineCorrect(st, vb, e, es, v, inverse, it > 0, removed, ds->scalars));
     if (it == ncorrect && !error) break;
     PetscCallBCRCuda(BCRCudaResidual(st, gb, g_single, g, vb, v, r, rs, d->row[0], d->row[1], d->row[2], (double)c->op.scale * (double)c->op.shift, ds->scalars));
     if (error) {
@@ -246,7 +252,7 @@ static PetscErrorCode refine_count(BCRSolver s, PetscInt m)
       PetscInt stride[3];
 
       for (int x = 0; x < 3; x++) stride[x] = x ? stride[x - 1] * box.n[x - 1] : 1;
-      PetscCall(core_create(c, BCR_DOUBLE, &s->options.core, stride, ds->stream, 1 / c->op.scale, &ds->fallback[c->core]));
+      PetscCall(core_create(c, BCR_DOUBLE, &s->options.core, stride, ds->stream, 1 / c->op.scale, PETSC_TRUE, &ds->fallback[c->core]));
     }
     PetscCall(box_create(s, &ds->v, "the solution in double precision"));
   }
@@ -292,7 +298,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
       if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l], c)) c->core = s->comp[l].core;
     }
     if (c->core >= 0) continue;
-    PetscCall(core_create(c, d->single ? BCR_SINGLE : BCR_DOUBLE, &s->options.core, d->stride, d->stream, d->mixed ? c->norm : 1 / c->op.scale, &d->core[d->ncore]));
+    PetscCall(core_create(c, d->single ? BCR_SINGLE : BCR_DOUBLE, &s->options.core, d->stride, d->stream, d->mixed ? c->norm : 1 / c->op.scale, d->staged, &d->core[d->ncore]));
     c->core = d->ncore++;
   }
   for (PetscInt m = 0; m < s->dof && d->mixed; m++) {
@@ -444,8 +450,12 @@ static PetscErrorCode pass_mixed(BCRSolver s, PetscInt m, const BCRPass *p, BCRS
     for (int x = 0; x < 3; x++) gb.stride[x] = packed[x];
   }
   if (d->ncorrect < 0) {
-    PetscCallBCRCuda(BCRCudaScaleCopy(st, n, g_single, g, gb.stride, 0, ds->v, packed, NULL, NULL));
-    PetscCall(BCRDeviceCoreSolve(ds->fallback[c->core], st, ds->v, ds->v));
+    void *in;
+
+    PetscCall(BCRDeviceCoreGetInput(ds->fallback[c->core], &in));
+    if (!in) in = ds->v;
+    PetscCallBCRCuda(BCRCudaScaleCopy(st, n, g_single, g, gb.stride, 0, in, packed, NULL, NULL));
+    PetscCall(BCRDeviceCoreSolve(ds->fallback[c->core], st, in, ds->v));
     PetscCall(BCRDeviceCoreGetRemoved(ds->fallback[c->core], &mean));
     v = ds->v;
   } else {
@@ -490,11 +500,17 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     if (ds->staged || moves || pre || all[0]) {
-      PetscCallBCRCuda(BCRCudaScaleCopy(st, n, BCR_REAL_SINGLE, f, vs, ds->single, v, cs, pre, all[0]));
-      if (moves) PetscCall(planes_move(p, d, st, ds->single, v, cs));
-      f = NULL;
-    }
-    PetscCall(BCRDeviceCoreSolve(core, st, f ? (const void *)f : v, v));
+      const ptrdiff_t  packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
+      const ptrdiff_t *is;
+      void            *in;
+
+      PetscCall(BCRDeviceCoreGetInput(core, &in));
+      is = in ? packed : cs;
+      if (!in) in = v;
+      PetscCallBCRCuda(BCRCudaScaleCopy(st, n, BCR_REAL_SINGLE, f, vs, ds->single, in, is, pre, all[0]));
+      if (moves) PetscCall(planes_move(p, d, st, ds->single, in, is));
+      PetscCall(BCRDeviceCoreSolve(core, st, in, v));
+    } else PetscCall(BCRDeviceCoreSolve(core, st, f, v));
     if (ds->staged || post || all[1]) PetscCallBCRCuda(BCRCudaScaleCopy(st, n, ds->single, v, cs, BCR_REAL_SINGLE, box, vs, post, all[1]));
     PetscCall(BCRDeviceCoreGetRemoved(core, &mean));
     if (mean && removed) PetscCallBCRCuda(BCRCudaScaleValue(st, mean, 1, removed));
