@@ -103,6 +103,24 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
     PetscCall(MatDestroy(&Y));
   }
 
+  if (k->dim == 1) { /* the whole matrix: KSPNEATO, too */
+    KSP                ksp;
+    PC                 inner;
+    KSPConvergedReason reason;
+
+    PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+    PetscCall(KSPSetType(ksp, KSPNEATO));
+    PetscCall(KSPSetOperators(ksp, A, A));
+    PetscCall(KSPGetPC(ksp, &inner));
+    PetscCall(PCNeatoSetMethod(inner, method));
+    PetscCall(KSPSetTolerances(ksp, sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 3));
+    PetscCall(KSPSolve(ksp, f, u));
+    PetscCall(KSPGetConvergedReason(ksp, &reason));
+    PetscCall(CompareDense(k, da, PETSC_FALSE, u, &difference));
+    Check(reason > 0 && difference < bound, Describe " %s: KSPNEATO %s, off by %g", Described(k), PCNeatoMethods[method], KSPConvergedReasons[reason], (double)difference);
+    PetscCall(KSPDestroy(&ksp));
+  }
+
   /* other values in the same matrix */
   changed.across *= 2;
   changed.seed += 1000;
