@@ -120,7 +120,7 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], P
 
 int main(int argc, char **argv)
 {
-  char      text[1024] = "511x511,1023x1023,2047x2047,4095x4095,8191x8191", *s = text, name[64];
+  char      text[1024] = "511x511,1023x1023,2047x2047,4095x4095,8191x8191", *s = text, name[64], solver[64];
   PetscInt  reps   = 21;
   PetscBool single = PETSC_FALSE, plain = PETSC_FALSE, header = PETSC_TRUE, graph = PETSC_FALSE, recursive = PETSC_FALSE;
   PetscInt  radix = 0, nschedule = BCR_MAX_LEVELS, schedule[BCR_MAX_LEVELS], nlaunch = BCR_LAUNCH, launches[BCR_LAUNCH] = {0};
@@ -210,7 +210,9 @@ int main(int argc, char **argv)
     PetscCall(Median(&r, run_solve, reps, &solve));
     PetscCall(BackwardError(&r, dim, n, single, &error));
     PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
-    printf("cuda_poisson,poisson%dd,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", graph ? "bcr-graph" : "bcr", solve, copy, solve / copy, 1e3 * (t1 - t0),
+    PetscCall(PetscStrncpy(solver, graph ? "bcr-graph" : "bcr", sizeof(solver)));
+    if (radix || nschedule) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", radix ? "radix" : "schedule", (int)(radix ? radix : schedule[0]), recursive && dim == 3 ? "-recursive" : ""));
+    printf("cuda_poisson,poisson%dd,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0),
            error, info.plan);
     fflush(stdout);
     PetscCall(BCRDeviceGraphsDestroy(&r.graphs));

@@ -53,6 +53,7 @@ typedef struct {
   PCBCRPoissonOperatorSource opssource;
   BCRSolver                  solver;
   PetscBool                  device;   /* the solver works on a CUDA device */
+  const char                *nodevice; /* why it does not, though the vectors are there */
   PetscBool                  switched; /* auto: the backend was changed for vectors that came from elsewhere than the matrix said */
   BCRSolverInfo              info;
   BCRTuned                   tuned;
@@ -291,7 +292,8 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
   PetscBool      cuda = PETSC_FALSE;
 
   PetscFunctionBegin;
-  bcr->device = PETSC_FALSE;
+  bcr->device   = PETSC_FALSE;
+  bcr->nodevice = NULL;
   if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA) {
     PetscCheck(bcr->grid.size == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda runs on one rank only, the PC has %d: use -pc_bcrpoisson_backend cpu or auto, or one rank", (int)bcr->grid.size);
     PetscCheck(BCRSolverHaveDevice(&why), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda cannot be used here (%s): use -pc_bcrpoisson_backend cpu or auto", why);
@@ -305,6 +307,7 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
       if (at) cuda = PETSC_TRUE;
     }
     if (cuda) bcr->device = PCBCRPoissonOnDevice(pc);
+    if (cuda && !bcr->device) bcr->nodevice = bcr->grid.size > 1 ? "several ranks" : "no device";
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -341,6 +344,7 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
       if (ierr == PETSC_ERR_MEM) {
         PetscCall(PetscInfo(pc, "The device has no room for the solver, which works on the host instead\n"));
         bcr->device    = PETSC_FALSE;
+        bcr->nodevice  = "no room on the device";
         bcr->switched  = PETSC_TRUE;
         options.device = PETSC_FALSE;
       }
@@ -677,6 +681,7 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
   if (bcr->info.core.subproblems) PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n", bcr->info.core.subproblems));
   PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s %s%s\n", bcr->device ? "cuda, device" : "cpu, instruction set", bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
+  if (bcr->nodevice) PetscCall(PetscViewerASCIIPrintf(viewer, "backend: each application brings the vectors to the host, as there %s %s\n", bcr->nodevice[0] == 's' ? "are" : "is", bcr->nodevice));
   if (bcr->device) {
     BCRSolverInfo info;
 
