@@ -3,6 +3,7 @@ static char help[] = "Poisson on one CUDA device through PETSc, beside peers, al
           of the vector and a solver by cuFFT; set-up, the first and again\n\
   matrix  an assembled matrix on (2^k + 1)^2 nodes, boundary rows kept: KSPPREONLY with PCBCRPOISSON, CG with PCMG and with GAMG\n\
   var     variable coefficients on the same nodes: CG with PCBCRPOISSON and with PCMG; rho of ksp tutorial ex29, a smooth coefficient\n\
+  tune    PCApply() with the defaults and with what -pc_bcrpoisson_tune finds, for the automatic plan and radices 2 and 4\n\
   -suite <ksp,matrix,var>, -n <1023,2047,4095,8191> (ksp), -nodes <1025,2049> (matrix, var), -rho <10>, -reps <9>, -rtol <1e-8>\n\n";
 
 #include <petscksp.h>
@@ -366,6 +367,71 @@ static PetscErrorCode Matrix(PetscInt N, int kind, PetscReal jump, PetscBool gam
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* tuned and not, one after the other */
+static PetscErrorCode Tune(PetscInt dim, PetscInt n, PetscInt radix)
+{
+  Run         r;
+  DM          da;
+  Mat         A;
+  double      copy, ms[2];
+  char       *text = NULL, *line, note[256] = "";
+  size_t      size;
+  FILE       *file;
+  PetscViewer viewer;
+  PetscInt    N = dim == 2 ? n * n : n * n * n;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, 1, 1, 1, 1, 1, NULL, NULL, NULL, &da));
+  PetscCall(DMSetVecType(da, VECCUDA));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMCreateGlobalVector(da, &r.b));
+  PetscCall(VecDuplicate(r.b, &r.x));
+  PetscCall(VecSetRandom(r.b, NULL));
+  PetscCall(VecSet(r.x, 0));
+  PetscCall(Stream(&r.stream));
+  PetscCall(Arrays(&r));
+  PetscCall(MatCreateShell(PETSC_COMM_SELF, N, N, N, N, NULL, &A));
+  PetscCall(MatSetVecType(A, VECCUDA));
+  for (int tuned = 0; tuned < 2; tuned++) {
+    PetscCall(PCCreate(PETSC_COMM_SELF, &r.pc));
+    PetscCall(PCSetOperators(r.pc, A, A));
+    PetscCall(PCSetType(r.pc, PCBCRPOISSON));
+    PetscCall(PCSetDM(r.pc, da));
+    PetscCall(PCBCRPoissonSetOperator(r.pc, dim, (PetscReal[]){1, 1, 1}, NULL, 0, 1));
+    if (radix) PetscCall(PCBCRPoissonSetRadix(r.pc, radix));
+    PetscCall(PCBCRPoissonSetTune(r.pc, (PetscBool)tuned));
+    if (tuned) PetscCall(PCSetFromOptions(r.pc)); /* -pc_bcrpoisson_tune_file */
+    PetscCall(PCSetUp(r.pc));
+    PetscCall(Median(&r, run_copy, reps, &copy));
+    PetscCall(Median(&r, run_pc, reps, &ms[tuned]));
+    if (tuned) {
+      file = open_memstream(&text, &size);
+      PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_SELF, file, &viewer));
+      PetscCall(PCView(r.pc, viewer));
+      PetscCall(PetscViewerDestroy(&viewer));
+      fclose(file);
+      line = strstr(text, "tune: ");
+      if (line) {
+        line[strcspn(line, "\n")] = 0;
+        PetscCall(PetscStrncpy(note, line, sizeof(note)));
+      }
+      free(text);
+    }
+    if (!tuned) PetscCall(PetscStrncpy(note, "default", sizeof(note)));
+    printf("cuda_peers,tune,%dx%dx%d,%d,-,double,%s%d%s,1,%.4f,%.4f,%.2f,,,,\"%s\"\n", (int)n, (int)n, (int)(dim == 3 ? n : 1), (int)n, radix ? "radix" : "auto", (int)radix, tuned ? "-tuned" : "", ms[tuned], copy, ms[tuned] / copy, note);
+    fflush(stdout);
+    PetscCall(PCDestroy(&r.pc));
+  }
+  printf("# default/tuned %.3f\n", ms[0] / ms[1]);
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&r.b));
+  PetscCall(VecDestroy(&r.x));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   char      suite[64] = "ksp,matrix,var", name[64];
@@ -391,6 +457,12 @@ int main(int argc, char **argv)
   printf("# %s, sm_%d%d, PETSc %d.%d.%d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR);
   printf("program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,iterations,note\n");
   for (PetscInt i = 0; i < nn && strstr(suite, "ksp"); i++) PetscCall(Ksp(n[i]));
+  for (PetscInt i = 0; i < nn && strstr(suite, "tune"); i++) {
+    PetscCall(Tune(2, n[i], 0));
+    if (n[i] < 5000) PetscCall(Tune(2, n[i], 2));
+    if (n[i] < 5000) PetscCall(Tune(2, n[i], 4));
+    if (n[i] < 600) PetscCall(Tune(3, n[i], 0));
+  }
   for (PetscInt i = 0; i < nnodes && strstr(suite, "matrix"); i++) PetscCall(Matrix(nodes[i], 0, 1, gamg));
   for (PetscInt i = 0; i < nnodes && strstr(suite, "var"); i++) {
     PetscCall(Matrix(nodes[i], 1, rho, PETSC_FALSE));
