@@ -24,13 +24,6 @@
 
 #define BCR_RANKS_PART 2048 /* modes from which on a plane's are sent in two parts */
 
-typedef struct { /* a rank that has rows */
-  PetscMPIInt rank;
-  PetscInt    first, m;
-  PetscInt    interior; /* rows but the interface row */
-  PetscBool   has;      /* an interface row */
-} BCRPart;
-
 struct _n_BCRRanks {
   MPI_Comm       comm;
   PetscMPIInt    rank, size, tag, halotag;
@@ -38,14 +31,11 @@ struct _n_BCRRanks {
   BCRAxis        x[3];                   /* of the whole box; arrays owned */
   PetscInt       nother, other[2], no[2];
   PetscInt       stride[3];
-  double        *low, *up, *excess, *weight; /* of the rows along the axis; weight: null vector of the transpose */
   double         shift, factor;
-  PetscBool      singular, periodic;
+  PetscBool      singular;
   BCRPrecision   io;
   BCRCoreOptions options;
-  PetscInt       nparts, mine, prev, next; /* -1: none */
-  BCRPart       *part;
-  PetscInt       ninterface;
+  BCRSlabRows       p;
   BCRModes       modes;
   PetscInt       nmodes, constant;
   const double  *lambda, *norm;
@@ -134,87 +124,10 @@ static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double 
   return sum;
 }
 
-/* low, up and excess of all rows; the diagonal is their sum */
-static PetscErrorCode axis_rows(BCRRanks r)
-{
-  const BCRAxis *x = &r->x[r->axis];
-  const PetscInt n = x->n;
-  const double   a = x->a;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMalloc4(n, &r->low, n, &r->up, n, &r->excess, n, &r->weight));
-  for (PetscInt i = 0; i < n; i++) {
-    r->low[i]    = x->lower ? (i ? (double)x->lower[i] : 0) : a;
-    r->up[i]     = x->lower ? (i + 1 < n ? (double)x->upper[i] : 0) : a;
-    r->excess[i] = x->lower ? (double)x->diag[i] - r->low[i] - r->up[i] : 0;
-    r->weight[i] = 1;
-  }
-  for (int s = 0; s < 2 && !x->lower && !r->periodic && n > 1; s++) {
-    const PetscInt i   = s ? n - 1 : 0;
-    double        *out = s ? &r->up[i] : &r->low[i], *in = s ? &r->low[i] : &r->up[i];
-
-    *out = 0;
-    if (x->end[s] == BCR_END_NEUMANN) {
-      *in          = 2 * a;
-      r->weight[i] = 0.5;
-    }
-    if (x->end[s] == BCR_END_DIRICHLET) r->excess[i] += a;
-    if (x->end[s] == BCR_END_CELL_DIRICHLET) r->excess[i] += 2 * a;
-  }
-  if (n == 1 && !x->lower) r->low[0] = r->up[0] = r->excess[0] = 0;
-  for (PetscInt i = 1; i < n && x->lower; i++) r->weight[i] = r->low[i] > 0 ? r->weight[i - 1] * (r->up[i - 1] / r->low[i]) : r->weight[i - 1];
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Rows first .. first + m - 1 of a mode, forward (dir = 1) or backward: the corner entry t and the last entries of B^-1 (e + L) and B^-1 1.
-   Pivots are P = up + num, where num is what is left of the row's excess. */
-static void block_corner(BCRRanks r, PetscInt first, PetscInt m, int dir, double lambda, double *t, double *w, double *ones)
-{
-  const double *low = dir > 0 ? r->low : r->up, *up = dir > 0 ? r->up : r->low;
-  const PetscBool uniform = r->x[r->axis].lower ? PETSC_FALSE : PETSC_TRUE;
-  double        num = 0, P = 1, y = 0, z = 0, prod = 1;
-
-  for (PetscInt k = 0; k < m; k++) {
-    const PetscInt i = dir > 0 ? first + k : first + m - 1 - k;
-    const double   e = r->excess[i] + lambda, ratio = k ? low[i] / P : 0, num0 = num, y0 = y, z0 = z;
-
-    num = k ? e + ratio * num : e + low[i];
-    y   = k ? e + ratio * y : e;
-    z   = k ? 1 + ratio * z : 1;
-    prod *= k ? ratio : low[i];
-    P = up[i] + num;
-    if (uniform && k > 1 && k + 2 < m && fabs(num - num0) <= 1e-16 * fabs(num) && fabs(y - y0) <= 1e-16 * fabs(y) && fabs(z - z0) <= 1e-16 * z) { /* nothing changes up to the last row */
-      const PetscInt skip = m - 2 - k;
-
-      prod *= pow(low[i] / P, (double)skip);
-      k += skip;
-    }
-  }
-  *t = m ? prod / P : 1;
-  if (fabs(*t) < 1e-200) *t = 0;
-  *w    = m ? y / P : 0;
-  *ones = m ? z / P : 0;
-}
-
-/* Row of the interface of part p for a mode */
-static void interface_row(BCRRanks r, PetscInt p, double lambda, double *low, double *diag, double *up, double *ones)
-{
-  const BCRPart *a = &r->part[p], *b = &r->part[(p + 1) % r->nparts];
-  const PetscInt i = a->first + a->interior;
-  double         t0, w0, o0, t1, w1, o1;
-
-  block_corner(r, a->first, a->interior, 1, lambda, &t0, &w0, &o0);
-  block_corner(r, b->first, b->interior, -1, lambda, &t1, &w1, &o1);
-  *low  = r->low[i] * t0;
-  *up   = r->up[i] * t1;
-  *diag = r->excess[i] + lambda + r->low[i] * w0 + r->up[i] * w1 + *low + *up;
-  if (ones) *ones = 1 + r->low[i] * o0 + r->up[i] * o1;
-}
-
 /* Everything that depends on the shift but the core */
 static PetscErrorCode ranks_tables(BCRRanks r)
 {
-  const PetscInt rows = r->mine >= 0 && r->part[r->mine].has ? 1 : 0;
+  const PetscInt rows = r->p.mine >= 0 && r->p.part[r->p.mine].has ? 1 : 0;
   const PetscReal eps = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
   double        *low, *diag, *up;
 
@@ -226,7 +139,7 @@ static PetscErrorCode ranks_tables(BCRRanks r)
       diag[k]        = 1;
       continue;
     }
-    interface_row(r, r->mine, r->shift + r->lambda[k], &low[k], &diag[k], &up[k], NULL);
+    BCRSlabRowsInterface(&r->p, r->p.mine, r->shift + r->lambda[k], &low[k], &diag[k], &up[k], NULL);
     low[k] = -low[k];
     up[k]  = -up[k];
   }
@@ -234,14 +147,14 @@ static PetscErrorCode ranks_tables(BCRRanks r)
     const PetscInt k = r->parted[c] * r->no[0];
 
     PetscCall(BCRReducedDestroy(&r->reduced[c]));
-    PetscCall(BCRReducedCreate(r->comm, r->parted[c + 1] * r->no[0] - k, rows, low + k, diag + k, up + k, r->periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO, &r->reduced[c]));
+    PetscCall(BCRReducedCreate(r->comm, r->parted[c + 1] * r->no[0] - k, rows, low + k, diag + k, up + k, r->p.periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO, &r->reduced[c]));
   }
   PetscCall(PetscFree3(low, diag, up));
-  for (PetscInt p = 0; p < r->ninterface && r->constant >= 0; p++) {
+  for (PetscInt p = 0; p < r->p.ninterface && r->constant >= 0; p++) {
     double d;
 
-    interface_row(r, p, 0, &r->clow[p], &d, &r->cup[p], &r->cones[p]);
-    r->cweight[p] = r->weight[r->part[p].first + r->part[p].interior];
+    BCRSlabRowsInterface(&r->p, p, 0, &r->clow[p], &d, &r->cup[p], &r->cones[p]);
+    r->cweight[p] = r->p.weight[r->p.part[p].first + r->p.part[p].interior];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -254,15 +167,15 @@ static PetscReal core_shift(BCRRanks r)
 
 static PetscErrorCode core_create(BCRRanks r)
 {
-  const BCRPart *mine     = &r->part[r->mine];
-  const PetscInt interior = mine->interior, n = r->n;
+  const BCRSlabPart *mine     = &r->p.part[r->p.mine];
+  const PetscInt interior = mine->interior;
   PetscReal     *zero     = NULL;
   BCRAxis        axes[3];
 
   PetscFunctionBegin;
   if (!interior) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < r->dim; d++) axes[d] = r->x[d];
-  if (r->nparts > 1) {
+  if (r->p.nparts > 1) {
     BCRAxis       *a     = &axes[r->axis];
     const PetscInt first = mine->first, last = mine->first + interior - 1;
     BCRCoreBorder  border;
@@ -274,15 +187,15 @@ static PetscErrorCode core_create(BCRRanks r)
       a->upper += first;
     }
     border.axis    = r->axis;
-    border.open[0] = r->prev >= 0 ? PETSC_TRUE : PETSC_FALSE;
+    border.open[0] = r->p.prev >= 0 ? PETSC_TRUE : PETSC_FALSE;
     border.open[1] = mine->has;
     for (int s = 0; s < 2; s++) {
       if (border.open[s] && !a->lower) a->end[s] = BCR_END_DIRICHLET;
     }
-    border.reach[0] = border.open[0] ? r->low[first] : 0;
-    border.reach[1] = border.open[1] ? r->up[last] : 0;
-    border.meet[0]  = border.open[0] ? r->up[r->part[r->prev].first + r->part[r->prev].interior] : 0;
-    border.meet[1]  = border.open[1] ? r->low[last + 1] : 0;
+    border.reach[0] = border.open[0] ? r->p.low[first] : 0;
+    border.reach[1] = border.open[1] ? r->p.up[last] : 0;
+    border.meet[0]  = border.open[0] ? r->p.up[r->p.part[r->p.prev].first + r->p.part[r->p.prev].interior] : 0;
+    border.meet[1]  = border.open[1] ? r->p.low[last + 1] : 0;
     border.constant = r->constant;
     PetscCall(BCRCoreCreateBorder(r->dim, axes, (PetscReal)r->shift, r->stride, r->io, &r->options, &border, &r->core));
     if (r->core) {
@@ -291,29 +204,8 @@ static PetscErrorCode core_create(BCRRanks r)
     }
     axes[r->axis] = r->x[r->axis];
   }
-  if (r->nparts > 1) {
-    BCRAxis *a = &axes[r->axis];
-
-    a->n = interior;
-    if (a->lower) {
-      PetscCall(PetscMalloc1(2 * interior, &zero));
-      PetscCall(PetscArraycpy(zero, a->lower + mine->first, interior));
-      PetscCall(PetscArraycpy(zero + interior, a->upper + mine->first, interior));
-      zero[0] = zero[2 * interior - 1] = 0;
-      a->lower = zero;
-      a->upper = zero + interior;
-      a->diag  = a->diag + mine->first;
-    } else {
-      for (int s = 0; s < 2; s++) {
-        if (r->periodic || (s ? mine->first + interior < n : mine->first > 0)) a->end[s] = BCR_END_DIRICHLET;
-      }
-      if (interior == 1) {
-        r->single = r->excess[mine->first] + r->low[mine->first] + r->up[mine->first];
-        a->a      = 0;
-      }
-    }
-  }
-  PetscCall(BCRCoreCreate(r->dim, axes, core_shift(r), r->nparts > 1 ? PETSC_FALSE : r->singular, r->stride, r->io, &r->options, &r->core));
+  if (r->p.nparts > 1) PetscCall(BCRSlabRowsAxis(&r->p, &axes[r->axis], &zero, &r->single));
+  PetscCall(BCRCoreCreate(r->dim, axes, core_shift(r), r->p.nparts > 1 ? PETSC_FALSE : r->singular, r->stride, r->io, &r->options, &r->core));
   PetscCall(PetscFree(zero));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -321,7 +213,6 @@ static PetscErrorCode core_create(BCRRanks r)
 PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, PetscBool halo, BCRRanks *ranks)
 {
   BCRRanks       r;
-  PetscInt      *all, here[2] = {first, m}, at = 0;
   BCRAxis        other[2];
   size_t         size = 1;
   PetscErrorCode ierr = PETSC_SUCCESS;
@@ -345,7 +236,6 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
   r->shift    = singular ? 0 : shift;
   r->factor   = 1;
   r->singular = singular;
-  r->periodic = axes[axis].end[0] == BCR_END_PERIODIC && !axes[axis].lower ? PETSC_TRUE : PETSC_FALSE;
   r->io       = io;
   r->options  = *options;
   r->no[0] = r->no[1] = 1;
@@ -367,61 +257,33 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
       other[r->nother++]  = r->x[d];
     }
   }
-  PetscCall(axis_rows(r));
-  PetscCall(PetscMalloc1(2 * r->size, &all));
-  if (r->size > 1) PetscCallMPI(MPI_Allgather(here, 2, MPIU_INT, all, 2, MPIU_INT, r->comm));
-  else PetscCall(PetscArraycpy(all, here, 2));
-  PetscCall(PetscMalloc1(r->size, &r->part));
-  r->mine = r->prev = r->next = -1;
-  for (PetscMPIInt q = 0; q < r->size; q++) {
-    BCRPart *p = &r->part[r->nparts];
-
-    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == at), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, the ranks before have %" PetscInt_FMT, q, all[2 * q], all[2 * q] + all[2 * q + 1] - 1, 'x' + (int)axis, at);
-    if (!all[2 * q + 1]) continue;
-    at += all[2 * q + 1];
-    if (q == r->rank) r->mine = r->nparts;
-    p->rank  = q;
-    p->first = all[2 * q];
-    p->m     = all[2 * q + 1];
-    r->nparts++;
-  }
-  PetscCall(PetscFree(all));
-  PetscCheck(r->nparts && r->part[r->nparts - 1].first + r->part[r->nparts - 1].m == r->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The ranks have %" PetscInt_FMT " rows along %c, there are %" PetscInt_FMT, r->nparts ? r->part[r->nparts - 1].first + r->part[r->nparts - 1].m : 0, 'x' + (int)axis, r->n);
-  for (PetscInt p = 0; p < r->nparts; p++) {
-    r->part[p].has      = r->nparts > 1 && (r->periodic || p < r->nparts - 1) ? PETSC_TRUE : PETSC_FALSE;
-    r->part[p].interior = r->part[p].m - (r->part[p].has ? 1 : 0);
-    if (r->part[p].has) r->ninterface++;
-  }
-  if (r->nparts > 1 && r->mine >= 0) {
-    r->prev = r->mine > 0 ? r->mine - 1 : (r->periodic ? r->nparts - 1 : -1);
-    r->next = r->mine + 1 < r->nparts ? r->mine + 1 : (r->periodic ? 0 : -1);
-  }
-  if (r->nparts > 1) {
+  PetscCall(BCRSlabRowsCreate(r->comm, axis, first, m, &r->x[axis], &r->p));
+  if (r->p.nparts > 1) {
     PetscCall(BCRModesCreate(r->nother, other, singular, options->isa, &r->modes));
     PetscCall(BCRModesGet(r->modes, &r->nmodes, &r->lambda, &r->norm, &r->constant));
   }
-  if (r->mine >= 0) ierr = core_create(r);
+  if (r->p.mine >= 0) ierr = core_create(r);
   if (r->size > 1) PetscCall(BCRFaultShare(r->comm, ierr, "has no plan for its rows, as its own message says")); /* a schedule that is too short there, say */
   else PetscCall(ierr);
-  if (r->nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
 
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->own));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->left));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->x0));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->before));
-  PetscCall(BCRArenaGet(&r->space, (6 * r->ninterface + 2 * r->size) * sizeof(double), &r->clow));
-  r->cup     = r->clow + r->ninterface;
-  r->cones   = r->cup + r->ninterface;
-  r->cweight = r->cones + r->ninterface;
-  r->cx      = r->cweight + r->ninterface;
-  r->cg      = r->cx + r->ninterface;
-  r->cgather = r->cg + r->ninterface;
+  PetscCall(BCRArenaGet(&r->space, (6 * r->p.ninterface + 2 * r->size) * sizeof(double), &r->clow));
+  r->cup     = r->clow + r->p.ninterface;
+  r->cones   = r->cup + r->p.ninterface;
+  r->cweight = r->cones + r->p.ninterface;
+  r->cx      = r->cweight + r->p.ninterface;
+  r->cg      = r->cx + r->p.ninterface;
+  r->cgather = r->cg + r->p.ninterface;
   for (int i = 0; i < 2 && halo; i++) {
     PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halo[i]));
     PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halosend[i]));
   }
   if (r->core && !r->bordered) {
-    for (PetscInt d = 0; d < dim; d++) size += (size_t)stride[d] * (size_t)((d == axis ? r->part[r->mine].interior : axes[d].n) - 1);
+    for (PetscInt d = 0; d < dim; d++) size += (size_t)stride[d] * (size_t)((d == axis ? r->p.part[r->p.mine].interior : axes[d].n) - 1);
     r->wbytes = size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
     PetscCall(BCRArenaGet(&r->space, r->wbytes, &r->w));
   }
@@ -438,7 +300,7 @@ PetscErrorCode BCRRanksSetShift(BCRRanks r, PetscReal shift)
   PetscFunctionBegin;
   r->shift = r->singular ? 0 : shift;
   if (r->core) PetscCall(BCRCoreSetShift(r->core, core_shift(r)));
-  if (r->nparts > 1) PetscCall(ranks_tables(r));
+  if (r->p.nparts > 1) PetscCall(ranks_tables(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -460,8 +322,7 @@ PetscErrorCode BCRRanksDestroy(BCRRanks *ranks)
   for (int c = 0; c < 2; c++) PetscCall(BCRReducedDestroy(&r->reduced[c]));
   PetscCall(BCRModesDestroy(&r->modes));
   for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree3(r->x[d].lower, r->x[d].diag, r->x[d].upper));
-  PetscCall(PetscFree4(r->low, r->up, r->excess, r->weight));
-  PetscCall(PetscFree(r->part));
+  PetscCall(BCRSlabRowsDestroy(&r->p));
   PetscCall(BCRArenaFree(&r->space));
   if (r->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&r->comm));
   PetscCall(PetscFree(*ranks));
@@ -472,22 +333,22 @@ PetscErrorCode BCRRanksDestroy(BCRRanks *ranks)
    solution is fixed up to a constant. With d_p = up'_p (x_(p+1) - x_p), the rows say d_p = low'_p/up'_(p-1) d_(p-1) - g_p. */
 static void constant_mode(BCRRanks r, double *mean)
 {
-  const PetscInt n   = r->ninterface;
+  const PetscInt n   = r->p.ninterface;
   double         sum = 0, ones = 0, d = 0, rate = 0, total = 0;
 
   for (PetscInt p = 0; p < n; p++) {
-    r->cg[p] = r->cgather[2 * r->part[p].rank] + r->cgather[2 * r->part[(p + 1) % r->nparts].rank + 1];
+    r->cg[p] = r->cgather[2 * r->p.part[p].rank] + r->cgather[2 * r->p.part[(p + 1) % r->p.nparts].rank + 1];
     sum += r->cweight[p] * r->cg[p];
     ones += r->cweight[p] * r->cones[p];
   }
   *mean = sum / ones;
-  for (int pass = r->periodic ? 0 : 1; pass < 2; pass++) { /* round a periodic axis the steps add up to zero: what d before the first row does that */
-    double x = 0, f = pass && r->periodic ? -total / rate : 0;
+  for (int pass = r->p.periodic ? 0 : 1; pass < 2; pass++) { /* round a periodic axis the steps add up to zero: what d before the first row does that */
+    double x = 0, f = pass && r->p.periodic ? -total / rate : 0;
 
     for (PetscInt p = 0; p < n; p++) {
       r->cx[p] = x;
       d        = (p ? r->clow[p] * d : f) - (r->cg[p] - *mean * r->cones[p]);
-      d        = p + 1 < n || r->periodic ? d / r->cup[p] : 0;
+      d        = p + 1 < n || r->p.periodic ? d / r->cup[p] : 0;
       x += d;
       rate += 1 / r->cup[p];
     }
@@ -497,33 +358,33 @@ static void constant_mode(BCRRanks r, double *mean)
 
 PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *removed)
 {
-  const BCRPart *mine = r->mine >= 0 ? &r->part[r->mine] : NULL;
+  const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
   const PetscInt in   = mine ? mine->interior : 0;
   MPI_Request    gather = MPI_REQUEST_NULL;
   double         mean = 0;
 
   PetscFunctionBegin;
   if (removed) *removed = 0;
-  if (r->nparts == 1) {
+  if (r->p.nparts == 1) {
     PetscReal rem = 0;
 
     if (r->core) PetscCall(BCRCoreSolve(r->core, f, u, &rem));
-    if (r->singular && r->size > 1) PetscCallMPI(MPI_Bcast(&rem, 1, MPIU_REAL, r->part[0].rank, r->comm));
+    if (r->singular && r->size > 1) PetscCallMPI(MPI_Bcast(&rem, 1, MPIU_REAL, r->p.part[0].rank, r->comm));
     if (removed) *removed = rem;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (mine && !r->bordered) {
     if (mine->has) row_get(r, f, in, 0, r->factor, r->own); /* before it may be overwritten */
     if (in) PetscCall(BCRCoreSolve(r->core, f, u, NULL));
-    if (r->prev >= 0 && in) {
-      const BCRPart *p = &r->part[r->prev];
+    if (r->p.prev >= 0 && in) {
+      const BCRSlabPart *p = &r->p.part[r->p.prev];
 
-      row_get(r, u, 0, 0, r->up[p->first + p->interior], r->left);
+      row_get(r, u, 0, 0, r->p.up[p->first + p->interior], r->left);
       PetscCall(BCRModesApply(r->modes, 0, r->left));
       for (PetscInt k = 0; k < r->nmodes; k++) r->left[k] *= r->norm[k];
     }
     if (mine->has) {
-      if (in) row_get(r, u, in - 1, 1, r->low[mine->first + in], r->own);
+      if (in) row_get(r, u, in - 1, 1, r->p.low[mine->first + in], r->own);
       PetscCall(BCRModesApply(r->modes, 0, r->own));
       for (PetscInt k = 0; k < r->nmodes; k++) r->own[k] *= r->norm[k];
     }
@@ -548,8 +409,8 @@ PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *remo
     if (r->constant >= k0 && r->constant < k1) {
       PetscCallMPI(MPI_Wait(&gather, MPI_STATUS_IGNORE));
       constant_mode(r, &mean);
-      if (mine && mine->has) r->x0[r->constant] = r->cx[r->mine];
-      if (r->prev >= 0) r->before[r->constant] = r->cx[r->prev];
+      if (mine && mine->has) r->x0[r->constant] = r->cx[r->p.mine];
+      if (r->p.prev >= 0) r->before[r->constant] = r->cx[r->p.prev];
       mean /= r->factor;
       if (removed) *removed = (PetscReal)mean;
     }
@@ -557,16 +418,16 @@ PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *remo
   }
   if (mine && !r->bordered) {
     if (in) PetscCall(PetscMemzero(r->w, r->wbytes));
-    if (r->prev >= 0 && in) {
+    if (r->p.prev >= 0 && in) {
       PetscCall(BCRModesApply(r->modes, 1, r->before));
-      row_set(r, r->w, 0, 0, r->low[mine->first] / r->factor, r->before);
+      row_set(r, r->w, 0, 0, r->p.low[mine->first] / r->factor, r->before);
     }
     if (mine->has) {
       PetscCall(BCRModesApply(r->modes, 1, r->x0));
       row_set(r, u, in, 0, 1, r->x0);
     }
     if (in) { /* what the interfaces add */
-      if (mine->has) row_set(r, r->w, in - 1, 1, r->up[mine->first + in - 1] / r->factor, r->x0);
+      if (mine->has) row_set(r, r->w, in - 1, 1, r->p.up[mine->first + in - 1] / r->factor, r->x0);
       if (mean != 0) (void)box_add(r, in, r->w, NULL, -mean);
       PetscCall(BCRCoreSolve(r->core, r->w, r->w, NULL));
       (void)box_add(r, in, u, r->w, 0);
@@ -586,16 +447,16 @@ PetscErrorCode BCRRanksHaloBegin(BCRRanks r, const PetscReal *v, const PetscInt 
 {
   PetscFunctionBegin;
   r->nhalo = 0;
-  if (r->mine < 0 || r->nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->p.mine < 0 || r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
   for (int s = 0; s < 2; s++) { /* 0: with the rank before */
-    const PetscInt to = s ? r->next : r->prev, j = s ? r->m - 1 : 0;
+    const PetscInt to = s ? r->p.next : r->p.prev, j = s ? r->m - 1 : 0;
 
     if (to < 0) continue;
     for (PetscInt i1 = 0; i1 < r->no[1]; i1++) {
       for (PetscInt i0 = 0; i0 < r->no[0]; i0++) r->halosend[s][i0 + r->no[0] * i1] = v[(ptrdiff_t)j * stride[r->axis] + (r->nother > 0 ? (ptrdiff_t)i0 * stride[r->other[0]] : 0) + (r->nother > 1 ? (ptrdiff_t)i1 * stride[r->other[1]] : 0)];
     }
-    PetscCallMPI(MPI_Irecv(r->halo[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->part[to].rank, s ? r->halotag : r->tag, r->comm, &r->halorequest[r->nhalo++]));
-    PetscCallMPI(MPI_Isend(r->halosend[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->part[to].rank, s ? r->tag : r->halotag, r->comm, &r->halorequest[r->nhalo++]));
+    PetscCallMPI(MPI_Irecv(r->halo[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->p.part[to].rank, s ? r->halotag : r->tag, r->comm, &r->halorequest[r->nhalo++]));
+    PetscCallMPI(MPI_Isend(r->halosend[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->p.part[to].rank, s ? r->tag : r->halotag, r->comm, &r->halorequest[r->nhalo++]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -603,8 +464,8 @@ PetscErrorCode BCRRanksHaloBegin(BCRRanks r, const PetscReal *v, const PetscInt 
 PetscErrorCode BCRRanksHaloEnd(BCRRanks r, const PetscReal *halo[2])
 {
   PetscFunctionBegin;
-  halo[0] = r->prev >= 0 ? r->halo[0] : NULL;
-  halo[1] = r->next >= 0 ? r->halo[1] : NULL;
+  halo[0] = r->p.prev >= 0 ? r->halo[0] : NULL;
+  halo[1] = r->p.next >= 0 ? r->halo[1] : NULL;
   if (r->nhalo) PetscCallMPI(MPI_Waitall(r->nhalo, r->halorequest, MPI_STATUSES_IGNORE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -624,12 +485,12 @@ PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
     PetscCall(BCRCoreGetInfo(r->core, &info->core));
     info->workspace = info->core.workspace;
     info->tables    = info->core.tables;
-    info->flops     = (r->nparts > 1 && !r->bordered ? 2 : 1) * info->core.flops;
+    info->flops     = (r->p.nparts > 1 && !r->bordered ? 2 : 1) * info->core.flops;
   }
   info->workspace += r->space.bytes;
   info->tables += 4 * sizeof(double) * (size_t)r->n;
   if (r->comm == MPI_COMM_NULL) info->what[0] = 0;
-  else if (r->nparts == 1) PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", r->part[0].rank, 'x' + (int)r->axis));
+  else if (r->p.nparts == 1) PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", r->p.part[0].rank, 'x' + (int)r->axis));
   else {
     BCRReducedInfo reduced = {0};
     size_t         tables;
@@ -648,10 +509,10 @@ PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
     PetscCall(BCRModesBytes(r->modes, &tables, &flops));
     info->tables += tables;
     info->workspace += reduced.workspace;
-    if (!r->bordered) info->flops += (double)(2 * (r->prev >= 0) + 2 * (r->next >= 0)) * flops;
+    if (!r->bordered) info->flops += (double)(2 * (r->p.prev >= 0) + 2 * (r->p.next >= 0)) * flops;
     info->bytes_sent = reduced.bytes_sent;
     info->messages   = reduced.messages;
-    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out", 'x' + (int)r->axis, r->nparts, r->ninterface,
+    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out", 'x' + (int)r->axis, r->p.nparts, r->p.ninterface,
                             r->dim == 3 ? "planes" : "rows", reduced.neighbour, reduced.shared));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

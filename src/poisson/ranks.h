@@ -9,6 +9,31 @@
 
 #include "core.h"
 
+typedef struct { /* a rank that has rows */
+  PetscMPIInt rank;
+  PetscInt    first, m;
+  PetscInt    interior; /* rows but the interface row */
+  PetscBool   has;      /* an interface row */
+} BCRSlabPart;
+
+/* slabrows.c: the rows of the slabs' axis and who has them. Row i is (excess + low + up) u_i - low u_(i-1) - up u_(i+1) */
+typedef struct {
+  PetscInt  n; /* rows on all ranks */
+  PetscBool uniform, periodic;
+  double   *low, *up, *excess, *weight; /* weight: null vector of the transpose */
+  PetscInt  nparts, mine, prev, next;   /* -1: none */
+  BCRSlabPart  *part;
+  PetscInt  ninterface; /* of part 0, 1, ... */
+} BCRSlabRows;
+/* collective; x: the whole axis, with arrays that it does not keep */
+PETSC_INTERN PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, const BCRAxis *x, BCRSlabRows *parts);
+/* the whole axis becomes that of the rows between the interfaces of this rank; zero: an array to be freed with it; single: what a single row
+   has along the axis, which then is none */
+PETSC_INTERN PetscErrorCode BCRSlabRowsAxis(const BCRSlabRows *parts, BCRAxis *axis, PetscReal **zero, double *single);
+/* the row of the interface of part p for a mode; ones (or NULL): what a right-hand side of ones becomes */
+PETSC_INTERN void           BCRSlabRowsInterface(const BCRSlabRows *parts, PetscInt p, double lambda, double *low, double *diag, double *up, double *ones);
+PETSC_INTERN PetscErrorCode BCRSlabRowsDestroy(BCRSlabRows *parts);
+
 typedef struct _n_BCRRanks *BCRRanks;
 
 typedef struct {
