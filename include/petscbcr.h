@@ -40,6 +40,27 @@ typedef enum {
 PETSC_EXTERN const char *const PCBCRPoissonBackends[];
 
 /*E
+  PCBCRPoissonTransport - how `PCBCRPOISSON` moves what ranks with GPUs tell each other
+
+  Values:
++ `PCBCRPOISSON_TRANSPORT_AUTO` - (`auto`) `nccl` where it is possible, else `mpi` where it is, else `host`
+. `PCBCRPOISSON_TRANSPORT_MPI`  - (`mpi`) MPI from the memory of the GPU; for an MPI that is aware of GPUs (`-use_gpu_aware_mpi`)
+. `PCBCRPOISSON_TRANSPORT_NCCL` - (`nccl`) NCCL, a GPU for each rank; the host never waits
+- `PCBCRPOISSON_TRANSPORT_HOST` - (`host`) MPI from pinned memory of the host; several ranks may share a GPU
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetTransport()`
+E*/
+typedef enum {
+  PCBCRPOISSON_TRANSPORT_AUTO,
+  PCBCRPOISSON_TRANSPORT_MPI,
+  PCBCRPOISSON_TRANSPORT_NCCL,
+  PCBCRPOISSON_TRANSPORT_HOST
+} PCBCRPoissonTransport;
+PETSC_EXTERN const char *const PCBCRPoissonTransports[];
+
+/*E
   PCBCRPoissonPrecision - floating-point precision of the work inside `PCBCRPOISSON`, whatever the precision of the vectors
 
   Values:
@@ -317,6 +338,8 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonSetSchedule(PC, PetscInt, const PetscInt
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetSchedule(PC, PetscInt *, const PetscInt *[]);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetBackend(PC, PCBCRPoissonBackend);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetBackend(PC, PCBCRPoissonBackend *);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetTransport(PC, PCBCRPoissonTransport);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetTransport(PC, PCBCRPoissonTransport *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetPrecision(PC, PCBCRPoissonPrecision);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetPrecision(PC, PCBCRPoissonPrecision *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperatorSource(PC, PCBCRPoissonOperatorSource);

@@ -11,6 +11,7 @@
 + -ksp_bcrpoisson_radix (auto|2|4|8|16|...)         - as `-pc_bcrpoisson_radix`
 . -ksp_bcrpoisson_schedule q0,q1,...                - as `-pc_bcrpoisson_schedule`
 . -ksp_bcrpoisson_backend (auto|cpu|cuda)           - as `-pc_bcrpoisson_backend`
+. -ksp_bcrpoisson_transport (auto|mpi|nccl|host)    - as `-pc_bcrpoisson_transport`
 . -ksp_bcrpoisson_precision (double|single|mixed)   - as `-pc_bcrpoisson_precision`
 . -ksp_bcrpoisson_operator (matrix|user)            - as `-pc_bcrpoisson_operator`
 . -ksp_bcrpoisson_fit (auto|scaled|average|exact)   - as `-pc_bcrpoisson_fit`

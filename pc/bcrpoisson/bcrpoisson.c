@@ -11,6 +11,7 @@
 #include "../../src/operator/moves.h"
 #include "../../src/poisson/tune.h"
 
+const char *const PCBCRPoissonTransports[]      = {"auto", "mpi", "nccl", "host", "PCBCRPoissonTransport", "PCBCRPOISSON_TRANSPORT_", NULL};
 const char *const PCBCRPoissonBackends[]        = {"auto", "cpu", "cuda", "PCBCRPoissonBackend", "PCBCRPOISSON_BACKEND_", NULL};
 const char *const PCBCRPoissonPrecisions[]      = {"double", "single", "mixed", "PCBCRPoissonPrecision", "PCBCRPOISSON_PRECISION_", NULL};
 const char *const PCBCRPoissonOperatorSources[] = {"matrix", "user", "PCBCRPoissonOperatorSource", "PCBCRPOISSON_OPERATOR_", NULL};
@@ -27,6 +28,7 @@ typedef struct {
   PetscInt                   radix; /* PCBCRPOISSON_RADIX_AUTO or at least 2 */
   PetscInt                   nlevels, schedule[BCR_MAX_LEVELS];
   PCBCRPoissonBackend        backend;
+  PCBCRPoissonTransport      transport;
   PCBCRPoissonPrecision      precision;
   PCBCRPoissonOperatorSource source;
   PCBCRPoissonFit            fit;
@@ -54,6 +56,8 @@ typedef struct {
   BCRSolver                  solver;
   PetscBool                  device;   /* the solver works on a CUDA device */
   const char                *nodevice; /* why it does not, though the vectors are there */
+  PetscBool                  possible; /* every rank has a device */
+  PetscBool                  followed; /* several ranks: the first vectors have been looked at */
   PetscBool                  switched; /* auto: the backend was changed for vectors that came from elsewhere than the matrix said */
   BCRSolverInfo              info;
   BCRTuned                   tuned;
@@ -94,10 +98,10 @@ static PetscErrorCode PCReset_BCRPoisson(PC pc)
 /* The ranks must want the same, or they would wait for one another in different places */
 static PetscErrorCode PCBCRPoissonCheckSame(PC pc)
 {
-  static const char *const names[]                                = {"radix", "backend", "precision", "operator", "fit", "tune", "recursive", "isa", "graph", "launch", "spacing", "ends", "shift", "scale", "schedule"};
-  static const PetscInt    lengths[]                              = {1, 1, 1, 1, 1, 1, 1, 1, 1, BCR_LAUNCH, 5, 7, 1, 1, 1 + BCR_MAX_LEVELS};
+  static const char *const names[]                                = {"radix", "backend", "transport", "precision", "operator", "fit", "tune", "recursive", "isa", "graph", "launch", "spacing", "ends", "shift", "scale", "schedule"};
+  static const PetscInt    lengths[]                              = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, BCR_LAUNCH, 5, 7, 1, 1, 1 + BCR_MAX_LEVELS};
   PC_BCRPoisson           *bcr                                    = (PC_BCRPoisson *)pc->data;
-  double                   mine[25 + BCR_LAUNCH + BCR_MAX_LEVELS] = {0}, first[25 + BCR_LAUNCH + BCR_MAX_LEVELS];
+  double                   mine[26 + BCR_LAUNCH + BCR_MAX_LEVELS] = {0}, first[26 + BCR_LAUNCH + BCR_MAX_LEVELS];
   PetscInt                 n                                      = 0, i;
   BCRFault                 fault                                  = {PETSC_SUCCESS, ""};
   PetscMPIInt              size;
@@ -107,6 +111,7 @@ static PetscErrorCode PCBCRPoissonCheckSame(PC pc)
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   mine[n++] = (double)bcr->radix;
   mine[n++] = (double)bcr->backend;
+  mine[n++] = (double)bcr->transport;
   mine[n++] = (double)bcr->precision;
   mine[n++] = (double)bcr->source;
   mine[n++] = (double)bcr->fit;
@@ -274,15 +279,6 @@ static PetscErrorCode PCBCRPoissonGetStream(void **stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What the CUDA backend does not have */
-static PetscBool PCBCRPoissonOnDevice(PC pc)
-{
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-
-  if (bcr->grid.size > 1) return PETSC_FALSE;
-  return BCRSolverHaveDevice(NULL);
-}
-
 /* Where to work: as asked, else where the vectors of the matrix and of the DM live */
 static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
 {
@@ -290,13 +286,21 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
   VecType        type[2];
   const char    *why  = NULL, *at;
   PetscBool      cuda = PETSC_FALSE;
+  PetscMPIInt    mine, all;
 
   PetscFunctionBegin;
-  bcr->device   = PETSC_FALSE;
   bcr->nodevice = NULL;
+  bcr->device = bcr->followed = PETSC_FALSE;
+  mine = all = BCRSolverHaveDevice(&why) ? 1 : 0;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+#endif
+  bcr->possible = all ? PETSC_TRUE : PETSC_FALSE;
   if (bcr->backend == PCBCRPOISSON_BACKEND_CUDA) {
-    PetscCheck(bcr->grid.size == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda runs on one rank only, the PC has %d: use -pc_bcrpoisson_backend cpu or auto, or one rank", (int)bcr->grid.size);
-    PetscCheck(BCRSolverHaveDevice(&why), PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda cannot be used here (%s): use -pc_bcrpoisson_backend cpu or auto", why);
+    BCRFault fault = {PETSC_SUCCESS, ""};
+
+    if (!mine) PetscCall(BCRFaultSet(&fault, PETSC_ERR_SUP, "-pc_bcrpoisson_backend cuda cannot be used here (%s): use -pc_bcrpoisson_backend cpu or auto", why));
+    PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
     bcr->device = PETSC_TRUE;
   } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
     PetscCall(MatGetVecType(pc->pmat, &type[0]));
@@ -306,8 +310,8 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
       PetscCall(PetscStrstr(type[i], "cuda", (char **)&at));
       if (at) cuda = PETSC_TRUE;
     }
-    if (cuda) bcr->device = PCBCRPoissonOnDevice(pc);
-    if (cuda && !bcr->device) bcr->nodevice = bcr->grid.size > 1 ? "several ranks" : "no device";
+    if (cuda) bcr->device = bcr->possible;
+    if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -330,6 +334,13 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
   for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
   options.device      = bcr->device;
   options.plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
+  options.transport   = (int)bcr->transport;
+#if defined(PETSCBCR_HAVE_CUDA)
+  options.gpuaware = use_gpu_aware_mpi;
+#endif
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (bcr->device) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* each rank its device, if there are several, with vectors of the host too */
+#endif
   if (bcr->device) PetscCall(PCBCRPoissonGetStream(&options.stream));
   PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
   if (bcr->tune || bcr->tunefile) PetscCall(BCRSolverTune(PetscObjectComm((PetscObject)pc), bcr->dof, bcr->ops, bcr->size, &options, slab, bcr->tunefile, bcr->tune, &bcr->solver, &bcr->tuned));
@@ -484,7 +495,8 @@ static PetscErrorCode PCBCRPoissonCheckFiniteDevice(PC pc, const PetscScalar *u,
   void              *stream;
 
   PetscFunctionBegin;
-  if (!pc->erroriffailure || !bcr->n) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!pc->erroriffailure || (!bcr->n && bcr->grid.size == 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->grid.size > 1) finite = PETSC_FALSE; /* what follows is for all ranks, or none */
   PetscCall(PCBCRPoissonGetStream(&stream));
   for (PetscInt c = 0; c < bcr->dof && finite; ++c) {
     PetscCall(BCRSolverFetch(stream, 1, u + bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2))) + c, &one));
@@ -499,16 +511,25 @@ static PetscErrorCode PCBCRPoissonCheckFiniteDevice(PC pc, const PetscScalar *u,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* auto: the plan moves, once, to where the vectors are */
-static PetscErrorCode PCBCRPoissonFollow(PC pc, PetscBool device)
+/* auto: the plan moves, once, to where the vectors are (where: 0 the host, 1 the device, -1 neither). On several ranks the first vectors decide, if
+   they are in the same place on all of them: to ask again would cost each application a message. Others are staged, by each rank for itself. */
+static PetscErrorCode PCBCRPoissonFollow(PC pc, int where)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
   PetscFunctionBegin;
-  if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->device == device || bcr->switched || (device && !PCBCRPoissonOnDevice(pc))) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(pc, "The vectors are in the memory of the %s: the plan moves there\n", device ? "device" : "host"));
+  if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->grid.size > 1) {
+    int mine[2] = {where, -where}, all[2];
+
+    bcr->followed = PETSC_TRUE;
+    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+    if (all[0] != -all[1]) where = -1;
+  }
+  if (where < 0 || bcr->device == (where ? PETSC_TRUE : PETSC_FALSE)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "The vectors are in the memory of the %s: the plan moves there\n", where ? "device" : "host"));
   bcr->switched = PETSC_TRUE;
-  bcr->device   = device;
+  bcr->device   = where ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PCBCRPoissonPlan(pc));
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -533,8 +554,8 @@ static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Ve
     PetscCall(VecGetArrayWriteAndMemType(y, &u, &mu));
     solution = u;
     there    = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
-    if (there || (PetscMemTypeHost(mf) && PetscMemTypeHost(mu))) PetscCall(PCBCRPoissonFollow(pc, there));
-    if (there && bcr->device) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, 1, f, bcr->n, u, bcr->n));
+    PetscCall(PCBCRPoissonFollow(pc, there ? 1 : (PetscMemTypeHost(mf) && PetscMemTypeHost(mu) ? 0 : -1)));
+    if (there && bcr->device && !bcr->slab) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, 1, f, bcr->n, u, bcr->n));
     else there = PETSC_FALSE;
     PetscCall(VecRestoreArrayWriteAndMemType(y, &u));
     PetscCall(VecRestoreArrayReadAndMemType(x, &f));
@@ -585,8 +606,8 @@ static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Ma
     PetscCall(MatDenseGetArrayReadAndMemType(X, (void *)&g, &mf));
     PetscCall(MatDenseGetArrayWriteAndMemType(Y, &u, &mu));
     there = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
-    if (there || (PetscMemTypeHost(mf) && PetscMemTypeHost(mu))) PetscCall(PCBCRPoissonFollow(pc, there));
-    if (there && bcr->device) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, ncols, g, ldf, u, ldu));
+    PetscCall(PCBCRPoissonFollow(pc, there ? 1 : (PetscMemTypeHost(mf) && PetscMemTypeHost(mu) ? 0 : -1)));
+    if (there && bcr->device && !bcr->slab) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, ncols, g, ldf, u, ldu));
     else there = PETSC_FALSE;
     PetscCall(MatDenseRestoreArrayWriteAndMemType(Y, &u));
     PetscCall(MatDenseRestoreArrayReadAndMemType(X, (void *)&g));
@@ -637,6 +658,7 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
     BCRSolverInfo info;
 
     PetscCall(BCRSolverGetInfo(bcr->solver, &info));
+    if (info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", info.transport));
     if (info.ranks[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n", info.ranks, (double)info.bytes_sent, (double)info.messages));
   }
   if (m->inplace) PetscFunctionReturn(PETSC_SUCCESS);
@@ -681,7 +703,7 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "plan: %s\n", bcr->info.core.plan));
   if (bcr->info.core.subproblems) PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n", bcr->info.core.subproblems));
   PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s %s%s\n", bcr->device ? "cuda, device" : "cpu, instruction set", bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
-  if (bcr->nodevice) PetscCall(PetscViewerASCIIPrintf(viewer, "backend: each application brings the vectors to the host, as there %s %s\n", bcr->nodevice[0] == 's' ? "are" : "is", bcr->nodevice));
+  if (bcr->nodevice) PetscCall(PetscViewerASCIIPrintf(viewer, "backend: each application brings the vectors to the host, as there is %s\n", bcr->nodevice));
   if (bcr->device) {
     BCRSolverInfo info;
 
@@ -770,6 +792,7 @@ static PetscErrorCode PCBCRPoissonReadOptions(PC pc, const char stem[], BCROptio
   char                       name[64], text[256], now[32], path[PETSC_MAX_PATH_LEN];
   PetscInt                   n, radices[BCR_MAX_LEVELS], isa = bcr->isa, launch[BCR_LAUNCH];
   PCBCRPoissonBackend        backend   = bcr->backend;
+  PCBCRPoissonTransport      transport = bcr->transport;
   PCBCRPoissonPrecision      precision = bcr->precision;
   PCBCRPoissonOperatorSource source    = bcr->source;
   PCBCRPoissonFit            fit       = bcr->fit;
@@ -796,6 +819,9 @@ static PetscErrorCode PCBCRPoissonReadOptions(PC pc, const char stem[], BCROptio
   PetscCall(BCROptionName("backend"));
   PetscCall(PetscOptionsEnum(name, "Where the work is done", "PCBCRPoissonSetBackend", PCBCRPoissonBackends, (PetscEnum)backend, (PetscEnum *)&backend, &flg));
   if (flg) PetscCall(PCBCRPoissonSetBackend(pc, backend));
+  PetscCall(BCROptionName("transport"));
+  PetscCall(PetscOptionsEnum(name, "How data move between the GPUs of several ranks", "PCBCRPoissonSetTransport", PCBCRPoissonTransports, (PetscEnum)transport, (PetscEnum *)&transport, &flg));
+  if (flg) PetscCall(PCBCRPoissonSetTransport(pc, transport));
   PetscCall(BCROptionName("precision"));
   PetscCall(PetscOptionsEnum(name, "Precision of the work inside", "PCBCRPoissonSetPrecision", PCBCRPoissonPrecisions, (PetscEnum)precision, (PetscEnum *)&precision, &flg));
   if (flg) PetscCall(PCBCRPoissonSetPrecision(pc, precision));
@@ -955,6 +981,24 @@ static PetscErrorCode PCBCRPoissonGetBackend_BCRPoisson(PC pc, PCBCRPoissonBacke
 {
   PetscFunctionBegin;
   *backend = ((PC_BCRPoisson *)pc->data)->backend;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonSetTransport_BCRPoisson(PC pc, PCBCRPoissonTransport transport)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  PetscFunctionBegin;
+  PetscCheck((int)transport >= 0 && transport <= PCBCRPOISSON_TRANSPORT_HOST, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCBCRPoissonTransport", (int)transport);
+  if (transport != bcr->transport) PCBCRPoissonPlanChanged(pc);
+  bcr->transport = transport;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCBCRPoissonGetTransport_BCRPoisson(PC pc, PCBCRPoissonTransport *transport)
+{
+  PetscFunctionBegin;
+  *transport = ((PC_BCRPoisson *)pc->data)->transport;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1136,6 +1180,8 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetSchedule", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetBackend", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetBackend", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTransport", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTransport", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetPrecision", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetPrecision", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperatorSource", NULL));
@@ -1165,6 +1211,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 + -pc_bcrpoisson_radix (auto|2|4|8|16|...)                - radix of the reduction, see `PCBCRPoissonSetRadix()`
 . -pc_bcrpoisson_schedule q0,q1,...                       - radix of each level, overrides the radix, see `PCBCRPoissonSetSchedule()`
 . -pc_bcrpoisson_backend (auto|cpu|cuda)                  - where the work is done, see `PCBCRPoissonSetBackend()`
+. -pc_bcrpoisson_transport (auto|mpi|nccl|host)           - how data move between the GPUs of several ranks, see `PCBCRPoissonSetTransport()`
 . -pc_bcrpoisson_precision (double|single|mixed)          - precision of the work inside, see `PCBCRPoissonSetPrecision()`
 . -pc_bcrpoisson_operator (matrix|user)                   - where the coefficients come from, see `PCBCRPoissonSetOperatorSource()`
 . -pc_bcrpoisson_fit (auto|scaled|average|exact)          - what to do with a matrix that is not separable, see `PCBCRPoissonSetFit()`
@@ -1204,7 +1251,8 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
 
   On several processes the grid is worked on in slabs along one axis, and each process sends two rows (planes) of it in an application.
   If the `DMDA` is cut along one axis only, whichever, that is how it lies and nothing moves; else vectors are first brought to slabs, and back. `PCView()` says so, and
-  which `-da_processors_` options avoid it. Solutions are those of one process to rounding.
+  which `-da_processors_` options avoid it. Solutions are those of one process to rounding. So do processes with GPUs (one for each, or shared),
+  which exchange rows by `-pc_bcrpoisson_transport`; vectors that have to be brought to slabs go by way of the host, and `mixed` precision is double there.
 
   References:
   M. Myllykoski, T. Rossi, J. Toivanen, Fast Poisson solvers for graphics processing units, PARA 2012, LNCS 7782, 2013;
@@ -1222,6 +1270,7 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   PetscCall(PetscNew(&bcr));
   bcr->radix     = PCBCRPOISSON_RADIX_AUTO;
   bcr->backend   = PCBCRPOISSON_BACKEND_AUTO;
+  bcr->transport = PCBCRPOISSON_TRANSPORT_AUTO;
   bcr->precision = sizeof(PetscReal) < sizeof(double) ? PCBCRPOISSON_PRECISION_SINGLE : PCBCRPOISSON_PRECISION_DOUBLE;
   bcr->source    = PCBCRPOISSON_OPERATOR_MATRIX;
   bcr->fit       = PCBCRPOISSON_FIT_AUTO;
@@ -1248,6 +1297,8 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetSchedule", PCBCRPoissonGetSchedule_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetBackend", PCBCRPoissonSetBackend_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetBackend", PCBCRPoissonGetBackend_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetTransport", PCBCRPoissonSetTransport_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetTransport", PCBCRPoissonGetTransport_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetPrecision", PCBCRPoissonSetPrecision_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetPrecision", PCBCRPoissonGetPrecision_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperatorSource", PCBCRPoissonSetOperatorSource_BCRPoisson));

@@ -171,6 +171,59 @@ PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
 }
 
 /*@
+  PCBCRPoissonSetTransport - sets how `PCBCRPOISSON` on several ranks moves data between their GPUs
+
+  Logically Collective
+
+  Input Parameters:
++ pc        - the preconditioner
+- transport - see `PCBCRPoissonTransport`
+
+  Options Database Key:
+. -pc_bcrpoisson_transport (auto|mpi|nccl|host) - the transport
+
+  Level: advanced
+
+  Notes:
+  It is of no use on one rank, or where the work is done on the host. A transport that this build of the library, this MPI or this machine
+  does not have is an error (`PETSC_ERR_SUP`) at set-up on every rank; `PCBCRPOISSON_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTransport()`, `PCBCRPoissonTransport`, `PCBCRPoissonSetBackend()`
+@*/
+PetscErrorCode PCBCRPoissonSetTransport(PC pc, PCBCRPoissonTransport transport)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  PetscValidLogicalCollectiveEnum(pc, transport, 2);
+  PetscTryMethod(pc, "PCBCRPoissonSetTransport_C", (PC, PCBCRPoissonTransport), (pc, transport));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  PCBCRPoissonGetTransport - gets how `PCBCRPOISSON` on several ranks is asked to move data between their GPUs
+
+  Not Collective
+
+  Input Parameter:
+. pc - the preconditioner
+
+  Output Parameter:
+. transport - see `PCBCRPoissonTransport`
+
+  Level: advanced
+
+.seealso: `PCBCRPOISSON`, `PCBCRPoissonSetTransport()`
+@*/
+PetscErrorCode PCBCRPoissonGetTransport(PC pc, PCBCRPoissonTransport *transport)
+{
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
+  BCRAssertPointer(transport, 2);
+  PetscUseMethod(pc, "PCBCRPoissonGetTransport_C", (PC, PCBCRPoissonTransport *), (pc, transport));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
   PCBCRPoissonSetPrecision - sets the precision of the work inside `PCBCRPOISSON`
 
   Logically Collective

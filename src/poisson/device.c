@@ -177,6 +177,65 @@ static void modes_values(const BCRCudaModes *m, double lambda[], double norm[])
   }
 }
 
+/* Everything about the transform along an axis; fft: it fits the shared memory of a block */
+static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, PetscBool single, int shared, PetscInt n, const BCREnd end[2], BCRCudaModes *m, double lambda[], double norm[], PetscBool *fft)
+{
+  double *tab;
+
+  PetscFunctionBegin;
+  modes_describe(n, end[0], end[1], m);
+  modes_values(m, lambda, norm);
+  *fft = m->P > 32 && BCRCudaFftPossible(m->P, single, shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(PetscMalloc1(4 * m->P, &tab));
+  for (int i = 0; i < 4 * m->P; i++) { /* an eighth of the period at most goes into the sine or cosine */
+    const int    q = i / m->P, r = i % m->P;
+    const double v = q % 2 ? cos(0.5 * M_PI * r / m->P) : sin(0.5 * M_PI * r / m->P);
+
+    tab[i] = q < 2 ? v : -v;
+  }
+  PetscCall(BCRDeviceArenaPut(arena, stream, single, 4 * m->P, tab, &m->tab));
+  PetscCall(PetscFree(tab));
+  if (*fft) {
+    const int nw = BCRCudaFftTwiddles(m->P, NULL);
+    double   *w;
+
+    PetscCall(PetscMalloc1(2 * nw, &w));
+    (void)BCRCudaFftTwiddles(m->P, w);
+    PetscCall(BCRDeviceArenaPut(arena, stream, single, 2 * nw, w, &m->twiddle));
+    PetscCall(PetscFree(w));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream stream, BCRDeviceModes *m, double lambda[], double norm[])
+{
+  char name[64];
+  int  major, minor, sms;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &m->shared));
+  m->sine = end[0] == BCR_END_DIRICHLET && end[1] == BCR_END_DIRICHLET ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(modes_tables(&m->arena, stream, PETSC_FALSE, m->shared, n, end, &m->modes, lambda, norm, &m->fft));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceModesApply(const BCRDeviceModes *m, BCRStream stream, int synthesis, const BCRCudaLines *lines, const double *f, double *u)
+{
+  const int way = m->sine ? 0 : synthesis; /* an analysis is cheaper */
+
+  PetscFunctionBegin;
+  if (m->fft) PetscCallBCRCuda(BCRCudaFft(stream, &m->modes, way, 0, m->shared - 1024, lines, f, lines, u, NULL, NULL, 0, 0));
+  else PetscCallBCRCuda(BCRCudaDense(stream, &m->modes, way, 0, lines, f, lines, u, NULL, NULL, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceModesDestroy(BCRDeviceModes *m)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceArenaFree(&m->arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int BCRDeviceEnd(BCREnd e)
 {
   return e == BCR_END_DIRICHLET ? BCR_CUDA_DIRICHLET : (e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_PERIODIC)));
@@ -599,32 +658,9 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   PetscCallBCRCuda(BCRCudaZero(c->scalars, (BCR_CUDA_PARTIALS + 8) * sizeof(double), stream));
   c->planes = c->dim == 3 ? c->n[2] : 1;
   for (PetscInt d = 0; d < c->dim; d++) {
-    BCRCudaModes *m = &c->modes[d];
-    double       *tab;
-
     if (c->axis[d].lower) continue; /* which of the others has the lines is known later */
-    modes_describe(c->n[d], c->axis[d].end[0], c->axis[d].end[1], m);
     PetscCall(PetscMalloc2(c->n[d], &c->lambda[d], c->n[d], &c->norm[d]));
-    modes_values(m, c->lambda[d], c->norm[d]);
-    c->fft[d] = m->P > 32 && BCRCudaFftPossible(m->P, c->single, shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
-    PetscCall(PetscMalloc1(4 * m->P, &tab));
-    for (int i = 0; i < 4 * m->P; i++) { /* an eighth of the period at most goes into the sine or cosine */
-      const int    q = i / m->P, r = i % m->P;
-      const double v = q % 2 ? cos(0.5 * M_PI * r / m->P) : sin(0.5 * M_PI * r / m->P);
-
-      tab[i] = q < 2 ? v : -v;
-    }
-    PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 4 * m->P, tab, &m->tab));
-    PetscCall(PetscFree(tab));
-    if (c->fft[d]) {
-      const int nw = BCRCudaFftTwiddles(m->P, NULL);
-      double   *w;
-
-      PetscCall(PetscMalloc1(2 * nw, &w));
-      (void)BCRCudaFftTwiddles(m->P, w);
-      PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 2 * nw, w, &m->twiddle));
-      PetscCall(PetscFree(w));
-    }
+    PetscCall(modes_tables(&c->fixedtables, stream, c->single, shared, c->n[d], c->axis[d].end, &c->modes[d], c->lambda[d], c->norm[d], &c->fft[d]));
   }
   if (c->kind != DEVICE_REDUCTION && !options->plain) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, major, stream, &c->box));
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {

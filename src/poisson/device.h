@@ -73,6 +73,18 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo *info);
 
 PETSC_INTERN int BCRDeviceEnd(BCREnd end); /* BCR_CUDA_... */
+/* Transforms along one uniform axis by themselves, in double */
+typedef struct {
+  BCRCudaModes   modes;
+  PetscBool      fft, sine; /* sine: both directions are the same */
+  int            shared;
+  BCRDeviceArena arena;
+} BCRDeviceModes;
+/* lambda, norm: eigenvalues for unit coupling, and their norms */
+PETSC_INTERN PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream stream, BCRDeviceModes *modes, double lambda[], double norm[]);
+/* out of place */
+PETSC_INTERN PetscErrorCode BCRDeviceModesApply(const BCRDeviceModes *modes, BCRStream stream, int synthesis, const BCRCudaLines *lines, const double *f, double *u);
+PETSC_INTERN PetscErrorCode BCRDeviceModesDestroy(BCRDeviceModes *modes);
 
 /* Is there a device to run on? *why: what CUDA says if not */
 PETSC_INTERN PetscBool BCRDeviceAvailable(const char **why);

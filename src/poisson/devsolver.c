@@ -5,7 +5,8 @@
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "solverimpl.h"
-  #include "device.h"
+  #include "devranks.h"
+  #include "../agree.h"
 
   #if defined(PETSC_USE_COMPLEX)
     #define BCR_PARTS 2
@@ -30,8 +31,9 @@ struct _n_BCRDeviceSolver {
   BCRStream           stream; /* of set-up, and of vectors from the host */
   BCRDeviceComponent *comp;
   PetscInt            ncore;
-  BCRDeviceCore      *core;
-  BCRDeviceCore      *fallback;       /* in double, of components whose ncorrect is -1 */
+  BCRTransport        transport; /* several ranks; else NULL */
+  BCRDeviceRanks     *core;
+  BCRDeviceRanks     *fallback;       /* in double, of components whose ncorrect is -1 */
   PetscBool           single, staged; /* work type; the cores work on stage */
   PetscBool           mixed;
   double             *g, *v;     /* mixed precision: right-hand side and solution where those of the caller cannot be used; made when needed */
@@ -41,6 +43,7 @@ struct _n_BCRDeviceSolver {
   void               *stage;
   double             *removed; /* device: of the last passes, BCR_SLOTS x dof x BCR_PARTS */
   PetscInt            slots;   /* right-hand sides of the last solve */
+  PetscReal           earlier; /* largest constant removed by solves before that, which belong to it */
   BCRDeviceArena      vectors; /* copies of vectors of the host */
   PetscScalar        *vector;
   BCRDeviceGraphs     graphs;
@@ -142,23 +145,27 @@ static PetscErrorCode box_create(BCRSolver s, double **p, const char what[])
 }
 
 /* made: right-hand sides are made for the core, not the caller's */
-static PetscErrorCode core_create(const BCRComponent *c, BCRPrecision precision, const BCRCoreOptions *options, const PetscInt stride[], BCRStream stream, double factor, PetscBool made, BCRDeviceCore *core)
+static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, BCRPrecision precision, const PetscInt stride[], double factor, PetscBool made, BCRDeviceRanks *core)
 {
-  BCRCoreOptions with = *options;
+  BCRCoreOptions with = s->options.core;
+  PetscInt       slab = PetscMax(0, c->slab);
   BCRAxis        axis[3];
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   with.precision = precision;
   for (int x = 0; x < 3; x++) {
-    axis[x]        = c->op.axis[x];
+    axis[x]        = *BCRComponentAxis(c, x);
     axis[x].weight = NULL;
     if (axis[x].n == 1) axis[x].a = 0;
     PetscCall(PetscMemzero(axis[x].plane, sizeof(axis[x].plane)));
   }
-  PetscCall(BCRDeviceCoreCreate(c->op.dim, axis, c->op.shift, c->op.singular, stride, &with, stream, core));
-  PetscCall(BCRDeviceCoreSetFactor(*core, (PetscReal)factor));
-  if (made || c->prescale[0] || c->prescale[1] || c->op.rowscale || c->nface) PetscCall(BCRDeviceCoreReserveInput(*core));
-  PetscCall(BCRDeviceCoreSetUp(*core));
+  PetscCall(BCRDeviceRanksCreate(s->slabs.comm, s->device->transport, slab, c->first, c->op.axis[slab].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, &with, s->device->stream, core));
+  PetscCall(BCRDeviceRanksSetFactor(*core, (PetscReal)factor));
+  if (made || c->prescale[0] || c->prescale[1] || c->op.rowscale || c->nface) PetscCall(BCRDeviceRanksReserveInput(*core));
+  ierr = BCRDeviceRanksSetUp(*core);
+  if (s->slabs.comm != MPI_COMM_NULL) PetscCall(BCRFaultShare(s->slabs.comm, ierr, "cannot solve for its rows on its device, as its own message says"));
+  else PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -172,7 +179,7 @@ static PetscErrorCode refine_solve(BCRSolver s, PetscInt m, PetscInt ncorrect, B
   struct _n_BCRDeviceSolver *ds      = s->device;
   const BCRComponent        *c       = &s->comp[m];
   BCRDeviceComponent        *d       = &ds->comp[m];
-  BCRDeviceCore              core    = ds->core[c->core];
+  BCRDeviceRanks             core    = ds->core[c->core];
   const double               inverse = 1 / (c->norm * (double)c->op.scale), *removed;
   const ptrdiff_t            es[3] = {1, ds->stride[1], ds->stride[2]}, packed[3] = {1, gb->n[0], (ptrdiff_t)gb->n[0] * gb->n[1]}, *rs;
   float                     *r, *e                                                = (float *)ds->stage;
@@ -181,15 +188,15 @@ static PetscErrorCode refine_solve(BCRSolver s, PetscInt m, PetscInt ncorrect, B
   BCRCudaBox                 rb = *gb;
 
   PetscFunctionBegin;
-  PetscCall(BCRDeviceCoreGetInput(core, &in));
+  PetscCall(BCRDeviceRanksGetInput(core, &in));
   r  = in ? (float *)in : e;
   rs = in ? packed : es;
   for (int x = 0; x < 3; x++) rb.stride[x] = rs[x];
-  PetscCall(BCRDeviceCoreGetRemoved(core, &removed));
+  PetscCall(BCRDeviceRanksGetRemoved(core, &removed));
   PetscCallBCRCuda(BCRCudaRefineBegin(st, gb, g_single, g, r, rs, ds->scalars));
   if (error) PetscCallBCRCuda(BCRCudaSumSquares(st, &rb, 1, r, 64, dparts));
   for (PetscInt it = 0; it <= ncorrect; it++) {
-    PetscCall(BCRDeviceCoreSolve(core, st, r, e));
+    PetscCall(BCRDeviceRanksSolve(core, st, r, e));
     PetscCallBCRCuda(BCRCudaRefineCorrect(st, vb, e, es, v, inverse, it > 0, removed, ds->scalars));
     if (it == ncorrect && !error) break;
     PetscCallBCRCuda(BCRCudaResidual(st, gb, g_single, g, vb, v, r, rs, d->row[0], d->row[1], d->row[2], (double)c->op.scale * (double)c->op.shift, ds->scalars));
@@ -252,29 +259,22 @@ static PetscErrorCode refine_count(BCRSolver s, PetscInt m)
       PetscInt stride[3];
 
       for (int x = 0; x < 3; x++) stride[x] = x ? stride[x - 1] * box.n[x - 1] : 1;
-      PetscCall(core_create(c, BCR_DOUBLE, &s->options.core, stride, ds->stream, 1 / c->op.scale, PETSC_TRUE, &ds->fallback[c->core]));
+      PetscCall(core_create(s, c, BCR_DOUBLE, stride, 1 / c->op.scale, PETSC_TRUE, &ds->fallback[c->core]));
     }
     PetscCall(box_create(s, &ds->v, "the solution in double precision"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
+/* What a rank does on its own: tables of the components, workspace */
+static PetscErrorCode solver_create(BCRSolver s)
 {
-  struct _n_BCRDeviceSolver *d;
-  const BCRPrecision         precision = s->options.core.precision;
+  struct _n_BCRDeviceSolver *d  = s->device;
   PetscInt                   nx = 0, ny = 0, nz = 0;
   const char                *why;
 
   PetscFunctionBegin;
   PetscCheck(BCRDeviceAvailable(&why), PETSC_COMM_SELF, PETSC_ERR_GPU, "-pc_bcrpoisson_backend cuda: this machine has no CUDA device to run on (%s): use -pc_bcrpoisson_backend cpu or auto", why);
-  PetscCall(PetscNew(&d));
-  s->device     = d;
-  d->stream     = s->options.stream;
-  d->graphs.off = s->options.plainlaunch;
-  d->mixed      = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
-  d->single     = precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
-  d->staged     = s->dof * BCR_PARTS > 1 || d->single != BCR_REAL_SINGLE || d->mixed ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscCalloc3(s->dof, &d->comp, s->dof, &d->core, s->dof, &d->fallback));
   for (PetscInt m = 0; m < s->dof; m++) {
     nx = PetscMax(nx, s->comp[m].op.axis[0].n);
@@ -289,6 +289,31 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
   PetscCall(BCRDeviceArenaGet(&d->space, BCR_SLOTS * (size_t)s->dof * BCR_PARTS * sizeof(double), "sums", &d->removed));
   PetscCallBCRCuda(BCRCudaZero(d->removed, BCR_SLOTS * (size_t)s->dof * BCR_PARTS * sizeof(double), d->stream));
   if (d->mixed) PetscCall(BCRDeviceArenaGet(&d->space, (4 + BCR_CUDA_PARTIALS) * sizeof(double), "sums", &d->scalars));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
+{
+  struct _n_BCRDeviceSolver *d;
+  BCRPrecision               precision = s->options.core.precision;
+  PetscMPIInt                size      = 1;
+  PetscErrorCode             ierr;
+
+  PetscFunctionBegin;
+  if (s->slabs.comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_size(s->slabs.comm, &size));
+  if (size > 1 && precision == BCR_MIXED) precision = BCR_DOUBLE; /* corrections need a sum over all ranks each */
+  PetscCall(PetscNew(&d));
+  s->device     = d;
+  d->stream     = s->options.stream;
+  d->graphs.off = s->options.plainlaunch || size > 1 ? PETSC_TRUE : PETSC_FALSE;
+  d->mixed      = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
+  d->single     = precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  d->staged     = s->dof * BCR_PARTS > 1 || d->single != BCR_REAL_SINGLE || d->mixed ? PETSC_TRUE : PETSC_FALSE;
+  ierr          = solver_create(s);
+  if (size > 1) {
+    PetscCall(BCRFaultShare(s->slabs.comm, ierr, "cannot use its device, as its own message says"));
+    PetscCall(BCRTransportCreate(s->slabs.comm, "pc_bcrpoisson_transport", (BCRTransportKind)s->options.transport, s->options.gpuaware, &d->transport));
+  } else PetscCall(ierr);
   for (PetscInt m = 0; m < s->dof; m++) {
     BCRComponent *c = &s->comp[m];
 
@@ -298,7 +323,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
       if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l], c)) c->core = s->comp[l].core;
     }
     if (c->core >= 0) continue;
-    PetscCall(core_create(c, d->single ? BCR_SINGLE : BCR_DOUBLE, &s->options.core, d->stride, d->stream, d->mixed ? c->norm : 1 / c->op.scale, d->staged, &d->core[d->ncore]));
+    PetscCall(core_create(s, c, d->single ? BCR_SINGLE : BCR_DOUBLE, d->stride, d->mixed ? c->norm : 1 / c->op.scale, d->staged, &d->core[d->ncore]));
     c->core = d->ncore++;
   }
   for (PetscInt m = 0; m < s->dof && d->mixed; m++) {
@@ -320,14 +345,14 @@ PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s)
 
     PetscCall(component_tables(s, m));
     if (c->core < 0) continue;
-    PetscCall(BCRDeviceCoreSetShift(d->core[c->core], c->op.shift));
-    PetscCall(BCRDeviceCoreSetFactor(d->core[c->core], d->mixed ? (PetscReal)c->norm : 1 / c->op.scale));
+    PetscCall(BCRDeviceRanksSetShift(d->core[c->core], c->op.shift));
+    PetscCall(BCRDeviceRanksSetFactor(d->core[c->core], d->mixed ? (PetscReal)c->norm : 1 / c->op.scale));
     if (d->fallback[c->core]) {
-      PetscCall(BCRDeviceCoreSetShift(d->fallback[c->core], c->op.shift));
-      PetscCall(BCRDeviceCoreSetFactor(d->fallback[c->core], 1 / c->op.scale));
-      PetscCall(BCRDeviceCoreSetUp(d->fallback[c->core]));
+      PetscCall(BCRDeviceRanksSetShift(d->fallback[c->core], c->op.shift));
+      PetscCall(BCRDeviceRanksSetFactor(d->fallback[c->core], 1 / c->op.scale));
+      PetscCall(BCRDeviceRanksSetUp(d->fallback[c->core]));
     }
-    PetscCall(BCRDeviceCoreSetUp(d->core[c->core]));
+    PetscCall(BCRDeviceRanksSetUp(d->core[c->core]));
     if (d->mixed) PetscCall(refine_count(s, m));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -341,10 +366,11 @@ PetscErrorCode BCRDeviceSolverDestroy(BCRSolver s)
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt m = 0; m < s->dof && d->comp; m++) PetscCall(BCRDeviceArenaFree(&d->comp[m].arena));
   for (PetscInt m = 0; m < s->dof && d->core; m++) {
-    PetscCall(BCRDeviceCoreDestroy(&d->core[m]));
-    PetscCall(BCRDeviceCoreDestroy(&d->fallback[m]));
+    PetscCall(BCRDeviceRanksDestroy(&d->core[m]));
+    PetscCall(BCRDeviceRanksDestroy(&d->fallback[m]));
   }
   PetscCall(PetscFree3(d->comp, d->core, d->fallback));
+  PetscCall(BCRTransportDestroy(&d->transport));
   PetscCall(BCRDeviceGraphsDestroy(&d->graphs));
   PetscCall(BCRDeviceArenaFree(&d->space));
   PetscCall(BCRDeviceArenaFree(&d->vectors));
@@ -452,11 +478,11 @@ static PetscErrorCode pass_mixed(BCRSolver s, PetscInt m, const BCRPass *p, BCRS
   if (d->ncorrect < 0) {
     void *in;
 
-    PetscCall(BCRDeviceCoreGetInput(ds->fallback[c->core], &in));
+    PetscCall(BCRDeviceRanksGetInput(ds->fallback[c->core], &in));
     if (!in) in = ds->v;
     PetscCallBCRCuda(BCRCudaScaleCopy(st, n, g_single, g, gb.stride, 0, in, packed, NULL, NULL));
-    PetscCall(BCRDeviceCoreSolve(ds->fallback[c->core], st, in, ds->v));
-    PetscCall(BCRDeviceCoreGetRemoved(ds->fallback[c->core], &mean));
+    PetscCall(BCRDeviceRanksSolve(ds->fallback[c->core], st, in, ds->v));
+    PetscCall(BCRDeviceRanksGetRemoved(ds->fallback[c->core], &mean));
     v = ds->v;
   } else {
     if (BCR_REAL_SINGLE || (!prepare && p->f == p->u)) {
@@ -484,15 +510,16 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
   const int                  n[3]  = {(int)c->op.axis[0].n, (int)c->op.axis[1].n, (int)c->op.axis[2].n};
   const ptrdiff_t            vs[3] = {p->es, p->es * c->stride[1], p->es * c->stride[2]}, cs[3] = {ds->stride[0], ds->stride[1], ds->stride[2]};
   const double *const       *pre = c->prescale[p->transpose] ? d->w[0][p->transpose] : NULL, *const *post = c->postscale[p->transpose] ? d->w[1][p->transpose] : NULL;
+  const PetscBool            rows  = n[0] && n[1] && n[2] ? PETSC_TRUE : PETSC_FALSE; /* of the box; they may all be on other ranks */
   PetscBool                  moves = PETSC_FALSE;
 
   PetscFunctionBegin;
   for (int after = 0; after < 2; after++) all[after] = BCRComponentScale(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
   if (c->nface || c->nedge) PetscCall(planes_before(p, d, st, &moves));
   if (c->core >= 0) {
-    BCRDeviceCore core = ds->core[c->core];
-    const double *mean;
-    void         *v = ds->staged ? ds->stage : (void *)box;
+    BCRDeviceRanks core = ds->core[c->core];
+    const double  *mean;
+    void          *v = ds->staged ? ds->stage : (void *)box;
 
     if (ds->mixed) {
       PetscCall(pass_mixed(s, m, p, st, moves, removed));
@@ -504,15 +531,15 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
       const ptrdiff_t *is;
       void            *in;
 
-      PetscCall(BCRDeviceCoreGetInput(core, &in));
+      PetscCall(BCRDeviceRanksGetInput(core, &in));
       is = in ? packed : cs;
       if (!in) in = v;
-      PetscCallBCRCuda(BCRCudaScaleCopy(st, n, BCR_REAL_SINGLE, f, vs, ds->single, in, is, pre, all[0]));
+      if (rows) PetscCallBCRCuda(BCRCudaScaleCopy(st, n, BCR_REAL_SINGLE, f, vs, ds->single, in, is, pre, all[0]));
       if (moves) PetscCall(planes_move(p, d, st, ds->single, in, is));
-      PetscCall(BCRDeviceCoreSolve(core, st, in, v));
-    } else PetscCall(BCRDeviceCoreSolve(core, st, f, v));
-    if (ds->staged || post || all[1]) PetscCallBCRCuda(BCRCudaScaleCopy(st, n, ds->single, v, cs, BCR_REAL_SINGLE, box, vs, post, all[1]));
-    PetscCall(BCRDeviceCoreGetRemoved(core, &mean));
+      PetscCall(BCRDeviceRanksSolve(core, st, in, v));
+    } else PetscCall(BCRDeviceRanksSolve(core, st, f, v));
+    if (rows && (ds->staged || post || all[1])) PetscCallBCRCuda(BCRCudaScaleCopy(st, n, ds->single, v, cs, BCR_REAL_SINGLE, box, vs, post, all[1]));
+    PetscCall(BCRDeviceRanksGetRemoved(core, &mean));
     if (mean && removed) PetscCallBCRCuda(BCRCudaScaleValue(st, mean, 1, removed));
   }
   if (c->nface || c->nedge) PetscCall(planes_after(p, d, st));
@@ -554,14 +581,13 @@ static PetscErrorCode solve_launch(void *context, BCRStream stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+static PetscErrorCode solver_solve(BCRSolver s, BCRStream stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
   BCRDeviceLaunch l = {
     s, {f, u, transpose ? 1 : 0, nrhs, ldf, ldu}
   };
 
   PetscFunctionBegin;
-  PetscCheck(s->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solver was made for the host");
   for (PetscInt m = 0; m < s->dof && transpose; m++) {
     const BCRComponent *c = &s->comp[m];
 
@@ -574,18 +600,77 @@ PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The largest constant that a pass of the last solve removed; waits for it */
+static PetscErrorCode removed_largest(BCRSolver s, PetscReal *largest)
+{
+  struct _n_BCRDeviceSolver *d = s->device;
+
+  PetscFunctionBegin;
+  *largest = d->earlier;
+  for (PetscInt m = 0; m < s->dof; m++) {
+    if (s->comp[m].core < 0 || !s->comp[m].op.singular) continue;
+    for (PetscInt r = 0; r < d->slots; r++) {
+      double    removed[BCR_PARTS];
+      PetscReal sum = 0;
+
+      PetscCallBCRCuda(BCRCudaGet(removed, d->removed + (r * s->dof + m) * BCR_PARTS, sizeof(removed), d->stream));
+      for (int part = 0; part < BCR_PARTS; part++) sum += (PetscReal)(removed[part] * removed[part]);
+      *largest = PetscMax(*largest, PetscSqrtReal(sum));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceSolverStage(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
   struct _n_BCRDeviceSolver *d = s->device;
   const BCRComponent        *c = &s->comp[0];
   const size_t               n = (size_t)s->dof * c->N[0] * c->N[1] * c->N[2], bytes = n * sizeof(PetscScalar);
+  PetscReal                  earlier = 0;
 
   PetscFunctionBegin;
   if (!d->vector) PetscCall(BCRDeviceArenaGet(&d->vectors, bytes, "a copy of a vector of the host", &d->vector));
+  d->earlier = 0;
   for (PetscInt r = 0; r < nrhs; r++) {
-    PetscCallBCRCuda(BCRCudaPut(d->vector, f + (size_t)r * ldf, bytes, d->stream));
-    PetscCall(BCRSolverSolveDevice(s, d->stream, transpose, 1, d->vector, (PetscInt)n, d->vector, (PetscInt)n));
-    PetscCallBCRCuda(BCRCudaGet(u + (size_t)r * ldu, d->vector, bytes, d->stream));
+    const PetscScalar *fr = f + (size_t)r * ldf;
+    PetscScalar       *ur = u + (size_t)r * ldu;
+
+    PetscCall(BCRSlabsIn(&s->slabs, &fr, &ur));
+    if (n) PetscCallBCRCuda(BCRCudaPut(d->vector, fr, bytes, d->stream));
+    PetscCall(solver_solve(s, d->stream, transpose, 1, d->vector, (PetscInt)n, d->vector, (PetscInt)n));
+    if (n) PetscCallBCRCuda(BCRCudaGet(ur, d->vector, bytes, d->stream));
+    PetscCall(BCRSlabsOut(&s->slabs, u + (size_t)r * ldu));
+    if (r + 1 < nrhs) PetscCall(removed_largest(s, &earlier));
+    d->earlier = earlier;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Vectors of the device of which a rank hands its only row to another one (slab.c): by way of the host */
+static PetscErrorCode solver_solve_moved(BCRSolver s, BCRStream stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  const size_t n = (size_t)s->slabs.inner * s->slabs.glen * s->slabs.outer, bytes = n * sizeof(PetscScalar);
+  PetscScalar *v;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n * (size_t)nrhs, &v));
+  for (PetscInt r = 0; r < nrhs && n; r++) PetscCallBCRCuda(BCRCudaGet(v + (size_t)r * n, f + (size_t)r * ldf, bytes, stream));
+  PetscCall(BCRDeviceSolverStage(s, transpose, nrhs, v, (PetscInt)n, v, (PetscInt)n));
+  for (PetscInt r = 0; r < nrhs && n; r++) PetscCallBCRCuda(BCRCudaPut(u + (size_t)r * ldu, v + (size_t)r * n, bytes, stream));
+  PetscCall(PetscFree(v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  const BCRSlabs *slabs = &s->slabs;
+
+  PetscFunctionBegin;
+  PetscCheck(s->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solver was made for the host");
+  if (slabs->comm != MPI_COMM_NULL && (slabs->to >= 0 || slabs->from[0] >= 0 || slabs->from[1] >= 0)) PetscCall(solver_solve_moved(s, stream, transpose, nrhs, f, ldf, u, ldu));
+  else {
+    s->device->earlier = 0;
+    PetscCall(solver_solve(s, stream, transpose, nrhs, f, ldf, u, ldu));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -633,35 +718,38 @@ PetscErrorCode BCRDeviceSolverMachine(size_t length, char name[])
 PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
 {
   struct _n_BCRDeviceSolver *d = s->device;
-  double                     removed[BCR_PARTS];
 
   PetscFunctionBegin;
   info->workspace = d->space.bytes + d->vectors.bytes;
-  info->removed   = 0;
   info->graph     = d->graphs.failed || d->graphs.off ? PETSC_FALSE : PETSC_TRUE;
   info->graphs    = d->graphs.launched;
   for (int i = 0; i < 4; i++) info->nodes[i] = d->graphs.nodes[i];
+  if (d->transport) {
+    BCRTransportInfo transport;
+
+    PetscCall(BCRTransportGetInfo(d->transport, &transport));
+    PetscCall(PetscSNPrintf(info->transport, sizeof(info->transport), "%s%s%s", BCRTransportName(transport.kind), transport.why[0] ? ", as " : "", transport.why));
+  }
   for (PetscInt m = 0; m < s->dof; m++) {
     const BCRComponent *c = &s->comp[m];
-    BCRCoreInfo         core;
+    BCRRanksInfo        core;
 
     info->tables += d->comp[m].arena.bytes;
     if (c->core < 0) continue;
-    PetscCall(BCRDeviceCoreGetInfo(d->core[c->core], &core));
+    PetscCall(BCRDeviceRanksGetInfo(d->core[c->core], &core));
     info->flops += BCR_PARTS * core.flops;
-    if (m == 0) info->core = core;
-    for (PetscInt r = 0; r < d->slots && c->op.singular; r++) {
-      PetscReal sum = 0;
-
-      PetscCallBCRCuda(BCRCudaGet(removed, d->removed + (r * s->dof + m) * BCR_PARTS, sizeof(removed), d->stream));
-      for (int part = 0; part < BCR_PARTS; part++) sum += (PetscReal)(removed[part] * removed[part]);
-      info->removed = PetscMax(info->removed, PetscSqrtReal(sum));
+    info->bytes_sent += BCR_PARTS * core.bytes_sent;
+    info->messages += BCR_PARTS * core.messages;
+    if (m == 0) {
+      info->core = core.core;
+      PetscCall(PetscStrncpy(info->ranks, core.what, sizeof(info->ranks)));
     }
   }
+  PetscCall(removed_largest(s, &info->removed));
   for (PetscInt m = 0; m < d->ncore; m++) {
-    BCRCoreInfo core;
+    BCRRanksInfo core;
 
-    PetscCall(BCRDeviceCoreGetInfo(d->core[m], &core));
+    PetscCall(BCRDeviceRanksGetInfo(d->core[m], &core));
     info->workspace += core.workspace;
     info->tables += core.tables;
   }

@@ -215,6 +215,14 @@ PetscErrorCode BCRModesGet(BCRModes m, PetscInt *size, const double **lambda, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRModesGetMatrices(BCRModes m, PetscInt i, const double **to, const double **from)
+{
+  PetscFunctionBegin;
+  *to   = m->axis[i].to;
+  *from = m->axis[i].from;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRModesBytes(BCRModes m, size_t *tables, double *flops)
 {
   PetscFunctionBegin;

@@ -74,5 +74,7 @@ PETSC_INTERN PetscErrorCode BCRModesCreate(PetscInt n, const BCRAxis axes[], Pet
 PETSC_INTERN PetscErrorCode BCRModesGet(BCRModes modes, PetscInt *size, const double **lambda, const double **norm, PetscInt *constant);
 /* direction: 0 analysis, 1 synthesis; in place */
 PETSC_INTERN PetscErrorCode BCRModesApply(BCRModes modes, int direction, double v[]);
+/* a general axis: analysis and synthesis, entry j of mode k at n k + j in both */
+PETSC_INTERN PetscErrorCode BCRModesGetMatrices(BCRModes modes, PetscInt axis, const double **to, const double **from);
 PETSC_INTERN PetscErrorCode BCRModesBytes(BCRModes modes, size_t *tables, double *flops);
 PETSC_INTERN PetscErrorCode BCRModesDestroy(BCRModes *modes);

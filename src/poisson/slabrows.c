@@ -40,9 +40,9 @@ static PetscErrorCode axis_rows(const BCRAxis *x, BCRSlabRows *r)
    Pivots are P = up + num, where num is what is left of the row's excess. */
 static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int dir, double lambda, double *t, double *w, double *ones)
 {
-  const double *low = dir > 0 ? r->low : r->up, *up = dir > 0 ? r->up : r->low;
+  const double   *low = dir > 0 ? r->low : r->up, *up = dir > 0 ? r->up : r->low;
   const PetscBool uniform = r->uniform;
-  double        num = 0, P = 1, y = 0, z = 0, prod = 1;
+  double          num = 0, P = 1, y = 0, z = 0, prod = 1;
 
   for (PetscInt k = 0; k < m; k++) {
     const PetscInt i = dir > 0 ? first + k : first + m - 1 - k;
@@ -70,8 +70,8 @@ static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int d
 void BCRSlabRowsInterface(const BCRSlabRows *r, PetscInt p, double lambda, double *low, double *diag, double *up, double *ones)
 {
   const BCRSlabPart *a = &r->part[p], *b = &r->part[(p + 1) % r->nparts];
-  const PetscInt i = a->first + a->interior;
-  double         t0, w0, o0, t1, w1, o1;
+  const PetscInt     i = a->first + a->interior;
+  double             t0, w0, o0, t1, w1, o1;
 
   block_corner(r, a->first, a->interior, 1, lambda, &t0, &w0, &o0);
   block_corner(r, b->first, b->interior, -1, lambda, &t1, &w1, &o1);
@@ -104,7 +104,8 @@ PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, P
   for (PetscMPIInt q = 0; q < size; q++) {
     BCRSlabPart *p = &r->part[r->nparts];
 
-    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == at), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, the ranks before have %" PetscInt_FMT, q, all[2 * q], all[2 * q] + all[2 * q + 1] - 1, 'x' + (int)axis, at);
+    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == at), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, the ranks before have %" PetscInt_FMT, q, all[2 * q],
+               all[2 * q] + all[2 * q + 1] - 1, 'x' + (int)axis, at);
     if (!all[2 * q + 1]) continue;
     at += all[2 * q + 1];
     if (q == rank) r->mine = r->nparts;
@@ -130,7 +131,7 @@ PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, P
 PetscErrorCode BCRSlabRowsAxis(const BCRSlabRows *r, BCRAxis *a, PetscReal **zero, double *single)
 {
   const BCRSlabPart *mine     = &r->part[r->mine];
-  const PetscInt interior = mine->interior;
+  const PetscInt     interior = mine->interior;
 
   PetscFunctionBegin;
   *zero   = NULL;
@@ -141,9 +142,9 @@ PetscErrorCode BCRSlabRowsAxis(const BCRSlabRows *r, BCRAxis *a, PetscReal **zer
     PetscCall(PetscArraycpy(*zero, a->lower + mine->first, interior));
     PetscCall(PetscArraycpy(*zero + interior, a->upper + mine->first, interior));
     (*zero)[0] = (*zero)[2 * interior - 1] = 0;
-    a->lower = *zero;
-    a->upper = *zero + interior;
-    a->diag  = a->diag + mine->first;
+    a->lower                               = *zero;
+    a->upper                               = *zero + interior;
+    a->diag                                = a->diag + mine->first;
   } else {
     for (int s = 0; s < 2; s++) {
       if (r->periodic || (s ? mine->first + interior < r->n : mine->first > 0)) a->end[s] = BCR_END_DIRICHLET;

@@ -285,10 +285,6 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
   PetscCall(BCRSlabsFreeOperators(&s->slabs, dof, &moved));
   if (options->device) {
 #if defined(PETSCBCR_HAVE_CUDA)
-    PetscMPIInt size = 1;
-
-    if (s->slabs.comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_size(s->slabs.comm, &size));
-    PetscCheck(size == 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "The CUDA backend solves on one rank for now: use -pc_bcrpoisson_backend cpu");
     PetscCall(BCRDeviceSolverCreate(s));
     PetscFunctionReturn(PETSC_SUCCESS);
 #else

@@ -14,6 +14,8 @@ typedef struct {
   PetscBool      device;    /* on the CUDA device that is current */
   void          *stream;    /* for what set-up does there */
   PetscBool      plainlaunch; /* there: no CUDA graphs */
+  int            transport; /* several ranks with devices: a BCRTransportKind (src/transport/transport.h) */
+  PetscBool      gpuaware;  /* MPI takes pointers of the device */
 } BCRSolverOptions;
 
 /* Slabs: rows start .. start + len - 1 of the whole box (dropped planes included) along axis are on this rank; the ranks of comm hold
@@ -52,6 +54,7 @@ typedef struct {
   size_t      tables;
   double      flops;     /* of one solve with one right-hand side */
   PetscReal   removed;   /* singular operators: size of the constant that the last solve removed from the right-hand side */
+  char        transport[384]; /* several ranks with devices: how messages go, in words */
   char        ranks[256]; /* slabs: how the ranks are coupled, in words; empty without slabs */
   PetscBool   graph;     /* device: solves are CUDA graphs from the second one on; how many were, and of what the last one consists */
   PetscInt    graphs, nodes[4]; /* kernels, memory set, copies on the device, anything else */

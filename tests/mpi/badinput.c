@@ -41,8 +41,16 @@ static PetscErrorCode BadEntry(const TestProblem *p, PetscInt row, PetscInt colu
 
 static PetscErrorCode Matrices(void)
 {
-  TestProblem  p    = {.dim = 2, .n = {9, 10}, .dof = 1, .ends = "ddcc", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
-  TestProblem  q    = {.dim = 3, .n = {5, 4, 6}, .dof = 2, .ends = "ddccdd", .a = {1, 2, 1}, .shift = 0.5, .scale = 1, .row = 2};
+  TestProblem p = {
+    .dim = 2, .n = {9, 10},
+         .dof = 1, .ends = "ddcc", .a = {1, 2 },
+         .shift = 0.5, .scale = 1, .row = 2
+  };
+  TestProblem q = {
+    .dim = 3, .n = {5, 4, 6},
+         .dof = 2, .ends = "ddccdd", .a = {1, 2, 1},
+         .shift = 0.5, .scale = 1, .row = 2
+  };
   TestProblem  bad  = p;
   const double zero = 0;
   Case         c;
@@ -70,9 +78,13 @@ static PetscErrorCode Matrices(void)
 /* Matrix and DMDA that lie differently on the ranks */
 static PetscErrorCode Layouts(void)
 {
-  TestProblem p        = {.dim = 2, .n = {6, 12}, .dof = 1, .ends = "ddcc", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
-  PetscInt    parts[3] = {1, (PetscInt)size, 1};
-  Case        c;
+  TestProblem p = {
+    .dim = 2, .n = {6, 12},
+         .dof = 1, .ends = "ddcc", .a = {1, 2 },
+         .shift = 0.5, .scale = 1, .row = 2
+  };
+  PetscInt parts[3] = {1, (PetscInt)size, 1};
+  Case     c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
@@ -140,22 +152,27 @@ static PetscErrorCode RankOptions(void)
     const char *options, *words;
     PetscBool   early; /* PCSetFromOptions() finds it */
   } bad[] = {
-    {"-pc_bcrpoisson_radix 4",                              "-pc_bcrpoisson_radix",     PETSC_FALSE},
-    {"-pc_bcrpoisson_schedule 16,16",                       "-pc_bcrpoisson_schedule",  PETSC_FALSE},
-    {"-pc_bcrpoisson_fit average",                          "-pc_bcrpoisson_fit",       PETSC_FALSE},
-    {"-pc_bcrpoisson_precision mixed",                      "-pc_bcrpoisson_precision", PETSC_FALSE},
-    {"-pc_bcrpoisson_backend cuda",                         "-pc_bcrpoisson_backend",   PETSC_FALSE},
-    {"-pc_bcrpoisson_tune",                                 "-pc_bcrpoisson_tune",      PETSC_FALSE},
-    {"-pc_bcrpoisson_spacing 0.5",                          "-pc_bcrpoisson_operator",  PETSC_FALSE},
-    {"-pc_bcrpoisson_shift 3",                              "-pc_bcrpoisson_shift",     PETSC_FALSE},
-    {"-pc_bcrpoisson_ends neumann",                         "-pc_bcrpoisson_ends",      PETSC_FALSE},
-    {"-pc_bcrpoisson_radix 1",                              "Rank",                     PETSC_TRUE },
-    {"-pc_bcrpoisson_ends nowhere",                         "Rank",                     PETSC_TRUE },
-    {"-pc_bcrpoisson_spacing -1",                           "Rank",                     PETSC_TRUE }
+    {"-pc_bcrpoisson_radix 4",         "-pc_bcrpoisson_radix",     PETSC_FALSE},
+    {"-pc_bcrpoisson_schedule 16,16",  "-pc_bcrpoisson_schedule",  PETSC_FALSE},
+    {"-pc_bcrpoisson_fit average",     "-pc_bcrpoisson_fit",       PETSC_FALSE},
+    {"-pc_bcrpoisson_precision mixed", "-pc_bcrpoisson_precision", PETSC_FALSE},
+    {"-pc_bcrpoisson_backend cuda",    "-pc_bcrpoisson_backend",   PETSC_FALSE},
+    {"-pc_bcrpoisson_transport host",  "-pc_bcrpoisson_transport", PETSC_FALSE},
+    {"-pc_bcrpoisson_tune",            "-pc_bcrpoisson_tune",      PETSC_FALSE},
+    {"-pc_bcrpoisson_spacing 0.5",     "-pc_bcrpoisson_operator",  PETSC_FALSE},
+    {"-pc_bcrpoisson_shift 3",         "-pc_bcrpoisson_shift",     PETSC_FALSE},
+    {"-pc_bcrpoisson_ends neumann",    "-pc_bcrpoisson_ends",      PETSC_FALSE},
+    {"-pc_bcrpoisson_radix 1",         "Rank",                     PETSC_TRUE },
+    {"-pc_bcrpoisson_ends nowhere",    "Rank",                     PETSC_TRUE },
+    {"-pc_bcrpoisson_spacing -1",      "Rank",                     PETSC_TRUE }
   };
-  TestProblem p        = {.dim = 2, .n = {6, 12}, .dof = 1, .ends = "ddcc", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
-  PetscInt    parts[3] = {1, (PetscInt)size, 1};
-  Case        c;
+  TestProblem p = {
+    .dim = 2, .n = {6, 12},
+         .dof = 1, .ends = "ddcc", .a = {1, 2 },
+         .shift = 0.5, .scale = 1, .row = 2
+  };
+  PetscInt parts[3] = {1, (PetscInt)size, 1};
+  Case     c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
@@ -191,9 +208,13 @@ static PetscErrorCode Schedules(void)
 {
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 2; ++d) {
-    TestProblem     p           = {.dim = 2, .n = {5, 6}, .dof = 1, .ends = "rdcr", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
-    PetscInt        parts[3]    = {1, 1, 1}, l[2][8], whole = 4 * (PetscInt)size + 12;
-    const PetscInt *pl[3]       = {l[0], l[1], NULL}, schedule[] = {2, 4};
+    TestProblem p = {
+      .dim = 2, .n = {5, 6},
+           .dof = 1, .ends = "rdcr", .a = {1, 2},
+           .shift = 0.5, .scale = 1, .row = 2
+    };
+    PetscInt        parts[3] = {1, 1, 1}, l[2][8], whole = 4 * (PetscInt)size + 12;
+    const PetscInt *pl[3] = {l[0], l[1], NULL}, schedule[] = {2, 4};
     Case            c;
     PC              pc;
     PetscErrorCode  code[2];
@@ -223,8 +244,12 @@ static PetscErrorCode Schedules(void)
 /* NaN on the right-hand side of one rank */
 static PetscErrorCode RightHandSides(void)
 {
-  TestProblem  p    = {.dim = 2, .n = {8, 12}, .dof = 1, .ends = "ddcc", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2};
-  const double zero = 0;
+  TestProblem p = {
+    .dim = 2, .n = {8, 12},
+         .dof = 1, .ends = "ddcc", .a = {1, 2 },
+         .shift = 0.5, .scale = 1, .row = 2
+  };
+  const double zero     = 0;
   PetscInt     parts[3] = {0, 0, 0};
   Case         c;
 

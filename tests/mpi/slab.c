@@ -1,12 +1,26 @@
 /*
   BCRSolver with slabs on several ranks: random operators of every kind (tests/unit/problem.h), slabs along each axis, cut at random, evenly,
   into single rows, with ranks that have nothing. The solution, put together, against the equations, LAPACK, and the solver on one process.
+  -backend cuda: on the CUDA devices that the ranks have, or share; the one process stays on the host.
   ranks: 1 2 3 4 5 7
 */
 #include "../unit/problem.h"
 
 static PetscMPIInt rank, size;
 static int         nlevel0; /* solves with level 0 */
+static PetscBool   device;  /* -backend cuda */
+static PetscInt    transport;
+
+static PetscErrorCode CreateSlabs(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
+{
+  BCRSolverOptions with = *options;
+
+  PetscFunctionBegin;
+  with.device    = device;
+  with.transport = (int)transport;
+  PetscCall(BCRSolverCreate(dof, ops, &with, slab, solver));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* Rows start[q] .. start[q + 1] - 1 for rank q */
 static void Cut(PetscInt N, int how, PetscInt start[])
@@ -60,8 +74,8 @@ static void OperatorPart(const Problem *p, int axis, PetscInt start, PetscInt le
   op->rowscale = Part(p->op.rowscale, p->n, axis, first - low, PetscMax(0, last - first));
   for (int d = 0; d < 3; d++) {
     for (int s = 0; s < 2; s++) {
-      BCRPlane      *plane = &op->axis[d].plane[s];
-      PetscInt       e[3]  = {p->N[0], p->N[1], p->N[2]};
+      BCRPlane       *plane = &op->axis[d].plane[s];
+      PetscInt        e[3]  = {p->N[0], p->N[1], p->N[2]};
       const PetscBool here  = d != axis || (s ? start + len == p->N[d] : start == 0) ? PETSC_TRUE : PETSC_FALSE;
 
       e[d]             = 1;
@@ -144,7 +158,7 @@ static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt 
 
 static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof, int axis, int how, PetscInt radix)
 {
-  static int  count = 0;
+  static int  count  = 0;
   const int   number = count++;
   Problem     p[3];
   Matrix      A[3];
@@ -185,12 +199,13 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
     options.core.isa       = number % 4 - 1;
     options.core.radix     = radix;
     PetscCall(BCRSolverCreate(dof, ops, &options, NULL, &one));
-    PetscCall(BCRSolverCreate(dof, parts, &options, &slab, &solver));
+    PetscCall(CreateSlabs(dof, parts, &options, &slab, &solver));
     for (int t = 0; t < 2; t++) {
       state = keep;
       slack = singular ? 10 : (precision == BCR_SINGLE ? 3 : 1); /* the rows of a general axis add up to zero to rounding only, and one row gets what a slab's rows leave */
-      PetscCall(PetscSNPrintf(name, sizeof(name), "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " planes %d%d%d%d%d%d ends %d%d %d%d %d%d kind %d dof %" PetscInt_FMT " radix %" PetscInt_FMT ") along %c %s, %s%s", number, p[0].n[0], p[0].n[1], p[0].n[2], p[0].line[0].plane[0],
-                              p[0].line[0].plane[1], p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], p[0].op.axis[0].end[0], p[0].op.axis[0].end[1], p[0].op.axis[1].end[0], p[0].op.axis[1].end[1], p[0].op.axis[2].end[0], p[0].op.axis[2].end[1], kind, dof, radix, 'x' + axis, cut, precisions[precision], t ? " transpose" : ""));
+      PetscCall(PetscSNPrintf(name, sizeof(name), "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " planes %d%d%d%d%d%d ends %d%d %d%d %d%d kind %d dof %" PetscInt_FMT " radix %" PetscInt_FMT ") along %c %s, %s%s", number, p[0].n[0],
+                              p[0].n[1], p[0].n[2], p[0].line[0].plane[0], p[0].line[0].plane[1], p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], p[0].op.axis[0].end[0], p[0].op.axis[0].end[1],
+                              p[0].op.axis[1].end[0], p[0].op.axis[1].end[1], p[0].op.axis[2].end[0], p[0].op.axis[2].end[1], kind, dof, radix, 'x' + axis, cut, precisions[precision], t ? " transpose" : ""));
       PetscCall(SolveAndCompare(one, solver, dof, p, A, t ? PETSC_TRUE : PETSC_FALSE, 1 + (number + t) % 2, axis, slab.start, slab.len, precision, name));
     }
     PetscCall(BCRSolverDestroy(&one));
@@ -211,11 +226,11 @@ static PetscErrorCode Larger(void)
     PetscInt n[3];
     int      axis, kind;
   } cases[] = {
-    {{130, 301, 1}, 1, 0},
-    {{301, 130, 1}, 0, PLANES},
-    {{64, 33, 60},  2, NEUMANN},
-    {{52, 64, 40},  1, 0},
-    {{1000, 1, 1},  0, GENERAL},
+    {{130, 301, 1}, 1, 0                },
+    {{301, 130, 1}, 0, PLANES           },
+    {{64, 33, 60},  2, NEUMANN          },
+    {{52, 64, 40},  1, 0                },
+    {{1000, 1, 1},  0, GENERAL          },
     {{100, 90, 1},  1, NEUMANN | GENERAL}
   };
   MPI_Comm    comm[2];
@@ -226,8 +241,14 @@ static PetscErrorCode Larger(void)
   PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, rank < (size + 1) / 2, rank, &comm[1]));
   PetscCallMPI(MPI_Comm_size(comm[1], &half));
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); i++) {
-    const int        planes[3][2] = {{0, 0}, {(cases[i].kind & PLANES) != 0, 0}, {0, 0}}, axis = cases[i].axis;
-    const PetscInt   dim          = cases[i].n[2] > 1 ? 3 : (cases[i].n[1] > 1 ? 2 : 1);
+    const int planes[3][2] =
+      {
+        {0,                             0},
+        {(cases[i].kind & PLANES) != 0, 0},
+        {0,                             0}
+    },
+              axis       = cases[i].axis;
+    const PetscInt   dim = cases[i].n[2] > 1 ? 3 : (cases[i].n[1] > 1 ? 2 : 1);
     BCRSolver        one, solver[2];
     BCRSolverOptions options;
     BCROperator      part[2], op;
@@ -253,7 +274,7 @@ static PetscErrorCode Larger(void)
       slab[c].start = q * (N / P) + PetscMin(q, N % P);
       slab[c].len   = N / P + (q < N % P ? 1 : 0);
       OperatorPart(&p, axis, slab[c].start, slab[c].len, &part[c]);
-      PetscCall(BCRSolverCreate(1, &part[c], &options, &slab[c], &solver[c]));
+      PetscCall(CreateSlabs(1, &part[c], &options, &slab[c], &solver[c]));
       PetscCall(PetscCalloc2(p.nodes / N * slab[c].len, &fl[c], p.nodes / N * slab[c].len, &ul[c]));
     }
     for (int step = 0; step < 3; step++) {
@@ -341,7 +362,7 @@ static PetscErrorCode Errors(void)
     BCRSlab slab = {PETSC_COMM_WORLD, 1, rank ? (i ? 6 : 8) : 0, rank ? (i && rank == 1 ? 2 : 0) : 7};
 
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    ierr = BCRSolverCreate(1, &p.op, &options, &slab, &solver);
+    ierr = CreateSlabs(1, &p.op, &options, &slab, &solver);
     PetscCall(PetscPopErrorHandler());
     if (size == 1) Check(ierr == PETSC_ERR_ARG_SIZ, "rows missing", "error", ierr, PETSC_ERR_ARG_SIZ);
     else Check(ierr == PETSC_ERR_ARG_SIZ, i ? "rows twice" : "rows missing", "error", ierr, PETSC_ERR_ARG_SIZ);
@@ -354,19 +375,24 @@ static PetscErrorCode Errors(void)
 int main(int argc, char **argv)
 {
   const int kinds[] = {0, PLANES, WEIGHTS, GENERAL, NEUMANN, PLANES | SLOPES, PLANES | GENERAL | SLOPES, ROWSCALE | PLANES | COUPLINGS, NEUMANN | PLANES | SLOPES, NEUMANN | GENERAL, WEIGHTS | NEUMANN, ROWSCALE | LEFT | PLANES, ROWSCALE, NEGATIVE};
-  PetscInt  cases = 220;
-  int       total[3];
+  const char *const transports[] = {"auto", "mpi", "nccl", "host"};
+  PetscInt          cases        = 220;
+  char              backend[8]   = "cpu";
+  int               total[3];
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   if (size > 4) cases = 120;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
+  PetscCall(PetscStrcmp(backend, "cuda", &device));
+  PetscCall(PetscOptionsGetEList(NULL, NULL, "-transport", transports, 4, &transport, NULL));
   for (PetscInt i = 0; i < cases; i++) {
     const PetscInt dim  = 1 + Pick(3);
     const int      kind = kinds[Pick((int)PETSC_STATIC_ARRAY_LENGTH(kinds))], axis = Pick((int)dim), big = !Pick(6);
-    const PetscInt most = dim == 1 ? 60 : (dim == 2 ? (big ? 70 : 18) : (big ? 18 : 9));
-    PetscInt       n[3] = {1, 1, 1};
+    const PetscInt most         = dim == 1 ? 60 : (dim == 2 ? (big ? 70 : 18) : (big ? 18 : 9));
+    PetscInt       n[3]         = {1, 1, 1};
     int            planes[3][2] = {{0}};
 
     for (int d = 0; d < dim; d++) {

@@ -21,6 +21,7 @@ static PetscErrorCode SettersAndGetters(void)
   PetscInt                   radix, n, dim;
   const PetscInt            *schedule, wanted[] = {8, 16, 32};
   PCBCRPoissonBackend        backend;
+  PCBCRPoissonTransport      transport;
   PCBCRPoissonPrecision      precision;
   PCBCRPoissonOperatorSource source;
   PCBCRPoissonFit            fit;
@@ -40,12 +41,17 @@ static PetscErrorCode SettersAndGetters(void)
   PetscCall(PCBCRPoissonGetFit(pc, &fit));
   PetscCall(PCBCRPoissonGetTune(pc, &tune));
   PetscCall(PCBCRPoissonGetRemovedConstant(pc, &removed));
+  PetscCall(PCBCRPoissonGetTransport(pc, &transport));
+  Check(transport == PCBCRPOISSON_TRANSPORT_AUTO, "default transport %d", (int)transport);
   Check(radix == PCBCRPOISSON_RADIX_AUTO && n == 0 && backend == PCBCRPOISSON_BACKEND_AUTO && source == PCBCRPOISSON_OPERATOR_MATRIX && fit == PCBCRPOISSON_FIT_AUTO && !tune && removed == 0, "a default is not the documented one");
   Check(precision == (sizeof(PetscReal) < sizeof(double) ? PCBCRPOISSON_PRECISION_SINGLE : PCBCRPOISSON_PRECISION_DOUBLE), "default precision %d", (int)precision);
   /* what is set is got */
   PetscCall(PCBCRPoissonSetRadix(pc, 16));
   PetscCall(PCBCRPoissonSetSchedule(pc, 3, wanted));
   PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CPU));
+  PetscCall(PCBCRPoissonSetTransport(pc, PCBCRPOISSON_TRANSPORT_NCCL));
+  PetscCall(PCBCRPoissonGetTransport(pc, &transport));
+  Check(transport == PCBCRPOISSON_TRANSPORT_NCCL, "transport %d", (int)transport);
   PetscCall(PCBCRPoissonSetPrecision(pc, PCBCRPOISSON_PRECISION_MIXED));
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
   PetscCall(PCBCRPoissonSetTune(pc, PETSC_TRUE));
@@ -94,16 +100,18 @@ static PetscErrorCode Options(void)
   PetscInt                   radix, n;
   const PetscInt            *schedule;
   PCBCRPoissonBackend        backend;
+  PCBCRPoissonTransport      transport;
   PCBCRPoissonPrecision      precision;
   PCBCRPoissonOperatorSource source;
   PCBCRPoissonFit            fit;
   PetscBool                  tune;
   PetscReal                  h[3], shift, scale;
   PCBCRPoissonEnd            e[6];
-  const char                *options = "-a_pc_type bcrpoisson -a_pc_bcrpoisson_radix 4 -a_pc_bcrpoisson_schedule 8,16 -a_pc_bcrpoisson_backend cpu -a_pc_bcrpoisson_precision mixed -a_pc_bcrpoisson_fit average -a_pc_bcrpoisson_tune on "
-                                       "-b_pc_type bcrpoisson -b_pc_bcrpoisson_spacing 0.5,0.25 -b_pc_bcrpoisson_ends neumann,dirichlet,periodic,periodic -b_pc_bcrpoisson_shift 3 -b_pc_bcrpoisson_scale -1 "
-                                       "-c_pc_type bcrpoisson -c_pc_bcrpoisson_operator user -c_pc_bcrpoisson_spacing 0.125 -c_pc_bcrpoisson_ends cell_neumann -c_pc_bcrpoisson_radix auto -c_pc_bcrpoisson_schedule auto -c_pc_bcrpoisson_tune off "
-                                       "-d_pc_bcrpoisson_operator matrix -d_pc_bcrpoisson_spacing 1";
+  const char                *options =
+    "-a_pc_type bcrpoisson -a_pc_bcrpoisson_radix 4 -a_pc_bcrpoisson_schedule 8,16 -a_pc_bcrpoisson_backend cpu -a_pc_bcrpoisson_transport host -a_pc_bcrpoisson_precision mixed -a_pc_bcrpoisson_fit average -a_pc_bcrpoisson_tune on "
+    "-b_pc_type bcrpoisson -b_pc_bcrpoisson_spacing 0.5,0.25 -b_pc_bcrpoisson_ends neumann,dirichlet,periodic,periodic -b_pc_bcrpoisson_shift 3 -b_pc_bcrpoisson_scale -1 "
+    "-c_pc_type bcrpoisson -c_pc_bcrpoisson_operator user -c_pc_bcrpoisson_spacing 0.125 -c_pc_bcrpoisson_ends cell_neumann -c_pc_bcrpoisson_radix auto -c_pc_bcrpoisson_schedule auto -c_pc_bcrpoisson_tune off "
+    "-d_pc_bcrpoisson_operator matrix -d_pc_bcrpoisson_spacing 1";
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsInsertString(NULL, options));
@@ -116,6 +124,8 @@ static PetscErrorCode Options(void)
   PetscCall(PCBCRPoissonGetPrecision(pc, &precision));
   PetscCall(PCBCRPoissonGetFit(pc, &fit));
   PetscCall(PCBCRPoissonGetTune(pc, &tune));
+  PetscCall(PCBCRPoissonGetTransport(pc, &transport));
+  Check(transport == PCBCRPOISSON_TRANSPORT_HOST, "transport of options a: %d", (int)transport);
   Check(radix == 4 && n == 2 && schedule[0] == 8 && schedule[1] == 16, "radix %d, %d levels", (int)radix, (int)n);
   Check(backend == PCBCRPOISSON_BACKEND_CPU && precision == PCBCRPOISSON_PRECISION_MIXED && fit == PCBCRPOISSON_FIT_AVERAGE && tune, "options a");
   PetscCall(PCDestroy(&pc));
@@ -716,12 +726,16 @@ static PetscErrorCode Registration(void)
 /* A given radix in three dimensions, by a transform and by the paper's recursion, whose sub-problems multiply */
 static PetscErrorCode Recursion(void)
 {
-  TestProblem p = {.dim = 3, .n = {9, 15, 15}, .dof = 1, .ends = "ddddnd", .a = {1, 2, 1}, .shift = 0.1, .scale = 2};
-  DM          da;
-  Mat         A;
-  PC          pc;
-  PetscBool   recursive = PETSC_TRUE;
-  char       *text;
+  TestProblem p = {
+    .dim = 3, .n = {9, 15, 15},
+         .dof = 1, .ends = "ddddnd", .a = {1, 2,  1 },
+         .shift = 0.1, .scale = 2
+  };
+  DM        da;
+  Mat       A;
+  PC        pc;
+  PetscBool recursive = PETSC_TRUE;
+  char     *text;
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, &da, &A, &pc));

@@ -1,0 +1,247 @@
+/*
+  Poisson across ranks with CUDA devices: a solve from device memory to device memory (median over batches that start together, the slowest
+  rank), beside a copy of a rank's part on its device in the same run, the exchanges of a solve by themselves, what is sent, the residual.
+
+  mpiexec -n P cuda_ranks [-weak 4096x4096,256x256x256] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10]
+  weak: unknowns for each rank; slabs are along the last axis
+*/
+#include "bench.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include <petscdevice.h>
+  #include "src/poisson/device.h"
+  #include "src/poisson/solver.h"
+  #include "src/transport/transport.h"
+
+  #define CallCuda(...) \
+    do { \
+      const int error_ = (__VA_ARGS__); \
+      PetscCheck(!error_, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA error %d: %s", error_, BCRCudaErrorString(error_)); \
+    } while (0)
+
+static PetscMPIInt rank, size;
+static PetscInt    reps = 21, batch = 10;
+
+typedef struct {
+  BCRSolver    solver;
+  BCRStream    stream;
+  PetscScalar *f, *u;
+  PetscInt     n;
+  BCRTransport transport;
+  int          nmessage;
+  BCRMessage  *send[2], *recv[2];
+} Run;
+
+static PetscErrorCode Solve(Run *r)
+{
+  return BCRSolverSolveDevice(r->solver, r->stream, PETSC_FALSE, 1, r->f, r->n, r->u, r->n);
+}
+static PetscErrorCode Copy(Run *r)
+{
+  return BCRCudaCopy(r->u, r->f, (size_t)r->n * sizeof(PetscScalar), r->stream) ? PETSC_ERR_GPU : PETSC_SUCCESS;
+}
+static PetscErrorCode Exchange(Run *r)
+{
+  PetscFunctionBegin;
+  for (int i = 0; i < 2; i++) PetscCall(BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send[i], r->nmessage, r->recv[i]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Time(Run *r, PetscErrorCode (*what)(Run *), double *median, double *minimum)
+{
+  double t[101];
+
+  PetscFunctionBegin;
+  for (PetscInt i = -2; i < reps; i++) {
+    double t0, t1;
+
+    CallCuda(BCRCudaSynchronize(r->stream));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    t0 = BenchTime();
+    for (PetscInt b = 0; b < batch; b++) PetscCall(what(r));
+    CallCuda(BCRCudaSynchronize(r->stream));
+    t1 = (BenchTime() - t0) / (double)batch;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &t1, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    if (i >= 0) t[i] = t1;
+  }
+  BenchStatistics(reps, t, median, minimum);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* |f - A u| / (|A| |u| + |f|) in the largest norm; the rows beside a slab from the ranks that have them */
+static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double *residual)
+{
+  const PetscInt    inner = dim == 3 ? n[0] * n[1] : n[0], rows = r->n / inner, nx = n[0];
+  PetscScalar      *f, *u;
+  double            all[3] = {0, 0, 0};
+  const PetscMPIInt before = rank ? rank - 1 : MPI_PROC_NULL, after = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(r->n, &f));
+  PetscCall(PetscCalloc1(r->n + 2 * inner, &u));
+  CallCuda(BCRCudaGet(f, r->f, (size_t)r->n * sizeof(PetscScalar), r->stream));
+  CallCuda(BCRCudaGet(u + inner, r->u, (size_t)r->n * sizeof(PetscScalar), r->stream));
+  PetscCallMPI(MPI_Sendrecv(u + inner, (PetscMPIInt)inner, MPIU_SCALAR, before, 1, u + inner * (rows + 1), (PetscMPIInt)inner, MPIU_SCALAR, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(u + inner * rows, (PetscMPIInt)inner, MPIU_SCALAR, after, 2, u, (PetscMPIInt)inner, MPIU_SCALAR, before, 2, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  for (PetscInt k = 0; k < rows; k++) {
+    for (PetscInt i = 0; i < inner; i++) {
+      const PetscScalar *p = u + inner * (k + 1) + i;
+      const PetscInt     x = i % nx, y = i / nx;
+      double             v = 2. * (double)dim * p[0] - p[-inner] - p[inner];
+
+      if (x > 0) v -= p[-1];
+      if (x < nx - 1) v -= p[1];
+      if (dim == 3 && y > 0) v -= p[-nx];
+      if (dim == 3 && y < n[1] - 1) v -= p[nx];
+      all[0] = PetscMax(all[0], fabs(f[inner * k + i] - v));
+      all[1] = PetscMax(all[1], fabs(p[0]));
+      all[2] = PetscMax(all[2], fabs(f[inner * k + i]));
+    }
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, all, 3, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  *residual = all[0] / (4. * (double)dim * all[1] + all[2]);
+  PetscCall(PetscFree(f));
+  PetscCall(PetscFree(u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3], BCRTransportKind kind)
+{
+  BCRSolverOptions options;
+  BCRSolverInfo    info;
+  BCROperator      op;
+  BCRSlab          slab = {PETSC_COMM_WORLD, dim - 1, 0, 0};
+  const PetscInt   N = n[dim - 1], inner = dim == 3 ? n[0] * n[1] : n[0];
+  BCRDeviceArena   arena;
+  BCRTransportInfo transport;
+  Run              r;
+  PetscScalar     *v;
+  double           t[3], least[3], setup, residual = 0;
+  uint64_t         state = 88172645463325252ULL + 7 * (uint64_t)rank;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  PetscCall(PetscMemzero(&op, sizeof(op)));
+  op.dim   = dim;
+  op.scale = 1;
+  for (PetscInt d = 0; d < 3; d++) {
+    op.owner[d]  = d;
+    op.axis[d].n = d < dim ? n[d] : 1;
+    op.axis[d].a = 1;
+  }
+  slab.start        = N * rank / size;
+  slab.len          = N * (rank + 1) / size - slab.start;
+  options.device    = PETSC_TRUE;
+  options.core.isa  = -1;
+  options.transport = (int)kind;
+  options.gpuaware  = kind == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE;
+  CallCuda(BCRCudaStreamCreate(&r.stream));
+  options.stream = r.stream;
+  r.n            = inner * slab.len;
+  PetscCall(BCRDeviceArenaGet(&arena, (size_t)r.n * sizeof(PetscScalar), "f", &r.f));
+  PetscCall(BCRDeviceArenaGet(&arena, (size_t)r.n * sizeof(PetscScalar), "u", &r.u));
+  PetscCall(PetscMalloc1(r.n, &v));
+  for (PetscInt i = 0; i < r.n; i++) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    v[i] = (double)(state >> 11) / 9007199254740992.0 - 0.5;
+  }
+  CallCuda(BCRCudaPut(r.f, v, (size_t)r.n * sizeof(PetscScalar), r.stream));
+  PetscCall(PetscFree(v));
+  PetscCall(BCRSolverCreate(1, &op, &options, size > 1 ? &slab : NULL, &r.solver));
+  PetscCall(BCRSolverDestroy(&r.solver)); /* the first loads modules and NCCL */
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  setup = BenchTime();
+  PetscCall(BCRSolverCreate(1, &op, &options, size > 1 ? &slab : NULL, &r.solver));
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  setup = BenchTime() - setup;
+  PetscCall(Time(&r, Copy, &t[0], &least[0]));
+  PetscCall(Time(&r, Solve, &t[1], &least[1]));
+  t[2] = least[2] = 0;
+  PetscCall(Residual(&r, dim, n, &residual));
+  PetscCall(BCRSolverGetInfo(r.solver, &info));
+  PetscCall(PetscMemzero(&transport, sizeof(transport)));
+  if (size > 1) { /* the two exchanges of a solve by themselves: a P-th of two rows to each rank, and back */
+    const PetscInt share = 2 * (inner / size) + 1;
+    double        *room[4];
+
+    PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", kind, options.gpuaware, &r.transport));
+    PetscCall(BCRTransportGetInfo(r.transport, &transport));
+    r.nmessage = size;
+    for (int i = 0; i < 2; i++) {
+      PetscCall(PetscMalloc2(size, &r.send[i], size, &r.recv[i]));
+      for (int j = 0; j < 2; j++) PetscCall(BCRDeviceArenaGet(&arena, (size_t)(share * size) * sizeof(double), "messages", &room[2 * i + j]));
+      for (PetscMPIInt q = 0; q < size; q++) {
+        r.send[i][q].rank = r.recv[i][q].rank = q;
+        r.send[i][q].bytes = r.recv[i][q].bytes = (size_t)share * sizeof(double);
+        r.send[i][q].p                          = room[2 * i] + share * q;
+        r.recv[i][q].p                          = room[2 * i + 1] + share * q;
+      }
+    }
+    PetscCall(Time(&r, Exchange, &t[2], &least[2]));
+    for (int i = 0; i < 2; i++) PetscCall(PetscFree2(r.send[i], r.recv[i]));
+    PetscCall(BCRTransportDestroy(&r.transport));
+  }
+  if (rank == 0) {
+    printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT ",%d,%s,%.5f,%.5f,%.3f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n", how, n[0], n[1], dim == 3 ? n[2] : 1, (int)size, size > 1 ? BCRTransportName(transport.kind) : "-", 1e3 * t[1],
+           1e3 * t[0], t[1] / t[0], 1e3 * t[2], 1e3 * setup, (double)info.bytes_sent, (double)info.messages, residual, 1e3 * least[1], 1e3 * least[0]);
+    (void)fflush(stdout);
+  }
+  PetscCall(BCRSolverDestroy(&r.solver));
+  PetscCall(BCRDeviceArenaFree(&arena));
+  CallCuda(BCRCudaStreamDestroy(r.stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  char        text[2][512] = {"4096x4096,256x256x256", "8191x8191"}, ways[64] = "auto";
+  const char *name[] = {"auto", "mpi", "nccl", "host"};
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-weak", text[0], sizeof(text[0]), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-strong", text[1], sizeof(text[1]), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-transport", ways, sizeof(ways), NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, NULL));
+  reps = PetscMin(reps, 101);
+  PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
+  if (rank == 0) {
+    char device[64];
+    int  major, minor, sms, shared;
+
+    CallCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
+    printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT " solves\n", device, (int)size, reps, batch);
+    printf("case,grid,ranks,transport,time_ms,copy_ms,ratio_to_copy,exchange_ms,setup_ms,bytes_sent,messages,residual,min_ms,min_copy_ms\n");
+  }
+  for (int how = 0; how < 2; how++) {
+    for (char *s = text[how], *end; *s; s = *end ? end + 1 : end) {
+      PetscInt n[3] = {1, 1, 1}, dim = 0;
+
+      for (end = s; *end && *end != ',';) {
+        n[dim++] = (PetscInt)strtol(end, &end, 10);
+        if (*end == 'x') end++;
+        if (dim == 3) break;
+      }
+      if (dim < 2) continue;
+      if (how == 0) n[dim - 1] *= size;
+      for (int k = 0; k < 4; k++) {
+        if (strstr(ways, name[k])) PetscCall(OneCase(how ? "strong" : "weak", dim, n, (BCRTransportKind)k));
+        if (size == 1) break;
+      }
+    }
+  }
+  PetscCall(PetscFinalize());
+  return 0;
+}
+#else
+int main(void)
+{
+  printf("built without CUDA\n");
+  return 0;
+}
+#endif

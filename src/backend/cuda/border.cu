@@ -1,0 +1,302 @@
+/* Poisson across ranks: see border.h. A thread has a mode (or an element of a row); every order of summation is fixed. */
+#include "common.cuh"
+#include "border.h"
+
+enum {
+  THREADS = 128
+};
+
+template <typename T> __global__ void row_get(BCRCudaRow r, const T *f, double c, double a, double *v)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
+
+  if (i >= r.n0) return;
+  double *p = v + i + (ptrdiff_t)r.n0 * j;
+
+  *p = (c != 0 ? c * *p : 0) + a * (double)f[i * r.s0 + j * r.s1];
+}
+
+template <typename T> __global__ void row_set(BCRCudaRow r, T *u, double c, double a, const double *v)
+{
+  const int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
+
+  if (i >= r.n0) return;
+  T *p = u + i * r.s0 + j * r.s1;
+
+  *p = (T)((c != 0 ? c * (double)*p : 0) + a * v[i + (ptrdiff_t)r.n0 * j]);
+}
+
+static dim3 row_grid(const BCRCudaRow *r)
+{
+  return dim3((unsigned)((r->n0 + THREADS - 1) / THREADS), (unsigned)r->n1);
+}
+
+int BCRCudaRowGet(BCRStream stream, const BCRCudaRow *row, int single, const void *f, double c, double a, double *v)
+{
+  BCR_CUDA_TYPE(single, row_get<<<row_grid(row), THREADS, 0, bcr_stream(stream)>>>(*row, (const T *)f, c, a, v));
+  return bcr_done();
+}
+
+int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int single, void *u, double c, double a, const double *v)
+{
+  BCR_CUDA_TYPE(single, row_set<<<row_grid(row), THREADS, 0, bcr_stream(stream)>>>(*row, (T *)u, c, a, v));
+  return bcr_done();
+}
+
+static __global__ void matrix(int n, const double *__restrict__ M, BCRCudaLines l, const double *__restrict__ x, double *__restrict__ y)
+{
+  const int       i   = blockIdx.x * blockDim.x + threadIdx.x;
+  const ptrdiff_t o   = blockIdx.y * l.sa + blockIdx.z * l.sb;
+  double          sum = 0;
+
+  if (i >= n) return;
+  for (int j = 0; j < n; j++) sum += M[i + (ptrdiff_t)n * j] * x[o + j * l.s];
+  y[o + i * l.s] = sum;
+}
+
+int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x, double *y)
+{
+  matrix<<<dim3((unsigned)((n + THREADS - 1) / THREADS), (unsigned)lines->na, (unsigned)lines->nb), THREADS, 0, bcr_stream(stream)>>>(n, M, *lines, x, y);
+  return bcr_done();
+}
+
+static __device__ int part_of(int nparts, const int *first, int k)
+{
+  int q = 0;
+
+  while (q < nparts - 1 && k >= first[q + 1]) q++;
+  return q;
+}
+
+static __global__ void pack(int nparts, int nmodes, const int *first, const double *norm, const double *own, const double *left, double *sent)
+{
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (k >= nmodes) return;
+  const int       q = part_of(nparts, first, k), n = first[q + 1] - first[q];
+  const ptrdiff_t at = 2 * (ptrdiff_t)first[q] + k - first[q];
+
+  sent[at]     = own ? norm[k] * own[k] : 0;
+  sent[at + n] = left ? norm[k] * left[k] : 0;
+}
+
+int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, const double *left, double *sent)
+{
+  pack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first, norm, own, left, sent);
+  return bcr_done();
+}
+
+static __global__ void unpack(int nparts, int nmodes, const int *first, const double *received, double *x, double *before, double *mean)
+{
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (k >= nmodes) return;
+  const int       q = part_of(nparts, first, k), n = first[q + 1] - first[q];
+  const ptrdiff_t at = 2 * (ptrdiff_t)first[q] + q + k - first[q];
+
+  x[k]      = received[at];
+  before[k] = received[at + n];
+  if (k == 0) {
+    double m = 0;
+
+    for (int p = 0; p < nparts; p++) m += received[2 * (ptrdiff_t)first[p + 1] + p];
+    *mean = m;
+  }
+}
+
+int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received, double *x, double *before, double *mean)
+{
+  unpack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first, received, x, before, mean);
+  return bcr_done();
+}
+
+/* block_corner() of src/poisson/slabrows.c: the corner entry of a block's inverse and the last entry of its inverse times (e + lambda) */
+static __device__ void corner(const BCRCudaBorderTab &b, int first, int m, int dir, double lambda, double *t, double *w)
+{
+  const double *low = dir > 0 ? b.low : b.up, *up = dir > 0 ? b.up : b.low;
+  double        num = 0, P = 1, y = 0, prod = 1;
+
+  for (int k = 0; k < m; k++) {
+    const int    i = dir > 0 ? first + k : first + m - 1 - k;
+    const double e = b.excess[i] + lambda, ratio = k ? low[i] / P : 0, num0 = num, y0 = y;
+
+    num = k ? e + ratio * num : e + low[i];
+    y   = k ? e + ratio * y : e;
+    prod *= k ? ratio : low[i];
+    P = up[i] + num;
+    if (b.uniform && k > 1 && k + 2 < m && fabs(num - num0) <= 1e-16 * fabs(num) && fabs(y - y0) <= 1e-16 * fabs(y)) { /* nothing changes up to the last row */
+      const int skip = m - 2 - k;
+
+      prod *= pow(low[i] / P, (double)skip);
+      k += skip;
+    }
+  }
+  *t = m ? prod / P : 1;
+  if (fabs(*t) < 1e-200) *t = 0;
+  *w = m ? y / P : 0;
+}
+
+static __global__ void border_tables(BCRCudaBorderTab b)
+{
+  const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow;
+
+  if (j >= n) return;
+  const double lambda = b.shift + b.lambda[b.k0 + j];
+  double       num = 0, P = 1, w = 0, wfirst = 0, elast = 0;
+
+  if (b.k0 + j == b.constant) return;
+  for (int p = 0; p < b.nrow; p++) { /* rows: their excess goes where the pivots will be */
+    const int       after = (p + 1) % b.nparts, i = b.first[p] + b.interior[p];
+    const ptrdiff_t at = (ptrdiff_t)p * n + j;
+    double          t0, w0, t1, w1;
+
+    corner(b, b.first[p], b.interior[p], 1, lambda, &t0, &w0);
+    corner(b, b.first[after], b.interior[after], -1, lambda, &t1, &w1);
+    b.t[0][at] = b.low[i] * t0;
+    b.t[1][at] = b.up[i] * t1;
+    b.t[2][at] = b.excess[i] + lambda + b.low[i] * w0 + b.up[i] * w1;
+  }
+  if (b.periodic) {
+    const ptrdiff_t at = (ptrdiff_t)open * n + j;
+
+    elast     = b.t[2][at];
+    b.t[5][j] = b.t[0][at];
+    b.t[6][j] = b.t[1][at];
+    for (int p = open - 1; p >= 0; p--) { /* the first entry of (open rows)^-1 e: from the end */
+      const ptrdiff_t a = (ptrdiff_t)p * n + j;
+      const double    e = b.t[2][a], up = b.t[1][a];
+
+      num    = p == open - 1 ? e + up : e + up * num / P;
+      wfirst = p == open - 1 ? e : e + up * wfirst / P;
+      P      = b.t[0][a] + num;
+    }
+    if (open) wfirst /= P;
+  }
+  num = 0;
+  P   = 1;
+  for (int p = 0; p < open; p++) {
+    const ptrdiff_t a = (ptrdiff_t)p * n + j;
+    const double    e = b.t[2][a], low = b.t[0][a], up = b.t[1][a];
+
+    num       = p ? e + low * num / P : e + low;
+    w         = p ? e + low * w / P : e;
+    P         = up + num;
+    b.t[2][a] = 1 / P;
+    b.t[1][a] = up / P;
+    if (b.periodic) b.t[3][a] = w / P; /* forward part of (open rows)^-1 e */
+  }
+  if (b.periodic) {
+    const double wlast = open ? b.t[3][(ptrdiff_t)(open - 1) * n + j] : 0;
+    double       v     = 0;
+
+    for (int p = open - 1; p >= 0; p--) { /* and its backward part: q = 1 - (open rows)^-1 e is what the last unknown adds */
+      const ptrdiff_t a = (ptrdiff_t)p * n + j;
+
+      v         = b.t[3][a] + (p < open - 1 ? b.t[1][a] * v : 0);
+      b.t[3][a] = 1 - v;
+    }
+    b.t[4][j] = 1 / (elast + (open ? b.t[5][j] * wlast + b.t[6][j] * wfirst : 0));
+  }
+}
+
+int BCRCudaBorderTables(BCRStream stream, const BCRCudaBorderTab *tab)
+{
+  if (tab->n < 1) return 0;
+  border_tables<<<(unsigned)((tab->n + 31) / 32), 32, 0, bcr_stream(stream)>>>(*tab);
+  return bcr_done();
+}
+
+/* constant_mode() of src/poisson/ranks.c */
+static __device__ double constant_mode(const BCRCudaBorderRows &b, int j, double *work)
+{
+  const int n   = b.nrow;
+  double    sum = 0, ones = 0, d = 0, rate = 0, total = 0, mean;
+  double   *x = work + j;
+
+  for (int p = 0; p < n; p++) {
+    sum += b.cweight[p] * x[(ptrdiff_t)p * b.n];
+    ones += b.cweight[p] * b.cones[p];
+  }
+  mean = sum / ones;
+  for (int p = 0; p < n; p++) rate += 1 / b.cup[p];       /* used for periodic axes alone, where all of them are positive */
+  for (int pass = b.periodic ? 0 : 1; pass < 2; pass++) { /* round a periodic axis the steps add up to zero: what d before the first row does that */
+    double v = 0, f = pass && b.periodic ? -total / rate : 0;
+
+    for (int p = 0; p < n; p++) {
+      const double g = x[(ptrdiff_t)p * b.n];
+
+      if (pass == 1) x[(ptrdiff_t)p * b.n] = v;
+      d = (p ? b.clow[p] * d : f) - (g - mean * b.cones[p]);
+      d = p + 1 < n || b.periodic ? d / b.cup[p] : 0;
+      v += d;
+    }
+    total = v;
+  }
+  return mean;
+}
+
+static __global__ void border_solve(BCRCudaBorderRows b, const double *received, double *work, double *sent)
+{
+  const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow;
+  double    y = 0, mean = 0;
+
+  if (j >= n) return;
+  for (int p = 0; p < b.nrow; p++) {
+    const int after = (p + 1) % b.nparts;
+
+    work[(ptrdiff_t)p * n + j] = received[2 * (ptrdiff_t)n * p + j] + received[2 * (ptrdiff_t)n * after + n + j];
+  }
+  if (b.k0 + j == b.constant) mean = constant_mode(b, j, work);
+  else {
+    for (int p = 0; p < open; p++) {
+      const ptrdiff_t a = (ptrdiff_t)p * n + j;
+
+      y       = (work[a] + (p ? b.low[a] * y : 0)) * b.inv[a];
+      work[a] = y;
+    }
+    for (int p = open - 2; p >= 0; p--) {
+      const ptrdiff_t a = (ptrdiff_t)p * n + j;
+
+      y       = work[a] + b.up[a] * y;
+      work[a] = y;
+    }
+    if (b.periodic) {
+      const ptrdiff_t a    = (ptrdiff_t)open * n + j;
+      const double    last = (work[a] + (open ? b.lowlast[j] * work[a - n] + b.uplast[j] * work[j] : 0)) * b.den[j];
+
+      work[a] = last;
+      for (int p = 0; p < open; p++) work[(ptrdiff_t)p * n + j] += b.q[(ptrdiff_t)p * n + j] * last;
+    }
+  }
+  for (int p = 0; p < b.nparts; p++) {
+    double   *to     = sent + (2 * (ptrdiff_t)n + 1) * p;
+    const int before = p ? p - 1 : (b.periodic ? b.nparts - 1 : -1);
+
+    to[j]     = p < b.nrow ? work[(ptrdiff_t)p * n + j] : 0;
+    to[n + j] = before >= 0 ? work[(ptrdiff_t)before * n + j] : 0;
+    if (b.constant < b.k0 || b.constant >= b.k0 + n) {
+      if (j == 0) to[2 * n] = 0;
+    } else if (b.k0 + j == b.constant) to[2 * n] = mean;
+  }
+}
+
+int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, double *sent)
+{
+  if (rows->n < 1) return 0;
+  border_solve<<<(unsigned)((rows->n + 31) / 32), 32, 0, bcr_stream(stream)>>>(*rows, received, work, sent);
+  return bcr_done();
+}
+
+static __global__ void sum_of(int n, const double *v, double *sum)
+{
+  double s = 0;
+
+  for (int i = 0; i < n; i++) s += v[i];
+  *sum = s;
+}
+
+int BCRCudaSumOf(BCRStream stream, int n, const double *v, double *sum)
+{
+  sum_of<<<1, 1, 0, bcr_stream(stream)>>>(n, v, sum);
+  return bcr_done();
+}

@@ -1,0 +1,52 @@
+/*
+  Poisson across ranks on the device (src/poisson/devranks.c): rows next to interfaces in and out, the interfaces' reduced systems for one
+  share of the modes. See src/poisson/ranks.c for the formulas.
+*/
+#pragma once
+
+#include "cuda.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* Row (plane) of an array: n0 x n1 elements, s0 and s1 apart, against packed doubles v. get: v = c v + a f; set: u = c u + a v */
+typedef struct {
+  int       n0, n1;
+  ptrdiff_t s0, s1;
+} BCRCudaRow;
+BCR_CUDA_API int BCRCudaRowGet(BCRStream stream, const BCRCudaRow *row, int single, const void *f, double c, double a, double *v);
+BCR_CUDA_API int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int single, void *u, double c, double a, const double *v);
+
+/* y = M x along one axis of a packed row: n x n, entry (i, j) at i + n j; elements step apart, lines as BCRCudaLines */
+BCR_CUDA_API int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x, double *y);
+
+/* What a rank sends: modes k of part q at 2 first[q], its own row's first, then what the row before gets, each first[q+1] - first[q] long, times norm */
+BCR_CUDA_API int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, const double *left, double *sent);
+/* and what it gets back: from part q at 2 first[q] + q, the solution in its own row, in the row before, and a mean that is not 0 in one of them */
+BCR_CUDA_API int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received, double *x, double *before, double *mean);
+
+/* Reduced systems of the modes k0 .. k0 + n - 1. Tables [nrow][n]: low inv c (and q for periodic ones) */
+typedef struct {
+  int           n, k0, nrow, nparts, periodic;
+  const double *low, *up, *inv, *q, *den; /* up: divided by the pivot */
+  const double *lowlast, *uplast;         /* periodic: of the last row */
+  int           constant;                 /* a mode of these that is singular, or -1 */
+  const double *clow, *cup, *cones, *cweight;
+} BCRCudaBorderRows;
+/* lowp, up, excess: of rows along the axis, in device memory; first[p], interior[p] of each part; lambda with the shift */
+typedef struct {
+  int           n, k0, nrow, nparts, periodic, uniform, constant;
+  const double *low, *up, *excess, *lambda;
+  double        shift;
+  const int    *first, *interior;
+  double       *t[7]; /* as BCRCudaBorderRows: low, up, inv, q, den, lowlast, uplast */
+} BCRCudaBorderTab;
+BCR_CUDA_API int BCRCudaBorderTables(BCRStream stream, const BCRCudaBorderTab *tab);
+/* received: from part p at 2 n p its own row's right-hand sides, then what the row before gets. sent: to part p at (2 n + 1) p. work: nrow x n */
+BCR_CUDA_API int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, double *sent);
+BCR_CUDA_API int BCRCudaSumOf(BCRStream stream, int n, const double *v, double *sum);
+
+#if defined(__cplusplus)
+}
+#endif

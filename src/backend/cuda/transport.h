@@ -1,0 +1,37 @@
+/*
+  What src/transport needs of CUDA and of NCCL. Plain C interface as in cuda.h. NCCL is loaded when it is first asked for, so that the
+  library starts on machines without it; functions of NCCL return NULL, or what went wrong.
+*/
+#pragma once
+
+#include "cuda.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+BCR_CUDA_API int BCRCudaHostMalloc(size_t bytes, void *p); /* pinned memory of the host */
+BCR_CUDA_API int BCRCudaHostFree(void *p);
+BCR_CUDA_API int BCRCudaPutBegin(void *device, const void *host, size_t bytes, BCRStream stream); /* pinned memory; do not wait */
+BCR_CUDA_API int BCRCudaGetBegin(void *host, const void *device, size_t bytes, BCRStream stream);
+BCR_CUDA_API int BCRCudaEventRecord(void **event, BCRStream stream); /* makes it if *event is NULL */
+BCR_CUDA_API int BCRCudaEventWait(void *event);                      /* the host waits; not for NULL */
+BCR_CUDA_API int BCRCudaEventDestroy(void *event);
+BCR_CUDA_API int BCRCudaDeviceId(unsigned char id[16]); /* of the current device, as no other has it */
+
+typedef struct _n_BCRNccl *BCRNccl;
+enum {
+  BCR_NCCL_ID = 128
+};
+BCR_CUDA_API const char *BCRNcclPossible(void); /* was it there when the library was built, and is it now? */
+BCR_CUDA_API const char *BCRNcclMakeId(void *id);
+BCR_CUDA_API const char *BCRNcclCreate(const void *id, int size, int rank, BCRNccl *nccl); /* all ranks */
+BCR_CUDA_API const char *BCRNcclBegin(BCRNccl nccl);
+BCR_CUDA_API const char *BCRNcclSend(BCRNccl nccl, const void *p, size_t bytes, int rank, BCRStream stream);
+BCR_CUDA_API const char *BCRNcclReceive(BCRNccl nccl, void *p, size_t bytes, int rank, BCRStream stream);
+BCR_CUDA_API const char *BCRNcclEnd(BCRNccl nccl);
+BCR_CUDA_API void        BCRNcclDestroy(BCRNccl *nccl);
+
+#if defined(__cplusplus)
+}
+#endif

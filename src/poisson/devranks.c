@@ -1,0 +1,540 @@
+/*
+  Poisson across ranks on CUDA devices. The method is that of ranks.c, by two solves: the rows between the interfaces with Dirichlet ends,
+  the interfaces, the rows once more with what the interfaces add. Rows beside interfaces are transformed on the device, in double.
+
+  The modes are shared out in order, as many to each rank as to any other: a rank sends to another, of the modes that the other one has, its
+  interface row's right-hand sides and what the row before gets, and gets the solutions in these two rows back, and the mean that a
+  singular operator's right-hand side loses (0 from all but the rank that has the constant mode).
+*/
+#include "../petscbcrimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "devranks.h"
+  #include "../agree.h"
+  #include "../backend/cuda/border.h"
+
+typedef struct { /* eigenbasis of an axis along the interfaces */
+  PetscInt       n, constant;
+  BCRDeviceModes uniform; /* transforms */
+  const double  *M[2];    /* a general axis: analysis, synthesis, (i, j) at i + n j */
+  double        *lambda, *norm;
+} BCRBorderAxis;
+
+struct _n_BCRDeviceRanks {
+  MPI_Comm          comm;
+  PetscMPIInt       rank, size, tag;
+  BCRTransport      transport;
+  PetscInt          axis, dim;
+  PetscInt          nother, other[2], no[2];
+  ptrdiff_t         step; /* elements from row to row */
+  double            shift, factor, single;
+  PetscBool         singular, stale, float_;
+  size_t            size_of;
+  BCRSlabRows       p;
+  BCRDeviceCore     core; /* the rows between interfaces */
+  BCRStream         stream;
+  BCRBorderAxis     modes[2];
+  PetscInt          nmodes, constant, *first, share; /* modes first[q] .. first[q+1] - 1 are part q's; share: how many this rank has */
+  BCRDeviceArena    tables, space;
+  BCRCudaRow        row;
+  BCRCudaBox        box, interior;
+  void             *w;
+  double           *lines[2], *sent[2], *received[2], *work, *scalars, *sums; /* lines: own row, and what the row before gets, or before */
+  BCRCudaBorderRows rows;
+  BCRCudaBorderTab  tab;
+  const double     *lambda, *norm;
+  const int        *dfirst;
+  BCRMessage       *send[3], *recv[3];
+  int               nsend[3], nrecv[3];
+};
+
+enum { /* scalars */
+  REMOVED,
+  MEAN,
+  SUM,
+  PARTIAL
+};
+
+static PetscErrorCode border_axis(BCRDeviceRanks r, const BCRAxis *x, BCRBorderAxis *a)
+{
+  const PetscInt n = x->n;
+
+  PetscFunctionBegin;
+  a->n        = n;
+  a->constant = r->singular ? 0 : -1;
+  PetscCall(PetscMalloc2(n, &a->lambda, n, &a->norm));
+  a->lambda[0] = 0;
+  a->norm[0]   = 1;
+  if (x->lower) {
+    BCRModes      modes;
+    const double *lambda, *norm;
+    const double *to, *from;
+
+    PetscCall(BCRModesCreate(1, x, r->singular, -1, &modes));
+    PetscCall(BCRModesGet(modes, NULL, &lambda, &norm, &a->constant));
+    PetscCall(PetscArraycpy(a->lambda, lambda, n));
+    PetscCall(PetscArraycpy(a->norm, norm, n));
+    PetscCall(BCRModesGetMatrices(modes, 0, &to, &from)); /* to: mode k at n k, that is (j, k) at j + n k */
+    if (n > 1) {
+      double *t;
+
+      PetscCall(PetscMalloc1((size_t)n * n, &t));
+      for (PetscInt k = 0; k < n; k++) {
+        for (PetscInt j = 0; j < n; j++) t[k + n * j] = to[k * n + j];
+      }
+      PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, n * n, t, &a->M[0]));
+      PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, n * n, from, &a->M[1]));
+      PetscCall(PetscFree(t));
+    }
+    PetscCall(BCRModesDestroy(&modes));
+  } else if (n > 1) {
+    PetscCall(BCRDeviceModesCreate(n, x->end, r->stream, &a->uniform, a->lambda, a->norm));
+    for (PetscInt k = 0; k < n; k++) {
+      if (r->singular && a->lambda[k] == 0) a->constant = k;
+      a->lambda[k] *= (double)x->a;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* lines[i] by way of lines[2 + i]: two arrays of nlines rows each, the result is in *v */
+static PetscErrorCode border_transform(BCRDeviceRanks r, BCRStream stream, int synthesis, PetscInt nlines, double **v, double **w)
+{
+  PetscFunctionBegin;
+  for (int i = 0; i < 2; i++) {
+    const BCRBorderAxis *a = &r->modes[i];
+    BCRCudaLines         l;
+    double              *swap;
+
+    if (a->n < 2) continue;
+    l.na = (int)(i ? r->no[0] : r->no[1]);
+    l.sa = i ? 1 : r->no[0];
+    l.nb = (int)nlines;
+    l.sb = r->nmodes;
+    l.s  = i ? r->no[0] : 1;
+    if (a->M[0]) PetscCallBCRCuda(BCRCudaMatrix(stream, (int)a->n, a->M[synthesis], &l, *v, *w));
+    else PetscCall(BCRDeviceModesApply(&a->uniform, stream, synthesis, &l, *v, *w));
+    swap = *v, *v = *w, *w = swap;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode put_ints(BCRDeviceArena *arena, BCRStream stream, PetscInt n, const PetscInt v[], const int **p)
+{
+  int  *w;
+  void *q;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n, &w));
+  for (PetscInt i = 0; i < n; i++) w[i] = (int)v[i];
+  PetscCall(BCRDeviceArenaGet(arena, (size_t)n * sizeof(int), "tables", &q));
+  PetscCallBCRCuda(BCRCudaPut(q, w, (size_t)n * sizeof(int), stream));
+  PetscCall(PetscFree(w));
+  *p = (const int *)q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode core_create(BCRDeviceRanks r, const BCRAxis whole[], const PetscInt stride[], const BCRCoreOptions *options)
+{
+  BCRAxis    axes[3];
+  PetscReal *zero = NULL;
+
+  PetscFunctionBegin;
+  if (!r->p.part[r->p.mine].interior) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < r->dim; d++) axes[d] = whole[d];
+  if (r->p.nparts > 1) PetscCall(BCRSlabRowsAxis(&r->p, &axes[r->axis], &zero, &r->single));
+  PetscCall(BCRDeviceCoreCreate(r->dim, axes, (PetscReal)(r->shift + r->single), r->p.nparts > 1 ? PETSC_FALSE : r->singular, stride, options, r->stream, &r->core));
+  PetscCall(PetscFree(zero));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void message(BCRDeviceRanks r, int which, PetscBool sent, PetscMPIInt rank, double *p, PetscInt n)
+{
+  BCRMessage *m = sent ? &r->send[which][r->nsend[which]++] : &r->recv[which][r->nrecv[which]++];
+
+  m->rank  = rank;
+  m->p     = p;
+  m->bytes = (size_t)n * sizeof(double);
+}
+
+/* Who sends what to whom: right-hand sides, solutions, sums */
+static PetscErrorCode border_messages(BCRDeviceRanks r)
+{
+  const PetscInt np = r->p.nparts, mine = r->p.mine, share = r->share;
+  PetscMPIInt    next  = 0;
+  PetscInt       owner = 0;
+
+  PetscFunctionBegin;
+  while (owner < np - 1 && r->constant >= r->first[owner + 1]) owner++; /* of the constant mode */
+  for (int i = 0; i < 3; i++) PetscCall(PetscMalloc2(np + r->size, &r->send[i], np + r->size, &r->recv[i]));
+  for (PetscInt q = 0; q < np && mine >= 0; q++) {
+    const PetscMPIInt to = r->p.part[q].rank;
+    const PetscInt    n  = r->first[q + 1] - r->first[q];
+
+    message(r, 0, PETSC_TRUE, to, r->sent[0] + 2 * r->first[q], 2 * n);
+    message(r, 0, PETSC_FALSE, to, r->received[0] + 2 * share * q, 2 * share);
+    message(r, 1, PETSC_TRUE, to, r->sent[1] + (2 * share + 1) * q, 2 * share + 1);
+    message(r, 1, PETSC_FALSE, to, r->received[1] + 2 * r->first[q] + q, 2 * n + 1);
+    message(r, 2, PETSC_TRUE, to, r->scalars + SUM, 1);
+    message(r, 2, PETSC_FALSE, to, r->sums + q, 1);
+  }
+  if (r->singular) { /* ranks without rows are told what was removed */
+    if (mine < 0) message(r, 1, PETSC_FALSE, r->p.part[owner].rank, r->scalars + MEAN, 1);
+    for (PetscMPIInt q = 0; q < r->size && mine == owner; q++) {
+      if (next < np && r->p.part[next].rank == q) {
+        next++;
+        continue;
+      }
+      message(r, 1, PETSC_TRUE, q, r->sent[1] + 2 * share, 1);
+    }
+  }
+  PetscCall(BCRTransportReserve(r->transport, (size_t)(2 * share + 1) * (np + r->size) * sizeof(double) + 2 * (size_t)r->nmodes * sizeof(double), (size_t)(2 * r->nmodes + 2 * share * np + np) * sizeof(double)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All that is local to a rank */
+static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[], const PetscInt stride[], const BCRCoreOptions *options)
+{
+  const PetscInt np = r->p.nparts, mine = r->p.mine;
+
+  PetscFunctionBegin;
+  if (mine >= 0) PetscCall(core_create(r, axes, stride, options));
+  PetscCall(BCRDeviceArenaGet(&r->space, (PARTIAL + BCR_CUDA_PARTIALS) * sizeof(double), "sums", &r->scalars));
+  PetscCallBCRCuda(BCRCudaZero(r->scalars, (PARTIAL + BCR_CUDA_PARTIALS) * sizeof(double), r->stream));
+  PetscCall(PetscMalloc1(np + 1, &r->first));
+  r->nmodes = r->no[0] * r->no[1];
+  for (PetscInt q = 0; q <= np; q++) r->first[q] = (PetscInt)((PetscInt64)r->nmodes * q / np);
+  r->share    = mine >= 0 ? r->first[mine + 1] - r->first[mine] : 0;
+  r->constant = -1;
+  if (np == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt i = 0; i < 2; i++) {
+    BCRAxis none;
+
+    PetscCall(PetscMemzero(&none, sizeof(none)));
+    none.n = 1;
+    PetscCall(border_axis(r, i < r->nother ? &axes[r->other[i]] : &none, &r->modes[i]));
+  }
+  if (r->singular) r->constant = r->modes[0].constant + r->no[0] * r->modes[1].constant;
+  if (mine >= 0) {
+    const PetscInt n = r->share, ni = r->p.ninterface;
+    PetscInt      *at;
+    double        *lambda, *norm;
+
+    PetscCall(PetscMalloc2(r->nmodes, &lambda, r->nmodes, &norm));
+    for (PetscInt k1 = 0; k1 < r->no[1]; k1++) {
+      for (PetscInt k0 = 0; k0 < r->no[0]; k0++) {
+        lambda[k0 + r->no[0] * k1] = r->modes[0].lambda[k0] + r->modes[1].lambda[k1];
+        norm[k0 + r->no[0] * k1]   = r->modes[0].norm[k0] * r->modes[1].norm[k1];
+      }
+    }
+    PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, r->nmodes, lambda, &r->lambda));
+    PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, r->nmodes, norm, &r->norm));
+    PetscCall(PetscFree2(lambda, norm));
+    PetscCall(put_ints(&r->tables, r->stream, np + 1, r->first, &r->dfirst));
+    PetscCall(PetscMalloc1(np, &at));
+    for (PetscInt q = 0; q < np; q++) at[q] = r->p.part[q].first;
+    PetscCall(put_ints(&r->tables, r->stream, np, at, &r->tab.first));
+    for (PetscInt q = 0; q < np; q++) at[q] = r->p.part[q].interior;
+    PetscCall(put_ints(&r->tables, r->stream, np, at, &r->tab.interior));
+    PetscCall(PetscFree(at));
+    PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, r->p.n, r->p.low, &r->tab.low));
+    PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, r->p.n, r->p.up, &r->tab.up));
+    PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, r->p.n, r->p.excess, &r->tab.excess));
+    r->tab.n        = (int)n;
+    r->tab.k0       = (int)r->first[mine];
+    r->tab.nrow     = (int)ni;
+    r->tab.nparts   = (int)np;
+    r->tab.periodic = r->p.periodic;
+    r->tab.uniform  = r->p.uniform;
+    r->tab.constant = (int)r->constant;
+    r->tab.lambda   = r->lambda;
+    for (int i = 0; i < 7; i++) PetscCall(BCRDeviceArenaGet(&r->tables, (size_t)PetscMax(1, n * (i < 4 ? ni : 1)) * sizeof(double), "tables", &r->tab.t[i]));
+    r->rows.n        = r->tab.n;
+    r->rows.k0       = r->tab.k0;
+    r->rows.nrow     = r->tab.nrow;
+    r->rows.nparts   = r->tab.nparts;
+    r->rows.periodic = r->tab.periodic;
+    r->rows.constant = r->tab.constant;
+    r->rows.low      = r->tab.t[0];
+    r->rows.up       = r->tab.t[1];
+    r->rows.inv      = r->tab.t[2];
+    r->rows.q        = r->tab.t[3];
+    r->rows.den      = r->tab.t[4];
+    r->rows.lowlast  = r->tab.t[5];
+    r->rows.uplast   = r->tab.t[6];
+    if (r->singular) {
+      double *c, d;
+
+      PetscCall(PetscMalloc1(4 * ni, &c));
+      for (PetscInt p = 0; p < ni; p++) {
+        BCRSlabRowsInterface(&r->p, p, 0, &c[p], &d, &c[ni + p], &c[2 * ni + p]);
+        c[3 * ni + p] = r->p.weight[r->p.part[p].first + r->p.part[p].interior];
+      }
+      PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, 4 * ni, c, &r->rows.clow));
+      r->rows.cup     = r->rows.clow + ni;
+      r->rows.cones   = r->rows.clow + 2 * ni;
+      r->rows.cweight = r->rows.clow + 3 * ni;
+      PetscCall(PetscFree(c));
+    }
+    for (int i = 0; i < 2; i++) PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "rows of interfaces", &r->lines[i]));
+    PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "messages", &r->sent[0]));
+    PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)PetscMax(1, n) * np * sizeof(double), "messages", &r->received[0]));
+    PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)n + 1) * np * sizeof(double), "messages", &r->sent[1]));
+    PetscCallBCRCuda(BCRCudaZero(r->sent[1], (2 * (size_t)n + 1) * np * sizeof(double), r->stream));
+    PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)r->nmodes + np) * sizeof(double), "messages", &r->received[1]));
+    PetscCall(BCRDeviceArenaGet(&r->space, (size_t)PetscMax(1, n) * ni * sizeof(double), "reduced systems", &r->work));
+    PetscCall(BCRDeviceArenaGet(&r->space, (size_t)np * sizeof(double), "sums", &r->sums));
+    if (r->core) {
+      size_t elements = 1;
+
+      for (PetscInt d = 0; d < r->dim; d++) elements += (size_t)stride[d] * (size_t)(r->interior.n[d] - 1);
+      PetscCall(BCRDeviceArenaGet(&r->space, elements * r->size_of, "the workspace", &r->w));
+    }
+  }
+  PetscCall(border_messages(r));
+  r->stale = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksCreate(MPI_Comm comm, BCRTransport transport, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options,
+                                    BCRStream stream, BCRDeviceRanks *ranks)
+{
+  BCRDeviceRanks r;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&r));
+  *ranks       = r;
+  r->comm      = MPI_COMM_NULL;
+  r->size      = 1;
+  r->transport = transport;
+  r->axis      = axis;
+  r->dim       = dim;
+  r->shift     = singular ? 0 : (double)shift;
+  r->factor    = 1;
+  r->singular  = singular;
+  r->float_    = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  r->size_of   = r->float_ ? sizeof(float) : sizeof(double);
+  r->stream    = stream;
+  r->no[0] = r->no[1] = 1;
+  if (comm == MPI_COMM_NULL) {
+    PetscCall(BCRDeviceCoreCreate(dim, axes, shift, singular, stride, options, stream, &r->core));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tag));
+  PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
+  PetscCallMPI(MPI_Comm_size(r->comm, &r->size));
+  PetscCall(BCRSlabRowsCreate(r->comm, axis, first, m, &axes[axis], &r->p));
+  for (PetscInt d = 0; d < 3; d++) {
+    r->box.n[d]      = d < dim ? (int)axes[d].n : 1;
+    r->box.stride[d] = d < dim ? stride[d] : 0;
+    if (d < dim && d != axis) {
+      r->other[r->nother] = d;
+      r->no[r->nother++]  = axes[d].n;
+    }
+  }
+  r->box.n[axis]      = (int)m;
+  r->interior         = r->box;
+  r->interior.n[axis] = r->p.mine >= 0 ? (int)r->p.part[r->p.mine].interior : 0;
+  r->row.n0           = (int)r->no[0];
+  r->row.n1           = (int)r->no[1];
+  r->row.s0           = r->nother > 0 ? stride[r->other[0]] : 1;
+  r->row.s1           = r->nother > 1 ? stride[r->other[1]] : 0;
+  r->step             = stride[axis];
+  ierr                = ranks_create(r, axes, stride, options);
+  PetscCall(BCRFaultShare(r->comm, ierr, "cannot solve for its rows on its device, as its own message says"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksSetUp(BCRDeviceRanks r)
+{
+  PetscFunctionBegin;
+  if (r->core) PetscCall(BCRDeviceCoreSetUp(r->core));
+  if (r->stale && r->p.mine >= 0) {
+    r->tab.shift = r->shift;
+    PetscCallBCRCuda(BCRCudaBorderTables(r->stream, &r->tab));
+    PetscCallBCRCuda(BCRCudaSynchronize(r->stream)); /* solves may be on another stream */
+  }
+  r->stale = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksReserveInput(BCRDeviceRanks r)
+{
+  PetscFunctionBegin;
+  if (r->comm == MPI_COMM_NULL) PetscCall(BCRDeviceCoreReserveInput(r->core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksGetInput(BCRDeviceRanks r, void **f)
+{
+  PetscFunctionBegin;
+  *f = NULL;
+  if (r->comm == MPI_COMM_NULL) PetscCall(BCRDeviceCoreGetInput(r->core, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksSetShift(BCRDeviceRanks r, PetscReal shift)
+{
+  PetscFunctionBegin;
+  r->shift = r->singular ? 0 : (double)shift;
+  if (r->core) PetscCall(BCRDeviceCoreSetShift(r->core, (PetscReal)(shift + (PetscReal)r->single)));
+  if (r->p.nparts > 1) r->stale = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksSetFactor(BCRDeviceRanks r, PetscReal factor)
+{
+  PetscFunctionBegin;
+  r->factor = (double)factor;
+  if (r->core) PetscCall(BCRDeviceCoreSetFactor(r->core, factor));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksGetRemoved(BCRDeviceRanks r, const double **removed)
+{
+  PetscFunctionBegin;
+  if (r->comm == MPI_COMM_NULL) PetscCall(BCRDeviceCoreGetRemoved(r->core, removed));
+  else *removed = r->singular ? r->scalars + REMOVED : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One rank has all rows; the others want to know what it removed */
+static PetscErrorCode solve_alone(BCRDeviceRanks r, BCRStream stream, const void *f, void *u)
+{
+  const PetscMPIInt from = r->p.part[0].rank;
+
+  PetscFunctionBegin;
+  if (r->core) PetscCall(BCRDeviceCoreSolve(r->core, stream, f, u));
+  if (r->singular) {
+    BCRMessage m = {from, r->scalars + REMOVED, sizeof(double)};
+
+    if (r->rank == from) {
+      const double *removed;
+
+      PetscCall(BCRDeviceCoreGetRemoved(r->core, &removed));
+      PetscCallBCRCuda(BCRCudaScaleValue(stream, removed, 1, r->scalars + REMOVED));
+      for (PetscMPIInt q = 0; q < r->size; q++) {
+        m.rank = q;
+        if (q != from) PetscCall(BCRTransportExchange(r->transport, stream, 1, &m, 0, NULL));
+      }
+    } else PetscCall(BCRTransportExchange(r->transport, stream, 0, NULL, 1, &m));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode exchange(BCRDeviceRanks r, BCRStream stream, int which)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRTransportExchange(r->transport, stream, r->nsend[which], r->send[which], r->nrecv[which], r->recv[which]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const void *f, void *u)
+{
+  const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL, *prev = r->p.prev >= 0 ? &r->p.part[r->p.prev] : NULL;
+  const PetscInt     in   = mine ? mine->interior : 0;
+  const ptrdiff_t    step = r->step * (ptrdiff_t)r->size_of; /* bytes from row to row */
+  double            *v, *t, *own, *left;
+
+  PetscFunctionBegin;
+  if (r->comm == MPI_COMM_NULL) {
+    PetscCall(BCRDeviceCoreSolve(r->core, stream, f, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (r->p.nparts == 1) {
+    PetscCall(solve_alone(r, stream, f, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRDeviceRanksSetUp(r));
+  if (!mine) {
+    PetscCall(exchange(r, stream, 1));
+    if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  v    = r->lines[0];
+  t    = r->lines[1];
+  own  = v;
+  left = v + r->nmodes;
+  if (mine->has) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, (const char *)f + in * step, 0, r->factor, own)); /* before it may be overwritten */
+  else PetscCallBCRCuda(BCRCudaZero(own, (size_t)r->nmodes * sizeof(double), stream));
+  if (in) {
+    PetscCallBCRCuda(BCRCudaScaleCopy(stream, r->interior.n, r->float_, f, r->interior.stride, r->float_, r->w, r->interior.stride, NULL, NULL));
+    PetscCall(BCRDeviceCoreSolve(r->core, stream, r->w, u));
+    if (mine->has) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, (const char *)u + (in - 1) * step, 1, r->p.low[mine->first + in], own));
+  }
+  if (prev && in) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, u, 0, r->p.up[prev->first + prev->interior], left));
+  else PetscCallBCRCuda(BCRCudaZero(left, (size_t)r->nmodes * sizeof(double), stream));
+  PetscCall(border_transform(r, stream, 0, 2, &v, &t));
+  PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->norm, v, v + r->nmodes, r->sent[0]));
+  PetscCall(exchange(r, stream, 0));
+  PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, r->sent[1]));
+  PetscCall(exchange(r, stream, 1));
+  PetscCallBCRCuda(BCRCudaBorderUnpack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->received[1], v, v + r->nmodes, r->scalars + MEAN));
+  PetscCall(border_transform(r, stream, 1, 2, &v, &t));
+  if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
+  if (in) { /* with what the interfaces add */
+    if (prev) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, r->w, 1, r->p.low[mine->first] / r->factor, v + r->nmodes));
+    if (mine->has) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, (char *)r->w + (in - 1) * step, 1, r->p.up[mine->first + in - 1] / r->factor, v));
+    if (r->singular) PetscCallBCRCuda(BCRCudaAddValue(stream, &r->interior, r->float_, r->w, r->w, r->scalars + REMOVED, -1));
+    PetscCall(BCRDeviceCoreSolve(r->core, stream, r->w, u));
+  }
+  if (mine->has) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, (char *)u + in * step, 0, 1, v));
+  if (r->singular) { /* zero mean */
+    PetscCallBCRCuda(BCRCudaSum(stream, &r->box, r->float_, u, NULL, r->scalars + PARTIAL, r->scalars + SUM));
+    PetscCall(exchange(r, stream, 2));
+    PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, r->sums, r->scalars + SUM));
+    PetscCallBCRCuda(BCRCudaAddValue(stream, &r->box, r->float_, u, u, r->scalars + SUM, -1. / ((double)r->nmodes * (double)r->p.n)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksGetInfo(BCRDeviceRanks r, BCRRanksInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(info, sizeof(*info)));
+  if (r->core) {
+    PetscCall(BCRDeviceCoreGetInfo(r->core, &info->core));
+    info->workspace = info->core.workspace;
+    info->tables    = info->core.tables;
+    info->flops     = (r->p.nparts > 1 ? 2 : 1) * info->core.flops;
+  }
+  info->workspace += r->space.bytes;
+  info->tables += r->tables.bytes + r->modes[0].uniform.arena.bytes + r->modes[1].uniform.arena.bytes;
+  if (r->comm == MPI_COMM_NULL) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->p.nparts == 1) {
+    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", r->p.part[0].rank, 'x' + (int)r->axis));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (int i = 0; i < (r->singular ? 3 : 2); i++) {
+    for (int j = 0; j < r->nsend[i]; j++) {
+      if (r->send[i][j].rank == r->rank || !r->send[i][j].bytes) continue;
+      info->bytes_sent += r->send[i][j].bytes;
+      info->messages++;
+    }
+  }
+  PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT " modes shared out", 'x' + (int)r->axis, r->p.nparts, r->p.ninterface,
+                          r->dim == 3 ? "planes" : "rows", r->nmodes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksDestroy(BCRDeviceRanks *ranks)
+{
+  BCRDeviceRanks r = *ranks;
+
+  PetscFunctionBegin;
+  if (!r) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceCoreDestroy(&r->core));
+  for (int i = 0; i < 2; i++) {
+    PetscCall(BCRDeviceModesDestroy(&r->modes[i].uniform));
+    PetscCall(PetscFree2(r->modes[i].lambda, r->modes[i].norm));
+  }
+  for (int i = 0; i < 3; i++) PetscCall(PetscFree2(r->send[i], r->recv[i]));
+  PetscCall(PetscFree(r->first));
+  PetscCall(BCRDeviceArenaFree(&r->tables));
+  PetscCall(BCRDeviceArenaFree(&r->space));
+  PetscCall(BCRSlabRowsDestroy(&r->p));
+  if (r->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&r->comm));
+  PetscCall(PetscFree(*ranks));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

@@ -1,0 +1,53 @@
+/*
+  Messages between ranks whose data is in the memory of CUDA devices, ordered on a stream. Numerics without PETSc objects: a
+  communicator, pointers, bytes. Three ways:
+
+    nccl   NCCL's messages: launched on the stream, the host never waits. One GPU for each rank.
+    mpi    MPI with device pointers: the host waits for the stream, then for the messages. For an MPI that is aware of GPUs.
+    host   through pinned memory of the host: the same, and a copy at either end. Always possible; ranks may share a GPU.
+*/
+#pragma once
+
+#include "../petscbcrimpl.h"
+
+typedef enum {
+  BCR_TRANSPORT_AUTO, /* nccl where it is possible, else mpi, else host */
+  BCR_TRANSPORT_MPI,
+  BCR_TRANSPORT_NCCL,
+  BCR_TRANSPORT_HOST
+} BCRTransportKind;
+
+typedef struct _n_BCRTransport *BCRTransport;
+
+typedef struct {
+  PetscMPIInt rank; /* to or from */
+  void       *p;    /* on the device */
+  size_t      bytes;
+} BCRMessage;
+
+typedef struct {
+  BCRTransportKind kind;
+  char             why[320];             /* auto: why it is not a faster one; else empty */
+  size_t           bytes_sent, messages; /* by this rank to others, since the last BCRTransportCount() */
+  size_t           workspace;            /* pinned bytes */
+} BCRTransportInfo;
+
+/* Collective. option: its name as the user gives it, for messages of errors; aware: MPI takes device pointers (-use_gpu_aware_mpi). A way
+   that cannot be gone is PETSC_ERR_SUP on every rank. */
+PETSC_INTERN
+PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTransportKind kind, PetscBool aware, BCRTransport *transport);
+/* Room for exchanges of up to so many bytes of this rank in all; else the first of that size makes it */
+PETSC_INTERN
+PetscErrorCode BCRTransportReserve(BCRTransport transport, size_t sent, size_t received);
+/* Begun when the stream is there, and done when the stream goes on. Each message that is sent is received with the same bytes; two from one rank
+   to another arrive in their order. One to the rank itself is copied. Not collective beyond the ranks that are in it. */
+PETSC_INTERN
+PetscErrorCode BCRTransportExchange(BCRTransport transport, void *stream, int nsend, const BCRMessage send[], int nrecv, const BCRMessage recv[]);
+PETSC_INTERN
+PetscErrorCode BCRTransportGetInfo(BCRTransport transport, BCRTransportInfo *info);
+PETSC_INTERN
+PetscErrorCode BCRTransportCount(BCRTransport transport); /* counts from here */
+PETSC_INTERN
+PetscErrorCode BCRTransportDestroy(BCRTransport *transport);
+PETSC_INTERN
+const char *BCRTransportName(BCRTransportKind kind);
