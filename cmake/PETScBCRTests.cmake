@@ -160,6 +160,7 @@ function(petscbcr_add_program_tests)
 
   if(PETSCBCR_HAVE_CUDA)
     petscbcr_add_script_test(cuda-architectures LABELS long COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures" 80 90 100)
+    set_tests_properties(cuda-architectures PROPERTIES TIMEOUT 3600)
   endif()
 
   file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.F90 examples/*.py)

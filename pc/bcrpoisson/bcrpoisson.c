@@ -98,10 +98,10 @@ static PetscErrorCode PCReset_BCRPoisson(PC pc)
 /* The ranks must want the same, or they would wait for one another in different places */
 static PetscErrorCode PCBCRPoissonCheckSame(PC pc)
 {
-  static const char *const names[]                                = {"radix", "backend", "transport", "precision", "operator", "fit", "tune", "recursive", "isa", "graph", "launch", "spacing", "ends", "shift", "scale", "schedule"};
-  static const PetscInt    lengths[]                              = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, BCR_LAUNCH, 5, 7, 1, 1, 1 + BCR_MAX_LEVELS};
+  static const char *const names[]                                = {"radix", "backend", "transport", "precision", "operator", "fit", "tune", "recursive", "isa", "graph", "tune_file", "launch", "spacing", "ends", "shift", "scale", "schedule"};
+  static const PetscInt    lengths[]                              = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, BCR_LAUNCH, 5, 7, 1, 1, 1 + BCR_MAX_LEVELS};
   PC_BCRPoisson           *bcr                                    = (PC_BCRPoisson *)pc->data;
-  double                   mine[26 + BCR_LAUNCH + BCR_MAX_LEVELS] = {0}, first[26 + BCR_LAUNCH + BCR_MAX_LEVELS];
+  double                   mine[27 + BCR_LAUNCH + BCR_MAX_LEVELS] = {0}, first[27 + BCR_LAUNCH + BCR_MAX_LEVELS];
   PetscInt                 n                                      = 0, i;
   BCRFault                 fault                                  = {PETSC_SUCCESS, ""};
   PetscMPIInt              size;
@@ -119,6 +119,8 @@ static PetscErrorCode PCBCRPoissonCheckSame(PC pc)
   mine[n++] = (double)bcr->recursive;
   mine[n++] = (double)bcr->isa;
   mine[n++] = (double)bcr->graph;
+  for (const char *c = bcr->tunefile; c && *c; ++c) mine[n] = fmod(31 * mine[n] + (double)(unsigned char)*c, 1e9 + 7);
+  n++;
   for (i = 0; i < BCR_LAUNCH; ++i) mine[n++] = (double)bcr->launch[i];
   mine[n++] = (double)bcr->dim;
   mine[n++] = (double)bcr->nspacing;
