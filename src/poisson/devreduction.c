@@ -32,6 +32,25 @@ static int device_end(BCREnd e)
   return e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_DIRICHLET));
 }
 
+/* Threads of the group that solves a line where nobody asks for another number: the fastest on an H200 (bench/results/h200_tune.csv), by rows of a line */
+static int default_width(PetscInt n, PetscInt radix)
+{
+  static const struct {
+    PetscInt n;
+    int      radix2, other;
+  } table[] = {
+    {63,   32,  32 },
+    {127,  64,  64 },
+    {383,  128, 128},
+    {1535, 256, 128},
+    {3071, 128, 128}
+  };
+
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(table); i++)
+    if (n <= table[i].n) return radix == 2 ? table[i].radix2 : table[i].other;
+  return radix == 2 ? 256 : 128;
+}
+
 /* A step's tables on the device */
 static PetscErrorCode step_put(BCRDeviceReduction red, const BCRReductionStep *st, PetscBool singular, const BCRCudaLineRows *rows, BCRStream stream, BCRDeviceArena *tables, PetscInt i)
 {
@@ -124,9 +143,9 @@ PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], cons
   } else {
     red->gline = (x->n + 3) / 4 * 4;
     if (!x->lower && x->end[0] != BCR_END_PERIODIC && x->n > 1 && x->a > 0) {
-      red->width  = launch[BCR_LAUNCH_GROUP];
+      red->width  = launch[BCR_LAUNCH_GROUP] > 0 ? launch[BCR_LAUNCH_GROUP] : default_width(x->n, schedule[0]);
       red->shared = launch[BCR_LAUNCH_SHARED];
-      PetscCheck(!BCRCudaLinesCyclicShape(red->nx, single, shared, &red->width, &red->shared, &red->gline), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+      PetscCheck(!BCRCudaLinesCyclicShape(red->nx, single, shared, red->width, &red->shared, &red->gline), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
                  "-pc_bcrpoisson_launch %d,%d: the first number, threads of a work group, must be a power of two from 32 to 1024, and a few rows for each of them must fit the shared memory of a block (%d bytes)", launch[BCR_LAUNCH_GROUP],
                  launch[BCR_LAUNCH_SHARED], shared);
     }

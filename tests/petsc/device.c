@@ -9,6 +9,7 @@
 #include "src/poisson/solver.h"
 #include "src/operator/read.h"
 #if defined(PETSCBCR_HAVE_CUDA)
+  #include <petscdevice.h>
   #include "src/poisson/device.h"
 #endif
 
@@ -338,6 +339,48 @@ static PetscErrorCode Copies(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The stream is that of PETSc's current context */
+static PetscErrorCode Contexts(void)
+{
+  TestProblem        p = problems[0];
+  DM                 da;
+  Mat                A;
+  PC                 pc;
+  Vec                x, y, z;
+  PetscDeviceContext old, context;
+  PetscBool          same;
+  PetscInt           wrong = 0;
+
+  PetscFunctionBegin;
+  PetscCall(NewPC(&p, "", &da, &A, &pc));
+  PetscCall(DMCreateGlobalVector(da, &x));
+  PetscCall(VecDuplicate(x, &y));
+  PetscCall(VecDuplicate(x, &z));
+  PetscCall(TestRandom(x));
+  PetscCall(VecSet(z, 0));
+  PetscCall(PCApply(pc, x, y));
+  PetscCall(PetscDeviceContextGetCurrentContext(&old));
+  PetscCall(PetscDeviceContextSynchronize(old));
+  PetscCall(PetscDeviceContextCreate(&context));
+  PetscCall(PetscDeviceContextSetStreamType(context, PETSC_STREAM_NONBLOCKING));
+  PetscCall(PetscDeviceContextSetUp(context));
+  for (PetscInt i = 0; i < 6; ++i) {
+    PetscCall(PetscDeviceContextSetCurrentContext(i % 2 ? old : context));
+    PetscCall(PCApply(pc, x, z));
+    PetscCall(PetscDeviceContextSynchronize(i % 2 ? old : context));
+    PetscCall(PetscDeviceContextSetCurrentContext(old));
+    PetscCall(VecEqual(y, z, &same));
+    if (!same) ++wrong;
+  }
+  Check(!wrong, "on two streams of PETSc: %d of 6 solves differ", (int)wrong);
+  PetscCall(PetscDeviceContextDestroy(&context));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscCall(Done(&da, &A, &pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A device whose memory is taken: an error with the bytes, or with auto the host */
 static PetscErrorCode NoRoom(void)
 {
@@ -467,6 +510,7 @@ int main(int argc, char **argv)
     PetscCall(Streams());
     PetscCall(Graphs());
     PetscCall(Copies());
+    PetscCall(Contexts());
     PetscCall(NoRoom());
     PetscCall(BadNumbers());
   }

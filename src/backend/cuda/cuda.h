@@ -219,8 +219,8 @@ BCR_CUDA_API int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *st, const 
 BCR_CUDA_API int BCRCudaStepSum(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *G, ptrdiff_t g1, ptrdiff_t gline, int terms, void *parts, void *U);
 BCR_CUDA_API int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *st, int nb, const double *shift, double a, double *to); /* of each solution: shift[b] + a lambda[p] */
 /* Lines of n rows of scale (T + shift[b] + a lambda[p]), with couplings of one, by scalar cyclic reduction, a block of `width` threads each; more than
-   `rows` rows are reduced in global memory first. Shape: sets those that are 0 and the distance of lines; nonzero: it cannot be done */
-BCR_CUDA_API int BCRCudaLinesCyclicShape(int n, int single, int shared, int *width, int *rows, ptrdiff_t *ld);
+   `rows` rows are reduced in global memory first. Shape: sets rows (0: as many as fit) and the distance of lines; nonzero: it cannot be done */
+BCR_CUDA_API int BCRCudaLinesCyclicShape(int n, int single, int shared, int width, int *rows, ptrdiff_t *ld);
 BCR_CUDA_API int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, double scale, double a, const double *shift, int first, int last, int single, void *G, ptrdiff_t ld, int width, int rows);
 
 /* box*.cu: three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along x and along another axis.

@@ -357,22 +357,19 @@ static ptrdiff_t sections_extent(int n, int W, int rows)
   return extent;
 }
 
-int BCRCudaLinesCyclicShape(int n, int single, int shared, int *width, int *rows, ptrdiff_t *ld)
+int BCRCudaLinesCyclicShape(int n, int single, int shared, int width, int *rows, ptrdiff_t *ld)
 {
   const int size = single ? (int)sizeof(float) : (int)sizeof(double), room = (shared - (int)sizeof(Factors) - 64) / size;
-  int       W = *width, R = *rows;
+  const int W = width;
+  int       R = *rows;
 
-  if (W < 1) {
-    for (W = 32; W < 128 && 4 * W < n; W *= 2) {} /* an H200, n = 511 to 4095, radix 2 and 4: 128 is within 5 % of the best */
-  }
   if (W > 1024 || W < 32 || (W & (W - 1))) return 1;
   if (R < 1 || R > n) R = n;
   if (R < W) R = W;
   while (R > W && sections_extent(R, W, W) + W > room) R = R / 2;
   if (sections_extent(R, W, W) + W > room || 2 * W > room) return 1;
-  *width = W;
-  *rows  = R;
-  *ld    = (sections_extent(n, W, R) + 3) / 4 * 4; /* pairs of neighbours are read at once */
+  *rows = R;
+  *ld   = (sections_extent(n, W, R) + 3) / 4 * 4; /* pairs of neighbours are read at once */
   return 0;
 }
 
