@@ -346,7 +346,7 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
   if (bcr->device) PetscCall(PCBCRPoissonGetStream(&options.stream));
   PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
   if (bcr->tune || bcr->tunefile) PetscCall(BCRSolverTune(PetscObjectComm((PetscObject)pc), bcr->dof, bcr->ops, bcr->size, &options, slab, bcr->tunefile, bcr->tune, &bcr->solver, &bcr->tuned));
-  else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
+  else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) {
     PetscErrorCode ierr;
 
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); /* a device without room for it is none */

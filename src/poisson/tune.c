@@ -88,6 +88,10 @@ static PetscErrorCode tune(Tuner *t, const PetscInt size[])
   PetscCall(PetscMemzero(&c, sizeof(c)));
   PetscCall(PetscArraycpy(c.launch, core->launch, BCR_LAUNCH));
   PetscCall(choice_time(t, &c));
+  if (t->slab && t->options->device) { /* over ranks only level 0 has something to choose */
+    if (!given) PetscCall(launch_time(t, BCR_LAUNCH_STRIPS, PETSC_STATIC_ARRAY_LENGTH(strips), strips));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(radices) && !given; i++) {
     /* on a device a given radix makes many passes, which only the launches of a small grid hide */
     if (radices[i] > largest || (t->options->device && (largest > 300 || radices[i] > 16))) break;
