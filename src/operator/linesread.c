@@ -278,7 +278,7 @@ static PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned ch
   const PetscInt *ai = A->ai + first + 1;
   PetscInt        entries, uneven = 0;
 
-  if (*known) return *known > BCR_LINES_ENTRIES ? 0 : *known;
+  if (*known && (*known > BCR_LINES_ENTRIES || ai[count] - ai[0] == count * *known)) return *known > BCR_LINES_ENTRIES ? 0 : *known;
   *known = BCR_LINES_ENTRIES + 1;
   if (PetscDefined(USE_COMPLEX) || A->lines->dof > 1 || count < 2) return 0;
   entries = ai[1] - ai[0];
@@ -389,11 +389,6 @@ static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3]
                       row->far[axis], where, row->farcol[axis], (int)(2 * lines->dim + 1), lines->dim > 1 ? ", or another axis" : "");
   return PETSC_ERR_SUP;
 }
-
-#define BCRForBox(lines, at, ix) \
-  for (at[2] = 0, ix[2] = (lines)->start[2]; at[2] < (lines)->size[2]; ++at[2], ++ix[2]) \
-    for (at[1] = 0, ix[1] = (lines)->start[1]; at[1] < (lines)->size[1]; ++at[1], ++ix[1]) \
-      for (at[0] = 0, ix[0] = (lines)->start[0]; at[0] < (lines)->size[0]; ++at[0], ++ix[0])
 
 /* What a read finds apart from the rows. What is wrong is in code and message, on the ranks that see it. */
 typedef struct {
