@@ -214,7 +214,7 @@ int main(int argc, char **argv)
   PetscCall(NotANumber());
   PetscCall(Schwarz("-ksp_rtol 1e-6 -ksp_type gmres -pc_type asm -pc_asm_dm_subdomains -sub_ksp_type preonly -sub_pc_type lu", &its[0]));
   PetscCall(Schwarz("-ksp_rtol 1e-6 -ksp_type gmres -pc_type asm -pc_asm_dm_subdomains -sub_ksp_type preonly -sub_pc_type neato", &its[1]));
-  Check(its[0] == its[1] && its[0] > 1, "PCASM: %d iterations with PCNEATO, %d with LU in the subdomains", (int)its[1], (int)its[0]);
+  Check(PetscAbs(its[0] - its[1]) <= (PetscDefined(USE_REAL_SINGLE) ? 1 : 0) && its[0] > 1, "PCASM: %d iterations with PCNEATO, %d with LU in the subdomains", (int)its[1], (int)its[0]);
   PetscCall(TestSum(&status));
   PetscCall(PetscFinalize());
   return status;

@@ -350,7 +350,7 @@ static PetscErrorCode errors(void)
   (void)zero;
   PetscCall(error("NaN", nan, two, BCR_TRI_COUPLING_AUTO, 0, PETSC_ERR_FP, size > 1 ? words : "Line 1, row 2"));
   if (size > 1) PetscCall(error("singular", NULL, two, BCR_TRI_COUPLING_AUTO, 1, PETSC_ERR_MAT_LU_ZRPVT, "singular to rounding"));
-  if (size > 2) PetscCall(error("digits", NULL, two, BCR_TRI_COUPLING_NEIGHBOUR, 0, PETSC_ERR_ARG_OUTOFRANGE, "would lose 1"));
+  if (size > 2) PetscCall(error("digits", NULL, two, BCR_TRI_COUPLING_NEIGHBOUR, 0, PETSC_ERR_ARG_OUTOFRANGE, PetscDefined(USE_REAL_SINGLE) ? "would lose " : "would lose 1"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
