@@ -216,7 +216,7 @@ static PetscErrorCode core_tables(BCRCore c)
   const double   shift = c->singular ? 0 : c->shift + c->fixed;
   const PetscInt n0 = c->dim > 0 ? x->n : 0, n1 = c->dim > 1 ? y->n : 0;
   double        *d, *w;
-  size_t         work = 0, work0 = 0, dsize = 0, lines = 0;
+  size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
   ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
   PetscInt       mostkeep = 0;
 
@@ -389,8 +389,9 @@ static PetscErrorCode core_tables(BCRCore c)
   }
   work = PetscMax(work, lines);
   PetscCall(BCRArenaGet(&c->space, (dsize + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->D));
-  PetscCall(BCRArenaGet(&c->space, (work + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work));
-  PetscCall(BCRArenaGet(&c->space, (work0 + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work0));
+  if (c->kind == PLAN_LEVEL0) keep = (c->cpu->level0->keep(&c->plane[0].shape) + 15) / 16 * 16;
+  PetscCall(BCRArenaGet(&c->space, (PetscMax(work0, keep + work) + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work0));
+  c->work = (char *)c->work0 + keep * (c->single ? sizeof(float) : sizeof(double)); /* nothing of either lasts longer than a call, but what is kept */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1011,14 +1012,11 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
 }
 
 /* a piece of an array on its way nearer, i/n to end/n of it */
-static inline void prefetch_piece(const char *p, ptrdiff_t bytes, PetscInt i, PetscInt end, PetscInt n, PetscBool write)
+static inline void prefetch_piece(const char *p, ptrdiff_t bytes, PetscInt i, PetscInt end, PetscInt n)
 {
   const char *to = p + bytes * end / n;
 
-  for (p += bytes * i / n; p < to; p += 64) {
-    if (write) __builtin_prefetch(p, 1, 2);
-    else __builtin_prefetch(p, 0, 2);
-  }
+  for (p += bytes * i / n; p < to; p += 64) __builtin_prefetch(p, 0, 2);
 }
 
 /* a transform along z or y of all lines of the box; axis: which */
@@ -1036,7 +1034,7 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
   for (PetscInt j = 0; j < nother; j++) {
     const char     *fj   = (const char *)at(c->io, f, j * so);
     char           *uj   = (char *)at(c->io, u, j * so);
-    const PetscBool next = s < so && j + 1 < nother && 2 * bytes <= far ? PETSC_TRUE : PETSC_FALSE;
+    const PetscBool next = f != u && s < so && j + 1 < nother && 2 * bytes <= far ? PETSC_TRUE : PETSC_FALSE;
 
     if (f != u) { /* rows of memory in order first: a transform from f to u would touch both in short pieces */
       for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(uj + k * s * size, fj + k * s * size, n * size);
@@ -1044,8 +1042,7 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
     for (PetscInt i = 0; i < n; i += step) { /* a few columns at a time; meanwhile a piece of the next plane of memory comes nearer */
       const PetscInt end = PetscMin(i + step, n);
 
-      if (next) prefetch_piece(fj + so * size, bytes, i, end, n, PETSC_FALSE);
-      if (next && f != u) prefetch_piece(uj + so * size, bytes, i, end, n, PETSC_TRUE);
+      if (next) prefetch_piece(fj + so * size, bytes, i, end, n);
       c->cpu->dtt.cols(c->dtt[axis], direction, io, end - i, uj + i * size, s, uj + i * size, s, c->work);
     }
   }

@@ -662,23 +662,22 @@ static int BCRN(level0_lanes)(void)
   return BL;
 }
 
-/* work: ring | edges and stage | carry line | line of zeros (as doubles) | line nobody reads */
-#define LEVEL0_STAGE(s) (16 * BG * BL + 8 * BG * BL * (size_t)(s)->ring)
-static size_t BCRN(level0_ring)(const BCRLevel0Shape *s)
-{
-  return (size_t)s->ring * BL * BL + LEVEL0_STAGE(s);
-}
-static size_t BCRN(level0_work)(const BCRLevel0Shape *s)
+/* work: carry line | line of zeros (as doubles) | line nobody reads | ring | edges | stage */
+static size_t BCRN(level0_keep)(const BCRLevel0Shape *s)
 {
   const size_t line = (size_t)s->nb * BL;
 
-  return BCRN(level0_ring)(s) + line + line * sizeof(double) / sizeof(real) + line;
+  return line + line * sizeof(double) / sizeof(real) + line;
+}
+static size_t BCRN(level0_work)(const BCRLevel0Shape *s)
+{
+  return BCRN(level0_keep)(s) + (size_t)s->ring * BL * BL + 16 * BG * BL + (s->stream ? 8 * BG * BL * (size_t)s->ring : 0);
 }
 
 static void BCRN(level0_start)(const BCRLevel0Shape *s, void *work)
 {
   const size_t line = (size_t)s->nb * BL;
-  real        *w    = (real *)work + BCRN(level0_ring)(s);
+  real        *w    = (real *)work;
 
   for (size_t i = 0; i < line * (1 + sizeof(double) / sizeof(real)); i++) w[i] = 0;
 }
@@ -692,8 +691,8 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
   S.s     = s;
   S.ldf   = ldf * sz;
   S.ldu   = 0;
-  S.ring  = (real *)work;
-  S.carry = S.ring + BCRN(level0_ring)(s);
+  S.carry = (real *)work;
+  S.ring  = S.carry + BCRN(level0_keep)(s);
   S.sub = S.sepscale = 0;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
@@ -718,7 +717,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
       g++;
       continue;
     }
-    S.nslot = 2 * S.k->tile + S.k->halo;
+    S.nslot = PetscMin(2 * S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 0, ng, args->io);
     g += ng;
   }
@@ -738,8 +737,8 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   S.s        = s;
   S.ldf      = ldf * sz;
   S.ldu      = ldu * sz;
-  S.ring     = (real *)work;
-  S.carry    = S.ring + BCRN(level0_ring)(s);
+  S.carry    = (real *)work;
+  S.ring     = S.carry + BCRN(level0_keep)(s);
   zero       = S.carry + (size_t)s->nb * BL;
   S.sub      = (real)args->sub;
   S.sepscale = (real)args->sepscale;
@@ -790,10 +789,10 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       g++;
       continue;
     }
-    S.nslot = 2 * S.k->tile + S.k->halo;
+    S.nslot = PetscMin(2 * S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 1, ng, args->io);
     g += ng;
   }
 }
 
-static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work), BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};
+static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work), BCRN(level0_keep), BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};
