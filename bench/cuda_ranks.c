@@ -2,7 +2,7 @@
   Poisson across ranks with CUDA devices: a solve from device memory to device memory (median over batches that start together, the slowest
   rank), beside a copy of a rank's part on its device in the same run, the exchanges of a solve by themselves, what is sent, the residual.
 
-  mpiexec -n P cuda_ranks [-weak 4096x4096,256x256x256] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10]
+  mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10]
   weak: unknowns for each rank; slabs are along the last axis
 */
 #include "bench.h"
@@ -197,7 +197,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
 
 int main(int argc, char **argv)
 {
-  char        text[2][512] = {"4096x4096,256x256x256", "8191x8191"}, ways[64] = "auto";
+  char        text[2][512] = {"4095x4095,255x255x255", "8191x8191"}, ways[64] = "auto";
   const char *name[] = {"auto", "mpi", "nccl", "host"};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
