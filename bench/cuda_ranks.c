@@ -124,8 +124,8 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double
 static void Row(const char *how, PetscInt dim, const PetscInt n[3], const char *solver, const char *transport, const double t[], const double least[], double setup, double bytes, double messages, double residual)
 {
   if (rank) return;
-  printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT ",%s,%d,%s,%.5f,%.5f,%.3f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n", how, n[0], n[1], dim == 3 ? n[2] : 1, solver, (int)size, transport, 1e3 * t[1], 1e3 * t[0], t[1] / t[0], 1e3 * t[2], 1e3 * setup, bytes, messages, residual, 1e3 * least[1],
-         1e3 * least[0]);
+  printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT ",%s,%d,%s,%.5f,%.5f,%.3f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n", how, n[0], n[1], dim == 3 ? n[2] : 1, solver, (int)size, transport, 1e3 * t[1], 1e3 * t[0], t[1] / t[0], 1e3 * t[2],
+         1e3 * setup, bytes, messages, residual, 1e3 * least[1], 1e3 * least[0]);
   (void)fflush(stdout);
 }
 

@@ -29,11 +29,11 @@ static bool fft_load(void)
 }
 
 struct _n_PeerFft {
-  int           n, N, size, rank, m, w;
-  int          *first, *column, *dfirst; /* dfirst: on the device */
-  cudaStream_t  stream;
-  cufftHandle   plan[2];
-  double       *ext, *buffer[2];
+  int                 n, N, size, rank, m, w;
+  int                *first, *column, *dfirst; /* dfirst: on the device */
+  cudaStream_t        stream;
+  cufftHandle         plan[2];
+  double             *ext, *buffer[2];
   cufftDoubleComplex *spectrum;
 };
 

@@ -26,7 +26,7 @@ struct _n_BCRDeviceCore {
   ptrdiff_t       stride[3];
   char            label[3];
   BCRAxis         axis[3];
-  double          shift, fixed, factor; /* fixed: what the axes of one unknown add */
+  double          shift, fixed, factor;           /* fixed: what the axes of one unknown add */
   PetscBool       singular, single, stale, input; /* input: work is where right-hand sides are made */
   BCRCoreOptions  options;
   BCRDevicePlan   kind;
@@ -53,7 +53,7 @@ struct _n_BCRDeviceCore {
   BCRCudaLevel0   level0;
   BCRCudaSepLines sep;
   const int      *extraof;
-  void           *D, *D2, *extra; /* separators; D2: where their transform is not in place */
+  void           *D, *D2, *extra;         /* separators; D2: where their transform is not in place */
   void           *border, *borderrows[2]; /* rows of other ranks beside the box: a copy of the separators; two rows */
   double         *septab;
   PetscInt        ldd;
@@ -819,7 +819,7 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
     zl = lines_along(c, 2, c->stride);
     ul = lines_along(c, 2, packed);
     PetscCallBCRCuda(transform(c, stream, 2, 0, &zl, f, &ul, c->work));
-    f        = c->work;
+    f         = c->work;
     l->ldf    = packed[1];
     l->fplane = packed[2];
   } else {
@@ -831,7 +831,7 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
 
       if (!c->work) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
       PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, c->work, packed, NULL, NULL));
-      f     = c->work;
+      f      = c->work;
       l->ldf = c->n[0];
     }
   }
@@ -967,8 +967,8 @@ static PetscErrorCode solve_reduction(BCRDeviceCore c, BCRStream stream, const v
   for (int back = 0; back < 2; back++) {
     if (trans && c->fft[1]) PetscCallBCRCuda(transform(c, stream, 1, back, &l, u, &l, u));
     for (PetscInt k = 0; trans && !c->fft[1] && k < c->n[2]; k += reduction_planes(c)) {
-      const int    m[3] = {n[0], n[1], (int)PetscMin(reduction_planes(c), c->n[2] - k)};
-      void        *at   = (char *)u + (size_t)k * s[2] * c->size;
+      const int m[3] = {n[0], n[1], (int)PetscMin(reduction_planes(c), c->n[2] - k)};
+      void     *at   = (char *)u + (size_t)k * s[2] * c->size;
 
       l.nb = w.nb = m[2];
       PetscCallBCRCuda(transform(c, stream, 1, back, &l, at, &w, c->work));

@@ -509,11 +509,11 @@ static PetscErrorCode passes_end(BCRDeviceRanks r, BCRStream stream, void *u, co
 */
 static PetscErrorCode border_begin(BCRDeviceRanks r, BCRStream stream, const void *f, void *u, double *own, double *left)
 {
-  const int          M = (int)r->nmodes, *h = r->ends.rows, in = (int)r->p.part[r->p.mine].interior;
-  const ptrdiff_t    step = r->step * (ptrdiff_t)r->size_of;
-  double            *v = r->lines[0], *t = r->lines[1];
-  void              *rows;
-  ptrdiff_t          ld;
+  const int       M = (int)r->nmodes, *h = r->ends.rows, in = (int)r->p.part[r->p.mine].interior;
+  const ptrdiff_t step = r->step * (ptrdiff_t)r->size_of;
+  double         *v = r->lines[0], *t = r->lines[1];
+  void           *rows;
+  ptrdiff_t       ld;
 
   PetscFunctionBegin;
   if (r->ends.open[1]) PetscCallBCRCuda(BCRCudaRowsGet(stream, M, 1 + h[1], r->float_, (const char *)f + in * step, -r->step, r->factor, v));

@@ -49,8 +49,7 @@ enum {
   ADD
 };
 
-template <typename T, int WHAT>
-__global__ void rows_move(int m, T *f, ptrdiff_t step, double a, double *v)
+template <typename T, int WHAT> __global__ void rows_move(int m, T *f, ptrdiff_t step, double a, double *v)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -88,8 +87,7 @@ int BCRCudaRowsAdd(BCRStream stream, int m, int n, int single, void *u, ptrdiff_
   return bcr_done();
 }
 
-template <typename T>
-__global__ void row_plus(int n, const T *from, T *to)
+template <typename T> __global__ void row_plus(int n, const T *from, T *to)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -127,7 +125,7 @@ static __global__ void border_gather(BCRCudaBorderEnds e, const double *lines, d
   for (int end = 0; end < 2; end++) { /* 0: the interface before */
     const int     h = e.rows[end];
     const double *f = lines + (end ? 1 : 1 + (ptrdiff_t)e.rows[1]) * e.n + k, *x = lines + (ptrdiff_t)(1 + e.rows[0] + e.rows[1] + end) * e.n + k;
-    double        r[8], sum = 0;
+    double        r[8], sum                                                      = 0;
 
     if (e.open[end]) {
       sum = e.a * responses(h, delta, r) * *x;
