@@ -26,14 +26,38 @@ BCR_INLINE void tri_load(bun *x, const void *f, ptrdiff_t i, ptrdiff_t lanes, co
 }
 
 /* a bundle past the caches; p on a cache line */
-BCR_INLINE void tri_stream(real *p, bun v)
+BCR_INLINE void tri_stream(void *u, ptrdiff_t i, bun v, const int io)
 {
-#if BCR_ISA == 2 && defined(BCR_REAL_SINGLE)
-  _mm512_stream_ps(p, (__m512)v);
-#elif BCR_ISA == 2
-  _mm512_stream_pd(p, (__m512d)v);
+#if BCR_ISA == 2
+  #if defined(BCR_REAL_SINGLE)
+  if (io) {
+    double *q = (double *)u + i;
+
+    _mm512_stream_pd(q, _mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v)));
+    _mm512_stream_pd(q + 8, _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1))));
+    return;
+  }
+  _mm512_stream_ps((real *)u + i, (__m512)v);
+  #else
+  _mm512_stream_pd((real *)u + i, (__m512d)v);
+  #endif
+#elif BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
+  if (io) {
+    double *q = (double *)u + i;
+
+    _mm256_stream_pd(q, _mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v)));
+    _mm256_stream_pd(q + 4, _mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1)));
+    return;
+  }
+  _mm256_stream_ps((real *)u + i, (__m256)v);
+#elif BCR_ISA == 1
+  _mm256_stream_pd((real *)u + i, (__m256d)v.a);
+  _mm256_stream_pd((real *)u + i + VL, (__m256d)v.b);
 #else
-  bstore(p, v);
+  bstoreio(u, i, v, io);
+#endif
+#if BCR_ISA > 0
+  (void)io;
 #endif
 }
 
@@ -47,11 +71,11 @@ BCR_INLINE void tri_fence(int stream)
 }
 
 /* whether all rows of what is written begin on cache lines */
-BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u)
+BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u, const int io)
 {
   const ptrdiff_t ld = s->kind == BCR_TRI_ACROSS ? s->inner : s->inner * s->n;
 
-  return (uintptr_t)u % 64 == 0 && ld * (ptrdiff_t)sizeof(real) % 64 == 0;
+  return (uintptr_t)u % 64 == 0 && ld * (ptrdiff_t)(io ? sizeof(double) : sizeof(real)) % 64 == 0;
 }
 
 #define TRI_AHEAD 8 /* rows to prefetch ahead: rows across are too far apart for the machine to see the pattern */
@@ -69,9 +93,9 @@ BCR_INLINE void tri_prefetch(const void *f, ptrdiff_t i, const int NV, const int
 BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream)
 {
   if (__builtin_expect(lanes == NV * BL, 1)) {
-    if (!io && stream) {
+    if (stream) {
 #pragma GCC unroll 8
-      for (int v = 0; v < NV; v++) tri_stream((real *)u + i + BL * v, x[v]);
+      for (int v = 0; v < NV; v++) tri_stream(u, i + BL * v, x[v], io);
       return;
     }
 #pragma GCC unroll 8
@@ -82,6 +106,101 @@ BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, c
       else if (lanes > BL * v) bstorepart(u, i + BL * v, x[v], (int)(lanes - BL * v), io);
     }
   }
+}
+
+/* Rows across past the caches wherever they begin. AVX-512: cache lines are put together from the vectors of neighbouring bundles, whose last
+   words wait here row by row for the tile beside; what is left of a line at the edges of a panel goes past the caches too, for a store that
+   waits for its line holds up all those behind it. */
+#define TRI_EDGE (64 / (ptrdiff_t)sizeof(real)) /* elements for a row */
+typedef struct {
+  real *words;
+  int   first, last; /* tile of the panel */
+} TriEdge;
+
+#if BCR_ISA == 2
+/* elements from..to-1 of one vector */
+BCR_INLINE void tri_bits(char *p, __m512i z, int from, int to, const int es)
+{
+  char t[64] __attribute__((aligned(64)));
+
+  _mm512_store_si512(t, z);
+  for (int k = from; k < to; k++) {
+    if (es == 8) {
+      long long x;
+
+      __builtin_memcpy(&x, t + 8 * k, 8);
+      _mm_stream_si64((long long *)p + k, x);
+    } else {
+      int x;
+
+      __builtin_memcpy(&x, t + 4 * k, 4);
+      _mm_stream_si32((int *)p + k, x);
+    }
+  }
+}
+
+BCR_INLINE __m512i tri_shift(__m512i a, __m512i b, int o, const int es)
+{
+  if (es == 8) return _mm512_permutex2var_epi64(a, _mm512_add_epi64(_mm512_set1_epi64(o), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7)), b);
+  return _mm512_permutex2var_epi32(a, _mm512_add_epi32(_mm512_set1_epi32(o), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)), b);
+}
+#endif
+
+BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream, const TriEdge *edge, ptrdiff_t row)
+{
+#if BCR_ISA == 2
+  if (stream) {
+    const int es = io ? 8 : (int)sizeof(real), ew = 64 / es, words = NV * BL / ew;
+    char     *p  = (char *)u + i * es;
+    const int o  = (int)(-(uintptr_t)p % 64) / es;
+    __m512i   z[2 * BCR_TRI_NV], before;
+
+  #pragma GCC unroll 8
+    for (int v = 0; v < NV; v++) {
+  #if defined(BCR_REAL_SINGLE)
+      if (io) {
+        z[2 * v]     = _mm512_castpd_si512(_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x[v])));
+        z[2 * v + 1] = _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)x[v]), 1))));
+      } else z[v] = _mm512_castps_si512((__m512)x[v]);
+  #else
+      z[v] = _mm512_castpd_si512((__m512d)x[v]);
+  #endif
+    }
+    before = _mm512_loadu_si512(edge->words + TRI_EDGE * row);
+    _mm512_storeu_si512(edge->words + TRI_EDGE * row, z[words - 1]);
+    if (o) {
+      if (edge->first) tri_bits(p, z[0], 0, (int)PetscMin(o, lanes), es);
+      else if (lanes >= o) _mm512_stream_si512((__m512i *)(p + es * o - 64), tri_shift(before, z[0], o, es));
+      else {
+        tri_bits(p - 64, before, o, ew, es);
+        tri_bits(p, z[0], 0, (int)lanes, es);
+      }
+    }
+    if (__builtin_expect(lanes == NV * BL, 1)) {
+      if (o == 0) {
+  #pragma GCC unroll 16
+        for (int v = 0; v < words; v++) _mm512_stream_si512((__m512i *)(p + 64 * v), z[v]);
+        return;
+      }
+  #pragma GCC unroll 16
+      for (int v = 0; v < words - 1; v++) _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), tri_shift(z[v], z[v + 1], o, es));
+      if (edge->last) tri_bits(p + 64 * (words - 1), z[words - 1], o, ew, es);
+    } else {
+      for (int v = 0; v < words && ew * v < lanes; v++) {
+        if (lanes >= ew * (v + 1) + o) _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), o ? tri_shift(z[v], z[v + 1], o, es) : z[v]);
+        else {
+          tri_bits(p + 64 * v, z[v], o, (int)PetscMin(ew, lanes - ew * v), es);
+          if (o && v + 1 < words && lanes > ew * (v + 1)) tri_bits(p + 64 * (v + 1), z[v + 1], 0, (int)PetscMin(o, lanes - ew * (v + 1)), es);
+        }
+      }
+    }
+    return;
+  }
+#else
+  (void)edge;
+  (void)row;
+#endif
+  tri_store(u, i, x, lanes, NV, io, stream && (uintptr_t)((const char *)u + i * (io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real))) % 64 == 0);
 }
 
 /* BL elements from k on of each of the lines of ALONG, brought to the lanes: a[e] has element k + e. len: of a line */
@@ -96,13 +215,22 @@ BCR_INLINE void tri_loadx(bun *a, const void *f, ptrdiff_t base, ptrdiff_t k, pt
   btr(a);
 }
 
+/* f of the lines of ALONG, to come soon */
+BCR_INLINE void tri_ahead(const void *f, ptrdiff_t i, ptrdiff_t len, const int io)
+{
+  const ptrdiff_t size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+
+  for (int p = 0; p < BL; p++)
+    for (ptrdiff_t k = 0; k < BL * size; k += 64) __builtin_prefetch((const char *)f + (i + p * len) * size + k, 0, 3);
+}
+
 BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, bun *a, ptrdiff_t lanes, const int io, const int stream)
 {
   btr(a);
   if (__builtin_expect(lanes == BL && k + BL <= len, 1)) {
-    if (!io && stream) {
+    if (stream) {
 #pragma GCC unroll 16
-      for (int p = 0; p < BL; p++) tri_stream((real *)u + base + p * len + k, a[p]);
+      for (int p = 0; p < BL; p++) tri_stream(u, base + p * len + k, a[p], io);
       return;
     }
 #pragma GCC unroll 16
@@ -352,7 +480,7 @@ BCR_INLINE void tri_factors_line(const BCRTriFactors *t, const void *f, void *u,
 BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, real *work, const int io)
 {
   real     *w  = work + BL * (t->shape.nv + 2 * BL);
-  const int nv = t->shape.nv, stream = t->stream && tri_aligned(&t->shape, u);
+  const int nv = t->shape.nv, stream = t->stream && tri_aligned(&t->shape, u, io);
 
   if (t->shape.kind == BCR_TRI_LINE) {
     for (ptrdiff_t line = 0; line < t->shape.tiles; line++) tri_factors_line(t, f, u, line, io);
@@ -381,6 +509,7 @@ static void BCRN(tri_factors)(const BCRTriFactors *t, int io, const void *f, voi
 #if defined(BCR_REAL_SINGLE)
   if (io) {
     tri_factors_io(t, f, u, (real *)work, 1);
+    tri_fence(t->stream);
     return;
   }
 #endif
