@@ -39,7 +39,7 @@ static size_t BCRN(lag_work)(const BCRTriScan *t)
 }
 
 /* The unknowns of the ends */
-BCR_INLINE void lag_ends(const BCRTriScan *t, const void *f, LagSub *S, const int io)
+static __attribute__((noinline)) void BCRN(lag_ends)(const BCRTriScan *t, const void *f, LagSub *S, const int io)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner, m0 = t->h, m1 = n - t->t;
   const int       N   = t->h + t->t;
@@ -86,7 +86,7 @@ BCR_INLINE real *lag_slot(const BCRTriScan *t, const LagSub *S, ptrdiff_t b, ptr
 }
 
 /* The rows above the first block, when u of its first row is z */
-BCR_INLINE void lag_head(const BCRTriScan *t, void *u, const LagSub *S, const bun *z, const int io, const int stream)
+static __attribute__((noinline)) void BCRN(lag_head)(const BCRTriScan *t, void *u, const LagSub *S, const bun *z, const int io, const int stream)
 {
   const bun beta = bset1(((const real *)t->abc)[1]);
   bun       x[LAG_NV];
@@ -96,7 +96,7 @@ BCR_INLINE void lag_head(const BCRTriScan *t, void *u, const LagSub *S, const bu
       x[v] = bload(S->x + BL * (LAG_NV * r + v));
       if (r == t->h - 1) x[v] = bfma(beta, z[v], x[v]);
     }
-    tri_out(u, S->base + t->shape.inner * r, x, S->lanes, LAG_NV, io, stream, &S->edge, LAG_ROWS + r);
+    BCRN(tri_out_any)(u, S->base + t->shape.inner * r, x, S->lanes, LAG_NV, io, stream, &S->edge, LAG_ROWS + r);
   }
 }
 
@@ -155,11 +155,17 @@ BCR_INLINE void lag_block(const BCRTriScan *t, const void *f, void *u, const Lag
       bstore(sum + BL * v, s[v]);
     }
   }
-  if (BACKWARD && b == t->lag + 1) lag_head(t, u, S, z, io, stream);
+  if (BACKWARD && b == t->lag + 1) BCRN(lag_head)(t, u, S, z, io, stream);
+}
+
+/* the few blocks without the one or the other */
+static __attribute__((noinline)) void BCRN(lag_block_any)(const BCRTriScan *t, const void *f, void *u, const LagSub *S, const ptrdiff_t b, const ptrdiff_t rows, const int forward, const int io, const int stream)
+{
+  lag_block(t, f, u, S, b, rows, forward, !forward, io, stream);
 }
 
 /* The last blocks, from below; the unknown of the row below is where y was */
-BCR_INLINE void lag_flush(const BCRTriScan *t, void *u, const LagSub *S, const ptrdiff_t b, const ptrdiff_t rows, const int io, const int stream)
+static __attribute__((noinline)) void BCRN(lag_flush)(const BCRTriScan *t, void *u, const LagSub *S, const ptrdiff_t b, const ptrdiff_t rows, const int io, const int stream)
 {
   const ptrdiff_t ld = t->shape.inner, p = S->base + ld * (t->h + LAG_ROWS * b);
   const bun       beta = bset1(((const real *)t->abc)[1]);
@@ -170,10 +176,10 @@ BCR_INLINE void lag_flush(const BCRTriScan *t, void *u, const LagSub *S, const p
     const real *slot = lag_slot(t, S, b, r);
 
     for (int v = 0; v < LAG_NV; v++) z[v] = bfma(beta, z[v], bload(slot + BL * v));
-    tri_out(u, p + ld * r, z, S->lanes, LAG_NV, io, stream, &S->edge, r);
+    BCRN(tri_out_any)(u, p + ld * r, z, S->lanes, LAG_NV, io, stream, &S->edge, r);
   }
   for (int v = 0; v < LAG_NV; v++) bstore(S->y + BL * v, z[v]);
-  if (b == 0) lag_head(t, u, S, z, io, stream);
+  if (b == 0) BCRN(lag_head)(t, u, S, z, io, stream);
 }
 
 BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, real *work, ptrdiff_t base, ptrdiff_t lanes, const int io, const int stream)
@@ -193,7 +199,7 @@ BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, re
     S[c].edge.words = work + LAG_SUB(t->lag) * (lag_panel(t) / LAG_NV);
     S[c].edge.first = c == 0;
     S[c].edge.last  = c == subs - 1;
-    lag_ends(t, f, &S[c], io);
+    BCRN(lag_ends)(t, f, &S[c], io);
   }
   for (ptrdiff_t b = 0; b < blocks; b++) {
     const ptrdiff_t part = PetscMin(LAG_ROWS, rows - LAG_ROWS * b);
@@ -201,8 +207,8 @@ BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, re
     for (ptrdiff_t c = 0; c < subs; c++) {
       if (b > t->lag && part == LAG_ROWS) lag_block(t, f, u, &S[c], b, LAG_ROWS, 1, 1, io, stream);
       else {
-        if (b > t->lag) lag_block(t, f, u, &S[c], b, LAG_ROWS, 0, 1, io, stream);
-        lag_block(t, f, u, &S[c], b, part, 1, 0, io, stream);
+        if (b > t->lag) BCRN(lag_block_any)(t, f, u, &S[c], b, LAG_ROWS, 0, io, stream);
+        BCRN(lag_block_any)(t, f, u, &S[c], b, part, 1, io, stream);
       }
     }
   }
@@ -214,10 +220,10 @@ BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, re
         x[v] = bload(S[c].x + BL * (LAG_NV * (t->h + r) + v));
         if (r == 0) bstore(S[c].y + BL * v, x[v]);
       }
-      tri_out(u, S[c].base + ld * (n - t->t + r), x, S[c].lanes, LAG_NV, io, stream, &S[c].edge, 0);
+      BCRN(tri_out_any)(u, S[c].base + ld * (n - t->t + r), x, S[c].lanes, LAG_NV, io, stream, &S[c].edge, 0);
     }
   for (ptrdiff_t b = blocks - 1; b >= PetscMax(blocks - t->lag - 1, 0); b--)
-    for (ptrdiff_t c = 0; c < subs; c++) lag_flush(t, u, &S[c], b, PetscMin(LAG_ROWS, rows - LAG_ROWS * b), io, stream);
+    for (ptrdiff_t c = 0; c < subs; c++) BCRN(lag_flush)(t, u, &S[c], b, PetscMin(LAG_ROWS, rows - LAG_ROWS * b), io, stream);
 }
 
 BCR_INLINE void lag_across(const BCRTriScan *t, const void *f, void *u, real *work, const int io, const int stream)
@@ -237,7 +243,7 @@ typedef struct {
   void             *u;
   ptrdiff_t         base, ld, lanes, lo, hi; /* rows lo <= k < hi are the interior */
   real             *ring, *sum;
-  bun               x[SCAN_ENDS], y, z;
+  bun               x[SCAN_ENDS], y, z, top; /* unknowns of the ends; the last y, the last unknown, that of row 0 */
   int               stream;
 } LagLines;
 
@@ -257,6 +263,7 @@ BCR_INLINE void lag_forward(LagLines *S, const ptrdiff_t k, real *slot, bun *sum
       s = bfma(bset1(weights[r]), y, s);
     }
   } else {
+#pragma GCC unroll 1
     for (int r = 0; r < BL; r++) {
       if (k + r < S->lo || k + r >= S->hi) continue;
       y = bfma(alpha, y, bmul(gamma, a[r]));
@@ -290,8 +297,13 @@ BCR_INLINE void lag_backward(LagLines *S, const ptrdiff_t k, const real *slot, c
   tri_storex(S->u, S->base, k, S->ld, a, S->lanes, io, S->stream);
 }
 
-/* All rows, y before the first and z, the unknown below the last, given; leaves z, that of the first row */
-BCR_INLINE void lag_along_run(LagLines *S, const bun below, const int io)
+static __attribute__((noinline)) void BCRN(lag_backward_any)(LagLines *S, const ptrdiff_t k, const real *slot, const int io)
+{
+  lag_backward(S, k, slot, io);
+}
+
+/* All rows, y before the first and the unknown below the last given */
+BCR_INLINE void lag_along_blocks(LagLines *S, const bun below, const int io)
 {
   const BCRTriScan *t      = S->t;
   const ptrdiff_t   blocks = (S->ld + LAG_ROWS - 1) / LAG_ROWS, regions = t->lag + 2, lead = t->lag + 1;
@@ -313,26 +325,40 @@ BCR_INLINE void lag_along_run(LagLines *S, const bun below, const int io)
       const ptrdiff_t k = LAG_ROWS * b + BL * i;
 
       if (k < S->ld) {
-        tri_ahead(S->f, S->base + k + 128, S->ld, io);
+        tri_ahead(S->f, S->base + k + 128 + (k + 128 < S->ld ? 0 : (BL - 1) * S->ld), S->ld, io); /* of these lines, then of the next */
         lag_forward(S, k, ring + BL * BL * i, &s, weights + BL * i, io);
       }
       if (q >= 0) lag_backward(S, LAG_ROWS * (q + 1) - BL * (i + 1), old + BL * (LAG_ROWS - BL * (i + 1)), io);
     }
     bstore(S->sum + BL * (b % lead), s);
+    if (q == 0) S->top = S->z;
     if (q >= 0) done = q + 1;
   }
   S->z = below;
   for (ptrdiff_t b = blocks - 1; b >= done; b--)
     for (int i = LAG_ROWS / BL - 1; i >= 0; i--)
-      if (LAG_ROWS * b + BL * i < S->ld) lag_backward(S, LAG_ROWS * b + BL * i, S->ring + BL * LAG_ROWS * (b % regions) + BL * BL * i, io);
+      if (LAG_ROWS * b + BL * i < S->ld) BCRN(lag_backward_any)(S, LAG_ROWS * b + BL * i, S->ring + BL * LAG_ROWS * (b % regions) + BL * BL * i, io);
+  if (done == 0) S->top = S->z;
+}
+
+static __attribute__((noinline)) void BCRN(lag_along_run)(LagLines *S, const bun below, const int io)
+{
+#if defined(BCR_REAL_SINGLE)
+  if (io) {
+    lag_along_blocks(S, below, 1);
+    return;
+  }
+#endif
+  (void)io;
+  lag_along_blocks(S, below, 0);
 }
 
 /* Rows from..to-1 forward, nothing kept but the last y and the sum; k at which blocks begin: multiples of BL */
-BCR_INLINE void lag_taste(const LagLines *S, ptrdiff_t from, ptrdiff_t to, bun *y, bun *sum, bun *rows, const int io)
+static __attribute__((noinline)) void BCRN(lag_taste)(const LagLines *S, ptrdiff_t from, ptrdiff_t to, bun *y, bun *sum, bun *rows, const int io)
 {
   const real *abc   = (const real *)S->t->abc;
   const bun   alpha = bset1(abc[0]), gamma = bset1(abc[2]);
-  real        w     = 1;
+  real        w = 1;
 
   *sum = bnull();
   for (ptrdiff_t k = from / BL * BL; k < to; k += BL) {
@@ -360,21 +386,23 @@ static __attribute__((noinline)) void BCRN(lag_along_ends)(LagLines *S, const in
   const real       *G = (const real *)t->G;
   bun               end[SCAN_ENDS + 2], none;
 
-  lag_taste(S, 0, m0, NULL, &none, end, io);
-  lag_taste(S, m1, n, NULL, &none, end + t->h, io);
+  BCRN(lag_taste)(S, 0, m0, NULL, &none, end, io);
+  BCRN(lag_taste)(S, m1, n, NULL, &none, end + t->h, io);
   end[N] = end[N + 1] = none = bnull();
-  lag_taste(S, m0, PetscMin(m1, m0 + t->reach), &none, &end[N], NULL, io);
-  lag_taste(S, PetscMax(m0, m1 - t->reach), m1, &end[N + 1], &none, NULL, io);
+  BCRN(lag_taste)(S, m0, PetscMin(m1, m0 + t->reach), &none, &end[N], NULL, io);
+  BCRN(lag_taste)(S, PetscMax(m0, m1 - t->reach), m1, &end[N + 1], &none, NULL, io);
   for (int r = 0; r < N; r++) {
     S->x[r] = bnull();
     for (int c = 0; c < N + 2; c++) S->x[r] = bfma(bset1(G[(N + 2) * r + c]), end[c], S->x[r]);
   }
 }
 
-BCR_INLINE void lag_along(const BCRTriScan *t, const void *f, void *u, real *work, const int io)
+static void BCRN(lag_along)(const BCRTriScan *t, const void *f, void *u, real *work, const int io)
 {
   LagLines S;
 
+  S.y = S.z = S.top = bnull();
+  for (int r = 0; r < SCAN_ENDS; r++) S.x[r] = bnull();
   S.t      = t;
   S.f      = f;
   S.u      = u;
@@ -388,7 +416,7 @@ BCR_INLINE void lag_along(const BCRTriScan *t, const void *f, void *u, real *wor
     S.base = tri_tile(&t->shape, tile, &S.lanes);
     BCRN(lag_along_ends)(&S, io);
     S.y = S.x[t->h - 1];
-    lag_along_run(&S, S.x[t->h], io);
+    BCRN(lag_along_run)(&S, S.x[t->h], io);
   }
 }
 
@@ -405,6 +433,8 @@ static __attribute__((noinline)) void BCRN(lag_line)(const BCRTriScan *t, const 
   bun             sum, none;
 
   while ((uintptr_t)((char *)u + (base + first) * (io ? sizeof(double) : sizeof(real))) % 64 && first < m0 + 63) first++; /* pieces begin on cache lines */
+  S.y = S.z = S.top = bnull();
+  for (int r = 0; r < SCAN_ENDS; r++) S.x[r] = bnull();
   S.t      = t;
   S.f      = f;
   S.u      = u;
@@ -435,7 +465,7 @@ static __attribute__((noinline)) void BCRN(lag_line)(const BCRTriScan *t, const 
   }
   /* y before each piece, from the piece before */
   S.y = bnull();
-  lag_taste(&S, S.ld - t->reach, S.ld, &S.y, &none, NULL, io);
+  BCRN(lag_taste)(&S, S.ld - t->reach, S.ld, &S.y, &none, NULL, io);
   bstore(c, S.y);
   y = c[BL - 1];
   for (ptrdiff_t j = after; j < m1; j++) tail[j - after] = y = alpha * y + gamma * tri_get(f, base + j, io);
@@ -445,7 +475,7 @@ static __attribute__((noinline)) void BCRN(lag_line)(const BCRTriScan *t, const 
   c[0] = y;
   S.y = none = bload(c);
   /* the unknown below each piece */
-  lag_taste(&S, 0, t->reach, &none, &sum, NULL, io);
+  BCRN(lag_taste)(&S, 0, t->reach, &none, &sum, NULL, io);
   bstore(c, sum);
   for (int l = 0; l < BL - 1; l++) c[l] = c[l + 1];
   z = x[t->h];
@@ -455,8 +485,8 @@ static __attribute__((noinline)) void BCRN(lag_line)(const BCRTriScan *t, const 
     tri_set(u, base + j, z, io);
   }
   c[BL - 1] = z;
-  lag_along_run(&S, bload(c), io);
-  bstore(c, S.z);
+  BCRN(lag_along_run)(&S, bload(c), io);
+  bstore(c, S.top);
   z = c[0];
   for (ptrdiff_t j = first - 1; j >= m0; j--) {
     z = beta * z + head[j - m0];
@@ -469,7 +499,7 @@ BCR_INLINE void lag_io(const BCRTriScan *t, const void *f, void *u, real *work, 
 {
   if (t->shape.kind == BCR_TRI_LINE) {
     for (ptrdiff_t line = 0; line < t->shape.tiles; line++) BCRN(lag_line)(t, f, u, work, line * t->shape.n, io);
-  } else if (t->shape.kind == BCR_TRI_ALONG) lag_along(t, f, u, work, io);
+  } else if (t->shape.kind == BCR_TRI_ALONG) BCRN(lag_along)(t, f, u, work, io);
   else if (t->stream) lag_across(t, f, u, work, io, 1);
   else lag_across(t, f, u, work, io, 0);
 }
