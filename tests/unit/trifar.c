@@ -129,8 +129,8 @@ static PetscErrorCode run(const Case *c, BCRTriMethod method, int isa, BCRTriPre
   if (error <= tolerance && differ <= cond * tolerance && info.method == expected) passed++;
   else {
     failed++;
-    printf("inner %d n %d outer %d, %g %g %g, edges %d periodic %d offset %d, instruction set %d, precision %d, in place %d: backward error %g, difference %g (bound %g), method %d not %d [%s]%s\n", (int)c->inner, (int)c->n, (int)c->outer,
-           c->low, c->diag, c->up, c->edges, c->periodic, (int)c->offset, isa, (int)precision, inplace, error, differ, cond * tolerance, (int)info.method, (int)expected, info.what, tolerance > 0 ? "" : ", wrote outside");
+    printf("inner %d n %d outer %d, %g %g %g, edges %d periodic %d offset %d, instruction set %d, precision %d, in place %d: backward error %g, difference %g (bound %g), method %d not %d [%s]%s\n", (int)c->inner, (int)c->n, (int)c->outer, c->low,
+           c->diag, c->up, c->edges, c->periodic, (int)c->offset, isa, (int)precision, inplace, error, differ, cond * tolerance, (int)info.method, (int)expected, info.what, tolerance > 0 ? "" : ", wrote outside");
   }
   PetscCall(PetscFree3(f, u, line));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -140,29 +140,29 @@ int main(int argc, char **argv)
 {
   /* across: aligned and unaligned rows, one plane and several, blocks left over, lag of 1 and more; the last: stored factors */
   static const Case across[] = {
-    {1024, 3300, 1, -1,   4,    -1,   0, 0, 0},
-    {1041, 3203, 1, -1,   4,    -1,   1, 0, 1},
-    {1000, 833,  4, -1,   2.2,  -1,   2, 0, 2},
-    {571,  6001, 1, 0.7,  2.01, -1.2, 3, 0, 3},
-    {515,  6208, 1, -1,   3,    -1,   2, 1, 5},
-    {327,  1000, 1, -1,   2.03, -1,   0, 0, 1}, /* in the caches */
-    {130,  140,  3, -1,   5,    -1,   1, 1, 0}
+    {1024, 3300, 1, -1,  4,    -1,   0, 0, 0},
+    {1041, 3203, 1, -1,  4,    -1,   1, 0, 1},
+    {1000, 833,  4, -1,  2.2,  -1,   2, 0, 2},
+    {571,  6001, 1, 0.7, 2.01, -1.2, 3, 0, 3},
+    {515,  6208, 1, -1,  3,    -1,   2, 1, 5},
+    {327,  1000, 1, -1,  2.03, -1,   0, 0, 1}, /* in the caches */
+    {130,  140,  3, -1,  5,    -1,   1, 1, 0}
   };
   static const Case slow[] = {
-    {1024, 3300, 1, -1, 2,          -1, 0, 0, 0},
-    {1041, 3203, 1, -1, 2 + 1e-9,   -1, 1, 0, 1},
-    {515,  6208, 1, -1, 2 + 1.2e-5, -1, 2, 1, 3},
-    {333,  400,  2, -1, 2,          -1, 0, 0, 1},
-    {3301, 61,   17, -1, 4,         -1, 1, 0, 3}  /* short */
+    {1024, 3300, 1,  -1, 2,          -1, 0, 0, 0},
+    {1041, 3203, 1,  -1, 2 + 1e-9,   -1, 1, 0, 1},
+    {515,  6208, 1,  -1, 2 + 1.2e-5, -1, 2, 1, 3},
+    {333,  400,  2,  -1, 2,          -1, 0, 0, 1},
+    {3301, 61,   17, -1, 4,          -1, 1, 0, 3}  /* short */
   };
   static const Case along[] = {
-    {1, 4096, 803,  -1, 4,   -1,  0, 0, 0},
-    {1, 4093, 811,  -1, 3,   -1,  1, 0, 1},
-    {1, 8225, 401,  -1, 2.1, 0.8, 3, 0, 0},
-    {1, 4099, 803,  -1, 4,   -1,  2, 1, 2},
-    {1, 163,  100,  -1, 4,   -1,  3, 0, 0},
-    {1, 193,  9,    -1, 5,   1.5, 2, 0, 0}, /* its last rows begin a block */
-    {1, 194,  9,    -1, 4,   1.5, 3, 1, 0}
+    {1, 4096, 803, -1, 4,   -1,  0, 0, 0},
+    {1, 4093, 811, -1, 3,   -1,  1, 0, 1},
+    {1, 8225, 401, -1, 2.1, 0.8, 3, 0, 0},
+    {1, 4099, 803, -1, 4,   -1,  2, 1, 2},
+    {1, 163,  100, -1, 4,   -1,  3, 0, 0},
+    {1, 193,  9,   -1, 5,   1.5, 2, 0, 0}, /* its last rows begin a block */
+    {1, 194,  9,   -1, 4,   1.5, 3, 1, 0}
   };
   static const Case lines[] = {
     {1, 20001,   1, -1,  4,    -1,  0, 0, 0},
