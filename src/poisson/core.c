@@ -828,7 +828,7 @@ static void plane_mean(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, co
   const BCRAxis     *x = &c->axis[0], *y = &c->axis[1];
   const BCRPrecision pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const ptrdiff_t    nsep = p->tab.n;
-  double            *m = c->rowsum + y->n, sum = y->a / x->a * c->endsum;
+  double            *m = c->rowsum + y->n, sum = (double)y->a / (double)x->a * c->endsum;
 
   for (int e = 0; e < 2; e++) {
     sum += (1 - end_weight(y, e ? y->n - 1 : 0)) * axis_weight(x) * m[e ? y->n - 1 : 0];

@@ -221,7 +221,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
 PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
                                PetscBool *possible)
 {
-  const double    rx       = x->a / y->a;
+  const double    rx       = (double)x->a / (double)y->a;
   const PetscBool periodic = y->end[0] == BCR_END_PERIODIC && !open[0] ? PETSC_TRUE : PETSC_FALSE;
   BCRLineRows     rows;
   PetscInt        ng, r;

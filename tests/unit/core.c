@@ -50,7 +50,7 @@ typedef struct {
    device that takes no others */
 static void box_random(Box *b, PetscInt transformed)
 {
-  static const PetscInt sizes[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
+  static const PetscInt sizes[]  = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
   static const PetscInt powers[] = {127, 127, 127, 255, 255, 511}, others[] = {2, 3, 16, 17, 31, 32, 33, 40, 64, 65, 100, 257};
   PetscBool             any = PETSC_FALSE, dirichlet = PETSC_FALSE;
   PetscInt              across = 0;
@@ -225,7 +225,8 @@ int main(int argc, char **argv)
         const PetscBool    single  = precision == 0 ? PETSC_FALSE : PETSC_TRUE;
         const BCRPrecision io      = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
         const PetscBool    inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
-        const double       factor = lrand48() % 2 ? 1 : -2.5, tol = single ? (device ? 1e-6 : 5e-7) : 5e-15;
+        const double       factor  = lrand48() % 2 ? 1 : -2.5;
+        double             tol     = single ? (device ? 1e-6 : 5e-7) : 5e-15;
         BCRCoreOptions     options;
         BCRCore            core = NULL;
         BCRCoreInfo        info;
@@ -276,6 +277,7 @@ int main(int argc, char **argv)
         }
         box_check(&b, factor, b.singular ? (double)removed : 0, f, u, &error, &mean);
         worst[single] = PetscMax(worst[single], error);
+        if (b.singular && (b.axis[0].lower || b.axis[1].lower || b.axis[2].lower)) tol = PetscMax(tol, 4 * PETSC_MACHINE_EPSILON); /* the null vector's weights are PetscReals */
         if (error <= tol && (!b.singular || mean <= tol)) passed++;
         else {
           failed++;
