@@ -1,5 +1,5 @@
 /*
-  Three dimensions on a CUDA device with sine transforms along x and one of the other axes, and lines along the third: a plan of device.c
+  Three dimensions on a CUDA device with sine transforms along two axes and lines along the third: a plan of device.c
   (docs/method.md, section 7) for Dirichlet ends and n + 1 = 128, 256 or 512 along the transformed axes.
 */
 #pragma once
@@ -8,15 +8,10 @@
 
 typedef struct _n_BCRDeviceBox *BCRDeviceBox;
 
-/* *box = NULL: not for these axes. lambda, norm: eigenvalues and factors of each axis' transform (kept by the caller); major: compute capability */
-PETSC_INTERN
-PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, int major, BCRStream stream, BCRDeviceBox *box);
+/* *box = NULL: not for these axes. lambda, norm: eigenvalues and factors of each axis' transform (kept by the caller) */
+PETSC_INTERN PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, BCRStream stream, BCRDeviceBox *box);
 /* for a shift and a factor of the solution; *ok = PETSC_FALSE: not for this shift */
-PETSC_INTERN
-PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox box, double shift, double factor, PetscBool *ok);
-PETSC_INTERN
-PetscErrorCode BCRDeviceBoxSolve(BCRDeviceBox box, BCRStream stream, const void *f, void *u);
-PETSC_INTERN
-PetscErrorCode BCRDeviceBoxDestroy(BCRDeviceBox *box);
-PETSC_INTERN
-PetscErrorCode BCRDeviceBoxGetInfo(BCRDeviceBox box, const char label[], BCRCoreInfo *info); /* plan, workspace, tables, flops */
+PETSC_INTERN PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox box, double shift, double factor, PetscBool *ok);
+PETSC_INTERN PetscErrorCode BCRDeviceBoxSolve(BCRDeviceBox box, BCRStream stream, const void *f, void *u);
+PETSC_INTERN PetscErrorCode BCRDeviceBoxDestroy(BCRDeviceBox *box);
+PETSC_INTERN PetscErrorCode BCRDeviceBoxGetInfo(BCRDeviceBox box, const char label[], BCRCoreInfo *info); /* plan, workspace, tables, flops */

@@ -1,19 +1,48 @@
-/* box.cuh: which kernel */
+/* box.cuh: which kernel, tables of the transforms */
 #include "common.cuh"
+#include <cmath>
 
 int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
-int bcr_box_solve_double(const BCRCudaBoxPlanes *p, int cluster, void *u, cudaStream_t st);
+int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
 int bcr_box_columns_float(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
-int bcr_box_solve_float(const BCRCudaBoxPlanes *p, int cluster, void *u, cudaStream_t st);
+int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
 
 int BCRCudaBoxPossible(int N)
 {
   return N == 128 || N == 256 || N == 512;
 }
 
-int BCRCudaBoxCluster(int N, int rows, int major)
+/* e^(-i pi m/N) */
+static void root(int N, int m, double w[2])
 {
-  return major >= 9 && N <= 256 && rows <= 8 * 32; /* eight blocks of 32 rows: more is not portable */
+  const int    q = (4 * m + N) / (2 * N), r = 2 * m - q * N; /* angle pi (q/2 + r/(2 N)), |r| <= N/2: an eighth of the period goes into the sine or cosine */
+  const double c = cos(0.5 * 3.14159265358979323846 * r / N), s = sin(0.5 * 3.14159265358979323846 * r / N);
+
+  w[0] = q % 2 ? (q % 4 == 1 ? -s : s) : (q % 4 == 0 ? c : -c);
+  w[1] = q % 2 ? (q % 4 == 1 ? -c : c) : (q % 4 == 0 ? -s : s);
+}
+
+int BCRCudaBoxRoots(int N, double *w)
+{
+  const int first = N / 16 + 1, split = N / 128; /* sines.cuh */
+  int       n = 2 * N + 8 * first + 16 * split;
+
+  if (!w) return n;
+  n = 0;
+  for (int m = 0; m < 2 * N; m++, n++) root(N, m, w + 2 * n);
+  for (int r = 1; r <= 8; r++)
+    for (int p = 0; p < first; p++, n++) root(N, r * p, w + 2 * n);
+  for (int s = 0; s < split; s++)
+    for (int q = 0; q < 16; q++, n++) root(N, 16 * q * s, w + 2 * n);
+  return n;
+}
+
+int BCRCudaBoxFits(const BCRCudaBoxPlanes *p, int single)
+{
+  int fits = 0;
+
+  (void)(single ? bcr_box_planes_float(p, NULL, NULL, &fits) : bcr_box_planes_double(p, NULL, NULL, &fits));
+  return fits;
 }
 
 int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u)
@@ -22,8 +51,8 @@ int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, con
   return single ? bcr_box_columns_float(p, f, u, bcr_stream(stream)) : bcr_box_columns_double(p, f, u, bcr_stream(stream));
 }
 
-int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, int cluster, void *u)
+int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, void *u)
 {
   if (p->n < 1 || p->planes < 1) return 0;
-  return single ? bcr_box_solve_float(p, cluster, u, bcr_stream(stream)) : bcr_box_solve_double(p, cluster, u, bcr_stream(stream));
+  return single ? bcr_box_planes_float(p, u, bcr_stream(stream), NULL) : bcr_box_planes_double(p, u, bcr_stream(stream), NULL);
 }

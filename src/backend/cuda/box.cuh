@@ -1,102 +1,135 @@
 /*
   Three dimensions with sine transforms along two axes (docs/method.md, section 7): kernels. One axis across x is transformed a plane of
-  lines at a time (box_columns). For each of its modes the plane of x and the line axis is then transformed along x, solved by a line over its
-  rows for each mode, and transformed back without leaving the chip: by a cluster of blocks with ROWS rows each (box_cluster), whose lines
-  are coupled through two numbers a block, or, where it does not fit, by one block that goes over the rows twice (box_down, box_up).
+  lines at a time (box_columns). For each of its modes the plane of the other two axes is then transformed along one of them, solved by a line
+  along the other for each mode, and transformed back without leaving the chip: by a cluster of blocks, each with a slab of K positions
+  along the lines, which are coupled through two numbers a block. Lines along x, transforms along the other axis: box_slabs, which has columns
+  in neighbouring threads as box_columns has. Lines along the other axis, transforms along x: box_rows. Planes that do not fit a cluster
+  are gone over twice by one block (box_down, box_up), also with transforms along x.
   Lines are those of BCRCudaSepLines with no rows eliminated.
 */
 #pragma once
 
 #include "sines.cuh"
 
-/* two lines, W columns apart, for TASKS threads */
+#if !defined(BCR_EMULATE)
+  #define BCR_GLOBAL(p) __builtin_assume(__isGlobal(p))
+#endif
+
+/* Columns in shared memory: W pairs of columns, a and a + W, as classes; task threadIdx.x / W of column pair threadIdx.x % W. Loads and
+   stores: load(j) gives the pair at point j, store(k, v, w) takes mode k of both */
+template <typename T, int N, int W> struct Columns {
+  static constexpr int L = Sine<N>::L, BYTES = 9 * L * W * 2 * (int)sizeof(T);
+
+  /* SHARED: what is loaded, or stored, lies where the classes go. IDLE: threads without points do what others do, so that no registers are kept
+     for what they had before; for kernels with two transforms */
+  template <int LOAD_SHARED, int STORE_SHARED, int IDLE, typename Load, typename Store> static __device__ __forceinline__ void transform(char *sm, const T *roots, Load load, Store store)
+  {
+    Cplx<T>  *y    = (Cplx<T> *)sm + threadIdx.x % W;
+    const int task = threadIdx.x / W;
+
+    {
+      const int p = IDLE ? min(task, Sine<N>::FIRST - 1) : task;
+      Cplx<T>   x[16];
+
+      if (p < Sine<N>::FIRST) sine_load<T, N>(p, load, x);
+      if (LOAD_SHARED) __syncthreads();
+      if (task < Sine<N>::FIRST) sine_first<T, N, IDLE, !IDLE>(p, x, roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
+    }
+    __syncthreads();
+    {
+      const int c = min(task, Sine<N>::SECOND - 1), r = c % 9, s = c / 9;
+      Cplx<T>   x[16];
+
+      sine_second<T, N, IDLE, !IDLE>(
+        r, s, roots, [&](int q, int t) { return y[(q * L + t) * W]; }, x);
+      if (STORE_SHARED) __syncthreads();
+      if (task < Sine<N>::SECOND) sine_store<T, N>(r, s, x, store);
+    }
+  }
+};
+
 template <typename T, int N, int W, int MINB> __global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        L    = Sine<N>::L;
-  Cplx<T>                             *y    = (Cplx<T> *)sm + threadIdx.x % W;
-  const int                            task = threadIdx.x / W, a = blockIdx.x * 2 * W + threadIdx.x % W, b = a + W;
-  const bool                           va = a < p.nx, vb = b < p.nx;
-  const T                             *roots = (const T *)p.roots;
-  Cplx<T>                              x[16];
+  const int                            a  = blockIdx.x * 2 * W + threadIdx.x % W;
+  const bool                           va = a < p.nx, vb = a + W < p.nx;
+  const T                             *g     = f + blockIdx.y * p.fb + (va ? a : p.nx - 1) - p.fs; /* columns beyond the last one repeat others: no predicates */
+  const int                            other = vb ? W : 0;
 
-  f += blockIdx.y * p.fb + a;
-  u += blockIdx.y * p.ub + a;
-  if (task < Sine<N>::FIRST) {
-    sine_load<T, N>(
-      task,
-      [&](int j) {
-        return Cplx<T>{va ? f[(j - 1) * p.fs] : (T)0, vb ? f[(j - 1) * p.fs + W] : (T)0};
-      },
-      x);
-    sine_first<T, N>(task, x, roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
-  }
-  __syncthreads();
-  if (task < Sine<N>::SECOND) {
-    const int r = task % 9, s = task / 9;
-
-    sine_second<T, N>(
-      r, s, roots, [&](int c, int q) { return y[(c * L + q) * W]; }, x);
-    sine_store<T, N>(r, s, x, [&](int k, T v, T w) {
-      if (va) u[(k - 1) * p.us] = v;
-      if (vb) u[(k - 1) * p.us + W] = w;
+  u += blockIdx.y * p.ub + a - p.us;
+  Columns<T, N, W>::template transform<0, 0, 0>(
+    sm, (const T *)p.roots,
+    [&](int j) {
+      return Cplx<T>{g[j * p.fs], g[j * p.fs + other]};
+    },
+    [&](int k, T v, T w) {
+      if (va) u[k * p.us] = v;
+      if (vb) u[k * p.us + W] = w;
     });
-  }
 }
 
-#if !defined(BCR_FORGET)
-  #define BCR_FORGET(p) asm volatile("" : "+l"(p)) /* the compiler does not know what is there */
-#endif
-
-/* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at i N, column j at j) */
+/* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at i PITCH, column j at j) */
 template <typename T, int N, int PAIRS> struct Rows {
-  static constexpr int    L = Sine<N>::L, PITCH = 9 * (L + 1), NT = PAIRS * Sine<N>::TASKS;
-  static constexpr size_t BYTES = (size_t)PAIRS * PITCH * 2 * sizeof(T);
+  static constexpr int    L = Sine<N>::L, CLASSES = 9 * (L + 1), PITCH = N + 1, NT = PAIRS * Sine<N>::TASKS;
+  static constexpr size_t BYTES = (size_t)PAIRS * CLASSES * 2 * sizeof(T);
 
-  /* Rows from wherever load(i, j) takes them, transformed, to the shared memory, which may be overwritten when all threads have loaded.
-     Rows i and i + PAIRS are a pair. */
-  template <typename Load> static __device__ __forceinline__ void transform(Load load, char *sm, const T *roots)
+  /* Rows i and i + PAIRS are a pair: of the thread's pair the points from wherever load(i, j) takes them */
+  template <typename Load> static __device__ __forceinline__ void load(Load load, Cplx<T> *x)
   {
-    BCR_FORGET(roots); /* else they stay in registers from one call to the next */
-    {
-      const int task = threadIdx.x / Sine<N>::FIRST, i = min(task, PAIRS - 1); /* idle threads do what others do */
-      Cplx<T>  *y = (Cplx<T> *)sm + i * PITCH;
-      Cplx<T>   x[16];
+    const int i = min((int)threadIdx.x / Sine<N>::FIRST, PAIRS - 1); /* idle threads do what others do */
 
-      sine_load<T, N>(
-        threadIdx.x % Sine<N>::FIRST,
-        [&](int j) {
-          return Cplx<T>{load(i, j), load(i + PAIRS, j)};
-        },
-        x);
-      __syncthreads();
-      if (task < PAIRS) sine_first<T, N>(threadIdx.x % Sine<N>::FIRST, x, roots, [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
+    sine_load<T, N>(
+      threadIdx.x % Sine<N>::FIRST,
+      [&](int j) {
+        return Cplx<T>{load(i, j), load(i + PAIRS, j)};
+      },
+      x);
+  }
+  /* these transformed, to the shared memory, which is overwritten when all threads are here */
+  static __device__ __forceinline__ void transform(Cplx<T> *x, char *sm, const T *roots)
+  {
+    __syncthreads();
+    {
+      const int task = threadIdx.x / Sine<N>::FIRST;
+      Cplx<T>  *y    = (Cplx<T> *)sm + task * CLASSES;
+
+      if (task < PAIRS) sine_first<T, N, 1, 0>(threadIdx.x % Sine<N>::FIRST, x, roots, [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
     }
     __syncthreads();
     {
       const int      task = threadIdx.x / Sine<N>::SECOND, i = min(task, PAIRS - 1), r = threadIdx.x % Sine<N>::SECOND % 9, s = threadIdx.x % Sine<N>::SECOND / 9;
-      const Cplx<T> *y = (const Cplx<T> *)sm + i * PITCH;
-      T             *m = (T *)sm + i * N;
-      Cplx<T>        x[16];
+      const Cplx<T> *y = (const Cplx<T> *)sm + i * CLASSES;
+      T             *m = (T *)sm + i * PITCH;
+      Cplx<T>        z[16];
 
-      sine_second<T, N>(
-        r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, x);
+      sine_second<T, N, 1, 0>(
+        r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, z);
       __syncthreads();
       if (task < PAIRS)
-        sine_store<T, N>(r, s, x, [&](int k, T v, T w) {
-          m[k]             = v;
-          m[PAIRS * N + k] = w;
+        sine_store<T, N>(r, s, z, [&](int k, T v, T w) {
+          m[k]                 = v;
+          m[PAIRS * PITCH + k] = w;
         });
     }
     __syncthreads();
   }
-  /* column j to u[j], 0 < j < N */
+  template <typename Load> static __device__ __forceinline__ void transform(Load from, char *sm, const T *roots)
+  {
+    Cplx<T> x[16];
+
+    load(from, x);
+    transform(x, sm, roots);
+  }
+  /* column j to u[j], 0 < j < N: half a warp a row */
   static __device__ __forceinline__ void store(int rows, T *u, ptrdiff_t ld, const char *sm)
   {
-    const T *m = (const T *)sm;
+    for (int i = threadIdx.x / 16; i < rows; i += NT / 16) {
+      const T *m = (const T *)sm + i * PITCH;
+      T       *v = u + i * ld;
 
-    for (int i = threadIdx.x; i < rows * N; i += NT)
-      if (i % N < N - 1) u[(i / N) * ld + i % N + 1] = m[i + 1];
+#pragma unroll 8
+      for (int j = threadIdx.x % 16 + 1; j < N; j += 16) v[j] = m[j];
+    }
   }
 };
 
@@ -130,99 +163,172 @@ static __device__ __forceinline__ double cluster_read(const double *p, int rank)
 }
 #endif
 
-/* Block (rank, plane): rows rank * 2 PAIRS .. of the plane. u: in place */
-template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_cluster(BCRCudaBoxPlanes p, T *u)
+enum {
+  RANKS = 8 /* blocks of a cluster: more are not portable */
+};
+
+/* Lines over the slabs of a cluster, K positions each, a thread a mode (where active). at(i): the value at position i; E: shared, N numbers, then N
+   more: of this block's positions the end of the forward recurrence, and what it gives the first position of the backward one; t: mode's tables,
+   stride apart. Values stay in shared memory: registers are short. Whoever calls has to do a cluster_wait() at the end. */
+template <typename T, int K, int N, typename At> static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, bool active, int k, int rank, int nrank, const double *t, ptrdiff_t stride, double *E, At at)
 {
-  extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
-  static_assert(NT >= N - 1, "a thread for each mode");
-  double   *E = (double *)(sm + Rows<T, N, PAIRS>::BYTES), *B = E + N; /* of this block's rows: end of the forward, start of the backward recurrence */
-  T        *M    = (T *)sm;
-  const int rank = blockIdx.x, nrank = gridDim.x, k = threadIdx.x, rows = min(K, p.n - rank * K), tail = p.n - (nrank - 1) * K;
-  const T  *roots = (const T *)p.roots;
+  const int    rows = min(K, p.n - rank * K), tail = p.n - (nrank - 1) * K;
+  const bool   half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank == nrank - 1;
+  const double mu = t[0], hs = t[stride];
+  double       c = 0, b = 0, pw = 1, power = mu, sum = mu, mK = 0, PK = 0, mT = 1, PT = 0; /* mu^K, sum over m < K of mu^(2 m + 1), the same of the last block's rows */
 
-  u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
-  Rows<T, N, PAIRS>::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, roots);
-  {
-    const bool    active = k < N - 1;
-    const double *t      = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1) + (active ? k : 0);
-    const double  mu = t[0], hs = t[N - 1];
-    double        g[K], c = 0, b = 0, power = mu, sum = mu, mK = 0, PK = 0, mT = 1, PT = 0; /* mu^K, sum over m < K of mu^(2 m + 1), the same of the last block's rows */
+  if (active) {
+#pragma unroll 8
+    for (int i = 0; i < rows; i++) {
+      const double g = (double)at(i);
 
-    if (active) {
-#pragma unroll
-      for (int i = 0; i < K; i++) g[i] = (double)M[i * N + k + 1];
-      if (p.half[0] && rank == 0) g[0] *= 0.5;
-#pragma unroll
-      for (int i = 0; i < K; i++) {
-        if (i < rows) {
-          if (p.half[1] && i == rows - 1 && rank == nrank - 1) g[i] *= 0.5;
-          c    = hs * g[i] + mu * c;
-          g[i] = c;
-        }
-      }
-#pragma unroll
-      for (int i = K - 1; i >= 0; i--)
-        if (i < rows) b = g[i] + mu * b;
-      E[k] = c;
-      B[k] = b;
+      c = hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g) + mu * c;
+      b += pw * c;
+      pw *= mu;
     }
-    cluster_arrive();
+    E[k]     = c;
+    E[N + k] = b;
+  }
+  cluster_arrive();
 #pragma unroll
-    for (int i = 0; i < 6; i++) { /* mu^(2^i), sum of as many */
-      if (1 << i == K) {
-        mK = power;
-        PK = sum;
-      }
-      if (1 << i <= K && (tail >> i & 1)) {
-        PT += mT * mT * sum;
-        mT *= power;
-      }
-      power *= power;
-      sum += sum * power;
+  for (int i = 0; i < 6; i++) { /* mu^(2^i), sum of as many */
+    if (1 << i == K) {
+      mK = power;
+      PK = sum;
     }
-    cluster_wait();
-    if (active) {
-      double C = 0, X1 = 0, pw = 1, pr = 1, in = 0, pwin = 1, R = 0, RA = 0, A, Bn;
+    if (1 << i <= K && (tail >> i & 1)) {
+      PT += mT * mT * sum;
+      mT *= power;
+    }
+    power *= power;
+    sum += sum * power;
+  }
+  cluster_wait();
+  double C = 0, X1 = 0, pr = 1, in = 0, pwin = 1, R = 0, RA = 0;
 
-#pragma unroll 1
-      for (int q = 0; q < nrank; q++) { /* the chain of all blocks' rows */
-        const bool   last = q == nrank - 1;
-        const double e = cluster_read(E + k, q), m = last ? mT : mK, s = last ? PT : PK, h = cluster_read(B + k, q) + C * s;
+  if (active) {
+    double e[RANKS], h[RANKS];
 
-        X1 += pw * h;
+#pragma unroll
+    for (int q = 0; q < RANKS; q++) {
+      e[q] = q < nrank ? cluster_read(E + k, q) : 0;
+      h[q] = q < nrank ? cluster_read(E + N + k, q) : 0;
+    }
+    pw = 1;
+#pragma unroll
+    for (int q = 0; q < RANKS; q++) { /* the chain of all blocks' rows */
+      if (q < nrank) {
+        const double m = q == nrank - 1 ? mT : mK, s = q == nrank - 1 ? PT : PK, x = h[q] + C * s;
+
+        X1 += pw * x;
         if (q == rank) {
           in   = C;
           pwin = pw;
         } else if (q > rank) {
-          R += pr * h;
+          R += pr * x;
           RA += pr * pw * s;
           pr *= m;
         }
         pw *= m;
-        C = e + C * m;
-      }
-      A  = (t[3 * (N - 1)] * X1 + t[4 * (N - 1)] * C) / mu;
-      Bn = (t[6 * (N - 1)] * X1 + t[7 * (N - 1)] * C) / mu;
-      in += A * pwin;
-      R += A * RA + pr * Bn;
-#pragma unroll
-      for (int i = 0; i < K; i++) {
-        in *= mu;
-        g[i] += in;
-      }
-#pragma unroll
-      for (int i = K - 1; i >= 0; i--) {
-        if (i < rows) {
-          R                = g[i] + mu * R;
-          M[i * N + k + 1] = (T)R;
-        }
+        C = e[q] + C * m;
       }
     }
-    cluster_arrive(); /* others may go on reading E and B until all blocks are here */
   }
+  cluster_arrive(); /* others may go on reading until all blocks are here */
+  if (active) {
+    const double A = (t[3 * stride] * X1 + t[4 * stride] * C) / mu, Bn = (t[6 * stride] * X1 + t[7 * stride] * C) / mu;
+
+    in += A * pwin;
+    R += A * RA + pr * Bn;
+#pragma unroll 8
+    for (int i = 0; i < rows; i++) {
+      const double g = (double)at(i);
+
+      in    = hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g) + mu * in;
+      at(i) = (T)in;
+    }
+#pragma unroll 8
+    for (int i = rows - 1; i >= 0; i--) {
+      R     = (double)at(i) + mu * R;
+      at(i) = (T)R;
+    }
+  }
+}
+
+/* The two transforms of box_slabs(); not in line, for the registers of one would be kept for the other. left: columns from this thread's first one on */
+template <typename T, int N, int W> static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, ptrdiff_t ld, int left)
+{
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        PITCH = 2 * W + 1;
+  T                                   *m     = (T *)sm + threadIdx.x % W;
+  const int                            other = left > W ? W : 0; /* columns beyond the last one repeat others */
+
+  BCR_GLOBAL(u);
+  BCR_GLOBAL(roots);
+  if (left < 1) u -= 1 - left;
+  Columns<T, N, W>::template transform<0, 1, 1>(
+    sm, roots,
+    [&](int j) {
+      return Cplx<T>{u[j * ld], u[j * ld + other]};
+    },
+    [&](int k, T v, T w) {
+      m[k * PITCH]     = v;
+      m[k * PITCH + W] = w;
+    });
   __syncthreads();
-  Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * N + j]; }, sm, roots);
+}
+template <typename T, int N, int W> static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff_t ld, int left)
+{
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        PITCH = 2 * W + 1;
+  const T                             *m     = (const T *)sm + threadIdx.x % W;
+
+  BCR_GLOBAL(u);
+  BCR_GLOBAL(roots);
+  __syncthreads();
+  Columns<T, N, W>::template transform<1, 0, 1>(
+    sm, roots,
+    [&](int j) {
+      return Cplx<T>{m[j * PITCH], left > W ? m[j * PITCH + W] : (T)0};
+    }, /* what was not solved is so much larger that its rounding would be seen */
+    [&](int k, T v, T w) {
+      if (left > 0) u[k * ld] = v;
+      if (left > W) u[k * ld + W] = w;
+    });
+}
+
+/* Block (rank, plane): columns rank * 2 W .. of the plane, lines along x. u: in place */
+template <typename T, int N, int W, int MINB> __global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_slabs(BCRCudaBoxPlanes p, T *u)
+{
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        K = 2 * W, PITCH = K + 1;
+  static_assert(W * Sine<N>::TASKS >= N - 1, "a thread for each mode");
+  static_assert(N * PITCH * (int)sizeof(T) <= Columns<T, N, W>::BYTES, "modes go where classes have been");
+  const int  rank = blockIdx.x, k = threadIdx.x, left = p.n - rank * K - (int)threadIdx.x % W;
+  const bool active = k < N - 1;
+
+  u += blockIdx.y * p.plane + rank * K + threadIdx.x % W - p.ld;
+  slab_analysis<T, N, W>((const T *)p.roots, u, p.ld, left);
+  cluster_lines<T, K, N>(p, active, k, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1) + (active ? k : 0), N - 1, (double *)(sm + Columns<T, N, W>::BYTES), [&](int i) -> T & { return ((T *)sm)[(k + 1) * PITCH + i]; });
+  slab_synthesis<T, N, W>((const T *)p.roots, u, p.ld, left);
+  cluster_wait();
+}
+
+/* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place */
+template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_rows(BCRCudaBoxPlanes p, T *u)
+{
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        K = 2 * PAIRS, PITCH = Rows<T, N, PAIRS>::PITCH;
+  static_assert(PAIRS * Sine<N>::TASKS >= N - 1, "a thread for each mode");
+  T         *M    = (T *)sm;
+  const int  rank = blockIdx.x, k = threadIdx.x, rows = min(K, p.n - rank * K);
+  const bool active = k < N - 1;
+
+  u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
+  Rows<T, N, PAIRS>::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
+  cluster_lines<T, K, N>(p, active, k, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1) + (active ? k : 0), N - 1, (double *)(sm + Rows<T, N, PAIRS>::BYTES), [&](int i) -> T & { return M[i * PITCH + k + 1]; });
+  __syncthreads();
+  Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
   Rows<T, N, PAIRS>::store(rows, u, p.ld, sm);
   cluster_wait();
 }
@@ -231,7 +337,7 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
 template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
+  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
   const T                             *M     = (const T *)sm;
   double                              *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* of each mode: the recurrence, what it adds to the first unknown, power of mu */
   const double                        *t     = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
@@ -242,17 +348,25 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
     state[k] = state[N + k] = 0;
     state[2 * N + k]        = 1;
   }
+  constexpr bool AHEAD = sizeof(T) == 4; /* the next rows are on their way during the lines; in double that takes too many registers */
+  Cplx<T>        x[16];
+
+  if (AHEAD) Rows<T, N, PAIRS>::load([&](int i, int j) { return i < p.n ? u[i * p.ld + j] : (T)0; }, x);
   for (int row = 0; row < p.n; row += K) {
     T *v = u + row * p.ld;
 
-    Rows<T, N, PAIRS>::transform([&](int i, int j) { return row + i < p.n ? v[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
+    if (!AHEAD) Rows<T, N, PAIRS>::transform([&](int i, int j) { return row + i < p.n ? v[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
+    else {
+      Rows<T, N, PAIRS>::transform(x, sm, (const T *)p.roots);
+      if (row + K < p.n) Rows<T, N, PAIRS>::load([&](int i, int j) { return row + K + i < p.n ? v[(K + i) * p.ld + j] : (T)0; }, x);
+    }
     for (int k = threadIdx.x; k < N - 1; k += NT) {
       const double mu = __ldg(t + k), hs = __ldg(t + N - 1 + k);
       double       c = state[k], X1 = state[N + k], pw = state[2 * N + k];
 
 #pragma unroll
       for (int i = 0; i < K; i++) {
-        double g = (double)M[i * N + k + 1];
+        double g = (double)M[i * PITCH + k + 1];
 
         if (row + i < p.n) {
           if ((p.half[0] && row + i == 0) || (p.half[1] && row + i == p.n - 1)) g *= 0.5;
@@ -279,7 +393,7 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
 template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS;
+  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
   static_assert((K & (K - 1)) == 0, "powers");
   T            *M     = (T *)sm;
   double       *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* the recurrence of each mode */
@@ -312,12 +426,12 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
 #pragma unroll
       for (int i = K - 1; i >= 0; i--) {
         if (row + i < p.n) g[i] = R = g[i] + mu * R;
-        M[i * N + k + 1] = (T)g[i];
+        M[i * PITCH + k + 1] = (T)g[i];
       }
       state[k] = R;
     }
     __syncthreads();
-    Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * N + j]; }, sm, (const T *)p.roots);
+    Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
     Rows<T, N, PAIRS>::store(min(K, p.n - row), v, p.ld, sm);
   }
 }

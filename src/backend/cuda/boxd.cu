@@ -7,9 +7,14 @@ int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cuda
   if (p->N == 256) return columns_launch<double, 256, 16, 2>(p, f, u, st);
   return columns_launch<double, 512, 8, 2>(p, f, u, st);
 }
-int bcr_box_solve_double(const BCRCudaBoxPlanes *p, int cluster, void *u, cudaStream_t st)
+int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  if (p->N == 128) return cluster ? cluster_launch<double, 128, 16, 3>(p, u, st) : march_launch<double, 128, 8, 4>(p, u, st);
-  if (p->N == 256) return cluster ? cluster_launch<double, 256, 16, 2>(p, u, st) : march_launch<double, 256, 8, 3>(p, u, st);
-  return march_launch<double, 512, 8, 2>(p, u, st);
+  if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 128) return slabs_launch<double, 128, 16, 3>(p, u, st, fits);
+  if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 256) return slabs_launch<double, 256, 16, 2>(p, u, st, fits);
+  if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 128) return rows_launch<double, 128, 16, 4>(p, u, st, fits);
+  if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 256) return rows_launch<double, 256, 16, 2>(p, u, st, fits);
+  if (p->kind != BCR_CUDA_BOX_MARCH) return fits ? (*fits = 0) : (int)cudaErrorNotSupported;
+  if (p->N == 128) return march_launch<double, 128, 8, 4>(p, u, st, fits);
+  if (p->N == 256) return march_launch<double, 256, 8, 3>(p, u, st, fits);
+  return march_launch<double, 512, 8, 2>(p, u, st, fits);
 }

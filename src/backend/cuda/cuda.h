@@ -223,26 +223,32 @@ BCR_CUDA_API int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *st, int 
 BCR_CUDA_API int BCRCudaLinesCyclicShape(int n, int single, int shared, int width, int *rows, ptrdiff_t *ld);
 BCR_CUDA_API int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, double scale, double a, const double *shift, int first, int last, int single, void *G, ptrdiff_t ld, int width, int rows);
 
-/* box*.cu: three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along x and along another axis.
-   roots: e^(-i pi m/N), m < 2 N, pairs in the work type */
+/* box*.cu: three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along two axes */
 typedef struct {
   int         N, nx, nb;      /* of the transform; columns, planes of them */
   ptrdiff_t   fs, fb, us, ub; /* along the transformed axis, from plane to plane */
-  const void *roots;
+  const void *roots;          /* BCRCudaBoxRoots(), in the work type */
 } BCRCudaBoxPass;
-/* rows along the line axis, ld apart, of planes (modes of the other transform); tab: BCRCudaSepLines, of N - 1 modes, a ring if periodic. half: the first, last row's
-   equation is halved (node-centred Neumann) */
+/* Planes, one for each mode of the other transform: transformed along one axis, lines along the other, a ring if periodic; rows are ld apart.
+   tab: BCRCudaSepLines, of N - 1 modes. half: the first, last equation is halved (node-centred Neumann) */
+enum {
+  BCR_CUDA_BOX_SLABS, /* lines along x, by clusters of blocks */
+  BCR_CUDA_BOX_ROWS,  /* transforms along x, by clusters of blocks */
+  BCR_CUDA_BOX_MARCH  /* transforms along x, planes of any size */
+};
 typedef struct {
-  int           N, n, planes, half[2];
+  int           kind, N, n, planes, half[2];
   ptrdiff_t     ld, plane;
   const double *tab;
   const void   *roots;
-  double       *ends; /* scratch: 2 (N - 1) planes; where BCRCudaBoxCluster() is 0 */
+  double       *ends; /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */
 } BCRCudaBoxPlanes;
 BCR_CUDA_API int BCRCudaBoxPossible(int N);
-BCR_CUDA_API int BCRCudaBoxCluster(int N, int rows, int major); /* whether planes of so many rows fit a cluster of blocks */
+/* how many complex numbers, and these, as pairs of doubles, if w is given */
+BCR_CUDA_API int BCRCudaBoxRoots(int N, double *w);
+BCR_CUDA_API int BCRCudaBoxFits(const BCRCudaBoxPlanes *p, int single); /* whether the device can do it that way */
 BCR_CUDA_API int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u);
-BCR_CUDA_API int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, int cluster, void *u);
+BCR_CUDA_API int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, void *u);
 
 #if defined(__cplusplus)
 }

@@ -36,15 +36,16 @@ template <typename T> static __device__ __forceinline__ void dft16(Cplx<T> *x)
   for (int i = 0; i < 4; i++) dft4(x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]);
 }
 
-static __device__ __forceinline__ Cplx<double> load_root(const double *w, int m)
+/* FIXED: by __ldg(). What is read otherwise after a barrier is read anew, and does not stay in registers from one transform to the next */
+template <int FIXED> static __device__ __forceinline__ Cplx<double> load_root(const double *w, int m)
 {
-  const double2 v = __ldg((const double2 *)w + m);
+  const double2 *p = (const double2 *)w + m, v = FIXED ? __ldg(p) : *p;
 
   return {v.x, v.y};
 }
-static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
+template <int FIXED> static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
 {
-  const float2 v = __ldg((const float2 *)w + m);
+  const float2 *p = (const float2 *)w + m, v = FIXED ? __ldg(p) : *p;
 
   return {v.x, v.y};
 }
@@ -70,8 +71,9 @@ template <typename T, int N, typename Load> static __device__ __forceinline__ vo
   }
 }
 
-/* store(r, p, y): class r, point p. roots: e^(-i pi m/N), m < 2 N */
-template <typename T, int N, typename Store> static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
+/* store(r, p, y): class r, point p. roots: e^(-i pi m/N), m < 2 N; then, where TABLE is set, in the order in which they are taken, for r and p, and
+   for s and q: fewer addresses, which take registers where the compiler keeps them for a second transform */
+template <typename T, int N, int TABLE, int FIXED, typename Store> static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
 {
   constexpr int L   = Sine<N>::L;
   const bool    two = p > 0 && p < L / 2;
@@ -79,7 +81,7 @@ template <typename T, int N, typename Store> static __device__ __forceinline__ v
   dft16(x);
 #pragma unroll
   for (int r = 0; r <= 8; r++) {
-    const Cplx<T> a = x[SINE_AT(r)], b = x[SINE_AT((16 - r) % 16)], w = r ? load_root(roots, p * r) : Cplx<T>{1, 0};
+    const Cplx<T> a = x[SINE_AT(r)], b = x[SINE_AT((16 - r) % 16)], w = r ? load_root<FIXED>(roots, TABLE ? 2 * N + (r - 1) * Sine<N>::FIRST + p : p * r) : Cplx<T>{1, 0};
 
     store(r, p, r ? a * w : a);
     if (two) store(r, L - p, r ? Cplx<T>{-(b.x * w.x + b.y * w.y), b.x * w.y - b.y * w.x} : Cplx<T>{-b.x, -b.y});
@@ -87,7 +89,7 @@ template <typename T, int N, typename Store> static __device__ __forceinline__ v
 }
 
 /* load(r, p): what sine_first() stored */
-template <typename T, int N, typename Load> static __device__ __forceinline__ void sine_second(int r, int s, const T *roots, Load load, Cplx<T> *x)
+template <typename T, int N, int TABLE, int FIXED, typename Load> static __device__ __forceinline__ void sine_second(int r, int s, const T *roots, Load load, Cplx<T> *x)
 {
   constexpr int SPLIT = Sine<N>::SPLIT;
 
@@ -109,7 +111,7 @@ template <typename T, int N, typename Load> static __device__ __forceinline__ vo
   }
   if (SPLIT > 1 && s) {
 #pragma unroll
-    for (int q = 1; q < 16; q++) x[q] = x[q] * load_root(roots, 16 * q * s);
+    for (int q = 1; q < 16; q++) x[q] = x[q] * load_root<FIXED>(roots, TABLE ? 2 * N + 8 * Sine<N>::FIRST + 16 * s + q : 16 * q * s);
   }
   dft16(x);
 }
