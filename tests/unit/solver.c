@@ -424,9 +424,10 @@ static PetscErrorCode Memory(void)
       BCRSolverInfo    info;
       PetscScalar     *f, *u;
       PetscInt         size = 0;
-      double           vectors;
+      double           vectors, bound = m / 3 ? 2. : 1.5;
       char             name[64];
 
+      if (sizeof(PetscReal) == 4 && precision == BCR_MIXED && m / 3) bound += 0.5; /* the box of floats is a whole vector of that PETSc, not half of one */
       if (sizeof(PetscReal) == 4 && precision == BCR_DOUBLE) continue; /* work in double on vectors in single: twice the size of a component */
       memset(&options, 0, sizeof(options));
       options.core.precision = (BCRPrecision)precision;
@@ -443,7 +444,7 @@ static PetscErrorCode Memory(void)
       PetscCall(BCRSolverGetInfo(solver, &info));
       vectors = (double)info.workspace / ((double)size * (double)sizeof(PetscScalar));
       PetscCall(PetscSNPrintf(name, sizeof(name), "work space, dof %" PetscInt_FMT " %s", dof, precisions[precision]));
-      Check(vectors <= (m / 3 ? 2. : 1.5) && info.workspace > 0, name, "vectors", vectors, m / 3 ? 2. : 1.5);
+      Check(vectors <= bound && info.workspace > 0, name, "vectors", vectors, bound);
       Check(info.flops > 0, name, "operations", info.flops, 0);
       PetscCall(PetscFree2(f, u));
       PetscCall(BCRSolverDestroy(&solver));
