@@ -378,6 +378,7 @@ int main(int argc, char **argv)
   const char *const transports[] = {"auto", "mpi", "nccl", "host"};
   PetscInt          cases        = 220;
   char              backend[8]   = "cpu";
+  PetscBool         quick        = PETSC_FALSE;
   int               total[3];
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -406,7 +407,8 @@ int main(int argc, char **argv)
     }
     PetscCall(RunCase(dim, n, planes, kind, Pick(6) ? 1 : 1 + Pick(3), axis, Pick(4), Pick(6) || kind & GENERAL ? 0 : 2 + 2 * Pick(2)));
   }
-  PetscCall(Larger());
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
+  if (!quick) PetscCall(Larger());
   PetscCall(Errors());
   total[0] = npassed;
   total[1] = nfailed;
