@@ -333,7 +333,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s)
+static PetscErrorCode solver_update(BCRSolver s)
 {
   struct _n_BCRDeviceSolver *d = s->device;
 
@@ -355,6 +355,16 @@ PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s)
     PetscCall(BCRDeviceRanksSetUp(d->core[c->core]));
     if (d->mixed) PetscCall(refine_count(s, m));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s)
+{
+  const PetscErrorCode ierr = solver_update(s);
+
+  PetscFunctionBegin;
+  if (s->slabs.comm != MPI_COMM_NULL) PetscCall(BCRFaultShare(s->slabs.comm, ierr, "cannot use its device, as its own message says"));
+  else PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
