@@ -32,7 +32,7 @@ static int device_end(BCREnd e)
   return e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_DIRICHLET));
 }
 
-/* Threads of the group that solves a line where nobody asks for another number: the fastest on an H200 (bench/results/h200_tune.csv), by rows of a line */
+/* Threads of the group that solves a line where nobody asks for another number: the fastest on an H200 (bench/results/h200_tune.csv, h200_radix.csv), by rows of a line */
 static int default_width(PetscInt n, PetscInt radix)
 {
   static const struct {
@@ -43,12 +43,13 @@ static int default_width(PetscInt n, PetscInt radix)
     {127,  64,  64 },
     {383,  128, 128},
     {1535, 256, 128},
-    {3071, 128, 128}
+    {3071, 128, 128},
+    {6143, 256, 128}
   };
 
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(table); i++)
     if (n <= table[i].n) return radix == 2 ? table[i].radix2 : table[i].other;
-  return radix == 2 ? 256 : 128;
+  return 256;
 }
 
 /* A step's tables on the device */

@@ -230,7 +230,15 @@ int main(int argc, char **argv)
         options.radix     = radices[lrand48() % 8];
         options.recursive = lrand48() % 4 == 0 ? PETSC_TRUE : PETSC_FALSE;
         for (PetscInt d = 0; d < 3; d++)
-          if (b.axis[d].lower || (b.n[d] > 1 && b.n[d] < 4)) options.radix = 0;
+          if ((b.axis[d].lower && !(device && d == 0)) || (b.n[d] > 1 && b.n[d] < 4)) options.radix = 0;
+        if (device && lrand48() % 2) { /* all stages of the lines, sub-sums */
+          static const int groups[] = {0, 32, 64}, shared[] = {0, 40, 64, 128}, sums[] = {0, 3, 40}, strips[] = {0, 1, 5};
+
+          options.launch[BCR_LAUNCH_GROUP]  = groups[lrand48() % 3];
+          options.launch[BCR_LAUNCH_SHARED] = shared[lrand48() % 4];
+          options.launch[BCR_LAUNCH_SUM]    = sums[lrand48() % 3];
+          options.launch[BCR_LAUNCH_STRIPS] = strips[lrand48() % 3];
+        }
         PetscCall(PetscCalloc5(b.size, &f, b.size, &u, b.size, &g, b.size, &ff, b.size, &uu));
         for (size_t i = 0; i < b.size; i++) {
           f[i] = rnd();
