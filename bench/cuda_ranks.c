@@ -2,7 +2,9 @@
   Poisson across ranks with CUDA devices: a solve from device memory to device memory (median over batches that start together, the slowest
   rank), beside a copy of a rank's part on its device in the same run, the exchanges of a solve by themselves, what is sent, the residual.
 
-  mpiexec -n P cuda_ranks [-weak 4096x4096,256x256x256] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10]
+  A peer: sine transforms of cuFFT and two transposes by the same transport (cuda_ranks_kernels.cu).
+
+  mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10]
   weak: unknowns for each rank; slabs are along the last axis
 */
 #include "bench.h"
@@ -11,6 +13,7 @@
   #include "src/poisson/device.h"
   #include "src/poisson/solver.h"
   #include "src/transport/transport.h"
+  #include "cuda_ranks_kernels.h"
 
   #define CallCuda(...) \
     do { \
@@ -20,6 +23,7 @@
 
 static PetscMPIInt rank, size;
 static PetscInt    reps = 21, batch = 10;
+static PetscBool   peer = PETSC_TRUE;
 
 typedef struct {
   BCRSolver    solver;
@@ -29,11 +33,24 @@ typedef struct {
   BCRTransport transport;
   int          nmessage;
   BCRMessage  *send[2], *recv[2];
+  PeerFft      peer;
 } Run;
 
 static PetscErrorCode Solve(Run *r)
 {
   return BCRSolverSolveDevice(r->solver, r->stream, PETSC_FALSE, 1, r->f, r->n, r->u, r->n);
+}
+static PetscErrorCode Peer(Run *r)
+{
+  int error = PeerFftBegin(r->peer, r->f);
+
+  PetscFunctionBegin;
+  PetscCall(BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send[0], r->nmessage, r->recv[0]));
+  if (!error) error = PeerFftMiddle(r->peer);
+  PetscCall(BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send[1], r->nmessage, r->recv[1]));
+  if (!error) error = PeerFftEnd(r->peer, r->u);
+  PetscCheck(!error, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA or cuFFT error %d", error);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 static PetscErrorCode Copy(Run *r)
 {
@@ -102,6 +119,14 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double
   PetscCall(PetscFree(f));
   PetscCall(PetscFree(u));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void Row(const char *how, PetscInt dim, const PetscInt n[3], const char *solver, const char *transport, const double t[], const double least[], double setup, double bytes, double messages, double residual)
+{
+  if (rank) return;
+  printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT ",%s,%d,%s,%.5f,%.5f,%.3f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n", how, n[0], n[1], dim == 3 ? n[2] : 1, solver, (int)size, transport, 1e3 * t[1], 1e3 * t[0], t[1] / t[0], 1e3 * t[2],
+         1e3 * setup, bytes, messages, residual, 1e3 * least[1], 1e3 * least[0]);
+  (void)fflush(stdout);
 }
 
 static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3], BCRTransportKind kind)
@@ -184,12 +209,49 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     for (int i = 0; i < 2; i++) PetscCall(PetscFree2(r.send[i], r.recv[i]));
     PetscCall(BCRTransportDestroy(&r.transport));
   }
-  if (rank == 0) {
-    printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT ",%d,%s,%.5f,%.5f,%.3f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n", how, n[0], n[1], dim == 3 ? n[2] : 1, (int)size, size > 1 ? BCRTransportName(transport.kind) : "-", 1e3 * t[1],
-           1e3 * t[0], t[1] / t[0], 1e3 * t[2], 1e3 * setup, (double)info.bytes_sent, (double)info.messages, residual, 1e3 * least[1], 1e3 * least[0]);
-    (void)fflush(stdout);
-  }
+  Row(how, dim, n, "bcrpoisson", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, setup, (double)info.bytes_sent, (double)info.messages, residual);
   PetscCall(BCRSolverDestroy(&r.solver));
+  if (dim == 2 && peer) {
+    int   *first, *column, error;
+    double sent = 0, count = 0;
+
+    PetscCall(PetscMalloc2(size + 1, &first, size + 1, &column));
+    for (PetscMPIInt q = 0; q <= size; q++) {
+      first[q]  = (int)(N * q / size);
+      column[q] = (int)(n[0] * q / size);
+    }
+    setup = BenchTime();
+    error = PeerFftCreate((int)n[0], (int)N, size, rank, first, column, r.stream, &r.peer);
+    PetscCheck(!error, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA or cuFFT error %d", error);
+    PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", kind, options.gpuaware, &r.transport));
+    setup      = BenchTime() - setup;
+    r.nmessage = size;
+    for (int i = 0; i < 2; i++) {
+      PetscCall(PetscMalloc2(size, &r.send[i], size, &r.recv[i]));
+      for (PetscMPIInt q = 0; q < size; q++) {
+        double *ps, *pr;
+
+        PeerFftMessage(r.peer, i, q, &ps, &r.send[i][q].bytes, &pr, &r.recv[i][q].bytes);
+        r.send[i][q].rank = r.recv[i][q].rank = q;
+        r.send[i][q].p                        = ps;
+        r.recv[i][q].p                        = pr;
+        r.send[i][q].bytes *= sizeof(double);
+        r.recv[i][q].bytes *= sizeof(double);
+        if (q != rank) {
+          sent += (double)r.send[i][q].bytes;
+          count++;
+        }
+      }
+    }
+    PetscCall(Time(&r, Peer, &t[1], &least[1]));
+    PetscCall(Residual(&r, dim, n, &residual));
+    PetscCall(Time(&r, Exchange, &t[2], &least[2]));
+    Row(how, dim, n, "cufft+transposes", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, setup, sent, count, residual);
+    for (int i = 0; i < 2; i++) PetscCall(PetscFree2(r.send[i], r.recv[i]));
+    PetscCall(BCRTransportDestroy(&r.transport));
+    PeerFftDestroy(&r.peer);
+    PetscCall(PetscFree2(first, column));
+  }
   PetscCall(BCRDeviceArenaFree(&arena));
   CallCuda(BCRCudaStreamDestroy(r.stream));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -197,7 +259,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
 
 int main(int argc, char **argv)
 {
-  char        text[2][512] = {"4096x4096,256x256x256", "8191x8191"}, ways[64] = "auto";
+  char        text[2][512] = {"4095x4095,255x255x255", "8191x8191"}, ways[64] = "auto";
   const char *name[] = {"auto", "mpi", "nccl", "host"};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -206,6 +268,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-weak", text[0], sizeof(text[0]), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-strong", text[1], sizeof(text[1]), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-transport", ways, sizeof(ways), NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-peer", &peer, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, NULL));
   reps = PetscMin(reps, 101);
@@ -216,7 +279,7 @@ int main(int argc, char **argv)
 
     CallCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
     printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT " solves\n", device, (int)size, reps, batch);
-    printf("case,grid,ranks,transport,time_ms,copy_ms,ratio_to_copy,exchange_ms,setup_ms,bytes_sent,messages,residual,min_ms,min_copy_ms\n");
+    printf("case,grid,solver,ranks,transport,time_ms,copy_ms,ratio_to_copy,exchange_ms,setup_ms,bytes_sent,messages,residual,min_ms,min_copy_ms\n");
   }
   for (int how = 0; how < 2; how++) {
     for (char *s = text[how], *end; *s; s = *end ? end + 1 : end) {

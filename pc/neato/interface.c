@@ -78,6 +78,8 @@ PetscErrorCode PCNeatoGetAxis(PC pc, PCNeatoAxis *axis)
   Notes:
   A method that cannot solve the lines in the matrix is an error at set-up that names the line and a method that can. Solutions agree to rounding whatever the method.
 
+  On the CPU `scan` leaves lines to `thomas` where that is as fast or more accurate: rows at or near the limit of diagonal dominance, lines of up to 64 rows. `PCView()` has the method used.
+
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCNEATO`, `PCNeatoGetMethod()`, `PCNeatoMethod`

@@ -23,7 +23,7 @@ typedef struct {
   double         sign;
   double        *D;           /* diagonal, dropped planes with a slope taken in */
   double        *C[3];        /* coupling of each node to the next along the axis (the first, where the axis is periodic) */
-  double        *S;           /* row scales */
+  PetscReal     *S;           /* row scales */
   double         half[3][2];  /* weight of the first and last row: 1 or 0.5 */
   double         ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
   double         extra[3][2]; /* row sum at this end over the coupling there */

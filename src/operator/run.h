@@ -17,6 +17,9 @@ typedef int64_t BCRRunInt;
 typedef int32_t BCRRunInt;
   #endif
 
+  /* Bytes ahead: from one page, and from one of the matrix's arrays, to the next the hardware has no foresight */
+  #define BCR_RUN_AHEAD 2048
+
   /* vectors of a width that the instruction set has: wider ones are taken apart, compares entry by entry */
   #define BCR_RUN_KERNELS(suffix, bytes, attribute) \
     typedef PetscReal BCRRunVec##suffix __attribute__((vector_size(bytes), aligned(sizeof(PetscReal)), may_alias)); \
@@ -37,6 +40,7 @@ typedef int32_t BCRRunInt;
           const BCRRunVec##suffix d0 = *(const BCRRunVec##suffix *)(v + i) - *(const BCRRunVec##suffix *)(ref + i); \
           const BCRRunVec##suffix d1 = *(const BCRRunVec##suffix *)(v + i + VL) - *(const BCRRunVec##suffix *)(ref + i + VL); \
 \
+          __builtin_prefetch((const char *)(v + i) + BCR_RUN_AHEAD); \
           ok0 &= (BCRRunMask##suffix)((BCRRunVec##suffix)((BCRRunMask##suffix)d0 & ~sign) <= *(const BCRRunVec##suffix *)(tol + i)); \
           ok1 &= (BCRRunMask##suffix)((BCRRunVec##suffix)((BCRRunMask##suffix)d1 & ~sign) <= *(const BCRRunVec##suffix *)(tol + i + VL)); \
         } \
@@ -57,6 +61,7 @@ typedef int32_t BCRRunInt;
       BCRRunIdx##suffix b0 = {0}, b1 = {0}; \
 \
       for (; i + 2 * VL <= n; i += 2 * VL) { \
+        __builtin_prefetch((const char *)(j + i) + BCR_RUN_AHEAD); \
         b0 |= (*(const BCRRunIdx##suffix *)(j + i) - *(const BCRRunIdx##suffix *)(j + i - lag)) ^ step; \
         b1 |= (*(const BCRRunIdx##suffix *)(j + i + VL) - *(const BCRRunIdx##suffix *)(j + i + VL - lag)) ^ step; \
       } \

@@ -10,6 +10,7 @@
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devbox.h"
+  #include "../backend/cuda/border.h"
   #include "reduction.h"
   #include "tables.h"
 
@@ -25,7 +26,7 @@ struct _n_BCRDeviceCore {
   ptrdiff_t       stride[3];
   char            label[3];
   BCRAxis         axis[3];
-  double          shift, fixed, factor; /* fixed: what the axes of one unknown add */
+  double          shift, fixed, factor;           /* fixed: what the axes of one unknown add */
   PetscBool       singular, single, stale, input; /* input: work is where right-hand sides are made */
   BCRCoreOptions  options;
   BCRDevicePlan   kind;
@@ -52,7 +53,8 @@ struct _n_BCRDeviceCore {
   BCRCudaLevel0   level0;
   BCRCudaSepLines sep;
   const int      *extraof;
-  void           *D, *D2, *extra; /* separators; D2: where their transform is not in place */
+  void           *D, *D2, *extra;         /* separators; D2: where their transform is not in place */
+  void           *border, *borderrows[2]; /* rows of other ranks beside the box: a copy of the separators; two rows */
   double         *septab;
   PetscInt        ldd;
 
@@ -522,7 +524,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCallBCRCuda(BCRCudaSynchronize(c->stream));
     PetscCall(BCRDeviceArenaFree(&c->tables));
     PetscCall(BCRDeviceArenaFree(&c->space));
-    c->work = NULL;
+    c->work = c->border = NULL;
     PetscCall(level0_tables(c, &ok));
     if (ok) {
       if (c->input && c->dim == 2) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
@@ -775,52 +777,86 @@ static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesi
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
 }
 
-static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+/* Where the separators are transformed */
+static void *level0_separators(BCRDeviceCore c)
 {
-  const PetscInt nsep = c->seprows.n, first6 = c->level0.short0;
-  BCRCudaLevel0  l = c->level0;
-  BCRCudaLines   zl, sl, ul;
-  void          *S = c->fft[0] || c->dst ? c->D : c->D2; /* transformed separators */
+  return c->fft[0] || c->dst ? c->D : c->D2;
+}
+
+/* n rows of separators, apart elements from one to the next, in each plane */
+static BCRCudaLines separator_lines(BCRDeviceCore c, PetscInt n, PetscInt apart)
+{
+  BCRCudaLines l;
+
+  l.na = (int)n;
+  l.nb = (int)c->planes;
+  l.sa = apart;
+  l.sb = c->level0.dplane;
+  l.s  = 1;
+  return l;
+}
+
+/* Analysis or synthesis along rows of separators, modes in the order of the tables */
+static int separator_transform(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+{
+  if (c->dst) return BCRCudaDst(stream, c->modes[0].P, synthesis, c->single, c->dsttable, c->sms, fl, f, ul, u, NULL, NULL, 0, 0);
+  return transform(c, stream, 0, synthesis, fl, f, ul, u);
+}
+
+/* Separators' right-hand sides, transformed, in level0_separators(); *f: what the back substitution has to take */
+static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void **from, void *u, BCRCudaLevel0 *l)
+{
+  const void  *f = *from;
+  void        *S = level0_separators(c);
+  BCRCudaLines zl, sl, ul;
 
   PetscFunctionBegin;
-  l.ldu    = c->stride[1];
-  l.uplane = c->dim == 3 ? c->stride[2] : 0;
+  *l        = c->level0;
+  l->ldu    = c->stride[1];
+  l->uplane = c->dim == 3 ? c->stride[2] : 0;
   if (c->dim == 3) {
     const ptrdiff_t packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
 
     zl = lines_along(c, 2, c->stride);
     ul = lines_along(c, 2, packed);
     PetscCallBCRCuda(transform(c, stream, 2, 0, &zl, f, &ul, c->work));
-    f        = c->work;
-    l.ldf    = packed[1];
-    l.fplane = packed[2];
+    f         = c->work;
+    l->ldf    = packed[1];
+    l->fplane = packed[2];
   } else {
-    l.ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
-    l.fplane = 0;
+    l->ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
+    l->fplane = 0;
     if (f == u) { /* the back substitution needs f to the end */
       const int       n[3] = {(int)c->n[0], (int)c->n[1], 1};
       const ptrdiff_t s[3] = {1, c->stride[1], 0}, packed[3] = {1, c->n[0], 0};
 
       if (!c->work) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
       PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, c->work, packed, NULL, NULL));
-      f     = c->work;
-      l.ldf = c->n[0];
+      f      = c->work;
+      l->ldf = c->n[0];
     }
   }
-  PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, &l, c->single, f, c->D, c->extra));
-  sl.na = (int)nsep;
-  sl.nb = (int)c->planes;
-  sl.sa = c->ldd;
-  sl.sb = l.dplane;
-  sl.s  = 1;
-  if (c->dst) PetscCallBCRCuda(BCRCudaDst(stream, c->modes[0].P, 0, c->single, c->dsttable, c->sms, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
-  else if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
-  else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l.eplane));
-  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, S));
-  /* back into the separators' rows of u: all but the last one are 8 rows apart */
+  PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, l, c->single, f, c->D, c->extra));
+  sl = separator_lines(c, c->seprows.n, c->ldd);
+  if (c->dst) PetscCallBCRCuda(BCRCudaDst(stream, c->modes[0].P, 0, c->single, c->dsttable, c->sms, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
+  else if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
+  else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
+  *from = f;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Separators' solutions back into their rows of u: all but the last one are 8 rows apart */
+static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const BCRCudaLevel0 *l, void *u)
+{
+  const PetscInt nsep = c->seprows.n, first6 = l->short0;
+  void          *S = level0_separators(c);
+  BCRCudaLines   sl, ul;
+
+  PetscFunctionBegin;
+  sl    = separator_lines(c, nsep, c->ldd);
   ul    = sl;
   ul.sa = 8 * c->stride[1];
-  ul.sb = l.uplane;
+  ul.sb = l->uplane;
   for (int part = 0; part < 2; part++) {
     const PetscInt n  = part ? 1 : nsep - 1;
     const size_t   at = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(nsep == c->ng ? c->n[1] - 1 : 8 * (nsep - 1) + 7 - first6) : (size_t)(7 - first6);
@@ -828,14 +864,85 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
     if (part && nsep < c->ng) break; /* all at once */
     sl.na = ul.na = (int)(nsep < c->ng ? nsep : n);
     if (sl.na < 1) continue;
-    if (c->dst) PetscCallBCRCuda(BCRCudaDst(stream, c->modes[0].P, 1, c->single, c->dsttable, c->sms, &sl, (char *)S + at * c->ldd * c->size, &ul, (char *)u + row * c->stride[1] * c->size, NULL, NULL, 0, 0));
-    else PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, (char *)S + at * c->ldd * c->size, &ul, (char *)u + row * c->stride[1] * c->size));
+    PetscCallBCRCuda(separator_transform(c, stream, 1, &sl, (char *)S + at * c->ldd * c->size, &ul, (char *)u + row * c->stride[1] * c->size));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  BCRCudaLevel0 l;
+
+  PetscFunctionBegin;
+  PetscCall(level0_begin(c, stream, &f, u, &l));
+  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
+  PetscCall(level0_synthesis(c, stream, &l, u));
   PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   if (c->dim == 3) {
-    zl = lines_along(c, 2, c->stride);
+    BCRCudaLines zl = lines_along(c, 2, c->stride);
+
     PetscCallBCRCuda(transform(c, stream, 2, 1, &zl, u, &zl, u));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscInt axis, PetscInt rows[2], PetscBool *possible)
+{
+  PetscFunctionBegin;
+  if (c->stale) PetscCall(core_tables(c));
+  *possible = !c->usebox && c->kind == DEVICE_LEVEL0 && c->dim == 2 && c->label[1] == 'x' + (int)axis && !c->singular && c->seprows.n >= 2 && !c->level0.yperiodic ? PETSC_TRUE : PETSC_FALSE;
+  for (int end = 0; end < 2; end++) rows[end] = c->seprows.gapend[end];
+  if (*possible && !c->border) {
+    const size_t row = (size_t)c->ldd * c->size;
+
+    PetscCall(BCRDeviceArenaGet(&c->space, row * (size_t)c->seprows.n, "the workspace", &c->border));
+    for (int i = 0; i < 2; i++) PetscCall(BCRDeviceArenaGet(&c->space, 2 * row, "the workspace", &c->borderrows[i]));
+    PetscCallBCRCuda(BCRCudaZero(c->borderrows[0], 2 * row, c->stream));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  const PetscInt nsep = c->seprows.n;
+  BCRCudaLevel0  l;
+  BCRCudaLines   sl = separator_lines(c, 2, c->ldd * (nsep - 1)), rl = separator_lines(c, 2, c->ldd);
+
+  PetscFunctionBegin;
+  PetscCall(level0_begin(c, stream, &f, u, &l));
+  PetscCallBCRCuda(BCRCudaCopy(c->border, level0_separators(c), (size_t)c->ldd * (size_t)nsep * c->size, stream));
+  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, c->border));
+  PetscCallBCRCuda(separator_transform(c, stream, 1, &sl, c->border, &rl, c->borderrows[0]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderRows(BCRDeviceCore c, void **rows, ptrdiff_t *ld)
+{
+  PetscFunctionBegin;
+  *rows = c->borderrows[0];
+  *ld   = c->ldd;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  const PetscInt nsep = c->seprows.n;
+  char          *S    = (char *)level0_separators(c), *add;
+  BCRCudaLevel0  l    = c->level0;
+  BCRCudaLines   rl   = separator_lines(c, 2, c->ldd);
+
+  PetscFunctionBegin;
+  if (f == u) f = c->work;
+  l.ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
+  l.fplane = 0;
+  l.ldu    = c->stride[1];
+  l.uplane = 0;
+  add      = (char *)c->borderrows[1];
+  PetscCallBCRCuda(separator_transform(c, stream, 0, &rl, c->borderrows[0], &rl, add));
+  for (int end = 0; end < 2; end++) PetscCallBCRCuda(BCRCudaRowPlus(stream, (int)c->ldd, c->single, add + (size_t)end * c->ldd * c->size, S + (end ? (size_t)(nsep - 1) : 0) * c->ldd * c->size));
+  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, S));
+  PetscCall(level0_synthesis(c, stream, &l, u));
+  PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -861,8 +968,8 @@ static PetscErrorCode solve_reduction(BCRDeviceCore c, BCRStream stream, const v
   for (int back = 0; back < 2; back++) {
     if (trans && c->fft[1]) PetscCallBCRCuda(transform(c, stream, 1, back, &l, u, &l, u));
     for (PetscInt k = 0; trans && !c->fft[1] && k < c->n[2]; k += reduction_planes(c)) {
-      const int    m[3] = {n[0], n[1], (int)PetscMin(reduction_planes(c), c->n[2] - k)};
-      void        *at   = (char *)u + (size_t)k * s[2] * c->size;
+      const int m[3] = {n[0], n[1], (int)PetscMin(reduction_planes(c), c->n[2] - k)};
+      void     *at   = (char *)u + (size_t)k * s[2] * c->size;
 
       l.nb = w.nb = m[2];
       PetscCallBCRCuda(transform(c, stream, 1, back, &l, at, &w, c->work));

@@ -72,6 +72,14 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore core, PetscReal
 PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo *info);
 
+/* A box that goes on at ends of axis on other ranks, where it has Dirichlet ends, in one pass where possible: rows[0] and rows[1] of its rows lie beyond
+   the first and the last separator. Begin gives the solution in these two separators, as if nothing were beyond the ends, in Rows: two of the work type, ld apart; what
+   is put there instead is added to their right-hand sides by End. The same f and u in both. */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore core, PetscInt axis, PetscInt rows[2], PetscBool *possible);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderRows(BCRDeviceCore core, void **rows, ptrdiff_t *ld);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
+
 PETSC_INTERN int BCRDeviceEnd(BCREnd end); /* BCR_CUDA_... */
 /* Transforms along one uniform axis by themselves, in double */
 typedef struct {

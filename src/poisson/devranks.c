@@ -38,7 +38,10 @@ struct _n_BCRDeviceRanks {
   BCRCudaRow        row;
   BCRCudaBox        box, interior;
   void             *w;
-  double           *lines[2], *sent[2], *received[2], *work, *scalars, *sums; /* lines: own row, and what the row before gets, or before */
+  PetscInt          nlines;
+  PetscBool         bordered; /* one pass of the core, else two solves of the rows between */
+  BCRCudaBorderEnds ends;
+  double           *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums; /* lines: rows beside interfaces; rowmodes: own interface row, and what the row before gets, or before */
   BCRCudaBorderRows rows;
   BCRCudaBorderTab  tab;
   const double     *lambda, *norm;
@@ -275,7 +278,7 @@ static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[], const
       r->rows.cweight = r->rows.clow + 3 * ni;
       PetscCall(PetscFree(c));
     }
-    for (int i = 0; i < 2; i++) PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "rows of interfaces", &r->lines[i]));
+    PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "rows of interfaces", &r->rowmodes));
     PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "messages", &r->sent[0]));
     PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)PetscMax(1, n) * np * sizeof(double), "messages", &r->received[0]));
     PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)n + 1) * np * sizeof(double), "messages", &r->sent[1]));
@@ -283,12 +286,6 @@ static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[], const
     PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)r->nmodes + np) * sizeof(double), "messages", &r->received[1]));
     PetscCall(BCRDeviceArenaGet(&r->space, (size_t)PetscMax(1, n) * ni * sizeof(double), "reduced systems", &r->work));
     PetscCall(BCRDeviceArenaGet(&r->space, (size_t)np * sizeof(double), "sums", &r->sums));
-    if (r->core) {
-      size_t elements = 1;
-
-      for (PetscInt d = 0; d < r->dim; d++) elements += (size_t)stride[d] * (size_t)(r->interior.n[d] - 1);
-      PetscCall(BCRDeviceArenaGet(&r->space, elements * r->size_of, "the workspace", &r->w));
-    }
   }
   PetscCall(border_messages(r));
   r->stale = PETSC_TRUE;
@@ -345,12 +342,43 @@ PetscErrorCode BCRDeviceRanksCreate(MPI_Comm comm, BCRTransport transport, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One pass of the core or two, and what that takes; the first may become impossible for another shift */
+static PetscErrorCode ranks_passes(BCRDeviceRanks r)
+{
+  PetscBool possible = PETSC_FALSE;
+  PetscInt  rows[2], nlines;
+  size_t    elements = 1;
+
+  PetscFunctionBegin;
+  if (r->core && !r->singular && r->p.uniform && r->nother > 0) PetscCall(BCRDeviceCoreBorder(r->core, r->axis, rows, &possible));
+  if (r->lines[0] && r->bordered == possible) PetscFunctionReturn(PETSC_SUCCESS);
+  r->bordered = possible;
+  if (possible) {
+    const BCRSlabPart *mine = &r->p.part[r->p.mine];
+
+    for (int end = 0; end < 2; end++) r->ends.rows[end] = (int)rows[end];
+    r->ends.n       = (int)r->nmodes;
+    r->ends.open[0] = r->p.prev >= 0;
+    r->ends.open[1] = mine->has;
+    r->ends.a       = r->p.low[mine->first + 1]; /* of all rows inside */
+    r->ends.lambda  = r->lambda;
+  } else if (r->core && !r->w) {
+    for (PetscInt d = 0; d < 3; d++) elements += (size_t)r->box.stride[d] * (size_t)(r->interior.n[d] - 1);
+    PetscCall(BCRDeviceArenaGet(&r->space, elements * r->size_of, "the workspace", &r->w));
+  }
+  nlines = possible ? 3 + rows[0] + rows[1] : 2;
+  for (int i = 0; i < 2 && r->nlines < nlines; i++) PetscCall(BCRDeviceArenaGet(&r->space, (size_t)nlines * (size_t)r->nmodes * sizeof(double), "rows of interfaces", &r->lines[i]));
+  r->nlines = PetscMax(r->nlines, nlines);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceRanksSetUp(BCRDeviceRanks r)
 {
   PetscFunctionBegin;
   if (r->core) PetscCall(BCRDeviceCoreSetUp(r->core));
-  if (r->stale && r->p.mine >= 0) {
-    r->tab.shift = r->shift;
+  if (r->p.nparts > 1 && r->p.mine >= 0 && (r->stale || !r->lines[0])) {
+    PetscCall(ranks_passes(r));
+    r->tab.shift = r->ends.shift = r->shift;
     PetscCallBCRCuda(BCRCudaBorderTables(r->stream, &r->tab));
     PetscCallBCRCuda(BCRCudaSynchronize(r->stream)); /* solves may be on another stream */
   }
@@ -386,6 +414,7 @@ PetscErrorCode BCRDeviceRanksSetFactor(BCRDeviceRanks r, PetscReal factor)
 {
   PetscFunctionBegin;
   r->factor = (double)factor;
+  if (r->p.nparts > 1) r->stale = PETSC_TRUE; /* the core's arrays are made anew */
   if (r->core) PetscCall(BCRDeviceCoreSetFactor(r->core, factor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -429,12 +458,102 @@ static PetscErrorCode exchange(BCRDeviceRanks r, BCRStream stream, int which)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Two solves: the rows between the interfaces, as if the interface rows were 0; modes of the right-hand sides of the own one, and of what the one before gets */
+static PetscErrorCode passes_begin(BCRDeviceRanks r, BCRStream stream, const void *f, void *u, double *own, double *left)
+{
+  const BCRSlabPart *mine = &r->p.part[r->p.mine], *prev = r->p.prev >= 0 ? &r->p.part[r->p.prev] : NULL;
+  const PetscInt     in   = mine->interior;
+  const ptrdiff_t    step = r->step * (ptrdiff_t)r->size_of; /* bytes from row to row */
+  double            *v = r->lines[0], *t = r->lines[1];
+
+  PetscFunctionBegin;
+  if (mine->has) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, (const char *)f + in * step, 0, r->factor, v)); /* before it may be overwritten */
+  else PetscCallBCRCuda(BCRCudaZero(v, (size_t)r->nmodes * sizeof(double), stream));
+  if (in) {
+    PetscCallBCRCuda(BCRCudaScaleCopy(stream, r->interior.n, r->float_, f, r->interior.stride, r->float_, r->w, r->interior.stride, NULL, NULL));
+    PetscCall(BCRDeviceCoreSolve(r->core, stream, r->w, u));
+    if (mine->has) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, (const char *)u + (in - 1) * step, 1, r->p.low[mine->first + in], v));
+  }
+  if (prev && in) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, u, 0, r->p.up[prev->first + prev->interior], v + r->nmodes));
+  else PetscCallBCRCuda(BCRCudaZero(v + r->nmodes, (size_t)r->nmodes * sizeof(double), stream));
+  PetscCall(border_transform(r, stream, 0, 2, &v, &t));
+  PetscCallBCRCuda(BCRCudaCopy(own, v, (size_t)r->nmodes * sizeof(double), stream));
+  PetscCallBCRCuda(BCRCudaCopy(left, v + r->nmodes, (size_t)r->nmodes * sizeof(double), stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* and again with what the interfaces add; x: modes of the own interface row, then of the one before */
+static PetscErrorCode passes_end(BCRDeviceRanks r, BCRStream stream, void *u, const double *x)
+{
+  const BCRSlabPart *mine = &r->p.part[r->p.mine];
+  const PetscInt     in   = mine->interior;
+  const ptrdiff_t    step = r->step * (ptrdiff_t)r->size_of;
+  double            *v = r->lines[0], *t = r->lines[1];
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaCopy(v, x, 2 * (size_t)r->nmodes * sizeof(double), stream));
+  PetscCall(border_transform(r, stream, 1, 2, &v, &t));
+  if (in) {
+    if (r->p.prev >= 0) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, r->w, 1, r->p.low[mine->first] / r->factor, v + r->nmodes));
+    if (mine->has) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, (char *)r->w + (in - 1) * step, 1, r->p.up[mine->first + in - 1] / r->factor, v));
+    if (r->singular) PetscCallBCRCuda(BCRCudaAddValue(stream, &r->interior, r->float_, r->w, r->w, r->scalars + REMOVED, -1));
+    PetscCall(BCRDeviceCoreSolve(r->core, stream, r->w, u));
+  }
+  if (mine->has) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, (char *)u + in * step, 0, 1, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  One pass: level 0 and the lines over the separators as if the interface rows were 0; the rows between an interface and the separator next to it are
+  eliminated here. What the interfaces add goes into the separators' right-hand sides, whose lines are solved again, and into these rows.
+*/
+static PetscErrorCode border_begin(BCRDeviceRanks r, BCRStream stream, const void *f, void *u, double *own, double *left)
+{
+  const int       M = (int)r->nmodes, *h = r->ends.rows, in = (int)r->p.part[r->p.mine].interior;
+  const ptrdiff_t step = r->step * (ptrdiff_t)r->size_of;
+  double         *v = r->lines[0], *t = r->lines[1];
+  void           *rows;
+  ptrdiff_t       ld;
+
+  PetscFunctionBegin;
+  if (r->ends.open[1]) PetscCallBCRCuda(BCRCudaRowsGet(stream, M, 1 + h[1], r->float_, (const char *)f + in * step, -r->step, r->factor, v));
+  else PetscCallBCRCuda(BCRCudaZero(v, (size_t)(1 + h[1]) * (size_t)M * sizeof(double), stream));
+  PetscCallBCRCuda(BCRCudaRowsGet(stream, M, h[0], r->float_, f, r->step, r->factor, v + (ptrdiff_t)(1 + h[1]) * M));
+  PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u));
+  PetscCall(BCRDeviceCoreBorderRows(r->core, &rows, &ld));
+  PetscCallBCRCuda(BCRCudaRowsGet(stream, M, 2, r->float_, rows, ld, 1, v + (ptrdiff_t)(1 + h[0] + h[1]) * M));
+  PetscCall(border_transform(r, stream, 0, 3 + h[0] + h[1], &v, &t));
+  PetscCallBCRCuda(BCRCudaBorderGather(stream, &r->ends, v, own, left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode border_end(BCRDeviceRanks r, BCRStream stream, const void *f, void *u, const double *x, const double *before)
+{
+  const int       M = (int)r->nmodes, *h = r->ends.rows, in = (int)r->p.part[r->p.mine].interior;
+  const ptrdiff_t step = r->step * (ptrdiff_t)r->size_of;
+  double         *v = r->lines[0], *t = r->lines[1];
+  void           *rows;
+  ptrdiff_t       ld;
+
+  PetscFunctionBegin;
+  r->ends.factor = r->factor;
+  PetscCallBCRCuda(BCRCudaBorderSpread(stream, &r->ends, x, before, v));
+  PetscCall(border_transform(r, stream, 1, 3 + h[0] + h[1], &v, &t));
+  PetscCall(BCRDeviceCoreBorderRows(r->core, &rows, &ld));
+  PetscCallBCRCuda(BCRCudaRowsSet(stream, M, 2, r->float_, rows, ld, v + (ptrdiff_t)(1 + h[0] + h[1]) * M));
+  PetscCall(BCRDeviceCoreBorderEnd(r->core, stream, f, u));
+  if (r->ends.open[1]) {
+    PetscCallBCRCuda(BCRCudaRowsSet(stream, M, 1, r->float_, (char *)u + in * step, r->step, v));
+    PetscCallBCRCuda(BCRCudaRowsAdd(stream, M, h[1], r->float_, (char *)u + (in - 1) * step, -r->step, v + M));
+  }
+  if (r->ends.open[0]) PetscCallBCRCuda(BCRCudaRowsAdd(stream, M, h[0], r->float_, u, r->step, v + (ptrdiff_t)(1 + h[1]) * M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const void *f, void *u)
 {
-  const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL, *prev = r->p.prev >= 0 ? &r->p.part[r->p.prev] : NULL;
-  const PetscInt     in   = mine ? mine->interior : 0;
-  const ptrdiff_t    step = r->step * (ptrdiff_t)r->size_of; /* bytes from row to row */
-  double            *v, *t, *own, *left;
+  const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
+  double            *own, *left;
 
   PetscFunctionBegin;
   if (r->comm == MPI_COMM_NULL) {
@@ -451,34 +570,18 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
     if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  v    = r->lines[0];
-  t    = r->lines[1];
-  own  = v;
-  left = v + r->nmodes;
-  if (mine->has) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, (const char *)f + in * step, 0, r->factor, own)); /* before it may be overwritten */
-  else PetscCallBCRCuda(BCRCudaZero(own, (size_t)r->nmodes * sizeof(double), stream));
-  if (in) {
-    PetscCallBCRCuda(BCRCudaScaleCopy(stream, r->interior.n, r->float_, f, r->interior.stride, r->float_, r->w, r->interior.stride, NULL, NULL));
-    PetscCall(BCRDeviceCoreSolve(r->core, stream, r->w, u));
-    if (mine->has) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, (const char *)u + (in - 1) * step, 1, r->p.low[mine->first + in], own));
-  }
-  if (prev && in) PetscCallBCRCuda(BCRCudaRowGet(stream, &r->row, r->float_, u, 0, r->p.up[prev->first + prev->interior], left));
-  else PetscCallBCRCuda(BCRCudaZero(left, (size_t)r->nmodes * sizeof(double), stream));
-  PetscCall(border_transform(r, stream, 0, 2, &v, &t));
-  PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->norm, v, v + r->nmodes, r->sent[0]));
+  own  = r->rowmodes;
+  left = own + r->nmodes;
+  if (r->bordered) PetscCall(border_begin(r, stream, f, u, own, left));
+  else PetscCall(passes_begin(r, stream, f, u, own, left));
+  PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->norm, own, left, r->sent[0]));
   PetscCall(exchange(r, stream, 0));
   PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, r->sent[1]));
   PetscCall(exchange(r, stream, 1));
-  PetscCallBCRCuda(BCRCudaBorderUnpack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->received[1], v, v + r->nmodes, r->scalars + MEAN));
-  PetscCall(border_transform(r, stream, 1, 2, &v, &t));
+  PetscCallBCRCuda(BCRCudaBorderUnpack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->received[1], own, left, r->scalars + MEAN));
   if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
-  if (in) { /* with what the interfaces add */
-    if (prev) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, r->w, 1, r->p.low[mine->first] / r->factor, v + r->nmodes));
-    if (mine->has) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, (char *)r->w + (in - 1) * step, 1, r->p.up[mine->first + in - 1] / r->factor, v));
-    if (r->singular) PetscCallBCRCuda(BCRCudaAddValue(stream, &r->interior, r->float_, r->w, r->w, r->scalars + REMOVED, -1));
-    PetscCall(BCRDeviceCoreSolve(r->core, stream, r->w, u));
-  }
-  if (mine->has) PetscCallBCRCuda(BCRCudaRowSet(stream, &r->row, r->float_, (char *)u + in * step, 0, 1, v));
+  if (r->bordered) PetscCall(border_end(r, stream, f, u, own, left));
+  else PetscCall(passes_end(r, stream, u, own));
   if (r->singular) { /* zero mean */
     PetscCallBCRCuda(BCRCudaSum(stream, &r->box, r->float_, u, NULL, r->scalars + PARTIAL, r->scalars + SUM));
     PetscCall(exchange(r, stream, 2));
@@ -496,7 +599,7 @@ PetscErrorCode BCRDeviceRanksGetInfo(BCRDeviceRanks r, BCRRanksInfo *info)
     PetscCall(BCRDeviceCoreGetInfo(r->core, &info->core));
     info->workspace = info->core.workspace;
     info->tables    = info->core.tables;
-    info->flops     = (r->p.nparts > 1 ? 2 : 1) * info->core.flops;
+    info->flops     = (r->p.nparts > 1 && !r->bordered ? 2 : 1) * info->core.flops;
   }
   info->workspace += r->space.bytes;
   info->tables += r->tables.bytes + r->modes[0].uniform.arena.bytes + r->modes[1].uniform.arena.bytes;
@@ -512,8 +615,8 @@ PetscErrorCode BCRDeviceRanksGetInfo(BCRDeviceRanks r, BCRRanksInfo *info)
       info->messages++;
     }
   }
-  PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT " modes shared out", 'x' + (int)r->axis, r->p.nparts, r->p.ninterface,
-                          r->dim == 3 ? "planes" : "rows", r->nmodes));
+  PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT " modes shared out%s", 'x' + (int)r->axis, r->p.nparts, r->p.ninterface,
+                          r->dim == 3 ? "planes" : "rows", r->nmodes, r->bordered ? "; one pass" : "; two solves"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,7 +12,9 @@
 #include <math.h>
 
 #define MAXENDS     (2 * BCR_TRI_EDGE)
-#define PANEL_REACH 64      /* rows that panels may be begun below a block */
+#define LAG_BLOCKS  24      /* so far may the backward recurrence lag behind, trilag_kernels.h */
+#define SHORT_ROWS  64      /* lines shorter than this, one set of coefficients: tables of factors */
+#define LINE_ROWS   16384   /* of one line, to be cut into pieces */
 #define STORED_ROWS 1000000 /* of lines that hardly decay: tables of factors up to this length */
 
 typedef struct { /* one line */
@@ -139,17 +141,19 @@ static PetscErrorCode scan_line(const BCRTriSpec *spec, int single, PetscInt lin
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* rows after which powers of x no longer count */
-static double scan_decay(double x, int single)
+/* rows after which powers of x no longer count: below exp(-limit) */
+static double scan_decay(double x, double limit)
 {
   x = fabs(x);
   if (x >= 1) return 1e300;
-  return x < 1e-10 ? 3 : 1 + (single ? -24. : -44.) / log(x); /* exp(-24) = 4e-11, exp(-44) = 8e-20 */
+  return x < 1e-10 ? 3 : 1 - limit / log(x);
 }
+#define DECAY(single) ((single) ? 24. : 44.) /* exp(-24) = 4e-11, exp(-44) = 8e-20: of numbers that may be larger than the solution */
+#define REACH(single) ((single) ? 20. : 40.) /* 2e-9, 4e-18: of unknowns */
 
 typedef struct {
   BCRTriScan scan;
-  void      *abc, *G, *uh, *azero, *afirst, *ainside, *bzero, *bfirst, *binside;
+  void      *abc, *G, *uh, *weights, *azero, *afirst, *ainside, *bzero, *bfirst, *binside;
   int        single, bl, width;
 } Tables;
 
@@ -180,12 +184,22 @@ static void scan_fill(const Tables *T, const Line *L, ptrdiff_t tile, PetscInt k
   for (ptrdiff_t b = 0; b < T->scan.b.blocks; b++) scan_put(T, T->bfirst, tile, T->scan.b.blocks, b, k, b ? pow(L->beta, (double)(b * bl - h)) : 1);
 }
 
+/* Lines left to stored factors, and said so */
+static PetscErrorCode scan_thomas(BCRTriLocal t)
+{
+  PetscFunctionBegin;
+  t->ops         = &BCRTriThomas;
+  t->info.method = BCR_TRI_THOMAS;
+  PetscCall(t->ops->create(t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
 {
   const BCRTriSpec *spec = &t->spec;
   const PetscInt    n = spec->n, lines = spec->perline ? t->lines : 1, h = PetscMax(spec->nfirst, 1), tl = PetscMax(spec->nlast, 1), N = h + tl;
   PetscInt          bad;
-  double            decay[2] = {1, 1}, growth = 1, reach;
+  double            decay[2] = {1, 1}, growth = 1, reach = 1;
   size_t            copies, bytes;
   Tables           *T;
   Line             *L;
@@ -194,9 +208,9 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
   PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
              (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
-  if (n < N || t->shape.kind == BCR_TRI_LINE) { /* nothing but ends, or too few lines for lanes */
-    t->ops = &BCRTriThomas;
-    PetscCall(t->ops->create(t));
+  /* nothing but ends, a short line, or one that cannot be cut into pieces: stored factors are as fast or faster */
+  if (n < N || (n <= SHORT_ROWS && !spec->perline) || (t->shape.kind == BCR_TRI_LINE && (spec->perline || spec->inner > 1 || n < LINE_ROWS))) {
+    PetscCall(scan_thomas(t));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
@@ -213,20 +227,25 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   PetscCall(PetscMalloc1(lines, &L));
   for (PetscInt l = 0; l < lines; l++) {
     PetscCall(scan_line(spec, t->single, l, h, tl, &L[l]));
-    decay[0] = PetscMax(decay[0], scan_decay(L[l].alpha, t->single));
-    decay[1] = PetscMax(decay[1], scan_decay(L[l].beta, t->single));
+    decay[0] = PetscMax(decay[0], scan_decay(L[l].alpha, DECAY(t->single)));
+    decay[1] = PetscMax(decay[1], scan_decay(L[l].beta, DECAY(t->single)));
+    reach    = PetscMax(reach, PetscMax(scan_decay(L[l].alpha, REACH(t->single)), scan_decay(L[l].beta, REACH(t->single))));
     growth   = PetscMax(growth, 1 / PetscMax(1 - fabs(L[l].alpha * L[l].beta), 1e-30));
   }
   growth = PetscMin(growth, (double)n);
-  reach  = PetscMax(decay[0], decay[1]);
-  if (growth > 8 && n <= STORED_ROWS) { /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short */
+  if (!spec->perline && growth <= 8 && reach <= LAG_BLOCKS * BCR_TRI_LAG_ROWS && n >= 4 * (PetscInt)reach) {
+    if (t->shape.kind == BCR_TRI_ACROSS && spec->inner >= 8 * T->bl) T->scan.reach = (ptrdiff_t)reach;
+    if (t->shape.kind == BCR_TRI_ALONG && spec->inner == 1) T->scan.reach = (ptrdiff_t)reach;
+    if (t->shape.kind == BCR_TRI_LINE && n >= 64 * (PetscInt)reach) T->scan.reach = (ptrdiff_t)reach;
+  }
+  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short */
+  if ((growth > 8 && n <= STORED_ROWS) || (t->shape.kind == BCR_TRI_LINE && !T->scan.reach)) {
     PetscCall(PetscFree(L));
     t->data = NULL;
-    t->ops  = &BCRTriThomas;
-    PetscCall(t->ops->create(t));
+    PetscCall(scan_thomas(t));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (t->shape.kind == BCR_TRI_ACROSS && !spec->perline && reach <= PANEL_REACH && n >= 4 * (PetscInt)reach && spec->inner >= 8 * T->bl) T->scan.reach = (int)reach;
+  T->scan.lag      = (T->scan.reach + BCR_TRI_LAG_ROWS - 1) / BCR_TRI_LAG_ROWS;
   T->scan.check    = growth > 8 ? (t->single ? 4 * 6e-8 : 4 * 2.2e-16) : 0;
   T->scan.a.blocks = (ptrdiff_t)PetscMin((double)((n + T->bl - 1) / T->bl), 2 + (decay[0] + h) / T->bl);
   T->scan.b.blocks = (ptrdiff_t)PetscMin((double)((n + T->bl - 1) / T->bl), 2 + (decay[1] + h) / T->bl);
@@ -241,6 +260,8 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   PetscCall(BCRArenaGet(&t->arena, T->bl * bytes, &T->bzero));
   PetscCall(BCRArenaGet(&t->arena, T->bl * bytes, &T->binside));
   PetscCall(BCRArenaGet(&t->arena, T->scan.b.blocks * bytes, &T->bfirst));
+  if (T->scan.lag) PetscCall(BCRArenaGet(&t->arena, (BCR_TRI_LAG_ROWS + 1) * bytes, &T->weights));
+  T->scan.weights  = T->weights;
   T->scan.abc      = T->abc;
   T->scan.G        = T->G;
   T->scan.uh       = T->uh;
@@ -250,6 +271,7 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   T->scan.b.zero   = T->bzero;
   T->scan.b.first  = T->bfirst;
   T->scan.b.inside = T->binside;
+  for (int k = 0; T->scan.lag && k <= BCR_TRI_LAG_ROWS; k++) scan_put(T, T->weights, 0, BCR_TRI_LAG_ROWS + 1, k, 0, pow(L->beta, k));
   if (!spec->perline) scan_fill(T, L, 0, 0);
   else {
     Line none;
@@ -264,7 +286,7 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   }
   PetscCall(PetscFree(L));
   bytes = t->cpu->tri->work(&t->shape);
-  if (T->scan.reach) bytes = PetscMax(bytes, t->cpu->tri->scanwork(&T->scan));
+  if (T->scan.lag) bytes = PetscMax(bytes, t->cpu->tri->scanwork(&T->scan));
   t->info.tables    = t->arena.bytes;
   t->info.workspace = bytes * (t->single ? sizeof(float) : sizeof(double));
   PetscCall(BCRArenaGet(&t->arena, t->info.workspace, &t->work));

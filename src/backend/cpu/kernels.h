@@ -55,7 +55,7 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
   #endif
 
   #if defined(BCR_KERNELS_TRI)
-const BCRTriTable BCRN(BCRTri) = {BCRN(scan_panel_work), BCRN(tri_work), BCRN(tri_pack), BCRN(tri_unpack), BCRN(tri_factors), BCRN(tri_scan)};
+const BCRTriTable BCRN(BCRTri) = {BCRN(lag_work), BCRN(tri_work), BCRN(tri_pack), BCRN(tri_unpack), BCRN(tri_factors), BCRN(tri_scan)};
   #else
 extern const BCRTriTable BCRN(BCRTri);
 

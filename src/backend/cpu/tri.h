@@ -18,7 +18,8 @@ enum {
   BCR_TRI_LINE
 };
 
-#define BCR_TRI_NV 8 /* bundles in a row of a tile, at most */
+#define BCR_TRI_NV       8  /* bundles in a row of a tile, at most */
+#define BCR_TRI_LAG_ROWS 32 /* rows of a block, BCRTriScan.lag */
 
 typedef struct {
   ptrdiff_t inner, n, outer;
@@ -57,11 +58,14 @@ typedef struct {
   BCRTriPowers a, b;   /* of alpha (d's) and of beta (s') */
   double       check;  /* > 0: where u_h differs from what G took it to be by more than check, relative, correct the line */
   int          stream; /* write u past the caches */
-  int          reach;  /* ACROSS, one for all: rows after which all powers are negligible; 0: too many for panels */
+
+  /* one for all: rows after which all powers are negligible, blocks of BCR_TRI_LAG_ROWS in which that is; 0: other kernels (trilag_kernels.h) */
+  ptrdiff_t   reach, lag;
+  const void *weights; /* powers of beta, BCR_TRI_LAG_ROWS + 1 */
 } BCRTriScan;
 
 typedef struct {
-  size_t (*scanwork)(const BCRTriScan *);
+  size_t (*scanwork)(const BCRTriScan *);                                            /* elements, with lag */
   size_t (*work)(const BCRTriShape *);                                               /* elements of a tile's scratch, margins included */
   void (*pack)(const BCRTriShape *, int io, ptrdiff_t tile, const void *f, void *w); /* w: row 0 */
   void (*unpack)(const BCRTriShape *, int io, ptrdiff_t tile, const void *w, void *u);

@@ -26,14 +26,38 @@ BCR_INLINE void tri_load(bun *x, const void *f, ptrdiff_t i, ptrdiff_t lanes, co
 }
 
 /* a bundle past the caches; p on a cache line */
-BCR_INLINE void tri_stream(real *p, bun v)
+BCR_INLINE void tri_stream(void *u, ptrdiff_t i, bun v, const int io)
 {
-#if BCR_ISA == 2 && defined(BCR_REAL_SINGLE)
-  _mm512_stream_ps(p, (__m512)v);
-#elif BCR_ISA == 2
-  _mm512_stream_pd(p, (__m512d)v);
+#if BCR_ISA == 2
+  #if defined(BCR_REAL_SINGLE)
+  if (io) {
+    double *q = (double *)u + i;
+
+    _mm512_stream_pd(q, _mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v)));
+    _mm512_stream_pd(q + 8, _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1))));
+    return;
+  }
+  _mm512_stream_ps((real *)u + i, (__m512)v);
+  #else
+  _mm512_stream_pd((real *)u + i, (__m512d)v);
+  #endif
+#elif BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
+  if (io) {
+    double *q = (double *)u + i;
+
+    _mm256_stream_pd(q, _mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v)));
+    _mm256_stream_pd(q + 4, _mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1)));
+    return;
+  }
+  _mm256_stream_ps((real *)u + i, (__m256)v);
+#elif BCR_ISA == 1
+  _mm256_stream_pd((real *)u + i, (__m256d)v.a);
+  _mm256_stream_pd((real *)u + i + VL, (__m256d)v.b);
 #else
-  bstore(p, v);
+  bstoreio(u, i, v, io);
+#endif
+#if BCR_ISA > 0
+  (void)io;
 #endif
 }
 
@@ -47,11 +71,11 @@ BCR_INLINE void tri_fence(int stream)
 }
 
 /* whether all rows of what is written begin on cache lines */
-BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u)
+BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u, const int io)
 {
   const ptrdiff_t ld = s->kind == BCR_TRI_ACROSS ? s->inner : s->inner * s->n;
 
-  return (uintptr_t)u % 64 == 0 && ld * (ptrdiff_t)sizeof(real) % 64 == 0;
+  return (uintptr_t)u % 64 == 0 && ld * (ptrdiff_t)(io ? sizeof(double) : sizeof(real)) % 64 == 0;
 }
 
 #define TRI_AHEAD 8 /* rows to prefetch ahead: rows across are too far apart for the machine to see the pattern */
@@ -69,9 +93,9 @@ BCR_INLINE void tri_prefetch(const void *f, ptrdiff_t i, const int NV, const int
 BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream)
 {
   if (__builtin_expect(lanes == NV * BL, 1)) {
-    if (!io && stream) {
+    if (stream) {
 #pragma GCC unroll 8
-      for (int v = 0; v < NV; v++) tri_stream((real *)u + i + BL * v, x[v]);
+      for (int v = 0; v < NV; v++) tri_stream(u, i + BL * v, x[v], io);
       return;
     }
 #pragma GCC unroll 8
@@ -82,6 +106,106 @@ BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, c
       else if (lanes > BL * v) bstorepart(u, i + BL * v, x[v], (int)(lanes - BL * v), io);
     }
   }
+}
+
+/* Rows across past the caches wherever they begin. AVX-512: cache lines are put together from the vectors of neighbouring bundles, whose last
+   words wait here row by row for the tile beside; what is left of a line at the edges of a panel goes past the caches too, for a store that
+   waits for its line holds up all those behind it. */
+#define TRI_EDGE (64 / (ptrdiff_t)sizeof(real)) /* elements for a row */
+typedef struct {
+  real *words;
+  int   first, last; /* tile of the panel */
+} TriEdge;
+
+#if BCR_ISA == 2
+/* elements from..to-1 of one vector */
+BCR_INLINE void tri_bits(char *p, __m512i z, int from, int to, const int es)
+{
+  char t[64] __attribute__((aligned(64)));
+
+  _mm512_store_si512(t, z);
+  for (int k = from; k < to; k++) {
+    if (es == 8) {
+      long long x;
+
+      __builtin_memcpy(&x, t + 8 * k, 8);
+      _mm_stream_si64((long long *)p + k, x);
+    } else {
+      int x;
+
+      __builtin_memcpy(&x, t + 4 * k, 4);
+      _mm_stream_si32((int *)p + k, x);
+    }
+  }
+}
+
+BCR_INLINE __m512i tri_shift(__m512i a, __m512i b, int o, const int es)
+{
+  if (es == 8) return _mm512_permutex2var_epi64(a, _mm512_add_epi64(_mm512_set1_epi64(o), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7)), b);
+  return _mm512_permutex2var_epi32(a, _mm512_add_epi32(_mm512_set1_epi32(o), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)), b);
+}
+#endif
+
+BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream, const TriEdge *edge, ptrdiff_t row)
+{
+#if BCR_ISA == 2
+  if (stream) {
+    const int es = io ? 8 : (int)sizeof(real), ew = 64 / es, words = NV * BL / ew;
+    char     *p = (char *)u + i * es;
+    const int o = (int)(-(uintptr_t)p % 64) / es;
+    __m512i   z[2 * BCR_TRI_NV], before;
+
+  #pragma GCC unroll 8
+    for (int v = 0; v < NV; v++) {
+  #if defined(BCR_REAL_SINGLE)
+      if (io) {
+        z[2 * v]     = _mm512_castpd_si512(_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x[v])));
+        z[2 * v + 1] = _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)x[v]), 1))));
+      } else z[v] = _mm512_castps_si512((__m512)x[v]);
+  #else
+      z[v] = _mm512_castpd_si512((__m512d)x[v]);
+  #endif
+    }
+    before = _mm512_loadu_si512(edge->words + TRI_EDGE * row);
+    _mm512_storeu_si512(edge->words + TRI_EDGE * row, z[words - 1]);
+    if (o) {
+      if (edge->first) tri_bits(p, z[0], 0, (int)PetscMin(o, lanes), es);
+      else if (lanes >= o) _mm512_stream_si512((__m512i *)(p + es * o - 64), tri_shift(before, z[0], o, es));
+      else {
+        tri_bits(p - 64, before, o, ew, es);
+        tri_bits(p, z[0], 0, (int)lanes, es);
+      }
+    }
+    if (__builtin_expect(lanes == NV * BL, 1)) {
+      if (o == 0) {
+  #pragma GCC unroll 16
+        for (int v = 0; v < words; v++) _mm512_stream_si512((__m512i *)(p + 64 * v), z[v]);
+        return;
+      }
+  #pragma GCC unroll 16
+      for (int v = 0; v < words - 1; v++) _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), tri_shift(z[v], z[v + 1], o, es));
+      if (edge->last) tri_bits(p + 64 * (words - 1), z[words - 1], o, ew, es);
+    } else {
+      for (int v = 0; v < words && ew * v < lanes; v++) {
+        if (lanes >= ew * (v + 1) + o) _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), o ? tri_shift(z[v], z[v + 1], o, es) : z[v]);
+        else {
+          tri_bits(p + 64 * v, z[v], o, (int)PetscMin(ew, lanes - ew * v), es);
+          if (o && v + 1 < words && lanes > ew * (v + 1)) tri_bits(p + 64 * (v + 1), z[v + 1], 0, (int)PetscMin(o, lanes - ew * (v + 1)), es);
+        }
+      }
+    }
+    return;
+  }
+#else
+  (void)edge;
+  (void)row;
+#endif
+  tri_store(u, i, x, lanes, NV, io, stream && (uintptr_t)((const char *)u + i * (io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real))) % 64 == 0);
+}
+
+static __attribute__((noinline)) void BCRN(tri_out_any)(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream, const TriEdge *edge, ptrdiff_t row)
+{
+  tri_out(u, i, x, lanes, NV, io, stream, edge, row);
 }
 
 /* BL elements from k on of each of the lines of ALONG, brought to the lanes: a[e] has element k + e. len: of a line */
@@ -96,13 +220,22 @@ BCR_INLINE void tri_loadx(bun *a, const void *f, ptrdiff_t base, ptrdiff_t k, pt
   btr(a);
 }
 
+/* f of the lines of ALONG, to come soon */
+BCR_INLINE void tri_ahead(const void *f, ptrdiff_t i, ptrdiff_t len, const int io)
+{
+  const ptrdiff_t size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+
+  for (int p = 0; p < BL; p++)
+    for (ptrdiff_t k = 0; k < BL * size; k += 64) __builtin_prefetch((const char *)f + (i + p * len) * size + k, 0, 3);
+}
+
 BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, bun *a, ptrdiff_t lanes, const int io, const int stream)
 {
   btr(a);
   if (__builtin_expect(lanes == BL && k + BL <= len, 1)) {
-    if (!io && stream) {
+    if (stream) {
 #pragma GCC unroll 16
-      for (int p = 0; p < BL; p++) tri_stream((real *)u + base + p * len + k, a[p]);
+      for (int p = 0; p < BL; p++) tri_stream(u, base + p * len + k, a[p], io);
       return;
     }
 #pragma GCC unroll 16
@@ -115,10 +248,31 @@ BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, 
   }
 }
 
+/* Strips of columns with stored factors: rows of a block, bundles in registers, and of a strip */
+#if BCR_ISA == 2
+  #define STRIP_NV 8
+#else
+  #define STRIP_NV 4
+#endif
+#define STRIP 16
+BCR_INLINE ptrdiff_t strip_rows(ptrdiff_t n)
+{
+  return n <= 128 ? n : 64;
+}
+BCR_INLINE size_t strip_work(ptrdiff_t n)
+{
+  const ptrdiff_t rows = strip_rows(n), blocks = (n + rows - 1) / rows;
+
+  return (size_t)(BL * (STRIP * (blocks + 2) + STRIP_NV * rows) + TRI_EDGE * rows);
+}
+
 /* a margin of a row and of a block on either side, zero where methods look beyond the ends */
 static size_t BCRN(tri_work)(const BCRTriShape *s)
 {
-  return s->kind == BCR_TRI_LINE ? 64 : (size_t)(s->n * s->nv + 2 * (s->nv + 2 * BL) + BL * s->nv) * BL;
+  const size_t tile = (size_t)(s->n * s->nv + 2 * (s->nv + 2 * BL) + BL * s->nv) * BL;
+
+  if (s->kind == BCR_TRI_LINE) return 64;
+  return s->kind == BCR_TRI_ACROSS ? PetscMax(tile, strip_work(s->n)) : tile;
 }
 
 static void BCRN(tri_pack)(const BCRTriShape *s, int io, ptrdiff_t tile, const void *f, void *work)
@@ -217,6 +371,111 @@ BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *
   }
 }
 
+/*
+  One set of factors for all columns: nothing of a column is kept but y at the ends of blocks of rows. The forward recurrence goes down all blocks but
+  the last for that; then each block, from below, has it once more, f being in a cache still, and is finished. The numbers are those of the plain order.
+*/
+typedef struct {
+  ptrdiff_t base, lanes;
+  real     *start, *below, *sum; /* y before each block, STRIP bundles apart; unknowns below; of a periodic line what the last row subtracts, then its unknown */
+  TriEdge   edge;
+} Strip;
+
+/* Rows j0..j1-1 forward; y: kept, NULL in the first pass */
+BCR_INLINE void strip_forward(const BCRTriFactors *t, const void *f, const Strip *S, ptrdiff_t b, ptrdiff_t j0, ptrdiff_t j1, real *y, ptrdiff_t next, const int PERIODIC, const int io)
+{
+  const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
+  const real     *l = (const real *)t->l, *c = (const real *)t->r;
+  real           *start = S->start + BL * STRIP * b;
+  bun             x[STRIP_NV], a[STRIP_NV];
+
+#pragma GCC unroll 8
+  for (int v = 0; v < STRIP_NV; v++) a[v] = bload(start + BL * v);
+  for (ptrdiff_t j = j0; j < j1; j++) {
+    const ptrdiff_t e  = tri_entry(t, j);
+    const bun       lj = bset1(l[e]);
+
+    if (y) {
+      if (j0) tri_prefetch(f, S->base + ld * (j - (j1 - j0)), STRIP_NV, io, 0);
+      if (next >= 0) tri_prefetch(f, S->base + BL * STRIP + ld * (next + j - j0), STRIP_NV, io, 0);
+    } else tri_prefetch(f, S->base + ld * (j + 2 * TRI_AHEAD), STRIP_NV, io, 0);
+    tri_load(x, f, S->base + ld * j, S->lanes, STRIP_NV, io);
+#pragma GCC unroll 8
+    for (int v = 0; v < STRIP_NV; v++) {
+      if (PERIODIC && j == n - 1) a[v] = bsub(x[v], bload(S->sum + BL * v));
+      else a[v] = bfnma(lj, a[v], x[v]);
+      if (PERIODIC && j < n - 1 && (!y || j1 == n)) bstore(S->sum + BL * v, bfma(bset1(c[e]), a[v], bload(S->sum + BL * v)));
+      if (y) bstore(y + BL * (STRIP_NV * (j - j0) + v), a[v]);
+    }
+  }
+  if (!y) {
+#pragma GCC unroll 8
+    for (int v = 0; v < STRIP_NV; v++) bstore(start + BL * (STRIP + v), a[v]);
+  }
+}
+
+BCR_INLINE void strip_backward(const BCRTriFactors *t, void *u, const Strip *S, ptrdiff_t j0, ptrdiff_t j1, const real *y, const int PERIODIC, const int io, const int stream)
+{
+  const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
+  const real     *p = (const real *)t->p, *q = (const real *)t->q, *c = (const real *)t->e;
+  bun             a[STRIP_NV];
+
+#pragma GCC unroll 8
+  for (int v = 0; v < STRIP_NV; v++) a[v] = bload(S->below + BL * v);
+  for (ptrdiff_t j = j1 - 1; j >= j0; j--) {
+    const ptrdiff_t e  = tri_entry(t, j);
+    const bun       pj = bset1(p[e]), qj = bset1(q[e]);
+
+#pragma GCC unroll 8
+    for (int v = 0; v < STRIP_NV; v++) {
+      a[v] = bfnma(qj, a[v], bmul(pj, bload(y + BL * (STRIP_NV * (j - j0) + v))));
+      if (PERIODIC && j < n - 1) a[v] = bfnma(bset1(c[e]), bload(S->sum + BL * v), a[v]);
+      if (PERIODIC && j == n - 1) bstore(S->sum + BL * v, a[v]);
+    }
+    if (!stream) tri_prefetch(u, S->base + ld * (j - TRI_AHEAD), STRIP_NV, io, 1);
+    tri_out(u, S->base + ld * j, a, S->lanes, STRIP_NV, io, stream, &S->edge, j - j0);
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < STRIP_NV; v++) bstore(S->below + BL * v, a[v]);
+}
+
+BCR_INLINE void tri_factors_strips(const BCRTriFactors *t, const void *f, void *u, real *work, const int PERIODIC, const int io, const int stream)
+{
+  const ptrdiff_t n = t->shape.n, rows = strip_rows(n), blocks = (n + rows - 1) / rows, width = BL * STRIP;
+  real           *y = work + BL * STRIP * (blocks + 2);
+
+  for (ptrdiff_t o = 0; o < t->shape.outer; o++)
+    for (ptrdiff_t i = 0; i < t->shape.inner; i += width) {
+      const ptrdiff_t lanes = PetscMin(width, t->shape.inner - i), subs = (lanes + BL * STRIP_NV - 1) / (BL * STRIP_NV);
+      Strip           S[STRIP / STRIP_NV];
+
+      for (ptrdiff_t c = 0; c < subs; c++) {
+        S[c].base       = i + t->shape.inner * n * o + BL * STRIP_NV * c;
+        S[c].lanes      = PetscMin(lanes - BL * STRIP_NV * c, BL * STRIP_NV);
+        S[c].start      = work + BL * STRIP_NV * c;
+        S[c].below      = S[c].start + BL * STRIP * blocks;
+        S[c].sum        = S[c].below + BL * STRIP;
+        S[c].edge.words = y + BL * STRIP_NV * rows;
+        S[c].edge.first = c == 0;
+        S[c].edge.last  = c == subs - 1;
+        for (int v = 0; v < STRIP_NV; v++) {
+          bstore(S[c].start + BL * v, bnull());
+          bstore(S[c].below + BL * v, bnull());
+          bstore(S[c].sum + BL * v, bnull());
+        }
+      }
+      for (ptrdiff_t b = 0; b < blocks - 1; b++)
+        for (ptrdiff_t c = 0; c < subs; c++) strip_forward(t, f, &S[c], b, rows * b, rows * (b + 1), NULL, -1, PERIODIC, io);
+      for (ptrdiff_t b = blocks - 1; b >= 0; b--)
+        for (ptrdiff_t c = 0; c < subs; c++) {
+          const ptrdiff_t j0 = rows * b, j1 = PetscMin(j0 + rows, n);
+
+          strip_forward(t, f, &S[c], b, j0, j1, y, i + width < t->shape.inner ? rows * (blocks - 1 - b) : -1, PERIODIC, io);
+          strip_backward(t, u, &S[c], j0, j1, y, PERIODIC, io, stream);
+        }
+    }
+}
+
 BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u, real *w, ptrdiff_t tile, const int NV, const int perline, const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, len = n * NV;
@@ -231,7 +490,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u
   }
   for (ptrdiff_t k = 0, j = 0, v = 0; k < len; k += BL) {
     tri_loadx(a, f, base, k, len, lanes, io);
-    if (NV == 1 && !perline && !t->periodic && k && k + BL <= len && (k + BL <= t->nt || (k >= t->nt - 1 && k + BL <= n - t->nlast))) {
+    if (NV == 1 && !perline && !t->periodic && k + BL <= len && (k + BL <= t->nt || (k >= t->nt - 1 && k + BL <= n - t->nlast))) {
       const ptrdiff_t step = k + BL <= t->nt ? 1 : 0;
       const real     *l    = (const real *)t->l + (step ? k : t->nt - 1);
       bun             y    = bload(w + BL * (k - 1));
@@ -262,7 +521,8 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u
   }
   for (int v = 0; v < NV; v++) bstore(w + BL * (len + v), bnull());
   for (ptrdiff_t k = (len - 1) / BL * BL, j = n - 1, v = NV - 1; k >= 0; k -= BL) {
-    if (NV == 1 && !perline && !t->periodic && k + BL < len && (k + BL <= t->nt || (k >= t->nt - 1 && k + BL <= n - t->nlast))) {
+    if (tile + 1 < t->shape.tiles) tri_ahead(f, base + BL * len + (len - 1) / BL * BL - k, len, io); /* the next tile, from its beginning on */
+    if (NV == 1 && !perline && !t->periodic && k + BL <= len && (k + BL <= t->nt || (k >= t->nt - 1 && k + BL <= n - t->nlast))) {
       const ptrdiff_t step = k + BL <= t->nt ? 1 : 0;
       const real     *P = (const real *)t->p + (step ? k : t->nt - 1), *Q = (const real *)t->q + (step ? k : t->nt - 1);
       bun             y = bload(w + BL * (k + BL));
@@ -352,10 +612,16 @@ BCR_INLINE void tri_factors_line(const BCRTriFactors *t, const void *f, void *u,
 BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, real *work, const int io)
 {
   real     *w  = work + BL * (t->shape.nv + 2 * BL);
-  const int nv = t->shape.nv, stream = t->stream && tri_aligned(&t->shape, u);
+  const int nv = t->shape.nv, stream = t->stream && tri_aligned(&t->shape, u, io);
 
   if (t->shape.kind == BCR_TRI_LINE) {
     for (ptrdiff_t line = 0; line < t->shape.tiles; line++) tri_factors_line(t, f, u, line, io);
+    return;
+  }
+  if (t->shape.kind == BCR_TRI_ACROSS && !t->perline) {
+    if (t->periodic) tri_factors_strips(t, f, u, work, 1, io, t->stream);
+    else if (t->stream) tri_factors_strips(t, f, u, work, 0, io, 1);
+    else tri_factors_strips(t, f, u, work, 0, io, 0);
     return;
   }
   for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {
@@ -364,15 +630,8 @@ BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, r
         if (t->perline) tri_factors_along(t, f, u, w, tile, 1, 1, io, stream);
         else tri_factors_along(t, f, u, w, tile, 1, 0, io, stream);
       } else tri_factors_along(t, f, u, w, tile, nv, t->perline, io, stream);
-    } else {
-      if (t->perline) {
-        if (nv == 4) tri_factors_across(t, f, u, w, tile, 4, 1, io, stream);
-        else tri_factors_across(t, f, u, w, tile, nv, 1, io, stream);
-      } else {
-        if (nv == 8) tri_factors_across(t, f, u, w, tile, 8, 0, io, stream);
-        else tri_factors_across(t, f, u, w, tile, nv, 0, io, stream);
-      }
-    }
+    } else if (nv == 4) tri_factors_across(t, f, u, w, tile, 4, 1, io, stream);
+    else tri_factors_across(t, f, u, w, tile, nv, 1, io, stream);
   }
 }
 
@@ -381,6 +640,7 @@ static void BCRN(tri_factors)(const BCRTriFactors *t, int io, const void *f, voi
 #if defined(BCR_REAL_SINGLE)
   if (io) {
     tri_factors_io(t, f, u, (real *)work, 1);
+    tri_fence(t->stream);
     return;
   }
 #endif

@@ -322,7 +322,7 @@ BCR_INLINE void scan_one(const BCRTriScan *t, const void *f, void *u, real *w, p
   S.f      = f;
   S.u      = u;
   S.w      = w;
-  S.stream = t->stream && tri_aligned(&t->shape, u);
+  S.stream = t->stream && tri_aligned(&t->shape, u, io);
   scan_tile(&S, tile, NV);
   scan_forward(&S, ALONG, NV, PER, io);
   scan_ends(&S, NV, PER);
@@ -330,155 +330,15 @@ BCR_INLINE void scan_one(const BCRTriScan *t, const void *f, void *u, real *w, p
   if (t->check > 0) scan_check(&S, NV, PER, io);
 }
 
-/* Lines across whose ends do not reach far (t->reach rows): panels of many columns, so that memory is read and written in long pieces of
-   its rows, whatever the length of the lines. The ends first, from the first and the last rows alone; then blocks of rows downwards, the
-   backward recurrence of a block begun reach rows below it. y waits in a ring of rows. */
-#define PANEL 64 /* bundles */
-
-static size_t BCRN(scan_panel_work)(const BCRTriScan *t)
-{
-  return (size_t)(BL * 8 * (1 + SCAN_ENDS + PetscMax(t->reach, 32) + t->reach)) * (PANEL / 8);
-}
-
-BCR_INLINE void scan_panel_ends(const BCRTriScan *t, const void *f, ptrdiff_t base, ptrdiff_t lanes, real *X, const int io)
-{
-  const ptrdiff_t n = t->shape.n, ld = t->shape.inner, m0 = t->h, m1 = n - t->t;
-  const int       N   = t->h + t->t;
-  const real     *abc = (const real *)t->abc, *G = (const real *)t->G;
-  const bun       alpha = bset1(abc[0]), gamma = bset1(abc[2]);
-  bun             end[SCAN_ENDS + 2][8], x[8], y[8];
-  real            weight = 1;
-
-  for (int r = 0; r < t->h; r++) tri_load(end[r], f, base + ld * r, lanes, 8, io);
-  for (int r = 0; r < t->t; r++) tri_load(end[t->h + r], f, base + ld * (m1 + r), lanes, 8, io);
-  for (int v = 0; v < 8; v++) y[v] = end[N][v] = bnull();
-  for (ptrdiff_t j = m0; j < PetscMin(m1, m0 + t->reach); j++) {
-    const bun wj = bset1(weight);
-
-    tri_load(x, f, base + ld * j, lanes, 8, io);
-    for (int v = 0; v < 8; v++) {
-      y[v]      = bfma(alpha, y[v], bmul(gamma, x[v]));
-      end[N][v] = bfma(wj, y[v], end[N][v]);
-    }
-    weight *= abc[1];
-  }
-  for (int v = 0; v < 8; v++) y[v] = bnull();
-  for (ptrdiff_t j = PetscMax(m0, m1 - t->reach); j < m1; j++) {
-    tri_load(x, f, base + ld * j, lanes, 8, io);
-    for (int v = 0; v < 8; v++) y[v] = bfma(alpha, y[v], bmul(gamma, x[v]));
-  }
-  for (int v = 0; v < 8; v++) end[N + 1][v] = y[v];
-  for (int r = 0; r < N; r++)
-    for (int v = 0; v < 8; v++) {
-      bun s = bnull();
-
-      for (int c = 0; c < N + 2; c++) s = bfma(bset1(G[(N + 2) * r + c]), end[c][v], s);
-      bstore(X + BL * (8 * r + v), s);
-    }
-}
-
-/* The next block of rows of a panel for eight bundles of columns, in registers */
-BCR_INLINE void scan_panel_block(const BCRTriScan *t, const void *f, void *u, ptrdiff_t base, ptrdiff_t lanes, ptrdiff_t from, ptrdiff_t top, ptrdiff_t e, ptrdiff_t s, ptrdiff_t R, real *ring, real *carry, const real *below, const int io,
-                                 const int stream)
-{
-  const ptrdiff_t ld = t->shape.inner, ahead = top - from;
-  const real     *abc   = (const real *)t->abc;
-  const bun       alpha = bset1(abc[0]), beta = bset1(abc[1]), gamma = bset1(abc[2]);
-  ptrdiff_t       k = from % R;
-  bun             x[8], y[8];
-
-#pragma GCC unroll 8
-  for (int v = 0; v < 8; v++) y[v] = bload(carry + BL * v);
-  for (ptrdiff_t j = from; j < top; j++) {
-    tri_prefetch(f, base + ld * (j + ahead), 8, io, 0);
-    tri_load(x, f, base + ld * j, lanes, 8, io);
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; v++) {
-      y[v] = bfma(alpha, y[v], bmul(gamma, x[v]));
-      bstore(ring + BL * (8 * k + v), y[v]);
-    }
-    if (++k == R) k = 0;
-  }
-#pragma GCC unroll 8
-  for (int v = 0; v < 8; v++) {
-    bstore(carry + BL * v, y[v]);
-    y[v] = below ? bload(below + BL * v) : bnull();
-  }
-  for (ptrdiff_t j = top - 1; j >= e; j--) {
-    k = k ? k - 1 : R - 1;
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; v++) y[v] = bfma(beta, y[v], bload(ring + BL * (8 * k + v)));
-  }
-  for (ptrdiff_t j = e - 1; j >= s; j--) {
-    k = k ? k - 1 : R - 1;
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; v++) y[v] = bfma(beta, y[v], bload(ring + BL * (8 * k + v)));
-    if (!stream) tri_prefetch(u, base + ld * (j - TRI_AHEAD), 8, io, 1);
-    tri_store(u, base + ld * j, y, lanes, 8, io, stream);
-  }
-  if (s == t->h) { /* the ends above */
-    real *d = carry + BL * 8 * (1 + t->h - 1);
-
-    for (int v = 0; v < 8; v++) bstore(d + BL * v, bfma(beta, y[v], bload(d + BL * v)));
-    for (int r = 0; r < t->h; r++) {
-      for (int v = 0; v < 8; v++) y[v] = bload(carry + BL * (8 * (1 + r) + v));
-      tri_store(u, base + ld * r, y, lanes, 8, io, stream);
-    }
-  }
-}
-
-/* scratch of eight bundles: the carry, the unknowns of the ends, the ring */
-#define PANEL_SUB(R) (BL * 8 * (1 + SCAN_ENDS + (R)))
-
-BCR_INLINE void scan_panel(const BCRTriScan *t, const void *f, void *u, real *work, ptrdiff_t base, ptrdiff_t lanes, const int io, const int stream)
-{
-  const ptrdiff_t n = t->shape.n, ld = t->shape.inner, m0 = t->h, m1 = n - t->t, K = t->reach, B = PetscMax(K, 32), R = B + K;
-
-  for (ptrdiff_t c = 0; c < lanes; c += 8 * BL) {
-    real *w = work + PANEL_SUB(R) * (c / (8 * BL));
-
-    scan_panel_ends(t, f, base + c, PetscMin(lanes - c, 8 * BL), w + BL * 8, io);
-    for (int v = 0; v < 8; v++) bstore(w + BL * v, bload(w + BL * (8 * t->h + v))); /* the d's */
-  }
-  for (ptrdiff_t s = m0; s < m1; s += B) {
-    const ptrdiff_t e = PetscMin(s + B, m1), top = PetscMin(e + K, m1);
-
-    for (ptrdiff_t c = 0; c < lanes; c += 8 * BL) {
-      real           *w = work + PANEL_SUB(R) * (c / (8 * BL)), *ring = w + BL * 8 * (1 + SCAN_ENDS);
-      const ptrdiff_t nl = PetscMin(lanes - c, 8 * BL);
-
-      scan_panel_block(t, f, u, base + c, nl, s == m0 ? m0 : PetscMin(s + K, m1), top, e, s, R, ring, w, top < m1 ? NULL : w + BL * 8 * (1 + t->h), io, stream);
-      if (e == m1)
-        for (int r = 0; r < t->t; r++) {
-          bun x[8];
-
-          for (int v = 0; v < 8; v++) x[v] = bload(w + BL * (8 * (1 + t->h + r) + v));
-          tri_store(u, base + c + ld * (m1 + r), x, nl, 8, io, stream);
-        }
-    }
-  }
-}
+#include "trilag_kernels.h"
 
 BCR_INLINE void scan_io(const BCRTriScan *t, const void *f, void *u, real *work, const int io)
 {
   real     *w  = work + BL * (t->shape.nv + 2 * BL);
   const int nv = t->shape.nv, per = t->perline;
 
-  if (t->reach) {
-    /* past the caches from the first column on a cache line on, if rows are whole lines apart */
-    const int       stream = t->stream && !io && t->shape.inner * sizeof(real) % 64 == 0 && (uintptr_t)u % sizeof(real) == 0;
-    const ptrdiff_t first  = stream ? (ptrdiff_t)((64 - (uintptr_t)u % 64) % 64 / sizeof(real)) : 0;
-    const ptrdiff_t panels = (t->shape.inner - first + PANEL * BL - 1) / (PANEL * BL), width = ((t->shape.inner - first + panels - 1) / panels + 63) / 64 * 64;
-
-    for (ptrdiff_t o = 0; o < t->shape.outer; o++) {
-      const ptrdiff_t base = t->shape.inner * t->shape.n * o;
-
-      if (first) scan_panel(t, f, u, work, base, first, io, 0);
-      for (ptrdiff_t i = first; i < t->shape.inner; i += width) {
-        if (stream) scan_panel(t, f, u, work, base + i, PetscMin(width, t->shape.inner - i), io, 1);
-        else scan_panel(t, f, u, work, base + i, PetscMin(width, t->shape.inner - i), io, 0);
-      }
-    }
+  if (t->lag) {
+    lag_io(t, f, u, work, io);
     return;
   }
   for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {
@@ -500,6 +360,7 @@ static void BCRN(tri_scan)(const BCRTriScan *t, int io, const void *f, void *u, 
 #if defined(BCR_REAL_SINGLE)
   if (io) {
     scan_io(t, f, u, (real *)work, 1);
+    tri_fence(t->stream);
     return;
   }
 #endif

@@ -18,6 +18,24 @@ typedef struct {
 BCR_CUDA_API int BCRCudaRowGet(BCRStream stream, const BCRCudaRow *row, int single, const void *f, double c, double a, double *v);
 BCR_CUDA_API int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int single, void *u, double c, double a, const double *v);
 
+/* The same for n rows of m elements behind one another, step apart (backwards too); v: packed. Add: u += v */
+BCR_CUDA_API int BCRCudaRowsGet(BCRStream stream, int m, int n, int single, const void *f, ptrdiff_t step, double a, double *v);
+BCR_CUDA_API int BCRCudaRowsSet(BCRStream stream, int m, int n, int single, void *u, ptrdiff_t step, const double *v);
+BCR_CUDA_API int BCRCudaRowsAdd(BCRStream stream, int m, int n, int single, void *u, ptrdiff_t step, const double *v);
+BCR_CUDA_API int BCRCudaRowPlus(BCRStream stream, int n, int single, const void *from, void *to); /* to += from */
+/* One pass: rows[0] rows between the interface before (there if open[0]) and the first separator, rows[1] between the last one and the interface
+   after; a: coupling of rows; modes k of eigenvalue lambda[k] + shift. Lines of n modes each: the interface row after and the rows before it, backwards,
+   the rows after the interface before, the two separators */
+typedef struct {
+  int           n, rows[2], open[2];
+  double        a, factor, shift;
+  const double *lambda;
+} BCRCudaBorderEnds;
+/* right-hand sides of the own interface row and what the row before gets, from right-hand sides of these lines (times factor) and solutions in the separators */
+BCR_CUDA_API int BCRCudaBorderGather(BCRStream stream, const BCRCudaBorderEnds *e, const double *lines, double *own, double *left);
+/* the lines that solutions in the interface rows add: their own, those of the rows, and what the separators' right-hand sides get */
+BCR_CUDA_API int BCRCudaBorderSpread(BCRStream stream, const BCRCudaBorderEnds *e, const double *x, const double *before, double *lines);
+
 /* y = M x along one axis of a packed row: n x n, entry (i, j) at i + n j; elements step apart, lines as BCRCudaLines */
 BCR_CUDA_API int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x, double *y);
 
