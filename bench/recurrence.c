@@ -244,7 +244,7 @@ static PetscErrorCode BVPSuite(PetscInt n)
   PetscCall(PetscCalloc1(count, &cases));
   for (PetscInt i = 0; i < count; ++i) {
     Case         *c       = &cases[i];
-    BCRTriOptions options = {solvers[i].method, BCR_TRI_COUPLING_AUTO, solvers[i].how, 0, solvers[i].variant, -1};
+    BCRTriOptions options = {.method = solvers[i].method, .precision = solvers[i].how, .variant = solvers[i].variant, .isa = -1};
     const double  start   = BenchTime();
 
     PetscCall(PetscStrncpy(c->solver, solvers[i].name, sizeof(c->solver)));

@@ -402,7 +402,11 @@ PetscErrorCode PCNeatoGetTransport(PC pc, PCNeatoTransport *transport)
   Level: intermediate
 
   Notes:
-  One that this build of the library does not have is an error (`PETSC_ERR_SUP`) at set-up.
+  `PCNEATO_BACKEND_AUTO` works where the vectors are: on the CUDA device if those of the matrix or of the `DMDA` are there (`-dm_vec_type cuda`), and moves once if
+  the first vectors are elsewhere. `PCNEATO_BACKEND_CUDA` also takes vectors of the host, by copies. Lines that are cut by ranks are solved on the host by
+  `PCNEATO_BACKEND_AUTO`; with `PCNEATO_BACKEND_CUDA` they are an error. Precision `mixed` works in double there (but for `dc`), as memory limits the speed of lines.
+
+  `PETSC_ERR_SUP` at set-up where there is no device, or this build of the library has no CUDA backend.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 

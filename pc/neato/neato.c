@@ -6,6 +6,7 @@
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
 #include "../../src/register.h"
 #include "../../src/operator/lines.h"
+#include "../../src/stream.h"
 
 const char *const PCNeatoAxes[]       = {"auto", "x", "y", "z", "PCNeatoAxis", "PCNEATO_AXIS_", NULL};
 const char *const PCNeatoMethods[]    = {"auto", "scan", "cr", "pscheme", "dc", "thomas", "PCNeatoMethod", "PCNEATO_METHOD_", NULL};
@@ -37,6 +38,7 @@ typedef struct {
   BCRLines      lines;
   BCRTri        tri;
   BCRTriInfo    info;
+  PetscBool     switched;              /* backend auto: the solver has moved to where the vectors are */
   PetscBool     transposed, symmetric; /* known; and then the same lines */
   BCRTri        transpose;             /* made when first applied */
   PetscInt      columns;               /* of the last PCMatApply() */
@@ -102,12 +104,42 @@ static PetscErrorCode PCNeatoCheckOptions(PC pc)
   const PetscBool dc      = (PetscBool)(neato->variant == PCNEATO_VARIANT_PARALLEL || neato->variant == PCNEATO_VARIANT_SEQUENTIAL);
 
   PetscFunctionBegin;
-  PetscCheck(neato->backend != PCNEATO_BACKEND_CUDA, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-%spc_neato_backend cuda: this petscbcr was built without a CUDA backend: use -%spc_neato_backend cpu or auto", prefix, prefix);
   PetscCheck(neato->transport != PCNEATO_TRANSPORT_NCCL, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-%spc_neato_transport nccl: this petscbcr was built without NCCL: use -%spc_neato_transport mpi, host or auto", prefix, prefix);
   PetscCheck(!pscheme || neato->method == PCNEATO_METHOD_PSCHEME, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "-%spc_neato_variant %s is one of -%spc_neato_method pscheme, the method is %s", prefix, PCNeatoVariants[neato->variant],
              prefix, PCNeatoMethods[neato->method]);
   PetscCheck(!dc || neato->method == PCNEATO_METHOD_DC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "-%spc_neato_variant %s is one of -%spc_neato_method dc, the method is %s", prefix, PCNeatoVariants[neato->variant], prefix,
              PCNeatoMethods[neato->method]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where to work: as asked, else where the vectors of the matrix and of the DM live. On several ranks the device is for lines that are not cut. */
+static PetscErrorCode PCNeatoChooseBackend(PC pc, DM da)
+{
+  PC_Neato   *neato  = (PC_Neato *)pc->data;
+  const char *prefix = ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", *why = NULL;
+  VecType     type[2];
+  PetscBool   cuda;
+
+  PetscFunctionBegin;
+  neato->options.device = PETSC_FALSE;
+  if (neato->backend == PCNEATO_BACKEND_CUDA) {
+    char        message[BCR_MESSAGE_LENGTH] = "";
+    PetscMPIInt bad;
+
+    PetscCheck(neato->lines->procs[neato->lines->axis] == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+               "-%spc_neato_backend cuda solves lines that lie on one rank, those along %c lie on %d: use -%spc_neato_backend cpu or auto, one rank, or a DMDA that is not cut along %c", prefix, (char)('x' + neato->lines->axis),
+               (int)neato->lines->procs[neato->lines->axis], prefix, (char)('x' + neato->lines->axis));
+    bad = BCRTriDevicePossible(&neato->options, &why) ? 0 : 1;
+    if (bad) PetscCall(PetscSNPrintf(message, sizeof(message), "-%spc_neato_backend cuda cannot be used here (%s): use -%spc_neato_backend cpu or auto", prefix, why, prefix));
+    PetscCall(BCRErrorAgree(PetscObjectComm((PetscObject)pc), bad ? PETSC_ERR_SUP : PETSC_SUCCESS, message));
+    neato->options.device = PETSC_TRUE;
+  } else if (neato->backend == PCNEATO_BACKEND_AUTO && neato->lines->procs[neato->lines->axis] == 1) {
+    PetscCall(MatGetVecType(pc->pmat, &type[0]));
+    PetscCall(DMGetVecType(da, &type[1]));
+    PetscCall(BCRTypesOnDevice(type[0], type[1], &cuda));
+    if (cuda) neato->options.device = BCRTriDevicePossible(&neato->options, NULL);
+  }
+  if (neato->options.device) PetscCall(BCRGetStream(&neato->options.stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,12 +160,15 @@ static PetscErrorCode PCSetUp_Neato(PC pc)
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(PetscMemzero(o, sizeof(*o)));
-  o->method    = (BCRTriMethod)neato->method;
-  o->coupling  = (BCRTriCoupling)neato->coupling;
-  o->precision = (BCRTriPrecision)neato->precision;
-  o->parts     = neato->parts;
-  o->variant   = neato->variant == PCNEATO_VARIANT_PLAIN || neato->variant == PCNEATO_VARIANT_SEQUENTIAL ? 1 : 0;
-  o->isa       = (int)neato->isa - 1;
+  o->method       = (BCRTriMethod)neato->method;
+  o->coupling     = (BCRTriCoupling)neato->coupling;
+  o->precision    = (BCRTriPrecision)neato->precision;
+  o->parts        = neato->parts;
+  o->variant      = neato->variant == PCNEATO_VARIANT_PLAIN || neato->variant == PCNEATO_VARIANT_SEQUENTIAL ? 1 : 0;
+  o->isa          = (int)neato->isa - 1;
+  o->memory       = (int)neato->memory;
+  neato->switched = PETSC_FALSE;
+  PetscCall(PCNeatoChooseBackend(pc, da));
   PetscCall(BCRLinesSolver(neato->lines, o, &neato->tri));
   PetscCall(BCRTriGetInfo(neato->tri, &neato->info));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
@@ -210,6 +245,47 @@ static PetscErrorCode PCNeatoSolve(PC pc, BCRTri tri, const PetscScalar *f, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSCBCR_HAVE_CUDA)
+/* auto: the solver moves, once, to where the vectors are. Not on several ranks, which would have to agree */
+static PetscErrorCode PCNeatoFollow(PC pc, BCRVecPlace place)
+{
+  PC_Neato       *neato  = (PC_Neato *)pc->data;
+  const PetscBool device = place == BCR_VECS_DEVICE ? PETSC_TRUE : PETSC_FALSE;
+  PetscMPIInt     size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  if (size > 1 || !neato->tri || neato->backend != PCNEATO_BACKEND_AUTO || place == BCR_VECS_MIXED || neato->options.device == device || neato->switched || (device && !BCRTriDevicePossible(&neato->options, NULL))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "The vectors are in the memory of the %s: the lines move there\n", device ? "device" : "host"));
+  PetscCall(PCNeatoResetSolvers(neato));
+  neato->switched       = PETSC_TRUE;
+  neato->options.device = device;
+  if (device) PetscCall(BCRGetStream(&neato->options.stream));
+  PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
+  PetscCall(BCRLinesSolver(neato->lines, &neato->options, &neato->tri));
+  PetscCall(BCRTriGetInfo(neato->tri, &neato->info));
+  PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Vectors in device memory, on PETSc's stream. Nothing here waits for the device: whether the solution is finite is for the norms of the KSP to see. */
+static PetscErrorCode PCNeatoSolveDevice(PC pc, BCRTri tri, PetscInt ncols, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  PC_Neato *neato = (PC_Neato *)pc->data;
+  void     *stream;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
+  PetscCall(BCRGetStream(&stream));
+  PetscCall(PetscLogGpuTimeBegin());
+  for (PetscInt c = 0; c < ncols; ++c) PetscCall(BCRTriSolveDevice(tri, stream, (const PetscReal *)(f + (size_t)c * (size_t)ldf), (PetscReal *)(u + (size_t)c * (size_t)ldu)));
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(PetscLogGpuFlops(neato->info.flops * (double)ncols));
+  PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 static PetscErrorCode PCNeatoApplyVec(PC pc, PetscBool transpose, Vec x, Vec y)
 {
   BCRTri             tri = NULL;
@@ -217,6 +293,38 @@ static PetscErrorCode PCNeatoApplyVec(PC pc, PetscBool transpose, Vec x, Vec y)
   PetscScalar       *u;
 
   PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  {
+    PC_Neato *neato = (PC_Neato *)pc->data;
+
+    if (neato->options.device || (neato->backend == PCNEATO_BACKEND_AUTO && neato->tri)) {
+      BCRVecPlace place;
+      PetscBool   there = PETSC_FALSE;
+
+      PetscCall(BCRVecsGetArrays(x, y, &f, &u, &place));
+      PetscCall(PCNeatoFollow(pc, place));
+      if (place == BCR_VECS_DEVICE && neato->options.device) {
+        PetscCall(PCNeatoGetSolver(pc, transpose, &tri));
+        PetscCall(PCNeatoSolveDevice(pc, tri, 1, f, 0, u, 0));
+        there = PETSC_TRUE;
+      }
+      PetscCall(BCRVecsRestoreArrays(x, y, &f, &u));
+      if (there && pc->erroriffailure) { /* it may be told at once */
+        PetscReal norm;
+
+        PetscCall(VecNorm(y, NORM_INFINITY, &norm));
+        if (PetscIsInfOrNanReal(norm)) {
+          PetscCall(VecGetArrayRead(x, &f));
+          PetscCall(VecGetArrayRead(y, (const PetscScalar **)&u));
+          PetscCall(PCNeatoCheckFinite(pc, f, u));
+          PetscCall(VecRestoreArrayRead(y, (const PetscScalar **)&u));
+          PetscCall(VecRestoreArrayRead(x, &f));
+        }
+      }
+      if (there) PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+#endif
   PetscCall(PCNeatoGetSolver(pc, transpose, &tri));
   PetscCall(VecGetArrayRead(x, &f));
   PetscCall(VecGetArrayWrite(y, &u));
@@ -286,6 +394,30 @@ static PetscErrorCode PCNeatoApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
   }
   PetscCall(MatDenseGetLDA(X, &ldf));
   PetscCall(MatDenseGetLDA(Y, &ldu));
+#if defined(PETSCBCR_HAVE_CUDA)
+  {
+    PC_Neato *neato = (PC_Neato *)pc->data;
+
+    if (neato->options.device || (neato->backend == PCNEATO_BACKEND_AUTO && neato->tri)) {
+      PetscScalar *g; /* not const in all releases */
+      PetscMemType mf, mu;
+      PetscBool    there;
+
+      PetscCall(MatDenseGetArrayReadAndMemType(X, (void *)&g, &mf));
+      PetscCall(MatDenseGetArrayWriteAndMemType(Y, &u, &mu));
+      there = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
+      PetscCall(PCNeatoFollow(pc, there ? BCR_VECS_DEVICE : (PetscMemTypeHost(mf) && PetscMemTypeHost(mu) ? BCR_VECS_HOST : BCR_VECS_MIXED)));
+      if (there && neato->options.device) {
+        PetscCall(PCNeatoGetSolver(pc, transpose, &tri));
+        PetscCall(PCNeatoSolveDevice(pc, tri, ncols, g, ldf, u, ldu));
+      } else there = PETSC_FALSE;
+      PetscCall(MatDenseRestoreArrayWriteAndMemType(Y, &u));
+      PetscCall(MatDenseRestoreArrayReadAndMemType(X, (void *)&g));
+      if (there) PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(PCNeatoGetSolver(pc, transpose, &tri)); /* it may have moved */
+  }
+#endif
   PetscCall(MatDenseGetArrayRead(X, &f));
   PetscCall(MatDenseGetArrayWrite(Y, &u));
   if (neato->many && tri == neato->tri) {
@@ -342,7 +474,8 @@ static PetscErrorCode PCView_Neato(PC pc, PetscViewer viewer)
   }
   if (neato->variant != PCNEATO_VARIANT_AUTO) PetscCall(PetscViewerASCIIPrintf(viewer, "variant: %s\n", PCNeatoVariants[neato->variant]));
   if (neato->parts) PetscCall(PetscViewerASCIIPrintf(viewer, "parts of a line: %" PetscInt_FMT "\n", neato->parts));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s%s, memory of a GPU: %s\n", neato->tri ? "cpu" : PCNeatoBackends[neato->backend], neato->tri && neato->backend == PCNEATO_BACKEND_AUTO ? " (auto)" : "", PCNeatoMemories[neato->memory]));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s%s%s, memory of a GPU: %s\n", neato->tri && neato->options.device ? "cuda, device " : "", neato->tri ? (neato->options.device ? neato->info.device : "cpu") : PCNeatoBackends[neato->backend],
+                                   neato->tri && neato->backend == PCNEATO_BACKEND_AUTO ? " (auto)" : "", PCNeatoMemories[neato->memory]));
   PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s%s\n", neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? "mpi" : PCNeatoTransports[neato->transport], neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCNeatoPrecisions[neato->precision]));
   if (neato->tri)

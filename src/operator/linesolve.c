@@ -4,6 +4,7 @@
 */
 #include "../register.h"
 #include "linesimpl.h"
+#include "../stream.h"
 #include <math.h>
 #include <petsc/private/petscimpl.h> /*I "petscbcr.h" I*/
 #include <petscbcr.h>
@@ -416,6 +417,29 @@ PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines lines, PCNeatoPrecision p
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* On the device where the vectors of the first solve are there, and lines are not cut; the same on all ranks */
+static PetscErrorCode PetscBCRLinesChoose(PetscBCRLines lines, Vec f, Vec u)
+{
+  PetscFunctionBegin;
+  lines->options.device = PETSC_FALSE;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (lines->lines->procs[lines->lines->axis] == 1) {
+    VecType   type[2];
+    PetscBool of[2];
+
+    PetscCall(VecGetType(f, &type[0]));
+    PetscCall(VecGetType(u, &type[1]));
+    for (int i = 0; i < 2; ++i) PetscCall(BCRTypesOnDevice(type[i], NULL, &of[i]));
+    if (of[0] && of[1]) lines->options.device = BCRTriDevicePossible(&lines->options, NULL);
+    if (lines->options.device) PetscCall(BCRGetStream(&lines->options.stream));
+  }
+#else
+  (void)f;
+  (void)u;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*@C
   PetscBCRLinesSolve - solves all lines
 
@@ -431,7 +455,8 @@ PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines lines, PCNeatoPrecision p
   Level: intermediate
 
   Notes:
-  The first call sets the solver up.
+  The first call sets the solver up: on the CUDA device if its vectors are there (`VECCUDA`) and lines are not cut by ranks, else on
+the host. Vectors that are elsewhere later are copied.
 
   Raises `PETSC_ERR_MAT_LU_ZRPVT` if the lines are singular, `PETSC_ERR_ARG_SIZ`
 for a vector that is not of the `DMDA`. A NaN or Inf in `f` makes its line NaN.
@@ -456,11 +481,32 @@ PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u)
              n[1], all);
   if (!lines->tri) {
     PetscCall(PetscLogEventBegin(BCR_SetUp, f, u, 0, 0));
+    PetscCall(PetscBCRLinesChoose(lines, f, u));
     PetscCall(BCRLinesSolver(lines->lines, &lines->options, &lines->tri));
     PetscCall(PetscLogEventEnd(BCR_SetUp, f, u, 0, 0));
   }
   PetscCall(BCRTriGetInfo(lines->tri, &info));
   PetscCall(PetscLogEventBegin(BCR_Solve, f, u, 0, 0));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (lines->options.device) {
+    BCRVecPlace place;
+    void       *stream;
+
+    PetscCall(BCRVecsGetArrays(f, u, &b, &x, &place));
+    if (place == BCR_VECS_DEVICE) {
+      PetscCall(BCRGetStream(&stream));
+      PetscCall(PetscLogGpuTimeBegin());
+      PetscCall(BCRTriSolveDevice(lines->tri, stream, (const PetscReal *)b, (PetscReal *)x));
+      PetscCall(PetscLogGpuTimeEnd());
+      PetscCall(PetscLogGpuFlops(info.flops));
+    }
+    PetscCall(BCRVecsRestoreArrays(f, u, &b, &x));
+    if (place == BCR_VECS_DEVICE) {
+      PetscCall(PetscLogEventEnd(BCR_Solve, f, u, 0, 0));
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+#endif
   if (f == u) {
     PetscCall(VecGetArray(u, &x));
     PetscCall(BCRTriSolve(lines->tri, (const PetscReal *)x, (PetscReal *)x));
@@ -505,6 +551,7 @@ PetscErrorCode PetscBCRLinesView(PetscBCRLines lines, PetscViewer viewer)
   if (!lines->tri) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRTriGetInfo(lines->tri, &info));
   PetscCall(PetscViewerASCIIPrintf(viewer, "method: %s%s%s\n", PCNeatoMethods[info.method], info.what[0] ? ", " : "", info.what));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s%s\n", lines->options.device ? "cuda, device " : "cpu", info.device));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -11,7 +11,7 @@
 #define PetscCallBCRCuda(...) \
   do { \
     const int cuda_error_ = (__VA_ARGS__); \
-    PetscCheck(!cuda_error_, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA error %d: %s. If the device is out of order run again, else use -pc_bcrpoisson_backend cpu", cuda_error_, BCRCudaErrorString(cuda_error_)); \
+    PetscCheck(!cuda_error_, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA error %d: %s. If the device is out of order run again, else work on the host (-pc_bcrpoisson_backend cpu, -pc_neato_backend cpu)", cuda_error_, BCRCudaErrorString(cuda_error_)); \
   } while (0)
 
 /* Device allocations that die together */

@@ -18,7 +18,7 @@
 #include "parts.h"
 #include <math.h>
 
-#define KMAX (2 * BCR_TRI_EDGE + 2)
+#define KMAX BCR_TRI_ENDS
 
 typedef struct {                 /* the ends of a line, one set of coefficients */
   PetscInt   count, row[KMAX];   /* columns of V */
@@ -31,11 +31,12 @@ typedef struct {                 /* the ends of a line, one set of coefficients 
 } Ends;
 
 typedef struct {
-  BCRParts   parts;
-  PetscInt   rows; /* n, or n-1 of a periodic line */
-  PetscBool  ends; /* any to put right */
-  Ends      *end;
-  PetscReal *z; /* KMAX times inner */
+  BCRParts           parts;
+  PetscInt           rows; /* n, or n-1 of a periodic line */
+  PetscBool          ends; /* any to put right */
+  Ends              *end;
+  BCRPartsConstants *constants; /* p, q, 1/kappa of each set */
+  PetscReal         *z;         /* KMAX times inner */
 } DC;
 
 /* kappa, p, q; PETSC_FALSE: no real root, or recurrences that grow */
@@ -233,11 +234,34 @@ static PetscErrorCode TriCreate_DC(BCRTriLocal t)
     if (P->end[l].count || s->periodic) P->ends = PETSC_TRUE;
   }
   if (P->rows) PetscCall(BCRPartsSetConstants(P->parts, constants));
-  PetscCall(PetscFree(constants));
+  P->constants = constants;
   PetscCall(PetscFree(work));
   PetscCall(BCRPartsGetSizes(P->parts, &parts, &length, &growing));
   t->info.flops = ((whole ? 4. : 8.) + (P->ends ? 2. : 0.)) * s->inner * s->n * s->outer;
   PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "A%d%s, array of %" PetscInt_FMT " x %" PetscInt_FMT, whole ? 1 : 2, precisions[t->options.precision == BCR_TRI_MIXED ? 2 : (t->single ? 1 : 0)], length, parts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriDCGetEnds(BCRTriLocal t, PetscInt line, BCRTriEnds *e)
+{
+  const DC   *P = (const DC *)t->data;
+  const Ends *E = &P->end[line];
+
+  PetscFunctionBegin;
+  e->count   = E->count;
+  e->row     = E->row;
+  e->lo      = E->lo;
+  e->hi      = E->hi;
+  e->V       = E->V;
+  e->D       = E->D;
+  e->inverse = E->inverse;
+  e->border  = E->border;
+  e->low     = E->low;
+  e->up      = E->up;
+  e->pivot   = E->pivot;
+  e->p       = P->constants[line].sf;
+  e->q       = P->constants[line].sb;
+  e->kappa   = 1 / P->constants[line].cb;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -320,6 +344,7 @@ static PetscErrorCode TriDestroy_DC(BCRTriLocal t)
   PetscCall(BCRPartsDestroy(&P->parts));
   PetscCall(PetscFree(P->end));
   PetscCall(PetscFree(P->z));
+  PetscCall(PetscFree(P->constants));
   PetscCall(PetscFree(P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -42,14 +42,19 @@ static PetscErrorCode Factors(const void *context, PetscInt line, double *sf, do
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What a periodic line needs more, for one set of coefficients */
-static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Factorisation *F, double *sf, double *sb, double *cb, double *y)
+PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscInt line, double *sf, double *sb, double *cb)
 {
-  const BCRTriSpec *s    = &t->spec;
-  const PetscInt    rows = P->rows;
-  const double      tiny = t->single ? 1e-15 : 1e-32;
-  double            row[3], last[3], pivot, size, largest = 0;
-  PetscInt          near, far;
+  const Factorisation F = {spec, spec->periodic ? spec->n - 1 : spec->n};
+
+  PetscFunctionBegin;
+  PetscCall(Factors(&F, line, sf, sb, cb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *s, PetscInt line, const double *sf, const double *sb, const double *cb, double *y, double edge[3])
+{
+  const PetscInt rows = s->n - 1;
+  double         row[3], last[3], pivot, size;
 
   PetscFunctionBegin;
   BCRTriGetRow(s, line, s->n - 1, last);
@@ -59,24 +64,36 @@ static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Fac
     pivot += last[0] + last[2];
     size += fabs(last[0]) + fabs(last[2]);
   } else {
-    PetscCall(Factors(F, line, sf, sb, cb));
     PetscCall(PetscArrayzero(y, rows));
     BCRTriGetRow(s, line, 0, row);
     y[0] = row[0];
     BCRTriGetRow(s, line, rows - 1, row);
     y[rows - 1] += row[2];
     for (PetscInt j = 1; j < rows; j++) y[j] += sf[j] * y[j - 1];
-    for (PetscInt j = rows - 1; j >= 0; j--) {
-      y[j]    = cb[j] * y[j] + (j < rows - 1 ? sb[j] * y[j + 1] : 0);
-      largest = PetscMax(largest, fabs(y[j]));
-    }
+    for (PetscInt j = rows - 1; j >= 0; j--) y[j] = cb[j] * y[j] + (j < rows - 1 ? sb[j] * y[j + 1] : 0);
     pivot -= last[0] * y[rows - 1] + last[2] * y[0];
     size += fabs(last[0] * y[rows - 1]) + fabs(last[2] * y[0]);
   }
   if (!(fabs(pivot) > 32 * 2.2e-16 * size)) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
-  P->edge[3 * line]     = last[0];
-  P->edge[3 * line + 1] = last[2];
-  P->edge[3 * line + 2] = 1 / pivot;
+  edge[0] = last[0];
+  edge[1] = last[2];
+  edge[2] = 1 / pivot;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a periodic line needs more, for one set of coefficients */
+static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Factorisation *F, double *sf, double *sb, double *cb, double *y)
+{
+  const BCRTriSpec *s       = &t->spec;
+  const PetscInt    rows    = P->rows;
+  const double      tiny    = t->single ? 1e-15 : 1e-32;
+  double            largest = 0;
+  PetscInt          near, far;
+
+  PetscFunctionBegin;
+  if (rows) PetscCall(Factors(F, line, sf, sb, cb));
+  PetscCall(BCRTriPSchemeBorder(s, line, sf, sb, cb, y, P->edge + 3 * line));
+  for (PetscInt j = 0; j < rows; j++) largest = PetscMax(largest, fabs(y[j]));
   /* what is negligible in the middle is left out */
   for (near = 0; near < rows && fabs(y[near]) > tiny * largest; near++)
     ;

@@ -121,6 +121,66 @@ static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, PetscInt line, PetscI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTables *out)
+{
+  const PetscInt        n = spec->n, open = spec->periodic ? n - 1 : n;
+  struct _n_BCRTriLocal t;
+  CR                    cr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&t, sizeof(t)));
+  PetscCall(PetscMemzero(&cr, sizeof(cr)));
+  t.spec = *spec;
+  cr_levels(open, PetscMin(spec->nfirst, open), spec->periodic ? PetscMax(spec->nlast - 1, 0) : spec->nlast, &cr);
+  out->levels  = cr.levels;
+  out->entries = cr.entries;
+  for (PetscInt r = 0; r < cr.levels; r++) {
+    const PetscInt numbers[4] = {cr.level[r].rows, cr.level[r].first, cr.level[r].last, cr.level[r].offset};
+
+    for (int k = 0; k < 4; k++) out->level[r][k] = numbers[k];
+  }
+  PetscCall(PetscMalloc3((size_t)cr.entries * CR_COEFFICIENTS * sets + 1, &out->table, 3 * (size_t)sets, &out->border, (size_t)PetscMax(open, 1) * sets, &out->z));
+  cr.table = out->table;
+  for (PetscInt l = 0; l < sets; l++) PetscCall(cr_line(&t, &cr, l, 0, sets, l));
+  if (!spec->periodic) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt l = 0; l < sets; l++) {
+    double row[3];
+
+    for (PetscInt j = 0; j < open; j++) {
+      BCRTriGetRow(spec, l, j, row);
+      out->z[(size_t)j * sets + l] = (j == 0 ? row[0] : 0) + (j == n - 2 ? row[2] : 0);
+    }
+  }
+  cr_tile_double(&cr, out->table, 1, out->z, sets);
+  for (PetscInt l = 0; l < sets; l++) {
+    double row[3], z0 = -1, z1 = -1, pivot, about;
+
+    BCRTriGetRow(spec, l, n - 1, row);
+    if (n > 1) {
+      z0 = out->z[l];
+      z1 = out->z[(size_t)(n - 2) * sets + l];
+    }
+    pivot = row[1] - row[2] * z0 - row[0] * z1;
+    about = fabs(row[1]) + fabs(row[2] * z0) + fabs(row[0] * z1);
+    if (!(fabs(pivot) > 32 * 2.2e-16 * about)) PetscCall(BCRTriPivotError(spec, l, n - 1, pivot));
+    out->border[l]            = row[2];
+    out->border[sets + l]     = row[0];
+    out->border[2 * sets + l] = 1 / pivot;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriCRPossible(const BCRTriSpec *spec)
+{
+  PetscInt bad;
+
+  PetscFunctionBegin;
+  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method cr needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
+  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP, "Method cr needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
+             (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode TriCreate_CR(BCRTriLocal t)
 {
   const BCRTriSpec *spec = &t->spec;
@@ -128,13 +188,10 @@ static PetscErrorCode TriCreate_CR(BCRTriLocal t)
   const size_t      size = t->single ? sizeof(float) : sizeof(double);
   const PetscInt    line = t->shape.kind == BCR_TRI_LINE, width = line ? 1 : t->cpu->bundle * t->shape.nv;
   const PetscInt    sets = spec->perline ? t->shape.tiles : 1, lanes = spec->perline ? width : 1;
-  PetscInt          bad;
   CR               *cr;
 
   PetscFunctionBegin;
-  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method cr needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP, "Method cr needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
-             (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
+  PetscCall(BCRTriCRPossible(spec));
   PetscCall(BCRArenaGet(&t->arena, sizeof(*cr), &cr));
   t->data = cr;
   cr_levels(open, PetscMin(spec->nfirst, open), spec->periodic ? PetscMax(spec->nlast - 1, 0) : spec->nlast, cr);

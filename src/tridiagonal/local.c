@@ -11,11 +11,7 @@
 #define LINE_BYTES (64 << 20) /* tiles of so few and so long lines are not worth it */
 
 static const BCRTriOps *const methods[] = {
-  [BCR_TRI_SCAN]    = &BCRTriScanOps,
-  [BCR_TRI_CR]      = &BCRTriCROps,
-  [BCR_TRI_PSCHEME] = &BCRTriPScheme,
-  [BCR_TRI_DC]      = &BCRTriDC,
-  [BCR_TRI_THOMAS]  = &BCRTriThomas,
+  [BCR_TRI_SCAN] = &BCRTriScanOps, [BCR_TRI_CR] = &BCRTriCROps, [BCR_TRI_PSCHEME] = &BCRTriPScheme, [BCR_TRI_DC] = &BCRTriDC, [BCR_TRI_THOMAS] = &BCRTriThomas,
 };
 
 PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot)
@@ -70,7 +66,7 @@ static void tri_shape(BCRTriLocal local)
   }
 }
 
-static PetscErrorCode tri_check(const BCRTriSpec *s)
+PetscErrorCode BCRTriCheck(const BCRTriSpec *s)
 {
   PetscInt lines;
 
@@ -216,7 +212,7 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
   PetscInt    bad;
 
   PetscFunctionBegin;
-  PetscCall(tri_check(spec));
+  PetscCall(BCRTriCheck(spec));
   PetscCall(PetscNew(&t));
   *local     = t;
   t->spec    = *spec;

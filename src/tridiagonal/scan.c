@@ -12,14 +12,11 @@
 #include <math.h>
 
 #define MAXENDS     (2 * BCR_TRI_EDGE)
+#define Line        BCRTriScanLine
 #define LAG_BLOCKS  24      /* so far may the backward recurrence lag behind, trilag_kernels.h */
 #define SHORT_ROWS  64      /* lines shorter than this, one set of coefficients: tables of factors */
 #define LINE_ROWS   16384   /* of one line, to be cut into pieces */
 #define STORED_ROWS 1000000 /* of lines that hardly decay: tables of factors up to this length */
-
-typedef struct { /* one line */
-  double alpha, beta, gamma, uh[2], G[MAXENDS * (MAXENDS + 2)];
-} Line;
 
 PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line)
 {
@@ -113,7 +110,7 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode scan_line(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t, Line *L)
+PetscErrorCode BCRTriScanSetLine(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t, BCRTriScanLine *L)
 {
   const PetscReal *r = spec->rows[spec->perline ? line : 0].row;
   const double     m = (double)(spec->n - h - t);
@@ -147,6 +144,11 @@ static double scan_decay(double x, double limit)
   x = fabs(x);
   if (x >= 1) return 1e300;
   return x < 1e-10 ? 3 : 1 - limit / log(x);
+}
+
+double BCRTriScanDecay(double x, int single)
+{
+  return scan_decay(x, single ? 24. : 44.); /* exp(-24) = 4e-11, exp(-44) = 8e-20 */
 }
 #define DECAY(single) ((single) ? 24. : 44.) /* exp(-24) = 4e-11, exp(-44) = 8e-20: of numbers that may be larger than the solution */
 #define REACH(single) ((single) ? 20. : 40.) /* 2e-9, 4e-18: of unknowns */
@@ -226,7 +228,7 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   T->scan.t       = (int)tl;
   PetscCall(PetscMalloc1(lines, &L));
   for (PetscInt l = 0; l < lines; l++) {
-    PetscCall(scan_line(spec, t->single, l, h, tl, &L[l]));
+    PetscCall(BCRTriScanSetLine(spec, t->single, l, h, tl, &L[l]));
     decay[0] = PetscMax(decay[0], scan_decay(L[l].alpha, DECAY(t->single)));
     decay[1] = PetscMax(decay[1], scan_decay(L[l].beta, DECAY(t->single)));
     reach    = PetscMax(reach, PetscMax(scan_decay(L[l].alpha, REACH(t->single)), scan_decay(L[l].beta, REACH(t->single))));

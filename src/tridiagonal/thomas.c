@@ -64,13 +64,13 @@ static PetscErrorCode elimination_row(Elimination *s, PetscInt j, Factors *F)
 }
 
 /* Rows of a table that suffice: the factors of all rows between the first *nt and the last *nlast are those of row *nt - 1 */
-static PetscErrorCode thomas_rows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast)
+PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast)
 {
   const PetscInt n   = spec->n;
   const double   tol = single ? 2e-8 : 4.5e-16;
   double         disc, kappa;
   Elimination    s;
-  Factors        F;
+  Factors        F = {0, 1, 0, 0, 0};
 
   PetscFunctionBegin;
   *nt    = n;
@@ -86,6 +86,28 @@ static PetscErrorCode thomas_rows(const BCRTriSpec *spec, int single, ptrdiff_t 
       *nt    = j + 2; /* l has the pivot of the row before */
       *nlast = last;
       break;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets, double *const tables[5])
+{
+  const double zero = 1e-30; /* smaller: zero, as below */
+  Elimination  s;
+  Factors      F;
+
+  PetscFunctionBegin;
+  for (PetscInt line = 0; line < sets; line++) {
+    elimination_start(spec, line, &s);
+    for (ptrdiff_t k = 0; k < nt + nlast; k++) {
+      if (k == nt) s.r = s.col = 0;
+      PetscCall(elimination_row(&s, k < nt ? (PetscInt)k : (PetscInt)(spec->n - nlast + k - nt), &F));
+      for (int m = 0; m < (spec->periodic ? 5 : 3); m++) {
+        const double x = ((double *)&F)[m];
+
+        tables[m][k * sets + line] = fabs(x) < zero ? 0 : x;
+      }
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -112,7 +134,7 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
   T->stream   = BCRTriStream(t);
   T->perline  = spec->perline ? 1 : 0;
   T->periodic = spec->periodic ? 1 : 0;
-  PetscCall(thomas_rows(spec, t->single, &T->nt, &T->nlast));
+  PetscCall(BCRTriThomasRows(spec, t->single, &T->nt, &T->nlast));
   entries = spec->perline ? (size_t)shape->tiles * spec->n * width : (size_t)(T->nt + T->nlast);
   for (int k = 0; k < ntables; k++) PetscCall(BCRArenaGet(&t->arena, entries * size, &table[k]));
   if (!spec->perline) {

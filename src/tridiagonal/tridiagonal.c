@@ -17,6 +17,7 @@
 */
 #include "triimpl.h"
 #include "reduced.h"
+#include "device.h"
 #include <math.h>
 #include <float.h>
 
@@ -28,6 +29,9 @@ struct _n_BCRTri {
   PetscMPIInt rank, size;
   BCRTriLocal local; /* NULL on ranks without rows, and with one */
   BCRTriInfo  info;
+#if defined(PETSCBCR_HAVE_CUDA)
+  BCRTriDevice device; /* in place of local; one rank */
+#endif
 
   /* across ranks */
   PetscInt   inner, n, outer, rep, lines, sets; /* sets of coefficients: 1 or lines */
@@ -293,6 +297,11 @@ PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriO
   PetscCallMPI(MPI_Comm_size(comm, &t->size));
   if (t->size > 1) {
     ierr = BCRTriCreateRanks(t, spec, options);
+#if defined(PETSCBCR_HAVE_CUDA)
+  } else if (options->device) {
+    ierr = BCRTriDeviceCreate(spec, options, &t->device);
+    if (!ierr) ierr = BCRTriDeviceGetInfo(t->device, &t->info);
+#endif
   } else {
     ierr = BCRTriLocalCreate(spec, options, &t->local);
     if (!ierr) ierr = BCRTriLocalGetInfo(t->local, &t->info);
@@ -444,8 +453,40 @@ PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
   if (tri->size > 1) PetscCall(BCRTriSolveRanks(tri, f, u));
+#if defined(PETSCBCR_HAVE_CUDA)
+  else if (tri->device) PetscCall(BCRTriDeviceSolveHost(tri->device, f, u));
+#endif
   else PetscCall(BCRTriLocalSolve(tri->local, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriSolveDevice(BCRTri tri, void *stream, const PetscReal *f, PetscReal *u)
+{
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCheck(tri->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "These lines are not on a device");
+  PetscCall(BCRTriDeviceSolve(tri->device, stream, f, u));
+#else
+  (void)tri;
+  (void)stream;
+  (void)f;
+  (void)u;
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "Built without CUDA");
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCRTriDevicePossible(const BCRTriOptions *options, const char **why)
+{
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (!BCRDeviceAvailable(why)) return PETSC_FALSE;
+  (void)options;
+  return PETSC_TRUE;
+#else
+  (void)options;
+  if (why) *why = "this petscbcr was built without a CUDA backend";
+  return PETSC_FALSE;
+#endif
 }
 
 PetscErrorCode BCRTriGetInfo(BCRTri tri, BCRTriInfo *info)
@@ -463,6 +504,9 @@ PetscErrorCode BCRTriDestroy(BCRTri *tri)
   if (!t) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRReducedDestroy(&t->reduced));
   PetscCall(BCRTriLocalDestroy(&t->local));
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRTriDeviceDestroy(&t->device));
+#endif
   PetscCall(PetscFree4(t->wfirst, t->wlast, t->vfirst, t->vlast));
   PetscCall(PetscFree(t->schur));
   PetscCall(PetscFree2(t->ends, t->g));

@@ -40,18 +40,18 @@ typedef enum {
   BCR_TRI_MIXED /* single, corrected in double */
 } BCRTriPrecision;
 
-typedef struct { /* a near-Toeplitz line */
+typedef struct {                    /* a near-Toeplitz line */
   PetscReal row[3];                 /* low, diag, up */
   PetscReal first[BCR_TRI_EDGE][3]; /* rows 0, 1, ..., nfirst - 1 */
   PetscReal last[BCR_TRI_EDGE][3];  /* rows n - nlast, ..., n - 1 */
 } BCRTriRows;
 
 typedef struct {
-  PetscInt  inner, n, outer, rep;
-  PetscBool periodic;
-  PetscBool perline;               /* PETSC_FALSE: one set of coefficients for all lines; PETSC_TRUE: one for each */
-  PetscInt  nfirst, nlast;         /* near-Toeplitz lines; nfirst + nlast <= n */
-  const BCRTriRows *rows;          /* near-Toeplitz: 1 or one for each line; NULL: general */
+  PetscInt          inner, n, outer, rep;
+  PetscBool         periodic;
+  PetscBool         perline;         /* PETSC_FALSE: one set of coefficients for all lines; PETSC_TRUE: one for each */
+  PetscInt          nfirst, nlast;   /* near-Toeplitz lines; nfirst + nlast <= n */
+  const BCRTriRows *rows;            /* near-Toeplitz: 1 or one for each line; NULL: general */
   const PetscReal  *low, *diag, *up; /* general: n numbers, or with perline, element j of line l at l%(inner/rep) + (inner/rep)*(j + n*(l/(inner/rep))) */
 } BCRTriSpec;
 
@@ -59,32 +59,49 @@ typedef struct {
   BCRTriMethod    method;
   BCRTriCoupling  coupling;
   BCRTriPrecision precision;
-  PetscInt        parts;      /* pscheme, dc: number of parts of a line; 0: automatic */
-  PetscInt        variant;    /* pscheme: 0 rearranged array, 1 plain; dc: 0 parallel (A2), 1 sequential (A1); dc's precisions: single S, double D, mixed SD */
-  int             isa;        /* -1: the best this machine has (tests: 0, 1, 2) */
+  PetscInt        parts;   /* pscheme, dc: number of parts of a line; 0: automatic */
+  PetscInt        variant; /* pscheme: 0 rearranged array, 1 plain; dc: 0 parallel (A2), 1 sequential (A1); dc's precisions: single S, double D, mixed SD */
+  int             isa;     /* -1: the best this machine has (tests: 0, 1, 2) */
+  PetscBool       device;  /* on a CUDA device */
+  void           *stream;  /* there: of set-up, and of fields of the host */
+  int             memory;  /* there, cr: 0 automatic, 1 shared, 2 global (paper 002 section 2.2) */
 } BCRTriOptions;
 
 typedef struct {
-  BCRTriMethod   method;      /* used */
-  BCRTriCoupling coupling;    /* used */
-  PetscInt       reduced;     /* lines that need the reduced system over all ranks */
-  PetscReal      lost;        /* neighbour coupling: largest relative size of what is left out */
+  BCRTriMethod   method;                        /* used */
+  BCRTriCoupling coupling;                      /* used */
+  PetscInt       reduced;                       /* lines that need the reduced system over all ranks */
+  PetscReal      lost;                          /* neighbour coupling: largest relative size of what is left out */
   size_t         tables, workspace, bytes_sent; /* bytes; sent by this rank in one solve */
   double         flops;
-  char           what[128];   /* one line for views */
+  char           what[128];  /* one line for views */
+  char           device[64]; /* on a CUDA device: its name */
 } BCRTriInfo;
 
 /* One rank's batch, no communication: src/tridiagonal/local.c and one file for each method. The couplings out of the rank are not used
    unless periodic. A zero or unusable pivot: PETSC_ERR_MAT_LU_ZRPVT, naming line and row. */
 typedef struct _n_BCRTriLocal *BCRTriLocal;
-PETSC_INTERN PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriLocal *local);
-PETSC_INTERN PetscErrorCode BCRTriLocalSolve(BCRTriLocal local, const PetscReal *f, PetscReal *u); /* u may be f */
-PETSC_INTERN PetscErrorCode BCRTriLocalGetInfo(BCRTriLocal local, BCRTriInfo *info);
-PETSC_INTERN PetscErrorCode BCRTriLocalDestroy(BCRTriLocal *local);
+PETSC_INTERN
+PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriLocal *local);
+PETSC_INTERN
+PetscErrorCode BCRTriLocalSolve(BCRTriLocal local, const PetscReal *f, PetscReal *u); /* u may be f */
+PETSC_INTERN
+PetscErrorCode BCRTriLocalGetInfo(BCRTriLocal local, BCRTriInfo *info);
+PETSC_INTERN
+PetscErrorCode BCRTriLocalDestroy(BCRTriLocal *local);
 
 /* The whole batch, over the ranks of comm (those along the lines; collective): src/tridiagonal/tridiagonal.c */
 typedef struct _n_BCRTri *BCRTri;
-PETSC_INTERN PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriOptions *options, BCRTri *tri);
-PETSC_INTERN PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u); /* u may be f */
-PETSC_INTERN PetscErrorCode BCRTriGetInfo(BCRTri tri, BCRTriInfo *info);
-PETSC_INTERN PetscErrorCode BCRTriDestroy(BCRTri *tri);
+PETSC_INTERN
+PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriOptions *options, BCRTri *tri);
+PETSC_INTERN
+PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u); /* u may be f; host arrays, wherever the work is done */
+PETSC_INTERN
+PetscErrorCode BCRTriSolveDevice(BCRTri tri, void *stream, const PetscReal *f, PetscReal *u); /* device arrays, options->device; waits for nothing */
+/* whether lines of these options can be solved on a device: it is there, and so is the method; *why: what is in the way */
+PETSC_INTERN
+PetscBool BCRTriDevicePossible(const BCRTriOptions *options, const char **why);
+PETSC_INTERN
+PetscErrorCode BCRTriGetInfo(BCRTri tri, BCRTriInfo *info);
+PETSC_INTERN
+PetscErrorCode BCRTriDestroy(BCRTri *tri);

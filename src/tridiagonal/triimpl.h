@@ -17,14 +17,62 @@ typedef struct {
   PetscErrorCode (*destroy)(BCRTriLocal); /* data; NULL: nothing but the arena */
 } BCRTriOps;
 
-PETSC_INTERN const BCRTriOps BCRTriScanOps;
-PETSC_INTERN const BCRTriOps BCRTriCROps;
-PETSC_INTERN const BCRTriOps BCRTriThomas;
-PETSC_INTERN const BCRTriOps BCRTriPScheme; /* src/recurrence */
-PETSC_INTERN const BCRTriOps BCRTriDC;
+PETSC_INTERN
+const BCRTriOps BCRTriScanOps;
+PETSC_INTERN
+const BCRTriOps BCRTriCROps;
+PETSC_INTERN
+const BCRTriOps BCRTriThomas;
+PETSC_INTERN
+const BCRTriOps BCRTriPScheme; /* src/recurrence */
+PETSC_INTERN
+const BCRTriOps BCRTriDC;
 
 /* whether scan can solve these lines; if it cannot for the sake of one of them, which one */
-PETSC_INTERN PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line);
+PETSC_INTERN
+PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line);
+/* The numbers of scan for one line with h and t rows at its ends, tri.h; those that are not open to rounding by the kernels are as they have them */
+typedef struct {
+  double alpha, beta, gamma, uh[2], G[2 * BCR_TRI_EDGE * (2 * BCR_TRI_EDGE + 2)];
+} BCRTriScanLine;
+PETSC_INTERN
+PetscErrorCode BCRTriScanSetLine(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t, BCRTriScanLine *numbers);
+PETSC_INTERN
+double BCRTriScanDecay(double x, int single); /* rows after which powers of x no longer count */
+/* The stored factors of thomas: how many rows have some of their own, and all; entry e of set k at e sets + k. The last two only of periodic lines */
+PETSC_INTERN
+PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast);
+PETSC_INTERN
+PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets, double *const tables[5]);
+PETSC_INTERN
+PetscErrorCode BCRTriCheck(const BCRTriSpec *spec);
+/* The coefficients of cr, in double: number q of entry e of set k at (5 e + q) sets + k; border and z only of periodic lines. Freed with PetscFree3(table, border, z) */
+typedef struct {
+  PetscInt levels, entries, level[64][4]; /* rows, first, last, offset */
+  double  *table, *border, *z;
+} BCRTriCRTables;
+PETSC_INTERN
+PetscErrorCode BCRTriCRPossible(const BCRTriSpec *spec);
+PETSC_INTERN
+PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTables *tables);
+/* The factors of pscheme of one line (src/recurrence), rows numbers each: y_j = f_j + sf_j y_{j-1}, u_j = cb_j y_j + sb_j u_{j+1}. Periodic: n - 1 rows, and then
+   the solution y for the column of the last unknown; edge: low and up of the last row, reciprocal pivot */
+PETSC_INTERN
+PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscInt line, double *sf, double *sb, double *cb);
+PETSC_INTERN
+PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *spec, PetscInt line, const double *sf, const double *sb, const double *cb, double *y, double edge[3]);
+/* What dc has of line `line` of a batch: y_j = f_j + p y_{j-1}, u_j = y_j/kappa + q u_{j+1}, and then src/recurrence/tridc.c's ends: count columns of V in the
+   rows lo .. hi around row; D, the inverse, the column of the border; low, up, reciprocal pivot of the last row */
+#define BCR_TRI_ENDS (2 * BCR_TRI_EDGE + 2)
+typedef struct {
+  PetscInt          count;
+  const PetscInt   *row, *lo, *hi;
+  PetscReal *const *V;
+  const double (*D)[3], (*inverse)[BCR_TRI_ENDS], *border;
+  double low, up, pivot, p, q, kappa;
+} BCRTriEnds;
+PETSC_INTERN
+PetscErrorCode BCRTriDCGetEnds(BCRTriLocal local, PetscInt line, BCRTriEnds *ends);
 
 struct _n_BCRTriLocal {
   const BCRTriOps   *ops;
@@ -86,5 +134,7 @@ static inline void BCRTriPut(int single, void *table, size_t i, double value)
 }
 
 /* Line of a lane of a tile, -1: none. LINE: tile after tile is line after line (rep and all), v and lane are 0 */
-PETSC_INTERN PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane);
-PETSC_INTERN PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);
+PETSC_INTERN
+PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane);
+PETSC_INTERN
+PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);

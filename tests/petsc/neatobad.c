@@ -4,6 +4,7 @@
 
 */
 #include "testing.h"
+#include "../../src/tridiagonal/tridiagonal.h"
 #include <petsc/private/pcimpl.h>
 
 static PetscErrorCode NewPC(DM da, Mat A, PC *pc)
@@ -268,7 +269,11 @@ static PetscErrorCode Options(void)
   PetscCall(BadOption("transport", "tcp", PETSC_FALSE, PETSC_ERR_USER, "auto mpi nccl host"));
   PetscCall(BadOption("backend", "hip", PETSC_FALSE, PETSC_ERR_USER, "auto cpu cuda"));
   PetscCall(BadOption("precision", "half", PETSC_FALSE, PETSC_ERR_USER, "double single mixed"));
-  PetscCall(BadOption("backend", "cuda", PETSC_TRUE, PETSC_ERR_SUP, "without a CUDA backend"));
+  {
+    BCRTriOptions any = {.method = BCR_TRI_AUTO};
+
+    if (!BCRTriDevicePossible(&any, NULL)) PetscCall(BadOption("backend", "cuda", PETSC_TRUE, PETSC_ERR_SUP, "cannot be used here"));
+  }
   PetscCall(BadOption("transport", "nccl", PETSC_TRUE, PETSC_ERR_SUP, "without NCCL"));
   PetscCall(BadOption("variant", "plain", PETSC_TRUE, PETSC_ERR_ARG_INCOMP, "the method is auto"));
   PetscCall(BadOption("variant", "sequential", PETSC_TRUE, PETSC_ERR_ARG_INCOMP, "_method dc"));

@@ -243,7 +243,7 @@ static PetscErrorCode one(const Case *c)
   const size_t  size = (size_t)c->inner * c->n * c->outer;
   const double  eps  = PetscDefined(USE_REAL_SINGLE) || c->precision != BCR_TRI_DOUBLE ? 6e-8 : 1.2e-16;
   BCRTriSpec    spec;
-  BCRTriOptions options = {c->method, BCR_TRI_COUPLING_AUTO, c->precision, c->parts, c->variant, c->isa};
+  BCRTriOptions options = {.method = c->method, .precision = c->precision, .parts = c->parts, .variant = c->variant, .isa = c->isa};
   BCRTriLocal   local;
   BCRTriInfo    info;
   PetscReal    *f, *u, *x;
@@ -292,7 +292,7 @@ static PetscErrorCode one(const Case *c)
 static PetscErrorCode refuse(Kind kind, PetscBool general, PetscInt n, PetscInt variant, BCRTriPrecision precision, PetscErrorCode code, const char *words)
 {
   Case          c       = {1, n, 1, 1, kind, general, PETSC_FALSE, PETSC_FALSE, BCR_TRI_DC, 0, variant, precision, -1, PETSC_FALSE};
-  BCRTriOptions options = {BCR_TRI_DC, BCR_TRI_COUPLING_AUTO, precision, 0, variant, -1};
+  BCRTriOptions options = {.method = BCR_TRI_DC, .precision = precision, .variant = variant, .isa = -1};
   BCRTriSpec    spec;
   BCRTriLocal   local = NULL;
 

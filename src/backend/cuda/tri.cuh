@@ -1,0 +1,98 @@
+/* What the kernels of lines share (tri*.cu) */
+#pragma once
+
+#include "common.cuh"
+#include <cooperative_groups.h>
+#include <cuda_pipeline.h>
+
+/* A power with what its rounding left out: squared k times a number loses k bits otherwise */
+struct Power {
+  double h, l;
+};
+
+static __device__ inline Power operator*(const Power &x, const Power &y)
+{
+  const double p = x.h * y.h, l = fma(x.h, y.h, -p) + (x.h * y.l + x.l * y.h), h = p + l;
+
+  return {h, (p - h) + l};
+}
+
+/* m rows of y_i = alpha y_(i-1) + .., u_i = y_i + beta u_(i+1) as one: a = alpha^m, b = beta^m; a value carried in forwards leaves p = sum alpha^(i+1) beta^i
+   of itself at the backward end. By doubling: exact for alpha = beta = 1 */
+struct Segment {
+  Power  a, b;
+  double p;
+};
+
+static __device__ inline Segment seg_row(double alpha, double beta)
+{
+  return {
+    {alpha, 0},
+    {beta,  0},
+    alpha
+  };
+}
+
+static __device__ inline Segment seg_join(const Segment &l, const Segment &r)
+{
+  return {l.a * r.a, l.b * r.b, l.p + l.a.h * l.b.h * r.p};
+}
+
+/* m of them, one after the other */
+static __device__ inline Segment seg_repeat(Segment s, ptrdiff_t m)
+{
+  Segment x = {
+    {1, 0},
+    {1, 0},
+    0
+  };
+
+  for (; m > 0; m >>= 1) {
+    if (m & 1) x = seg_join(x, s);
+    s = seg_join(s, s);
+  }
+  return x;
+}
+
+/* Launches with a cluster of blocks along x (1: none) and any amount of shared memory */
+template <typename... P, typename... A> static int bcr_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, BCRStream stream, A... args)
+{
+  cudaLaunchConfig_t  config = {};
+  cudaLaunchAttribute attribute[1];
+  cudaError_t         e = cudaSuccess;
+
+  config.gridDim          = grid;
+  config.blockDim         = block;
+  config.dynamicSmemBytes = shared;
+  config.stream           = bcr_stream(stream);
+  if (shared > 48000) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+  if (e == cudaSuccess && cluster > 8) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (e != cudaSuccess) return (int)e;
+  if (cluster > 1) {
+    attribute[0].id               = cudaLaunchAttributeClusterDimension;
+    attribute[0].val.clusterDim.x = (unsigned)cluster;
+    attribute[0].val.clusterDim.y = 1;
+    attribute[0].val.clusterDim.z = 1;
+    config.attrs                  = attribute;
+    config.numAttrs               = 1;
+  }
+  return (int)cudaLaunchKernelEx(&config, kernel, P(args)...);
+}
+
+/* element types of fields and of work: io 0 the same, 1: fields of double, work in float */
+#define BCR_TRI_TYPES(single, io, ...) \
+  do { \
+    if (!(single)) { \
+      typedef double IO; \
+      typedef double W; \
+      __VA_ARGS__; \
+    } else if (io) { \
+      typedef double IO; \
+      typedef float  W; \
+      __VA_ARGS__; \
+    } else { \
+      typedef float IO; \
+      typedef float W; \
+      __VA_ARGS__; \
+    } \
+  } while (0)

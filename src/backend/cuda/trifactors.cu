@@ -1,0 +1,169 @@
+/*
+  Lines by stored factors (src/tridiagonal/thomas.c): a thread for each line, y in place of the solution until the way back. Lines beside each other
+  in memory are read and written as they are, contiguous ones by tiles of 32 lines x 16 rows through shared memory, so that both are coalesced.
+  The factors of neighbouring lines are neighbours in memory (interleaved).
+*/
+#include "tri.cuh"
+
+enum {
+  ROWS = 16
+};
+
+struct Factor {
+  const BCRCudaFactors &t;
+  const ptrdiff_t       set;
+
+  __device__ ptrdiff_t at(ptrdiff_t j) const
+  {
+    return (j < t.nt ? j : (j < t.n - t.nlast ? t.nt - 1 : t.nt + j - (t.n - t.nlast))) * t.sets + set;
+  }
+};
+
+template <typename W> static __device__ inline W entry(const void *table, ptrdiff_t at)
+{
+  return ((const W *)table)[at];
+}
+
+template <typename IO, typename W> __global__ void __launch_bounds__(128) factors_across(BCRCudaFactors t, const IO *f, IO *u)
+{
+  const ptrdiff_t column = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, n = t.n, s = t.inner;
+
+  if (column >= t.inner * t.outer) return;
+  const ptrdiff_t i = column % t.inner, o = column / t.inner;
+  const Factor    F = {t, t.perline ? i / t.rep + t.inner / t.rep * o : 0};
+  W               y = 0, sum = 0;
+
+  f += i + s * n * o;
+  u += i + s * n * o;
+  for (ptrdiff_t j0 = 0; j0 < n; j0 += ROWS) {
+    W x[ROWS], l[ROWS], r[ROWS];
+
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+      const bool      in = j0 + k < n;
+      const ptrdiff_t at = in ? F.at(j0 + k) : 0;
+
+      x[k] = in ? (W)f[s * (j0 + k)] : (W)0;
+      l[k] = in ? entry<W>(t.l, at) : (W)0;
+      r[k] = in && t.periodic ? entry<W>(t.r, at) : (W)0;
+    }
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+      if (j0 + k < n) {
+        y = x[k] - l[k] * y;
+        if (t.periodic) {
+          if (j0 + k == n - 1) y = x[k] - sum;
+          sum += r[k] * y;
+        }
+        u[s * (j0 + k)] = (IO)y;
+      }
+    }
+  }
+  W v = 0, last = 0;
+
+  for (ptrdiff_t j0 = (n - 1) / ROWS * ROWS; j0 >= 0; j0 -= ROWS) {
+    W x[ROWS], p[ROWS], q[ROWS], e[ROWS];
+
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+      const bool      in = j0 + k < n;
+      const ptrdiff_t at = in ? F.at(j0 + k) : 0;
+
+      x[k] = in ? (W)u[s * (j0 + k)] : (W)0;
+      p[k] = in ? entry<W>(t.p, at) : (W)0;
+      q[k] = in ? entry<W>(t.q, at) : (W)0;
+      e[k] = in && t.periodic ? entry<W>(t.e, at) : (W)0;
+    }
+#pragma unroll
+    for (int k = ROWS - 1; k >= 0; k--) {
+      if (j0 + k < n) {
+        v = p[k] * x[k] - (j0 + k < n - 1 ? q[k] * v : (W)0);
+        if (t.periodic) {
+          if (j0 + k == n - 1) last = v;
+          else v -= e[k] * last;
+        }
+        u[s * (j0 + k)] = (IO)v;
+      }
+    }
+  }
+}
+
+/* 32 lines a warp; lane is the line, except in the movement of tiles */
+template <typename IO, typename W> __global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *f, IO *u)
+{
+  __shared__ W tiles[2][32 * (ROWS + 1)];
+
+  const int       lane = threadIdx.x & 31, row = lane % ROWS, half = lane / ROWS;
+  const ptrdiff_t first = ((ptrdiff_t)blockIdx.x * 2 + (threadIdx.x >> 5)) * 32, n = t.n, line = first + lane < t.outer ? first + lane : t.outer - 1;
+  const Factor    F    = {t, t.perline ? line / t.rep : 0};
+  W              *tile = tiles[threadIdx.x >> 5], *mine = tile + lane * (ROWS + 1);
+  W               y = 0, sum = 0, move[ROWS];
+
+  for (ptrdiff_t j0 = 0; j0 < n; j0 += ROWS) {
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) move[k] = first + 2 * k + half < t.outer && j0 + row < n ? (W)f[(first + 2 * k + half) * n + j0 + row] : (W)0;
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) tile[(2 * k + half) * (ROWS + 1) + row] = move[k];
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) {
+      if (j0 + k < n) {
+        const ptrdiff_t at = F.at(j0 + k);
+        const W         x  = mine[k];
+
+        y = x - entry<W>(t.l, at) * y;
+        if (t.periodic) {
+          if (j0 + k == n - 1) y = x - sum;
+          sum += entry<W>(t.r, at) * y;
+        }
+        mine[k] = y;
+      }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < ROWS; k++)
+      if (first + 2 * k + half < t.outer && j0 + row < n) u[(first + 2 * k + half) * n + j0 + row] = (IO)tile[(2 * k + half) * (ROWS + 1) + row];
+  }
+  W v = 0, last = 0;
+
+  for (ptrdiff_t j0 = (n - 1) / ROWS * ROWS; j0 >= 0; j0 -= ROWS) {
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) move[k] = first + 2 * k + half < t.outer && j0 + row < n ? (W)u[(first + 2 * k + half) * n + j0 + row] : (W)0;
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < ROWS; k++) tile[(2 * k + half) * (ROWS + 1) + row] = move[k];
+    __syncwarp();
+#pragma unroll
+    for (int k = ROWS - 1; k >= 0; k--) {
+      if (j0 + k < n) {
+        const ptrdiff_t at = F.at(j0 + k);
+
+        v = entry<W>(t.p, at) * mine[k] - (j0 + k < n - 1 ? entry<W>(t.q, at) * v : (W)0);
+        if (t.periodic) {
+          if (j0 + k == n - 1) last = v;
+          else v -= entry<W>(t.e, at) * last;
+        }
+        mine[k] = v;
+      }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < ROWS; k++)
+      if (first + 2 * k + half < t.outer && j0 + row < n) u[(first + 2 * k + half) * n + j0 + row] = (IO)tile[(2 * k + half) * (ROWS + 1) + row];
+  }
+}
+
+int BCRCudaFactorsSolve(BCRStream stream, const BCRCudaFactors *t, int single, int io, const void *f, void *u)
+{
+  const ptrdiff_t columns = t->inner * t->outer;
+  int             e       = 0;
+
+  if (t->inner == 1 && t->outer > 1) BCR_TRI_TYPES(single, io, e = bcr_launch_cluster(factors_along<IO, W>, dim3((unsigned)((columns + 63) / 64)), dim3(64), 0, 1, stream, *t, (const IO *)f, (IO *)u));
+  else {
+    const unsigned threads = columns >= 128 * 132 ? 128 : 32;
+
+    BCR_TRI_TYPES(single, io, e = bcr_launch_cluster(factors_across<IO, W>, dim3((unsigned)((columns + threads - 1) / threads)), dim3(threads), 0, 1, stream, *t, (const IO *)f, (IO *)u));
+  }
+  return e ? e : bcr_done();
+}

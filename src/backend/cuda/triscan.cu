@@ -1,0 +1,739 @@
+/*
+  Near-Toeplitz lines by two constant recurrences (src/tridiagonal/scan.c has the method and makes the numbers; DESIGN 6).
+
+  The rows h-1, h, ..., n-t-1 of a line are positions 0, 1, ...; what is missing to a whole number of chunks comes before them, as zeros. So position
+  `pad` is the slot of d, and the last position always is row n-t-1, to whose right e is. Each thread has K rows in registers. With nothing carried in it
+  finds what it carries out, forwards E and backwards B; these are put together in a warp, in a block, in a cluster of blocks, or, where the line is
+  longer than that, in a kernel of their own (WHOLE, or SUMMARY, INTERFACE and FINAL). Then y_{h-1} = d and u_{n-t} = e are known, hence all carries.
+
+  Where powers of alpha and beta fall below rounding within a part of a chunk (p.reach rows), a summary reads that part only.
+*/
+#include "tri.cuh"
+#include <cmath>
+
+namespace cg = cooperative_groups;
+
+enum {
+  WHOLE,
+  SUMMARY,
+  FINAL
+};
+
+/* Where the lines are */
+struct ScanShape {
+  ptrdiff_t inner, n, columns; /* columns: lines of reals */
+  int       rep, parts;        /* parts of a chunk in a block: warps of a line, or threads of a column */
+  int       lines, cluster;    /* lines of a block; blocks of a line */
+  int       tx;                /* across: columns of a block */
+  ptrdiff_t chunks, pad;
+};
+
+/* A line's numbers, BCR_CUDA_SCAN_TAB of them: alpha, beta, gamma; a, b, p (struct Segment) of 2^i threads, i = 0..5, and of a chunk; of the
+   rows after the slot alpha^m, beta^m: in its thread, in its warp, in its chunk */
+enum {
+  TAB_LEVEL  = 3,
+  TAB_CHUNK  = 21,
+  TAB_THREAD = 24,
+  TAB_WARP   = 26,
+  TAB_REST   = 28
+};
+
+struct Part {
+  double a, b, p;
+};
+
+/* Carries into part w of the nq parts in ex (E, B), from `in` on the left (slot >= 0: put into the slot in part `slot`, which leaves dE of it
+   at its end) and `right` on the right; end: what leaves the last part. w = -1: rw is what leaves the first part backwards */
+static __device__ inline void chain(const double2 *ex, int nq, int slot, int w, const Part &s, double in, double dE, double right, double &cw, double &rw, double &end)
+{
+  double c = in, r = 0, pw = 1;
+
+  cw = 0;
+#pragma unroll 2
+  for (int q = slot > 0 ? slot : 0; q < nq; q++) {
+    const double2 v = ex[q];
+
+    if (q == w) cw = c;
+    if (q > w) {
+      r += pw * (v.y + (q == slot ? 0 : s.p * c));
+      pw *= s.b;
+    }
+    c = v.x + (q == slot ? dE : s.a) * c;
+  }
+  end = c;
+  rw  = r + pw * right;
+}
+
+/* The numbers of a line: where all lines have the same they are parameters of the kernel, else they are brought to shared memory */
+template <int PER> struct Numbers {
+  const double *v;
+  int           stride;
+
+  __device__ double operator[](int e) const
+  {
+    return PER ? v[e * stride] : v[e];
+  }
+};
+
+/* unknown k of the ends: row k of G times what they have, fe the right-hand sides there */
+template <int PER> static __device__ inline double ends(const Numbers<PER> &t, const double *fe, int stride, int N, int k, double s, double last)
+{
+  const int g = BCR_CUDA_SCAN_TAB + k * (N + 2);
+  double    x = t[g + N] * s + t[g + N + 1] * last;
+
+#pragma unroll 1
+  for (int m = 0; m < N; m++) x += t[g + m] * fe[m * stride];
+  return x;
+}
+
+/* threads of a block, and blocks that a multiprocessor should have room for */
+#define SCAN_BOUNDS(K) __launch_bounds__((K) == 32 ? 512 : 256, (K) == 32 ? 1 : ((K) == 16 ? 3 : 4))
+
+/* doubles that a line has in shared memory */
+#define SCAN_LINE(per, N) ((N) + ((per) ? BCR_CUDA_SCAN_TAB + (N) * ((N) + 2) : 0))
+
+/* Lines that are contiguous: a warp has 32 K rows, a block s.parts warps of each of s.lines lines */
+template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCAN_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
+{
+  extern __shared__ double2 shared[];
+
+  cg::cluster_group cluster = cg::this_cluster();
+  const int         lane = threadIdx.x & 31, warp = threadIdx.x >> 5, local = warp / s.parts, w = warp % s.parts, rank = MODE == WHOLE ? (int)(blockIdx.x % s.cluster) : 0;
+  const int         nq = MODE == WHOLE ? s.parts * s.cluster : s.parts, gw = rank * s.parts + w, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
+  const ptrdiff_t   chunk = MODE == WHOLE ? 0 : (ptrdiff_t)blockIdx.x % s.chunks, L = (ptrdiff_t)32 * K * nq;
+  ptrdiff_t         line   = MODE == WHOLE ? (ptrdiff_t)(blockIdx.x / s.cluster) * s.lines + local : (ptrdiff_t)blockIdx.x / s.chunks;
+  const bool        active = line < s.columns;
+  const ptrdiff_t   slotat = chunk == 0 ? s.pad : -1;
+  const int         slot = slotat >= 0 ? (int)(slotat / (32 * K)) : -1, inwarp = slotat >= 0 ? (int)(slotat % (32 * K)) : 0; /* part, and place in it */
+  const int         lp = gw == slot ? inwarp / K : -1, ip = inwarp % K;
+  double2          *ex = shared + local * nq;
+  double           *fe = (double *)(shared + s.lines * nq) + local * SCAN_LINE(PER, N), *own = fe + N; /* right-hand sides at the ends; numbers of the line */
+  IO               *in = (IO *)((double *)(shared + s.lines * nq) + s.lines * SCAN_LINE(PER, N)) + warp * 32 * (K + 1);
+
+  if (!active) line = s.columns - 1;
+  if (MODE == WHOLE && s.cluster > 1) cluster.barrier_arrive();
+  f += line * s.n;
+  u += line * s.n;
+  const ptrdiff_t set    = p.perline ? line : 0;
+  const ptrdiff_t first  = (ptrdiff_t)32 * K * (chunk * s.parts + gw) - s.pad + p.h - 1; /* row of this warp's first position */
+  const bool      inside = first >= p.h;                                                 /* all rows of this warp */
+
+  if (inside && (MODE != SUMMARY || p.reach >= L)) {
+    const IO *from = f + first + lane;
+
+#pragma unroll
+    for (int j = 0; j < K; j++) __pipeline_memcpy_async(in + j * 32 + lane + (j * 32 + lane) / K, from + j * 32, sizeof(IO));
+  } else {
+#pragma unroll 1
+    for (int j = 0; j < K; j++) {
+      const int       e    = j * 32 + lane;
+      const ptrdiff_t r    = first + e;
+      bool            need = r >= p.h;
+
+      if (MODE == SUMMARY) {
+        const ptrdiff_t at = (ptrdiff_t)32 * K * gw + e;
+
+        need = need && (at < (slotat >= 0 ? slotat : 0) + p.reach || at >= L - p.reach);
+      }
+      __pipeline_memcpy_async(in + e + e / K, f + (need ? r : 0), sizeof(IO), need ? 0 : sizeof(IO));
+    }
+  }
+  __pipeline_commit();
+  if (MODE == WHOLE)
+    for (int e = lane + 32 * w; e < N; e += 32 * s.parts) fe[e] = (double)f[e < p.h ? e : s.n - N + e];
+  if (PER) {
+    for (int e = lane + 32 * w; e < nt; e += 32 * s.parts) own[e] = p.tab[e * p.sets + set];
+    __syncthreads();
+  }
+
+  /* what depends on the coefficients alone */
+  const Numbers<PER> t  = {PER ? own : p.numbers, 1};
+  const W            al = (W)t[0], be = (W)t[1], ga = (W)t[2];
+  const double       qa = t[TAB_THREAD], qb = t[TAB_THREAD + 1];
+  Part               rest = {1, 1, 0}; /* the threads after this one */
+  double             va   = lp < 0 ? 1 : (lane > lp ? qa : 0);
+
+#pragma unroll
+  for (int i = 0; i < 5; i++) {
+    const double ai = t[TAB_LEVEL + 3 * i], bi = t[TAB_LEVEL + 3 * i + 1], pi = t[TAB_LEVEL + 3 * i + 2];
+
+    if ((31 - lane) >> i & 1) {
+      rest.p += rest.a * rest.b * pi;
+      rest.a *= ai;
+      rest.b *= bi;
+    }
+    if ((lp < 0 ? lane : lane - lp - 1) >> i & 1) va *= ai;
+  }
+  /* va, vr: what is left of one carried into the warp, or put into the slot: at the start of this thread, at its backward end */
+  const double vr = rest.p * (lane != lp ? va * t[TAB_LEVEL] : qa);
+
+  /* with nothing carried in */
+  W x[K], y = 0, b = 0;
+
+  __pipeline_wait_prior(0);
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < K; i++) {
+    y    = ga * (W)in[lane * (K + 1) + i] + al * y;
+    x[i] = y;
+  }
+#pragma unroll
+  for (int i = K - 1; i >= 0; i--)
+    if (lane != lp || i > ip) b = x[i] + be * b;
+  double E = y, c, B, r;
+
+#pragma unroll
+  for (int i = 0; i < 5; i++) {
+    const double v = __shfl_up_sync(0xffffffffu, E, 1 << i);
+
+    if (lane >= 1 << i) E += t[TAB_LEVEL + 3 * i] * v;
+  }
+  c = __shfl_up_sync(0xffffffffu, E, 1);
+  if (lane == 0) c = 0;
+  B = (double)b + t[TAB_LEVEL + 2] * c;
+#pragma unroll
+  for (int i = 0; i < 5; i++) {
+    const double v = __shfl_down_sync(0xffffffffu, B, 1 << i);
+
+    if (lane + (1 << i) < 32) B += t[TAB_LEVEL + 3 * i + 1] * v;
+  }
+  r = __shfl_down_sync(0xffffffffu, B, 1);
+  if (lane == 31) r = 0;
+  if (lane == lp) B = (double)b + qb * r;
+  E = __shfl_sync(0xffffffffu, E, 31);
+  B = __shfl_sync(0xffffffffu, B, lp < 0 ? 0 : lp);
+  if (MODE == WHOLE && s.cluster > 1) {
+    cluster.barrier_wait(); /* all blocks are there */
+    if (lane < s.cluster) *cluster.map_shared_rank(ex + gw, lane) = make_double2(E, B);
+    cluster.sync();
+  } else {
+    if (lane == 0) ex[gw] = make_double2(E, B);
+    __syncthreads();
+  }
+
+  /* all of the block, or the line */
+  const Part   sw = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
+  const double dE = t[TAB_WARP], bE = t[TAB_WARP + 1];
+  double       C, R, end, d = 0, e = 0, s0 = 0;
+
+  if (MODE != FINAL) {
+    chain(ex, nq, slot, slot, sw, 0, dE, 0, C, R, end);
+    if (slot >= 0) R = s0 = ex[slot].y + bE * R;
+  }
+  if (MODE == SUMMARY) {
+    if (threadIdx.x == 0) {
+      ws[2 * chunk * s.columns + line]       = end;
+      ws[(2 * chunk + 1) * s.columns + line] = R;
+    }
+    return;
+  }
+  if (MODE == WHOLE) {
+    d = ends(t, fe, 1, N, p.h - 1, s0, end);
+    e = ends(t, fe, 1, N, p.h, s0, end);
+    if (active && gw == slot && lane < p.h - 1) u[lane] = (IO)ends(t, fe, 1, N, lane, s0, end);
+    if (active && gw == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)(lane ? ends(t, fe, 1, N, p.h + lane, s0, end) : e);
+  } else {
+    d = ws[2 * chunk * s.columns + line];
+    e = ws[(2 * chunk + 1) * s.columns + line];
+    if (gw == slot && lane < p.h - 1) u[lane] = (IO)ws[(2 * s.chunks + lane) * s.columns + line];
+    if (chunk == s.chunks - 1 && gw == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)ws[(2 * s.chunks + p.h + lane) * s.columns + line];
+  }
+  chain(ex, nq, slot, gw, sw, d, dE, e, C, R, end);
+  c += va * C;
+  r += vr * C + rest.b * R;
+  y = (W)c;
+  b = (W)r;
+#pragma unroll
+  for (int i = 0; i < K; i++) {
+    y *= al;
+    if (lane == lp && i == ip) y = (W)d;
+    x[i] += y;
+  }
+#pragma unroll
+  for (int i = K - 1; i >= 0; i--) {
+    b                      = x[i] + be * b;
+    in[lane * (K + 1) + i] = (IO)b;
+  }
+  __syncwarp();
+  if (inside && active) {
+    IO *to = u + first + lane;
+
+#pragma unroll
+    for (int j = 0; j < K; j++) to[j * 32] = in[j * 32 + lane + (j * 32 + lane) / K];
+  } else if (active) {
+#pragma unroll 1
+    for (int j = 0; j < K; j++) {
+      const int e = j * 32 + lane;
+
+      if (first + e >= p.h - 1) u[first + e] = in[e + e / K];
+    }
+  }
+}
+
+/* Lines across which memory is contiguous: a thread has K rows of a column, a block s.tx columns */
+template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
+{
+  extern __shared__ double2 shared[];
+
+  cg::cluster_group cluster = cg::this_cluster();
+  const int         tx = threadIdx.x % s.tx, ty = threadIdx.x / s.tx, rank = MODE == WHOLE ? (int)(blockIdx.x % s.cluster) : 0;
+  const int         nq = s.parts, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
+  const ptrdiff_t   chunk = MODE == WHOLE ? rank : (ptrdiff_t)blockIdx.x % s.chunks, L = (ptrdiff_t)K * nq;
+  ptrdiff_t         column = (MODE == WHOLE ? (ptrdiff_t)(blockIdx.x / s.cluster) : (ptrdiff_t)blockIdx.x / s.chunks) * s.tx + tx;
+  const bool        active = column < s.columns;
+  const int         slot = chunk == 0 ? (int)(s.pad / K) : -1, ip = ty == slot ? (int)(s.pad % K) : -1;
+  double2          *ex     = shared + tx; /* of this column, tx apart; then of the blocks */
+  double2          *blocks = shared + s.tx * nq + tx;
+  double           *fe = (double *)(shared + s.tx * (nq + s.cluster)) + tx, *own = fe + N * s.tx;
+
+  if (!active) column = s.columns - 1;
+  if (MODE == WHOLE && s.cluster > 1) cluster.barrier_arrive();
+  const ptrdiff_t i = column % s.inner, o = column / s.inner, set = p.perline ? i / s.rep + s.inner / s.rep * o : 0;
+
+  f += i + s.inner * s.n * o;
+  u += i + s.inner * s.n * o;
+  const ptrdiff_t first = (ptrdiff_t)K * (chunk * nq + ty) - s.pad + p.h - 1;
+  W               x[K], y = 0, b = 0;
+
+  const bool inside = first >= p.h; /* all rows of this thread */
+
+  if (inside && (MODE != SUMMARY || p.reach >= L)) {
+    const IO *from = f + s.inner * first;
+
+#pragma unroll
+    for (int k = 0; k < K; k++) x[k] = (W)from[s.inner * k];
+  } else {
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      bool need = first + k >= p.h;
+
+      if (MODE == SUMMARY) need = need && (K * ty + k < (slot >= 0 ? s.pad : 0) + p.reach || K * ty + k >= L - p.reach);
+      x[k] = need ? (W)f[s.inner * (first + k)] : (W)0;
+    }
+  }
+  if (MODE == WHOLE)
+    for (int e = ty; e < N; e += nq) fe[e * s.tx] = (double)f[s.inner * (e < p.h ? e : s.n - N + e)];
+  if (PER) {
+    for (int e = ty; e < nt; e += nq) own[e * s.tx] = p.tab[e * p.sets + set];
+    __syncthreads();
+  }
+  const Numbers<PER> t  = {PER ? own : p.numbers, s.tx};
+  const W            al = (W)t[0], be = (W)t[1], ga = (W)t[2];
+
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    y    = ga * x[k] + al * y;
+    x[k] = y;
+  }
+#pragma unroll
+  for (int k = K - 1; k >= 0; k--)
+    if (k > ip) b = x[k] + be * b;
+  ex[ty * s.tx] = make_double2(y, b);
+  __syncthreads();
+
+  /* one thread for each column */
+  double end = 0, R = 0, d = 0, e = 0, qa = 1, qb = 1, last = 0, s0 = 0;
+
+  if (ty == 0) {
+    const Part sk = {t[TAB_LEVEL], t[TAB_LEVEL + 1], t[TAB_LEVEL + 2]};
+
+    if (slot >= 0) {
+      qa = t[TAB_THREAD];
+      qb = t[TAB_THREAD + 1];
+    }
+    if (MODE != FINAL) { /* the chunk, with nothing carried in */
+      double pw = 1, c = 0, at = 0;
+
+      for (int q0 = slot > 0 ? slot : 0; q0 < nq; q0 += 4) {
+        double2 v[4];
+
+#pragma unroll
+        for (int q = 0; q < 4; q++) v[q] = q0 + q < nq ? ex[(q0 + q) * s.tx] : make_double2(0, 0);
+#pragma unroll
+        for (int q = 0; q < 4; q++) {
+          if (q0 + q == slot) at = v[q].y;
+          else if (q0 + q < nq) {
+            R += pw * (v[q].y + sk.p * c);
+            pw *= sk.b;
+          }
+          if (q0 + q < nq) c = v[q].x + sk.a * c;
+        }
+      }
+      end = c;
+      if (slot >= 0) R = at + qb * R;
+    }
+    if (MODE == SUMMARY && active) {
+      ws[2 * chunk * s.columns + column]       = end;
+      ws[(2 * chunk + 1) * s.columns + column] = R;
+    }
+    if (MODE == FINAL) {
+      d = ws[2 * chunk * s.columns + column];
+      e = ws[(2 * chunk + 1) * s.columns + column];
+    }
+    s0   = R;
+    last = end;
+  }
+  if (MODE == SUMMARY) return;
+  if (MODE == WHOLE && s.cluster > 1) {
+    cluster.barrier_wait();
+    if (ty == 0)
+      for (int q = 0; q < s.cluster; q++) *cluster.map_shared_rank(blocks + rank * s.tx, q) = make_double2(end, R);
+    cluster.sync();
+  }
+  if (ty == 0) {
+    const Part sk = {t[TAB_LEVEL], t[TAB_LEVEL + 1], t[TAB_LEVEL + 2]};
+    double     c, r, dE;
+    int        q0 = slot > 0 ? slot : 0;
+
+    if (MODE == WHOLE) {
+      const Part   sb = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]};
+      const double sa = t[TAB_REST], sr = t[TAB_REST + 1];
+
+      if (s.cluster > 1) {
+        double pw = 1, e1 = blocks[0].x;
+
+        r = 0;
+        for (int q = 1; q < s.cluster; q++) {
+          const double2 v = blocks[q * s.tx];
+
+          r += pw * (v.y + sb.p * e1);
+          pw *= sb.b;
+          e1 = v.x + sb.a * e1;
+        }
+        s0   = blocks[0].y + sr * r;
+        last = e1;
+      }
+      d = ends(t, fe, s.tx, N, p.h - 1, s0, last);
+      e = ends(t, fe, s.tx, N, p.h, s0, last);
+      if (active && slot >= 0)
+        for (int k = 0; k < p.h - 1; k++) u[s.inner * k] = (IO)ends(t, fe, s.tx, N, k, s0, last);
+      if (active && rank == s.cluster - 1)
+        for (int k = 0; k < p.t; k++) u[s.inner * (s.n - p.t + k)] = (IO)(k ? ends(t, fe, s.tx, N, p.h + k, s0, last) : e);
+      if (s.cluster > 1) { /* carries into this block */
+        double pw = 1, in = d;
+
+        dE = sa;
+        r  = 0;
+        c  = d;
+        for (int q = 0; q < s.cluster; q++) {
+          const double2 v = blocks[q * s.tx];
+
+          if (q == rank) in = c;
+          if (q > rank) {
+            r += pw * (v.y + sb.p * c);
+            pw *= sb.b;
+          }
+          c = v.x + (q == 0 ? dE : sb.a) * c;
+        }
+        d = in;
+        e = r + pw * e;
+      }
+    } else {
+      if (active && slot >= 0)
+        for (int k = 0; k < p.h - 1; k++) u[s.inner * k] = (IO)ws[(2 * s.chunks + k) * s.columns + column];
+      if (active && chunk == s.chunks - 1)
+        for (int k = 0; k < p.t; k++) u[s.inner * (s.n - p.t + k)] = (IO)ws[(2 * s.chunks + p.h + k) * s.columns + column];
+    }
+    c = d;
+    for (; q0 < nq; q0 += 4) {
+      double2 v[4];
+
+#pragma unroll
+      for (int q = 0; q < 4; q++) v[q] = q0 + q < nq ? ex[(q0 + q) * s.tx] : make_double2(0, 0);
+#pragma unroll
+      for (int q = 0; q < 4; q++) {
+        if (q0 + q < nq) {
+          ex[(q0 + q) * s.tx] = make_double2(c, v[q].y + sk.p * c); /* of the slot's part nothing is needed */
+          c                   = v[q].x + (q0 + q == slot ? qa : sk.a) * c;
+        }
+      }
+    }
+    r = e;
+    for (q0 = (nq - 1) / 4 * 4; q0 >= 0; q0 -= 4) {
+      double v[4];
+
+#pragma unroll
+      for (int q = 0; q < 4; q++) v[q] = q0 + q < nq ? ex[(q0 + q) * s.tx].y : 0;
+#pragma unroll
+      for (int q = 3; q >= 0; q--) {
+        if (q0 + q < nq) {
+          ex[(q0 + q) * s.tx].y = r;
+          r                     = v[q] + sk.b * r;
+        }
+      }
+    }
+  }
+  __syncthreads();
+  const double2 carry = ex[ty * s.tx];
+
+  y = ip >= 0 ? (W)0 : (W)carry.x;
+  b = (W)carry.y;
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    y *= al;
+    if (k == ip) y = (W)carry.x;
+    x[k] += y;
+  }
+  if (inside && active) {
+    IO *to = u + s.inner * first;
+
+#pragma unroll
+    for (int k = K - 1; k >= 0; k--) {
+      b               = x[k] + be * b;
+      to[s.inner * k] = (IO)b;
+    }
+  } else if (active) {
+#pragma unroll
+    for (int k = K - 1; k >= 0; k--) {
+      b = x[k] + be * b;
+      if (first + k >= p.h - 1) u[s.inner * (first + k)] = (IO)b;
+    }
+  }
+}
+
+/* Between SUMMARY and FINAL: ws gets the carries into each chunk (d into the first one) and the unknowns of the ends. Threads: s.tx columns,
+   s.parts for each, with some chunks each. These groups are put together by the first of the threads. L: rows of a chunk */
+template <typename IO> __global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s, ptrdiff_t L, const IO *f, double *ws)
+{
+  extern __shared__ double2 shared[];
+
+  const int       tx = threadIdx.x % s.tx, ty = threadIdx.x / s.tx, nq = s.parts, N = p.h + p.t;
+  const ptrdiff_t per = (s.chunks + nq - 1) / nq, q0 = ty * per, q1 = q0 + per < s.chunks ? q0 + per : s.chunks;
+  ptrdiff_t       column = (ptrdiff_t)blockIdx.x * s.tx + tx;
+  const bool      active = column < s.columns;
+  double2        *ex     = shared + tx;
+
+  if (!active) column = s.columns - 1;
+  const ptrdiff_t i = column % s.inner, o = column / s.inner, set = p.perline ? i / s.rep + s.inner / s.rep * o : 0;
+  const Segment   s1 = seg_row(p.perline ? p.tab[set] : p.numbers[0], p.perline ? p.tab[p.sets + set] : p.numbers[1]), sl = seg_repeat(s1, L), sp = seg_repeat(sl, per), sr = seg_repeat(s1, L - 1 - s.pad); /* sr: what follows the slot in its chunk */
+  double          c = 0, r = 0, pw = 1;
+  double         *E = ws + column, *B = E + s.columns;
+  const ptrdiff_t at = 2 * s.columns;
+
+  f += i + s.inner * s.n * o;
+  for (ptrdiff_t q = q0; q < q1; q++) {
+    if (q) { /* B of the first chunk is at its slot */
+      r += pw * (B[at * q] + sl.p * c);
+      pw *= sl.b.h;
+    }
+    c = E[at * q] + sl.a.h * c;
+  }
+  ex[ty * s.tx] = make_double2(c, r);
+  __syncthreads();
+  if (ty == 0) {
+    const int       used = (int)((s.chunks + per - 1) / per); /* groups that have chunks, and how many the first and the last one has */
+    const ptrdiff_t n0 = per < s.chunks ? per : s.chunks, nl = s.chunks - (used - 1) * per;
+    const Segment   tail = seg_repeat(sl, nl), head = seg_join(sr, seg_repeat(sl, n0 - 1));
+    double          s0, x[2 * 3 + 2];
+
+    c  = ex[0].x;
+    r  = ex[0].y;
+    pw = seg_repeat(sl, n0 - 1).b.h;
+    for (int q = 1; q < used; q++) {
+      const double2 v = ex[q * s.tx];
+
+      r += pw * (v.y + (q < used - 1 ? sp.p : tail.p) * c);
+      pw *= sp.b.h;
+      c = v.x + (q < used - 1 ? sp.a : tail.a).h * c;
+    }
+    s0 = B[0] + sr.b.h * r;
+    for (int k = 0; k < N; k++) {
+      const ptrdiff_t g = BCR_CUDA_SCAN_TAB + k * (N + 2);
+      const double   *G = p.perline ? p.tab + g * p.sets + set : p.numbers + g;
+
+      x[k] = G[N * p.sets] * s0 + G[(N + 1) * p.sets] * c;
+      for (int m = 0; m < N; m++) x[k] += G[m * p.sets] * (double)f[s.inner * (m < p.h ? m : s.n - N + m)];
+      if (active) ws[(2 * s.chunks + k) * s.columns + column] = x[k];
+    }
+    c = x[p.h - 1];
+    r = x[p.h];
+    for (int q = 0; q < used; q++) {
+      const double2 v = ex[q * s.tx];
+      const Segment g = q == 0 ? head : (q < used - 1 ? sp : tail);
+
+      ex[q * s.tx] = make_double2(c, v.y + g.p * c);
+      c            = v.x + g.a.h * c;
+    }
+    for (int q = used - 1; q >= 0; q--) {
+      const double v = ex[q * s.tx].y;
+
+      ex[q * s.tx].y = r;
+      r              = v + (q < used - 1 ? sp.b : tail.b).h * r;
+    }
+  }
+  __syncthreads();
+  c = ex[ty * s.tx].x;
+  r = ex[ty * s.tx].y;
+  if (!active) return;
+  for (ptrdiff_t q = q0; q < q1; q++) {
+    const double e = E[at * q];
+
+    E[at * q] = c;
+    if (q) B[at * q] += sl.p * c;
+    c = e + (q ? sl.a : sr.a).h * c;
+  }
+  for (ptrdiff_t q = q1 - 1; q >= q0; q--) {
+    const double b = B[at * q];
+
+    B[at * q] = r;
+    r         = b + sl.b.h * r;
+  }
+}
+
+/* How a batch is cut */
+struct ScanPlan {
+  ScanShape s;
+  int       K, along, whole, threads;
+  ptrdiff_t L, groups; /* rows of a chunk; blocks beside each other */
+  size_t    shared;
+};
+
+static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
+{
+  const ptrdiff_t m = p->n - p->h - p->t + 1; /* the slot among them */
+  ScanPlan        q;
+  ScanShape      *s = &q.s;
+
+  q.along    = p->inner == 1;
+  s->inner   = p->inner;
+  s->n       = p->n;
+  s->columns = p->inner * p->outer;
+  s->rep     = p->rep;
+  s->lines = s->cluster = s->tx = 1;
+  s->chunks                     = 1;
+  q.whole                       = 1;
+  if (q.along) {
+    q.K = p->tune[0] ? p->tune[0] : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= 4096 ? 16 : 32)));
+    if (p->tune[1]) s->parts = p->tune[1];
+    else s->parts = m <= 4096 ? (int)((m + 32 * q.K - 1) / (32 * q.K)) : (m <= 8192 ? 8 : 4);
+    q.L        = (ptrdiff_t)32 * q.K * s->parts;
+    s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
+    if (s->cluster > 8 || s->cluster * s->parts > 32 || p->tune[2]) { /* in chunks */
+      q.K        = 16;
+      s->parts   = p->tune[1] ? p->tune[1] : (m < (1 << 20) ? 4 : 8);
+      q.L        = (ptrdiff_t)32 * q.K * s->parts;
+      q.whole    = 0;
+      s->cluster = 1;
+    } else if (s->cluster == 1 && s->parts < 4) s->lines = 4 / s->parts;
+    q.threads = 32 * s->parts * s->lines;
+    q.groups  = (s->columns + s->lines - 1) / s->lines;
+    q.shared  = (size_t)s->lines * s->parts * s->cluster * sizeof(double2) + (size_t)s->lines * SCAN_LINE(p->perline, p->h + p->t) * sizeof(double) + (size_t)q.threads * (q.K + 1) * (single && !io ? sizeof(float) : sizeof(double));
+  } else {
+    const int N = p->h + p->t;
+
+    s->tx = p->tune[3] ? p->tune[3] : (m <= 8192 ? 32 : 16);
+    while (s->tx > 1 && s->tx / 2 >= s->columns) s->tx /= 2;
+    q.K = p->tune[0] ? p->tune[0] : (m <= 32 ? 4 : (m <= 64 ? 8 : (m <= 128 ? 16 : 32)));
+    if (p->tune[1]) s->parts = p->tune[1];
+    else {
+      const int most = s->tx == 32 ? 16 : 32;
+
+      s->parts = (int)(m <= most * q.K ? (m + q.K - 1) / q.K : most);
+    }
+    q.L        = (ptrdiff_t)q.K * s->parts;
+    s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
+    if (s->cluster > 16 || p->tune[2]) {
+      q.K        = p->tune[0] == 16 ? 16 : 32;
+      s->parts   = p->tune[1] ? p->tune[1] : (s->tx < 16 ? 256 / s->tx : 512 / s->tx);
+      q.L        = (ptrdiff_t)q.K * s->parts;
+      q.whole    = 0;
+      s->cluster = 1;
+    }
+    q.threads = s->tx * s->parts;
+    q.groups  = (s->columns + s->tx - 1) / s->tx;
+    q.shared  = (size_t)s->tx * ((s->parts + s->cluster) * sizeof(double2) + SCAN_LINE(p->perline, N) * sizeof(double));
+  }
+  if (!q.whole) s->chunks = (m + q.L - 1) / q.L;
+  s->pad = q.L * (q.whole ? s->cluster : s->chunks) - m;
+  return q;
+}
+
+void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, const double *G, double *tab)
+{
+  const ScanPlan  q   = scan_plan(p, single, io);
+  const ptrdiff_t pad = q.s.pad, inwarp = pad % (32 * q.K);
+
+  for (ptrdiff_t l = 0; l < p->sets; l++) {
+    const long double a = abc[l], b = abc[p->sets + l];
+    double           *t = tab + l;
+    long double       s = a; /* sum of alpha^(i+1) beta^i over m rows, by doubling */
+    ptrdiff_t         m = 1;
+
+    for (int e = 0; e < 3; e++) t[e * p->sets] = abc[e * p->sets + l];
+    for (int i = 0; m <= 32 * q.K; m *= 2) {
+      if (m >= q.K) {
+        t[(TAB_LEVEL + 3 * i) * p->sets]     = (double)powl(a, m);
+        t[(TAB_LEVEL + 3 * i + 1) * p->sets] = (double)powl(b, m);
+        t[(TAB_LEVEL + 3 * i + 2) * p->sets] = (double)s;
+        i++;
+      }
+      s *= 1 + powl(a * b, m);
+    }
+    long double sum = 0, z = 1; /* of a chunk: the binary digits of L */
+
+    s = a;
+    for (m = 1; m <= q.L; m *= 2) {
+      if (q.L & m) {
+        sum += z * s;
+        z *= powl(a * b, m);
+      }
+      s *= 1 + powl(a * b, m);
+    }
+    t[TAB_CHUNK * p->sets]       = (double)powl(a, q.L);
+    t[(TAB_CHUNK + 1) * p->sets] = (double)powl(b, q.L);
+    t[(TAB_CHUNK + 2) * p->sets] = (double)sum;
+    for (int e = 0; e < 2; e++) {
+      const long double x = e ? b : a;
+
+      t[(TAB_THREAD + e) * p->sets] = (double)powl(x, q.K - 1 - pad % q.K);
+      t[(TAB_WARP + e) * p->sets]   = (double)powl(x, 32 * q.K - 1 - inwarp);
+      t[(TAB_REST + e) * p->sets]   = pad < q.L ? (double)powl(x, q.L - 1 - pad) : 0;
+    }
+    for (int e = 0; e < (p->h + p->t) * (p->h + p->t + 2); e++) t[(BCR_CUDA_SCAN_TAB + e) * p->sets] = G[e * p->sets + l];
+  }
+  if (!p->perline)
+    for (int e = 0; e < BCR_CUDA_SCAN_NUMBERS(p->h + p->t); e++) p->numbers[e] = tab[e];
+}
+
+size_t BCRCudaScanWorkspace(const BCRCudaScan *p, int single, int io)
+{
+  const ScanPlan q = scan_plan(p, single, io);
+
+  return q.whole ? 0 : (size_t)(2 * q.s.chunks + p->h + p->t) * q.s.columns * sizeof(double);
+}
+
+#define SCAN_K(name, mode, cluster) \
+  (q.K == 4    ? bcr_launch_cluster(name<IO, W, 4, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
+   : q.K == 8  ? bcr_launch_cluster(name<IO, W, 8, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
+   : q.K == 16 ? bcr_launch_cluster(name<IO, W, 16, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
+               : bcr_launch_cluster(name<IO, W, 32, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws))
+#define SCAN_CHUNKS(name, mode) \
+  (q.K == 16 ? bcr_launch_cluster(name<IO, W, 16, mode, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
+             : bcr_launch_cluster(name<IO, W, 32, mode, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws))
+
+template <typename IO, typename W, int PER> static int scan_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const void *f, void *u, void *ws)
+{
+  const dim3 grid((unsigned)(q.groups * (q.whole ? q.s.cluster : q.s.chunks)));
+  ScanPlan   r = q;
+  int        e;
+
+  if (q.whole) return q.along ? SCAN_K(scan_along, WHOLE, q.s.cluster) : SCAN_K(scan_across, WHOLE, q.s.cluster);
+  e = q.along ? bcr_launch_cluster(scan_along<IO, W, 16, SUMMARY, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) : SCAN_CHUNKS(scan_across, SUMMARY);
+  if (e) return e;
+  r.s.parts = 1;
+  while (r.s.parts < 512 && 8 * r.s.parts < q.s.chunks) r.s.parts *= 2;
+  r.s.tx = 1;
+  while (r.s.tx < 32 && r.s.tx * r.s.parts < 256 && r.s.tx < q.s.columns) r.s.tx *= 2;
+  e = bcr_launch_cluster(scan_interface<IO>, dim3((unsigned)((q.s.columns + r.s.tx - 1) / r.s.tx)), dim3((unsigned)(r.s.tx * r.s.parts)), (size_t)r.s.tx * r.s.parts * sizeof(double2), 1, stream, *p, r.s, q.L, (const IO *)f, (double *)ws);
+  if (e) return e;
+  return q.along ? bcr_launch_cluster(scan_along<IO, W, 16, FINAL, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) : SCAN_CHUNKS(scan_across, FINAL);
+}
+
+int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io, const void *f, void *u, void *ws)
+{
+  const ScanPlan q = scan_plan(p, single, io);
+  int            e = 0;
+
+  BCR_TRI_TYPES(single, io, e = p->perline ? scan_run<IO, W, 1>(stream, p, q, f, u, ws) : scan_run<IO, W, 0>(stream, p, q, f, u, ws));
+  return e ? e : bcr_done();
+}

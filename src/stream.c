@@ -1,0 +1,66 @@
+#include "stream.h"
+#include <petscdevice.h>
+
+PetscErrorCode BCRGetStream(void **stream)
+{
+  PetscFunctionBegin;
+  *stream = NULL;
+#if defined(PETSCBCR_HAVE_CUDA)
+  {
+    PetscDeviceContext context;
+    PetscDeviceType    type;
+    void              *handle = NULL;
+
+    PetscCall(PetscDeviceContextGetCurrentContext(&context));
+    PetscCall(PetscDeviceContextGetDeviceType(context, &type));
+    if (type == PETSC_DEVICE_CUDA) {
+      PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
+      if (handle) *stream = *(void **)handle;
+    }
+  }
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTypesOnDevice(VecType a, VecType b, PetscBool *device)
+{
+  PetscFunctionBegin;
+  *device = PETSC_FALSE;
+  for (int i = 0; i < 2; ++i) {
+    char *at = NULL;
+
+    if (i ? b != NULL : a != NULL) PetscCall(PetscStrstr(i ? b : a, "cuda", &at));
+    if (at) *device = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if defined(PETSCBCR_HAVE_CUDA)
+PetscErrorCode BCRVecsGetArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u, BCRVecPlace *place)
+{
+  PetscMemType mf, mu;
+
+  PetscFunctionBegin;
+  if (x == y) {
+    PetscCall(VecGetArrayAndMemType(y, u, &mu));
+    *f = *u;
+    mf = mu;
+  } else {
+    PetscCall(VecGetArrayReadAndMemType(x, f, &mf));
+    PetscCall(VecGetArrayWriteAndMemType(y, u, &mu));
+  }
+  *place = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? BCR_VECS_DEVICE : (PetscMemTypeHost(mf) && PetscMemTypeHost(mu) ? BCR_VECS_HOST : BCR_VECS_MIXED);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRVecsRestoreArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u)
+{
+  PetscFunctionBegin;
+  if (x == y) PetscCall(VecRestoreArrayAndMemType(y, u));
+  else {
+    PetscCall(VecRestoreArrayWriteAndMemType(y, u));
+    PetscCall(VecRestoreArrayReadAndMemType(x, f));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

@@ -1,0 +1,27 @@
+/*
+  Where vectors are, and on which stream PETSc works: for what can work on a CUDA device.
+*/
+#pragma once
+
+#include "petscbcrimpl.h"
+#include <petscvec.h>
+
+/* The stream on which PETSc works, NULL (the default one) where it has none */
+PETSC_INTERN
+PetscErrorCode BCRGetStream(void **stream);
+/* Whether one of two types of vectors (or NULL) is of a device */
+PETSC_INTERN
+PetscErrorCode BCRTypesOnDevice(VecType a, VecType b, PetscBool *device);
+
+typedef enum {
+  BCR_VECS_HOST,
+  BCR_VECS_DEVICE,
+  BCR_VECS_MIXED
+} BCRVecPlace;
+#if defined(PETSCBCR_HAVE_CUDA)
+/* Arrays to read x and to write y where they are, with no copy between host and device on the way to place */
+PETSC_INTERN
+PetscErrorCode BCRVecsGetArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u, BCRVecPlace *place);
+PETSC_INTERN
+PetscErrorCode BCRVecsRestoreArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u);
+#endif

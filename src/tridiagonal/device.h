@@ -1,0 +1,27 @@
+/*
+  One rank's batch of lines on a CUDA device: what BCRTriLocal is for the host. The same description, the same numbers from the same set-up; f and u
+  are device arrays of PetscReal. A solve is launched on the stream that is given; it neither allocates, copies to or from the host, nor waits.
+*/
+#pragma once
+
+#include "triimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../poisson/device.h"
+
+typedef struct _n_BCRTriDevice *BCRTriDevice;
+/* options->stream: of set-up */
+PETSC_INTERN
+PetscErrorCode BCRTriDeviceCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriDevice *device);
+PETSC_INTERN
+PetscErrorCode BCRTriDeviceSolve(BCRTriDevice device, BCRStream stream, const PetscReal *f, PetscReal *u); /* u may be f */
+PETSC_INTERN
+PetscErrorCode BCRTriDeviceSolveHost(BCRTriDevice device, const PetscReal *f, PetscReal *u); /* host arrays, by copies; waits */
+PETSC_INTERN
+PetscErrorCode BCRTriDeviceGetInfo(BCRTriDevice device, BCRTriInfo *info);
+PETSC_INTERN
+PetscErrorCode BCRTriDeviceDestroy(BCRTriDevice *device);
+
+/* bench and tests: how scan is cut, see BCRCudaScan; of device batches that are made from now on */
+PETSC_INTERN
+void BCRTriDeviceTune(const int tune[4]);
+#endif

@@ -1,0 +1,423 @@
+/*
+  Batches of tridiagonal lines on a CUDA device against LAPACK: methods, layouts, ends, periodic lines, precisions, sizes around powers of two and those that
+  are cut into chunks; lines with d = 2. Says so and passes where there is no device.
+
+  Options: -long (lines of up to 2^24 rows too), -quick, -sanitizer (a tenth, a hundredth of the cases)
+*/
+#include "../../src/tridiagonal/device.h"
+#include <petscblaslapack.h>
+#include <math.h>
+
+static int passed = 0, failed = 0;
+
+#if defined(PETSCBCR_HAVE_CUDA)
+static unsigned long long state = 88172645463325252ULL;
+static double             number(void)
+{
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return 2 * ((double)(state >> 11) / 9007199254740992.0) - 1;
+}
+
+typedef enum {
+  KIND_DOMINANT, /* interior dominant, end rows anything dominant */
+  KIND_TWO,      /* -1, 2, -1 */
+  KIND_NEARTWO,  /* 2 + 1e-7 */
+  KIND_SKEW,     /* couplings of unequal size and sign */
+  KIND_COMPACT,  /* Pade: 1/4, 1, 1/4 with end rows 1, 2 (not dominant there) */
+  KIND_ONESIDED, /* low = 0 or up = 0 */
+  KINDS
+} Kind;
+static const char *const kinds[]       = {"dominant", "two", "neartwo", "skew", "compact", "onesided"};
+static const char *const methodnames[] = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
+
+typedef struct {
+  PetscInt        inner, n, outer, rep;
+  Kind            kind;
+  int             general, perline, periodic, edges;
+  BCRTriMethod    method;
+  BCRTriPrecision precision;
+  int             inplace, variant, memory, tune[4];
+  PetscInt        parts;
+} Case;
+
+static BCRTriRows *rows;
+static PetscReal  *low, *diag, *up;
+
+static void fill(Kind kind, PetscReal c[3])
+{
+  const double s = 1 + 0.5 * number();
+
+  switch (kind) {
+  case KIND_DOMINANT:
+    c[0] = c[2] = (PetscReal)-s;
+    c[1]        = (PetscReal)(s * (2.05 + fabs(number())));
+    break;
+  case KIND_TWO:
+    c[0] = c[2] = -1;
+    c[1]        = 2;
+    break;
+  case KIND_NEARTWO:
+    c[0] = c[2] = -1;
+    c[1]        = (PetscReal)(2 + 1e-7);
+    break;
+  case KIND_SKEW:
+    c[0] = (PetscReal)number();
+    c[2] = (PetscReal)number();
+    c[1] = (PetscReal)((fabs(c[0]) + fabs(c[2])) * 1.1 + 0.1) * (number() < 0 ? -1 : 1);
+    break;
+  case KIND_ONESIDED:
+    c[0] = number() < 0 ? 0 : (PetscReal)number();
+    c[2] = c[0] == 0 ? (PetscReal)number() : 0;
+    c[1] = (PetscReal)1.5;
+    break;
+  default:
+    c[0] = c[2] = (PetscReal)0.25;
+    c[1]        = 1;
+    break;
+  }
+}
+
+static PetscErrorCode make(const Case *c, BCRTriSpec *spec)
+{
+  const PetscInt lines = c->perline ? c->inner / c->rep * c->outer : 1;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(spec, sizeof(*spec)));
+  spec->inner    = c->inner;
+  spec->n        = c->n;
+  spec->outer    = c->outer;
+  spec->rep      = c->rep;
+  spec->periodic = (PetscBool)c->periodic;
+  spec->perline  = (PetscBool)c->perline;
+  if (c->general) {
+    const size_t total = (size_t)lines * c->n;
+
+    PetscCall(PetscMalloc3(total, &low, total, &diag, total, &up));
+    for (size_t i = 0; i < total; i++) {
+      PetscReal r[3];
+
+      fill(c->kind, r);
+      low[i]  = r[0];
+      diag[i] = r[1];
+      up[i]   = r[2];
+    }
+    spec->low  = low;
+    spec->diag = diag;
+    spec->up   = up;
+  } else {
+    spec->nfirst = PetscMin(c->edges, c->n / 2);
+    spec->nlast  = PetscMin(c->edges, c->n - spec->nfirst);
+    PetscCall(PetscMalloc1(lines, &rows));
+    for (PetscInt l = 0; l < lines; l++) {
+      fill(c->kind, rows[l].row);
+      for (int k = 0; k < BCR_TRI_EDGE; k++) {
+        fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].first[k]);
+        fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].last[k]);
+      }
+      if (c->kind == KIND_COMPACT && !c->periodic && c->n > 4) {
+        rows[l].first[0][2]                           = 2;
+        rows[l].last[PetscMax(spec->nlast, 1) - 1][0] = 2;
+      }
+    }
+    spec->rows = rows;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The solution of one line: LAPACK, pivoting, in double whatever PetscReal is; periodic lines of any length through their last unknown */
+static PetscErrorCode reference(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, double *u)
+{
+  extern void        dgtsv_(const PetscBLASInt *, const PetscBLASInt *, double *, double *, double *, double *, const PetscBLASInt *, PetscBLASInt *);
+  const PetscInt     n = spec->n, m = spec->periodic ? n - 1 : n;
+  const PetscBLASInt nrhs = 2;
+  PetscBLASInt       bn, info = 0;
+  double            *dl, *d, *du, *x, row[3], last[3] = {0, 0, 0};
+
+  PetscFunctionBegin;
+  PetscCall(PetscBLASIntCast(m, &bn));
+  PetscCall(PetscMalloc4(n, &dl, n, &d, n, &du, 2 * n, &x));
+  for (PetscInt j = 0; j < m; j++) {
+    BCRTriGetRow(spec, line, j, row);
+    if (j) dl[j - 1] = row[0];
+    d[j]     = row[1];
+    du[j]    = row[2];
+    x[j]     = f[j];
+    x[m + j] = (spec->periodic && j == 0 ? row[0] : 0) + (spec->periodic && j == m - 1 ? row[2] : 0);
+  }
+  if (m) dgtsv_(&bn, &nrhs, dl, d, du, x, &bn, &info);
+  PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "LAPACK info %d", (int)info);
+  if (spec->periodic) {
+    double g = f[n - 1], p;
+
+    BCRTriGetRow(spec, line, n - 1, last);
+    p = last[1] + (m ? 0 : last[0] + last[2]);
+    if (m) {
+      g -= last[0] * x[m - 1] + last[2] * x[0];
+      p -= last[0] * x[2 * m - 1] + last[2] * x[m];
+    }
+    u[n - 1] = g / p;
+  }
+  for (PetscInt j = 0; j < m; j++) u[j] = x[j] - (spec->periodic ? u[n - 1] * x[m + j] : 0);
+  PetscCall(PetscFree4(dl, d, du, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* max|f - A u| / (||A|| max|u| + max|f|) of a line, in long double where the machine has it */
+static double backward(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, const PetscReal *u)
+{
+  const PetscInt n = spec->n;
+  double         row[3], nr = 0, nu = 0, nf = 0, na = 0;
+
+  for (PetscInt j = 0; j < n; j++) {
+    long double r = f[j];
+
+    BCRTriGetRow(spec, line, j, row);
+    r -= (long double)row[0] * u[(j + n - 1) % n] + (long double)row[1] * u[j] + (long double)row[2] * u[(j + 1) % n];
+    if (!(fabs((double)r) <= 1e300)) return 1e300;
+    nr = PetscMax(nr, fabs((double)r));
+    nu = PetscMax(nu, fabs((double)u[j]));
+    nf = PetscMax(nf, fabs((double)f[j]));
+    na = PetscMax(na, fabs(row[0]) + fabs(row[1]) + fabs(row[2]));
+  }
+  return nr / (na * nu + nf);
+}
+
+/* Divide and conquer loses digits where it has to put much right at the ends: no more than on the host */
+static PetscErrorCode onhost(const Case *c, const BCRTriSpec *spec, const BCRTriOptions *options, const PetscReal *f, double *worst)
+{
+  const size_t size = (size_t)c->inner * c->n * c->outer;
+  BCRTriLocal  local;
+  PetscReal   *u, *lf, *lu;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc3(size, &u, c->n, &lf, c->n, &lu));
+  PetscCall(BCRTriLocalCreate(spec, options, &local));
+  PetscCall(BCRTriLocalSolve(local, f, u));
+  PetscCall(BCRTriLocalDestroy(&local));
+  *worst = 0;
+  for (PetscInt o = 0; o < c->outer; o++)
+    for (PetscInt i = 0; i < c->inner; i++) {
+      for (PetscInt j = 0; j < c->n; j++) {
+        lf[j] = f[i + (size_t)c->inner * (j + (size_t)c->n * o)];
+        lu[j] = u[i + (size_t)c->inner * (j + (size_t)c->n * o)];
+      }
+      *worst = PetscMax(*worst, backward(spec, i / c->rep + c->inner / c->rep * o, lf, lu));
+    }
+  PetscCall(PetscFree3(u, lf, lu));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode run(const Case *c, double *error)
+{
+  const size_t   size = (size_t)c->inner * c->n * c->outer, bytes = (size + 2) * sizeof(PetscReal);
+  const PetscInt across = c->inner / c->rep, lines = across * c->outer;
+  BCRTriSpec     spec;
+  BCRTriOptions  options;
+  BCRTriDevice   device;
+  PetscReal     *f, *u, *lf, *lu, *df, *du;
+  double         worst = 0, differ = 0, tolerance, *lx;
+  BCRTriInfo     info;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(make(c, &spec));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  options.method    = c->method;
+  options.precision = c->precision;
+  options.variant   = c->variant;
+  options.memory    = c->memory;
+  options.parts     = c->parts;
+  options.isa       = -1;
+  PetscCall(PetscMalloc5(size + 2, &f, size + 2, &u, c->n, &lf, c->n, &lu, c->n, &lx));
+  for (size_t i = 0; i < size + 2; i++) f[i] = (PetscReal)number();
+  for (size_t i = 0; i < size + 2; i++) u[i] = 77;
+  if (c->inplace) PetscCall(PetscArraycpy(u + 1, f + 1, size));
+  PetscCallBCRCuda(BCRCudaMalloc(bytes, &df));
+  PetscCallBCRCuda(BCRCudaMalloc(bytes, &du));
+  PetscCallBCRCuda(BCRCudaPut(df, f, bytes, NULL));
+  PetscCallBCRCuda(BCRCudaPut(du, u, bytes, NULL));
+  BCRTriDeviceTune(c->tune);
+  PetscCall(BCRTriDeviceCreate(&spec, &options, &device));
+  ierr = BCRTriDeviceSolve(device, NULL, c->inplace ? du + 1 : df + 1, du + 1);
+  if (ierr) printf("the next case raised error %d\n", (int)ierr);
+  PetscCall(BCRTriDeviceGetInfo(device, &info));
+  PetscCallBCRCuda(BCRCudaGet(u, du, bytes, NULL));
+  PetscCall(BCRTriDeviceDestroy(&device));
+  PetscCallBCRCuda(BCRCudaFree(df));
+  PetscCallBCRCuda(BCRCudaFree(du));
+  for (PetscInt o = 0; o < c->outer; o++)
+    for (PetscInt i = 0; i < c->inner; i++) {
+      const PetscInt line = i / c->rep + across * o;
+      double         nu   = 0;
+
+      if (lines > 200 && line % 37 && line != lines - 1) continue;
+      for (PetscInt j = 0; j < c->n; j++) {
+        lf[j] = f[1 + i + (size_t)c->inner * (j + (size_t)c->n * o)];
+        lu[j] = u[1 + i + (size_t)c->inner * (j + (size_t)c->n * o)];
+      }
+      worst = PetscMax(worst, backward(&spec, line, lf, lu));
+      if (c->n > 4000000) continue;
+      PetscCall(reference(&spec, line, lf, lx));
+      for (PetscInt j = 0; j < c->n; j++) nu = PetscMax(nu, fabs(lx[j]));
+      for (PetscInt j = 0; j < c->n; j++) differ = PetscMax(differ, fabs(((double)lu[j] - lx[j])) / nu);
+    }
+  tolerance = PetscDefined(USE_REAL_SINGLE) || c->precision == BCR_TRI_SINGLE || (c->method == BCR_TRI_DC && c->precision == BCR_TRI_MIXED) ? 5e-7 : 1e-15;
+  if (error) error[tolerance > 1e-10] = PetscMax(error[tolerance > 1e-10], worst);
+  if (c->kind == KIND_COMPACT && c->edges) tolerance *= 100;                                                                 /* growth at ends that are not dominant */
+  if ((c->kind == KIND_TWO || c->kind == KIND_NEARTWO) && c->method == BCR_TRI_SCAN && tolerance < 1e-14) tolerance = 1e-14; /* sums over the whole line: the bound of the library */
+  if (c->method == BCR_TRI_DC && worst > tolerance) {
+    double host = 0;
+
+    PetscCall(onhost(c, &spec, &options, f + 1, &host));
+    tolerance = PetscMax(tolerance, 4 * host);
+  }
+  if (!ierr && worst <= tolerance && u[0] == 77 && u[size + 1] == 77 && (c->kind != KIND_DOMINANT || differ <= 1e3 * tolerance)) passed++;
+  else {
+    failed++;
+    if (failed < 60)
+      printf("%s variant %d memory %d parts %d, %s, inner %d n %d outer %d rep %d, general %d perline %d periodic %d edges %d, precision %d, in place %d, tune %d %d %d %d: backward error %g, difference %g%s [%s]\n", methodnames[c->method],
+             c->variant, c->memory, (int)c->parts, kinds[c->kind], (int)c->inner, (int)c->n, (int)c->outer, (int)c->rep, c->general, c->perline, c->periodic, c->edges, (int)c->precision, c->inplace, c->tune[0], c->tune[1], c->tune[2], c->tune[3],
+             worst, differ, u[0] != 77 || u[size + 1] != 77 ? ", wrote outside" : "", info.what);
+  }
+  PetscCall(PetscFree5(f, u, lf, lu, lx));
+  if (c->general) PetscCall(PetscFree3(low, diag, up));
+  else PetscCall(PetscFree(rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what there is, and is not singular */
+static PetscBool can(const Case *c)
+{
+  if (c->general && (c->kind == KIND_NEARTWO || c->kind == KIND_COMPACT)) return PETSC_FALSE;
+  if (c->general && (c->method == BCR_TRI_SCAN || c->method == BCR_TRI_CR || c->method == BCR_TRI_DC)) return PETSC_FALSE;
+  if (c->periodic && (c->kind == KIND_TWO || c->kind == KIND_NEARTWO) && (c->general || !c->edges)) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+static PetscErrorCode all(PetscInt part, PetscBool longer)
+{
+  static const PetscInt shapes[][2] = {
+    {1,   1  },
+    {1,   5  },
+    {2,   1  },
+    {3,   4  },
+    {7,   3  },
+    {38,  2  },
+    {100, 1  },
+    {1,   300},
+    {600, 1  }
+  };
+  static const PetscInt     sizes[]     = {1, 2, 3, 4, 5, 7, 31, 32, 33, 61, 127, 128, 129, 130, 255, 256, 257, 511, 513, 1021, 1024, 1025, 2049, 4099};
+  static const BCRTriMethod methods[]   = {BCR_TRI_SCAN, BCR_TRI_THOMAS, BCR_TRI_CR, BCR_TRI_PSCHEME, BCR_TRI_DC};
+  double                    error[6][2] = {{0}};
+
+  PetscFunctionBegin;
+  for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); m++)
+    for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(shapes); s++)
+      for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++)
+        for (int kind = 0; kind < KINDS; kind++)
+          for (int v = 0; v < 4; v++) {
+            Case c;
+
+            PetscCall(PetscMemzero(&c, sizeof(c)));
+            c.inner    = shapes[s][0];
+            c.outer    = shapes[s][1];
+            c.n        = sizes[k];
+            c.kind     = (Kind)kind;
+            c.method   = methods[m];
+            c.rep      = c.inner % 2 == 0 && (s + k) % 2 ? 2 : 1;
+            c.perline  = v % 2;
+            c.periodic = v / 2;
+            c.edges    = (int)((s + k + v + kind) % 4);
+            c.inplace  = (int)((k + v) % 2);
+            if (c.inner * c.outer * c.n > 300000 && kind % 3) continue;
+            if ((s * 7 + k * 5 + (size_t)kind * 3 + (size_t)v) % (size_t)part) continue; /* one in so many */
+            if (c.method == BCR_TRI_CR) c.memory = 1 + (int)((s + k + (size_t)kind) % 2);
+            if (c.method == BCR_TRI_PSCHEME || c.method == BCR_TRI_DC) {
+              c.variant = (int)((s + k + (size_t)(kind / 2)) % 2);
+              c.parts   = (PetscInt)((s + k) % 3 ? 0 : 1 + (k * 7 + (size_t)kind) % 40);
+            }
+            for (c.general = 0; c.general < 2; c.general++) {
+              if (!can(&c)) continue;
+              c.precision = BCR_TRI_DOUBLE;
+              PetscCall(run(&c, error[c.method]));
+              c.precision = BCR_TRI_SINGLE;
+              if ((s + 2 * k + (size_t)v + (size_t)kind) % 3 == 0) PetscCall(run(&c, error[c.method]));
+              c.precision = BCR_TRI_MIXED; /* dc: A2SD; the others work in double */
+              if ((s + 2 * k + (size_t)v + (size_t)kind) % 3 == 1 && !(c.method == BCR_TRI_DC && c.variant == 1)) PetscCall(run(&c, error[c.method]));
+            }
+          }
+  /* scan in chunks and in other cuts, clusters among them */
+  for (int q = 0; q < 440 / part; q++) {
+    static const int K[] = {4, 8, 16, 32};
+    Case             c;
+
+    PetscCall(PetscMemzero(&c, sizeof(c)));
+    c.method    = BCR_TRI_SCAN;
+    c.inner     = q % 2 ? 1 : (q % 4 ? 40 : 3);
+    c.outer     = q % 2 ? 3 : 1;
+    c.rep       = 1;
+    c.kind      = (Kind)(q / 4 % KINDS);
+    c.perline   = q / 24 % 2;
+    c.periodic  = q / 48 % 2;
+    c.edges     = q / 5 % 4;
+    c.inplace   = q / 3 % 2;
+    c.precision = q % 7 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
+    c.tune[0]   = K[q / 2 % 4];
+    c.tune[1]   = q % 2 ? 1 + q % 4 : 2 * (1 + q % 8);
+    c.tune[2]   = q / 8 % 2;
+    c.tune[3]   = q % 3 ? 16 : 8;
+    if (c.tune[2]) c.tune[0] = c.inner == 1 ? 16 : (q % 8 < 4 ? 16 : 32);
+    c.n = (q % 2 ? 32 : 1) * c.tune[0] * c.tune[1] * (c.tune[2] ? 12 : 1 + q % 6) - q % 40;
+    if (c.n < 8) c.n = 8;
+    if (can(&c)) PetscCall(run(&c, error[c.method]));
+  }
+  if (longer) {
+    static const PetscInt n[] = {16384, 16385, 65536, 100003, 1048576, 16777216};
+
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(n); k++)
+      for (int kind = 0; kind < 4; kind++)
+        for (int v = 0; v < 4; v++) {
+          Case c;
+
+          PetscCall(PetscMemzero(&c, sizeof(c)));
+          c.method   = BCR_TRI_SCAN;
+          c.n        = n[k];
+          c.inner    = v % 2 ? (n[k] > 200000 ? 2 : 17) : 1;
+          c.outer    = v % 2 || n[k] > 200000 ? 1 : 3;
+          c.rep      = 1;
+          c.kind     = (Kind)kind;
+          c.periodic = v / 2;
+          c.edges    = c.periodic || v == 0 ? 1 : 0;
+          if (can(&c)) PetscCall(run(&c, error[c.method]));
+        }
+  }
+  for (int m = 0; m < 6; m++)
+    if (error[m][0] > 0) printf("%s: largest backward error %.2g, single %.2g\n", methodnames[m], error[m][0], error[m][1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+int main(int argc, char **argv)
+{
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+#if defined(PETSCBCR_HAVE_CUDA)
+  {
+    PetscBool   quick = PETSC_FALSE, sanitizer = PETSC_FALSE, longer = PETSC_FALSE;
+    const char *why = NULL;
+
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-sanitizer", &sanitizer, NULL));
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-long", &longer, NULL));
+    if (BCRDeviceAvailable(&why)) PetscCall(all(sanitizer ? 151 : (quick ? 11 : 1), longer));
+    else printf("no device: %s\n", why ? why : "");
+  }
+#else
+  printf("built without CUDA\n");
+#endif
+  printf("%d passed, %d failed\n", passed, failed);
+  PetscCall(PetscFinalize());
+  return failed ? 1 : 0;
+}
