@@ -337,7 +337,8 @@ BCR_INLINE void scan_io(const BCRTriScan *t, const void *f, void *u, real *work,
   real     *w  = work + BL * (t->shape.nv + 2 * BL);
   const int nv = t->shape.nv, per = t->perline;
 
-  if (t->lag) {
+  /* lines that do not begin on cache lines are no faster so where they go past the caches */
+  if (t->lag && (t->shape.kind != BCR_TRI_ALONG || !t->stream || tri_aligned(&t->shape, u, io))) {
     lag_io(t, f, u, work, io);
     return;
   }
