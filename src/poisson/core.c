@@ -35,34 +35,36 @@ typedef struct { /* of one plane */
 } BCRPlanePlan;
 
 struct _n_BCRCore {
-  PetscInt           dim, dim0;        /* without axes of one unknown; as created */
+  PetscInt           dim, dim0; /* without axes of one unknown; as created */
   PetscInt           n[3];
-  char               label[3];         /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the third is transformed */
+  char               label[3];            /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the third is transformed */
   ptrdiff_t          stride[3], outer[3]; /* outer: of f and u where those have no unit stride; packed then holds the box */
   void              *packed;
-  PetscBool          unpacked; /* inside the solve of the packed box */
-  BCRAxis            axis[3];          /* the axes that are left; arrays owned */
+  PetscBool          unpacked;             /* inside the solve of the packed box */
+  BCRAxis            axis[3];              /* the axes that are left; arrays owned */
   double             shift, fixed, factor; /* fixed: what the axes of one unknown add */
-  PetscBool          singular, single; /* single: work type */
+  PetscBool          singular, single;     /* single: work type */
   BCRPrecision       io;
   BCRCoreOptions     options;
-  const BCRCpuTable *cpu;
+  const BCRCpuTable *cpu, *narrow; /* narrow: of vectors half as long, for a few lines */
   BCRPlanKind        kind;
   PetscInt           nplane;
   BCRPlanePlan      *plane;
   BCRDtt             dtt[3];
   BCRReduction       red;
-  BCRArena           arena;  /* tables */
-  BCRArena           space;  /* work arrays */
+  BCRArena           arena;            /* tables */
+  BCRArena           space;            /* work arrays */
   void              *D, *work, *work0; /* separators, transforms and lines, level 0 */
   ptrdiff_t          ldd;
   double            *pivot;  /* PLAN_LINE: 1/P */
-  double            *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the modes do not know the mean of u */
+  double            *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the mean of u is not known from them */
+  void              *corner; /* rows of a group; NULL where all weights are one */
+  double             endsum;
   PetscBool          bordered; /* core.h */
   BCRCoreBorder      border;
-  ptrdiff_t          dplane;   /* elements of D for one plane: bordered cores keep all */
-  double            *edge[2], *column;
-  double             lineq;  /* periodic line: norm of the last unknown */
+  ptrdiff_t          dplane;           /* elements of D for one plane: bordered cores keep all */
+  double            *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
+  double             lineq;            /* periodic line: norm of the last unknown */
   PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
   BCRCoreInfo        info;
 };
@@ -89,6 +91,32 @@ static inline double end_weight(const BCRAxis *a, PetscInt i)
 static inline PetscBool axis_sums(const BCRAxis *a)
 {
   return !a->lower && (a->end[0] == BCR_END_PERIODIC || (a->end[0] == BCR_END_CELL_NEUMANN && a->end[1] == BCR_END_CELL_NEUMANN)) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static double axis_weight(const BCRAxis *x)
+{
+  return x->n - (1 - end_weight(x, 0)) - (1 - end_weight(x, x->n - 1));
+}
+
+/* The means m of the rows (columns) of the solution, of weighted mean zero, from those of f less its mean: with unit coupling, slopes
+   g_i = m_(i+1) - m_i fall by f_i from one to the next; the first one is known from a Neumann end, or from their sum being zero round a
+   periodic axis. */
+static void line_solution(const BCRAxis *y, const double *f, double mean, double *m)
+{
+  double g = 0, sum = 0;
+
+  if (axis_periodic(y)) {
+    for (PetscInt i = 0; i < y->n; i++) sum += g -= f[i] - mean;
+    g = -sum / y->n;
+  }
+  sum  = 0;
+  m[0] = 0;
+  for (PetscInt i = 0; i < y->n - 1; i++) {
+    g -= (f[i] - mean) * end_weight(y, i);
+    m[i + 1] = m[i] + g;
+    sum += end_weight(y, i + 1) * m[i + 1];
+  }
+  for (PetscInt i = 0; i < y->n; i++) m[i] -= sum / axis_weight(y);
 }
 
 /* row i of a uniform axis: -low u_(i-1) + diag u_i - up u_(i+1); a periodic axis of one unknown gives 0 */
@@ -127,6 +155,16 @@ static size_t cache_bytes(void)
   b = sysconf(_SC_LEVEL1_DCACHE_SIZE);
 #endif
   return b > 0 ? (size_t)b : 32768;
+}
+
+static ptrdiff_t second_cache_bytes(void)
+{
+  long b = -1;
+
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  b = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+  return b > 0 ? b : 262144;
 }
 
 /* fields of more than this leave the caches between two passes anyway */
@@ -178,7 +216,7 @@ static PetscErrorCode core_tables(BCRCore c)
   const double   shift = c->singular ? 0 : c->shift + c->fixed;
   const PetscInt n0 = c->dim > 0 ? x->n : 0, n1 = c->dim > 1 ? y->n : 0;
   double        *d, *w;
-  size_t         work = 0, work0 = 0, dsize = 0, lines = 0;
+  size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
   ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
   PetscInt       mostkeep = 0;
 
@@ -196,12 +234,15 @@ static PetscErrorCode core_tables(BCRCore c)
   }
   c->pinx = c->piny = c->pinz = -1;
   if (c->singular) {
-    if (lx) for (c->pinx = 0; c->pinx < n0 && lx[c->pinx] != 0;) c->pinx++;
-    if (ly) for (c->piny = 0; c->piny < n1 && ly[c->piny] != 0;) c->piny++;
-    if (lz) for (c->pinz = 0; c->pinz < z->n && lz[c->pinz] != 0;) c->pinz++;
+    if (lx)
+      for (c->pinx = 0; c->pinx < n0 && lx[c->pinx] != 0;) c->pinx++;
+    if (ly)
+      for (c->piny = 0; c->piny < n1 && ly[c->piny] != 0;) c->piny++;
+    if (lz)
+      for (c->pinz = 0; c->pinz < z->n && lz[c->pinz] != 0;) c->pinz++;
   }
   if (c->kind == PLAN_LINE) {
-    double num = 0, P = 1, cprev = 0, upprev = 0;
+    double         num = 0, P = 1, cprev = 0, upprev = 0;
     const PetscInt n = n0 - (axis_periodic(x) ? 1 : 0);
 
     PetscCall(BCRArenaGet(&c->space, PetscMax(n, 1) * sizeof(double), &c->pivot));
@@ -212,8 +253,7 @@ static PetscErrorCode core_tables(BCRCore c)
       if (i == 0) low = 0;
       if (i == n - 1) up = 0;
       if (axis_general(x)) P = diag + shift - low * upprev * cprev;
-      else { /* as in lines.c: pivots without cancellation */
-        double rl, rd, ru;
+      else { /* as in lines.c: pivots without cancellation */ double rl, rd, ru;
 
         axis_row(x, i, &rl, &rd, &ru);
         num = (rd - rl - ru) + shift + (i == 0 ? rl : low * num / P) + (i == n - 1 ? ru : 0);
@@ -228,8 +268,8 @@ static PetscErrorCode core_tables(BCRCore c)
       double y0 = 0, y1 = 0, den;
 
       for (PetscInt i = 0; i < n; i++) y1 = (shift + (i ? x->a * y1 : 0)) * c->pivot[i];
-      y0  = y1; /* symmetric */
-      den = n ? shift + x->a * (y0 + y1) : shift;
+      y0       = y1; /* symmetric */
+      den      = n ? shift + x->a * (y0 + y1) : shift;
       c->lineq = den > 0 && !c->singular ? 1 / den : 0;
     }
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -285,7 +325,11 @@ static PetscErrorCode core_tables(BCRCore c)
           if (d[i] < 0) ok = PETSC_FALSE;
         }
         if (ok && c->kind == PLAN_FOURIERX && !axis_general(line) && line->a > 0) {
-          BCRLineRows rows = {line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]}, {0, 0}, 0, 0};
+          BCRLineRows rows = {
+            line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]},
+                   {0,            0           },
+                   0, 0
+          };
 
           for (PetscInt i = 0; i < nk; i++) {
             d[i] /= line->a;
@@ -322,8 +366,22 @@ static PetscErrorCode core_tables(BCRCore c)
     c->dplane = c->ldd * mostkeep;
     dsize     = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + 64;
   }
-  c->rowsum = NULL;
-  if (c->kind == PLAN_LEVEL0 && c->singular && axis_sums(x) && (c->dim < 3 || axis_sums(z))) PetscCall(BCRArenaGet(&c->space, 2 * n1 * sizeof(double), &c->rowsum));
+  c->rowsum = c->column = NULL;
+  c->corner             = NULL;
+  if (c->kind == PLAN_LEVEL0 && c->singular && (c->dim < 3 || (axis_sums(x) && axis_sums(y) && axis_sums(z)))) {
+    PetscCall(BCRArenaGet(&c->space, 2 * n1 * sizeof(double), &c->rowsum));
+    if (!axis_sums(x) || !axis_sums(y)) {
+      double *e;
+
+      PetscCall(BCRArenaGet(&c->space, 8 * (n0 + 15) * sizeof(double), &c->corner));
+      PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->column));
+      PetscCall(PetscMalloc1(n0, &e));
+      for (PetscInt i = 0; i < n0; i++) e[i] = 1 / end_weight(x, i) - 1;
+      line_solution(x, e, (n0 - axis_weight(x)) / axis_weight(x), c->column);
+      for (PetscInt i = 0; i < n0; i++) c->column[i] *= end_weight(x, i);
+      PetscCall(PetscFree(e));
+    }
+  }
   if (c->bordered) {
     PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->edge[0]));
     PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->edge[1]));
@@ -331,8 +389,9 @@ static PetscErrorCode core_tables(BCRCore c)
   }
   work = PetscMax(work, lines);
   PetscCall(BCRArenaGet(&c->space, (dsize + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->D));
-  PetscCall(BCRArenaGet(&c->space, (work + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work));
-  PetscCall(BCRArenaGet(&c->space, (work0 + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work0));
+  if (c->kind == PLAN_LEVEL0) keep = (c->cpu->level0->keep(&c->plane[0].shape) + 15) / 16 * 16;
+  PetscCall(BCRArenaGet(&c->space, (PetscMax(work0, keep + work) + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work0));
+  c->work = (char *)c->work0 + keep * (c->single ? sizeof(float) : sizeof(double)); /* nothing of either lasts longer than a call, but what is kept */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -369,7 +428,7 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   BCRCore   c;
   PetscInt  ngeneral = 0;
   char      label;
-  PetscBool single   = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  PetscBool single = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCheck(io == BCR_DOUBLE || single, PETSC_COMM_SELF, PETSC_ERR_SUP, "Double work on single precision arrays");
@@ -382,6 +441,8 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   c->io       = io;
   c->options  = *options;
   c->cpu      = BCRCpuGetTable(options->isa, single);
+  c->narrow   = c->cpu;
+  for (int isa = 1; isa >= 0 && 2 * c->narrow->lanes > c->cpu->lanes; isa--) c->narrow = BCRCpuGetTable(isa, single);
   if (border) {
     c->bordered = PETSC_TRUE;
     c->border   = *border;
@@ -539,6 +600,24 @@ static inline void *at(BCRPrecision io, const void *f, ptrdiff_t i)
   return (char *)f + i * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
 }
 
+/* the sum of the row that begins with element o */
+static double row_sum(BCRCore c, const void *u, ptrdiff_t o)
+{
+  double          part[16] = {0}, sum = 0;
+  const ptrdiff_t s = c->stride[0];
+  PetscInt        i = 0;
+
+  if (c->io == BCR_DOUBLE && s == 1) {
+    const double *p = (const double *)u + o;
+
+    for (; i + 16 <= c->n[0]; i += 16)
+      for (PetscInt q = 0; q < 16; q++) part[q] += p[i + q];
+  }
+  for (; i < c->n[0]; i++) sum += get(c->io, u, o + i * s);
+  for (PetscInt q = 0; q < 16; q++) sum += part[q];
+  return sum;
+}
+
 /* u_i += v over the box */
 static void box_add(BCRCore c, void *u, double v)
 {
@@ -572,23 +651,13 @@ static double box_mean(BCRCore c, const void *u, PetscBool weighted)
   for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
     for (PetscInt j = 0; j < (c->dim > 1 ? c->n[1] : 1); j++) {
       const ptrdiff_t o = (c->dim > 2 ? k * c->stride[2] : 0) + (c->dim > 1 ? j * c->stride[1] : 0), s = c->stride[0];
-      double          w = 1, row = 0, part[8] = {0}, nrow = c->n[0];
-      PetscInt        i = 0;
-
-      if (c->io == BCR_DOUBLE && s == 1) {
-        const double *p = (const double *)u + o;
-
-        for (; i + 8 <= c->n[0]; i += 8)
-          for (PetscInt q = 0; q < 8; q++) part[q] += p[i + q];
-        for (PetscInt q = 0; q < 8; q++) row += part[q];
-      }
-      for (; i < c->n[0]; i++) row += get(c->io, u, o + i * s);
+      double          w = 1, row = row_sum(c, u, o), nrow = c->n[0];
       if (weighted) {
         if (c->dim > 2) w *= end_weight(&c->axis[2], k);
         if (c->dim > 1) w *= end_weight(&c->axis[1], j);
         if (c->axis[0].weight) {
           row = nrow = 0;
-          for (i = 0; i < c->n[0]; i++) {
+          for (PetscInt i = 0; i < c->n[0]; i++) {
             row += c->axis[0].weight[i] * get(c->io, u, o + i * s);
             nrow += c->axis[0].weight[i];
           }
@@ -639,109 +708,176 @@ static void solve_line(BCRCore c, const void *f, void *u)
     for (PetscInt i = 0; i < x->n; i++) set(c->io, u, i * s, c->factor * get(c->io, u, i * s));
 }
 
-/* means of rows j0 .. j1 - 1 of f, which have just been read */
-static void row_means(BCRCore c, const void *f, ptrdiff_t j0, ptrdiff_t j1)
+/*
+  Singular planes. With the weights w of both axes (1/2 at node-centred Neumann ends), the weighted means of the rows of f, less that of
+  all of f, are the right-hand side of a one-dimensional problem for the means r_j of the rows of the solution whose weighted mean is zero; so are
+  those of the columns, c_i. The plain mean of that solution is then known from its ends: with e = 1 - w,
+
+    sum_ij u = W_y sum_i e_i c_i + W_x sum_j e_j r_j + sum_ij e_i e_j u_ij,      sum_i e_i c_i = sum_i w_i v_i C_i
+
+  where C are the columns' means of f and v is what c would be for e/w: no column's mean is needed by itself. Where w = 1 everywhere, it is zero.
+*/
+typedef double two __attribute__((vector_size(16), aligned(8), may_alias)); /* wider ones are taken apart where the instruction set is the baseline */
+
+/* rows j0 .. j1 - 1 of f, which have just been read: their means, and their share in sum_i e_i c_i */
+static void plane_sums(BCRCore c, const void *f, ptrdiff_t j0, ptrdiff_t j1)
 {
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+  const PetscInt n  = x->n;
+  const double   Wx = axis_weight(x), left = 1 - end_weight(x, 0), right = 1 - end_weight(x, n - 1), *v = c->column;
+
   for (ptrdiff_t j = j0; j < j1; j++) {
-    double   part[8] = {0}, row = 0;
-    PetscInt i = 0;
+    const ptrdiff_t o   = j * c->stride[1];
+    double          row = 0, ends = 0;
 
-    if (c->io == BCR_DOUBLE) {
-      const double *p = (const double *)f + j * c->stride[1];
+    if (!v) row = row_sum(c, f, o);
+    else {
+      PetscInt i = 0;
 
-      for (; i + 8 <= c->n[0]; i += 8)
-        for (PetscInt q = 0; q < 8; q++) part[q] += p[i + q];
+      if (c->io == BCR_DOUBLE) {
+        const double *p    = (const double *)f + o;
+        two           s[4] = {{0}}, t[4] = {{0}};
+
+        for (; i + 8 <= n; i += 8)
+          for (int q = 0; q < 4; q++) {
+            const two a = *(const two *)(p + i + 2 * q);
+
+            s[q] += a;
+            t[q] += *(const two *)(v + i + 2 * q) * a;
+          }
+        s[0] = (s[0] + s[1]) + (s[2] + s[3]);
+        t[0] = (t[0] + t[1]) + (t[2] + t[3]);
+        row  = s[0][0] + s[0][1];
+        ends = t[0][0] + t[0][1];
+      }
+      for (; i < n; i++) {
+        row += get(c->io, f, o + i);
+        ends += v[i] * get(c->io, f, o + i);
+      }
     }
-    for (; i < c->n[0]; i++) row += get(c->io, f, j * c->stride[1] + i);
-    for (PetscInt q = 0; q < 8; q++) row += part[q];
-    c->rowsum[j] = row / c->n[0];
+    c->rowsum[j] = (row - left * get(c->io, f, o) - right * get(c->io, f, o + n - 1)) / Wx;
+    c->endsum += end_weight(y, j) * ends;
   }
 }
 
-/* The means m of the rows of the solution, of mean zero, from those of f less its mean: with unit coupling, slopes g_i = m_(i+1) - m_i
-   fall by f_i from row to row; the first one is known from a Neumann end, or from their sum being zero round a periodic axis. */
-static void row_solution(BCRCore c, double mean)
+/* transforms rows of D, the last few of them in shorter vectors if they would fill less than half of the long ones */
+static void transform_rows(BCRCore c, int direction, ptrdiff_t count, void *D)
 {
-  const BCRAxis *y = &c->axis[1];
-  double        *f = c->rowsum, *m = c->rowsum + y->n, g = 0, sum = 0;
+  const ptrdiff_t full = c->cpu->lanes * BCRDttLines(c->dtt[0]), rest = count % full, few = 2 * rest <= full && c->narrow != c->cpu ? rest : 0;
+  char           *last = (char *)D + (count - few) * c->ldd * (c->single ? sizeof(float) : sizeof(double));
 
-  if (axis_periodic(y)) {
-    for (PetscInt i = 0; i < y->n; i++) sum += g -= f[i] - mean;
-    g = -sum / y->n;
-  }
-  sum  = 0;
-  m[0] = 0;
-  for (PetscInt i = 0; i < y->n - 1; i++) {
-    g -= (f[i] - mean) * end_weight(y, i);
-    m[i + 1] = m[i] + g;
-    sum += m[i + 1];
-  }
-  for (PetscInt i = 0; i < y->n; i++) m[i] -= sum / y->n;
+  if (count > few) c->cpu->dtt.rows(c->dtt[0], direction, 0, count - few, D, c->ldd, D, c->ldd, c->work);
+  if (few > 0) c->narrow->dtt.rows(c->dtt[0], direction, 0, few, last, c->ldd, last, c->ldd, c->work);
 }
 
-/* a plane by level 0 and lines over the separators. singular: the plane of the constant mode; norm: what its mean is multiplied by */
+/* The lines over a plane's separators D. singular: the plane of the constant mode; norm: what its mean is multiplied by; *sub: what is to be
+   subtracted from f */
+static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, void *D, double *sub, PetscReal *removed)
+{
+  const BCRPrecision pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  const ptrdiff_t    nsep = p->tab.n, ng = p->shape.ng;
+
+  if (singular) { /* take the constant out of f: known from, and removed in, the constant mode of the separators */
+    const double *lambda, *nrm;
+    BCRLineRows   rows;
+    PetscInt      n;
+    double        sum = 0, ones = 0, per;
+
+    (void)!BCRDttGetModes(c->dtt[0], &lambda, &nrm);
+    (void)!BCRLevel0Rows(&c->axis[1], c->border.open, &rows, &n);
+    per = 1 / nrm[c->pinx];
+    for (ptrdiff_t s = 0; s < nsep; s++) {
+      sum += get(pd, D, s * c->ldd + c->pinx);
+      ones += per * BCRLineRowsOnes(&rows, s);
+    }
+    *sub = sum / ones;
+    for (ptrdiff_t s = 0; s < nsep; s++) set(pd, D, s * c->ldd + c->pinx, get(pd, D, s * c->ldd + c->pinx) - *sub * per * BCRLineRowsOnes(&rows, s));
+    if (removed) *removed = *sub * norm;
+  }
+  c->cpu->lines->tabled(&p->tab, 0, D, c->ldd, c->work);
+  if (singular && c->rowsum) { /* the constant mode again, with the constant that makes the weighted mean of u zero */
+    line_solution(&c->axis[1], c->rowsum, *sub, c->rowsum + c->n[1]);
+    for (ptrdiff_t s = 0; s < nsep; s++) {
+      const ptrdiff_t row = s + 1 < ng ? p->shape.row[s + 1] - 1 : c->n[1] - 1;
+
+      set(pd, D, s * c->ldd + c->pinx, c->rowsum[c->n[1] + row]);
+    }
+  }
+}
+
+/* groups that are worked on at a time, so that their separators fill the vectors of the transform */
+static ptrdiff_t group_step(BCRCore c)
+{
+  return PetscMax(c->cpu->lanes * BCRDttLines(c->dtt[0]), 2);
+}
+
+/* u of the ends of the first and of the last row: their groups are substituted back aside. e: what the corner counts in the plain sum */
+static double plane_corners(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, ptrdiff_t g)
+{
+  const BCRLevel0Shape *sh  = &p->shape;
+  const ptrdiff_t       row = g ? c->n[1] - 1 : 0, ld = (c->n[0] + 15) / 16 * 16;
+  const PetscInt        n = c->n[0];
+
+  c->cpu->level0->back(sh, p->kind, g, g + 1, args, f, c->stride[1], at(c->io, c->corner, -sh->row[g] * ld), ld, c->D, c->ldd, c->work0);
+  return (1 - end_weight(&c->axis[1], row)) * ((1 - end_weight(&c->axis[0], 0)) * get(c->io, c->corner, (row - sh->row[g]) * ld) + (1 - end_weight(&c->axis[0], n - 1)) * get(c->io, c->corner, (row - sh->row[g]) * ld + n - 1));
+}
+
+/* The plain mean of the solution taken out of the separators, in the constant mode where they are modes still: the first and the last one are not */
+static void plane_mean(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f)
+{
+  const BCRAxis     *x = &c->axis[0], *y = &c->axis[1];
+  const BCRPrecision pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  const ptrdiff_t    nsep = p->tab.n;
+  double            *m = c->rowsum + y->n, sum = (double)y->a / (double)x->a * c->endsum;
+
+  for (int e = 0; e < 2; e++) {
+    sum += (1 - end_weight(y, e ? y->n - 1 : 0)) * axis_weight(x) * m[e ? y->n - 1 : 0];
+    sum += plane_corners(c, p, args, f, e ? p->shape.ng - 1 : 0) / p->scale;
+  }
+  sum /= (double)x->n * y->n;
+  for (ptrdiff_t s = 0; s < nsep; s++) {
+    if (s > 0 && s < nsep - 1) set(pd, c->D, s * c->ldd + c->pinx, get(pd, c->D, s * c->ldd + c->pinx) - sum);
+    else
+      for (PetscInt i = 0; i < x->n; i++) set(pd, c->D, s * c->ldd + i, get(pd, c->D, s * c->ldd + i) - sum);
+  }
+}
+
+/* a plane by level 0 and lines over the separators */
 static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
 {
   const BCRCpuTable    *cpu = c->cpu;
   const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = PetscMax(cpu->lanes, 2);
-  const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
-  const int             io   = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  BCRLevel0Args         args = {io, p->scale, 0};
-  ptrdiff_t             done = 0, first = 0;
+  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c);
+  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  const PetscBool       mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0};
+  ptrdiff_t             done = 0, end = nsep; /* separators done .. end - 1 are still modes */
 
   cpu->level0->start(sh, c->work0);
+  c->endsum = 0;
   for (ptrdiff_t g = 0; g < ng; g += step) { /* the separators are transformed while they are in the cache */
-    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? nsep : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / cpu->lanes * cpu->lanes;
+    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? nsep : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / step * step;
 
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
-    if (singular && c->rowsum) row_means(c, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
-    if (count > 0) cpu->dtt.rows(c->dtt[0], 0, 0, count, (char *)c->D + done * c->ldd * sz, c->ldd, (char *)c->D + done * c->ldd * sz, c->ldd, c->work);
+    if (singular && c->rowsum) plane_sums(c, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
+    if (count > 0) transform_rows(c, 0, count, at(pd, c->D, done * c->ldd));
     done += PetscMax(count, 0);
   }
-  if (singular) { /* take the constant out of f: known from, and removed in, the constant mode of the separators */
-    const double  *lambda, *nrm;
-    BCRLineRows    rows;
-    PetscInt       n;
-    double         sum = 0, ones = 0, per;
-    PetscErrorCode ierr;
-
-    ierr = BCRDttGetModes(c->dtt[0], &lambda, &nrm);
-    ierr = ierr ? ierr : BCRLevel0Rows(&c->axis[1], c->border.open, &rows, &n);
-    (void)ierr;
-    per = 1 / nrm[c->pinx];
-    for (ptrdiff_t s = 0; s < nsep; s++) {
-      sum += c->single ? ((float *)c->D)[s * c->ldd + c->pinx] : ((double *)c->D)[s * c->ldd + c->pinx];
-      ones += per * BCRLineRowsOnes(&rows, s);
-    }
-    args.sub = sum / ones;
-    for (ptrdiff_t s = 0; s < nsep; s++) {
-      const double less = args.sub * per * BCRLineRowsOnes(&rows, s);
-
-      if (c->single) ((float *)c->D)[s * c->ldd + c->pinx] -= (float)less;
-      else ((double *)c->D)[s * c->ldd + c->pinx] -= less;
-    }
-    if (removed) *removed = args.sub * norm;
-  }
-  cpu->lines->tabled(&p->tab, 0, c->D, c->ldd, c->work);
-  if (singular && c->rowsum) { /* the constant mode again, with the constant that makes the mean of u zero */
-    row_solution(c, args.sub);
-    for (ptrdiff_t s = 0; s < nsep; s++) {
-      const ptrdiff_t row = s + 1 < ng ? sh->row[s + 1] - 1 : c->n[1] - 1;
-
-      if (c->single) ((float *)c->D)[s * c->ldd + c->pinx] = (float)c->rowsum[c->n[1] + row];
-      else ((double *)c->D)[s * c->ldd + c->pinx] = c->rowsum[c->n[1] + row];
-    }
-  }
+  solve_separators(c, p, singular, norm, c->D, &args.sub, removed);
   done = 0;
-  if (sh->yperiodic) { /* the first group needs the last separator */
-    first = nsep - 1;
-    cpu->dtt.rows(c->dtt[0], 1, 0, 1, (char *)c->D + first * c->ldd * sz, c->ldd, (char *)c->D + first * c->ldd * sz, c->ldd, c->work);
-  } else first = nsep;
+  if (sh->yperiodic || (mean && nsep > 1)) { /* the first group needs the last separator */
+    end = nsep - 1;
+    transform_rows(c, 1, 1, at(pd, c->D, end * c->ldd));
+  }
+  if (mean) {
+    transform_rows(c, 1, 1, c->D);
+    done = 1;
+    plane_mean(c, p, &args, f);
+  }
   for (ptrdiff_t g = 0; g < ng; g += step) {
-    const ptrdiff_t g1 = PetscMin(g + step, ng), need = PetscMin(g1, first), count = need - done;
+    const ptrdiff_t g1 = PetscMin(g + step, ng), count = PetscMin(g1, end) - done;
 
-    if (count > 0) cpu->dtt.rows(c->dtt[0], 1, 0, count, (char *)c->D + done * c->ldd * sz, c->ldd, (char *)c->D + done * c->ldd * sz, c->ldd, c->work);
+    if (count > 0) transform_rows(c, 1, count, at(pd, c->D, done * c->ldd));
     done += PetscMax(count, 0);
     cpu->level0->back(sh, p->kind, g, g1, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
   }
@@ -769,7 +905,7 @@ static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const
   const BCRPlanePlan   *p   = &c->plane[k];
   const BCRCpuTable    *cpu = c->cpu;
   const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = PetscMax(cpu->lanes, 2), rows = nsep + (c->border.open[1] ? 1 : 0) + (c->border.open[0] ? 1 : 0);
+  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c), rows = nsep + (c->border.open[1] ? 1 : 0) + (c->border.open[0] ? 1 : 0);
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
@@ -780,10 +916,10 @@ static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const
   (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
   cpu->level0->start(sh, c->work0);
   for (ptrdiff_t g = 0; g < ng; g += step) {
-    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? rows : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / cpu->lanes * cpu->lanes;
+    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? rows : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / step * step;
 
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, D, c->ldd, c->work0);
-    if (count > 0) cpu->dtt.rows(c->dtt[0], 0, 0, count, D + done * c->ldd * sz, c->ldd, D + done * c->ldd * sz, c->ldd, c->work);
+    if (count > 0) transform_rows(c, 0, count, D + done * c->ldd * sz);
     done += PetscMax(count, 0);
   }
   for (ptrdiff_t s = 0; s < nsep && singular; s++) c->column[s] = get(pd, D, s * c->ldd + c->border.constant % c->n[0]);
@@ -799,7 +935,7 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
   const BCRPlanePlan   *p   = &c->plane[k];
   const BCRCpuTable    *cpu = c->cpu;
   const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = PetscMax(cpu->lanes, 2), mine = nsep + (c->border.open[1] ? 1 : 0);
+  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c), mine = nsep + (c->border.open[1] ? 1 : 0);
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
@@ -827,11 +963,11 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
     BCRLineRowsSolve(&line, c->column, c->column + nsep);
     for (ptrdiff_t s = 0; s < nsep; s++) set(pd, D, s * c->ldd + i, c->column[s]);
   }
-  if (sh->left >= 0) cpu->dtt.rows(c->dtt[0], 1, 0, 1, D + sh->left * c->ldd * sz, c->ldd, D + sh->left * c->ldd * sz, c->ldd, c->work);
+  if (sh->left >= 0) transform_rows(c, 1, 1, D + sh->left * c->ldd * sz);
   for (ptrdiff_t g = 0; g < ng; g += step) {
     const ptrdiff_t g1 = PetscMin(g + step, ng), count = PetscMin(g1, mine) - done;
 
-    if (count > 0) cpu->dtt.rows(c->dtt[0], 1, 0, count, D + done * c->ldd * sz, c->ldd, D + done * c->ldd * sz, c->ldd, c->work);
+    if (count > 0) transform_rows(c, 1, count, D + done * c->ldd * sz);
     done += PetscMax(count, 0);
     cpu->level0->back(sh, p->kind, g, g1, &args, f, ld, u, ld, D, c->ldd, c->work0);
   }
@@ -875,24 +1011,40 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
   }
 }
 
+/* a piece of an array on its way nearer, i/n to end/n of it */
+static inline void prefetch_piece(const char *p, ptrdiff_t bytes, PetscInt i, PetscInt end, PetscInt n)
+{
+  const char *to = p + bytes * end / n;
+
+  for (p += bytes * i / n; p < to; p += 64) __builtin_prefetch(p, 0, 2);
+}
+
 /* a transform along z or y of all lines of the box; axis: which */
 static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
   const int       io    = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  const PetscInt  other = axis == 2 ? 1 : 2, nother = c->dim > other ? c->n[other] : 1;
-  const ptrdiff_t so    = c->stride[other], s = c->stride[axis];
+  const PetscInt  other = axis == 2 ? 1 : 2, n = c->n[0], nother = c->dim > other ? c->n[other] : 1;
+  const ptrdiff_t so = c->stride[other], s = c->stride[axis], size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
+  const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, step = c->cpu->lanes * BCRDttLines(c->dtt[axis]), far = second_cache_bytes() / 4 * 3;
 
-  if (axis == 2 && so == c->n[0]) { /* whole planes are contiguous */
-    c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)c->n[0] * c->n[1], f, s, u, s, c->work);
+  if (axis == 2 && so == n) { /* whole planes are contiguous */
+    c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }
   for (PetscInt j = 0; j < nother; j++) {
-    void *uj = at(c->io, u, j * so);
+    const char     *fj   = (const char *)at(c->io, f, j * so);
+    char           *uj   = (char *)at(c->io, u, j * so);
+    const PetscBool next = f != u && s < so && j + 1 < nother && 2 * bytes <= far ? PETSC_TRUE : PETSC_FALSE;
 
     if (f != u) { /* rows of memory in order first: a transform from f to u would touch both in short pieces */
-      for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(at(c->io, uj, k * s), at(c->io, f, j * so + k * s), c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)));
+      for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(uj + k * s * size, fj + k * s * size, n * size);
     }
-    c->cpu->dtt.cols(c->dtt[axis], direction, io, c->n[0], uj, s, uj, s, c->work);
+    for (PetscInt i = 0; i < n; i += step) { /* a few columns at a time; meanwhile a piece of the next plane of memory comes nearer */
+      const PetscInt end = PetscMin(i + step, n);
+
+      if (next) prefetch_piece(fj + so * size, bytes, i, end, n);
+      c->cpu->dtt.cols(c->dtt[axis], direction, io, end - i, uj + i * size, s, uj + i * size, s, c->work);
+    }
   }
 }
 
@@ -950,7 +1102,8 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
       if (removed) *removed = (PetscReal)mean;
       if (f != u)
         for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
-          for (PetscInt j = 0; j < c->n[1]; j++) PetscCall(PetscMemcpy(at(c->io, u, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)), at(c->io, f, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)), c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float))));
+          for (PetscInt j = 0; j < c->n[1]; j++)
+            PetscCall(PetscMemcpy(at(c->io, u, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)), at(c->io, f, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)), c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float))));
       box_add(c, u, -mean);
       f = u;
     }
@@ -1015,8 +1168,8 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
   }
   c->cpu->lines->border(p->general ? NULL : &p->tab, p->general ? &p->gen : NULL, io, c->edge[0], c->edge[1], u, ld, c->work);
   if (singular) { /* pivots as in lines.c */
-    const PetscInt i   = c->border.constant % c->n[0];
-    double        *g   = c->column, *b = c->column + n, num = 0, P = 1, low, diag, up;
+    const PetscInt i = c->border.constant % c->n[0];
+    double        *g = c->column, *b = c->column + n, num = 0, P = 1, low, diag, up;
 
     for (ptrdiff_t s = 0; s < n; s++) {
       axis_row(&c->axis[1], s, &low, &diag, &up);
@@ -1126,7 +1279,8 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
     double   fl;
 
     PetscCall(BCRReductionGetInfo(c->red, &sub, &w, &t, &fl));
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c%s", c->kind == PLAN_REDUCTION ? pre : "", c->label[c->kind == PLAN_RECURSIVE ? 2 : 1], c->kind == PLAN_RECURSIVE ? ", its sub-problems by reduction along the axis before" : ""));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c%s", c->kind == PLAN_REDUCTION ? pre : "", c->label[c->kind == PLAN_RECURSIVE ? 2 : 1],
+                            c->kind == PLAN_RECURSIVE ? ", its sub-problems by reduction along the axis before" : ""));
     info->subproblems = sub;
     info->workspace += w;
     info->tables += t;

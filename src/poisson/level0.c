@@ -88,12 +88,13 @@ static PetscErrorCode put(BCRArena *arena, PetscBool single, const double *v, si
 }
 
 /* Tables of one kind of group */
-static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, PetscBool regular, int side, const double delta[8], const double A[64], const double S[64], double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, ptrdiff_t nb, BCRLevel0Kind *k)
+static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, PetscBool regular, int side, const double delta[8], const double A[64], const double S[64], double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,
+                                  ptrdiff_t nb, BCRLevel0Kind *k)
 {
-  const double    eps    = single ? 4e-8 : 1e-16, tol = single ? 1e-8 : 5e-16;
-  const PetscBool px     = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt  nx     = x->n;
-  const size_t    block  = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
+  const double    eps = single ? 4e-8 : 1e-16, tol = single ? 1e-8 : 5e-16;
+  const PetscBool px    = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt  nx    = x->n;
+  const size_t    block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
   double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], mumax = 0, P[8], num[8], low, up;
   double         *C = NULL, *B = NULL, *F = NULL, *c;
   PetscInt        cols = 0, fill;
@@ -152,13 +153,13 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
       }
       for (PetscInt j = 0; j < h; j++) {
         const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
-        const double    b0 = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
-        const double    b1 = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+        const double    b0   = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+        const double    b1   = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0);
 
-        up  = last ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1);
-        low = i == 0 ? 0 : (last && x->end[1] == BCR_END_NEUMANN ? 2 : 1);
-        num[j] = delta[j] + (i == 0 ? b0 : low * num[j] / P[j]) + (last ? b1 : 0);
-        P[j]   = up + num[j];
+        up           = last ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1);
+        low          = i == 0 ? 0 : (last && x->end[1] == BCR_END_NEUMANN ? 2 : 1);
+        num[j]       = delta[j] + (i == 0 ? b0 : low * num[j] / P[j]) + (last ? b1 : 0);
+        P[j]         = up + num[j];
         c[8 * i + j] = 1 / P[j];
         if (!last && fabs(c[8 * i + j] - mu[j]) > tol * mu[j]) same = PETSC_FALSE;
       }
@@ -191,7 +192,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
 
         if (j < h) {
           const double b1 = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0), w = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
-          const double e  = 1 / mu[l] - 1;
+          const double e = 1 / mu[l] - 1;
 
           Cn[l] = w * mu[l];
           Fn[l] = 1 / (delta[j] + b1 + w * e * mu[l]) / mu[l];
@@ -217,9 +218,10 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
+PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
+                               PetscBool *possible)
 {
-  const double    rx       = x->a / y->a;
+  const double    rx       = (double)x->a / (double)y->a;
   const PetscBool periodic = y->end[0] == BCR_END_PERIODIC && !open[0] ? PETSC_TRUE : PETSC_FALSE;
   BCRLineRows     rows;
   PetscInt        ng, r;
@@ -269,7 +271,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
     if (r == 0)
       for (PetscInt i = 0; i < 64; i++) S[i] *= 0.25; /* A is the sine matrix itself there */
     PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, A, S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
-    shape->ring = PetscMax(shape->ring, 2 * kinds[r].tile + kinds[r].halo);
+    shape->ring = PetscMax(shape->ring, PetscMin(2 * kinds[r].tile + kinds[r].halo, shape->nb));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -31,42 +31,43 @@ PetscErrorCode BCRArenaFree(BCRArena *arena)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What h eliminated rows between two rows of the line leave: t, the coupling of the two, and sigma, the share of a right-hand side
-   of ones that each gets. From the pivots P = 1 + e of tridiag(-1, 2 + delta, -1); e is a sum of positive terms. */
-static void gap_between(PetscInt h, double delta, double *t, double *sigma)
-{
-  double e = 0, y = 0, prod = 1, P = 1;
+#define MAXSTRIP 64
 
-  *t     = 1;
-  *sigma = 0;
-  for (PetscInt i = 0; i < h; i++) {
-    e = i ? delta + e / (1 + e) : 1 + delta;
-    y = i ? 1 + y / P : 1;
-    P = 1 + e;
-    prod /= P;
+/* What h eliminated rows beyond the first or last row leave, with an end, for n modes: extra, what the row's diagonal keeps beyond
+   delta (1 + sigmas), and sigma, the share of a right-hand side of ones that it gets. From the pivots P = up + num of tridiag(-1, 2 + delta, -1),
+   num the excess of the row sum + low num/P of the row before, a sum of positive terms. */
+static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], double extra[], double sigma[])
+{
+  const double beta = end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0);
+  double       r[MAXSTRIP], num[MAXSTRIP], y[MAXSTRIP];
+
+  for (PetscInt k = 0; k < n; k++) {
+    extra[k] = beta;
+    sigma[k] = y[k] = r[k] = 0;
+    num[k]                 = beta;
   }
-  if (h) {
-    *t     = prod;
-    *sigma = y / P;
+  for (PetscInt i = 0; i < h; i++) {
+    const double up = i == 0 && end == BCR_END_NEUMANN ? 2 : 1, low = i ? 1 : 0, first = i ? 0 : beta;
+
+    for (PetscInt k = 0; k < n; k++) {
+      y[k]   = 1 + y[k] * r[k];
+      num[k] = delta[k] + (first + low * num[k] * r[k]);
+      r[k]   = 1 / (up + num[k]);
+      extra[k] *= r[k];
+      sigma[k] = y[k] * r[k];
+    }
   }
 }
 
-/* The same for h rows beyond the first or last row, with an end: extra is what the row's diagonal keeps beyond delta (1 + sigmas) */
 static void gap_end(PetscInt h, BCREnd end, double delta, double *extra, double *sigma)
 {
-  const double beta = end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0);
-  double       P = 1, num = 0, y = 0, prod = 1;
+  gaps_end(1, h, end, &delta, extra, sigma);
+}
 
-  for (PetscInt i = 0; i < h; i++) { /* P = up + num, num = excess of the row sum + low num/P of the row before */
-    const double up = i == 0 && end == BCR_END_NEUMANN ? 2 : 1;
-
-    y    = i ? 1 + y / P : 1;
-    num  = i ? delta + num / P : delta + beta;
-    P    = up + num;
-    prod /= P;
-  }
-  *extra = h ? beta * prod : beta;
-  *sigma = h ? y / P : 0;
+/* The same for rows between two rows of the line: t, the coupling of the two, and the share of either */
+static void gap_between(PetscInt h, double delta, double *t, double *sigma)
+{
+  gaps_end(1, h, BCR_END_DIRICHLET, &delta, t, sigma);
 }
 
 double BCRLineRowsOnes(const BCRLineRows *rows, PetscInt s)
@@ -114,8 +115,6 @@ void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double b[])
   for (PetscInt s = n - 2; s >= 0; s--) g[s] += b[s] * g[s + 1];
 }
 
-#define MAXSTRIP 64
-
 static void tab_put(void *tab, PetscBool single, ptrdiff_t i, const double *v, PetscInt n)
 {
   if (single)
@@ -133,7 +132,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   const double    tol      = single ? 1e-8 : 4e-16; /* of the pivots, once they have converged */
   ptrdiff_t      *off, *nt, used = 0, room;
   char           *buf;
-  double          low[MAXSTRIP], up[MAXSTRIP], eps[MAXSTRIP], eps0[MAXSTRIP], P[MAXSTRIP], num[MAXSTRIP], l[MAXSTRIP], p[MAXSTRIP], b[MAXSTRIP], y[MAXSTRIP], w0[MAXSTRIP], w1[MAXSTRIP];
+  double          low[MAXSTRIP], up[MAXSTRIP], eps[MAXSTRIP], eps0[MAXSTRIP], P[MAXSTRIP], num[MAXSTRIP], l[MAXSTRIP], p[MAXSTRIP], b[MAXSTRIP], y[MAXSTRIP], w0[MAXSTRIP], w1[MAXSTRIP], r[MAXSTRIP], away[MAXSTRIP];
   double         *wy = NULL, *wb = NULL;
   void           *zA = NULL, *zB = NULL, *q = NULL;
 
@@ -165,16 +164,17 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
 
       d[k]   = delta[kk];
       nrm[k] = norm[kk];
-      gap_between(rows->gap, d[k], &t[k], &sg[k]);
-      if (periodic) {
-        gap_between(rows->gapend[0], d[k], &ta[k], &sl[k]);
-        gap_between(rows->gaplast, d[k], &tb[k], &sr[k]);
-        xl[k] = ta[k];
-        xr[k] = tb[k];
-      } else {
-        gap_end(rows->gapend[0], rows->end[0], d[k], &xl[k], &sl[k]);
-        gap_end(rows->gapend[1], rows->end[1], d[k], &xr[k], &sr[k]);
-      }
+      num[k] = P[k] = r[k] = 0;
+    }
+    gaps_end(strip, rows->gap, BCR_END_DIRICHLET, d, t, sg);
+    if (periodic) {
+      gaps_end(strip, rows->gapend[0], BCR_END_DIRICHLET, d, ta, sl);
+      gaps_end(strip, rows->gaplast, BCR_END_DIRICHLET, d, tb, sr);
+      PetscCall(PetscArraycpy(xl, ta, strip));
+      PetscCall(PetscArraycpy(xr, tb, strip));
+    } else {
+      gaps_end(strip, rows->gapend[0], rows->end[0], d, xl, sl);
+      gaps_end(strip, rows->gapend[1], rows->end[1], d, xr, sr);
     }
     for (PetscInt k = 0; k < strip; k++) { /* fixed point of num = eps + t num/(t + num) */
       const double e = d[k] * (1 + 2 * sg[k]);
@@ -191,24 +191,29 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         continue;
       }
       for (PetscInt k = 0; k < strip; k++) {
-        low[k] = first ? 0 : t[k];
-        up[k]  = last ? 0 : t[k];
-        if (!periodic && first && !last && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN) up[k] = 2;
-        if (!periodic && last && !first && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN) low[k] = 2;
+        low[k]  = first ? 0 : t[k];
+        up[k]   = last ? 0 : t[k];
         eps0[k] = d[k] * (1 + (first ? sl[k] : sg[k]) + (last ? sr[k] : sg[k]));
-        eps[k]  = eps0[k] + (first ? xl[k] : 0) + (last ? xr[k] : 0);
-        l[k]    = first ? 0 : low[k] / P[k];
-        num[k]  = first ? eps[k] : eps[k] + low[k] * num[k] / P[k];
+        eps[k]  = eps0[k] + ((first ? xl[k] : 0) + (last ? xr[k] : 0));
+      }
+      for (PetscInt k = 0; k < strip && !periodic; k++) {
+        if (first && !last && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN) up[k] = 2;
+        if (last && !first && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN) low[k] = 2;
+      }
+      for (PetscInt k = 0; k < strip; k++) {
+        l[k]    = low[k] * r[k];
+        num[k]  = eps[k] + l[k] * num[k];
         P[k]    = up[k] + num[k];
-        p[k]    = P[k] > 0 ? 1 / P[k] : 0;
-        b[k]    = up[k] * p[k];
-        if (periodic) { /* w = (open line)^-1 eps0, for the pivot of the last unknown */
-          y[k]               = eps0[k] + (first ? 0 : l[k] * y[k]);
-          wy[s * strip + k]  = y[k] * p[k];
-          wb[s * strip + k]  = b[k];
-        }
-        change = PetscMax(change, fabs(num[k] - limit[k]) / (P[k] > 0 ? P[k] : 1));
-        p[k] *= nrm[k];
+        r[k]    = 1 / (P[k] > 0 ? P[k] : HUGE_VAL); /* the last row of a singular line */
+        b[k]    = up[k] * r[k];
+        p[k]    = r[k] * nrm[k];
+        away[k] = fabs(num[k] - limit[k]) * r[k];
+      }
+      for (PetscInt k = 0; k < strip; k++) change = PetscMax(change, away[k]);
+      for (PetscInt k = 0; k < strip && periodic; k++) { /* w = (open line)^-1 eps0, for the pivot of the last unknown */
+        y[k]              = eps0[k] + (first ? 0 : l[k] * y[k]);
+        wy[s * strip + k] = y[k] * r[k];
+        wb[s * strip + k] = b[k];
       }
       if (done && !last) continue;
       if (used + 5 * strip > room) {

@@ -683,6 +683,11 @@ size_t BCRDttTableBytes(BCRDtt d)
   return d->bytes;
 }
 
+int BCRDttLines(BCRDtt d)
+{
+  return d->lines;
+}
+
 size_t BCRDttWork(BCRDtt d, int lanes)
 {
   return (size_t)lanes * (2 * (size_t)d->lines * (size_t)d->n + 2 * (d->scratch + BCR_FFT_SCRATCH));

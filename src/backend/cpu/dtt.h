@@ -42,6 +42,7 @@ PETSC_INTERN PetscErrorCode BCRDttGetModes(BCRDtt dtt, const double **lambda, co
 PETSC_INTERN double         BCRDttFlops(BCRDtt dtt);                                              /* of one line, one direction */
 PETSC_INTERN size_t         BCRDttTableBytes(BCRDtt dtt);
 /* elements (of the work type) of scratch that Rows and Cols need for a machine with vectors of lanes lanes; 64-byte aligned */
+PETSC_INTERN int            BCRDttLines(BCRDtt dtt); /* lines that are transformed at a time, in numbers of lanes */
 PETSC_INTERN size_t         BCRDttWork(BCRDtt dtt, int lanes);
 
 /* The kernels, once for each instruction set and precision (suffix _d0 _d1 _d2 _f0 _f1 _f2). io: 0 f and u have the work type,

@@ -267,9 +267,9 @@ BCR_INLINE void btr(bun *r)
 }
 #endif
 
-/* For columns i = 0..BL-1 with modes in lanes: E[g] (lanes: columns) the sum of w * t over the lanes 0,2,4,6 of group g, O[g] over 1,3,5,7 */
+/* For columns i = 0..VL-1 with modes in lanes: E[g] (lanes: columns) the sum of w * t over the lanes 0,2,4,6 of group g, O[g] over 1,3,5,7 */
 #if BCR_ISA == 2 && !defined(BCR_REAL_SINGLE)
-BCR_INLINE void bfold(const bun *t, bun w, bun *E, bun *O)
+BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
 {
   const __m512i ix = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
   const __m512d ws = _mm512_shuffle_f64x2((__m512d)w, (__m512d)w, 0x4e);
@@ -300,7 +300,7 @@ BCR_INLINE void bfold8(const bun *t, bun w, __m512 *E, __m512 *O) /* columns 0..
   *E = _mm512_shuffle_ps(lo, hi, 0x44);
   *O = _mm512_shuffle_ps(lo, hi, 0xee);
 }
-BCR_INLINE void bfold(const bun *t, bun w, bun *E, bun *O)
+BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
 {
   __m512 e0, o0, e1, o1;
 
@@ -312,7 +312,7 @@ BCR_INLINE void bfold(const bun *t, bun w, bun *E, bun *O)
   O[1] = (bun)_mm512_shuffle_f32x4(o0, o1, 0xee);
 }
 #elif BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
-BCR_INLINE void bfold(const bun *t, bun w, bun *E, bun *O)
+BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
 {
   __m256 h[4], p[2], lo, hi;
 
@@ -330,7 +330,7 @@ BCR_INLINE void bfold(const bun *t, bun w, bun *E, bun *O)
   O[0] = (bun)_mm256_shuffle_ps(lo, hi, 0xee);
 }
 #elif BCR_ISA == 1
-BCR_INLINE void bfold4(const bun *t, bun w, vec *E, vec *O)
+BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
 {
   __m256d h[4], p[2];
 
@@ -338,25 +338,27 @@ BCR_INLINE void bfold4(const bun *t, bun w, vec *E, vec *O)
   for (int i = 0; i < 4; i++) h[i] = (__m256d)(t[i].a * w.a + t[i].b * w.b);
   #pragma GCC unroll 2
   for (int i = 0; i < 2; i++) p[i] = _mm256_add_pd(_mm256_blend_pd(h[i], h[i + 2], 0xc), _mm256_permute2f128_pd(h[i], h[i + 2], 0x21));
-  *E = (vec)_mm256_unpacklo_pd(p[0], p[1]);
-  *O = (vec)_mm256_unpackhi_pd(p[0], p[1]);
+  E[0] = (vec)_mm256_unpacklo_pd(p[0], p[1]);
+  O[0] = (vec)_mm256_unpackhi_pd(p[0], p[1]);
 }
-BCR_INLINE void bfold(const bun *t, bun w, bun *E, bun *O)
+#elif defined(BCR_REAL_SINGLE)
+BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
 {
-  bfold4(t, w, &E[0].a, &O[0].a);
-  bfold4(t + 4, w, &E[0].b, &O[0].b);
+  vec h[4];
+
+  for (int i = 0; i < 4; i++) h[i] = t[i].a * w.a + t[i].b * w.b;
+  dtttranspose(h);
+  E[0] = h[0] + h[2];
+  O[0] = h[1] + h[3];
 }
 #else
-BCR_INLINE void bfold(const bun *t, bun w, bun *E, bun *O)
+BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
 {
-  real s[8] __attribute__((aligned(64))), e[8] __attribute__((aligned(64))), o[8] __attribute__((aligned(64)));
+  vec h[2];
 
-  for (int i = 0; i < 8; i++) {
-    bstore(s, bmul(t[i], w));
-    e[i] = (s[0] + s[2]) + (s[4] + s[6]);
-    o[i] = (s[1] + s[3]) + (s[5] + s[7]);
-  }
-  E[0] = bload(e);
-  O[0] = bload(o);
+  for (int i = 0; i < 2; i++) h[i] = (t[i].a * w.a + t[i].b * w.b) + (t[i].c * w.c + t[i].d * w.d);
+  dtttranspose(h);
+  E[0] = h[0];
+  O[0] = h[1];
 }
 #endif

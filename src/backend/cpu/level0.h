@@ -33,7 +33,7 @@ typedef struct {
 typedef struct {
   ptrdiff_t            nx, nb; /* columns, blocks of BL columns */
   int                  nv;     /* columns in the last block */
-  ptrdiff_t            ring;   /* blocks in the ring of the forward recurrence: the largest 2 tile + halo */
+  ptrdiff_t            ring;   /* blocks in the ring of the forward recurrence: the largest 2 tile + halo, at most all */
   int                  xperiodic, yperiodic;
   ptrdiff_t            ng;     /* groups */
   const unsigned char *kind;   /* of each group */
@@ -53,6 +53,7 @@ typedef struct {
 typedef struct {
   int (*lanes)(void);                                       /* BL */
   size_t (*work)(const BCRLevel0Shape *s);                  /* elements of work */
+  size_t (*keep)(const BCRLevel0Shape *s);                  /* the first of them that must stay as they are from one call to the next */
   void (*start)(const BCRLevel0Shape *s, void *work);       /* before the first reduce */
   /* D[s] complete for s < g1 - 1 afterwards (all, when g1 == ng) */
   void (*reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work);

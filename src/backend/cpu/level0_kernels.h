@@ -1,50 +1,91 @@
 /* Level 0 (level0.h). Included by kernels.h. */
 #include "level0.h"
 
-/* sine transform of length 8 of the seven rows x[0..6]: x[j-1] = sum_p sin(j p pi/8) x[p-1] */
-BCR_INLINE void sine7(bun *x)
-{
-  const bun a = bset1((real)0.38268343236508977173), b = bset1((real)0.70710678118654752440), c = bset1((real)0.92387953251128675613);
-  const bun s1 = badd(x[0], x[6]), d1 = bsub(x[0], x[6]), s2 = badd(x[1], x[5]), d2 = bsub(x[1], x[5]), s3 = badd(x[2], x[4]), d3 = bsub(x[2], x[4]);
-  const bun t1 = bfma(a, s1, bmul(c, s3)), t2 = bfms(c, s1, bmul(a, s3)), u1 = bfma(b, s2, x[3]), u2 = bfms(b, s2, x[3]), e = badd(d1, d3);
+/*
+  Rows hold VL neighbouring columns in a vector, eight rows for each group side by side; bundles hold the modes of one column. A block of
+  BL columns is worked on VL at a time, so that rows and columns stay in registers where a bundle takes several.
+*/
+#define LN (BL / VL) /* pieces of a block */
 
-  x[0] = badd(t1, u1);
-  x[6] = bsub(t1, u1);
-  x[2] = badd(t2, u2);
-  x[4] = bsub(t2, u2);
-  x[3] = bsub(d1, d3);
-  x[1] = bfma(b, e, d2);
-  x[5] = bfms(b, e, d2);
+/* rows to VL columns */
+BCR_INLINE void level0_tocols(const vec *r, bun *a)
+{
+#pragma GCC unroll 4
+  for (int s = 0; s < LN; s++) {
+    vec t[VL];
+
+#pragma GCC unroll 16
+    for (int i = 0; i < VL; i++) t[i] = r[VL * s + i];
+    dtttranspose(t);
+#pragma GCC unroll 16
+    for (int i = 0; i < VL; i++) ((vec *)&a[i])[s] = t[i];
+  }
+}
+
+/* and back */
+BCR_INLINE void level0_torows(const bun *a, vec *r)
+{
+#pragma GCC unroll 4
+  for (int s = 0; s < LN; s++) {
+    vec t[VL];
+
+#pragma GCC unroll 16
+    for (int i = 0; i < VL; i++) t[i] = ((const vec *)&a[i])[s];
+    dtttranspose(t);
+#pragma GCC unroll 16
+    for (int i = 0; i < VL; i++) r[VL * s + i] = t[i];
+  }
+}
+
+/* columns of piece q of a block with nv of them */
+BCR_INLINE int level0_part(int nv, int q)
+{
+  return nv >= VL * (q + 1) ? VL : (nv > VL * q ? nv - VL * q : 0);
+}
+
+/* sine transform of length 8 of the seven rows x[0..6]: x[j-1] = sum_p sin(j p pi/8) x[p-1] */
+BCR_INLINE void sine7(vec *x)
+{
+  const real a = (real)0.38268343236508977173, b = (real)0.70710678118654752440, c = (real)0.92387953251128675613;
+  const vec  s1 = x[0] + x[6], d1 = x[0] - x[6], s2 = x[1] + x[5], d2 = x[1] - x[5], s3 = x[2] + x[4], d3 = x[2] - x[4];
+  const vec  t1 = a * s1 + c * s3, t2 = c * s1 - a * s3, u1 = b * s2 + x[3], u2 = b * s2 - x[3], e = d1 + d3;
+
+  x[0] = t1 + u1;
+  x[6] = t1 - u1;
+  x[2] = t2 + u2;
+  x[4] = t2 - u2;
+  x[3] = d1 - d3;
+  x[1] = b * e + d2;
+  x[5] = b * e - d2;
 }
 
 /* the same of w_j x_j, the weights folded into the butterflies */
-BCR_INLINE void sine7w(bun *x, const real *w)
+BCR_INLINE void sine7w(vec *x, const real *w)
 {
-  const bun a = bset1((real)0.38268343236508977173), b = bset1((real)0.70710678118654752440), c = bset1((real)0.92387953251128675613);
-  const bun p0 = bmul(bset1(w[0]), x[0]), p1 = bmul(bset1(w[1]), x[1]), p2 = bmul(bset1(w[2]), x[2]);
-  const bun w3 = bset1(w[3]), w4 = bset1(w[4]), w5 = bset1(w[5]), w6 = bset1(w[6]);
-  const bun s1 = bfma(w6, x[6], p0), d1 = bfnma(w6, x[6], p0), s2 = bfma(w5, x[5], p1), d2 = bfnma(w5, x[5], p1), s3 = bfma(w4, x[4], p2), d3 = bfnma(w4, x[4], p2);
-  const bun t1 = bfma(a, s1, bmul(c, s3)), t2 = bfms(c, s1, bmul(a, s3)), bs = bmul(b, s2), u1 = bfma(w3, x[3], bs), u2 = bfnma(w3, x[3], bs), e = badd(d1, d3);
+  const real a = (real)0.38268343236508977173, b = (real)0.70710678118654752440, c = (real)0.92387953251128675613;
+  const vec  p0 = w[0] * x[0], p1 = w[1] * x[1], p2 = w[2] * x[2], w3 = vset1(w[3]), w4 = vset1(w[4]), w5 = vset1(w[5]), w6 = vset1(w[6]);
+  const vec  s1 = w6 * x[6] + p0, d1 = p0 - w6 * x[6], s2 = w5 * x[5] + p1, d2 = p1 - w5 * x[5], s3 = w4 * x[4] + p2, d3 = p2 - w4 * x[4];
+  const vec  t1 = a * s1 + c * s3, t2 = c * s1 - a * s3, bs = b * s2, u1 = w3 * x[3] + bs, u2 = bs - w3 * x[3], e = d1 + d3;
 
-  x[0] = badd(t1, u1);
-  x[6] = bsub(t1, u1);
-  x[2] = badd(t2, u2);
-  x[4] = bsub(t2, u2);
-  x[3] = bsub(d1, d3);
-  x[1] = bfma(b, e, d2);
-  x[5] = bfms(b, e, d2);
+  x[0] = t1 + u1;
+  x[6] = t1 - u1;
+  x[2] = t2 + u2;
+  x[4] = t2 - u2;
+  x[3] = d1 - d3;
+  x[1] = b * e + d2;
+  x[5] = b * e - d2;
 }
 
 /* x[i] = sum_k M[8 i + k] x[k], i < ni, k < nk; rows beyond are zero */
-BCR_INLINE void dense8(bun *x, const real *M, int ni, int nk)
+BCR_INLINE void dense8(vec *x, const real *M, int ni, int nk)
 {
-  bun t[8];
+  vec t[8];
 
   for (int i = 0; i < 8; i++) {
-    bun s = bnull();
+    vec s = vset1(0);
 
     if (i < ni)
-      for (int k = 0; k < nk; k++) s = bfma(bset1(M[8 * i + k]), x[k], s);
+      for (int k = 0; k < nk; k++) s = M[8 * i + k] * x[k] + s;
     t[i] = s;
   }
   for (int i = 0; i < 8; i++) x[i] = t[i];
@@ -74,14 +115,14 @@ BCR_INLINE bun level0_warm(const real *ring, ptrdiff_t nslot, ptrdiff_t slot, pt
 typedef struct {
   const BCRLevel0Shape *s;
   const BCRLevel0Kind  *k;
-  const char           *f[BG];     /* first row of each group in flight */
+  const char           *f[BG]; /* first row of each group in flight */
   char                 *u[BG];
-  ptrdiff_t             ldf, ldu;  /* bytes */
+  ptrdiff_t             ldf, ldu;   /* bytes */
   const real           *uL[BG + 1]; /* back: separators left of group 0, between, right of the last */
-  const char           *fs[BG];    /* reduce: f at the separator right of each group */
-  real                 *dst[BG];   /* reduce: where the sum for the separator left of each group goes */
-  real                 *carry;     /* reduce: what the separator to come has so far */
-  char                 *us[BG];    /* back: row of u of the separator right of each group, NULL: none */
+  const char           *fs[BG];     /* reduce: f at the separator right of each group */
+  real                 *dst[BG];    /* reduce: where the sum for the separator left of each group goes */
+  real                 *carry;      /* reduce: what the separator to come has so far */
+  char                 *us[BG];     /* back: row of u of the separator right of each group, NULL: none */
   real                 *ring;
   ptrdiff_t             nslot;
   ptrdiff_t             pf; /* bytes ahead to prefetch f; 0: none */
@@ -89,136 +130,147 @@ typedef struct {
 #if BCR_ISA == 2
   /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
      neighbouring blocks, element i from element i + BL - off of the pair. Blocks at a tile's ends are stored as they are. */
-  int align; /* some row is not aligned, or u is to be streamed */
-  int off[8 * BG]; /* from a block to the first cache line that begins in it */
+  int   align;                                        /* some row is not aligned, or u is to be streamed */
+  int   off[8 * BG];                                  /* from a block to the first cache line that begins in it */
   real  ix[8 * BG * BL] __attribute__((aligned(64))); /* indices of the permutation, as integers */
   real *edge, *stage;
 #endif
 } BCRN(Level0Line);
 
-/* modes of block b of f (and of the separators): lanes = modes, a[i] = column i. Any block, any kind of group */
-BCR_INLINE void level0_modes(const BCRN(Level0Line) *S, const ptrdiff_t b, bun *a, const int BACK, const int REG, const int NG, const int io)
+/* modes of piece q of block b of f (and of the separators): a[i] = column i. Any block, any kind of group */
+BCR_INLINE void level0_modes(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK, const int REG, const int NG, const int io)
 {
-  const int       h  = REG ? 7 : S->k->h, nv = b < S->s->nb - 1 ? BL : S->s->nv;
-  const ptrdiff_t x0 = BL * b;
+  const int       h = REG ? 7 : S->k->h, nv = level0_part(b < S->s->nb - 1 ? BL : S->s->nv, q);
+  const ptrdiff_t x0 = BL * b + VL * q;
+  vec             r[8 * BG];
 
   for (int g = 0; g < BG; g++) {
-    bun *ag = a + 8 * g;
+    vec *rg = r + 8 * g;
 
-    for (int p = 0; p < 8; p++) ag[p] = g >= NG || p >= h ? bnull() : (nv == BL ? bloadio(S->f[g] + p * S->ldf, x0, io) : bloadpart(S->f[g] + p * S->ldf, x0, nv, io));
+    for (int p = 0; p < 8; p++) rg[p] = g >= NG || p >= h ? vset1(0) : (nv == VL ? dttload(S->f[g] + p * S->ldf, x0, io) : dttloadpart(S->f[g] + p * S->ldf, x0, nv, io));
     if (g >= NG) continue;
     if (BACK) {
-      for (int p = 0; p < h; p++) ag[p] = bsub(ag[p], bset1(S->sub));
-      ag[0]     = badd(ag[0], nv == BL ? bload(S->uL[g] + x0) : bloadpart(S->uL[g], x0, nv, 0));
-      ag[h - 1] = badd(ag[h - 1], nv == BL ? bload(S->uL[g + 1] + x0) : bloadpart(S->uL[g + 1], x0, nv, 0));
+      for (int p = 0; p < h; p++) rg[p] -= S->sub;
+      rg[0] += nv == VL ? vload(S->uL[g] + x0) : dttloadpart(S->uL[g], x0, nv, 0);
+      rg[h - 1] += nv == VL ? vload(S->uL[g + 1] + x0) : dttloadpart(S->uL[g + 1], x0, nv, 0);
     }
-    if (nv < BL && S->sub != 0) { /* columns that are not there stay zero */
+    if (nv < VL && S->sub != 0) { /* columns that are not there stay zero */
       for (int p = 0; p < h; p++) {
-        real t[BL] __attribute__((aligned(64)));
+        real t[VL] __attribute__((aligned(64)));
 
-        bstore(t, ag[p]);
-        ag[p] = bloadpart(t, 0, nv, 0);
+        vstore(t, rg[p]);
+        rg[p] = dttloadpart(t, 0, nv, 0);
       }
     }
     if (REG) {
-      sine7(ag);
-      ag[7] = bnull();
-    } else dense8(ag, (const real *)S->k->A, h, h);
+      sine7(rg);
+      rg[7] = vset1(0);
+    } else dense8(rg, (const real *)S->k->A, h, h);
   }
-  btr(a);
+  level0_tocols(r, a);
 }
 
 /* the same for a whole block of regular groups */
-BCR_INLINE void level0_modes_full(const BCRN(Level0Line) *S, const ptrdiff_t b, bun *a, const int BACK, const int NG, const int io)
+BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK, const int NG, const int io)
 {
-  const ptrdiff_t x0 = BL * b, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const ptrdiff_t x0 = BL * b + VL * q, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  vec             r[8 * BG];
 
-  #pragma GCC unroll 2
+#pragma GCC unroll 2
   for (int g = 0; g < BG; g++) {
     if (g < NG) {
-      const char *r = S->f[g] + x0 * sz;
+      const char *f = S->f[g] + x0 * sz;
 
-      if (S->pf) {
-        const char *q = r + S->pf;
+      if (S->pf && q == 0) {
+        for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
+          const char *next = f + S->pf + line;
 
-        #pragma GCC unroll 8
-        for (int p = 0; p < 7; p++) __builtin_prefetch(q + p * S->ldf, 0, 2);
-        if (!BACK) __builtin_prefetch(q + 7 * S->ldf, 0, 2);
+#pragma GCC unroll 8
+          for (int p = 0; p < 7; p++) __builtin_prefetch(next + p * S->ldf, 0, 2);
+          if (!BACK) __builtin_prefetch(next + 7 * S->ldf, 0, 2);
+        }
       }
-      #pragma GCC unroll 8
-      for (int p = 0; p < 7; p++) a[8 * g + p] = bloadio(r + p * S->ldf, 0, io);
+#pragma GCC unroll 8
+      for (int p = 0; p < 7; p++) r[8 * g + p] = dttload(f + p * S->ldf, 0, io);
       if (BACK) {
         if (__builtin_expect(S->sub != 0, 0)) {
-          #pragma GCC unroll 8
-          for (int p = 0; p < 7; p++) a[8 * g + p] = bsub(a[8 * g + p], bset1(S->sub));
+#pragma GCC unroll 8
+          for (int p = 0; p < 7; p++) r[8 * g + p] -= S->sub;
         }
-        a[8 * g]     = badd(a[8 * g], bload(S->uL[g] + x0));
-        a[8 * g + 6] = badd(a[8 * g + 6], bload(S->uL[g + 1] + x0));
+        r[8 * g] += vload(S->uL[g] + x0);
+        r[8 * g + 6] += vload(S->uL[g + 1] + x0);
       }
-      sine7(a + 8 * g);
-      a[8 * g + 7] = bnull();
+      sine7(r + 8 * g);
+      r[8 * g + 7] = vset1(0);
     } else {
-      #pragma GCC unroll 8
-      for (int p = 0; p < 8; p++) a[8 * g + p] = bnull();
+#pragma GCC unroll 8
+      for (int p = 0; p < 8; p++) r[8 * g + p] = vset1(0);
     }
   }
-  btr(a);
+  level0_tocols(r, a);
 }
 
 /* forward recurrence over a block, y of all its columns to the ring */
-BCR_INLINE bun level0_forward(const BCRN(Level0Line) *S, const ptrdiff_t b, real *yb, bun y, const int BACK, const int NG, const int io, const bun mu, const bun mu2)
+BCR_INLINE bun level0_forward(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bun y, const int BACK, const int NG, const int io, const bun mu, const bun mu2)
 {
-  bun a[BL];
+  for (int q = 0; q < LN; q++, yb += BL * VL) {
+    bun a[VL];
 
-  level0_modes_full(S, b, a, BACK, NG, io);
-  if (__builtin_expect(b >= S->k->peel, 1)) {
-    #pragma GCC unroll 8
-    for (int i = 0; i < BL; i += 2) { /* two steps at a time: half the length of the chain of dependent operations */
-      const bun h = bfma(mu, a[i], a[i + 1]);
+    level0_modes_full(S, b, q, a, BACK, NG, io);
+    if (__builtin_expect(b >= S->k->peel, 1)) {
+#pragma GCC unroll 8
+      for (int i = 0; i < VL; i += 2) { /* two steps at a time: half the length of the chain of dependent operations */
+        const bun h = bfma(mu, a[i], a[i + 1]);
 
-      bstore(yb + BL * i, bfma(mu, y, a[i]));
-      y = bfma(mu2, y, h);
-      bstore(yb + BL * (i + 1), y);
-    }
-  } else {
-    const real *C = (const real *)S->k->C + BL * BL * b;
+        bstore(yb + BL * i, bfma(mu, y, a[i]));
+        y = bfma(mu2, y, h);
+        bstore(yb + BL * (i + 1), y);
+      }
+    } else {
+      const real *C = (const real *)S->k->C + BL * (BL * b + VL * q);
 
-    #pragma GCC unroll 16
-    for (int i = 0; i < BL; i++) {
-      y = bfma(bload(C + BL * i), y, a[i]);
-      bstore(yb + BL * i, y);
+#pragma GCC unroll 16
+      for (int i = 0; i < VL; i++) {
+        y = bfma(bload(C + BL * i), y, a[i]);
+        bstore(yb + BL * i, y);
+      }
     }
   }
   return y;
 }
 
 /* the same for any block and group; the last block has the line's right end */
-BCR_INLINE bun level0_forward_any(const BCRN(Level0Line) *S, const ptrdiff_t b, real *yb, bun y, const int BACK, const int REG, const int NG, const int io)
+BCR_INLINE bun level0_forward_any(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bun y, const int BACK, const int REG, const int NG, const int io)
 {
   const bun mu = bload((const real *)S->k->mu), y0 = y;
-  bun       a[BL];
+  const int nv  = S->s->nv;
+  bun       end = bnull(); /* right-hand side of the last column */
 
-  level0_modes(S, b, a, BACK, REG, NG, io);
-  for (int i = 0; i < BL; i++) {
-    y = bfma(b >= S->k->peel ? mu : bload((const real *)S->k->C + BL * (BL * b + i)), y, a[i]);
-    bstore(yb + BL * i, y);
+  for (int q = 0; q < LN; q++) {
+    bun a[VL];
+
+    level0_modes(S, b, q, a, BACK, REG, NG, io);
+    for (int i = 0; i < VL; i++) {
+      y = bfma(b >= S->k->peel ? mu : bload((const real *)S->k->C + BL * (BL * b + VL * q + i)), y, a[i]);
+      bstore(yb + BL * (VL * q + i), y);
+      if (VL * q + i == nv - 1) end = a[i];
+    }
   }
   if (b == S->s->nb - 1) {
-    const int nv = S->s->nv;
-
     if (S->s->xperiodic) y = bload(yb + BL * (nv - 1));
-    else if (b >= S->k->peel) bstore(yb + BL * (nv - 1), bmul(bload((const real *)S->k->Fn), bfma(bload((const real *)S->k->Cn), nv > 1 ? bload(yb + BL * (nv - 2)) : y0, a[nv - 1])));
+    else if (b >= S->k->peel) bstore(yb + BL * (nv - 1), bmul(bload((const real *)S->k->Fn), bfma(bload((const real *)S->k->Cn), nv > 1 ? bload(yb + BL * (nv - 2)) : y0, end)));
     for (int i = nv; i < BL; i++) bstore(yb + BL * i, bnull());
   }
   return y;
 }
 
-/* backward recurrence over a block: v[i] (without the output scale) of its columns; returns t */
-BCR_INLINE bun level0_backward(const BCRN(Level0Line) *S, const ptrdiff_t b, const real *yb, bun t, bun *v, const bun mu, const bun mu2)
+/* backward recurrence over piece q of a block: v[i] (without the output scale) of its columns; returns t */
+BCR_INLINE bun level0_backward(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, const real *yb, bun t, bun *v, const bun mu, const bun mu2)
 {
+  yb += BL * VL * q;
   if (__builtin_expect(b >= S->k->peel, 1)) {
-    #pragma GCC unroll 8
-    for (int i = BL - 2; i >= 0; i -= 2) {
+#pragma GCC unroll 8
+    for (int i = VL - 2; i >= 0; i -= 2) {
       const bun y0 = bload(yb + BL * i), y1 = bload(yb + BL * (i + 1)), h = bfma(mu, y1, y0);
 
       v[i + 1] = bfma(mu, t, y1);
@@ -226,10 +278,10 @@ BCR_INLINE bun level0_backward(const BCRN(Level0Line) *S, const ptrdiff_t b, con
       v[i]     = t;
     }
   } else {
-    const real *B = (const real *)S->k->B + BL * BL * b, *F = (const real *)S->k->F + BL * BL * b;
+    const real *B = (const real *)S->k->B + BL * (BL * b + VL * q), *F = (const real *)S->k->F + BL * (BL * b + VL * q);
 
-    #pragma GCC unroll 16
-    for (int i = BL - 1; i >= 0; i--) {
+#pragma GCC unroll 16
+    for (int i = VL - 1; i >= 0; i--) {
       t    = bfma(bload(B + BL * i), t, bload(yb + BL * i));
       v[i] = bmul(t, bload(F + BL * i));
     }
@@ -237,48 +289,61 @@ BCR_INLINE bun level0_backward(const BCRN(Level0Line) *S, const ptrdiff_t b, con
   return t;
 }
 
-/* sums for the separators */
-BCR_INLINE void level0_collect(const BCRN(Level0Line) *S, const ptrdiff_t x0, const int nv, const bun *v, const int NG, const int io, const bun om)
+/* sums for the separators; x0, nv: of the piece */
+BCR_INLINE void level0_collect(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int nv, const bun *v, const int NG, const int io, const bun om)
 {
-  bun E[BG], O[BG], c;
+  vec E[BG], O[BG], c;
 
   bfold(v, om, E, O);
-  c = bload(S->carry + x0);
-  #pragma GCC unroll 2
+  c = vload(S->carry + x0);
+#pragma GCC unroll 2
   for (int g = 0; g < NG; g++) {
-    const bun r = nv == BL ? bloadio(S->fs[g], x0, io) : bloadpart(S->fs[g], x0, nv, io);
+    const vec r = nv == VL ? dttload(S->fs[g], x0, io) : dttloadpart(S->fs[g], x0, nv, io);
 
-    bstore(S->dst[g] + x0, badd(c, badd(E[g], O[g])));
-    c = badd(r, bsub(E[g], O[g]));
+    vstore(S->dst[g] + x0, c + (E[g] + O[g]));
+    c = r + (E[g] - O[g]);
   }
-  bstore(S->carry + x0, c);
+  vstore(S->carry + x0, c);
 }
 
 /* rows of u from modes, any block and group */
-BCR_INLINE void level0_rows_any(const BCRN(Level0Line) *S, const ptrdiff_t x0, const int nv, bun *v, const int REG, const int NG, const int io)
+BCR_INLINE void level0_rows_any(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int nv, const bun *v, const int REG, const int NG, const int io)
 {
-  btr(v);
-  for (int g = 0; g < NG; g++) {
-    bun *vg = v + 8 * g;
+  const int h = REG ? 7 : S->k->h;
+  vec       r[8 * BG + 1];
 
-    if (REG) sine7w(vg, (const real *)S->k->sc);
-    else dense8(vg, (const real *)S->k->S, S->k->h, S->k->h);
-    vg[S->k->h] = S->k->h < 8 ? bmul(bset1(S->sepscale), nv == BL ? bload(S->uL[g + 1] + x0) : bloadpart(S->uL[g + 1], x0, nv, 0)) : vg[S->k->h - 1];
-    for (int p = 0; p < S->k->h + (S->us[g] ? 1 : 0); p++) {
-      if (nv == BL) bstoreio(S->u[g] + p * S->ldu, x0, vg[p], io);
-      else bstorepart(S->u[g] + p * S->ldu, x0, vg[p], nv, io);
+  level0_torows(v, r);
+  for (int g = 0; g < NG; g++) {
+    vec *rg = r + 8 * g, last;
+
+    if (REG) sine7w(rg, (const real *)S->k->sc);
+    else dense8(rg, (const real *)S->k->S, h, h);
+    last = S->sepscale * (nv == VL ? vload(S->uL[g + 1] + x0) : dttloadpart(S->uL[g + 1], x0, nv, 0));
+    for (int p = 0; p < h + (S->us[g] ? 1 : 0); p++) {
+      if (nv == VL) dttstore(S->u[g] + p * S->ldu, x0, p < h ? rg[p] : last, io);
+      else dttstorepart(S->u[g] + p * S->ldu, x0, p < h ? rg[p] : last, nv, io);
     }
   }
 }
 
 #if BCR_ISA == 2
-BCR_INLINE void level0_stream(real *line, bun v)
+BCR_INLINE void level0_stream(char *line, bun v, const int io)
 {
   #if defined(BCR_REAL_SINGLE)
-  _mm512_stream_ps(line, (__m512)v);
+  if (io) {
+    _mm512_stream_pd((double *)line, _mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v)));
+    _mm512_stream_pd((double *)line + 8, _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1))));
+  } else _mm512_stream_ps((float *)line, (__m512)v);
   #else
-  _mm512_stream_pd(line, (__m512d)v);
+  (void)io;
+  _mm512_stream_pd((double *)line, (__m512d)v);
   #endif
+}
+/* a whole line */
+BCR_INLINE void level0_line_store(char *line, vec v, const int io)
+{
+  if (io) dttstore(line, 0, v, io);
+  else *(vec *)line = v;
 }
 BCR_INLINE bun level0_shift(bun here, bun right, const real *ix)
 {
@@ -292,77 +357,81 @@ BCR_INLINE bun level0_shift(bun here, bun right, const real *ix)
 
 #if BCR_ISA == 2
 /* rows of u of one group from the modes, the separator last */
-BCR_INLINE void level0_rows(const BCRN(Level0Line) *S, const ptrdiff_t x0, const int g, bun *v)
+BCR_INLINE void level0_rows(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int g, vec *v)
 {
   sine7w(v, (const real *)S->k->sc);
-  v[7] = bmul(bset1(S->sepscale), bload(S->uL[g + 1] + x0));
+  v[7] = S->sepscale * vload(S->uL[g + 1] + x0);
 }
 
 /* v[r] of a block as it is, over the ends of cache lines */
-BCR_INLINE void level0_store_block(const BCRN(Level0Line) *S, const ptrdiff_t b, const bun *v, const int NG)
+BCR_INLINE void level0_store_block(const BCRN(Level0Line) * S, const ptrdiff_t b, const vec *v, const int NG, const int io)
 {
   #pragma GCC unroll 2
   for (int g = 0; g < NG; g++) {
-    #pragma GCC unroll 8
-    for (int r = 0; r < 7; r++) bstore((real *)(S->u[g] + r * S->ldu) + BL * b, v[8 * g + r]);
-    if (S->us[g]) bstore((real *)S->us[g] + BL * b, v[8 * g + 7]);
+  #pragma GCC unroll 8
+    for (int r = 0; r < 7; r++) dttstore(S->u[g] + r * S->ldu, BL * b, v[8 * g + r], io);
+    if (S->us[g]) dttstore(S->us[g], BL * b, v[8 * g + 7], io);
   }
 }
 
 /* Blocks bhi down to blo of a tile, all of them whole and of regular groups, written as whole cache lines: line b of a row is the end
-   of block b and the start of block b + 1. The tile's last block waits in edge for the next tile. STREAM: the lines are gathered in the
-   first cache and leave row by row, in bursts past the caches. */
-BCR_INLINE void level0_back_lines(const BCRN(Level0Line) *S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot, bun t, const int NG, const int STREAM, const bun mu, const bun mu2)
+   of block b and the start of block b + 1 (io: two cache lines). The tile's last block waits in edge for the next tile. STREAM: the lines
+   are gathered in the first cache and leave row by row, in bursts past the caches. */
+BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot, bun t, const int NG, const int STREAM, const int io, const bun mu, const bun mu2)
 {
-  bun             v[BL], p[BL];
+  bun             c[BL];
+  vec             v[8 * BG], p[8 * BG];
   ptrdiff_t       b     = bhi;
-  const ptrdiff_t width = BL * S->k->tile;
+  const ptrdiff_t width = BL * S->k->tile, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   real           *edge = S->edge + BL * 8 * BG * (blo / S->k->tile % 2), *edgenew = S->edge + BL * 8 * BG * ((blo / S->k->tile + 1) % 2);
 
-  t = level0_backward(S, b, S->ring + BL * BL * bslot, t, p, mu, mu2);
-  btr(p);
+  t = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
+  level0_torows(c, p);
   #pragma GCC unroll 2
   for (int g = 0; g < NG; g++) level0_rows(S, BL * b, g, p + 8 * g);
-  if (bhi == S->s->nb - 2) level0_store_block(S, bhi, p, NG);
+  if (bhi == S->s->nb - 2) level0_store_block(S, bhi, p, NG, io);
   else {
-    #pragma GCC unroll 16
-    for (int r = 0; r < 8 * NG; r++) bstore(edgenew + BL * r, p[r]);
+  #pragma GCC unroll 16
+    for (int r = 0; r < 8 * NG; r++) vstore(edgenew + BL * r, p[r]);
   }
   for (b--; b >= blo; b--) {
     bslot = bslot ? bslot - 1 : S->nslot - 1;
-    t     = level0_backward(S, b, S->ring + BL * BL * bslot, t, v, mu, mu2);
-    btr(v);
-    #pragma GCC unroll 2
+    t     = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
+    level0_torows(c, v);
+  #pragma GCC unroll 2
     for (int g = 0; g < NG; g++) {
-      real *w = (real *)S->u[g] + BL * b;
+      char *w = S->u[g] + BL * b * sz;
 
-      if (!STREAM) { /* the lines that will be written three blocks from now */
-        const ptrdiff_t c = b - 3 >= blo ? b - 3 : (b - 3 + 2 * S->k->tile < S->s->nb ? b - 3 + 2 * S->k->tile : S->s->nb - 1); /* or the next tile's right end */
-        const char     *q = (const char *)((real *)S->u[g] + BL * c);
+      if (!STREAM) {                                                                                                               /* the lines that will be written three blocks from now */
+        const ptrdiff_t next = b - 3 >= blo ? b - 3 : (b - 3 + 2 * S->k->tile < S->s->nb ? b - 3 + 2 * S->k->tile : S->s->nb - 1); /* or the next tile's right end */
 
-        #pragma GCC unroll 8
-        for (int r = 0; r < 8; r++) __builtin_prefetch(q + r * S->ldu, 1, 3);
+        for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
+          const char *q = S->u[g] + BL * next * sz + line;
+
+  #pragma GCC unroll 8
+          for (int r = 0; r < 8; r++) __builtin_prefetch(q + r * S->ldu, 1, 3);
+        }
       }
       level0_rows(S, BL * b, g, v + 8 * g);
-      #pragma GCC unroll 8
+  #pragma GCC unroll 8
       for (int r = 0; r < 8; r++) {
-        const bun line = level0_shift(v[8 * g + r], p[8 * g + r], S->ix + BL * (8 * g + r));
+        const vec line = level0_shift(v[8 * g + r], p[8 * g + r], S->ix + BL * (8 * g + r));
 
         if (STREAM) *(vec *)(S->stage + width * (8 * g + r) + BL * (b + 1 - blo)) = line;
-        else if (r < 7 || S->us[g]) *(vec *)((real *)((char *)w + r * S->ldu) + S->off[8 * g + r]) = line;
+        else if (r < 7 || S->us[g]) level0_line_store(w + r * S->ldu + S->off[8 * g + r] * sz, line, io);
       }
     }
-    #pragma GCC unroll 16
+  #pragma GCC unroll 16
     for (int r = 0; r < 8 * NG; r++) p[r] = v[r];
   }
-  if (blo == 0) level0_store_block(S, 0, p, NG);
+  if (blo == 0) level0_store_block(S, 0, p, NG, io);
   else {
-    #pragma GCC unroll 16
+  #pragma GCC unroll 16
     for (int r = 0; r < 8 * NG; r++) {
-      const bun line = level0_shift(bload(edge + BL * r), p[r], S->ix + BL * r);
+      const vec line = level0_shift(vload(edge + BL * r), p[r], S->ix + BL * r);
 
       if (STREAM) *(vec *)(S->stage + width * r) = line;
-      else if (r % 8 < 7 || S->us[r / 8]) *(vec *)((real *)(S->u[r / 8] + (r % 8) * S->ldu) + BL * (blo - 1) + S->off[r]) = line;
+      else if (r % 8 < 7 || S->us[r / 8]) level0_line_store(S->u[r / 8] + (r % 8) * S->ldu + (BL * (blo - 1) + S->off[r]) * sz, line, io);
     }
   }
   if (STREAM) {
@@ -370,35 +439,36 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) *S, const ptrdiff_t blo
 
     for (int r = 0; r < 8 * NG; r++) {
       const real *from = S->stage + width * r;
-      real       *to   = (real *)(S->u[r / 8] + (r % 8) * S->ldu) + BL * (blo - 1) + S->off[r];
+      char       *to   = S->u[r / 8] + (r % 8) * S->ldu + (BL * (blo - 1) + S->off[r]) * sz;
 
       if (r % 8 == 7 && !S->us[r / 8]) break;
-      for (ptrdiff_t i = first; i < bhi - blo + 1; i++) level0_stream(to + BL * i, bload(from + BL * i));
+      for (ptrdiff_t i = first; i < bhi - blo + 1; i++) level0_stream(to + BL * i * sz, vload(from + BL * i), io);
     }
   }
 }
 #endif
 
 /* one group, or BG regular ones side by side, over the whole line. STREAM: whole cache lines of u go past the caches */
-BCR_INLINE void level0_line(const BCRN(Level0Line) *S, const int BACK, const int REG, const int NG, const int io, const int STREAM)
+BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const int REG, const int NG, const int io, const int STREAM)
 {
   const BCRLevel0Shape *s  = S->s;
   const bun             mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
   const ptrdiff_t       nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->nslot, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   const int             periodic = s->xperiodic;
+  const ptrdiff_t       whole    = periodic && s->nv == BL ? nb : nb - 1; /* blocks like all others */
   ptrdiff_t             fb = 0, fslot = 0;
   bun                   y = bnull(), t, acc = bnull(), pw = bset1(1);
 
   (void)sz;
   (void)STREAM;
   if (periodic) { /* the carry that comes round: the line's last columns, once; the last block may hold few */
-    for (ptrdiff_t b = nb > halo ? nb - halo - 1 : 0; b < nb; b++) y = level0_forward_any(S, b, S->ring, y, BACK, REG, NG, io);
+    for (ptrdiff_t b = nb > halo ? nb - halo - 1 : 0; b < nb; b++) y = REG && b < whole ? level0_forward(S, b, S->ring, y, BACK, NG, io, mu, mu2) : level0_forward_any(S, b, S->ring, y, BACK, REG, NG, io);
     y = bmul(y, bload((const real *)S->k->fac));
   }
   for (ptrdiff_t b0 = -tile; b0 < nb; b0 += tile) {
     /* this tile backward ... */
     if (b0 >= 0) {
-      const ptrdiff_t b1 = b0 + tile < nb ? b0 + tile : nb;
+      const ptrdiff_t b1    = b0 + tile < nb ? b0 + tile : nb;
       ptrdiff_t       bslot = (b1 - 1) % nslot, b = b1 - 1;
 
       if (periodic && fb == nb && b1 + halo >= nb) { /* y continues round the corner */
@@ -418,53 +488,54 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) *S, const int BACK, const int
         }
       } else t = level0_warm(S->ring, nslot, b1 % nslot, fb - b1 < halo ? fb - b1 : halo, mu);
 #if BCR_ISA == 2
-      if (BACK && REG && !io && S->align) {
+      if (BACK && REG && S->align) {
         if (b == nb - 1) { /* the line's right end by itself */
-          bun w[BL + 1];
+          bun w[VL];
 
-          t = level0_backward(S, b, S->ring + BL * BL * bslot, t, w, mu, mu2);
+          t = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, w, mu, mu2);
           level0_rows_any(S, BL * b, s->nv, w, REG, NG, io);
           b--;
           bslot = bslot ? bslot - 1 : nslot - 1;
         }
-        if (b >= b0) level0_back_lines(S, b0, b, bslot, t, NG, STREAM, mu, mu2);
+        if (b >= b0) level0_back_lines(S, b0, b, bslot, t, NG, STREAM, io, mu, mu2);
         b = b0 - 1;
       }
 #endif
       for (; b >= b0; b--, bslot = bslot ? bslot - 1 : nslot - 1) {
-        const ptrdiff_t x0 = BL * b;
-        const real     *yb = S->ring + BL * BL * bslot;
+        const real *yb = S->ring + BL * BL * bslot;
 
-        if (!REG || __builtin_expect(b == nb - 1, 0)) {
-          const int nv = b < nb - 1 ? BL : s->nv;
-          bun       w[BL + 1];
+        for (int q = LN - 1; q >= 0; q--) {
+          const ptrdiff_t x0 = BL * b + VL * q;
+          bun             v[VL];
 
-          t = level0_backward(S, b, yb, t, w, mu, mu2);
-          if (!BACK) level0_collect(S, x0, nv, w, NG, io, om);
-          else level0_rows_any(S, x0, nv, w, REG, NG, io);
-          continue;
-        } else {
-          bun v[BL];
+          t = level0_backward(S, b, q, yb, t, v, mu, mu2);
+          if (!REG || __builtin_expect(b >= whole, 0)) {
+            const int nv = level0_part(b < nb - 1 ? BL : s->nv, q);
 
-          t = level0_backward(S, b, yb, t, v, mu, mu2);
-          if (!BACK) level0_collect(S, x0, BL, v, NG, io, om);
+            if (!BACK) level0_collect(S, x0, nv, v, NG, io, om);
+            else level0_rows_any(S, x0, nv, v, REG, NG, io);
+          } else if (!BACK) level0_collect(S, x0, VL, v, NG, io, om);
           else {
-            btr(v);
-            #pragma GCC unroll 2
+            vec r[8 * BG];
+
+            level0_torows(v, r);
+#pragma GCC unroll 2
             for (int g = 0; g < NG; g++) {
               char *w = S->u[g] + x0 * sz;
 
-              if (!STREAM) { /* the lines that will be written three blocks from now */
-                const char *q = x0 >= 3 * BL ? w - 3 * BL * sz : S->u[g];
+              if (q == LN - 1) { /* the lines that will be written three blocks from now */
+                for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
+                  const char *next = S->u[g] + (b >= 3 ? BL * (b - 3) * sz : 0) + line;
 
-                #pragma GCC unroll 8
-                for (int p = 0; p < 8; p++) __builtin_prefetch(q + p * S->ldu, 1, 3);
+#pragma GCC unroll 8
+                  for (int p = 0; p < 8; p++) __builtin_prefetch(next + p * S->ldu, 1, 3);
+                }
               }
-              sine7w(v + 8 * g, (const real *)S->k->sc);
-              v[8 * g + 7] = bmul(bset1(S->sepscale), bload(S->uL[g + 1] + x0));
-              #pragma GCC unroll 8
-              for (int p = 0; p < 7; p++) bstoreio(w + p * S->ldu, 0, v[8 * g + p], io);
-              if (S->us[g]) bstoreio(w + 7 * S->ldu, 0, v[8 * g + 7], io);
+              sine7w(r + 8 * g, (const real *)S->k->sc);
+              r[8 * g + 7] = S->sepscale * vload(S->uL[g + 1] + x0);
+#pragma GCC unroll 8
+              for (int p = 0; p < 7; p++) dttstore(w + p * S->ldu, 0, r[8 * g + p], io);
+              if (S->us[g]) dttstore(w + 7 * S->ldu, 0, r[8 * g + 7], io);
             }
           }
         }
@@ -477,7 +548,7 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) *S, const int BACK, const int
       for (; fb < stop; fb++, fslot = fslot + 1 == nslot ? 0 : fslot + 1) {
         real *yf = S->ring + BL * BL * fslot;
 
-        if (!REG || __builtin_expect(fb == nb - 1, 0)) y = level0_forward_any(S, fb, yf, y, BACK, REG, NG, io);
+        if (!REG || __builtin_expect(fb >= whole, 0)) y = level0_forward_any(S, fb, yf, y, BACK, REG, NG, io);
         else y = level0_forward(S, fb, yf, y, BACK, NG, io, mu, mu2);
         if (__builtin_expect(periodic && fb < halo, 0)) {
           for (int i = 0; i < (fb < nb - 1 ? BL : s->nv); i++) {
@@ -490,62 +561,69 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) *S, const int BACK, const int
   }
 }
 
-static __attribute__((noinline)) void BCRN(level0_reduce_regular)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_reduce_regular)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 0, 1, BG, 0, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back_regular)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_back_regular)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 1, 1, BG, 0, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_reduce_any)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_reduce_any)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 0, 0, 1, 0, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back_any)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_back_any)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 1, 0, 1, 0, 0);
 }
 #if BCR_BL == 16
-static __attribute__((noinline)) void BCRN(level0_reduce_one)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_reduce_one)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 0, 1, 1, 0, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back_one)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_back_one)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 1, 1, 1, 0, 0);
 }
 #endif
 #if BCR_ISA == 2
-static __attribute__((noinline)) void BCRN(level0_back_stream)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_back_stream)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 1, 1, BG, 0, 1);
   _mm_sfence();
 }
 #endif
 #if defined(BCR_REAL_SINGLE)
-static __attribute__((noinline)) void BCRN(level0_reduce_regular_io)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_reduce_regular_io)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 0, 1, BG, 1, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back_regular_io)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_back_regular_io)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 1, 1, BG, 1, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_reduce_any_io)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_reduce_any_io)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 0, 0, 1, 1, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back_any_io)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_back_any_io)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 1, 0, 1, 1, 0);
 }
+  #if BCR_ISA == 2
+static __attribute__((noinline)) void BCRN(level0_back_stream_io)(const BCRN(Level0Line) * S)
+{
+  level0_line(S, 1, 1, BG, 1, 1);
+  _mm_sfence();
+}
+  #endif
   #if BCR_BL == 16
-static __attribute__((noinline)) void BCRN(level0_reduce_one_io)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_reduce_one_io)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 0, 1, 1, 1, 0);
 }
-static __attribute__((noinline)) void BCRN(level0_back_one_io)(const BCRN(Level0Line) *S)
+static __attribute__((noinline)) void BCRN(level0_back_one_io)(const BCRN(Level0Line) * S)
 {
   level0_line(S, 1, 1, 1, 1, 0);
 }
@@ -553,11 +631,14 @@ static __attribute__((noinline)) void BCRN(level0_back_one_io)(const BCRN(Level0
 #endif
 
 /* ng groups of one kind in flight */
-static void BCRN(level0_run)(const BCRN(Level0Line) *S, int back, int ng, int io)
+static void BCRN(level0_run)(const BCRN(Level0Line) * S, int back, int ng, int io)
 {
 #if defined(BCR_REAL_SINGLE)
   if (io) {
     if (!S->k->regular) (back ? BCRN(level0_back_any_io) : BCRN(level0_reduce_any_io))(S);
+  #if BCR_ISA == 2
+    else if (ng == BG && back && S->s->stream) BCRN(level0_back_stream_io)(S);
+  #endif
     else if (ng == BG) (back ? BCRN(level0_back_regular_io) : BCRN(level0_reduce_regular_io))(S);
   #if BCR_BL == 16
     else (back ? BCRN(level0_back_one_io) : BCRN(level0_reduce_one_io))(S);
@@ -581,38 +662,37 @@ static int BCRN(level0_lanes)(void)
   return BL;
 }
 
-/* work: ring | edges and stage | carry line | line of zeros (as doubles) | line nobody reads */
-#define LEVEL0_STAGE(s) (16 * BG * BL + 8 * BG * BL * (size_t)(s)->ring)
-static size_t BCRN(level0_ring)(const BCRLevel0Shape *s)
-{
-  return (size_t)s->ring * BL * BL + LEVEL0_STAGE(s);
-}
-static size_t BCRN(level0_work)(const BCRLevel0Shape *s)
+/* work: carry line | line of zeros (as doubles) | line nobody reads | ring | edges | stage */
+static size_t BCRN(level0_keep)(const BCRLevel0Shape *s)
 {
   const size_t line = (size_t)s->nb * BL;
 
-  return BCRN(level0_ring)(s) + line + line * sizeof(double) / sizeof(real) + line;
+  return line + line * sizeof(double) / sizeof(real) + line;
+}
+static size_t BCRN(level0_work)(const BCRLevel0Shape *s)
+{
+  return BCRN(level0_keep)(s) + (size_t)s->ring * BL * BL + 16 * BG * BL + (s->stream ? 8 * BG * BL * (size_t)s->ring : 0);
 }
 
 static void BCRN(level0_start)(const BCRLevel0Shape *s, void *work)
 {
   const size_t line = (size_t)s->nb * BL;
-  real        *w    = (real *)work + BCRN(level0_ring)(s);
+  real        *w    = (real *)work;
 
   for (size_t i = 0; i < line * (1 + sizeof(double) / sizeof(real)); i++) w[i] = 0;
 }
 
 static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work)
 {
-  const size_t      line = (size_t)s->nb * BL;
-  const ptrdiff_t   sz   = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const size_t    line = (size_t)s->nb * BL;
+  const ptrdiff_t sz   = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   BCRN(Level0Line) S;
 
   S.s     = s;
   S.ldf   = ldf * sz;
   S.ldu   = 0;
-  S.ring  = (real *)work;
-  S.carry = S.ring + BCRN(level0_ring)(s);
+  S.carry = (real *)work;
+  S.ring  = S.carry + BCRN(level0_keep)(s);
   S.sub = S.sepscale = 0;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
@@ -637,7 +717,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
       g++;
       continue;
     }
-    S.nslot = 2 * S.k->tile + S.k->halo;
+    S.nslot = PetscMin(2 * S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 0, ng, args->io);
     g += ng;
   }
@@ -650,15 +730,15 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
 
 static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D, ptrdiff_t ldd, void *work)
 {
-  const ptrdiff_t   sz = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const ptrdiff_t sz = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   BCRN(Level0Line) S;
-  const real       *zero;
+  const real *zero;
 
   S.s        = s;
   S.ldf      = ldf * sz;
   S.ldu      = ldu * sz;
-  S.ring     = (real *)work;
-  S.carry    = S.ring + BCRN(level0_ring)(s);
+  S.carry    = (real *)work;
+  S.ring     = S.carry + BCRN(level0_keep)(s);
   zero       = S.carry + (size_t)s->nb * BL;
   S.sub      = (real)args->sub;
   S.sepscale = (real)args->sepscale;
@@ -685,7 +765,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
     S.align = s->stream;
     for (int q = 0; q < ng; q++)
       for (int p = 0; p < 8; p++) {
-        const int off = (int)(((uintptr_t)(S.u[q] + p * S.ldu) / sizeof(real)) % BL);
+        const int off = (int)(((uintptr_t)(S.u[q] + p * S.ldu) / (uintptr_t)sz) % BL);
 
         S.off[8 * q + p] = BL - off;
         if (off) S.align = 1;
@@ -709,10 +789,10 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       g++;
       continue;
     }
-    S.nslot = 2 * S.k->tile + S.k->halo;
+    S.nslot = PetscMin(2 * S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 1, ng, args->io);
     g += ng;
   }
 }
 
-static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work), BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};
+static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work), BCRN(level0_keep), BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};

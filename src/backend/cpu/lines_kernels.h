@@ -23,7 +23,7 @@ BCR_INLINE void strip_load(vec *g, const void *u, ptrdiff_t i, int nk, const int
     const real *p = (const real *)u + i;
 
     if (__builtin_expect(nk == LSW, 1)) {
-      #pragma GCC unroll 16
+#pragma GCC unroll 16
       for (int v = 0; v < LNV; v++) g[v] = vload(p + VL * v);
     } else {
       for (int v = 0; v < LNV; v++) {
@@ -57,7 +57,7 @@ BCR_INLINE void strip_store(void *u, ptrdiff_t i, const vec *g, int nk, const in
     real *p = (real *)u + i;
 
     if (__builtin_expect(nk == LSW, 1)) {
-      #pragma GCC unroll 16
+#pragma GCC unroll 16
       for (int v = 0; v < LNV; v++) vstore(p + VL * v, g[v]);
     } else {
       for (int v = 0; v < LNV; v++) {
@@ -94,38 +94,39 @@ BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const re
   for (s = 0; s < nt; s++) { /* tabled rows, then constant ones, then the last */
     c = tab + 3 * LSW * s;
     strip_load(g, u, u0 + s * ld, nk, io);
-    #pragma GCC unroll 16
+#pragma GCC unroll 16
     for (int v = 0; v < LNV; v++) y[v] = vload(c + VL * v) * y[v] + g[v];
     strip_store(u, u0 + s * ld, y, nk, io);
   }
   c = tab + 3 * LSW * (nt ? nt - 1 : 0);
   for (; s < n - 1; s++) {
     strip_load(g, u, u0 + s * ld, nk, io);
-    #pragma GCC unroll 16
+#pragma GCC unroll 16
     for (int v = 0; v < LNV; v++) y[v] = vload(c + VL * v) * y[v] + g[v];
     strip_store(u, u0 + s * ld, y, nk, io);
   }
   strip_load(g, u, u0 + s * ld, nk, io);
-  #pragma GCC unroll 16
+#pragma GCC unroll 16
   for (int v = 0; v < LNV; v++) y[v] = vload(last + LSW + VL * v) * (vload(last + VL * v) * y[v] + g[v]);
   strip_store(u, u0 + s * ld, y, nk, io);
   for (s = n - 2; s >= nt; s--) {
     strip_load(g, u, u0 + s * ld, nk, io);
-    #pragma GCC unroll 16
+#pragma GCC unroll 16
     for (int v = 0; v < LNV; v++) y[v] = vload(c + 2 * LSW + VL * v) * y[v] + vload(c + LSW + VL * v) * g[v];
     strip_store(u, u0 + s * ld, y, nk, io);
   }
   for (; s >= 0; s--) {
     c = tab + 3 * LSW * s;
     strip_load(g, u, u0 + s * ld, nk, io);
-    #pragma GCC unroll 16
+#pragma GCC unroll 16
     for (int v = 0; v < LNV; v++) y[v] = vload(c + 2 * LSW + VL * v) * y[v] + vload(c + LSW + VL * v) * g[v];
     strip_store(u, u0 + s * ld, y, nk, io);
   }
 }
 
-/* the closing of periodic lines: u_last = q (g_last + zA y_first + zB y_(n-2)), u_s = y_s + u_last z_s */
-BCR_INLINE void lines_strip_close(const ptrdiff_t n, const real *z, const real *zA, const real *zB, const real *q, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+/* the closing of periodic lines: u_last = q (g_last + zA y_first + zB y_(n-2)), u_s = y_s + u_last z_s; z is zero beyond the first and the last
+   near rows */
+BCR_INLINE void lines_strip_close(const ptrdiff_t n, const ptrdiff_t near, const real *z, const real *zA, const real *zB, const real *q, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
 {
   vec x[LNV], y0[LNV], y1[LNV];
 
@@ -135,9 +136,45 @@ BCR_INLINE void lines_strip_close(const ptrdiff_t n, const real *z, const real *
   for (int v = 0; v < LNV; v++) x[v] = vload(q + VL * v) * (x[v] + vload(zA + VL * v) * y0[v] + vload(zB + VL * v) * y1[v]);
   strip_store(u, u0 + (n - 1) * ld, x, nk, io);
   for (ptrdiff_t s = 0; s < n - 1; s++) {
+    if (s == near && n - 1 - near > s) s = n - 1 - near;
     strip_load(y0, u, u0 + s * ld, nk, io);
     for (int v = 0; v < LNV; v++) y0[v] += x[v] * vload(z + LSW * s + VL * v);
     strip_store(u, u0 + s * ld, y0, nk, io);
+  }
+}
+
+/* z: solution of an open line of n rows with zA in the first and zB in the last row alone, where 2 near < n and it falls below rounding within near rows */
+BCR_INLINE void lines_strip_ends(const ptrdiff_t n, const ptrdiff_t near, const ptrdiff_t nt, const real *tab, const real *zA, const real *zB, real *z)
+{
+  const real *last = tab + 3 * LSW * nt;
+  vec         y[LNV];
+
+  for (int v = 0; v < LNV; v++) y[v] = vload(zA + VL * v);
+  for (ptrdiff_t s = 0; s < near; s++) {
+    const real *c = tab + 3 * LSW * (s < nt ? s : nt - 1);
+
+    for (int v = 0; v < LNV; v++) {
+      if (s) y[v] = vload(c + VL * v) * y[v];
+      vstore(z + LSW * s + VL * v, y[v]);
+    }
+  }
+  for (int v = 0; v < LNV; v++) y[v] = vset1(0);
+  for (ptrdiff_t s = near - 1; s >= 0; s--) {
+    const real *c = tab + 3 * LSW * (s < nt ? s : nt - 1);
+
+    for (int v = 0; v < LNV; v++) {
+      y[v] = vload(c + 2 * LSW + VL * v) * y[v] + vload(c + LSW + VL * v) * vload(z + LSW * s + VL * v);
+      vstore(z + LSW * s + VL * v, y[v]);
+    }
+  }
+  for (int v = 0; v < LNV; v++) y[v] = vload(last + LSW + VL * v) * vload(zB + VL * v);
+  for (ptrdiff_t s = n - 1; s >= n - near; s--) {
+    const real *c = tab + 3 * LSW * (nt - 1);
+
+    for (int v = 0; v < LNV; v++) {
+      if (s < n - 1) y[v] = vload(c + 2 * LSW + VL * v) * y[v];
+      vstore(z + LSW * s + VL * v, y[v]);
+    }
   }
 }
 
@@ -152,11 +189,17 @@ BCR_INLINE void lines_tabled_io(const BCRLinesTab *t, const int io, void *u, ptr
       const real *zA = (const real *)t->zA + LSW * q, *zB = (const real *)t->zB + LSW * q;
 
       if (t->n > 1) {
-        lines_strip_open(t->n - 1, t->nt[q], tab, nk, u, k, ld, io);
-        for (ptrdiff_t s = 0; s < t->n - 1; s++)
-          for (int v = 0; v < LSW; v++) work[LSW * s + v] = (s == 0 ? zA[v] : 0) + (s == t->n - 2 ? zB[v] : 0);
-        lines_strip_open(t->n - 1, t->nt[q], tab, LSW, work, 0, LSW, 0);
-        lines_strip_close(t->n, work, zA, zB, (const real *)t->q + LSW * q, nk, u, k, ld, io);
+        /* The pivots approach their limits as the square of what z falls off with */
+        const ptrdiff_t open = t->n - 1, near = PetscMin(3 * t->nt[q] + 4, open);
+
+        lines_strip_open(open, t->nt[q], tab, nk, u, k, ld, io);
+        if (2 * near < open) lines_strip_ends(open, near, t->nt[q], tab, zA, zB, work);
+        else {
+          for (ptrdiff_t s = 0; s < open; s++)
+            for (int v = 0; v < LSW; v++) work[LSW * s + v] = (s == 0 ? zA[v] : 0) + (s == open - 1 ? zB[v] : 0);
+          lines_strip_open(open, t->nt[q], tab, LSW, work, 0, LSW, 0);
+        }
+        lines_strip_close(t->n, near, work, zA, zB, (const real *)t->q + LSW * q, nk, u, k, ld, io);
       } else {
         vec x[LNV];
 
@@ -208,7 +251,7 @@ BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const r
 
 BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, ptrdiff_t ld, real *work)
 {
-  const real *lower = (const real *)t->lower, *diag = (const real *)t->diag, *upper = (const real *)t->upper;
+  const real     *lower = (const real *)t->lower, *diag = (const real *)t->diag, *upper = (const real *)t->upper;
   const ptrdiff_t n = t->n;
 
   for (ptrdiff_t k = 0; k < t->nk; k += LSW) {
@@ -250,7 +293,7 @@ BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, pt
         zA[i] /= sc;
         zB[i] /= sc;
       }
-      if (n > 1) lines_strip_close(n, z, zA, zB, q, nk, u, k, ld, io);
+      if (n > 1) lines_strip_close(n, n - 1, z, zA, zB, q, nk, u, k, ld, io);
       else {
         vec x[LNV];
 
