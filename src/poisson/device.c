@@ -20,6 +20,12 @@ typedef enum {
   DEVICE_REDUCTION
 } BCRDevicePlan;
 
+typedef enum {
+  DST_NONE,
+  DST_PLAN,
+  DST_CHIRP
+} BCRDeviceDst;
+
 struct _n_BCRDeviceCore {
   PetscInt        dim;        /* without axes of one unknown */
   PetscInt        n[3], line; /* line: axis of the lines */
@@ -41,7 +47,7 @@ struct _n_BCRDeviceCore {
   char            name[64];
   int             sms, shared; /* multiprocessors; bytes of shared memory of a block */
   PetscBool       fft[3];      /* the transform along this axis fits the shared memory of a block */
-  PetscBool       dst;         /* rows between separators have the sine transform of dst.cu, with its table */
+  BCRDeviceDst    dst;         /* sine transform of dst.cu along separators, with its table */
   const void     *dsttable;
 
   BCRDeviceBox box; /* BOX, or NULL */
@@ -280,9 +286,8 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     }
   }
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
-  c->level0.halo   = mumax < 0.97 ? (int)ceil(log(eps) / log(mumax)) : 100000;
-  c->level0.narrow = BCRCudaLevel0Narrow((int)c->n[0], c->level0.halo);
-  BCRCudaLevel0Shape(c->level0.narrow, &K, &columns, &blocks);
+  c->level0.halo = mumax < 0.97 ? (int)ceil(log(eps) / log(mumax)) : 100000;
+  BCRCudaLevel0Shape(&c->level0, c->single, c->sms, &K, &columns, &blocks);
   if (2 * c->level0.halo + 128 > columns) {
     *ok = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -381,7 +386,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       double   *lambda, *norm;
 
       PetscCall(PetscMalloc3(N, &order, N, &lambda, N, &norm));
-      nk = BCRCudaDstOrder(N, c->single, order);
+      nk = c->dst == DST_PLAN ? BCRCudaDstOrder(N, c->single, order) : BCRCudaDstChirpOrder(N, order);
       for (PetscInt i = 0; i < nk; i++) {
         lambda[i] = c->lambda[0][order[i] < 0 ? 0 : order[i]];
         norm[i]   = order[i] < 0 ? 0 : 0.25 * c->norm[0][order[i]];
@@ -673,14 +678,15 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
 
     PetscCall(BCRLevel0Rows(y, closed, &c->seprows, &c->ng));
     c->kind = DEVICE_LEVEL0;
-    c->dst  = x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET && BCRCudaDstPossible(P, c->single, shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
+    if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) c->dst = BCRCudaDstPossible(P, c->single, shared - 1024) ? DST_PLAN : (BCRCudaDstChirpPossible(P, shared - 1024) ? DST_CHIRP : DST_NONE);
     if (c->dst) {
-      const int n = BCRCudaDstTable(P, c->single, NULL);
-      double   *w;
+      const PetscBool plan = c->dst == DST_PLAN ? PETSC_TRUE : PETSC_FALSE;
+      const int       n    = plan ? BCRCudaDstTable(P, c->single, NULL) : BCRCudaDstChirpTable(P, NULL);
+      double         *w;
 
       PetscCall(PetscMalloc1(2 * n, &w));
-      (void)BCRCudaDstTable(P, c->single, w);
-      PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 2 * n, w, &c->dsttable));
+      (void)(plan ? BCRCudaDstTable(P, c->single, w) : BCRCudaDstChirpTable(P, w));
+      PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, plan ? c->single : PETSC_FALSE, 2 * n, w, &c->dsttable));
       PetscCall(PetscFree(w));
     }
     l->nx        = (int)c->n[0];
@@ -777,6 +783,14 @@ static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesi
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
 }
 
+static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, ptrdiff_t extrab)
+{
+  const int P = c->modes[0].P;
+
+  if (c->dst == DST_PLAN) return BCRCudaDst(stream, P, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab);
+  return BCRCudaDstChirp(stream, P, back, c->single, (const double *)c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab);
+}
+
 /* Where the separators are transformed */
 static void *level0_separators(BCRDeviceCore c)
 {
@@ -799,7 +813,7 @@ static BCRCudaLines separator_lines(BCRDeviceCore c, PetscInt n, PetscInt apart)
 /* Analysis or synthesis along rows of separators, modes in the order of the tables */
 static int separator_transform(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
 {
-  if (c->dst) return BCRCudaDst(stream, c->modes[0].P, synthesis, c->single, c->dsttable, c->sms, fl, f, ul, u, NULL, NULL, 0, 0);
+  if (c->dst) return sines(c, stream, synthesis, fl, f, ul, u, NULL, 0);
   return transform(c, stream, 0, synthesis, fl, f, ul, u);
 }
 
@@ -838,7 +852,7 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
   }
   PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, l, c->single, f, c->D, c->extra));
   sl = separator_lines(c, c->seprows.n, c->ldd);
-  if (c->dst) PetscCallBCRCuda(BCRCudaDst(stream, c->modes[0].P, 0, c->single, c->dsttable, c->sms, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
+  if (c->dst) PetscCallBCRCuda(sines(c, stream, 0, &sl, c->D, &sl, S, c->extra, l->eplane));
   else if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   *from = f;

@@ -126,6 +126,13 @@ BCR_CUDA_API int BCRCudaDstTable(int N, int single, double *w);
 BCR_CUDA_API int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                             ptrdiff_t extrab);
 
+/* The same for other lengths P, by convolutions; its table is of doubles */
+BCR_CUDA_API int BCRCudaDstChirpPossible(int P, int shared);
+BCR_CUDA_API int BCRCudaDstChirpOrder(int P, int modes[]);
+BCR_CUDA_API int BCRCudaDstChirpTable(int P, double *w);
+BCR_CUDA_API int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                                 ptrdiff_t extrab);
+
 /* lines.cu: tridiagonal lines of any kind, one for each pair of modes. Rows of -low u_(i-1) + (exc + low + up + sigma) u_i - up u_(i+1),
    sigma = shift + sa[a] + sb[b]; solution times na[a] nb[b] factor. A periodic line has the open line's coefficients and its coupling. */
 typedef struct {
@@ -167,11 +174,10 @@ typedef struct {
   const double *sub;                              /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
   double        subfactor;
   int           subplane;
-  int           narrow;
+  int           shape;
 } BCRCudaLevel0;
-/* columns of a thread and of a tile, halos included, and blocks that a multiprocessor runs at a time; narrow: whether rows of nx columns go into the smaller tile */
-BCR_CUDA_API int  BCRCudaLevel0Narrow(int nx, int halo);
-BCR_CUDA_API void BCRCudaLevel0Shape(int narrow, int *K, int *columns, int *blocks);
+/* sets shape, from nx, halo, ng, planes: columns of a thread and of a tile, halos included, and blocks that a multiprocessor runs at a time */
+BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *columns, int *blocks);
 /* D: right-hand sides of separators; what the first separator of strip b (b = strips: that of the last group) gets besides goes to row b of extra */
 BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra);
 /* separators' solutions are in u */

@@ -9,9 +9,20 @@
   a transform of length L over p for each class. As z is odd, v_c[L - p] = -conj(w^(p c)) (the sum of class A - c at p): classes 0 .. A/2 for
   half of the p are all there is, and Z_(2 N - k) = -Z_k: a mode may be known by k > N, with the other sign. Modes are left in the order of
   classes (BCRCudaDstOrder()), twice too large; the way back, the same steps transposed, takes them in this order, again twice too large.
+
+  Lengths P without such a plan (any odd one, even ones up to half the largest N) are convolutions (Bluestein). With h = (P - 1)/2 an odd P gives
+
+    S_2m     = sum_(j <= h) (x_j - x_(P - j)) sin(2 pi j m/P),
+    S_(P-2m) = sum_(j <= h) (-1)^(j + 1) (x_j + x_(P - j)) sin(2 pi j m/P),   0 < m <= h,
+
+  two transforms T of the same kind, of which one row makes a complex sequence w. For an even one T = S itself, h = P - 1, of a pair of rows.
+  With the odd sequence v_j = w_j e^(-pi i j^2/Q), -h <= j <= h (Q = P, or 2 P where that is even), -2 i T_m = e^(-pi i m^2/Q) (v * q)_m,
+  q_n = e^(pi i n^2/Q), a cyclic convolution of length 2 N >= 4 h + 1. The transform of v is the one above, that of q a table; the product is
+  odd again. All in double precision.
 */
 #include "fft.cuh"
 #include <cmath>
+#include <cstdlib>
 
 /* A classes of length L = R1 R2 R3, E elements a thread, PAIRS pairs of rows a block, MINB blocks at the same time */
 template <typename T_, int L_, int A_, int R1_, int R2_, int R3_, int E_, int PAIRS_, int MINB_> struct DstShape {
@@ -24,7 +35,7 @@ template <typename T_, int L_, int A_, int R1_, int R2_, int R3_, int E_, int PA
   {
     return FULL ? R - 1 : (R <= 1 ? 0 : (R <= 2 ? 1 : (R <= 4 ? 2 : (R <= 8 ? 3 : 4))));
   }
-  static constexpr int    FIRST = FULL ? A / 2 : powers(A), AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1, TABLE = AT3 + powers(R3) * R1 * R2;
+  static constexpr int    FIRST = powers(A / 2 + 1), AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1, TABLE = AT3 + powers(R3) * R1 * R2;
   static constexpr size_t BYTES = ((size_t)PLANE * PAIRS + TABLE) * 2 * sizeof(T);
   static_assert(R1 * R2 * R3 == L && ROW >= HALF, "");
 };
@@ -40,6 +51,13 @@ struct DstArgs {
 template <class S> static __device__ __forceinline__ int at(int i)
 {
   return i + (i >> S::SHIFT);
+}
+
+/* the same number, but what was made of it is forgotten: fewer registers */
+static __device__ __forceinline__ int again(int i)
+{
+  asm volatile("" : "+r"(i));
+  return i;
 }
 
 /* w[r], r < R, of the k-th of n twiddles */
@@ -72,6 +90,7 @@ template <class S, int R, int NS, typename Load> static __device__ __forceinline
 {
   typedef Cplx<typename S::T> C;
 
+  t = again(t);
 #pragma unroll
   for (int m = 0; m < S::E / R; m++) {
     const int id = t + S::EACH * m;
@@ -91,6 +110,7 @@ template <class S, int R, int NS, typename Load> static __device__ __forceinline
 }
 template <class S, int R, int NS> static __device__ __forceinline__ void class_store(typename S::T *re, typename S::T *im, int t, const Cplx<typename S::T> *z)
 {
+  t = again(t);
 #pragma unroll
   for (int m = 0; m < S::E / R; m++) {
     const int id = t + S::EACH * m, base = (id / NS) * (NS * R) + id % NS;
@@ -110,6 +130,55 @@ template <class S> static __device__ __forceinline__ void load_table(Cplx<typena
   for (int i = threadIdx.x; i < S::TABLE; i += S::NT) to[i] = ((const Cplx<typename S::T> *)from)[i];
 }
 
+/* first pass: element q of all classes, and element L - q */
+template <class S> static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im)
+{
+  typedef Cplx<typename S::T> C;
+  constexpr int               A   = S::A;
+  const bool                  two = q > 0 && (S::L % 2 || q < S::L / 2);
+  C                           w[A / 2 + 1];
+
+  Dft<typename S::T, A>::run(x);
+  twiddles<S, A / 2 + 1>(table, S::HALF, q, w);
+#pragma unroll
+  for (int k = 0; k <= A / 2; k++) {
+    const C   v = k ? x[k] * w[k] : x[k];
+    const int i = k * S::PITCH + at<S>(q), o = k * S::PITCH + at<S>(S::L - q);
+
+    re[i] = v.x;
+    im[i] = v.y;
+    if (two) {
+      const C y = x[k ? A - k : 0], m = k ? y * C{w[k].x, -w[k].y} : y;
+
+      re[o] = -m.x;
+      im[o] = -m.y;
+    }
+  }
+}
+
+/* last pass of the way back */
+template <class S> static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, const typename S::T *re, const typename S::T *im)
+{
+  typedef Cplx<typename S::T> C;
+  constexpr int               A = S::A;
+  const int                   o = q ? S::L - q : 0;
+  C                           w[A / 2 + 1];
+
+  twiddles<S, A / 2 + 1>(table, S::HALF, q, w);
+#pragma unroll
+  for (int k = 0; k <= A / 2; k++) {
+    const C v = {re[k * S::PITCH + at<S>(q)], im[k * S::PITCH + at<S>(q)]};
+
+    x[k] = k ? v * w[k] : v;
+    if (k > 0 && k < A / 2) {
+      const C y = {-re[k * S::PITCH + at<S>(o)], -im[k * S::PITCH + at<S>(o)]};
+
+      x[A - k] = y * C{w[k].x, -w[k].y};
+    }
+  }
+  Dft<typename S::T, A>::run(x);
+}
+
 template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
   typedef typename S::T T;
@@ -126,14 +195,13 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
   __syncthreads();
   for (int first = blockIdx.x * S::PAIRS; first < p.npairs; first += gridDim.x * S::PAIRS) {
     const int  pair = first + sub, r0 = min(2 * pair, p.nrows - 1), r1 = min(r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
-    const bool valid = pair<p.npairs, both = r1> r0;
-    C                                            z[S::E];
+    const bool valid = (pair < p.npairs), both = (r1 > r0);
+    C          z[S::E];
 
     if (valid && tid < S::HALF) {
-      const int  q  = tid;
-      const T   *x0 = f + a0 * p.fa + b0 * p.fb - 1, *x1 = f + a1 * p.fa + b1 * p.fb - 1;
-      const bool two = q > 0 && (L % 2 || q < L / 2);
-      C          x[A], w[A / 2 + 1];
+      const int q  = tid;
+      const T  *x0 = f + a0 * p.fa + b0 * p.fb - 1, *x1 = f + a1 * p.fa + b1 * p.fb - 1;
+      C         x[A];
 
 #pragma unroll
       for (int s = 0; s < A; s++) {
@@ -165,23 +233,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
         if (!both) x[s].y = 0;
         if (s >= A / 2) x[s] = {-x[s].x, -x[s].y};
       }
-      Dft<T, A>::run(x);
-      twiddles<S, S::FULL ? A / 2 + 1 : A / 2>(table, S::HALF, q, w);
-      if (!S::FULL) w[A / 2] = table[(S::FIRST - 1) * S::HALF + q];
-#pragma unroll
-      for (int k = 0; k <= A / 2; k++) {
-        const C   v = k ? x[k] * w[k] : x[k];
-        const int i = k * S::PITCH + at<S>(q), o = k * S::PITCH + at<S>(L - q);
-
-        re[i] = v.x;
-        im[i] = v.y;
-        if (two) {
-          const C y = x[k ? A - k : 0], m = k ? y * C{w[k].x, -w[k].y} : y;
-
-          re[o] = -m.x;
-          im[o] = -m.y;
-        }
-      }
+      spread<S>(x, q, table, re, im);
     }
     __syncthreads();
     class_pass<S, S::R1, 1>(load, table, t, z);
@@ -271,25 +323,12 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
     }
     __syncthreads();
     if (valid && tid < S::HALF) {
-      const int  q = tid, o = q ? L - q : 0;
+      const int  q   = again(tid);
       const bool two = q > 0 && (L % 2 || q < L / 2);
       T         *y0 = u + a0 * p.ua + b0 * p.ub - 1, *y1 = u + a1 * p.ua + b1 * p.ub - 1;
-      C          x[A], w[A / 2 + 1];
+      C          x[A];
 
-      twiddles<S, S::FULL ? A / 2 + 1 : A / 2>(table, S::HALF, q, w);
-      if (!S::FULL) w[A / 2] = table[(S::FIRST - 1) * S::HALF + q];
-#pragma unroll
-      for (int k = 0; k <= A / 2; k++) {
-        const C v = {re[k * S::PITCH + at<S>(q)], im[k * S::PITCH + at<S>(q)]};
-
-        x[k] = k ? v * w[k] : v;
-        if (k > 0 && k < A / 2) {
-          const C y = {-re[k * S::PITCH + at<S>(o)], -im[k * S::PITCH + at<S>(o)]};
-
-          x[A - k] = y * C{w[k].x, -w[k].y};
-        }
-      }
-      Dft<T, A>::run(x);
+      gather<S>(x, q, table, re, im);
 #pragma unroll
       for (int s = 0; s < A; s++) {
         const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
@@ -307,37 +346,166 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
   bcr_go_after();
 }
 
-/* calls CALL with S the shape for N in the type that `single` means */
+/* Bluestein: a job is a row (split) or a pair of rows */
+struct ChirpArgs {
+  int            njobs, nrows, na, h, P, split, back;
+  ptrdiff_t      fa, fb, ua, ub;
+  const void    *table;
+  const double2 *chirp, *factor, *spectrum; /* 0 .. h: e^(-pi i j^2/Q), what makes twice T of the result; A/2 + 1 classes of L */
+  const int     *extraof;
+  ptrdiff_t      extrald, extrab;
+};
+
+/* rows of T; S in double precision, with R1 = R3 (or two passes, R1 = R2): the product is formed in registers */
+template <class S, typename T> __global__ void __launch_bounds__(S::NT, S::MINB) dst_chirp(ChirpArgs p, const T *f, T *u, const T *extra)
+{
+  typedef Cplx<double> C;
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        L = S::L, A = S::A;
+  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH, h = p.h;
+  double                              *re = (double *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
+  C                                   *table = (C *)((double *)sm + 2 * S::PLANE * S::PAIRS);
+  auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+  static_assert(S::R3 == 1 ? S::R1 == S::R2 : S::R1 == S::R3, "");
+
+  load_table<S>(table, p.table);
+  bcr_wait_before();
+  __syncthreads();
+  for (int first = blockIdx.x * S::PAIRS; first < p.njobs; first += gridDim.x * S::PAIRS) {
+    const int  job = first + sub, r0 = min(p.split ? job : 2 * job, p.nrows - 1), r1 = min(p.split ? r0 : r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
+    const bool valid = (job < p.njobs), both = p.split || r1 > r0;
+    const int  x0 = extra ? p.extraof[a0] : -1, x1 = extra ? p.extraof[a1] : -1;
+    const T   *e0 = x0 >= 0 ? extra + x0 * p.extrald + b0 * p.extrab - 1 : NULL, *e1 = x1 >= 0 ? extra + x1 * p.extrald + b1 * p.extrab - 1 : NULL;
+    C          z[S::E];
+
+    if (valid && tid < S::HALF) {
+      const int q     = tid;
+      const T  *from0 = f + a0 * p.fa + b0 * p.fb - !p.back, *from1 = f + a1 * p.fa + b1 * p.fb - !p.back; /* unknown 1 is at 0, mode 1 at 1 */
+      C         x[A];
+
+#pragma unroll
+      for (int s = 0; s < A; s++) {
+        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+
+        x[s] = {0, 0};
+        if (j > 0 && j <= h) {
+          const int     o = p.split ? (p.back ? h + j : p.P - j) : j;
+          const double2 w = __ldg(p.chirp + j);
+          double        a = (double)from0[j], b = (double)from1[o];
+
+          if (e0) a += (double)e0[j];
+          if (e1) b += (double)e1[o];
+          if (p.split && !p.back) {
+            const double even = a - b, odd = a + b;
+
+            a = even;
+            b = j & 1 ? odd : -odd;
+          }
+          if (!both) b = 0;
+          x[s] = C{a, b} * (s < A / 2 ? C{w.x, w.y} : C{-w.x, -w.y});
+        }
+      }
+      spread<S>(x, q, table, re, im);
+    }
+    __syncthreads();
+    constexpr int R = S::R1;
+
+    class_pass<S, S::R1, 1>(load, table, t, z);
+    sync_class<S>(c);
+    class_store<S, S::R1, 1>(cre, cim, t, z);
+    sync_class<S>(c);
+    class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
+    if constexpr (S::R3 > 1) {
+      sync_class<S>(c);
+      class_store<S, S::R2, S::R1>(cre, cim, t, z);
+      sync_class<S>(c);
+      class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
+    }
+#pragma unroll
+    for (int m = 0; m < S::E / R; m++) {
+#pragma unroll
+      for (int r = 0; r < R; r++) {
+        const double2 v = __ldg(p.spectrum + c * L + t + S::EACH * m + r * (L / R));
+
+        z[m * R + r] = z[m * R + r] * C{v.x, v.y};
+      }
+      asm volatile("" ::: "memory"); /* fewer loads at once: registers */
+      Dft<double, R>::run(z + m * R);
+    }
+    sync_class<S>(c);
+    class_store<S, S::R1, 1>(cre, cim, t, z);
+    sync_class<S>(c);
+    class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
+    sync_class<S>(c);
+    class_store<S, S::R2, S::R1>(cre, cim, t, z);
+    if constexpr (S::R3 > 1) {
+      sync_class<S>(c);
+      class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
+      sync_class<S>(c);
+      class_store<S, S::R3, S::R1 * S::R2>(cre, cim, t, z);
+    }
+    __syncthreads();
+    if (valid && tid < S::HALF) {
+      const int q  = again(tid);
+      const int o0 = again(r0), o1 = again(r1);
+      T        *to0 = u + (o0 % p.na) * p.ua + (o0 / p.na) * p.ub - p.back, *to1 = u + (o1 % p.na) * p.ua + (o1 / p.na) * p.ub - p.back;
+      C         x[A];
+
+      gather<S>(x, q, table, re, im);
+#pragma unroll
+      for (int s = 0; s < A; s++) {
+        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+
+        if (j > 0 && j <= h && (s < A / 2 || (q > 0 && (L % 2 || q < L / 2)))) {
+          const double2 w = __ldg(p.factor + j);
+          const C       y = (s < A / 2 ? x[s] : C{-x[s].x, -x[s].y}) * C{w.x, w.y};
+
+          if (p.split && p.back) {
+            const double odd = j & 1 ? y.y : -y.y;
+
+            to0[j]       = (T)(odd + y.x);
+            to0[p.P - j] = (T)(odd - y.x);
+          } else {
+            to0[j] = (T)y.x;
+            if (p.split) to0[h + j] = (T)y.y;
+            else if (both) to1[j] = (T)y.y;
+          }
+        }
+      }
+      if (!p.back && q == 0) { /* no mode */
+        to0[0] = 0;
+        to1[0] = 0;
+      }
+    }
+    __syncthreads();
+  }
+  bcr_go_after();
+}
+
+template <typename T> using Dst128  = DstShape<T, 32, 8, 8, 4, 1, 8, 8, 2>;
+template <typename T> using Dst256  = DstShape<T, 64, 8, 8, 8, 1, 8, 4, 2>;
+template <typename T> using Dst512  = DstShape<T, 128, 8, 4, 8, 4, 8, 2, 2>;
+template <typename T> using Dst1024 = DstShape<T, 256, 8, 8, 4, 8, 8, 1, 3>;
+template <typename T> using Dst2048 = DstShape<T, 256, 16, 8, 4, 8, 8, 1, 2>;
+template <typename T> using Dst4096 = DstShape<T, 512, 16, 8, 8, 8, 16, 1, 2>;
+template <typename T> using Dst8192 = DstShape<T, 1024, 16, 8, 16, 8, 16, 1, 1>;
+template <typename T> using Dst9216 = DstShape<T, 1024, 18, 8, 16, 8, 16, 1, 1>;
+
+#define DST_CASE(N, SHAPE, ...) \
+  case N: { \
+    typedef SHAPE S; \
+    __VA_ARGS__; \
+  } break;
+/* calls CALL with S the shape for N, of the type that `single` means */
 #define DST_TYPE(T, N, ...) \
   switch (N) { \
-  case 128: { \
-    typedef DstShape<T, 32, 8, 8, 4, 1, 8, 8, 2> S; \
-    __VA_ARGS__; \
-  } break; \
-  case 256: { \
-    typedef DstShape<T, 64, 8, 8, 8, 1, 8, 4, 2> S; \
-    __VA_ARGS__; \
-  } break; \
-  case 512: { \
-    typedef DstShape<T, 128, 8, 8, 4, 4, 8, 2, 2> S; \
-    __VA_ARGS__; \
-  } break; \
-  case 1024: { \
-    typedef DstShape<T, 256, 8, 8, 8, 4, 8, 1, 3> S; \
-    __VA_ARGS__; \
-  } break; \
-  case 2048: { \
-    typedef DstShape<T, 256, 16, 8, 8, 4, 8, 1, 2> S; \
-    __VA_ARGS__; \
-  } break; \
-  case 4096: { \
-    typedef DstShape<T, 512, 16, 8, 8, 8, 16, 1, 2> S; \
-    __VA_ARGS__; \
-  } break; \
-  case 8192: { \
-    typedef DstShape<T, 1024, 16, 16, 8, 8, 16, 1, 1> S; \
-    __VA_ARGS__; \
-  } break; \
+    DST_CASE(128, Dst128<T>, __VA_ARGS__) \
+    DST_CASE(256, Dst256<T>, __VA_ARGS__) \
+    DST_CASE(512, Dst512<T>, __VA_ARGS__) \
+    DST_CASE(1024, Dst1024<T>, __VA_ARGS__) \
+    DST_CASE(2048, Dst2048<T>, __VA_ARGS__) \
+    DST_CASE(4096, Dst4096<T>, __VA_ARGS__) \
+    DST_CASE(8192, Dst8192<T>, __VA_ARGS__) \
   default: \
     break; \
   }
@@ -349,6 +517,19 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
       DST_TYPE(double, N, __VA_ARGS__) \
     } \
   } while (0)
+/* those of convolutions */
+#define CHIRP_SHAPE(N, ...) \
+  switch (N) { \
+    DST_CASE(256, Dst256<double>, __VA_ARGS__) \
+    DST_CASE(512, Dst512<double>, __VA_ARGS__) \
+    DST_CASE(1024, Dst1024<double>, __VA_ARGS__) \
+    DST_CASE(2048, Dst2048<double>, __VA_ARGS__) \
+    DST_CASE(4096, Dst4096<double>, __VA_ARGS__) \
+    DST_CASE(8192, Dst8192<double>, __VA_ARGS__) \
+    DST_CASE(9216, Dst9216<double>, __VA_ARGS__) \
+  default: \
+    break; \
+  }
 
 int BCRCudaDstPossible(int N, int single, int shared)
 {
@@ -383,7 +564,7 @@ template <class S> static int fill(double *w)
   const double turn = 2 * 3.14159265358979323846;
 
   for (int part = 0; part < 3 && w; part++) {
-    const int n = part == 0 ? S::HALF : (part == 1 ? S::R1 : S::R1 * S::R2), R = part == 0 ? (S::FULL ? S::A / 2 + 1 : S::A) : (part == 1 ? S::R2 : S::R3);
+    const int n = part == 0 ? S::HALF : (part == 1 ? S::R1 : S::R1 * S::R2), R = part == 0 ? S::A / 2 + 1 : (part == 1 ? S::R2 : S::R3);
     const int at = part == 0 ? 0 : (part == 1 ? S::AT2 : S::AT3), period = part == 0 ? 2 * S::N : n * R;
 
     for (int r = 1, q = 0; r < R; r = S::FULL ? r + 1 : 2 * r, q++) {
@@ -434,5 +615,161 @@ int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table,
   args.extrab  = extrab;
   if (args.nrows < 1) return 0;
   DST_SHAPE(single, N, error = launch<S>(args, back, f, u, extra, sms, bcr_stream(stream)));
+  return error;
+}
+
+/* the shortest length of a plan for a convolution; 0: none */
+static int chirp_length(int P)
+{
+  const int need = P % 2 ? P : 2 * P - 1;
+  int       N    = 256;
+
+  while (N < need) N *= 2;
+  if (N > 8192 && need <= 9216) N = 9216;
+  return P > 2 && N <= 9216 ? N : 0;
+}
+
+int BCRCudaDstChirpPossible(int P, int shared)
+{
+  int possible = 0;
+
+  CHIRP_SHAPE(chirp_length(P), possible = S::BYTES <= (size_t)shared);
+  return possible;
+}
+
+int BCRCudaDstChirpOrder(int P, int modes[])
+{
+  const int h = P % 2 ? (P - 1) / 2 : P - 1;
+
+  modes[0] = -1;
+  for (int m = 1; m <= h; m++) {
+    modes[m] = (P % 2 ? 2 * m : m) - 1;
+    if (P % 2) modes[h + m] = P - 2 * m - 1;
+  }
+  return P;
+}
+
+/* transform of length n of x, s apart, to y; e^(-2 pi i ...), roots[k] of length all */
+static void host_fft(int n, const double *x, int s, double *y, const double *roots, int all)
+{
+  if (n % 2 || n < 2) {
+    for (int k = 0; k < n; k++) {
+      double a = 0, b = 0;
+
+      for (int j = 0; j < n; j++) {
+        const double *w = roots + 2 * ((size_t)j * k % n * (all / n)), *v = x + 2 * (size_t)j * s;
+
+        a += v[0] * w[0] - v[1] * w[1];
+        b += v[0] * w[1] + v[1] * w[0];
+      }
+      y[2 * k]     = a;
+      y[2 * k + 1] = b;
+    }
+    return;
+  }
+  host_fft(n / 2, x, 2 * s, y, roots, all);
+  host_fft(n / 2, x + 2 * s, 2 * s, y + n, roots, all);
+  for (int k = 0; k < n / 2; k++) {
+    const double *w = roots + 2 * (size_t)k * (all / n);
+    double       *e = y + 2 * k, *o = y + n + 2 * k;
+    const double  a = o[0] * w[0] - o[1] * w[1], b = o[0] * w[1] + o[1] * w[0];
+
+    o[0] = e[0] - a;
+    o[1] = e[1] - b;
+    e[0] += a;
+    e[1] += b;
+  }
+}
+
+/* twiddles of the plan, then chirp, factor and spectrum */
+template <class S> static int chirp_fill(int P, double *w)
+{
+  const double pi = 3.14159265358979323846;
+  const int    h = P % 2 ? (P - 1) / 2 : P - 1, Q = P % 2 ? P : 2 * P, M = 2 * S::N, used = fill<S>(w);
+  double      *chirp, *factor, *spectrum, *x, *y, *roots;
+
+  if (!w) return used + 2 * (h + 1) + S::CLASSES * S::L;
+  chirp    = w + 2 * used;
+  factor   = chirp + 2 * (h + 1);
+  spectrum = factor + 2 * (h + 1);
+  x        = (double *)calloc(6 * (size_t)M, sizeof(double));
+  if (!x) return 0;
+  y     = x + 2 * M;
+  roots = y + 2 * M;
+  for (int k = 0; k < M; k++) {
+    roots[2 * k]     = cos(2 * pi * k / M);
+    roots[2 * k + 1] = -sin(2 * pi * k / M);
+  }
+  for (int n = 0; n <= 2 * h; n++) {
+    const double phi = pi * (double)((long long)n * n % (2 * Q)) / Q;
+
+    x[2 * n]     = cos(phi);
+    x[2 * n + 1] = sin(phi);
+    if (n) {
+      x[2 * (M - n)]     = x[2 * n];
+      x[2 * (M - n) + 1] = x[2 * n + 1];
+    }
+    if (n <= h) { /* (v * q) is -1/(2 N) of what comes back, and 2 T is i times that times the chirp */
+      chirp[2 * n]      = cos(phi);
+      chirp[2 * n + 1]  = -sin(phi);
+      factor[2 * n]     = -sin(phi) / M;
+      factor[2 * n + 1] = -cos(phi) / M;
+    }
+  }
+  host_fft(M, x, 1, y, roots, M);
+  for (int c = 0; c < S::CLASSES; c++) {
+    for (int k = 0; k < S::L; k++) {
+      const int K = S::A * k + c;
+
+      spectrum[2 * (c * S::L + k)]     = y[2 * K];
+      spectrum[2 * (c * S::L + k) + 1] = y[2 * K + 1];
+    }
+  }
+  free(x);
+  return used;
+}
+
+int BCRCudaDstChirpTable(int P, double *w)
+{
+  int n = 0;
+
+  CHIRP_SHAPE(chirp_length(P), n = chirp_fill<S>(P, w));
+  return n;
+}
+
+template <class S, typename T> static int chirp_launch(ChirpArgs *args, const double *table, const T *f, T *u, const T *extra, int sms, cudaStream_t st)
+{
+  const int   used = fill<S>(NULL), blocks = (args->njobs + S::PAIRS - 1) / S::PAIRS;
+  cudaError_t e = cudaFuncSetAttribute((const void *)dst_chirp<S, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+
+  if (e != cudaSuccess) return (int)e;
+  args->table    = table;
+  args->chirp    = (const double2 *)(table + 2 * used);
+  args->factor   = args->chirp + args->h + 1;
+  args->spectrum = args->factor + args->h + 1;
+  return bcr_launch(1, dst_chirp<S, T>, dim3((unsigned)(blocks < S::MINB * sms ? blocks : S::MINB * sms)), S::NT, S::BYTES, st, *args, f, u, extra);
+}
+
+int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+{
+  ChirpArgs args;
+  int       error = (int)cudaErrorInvalidValue;
+
+  args.split   = P % 2;
+  args.back    = back != 0;
+  args.P       = P;
+  args.h       = P % 2 ? (P - 1) / 2 : P - 1;
+  args.nrows   = fl->na * fl->nb;
+  args.njobs   = P % 2 ? args.nrows : (args.nrows + 1) / 2;
+  args.na      = fl->na;
+  args.fa      = fl->sa;
+  args.fb      = fl->sb;
+  args.ua      = ul->sa;
+  args.ub      = ul->sb;
+  args.extraof = extraof;
+  args.extrald = extrald;
+  args.extrab  = extrab;
+  if (args.nrows < 1) return 0;
+  BCR_CUDA_TYPE(single, CHIRP_SHAPE(chirp_length(P), error = chirp_launch<S>(&args, table, (const T *)f, (T *)u, (const T *)extra, sms, bcr_stream(stream))));
   return error;
 }

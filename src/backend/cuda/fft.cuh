@@ -194,3 +194,45 @@ template <typename T> struct Dft<T, 16> {
     }
   }
 };
+template <typename T> struct Dft<T, 9> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    Cplx<T> y[9];
+
+#pragma unroll
+    for (int r = 0; r < 3; r++) {
+      Cplx<T> z[3] = {x[r], x[r + 3], x[r + 6]};
+
+      Dft<T, 3>::run(z);
+#pragma unroll
+      for (int q = 0; q < 3; q++) y[r + 3 * q] = r && q ? z[q] * Cplx<T>{(T)turns<9>.c[r * q], -(T)turns<9>.s[r * q]} : z[q];
+    }
+#pragma unroll
+    for (int q = 0; q < 3; q++) {
+      Dft<T, 3>::run(y + 3 * q);
+#pragma unroll
+      for (int r = 0; r < 3; r++) x[q + 3 * r] = y[3 * q + r];
+    }
+  }
+};
+template <typename T> struct Dft<T, 18> {
+  static __device__ __forceinline__ void run(Cplx<T> *x)
+  {
+    Cplx<T> e[9], o[9];
+
+#pragma unroll
+    for (int r = 0; r < 9; r++) {
+      e[r] = x[2 * r];
+      o[r] = x[2 * r + 1];
+    }
+    Dft<T, 9>::run(e);
+    Dft<T, 9>::run(o);
+#pragma unroll
+    for (int k = 0; k < 9; k++) {
+      const Cplx<T> w = k ? o[k] * Cplx<T>{(T)turns<18>.c[k], -(T)turns<18>.s[k]} : o[k];
+
+      x[k]     = e[k] + w;
+      x[k + 9] = e[k] - w;
+    }
+  }
+};

@@ -6,16 +6,14 @@ int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaS
 int bcr_level0_reduce_float(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t st);
 int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t st);
 
-int BCRCudaLevel0Narrow(int nx, int halo)
+void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *columns, int *blocks)
 {
-  return nx + 2 * halo <= 7 * 64;
-}
+  const int whole = p->nx + 2 * p->halo; /* a row in one tile */
 
-void BCRCudaLevel0Shape(int narrow, int *K, int *columns, int *blocks)
-{
-  *K       = 7;
-  *columns = 7 * (narrow ? 64 : 128);
-  *blocks  = narrow ? 4 : 2;
+  p->shape = whole <= 7 * 64 ? 1 : (whole > 7 * 128 && whole <= 5 * 256 && p->halo <= 5 * 32 && p->planes == 1 && p->ng <= sms ? 2 : 0);
+  *K       = p->shape == 2 ? 5 : 7;
+  *columns = p->shape == 2 ? 5 * 256 : (p->shape == 1 ? 7 * 64 : 7 * 128);
+  *blocks  = p->shape == 2 ? 1 : (p->shape == 1 ? (single ? 6 : 4) : (single ? 3 : 2));
 }
 
 int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra)

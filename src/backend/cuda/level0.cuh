@@ -86,9 +86,9 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
 
 /* Doublings after which mu^(K 2^q) is below rounding, for mode j. USUAL: the decay of a plane with equal couplings along both axes or a
    faster one */
-template <typename T, int USUAL> __host__ __device__ constexpr int doublings(int j)
+template <typename T, int K, int USUAL> __host__ __device__ constexpr int doublings(int j)
 {
-  return !USUAL ? 5 : (sizeof(T) == 8 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1)));
+  return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (K < 7 ? (j == 0 ? 5 : (j == 1 ? 4 : 3)) : (j == 0 ? 4 : (j < 4 ? 3 : 2))) : (K < 7 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1))));
 }
 
 /* Groups first .. last - 1. K columns a thread, NT threads; R = 7: regular, 8: not, then a single group of h rows, whose tables are those of
@@ -318,7 +318,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       for (int q = 0; q < 5; q++) {
 #pragma unroll
         for (int j = 0; j < R; j++) {
-          if (q < doublings<T, USUAL>(j)) {
+          if (q < doublings<T, K, USUAL>(j)) {
             const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1 << q) : __shfl_down_sync(BCR_FULL, cc[j], 1 << q);
 
             if (dir == 0 ? lane >= 1 << q : lane + (1 << q) < 32) cc[j] += step(j, q) * t;
@@ -476,8 +476,10 @@ template <typename T, int K, int NT, int BACK, int MINB> static int level0_launc
 {
   bool usual = p->halo <= 32 * K;
 
-  for (int j = 0; j < 7; j++) usual = usual && p->steps[j] <= doublings<T, 1>(j);
+  for (int j = 0; j < 7; j++) usual = usual && p->steps[j] <= doublings<T, K, 1>(j);
   if (!usual) return level0_run<T, K, NT, BACK, MINB, 0, 0>(p, f, u, D, extra, st);
-  if (p->planes > 1) return level0_run<T, K, NT, BACK, MINB, 1, 0>(p, f, u, D, extra, st);
+  if constexpr (NT < 256) { /* else planes == 1 */
+    if (p->planes > 1) return level0_run<T, K, NT, BACK, MINB, 1, 0>(p, f, u, D, extra, st);
+  }
   return level0_run<T, K, NT, BACK, MINB, 1, 1>(p, f, u, D, extra, st);
 }
