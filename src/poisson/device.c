@@ -209,7 +209,7 @@ static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, Pets
 
     PetscCall(PetscMalloc1(2 * nw, &w));
     (void)BCRCudaFftTwiddles(m->P, w);
-    PetscCall(BCRDeviceArenaPut(arena, stream, single, 2 * nw, w, &m->twiddle));
+    PetscCall(BCRDeviceArenaPut(arena, stream, PETSC_FALSE, 2 * nw, w, &m->twiddle));
     PetscCall(PetscFree(w));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

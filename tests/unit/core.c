@@ -226,7 +226,7 @@ int main(int argc, char **argv)
         const BCRPrecision io      = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
         const PetscBool    inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
         const double       factor  = lrand48() % 2 ? 1 : -2.5;
-        double             tol     = single ? (device ? 1e-6 : 5e-7) : 5e-15;
+        double             tol     = single ? 5e-7 : 5e-15;
         BCRCoreOptions     options;
         BCRCore            core = NULL;
         BCRCoreInfo        info;

@@ -97,9 +97,9 @@ BCR_CUDA_API int BCRCudaSumSquares(BCRStream stream, const BCRCudaBox *box, int 
 /* dense.cu: transforms along an axis (src/backend/cpu/dtt.h has the eigenvectors), any size, as products with a matrix that is never stored.
    phi_j(i) = sin or cos (pi I J / (2 P)), I = 2 i + ib, J = ja j + jb; tab[m] = sin(pi m / (2 P)), m < 4 P, in the work type */
 typedef struct {
-  int         n, ib, ja, jb, P, cosine, periodic, half[2]; /* half: weight 1/2 at that end */
-  const void *tab;
-  const void *twiddle; /* for the passes of BCRCudaFft(): BCRCudaFftTwiddles() */
+  int           n, ib, ja, jb, P, cosine, periodic, half[2]; /* half: weight 1/2 at that end */
+  const void   *tab;
+  const double *twiddle; /* for the passes of BCRCudaFft(): BCRCudaFftTwiddles() */
 } BCRCudaModes;
 /* lines: na x nb of them, sa and sb apart, elements s apart; out of place */
 typedef struct {

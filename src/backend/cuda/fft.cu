@@ -39,30 +39,18 @@ static __device__ __forceinline__ Cplx<T> root(const Plan &p, unsigned m)
   return {__ldg(tab + c), -__ldg(tab + m)};
 }
 
-static __device__ __forceinline__ Cplx<double> load_twiddle(const double *w)
-{
-  const double2 v = __ldg((const double2 *)w);
-
-  return {v.x, v.y};
-}
-static __device__ __forceinline__ Cplx<float> load_twiddle(const float *w)
-{
-  const float2 v = __ldg((const float2 *)w);
-
-  return {v.x, v.y};
-}
-
-/* x_r times w^r, w the k-th twiddle of the pass */
+/* x_r times w^r, w the k-th twiddle of the pass; powers in double, of which rounding errors would grow */
 template <typename T, int R>
-static __device__ __forceinline__ void twiddle(const T *tw, int NS, int k, Cplx<T> *x)
+static __device__ __forceinline__ void twiddle(const double *tw, int NS, int k, Cplx<T> *x)
 {
   if (NS > 1) {
-    const Cplx<T> w  = load_twiddle(tw + 2 * k);
-    Cplx<T>       ww = w;
+    const double2      v = __ldg((const double2 *)(tw + 2 * k));
+    const Cplx<double> w = {v.x, v.y};
+    Cplx<double>       ww = w;
 
 #pragma unroll
     for (int r = 1; r < R; r++) {
-      x[r] = x[r] * ww;
+      x[r] = x[r] * Cplx<T>{(T)ww.x, (T)ww.y};
       if (r + 1 < R) ww = ww * w;
     }
   }
@@ -70,7 +58,7 @@ static __device__ __forceinline__ void twiddle(const T *tw, int NS, int k, Cplx<
 
 /* a pass from one buffer (or whatever load is) to another */
 template <typename T, int R, typename Load>
-static __device__ void pass(const Plan &p, const T *tw, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ void pass(const Plan &p, const double *tw, int NS, Load load, Cplx<T> *dst, int t, int step)
 {
   const int nb = p.m.P / R;
 
@@ -108,7 +96,7 @@ static __device__ void pass_any(const Plan &p, int R, int NS, Load load, Cplx<T>
 }
 
 template <typename T, typename Load>
-static __device__ void one_pass(const Plan &p, const T *tw, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ void one_pass(const Plan &p, const double *tw, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
 {
   switch (R) {
   case 2:
@@ -250,18 +238,18 @@ __global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const
       if (SYNTHESIS) {
         const LoadModes<T> load = {p, f, p.f.s, valid};
 
-        one_pass<T>(p, (const T *)p.m.twiddle, R, NS, load, w0, t, each);
+        one_pass<T>(p, p.m.twiddle, R, NS, load, w0, t, each);
       } else {
         const int          row  = extra && valid && p.extraof ? p.extraof[line % p.f.na] : -1;
         const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
 
-        one_pass<T>(p, (const T *)p.m.twiddle, R, NS, load, w0, t, each);
+        one_pass<T>(p, p.m.twiddle, R, NS, load, w0, t, each);
       }
     } else {
       const Cplx<T> *src  = w0;
       auto           load = [src](int i) { return src[pad(i)]; };
 
-      one_pass<T>(p, (const T *)p.m.twiddle + 2 * p.at[q], R, NS, load, w1, t, each);
+      one_pass<T>(p, p.m.twiddle + 2 * p.at[q], R, NS, load, w1, t, each);
       Cplx<T> *swap = w0;
       w0            = w1;
       w1            = swap;
@@ -274,7 +262,7 @@ __global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const
 
 /* For lines of which two do not fit: each thread keeps B butterflies in registers, so that one buffer is enough */
 template <typename T, int R, int B, typename Load>
-static __device__ __forceinline__ void pass_held(const Plan &p, const T *tw, int ls, Load load, Cplx<T> *dst, int t, int step)
+static __device__ __forceinline__ void pass_held(const Plan &p, const double *tw, int ls, Load load, Cplx<T> *dst, int t, int step)
 {
   const int nb = p.m.P / R;
   Cplx<T>   x[B][R];
@@ -307,7 +295,7 @@ static __device__ __forceinline__ void pass_held(const Plan &p, const T *tw, int
 }
 
 template <typename T, int H, typename Load>
-static __device__ __forceinline__ void held(const Plan &p, const T *tw, int R, int ls, Load load, Cplx<T> *dst, int t, int step)
+static __device__ __forceinline__ void held(const Plan &p, const double *tw, int R, int ls, Load load, Cplx<T> *dst, int t, int step)
 {
   if (R == 8) pass_held<T, 8, H / 8>(p, tw, ls, load, dst, t, step);
   else pass_held<T, 4, H / 4>(p, tw, ls, load, dst, t, step);
@@ -330,17 +318,17 @@ __global__ void __launch_bounds__(NT, MINB) fft_held(Plan p, const T *f, T *u, c
   if (SYNTHESIS) {
     const LoadModes<T> load = {p, f, p.f.s, valid};
 
-    held<T, H>(p, (const T *)p.m.twiddle, p.radix[0], 0, load, w, t, step);
+    held<T, H>(p, p.m.twiddle, p.radix[0], 0, load, w, t, step);
   } else {
     const int          row  = extra && p.extraof ? p.extraof[a] : -1;
     const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
 
-    held<T, H>(p, (const T *)p.m.twiddle, p.radix[0], 0, load, w, t, step);
+    held<T, H>(p, p.m.twiddle, p.radix[0], 0, load, w, t, step);
   }
   for (int q = 1; q < p.npass; q++) {
     auto load = [w](int i) { return w[pad(i)]; };
 
-    held<T, H>(p, (const T *)p.m.twiddle + 2 * p.at[q], p.radix[q], ls, load, w, t, step);
+    held<T, H>(p, p.m.twiddle + 2 * p.at[q], p.radix[q], ls, load, w, t, step);
     ls += 31 - __clz(p.radix[q]);
   }
   if (valid) store_line<T, SYNTHESIS>(p, w, u, p.u.s, t, step);
