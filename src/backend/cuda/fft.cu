@@ -83,15 +83,18 @@ static __device__ void pass_any(const Plan &p, int R, int NS, Load load, Cplx<T>
 
   for (int o = t; o < p.m.P; o += step) {
     const int q = o / (NS * R), rest = o - q * NS * R, id = q * NS + rest % NS; /* rest = k + (output of the butterfly) NS */
-    Cplx<T>   sum = {0, 0};
+    double    a = 0, b = 0; /* many terms: in double, for single too */
     unsigned  m   = 0;
 
     for (int r = 0; r < R; r++) {
-      sum = sum + load(id + r * nb) * root<T>(p, 4u * m);
+      const Cplx<T> v = load(id + r * nb), w = root<T>(p, 4u * m);
+
+      a += (double)v.x * w.x - (double)v.y * w.y;
+      b += (double)v.x * w.y + (double)v.y * w.x;
       m += (unsigned)(rest * unit);
       if (m >= (unsigned)p.m.P) m -= p.m.P;
     }
-    dst[pad(o)] = sum;
+    dst[pad(o)] = {(T)a, (T)b};
   }
 }
 
