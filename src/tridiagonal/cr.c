@@ -21,6 +21,11 @@ typedef struct {
   void    *table, *border, *z; /* of a set of coefficients: entries * CR_COEFFICIENTS, 3, n - 1 numbers, each for as many lanes as a set has */
 } CR;
 
+#if defined(__GNUC__)
+  #define CR_INLINE static inline __attribute__((always_inline))
+#else
+  #define CR_INLINE static inline
+#endif
 #define CRReal    double
 #define CRName(x) x##_double
 #include "crwork.h"

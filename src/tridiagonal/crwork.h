@@ -11,9 +11,9 @@ static inline const CRReal *CRName(cr_row)(const CRLevel *L, const void *table, 
   return (const CRReal *)table + (size_t)(L->offset + e) * CR_COEFFICIENTS * lanes;
 }
 
-static void CRName(cr_tile)(const CR *cr, const void *table, PetscInt perline, CRReal *restrict w, PetscInt width)
+CR_INLINE void CRName(cr_tile_body)(const CR *cr, const void *table, const PetscInt s, CRReal *restrict w, PetscInt width)
 {
-  const PetscInt lanes = perline ? width : 1, s = perline ? 1 : 0;
+  const PetscInt lanes = s ? width : 1;
 
   for (PetscInt r = 0; r + 1 < cr->levels; r++) { /* (2.2)-(2.4) */
     const CRLevel *L    = &cr->level[r];
@@ -49,6 +49,13 @@ static void CRName(cr_tile)(const CR *cr, const void *table, PetscInt perline, C
       }
     }
   }
+}
+
+/* one set for all lanes: the coefficients of a row stay in registers */
+static void CRName(cr_tile)(const CR *cr, const void *table, PetscInt perline, CRReal *restrict w, PetscInt width)
+{
+  if (perline) CRName(cr_tile_body)(cr, table, 1, w, width);
+  else CRName(cr_tile_body)(cr, table, 0, w, width);
 }
 
 /* Periodic: the open line of n - 1 rows was solved; its last unknown by the border, then its column */
