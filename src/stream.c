@@ -36,6 +36,12 @@ PetscErrorCode BCRTypesOnDevice(VecType a, VecType b, PetscBool *device)
 }
 
 #if defined(PETSCBCR_HAVE_CUDA)
+BCRVecPlace BCRMemPlace(PetscMemType f, PetscMemType u)
+{
+  if (PetscMemTypeCUDA(f) && PetscMemTypeCUDA(u)) return BCR_VECS_DEVICE;
+  return PetscMemTypeHost(f) && PetscMemTypeHost(u) ? BCR_VECS_HOST : BCR_VECS_MIXED;
+}
+
 PetscErrorCode BCRVecsGetArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u, BCRVecPlace *place)
 {
   PetscMemType mf, mu;
@@ -49,7 +55,7 @@ PetscErrorCode BCRVecsGetArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar
     PetscCall(VecGetArrayReadAndMemType(x, f, &mf));
     PetscCall(VecGetArrayWriteAndMemType(y, u, &mu));
   }
-  *place = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? BCR_VECS_DEVICE : (PetscMemTypeHost(mf) && PetscMemTypeHost(mu) ? BCR_VECS_HOST : BCR_VECS_MIXED);
+  *place = BCRMemPlace(mf, mu);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

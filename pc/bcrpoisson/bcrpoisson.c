@@ -7,6 +7,7 @@
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
 #include <petsctime.h>
 #include "../../src/register.h"
+#include "../../src/stream.h"
 #include "../../src/operator/read.h"
 #include "../../src/operator/moves.h"
 #include "../../src/poisson/tune.h"
@@ -259,34 +260,12 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The stream on which PETSc works, NULL (the default one) where it has none yet */
-static PetscErrorCode PCBCRPoissonGetStream(void **stream)
-{
-  PetscFunctionBegin;
-  *stream = NULL;
-#if defined(PETSCBCR_HAVE_CUDA)
-  {
-    PetscDeviceContext context;
-    PetscDeviceType    type;
-    void              *handle = NULL;
-
-    PetscCall(PetscDeviceContextGetCurrentContext(&context));
-    PetscCall(PetscDeviceContextGetDeviceType(context, &type));
-    if (type == PETSC_DEVICE_CUDA) {
-      PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
-      if (handle) *stream = *(void **)handle;
-    }
-  }
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Where to work: as asked, else where the vectors of the matrix and of the DM live */
 static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   VecType        type[2];
-  const char    *why  = NULL, *at;
+  const char    *why  = NULL;
   PetscBool      cuda = PETSC_FALSE;
   PetscMPIInt    mine, all;
 
@@ -307,11 +286,7 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
   } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
     PetscCall(MatGetVecType(pc->pmat, &type[0]));
     PetscCall(DMGetVecType(da, &type[1]));
-    for (int i = 0; i < 2 && !cuda; ++i) {
-      if (!type[i]) continue;
-      PetscCall(PetscStrstr(type[i], "cuda", (char **)&at));
-      if (at) cuda = PETSC_TRUE;
-    }
+    PetscCall(BCRTypesOnDevice(type[0], type[1], &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
   }
@@ -343,7 +318,7 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
 #if defined(PETSCBCR_HAVE_CUDA)
   if (bcr->device) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* each rank its device, if there are several, with vectors of the host too */
 #endif
-  if (bcr->device) PetscCall(PCBCRPoissonGetStream(&options.stream));
+  if (bcr->device) PetscCall(BCRGetStream(&options.stream));
   PetscCall(PetscMemzero(&bcr->tuned, sizeof(bcr->tuned)));
   if (bcr->tune || bcr->tunefile) PetscCall(BCRSolverTune(PetscObjectComm((PetscObject)pc), bcr->dof, bcr->ops, bcr->size, &options, slab, bcr->tunefile, bcr->tune, &bcr->solver, &bcr->tuned));
   else if (bcr->device && bcr->backend == PCBCRPOISSON_BACKEND_AUTO && !slab) {
@@ -477,7 +452,7 @@ static PetscErrorCode PCBCRPoissonSolveDevice(PC pc, PetscBool transpose, PetscI
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
-  PetscCall(PCBCRPoissonGetStream(&stream));
+  PetscCall(BCRGetStream(&stream));
   PetscCall(PetscLogGpuTimeBegin());
   PetscCall(BCRSolverSolveDevice(bcr->solver, stream, transpose, nrhs, f, ldf, u, ldu));
   PetscCall(PetscLogGpuTimeEnd());
@@ -499,7 +474,7 @@ static PetscErrorCode PCBCRPoissonCheckFiniteDevice(PC pc, const PetscScalar *u,
   PetscFunctionBegin;
   if (!pc->erroriffailure || (!bcr->n && bcr->grid.size == 1)) PetscFunctionReturn(PETSC_SUCCESS);
   if (bcr->grid.size > 1) finite = PETSC_FALSE; /* what follows is for all ranks, or none */
-  PetscCall(PCBCRPoissonGetStream(&stream));
+  PetscCall(BCRGetStream(&stream));
   for (PetscInt c = 0; c < bcr->dof && finite; ++c) {
     PetscCall(BCRSolverFetch(stream, 1, u + bcr->dof * (n[0] / 2 + n[0] * (n[1] / 2 + n[1] * (n[2] / 2))) + c, &one));
     if (PetscIsInfOrNanScalar(one)) finite = PETSC_FALSE;
@@ -513,25 +488,27 @@ static PetscErrorCode PCBCRPoissonCheckFiniteDevice(PC pc, const PetscScalar *u,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* auto: the plan moves, once, to where the vectors are (where: 0 the host, 1 the device, -1 neither). On several ranks the first vectors decide, if
+/* auto: the plan moves, once, to where the vectors are. On several ranks the first vectors decide, if
    they are in the same place on all of them: to ask again would cost each application a message. Others are staged, by each rank for itself. */
-static PetscErrorCode PCBCRPoissonFollow(PC pc, int where)
+static PetscErrorCode PCBCRPoissonFollow(PC pc, BCRVecPlace place)
 {
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PC_BCRPoisson  *bcr    = (PC_BCRPoisson *)pc->data;
+  const PetscBool device = place == BCR_VECS_DEVICE ? PETSC_TRUE : PETSC_FALSE;
+  PetscBool       same   = PETSC_TRUE;
 
   PetscFunctionBegin;
   if (bcr->backend != PCBCRPOISSON_BACKEND_AUTO || bcr->switched || bcr->followed || !bcr->possible) PetscFunctionReturn(PETSC_SUCCESS);
   if (bcr->grid.size > 1) {
-    int mine[2] = {where, -where}, all[2];
+    int mine[2] = {(int)place, -(int)place}, all[2];
 
     bcr->followed = PETSC_TRUE;
     PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
-    if (all[0] != -all[1]) where = -1;
+    if (all[0] != -all[1]) same = PETSC_FALSE;
   }
-  if (where < 0 || bcr->device == (where ? PETSC_TRUE : PETSC_FALSE)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(pc, "The vectors are in the memory of the %s: the plan moves there\n", where ? "device" : "host"));
+  if (!same || place == BCR_VECS_MIXED || bcr->device == device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "The vectors are in the memory of the %s: the plan moves there\n", device ? "device" : "host"));
   bcr->switched = PETSC_TRUE;
-  bcr->device   = where ? PETSC_TRUE : PETSC_FALSE;
+  bcr->device   = device;
   PetscCall(PCBCRPoissonPlan(pc));
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -549,18 +526,17 @@ static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Ve
 #if defined(PETSCBCR_HAVE_CUDA)
   if (bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
     const PetscScalar *solution;
-    PetscMemType       mf, mu;
-    PetscBool          there;
+    BCRVecPlace        place;
+    PetscBool          there = PETSC_FALSE;
 
-    PetscCall(VecGetArrayReadAndMemType(x, &f, &mf));
-    PetscCall(VecGetArrayWriteAndMemType(y, &u, &mu));
+    PetscCall(BCRVecsGetArrays(x, y, &f, &u, &place));
     solution = u;
-    there    = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
-    PetscCall(PCBCRPoissonFollow(pc, there ? 1 : (PetscMemTypeHost(mf) && PetscMemTypeHost(mu) ? 0 : -1)));
-    if (there && bcr->device && !bcr->slab) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, 1, f, bcr->n, u, bcr->n));
-    else there = PETSC_FALSE;
-    PetscCall(VecRestoreArrayWriteAndMemType(y, &u));
-    PetscCall(VecRestoreArrayReadAndMemType(x, &f));
+    PetscCall(PCBCRPoissonFollow(pc, place));
+    if (place == BCR_VECS_DEVICE && bcr->device && !bcr->slab) {
+      PetscCall(PCBCRPoissonSolveDevice(pc, transpose, 1, f, bcr->n, u, bcr->n));
+      there = PETSC_TRUE;
+    }
+    PetscCall(BCRVecsRestoreArrays(x, y, &f, &u));
     if (there) PetscCall(PCBCRPoissonCheckFiniteDevice(pc, solution, x, y));
     if (there) PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -603,14 +579,17 @@ static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Ma
   if (bcr->device || bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
     PetscScalar *g; /* not const in all releases */
     PetscMemType mf, mu;
-    PetscBool    there;
+    BCRVecPlace  place;
+    PetscBool    there = PETSC_FALSE;
 
     PetscCall(MatDenseGetArrayReadAndMemType(X, (void *)&g, &mf));
     PetscCall(MatDenseGetArrayWriteAndMemType(Y, &u, &mu));
-    there = PetscMemTypeCUDA(mf) && PetscMemTypeCUDA(mu) ? PETSC_TRUE : PETSC_FALSE;
-    PetscCall(PCBCRPoissonFollow(pc, there ? 1 : (PetscMemTypeHost(mf) && PetscMemTypeHost(mu) ? 0 : -1)));
-    if (there && bcr->device && !bcr->slab) PetscCall(PCBCRPoissonSolveDevice(pc, transpose, ncols, g, ldf, u, ldu));
-    else there = PETSC_FALSE;
+    place = BCRMemPlace(mf, mu);
+    PetscCall(PCBCRPoissonFollow(pc, place));
+    if (place == BCR_VECS_DEVICE && bcr->device && !bcr->slab) {
+      PetscCall(PCBCRPoissonSolveDevice(pc, transpose, ncols, g, ldf, u, ldu));
+      there = PETSC_TRUE;
+    }
     PetscCall(MatDenseRestoreArrayWriteAndMemType(Y, &u));
     PetscCall(MatDenseRestoreArrayReadAndMemType(X, (void *)&g));
     if (there) PetscFunctionReturn(PETSC_SUCCESS);

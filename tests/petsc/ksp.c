@@ -291,7 +291,6 @@ static PetscErrorCode Transposed(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All columns at once */
 /* VecCopy() between vectors that may live in different memory (scripts/check-gpu) */
 static PetscErrorCode CopyEntries(Vec from, Vec to)
 {
@@ -309,6 +308,7 @@ static PetscErrorCode CopyEntries(Vec from, Vec to)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* All columns at once */
 static PetscErrorCode ManyRightHandSides(void)
 {
   PetscFunctionBegin;
