@@ -8,6 +8,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petsctime.h>
   #include "src/tridiagonal/device.h"
+  #include "cuda_bench.h"
   #include <math.h>
   #if defined(PETSCBCR_HAVE_CUSPARSE)
     #include <cusparse.h>
@@ -63,26 +64,6 @@ static int run_interleaved(void *context)
   return cusparseDgtsvInterleavedBatch(r->handle, 0, (int)r->n, (double *)r->dl, (double *)r->d, (double *)r->du, (double *)r->u, (int)r->batch, r->buffer) ? 998 : 0;
 }
   #endif
-
-static int compare(const void *a, const void *b)
-{
-  const double x = *(const double *)a, y = *(const double *)b;
-
-  return x < y ? -1 : x > y;
-}
-
-static PetscErrorCode Median(Run *r, int (*f)(void *), PetscInt n, double *ms)
-{
-  double t[101];
-
-  PetscFunctionBeginUser;
-  n = PetscMin(n, 101);
-  PetscCallBCRCuda(BCRCudaTime(r->stream, f, r, 2, &t[0]));
-  for (PetscInt i = 0; i < n; i++) PetscCallBCRCuda(BCRCudaTime(r->stream, f, r, 1, &t[i]));
-  qsort(t, (size_t)n, sizeof(double), compare);
-  *ms = 1e3 * t[n / 2];
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* max|f - A u| / (||A|| max|u| + max|f|) over line `line` of the array */
 static PetscErrorCode BackwardError(Run *r, const BCRTriSpec *s, PetscInt line, double *error)
@@ -249,8 +230,8 @@ static PetscErrorCode Solve(const Case *c)
     PetscCall(BCRTriDeviceGetInfo(r.device, &info));
   }
   PetscCall(PetscTime(&t1));
-  PetscCall(Median(&r, run_copy, reps, &copy));
-  PetscCall(Median(&r, run_solve, reps, &time));
+  PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
+  PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 2, reps, &time));
   PetscCall(BackwardError(&r, &s, 0, &error));
   PetscCall(BackwardError(&r, &s, lines / 2, &error));
   if (c->tune[0] || c->tune[1] || c->tune[2] || c->tune[3]) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s %d.%d.%d.%d", names[info.method], c->tune[0], c->tune[1], c->tune[2], c->tune[3]));
@@ -295,7 +276,7 @@ static PetscErrorCode Solve(const Case *c)
       PetscCheck(!e, PETSC_COMM_SELF, PETSC_ERR_LIB, "cuSPARSE error %d", e);
       PetscCallBCRCuda(BCRCudaMalloc(bytes, &r.buffer));
       PetscCallBCRCuda(BCRCudaCopy(r.u, r.f, r.bytes, r.stream));
-      PetscCall(Median(&r, along ? run_strided : run_interleaved, 5, &time));
+      PetscCall(BenchDeviceMedian(r.stream, along ? run_strided : run_interleaved, &r, 2, 5, &time));
       PetscCall(Row(c, along ? "cusparse_gtsv2StridedBatch" : "cusparse_gtsvInterleavedBatch", single ? "single" : "double", time, copy, -1, -1, "coefficients in arrays"));
       for (int k = 0; k < 3; k++) PetscCallBCRCuda(BCRCudaFree(*to[k]));
       PetscCallBCRCuda(BCRCudaFree(r.buffer));

@@ -13,7 +13,7 @@ static char help[] = "Poisson on one CUDA device through PETSc, beside peers, al
   #include <petscdevice.h>
   #include <petsc/private/petscimpl.h>
   #include <petsctime.h>
-  #include "src/poisson/device.h"
+  #include "cuda_bench.h"
 
 int  PeerCreate(int n, void **peer);
 int  PeerSolve(void *peer, const double *f, double *u);
@@ -21,13 +21,6 @@ void PeerDestroy(void *peer);
 
 static PetscInt  reps = 9;
 static PetscReal rtol = 1e-8;
-
-static int compare(const void *a, const void *b)
-{
-  const double x = *(const double *)a, y = *(const double *)b;
-
-  return x < y ? -1 : x > y;
-}
 
 typedef struct {
   KSP             ksp;
@@ -66,20 +59,6 @@ static int run_copy(void *c)
 static int run_peer(void *c)
 {
   return PeerSolve(((Run *)c)->peer, ((Run *)c)->f, ((Run *)c)->u);
-}
-
-static PetscErrorCode Median(Run *r, int (*f)(void *), PetscInt n, double *ms)
-{
-  double t[101];
-
-  PetscFunctionBeginUser;
-  n = PetscMin(n, 101);
-  for (PetscInt i = 0; i < 2; i++) PetscCallBCRCuda(f(r));
-  PetscCallBCRCuda(BCRCudaSynchronize(r->stream));
-  for (PetscInt i = 0; i < n; i++) PetscCallBCRCuda(BCRCudaTime(r->stream, f, r, 1, &t[i]));
-  qsort(t, (size_t)n, sizeof(double), compare);
-  *ms = 1e3 * t[n / 2];
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Row(const char name[], PetscInt n, const char solver[], double time, double copy, double setup, double residual, PetscInt its, const char note[])
@@ -191,10 +170,10 @@ static PetscErrorCode Ksp(PetscInt n)
     setup[again] = 1e3 * (t1 - t0);
     PetscCall(KSPSolve(r.ksp, r.b, r.x));
   }
-  PetscCall(Median(&r, run_copy, reps, &copy));
-  PetscCall(Median(&r, run_ksp, reps, &ksp));
+  PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
+  PetscCall(BenchDeviceMedian(r.stream, run_ksp, &r, 2, reps, &ksp));
   PetscCall(VecCopy(r.x, y));
-  PetscCall(Median(&r, run_pc, reps, &pc));
+  PetscCall(BenchDeviceMedian(r.stream, run_pc, &r, 2, reps, &pc));
   PetscCall(PetscMemzero(axis, sizeof(axis)));
   PetscCall(PetscMemzero(&options, sizeof(options)));
   for (int d = 0; d < 3; d++) {
@@ -203,7 +182,7 @@ static PetscErrorCode Ksp(PetscInt n)
   }
   PetscCall(BCRDeviceCoreCreate(2, axis, 0, PETSC_FALSE, stride, &options, r.stream, &r.core));
   PetscCall(BCRDeviceCoreSetUp(r.core));
-  PetscCall(Median(&r, run_core, reps, &core));
+  PetscCall(BenchDeviceMedian(r.stream, run_core, &r, 2, reps, &core));
   PetscCall(Row("ksp", n, "KSPSolve", ksp, copy, setup[0], -1, 1, "first set-up"));
   printf("# KSPSolve %.4f ms, PCApply %.4f ms, core %.4f ms: KSPSolve/core %.3f; set-up again %.2f ms, %.2f ms\n", ksp, pc, core, ksp / core, setup[1], setup[2]);
   PetscCall(Row("ksp", n, "KSPSolve", ksp, copy, setup[2], -1, 1, "set-up again"));
@@ -213,7 +192,7 @@ static PetscErrorCode Ksp(PetscInt n)
   if (error) printf("# cuFFT: not run at n = %d (%d: -1 no library, 2 no room, 3 no plan)\n", (int)n, error);
   else {
     r.stream = NULL;
-    PetscCall(Median(&r, run_peer, reps, &peer));
+    PetscCall(BenchDeviceMedian(r.stream, run_peer, &r, 2, reps, &peer));
     PetscCall(PetscObjectStateIncrease((PetscObject)r.x));
     PetscCall(Difference(r.x, y, &difference));
     PetscCall(Row("ksp", n, "cuFFT", peer, copy, -1, difference, -1, "sine transforms of the odd extension, D2Z; residual: difference from PCBCRPOISSON"));
@@ -306,7 +285,7 @@ static PetscErrorCode Solve(const char name[], PetscInt N, DM da, Mat A, Vec b, 
   PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
   PetscCall(PetscTime(&t1));
   setup = 1e3 * (t1 - t0);
-  PetscCall(Median(&r, run_ksp, PetscMin(reps, 5), &ms));
+  PetscCall(BenchDeviceMedian(r.stream, run_ksp, &r, 2, PetscMin(reps, 5), &ms));
   PetscCall(KSPGetIterationNumber(r.ksp, &its));
   PetscCall(KSPGetConvergedReason(r.ksp, &reason));
   PetscCall(MatMult(A, r.x, res));
@@ -345,7 +324,7 @@ static PetscErrorCode Matrix(PetscInt N, int kind, PetscReal jump, PetscBool gam
   PetscCall(VecSet(r.x, 0));
   PetscCall(Stream(&r.stream));
   PetscCall(Arrays(&r));
-  PetscCall(Median(&r, run_copy, reps, &copy));
+  PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
   if (kind == 1) PetscCall(PetscSNPrintf(name, sizeof(name), "%s%g", names[kind], (double)jump));
   else PetscCall(PetscStrncpy(name, names[kind], sizeof(name)));
   if (!kind) PetscCall(Solve(name, N, da, A, r.b, copy, "preonly+bcrpoisson", "d_", "-d_ksp_type preonly -d_pc_type bcrpoisson"));
@@ -404,8 +383,8 @@ static PetscErrorCode Tune(PetscInt dim, PetscInt n, PetscInt radix)
     PetscCall(PCBCRPoissonSetTune(r.pc, (PetscBool)tuned));
     if (tuned) PetscCall(PCSetFromOptions(r.pc)); /* -pc_bcrpoisson_tune_file */
     PetscCall(PCSetUp(r.pc));
-    PetscCall(Median(&r, run_copy, reps, &copy));
-    PetscCall(Median(&r, run_pc, reps, &ms[tuned]));
+    PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
+    PetscCall(BenchDeviceMedian(r.stream, run_pc, &r, 2, reps, &ms[tuned]));
     if (tuned) {
       file = open_memstream(&text, &size);
       PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_SELF, file, &viewer));

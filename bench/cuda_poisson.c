@@ -8,7 +8,7 @@
 #include <petscsys.h>
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petsctime.h>
-  #include "src/poisson/device.h"
+  #include "cuda_bench.h"
 
 typedef struct {
   BCRDeviceCore   core;
@@ -39,25 +39,6 @@ static int run_copy(void *context)
   Run *r = (Run *)context;
 
   return BCRCudaCopy(r->u, r->f, r->bytes, r->stream);
-}
-
-static int compare(const void *a, const void *b)
-{
-  const double x = *(const double *)a, y = *(const double *)b;
-
-  return x < y ? -1 : x > y;
-}
-
-static PetscErrorCode Median(Run *r, int (*f)(void *), PetscInt reps, double *ms)
-{
-  double t[101];
-
-  PetscFunctionBeginUser;
-  reps = PetscMin(reps, 101);
-  for (PetscInt i = 0; i < reps; i++) PetscCallBCRCuda(BCRCudaTime(r->stream, f, r, 1, &t[i]));
-  qsort(t, (size_t)reps, sizeof(double), compare);
-  *ms = 1e3 * t[reps / 2];
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* |f - K u| / (|K| |u| + |f|), 2-norms, f and u brought to double */
@@ -204,16 +185,13 @@ int main(int argc, char **argv)
         PetscCall(BCRDeviceCoreDestroy(&r.core));
       }
     }
-    PetscCall(Median(&r, run_copy, reps, &copy));
-    PetscCall(Median(&r, run_copy, reps, &copy));
-    PetscCall(Median(&r, run_solve, 3, &solve));
-    PetscCall(Median(&r, run_solve, reps, &solve));
+    PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, reps, reps, &copy));
+    PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 3, reps, &solve));
     PetscCall(BackwardError(&r, dim, n, single, &error));
     PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
     PetscCall(PetscStrncpy(solver, graph ? "bcr-graph" : "bcr", sizeof(solver)));
     if (radix || nschedule) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", radix ? "radix" : "schedule", (int)(radix ? radix : schedule[0]), recursive && dim == 3 ? "-recursive" : ""));
-    printf("cuda_poisson,poisson%dd,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0),
-           error, info.plan);
+    printf("cuda_poisson,poisson%dd,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
     fflush(stdout);
     PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
     PetscCall(BCRDeviceCoreDestroy(&r.core));
