@@ -779,7 +779,8 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
   op->shift = 0;
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   if (PetscAbs(left) <= 4 * BCR_SUM_TOL * size) left = 0;
-  if ((double)lo > 1e-12 * size) left = PetscMax(left, -0.9 * (double)lo); /* definite, whatever the matrix is */
+  /* definite, whatever the matrix is, and by more than BCROperatorCheckDefinite() takes for rounding */
+  if ((double)lo > 1e-12 * size) left = PetscMax(left, -PetscMax(0, PetscMin(0.9 * (double)lo, (double)lo - 4 * BCR_SUM_TOL * size)));
   else if (left < 0 || (left == 0 && largest > 64 * BCR_SUM_TOL * size)) left = PetscMax(far, -left);
   op->shift = (PetscReal)left;
   r->shift  = left;
