@@ -4,6 +4,8 @@ static char help[] = "Times batches of tridiagonal lines on one core: memcpy, LA
   -n <256,512,1024,2048,4096>  lengths of the lines of batch\n\
   -d <4>        diagonal over the couplings, batch\n\
   -methods <scan,cr,pscheme,dc,thomas>\n\
+  -at <f,u>     bytes behind a cache line at which the right-hand side and the solution begin; default: where PetscMalloc() puts them\n\
+  -in_place     the solution takes the place of the right-hand side\n\
   -small        every size divided by 8, to try it out\n\
   -csv <file>   adds the results to this file\n\n";
 
@@ -26,8 +28,9 @@ extern void dgttrs_(const char *, const PetscBLASInt *, const PetscBLASInt *, co
 
 static FILE       *csv;
 static PetscInt    repetitions = 9;
-static PetscBool   small       = PETSC_FALSE;
-static const char *names[]     = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
+static PetscBool   small = PETSC_FALSE, inplace = PETSC_FALSE, placed = PETSC_FALSE;
+static PetscInt    at[2]   = {0, 0};
+static const char *names[] = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
 static PetscBool   wanted[6];
 
 typedef enum {
@@ -57,6 +60,7 @@ typedef struct {
   PetscInt    inner, n, outer;
   double      diag;
   double     *f, *u;
+  double     *b; /* what solvers are given: f, or in place u */
 } Batch;
 
 static PetscErrorCode RunSetUp(const Batch *b, Run *r)
@@ -93,7 +97,7 @@ static PetscErrorCode RunSetUp(const Batch *b, Run *r)
     }
     PetscCall(MatAssemblyBegin(r->A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(r->A, MAT_FINAL_ASSEMBLY));
-    PetscCall(VecCreateSeqWithArray(PETSC_COMM_SELF, 1, size, b->f, &r->f));
+    PetscCall(VecCreateSeqWithArray(PETSC_COMM_SELF, 1, size, b->b, &r->f));
     PetscCall(VecCreateSeqWithArray(PETSC_COMM_SELF, 1, size, b->u, &r->u));
     PetscCall(KSPCreate(PETSC_COMM_SELF, &r->ksp));
     PetscCall(KSPSetOperators(r->ksp, r->A, r->A));
@@ -127,10 +131,10 @@ static PetscErrorCode RunSolve(const Batch *b, Run *r)
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(b->n, &n));
-  if (r->kind == RUN_LOCAL) PetscCall(BCRTriLocalSolve(r->local, b->f, b->u));
+  if (r->kind == RUN_LOCAL) PetscCall(BCRTriLocalSolve(r->local, b->b, b->u));
   else if (r->kind == RUN_LU) PetscCall(KSPSolve(r->ksp, r->f, r->u));
   else if (b->inner == 1) { /* all lines are one call with that many right-hand sides */ PetscCall(PetscBLASIntCast(b->outer, &lines));
-    memcpy(b->u, b->f, sizeof(double) * (size_t)b->n * b->outer);
+    if (b->b != b->u) memcpy(b->u, b->b, sizeof(double) * (size_t)b->n * b->outer);
     if (r->kind == RUN_PTTRS) dpttrs_(&n, &lines, r->d, r->dl, b->u, &n, &info);
     else dgttrs_("N", &n, &lines, r->dl, r->d, r->du, r->du2, r->pivots, b->u, &n, &info);
   } else {
@@ -138,7 +142,7 @@ static PetscErrorCode RunSolve(const Batch *b, Run *r)
       for (PetscInt i = 0; i < b->inner; ++i) {
         const size_t base = i + (size_t)b->inner * b->n * o;
 
-        for (PetscInt j = 0; j < b->n; ++j) r->line[j] = b->f[base + (size_t)b->inner * j];
+        for (PetscInt j = 0; j < b->n; ++j) r->line[j] = b->b[base + (size_t)b->inner * j];
         if (r->kind == RUN_PTTRS) dpttrs_(&n, &one, r->d, r->dl, r->line, &n, &info);
         else dgttrs_("N", &n, &one, r->dl, r->d, r->du, r->du2, r->pivots, r->line, &n, &info);
         for (PetscInt j = 0; j < b->n; ++j) b->u[base + (size_t)b->inner * j] = r->line[j];
@@ -182,12 +186,24 @@ static PetscErrorCode RunBatch(Batch *b, PetscBool lu, PetscBool single)
 {
   const size_t size = (size_t)b->inner * b->n * b->outer;
   Run         *runs;
+  double      *memory[2];
+  char         name[64];
   PetscInt     count = 0;
   PetscRandom  random;
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(MAX_RUNS, &runs));
-  PetscCall(PetscMalloc2(size, &b->f, size, &b->u));
+  PetscCall(PetscMalloc1(size + 16, &memory[0]));
+  PetscCall(PetscMalloc1(size + 16, &memory[1]));
+  b->f = memory[0];
+  b->u = memory[1];
+  if (placed) {
+    b->f = (double *)(((size_t)memory[0] + 63) / 64 * 64 + (size_t)at[0]);
+    b->u = (double *)(((size_t)memory[1] + 63) / 64 * 64 + (size_t)at[1]);
+    PetscCall(PetscSNPrintf(name, sizeof(name), "%s at %d %d", b->name, (int)at[0], (int)at[1]));
+  } else PetscCall(PetscStrncpy(name, b->name, sizeof(name)));
+  if (inplace) PetscCall(PetscStrlcat(name, " in place", sizeof(name)));
+  b->b = inplace ? b->u : b->f;
   PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
   PetscCall(PetscRandomSetInterval(random, -1, 1));
   for (size_t i = 0; i < size; ++i) {
@@ -215,6 +231,7 @@ static PetscErrorCode RunBatch(Batch *b, PetscBool lu, PetscBool single)
   }
   for (PetscInt k = 0; k < count; ++k) {
     PetscCall(RunSetUp(b, &runs[k]));
+    memcpy(b->u, b->f, sizeof(double) * size);
     PetscCall(RunSolve(b, &runs[k]));
     runs[k].residual = BackwardError(b);
   }
@@ -233,17 +250,18 @@ static PetscErrorCode RunBatch(Batch *b, PetscBool lu, PetscBool single)
 
     BenchStatistics(repetitions, runs[k].t, &time, &mintime);
     BenchStatistics(repetitions, runs[k].c, &copy, &mincopy);
-    printf("%-8s %c  %9d x %-9d %-8s %-6s %10.3f ms  %6.2f copies (best %6.2f)  %6.2f ns/unknown  set-up %8.3f ms  error %.1e\n", b->name, b->axis, (int)b->n, (int)(b->inner * b->outer), runs[k].name, runs[k].precision ? "single" : "double",
-           1e3 * time, time / copy, mintime / mincopy, 1e9 * time / size, 1e3 * runs[k].setup, runs[k].residual);
+    printf("%-8s %c  %9d x %-9d %-8s %-6s %10.3f ms  %6.2f copies (best %6.2f)  %6.2f ns/unknown  set-up %8.3f ms  error %.1e\n", name, b->axis, (int)b->n, (int)(b->inner * b->outer), runs[k].name, runs[k].precision ? "single" : "double", 1e3 * time,
+           time / copy, mintime / mincopy, 1e9 * time / size, 1e3 * runs[k].setup, runs[k].residual);
     fflush(stdout);
     if (csv) {
-      fprintf(csv, "lines,%s,%d,%d,%c,%s,%s,1,%.6g,%.6g,%.4g,%.6g,%.3g,%.6g,%.6g,%.4g,,1,%.4g,%d,%d,%d\n", b->name, b->outer > 1 && b->inner > 1 ? 3 : 2, (int)b->n, b->axis, runs[k].precision ? "single" : "double", runs[k].name, 1e3 * time,
-              1e3 * copy, time / copy, 1e3 * runs[k].setup, runs[k].residual, 1e3 * mintime, 1e3 * mincopy, mintime / mincopy, 1e9 * time / size, (int)b->inner, (int)b->n, (int)b->outer);
+      fprintf(csv, "lines,%s,%d,%d,%c,%s,%s,1,%.6g,%.6g,%.4g,%.6g,%.3g,%.6g,%.6g,%.4g,,1,%.4g,%d,%d,%d\n", name, b->outer > 1 && b->inner > 1 ? 3 : 2, (int)b->n, b->axis, runs[k].precision ? "single" : "double", runs[k].name, 1e3 * time, 1e3 * copy,
+              time / copy, 1e3 * runs[k].setup, runs[k].residual, 1e3 * mintime, 1e3 * mincopy, mintime / mincopy, 1e9 * time / size, (int)b->inner, (int)b->n, (int)b->outer);
       fflush(csv);
     }
     PetscCall(RunDestroy(&runs[k]));
   }
-  PetscCall(PetscFree2(b->f, b->u));
+  PetscCall(PetscFree(memory[0]));
+  PetscCall(PetscFree(memory[1]));
   PetscCall(PetscFree(runs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -251,7 +269,7 @@ static PetscErrorCode RunBatch(Batch *b, PetscBool lu, PetscBool single)
 int main(int argc, char **argv)
 {
   char     *suites[8], *methods[8];
-  PetscInt  nsuites = 8, nmethods = 8, sizes[16] = {256, 512, 1024, 2048, 4096}, nsizes = 16;
+  PetscInt  nat, nsuites = 8, nmethods = 8, sizes[16] = {256, 512, 1024, 2048, 4096}, nsizes = 16;
   PetscReal diag = 4;
   PetscBool given;
 
@@ -260,6 +278,10 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &repetitions, NULL));
   repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-d", &diag, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-in_place", &inplace, NULL));
+  nat = 2;
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-at", at, &nat, &placed));
+  PetscCheck(!placed || (nat == 2 && at[0] % 8 == 0 && at[1] % 8 == 0 && PetscMin(at[0], at[1]) >= 0 && PetscMax(at[0], at[1]) < 64), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-at: two numbers of 0, 8, ..., 56");
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n", sizes, &nsizes, &given));
   if (!given) nsizes = 5;
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-methods", methods, &nmethods, &given));
@@ -281,14 +303,14 @@ int main(int argc, char **argv)
     if (!strcmp(suites[s], "batch")) { /* n lines of length n, along x and along z */
       for (PetscInt k = 0; k < nsizes; ++k) {
         const PetscInt n = sizes[k] / divide;
-        Batch          x = {"batch", 'x', 1, n, n, diag, NULL, NULL}, z = {"batch", 'z', n, n, 1, diag, NULL, NULL};
+        Batch          x = {"batch", 'x', 1, n, n, diag, NULL, NULL, NULL}, z = {"batch", 'z', n, n, 1, diag, NULL, NULL, NULL};
 
         PetscCall(RunBatch(&x, (PetscBool)(sizes[k] == 1024), PETSC_TRUE));
         PetscCall(RunBatch(&z, PETSC_FALSE, PETSC_TRUE));
       }
     } else if (!strcmp(suites[s], "single")) { /* one long line */
       for (PetscInt e = 20; e <= 26; e += 6) {
-        Batch x = {"single", 'x', 1, ((PetscInt)1 << e) / divide, 1, diag, NULL, NULL};
+        Batch x = {"single", 'x', 1, ((PetscInt)1 << e) / divide, 1, diag, NULL, NULL, NULL};
 
         PetscCall(RunBatch(&x, PETSC_FALSE, PETSC_FALSE));
       }
@@ -296,7 +318,7 @@ int main(int argc, char **argv)
       const PetscInt lengths[] = {8, 16, 32};
 
       for (PetscInt k = 0; k < 3; ++k) {
-        Batch x = {"short", 'x', 1, lengths[k], 1000000 / divide, diag, NULL, NULL}, z = {"short", 'z', 1000000 / divide, lengths[k], 1, diag, NULL, NULL};
+        Batch x = {"short", 'x', 1, lengths[k], 1000000 / divide, diag, NULL, NULL, NULL}, z = {"short", 'z', 1000000 / divide, lengths[k], 1, diag, NULL, NULL, NULL};
 
         PetscCall(RunBatch(&x, PETSC_FALSE, PETSC_TRUE));
         PetscCall(RunBatch(&z, PETSC_FALSE, PETSC_TRUE));

@@ -248,6 +248,189 @@ BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, 
   }
 }
 
+/*
+  ALONG past the caches wherever lines begin. Only whole cache lines are written, for a store that waits for its line holds up all those behind it.
+  The lanes of a tile are lines whose first elements lie alike in their cache lines, `period` lines apart, and rows are counted from the
+  beginning of that cache line on: row `shift` is the first of the line. A cache line with the end of one line and the beginning of the next waits
+  in `seam` until both are there, that is, for the end of a group of BL * period lines. Without stream: period 1, shift 0.
+*/
+typedef struct {
+  const void *f;
+  void       *u;
+  ptrdiff_t   len, lines, period, groups;             /* of a line; in all */
+  ptrdiff_t   first, base, pitch, lanes, shift, next; /* tile: its first line; element of row 0; from lane to lane; the tile after it, from its last row on */
+  int         stream;
+  char       *seam; /* cache lines in front of each line of the group, and one behind them */
+} TriAlong;
+
+#define TRI_SEAM (BL * TRI_EDGE * TRI_EDGE + 2 * TRI_EDGE) /* elements for seams: at most TRI_EDGE lines from one to the next that lies alike */
+
+BCR_INLINE ptrdiff_t tri_size(const int io)
+{
+  return io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+}
+
+/* what a tile of lines of inner = 1 is cut out of; 0: these lines cannot go past the caches, `stream` was not followed */
+BCR_INLINE int tri_along(TriAlong *A, const BCRTriShape *s, const void *f, void *u, real *seam, int stream, const int one, const int io)
+{
+  const ptrdiff_t es = tri_size(io), words = 64 / es;
+
+  A->f      = f;
+  A->u      = u;
+  A->len    = s->n * s->inner;
+  A->lines  = s->outer;
+  A->period = 1;
+  A->stream = stream && (uintptr_t)u % (size_t)es == 0 && A->len >= 2 * words;
+  if (A->stream) {
+    while (A->period * A->len % words) A->period *= 2;
+    if (A->period > 1 && (one || A->lines < BL * A->period)) A->stream = 0;
+    if (!A->stream) A->period = 1;
+  }
+  A->seam   = (char *)(((uintptr_t)seam + 63) / 64 * 64);
+  A->groups = (A->lines + BL * A->period - 1) / (BL * A->period);
+  return A->stream == (stream != 0);
+}
+
+/* tile t of group g; 0: it has no lines */
+BCR_INLINE int tri_along_tile(TriAlong *A, ptrdiff_t g, ptrdiff_t t, const int io)
+{
+  const ptrdiff_t es = tri_size(io), left = A->lines - BL * A->period * g - t;
+
+  if (left <= 0) return 0;
+  A->first = BL * A->period * g + t;
+  A->pitch = A->period * A->len;
+  A->lanes = PetscMin((left + A->period - 1) / A->period, BL);
+  A->shift = A->stream ? (ptrdiff_t)((uintptr_t)((char *)A->u + A->first * A->len * es) % 64) / es : 0;
+  A->base  = A->first * A->len - A->shift;
+  A->next  = t + 1 < A->period ? 0 : (BL - 1) * A->pitch;
+  return 1;
+}
+
+/* rows k..k+BL-1 of the lines are nothing but rows of lines, and no cache lines that they share */
+BCR_INLINE int tri_along_whole(const TriAlong *A, ptrdiff_t k, const int io)
+{
+  const ptrdiff_t words = 64 / tri_size(io);
+
+  return A->lanes == BL && k >= (A->shift + words - 1) / words * words && k + BL <= (A->shift + A->len) / words * words;
+}
+
+/* elements from..to-1 of BL, the others zero and not read */
+BCR_INLINE bun bloadclip(const void *p, ptrdiff_t i, ptrdiff_t from, ptrdiff_t to, const int io)
+{
+#if BCR_ISA == 2
+  const unsigned m = (1u << to) - (1u << from);
+
+  #if defined(BCR_REAL_SINGLE)
+  if (io) {
+    const double *q  = (const double *)p + i;
+    const __m256  lo = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)m, q)), hi = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)(m >> 8), q + 8));
+
+    return (bun)_mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(lo)), _mm256_castps_pd(hi), 1));
+  }
+  return (bun)_mm512_maskz_loadu_ps((__mmask16)m, (const float *)p + i);
+  #else
+  (void)io;
+  return (bun)_mm512_maskz_loadu_pd((__mmask8)m, (const double *)p + i);
+  #endif
+#else
+  real t[BL] __attribute__((aligned(64))) = {0};
+
+  for (ptrdiff_t k = from; k < to; k++) t[k] = io ? (real)((const double *)p)[i + k] : ((const real *)p)[i + k];
+  return bload(t);
+#endif
+}
+
+static __attribute__((noinline)) void BCRN(tri_along_load_edge)(const TriAlong *A, ptrdiff_t k, bun *a, const int io)
+{
+  const ptrdiff_t from = PetscMin(PetscMax(A->shift - k, 0), BL), to = PetscMax(PetscMin(A->shift + A->len - k, BL), from);
+
+  for (ptrdiff_t p = 0; p < BL; p++) {
+    if (p >= A->lanes || to == from) a[p] = bnull();
+    else if (to - from == BL) a[p] = bloadio(A->f, A->base + A->pitch * p + k, io);
+    else a[p] = bloadclip(A->f, A->base + A->pitch * p + k, from, to, io);
+  }
+  btr(a);
+}
+
+/* BL rows from k on, brought to the lanes: a[e] has row k + e, zero beyond the line */
+BCR_INLINE void tri_along_load(const TriAlong *A, ptrdiff_t k, bun *a, const int io)
+{
+  if (__builtin_expect(A->lanes == BL && k >= A->shift && k + BL <= A->shift + A->len, 1)) {
+#pragma GCC unroll 16
+    for (int p = 0; p < BL; p++) a[p] = bloadio(A->f, A->base + p * A->pitch + k, io);
+    btr(a);
+  } else BCRN(tri_along_load_edge)(A, k, a, io);
+}
+
+/* 64 bytes past the caches */
+BCR_INLINE void tri_stream_line(char *to, const char *from)
+{
+#if BCR_ISA == 2
+  _mm512_stream_si512((__m512i *)to, _mm512_loadu_si512(from));
+#elif BCR_ISA == 1
+  _mm256_stream_si256((__m256i *)to, _mm256_loadu_si256((const __m256i *)from));
+  _mm256_stream_si256((__m256i *)(to + 32), _mm256_loadu_si256((const __m256i *)(from + 32)));
+#else
+  __builtin_memcpy(to, from, 64);
+#endif
+}
+
+/* a[p]: of lane p */
+static __attribute__((noinline)) void BCRN(tri_along_store_edge)(const TriAlong *A, ptrdiff_t k, const bun *a, const int io)
+{
+  const ptrdiff_t es = tri_size(io), words = 64 / es, end = A->shift + A->len, from = PetscMax(A->shift, k), to = PetscMin(end, k + BL);
+  char            t[BL * sizeof(double)] __attribute__((aligned(64)));
+
+  for (ptrdiff_t p = 0; p < A->lanes; p++) {
+    const ptrdiff_t l = A->first % (BL * A->period) + A->period * p;
+    char           *u = (char *)A->u + (A->base + A->pitch * p) * es;
+
+    bstoreio(t, 0, a[p], io);
+    for (ptrdiff_t i = from, stop; i < to; i = stop) {
+      const ptrdiff_t line = i / words * words;
+
+      stop = PetscMin(line + words, to);
+      if (A->stream && (line < A->shift || line + words > end)) __builtin_memcpy(A->seam + 64 * (line < A->shift ? l : l + 1) + es * (i - line), t + es * (i - k), (size_t)(es * (stop - i)));
+      else if (A->stream && stop - i == words) tri_stream_line(u + es * i, t + es * (i - k));
+      else __builtin_memcpy(u + es * i, t + es * (i - k), (size_t)(es * (stop - i)));
+    }
+  }
+}
+
+/* the same, from the lanes */
+BCR_INLINE void tri_along_store(const TriAlong *A, ptrdiff_t k, bun *a, const int io)
+{
+  btr(a);
+  if (__builtin_expect(tri_along_whole(A, k, io), 1)) {
+    if (A->stream) {
+#pragma GCC unroll 16
+      for (int p = 0; p < BL; p++) tri_stream(A->u, A->base + p * A->pitch + k, a[p], io);
+    } else {
+#pragma GCC unroll 16
+      for (int p = 0; p < BL; p++) bstoreio(A->u, A->base + p * A->pitch + k, a[p], io);
+    }
+  } else BCRN(tri_along_store_edge)(A, k, a, io);
+}
+
+/* All lines of group g are done: the cache lines between them */
+static __attribute__((noinline)) void BCRN(tri_along_group)(const TriAlong *A, ptrdiff_t g, const int io)
+{
+  const ptrdiff_t es = tri_size(io), words = 64 / es, first = BL * A->period * g, count = PetscMin(A->lines - first, BL * A->period);
+
+  if (!A->stream) return;
+  for (ptrdiff_t l = 0; l <= count; l++) {
+    char           *u    = (char *)A->u + (first + l) * A->len * es;
+    const ptrdiff_t o    = (ptrdiff_t)((uintptr_t)u % 64);
+    const char     *seam = A->seam + 64 * l;
+
+    if (!o) continue;
+    if (g == 0 && l == 0) __builtin_memcpy(u, seam + o, (size_t)(es * words - o));
+    else if (first + l == A->lines) __builtin_memcpy(u - o, seam, (size_t)o);
+    else if (l == count) __builtin_memcpy(A->seam, seam, 64);
+    else tri_stream_line(u - o, seam);
+  }
+}
+
 /* Strips of columns with stored factors: rows of a block, bundles in registers, and of a strip */
 #if BCR_ISA == 2
   #define STRIP_NV 8

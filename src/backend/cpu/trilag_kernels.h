@@ -34,7 +34,7 @@ BCR_INLINE ptrdiff_t lag_panel(const BCRTriScan *t)
 
 static size_t BCRN(lag_work)(const BCRTriScan *t)
 {
-  if (t->shape.kind != BCR_TRI_ACROSS) return (size_t)BL * LAG_ROWS * (t->lag + 2) + BL * (t->lag + 1) + 2 * LAG_ROWS * BL;
+  if (t->shape.kind != BCR_TRI_ACROSS) return (size_t)BL * LAG_ROWS * (t->lag + 2) + BL * (t->lag + 1) + PetscMax(2 * LAG_ROWS * BL, TRI_SEAM);
   return (size_t)LAG_SUB(t->lag) * (lag_panel(t) / LAG_NV) + TRI_EDGE * (LAG_ROWS + SCAN_ENDS);
 }
 
@@ -235,16 +235,14 @@ BCR_INLINE void lag_across(const BCRTriScan *t, const void *f, void *u, real *wo
     for (ptrdiff_t i = 0; i < t->shape.inner; i += width) lag_panel_across(t, f, u, work, t->shape.inner * t->shape.n * o + i, PetscMin(width, t->shape.inner - i), io, stream);
 }
 
-/* Along: BL lines in the lanes, element k of lane l at base + ld*l + k */
+/* Along: BL lines in the lanes (TriAlong) */
 
 typedef struct {
   const BCRTriScan *t;
-  const void       *f;
-  void             *u;
-  ptrdiff_t         base, ld, lanes, lo, hi; /* rows lo <= k < hi are the interior */
+  TriAlong          A;
+  ptrdiff_t         lo, hi; /* rows lo <= k < hi are the interior */
   real             *ring, *sum;
-  bun               x[SCAN_ENDS], y, z, top; /* unknowns of the ends; the last y, the last unknown, that of row 0 */
-  int               stream;
+  bun               x[SCAN_ENDS], y, z, top; /* unknowns of the ends; the last y, the last unknown, that of the first row */
 } LagLines;
 
 /* Rows k..k+BL-1 forward; SUM: w, the sum of their block so far and its weights */
@@ -254,7 +252,7 @@ BCR_INLINE void lag_forward(LagLines *S, const ptrdiff_t k, real *slot, bun *sum
   const bun   alpha = bset1(abc[0]), gamma = bset1(abc[2]);
   bun         a[BL], y = S->y, s = *sum;
 
-  tri_loadx(a, S->f, S->base, k, S->ld, S->lanes, io);
+  tri_along_load(&S->A, k, a, io);
   if (__builtin_expect(k >= S->lo && k + BL <= S->hi, 1)) {
 #pragma GCC unroll 16
     for (int r = 0; r < BL; r++) {
@@ -290,11 +288,12 @@ BCR_INLINE void lag_backward(LagLines *S, const ptrdiff_t k, const real *slot, c
 
       if (j >= S->hi) a[r] = j - S->hi < S->t->t ? S->x[h + j - S->hi] : bnull();
       else if (j >= S->lo) a[r] = z = bfma(beta, z, bload(slot + BL * r));
-      else a[r] = j == S->lo - 1 ? bfma(beta, z, S->x[h - 1]) : S->x[j];
+      else if (j >= S->lo - h) a[r] = j == S->lo - 1 ? bfma(beta, z, S->x[h - 1]) : S->x[j - S->lo + h];
+      else a[r] = bnull();
     }
   }
   S->z = z;
-  tri_storex(S->u, S->base, k, S->ld, a, S->lanes, io, S->stream);
+  tri_along_store(&S->A, k, a, io);
 }
 
 static __attribute__((noinline)) void BCRN(lag_backward_any)(LagLines *S, const ptrdiff_t k, const real *slot, const int io)
@@ -305,8 +304,8 @@ static __attribute__((noinline)) void BCRN(lag_backward_any)(LagLines *S, const 
 /* All rows, y before the first and the unknown below the last given */
 BCR_INLINE void lag_along_blocks(LagLines *S, const bun below, const int io)
 {
-  const BCRTriScan *t      = S->t;
-  const ptrdiff_t   blocks = (S->ld + LAG_ROWS - 1) / LAG_ROWS, regions = t->lag + 2, lead = t->lag + 1;
+  const BCRTriScan *t    = S->t;
+  const ptrdiff_t   rows = S->A.shift + S->A.len, blocks = (rows + LAG_ROWS - 1) / LAG_ROWS, regions = t->lag + 2, lead = t->lag + 1;
   const real       *weights = (const real *)t->weights;
   const bun         whole   = bset1(weights[LAG_ROWS]);
   ptrdiff_t         done    = 0; /* blocks finished */
@@ -324,8 +323,8 @@ BCR_INLINE void lag_along_blocks(LagLines *S, const bun below, const int io)
     for (int i = 0; i < LAG_ROWS / BL; i++) {
       const ptrdiff_t k = LAG_ROWS * b + BL * i;
 
-      if (k < S->ld) {
-        tri_ahead(S->f, S->base + k + 128 + (k + 128 < S->ld ? 0 : (BL - 1) * S->ld), S->ld, io); /* of these lines, then of the next */
+      if (k < rows) {
+        tri_ahead(S->A.f, S->A.base + k + 128 + (k + 128 < rows ? 0 : S->A.next), S->A.pitch, io); /* of these lines, then of the next */
         lag_forward(S, k, ring + BL * BL * i, &s, weights + BL * i, io);
       }
       if (q >= 0) lag_backward(S, LAG_ROWS * (q + 1) - BL * (i + 1), old + BL * (LAG_ROWS - BL * (i + 1)), io);
@@ -337,7 +336,7 @@ BCR_INLINE void lag_along_blocks(LagLines *S, const bun below, const int io)
   S->z = below;
   for (ptrdiff_t b = blocks - 1; b >= done; b--)
     for (int i = LAG_ROWS / BL - 1; i >= 0; i--)
-      if (LAG_ROWS * b + BL * i < S->ld) BCRN(lag_backward_any)(S, LAG_ROWS * b + BL * i, S->ring + BL * LAG_ROWS * (b % regions) + BL * BL * i, io);
+      if (LAG_ROWS * b + BL * i < rows) BCRN(lag_backward_any)(S, LAG_ROWS * b + BL * i, S->ring + BL * LAG_ROWS * (b % regions) + BL * BL * i, io);
   if (done == 0) S->top = S->z;
 }
 
@@ -353,7 +352,7 @@ static __attribute__((noinline)) void BCRN(lag_along_run)(LagLines *S, const bun
   lag_along_blocks(S, below, 0);
 }
 
-/* Rows from..to-1 forward, nothing kept but the last y and the sum; k at which blocks begin: multiples of BL */
+/* Rows from..to-1 forward, nothing kept but the last y and the sum; rows: f itself is kept, no more */
 static __attribute__((noinline)) void BCRN(lag_taste)(const LagLines *S, ptrdiff_t from, ptrdiff_t to, bun *y, bun *sum, bun *rows, const int io)
 {
   const real *abc   = (const real *)S->t->abc;
@@ -364,7 +363,7 @@ static __attribute__((noinline)) void BCRN(lag_taste)(const LagLines *S, ptrdiff
   for (ptrdiff_t k = from / BL * BL; k < to; k += BL) {
     bun a[BL];
 
-    tri_loadx(a, S->f, S->base, k, S->ld, S->lanes, io);
+    tri_along_load(&S->A, k, a, io);
     for (int r = 0; r < BL; r++) {
       if (k + r < from || k + r >= to) continue;
       if (rows) {
@@ -380,14 +379,14 @@ static __attribute__((noinline)) void BCRN(lag_taste)(const LagLines *S, ptrdiff
 
 static __attribute__((noinline)) void BCRN(lag_along_ends)(LagLines *S, const int io)
 {
-  const BCRTriScan *t = S->t;
-  const ptrdiff_t   n = t->shape.n, m0 = S->lo, m1 = S->hi;
+  const BCRTriScan *t  = S->t;
+  const ptrdiff_t   m0 = S->lo, m1 = S->hi;
   const int         N = t->h + t->t;
   const real       *G = (const real *)t->G;
   bun               end[SCAN_ENDS + 2], none;
 
-  BCRN(lag_taste)(S, 0, m0, NULL, &none, end, io);
-  BCRN(lag_taste)(S, m1, n, NULL, &none, end + t->h, io);
+  BCRN(lag_taste)(S, m0 - t->h, m0, NULL, &none, end, io);
+  BCRN(lag_taste)(S, m1, m1 + t->t, NULL, &none, end + t->h, io);
   end[N] = end[N + 1] = none = bnull();
   BCRN(lag_taste)(S, m0, PetscMin(m1, m0 + t->reach), &none, &end[N], NULL, io);
   BCRN(lag_taste)(S, PetscMax(m0, m1 - t->reach), m1, &end[N + 1], &none, NULL, io);
@@ -403,20 +402,20 @@ static void BCRN(lag_along)(const BCRTriScan *t, const void *f, void *u, real *w
 
   S.y = S.z = S.top = bnull();
   for (int r = 0; r < SCAN_ENDS; r++) S.x[r] = bnull();
-  S.t      = t;
-  S.f      = f;
-  S.u      = u;
-  S.ld     = t->shape.n;
-  S.lo     = t->h;
-  S.hi     = t->shape.n - t->t;
-  S.ring   = work;
-  S.sum    = work + BL * LAG_ROWS * (t->lag + 2);
-  S.stream = t->stream && tri_aligned(&t->shape, u, io);
-  for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {
-    S.base = tri_tile(&t->shape, tile, &S.lanes);
-    BCRN(lag_along_ends)(&S, io);
-    S.y = S.x[t->h - 1];
-    BCRN(lag_along_run)(&S, S.x[t->h], io);
+  S.t    = t;
+  S.ring = work;
+  S.sum  = work + BL * LAG_ROWS * (t->lag + 2);
+  tri_along(&S.A, &t->shape, f, u, S.sum + BL * (t->lag + 1), t->stream, 0, io);
+  for (ptrdiff_t g = 0; g < S.A.groups; g++) {
+    for (ptrdiff_t tile = 0; tile < S.A.period; tile++) {
+      if (!tri_along_tile(&S.A, g, tile, io)) break;
+      S.lo = S.A.shift + t->h;
+      S.hi = S.A.shift + S.A.len - t->t;
+      BCRN(lag_along_ends)(&S, io);
+      S.y = S.x[t->h - 1];
+      BCRN(lag_along_run)(&S, S.x[t->h], io);
+    }
+    BCRN(tri_along_group)(&S.A, g, io);
   }
 }
 
@@ -435,18 +434,13 @@ static __attribute__((noinline)) void BCRN(lag_line)(const BCRTriScan *t, const 
   while ((uintptr_t)((char *)u + (base + first) * (io ? sizeof(double) : sizeof(real))) % 64 && first < m0 + 63) first++; /* pieces begin on cache lines */
   S.y = S.z = S.top = bnull();
   for (int r = 0; r < SCAN_ENDS; r++) S.x[r] = bnull();
-  S.t      = t;
-  S.f      = f;
-  S.u      = u;
-  S.base   = base + first;
-  S.lanes  = BL;
-  S.ld     = (m1 - first) / (BL * LAG_ROWS) * LAG_ROWS;
-  S.lo     = 0;
-  S.hi     = S.ld;
-  S.ring   = work;
-  S.sum    = work + BL * LAG_ROWS * (t->lag + 2);
-  S.stream = t->stream;
-  after    = first + BL * S.ld;
+  S.t    = t;
+  S.hi   = (m1 - first) / (BL * LAG_ROWS) * LAG_ROWS;
+  S.lo   = 0;
+  S.ring = work;
+  S.sum  = work + BL * LAG_ROWS * (t->lag + 2);
+  S.A    = (TriAlong){.f = f, .u = u, .len = S.hi, .pitch = S.hi, .base = base + first, .lanes = BL, .next = (BL - 1) * S.hi, .stream = t->stream};
+  after  = first + BL * S.hi;
   /* unknowns of the ends of the line */
   for (int r = 0; r < t->h; r++) end[r] = tri_get(f, base + r, io);
   for (int r = 0; r < t->t; r++) end[t->h + r] = tri_get(f, base + m1 + r, io);
@@ -465,7 +459,7 @@ static __attribute__((noinline)) void BCRN(lag_line)(const BCRTriScan *t, const 
   }
   /* y before each piece, from the piece before */
   S.y = bnull();
-  BCRN(lag_taste)(&S, S.ld - t->reach, S.ld, &S.y, &none, NULL, io);
+  BCRN(lag_taste)(&S, S.hi - t->reach, S.hi, &S.y, &none, NULL, io);
   bstore(c, S.y);
   y = c[BL - 1];
   for (ptrdiff_t j = after; j < m1; j++) tail[j - after] = y = alpha * y + gamma * tri_get(f, base + j, io);

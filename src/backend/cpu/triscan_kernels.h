@@ -336,9 +336,10 @@ BCR_INLINE void scan_io(const BCRTriScan *t, const void *f, void *u, real *work,
 {
   real     *w  = work + BL * (t->shape.nv + 2 * BL);
   const int nv = t->shape.nv, per = t->perline;
+  TriAlong  A;
 
-  /* lines that do not begin on cache lines are no faster so where they go past the caches */
-  if (t->lag && (t->shape.kind != BCR_TRI_ALONG || !t->stream || tri_aligned(&t->shape, u, io))) {
+  /* the lag is no faster where memory is not written past the caches though it should be */
+  if (t->lag && (t->shape.kind != BCR_TRI_ALONG || tri_along(&A, &t->shape, f, u, NULL, t->stream, 0, io))) {
     lag_io(t, f, u, work, io);
     return;
   }
