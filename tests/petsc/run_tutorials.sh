@@ -44,6 +44,7 @@ launch=()
 if [ "$ranks" -gt 1 ]; then launch=("${MPIEXEC:-mpiexec}" -n "$ranks"); fi
 name=$case_
 if [ "$ranks" -gt 1 ]; then name=$case_-$ranks; fi
+name=${TUTORIAL_FOLDER:-$name} # several runs of one case side by side: scripts/check-gpu
 
 mkdir -p "$work/$name"
 cd "$work/$name"
