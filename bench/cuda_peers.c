@@ -1,10 +1,12 @@
 static char help[] = "Poisson on one CUDA device through PETSc, beside peers, all with vectors on the device:\n\
   ksp     KSPSolve() and PCApply() of PCBCRPOISSON (KSPPREONLY, a MATSHELL, -pc_bcrpoisson_operator user), beside the core's own time, a copy\n\
           of the vector and a solver by cuFFT; set-up, the first and again\n\
-  matrix  an assembled matrix on (2^k + 1)^2 nodes, boundary rows kept: KSPPREONLY with PCBCRPOISSON, CG with PCMG and with GAMG\n\
+  matrix  an assembled matrix on (2^k + 1)^2, (2^k + 1)^3 nodes, boundary rows kept: KSPPREONLY with PCBCRPOISSON, CG with PCMG and with GAMG\n\
   var     variable coefficients on the same nodes: CG with PCBCRPOISSON and with PCMG; rho of ksp tutorial ex29, a smooth coefficient\n\
   tune    PCApply() with the defaults and with what -pc_bcrpoisson_tune finds, for the automatic plan and radices 2 and 4\n\
-  -suite <ksp,matrix,var>, -n <1023,2047,4095,8191> (ksp), -nodes <1025,2049> (matrix, var), -rho <10>, -reps <9>, -rtol <1e-8>\n\n";
+  setup   set-up again after the values of the matrix have changed, on the device and on the host\n\
+  -suite <ksp,matrix,var>, -n <1023,2047,4095,8191>, -n3 <127,255> (ksp; -n: tune), -nodes <1025,2049>, -nodes3 <129,257> (matrix, var, setup),\n\
+  -rho <10>, -reps <9>, -rtol <1e-8>\n\n";
 
 #include <petscksp.h>
 #include <petscdmda.h>
@@ -15,7 +17,7 @@ static char help[] = "Poisson on one CUDA device through PETSc, beside peers, al
   #include <petsctime.h>
   #include "cuda_bench.h"
 
-int  PeerCreate(int n, void **peer);
+int  PeerCreate(int dim, int n, void **peer);
 int  PeerSolve(void *peer, const double *f, double *u);
 void PeerDestroy(void *peer);
 
@@ -61,10 +63,10 @@ static int run_peer(void *c)
   return PeerSolve(((Run *)c)->peer, ((Run *)c)->f, ((Run *)c)->u);
 }
 
-static PetscErrorCode Row(const char name[], PetscInt n, const char solver[], double time, double copy, double setup, double residual, PetscInt its, const char note[])
+static PetscErrorCode Row(const char name[], PetscInt dim, PetscInt n, const char solver[], double time, double copy, double setup, double residual, PetscInt its, const char note[])
 {
   PetscFunctionBeginUser;
-  printf("cuda_peers,%s,%dx%dx1,%d,-,double,%s,1,%.4f,%.4f,%.2f,", name, (int)n, (int)n, (int)n, solver, time, copy, time / copy);
+  printf("cuda_peers,%s,%dx%dx%d,%d,-,double,%s,1,%.4f,%.4f,%.2f,", name, (int)n, (int)n, dim == 3 ? (int)n : 1, (int)n, solver, time, copy, time / copy);
   if (setup >= 0) printf("%.2f,", setup);
   else printf(",");
   if (residual >= 0) printf("%.1e,", residual);
@@ -124,7 +126,19 @@ static PetscErrorCode Difference(Vec x, Vec y, double *difference)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Ksp(PetscInt n)
+/* Vectors, and matrices, on the device */
+static PetscErrorCode Grid(PetscInt dim, PetscInt n, DM *da)
+{
+  PetscFunctionBeginUser;
+  if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, da));
+  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, 1, 1, 1, 1, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetVecType(*da, VECCUDA));
+  PetscCall(DMSetMatType(*da, MATAIJCUSPARSE));
+  PetscCall(DMSetUp(*da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Ksp(PetscInt dim, PetscInt n)
 {
   Run            r;
   DM             da;
@@ -132,17 +146,14 @@ static PetscErrorCode Ksp(PetscInt n)
   Vec            y;
   BCRAxis        axis[3];
   BCRCoreOptions options;
-  PetscInt       stride[3] = {1, n, n * n};
+  const PetscInt stride[3] = {1, n, n * n}, rows = dim == 3 ? n * n * n : n * n;
   double         copy, ksp, pc, core, peer, setup[3], difference = -1;
   PetscLogDouble t0, t1;
-  PetscReal      h = 1;
   int            error;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&r, sizeof(r)));
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
-  PetscCall(DMSetVecType(da, VECCUDA));
-  PetscCall(DMSetUp(da));
+  PetscCall(Grid(dim, n, &da));
   PetscCall(DMCreateGlobalVector(da, &r.b));
   PetscCall(VecDuplicate(r.b, &r.x));
   PetscCall(VecDuplicate(r.b, &y));
@@ -150,7 +161,7 @@ static PetscErrorCode Ksp(PetscInt n)
   PetscCall(VecSet(r.x, 0));
   PetscCall(Stream(&r.stream));
   PetscCall(Arrays(&r));
-  PetscCall(MatCreateShell(PETSC_COMM_SELF, n * n, n * n, n * n, n * n, NULL, &A));
+  PetscCall(MatCreateShell(PETSC_COMM_SELF, rows, rows, rows, rows, NULL, &A));
   PetscCall(MatSetVecType(A, VECCUDA));
   for (int again = 0; again < 3; again++) {
     PetscCall(KSPDestroy(&r.ksp));
@@ -160,7 +171,7 @@ static PetscErrorCode Ksp(PetscInt n)
     PetscCall(KSPGetPC(r.ksp, &r.pc));
     PetscCall(PCSetType(r.pc, PCBCRPOISSON));
     PetscCall(PCSetDM(r.pc, da));
-    PetscCall(PCBCRPoissonSetOperator(r.pc, 2, (PetscReal[]){h, h}, NULL, 0, 1));
+    PetscCall(PCBCRPoissonSetOperator(r.pc, dim, (PetscReal[]){1, 1, 1}, NULL, 0, 1));
     PetscCall(PCSetFromOptions(r.pc));
     PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
     PetscCall(PetscTime(&t0));
@@ -177,25 +188,25 @@ static PetscErrorCode Ksp(PetscInt n)
   PetscCall(PetscMemzero(axis, sizeof(axis)));
   PetscCall(PetscMemzero(&options, sizeof(options)));
   for (int d = 0; d < 3; d++) {
-    axis[d].n = d < 2 ? n : 1;
-    axis[d].a = d < 2 ? 1 : 0;
+    axis[d].n = d < dim ? n : 1;
+    axis[d].a = d < dim ? 1 : 0;
   }
-  PetscCall(BCRDeviceCoreCreate(2, axis, 0, PETSC_FALSE, stride, &options, r.stream, &r.core));
+  PetscCall(BCRDeviceCoreCreate(dim, axis, 0, PETSC_FALSE, stride, &options, r.stream, &r.core));
   PetscCall(BCRDeviceCoreSetUp(r.core));
   PetscCall(BenchDeviceMedian(r.stream, run_core, &r, 2, reps, &core));
-  PetscCall(Row("ksp", n, "KSPSolve", ksp, copy, setup[0], -1, 1, "first set-up"));
+  PetscCall(Row("ksp", dim, n, "KSPSolve", ksp, copy, setup[0], -1, 1, "first set-up"));
   printf("# KSPSolve %.4f ms, PCApply %.4f ms, core %.4f ms: KSPSolve/core %.3f; set-up again %.2f ms, %.2f ms\n", ksp, pc, core, ksp / core, setup[1], setup[2]);
-  PetscCall(Row("ksp", n, "KSPSolve", ksp, copy, setup[2], -1, 1, "set-up again"));
-  PetscCall(Row("ksp", n, "PCApply", pc, copy, -1, -1, -1, ""));
-  PetscCall(Row("ksp", n, "core", core, copy, -1, -1, -1, "as a graph"));
-  error = PeerCreate((int)n, &r.peer);
+  PetscCall(Row("ksp", dim, n, "KSPSolve", ksp, copy, setup[2], -1, 1, "set-up again"));
+  PetscCall(Row("ksp", dim, n, "PCApply", pc, copy, -1, -1, -1, ""));
+  PetscCall(Row("ksp", dim, n, "core", core, copy, -1, -1, -1, "as a graph"));
+  error = PeerCreate((int)dim, (int)n, &r.peer);
   if (error) printf("# cuFFT: not run at n = %d (%d: -1 no library, 2 no room, 3 no plan)\n", (int)n, error);
   else {
     r.stream = NULL;
     PetscCall(BenchDeviceMedian(r.stream, run_peer, &r, 2, reps, &peer));
     PetscCall(PetscObjectStateIncrease((PetscObject)r.x));
     PetscCall(Difference(r.x, y, &difference));
-    PetscCall(Row("ksp", n, "cuFFT", peer, copy, -1, difference, -1, "sine transforms of the odd extension, D2Z; residual: difference from PCBCRPOISSON"));
+    PetscCall(Row("ksp", dim, n, "cuFFT", peer, copy, -1, difference, -1, "sine transforms of the odd extension, D2Z; residual: difference from PCBCRPOISSON"));
     PeerDestroy(r.peer);
   }
   PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
@@ -209,47 +220,62 @@ static PetscErrorCode Ksp(PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* kind 0: one; 1: rho of ex29, `jump` in the middle third and one elsewhere, at the node; 2: exp(2 sin 2 pi x sin 2 pi y) between the nodes */
-static PetscReal Coefficient(int kind, PetscReal jump, PetscInt N, PetscReal i, PetscReal j)
+/* kind 0: one; 1: rho of ex29, `jump` in the middle third and one elsewhere, at the node; 2: exp(2 sin 2 pi x sin 2 pi y sin 2 pi z) between
+   the nodes (in two dimensions without the last) */
+static PetscReal Coefficient(PetscInt dim, int kind, PetscReal jump, PetscInt N, const PetscReal i[3])
 {
-  const PetscReal x = i / (PetscReal)(N - 1), y = j / (PetscReal)(N - 1);
+  PetscReal s      = 1;
+  PetscBool middle = PETSC_TRUE;
 
-  if (kind == 1) return i > N / 3.0 && i < 2.0 * N / 3.0 && j > N / 3.0 && j < 2.0 * N / 3.0 ? jump : 1;
-  if (kind == 2) return PetscExpReal(2 * PetscSinReal(2 * PETSC_PI * x) * PetscSinReal(2 * PETSC_PI * y));
-  return 1;
+  for (PetscInt d = 0; d < dim; d++) {
+    if (i[d] <= N / 3.0 || i[d] >= 2.0 * N / 3.0) middle = PETSC_FALSE;
+    s *= PetscSinReal(2 * PETSC_PI * i[d] / (PetscReal)(N - 1));
+  }
+  if (kind == 1) return middle ? jump : 1;
+  return kind == 2 ? PetscExpReal(2 * s) : 1;
 }
 
 /* Boundary rows hold the diagonal only, and rows beside them no entries for them, so that the matrix is symmetric. ex29's rho is that of the
    row's node; here that of a coupling is the mean of its two nodes, which is symmetric. */
-static PetscErrorCode Assemble(PetscInt N, int kind, PetscReal jump, Mat A)
+static PetscErrorCode Assemble(PetscInt dim, PetscInt N, int kind, PetscReal jump, Mat A)
 {
+  const PetscInt stride[3] = {1, N, N * N}, last = dim == 3 ? N : 1;
+
   PetscFunctionBeginUser;
-  for (PetscInt j = 0; j < N; j++)
-    for (PetscInt i = 0; i < N; i++) {
-      const PetscInt  row = i + N * j, di[4] = {0, -1, 1, 0}, dj[4] = {-1, 0, 0, 1};
-      const PetscBool edge = i == 0 || j == 0 || i == N - 1 || j == N - 1 ? PETSC_TRUE : PETSC_FALSE;
-      PetscInt        cols[5], n = 0;
-      PetscScalar     v[5], diag = 0;
+  for (PetscInt row = 0; row < N * N * last; row++) {
+    const PetscInt ix[3] = {row % N, row / N % N, row / N / N};
+    PetscInt       cols[7], n = 0;
+    PetscBool      edge = PETSC_FALSE;
+    PetscScalar    v[7], diag = 0;
 
-      for (int k = 0; k < 4; k++) {
-        const PetscInt  ii = i + di[k], jj = j + dj[k];
-        const PetscReal c = kind == 1 ? (Coefficient(1, jump, N, i, j) + Coefficient(1, jump, N, ii, jj)) / 2 : Coefficient(kind, jump, N, i + (PetscReal)0.5 * di[k], j + (PetscReal)0.5 * dj[k]);
+    for (PetscInt d = 0; d < dim; d++) edge = (PetscBool)(edge || ix[d] == 0 || ix[d] == N - 1);
+    for (PetscInt k = 0; k < 2 * dim && !edge; k++) {
+      const PetscInt d = k / 2, to = ix[d] + (k % 2 ? 1 : -1);
+      PetscReal      at[3] = {ix[0], ix[1], ix[2]}, c;
 
-        diag += c;
-        if (edge || ii == 0 || jj == 0 || ii == N - 1 || jj == N - 1) continue;
-        cols[n] = ii + N * jj;
-        v[n++]  = -c;
+      if (kind == 1) {
+        c     = Coefficient(dim, kind, jump, N, at);
+        at[d] = to;
+        c     = (c + Coefficient(dim, kind, jump, N, at)) / 2;
+      } else {
+        at[d] = (ix[d] + (PetscReal)to) / 2;
+        c     = Coefficient(dim, kind, jump, N, at);
       }
-      cols[n] = row;
-      v[n++]  = edge ? 4 : diag;
-      PetscCall(MatSetValues(A, 1, &row, n, cols, v, INSERT_VALUES));
+      diag += c;
+      if (to == 0 || to == N - 1) continue;
+      cols[n] = row + (to - ix[d]) * stride[d];
+      v[n++]  = -c;
     }
+    cols[n] = row;
+    v[n++]  = edge ? 2 * dim : diag;
+    PetscCall(MatSetValues(A, 1, &row, n, cols, v, INSERT_VALUES));
+  }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Solve(const char name[], PetscInt N, DM da, Mat A, Vec b, double copy, const char label[], const char prefix[], const char options[])
+static PetscErrorCode Solve(const char name[], PetscInt dim, PetscInt N, DM da, Mat A, Vec b, double copy, const char label[], const char prefix[], const char options[])
 {
   Run                r;
   Vec                res;
@@ -292,14 +318,14 @@ static PetscErrorCode Solve(const char name[], PetscInt N, DM da, Mat A, Vec b, 
   PetscCall(VecAYPX(res, -1, b));
   PetscCall(VecNorm(res, NORM_2, &rn));
   PetscCall(VecNorm(b, NORM_2, &bn));
-  PetscCall(Row(name, N, label, ms, copy, setup, (double)(rn / bn), its, KSPConvergedReasons[reason]));
+  PetscCall(Row(name, dim, N, label, ms, copy, setup, (double)(rn / bn), its, KSPConvergedReasons[reason]));
   PetscCall(KSPDestroy(&r.ksp));
   PetscCall(VecDestroy(&r.x));
   PetscCall(VecDestroy(&res));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Matrix(PetscInt N, int kind, PetscReal jump, PetscBool gamg)
+static PetscErrorCode Matrix(PetscInt dim, PetscInt N, int kind, PetscReal jump, PetscBool gamg)
 {
   Run         r;
   DM          da;
@@ -312,12 +338,9 @@ static PetscErrorCode Matrix(PetscInt N, int kind, PetscReal jump, PetscBool gam
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&r, sizeof(r)));
   for (PetscInt m = N - 1; m % 2 == 0 && m > 2; m /= 2) levels++;
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, N, N, 1, 1, 1, 1, NULL, NULL, &da));
-  PetscCall(DMSetVecType(da, VECCUDA));
-  PetscCall(DMSetMatType(da, MATAIJCUSPARSE));
-  PetscCall(DMSetUp(da));
+  PetscCall(Grid(dim, N, &da));
   PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(Assemble(N, kind, jump, A));
+  PetscCall(Assemble(dim, N, kind, jump, A));
   PetscCall(DMCreateGlobalVector(da, &r.b));
   PetscCall(VecDuplicate(r.b, &r.x));
   PetscCall(VecSetRandom(r.b, NULL));
@@ -327,18 +350,87 @@ static PetscErrorCode Matrix(PetscInt N, int kind, PetscReal jump, PetscBool gam
   PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
   if (kind == 1) PetscCall(PetscSNPrintf(name, sizeof(name), "%s%g", names[kind], (double)jump));
   else PetscCall(PetscStrncpy(name, names[kind], sizeof(name)));
-  if (!kind) PetscCall(Solve(name, N, da, A, r.b, copy, "preonly+bcrpoisson", "d_", "-d_ksp_type preonly -d_pc_type bcrpoisson"));
-  PetscCall(Solve(name, N, da, A, r.b, copy, "cg+bcrpoisson", "b_", "-b_ksp_type cg -b_pc_type bcrpoisson"));
-  for (PetscInt few = 0; few < 2; few++) { /* small levels cost launches: with six of them the coarsest one is solved by LU, on the host */
+  if (!kind) PetscCall(Solve(name, dim, N, da, A, r.b, copy, "preonly+bcrpoisson", "d_", "-d_ksp_type preonly -d_pc_type bcrpoisson"));
+  PetscCall(Solve(name, dim, N, da, A, r.b, copy, "cg+bcrpoisson", "b_", "-b_ksp_type cg -b_pc_type bcrpoisson"));
+  for (PetscInt few = 0; few < 2; few++) { /* small levels cost launches: with few of them the coarsest one is solved by LU, on the host */
     char label[32];
 
-    if (few) levels = PetscMin(levels, 6);
+    if (few && levels <= (dim == 3 ? 4 : 6)) break;
+    if (few) levels = dim == 3 ? 4 : 6;
     PetscCall(PetscSNPrintf(
       mg, sizeof(mg), "-m_ksp_type cg -m_pc_type mg -m_pc_mg_levels %d -m_pc_mg_galerkin both -m_mg_levels_ksp_type chebyshev -m_mg_levels_pc_type jacobi -m_mg_levels_ksp_max_it 2 -m_mg_coarse_ksp_type preonly -m_mg_coarse_pc_type lu", (int)levels));
     PetscCall(PetscSNPrintf(label, sizeof(label), "cg+mg%d", (int)levels));
-    PetscCall(Solve(name, N, da, A, r.b, copy, label, "m_", mg));
+    PetscCall(Solve(name, dim, N, da, A, r.b, copy, label, "m_", mg));
   }
-  if (gamg) PetscCall(Solve(name, N, da, A, r.b, copy, "cg+gamg", "g_", "-g_ksp_type cg -g_pc_type gamg -g_pc_gamg_agg_nsmooths 1 -g_mg_levels_ksp_type chebyshev -g_mg_levels_pc_type jacobi"));
+  if (gamg) PetscCall(Solve(name, dim, N, da, A, r.b, copy, "cg+gamg", "g_", "-g_ksp_type cg -g_pc_type gamg -g_pc_gamg_agg_nsmooths 1 -g_mg_levels_ksp_type chebyshev -g_mg_levels_pc_type jacobi"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&r.b));
+  PetscCall(VecDestroy(&r.x));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Set-up again after the values have changed: on the device (all of them by a factor), on the host (one of them is set to what it is) */
+static PetscErrorCode Again(PetscInt dim, PetscInt N)
+{
+  Run            r;
+  DM             da;
+  Mat            A;
+  double         ms[2][101], copy, first;
+  PetscLogDouble t0, t1;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  PetscCall(Grid(dim, N, &da));
+  PetscCall(DMCreateMatrix(da, &A));
+  PetscCall(Assemble(dim, N, 0, 1, A));
+  PetscCall(DMCreateGlobalVector(da, &r.b));
+  PetscCall(VecDuplicate(r.b, &r.x));
+  PetscCall(VecSetRandom(r.b, NULL));
+  PetscCall(VecSet(r.x, 0));
+  PetscCall(Stream(&r.stream));
+  PetscCall(Arrays(&r));
+  PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &r.ksp));
+  PetscCall(KSPSetDM(r.ksp, da));
+  #if PETSC_VERSION_GE(3, 25, 0)
+  PetscCall(KSPSetDMActive(r.ksp, KSP_DMACTIVE_ALL, PETSC_FALSE));
+  #else
+  PetscCall(KSPSetDMActive(r.ksp, PETSC_FALSE));
+  #endif
+  PetscCall(KSPSetType(r.ksp, KSPPREONLY));
+  PetscCall(KSPGetPC(r.ksp, &r.pc));
+  PetscCall(PCSetType(r.pc, PCBCRPOISSON));
+  PetscCall(KSPSetFromOptions(r.ksp));
+  PetscCall(MatMult(A, r.b, r.x)); /* the matrix is on the device, and its first copy there is not what is timed */
+  first = 0;
+  for (PetscInt again = -1; again < reps; again++) {
+    for (int host = again < 0; host < 2; host++) {
+      if (host && again >= 0) {
+        PetscCall(MatSetValue(A, 0, 0, 2 * dim, INSERT_VALUES));
+        PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+        PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+      } else if (again >= 0) {
+        PetscCall(MatScale(A, 2));
+        PetscCall(MatScale(A, 0.5));
+      }
+      PetscCall(KSPSetOperators(r.ksp, A, A));
+      PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
+      PetscCall(PetscTime(&t0));
+      PetscCall(KSPSetUp(r.ksp));
+      PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
+      PetscCall(PetscTime(&t1));
+      if (again < 0) first = 1e3 * (t1 - t0);
+      else ms[host][again] = 1e3 * (t1 - t0);
+      PetscCall(KSPSolve(r.ksp, r.b, r.x));
+      PetscCall(MatMult(A, r.x, r.b)); /* on the device again */
+    }
+  }
+  for (int host = 0; host < 2; host++) {
+    qsort(ms[host], (size_t)reps, sizeof(double), BenchDeviceCompare);
+    PetscCall(Row("setup", dim, N, host ? "again-host" : "again-device", ms[host][reps / 2], copy, first, -1, -1, host ? "values changed on the host; setup_ms: the first" : "values changed on the device; setup_ms: the first"));
+  }
+  PetscCall(KSPDestroy(&r.ksp));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&r.b));
   PetscCall(VecDestroy(&r.x));
@@ -361,10 +453,7 @@ static PetscErrorCode Tune(PetscInt dim, PetscInt n, PetscInt radix)
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&r, sizeof(r)));
-  if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, 1, 1, 1, 1, 1, NULL, NULL, NULL, &da));
-  PetscCall(DMSetVecType(da, VECCUDA));
-  PetscCall(DMSetUp(da));
+  PetscCall(Grid(dim, n, &da));
   PetscCall(DMCreateGlobalVector(da, &r.b));
   PetscCall(VecDuplicate(r.b, &r.x));
   PetscCall(VecSetRandom(r.b, NULL));
@@ -414,7 +503,8 @@ static PetscErrorCode Tune(PetscInt dim, PetscInt n, PetscInt radix)
 int main(int argc, char **argv)
 {
   char      suite[64] = "ksp,matrix,var", name[64];
-  PetscInt  n[16] = {1023, 2047, 4095, 8191}, nn = 16, nodes[16] = {1025, 2049}, nnodes = 16;
+  PetscInt  n2[16] = {1023, 2047, 4095, 8191}, n3[16] = {127, 255}, nodes2[16] = {1025, 2049}, nodes3[16] = {129, 257};
+  PetscInt *n[2] = {n2, n3}, *nodes[2] = {nodes2, nodes3}, nn[2] = {16, 16}, nnodes[2] = {16, 16};
   PetscReal rho = 10;
   PetscBool given, gamg = PETSC_TRUE;
   int       major, minor, sms, shared;
@@ -423,10 +513,14 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetString(NULL, NULL, "-suite", suite, sizeof(suite), NULL));
-  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n", n, &nn, &given));
-  if (!given) nn = 4;
-  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-nodes", nodes, &nnodes, &given));
-  if (!given) nnodes = 2;
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n", n[0], &nn[0], &given));
+  if (!given) nn[0] = 4;
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-n3", n[1], &nn[1], &given));
+  if (!given) nn[1] = 2;
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-nodes", nodes[0], &nnodes[0], &given));
+  if (!given) nnodes[0] = 2;
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-nodes3", nodes[1], &nnodes[1], &given));
+  if (!given) nnodes[1] = 2;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rtol", &rtol, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rho", &rho, NULL));
@@ -435,17 +529,24 @@ int main(int argc, char **argv)
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &shared));
   printf("# %s, sm_%d%d, PETSc %d.%d.%d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR);
   printf("program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,iterations,note\n");
-  for (PetscInt i = 0; i < nn && strstr(suite, "ksp"); i++) PetscCall(Ksp(n[i]));
-  for (PetscInt i = 0; i < nn && strstr(suite, "tune"); i++) {
-    PetscCall(Tune(2, n[i], 0));
-    if (n[i] < 5000) PetscCall(Tune(2, n[i], 2));
-    if (n[i] < 5000) PetscCall(Tune(2, n[i], 4));
-    if (n[i] < 600) PetscCall(Tune(3, n[i], 0));
+  for (PetscInt dim = 2; dim <= 3; dim++) {
+    const PetscInt *m = nodes[dim - 2], many = nnodes[dim - 2];
+
+    for (PetscInt i = 0; i < nn[dim - 2] && strstr(suite, "ksp"); i++) PetscCall(Ksp(dim, n[dim - 2][i]));
+    for (PetscInt i = 0; i < many && strstr(suite, "setup"); i++) PetscCall(Again(dim, m[i]));
+    for (PetscInt i = 0; i < many && strstr(suite, "matrix"); i++) PetscCall(Matrix(dim, m[i], 0, 1, gamg));
+    for (PetscInt i = 0; i < many && strstr(suite, "var"); i++) {
+      PetscCall(Matrix(dim, m[i], 1, rho, PETSC_FALSE));
+      PetscCall(Matrix(dim, m[i], 2, 1, PETSC_FALSE));
+    }
   }
-  for (PetscInt i = 0; i < nnodes && strstr(suite, "matrix"); i++) PetscCall(Matrix(nodes[i], 0, 1, gamg));
-  for (PetscInt i = 0; i < nnodes && strstr(suite, "var"); i++) {
-    PetscCall(Matrix(nodes[i], 1, rho, PETSC_FALSE));
-    PetscCall(Matrix(nodes[i], 2, 1, PETSC_FALSE));
+  for (PetscInt i = 0; i < nn[0] && strstr(suite, "tune"); i++) {
+    const PetscInt size = n[0][i];
+
+    PetscCall(Tune(2, size, 0));
+    if (size < 5000) PetscCall(Tune(2, size, 2));
+    if (size < 5000) PetscCall(Tune(2, size, 4));
+    if (size < 600) PetscCall(Tune(3, size, 0));
   }
   PetscCall(PetscFinalize());
   return 0;

@@ -1,6 +1,7 @@
 /*
-  A Poisson solver by cuFFT, as a peer: sine transforms as real transforms of the odd extension (cuFFT has no sine transform), rows, then columns
-  (transposed on the way), division by the eigenvalues, and back. cuFFT is loaded when asked for, so that nothing links to it.
+  A Poisson solver by cuFFT, as a peer, in two and three dimensions: sine transforms as real transforms of the odd extension (cuFFT has no sine
+  transform) along x, then the other axes (turned to the front on the way), division by the eigenvalues, and back. cuFFT is loaded when asked
+  for, so that nothing links to it.
 */
 #include <cuda_runtime.h>
 #include <cufft.h>
@@ -8,7 +9,8 @@
 #include <cstddef>
 
 struct Peer {
-  int           n, N; /* N = n + 1 */
+  int           dim, n, N; /* N = n + 1 */
+  size_t        rows;      /* n^(dim - 1) */
   cufftHandle   plan;
   double       *ext;
   double2      *hat;
@@ -16,59 +18,56 @@ struct Peer {
   cufftResult (*destroy)(cufftHandle);
 };
 
-static __global__ void extend(int n, const double *f, double *ext)
+static __global__ void extend(int n, size_t rows, const double *f, double *ext)
 {
   const int N = n + 1;
 
-  for (int j = blockIdx.y; j < n; j += gridDim.y) {
+  for (size_t j = blockIdx.y; j < rows; j += gridDim.y) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
 
     if (i >= N) return;
-    const double v = i ? f[(size_t)j * n + i - 1] : 0;
+    const double v = i ? f[j * n + i - 1] : 0;
 
-    ext[(size_t)j * 2 * N + i] = v;
-    if (i) ext[(size_t)j * 2 * N + 2 * N - i] = -v;
-    else ext[(size_t)j * 2 * N + N] = 0;
+    ext[j * 2 * N + i] = v;
+    if (i) ext[j * 2 * N + 2 * N - i] = -v;
+    else ext[j * 2 * N + N] = 0;
   }
 }
 
-/* imaginary parts of row j, mode k to row k, place j: of the odd extension, or (out) of the solution */
-static __global__ void turn(int n, const double2 *hat, double *to, int out, int divide)
+/* imaginary parts of row (first, j), mode k to row (k, first), place j: of the odd extension, or (out) of the solution */
+static __global__ void turn(int dim, int n, const double2 *hat, double *to, int out, int divide)
 {
   __shared__ double tile[32][33];
-  const int         N = n + 1, k = blockIdx.x * 32 + threadIdx.x;
+  const int         N = n + 1, k = blockIdx.x * 32 + threadIdx.x, firsts = dim == 3 ? n : 1, first = blockIdx.z;
 
   for (int y = threadIdx.y; y < 32; y += 8) {
     const int j = blockIdx.y * 32 + y;
 
-    if (j < n && k < n) {
-      double v = -0.5 * hat[(size_t)j * (N + 1) + k + 1].y;
-
-      tile[y][threadIdx.x] = v;
-    }
+    if (j < n && k < n) tile[y][threadIdx.x] = -0.5 * hat[((size_t)first * n + j) * (N + 1) + k + 1].y;
   }
   __syncthreads();
   for (int y = threadIdx.y; y < 32; y += 8) {
-    const int row = blockIdx.x * 32 + y, j = blockIdx.y * 32 + threadIdx.x;
+    const int    mode = blockIdx.x * 32 + y, j = blockIdx.y * 32 + threadIdx.x;
+    const size_t row = (size_t)mode * firsts + first;
 
-    if (row >= n || j >= n) continue;
+    if (mode >= n || j >= n) continue;
     double v = tile[threadIdx.x][y];
 
     if (divide) {
-      const double a = sinpi(0.5 * (row + 1) / N), b = sinpi(0.5 * (j + 1) / N);
+      const double a = sinpi(0.5 * (mode + 1) / N), b = sinpi(0.5 * (j + 1) / N), c = dim == 3 ? sinpi(0.5 * (first + 1) / N) : 0;
 
-      v *= 4. / ((double)N * N) / (4 * a * a + 4 * b * b);
+      v *= (dim == 3 ? 8. / N : 4.) / ((double)N * N) / (4 * a * a + 4 * b * b + 4 * c * c);
     }
-    if (out) to[(size_t)row * n + j] = v;
+    if (out) to[row * n + j] = v;
     else {
-      to[(size_t)row * 2 * N + j + 1]         = v;
-      to[(size_t)row * 2 * N + 2 * N - j - 1] = -v;
-      if (j == 0) to[(size_t)row * 2 * N] = to[(size_t)row * 2 * N + N] = 0;
+      to[row * 2 * N + j + 1]         = v;
+      to[row * 2 * N + 2 * N - j - 1] = -v;
+      if (j == 0) to[row * 2 * N] = to[row * 2 * N + N] = 0;
     }
   }
 }
 
-extern "C" int PeerCreate(int n, void **peer)
+extern "C" int PeerCreate(int dim, int n, void **peer)
 {
   void *lib = dlopen("libcufft.so.12", RTLD_NOW);
   cufftResult (*many)(cufftHandle *, int, int *, int *, int, int, int *, int, int, cufftType, int);
@@ -79,16 +78,18 @@ extern "C" int PeerCreate(int n, void **peer)
   if (!lib) lib = dlopen("libcufft.so", RTLD_NOW);
   if (!lib) lib = dlopen("/usr/local/cuda/lib64/libcufft.so", RTLD_NOW);
   if (!lib) return -1;
-  p    = new Peer();
-  p->n = n;
-  p->N = N;
+  p       = new Peer();
+  p->dim  = dim;
+  p->n    = n;
+  p->N    = N;
+  p->rows = dim == 3 ? (size_t)n * n : (size_t)n;
   *(void **)&many       = dlsym(lib, "cufftPlanMany");
   *(void **)&p->exec    = dlsym(lib, "cufftExecD2Z");
   *(void **)&p->destroy = dlsym(lib, "cufftDestroy");
   if (!many || !p->exec || !p->destroy) return -1;
-  if (cudaMalloc(&p->ext, (size_t)n * 2 * N * sizeof(double)) != cudaSuccess) return 2;
-  if (cudaMalloc(&p->hat, (size_t)n * (N + 1) * sizeof(double2)) != cudaSuccess) return 2;
-  if (many(&p->plan, 1, &len, &len, 1, 2 * N, &len, 1, N + 1, CUFFT_D2Z, n) != CUFFT_SUCCESS) return 3;
+  if (cudaMalloc(&p->ext, p->rows * 2 * N * sizeof(double)) != cudaSuccess) return 2;
+  if (cudaMalloc(&p->hat, p->rows * (N + 1) * sizeof(double2)) != cudaSuccess) return 2;
+  if (many(&p->plan, 1, &len, &len, 1, 2 * N, &len, 1, N + 1, CUFFT_D2Z, (int)p->rows) != CUFFT_SUCCESS) return 3;
   *peer = p;
   return 0;
 }
@@ -97,14 +98,13 @@ extern "C" int PeerCreate(int n, void **peer)
 extern "C" int PeerSolve(void *peer, const double *f, double *u)
 {
   Peer      *p = (Peer *)peer;
-  const dim3 tiles((p->n + 31) / 32, (p->n + 31) / 32), block(32, 8);
+  const int  last = 2 * p->dim - 1;
+  const dim3 tiles((p->n + 31) / 32, (p->n + 31) / 32, p->dim == 3 ? p->n : 1), block(32, 8);
 
-  extend<<<dim3((p->N + 127) / 128, p->n < 65535 ? p->n : 65535), 128>>>(p->n, f, p->ext);
-  for (int pass = 0; pass < 4; pass++) { /* x, y, then (columns are rows here, and back) y, x */
+  extend<<<dim3((p->N + 127) / 128, p->rows < 65535 ? (unsigned)p->rows : 65535), 128>>>(p->n, p->rows, f, p->ext);
+  for (int pass = 0; pass <= last; pass++) { /* each turns the axes once: forward along all of them, then back */
     if (p->exec(p->plan, p->ext, (cufftDoubleComplex *)p->hat) != CUFFT_SUCCESS) return 3;
-    if (pass == 0) turn<<<tiles, block>>>(p->n, p->hat, p->ext, 0, 0);
-    else if (pass == 1) turn<<<tiles, block>>>(p->n, p->hat, p->ext, 0, 1);
-    else turn<<<tiles, block>>>(p->n, p->hat, pass == 3 ? u : p->ext, pass == 3, 0);
+    turn<<<tiles, block>>>(p->dim, p->n, p->hat, pass == last ? u : p->ext, pass == last, 2 * pass == last - 1);
   }
   return (int)cudaGetLastError();
 }

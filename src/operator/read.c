@@ -5,11 +5,13 @@
   s being that of its diagonal; and what is still not separable goes to fit.c.
 */
 #include "readimpl.h"
+#include "readdevice.h"
 #include "run.h"
 
 /* ---- the matrix ---- */
 
-static PetscErrorCode BCRBlockOpen(Mat mat, BCRBlock *B)
+/* values: they come to the host, too */
+static PetscErrorCode BCRBlockOpen(Mat mat, PetscBool values, BCRBlock *B)
 {
   PetscBool flg;
   MatType   type;
@@ -18,7 +20,7 @@ static PetscErrorCode BCRBlockOpen(Mat mat, BCRBlock *B)
   PetscCall(MatGetRowIJ(mat, 0, PETSC_FALSE, PETSC_FALSE, &B->rows, &B->i, &B->j, &flg));
   PetscCall(MatGetType(mat, &type));
   PetscCheck(flg, PETSC_COMM_SELF, PETSC_ERR_SUP, "A matrix of type %s gives no access to its rows", type);
-  PetscCall(MatSeqAIJGetArrayRead(mat, &B->a));
+  if (values) PetscCall(MatSeqAIJGetArrayRead(mat, &B->a));
   B->mat = mat;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -29,15 +31,28 @@ static PetscErrorCode BCRBlockClose(BCRBlock *B)
 
   PetscFunctionBegin;
   if (!B->mat) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJRestoreArrayRead(B->mat, &B->a));
+  if (B->a) PetscCall(MatSeqAIJRestoreArrayRead(B->mat, &B->a));
   PetscCall(MatRestoreRowIJ(B->mat, 0, PETSC_FALSE, PETSC_FALSE, &B->rows, &B->i, &B->j, &flg));
   B->mat = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
+/* The values of all rows come to the host, if they are not there */
+static PetscErrorCode BCRRowsFetch(const BCRRows *rows)
 {
-  PetscBool       isda, flg;
+  BCRRows *A = (BCRRows *)rows; /* what it says stays what it is */
+
+  PetscFunctionBegin;
+  if (A->aa || !A->device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetArrayRead(A->near.mat, &A->near.a));
+  A->aa = A->near.a;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* again: this matrix has been read before, and has no empty rows */
+static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, BCRRows *A)
+{
+  PetscBool       isda, flg, only = PETSC_FALSE;
   PetscInt        d, k, n;
   const PetscInt *columns = NULL;
   Mat             near, far = NULL;
@@ -82,12 +97,17 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A->aij, MATMPIAIJ, &flg));
   if (flg) PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &near, &far, &columns));
   else near = A->aij;
-  PetscCall(BCRBlockOpen(near, &A->near));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (again) PetscCall(BCRRowsDevice(near, &A->grid, &A->device, &only));
+#else
+  (void)again;
+#endif
+  PetscCall(BCRBlockOpen(near, (PetscBool)!only, &A->near));
   A->ai = A->near.i;
   A->aj = A->near.j;
   A->aa = A->near.a;
   if (A->grid.size > 1) {
-    PetscCall(BCRBlockOpen(far, &A->far));
+    PetscCall(BCRBlockOpen(far, PETSC_TRUE, &A->far));
     PetscCall(MatGetSize(far, NULL, &n));
     PetscCall(PetscMalloc1(n, &A->ghost));
     for (k = 0; k < n; k++) {
@@ -97,12 +117,16 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, BCRRows *A)
       A->ghost[k] = columns[k] % A->dof + A->dof * BCRGridNatural(&A->grid, node);
     }
   }
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (only) PetscCall(BCRSampleTake(A));
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode BCRRowsClose(BCRRows *A)
 {
   PetscFunctionBegin;
+  PetscCall(PetscFree(A->sample.values));
   PetscCall(BCRShellClose(A));
   PetscCall(BCRBlockClose(&A->near));
   PetscCall(BCRBlockClose(&A->far));
@@ -146,6 +170,16 @@ static int BCRRowParts(const BCRRows *A, PetscInt c, const PetscInt ix[3], BCRRo
   return A->far.mat ? 2 : 1;
 }
 
+/* The values of a row of a block */
+static const PetscScalar *BCRRowValues(const BCRRows *A, const BCRRowPart *part)
+{
+  const PetscScalar *v = part->block->a || part->kind != BCR_NEAR ? NULL : BCRSampleRow(A, part->row);
+
+  if (v) return v;
+  if (!part->block->a) PetscCallAbort(PETSC_COMM_SELF, BCRRowsFetch(A));
+  return part->block->a + part->block->i[part->row];
+}
+
 /* Component and node (in natural order) of column j of a block */
 static PetscInt BCRColumn(const BCRRows *A, const BCRRowPart *part, PetscInt j)
 {
@@ -178,12 +212,13 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double
   *rest = 0;
   *col  = row;
   for (b = 0; b < parts; b++) {
-    const BCRBlock *B    = part[b].block;
-    const PetscInt  here = part[b].kind == BCR_NEAR ? part[b].row / A->dof : 0;
+    const BCRBlock    *B      = part[b].block;
+    const PetscInt     here   = part[b].kind == BCR_NEAR ? part[b].row / A->dof : 0;
+    const PetscScalar *values = BCRRowValues(A, &part[b]);
 
-    for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++) {
+    for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++) {
       const PetscInt j = B->j[p];
-      const double   v = (double)PetscRealPart(B->a[p]), m = PetscAbs(v);
+      const double   v = (double)PetscRealPart(*values), m = PetscAbs(v);
       PetscInt       to;
       int            slot;
 
@@ -193,7 +228,7 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double
       }
 #if defined(PETSC_USE_COMPLEX)
       {
-        const double w = PetscAbs((double)PetscImaginaryPart(B->a[p]));
+        const double w = PetscAbs((double)PetscImaginaryPart(*values));
 
         if (!(w <= DBL_MAX)) {
           *col = BCRColumn(A, &part[b], j);
@@ -266,10 +301,11 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
 
   PetscFunctionBegin;
   for (b = 0; b < parts; b++) {
-    const BCRBlock *B = part[b].block;
+    const BCRBlock    *B      = part[b].block;
+    const PetscScalar *values = BCRRowValues(A, &part[b]);
 
-    for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++)
-      if (BCRColumn(A, &part[b], B->j[p]) == col) v = B->a[p];
+    for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++)
+      if (BCRColumn(A, &part[b], B->j[p]) == col) v = *values;
   }
   PetscCall(PetscSNPrintf(where, sizeof(where), "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s), column %" PetscInt_FMT, BCRMatrixNumber(A, c + A->dof * BCRGridNatural(&A->grid, ix)), ix[0], ix[1],
                           ix[2], A->dof > 1 ? " of a component" : "", BCRMatrixNumber(A, col)));
@@ -1396,7 +1432,11 @@ static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op
 /* *boxes: what the columns are known to be right for; on return what they have been found right for; 0: nothing */
 static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], PetscInt stage[], BCRModelAxis (*m)[3], PetscBool skip[], PetscBool lines[], uint64_t *boxes)
 {
-  PetscInt c, d, s, dof = A->dof;
+  PetscInt  c, d, s, dof = A->dof;
+  PetscBool there = PETSC_FALSE; /* compared where it is, and the same */
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscBool first = PETSC_TRUE;
+#endif
   BCRCheck ck;
 
   PetscFunctionBegin;
@@ -1424,9 +1464,18 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
     if (!compare) break;
     for (c = 0; c < dof; c++)
       if (!skip[c]) PetscCall(BCRModelCreate(&ops[c], m[c]));
-    PetscCall(BCRCheckAll(&ck, *boxes));
+#if defined(PETSCBCR_HAVE_CUDA)
+    if (A->device && first) {
+      PetscCall(PetscMemzero(&ck.v, sizeof(ck.v)));
+      PetscCall(BCRSampleCompare(A, ops, m, &there, &ck.v.dev, &ck.v.comp, &ck.v.row, &ck.v.col));
+      first = PETSC_FALSE;
+    }
+    if (!there) PetscCall(BCRRowsFetch(A));
+#endif
+    if (!there) PetscCall(BCRCheckAll(&ck, *boxes));
     for (c = 0; c < dof; c++)
       if (!skip[c]) PetscCall(BCRModelDestroy(m[c]));
+    if (there) break;
     PetscCall(BCRCheckAgree(&ck));
     if (!ck.v.wrongplane && ck.v.dev <= BCR_SAME_TOL) {
       *boxes = ck.regular ? ck.boxes : 0;
@@ -1435,6 +1484,7 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
     PetscCall(BCRStageNext(A, ck.v.comp, &ops[ck.v.comp], &stage[ck.v.comp], &lines[ck.v.comp]));
   }
   for (c = 0; c < dof; c++) {
+    if (stage[c] == BCR_FITTED) PetscCall(BCRRowsFetch(A));
     if (stage[c] == BCR_FITTED) PetscCall(BCRFitRead(A, c, fit, &ops[c]));
     else {
       PetscCall(PetscStrncpy(ops[c].fit, "exact", sizeof(ops[c].fit)));
@@ -1461,25 +1511,34 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   PetscObjectId    id;
   PetscObjectState state;
   uint64_t         boxes = 0;
-  PetscBool        keep, all, *skip, *lines;
+  PetscBool        keep, all, *skip, *lines, again;
   PetscInt         c, *stage;
   BCRModelAxis(*m)[3];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(BCRRowsOpen(da, P, &A));
   PetscCall(PetscObjectGetId((PetscObject)P, &id));
   PetscCall(MatGetNonzeroState(P, &state));
-  if (pattern && pattern->known && pattern->id == id && pattern->state == state) boxes = pattern->boxes;
+  again = (PetscBool)(pattern && pattern->known && pattern->id == id && pattern->state == state);
+  if (again) boxes = pattern->boxes;
+  PetscCall(BCRRowsOpen(da, P, (PetscBool)(again && pattern->full), &A));
   PetscCall(PetscCalloc1(A.dof, &fresh));
   PetscCall(PetscCalloc4(A.dof, &stage, A.dof, &m, A.dof, &skip, A.dof, &lines));
   ierr = BCRReadAll(&A, fit, fresh, stage, m, skip, lines, &boxes);
   PetscCall(PetscFree4(stage, m, skip, lines));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (pattern && !again && !ierr) {
+    const PetscInt rows = A.dof * A.nodes;
+
+    for (c = 0; c < rows && A.ai[c + 1] > A.ai[c]; c++) {}
+    pattern->full = (PetscBool)(c == rows);
+  }
+#endif
   PetscCall(BCRRowsClose(&A));
   if (ierr) PetscCall(BCROperatorDestroy(A.dof, &fresh));
   PetscCall(ierr);
   if (pattern) {
-    pattern->known = (PetscBool)(boxes != 0);
+    pattern->known = PETSC_TRUE;
     pattern->id    = id;
     pattern->state = state;
     pattern->boxes = boxes;

@@ -17,12 +17,13 @@ typedef enum {
   BCR_FIT_EXACT
 } BCRFit;
 
-/* Remembers a nonzero pattern whose column indices have been checked, so that reading the same matrix again looks at the values only */
+/* Remembers a nonzero pattern: which column indices have been checked, so that reading the same matrix again looks at the values only */
 typedef struct {
   PetscBool        known;
   PetscObjectId    id;
   PetscObjectState state;
-  uint64_t         boxes; /* identifies the rows that have been checked */
+  uint64_t         boxes; /* identifies the rows that have been checked; 0: none */
+  PetscBool        full;  /* no row is empty */
 } BCRPattern;
 
 /* Allocates one operator for each component. Errors for what no fit can help (NaN, wider stencils, coupled components, zero diagonal,

@@ -30,6 +30,12 @@ typedef struct {
   const PetscScalar *a;
 } BCRBlock;
 
+/* Rows whose values have been brought to the host, of a matrix whose values are on a device: nodes first + k step of n grid lines */
+typedef struct {
+  PetscInt     n, most, width, first[27], step[27], count[27];
+  PetscScalar *values; /* row r (all components) of line l at (l most + r) width */
+} BCRSample;
+
 /* The rows of the nodes of this rank's box. On one rank the box is the grid, and natural numbers are those of the matrix.
    ai, aj, aa: the entries that couple nodes of the box, columns numbered like its rows, c + dof (node within the box);
    far: those to nodes of other ranks, on several ranks only; column j is the component and node (in natural order) ghost[j].
@@ -46,6 +52,8 @@ typedef struct {
   PetscInt          *ghost;
   PetscInt           shelllo[3], shelln[3], *shellrow; /* the box with its surroundings: where a node's rows begin in shell, -1: in the box */
   Mat               *shellmat;
+  PetscBool          device; /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
+  BCRSample          sample;
 } BCRRows;
 
 /* Why a row cannot belong to any operator of this library */

@@ -84,6 +84,34 @@ BCR_CUDA_API int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e,
 BCR_CUDA_API int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u, int transpose); /* u_at += slope u_from; transposed u_from += slope u_at */
 BCR_CUDA_API int BCRCudaEdgeScale(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u);
 
+/* rows.cu: a matrix in compressed rows on the device, of dof rows for each node of the grid, x fastest, fewer than 2^32 rows. wide: indices of 64 bits; values
+   are float (single) or double, complex if parts is 2 */
+typedef struct {
+  const void *i, *j, *a;
+  int         wide, single, parts;
+  int         dim, dof, n[3];
+} BCRCudaRows;
+/* What a component's rows should be: BCROperator with BCRModelAxis, planes at low and high ends. axis[d]: lo, up, dg, w, n of the grid each, on the device */
+typedef struct {
+  const double *axis[3];
+  double        scale, shift, slope[3][2], inv[3][2];
+  int           owner[3], b[3], n[3], present[3][2];
+} BCRCudaRowsModel;
+typedef struct {
+  double    worst; /* the largest relative deviation */
+  long long where; /* 8 row + slot */
+  int       odd;   /* a row that is not for this comparison */
+} BCRCudaRowsFound;
+/* found: of each block */
+BCR_CUDA_API int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *models, double plane_tol, double same_tol, int blocks, BCRCudaRowsFound *found);
+/* Nodes first + k step, k < count, of n lines; row r (of the line, all components) of line l goes to (l most + r) width of out, entries beyond width are left out */
+#define BCR_CUDA_ROW_LINES 27
+typedef struct {
+  int       n, most, width, count[BCR_CUDA_ROW_LINES];
+  long long first[BCR_CUDA_ROW_LINES], step[BCR_CUDA_ROW_LINES];
+} BCRCudaRowLines;
+BCR_CUDA_API int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowLines *lines, void *out);
+
 /* refine.cu: mixed precision. scalars: 3 doubles (a power of two rs, the mean removed so far, scratch); r: residuals times rs, rows rs[1], planes rs[2] apart */
 BCR_CUDA_API int BCRCudaRefineBegin(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, float *r, const ptrdiff_t rs[3], double *scalars);
 /* v = (keep ? v : 0) + inverse/rs e; the mean grows by *removed/rs */

@@ -1,0 +1,192 @@
+/* Reading a matrix in compressed rows that lies on the device: a few rows of it, and every row compared with a separable operator */
+#include "common.cuh"
+
+enum {
+  CENTRE  = 6,
+  THREADS = 256
+};
+
+/* BCRSlot(), of a box that is the grid */
+static __device__ __forceinline__ int slot_of(const BCRCudaRows &m, const int ix[3], long long delta)
+{
+  long long stride = 1;
+
+  if (delta == 0) return CENTRE;
+#pragma unroll
+  for (int d = 0; d < 3; d++) {
+    const int n = m.n[d];
+
+    if (d < m.dim) {
+      if (delta == stride && ix[d] < n - 1) return 2 * d + 1;
+      if (delta == -stride && ix[d] > 0) return 2 * d;
+      if (n > 2) {
+        if (delta == stride * (n - 1) && ix[d] == 0) return 2 * d;
+        if (delta == -stride * (n - 1) && ix[d] == n - 1) return 2 * d + 1;
+      }
+    }
+    stride *= n;
+  }
+  return -1;
+}
+
+/* BCRPlaneRowFits(), with the same roundings */
+template <typename R> static __device__ bool plane_fits(const double st[7], int d, int s, double slope, double plane_tol, double same_tol)
+{
+  const int    inward = 2 * d + 1 - s;
+  const double tol    = plane_tol * fabs(st[CENTRE]);
+  double       in     = 0;
+
+#pragma unroll
+  for (int k = 0; k < 6; k++) {
+    if (k == inward) in = st[k];
+    else if (fabs(st[k]) > tol) return false;
+  }
+  if (fabs(in) <= tol) return slope == 0;
+  if (slope == 0) return false;
+  in = -in / st[CENTRE];
+  return fabs(in - slope) <= same_tol * fmax(1.0, fabs(in));
+}
+
+/* One row a thread: as BCRRowGet() and BCRCheckRow() have it, and anything that these would report or keep for later is left to them (`odd`) */
+template <typename I, typename R, int parts> __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCRCudaRowsModel *models, double plane_tol, double same_tol, BCRCudaRowsFound *found)
+{
+  const I       *ai = (const I *)m.i, *aj = (const I *)m.j;
+  const R       *aa    = (const R *)m.a;
+  const unsigned rows  = (unsigned)(m.dof * m.n[0] * m.n[1] * m.n[2]);
+  double         worst = 0;
+  long long      where = 0;
+  int            odd   = 0;
+  __shared__ struct {
+    double    worst;
+    long long where;
+    int       odd;
+  } warp[THREADS / 32];
+
+  for (unsigned row = blockIdx.x * THREADS + threadIdx.x; row < rows; row += gridDim.x * THREADS) {
+    const unsigned          node  = m.dof == 1 ? row : row / (unsigned)m.dof;
+    const int               c     = m.dof == 1 ? 0 : (int)(row - node * (unsigned)m.dof);
+    const unsigned          line  = node / (unsigned)m.n[0];
+    const int               ix[3] = {(int)(node - line * (unsigned)m.n[0]), (int)(line % (unsigned)m.n[1]), (int)(line / (unsigned)m.n[1])};
+    const BCRCudaRowsModel &o     = models[c];
+    double                  st[7] = {0, 0, 0, 0, 0, 0, 0};
+    bool                    done  = false;
+
+    for (I p = ai[row]; p < ai[row + 1]; p++) {
+      const unsigned to = (unsigned)aj[p] / (unsigned)m.dof;
+      const double   v  = (double)aa[parts * p];
+      const int      k  = (int)((unsigned)aj[p] - to * (unsigned)m.dof) == c ? slot_of(m, ix, (long long)to - (long long)node) : -1;
+
+      odd |= !(fabs(v) <= 1.7976931348623157e308) || (k < 0 && v != 0);
+      if (parts == 2) odd |= aa[parts * p + parts - 1] != 0;
+#pragma unroll
+      for (int q = 0; q < 7; q++)
+        if (q == k) st[q] += v;
+    }
+    odd |= st[CENTRE] == 0;
+#pragma unroll
+    for (int t = 0; t < 3; t++) { /* in a plane that has been dropped? */
+      const int d = o.owner[t];
+
+      if (done || (ix[d] >= o.b[d] && ix[d] < o.b[d] + o.n[d])) continue;
+      done = true;
+      if (!plane_fits<R>(st, d, ix[d] < o.b[d] ? 0 : 1, o.slope[d][ix[d] < o.b[d] ? 0 : 1], plane_tol, same_tol)) odd = 1;
+      for (int e = 0; e < m.dim; e++)
+        for (int s = 0; s < 2; s++)
+          if (o.present[e][s] && ix[e] == (s ? m.n[e] - 1 : 0)) odd |= (double)(R)(1.0 / st[CENTRE]) != o.inv[e][s];
+    }
+    if (done) continue;
+    {
+      const double *x = o.axis[0] + ix[0], *y = o.axis[1] + ix[1], *z = o.axis[2] + ix[2];
+      const int     nx = m.n[0], ny = m.n[1], nz = m.n[2];
+      const double  w     = __dmul_rn(__dmul_rn(__dmul_rn(o.scale, x[3 * nx]), y[3 * ny]), z[3 * nz]);
+      const double  in[7] = {__dmul_rn(-w, x[0]), __dmul_rn(-w, x[nx]), __dmul_rn(-w, y[0]), __dmul_rn(-w, y[ny]), __dmul_rn(-w, z[0]), __dmul_rn(-w, z[nz]), __dmul_rn(__dadd_rn(__dadd_rn(__dadd_rn(o.shift, x[2 * nx]), y[2 * ny]), z[2 * nz]), w)};
+
+#pragma unroll
+      for (int k = 0; k < 7; k++) {
+        const double model = (double)(R)in[k], dev = fabs(st[k] - model) / (in[k] != 0 ? fabs(model) : fabs(in[CENTRE]));
+
+        if (dev > worst) {
+          worst = dev;
+          where = 8 * (long long)row + k;
+        }
+      }
+    }
+  }
+  for (int s = 16; s > 0; s >>= 1) {
+    const double    v = __shfl_down_sync(0xffffffffu, worst, s);
+    const long long a = __shfl_down_sync(0xffffffffu, where, s);
+
+    odd |= __shfl_down_sync(0xffffffffu, odd, s);
+    if (v > worst || (v == worst && a < where)) {
+      worst = v;
+      where = a;
+    }
+  }
+  if ((threadIdx.x & 31) == 0) {
+    warp[threadIdx.x >> 5].worst = worst;
+    warp[threadIdx.x >> 5].where = where;
+    warp[threadIdx.x >> 5].odd   = odd;
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    for (int k = 1; k < THREADS / 32; k++) {
+      odd |= warp[k].odd;
+      if (warp[k].worst > worst || (warp[k].worst == worst && warp[k].where < where)) {
+        worst = warp[k].worst;
+        where = warp[k].where;
+      }
+    }
+    found[blockIdx.x].worst = worst;
+    found[blockIdx.x].where = where;
+    found[blockIdx.x].odd   = odd;
+  }
+}
+
+/* kernel<I, R, parts> for the types that rows has; R is known where the arguments are */
+#define ROWS_LAUNCH(kernel, grid, ...) \
+  do { \
+    if (rows->single) { \
+      typedef float R; \
+      ROWS_LAUNCH_OF(kernel, grid, __VA_ARGS__); \
+    } else { \
+      typedef double R; \
+      ROWS_LAUNCH_OF(kernel, grid, __VA_ARGS__); \
+    } \
+  } while (0)
+#define ROWS_LAUNCH_OF(kernel, grid, ...) \
+  do { \
+    if (rows->wide && rows->parts == 2) kernel<long long, R, 2><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \
+    else if (rows->wide) kernel<long long, R, 1><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \
+    else if (rows->parts == 2) kernel<int, R, 2><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \
+    else kernel<int, R, 1><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \
+  } while (0)
+
+int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *models, double plane_tol, double same_tol, int blocks, BCRCudaRowsFound *found)
+{
+  ROWS_LAUNCH(compare_rows, (unsigned)blocks, *rows, models, plane_tol, same_tol, found);
+  return bcr_done();
+}
+
+/* row r of line l: its entries to out[(l most + r) width ...] */
+template <typename I, typename R, int parts> __global__ void take_rows(BCRCudaRows m, BCRCudaRowLines lines, R *out)
+{
+  const I  *ai = (const I *)m.i;
+  const R  *aa = (const R *)m.a;
+  const int l  = blockIdx.y;
+
+  for (int r = blockIdx.x * THREADS + threadIdx.x; r < lines.count[l] * m.dof; r += gridDim.x * THREADS) {
+    const I row = (lines.first[l] + (I)(r / m.dof) * lines.step[l]) * m.dof + r % m.dof;
+    R      *to  = out + ((size_t)l * lines.most + r) * lines.width * parts;
+
+    for (I p = ai[row]; p < ai[row + 1] && p - ai[row] < lines.width; p++)
+      for (int q = 0; q < parts; q++) to[(p - ai[row]) * parts + q] = aa[p * parts + q];
+  }
+}
+
+int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowLines *lines, void *out)
+{
+  const dim3 grid((unsigned)((lines->most + THREADS - 1) / THREADS), (unsigned)lines->n);
+
+  ROWS_LAUNCH(take_rows, grid, *rows, *lines, (R *)out);
+  return bcr_done();
+}

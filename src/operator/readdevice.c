@@ -1,0 +1,198 @@
+/*
+  Reading a matrix whose values are on a CUDA device, after its pattern has been read once: the grid lines that the operator is made of come to
+  the host, and every row is compared with the operator where it is. The matrix is copied to the host only if that comparison fails.
+*/
+#include "readimpl.h"
+#include "readdevice.h"
+
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../stream.h"
+  #include "../poisson/device.h"
+  #include <petscdevice.h>
+  #include <petsc/private/matimpl.h>
+
+  #define BCR_ROWS_BLOCKS 2048
+
+PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool *there, PetscBool *only)
+{
+  PetscBool cusparse;
+
+  PetscFunctionBegin;
+  *there = *only = PETSC_FALSE;
+  PetscCall(PetscObjectTypeCompare((PetscObject)mat, MATSEQAIJCUSPARSE, &cusparse));
+  if (!cusparse || mat->boundtocpu || grid->size > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  *only  = (PetscBool)(mat->offloadmask == PETSC_OFFLOAD_GPU);
+  *there = (PetscBool)(*only || mat->offloadmask == PETSC_OFFLOAD_BOTH);
+  if ((double)mat->rmap->n >= 2147483647.0) *there = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The arrays of the device, and the stream to work on; what PETSc has begun to do with them is done */
+static PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStream *stream)
+{
+  const PetscInt *i, *j;
+  PetscScalar    *a;
+  PetscMemType    mem;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(rows, sizeof(*rows)));
+  PetscCall(MatSeqAIJGetCSRAndMemType(A->near.mat, &i, &j, &a, &mem));
+  PetscCheck(PetscMemTypeCUDA(mem), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The matrix was on the device");
+  rows->i      = i;
+  rows->j      = j;
+  rows->a      = a;
+  rows->wide   = sizeof(PetscInt) == 8;
+  rows->single = sizeof(PetscReal) == sizeof(float);
+  rows->parts  = (int)(sizeof(PetscScalar) / sizeof(PetscReal));
+  rows->dim    = (int)A->dim;
+  rows->dof    = (int)A->dof;
+  for (PetscInt d = 0; d < 3; ++d) rows->n[d] = (int)A->N[d];
+  PetscCall(BCRGetStream(stream));
+  if (*stream) PetscCallBCRCuda(BCRCudaSynchronize(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSampleTake(BCRRows *A)
+{
+  BCRSample      *S = &A->sample;
+  BCRCudaRows     rows;
+  BCRCudaRowLines lines;
+  BCRStream       stream;
+  size_t          bytes;
+  void           *values;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(S, sizeof(*S)));
+  PetscCall(PetscMemzero(&lines, sizeof(lines)));
+  for (PetscInt d = 0; d < A->dim; ++d) { /* lines through the middle of the grid and those beside them: the base row of BCRLinesRead() is there somewhere */
+    const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+
+    for (PetscInt b = PetscMax(A->N[v] / 2 - 1, 0); b <= PetscMin(A->N[v] / 2 + 1, A->N[v] - 1); ++b) {
+      for (PetscInt a = PetscMax(A->N[u] / 2 - 1, 0); a <= PetscMin(A->N[u] / 2 + 1, A->N[u] - 1); ++a) {
+        S->first[S->n] = a * A->stride[u] + b * A->stride[v];
+        S->step[S->n]  = A->stride[d];
+        S->count[S->n] = A->N[d];
+        for (PetscInt k = 0; k < A->N[d]; ++k) {
+          const PetscInt row = A->dof * (S->first[S->n] + k * A->stride[d]);
+
+          for (PetscInt c = 0; c < A->dof; ++c) S->width = PetscMax(S->width, A->ai[row + c + 1] - A->ai[row + c]);
+        }
+        S->most = PetscMax(S->most, A->dof * A->N[d]);
+        S->n++;
+      }
+    }
+  }
+  lines.n     = (int)S->n;
+  lines.most  = (int)S->most;
+  lines.width = (int)S->width;
+  for (PetscInt l = 0; l < S->n; ++l) {
+    lines.first[l] = S->first[l];
+    lines.step[l]  = S->step[l];
+    lines.count[l] = (int)S->count[l];
+  }
+  bytes = (size_t)(S->n * S->most * S->width) * sizeof(PetscScalar);
+  PetscCall(PetscMalloc1(S->n * S->most * S->width, &S->values));
+  PetscCall(BCRRowsArrays(A, &rows, &stream));
+  PetscCallBCRCuda(BCRCudaMalloc(bytes, &values));
+  ierr = (PetscErrorCode)BCRCudaRowsTake(stream, &rows, &lines, values);
+  if (!ierr) ierr = (PetscErrorCode)BCRCudaGet(S->values, values, bytes, stream);
+  (void)BCRCudaFree(values);
+  PetscCallBCRCuda((int)ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col)
+{
+  const PetscInt    nodes = A->N[0] + A->N[1] + A->N[2], numbers = 4 * A->dof * nodes;
+  const size_t      modelbytes = (size_t)A->dof * sizeof(BCRCudaRowsModel), bytes = (size_t)numbers * sizeof(double) + modelbytes;
+  BCRCudaRows       rows;
+  BCRCudaRowsModel *model;
+  BCRCudaRowsFound *found;
+  BCRStream         stream;
+  double           *table;
+  char             *put, *place;
+  int               odd = 0, error;
+
+  PetscFunctionBegin;
+  *good = PETSC_FALSE;
+  for (PetscInt c = 0; c < A->dof; ++c) {
+    if (ops[c].left || ops[c].rowscale) PetscFunctionReturn(PETSC_SUCCESS);
+    for (PetscInt d = 0; d < 3; ++d) {
+      if (ops[c].axis[d].n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+      for (PetscInt s = 0; s < 2; ++s)
+        if (ops[c].axis[d].plane[s].couplings || ops[c].axis[d].plane[s].inv) PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  PetscCall(BCRRowsArrays(A, &rows, &stream));
+  PetscCall(PetscMalloc2(bytes, &put, BCR_ROWS_BLOCKS, &found));
+  PetscCallBCRCuda(BCRCudaMalloc(bytes + BCR_ROWS_BLOCKS * sizeof(*found), &place));
+  table = (double *)put;
+  model = (BCRCudaRowsModel *)(put + (size_t)numbers * sizeof(double));
+  PetscCall(PetscMemzero(model, modelbytes));
+  for (PetscInt c = 0; c < A->dof; ++c) {
+    const BCROperator *op = &ops[c];
+    BCRCudaRowsModel  *to = &model[c];
+
+    to->scale = (double)op->scale;
+    to->shift = (double)op->shift;
+    for (PetscInt d = 0; d < 3; ++d) {
+      const BCRModelAxis *ax      = &m[c][d];
+      const double *const from[4] = {ax->lo, ax->up, ax->dg, ax->w};
+
+      to->axis[d]  = (const double *)(place + ((char *)table - put));
+      to->owner[d] = (int)op->owner[d];
+      to->b[d]     = (int)ax->b;
+      to->n[d]     = (int)ax->n;
+      for (int q = 0; q < 4; ++q, table += A->N[d]) PetscCall(PetscArraycpy(table, from[q], A->N[d]));
+      for (int s = 0; s < 2; ++s) {
+        to->present[d][s] = op->axis[d].plane[s].present ? 1 : 0;
+        to->slope[d][s]   = (double)op->axis[d].plane[s].slope;
+        to->inv[d][s]     = (double)op->axis[d].plane[s].inv0;
+      }
+    }
+  }
+  {
+    BCRCudaRowsFound *on = (BCRCudaRowsFound *)(place + bytes);
+    const PetscInt    n = A->dof * A->nodes, blocks = PetscMin((n + 255) / 256, BCR_ROWS_BLOCKS);
+
+    error = BCRCudaPut(place, put, bytes, stream);
+    if (!error) error = BCRCudaRowsCompare(stream, &rows, (const BCRCudaRowsModel *)(place + (size_t)numbers * sizeof(double)), BCR_PLANE_TOL, BCR_SAME_TOL, (int)blocks, on);
+    if (!error) error = BCRCudaGet(found, on, (size_t)blocks * sizeof(*found), stream);
+    (void)BCRCudaFree(place);
+    PetscCallBCRCuda(error);
+    for (PetscInt b = 0; b < blocks; ++b) {
+      odd |= found[b].odd;
+      if (found[b].worst > found[0].worst || (found[b].worst == found[0].worst && found[b].where < found[0].where)) found[0] = found[b];
+    }
+  }
+  if (!odd && found[0].worst <= BCR_SAME_TOL) {
+    const PetscInt r = (PetscInt)(found[0].where / 8), k = (PetscInt)(found[0].where % 8), node = r / A->dof, d = k / 2;
+
+    *good      = PETSC_TRUE;
+    *deviation = found[0].worst;
+    *comp      = r % A->dof;
+    *row = *col = node;
+    if (k < 6) {
+      const PetscInt i = node / A->stride[d] % A->N[d], j = k % 2 ? (i < A->N[d] - 1 ? i + 1 : 0) : (i > 0 ? i - 1 : A->N[d] - 1);
+
+      *col += (j - i) * A->stride[d];
+    }
+  }
+  PetscCall(PetscFree2(put, found));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row)
+{
+  const BCRSample *S    = &A->sample;
+  const PetscInt   node = row / A->dof;
+
+  for (PetscInt l = 0; l < S->n; ++l) {
+    const PetscInt k = node - S->first[l];
+
+    if (k >= 0 && k % S->step[l] == 0 && k / S->step[l] < S->count[l]) return S->values + (l * S->most + A->dof * (k / S->step[l]) + row % A->dof) * S->width;
+  }
+  return NULL;
+}

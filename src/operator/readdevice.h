@@ -1,0 +1,22 @@
+/*
+  Shared by read.c and readdevice.c: matrices whose values are on a CUDA device.
+*/
+#pragma once
+
+#include "readimpl.h"
+
+/* The values of a row of the box that has been brought to the host, or NULL */
+PETSC_INTERN
+const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row);
+#if defined(PETSCBCR_HAVE_CUDA)
+/* Whether the values of a matrix are on the device; *only: there alone */
+PETSC_INTERN
+PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool *there, PetscBool *only);
+/* Brings rows to the host that BCRPlaneGuess() and BCRLinesRead() look at */
+PETSC_INTERN
+PetscErrorCode BCRSampleTake(BCRRows *A);
+/* Compares every row with the operators, whose axes are m. *good: the operators are the matrix, with nothing to be noted in them, to *deviation, met in
+   component comp, row and column of nodes in natural order; else look again on the host */
+PETSC_INTERN
+PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col);
+#endif
