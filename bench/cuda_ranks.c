@@ -1,16 +1,17 @@
 /*
   Poisson across ranks with CUDA devices: a solve from device memory to device memory (median over batches that start together, the slowest
-  rank), beside a copy of a rank's part on its device in the same run, the exchanges of a solve by themselves, what is sent, the residual.
+  rank), beside a copy of a rank's part on its device in the same run, the stages of a solve (median, the slowest rank, with events between them, so
+  that kernels of different stages do not overlap), what is sent, the residual.
 
   A peer: sine transforms of cuFFT and two transposes by the same transport (cuda_ranks_kernels.cu).
 
-  mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10]
-  weak: unknowns for each rank; slabs are along the last axis
+  mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10] [-peer 0]
+  weak: unknowns for each rank, and a row more between two of them; slabs are along the last axis, as DMDA cuts them
 */
 #include "bench.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
-  #include "src/poisson/device.h"
+  #include "src/poisson/devranks.h"
   #include "src/poisson/solver.h"
   #include "src/transport/transport.h"
   #include "cuda_ranks_kernels.h"
@@ -121,12 +122,45 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void Row(const char *how, PetscInt dim, const PetscInt n[3], const char *solver, const char *transport, const double t[], const double least[], double setup, double bytes, double messages, double residual)
+static void Row(const char *how, PetscInt dim, const PetscInt n[3], const char *solver, const char *transport, const double t[], const double least[], const double stage[], double setup, double bytes, double messages, double residual)
 {
   if (rank) return;
-  printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT ",%s,%d,%s,%.5f,%.5f,%.3f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n", how, n[0], n[1], dim == 3 ? n[2] : 1, solver, (int)size, transport, 1e3 * t[1], 1e3 * t[0], t[1] / t[0], 1e3 * t[2],
-         1e3 * setup, bytes, messages, residual, 1e3 * least[1], 1e3 * least[0]);
+  printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT ",%s,%d,%s,%.5f,%.5f,%.3f,%.5f,%.5f,%.5f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n", how, n[0], n[1], dim == 3 ? n[2] : 1, solver, (int)size, transport, 1e3 * t[1], 1e3 * t[0], t[1] / t[0],
+         1e3 * stage[0], 1e3 * stage[1], 1e3 * stage[2], 1e3 * stage[3], 1e3 * setup, bytes, messages, residual, 1e3 * least[1], 1e3 * least[0]);
   (void)fflush(stdout);
+}
+
+static PetscInt FirstRow(PetscInt N, PetscInt r)
+{
+  return N / size * r + PetscMin(N % size, r);
+}
+
+/* The stages of a solve: the core's part of the solver by itself */
+static PetscErrorCode Stages(Run *r, PetscInt dim, const BCROperator *op, const BCRSlab *slab, const BCRSolverOptions *options, BCRTransport transport, double stage[])
+{
+  BCRDeviceRanks ranks;
+  BCRAxis        axis[3];
+  PetscInt       stride[3] = {1, op->axis[0].n, op->axis[0].n * op->axis[1].n};
+  double         seconds[BCR_RANK_STAGES], t[BCR_RANK_STAGES][101];
+
+  PetscFunctionBegin;
+  for (int d = 0; d < 3; d++) axis[d] = op->axis[d];
+  PetscCall(BCRDeviceRanksCreate(PETSC_COMM_WORLD, transport, slab->axis, slab->start, slab->len, dim, axis, 0, PETSC_FALSE, stride, &options->core, r->stream, &ranks));
+  PetscCall(BCRDeviceRanksSetUp(ranks));
+  for (PetscInt i = -2; i < reps; i++) {
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    PetscCall(BCRDeviceRanksSolve(ranks, r->stream, r->f, r->u)); /* so that the ranks are as they are in a row of solves */
+    PetscCall(BCRDeviceRanksStages(ranks, r->stream, r->f, r->u, seconds));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seconds, BCR_RANK_STAGES, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    for (int j = 0; j < BCR_RANK_STAGES && i >= 0; j++) t[j][i] = seconds[j];
+  }
+  for (int j = 0; j < BCR_RANK_STAGES; j++) {
+    double least;
+
+    BenchStatistics(reps, t[j], &stage[j], &least);
+  }
+  PetscCall(BCRDeviceRanksDestroy(&ranks));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3], BCRTransportKind kind)
@@ -140,7 +174,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   BCRTransportInfo transport;
   Run              r;
   PetscScalar     *v;
-  double           t[3], least[3], setup, residual = 0;
+  double           t[3], least[3], stage[BCR_RANK_STAGES] = {0, 0, 0, 0}, setup, residual = 0;
   uint64_t         state = 88172645463325252ULL + 7 * (uint64_t)rank;
 
   PetscFunctionBegin;
@@ -155,8 +189,8 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     op.axis[d].n = d < dim ? n[d] : 1;
     op.axis[d].a = 1;
   }
-  slab.start        = N * rank / size;
-  slab.len          = N * (rank + 1) / size - slab.start;
+  slab.start        = FirstRow(N, rank);
+  slab.len          = FirstRow(N, rank + 1) - slab.start;
   options.device    = PETSC_TRUE;
   options.core.isa  = -1;
   options.transport = (int)kind;
@@ -184,41 +218,25 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   setup = BenchTime() - setup;
   PetscCall(Time(&r, Copy, &t[0], &least[0]));
   PetscCall(Time(&r, Solve, &t[1], &least[1]));
-  t[2] = least[2] = 0;
   PetscCall(Residual(&r, dim, n, &residual));
   PetscCall(BCRSolverGetInfo(r.solver, &info));
   PetscCall(PetscMemzero(&transport, sizeof(transport)));
-  if (size > 1) { /* the two exchanges of a solve by themselves: a P-th of two rows to each rank, and back */
-    const PetscInt share = 2 * (inner / size) + 1;
-    double        *room[4];
-
+  PetscCall(BCRSolverDestroy(&r.solver));
+  if (size > 1) {
     PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", kind, options.gpuaware, &r.transport));
     PetscCall(BCRTransportGetInfo(r.transport, &transport));
-    r.nmessage = size;
-    for (int i = 0; i < 2; i++) {
-      PetscCall(PetscMalloc2(size, &r.send[i], size, &r.recv[i]));
-      for (int j = 0; j < 2; j++) PetscCall(BCRDeviceArenaGet(&arena, (size_t)(share * size) * sizeof(double), "messages", &room[2 * i + j]));
-      for (PetscMPIInt q = 0; q < size; q++) {
-        r.send[i][q].rank = r.recv[i][q].rank = q;
-        r.send[i][q].bytes = r.recv[i][q].bytes = (size_t)share * sizeof(double);
-        r.send[i][q].p                          = room[2 * i] + share * q;
-        r.recv[i][q].p                          = room[2 * i + 1] + share * q;
-      }
-    }
-    PetscCall(Time(&r, Exchange, &t[2], &least[2]));
-    for (int i = 0; i < 2; i++) PetscCall(PetscFree2(r.send[i], r.recv[i]));
+    PetscCall(Stages(&r, dim, &op, &slab, &options, r.transport, stage));
     PetscCall(BCRTransportDestroy(&r.transport));
   }
-  Row(how, dim, n, "bcrpoisson", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, setup, (double)info.bytes_sent, (double)info.messages, residual);
-  PetscCall(BCRSolverDestroy(&r.solver));
+  Row(how, dim, n, "bcrpoisson", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, (double)info.bytes_sent, (double)info.messages, residual);
   if (dim == 2 && peer) {
     int   *first, *column, error;
     double sent = 0, count = 0;
 
     PetscCall(PetscMalloc2(size + 1, &first, size + 1, &column));
     for (PetscMPIInt q = 0; q <= size; q++) {
-      first[q]  = (int)(N * q / size);
-      column[q] = (int)(n[0] * q / size);
+      first[q]  = (int)FirstRow(N, q);
+      column[q] = (int)FirstRow(n[0], q);
     }
     setup = BenchTime();
     error = PeerFftCreate((int)n[0], (int)N, size, rank, first, column, r.stream, &r.peer);
@@ -246,7 +264,9 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     PetscCall(Time(&r, Peer, &t[1], &least[1]));
     PetscCall(Residual(&r, dim, n, &residual));
     PetscCall(Time(&r, Exchange, &t[2], &least[2]));
-    Row(how, dim, n, "cufft+transposes", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, setup, sent, count, residual);
+    stage[0] = stage[2] = stage[3] = 0;
+    stage[1]                       = t[2];
+    Row(how, dim, n, "cufft+transposes", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, sent, count, residual);
     for (int i = 0; i < 2; i++) PetscCall(PetscFree2(r.send[i], r.recv[i]));
     PetscCall(BCRTransportDestroy(&r.transport));
     PeerFftDestroy(&r.peer);
@@ -279,7 +299,7 @@ int main(int argc, char **argv)
 
     CallCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
     printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT " solves\n", device, (int)size, reps, batch);
-    printf("case,grid,solver,ranks,transport,time_ms,copy_ms,ratio_to_copy,exchange_ms,setup_ms,bytes_sent,messages,residual,min_ms,min_copy_ms\n");
+    printf("case,grid,solver,ranks,transport,time_ms,copy_ms,ratio_to_copy,local_ms,exchange_ms,reduced_ms,back_ms,setup_ms,bytes_sent,messages,residual,min_ms,min_copy_ms\n");
   }
   for (int how = 0; how < 2; how++) {
     for (char *s = text[how], *end; *s; s = *end ? end + 1 : end) {
@@ -291,7 +311,7 @@ int main(int argc, char **argv)
         if (dim == 3) break;
       }
       if (dim < 2) continue;
-      if (how == 0) n[dim - 1] *= size;
+      if (how == 0) n[dim - 1] = (n[dim - 1] + 1) * size - 1;
       for (int k = 0; k < 4; k++) {
         if (strstr(ways, name[k])) PetscCall(OneCase(how ? "strong" : "weak", dim, n, (BCRTransportKind)k));
         if (size == 1) break;

@@ -10,7 +10,6 @@
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devbox.h"
-  #include "../backend/cuda/border.h"
   #include "reduction.h"
   #include "tables.h"
 
@@ -34,6 +33,7 @@ struct _n_BCRDeviceCore {
   BCRAxis         axis[3];
   double          shift, fixed, factor;           /* fixed: what the axes of one unknown add */
   PetscBool       singular, single, stale, input; /* input: work is where right-hand sides are made */
+  PetscBool       open[2];                        /* rows of another rank go on beyond that end of axis y: LEVEL0 or nothing */
   BCRCoreOptions  options;
   BCRDevicePlan   kind;
   BCRStream       stream; /* of set-up */
@@ -59,9 +59,9 @@ struct _n_BCRDeviceCore {
   BCRCudaLevel0   level0;
   BCRCudaSepLines sep;
   const int      *extraof;
-  void           *D, *D2, *extra;         /* separators; D2: where their transform is not in place */
-  void           *border, *borderrows[2]; /* rows of other ranks beside the box: a copy of the separators; two rows */
-  double         *septab;
+  PetscInt        ndrows;         /* rows of D: separators, of them the row that others go on from, and the one before the first */
+  void           *D, *D2, *extra; /* separators; D2: where their transform is not in place */
+  double         *septab, *border; /* border: BCRCudaSepLines */
   PetscInt        ldd;
 
   /* REDUCTION */
@@ -259,6 +259,32 @@ static PetscBool level0_possible(BCRDeviceCore c)
   return c->dim == 2 || c->fft[2] ? PETSC_TRUE : PETSC_FALSE;
 }
 
+/* What lines over the separators need where other ranks' rows go on: mode order[k] is at position k (-1: none; NULL: as they are), as the transform has it */
+static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int order[])
+{
+  int    *of, *sign;
+  double *fac;
+  void   *q;
+
+  PetscFunctionBegin;
+  c->border = NULL;
+  if (!c->open[0] && !c->open[1]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc3(nk, &of, nk, &sign, nk, &fac));
+  if (c->dst == DST_PLAN) (void)BCRCudaDstSigns(c->modes[0].P, c->single, sign);
+  for (PetscInt k = 0; k < nk; k++) {
+    of[k]  = order ? order[k] : (int)k;
+    fac[k] = c->dst == DST_PLAN ? 2 * sign[k] : (c->dst ? 2 : 1); /* there and back are twice too large, the norm is a quarter */
+  }
+  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * sizeof(int), "tables", &q));
+  PetscCallBCRCuda(BCRCudaPut(q, of, (size_t)nk * sizeof(int), c->stream));
+  c->sep.of = (const int *)q;
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, fac, &c->sep.fac));
+  PetscCall(PetscFree3(of, sign, fac));
+  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_BORDER * sizeof(double), "tables", &c->border));
+  if (c->open[0]) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->size, "the workspace", &c->level0.before));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
 static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 {
@@ -348,7 +374,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     l->inverse = tab[176];
     {
       int     *of;
-      PetscInt nsep = c->seprows.n;
+      PetscInt nsep = c->ndrows;
       void    *q;
 
       PetscCall(PetscMalloc1(nsep, &of));
@@ -366,12 +392,12 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       PetscCall(PetscFree(of));
     }
     c->ldd = (c->n[0] + 31) / 16 * 16;
-    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->seprows.n * c->planes * c->size, "the workspace", &c->D));
-    if (!c->fft[0] && !c->dst) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->seprows.n * c->planes * c->size, "the workspace", &c->D2));
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->ndrows * c->planes * c->size, "the workspace", &c->D));
+    if (!c->fft[0] && !c->dst) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->ndrows * c->planes * c->size, "the workspace", &c->D2));
     PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * (c->strips + 1) * c->planes * c->size, "the workspace", &c->extra));
     if (c->dim == 3) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
     c->level0.ldd    = c->ldd;
-    c->level0.dplane = (ptrdiff_t)c->ldd * c->seprows.n;
+    c->level0.dplane = (ptrdiff_t)c->ldd * c->ndrows;
     c->level0.eplane = (ptrdiff_t)c->ldd * (c->strips + 1);
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, c->single, c->planes * 3 * BCR_CUDA_LEVEL0_TAB, tab, &c->level0.tab));
     c->level0.sub       = c->singular ? c->scalars + 1 : NULL;
@@ -393,10 +419,12 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       }
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, lambda, &dlambda));
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, norm, &dnorm));
+      PetscCall(level0_border(c, nk, order));
       PetscCall(PetscFree3(order, lambda, norm));
     } else {
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->lambda[0], &dlambda));
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->norm[0], &dnorm));
+      PetscCall(level0_border(c, nk, NULL));
     }
     PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &c->septab));
     PetscCall(PetscMemzero(&r, sizeof(r)));
@@ -417,6 +445,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     r.norm    = dnorm;
     r.shift   = dshift;
     r.scale   = dscale;
+    r.border  = c->border;
     PetscCallBCRCuda(BCRCudaSepTables(c->stream, &r, c->septab));
     c->sep.n             = r.n;
     c->sep.nk            = r.nk;
@@ -429,6 +458,8 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->sep.removedfactor = c->norm[0][0] * (c->dim == 3 ? c->norm[2][0] : 1);
     c->sep.subfactor     = c->norm[0][0];
     c->sep.removed       = c->scalars;
+    c->sep.border        = c->border;
+    for (int e = 0; e < 2; e++) c->sep.open[e] = c->open[e];
     if (c->singular) {
       double *ones;
 
@@ -529,7 +560,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCallBCRCuda(BCRCudaSynchronize(c->stream));
     PetscCall(BCRDeviceArenaFree(&c->tables));
     PetscCall(BCRDeviceArenaFree(&c->space));
-    c->work = c->border = NULL;
+    c->work = NULL;
     PetscCall(level0_tables(c, &ok));
     if (ok) {
       if (c->input && c->dim == 2) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
@@ -538,6 +569,10 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     }
     c->kind = DEVICE_FOURIER;
     PetscCall(BCRDeviceArenaFree(&c->tables));
+    if (c->open[0] || c->open[1]) { /* it is not a box by itself */
+      c->stale = PETSC_FALSE;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
   }
   c->stale = PETSC_FALSE;
   if (!c->work && c->kind != DEVICE_REDUCTION) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
@@ -616,7 +651,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core)
+static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   BCRDeviceCore c;
   PetscInt      ngeneral = 0;
@@ -673,11 +708,12 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
     const int       P = c->modes[0].P;
     const BCRAxis  *x = &c->axis[0], *y = &c->axis[1];
-    BCRCudaLevel0  *l         = &c->level0;
-    const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
+    BCRCudaLevel0  *l = &c->level0;
 
-    PetscCall(BCRLevel0Rows(y, closed, &c->seprows, &c->ng));
-    c->kind = DEVICE_LEVEL0;
+    PetscCall(BCRLevel0Rows(y, open, &c->seprows, &c->ng));
+    c->kind   = DEVICE_LEVEL0;
+    c->ndrows = c->seprows.n + (open[0] ? 1 : 0) + (open[1] ? 1 : 0);
+    for (int e = 0; e < 2; e++) l->open[e] = c->open[e] = open[e];
     if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) c->dst = BCRCudaDstPossible(P, c->single, shared - 1024) ? DST_PLAN : (BCRCudaDstChirpPossible(P, shared - 1024) ? DST_CHIRP : DST_NONE);
     if (c->dst) {
       const PetscBool plan = c->dst == DST_PLAN ? PETSC_TRUE : PETSC_FALSE;
@@ -701,6 +737,28 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
     l->g1        = (int)c->ng - (l->hlast != 7 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
   }
   c->stale = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core)
+{
+  const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
+
+  PetscFunctionBegin;
+  PetscCall(core_create(dim, axis, shift, singular, stride, options, closed, stream, core));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
+{
+  BCRDeviceCore c;
+
+  PetscFunctionBegin;
+  *core = NULL;
+  if (dim != 2 || along != 1 || axis[0].n == 1 || axis[1].n < 24) PetscFunctionReturn(PETSC_SUCCESS); /* two separators between the ends */
+  PetscCall(core_create(dim, axis, shift, PETSC_FALSE, stride, options, open, stream, &c));
+  if (c->kind != DEVICE_LEVEL0 || c->box) PetscCall(BCRDeviceCoreDestroy(&c));
+  *core = c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -783,12 +841,13 @@ static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesi
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
 }
 
-static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, ptrdiff_t extrab)
+/* more: rows of one more plane */
+static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, ptrdiff_t extrab, int more)
 {
   const int P = c->modes[0].P;
 
-  if (c->dst == DST_PLAN) return BCRCudaDst(stream, P, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab);
-  return BCRCudaDstChirp(stream, P, back, c->single, (const double *)c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab);
+  if (c->dst == DST_PLAN) return BCRCudaDst(stream, P, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
+  return BCRCudaDstChirp(stream, P, back, c->single, (const double *)c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
 }
 
 /* Where the separators are transformed */
@@ -808,13 +867,6 @@ static BCRCudaLines separator_lines(BCRDeviceCore c, PetscInt n, PetscInt apart)
   l.sb = c->level0.dplane;
   l.s  = 1;
   return l;
-}
-
-/* Analysis or synthesis along rows of separators, modes in the order of the tables */
-static int separator_transform(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
-{
-  if (c->dst) return sines(c, stream, synthesis, fl, f, ul, u, NULL, 0);
-  return transform(c, stream, 0, synthesis, fl, f, ul, u);
 }
 
 /* Separators' right-hand sides, transformed, in level0_separators(); *f: what the back substitution has to take */
@@ -851,20 +903,21 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
     }
   }
   PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, l, c->single, f, c->D, c->extra));
-  sl = separator_lines(c, c->seprows.n, c->ldd);
-  if (c->dst) PetscCallBCRCuda(sines(c, stream, 0, &sl, c->D, &sl, S, c->extra, l->eplane));
+  sl = separator_lines(c, c->ndrows, c->ldd);
+  if (c->dst) PetscCallBCRCuda(sines(c, stream, 0, &sl, c->D, &sl, S, c->extra, l->eplane, 0));
   else if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   *from = f;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Separators' solutions back into their rows of u: all but the last one are 8 rows apart */
+/* Separators' solutions back into their rows of u: all but the last one are 8 rows apart, that one often, too. The row before the first goes with the last launch */
 static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const BCRCudaLevel0 *l, void *u)
 {
-  const PetscInt nsep = c->seprows.n, first6 = l->short0;
-  void          *S = level0_separators(c);
-  BCRCudaLines   sl, ul;
+  const PetscInt  nsep = c->seprows.n + (c->open[1] ? 1 : 0), first6 = l->short0;
+  const PetscBool all  = nsep < c->ng || l->hlast == 7 ? PETSC_TRUE : PETSC_FALSE;
+  void           *S    = level0_separators(c);
+  BCRCudaLines    sl, ul;
 
   PetscFunctionBegin;
   sl    = separator_lines(c, nsep, c->ldd);
@@ -872,13 +925,26 @@ static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const 
   ul.sa = 8 * c->stride[1];
   ul.sb = l->uplane;
   for (int part = 0; part < 2; part++) {
-    const PetscInt n  = part ? 1 : nsep - 1;
-    const size_t   at = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(nsep == c->ng ? c->n[1] - 1 : 8 * (nsep - 1) + 7 - first6) : (size_t)(7 - first6);
+    const PetscInt n    = part ? 1 : nsep - 1;
+    const size_t   at   = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[1] - 1) : (size_t)(7 - first6);
+    const char    *from = (char *)S + at * c->ldd * c->size;
+    char          *to   = (char *)u + row * c->stride[1] * c->size;
+    const int      more = c->open[0] && (part || all);
 
-    if (part && nsep < c->ng) break; /* all at once */
-    sl.na = ul.na = (int)(nsep < c->ng ? nsep : n);
+    if (part && all) break;
+    sl.na = ul.na = (int)(all ? nsep : n);
     if (sl.na < 1) continue;
-    PetscCallBCRCuda(separator_transform(c, stream, 1, &sl, (char *)S + at * c->ldd * c->size, &ul, (char *)u + row * c->stride[1] * c->size));
+    if (c->dst) {
+      if (more) {
+        sl.sb = (ptrdiff_t)(nsep - (PetscInt)at) * c->ldd;
+        ul.sb = ((const char *)l->before - to) / (ptrdiff_t)c->size;
+      }
+      PetscCallBCRCuda(sines(c, stream, 1, &sl, from, &ul, to, NULL, 0, more));
+    } else {
+      PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, from, &ul, to));
+      sl.na = ul.na = 1;
+      if (more) PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, (char *)S + (size_t)nsep * c->ldd * c->size, &ul, (void *)l->before));
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -900,61 +966,37 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscInt axis, PetscInt rows[2], PetscBool *possible)
+PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible)
 {
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
-  *possible = !c->usebox && c->kind == DEVICE_LEVEL0 && c->dim == 2 && c->label[1] == 'x' + (int)axis && !c->singular && c->seprows.n >= 2 && !c->level0.yperiodic ? PETSC_TRUE : PETSC_FALSE;
-  for (int end = 0; end < 2; end++) rows[end] = c->seprows.gapend[end];
-  if (*possible && !c->border) {
-    const size_t row = (size_t)c->ldd * c->size;
-
-    PetscCall(BCRDeviceArenaGet(&c->space, row * (size_t)c->seprows.n, "the workspace", &c->border));
-    for (int i = 0; i < 2; i++) PetscCall(BCRDeviceArenaGet(&c->space, 2 * row, "the workspace", &c->borderrows[i]));
-    PetscCallBCRCuda(BCRCudaZero(c->borderrows[0], 2 * row, c->stream));
-  }
+  *possible = c->kind == DEVICE_LEVEL0 ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u, double *own, double *left)
 {
-  const PetscInt nsep = c->seprows.n;
-  BCRCudaLevel0  l;
-  BCRCudaLines   sl = separator_lines(c, 2, c->ldd * (nsep - 1)), rl = separator_lines(c, 2, c->ldd);
+  BCRCudaLevel0 l;
 
   PetscFunctionBegin;
   PetscCall(level0_begin(c, stream, &f, u, &l));
-  PetscCallBCRCuda(BCRCudaCopy(c->border, level0_separators(c), (size_t)c->ldd * (size_t)nsep * c->size, stream));
-  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, c->border));
-  PetscCallBCRCuda(separator_transform(c, stream, 1, &sl, c->border, &rl, c->borderrows[0]));
+  PetscCallBCRCuda(BCRCudaSepEnds(stream, &c->sep, c->single, level0_separators(c), c->axis[1].a, own, left));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderRows(BCRDeviceCore c, void **rows, ptrdiff_t *ld)
+PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own, const double *before)
 {
-  PetscFunctionBegin;
-  *rows = c->borderrows[0];
-  *ld   = c->ldd;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
-{
-  const PetscInt nsep = c->seprows.n;
-  char          *S    = (char *)level0_separators(c), *add;
-  BCRCudaLevel0  l    = c->level0;
-  BCRCudaLines   rl   = separator_lines(c, 2, c->ldd);
+  BCRCudaLevel0 l = c->level0;
 
   PetscFunctionBegin;
-  if (f == u) f = c->work;
-  l.ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
-  l.fplane = 0;
-  l.ldu    = c->stride[1];
-  l.uplane = 0;
-  add      = (char *)c->borderrows[1];
-  PetscCallBCRCuda(separator_transform(c, stream, 0, &rl, c->borderrows[0], &rl, add));
-  for (int end = 0; end < 2; end++) PetscCallBCRCuda(BCRCudaRowPlus(stream, (int)c->ldd, c->single, add + (size_t)end * c->ldd * c->size, S + (end ? (size_t)(nsep - 1) : 0) * c->ldd * c->size));
-  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, S));
+  if (f == u) f = c->work; /* where level0_begin() has put it */
+  l.ldf         = c->work && f == c->work ? c->n[0] : c->stride[1];
+  l.fplane      = 0;
+  l.ldu         = c->stride[1];
+  l.uplane      = 0;
+  c->sep.after  = own;
+  c->sep.before = before;
+  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
   PetscCall(level0_synthesis(c, stream, &l, u));
   PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);

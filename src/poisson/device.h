@@ -72,13 +72,13 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore core, PetscReal
 PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo *info);
 
-/* A box that goes on at ends of axis on other ranks, where it has Dirichlet ends, in one pass where possible: rows[0] and rows[1] of its rows lie beyond
-   the first and the last separator. Begin gives the solution in these two separators, as if nothing were beyond the ends, in Rows: two of the work type, ld apart; what
-   is put there instead is added to their right-hand sides by End. The same f and u in both. */
-PETSC_INTERN PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore core, PetscInt axis, PetscInt rows[2], PetscBool *possible);
-PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
-PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderRows(BCRDeviceCore core, void **rows, ptrdiff_t *ld);
-PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
+/* A box that goes on at the open ends of an axis on other ranks: its last row is one to which their rows lead on, both ends are Dirichlet ends otherwise. One
+   pass: Begin gives the right-hand sides of that row (own) and of the row before the first (left) that are left when the rows between are eliminated, in modes of
+   the other axis, End takes the solutions there. The same f and u in both. *core is NULL where it has no plan for that; possible: tables of this shift allow it. */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore core, PetscBool *possible);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStream stream, const void *f, void *u, double *own, double *left);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream stream, const void *f, void *u, const double *own, const double *before);
 
 PETSC_INTERN int BCRDeviceEnd(BCREnd end); /* BCR_CUDA_... */
 /* Transforms along one uniform axis by themselves, in double */

@@ -1,16 +1,19 @@
 /*
-  Poisson across ranks on CUDA devices. The method is that of ranks.c, by two solves: the rows between the interfaces with Dirichlet ends,
-  the interfaces, the rows once more with what the interfaces add. Rows beside interfaces are transformed on the device, in double.
+  Poisson across ranks on CUDA devices. The method is that of ranks.c: in one pass, where the core has a plan for that (BCRDeviceCoreCreateBorder()), or
+  by two solves: the rows between the interfaces with Dirichlet ends, the interfaces, the rows once more with what the interfaces add. Rows beside
+  interfaces are transformed on the device then, in double.
 
-  The modes are shared out in order, as many to each rank as to any other: a rank sends to another, of the modes that the other one has, its
-  interface row's right-hand sides and what the row before gets, and gets the solutions in these two rows back, and the mean that a
-  singular operator's right-hand side loses (0 from all but the rank that has the constant mode).
+  Few parts (GATHER_PARTS): every part sends its interface row's right-hand sides and what the row before gets to all others, for all modes, and solves
+  all reduced systems: one exchange. More parts: the modes are shared out in order, as many to each rank as to any other: a rank sends to another, of the
+  modes that the other one has, these two, and gets the solutions in the two rows back, and the mean that a singular operator's right-hand side
+  loses (0 from all but the rank that has the constant mode).
 */
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devranks.h"
   #include "../agree.h"
   #include "../backend/cuda/border.h"
+  #include "../backend/cuda/transport.h"
 
 typedef struct { /* eigenbasis of an axis along the interfaces */
   PetscInt       n, constant;
@@ -18,6 +21,10 @@ typedef struct { /* eigenbasis of an axis along the interfaces */
   const double  *M[2];    /* a general axis: analysis, synthesis, (i, j) at i + n j */
   double        *lambda, *norm;
 } BCRBorderAxis;
+
+enum {
+  GATHER_PARTS = 8
+};
 
 struct _n_BCRDeviceRanks {
   MPI_Comm          comm;
@@ -30,7 +37,9 @@ struct _n_BCRDeviceRanks {
   PetscBool         singular, stale, float_;
   size_t            size_of;
   BCRSlabRows       p;
-  BCRDeviceCore     core; /* the rows between interfaces */
+  BCRDeviceCore     core; /* the rows between interfaces; in one pass the interface row, too */
+  BCRCoreOptions    options;
+  BCRAxis           axes[3]; /* one pass: uniform ones, for two solves where a shift does not allow it */
   BCRStream         stream;
   BCRBorderAxis     modes[2];
   PetscInt          nmodes, constant, *first, share; /* modes first[q] .. first[q+1] - 1 are part q's; share: how many this rank has */
@@ -38,16 +47,17 @@ struct _n_BCRDeviceRanks {
   BCRCudaRow        row;
   BCRCudaBox        box, interior;
   void             *w;
-  PetscInt          nlines;
   PetscBool         bordered; /* one pass of the core, else two solves of the rows between */
-  BCRCudaBorderEnds ends;
-  double           *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums; /* lines: rows beside interfaces; rowmodes: own interface row, and what the row before gets, or before */
+  PetscBool         gather;   /* few parts */
+  double           *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums; /* lines: rows beside interfaces; rowmodes: own interface row, and what the row before gets, or before; a mean */
   BCRCudaBorderRows rows;
   BCRCudaBorderTab  tab;
   const double     *lambda, *norm;
   const int        *dfirst;
   BCRMessage       *send[3], *recv[3];
   int               nsend[3], nrecv[3];
+  void             *marks[BCR_RANK_STAGES + 1]; /* events between stages of a solve, where they are asked for */
+  int               nmarks;                     /* -1: they are not */
 };
 
 enum { /* scalars */
@@ -136,16 +146,35 @@ static PetscErrorCode put_ints(BCRDeviceArena *arena, BCRStream stream, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode core_create(BCRDeviceRanks r, const BCRAxis whole[], const PetscInt stride[], const BCRCoreOptions *options)
+static PetscErrorCode core_create(BCRDeviceRanks r, const BCRAxis whole[], PetscBool border)
 {
-  BCRAxis    axes[3];
-  PetscReal *zero = NULL;
+  const BCRSlabPart *mine = &r->p.part[r->p.mine];
+  PetscInt           stride[3];
+  BCRAxis            axes[3];
+  PetscReal         *zero = NULL;
 
   PetscFunctionBegin;
-  if (!r->p.part[r->p.mine].interior) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt d = 0; d < r->dim; d++) axes[d] = whole[d];
+  if (!mine->interior) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < r->dim; d++) {
+    axes[d]   = whole[d];
+    stride[d] = (PetscInt)r->box.stride[d];
+    if (whole[d].lower) border = PETSC_FALSE;
+  }
+  if (border && r->p.nparts > 1 && !r->singular) {
+    const PetscBool open[2] = {r->p.prev >= 0 ? PETSC_TRUE : PETSC_FALSE, mine->has};
+
+    for (PetscInt d = 0; d < r->dim; d++) r->axes[d] = whole[d];
+    axes[r->axis].n = mine->m;
+    for (int e = 0; e < 2; e++) {
+      if (open[e]) axes[r->axis].end[e] = BCR_END_DIRICHLET;
+    }
+    PetscCall(BCRDeviceCoreCreateBorder(r->dim, axes, (PetscReal)r->shift, stride, &r->options, r->axis, open, r->stream, &r->core));
+    r->bordered = r->core ? PETSC_TRUE : PETSC_FALSE;
+    if (r->core) PetscFunctionReturn(PETSC_SUCCESS);
+    axes[r->axis] = whole[r->axis];
+  }
   if (r->p.nparts > 1) PetscCall(BCRSlabRowsAxis(&r->p, &axes[r->axis], &zero, &r->single));
-  PetscCall(BCRDeviceCoreCreate(r->dim, axes, (PetscReal)(r->shift + r->single), r->p.nparts > 1 ? PETSC_FALSE : r->singular, stride, options, r->stream, &r->core));
+  PetscCall(BCRDeviceCoreCreate(r->dim, axes, (PetscReal)(r->shift + r->single), r->p.nparts > 1 ? PETSC_FALSE : r->singular, stride, &r->options, r->stream, &r->core));
   PetscCall(PetscFree(zero));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -159,6 +188,15 @@ static void message(BCRDeviceRanks r, int which, PetscBool sent, PetscMPIInt ran
   m->bytes = (size_t)n * sizeof(double);
 }
 
+/* Right-hand sides that part p has at 2 nmodes p: its own row's, if it has one, and what the row before gets, if there is one */
+static void gather_message(BCRDeviceRanks r, PetscBool sent, PetscMPIInt rank, PetscInt p)
+{
+  const PetscInt  n    = r->nmodes;
+  const PetscBool left = p > 0 || r->p.periodic ? PETSC_TRUE : PETSC_FALSE, own = r->p.part[p].has;
+
+  message(r, 0, sent, rank, r->received[0] + 2 * n * p + (own ? 0 : n), (own ? n : 0) + (left ? n : 0));
+}
+
 /* Who sends what to whom: right-hand sides, solutions, sums */
 static PetscErrorCode border_messages(BCRDeviceRanks r)
 {
@@ -167,16 +205,21 @@ static PetscErrorCode border_messages(BCRDeviceRanks r)
   PetscInt       owner = 0;
 
   PetscFunctionBegin;
-  while (owner < np - 1 && r->constant >= r->first[owner + 1]) owner++; /* of the constant mode */
+  while (owner < np - 1 && r->constant >= r->first[owner + 1]) owner++; /* of the constant mode, if the modes are shared out */
   for (int i = 0; i < 3; i++) PetscCall(PetscMalloc2(np + r->size, &r->send[i], np + r->size, &r->recv[i]));
   for (PetscInt q = 0; q < np && mine >= 0; q++) {
     const PetscMPIInt to = r->p.part[q].rank;
     const PetscInt    n  = r->first[q + 1] - r->first[q];
 
-    message(r, 0, PETSC_TRUE, to, r->sent[0] + 2 * r->first[q], 2 * n);
-    message(r, 0, PETSC_FALSE, to, r->received[0] + 2 * share * q, 2 * share);
-    message(r, 1, PETSC_TRUE, to, r->sent[1] + (2 * share + 1) * q, 2 * share + 1);
-    message(r, 1, PETSC_FALSE, to, r->received[1] + 2 * r->first[q] + q, 2 * n + 1);
+    if (!r->gather) {
+      message(r, 0, PETSC_TRUE, to, r->sent[0] + 2 * r->first[q], 2 * n);
+      message(r, 0, PETSC_FALSE, to, r->received[0] + 2 * share * q, 2 * share);
+      message(r, 1, PETSC_TRUE, to, r->sent[1] + (2 * share + 1) * q, 2 * share + 1);
+      message(r, 1, PETSC_FALSE, to, r->received[1] + 2 * r->first[q] + q, 2 * n + 1);
+    } else if (q != mine) {
+      gather_message(r, PETSC_TRUE, to, mine);
+      gather_message(r, PETSC_FALSE, to, q);
+    }
     message(r, 2, PETSC_TRUE, to, r->scalars + SUM, 1);
     message(r, 2, PETSC_FALSE, to, r->sums + q, 1);
   }
@@ -187,26 +230,28 @@ static PetscErrorCode border_messages(BCRDeviceRanks r)
         next++;
         continue;
       }
-      message(r, 1, PETSC_TRUE, q, r->sent[1] + 2 * share, 1);
+      message(r, 1, PETSC_TRUE, q, r->gather ? r->rowmodes + 2 * r->nmodes : r->sent[1] + 2 * share, 1);
     }
   }
-  PetscCall(BCRTransportReserve(r->transport, (size_t)(2 * share + 1) * (np + r->size) * sizeof(double) + 2 * (size_t)r->nmodes * sizeof(double), (size_t)(2 * r->nmodes + 2 * share * np + np) * sizeof(double)));
+  if (r->gather) PetscCall(BCRTransportReserve(r->transport, (size_t)(2 * r->nmodes * np + r->size) * sizeof(double), (size_t)(2 * r->nmodes + 1) * np * sizeof(double)));
+  else PetscCall(BCRTransportReserve(r->transport, (size_t)(2 * share + 1) * (np + r->size) * sizeof(double) + 2 * (size_t)r->nmodes * sizeof(double), (size_t)(2 * r->nmodes + 2 * share * np + np) * sizeof(double)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* All that is local to a rank */
-static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[], const PetscInt stride[], const BCRCoreOptions *options)
+static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[])
 {
   const PetscInt np = r->p.nparts, mine = r->p.mine;
 
   PetscFunctionBegin;
-  if (mine >= 0) PetscCall(core_create(r, axes, stride, options));
+  if (mine >= 0) PetscCall(core_create(r, axes, PETSC_TRUE));
   PetscCall(BCRDeviceArenaGet(&r->space, (PARTIAL + BCR_CUDA_PARTIALS) * sizeof(double), "sums", &r->scalars));
   PetscCallBCRCuda(BCRCudaZero(r->scalars, (PARTIAL + BCR_CUDA_PARTIALS) * sizeof(double), r->stream));
   PetscCall(PetscMalloc1(np + 1, &r->first));
   r->nmodes = r->no[0] * r->no[1];
   for (PetscInt q = 0; q <= np; q++) r->first[q] = (PetscInt)((PetscInt64)r->nmodes * q / np);
-  r->share    = mine >= 0 ? r->first[mine + 1] - r->first[mine] : 0;
+  r->gather   = np <= GATHER_PARTS ? PETSC_TRUE : PETSC_FALSE;
+  r->share    = mine < 0 ? 0 : (r->gather ? r->nmodes : r->first[mine + 1] - r->first[mine]);
   r->constant = -1;
   if (np == 1) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt i = 0; i < 2; i++) {
@@ -243,7 +288,7 @@ static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[], const
     PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, r->p.n, r->p.up, &r->tab.up));
     PetscCall(BCRDeviceArenaPut(&r->tables, r->stream, PETSC_FALSE, r->p.n, r->p.excess, &r->tab.excess));
     r->tab.n        = (int)n;
-    r->tab.k0       = (int)r->first[mine];
+    r->tab.k0       = r->gather ? 0 : (int)r->first[mine];
     r->tab.nrow     = (int)ni;
     r->tab.nparts   = (int)np;
     r->tab.periodic = r->p.periodic;
@@ -278,12 +323,15 @@ static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[], const
       r->rows.cweight = r->rows.clow + 3 * ni;
       PetscCall(PetscFree(c));
     }
-    PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "rows of interfaces", &r->rowmodes));
-    PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "messages", &r->sent[0]));
+    PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)r->nmodes + 1) * sizeof(double), "rows of interfaces", &r->rowmodes));
     PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)PetscMax(1, n) * np * sizeof(double), "messages", &r->received[0]));
-    PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)n + 1) * np * sizeof(double), "messages", &r->sent[1]));
-    PetscCallBCRCuda(BCRCudaZero(r->sent[1], (2 * (size_t)n + 1) * np * sizeof(double), r->stream));
-    PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)r->nmodes + np) * sizeof(double), "messages", &r->received[1]));
+    PetscCallBCRCuda(BCRCudaZero(r->received[0], 2 * (size_t)PetscMax(1, n) * np * sizeof(double), r->stream));
+    if (!r->gather) {
+      PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "messages", &r->sent[0]));
+      PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)n + 1) * np * sizeof(double), "messages", &r->sent[1]));
+      PetscCallBCRCuda(BCRCudaZero(r->sent[1], (2 * (size_t)n + 1) * np * sizeof(double), r->stream));
+      PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)r->nmodes + np) * sizeof(double), "messages", &r->received[1]));
+    }
     PetscCall(BCRDeviceArenaGet(&r->space, (size_t)PetscMax(1, n) * ni * sizeof(double), "reduced systems", &r->work));
     PetscCall(BCRDeviceArenaGet(&r->space, (size_t)np * sizeof(double), "sums", &r->sums));
   }
@@ -312,6 +360,8 @@ PetscErrorCode BCRDeviceRanksCreate(MPI_Comm comm, BCRTransport transport, Petsc
   r->float_    = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
   r->size_of   = r->float_ ? sizeof(float) : sizeof(double);
   r->stream    = stream;
+  r->options   = *options;
+  r->nmarks    = -1;
   r->no[0] = r->no[1] = 1;
   if (comm == MPI_COMM_NULL) {
     PetscCall(BCRDeviceCoreCreate(dim, axes, shift, singular, stride, options, stream, &r->core));
@@ -337,7 +387,7 @@ PetscErrorCode BCRDeviceRanksCreate(MPI_Comm comm, BCRTransport transport, Petsc
   r->row.s0           = r->nother > 0 ? stride[r->other[0]] : 1;
   r->row.s1           = r->nother > 1 ? stride[r->other[1]] : 0;
   r->step             = stride[axis];
-  ierr                = ranks_create(r, axes, stride, options);
+  ierr                = ranks_create(r, axes);
   PetscCall(BCRFaultShare(r->comm, ierr, "cannot solve for its rows on its device, as its own message says"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -345,30 +395,24 @@ PetscErrorCode BCRDeviceRanksCreate(MPI_Comm comm, BCRTransport transport, Petsc
 /* One pass of the core or two, and what that takes; the first may become impossible for another shift */
 static PetscErrorCode ranks_passes(BCRDeviceRanks r)
 {
-  PetscBool possible = PETSC_FALSE;
-  PetscInt  rows[2], nlines;
+  PetscBool possible = r->bordered;
   size_t    elements = 1;
 
   PetscFunctionBegin;
-  if (r->core && !r->singular && r->p.uniform && r->nother > 0) PetscCall(BCRDeviceCoreBorder(r->core, r->axis, rows, &possible));
-  if (r->lines[0] && r->bordered == possible) PetscFunctionReturn(PETSC_SUCCESS);
-  r->bordered = possible;
-  if (possible) {
-    const BCRSlabPart *mine = &r->p.part[r->p.mine];
-
-    for (int end = 0; end < 2; end++) r->ends.rows[end] = (int)rows[end];
-    r->ends.n       = (int)r->nmodes;
-    r->ends.open[0] = r->p.prev >= 0;
-    r->ends.open[1] = mine->has;
-    r->ends.a       = r->p.low[mine->first + 1]; /* of all rows inside */
-    r->ends.lambda  = r->lambda;
-  } else if (r->core && !r->w) {
+  if (r->bordered) PetscCall(BCRDeviceCoreBorder(r->core, &possible));
+  if (r->bordered && !possible) {
+    r->bordered = PETSC_FALSE;
+    PetscCall(BCRDeviceCoreDestroy(&r->core));
+    PetscCall(core_create(r, r->axes, PETSC_FALSE));
+    PetscCall(BCRDeviceCoreSetFactor(r->core, (PetscReal)r->factor));
+    PetscCall(BCRDeviceCoreSetUp(r->core));
+  }
+  if (r->bordered || r->lines[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r->core) {
     for (PetscInt d = 0; d < 3; d++) elements += (size_t)r->box.stride[d] * (size_t)(r->interior.n[d] - 1);
     PetscCall(BCRDeviceArenaGet(&r->space, elements * r->size_of, "the workspace", &r->w));
   }
-  nlines = possible ? 3 + rows[0] + rows[1] : 2;
-  for (int i = 0; i < 2 && r->nlines < nlines; i++) PetscCall(BCRDeviceArenaGet(&r->space, (size_t)nlines * (size_t)r->nmodes * sizeof(double), "rows of interfaces", &r->lines[i]));
-  r->nlines = PetscMax(r->nlines, nlines);
+  for (int i = 0; i < 2; i++) PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)r->nmodes * sizeof(double), "rows of interfaces", &r->lines[i]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -376,9 +420,9 @@ PetscErrorCode BCRDeviceRanksSetUp(BCRDeviceRanks r)
 {
   PetscFunctionBegin;
   if (r->core) PetscCall(BCRDeviceCoreSetUp(r->core));
-  if (r->p.nparts > 1 && r->p.mine >= 0 && (r->stale || !r->lines[0])) {
+  if (r->p.nparts > 1 && r->p.mine >= 0 && r->stale) {
     PetscCall(ranks_passes(r));
-    r->tab.shift = r->ends.shift = r->shift;
+    r->tab.shift = r->shift;
     PetscCallBCRCuda(BCRCudaBorderTables(r->stream, &r->tab));
     PetscCallBCRCuda(BCRCudaSynchronize(r->stream)); /* solves may be on another stream */
   }
@@ -451,6 +495,14 @@ static PetscErrorCode solve_alone(BCRDeviceRanks r, BCRStream stream, const void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A stage ends */
+static PetscErrorCode mark(BCRDeviceRanks r, BCRStream stream)
+{
+  PetscFunctionBegin;
+  if (r->nmarks >= 0 && r->nmarks <= BCR_RANK_STAGES) PetscCallBCRCuda(BCRCudaMark(&r->marks[r->nmarks++], stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode exchange(BCRDeviceRanks r, BCRStream stream, int which)
 {
   PetscFunctionBegin;
@@ -503,57 +555,10 @@ static PetscErrorCode passes_end(BCRDeviceRanks r, BCRStream stream, void *u, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*
-  One pass: level 0 and the lines over the separators as if the interface rows were 0; the rows between an interface and the separator next to it are
-  eliminated here. What the interfaces add goes into the separators' right-hand sides, whose lines are solved again, and into these rows.
-*/
-static PetscErrorCode border_begin(BCRDeviceRanks r, BCRStream stream, const void *f, void *u, double *own, double *left)
-{
-  const int       M = (int)r->nmodes, *h = r->ends.rows, in = (int)r->p.part[r->p.mine].interior;
-  const ptrdiff_t step = r->step * (ptrdiff_t)r->size_of;
-  double         *v = r->lines[0], *t = r->lines[1];
-  void           *rows;
-  ptrdiff_t       ld;
-
-  PetscFunctionBegin;
-  if (r->ends.open[1]) PetscCallBCRCuda(BCRCudaRowsGet(stream, M, 1 + h[1], r->float_, (const char *)f + in * step, -r->step, r->factor, v));
-  else PetscCallBCRCuda(BCRCudaZero(v, (size_t)(1 + h[1]) * (size_t)M * sizeof(double), stream));
-  PetscCallBCRCuda(BCRCudaRowsGet(stream, M, h[0], r->float_, f, r->step, r->factor, v + (ptrdiff_t)(1 + h[1]) * M));
-  PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u));
-  PetscCall(BCRDeviceCoreBorderRows(r->core, &rows, &ld));
-  PetscCallBCRCuda(BCRCudaRowsGet(stream, M, 2, r->float_, rows, ld, 1, v + (ptrdiff_t)(1 + h[0] + h[1]) * M));
-  PetscCall(border_transform(r, stream, 0, 3 + h[0] + h[1], &v, &t));
-  PetscCallBCRCuda(BCRCudaBorderGather(stream, &r->ends, v, own, left));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode border_end(BCRDeviceRanks r, BCRStream stream, const void *f, void *u, const double *x, const double *before)
-{
-  const int       M = (int)r->nmodes, *h = r->ends.rows, in = (int)r->p.part[r->p.mine].interior;
-  const ptrdiff_t step = r->step * (ptrdiff_t)r->size_of;
-  double         *v = r->lines[0], *t = r->lines[1];
-  void           *rows;
-  ptrdiff_t       ld;
-
-  PetscFunctionBegin;
-  r->ends.factor = r->factor;
-  PetscCallBCRCuda(BCRCudaBorderSpread(stream, &r->ends, x, before, v));
-  PetscCall(border_transform(r, stream, 1, 3 + h[0] + h[1], &v, &t));
-  PetscCall(BCRDeviceCoreBorderRows(r->core, &rows, &ld));
-  PetscCallBCRCuda(BCRCudaRowsSet(stream, M, 2, r->float_, rows, ld, v + (ptrdiff_t)(1 + h[0] + h[1]) * M));
-  PetscCall(BCRDeviceCoreBorderEnd(r->core, stream, f, u));
-  if (r->ends.open[1]) {
-    PetscCallBCRCuda(BCRCudaRowsSet(stream, M, 1, r->float_, (char *)u + in * step, r->step, v));
-    PetscCallBCRCuda(BCRCudaRowsAdd(stream, M, h[1], r->float_, (char *)u + (in - 1) * step, -r->step, v + M));
-  }
-  if (r->ends.open[0]) PetscCallBCRCuda(BCRCudaRowsAdd(stream, M, h[0], r->float_, u, r->step, v + (ptrdiff_t)(1 + h[1]) * M));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const void *f, void *u)
 {
   const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
-  double            *own, *left;
+  double            *x;
 
   PetscFunctionBegin;
   if (r->comm == MPI_COMM_NULL) {
@@ -570,24 +575,59 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
     if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  own  = r->rowmodes;
-  left = own + r->nmodes;
-  if (r->bordered) PetscCall(border_begin(r, stream, f, u, own, left));
-  else PetscCall(passes_begin(r, stream, f, u, own, left));
-  PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->norm, own, left, r->sent[0]));
-  PetscCall(exchange(r, stream, 0));
-  PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, r->sent[1]));
-  PetscCall(exchange(r, stream, 1));
-  PetscCallBCRCuda(BCRCudaBorderUnpack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->received[1], own, left, r->scalars + MEAN));
-  if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
-  if (r->bordered) PetscCall(border_end(r, stream, f, u, own, left));
-  else PetscCall(passes_end(r, stream, u, own));
+  x = r->rowmodes;
+  PetscCall(mark(r, stream));
+  if (r->gather) {
+    double *to = r->received[0] + 2 * r->nmodes * r->p.mine;
+
+    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, to, to + r->nmodes));
+    else {
+      PetscCall(passes_begin(r, stream, f, u, x, x + r->nmodes));
+      PetscCallBCRCuda(BCRCudaBorderPack(stream, 1, (int)r->nmodes, NULL, r->norm, x, x + r->nmodes, to));
+    }
+    PetscCall(mark(r, stream));
+    PetscCall(exchange(r, stream, 0));
+    PetscCall(mark(r, stream));
+    PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, (int)r->p.mine, x));
+    if (r->singular) {
+      PetscCallBCRCuda(BCRCudaScaleValue(stream, x + 2 * r->nmodes, 1 / r->factor, r->scalars + REMOVED));
+      if (r->size > r->p.nparts) PetscCall(exchange(r, stream, 1));
+    }
+  } else {
+    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, x, x + r->nmodes));
+    else PetscCall(passes_begin(r, stream, f, u, x, x + r->nmodes));
+    PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->bordered ? NULL : r->norm, x, x + r->nmodes, r->sent[0]));
+    PetscCall(mark(r, stream));
+    PetscCall(exchange(r, stream, 0));
+    PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, -1, r->sent[1]));
+    PetscCall(exchange(r, stream, 1));
+    PetscCall(mark(r, stream));
+    PetscCallBCRCuda(BCRCudaBorderUnpack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->received[1], x, x + r->nmodes, r->scalars + MEAN));
+    if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
+  }
+  PetscCall(mark(r, stream));
+  if (r->bordered) PetscCall(BCRDeviceCoreBorderEnd(r->core, stream, f, u, x, x + r->nmodes));
+  else PetscCall(passes_end(r, stream, u, x));
   if (r->singular) { /* zero mean */
     PetscCallBCRCuda(BCRCudaSum(stream, &r->box, r->float_, u, NULL, r->scalars + PARTIAL, r->scalars + SUM));
     PetscCall(exchange(r, stream, 2));
     PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, r->sums, r->scalars + SUM));
     PetscCallBCRCuda(BCRCudaAddValue(stream, &r->box, r->float_, u, u, r->scalars + SUM, -1. / ((double)r->nmodes * (double)r->p.n)));
   }
+  PetscCall(mark(r, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksStages(BCRDeviceRanks r, BCRStream stream, const void *f, void *u, double seconds[])
+{
+  PetscFunctionBegin;
+  r->nmarks = 0;
+  PetscCall(BCRDeviceRanksSolve(r, stream, f, u));
+  for (int i = 0; i < BCR_RANK_STAGES; i++) {
+    seconds[i] = 0;
+    if (i + 1 < r->nmarks) PetscCallBCRCuda(BCRCudaMarkTime(r->marks[i], r->marks[i + 1], &seconds[i]));
+  }
+  r->nmarks = -1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -627,6 +667,7 @@ PetscErrorCode BCRDeviceRanksDestroy(BCRDeviceRanks *ranks)
   PetscFunctionBegin;
   if (!r) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRDeviceCoreDestroy(&r->core));
+  for (int i = 0; i <= BCR_RANK_STAGES; i++) PetscCallBCRCuda(BCRCudaMarkForget(r->marks[i]));
   for (int i = 0; i < 2; i++) {
     PetscCall(BCRDeviceModesDestroy(&r->modes[i].uniform));
     PetscCall(PetscFree2(r->modes[i].lambda, r->modes[i].norm));

@@ -22,6 +22,13 @@ PETSC_INTERN PetscErrorCode BCRDeviceRanksGetInput(BCRDeviceRanks ranks, void **
 /* Collective; f and u of the work type, u may be f */
 PETSC_INTERN
 PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks ranks, BCRStream stream, const void *f, void *u);
+/* The same, and how long its stages took on several ranks, each by itself: until the exchange, the exchange (with more than a few parts, of both, and the reduced
+   systems between them), the reduced systems, the rest. Waits */
+enum {
+  BCR_RANK_STAGES = 4
+};
+PETSC_INTERN
+PetscErrorCode BCRDeviceRanksStages(BCRDeviceRanks ranks, BCRStream stream, const void *f, void *u, double seconds[]);
 PETSC_INTERN
 PetscErrorCode BCRDeviceRanksGetRemoved(BCRDeviceRanks ranks, const double **removed);
 PETSC_INTERN

@@ -43,130 +43,6 @@ int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int single, void *u, 
   return bcr_done();
 }
 
-enum {
-  GET,
-  SET,
-  ADD
-};
-
-template <typename T, int WHAT> __global__ void rows_move(int m, T *f, ptrdiff_t step, double a, double *v)
-{
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (i >= m) return;
-  T      *p = f + (ptrdiff_t)blockIdx.y * step + i;
-  double *q = v + (ptrdiff_t)blockIdx.y * m + i;
-
-  if (WHAT == GET) *q = a * (double)*p;
-  else *p = (T)((WHAT == ADD ? (double)*p : 0) + *q);
-}
-
-static dim3 rows_grid(int m, int n)
-{
-  return dim3((unsigned)((m + THREADS - 1) / THREADS), (unsigned)n);
-}
-
-int BCRCudaRowsGet(BCRStream stream, int m, int n, int single, const void *f, ptrdiff_t step, double a, double *v)
-{
-  if (n < 1) return 0;
-  BCR_CUDA_TYPE(single, rows_move<T, GET><<<rows_grid(m, n), THREADS, 0, bcr_stream(stream)>>>(m, (T *)f, step, a, v));
-  return bcr_done();
-}
-
-int BCRCudaRowsSet(BCRStream stream, int m, int n, int single, void *u, ptrdiff_t step, const double *v)
-{
-  if (n < 1) return 0;
-  BCR_CUDA_TYPE(single, rows_move<T, SET><<<rows_grid(m, n), THREADS, 0, bcr_stream(stream)>>>(m, (T *)u, step, 1, (double *)v));
-  return bcr_done();
-}
-
-int BCRCudaRowsAdd(BCRStream stream, int m, int n, int single, void *u, ptrdiff_t step, const double *v)
-{
-  if (n < 1) return 0;
-  BCR_CUDA_TYPE(single, rows_move<T, ADD><<<rows_grid(m, n), THREADS, 0, bcr_stream(stream)>>>(m, (T *)u, step, 1, (double *)v));
-  return bcr_done();
-}
-
-template <typename T> __global__ void row_plus(int n, const T *from, T *to)
-{
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (i < n) to[i] += from[i];
-}
-
-int BCRCudaRowPlus(BCRStream stream, int n, int single, const void *from, void *to)
-{
-  BCR_CUDA_TYPE(single, row_plus<<<(unsigned)((n + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(n, (const T *)from, (T *)to));
-  return bcr_done();
-}
-
-/* Between two rows with h others: r[j], the solution in the j-th of them if the first row is 1 and the last 0. With rho_m = s_m/s_(m+1), s_m the solution
-   that is 0 and 1 in rows 0 and 1, r[j] is the product of rho_m over m = h+1-j .. h; r[h] is also the coupling that is left between the two */
-static __device__ double responses(int h, double delta, double r[8])
-{
-  double rho[8], v = 1;
-
-  rho[0] = 0;
-  for (int m = 1; m <= h; m++) rho[m] = 1 / (2 + delta - rho[m - 1]);
-  for (int j = 1; j <= h; j++) {
-    v *= rho[h + 1 - j];
-    r[j] = v;
-  }
-  return v;
-}
-
-static __global__ void border_gather(BCRCudaBorderEnds e, const double *lines, double *own, double *left)
-{
-  const int k = blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (k >= e.n) return;
-  const double delta = (e.shift + e.lambda[k]) / e.a;
-
-  for (int end = 0; end < 2; end++) { /* 0: the interface before */
-    const int     h = e.rows[end];
-    const double *f = lines + (end ? 1 : 1 + (ptrdiff_t)e.rows[1]) * e.n + k, *x = lines + (ptrdiff_t)(1 + e.rows[0] + e.rows[1] + end) * e.n + k;
-    double        r[8], sum                                                      = 0;
-
-    if (e.open[end]) {
-      sum = e.a * responses(h, delta, r) * *x;
-      for (int j = 1; j <= h; j++) sum += r[j] * f[(ptrdiff_t)(j - 1) * e.n];
-      if (end) sum += lines[k];
-    }
-    (end ? own : left)[k] = sum;
-  }
-}
-
-int BCRCudaBorderGather(BCRStream stream, const BCRCudaBorderEnds *e, const double *lines, double *own, double *left)
-{
-  border_gather<<<(unsigned)((e->n + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(*e, lines, own, left);
-  return bcr_done();
-}
-
-static __global__ void border_spread(BCRCudaBorderEnds e, const double *x, const double *before, double *lines)
-{
-  const int k = blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (k >= e.n) return;
-  const double delta = (e.shift + e.lambda[k]) / e.a;
-
-  lines[k] = e.open[1] ? x[k] : 0;
-  for (int end = 0; end < 2; end++) {
-    const int    h = e.rows[end];
-    double      *f = lines + (end ? 1 : 1 + (ptrdiff_t)e.rows[1]) * e.n + k;
-    const double v = e.open[end] ? (end ? x : before)[k] : 0;
-    double       r[8], t = responses(h, delta, r);
-
-    for (int j = 1; j <= h; j++) f[(ptrdiff_t)(j - 1) * e.n] = r[j] * v;
-    lines[(ptrdiff_t)(1 + e.rows[0] + e.rows[1] + end) * e.n + k] = e.a * t * v / e.factor;
-  }
-}
-
-int BCRCudaBorderSpread(BCRStream stream, const BCRCudaBorderEnds *e, const double *x, const double *before, double *lines)
-{
-  border_spread<<<(unsigned)((e->n + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(*e, x, before, lines);
-  return bcr_done();
-}
-
 static __global__ void matrix(int n, const double *__restrict__ M, BCRCudaLines l, const double *__restrict__ x, double *__restrict__ y)
 {
   const int       i   = blockIdx.x * blockDim.x + threadIdx.x;
@@ -197,11 +73,12 @@ static __global__ void pack(int nparts, int nmodes, const int *first, const doub
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
   if (k >= nmodes) return;
-  const int       q = part_of(nparts, first, k), n = first[q + 1] - first[q];
-  const ptrdiff_t at = 2 * (ptrdiff_t)first[q] + k - first[q];
+  const int       q = nparts > 1 ? part_of(nparts, first, k) : 0, n = nparts > 1 ? first[q + 1] - first[q] : nmodes, k0 = nparts > 1 ? first[q] : 0;
+  const ptrdiff_t at = 2 * (ptrdiff_t)k0 + k - k0;
+  const double    f  = norm ? norm[k] : 1;
 
-  sent[at]     = own ? norm[k] * own[k] : 0;
-  sent[at + n] = left ? norm[k] * left[k] : 0;
+  sent[at]     = f * own[k];
+  sent[at + n] = f * left[k];
 }
 
 int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, const double *left, double *sent)
@@ -359,7 +236,7 @@ static __device__ double constant_mode(const BCRCudaBorderRows &b, int j, double
   return mean;
 }
 
-static __global__ void border_solve(BCRCudaBorderRows b, const double *received, double *work, double *sent)
+static __global__ void border_solve(BCRCudaBorderRows b, const double *received, double *work, int part, double *sent)
 {
   const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow;
   double    y = 0, mean = 0;
@@ -392,8 +269,8 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
       for (int p = 0; p < open; p++) work[(ptrdiff_t)p * n + j] += b.q[(ptrdiff_t)p * n + j] * last;
     }
   }
-  for (int p = 0; p < b.nparts; p++) {
-    double   *to     = sent + (2 * (ptrdiff_t)n + 1) * p;
+  for (int p = max(part, 0); p < (part < 0 ? b.nparts : part + 1); p++) {
+    double   *to     = sent + (2 * (ptrdiff_t)n + 1) * (part < 0 ? p : 0);
     const int before = p ? p - 1 : (b.periodic ? b.nparts - 1 : -1);
 
     to[j]     = p < b.nrow ? work[(ptrdiff_t)p * n + j] : 0;
@@ -404,10 +281,10 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
   }
 }
 
-int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, double *sent)
+int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, int part, double *sent)
 {
   if (rows->n < 1) return 0;
-  border_solve<<<(unsigned)((rows->n + 31) / 32), 32, 0, bcr_stream(stream)>>>(*rows, received, work, sent);
+  border_solve<<<(unsigned)((rows->n + 31) / 32), 32, 0, bcr_stream(stream)>>>(*rows, received, work, part, sent);
   return bcr_done();
 }
 

@@ -18,28 +18,11 @@ typedef struct {
 BCR_CUDA_API int BCRCudaRowGet(BCRStream stream, const BCRCudaRow *row, int single, const void *f, double c, double a, double *v);
 BCR_CUDA_API int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int single, void *u, double c, double a, const double *v);
 
-/* The same for n rows of m elements behind one another, step apart (backwards too); v: packed. Add: u += v */
-BCR_CUDA_API int BCRCudaRowsGet(BCRStream stream, int m, int n, int single, const void *f, ptrdiff_t step, double a, double *v);
-BCR_CUDA_API int BCRCudaRowsSet(BCRStream stream, int m, int n, int single, void *u, ptrdiff_t step, const double *v);
-BCR_CUDA_API int BCRCudaRowsAdd(BCRStream stream, int m, int n, int single, void *u, ptrdiff_t step, const double *v);
-BCR_CUDA_API int BCRCudaRowPlus(BCRStream stream, int n, int single, const void *from, void *to); /* to += from */
-/* One pass: rows[0] rows between the interface before (there if open[0]) and the first separator, rows[1] between the last one and the interface
-   after; a: coupling of rows; modes k of eigenvalue lambda[k] + shift. Lines of n modes each: the interface row after and the rows before it, backwards,
-   the rows after the interface before, the two separators */
-typedef struct {
-  int           n, rows[2], open[2];
-  double        a, factor, shift;
-  const double *lambda;
-} BCRCudaBorderEnds;
-/* right-hand sides of the own interface row and what the row before gets, from right-hand sides of these lines (times factor) and solutions in the separators */
-BCR_CUDA_API int BCRCudaBorderGather(BCRStream stream, const BCRCudaBorderEnds *e, const double *lines, double *own, double *left);
-/* the lines that solutions in the interface rows add: their own, those of the rows, and what the separators' right-hand sides get */
-BCR_CUDA_API int BCRCudaBorderSpread(BCRStream stream, const BCRCudaBorderEnds *e, const double *x, const double *before, double *lines);
-
 /* y = M x along one axis of a packed row: n x n, entry (i, j) at i + n j; elements step apart, lines as BCRCudaLines */
 BCR_CUDA_API int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x, double *y);
 
-/* What a rank sends: modes k of part q at 2 first[q], its own row's first, then what the row before gets, each first[q+1] - first[q] long, times norm */
+/* What a rank sends: modes k of part q at 2 first[q], its own row's first, then what the row before gets, each first[q+1] - first[q] long, times norm
+   (NULL: as they are). nparts 1: all modes */
 BCR_CUDA_API int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, const double *left, double *sent);
 /* and what it gets back: from part q at 2 first[q] + q, the solution in its own row, in the row before, and a mean that is not 0 in one of them */
 BCR_CUDA_API int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received, double *x, double *before, double *mean);
@@ -61,8 +44,9 @@ typedef struct {
   double       *t[7]; /* as BCRCudaBorderRows: low, up, inv, q, den, lowlast, uplast */
 } BCRCudaBorderTab;
 BCR_CUDA_API int BCRCudaBorderTables(BCRStream stream, const BCRCudaBorderTab *tab);
-/* received: from part p at 2 n p its own row's right-hand sides, then what the row before gets. sent: to part p at (2 n + 1) p. work: nrow x n */
-BCR_CUDA_API int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, double *sent);
+/* received: from part p at 2 n p its own row's right-hand sides, then what the row before gets. sent: to part p at (2 n + 1) p, or (part not negative) to that
+   part alone: the solution in its own row, in the row before, the mean. work: nrow x n */
+BCR_CUDA_API int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, int part, double *sent);
 BCR_CUDA_API int BCRCudaSumOf(BCRStream stream, int n, const double *v, double *sum);
 
 #if defined(__cplusplus)

@@ -150,16 +150,17 @@ BCR_CUDA_API int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int syn
    which doubles once more. Returned are counts: of positions, of complex numbers in the table (w, pairs of doubles; on the device in the work type) */
 BCR_CUDA_API int BCRCudaDstPossible(int N, int single, int shared);
 BCR_CUDA_API int BCRCudaDstOrder(int N, int single, int modes[]);
+BCR_CUDA_API int BCRCudaDstSigns(int N, int single, int signs[]); /* -1: there is minus the mode */
 BCR_CUDA_API int BCRCudaDstTable(int N, int single, double *w);
 BCR_CUDA_API int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
-                            ptrdiff_t extrab);
+                            ptrdiff_t extrab, int more); /* more: so many rows of one more plane */
 
 /* The same for other lengths P, by convolutions; its table is of doubles */
 BCR_CUDA_API int BCRCudaDstChirpPossible(int P, int shared);
 BCR_CUDA_API int BCRCudaDstChirpOrder(int P, int modes[]);
 BCR_CUDA_API int BCRCudaDstChirpTable(int P, double *w);
 BCR_CUDA_API int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
-                                 ptrdiff_t extrab);
+                                 ptrdiff_t extrab, int more);
 
 /* lines.cu: tridiagonal lines of any kind, one for each pair of modes. Rows of -low u_(i-1) + (exc + low + up + sigma) u_i - up u_(i+1),
    sigma = shift + sa[a] + sb[b]; solution times na[a] nb[b] factor. A periodic line has the open line's coefficients and its coupling. */
@@ -190,6 +191,7 @@ enum {
 #define BCR_CUDA_LEVEL0_TAB 192
 typedef struct {
   int           nx, planes, ng, yperiodic;
+  int           open[2];                                       /* rows of another rank go on at that end; the last row of the last group is a separator then */
   int           short0;                                        /* 1: the first group has six rows */
   int           hlast;                                         /* rows of the last group */
   int           g0, g1, per, strips;                           /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end */
@@ -203,10 +205,12 @@ typedef struct {
   double        subfactor;
   int           subplane;
   int           shape;
+  const void   *before; /* open[0]: solution in the row before the first */
 } BCRCudaLevel0;
 /* sets shape, from nx, halo, ng, planes: columns of a thread and of a tile, halos included, and blocks that a multiprocessor runs at a time */
 BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *columns, int *blocks);
-/* D: right-hand sides of separators; what the first separator of strip b (b = strips: that of the last group) gets besides goes to row b of extra */
+/* D: right-hand sides of separators; what the first separator of strip b (b = strips: that of the last group) gets besides goes to row b of extra.
+   open[0]: what the row before the first gets goes to the row of D behind the separators' */
 BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra);
 /* separators' solutions are in u */
 BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u);
@@ -214,7 +218,8 @@ BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int
 /* seplines.cu: near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) + corrections at the ends, which go into the right-hand side:
    with x the solution for g hs, g_1 and g_n get A x_1 + B x_n + C g_last, where (A, B, C) are tab[3..5] and [6..8]; the last unknown of a periodic line
    (row n) is tab[9] x_1 + tab[10] x_n + tab[11] g_last. tab[0] mu, [1] hs, [2] unused; tables: [plane][12][nk] doubles */
-#define BCR_CUDA_SEP_TAB 12
+#define BCR_CUDA_SEP_TAB    12
+#define BCR_CUDA_SEP_BORDER 6 /* with C the couplings beyond both ends and M as in the corrections, C M (two rows); norm of right-hand sides; what divides C M in the corrections */
 typedef struct {
   int           n, nk, planes, periodic; /* n: rows of the open line */
   ptrdiff_t     ld, plane;               /* of g */
@@ -223,6 +228,11 @@ typedef struct {
   const double *ones;          /* what a right-hand side of ones is there */
   double        removedfactor, subfactor;
   double       *removed;
+  /* rows of other ranks beyond an end (neither periodic nor singular): solutions in the row after, which is row n of g then, and in the row before, the next
+     one of g, for modes in another order: position k has mode of[k] there (or none, -1), fac[k] times as large. border: BCR_CUDA_SEP_BORDER numbers [nk] */
+  int           open[2];
+  const double *border, *fac, *after, *before;
+  const int    *of;
 } BCRCudaSepLines;
 typedef struct {
   int           n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */
@@ -230,9 +240,12 @@ typedef struct {
   int           nk, planes, pin, pinplane;
   double        ax, ay;
   const double *lambda, *norm, *shift, *scale; /* device: nk, nk, planes, planes (of the solution) */
+  double       *border;                        /* or NULL */
 } BCRCudaSepRows;
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
+/* open ends: right-hand sides of the row after (own) and what the row before gets, times a, in the other order, with what is left of lines that end at these rows */
+BCR_CUDA_API int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a, double *own, double *left);
 
 /* reduction.cu: block cyclic reduction of a given radix, a step at a time (BCRReductionStep). Item k has np right-hand sides, each a sum of nsrc rows
    of U with weights wsrc[np][nsrc] (work type); its solutions, summed with weights wout[np][nout], are added to nout rows (add), or set */

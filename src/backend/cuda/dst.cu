@@ -551,6 +551,22 @@ template <class S> static int order(int *modes)
   return S::N;
 }
 
+template <class S> static int signs(int *sign)
+{
+  constexpr int L = S::L, A = S::A;
+
+  for (int i = 0; i < S::N; i++) sign[i] = i / L && A * (i % L) + i / L > S::N ? -1 : 1;
+  return S::N;
+}
+
+int BCRCudaDstSigns(int N, int single, int sign[])
+{
+  int n = 0;
+
+  DST_SHAPE(single, N, n = signs<S>(sign));
+  return n;
+}
+
 int BCRCudaDstOrder(int N, int single, int modes[])
 {
   int n = 0;
@@ -597,12 +613,12 @@ template <class S> static int launch(const DstArgs &args, int back, const void *
   return bcr_launch(1, dst_forward<S>, grid, S::NT, S::BYTES, st, args, (const T *)f, (T *)u, (const T *)extra);
 }
 
-int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
 {
   DstArgs args;
   int     error = (int)cudaErrorInvalidValue;
 
-  args.nrows   = fl->na * fl->nb;
+  args.nrows   = fl->na * fl->nb + more;
   args.npairs  = (args.nrows + 1) / 2;
   args.na      = fl->na;
   args.fa      = fl->sa;
@@ -750,7 +766,7 @@ template <class S, typename T> static int chirp_launch(ChirpArgs *args, const do
   return bcr_launch(1, dst_chirp<S, T>, dim3((unsigned)(blocks < S::MINB * sms ? blocks : S::MINB * sms)), S::NT, S::BYTES, st, *args, f, u, extra);
 }
 
-int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
 {
   ChirpArgs args;
   int       error = (int)cudaErrorInvalidValue;
@@ -759,7 +775,7 @@ int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double 
   args.back    = back != 0;
   args.P       = P;
   args.h       = P % 2 ? (P - 1) / 2 : P - 1;
-  args.nrows   = fl->na * fl->nb;
+  args.nrows   = fl->na * fl->nb + more;
   args.njobs   = P % 2 ? args.nrows : (args.nrows + 1) / 2;
   args.na      = fl->na;
   args.fa      = fl->sa;

@@ -162,7 +162,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
   auto row_of  = [&](int g) { return g ? 8 * g - p.short0 : 0; };
   auto sep_row = [&](int s) { return row_of(s) + (s == 0 ? 7 - p.short0 : (s == p.ng - 1 ? p.hlast : 7)); }; /* row of u that separator s is */
-  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic; };
+  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1]; };
   /* n rows of the tile, from one another ld apart, and one more where `have`, else zeros. Column by column, so that few loads in a row want the same line of the cache */
   auto load = [&](T *to, const T *from, ptrdiff_t ld, auto n, T *last_to, const T *last, bool have) {
     if (inner) {
@@ -226,7 +226,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
   load_rows(first);
   if (BACK) {
     bcr_wait_before(); /* for separators */
-    load_separator(out, first > 0 ? first - 1 : p.ng - 1, first > 0 || p.yperiodic);
+    if (first == 0 && p.open[0]) load(out, f, 0, None(), out, (const T *)p.before, true);
+    else load_separator(out, first > 0 ? first - 1 : p.ng - 1, first > 0 || p.yperiodic);
     load_separator(buf + R * CH, first, has_sep(first));
     if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
   }
@@ -353,7 +354,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       }
     }
     if (!BACK) {
-      const bool left = g > 0 || p.yperiodic;
+      const bool left = g > 0 || p.yperiodic || p.open[0];
 
 #pragma unroll
       for (int i = 0; i < K; i++) {
@@ -375,7 +376,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         carry[i]          = sep[i] + (R == 7 ? even - odd : odd);
       }
       __syncwarp();
-      if (left) store(g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : extra, out); /* the strip's first one goes where the transform adds it */
+      if (left) store(g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra), out); /* the strip's first one goes where the transform adds it */
     } else {
 #pragma unroll
       for (int i = 0; i < K; i++) {

@@ -13,11 +13,22 @@ enum {
   WARPS = 16
 };
 
-/* PLAIN: neither periodic nor singular */
-template <typename T, int K, int PLAIN> __global__ void __launch_bounds__(K == 32 ? 512 : 128, K == 32 ? 1 : 5) sep_lines(BCRCudaSepLines p, T *g)
+/* What solutions at the ends, in the rows of other ranks (if open), add to the first (0) and to the last row of mode k; they go behind the rows of g */
+template <typename T> static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, T *g, double add[2])
+{
+  const int    mode  = p.of[k];
+  const double other = 1 / p.fac[k], before = mode >= 0 && p.open[0] ? other * p.before[mode] : 0, after = mode >= 0 && p.open[1] ? other * p.after[mode] : 0, *b = p.border + k;
+
+  for (int i = 0; i < 2; i++) add[i] = (b[i * p.nk] * before + b[(2 + i) * p.nk] * after) * b[5 * p.nk];
+  if (p.open[1]) g[p.n * p.ld] = (T)after;
+  if (p.open[0]) g[(p.n + p.open[1]) * p.ld] = (T)before;
+}
+
+/* PLAIN: neither periodic nor singular; OPEN: open ends */
+template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 128, K == 32 ? 1 : 5) sep_lines(BCRCudaSepLines p, T *g)
 {
   __shared__ double2 ends[WARPS][MODES];
-  __shared__ double  part[WARPS * PARTS], ofends[4][MODES];
+  __shared__ double  part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
   const int          lane = threadIdx.x & 31, m = lane % MODES, ci = lane / MODES, w = threadIdx.x >> 5, nw = blockDim.x >> 5, ch = w * PARTS + ci, k = blockIdx.x * MODES + m, kk = min(k, p.nk - 1);
   const int          pad = nw * PARTS * K - p.n, f = pad / K, skip = max(0, min(K, pad - ch * K)), row = ch * K - pad; /* first chunk that is not empty; rows of this one that are none */
   const double      *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
@@ -29,6 +40,13 @@ template <typename T, int K, int PLAIN> __global__ void __launch_bounds__(K == 3
   bcr_wait_before();
 #pragma unroll
   for (int i = 0; i < K; i++) x[i] = i >= skip ? (double)g[i * p.ld] : 0;
+  if (OPEN && w == nw - 1 && ci == PARTS - 1) {
+    double add[2] = {0, 0};
+
+    if (k < p.nk) beyond(p, k, g - row * p.ld, add);
+    added[0][m] = add[0];
+    added[1][m] = add[1];
+  }
   if (!PLAIN && p.periodic) gl = (double)g[(p.n - row) * p.ld];
   if (!PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES) { /* the whole block knows */
     double sum = 0, total = 0;
@@ -125,6 +143,10 @@ template <typename T, int K, int PLAIN> __global__ void __launch_bounds__(K == 3
   }
   double left = ofends[0][m] * X1 + ofends[1][m] * C, right = ofends[2][m] * X1 + ofends[3][m] * C;
 
+  if (OPEN) {
+    left += added[0][m];
+    right += added[1][m];
+  }
   if (!PLAIN && p.periodic) {
     left += t[5 * p.nk] * gl;
     right += t[8 * p.nk] * gl;
@@ -209,6 +231,13 @@ template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g)
   double       R  = (t[6 * p.nk] * X1 + t[7 * p.nk] * y + t[8 * p.nk] * gl) / mu;
   const double xl = t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl;
 
+  if (p.border) {
+    double add[2];
+
+    beyond(p, k, g, add);
+    in += add[0];
+    R += add[1] / mu;
+  }
   for (int i = 0; i < p.n && in != 0; i++) {
     g[i * p.ld] = (T)((double)g[i * p.ld] + in);
     in *= mu;
@@ -226,8 +255,9 @@ template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, c
   const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
   const int  threads = 32 * ((p->n + PARTS * K - 1) / (PARTS * K));
 
-  if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 0>, grid, threads, 0, st, *p, g);
-  return bcr_launch(1, sep_lines<T, K, 1>, grid, threads, 0, st, *p, g);
+  if (p->border) return bcr_launch(1, sep_lines<T, K, 1, 1>, grid, threads, 0, st, *p, g);
+  if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 0, 0>, grid, threads, 0, st, *p, g);
+  return bcr_launch(1, sep_lines<T, K, 1, 0>, grid, threads, 0, st, *p, g);
 }
 
 int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g)
@@ -242,5 +272,71 @@ int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void
     return bcr_done();
   }
   BCR_CUDA_TYPE(single, error = p->n <= 64 ? launch<T, 4>(p, (T *)g, st) : (p->n <= 128 ? launch<T, 8>(p, (T *)g, st) : (p->n <= 256 ? launch<T, 16>(p, (T *)g, st) : launch<T, 32>(p, (T *)g, st))));
+  return error;
+}
+
+enum {
+  ENDS = 32 /* chunks of a line */
+};
+
+/* What open lines give the rows beyond their ends. A block has 32 modes, a warp a chunk of the rows; chunks from which nothing reaches an end are not read */
+template <typename T> __global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T *__restrict__ g, double a, double *__restrict__ own, double *__restrict__ left)
+{
+  __shared__ double part[4][ENDS][32];
+  const int         lane = threadIdx.x & 31, w = threadIdx.x >> 5, k = blockIdx.x * 32 + lane, kk = min(k, p.nk - 1);
+  const int         rows = (p.n + ENDS - 1) / ENDS, first = min(p.n, w * rows), last = min(p.n, first + rows);
+  const double      mu = p.tab[kk], hs = p.tab[p.nk + kk];
+  const float       decay = __log2f((float)mu);
+  const bool        far   = decay * first < -64 && decay * (p.n - last) < -64;
+  double            c = 0, b = 0, pw = 1, P = 0;
+
+  g += kk;
+  bcr_wait_before();
+  if (!__all_sync(0xffffffffu, far)) {
+    for (int i = first; i < last; i += 8) {
+      double x[8];
+
+#pragma unroll
+      for (int q = 0; q < 8; q++) x[q] = i + q < last ? (double)g[(i + q) * p.ld] : 0;
+#pragma unroll
+      for (int q = 0; q < 8; q++) {
+        if (i + q < last) {
+          c = x[q] + mu * c;
+          b += pw * c;
+          P += pw * pw * mu;
+          pw *= mu;
+        }
+      }
+    }
+  } else pw = 0; /* it does not matter how small */
+  part[0][w][lane] = c;
+  part[1][w][lane] = b;
+  part[2][w][lane] = pw;
+  part[3][w][lane] = P;
+  __syncthreads();
+  if (w == 0 && k < p.nk && p.of[k] >= 0) {
+    double C = 0, X1 = 0, q1 = 1;
+
+#pragma unroll 8
+    for (int q = 0; q < ENDS; q++) {
+      X1 += q1 * (part[1][q][lane] + part[3][q][lane] * C);
+      q1 *= part[2][q][lane];
+      C = part[0][q][lane] + part[2][q][lane] * C;
+    }
+    const double *e = p.border + k, f = a * p.fac[k];
+
+    X1 *= hs;
+    C *= hs;
+    own[p.of[k]]  = p.open[1] ? f * (e[4 * p.nk] * (double)g[p.n * p.ld] + e[2 * p.nk] * X1 + e[3 * p.nk] * C) : 0;
+    left[p.of[k]] = p.open[0] ? f * (e[4 * p.nk] * (double)g[(p.n + p.open[1]) * p.ld] + e[0] * X1 + e[p.nk] * C) : 0;
+  }
+}
+
+int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a, double *own, double *left)
+{
+  const dim3 grid((unsigned)((p->nk + 31) / 32));
+  int        error = 0;
+
+  BCR_CUDA_TYPE(single, error = bcr_launch(1, sep_ends<T>, grid, 32 * ENDS, 0, bcr_stream(stream), *p, (const T *)g, a, own, left));
   return error;
 }

@@ -80,6 +80,11 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     Ps  = (s == n - 1 ? 0 : t) + num;
     det *= Ps / P;
   }
+  if (n > 1 && a1 > 0.5 * ef && limit > 0) { /* all of its terms are positive, and they are few */
+    const double q = -expm1(-2 * lg), A = -expm1(-2 * (n - 1) * lg) / q, B = -expm1(-2 * n * lg) / q, p2 = exp(-2 * (n - 1) * lg);
+
+    det = (el + mu * limit) / P + a1 * (el * A + mu * limit * B + (limit + t * mu) * p2) / (P * P);
+  }
   if (n == 1) {
     a1  = ef - P;
     an  = 0;
@@ -94,6 +99,11 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
   v[0] = mu;
   v[1] = norm / P;
   for (int i = 2; i < BCR_CUDA_SEP_TAB; i++) v[i] = 0;
+  if (r.border) { /* of unknowns beyond the ends: as a part of the right-hand sides they would be 1/(1 - mu^2) times too large in X_1, and be cancelled */
+    const double e[BCR_CUDA_SEP_BORDER] = {xl * m11, xl * m12, xr * m21, xr * m22, norm, 1 / P};
+
+    for (int i = 0; i < BCR_CUDA_SEP_BORDER; i++) r.border[(ptrdiff_t)i * r.nk + k] = e[i];
+  }
   if (!r.periodic && !pin) {
     v[3] = -a1 / P * m11;
     v[4] = -a1 / P * m12;

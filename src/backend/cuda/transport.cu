@@ -51,6 +51,28 @@ int BCRCudaEventDestroy(void *event)
   return event ? (int)cudaEventDestroy((cudaEvent_t)event) : 0;
 }
 
+int BCRCudaMark(void **event, BCRStream stream)
+{
+  cudaError_t e = *event ? cudaSuccess : cudaEventCreate((cudaEvent_t *)event);
+
+  return (int)(e == cudaSuccess ? cudaEventRecord((cudaEvent_t)*event, bcr_stream(stream)) : e);
+}
+
+int BCRCudaMarkTime(void *from, void *to, double *seconds)
+{
+  float       ms = 0;
+  cudaError_t e  = cudaEventSynchronize((cudaEvent_t)to);
+
+  if (e == cudaSuccess) e = cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to);
+  *seconds = 1e-3 * ms;
+  return (int)e;
+}
+
+int BCRCudaMarkForget(void *event)
+{
+  return event ? (int)cudaEventDestroy((cudaEvent_t)event) : 0;
+}
+
 int BCRCudaDeviceId(unsigned char id[16])
 {
   int            device = 0;

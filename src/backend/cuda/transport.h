@@ -17,6 +17,9 @@ BCR_CUDA_API int BCRCudaGetBegin(void *host, const void *device, size_t bytes, B
 BCR_CUDA_API int BCRCudaEventRecord(void **event, BCRStream stream); /* makes it if *event is NULL */
 BCR_CUDA_API int BCRCudaEventWait(void *event);                      /* the host waits; not for NULL */
 BCR_CUDA_API int BCRCudaEventDestroy(void *event);
+BCR_CUDA_API int BCRCudaMark(void **event, BCRStream stream); /* a point of the stream, whose time can be taken; makes the event if it is NULL */
+BCR_CUDA_API int BCRCudaMarkTime(void *from, void *to, double *seconds); /* between two; the host waits */
+BCR_CUDA_API int BCRCudaMarkForget(void *event);
 BCR_CUDA_API int BCRCudaDeviceId(unsigned char id[16]); /* of the current device, as no other has it */
 
 typedef struct _n_BCRNccl *BCRNccl;
