@@ -206,6 +206,16 @@ static PetscErrorCode tri_free_mixed(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* whether single precision would be slower than double on fields of double */
+static PetscBool precision_wasted(const BCRTriLocal t)
+{
+  const BCRTriSpec *s = &t->spec;
+
+  if (PetscDefined(USE_REAL_SINGLE) || t->options.precision != BCR_TRI_SINGLE || t->options.device) return PETSC_FALSE;
+  if (t->options.method != BCR_TRI_SCAN && t->options.method != BCR_TRI_THOMAS) return PETSC_FALSE;
+  return (PetscBool)(s->outer > s->inner && s->inner * s->n < BCRCpuGetTable(t->options.isa, 1)->bundle);
+}
+
 PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriLocal *local)
 {
   BCRTriLocal t;
@@ -227,6 +237,8 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
   }
   t->single = PetscDefined(USE_REAL_SINGLE) || options->precision == BCR_TRI_SINGLE ? 1 : 0;
   if (options->precision == BCR_TRI_MIXED && t->options.method == BCR_TRI_DC) t->single = 1; /* its own: A2SD of paper 004 */
+  /* lines along x that do not fill a vector of floats: half of its lanes would be idle, and memory is that of double */
+  if (precision_wasted(t)) t->single = 0;
   t->io          = t->single && !PetscDefined(USE_REAL_SINGLE) ? 1 : 0;
   t->cpu         = BCRCpuGetTable(options->isa, t->single);
   t->info.method = t->options.method;
@@ -244,6 +256,7 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
       PetscCall(BCRArenaGet(&t->arena, bytes, &t->work));
       t->info.workspace = bytes;
     }
+    if (precision_wasted(t)) PetscCall(PetscStrlcat(t->info.what, ", in double: lines too short for single", sizeof(t->info.what)));
     if (options->precision == BCR_TRI_MIXED && !t->single) PetscCall(PetscStrlcat(t->info.what, ", all in double: too ill-conditioned for single", sizeof(t->info.what)));
   }
   if (!t->inner) {

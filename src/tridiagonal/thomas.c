@@ -6,6 +6,8 @@
 #include "triimpl.h"
 #include <math.h>
 
+#define FULL_ROWS 128 /* lines so short have all factors tabled */
+
 typedef struct { /* elimination of one line, row after row */
   const BCRTriSpec *spec;
   PetscInt          line, n;
@@ -135,6 +137,10 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
   T->perline  = spec->perline ? 1 : 0;
   T->periodic = spec->periodic ? 1 : 0;
   PetscCall(BCRTriThomasRows(spec, t->single, &T->nt, &T->nlast));
+  if (spec->n <= FULL_ROWS && T->nlast) { /* all of a short line: no block of rows that has them half from the table */
+    T->nt    = spec->n;
+    T->nlast = 0;
+  }
   entries = spec->perline ? (size_t)shape->tiles * spec->n * width : (size_t)(T->nt + T->nlast);
   for (int k = 0; k < ntables; k++) PetscCall(BCRArenaGet(&t->arena, entries * size, &table[k]));
   if (!spec->perline) {

@@ -250,9 +250,10 @@ BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, 
 
 /*
   ALONG past the caches wherever lines begin. Only whole cache lines are written, for a store that waits for its line holds up all those behind it.
-  The lanes of a tile are lines whose first elements lie alike in their cache lines, `period` lines apart, and rows are counted from the
-  beginning of that cache line on: row `shift` is the first of the line. A cache line with the end of one line and the beginning of the next waits
-  in `seam` until both are there, that is, for the end of a group of BL * period lines. Without stream: period 1, shift 0.
+  Short lines: a tile is put together in a near cache, where it has the same place in its cache lines as in memory.
+  Long ones: the lanes of a tile are lines whose first elements lie alike in their cache lines, `period` lines apart, and rows are counted from
+  the beginning of that cache line on: row `shift` is the first of the line. A cache line with the end of one line and the beginning of the next
+  waits in `seam` until both are there, that is, for the end of a group of BL * period lines. Without stream: period 1, shift 0.
 */
 typedef struct {
   const void *f;
@@ -260,17 +261,20 @@ typedef struct {
   ptrdiff_t   len, lines, period, groups;             /* of a line; in all */
   ptrdiff_t   first, base, pitch, lanes, shift, next; /* tile: its first line; element of row 0; from lane to lane; the tile after it, from its last row on */
   int         stream;
-  char       *seam; /* cache lines in front of each line of the group, and one behind them */
+  char       *seam;  /* cache lines in front of each line of the group, and one behind them; or the tile */
+  char       *image; /* the tile's first element there; NULL: long lines */
 } TriAlong;
 
-#define TRI_SEAM (BL * TRI_EDGE * TRI_EDGE + 2 * TRI_EDGE) /* elements for seams: at most TRI_EDGE lines from one to the next that lies alike */
+#define TRI_SOON  1024                                                                                                        /* elements to prefetch ahead, at least */
+#define TRI_IMAGE 128                                                                                                         /* elements of a short line, at most */
+#define TRI_SEAM  (BL * PetscMax(TRI_EDGE * TRI_EDGE, TRI_IMAGE * (ptrdiff_t)(sizeof(double) / sizeof(real))) + 3 * TRI_EDGE) /* elements for seams; lines lie alike after TRI_EDGE at most */
 
 BCR_INLINE ptrdiff_t tri_size(const int io)
 {
   return io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
 }
 
-/* what a tile of lines of inner = 1 is cut out of; 0: these lines cannot go past the caches, `stream` was not followed */
+/* What tiles are cut out of; one: their lanes have to be neighbours. 0: these lines cannot go past the caches, `stream` is not followed */
 BCR_INLINE int tri_along(TriAlong *A, const BCRTriShape *s, const void *f, void *u, real *seam, int stream, const int one, const int io)
 {
   const ptrdiff_t es = tri_size(io), words = 64 / es;
@@ -280,15 +284,18 @@ BCR_INLINE int tri_along(TriAlong *A, const BCRTriShape *s, const void *f, void 
   A->len    = s->n * s->inner;
   A->lines  = s->outer;
   A->period = 1;
-  A->stream = stream && (uintptr_t)u % (size_t)es == 0 && A->len >= 2 * words;
+  A->seam   = (char *)(((uintptr_t)seam + 63) / 64 * 64);
+  A->image  = stream && A->len <= TRI_IMAGE && BL * A->len * es >= 128 ? A->seam : NULL;
+  A->stream = stream && !A->image && (uintptr_t)u % (size_t)es == 0 && A->len >= 2 * words;
   if (A->stream) {
     while (A->period * A->len % words) A->period *= 2;
-    if (A->period > 1 && (one || A->lines < BL * A->period)) A->stream = 0;
-    if (!A->stream) A->period = 1;
+    if (A->period > 1 && (one || A->lines < BL * A->period)) {
+      A->stream = 0;
+      A->period = 1;
+    }
   }
-  A->seam   = (char *)(((uintptr_t)seam + 63) / 64 * 64);
   A->groups = (A->lines + BL * A->period - 1) / (BL * A->period);
-  return A->stream == (stream != 0);
+  return !stream || A->stream || A->image;
 }
 
 /* tile t of group g; 0: it has no lines */
@@ -303,6 +310,7 @@ BCR_INLINE int tri_along_tile(TriAlong *A, ptrdiff_t g, ptrdiff_t t, const int i
   A->shift = A->stream ? (ptrdiff_t)((uintptr_t)((char *)A->u + A->first * A->len * es) % 64) / es : 0;
   A->base  = A->first * A->len - A->shift;
   A->next  = t + 1 < A->period ? 0 : (BL - 1) * A->pitch;
+  if (A->image) A->image = A->seam + (uintptr_t)((char *)A->u + A->first * A->len * es) % 64;
   return 1;
 }
 
@@ -311,6 +319,7 @@ BCR_INLINE int tri_along_whole(const TriAlong *A, ptrdiff_t k, const int io)
 {
   const ptrdiff_t words = 64 / tri_size(io);
 
+  if (!A->stream) return A->lanes == BL && k + BL <= A->len;
   return A->lanes == BL && k >= (A->shift + words - 1) / words * words && k + BL <= (A->shift + A->len) / words * words;
 }
 
@@ -381,7 +390,11 @@ static __attribute__((noinline)) void BCRN(tri_along_store_edge)(const TriAlong 
   const ptrdiff_t es = tri_size(io), words = 64 / es, end = A->shift + A->len, from = PetscMax(A->shift, k), to = PetscMin(end, k + BL);
   char            t[BL * sizeof(double)] __attribute__((aligned(64)));
 
-  for (ptrdiff_t p = 0; p < A->lanes; p++) {
+  for (ptrdiff_t p = 0; A->image && p < A->lanes; p++) {
+    if (k + BL <= A->len) bstoreio(A->image + p * A->len * es, k, a[p], io);
+    else bstorepart(A->image + p * A->len * es, k, a[p], (int)(A->len - k), io);
+  }
+  for (ptrdiff_t p = 0; !A->image && p < A->lanes; p++) {
     const ptrdiff_t l = A->first % (BL * A->period) + A->period * p;
     char           *u = (char *)A->u + (A->base + A->pitch * p) * es;
 
@@ -406,17 +419,33 @@ BCR_INLINE void tri_along_store(const TriAlong *A, ptrdiff_t k, bun *a, const in
 #pragma GCC unroll 16
       for (int p = 0; p < BL; p++) tri_stream(A->u, A->base + p * A->pitch + k, a[p], io);
     } else {
+      void           *u = A->image ? (void *)A->image : A->u;
+      const ptrdiff_t i = A->image ? k : A->base + k;
+
 #pragma GCC unroll 16
-      for (int p = 0; p < BL; p++) bstoreio(A->u, A->base + p * A->pitch + k, a[p], io);
+      for (int p = 0; p < BL; p++) bstoreio(u, i + p * A->pitch, a[p], io);
     }
   } else BCRN(tri_along_store_edge)(A, k, a, io);
 }
 
-/* All lines of group g are done: the cache lines between them */
+/* All lines of group g are done: the tile, or the cache lines between them */
 static __attribute__((noinline)) void BCRN(tri_along_group)(const TriAlong *A, ptrdiff_t g, const int io)
 {
   const ptrdiff_t es = tri_size(io), words = 64 / es, first = BL * A->period * g, count = PetscMin(A->lines - first, BL * A->period);
 
+  if (A->image) {
+    char     *u = (char *)A->u + first * A->len * es, *seam = A->seam;
+    ptrdiff_t i = 0, o = (ptrdiff_t)((uintptr_t)u % 64), end = o + count * A->len * es;
+
+    u -= o;
+    if (g == 0 && o) {
+      i = PetscMin(64, end);
+      __builtin_memcpy(u + o, seam + o, (size_t)(i - o));
+    }
+    for (; i + 64 <= end; i += 64) tri_stream_line(u + i, seam + i);
+    if (i < end) __builtin_memcpy(g + 1 < A->groups ? seam : u + i, seam + i, (size_t)(end - i));
+    return;
+  }
   if (!A->stream) return;
   for (ptrdiff_t l = 0; l <= count; l++) {
     char           *u    = (char *)A->u + (first + l) * A->len * es;
@@ -450,12 +479,17 @@ BCR_INLINE size_t strip_work(ptrdiff_t n)
 }
 
 /* a margin of a row and of a block on either side, zero where methods look beyond the ends */
+BCR_INLINE size_t tri_tile_work(const BCRTriShape *s)
+{
+  return (size_t)(s->n * s->nv + 2 * (s->nv + 2 * BL) + BL * s->nv) * BL;
+}
+
 static size_t BCRN(tri_work)(const BCRTriShape *s)
 {
-  const size_t tile = (size_t)(s->n * s->nv + 2 * (s->nv + 2 * BL) + BL * s->nv) * BL;
+  const size_t tile = tri_tile_work(s);
 
   if (s->kind == BCR_TRI_LINE) return 64;
-  return s->kind == BCR_TRI_ACROSS ? PetscMax(tile, strip_work(s->n)) : tile;
+  return s->kind == BCR_TRI_ACROSS ? PetscMax(tile, strip_work(s->n)) : tile + BL * TRI_EDGE + TRI_SEAM;
 }
 
 static void BCRN(tri_pack)(const BCRTriShape *s, int io, ptrdiff_t tile, const void *f, void *work)
@@ -659,23 +693,22 @@ BCR_INLINE void tri_factors_strips(const BCRTriFactors *t, const void *f, void *
     }
 }
 
-BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u, real *w, ptrdiff_t tile, const int NV, const int perline, const int io, const int stream)
+/* A tile of ALONG: element e of the lines is at k = shift + e; w: k = 0 */
+BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, real *w, const int NV, const int perline, const int io)
 {
-  const ptrdiff_t n = t->shape.n, len = n * NV;
-  ptrdiff_t       lanes;
-  const ptrdiff_t base = tri_tile(&t->shape, tile, &lanes);
+  const ptrdiff_t n = t->shape.n, begin = A->shift, end = begin + n * NV, tile = A->first / BL; /* perline: tiles of neighbours */
   bun             s[BCR_TRI_NV], z[BCR_TRI_NV], a[BL];
 
   for (int v = 0; v < NV; v++) {
     s[v] = z[v] = bnull();
-    bstore(w + BL * (v - NV), bnull());
-    bstore(w + BL * (len + v), bnull());
+    bstore(w + BL * (begin + v - NV), bnull());
+    bstore(w + BL * (end + v), bnull());
   }
-  for (ptrdiff_t k = 0, j = 0, v = 0; k < len; k += BL) {
-    tri_loadx(a, f, base, k, len, lanes, io);
-    if (NV == 1 && !perline && !t->periodic && k + BL <= len && (k + BL <= t->nt || (k >= t->nt - 1 && k + BL <= n - t->nlast))) {
-      const ptrdiff_t step = k + BL <= t->nt ? 1 : 0;
-      const real     *l    = (const real *)t->l + (step ? k : t->nt - 1);
+  for (ptrdiff_t k = 0, j = 0, v = 0; k < end; k += BL) {
+    tri_along_load(A, k, a, io);
+    if (NV == 1 && !perline && !t->periodic && k >= begin && k + BL <= end && (j + BL <= t->nt || (j >= t->nt - 1 && j + BL <= n - t->nlast))) {
+      const ptrdiff_t step = j + BL <= t->nt ? 1 : 0;
+      const real     *l    = (const real *)t->l + (step ? j : t->nt - 1);
       bun             y    = bload(w + BL * (k - 1));
 
 #pragma GCC unroll 16
@@ -686,7 +719,7 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u
       j += BL;
       continue;
     }
-    for (int p = 0; p < BL && k + p < len; p++) {
+    for (ptrdiff_t p = PetscMax(begin - k, 0); p < BL && k + p < end; p++) {
       real *y = w + BL * (k + p);
 
       if (t->periodic && j == n - 1) bstore(y, bsub(a[p], s[v]));
@@ -702,25 +735,25 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u
       }
     }
   }
-  for (int v = 0; v < NV; v++) bstore(w + BL * (len + v), bnull());
-  for (ptrdiff_t k = (len - 1) / BL * BL, j = n - 1, v = NV - 1; k >= 0; k -= BL) {
-    if (tile + 1 < t->shape.tiles) tri_ahead(f, base + BL * len + (len - 1) / BL * BL - k, len, io); /* the next tile, from its beginning on */
-    if (NV == 1 && !perline && !t->periodic && k + BL <= len && (k + BL <= t->nt || (k >= t->nt - 1 && k + BL <= n - t->nlast))) {
-      const ptrdiff_t step = k + BL <= t->nt ? 1 : 0;
-      const real     *P = (const real *)t->p + (step ? k : t->nt - 1), *Q = (const real *)t->q + (step ? k : t->nt - 1);
+  for (int v = 0; v < NV; v++) bstore(w + BL * (end + v), bnull());
+  for (ptrdiff_t k = (end - 1) / BL * BL, j = n - 1, v = NV - 1, ahead = 0; k >= 0; k -= BL, ahead += BL) {
+    if (A->first + A->lanes < A->lines) tri_ahead(A->f, A->base + PetscMax(A->len + A->next, TRI_SOON) + ahead, A->pitch, io); /* the next tile, from its beginning on; of short lines a later one */
+    if (NV == 1 && !perline && !t->periodic && k >= begin && k + BL <= end && (k - begin + BL <= t->nt || (k - begin >= t->nt - 1 && k - begin + BL <= n - t->nlast))) {
+      const ptrdiff_t step = k - begin + BL <= t->nt ? 1 : 0;
+      const real     *P = (const real *)t->p + (step ? k - begin : t->nt - 1), *Q = (const real *)t->q + (step ? k - begin : t->nt - 1);
       bun             y = bload(w + BL * (k + BL));
 
 #pragma GCC unroll 16
       for (int p = BL - 1; p >= 0; p--) a[p] = y = bfnma(bset1(Q[step * p]), y, bmul(bset1(P[step * p]), bload(w + BL * (k + p))));
       bstore(w + BL * k, y);
       j -= BL;
-      tri_storex(u, base, k, len, a, lanes, io, stream);
+      tri_along_store(A, k, a, io);
       continue;
     }
     for (int p = BL - 1; p >= 0; p--) {
       real *y = w + BL * (k + p);
 
-      if (k + p >= len) {
+      if (k + p >= end || k + p < begin) {
         a[p] = bnull();
         continue;
       }
@@ -735,7 +768,19 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const void *f, void *u
         j--;
       }
     }
-    tri_storex(u, base, k, len, a, lanes, io, stream);
+    tri_along_store(A, k, a, io);
+  }
+}
+
+BCR_INLINE void tri_factors_tiles(const BCRTriFactors *t, const void *f, void *u, real *work, const int NV, const int perline, const int io)
+{
+  real    *w = work + BL * (t->shape.nv + 2 * BL);
+  TriAlong A;
+
+  tri_along(&A, &t->shape, f, u, work + tri_tile_work(&t->shape) + BL * TRI_EDGE, t->stream, perline, io);
+  for (ptrdiff_t g = 0; g < A.groups; g++) {
+    for (ptrdiff_t tile = 0; tile < A.period && tri_along_tile(&A, g, tile, io); tile++) tri_factors_along(t, &A, w, NV, perline, io);
+    BCRN(tri_along_group)(&A, g, io);
   }
 }
 
@@ -797,6 +842,12 @@ BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, r
   real     *w  = work + BL * (t->shape.nv + 2 * BL);
   const int nv = t->shape.nv, stream = t->stream && tri_aligned(&t->shape, u, io);
 
+  if (t->shape.kind == BCR_TRI_ALONG) {
+    if (nv > 1) tri_factors_tiles(t, f, u, work, nv, t->perline, io);
+    else if (t->perline) tri_factors_tiles(t, f, u, work, 1, 1, io);
+    else tri_factors_tiles(t, f, u, work, 1, 0, io);
+    return;
+  }
   if (t->shape.kind == BCR_TRI_LINE) {
     for (ptrdiff_t line = 0; line < t->shape.tiles; line++) tri_factors_line(t, f, u, line, io);
     return;
@@ -808,12 +859,7 @@ BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, r
     return;
   }
   for (ptrdiff_t tile = 0; tile < t->shape.tiles; tile++) {
-    if (t->shape.kind == BCR_TRI_ALONG) {
-      if (nv == 1) {
-        if (t->perline) tri_factors_along(t, f, u, w, tile, 1, 1, io, stream);
-        else tri_factors_along(t, f, u, w, tile, 1, 0, io, stream);
-      } else tri_factors_along(t, f, u, w, tile, nv, t->perline, io, stream);
-    } else if (nv == 4) tri_factors_across(t, f, u, w, tile, 4, 1, io, stream);
+    if (nv == 4) tri_factors_across(t, f, u, w, tile, 4, 1, io, stream);
     else tri_factors_across(t, f, u, w, tile, nv, 1, io, stream);
   }
 }
