@@ -18,7 +18,8 @@ static PetscBool axis_transformed(const BCRAxis *a)
   return !a->lower && a->end[0] == BCR_END_DIRICHLET && a->end[1] == BCR_END_DIRICHLET && BCRCudaBoxPossible((int)a->n + 1) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, BCRStream stream, BCRDeviceBox *box)
+/* along: the axis of the lines, -1: any */
+static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceBox *box)
 {
   /* in the order of speed; y goes first, for its neighbours are nearer to each other than those along z */
   static const struct {
@@ -44,6 +45,7 @@ PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *co
     const int across = ways[w].across, in = ways[w].in, line = ways[w].line;
 
     if (!axis_transformed(&axis[across]) || !axis_transformed(&axis[in])) continue;
+    if (along >= 0 && (line != along || ways[w].kind != BCR_CUDA_BOX_MARCH)) continue;
     b->pass.N  = (int)axis[across].n + 1;
     b->pass.nx = (int)axis[0].n;
     b->pass.nb = (int)axis[3 - across].n;
@@ -51,7 +53,8 @@ PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *co
     b->pass.fb = b->pass.ub = stride[3 - across];
     b->planes.kind          = ways[w].kind;
     b->planes.N             = (int)axis[in].n + 1;
-    b->planes.n             = (int)axis[line].n;
+    b->planes.n             = (int)axis[line].n - (open[1] ? 1 : 0);
+    for (int e = 0; e < 2; e++) b->planes.open[e] = open[e];
     b->planes.planes        = (int)axis[across].n;
     b->planes.ld            = stride[3 - across];
     b->planes.plane         = stride[across];
@@ -84,6 +87,24 @@ PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, BCRStream stream, BCRDeviceBox *box)
+{
+  const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
+
+  PetscFunctionBegin;
+  PetscCall(box_create(dim, axis, lambda, norm, stride, single, -1, closed, stream, box));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceBox *box)
+{
+  PetscFunctionBegin;
+  *box = NULL;
+  if (axis[along].n < 4 || axis[along].end[0] == BCR_END_PERIODIC) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(box_create(3, axis, lambda, norm, stride, single, along, open, stream, box));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double shift, double factor, PetscBool *ok)
 {
   const BCRAxis *x = &b->axis[b->in], *y = &b->axis[b->across], *z = &b->axis[b->line];
@@ -109,7 +130,12 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double shift, double factor, Pe
     PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)nk * BCR_CUDA_SEP_TAB * planes * sizeof(double), "tables", &tab));
     if (b->planes.kind == BCR_CUDA_BOX_MARCH) PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)2 * nk * planes * sizeof(double), "tables", &b->planes.ends));
     PetscCall(PetscMemzero(&r, sizeof(r)));
-    r.n    = (int)z->n;
+    if (b->planes.open[0] || b->planes.open[1]) {
+      PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)nk * BCR_CUDA_SEP_BORDER * planes * sizeof(double), "tables", &r.border));
+      b->planes.border = r.border;
+      b->planes.a      = z->a;
+    }
+    r.n    = b->planes.n;
     r.ring = z->end[0] == BCR_END_PERIODIC;
     for (int e = 0; e < 2; e++) r.end[e] = BCRDeviceEnd(z->end[e]);
     r.nk          = (int)nk;
@@ -133,6 +159,26 @@ PetscErrorCode BCRDeviceBoxSolve(BCRDeviceBox b, BCRStream stream, const void *f
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, f, u));
   PetscCallBCRCuda(BCRCudaBoxSolve(stream, &b->planes, b->single, u));
+  PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, u, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *own, double *left)
+{
+  PetscFunctionBegin;
+  b->planes.own  = own;
+  b->planes.left = left;
+  PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, f, u));
+  PetscCallBCRCuda(BCRCudaBoxHalf(stream, &b->planes, 0, b->single, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox b, BCRStream stream, void *u, const double *own, const double *before)
+{
+  PetscFunctionBegin;
+  b->planes.after  = own;
+  b->planes.before = before;
+  PetscCallBCRCuda(BCRCudaBoxHalf(stream, &b->planes, 1, b->single, u));
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, u, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

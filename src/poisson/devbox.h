@@ -13,5 +13,9 @@ PETSC_INTERN PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[
 /* for a shift and a factor of the solution; *ok = PETSC_FALSE: not for this shift */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox box, double shift, double factor, PetscBool *ok);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxSolve(BCRDeviceBox box, BCRStream stream, const void *f, void *u);
+/* A box that goes on at the open ends of axis along on other ranks, as BCRDeviceCoreCreateBorder() has it; a: coupling of rows along it */
+PETSC_INTERN PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceBox *box);
+PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox box, BCRStream stream, const void *f, void *u, double *own, double *left);
+PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox box, BCRStream stream, void *u, const double *own, const double *before);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxDestroy(BCRDeviceBox *box);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxGetInfo(BCRDeviceBox box, const char label[], BCRCoreInfo *info); /* plan, workspace, tables, flops */

@@ -549,7 +549,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscFunctionBegin;
   if (c->box) {
     PetscCall(BCRDeviceBoxSetUp(c->box, base, c->factor, &c->usebox));
-    if (c->usebox) {
+    if (c->usebox || c->open[0] || c->open[1]) {
       c->stale = PETSC_FALSE;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -651,7 +651,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
+static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   BCRDeviceCore c;
   PetscInt      ngeneral = 0;
@@ -704,7 +704,13 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     PetscCall(PetscMalloc2(c->n[d], &c->lambda[d], c->n[d], &c->norm[d]));
     PetscCall(modes_tables(&c->fixedtables, stream, c->single, shared, c->n[d], c->axis[d].end, &c->modes[d], c->lambda[d], c->norm[d], &c->fft[d]));
   }
-  if (c->kind != DEVICE_REDUCTION && !options->plain) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, stream, &c->box));
+  for (int e = 0; e < 2; e++) c->open[e] = open[e];
+  if (c->kind != DEVICE_REDUCTION && !options->plain && !open[0] && !open[1]) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, stream, &c->box));
+  if (c->kind != DEVICE_REDUCTION && !options->plain && (open[0] || open[1]) && c->dim == 3) {
+    PetscCall(BCRDeviceBoxCreateBorder(c->axis, c->lambda, c->norm, c->stride, c->single, along, open, stream, &c->box));
+    c->stale = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
     const int       P = c->modes[0].P;
     const BCRAxis  *x = &c->axis[0], *y = &c->axis[1];
@@ -713,7 +719,7 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     PetscCall(BCRLevel0Rows(y, open, &c->seprows, &c->ng));
     c->kind   = DEVICE_LEVEL0;
     c->ndrows = c->seprows.n + (open[0] ? 1 : 0) + (open[1] ? 1 : 0);
-    for (int e = 0; e < 2; e++) l->open[e] = c->open[e] = open[e];
+    for (int e = 0; e < 2; e++) l->open[e] = open[e];
     if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) c->dst = BCRCudaDstPossible(P, c->single, shared - 1024) ? DST_PLAN : (BCRCudaDstChirpPossible(P, shared - 1024) ? DST_CHIRP : DST_NONE);
     if (c->dst) {
       const PetscBool plan = c->dst == DST_PLAN ? PETSC_TRUE : PETSC_FALSE;
@@ -745,7 +751,7 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
 
   PetscFunctionBegin;
-  PetscCall(core_create(dim, axis, shift, singular, stride, options, closed, stream, core));
+  PetscCall(core_create(dim, axis, shift, singular, stride, options, -1, closed, stream, core));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -755,9 +761,12 @@ PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], Pet
 
   PetscFunctionBegin;
   *core = NULL;
-  if (dim != 2 || along != 1 || axis[0].n == 1 || axis[1].n < 24) PetscFunctionReturn(PETSC_SUCCESS); /* two separators between the ends */
-  PetscCall(core_create(dim, axis, shift, PETSC_FALSE, stride, options, open, stream, &c));
-  if (c->kind != DEVICE_LEVEL0 || c->box) PetscCall(BCRDeviceCoreDestroy(&c));
+  for (PetscInt d = 0; d < dim; d++) {
+    if (axis[d].n == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (dim == 2 ? along != 1 || axis[1].n < 24 : dim != 3) PetscFunctionReturn(PETSC_SUCCESS); /* two separators between the ends */
+  PetscCall(core_create(dim, axis, shift, PETSC_FALSE, stride, options, along, open, stream, &c));
+  if (dim == 2 ? c->kind != DEVICE_LEVEL0 : !c->box) PetscCall(BCRDeviceCoreDestroy(&c));
   *core = c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -966,11 +975,12 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible)
+PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBool *reduces)
 {
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
-  *possible = c->kind == DEVICE_LEVEL0 ? PETSC_TRUE : PETSC_FALSE;
+  *possible = c->box ? c->usebox : (c->kind == DEVICE_LEVEL0 ? PETSC_TRUE : PETSC_FALSE);
+  *reduces  = c->box ? PETSC_FALSE : *possible;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -979,26 +989,50 @@ PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const
   BCRCudaLevel0 l;
 
   PetscFunctionBegin;
+  if (c->box) {
+    PetscCall(BCRDeviceBoxBorderBegin(c->box, stream, f, u, own, left));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(level0_begin(c, stream, &f, u, &l));
   PetscCallBCRCuda(BCRCudaSepEnds(stream, &c->sep, c->single, level0_separators(c), c->axis[1].a, own, left));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own, const double *before)
+/* Back from the separators' solutions */
+static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
   BCRCudaLevel0 l = c->level0;
 
   PetscFunctionBegin;
   if (f == u) f = c->work; /* where level0_begin() has put it */
-  l.ldf         = c->work && f == c->work ? c->n[0] : c->stride[1];
-  l.fplane      = 0;
-  l.ldu         = c->stride[1];
-  l.uplane      = 0;
+  l.ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
+  l.fplane = 0;
+  l.ldu    = c->stride[1];
+  l.uplane = 0;
+  PetscCall(level0_synthesis(c, stream, &l, u));
+  PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own, const double *before)
+{
+  PetscFunctionBegin;
+  if (c->box) {
+    PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, own, before));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   c->sep.after  = own;
   c->sep.before = before;
   PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
-  PetscCall(level0_synthesis(c, stream, &l, u));
-  PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
+  PetscCall(border_end(c, stream, f, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderEndReduced(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const BCRCudaBorderRows *rows, const double *received, int part)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, level0_separators(c), rows, received, part));
+  PetscCall(border_end(c, stream, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,7 +3,7 @@
   by two solves: the rows between the interfaces with Dirichlet ends, the interfaces, the rows once more with what the interfaces add. Rows beside
   interfaces are transformed on the device then, in double.
 
-  Few parts (GATHER_PARTS): every part sends its interface row's right-hand sides and what the row before gets to all others, for all modes, and solves
+  Few parts (BCR_CUDA_GATHER): every part sends its interface row's right-hand sides and what the row before gets to all others, for all modes, and solves
   all reduced systems: one exchange. More parts: the modes are shared out in order, as many to each rank as to any other: a rank sends to another, of the
   modes that the other one has, these two, and gets the solutions in the two rows back, and the mean that a singular operator's right-hand side
   loses (0 from all but the rank that has the constant mode).
@@ -21,10 +21,6 @@ typedef struct { /* eigenbasis of an axis along the interfaces */
   const double  *M[2];    /* a general axis: analysis, synthesis, (i, j) at i + n j */
   double        *lambda, *norm;
 } BCRBorderAxis;
-
-enum {
-  GATHER_PARTS = 8
-};
 
 struct _n_BCRDeviceRanks {
   MPI_Comm          comm;
@@ -49,6 +45,7 @@ struct _n_BCRDeviceRanks {
   void             *w;
   PetscBool         bordered; /* one pass of the core, else two solves of the rows between */
   PetscBool         gather;   /* few parts */
+  PetscBool         reduces;  /* and the core solves the reduced systems */
   double           *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums; /* lines: rows beside interfaces; rowmodes: own interface row, and what the row before gets, or before; a mean */
   BCRCudaBorderRows rows;
   BCRCudaBorderTab  tab;
@@ -250,7 +247,7 @@ static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[])
   PetscCall(PetscMalloc1(np + 1, &r->first));
   r->nmodes = r->no[0] * r->no[1];
   for (PetscInt q = 0; q <= np; q++) r->first[q] = (PetscInt)((PetscInt64)r->nmodes * q / np);
-  r->gather   = np <= GATHER_PARTS ? PETSC_TRUE : PETSC_FALSE;
+  r->gather   = np <= BCR_CUDA_GATHER ? PETSC_TRUE : PETSC_FALSE;
   r->share    = mine < 0 ? 0 : (r->gather ? r->nmodes : r->first[mine + 1] - r->first[mine]);
   r->constant = -1;
   if (np == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -395,18 +392,20 @@ PetscErrorCode BCRDeviceRanksCreate(MPI_Comm comm, BCRTransport transport, Petsc
 /* One pass of the core or two, and what that takes; the first may become impossible for another shift */
 static PetscErrorCode ranks_passes(BCRDeviceRanks r)
 {
-  PetscBool possible = r->bordered;
+  PetscBool possible = r->bordered, reduces = PETSC_FALSE;
   size_t    elements = 1;
 
   PetscFunctionBegin;
-  if (r->bordered) PetscCall(BCRDeviceCoreBorder(r->core, &possible));
+  if (r->bordered) PetscCall(BCRDeviceCoreBorder(r->core, &possible, &reduces));
   if (r->bordered && !possible) {
     r->bordered = PETSC_FALSE;
     PetscCall(BCRDeviceCoreDestroy(&r->core));
     PetscCall(core_create(r, r->axes, PETSC_FALSE));
     PetscCall(BCRDeviceCoreSetFactor(r->core, (PetscReal)r->factor));
     PetscCall(BCRDeviceCoreSetUp(r->core));
+    reduces = PETSC_FALSE;
   }
+  r->reduces = r->gather ? reduces : PETSC_FALSE;
   if (r->bordered || r->lines[0]) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->core) {
     for (PetscInt d = 0; d < 3; d++) elements += (size_t)r->box.stride[d] * (size_t)(r->interior.n[d] - 1);
@@ -588,7 +587,7 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
     PetscCall(mark(r, stream));
     PetscCall(exchange(r, stream, 0));
     PetscCall(mark(r, stream));
-    PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, (int)r->p.mine, x));
+    if (!r->reduces) PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, (int)r->p.mine, x));
     if (r->singular) {
       PetscCallBCRCuda(BCRCudaScaleValue(stream, x + 2 * r->nmodes, 1 / r->factor, r->scalars + REMOVED));
       if (r->size > r->p.nparts) PetscCall(exchange(r, stream, 1));
@@ -606,7 +605,8 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
     if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
   }
   PetscCall(mark(r, stream));
-  if (r->bordered) PetscCall(BCRDeviceCoreBorderEnd(r->core, stream, f, u, x, x + r->nmodes));
+  if (r->reduces) PetscCall(BCRDeviceCoreBorderEndReduced(r->core, stream, f, u, &r->rows, r->received[0], (int)r->p.mine));
+  else if (r->bordered) PetscCall(BCRDeviceCoreBorderEnd(r->core, stream, f, u, x, x + r->nmodes));
   else PetscCall(passes_end(r, stream, u, x));
   if (r->singular) { /* zero mean */
     PetscCallBCRCuda(BCRCudaSum(stream, &r->box, r->float_, u, NULL, r->scalars + PARTIAL, r->scalars + SUM));

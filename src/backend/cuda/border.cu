@@ -1,6 +1,6 @@
 /* Poisson across ranks: see border.h. A thread has a mode (or an element of a row); every order of summation is fixed. */
 #include "common.cuh"
-#include "border.h"
+#include "reduced.cuh"
 
 enum {
   THREADS = 128
@@ -281,9 +281,26 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
   }
 }
 
+/* few parts, not singular, one of them */
+static __global__ void part_solve(BCRCudaBorderRows b, const double *__restrict__ received, int part, double *__restrict__ sent)
+{
+  const int j = blockIdx.x * blockDim.x + threadIdx.x;
+  double    after, before;
+
+  if (j >= b.n) return;
+  reduced(b, received, part, j, &after, &before);
+  sent[j]       = after;
+  sent[b.n + j] = before;
+  if (j == 0) sent[2 * (ptrdiff_t)b.n] = 0;
+}
+
 int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, int part, double *sent)
 {
   if (rows->n < 1) return 0;
+  if (part >= 0 && rows->nparts <= BCR_CUDA_GATHER && rows->constant < 0) {
+    part_solve<<<(unsigned)((rows->n + 63) / 64), 64, 0, bcr_stream(stream)>>>(*rows, received, part, sent);
+    return bcr_done();
+  }
   border_solve<<<(unsigned)((rows->n + 31) / 32), 32, 0, bcr_stream(stream)>>>(*rows, received, work, part, sent);
   return bcr_done();
 }

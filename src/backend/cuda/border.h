@@ -43,6 +43,12 @@ typedef struct {
   const int    *first, *interior;
   double       *t[7]; /* as BCRCudaBorderRows: low, up, inv, q, den, lowlast, uplast */
 } BCRCudaBorderTab;
+/* BCRCudaSepSolve() between open ends, with the reduced systems of all modes where there are at most BCR_CUDA_GATHER parts: what part gets of received, as BCRCudaBorderSolve()
+   has it, not singular. p->after and p->before are not used */
+enum {
+  BCR_CUDA_GATHER = 8
+};
+BCR_CUDA_API int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const BCRCudaBorderRows *rows, const double *received, int part);
 BCR_CUDA_API int BCRCudaBorderTables(BCRStream stream, const BCRCudaBorderTab *tab);
 /* received: from part p at 2 n p its own row's right-hand sides, then what the row before gets. sent: to part p at (2 n + 1) p, or (part not negative) to that
    part alone: the solution in its own row, in the row before, the mean. work: nrow x n */

@@ -4,6 +4,8 @@
 
 int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
 int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
+int bcr_box_half_double(const BCRCudaBoxPlanes *p, int up, void *u, cudaStream_t st);
+int bcr_box_half_float(const BCRCudaBoxPlanes *p, int up, void *u, cudaStream_t st);
 int bcr_box_columns_float(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
 int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
 
@@ -55,4 +57,10 @@ int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, voi
 {
   if (p->n < 1 || p->planes < 1) return 0;
   return single ? bcr_box_planes_float(p, u, bcr_stream(stream), NULL) : bcr_box_planes_double(p, u, bcr_stream(stream), NULL);
+}
+
+int BCRCudaBoxHalf(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u)
+{
+  if (p->planes < 1) return 0;
+  return single ? bcr_box_half_float(p, up, u, bcr_stream(stream)) : bcr_box_half_double(p, up, u, bcr_stream(stream));
 }

@@ -333,8 +333,9 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
   cluster_wait();
 }
 
-/* Down the rows of plane blockIdx.x: transforms along x, forward recurrences. ends: what follows for both ends, for box_up() */
-template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, T *u)
+/* Down the rows of plane blockIdx.x: transforms along x, forward recurrences. ends: what follows for both ends, for box_up(). OPEN: open ends; four transforms,
+   each times two, are 16 times too large, so that solutions here are a quarter of those of others */
+template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
@@ -349,16 +350,17 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
     state[2 * N + k]        = 1;
   }
   constexpr bool AHEAD = sizeof(T) == 4; /* the next rows are on their way during the lines; in double that takes too many registers */
+  const int      rows  = p.n + (OPEN ? p.open[1] : 0);
   Cplx<T>        x[16];
 
-  if (AHEAD) Rows<T, N, PAIRS>::load([&](int i, int j) { return i < p.n ? u[i * p.ld + j] : (T)0; }, x);
-  for (int row = 0; row < p.n; row += K) {
+  if (AHEAD) Rows<T, N, PAIRS>::load([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, x);
+  for (int row = 0; row < rows; row += K) {
     T *v = u + row * p.ld;
 
-    if (!AHEAD) Rows<T, N, PAIRS>::transform([&](int i, int j) { return row + i < p.n ? v[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
+    if (!AHEAD) Rows<T, N, PAIRS>::transform([&](int i, int j) { return row + i < rows ? v[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
     else {
       Rows<T, N, PAIRS>::transform(x, sm, (const T *)p.roots);
-      if (row + K < p.n) Rows<T, N, PAIRS>::load([&](int i, int j) { return row + K + i < p.n ? v[(K + i) * p.ld + j] : (T)0; }, x);
+      if (row + K < rows) Rows<T, N, PAIRS>::load([&](int i, int j) { return row + K + i < rows ? v[(K + i) * p.ld + j] : (T)0; }, x);
     }
     for (int k = threadIdx.x; k < N - 1; k += NT) {
       const double mu = __ldg(t + k), hs = __ldg(t + N - 1 + k);
@@ -374,7 +376,7 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
           X1 += pw * c;
           pw *= mu;
           v[i * p.ld + k + 1] = (T)c;
-        }
+        } else if (OPEN && row + i < rows) p.own[(ptrdiff_t)blockIdx.x * (N - 1) + k] = g; /* what is beyond is added below */
       }
       state[k]         = c;
       state[N + k]     = X1;
@@ -386,11 +388,18 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
 
     ends[k]         = (t[3 * (N - 1) + k] * X1 + t[4 * (N - 1) + k] * Xn) / mu;
     ends[k + N - 1] = (t[6 * (N - 1) + k] * X1 + t[7 * (N - 1) + k] * Xn) / mu;
+    if (OPEN) {
+      const double   *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
+      const ptrdiff_t o = (ptrdiff_t)blockIdx.x * (N - 1) + k;
+
+      p.own[o]  = p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.own[o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
+      p.left[o] = p.open[0] ? 4 * p.a * (e[0] * X1 + e[N - 1] * Xn) : 0;
+    }
   }
 }
 
 /* Up again: backward recurrences, transforms along x */
-template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
@@ -398,17 +407,30 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
   T            *M     = (T *)sm;
   double       *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* the recurrence of each mode */
   const double *t     = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
-  const double *ends  = p.ends + (ptrdiff_t)blockIdx.x * 2 * (N - 1);
+  double       *ends  = p.ends + (ptrdiff_t)blockIdx.x * 2 * (N - 1);
+  const int     rows  = p.n + (OPEN ? p.open[1] : 0);
 
   u += (ptrdiff_t)blockIdx.x * p.plane - 1;
-  for (int k = threadIdx.x; k < N - 1; k += NT) state[k] = ends[N - 1 + k];
-  for (int row = (p.n - 1) / K * K; row >= 0; row -= K) {
+  for (int k = threadIdx.x; k < N - 1; k += NT) {
+    double R = ends[N - 1 + k];
+
+    if (OPEN) { /* each thread comes back to its own modes */
+      const double   *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
+      const ptrdiff_t o = (ptrdiff_t)blockIdx.x * (N - 1) + k;
+      const double    before = p.open[0] ? 0.25 * p.before[o] : 0, after = p.open[1] ? 0.25 * p.after[o] : 0, f = e[5 * (N - 1)] / t[k];
+
+      ends[k] += f * (e[0] * before + e[2 * (N - 1)] * after);
+      R += f * (e[N - 1] * before + e[3 * (N - 1)] * after);
+    }
+    state[k] = R;
+  }
+  for (int row = (rows - 1) / K * K; row >= 0; row -= K) {
     T *v = u + row * p.ld;
 
     __syncthreads(); /* the rows before have been stored */
     for (int k = threadIdx.x; k < N - 1; k += NT) {
       const double mu = __ldg(t + k);
-      double       g[K], in = __ldg(ends + k), b = mu, R = state[k];
+      double       g[K], in = OPEN ? ends[k] : __ldg(ends + k), b = mu, R = state[k];
 
 #pragma unroll
       for (int i = 0; i < K; i++) g[i] = row + i < p.n ? (double)v[i * p.ld + k + 1] : 0;
@@ -426,12 +448,13 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
 #pragma unroll
       for (int i = K - 1; i >= 0; i--) {
         if (row + i < p.n) g[i] = R = g[i] + mu * R;
+        else if (OPEN && row + i < rows) g[i] = 0.25 * p.after[(ptrdiff_t)blockIdx.x * (N - 1) + k];
         M[i * PITCH + k + 1] = (T)g[i];
       }
       state[k] = R;
     }
     __syncthreads();
     Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
-    Rows<T, N, PAIRS>::store(min(K, p.n - row), v, p.ld, sm);
+    Rows<T, N, PAIRS>::store(min(K, rows - row), v, p.ld, sm);
   }
 }

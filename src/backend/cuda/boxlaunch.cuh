@@ -56,16 +56,28 @@ template <typename T, int N, int PAIRS, int MINB> static int rows_launch(const B
 template <typename T, int N, int PAIRS, int MINB> static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
   const int   bytes = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
-  cudaError_t e     = cudaFuncSetAttribute((const void *)box_down<T, N, PAIRS, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  cudaError_t e     = cudaFuncSetAttribute((const void *)box_down<T, N, PAIRS, MINB, 0>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
-  if (e == cudaSuccess) e = cudaFuncSetAttribute((const void *)box_up<T, N, PAIRS, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (e == cudaSuccess) e = cudaFuncSetAttribute((const void *)box_up<T, N, PAIRS, MINB, 0>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
   if (fits) {
     *fits = e == cudaSuccess;
     (void)cudaGetLastError();
     return 0;
   }
   if (e != cudaSuccess) return (int)e;
-  box_down<T, N, PAIRS, MINB><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, (T *)u);
-  box_up<T, N, PAIRS, MINB><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, (T *)u);
+  box_down<T, N, PAIRS, MINB, 0><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, (T *)u);
+  box_up<T, N, PAIRS, MINB, 0><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, (T *)u);
+  return bcr_done();
+}
+
+/* With open ends, one way. There are as many planes as lines, often fewer than a device has room for: blocks are larger than where these two are what is left */
+template <typename T, int N, int PAIRS, int MINB> static int half_launch(const BCRCudaBoxPlanes *p, int up, void *u, cudaStream_t st)
+{
+  const int   bytes  = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
+  const auto  kernel = up ? box_up<T, N, PAIRS, MINB, 1> : box_down<T, N, PAIRS, MINB, 1>;
+  cudaError_t e      = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+
+  if (e != cudaSuccess) return (int)e;
+  kernel<<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, (T *)u);
   return bcr_done();
 }

@@ -289,6 +289,11 @@ typedef struct {
   const double *tab;
   const void   *roots;
   double       *ends; /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */
+  /* BCR_CUDA_BOX_MARCH, rows of other ranks beyond an end: n rows of the lines, and one more where open[1]. BCRCudaSepLines has border, the rest is in natural
+     order, (N - 1) planes; own and left, times a: what Down leaves for the row after and for the row before; after, before: solutions there, for Up */
+  int           open[2];
+  const double *border, *after, *before;
+  double       *own, *left, a;
 } BCRCudaBoxPlanes;
 BCR_CUDA_API int BCRCudaBoxPossible(int N);
 /* how many complex numbers, and these, as pairs of doubles, if w is given */
@@ -296,6 +301,7 @@ BCR_CUDA_API int BCRCudaBoxRoots(int N, double *w);
 BCR_CUDA_API int BCRCudaBoxFits(const BCRCudaBoxPlanes *p, int single); /* whether the device can do it that way */
 BCR_CUDA_API int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u);
 BCR_CUDA_API int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, void *u);
+BCR_CUDA_API int BCRCudaBoxHalf(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u); /* open ends: down, then up */
 
 /* tri*.cu: batches of lines as in src/tridiagonal/tridiagonal.h: element (i, j, o) at i + inner (j + n o), one set of numbers for all lines or one for each of
    inner/rep outer; number e of set l at e sets + l, double. io: fields of double, work in float. u may be f */

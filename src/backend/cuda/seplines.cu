@@ -6,6 +6,7 @@
   and the one after them short, so that all others have the same powers of mu.
 */
 #include "common.cuh"
+#include "reduced.cuh"
 
 enum {
   MODES = 8,
@@ -14,18 +15,38 @@ enum {
 };
 
 /* What solutions at the ends, in the rows of other ranks (if open), add to the first (0) and to the last row of mode k; they go behind the rows of g */
-template <typename T> static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, T *g, double add[2])
+template <typename T> static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, double after, double before, T *g, double add[2])
 {
-  const int    mode  = p.of[k];
-  const double other = 1 / p.fac[k], before = mode >= 0 && p.open[0] ? other * p.before[mode] : 0, after = mode >= 0 && p.open[1] ? other * p.after[mode] : 0, *b = p.border + k;
+  const double *b = p.border + k, other = 1 / p.fac[k];
 
+  before *= other;
+  after *= other;
   for (int i = 0; i < 2; i++) add[i] = (b[i * p.nk] * before + b[(2 + i) * p.nk] * after) * b[5 * p.nk];
   if (p.open[1]) g[p.n * p.ld] = (T)after;
   if (p.open[0]) g[(p.n + p.open[1]) * p.ld] = (T)before;
 }
 
+/* OPEN: rows of other ranks beyond the ends */
+struct SepReduced {
+  BCRCudaBorderRows rows;
+  const double     *received; /* NULL: the reduced systems have been solved */
+  int               part;
+};
+static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const SepReduced &r, int k, double *after, double *before)
+{
+  const int mode = p.of[k];
+
+  *after = *before = 0;
+  if (mode < 0) return;
+  if (r.received) reduced(r.rows, r.received, r.part, mode, after, before);
+  else {
+    if (p.open[1]) *after = p.after[mode];
+    if (p.open[0]) *before = p.before[mode];
+  }
+}
+
 /* PLAIN: neither periodic nor singular; OPEN: open ends */
-template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 128, K == 32 ? 1 : 5) sep_lines(BCRCudaSepLines p, T *g)
+template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 128, K == 32 ? 1 : 5) sep_lines(BCRCudaSepLines p, T *g, SepReduced red)
 {
   __shared__ double2 ends[WARPS][MODES];
   __shared__ double  part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
@@ -38,15 +59,18 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   g += blockIdx.y * p.plane + kk + row * p.ld;
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
   bcr_wait_before();
-#pragma unroll
-  for (int i = 0; i < K; i++) x[i] = i >= skip ? (double)g[i * p.ld] : 0;
   if (OPEN && w == nw - 1 && ci == PARTS - 1) {
-    double add[2] = {0, 0};
+    double add[2] = {0, 0}, after, before;
 
-    if (k < p.nk) beyond(p, k, g - row * p.ld, add);
+    if (k < p.nk) {
+      solutions(p, red, k, &after, &before);
+      beyond(p, k, after, before, g - row * p.ld, add);
+    }
     added[0][m] = add[0];
     added[1][m] = add[1];
   }
+#pragma unroll
+  for (int i = 0; i < K; i++) x[i] = i >= skip ? (double)g[i * p.ld] : 0;
   if (!PLAIN && p.periodic) gl = (double)g[(p.n - row) * p.ld];
   if (!PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES) { /* the whole block knows */
     double sum = 0, total = 0;
@@ -199,7 +223,7 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
 }
 
 /* any length: a thread a mode */
-template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g)
+template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g, SepReduced red)
 {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -232,9 +256,10 @@ template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g)
   const double xl = t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl;
 
   if (p.border) {
-    double add[2];
+    double add[2], after, before;
 
-    beyond(p, k, g, add);
+    solutions(p, red, k, &after, &before);
+    beyond(p, k, after, before, g, add);
     in += add[0];
     R += add[1] / mu;
   }
@@ -250,29 +275,42 @@ template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g)
   if (p.periodic) g[p.n * p.ld] = (T)xl;
 }
 
-template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, cudaStream_t st)
+template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, const SepReduced &red, cudaStream_t st)
 {
   const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
   const int  threads = 32 * ((p->n + PARTS * K - 1) / (PARTS * K));
 
-  if (p->border) return bcr_launch(1, sep_lines<T, K, 1, 1>, grid, threads, 0, st, *p, g);
-  if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 0, 0>, grid, threads, 0, st, *p, g);
-  return bcr_launch(1, sep_lines<T, K, 1, 0>, grid, threads, 0, st, *p, g);
+  if (p->border) return bcr_launch(1, sep_lines<T, K, 1, 1>, grid, threads, 0, st, *p, g, red);
+  if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 0, 0>, grid, threads, 0, st, *p, g, red);
+  return bcr_launch(1, sep_lines<T, K, 1, 0>, grid, threads, 0, st, *p, g, red);
 }
 
-int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g)
+static int sep_solve(cudaStream_t st, const BCRCudaSepLines *p, int single, void *g, const SepReduced &red)
 {
-  cudaStream_t st    = bcr_stream(stream);
-  int          error = 0;
+  int error = 0;
 
   if (p->n > 32 * PARTS * WARPS || p->n < 1) {
     const dim3 each((unsigned)((p->nk + 31) / 32), (unsigned)p->planes);
 
-    BCR_CUDA_TYPE(single, sep_long<<<each, 32, 0, st>>>(*p, (T *)g));
+    BCR_CUDA_TYPE(single, sep_long<<<each, 32, 0, st>>>(*p, (T *)g, red));
     return bcr_done();
   }
-  BCR_CUDA_TYPE(single, error = p->n <= 64 ? launch<T, 4>(p, (T *)g, st) : (p->n <= 128 ? launch<T, 8>(p, (T *)g, st) : (p->n <= 256 ? launch<T, 16>(p, (T *)g, st) : launch<T, 32>(p, (T *)g, st))));
+  BCR_CUDA_TYPE(single, error = p->n <= 64 ? launch<T, 4>(p, (T *)g, red, st) : (p->n <= 128 ? launch<T, 8>(p, (T *)g, red, st) : (p->n <= 256 ? launch<T, 16>(p, (T *)g, red, st) : launch<T, 32>(p, (T *)g, red, st))));
   return error;
+}
+
+int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g)
+{
+  SepReduced red = {};
+
+  return sep_solve(bcr_stream(stream), p, single, g, red);
+}
+
+int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const BCRCudaBorderRows *rows, const double *received, int part)
+{
+  const SepReduced red = {*rows, received, part};
+
+  return sep_solve(bcr_stream(stream), p, single, g, red);
 }
 
 enum {

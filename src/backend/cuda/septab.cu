@@ -102,7 +102,7 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
   if (r.border) { /* of unknowns beyond the ends: as a part of the right-hand sides they would be 1/(1 - mu^2) times too large in X_1, and be cancelled */
     const double e[BCR_CUDA_SEP_BORDER] = {xl * m11, xl * m12, xr * m21, xr * m22, norm, 1 / P};
 
-    for (int i = 0; i < BCR_CUDA_SEP_BORDER; i++) r.border[(ptrdiff_t)i * r.nk + k] = e[i];
+    for (int i = 0; i < BCR_CUDA_SEP_BORDER; i++) r.border[((ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_BORDER + i) * r.nk + k] = e[i];
   }
   if (!r.periodic && !pin) {
     v[3] = -a1 / P * m11;
