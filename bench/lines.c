@@ -1,9 +1,11 @@
-static char help[] = "Times batches of tridiagonal lines on one core: memcpy, LAPACK and PETSc with factors, and the methods of the library.\n\
+static char help[] = "Times batches of tridiagonal lines: memcpy, the methods of the library, and on one rank LAPACK and PETSc with factors.\n\
+On several ranks (mpiexec -n P) lines are cut along their axis, times are those of the slowest rank.\n\
   -suite <batch,single,short>  what to run, see bench/README.md\n\
   -reps <9>     repetitions, at least 5\n\
   -n <256,512,1024,2048,4096>  lengths of the lines of batch\n\
   -d <4>        diagonal over the couplings, batch\n\
   -methods <scan,cr,pscheme,dc,thomas>\n\
+  -peers <true> LAPACK and LU too\n\
   -at <f,u>     bytes behind a cache line at which the right-hand side and the solution begin; default: where PetscMalloc() puts them\n\
   -in_place     the solution takes the place of the right-hand side\n\
   -small        every size divided by 8, to try it out\n\
@@ -28,8 +30,9 @@ extern void dgttrs_(const char *, const PetscBLASInt *, const PetscBLASInt *, co
 
 static FILE       *csv;
 static PetscInt    repetitions = 9;
-static PetscBool   small = PETSC_FALSE, inplace = PETSC_FALSE, placed = PETSC_FALSE;
-static PetscInt    at[2]   = {0, 0};
+static PetscBool   small = PETSC_FALSE, inplace = PETSC_FALSE, placed = PETSC_FALSE, peers = PETSC_TRUE;
+static PetscInt    at[2] = {0, 0};
+static PetscMPIInt rank, ranks;
 static const char *names[] = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
 static PetscBool   wanted[6];
 
@@ -45,7 +48,7 @@ typedef struct {
   char            name[32];
   BCRTriMethod    method;
   BCRTriPrecision precision;
-  BCRTriLocal     local;
+  BCRTri          tri;
   double         *dl, *d, *du, *du2, *line;
   PetscBLASInt   *pivots;
   Mat             A;
@@ -57,7 +60,7 @@ typedef struct {
 typedef struct {
   const char *name;
   char        axis;
-  PetscInt    inner, n, outer;
+  PetscInt    inner, n, outer; /* of this rank */
   double      diag;
   double     *f, *u;
   double     *b; /* what solvers are given: f, or in place u */
@@ -78,7 +81,7 @@ static PetscErrorCode RunSetUp(const Batch *b, Run *r)
   if (r->kind == RUN_LOCAL) {
     BCRTriOptions options = {.method = r->method, .precision = r->precision, .isa = -1};
 
-    PetscCall(BCRTriLocalCreate(&spec, &options, &r->local));
+    PetscCall(BCRTriCreate(PETSC_COMM_WORLD, &spec, &options, &r->tri));
   } else if (r->kind == RUN_LU) {
     const PetscInt size = b->inner * b->n * b->outer;
 
@@ -131,7 +134,7 @@ static PetscErrorCode RunSolve(const Batch *b, Run *r)
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(b->n, &n));
-  if (r->kind == RUN_LOCAL) PetscCall(BCRTriLocalSolve(r->local, b->b, b->u));
+  if (r->kind == RUN_LOCAL) PetscCall(BCRTriSolve(r->tri, b->b, b->u));
   else if (r->kind == RUN_LU) PetscCall(KSPSolve(r->ksp, r->f, r->u));
   else if (b->inner == 1) { /* all lines are one call with that many right-hand sides */ PetscCall(PetscBLASIntCast(b->outer, &lines));
     if (b->b != b->u) memcpy(b->u, b->b, sizeof(double) * (size_t)b->n * b->outer);
@@ -154,7 +157,7 @@ static PetscErrorCode RunSolve(const Batch *b, Run *r)
 static PetscErrorCode RunDestroy(Run *r)
 {
   PetscFunctionBegin;
-  PetscCall(BCRTriLocalDestroy(&r->local));
+  PetscCall(BCRTriDestroy(&r->tri));
   if (r->kind == RUN_PTTRS || r->kind == RUN_GTTRS) PetscCall(PetscFree6(r->dl, r->d, r->du, r->du2, r->line, r->pivots));
   PetscCall(KSPDestroy(&r->ksp));
   PetscCall(VecDestroy(&r->f));
@@ -163,59 +166,84 @@ static PetscErrorCode RunDestroy(Run *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* max|f - A u| / (||A|| max|u| + max|f|) */
-static double BackwardError(const Batch *b)
+/* max|f - A u| / (||A|| max|u| + max|f|); the rows beside this rank's come from its neighbours */
+static PetscErrorCode BackwardError(const Batch *b, double *error)
 {
-  double nr = 0, nu = 0, nf = 0;
+  const PetscInt    lines  = b->inner * b->outer;
+  const PetscMPIInt before = rank ? rank - 1 : MPI_PROC_NULL, after = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
+  double            norm[3] = {0, 0, 0}, *edge[4];
 
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc4(lines, &edge[0], lines, &edge[1], lines, &edge[2], lines, &edge[3])); /* first, last row; the one before, after */
+  for (PetscInt l = 0; l < lines; ++l) {
+    const size_t k = l % b->inner + (size_t)b->inner * b->n * (l / b->inner);
+
+    edge[0][l] = b->u[k];
+    edge[1][l] = b->u[k + (size_t)b->inner * (b->n - 1)];
+  }
+  PetscCallMPI(MPI_Sendrecv(edge[0], (PetscMPIInt)lines, MPI_DOUBLE, before, 0, edge[3], (PetscMPIInt)lines, MPI_DOUBLE, after, 0, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(edge[1], (PetscMPIInt)lines, MPI_DOUBLE, after, 1, edge[2], (PetscMPIInt)lines, MPI_DOUBLE, before, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
   for (PetscInt o = 0; o < b->outer; ++o)
     for (PetscInt j = 0; j < b->n; ++j)
       for (PetscInt i = 0; i < b->inner; ++i) {
-        const size_t k = i + (size_t)b->inner * (j + (size_t)b->n * o);
-        const double r = b->f[k] - b->diag * b->u[k] + (j ? b->u[k - b->inner] : 0) + (j < b->n - 1 ? b->u[k + b->inner] : 0);
+        const size_t k = i + (size_t)b->inner * (j + (size_t)b->n * o), l = (size_t)i + (size_t)b->inner * o;
+        const double r = b->f[k] - b->diag * b->u[k] + (j ? b->u[k - b->inner] : edge[2][l]) + (j < b->n - 1 ? b->u[k + b->inner] : edge[3][l]);
 
-        nr = PetscMax(nr, fabs(r));
-        nu = PetscMax(nu, fabs(b->u[k]));
-        nf = PetscMax(nf, fabs(b->f[k]));
+        norm[0] = PetscMax(norm[0], fabs(r));
+        norm[1] = PetscMax(norm[1], fabs(b->u[k]));
+        norm[2] = PetscMax(norm[2], fabs(b->f[k]));
       }
-  return nr / ((b->diag + 2) * nu + nf);
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, norm, 3, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  *error = norm[0] / ((b->diag + 2) * norm[1] + norm[2]);
+  PetscCall(PetscFree4(edge[0], edge[1], edge[2], edge[3]));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* All runs in turn, a copy before each, so that a noisy neighbour meets all of them alike */
 static PetscErrorCode RunBatch(Batch *b, PetscBool lu, PetscBool single)
 {
-  const size_t size = (size_t)b->inner * b->n * b->outer;
-  Run         *runs;
-  double      *memory[2];
-  char         name[64];
-  PetscInt     count = 0;
-  PetscRandom  random;
+  const PetscInt n   = b->n; /* of all ranks */
+  const size_t   all = (size_t)b->inner * n * b->outer;
+  Run           *runs;
+  double        *memory[2];
+  char           name[64];
+  PetscInt       count = 0;
+  size_t         size;
+  PetscRandom    random;
 
   PetscFunctionBegin;
+  b->n = (rank + 1) * n / ranks - rank * n / ranks;
+  size = (size_t)b->inner * b->n * b->outer;
   PetscCall(PetscCalloc1(MAX_RUNS, &runs));
   PetscCall(PetscMalloc1(size + 16, &memory[0]));
   PetscCall(PetscMalloc1(size + 16, &memory[1]));
   b->f = memory[0];
   b->u = memory[1];
+  PetscCall(PetscStrncpy(name, b->name, sizeof(name)));
+  if (b->diag != 4) PetscCall(PetscSNPrintf(name, sizeof(name), "%s d=%g", b->name, b->diag));
   if (placed) {
     b->f = (double *)(((size_t)memory[0] + 63) / 64 * 64 + (size_t)at[0]);
     b->u = (double *)(((size_t)memory[1] + 63) / 64 * 64 + (size_t)at[1]);
-    PetscCall(PetscSNPrintf(name, sizeof(name), "%s at %d %d", b->name, (int)at[0], (int)at[1]));
-  } else PetscCall(PetscStrncpy(name, b->name, sizeof(name)));
+    PetscCall(PetscSNPrintf(name + strlen(name), sizeof(name) - strlen(name), " at %d %d", (int)at[0], (int)at[1]));
+  }
   if (inplace) PetscCall(PetscStrlcat(name, " in place", sizeof(name)));
   b->b = inplace ? b->u : b->f;
   PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
   PetscCall(PetscRandomSetInterval(random, -1, 1));
+  PetscCall(PetscRandomSetSeed(random, 1 + (unsigned long)rank));
+  PetscCall(PetscRandomSeed(random));
   for (size_t i = 0; i < size; ++i) {
     PetscCall(PetscRandomGetValueReal(random, &b->f[i]));
     b->u[i] = 0;
   }
   PetscCall(PetscRandomDestroy(&random));
-  runs[count].kind = RUN_PTTRS;
-  PetscCall(PetscStrncpy(runs[count++].name, "dpttrs", sizeof(runs[0].name)));
-  runs[count].kind = RUN_GTTRS;
-  PetscCall(PetscStrncpy(runs[count++].name, "dgttrs", sizeof(runs[0].name)));
-  if (lu) {
+  if (peers && ranks == 1) {
+    runs[count].kind = RUN_PTTRS;
+    PetscCall(PetscStrncpy(runs[count++].name, "dpttrs", sizeof(runs[0].name)));
+    runs[count].kind = RUN_GTTRS;
+    PetscCall(PetscStrncpy(runs[count++].name, "dgttrs", sizeof(runs[0].name)));
+  }
+  if (lu && peers && ranks == 1) {
     runs[count].kind = RUN_LU;
     PetscCall(PetscStrncpy(runs[count++].name, "petsc-lu", sizeof(runs[0].name)));
   }
@@ -233,29 +261,38 @@ static PetscErrorCode RunBatch(Batch *b, PetscBool lu, PetscBool single)
     PetscCall(RunSetUp(b, &runs[k]));
     memcpy(b->u, b->f, sizeof(double) * size);
     PetscCall(RunSolve(b, &runs[k]));
-    runs[k].residual = BackwardError(b);
+    PetscCall(BackwardError(b, &runs[k].residual));
   }
   for (PetscInt r = 0; r < repetitions; ++r)
     for (PetscInt k = 0; k < count; ++k) {
-      double start = BenchTime();
+      double start;
 
+      if (ranks > 1) PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+      start = BenchTime();
       memcpy(b->u, b->f, sizeof(double) * size);
       runs[k].c[r] = BenchTime() - start;
-      start        = BenchTime();
+      if (ranks > 1) PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+      start = BenchTime();
       PetscCall(RunSolve(b, &runs[k]));
       runs[k].t[r] = BenchTime() - start;
     }
   for (PetscInt k = 0; k < count; ++k) {
     double time, mintime, copy, mincopy;
 
+    if (ranks > 1) {
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, runs[k].t, (PetscMPIInt)repetitions, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, runs[k].c, (PetscMPIInt)repetitions, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &runs[k].setup, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    }
     BenchStatistics(repetitions, runs[k].t, &time, &mintime);
     BenchStatistics(repetitions, runs[k].c, &copy, &mincopy);
-    printf("%-8s %c  %9d x %-9d %-8s %-6s %10.3f ms  %6.2f copies (best %6.2f)  %6.2f ns/unknown  set-up %8.3f ms  error %.1e\n", name, b->axis, (int)b->n, (int)(b->inner * b->outer), runs[k].name, runs[k].precision ? "single" : "double", 1e3 * time,
-           time / copy, mintime / mincopy, 1e9 * time / size, 1e3 * runs[k].setup, runs[k].residual);
+    if (rank == 0)
+      printf("%-8s %c  %9d x %-9d %-8s %-6s %10.3f ms  %6.2f copies (best %6.2f)  %6.2f ns/unknown  set-up %8.3f ms  error %.1e\n", name, b->axis, (int)n, (int)(b->inner * b->outer), runs[k].name, runs[k].precision ? "single" : "double", 1e3 * time,
+             time / copy, mintime / mincopy, 1e9 * time / all, 1e3 * runs[k].setup, runs[k].residual);
     fflush(stdout);
     if (csv) {
-      fprintf(csv, "lines,%s,%d,%d,%c,%s,%s,1,%.6g,%.6g,%.4g,%.6g,%.3g,%.6g,%.6g,%.4g,,1,%.4g,%d,%d,%d\n", name, b->outer > 1 && b->inner > 1 ? 3 : 2, (int)b->n, b->axis, runs[k].precision ? "single" : "double", runs[k].name, 1e3 * time, 1e3 * copy,
-              time / copy, 1e3 * runs[k].setup, runs[k].residual, 1e3 * mintime, 1e3 * mincopy, mintime / mincopy, 1e9 * time / size, (int)b->inner, (int)b->n, (int)b->outer);
+      fprintf(csv, "lines,%s,%d,%d,%c,%s,%s,%d,%.6g,%.6g,%.4g,%.6g,%.3g,%.6g,%.6g,%.4g,,1,%.4g,%d,%d,%d\n", name, b->outer > 1 && b->inner > 1 ? 3 : 2, (int)n, b->axis, runs[k].precision ? "single" : "double", runs[k].name, ranks, 1e3 * time,
+              1e3 * copy, time / copy, 1e3 * runs[k].setup, runs[k].residual, 1e3 * mintime, 1e3 * mincopy, mintime / mincopy, 1e9 * time / all, (int)b->inner, (int)n, (int)b->outer);
       fflush(csv);
     }
     PetscCall(RunDestroy(&runs[k]));
@@ -274,10 +311,13 @@ int main(int argc, char **argv)
   PetscBool given;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-small", &small, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &repetitions, NULL));
   repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-d", &diag, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &peers, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-in_place", &inplace, NULL));
   nat = 2;
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-at", at, &nat, &placed));
@@ -296,7 +336,7 @@ int main(int argc, char **argv)
     nsuites = 1;
     PetscCall(PetscStrallocpy("batch", &suites[0]));
   }
-  PetscCall(BenchOpen("batches of lines of one rank, -1 d -1, random right-hand side", &csv));
+  if (rank == 0) PetscCall(BenchOpen(ranks > 1 ? "batches of lines cut by the ranks, -1 d -1, random right-hand side" : "batches of lines of one rank, -1 d -1, random right-hand side", &csv));
   for (PetscInt s = 0; s < nsuites; ++s) {
     const PetscInt divide = small ? 8 : 1;
 

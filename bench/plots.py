@@ -206,7 +206,7 @@ def variants(args):
 def lines(args):
     """The five methods and LAPACK over a copy of the data"""
     rows, about = read(args.results / (args.name + "_lines.csv"))
-    rows = [r for r in rows if r["case"] == "batch" and r["precision"] == "double"]
+    rows = [r for r in rows if r["case"] == "batch" and r["precision"] == "double" and r["ranks"] == 1]
     style = {"scan": "C2", "thomas": "C0", "cr": "C1", "pscheme": "C4", "dc": "C5", "dpttrs": "0.4", "dgttrs": "0.6"}
     figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.6), sharey=True)
     for panel, axis in zip(panels, "xz"):

@@ -303,6 +303,27 @@ static PetscErrorCode refuse(Kind kind, PetscBool general, PetscInt n, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The number of parts of one line that nobody asked for: near sqrt(n/2), a multiple of the lanes */
+static PetscErrorCode Default(PetscInt n, BCRTriPrecision precision, int isa)
+{
+  const BCRTriRows rows = {
+    .row = {-1, 3, -1}
+  };
+  BCRTriSpec    spec    = {.inner = 1, .n = n, .outer = 1, .rep = 1, .rows = &rows};
+  BCRTriOptions options = {.method = BCR_TRI_PSCHEME, .precision = precision, .isa = isa};
+  BCRTriLocal   local;
+  BCRTriInfo    info;
+  int           parts = 0, length = 0;
+  const double  best = sqrt((double)n / 2);
+
+  PetscFunctionBegin;
+  PetscCall(BCRTriLocalCreate(&spec, &options, &local));
+  PetscCall(BCRTriLocalGetInfo(local, &info));
+  PetscCall(BCRTriLocalDestroy(&local));
+  Check(sscanf(info.what, "rearranged array, %d parts of %d rows", &parts, &length) == 2 && fabs(parts - best) <= 32 && abs((int)n - parts * length) < parts, "n %d isa %d: %s, sqrt(n/2) = %g", (int)n, isa, info.what, best);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   static const PetscInt sizes[]      = {1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 17, 31, 33, 64, 97, 127, 129, 255, 500, 1021};
@@ -351,6 +372,11 @@ int main(int argc, char **argv)
       if (kind != PAPER) continue;
       c.variant = 1;
       PetscCall(one(&c));
+    }
+  for (int isa = 0; isa <= BCRCpuBestISA(); isa++)
+    for (PetscInt n = 10000; n < 5000000; n = 3 * n + 1) {
+      PetscCall(Default(n, BCR_TRI_DOUBLE, isa));
+      PetscCall(Default(n, BCR_TRI_SINGLE, isa));
     }
   PetscCall(refuse(WEAK, PETSC_FALSE, 50, 0, BCR_TRI_DOUBLE, PETSC_ERR_SUP, "use method thomas"));
   PetscCall(refuse(RANDOM, PETSC_TRUE, 50, 0, BCR_TRI_DOUBLE, PETSC_ERR_SUP, "thomas or pscheme"));
