@@ -124,7 +124,7 @@ static inline PetscInt BCRTriLineOf(const BCRTriSpec *s, PetscInt i, PetscInt o)
 /* whether to write u past the caches */
 static inline int BCRTriStream(const BCRTriLocal t)
 {
-  return (double)t->spec.inner * t->spec.n * t->spec.outer * sizeof(PetscReal) > (24 << 20);
+  return (double)t->spec.inner * t->spec.n * t->spec.outer * sizeof(PetscReal) > (12 << 20);
 }
 
 static inline void BCRTriPut(int single, void *table, size_t i, double value)

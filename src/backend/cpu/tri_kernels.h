@@ -80,13 +80,17 @@ BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u, const int io)
 
 #define TRI_AHEAD 8 /* rows to prefetch ahead: rows across are too far apart for the machine to see the pattern */
 
+/* all cache lines of a row of a tile, wherever it begins */
 BCR_INLINE void tri_prefetch(const void *f, ptrdiff_t i, const int NV, const int io, const int write)
 {
-  const char *p = (const char *)f + i * (io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real));
+  const ptrdiff_t es = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real), bytes = NV * BL * es;
+  const char     *p = (const char *)f + i * es;
 
-  for (ptrdiff_t k = 0; k < (ptrdiff_t)(NV * BL * (io ? sizeof(double) : sizeof(real))); k += 64) {
-    if (write) __builtin_prefetch(p + k, 1, 3);
-    else __builtin_prefetch(p + k, 0, 3);
+  for (ptrdiff_t k = 0; k <= bytes; k += 64) {
+    const char *at = p + (k < bytes ? k : bytes - 1);
+
+    if (write) __builtin_prefetch(at, 1, 3);
+    else __builtin_prefetch(at, 0, 3);
   }
 }
 
@@ -109,13 +113,25 @@ BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, c
 }
 
 /* Rows across past the caches wherever they begin. AVX-512: cache lines are put together from the vectors of neighbouring bundles, whose last
-   words wait here row by row for the tile beside; what is left of a line at the edges of a panel goes past the caches too, for a store that
-   waits for its line holds up all those behind it. */
-#define TRI_EDGE (64 / (ptrdiff_t)sizeof(real)) /* elements for a row */
+   words wait here row by row for the tile beside, that of the next panel too; what is left of a line at the ends of a row goes past the caches too, for a
+   store that waits for its line holds up all those behind it. */
+#define TRI_EDGE      (64 / (ptrdiff_t)sizeof(real)) /* elements for a row */
+#define TRI_EDGE_ROWS 128                            /* rows that wait for the next tile of their panel, at most; a power of two */
 typedef struct {
-  real *words;
-  int   first, last; /* tile of the panel */
+  real     *words;
+  ptrdiff_t mask;        /* row j has place j & mask: of all rows, or with one panel of a few */
+  int       first, last; /* tile of the row */
 } TriEdge;
+
+BCR_INLINE TriEdge tri_edge(real *words, ptrdiff_t panels, int first, int last)
+{
+  return (TriEdge){words, panels > 1 ? -1 : TRI_EDGE_ROWS - 1, first, last};
+}
+
+BCR_INLINE size_t tri_edge_work(ptrdiff_t n, ptrdiff_t panels)
+{
+  return (size_t)(TRI_EDGE * (panels > 1 ? n : TRI_EDGE_ROWS));
+}
 
 #if BCR_ISA == 2
 /* elements from..to-1 of one vector */
@@ -166,8 +182,8 @@ BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, con
       z[v] = _mm512_castpd_si512((__m512d)x[v]);
   #endif
     }
-    before = _mm512_loadu_si512(edge->words + TRI_EDGE * row);
-    _mm512_storeu_si512(edge->words + TRI_EDGE * row, z[words - 1]);
+    before = _mm512_loadu_si512(edge->words + TRI_EDGE * (row & edge->mask));
+    _mm512_storeu_si512(edge->words + TRI_EDGE * (row & edge->mask), z[words - 1]);
     if (o) {
       if (edge->first) tri_bits(p, z[0], 0, (int)PetscMin(o, lanes), es);
       else if (lanes >= o) _mm512_stream_si512((__m512i *)(p + es * o - 64), tri_shift(before, z[0], o, es));
@@ -471,11 +487,11 @@ BCR_INLINE ptrdiff_t strip_rows(ptrdiff_t n)
 {
   return n <= 128 ? n : 64;
 }
-BCR_INLINE size_t strip_work(ptrdiff_t n)
+BCR_INLINE size_t strip_work(ptrdiff_t n, ptrdiff_t inner)
 {
   const ptrdiff_t rows = strip_rows(n), blocks = (n + rows - 1) / rows;
 
-  return (size_t)(BL * (STRIP * (blocks + 2) + STRIP_NV * rows) + TRI_EDGE * rows);
+  return (size_t)(BL * (STRIP * (blocks + 2) + STRIP_NV * rows)) + tri_edge_work(n, 1 + (inner - 1) / (BL * STRIP));
 }
 
 /* a margin of a row and of a block on either side, zero where methods look beyond the ends */
@@ -489,7 +505,7 @@ static size_t BCRN(tri_work)(const BCRTriShape *s)
   const size_t tile = tri_tile_work(s);
 
   if (s->kind == BCR_TRI_LINE) return 64;
-  return s->kind == BCR_TRI_ACROSS ? PetscMax(tile, strip_work(s->n)) : tile + BL * TRI_EDGE + TRI_SEAM;
+  return s->kind == BCR_TRI_ACROSS ? PetscMax(tile, strip_work(s->n, s->inner)) : tile + BL * TRI_EDGE + TRI_SEAM;
 }
 
 static void BCRN(tri_pack)(const BCRTriShape *s, int io, ptrdiff_t tile, const void *f, void *work)
@@ -650,7 +666,7 @@ BCR_INLINE void strip_backward(const BCRTriFactors *t, void *u, const Strip *S, 
       if (PERIODIC && j == n - 1) bstore(S->sum + BL * v, a[v]);
     }
     if (!stream) tri_prefetch(u, S->base + ld * (j - TRI_AHEAD), STRIP_NV, io, 1);
-    tri_out(u, S->base + ld * j, a, S->lanes, STRIP_NV, io, stream, &S->edge, j - j0);
+    tri_out(u, S->base + ld * j, a, S->lanes, STRIP_NV, io, stream, &S->edge, j);
   }
 #pragma GCC unroll 8
   for (int v = 0; v < STRIP_NV; v++) bstore(S->below + BL * v, a[v]);
@@ -667,14 +683,12 @@ BCR_INLINE void tri_factors_strips(const BCRTriFactors *t, const void *f, void *
       Strip           S[STRIP / STRIP_NV];
 
       for (ptrdiff_t c = 0; c < subs; c++) {
-        S[c].base       = i + t->shape.inner * n * o + BL * STRIP_NV * c;
-        S[c].lanes      = PetscMin(lanes - BL * STRIP_NV * c, BL * STRIP_NV);
-        S[c].start      = work + BL * STRIP_NV * c;
-        S[c].below      = S[c].start + BL * STRIP * blocks;
-        S[c].sum        = S[c].below + BL * STRIP;
-        S[c].edge.words = y + BL * STRIP_NV * rows;
-        S[c].edge.first = c == 0;
-        S[c].edge.last  = c == subs - 1;
+        S[c].base  = i + t->shape.inner * n * o + BL * STRIP_NV * c;
+        S[c].lanes = PetscMin(lanes - BL * STRIP_NV * c, BL * STRIP_NV);
+        S[c].start = work + BL * STRIP_NV * c;
+        S[c].below = S[c].start + BL * STRIP * blocks;
+        S[c].sum   = S[c].below + BL * STRIP;
+        S[c].edge  = tri_edge(y + BL * STRIP_NV * rows, 1 + (t->shape.inner - 1) / width, i == 0 && c == 0, i + width >= t->shape.inner && c == subs - 1);
         for (int v = 0; v < STRIP_NV; v++) {
           bstore(S[c].start + BL * v, bnull());
           bstore(S[c].below + BL * v, bnull());

@@ -32,10 +32,15 @@ BCR_INLINE ptrdiff_t lag_panel(const BCRTriScan *t)
   return PetscMin(PetscMax(width, LAG_NV), LAG_PANEL);
 }
 
+BCR_INLINE ptrdiff_t lag_panels(const BCRTriScan *t)
+{
+  return (t->shape.inner + lag_panel(t) * BL - 1) / (lag_panel(t) * BL);
+}
+
 static size_t BCRN(lag_work)(const BCRTriScan *t)
 {
   if (t->shape.kind != BCR_TRI_ACROSS) return (size_t)BL * LAG_ROWS * (t->lag + 2) + BL * (t->lag + 1) + PetscMax(2 * LAG_ROWS * BL, TRI_SEAM);
-  return (size_t)LAG_SUB(t->lag) * (lag_panel(t) / LAG_NV) + TRI_EDGE * (LAG_ROWS + SCAN_ENDS);
+  return (size_t)LAG_SUB(t->lag) * (lag_panel(t) / LAG_NV) + tri_edge_work(t->shape.n, lag_panels(t));
 }
 
 /* The unknowns of the ends */
@@ -96,7 +101,7 @@ static __attribute__((noinline)) void BCRN(lag_head)(const BCRTriScan *t, void *
       x[v] = bload(S->x + BL * (LAG_NV * r + v));
       if (r == t->h - 1) x[v] = bfma(beta, z[v], x[v]);
     }
-    BCRN(tri_out_any)(u, S->base + t->shape.inner * r, x, S->lanes, LAG_NV, io, stream, &S->edge, LAG_ROWS + r);
+    BCRN(tri_out_any)(u, S->base + t->shape.inner * r, x, S->lanes, LAG_NV, io, stream, &S->edge, r);
   }
 }
 
@@ -143,7 +148,7 @@ BCR_INLINE void lag_block(const BCRTriScan *t, const void *f, void *u, const Lag
     }
     if (BACKWARD) {
       if (!stream) tri_prefetch(u, q - ld * (r + 1 + TRI_AHEAD), LAG_NV, io, 1);
-      tri_out(u, q - ld * (r + 1), z, S->lanes, LAG_NV, io, stream, &S->edge, r);
+      tri_out(u, q - ld * (r + 1), z, S->lanes, LAG_NV, io, stream, &S->edge, t->h + LAG_ROWS * (b - t->lag) - r - 1);
     }
   }
   if (FORWARD) {
@@ -176,13 +181,14 @@ static __attribute__((noinline)) void BCRN(lag_flush)(const BCRTriScan *t, void 
     const real *slot = lag_slot(t, S, b, r);
 
     for (int v = 0; v < LAG_NV; v++) z[v] = bfma(beta, z[v], bload(slot + BL * v));
-    BCRN(tri_out_any)(u, p + ld * r, z, S->lanes, LAG_NV, io, stream, &S->edge, r);
+    BCRN(tri_out_any)(u, p + ld * r, z, S->lanes, LAG_NV, io, stream, &S->edge, t->h + LAG_ROWS * b + r);
   }
   for (int v = 0; v < LAG_NV; v++) bstore(S->y + BL * v, z[v]);
   if (b == 0) BCRN(lag_head)(t, u, S, z, io, stream);
 }
 
-BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, real *work, ptrdiff_t base, ptrdiff_t lanes, const int io, const int stream)
+/* first, last: panel of its rows */
+BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, real *work, ptrdiff_t base, ptrdiff_t lanes, int first, int last, const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner, rows = n - t->h - t->t, blocks = (rows + LAG_ROWS - 1) / LAG_ROWS, subs = (lanes + LAG_NV * BL - 1) / (LAG_NV * BL);
   LagSub          S[LAG_PANEL / LAG_NV];
@@ -190,15 +196,13 @@ BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, re
   for (ptrdiff_t c = 0; c < subs; c++) {
     real *w = work + LAG_SUB(t->lag) * c;
 
-    S[c].base       = base + LAG_NV * BL * c;
-    S[c].lanes      = PetscMin(lanes - LAG_NV * BL * c, LAG_NV * BL);
-    S[c].y          = w;
-    S[c].x          = w + BL * LAG_NV;
-    S[c].sum        = S[c].x + BL * LAG_NV * SCAN_ENDS;
-    S[c].ring       = S[c].sum + BL * LAG_NV * (t->lag + 1);
-    S[c].edge.words = work + LAG_SUB(t->lag) * (lag_panel(t) / LAG_NV);
-    S[c].edge.first = c == 0;
-    S[c].edge.last  = c == subs - 1;
+    S[c].base  = base + LAG_NV * BL * c;
+    S[c].lanes = PetscMin(lanes - LAG_NV * BL * c, LAG_NV * BL);
+    S[c].y     = w;
+    S[c].x     = w + BL * LAG_NV;
+    S[c].sum   = S[c].x + BL * LAG_NV * SCAN_ENDS;
+    S[c].ring  = S[c].sum + BL * LAG_NV * (t->lag + 1);
+    S[c].edge  = tri_edge(work + LAG_SUB(t->lag) * (lag_panel(t) / LAG_NV), lag_panels(t), first && c == 0, last && c == subs - 1);
     BCRN(lag_ends)(t, f, &S[c], io);
   }
   for (ptrdiff_t b = 0; b < blocks; b++) {
@@ -220,7 +224,7 @@ BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, re
         x[v] = bload(S[c].x + BL * (LAG_NV * (t->h + r) + v));
         if (r == 0) bstore(S[c].y + BL * v, x[v]);
       }
-      BCRN(tri_out_any)(u, S[c].base + ld * (n - t->t + r), x, S[c].lanes, LAG_NV, io, stream, &S[c].edge, 0);
+      BCRN(tri_out_any)(u, S[c].base + ld * (n - t->t + r), x, S[c].lanes, LAG_NV, io, stream, &S[c].edge, n - t->t + r);
     }
   for (ptrdiff_t b = blocks - 1; b >= PetscMax(blocks - t->lag - 1, 0); b--)
     for (ptrdiff_t c = 0; c < subs; c++) BCRN(lag_flush)(t, u, &S[c], b, PetscMin(LAG_ROWS, rows - LAG_ROWS * b), io, stream);
@@ -228,11 +232,11 @@ BCR_INLINE void lag_panel_across(const BCRTriScan *t, const void *f, void *u, re
 
 BCR_INLINE void lag_across(const BCRTriScan *t, const void *f, void *u, real *work, const int io, const int stream)
 {
-  const ptrdiff_t panels = (t->shape.inner + lag_panel(t) * BL - 1) / (lag_panel(t) * BL);
+  const ptrdiff_t panels = lag_panels(t);
   const ptrdiff_t width  = ((t->shape.inner + panels - 1) / panels + LAG_NV * BL - 1) / (LAG_NV * BL) * (LAG_NV * BL);
 
   for (ptrdiff_t o = 0; o < t->shape.outer; o++)
-    for (ptrdiff_t i = 0; i < t->shape.inner; i += width) lag_panel_across(t, f, u, work, t->shape.inner * t->shape.n * o + i, PetscMin(width, t->shape.inner - i), io, stream);
+    for (ptrdiff_t i = 0; i < t->shape.inner; i += width) lag_panel_across(t, f, u, work, t->shape.inner * t->shape.n * o + i, PetscMin(width, t->shape.inner - i), i == 0, i + width >= t->shape.inner, io, stream);
 }
 
 /* Along: BL lines in the lanes (TriAlong) */
