@@ -263,10 +263,10 @@ PETSC_EXTERN const char *const PCNeatoCouplings[];
   PCNeatoTransport - how `PCNEATO` moves what ranks tell each other
 
   Values:
-+ `PCNEATO_TRANSPORT_AUTO` - (`auto`) the fastest that this build has
-. `PCNEATO_TRANSPORT_MPI`  - (`mpi`) MPI from where the data are
-. `PCNEATO_TRANSPORT_NCCL` - (`nccl`) NCCL between GPUs; an error at set-up in a build of the library without it
-- `PCNEATO_TRANSPORT_HOST` - (`host`) MPI from host memory
++ `PCNEATO_TRANSPORT_AUTO` - (`auto`) between GPUs `nccl` where it is possible, else `mpi` where it is, else `host`
+. `PCNEATO_TRANSPORT_MPI`  - (`mpi`) MPI from where the data are; from GPUs for an MPI that is aware of them (`-use_gpu_aware_mpi`)
+. `PCNEATO_TRANSPORT_NCCL` - (`nccl`) NCCL, a GPU for each rank; the host never waits
+- `PCNEATO_TRANSPORT_HOST` - (`host`) MPI from host memory, pinned; several ranks may share a GPU
 
   Level: advanced
 
@@ -417,4 +417,6 @@ PETSC_EXTERN PetscErrorCode MatCompactDerivativeSetMethod(Mat, PCNeatoMethod);
 PETSC_EXTERN PetscErrorCode MatCompactDerivativeGetMethod(Mat, PCNeatoMethod *);
 PETSC_EXTERN PetscErrorCode MatCompactDerivativeSetCoupling(Mat, PCNeatoCoupling);
 PETSC_EXTERN PetscErrorCode MatCompactDerivativeGetCoupling(Mat, PCNeatoCoupling *);
+PETSC_EXTERN PetscErrorCode MatCompactDerivativeSetTransport(Mat, PCNeatoTransport);
+PETSC_EXTERN PetscErrorCode MatCompactDerivativeGetTransport(Mat, PCNeatoTransport *);
 PETSC_EXTERN PetscErrorCode PetscBCRCompactGradient(PetscInt, const Mat[], Vec, Vec[]);

@@ -348,7 +348,10 @@ PetscErrorCode PCNeatoGetCoupling(PC pc, PCNeatoCoupling *coupling)
   Level: advanced
 
   Notes:
-  One that this build of the library does not have is an error (`PETSC_ERR_SUP`) at set-up.
+  It is of use where the work is done on the CUDA devices of several ranks that share lines (`PCNeatoSetBackend()`); the host has MPI. One that this build of the
+  library, this MPI or this machine does not have is an error (`PETSC_ERR_SUP`) at set-up on every rank; `PCNEATO_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
+
+  With `nccl` the host waits for nothing. Where the responses of lines are short, exchange and reduced system are on a stream of their own beside the rank's own rows.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
@@ -403,8 +406,8 @@ PetscErrorCode PCNeatoGetTransport(PC pc, PCNeatoTransport *transport)
 
   Notes:
   `PCNEATO_BACKEND_AUTO` works where the vectors are: on the CUDA device if those of the matrix or of the `DMDA` are there (`-dm_vec_type cuda`), and moves once if
-  the first vectors are elsewhere. `PCNEATO_BACKEND_CUDA` also takes vectors of the host, by copies. Lines that are cut by ranks are solved on the host by
-  `PCNEATO_BACKEND_AUTO`; with `PCNEATO_BACKEND_CUDA` they are an error. Precision `mixed` works in double there (but for `dc`), as memory limits the speed of lines.
+  the first vectors are elsewhere. `PCNEATO_BACKEND_CUDA` also takes vectors of the host, by copies. On several ranks it works on
+  the devices if all ranks have one, and stays there: vectors that a rank has on the host are copied. For lines that are cut by ranks see `PCNeatoSetTransport()`. Precision `mixed` works in double there (but for `dc`), as memory limits the speed of lines.
 
   `PETSC_ERR_SUP` at set-up where there is no device, or this build of the library has no CUDA backend.
 

@@ -3,6 +3,7 @@
   src/tridiagonal.
 */
 #include <petscbcr.h>
+#include <petscdevice.h>
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
 #include "../../src/register.h"
 #include "../../src/operator/lines.h"
@@ -54,6 +55,7 @@ static void PCNeatoChanged(PC pc)
 static PetscErrorCode PCNeatoResetSolvers(PC_Neato *neato)
 {
   PetscFunctionBegin;
+  PetscCall(PetscMemzero(&neato->info, sizeof(neato->info)));
   PetscCall(BCRTriDestroy(&neato->tri));
   PetscCall(BCRTriDestroy(&neato->transpose));
   PetscCall(BCRTriDestroy(&neato->many));
@@ -104,7 +106,19 @@ static PetscErrorCode PCNeatoCheckOptions(PC pc)
   const PetscBool dc      = (PetscBool)(neato->variant == PCNEATO_VARIANT_PARALLEL || neato->variant == PCNEATO_VARIANT_SEQUENTIAL);
 
   PetscFunctionBegin;
-  PetscCheck(neato->transport != PCNEATO_TRANSPORT_NCCL, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP, "-%spc_neato_transport nccl: this petscbcr was built without NCCL: use -%spc_neato_transport mpi, host or auto", prefix, prefix);
+  if (neato->transport == PCNEATO_TRANSPORT_NCCL) {
+    const char *why = "this petscbcr was built without CUDA";
+    PetscBool   there;
+    char        message[BCR_MESSAGE_LENGTH] = "";
+
+#if defined(PETSCBCR_HAVE_CUDA)
+    there = BCRTransportHaveNccl(&why);
+#else
+    there = PETSC_FALSE;
+#endif
+    if (!there) PetscCall(PetscSNPrintf(message, sizeof(message), "-%spc_neato_transport nccl: there is no NCCL here (%s): use -%spc_neato_transport mpi, host or auto", prefix, why, prefix));
+    PetscCall(BCRErrorAgree(PetscObjectComm((PetscObject)pc), there ? PETSC_SUCCESS : PETSC_ERR_SUP, message));
+  }
   PetscCheck(!pscheme || neato->method == PCNEATO_METHOD_PSCHEME, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "-%spc_neato_variant %s is one of -%spc_neato_method pscheme, the method is %s", prefix, PCNeatoVariants[neato->variant],
              prefix, PCNeatoMethods[neato->method]);
   PetscCheck(!dc || neato->method == PCNEATO_METHOD_DC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "-%spc_neato_variant %s is one of -%spc_neato_method dc, the method is %s", prefix, PCNeatoVariants[neato->variant], prefix,
@@ -112,13 +126,14 @@ static PetscErrorCode PCNeatoCheckOptions(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Where to work: as asked, else where the vectors of the matrix and of the DM live. On several ranks the device is for lines that are not cut. */
+/* Where to work: as asked, else where the vectors of the matrix and of the DM live, if every rank has a device then. The same on all ranks. */
 static PetscErrorCode PCNeatoChooseBackend(PC pc, DM da)
 {
   PC_Neato   *neato  = (PC_Neato *)pc->data;
   const char *prefix = ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", *why = NULL;
   VecType     type[2];
-  PetscBool   cuda;
+  PetscBool   cuda, aware = PETSC_FALSE;
+  char        option[96];
 
   PetscFunctionBegin;
   neato->options.device = PETSC_FALSE;
@@ -126,20 +141,27 @@ static PetscErrorCode PCNeatoChooseBackend(PC pc, DM da)
     char        message[BCR_MESSAGE_LENGTH] = "";
     PetscMPIInt bad;
 
-    PetscCheck(neato->lines->procs[neato->lines->axis] == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
-               "-%spc_neato_backend cuda solves lines that lie on one rank, those along %c lie on %d: use -%spc_neato_backend cpu or auto, one rank, or a DMDA that is not cut along %c", prefix, (char)('x' + neato->lines->axis),
-               (int)neato->lines->procs[neato->lines->axis], prefix, (char)('x' + neato->lines->axis));
     bad = BCRTriDevicePossible(&neato->options, &why) ? 0 : 1;
     if (bad) PetscCall(PetscSNPrintf(message, sizeof(message), "-%spc_neato_backend cuda cannot be used here (%s): use -%spc_neato_backend cpu or auto", prefix, why, prefix));
     PetscCall(BCRErrorAgree(PetscObjectComm((PetscObject)pc), bad ? PETSC_ERR_SUP : PETSC_SUCCESS, message));
     neato->options.device = PETSC_TRUE;
-  } else if (neato->backend == PCNEATO_BACKEND_AUTO && neato->lines->procs[neato->lines->axis] == 1) {
+  } else if (neato->backend == PCNEATO_BACKEND_AUTO) {
     PetscCall(MatGetVecType(pc->pmat, &type[0]));
     PetscCall(DMGetVecType(da, &type[1]));
     PetscCall(BCRTypesOnDevice(type[0], type[1], &cuda));
-    if (cuda) neato->options.device = BCRTriDevicePossible(&neato->options, NULL);
+    if (cuda) {
+      PetscMPIInt mine = BCRTriDevicePossible(&neato->options, NULL) ? 1 : 0, all;
+
+      PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+      neato->options.device = all ? PETSC_TRUE : PETSC_FALSE;
+    }
   }
   if (neato->options.device) PetscCall(BCRGetStream(&neato->options.stream));
+#if defined(PETSCBCR_HAVE_CUDA)
+  aware = use_gpu_aware_mpi;
+#endif
+  PetscCall(PetscSNPrintf(option, sizeof(option), "%spc_neato_transport", prefix));
+  PetscCall(BCRLinesTransport(neato->lines, option, (BCRTransportKind)neato->transport, aware, &neato->options));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -309,11 +331,13 @@ static PetscErrorCode PCNeatoApplyVec(PC pc, PetscBool transpose, Vec x, Vec y)
         there = PETSC_TRUE;
       }
       PetscCall(BCRVecsRestoreArrays(x, y, &f, &u));
-      if (there && pc->erroriffailure) { /* it may be told at once */
-        PetscReal norm;
+      if (pc->erroriffailure && neato->options.device) { /* it may be told at once, by all ranks in the same way */
+        PetscMPIInt mine = there ? 1 : 0, all = mine;
+        PetscReal   norm = 0;
 
-        PetscCall(VecNorm(y, NORM_INFINITY, &norm));
-        if (PetscIsInfOrNanReal(norm)) {
+        PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+        if (all) PetscCall(VecNorm(y, NORM_INFINITY, &norm));
+        if (there && (!all || PetscIsInfOrNanReal(norm))) {
           PetscCall(VecGetArrayRead(x, &f));
           PetscCall(VecGetArrayRead(y, (const PetscScalar **)&u));
           PetscCall(PCNeatoCheckFinite(pc, f, u));
@@ -388,7 +412,8 @@ static PetscErrorCode PCNeatoApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
   if (ncols != neato->columns) {
     PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
     PetscCall(BCRTriDestroy(&neato->many));
-    if (ncols > 1 && neato->precision != PCNEATO_PRECISION_MIXED) PetscCall(BCRLinesSolverMany(neato->lines, &neato->options, ncols, &neato->many)); /* mixed keeps fields of its own */
+    if (ncols > 1 && !neato->options.transport && neato->precision != PCNEATO_PRECISION_MIXED)
+      PetscCall(BCRLinesSolverMany(neato->lines, &neato->options, ncols, &neato->many)); /* mixed keeps fields of its own; on devices across ranks columns go one by one */
     neato->columns = ncols;
     PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
   }
@@ -423,6 +448,8 @@ static PetscErrorCode PCNeatoApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
   if (neato->many && tri == neato->tri) {
     PetscCall(PCNeatoSolveMany(pc, ncols, f, ldf, u, ldu));
     for (PetscInt c = 0; c < ncols; ++c) PetscCall(PCNeatoCheckFinite(pc, f + (size_t)c * (size_t)ldf, u + (size_t)c * (size_t)ldu));
+  } else if (neato->options.transport) { /* other ranks may have theirs on the device */
+    for (PetscInt c = 0; c < ncols; ++c) PetscCall(BCRTriSolve(tri, (const PetscReal *)(f + (size_t)c * (size_t)ldf), (PetscReal *)(u + (size_t)c * (size_t)ldu)));
   } else {
     for (PetscInt c = 0; c < ncols; ++c) PetscCall(PCNeatoSolve(pc, tri, f + (size_t)c * (size_t)ldf, u + (size_t)c * (size_t)ldu));
   }
@@ -476,7 +503,8 @@ static PetscErrorCode PCView_Neato(PC pc, PetscViewer viewer)
   if (neato->parts) PetscCall(PetscViewerASCIIPrintf(viewer, "parts of a line: %" PetscInt_FMT "\n", neato->parts));
   PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s%s%s, memory of a GPU: %s\n", neato->tri && neato->options.device ? "cuda, device " : "", neato->tri ? (neato->options.device ? neato->info.device : "cpu") : PCNeatoBackends[neato->backend],
                                    neato->tri && neato->backend == PCNEATO_BACKEND_AUTO ? " (auto)" : "", PCNeatoMemories[neato->memory]));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s%s\n", neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? "mpi" : PCNeatoTransports[neato->transport], neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? " (auto)" : ""));
+  if (neato->info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", neato->info.transport));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s%s\n", neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? "mpi" : PCNeatoTransports[neato->transport], neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCNeatoPrecisions[neato->precision]));
   if (neato->tri)
     PetscCall(PetscViewerASCIIPrintf(viewer, "memory of this rank: workspace %" PetscInt64_FMT " bytes, tables %" PetscInt64_FMT " bytes; sent in a solve: %" PetscInt64_FMT " bytes\n", (PetscInt64)neato->info.workspace,

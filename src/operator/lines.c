@@ -75,8 +75,11 @@ PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old)
 
   PetscFunctionBegin;
   if (old && old->id == lines->id && old->axis == lines->axis && old->along != MPI_COMM_NULL) {
-    lines->along = old->along;
-    old->along   = MPI_COMM_NULL;
+    lines->along     = old->along;
+    old->along       = MPI_COMM_NULL;
+    lines->transport = old->transport;
+    lines->kind      = old->kind;
+    old->transport   = NULL;
   } else {
     PetscCallMPI(MPI_Comm_rank(lines->comm, &rank));
     place[0] = rank % (PetscMPIInt)lines->procs[0]; /* DMDA numbers its processes x first */
@@ -120,6 +123,9 @@ PetscErrorCode BCRLinesDestroy(BCRLines *lines)
   if (!*lines) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRLinesFreeSpec(*lines));
   PetscCall(PetscFree((*lines)->runs));
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRTransportDestroy(&(*lines)->transport));
+#endif
   if ((*lines)->along != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&(*lines)->along));
   PetscCall(PetscFree(*lines));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -438,8 +444,9 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscNew(&t));
-  *t      = *lines;
-  t->runs = NULL;
+  *t           = *lines;
+  t->runs      = NULL;
+  t->transport = NULL; /* that of the lines will do for these, too */
   PetscCallMPI(MPI_Comm_dup(lines->along, &t->along));
   ts       = &t->spec;
   ts->rows = NULL;

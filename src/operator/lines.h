@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../tridiagonal/tridiagonal.h"
+#include "../transport/transport.h"
 #include <petscmat.h>
 #include <petscdmda.h>
 
@@ -27,6 +28,10 @@ struct _n_BCRLines {
   PetscReal     dropped;                 /* largest sum of |entries| outside the line, of a row, over that row's |diagonal|; all ranks */
   PetscReal     strength[3];             /* mean |coupling| along each axis over the mean |diagonal|; 0 unless the axis was to be found */
   PetscBool     chosen;                  /* the axis was found in the matrix */
+
+  /* of solvers on devices, of several ranks */
+  BCRTransport     transport; /* of along; owned */
+  BCRTransportKind kind;      /* as asked for */
 
   /* of the reader: what is known of the pattern of the matrix */
   PetscObjectId    mat;
@@ -56,6 +61,9 @@ PETSC_INTERN
 PetscErrorCode BCRLinesView(BCRLines lines, PetscViewer viewer);
 PETSC_INTERN
 PetscErrorCode BCRLinesDestroy(BCRLines *lines);
+/* What the ranks of along are connected by, if options say that the work is done on devices: options->transport. Collective. */
+PETSC_INTERN
+PetscErrorCode BCRLinesTransport(BCRLines lines, const char option[], BCRTransportKind kind, PetscBool aware, BCRTriOptions *options);
 /* The solver of these lines. What goes wrong on any rank is an error on all of them, and names the line by its place on the grid. Collective. */
 PETSC_INTERN
 PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri);

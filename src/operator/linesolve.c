@@ -8,6 +8,7 @@
 #include <math.h>
 #include <petsc/private/petscimpl.h> /*I "petscbcr.h" I*/
 #include <petscbcr.h>
+#include <petscdevice.h>
 #include <petscviewer.h>
 
 typedef struct {
@@ -222,6 +223,34 @@ static PetscErrorCode BCRLinesPlace(BCRLines lines, const char said[], size_t le
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRLinesTransport(BCRLines lines, const char option[], BCRTransportKind kind, PetscBool aware, BCRTriOptions *options)
+{
+  PetscFunctionBegin;
+  options->transport = NULL;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (!options->device || lines->ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!lines->transport || lines->kind != kind) {
+    BCRCaught      caught = {PETSC_SUCCESS, ""};
+    PetscErrorCode ierr;
+
+    PetscCall(BCRTransportDestroy(&lines->transport));
+    PetscCall(PetscPushErrorHandler(BCRCatch, &caught));
+    ierr = BCRTransportCreate(lines->along, option, kind, aware, &lines->transport);
+    PetscCall(PetscPopErrorHandler());
+    if (ierr) PetscCall(BCRTransportDestroy(&lines->transport));
+    PetscCall(BCRErrorAgree(lines->comm, ierr ? (caught.code ? caught.code : ierr) : PETSC_SUCCESS, caught.message));
+    lines->kind = kind;
+  }
+  options->transport = lines->transport;
+#else
+  (void)lines;
+  (void)option;
+  (void)kind;
+  (void)aware;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri)
 {
   BCRCaught      caught = {PETSC_SUCCESS, ""};
@@ -417,21 +446,25 @@ PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines lines, PCNeatoPrecision p
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On the device where the vectors of the first solve are there, and lines are not cut; the same on all ranks */
+/* On the device where the vectors of the first solve are there on every rank; the same on all ranks */
 static PetscErrorCode PetscBCRLinesChoose(PetscBCRLines lines, Vec f, Vec u)
 {
   PetscFunctionBegin;
   lines->options.device = PETSC_FALSE;
 #if defined(PETSCBCR_HAVE_CUDA)
-  if (lines->lines->procs[lines->lines->axis] == 1) {
-    VecType   type[2];
-    PetscBool of[2];
+  {
+    VecType     type[2];
+    PetscBool   of[2];
+    PetscMPIInt mine, all;
 
     PetscCall(VecGetType(f, &type[0]));
     PetscCall(VecGetType(u, &type[1]));
     for (int i = 0; i < 2; ++i) PetscCall(BCRTypesOnDevice(type[i], NULL, &of[i]));
-    if (of[0] && of[1]) lines->options.device = BCRTriDevicePossible(&lines->options, NULL);
+    mine = of[0] && of[1] && BCRTriDevicePossible(&lines->options, NULL) ? 1 : 0;
+    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, lines->lines->comm));
+    lines->options.device = all ? PETSC_TRUE : PETSC_FALSE;
     if (lines->options.device) PetscCall(BCRGetStream(&lines->options.stream));
+    PetscCall(BCRLinesTransport(lines->lines, "pc_neato_transport", BCR_TRANSPORT_AUTO, use_gpu_aware_mpi, &lines->options));
   }
 #else
   (void)f;
@@ -455,8 +488,8 @@ static PetscErrorCode PetscBCRLinesChoose(PetscBCRLines lines, Vec f, Vec u)
   Level: intermediate
 
   Notes:
-  The first call sets the solver up: on the CUDA device if its vectors are there (`VECCUDA`) and lines are not cut by ranks, else on
-the host. Vectors that are elsewhere later are copied.
+  The first call sets the solver up: on the CUDA device if its vectors are there (`VECCUDA`) on every process, else on
+the host. Vectors that are elsewhere later are copied. Processes with devices exchange as `PCNEATO` does with `PCNEATO_TRANSPORT_AUTO`.
 
   Raises `PETSC_ERR_MAT_LU_ZRPVT` if the lines are singular, `PETSC_ERR_ARG_SIZ`
 for a vector that is not of the `DMDA`. A NaN or Inf in `f` makes its line NaN.
@@ -552,6 +585,7 @@ PetscErrorCode PetscBCRLinesView(PetscBCRLines lines, PetscViewer viewer)
   PetscCall(BCRTriGetInfo(lines->tri, &info));
   PetscCall(PetscViewerASCIIPrintf(viewer, "method: %s%s%s\n", PCNeatoMethods[info.method], info.what[0] ? ", " : "", info.what));
   PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s%s\n", lines->options.device ? "cuda, device " : "cpu", info.device));
+  if (info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", info.transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

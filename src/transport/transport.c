@@ -6,6 +6,7 @@
 
 struct _n_BCRTransport {
   MPI_Comm         comm;
+  PetscInt         references;
   PetscMPIInt      rank, size, tag;
   char             option[64];
   BCRTransportInfo info;
@@ -104,8 +105,9 @@ PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTranspo
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&t));
-  *transport = t;
-  t->comm    = MPI_COMM_NULL;
+  *transport    = t;
+  t->comm       = MPI_COMM_NULL;
+  t->references = 1;
   PetscCall(PetscCommDuplicate(comm, &t->comm, &t->tag));
   PetscCallMPI(MPI_Comm_rank(t->comm, &t->rank));
   PetscCallMPI(MPI_Comm_size(t->comm, &t->size));
@@ -255,19 +257,35 @@ PetscErrorCode BCRTransportCount(BCRTransport t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRTransportReference(BCRTransport t)
+{
+  PetscFunctionBegin;
+  t->references++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool BCRTransportHaveNccl(const char **why)
+{
+  const char *text = BCRNcclPossible();
+
+  if (why) *why = text;
+  return text ? PETSC_FALSE : PETSC_TRUE;
+}
+
 PetscErrorCode BCRTransportDestroy(BCRTransport *transport)
 {
   BCRTransport t = *transport;
 
   PetscFunctionBegin;
-  if (!t) PetscFunctionReturn(PETSC_SUCCESS);
+  *transport = NULL;
+  if (!t || --t->references) PetscFunctionReturn(PETSC_SUCCESS);
   TransportCallCuda(t, BCRCudaEventWait(t->copied));
   TransportCallCuda(t, BCRCudaEventDestroy(t->copied));
   BCRNcclDestroy(&t->nccl);
   for (int i = 0; i < 2; i++) TransportCallCuda(t, BCRCudaHostFree(t->pinned[i]));
   PetscCall(PetscFree(t->request));
   if (t->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&t->comm));
-  PetscCall(PetscFree(*transport));
+  PetscCall(PetscFree(t));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -48,6 +48,11 @@ PetscErrorCode BCRTransportGetInfo(BCRTransport transport, BCRTransportInfo *inf
 PETSC_INTERN
 PetscErrorCode BCRTransportCount(BCRTransport transport); /* counts from here */
 PETSC_INTERN
+PetscErrorCode BCRTransportReference(BCRTransport transport); /* one more Destroy is needed */
+PETSC_INTERN
 PetscErrorCode BCRTransportDestroy(BCRTransport *transport);
+/* NCCL is there; else why not */
+PETSC_INTERN
+PetscBool BCRTransportHaveNccl(const char **why);
 PETSC_INTERN
 const char *BCRTransportName(BCRTransportKind kind);

@@ -39,7 +39,7 @@ static BCRGroup BCRGroupFind(BCRReduced r, PetscBool back)
   return g;
 }
 
-static void BCRMessageAdd(BCRMessage *list, PetscInt *n, PetscMPIInt peer, int tag, PetscInt row, PetscInt rows)
+static void BCRRowsMessageAdd(BCRRowsMessage *list, PetscInt *n, PetscMPIInt peer, int tag, PetscInt row, PetscInt rows)
 {
   if (!rows) return;
   list[*n].peer = peer;
@@ -89,8 +89,8 @@ static PetscErrorCode BCRNeighboursMessages(BCRReduced r, const PetscInt *give)
   nb->nright = 0;
   PetscCall(PetscMalloc2(2 * (size_t)r->size + 4, &nb->send, 2 * (size_t)r->size + 4, &nb->recv));
   nb->nsend = nb->nrecv = 0;
-#define BCRSend(peer, tag, row, rows) BCRMessageAdd(nb->send, &nb->nsend, peer, tag, row, rows)
-#define BCRRecv(peer, tag, row, rows) BCRMessageAdd(nb->recv, &nb->nrecv, peer, tag, row, rows)
+#define BCRSend(peer, tag, row, rows) BCRRowsMessageAdd(nb->send, &nb->nsend, peer, tag, row, rows)
+#define BCRRecv(peer, tag, row, rows) BCRRowsMessageAdd(nb->recv, &nb->nrecv, peer, tag, row, rows)
 #define BCREach(g, e, i)              for (PetscMPIInt i = 0, e = (g).first; i < (g).n; i++, e = e + 1 < r->size ? e + 1 : 0)
   /* what the rank after a boundary adds stands right before its rows, and goes with them */
   if (r->rows) {
@@ -170,7 +170,7 @@ static PetscErrorCode BCRNeighboursRequests(BCRReduced r, size_t st, MPI_Datatyp
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < nb->nrecv + nb->nsend; i++) {
-    const BCRMessage *m = i < nb->nrecv ? &nb->recv[i] : &nb->send[i - nb->nrecv];
+    const BCRRowsMessage *m = i < nb->nrecv ? &nb->recv[i] : &nb->send[i - nb->nrecv];
 
     if (nb->requests[i] != MPI_REQUEST_NULL) PetscCallMPI(MPI_Request_free(&nb->requests[i]));
     nb->requests[i] = MPI_REQUEST_NULL;

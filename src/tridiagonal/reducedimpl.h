@@ -13,7 +13,7 @@
 typedef struct {
   PetscMPIInt peer, tag;
   PetscInt    row, rows; /* in the array */
-} BCRMessage;
+} BCRRowsMessage;
 
 typedef struct {
   PetscInt     ns, *index;                 /* systems, and their numbers; NULL: all */
@@ -21,7 +21,7 @@ typedef struct {
   PetscInt     addbefore, addafter, nrows; /* rows for what is added, or -1; rows of the array */
   PetscInt     left, nleft, right, nright; /* what ranks without rows add on both sides */
   PetscInt     nsend, nrecv;
-  BCRMessage  *send, *recv;
+  BCRRowsMessage *send, *recv;
   MPI_Request *requests; /* recv, send */
   BCRChains    chains;
   PetscInt    *rows; /* of the chains, in the array */

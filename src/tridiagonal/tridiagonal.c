@@ -18,6 +18,7 @@
 #include "triimpl.h"
 #include "reduced.h"
 #include "device.h"
+#include "devlines.h"
 #include <math.h>
 #include <float.h>
 
@@ -30,7 +31,9 @@ struct _n_BCRTri {
   BCRTriLocal local; /* NULL on ranks without rows, and with one */
   BCRTriInfo  info;
 #if defined(PETSCBCR_HAVE_CUDA)
-  BCRTriDevice device; /* in place of local; one rank */
+  BCRTriDevice      device; /* in place of local */
+  BCRTriDeviceRanks ranks;  /* there, across ranks */
+  BCRTransport      transport;
 #endif
 
   /* across ranks */
@@ -174,8 +177,16 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRTriLocalCreate(&own, options, &t->local));
-  PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (options->device) {
+    PetscCall(BCRTriDeviceCreate(&own, options, &t->device));
+    PetscCall(BCRTriDeviceGetInfo(t->device, &t->info));
+  } else
+#endif
+  {
+    PetscCall(BCRTriLocalCreate(&own, options, &t->local));
+    PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
+  }
   PetscCall(PetscMalloc1(4 * (size_t)sets, &t->schur));
   PetscCall(PetscMalloc2(4 * (size_t)n, &w, 4 * (size_t)keep * (size_t)sets + 1, &kept));
   for (PetscInt l = 0; l < sets; l++) { /* how far the responses reach; they mostly reach few rows: keeps that many */
@@ -228,6 +239,56 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same on devices, once the tables are there */
+static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *options)
+{
+#if defined(PETSCBCR_HAVE_CUDA)
+  BCRTriFault       fault = {PETSC_SUCCESS, ""};
+  BCRTriRanksTables tables;
+  PetscErrorCode    ierr;
+  size_t            bytes[2] = {0, 0};
+
+  PetscFunctionBegin;
+  PetscCheck(options->transport, t->comm, PETSC_ERR_PLIB, "Lines across ranks on devices without a transport");
+  PetscCall(BCRTransportReference(options->transport));
+  t->transport  = options->transport;
+  tables.inner  = t->inner;
+  tables.n      = t->n;
+  tables.outer  = t->outer;
+  tables.rep    = t->rep;
+  tables.sets   = t->sets;
+  tables.nfirst = t->nfirst;
+  tables.nlast  = t->nlast;
+  tables.mfirst = t->mfirst;
+  tables.mlast  = t->mlast;
+  tables.wfirst = t->wfirst;
+  tables.wlast  = t->wlast;
+  tables.vfirst = t->vfirst;
+  tables.vlast  = t->vlast;
+  tables.schur  = t->schur;
+  tables.early  = t->early;
+  PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault));
+  ierr = BCRTriDeviceRanksCreate(&tables, t->device, t->reduced, options->transport, options->stream, &t->ranks);
+  if (!ierr) ierr = BCRTriDeviceRanksGetInfo(t->ranks, &bytes[0], &bytes[1]);
+  PetscCall(PetscPopErrorHandler());
+  if (ierr && !fault.code) fault.code = ierr;
+  PetscCall(BCRTriAgree(t, &fault));
+  t->info.tables += bytes[0];
+  t->info.workspace += bytes[1];
+  {
+    BCRTransportInfo info;
+
+    PetscCall(BCRTransportGetInfo(t->transport, &info));
+    PetscCall(PetscSNPrintf(t->info.transport, sizeof(t->info.transport), "%s%s%s", BCRTransportName(info.kind), info.why[0] ? ", as " : "", info.why));
+    t->info.workspace += info.workspace;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+#else
+  (void)options;
+  SETERRQ(t->comm, PETSC_ERR_PLIB, "Built without CUDA");
+#endif
+}
+
 static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options)
 {
   const PetscInt rows   = PetscMin(spec->n, 2);
@@ -262,7 +323,8 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   PetscCall(PetscFree3(low, diag, up));
   PetscCall(ierr);
   PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
-  PetscCall(PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g));
+  if (options->device) PetscCall(BCRTriCreateRanksDevice(t, options));
+  else PetscCall(PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g));
 
   PetscCall(BCRReducedGetInfo(t->reduced, &info));
   t->info.coupling   = info.shared ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_NEIGHBOUR;
@@ -270,9 +332,9 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   t->info.lost       = info.lost;
   t->info.bytes_sent = info.bytes_sent;
   t->info.tables += (size_t)t->sets * ((size_t)(t->nfirst + t->nlast + t->mfirst + t->mlast) * sizeof(PetscReal) + 4 * sizeof(double));
-  t->info.workspace += info.workspace + 4 * values * sizeof(double);
+  if (!options->device) t->info.workspace += info.workspace + 4 * values * sizeof(double);
   t->info.flops += (double)values * (2. * (double)(t->nfirst + t->nlast + t->mfirst + t->mlast) + 20);
-  if (!t->local) {
+  if (spec->n < 2 || !t->lines) {
     t->info.method = options->method;
     PetscCall(PetscStrncpy(t->info.what, spec->n ? "one row" : "no rows", sizeof(t->info.what)));
   }
@@ -452,10 +514,13 @@ static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *
 PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-  if (tri->size > 1) PetscCall(BCRTriSolveRanks(tri, f, u));
 #if defined(PETSCBCR_HAVE_CUDA)
+  if (tri->ranks) PetscCall(BCRTriDeviceRanksSolveHost(tri->ranks, f, u));
   else if (tri->device) PetscCall(BCRTriDeviceSolveHost(tri->device, f, u));
+  else
 #endif
+    if (tri->size > 1)
+    PetscCall(BCRTriSolveRanks(tri, f, u));
   else PetscCall(BCRTriLocalSolve(tri->local, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -464,8 +529,9 @@ PetscErrorCode BCRTriSolveDevice(BCRTri tri, void *stream, const PetscReal *f, P
 {
   PetscFunctionBegin;
 #if defined(PETSCBCR_HAVE_CUDA)
-  PetscCheck(tri->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "These lines are not on a device");
-  PetscCall(BCRTriDeviceSolve(tri->device, stream, f, u));
+  PetscCheck(tri->ranks || tri->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "These lines are not on a device");
+  if (tri->ranks) PetscCall(BCRTriDeviceRanksSolve(tri->ranks, stream, f, u));
+  else PetscCall(BCRTriDeviceSolve(tri->device, stream, f, u));
 #else
   (void)tri;
   (void)stream;
@@ -502,6 +568,10 @@ PetscErrorCode BCRTriDestroy(BCRTri *tri)
 
   PetscFunctionBegin;
   if (!t) PetscFunctionReturn(PETSC_SUCCESS);
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRTriDeviceRanksDestroy(&t->ranks));
+  PetscCall(BCRTransportDestroy(&t->transport));
+#endif
   PetscCall(BCRReducedDestroy(&t->reduced));
   PetscCall(BCRTriLocalDestroy(&t->local));
 #if defined(PETSCBCR_HAVE_CUDA)

@@ -65,6 +65,8 @@ typedef struct {
   PetscBool       device;  /* on a CUDA device */
   void           *stream;  /* there: of set-up, and of fields of the host */
   int             memory;  /* there, cr: 0 automatic, 1 shared, 2 global (paper 002 section 2.2) */
+
+  struct _n_BCRTransport *transport; /* there, of several ranks: of the comm of the lines */
 } BCRTriOptions;
 
 typedef struct {
@@ -74,8 +76,9 @@ typedef struct {
   PetscReal      lost;                          /* neighbour coupling: largest relative size of what is left out */
   size_t         tables, workspace, bytes_sent; /* bytes; sent by this rank in one solve */
   double         flops;
-  char           what[128];  /* one line for views */
-  char           device[64]; /* on a CUDA device: its name */
+  char           what[128];      /* one line for views */
+  char           device[64];     /* on a CUDA device: its name */
+  char           transport[352]; /* across ranks with devices: its name, and why it is that */
 } BCRTriInfo;
 
 /* One rank's batch, no communication: src/tridiagonal/local.c and one file for each method. The couplings out of the rank are not used

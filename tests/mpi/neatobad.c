@@ -40,6 +40,7 @@ static PetscErrorCode Bad(const Case *k, const PetscInt x[3], const PetscInt y[3
   PetscCall(PCSetOperators(pc, A, A));
   PetscCall(PCNeatoSetAxis(pc, (PCNeatoAxis)(k->axis + 1)));
   PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS)); /* scan has no such pivots */
+  PetscCall(PCSetFromOptions(pc));
   CheckError(PCSetUp(pc), code, words);
   CheckError(PCSetUp(pc), code, more);
   PetscCall(PCDestroy(&pc));

@@ -96,6 +96,7 @@ static inline PetscErrorCode NewDMDA(const Case *k, DM *da)
   if (k->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, b[0], k->n[0], k->dof, 1, width[0], da));
   else if (k->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_BOX, k->n[0], k->n[1], procs[0], procs[1], k->dof, 1, width[0], width[1], da));
   else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_BOX, k->n[0], k->n[1], k->n[2], procs[0], procs[1], procs[2], k->dof, 1, width[0], width[1], width[2], da));
+  PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscCall(PetscFree(along));
   PetscFunctionReturn(PETSC_SUCCESS);

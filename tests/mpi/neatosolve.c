@@ -17,6 +17,7 @@ static PetscErrorCode NewPC(DM da, Mat A, PetscInt axis, PCNeatoMethod method, P
   PetscCall(PCSetOperators(*pc, A, A));
   PetscCall(PCNeatoSetAxis(*pc, (PCNeatoAxis)(axis + 1)));
   PetscCall(PCNeatoSetMethod(*pc, method));
+  PetscCall(PCSetFromOptions(*pc)); /* -pc_neato_backend cuda -pc_neato_transport ...: scripts/check-gpu */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

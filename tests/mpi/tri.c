@@ -1,13 +1,22 @@
 /*
   Lines across ranks (src/tridiagonal/tridiagonal.c) against Gaussian elimination with row exchanges of the whole lines in long double: all
   layouts, near-Toeplitz lines with edges and general ones, one set of coefficients or one per line, open and periodic, parts of any size, one row
-  or none on a rank, precisions; both couplings; bytes against what MPI was given; errors on every rank.
+  or none on a rank, precisions; both couplings; bytes against what MPI was given; errors on every rank. Where there is a CUDA device all of that on it, too
+  (-device_part 1; n: one case in n), by whatever way of transport there is (-transport).
 
   ranks: 1 2 3 4 6 8
 */
 #include "../../src/tridiagonal/tridiagonal.h"
 #include "counting.h"
 #include <math.h>
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include <petscdevice.h>
+  #include "../../src/poisson/device.h"
+  #include "../../src/transport/transport.h"
+
+static BCRTransport transport; /* NULL: no device */
+static PetscInt     part = 1;
+#endif
 
 static int         passed, failed;
 static PetscMPIInt rank, size;
@@ -193,13 +202,91 @@ static void describe(const Case *k, PetscInt N, PetscInt start, const Line *line
     }
 }
 
+/* this rank's largest error of u against x [l][j][v], relative to the largest of its line */
+static double difference(const Case *k, PetscInt N, PetscInt start, PetscInt n, const double *x, const PetscReal *u)
+{
+  const PetscInt across = k->inner / k->rep;
+  double         worst  = 0;
+
+  for (PetscInt l = 0; l < across * k->outer; l++) {
+    double scale = 0;
+
+    for (PetscInt j = 0; j < N * k->rep; j++) scale = PetscMax(scale, fabs(x[l * N * k->rep + j]));
+    for (PetscInt j = 0; j < n; j++)
+      for (PetscInt v = 0; v < k->rep; v++) {
+        const double e = fabs((double)u[(l % across) * k->rep + v + k->inner * (j + n * (l / across))] - x[(l * N + start + j) * k->rep + v]) / scale;
+
+        if (!(e <= worst)) worst = e < 1e300 ? e : 1e300;
+      }
+  }
+  return worst;
+}
+
+#if defined(PETSCBCR_HAVE_CUDA)
+/* from one array of the device to another, in place there, and arrays of the host; bytes as told */
+static PetscErrorCode check_device(const Case *k, const BCRTriSpec *spec, BCRTriOptions options, PetscInt N, PetscInt start, const double *x, const PetscReal *f, PetscReal *u, double *worst, int *counted)
+{
+  const size_t     bytes = (size_t)k->inner * (size_t)spec->n * (size_t)k->outer * sizeof(PetscReal);
+  BCRDeviceArena   arena;
+  BCRTransportInfo sent;
+  BCRTriInfo       info;
+  BCRTri           tri;
+  PetscReal       *df, *du;
+
+  PetscFunctionBegin;
+  options.device    = PETSC_TRUE;
+  options.transport = transport;
+  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  PetscCall(BCRDeviceArenaGet(&arena, bytes, "f", &df));
+  PetscCall(BCRDeviceArenaGet(&arena, bytes, "u", &du));
+  PetscCallBCRCuda(BCRCudaPut(df, f, bytes, NULL));
+  PetscCall(BCRTriCreate(PETSC_COMM_WORLD, spec, &options, &tri));
+  PetscCall(BCRTriGetInfo(tri, &info));
+  *worst   = 0;
+  *counted = 1;
+  for (int again = 0; again < 3; again++) {
+    PetscCall(BCRTransportCount(transport));
+    for (PetscInt i = 0; i < k->inner * spec->n * k->outer; i++) u[i] = again ? f[i] : (PetscReal)1e30;
+    if (again < 2) {
+      PetscCallBCRCuda(BCRCudaPut(du, u, bytes, NULL));
+      PetscCall(BCRTriSolveDevice(tri, NULL, again ? du : df, du));
+      PetscCallBCRCuda(BCRCudaGet(u, du, bytes, NULL));
+    } else PetscCall(BCRTriSolve(tri, f, u));
+    PetscCall(BCRTransportGetInfo(transport, &sent));
+    if (sent.bytes_sent != info.bytes_sent) *counted = 0;
+    *worst = PetscMax(*worst, difference(k, N, start, spec->n, x, u));
+  }
+  PetscCall(BCRTriDestroy(&tri));
+  PetscCall(BCRDeviceArenaFree(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+static PetscErrorCode judge(const Case *k, PetscInt N, const char *where, double worst, int counted, const BCRTriInfo *info)
+{
+  const double eps = k->precision == BCR_TRI_SINGLE ? 1.2e-7 : (double)PETSC_MACHINE_EPSILON;
+  const double tol = eps * (k->kind == TWO ? 2. * (double)N * (double)N : k->kind == NEARTWO ? 4e4 : 60); /* condition numbers */
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &counted, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  if (worst <= tol && counted) {
+    passed++;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  failed++;
+  if (!rank)
+    printf("FAILED %s inner %d outer %d rep %d spread %d (%d rows) kind %d general %d perline %d periodic %d edges %d method %d precision %d coupling %d: error %.2e above %.2e, bytes %s; %s\n", where, (int)k->inner, (int)k->outer, (int)k->rep,
+           k->spread, (int)N, (int)k->kind, k->general, k->perline, k->periodic, k->edges, (int)k->method, (int)k->precision, (int)k->coupling, worst, tol, counted ? "right" : "wrong", info->what);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode check(const Case *k, BCRTriInfo *info)
 {
   const PetscInt across = k->inner / k->rep, total = across * k->outer, nlines = k->perline ? total : 1;
-  const double   eps = k->precision == BCR_TRI_SINGLE ? 1.2e-7 : (double)PETSC_MACHINE_EPSILON;
   PetscInt       N = 0, start = 0;
   Line          *lines;
-  double        *x, *store, tol, worst = 0;
+  double        *x, *store, worst = 0;
   BCRTriSpec     spec;
   BCRTriRows    *rows;
   BCRTriOptions  options;
@@ -248,28 +335,19 @@ static PetscErrorCode check(const Case *k, BCRTriInfo *info)
     sent_bytes = sent_messages = 0;
     PetscCall(BCRTriSolve(tri, from, u));
     if (sent_bytes != info->bytes_sent) counted = 0;
-    for (PetscInt l = 0; l < total; l++) {
-      double scale = 0;
+    worst = PetscMax(worst, difference(k, N, start, spec.n, x, u));
+  }
+  PetscCall(judge(k, N, "host", worst, counted, info));
+#if defined(PETSCBCR_HAVE_CUDA)
+  {
+    static PetscInt number = 0;
 
-      for (PetscInt j = 0; j < N * k->rep; j++) scale = PetscMax(scale, fabs(x[l * N * k->rep + j]));
-      for (PetscInt j = 0; j < spec.n; j++)
-        for (PetscInt v = 0; v < k->rep; v++) {
-          const double e = fabs((double)u[(l % across) * k->rep + v + k->inner * (j + spec.n * (l / across))] - x[(l * N + start + j) * k->rep + v]) / scale;
-
-          if (!(e <= worst)) worst = e < 1e300 ? e : 1e300;
-        }
+    if (transport && number++ % part == 0) {
+      PetscCall(check_device(k, &spec, options, N, start, x, f, u, &worst, &counted));
+      PetscCall(judge(k, N, "device", worst, counted, info));
     }
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &counted, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
-  tol = eps * (k->kind == TWO ? 2. * (double)N * (double)N : k->kind == NEARTWO ? 4e4 : 60); /* condition numbers */
-  if (worst <= tol && counted) passed++;
-  else {
-    failed++;
-    if (!rank)
-      printf("FAILED inner %d outer %d rep %d spread %d (%d rows) kind %d general %d perline %d periodic %d edges %d method %d precision %d coupling %d: error %.2e above %.2e, bytes %s; %s\n", (int)k->inner, (int)k->outer, (int)k->rep, k->spread,
-             (int)N, (int)k->kind, k->general, k->perline, k->periodic, k->edges, (int)k->method, (int)k->precision, (int)k->coupling, worst, tol, counted ? "right" : "wrong", info->what);
-  }
+#endif
   PetscCall(BCRTriDestroy(&tri));
   PetscCall(PetscFree5(lines, store, x, rows, coef));
   PetscCall(PetscFree2(f, u));
@@ -373,6 +451,17 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-device_part", &part, NULL));
+  if (BCRDeviceAvailable(NULL)) {
+    static const char *const kinds[] = {"auto", "mpi", "nccl", "host"};
+    PetscInt                 kind    = BCR_TRANSPORT_AUTO;
+
+    PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* a device for each rank, if there are so many */
+    PetscCall(PetscOptionsGetEList(NULL, NULL, "-transport", kinds, 4, &kind, NULL));
+    PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", (BCRTransportKind)kind, kind == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE, &transport));
+  }
+#endif
   for (int layout = 0; layout < 8; layout++)
     for (int how = 0; how < 7; how++)
       for (int kind = 0; kind < 6; kind++)
@@ -414,6 +503,9 @@ int main(int argc, char **argv)
       if (size > 2) PetscCall(expect("coupling as told", info.coupling == BCR_TRI_COUPLING_REDUCED && info.reduced == lay[0] / lay[2] * lay[1]));
     }
   PetscCall(errors());
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRTransportDestroy(&transport));
+#endif
   if (!rank) printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
   return failed != 0;

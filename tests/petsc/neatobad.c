@@ -4,6 +4,7 @@
 
 */
 #include "testing.h"
+#include "../../src/transport/transport.h"
 #include "../../src/tridiagonal/tridiagonal.h"
 #include <petsc/private/pcimpl.h>
 
@@ -274,7 +275,10 @@ static PetscErrorCode Options(void)
 
     if (!BCRTriDevicePossible(&any, NULL)) PetscCall(BadOption("backend", "cuda", PETSC_TRUE, PETSC_ERR_SUP, "cannot be used here"));
   }
-  PetscCall(BadOption("transport", "nccl", PETSC_TRUE, PETSC_ERR_SUP, "without NCCL"));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (!BCRTransportHaveNccl(NULL))
+#endif
+    PetscCall(BadOption("transport", "nccl", PETSC_TRUE, PETSC_ERR_SUP, "there is no NCCL here"));
   PetscCall(BadOption("variant", "plain", PETSC_TRUE, PETSC_ERR_ARG_INCOMP, "the method is auto"));
   PetscCall(BadOption("variant", "sequential", PETSC_TRUE, PETSC_ERR_ARG_INCOMP, "_method dc"));
   PetscCall(PCCreate(PETSC_COMM_SELF, &pc));

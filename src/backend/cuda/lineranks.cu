@@ -1,0 +1,246 @@
+/*
+  The ends of a rank's rows of lines across ranks, see lineranks.h. Lines of a field with few neighbours in memory (inner < 32) have a warp each, others a
+  thread for each row that is looked at, neighbours in memory side by side.
+*/
+#include "tri.cuh"
+#include "lineranks.h"
+
+#define RANKS_SHORT 512 /* responses of at most so many rows are added by the threads that have the ends */
+
+/* Element j of the table of line l */
+template <typename T> static __device__ inline double entry(const BCRCudaRanks &p, const void *table, ptrdiff_t i, ptrdiff_t o, ptrdiff_t j, ptrdiff_t length)
+{
+  const ptrdiff_t across = p.inner / p.rep;
+
+  return (double)((const T *)table)[p.perline ? i / p.rep + across * (j + length * o) : j];
+}
+
+/* Sum over the threads of a line: neighbours in a warp, or one */
+template <int WARP> static __device__ inline double total(double sum)
+{
+  if (WARP)
+    for (int k = 16; k > 0; k >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, k);
+  return sum;
+}
+
+template <typename T, int WARP> __global__ void ranks_gather(BCRCudaRanks p, const T *f, double *g)
+{
+  const ptrdiff_t columns = p.inner * p.outer, thread = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, e = WARP ? thread >> 5 : thread;
+  const int       lane = WARP ? threadIdx.x & 31 : 0, by = WARP ? 32 : 1, back = blockIdx.y;
+  double          sum = 0;
+
+  if (e >= columns) return;
+  const ptrdiff_t i = e % p.inner, o = e / p.inner, m = back ? p.mlast : p.mfirst;
+  const void     *v    = back ? p.vlast : p.vfirst;
+  const T        *from = f + i + p.inner * (p.n * o + (back ? p.n - 1 - m : 1));
+
+#pragma unroll 8
+  for (ptrdiff_t j = lane; j < m; j += by) sum += entry<T>(p, v, i, o, j, m) * (double)from[p.inner * j];
+  sum = total<WARP>(sum);
+  if (lane == 0) g[back * columns + e] = (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))] - sum;
+}
+
+template <typename T> __global__ void ranks_ends(BCRCudaRanks p, const T *u, double *g)
+{
+  const ptrdiff_t columns = p.inner * p.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (e >= columns) return;
+  const ptrdiff_t i = e % p.inner, o = e / p.inner;
+  const double   *S     = p.schur + (p.perline ? 4 * (i / p.rep + p.inner / p.rep * o) : 0);
+  const double    first = (double)u[i + p.inner * p.n * o], last = (double)u[i + p.inner * (p.n * o + p.n - 1)];
+
+  g[e]           = S[0] * first + S[1] * last;
+  g[columns + e] = S[2] * first + S[3] * last;
+}
+
+/* One row: g is the solution. More, DELTA: the first and last row, g becomes what they change by */
+template <typename T> __global__ void ranks_set(BCRCudaRanks p, double *g, T *u)
+{
+  const ptrdiff_t columns = p.inner * p.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (e >= columns) return;
+  const ptrdiff_t i = e % p.inner, o = e / p.inner;
+  T              *first = u + i + p.inner * p.n * o, *last = first + p.inner * (p.n - 1);
+
+  if (p.n == 1) {
+    *first = (T)g[e];
+    return;
+  }
+  const double x = g[e], y = g[columns + e];
+
+  g[e]           = x - (double)*first;
+  g[columns + e] = y - (double)*last;
+  *first         = (T)x;
+  *last          = (T)y;
+}
+
+/* The rows that responses reach, and a times that of the first and b times that of the last row, in row j */
+struct Reached {
+  bool      all; /* the responses meet */
+  ptrdiff_t from, rows;
+};
+
+static __device__ inline Reached ranks_reached(const BCRCudaRanks &p)
+{
+  const ptrdiff_t from = p.n - 1 - p.nlast;
+  const bool      all  = from <= p.nfirst + 1;
+
+  return {all, from, all ? p.n - 2 : p.nfirst + p.nlast};
+}
+
+/* Row k of them; and what it gets */
+static __device__ inline ptrdiff_t ranks_row(const BCRCudaRanks &p, const Reached &r, ptrdiff_t k)
+{
+  return r.all || k < p.nfirst ? 1 + k : r.from + k - p.nfirst;
+}
+
+template <typename T> static __device__ inline T ranks_gets(const BCRCudaRanks &p, const Reached &r, ptrdiff_t j, ptrdiff_t i, ptrdiff_t o, double a, double b)
+{
+  double c = 0;
+
+  if (j <= p.nfirst) c += a * entry<T>(p, p.wfirst, i, o, j - 1, p.nfirst);
+  if (j >= r.from) c += b * entry<T>(p, p.wlast, i, o, j - r.from, p.nlast);
+  return (T)c;
+}
+
+/* After that the other rows: blockIdx.y and y within the block */
+template <typename T> __global__ void ranks_add(BCRCudaRanks p, const double *g, T *u)
+{
+  const ptrdiff_t columns = p.inner * p.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, by = (ptrdiff_t)gridDim.y * blockDim.y;
+
+  if (e >= columns) return;
+  const ptrdiff_t i = e % p.inner, o = e / p.inner;
+  const double    a = g[e], b = g[columns + e];
+  const Reached   r  = ranks_reached(p);
+  T              *to = u + i + p.inner * p.n * o;
+
+#pragma unroll 4
+  for (ptrdiff_t k = (ptrdiff_t)blockIdx.y * blockDim.y + threadIdx.y; k < r.rows; k += by) {
+    const ptrdiff_t j = ranks_row(p, r, k);
+
+    to[p.inner * j] += ranks_gets<T>(p, r, j, i, o, a, b);
+  }
+}
+
+/* Both at once where the responses are short */
+template <typename T, int WARP> __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const double *g, T *u)
+{
+  const ptrdiff_t columns = p.inner * p.outer, line = WARP ? (ptrdiff_t)blockIdx.x * blockDim.y + threadIdx.y : (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const bool      active = line < columns;
+  const ptrdiff_t e      = active ? line : columns - 1;
+  const int       mine = WARP ? threadIdx.x : threadIdx.y, by = WARP ? blockDim.x : blockDim.y;
+  const ptrdiff_t i = e % p.inner, o = e / p.inner, last = p.inner * (p.n - 1);
+  T              *to = u + i + p.inner * p.n * o;
+  const Reached   r  = ranks_reached(p);
+  ptrdiff_t       j[2];
+  T               v[2];
+
+#pragma unroll
+  for (int k = 0; k < 2; k++) { /* on their way while the ends are */
+    j[k] = mine + k * by < r.rows ? ranks_row(p, r, mine + k * by) : 0;
+    v[k] = to[p.inner * j[k]];
+  }
+  const double x = g[e], y = g[columns + e], a = x - (double)to[0], b = y - (double)to[last];
+
+  __syncthreads(); /* all have read both ends */
+  if (!active) return;
+  if (mine == 0) {
+    to[0]    = (T)x;
+    to[last] = (T)y;
+  }
+#pragma unroll
+  for (int k = 0; k < 2; k++)
+    if (j[k]) to[p.inner * j[k]] = v[k] + ranks_gets<T>(p, r, j[k], i, o, a, b);
+#pragma unroll 2
+  for (ptrdiff_t k = mine + 2 * by; k < r.rows; k += by) {
+    const ptrdiff_t at = ranks_row(p, r, k);
+
+    to[p.inner * at] += ranks_gets<T>(p, r, at, i, o, a, b);
+  }
+}
+
+static unsigned ranks_blocks(ptrdiff_t n, int per)
+{
+  return (unsigned)((n + per - 1) / per);
+}
+
+template <typename T> static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g)
+{
+  const ptrdiff_t columns = p->inner * p->outer;
+  const unsigned  both    = p->n > 1 ? 2 : 1;
+  BCRCudaRanks    q       = *p;
+
+  if (p->n == 1) q.mfirst = q.mlast = 0;
+  if (p->inner < 32) return bcr_launch_cluster(ranks_gather<T, 1>, dim3(ranks_blocks(32 * columns, 128), both), dim3(128), 0, 1, stream, q, (const T *)f, g);
+  return bcr_launch_cluster(ranks_gather<T, 0>, dim3(ranks_blocks(columns, 64), both), dim3(64), 0, 1, stream, q, (const T *)f, g);
+}
+
+int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g)
+{
+  int e = 0;
+
+  if (!p->n || !p->inner || !p->outer) return 0;
+  BCR_CUDA_TYPE(p->single, e = ranks_gather_run<T>(stream, p, f, g));
+  return e ? e : bcr_done();
+}
+
+int BCRCudaRanksEnds(BCRStream stream, const BCRCudaRanks *p, const void *u, double *g)
+{
+  int e = 0;
+
+  if (p->n < 2 || !p->inner || !p->outer) return 0;
+  BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(ranks_ends<T>, dim3(ranks_blocks(p->inner * p->outer, 128)), dim3(128), 0, 1, stream, *p, (const T *)u, g));
+  return e ? e : bcr_done();
+}
+
+template <typename T> static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g, void *u)
+{
+  const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
+  int             e;
+
+  if (p->n == 1 || most > RANKS_SHORT) {
+    const ptrdiff_t side = columns < 64 ? columns : 64;
+    unsigned        tx   = 1, z;
+
+    e = bcr_launch_cluster(ranks_set<T>, dim3(ranks_blocks(columns, 128)), dim3(128), 0, 1, stream, *p, g, (T *)u);
+    if (e || p->n < 3 || !most) return e;
+    if (p->inner == 1) { /* neighbouring rows to neighbouring threads */
+      z = bcr_blocks(2 * most, 8 * 256, 4096);
+      return bcr_launch_cluster(ranks_add<T>, dim3((unsigned)columns, z), dim3(1, 256), 0, 1, stream, *p, (const double *)g, (T *)u);
+    }
+    while ((ptrdiff_t)tx < side) tx *= 2;
+    z = bcr_blocks(2 * most, 8 * (256 / (int)tx), 4096);
+    return bcr_launch_cluster(ranks_add<T>, dim3(ranks_blocks(columns, (int)tx), z), dim3(tx, 256 / tx), 0, 1, stream, *p, (const double *)g, (T *)u);
+  }
+  if (p->inner < 32) return bcr_launch_cluster(ranks_correct<T, 1>, dim3(ranks_blocks(columns, 4)), dim3(32, 4), 0, 1, stream, *p, (const double *)g, (T *)u);
+  return bcr_launch_cluster(ranks_correct<T, 0>, dim3(ranks_blocks(columns, 32)), dim3(32, most < 16 ? 16 : 32), 0, 1, stream, *p, (const double *)g, (T *)u);
+}
+
+int BCRCudaRanksCorrect(BCRStream stream, const BCRCudaRanks *p, double *g, void *u)
+{
+  int e = 0;
+
+  if (!p->n || !p->inner || !p->outer) return 0;
+  BCR_CUDA_TYPE(p->single, e = ranks_correct_run<T>(stream, p, g, u));
+  return e ? e : bcr_done();
+}
+
+int BCRCudaStreamWaits(BCRStream waits, BCRStream stream, void **event)
+{
+  cudaError_t e = *event ? cudaSuccess : cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventDisableTiming);
+
+  if (e == cudaSuccess) e = cudaEventRecord((cudaEvent_t)*event, bcr_stream(stream));
+  if (e == cudaSuccess) e = cudaStreamWaitEvent(bcr_stream(waits), (cudaEvent_t)*event, 0);
+  return (int)e;
+}
+
+int BCRCudaStreamCreateUrgent(BCRStream *stream)
+{
+  cudaStream_t s     = NULL;
+  int          least = 0, greatest = 0;
+  cudaError_t  e = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+
+  if (e == cudaSuccess) e = cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, greatest);
+  *stream = (BCRStream)s;
+  return (int)e;
+}

@@ -1,0 +1,125 @@
+/* Lines across ranks on CUDA devices, see devlines.h */
+#include "../petscbcrimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "devlines.h"
+  #include "../backend/cuda/lineranks.h"
+  #include "../backend/cuda/transport.h"
+
+struct _n_BCRTriDeviceRanks {
+  BCRTriDevice     local;
+  BCRDeviceReduced reduced;
+  BCRDeviceArena   tables, staging;
+  BCRCudaRanks     p;
+  PetscBool        early;
+  double          *g;
+  BCRStream        stream, side; /* of set-up, and of fields of the host; of the exchange */
+  void            *begun, *ready, *done;
+  PetscReal       *stage;
+};
+
+static PetscErrorCode Put(BCRTriDeviceRanks d, PetscInt n, const PetscReal v[], const void **p)
+{
+  void *q;
+
+  PetscFunctionBegin;
+  *p = NULL;
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceArenaGet(&d->tables, (size_t)n * sizeof(PetscReal), "the responses of lines", &q));
+  PetscCallBCRCuda(BCRCudaPut(q, v, (size_t)n * sizeof(PetscReal), d->stream));
+  *p = q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice local, BCRReduced reduced, BCRTransport transport, BCRStream stream, BCRTriDeviceRanks *ranks)
+{
+  BCRTriDeviceRanks d;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&d));
+  *ranks       = d;
+  d->local     = local;
+  d->stream    = stream;
+  d->early     = t->early;
+  d->p.inner   = t->inner;
+  d->p.n       = t->n;
+  d->p.outer   = t->outer;
+  d->p.rep     = (int)t->rep;
+  d->p.perline = t->sets > 1 ? 1 : 0;
+  d->p.single  = sizeof(PetscReal) == sizeof(float) ? 1 : 0;
+  d->p.nfirst  = t->nfirst;
+  d->p.nlast   = t->nlast;
+  d->p.mfirst  = t->mfirst;
+  d->p.mlast   = t->mlast;
+  PetscCall(Put(d, t->sets * t->nfirst, t->wfirst, &d->p.wfirst));
+  PetscCall(Put(d, t->sets * t->nlast, t->wlast, &d->p.wlast));
+  PetscCall(Put(d, t->sets * t->mfirst, t->vfirst, &d->p.vfirst));
+  PetscCall(Put(d, t->sets * t->mlast, t->vlast, &d->p.vlast));
+  if (local) PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, 4 * t->sets, t->schur, &d->p.schur));
+  PetscCall(BCRDeviceReducedCreate(reduced, transport, stream, &d->reduced));
+  PetscCall(BCRDeviceReducedGetArray(d->reduced, &d->g));
+  PetscCallBCRCuda(BCRCudaStreamCreateUrgent(&d->side));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriDeviceRanksSolve(BCRTriDeviceRanks d, BCRStream stream, const PetscReal *f, PetscReal *u)
+{
+  const PetscBool beside = d->early || d->p.n < 2 ? PETSC_TRUE : PETSC_FALSE; /* the exchange does not need the local solution */
+
+  PetscFunctionBegin;
+  if (!beside) { /* all in order */
+    PetscCall(BCRTriDeviceSolve(d->local, stream, f, u));
+    PetscCallBCRCuda(BCRCudaRanksEnds(stream, &d->p, u, d->g));
+    PetscCall(BCRDeviceReducedSolve(d->reduced, stream));
+    PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCallBCRCuda(BCRCudaStreamWaits(d->side, stream, &d->begun));
+  PetscCallBCRCuda(BCRCudaRanksGather(d->side, &d->p, f, d->g));
+  if (d->local) {
+    if (f == u) PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->ready)); /* what has been read may be overwritten */
+    PetscCall(BCRTriDeviceSolve(d->local, stream, f, u));
+  }
+  PetscCall(BCRDeviceReducedSolve(d->reduced, d->side)); /* the host may wait in it: what can run meanwhile has been launched */
+  PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->done));
+  PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriDeviceRanksSolveHost(BCRTriDeviceRanks d, const PetscReal *f, PetscReal *u)
+{
+  const size_t bytes = (size_t)d->p.inner * (size_t)d->p.n * (size_t)d->p.outer * sizeof(PetscReal);
+
+  PetscFunctionBegin;
+  if (!d->stage) PetscCall(BCRDeviceArenaGet(&d->staging, bytes, "a copy of a vector of the host", &d->stage));
+  if (bytes) PetscCallBCRCuda(BCRCudaPut(d->stage, f, bytes, d->stream));
+  PetscCall(BCRTriDeviceRanksSolve(d, d->stream, d->stage, d->stage));
+  if (bytes) PetscCallBCRCuda(BCRCudaGet(u, d->stage, bytes, d->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriDeviceRanksGetInfo(BCRTriDeviceRanks d, size_t *tables, size_t *workspace)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceReducedGetInfo(d->reduced, tables, workspace));
+  *tables += d->tables.bytes;
+  *workspace += d->staging.bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriDeviceRanksDestroy(BCRTriDeviceRanks *ranks)
+{
+  BCRTriDeviceRanks d = *ranks;
+
+  PetscFunctionBegin;
+  if (!d) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceReducedDestroy(&d->reduced));
+  PetscCallBCRCuda(BCRCudaEventDestroy(d->begun));
+  PetscCallBCRCuda(BCRCudaEventDestroy(d->ready));
+  PetscCallBCRCuda(BCRCudaEventDestroy(d->done));
+  if (d->side) PetscCallBCRCuda(BCRCudaStreamDestroy(d->side));
+  PetscCall(BCRDeviceArenaFree(&d->tables));
+  PetscCall(BCRDeviceArenaFree(&d->staging));
+  PetscCall(PetscFree(*ranks));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

@@ -1,0 +1,25 @@
+/*
+  The reduced system over ranks on CUDA devices: the tables and the messages of a BCRReduced, with right-hand sides in the memory of the
+  devices, and a BCRTransport in the place of MPI.
+*/
+#pragma once
+
+#include "reduced.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../poisson/device.h"
+  #include "../transport/transport.h"
+
+typedef struct _n_BCRDeviceReduced *BCRDeviceReduced;
+/* reduced without BCR_REDUCED_ flags, with the vectors of the solves; transport: of the same ranks. Both are used as long as this lives */
+PETSC_INTERN
+PetscErrorCode BCRDeviceReducedCreate(BCRReduced reduced, BCRTransport transport, BCRStream stream, BCRDeviceReduced *device);
+/* where right-hand sides are put, and solutions found: g of BCRReducedSolveBegin() */
+PETSC_INTERN
+PetscErrorCode BCRDeviceReducedGetArray(BCRDeviceReduced device, double **g);
+PETSC_INTERN
+PetscErrorCode BCRDeviceReducedSolve(BCRDeviceReduced device, BCRStream stream); /* collective */
+PETSC_INTERN
+PetscErrorCode BCRDeviceReducedGetInfo(BCRDeviceReduced device, size_t *tables, size_t *workspace);
+PETSC_INTERN
+PetscErrorCode BCRDeviceReducedDestroy(BCRDeviceReduced *device);
+#endif
