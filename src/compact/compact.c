@@ -1,5 +1,10 @@
 /* Compact derivatives along lines, see compact.h */
 #include "compact.h"
+#include "devstencil.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../backend/cuda/compact.h"
+  #include "../tridiagonal/triimpl.h"
+#endif
 
 static void compact_band_row(const BCRCompactRow *r, double scale, BCRBandRow *b)
 {
@@ -43,6 +48,13 @@ struct _n_BCRCompact {
   PetscReal       *buffer;       /* width lines, where they are not all of inner */
   BCRTri           lines, rest, linesT;
   PetscReal       *work; /* transposes */
+#if defined(PETSCBCR_HAVE_CUDA)
+  BCRDeviceArena   space; /* on a device: work, staging */
+  BCRDeviceStencil drhs, drhsT;
+  PetscReal       *dwork, *stage[2];
+  PetscBool        begun, fused; /* fused: right-hand side and lines in one pass */
+  BCRCudaCompact   pass;
+#endif
 };
 
 #define COMPACT_BLOCK_BYTES (256 * 1024) /* fits with what it is made from into a second-level cache */
@@ -60,7 +72,7 @@ static PetscErrorCode compact_block(BCRCompact c)
   PetscCallMPI(MPI_Comm_size(c->comm, &size));
   c->block = PetscMax(c->outer, 1);
   c->width = c->inner;
-  if (size > 1 || all <= 2 * COMPACT_BLOCK_BYTES) PetscFunctionReturn(PETSC_SUCCESS);
+  if (size > 1 || c->options.device || all <= 2 * COMPACT_BLOCK_BYTES) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)c->inner * bytes <= COMPACT_BLOCK_MOST) {
     const PetscInt block = PetscMax(PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / (bytes * (double)c->inner)), 1), (COMPACT_BLOCK_LINES + c->inner - 1) / c->inner);
 
@@ -76,6 +88,54 @@ static PetscErrorCode compact_block(BCRCompact c)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if defined(PETSCBCR_HAVE_CUDA)
+static void compact_pass_rows(const BCRBand *band, PetscInt from, PetscInt rows, BCRCudaCompactRow *to)
+{
+  for (PetscInt e = 0; e < rows; ++e) {
+    BCRBandRow r;
+
+    (void)BCRBandGetRow(band, from + e, &r);
+    to[e].start  = (int)r.start;
+    to[e].points = (int)r.points;
+    for (PetscInt k = 0; k < r.points; ++k) to[e].c[k] = r.c[k];
+  }
+}
+
+/* One pass for lines that are whole on this rank, if they are not too short and nobody has asked for another method */
+static PetscErrorCode compact_pass(BCRCompact c, const BCRTriSpec *spec)
+{
+  const PetscInt  n = c->local, ends = PetscMax(c->s.half, c->s.closed);
+  BCRCudaCompact *p = &c->pass;
+  PetscMPIInt     size;
+  BCRTriScanLine  line;
+  double          reach;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(c->comm, &size));
+  if (size > 1 || n < 2 * BCR_CUDA_COMPACT_WIDTH || ends > BCR_CUDA_COMPACT_ENDS || (c->options.method != BCR_TRI_AUTO && c->options.method != BCR_TRI_SCAN) || c->options.precision != BCR_TRI_DOUBLE) PetscFunctionReturn(PETSC_SUCCESS);
+  p->inner    = c->inner;
+  p->n        = n;
+  p->outer    = c->outer;
+  p->single   = sizeof(PetscReal) == sizeof(float) ? 1 : 0;
+  p->half     = (int)c->s.half;
+  p->sign     = (int)c->band.sign;
+  p->periodic = c->band.periodic ? 1 : 0;
+  p->h = p->t = (int)ends;
+  for (PetscInt k = 0; k <= c->s.half; ++k) p->c[k] = c->band.inner.c[c->s.half + k];
+  compact_pass_rows(&c->band, 0, ends, p->first);
+  compact_pass_rows(&c->band, n - ends, ends, p->last);
+  PetscCall(BCRTriScanSetLine(spec, p->single, 0, ends, ends, &line));
+  p->root  = line.alpha;
+  p->gamma = line.gamma;
+  for (PetscInt e = 0; e < 2 * ends * (2 * ends + 2); ++e) p->G[e] = line.G[e];
+  reach = BCRTriScanDecay(line.alpha, p->single);
+  if (line.alpha != line.beta || reach > BCR_CUDA_COMPACT_REACH) PetscFunctionReturn(PETSC_SUCCESS);
+  p->reach = (int)reach;
+  c->fused = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 /* The left-hand side: near-Toeplitz lines, of which this rank has the rows [start, start + local) */
 static PetscErrorCode compact_lines(BCRCompact c)
@@ -107,6 +167,9 @@ static PetscErrorCode compact_lines(BCRCompact c)
     row[1] = 1;
     row[2] = (PetscReal)r.up;
   }
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (c->options.device) PetscCall(compact_pass(c, &spec));
+#endif
   PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->lines));
   if (c->width < c->inner) spec.inner = c->inner % c->width;
   else spec.outer = c->outer % c->block;
@@ -168,8 +231,91 @@ PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscI
   PetscCall(BCRStencilCreate(comm, &c->band, inner, local, outer, &c->rhs));
   PetscCall(compact_block(c));
   PetscCall(compact_lines(c));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (options->device && !c->fused) PetscCall(BCRDeviceStencilCreate(c->rhs, options->transport, options->stream, &c->drhs));
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* The transpose's stencil and lines */
+static PetscErrorCode compact_transpose(BCRCompact c)
+{
+  BCRBand band;
+
+  PetscFunctionBegin;
+  PetscCall(BCRBandTranspose(&c->band, &band));
+  PetscCall(BCRStencilCreate(c->comm, &band, c->inner, c->local, c->outer, &c->rhsT));
+  PetscCall(BCRBandDestroy(&band));
+  PetscCall(compact_lines_transpose(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if defined(PETSCBCR_HAVE_CUDA)
+PetscErrorCode BCRCompactBeginDevice(BCRCompact c, void *stream, const PetscReal *f)
+{
+  PetscFunctionBegin;
+  c->begun = PETSC_TRUE;
+  if (c->fused) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRDeviceStencilPack(c->drhs, stream, f));
+  PetscCall(BCRDeviceStencilExchange(c->drhs));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactCancelDevice(BCRCompact c)
+{
+  PetscFunctionBegin;
+  c->begun = PETSC_FALSE; /* the messages are ordered on their stream */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactEndDevice(BCRCompact c, void *stream, const PetscReal *f, PetscReal *d)
+{
+  const PetscBool begun = c->begun;
+
+  PetscFunctionBegin;
+  c->begun = PETSC_FALSE;
+  if (c->fused) {
+    PetscCallBCRCuda(BCRCudaCompactSolve(stream, &c->pass, f, d));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (!begun) PetscCall(BCRDeviceStencilPack(c->drhs, stream, f));
+  PetscCall(BCRDeviceStencilInner(c->drhs, stream, f, d));
+  if (!begun) PetscCall(BCRDeviceStencilExchange(c->drhs));
+  PetscCall(BCRDeviceStencilEdges(c->drhs, stream, f, d));
+  PetscCall(BCRTriSolveDevice(c->lines, stream, d, d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactApplyTransposeDevice(BCRCompact c, void *stream, const PetscReal *d, PetscReal *f)
+{
+  PetscFunctionBegin;
+  if (!c->rhsT) {
+    PetscCall(compact_transpose(c));
+    PetscCall(BCRDeviceStencilCreate(c->rhsT, c->options.transport, c->options.stream, &c->drhsT));
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->inner * (size_t)c->local * (size_t)c->outer * sizeof(PetscReal), "a transposed derivative", &c->dwork));
+  }
+  PetscCall(BCRTriSolveDevice(c->linesT, stream, d, c->dwork));
+  PetscCall(BCRDeviceStencilPack(c->drhsT, stream, c->dwork));
+  PetscCall(BCRDeviceStencilInner(c->drhsT, stream, c->dwork, f));
+  PetscCall(BCRDeviceStencilExchange(c->drhsT));
+  PetscCall(BCRDeviceStencilEdges(c->drhsT, stream, c->dwork, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactStage(BCRCompact c, void *stream, const PetscReal *f, PetscReal *d, PetscReal *stage[2])
+{
+  const size_t bytes = (size_t)c->inner * (size_t)c->local * (size_t)c->outer * sizeof(PetscReal);
+
+  PetscFunctionBegin;
+  for (int i = 0; i < 2; i++) {
+    if (!c->stage[i]) PetscCall(BCRDeviceArenaGet(&c->space, bytes, "a copy of a vector of the host", &c->stage[i]));
+    stage[i] = c->stage[i];
+  }
+  if (f && bytes) PetscCallBCRCuda(BCRCudaPut(stage[0], f, bytes, stream));
+  if (d && bytes) PetscCallBCRCuda(BCRCudaGet(d, stage[1], bytes, stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 PetscErrorCode BCRCompactBegin(BCRCompact c, const PetscReal *f)
 {
@@ -236,12 +382,7 @@ PetscErrorCode BCRCompactApplyTranspose(BCRCompact c, const PetscReal *d, PetscR
 {
   PetscFunctionBegin;
   if (!c->rhsT) {
-    BCRBand band;
-
-    PetscCall(BCRBandTranspose(&c->band, &band));
-    PetscCall(BCRStencilCreate(c->comm, &band, c->inner, c->local, c->outer, &c->rhsT));
-    PetscCall(BCRBandDestroy(&band));
-    PetscCall(compact_lines_transpose(c));
+    PetscCall(compact_transpose(c));
     PetscCall(PetscMalloc1(c->inner * c->local * c->outer, &c->work));
   }
   PetscCall(BCRTriSolve(c->linesT, d, c->work));
@@ -261,6 +402,10 @@ PetscErrorCode BCRCompactGetInfo(BCRCompact c, BCRCompactInfo *info)
   PetscCall(BCRTriGetInfo(c->lines, &info->lines));
   info->flops = (3. * (double)c->s.half + (c->s.derivative == 2 ? 1 : -1)) * unknowns + (c->inner && c->outer ? info->lines.flops * ((double)c->outer / (double)c->block) * ((double)c->inner / (double)c->width) : 0);
   if (c->work) info->workspace += (size_t)unknowns * sizeof(PetscReal);
+#if defined(PETSCBCR_HAVE_CUDA)
+  info->workspace += c->space.bytes;
+  if (c->fused) PetscCall(PetscSNPrintf(info->lines.what, sizeof(info->lines.what), "with their right-hand side in one pass, ends reach %d rows", c->pass.reach));
+#endif
   if (c->buffer) info->workspace += (size_t)(c->width * c->local) * sizeof(PetscReal);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -271,6 +416,11 @@ PetscErrorCode BCRCompactDestroy(BCRCompact *compact)
 
   PetscFunctionBegin;
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRDeviceStencilDestroy(&c->drhs));
+  PetscCall(BCRDeviceStencilDestroy(&c->drhsT));
+  PetscCall(BCRDeviceArenaFree(&c->space));
+#endif
   PetscCall(BCRTriDestroy(&c->lines));
   PetscCall(BCRTriDestroy(&c->rest));
   PetscCall(BCRTriDestroy(&c->linesT));

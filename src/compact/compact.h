@@ -27,6 +27,19 @@ PetscErrorCode BCRCompactCancel(BCRCompact compact);
 /* the transpose, f = B^T A^-T d; its tables are made when it is called first */
 PETSC_INTERN
 PetscErrorCode BCRCompactApplyTranspose(BCRCompact compact, const PetscReal *d, PetscReal *f);
+/* The same where options->device is set, which take the place of those above: arrays of the device (BCRCompactStage() for others), d is not f; nothing is waited for but
+   messages that do not go by NCCL. End without Begin does both. Cancel forgets a Begin. */
+PETSC_INTERN
+PetscErrorCode BCRCompactBeginDevice(BCRCompact compact, void *stream, const PetscReal *f);
+PETSC_INTERN
+PetscErrorCode BCRCompactEndDevice(BCRCompact compact, void *stream, const PetscReal *f, PetscReal *d);
+PETSC_INTERN
+PetscErrorCode BCRCompactCancelDevice(BCRCompact compact);
+PETSC_INTERN
+PetscErrorCode BCRCompactApplyTransposeDevice(BCRCompact compact, void *stream, const PetscReal *d, PetscReal *f);
+/* Two arrays of the device for fields of the host, which are brought there (f, or NULL) and back (d, or NULL); waits */
+PETSC_INTERN
+PetscErrorCode BCRCompactStage(BCRCompact compact, void *stream, const PetscReal *f, PetscReal *d, PetscReal *stage[2]);
 
 typedef struct {
   PetscInt   messages;   /* of the right-hand side, sent by this rank */

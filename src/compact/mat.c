@@ -3,8 +3,12 @@
 */
 #include <petsc/private/petscimpl.h>
 #include <petscbcr.h> /*I "petscbcr.h" I*/
+#include <petscdevice.h>
 #include "compact.h"
+#include "../agree.h"
 #include "../register.h"
+#include "../stream.h"
+#include "../transport/transport.h"
 
 const char *const MatCompactSchemes[] = {"pade4", "lele6", "spectral", "MatCompactScheme", "MAT_COMPACT_", NULL};
 
@@ -22,12 +26,17 @@ typedef struct {
   BCRCompact       plan;
   double           flops;
   Vec              begun; /* whose planes are on their way already; compared, never used */
+  PCNeatoTransport kind;
+  BCRTransport     transport; /* of comm, where the work is done on devices */
 } MatCompact;
 
 static PetscErrorCode MatCompactReset(MatCompact *c)
 {
   PetscFunctionBegin;
   PetscCall(BCRCompactDestroy(&c->plan));
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRTransportDestroy(&c->transport));
+#endif
   if (c->comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&c->comm));
   c->comm = MPI_COMM_NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -47,6 +56,42 @@ static PetscErrorCode MatCompactContextDestroy(void *ctx)
 {
   PetscFunctionBegin;
   PetscCall(MatCompactDestroy(PETSC_VERSION_LT(3, 23, 0) ? (MatCompact *)ctx : *(MatCompact **)ctx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* On the devices if the vectors of the DMDA are there, and every rank has one. The same on all ranks */
+static PetscErrorCode MatCompactChoose(Mat A, MatCompact *c)
+{
+  PetscFunctionBegin;
+  c->options.device    = PETSC_FALSE;
+  c->options.transport = NULL;
+#if defined(PETSCBCR_HAVE_CUDA)
+  {
+    VecType        type;
+    PetscBool      cuda;
+    PetscMPIInt    mine, all, size;
+    PetscErrorCode ierr;
+    char           option[96];
+
+    PetscCall(DMGetVecType(c->dm, &type));
+    PetscCall(BCRTypesOnDevice(type, NULL, &cuda));
+    if (!cuda) PetscFunctionReturn(PETSC_SUCCESS);
+    mine = BCRTriDevicePossible(&c->options, NULL) ? 1 : 0;
+    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
+    if (!all) PetscFunctionReturn(PETSC_SUCCESS);
+    c->options.device = PETSC_TRUE;
+    PetscCall(BCRGetStream(&c->options.stream));
+    PetscCallMPI(MPI_Comm_size(c->comm, &size));
+    if (size > 1) {
+      PetscCall(PetscSNPrintf(option, sizeof(option), "%smat_compact_transport", ((PetscObject)A)->prefix ? ((PetscObject)A)->prefix : ""));
+      ierr = BCRTransportCreate(c->comm, option, (BCRTransportKind)c->kind, use_gpu_aware_mpi, &c->transport);
+      PetscCall(BCRFaultShare(PetscObjectComm((PetscObject)A), ierr, "cannot use its transport, as its own message says"));
+      c->options.transport = c->transport;
+    }
+  }
+#else
+  (void)A;
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,6 +119,7 @@ static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
   at[2] = rank / (procs[0] * procs[1]);
   PetscCallMPI(MPI_Comm_split(PetscObjectComm((PetscObject)c->dm), (int)(rank - at[a] * (a == 0 ? 1 : (a == 1 ? procs[0] : procs[0] * procs[1]))), (int)at[a], &c->comm));
   inner = rep * dof * (a > 0 ? m[0] : 1) * (a > 1 ? m[1] : 1);
+  PetscCall(MatCompactChoose(A, c));
   PetscCall(BCRCompactCreate(c->comm, &c->s, c->n, c->periodic, c->h, inner, m[a], (a < 1 ? m[1] : 1) * (a < 2 ? m[2] : 1), rep, &c->options, &c->plan));
   PetscCall(BCRCompactGetInfo(c->plan, &info));
   c->flops = info.flops;
@@ -81,6 +127,76 @@ static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
   PetscCall(PetscLogEventEnd(BCR_SetUp, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if defined(PETSCBCR_HAVE_CUDA)
+/* A plan on the device. Vectors that this rank has on the host are brought there and back: what it sends and receives is the same */
+static PetscErrorCode MatCompactDevice(MatCompact *c, PetscBool transpose, Vec x, Vec y)
+{
+  const PetscScalar *f;
+  PetscScalar       *d;
+  PetscReal         *stage[2];
+  const PetscReal   *from;
+  PetscReal         *to;
+  BCRVecPlace        place;
+  void              *stream;
+
+  PetscFunctionBegin;
+  PetscCall(BCRGetStream(&stream));
+  PetscCall(BCRVecsGetArrays(x, y, &f, &d, &place));
+  if (place != BCR_VECS_DEVICE) {
+    PetscCall(BCRVecsRestoreArrays(x, y, &f, &d));
+    PetscCall(VecGetArrayRead(x, &f));
+    PetscCall(VecGetArrayWrite(y, &d));
+    PetscCall(BCRCompactStage(c->plan, stream, (const PetscReal *)f, NULL, stage));
+    from = stage[0];
+    to   = stage[1];
+  } else {
+    from = (const PetscReal *)f;
+    to   = (PetscReal *)d;
+    PetscCall(PetscLogGpuTimeBegin());
+  }
+  if (transpose) PetscCall(BCRCompactApplyTransposeDevice(c->plan, stream, from, to));
+  else {
+    if (c->begun && c->begun != x) PetscCall(BCRCompactCancelDevice(c->plan)); /* planes of another vector */
+    c->begun = NULL;
+    PetscCall(BCRCompactEndDevice(c->plan, stream, from, to));
+  }
+  if (place != BCR_VECS_DEVICE) {
+    PetscCall(BCRCompactStage(c->plan, stream, NULL, (PetscReal *)d, stage));
+    PetscCall(VecRestoreArrayWrite(y, &d));
+    PetscCall(VecRestoreArrayRead(x, &f));
+  } else {
+    PetscCall(PetscLogGpuTimeEnd());
+    PetscCall(BCRVecsRestoreArrays(x, y, &f, &d));
+  }
+  PetscCall(PetscLogGpuFlops(c->flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCompactBeginDevice(MatCompact *c, Vec x)
+{
+  const PetscScalar *f;
+  PetscReal         *stage[2];
+  PetscMemType       type;
+  void              *stream;
+
+  PetscFunctionBegin;
+  PetscCall(BCRGetStream(&stream));
+  PetscCall(VecGetArrayReadAndMemType(x, &f, &type));
+  if (PetscMemTypeCUDA(type)) {
+    PetscCall(BCRCompactBeginDevice(c->plan, stream, (const PetscReal *)f));
+    PetscCall(VecRestoreArrayReadAndMemType(x, &f));
+  } else {
+    PetscCall(VecRestoreArrayReadAndMemType(x, &f));
+    PetscCall(VecGetArrayRead(x, &f));
+    PetscCall(BCRCompactStage(c->plan, stream, (const PetscReal *)f, NULL, stage));
+    PetscCall(BCRCompactBeginDevice(c->plan, stream, stage[0]));
+    PetscCall(VecRestoreArrayRead(x, &f));
+  }
+  c->begun = x;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 static PetscErrorCode MatMult_Compact(Mat A, Vec x, Vec y)
 {
@@ -91,6 +207,12 @@ static PetscErrorCode MatMult_Compact(Mat A, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(MatShellGetContext(A, &c));
   PetscCall(MatCompactSetUp(A, c));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (c->options.device) {
+    PetscCall(MatCompactDevice(c, PETSC_FALSE, x, y));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
   PetscCall(VecGetArrayRead(x, &f));
   PetscCall(VecGetArrayWrite(y, &d));
   if (c->begun && c->begun != x) PetscCall(BCRCompactCancel(c->plan)); /* planes of another vector */
@@ -112,6 +234,12 @@ static PetscErrorCode MatMultTranspose_Compact(Mat A, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(MatShellGetContext(A, &c));
   PetscCall(MatCompactSetUp(A, c));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (c->options.device) {
+    PetscCall(MatCompactDevice(c, PETSC_TRUE, x, y));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
   PetscCall(VecGetArrayRead(x, &d));
   PetscCall(VecGetArrayWrite(y, &f));
   PetscCall(BCRCompactApplyTranspose(c->plan, (const PetscReal *)d, (PetscReal *)f));
@@ -152,6 +280,8 @@ static PetscErrorCode MatView_Compact(Mat A, PetscViewer viewer)
       PetscViewerASCIIPrintf(viewer, "row %" PetscInt_FMT " from either end: order %" PetscInt_FMT ", %" PetscInt_FMT " points, left-hand side (%g, 1, %g)\n", r, c->s.first[r].order, c->s.first[r].points, c->s.first[r].low, c->s.first[r].up));
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "lines: %s\n", info.lines.what));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s%s\n", c->options.device ? "cuda, device " : "cpu", info.lines.device));
+  if (info.lines.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", info.lines.transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -176,6 +306,9 @@ static PetscErrorCode MatSetFromOptions_Compact(Mat A, BCROptionItems PetscOptio
   value = (PetscEnum)c->options.coupling;
   PetscCall(PetscOptionsEnum("-mat_compact_coupling", "How ranks are coupled", "MatCompactDerivativeSetCoupling", PCNeatoCouplings, value, &value, &set));
   if (set) PetscCall(MatCompactDerivativeSetCoupling(A, (PCNeatoCoupling)value));
+  value = (PetscEnum)c->kind;
+  PetscCall(PetscOptionsEnum("-mat_compact_transport", "How data move between the GPUs of ranks", "MatCompactDerivativeSetTransport", PCNeatoTransports, value, &value, &set));
+  if (set) PetscCall(MatCompactDerivativeSetTransport(A, (PCNeatoTransport)value));
   PetscOptionsHeadEnd();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -215,7 +348,8 @@ static PetscErrorCode MatCompactGet(Mat A, PetscInt arg, MatCompact **c)
 + -mat_compact_scheme <pade4,lele6,spectral>                - `MatCompactDerivativeSetScheme()`
 . -mat_compact_closure <3..6>                               - `MatCompactDerivativeSetClosure()`
 . -mat_compact_method <auto,scan,cr,pscheme,dc,thomas>      - `MatCompactDerivativeSetMethod()`
-- -mat_compact_coupling <auto,neighbour,reduced>            - `MatCompactDerivativeSetCoupling()`
+. -mat_compact_coupling <auto,neighbour,reduced>            - `MatCompactDerivativeSetCoupling()`
+- -mat_compact_transport <auto,mpi,nccl,host>               - `MatCompactDerivativeSetTransport()`
 
   Level: beginner
 
@@ -227,6 +361,9 @@ static PetscErrorCode MatCompactGet(Mat A, PetscInt arg, MatCompact **c)
   where the right-hand side has 3, 5 or 7 points. Along an axis of `DM_BOUNDARY_PERIODIC` this holds for all rows; else the first and last one, two or
   three rows are one-sided, see `MatCompactDerivativeSetClosure()`. Every line, component and, with complex scalars, real and imaginary part is a
   derivative of its own.
+
+  The work is done on the CUDA devices if the vectors of the `DMDA` are there (`-dm_vec_type cuda`) and every rank has one: right-hand side and lines in one pass over the field where a rank
+  has whole lines. Vectors that a rank has on the host are copied then.
 
   `MatMult()` exchanges 1 to 3 planes with the neighbours along the axis, and the two numbers per line that a distributed line solve needs. Plan,
   messages and buffers are made once, when they are first needed. `MatMultTranspose()` is there too. `MatView()` tells scheme, ends and orders. A NaN in f
@@ -537,6 +674,66 @@ PetscErrorCode MatCompactDerivativeGetCoupling(Mat A, PCNeatoCoupling *coupling)
 }
 
 /*@
+  MatCompactDerivativeSetTransport - sets how a compact derivative moves data between the GPUs of ranks that share lines
+
+  Logically Collective
+
+  Input Parameters:
++ A         - a matrix of `MatCreateCompactDerivative()`
+- transport - one of `PCNeatoTransport`
+
+  Options Database Key:
+. -mat_compact_transport <auto,mpi,nccl,host> - the transport
+
+  Level: advanced
+
+  Note:
+  One that this build of the library, this MPI or this machine does not have is an error (`PETSC_ERR_SUP`) on every rank when the matrix is first used on devices; `MatView()` tells which
+  one it is.
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeGetTransport()`, `PCNeatoTransport`
+@*/
+PetscErrorCode MatCompactDerivativeSetTransport(Mat A, PCNeatoTransport transport)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  PetscValidLogicalCollectiveEnum(A, transport, 2);
+  PetscCheck((int)transport >= 0 && transport <= PCNEATO_TRANSPORT_HOST, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "There is no PCNeatoTransport %d", (int)transport);
+  if (transport == c->kind) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatCompactReset(c));
+  c->kind = transport;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatCompactDerivativeGetTransport - gets how a compact derivative is asked to move data between the GPUs of ranks that share lines
+
+  Not Collective
+
+  Input Parameter:
+. A - a matrix of `MatCreateCompactDerivative()`
+
+  Output Parameter:
+. transport - what was set
+
+  Level: advanced
+
+.seealso: `MatCreateCompactDerivative()`, `MatCompactDerivativeSetTransport()`
+@*/
+PetscErrorCode MatCompactDerivativeGetTransport(Mat A, PCNeatoTransport *transport)
+{
+  MatCompact *c;
+
+  PetscFunctionBegin;
+  PetscCall(MatCompactGet(A, 1, &c));
+  BCRAssertPointer(transport, 2);
+  *transport = c->kind;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
   PetscBCRCompactGradient - several derivatives of one field: as `MatMult()` with each matrix, with the messages of all axes on their way at once
 
   Collective
@@ -579,16 +776,22 @@ PetscErrorCode PetscBCRCompactGradient(PetscInt n, const Mat D[], Vec f, Vec d[]
     PetscCheck(d[i] != f, PetscObjectComm((PetscObject)f), PETSC_ERR_ARG_IDN, "Derivative %" PetscInt_FMT " and field are the same vector", i);
     PetscCall(MatCompactSetUp(D[i], c));
   }
-  PetscCall(VecGetArrayRead(f, &v));
   for (PetscInt i = 0; i < n; ++i) {
     MatCompact *c;
 
     PetscCall(MatShellGetContext(D[i], &c));
     if (c->begun) continue; /* a matrix that is there twice */
+#if defined(PETSCBCR_HAVE_CUDA)
+    if (c->options.device) {
+      PetscCall(MatCompactBeginDevice(c, f));
+      continue;
+    }
+#endif
+    PetscCall(VecGetArrayRead(f, &v));
     PetscCall(BCRCompactBegin(c->plan, (const PetscReal *)v));
+    PetscCall(VecRestoreArrayRead(f, &v));
     c->begun = f;
   }
-  PetscCall(VecRestoreArrayRead(f, &v));
   for (PetscInt i = 0; i < n; ++i) PetscCall(MatMult(D[i], f, d[i]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,24 +1,5 @@
 /* Banded operators along lines over ranks, see stencil.h */
-#include "stencil.h"
-#include "../backend/cpu/cpu.h"
-
-typedef struct { /* planes that travel together */
-  PetscMPIInt rank;
-  PetscInt    plane, slot, planes; /* of my planes, from plane; or into the slots of my ghosts, from slot */
-} Segment;
-
-struct _n_BCRStencil {
-  PetscInt               n, start, local, inner, outer, half, sign;
-  PetscInt               below, above; /* ghost planes on either side; slot g holds point start - below + g, above ones follow */
-  PetscInt               from, to;     /* local rows that are inner rows on my own points */
-  double                 c[4];         /* inner rows: c_0, c_1, ... */
-  BCRBandRow            *rows;         /* local rows before from and from to on, points counted from my first one */
-  PetscInt               nsend, nrecv, nself;
-  Segment               *send, *self;
-  PetscReal             *out, *ghost; /* buffers: plane by plane, each outer times inner */
-  MPI_Request           *request;     /* nrecv receives, then nsend sends */
-  const BCRCompactTable *table;
-};
+#include "stencilimpl.h"
 
 /* Points of the rows [start, start + local) that are below start and beyond its end */
 static PetscErrorCode stencil_ghosts(const BCRBand *band, PetscInt start, PetscInt local, PetscInt ghosts[2])
@@ -37,7 +18,7 @@ static PetscErrorCode stencil_ghosts(const BCRBand *band, PetscInt start, PetscI
 }
 
 /* The segments that rank `to` receives and rank `from` (negative: any) owns, in the order of the slots of `to`; list NULL: how many */
-static PetscInt stencil_segments(const BCRBand *band, PetscMPIInt size, const PetscInt starts[], const PetscInt ghosts[], PetscMPIInt to, PetscMPIInt from, Segment list[])
+static PetscInt stencil_segments(const BCRBand *band, PetscMPIInt size, const PetscInt starts[], const PetscInt ghosts[], PetscMPIInt to, PetscMPIInt from, BCRSegment list[])
 {
   const PetscInt start = starts[to], end = starts[to + 1], below = ghosts[2 * to], above = ghosts[2 * to + 1];
   PetscInt       count = 0, last = -2;
@@ -73,7 +54,7 @@ static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBan
   const PetscInt plane = s->inner * s->outer;
   PetscMPIInt    size, rank;
   PetscInt       nrecv, nsend = 0, planes = 0;
-  Segment       *recv;
+  BCRSegment    *recv;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(comm, &size));
@@ -83,7 +64,7 @@ static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBan
     if (q != rank) nsend += stencil_segments(band, size, starts, ghosts, q, rank, NULL);
   }
   PetscCall(PetscMalloc1(nrecv, &recv));
-  PetscCall(PetscMalloc3(nsend, &s->send, nrecv, &s->self, nsend + nrecv, &s->request));
+  PetscCall(PetscMalloc4(nsend, &s->send, nrecv, &s->self, nrecv, &s->recv, nsend + nrecv, &s->request));
   (void)stencil_segments(band, size, starts, ghosts, rank, -1, recv);
   for (PetscMPIInt q = 0; q < size; ++q) {
     if (q != rank) s->nsend += stencil_segments(band, size, starts, ghosts, q, rank, s->send + s->nsend);
@@ -97,6 +78,7 @@ static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBan
       s->self[s->nself++] = recv[i];
       continue;
     }
+    s->recv[s->nrecv] = recv[i];
     PetscCall(PetscMPIIntCast(recv[i].planes * plane, &count));
     PetscCallMPI(MPI_Recv_init(s->ghost + recv[i].slot * plane, count, MPIU_REAL, recv[i].rank, STENCIL_TAG + (PetscMPIInt)recv[i].slot, comm, &s->request[s->nrecv++]));
   }
@@ -317,7 +299,7 @@ PetscErrorCode BCRStencilDestroy(BCRStencil *stencil)
   PetscFunctionBegin;
   if (!s) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt i = 0; s->request && i < s->nrecv + s->nsend; ++i) PetscCallMPI(MPI_Request_free(&s->request[i]));
-  PetscCall(PetscFree3(s->send, s->self, s->request));
+  PetscCall(PetscFree4(s->send, s->self, s->recv, s->request));
   PetscCall(PetscFree2(s->out, s->ghost));
   PetscCall(PetscFree(s->rows));
   PetscCall(PetscFree(*stencil));

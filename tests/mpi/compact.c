@@ -27,6 +27,7 @@ static PetscErrorCode GridCreate(const Grid *g, PetscInt periodic, DM *da)
   else if (g->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, periodic == 0 ? per : none, periodic == 1 ? per : none, DMDA_STENCIL_STAR, g->n[0], g->n[1], g->procs[0], g->procs[1], g->dof, 1, NULL, NULL, da));
   else
     PetscCall(DMDACreate3d(PETSC_COMM_WORLD, periodic == 0 ? per : none, periodic == 1 ? per : none, periodic == 2 ? per : none, DMDA_STENCIL_STAR, g->n[0], g->n[1], g->n[2], g->procs[0], g->procs[1], g->procs[2], g->dof, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -399,7 +400,7 @@ static PetscErrorCode TestObjects(void)
   PetscCall(MatMult(A, f, d[0]));
   PetscCall(MatCompactDerivativeSetScheme(S, MAT_COMPACT_SPECTRAL));
   PetscCall(MatMult(S, f, d[1]));
-  PetscCall(PetscOptionsInsertString(NULL, "-there_mat_compact_scheme lele6 -there_mat_compact_closure 4 -there_mat_compact_method thomas -there_mat_compact_coupling reduced"));
+  PetscCall(PetscOptionsInsertString(NULL, "-there_mat_compact_scheme lele6 -there_mat_compact_closure 4 -there_mat_compact_method thomas -there_mat_compact_coupling reduced -there_mat_compact_transport host"));
   PetscCall(MatSetOptionsPrefix(S, "there_"));
   PetscCall(MatSetFromOptions(S));
   {
@@ -407,11 +408,14 @@ static PetscErrorCode TestObjects(void)
     PetscInt         closure;
     PCNeatoMethod    method;
     PCNeatoCoupling  coupling;
+    PCNeatoTransport transport;
 
     PetscCall(MatCompactDerivativeGetScheme(S, &scheme));
     PetscCall(MatCompactDerivativeGetClosure(S, &closure));
     PetscCall(MatCompactDerivativeGetMethod(S, &method));
     PetscCall(MatCompactDerivativeGetCoupling(S, &coupling));
+    PetscCall(MatCompactDerivativeGetTransport(S, &transport));
+    Check(transport == PCNEATO_TRANSPORT_HOST, "options: transport %d", (int)transport);
     Check(scheme == MAT_COMPACT_LELE6 && closure == 4, "options: scheme %d, closure %d", (int)scheme, (int)closure);
     Check(method == PCNEATO_METHOD_THOMAS && coupling == PCNEATO_COUPLING_REDUCED, "options: method %d, coupling %d", (int)method, (int)coupling);
   }
@@ -553,6 +557,7 @@ static PetscErrorCode TestBadInput(void)
   CheckError(MatMult(A, f, d), PETSC_ERR_ARG_SIZ, "needs 9 points");
   CheckError(MatCompactDerivativeSetMethod(A, (PCNeatoMethod)9), PETSC_ERR_ARG_OUTOFRANGE, "no PCNeatoMethod 9");
   CheckError(MatCompactDerivativeSetCoupling(A, (PCNeatoCoupling)9), PETSC_ERR_ARG_OUTOFRANGE, "no PCNeatoCoupling 9");
+  CheckError(MatCompactDerivativeSetTransport(A, (PCNeatoTransport)9), PETSC_ERR_ARG_OUTOFRANGE, "no PCNeatoTransport 9");
   CheckError(MatCompactDerivativeSetClosure(A, 7), PETSC_ERR_ARG_OUTOFRANGE, "orders 3 to 6");
   PetscCall(MatCompactDerivativeSetScheme(A, MAT_COMPACT_PADE4));
   CheckError(MatMult(A, f, d), PETSC_ERR_ARG_OUTOFRANGE, "pade4 scheme has closures of order 3 to 4");

@@ -1,0 +1,48 @@
+/*
+  Compact differences on a device (src/compact): right-hand side and lines in one pass over the field where a rank has whole lines, and the right-hand
+  side by itself. Plain C interface as in cuda.h; fields as there, of float where single is set, else of double. f and u are different arrays.
+*/
+#pragma once
+
+#include "cuda.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+#define BCR_CUDA_COMPACT_ENDS  3  /* rows of their own at either end, at most */
+#define BCR_CUDA_COMPACT_WIDTH 8  /* their points */
+#define BCR_CUDA_COMPACT_REACH 64 /* rows after which powers of the roots have to be below rounding */
+
+typedef struct {
+  int    start, points; /* from the first row of the field on; below 0 and beyond n: around a periodic line */
+  double c[BCR_CUDA_COMPACT_WIDTH];
+} BCRCudaCompactRow;
+
+/* alpha d_{j-1} + d_j + alpha d_{j+1} = c_0 f_j + sum_k c_k (f_{j+k} + sign f_{j-k}), k = 1 .. half <= 3, but for h and t rows at the ends; factored as
+   in src/tridiagonal/scan.c: root, gamma, G of these ends */
+typedef struct {
+  ptrdiff_t         inner, n, outer;
+  int               single, half, sign, periodic, h, t, reach;
+  double            c[4], root, gamma;
+  BCRCudaCompactRow first[BCR_CUDA_COMPACT_ENDS], last[BCR_CUDA_COMPACT_ENDS];
+  double            G[2 * BCR_CUDA_COMPACT_ENDS * (2 * BCR_CUDA_COMPACT_ENDS + 2)];
+} BCRCudaCompact;
+BCR_CUDA_API int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u);
+
+/* stencil.cu. Rows from .. to - 1 by the inner stencil; the others, `edges` of them, by rows of their own: edge e has points of row start[e] and on, c[e width + k].
+   Points beyond this rank's rows are in ghost, plane after plane (a plane has inner outer numbers): point -below is plane 0, point n plane below */
+typedef struct {
+  ptrdiff_t     inner, n, outer, from, to;
+  int           single, half, sign, edges, width, below;
+  double        c[4];
+  const int    *start, *points;
+  const double *weights;
+} BCRCudaStencil;
+BCR_CUDA_API int BCRCudaStencilInner(BCRStream stream, const BCRCudaStencil *s, const void *f, void *u);
+BCR_CUDA_API int BCRCudaStencilEdges(BCRStream stream, const BCRCudaStencil *s, const void *f, const void *ghost, void *u);
+BCR_CUDA_API int BCRCudaStencilPack(BCRStream stream, const BCRCudaStencil *s, const void *f, ptrdiff_t first, ptrdiff_t planes, void *to); /* planes of f, one after the other */
+
+#if defined(__cplusplus)
+}
+#endif
