@@ -1,13 +1,49 @@
 #include <petsc/private/petscimpl.h>
 #include <petscbcr.h>
-#include "pscheme.h"
+#include "devrecurrence.h"
 #include "../register.h"
+#include "../stream.h"
 
 /* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
 typedef struct {
   PetscReal S[2], T[2], growth, known, bad;
 } Share;
 #define SHARE_REALS ((PetscMPIInt)(sizeof(Share) / sizeof(PetscReal)))
+
+/* The arrays' place; and what is done there */
+typedef struct {
+  PetscBool device;
+  void     *stream;
+} Place;
+
+static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const PetscScalar *t, PetscScalar start, PetscScalar *w, PetscScalar *end)
+{
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (place->device) {
+    PetscCall(BCRDeviceRecurrenceSolve(r, place->stream, t, start, w, end));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  (void)place;
+  PetscCall(BCRRecurrenceSolve(r, t, start, w));
+  if (end) *end = w[r->n - 1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Reduce(const Place *place, const BCRRecurrence *r, const PetscScalar *t, BCRRecurrenceCarry *carry)
+{
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (place->device) {
+    PetscCall(BCRDeviceRecurrenceReduce(r, place->stream, t, carry));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  (void)place;
+  PetscCall(BCRRecurrenceReduce(r, t, carry));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 static void Put(PetscReal p[2], PetscScalar x)
 {
@@ -29,7 +65,7 @@ static PetscScalar Get(const PetscReal p[2])
   rank for itself, determination. The rank with the first rows knows its start, and is done at once. A rank whose products grow cannot
   tell S and T beforehand (see pscheme.h): the ranks after it wait for its last value.
 */
-static PetscErrorCode Distributed(MPI_Comm comm, const BCRRecurrence *r, PetscInt first, PetscInt N, const PetscScalar *t, PetscScalar initial, PetscScalar *w, PetscBool bad)
+static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRecurrence *r, PetscInt first, PetscInt N, const PetscScalar *t, PetscScalar initial, PetscScalar *w, PetscBool bad)
 {
   const PetscBool knows = (PetscBool)(first == 0 && r->n > 0);
   PetscBool       done  = knows;
@@ -49,13 +85,15 @@ static PetscErrorCode Distributed(MPI_Comm comm, const BCRRecurrence *r, PetscIn
   mine.bad = bad ? 1 : 0;
   if (bad) done = PETSC_TRUE;
   else if (knows) {
-    PetscCall(BCRRecurrenceSolve(r, t, initial, w));
+    PetscScalar end;
+
+    PetscCall(Solve(place, r, t, initial, w, &end));
     mine.known = 1;
-    Put(mine.T, w[r->n - 1]);
+    Put(mine.T, end);
   } else if (r->n && first + r->n < N) { /* nobody comes after the last rows */
     BCRRecurrenceCarry carry;
 
-    PetscCall(BCRRecurrenceReduce(r, t, &carry));
+    PetscCall(Reduce(place, r, t, &carry));
     Put(mine.S, carry.S);
     Put(mine.T, carry.T);
     mine.growth = carry.growth;
@@ -77,16 +115,36 @@ static PetscErrorCode Distributed(MPI_Comm comm, const BCRRecurrence *r, PetscIn
     if (all[p].growth <= BCR_RECUR_GROWTH && !PetscIsInfOrNanScalar(before) && !PetscIsInfOrNanScalar(x)) continue;
     x = before; /* of a rank without rows */
     if (p == rank && r->n) {
-      PetscCall(BCRRecurrenceSolve(r, t, start, w));
-      x    = w[r->n - 1];
+      PetscCall(Solve(place, r, t, start, w, &x));
       done = PETSC_TRUE;
     }
     PetscCallMPI(MPI_Bcast(&x, 1, MPIU_SCALAR, p, comm));
   }
   PetscCall(PetscFree(all));
-  if (!done && r->n) PetscCall(BCRRecurrenceSolve(r, t, start, w));
+  if (!done && r->n) PetscCall(Solve(place, r, t, start, w, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
+/* Whether all of this rank's arrays are there; another rank's may be elsewhere */
+static PetscErrorCode OnDevice(Vec s, Vec t, Vec w, PetscBool *device)
+{
+  Vec v[3] = {w, t, s};
+
+  PetscFunctionBegin;
+  *device = PETSC_TRUE;
+  for (int i = 0; i < 3 && *device; i++) {
+    const PetscScalar *a;
+    PetscMemType       type;
+
+    if (!v[i]) continue;
+    PetscCall(VecGetArrayReadAndMemType(v[i], &a, &type));
+    if (!PetscMemTypeCUDA(type)) *device = PETSC_FALSE;
+    PetscCall(VecRestoreArrayReadAndMemType(v[i], &a));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 /*@
   PetscBCRRecurrenceSolve - solves a first-order linear recurrence on vectors, in parallel
@@ -106,12 +164,14 @@ static PetscErrorCode Distributed(MPI_Comm comm, const BCRRecurrence *r, PetscIn
 
   Notes:
   The vectors have the same communicator and the same layout, of any local sizes, zero among them. They are dense vectors of any
-  type; those on a GPU are copied to the host and back.
+  type. Where all of a process's vectors are in the memory of a CUDA device the work is done there, in one pass over the arrays; vectors in
+  different memories, and complex ones, are copied to the host and back.
 
   The array is cut into parts that are treated at the same time (the P-scheme). Pre-computation: every part from a zero start,
   which gives w_end = S w_start + T. Propagation: the starts of the parts, one after another. Determination: the parts, each from its
   start. Within a process the parts lie in the lanes of vector instructions, and there are about sqrt(n/2) of them; each process is
-  one part of the whole. A process sends 7 real numbers, in one `MPI_Allgather()`.
+  one part of the whole. A process sends 7 real numbers, in one `MPI_Allgather()`. On a device the parts have 16 elements and the threads have one each; tiles of 4096 take their start from
+  those before them.
 
   The result is that of the sequential loop to rounding, for any coefficients: parts in which the coefficients grow are done in
   order, and processes with such parts one after another, with a broadcast each. A NaN in t_i or s_i gives NaN in w_i and after it, as in the loop;
@@ -136,7 +196,8 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
   const PetscScalar *ta, *sa = NULL;
   PetscScalar       *wa;
   PetscInt           N, n, first;
-  PetscBool          bad = PETSC_FALSE;
+  PetscBool          bad   = PETSC_FALSE;
+  Place              place = {PETSC_FALSE, NULL};
 
   PetscFunctionBegin;
   if (s) PetscValidHeaderSpecific(s, VEC_CLASSID, 1);
@@ -164,20 +225,44 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
     if (n != r.n) bad = PETSC_TRUE;
   }
   PetscCall(PetscLogEventBegin(BCR_Recurrence, t, w, 0, 0));
-  /* one access for each vector: w may be t or s */
-  PetscCall(VecGetArray(w, &wa));
-  if (t == w) ta = wa;
-  else PetscCall(VecGetArrayRead(t, &ta));
-  if (s == w) sa = wa;
-  else if (s == t) sa = ta;
-  else if (s) PetscCall(VecGetArrayRead(s, &sa));
+#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
+  PetscCall(OnDevice(s, t, w, &place.device));
+  if (place.device) {
+    PetscMemType type;
+
+    PetscCall(BCRGetStream(&place.stream));
+    PetscCall(VecGetArrayAndMemType(w, &wa, &type));
+    if (t == w) ta = wa;
+    else PetscCall(VecGetArrayReadAndMemType(t, &ta, &type));
+    if (s == w) sa = wa;
+    else if (s == t) sa = ta;
+    else if (s) PetscCall(VecGetArrayReadAndMemType(s, &sa, &type));
+  } else
+#endif
+  { /* one access for each vector: w may be t or s */
+    PetscCall(VecGetArray(w, &wa));
+    if (t == w) ta = wa;
+    else PetscCall(VecGetArrayRead(t, &ta));
+    if (s == w) sa = wa;
+    else if (s == t) sa = ta;
+    else if (s) PetscCall(VecGetArrayRead(s, &sa));
+  }
   r.s = s ? sa : NULL;
   if (s && !r.n) r.s = &scale; /* no array, but not a constant either */
-  if (size == 1) PetscCall(BCRRecurrenceSolve(&r, ta, initial, wa));
-  else PetscCall(Distributed(comm, &r, first, N, ta, initial, wa, bad));
-  if (s && s != w && s != t) PetscCall(VecRestoreArrayRead(s, &sa));
-  if (t != w) PetscCall(VecRestoreArrayRead(t, &ta));
-  PetscCall(VecRestoreArray(w, &wa));
+  if (size == 1) PetscCall(r.n ? Solve(&place, &r, ta, initial, wa, NULL) : PETSC_SUCCESS);
+  else PetscCall(Distributed(comm, &place, &r, first, N, ta, initial, wa, bad));
+#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
+  if (place.device) {
+    if (s && s != w && s != t) PetscCall(VecRestoreArrayReadAndMemType(s, &sa));
+    if (t != w) PetscCall(VecRestoreArrayReadAndMemType(t, &ta));
+    PetscCall(VecRestoreArrayAndMemType(w, &wa));
+  } else
+#endif
+  {
+    if (s && s != w && s != t) PetscCall(VecRestoreArrayRead(s, &sa));
+    if (t != w) PetscCall(VecRestoreArrayRead(t, &ta));
+    PetscCall(VecRestoreArray(w, &wa));
+  }
   PetscCall(PetscLogFlops(2.0 * (double)r.n));
   PetscCall(PetscLogEventEnd(BCR_Recurrence, t, w, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

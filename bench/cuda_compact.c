@@ -1,0 +1,196 @@
+/*
+  Compact derivatives on a CUDA device along each axis of an n x n x n field, and recurrences on one array, against a copy of the field in the same run (median of
+  single runs, by events), from device memory to device memory.
+
+  cuda_compact [-n 512] [-reps 21] [-recurrence 268435456] [-all]
+  -all: every scheme, periodic lines, and the right-hand side and the lines one after the other; else lele6
+*/
+#include "bench.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include <petscdevice.h>
+  #include "cuda_bench.h"
+  #include "src/compact/compact.h"
+  #include "src/recurrence/devrecurrence.h"
+
+static BCRStream stream;
+static PetscInt  reps = 21;
+
+typedef struct {
+  BCRCompact    c;
+  BCRRecurrence r;
+  PetscReal    *f, *u, *s;
+  size_t        bytes;
+} Run;
+
+static int Copy(void *context)
+{
+  Run *r = (Run *)context;
+
+  return BCRCudaCopy(r->u, r->f, r->bytes, stream);
+}
+static int Derive(void *context)
+{
+  Run *r = (Run *)context;
+
+  return (int)BCRCompactEndDevice(r->c, stream, r->f, r->u);
+}
+static int Recur(void *context)
+{
+  Run *r = (Run *)context;
+
+  return (int)BCRDeviceRecurrenceSolve(&r->r, stream, (PetscScalar *)r->f, 1, (PetscScalar *)r->u, NULL);
+}
+
+static PetscErrorCode Fill(PetscReal *to, PetscInt64 n)
+{
+  PetscReal *v;
+  uint64_t   state = 88172645463325252ULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n, &v));
+  for (PetscInt64 i = 0; i < n; i++) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    v[i] = (PetscReal)((double)(state >> 11) / 9007199254740992.0 - 0.5);
+  }
+  PetscCallBCRCuda(BCRCudaPut(to, v, (size_t)n * sizeof(PetscReal), stream));
+  PetscCall(PetscFree(v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Largest |A d - B f| of some lines, relative to |A| |d| + |B| |f| */
+static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, PetscBool periodic, double h, double *residual)
+{
+  const PetscInt step  = axis == 0 ? 1 : (axis == 1 ? n : n * n);
+  const double   scale = s->derivative == 1 ? 1 / h : 1 / (h * h);
+  PetscReal     *f, *u;
+  double         worst = 0, du = 0, df = 0, c = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(n * n * n, &f, n * n * n, &u));
+  PetscCallBCRCuda(BCRCudaGet(f, r->f, r->bytes, stream));
+  PetscCallBCRCuda(BCRCudaGet(u, r->u, r->bytes, stream));
+  for (PetscInt k = 0; k < n * n; k += 37) {
+    const PetscInt at = axis == 0 ? k * n : (axis == 1 ? k % n + n * n * (k / n) : k);
+
+    for (PetscInt j = 0; j < n; j++) {
+      BCRCompactRow row;
+      double        x;
+
+      PetscCall(BCRCompactGetRow(s, n, j, &row));
+      x = u[at + step * j];
+      if (periodic || j) x += row.low * u[at + step * ((j + n - 1) % n)];
+      if (periodic || j < n - 1) x += row.up * u[at + step * ((j + 1) % n)];
+      for (PetscInt i = 0; i < row.points; i++) {
+        x -= scale * row.c[i] * f[at + step * ((row.start + i + n) % n)];
+        c  = PetscMax(c, scale * fabs(row.c[i]));
+        df = PetscMax(df, fabs(f[at + step * ((row.start + i + n) % n)]));
+      }
+      worst = PetscMax(worst, fabs(x));
+      du    = PetscMax(du, fabs(u[at + step * j]));
+    }
+  }
+  *residual = worst / (2 * du + 2 * c * df);
+  PetscCall(PetscFree2(f, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode OneCase(Run *r, MatCompactScheme scheme, PetscInt derivative, PetscInt axis, PetscInt n, PetscBool periodic, BCRTriMethod method, double copy)
+{
+  const double     h = 1 / (double)n;
+  BCRCompactScheme s;
+  BCRTriOptions    options;
+  double           ms, residual = 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCompactGetScheme(scheme, derivative, PETSC_DECIDE, periodic, &s));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  options.isa    = -1;
+  options.device = PETSC_TRUE;
+  options.stream = stream;
+  options.method = method;
+  PetscCall(BCRCompactCreate(PETSC_COMM_SELF, &s, n, periodic, (PetscReal)h, axis == 0 ? 1 : (axis == 1 ? n : n * n), n, axis == 0 ? n * n : (axis == 1 ? n : 1), 1, &options, &r->c));
+  PetscCall(BenchDeviceMedian(stream, Derive, r, 3, reps, &ms));
+  PetscCall(Residual(r, &s, n, axis, periodic, h, &residual));
+  printf("compact,%s,%d,%c,%s,%s,%" PetscInt_FMT ",%.5f,%.5f,%.3f,%.2e\n", MatCompactSchemes[scheme], (int)derivative, (char)('x' + axis), periodic ? "periodic" : "closed", method == BCR_TRI_AUTO ? "one pass" : PCNeatoMethods[method], n, ms, copy,
+         ms / copy, residual);
+  (void)fflush(stdout);
+  PetscCall(BCRCompactDestroy(&r->c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt       n = 512, long_ = 268435456;
+  PetscBool      all = PETSC_FALSE;
+  BCRDeviceArena arena;
+  Run            r;
+  double         copy;
+  char           device[64];
+  int            major, minor, sms, shared;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-recurrence", &long_, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-all", &all, NULL));
+  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
+  PetscCallBCRCuda(BCRCudaStreamCreate(&stream));
+  PetscCallBCRCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
+  printf("# device: %s, %s, medians of %" PetscInt_FMT " runs\n", device, sizeof(PetscReal) == sizeof(double) ? "double" : "single", reps);
+  printf("what,scheme,derivative,axis,ends,how,n,time_ms,copy_ms,ratio_to_copy,residual\n");
+  if (n) {
+    r.bytes = (size_t)n * (size_t)n * (size_t)n * sizeof(PetscReal);
+    PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "f", &r.f));
+    PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "u", &r.u));
+    PetscCall(Fill(r.f, (PetscInt64)n * n * n));
+    PetscCall(BenchDeviceMedian(stream, Copy, &r, 3, reps, &copy));
+    for (PetscInt axis = 0; axis < 3; axis++)
+      for (PetscInt derivative = 1; derivative < 3; derivative++)
+        for (int scheme = all ? 0 : MAT_COMPACT_LELE6; scheme <= (all ? MAT_COMPACT_SPECTRAL : MAT_COMPACT_LELE6); scheme++) {
+          PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_FALSE, BCR_TRI_AUTO, copy));
+          if (all) PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_TRUE, BCR_TRI_AUTO, copy));
+          if (all && scheme == MAT_COMPACT_LELE6) PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_FALSE, BCR_TRI_THOMAS, copy));
+        }
+    PetscCall(BCRDeviceArenaFree(&arena));
+  }
+  #if !defined(PETSC_USE_COMPLEX)
+  if (long_) {
+    r.bytes = (size_t)long_ * sizeof(PetscReal);
+    PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "t", &r.f));
+    PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "w", &r.u));
+    PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "s", &r.s));
+    PetscCall(Fill(r.f, long_));
+    PetscCall(Fill(r.s, long_));
+    for (PetscInt size = 1 << 20;; size *= 16) {
+      r.bytes = (size_t)size * sizeof(PetscReal);
+      PetscCall(BenchDeviceMedian(stream, Copy, &r, 3, reps, &copy));
+      for (int constant = 0; constant < 2; constant++) {
+        double ms;
+
+        r.r.n     = size;
+        r.r.s     = constant ? NULL : (PetscScalar *)r.s;
+        r.r.scale = (PetscScalar)0.9;
+        PetscCall(BenchDeviceMedian(stream, Recur, &r, 3, reps, &ms));
+        printf("recurrence,%s,,,,,%" PetscInt_FMT ",%.5f,%.5f,%.3f,\n", constant ? "constant" : "varying", size, ms, copy, ms / copy);
+        (void)fflush(stdout);
+      }
+      if (size > long_ / 16) break;
+    }
+    PetscCall(BCRDeviceArenaFree(&arena));
+  }
+  #endif
+  PetscCallBCRCuda(BCRCudaStreamDestroy(stream));
+  PetscCall(PetscFinalize());
+  return 0;
+}
+#else
+int main(void)
+{
+  printf("built without CUDA\n");
+  return 0;
+}
+#endif
