@@ -174,7 +174,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   BCRTransportInfo transport;
   Run              r;
   PetscScalar     *v;
-  double           t[3], least[3], stage[BCR_RANK_STAGES] = {0, 0, 0, 0}, setup, residual = 0;
+  double           t[3], least[3], stage[BCR_RANK_STAGES] = {0, 0, 0, 0}, setup, sent[2], residual = 0;
   uint64_t         state = 88172645463325252ULL + 7 * (uint64_t)rank;
 
   PetscFunctionBegin;
@@ -221,6 +221,9 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   PetscCall(Residual(&r, dim, n, &residual));
   PetscCall(BCRSolverGetInfo(r.solver, &info));
   PetscCall(PetscMemzero(&transport, sizeof(transport)));
+  sent[0] = (double)info.bytes_sent; /* of the rank that sends most */
+  sent[1] = (double)info.messages;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sent, 2, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   PetscCall(BCRSolverDestroy(&r.solver));
   if (size > 1) {
     PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", kind, options.gpuaware, &r.transport));
@@ -228,10 +231,10 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     PetscCall(Stages(&r, dim, &op, &slab, &options, r.transport, stage));
     PetscCall(BCRTransportDestroy(&r.transport));
   }
-  Row(how, dim, n, "bcrpoisson", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, (double)info.bytes_sent, (double)info.messages, residual);
+  Row(how, dim, n, "bcrpoisson", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, sent[0], sent[1], residual);
   if (dim == 2 && peer) {
     int   *first, *column, error;
-    double sent = 0, count = 0;
+    double bytes = 0, count = 0;
 
     PetscCall(PetscMalloc2(size + 1, &first, size + 1, &column));
     for (PetscMPIInt q = 0; q <= size; q++) {
@@ -256,7 +259,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
         r.send[i][q].bytes *= sizeof(double);
         r.recv[i][q].bytes *= sizeof(double);
         if (q != rank) {
-          sent += (double)r.send[i][q].bytes;
+          bytes += (double)r.send[i][q].bytes;
           count++;
         }
       }
@@ -266,7 +269,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     PetscCall(Time(&r, Exchange, &t[2], &least[2]));
     stage[0] = stage[2] = stage[3] = 0;
     stage[1]                       = t[2];
-    Row(how, dim, n, "cufft+transposes", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, sent, count, residual);
+    Row(how, dim, n, "cufft+transposes", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, bytes, count, residual);
     for (int i = 0; i < 2; i++) PetscCall(PetscFree2(r.send[i], r.recv[i]));
     PetscCall(BCRTransportDestroy(&r.transport));
     PeerFftDestroy(&r.peer);

@@ -438,7 +438,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     r.gaplast = (int)c->seprows.gaplast;
     r.nk      = (int)nk;
     r.planes  = (int)c->planes;
-    r.pin     = c->singular ? 0 : -1;
+    r.pin     = c->singular && !c->border ? 0 : -1; /* with an open end the line is not singular */
     r.ax      = x->a;
     r.ay      = y->a;
     r.lambda  = dlambda;
@@ -454,7 +454,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->sep.ld            = c->ldd;
     c->sep.plane         = c->level0.dplane;
     c->sep.tab           = c->septab;
-    c->sep.pin           = r.pin;
+    c->sep.pin           = c->singular ? 0 : -1;
     c->sep.removedfactor = c->norm[0][0] * (c->dim == 3 ? c->norm[2][0] : 1);
     c->sep.subfactor     = c->norm[0][0];
     c->sep.removed       = c->scalars;
@@ -755,7 +755,7 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
+PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   BCRDeviceCore c;
 
@@ -765,7 +765,7 @@ PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], Pet
     if (axis[d].n == 1) PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (dim == 2 ? along != 1 || axis[1].n < 24 : dim != 3) PetscFunctionReturn(PETSC_SUCCESS); /* two separators between the ends */
-  PetscCall(core_create(dim, axis, shift, PETSC_FALSE, stride, options, along, open, stream, &c));
+  PetscCall(core_create(dim, axis, shift, singular, stride, options, along, open, stream, &c));
   if (dim == 2 ? c->kind != DEVICE_LEVEL0 : !c->box) PetscCall(BCRDeviceCoreDestroy(&c));
   *core = c;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -980,7 +980,7 @@ PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBo
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
   *possible = c->box ? c->usebox : (c->kind == DEVICE_LEVEL0 ? PETSC_TRUE : PETSC_FALSE);
-  *reduces  = c->box ? PETSC_FALSE : *possible;
+  *reduces  = c->box || c->singular ? PETSC_FALSE : *possible;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -999,7 +999,7 @@ PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const
 }
 
 /* Back from the separators' solutions */
-static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *mean)
 {
   BCRCudaLevel0 l = c->level0;
 
@@ -1009,22 +1009,24 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   l.fplane = 0;
   l.ldu    = c->stride[1];
   l.uplane = 0;
+  l.sub    = mean;
   PetscCall(level0_synthesis(c, stream, &l, u));
   PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own, const double *before)
+PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own, const double *before, const double *mean)
 {
   PetscFunctionBegin;
   if (c->box) {
     PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, own, before));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  c->sep.after  = own;
-  c->sep.before = before;
+  c->sep.after   = own;
+  c->sep.before  = before;
+  c->sep.removed = (double *)mean;
   PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
-  PetscCall(border_end(c, stream, f, u));
+  PetscCall(border_end(c, stream, f, u, mean));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1032,7 +1034,7 @@ PetscErrorCode BCRDeviceCoreBorderEndReduced(BCRDeviceCore c, BCRStream stream, 
 {
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, level0_separators(c), rows, received, part));
-  PetscCall(border_end(c, stream, f, u));
+  PetscCall(border_end(c, stream, f, u, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

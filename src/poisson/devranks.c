@@ -3,8 +3,9 @@
   by two solves: the rows between the interfaces with Dirichlet ends, the interfaces, the rows once more with what the interfaces add. Rows beside
   interfaces are transformed on the device then, in double.
 
-  Few parts (BCR_CUDA_GATHER): every part sends its interface row's right-hand sides and what the row before gets to all others, for all modes, and solves
-  all reduced systems: one exchange. More parts: the modes are shared out in order, as many to each rank as to any other: a rank sends to another, of the
+  Few parts (BCR_CUDA_GATHER): a part sends its interface row's right-hand sides to the next part, what the row before gets to the part before, and both to all
+  others for the modes that reach across a part; then it solves all reduced systems: one exchange. In a part's 2 nmodes numbers the interface row's come
+  first, the last mode first, so that what goes to another part is in one piece. More parts: the modes are shared out in order, as many to each rank as to any other: a rank sends to another, of the
   modes that the other one has, these two, and gets the solutions in the two rows back, and the mean that a singular operator's right-hand side
   loses (0 from all but the rank that has the constant mode).
 */
@@ -157,7 +158,7 @@ static PetscErrorCode core_create(BCRDeviceRanks r, const BCRAxis whole[], Petsc
     stride[d] = (PetscInt)r->box.stride[d];
     if (whole[d].lower) border = PETSC_FALSE;
   }
-  if (border && r->p.nparts > 1 && !r->singular) {
+  if (border && r->p.nparts > 1) {
     const PetscBool open[2] = {r->p.prev >= 0 ? PETSC_TRUE : PETSC_FALSE, mine->has};
 
     for (PetscInt d = 0; d < r->dim; d++) r->axes[d] = whole[d];
@@ -165,7 +166,7 @@ static PetscErrorCode core_create(BCRDeviceRanks r, const BCRAxis whole[], Petsc
     for (int e = 0; e < 2; e++) {
       if (open[e]) axes[r->axis].end[e] = BCR_END_DIRICHLET;
     }
-    PetscCall(BCRDeviceCoreCreateBorder(r->dim, axes, (PetscReal)r->shift, stride, &r->options, r->axis, open, r->stream, &r->core));
+    PetscCall(BCRDeviceCoreCreateBorder(r->dim, axes, (PetscReal)r->shift, r->singular, stride, &r->options, r->axis, open, r->stream, &r->core));
     r->bordered = r->core ? PETSC_TRUE : PETSC_FALSE;
     if (r->core) PetscFunctionReturn(PETSC_SUCCESS);
     axes[r->axis] = whole[r->axis];
@@ -185,25 +186,44 @@ static void message(BCRDeviceRanks r, int which, PetscBool sent, PetscMPIInt ran
   m->bytes = (size_t)n * sizeof(double);
 }
 
-/* Right-hand sides that part p has at 2 nmodes p: its own row's, if it has one, and what the row before gets, if there is one */
-static void gather_message(BCRDeviceRanks r, PetscBool sent, PetscMPIInt rank, PetscInt p)
+/* How many modes, the first ones, are coupled across a part between two interfaces: the others' corner entries mu^m are below rounding */
+static PetscInt coupled_modes(BCRDeviceRanks r)
 {
-  const PetscInt  n    = r->nmodes;
-  const PetscBool left = p > 0 || r->p.periodic ? PETSC_TRUE : PETSC_FALSE, own = r->p.part[p].has;
+  PetscInt least = PETSC_MAX_INT;
 
-  message(r, 0, sent, rank, r->received[0] + 2 * n * p + (own ? 0 : n), (own ? n : 0) + (left ? n : 0));
+  for (PetscInt p = 0; p < r->p.nparts; p++) {
+    if ((p > 0 || r->p.periodic) && r->p.part[p].has) least = PetscMin(least, r->p.part[p].interior + 1);
+  }
+  if (least == PETSC_MAX_INT) return 0;
+  for (PetscInt k = r->nmodes; k > 0 && r->p.uniform; k--) {
+    const double lambda = r->shift + r->modes[0].lambda[(k - 1) % r->no[0]] + r->modes[1].lambda[(k - 1) / r->no[0]], delta = lambda / r->p.low[r->p.n / 2];
+
+    if (!(delta > 0) || (double)least * log1p(0.5 * (delta + sqrt(delta * (delta + 4)))) < 42) return k;
+  }
+  return r->p.uniform ? 0 : r->nmodes;
+}
+
+/* What part p sends to part q */
+static void gather_message(BCRDeviceRanks r, PetscBool sent, PetscInt p, PetscInt q, PetscInt coupled)
+{
+  const PetscInt  n = r->nmodes, np = r->p.nparts;
+  const PetscBool left = p > 0 || r->p.periodic ? PETSC_TRUE : PETSC_FALSE, own = r->p.part[p].has;
+  const PetscInt  begin = own ? (q == (p + 1) % np ? 0 : n - coupled) : n, end = left ? (p == (q + 1) % np ? 2 * n : n + coupled) : n;
+
+  if (end > begin) message(r, 0, sent, r->p.part[sent ? q : p].rank, r->received[0] + 2 * n * p + begin, end - begin);
 }
 
 /* Who sends what to whom: right-hand sides, solutions, sums */
 static PetscErrorCode border_messages(BCRDeviceRanks r)
 {
-  const PetscInt np = r->p.nparts, mine = r->p.mine, share = r->share;
+  const PetscInt np = r->p.nparts, mine = r->p.mine, share = r->share, coupled = coupled_modes(r);
   PetscMPIInt    next  = 0;
   PetscInt       owner = 0;
 
   PetscFunctionBegin;
+  for (int i = 0; i < 3; i++) r->nsend[i] = r->nrecv[i] = 0;
   while (owner < np - 1 && r->constant >= r->first[owner + 1]) owner++; /* of the constant mode, if the modes are shared out */
-  for (int i = 0; i < 3; i++) PetscCall(PetscMalloc2(np + r->size, &r->send[i], np + r->size, &r->recv[i]));
+  for (int i = 0; i < 3 && !r->send[i]; i++) PetscCall(PetscMalloc2(np + r->size, &r->send[i], np + r->size, &r->recv[i]));
   for (PetscInt q = 0; q < np && mine >= 0; q++) {
     const PetscMPIInt to = r->p.part[q].rank;
     const PetscInt    n  = r->first[q + 1] - r->first[q];
@@ -214,8 +234,8 @@ static PetscErrorCode border_messages(BCRDeviceRanks r)
       message(r, 1, PETSC_TRUE, to, r->sent[1] + (2 * share + 1) * q, 2 * share + 1);
       message(r, 1, PETSC_FALSE, to, r->received[1] + 2 * r->first[q] + q, 2 * n + 1);
     } else if (q != mine) {
-      gather_message(r, PETSC_TRUE, to, mine);
-      gather_message(r, PETSC_FALSE, to, q);
+      gather_message(r, PETSC_TRUE, mine, q, coupled);
+      gather_message(r, PETSC_FALSE, q, mine, coupled);
     }
     message(r, 2, PETSC_TRUE, to, r->scalars + SUM, 1);
     message(r, 2, PETSC_FALSE, to, r->sums + q, 1);
@@ -332,7 +352,6 @@ static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[])
     PetscCall(BCRDeviceArenaGet(&r->space, (size_t)PetscMax(1, n) * ni * sizeof(double), "reduced systems", &r->work));
     PetscCall(BCRDeviceArenaGet(&r->space, (size_t)np * sizeof(double), "sums", &r->sums));
   }
-  PetscCall(border_messages(r));
   r->stale = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -419,6 +438,7 @@ PetscErrorCode BCRDeviceRanksSetUp(BCRDeviceRanks r)
 {
   PetscFunctionBegin;
   if (r->core) PetscCall(BCRDeviceCoreSetUp(r->core));
+  if (r->p.nparts > 1 && r->stale) PetscCall(border_messages(r));
   if (r->p.nparts > 1 && r->p.mine >= 0 && r->stale) {
     PetscCall(ranks_passes(r));
     r->tab.shift = r->shift;
@@ -579,10 +599,10 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
   if (r->gather) {
     double *to = r->received[0] + 2 * r->nmodes * r->p.mine;
 
-    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, to, to + r->nmodes));
+    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, to + r->nmodes - 1, to + r->nmodes));
     else {
       PetscCall(passes_begin(r, stream, f, u, x, x + r->nmodes));
-      PetscCallBCRCuda(BCRCudaBorderPack(stream, 1, (int)r->nmodes, NULL, r->norm, x, x + r->nmodes, to));
+      PetscCallBCRCuda(BCRCudaBorderPack(stream, 1, (int)r->nmodes, NULL, r->norm, x, 1, x + r->nmodes, to));
     }
     PetscCall(mark(r, stream));
     PetscCall(exchange(r, stream, 0));
@@ -593,9 +613,9 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
       if (r->size > r->p.nparts) PetscCall(exchange(r, stream, 1));
     }
   } else {
-    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, x, x + r->nmodes));
+    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, x + r->nmodes - 1, x + r->nmodes));
     else PetscCall(passes_begin(r, stream, f, u, x, x + r->nmodes));
-    PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->bordered ? NULL : r->norm, x, x + r->nmodes, r->sent[0]));
+    PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->bordered ? NULL : r->norm, r->bordered ? x + r->nmodes - 1 : x, r->bordered ? -1 : 1, x + r->nmodes, r->sent[0]));
     PetscCall(mark(r, stream));
     PetscCall(exchange(r, stream, 0));
     PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, -1, r->sent[1]));
@@ -606,7 +626,7 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
   }
   PetscCall(mark(r, stream));
   if (r->reduces) PetscCall(BCRDeviceCoreBorderEndReduced(r->core, stream, f, u, &r->rows, r->received[0], (int)r->p.mine));
-  else if (r->bordered) PetscCall(BCRDeviceCoreBorderEnd(r->core, stream, f, u, x, x + r->nmodes));
+  else if (r->bordered) PetscCall(BCRDeviceCoreBorderEnd(r->core, stream, f, u, x, x + r->nmodes, r->singular ? r->scalars + REMOVED : NULL));
   else PetscCall(passes_end(r, stream, u, x));
   if (r->singular) { /* zero mean */
     PetscCallBCRCuda(BCRCudaSum(stream, &r->box, r->float_, u, NULL, r->scalars + PARTIAL, r->scalars + SUM));

@@ -68,7 +68,7 @@ static __device__ int part_of(int nparts, const int *first, int k)
   return q;
 }
 
-static __global__ void pack(int nparts, int nmodes, const int *first, const double *norm, const double *own, const double *left, double *sent)
+static __global__ void pack(int nparts, int nmodes, const int *first, const double *norm, const double *own, int way, const double *left, double *sent)
 {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -77,13 +77,13 @@ static __global__ void pack(int nparts, int nmodes, const int *first, const doub
   const ptrdiff_t at = 2 * (ptrdiff_t)k0 + k - k0;
   const double    f  = norm ? norm[k] : 1;
 
-  sent[at]     = f * own[k];
-  sent[at + n] = f * left[k];
+  sent[nparts > 1 ? at : n - 1 - k] = f * own[(ptrdiff_t)way * k];
+  sent[at + n]                      = f * left[k];
 }
 
-int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, const double *left, double *sent)
+int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, int way, const double *left, double *sent)
 {
-  pack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first, norm, own, left, sent);
+  pack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first, norm, own, way, left, sent);
   return bcr_done();
 }
 
@@ -245,7 +245,7 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
   for (int p = 0; p < b.nrow; p++) {
     const int after = (p + 1) % b.nparts;
 
-    work[(ptrdiff_t)p * n + j] = received[2 * (ptrdiff_t)n * p + j] + received[2 * (ptrdiff_t)n * after + n + j];
+    work[(ptrdiff_t)p * n + j] = received[2 * (ptrdiff_t)n * p + (part < 0 ? j : n - 1 - j)] + received[2 * (ptrdiff_t)n * after + n + j];
   }
   if (b.k0 + j == b.constant) mean = constant_mode(b, j, work);
   else {

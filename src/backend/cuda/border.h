@@ -22,8 +22,8 @@ BCR_CUDA_API int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int sing
 BCR_CUDA_API int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x, double *y);
 
 /* What a rank sends: modes k of part q at 2 first[q], its own row's first, then what the row before gets, each first[q+1] - first[q] long, times norm
-   (NULL: as they are). nparts 1: all modes */
-BCR_CUDA_API int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, const double *left, double *sent);
+   (NULL: as they are); mode m of own at way m. nparts 1: all modes, its own row's backwards, as BCRCudaBorderSolve() has them for one part */
+BCR_CUDA_API int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, int way, const double *left, double *sent);
 /* and what it gets back: from part q at 2 first[q] + q, the solution in its own row, in the row before, and a mean that is not 0 in one of them */
 BCR_CUDA_API int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received, double *x, double *before, double *mean);
 
@@ -50,8 +50,9 @@ enum {
 };
 BCR_CUDA_API int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const BCRCudaBorderRows *rows, const double *received, int part);
 BCR_CUDA_API int BCRCudaBorderTables(BCRStream stream, const BCRCudaBorderTab *tab);
-/* received: from part p at 2 n p its own row's right-hand sides, then what the row before gets. sent: to part p at (2 n + 1) p, or (part not negative) to that
-   part alone: the solution in its own row, in the row before, the mean. work: nrow x n */
+/* received: from part p at 2 n p its own row's right-hand sides, then what the row before gets. sent: to part p at (2 n + 1) p the solution in its own row, in the row
+   before, the mean. part not negative: to that part alone; own rows' right-hand sides are received backwards then, the last mode first, so that slow modes of both are
+   beside one another. work: nrow x n */
 BCR_CUDA_API int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, int part, double *sent);
 BCR_CUDA_API int BCRCudaSumOf(BCRStream stream, int n, const double *v, double *sum);
 

@@ -376,7 +376,7 @@ template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __la
           X1 += pw * c;
           pw *= mu;
           v[i * p.ld + k + 1] = (T)c;
-        } else if (OPEN && row + i < rows) p.own[(ptrdiff_t)blockIdx.x * (N - 1) + k] = g; /* what is beyond is added below */
+        } else if (OPEN && row + i < rows) p.own[-(ptrdiff_t)blockIdx.x * (N - 1) - k] = g; /* what is beyond is added below */
       }
       state[k]         = c;
       state[N + k]     = X1;
@@ -392,7 +392,7 @@ template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __la
       const double   *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
       const ptrdiff_t o = (ptrdiff_t)blockIdx.x * (N - 1) + k;
 
-      p.own[o]  = p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.own[o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
+      p.own[-o] = p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.own[-o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
       p.left[o] = p.open[0] ? 4 * p.a * (e[0] * X1 + e[N - 1] * Xn) : 0;
     }
   }

@@ -244,7 +244,7 @@ typedef struct {
 } BCRCudaSepRows;
 BCR_CUDA_API int BCRCudaSepTables(BCRStream stream, const BCRCudaSepRows *rows, double *tab); /* waits for nothing */
 BCR_CUDA_API int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g);
-/* open ends: right-hand sides of the row after (own) and what the row before gets, times a, in the other order, with what is left of lines that end at these rows */
+/* open ends: right-hand sides of the row after (own, mode m at own[-m]) and what the row before gets, times a, with what is left of lines that end at these rows */
 BCR_CUDA_API int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a, double *own, double *left);
 
 /* reduction.cu: block cyclic reduction of a given radix, a step at a time (BCRReductionStep). Item k has np right-hand sides, each a sum of nsrc rows
@@ -290,7 +290,7 @@ typedef struct {
   const void   *roots;
   double       *ends; /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */
   /* BCR_CUDA_BOX_MARCH, rows of other ranks beyond an end: n rows of the lines, and one more where open[1]. BCRCudaSepLines has border, the rest is in natural
-     order, (N - 1) planes; own and left, times a: what Down leaves for the row after and for the row before; after, before: solutions there, for Up */
+     order, (N - 1) planes; own (mode m at own[-m]) and left, times a: what Down leaves for the row after and for the row before; after, before: solutions there, for Up */
   int           open[2];
   const double *border, *after, *before;
   double       *own, *left, a;

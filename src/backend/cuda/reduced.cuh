@@ -14,7 +14,7 @@ static __device__ __forceinline__ void reduced(const BCRCudaBorderRows &b, const
 #pragma unroll
   for (int p = 0; p < BCR_CUDA_GATHER; p++) {
     x[p] = low[p] = up[p] = inv[p] = 0;
-    if (p < b.nrow) x[p] = received[2 * (ptrdiff_t)b.n * p + mode] + received[(2 * (ptrdiff_t)(p + 1 < b.nparts ? p + 1 : 0) + 1) * b.n + mode];
+    if (p < b.nrow) x[p] = received[(2 * (ptrdiff_t)p + 1) * b.n - 1 - mode] + received[(2 * (ptrdiff_t)(p + 1 < b.nparts ? p + 1 : 0) + 1) * b.n + mode];
     if (p < open) {
       low[p] = b.low[(ptrdiff_t)p * b.n + mode];
       up[p]  = b.up[(ptrdiff_t)p * b.n + mode];

@@ -45,7 +45,7 @@ static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const
   }
 }
 
-/* PLAIN: neither periodic nor singular; OPEN: open ends */
+/* PLAIN: neither periodic nor singular; OPEN: open ends, 2: of a singular operator, whose mean is known */
 template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 128, K == 32 ? 1 : 5) sep_lines(BCRCudaSepLines p, T *g, SepReduced red)
 {
   __shared__ double2 ends[WARPS][MODES];
@@ -94,6 +94,13 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
         p.removed[1] = mean * p.subfactor;
       }
     }
+  }
+  if (OPEN == 2 && (int)blockIdx.x == p.pin / MODES && m == p.pin % MODES) {
+    const double mean = p.removed[0] / p.removedfactor;
+
+#pragma unroll
+    for (int i = 0; i < K; i++)
+      if (i >= skip) x[i] -= mean * p.ones[row + i];
   }
 #pragma unroll
   for (int q = 1; q < K; q *= 2) { /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the chunk */
@@ -233,7 +240,8 @@ template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g, SepReduc
   double        y = 0, X1 = 0, pw = 1, gl = 0, mean = 0;
 
   g += blockIdx.y * p.plane + k;
-  if (k == p.pin && (int)blockIdx.y == p.pinplane) {
+  if (p.border && k == p.pin) mean = p.removed[0] / p.removedfactor;
+  else if (k == p.pin && (int)blockIdx.y == p.pinplane) {
     double sum = 0, total = 0;
 
     for (int i = 0; i < p.n + p.periodic; i++) {
@@ -280,6 +288,7 @@ template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, c
   const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
   const int  threads = 32 * ((p->n + PARTS * K - 1) / (PARTS * K));
 
+  if (p->border && p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 1, 2>, grid, threads, 0, st, *p, g, red);
   if (p->border) return bcr_launch(1, sep_lines<T, K, 1, 1>, grid, threads, 0, st, *p, g, red);
   if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 0, 0>, grid, threads, 0, st, *p, g, red);
   return bcr_launch(1, sep_lines<T, K, 1, 0>, grid, threads, 0, st, *p, g, red);
@@ -365,7 +374,7 @@ template <typename T> __global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRC
 
     X1 *= hs;
     C *= hs;
-    own[p.of[k]]  = p.open[1] ? f * (e[4 * p.nk] * (double)g[p.n * p.ld] + e[2 * p.nk] * X1 + e[3 * p.nk] * C) : 0;
+    own[-p.of[k]] = p.open[1] ? f * (e[4 * p.nk] * (double)g[p.n * p.ld] + e[2 * p.nk] * X1 + e[3 * p.nk] * C) : 0;
     left[p.of[k]] = p.open[0] ? f * (e[4 * p.nk] * (double)g[(p.n + p.open[1]) * p.ld] + e[0] * X1 + e[p.nk] * C) : 0;
   }
 }
