@@ -60,7 +60,7 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
   BCRStream       stream;
   size_t          bytes;
   void           *values;
-  PetscErrorCode  ierr;
+  int             error;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(S, sizeof(*S)));
@@ -92,13 +92,16 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
     lines.count[l] = (int)S->count[l];
   }
   bytes = (size_t)(S->n * S->most * S->width) * sizeof(PetscScalar);
+  if (BCRCudaMalloc(bytes, &values)) { /* no room: the host has */
+    S->n = 0;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscMalloc1(S->n * S->most * S->width, &S->values));
   PetscCall(BCRRowsArrays(A, &rows, &stream));
-  PetscCallBCRCuda(BCRCudaMalloc(bytes, &values));
-  ierr = (PetscErrorCode)BCRCudaRowsTake(stream, &rows, &lines, values);
-  if (!ierr) ierr = (PetscErrorCode)BCRCudaGet(S->values, values, bytes, stream);
+  error = BCRCudaRowsTake(stream, &rows, &lines, values);
+  if (!error) error = BCRCudaGet(S->values, values, bytes, stream);
   (void)BCRCudaFree(values);
-  PetscCallBCRCuda((int)ierr);
+  PetscCallBCRCuda(error);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -124,9 +127,9 @@ PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRMo
         if (ops[c].axis[d].plane[s].couplings || ops[c].axis[d].plane[s].inv) PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
+  if (BCRCudaMalloc(bytes + BCR_ROWS_BLOCKS * sizeof(*found), &place)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRRowsArrays(A, &rows, &stream));
   PetscCall(PetscMalloc2(bytes, &put, BCR_ROWS_BLOCKS, &found));
-  PetscCallBCRCuda(BCRCudaMalloc(bytes + BCR_ROWS_BLOCKS * sizeof(*found), &place));
   table = (double *)put;
   model = (BCRCudaRowsModel *)(put + (size_t)numbers * sizeof(double));
   PetscCall(PetscMemzero(model, modelbytes));

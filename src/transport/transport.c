@@ -2,6 +2,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../agree.h"
   #include "../backend/cuda/transport.h"
+  #include <stdlib.h>
   #include <string.h>
 
 struct _n_BCRTransport {
@@ -11,6 +12,7 @@ struct _n_BCRTransport {
   char             option[64];
   BCRTransportInfo info;
   BCRNccl          nccl;
+  int              serial;    /* of nccl */
   char            *pinned[2]; /* of what is sent, received */
   size_t           room[2];
   void            *copied; /* an event: the last exchange's copies from pinned memory are done */
@@ -56,6 +58,87 @@ static PetscErrorCode transport_sharing(BCRTransport t, const unsigned char mine
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  To make a communicator of NCCL takes 50 ms and more. Those that nobody uses any more wait here, as an attribute of the communicator of MPI, for the next
+  transport: no two transports have one at the same time. serial counts those made, the same on every rank.
+*/
+  #define TRANSPORT_IDLE 4
+typedef struct {
+  int n, serial;
+  struct {
+    BCRNccl       nccl;
+    int           serial;
+    unsigned char device[16];
+  } idle[TRANSPORT_IDLE];
+} TransportPool;
+
+static PetscMPIInt transport_keyval = MPI_KEYVAL_INVALID;
+
+static PetscMPIInt MPIAPI transport_pool_delete(MPI_Comm comm, PetscMPIInt keyval, void *attribute, void *extra)
+{
+  TransportPool *pool = (TransportPool *)attribute;
+
+  (void)comm;
+  (void)keyval;
+  (void)extra;
+  while (pool->n > 0) BCRNcclDestroy(&pool->idle[--pool->n].nccl);
+  free(pool);
+  return MPI_SUCCESS;
+}
+
+static PetscErrorCode transport_pool(BCRTransport t, TransportPool **pool)
+{
+  PetscMPIInt there = 0;
+
+  PetscFunctionBegin;
+  if (transport_keyval == MPI_KEYVAL_INVALID) PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, transport_pool_delete, &transport_keyval, NULL));
+  PetscCallMPI(MPI_Comm_get_attr(t->comm, transport_keyval, pool, &there));
+  if (there) PetscFunctionReturn(PETSC_SUCCESS);
+  *pool = (TransportPool *)calloc(1, sizeof(**pool)); /* it may outlive PetscFinalize() */
+  PetscCheck(*pool, PETSC_COMM_SELF, PETSC_ERR_MEM, "calloc()");
+  PetscCallMPI(MPI_Comm_set_attr(t->comm, transport_keyval, *pool));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The one that came last, if that is the same one on every rank, and each has the device still that it had */
+static PetscErrorCode transport_pool_take(BCRTransport t, const unsigned char device[16])
+{
+  TransportPool *pool;
+  PetscMPIInt    mine[2], all[2];
+
+  PetscFunctionBegin;
+  PetscCall(transport_pool(t, &pool));
+  mine[0] = pool->n > 0 && !memcmp(pool->idle[pool->n - 1].device, device, 16) ? pool->idle[pool->n - 1].serial : 0;
+  mine[1] = -mine[0];
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MIN, t->comm));
+  if (all[0] > 0 && all[0] == -all[1]) {
+    pool->n--;
+    t->nccl   = pool->idle[pool->n].nccl;
+    t->serial = pool->idle[pool->n].serial;
+  } else t->serial = ++pool->serial;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One in good order waits for the next transport, with nothing to do */
+static PetscErrorCode transport_pool_give(BCRTransport t)
+{
+  TransportPool *pool;
+  unsigned char  device[16];
+
+  PetscFunctionBegin;
+  if (!t->nccl) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(transport_pool(t, &pool));
+  if (pool->n == TRANSPORT_IDLE || BCRCudaDeviceId(device) || BCRNcclWait(t->nccl)) BCRNcclDestroy(&t->nccl);
+  else {
+    pool->idle[pool->n].nccl   = t->nccl;
+    pool->idle[pool->n].serial = t->serial;
+    memcpy(pool->idle[pool->n].device, device, 16);
+    pool->n++;
+    t->nccl = NULL;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A communicator of NCCL, or in *why what is in its way, the same on every rank */
 static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[16], char why[], size_t len)
 {
@@ -75,6 +158,8 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
     PetscCall(PetscSNPrintf(why, len, "ranks %d and %d share a GPU, which NCCL refuses", (int)pair[0], (int)pair[1]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(transport_pool_take(t, device));
+  if (t->nccl) PetscFunctionReturn(PETSC_SUCCESS);
   memset(id, 0, sizeof(id));
   for (int step = 0; step < 2; step++) { /* all ranks begin to make the communicator, or none */
     if (step == 0 && !text && t->rank == 0) text = BCRNcclMakeId(id);
@@ -281,7 +366,7 @@ PetscErrorCode BCRTransportDestroy(BCRTransport *transport)
   if (!t || --t->references) PetscFunctionReturn(PETSC_SUCCESS);
   TransportCallCuda(t, BCRCudaEventWait(t->copied));
   TransportCallCuda(t, BCRCudaEventDestroy(t->copied));
-  BCRNcclDestroy(&t->nccl);
+  PetscCall(transport_pool_give(t));
   for (int i = 0; i < 2; i++) TransportCallCuda(t, BCRCudaHostFree(t->pinned[i]));
   PetscCall(PetscFree(t->request));
   if (t->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&t->comm));

@@ -131,6 +131,31 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Several at once, made and destroyed in another order: those that come later take over what others have left */
+static PetscErrorCode Several(void)
+{
+  BCRTransport     t[6] = {NULL, NULL, NULL, NULL, NULL, NULL};
+  BCRTransportInfo info;
+  BCRStream        stream[2] = {NULL, NULL};
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaStreamCreate(&stream[1]));
+  for (int round = 0; round < 3; round++) {
+    for (int k = 0; k < 6; k++) {
+      if (k % 3 == round) continue;
+      PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "some_transport", BCR_TRANSPORT_AUTO, PETSC_FALSE, &t[k]));
+    }
+    for (int k = 5; k >= 0; k--) {
+      if (!t[k]) continue;
+      PetscCall(BCRTransportGetInfo(t[k], &info));
+      PetscCall(Rounds(t[k], info.kind, k % 2 ? PETSC_TRUE : PETSC_FALSE, 2, stream));
+    }
+    for (int k = 0; k < 6; k++) PetscCall(BCRTransportDestroy(&t[(k + 4 * round) % 6]));
+  }
+  PetscCallBCRCuda(BCRCudaStreamDestroy(stream[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static char report[4096];
 
 static PetscErrorCode Report(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
@@ -187,6 +212,7 @@ int main(int argc, char **argv)
       PetscCall(BCRTransportDestroy(&t));
     }
   }
+  if (there) PetscCall(Several());
   total[0] = passed;
   total[1] = failed;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, total, 2, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));

@@ -182,6 +182,15 @@ const char *BCRNcclEnd(BCRNccl nccl)
   return result(lib.end());
 }
 
+const char *BCRNcclWait(BCRNccl nccl)
+{
+  const cudaError_t e   = cudaDeviceSynchronize();
+  ncclResult_t      r   = ncclSuccess;
+  const char       *why = e == cudaSuccess ? result(lib.asyncerror(nccl->comm, &r)) : cudaGetErrorString(e);
+
+  return why ? why : result(r);
+}
+
 void BCRNcclDestroy(BCRNccl *nccl)
 {
   if (!*nccl) return;
@@ -220,6 +229,10 @@ const char *BCRNcclReceive(BCRNccl, void *, size_t, int, BCRStream)
   return absent;
 }
 const char *BCRNcclEnd(BCRNccl)
+{
+  return absent;
+}
+const char *BCRNcclWait(BCRNccl)
 {
   return absent;
 }

@@ -33,6 +33,7 @@ BCR_CUDA_API const char *BCRNcclBegin(BCRNccl nccl);
 BCR_CUDA_API const char *BCRNcclSend(BCRNccl nccl, const void *p, size_t bytes, int rank, BCRStream stream);
 BCR_CUDA_API const char *BCRNcclReceive(BCRNccl nccl, void *p, size_t bytes, int rank, BCRStream stream);
 BCR_CUDA_API const char *BCRNcclEnd(BCRNccl nccl);
+BCR_CUDA_API const char *BCRNcclWait(BCRNccl nccl); /* until all that it was given is done, and says what went wrong */
 BCR_CUDA_API void        BCRNcclDestroy(BCRNccl *nccl);
 
 #if defined(__cplusplus)
