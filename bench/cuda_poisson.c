@@ -50,8 +50,9 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], P
   float         *res;
   int            m[3] = {(int)n[0], (int)n[1], (int)n[2]};
   ptrdiff_t      s[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
-  BCRCudaBox     box;
-  BCRDeviceArena arena = {0};
+  BCRCudaBox       box;
+  BCRCudaRefineRhs rhs;
+  BCRDeviceArena   arena = {0};
 
   PetscFunctionBeginUser;
   for (int d = 0; d < 3; d++) {
@@ -87,7 +88,10 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], P
   h[0] = 1;
   h[1] = 0;
   PetscCallBCRCuda(BCRCudaPut(parts, h, 2 * sizeof(double), r->stream));
-  PetscCallBCRCuda(BCRCudaResidual(r->stream, &box, 0, f, &box, u, res, s, low, diag, up, 0, parts));
+  PetscCall(PetscMemzero(&rhs, sizeof(rhs)));
+  rhs.box = box;
+  rhs.f   = f;
+  PetscCallBCRCuda(BCRCudaResidual(r->stream, &rhs, &box, u, res, s, low, diag, up, 0, parts));
   PetscCallBCRCuda(BCRCudaSumSquares(r->stream, &box, 1, res, 64, parts + 64));
   PetscCallBCRCuda(BCRCudaSumSquares(r->stream, &box, 0, u, 64, parts + 128));
   PetscCallBCRCuda(BCRCudaSumSquares(r->stream, &box, 0, f, 64, parts + 192));

@@ -7,6 +7,7 @@
   #include "solverimpl.h"
   #include "devranks.h"
   #include "../agree.h"
+  #include <stdlib.h>
 
   #if defined(PETSC_USE_COMPLEX)
     #define BCR_PARTS 2
@@ -36,7 +37,7 @@ struct _n_BCRDeviceSolver {
   BCRDeviceRanks     *fallback;       /* in double, of components whose ncorrect is -1 */
   PetscBool           single, staged; /* work type; the cores work on stage */
   PetscBool           mixed;
-  double             *g, *v;     /* mixed precision: right-hand side and solution where those of the caller cannot be used; made when needed */
+  double             *v;         /* mixed precision: the solution where that of the caller cannot be used; made when needed */
   double             *scalars;   /* 3 */
   PetscInt            stride[3]; /* of the cores' arrays */
   BCRDeviceArena      space;
@@ -48,6 +49,15 @@ struct _n_BCRDeviceSolver {
   PetscScalar        *vector;
   BCRDeviceGraphs     graphs;
 };
+
+/* those with one neighbour one behind another, as BCRCudaEdgeSlope() wants them */
+static int compare_edges(const void *a, const void *b)
+{
+  const BCRCudaEdge *x = (const BCRCudaEdge *)a, *y = (const BCRCudaEdge *)b;
+
+  if (x->from != y->from) return x->from < y->from ? -1 : 1;
+  return (x->at > y->at) - (x->at < y->at);
+}
 
 static PetscErrorCode put_real(BCRDeviceArena *arena, BCRStream stream, PetscInt n, const PetscReal v[], const double **p)
 {
@@ -114,6 +124,7 @@ static PetscErrorCode component_tables(BCRSolver s, PetscInt m)
       e[b].inv   = (double)c->edge[b].inv;
       e[b].slope = (double)c->edge[b].slope;
     }
+    for (int key = 2; key < 8; key++) qsort(e + c->edgestart[key], (size_t)(c->edgestart[key + 1] - c->edgestart[key]), sizeof(*e), compare_edges);
     PetscCall(BCRDeviceArenaGet(&d->arena, (size_t)c->nedge * sizeof(*e), "tables", &d->edge));
     PetscCallBCRCuda(BCRCudaPut(d->edge, e, (size_t)c->nedge * sizeof(*e), st));
     PetscCall(PetscFree(e));
@@ -174,18 +185,18 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, BCRPrecisi
   the residual, so that the number of corrections is fixed: set-up counts what a trial needs, and adds one.
   error: of each step, for that trial; else NULL.
 */
-static PetscErrorCode refine_solve(BCRSolver s, PetscInt m, PetscInt ncorrect, BCRStream st, const BCRCudaBox *gb, int g_single, const void *g, const BCRCudaBox *vb, double *v, double *error)
+static PetscErrorCode refine_solve(BCRSolver s, PetscInt m, PetscInt ncorrect, BCRStream st, const BCRCudaRefineRhs *g, const BCRCudaBox *vb, double *v, double *error)
 {
   struct _n_BCRDeviceSolver *ds      = s->device;
   const BCRComponent        *c       = &s->comp[m];
   BCRDeviceComponent        *d       = &ds->comp[m];
   BCRDeviceRanks             core    = ds->core[c->core];
   const double               inverse = 1 / (c->norm * (double)c->op.scale), *removed;
-  const ptrdiff_t            es[3] = {1, ds->stride[1], ds->stride[2]}, packed[3] = {1, gb->n[0], (ptrdiff_t)gb->n[0] * gb->n[1]}, *rs;
+  const ptrdiff_t            es[3] = {1, ds->stride[1], ds->stride[2]}, packed[3] = {1, vb->n[0], (ptrdiff_t)vb->n[0] * vb->n[1]}, *rs;
   float                     *r, *e                                                = (float *)ds->stage;
   void                      *in;
   double                     parts[3][64], sum[3] = {0, 0, 0}, *dparts = ds->scalars + 4;
-  BCRCudaBox                 rb = *gb;
+  BCRCudaBox                 rb = *vb;
 
   PetscFunctionBegin;
   PetscCall(BCRDeviceRanksGetInput(core, &in));
@@ -193,13 +204,13 @@ static PetscErrorCode refine_solve(BCRSolver s, PetscInt m, PetscInt ncorrect, B
   rs = in ? packed : es;
   for (int x = 0; x < 3; x++) rb.stride[x] = rs[x];
   PetscCall(BCRDeviceRanksGetRemoved(core, &removed));
-  PetscCallBCRCuda(BCRCudaRefineBegin(st, gb, g_single, g, r, rs, ds->scalars));
+  PetscCallBCRCuda(BCRCudaRefineBegin(st, g, r, rs, ds->scalars));
   if (error) PetscCallBCRCuda(BCRCudaSumSquares(st, &rb, 1, r, 64, dparts));
   for (PetscInt it = 0; it <= ncorrect; it++) {
     PetscCall(BCRDeviceRanksSolve(core, st, r, e));
     PetscCallBCRCuda(BCRCudaRefineCorrect(st, vb, e, es, v, inverse, it > 0, removed, ds->scalars));
     if (it == ncorrect && !error) break;
-    PetscCallBCRCuda(BCRCudaResidual(st, gb, g_single, g, vb, v, r, rs, d->row[0], d->row[1], d->row[2], (double)c->op.scale * (double)c->op.shift, ds->scalars));
+    PetscCallBCRCuda(BCRCudaResidual(st, g, vb, v, r, rs, d->row[0], d->row[1], d->row[2], (double)c->op.scale * (double)c->op.shift, ds->scalars));
     if (error) {
       double rscale;
 
@@ -228,6 +239,7 @@ static PetscErrorCode refine_count(BCRSolver s, PetscInt m)
   const BCRComponent        *c  = &s->comp[m];
   BCRDeviceComponent        *d  = &ds->comp[m];
   BCRDeviceArena             arena;
+  BCRCudaRefineRhs           rhs;
   BCRCudaBox                 box;
   const long                 n = (long)c->op.axis[0].n * c->op.axis[1].n * c->op.axis[2].n;
   double                    *g, *v, error[9], best = 1;
@@ -241,7 +253,10 @@ static PetscErrorCode refine_count(BCRSolver s, PetscInt m)
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(double), "a trial of mixed precision", &g));
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(double), "a trial of mixed precision", &v));
   PetscCallBCRCuda(BCRCudaTrial(ds->stream, n, g));
-  PetscCall(refine_solve(s, m, 8, ds->stream, &box, 0, g, &box, v, error));
+  PetscCall(PetscMemzero(&rhs, sizeof(rhs)));
+  rhs.box = box;
+  rhs.f   = g;
+  PetscCall(refine_solve(s, m, 8, ds->stream, &rhs, &box, v, error));
   d->ncorrect = -1;
   for (int it = 0; it < 9; it++) {
     if (!(error[it] < best)) break;
@@ -404,26 +419,49 @@ static PetscErrorCode planes_before(const BCRPass *p, BCRDeviceComponent *d, BCR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The faces' part of the box's right-hand side t (strides ts) */
-static PetscErrorCode planes_move(const BCRPass *p, BCRDeviceComponent *d, BCRStream st, PetscBool t_single, void *t, const ptrdiff_t ts[3])
+/* The faces' part of the box's right-hand side */
+static void planes_terms(const BCRPass *p, const BCRDeviceComponent *d, int *nterm, BCRCudaFaceTerm term[6])
 {
   const BCRComponent *c = p->c;
 
-  PetscFunctionBegin;
+  *nterm = 0;
   for (PetscInt b = 0; b < c->nface; b++) {
     const BCRFace  *f       = &c->face[b];
     const PetscBool entries = !p->transpose && f->plane->couplings ? PETSC_TRUE : PETSC_FALSE, weights = p->transpose || entries ? PETSC_TRUE : PETSC_FALSE;
-    const PetscInt  n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, end = f->side ? n[f->axis] - 1 : 0, o0 = f->other[0], o1 = f->other[1];
-    const ptrdiff_t packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]}, s[2] = {ts[o0], ts[o1]}, a[2] = {packed[o0], packed[o1]};
+    const PetscInt  n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, end = f->side ? n[f->axis] - 1 : 0;
+    const ptrdiff_t packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
     /* none where the coupling has S, as in A = S B */
-    const PetscBool all    = BCRComponentScale(c, p->transpose, PETSC_FALSE) && !(c->op.left && !f->plane->couplings) ? PETSC_TRUE : PETSC_FALSE;
-    double          factor = p->transpose ? (double)f->plane->slope : (double)c->op.scale * (entries ? 1 : (double)f->plane->coupling);
+    const PetscBool  all = BCRComponentScale(c, p->transpose, PETSC_FALSE) && !(c->op.left && !f->plane->couplings) ? PETSC_TRUE : PETSC_FALSE;
+    BCRCudaFaceTerm *t   = &term[*nterm];
 
-    if (p->transpose ? f->plane->slope == 0 : !f->couple) continue;
-    if (weights) factor *= c->pre[p->transpose][f->axis].v[end];
-    PetscCallBCRCuda(BCRCudaFaceMove(st, &d->face[b], BCR_REAL_SINGLE, p->es, p->u, t_single, t, end * ts[f->axis], s, factor, entries, weights ? d->w[0][p->transpose][o0] : NULL, weights ? d->w[0][p->transpose][o1] : NULL, all ? d->rowscale : NULL,
-                                     end * packed[f->axis], a));
+    if ((p->transpose ? f->plane->slope == 0 : !f->couple) || d->face[b].n[0] < 1 || d->face[b].n[1] < 1) continue;
+    t->face          = d->face[b];
+    t->axis          = (int)f->axis;
+    t->end           = (int)end;
+    t->use_couplings = entries;
+    t->factor        = p->transpose ? (double)f->plane->slope : (double)c->op.scale * (entries ? 1 : (double)f->plane->coupling);
+    if (weights) t->factor *= c->pre[p->transpose][f->axis].v[end];
+    for (int o = 0; o < 2; o++) {
+      t->other[o] = (int)f->other[o];
+      t->alls[o]  = packed[f->other[o]];
+    }
+    t->w0   = weights ? d->w[0][p->transpose][f->other[0]] : NULL;
+    t->w1   = weights ? d->w[0][p->transpose][f->other[1]] : NULL;
+    t->all  = all ? d->rowscale : NULL;
+    t->all0 = end * packed[f->axis];
+    (*nterm)++;
   }
+}
+
+/* added to t, of strides ts */
+static PetscErrorCode planes_move(const BCRPass *p, BCRDeviceComponent *d, BCRStream st, PetscBool t_single, void *t, const ptrdiff_t ts[3])
+{
+  BCRCudaFaceTerm term[6];
+  int             nterm;
+
+  PetscFunctionBegin;
+  planes_terms(p, d, &nterm, term);
+  for (int q = 0; q < nterm; q++) PetscCallBCRCuda(BCRCudaFaceMove(st, &term[q], BCR_REAL_SINGLE, p->es, p->u, t_single, t, ts));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -458,49 +496,46 @@ static PetscErrorCode pass_mixed(BCRSolver s, PetscInt m, const BCRPass *p, BCRS
   struct _n_BCRDeviceSolver *ds    = s->device;
   BCRDeviceComponent        *d     = &ds->comp[m];
   const BCRComponent        *c     = p->c;
-  const PetscReal           *f     = p->f + c->start * p->es;
   PetscReal                 *u     = p->u + c->start * p->es;
   const int                  n[3]  = {(int)c->op.axis[0].n, (int)c->op.axis[1].n, (int)c->op.axis[2].n};
   const ptrdiff_t            vs[3] = {p->es, p->es * c->stride[1], p->es * c->stride[2]}, packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
   const double *const       *pre = c->prescale[p->transpose] ? d->w[0][p->transpose] : NULL, *const *post = c->postscale[p->transpose] ? d->w[1][p->transpose] : NULL;
   const double              *all[2], *mean;
-  BCRCudaBox                 gb, vb;
-  const void                *g = f;
+  BCRCudaRefineRhs           g;
+  BCRCudaBox                 vb;
   double                    *v;
-  int                        g_single = BCR_REAL_SINGLE;
-  PetscBool                  prepare;
 
   PetscFunctionBegin;
   for (int after = 0; after < 2; after++) all[after] = BCRComponentScale(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
-  prepare = moves || pre || all[0] ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(PetscMemzero(&g, sizeof(g)));
+  g.single = BCR_REAL_SINGLE;
+  g.f      = p->f + c->start * p->es;
+  g.u      = p->u;
+  g.es     = p->es;
+  g.all    = all[0];
   for (int x = 0; x < 3; x++) {
-    gb.n[x] = vb.n[x] = n[x];
-    gb.stride[x] = vb.stride[x] = vs[x];
+    g.box.n[x] = vb.n[x] = n[x];
+    g.box.stride[x] = vb.stride[x] = vs[x];
+    g.w[x]                         = pre ? pre[x] : NULL;
   }
-  if (prepare) {
-    PetscCall(box_create(s, &ds->g, "the right-hand side in double precision"));
-    PetscCallBCRCuda(BCRCudaScaleCopy(st, n, BCR_REAL_SINGLE, f, vs, 0, ds->g, packed, pre, all[0]));
-    if (moves) PetscCall(planes_move(p, d, st, PETSC_FALSE, ds->g, packed));
-    g        = ds->g;
-    g_single = 0;
-    for (int x = 0; x < 3; x++) gb.stride[x] = packed[x];
-  }
+  if (moves) planes_terms(p, d, &g.nface, g.face);
   if (d->ncorrect < 0) {
     void *in;
 
     PetscCall(BCRDeviceRanksGetInput(ds->fallback[c->core], &in));
     if (!in) in = ds->v;
-    PetscCallBCRCuda(BCRCudaScaleCopy(st, n, g_single, g, gb.stride, 0, in, packed, NULL, NULL));
+    PetscCallBCRCuda(BCRCudaScaleCopy(st, n, g.single, g.f, vs, 0, in, packed, pre, all[0]));
+    if (moves) PetscCall(planes_move(p, d, st, PETSC_FALSE, in, packed));
     PetscCall(BCRDeviceRanksSolve(ds->fallback[c->core], st, in, ds->v));
     PetscCall(BCRDeviceRanksGetRemoved(ds->fallback[c->core], &mean));
     v = ds->v;
   } else {
-    if (BCR_REAL_SINGLE || (!prepare && p->f == p->u)) {
+    if (BCR_REAL_SINGLE || p->f == p->u) {
       PetscCall(box_create(s, &ds->v, "the solution in double precision"));
       v = ds->v;
     } else v = (double *)u;
     for (int x = 0; x < 3 && v == ds->v; x++) vb.stride[x] = packed[x];
-    PetscCall(refine_solve(s, m, d->ncorrect, st, &gb, g_single, g, &vb, v, NULL));
+    PetscCall(refine_solve(s, m, d->ncorrect, st, &g, &vb, v, NULL));
     mean = c->op.singular ? ds->scalars + 1 : NULL;
   }
   if (v == ds->v || post || all[1]) PetscCallBCRCuda(BCRCudaScaleCopy(st, n, 0, v, v == ds->v ? packed : vs, BCR_REAL_SINGLE, u, vs, post, all[1]));

@@ -219,8 +219,7 @@ static PetscErrorCode Graphs(void)
       Check(strstr(text, " as CUDA graphs"), "problem %d, plan '%s': no graph was launched:\n%s", (int)i, plans[plan], text);
       at = strstr(text, "bytes (");
       if (at) vectors = (PetscReal)atof(at + 7);
-      /* mixed precision keeps a right-hand side in double where planes or factors change it */
-      if (p.n[0] * p.n[1] * p.n[2] > 5000) Check(vectors <= (plan == 2 ? 2.2 : 1.5), "problem %d, plan '%s': workspace of %g vectors", (int)i, plans[plan], (double)vectors);
+      if (p.n[0] * p.n[1] * p.n[2] > 5000) Check(vectors <= 1.5, "problem %d, plan '%s': workspace of %g vectors", (int)i, plans[plan], (double)vectors);
       free(text);
       text = NULL;
       PetscCall(ViewText(pc[0], &text));

@@ -71,9 +71,16 @@ BCR_CUDA_API int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int
 BCR_CUDA_API int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u);                            /* u_b += slope u_1 */
 /* u_b = inv (u_b + entry u_1), entry = couplings or coupling w0 w1, over all[..] if given (then times scale) */
 BCR_CUDA_API int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u, int couple, double coupling, double scale, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2]);
-/* t += entry(q) * w[0][..] w[1][..] w0 * all * u_b: t, the box's right-hand side beside the face, of the type of t_single */
-BCR_CUDA_API int BCRCudaFaceMove(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *u, int t_single, void *t, ptrdiff_t t0, const ptrdiff_t ts[2], double factor, int use_couplings, const double *w0, const double *w1,
-                                 const double *all, ptrdiff_t all0, const ptrdiff_t alls[2]);
+/* What a face adds to the box's right-hand side in the nodes beside it: factor [couplings] [w0 w1] [all] u_b. They are node `end` along axis; face.n[0], w0 along
+   other[0], face.n[1], w1 along other[1]. all: of the box, in packed order */
+typedef struct {
+  BCRCudaFace   face;
+  int           axis, end, other[2], use_couplings;
+  double        factor;
+  const double *w0, *w1, *all; /* or NULL */
+  ptrdiff_t     all0, alls[2];
+} BCRCudaFaceTerm;
+BCR_CUDA_API int BCRCudaFaceMove(BCRStream stream, const BCRCudaFaceTerm *term, int single, ptrdiff_t es, const void *u, int t_single, void *t, const ptrdiff_t ts[3]); /* t: the box's right-hand side */
 
 /* nodes that lie in several planes: at, from, inv, slope in arrays on the device */
 typedef struct {
@@ -81,7 +88,8 @@ typedef struct {
   double    inv, slope;
 } BCRCudaEdge;
 BCR_CUDA_API int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const void *f, void *u, int scaled);
-BCR_CUDA_API int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u, int transpose); /* u_at += slope u_from; transposed u_from += slope u_at */
+/* u_at += slope u_from; transposed u_from += slope u_at, edges with the same neighbour one behind another in e */
+BCR_CUDA_API int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u, int transpose);
 BCR_CUDA_API int BCRCudaEdgeScale(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u);
 
 /* rows.cu: a matrix in compressed rows on the device, of dof rows for each node of the grid, x fastest, fewer than 2^32 rows. wide: indices of 64 bits; values
@@ -112,13 +120,23 @@ typedef struct {
 } BCRCudaRowLines;
 BCR_CUDA_API int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowLines *lines, void *out);
 
-/* refine.cu: mixed precision. scalars: 3 doubles (a power of two rs, the mean removed so far, scratch); r: residuals times rs, rows rs[1], planes rs[2] apart */
-BCR_CUDA_API int BCRCudaRefineBegin(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, float *r, const ptrdiff_t rs[3], double *scalars);
+/* refine.cu: mixed precision. The right-hand side is f [w[0] w[1] w[2]] [all] and what the faces add to it, made where it is read; f and u, which has the
+   faces' values, float or double */
+typedef struct {
+  BCRCudaBox      box;
+  int             single, nface;
+  const void     *f, *u;
+  ptrdiff_t       es;         /* of the faces' nodes in u */
+  const double   *w[3], *all; /* or NULL */
+  BCRCudaFaceTerm face[6];
+} BCRCudaRefineRhs;
+/* scalars: 3 doubles (a power of two rs, the mean removed so far, scratch); r: residuals times rs, rows rs[1], planes rs[2] apart */
+BCR_CUDA_API int BCRCudaRefineBegin(BCRStream stream, const BCRCudaRefineRhs *g, float *r, const ptrdiff_t rs[3], double *scalars);
 /* v = (keep ? v : 0) + inverse/rs e; the mean grows by *removed/rs */
 BCR_CUDA_API int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float *e, const ptrdiff_t es[3], double *v, double inverse, int keep, const double *removed, double *scalars);
 /* r = rs (g - mean - K v), K of rows -low diag -up along each axis, the first and last low and up for periodic neighbours */
-BCR_CUDA_API int BCRCudaResidual(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3],
-                                 const double *const up[3], double shift, const double *scalars);
+BCR_CUDA_API int BCRCudaResidual(BCRStream stream, const BCRCudaRefineRhs *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift,
+                                 const double *scalars);
 BCR_CUDA_API int BCRCudaTrial(BCRStream stream, long n, double *g);
 BCR_CUDA_API int BCRCudaSumSquares(BCRStream stream, const BCRCudaBox *box, int single, const void *u, int nparts, double *parts);
 

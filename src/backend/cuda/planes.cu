@@ -1,5 +1,5 @@
 /* Planes of boundary rows beside the box: src/poisson/planes.c on the device, a kernel for each of its loops */
-#include "common.cuh"
+#include "face.cuh"
 
 #define FACE_NODE() \
   const int       j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y; \
@@ -77,29 +77,26 @@ int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdif
 }
 
 template <typename R, typename T>
-__global__ void face_move(BCRCudaFace face, ptrdiff_t es, const R *u, T *t, ptrdiff_t t0, ptrdiff_t ts0, ptrdiff_t ts1, double factor, int use, const double *w0, const double *w1, All all)
+__global__ void face_move(BCRCudaFaceTerm term, ptrdiff_t es, const R *u, T *t, ptrdiff_t ts0, ptrdiff_t ts1)
 {
-  FACE_NODE();
-  double v = factor * (double)u[at * es];
-  T     *p = t + t0 + j * ts0 + i * ts1;
+  const int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
+  T        *p = t + j * ts0 + i * ts1;
 
-  if (use) v *= face.couplings[q];
-  if (w0) v *= w0[j] * w1[i];
-  if (all.v) v *= all.v[all.at + j * all.s[0] + i * all.s[1]];
-  *p = (T)((double)*p + v);
+  if (j >= term.face.n[0]) return;
+  *p = (T)((double)*p + bcr_face_term(term, es, u, j, i));
 }
 
-int BCRCudaFaceMove(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *u, int t_single, void *t, ptrdiff_t t0, const ptrdiff_t ts[2], double factor, int use_couplings, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2])
+int BCRCudaFaceMove(BCRStream stream, const BCRCudaFaceTerm *term, int single, ptrdiff_t es, const void *u, int t_single, void *t, const ptrdiff_t ts[3])
 {
-  const All    a = {all, all0, {all ? alls[0] : 0, all ? alls[1] : 0}};
-  const dim3   g = face_grid(face);
-  cudaStream_t s = bcr_stream(stream);
+  const dim3      g  = face_grid(&term->face);
+  const ptrdiff_t t0 = term->end * ts[term->axis], s0 = ts[term->other[0]], s1 = ts[term->other[1]];
+  cudaStream_t    st = bcr_stream(stream);
 
-  if (face_empty(face)) return 0;
-  if (single && t_single) face_move<<<g, 128, 0, s>>>(*face, es, (const float *)u, (float *)t, t0, ts[0], ts[1], factor, use_couplings, w0, w1, a);
-  else if (single) face_move<<<g, 128, 0, s>>>(*face, es, (const float *)u, (double *)t, t0, ts[0], ts[1], factor, use_couplings, w0, w1, a);
-  else if (t_single) face_move<<<g, 128, 0, s>>>(*face, es, (const double *)u, (float *)t, t0, ts[0], ts[1], factor, use_couplings, w0, w1, a);
-  else face_move<<<g, 128, 0, s>>>(*face, es, (const double *)u, (double *)t, t0, ts[0], ts[1], factor, use_couplings, w0, w1, a);
+  if (face_empty(&term->face)) return 0;
+  if (single && t_single) face_move<<<g, 128, 0, st>>>(*term, es, (const float *)u, (float *)t + t0, s0, s1);
+  else if (single) face_move<<<g, 128, 0, st>>>(*term, es, (const float *)u, (double *)t + t0, s0, s1);
+  else if (t_single) face_move<<<g, 128, 0, st>>>(*term, es, (const double *)u, (float *)t + t0, s0, s1);
+  else face_move<<<g, 128, 0, st>>>(*term, es, (const double *)u, (double *)t + t0, s0, s1);
   return bcr_done();
 }
 
@@ -115,9 +112,16 @@ __global__ void edge_slope(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t e
 {
   const int b = blockIdx.x * blockDim.x + threadIdx.x;
 
-  if (b >= n || e[b].slope == 0) return;
-  if (transpose) atomicAdd(&u[e[b].from * es], (T)(e[b].slope * (double)u[e[b].at * es])); /* two may have the same neighbour */
-  else u[e[b].at * es] = (T)((double)u[e[b].at * es] + e[b].slope * (double)u[e[b].from * es]);
+  if (b >= n) return;
+  if (!transpose) {
+    if (e[b].slope != 0) u[e[b].at * es] = (T)((double)u[e[b].at * es] + e[b].slope * (double)u[e[b].from * es]);
+  } else if (b == 0 || e[b - 1].from != e[b].from) { /* the first of those with one neighbour does it for all, in the same order every time */
+    T v = u[e[b].from * es];
+
+    for (int a = b; a < n && e[a].from == e[b].from; a++)
+      if (e[a].slope != 0) v = (T)((double)v + e[a].slope * (double)u[e[a].at * es]);
+    u[e[b].from * es] = v;
+  }
 }
 template <typename T>
 __global__ void edge_scale(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t es, T *u)

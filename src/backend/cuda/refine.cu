@@ -1,5 +1,5 @@
 /* Mixed precision: residuals in double of a solution that is corrected with solves in single (src/poisson/devsolver.c) */
-#include "common.cuh"
+#include "face.cuh"
 
 struct Rows {
   int           n[3];
@@ -17,16 +17,33 @@ static dim3 grid3(const int n[3])
   return dim3((unsigned)((n[0] + 127) / 128), (unsigned)(n[1] < 32768 ? n[1] : 32768), (unsigned)(n[2] < 1024 ? n[2] : 1024));
 }
 
+/* the right-hand side in a node of the box */
+template <typename R> static __device__ __forceinline__ double rhs_at(const BCRCudaRefineRhs &g, int i, int j, int k)
+{
+  double v = (double)((const R *)g.f)[i * g.box.stride[0] + j * g.box.stride[1] + k * g.box.stride[2]];
+
+  if (g.w[0]) v *= g.w[1][j] * g.w[2][k] * g.w[0][i];
+  if (g.all) v *= g.all[i + (ptrdiff_t)g.box.n[0] * (j + (ptrdiff_t)g.box.n[1] * k)];
+  for (int q = 0; q < g.nface; q++) {
+    const BCRCudaFaceTerm &t = g.face[q];
+
+    if (t.axis == 0 && i == t.end) v += bcr_face_term(t, g.es, (const R *)g.u, j, k);
+    if (t.axis == 1 && j == t.end) v += bcr_face_term(t, g.es, (const R *)g.u, i, k);
+    if (t.axis == 2 && k == t.end) v += bcr_face_term(t, g.es, (const R *)g.u, i, j);
+  }
+  return v;
+}
+
 template <typename R>
-__global__ void largest(BCRCudaBox b, const R *g, double *value)
+__global__ void largest(BCRCudaRefineRhs g, double *value)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   double    v = 0;
 
-  if (i < b.n[0]) {
-    for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z)
-      for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) {
-        const double x = fabs((double)g[i * b.stride[0] + j * b.stride[1] + k * b.stride[2]]);
+  if (i < g.box.n[0]) {
+    for (int k = blockIdx.z; k < g.box.n[2]; k += gridDim.z)
+      for (int j = blockIdx.y; j < g.box.n[1]; j += gridDim.y) {
+        const double x = fabs(rhs_at<R>(g, i, j, k));
 
         if (x > v && x < 1e308) v = x;
       }
@@ -45,26 +62,26 @@ static __global__ void begin_scalars(double *s)
 }
 
 template <typename R>
-__global__ void begin(BCRCudaBox b, const R *g, float *r, ptrdiff_t r1, ptrdiff_t r2, const double *s)
+__global__ void begin(BCRCudaRefineRhs g, float *r, ptrdiff_t r1, ptrdiff_t r2, const double *s)
 {
   const int    i  = blockIdx.x * blockDim.x + threadIdx.x;
   const double rs = s[0];
 
-  if (i >= b.n[0]) return;
-  for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z)
-    for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) r[i + j * r1 + k * r2] = (float)(rs * (double)g[i * b.stride[0] + j * b.stride[1] + k * b.stride[2]]);
+  if (i >= g.box.n[0]) return;
+  for (int k = blockIdx.z; k < g.box.n[2]; k += gridDim.z)
+    for (int j = blockIdx.y; j < g.box.n[1]; j += gridDim.y) r[i + j * r1 + k * r2] = (float)(rs * rhs_at<R>(g, i, j, k));
 }
 
-int BCRCudaRefineBegin(BCRStream stream, const BCRCudaBox *box, int g_single, const void *g, float *r, const ptrdiff_t rs[3], double *scalars)
+int BCRCudaRefineBegin(BCRStream stream, const BCRCudaRefineRhs *g, float *r, const ptrdiff_t rs[3], double *scalars)
 {
   cudaStream_t st = bcr_stream(stream);
-  const dim3   gr = grid3(box->n);
+  const dim3   gr = grid3(g->box.n);
   int          e  = (int)cudaMemsetAsync(scalars, 0, 3 * sizeof(double), st);
 
   if (e) return e;
-  BCR_CUDA_TYPE(g_single, largest<<<gr, 128, 0, st>>>(*box, (const T *)g, scalars + 2));
+  BCR_CUDA_TYPE(g->single, largest<T><<<gr, 128, 0, st>>>(*g, scalars + 2));
   begin_scalars<<<1, 1, 0, st>>>(scalars);
-  BCR_CUDA_TYPE(g_single, begin<<<gr, 128, 0, st>>>(*box, (const T *)g, r, rs[1], rs[2], scalars));
+  BCR_CUDA_TYPE(g->single, begin<T><<<gr, 128, 0, st>>>(*g, r, rs[1], rs[2], scalars));
   return bcr_done();
 }
 
@@ -98,9 +115,9 @@ int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box, const float 
 }
 
 template <typename R>
-__global__ void residual(BCRCudaBox gb, const R *g, BCRCudaBox vb, const double *__restrict__ v, float *r, ptrdiff_t r1, ptrdiff_t r2, Rows t, double shift, const double *s)
+__global__ void residual(BCRCudaRefineRhs g, BCRCudaBox vb, const double *__restrict__ v, float *r, ptrdiff_t r1, ptrdiff_t r2, Rows t, double shift, const double *s)
 {
-  const int    i = blockIdx.x * blockDim.x + threadIdx.x, nx = gb.n[0], ny = gb.n[1], nz = gb.n[2];
+  const int    i = blockIdx.x * blockDim.x + threadIdx.x, nx = vb.n[0], ny = vb.n[1], nz = vb.n[2];
   const double rs = s[0], mean = s[1];
 
   if (i >= nx) return;
@@ -114,21 +131,21 @@ __global__ void residual(BCRCudaBox gb, const R *g, BCRCudaBox vb, const double 
       x -= t.low[1][j] * p[(j ? j - 1 : ny - 1) * vb.stride[1]] + t.up[1][j] * p[(j + 1 < ny ? j + 1 : 0) * vb.stride[1]];
       p = v + i * vb.stride[0] + j * vb.stride[1];
       x -= t.low[2][k] * p[(k ? k - 1 : nz - 1) * vb.stride[2]] + t.up[2][k] * p[(k + 1 < nz ? k + 1 : 0) * vb.stride[2]];
-      r[i + j * r1 + k * r2] = (float)(rs * ((double)g[i * gb.stride[0] + j * gb.stride[1] + k * gb.stride[2]] - mean - x));
+      r[i + j * r1 + k * r2] = (float)(rs * (rhs_at<R>(g, i, j, k) - mean - x));
     }
 }
 
-int BCRCudaResidual(BCRStream stream, const BCRCudaBox *g_box, int g_single, const void *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift, const double *scalars)
+int BCRCudaResidual(BCRStream stream, const BCRCudaRefineRhs *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift, const double *scalars)
 {
   Rows t;
 
   for (int d = 0; d < 3; d++) {
-    t.n[d]    = g_box->n[d];
+    t.n[d]    = v_box->n[d];
     t.low[d]  = low[d];
     t.diag[d] = diag[d];
     t.up[d]   = up[d];
   }
-  BCR_CUDA_TYPE(g_single, residual<<<grid3(g_box->n), 128, 0, bcr_stream(stream)>>>(*g_box, (const T *)g, *v_box, v, r, rs[1], rs[2], t, shift, scalars));
+  BCR_CUDA_TYPE(g->single, residual<T><<<grid3(v_box->n), 128, 0, bcr_stream(stream)>>>(*g, *v_box, v, r, rs[1], rs[2], t, shift, scalars));
   return bcr_done();
 }
 
