@@ -348,15 +348,15 @@ static PetscErrorCode Matrix(PetscInt dim, PetscInt N, int kind, PetscReal jump,
   PetscCall(Stream(&r.stream));
   PetscCall(Arrays(&r));
   PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
-  if (kind == 1) PetscCall(PetscSNPrintf(name, sizeof(name), "%s%g", names[kind], (double)jump));
+  if (kind == 1) PetscCall(PetscSNPrintf(name, sizeof(name), "%s%d", names[kind], (int)jump));
   else PetscCall(PetscStrncpy(name, names[kind], sizeof(name)));
   if (!kind) PetscCall(Solve(name, dim, N, da, A, r.b, copy, "preonly+bcrpoisson", "d_", "-d_ksp_type preonly -d_pc_type bcrpoisson"));
   PetscCall(Solve(name, dim, N, da, A, r.b, copy, "cg+bcrpoisson", "b_", "-b_ksp_type cg -b_pc_type bcrpoisson"));
-  for (PetscInt few = 0; few < 2; few++) { /* small levels cost launches: with few of them the coarsest one is solved by LU, on the host */
+  for (PetscInt few = 0; few < (dim == 2 ? 2 : 1); few++) { /* small levels cost launches: with few of them the coarsest one is solved by LU, on the host */
     char label[32];
 
-    if (few && levels <= (dim == 3 ? 4 : 6)) break;
-    if (few) levels = dim == 3 ? 4 : 6;
+    if (few && levels <= 6) break;
+    if (few) levels = 6;
     PetscCall(PetscSNPrintf(
       mg, sizeof(mg), "-m_ksp_type cg -m_pc_type mg -m_pc_mg_levels %d -m_pc_mg_galerkin both -m_mg_levels_ksp_type chebyshev -m_mg_levels_pc_type jacobi -m_mg_levels_ksp_max_it 2 -m_mg_coarse_ksp_type preonly -m_mg_coarse_pc_type lu", (int)levels));
     PetscCall(PetscSNPrintf(label, sizeof(label), "cg+mg%d", (int)levels));
