@@ -267,6 +267,27 @@ static PetscErrorCode View(void)
   PetscCall(PCSetUp(pc));
   PetscCall(Contains(pc, "9 along x, 12 unknowns each", PETSC_TRUE));
   PetscCall(Contains(pc, "different from line to line", PETSC_TRUE));
+  if (!PetscDefined(USE_REAL_SINGLE)) { /* lines shorter than a vector of floats */
+    TestProblem q = {
+      .dim = 2, .n = {7, 40},
+           .dof = 1, .ends = "dddd", .a = {5, 1 },
+           .scale = 1
+    };
+    DM  db;
+    Mat B;
+
+    PetscCall(TestMatrix(&q, &db, &B));
+    PetscCall(PCNeatoSetPrecision(pc, PCNEATO_PRECISION_SINGLE));
+    PetscCall(PCReset(pc));
+    PetscCall(PCSetOperators(pc, B, B));
+    PetscCall(PCSetUp(pc));
+    PetscCall(Contains(pc, "in double: lines too short for single", PETSC_TRUE));
+    PetscCall(PCNeatoSetAxis(pc, PCNEATO_AXIS_Y));
+    PetscCall(PCSetUp(pc));
+    PetscCall(Contains(pc, "too short for single", PETSC_FALSE));
+    PetscCall(MatDestroy(&B));
+    PetscCall(DMDestroy(&db));
+  }
   PetscCall(PCReset(pc));
   PetscCall(Contains(pc, "not set up yet", PETSC_TRUE));
   PetscCall(PCDestroy(&pc));
@@ -275,12 +296,57 @@ static PetscErrorCode View(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSC_USE_LOG)
+/* One of each for a set-up and a solve */
+static PetscErrorCode Events(void)
+{
+  TestProblem        p        = {.dim = 1, .n = {50}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
+  const char        *events[] = {"BCRRead", "BCRSetUp", "BCRSolve"};
+  DM                 da;
+  Mat                A;
+  PC                 pc;
+  Vec                b, x;
+  PetscLogEvent      event;
+  PetscEventPerfInfo before[3], after[3];
+
+  PetscFunctionBegin;
+  PetscCall(TestMatrix(&p, &da, &A));
+  PetscCall(DMCreateGlobalVector(da, &b));
+  PetscCall(VecDuplicate(b, &x));
+  PetscCall(TestRandom(b));
+  for (PetscInt pass = 0; pass < 2; ++pass) {
+    if (pass) {
+      PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
+      PetscCall(PCSetType(pc, PCNEATO));
+      PetscCall(PCSetOperators(pc, A, A));
+      PetscCall(PCApply(pc, b, x));
+      PetscCall(PCDestroy(&pc));
+    }
+    for (PetscInt e = 0; e < 3; ++e) {
+      PetscCall(PetscLogEventGetId(events[e], &event));
+      Check(event >= 0, "no event %s", events[e]);
+      PetscCall(PetscLogEventGetPerfInfo(0, event, pass ? &after[e] : &before[e]));
+    }
+  }
+  for (PetscInt e = 0; e < 3; ++e) Check(after[e].count == before[e].count + 1, "event %s counted %d times", events[e], (int)(after[e].count - before[e].count));
+  Check(after[2].flops > before[2].flops, "BCRSolve has no flops");
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 int main(int argc, char **argv)
 {
   const PetscInt sizes[] = {1, 2, 3, 4, 7, 8, 9, 31, 32, 33, 97, 128, 1023};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
+#if defined(PETSC_USE_LOG)
+  PetscCall(PetscLogDefaultBegin());
+#endif
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); ++s) {
     const PetscInt n = sizes[s];
 
@@ -296,6 +362,9 @@ int main(int argc, char **argv)
   PetscCall(Krylov());
   PetscCall(Options());
   PetscCall(View());
+#if defined(PETSC_USE_LOG)
+  PetscCall(Events());
+#endif
   PetscCall(PetscFinalize());
   return TestEnd();
 }
