@@ -85,7 +85,7 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
   mine.bad = bad ? 1 : 0;
   if (bad) done = PETSC_TRUE;
   else if (knows) {
-    PetscScalar end;
+    PetscScalar end = 0;
 
     PetscCall(Solve(place, r, t, initial, w, &end));
     mine.known = 1;
