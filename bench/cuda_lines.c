@@ -2,13 +2,20 @@
   Lines on one CUDA device: medians over repeats, an event pair each, beside a copy of the same array on the device in the same run; backward errors of
   two lines; peers cuSPARSE gtsv2StridedBatch and gtsvInterleavedBatch.
 
-  cuda_lines [-suites lines,long,three,methods,variants,tune] [-reps 21] [-single] [-peers 0] [-max 268435456]
+  cuda_lines [-suites lines,long,three,petsc,methods,variants,tune] [-reps 21] [-single] [-peers 0] [-max 268435456]
+
+  petsc: KSPSolve() and PCApply() of PCNEATO and PetscBCRLinesSolve() beside the kernel
+  tune: cuts of scan (BCRCudaScan, tune) by -cuts n,axis,rows,parts,way,columns,n,... (axis 0 to 5: x and y of n x n, y and z of n^3, one line, x of n^3)
 */
-#include <petscsys.h>
+#include <petscbcr.h>
+#include <petscdmda.h>
+#include <petscdevice.h>
+#include <petscksp.h>
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petsctime.h>
   #include "src/tridiagonal/device.h"
   #include "cuda_bench.h"
+  #include "cuda_lines_kernels.h"
   #include <math.h>
   #if defined(PETSCBCR_HAVE_CUSPARSE)
     #include <cusparse.h>
@@ -22,7 +29,9 @@ typedef struct {
   BCRStream    stream;
   void        *f, *u;
   size_t       bytes;
-  ptrdiff_t    n, batch;
+  ptrdiff_t    n, batch, inner;
+  double      *general; /* coefficients, and scratch */
+  int          global;
   #if defined(PETSCBCR_HAVE_CUSPARSE)
   cusparseHandle_t handle;
   void            *dl, *d, *du, *buffer;
@@ -38,6 +47,14 @@ static int run_solve(void *context)
 
   if (r->single) return BCRCudaScanSolve(r->stream, &r->scan, 1, 0, r->f, r->u, r->work);
   return BCRTriDeviceSolve(r->device, r->stream, (const PetscReal *)r->f, (PetscReal *)r->u) ? 999 : 0;
+}
+
+static int run_general(void *context)
+{
+  Run         *r = (Run *)context;
+  const size_t N = r->bytes / sizeof(double);
+
+  return GeneralCR(r->stream, r->inner, r->n, r->batch / r->inner, r->general, r->general + N, r->general + 2 * N, r->general + 3 * N, (const double *)r->f, (double *)r->u, r->global);
 }
 
 static int run_copy(void *context)
@@ -104,7 +121,7 @@ typedef struct {
   int             dim;
   PetscInt        inner, n, outer;
   double          d;       /* diagonal, couplings are -1; below 2: each line has one of its own, from 2 to 6 */
-  int             general; /* coefficients in arrays */
+  int             general; /* coefficients in arrays; 2, 3: by general cyclic reduction in shared, global memory */
   BCRTriMethod    method;
   PetscInt        variant, parts;
   int             memory;
@@ -148,6 +165,7 @@ static PetscErrorCode Solve(const Case *c)
   r.bytes  = N * size;
   r.n      = c->n;
   r.batch  = lines;
+  r.inner  = c->inner;
   PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &r.u));
   PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &r.f));
   if (single) {
@@ -165,7 +183,7 @@ static PetscErrorCode Solve(const Case *c)
   s.n       = c->n;
   s.outer   = c->outer;
   s.rep     = 1;
-  s.perline = c->d < 2 ? PETSC_TRUE : PETSC_FALSE;
+  s.perline = c->d < 2 && c->general < 2 ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscCalloc1(s.perline ? lines : 1, &rows));
   for (PetscInt l = 0; l < (s.perline ? lines : 1); l++) {
     rows[l].row[0] = rows[l].row[2] = -1;
@@ -222,16 +240,34 @@ static PetscErrorCode Solve(const Case *c)
     PetscCallBCRCuda(BCRCudaPut(dev, tab, BCR_CUDA_SCAN_NUMBERS(2) * sizeof(double) * sets, r.stream));
     r.scan.tab = (const double *)dev;
     PetscCallBCRCuda(BCRCudaMalloc(BCRCudaScanWorkspace(&r.scan, 1, 0), &r.work));
+    PetscCallBCRCuda(BCRCudaZero(r.work, BCRCudaScanWorkspace(&r.scan, 1, 0), r.stream));
     PetscCall(PetscFree4(L, abc, G, tab));
     PetscCall(PetscMemzero(&info, sizeof(info)));
     info.method = BCR_TRI_SCAN;
+  } else if (c->general > 1) {
+    double *h;
+
+    PetscCall(PetscMalloc1(3 * N, &h));
+    for (size_t i = 0; i < N; i++) {
+      const size_t j = i / (size_t)c->inner % (size_t)c->n;
+
+      h[i]         = low[j];
+      h[N + i]     = diag[j];
+      h[2 * N + i] = up[j];
+    }
+    PetscCallBCRCuda(BCRCudaMalloc(6 * r.bytes, (void **)&r.general));
+    PetscCallBCRCuda(BCRCudaPut(r.general, h, 3 * r.bytes, r.stream));
+    PetscCall(PetscFree(h));
+    r.global = c->general == 3;
+    PetscCall(PetscMemzero(&info, sizeof(info)));
+    PetscCall(PetscSNPrintf(info.what, sizeof(info.what), "general cyclic reduction in %s memory, coefficients in arrays", r.global ? "global" : "shared"));
   } else {
     PetscCall(BCRTriDeviceCreate(&s, &o, &r.device));
     PetscCall(BCRTriDeviceGetInfo(r.device, &info));
   }
   PetscCall(PetscTime(&t1));
   PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
-  PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 2, reps, &time));
+  PetscCall(BenchDeviceMedian(r.stream, r.general ? run_general : run_solve, &r, 2, reps, &time));
   PetscCall(BackwardError(&r, &s, 0, &error));
   PetscCall(BackwardError(&r, &s, lines / 2, &error));
   if (c->tune[0] || c->tune[1] || c->tune[2] || c->tune[3]) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s %d.%d.%d.%d", names[info.method], c->tune[0], c->tune[1], c->tune[2], c->tune[3]));
@@ -242,6 +278,7 @@ static PetscErrorCode Solve(const Case *c)
     PetscCallBCRCuda(BCRCudaFree((void *)r.scan.tab));
     PetscCallBCRCuda(BCRCudaFree(r.work));
   }
+  PetscCallBCRCuda(BCRCudaFree(r.general));
   PetscCall(BCRTriDeviceDestroy(&r.device));
   #if defined(PETSCBCR_HAVE_CUSPARSE)
   if (peers && !c->label && lines > 1 && N <= 40000000) { /* interleaved: lines along y or z of the array as one plane */
@@ -291,6 +328,132 @@ static PetscErrorCode Solve(const Case *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What PETSc's objects add to the kernels, on the same vectors */
+typedef struct {
+  KSP           ksp;
+  PC            pc;
+  PetscBCRLines lines;
+  Vec           f, u;
+} Objects;
+
+static int run_ksp(void *c)
+{
+  return KSPSolve(((Objects *)c)->ksp, ((Objects *)c)->f, ((Objects *)c)->u) ? 999 : 0;
+}
+
+static int run_pc(void *c)
+{
+  return PCApply(((Objects *)c)->pc, ((Objects *)c)->f, ((Objects *)c)->u) ? 999 : 0;
+}
+
+static int run_lines(void *c)
+{
+  return PetscBCRLinesSolve(((Objects *)c)->lines, ((Objects *)c)->f, ((Objects *)c)->u) ? 999 : 0;
+}
+
+static PetscErrorCode Petsc(PetscInt n, PetscInt axis)
+{
+  const PetscReal    row[3] = {-1, 4, -1};
+  const PetscScalar *f;
+  PetscScalar       *u;
+  BCRTriRows         rows = {
+            .row = {-1, 4, -1}
+  };
+  Case               c;
+  Run                r;
+  Objects            o;
+  BCRTriSpec         s;
+  BCRTriOptions      options;
+  PetscDeviceContext context;
+  PetscMemType       mem;
+  void              *handle = NULL;
+  DM                 da;
+  Mat                A;
+  double             copy, kernel, time;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMemzero(&c, sizeof(c)));
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  PetscCall(PetscMemzero(&s, sizeof(s)));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  c.name  = "petsc";
+  c.axis  = axis ? "y" : "x";
+  c.inner = s.inner = axis ? n : 1;
+  c.outer = s.outer = axis ? 1 : n;
+  c.n = s.n = n;
+  s.rep     = 1;
+  s.rows    = &rows;
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMSetVecType(da, VECCUDA));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMCreateGlobalVector(da, &o.f));
+  PetscCall(VecDuplicate(o.f, &o.u));
+  PetscCall(VecSetRandom(o.f, NULL));
+  PetscCall(VecSet(o.u, 0));
+  PetscCall(PetscDeviceContextGetCurrentContext(&context));
+  PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
+  r.stream = options.stream = handle ? *(BCRStream *)handle : NULL;
+  r.bytes                   = (size_t)n * (size_t)n * sizeof(PetscScalar);
+  PetscCall(VecGetArrayReadAndMemType(o.f, &f, &mem));
+  PetscCheck(PetscMemTypeCUDA(mem), PETSC_COMM_SELF, PETSC_ERR_SUP, "The vectors are not on the device");
+  PetscCall(VecGetArrayWriteAndMemType(o.u, &u, &mem));
+  r.f = (void *)f;
+  r.u = u;
+  PetscCall(BCRTriDeviceCreate(&s, &options, &r.device));
+  PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
+  PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 2, reps, &kernel));
+  PetscCall(VecRestoreArrayWriteAndMemType(o.u, &u));
+  PetscCall(VecRestoreArrayReadAndMemType(o.f, &f));
+  PetscCall(Row(&c, "kernel", "double", kernel, copy, -1, -1, ""));
+  PetscCall(PetscBCRLinesCreate(da, axis ? DM_Y : DM_X, 0, NULL, row, 0, NULL, &o.lines));
+  PetscCall(BenchDeviceMedian(r.stream, run_lines, &o, 2, reps, &time));
+  PetscCall(Row(&c, "PetscBCRLinesSolve", "double", time, copy, -1, -1, ""));
+  PetscCall(PetscBCRLinesDestroy(&o.lines));
+  if (n <= 2048) { /* the matrix is put together on the host */
+    PetscCall(DMCreateMatrix(da, &A));
+    for (PetscInt j = 0; j < n; j++)
+      for (PetscInt i = 0; i < n; i++) {
+        const MatStencil  at   = {.i = i, .j = j};
+        const PetscScalar v[5] = {4, -1, -1, -1, -1};
+        MatStencil        col[5];
+        PetscInt          k = 0;
+
+        col[k++] = at;
+        for (int d = 0; d < 2; d++)
+          for (int e = -1; e < 2; e += 2) {
+            const PetscInt x = (d ? j : i) + e;
+
+            if (x < 0 || x >= n) continue;
+            col[k]                       = at;
+            *(d ? &col[k].j : &col[k].i) = x;
+            k++;
+          }
+        PetscCall(MatSetValuesStencil(A, 1, &at, k, col, v, INSERT_VALUES));
+      }
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(KSPCreate(PETSC_COMM_SELF, &o.ksp));
+    PetscCall(KSPSetOperators(o.ksp, A, A));
+    PetscCall(KSPSetType(o.ksp, KSPPREONLY));
+    PetscCall(KSPGetPC(o.ksp, &o.pc));
+    PetscCall(PCSetType(o.pc, PCNEATO));
+    PetscCall(PCSetDM(o.pc, da));
+    PetscCall(PCNeatoSetAxis(o.pc, (PCNeatoAxis)(axis + 1)));
+    PetscCall(KSPSetUp(o.ksp));
+    PetscCall(BenchDeviceMedian(r.stream, run_pc, &o, 2, reps, &time));
+    PetscCall(Row(&c, "PCApply", "double", time, copy, -1, -1, ""));
+    PetscCall(BenchDeviceMedian(r.stream, run_ksp, &o, 2, reps, &time));
+    PetscCall(Row(&c, "KSPSolve", "double", time, copy, -1, -1, ""));
+    PetscCall(KSPDestroy(&o.ksp));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(BCRTriDeviceDestroy(&r.device));
+  PetscCall(VecDestroy(&o.f));
+  PetscCall(VecDestroy(&o.u));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   char      suites[256] = "lines,long,three", name[64];
@@ -302,6 +465,7 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Lines on one CUDA device"));
+  PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetString(NULL, NULL, "-suites", suites, sizeof(suites), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-max", &most, NULL));
@@ -360,11 +524,15 @@ int main(int argc, char **argv)
           if (k) c.label = "scan";
           PetscCall(Solve(&c));
         }
+  PetscCall(PetscStrstr(suites, "petsc", &at));
+  if (at)
+    for (PetscInt n = 1024; n <= PetscMin(mostn, 8192); n *= 2)
+      for (PetscInt axis = 0; axis < 2; axis++) PetscCall(Petsc(n, axis));
   PetscCall(PetscStrstr(suites, "methods", &at)); /* paper 002, chapter 2: near-Toeplitz against general lines, shared against global memory */
   if (at)
     for (PetscInt n = 512; n <= 4096; n *= 2)
       for (int y = 0; y < 2; y++)
-        for (int k = 0; k < 8; k++) {
+        for (int k = 0; k < 10; k++) {
           static const struct {
             const char  *label;
             BCRTriMethod method;
@@ -373,6 +541,8 @@ int main(int argc, char **argv)
             {"scan",                               BCR_TRI_SCAN,    0, 0, 0},
             {"cr shared",                          BCR_TRI_CR,      1, 0, 0},
             {"cr global",                          BCR_TRI_CR,      2, 0, 0},
+            {"general cr shared",                  BCR_TRI_CR,      0, 0, 2},
+            {"general cr global",                  BCR_TRI_CR,      0, 0, 3},
             {"pscheme rearranged",                 BCR_TRI_PSCHEME, 0, 0, 0},
             {"pscheme plain",                      BCR_TRI_PSCHEME, 0, 1, 0},
             {"dc parallel",                        BCR_TRI_DC,      0, 0, 0},
@@ -412,7 +582,7 @@ int main(int argc, char **argv)
           {"scan",    BCR_TRI_SCAN,    0, BCR_TRI_DOUBLE}
         };
 
-        if (k == 0 && n > 300000) continue; /* a thread takes its time */
+        if (k == 0 && n > 1100000) continue; /* a thread takes its time */
         PetscCall(PetscMemzero(&c, sizeof(c)));
         c.name      = "line_d=2.05";
         c.d         = 2.05;
@@ -424,62 +594,31 @@ int main(int argc, char **argv)
         c.variant   = M[k].variant;
         c.precision = M[k].precision;
         c.label     = M[k].label;
+        most        = reps;
+        if (k == 0 && n > 100000) reps = PetscMin(reps, 3);
         PetscCall(Solve(&c));
+        reps = most;
       }
   PetscCall(PetscStrstr(suites, "tune", &at));
   if (at) {
-    static const int T[][6] = {
-  /* n, along x, tune */
-      {1024,  1, 16, 2,  0, 0 },
-      {1024,  1, 32, 1,  0, 0 },
-      {2048,  1, 16, 4,  0, 0 },
-      {2048,  1, 32, 2,  0, 0 },
-      {4096,  1, 16, 8,  0, 0 },
-      {4096,  1, 32, 4,  0, 0 },
-      {8192,  1, 32, 8,  0, 0 },
-      {8192,  1, 32, 4,  0, 0 },
-      {8192,  1, 16, 8,  0, 0 },
-      {16384, 1, 32, 8,  0, 0 },
-      {16384, 1, 32, 4,  0, 0 },
-      {16384, 1, 32, 16, 0, 0 },
-      {256,   1, 8,  1,  0, 0 },
-      {512,   1, 16, 1,  0, 0 },
-      {256,   0, 16, 16, 0, 16},
-      {256,   0, 32, 8,  0, 16},
-      {256,   0, 32, 8,  0, 32},
-      {512,   0, 32, 16, 0, 16},
-      {512,   0, 32, 16, 0, 32},
-      {1024,  0, 32, 32, 0, 16},
-      {1024,  0, 32, 16, 0, 16},
-      {1024,  0, 32, 16, 0, 32},
-      {1024,  0, 32, 32, 0, 8 },
-      {2048,  0, 32, 32, 0, 16},
-      {2048,  0, 32, 16, 0, 16},
-      {2048,  0, 32, 16, 0, 32},
-      {4096,  0, 32, 32, 0, 16},
-      {4096,  0, 32, 16, 0, 16},
-      {4096,  0, 32, 16, 0, 32},
-      {4096,  0, 32, 8,  0, 32},
-      {4096,  0, 32, 32, 0, 8 },
-      {8192,  0, 32, 32, 0, 16},
-      {8192,  0, 32, 16, 0, 32},
-      {16384, 0, 32, 32, 0, 16}
-    };
+    PetscInt T[600], entries = 600;
 
-    for (size_t i = 0; i < sizeof(T) / sizeof(T[0]); i++)
-      for (int k = 0; k < (T[i][4] ? 2 : 1); k++) {
-        const PetscInt n = T[i][0];
+    PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-cuts", T, &entries, &has));
+    for (PetscInt i = 0; has && i + 6 <= entries; i += 6)
+      for (int k = 0; k < 3; k++) {
+        const PetscInt n = T[i], axis = T[i + 1]; /* 0: x, 1: y of n x n, 2: y of n^3, 3: z of n^3, 4: one line, 5: x of n^3 */
 
+        if (axis == 4 && k == 2) continue;
         PetscCall(PetscMemzero(&c, sizeof(c)));
-        c.name   = k ? "d=4" : "d=2";
-        c.d      = k ? 4 : 2;
-        c.axis   = T[i][1] ? "x" : (n < 1000 ? "z" : "y");
-        c.inner  = T[i][1] ? 1 : (n < 1000 ? n * n : n);
-        c.outer  = T[i][1] ? (n < 1000 ? n * n : n) : 1;
+        c.name   = k == 0 ? "d=2" : (k == 1 ? "d=4" : "d=2..6");
+        c.d      = k == 0 ? 2 : (k == 1 ? 4 : 0);
+        c.axis   = axis == 0 || axis > 3 ? "x" : (axis < 3 ? "y" : "z");
+        c.inner  = axis == 1 || axis == 2 ? n : (axis == 3 ? n * n : 1);
+        c.outer  = axis == 0 || axis == 2 ? n : (axis == 5 ? n * n : 1);
         c.n      = n;
         c.method = BCR_TRI_SCAN;
         c.label  = "scan";
-        for (int q = 0; q < 4; q++) c.tune[q] = T[i][2 + q];
+        for (int q = 0; q < 4; q++) c.tune[q] = (int)T[i + 2 + q];
         PetscCall(Solve(&c));
       }
   }

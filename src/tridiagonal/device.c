@@ -103,16 +103,19 @@ static PetscErrorCode CreateScan(BCRTriDevice d, const BCRTriSpec *s)
   S->outer   = s->outer;
   S->rep     = (int)s->rep;
   S->sets    = sets;
-  S->perline = s->perline ? 1 : 0;
+  S->perline = s->perline && sets > 1 ? 1 : 0;
   S->h       = (int)h;
   S->t       = (int)t;
   S->reach   = (ptrdiff_t)PetscMin((double)s->n, decay + 1);
   for (int i = 0; i < 4; i++) S->tune[i] = tuned[i];
   BCRCudaScanTables(S, d->single, d->io, abc, G, tab);
-  if (s->perline) PetscCall(Put(d, PETSC_FALSE, BCR_CUDA_SCAN_NUMBERS(N) * (size_t)sets, tab, &S->tab));
+  if (S->perline) PetscCall(Put(d, PETSC_FALSE, BCR_CUDA_SCAN_NUMBERS(N) * (size_t)sets, tab, &S->tab));
   PetscCall(PetscFree3(abc, G, tab));
   bytes = BCRCudaScanWorkspace(S, d->single, d->io);
-  if (bytes) PetscCall(BCRDeviceArenaGet(&d->space, bytes, "the workspace of lines", &d->work));
+  if (bytes) {
+    PetscCall(BCRDeviceArenaGet(&d->space, bytes, "the workspace of lines", &d->work));
+    PetscCallBCRCuda(BCRCudaZero(d->work, bytes, d->stream));
+  }
   d->info.flops = 5. * s->inner * s->n * s->outer;
   PetscCall(PetscSNPrintf(d->info.what, sizeof(d->info.what), "two constant recurrences, ends reach %" PetscInt_FMT " rows%s", (PetscInt)S->reach, bytes ? ", in chunks" : ""));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -113,9 +113,9 @@ static PetscErrorCode Case(PetscInt dim, const PetscInt n[3], const char ends[],
 }
 
 /* near-Toeplitz lines by a few rows, in place too; and what is there without the host having touched it */
-static PetscErrorCode Lines(PetscInt axis)
+static PetscErrorCode Lines(PetscInt axis, PCNeatoMethod method)
 {
-  const PetscReal first[3] = {0, 1, 2}, row[3] = {(PetscReal)0.25, 1, (PetscReal)0.25}, last[3] = {2, 1, 0};
+  const PetscReal end = method == PCNEATO_METHOD_AUTO ? 2 : (PetscReal)0.5, first[3] = {0, 1, end}, row[3] = {(PetscReal)0.25, 1, (PetscReal)0.25}, last[3] = {end, 1, 0}; /* of the compact derivatives, or dominant */
   DM              da;
   Vec             f, u, v;
   PetscReal       difference;
@@ -132,13 +132,15 @@ static PetscErrorCode Lines(PetscInt axis)
   PetscCall(VecCopy(f, v));
   PetscCall(PetscBCRLinesCreate(da, (DMDirection)axis, 1, first, row, 1, last, &lines));
   PetscCall(PetscBCRLinesCreate(da, (DMDirection)axis, 1, first, row, 1, last, &host));
+  PetscCall(PetscBCRLinesSetMethod(lines, method));
+  PetscCall(PetscBCRLinesSetMethod(host, method));
   PetscCall(PetscBCRLinesSolve(lines, f, u));
   PetscCall(PetscBCRLinesSolve(host, v, v));
   PetscCall(TestDifference(u, v, &difference));
-  Check(difference <= TestDifferenceBound(), "PetscBCRLines, axis %d: off the host by %g", (int)axis, (double)difference);
+  Check(difference <= TestDifferenceBound(), "PetscBCRLines, axis %d method %s: off the host by %g", (int)axis, PCNeatoMethods[method], (double)difference);
   PetscCall(PetscBCRLinesSolve(lines, f, f));
   PetscCall(TestDifference(f, v, &difference));
-  Check(difference <= TestDifferenceBound(), "PetscBCRLines in place, axis %d: off the host by %g", (int)axis, (double)difference);
+  Check(difference <= TestDifferenceBound(), "PetscBCRLines in place, axis %d method %s: off the host by %g", (int)axis, PCNeatoMethods[method], (double)difference);
   PetscCall(PetscBCRLinesDestroy(&lines));
   PetscCall(PetscBCRLinesDestroy(&host));
   PetscCall(VecDestroy(&f));
@@ -168,7 +170,8 @@ static PetscErrorCode All(void)
           for (PetscInt d = 0; d < sizes[s][0]; ++d) PetscCall(PetscStrlcat(all, ends[(e + (int)d) % 3], sizeof(all)));
           for (int device = 0; device < 2; ++device) PetscCall(Case(sizes[s][0], sizes[s] + 1, all, s == 2 ? 2 : 1, axis, (PCNeatoMethod)m, m == PCNEATO_METHOD_CR ? (PCNeatoMemory)e : PCNEATO_MEMORY_AUTO, (PetscBool)device));
         }
-  for (PetscInt axis = 0; axis < 3; ++axis) PetscCall(Lines(axis));
+  for (PetscInt axis = 0; axis < 3; ++axis)
+    for (int m = PCNEATO_METHOD_AUTO; m <= PCNEATO_METHOD_THOMAS; ++m) PetscCall(Lines(axis, (PCNeatoMethod)m));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -331,9 +331,11 @@ typedef struct {
   ptrdiff_t     inner, n, outer, sets;
   int           rep, perline, h, t;
   ptrdiff_t     reach;                             /* rows after which powers of alpha and beta are below rounding */
-  int           tune[4];                           /* 0: automatic. Rows of a thread; warps of a line, or threads of a column; 1: in chunks; columns of a block */
+  int           tune[4];                           /* 0: automatic. Rows of a thread; warps of a line, or threads of a column; 1: in chunks, 2: in pieces; columns of a block */
   const double *tab;                               /* perline: on the device, what BCRCudaScanTables() makes */
   double        numbers[BCR_CUDA_SCAN_NUMBERS(6)]; /* else */
+  int           resident;                          /* set by BCRCudaScanTables(): long lines; blocks that the device has room for */
+  double        line[27];
 } BCRCudaScan;
 /* on the host, once the rest is set: from alpha, beta, gamma, and G, (h + t) x (h + t + 2) by rows, BCR_CUDA_SCAN_NUMBERS() of them for each set */
 BCR_CUDA_API void   BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, const double *G, double *tab);

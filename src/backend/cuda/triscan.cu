@@ -8,7 +8,7 @@
 
   Where powers of alpha and beta fall below rounding within a part of a chunk (p.reach rows), a summary reads that part only.
 */
-#include "tri.cuh"
+#include "triscan.cuh"
 #include <cmath>
 
 namespace cg = cooperative_groups;
@@ -19,82 +19,49 @@ enum {
   FINAL
 };
 
-/* Where the lines are */
-struct ScanShape {
-  ptrdiff_t inner, n, columns; /* columns: lines of reals */
-  int       rep, parts;        /* parts of a chunk in a block: warps of a line, or threads of a column */
-  int       lines, cluster;    /* lines of a block; blocks of a line */
-  int       tx;                /* across: columns of a block */
-  ptrdiff_t chunks, pad;
-};
-
-/* A line's numbers, BCR_CUDA_SCAN_TAB of them: alpha, beta, gamma; a, b, p (struct Segment) of 2^i threads, i = 0..5, and of a chunk; of the
-   rows after the slot alpha^m, beta^m: in its thread, in its warp, in its chunk */
-enum {
-  TAB_LEVEL  = 3,
-  TAB_CHUNK  = 21,
-  TAB_THREAD = 24,
-  TAB_WARP   = 26,
-  TAB_REST   = 28
-};
-
-struct Part {
-  double a, b, p;
-};
-
-/* Carries into part w of the nq parts in ex (E, B), from `in` on the left (slot >= 0: put into the slot in part `slot`, which leaves dE of it
-   at its end) and `right` on the right; end: what leaves the last part. w = -1: rw is what leaves the first part backwards */
-static __device__ inline void chain(const double2 *ex, int nq, int slot, int w, const Part &s, double in, double dE, double right, double &cw, double &rw, double &end)
-{
-  double c = in, r = 0, pw = 1;
-
-  cw = 0;
-#pragma unroll 2
-  for (int q = slot > 0 ? slot : 0; q < nq; q++) {
-    const double2 v = ex[q];
-
-    if (q == w) cw = c;
-    if (q > w) {
-      r += pw * (v.y + (q == slot ? 0 : s.p * c));
-      pw *= s.b;
-    }
-    c = v.x + (q == slot ? dE : s.a) * c;
-  }
-  end = c;
-  rw  = r + pw * right;
-}
-
-/* The numbers of a line: where all lines have the same they are parameters of the kernel, else they are brought to shared memory */
-template <int PER> struct Numbers {
-  const double *v;
-  int           stride;
-
-  __device__ double operator[](int e) const
-  {
-    return PER ? v[e * stride] : v[e];
-  }
-};
-
-/* unknown k of the ends: row k of G times what they have, fe the right-hand sides there */
-template <int PER> static __device__ inline double ends(const Numbers<PER> &t, const double *fe, int stride, int N, int k, double s, double last)
-{
-  const int g = BCR_CUDA_SCAN_TAB + k * (N + 2);
-  double    x = t[g + N] * s + t[g + N + 1] * last;
-
-#pragma unroll 1
-  for (int m = 0; m < N; m++) x += t[g + m] * fe[m * stride];
-  return x;
-}
-
 /* threads of a block, and blocks that a multiprocessor should have room for */
-#define SCAN_BOUNDS(K) __launch_bounds__((K) == 32 ? 512 : 256, (K) == 32 ? 1 : ((K) == 16 ? 3 : 4))
+#define SCAN_BOUNDS(K)  __launch_bounds__((K) == 32 ? 512 : 256, (K) == 32 ? 1 : ((K) == 16 ? 3 : 4))
+#define ALONG_BOUNDS(K) __launch_bounds__(256, (K) == 32 ? 3 : 4)
 
 /* doubles that a line has in shared memory */
 #define SCAN_LINE(per, N) ((N) + ((per) ? BCR_CUDA_SCAN_TAB + (N) * ((N) + 2) : 0))
 
-/* Lines that are contiguous: a warp has 32 K rows, a block s.parts warps of each of s.lines lines */
-template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCAN_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
+/* The parts of a line, one a lane, with `right` to the right of the last: what comes into each part, and what is to its right; what leaves the last one */
+static __device__ inline void scan_warps(double E, double B, int nq, int lane, const Part &s, double right, double &in, double &out, double &end)
 {
+  double a = s.a, b = s.b;
+
+#pragma unroll
+  for (int i = 1; i < 32; i *= 2) {
+    if (i < nq) {
+      const double v = __shfl_up_sync(0xffffffffu, E, i);
+
+      if (lane >= i) E = fma(a, v, E);
+      a *= a;
+    }
+  }
+  end = __shfl_sync(0xffffffffu, E, nq - 1);
+  in  = __shfl_up_sync(0xffffffffu, E, 1);
+  if (lane == 0) in = 0;
+  B = lane < nq ? fma(s.p, in, B) : 0;
+  if (lane == nq - 1) B = fma(s.b, right, B);
+#pragma unroll
+  for (int i = 1; i < 32; i *= 2) {
+    if (i < nq) {
+      const double v = __shfl_down_sync(0xffffffffu, B, i);
+
+      if (lane + i < 32) B = fma(b, v, B);
+      b *= b;
+    }
+  }
+  out = __shfl_down_sync(0xffffffffu, B, 1);
+  if (lane >= nq - 1) out = right;
+}
+
+/* Lines that are contiguous: a warp has 32 K rows, a block s.parts warps of each of s.lines lines */
+template <typename IO, typename W, int K, int MODE, int PER> __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
+{
+  constexpr int             STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
   extern __shared__ double2 shared[];
 
   cg::cluster_group cluster = cg::this_cluster();
@@ -108,7 +75,7 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCA
   const int         lp = gw == slot ? inwarp / K : -1, ip = inwarp % K;
   double2          *ex = shared + local * nq;
   double           *fe = (double *)(shared + s.lines * nq) + local * SCAN_LINE(PER, N), *own = fe + N; /* right-hand sides at the ends; numbers of the line */
-  IO               *in = (IO *)((double *)(shared + s.lines * nq) + s.lines * SCAN_LINE(PER, N)) + warp * 32 * (K + 1);
+  IO               *in = (IO *)((double *)(shared + s.lines * nq) + s.lines * SCAN_LINE(PER, N)) + warp * 32 * (K + 1), *mine = in + lane * (K + 1), *place = in + lane + lane / K;
 
   if (!active) line = s.columns - 1;
   if (MODE == WHOLE && s.cluster > 1) cluster.barrier_arrive();
@@ -122,7 +89,7 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCA
     const IO *from = f + first + lane;
 
 #pragma unroll
-    for (int j = 0; j < K; j++) __pipeline_memcpy_async(in + j * 32 + lane + (j * 32 + lane) / K, from + j * 32, sizeof(IO));
+    for (int j = 0; j < K; j++) __pipeline_memcpy_async(place + j * STEP, from + j * 32, sizeof(IO));
   } else {
 #pragma unroll 1
     for (int j = 0; j < K; j++) {
@@ -135,51 +102,33 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCA
 
         need = need && (at < (slotat >= 0 ? slotat : 0) + p.reach || at >= L - p.reach);
       }
-      __pipeline_memcpy_async(in + e + e / K, f + (need ? r : 0), sizeof(IO), need ? 0 : sizeof(IO));
+      __pipeline_memcpy_async(place + j * STEP, f + (need ? r : 0), sizeof(IO), need ? 0 : sizeof(IO));
     }
   }
+  if (PER)
+    for (int e = lane + 32 * w; e < nt; e += 32 * s.parts) __pipeline_memcpy_async(own + e, p.tab + set * nt + e, sizeof(double));
   __pipeline_commit();
   if (MODE == WHOLE)
     for (int e = lane + 32 * w; e < N; e += 32 * s.parts) fe[e] = (double)f[e < p.h ? e : s.n - N + e];
-  if (PER) {
-    for (int e = lane + 32 * w; e < nt; e += 32 * s.parts) own[e] = p.tab[e * p.sets + set];
-    __syncthreads();
-  }
+  __pipeline_wait_prior(0);
+  if (PER) __syncthreads();
+  else __syncwarp();
 
-  /* what depends on the coefficients alone */
   const Numbers<PER> t  = {PER ? own : p.numbers, 1};
   const W            al = (W)t[0], be = (W)t[1], ga = (W)t[2];
   const double       qa = t[TAB_THREAD], qb = t[TAB_THREAD + 1];
-  Part               rest = {1, 1, 0}; /* the threads after this one */
-  double             va   = lp < 0 ? 1 : (lane > lp ? qa : 0);
-
-#pragma unroll
-  for (int i = 0; i < 5; i++) {
-    const double ai = t[TAB_LEVEL + 3 * i], bi = t[TAB_LEVEL + 3 * i + 1], pi = t[TAB_LEVEL + 3 * i + 2];
-
-    if ((31 - lane) >> i & 1) {
-      rest.p += rest.a * rest.b * pi;
-      rest.a *= ai;
-      rest.b *= bi;
-    }
-    if ((lp < 0 ? lane : lane - lp - 1) >> i & 1) va *= ai;
-  }
-  /* va, vr: what is left of one carried into the warp, or put into the slot: at the start of this thread, at its backward end */
-  const double vr = rest.p * (lane != lp ? va * t[TAB_LEVEL] : qa);
 
   /* with nothing carried in */
-  W x[K], y = 0, b = 0;
+  W y = 0, b = 0, pw = 1;
 
-  __pipeline_wait_prior(0);
-  __syncwarp();
 #pragma unroll
   for (int i = 0; i < K; i++) {
-    y    = ga * (W)in[lane * (K + 1) + i] + al * y;
-    x[i] = y;
+    y = fma(al, y, ga * (W)mine[i]);
+    if (lane != lp || i > ip) {
+      b = fma(pw, y, b);
+      pw *= be;
+    }
   }
-#pragma unroll
-  for (int i = K - 1; i >= 0; i--)
-    if (lane != lp || i > ip) b = x[i] + be * b;
   double E = y, c, B, r;
 
 #pragma unroll
@@ -216,9 +165,15 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCA
   const double dE = t[TAB_WARP], bE = t[TAB_WARP + 1];
   double       C, R, end, d = 0, e = 0, s0 = 0;
 
-  if (MODE != FINAL) {
-    chain(ex, nq, slot, slot, sw, 0, dE, 0, C, R, end);
-    if (slot >= 0) R = s0 = ex[slot].y + bE * R;
+  const double2 part = MODE == WHOLE && lane < nq ? ex[lane] : make_double2(0, 0);
+
+  if (MODE == SUMMARY) {
+    scan_chain(ex, nq, slot, slot, sw, 0, dE, 0, C, R, end);
+    if (slot >= 0) R = ex[slot].y + bE * R;
+  }
+  if (MODE == WHOLE) {
+    scan_warps(part.x, part.y, nq, lane, sw, 0, C, R, end);
+    s0 = __shfl_sync(0xffffffffu, part.y + bE * R, slot);
   }
   if (MODE == SUMMARY) {
     if (threadIdx.x == 0) {
@@ -238,34 +193,57 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCA
     if (gw == slot && lane < p.h - 1) u[lane] = (IO)ws[(2 * s.chunks + lane) * s.columns + line];
     if (chunk == s.chunks - 1 && gw == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)ws[(2 * s.chunks + p.h + lane) * s.columns + line];
   }
-  chain(ex, nq, slot, gw, sw, d, dE, e, C, R, end);
+  /* what depends on the coefficients alone */
+  Part   rest = {1, 1, 0}; /* the threads after this one */
+  double va   = lp < 0 ? 1 : (lane > lp ? qa : 0);
+
+#pragma unroll
+  for (int i = 0; i < 5; i++) {
+    const double ai = t[TAB_LEVEL + 3 * i], bi = t[TAB_LEVEL + 3 * i + 1], pi = t[TAB_LEVEL + 3 * i + 2];
+
+    if ((31 - lane) >> i & 1) {
+      rest.p += rest.a * rest.b * pi;
+      rest.a *= ai;
+      rest.b *= bi;
+    }
+    if ((lp < 0 ? lane : lane - lp - 1) >> i & 1) va *= ai;
+  }
+  /* va, vr: what is left of one carried into the warp, or put into the slot: at the start of this thread, at its backward end */
+  const double vr = rest.p * (lane != lp ? va * t[TAB_LEVEL] : qa);
+
+  if (MODE == WHOLE) {
+    scan_warps(lane == slot ? part.x + dE * d : part.x, part.y, nq, lane, sw, e, C, R, end);
+    C = __shfl_sync(0xffffffffu, C, gw);
+    R = __shfl_sync(0xffffffffu, R, gw);
+    if (gw == slot) C = d;
+  } else scan_chain(ex, nq, slot, gw, sw, d, dE, e, C, R, end);
   c += va * C;
   r += vr * C + rest.b * R;
   y = (W)c;
   b = (W)r;
 #pragma unroll
   for (int i = 0; i < K; i++) {
-    y *= al;
+    y = fma(al, y, ga * (W)mine[i]);
     if (lane == lp && i == ip) y = (W)d;
-    x[i] += y;
+    mine[i] = (IO)y;
   }
 #pragma unroll
   for (int i = K - 1; i >= 0; i--) {
-    b                      = x[i] + be * b;
-    in[lane * (K + 1) + i] = (IO)b;
+    b       = fma(be, b, (W)mine[i]);
+    mine[i] = (IO)b;
   }
   __syncwarp();
   if (inside && active) {
     IO *to = u + first + lane;
 
 #pragma unroll
-    for (int j = 0; j < K; j++) to[j * 32] = in[j * 32 + lane + (j * 32 + lane) / K];
+    for (int j = 0; j < K; j++) to[j * 32] = place[j * STEP];
   } else if (active) {
 #pragma unroll 1
     for (int j = 0; j < K; j++) {
       const int e = j * 32 + lane;
 
-      if (first + e >= p.h - 1) u[first + e] = in[e + e / K];
+      if (first + e >= p.h - 1) u[first + e] = place[j * STEP];
     }
   }
 }
@@ -322,7 +300,7 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCA
 
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    y    = ga * x[k] + al * y;
+    y    = fma(al, y, ga * x[k]);
     x[k] = y;
   }
 #pragma unroll
@@ -505,7 +483,9 @@ template <typename IO> __global__ void __launch_bounds__(512) scan_interface(BCR
 
   if (!active) column = s.columns - 1;
   const ptrdiff_t i = column % s.inner, o = column / s.inner, set = p.perline ? i / s.rep + s.inner / s.rep * o : 0;
-  const Segment   s1 = seg_row(p.perline ? p.tab[set] : p.numbers[0], p.perline ? p.tab[p.sets + set] : p.numbers[1]), sl = seg_repeat(s1, L), sp = seg_repeat(sl, per), sr = seg_repeat(s1, L - 1 - s.pad); /* sr: what follows the slot in its chunk */
+  const ptrdiff_t ts = s.inner == 1 ? 1 : p.sets; /* BCRCudaScanTables() */
+  const double   *t  = p.perline ? p.tab + (s.inner == 1 ? set * BCR_CUDA_SCAN_NUMBERS(N) : set) : p.numbers;
+  const Segment   s1 = seg_row(t[0], t[ts]), sl = seg_repeat(s1, L), sp = seg_repeat(sl, per), sr = seg_repeat(s1, L - 1 - s.pad); /* sr: what follows the slot in its chunk */
   double          c = 0, r = 0, pw = 1;
   double         *E = ws + column, *B = E + s.columns;
   const ptrdiff_t at = 2 * s.columns;
@@ -538,11 +518,10 @@ template <typename IO> __global__ void __launch_bounds__(512) scan_interface(BCR
     }
     s0 = B[0] + sr.b.h * r;
     for (int k = 0; k < N; k++) {
-      const ptrdiff_t g = BCR_CUDA_SCAN_TAB + k * (N + 2);
-      const double   *G = p.perline ? p.tab + g * p.sets + set : p.numbers + g;
+      const double *G = t + (BCR_CUDA_SCAN_TAB + k * (N + 2)) * ts;
 
-      x[k] = G[N * p.sets] * s0 + G[(N + 1) * p.sets] * c;
-      for (int m = 0; m < N; m++) x[k] += G[m * p.sets] * (double)f[s.inner * (m < p.h ? m : s.n - N + m)];
+      x[k] = G[N * ts] * s0 + G[(N + 1) * ts] * c;
+      for (int m = 0; m < N; m++) x[k] += G[m * ts] * (double)f[s.inner * (m < p.h ? m : s.n - N + m)];
       if (active) ws[(2 * s.chunks + k) * s.columns + column] = x[k];
     }
     c = x[p.h - 1];
@@ -580,14 +559,6 @@ template <typename IO> __global__ void __launch_bounds__(512) scan_interface(BCR
   }
 }
 
-/* How a batch is cut */
-struct ScanPlan {
-  ScanShape s;
-  int       K, along, whole, threads;
-  ptrdiff_t L, groups; /* rows of a chunk; blocks beside each other */
-  size_t    shared;
-};
-
 static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1; /* the slot among them */
@@ -602,13 +573,20 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   s->lines = s->cluster = s->tx = 1;
   s->chunks                     = 1;
   q.whole                       = 1;
+  q.pieces                      = 0;
+  q.line.ranges                 = 0;
+  if (bcr_scan_pieces_plan(p, single, io, &q)) return q;
   if (q.along) {
-    q.K = p->tune[0] ? p->tune[0] : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= 4096 ? 16 : 32)));
+    const int most = single && !io ? 1024 : 4096; /* rows that threads of 16 do */
+
+    if (m > 8192 && !p->tune[0] && !p->tune[2] && p->reach <= 2048 && bcr_scan_line_plan(p, single, io, &q)) return q;
+    q.K = p->tune[0] ? p->tune[0] : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= most ? 16 : 32)));
     if (p->tune[1]) s->parts = p->tune[1];
     else s->parts = m <= 4096 ? (int)((m + 32 * q.K - 1) / (32 * q.K)) : (m <= 8192 ? 8 : 4);
     q.L        = (ptrdiff_t)32 * q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
-    if (s->cluster > 8 || s->cluster * s->parts > 32 || p->tune[2]) { /* in chunks */
+    if (p->tune[2] != 1 && (p->tune[2] == 2 || s->cluster > 8 || s->cluster * s->parts > 32) && bcr_scan_line_plan(p, single, io, &q)) return q;
+    if (s->cluster > 8 || s->cluster * s->parts > 32 || p->tune[2] == 1) { /* in chunks */
       q.K        = 16;
       s->parts   = p->tune[1] ? p->tune[1] : (m < (1 << 20) ? 4 : 8);
       q.L        = (ptrdiff_t)32 * q.K * s->parts;
@@ -632,7 +610,7 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     }
     q.L        = (ptrdiff_t)q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
-    if (s->cluster > 16 || p->tune[2]) {
+    if (s->cluster > 16 || p->tune[2] == 1) {
       q.K        = p->tune[0] == 16 ? 16 : 32;
       s->parts   = p->tune[1] ? p->tune[1] : (s->tx < 16 ? 256 / s->tx : 512 / s->tx);
       q.L        = (ptrdiff_t)q.K * s->parts;
@@ -650,47 +628,51 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 
 void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, const double *G, double *tab)
 {
+  bcr_scan_line_resident(p, single, io);
   const ScanPlan  q   = scan_plan(p, single, io);
   const ptrdiff_t pad = q.s.pad, inwarp = pad % (32 * q.K);
+  const ptrdiff_t st    = q.along ? 1 : p->sets;                              /* numbers of a contiguous line are beside each other */
+  const ptrdiff_t level = q.pieces ? q.L : q.K, chunk = q.pieces ? q.K : q.L; /* tripieces.cu: the levels are those of pieces, a chunk is a thread */
 
   for (ptrdiff_t l = 0; l < p->sets; l++) {
     const long double a = abc[l], b = abc[p->sets + l];
-    double           *t = tab + l;
+    double           *t = tab + (q.along ? l * BCR_CUDA_SCAN_NUMBERS(p->h + p->t) : l);
     long double       s = a; /* sum of alpha^(i+1) beta^i over m rows, by doubling */
     ptrdiff_t         m = 1;
 
-    for (int e = 0; e < 3; e++) t[e * p->sets] = abc[e * p->sets + l];
-    for (int i = 0; m <= 32 * q.K; m *= 2) {
-      if (m >= q.K) {
-        t[(TAB_LEVEL + 3 * i) * p->sets]     = (double)powl(a, m);
-        t[(TAB_LEVEL + 3 * i + 1) * p->sets] = (double)powl(b, m);
-        t[(TAB_LEVEL + 3 * i + 2) * p->sets] = (double)s;
+    for (int e = 0; e < 3; e++) t[e * st] = abc[e * p->sets + l];
+    for (int i = 0; m <= 32 * level; m *= 2) {
+      if (m >= level) {
+        t[(TAB_LEVEL + 3 * i) * st]     = (double)powl(a, m);
+        t[(TAB_LEVEL + 3 * i + 1) * st] = (double)powl(b, m);
+        t[(TAB_LEVEL + 3 * i + 2) * st] = (double)s;
         i++;
       }
       s *= 1 + powl(a * b, m);
     }
-    long double sum = 0, z = 1; /* of a chunk: the binary digits of L */
+    long double sum = 0, z = 1; /* of a chunk: the binary digits of its length */
 
     s = a;
-    for (m = 1; m <= q.L; m *= 2) {
-      if (q.L & m) {
+    for (m = 1; m <= chunk; m *= 2) {
+      if (chunk & m) {
         sum += z * s;
         z *= powl(a * b, m);
       }
       s *= 1 + powl(a * b, m);
     }
-    t[TAB_CHUNK * p->sets]       = (double)powl(a, q.L);
-    t[(TAB_CHUNK + 1) * p->sets] = (double)powl(b, q.L);
-    t[(TAB_CHUNK + 2) * p->sets] = (double)sum;
+    t[TAB_CHUNK * st]       = (double)powl(a, chunk);
+    t[(TAB_CHUNK + 1) * st] = (double)powl(b, chunk);
+    t[(TAB_CHUNK + 2) * st] = (double)sum;
     for (int e = 0; e < 2; e++) {
       const long double x = e ? b : a;
 
-      t[(TAB_THREAD + e) * p->sets] = (double)powl(x, q.K - 1 - pad % q.K);
-      t[(TAB_WARP + e) * p->sets]   = (double)powl(x, 32 * q.K - 1 - inwarp);
-      t[(TAB_REST + e) * p->sets]   = pad < q.L ? (double)powl(x, q.L - 1 - pad) : 0;
+      t[(TAB_THREAD + e) * st] = (double)powl(x, q.K - 1 - pad % q.K);
+      t[(TAB_WARP + e) * st]   = (double)powl(x, 32 * q.K - 1 - inwarp);
+      t[(TAB_REST + e) * st]   = pad < q.L ? (double)powl(x, q.L - 1 - pad) : 0;
     }
-    for (int e = 0; e < (p->h + p->t) * (p->h + p->t + 2); e++) t[(BCR_CUDA_SCAN_TAB + e) * p->sets] = G[e * p->sets + l];
+    for (int e = 0; e < (p->h + p->t) * (p->h + p->t + 2); e++) t[(BCR_CUDA_SCAN_TAB + e) * st] = G[e * p->sets + l];
   }
+  if (q.line.ranges) bcr_scan_line_tables(p, &q, abc[0], abc[1]);
   if (!p->perline)
     for (int e = 0; e < BCR_CUDA_SCAN_NUMBERS(p->h + p->t); e++) p->numbers[e] = tab[e];
 }
@@ -699,6 +681,8 @@ size_t BCRCudaScanWorkspace(const BCRCudaScan *p, int single, int io)
 {
   const ScanPlan q = scan_plan(p, single, io);
 
+  if (q.pieces) return bcr_scan_pieces_space(&q);
+  if (q.line.ranges) return bcr_scan_line_space(&q);
   return q.whole ? 0 : (size_t)(2 * q.s.chunks + p->h + p->t) * q.s.columns * sizeof(double);
 }
 
@@ -734,6 +718,8 @@ int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io,
   const ScanPlan q = scan_plan(p, single, io);
   int            e = 0;
 
-  BCR_TRI_TYPES(single, io, e = p->perline ? scan_run<IO, W, 1>(stream, p, q, f, u, ws) : scan_run<IO, W, 0>(stream, p, q, f, u, ws));
+  if (q.pieces) e = bcr_scan_pieces(stream, p, &q, single, io, f, u, ws);
+  else if (q.line.ranges) e = bcr_scan_line(stream, p, &q, single, io, f, u, ws);
+  else BCR_TRI_TYPES(single, io, e = p->perline ? scan_run<IO, W, 1>(stream, p, q, f, u, ws) : scan_run<IO, W, 0>(stream, p, q, f, u, ws));
   return e ? e : bcr_done();
 }
