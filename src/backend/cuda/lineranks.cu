@@ -1,6 +1,6 @@
 /*
-  The ends of a rank's rows of lines across ranks, see lineranks.h. Lines of a field with few neighbours in memory (inner < 32) have a warp each, others a
-  thread for each row that is looked at, neighbours in memory side by side.
+  The ends of a rank's rows of lines across ranks, see lineranks.h. Lines of a field with few neighbours in memory (inner < 32) have neighbouring threads for their
+  rows, others threads that are neighbours as their lines are.
 */
 #include "tri.cuh"
 #include "lineranks.h"
@@ -15,29 +15,24 @@ template <typename T> static __device__ inline double entry(const BCRCudaRanks &
   return (double)((const T *)table)[p.perline ? i / p.rep + across * (j + length * o) : j];
 }
 
-/* Sum over the threads of a line: neighbours in a warp, or one */
-template <int WARP> static __device__ inline double total(double sum)
-{
-  if (WARP)
-    for (int k = 16; k > 0; k >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, k);
-  return sum;
-}
+/* LANES neighbours in a warp for each line, or one thread. Few and large blocks: they are on the stream beside that of the local solution, whose blocks may want a
+   multiprocessor each */
+#define RANKS_LANES 8
 
-template <typename T, int WARP> __global__ void ranks_gather(BCRCudaRanks p, const T *f, double *g)
+template <typename T, int LANES> __global__ void __launch_bounds__(256) ranks_gather(BCRCudaRanks p, const T *f, double *g)
 {
-  const ptrdiff_t columns = p.inner * p.outer, thread = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, e = WARP ? thread >> 5 : thread;
-  const int       lane = WARP ? threadIdx.x & 31 : 0, by = WARP ? 32 : 1, back = blockIdx.y;
+  const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES, e = line < columns ? line : columns - 1;
+  const int       lane = threadIdx.x % LANES, back = blockIdx.y;
   double          sum = 0;
-
-  if (e >= columns) return;
   const ptrdiff_t i = e % p.inner, o = e / p.inner, m = back ? p.mlast : p.mfirst;
   const void     *v    = back ? p.vlast : p.vfirst;
   const T        *from = f + i + p.inner * (p.n * o + (back ? p.n - 1 - m : 1));
 
 #pragma unroll 8
-  for (ptrdiff_t j = lane; j < m; j += by) sum += entry<T>(p, v, i, o, j, m) * (double)from[p.inner * j];
-  sum = total<WARP>(sum);
-  if (lane == 0) g[back * columns + e] = (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))] - sum;
+  for (ptrdiff_t j = lane; j < m; j += LANES) sum += entry<T>(p, v, i, o, j, m) * (double)from[p.inner * j];
+#pragma unroll
+  for (int k = LANES / 2; k > 0; k >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, k);
+  if (lane == 0 && line < columns) g[back * columns + e] = (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))] - sum;
 }
 
 template <typename T> __global__ void ranks_ends(BCRCudaRanks p, const T *u, double *g)
@@ -171,8 +166,8 @@ template <typename T> static int ranks_gather_run(BCRStream stream, const BCRCud
   BCRCudaRanks    q       = *p;
 
   if (p->n == 1) q.mfirst = q.mlast = 0;
-  if (p->inner < 32) return bcr_launch_cluster(ranks_gather<T, 1>, dim3(ranks_blocks(32 * columns, 128), both), dim3(128), 0, 1, stream, q, (const T *)f, g);
-  return bcr_launch_cluster(ranks_gather<T, 0>, dim3(ranks_blocks(columns, 64), both), dim3(64), 0, 1, stream, q, (const T *)f, g);
+  if (p->inner < 32) return bcr_launch_cluster(ranks_gather<T, RANKS_LANES>, dim3(ranks_blocks(RANKS_LANES * columns, 256), both), dim3(256), 0, 1, stream, q, (const T *)f, g);
+  return bcr_launch_cluster(ranks_gather<T, 1>, dim3(ranks_blocks(columns, 256), both), dim3(256), 0, 1, stream, q, (const T *)f, g);
 }
 
 int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g)

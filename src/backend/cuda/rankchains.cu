@@ -35,7 +35,7 @@ int BCRCudaChainsSolve(BCRStream stream, const BCRCudaChains *c, double *x)
   int e;
 
   if (!c->n || !c->ns || !c->nvec) return 0;
-  e = bcr_launch_cluster(chains_solve, dim3((unsigned)((c->ns * c->nvec + 63) / 64)), dim3(64), 0, 1, stream, *c, x);
+  e = bcr_launch_cluster(chains_solve, dim3((unsigned)((c->ns * c->nvec + 255) / 256)), dim3(256), 0, 1, stream, *c, x);
   return e ? e : bcr_done();
 }
 
