@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws the figures of papers 002, 003 and 004 from the committed results, with matplotlib.
 
-usage: bench/plots.py [--results bench/results] [--out docs/figures] [--document docs/papers.md] [--name cpu] [--png]
+usage: bench/plots.py [--results bench/results] [--out docs/figures] [--document docs/papers.md] [--name cpu] [--device h200] [--only FIGURE,...] [--png]
 
-Reads NAME_neartoeplitz.csv, NAME_recurrence.csv and NAME_lines.csv, writes one SVG (--png: also a PNG) for each figure, and the
+Reads NAME_neartoeplitz.csv, NAME_recurrence.csv and NAME_lines.csv, and DEVICE_lines.csv of a GPU (--device h200), writes one SVG (--png: also a PNG) for each figure, and the
 tables between the comments "table" and "end" of the document. The same rows give the same files, byte for byte, with the same
 matplotlib. Where a file has several runs of a row the last one counts.
 """
@@ -227,16 +227,91 @@ def lines(args):
     save(figure, args, "lines_methods", about, panels[0], 7)
 
 
+def device(args):
+    """Rows of the GPU; its name is in the first comment"""
+    path = args.results / (args.device + "_lines.csv")
+    rows, about = read(path)
+    return rows, {"machine": path.read_text().splitlines()[0].lstrip("# ").split(";")[0]}
+
+
+def device_cr(args):
+    """Section 2 of paper 002 on a GPU: near-Toeplitz against general cyclic reduction, shared against global memory, CUSPARSE"""
+    rows, about = device(args)
+    rows = [r for r in rows if r["precision"] == "double" and r["axis"] in ("x", "y")]
+    solvers = [
+        ("cr shared", "near-Toeplitz, shared memory", "C0", "o-"),
+        ("cr global", "near-Toeplitz, global memory", "C0", "s--"),
+        ("general cr shared", "general, shared memory", "C3", "o-"),
+        ("general cr global", "general, global memory", "C3", "s--"),
+        ("cusparse", "cuSPARSE gtsv2 / gtsvInterleaved", "C7", "^-"),
+        ("scan", "two recurrences (the default)", "C2", "o-"),
+    ]
+    of = lambda solver, axis: ("cusparse_gtsv2StridedBatch" if axis == "x" else "cusparse_gtsvInterleavedBatch") if solver == "cusparse" else solver
+    case = lambda solver: {"general cr shared": "general", "general cr global": "general", "cusparse": "d=2"}.get(solver, "d=4")
+    figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.6), sharey=True)
+    for panel, axis in zip(panels, "xy"):
+        sizes = []
+        for solver, label, colour, style in solvers:
+            x, y = curve(rows, "n", "ratio_to_copy", axis=axis, case=case(solver), solver=of(solver, axis))
+            panel.plot([v for v in x if v <= 4096], [w for v, w in zip(x, y) if v <= 4096], style, color=colour, label=label)
+            sizes += [v for v in x if v <= 4096]
+        powers(panel, sizes)
+        panel.set_yscale("log", base=2)
+        panel.set_yticks([1, 2, 4, 8, 16, 32, 64])
+        panel.set_yticklabels(["1", "2", "4", "8", "16", "32", "64"])
+        panel.set_title("n lines of n rows along " + axis)
+        panel.set_xlabel("n")
+    panels[0].set_ylabel("time over a copy")
+    save(figure, args, "paper002_device", about, panels[0], 3)
+    lines = []
+    for axis in "xy":
+        for n in sorted({r["n"] for r in rows if r["solver"] == "cr shared"}):
+            lines.append([axis, "%d" % n] + [number(curve(rows, "n", "time_ms", axis=axis, n=n, case=case(s), solver=of(s, axis)), "%.4f") for s, *_ in solvers])
+    table(args, "device_cr", ["along", "n", "`cr` shared, ms", "`cr` global", "general shared", "general global", "cuSPARSE", "`scan`"], lines)
+
+
+def device_variants(args):
+    """Tables of paper 004 on a GPU: the variants on one line against n and against the sequential form"""
+    rows, about = device(args)
+    rows = [r for r in rows if r["case"] == "line_d=2.05"]
+    solvers = {"dc A1D": "C0", "dc A2S": "C3", "dc A2D": "C2", "dc A2SD": "C4", "pscheme": "C1", "scan": "0.4"}
+    figure, panels = plt.subplots(1, 2, figsize=(8.4, 3.4))
+    for solver, colour in solvers.items():
+        x, y = curve(rows, "n", "time_ms", solver=solver)
+        panels[0].plot(x, y, "s--" if solver == "dc A1D" else "o-", color=colour, label=solver)
+        x, e = curve(rows, "n", "residual", solver=solver)
+        panels[1].plot(x, e, "s--" if solver == "dc A1D" else "o-", color=colour)
+    for panel in panels:
+        powers(panel, [r["n"] for r in rows])
+        panel.set_yscale("log")
+        panel.set_xlabel("n")
+    panels[0].set_ylabel("time, ms")
+    panels[1].set_ylabel("backward error")
+    save(figure, args, "paper004_device", about, panels[0], 6)
+    lines = []
+    for n in sorted({r["n"] for r in rows}):
+        sequential = curve(rows, "n", "time_ms", n=n, solver="dc A1D")[1]
+        line = ["2^%d" % round(math.log2(n))]
+        for solver in solvers:
+            time = curve(rows, "n", "time_ms", n=n, solver=solver)[1]
+            line.append(("%.4g" % time[0] + (" (%.0f)" % (sequential[0] / time[0]) if sequential and solver != "dc A1D" else "")) if time else "")
+        lines.append(line + [number(curve(rows, "n", "residual", n=n, solver=s), "%.1e") for s in ("dc A2S", "dc A2D", "dc A2SD")])
+    table(args, "device_variants", ["n", "A1D, ms"] + ["%s, ms (speed-up)" % s.replace("dc ", "") for s in list(solvers)[1:]] + ["A2S, error", "A2D, error", "A2SD, error"], lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "bench" / "results")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "figures")
     parser.add_argument("--name", default="cpu")
+    parser.add_argument("--device", default="h200")
+    parser.add_argument("--only", default="", help="names of figures, else all")
     parser.add_argument("--document", type=pathlib.Path, default=ROOT / "docs" / "papers.md", help="whose tables are replaced")
     parser.add_argument("--png", action="store_true")
     args = parser.parse_args()
-    for figure in (neartoeplitz, parts, variants, lines):
-        figure(args)
+    for figure in (neartoeplitz, parts, variants, lines, device_cr, device_variants):
+        if not args.only or figure.__name__ in args.only.split(","):
+            figure(args)
 
 
 if __name__ == "__main__":

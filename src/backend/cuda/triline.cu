@@ -56,22 +56,17 @@ template <typename IO> static __device__ inline double2 line_carries(const BCRCu
   const int q1 = (lane + 1) * l.per - l.off, q0 = q1 - l.per > 0 ? q1 - l.per : 0; /* ranges of this lane */
   double    E = 0, B = 0, pw = 1, c, r, B0 = 0;
 
-  for (int k = q0; k < q1; k += 8) { /* eight on the way at a time */
-    double2 v[8];
+#pragma unroll 4
+  for (int q = q0; q < q1; q++) {
+    double2 v = own;
 
-#pragma unroll
-    for (int i = 0; i < 8; i++) v[i] = k + i < q1 && k + i != range ? scan_receive(post + k + i) : own;
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-      if (k + i >= q1) continue;
-      while (k + i != range && !scan_there(v[i])) v[i] = scan_receive(post + k + i);
-      if (k + i == 0) B0 = v[i].y;
-      else {
-        B = fma(pw, fma(p1, E, v[i].y), B);
-        pw *= b1;
-      }
-      E = fma(a1, E, v[i].x);
+    while (q != range && !scan_there(v = scan_receive(post + q))) {}
+    if (q == 0) B0 = v.y;
+    else {
+      B = fma(pw, fma(p1, E, v.y), B);
+      pw *= b1;
     }
+    E = fma(a1, E, v.x);
   }
   const double Ea = E, Ba = B;
 
@@ -110,7 +105,7 @@ template <typename IO> static __device__ inline double2 line_carries(const BCRCu
 
   if (range >= q0 && range < q1) {
     pw = 1;
-#pragma unroll 8
+#pragma unroll 4
     for (int q = q0; q < q1; q++) {
       const double2 v = q == range ? own : scan_receive(post + q);
 
@@ -343,7 +338,7 @@ int bcr_scan_line_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   l->ranges = 0;
   if (p->inner != 1 || p->perline || p->resident < 1) return 0;
   q->K     = p->tune[0] ? p->tune[0] : 16;
-  s->parts = p->tune[1] ? p->tune[1] : (m <= 1 << 20 ? 4 : 8);
+  s->parts = p->tune[1] ? p->tune[1] : (p->reach <= 2048 ? 4 : 8);
 #define X(K_, PARTS_, BLOCKS_) e |= q->K == K_ && s->parts == PARTS_;
   LINE_CUTS(X)
 #undef X

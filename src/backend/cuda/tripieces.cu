@@ -247,7 +247,7 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   (void)io;
   q->pieces = 0;
   if (p->inner == 1 || (p->tune[2] != 2 && (m <= 512 || p->tune[0] || p->tune[1] || p->tune[2] || p->tune[3]))) return 0; /* short lines: a block has them whole */
-  q->K  = p->tune[2] ? p->tune[0] : (m <= 2048 ? 16 : 32);
+  q->K  = p->tune[2] ? p->tune[0] : (m <= 1024 ? 16 : 32);
   nt    = p->tune[2] ? p->tune[1] : (m <= 8192 ? 8 : 16);
   s->tx = p->tune[2] ? p->tune[3] : 32;
 #define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_;

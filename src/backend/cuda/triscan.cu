@@ -577,9 +577,8 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   q.line.ranges                 = 0;
   if (bcr_scan_pieces_plan(p, single, io, &q)) return q;
   if (q.along) {
-    const int most = single && !io ? 1024 : 4096; /* rows that threads of 16 do */
+    const int most = single && !io ? 2048 : 16384; /* rows that threads of 16 do */
 
-    if (m > 8192 && !p->tune[0] && !p->tune[2] && p->reach <= 2048 && bcr_scan_line_plan(p, single, io, &q)) return q;
     q.K = p->tune[0] ? p->tune[0] : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= most ? 16 : 32)));
     if (p->tune[1]) s->parts = p->tune[1];
     else s->parts = m <= 4096 ? (int)((m + 32 * q.K - 1) / (32 * q.K)) : (m <= 8192 ? 8 : 4);
