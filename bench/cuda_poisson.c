@@ -3,6 +3,7 @@
   run, backward errors, time of set-up.
 
   bench_cuda_poisson [-n 511,511 (more than once as -cases 511x511,127x127x127)] [-reps 21] [-single] [-plain]
+                     [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann, periodic; one is d)
                      [-graph] (the solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64] (BCRCoreOptions) [-recursive]
 */
 #include <petscsys.h>
@@ -42,7 +43,7 @@ static int run_copy(void *context)
 }
 
 /* |f - K u| / (|K| |u| + |f|), 2-norms, f and u brought to double */
-static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], PetscBool single, double *error)
+static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], const char ends[], PetscBool single, double *error)
 {
   const size_t   N = (size_t)n[0] * n[1] * n[2];
   double        *f, *u, *parts, *row[9], h[256], sum[3] = {0, 0, 0}, norm = 0;
@@ -74,9 +75,11 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], P
 
     PetscCall(PetscMalloc1(3 * n[d], &v));
     for (PetscInt i = 0; i < n[d]; i++) {
-      v[i]            = d < dim && i > 0;
-      v[n[d] + i]     = d < dim ? 2 : 0;
-      v[2 * n[d] + i] = d < dim && i < n[d] - 1;
+      const PetscBool end = i == 0 || i == n[d] - 1 ? PETSC_TRUE : PETSC_FALSE;
+
+      v[i]            = d < dim && (i > 0 || ends[d] == 'p') ? (ends[d] == 'n' && i == n[d] - 1 ? 2 : 1) : 0;
+      v[n[d] + i]     = d < dim ? (ends[d] == 'c' && end ? 1 : 2) : 0;
+      v[2 * n[d] + i] = d < dim && (i < n[d] - 1 || ends[d] == 'p') ? (ends[d] == 'n' && i == 0 ? 2 : 1) : 0;
     }
     norm += d < dim ? 4 : 0;
     PetscCall(BCRDeviceArenaPut(&arena, r->stream, PETSC_FALSE, 3 * n[d], v, &row[d]));
@@ -105,6 +108,7 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], P
 
 int main(int argc, char **argv)
 {
+  char      ends[4]    = "ddd";
   char      text[1024] = "511x511,1023x1023,2047x2047,4095x4095,8191x8191", *s = text, name[64], solver[64];
   PetscInt  reps   = 21;
   PetscBool single = PETSC_FALSE, plain = PETSC_FALSE, header = PETSC_TRUE, graph = PETSC_FALSE, recursive = PETSC_FALSE;
@@ -114,6 +118,7 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Poisson on one CUDA device"));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-cases", text, sizeof(text), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-ends", ends, sizeof(ends), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &single, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &plain, NULL));
@@ -152,6 +157,7 @@ int main(int argc, char **argv)
       stride[d] = (PetscInt)N;
       axis[d].n = n[d];
       axis[d].a = d < dim ? 1 : 0;
+      for (int e = 0; e < 2; e++) axis[d].end[e] = ends[d] == 'n' ? BCR_END_NEUMANN : (ends[d] == 'c' ? BCR_END_CELL_NEUMANN : (ends[d] == 'p' ? BCR_END_PERIODIC : BCR_END_DIRICHLET));
       N *= (size_t)n[d];
     }
     options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
@@ -191,11 +197,11 @@ int main(int argc, char **argv)
     }
     PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, reps, reps, &copy));
     PetscCall(BenchDeviceMedian(r.stream, run_solve, &r, 3, reps, &solve));
-    PetscCall(BackwardError(&r, dim, n, single, &error));
+    PetscCall(BackwardError(&r, dim, n, ends, single, &error));
     PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
     PetscCall(PetscStrncpy(solver, graph ? "bcr-graph" : "bcr", sizeof(solver)));
     if (radix || nschedule) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", radix ? "radix" : "schedule", (int)(radix ? radix : schedule[0]), recursive && dim == 3 ? "-recursive" : ""));
-    printf("cuda_poisson,poisson%dd,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
+    printf("cuda_poisson,poisson%dd%s%s,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, strcmp(ends, "ddd") ? "-" : "", strcmp(ends, "ddd") ? ends : "", (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
     fflush(stdout);
     PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
     PetscCall(BCRDeviceCoreDestroy(&r.core));

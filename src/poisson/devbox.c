@@ -105,6 +105,11 @@ PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lamb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool BCRDeviceBoxOnChip(BCRDeviceBox b)
+{
+  return b->planes.kind == BCR_CUDA_BOX_MARCH ? PETSC_FALSE : PETSC_TRUE;
+}
+
 PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double shift, double factor, PetscBool *ok)
 {
   const BCRAxis *x = &b->axis[b->in], *y = &b->axis[b->across], *z = &b->axis[b->line];

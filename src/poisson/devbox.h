@@ -10,6 +10,8 @@ typedef struct _n_BCRDeviceBox *BCRDeviceBox;
 
 /* *box = NULL: not for these axes. lambda, norm: eigenvalues and factors of each axis' transform (kept by the caller) */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, BCRStream stream, BCRDeviceBox *box);
+/* whether planes are solved on chip, else they are gone over twice */
+PETSC_INTERN PetscBool BCRDeviceBoxOnChip(BCRDeviceBox box);
 /* for a shift and a factor of the solution; *ok = PETSC_FALSE: not for this shift */
 PETSC_INTERN PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox box, double shift, double factor, PetscBool *ok);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxSolve(BCRDeviceBox box, BCRStream stream, const void *f, void *u);

@@ -2,8 +2,8 @@
   The numerical core on a CUDA device: plan, tables, solve. See device.h and docs/method.md.
 
   LEVEL0    level 0 in physical space, the separators transformed along x, a line over them for each mode; in three dimensions a
-            transform along z first and last, and a plane for each of its modes, all planes at once
-  BOX       devbox.c, where it can be used
+            transform along y first and last, and a plane for each of its modes, all planes at once
+  BOX       devbox.c, where it can be used: planes on chip before LEVEL0, planes in two passes where LEVEL0 cannot be
   FOURIER   transforms along all axes but one, a line along that one for each pair of modes
   REDUCTION block cyclic reduction of a given radix or schedule (devreduction.c); in three dimensions a transform along y first and last, or the recursion of paper 000
 */
@@ -47,6 +47,7 @@ struct _n_BCRDeviceCore {
   char            name[64];
   int             sms, shared; /* multiprocessors; bytes of shared memory of a block */
   PetscBool       fft[3];      /* the transform along this axis fits the shared memory of a block */
+  PetscBool       product[3];  /* it is a product on the tensor cores */
   BCRDeviceDst    dst;         /* sine transform of dst.cu along separators, with its table */
   const void     *dsttable;
 
@@ -54,6 +55,9 @@ struct _n_BCRDeviceCore {
   PetscBool    usebox;
 
   /* LEVEL0 */
+  PetscInt        blk, tra;                /* axis of the blocks; the one that is transformed in three dimensions: y, whose neighbours are nearer to each other */
+  PetscBool       whole;                   /* blocks of threads have whole rows: in place */
+  BCRCudaBoxPass  pass;                    /* transform along tra by box.cu; N = 0: by fft.cu */
   PetscInt        ng, planes, strips, per; /* groups; strips of per regular ones */
   BCRLineRows     seprows;
   BCRCudaLevel0   level0;
@@ -249,14 +253,20 @@ int BCRDeviceEnd(BCREnd e)
   return e == BCR_END_DIRICHLET ? BCR_CUDA_DIRICHLET : (e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_PERIODIC)));
 }
 
+/* The transform of the separators works in place */
+static PetscBool separators_stay(BCRDeviceCore c)
+{
+  return c->dst || c->product[0] || c->fft[0] ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* Level 0 can be used: everything uniform, and the decay along x short enough for a tile. Sets what depends on sizes alone. */
 static PetscBool level0_possible(BCRDeviceCore c)
 {
-  const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
 
-  if (c->dim < 2 || x->lower || y->lower || (c->dim == 3 && c->axis[2].lower)) return PETSC_FALSE;
-  if (!(x->a > 0) || !(y->a > 0) || c->n[0] < 32 || c->n[1] < 16 || c->stride[0] != 1) return PETSC_FALSE;
-  return c->dim == 2 || c->fft[2] ? PETSC_TRUE : PETSC_FALSE;
+  if (c->dim < 2 || x->lower || y->lower || (c->dim == 3 && c->axis[c->tra].lower)) return PETSC_FALSE;
+  if (!(x->a > 0) || !(y->a > 0) || c->n[0] < 32 || c->n[c->blk] < 16 || c->stride[0] != 1) return PETSC_FALSE;
+  return c->dim == 2 || c->fft[c->tra] || c->product[c->tra] || c->pass.N ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* What lines over the separators need where other ranks' rows go on: mode order[k] is at position k (-1: none; NULL: as they are), as the transform has it */
@@ -288,11 +298,11 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
 /* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
 static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 {
-  const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
   const double   base = c->singular ? 0 : c->shift + c->fixed, rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
   const PetscInt h[3] = {7, c->seprows.gapend[0], c->seprows.gapend[1]};
   double        *tab, *shifts, *scales, *dshift, *dscale, *dlambda, *dnorm, mumax = 0;
-  int            K, columns, blocks;
+  int            K, columns, blocks, slots;
   PetscInt       nk = c->n[0];
   BCRCudaSepRows r;
 
@@ -306,7 +316,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 
       if (h[kind] < 1) continue;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
-      delta = (base + (c->dim == 3 ? c->axis[2].a * c->lambda[2][k] : 0) + y->a * lambda[0]) / x->a;
+      delta = (base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][k] : 0) + y->a * lambda[0]) / x->a;
       if (!(delta > 0)) *ok = PETSC_FALSE;
       else mumax = PetscMax(mumax, 1 / (1 + 0.5 * (delta + sqrt(delta * (delta + 4)))));
     }
@@ -314,16 +324,17 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
   c->level0.halo = mumax < 0.97 ? (int)ceil(log(eps) / log(mumax)) : 100000;
   BCRCudaLevel0Shape(&c->level0, c->single, c->sms, &K, &columns, &blocks);
-  if (2 * c->level0.halo + 128 > columns) {
+  c->whole = c->dim == 3 && separators_stay(c) && BCRCudaLevel0RowsPossible(&c->level0, c->single, c->sms, &slots) ? PETSC_TRUE : PETSC_FALSE;
+  if (!c->whole && 2 * c->level0.halo + 128 > columns) {
     *ok = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
   PetscCall(PetscCalloc1(c->planes * 3 * BCR_CUDA_LEVEL0_TAB, &tab));
   for (PetscInt k = 0; k < c->planes; k++) {
-    const double norm = c->dim == 3 ? c->norm[2][k] : 1, scale = c->factor * norm / y->a;
+    const double norm = c->dim == 3 ? (c->pass.N ? 0.25 : 1) * c->norm[c->tra][k] : 1, scale = c->factor * norm / y->a;
 
-    shifts[k] = base + (c->dim == 3 ? c->axis[2].a * c->lambda[2][k] : 0);
+    shifts[k] = base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][k] : 0);
     scales[k] = scale;
     if (shifts[k] + x->a * c->lambda[0][0] < 0) *ok = PETSC_FALSE;
     for (int kind = 0; kind < 3 && *ok; kind++) {
@@ -357,12 +368,25 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   }
   if (*ok) {
     BCRCudaLevel0 *l     = &c->level0;
-    const PetscInt tiles = (c->n[0] + columns - 2 * l->halo - 1) / (columns - 2 * l->halo), groups = l->g1 - l->g0, other = c->ng - groups;
+    const PetscInt tiles = c->whole ? 1 : (c->n[0] + columns - 2 * l->halo - 1) / (columns - 2 * l->halo), groups = l->g1 - l->g0, other = c->ng - groups;
     const int      fit  = c->options.launch[BCR_LAUNCH_STRIPS] > 0 ? c->options.launch[BCR_LAUNCH_STRIPS] : blocks;
     const PetscInt want = PetscMax(1, fit * c->sms / (tiles * c->planes) - other);
 
-    /* strips: as many blocks as run at the same time */
-    c->per    = PetscMax(1, (groups + want - 1) / want);
+    /* strips: as many blocks as run at the same time, or times as many if a plane is as much as a block should have; each costs about two groups more */
+    c->per = PetscMax(1, (groups + want - 1) / want);
+    if (c->whole) {
+      PetscInt least = PETSC_INT_MAX;
+
+      if (c->options.launch[BCR_LAUNCH_STRIPS] > 0) slots = c->options.launch[BCR_LAUNCH_STRIPS] * c->sms;
+      for (PetscInt m = 1; m <= PetscMin(groups, 64); m++) {
+        const PetscInt per = (groups + m - 1) / m, all = (other + (groups + per - 1) / per) * c->planes, work = (all + slots - 1) / slots * (per + 2);
+
+        if (work < least) {
+          least  = work;
+          c->per = per;
+        }
+      }
+    }
     c->strips = (groups + c->per - 1) / c->per;
     l->per    = (int)c->per;
     l->strips = (int)c->strips;
@@ -391,11 +415,12 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       c->extraof = (const int *)q;
       PetscCall(PetscFree(of));
     }
-    c->ldd = (c->n[0] + 31) / 16 * 16;
+    c->ldd = (c->n[0] + 16) / 16 * 16;
+    if (c->ldd % 128 == 0) c->ldd += 16; /* rows that are a power of two apart meet in the caches */
     PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->ndrows * c->planes * c->size, "the workspace", &c->D));
-    if (!c->fft[0] && !c->dst) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->ndrows * c->planes * c->size, "the workspace", &c->D2));
+    if (!separators_stay(c)) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->ndrows * c->planes * c->size, "the workspace", &c->D2));
     PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * (c->strips + 1) * c->planes * c->size, "the workspace", &c->extra));
-    if (c->dim == 3) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
+    if (c->dim == 3 && !c->whole) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
     c->level0.ldd    = c->ldd;
     c->level0.dplane = (ptrdiff_t)c->ldd * c->ndrows;
     c->level0.eplane = (ptrdiff_t)c->ldd * (c->strips + 1);
@@ -455,7 +480,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->sep.plane         = c->level0.dplane;
     c->sep.tab           = c->septab;
     c->sep.pin           = c->singular ? 0 : -1;
-    c->sep.removedfactor = c->norm[0][0] * (c->dim == 3 ? c->norm[2][0] : 1);
+    c->sep.removedfactor = c->norm[0][0] * (c->dim == 3 ? c->norm[c->tra][0] : 1);
     c->sep.subfactor     = c->norm[0][0];
     c->sep.removed       = c->scalars;
     c->sep.border        = c->border;
@@ -547,12 +572,11 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscInt       t    = 0;
 
   PetscFunctionBegin;
-  if (c->box) {
-    PetscCall(BCRDeviceBoxSetUp(c->box, base, c->factor, &c->usebox));
-    if (c->usebox || c->open[0] || c->open[1]) {
-      c->stale = PETSC_FALSE;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
+  c->usebox = PETSC_FALSE;
+  if (c->box && (c->kind != DEVICE_LEVEL0 || BCRDeviceBoxOnChip(c->box))) PetscCall(BCRDeviceBoxSetUp(c->box, base, c->factor, &c->usebox));
+  if (c->usebox || (c->box && (c->open[0] || c->open[1]))) {
+    c->stale = PETSC_FALSE;
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (c->kind == DEVICE_LEVEL0) {
     PetscBool ok;
@@ -573,6 +597,8 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
       c->stale = PETSC_FALSE;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
+    PetscCall(core_tables(c));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
   c->stale = PETSC_FALSE;
   if (!c->work && c->kind != DEVICE_REDUCTION) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
@@ -651,6 +677,25 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The transform across planes by box.cu, where it has it */
+static PetscErrorCode pass_create(BCRDeviceCore c)
+{
+  const BCRAxis *a = &c->axis[c->tra];
+  const int      N = (int)c->n[c->tra] + 1;
+  double        *w;
+  int            n;
+
+  PetscFunctionBegin;
+  if (a->lower || a->end[0] != BCR_END_DIRICHLET || a->end[1] != BCR_END_DIRICHLET || c->stride[0] != 1 || !BCRCudaBoxPossible(N)) PetscFunctionReturn(PETSC_SUCCESS);
+  n = BCRCudaBoxRoots(N, NULL);
+  PetscCall(PetscMalloc1(2 * n, &w));
+  (void)BCRCudaBoxRoots(N, w);
+  PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &c->pass.roots));
+  PetscCall(PetscFree(w));
+  c->pass.N = N;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   BCRDeviceCore c;
@@ -698,11 +743,14 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   if (c->line < 0) c->line = PetscMax(c->dim - 1, 0);
   PetscCall(BCRDeviceArenaGet(&c->fixedtables, (BCR_CUDA_PARTIALS + 8) * sizeof(double), "sums", &c->scalars));
   PetscCallBCRCuda(BCRCudaZero(c->scalars, (BCR_CUDA_PARTIALS + 8) * sizeof(double), stream));
-  c->planes = c->dim == 3 ? c->n[2] : 1;
+  c->blk    = c->dim == 3 ? 2 : 1;
+  c->tra    = 1;
+  c->planes = c->dim == 3 ? c->n[c->tra] : 1;
   for (PetscInt d = 0; d < c->dim; d++) {
     if (c->axis[d].lower) continue; /* which of the others has the lines is known later */
     PetscCall(PetscMalloc2(c->n[d], &c->lambda[d], c->n[d], &c->norm[d]));
     PetscCall(modes_tables(&c->fixedtables, stream, c->single, shared, c->n[d], c->axis[d].end, &c->modes[d], c->lambda[d], c->norm[d], &c->fft[d]));
+    c->product[d] = c->dim == 3 && BCRCudaProductPossible(&c->modes[d], shared - 1024) ? PETSC_TRUE : PETSC_FALSE; /* other transforms of strided lines cost more */
   }
   for (int e = 0; e < 2; e++) c->open[e] = open[e];
   if (c->kind != DEVICE_REDUCTION && !options->plain && !open[0] && !open[1]) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, stream, &c->box));
@@ -711,9 +759,10 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     c->stale = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  if (c->kind != DEVICE_REDUCTION && !options->plain && c->dim == 3) PetscCall(pass_create(c));
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
     const int       P = c->modes[0].P;
-    const BCRAxis  *x = &c->axis[0], *y = &c->axis[1];
+    const BCRAxis  *x = &c->axis[0], *y = &c->axis[c->blk];
     BCRCudaLevel0  *l = &c->level0;
 
     PetscCall(BCRLevel0Rows(y, open, &c->seprows, &c->ng));
@@ -721,6 +770,7 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     c->ndrows = c->seprows.n + (open[0] ? 1 : 0) + (open[1] ? 1 : 0);
     for (int e = 0; e < 2; e++) l->open[e] = open[e];
     if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) c->dst = BCRCudaDstPossible(P, c->single, shared - 1024) ? DST_PLAN : (BCRCudaDstChirpPossible(P, shared - 1024) ? DST_CHIRP : DST_NONE);
+    if (c->dst == DST_CHIRP && c->product[0]) c->dst = DST_NONE;
     if (c->dst) {
       const PetscBool plan = c->dst == DST_PLAN ? PETSC_TRUE : PETSC_FALSE;
       const int       n    = plan ? BCRCudaDstTable(P, c->single, NULL) : BCRCudaDstChirpTable(P, NULL);
@@ -846,6 +896,7 @@ static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesi
 {
   /* between two Dirichlet ends both are the same, and an analysis is cheaper */
   if (synthesis && c->axis[d].end[0] == BCR_END_DIRICHLET && c->axis[d].end[1] == BCR_END_DIRICHLET) synthesis = 0;
+  if (c->product[d]) return BCRCudaProduct(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
   if (c->fft[d]) return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
 }
@@ -862,7 +913,7 @@ static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines
 /* Where the separators are transformed */
 static void *level0_separators(BCRDeviceCore c)
 {
-  return c->fft[0] || c->dst ? c->D : c->D2;
+  return separators_stay(c) ? c->D : c->D2;
 }
 
 /* n rows of separators, apart elements from one to the next, in each plane */
@@ -878,6 +929,21 @@ static BCRCudaLines separator_lines(BCRDeviceCore c, PetscInt n, PetscInt apart)
   return l;
 }
 
+/* Analysis or synthesis across planes */
+static int planes_transform(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+{
+  BCRCudaBoxPass p = c->pass;
+
+  if (!p.N) return transform(c, stream, c->tra, synthesis, fl, f, ul, u);
+  p.nx = fl->na;
+  p.nb = fl->nb;
+  p.fs = fl->s;
+  p.fb = fl->sb;
+  p.us = ul->s;
+  p.ub = ul->sb;
+  return BCRCudaBoxColumns(stream, &p, c->single, f, u);
+}
+
 /* Separators' right-hand sides, transformed, in level0_separators(); *f: what the back substitution has to take */
 static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void **from, void *u, BCRCudaLevel0 *l)
 {
@@ -887,17 +953,18 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
 
   PetscFunctionBegin;
   *l        = c->level0;
-  l->ldu    = c->stride[1];
-  l->uplane = c->dim == 3 ? c->stride[2] : 0;
+  l->ldu    = c->stride[c->blk];
+  l->uplane = c->dim == 3 ? c->stride[c->tra] : 0;
   if (c->dim == 3) {
-    const ptrdiff_t packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
+    const ptrdiff_t packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]}, *to = c->whole ? c->stride : packed;
+    void           *g         = c->whole ? u : c->work;
 
-    zl = lines_along(c, 2, c->stride);
-    ul = lines_along(c, 2, packed);
-    PetscCallBCRCuda(transform(c, stream, 2, 0, &zl, f, &ul, c->work));
-    f         = c->work;
-    l->ldf    = packed[1];
-    l->fplane = packed[2];
+    zl = lines_along(c, c->tra, c->stride);
+    ul = lines_along(c, c->tra, to);
+    PetscCallBCRCuda(planes_transform(c, stream, 0, &zl, f, &ul, g));
+    f         = g;
+    l->ldf    = to[c->blk];
+    l->fplane = to[c->tra];
   } else {
     l->ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
     l->fplane = 0;
@@ -911,16 +978,19 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
       l->ldf = c->n[0];
     }
   }
-  PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, l, c->single, f, c->D, c->extra));
+  if (c->whole) PetscCallBCRCuda(BCRCudaLevel0RowsReduce(stream, l, c->single, f, c->D, c->extra));
+  else PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, l, c->single, f, c->D, c->extra));
   sl = separator_lines(c, c->ndrows, c->ldd);
   if (c->dst) PetscCallBCRCuda(sines(c, stream, 0, &sl, c->D, &sl, S, c->extra, l->eplane, 0));
+  else if (c->product[0]) PetscCallBCRCuda(BCRCudaProduct(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   else if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   *from = f;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Separators' solutions back into their rows of u: all but the last one are 8 rows apart, that one often, too. The row before the first goes with the last launch */
+/* Separators' solutions back into their rows of u: all but the last one are 8 rows apart, that one often, too. The row before the first goes with the last launch.
+   whole: all stay where they are */
 static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const BCRCudaLevel0 *l, void *u)
 {
   const PetscInt  nsep = c->seprows.n + (c->open[1] ? 1 : 0), first6 = l->short0;
@@ -929,15 +999,20 @@ static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const 
   BCRCudaLines    sl, ul;
 
   PetscFunctionBegin;
-  sl    = separator_lines(c, nsep, c->ldd);
+  sl = separator_lines(c, nsep, c->ldd);
+  if (c->whole) {
+    if (c->dst) PetscCallBCRCuda(sines(c, stream, 1, &sl, S, &sl, S, NULL, 0, 0));
+    else PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, S, &sl, S));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   ul    = sl;
-  ul.sa = 8 * c->stride[1];
+  ul.sa = 8 * c->stride[c->blk];
   ul.sb = l->uplane;
   for (int part = 0; part < 2; part++) {
     const PetscInt n    = part ? 1 : nsep - 1;
-    const size_t   at   = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[1] - 1) : (size_t)(7 - first6);
+    const size_t   at   = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[c->blk] - 1) : (size_t)(7 - first6);
     const char    *from = (char *)S + at * c->ldd * c->size;
-    char          *to   = (char *)u + row * c->stride[1] * c->size;
+    char          *to   = (char *)u + row * c->stride[c->blk] * c->size;
     const int      more = c->open[0] && (part || all);
 
     if (part && all) break;
@@ -966,11 +1041,12 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
   PetscCall(level0_begin(c, stream, &f, u, &l));
   PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
   PetscCall(level0_synthesis(c, stream, &l, u));
-  PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
+  if (c->whole) PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &l, c->single, u, level0_separators(c)));
+  else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   if (c->dim == 3) {
-    BCRCudaLines zl = lines_along(c, 2, c->stride);
+    BCRCudaLines zl = lines_along(c, c->tra, c->stride);
 
-    PetscCallBCRCuda(transform(c, stream, 2, 1, &zl, u, &zl, u));
+    PetscCallBCRCuda(planes_transform(c, stream, 1, &zl, u, &zl, u));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1169,9 +1245,9 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
   else if (c->kind == DEVICE_LEVEL0) {
     char pre[64] = "";
 
-    if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[2]));
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[1], c->seprows.n, c->label[0],
-                            c->fft[0] || c->dst ? "" : " (as a matrix product)"));
+    if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[c->tra]));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[c->blk], c->seprows.n, c->label[0],
+                            c->dst || (c->fft[0] && !c->product[0]) ? "" : " (as a matrix product)"));
     info->nlevels     = 2;
     info->schedule[0] = 8;
     info->schedule[1] = c->seprows.n + 1;

@@ -163,6 +163,11 @@ BCR_CUDA_API int BCRCudaFftTwiddles(int P, double *w);
 BCR_CUDA_API int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                             ptrdiff_t extrab);
 
+/* product.cu: the same as products on the tensor cores, any lengths up to about a thousand, in place where f and u have the same strides */
+BCR_CUDA_API int BCRCudaProductPossible(const BCRCudaModes *modes, int shared);
+BCR_CUDA_API int BCRCudaProduct(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                                ptrdiff_t extrab);
+
 /* dst.cu: sine transforms of contiguous rows between two Dirichlet ends, N - 1 unknowns each, for some N. Forward the modes come in an order of
    their own and twice too large: N of them, position i has the mode modes[i] or, where that is -1, nothing; what lies there must be 0 on the way back,
    which doubles once more. Returned are counts: of positions, of complex numbers in the table (w, pairs of doubles; on the device in the work type) */
@@ -232,6 +237,11 @@ BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int 
 BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra);
 /* separators' solutions are in u */
 BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u);
+
+/* level0rows*.cu: the same where a block has whole rows between Dirichlet ends, in place: f is u, separators stay in D. slots: blocks that the device runs at a time */
+BCR_CUDA_API int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *slots);
+BCR_CUDA_API int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra);
+BCR_CUDA_API int BCRCudaLevel0RowsBack(BCRStream stream, const BCRCudaLevel0 *p, int single, void *u, void *D);
 
 /* seplines.cu: near-Toeplitz lines, a constant mu for each mode. T = (factors of constant mu) + corrections at the ends, which go into the right-hand side:
    with x the solution for g hs, g_1 and g_n get A x_1 + B x_n + C g_last, where (A, B, C) are tab[3..5] and [6..8]; the last unknown of a periodic line

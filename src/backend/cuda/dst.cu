@@ -604,8 +604,9 @@ int BCRCudaDstTable(int N, int single, double *w)
 template <class S> static int launch(const DstArgs &args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
+  constexpr int         FIT    = 65536 / (96 * ((S::NT + 31) / 32 * 32)), RESIDENT = FIT > S::MINB ? FIT : S::MINB; /* no kernel here takes more than 96 registers */
   const int             blocks = (args.npairs + S::PAIRS - 1) / S::PAIRS;
-  const dim3            grid((unsigned)(blocks < S::MINB * sms ? blocks : S::MINB * sms));
+  const dim3            grid((unsigned)(blocks < RESIDENT * sms ? blocks : RESIDENT * sms));
   cudaError_t           e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S> : (const void *)dst_forward<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
 
   if (e != cudaSuccess) return (int)e;

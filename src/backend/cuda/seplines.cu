@@ -304,6 +304,10 @@ static int sep_solve(cudaStream_t st, const BCRCudaSepLines *p, int single, void
     BCR_CUDA_TYPE(single, sep_long<<<each, 32, 0, st>>>(*p, (T *)g, red));
     return bcr_done();
   }
+  if (p->planes > 8 && p->n <= 256) { /* enough lines for long chunks: less is carried */
+    BCR_CUDA_TYPE(single, error = p->n <= 32 ? launch<T, 8>(p, (T *)g, red, st) : launch<T, 16>(p, (T *)g, red, st));
+    return error;
+  }
   BCR_CUDA_TYPE(single, error = p->n <= 64 ? launch<T, 4>(p, (T *)g, red, st) : (p->n <= 128 ? launch<T, 8>(p, (T *)g, red, st) : (p->n <= 256 ? launch<T, 16>(p, (T *)g, red, st) : launch<T, 32>(p, (T *)g, red, st))));
   return error;
 }

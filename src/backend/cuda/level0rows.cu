@@ -1,0 +1,48 @@
+/* Launches of level0rows.cuh */
+#include "level0rows.cuh"
+
+static int warps(int nx)
+{
+  return (nx + ROWS_CH - 1) / ROWS_CH;
+}
+
+/* warps that a multiprocessor runs at a time */
+template <typename T> static constexpr int resident(int nw)
+{
+  return nw > 4 ? 16 : (sizeof(T) == 8 ? 12 : 20);
+}
+
+int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *slots)
+{
+  const int nw = warps(p->nx);
+
+  *slots = sms * ((single ? resident<float>(nw) : resident<double>(nw)) / nw);
+  if (p->end[0] != BCR_CUDA_DIRICHLET || p->end[1] != BCR_CUDA_DIRICHLET) return 0;
+  return nw <= ROWS_WARPS && (nw == 1 || p->halo <= ROWS_CH);
+}
+
+template <typename T, int NW, int BACK> static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+{
+  constexpr int MINB  = NW > 4 ? 1 : resident<T>(NW) / NW;
+  const int     nw    = warps(p->nx), irregular = (p->g0 > 0) + (p->g1 < p->ng);
+  const size_t  bytes = sizeof(T) * nw * ROWS_CH * ROWS_OF(irregular ? 8 : 7);
+  const dim3    grid(1, (unsigned)(p->strips + irregular), (unsigned)p->planes);
+  cudaError_t   e = cudaFuncSetAttribute((const void *)level0_rows<T, NW, BACK, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+
+  if (e != cudaSuccess) return (int)e;
+  return bcr_launch(BACK, level0_rows<T, NW, BACK, MINB>, grid, 32 * nw, bytes, st, *p, (const T *)f, (T *)u, (T *)D, (T *)extra);
+}
+template <typename T, int BACK> static int rows_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+{
+  return p->nx <= 4 * ROWS_CH ? rows_run<T, 4, BACK>(p, f, u, D, extra, st) : rows_run<T, ROWS_WARPS, BACK>(p, f, u, D, extra, st);
+}
+
+int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra)
+{
+  return single ? rows_launch<float, 0>(p, f, NULL, D, extra, bcr_stream(stream)) : rows_launch<double, 0>(p, f, NULL, D, extra, bcr_stream(stream));
+}
+
+int BCRCudaLevel0RowsBack(BCRStream stream, const BCRCudaLevel0 *p, int single, void *u, void *D)
+{
+  return single ? rows_launch<float, 1>(p, u, u, D, NULL, bcr_stream(stream)) : rows_launch<double, 1>(p, u, u, D, NULL, bcr_stream(stream));
+}
