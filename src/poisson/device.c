@@ -295,18 +295,49 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Groups of level 0. Small planes take radix 4: a row of them fits one tile, twice as many blocks are at work, and a group takes half the time;
+   there the deeper level, of twice the size, costs no more than its latency. */
+static PetscErrorCode level0_rows(BCRDeviceCore c)
+{
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
+  BCRCudaLevel0 *l = &c->level0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRLevel0Rows(y, c->open, &c->seprows, &c->ng));
+  l->radix = 8;
+  if (c->dim == 2 && !c->open[0] && !c->open[1] && c->dst == DST_PLAN && y->end[0] == BCR_END_DIRICHLET && y->end[1] == BCR_END_DIRICHLET && (c->n[1] + 1) % 4 == 0 && (c->n[1] + 1) / 4 <= 2 * c->sms && c->n[0] >= 400 &&
+      c->n[0] <= BCR_CUDA_LEVEL0_SMALL && x->a <= y->a && c->shift + c->fixed >= 0) {
+    l->radix             = 4;
+    c->ng                = (c->n[1] + 1) / 4;
+    c->seprows.n         = c->ng - 1;
+    c->seprows.gap       = 3;
+    c->seprows.gapend[0] = c->seprows.gapend[1] = c->seprows.gaplast = 3;
+  }
+  c->ndrows    = c->seprows.n + (c->open[0] ? 1 : 0) + (c->open[1] ? 1 : 0);
+  l->ng        = (int)c->ng;
+  l->yperiodic = axis_periodic(y);
+  l->short0    = c->seprows.gapend[0] == 6 && !l->yperiodic;
+  l->hlast     = (int)c->seprows.gapend[1];
+  l->g0        = !l->yperiodic && (c->seprows.gapend[0] != l->radix - 1 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
+  l->g1        = (int)c->ng - (l->hlast != l->radix - 1 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
 static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
   const double   base = c->singular ? 0 : c->shift + c->fixed, rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
-  const PetscInt h[3] = {7, c->seprows.gapend[0], c->seprows.gapend[1]};
   double        *tab, *shifts, *scales, *dshift, *dscale, *dlambda, *dnorm, mumax = 0;
   int            K, columns, blocks, slots;
-  PetscInt       nk = c->n[0];
+  PetscInt       nk = c->n[0], h[3], Q;
   BCRCudaSepRows r;
 
   PetscFunctionBegin;
+  PetscCall(level0_rows(c));
+  Q    = c->level0.radix;
+  h[0] = Q - 1;
+  for (int end = 0; end < 2; end++) h[end + 1] = c->seprows.gapend[end];
   *ok = PETSC_TRUE;
   for (int j = 0; j < 7; j++) c->level0.steps[j] = 0;
   for (PetscInt k = 0; k < c->planes; k++) { /* the slowest decay along a row decides about tiles */
@@ -353,8 +384,8 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
         v[j] = mu;
         if (kind == 0) {
           for (int q = 0; q < 5 && pow(mu, K << q) > 0.1 * eps; q++) c->level0.steps[j] = PetscMax(c->level0.steps[j], q + 1);
-          v[24 + j] = 0.25 * sin((j + 1) * M_PI / 8) * w;
-          v[40 + j] = 0.25 * w * scale;
+          v[24 + j] = 2. / Q * sin((j + 1) * M_PI / Q) * w;
+          v[40 + j] = 2. / Q * w * scale;
         } else {
           v[24 + j] = S[j] * w;
           v[32 + j] = S[8 * (h[kind] - 1) + j] * w;
@@ -459,7 +490,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       r.end[e]    = BCRDeviceEnd(y->end[e]);
       r.gapend[e] = (int)c->seprows.gapend[e];
     }
-    r.gap     = 7;
+    r.gap     = Q - 1;
     r.gaplast = (int)c->seprows.gaplast;
     r.nk      = (int)nk;
     r.planes  = (int)c->planes;
@@ -761,13 +792,11 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   }
   if (c->kind != DEVICE_REDUCTION && !options->plain && c->dim == 3) PetscCall(pass_create(c));
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
-    const int       P = c->modes[0].P;
-    const BCRAxis  *x = &c->axis[0], *y = &c->axis[c->blk];
-    BCRCudaLevel0  *l = &c->level0;
+    const int      P = c->modes[0].P;
+    const BCRAxis *x = &c->axis[0];
+    BCRCudaLevel0 *l = &c->level0;
 
-    PetscCall(BCRLevel0Rows(y, open, &c->seprows, &c->ng));
-    c->kind   = DEVICE_LEVEL0;
-    c->ndrows = c->seprows.n + (open[0] ? 1 : 0) + (open[1] ? 1 : 0);
+    c->kind = DEVICE_LEVEL0;
     for (int e = 0; e < 2; e++) l->open[e] = open[e];
     if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) c->dst = BCRCudaDstPossible(P, c->single, shared - 1024) ? DST_PLAN : (BCRCudaDstChirpPossible(P, shared - 1024) ? DST_CHIRP : DST_NONE);
     if (c->dst == DST_CHIRP && c->product[0]) c->dst = DST_NONE;
@@ -781,16 +810,11 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
       PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, plan ? c->single : PETSC_FALSE, 2 * n, w, &c->dsttable));
       PetscCall(PetscFree(w));
     }
-    l->nx        = (int)c->n[0];
-    l->planes    = (int)c->planes;
-    l->ng        = (int)c->ng;
-    l->yperiodic = axis_periodic(y);
-    l->short0    = c->seprows.gapend[0] == 6 && !l->yperiodic;
-    l->hlast     = (int)c->seprows.gapend[1];
-    l->end[0]    = BCRDeviceEnd(x->end[0]);
-    l->end[1]    = BCRDeviceEnd(x->end[1]);
-    l->g0        = !l->yperiodic && (c->seprows.gapend[0] != 7 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
-    l->g1        = (int)c->ng - (l->hlast != 7 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
+    l->nx     = (int)c->n[0];
+    l->planes = (int)c->planes;
+    l->end[0] = BCRDeviceEnd(x->end[0]);
+    l->end[1] = BCRDeviceEnd(x->end[1]);
+    PetscCall(level0_rows(c));
   }
   c->stale = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -989,12 +1013,12 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Separators' solutions back into their rows of u: all but the last one are 8 rows apart, that one often, too. The row before the first goes with the last launch.
+/* Separators' solutions back into their rows of u: all but the last one are radix rows apart, that one often, too. The row before the first goes with the last launch.
    whole: all stay where they are */
 static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const BCRCudaLevel0 *l, void *u)
 {
-  const PetscInt  nsep = c->seprows.n + (c->open[1] ? 1 : 0), first6 = l->short0;
-  const PetscBool all  = nsep < c->ng || l->hlast == 7 ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt  nsep = c->seprows.n + (c->open[1] ? 1 : 0), first6 = l->short0, Q = l->radix;
+  const PetscBool all  = nsep < c->ng || l->hlast == Q - 1 ? PETSC_TRUE : PETSC_FALSE;
   void           *S    = level0_separators(c);
   BCRCudaLines    sl, ul;
 
@@ -1006,11 +1030,11 @@ static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const 
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   ul    = sl;
-  ul.sa = 8 * c->stride[c->blk];
+  ul.sa = Q * c->stride[c->blk];
   ul.sb = l->uplane;
   for (int part = 0; part < 2; part++) {
     const PetscInt n    = part ? 1 : nsep - 1;
-    const size_t   at   = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[c->blk] - 1) : (size_t)(7 - first6);
+    const size_t   at   = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[c->blk] - 1) : (size_t)(Q - 1 - first6);
     const char    *from = (char *)S + at * c->ldd * c->size;
     char          *to   = (char *)u + row * c->stride[c->blk] * c->size;
     const int      more = c->open[0] && (part || all);
@@ -1246,10 +1270,10 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
     char pre[64] = "";
 
     if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[c->tra]));
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[c->blk], c->seprows.n, c->label[0],
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix %d in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[c->blk], c->level0.radix, c->seprows.n, c->label[0],
                             c->dst || (c->fft[0] && !c->product[0]) ? "" : " (as a matrix product)"));
     info->nlevels     = 2;
-    info->schedule[0] = 8;
+    info->schedule[0] = c->level0.radix;
     info->schedule[1] = c->seprows.n + 1;
     info->flops       = unknowns / 8 * 130 + unknowns / 8 * (c->fft[0] || c->dst ? 40 : 4. * (double)c->n[0]) + (c->dim == 3 ? unknowns * 60 : 0);
   } else if (c->kind == DEVICE_REDUCTION) {

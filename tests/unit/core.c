@@ -46,11 +46,12 @@ typedef struct {
   size_t    size;
 } Box;
 
-/* transformed: one in so many three-dimensional boxes has Dirichlet ends and 2^k - 1 unknowns along two axes, for the plan on the device that
-   takes no others. planes: three dimensions, long rows along x, most between Dirichlet ends */
+/* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1 unknowns along x or two axes, for the plans on the
+   device that take no others. planes: three dimensions, long rows along x, most between Dirichlet ends */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes)
 {
   static const PetscInt sizes[]  = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
+  static const PetscInt lengths[] = {127, 255, 511, 511, 1023, 1023, 2047}, columns[] = {19, 63, 64, 127, 130, 257, 511, 1055, 1063};
   static const PetscInt powers[] = {127, 127, 127, 255, 255, 511}, others[] = {2, 3, 16, 17, 31, 32, 33, 40, 64, 65, 100, 257};
   static const PetscInt rows[3][8] = {
     {97, 100, 129, 257, 300, 385, 511, 1100},
@@ -58,13 +59,14 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
     {16, 17,  23,  24,  31,  40,  65,  130 }
   };
   PetscBool             any = PETSC_FALSE, dirichlet = PETSC_FALSE;
-  PetscInt              line = -1; /* the third axis */
+  PetscInt              line = -1, plane = 0; /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
 
   memset(b, 0, sizeof(*b));
   b->dim      = 1 + (PetscInt)(lrand48() % 3);
   b->singular = PETSC_TRUE;
   if (planes) b->dim = 3;
   else if (b->dim == 3 && lrand48() % transformed == 0) line = (PetscInt)(lrand48() % 3);
+  if (b->dim == 2 && lrand48() % transformed == 0) plane = 1 + (lrand48() % 4 > 0);
   for (PetscInt d = 0; d < 3; d++) {
     BCRAxis *x = &b->axis[d];
 
@@ -73,10 +75,11 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
     b->n[d] = x->n = sizes[lrand48() % (b->dim == 3 ? 17 : 26)];
     if (line >= 0) b->n[d] = x->n = d == line ? others[lrand48() % 12] : powers[lrand48() % (d == 2 ? 4 : 6)];
     if (planes) b->n[d] = x->n = rows[d][lrand48() % 8];
+    if (plane) b->n[d] = x->n = d ? columns[lrand48() % 9] : lengths[lrand48() % 7];
     if (x->n == 1) continue;
     any  = PETSC_TRUE;
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
-    if ((line >= 0 && d != line) || (planes && d == 0 && lrand48() % 4)) x->end[0] = x->end[1] = BCR_END_DIRICHLET;
+    if ((line >= 0 && d != line) || (planes && d == 0 && lrand48() % 4) || d < plane) x->end[0] = x->end[1] = BCR_END_DIRICHLET;
     else if (lrand48() % 4 == 0) x->end[0] = x->end[1] = BCR_END_PERIODIC;
     else
       for (int e = 0; e < 2; e++) x->end[e] = lrand48() % 3 ? (BCREnd)(lrand48() % 4) : BCR_END_DIRICHLET;

@@ -200,7 +200,8 @@ typedef struct {
 } BCRCudaLineRows;
 BCR_CUDA_API int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines, void *u, const BCRCudaLines *worklines, void *work);
 
-/* level0*.cu: level 0 of the default plan. Tables for each plane and kind of group (0 regular, 1 first, 2 last), in the work type: BCR_CUDA_LEVEL0_TAB
+/* level0*.cu: level 0 of the default plan, of radix 8 or, where a row fits one tile, all groups are regular and couplings along the row are not the
+   stronger ones, 4. Tables for each plane and kind of group (0 regular, 1 first, 2 last), in the work type: BCR_CUDA_LEVEL0_TAB
    numbers, eight each: mu, two unused, weights of the modes in what the separator on the left gets, on the right (regular: unused),
    scale of the solution (regular); then the matrices of analysis and synthesis, 8 x 8, of groups that are not regular; at 176 the inverse of
    the scale that separators in u have */
@@ -212,8 +213,9 @@ enum {
   BCR_CUDA_PERIODIC
 };
 #define BCR_CUDA_LEVEL0_TAB 192
+#define BCR_CUDA_LEVEL0_SMALL 1100 /* unknowns of a row that radix 4 takes */
 typedef struct {
-  int           nx, planes, ng, yperiodic;
+  int           nx, planes, ng, yperiodic, radix;
   int           open[2];                                       /* rows of another rank go on at that end; the last row of the last group is a separator then */
   int           short0;                                        /* 1: the first group has six rows */
   int           hlast;                                         /* rows of the last group */
@@ -230,7 +232,7 @@ typedef struct {
   int           shape;
   const void   *before; /* open[0]: solution in the row before the first */
 } BCRCudaLevel0;
-/* sets shape, from nx, halo, ng, planes: columns of a thread and of a tile, halos included, and blocks that a multiprocessor runs at a time */
+/* sets shape, from nx, halo, ng, planes, radix: columns of a thread and of a tile, halos included, and blocks that a multiprocessor runs at a time */
 BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *columns, int *blocks);
 /* D: right-hand sides of separators; what the first separator of strip b (b = strips: that of the last group) gets besides goes to row b of extra.
    open[0]: what the row before the first gets goes to the row of D behind the separators' */

@@ -1,9 +1,10 @@
 /*
-  Level 0 of the default plan on the device (docs/method.md, section 4): groups of seven block rows between separators are eliminated
-  (BACK = 0) or substituted back (BACK = 1) in physical space. A block has a tile of columns, with a halo on either side after which the
-  recurrences along the row have forgotten what was before, and goes through a strip of groups, the next one on its way to shared memory
-  while one is in registers. Ends along the row are reflections. Ends along the blocks have other eigenvectors: groups there are not
-  regular, have R = 8 rows at most, and a block of their own in the same launch.
+  Level 0 of the default plan on the device (docs/method.md, section 4): groups of seven (radix 8) or three (radix 4) block rows between
+  separators are eliminated (BACK = 0) or substituted back (BACK = 1) in physical space. A block has a tile of columns, with a halo on either
+  side after which the recurrences along the row have forgotten what was before, and goes through a strip of groups, the next one on its way
+  to shared memory while one is in registers: upwards in the elimination, downwards in the substitution, which so finds in the cache what the
+  elimination read last. Ends along the row are reflections. Ends along the blocks have other eigenvectors: groups there are not regular,
+  have R = 8 rows at most, and a block of their own in the same launch (radix 8 only).
 */
 #pragma once
 
@@ -21,6 +22,8 @@ template <typename T, int K> struct Level0Shared {
   T mu[8], power[8][K], step[8][5], share[2][8], out[8], dense[2][64];
 };
 
+template <int R> static constexpr int Level0Rows = R + 3; /* of a warp in shared memory */
+
 template <typename T> static __device__ __forceinline__ void copy_async(T *shared, const T *global, bool valid)
 {
   const unsigned s = (unsigned)__cvta_generic_to_shared(shared);
@@ -37,20 +40,29 @@ static __device__ __forceinline__ void copy_wait()
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
-/* sum over p of sin((p + 1)(j + 1) pi/8) x_p, in place */
-template <typename T> static __device__ __forceinline__ void sine7(T *x)
+/* sum over p of sin((p + 1)(j + 1) pi/(R + 1)) x_p, in place */
+template <int R, typename T> static __device__ __forceinline__ void sine(T *x)
 {
   const T s1 = (T)0.38268343236508977173, s2 = (T)0.70710678118654752440, s3 = (T)0.92387953251128675613;
-  const T a1 = x[0] + x[6], a2 = x[1] + x[5], a3 = x[2] + x[4], b1 = x[0] - x[6], b2 = x[1] - x[5], b3 = x[2] - x[4], c = x[3];
-  const T d = s2 * a2, e = b1 + b3, p = c + d, m = c - d;
 
-  x[0] = s1 * a1 + (s3 * a3 + p);
-  x[2] = s3 * a1 - (s1 * a3 + m);
-  x[4] = s3 * a1 + (m - s1 * a3);
-  x[6] = s1 * a1 + (s3 * a3 - p);
-  x[1] = s2 * e + b2;
-  x[3] = b1 - b3;
-  x[5] = s2 * e - b2;
+  if constexpr (R == 3) {
+    const T a = s2 * (x[0] + x[2]), b = x[0] - x[2], c = x[1];
+
+    x[0] = a + c;
+    x[1] = b;
+    x[2] = a - c;
+  } else {
+    const T a1 = x[0] + x[6], a2 = x[1] + x[5], a3 = x[2] + x[4], b1 = x[0] - x[6], b2 = x[1] - x[5], b3 = x[2] - x[4], c = x[3];
+    const T d = s2 * a2, e = b1 + b3, p = c + d, m = c - d;
+
+    x[0] = s1 * a1 + (s3 * a3 + p);
+    x[2] = s3 * a1 - (s1 * a3 + m);
+    x[4] = s3 * a1 + (m - s1 * a3);
+    x[6] = s1 * a1 + (s3 * a3 - p);
+    x[1] = s2 * e + b2;
+    x[3] = b1 - b3;
+    x[5] = s2 * e - b2;
+  }
 }
 
 /* where column col of the line that goes on beyond its ends lies; 0 where it is zero, else its sign */
@@ -58,7 +70,11 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
 {
   int c = *col, sign = 1;
 
-  if (e0 == BCR_CUDA_PERIODIC) {
+  if (e0 == BCR_CUDA_DIRICHLET && e1 == BCR_CUDA_DIRICHLET && c >= -n && c <= 2 * n) { /* once at most */
+    if (c < 0) c = -2 - c, sign = -1;
+    else if (c >= n) c = 2 * n - c, sign = -1;
+    if (c < 0 || c >= n) c = sign = 0;
+  } else if (e0 == BCR_CUDA_PERIODIC) {
     c %= n;
     if (c < 0) c += n;
   } else {
@@ -86,17 +102,19 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
 
 /* Doublings after which mu^(K 2^q) is below rounding, for mode j. USUAL: the decay of a plane with equal couplings along both axes or a
    faster one */
-template <typename T, int K, int USUAL> __host__ __device__ constexpr int doublings(int j)
+template <typename T, int K, int R, int USUAL> __host__ __device__ constexpr int doublings(int j)
 {
+  if (R == 3) return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (j == 0 ? 4 : 3) : (j == 0 ? 3 : 2));
   return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (K < 7 ? (j == 0 ? 5 : (j == 1 ? 4 : 3)) : (j == 0 ? 4 : (j < 4 ? 3 : 2))) : (K < 7 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1))));
 }
 
-/* Groups first .. last - 1. K columns a thread, NT threads; R = 7: regular, 8: not, then a single group of h rows, whose tables are those of
-   kind. ARGS: tables are arguments. Each warp has ten rows of 32 K columns in shared memory: the group's, the separator's, others for results. */
+/* Groups first .. last - 1. K columns a thread, NT threads; R = 7, 3: regular, 8: not, then a single group of h rows, whose tables are those of
+   kind. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns in shared memory: the group's, the separator's, one or two for results. */
 template <typename T, int K, int NT, int R, int BACK, int USUAL, int ARGS>
 static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last, int kind, int h)
 {
-  constexpr int     NW = NT / 32, CH = 32 * K, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
+  constexpr bool    REGULAR = R != 8, DOWN = BACK && REGULAR;
+  constexpr int     NW = NT / 32, CH = 32 * K, Q = REGULAR ? R + 1 : 8, ROWS = Level0Rows<REGULAR ? R : 7>, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
   extern __shared__ __align__(16) char sm[];
   __shared__ T                         ex[2][8][NW], reach[8][32]; /* reach: mu^(K lane) */
   __shared__ Level0Shared<T, K> tables;
@@ -104,8 +122,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
   const int                     lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int                     H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
   const T                      *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
-  T                            *buf = (T *)sm + warp * (CH * 10), *out = buf + (R + 1) * CH;
-  int                          *cols  = (int *)(sm + sizeof(T) * NW * CH * 10) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
+  T                            *buf = (T *)sm + warp * (CH * ROWS), *out = buf + (R + 1) * CH;
+  int                          *cols  = (int *)(sm + sizeof(T) * NW * CH * ROWS) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
   const bool                    inner = c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
   const T                       inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[176]);
   unsigned                      minus   = 0; /* columns with the other sign */
@@ -135,18 +153,9 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       tables.share[1][i] = i < h ? tab[32 + i] : 0;
       tables.out[i]      = i < h ? tab[40 + i] : 0;
     }
-    if (R != 7)
+    if (!REGULAR)
       for (int i = threadIdx.x; i < 128; i += NT) tables.dense[i / 64][i % 64] = tab[48 + i];
     __syncthreads();
-  }
-  for (int i = threadIdx.x; i < 32 * R; i += NT) {
-    const int j = i / 32, l = i % 32;
-    T         v = 1;
-
-#pragma unroll
-    for (int q = 0; q < 5; q++)
-      if (l >> q & 1) v *= step(j, q);
-    reach[j][l] = v;
   }
   if (!inner) {
     for (int q = lane; q < CH; q += 32) {
@@ -160,21 +169,26 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
     for (int i = 0; i < K; i++) minus |= (cols[lane * K + i] < 0 ? 0u : cols[lane * K + i] & 1u) << i;
   }
 
-  auto row_of  = [&](int g) { return g ? 8 * g - p.short0 : 0; };
-  auto sep_row = [&](int s) { return row_of(s) + (s == 0 ? 7 - p.short0 : (s == p.ng - 1 ? p.hlast : 7)); }; /* row of u that separator s is */
+  auto row_of  = [&](int g) { return g ? Q * g - p.short0 : 0; };
+  auto sep_row = [&](int s) { return row_of(s) + (s == 0 ? Q - 1 - p.short0 : (s == p.ng - 1 ? p.hlast : Q - 1)); }; /* row of u that separator s is */
   auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1]; };
-  /* n rows of the tile, from one another ld apart, and one more where `have`, else zeros. Column by column, so that few loads in a row want the same line of the cache */
-  auto load = [&](T *to, const T *from, ptrdiff_t ld, auto n, T *last_to, const T *last, bool have) {
+  /* Rows of a group, in the elimination also the separator's right-hand side (else zeros). Column by column, so that few loads in a row want
+     the same line of the cache */
+  auto load_rows = [&](int g) {
+    const T        *from = f + (ptrdiff_t)row_of(g) * p.ldf;
+    const ptrdiff_t ld   = p.ldf;
+    const bool      have = !BACK && has_sep(g);
+    const T        *last = have ? from + h * ld : f;
+
     if (inner) {
       from += c0 + lane;
       last += c0 + lane;
-      to += lane;
 #pragma unroll
       for (int q = 0; q < K; q++) {
 #pragma unroll
-        for (int r = 0; r < n(); r++)
-          if (R == 7 || r < h) copy_async(to + r * CH + q * 32, from + r * ld + q * 32, true);
-        if (last_to) copy_async(last_to + lane + q * 32, last + q * 32, have);
+        for (int r = 0; r < R; r++)
+          if (REGULAR || r < h) copy_async(buf + lane + r * CH + q * 32, from + r * ld + q * 32, true);
+        if (!BACK) copy_async(buf + lane + R * CH + q * 32, last + q * 32, have);
       }
     } else {
 #pragma unroll
@@ -183,38 +197,26 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         const bool in = c >= 0;
 
 #pragma unroll
-        for (int r = 0; r < n(); r++)
-          if (R == 7 || r < h) copy_async(to + lane + r * CH + q * 32, from + r * ld + at, in);
-        if (last_to) copy_async(last_to + lane + q * 32, last + at, in && have);
+        for (int r = 0; r < R; r++)
+          if (REGULAR || r < h) copy_async(buf + lane + r * CH + q * 32, from + r * ld + at, in);
+        if (!BACK) copy_async(buf + lane + R * CH + q * 32, last + at, in && have);
       }
     }
   };
-  struct Rows {
-    __device__ constexpr int operator()() const
-    {
-      return R;
+  auto load_separator = [&](T *to, int g, int after) { /* solution before or after group g, or zeros */
+    const bool have = after ? has_sep(g) : g > 0 || p.yperiodic || p.open[0];
+    const T   *from = (const T *)u + (ptrdiff_t)sep_row(after ? g : (g > 0 ? g - 1 : p.ng - 1)) * p.ldu;
+
+    if (!after && g == 0 && p.open[0]) from = (const T *)p.before;
+    if (!have) from = f;
+#pragma unroll
+    for (int q = 0; q < K; q++) {
+      const int c = inner ? 2 * (c0 + q * 32 + lane) : cols[q * 32 + lane];
+
+      copy_async(to + q * 32 + lane, from + (c < 0 ? 0 : c >> 1), c >= 0 && have);
     }
   };
-  struct None {
-    __device__ constexpr int operator()() const
-    {
-      return 0;
-    }
-  };
-  auto load_rows = [&](int g) { /* and what the reduction adds them to, the separator's right-hand side */
-                                const T   *s    = f + (ptrdiff_t)row_of(g) * p.ldf;
-                                const bool have = !BACK && has_sep(g);
-
-                                load(buf, s, p.ldf, Rows(), BACK ? NULL : buf + R * CH, have ? s + (ptrdiff_t)h * p.ldf : f, have);
-  };
-  auto load_group = [&](int g) {
-    const T   *s    = f + (ptrdiff_t)row_of(g) * p.ldf;
-    const bool have = has_sep(g);
-
-    load(buf, s, p.ldf, Rows(), buf + R * CH, !have ? f : (BACK ? (const T *)u + (ptrdiff_t)sep_row(g) * p.ldu : s + (ptrdiff_t)h * p.ldf), have);
-  };
-  auto load_separator = [&](T *to, int s, bool have) { load(to, f, 0, None(), to, have ? (const T *)u + (ptrdiff_t)sep_row(s) * p.ldu : f, have); };
-  auto store          = [&](T *to, const T *from) {
+  auto store = [&](T *to, const T *from) {
 #pragma unroll
     for (int q = 0; q < K; q++) {
       const int c = c0 + q * 32 + lane;
@@ -223,54 +225,68 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
     }
   };
 
-  load_rows(first);
-  if (BACK) {
-    bcr_wait_before(); /* for separators */
-    if (first == 0 && p.open[0]) load(out, f, 0, None(), out, (const T *)p.before, true);
-    else load_separator(out, first > 0 ? first - 1 : p.ng - 1, first > 0 || p.yperiodic);
-    load_separator(buf + R * CH, first, has_sep(first));
-    if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
-  }
-  copy_commit();
-  for (int g = first; g < last; g++) {
-    T sep[K];
+  for (int it = first - 1; it < last; it++) { /* the first time round only loads: their code is there once */
+    const int g = DOWN ? first + last - 1 - it : it, next = DOWN ? g - 1 : g + 1;
+    T         sep[K];
 
-    copy_wait();
-    __syncwarp();
-    if (BACK && g == first) {
+    if (it >= first) {
+      copy_wait();
+      __syncwarp();
+      if (BACK && it == first) {
 #pragma unroll
-      for (int i = 0; i < K; i++) carry[i] = out[lane * K + i];
-    }
-#pragma unroll
-    for (int i = 0; i < K; i++) {
-#pragma unroll
-      for (int r = 0; r < R; r++) x[r][i] = R == 7 || r < h ? buf[r * CH + lane * K + i] : (T)0;
-      sep[i] = buf[R * CH + lane * K + i];
-    }
-    if (BACK) {
-      if (p.sub) {
-#pragma unroll
-        for (int i = 0; i < K; i++) {
-#pragma unroll
-          for (int r = 0; r < R; r++)
-            if (R == 7 || r < h) x[r][i] -= sub;
-        }
+        for (int i = 0; i < K; i++) carry[i] = out[lane * K + i];
       }
 #pragma unroll
       for (int i = 0; i < K; i++) {
-        x[0][i] += inverse * carry[i];
-        if (R == 7) x[R - 1][i] += inverse * sep[i];
-        else {
 #pragma unroll
-          for (int r = 0; r < R; r++) x[r][i] += (r == h - 1 ? inverse : (T)0) * sep[i];
-        }
-        carry[i] = sep[i];
+        for (int r = 0; r < R; r++) x[r][i] = REGULAR || r < h ? buf[r * CH + lane * K + i] : (T)0;
+        sep[i] = buf[R * CH + lane * K + i];
       }
+      if (BACK) {
+        if (p.sub) {
+#pragma unroll
+          for (int i = 0; i < K; i++) {
+#pragma unroll
+            for (int r = 0; r < R; r++)
+              if (REGULAR || r < h) x[r][i] -= sub;
+          }
+        }
+#pragma unroll
+        for (int i = 0; i < K; i++) {
+          x[DOWN ? R - 1 : 0][i] += inverse * carry[i];
+          if (REGULAR) x[DOWN ? 0 : R - 1][i] += inverse * sep[i];
+          else {
+#pragma unroll
+            for (int r = 0; r < R; r++) x[r][i] += (r == h - 1 ? inverse : (T)0) * sep[i];
+          }
+          carry[i] = sep[i];
+        }
+      }
+      __syncwarp();
     }
-    __syncwarp();
-    if (g + 1 < last) {
-      load_group(g + 1);
+    if (it + 1 < last) {
+      load_rows(next);
+      if (BACK) {
+        if (it < first) {
+          bcr_wait_before(); /* for separators */
+          if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
+          load_separator(out, next, DOWN);
+        }
+        load_separator(buf + R * CH, next, !DOWN);
+      }
       copy_commit();
+    }
+    if (it < first) {
+      for (int i = threadIdx.x; i < 32 * R; i += NT) {
+        const int j = i / 32, l = i % 32;
+        T         v = 1;
+
+#pragma unroll
+        for (int q = 0; q < 5; q++)
+          if (l >> q & 1) v *= step(j, q);
+        reach[j][l] = v;
+      }
+      continue;
     }
     if (minus) {
 #pragma unroll
@@ -286,7 +302,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 #pragma unroll
       for (int r = 0; r < R; r++) v[r] = x[r][i];
-      if (R == 7) sine7(v);
+      if constexpr (REGULAR) sine<R>(v);
       else {
 #pragma unroll
         for (int j = 0; j < R; j++) {
@@ -319,7 +335,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       for (int q = 0; q < 5; q++) {
 #pragma unroll
         for (int j = 0; j < R; j++) {
-          if (q < doublings<T, K, USUAL>(j)) {
+          if (q < doublings<T, K, R, USUAL>(j)) {
             const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1 << q) : __shfl_down_sync(BCR_FULL, cc[j], 1 << q);
 
             if (dir == 0 ? lane >= 1 << q : lane + (1 << q) < 32) cc[j] += step(j, q) * t;
@@ -362,7 +378,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 #pragma unroll
         for (int j = 0; j < R; j++) {
-          if (R == 7) {
+          if (REGULAR) {
             const T w = ARGS ? a.share[j] : tables.share[0][j];
 
             if (j & 1) odd += w * x[j][i];
@@ -372,8 +388,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
             odd += tables.share[1][j] * x[j][i];
           }
         }
-        out[lane * K + i] = (g > first ? carry[i] : (T)0) + (R == 7 ? even + odd : even);
-        carry[i]          = sep[i] + (R == 7 ? even - odd : odd);
+        out[lane * K + i] = (g > first ? carry[i] : (T)0) + (REGULAR ? even + odd : even);
+        carry[i]          = sep[i] + (REGULAR ? even - odd : odd);
       }
       __syncwarp();
       if (left) store(g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra), out); /* the strip's first one goes where the transform adds it */
@@ -383,8 +399,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         T v[R];
 
 #pragma unroll
-        for (int j = 0; j < R; j++) v[j] = R == 7 ? (ARGS ? a.out[j] : tables.out[j]) * x[j][i] : (T)0;
-        if (R == 7) sine7(v);
+        for (int j = 0; j < R; j++) v[j] = REGULAR ? (ARGS ? a.out[j] : tables.out[j]) * x[j][i] : (T)0;
+        if constexpr (REGULAR) sine<R>(v);
         else {
 #pragma unroll
           for (int r = 0; r < R; r++) {
@@ -399,10 +415,10 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 #pragma unroll
       for (int r = 0; r < R; r++) {
-        if (R == 7 || r < h) {
-          T *row = out + (R == 7 && (r & 1) ? CH : 0);
+        if (REGULAR || r < h) {
+          T *row = out + (REGULAR && (r & 1) ? CH : 0);
 
-          if (R != 7) __syncwarp();
+          if (!REGULAR) __syncwarp();
 #pragma unroll
           for (int i = 0; i < K; i++) row[lane * K + i] = x[r][i];
           __syncwarp();
@@ -421,8 +437,14 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
   }
 }
 
-/* Blocks of y: strips of regular groups, then the first and the last group where they are not regular */
-template <typename T, int K, int NT, int BACK, int MINB, int USUAL, int ARGS> __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
+/* a group that is not regular; not inline: its code, several times that of regular groups, does not get in their way */
+template <typename T, int K, int NT, int BACK> static __device__ __noinline__ void level0_end(const Level0Args<T, K> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
+{
+  level0_groups<T, K, NT, 8, BACK, 0, 0>(a, f, u, D, extra, g, g + 1, kind, h);
+}
+
+/* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular */
+template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS> __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
 {
   const BCRCudaLevel0 &p     = a.p;
   const int            strip = blockIdx.y;
@@ -431,30 +453,30 @@ template <typename T, int K, int NT, int BACK, int MINB, int USUAL, int ARGS> __
   u += blockIdx.z * p.uplane;
   D += blockIdx.z * p.dplane;
   extra += blockIdx.z * p.eplane + min(strip, p.strips) * p.ldd;
-  if (strip < p.strips) {
+  if (!ENDS || strip < p.strips) {
     const int first = p.g0 + strip * p.per;
 
-    level0_groups<T, K, NT, 7, BACK, USUAL, ARGS>(a, f, u, D, extra, first, min(first + p.per, p.g1), 0, 7);
-  } else {
+    level0_groups<T, K, NT, R, BACK, USUAL, ARGS>(a, f, u, D, extra, first, min(first + p.per, p.g1), 0, R);
+  } else if constexpr (ENDS) {
     const int end = p.g0 && strip == p.strips ? 0 : 1, g = end ? p.ng - 1 : 0;
 
-    level0_groups<T, K, NT, 8, BACK, 0, 0>(a, f, u, D, extra, g, g + 1, 1 + end, end ? p.hlast : 7 - p.short0);
+    level0_end<T, K, NT, BACK>(a, f, u, D, extra, g, 1 + end, end ? p.hlast : 7 - p.short0);
   }
   if (!BACK) bcr_go_after();
 }
 
-template <typename T, int K, int NT, int BACK, int MINB, int USUAL, int ARGS> static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS> static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  const size_t     bytes = (size_t)(10 * sizeof(T) + sizeof(int)) * K * NT;
+  const size_t     bytes = (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT;
   const int        most = K * NT - 2 * p->halo, tiles = (p->nx + most - 1) / most;
   const dim3       grid((unsigned)tiles, (unsigned)(p->strips + (p->g0 > 0) + (p->g1 < p->ng)), (unsigned)p->planes);
-  cudaError_t      e = cudaFuncSetAttribute((const void *)level0<T, K, NT, BACK, MINB, USUAL, ARGS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  cudaError_t      e = cudaFuncSetAttribute((const void *)level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   Level0Args<T, K> a;
 
   if (e != cudaSuccess) return (int)e;
   a.p     = *p;
   a.width = (p->nx + tiles - 1) / tiles;
-  for (int j = 0; j < 7; j++) {
+  for (int j = 0; j < R; j++) {
     double v = p->mu[j];
 
     a.mu[j] = (T)v;
@@ -469,18 +491,25 @@ template <typename T, int K, int NT, int BACK, int MINB, int USUAL, int ARGS> st
     a.share[j] = (T)p->share[j];
     a.out[j]   = (T)p->out[j];
   }
-  return bcr_launch(BACK, level0<T, K, NT, BACK, MINB, USUAL, ARGS>, grid, NT, bytes, st, a, (const T *)f, (T *)u, (T *)D, (T *)extra);
+  return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, st, a, (const T *)f, (T *)u, (T *)D, (T *)extra);
 }
 
-/* the decay, and where the tables are, decide which */
+/* the decay, where the tables are, and whether all groups are regular, decide which */
 template <typename T, int K, int NT, int BACK, int MINB> static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
   bool usual = p->halo <= 32 * K;
 
-  for (int j = 0; j < 7; j++) usual = usual && p->steps[j] <= doublings<T, K, 1>(j);
-  if (!usual) return level0_run<T, K, NT, BACK, MINB, 0, 0>(p, f, u, D, extra, st);
+  for (int j = 0; j < 7; j++) usual = usual && p->steps[j] <= doublings<T, K, 7, 1>(j);
+  if (!usual) return level0_run<T, K, NT, 7, BACK, MINB, 0, 0, 1>(p, f, u, D, extra, st);
   if constexpr (NT < 256) { /* else planes == 1 */
-    if (p->planes > 1) return level0_run<T, K, NT, BACK, MINB, 1, 0>(p, f, u, D, extra, st);
+    if (p->planes > 1) return level0_run<T, K, NT, 7, BACK, MINB, 1, 0, 1>(p, f, u, D, extra, st);
   }
-  return level0_run<T, K, NT, BACK, MINB, 1, 1>(p, f, u, D, extra, st);
+  if (p->g0 == 0 && p->g1 == p->ng) return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
+  return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
+}
+
+/* radix 4: a single plane, a row in one tile, the usual decay or a faster one */
+template <typename T, int K, int NT, int BACK, int MINB> static int level0_launch4(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+{
+  return level0_run<T, K, NT, 3, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
 }

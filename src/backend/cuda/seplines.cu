@@ -46,15 +46,15 @@ static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const
 }
 
 /* PLAIN: neither periodic nor singular; OPEN: open ends, 2: of a singular operator, whose mean is known */
-template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 128, K == 32 ? 1 : 5) sep_lines(BCRCudaSepLines p, T *g, SepReduced red)
+template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 2 : 3)) sep_lines(BCRCudaSepLines p, T *g, SepReduced red)
 {
   __shared__ double2 ends[WARPS][MODES];
   __shared__ double  part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
   const int          lane = threadIdx.x & 31, m = lane % MODES, ci = lane / MODES, w = threadIdx.x >> 5, nw = blockDim.x >> 5, ch = w * PARTS + ci, k = blockIdx.x * MODES + m, kk = min(k, p.nk - 1);
-  const int          pad = nw * PARTS * K - p.n, f = pad / K, skip = max(0, min(K, pad - ch * K)), row = ch * K - pad; /* first chunk that is not empty; rows of this one that are none */
+  const int          pad = nw * PARTS * K - p.n, f = pad / K, skip = max(0, min(K, pad - ch * K)), row = ch * K - pad, left0 = K - pad % K; /* first chunk that is not empty; rows of this one that are none; rows of chunk f */
   const double      *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
   const double       mu = t[0], hs = t[p.nk];
-  double             x[K], c = 0, b = 0, gl = 0, mK = mu, PK = 1;
+  double             x[K], c = 0, b = 0, gl = 0, mK = mu, PK = 1, m0 = 1, P0 = 0;
 
   g += blockIdx.y * p.plane + kk + row * p.ld;
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
@@ -102,12 +102,22 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
     for (int i = 0; i < K; i++)
       if (i >= skip) x[i] -= mean * p.ones[row + i];
   }
+  /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the chunk; m0, P0: of the short one */
 #pragma unroll
-  for (int q = 1; q < K; q *= 2) { /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the chunk */
-    PK *= 1 + mK * mK;
-    mK *= mK;
+  for (int q = 1; q <= K; q *= 2) {
+    if (left0 & q) {
+      P0 += m0 * m0 * PK;
+      m0 *= mK;
+    }
+    if (q < K) {
+      PK *= 1 + mK * mK;
+      mK *= mK;
+    }
   }
   PK *= mu;
+  P0 *= mu;
+  const double inverse = 1 / mu;
+
 #pragma unroll
   for (int i = 0; i < K; i++) {
     c    = hs * x[i] + mu * c;
@@ -121,18 +131,10 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   }
   asm volatile("" : "+l"(g));                                                             /* do not keep the rows' addresses */
   const double PW = PK * (1 + mK * mK) * (1 + mK * mK * mK * mK), mW = mK * mK * mK * mK; /* of a warp */
-  double       m0 = mK, P0 = PK, mW0 = mW;                                                /* of the short chunk, and from the first row to the second warp */
+  double       mW0 = m0;                                                                  /* from the first row to the second warp */
 
-  if (pad) { /* all warps follow the chain */
-    m0 = 1;
-    P0 = 0;
-    for (int i = pad - f * K; i < K; i++) {
-      P0 += m0 * m0 * mu;
-      m0 *= mu;
-    }
-    mW0 = m0;
-    for (int q = f + 1; q < PARTS; q++) mW0 *= mK;
-  }
+#pragma unroll
+  for (int q = 1; q < PARTS; q++) mW0 *= q > f ? mK : 1;
   const bool   shorter = w == 0 && ci == f;
   const double mi = shorter ? m0 : mK, Pi = shorter ? P0 : PK;
   double       E = c, cx, A, V, next, pw = mK;
@@ -162,17 +164,29 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   }
   if (ci == (w == 0 ? f : 0)) ends[w][m].y = A + mi * next;
   __syncthreads();
-  double C = 0, X1 = 0, R = 0;
+  /* Chain of the warps with nothing carried in: x_1, the last y, what comes to this warp from either side; M: what the first y is multiplied by
+     there, RM: what a unit of it makes of what comes from the right */
+  double y = 0, X1 = 0, C = 0, M = 1, R = 0, RM = 0, pr = 0;
 
   pw = 1;
+#pragma unroll 4
   for (int q = 0; q < nw; q++) {
     const double2 v = ends[q][m];
+    const double  x1 = v.y + y * PW;
 
-    X1 += pw * (v.y + C * PW);
+    X1 += pw * x1;
+    R += pr * x1;
+    RM += pr * pw * PW;
+    pr *= mW;
+    if (q == w) {
+      C  = y;
+      M  = pw;
+      pr = 1;
+    }
+    y = v.x + mW * y;
     pw *= q ? mW : mW0;
-    C = v.x + mW * C;
   }
-  double left = ofends[0][m] * X1 + ofends[1][m] * C, right = ofends[2][m] * X1 + ofends[3][m] * C;
+  double left = ofends[0][m] * X1 + ofends[1][m] * y, right = ofends[2][m] * X1 + ofends[3][m] * y;
 
   if (OPEN) {
     left += added[0][m];
@@ -181,23 +195,11 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   if (!PLAIN && p.periodic) {
     left += t[5 * p.nk] * gl;
     right += t[8 * p.nk] * gl;
-    if (ch == 0 && k < p.nk) g[(p.n - row) * p.ld] = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * C + t[11 * p.nk] * gl);
+    if (ch == 0 && k < p.nk) g[(p.n - row) * p.ld] = (T)(t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl);
   }
-  C = left / mu;
-  for (int q = 0; q < w; q++) C = ends[q][m].x + (q ? mW : mW0) * C;
-  {
-    double D = ends[w][m].x + (w ? mW : mW0) * C;
-
-    pw = 1;
-    for (int q = w + 1; q < nw; q++) {
-      const double2 v = ends[q][m];
-
-      R += pw * (v.y + D * PW);
-      pw *= mW;
-      D = v.x + mW * D;
-    }
-    R += pw * right / mu;
-  }
+  left *= inverse;
+  C += left * M;
+  R += left * RM + pr * (right * inverse);
   if (w == 0 && ci < f) C = 0;
 #pragma unroll
   for (int q = 0; q < PARTS - 1; q++) {
@@ -308,7 +310,7 @@ static int sep_solve(cudaStream_t st, const BCRCudaSepLines *p, int single, void
     BCR_CUDA_TYPE(single, error = p->n <= 32 ? launch<T, 8>(p, (T *)g, red, st) : launch<T, 16>(p, (T *)g, red, st));
     return error;
   }
-  BCR_CUDA_TYPE(single, error = p->n <= 64 ? launch<T, 4>(p, (T *)g, red, st) : (p->n <= 128 ? launch<T, 8>(p, (T *)g, red, st) : (p->n <= 256 ? launch<T, 16>(p, (T *)g, red, st) : launch<T, 32>(p, (T *)g, red, st))));
+  BCR_CUDA_TYPE(single, error = p->n <= 128 ? launch<T, 4>(p, (T *)g, red, st) : (p->n <= 256 ? launch<T, 8>(p, (T *)g, red, st) : (p->n <= 512 ? launch<T, 16>(p, (T *)g, red, st) : launch<T, 32>(p, (T *)g, red, st))));
   return error;
 }
 
