@@ -456,6 +456,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->level0.dplane = (ptrdiff_t)c->ldd * c->ndrows;
     c->level0.eplane = (ptrdiff_t)c->ldd * (c->strips + 1);
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, c->single, c->planes * 3 * BCR_CUDA_LEVEL0_TAB, tab, &c->level0.tab));
+    c->level0.early     = c->dst == DST_PLAN && !c->open[0] && !c->open[1] && (c->seprows.n * c->planes + 1) / 2 <= c->sms;
     c->level0.sub       = c->singular ? c->scalars + 1 : NULL;
     c->level0.subfactor = 1;
     c->level0.subplane  = 0;
@@ -510,6 +511,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->sep.ld            = c->ldd;
     c->sep.plane         = c->level0.dplane;
     c->sep.tab           = c->septab;
+    c->sep.early         = c->level0.early;
     c->sep.pin           = c->singular ? 0 : -1;
     c->sep.removedfactor = c->norm[0][0] * (c->dim == 3 ? c->norm[c->tra][0] : 1);
     c->sep.subfactor     = c->norm[0][0];

@@ -231,6 +231,7 @@ typedef struct {
   int           subplane;
   int           shape;
   const void   *before; /* open[0]: solution in the row before the first */
+  int           early;  /* the transforms that follow, or came before, have a multiprocessor each */
 } BCRCudaLevel0;
 /* sets shape, from nx, halo, ng, planes, radix: columns of a thread and of a tile, halos included, and blocks that a multiprocessor runs at a time */
 BCR_CUDA_API void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *columns, int *blocks);
@@ -263,6 +264,7 @@ typedef struct {
   int           open[2];
   const double *border, *fac, *after, *before;
   const int    *of;
+  int           early; /* as in BCRCudaLevel0 */
 } BCRCudaSepLines;
 typedef struct {
   int           n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */

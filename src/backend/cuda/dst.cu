@@ -46,6 +46,7 @@ struct DstArgs {
   const void *table;
   const int  *extraof; /* row of extra that is added, or -1 */
   ptrdiff_t   extrald, extrab;
+  int         early;
 };
 
 template <class S> static __device__ __forceinline__ int at(int i)
@@ -130,6 +131,23 @@ template <class S> static __device__ __forceinline__ void load_table(Cplx<typena
   for (int i = threadIdx.x; i < S::TABLE; i += S::NT) to[i] = ((const Cplx<typename S::T> *)from)[i];
 }
 
+/* on its way; wait_table(), by all threads, before it is used */
+template <class S> static __device__ __forceinline__ void fetch_table(Cplx<typename S::T> *to, const void *from)
+{
+  constexpr int bytes = 2 * sizeof(typename S::T);
+
+  for (int i = threadIdx.x; i < S::TABLE; i += S::NT) {
+    const unsigned s = (unsigned)__cvta_generic_to_shared(to + i);
+
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(s), "l"((const char *)from + (size_t)i * bytes), "n"(bytes) : "memory");
+  }
+}
+static __device__ __forceinline__ void wait_table()
+{
+  asm volatile("cp.async.wait_all;" ::: "memory");
+  __syncthreads();
+}
+
 /* first pass: element q of all classes, and element L - q */
 template <class S> static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im)
 {
@@ -179,6 +197,20 @@ template <class S> static __device__ __forceinline__ void gather(Cplx<typename S
   Dft<typename S::T, A>::run(x);
 }
 
+/* what the block takes next is on its way to the second-level cache while this pair is in the first passes */
+template <class S> static __device__ __forceinline__ void prefetch_pair(const DstArgs &p, const typename S::T *f, int pair, int tid)
+{
+  if (pair < p.npairs) {
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int   r    = min(2 * pair + h, p.nrows - 1);
+      const char *from = (const char *)(f + (r % p.na) * p.fa + (r / p.na) * p.fb);
+
+      for (int i = 128 * tid; i < (int)(S::N * sizeof(typename S::T)); i += 128 * S::ROW) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i));
+    }
+  }
+}
+
 template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
   typedef typename S::T T;
@@ -190,9 +222,19 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
   C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
   auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
 
-  load_table<S>(table, p.table);
+  int                                  e0 = -1, e1 = -1; /* rows of extra */
+
+  auto rows_of_extra = [&](int r0) {
+    if (extra) {
+      e0 = p.extraof[min(r0, p.nrows - 1) % p.na];
+      e1 = p.extraof[min(r0 + 1, p.nrows - 1) % p.na];
+    }
+  };
+
+  fetch_table<S>(table, p.table);
+  rows_of_extra(2 * (blockIdx.x * S::PAIRS + sub));
   bcr_wait_before();
-  __syncthreads();
+  wait_table();
   for (int first = blockIdx.x * S::PAIRS; first < p.npairs; first += gridDim.x * S::PAIRS) {
     const int  pair = first + sub, r0 = min(2 * pair, p.nrows - 1), r1 = min(r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
     const bool valid = (pair < p.npairs), both = (r1 > r0);
@@ -215,7 +257,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
       if (extra) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
-          const int row = p.extraof[h ? a1 : a0];
+          const int row = h ? e1 : e0;
 
           if (row >= 0) {
             const T *e = extra + row * p.extrald + (h ? b1 : b0) * p.extrab - 1;
@@ -236,6 +278,8 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
       spread<S>(x, q, table, re, im);
     }
     __syncthreads();
+    prefetch_pair<S>(p, f, pair + gridDim.x * S::PAIRS, tid);
+    rows_of_extra(2 * (pair + gridDim.x * S::PAIRS));
     class_pass<S, S::R1, 1>(load, table, t, z);
     if constexpr (S::R2 > 1) {
       sync_class<S>(c);
@@ -249,6 +293,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
       sync_class<S>(c);
       class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
     }
+    if (p.early) bcr_go_after();
     if (valid) {
       constexpr int R = S::R3 > 1 ? S::R3 : (S::R2 > 1 ? S::R2 : S::R1), L0 = (L + 1) / 2;
       const int     size = c == 0 ? L0 : (c == A / 2 ? L - L0 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L);
@@ -269,7 +314,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
     }
     __syncthreads();
   }
-  bcr_go_after();
+  if (!p.early) bcr_go_after();
 }
 
 template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
@@ -286,9 +331,8 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
   const bool edge = c == 0 || c == A / 2;
   const int  size = c == 0 ? L0 : (c == A / 2 ? L - L0 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L), mirror = c == 0 ? L : L - 1;
 
-  load_table<S>(table, p.table);
+  fetch_table<S>(table, p.table);
   bcr_wait_before();
-  __syncthreads();
   for (int first = blockIdx.x * S::PAIRS; first < p.npairs; first += gridDim.x * S::PAIRS) {
     const int  pair = first + sub, r0 = min(2 * pair, p.nrows - 1), r1 = min(r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
     const bool valid                                = pair<p.npairs, both = r1> r0;
@@ -308,7 +352,9 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
     };
 
     class_pass<S, S::R1, 1>(modes, table, t, z);
+    prefetch_pair<S>(p, f, pair + gridDim.x * S::PAIRS, tid);
     class_store<S, S::R1, 1>(cre, cim, t, z);
+    if (first == blockIdx.x * S::PAIRS) wait_table();
     if constexpr (S::R2 > 1) {
       sync_class<S>(c);
       class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
@@ -321,6 +367,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
       sync_class<S>(c);
       class_store<S, S::R3, S::R1 * S::R2>(cre, cim, t, z);
     }
+    if (p.early) bcr_go_after();
     __syncthreads();
     if (valid && tid < S::HALF) {
       const int  q   = again(tid);
@@ -343,7 +390,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
     }
     __syncthreads();
   }
-  bcr_go_after();
+  if (!p.early) bcr_go_after();
 }
 
 /* Bluestein: a job is a row (split) or a pair of rows */
@@ -601,17 +648,23 @@ int BCRCudaDstTable(int N, int single, double *w)
   return n;
 }
 
-template <class S> static int launch(const DstArgs &args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+template <class S> static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
   constexpr int         FIT    = 65536 / (96 * ((S::NT + 31) / 32 * 32)), RESIDENT = FIT > S::MINB ? FIT : S::MINB; /* no kernel here takes more than 96 registers */
-  const int             blocks = (args.npairs + S::PAIRS - 1) / S::PAIRS;
+  const int             blocks = (args->npairs + S::PAIRS - 1) / S::PAIRS;
   const dim3            grid((unsigned)(blocks < RESIDENT * sms ? blocks : RESIDENT * sms));
-  cudaError_t           e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S> : (const void *)dst_forward<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+  size_t                bytes = S::BYTES;
+  int                   device, shared = 0;
+  cudaError_t           e = cudaGetDevice(&device);
 
+  if (e == cudaSuccess) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+  args->early = args->npairs <= sms;
+  if (args->early && bytes < (size_t)shared / 2) bytes = (size_t)shared / 2; /* no two on a multiprocessor */
+  if (e == cudaSuccess) e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S> : (const void *)dst_forward<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   if (e != cudaSuccess) return (int)e;
-  if (back) return bcr_launch(1, dst_backward<S>, grid, S::NT, S::BYTES, st, args, (const T *)f, (T *)u);
-  return bcr_launch(1, dst_forward<S>, grid, S::NT, S::BYTES, st, args, (const T *)f, (T *)u, (const T *)extra);
+  if (back) return bcr_launch(1, dst_backward<S>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u);
+  return bcr_launch(1, dst_forward<S>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
 int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
@@ -631,7 +684,7 @@ int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table,
   args.extrald = extrald;
   args.extrab  = extrab;
   if (args.nrows < 1) return 0;
-  DST_SHAPE(single, N, error = launch<S>(args, back, f, u, extra, sms, bcr_stream(stream)));
+  DST_SHAPE(single, N, error = launch<S>(&args, back, f, u, extra, sms, bcr_stream(stream)));
   return error;
 }
 

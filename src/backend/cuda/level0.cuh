@@ -165,8 +165,6 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       cols[q] = sign ? 2 * c + (sign < 0) : -1;
     }
     __syncwarp();
-#pragma unroll
-    for (int i = 0; i < K; i++) minus |= (cols[lane * K + i] < 0 ? 0u : cols[lane * K + i] & 1u) << i;
   }
 
   auto row_of  = [&](int g) { return g ? Q * g - p.short0 : 0; };
@@ -286,6 +284,10 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
           if (l >> q & 1) v *= step(j, q);
         reach[j][l] = v;
       }
+      if (!inner) {
+#pragma unroll
+        for (int i = 0; i < K; i++) minus |= (cols[lane * K + i] < 0 ? 0u : cols[lane * K + i] & 1u) << i;
+      }
       continue;
     }
     if (minus) {
@@ -295,6 +297,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         for (int r = 0; r < R; r++) x[r][i] = minus >> i & 1 ? -x[r][i] : x[r][i];
       }
     }
+    if (!BACK && p.early && it + 1 == last) bcr_go_after();
     /* modes */
 #pragma unroll
     for (int i = 0; i < K; i++) {
@@ -462,7 +465,7 @@ template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int A
 
     level0_end<T, K, NT, BACK>(a, f, u, D, extra, g, 1 + end, end ? p.hlast : 7 - p.short0);
   }
-  if (!BACK) bcr_go_after();
+  if (!BACK && !p.early) bcr_go_after();
 }
 
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS> static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)

@@ -219,7 +219,7 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
 
 #pragma unroll
       for (int r = 0; r < R; r++) v[r] = x[r][i];
-      if (R == 7) sine7(v);
+      if constexpr (R == 7) sine<7>(v);
       else {
 #pragma unroll
         for (int j = 0; j < R; j++) {
@@ -360,7 +360,7 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
 
 #pragma unroll
         for (int j = 0; j < R; j++) v[j] = s.out[j] * x[j][i];
-        if (R == 7) sine7(v);
+        if constexpr (R == 7) sine<7>(v);
         else {
           T w[R] = {};
 

@@ -56,6 +56,7 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   const double       mu = t[0], hs = t[p.nk];
   double             x[K], c = 0, b = 0, gl = 0, mK = mu, PK = 1, m0 = 1, P0 = 0;
 
+  if (p.early) bcr_go_after();
   g += blockIdx.y * p.plane + kk + row * p.ld;
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
   bcr_wait_before();
@@ -228,7 +229,7 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
     R = x[i] + mu * R;
     if (i >= skip && k < p.nk) g[i * p.ld] = (T)R;
   }
-  bcr_go_after();
+  if (!p.early) bcr_go_after();
 }
 
 /* any length: a thread a mode */
