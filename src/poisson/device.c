@@ -22,7 +22,9 @@ typedef enum {
 typedef enum {
   DST_NONE,
   DST_PLAN,
-  DST_CHIRP
+  DST_PRIME,
+  DST_CHIRP,
+  DST_ROWS /* not a sine transform: periodic, or between cell-centred ends (rowfft.cu) */
 } BCRDeviceDst;
 
 struct _n_BCRDeviceCore {
@@ -48,8 +50,12 @@ struct _n_BCRDeviceCore {
   int             sms, shared; /* multiprocessors; bytes of shared memory of a block */
   PetscBool       fft[3];      /* the transform along this axis fits the shared memory of a block */
   PetscBool       product[3];  /* it is a product on the tensor cores */
-  BCRDeviceDst    dst;         /* sine transform of dst.cu along separators, with its table */
+  BCRDeviceDst    dst;         /* transform along separators, with its table */
+  PetscBool       dsteven;     /* DST_PLAN between Neumann ends */
   const void     *dsttable;
+  BCRCudaDstPrime dstprime;
+  BCRCudaRowFft   dstrows;
+  int            *dstmodes; /* DST_PRIME, DST_ROWS: their order, then their signs, host */
 
   BCRDeviceBox box; /* BOX, or NULL */
   PetscBool    usebox;
@@ -259,6 +265,26 @@ static PetscBool separators_stay(BCRDeviceCore c)
   return c->dst || c->product[0] || c->fft[0] ? PETSC_TRUE : PETSC_FALSE;
 }
 
+/* Tables of a transform along rows that has them in two arrays; n: its modes */
+static PetscErrorCode rows_tables(BCRDeviceCore c, int shared, PetscInt n, int nw, int ni, const void **wp, const int **ip)
+{
+  double *w;
+  int    *index, ok;
+  void   *q;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(2 * n, &c->dstmodes));
+  PetscCall(PetscMalloc2(2 * nw, &w, ni, &index));
+  ok = c->dst == DST_PRIME ? BCRCudaDstPrimePlan(c->modes[0].P, c->single, shared, &c->dstprime, w, index, c->dstmodes) : BCRCudaRowFftPlan((int)n, BCRDeviceEnd(c->axis[0].end[0]), c->single, shared, &c->dstrows, w, index, c->dstmodes);
+  PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", n);
+  PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * nw, w, wp));
+  PetscCall(BCRDeviceArenaGet(&c->fixedtables, (size_t)ni * sizeof(int), "tables", &q));
+  PetscCallBCRCuda(BCRCudaPut(q, index, (size_t)ni * sizeof(int), c->stream));
+  *ip = (const int *)q;
+  PetscCall(PetscFree2(w, index));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Level 0 can be used: everything uniform, and the decay along x short enough for a tile. Sets what depends on sizes alone. */
 static PetscBool level0_possible(BCRDeviceCore c)
 {
@@ -280,10 +306,12 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
   c->border = NULL;
   if (!c->open[0] && !c->open[1]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc3(nk, &of, nk, &sign, nk, &fac));
-  if (c->dst == DST_PLAN) (void)BCRCudaDstSigns(c->modes[0].P, c->single, sign);
+  for (PetscInt k = 0; k < nk; k++) sign[k] = c->dstmodes ? c->dstmodes[c->n[0] + k] : 1;
+  if (c->dst == DST_PLAN && !c->dsteven) (void)BCRCudaDstSigns(c->modes[0].P, c->single, sign);
   for (PetscInt k = 0; k < nk; k++) {
     of[k]  = order ? order[k] : (int)k;
-    fac[k] = c->dst == DST_PLAN ? 2 * sign[k] : (c->dst ? 2 : 1); /* there and back are twice too large, the norm is a quarter */
+    fac[k] = c->dst ? 2 * sign[k] : 1; /* there and back are twice too large, the norm is a quarter */
+    if (c->dsteven && (of[k] == 0 || of[k] == c->modes[0].P)) fac[k] = 1;
   }
   PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * sizeof(int), "tables", &q));
   PetscCallBCRCuda(BCRCudaPut(q, of, (size_t)nk * sizeof(int), c->stream));
@@ -464,15 +492,19 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &dshift));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, scales, &dscale));
     if (c->dst) { /* modes in the order, and of the size, in which the transform has them */
-      const int N = c->modes[0].P;
+      const int N = c->modes[0].P, even = c->dsteven;
       int      *order;
       double   *lambda, *norm;
 
-      PetscCall(PetscMalloc3(N, &order, N, &lambda, N, &norm));
-      nk = c->dst == DST_PLAN ? BCRCudaDstOrder(N, c->single, order) : BCRCudaDstChirpOrder(N, order);
+      PetscCall(PetscMalloc3(N + 1, &order, N + 1, &lambda, N + 1, &norm));
+      if (c->dstmodes) {
+        nk = c->n[0];
+        PetscCall(PetscArraycpy(order, c->dstmodes, nk));
+      } else nk = c->dst == DST_PLAN ? BCRCudaDstOrder(N, even, c->single, order) : BCRCudaDstChirpOrder(N, order);
       for (PetscInt i = 0; i < nk; i++) {
         lambda[i] = c->lambda[0][order[i] < 0 ? 0 : order[i]];
         norm[i]   = order[i] < 0 ? 0 : 0.25 * c->norm[0][order[i]];
+        if (even && (order[i] == 0 || order[i] == N)) norm[i] *= 2; /* halved on the way back */
       }
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, lambda, &dlambda));
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, norm, &dnorm));
@@ -513,8 +545,8 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->sep.tab           = c->septab;
     c->sep.early         = c->level0.early;
     c->sep.pin           = c->singular ? 0 : -1;
-    c->sep.removedfactor = c->norm[0][0] * (c->dim == 3 ? c->norm[c->tra][0] : 1);
-    c->sep.subfactor     = c->norm[0][0];
+    c->sep.subfactor     = (c->dst ? 0.5 : 1) * c->norm[0][0];
+    c->sep.removedfactor = c->sep.subfactor * (c->dim == 3 ? c->norm[c->tra][0] : 1);
     c->sep.removed       = c->scalars;
     c->sep.border        = c->border;
     for (int e = 0; e < 2; e++) c->sep.open[e] = c->open[e];
@@ -800,9 +832,18 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
 
     c->kind = DEVICE_LEVEL0;
     for (int e = 0; e < 2; e++) l->open[e] = open[e];
-    if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) c->dst = BCRCudaDstPossible(P, c->single, shared - 1024) ? DST_PLAN : (BCRCudaDstChirpPossible(P, shared - 1024) ? DST_CHIRP : DST_NONE);
-    if (c->dst == DST_CHIRP && c->product[0]) c->dst = DST_NONE;
-    if (c->dst) {
+    if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) {
+      c->dst = BCRCudaDstChirpPossible(P, shared - 1024) ? DST_CHIRP : DST_NONE;
+      if (BCRCudaDstPrimePlan(P, c->single, shared - 1024, &c->dstprime, NULL, NULL, NULL)) c->dst = DST_PRIME;
+      if (c->product[0]) c->dst = DST_NONE;
+      if (BCRCudaDstPossible(P, c->single, shared - 1024)) c->dst = DST_PLAN;
+    } else if (!c->product[0] && x->end[0] == BCR_END_NEUMANN && x->end[1] == BCR_END_NEUMANN && BCRCudaDstPossible(P, c->single, shared - 1024)) {
+      c->dst     = DST_PLAN;
+      c->dsteven = PETSC_TRUE;
+    } else if (!c->product[0] && x->end[0] == x->end[1] && BCRCudaRowFftPlan((int)c->n[0], BCRDeviceEnd(x->end[0]), c->single, shared - 1024, &c->dstrows, NULL, NULL, NULL)) c->dst = DST_ROWS;
+    if (c->dst == DST_PRIME) PetscCall(rows_tables(c, shared - 1024, c->n[0], c->dstprime.nw, c->dstprime.ni, &c->dstprime.w, &c->dstprime.index));
+    else if (c->dst == DST_ROWS) PetscCall(rows_tables(c, shared - 1024, c->n[0], c->dstrows.nw, c->dstrows.ni, &c->dstrows.w, &c->dstrows.index));
+    else if (c->dst) {
       const PetscBool plan = c->dst == DST_PLAN ? PETSC_TRUE : PETSC_FALSE;
       const int       n    = plan ? BCRCudaDstTable(P, c->single, NULL) : BCRCudaDstChirpTable(P, NULL);
       double         *w;
@@ -895,6 +936,7 @@ PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
     PetscCall(BCRCoreAxisDestroy(&c->axis[i]));
     PetscCall(PetscFree2(c->lambda[i], c->norm[i]));
   }
+  PetscCall(PetscFree(c->dstmodes));
   PetscCall(BCRDeviceReductionDestroy(&c->red));
   PetscCall(BCRDeviceBoxDestroy(&c->box));
   PetscCall(BCRDeviceArenaFree(&c->fixedtables));
@@ -932,7 +974,9 @@ static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines
 {
   const int P = c->modes[0].P;
 
-  if (c->dst == DST_PLAN) return BCRCudaDst(stream, P, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
+  if (c->dst == DST_PRIME) return BCRCudaDstPrimeApply(stream, &c->dstprime, back, c->single, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
+  if (c->dst == DST_ROWS) return BCRCudaRowFftApply(stream, &c->dstrows, back, c->single, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
+  if (c->dst == DST_PLAN) return BCRCudaDst(stream, P, c->dsteven, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
   return BCRCudaDstChirp(stream, P, back, c->single, (const double *)c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
 }
 

@@ -168,14 +168,15 @@ BCR_CUDA_API int BCRCudaProductPossible(const BCRCudaModes *modes, int shared);
 BCR_CUDA_API int BCRCudaProduct(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                                 ptrdiff_t extrab);
 
-/* dst.cu: sine transforms of contiguous rows between two Dirichlet ends, N - 1 unknowns each, for some N. Forward the modes come in an order of
-   their own and twice too large: N of them, position i has the mode modes[i] or, where that is -1, nothing; what lies there must be 0 on the way back,
+/* dst.cu: sine transforms of contiguous rows between two Dirichlet ends, N - 1 unknowns each, for some N (even: cosine transforms between two node-centred
+   Neumann ends, N + 1 unknowns; first and last unknown or mode are halved by either direction, the modes' norms must make up for that). Forward the modes come in an order of
+   their own and twice too large: N of them (N + 1), position i has the mode modes[i] or, where that is -1, nothing; what lies there must be 0 on the way back,
    which doubles once more. Returned are counts: of positions, of complex numbers in the table (w, pairs of doubles; on the device in the work type) */
 BCR_CUDA_API int BCRCudaDstPossible(int N, int single, int shared);
-BCR_CUDA_API int BCRCudaDstOrder(int N, int single, int modes[]);
-BCR_CUDA_API int BCRCudaDstSigns(int N, int single, int signs[]); /* -1: there is minus the mode */
+BCR_CUDA_API int BCRCudaDstOrder(int N, int even, int single, int modes[]);
+BCR_CUDA_API int BCRCudaDstSigns(int N, int single, int signs[]); /* -1: there is minus the mode (not of cosines) */
 BCR_CUDA_API int BCRCudaDstTable(int N, int single, double *w);
-BCR_CUDA_API int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+BCR_CUDA_API int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                             ptrdiff_t extrab, int more); /* more: so many rows of one more plane */
 
 /* The same for other lengths P, by convolutions; its table is of doubles */
@@ -184,6 +185,42 @@ BCR_CUDA_API int BCRCudaDstChirpOrder(int P, int modes[]);
 BCR_CUDA_API int BCRCudaDstChirpTable(int P, double *w);
 BCR_CUDA_API int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                                  ptrdiff_t extrab, int more);
+
+/* dstprime.cu: the same for lengths with a prime factor of its own, n modes: passes in shared memory, whose tables are w (complex numbers, in the work type)
+   and index. Plan fills w, index and modes (n of them, then their signs) if they are given; 0: there is none */
+#define BCR_CUDA_DST_PASSES 10
+typedef struct {
+  int      R, s, n, each, w; /* radix, distance of what it takes (s times `each`); where its factors are, or -1 */
+  unsigned pers, pern, pereach;
+} BCRCudaDstPass;
+typedef struct {
+  int            P, Q, h, nq, nh, count, alone, pairs, big; /* passes over Q, then over h; complex numbers that come and go */
+  int            threads, shared;
+  int            even, odd, twist;                           /* in w; twist: -1 for odd h */
+  int            in, backin, backout, out, mirror, kind, zero, pair; /* in index */
+  int            nw, ni;
+  unsigned       perh, permiddle;
+  BCRCudaDstPass pass[BCR_CUDA_DST_PASSES];
+  const void    *w;     /* on the device, to be set */
+  const int     *index;
+} BCRCudaDstPrime;
+BCR_CUDA_API int BCRCudaDstPrimePlan(int P, int single, int shared, BCRCudaDstPrime *plan, double *w, int *index, int *modes);
+BCR_CUDA_API int BCRCudaDstPrimeApply(BCRStream stream, const BCRCudaDstPrime *plan, int back, int single, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                                      ptrdiff_t extrab, int more);
+
+/* rowfft.cu: the same for rows that are periodic (ends BCR_CUDA_PERIODIC), or between two ends of the same kind, BCR_CUDA_CELL_NEUMANN or
+   BCR_CUDA_CELL_DIRICHLET, where n has small factors only. The constant mode, if there is one, comes first */
+typedef struct {
+  int            n, end, np, pad, threads, shared;
+  int            half;        /* in w: half roots, or -1 */
+  int            in, partner; /* in index */
+  int            nw, ni;
+  BCRCudaDstPass pass[BCR_CUDA_DST_PASSES];
+  const void    *w;
+  const int     *index;
+} BCRCudaRowFft;
+BCR_CUDA_API int BCRCudaRowFftPlan(int n, int end, int single, int shared, BCRCudaRowFft *plan, double *w, int *index, int *modes);
+BCR_CUDA_API int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
 
 /* lines.cu: tridiagonal lines of any kind, one for each pair of modes. Rows of -low u_(i-1) + (exc + low + up + sigma) u_i - up u_(i+1),
    sigma = shift + sa[a] + sb[b]; solution times na[a] nb[b] factor. A periodic line has the open line's coefficients and its coupling. */

@@ -1,5 +1,6 @@
 /*
-  Sine transforms of contiguous rows between two Dirichlet ends, S_k = sum_j x_j sin(pi j k/N), 0 < j, k < N, two rows at a time.
+  Sine transforms of contiguous rows between two Dirichlet ends, S_k = sum_j x_j sin(pi j k/N), 0 < j, k < N, two rows at a time; cosine transforms
+  between two node-centred Neumann ends, C_k = sum_j x_j cos(pi j k/N), 0 <= j, k <= N, first and last term halved.
 
   Two rows a, b are one complex sequence z = a + i b. Its odd extension has the length 2 N = A L, and the transform Z_k = -2 i S_k. With
   j = p + t L and k = A m + c the first pass gives class c = k mod A,
@@ -7,7 +8,8 @@
     v_c[p] = w^(p c) sum_t z[p + t L] e^(-2 pi i t c/A),   w = e^(-2 pi i/(2 N)),
 
   a transform of length L over p for each class. As z is odd, v_c[L - p] = -conj(w^(p c)) (the sum of class A - c at p): classes 0 .. A/2 for
-  half of the p are all there is, and Z_(2 N - k) = -Z_k: a mode may be known by k > N, with the other sign. Modes are left in the order of
+  half of the p are all there is, and Z_(2 N - k) = -Z_k: a mode may be known by k > N, with the other sign. The even extension (EVEN) has all these
+  signs positive, and Z_k = 2 C_k. Modes are left in the order of
   classes (BCRCudaDstOrder()), twice too large; the way back, the same steps transposed, takes them in this order, again twice too large.
 
   Lengths P without such a plan (any odd one, even ones up to half the largest N) are convolutions (Bluestein). With h = (P - 1)/2 an odd P gives
@@ -149,7 +151,7 @@ static __device__ __forceinline__ void wait_table()
 }
 
 /* first pass: element q of all classes, and element L - q */
-template <class S> static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im)
+template <class S, int EVEN> static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im)
 {
   typedef Cplx<typename S::T> C;
   constexpr int               A   = S::A;
@@ -168,14 +170,14 @@ template <class S> static __device__ __forceinline__ void spread(Cplx<typename S
     if (two) {
       const C y = x[k ? A - k : 0], m = k ? y * C{w[k].x, -w[k].y} : y;
 
-      re[o] = -m.x;
-      im[o] = -m.y;
+      re[o] = EVEN ? m.x : -m.x;
+      im[o] = EVEN ? m.y : -m.y;
     }
   }
 }
 
 /* last pass of the way back */
-template <class S> static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, const typename S::T *re, const typename S::T *im)
+template <class S, int EVEN> static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, const typename S::T *re, const typename S::T *im)
 {
   typedef Cplx<typename S::T> C;
   constexpr int               A = S::A;
@@ -189,7 +191,7 @@ template <class S> static __device__ __forceinline__ void gather(Cplx<typename S
 
     x[k] = k ? v * w[k] : v;
     if (k > 0 && k < A / 2) {
-      const C y = {-re[k * S::PITCH + at<S>(o)], -im[k * S::PITCH + at<S>(o)]};
+      const C v = {re[k * S::PITCH + at<S>(o)], im[k * S::PITCH + at<S>(o)]}, y = EVEN ? v : C{-v.x, -v.y};
 
       x[A - k] = y * C{w[k].x, -w[k].y};
     }
@@ -211,7 +213,7 @@ template <class S> static __device__ __forceinline__ void prefetch_pair(const Ds
   }
 }
 
-template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
+template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
@@ -242,7 +244,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
 
     if (valid && tid < S::HALF) {
       const int q  = tid;
-      const T  *x0 = f + a0 * p.fa + b0 * p.fb - 1, *x1 = f + a1 * p.fa + b1 * p.fb - 1;
+      const T  *x0 = f + a0 * p.fa + b0 * p.fb - !EVEN, *x1 = f + a1 * p.fa + b1 * p.fb - !EVEN;
       C         x[A];
 
 #pragma unroll
@@ -250,7 +252,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
         const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
 
         x[s] = {0, 0};
-        if ((s == 0 || s == A / 2) && q == 0) continue; /* both ends */
+        if (!EVEN && (s == 0 || s == A / 2) && q == 0) continue; /* both ends */
         x[s].x = x0[j];
         x[s].y = x1[j];
       }
@@ -260,11 +262,11 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
           const int row = h ? e1 : e0;
 
           if (row >= 0) {
-            const T *e = extra + row * p.extrald + (h ? b1 : b0) * p.extrab - 1;
+            const T *e = extra + row * p.extrald + (h ? b1 : b0) * p.extrab - !EVEN;
 
 #pragma unroll
             for (int s = 0; s < A; s++) {
-              if ((s == 0 || s == A / 2) && q == 0) continue;
+              if (!EVEN && (s == 0 || s == A / 2) && q == 0) continue;
               (h ? x[s].y : x[s].x) += e[s < A / 2 ? q + s * L : (A - s) * L - q];
             }
           }
@@ -273,9 +275,9 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
 #pragma unroll
       for (int s = 0; s < A; s++) {
         if (!both) x[s].y = 0;
-        if (s >= A / 2) x[s] = {-x[s].x, -x[s].y};
+        if (!EVEN && s >= A / 2) x[s] = {-x[s].x, -x[s].y};
       }
-      spread<S>(x, q, table, re, im);
+      spread<S, EVEN>(x, q, table, re, im);
     }
     __syncthreads();
     prefetch_pair<S>(p, f, pair + gridDim.x * S::PAIRS, tid);
@@ -295,8 +297,8 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
     }
     if (p.early) bcr_go_after();
     if (valid) {
-      constexpr int R = S::R3 > 1 ? S::R3 : (S::R2 > 1 ? S::R2 : S::R1), L0 = (L + 1) / 2;
-      const int     size = c == 0 ? L0 : (c == A / 2 ? L - L0 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L);
+      constexpr int R = S::R3 > 1 ? S::R3 : (S::R2 > 1 ? S::R2 : S::R1), L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
+      const int     size = c == 0 ? L0 : (c == A / 2 ? L / 2 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN);
       T            *y0 = u + a0 * p.ua + b0 * p.ub + base, *y1 = u + a1 * p.ua + b1 * p.ub + base;
 
 #pragma unroll
@@ -306,8 +308,8 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
           const int k = t + S::EACH * m + r * (L / R);
 
           if (k < size) {
-            y0[k] = -z[m * R + r].y;
-            if (both) y1[k] = z[m * R + r].x;
+            y0[k] = EVEN ? z[m * R + r].x : -z[m * R + r].y;
+            if (both) y1[k] = EVEN ? z[m * R + r].y : z[m * R + r].x;
           }
         }
       }
@@ -317,19 +319,19 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward
   if (!p.early) bcr_go_after();
 }
 
-template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
+template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        L = S::L, A = S::A, L0 = (L + 1) / 2;
+  constexpr int                        L = S::L, A = S::A, L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
   const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH;
   T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
   C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
   auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
-  /* an odd class: its second half mirrors the first one about mirror/2 */
+  /* class 0 or A/2: its second half mirrors the first one about mirror/2 */
   const bool edge = c == 0 || c == A / 2;
-  const int  size = c == 0 ? L0 : (c == A / 2 ? L - L0 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L), mirror = c == 0 ? L : L - 1;
+  const int  size = c == 0 ? L0 : (c == A / 2 ? L / 2 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN), mirror = c == 0 ? L : L - 1;
 
   fetch_table<S>(table, p.table);
   bcr_wait_before();
@@ -346,7 +348,7 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
         const int k = mirror - m;
 
         v = {0, 0};
-        if (k < size) v = {-x0[k], -x1[k]};
+        if (k < size) v = EVEN ? C{x0[k], x1[k]} : C{-x0[k], -x1[k]};
       }
       return v;
     };
@@ -372,15 +374,20 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backwar
     if (valid && tid < S::HALF) {
       const int  q   = again(tid);
       const bool two = q > 0 && (L % 2 || q < L / 2);
-      T         *y0 = u + a0 * p.ua + b0 * p.ub - 1, *y1 = u + a1 * p.ua + b1 * p.ub - 1;
+      T         *y0 = u + a0 * p.ua + b0 * p.ub - !EVEN, *y1 = u + a1 * p.ua + b1 * p.ub - !EVEN;
       C          x[A];
 
-      gather<S>(x, q, table, re, im);
+      gather<S, EVEN>(x, q, table, re, im);
 #pragma unroll
       for (int s = 0; s < A; s++) {
         const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
 
-        if (s < A / 2 ? j > 0 : two) {
+        if (EVEN) {
+          if (s < A / 2 || two || (s == A / 2 && q == 0)) {
+            y0[j] = x[s].x;
+            if (both) y1[j] = x[s].y;
+          }
+        } else if (s < A / 2 ? j > 0 : two) {
           const T sign = s < A / 2 ? (T)1 : (T)-1;
 
           y0[j] = -sign * x[s].y;
@@ -452,7 +459,7 @@ template <class S, typename T> __global__ void __launch_bounds__(S::NT, S::MINB)
           x[s] = C{a, b} * (s < A / 2 ? C{w.x, w.y} : C{-w.x, -w.y});
         }
       }
-      spread<S>(x, q, table, re, im);
+      spread<S, 0>(x, q, table, re, im);
     }
     __syncthreads();
     constexpr int R = S::R1;
@@ -498,7 +505,7 @@ template <class S, typename T> __global__ void __launch_bounds__(S::NT, S::MINB)
       T        *to0 = u + (o0 % p.na) * p.ua + (o0 / p.na) * p.ub - p.back, *to1 = u + (o1 % p.na) * p.ua + (o1 / p.na) * p.ub - p.back;
       C         x[A];
 
-      gather<S>(x, q, table, re, im);
+      gather<S, 0>(x, q, table, re, im);
 #pragma unroll
       for (int s = 0; s < A; s++) {
         const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
@@ -586,16 +593,17 @@ int BCRCudaDstPossible(int N, int single, int shared)
   return possible;
 }
 
-template <class S> static int order(int *modes)
+template <class S> static int order(int even, int *modes)
 {
-  constexpr int L = S::L, A = S::A, L0 = (L + 1) / 2;
+  constexpr int L = S::L, A = S::A;
+  const int     L0 = even ? L / 2 + 1 : (L + 1) / 2;
 
-  for (int i = 0; i < S::N; i++) {
-    const int c = i / L, k = c ? A * (i % L) + c : (i < L0 ? A * i : A * (i - L0) + A / 2);
+  for (int i = 0; i < S::N + even; i++) {
+    const int q = i - even, c = i < L0 ? 0 : q / L, k = c ? A * (q % L) + c : (i < L0 ? A * i : A * (i - L0) + A / 2);
 
-    modes[i] = (k > S::N ? 2 * S::N - k : k) - 1;
+    modes[i] = (k > S::N ? 2 * S::N - k : k) - !even;
   }
-  return S::N;
+  return S::N + even;
 }
 
 template <class S> static int signs(int *sign)
@@ -614,11 +622,11 @@ int BCRCudaDstSigns(int N, int single, int sign[])
   return n;
 }
 
-int BCRCudaDstOrder(int N, int single, int modes[])
+int BCRCudaDstOrder(int N, int even, int single, int modes[])
 {
   int n = 0;
 
-  DST_SHAPE(single, N, n = order<S>(modes));
+  DST_SHAPE(single, N, n = order<S>(even, modes));
   return n;
 }
 
@@ -648,7 +656,7 @@ int BCRCudaDstTable(int N, int single, double *w)
   return n;
 }
 
-template <class S> static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+template <class S, int EVEN> static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
   constexpr int         FIT    = 65536 / (96 * ((S::NT + 31) / 32 * 32)), RESIDENT = FIT > S::MINB ? FIT : S::MINB; /* no kernel here takes more than 96 registers */
@@ -661,13 +669,13 @@ template <class S> static int launch(DstArgs *args, int back, const void *f, voi
   if (e == cudaSuccess) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
   args->early = args->npairs <= sms;
   if (args->early && bytes < (size_t)shared / 2) bytes = (size_t)shared / 2; /* no two on a multiprocessor */
-  if (e == cudaSuccess) e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S> : (const void *)dst_forward<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  if (e == cudaSuccess) e = cudaFuncSetAttribute(back ? (const void *)dst_backward<S, EVEN> : (const void *)dst_forward<S, EVEN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   if (e != cudaSuccess) return (int)e;
-  if (back) return bcr_launch(1, dst_backward<S>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u);
-  return bcr_launch(1, dst_forward<S>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u, (const T *)extra);
+  if (back) return bcr_launch(1, dst_backward<S, EVEN>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u);
+  return bcr_launch(1, dst_forward<S, EVEN>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
-int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
+int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
 {
   DstArgs args;
   int     error = (int)cudaErrorInvalidValue;
@@ -684,7 +692,7 @@ int BCRCudaDst(BCRStream stream, int N, int back, int single, const void *table,
   args.extrald = extrald;
   args.extrab  = extrab;
   if (args.nrows < 1) return 0;
-  DST_SHAPE(single, N, error = launch<S>(&args, back, f, u, extra, sms, bcr_stream(stream)));
+  DST_SHAPE(single, N, error = even ? launch<S, 1>(&args, back, f, u, extra, sms, bcr_stream(stream)) : launch<S, 0>(&args, back, f, u, extra, sms, bcr_stream(stream)));
   return error;
 }
 

@@ -1,0 +1,232 @@
+/*
+  Transforms of contiguous rows that are periodic, or lie between two cell-centred ends of the same kind, for lengths n with small factors: two rows a, b
+  as one complex sequence z = a + i b, whose Fourier transform Z is formed in place in shared memory (passes.cuh).
+
+  Both rows' sums with cosines are (Z_k + Z_(-k))/2, those with sines i (Z_k - Z_(-k))/2, real part a, imaginary part b: nothing has to be untangled.
+  Between cell-centred Neumann ends sum_j x_j cos(pi (2 j + 1) k/(2 n)) = (w_k V_k + conj(w_k) V_(-k))/2, w_k = e^(-i pi k/(2 n)), where v has the even
+  x_j, then the odd ones backwards (Makhoul 1980); between Dirichlet ends mode n - k is the same of (-1)^j x_j. Results stay where Z_k lies, which defines the
+  order of the modes, twice too large; the way back, the same steps transposed, makes them twice too large again.
+*/
+#include "passes.cuh"
+
+struct RowArgs {
+  BCRCudaRowFft p;
+  int           nrows, na, back;
+  ptrdiff_t     fa, fb, ua, ub; /* rows, and planes of na rows */
+  const int    *extraof;        /* row of extra that is added, or -1 */
+  ptrdiff_t     extrald, extrab;
+};
+
+template <typename T> static __device__ __forceinline__ Cplx<T> times_i(Cplx<T> a)
+{
+  return {-a.y, a.x};
+}
+
+template <typename T, int PAD> static __device__ __forceinline__ void row_in(const RowArgs &g, PassField<T, PAD> z, const T *f, const T *extra, int job, int tid)
+{
+  const BCRCudaRowFft &p  = g.p;
+  const int            r0 = 2 * job, r1 = min(r0 + 1, g.nrows - 1), a0 = r0 % g.na, b0 = r0 / g.na, a1 = r1 % g.na, b1 = r1 / g.na;
+  const T             *from0 = f + a0 * g.fa + b0 * g.fb, *from1 = f + a1 * g.fa + b1 * g.fb;
+
+  if (!g.back) {
+    const int x0 = extra ? g.extraof[a0] : -1, x1 = extra ? g.extraof[a1] : -1;
+    const T  *e0 = x0 >= 0 ? extra + x0 * g.extrald + b0 * g.extrab : NULL, *e1 = x1 >= 0 ? extra + x1 * g.extrald + b1 * g.extrab : NULL;
+
+    for (int first = tid; first < p.n; first += PASS_AHEAD * p.threads) {
+      int entry[PASS_AHEAD];
+      T   a[PASS_AHEAD], b[PASS_AHEAD];
+
+#pragma unroll
+      for (int q = 0; q < PASS_AHEAD; q++) {
+        const int j = first + q * p.threads, i = j < p.n ? j : first;
+
+        entry[q] = __ldg(p.index + p.in + i);
+        a[q]     = from0[i];
+        b[q]     = from1[i];
+      }
+      if (e0 || e1) {
+#pragma unroll
+        for (int q = 0; q < PASS_AHEAD; q++) {
+          const int j = first + q * p.threads, i = j < p.n ? j : first;
+
+          if (e0) a[q] += e0[i];
+          if (e1) b[q] += e1[i];
+        }
+      }
+#pragma unroll
+      for (int q = 0; q < PASS_AHEAD; q++)
+        if (first + q * p.threads < p.n) z.put(entry[q] & 0x7fffffff, {pass_sign(a[q], entry[q]), pass_sign(b[q], entry[q])});
+    }
+  } else {
+    for (int first = tid; first < p.n; first += PASS_AHEAD * p.threads) {
+      int     entry[PASS_AHEAD];
+      Cplx<T> v[PASS_AHEAD], w[PASS_AHEAD], h[PASS_AHEAD];
+
+#pragma unroll
+      for (int q = 0; q < PASS_AHEAD; q++) {
+        const int j = first + q * p.threads, i = j < p.n ? j : first;
+
+        entry[q] = __ldg(p.index + p.partner + i);
+        v[q]     = {from0[i], from1[i]};
+        h[q]     = {1, 0};
+        if (p.half >= 0) h[q] = pass_root<T>(p.w, p.half + i);
+      }
+#pragma unroll
+      for (int q = 0; q < PASS_AHEAD; q++) w[q] = {from0[entry[q] & 0x7fffffff], from1[entry[q] & 0x7fffffff]};
+#pragma unroll
+      for (int q = 0; q < PASS_AHEAD; q++) {
+        const int i = first + q * p.threads;
+        Cplx<T>   y;
+
+        if (p.half >= 0 ? i == 0 : (entry[q] & 0x7fffffff) == i) y = v[q] + v[q];
+        else if (p.half >= 0) y = h[q] * (v[q] + times_i(w[q]));
+        else y = entry[q] < 0 ? w[q] - times_i(v[q]) : v[q] + times_i(w[q]);
+        if (i < p.n) z.put(i, y);
+      }
+    }
+  }
+}
+
+template <typename T, int PAD> static __device__ __forceinline__ void row_out(const RowArgs &g, PassField<T, PAD> z, T *u, int job, int tid)
+{
+  const BCRCudaRowFft &p  = g.p;
+  const int            r0 = 2 * job, r1 = min(r0 + 1, g.nrows - 1);
+  T                   *to0 = u + (r0 % g.na) * g.ua + (r0 / g.na) * g.ub, *to1 = u + (r1 % g.na) * g.ua + (r1 / g.na) * g.ub;
+
+  for (int first = tid; first < p.n; first += PASS_AHEAD * p.threads) {
+    int     entry[PASS_AHEAD];
+    Cplx<T> h[PASS_AHEAD];
+
+#pragma unroll
+    for (int q = 0; q < PASS_AHEAD; q++) {
+      const int j = first + q * p.threads, i = j < p.n ? j : first;
+
+      entry[q] = __ldg(p.index + (g.back ? p.in : p.partner) + i);
+      if (!g.back && p.half >= 0) h[q] = pass_root<T>(p.w, p.half + i);
+    }
+#pragma unroll
+    for (int q = 0; q < PASS_AHEAD; q++) {
+      const int i = first + q * p.threads;
+      Cplx<T>   y = z.get(entry[q] & 0x7fffffff);
+
+      if (i >= p.n) continue;
+      if (g.back) y = {pass_sign(y.x, entry[q]), pass_sign(y.y, entry[q])};
+      else {
+        const Cplx<T> v = z.get(i);
+
+        if (p.half >= 0) y = h[q] * v + Cplx<T>{h[q].x, -h[q].y} * y;
+        else y = entry[q] < 0 ? times_i(y - v) : v + y;
+      }
+      to0[i] = y.x;
+      if (r1 > r0) to1[i] = y.y;
+    }
+  }
+}
+
+#if !defined(BCR_ROW_PHASE) /* all threads of a block, which then wait for one another */
+  #define BCR_ROW_PHASE(CALL) \
+    do { \
+      CALL; \
+      __syncthreads(); \
+    } while (0)
+#endif
+
+template <typename T, int PAD> static __device__ __forceinline__ void row_job(const RowArgs &g, void *shared, const T *f, T *u, const T *extra, int job, int tid)
+{
+  const BCRCudaRowFft    &p = g.p;
+  const PassField<T, PAD> z = {(typename PassNumber<T>::type *)shared};
+
+  BCR_ROW_PHASE((row_in<T, PAD>(g, z, f, extra, job, tid)));
+  for (int i = 0; i < p.np; i++) BCR_ROW_PHASE((pass_any<T, PAD, 1>(p.pass[g.back ? p.np - 1 - i : i], p.w, p.n, 0, p.threads, z, g.back, tid)));
+  BCR_ROW_PHASE((row_out<T, PAD>(g, z, u, job, tid)));
+}
+
+template <typename T, int PAD> __global__ void __launch_bounds__(512, 1) row_fft(const __grid_constant__ RowArgs g, const T *f, T *u, const T *extra)
+{
+  extern __shared__ __align__(16) char sm[];
+
+  bcr_wait_before();
+  row_job<T, PAD>(g, sm, f, u, extra, blockIdx.x, threadIdx.x);
+  bcr_go_after();
+}
+
+static size_t row_bytes(int n, int pad, int single)
+{
+  return 2 * (size_t)((pad ? PassField<double, 1>::at(n) : n) + 1) * (single ? sizeof(float) : sizeof(double));
+}
+
+int BCRCudaRowFftPlan(int n, int end, int single, int shared, BCRCudaRowFft *plan, double *w, int *index, int *modes)
+{
+  int           R[BCR_CUDA_DST_PASSES + 1], now[BCR_CUDA_DST_PASSES + 1], *in, *out, *where;
+  BCRCudaRowFft t;
+
+  memset(&t, 0, sizeof(t));
+  if (n < 2 || (end != BCR_CUDA_PERIODIC && end != BCR_CUDA_CELL_NEUMANN && end != BCR_CUDA_CELL_DIRICHLET) || pass_choose(n, 0, n, 0, R, &t.np, now, 0, 1e30) > 1e29) return 0;
+  t.n   = n;
+  t.end = end;
+  t.pad = n % 32 == 0;
+  if (row_bytes(n, t.pad, single) > (size_t)shared) return 0;
+  in = (int *)malloc(3 * (size_t)n * sizeof(int));
+  if (!in) return 0;
+  out       = in + n;
+  where     = out + n;
+  t.nw      = pass_tables(t.np, R, n, 1, t.pass, in, out, w, 0);
+  t.half    = end == BCR_CUDA_PERIODIC ? -1 : t.nw;
+  t.in      = 0;
+  t.partner = n;
+  t.ni      = 2 * n;
+  for (int p = 0; p < n && w && end != BCR_CUDA_PERIODIC; p++) {
+    const double a = 3.14159265358979323846 * out[p] / (2. * n);
+
+    w[2 * (t.half + p)]     = cos(a);
+    w[2 * (t.half + p) + 1] = -sin(a);
+  }
+  if (end != BCR_CUDA_PERIODIC) t.nw += n;
+  for (int i = 0; i < n && index; i++) where[in[i]] = i;
+  for (int i = 0; i < n && index; i++) index[t.in + i] = end == BCR_CUDA_PERIODIC ? where[i] : (i % 2 == 0 ? where[i / 2] : (int)((unsigned)where[n - 1 - i / 2] | (end == BCR_CUDA_CELL_DIRICHLET ? 0x80000000u : 0u)));
+  for (int p = 0; p < n && index; p++) where[out[p]] = p;
+  for (int p = 0; p < n && index; p++) {
+    const int k = out[p];
+
+    index[t.partner + p] = (int)((unsigned)where[(n - k) % n] | (end == BCR_CUDA_PERIODIC && 2 * k > n ? 0x80000000u : 0u));
+    if (end == BCR_CUDA_PERIODIC) modes[p] = 2 * k > n ? 2 * (n - k) : (k ? 2 * k - 1 : 0);
+    else modes[p] = end == BCR_CUDA_CELL_NEUMANN ? k : n - 1 - k;
+    modes[n + p] = 1;
+  }
+  free(in);
+  t.shared = shared;
+  *plan    = t;
+  return 1;
+}
+
+template <typename T, int PAD> static int row_launch(const RowArgs &g, const T *f, T *u, const T *extra, cudaStream_t st)
+{
+  const size_t bytes = row_bytes(g.p.n, PAD, sizeof(T) == sizeof(float));
+  cudaError_t  e     = cudaFuncSetAttribute((const void *)row_fft<T, PAD>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+
+  if (e != cudaSuccess) return (int)e;
+  return bcr_launch(1, row_fft<T, PAD>, dim3((unsigned)((g.nrows + 1) / 2)), g.p.threads, bytes, st, g, f, u, extra);
+}
+
+int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
+                       int more)
+{
+  RowArgs g;
+  int     error = 0;
+
+  g.p       = *plan;
+  g.back    = back != 0;
+  g.nrows   = fl->na * fl->nb + more;
+  g.na      = fl->na;
+  g.fa      = fl->sa;
+  g.fb      = fl->sb;
+  g.ua      = ul->sa;
+  g.ub      = ul->sb;
+  g.extraof = extraof;
+  g.extrald = extrald;
+  g.extrab  = extrab;
+  if (g.nrows < 1) return 0;
+  g.p.threads = pass_threads((g.nrows + 1) / 2, sms, 128, 512, row_bytes(plan->n, plan->pad, single), plan->shared);
+  BCR_CUDA_TYPE(single, error = plan->pad ? row_launch<T, 1>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)) : row_launch<T, 0>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
+  return error;
+}
