@@ -336,7 +336,7 @@ static PetscErrorCode PCNeatoApplyVec(PC pc, PetscBool transpose, Vec x, Vec y)
         PetscReal   norm = 0;
 
         PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
-        if (all) PetscCall(VecNorm(y, NORM_INFINITY, &norm));
+        if (all) PetscCall(VecNorm(y, NORM_1, &norm)); /* a sum: MPI_MAX may lose a NaN */
         if (there && (!all || PetscIsInfOrNanReal(norm))) {
           PetscCall(VecGetArrayRead(x, &f));
           PetscCall(VecGetArrayRead(y, (const PetscScalar **)&u));

@@ -278,6 +278,7 @@ static PetscErrorCode View(void)
 
     PetscCall(TestMatrix(&q, &db, &B));
     PetscCall(PCNeatoSetPrecision(pc, PCNEATO_PRECISION_SINGLE));
+    PetscCall(PCNeatoSetBackend(pc, PCNEATO_BACKEND_CPU)); /* that of devices has no such vectors */
     PetscCall(PCReset(pc));
     PetscCall(PCSetOperators(pc, B, B));
     PetscCall(PCSetUp(pc));
