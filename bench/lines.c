@@ -6,6 +6,7 @@ On several ranks (mpiexec -n P) lines are cut along their axis, times are those 
   -d <4>        diagonal over the couplings, batch\n\
   -methods <scan,cr,pscheme,dc,thomas>\n\
   -peers <true> LAPACK and LU too\n\
+  -lu           PETSc's LU at all sizes, not at 1024 along x alone\n\
   -at <f,u>     bytes behind a cache line at which the right-hand side and the solution begin; default: where PetscMalloc() puts them\n\
   -in_place     the solution takes the place of the right-hand side\n\
   -small        every size divided by 8, to try it out\n\
@@ -308,7 +309,7 @@ int main(int argc, char **argv)
   char     *suites[8], *methods[8];
   PetscInt  nat, nsuites = 8, nmethods = 8, sizes[16] = {256, 512, 1024, 2048, 4096}, nsizes = 16;
   PetscReal diag = 4;
-  PetscBool given;
+  PetscBool given, lu = PETSC_FALSE;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -319,6 +320,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-d", &diag, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &peers, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-in_place", &inplace, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-lu", &lu, NULL));
   nat = 2;
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-at", at, &nat, &placed));
   PetscCheck(!placed || (nat == 2 && at[0] % 8 == 0 && at[1] % 8 == 0 && PetscMin(at[0], at[1]) >= 0 && PetscMax(at[0], at[1]) < 64), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-at: two numbers of 0, 8, ..., 56");
@@ -345,14 +347,14 @@ int main(int argc, char **argv)
         const PetscInt n = sizes[k] / divide;
         Batch          x = {"batch", 'x', 1, n, n, diag, NULL, NULL, NULL}, z = {"batch", 'z', n, n, 1, diag, NULL, NULL, NULL};
 
-        PetscCall(RunBatch(&x, (PetscBool)(sizes[k] == 1024), PETSC_TRUE));
-        PetscCall(RunBatch(&z, PETSC_FALSE, PETSC_TRUE));
+        PetscCall(RunBatch(&x, (PetscBool)(lu || sizes[k] == 1024), PETSC_TRUE));
+        PetscCall(RunBatch(&z, lu, PETSC_TRUE));
       }
     } else if (!strcmp(suites[s], "single")) { /* one long line */
       for (PetscInt e = 20; e <= 26; e += 6) {
         Batch x = {"single", 'x', 1, ((PetscInt)1 << e) / divide, 1, diag, NULL, NULL, NULL};
 
-        PetscCall(RunBatch(&x, PETSC_FALSE, PETSC_FALSE));
+        PetscCall(RunBatch(&x, (PetscBool)(lu && e == 20), PETSC_FALSE));
       }
     } else if (!strcmp(suites[s], "short")) { /* a million short lines */
       const PetscInt lengths[] = {8, 16, 32};
@@ -360,8 +362,8 @@ int main(int argc, char **argv)
       for (PetscInt k = 0; k < 3; ++k) {
         Batch x = {"short", 'x', 1, lengths[k], 1000000 / divide, diag, NULL, NULL, NULL}, z = {"short", 'z', 1000000 / divide, lengths[k], 1, diag, NULL, NULL, NULL};
 
-        PetscCall(RunBatch(&x, PETSC_FALSE, PETSC_TRUE));
-        PetscCall(RunBatch(&z, PETSC_FALSE, PETSC_TRUE));
+        PetscCall(RunBatch(&x, lu, PETSC_TRUE));
+        PetscCall(RunBatch(&z, lu, PETSC_TRUE));
       }
     } else SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "-suite %s: batch, single or short", suites[s]);
     PetscCall(PetscFree(suites[s]));
