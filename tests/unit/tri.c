@@ -3,119 +3,10 @@
   and near-Toeplitz lines, one set of coefficients or one for each line; singular and bad lines.
 */
 #include "../../src/tridiagonal/triimpl.h"
+#include "tricases.h"
 #include <petscblaslapack.h>
-#include <math.h>
 
 static int passed = 0, failed = 0;
-
-static unsigned long long state = 88172645463325252ULL;
-static double             number(void)
-{
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * ((double)(state >> 11) / 9007199254740992.0) - 1;
-}
-
-typedef enum {
-  KIND_DOMINANT, /* interior dominant, end rows anything dominant */
-  KIND_TWO,      /* -1, 2, -1 */
-  KIND_NEARTWO,  /* 2 + 1e-7 */
-  KIND_SKEW,     /* couplings of unequal size and sign */
-  KIND_COMPACT,  /* Pade: 1/4, 1, 1/4 with end rows 1, 2 (not dominant there) */
-  KIND_WEAK      /* d = 1.9: not dominant, LAPACK pivots */
-} Kind;
-static const char *const kinds[]       = {"dominant", "two", "neartwo", "skew", "compact", "weak"};
-static const char *const methodnames[] = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
-
-typedef struct {
-  PetscInt inner, n, outer, rep;
-  Kind     kind;
-  int      general, perline, periodic, edges;
-} Case;
-
-static BCRTriRows *rows;
-static PetscReal  *low, *diag, *up;
-
-static void fill(Kind kind, PetscReal c[3])
-{
-  const double s = 1 + 0.5 * number();
-
-  switch (kind) {
-  case KIND_DOMINANT:
-    c[0] = c[2] = (PetscReal)-s;
-    c[1]        = (PetscReal)(s * (2.05 + fabs(number())));
-    break;
-  case KIND_TWO:
-    c[0] = c[2] = -1;
-    c[1]        = 2;
-    break;
-  case KIND_NEARTWO:
-    c[0] = c[2] = -1;
-    c[1]        = (PetscReal)(2 + 1e-7);
-    break;
-  case KIND_SKEW:
-    c[0] = (PetscReal)number();
-    c[2] = (PetscReal)number();
-    c[1] = (PetscReal)((fabs(c[0]) + fabs(c[2])) * 1.1 + 0.1) * (number() < 0 ? -1 : 1);
-    break;
-  case KIND_COMPACT:
-    c[0] = c[2] = (PetscReal)0.25;
-    c[1]        = 1;
-    break;
-  case KIND_WEAK:
-    c[0] = c[2] = -1;
-    c[1]        = (PetscReal)1.9;
-    break;
-  }
-}
-
-static PetscErrorCode make(const Case *c, BCRTriSpec *spec)
-{
-  const PetscInt lines = c->perline ? c->inner / c->rep * c->outer : 1;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(spec, sizeof(*spec)));
-  spec->inner    = c->inner;
-  spec->n        = c->n;
-  spec->outer    = c->outer;
-  spec->rep      = c->rep;
-  spec->periodic = (PetscBool)c->periodic;
-  spec->perline  = (PetscBool)c->perline;
-  if (c->general) {
-    const size_t total = (size_t)lines * c->n;
-
-    PetscCall(PetscMalloc3(total, &low, total, &diag, total, &up));
-    for (size_t i = 0; i < total; i++) {
-      PetscReal r[3];
-
-      fill(c->kind, r);
-      low[i]  = r[0];
-      diag[i] = r[1];
-      up[i]   = r[2];
-    }
-    spec->low  = low;
-    spec->diag = diag;
-    spec->up   = up;
-  } else {
-    spec->nfirst = PetscMin(c->edges, c->n / 2);
-    spec->nlast  = PetscMin(c->edges, c->n - spec->nfirst);
-    PetscCall(PetscMalloc1(lines, &rows));
-    for (PetscInt l = 0; l < lines; l++) {
-      fill(c->kind, rows[l].row);
-      for (int k = 0; k < BCR_TRI_EDGE; k++) {
-        fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].first[k]);
-        fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].last[k]);
-      }
-      if (c->kind == KIND_COMPACT && !c->periodic && c->n > 4) {
-        rows[l].first[0][2]                           = 2;
-        rows[l].last[PetscMax(spec->nlast, 1) - 1][0] = 2;
-      }
-    }
-    spec->rows = rows;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* The solution of one line by LAPACK; growth: the largest number of its elimination over the largest of the line, roughly */
 static PetscErrorCode lapack(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, PetscReal *u)
@@ -163,27 +54,7 @@ static PetscErrorCode lapack(const BCRTriSpec *spec, PetscInt line, const PetscR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* max|f - A u| / (||A|| max|u| + max|f|) of a line, in long double where the machine has it */
-static double backward(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, const PetscReal *u)
-{
-  const PetscInt n = spec->n;
-  double         row[3], nr = 0, nu = 0, nf = 0, na = 0;
-
-  for (PetscInt j = 0; j < n; j++) {
-    long double r = f[j];
-
-    BCRTriGetRow(spec, line, j, row);
-    r -= (long double)row[0] * u[(j + n - 1) % n] + (long double)row[1] * u[j] + (long double)row[2] * u[(j + 1) % n];
-    nr = PetscMax(nr, fabs((double)r));
-    nu = PetscMax(nu, fabs((double)u[j]));
-    nf = PetscMax(nf, fabs((double)f[j]));
-    na = PetscMax(na, fabs(row[0]) + fabs(row[1]) + fabs(row[2]));
-    if (!(fabs((double)r) <= 1e300)) return 1e300;
-  }
-  return nr / (na * nu + nf);
-}
-
-static PetscErrorCode run(const Case *c, BCRTriMethod method, int isa, BCRTriPrecision precision, int inplace)
+static PetscErrorCode run(const Shape *c, BCRTriMethod method, int isa, BCRTriPrecision precision, int inplace)
 {
   const size_t   size   = (size_t)c->inner * c->n * c->outer;
   const PetscInt across = c->inner / c->rep;
@@ -233,13 +104,12 @@ static PetscErrorCode run(const Case *c, BCRTriMethod method, int isa, BCRTriPre
            (int)c->n, (int)c->outer, (int)c->rep, c->general, c->perline, c->periodic, c->edges, isa, (int)precision, inplace, worst, lapackerror, differ, info.what);
   }
   PetscCall(PetscFree5(f, u, lf, lu, lx));
-  if (c->general) PetscCall(PetscFree3(low, diag, up));
-  else PetscCall(PetscFree(rows));
+  PetscCall(unmake(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* what a method can solve */
-static int can(BCRTriMethod method, const Case *c)
+static int can(BCRTriMethod method, const Shape *c)
 {
   if (method == BCR_TRI_THOMAS || method == BCR_TRI_AUTO) return c->kind != KIND_WEAK || c->n < 12;
   if (method == BCR_TRI_SCAN || method == BCR_TRI_CR) return !c->general && c->kind != KIND_WEAK;
@@ -335,7 +205,7 @@ int main(int argc, char **argv)
         for (int kind = 0; kind <= KIND_WEAK; kind++) {
           if ((shapes[s][0] > 200) != (sizes[k] > 200)) continue; /* panels of columns */
           for (int v = 0; v < 4; v++) {
-            Case c = {shapes[s][0], sizes[k], shapes[s][2], 1, (Kind)kind, 0, v % 2, v / 2, (int)((s + k + v + kind) % 4)};
+            Shape c = {shapes[s][0], sizes[k], shapes[s][2], 1, (Kind)kind, 0, v % 2, v / 2, (int)((s + k + v + kind) % 4)};
 
             for (c.general = 0; c.general < 2; c.general++) {
               if (c.general && (c.kind == KIND_NEARTWO || c.kind == KIND_COMPACT)) continue;

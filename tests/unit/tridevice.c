@@ -6,125 +6,19 @@
 */
 #include "../../src/tridiagonal/device.h"
 #include <petscblaslapack.h>
-#include <math.h>
 
 static int passed = 0, failed = 0;
 
 #if defined(PETSCBCR_HAVE_CUDA)
-static unsigned long long state = 88172645463325252ULL;
-static double             number(void)
-{
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * ((double)(state >> 11) / 9007199254740992.0) - 1;
-}
-
-typedef enum {
-  KIND_DOMINANT, /* interior dominant, end rows anything dominant */
-  KIND_TWO,      /* -1, 2, -1 */
-  KIND_NEARTWO,  /* 2 + 1e-7 */
-  KIND_SKEW,     /* couplings of unequal size and sign */
-  KIND_COMPACT,  /* Pade: 1/4, 1, 1/4 with end rows 1, 2 (not dominant there) */
-  KIND_ONESIDED, /* low = 0 or up = 0 */
-  KINDS
-} Kind;
-static const char *const kinds[]       = {"dominant", "two", "neartwo", "skew", "compact", "onesided"};
-static const char *const methodnames[] = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
+  #include "tricases.h"
 
 typedef struct {
-  PetscInt        inner, n, outer, rep;
-  Kind            kind;
-  int             general, perline, periodic, edges;
+  Shape           s;
   BCRTriMethod    method;
   BCRTriPrecision precision;
   int             inplace, variant, memory, tune[4];
   PetscInt        parts;
 } Case;
-
-static BCRTriRows *rows;
-static PetscReal  *low, *diag, *up;
-
-static void fill(Kind kind, PetscReal c[3])
-{
-  const double s = 1 + 0.5 * number();
-
-  switch (kind) {
-  case KIND_DOMINANT:
-    c[0] = c[2] = (PetscReal)-s;
-    c[1]        = (PetscReal)(s * (2.05 + fabs(number())));
-    break;
-  case KIND_TWO:
-    c[0] = c[2] = -1;
-    c[1]        = 2;
-    break;
-  case KIND_NEARTWO:
-    c[0] = c[2] = -1;
-    c[1]        = (PetscReal)(2 + 1e-7);
-    break;
-  case KIND_SKEW:
-    c[0] = (PetscReal)number();
-    c[2] = (PetscReal)number();
-    c[1] = (PetscReal)((fabs(c[0]) + fabs(c[2])) * 1.1 + 0.1) * (number() < 0 ? -1 : 1);
-    break;
-  case KIND_ONESIDED:
-    c[0] = number() < 0 ? 0 : (PetscReal)number();
-    c[2] = c[0] == 0 ? (PetscReal)number() : 0;
-    c[1] = (PetscReal)1.5;
-    break;
-  default:
-    c[0] = c[2] = (PetscReal)0.25;
-    c[1]        = 1;
-    break;
-  }
-}
-
-static PetscErrorCode make(const Case *c, BCRTriSpec *spec)
-{
-  const PetscInt lines = c->perline ? c->inner / c->rep * c->outer : 1;
-
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(spec, sizeof(*spec)));
-  spec->inner    = c->inner;
-  spec->n        = c->n;
-  spec->outer    = c->outer;
-  spec->rep      = c->rep;
-  spec->periodic = (PetscBool)c->periodic;
-  spec->perline  = (PetscBool)c->perline;
-  if (c->general) {
-    const size_t total = (size_t)lines * c->n;
-
-    PetscCall(PetscMalloc3(total, &low, total, &diag, total, &up));
-    for (size_t i = 0; i < total; i++) {
-      PetscReal r[3];
-
-      fill(c->kind, r);
-      low[i]  = r[0];
-      diag[i] = r[1];
-      up[i]   = r[2];
-    }
-    spec->low  = low;
-    spec->diag = diag;
-    spec->up   = up;
-  } else {
-    spec->nfirst = PetscMin(c->edges, c->n / 2);
-    spec->nlast  = PetscMin(c->edges, c->n - spec->nfirst);
-    PetscCall(PetscMalloc1(lines, &rows));
-    for (PetscInt l = 0; l < lines; l++) {
-      fill(c->kind, rows[l].row);
-      for (int k = 0; k < BCR_TRI_EDGE; k++) {
-        fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].first[k]);
-        fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].last[k]);
-      }
-      if (c->kind == KIND_COMPACT && !c->periodic && c->n > 4) {
-        rows[l].first[0][2]                           = 2;
-        rows[l].last[PetscMax(spec->nlast, 1) - 1][0] = 2;
-      }
-    }
-    spec->rows = rows;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* The solution of one line: LAPACK, pivoting, in double whatever PetscReal is; periodic lines of any length through their last unknown */
 static PetscErrorCode reference(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, double *u)
@@ -164,46 +58,26 @@ static PetscErrorCode reference(const BCRTriSpec *spec, PetscInt line, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* max|f - A u| / (||A|| max|u| + max|f|) of a line, in long double where the machine has it */
-static double backward(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, const PetscReal *u)
-{
-  const PetscInt n = spec->n;
-  double         row[3], nr = 0, nu = 0, nf = 0, na = 0;
-
-  for (PetscInt j = 0; j < n; j++) {
-    long double r = f[j];
-
-    BCRTriGetRow(spec, line, j, row);
-    r -= (long double)row[0] * u[(j + n - 1) % n] + (long double)row[1] * u[j] + (long double)row[2] * u[(j + 1) % n];
-    if (!(fabs((double)r) <= 1e300)) return 1e300;
-    nr = PetscMax(nr, fabs((double)r));
-    nu = PetscMax(nu, fabs((double)u[j]));
-    nf = PetscMax(nf, fabs((double)f[j]));
-    na = PetscMax(na, fabs(row[0]) + fabs(row[1]) + fabs(row[2]));
-  }
-  return nr / (na * nu + nf);
-}
-
 /* Divide and conquer loses digits where it has to put much right at the ends: no more than on the host */
 static PetscErrorCode onhost(const Case *c, const BCRTriSpec *spec, const BCRTriOptions *options, const PetscReal *f, double *worst)
 {
-  const size_t size = (size_t)c->inner * c->n * c->outer;
+  const size_t size = (size_t)c->s.inner * c->s.n * c->s.outer;
   BCRTriLocal  local;
   PetscReal   *u, *lf, *lu;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc3(size, &u, c->n, &lf, c->n, &lu));
+  PetscCall(PetscMalloc3(size, &u, c->s.n, &lf, c->s.n, &lu));
   PetscCall(BCRTriLocalCreate(spec, options, &local));
   PetscCall(BCRTriLocalSolve(local, f, u));
   PetscCall(BCRTriLocalDestroy(&local));
   *worst = 0;
-  for (PetscInt o = 0; o < c->outer; o++)
-    for (PetscInt i = 0; i < c->inner; i++) {
-      for (PetscInt j = 0; j < c->n; j++) {
-        lf[j] = f[i + (size_t)c->inner * (j + (size_t)c->n * o)];
-        lu[j] = u[i + (size_t)c->inner * (j + (size_t)c->n * o)];
+  for (PetscInt o = 0; o < c->s.outer; o++)
+    for (PetscInt i = 0; i < c->s.inner; i++) {
+      for (PetscInt j = 0; j < c->s.n; j++) {
+        lf[j] = f[i + (size_t)c->s.inner * (j + (size_t)c->s.n * o)];
+        lu[j] = u[i + (size_t)c->s.inner * (j + (size_t)c->s.n * o)];
       }
-      *worst = PetscMax(*worst, backward(spec, i / c->rep + c->inner / c->rep * o, lf, lu));
+      *worst = PetscMax(*worst, backward(spec, i / c->s.rep + c->s.inner / c->s.rep * o, lf, lu));
     }
   PetscCall(PetscFree3(u, lf, lu));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -211,8 +85,8 @@ static PetscErrorCode onhost(const Case *c, const BCRTriSpec *spec, const BCRTri
 
 static PetscErrorCode run(const Case *c, double *error)
 {
-  const size_t   size = (size_t)c->inner * c->n * c->outer, bytes = (size + 2) * sizeof(PetscReal);
-  const PetscInt across = c->inner / c->rep, lines = across * c->outer;
+  const size_t   size = (size_t)c->s.inner * c->s.n * c->s.outer, bytes = (size + 2) * sizeof(PetscReal);
+  const PetscInt across = c->s.inner / c->s.rep, lines = across * c->s.outer;
   BCRTriSpec     spec;
   BCRTriOptions  options;
   BCRTriDevice   device;
@@ -222,7 +96,7 @@ static PetscErrorCode run(const Case *c, double *error)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(make(c, &spec));
+  PetscCall(make(&c->s, &spec));
   PetscCall(PetscMemzero(&options, sizeof(options)));
   options.method    = c->method;
   options.precision = c->precision;
@@ -230,7 +104,7 @@ static PetscErrorCode run(const Case *c, double *error)
   options.memory    = c->memory;
   options.parts     = c->parts;
   options.isa       = -1;
-  PetscCall(PetscMalloc5(size + 2, &f, size + 2, &u, c->n, &lf, c->n, &lu, c->n, &lx));
+  PetscCall(PetscMalloc5(size + 2, &f, size + 2, &u, c->s.n, &lf, c->s.n, &lu, c->s.n, &lx));
   for (size_t i = 0; i < size + 2; i++) f[i] = (PetscReal)number();
   for (size_t i = 0; i < size + 2; i++) u[i] = 77;
   if (c->inplace) PetscCall(PetscArraycpy(u + 1, f + 1, size));
@@ -250,52 +124,51 @@ static PetscErrorCode run(const Case *c, double *error)
   PetscCall(BCRTriDeviceDestroy(&device));
   PetscCallBCRCuda(BCRCudaFree(df));
   PetscCallBCRCuda(BCRCudaFree(du));
-  for (PetscInt o = 0; o < c->outer; o++)
-    for (PetscInt i = 0; i < c->inner; i++) {
-      const PetscInt line = i / c->rep + across * o;
+  for (PetscInt o = 0; o < c->s.outer; o++)
+    for (PetscInt i = 0; i < c->s.inner; i++) {
+      const PetscInt line = i / c->s.rep + across * o;
       double         nu   = 0;
 
       if (lines > 200 && line % 37 && line != lines - 1) continue;
-      for (PetscInt j = 0; j < c->n; j++) {
-        lf[j] = f[1 + i + (size_t)c->inner * (j + (size_t)c->n * o)];
-        lu[j] = u[1 + i + (size_t)c->inner * (j + (size_t)c->n * o)];
+      for (PetscInt j = 0; j < c->s.n; j++) {
+        lf[j] = f[1 + i + (size_t)c->s.inner * (j + (size_t)c->s.n * o)];
+        lu[j] = u[1 + i + (size_t)c->s.inner * (j + (size_t)c->s.n * o)];
       }
       worst = PetscMax(worst, backward(&spec, line, lf, lu));
-      if (c->n > 4000000) continue;
+      if (c->s.n > 4000000) continue;
       PetscCall(reference(&spec, line, lf, lx));
-      for (PetscInt j = 0; j < c->n; j++) nu = PetscMax(nu, fabs(lx[j]));
-      for (PetscInt j = 0; j < c->n; j++) differ = PetscMax(differ, fabs(((double)lu[j] - lx[j])) / nu);
+      for (PetscInt j = 0; j < c->s.n; j++) nu = PetscMax(nu, fabs(lx[j]));
+      for (PetscInt j = 0; j < c->s.n; j++) differ = PetscMax(differ, fabs(((double)lu[j] - lx[j])) / nu);
     }
   tolerance = PetscDefined(USE_REAL_SINGLE) || c->precision == BCR_TRI_SINGLE || (c->method == BCR_TRI_DC && c->precision == BCR_TRI_MIXED) ? 5e-7 : 1e-15;
   if (error) error[tolerance > 1e-10] = PetscMax(error[tolerance > 1e-10], worst);
-  if (c->kind == KIND_COMPACT && c->edges) tolerance *= 100;                                                                 /* growth at ends that are not dominant */
-  if ((c->kind == KIND_TWO || c->kind == KIND_NEARTWO) && c->method == BCR_TRI_SCAN && tolerance < 1e-14) tolerance = 1e-14; /* sums over the whole line: the bound of the library */
+  if (c->s.kind == KIND_COMPACT && c->s.edges) tolerance *= 100;                                                                 /* growth at ends that are not dominant */
+  if ((c->s.kind == KIND_TWO || c->s.kind == KIND_NEARTWO) && c->method == BCR_TRI_SCAN && tolerance < 1e-14) tolerance = 1e-14; /* sums over the whole line: the bound of the library */
   if (c->method == BCR_TRI_DC && worst > tolerance) {
     double host = 0;
 
     PetscCall(onhost(c, &spec, &options, f + 1, &host));
     tolerance = PetscMax(tolerance, 4 * host);
   }
-  if (!ierr && worst <= tolerance && u[0] == 77 && u[size + 1] == 77 && (c->kind != KIND_DOMINANT || differ <= 1e3 * tolerance)) passed++;
+  if (!ierr && worst <= tolerance && u[0] == 77 && u[size + 1] == 77 && (c->s.kind != KIND_DOMINANT || differ <= 1e3 * tolerance)) passed++;
   else {
     failed++;
     if (failed < 60)
       printf("%s variant %d memory %d parts %d, %s, inner %d n %d outer %d rep %d, general %d perline %d periodic %d edges %d, precision %d, in place %d, tune %d %d %d %d: backward error %g, difference %g%s [%s]\n", methodnames[c->method],
-             c->variant, c->memory, (int)c->parts, kinds[c->kind], (int)c->inner, (int)c->n, (int)c->outer, (int)c->rep, c->general, c->perline, c->periodic, c->edges, (int)c->precision, c->inplace, c->tune[0], c->tune[1], c->tune[2], c->tune[3],
-             worst, differ, u[0] != 77 || u[size + 1] != 77 ? ", wrote outside" : "", info.what);
+             c->variant, c->memory, (int)c->parts, kinds[c->s.kind], (int)c->s.inner, (int)c->s.n, (int)c->s.outer, (int)c->s.rep, c->s.general, c->s.perline, c->s.periodic, c->s.edges, (int)c->precision, c->inplace, c->tune[0], c->tune[1],
+             c->tune[2], c->tune[3], worst, differ, u[0] != 77 || u[size + 1] != 77 ? ", wrote outside" : "", info.what);
   }
   PetscCall(PetscFree5(f, u, lf, lu, lx));
-  if (c->general) PetscCall(PetscFree3(low, diag, up));
-  else PetscCall(PetscFree(rows));
+  PetscCall(unmake(&c->s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* what there is, and is not singular */
 static PetscBool can(const Case *c)
 {
-  if (c->general && (c->kind == KIND_NEARTWO || c->kind == KIND_COMPACT)) return PETSC_FALSE;
-  if (c->general && (c->method == BCR_TRI_SCAN || c->method == BCR_TRI_CR || c->method == BCR_TRI_DC)) return PETSC_FALSE;
-  if (c->periodic && (c->kind == KIND_TWO || c->kind == KIND_NEARTWO) && (c->general || !c->edges)) return PETSC_FALSE;
+  if (c->s.general && (c->s.kind == KIND_NEARTWO || c->s.kind == KIND_COMPACT)) return PETSC_FALSE;
+  if (c->s.general && (c->method == BCR_TRI_SCAN || c->method == BCR_TRI_CR || c->method == BCR_TRI_DC)) return PETSC_FALSE;
+  if (c->s.periodic && (c->s.kind == KIND_TWO || c->s.kind == KIND_NEARTWO) && (c->s.general || !c->s.edges)) return PETSC_FALSE;
   return PETSC_TRUE;
 }
 
@@ -320,29 +193,29 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
   for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); m++)
     for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(shapes); s++)
       for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++)
-        for (int kind = 0; kind < KINDS; kind++)
+        for (int kind = 0; kind < KIND_WEAK; kind++)
           for (int v = 0; v < 4; v++) {
             Case c;
 
             PetscCall(PetscMemzero(&c, sizeof(c)));
-            c.inner    = shapes[s][0];
-            c.outer    = shapes[s][1];
-            c.n        = sizes[k];
-            c.kind     = (Kind)kind;
-            c.method   = methods[m];
-            c.rep      = c.inner % 2 == 0 && (s + k) % 2 ? 2 : 1;
-            c.perline  = v % 2;
-            c.periodic = v / 2;
-            c.edges    = (int)((s + k + v + kind) % 4);
-            c.inplace  = (int)((k + v) % 2);
-            if (c.inner * c.outer * c.n > 300000 && kind % 3) continue;
+            c.s.inner    = shapes[s][0];
+            c.s.outer    = shapes[s][1];
+            c.s.n        = sizes[k];
+            c.s.kind     = (Kind)kind;
+            c.method     = methods[m];
+            c.s.rep      = c.s.inner % 2 == 0 && (s + k) % 2 ? 2 : 1;
+            c.s.perline  = v % 2;
+            c.s.periodic = v / 2;
+            c.s.edges    = (int)((s + k + v + kind) % 4);
+            c.inplace    = (int)((k + v) % 2);
+            if (c.s.inner * c.s.outer * c.s.n > 300000 && kind % 3) continue;
             if ((s * 7 + k * 5 + (size_t)kind * 3 + (size_t)v) % (size_t)part) continue; /* one in so many */
             if (c.method == BCR_TRI_CR) c.memory = 1 + (int)((s + k + (size_t)kind) % 2);
             if (c.method == BCR_TRI_PSCHEME || c.method == BCR_TRI_DC) {
               c.variant = (int)((s + k + (size_t)(kind / 2)) % 2);
               c.parts   = (PetscInt)((s + k) % 3 ? 0 : 1 + (k * 7 + (size_t)kind) % 40);
             }
-            for (c.general = 0; c.general < 2; c.general++) {
+            for (c.s.general = 0; c.s.general < 2; c.s.general++) {
               if (!can(&c)) continue;
               c.precision = BCR_TRI_DOUBLE;
               PetscCall(run(&c, error[c.method]));
@@ -358,23 +231,23 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     Case             c;
 
     PetscCall(PetscMemzero(&c, sizeof(c)));
-    c.method    = BCR_TRI_SCAN;
-    c.inner     = q % 2 ? 1 : (q % 4 ? 40 : 3);
-    c.outer     = q % 2 ? 3 : 1;
-    c.rep       = 1;
-    c.kind      = (Kind)(q / 4 % KINDS);
-    c.perline   = q / 24 % 2;
-    c.periodic  = q / 48 % 2;
-    c.edges     = q / 5 % 4;
-    c.inplace   = q / 3 % 2;
-    c.precision = q % 7 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
-    c.tune[0]   = K[q / 2 % 4];
-    c.tune[1]   = q % 2 ? 1 + q % 4 : 2 * (1 + q % 8);
-    c.tune[2]   = q / 8 % 2;
-    c.tune[3]   = q % 3 ? 16 : 8;
-    if (c.tune[2]) c.tune[0] = c.inner == 1 ? 16 : (q % 8 < 4 ? 16 : 32);
-    c.n = (q % 2 ? 32 : 1) * c.tune[0] * c.tune[1] * (c.tune[2] ? 12 : 1 + q % 6) - q % 40;
-    if (c.n < 8) c.n = 8;
+    c.method     = BCR_TRI_SCAN;
+    c.s.inner    = q % 2 ? 1 : (q % 4 ? 40 : 3);
+    c.s.outer    = q % 2 ? 3 : 1;
+    c.s.rep      = 1;
+    c.s.kind     = (Kind)(q / 4 % KIND_WEAK);
+    c.s.perline  = q / 24 % 2;
+    c.s.periodic = q / 48 % 2;
+    c.s.edges    = q / 5 % 4;
+    c.inplace    = q / 3 % 2;
+    c.precision  = q % 7 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
+    c.tune[0]    = K[q / 2 % 4];
+    c.tune[1]    = q % 2 ? 1 + q % 4 : 2 * (1 + q % 8);
+    c.tune[2]    = q / 8 % 2;
+    c.tune[3]    = q % 3 ? 16 : 8;
+    if (c.tune[2]) c.tune[0] = c.s.inner == 1 ? 16 : (q % 8 < 4 ? 16 : 32);
+    c.s.n = (q % 2 ? 32 : 1) * c.tune[0] * c.tune[1] * (c.tune[2] ? 12 : 1 + q % 6) - q % 40;
+    if (c.s.n < 8) c.s.n = 8;
     if (can(&c)) PetscCall(run(&c, error[c.method]));
   }
   /* in pieces across, in ranges along: few and many of them, all that wait for all or for neighbours */
@@ -398,20 +271,20 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     int              rows;
 
     PetscCall(PetscMemzero(&c, sizeof(c)));
-    c.method = BCR_TRI_SCAN;
-    c.rep    = 1;
-    c.kind   = (Kind)(q / 3 % KINDS);
-    c.inner  = q % 3 ? inner[q / 5 % 4] : 1;
-    c.outer  = 1 + q / 7 % 3;
-    for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = c.inner > 1 ? across[q / 2 % 7][i] : (i < 2 ? along[q / 9 % 3][i] : 0);
-    c.tune[2]   = 2;
-    rows        = c.tune[0] * c.tune[1] * (c.inner > 1 ? 1 : 32);
-    c.n         = rows * (1 + q / 4 % (c.inner > 1 ? 12 : 40)) + 1 - q % 50;
-    c.perline   = c.inner > 1 && q / 11 % 2;
-    c.periodic  = q / 13 % 2;
-    c.edges     = q / 5 % 4;
-    c.inplace   = q / 2 % 2;
-    c.precision = q % 7 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
+    c.method  = BCR_TRI_SCAN;
+    c.s.rep   = 1;
+    c.s.kind  = (Kind)(q / 3 % KIND_WEAK);
+    c.s.inner = q % 3 ? inner[q / 5 % 4] : 1;
+    c.s.outer = 1 + q / 7 % 3;
+    for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = c.s.inner > 1 ? across[q / 2 % 7][i] : (i < 2 ? along[q / 9 % 3][i] : 0);
+    c.tune[2]    = 2;
+    rows         = c.tune[0] * c.tune[1] * (c.s.inner > 1 ? 1 : 32);
+    c.s.n        = rows * (1 + q / 4 % (c.s.inner > 1 ? 12 : 40)) + 1 - q % 50;
+    c.s.perline  = c.s.inner > 1 && q / 11 % 2;
+    c.s.periodic = q / 13 % 2;
+    c.s.edges    = q / 5 % 4;
+    c.inplace    = q / 2 % 2;
+    c.precision  = q % 7 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
     if (can(&c)) PetscCall(run(&c, error[c.method]));
   }
   if (longer) {
@@ -423,14 +296,14 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
           Case c;
 
           PetscCall(PetscMemzero(&c, sizeof(c)));
-          c.method   = BCR_TRI_SCAN;
-          c.n        = n[k];
-          c.inner    = v % 2 ? (n[k] > 200000 ? 2 : 17) : 1;
-          c.outer    = v % 2 || n[k] > 200000 ? 1 : 3;
-          c.rep      = 1;
-          c.kind     = (Kind)kind;
-          c.periodic = v / 2;
-          c.edges    = c.periodic || v == 0 ? 1 : 0;
+          c.method     = BCR_TRI_SCAN;
+          c.s.n        = n[k];
+          c.s.inner    = v % 2 ? (n[k] > 200000 ? 2 : 17) : 1;
+          c.s.outer    = v % 2 || n[k] > 200000 ? 1 : 3;
+          c.s.rep      = 1;
+          c.s.kind     = (Kind)kind;
+          c.s.periodic = v / 2;
+          c.s.edges    = c.s.periodic || v == 0 ? 1 : 0;
           if (can(&c)) PetscCall(run(&c, error[c.method]));
         }
   }
