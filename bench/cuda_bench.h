@@ -1,28 +1,44 @@
 /*
-  Shared by the programs in bench/ that time kernels of one device.
+  Shared by the programs in bench/ that time kernels of one device, or of the devices of several ranks.
 */
 #pragma once
 
+#include "bench.h"
 #include "src/poisson/device.h"
-#include <stdlib.h>
-
-static inline int BenchDeviceCompare(const void *a, const void *b)
-{
-  const double x = *(const double *)a, y = *(const double *)b;
-
-  return (x > y) - (x < y);
-}
 
 /* Median in milliseconds of reps runs, an event pair each, after warm runs that do not count */
 static inline PetscErrorCode BenchDeviceMedian(BCRStream stream, int (*run)(void *), void *context, PetscInt warm, PetscInt reps, double *ms)
 {
-  double t[101];
+  double t[101], least;
 
   PetscFunctionBeginUser;
   reps = PetscMin(reps, 101);
   for (PetscInt i = 0; i < warm; i++) PetscCallBCRCuda(BCRCudaTime(stream, run, context, 1, &t[0]));
   for (PetscInt i = 0; i < reps; i++) PetscCallBCRCuda(BCRCudaTime(stream, run, context, 1, &t[i]));
-  qsort(t, (size_t)reps, sizeof(double), BenchDeviceCompare);
-  *ms = 1e3 * t[reps / 2];
+  BenchStatistics(reps, t, ms, &least);
+  *ms *= 1e3;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Median and least of reps batches of runs on the devices of all ranks, in seconds a run of the slowest rank; two batches before do not count */
+static inline PetscErrorCode BenchRanksMedian(BCRStream stream, PetscErrorCode (*run)(void *), void *context, PetscInt reps, PetscInt batch, double *median, double *least)
+{
+  double t[101];
+
+  PetscFunctionBeginUser;
+  reps = PetscMin(reps, 101);
+  for (PetscInt i = -2; i < reps; i++) {
+    double start, time;
+
+    PetscCallBCRCuda(BCRCudaSynchronize(stream));
+    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+    start = BenchTime();
+    for (PetscInt b = 0; b < batch; b++) PetscCall(run(context));
+    PetscCallBCRCuda(BCRCudaSynchronize(stream));
+    time = (BenchTime() - start) / (double)batch;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    if (i >= 0) t[i] = time;
+  }
+  BenchStatistics(reps, t, median, least);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -9,6 +9,7 @@
 #include "bench.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
+  #include "cuda_bench.h"
   #include "src/poisson/device.h"
   #include "src/transport/transport.h"
   #include "src/tridiagonal/tridiagonal.h"
@@ -26,44 +27,31 @@ typedef struct {
   int          nmessage;
 } Run;
 
-static PetscErrorCode Solve(Run *r)
+static PetscErrorCode Solve(void *context)
 {
+  Run *r = (Run *)context;
+
   return BCRTriSolveDevice(r->tri, r->stream, r->f, r->u);
 }
-static PetscErrorCode Own(Run *r)
+static PetscErrorCode Own(void *context)
 {
+  Run *r = (Run *)context;
+
   return BCRTriSolveDevice(r->own, r->stream, r->f, r->u);
 }
-static PetscErrorCode Copy(Run *r)
+static PetscErrorCode Copy(void *context)
 {
+  Run *r = (Run *)context;
+
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaCopy(r->u, r->f, r->bytes, r->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-static PetscErrorCode Exchange(Run *r)
+static PetscErrorCode Exchange(void *context)
 {
+  Run *r = (Run *)context;
+
   return BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send, r->nmessage, r->recv);
-}
-
-static PetscErrorCode Time(Run *r, PetscErrorCode (*what)(Run *), double *median)
-{
-  double t[101], least;
-
-  PetscFunctionBegin;
-  for (PetscInt i = -2; i < reps; i++) {
-    double t0, t1;
-
-    PetscCallBCRCuda(BCRCudaSynchronize(r->stream));
-    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    t0 = BenchTime();
-    for (PetscInt b = 0; b < batch; b++) PetscCall(what(r));
-    PetscCallBCRCuda(BCRCudaSynchronize(r->stream));
-    t1 = (BenchTime() - t0) / (double)batch;
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &t1, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-    if (i >= 0) t[i] = t1;
-  }
-  BenchStatistics(reps, t, median, &least);
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Largest |f - A u| / (|A| |u| + |f|); the rows beside this rank's from those that have them */
@@ -113,7 +101,7 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
   BCRDeviceArena           arena;
   Run                      r;
   PetscReal               *v;
-  double                  *room, t[4] = {0, 0, 0, 0}, setup, residual = 0;
+  double                  *room, t[4] = {0, 0, 0, 0}, setup, least, residual = 0;
   uint64_t                 state = 88172645463325252ULL + 7 * (uint64_t)rank;
 
   PetscFunctionBegin;
@@ -161,9 +149,9 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
   setup = BenchTime() - setup;
   PetscCall(BCRTriCreate(PETSC_COMM_SELF, &spec, &options, &r.own));
   PetscCall(BCRTriGetInfo(r.tri, &info));
-  PetscCall(Time(&r, Copy, &t[0]));
-  PetscCall(Time(&r, Own, &t[2]));
-  PetscCall(Time(&r, Solve, &t[1]));
+  PetscCall(BenchRanksMedian(r.stream, Copy, &r, reps, batch, &t[0], &least));
+  PetscCall(BenchRanksMedian(r.stream, Own, &r, reps, batch, &t[2], &least));
+  PetscCall(BenchRanksMedian(r.stream, Solve, &r, reps, batch, &t[1], &least));
   PetscCall(Residual(&r, &spec, &residual));
   if (size > 1) { /* a row from and to each neighbour */
     PetscCall(BCRTransportCount(r.transport));
@@ -178,7 +166,7 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
       r.recv[r.nmessage].p                                = room + 2 * lines * r.nmessage + lines;
       r.nmessage++;
     }
-    PetscCall(Time(&r, Exchange, &t[3]));
+    PetscCall(BenchRanksMedian(r.stream, Exchange, &r, reps, batch, &t[3], &least));
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &transport.bytes_sent, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &transport.messages, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));

@@ -11,16 +11,11 @@
 #include "bench.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
+  #include "cuda_bench.h"
   #include "src/poisson/devranks.h"
   #include "src/poisson/solver.h"
   #include "src/transport/transport.h"
   #include "cuda_ranks_kernels.h"
-
-  #define CallCuda(...) \
-    do { \
-      const int error_ = (__VA_ARGS__); \
-      PetscCheck(!error_, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA error %d: %s", error_, BCRCudaErrorString(error_)); \
-    } while (0)
 
 static PetscMPIInt rank, size;
 static PetscInt    reps = 21, batch = 10;
@@ -37,13 +32,16 @@ typedef struct {
   PeerFft      peer;
 } Run;
 
-static PetscErrorCode Solve(Run *r)
+static PetscErrorCode Solve(void *context)
 {
+  Run *r = (Run *)context;
+
   return BCRSolverSolveDevice(r->solver, r->stream, PETSC_FALSE, 1, r->f, r->n, r->u, r->n);
 }
-static PetscErrorCode Peer(Run *r)
+static PetscErrorCode Peer(void *context)
 {
-  int error = PeerFftBegin(r->peer, r->f);
+  Run *r     = (Run *)context;
+  int  error = PeerFftBegin(r->peer, r->f);
 
   PetscFunctionBegin;
   PetscCall(BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send[0], r->nmessage, r->recv[0]));
@@ -53,35 +51,18 @@ static PetscErrorCode Peer(Run *r)
   PetscCheck(!error, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA or cuFFT error %d", error);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-static PetscErrorCode Copy(Run *r)
+static PetscErrorCode Copy(void *context)
 {
+  Run *r = (Run *)context;
+
   return BCRCudaCopy(r->u, r->f, (size_t)r->n * sizeof(PetscScalar), r->stream) ? PETSC_ERR_GPU : PETSC_SUCCESS;
 }
-static PetscErrorCode Exchange(Run *r)
+static PetscErrorCode Exchange(void *context)
 {
+  Run *r = (Run *)context;
+
   PetscFunctionBegin;
   for (int i = 0; i < 2; i++) PetscCall(BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send[i], r->nmessage, r->recv[i]));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Time(Run *r, PetscErrorCode (*what)(Run *), double *median, double *minimum)
-{
-  double t[101];
-
-  PetscFunctionBegin;
-  for (PetscInt i = -2; i < reps; i++) {
-    double t0, t1;
-
-    CallCuda(BCRCudaSynchronize(r->stream));
-    PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    t0 = BenchTime();
-    for (PetscInt b = 0; b < batch; b++) PetscCall(what(r));
-    CallCuda(BCRCudaSynchronize(r->stream));
-    t1 = (BenchTime() - t0) / (double)batch;
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &t1, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
-    if (i >= 0) t[i] = t1;
-  }
-  BenchStatistics(reps, t, median, minimum);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -96,8 +77,8 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(r->n, &f));
   PetscCall(PetscCalloc1(r->n + 2 * inner, &u));
-  CallCuda(BCRCudaGet(f, r->f, (size_t)r->n * sizeof(PetscScalar), r->stream));
-  CallCuda(BCRCudaGet(u + inner, r->u, (size_t)r->n * sizeof(PetscScalar), r->stream));
+  PetscCallBCRCuda(BCRCudaGet(f, r->f, (size_t)r->n * sizeof(PetscScalar), r->stream));
+  PetscCallBCRCuda(BCRCudaGet(u + inner, r->u, (size_t)r->n * sizeof(PetscScalar), r->stream));
   PetscCallMPI(MPI_Sendrecv(u + inner, (PetscMPIInt)inner, MPIU_SCALAR, before, 1, u + inner * (rows + 1), (PetscMPIInt)inner, MPIU_SCALAR, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
   PetscCallMPI(MPI_Sendrecv(u + inner * rows, (PetscMPIInt)inner, MPIU_SCALAR, after, 2, u, (PetscMPIInt)inner, MPIU_SCALAR, before, 2, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
   for (PetscInt k = 0; k < rows; k++) {
@@ -174,7 +155,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   BCRTransportInfo transport;
   Run              r;
   PetscScalar     *v;
-  double           t[3], least[3], stage[BCR_RANK_STAGES] = {0, 0, 0, 0}, setup, sent[2], residual = 0;
+  double           t[3] = {0, 0, 0}, least[3] = {0, 0, 0}, stage[BCR_RANK_STAGES] = {0, 0, 0, 0}, setup, sent[2], residual = 0;
   uint64_t         state = 88172645463325252ULL + 7 * (uint64_t)rank;
 
   PetscFunctionBegin;
@@ -195,7 +176,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   options.core.isa  = -1;
   options.transport = (int)kind;
   options.gpuaware  = kind == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE;
-  CallCuda(BCRCudaStreamCreate(&r.stream));
+  PetscCallBCRCuda(BCRCudaStreamCreate(&r.stream));
   options.stream = r.stream;
   r.n            = inner * slab.len;
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)r.n * sizeof(PetscScalar), "f", &r.f));
@@ -207,7 +188,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     state ^= state << 17;
     v[i] = (double)(state >> 11) / 9007199254740992.0 - 0.5;
   }
-  CallCuda(BCRCudaPut(r.f, v, (size_t)r.n * sizeof(PetscScalar), r.stream));
+  PetscCallBCRCuda(BCRCudaPut(r.f, v, (size_t)r.n * sizeof(PetscScalar), r.stream));
   PetscCall(PetscFree(v));
   PetscCall(BCRSolverCreate(1, &op, &options, size > 1 ? &slab : NULL, &r.solver));
   PetscCall(BCRSolverDestroy(&r.solver)); /* the first loads modules and NCCL */
@@ -216,8 +197,8 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   PetscCall(BCRSolverCreate(1, &op, &options, size > 1 ? &slab : NULL, &r.solver));
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   setup = BenchTime() - setup;
-  PetscCall(Time(&r, Copy, &t[0], &least[0]));
-  PetscCall(Time(&r, Solve, &t[1], &least[1]));
+  PetscCall(BenchRanksMedian(r.stream, Copy, &r, reps, batch, &t[0], &least[0]));
+  PetscCall(BenchRanksMedian(r.stream, Solve, &r, reps, batch, &t[1], &least[1]));
   PetscCall(Residual(&r, dim, n, &residual));
   PetscCall(BCRSolverGetInfo(r.solver, &info));
   PetscCall(PetscMemzero(&transport, sizeof(transport)));
@@ -264,9 +245,9 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
         }
       }
     }
-    PetscCall(Time(&r, Peer, &t[1], &least[1]));
+    PetscCall(BenchRanksMedian(r.stream, Peer, &r, reps, batch, &t[1], &least[1]));
     PetscCall(Residual(&r, dim, n, &residual));
-    PetscCall(Time(&r, Exchange, &t[2], &least[2]));
+    PetscCall(BenchRanksMedian(r.stream, Exchange, &r, reps, batch, &t[2], &least[2]));
     stage[0] = stage[2] = stage[3] = 0;
     stage[1]                       = t[2];
     Row(how, dim, n, "cufft+transposes", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, bytes, count, residual);
@@ -276,7 +257,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     PetscCall(PetscFree2(first, column));
   }
   PetscCall(BCRDeviceArenaFree(&arena));
-  CallCuda(BCRCudaStreamDestroy(r.stream));
+  PetscCallBCRCuda(BCRCudaStreamDestroy(r.stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -300,7 +281,7 @@ int main(int argc, char **argv)
     char device[64];
     int  major, minor, sms, shared;
 
-    CallCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
+    PetscCallBCRCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
     printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT " solves\n", device, (int)size, reps, batch);
     printf("case,grid,solver,ranks,transport,time_ms,copy_ms,ratio_to_copy,local_ms,exchange_ms,reduced_ms,back_ms,setup_ms,bytes_sent,messages,residual,min_ms,min_copy_ms\n");
   }

@@ -202,34 +202,26 @@ template <typename T> static __device__ __forceinline__ void prime_out(const Pri
   }
 }
 
-#if !defined(BCR_PRIME_PHASE) /* all threads of a block, which then wait for one another */
-  #define BCR_PRIME_PHASE(CALL) \
-    do { \
-      CALL; \
-      __syncthreads(); \
-    } while (0)
-#endif
-
 template <typename T, int BIG> static __device__ __forceinline__ void prime_job(const PrimeArgs &g, void *shared, const T *f, T *u, const T *extra, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const PassField<T>     z     = {(typename PassNumber<T>::type *)shared};
   const int              parts = p.Q > 1;
 
-  BCR_PRIME_PHASE(prime_in<T>(g, z, f, extra, job, tid));
+  BCR_PASS_PHASE(prime_in<T>(g, z, f, extra, job, tid));
 #pragma unroll 1
   for (int step = 0; step < p.nq + 2 * parts + 2 * p.nh - 1; step++) { /* over Q, parts, over h, the same back: one piece of code for all passes of a radix */
     const int t = step - p.nq - parts;
 
-    if (parts && (step == p.nq || t == 2 * p.nh - 1)) BCR_PRIME_PHASE(prime_parts<T>(p, z, t > 0, tid));
-    else if (t == p.nh - 1) BCR_PRIME_PHASE((prime_do_middle<T, BIG>(p, z, tid)));
+    if (parts && (step == p.nq || t == 2 * p.nh - 1)) BCR_PASS_PHASE(prime_parts<T>(p, z, t > 0, tid));
+    else if (t == p.nh - 1) BCR_PASS_PHASE((prime_do_middle<T, BIG>(p, z, tid)));
     else {
       const int i = step < p.nq ? step : p.nq + (t < p.nh ? t : 2 * p.nh - 2 - t);
 
-      BCR_PRIME_PHASE((pass_any<T, 0, BIG>(p.pass[i], p.w, p.Q * p.h, step < p.nq ? p.Q : 0, p.threads, z, t >= p.nh, tid)));
+      BCR_PASS_PHASE((pass_any<T, 0, BIG>(p.pass[i], p.w, p.Q * p.h, step < p.nq ? p.Q : 0, p.threads, z, t >= p.nh, tid)));
     }
   }
-  BCR_PRIME_PHASE(prime_out<T>(g, z, u, job, tid));
+  BCR_PASS_PHASE(prime_out<T>(g, z, u, job, tid));
 }
 
 template <typename T, int BIG> __global__ void __launch_bounds__(256, BIG ? 2 : 3) dst_prime(const __grid_constant__ PrimeArgs g, const T *f, T *u, const T *extra)

@@ -10,6 +10,13 @@
 #include <cstdlib>
 #include <cstring>
 
+/* A step of all threads of a block, which then wait for one another */
+#define BCR_PASS_PHASE(CALL) \
+  do { \
+    CALL; \
+    __syncthreads(); \
+  } while (0)
+
 template <typename T, int R1, int R2> struct DftCoprime { /* R1, R2 coprime */
   static constexpr int R = R1 * R2;
   static constexpr int multiple(int a, int b) /* of a, 1 modulo b */

@@ -123,22 +123,14 @@ template <typename T, int PAD> static __device__ __forceinline__ void row_out(co
   }
 }
 
-#if !defined(BCR_ROW_PHASE) /* all threads of a block, which then wait for one another */
-  #define BCR_ROW_PHASE(CALL) \
-    do { \
-      CALL; \
-      __syncthreads(); \
-    } while (0)
-#endif
-
 template <typename T, int PAD> static __device__ __forceinline__ void row_job(const RowArgs &g, void *shared, const T *f, T *u, const T *extra, int job, int tid)
 {
   const BCRCudaRowFft    &p = g.p;
   const PassField<T, PAD> z = {(typename PassNumber<T>::type *)shared};
 
-  BCR_ROW_PHASE((row_in<T, PAD>(g, z, f, extra, job, tid)));
-  for (int i = 0; i < p.np; i++) BCR_ROW_PHASE((pass_any<T, PAD, 1>(p.pass[g.back ? p.np - 1 - i : i], p.w, p.n, 0, p.threads, z, g.back, tid)));
-  BCR_ROW_PHASE((row_out<T, PAD>(g, z, u, job, tid)));
+  BCR_PASS_PHASE((row_in<T, PAD>(g, z, f, extra, job, tid)));
+  for (int i = 0; i < p.np; i++) BCR_PASS_PHASE((pass_any<T, PAD, 1>(p.pass[g.back ? p.np - 1 - i : i], p.w, p.n, 0, p.threads, z, g.back, tid)));
+  BCR_PASS_PHASE((row_out<T, PAD>(g, z, u, job, tid)));
 }
 
 template <typename T, int PAD> __global__ void __launch_bounds__(512, 1) row_fft(const __grid_constant__ RowArgs g, const T *f, T *u, const T *extra)
