@@ -4,7 +4,7 @@
 #   JOBS                    parallel jobs of a build (default: the number of cores)
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+jobs=${JOBS:-$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc 2>/dev/null || echo 2)} # nproc heeds OpenMP's variables
 
 # MPI in containers: run as root, with more ranks than cores; a program on its own starts no daemon
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
