@@ -163,6 +163,8 @@ function(petscbcr_add_program_tests)
     set_tests_properties(cuda-architectures PROPERTIES TIMEOUT 3600)
   endif()
 
+  petscbcr_add_script_test(scripts-packages LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/packages.sh")
+
   file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.F90 examples/*.py)
   foreach(example ${examples})
     get_filename_component(base "${example}" NAME)

@@ -112,11 +112,14 @@ petsc_use() {
 }
 petsc_user_path=${PKG_CONFIG_PATH:-}
 
+# where the distribution puts PETSc's files, and the sources of its tutorials (tests/scripts/packages.sh has others)
+distribution_petsc=/usr/lib/petscdir distribution_share=/usr/share/petsc
+
 # the distribution's PETSc of one kind (real, complex, 64-real, 64-complex): the newest
 petsc_of_distribution() {
   local d found= bits=
   case $1 in 64-*) bits=64- ;; esac
-  for d in $(ls -d "/usr/lib/petscdir/petsc$bits"[0-9].*/*"-${1#64-}"/lib/pkgconfig 2>/dev/null | sort -V); do found=$d; done
+  for d in $(ls -d "$distribution_petsc/petsc$bits"[0-9].*/*"-${1#64-}"/lib/pkgconfig 2>/dev/null | sort -V); do found=$d; done
   [ -n "$found" ] && echo "$found"
 }
 
@@ -133,7 +136,7 @@ find_petsc() {
     if ! d=$(petsc_of_distribution real); then
       note "no PETSc here: PETSC_DIR is not set and pkg-config knows none"
       apt_install petsc-dev || die "no PETSc found and petsc-dev could not be installed. Set PETSC_DIR (and PETSC_ARCH)."
-      d=$(petsc_of_distribution real) || die "petsc-dev is installed, but no PETSc.pc was found below /usr/lib/petscdir"
+      d=$(petsc_of_distribution real) || die "petsc-dev is installed, but no PETSc.pc was found below $distribution_petsc"
     fi
     petsc_use "$d" || die "pkg-config cannot read PETSc.pc in $d"
     petsc_from="this distribution's package"
@@ -152,7 +155,7 @@ find_petsc() {
 tutorials_dir() {
   local d try
   for try in 1 2; do
-    for d in "${PETSC_DIR:-$petsc_prefix}" "$petsc_prefix" "/usr/share/petsc/$petsc_series"; do
+    for d in "${PETSC_DIR:-$petsc_prefix}" "$petsc_prefix" "$distribution_share/$petsc_series"; do
       for d in "$d/share/petsc/examples/src" "$d/src"; do
         if [ -e "$d/ksp/ksp/tutorials/ex29.c" ]; then
           tutorials=$d/ksp/ksp/tutorials
