@@ -404,7 +404,7 @@ BCR_INLINE void tri_stream_line(char *to, const char *from)
 static __attribute__((noinline)) void BCRN(tri_along_store_edge)(const TriAlong *A, ptrdiff_t k, const bun *a, const int io)
 {
   const ptrdiff_t es = tri_size(io), words = 64 / es, end = A->shift + A->len, from = PetscMax(A->shift, k), to = PetscMin(end, k + BL);
-  char            t[BL * sizeof(double)] __attribute__((aligned(64)));
+  char            t[BL * sizeof(double)] __attribute__((aligned(64))) = {0}; /* all of it is never read where words are short */
 
   for (ptrdiff_t p = 0; A->image && p < A->lanes; p++) {
     if (k + BL <= A->len) bstoreio(A->image + p * A->len * es, k, a[p], io);
