@@ -161,6 +161,8 @@ function(petscbcr_add_program_tests)
   if(PETSCBCR_HAVE_CUDA)
     petscbcr_add_script_test(cuda-architectures LABELS long COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures" 80 90 100)
     set_tests_properties(cuda-architectures PROPERTIES TIMEOUT 3600)
+    # what of it every check has time for
+    petscbcr_add_script_test(cuda-architectures-ptx RANKS 2 LABELS cuda ENVIRONMENT PTX=yes COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/cuda_architectures.sh" "${CMAKE_CUDA_COMPILER}" "${CMAKE_BINARY_DIR}/architectures-ptx" 80)
   endif()
 
   petscbcr_add_script_test(scripts-packages LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/packages.sh")

@@ -11,7 +11,24 @@
 #include "triscan.cuh"
 #include <cmath>
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+namespace cg /* no clusters there: scan_plan() makes none */
+{
+struct cluster_group {
+  __device__ void                        barrier_arrive() const {}
+  __device__ void                        barrier_wait() const {}
+  __device__ void                        sync() const {}
+  __device__ unsigned                    block_rank() const { return 0; }
+  template <typename T> __device__ T    *map_shared_rank(T *p, int) const { return p; }
+};
+static __device__ cluster_group this_cluster()
+{
+  return cluster_group();
+}
+} // namespace cg
+#else
 namespace cg = cooperative_groups;
+#endif
 
 enum {
   WHOLE,
@@ -559,6 +576,14 @@ template <typename IO> __global__ void __launch_bounds__(512) scan_interface(BCR
   }
 }
 
+/* Does the device have clusters of blocks? */
+static int scan_clusters(void)
+{
+  int device = 0, major = 0;
+
+  return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+}
+
 static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1; /* the slot among them */
@@ -585,7 +610,7 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     q.L        = (ptrdiff_t)32 * q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
     if (p->tune[2] != 1 && (p->tune[2] == 2 || s->cluster > 8 || s->cluster * s->parts > 32) && bcr_scan_line_plan(p, single, io, &q)) return q;
-    if (s->cluster > 8 || s->cluster * s->parts > 32 || p->tune[2] == 1) { /* in chunks */
+    if (s->cluster > (scan_clusters() ? 8 : 1) || s->cluster * s->parts > 32 || p->tune[2] == 1) { /* in chunks */
       q.K        = 16;
       s->parts   = p->tune[1] ? p->tune[1] : (m < (1 << 20) ? 4 : 8);
       q.L        = (ptrdiff_t)32 * q.K * s->parts;
@@ -609,7 +634,7 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     }
     q.L        = (ptrdiff_t)q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
-    if (s->cluster > 16 || p->tune[2] == 1) {
+    if (s->cluster > (scan_clusters() ? 16 : 1) || p->tune[2] == 1) {
       q.K        = p->tune[0] == 16 ? 16 : 32;
       s->parts   = p->tune[1] ? p->tune[1] : (s->tx < 16 ? 256 / s->tx : 512 / s->tx);
       q.L        = (ptrdiff_t)q.K * s->parts;
