@@ -324,28 +324,39 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
 }
 
 /* Groups of level 0. Small planes take radix 4: a row of them fits one tile, twice as many blocks are at work, and a group takes half the time;
-   there the deeper level, of twice the size, costs no more than its latency. */
+   there the deeper level, of twice the size, costs no more than its latency. A Dirichlet end that is one row behind the last group of
+   radix - 1 rows makes that row a separator, so that all groups are regular: the code of others, which is run once, takes as long as
+   several regular groups. */
 static PetscErrorCode level0_rows(BCRDeviceCore c)
 {
-  const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
-  BCRCudaLevel0 *l = &c->level0;
+  const BCRAxis  *x = &c->axis[0], *y = &c->axis[c->blk];
+  const PetscBool plane = c->dim == 2 && !c->open[0] && !c->open[1] && y->end[0] == BCR_END_DIRICHLET && y->end[1] == BCR_END_DIRICHLET ? PETSC_TRUE : PETSC_FALSE;
+  BCRCudaLevel0  *l     = &c->level0;
 
   PetscFunctionBegin;
   PetscCall(BCRLevel0Rows(y, c->open, &c->seprows, &c->ng));
   l->radix = 8;
-  if (c->dim == 2 && !c->open[0] && !c->open[1] && c->dst == DST_PLAN && y->end[0] == BCR_END_DIRICHLET && y->end[1] == BCR_END_DIRICHLET && (c->n[1] + 1) % 4 == 0 && (c->n[1] + 1) / 4 <= 2 * c->sms && c->n[0] >= 400 &&
-      c->n[0] <= BCR_CUDA_LEVEL0_SMALL && x->a <= y->a && c->shift + c->fixed >= 0) {
+  if (plane && c->dst && (c->n[1] + 3) / 4 <= 2 * c->sms && c->n[0] >= 400 && c->n[0] <= BCR_CUDA_LEVEL0_SMALL && x->a <= y->a && c->shift + c->fixed >= 0) {
     l->radix             = 4;
-    c->ng                = (c->n[1] + 1) / 4;
+    c->ng                = (c->n[1] + 3) / 4;
     c->seprows.n         = c->ng - 1;
     c->seprows.gap       = 3;
-    c->seprows.gapend[0] = c->seprows.gapend[1] = c->seprows.gaplast = 3;
+    c->seprows.gaplast   = 3;
+    c->seprows.gapend[0] = 3;
+    c->seprows.gapend[1] = c->n[1] - 4 * (c->ng - 1);
+  }
+  l->hlast  = (int)c->seprows.gapend[1];
+  l->sepend = 0;
+  if (plane && l->hlast == l->radix) {
+    l->hlast             = l->radix - 1;
+    l->sepend            = 1;
+    c->seprows.n         = c->ng;
+    c->seprows.gapend[1] = 0;
   }
   c->ndrows    = c->seprows.n + (c->open[0] ? 1 : 0) + (c->open[1] ? 1 : 0);
   l->ng        = (int)c->ng;
   l->yperiodic = axis_periodic(y);
   l->short0    = c->seprows.gapend[0] == 6 && !l->yperiodic;
-  l->hlast     = (int)c->seprows.gapend[1];
   l->g0        = !l->yperiodic && (c->seprows.gapend[0] != l->radix - 1 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
   l->g1        = (int)c->ng - (l->hlast != l->radix - 1 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -256,6 +256,7 @@ typedef struct {
   int           open[2];                                       /* rows of another rank go on at that end; the last row of the last group is a separator then */
   int           short0;                                        /* 1: the first group has six rows */
   int           hlast;                                         /* rows of the last group */
+  int           sepend;                                        /* 1: the row behind the last group, which is the last one, is a separator (not of whole rows) */
   int           g0, g1, per, strips;                           /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end */
   int           end[2];                                        /* along the row, BCR_CUDA_... */
   int           halo;                                          /* columns */

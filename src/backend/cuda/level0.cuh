@@ -4,7 +4,7 @@
   side after which the recurrences along the row have forgotten what was before, and goes through a strip of groups, the next one on its way
   to shared memory while one is in registers: upwards in the elimination, downwards in the substitution, which so finds in the cache what the
   elimination read last. Ends along the row are reflections. Ends along the blocks have other eigenvectors: groups there are not regular,
-  have R = 8 rows at most, and a block of their own in the same launch (radix 8 only).
+  have R = 8 (radix 4: 4) rows at most, and a block of their own in the same launch.
 */
 #pragma once
 
@@ -108,13 +108,13 @@ template <typename T, int K, int R, int USUAL> __host__ __device__ constexpr int
   return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (K < 7 ? (j == 0 ? 5 : (j == 1 ? 4 : 3)) : (j == 0 ? 4 : (j < 4 ? 3 : 2))) : (K < 7 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1))));
 }
 
-/* Groups first .. last - 1. K columns a thread, NT threads; R = 7, 3: regular, 8: not, then a single group of h rows, whose tables are those of
+/* Groups first .. last - 1. K columns a thread, NT threads; R = 7, 3: regular, 8, 4: not, then a single group of h rows, whose tables are those of
    kind. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns in shared memory: the group's, the separator's, one or two for results. */
 template <typename T, int K, int NT, int R, int BACK, int USUAL, int ARGS>
 static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last, int kind, int h)
 {
-  constexpr bool    REGULAR = R != 8, DOWN = BACK && REGULAR;
-  constexpr int     NW = NT / 32, CH = 32 * K, Q = REGULAR ? R + 1 : 8, ROWS = Level0Rows<REGULAR ? R : 7>, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
+  constexpr bool    REGULAR = R % 2, DOWN = BACK && REGULAR;
+  constexpr int     NW = NT / 32, CH = 32 * K, Q = REGULAR ? R + 1 : R, ROWS = Level0Rows<Q - 1>, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
   extern __shared__ __align__(16) char sm[];
   __shared__ T                         ex[2][8][NW], reach[8][32]; /* reach: mu^(K lane) */
   __shared__ Level0Shared<T, K> tables;
@@ -169,7 +169,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
   auto row_of  = [&](int g) { return g ? Q * g - p.short0 : 0; };
   auto sep_row = [&](int s) { return row_of(s) + (s == 0 ? Q - 1 - p.short0 : (s == p.ng - 1 ? p.hlast : Q - 1)); }; /* row of u that separator s is */
-  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1]; };
+  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend; };
   /* Rows of a group, in the elimination also the separator's right-hand side (else zeros). Column by column, so that few loads in a row want
      the same line of the cache */
   auto load_rows = [&](int g) {
@@ -440,13 +440,13 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
   }
 }
 
-/* a group that is not regular; not inline: its code, several times that of regular groups, does not get in their way */
-template <typename T, int K, int NT, int BACK> static __device__ __noinline__ void level0_end(const Level0Args<T, K> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
+/* a group that is not regular, of Q rows at most; not inline: its code, several times that of regular groups, does not get in their way */
+template <typename T, int K, int NT, int Q, int BACK> static __device__ __noinline__ void level0_end(const Level0Args<T, K> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
 {
-  level0_groups<T, K, NT, 8, BACK, 0, 0>(a, f, u, D, extra, g, g + 1, kind, h);
+  level0_groups<T, K, NT, Q, BACK, 0, 0>(a, f, u, D, extra, g, g + 1, kind, h);
 }
 
-/* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular */
+/* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular (radix 4: the last one) */
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS> __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
 {
   const BCRCudaLevel0 &p     = a.p;
@@ -463,7 +463,7 @@ template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int A
   } else if constexpr (ENDS) {
     const int end = p.g0 && strip == p.strips ? 0 : 1, g = end ? p.ng - 1 : 0;
 
-    level0_end<T, K, NT, BACK>(a, f, u, D, extra, g, 1 + end, end ? p.hlast : 7 - p.short0);
+    level0_end<T, K, NT, R + 1, BACK>(a, f, u, D, extra, g, 1 + end, end ? p.hlast : 7 - p.short0);
   }
   if (!BACK && !p.early) bcr_go_after();
 }
@@ -514,5 +514,6 @@ template <typename T, int K, int NT, int BACK, int MINB> static int level0_launc
 /* radix 4: a single plane, a row in one tile, the usual decay or a faster one */
 template <typename T, int K, int NT, int BACK, int MINB> static int level0_launch4(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  return level0_run<T, K, NT, 3, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
+  if (p->g1 == p->ng) return level0_run<T, K, NT, 3, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
+  return level0_run<T, K, NT, 3, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
 }
