@@ -13,7 +13,7 @@
   longer than half of what dst.cu needs for its convolutions, and the tables are those of one class.
 
   Everything happens in place in shared memory, by passes of small radices: over Q with decimation in frequency, the same over h, product in registers
-  with the pass in the middle, and transposed back. Where the radix and what is left are coprime there are no factors between passes. Columns j2 = 0 lie at the end.
+  with the pass in the middle, and transposed back; E and O are formed with the first pass over h and end with the last one. Where the radix and what is left are coprime there are no factors between passes. Columns j2 = 0 lie at the end.
   Modes come in the order in which they lie there; tables say where each unknown, or mode, comes from.
 */
 #include "passes.cuh"
@@ -26,7 +26,17 @@ struct PrimeArgs {
   ptrdiff_t       extrald, extrab;
 };
 
-/* The last pass over h, the product, and the first one back. Sums over classes are the first numbers of E */
+/* Sums over classes are the first numbers of E: what they add to all of row's, and what all of row's, sum, add to them */
+template <typename T> static __device__ __forceinline__ Cplx<T> prime_sum(const BCRCudaDstPrime &p, PassField<T> z, int row, Cplx<T> sum)
+{
+  const int     to = p.Q * p.h + row;
+  const Cplx<T> v  = z.get(to);
+
+  z.put(to, v + sum);
+  return v;
+}
+
+/* The last pass over h, the product, and the first one back */
 template <typename T, int R> static __device__ __forceinline__ void prime_middle(const BCRCudaDstPrime &p, PassField<T> z, int tid)
 {
   const int each = p.h / R, items = p.Q * each;
@@ -46,13 +56,7 @@ template <typename T, int R> static __device__ __forceinline__ void prime_middle
 
 #pragma unroll
         for (int r = 0; r < R; r++) x[r] = x[r] * pass_root<T>(p.w, (even ? p.even : p.odd) + at + r);
-        if (even && at == 0) {
-          const int     to = p.Q * p.h + row;
-          const Cplx<T> v  = z.get(to);
-
-          x[0] = x[0] + v;
-          z.put(to, v + sum);
-        }
+        if (even && at == 0) x[0] = x[0] + prime_sum(p, z, row, sum);
       }
     }
 #pragma unroll
@@ -81,34 +85,108 @@ template <typename T, int BIG> static __device__ __forceinline__ void prime_do_m
 #undef CASE
 }
 
-template <typename T> static __device__ __forceinline__ Cplx<T> prime_twist(const BCRCudaDstPrime &p, int i, Cplx<T> v)
-{
-  return p.twist >= 0 ? v * pass_root<T>(p.w, p.twist + i) : v;
-}
+/* Where modes go, which lie in the order in which they come out of the last pass: straight from there */
+template <typename T> struct PrimeOut {
+  T *to0, *to1; /* NULL: nowhere */
 
-/* Classes in pairs +-c become E and O, or back; alone where c = -c, with O = 2 V only. Where h is even O is twisted so that its convolution is cyclic */
-template <typename T> static __device__ __forceinline__ void prime_parts(const BCRCudaDstPrime &p, PassField<T> z, int back, int tid)
+  __device__ __forceinline__ void put(int i, Cplx<T> v) const
+  {
+    to0[i] = -v.y;
+    if (to1) to1[i] = v.x;
+  }
+};
+
+/* The first pass over h (back: the last one of the way back; WHOLE: the only one, with the product), where classes in pairs +-c become E and O (or back), alone
+   where c = -c, with O = 2 V only. Two lanes have a pair's numbers, one E, one O. Where h is even O is twisted so that its convolution is cyclic */
+template <typename T, int R, int WHOLE> static __device__ __forceinline__ void prime_parts(const BCRCudaDstPrime &p, const BCRCudaDstPass &s, PassField<T> z, int back, PrimeOut<T> out, int tid)
 {
-  const int items = (p.pairs + p.alone) * p.h;
+  const int lane = tid & 31, odd = tid & 1, items = 2 * (p.pairs + p.alone) * s.s;
 
 #pragma unroll 1
-  for (int e = tid; e < items; e += p.threads) {
-    const int c = pass_divide(e, p.h, p.perh), i = e - c * p.h, a = __ldg(p.index + p.pair + 2 * c) * p.h + i, b = __ldg(p.index + p.pair + 2 * c + 1) * p.h + i;
-    Cplx<T>   x = z.get(a), y = z.get(b), v;
+  for (int first = tid - lane; first < items; first += p.threads) {
+    const bool valid = first + lane < items;
+    const int  e = valid ? (first + lane) >> 1 : 0, c = pass_divide(e, s.s, s.pers), i = e - c * s.s, row = __ldg(p.index + p.pair + 2 * c), a = row * p.h + i, b = __ldg(p.index + p.pair + 2 * c + 1) * p.h + i, to = odd ? b : a;
+    const bool twist = odd && p.twist >= 0;
+    Cplx<T>    x[R];
 
-    if (back) {
-      y = prime_twist(p, i, y);
-      v = c < p.pairs ? x - y : y;
-      x = c < p.pairs ? x + y : y;
-      y = v;
+    if (WHOLE || !back) {
+#pragma unroll
+      for (int r = 0; r < R; r++) {
+        const Cplx<T> u = z.get(a + r * s.s), v = z.get(b + r * s.s);
+
+        x[r] = odd ? u + v : u - v;
+      }
+      if (twist) {
+#pragma unroll
+        for (int r = 0; r < R; r++) x[r] = x[r] * pass_root<T>(p.w, p.twist + i + r * s.s);
+      }
+      __syncwarp();
     } else {
-      v = prime_twist(p, i, x + y);
-      x = c < p.pairs ? x - y : v;
-      y = v;
+#pragma unroll
+      for (int r = 0; r < R; r++) x[r] = z.get(to + r * s.s);
+      if (s.w >= 0) pass_factors<T, R>(p.w, s.w, s.s, i, x);
     }
-    z.put(a, x);
-    if (c < p.pairs) z.put(b, y);
+    Dft<T, R>::run(x);
+    if (WHOLE) {
+      const Cplx<T> sum = x[0];
+
+#pragma unroll
+      for (int r = 0; r < R; r++) x[r] = x[r] * pass_root<T>(p.w, (odd ? p.odd : p.even) + r);
+      if (!odd && valid && c < p.pairs) x[0] = x[0] + prime_sum(p, z, row, sum);
+      Dft<T, R>::run(x);
+    }
+    if (WHOLE || back) {
+      if (twist) {
+#pragma unroll
+        for (int r = 0; r < R; r++) x[r] = x[r] * pass_root<T>(p.w, p.twist + i + r * s.s);
+      }
+#pragma unroll
+      for (int r = 0; r < R; r++) {
+        const Cplx<T> v = {__shfl_xor_sync(0xffffffffu, x[r].x, 1), __shfl_xor_sync(0xffffffffu, x[r].y, 1)};
+
+        x[r] = odd ? (c < p.pairs ? v - x[r] : x[r]) : x[r] + v;
+      }
+    } else if (s.w >= 0) pass_factors<T, R>(p.w, s.w, s.s, i, x);
+    if (valid && (odd || c < p.pairs)) {
+#pragma unroll
+      for (int r = 0; r < R; r++) {
+        if (!WHOLE && out.to0) out.put(to + r * s.s, x[r]);
+        else z.put(to + r * s.s, x[r]);
+      }
+    }
   }
+}
+template <typename T, int BIG, int WHOLE> static __device__ __forceinline__ void prime_do_parts(const BCRCudaDstPrime &p, PassField<T> z, int back, PrimeOut<T> out, int tid)
+{
+  const BCRCudaDstPass &s = p.pass[p.nq];
+
+#define CASE(R) PASS_CASE(R, prime_parts<T, R, WHOLE>(p, s, z, back, out, tid))
+  switch (s.R) {
+    CASE(1)
+    CASE(6)
+    PASS_RADICES_SMALL(CASE)
+  default:
+    if constexpr (BIG) {
+      switch (s.R) {
+        CASE(10)
+        CASE(11)
+        CASE(13)
+      default:
+        if constexpr (!WHOLE) {
+          switch (s.R) {
+            CASE(15)
+            CASE(16)
+            CASE(17)
+          default:
+            break;
+          }
+        }
+        break;
+      }
+    }
+    break;
+  }
+#undef CASE
 }
 
 /* where an entry of a table of positions lies; its sign bit is the sign of what lies there */
@@ -117,7 +195,7 @@ static __device__ __forceinline__ int prime_at(int entry)
   return entry & 0x7fffffff;
 }
 
-template <typename T> static __device__ __forceinline__ void prime_in(const PrimeArgs &g, PassField<T> z, const T *f, const T *extra, int job, int tid)
+template <typename T, int ONE> static __device__ __forceinline__ void prime_in(const PrimeArgs &g, PassField<T> z, const T *f, const T *extra, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const bool             split = p.P % 2;
@@ -126,8 +204,9 @@ template <typename T> static __device__ __forceinline__ void prime_in(const Prim
   const T               *from0 = f + a0 * g.fa + b0 * g.fb, *from1 = f + a1 * g.fa + b1 * g.fb, *e0 = x0 >= 0 ? extra + x0 * g.extrald + b0 * g.extrab : NULL, *e1 = x1 >= 0 ? extra + x1 * g.extrald + b1 * g.extrab : NULL;
 
   for (int first = tid; first < p.count; first += PASS_AHEAD * p.threads) {
-    int entry[PASS_AHEAD];
-    T   a[PASS_AHEAD], b[PASS_AHEAD];
+    int     entry[PASS_AHEAD];
+    T       a[PASS_AHEAD], b[PASS_AHEAD];
+    Cplx<T> w[PASS_AHEAD];
 
 #pragma unroll
     for (int q = 0; q < PASS_AHEAD; q++) {
@@ -136,6 +215,7 @@ template <typename T> static __device__ __forceinline__ void prime_in(const Prim
       entry[q] = __ldg(p.index + (g.back ? p.backin : p.in) + i);
       a[q]     = from0[i];
       b[q]     = from1[o];
+      if (ONE) w[q] = pass_root<T>(p.w, p.twist + (g.back ? 2 * p.h : 0) + i);
     }
     if (e0 || e1) {
 #pragma unroll
@@ -154,16 +234,16 @@ template <typename T> static __device__ __forceinline__ void prime_in(const Prim
       if (i < p.count) {
         if (split && !g.back) v = {a[q] - b[q], pass_sign(a[q] + b[q], i << 31)}; /* unknown i + 1 */
         if (!split && r1 == r0) v.y = 0;
-        v = {pass_sign(v.x, entry[q]), pass_sign(v.y, entry[q])};
-        if (p.Q == 1) v = prime_twist(p, at, v + v); /* prime_parts() */
+        if (ONE) v = v * w[q]; /* prime_parts() */
+        else v = {pass_sign(v.x, entry[q]), pass_sign(v.y, entry[q])};
         z.put(at, v);
-        if (at >= main) z.put(main + __ldg(p.index + p.mirror + at - main), {-v.x, -v.y}); /* j2 = 0 has both */
+        if (!ONE && at >= main) z.put(main + __ldg(p.index + p.mirror + at - main), {-v.x, -v.y}); /* j2 = 0 has both */
       }
     }
   }
-  if (tid < 2 && p.Q > 1 && (tid == 0 || p.Q % 2 == 0)) z.put(main + __ldg(p.index + p.zero + tid), {0, 0});
+  if (!ONE && tid < 2 && (tid == 0 || p.Q % 2 == 0)) z.put(main + __ldg(p.index + p.zero + tid), {0, 0});
 }
-template <typename T> static __device__ __forceinline__ void prime_out(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
+template <typename T, int ONE> static __device__ __forceinline__ void prime_out(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const bool             split = p.P % 2;
@@ -171,19 +251,21 @@ template <typename T> static __device__ __forceinline__ void prime_out(const Pri
   T                     *to0 = u + a0 * g.ua + b0 * g.ub, *to1 = u + a1 * g.ua + b1 * g.ub;
 
   for (int first = tid; first < p.count; first += PASS_AHEAD * p.threads) { /* i Y */
-    int entry[PASS_AHEAD];
+    int     entry[PASS_AHEAD];
+    Cplx<T> w[PASS_AHEAD];
 
 #pragma unroll
     for (int q = 0; q < PASS_AHEAD; q++) {
       const int j = first + q * p.threads, i = j < p.count ? j : first;
 
+      if (ONE) w[q] = pass_root<T>(p.w, p.twist + (g.back ? 3 * p.h : p.h) + i);
       entry[q] = !g.back && i < main ? i : __ldg(p.index + (g.back ? p.backout : p.out - main) + i);
     }
 #pragma unroll
     for (int q = 0; q < PASS_AHEAD; q++) {
       const int     i = first + q * p.threads;
-      const Cplx<T> o = z.get(prime_at(entry[q])), v = p.Q == 1 ? prime_twist(p, prime_at(entry[q]), o) : o;
-      const T       a = pass_sign(-v.y, entry[q]), b = pass_sign(v.x, entry[q]);
+      const Cplx<T> o = z.get(prime_at(entry[q])), v = ONE ? o * w[q] : Cplx<T>{pass_sign(o.x, entry[q]), pass_sign(o.y, entry[q])};
+      const T       a = -v.y, b = v.x;
 
       if (i >= p.count) continue;
       if (!split) {
@@ -202,32 +284,58 @@ template <typename T> static __device__ __forceinline__ void prime_out(const Pri
   }
 }
 
+/* rows for the last pass, after the modes with j2 = 0, which are ready before it */
+template <typename T> static __device__ __forceinline__ PrimeOut<T> prime_rows(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
+{
+  const BCRCudaDstPrime &p     = g.p;
+  const bool             split = p.P % 2;
+  const int              r0 = split ? job : 2 * job, r1 = r0 + 1, main = p.Q * p.h;
+  PrimeOut<T>            out;
+
+  out.to0 = u + (r0 % g.na) * g.ua + (r0 / g.na) * g.ub;
+  out.to1 = split ? out.to0 + p.count : (r1 < g.nrows ? u + (r1 % g.na) * g.ua + (r1 / g.na) * g.ub : NULL);
+  for (int i = main + tid; i < p.count; i += p.threads) out.put(i, z.get(__ldg(p.index + p.out - main + i)));
+  return out;
+}
+
 template <typename T, int BIG> static __device__ __forceinline__ void prime_job(const PrimeArgs &g, void *shared, const T *f, T *u, const T *extra, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const PassField<T>     z     = {(typename PassNumber<T>::type *)shared};
   const int              parts = p.Q > 1;
 
-  BCR_PASS_PHASE(prime_in<T>(g, z, f, extra, job, tid));
+  if (p.Q == 1) BCR_PASS_PHASE((prime_in<T, 1>(g, z, f, extra, job, tid)));
+  else BCR_PASS_PHASE((prime_in<T, 0>(g, z, f, extra, job, tid)));
 #pragma unroll 1
-  for (int step = 0; step < p.nq + 2 * parts + 2 * p.nh - 1; step++) { /* over Q, parts, over h, the same back: one piece of code for all passes of a radix */
-    const int t = step - p.nq - parts;
+  for (int step = 0; step < p.nq + 2 * p.nh - 1; step++) { /* over Q, over h, over h back: one piece of code for all passes of a radix */
+    const int t = step - p.nq;
 
-    if (parts && (step == p.nq || t == 2 * p.nh - 1)) BCR_PASS_PHASE(prime_parts<T>(p, z, t > 0, tid));
+    if (parts && t == 0 && p.nh == 1) BCR_PASS_PHASE((prime_do_parts<T, BIG, 1>(p, z, 0, PrimeOut<T>{NULL, NULL}, tid)));
     else if (t == p.nh - 1) BCR_PASS_PHASE((prime_do_middle<T, BIG>(p, z, tid)));
+    else if (parts && (t == 0 || t == 2 * p.nh - 2)) BCR_PASS_PHASE((prime_do_parts<T, BIG, 0>(p, z, t > 0, t > 0 && !g.back ? prime_rows<T>(g, z, u, job, tid) : PrimeOut<T>{NULL, NULL}, tid)));
     else {
       const int i = step < p.nq ? step : p.nq + (t < p.nh ? t : 2 * p.nh - 2 - t);
 
       BCR_PASS_PHASE((pass_any<T, 0, BIG>(p.pass[i], p.w, p.Q * p.h, step < p.nq ? p.Q : 0, p.threads, z, t >= p.nh, tid)));
     }
   }
-  BCR_PASS_PHASE(prime_out<T>(g, z, u, job, tid));
+  if (parts && p.nh > 1 && !g.back) return;
+  if (p.Q == 1) BCR_PASS_PHASE((prime_out<T, 1>(g, z, u, job, tid)));
+  else BCR_PASS_PHASE((prime_out<T, 0>(g, z, u, job, tid)));
+}
+
+/* tables come to the second-level cache, a part by each block, while the kernel before ends */
+static __device__ __forceinline__ void prime_fetch(const void *table, size_t bytes)
+{
+  for (size_t i = (size_t)128 * (blockIdx.x * blockDim.x + threadIdx.x); i < bytes; i += (size_t)128 * gridDim.x * blockDim.x) asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)table + i));
 }
 
 template <typename T, int BIG> __global__ void __launch_bounds__(256, BIG ? 2 : 3) dst_prime(const __grid_constant__ PrimeArgs g, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
 
+  prime_fetch(g.p.w, (size_t)g.p.nw * 2 * sizeof(T));
+  prime_fetch(g.p.index, (size_t)g.p.ni * sizeof(int));
   bcr_wait_before();
   prime_job<T, BIG>(g, sm, f, u, extra, blockIdx.x, threadIdx.x);
   bcr_go_after();
@@ -367,9 +475,9 @@ int BCRCudaDstPrimePlan(int P, int single, int shared, BCRCudaDstPrime *plan, do
   nw          = pass_tables(t.nh, RH, h, 1, t.pass + t.nq, inh, outh, w, nw);
   t.even      = nw;
   t.odd       = nw + h;
-  t.twist     = h % 2 ? -1 : nw + 2 * h;
-  nw += h % 2 ? 2 * h : 3 * h;
-  for (int i = 0; i < h && w && h % 2 == 0; i++) {
+  t.twist     = h % 2 && Q > 1 ? -1 : nw + 2 * h;
+  nw += Q == 1 ? 6 * h : (h % 2 ? 2 * h : 3 * h);
+  for (int i = 0; i < h && w && h % 2 == 0 && Q > 1; i++) {
     w[2 * (t.twist + i)]     = cos(3.14159265358979323846 * inh[i] / h);
     w[2 * (t.twist + i) + 1] = -sin(3.14159265358979323846 * inh[i] / h);
   }
@@ -454,6 +562,17 @@ int BCRCudaDstPrimePlan(int P, int single, int shared, BCRCudaDstPrime *plan, do
         modes[s]           = 2 * m - 1;
         modes[t.count + s] = P - 2 * m - 1;
       } else modes[s] = m - 1;
+    }
+  }
+  if (w && index && Q == 1) { /* what comes and goes is twisted, in the order in which it does: there, back; with what prime_parts() and signs would do */
+    for (int table = 0; table < 4; table++) {
+      for (int i = 0; i < h; i++) {
+        const int    entry = table == 1 ? i : index[(table == 0 ? t.in : (table == 2 ? t.backin : t.backout)) + i], q = inh[entry & 0x7fffffff];
+        const double a = h % 2 ? 0 : 3.14159265358979323846 * q / h, m = (entry < 0 ? -1 : 1) * (table % 2 ? 1 : 2);
+
+        w[2 * (t.twist + table * h + i)]     = m * cos(a);
+        w[2 * (t.twist + table * h + i) + 1] = -m * sin(a);
+      }
     }
   }
   free(inq);
