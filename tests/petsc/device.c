@@ -236,6 +236,110 @@ static PetscErrorCode Graphs(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The device's solution and the host's, of every plan: equal to rounding, as a right-hand side sees it */
+static PetscErrorCode HostAndDevice(void)
+{
+  PetscFunctionBegin;
+  for (PetscInt i = 0; i < NPROBLEMS; ++i) {
+    for (PetscInt plan = 0; plan < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(plans); ++plan) {
+      const PetscReal bound = plan == 1 || sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-6 : (PetscReal)2e-14; /* what either may have */
+      DM              da;
+      Mat             A;
+      PC              pc;
+      Vec             x, y[2], r;
+      PetscReal       norm, size, difference;
+
+      if (!PlanFits(&problems[i], plan)) continue;
+      PetscCall(NewPC(&problems[i], plans[plan], &da, &A, &pc));
+      PetscCall(DMCreateGlobalVector(da, &x));
+      PetscCall(TestRandom(x));
+      for (PetscInt host = 0; host < 2; ++host) {
+        PetscCall(VecDuplicate(x, &y[host]));
+        if (host) PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CPU));
+        PetscCall(PCApply(pc, x, y[host]));
+      }
+      PetscCall(VecDuplicate(x, &r));
+      PetscCall(VecNorm(y[1], NORM_INFINITY, &size));
+      PetscCall(VecAXPY(y[0], -1, y[1]));
+      PetscCall(MatMult(A, y[0], r));
+      PetscCall(VecNorm(r, NORM_INFINITY, &difference));
+      PetscCall(MatNorm(A, NORM_INFINITY, &norm));
+      Check(difference <= bound * norm * size, "problem %d, plan '%s': A times the difference from the host is %g of ||A|| ||y||", (int)i, plans[plan], (double)(difference / (norm * size)));
+      PetscCall(VecDestroy(&r));
+      PetscCall(VecDestroy(&y[0]));
+      PetscCall(VecDestroy(&y[1]));
+      PetscCall(VecDestroy(&x));
+      PetscCall(Done(&da, &A, &pc));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Work space of other sizes than those above: awkward ones, flat ones, and those that have kernels of their own; each with every precision */
+static PetscErrorCode Workspaces(void)
+{
+  static const struct {
+    PetscInt n[3];
+    BCREnd   end;
+  } boxes[] = {
+    {{1000000, 1, 1}, BCR_END_DIRICHLET     },
+    {{511, 511, 1},   BCR_END_DIRICHLET     },
+    {{1000, 1000, 1}, BCR_END_DIRICHLET     },
+    {{1023, 1023, 1}, BCR_END_DIRICHLET     },
+    {{3000, 3000, 1}, BCR_END_DIRICHLET     },
+    {{4099, 4099, 1}, BCR_END_DIRICHLET     },
+    {{8000, 5000, 1}, BCR_END_DIRICHLET     },
+    {{8191, 2047, 1}, BCR_END_DIRICHLET     },
+    {{65535, 127, 1}, BCR_END_DIRICHLET     },
+    {{127, 65535, 1}, BCR_END_DIRICHLET     },
+    {{2049, 1025, 1}, BCR_END_NEUMANN       },
+    {{1536, 1024, 1}, BCR_END_NEUMANN       },
+    {{2048, 1024, 1}, BCR_END_CELL_NEUMANN  },
+    {{1500, 1000, 1}, BCR_END_CELL_DIRICHLET},
+    {{2048, 1024, 1}, BCR_END_PERIODIC      },
+    {{1500, 1000, 1}, BCR_END_PERIODIC      },
+    {{127, 127, 127}, BCR_END_DIRICHLET     },
+    {{255, 255, 255}, BCR_END_DIRICHLET     },
+    {{511, 511, 255}, BCR_END_DIRICHLET     },
+    {{100, 100, 100}, BCR_END_DIRICHLET     },
+    {{256, 200, 256}, BCR_END_DIRICHLET     },
+    {{129, 129, 129}, BCR_END_NEUMANN       },
+    {{128, 128, 128}, BCR_END_CELL_DIRICHLET},
+    {{128, 96, 128},  BCR_END_PERIODIC      }
+  };
+  const PetscReal coupling[3] = {1, 1, 1};
+
+  PetscFunctionBegin;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(boxes); ++i) {
+    const PetscInt *const n   = boxes[i].n;
+    const PetscInt        dim = n[2] > 1 ? 3 : (n[1] > 1 ? 2 : 1);
+
+    for (int precision = 0; precision < 3; ++precision) {
+      const BCREnd     ends[6] = {boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end};
+      BCRSolver        solver;
+      BCRSolverOptions options;
+      BCRSolverInfo    info;
+      BCROperator     *op;
+      double           vectors;
+
+      PetscCall(PetscMemzero(&options, sizeof(options)));
+      options.core.isa       = -1;
+      options.core.precision = (BCRPrecision)precision;
+      options.device         = PETSC_TRUE;
+      PetscCall(BCROperatorCreateUser(dim, n, coupling, ends, 0.25, 1, &op));
+      PetscCall(BCRSolverCreate(1, op, &options, NULL, &solver));
+      PetscCall(BCRSolverGetInfo(solver, &info));
+      vectors = (double)info.workspace / ((double)n[0] * (double)n[1] * (double)n[2] * (double)sizeof(PetscScalar));
+      if (sizeof(PetscReal) == sizeof(double) || precision == BCR_SINGLE) {
+        Check(vectors <= 1.5, "%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", ends %d, precision %d: workspace of %g vectors", n[0], n[1], n[2], (int)boxes[i].end, precision, vectors);
+      }
+      PetscCall(BCRSolverDestroy(&solver));
+      PetscCall(BCROperatorDestroy(1, &op));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   Solvers on arrays of the device. That a solve can be captured shows that it neither allocates nor waits (both are errors while capturing);
   the nodes of the graph that come of it show that it copies nothing to or from the host. Two solvers on two streams, launched in
@@ -510,6 +614,8 @@ int main(int argc, char **argv)
   if (there) {
     PetscCall(Streams());
     PetscCall(Graphs());
+    PetscCall(HostAndDevice());
+    PetscCall(Workspaces());
     PetscCall(Copies());
     PetscCall(Contexts());
     PetscCall(NoRoom());
