@@ -433,12 +433,12 @@ static PetscErrorCode BCRDttSplitCreate(int M, PetscBool single, size_t *bytes, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* type I of length L: split while even, down to 8 */
+/* type I of length L: split while even, down to 8; sines of length 64, 128, 256 in two steps */
 static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
 {
   PetscFunctionBegin;
   d->kind = BCR_DTT_ONE;
-  for (; L % 2 == 0 && L > 2 && L != 8; L /= 2) {
+  for (; L % 2 == 0 && L > 2 && L != 8 && !(d->odd && (L == 64 || L == 128 || L == 256)); L /= 2) {
     BCRDttSplit *s = &d->split[d->nsplit++];
 
     PetscCall(BCRDttSplitCreate(L / 2, d->single, &d->bytes, s));
@@ -448,6 +448,21 @@ static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
   }
   d->base = L;
   if (L == 8) d->flops += 40;
+  else if (d->odd && (L == 64 || L == 128 || L == 256)) {
+    const int   M = L == 256 ? 32 : 16, R = 2 * L / M;
+    size_t      e = 0;
+    long double c, s;
+
+    PetscCall(BCRTableNew((size_t)(M - 2) * (R / 2 - 1), d->single, &d->sine, &d->bytes));
+    for (int k = 1; 2 * k < M; k++)
+      for (int r = 1; 2 * r < R; r++, e += 2) {
+        BCRUnit((PetscInt64)r * k, 2 * (PetscInt64)L, &c, &s);
+        BCRTablePut(d->sine, d->single, e, c);
+        BCRTablePut(d->sine, d->single, e + 1, s);
+      }
+    d->scratch = PetscMax(d->scratch, (size_t)(M / 2 + 1) * (R + 1) / 2 + 1);
+    d->flops += L == 64 ? 640 : (L == 128 ? 1534 : 3714);
+  }
   else if (L > 2) {
     PetscCall(BCRSymCreate(L, d->odd, d->single, &d->bytes, &d->sym));
     d->scratch = PetscMax(d->scratch, (size_t)L + 1 + d->sym->scratch);
@@ -659,6 +674,7 @@ PetscErrorCode BCRDttDestroy(BCRDtt *dtt)
   PetscCall(PetscFree2(d->perm, d->pos));
   PetscCall(PetscFree(d->in));
   PetscCall(PetscFree(d->rot));
+  PetscCall(PetscFree(d->sine));
   PetscCall(BCRFftDestroy(&d->fft));
   PetscCall(BCRSymDestroy(&d->sym));
   PetscCall(PetscFree(*dtt));

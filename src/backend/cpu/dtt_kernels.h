@@ -3,6 +3,8 @@
 
 #include "dttio_kernels.h"
 
+#include "dttsine_kernels.h"
+
 /* pairs of lines x = a + i b to y; z, Z: room for N */
 static void BCRN(DttSym)(BCRDtt d, int direction, const cvec *x, cvec *y, cvec *w)
 {
@@ -305,36 +307,15 @@ BCR_INLINE void dtt1odd(BCRSym v, const real *f, ptrdiff_t fs, cvec *w, real *y,
 /* type I of length 8; sines: y is one step before the first output */
 BCR_INLINE void dtt1eight(const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, const int odd)
 {
-  const real s1 = (real)0.38268343236508977173, s2 = (real)0.70710678118654752440, s3 = (real)0.92387953251128675613;
-  vec        x[9], a[4], b[4];
+  vec x[9], c[9];
 
   _Pragma("GCC unroll 9") for (int p = odd; p < 9 - odd; p++) x[p] = vload(f + (p - odd) * fs);
-  _Pragma("GCC unroll 4") for (int p = odd; p < 4; p++) {
-    a[p] = x[p] + x[8 - p];
-    b[p] = x[p] - x[8 - p];
-  }
   if (odd) {
-    const vec p = (b[1] + b[3]) * s2, q = a[1] * s1 + a[3] * s3, r = a[1] * s3 - a[3] * s1, t = a[2] * s2;
-
-    vstore(y + ys, q + (x[4] + t));
-    vstore(y + 2 * ys, p + b[2]);
-    vstore(y + 3 * ys, r - (x[4] - t));
-    vstore(y + 4 * ys, b[1] - b[3]);
-    vstore(y + 5 * ys, r + (x[4] - t));
-    vstore(y + 6 * ys, p - b[2]);
-    vstore(y + 7 * ys, q - (x[4] + t));
+    sine7(x + 1);
+    _Pragma("GCC unroll 9") for (int p = 1; p < 8; p++) vstore(y + p * ys, x[p]);
   } else {
-    const vec p = (a[1] - a[3]) * s2, q = b[1] * s3 + b[3] * s1, r = b[1] * s1 - b[3] * s3, t = b[2] * s2, e = a[0] + x[4], d = a[0] - x[4], o = a[1] + a[3];
-
-    vstore(y, (e + a[2]) + o);
-    vstore(y + ys, (b[0] + t) + q);
-    vstore(y + 2 * ys, d + p);
-    vstore(y + 3 * ys, (b[0] - t) + r);
-    vstore(y + 4 * ys, e - a[2]);
-    vstore(y + 5 * ys, (b[0] - t) - r);
-    vstore(y + 6 * ys, d - p);
-    vstore(y + 7 * ys, (b[0] + t) - q);
-    vstore(y + 8 * ys, (e + a[2]) - o);
+    cosine9(x, c);
+    _Pragma("GCC unroll 9") for (int p = 0; p < 9; p++) vstore(y + p * ys, c[p]);
   }
 }
 
@@ -372,6 +353,8 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
     if (d->base == 8) {
       if (d->odd) dtt1eight(f, fs, u, us, 1);
       else dtt1eight(f, fs, u, us, 0);
+    } else if (d->sine) {
+      (d->base == 64 ? BCRN(DttSine64) : (d->base == 128 ? BCRN(DttSine128) : BCRN(DttSine256)))((const real *)d->sine, f, fs, u + us, us, (vec *)w);
     } else if (d->base > 2) {
       if (d->odd) dtt1odd(d->sym, f, fs, w, u, us, 1);
       else dtt1odd(d->sym, f, fs, w, u, us, 0);

@@ -89,6 +89,7 @@ struct _n_BCRDtt {
   BCRDttSplit split[BCR_FFT_LEVELS];
   int        *perm, *pos;  /* PAIR; SYM: a_i, b_j */
   void       *in, *rot;    /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; SCALE: phi_0(0) */
+  void       *sine;        /* ONE: base 64, 128 or 256 in two steps, cos and sin of 2 pi rk/(2 base), see dttsine_kernels.h */
   BCRFft      fft;
   BCRSym      sym;
   size_t      scratch;     /* complex vectors beyond the lines themselves */

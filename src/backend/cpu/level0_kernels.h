@@ -43,23 +43,7 @@ BCR_INLINE int level0_part(int nv, int q)
   return nv >= VL * (q + 1) ? VL : (nv > VL * q ? nv - VL * q : 0);
 }
 
-/* sine transform of length 8 of the seven rows x[0..6]: x[j-1] = sum_p sin(j p pi/8) x[p-1] */
-BCR_INLINE void sine7(vec *x)
-{
-  const real a = (real)0.38268343236508977173, b = (real)0.70710678118654752440, c = (real)0.92387953251128675613;
-  const vec  s1 = x[0] + x[6], d1 = x[0] - x[6], s2 = x[1] + x[5], d2 = x[1] - x[5], s3 = x[2] + x[4], d3 = x[2] - x[4];
-  const vec  t1 = a * s1 + c * s3, t2 = c * s1 - a * s3, u1 = b * s2 + x[3], u2 = b * s2 - x[3], e = d1 + d3;
-
-  x[0] = t1 + u1;
-  x[6] = t1 - u1;
-  x[2] = t2 + u2;
-  x[4] = t2 - u2;
-  x[3] = d1 - d3;
-  x[1] = b * e + d2;
-  x[5] = b * e - d2;
-}
-
-/* the same of w_j x_j, the weights folded into the butterflies */
+/* sine7() of w_j x_j, the weights folded into the butterflies */
 BCR_INLINE void sine7w(vec *x, const real *w)
 {
   const real a = (real)0.38268343236508977173, b = (real)0.70710678118654752440, c = (real)0.92387953251128675613;
