@@ -354,7 +354,7 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
       if (d->odd) dtt1eight(f, fs, u, us, 1);
       else dtt1eight(f, fs, u, us, 0);
     } else if (d->sine) {
-      (d->base == 64 ? BCRN(DttSine64) : (d->base == 128 ? BCRN(DttSine128) : BCRN(DttSine256)))((const real *)d->sine, f, fs, u + us, us, (vec *)w);
+      BCRN(DttSine)(d, f, fs, u + us, us, VL, (vec *)w);
     } else if (d->base > 2) {
       if (d->odd) dtt1odd(d->sym, f, fs, w, u, us, 1);
       else dtt1odd(d->sym, f, fs, w, u, us, 0);
@@ -523,6 +523,10 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
     if (count > l + nl * VL) dttprefetch(n, cols, io, f, l + nl * VL, PetscMin(count - l - nl * VL, nl * VL), ldf);
     if (direct && l + VL <= count) {
       BCRN(DttLines)(d, direction, (const real *)f + l, ldf, (real *)u + l, ldu, x, w);
+      continue;
+    }
+    if (direct && d->sine && d->nsplit == 0) {
+      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), (vec *)w);
       continue;
     }
     if (blocks) {

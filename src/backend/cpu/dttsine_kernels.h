@@ -223,8 +223,19 @@ BCR_INLINE void dtthalves16(vec s, vec h, const vec *a, const vec *b, vec *E, ve
   }
 }
 
+/* vector or the first nv of its elements, where PART */
+BCR_INLINE vec dttsineload(const real *p, int nv, const int PART)
+{
+  return PART ? dttloadpart(p, 0, nv, 0) : vload(p);
+}
+BCR_INLINE void dttsinestore(real *p, vec v, int nv, const int PART)
+{
+  if (PART) dttstorepart(p, 0, v, nv, 0);
+  else vstore(p, v);
+}
+
 /* x_1 at f to y_1 at u; T: (M/2 + 1)(R + 1) vectors; tw: for k = 1..M/2-1, r = 1..R/2-1: cos t, sin t */
-BCR_INLINE void dttsine(const int R, const int M, const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, vec *T)
+BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, vec *T)
 {
   const int L = R * M / 2, N = M / 2, H = R / 2, ts = R + 1; /* T[k ts + ...]: S_0, S_R/2, C_1, S_1, C_2, ... */
 
@@ -233,21 +244,21 @@ BCR_INLINE void dttsine(const int R, const int M, const real *tw, const real *f,
   { /* r = 0 and R/2 */
     vec x[16], y[16];
 
-    _Pragma("GCC unroll 16") for (int m = 1; m < N; m++) x[m - 1] = vload(f + R * m * fs);
+    _Pragma("GCC unroll 16") for (int m = 1; m < N; m++) x[m - 1] = dttsineload(f + R * m * fs, nv, PART);
     if (N == 8) sine7(x);
     else sine15(x);
     _Pragma("GCC unroll 16") for (int k = 1; k < N; k++) T[k * ts] = x[k - 1];
-    _Pragma("GCC unroll 16") for (int m = 0; m < N; m++) x[m] = vload(f + (R * m + H) * fs);
+    _Pragma("GCC unroll 16") for (int m = 0; m < N; m++) x[m] = dttsineload(f + (R * m + H) * fs, nv, PART);
     sine2twice(x, y, N / 2);
     _Pragma("GCC unroll 16") for (int k = 1; k <= N; k++) T[k * ts + 1] = y[k - 1];
   }
   for (int r = 1; r < H; r++) {
     vec e[17], o[16], y[17];
 
-    e[0] = vload(f + r * fs);
-    e[N] = -vload(f + (L - r) * fs);
+    e[0] = dttsineload(f + r * fs, nv, PART);
+    e[N] = -dttsineload(f + (L - r) * fs, nv, PART);
     _Pragma("GCC unroll 16") for (int m = 1; m < N; m++) {
-      const vec p = vload(f + (R * m + r) * fs), q = vload(f + (R * m - r) * fs);
+      const vec p = dttsineload(f + (R * m + r) * fs, nv, PART), q = dttsineload(f + (R * m - r) * fs, nv, PART);
 
       e[m]     = p - q;
       o[m - 1] = p + q;
@@ -271,12 +282,12 @@ BCR_INLINE void dttsine(const int R, const int M, const real *tw, const real *f,
       x[1] = d;
       x[2] = p - h;
     }
-    _Pragma("GCC unroll 8") for (int q = 1; q < H; q++) vstore(u + M * q * us, x[q - 1]);
+    _Pragma("GCC unroll 8") for (int q = 1; q < H; q++) dttsinestore(u + M * q * us, x[q - 1], nv, PART);
     _Pragma("GCC unroll 8") for (int r = 1; r < H; r++) x[r - 1] = T[N * ts + 2 * r];
     x[H - 1] = T[N * ts + 1];
     if (H == 8) sine3eight(x, y);
     else sine3four(x, y);
-    _Pragma("GCC unroll 8") for (int q = 0; q < H; q++) vstore(u + (N + M * q) * us, y[q]);
+    _Pragma("GCC unroll 8") for (int q = 0; q < H; q++) dttsinestore(u + (N + M * q) * us, y[q], nv, PART);
   }
   for (int k = 1; k < N; k++, tw += 2 * (H - 1)) {
     const vec *t = T + k * ts;
@@ -292,11 +303,32 @@ BCR_INLINE void dttsine(const int R, const int M, const real *tw, const real *f,
     if (H == 4) dtthalves8(t[0], t[1], a, b, E, O);
     else dtthalves16(t[0], t[1], a, b, E, O);
     _Pragma("GCC unroll 8") for (int q = 0; q < H; q++) {
-      vstore(u + (k + M * q) * us, E[q] + O[q]);
-      vstore(u + (M - k + M * (H - 1 - q)) * us, O[q] - E[q]);
+      dttsinestore(u + (k + M * q) * us, E[q] + O[q], nv, PART);
+      dttsinestore(u + (M - k + M * (H - 1 - q)) * us, O[q] - E[q], nv, PART);
     }
   }
 }
-static __attribute__((noinline)) void BCRN(DttSine64)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, vec *T) { dttsine(8, 16, tw, f, fs, u, us, T); }
-static __attribute__((noinline)) void BCRN(DttSine128)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, vec *T) { dttsine(16, 16, tw, f, fs, u, us, T); }
-static __attribute__((noinline)) void BCRN(DttSine256)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, vec *T) { dttsine(16, 32, tw, f, fs, u, us, T); }
+/* nv < VL: a part of a vector */
+#define DTT_SINE(L, R, M) \
+  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, vec *T) \
+  { \
+    dttsine(R, M, 0, tw, f, fs, u, us, nv, T); \
+  } \
+  static __attribute__((noinline)) void BCRN(DttSine##L##Part)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, vec *T) \
+  { \
+    dttsine(R, M, 1, tw, f, fs, u, us, nv, T); \
+  }
+DTT_SINE(64, 8, 16)
+DTT_SINE(128, 16, 16)
+DTT_SINE(256, 16, 32)
+#undef DTT_SINE
+
+/* d->base is 64, 128 or 256 and d->sine its table */
+static void BCRN(DttSine)(BCRDtt d, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, vec *T)
+{
+  const real *tw = (const real *)d->sine;
+
+  if (d->base == 64) (nv < VL ? BCRN(DttSine64Part) : BCRN(DttSine64))(tw, f, fs, u, us, nv, T);
+  else if (d->base == 128) (nv < VL ? BCRN(DttSine128Part) : BCRN(DttSine128))(tw, f, fs, u, us, nv, T);
+  else (nv < VL ? BCRN(DttSine256Part) : BCRN(DttSine256))(tw, f, fs, u, us, nv, T);
+}
