@@ -32,6 +32,45 @@ BCR_INLINE bun BCRN(poles_rhs)(const int kind, int nsrc, const void *const g[], 
   return t;
 }
 
+/* The last unknown of a singular line has no equation and is zero. What elimination leaves of the right-hand side there, the rounding of all rows,
+   would be the residual of that row alone: the lane's right-hand side is shifted by a constant so that nothing is left. last: the lanes' last
+   inverse pivots, 0 if singular; y: after elimination; left: what is left */
+static __attribute__((noinline)) void BCRN(poles_spread)(const BCRPolesLine *L, const real *tab, ptrdiff_t nt, const real *last, real *y, bun left)
+{
+  const ptrdiff_t n = L->n - (L->periodic ? 1 : 0);
+  bun             h = bnull(), c = bset1(1), t = bset1(1), ones = bnull();
+  real            m[BL] __attribute__((aligned(64))), o[BL] __attribute__((aligned(64)));
+
+  for (int pass = 0; pass < 2; pass++) {
+    for (ptrdiff_t i = 0; i < n; i++) { /* h is y, and t is left of a periodic line, for a right-hand side of ones */
+      const real w = L->general ? 1 : (i == 0 ? (real)L->first : (i == n - 1 ? (real)L->last : 1));
+
+      if (i == 0) h = bset1(w);
+      else if (L->general) h = bfma(bmul(bload(tab + (i - 1) * BL), bset1(((const real *)L->lower)[i])), h, bset1(w));
+      else h = bfma(bload(tab + (i - 1 < nt ? i - 1 : nt) * BL), h, bset1(w));
+      if (pass) bstore(y + i * BL, bfma(ones, h, bload(y + i * BL)));
+      else if (L->periodic && i < n - 1) {
+        c = bmul(c, bload(tab + (i < nt ? i : nt) * BL));
+        t = bfma(c, h, t);
+      }
+    }
+    if (pass) break;
+    if (L->periodic) t = bfma(bmul(badd(c, bset1(1)), bload(tab + (nt + 1) * BL)), h, t);
+    bstore(m, left);
+    bstore(o, L->periodic ? t : h);
+    for (int l = 0; l < BL; l++) m[l] = last[l] == 0 ? -m[l] / o[l] : 0;
+    ones = bload(m);
+  }
+}
+
+BCR_INLINE int BCRN(poles_singular)(const real *last)
+{
+  int some = 0;
+
+  for (int l = 0; l < BL; l++) some |= last[l] == 0;
+  return some;
+}
+
 /* One bundle: v into acc ([row][lane], weighted and added as asked) or, many set, over y */
 BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdiff_t nt, const int kind, int nsrc, const void *const g[], const real *ws, const int many, const real *wo, int add, real *acc, real *y)
 {
@@ -53,6 +92,7 @@ BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdi
       if (i) z = bfma(bmul(bload(tab + (i - 1) * BL), bset1(lo[i])), bload(y + (i - 1) * BL), z);
       bstore(y + i * BL, z);
     }
+    if (BCRN(poles_singular)(tab + (n - 1) * BL)) BCRN(poles_spread)(L, tab, nt, tab + (n - 1) * BL, y, bload(y + (n - 1) * BL));
     x = bnull();
     for (ptrdiff_t i = n - 1; i >= 0; i--) {
       x = bmul(bload(tab + i * BL), bfma(bset1(up[i]), x, bload(y + i * BL)));
@@ -86,6 +126,10 @@ BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdi
         t = bfma(c, bload(y + i * BL), t);
       }
       t = bfma(bmul(badd(c, bset1(1)), rl), z, t);
+      if (BCRN(poles_singular)(tab + (nt + 2) * BL)) {
+        BCRN(poles_spread)(L, tab, nt, tab + (nt + 2) * BL, y, t);
+        z = bload(y + (n - 1) * BL);
+      }
       x = bmul(t, bload(tab + (nt + 2) * BL));
       POLES_OUT(n, x);
       c = bset1(1);
@@ -94,6 +138,9 @@ BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdi
         c = bmul(c, i < nt ? bload(tab + i * BL) : r);
       }
       z = bfma(x, badd(c, bset1(1)), z);
+    } else if (BCRN(poles_singular)(tab + (nt + 1) * BL)) {
+      BCRN(poles_spread)(L, tab, nt, tab + (nt + 1) * BL, y, z);
+      z = bload(y + (n - 1) * BL);
     }
     rn = rl;
     POLES_OUT(n - 1, bmul(rl, z));
