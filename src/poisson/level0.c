@@ -41,6 +41,9 @@ PetscErrorCode BCRLevel0Rows(const BCRAxis *y, const PetscBool open[2], BCRLineR
    high: the end is behind the last row. */
 void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, double lambda[8], double A[64], double S[64])
 {
+  double s[10] = {0}; /* sin(m pi/(h + 1)) */
+
+  for (PetscInt m = 1; m <= h; m++) s[m] = sin(m * M_PI / (h + 1));
   for (PetscInt j = 0; j < h; j++) {
     double t, norm = 0, phi[8];
 
@@ -60,8 +63,9 @@ void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, double lambda[8
     lambda[j] = 4 * sin(t / 2) * sin(t / 2);
     for (PetscInt i = 0; i < h; i++) {
       const PetscInt r = high ? h - 1 - i : i; /* row of the group that is i rows from the end */
+      const PetscInt m = (i + 1) * (j + 1) % (2 * h + 2);
 
-      phi[r] = end == BCR_END_NEUMANN ? cos(i * t) : (end == BCR_END_CELL_NEUMANN ? cos((i + 0.5) * t) : (end == BCR_END_CELL_DIRICHLET ? sin((i + 0.5) * t) : sin((i + 1) * t)));
+      phi[r] = end == BCR_END_NEUMANN ? cos(i * t) : (end == BCR_END_CELL_NEUMANN ? cos((i + 0.5) * t) : (end == BCR_END_CELL_DIRICHLET ? sin((i + 0.5) * t) : (m <= h ? s[m] : -s[m - h - 1])));
       norm += (i == 0 && end == BCR_END_NEUMANN ? 0.5 : 1) * phi[r] * phi[r];
     }
     for (PetscInt r = 0; r < h; r++) {
@@ -117,7 +121,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
       mu[l] = 0.1;
       om[l] = 0;
     }
-    fac[l] = 1 / (1 - pow(mu[l], (double)nx));
+    fac[l] = px ? 1 / (1 - pow(mu[l], (double)nx)) : 1;
     Cn[l]  = mu[l];
     Fn[l]  = 1;
   }

@@ -1,23 +1,33 @@
 #include "tables.h"
 
+/* small pieces come from chunks a quarter as large as all before */
 PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p)
 {
-  char *raw;
+  const size_t need = (bytes + 63) & ~(size_t)63;
 
   PetscFunctionBegin;
-  if (arena->n == arena->max) {
-    void **more;
+  if (need > arena->room) {
+    const size_t size = PetscMax(need, PetscMin(arena->bytes / 4, (size_t)65536));
+    char        *raw;
 
-    PetscCall(PetscMalloc1(2 * arena->max + 16, &more));
-    if (arena->n) PetscCall(PetscMemcpy(more, arena->chunk, arena->n * sizeof(void *)));
-    PetscCall(PetscFree(arena->chunk));
-    arena->chunk = more;
-    arena->max   = 2 * arena->max + 16;
+    if (arena->n == arena->max) {
+      void **more;
+
+      PetscCall(PetscMalloc1(2 * arena->max + 16, &more));
+      if (arena->n) PetscCall(PetscMemcpy(more, arena->chunk, arena->n * sizeof(void *)));
+      PetscCall(PetscFree(arena->chunk));
+      arena->chunk = more;
+      arena->max   = 2 * arena->max + 16;
+    }
+    PetscCall(PetscMalloc1(size + 64, &raw));
+    arena->chunk[arena->n++] = raw;
+    arena->at                = (char *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
+    arena->room              = size;
   }
-  PetscCall(PetscMalloc1(bytes + 64, &raw));
-  arena->chunk[arena->n++] = raw;
+  *(void **)p = arena->at;
+  arena->at += need;
+  arena->room -= need;
   arena->bytes += bytes;
-  *(void **)p = (void *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -27,7 +37,7 @@ PetscErrorCode BCRArenaFree(BCRArena *arena)
   for (int i = 0; i < arena->n; i++) PetscCall(PetscFree(arena->chunk[i]));
   PetscCall(PetscFree(arena->chunk));
   arena->n = arena->max = 0;
-  arena->bytes          = 0;
+  arena->bytes = arena->room = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,6 +12,8 @@ typedef struct {
   void  **chunk;
   int     n, max;
   size_t  bytes;
+  char   *at; /* the last chunk's free end */
+  size_t  room;
 } BCRArena;
 PETSC_INTERN PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p);
 PETSC_INTERN PetscErrorCode BCRArenaFree(BCRArena *arena);
