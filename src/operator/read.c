@@ -1060,8 +1060,8 @@ typedef struct {
   BCRRunKey  key;
   double    *factors, *newfactors; /* of the other axes, 6 for each component */
   PetscBool  valid;
-  PetscBool  kept;  /* the buffers are those of the line before */
-  PetscInt   like;  /* first node of that line if its end rows, too, have been compared; -1 else */
+  PetscBool  kept; /* the buffers are those of the line before */
+  PetscInt   like; /* first node of that line if its end rows, too, have been compared; -1 else */
 } BCRRun;
 
 static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)

@@ -1071,8 +1071,8 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
 */
 static void solve_box_level0(BCRCore c, const void *f, void *u, PetscReal *removed)
 {
-  const BCRCpuTable    *cpu  = c->cpu;
-  const BCRLevel0Shape *sh   = &c->plane[0].shape;
+  const BCRCpuTable    *cpu = c->cpu;
+  const BCRLevel0Shape *sh  = &c->plane[0].shape;
   const ptrdiff_t       ld = c->stride[1], ldd = c->drows * c->ldd, ng = sh->ng, nsep = c->plane[0].tab.n, step = cpu->bundle / 8;
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const PetscInt        np   = c->nplane;

@@ -462,8 +462,7 @@ static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
       }
     d->scratch = PetscMax(d->scratch, (size_t)(M / 2 + 1) * (R + 1) / 2 + 1);
     d->flops += L == 64 ? 640 : (L == 128 ? 1534 : 3714);
-  }
-  else if (L > 2) {
+  } else if (L > 2) {
     PetscCall(BCRSymCreate(L, d->odd, d->single, &d->bytes, &d->sym));
     d->scratch = PetscMax(d->scratch, (size_t)L + 1 + d->sym->scratch);
     d->flops += d->sym->flops + 3. * L;

@@ -12,7 +12,23 @@
 /* sin(pi n/32), n >= 0; the cosine is that of n + 16 */
 BCR_INLINE real dttsine32(int n)
 {
-  static const real s[17] = {0, (real)0.09801714032956060199, (real)0.19509032201612826785, (real)0.29028467725446236764, (real)0.38268343236508977173, (real)0.47139673682599764856, (real)0.55557023301960222474, (real)0.63439328416364549822, (real)0.70710678118654752440, (real)0.77301045336273696081, (real)0.83146961230254523708, (real)0.88192126434835502971, (real)0.92387953251128675613, (real)0.95694033573220886494, (real)0.98078528040323044913, (real)0.99518472667219688624, 1};
+  static const real s[17] = {0,
+                             (real)0.09801714032956060199,
+                             (real)0.19509032201612826785,
+                             (real)0.29028467725446236764,
+                             (real)0.38268343236508977173,
+                             (real)0.47139673682599764856,
+                             (real)0.55557023301960222474,
+                             (real)0.63439328416364549822,
+                             (real)0.70710678118654752440,
+                             (real)0.77301045336273696081,
+                             (real)0.83146961230254523708,
+                             (real)0.88192126434835502971,
+                             (real)0.92387953251128675613,
+                             (real)0.95694033573220886494,
+                             (real)0.98078528040323044913,
+                             (real)0.99518472667219688624,
+                             1};
   const int         m     = n % 32;
 
   return n % 64 < 32 ? s[m > 16 ? 32 - m : m] : -s[m > 16 ? 32 - m : m];
@@ -55,10 +71,12 @@ BCR_INLINE void cosine9(const vec *x, vec *y)
 /* y_j = sum_p x_p sin((2j+1)(2p+1) pi/(4n)), or of cosines, p, j = 0..n-1, n = 4 or 8 */
 BCR_INLINE void dttfour(const vec *x, vec *y, const int n, const int odd)
 {
-  _Pragma("GCC unroll 8") for (int j = 0; j < n; j++) {
+#pragma GCC unroll 8
+  for (int j = 0; j < n; j++) {
     vec s = x[0] * dttsine32((2 * j + 1) * 8 / n + (odd ? 0 : 16));
 
-    _Pragma("GCC unroll 8") for (int p = 1; p < n; p++) s += x[p] * dttsine32((2 * j + 1) * (2 * p + 1) * 8 / n + (odd ? 0 : 16));
+#pragma GCC unroll 8
+    for (int p = 1; p < n; p++) s += x[p] * dttsine32((2 * j + 1) * (2 * p + 1) * 8 / n + (odd ? 0 : 16));
     y[j] = s;
   }
 }
@@ -95,7 +113,8 @@ BCR_INLINE void sine3eight(const vec *x, vec *y)
 
   dttfour(o, a, 4, 1);
   sine3four(e, b);
-  _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++) {
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; j++) {
     y[j]     = a[j] + b[j];
     y[7 - j] = a[j] - b[j];
   }
@@ -118,7 +137,8 @@ BCR_INLINE void sine2twice(const vec *x, vec *y, const int n)
 {
   vec s[8], d[8], a[8], b[8];
 
-  _Pragma("GCC unroll 8") for (int p = 0; p < n; p++) {
+#pragma GCC unroll 8
+  for (int p = 0; p < n; p++) {
     s[p] = x[p] + x[2 * n - 1 - p];
     d[p] = x[p] - x[2 * n - 1 - p];
   }
@@ -127,18 +147,21 @@ BCR_INLINE void sine2twice(const vec *x, vec *y, const int n)
   else {
     vec t[4], e[4];
 
-    _Pragma("GCC unroll 4") for (int p = 0; p < 4; p++) {
+#pragma GCC unroll 4
+    for (int p = 0; p < 4; p++) {
       t[p] = d[p] + d[7 - p];
       e[p] = d[p] - d[7 - p];
     }
     dttfour(t, s, 4, 1);
     sine2four(e, t);
-    _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++) {
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
       b[2 * j]     = s[j];
       b[2 * j + 1] = t[j];
     }
   }
-  _Pragma("GCC unroll 8") for (int j = 0; j < n; j++) {
+#pragma GCC unroll 8
+  for (int j = 0; j < n; j++) {
     y[2 * j]     = a[j];
     y[2 * j + 1] = b[j];
   }
@@ -149,14 +172,16 @@ BCR_INLINE void sine15(vec *x)
 {
   vec s[8], d[7], y[8];
 
-  _Pragma("GCC unroll 8") for (int p = 0; p < 7; p++) {
+#pragma GCC unroll 8
+  for (int p = 0; p < 7; p++) {
     s[p] = x[p] + x[14 - p];
     d[p] = x[p] - x[14 - p];
   }
   s[7] = x[7];
   sine3eight(s, y);
   sine7(d);
-  _Pragma("GCC unroll 8") for (int j = 0; j < 8; j++) {
+#pragma GCC unroll 8
+  for (int j = 0; j < 8; j++) {
     x[2 * j] = y[j];
     if (j < 7) x[2 * j + 1] = d[j];
   }
@@ -167,17 +192,21 @@ BCR_INLINE void cosine17(const vec *x, vec *y)
 {
   vec s[9], e[4], o[4], a[9], b[4];
 
-  _Pragma("GCC unroll 8") for (int p = 0; p < 8; p++) s[p] = x[p] + x[16 - p];
+#pragma GCC unroll 8
+  for (int p = 0; p < 8; p++) s[p] = x[p] + x[16 - p];
   s[8] = x[8];
   cosine9(s, a);
-  _Pragma("GCC unroll 16") for (int j = 0; j < 9; j++) y[2 * j] = a[j];
-  _Pragma("GCC unroll 4") for (int p = 0; p < 4; p++) { /* type III of length 8, as sine3eight() */
+#pragma GCC unroll 16
+  for (int j = 0; j < 9; j++) y[2 * j] = a[j];
+#pragma GCC unroll 4
+  for (int p = 0; p < 4; p++) { /* type III of length 8, as sine3eight() */
     e[p] = x[2 * p] - x[16 - 2 * p];
     o[p] = x[2 * p + 1] - x[15 - 2 * p];
   }
   cosine3four(e, a);
   dttfour(o, b, 4, 0);
-  _Pragma("GCC unroll 4") for (int j = 0; j < 4; j++) {
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; j++) {
     y[2 * j + 1]  = a[j] + b[j];
     y[15 - 2 * j] = a[j] - b[j];
   }
@@ -217,7 +246,8 @@ BCR_INLINE void dtthalves16(vec s, vec h, const vec *a, const vec *b, vec *E, ve
   O[3] = g3 + c3;
   O[5] = g3 - c3;
   dtthalves8(s, h, ea, eb, e, o);
-  _Pragma("GCC unroll 4") for (int q = 0; q < 4; q++) {
+#pragma GCC unroll 4
+  for (int q = 0; q < 4; q++) {
     E[q]     = e[q] + o[q];
     E[q + 4] = e[q] - o[q];
   }
@@ -244,20 +274,25 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
   { /* r = 0 and R/2 */
     vec x[16], y[16];
 
-    _Pragma("GCC unroll 16") for (int m = 1; m < N; m++) x[m - 1] = dttsineload(f + R * m * fs, nv, PART);
+#pragma GCC unroll 16
+    for (int m = 1; m < N; m++) x[m - 1] = dttsineload(f + R * m * fs, nv, PART);
     if (N == 8) sine7(x);
     else sine15(x);
-    _Pragma("GCC unroll 16") for (int k = 1; k < N; k++) T[k * ts] = x[k - 1];
-    _Pragma("GCC unroll 16") for (int m = 0; m < N; m++) x[m] = dttsineload(f + (R * m + H) * fs, nv, PART);
+#pragma GCC unroll 16
+    for (int k = 1; k < N; k++) T[k * ts] = x[k - 1];
+#pragma GCC unroll 16
+    for (int m = 0; m < N; m++) x[m] = dttsineload(f + (R * m + H) * fs, nv, PART);
     sine2twice(x, y, N / 2);
-    _Pragma("GCC unroll 16") for (int k = 1; k <= N; k++) T[k * ts + 1] = y[k - 1];
+#pragma GCC unroll 16
+    for (int k = 1; k <= N; k++) T[k * ts + 1] = y[k - 1];
   }
   for (int r = 1; r < H; r++) {
     vec e[17], o[16], y[17];
 
     e[0] = dttsineload(f + r * fs, nv, PART);
     e[N] = -dttsineload(f + (L - r) * fs, nv, PART);
-    _Pragma("GCC unroll 16") for (int m = 1; m < N; m++) {
+#pragma GCC unroll 16
+    for (int m = 1; m < N; m++) {
       const vec p = dttsineload(f + (R * m + r) * fs, nv, PART), q = dttsineload(f + (R * m - r) * fs, nv, PART);
 
       e[m]     = p - q;
@@ -265,15 +300,18 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
     }
     if (N == 8) cosine9(e, y);
     else cosine17(e, y);
-    _Pragma("GCC unroll 17") for (int k = 0; k <= N; k++) T[k * ts + 2 * r] = y[k];
+#pragma GCC unroll 17
+    for (int k = 0; k <= N; k++) T[k * ts + 2 * r] = y[k];
     if (N == 8) sine7(o);
     else sine15(o);
-    _Pragma("GCC unroll 16") for (int k = 1; k < N; k++) T[k * ts + 2 * r + 1] = o[k - 1];
+#pragma GCC unroll 16
+    for (int k = 1; k < N; k++) T[k * ts + 2 * r + 1] = o[k - 1];
   }
   { /* k = 0: sin(2 pi r q/R) C_r; k = M/2: sin(pi r (2q + 1)/R) C_r */
     vec x[8], y[8];
 
-    _Pragma("GCC unroll 8") for (int r = 1; r < H; r++) x[r - 1] = T[2 * r];
+#pragma GCC unroll 8
+    for (int r = 1; r < H; r++) x[r - 1] = T[2 * r];
     if (H == 8) sine7(x);
     else {
       const vec p = (x[0] + x[2]) * (real)0.70710678118654752440, d = x[0] - x[2], h = x[1];
@@ -282,18 +320,22 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
       x[1] = d;
       x[2] = p - h;
     }
-    _Pragma("GCC unroll 8") for (int q = 1; q < H; q++) dttsinestore(u + M * q * us, x[q - 1], nv, PART);
-    _Pragma("GCC unroll 8") for (int r = 1; r < H; r++) x[r - 1] = T[N * ts + 2 * r];
+#pragma GCC unroll 8
+    for (int q = 1; q < H; q++) dttsinestore(u + M * q * us, x[q - 1], nv, PART);
+#pragma GCC unroll 8
+    for (int r = 1; r < H; r++) x[r - 1] = T[N * ts + 2 * r];
     x[H - 1] = T[N * ts + 1];
     if (H == 8) sine3eight(x, y);
     else sine3four(x, y);
-    _Pragma("GCC unroll 8") for (int q = 0; q < H; q++) dttsinestore(u + (N + M * q) * us, y[q], nv, PART);
+#pragma GCC unroll 8
+    for (int q = 0; q < H; q++) dttsinestore(u + (N + M * q) * us, y[q], nv, PART);
   }
   for (int k = 1; k < N; k++, tw += 2 * (H - 1)) {
     const vec *t = T + k * ts;
     vec        a[8], b[8], E[8], O[8];
 
-    _Pragma("GCC unroll 8") for (int r = 1; r < H; r++) {
+#pragma GCC unroll 8
+    for (int r = 1; r < H; r++) {
       const vec  C = t[2 * r], S = t[2 * r + 1];
       const real c = tw[2 * r - 2], s = tw[2 * r - 1];
 
@@ -302,7 +344,8 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
     }
     if (H == 4) dtthalves8(t[0], t[1], a, b, E, O);
     else dtthalves16(t[0], t[1], a, b, E, O);
-    _Pragma("GCC unroll 8") for (int q = 0; q < H; q++) {
+#pragma GCC unroll 8
+    for (int q = 0; q < H; q++) {
       dttsinestore(u + (k + M * q) * us, E[q] + O[q], nv, PART);
       dttsinestore(u + (M - k + M * (H - 1 - q)) * us, O[q] - E[q], nv, PART);
     }
