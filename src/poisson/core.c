@@ -1026,7 +1026,7 @@ static inline void prefetch_piece(const char *p, ptrdiff_t bytes, PetscInt i, Pe
   for (p += bytes * i / n; p < to; p += 64) __builtin_prefetch(p, 0, 2);
 }
 
-/* columns of a layer: all lines of a transform of axis that begin at f, neighbours in memory; to: from which a piece comes nearer meanwhile, NULL: none */
+/* all lines of a transform along axis that begin in one row of the box, its columns; to: from where on a piece comes nearer meanwhile, NULL: none */
 static void transform_layer(BCRCore c, PetscInt axis, int direction, const void *f, void *u, const void *to)
 {
   const int       io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
@@ -1034,15 +1034,16 @@ static void transform_layer(BCRCore c, PetscInt axis, int direction, const void 
   const ptrdiff_t s = c->stride[axis], size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
   const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, step = c->cpu->lanes * BCRDttLines(c->dtt[axis]);
 
-  if (f != u && bytes > (ptrdiff_t)cache_bytes()) { /* rows of memory in order first: a transform from f to u would touch both in short pieces */
-    for (PetscInt k = 0; k < c->n[axis]; k++) memcpy((char *)u + k * s * size, (const char *)f + k * s * size, n * size);
-    f = u;
+  if (f != u) { /* rows of memory in order first: a transform from f to u would touch both in short pieces */
+    if (s == n) memcpy(u, f, bytes);
+    else
+      for (PetscInt k = 0; k < c->n[axis]; k++) memcpy((char *)u + k * s * size, (const char *)f + k * s * size, n * size);
   }
   for (PetscInt i = 0; i < n; i += step) { /* a few columns at a time */
     const PetscInt end = PetscMin(i + step, n);
 
     if (to) prefetch_piece(to, bytes, i, end, n);
-    c->cpu->dtt.cols(c->dtt[axis], direction, io, end - i, at(c->io, f, i), s, at(c->io, u, i), s, c->work);
+    c->cpu->dtt.cols(c->dtt[axis], direction, io, end - i, at(c->io, u, i), s, at(c->io, u, i), s, c->work);
   }
 }
 

@@ -110,7 +110,8 @@ typedef struct {
   char                 *us[BG];     /* back: row of u of the separator right of each group, NULL: none */
   real                 *ring;
   ptrdiff_t             nslot;
-  ptrdiff_t             pf; /* bytes ahead to prefetch f; 0: none */
+  ptrdiff_t             pf;      /* bytes ahead to prefetch f; 0: none */
+  int                   inplace; /* back: the separators' rows of f will be written */
   real                  sub, sepscale;
 #if BCR_ISA == 2
   /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
@@ -172,7 +173,7 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
 
 #pragma GCC unroll 8
           for (int p = 0; p < 7; p++) __builtin_prefetch(next + p * S->ldf, 0, 2);
-          if (!BACK) __builtin_prefetch(next + 7 * S->ldf, 0, 2);
+          if (!BACK || S->inplace) __builtin_prefetch(next + 7 * S->ldf, 0, 2);
         }
       }
 #pragma GCC unroll 8
@@ -679,6 +680,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
   S.ldu   = 0;
   S.ring  = rest + BCRN(level0_keep)(s);
   S.sub = S.sepscale = 0;
+  S.inplace = 0;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
 
@@ -727,6 +729,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   S.ring     = (real *)work + BCRN(level0_keep)(s);
   zero       = (real *)work + (size_t)s->nb * BL;
   S.sub      = (real)args->sub;
+  S.inplace  = f == u;
   S.sepscale = (real)args->sepscale;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
