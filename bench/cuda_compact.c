@@ -2,7 +2,10 @@
   Compact derivatives on a CUDA device along each axis of an n x n x n field, and recurrences on one array, against a copy of the field in the same run (median of
   single runs, by events), from device memory to device memory.
 
-  cuda_compact [-n 512] [-reps 21] [-recurrence 268435456] [-all]
+  mpiexec -n P: compact derivatives over ranks with a device each, n x n x n of the field on each, lines cut along the axis of the derivative (weak scaling); median over batches that
+  start together, the slowest rank, beside a copy of a rank's part in the same run; bytes and messages of the rank that sends most. -ranks: the same table for one rank.
+
+  cuda_compact [-n 512] [-axes xyz] [-reps 21] [-recurrence 268435456] [-all] [-ranks] [-transport auto,host] [-batch 10]
   -all: every scheme, periodic lines, and the right-hand side and the lines one after the other; else lele6
 */
 #include "bench.h"
@@ -11,9 +14,11 @@
   #include "cuda_bench.h"
   #include "src/compact/compact.h"
   #include "src/recurrence/devrecurrence.h"
+  #include "src/transport/transport.h"
 
-static BCRStream stream;
-static PetscInt  reps = 21;
+static BCRStream   stream;
+static PetscInt    reps = 21, batch = 10;
+static PetscMPIInt rank, size;
 
 typedef struct {
   BCRCompact    c;
@@ -44,7 +49,7 @@ static int Recur(void *context)
 static PetscErrorCode Fill(PetscReal *to, PetscInt64 n)
 {
   PetscReal *v;
-  uint64_t   state = 88172645463325252ULL;
+  uint64_t   state = 88172645463325252ULL + 7 * (uint64_t)rank;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(n, &v));
@@ -120,14 +125,115 @@ static PetscErrorCode OneCase(Run *r, MatCompactScheme scheme, PetscInt derivati
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode CopyRanks(void *context)
+{
+  return Copy(context) ? PETSC_ERR_GPU : PETSC_SUCCESS;
+}
+static PetscErrorCode DeriveRanks(void *context)
+{
+  Run *r = (Run *)context;
+
+  return BCRCompactEndDevice(r->c, stream, r->f, r->u);
+}
+
+/* Largest |A d - B f| of some lines, relative to |A| |d| + |B| |f|: they are put together on rank 0 */
+static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, double h, double *residual)
+{
+  const PetscInt step  = axis == 0 ? 1 : (axis == 1 ? n : n * n), N = n * size;
+  const double   scale = s->derivative == 1 ? 1 / h : 1 / (h * h);
+  PetscReal     *f, *u, *line, *whole[2];
+  double         worst = 0, du = 0, df = 0, c = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc5(n * n * n, &f, n * n * n, &u, n, &line, N, &whole[0], N, &whole[1]));
+  PetscCallBCRCuda(BCRCudaGet(f, r->f, r->bytes, stream));
+  PetscCallBCRCuda(BCRCudaGet(u, r->u, r->bytes, stream));
+  for (PetscInt k = 0; k < n * n; k += 997) {
+    const PetscInt at = axis == 0 ? k * n : (axis == 1 ? k % n + n * n * (k / n) : k);
+
+    for (int which = 0; which < 2; which++) {
+      for (PetscInt j = 0; j < n; j++) line[j] = (which ? u : f)[at + step * j];
+      PetscCallMPI(MPI_Gather(line, (PetscMPIInt)n, MPIU_REAL, whole[which], (PetscMPIInt)n, MPIU_REAL, 0, PETSC_COMM_WORLD));
+    }
+    for (PetscInt j = 0; j < N && !rank; j++) {
+      const PetscReal *F = whole[0], *U = whole[1];
+      BCRCompactRow    row;
+      double           x;
+
+      PetscCall(BCRCompactGetRow(s, N, j, &row));
+      x = U[j] + (j ? row.low * U[j - 1] : 0) + (j < N - 1 ? row.up * U[j + 1] : 0);
+      for (PetscInt i = 0; i < row.points; i++) {
+        x -= scale * row.c[i] * F[row.start + i];
+        c = PetscMax(c, scale * fabs(row.c[i]));
+      }
+      worst = PetscMax(worst, fabs(x));
+      du    = PetscMax(du, fabs(U[j]));
+      df    = PetscMax(df, fabs(F[j]));
+    }
+  }
+  *residual = worst / (2 * du + 2 * c * df);
+  PetscCall(PetscFree5(f, u, line, whole[0], whole[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, PetscInt n, BCRTransportKind way)
+{
+  const double     h = 1 / (double)(n * size);
+  BCRCompactScheme s;
+  BCRTriOptions    options;
+  BCRTransport     transport = NULL;
+  BCRTransportInfo info;
+  double           t[2] = {0, 0}, least, residual = 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCompactGetScheme(MAT_COMPACT_LELE6, derivative, PETSC_DECIDE, PETSC_FALSE, &s));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  PetscCall(PetscMemzero(&info, sizeof(info)));
+  if (size > 1) PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", way, way == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE, &transport));
+  options.isa       = -1;
+  options.device    = PETSC_TRUE;
+  options.stream    = stream;
+  options.transport = transport;
+  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, n * size, PETSC_FALSE, (PetscReal)h, axis == 0 ? 1 : (axis == 1 ? n : n * n), n, axis == 0 ? n * n : (axis == 1 ? n : 1), 1, &options, &r->c));
+  PetscCall(BenchRanksMedian(stream, CopyRanks, r, reps, batch, &t[0], &least));
+  PetscCall(BenchRanksMedian(stream, DeriveRanks, r, reps, batch, &t[1], &least));
+  if (transport) PetscCall(BCRTransportCount(transport));
+  PetscCall(DeriveRanks(r));
+  if (transport) PetscCall(BCRTransportGetInfo(transport, &info));
+  PetscCall(ResidualRanks(r, &s, n, axis, h, &residual));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &info.bytes_sent, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &info.messages, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
+  if (!rank) {
+    printf("lele6,%d,%c,%" PetscInt_FMT ",%d,%s,%.5f,%.5f,%.3f,%zu,%zu,%.2e\n", (int)derivative, (char)('x' + axis), n, (int)size, size > 1 ? BCRTransportName(info.kind) : "-", 1e3 * t[1], 1e3 * t[0], t[1] / t[0], info.bytes_sent, info.messages, residual);
+    (void)fflush(stdout);
+  }
+  PetscCall(BCRCompactDestroy(&r->c));
+  PetscCall(BCRTransportDestroy(&transport));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Ranks(Run *r, PetscInt n, const char axes[], const char ways[])
+{
+  const char *name[] = {"auto", "mpi", "nccl", "host"};
+
+  PetscFunctionBegin;
+  if (!rank) printf("scheme,derivative,axis,n,ranks,transport,time_ms,copy_ms,ratio_to_copy,bytes_sent,messages,residual\n");
+  for (PetscInt axis = 0; axis < 3; axis++)
+    for (PetscInt derivative = 1; derivative < 3; derivative++)
+      for (int way = 0; way < 4; way++) {
+        if (strchr(axes, 'x' + (int)axis) && (size == 1 ? way == 0 : strstr(ways, name[way]) != NULL)) PetscCall(RanksCase(r, derivative, axis, n, (BCRTransportKind)way));
+      }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt       n = 512, long_ = 268435456;
-  PetscBool      all = PETSC_FALSE;
+  PetscBool      all = PETSC_FALSE, ranks = PETSC_FALSE;
   BCRDeviceArena arena;
   Run            r;
-  double         copy;
-  char           device[64];
+  double         copy = 0;
+  char           device[64], axes[4] = "xyz", ways[64] = "auto";
   int            major, minor, sms, shared;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -135,26 +241,37 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-recurrence", &long_, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-all", &all, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-ranks", &ranks, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-axes", axes, sizeof(axes), NULL));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-transport", ways, sizeof(ways), NULL));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size > 1) ranks = PETSC_TRUE;
+  if (ranks) long_ = 0;
   PetscCall(PetscMemzero(&arena, sizeof(arena)));
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
   PetscCallBCRCuda(BCRCudaStreamCreate(&stream));
   PetscCallBCRCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
-  printf("# device: %s, %s, medians of %" PetscInt_FMT " runs\n", device, sizeof(PetscReal) == sizeof(double) ? "double" : "single", reps);
-  printf("what,scheme,derivative,axis,ends,how,n,time_ms,copy_ms,ratio_to_copy,residual\n");
+  if (!rank) printf("# device: %s, %s, %d ranks, medians of %" PetscInt_FMT " runs\n", device, sizeof(PetscReal) == sizeof(double) ? "double" : "single", (int)size, reps);
+  if (!ranks) printf("what,scheme,derivative,axis,ends,how,n,time_ms,copy_ms,ratio_to_copy,residual\n");
   if (n) {
     r.bytes = (size_t)n * (size_t)n * (size_t)n * sizeof(PetscReal);
     PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "f", &r.f));
     PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "u", &r.u));
     PetscCall(Fill(r.f, (PetscInt64)n * n * n));
-    PetscCall(BenchDeviceMedian(stream, Copy, &r, 3, reps, &copy));
-    for (PetscInt axis = 0; axis < 3; axis++)
+    if (ranks) PetscCall(Ranks(&r, n, axes, ways));
+    else PetscCall(BenchDeviceMedian(stream, Copy, &r, 3, reps, &copy));
+    for (PetscInt axis = 0; axis < 3; axis++) {
+      if (ranks || !strchr(axes, 'x' + (int)axis)) continue;
       for (PetscInt derivative = 1; derivative < 3; derivative++)
         for (int scheme = all ? 0 : MAT_COMPACT_LELE6; scheme <= (all ? MAT_COMPACT_SPECTRAL : MAT_COMPACT_LELE6); scheme++) {
           PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_FALSE, BCR_TRI_AUTO, copy));
           if (all) PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_TRUE, BCR_TRI_AUTO, copy));
           if (all && scheme == MAT_COMPACT_LELE6) PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_FALSE, BCR_TRI_THOMAS, copy));
         }
+    }
     PetscCall(BCRDeviceArenaFree(&arena));
   }
   #if !defined(PETSC_USE_COMPLEX)

@@ -302,6 +302,13 @@ PetscErrorCode BCRCompactApplyTransposeDevice(BCRCompact c, void *stream, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRCompactGetPass(BCRCompact c, const BCRCudaCompact **pass)
+{
+  PetscFunctionBegin;
+  *pass = c->fused ? &c->pass : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRCompactStage(BCRCompact c, void *stream, const PetscReal *f, PetscReal *d, PetscReal *stage[2])
 {
   const size_t bytes = (size_t)c->inner * (size_t)c->local * (size_t)c->outer * sizeof(PetscReal);

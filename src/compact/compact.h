@@ -37,6 +37,12 @@ PETSC_INTERN
 PetscErrorCode BCRCompactCancelDevice(BCRCompact compact);
 PETSC_INTERN
 PetscErrorCode BCRCompactApplyTransposeDevice(BCRCompact compact, void *stream, const PetscReal *d, PetscReal *f);
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../backend/cuda/compact.h"
+/* For tests and benches: right-hand side and lines in one pass over the field, where that is how it is done */
+PETSC_INTERN
+PetscErrorCode BCRCompactGetPass(BCRCompact compact, const BCRCudaCompact **pass);
+#endif
 /* Two arrays of the device for fields of the host, which are brought there (f, or NULL) and back (d, or NULL); waits */
 PETSC_INTERN
 PetscErrorCode BCRCompactStage(BCRCompact compact, void *stream, const PetscReal *f, PetscReal *d, PetscReal *stage[2]);

@@ -10,6 +10,8 @@
 #include "tri.cuh"
 #include "compact.h"
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 #define COMPACT_ENDS (2 * BCR_CUDA_COMPACT_ENDS)
 
@@ -256,92 +258,377 @@ template <typename T, int H, int SIGN, int K> __global__ void __launch_bounds__(
   if (t.left && q == 0 && t.write0 == 0) u[p.inner * (p.h - 1)] += root * b;
 }
 
-/* Lines that are contiguous: s.tx lines in a warp, s.nq threads each; a line's rows go by way of shared memory */
-template <typename T, int H, int SIGN, int K> __global__ void __launch_bounds__(128, 5) compact_along(BCRCudaCompact p, CompactShape s, const T *f, T *u)
+/*
+  Lines that are contiguous. A warp takes one line (or tile) after the other, with the next ones on their way to shared memory: a line comes as one bulk copy, is solved
+  in place there, and nothing but its own warp waits. A lane has K rows. K is odd, so that lanes find their rows in different banks without padding. The
+  last lane's last row is the last row of the tile: the first rows may be missing (k < first), so that the sum at the first row and y in the last one are where both
+  chains end. What comes before a lane's rows and after them is scanned over lanes, over as many as BCR_CUDA_COMPACT_REACH rows need, of a periodic line that is one tile
+  around the ring of them. A lane's rows then are u = b + c Q + r R: one fma for each of the two, no chain.
+
+  The unknowns X of the ends are combinations of the 8 points at either end (C), s and the last y (g). Lanes 0..15 have those of the first rows, h-1 first, lanes 16..31
+  those of the last; each of the 16 has a point.
+*/
+#define ALONG_POINTS (2 * BCR_CUDA_COMPACT_WIDTH)
+
+template <typename T, int K> struct CompactAlong {
+  ptrdiff_t n, lines;
+  int       h, t, tiles, out, halo, ring, periodic, bulk, warps; /* out, halo: rows; warps: that have work */
+  double    root;
+  T         alpha, c[4], Q[K], R[K]; /* alpha: root */
+  double    C[2][BCR_CUDA_COMPACT_ENDS][ALONG_POINTS], g[2][BCR_CUDA_COMPACT_ENDS][2];
+};
+
+static __host__ __device__ inline double compact_power(double x, int n)
 {
+  double p = 1;
+
+  for (; n > 0; n >>= 1, x *= x)
+    if (n & 1) p *= x;
+  return p;
+}
+
+/* Steps of a scan over 2^steps lanes with K rows each */
+static __host__ __device__ constexpr int along_steps(int K)
+{
+  int steps = K > 32 ? 2 : 0;
+
+  while (K << steps < BCR_CUDA_COMPACT_REACH) steps++;
+  return steps;
+}
+
+/* The fewest rows in so many lanes of a ring of n rows, one of which may have fewer than K */
+static int along_covers(int K, ptrdiff_t n)
+{
+  const int lanes = (int)((n + K - 1) / K), all = 1 << along_steps(K), rest = all % lanes;
+
+  return all / lanes * (int)n + (rest ? (rest - 1) * K + (int)(n - (ptrdiff_t)(lanes - 1) * K) : 0);
+}
+
+/* Bulk copies between global and shared memory, 16 bytes aligned */
+static __device__ inline unsigned bulk_shared(const void *p)
+{
+  return (unsigned)__cvta_generic_to_shared(p);
+}
+#if __CUDA_ARCH__ >= 900
+static __device__ inline void bulk_init(unsigned long long *barrier)
+{
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bulk_shared(barrier)) : "memory");
+}
+static __device__ inline void bulk_init_done()
+{
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+static __device__ inline void bulk_load(void *to, const void *from, unsigned bytes, unsigned long long *barrier)
+{
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bulk_shared(barrier)), "r"(bytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(bulk_shared(to)), "l"(from), "r"(bytes), "r"(bulk_shared(barrier)) : "memory");
+}
+static __device__ inline void bulk_wait(unsigned long long *barrier, unsigned parity)
+{
+  asm volatile("{\n\t"
+               ".reg .pred done;\n\t"
+               "again:\n\t"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
+               "@!done bra again;\n\t"
+               "}" ::"r"(bulk_shared(barrier)),
+               "r"(parity)
+               : "memory");
+}
+static __device__ inline void bulk_written() /* by a thread, before a bulk copy of it begins */
+{
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+#else
+static __device__ inline void bulk_init(unsigned long long *) {}
+static __device__ inline void bulk_init_done() {}
+static __device__ inline void bulk_load(void *, const void *, unsigned, unsigned long long *) {}
+static __device__ inline void bulk_wait(unsigned long long *, unsigned) {}
+static __device__ inline void bulk_written() {}
+#endif
+
+/* v of the lanes before (source[]: by 1, 2, 4 ...), each with what it loses on the way */
+template <typename T, int STEPS> static __device__ __forceinline__ T along_scan(T v, const T factor[STEPS], const int source[STEPS])
+{
+#pragma unroll
+  for (int s = 0; s < STEPS; s++) v += factor[s] * __shfl_sync(~0u, v, source[s]);
+  return v;
+}
+
+template <int STEPS> static __device__ inline void along_factors(double own, int lane, const int source[STEPS], double factor[STEPS])
+{
+  factor[0] = own;
+#pragma unroll
+  for (int s = 1; s < STEPS; s++) factor[s] = factor[s - 1] * __shfl_sync(~0u, factor[s - 1], source[s - 1]);
+}
+
+#define ALONG_WARPS 4
+#define ALONG_ROOM(K) (32 * (K) + 32) /* of a line in shared memory */
+
+template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
+{
+  constexpr int STEPS = along_steps(K), ROOM = ALONG_ROOM(K), AHEAD = STAGES == 2 ? 2 : STAGES - 1;
+
   extern __shared__ double2 shared[];
 
-  const int       lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane / s.nq, q = lane % s.nq, N = s.around ? 0 : p.h + p.t;
-  const ptrdiff_t group  = (ptrdiff_t)blockIdx.x * (blockDim.x >> 5) + warp;
-  const ptrdiff_t at     = group / s.tiles * s.tx + g;
-  const bool      active = at < s.columns;
-  const ptrdiff_t column = active ? at : s.columns - 1, h = s.around ? 0 : p.h;
-  const int       room = s.nq * K + 2 * H, padded = room + room / K + 1; /* of a line */
-  CompactLine     l;
-  T               x[K], *in;
+  const int           lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = blockIdx.x * ALONG_WARPS + warp, tile = group % p.tiles;
+  unsigned long long *barrier = (unsigned long long *)(shared + (size_t)ALONG_WARPS * STAGES * ROOM * sizeof(T) / 16) + warp * STAGES;
+  T                  *buffer  = (T *)shared + (size_t)warp * STAGES * ROOM;
+  const ptrdiff_t     first = group / p.tiles, step = p.warps / p.tiles;
 
-  l.ex                = shared + warp * 32 + g * s.nq;
-  l.fe                = (double *)(shared + blockDim.x) + (warp * s.tx + g) * (COMPACT_ENDS + 1);
-  l.last              = l.fe + COMPACT_ENDS;
-  l.stride            = 1;
-  in                  = (T *)((double *)(shared + blockDim.x) + (blockDim.x >> 5) * s.tx * (COMPACT_ENDS + 1)) + (warp * s.tx + g) * padded;
-  const CompactTile t = compact_tile<K>(s, (int)(group % s.tiles));
+  if (group >= p.warps) return;
+  /* rows: to write, to solve, in shared memory */
+  const ptrdiff_t w0 = (ptrdiff_t)tile * p.out, w1 = w0 + p.out < p.n ? w0 + p.out : p.n;
+  const bool      left = !p.periodic && w0 - p.halo <= p.h, right = !p.periodic && w1 + p.halo >= p.n - p.t, ends = left || right;
+  const ptrdiff_t r0 = p.ring ? 0 : (left ? p.h : w0 - p.halo), r1 = p.ring ? p.n : (right ? p.n - p.t : w1 + p.halo);
+  ptrdiff_t       l0 = left || p.ring ? 0 : r0 - H, l1 = right || p.ring ? p.n : r1 + H;
+  const bool      bulk = p.bulk && l0 >= 0 && l1 <= p.n;
 
-  f += column * p.n;
-  u += column * p.n;
-  const ptrdiff_t row0  = t.lo + h - H; /* of the first number in shared memory */
-  const int       count = (int)(t.hi - t.lo) + 2 * H;
+  if (bulk) {
+    l0 = l0 / 4 * 4;
+    l1 = (l1 + 3) / 4 * 4 < p.n ? (l1 + 3) / 4 * 4 : p.n;
+  }
+  const int count = (int)(l1 - l0), before = H + 32 * K - (int)(r1 - l0), shift = (before < 4 ? 4 : before + 3) / 4 * 4; /* the first row of the buffer is at shift */
+  const int mine = (int)(r1 - l0) - (32 - lane) * K + shift, missing = (int)(r0 - r1) + (32 - lane) * K;
+  const int none = 32 - (int)((r1 - r0 + K - 1) / K), kfirst = missing < 0 ? 0 : (missing > K ? K : missing), round = 32 - none;
+  /* what lanes hand on */
+  int source[STEPS], target[STEPS];
+  T   fore[STEPS], back[STEPS], pc, cs, dc = 0, dr = 0, er = 0, C[BCR_CUDA_COMPACT_ENDS] = {}, g[BCR_CUDA_COMPACT_ENDS][2] = {};
+  int point = (int)(r1 - l0) - 1 + shift; /* any that is there */
 
-  if (row0 >= 0 && row0 + count <= p.n) {
-#pragma unroll 4
-    for (int e = q; e < count; e += s.nq) __pipeline_memcpy_async(in + e + e / K, f + row0 + e, sizeof(T));
-  } else {
-    for (int e = q; e < count; e += s.nq) {
-      ptrdiff_t j = row0 + e;
+  {
+    const bool   active = lane >= none, start = lane == none && !p.ring;
+    const double own = active ? compact_power(p.root, K - kfirst) : 0;
+    double       F[STEPS], B[STEPS], P = 0, scale = active ? 1 / compact_power(p.root, kfirst) : 0;
 
-      if (s.around) j = j < 0 ? j + p.n : (j >= p.n ? j - p.n : j);
-      __pipeline_memcpy_async(in + e + e / K, f + j, sizeof(T));
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+      source[s] = p.ring ? (active ? none + ((lane - none - (1 << s)) % round + round) % round : lane) : (lane >= 1 << s ? lane - (1 << s) : lane);
+      target[s] = p.ring ? (active ? none + (lane - none + (1 << s)) % round : lane) : (lane + (1 << s) < 32 ? lane + (1 << s) : lane);
+    }
+    along_factors<STEPS>(start ? 0 : own, lane, source, F);
+    along_factors<STEPS>(lane == 31 && !p.ring ? 0 : own, lane, target, B);
+    for (int k = kfirst; k < K; k++) P = p.root + p.root * p.root * P;
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+      fore[s] = (T)F[s];
+      back[s] = (T)B[s];
+    }
+    pc = (T)(start ? 0 : P);
+    cs = (T)(start ? 0 : scale);
+    if (ends) { /* what d and e add */
+      const double in = lane == none ? 1 : (active ? compact_power(p.root, (int)((r1 - r0) - (32 - lane) * (ptrdiff_t)K)) : 0);
+      double       V = along_scan<double, STEPS>(P * in, B, target);
+
+      V = __shfl_down_sync(~0u, V, 1);
+      if (left) {
+        dc = (T)(in * scale);
+        dr = (T)(lane < 31 ? V : 0);
+      }
+      if (right) er = (T)(active ? compact_power(p.root, (31 - lane) * K) : 0);
+      const int  side = lane >> 4, i = lane & 15;
+      const bool there = i < BCR_CUDA_COMPACT_WIDTH ? left : right;
+
+      for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) {
+        if (side ? !right : !left) continue;
+        if (there) C[e] = (T)p.C[side][e][i];
+        if (left) g[e][0] = (T)p.g[side][e][0];
+        if (right) g[e][1] = (T)p.g[side][e][1];
+      }
+      if (there) point = (int)((i < BCR_CUDA_COMPACT_WIDTH ? i : p.n - ALONG_POINTS + i) - l0) + shift;
     }
   }
-  __pipeline_commit();
-  const int klim = q < t.qlast ? K - 1 : (q == t.qlast ? t.klast : -1);
-  double2   mine;
-  double    yl;
 
-  __pipeline_wait_prior(0);
-  __syncwarp();
-  for (int e = q; e < N; e += s.nq) /* all their points are in the tile */
-    if (e < p.h ? t.left : t.right)
-      l.fe[e] = compact_end(
-        p, [&](ptrdiff_t j) { return in[j - row0 + (j - row0) / K]; }, e);
-  {
-    const T *w = in + q * (K + 1);
+  const auto load = [&](int stage, ptrdiff_t line) {
+    T *to = buffer + stage * ROOM + shift;
 
-    compact_rows<T, H, SIGN, K>(
-      p, [&](int k) { return w[k + k / K]; }, klim, x, &mine, &yl);
+    if (bulk) {
+      if (lane == 0 && line < p.lines) bulk_load(to, f + line * p.n + l0, (unsigned)(count * sizeof(T)), barrier + stage);
+      return;
+    }
+    if (line < p.lines) {
+      for (int e = lane; e < count; e += 32) {
+        ptrdiff_t j = l0 + e;
+
+        if (p.periodic) j = j < 0 ? j + p.n : (j >= p.n ? j - p.n : j);
+        __pipeline_memcpy_async(to + e, f + line * p.n + j, sizeof(T));
+      }
+    }
+    __pipeline_commit();
+  };
+
+  if (bulk) {
+    if (lane == 0) {
+      for (int s = 0; s < STAGES; s++) bulk_init(barrier + s);
+      bulk_init_done();
+    }
+    __syncwarp();
   }
-  l.ex[q] = mine;
-  if (q == t.qlast) *l.last = yl;
-  __syncwarp();
+#pragma unroll
+  for (int s = 0; s < AHEAD; s++) load(s, first + s * step);
 
-  double c, r;
+  int      stage = 0;
+  unsigned parity = 0;
 
-  compact_carry<T, K>(p, s, l, t, q, u, 1, active, &c, &r);
-  const T root = (T)p.root;
-  T       y = (T)c, b = (T)r;
+  for (ptrdiff_t line = first; line < p.lines; line += step) {
+    T *in = buffer + stage * ROOM, x[K], y = 0, b = 0;
+
+    if (bulk) bulk_wait(barrier + stage, parity);
+    else {
+      __pipeline_wait_prior(AHEAD - 1);
+      __syncwarp();
+    }
+    if (p.ring) {
+      if (lane < H) {
+        in[shift - H + lane]     = in[shift + p.n - H + lane];
+        in[shift + p.n + lane] = in[shift + lane];
+      }
+      __syncwarp();
+    }
+    {
+      const T *w = in + mine;
 
 #pragma unroll
+      for (int k = 0; k < K; k++) {
+        T v = SIGN > 0 ? p.c[0] * w[k] : (T)0;
+
+        v += p.c[1] * (SIGN > 0 ? w[k + 1] + w[k - 1] : w[k + 1] - w[k - 1]);
+        if (H > 1) v += p.c[2] * (SIGN > 0 ? w[k + 2] + w[k - 2] : w[k + 2] - w[k - 2]);
+        if (H > 2) v += p.c[3] * (SIGN > 0 ? w[k + 3] + w[k - 3] : w[k + 3] - w[k - 3]);
+        if (k >= kfirst) y = v + p.alpha * y;
+        x[k] = y;
+      }
+    }
+#pragma unroll
+    for (int k = K - 1; k >= 0; k--) {
+      if (k >= kfirst) b = x[k] + p.alpha * b;
+      x[k] = b;
+    }
+    T X[BCR_CUDA_COMPACT_ENDS], c, r;
+
+    if (ends) {
+      const T at = in[point];
+
+#pragma unroll
+      for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) X[e] = C[e] * at;
+#pragma unroll
+      for (int s = 8; s; s /= 2) {
+        X[0] += __shfl_xor_sync(~0u, X[0], s);
+        if (p.h > 1) X[1] += __shfl_xor_sync(~0u, X[1], s);
+        if (p.h > 2) X[2] += __shfl_xor_sync(~0u, X[2], s);
+      }
+    }
+    y = along_scan<T, STEPS>(y, fore, source);
+    c = __shfl_sync(~0u, y, source[0]);
+    b = along_scan<T, STEPS>(b + pc * c, back, target);
+    r = __shfl_sync(~0u, b, target[0]);
+    c *= cs;
+    if (!p.ring && lane == 31) r = 0;
+    if (ends) {
+      const T s0 = __shfl_sync(~0u, b, none), yl = __shfl_sync(~0u, y, 31);
+
+#pragma unroll
+      for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) X[e] += g[e][0] * s0 + g[e][1] * yl;
+      const T d = __shfl_sync(~0u, X[0], 0), e = __shfl_sync(~0u, X[0], 16);
+
+      c += d * dc;
+      r += d * dr + e * er;
+    }
+    __syncwarp(); /* all have read */
+    {
+      T *w = in + mine;
+
+#pragma unroll
+      for (int k = 0; k < K; k++) w[k] = x[k] + c * p.Q[k] + r * p.R[k];
+    }
+    __syncwarp();
+    if (ends && (lane & 15) == 0) {
+      if (lane == 0 && left) {
+        T *w = in + shift + p.h - 1 - l0;
+
+        w[0] = X[0] + p.alpha * w[1];
+        if (p.h > 1) w[-1] = X[1];
+        if (p.h > 2) w[-2] = X[2];
+      }
+      if (lane == 16 && right) {
+        T *w = in + shift + (p.n - p.t - l0);
+
+        w[0] = X[0];
+        if (p.t > 1) w[1] = X[1];
+        if (p.t > 2) w[2] = X[2];
+      }
+    }
+    __syncwarp();
+    {
+      T *to = u + line * p.n + l0;
+
+      if (bulk) {
+        constexpr int V = 16 / sizeof(T);
+
+        for (int e = (int)(w0 - l0) + V * lane; e < (int)(w1 - l0); e += 32 * V) *(double2 *)(to + e) = *(const double2 *)(in + shift + e);
+        bulk_written();
+      } else {
+        for (int e = (int)(w0 - l0) + lane; e < (int)(w1 - l0); e += 32) to[e] = in[shift + e];
+      }
+    }
+    __syncwarp();
+    load((stage + AHEAD) % STAGES, line + AHEAD * step);
+    if (++stage == STAGES) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+}
+
+template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u)
+{
+  const int          N = b->h + b->t, W = BCR_CUDA_COMPACT_WIDTH;
+  const ptrdiff_t    n = b->n;
+  CompactAlong<T, K> p;
+  int                device = 0, sms = 0, major = 0, e;
+
+  if ((e = (int)cudaGetDevice(&device)) || (e = (int)cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) || (e = (int)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) return e;
+  memset(&p, 0, sizeof(p));
+  p.n        = n;
+  p.lines    = b->outer;
+  p.periodic = b->periodic;
+  p.h        = p.periodic ? 0 : b->h;
+  p.t        = p.periodic ? 0 : b->t;
+  p.halo     = (b->reach + 3) / 4 * 4;
+  p.tiles    = 1;
+  p.out      = (int)n;
+  if (n - p.h - p.t > 32 * K) {
+    p.tiles = (int)((n + 32 * K - 2 * p.halo - 4) / (32 * K - 2 * p.halo - 3));
+    p.out   = (int)(((n + p.tiles - 1) / p.tiles + 3) / 4 * 4);
+    p.tiles = (int)((n + p.out - 1) / p.out);
+  } else p.ring = p.periodic;
+  p.bulk  = major >= 9 && n * (ptrdiff_t)sizeof(T) % 16 == 0 && (uintptr_t)f % 16 == 0 && (uintptr_t)u % 16 == 0;
+  p.root  = b->root;
+  p.alpha = (T)b->root;
+  for (int k = 0; k < 4; k++) p.c[k] = (T)(b->gamma * b->c[k]);
   for (int k = 0; k < K; k++) {
-    y *= root;
-    x[k] += y;
-  }
-#pragma unroll
-  for (int k = K - 1; k >= 0; k--) {
-    if (k <= klim) b = x[k] + root * b;
-    x[k] = b;
-  }
-  __syncwarp();
-#pragma unroll
-  for (int k = 0; k < K; k++) in[q * (K + 1) + k] = x[k];
-  __syncwarp();
-  if (!active) return;
-  {
-    const int from = (int)(t.write0 - t.lo), to = (int)(t.write1 - t.lo);
+    double q = 0;
 
-#pragma unroll 4
-    for (int e = from + q; e < to; e += s.nq) u[t.lo + h + e] = in[e + e / K];
+    for (int j = K - 1; j >= k; j--) q += compact_power(b->root, j + 1 + j - k);
+    p.Q[k] = (T)q;
+    p.R[k] = (T)compact_power(b->root, K - k);
   }
-  if (t.left && q == 0 && t.write0 == 0) u[p.h - 1] += root * b;
+  for (int side = 0; side < 2 && !p.periodic; side++) {
+    for (int k = 0; k < (side ? b->t : b->h); k++) {
+      const double *G = b->G + (side ? b->h + k : b->h - 1 - k) * (N + 2);
+
+      for (int m = 0; m < N; m++) {
+        const BCRCudaCompactRow &r = m < b->h ? b->first[m] : b->last[m - b->h];
+
+        for (int i = 0; i < r.points; i++) p.C[side][k][r.start + i < W ? r.start + i : r.start + i - n + 2 * W] += G[m] * r.c[i];
+      }
+      for (int i = 0; i < 2; i++) p.g[side][k][i] = G[N + i];
+    }
+  }
+  const ptrdiff_t resident = (ptrdiff_t)sms * BLOCKS * ALONG_WARPS, tasks = p.lines * p.tiles;
+  const size_t    bytes = (size_t)ALONG_WARPS * STAGES * (ALONG_ROOM(K) * sizeof(T) + sizeof(double));
+
+  p.warps = (int)(tasks < resident ? tasks : (resident < p.tiles ? p.tiles : resident / p.tiles * p.tiles));
+  return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS>, dim3((unsigned)((p.warps + ALONG_WARPS - 1) / ALONG_WARPS)), dim3(32 * ALONG_WARPS), bytes, 1, stream, p, (const T *)f, (T *)u);
 }
 
 /* Threads of a line, tiles: the whole line where `most` threads have room for it */
@@ -379,15 +666,12 @@ template <typename T, int H, int SIGN> static int compact_run(BCRStream stream, 
   CompactShape s;
 
   if (p->inner == 1) {
-    const int warps = 4;
-    size_t    room, bytes;
+    const ptrdiff_t m = p->periodic ? p->n : p->n - p->h - p->t;
 
-    compact_shape(p, 16, 32, &s);
-    for (s.tx = 32; 32 / s.tx < s.nq;) s.tx /= 2;
-    s.nq  = 32 / s.tx;
-    room  = (size_t)s.nq * 16 + 2 * H;
-    bytes = warps * (32 * sizeof(double2) + s.tx * ((COMPACT_ENDS + 1) * sizeof(double) + (room + room / 16 + 1) * sizeof(T)));
-    return bcr_launch_cluster(compact_along<T, H, SIGN, 16>, dim3((unsigned)(((s.columns + s.tx - 1) / s.tx * s.tiles + warps - 1) / warps)), dim3(32 * warps), bytes, 1, stream, *p, s, (const T *)f, (T *)u);
+    if (m <= 5 * 32) return along_launch<T, H, SIGN, 5, 4, 5>(stream, p, f, u);
+    if (m <= 9 * 32) return along_launch<T, H, SIGN, 9, 4, 4>(stream, p, f, u);
+    if (m <= 17 * 32 && !(p->periodic && p->reach > along_covers(17, p->n))) return along_launch<T, H, SIGN, 17, 3, 3>(stream, p, f, u);
+    return along_launch<T, H, SIGN, 33, 3, 2>(stream, p, f, u);
   }
   compact_shape(p, 32, 16, &s);
   s.tx = 32;
