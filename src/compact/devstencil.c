@@ -97,8 +97,10 @@ PetscErrorCode BCRDeviceStencilPack(BCRDeviceStencil d, BCRStream stream, const 
 
 PetscErrorCode BCRDeviceStencilExchange(BCRDeviceStencil d)
 {
+  const PetscErrorCode ierr = d->transport ? BCRTransportExchange(d->transport, d->side, (int)d->s->nsend, d->send, (int)d->s->nrecv, d->recv) : PETSC_SUCCESS;
+
   PetscFunctionBegin;
-  if (d->transport) PetscCall(BCRTransportExchange(d->transport, d->side, (int)d->s->nsend, d->send, (int)d->s->nrecv, d->recv));
+  PetscCall(BCRTransportAgree(d->transport, ierr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

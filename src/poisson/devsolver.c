@@ -626,7 +626,7 @@ static PetscErrorCode solve_launch(void *context, BCRStream stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode solver_solve(BCRSolver s, BCRStream stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+static PetscErrorCode solver_launch(BCRSolver s, BCRStream stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
   BCRDeviceLaunch l = {
     s, {f, u, transpose ? 1 : 0, nrhs, ldf, ldu}
@@ -642,6 +642,15 @@ static PetscErrorCode solver_solve(BCRSolver s, BCRStream stream, PetscBool tran
   s->device->slots = PetscMin(nrhs, BCR_SLOTS);
   if (nrhs > BCR_SLOTS) PetscCall(solve_launch(&l, stream)); /* a graph of that many would not be any faster */
   else PetscCall(BCRDeviceGraphsRun(&s->device->graphs, stream, &l.call, sizeof(l.call), solve_launch, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode solver_solve(BCRSolver s, BCRStream stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+{
+  const PetscErrorCode ierr = solver_launch(s, stream, transpose, nrhs, f, ldf, u, ldu);
+
+  PetscFunctionBegin;
+  PetscCall(BCRTransportAgree(s->device->transport, ierr)); /* nobody waits for what will never come */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -2,7 +2,6 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../agree.h"
   #include "../backend/cuda/transport.h"
-  #include <stdlib.h>
   #include <string.h>
 
 struct _n_BCRTransport {
@@ -11,8 +10,8 @@ struct _n_BCRTransport {
   PetscMPIInt      rank, size, tag;
   char             option[64];
   BCRTransportInfo info;
-  BCRNccl          nccl;
-  int              serial;    /* of nccl */
+  BCRNccl          nccl; /* of shared */
+  struct _n_Shared *shared;
   char            *pinned[2]; /* of what is sent, received */
   size_t           room[2];
   void            *copied; /* an event: the last exchange's copies from pinned memory are done */
@@ -59,83 +58,69 @@ static PetscErrorCode transport_sharing(BCRTransport t, const unsigned char mine
 }
 
 /*
-  To make a communicator of NCCL takes 50 ms and more. Those that nobody uses any more wait here, as an attribute of the communicator of MPI, for the next
-  transport: no two transports have one at the same time. serial counts those made, the same on every rank.
+  To make a communicator of NCCL takes a second and more. All transports between the same ranks have the same one, from the first of them until PetscFinalize(): NCCL
+  orders what it is given for a communicator, on whatever streams, and objects are called in the same order by all of their ranks. All ranks of a communicator
+  add and take away such entries together.
 */
-  #define TRANSPORT_IDLE 4
-typedef struct {
-  int n, serial;
-  struct {
-    BCRNccl       nccl;
-    int           serial;
-    unsigned char device[16];
-  } idle[TRANSPORT_IDLE];
-} TransportPool;
+typedef struct _n_Shared *Shared;
+struct _n_Shared {
+  Shared        next;
+  BCRNccl       nccl; /* without its communicator where that has failed */
+  PetscBool     failed;
+  unsigned char device[16];
+  PetscMPIInt   size, world[]; /* its ranks in MPI_COMM_WORLD */
+};
 
-static PetscMPIInt transport_keyval = MPI_KEYVAL_INVALID;
+static Shared shared; /* the oldest first, on every rank: they go in that order */
 
-static PetscMPIInt MPIAPI transport_pool_delete(MPI_Comm comm, PetscMPIInt keyval, void *attribute, void *extra)
+static PetscErrorCode SharedFinalize(void)
 {
-  TransportPool *pool = (TransportPool *)attribute;
-
-  (void)comm;
-  (void)keyval;
-  (void)extra;
-  while (pool->n > 0) BCRNcclDestroy(&pool->idle[--pool->n].nccl);
-  free(pool);
-  return MPI_SUCCESS;
-}
-
-static PetscErrorCode transport_pool(BCRTransport t, TransportPool **pool)
-{
-  PetscMPIInt there = 0;
-
   PetscFunctionBegin;
-  if (transport_keyval == MPI_KEYVAL_INVALID) PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, transport_pool_delete, &transport_keyval, NULL));
-  PetscCallMPI(MPI_Comm_get_attr(t->comm, transport_keyval, pool, &there));
-  if (there) PetscFunctionReturn(PETSC_SUCCESS);
-  *pool = (TransportPool *)calloc(1, sizeof(**pool)); /* it may outlive PetscFinalize() */
-  PetscCheck(*pool, PETSC_COMM_SELF, PETSC_ERR_MEM, "calloc()");
-  PetscCallMPI(MPI_Comm_set_attr(t->comm, transport_keyval, *pool));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+  while (shared) {
+    Shared s = shared;
 
-/* The one that came last, if that is the same one on every rank, and each has the device still that it had */
-static PetscErrorCode transport_pool_take(BCRTransport t, const unsigned char device[16])
-{
-  TransportPool *pool;
-  PetscMPIInt    mine[2], all[2];
-
-  PetscFunctionBegin;
-  PetscCall(transport_pool(t, &pool));
-  mine[0] = pool->n > 0 && !memcmp(pool->idle[pool->n - 1].device, device, 16) ? pool->idle[pool->n - 1].serial : 0;
-  mine[1] = -mine[0];
-  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_MIN, t->comm));
-  if (all[0] > 0 && all[0] == -all[1]) {
-    pool->n--;
-    t->nccl   = pool->idle[pool->n].nccl;
-    t->serial = pool->idle[pool->n].serial;
-  } else t->serial = ++pool->serial;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* One in good order waits for the next transport, with nothing to do */
-static PetscErrorCode transport_pool_give(BCRTransport t)
-{
-  TransportPool *pool;
-  unsigned char  device[16];
-
-  PetscFunctionBegin;
-  if (!t->nccl) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(transport_pool(t, &pool));
-  if (pool->n == TRANSPORT_IDLE || BCRCudaDeviceId(device) || BCRNcclWait(t->nccl)) BCRNcclDestroy(&t->nccl);
-  else {
-    pool->idle[pool->n].nccl   = t->nccl;
-    pool->idle[pool->n].serial = t->serial;
-    memcpy(pool->idle[pool->n].device, device, 16);
-    pool->n++;
-    t->nccl = NULL;
+    shared = s->next;
+    if (s->failed) BCRNcclAbort(s->nccl); /* not all ranks may have it */
+    BCRNcclDestroy(&s->nccl);
+    PetscCall(PetscFree(s));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* That of these ranks and of the device that each has now, or NULL on all of them; what some have and others have not is of no use to anybody */
+static PetscErrorCode SharedFind(BCRTransport t, const PetscMPIInt world[], const unsigned char device[16], Shared *found)
+{
+  PetscMPIInt mine, all;
+
+  PetscFunctionBegin;
+  for (*found = shared; *found; *found = (*found)->next) {
+    if (!(*found)->failed && (*found)->size == t->size && !memcmp((*found)->world, world, (size_t)t->size * sizeof(*world))) break;
+  }
+  mine = *found && !memcmp((*found)->device, device, 16) ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, t->comm));
+  if (*found && !all) {
+    (*found)->failed = PETSC_TRUE;
+    *found           = NULL;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SharedAdd(BCRTransport t, const PetscMPIInt world[], const unsigned char device[16], BCRNccl nccl, Shared *added)
+{
+  Shared s, *last;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc(sizeof(*s) + (size_t)t->size * sizeof(*world), &s));
+  if (!shared) PetscCall(PetscRegisterFinalize(SharedFinalize));
+  s->next   = NULL;
+  s->nccl   = nccl;
+  s->failed = PETSC_FALSE;
+  s->size   = t->size;
+  memcpy(s->device, device, 16);
+  memcpy(s->world, world, (size_t)t->size * sizeof(*world));
+  for (last = &shared; *last;) last = &(*last)->next;
+  *last = s;
+  *added = s;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,9 +132,11 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
     char        text[256];
   } told;
   unsigned char id[BCR_NCCL_ID];
-  PetscMPIInt   pair[2];
+  PetscMPIInt   pair[2], *mine, *world;
+  MPI_Group     group, everyone;
   double        any;
   const char   *text = BCRNcclPossible();
+  BCRNccl       nccl = NULL;
 
   PetscFunctionBegin;
   why[0] = 0;
@@ -158,25 +145,35 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
     PetscCall(PetscSNPrintf(why, len, "ranks %d and %d share a GPU, which NCCL refuses", (int)pair[0], (int)pair[1]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(transport_pool_take(t, device));
-  if (t->nccl) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc2(t->size, &mine, t->size, &world));
+  for (PetscMPIInt q = 0; q < t->size; q++) mine[q] = q;
+  PetscCallMPI(MPI_Comm_group(t->comm, &group));
+  PetscCallMPI(MPI_Comm_group(MPI_COMM_WORLD, &everyone));
+  PetscCallMPI(MPI_Group_translate_ranks(group, t->size, mine, everyone, world));
+  PetscCallMPI(MPI_Group_free(&group));
+  PetscCallMPI(MPI_Group_free(&everyone));
+  PetscCall(SharedFind(t, world, device, &t->shared));
   memset(id, 0, sizeof(id));
-  for (int step = 0; step < 2; step++) { /* all ranks begin to make the communicator, or none */
+  for (int step = 0; step < 4 && !t->shared && !why[0]; step++) { /* all ranks go on, or none */
     if (step == 0 && !text && t->rank == 0) text = BCRNcclMakeId(id);
     if (step == 1) {
       PetscCallMPI(MPI_Bcast(id, BCR_NCCL_ID, MPI_BYTE, 0, t->comm));
-      text = BCRNcclCreate(id, t->size, t->rank, &t->nccl);
+      text = BCRNcclCreate(id, t->size, t->rank, &nccl);
     }
+    if (step == 2) text = BCRNcclTry(nccl, t->size, t->rank); /* what there is no room for is found here, and not in a solve */
+    if (step == 3) text = BCRNcclWait(nccl);
     memset(&told, 0, sizeof(told));
     told.rank = t->rank;
     if (text) PetscCall(PetscStrncpy(told.text, text, sizeof(told.text)));
     PetscCall(BCRTakeFrom(t->comm, text ? 1 : 0, &told, sizeof(told), &any));
-    if (any > 0) {
-      PetscCall(PetscSNPrintf(why, len, "NCCL cannot be used on rank %d (%s)", (int)told.rank, told.text));
-      BCRNcclDestroy(&t->nccl);
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
+    if (any > 0) PetscCall(PetscSNPrintf(why, len, "NCCL cannot be used on rank %d (%s)", (int)told.rank, told.text));
   }
+  if (why[0]) {
+    BCRNcclAbort(nccl);
+    BCRNcclDestroy(&nccl);
+  } else if (!t->shared) PetscCall(SharedAdd(t, world, device, nccl, &t->shared));
+  if (t->shared) t->nccl = t->shared->nccl;
+  PetscCall(PetscFree2(mine, world));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -265,6 +262,13 @@ static PetscErrorCode transport_copy(BCRTransport t, BCRStream stream, int way, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static int transport_fault;
+
+void BCRTransportFault(int exchange)
+{
+  transport_fault = exchange;
+}
+
 PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, const BCRMessage send[], int nrecv, const BCRMessage recv[])
 {
   const PetscBool host = t->info.kind == BCR_TRANSPORT_HOST ? PETSC_TRUE : PETSC_FALSE;
@@ -285,14 +289,20 @@ PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, con
   }
   if (t->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   if (t->info.kind == BCR_TRANSPORT_NCCL) {
+    const char *why;
+
+    PetscCheck(!t->shared->failed, PETSC_COMM_SELF, PETSC_ERR_LIB, "NCCL has failed between these ranks before. Use -%s host", t->option);
     TransportCallNccl(t, BCRNcclBegin(t->nccl));
-    for (int i = 0; i < nsend; i++) {
-      if (send[i].rank != t->rank && send[i].bytes) TransportCallNccl(t, BCRNcclSend(t->nccl, send[i].p, send[i].bytes, send[i].rank, stream));
+    why = transport_fault > 0 && --transport_fault == 0 ? BCRNcclSend(t->nccl, NULL, 1, t->size, stream) : NULL;
+    for (int i = 0; i < nsend && !why; i++) {
+      if (send[i].rank != t->rank && send[i].bytes) why = BCRNcclSend(t->nccl, send[i].p, send[i].bytes, send[i].rank, stream);
     }
-    for (int i = 0; i < nrecv; i++) {
-      if (recv[i].rank != t->rank && recv[i].bytes) TransportCallNccl(t, BCRNcclReceive(t->nccl, recv[i].p, recv[i].bytes, recv[i].rank, stream));
+    for (int i = 0; i < nrecv && !why; i++) {
+      if (recv[i].rank != t->rank && recv[i].bytes) why = BCRNcclReceive(t->nccl, recv[i].p, recv[i].bytes, recv[i].rank, stream);
     }
-    TransportCallNccl(t, BCRNcclEnd(t->nccl));
+    if (why) (void)BCRNcclEnd(t->nccl); /* what was begun */
+    else why = BCRNcclEnd(t->nccl);
+    TransportCallNccl(t, why);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (nsend + nrecv > t->nrequest) {
@@ -326,6 +336,26 @@ PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, con
     TransportCallCuda(t, BCRCudaEventRecord(&t->copied, stream));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTransportAgree(BCRTransport t, PetscErrorCode mine)
+{
+  const PetscBool begun = mine == PETSC_ERR_LIB || mine == PETSC_ERR_GPU ? PETSC_TRUE : PETSC_FALSE;
+  PetscMPIInt     told[3], all[3];
+
+  PetscFunctionBegin;
+  if (!t || t->info.kind != BCR_TRANSPORT_NCCL || t->size == 1) PetscFunctionReturn(mine);
+  told[0] = mine ? t->rank : -1;
+  told[1] = mine ? 0 : 1;
+  told[2] = begun ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(told, all, 3, MPI_INT, MPI_MAX, t->comm));
+  if (all[0] < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (all[1] || all[2]) { /* else all of them have found something wrong before they sent anything */
+    t->shared->failed = PETSC_TRUE;
+    BCRNcclAbort(t->nccl);
+  }
+  if (mine) PetscFunctionReturn(mine);
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "Rank %d could not send or receive by NCCL, as its own message says. Use -%s host", (int)all[0], t->option);
 }
 
 PetscErrorCode BCRTransportGetInfo(BCRTransport t, BCRTransportInfo *info)
@@ -366,7 +396,6 @@ PetscErrorCode BCRTransportDestroy(BCRTransport *transport)
   if (!t || --t->references) PetscFunctionReturn(PETSC_SUCCESS);
   TransportCallCuda(t, BCRCudaEventWait(t->copied));
   TransportCallCuda(t, BCRCudaEventDestroy(t->copied));
-  PetscCall(transport_pool_give(t));
   for (int i = 0; i < 2; i++) TransportCallCuda(t, BCRCudaHostFree(t->pinned[i]));
   PetscCall(PetscFree(t->request));
   if (t->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&t->comm));

@@ -43,6 +43,14 @@ PetscErrorCode BCRTransportReserve(BCRTransport transport, size_t sent, size_t r
    to another arrive in their order. One to the rank itself is copied. Not collective beyond the ranks that are in it. */
 PETSC_INTERN
 PetscErrorCode BCRTransportExchange(BCRTransport transport, void *stream, int nsend, const BCRMessage send[], int nrecv, const BCRMessage recv[]);
+/* Collective, after exchanges of which each rank has `mine`, its error or none. With NCCL a rank that has failed to send would leave the others waiting on their devices for good:
+   if one has, the messages of all are given up, each rank returns its own error or one that names that rank, and the transport is good for nothing more. Hosts tell
+   one another, the devices go on. Other transports: returns `mine` */
+PETSC_INTERN
+PetscErrorCode BCRTransportAgree(BCRTransport transport, PetscErrorCode mine);
+/* For tests: NCCL refuses this rank's exchange of that number from now on (1: the next; 0: none) */
+PETSC_INTERN
+void BCRTransportFault(int exchange);
 PETSC_INTERN
 PetscErrorCode BCRTransportGetInfo(BCRTransport transport, BCRTransportInfo *info);
 PETSC_INTERN

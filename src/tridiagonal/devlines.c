@@ -8,6 +8,7 @@
 struct _n_BCRTriDeviceRanks {
   BCRTriDevice     local;
   BCRDeviceReduced reduced;
+  BCRTransport     transport; /* not owned */
   BCRDeviceArena   tables, staging;
   BCRCudaRanks     p;
   PetscBool        early;
@@ -38,6 +39,7 @@ PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice 
   PetscCall(PetscNew(&d));
   *ranks       = d;
   d->local     = local;
+  d->transport = transport;
   d->stream    = stream;
   d->early     = t->early;
   d->p.inner   = t->inner;
@@ -61,7 +63,7 @@ PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTriDeviceRanksSolve(BCRTriDeviceRanks d, BCRStream stream, const PetscReal *f, PetscReal *u)
+static PetscErrorCode Solve(BCRTriDeviceRanks d, BCRStream stream, const PetscReal *f, PetscReal *u)
 {
   const PetscBool beside = d->early || d->p.n < 2 ? PETSC_TRUE : PETSC_FALSE; /* the exchange does not need the local solution */
 
@@ -82,6 +84,15 @@ PetscErrorCode BCRTriDeviceRanksSolve(BCRTriDeviceRanks d, BCRStream stream, con
   PetscCall(BCRDeviceReducedSolve(d->reduced, d->side)); /* the host may wait in it: what can run meanwhile has been launched */
   PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->done));
   PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTriDeviceRanksSolve(BCRTriDeviceRanks d, BCRStream stream, const PetscReal *f, PetscReal *u)
+{
+  const PetscErrorCode ierr = Solve(d, stream, f, u);
+
+  PetscFunctionBegin;
+  PetscCall(BCRTransportAgree(d->transport, ierr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,12 +3,13 @@
 
   PCBCRPOISSON on several ranks with CUDA devices: every transport that there is gives the solution of one rank, what is not there is an error on every
   rank that says what to use instead, PCView() says which it is; vectors that live on the device on some ranks and on the host on others; slabs along
-  each axis, decompositions that have to be redistributed. On a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
+  each axis, decompositions that have to be redistributed; messages that NCCL refuses in a solve. On a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
 */
 #include "distribute.h"
 #include <stdlib.h>
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "src/poisson/solver.h"
+  #include "src/transport/transport.h"
 
 static PetscMPIInt rank, size;
 
@@ -142,6 +143,54 @@ static PetscErrorCode Transports(PetscBool there)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* NCCL refuses the messages of one rank in the middle of a solve: an error on every rank that says what to choose, at once and from then on, and not one that waits for
+   messages that never come; that other way then works, and a solver that comes later has NCCL again */
+static PetscErrorCode Faults(void)
+{
+  const size_t which[] = {0, 3};
+
+  PetscFunctionBegin;
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(which); ++k) {
+    const TestProblem *p        = &problems[which[k]];
+    PetscInt           parts[3] = {1, 1, 1};
+    TestCaught         caught   = {0, ""};
+    PetscErrorCode     ierr;
+    Case               c;
+    PC                 pc;
+
+    parts[p->dim - 1] = (PetscInt)size;
+    PetscCall(CaseCreate(p, &c));
+    PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+    PetscCall(CasePC(c.da1, c.A1, &pc));
+    PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CPU));
+    PetscCall(PCApply(pc, c.b1, c.y1));
+    PetscCall(PCDestroy(&pc));
+    PetscCall(CaseDeal(&c, c.b1, c.b));
+    PetscCall(NewPC(&c, PCBCRPOISSON_BACKEND_CUDA, PCBCRPOISSON_TRANSPORT_NCCL, &pc));
+    PetscCall(PetscPushErrorHandler(TestCatch, &caught));
+    ierr = PCSetUp(pc);
+    PetscCall(PetscPopErrorHandler());
+    if (!ierr) {
+      for (int again = 0; again < 2; ++again) {
+        PetscCall(Compare(&c, pc, "before a fault"));
+        if (rank == size - 1) BCRTransportFault(1);
+        CheckError(PCApply(pc, c.b, c.x), PETSC_ERR_LIB, "Use -pc_bcrpoisson_transport host");
+        BCRTransportFault(0);
+        CheckError(PCApply(pc, c.b, c.x), PETSC_ERR_LIB, "Use -pc_bcrpoisson_transport host");
+        PetscCall(PCBCRPoissonSetTransport(pc, PCBCRPOISSON_TRANSPORT_HOST));
+        PetscCall(Compare(&c, pc, "by way of the host after a fault"));
+        PetscCall(PCDestroy(&pc));
+        PetscCall(NewPC(&c, PCBCRPOISSON_BACKEND_CUDA, PCBCRPOISSON_TRANSPORT_NCCL, &pc));
+      }
+      PetscCall(Compare(&c, pc, "another communicator after faults"));
+    } else Check(caught.code == PETSC_ERR_SUP, "NCCL: error %d, %s", (int)ierr, caught.message);
+    PetscCall(PCDestroy(&pc));
+    PetscCall(CaseDestroy(&c));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int failed;
@@ -151,6 +200,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Transports(BCRSolverHaveDevice(NULL)));
+  if (BCRSolverHaveDevice(NULL)) PetscCall(Faults());
   failed = TestEndAll(PETSC_COMM_WORLD);
   PetscCall(PetscFinalize());
   return failed;

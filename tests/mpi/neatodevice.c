@@ -2,12 +2,13 @@
   ranks: 1 2 3 4
 
   PCNEATO, compact derivatives and recurrences on several ranks with CUDA devices: lines that are cut, by every transport that there is, against dense LAPACK; what is not
-  there is an error on every rank that says what to use instead; PCView() says which it is. Vectors that one rank has on the host and the others on the
+  there is an error on every rank that says what to use instead, and so is a message that NCCL refuses in a solve; PCView() says which it is. Vectors that one rank has on the host and the others on the
   device. On a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
 */
 #include "neatocases.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "src/tridiagonal/tridiagonal.h"
+  #include "src/transport/transport.h"
   #include <stdlib.h>
 
 static PetscMPIInt rank, size;
@@ -97,6 +98,14 @@ static PetscErrorCode Transports(const Case *k)
         if (size > 1 && transport) Check(strstr(text, "transport: ") && strstr(strstr(text, "transport: "), PCNeatoTransports[transport]), "another transport than %s: %s", PCNeatoTransports[transport], text);
       }
       free(text);
+      if (size > 1 && transport == PCNEATO_TRANSPORT_NCCL) { /* NCCL refuses the messages of one rank: an error on every rank, now and from now on */
+        if (rank == 0) BCRTransportFault(1);
+        CheckError(PCApply(pc, f, u), PETSC_ERR_LIB, "Use -pc_neato_transport host");
+        BCRTransportFault(0);
+        CheckError(PCApply(pc, f, u), PETSC_ERR_LIB, "Use -pc_neato_transport host");
+        PetscCall(PCNeatoSetTransport(pc, PCNEATO_TRANSPORT_HOST));
+        PetscCall(Compare(k, da, pc, f, u, "by way of the host after a fault"));
+      }
     }
     PetscCall(PCDestroy(&pc));
   }

@@ -89,6 +89,7 @@ int BCRCudaDeviceId(unsigned char id[16])
 
 struct _n_BCRNccl {
   ncclComm_t comm;
+  void      *tried; /* room for the messages of BCRNcclTry() */
 };
 
 static struct {
@@ -97,6 +98,7 @@ static struct {
   ncclResult_t (*getuniqueid)(ncclUniqueId *);
   ncclResult_t (*init)(ncclComm_t *, int, ncclUniqueId, int);
   ncclResult_t (*destroy)(ncclComm_t);
+  ncclResult_t (*abort)(ncclComm_t);
   ncclResult_t (*asyncerror)(ncclComm_t, ncclResult_t *);
   ncclResult_t (*start)(void);
   ncclResult_t (*end)(void);
@@ -123,7 +125,7 @@ const char *BCRNcclPossible(void)
     return lib.why;
   }
   lib.library = library;
-  if (find(&lib.getuniqueid, "ncclGetUniqueId") && find(&lib.init, "ncclCommInitRank") && find(&lib.destroy, "ncclCommDestroy") && find(&lib.asyncerror, "ncclCommGetAsyncError") && find(&lib.start, "ncclGroupStart") &&
+  if (find(&lib.getuniqueid, "ncclGetUniqueId") && find(&lib.init, "ncclCommInitRank") && find(&lib.destroy, "ncclCommDestroy") && find(&lib.abort, "ncclCommAbort") && find(&lib.asyncerror, "ncclCommGetAsyncError") && find(&lib.start, "ncclGroupStart") &&
       find(&lib.end, "ncclGroupEnd") && find(&lib.send, "ncclSend") && find(&lib.recv, "ncclRecv") && find(&lib.error, "ncclGetErrorString"))
     return NULL;
   lib.library = NULL;
@@ -151,9 +153,10 @@ const char *BCRNcclCreate(const void *id, int size, int rank, BCRNccl *nccl)
   const char  *why;
 
   memcpy(&unique, id, sizeof(unique));
-  n->comm = NULL;
-  why     = result(lib.init(&n->comm, size, unique, rank));
-  *nccl   = n;
+  n->comm  = NULL;
+  n->tried = NULL;
+  why      = result(lib.init(&n->comm, size, unique, rank));
+  *nccl    = n;
   return why;
 }
 
@@ -191,9 +194,40 @@ const char *BCRNcclWait(BCRNccl nccl)
   return why ? why : result(r);
 }
 
+const char *BCRNcclTry(BCRNccl nccl, int size, int rank)
+{
+  const size_t      bytes = 256;
+  const cudaError_t e     = cudaMalloc(&nccl->tried, 2 * bytes * (size_t)size);
+  const char       *why, *end;
+
+  if (e != cudaSuccess) {
+    (void)cudaGetLastError();
+    return cudaGetErrorString(e);
+  }
+  why = result(lib.start());
+  if (why) return why;
+  for (int q = 0; q < size && !why; q++) {
+    char *p = (char *)nccl->tried + 2 * bytes * (size_t)q;
+
+    if (q == rank || (size > 8 && (q - rank + size + 1) % size > 2)) continue; /* all of few, else the neighbours */
+    why = result(lib.send(p, bytes, ncclChar, q, nccl->comm, NULL));
+    if (!why) why = result(lib.recv(p + bytes, bytes, ncclChar, q, nccl->comm, NULL));
+  }
+  end = result(lib.end());
+  return why ? why : end;
+}
+
+void BCRNcclAbort(BCRNccl nccl)
+{
+  if (!nccl || !nccl->comm) return;
+  (void)lib.abort(nccl->comm);
+  nccl->comm = NULL;
+}
+
 void BCRNcclDestroy(BCRNccl *nccl)
 {
   if (!*nccl) return;
+  (void)cudaFree((*nccl)->tried);
   if ((*nccl)->comm) (void)lib.destroy((*nccl)->comm);
   delete *nccl;
   *nccl = NULL;
@@ -236,6 +270,11 @@ const char *BCRNcclWait(BCRNccl)
 {
   return absent;
 }
+const char *BCRNcclTry(BCRNccl, int, int)
+{
+  return absent;
+}
+void BCRNcclAbort(BCRNccl) {}
 void BCRNcclDestroy(BCRNccl *) {}
 
 #endif

@@ -34,6 +34,8 @@ BCR_CUDA_API const char *BCRNcclSend(BCRNccl nccl, const void *p, size_t bytes, 
 BCR_CUDA_API const char *BCRNcclReceive(BCRNccl nccl, void *p, size_t bytes, int rank, BCRStream stream);
 BCR_CUDA_API const char *BCRNcclEnd(BCRNccl nccl);
 BCR_CUDA_API const char *BCRNcclWait(BCRNccl nccl); /* until all that it was given is done, and says what went wrong */
+BCR_CUDA_API const char *BCRNcclTry(BCRNccl nccl, int size, int rank); /* begins messages from and to others, as NCCL connects ranks with the first of them. Then BCRNcclWait() */
+BCR_CUDA_API void        BCRNcclAbort(BCRNccl nccl);                   /* whatever it does, also waits for ranks that do nothing; it is good for nothing more than to be destroyed */
 BCR_CUDA_API void        BCRNcclDestroy(BCRNccl *nccl);
 
 #if defined(__cplusplus)
