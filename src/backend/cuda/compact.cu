@@ -305,11 +305,11 @@ static int along_covers(int K, ptrdiff_t n)
 }
 
 /* Bulk copies between global and shared memory, 16 bytes aligned */
+#if __CUDA_ARCH__ >= 900
 static __device__ inline unsigned bulk_shared(const void *p)
 {
   return (unsigned)__cvta_generic_to_shared(p);
 }
-#if __CUDA_ARCH__ >= 900
 static __device__ inline void bulk_init(unsigned long long *barrier)
 {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(bulk_shared(barrier)) : "memory");
