@@ -7,6 +7,9 @@
 #include "readimpl.h"
 #include "readdevice.h"
 #include "run.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "threads.h"
+#endif
 
 /* ---- the matrix ---- */
 
@@ -1055,7 +1058,7 @@ typedef struct {
 typedef struct {
   PetscInt   i0, i1;  /* nodes of a grid line that every component has in its interior along x */
   PetscBool  uniform; /* nothing of the model varies there */
-  PetscReal *ref, *tol;
+  PetscReal *ref, *tol; /* one array of malloc(): several threads may want theirs */
   size_t     size;
   BCRRunKey  key;
   double    *factors, *newfactors; /* of the other axes, 6 for each component */
@@ -1095,7 +1098,7 @@ static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
 static PetscErrorCode BCRRunDestroy(BCRRun *run)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree2(run->ref, run->tol));
+  free(run->ref);
   PetscCall(PetscFree2(run->factors, run->newfactors));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1154,8 +1157,8 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
 }
 
 /* The rows of nodes i0..i1 of the line through ix, all components: *same says that they are the model's. *fast = PETSC_FALSE: their
-   pattern is not regular, nothing was done */
-static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
+   pattern is not regular, nothing was done. No PETSc function is called: threads do it side by side. */
+static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
 {
   const BCRRows *A   = ck->A;
   PetscInt       ix[3] = {run->i0, line[1], line[2]}, c, p, i, block;
@@ -1165,14 +1168,13 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
   BCRRunKey      key;
   PetscBool      plain = PETSC_FALSE;
 
-  PetscFunctionBegin;
   *fast     = PETSC_FALSE;
   *same     = PETSC_FALSE;
   run->kept = PETSC_FALSE;
-  if (E > BCR_RUN_MAX || E < dof || A->ai[dof * (node + count)] - first != E * count) PetscFunctionReturn(PETSC_SUCCESS);
+  if (E > BCR_RUN_MAX || E < dof || A->ai[dof * (node + count)] - first != E * count) return;
   if (checkcolumns) {
-    if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E)) PetscFunctionReturn(PETSC_SUCCESS);
-    if (!BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, dof)) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E)) return;
+    if (!BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, dof)) return;
   }
   *fast       = PETSC_TRUE;
   key.dev     = ck->v.dev;
@@ -1205,18 +1207,24 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
     }
     if (!off) plain = PETSC_TRUE;
   }
-  if (!*fast) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!*fast) return;
   *same = PETSC_TRUE;
   for (c = 0; c < dof && *same; c++)
     if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
-  if (!plain || !*same) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!plain || !*same) return;
   block = run->uniform ? BCR_RUN_NODES : count;
   len   = (size_t)(block * E * BCR_PARTS);
   if (len > run->size) {
-    PetscCall(PetscFree2(run->ref, run->tol));
-    run->size = len + (size_t)(8 * BCR_RUN_NODES * BCR_PARTS);
-    PetscCall(PetscMalloc2(run->size, &run->ref, run->size, &run->tol));
+    free(run->ref);
+    run->size  = len + (size_t)(8 * BCR_RUN_NODES * BCR_PARTS);
+    run->ref   = (PetscReal *)malloc(2 * run->size * sizeof(PetscReal));
+    run->tol   = run->ref + run->size;
     run->valid = PETSC_FALSE;
+    if (!run->ref) { /* row by row, then */
+      run->size = 0;
+      *fast = *same = PETSC_FALSE;
+      return;
+    }
   }
   run->kept = PETSC_TRUE;
   if (!run->valid || key.dev != run->key.dev || E != run->key.entries || memcmp(key.slot, run->key.slot, (size_t)E) || memcmp(run->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof)) {
@@ -1249,7 +1257,7 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
       }
     }
     run->key = key;
-    PetscCall(PetscArraycpy(run->factors, run->newfactors, 6 * dof));
+    memcpy(run->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
     run->valid = PETSC_TRUE;
     run->kept  = PETSC_FALSE;
   }
@@ -1274,8 +1282,95 @@ static PetscErrorCode BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt li
         if (!(PetscAbsReal(v[done + k] - run->ref[off + k]) <= run->tol[off + k])) *same = PETSC_FALSE;
     }
   }
+}
+
+/* Which components have something to compare in the line through ix: *some, *all; *near: no row of it has entries in another block */
+static void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[], PetscBool *some, PetscBool *all, PetscBool *near)
+{
+  const BCRRows *A = ck->A;
+
+  *some = PETSC_FALSE;
+  *all = *near = PETSC_TRUE;
+  for (PetscInt c = 0; c < ck->dof; c++) {
+    active[c] = (PetscBool)!ck->skip[c];
+    for (PetscInt d = 1; d < 3; d++) active[c] = (PetscBool)(active[c] && ix[d] >= ck->m[c][d].b && ix[d] < ck->m[c][d].b + ck->m[c][d].n);
+    if (active[c]) *some = PETSC_TRUE;
+    else *all = PETSC_FALSE;
+  }
+  if (A->far.mat && run->i1 >= run->i0) {
+    const PetscInt at[3] = {run->i0, ix[1], ix[2]}, row = A->dof * BCRNode(A, at);
+
+    *near = (PetscBool)(A->far.i[row] == A->far.i[row + A->dof * (run->i1 - run->i0 + 1)]);
+  }
+}
+
+#if defined(PETSCBCR_HAVE_CUDA)
+/* The lines first .. last - 1 of the rank's box, by one of several threads: which of them are the model's, with no deviation but rounding. Ends with
+   the first that is not: the matrix is none that gains by threads. */
+typedef struct {
+  BCRCheck   ck;
+  BCRRun     run;
+  PetscBool *active, columns;
+  PetscInt   first, last;
+  char      *good; /* of all lines: 1 where it is, 2 where what it was compared with is that of the line before, too */
+  int       *stop; /* all threads' */
+} BCRLines;
+
+static void BCRLinesCompare(void *ctx)
+{
+  BCRLines      *L = (BCRLines *)ctx;
+  const BCRRows *A = L->ck.A;
+
+  for (PetscInt line = L->first; line < L->last && !__atomic_load_n(L->stop, __ATOMIC_RELAXED); line++) {
+    const PetscInt ix[3] = {0, A->lo[1] + line % A->n[1], A->lo[2] + line / A->n[1]};
+    PetscBool      some, all, near, fast, same;
+
+    BCRLineActive(&L->ck, &L->run, ix, L->active, &some, &all, &near);
+    if (!some || !near) continue;
+    BCRRunCompare(&L->ck, &L->run, ix, L->active, L->columns, &fast, &same);
+    L->good[line] = (char)(!fast || !same ? 0 : (L->run.kept ? 2 : 1));
+    if (!fast || !same) __atomic_store_n(L->stop, 1, __ATOMIC_RELAXED);
+  }
+}
+
+/* Looks through the lines by several threads where the process is the host of a device and the matrix is large: one core reads at a fraction of the
+   memory's speed. good[]: lines that need not be compared again. */
+static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char good[])
+{
+  const BCRRows *A     = ck->A;
+  const PetscInt lines = A->n[1] * A->n[2];
+  BCRLines      *part;
+  void         **ctx;
+  PetscBool     *active;
+  PetscInt       threads;
+  int            stop = 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRThreadsNumber(A->near.mat, (size_t)A->ai[A->dof * A->nodes] * sizeof(PetscScalar), &threads));
+  threads = PetscMin(threads, lines);
+  if (threads < 2) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscCalloc1(threads, &part));
+  PetscCall(PetscMalloc2(threads, &ctx, threads * ck->dof, &active));
+  for (PetscInt t = 0; t < threads; t++) {
+    BCRLines *L = &part[t];
+
+    L->ck = *ck;
+    PetscCall(BCRRunCreate(&L->ck, &L->run));
+    L->active  = active + t * ck->dof;
+    L->columns = columns;
+    L->first   = (PetscInt)((PetscInt64)lines * t / threads);
+    L->last    = (PetscInt)((PetscInt64)lines * (t + 1) / threads);
+    L->good    = good;
+    L->stop    = &stop;
+    ctx[t]     = L;
+  }
+  if (part[0].run.i1 - part[0].run.i0 + 1 > BCR_RUN_NODES) BCRThreadsRun(threads, BCRLinesCompare, ctx);
+  for (PetscInt t = 0; t < threads; t++) PetscCall(BCRRunDestroy(&part[t].run));
+  PetscCall(PetscFree2(ctx, active));
+  PetscCall(PetscFree(part));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+#endif
 
 /* Row of node with the entries of the row of node like, a constant further on */
 static PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
@@ -1308,6 +1403,7 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
   const BCRRows *A = ck->A;
   PetscInt       ix[3], c, d, like;
   PetscBool     *active, stop = PETSC_FALSE, columns;
+  char          *good;
   BCRRun         run;
 
   PetscFunctionBegin;
@@ -1324,24 +1420,22 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
   ck->regular = PETSC_TRUE;
   PetscCall(PetscMemzero(&ck->v, sizeof(ck->v)));
   PetscCall(PetscMalloc1(ck->dof, &active));
+  PetscCall(PetscCalloc1(PetscMax(A->n[1] * A->n[2], 1), &good));
   PetscCall(BCRRunCreate(ck, &run));
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRCheckLines(ck, columns, good));
+#endif
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && !stop; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1] && !stop; ix[1]++) {
-      PetscInt  i0 = run.i0, i1 = run.i1; /* these go fast */
-      PetscBool some = PETSC_FALSE, all = PETSC_TRUE, fast = PETSC_FALSE, same = PETSC_FALSE, near = PETSC_TRUE, ends;
+      PetscInt   i0 = run.i0, i1 = run.i1; /* these go fast */
+      const char known = good[ix[1] - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])];
+      PetscBool  some, all, near, fast = (PetscBool)(known != 0), same = fast, ends;
 
-      for (c = 0; c < ck->dof; c++) {
-        active[c] = (PetscBool)!ck->skip[c];
-        for (d = 1; d < 3; d++) active[c] = (PetscBool)(active[c] && ix[d] >= ck->m[c][d].b && ix[d] < ck->m[c][d].b + ck->m[c][d].n);
-        if (active[c]) some = PETSC_TRUE;
-        else all = PETSC_FALSE;
-      }
-      if (A->far.mat && i1 >= i0) {
-        const PetscInt at[3] = {i0, ix[1], ix[2]}, row = A->dof * BCRNode(A, at);
-
-        near = (PetscBool)(A->far.i[row] == A->far.i[row + A->dof * (i1 - i0 + 1)]);
-      }
-      if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) PetscCall(BCRRunCompare(ck, &run, ix, active, columns, &fast, &same));
+      BCRLineActive(ck, &run, ix, active, &some, &all, &near);
+      if (known) { /* its buffers were those of a thread */
+        run.valid = PETSC_FALSE;
+        run.kept  = (PetscBool)(known == 2);
+      } else if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) BCRRunCompare(ck, &run, ix, active, columns, &fast, &same);
       if (!fast && some && near && i1 >= i0) ck->regular = PETSC_FALSE;
       ix[0] = A->lo[0];
       ends  = (PetscBool)(same && all && BCRLineInside(ck, ix));
@@ -1362,6 +1456,7 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
     }
   }
   PetscCall(BCRRunDestroy(&run));
+  PetscCall(PetscFree(good));
   PetscCall(PetscFree(active));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
