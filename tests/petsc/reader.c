@@ -2140,17 +2140,24 @@ int main(int argc, char **argv)
 {
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(AllPairs());
-  PetscCall(RandomProblems());
-  PetscCall(Components());
   PetscCall(MatrixTypes());
   PetscCall(Mirror());
   PetscCall(Corners());
   PetscCall(Names());
-  PetscCall(Again());
-  PetscCall(Left());
-  PetscCall(Missing());
-  PetscCall(OneEntry());
-  PetscCall(Errors());
+  for (int threads = 1; threads < 4; threads += 2) { /* which compare: several where there is CUDA only */
+#if defined(PETSCBCR_HAVE_CUDA)
+    PetscCall(PetscOptionsSetValue(NULL, "-bcr_read_threads", threads > 1 ? "3" : "1"));
+#else
+    if (threads > 1) break;
+#endif
+    PetscCall(RandomProblems());
+    PetscCall(Components());
+    PetscCall(Again());
+    PetscCall(Left());
+    PetscCall(Missing());
+    PetscCall(OneEntry());
+    PetscCall(Errors());
+  }
   PetscCall(AxisEigenvalues());
   PetscCall(Fits());
   PetscCall(FitNumbers());
