@@ -23,12 +23,12 @@ PetscErrorCode BCRThreadsNumber(Mat mat, size_t bytes, PetscInt *n)
   }
   PetscCall(PetscObjectTypeCompare((PetscObject)mat, MATSEQAIJCUSPARSE, &cusparse));
   #if defined(__linux__)
-  if (cusparse && !mat->boundtocpu && bytes > 4000000) {
+  if (cusparse && !mat->boundtocpu && bytes > 10000000) {
     PetscMPIInt size;
     cpu_set_t   cores;
 
     PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size)); /* as if all were on this machine */
-    if (!sched_getaffinity(0, sizeof(cores), &cores)) *n = PetscMax(1, PetscMin(CPU_COUNT(&cores) / size, MOST));
+    if (!sched_getaffinity(0, sizeof(cores), &cores)) *n = PetscMax(1, PetscMin(CPU_COUNT(&cores) / size, (PetscMPIInt)PetscMin(bytes / 5000000, MOST)));
   }
   #endif
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -7,9 +7,7 @@
 #include <petscmat.h>
 
 /* How many for a matrix with so many bytes of values: -bcr_read_threads; else 1, but for large ones of a device's type as many as this process has cores to
-   itself, up to 16 */
-PETSC_INTERN
-PetscErrorCode BCRThreadsNumber(Mat mat, size_t bytes, PetscInt *n);
+   itself, up to 16, and one for every 5 MB */
+PETSC_INTERN PetscErrorCode BCRThreadsNumber(Mat mat, size_t bytes, PetscInt *n);
 /* run(ctx[t]) for t < n; those for which there is no thread, one after the other */
-PETSC_INTERN
-void BCRThreadsRun(PetscInt n, void (*run)(void *), void *ctx[]);
+PETSC_INTERN void BCRThreadsRun(PetscInt n, void (*run)(void *), void *ctx[]);
