@@ -4,7 +4,7 @@
   side after which the recurrences along the row have forgotten what was before, and goes through a strip of groups, the next one on its way
   to shared memory while one is in registers: upwards in the elimination, downwards in the substitution, which so finds in the cache what the
   elimination read last. Ends along the row are reflections. Ends along the blocks have other eigenvectors: groups there are not regular,
-  have R = 8 (radix 4: 4) rows at most, and a block of their own in the same launch.
+  have R = 8 (radix 4: 4) rows at most, and a block of their own in the same launch (level0end.cuh).
 */
 #pragma once
 
@@ -440,11 +440,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
   }
 }
 
-/* a group that is not regular, of Q rows at most; not inline: its code, several times that of regular groups, does not get in their way */
-template <typename T, int K, int NT, int Q, int BACK> static __device__ __noinline__ void level0_end(const Level0Args<T, K> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
-{
-  level0_groups<T, K, NT, Q, BACK, 0, 0>(a, f, u, D, extra, g, g + 1, kind, h);
-}
+#include "level0end.cuh"
 
 /* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular (radix 4: the last one) */
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS> __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
