@@ -62,8 +62,7 @@ struct _n_BCRCore {
   double             endsum;
   PetscBool          bordered; /* core.h */
   BCRCoreBorder      border;
-  ptrdiff_t          dplane;           /* elements of D from one plane to the next: bordered cores and three dimensions keep all */
-  PetscInt           drows;            /* three dimensions: rows of D from one separator of a plane to the next */
+  ptrdiff_t          dplane;           /* elements of D for one plane: bordered cores keep all */
   double            *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
   double             lineq;            /* periodic line: norm of the last unknown */
   PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
@@ -156,16 +155,6 @@ static size_t cache_bytes(void)
   b = sysconf(_SC_LEVEL1_DCACHE_SIZE);
 #endif
   return b > 0 ? (size_t)b : 32768;
-}
-
-static ptrdiff_t second_cache_bytes(void)
-{
-  long b = -1;
-
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  b = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-  return b > 0 ? b : 262144;
 }
 
 /* fields of more than this leave the caches between two passes anyway */
@@ -303,7 +292,7 @@ static PetscErrorCode core_tables(BCRCore c)
         p->scale = c->factor * nzk / y->a;
         PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes() * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
         if (!ok) break;
-        p->shape.stream = (c->dim < 3 || c->bordered) && (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes() ? 1 : 0;
+        p->shape.stream = (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes() ? 1 : 0;
         PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
         for (PetscInt i = 0; i < n0; i++) {
           d[i] = (sh + x->a * lx[i]) / y->a;
@@ -366,12 +355,6 @@ static PetscErrorCode core_tables(BCRCore c)
     if (c->ldd % 512 < 16) c->ldd += 16;
     c->dplane = c->ldd * mostkeep;
     dsize     = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + 64;
-    if (c->dim == 3 && !c->bordered) { /* rows of all planes side by side, so that a transform takes them in order */
-      c->drows = c->nplane;
-      while (c->drows * c->ldd * (c->single ? sizeof(float) : sizeof(double)) % 4096 < 256) c->drows++;
-      c->dplane = c->ldd;
-      dsize     = (size_t)c->drows * c->ldd * mostkeep + 64;
-    }
   }
   c->rowsum = c->column = NULL;
   c->corner             = NULL;
@@ -779,7 +762,7 @@ static void transform_rows(BCRCore c, int direction, ptrdiff_t count, void *D)
 
 /* The lines over a plane's separators D. singular: the plane of the constant mode; norm: what its mean is multiplied by; *sub: what is to be
    subtracted from f */
-static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, void *D, ptrdiff_t ldd, double *sub, PetscReal *removed)
+static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, void *D, double *sub, PetscReal *removed)
 {
   const BCRPrecision pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const ptrdiff_t    nsep = p->tab.n, ng = p->shape.ng;
@@ -794,20 +777,20 @@ static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singula
     (void)!BCRLevel0Rows(&c->axis[1], c->border.open, &rows, &n);
     per = 1 / nrm[c->pinx];
     for (ptrdiff_t s = 0; s < nsep; s++) {
-      sum += get(pd, D, s * ldd + c->pinx);
+      sum += get(pd, D, s * c->ldd + c->pinx);
       ones += per * BCRLineRowsOnes(&rows, s);
     }
     *sub = sum / ones;
-    for (ptrdiff_t s = 0; s < nsep; s++) set(pd, D, s * ldd + c->pinx, get(pd, D, s * ldd + c->pinx) - *sub * per * BCRLineRowsOnes(&rows, s));
+    for (ptrdiff_t s = 0; s < nsep; s++) set(pd, D, s * c->ldd + c->pinx, get(pd, D, s * c->ldd + c->pinx) - *sub * per * BCRLineRowsOnes(&rows, s));
     if (removed) *removed = *sub * norm;
   }
-  c->cpu->lines->tabled(&p->tab, 0, D, ldd, c->work);
+  c->cpu->lines->tabled(&p->tab, 0, D, c->ldd, c->work);
   if (singular && c->rowsum) { /* the constant mode again, with the constant that makes the weighted mean of u zero */
     line_solution(&c->axis[1], c->rowsum, *sub, c->rowsum + c->n[1]);
     for (ptrdiff_t s = 0; s < nsep; s++) {
       const ptrdiff_t row = s + 1 < ng ? p->shape.row[s + 1] - 1 : c->n[1] - 1;
 
-      set(pd, D, s * ldd + c->pinx, c->rowsum[c->n[1] + row]);
+      set(pd, D, s * c->ldd + c->pinx, c->rowsum[c->n[1] + row]);
     }
   }
 }
@@ -857,7 +840,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const PetscBool       mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0, 0};
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0};
   ptrdiff_t             done = 0, end = nsep; /* separators done .. end - 1 are still modes */
 
   cpu->level0->start(sh, c->work0);
@@ -870,7 +853,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     if (count > 0) transform_rows(c, 0, count, at(pd, c->D, done * c->ldd));
     done += PetscMax(count, 0);
   }
-  solve_separators(c, p, singular, norm, c->D, c->ldd, &args.sub, removed);
+  solve_separators(c, p, singular, norm, c->D, &args.sub, removed);
   done = 0;
   if (sh->yperiodic || (mean && nsep > 1)) { /* the first group needs the last separator */
     end = nsep - 1;
@@ -916,7 +899,7 @@ static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0, 0};
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0};
   ptrdiff_t             done = 0;
   const double         *nrm;
 
@@ -946,7 +929,7 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, singular ? mean : 0, 0};
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, singular ? mean : 0};
   ptrdiff_t             done = 0;
   const double         *nrm;
 
@@ -1026,90 +1009,33 @@ static inline void prefetch_piece(const char *p, ptrdiff_t bytes, PetscInt i, Pe
   for (p += bytes * i / n; p < to; p += 64) __builtin_prefetch(p, 0, 2);
 }
 
-/* all lines of a transform along axis that begin in one row of the box, its columns; to: from where on a piece comes nearer meanwhile, NULL: none */
-static void transform_layer(BCRCore c, PetscInt axis, int direction, const void *f, void *u, const void *to)
-{
-  const int       io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  const PetscInt  n  = c->n[0];
-  const ptrdiff_t s = c->stride[axis], size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
-  const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, step = c->cpu->lanes * BCRDttLines(c->dtt[axis]);
-
-  if (f != u) { /* rows of memory in order first: a transform from f to u would touch both in short pieces */
-    if (s == n) memcpy(u, f, bytes);
-    else
-      for (PetscInt k = 0; k < c->n[axis]; k++) memcpy((char *)u + k * s * size, (const char *)f + k * s * size, n * size);
-  }
-  for (PetscInt i = 0; i < n; i += step) { /* a few columns at a time */
-    const PetscInt end = PetscMin(i + step, n);
-
-    if (to) prefetch_piece(to, bytes, i, end, n);
-    c->cpu->dtt.cols(c->dtt[axis], direction, io, end - i, at(c->io, u, i), s, at(c->io, u, i), s, c->work);
-  }
-}
-
 /* a transform along z or y of all lines of the box; axis: which */
 static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
   const int       io    = c->single && c->io == BCR_DOUBLE ? 1 : 0;
   const PetscInt  other = axis == 2 ? 1 : 2, n = c->n[0], nother = c->dim > other ? c->n[other] : 1;
   const ptrdiff_t so = c->stride[other], s = c->stride[axis], size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
-  const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, far = second_cache_bytes() / 4 * 3;
+  const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, step = c->cpu->lanes * BCRDttLines(c->dtt[axis]);
 
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }
   for (PetscInt j = 0; j < nother; j++) {
-    const PetscBool next = f != u && s < so && j + 1 < nother && 2 * bytes <= far ? PETSC_TRUE : PETSC_FALSE;
+    const char     *fj   = (const char *)at(c->io, f, j * so);
+    char           *uj   = (char *)at(c->io, u, j * so);
+    const PetscBool next = f != u && s < so && j + 1 < nother && bytes <= (ptrdiff_t)cache_bytes() ? PETSC_TRUE : PETSC_FALSE;
 
-    transform_layer(c, axis, direction, at(c->io, f, j * so), at(c->io, u, j * so), next ? at(c->io, f, (j + 1) * so) : NULL);
-  }
-}
-
-/*
-  Three dimensions by level 0. The rows of a group in all planes are a slab of the box: while it is in the cache, it is transformed
-  and reduced, plane by plane; substituted back, and transformed.
-*/
-static void solve_box_level0(BCRCore c, const void *f, void *u, PetscReal *removed)
-{
-  const BCRCpuTable    *cpu = c->cpu;
-  const BCRLevel0Shape *sh  = &c->plane[0].shape;
-  const ptrdiff_t       ld = c->stride[1], ldd = c->drows * c->ldd, ng = sh->ng, nsep = c->plane[0].tab.n, step = cpu->bundle / 8;
-  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
-  const PetscInt        np   = c->nplane;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, 0, 0, c->stride[2]};
-  double                sub  = 0;
-  const double         *nz;
-
-  (void)!BCRDttGetModes(c->dtt[2], NULL, &nz);
-  cpu->level0->start(sh, c->work0);
-  c->endsum = 0;
-  for (ptrdiff_t g = 0; g < ng; g += step) {
-    const ptrdiff_t g1 = PetscMin(g + step, ng), end = g1 < ng ? sh->row[g1] : c->n[1];
-
-    for (ptrdiff_t j = sh->row[g]; j < end; j++) transform_layer(c, 2, 0, at(c->io, f, j * ld), at(c->io, u, j * ld), j + 1 < c->n[1] ? at(c->io, f, (j + 1) * ld) : NULL);
-    for (PetscInt k = 0; k < np; k++) {
-      cpu->level0->reduce(&c->plane[k].shape, c->plane[k].kind, g, g1, &args, at(c->io, u, k * c->stride[2]), ld, at(pd, c->D, k * c->ldd), ldd, c->work0);
-      if (k == c->pinz && c->rowsum) plane_sums(c, at(c->io, u, k * c->stride[2]), sh->row[g], end);
+    if (f != u && s == n) memcpy(uj, fj, bytes); /* memory in order first: a transform from f to u would touch both in short pieces */
+    else if (f != u) {
+      for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(uj + k * s * size, fj + k * s * size, n * size);
     }
-  }
-  if (c->drows > np) { /* rows of no plane: transforms may pair them with others */
-    for (ptrdiff_t i = 0; i < nsep; i++) memset(at(pd, c->D, i * ldd + np * c->ldd), 0, (c->drows - np) * c->ldd * (c->single ? sizeof(float) : sizeof(double)));
-  }
-  transform_rows(c, 0, nsep * c->drows, c->D);
-  for (PetscInt k = 0; k < np; k++) solve_separators(c, &c->plane[k], c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, nz[k], at(pd, c->D, k * c->ldd), ldd, &sub, removed);
-  transform_rows(c, 1, nsep * c->drows, c->D);
-  for (ptrdiff_t g = (ng - 1) / step * step; g >= 0; g -= step) { /* the last ones may still be in the cache */
-    const ptrdiff_t g1 = PetscMin(g + step, ng), end = g1 < ng ? sh->row[g1] : c->n[1];
+    for (PetscInt i = 0; i < n; i += step) { /* a few columns at a time; meanwhile a piece of the next plane of memory comes nearer */
+      const PetscInt end = PetscMin(i + step, n);
 
-    for (PetscInt k = 0; k < np; k++) {
-      void *v = at(c->io, u, k * c->stride[2]);
-
-      args.sepscale = c->plane[k].scale;
-      args.sub      = k == c->pinz ? sub : 0;
-      cpu->level0->back(&c->plane[k].shape, c->plane[k].kind, g, g1, &args, v, ld, v, ld, at(pd, c->D, k * c->ldd), ldd, c->work0);
+      if (next) prefetch_piece(fj + so * size, bytes, i, end, n);
+      c->cpu->dtt.cols(c->dtt[axis], direction, io, end - i, uj + i * size, s, uj + i * size, s, c->work);
     }
-    for (ptrdiff_t j = sh->row[g]; j < end; j++) transform_layer(c, 2, 1, at(c->io, u, j * ld), at(c->io, u, j * ld), NULL);
   }
 }
 
@@ -1187,7 +1113,6 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
   }
   default:
     if (c->dim == 2) solve_plane(c, 0, c->singular, 1, f, u, removed);
-    else if (c->kind == PLAN_LEVEL0) solve_box_level0(c, f, u, removed);
     else {
       PetscCall(BCRDttGetModes(c->dtt[2], &lz, &nz));
       transform_cols(c, 2, 0, f, u);

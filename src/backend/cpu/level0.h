@@ -48,7 +48,6 @@ typedef struct {
   int    io;       /* 0: f and u have the work type, 1: they are double and the work type is float */
   double sepscale; /* separators are multiplied by this on their way to u */
   double sub;      /* subtracted from f (singular case) */
-  ptrdiff_t ahead; /* elements of f from a group to what comes after it, 0: the next group */
 } BCRLevel0Args;
 
 typedef struct {
@@ -56,7 +55,7 @@ typedef struct {
   size_t (*work)(const BCRLevel0Shape *s);                  /* elements of work */
   size_t (*keep)(const BCRLevel0Shape *s);                  /* the first of them that must stay as they are from one call to the next */
   void (*start)(const BCRLevel0Shape *s, void *work);       /* before the first reduce */
-  /* D[s] complete for s < g1 - 1 afterwards (all, when g1 == ng); D[g1 - 1] has what it gets from the groups so far, for the next call */
+  /* D[s] complete for s < g1 - 1 afterwards (all, when g1 == ng) */
   void (*reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work);
   void (*back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D, ptrdiff_t ldd, void *work);
 } BCRLevel0Table;

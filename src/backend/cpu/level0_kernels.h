@@ -105,13 +105,11 @@ typedef struct {
   const real           *uL[BG + 1]; /* back: separators left of group 0, between, right of the last */
   const char           *fs[BG];     /* reduce: f at the separator right of each group */
   real                 *dst[BG];    /* reduce: where the sum for the separator left of each group goes */
-  const real           *have;       /* reduce: what the separator left of group 0 has so far */
-  real                 *carry;      /* reduce: what the one right of the last group has */
+  real                 *carry;      /* reduce: what the separator to come has so far */
   char                 *us[BG];     /* back: row of u of the separator right of each group, NULL: none */
   real                 *ring;
   ptrdiff_t             nslot;
-  ptrdiff_t             pf;      /* bytes ahead to prefetch f; 0: none */
-  int                   inplace; /* back: the separators' rows of f will be written */
+  ptrdiff_t             pf; /* bytes ahead to prefetch f; 0: none */
   real                  sub, sepscale;
 #if BCR_ISA == 2
   /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
@@ -173,7 +171,7 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
 
 #pragma GCC unroll 8
           for (int p = 0; p < 7; p++) __builtin_prefetch(next + p * S->ldf, 0, 2);
-          if (!BACK || S->inplace) __builtin_prefetch(next + 7 * S->ldf, 0, 2);
+          if (!BACK) __builtin_prefetch(next + 7 * S->ldf, 0, 2);
         }
       }
 #pragma GCC unroll 8
@@ -281,7 +279,7 @@ BCR_INLINE void level0_collect(const BCRN(Level0Line) * S, const ptrdiff_t x0, c
   vec E[BG], O[BG], c;
 
   bfold(v, om, E, O);
-  c = vload(S->have + x0);
+  c = vload(S->carry + x0);
 #pragma GCC unroll 2
   for (int g = 0; g < NG; g++) {
     const vec r = nv == VL ? dttload(S->fs[g], x0, io) : dttloadpart(S->fs[g], x0, nv, io);
@@ -648,7 +646,7 @@ static int BCRN(level0_lanes)(void)
   return BL;
 }
 
-/* work: sum for a last separator | line of zeros (as doubles) | line nobody reads | ring | edges | stage */
+/* work: carry line | line of zeros (as doubles) | line nobody reads | ring | edges | stage */
 static size_t BCRN(level0_keep)(const BCRLevel0Shape *s)
 {
   const size_t line = (size_t)s->nb * BL;
@@ -665,22 +663,21 @@ static void BCRN(level0_start)(const BCRLevel0Shape *s, void *work)
   const size_t line = (size_t)s->nb * BL;
   real        *w    = (real *)work;
 
-  for (size_t i = line; i < line * (1 + sizeof(double) / sizeof(real)); i++) w[i] = 0;
+  for (size_t i = 0; i < line * (1 + sizeof(double) / sizeof(real)); i++) w[i] = 0;
 }
 
 static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work)
 {
   const size_t    line = (size_t)s->nb * BL;
   const ptrdiff_t sz   = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  real           *rest = (real *)work, *zero = rest + line;
   BCRN(Level0Line) S;
 
   S.s     = s;
   S.ldf   = ldf * sz;
   S.ldu   = 0;
-  S.ring  = rest + BCRN(level0_keep)(s);
+  S.carry = (real *)work;
+  S.ring  = S.carry + BCRN(level0_keep)(s);
   S.sub = S.sepscale = 0;
-  S.inplace = 0;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
 
@@ -692,15 +689,13 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
       const ptrdiff_t gq = g + q;
 
       S.f[q]   = (const char *)f + s->row[gq] * S.ldf;
-      S.fs[q]  = gq < s->ng - 1 || s->right ? S.f[q] + kinds[s->kind[gq]].h * S.ldf : (const char *)zero;
-      S.dst[q] = gq > 0 ? (real *)D + (gq - 1) * ldd : (s->left >= 0 ? (real *)D + s->left * ldd : zero + line * sizeof(double) / sizeof(real));
+      S.fs[q]  = gq < s->ng - 1 || s->right ? S.f[q] + kinds[s->kind[gq]].h * S.ldf : (const char *)(S.carry + line);
+      S.dst[q] = gq > 0 ? (real *)D + (gq - 1) * ldd : (s->left >= 0 ? (real *)D + s->left * ldd : S.carry + line + line * sizeof(double) / sizeof(real));
     }
-    S.have  = g > 0 ? S.dst[0] : zero; /* a separator's sum begins in its own row */
-    S.carry = g + ng < s->ng || (s->right && s->left != s->ng - 1) ? (real *)D + (g + ng - 1) * ldd : rest;
-    S.pf    = args->ahead ? args->ahead * sz : (g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0);
+    S.pf = g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) { /* two separators side by side */
       for (ptrdiff_t i = 0; i < s->nx; i++) {
-        S.dst[0][i] = S.have[i];
+        S.dst[0][i] = S.carry[i];
         S.carry[i]  = args->io ? (real)((const double *)S.fs[0])[i] : ((const real *)S.fs[0])[i];
       }
       g++;
@@ -710,10 +705,10 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
     BCRN(level0_run)(&S, 0, ng, args->io);
     g += ng;
   }
-  if (g1 == s->ng && s->left == s->ng - 1 && s->right) { /* the first group has put its share there */
+  if (g1 == s->ng && s->right) {
     real *d = (real *)D + (s->ng - 1) * ldd;
 
-    for (ptrdiff_t i = 0; i < s->nx; i++) d[i] += rest[i];
+    for (ptrdiff_t i = 0; i < s->nx; i++) d[i] = (s->left == s->ng - 1 ? d[i] : 0) + S.carry[i];
   }
 }
 
@@ -726,10 +721,10 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   S.s        = s;
   S.ldf      = ldf * sz;
   S.ldu      = ldu * sz;
-  S.ring     = (real *)work + BCRN(level0_keep)(s);
-  zero       = (real *)work + (size_t)s->nb * BL;
+  S.carry    = (real *)work;
+  S.ring     = S.carry + BCRN(level0_keep)(s);
+  zero       = S.carry + (size_t)s->nb * BL;
   S.sub      = (real)args->sub;
-  S.inplace  = f == u;
   S.sepscale = (real)args->sepscale;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
@@ -767,7 +762,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
         }
       }
 #endif
-    S.pf = args->ahead ? args->ahead * sz : (g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0);
+    S.pf = g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) {
       for (ptrdiff_t i = 0; i < s->nx; i++) {
         const real v = S.sepscale * S.uL[1][i];
