@@ -3,7 +3,7 @@
   run, backward errors, time of set-up.
 
   bench_cuda_poisson [-n 511,511 (more than once as -cases 511x511,127x127x127)] [-reps 21] [-single] [-plain]
-                     [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann, periodic; one is d)
+                     [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann, periodic, (m) Dirichlet and node-centred Neumann; one is d or m)
                      [-graph] (the solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64] (BCRCoreOptions) [-recursive]
 */
 #include <petscsys.h>
@@ -77,7 +77,7 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
     for (PetscInt i = 0; i < n[d]; i++) {
       const PetscBool end = i == 0 || i == n[d] - 1 ? PETSC_TRUE : PETSC_FALSE;
 
-      v[i]            = d < dim && (i > 0 || ends[d] == 'p') ? (ends[d] == 'n' && i == n[d] - 1 ? 2 : 1) : 0;
+      v[i]            = d < dim && (i > 0 || ends[d] == 'p') ? ((ends[d] == 'n' || ends[d] == 'm') && i == n[d] - 1 ? 2 : 1) : 0;
       v[n[d] + i]     = d < dim ? (ends[d] == 'c' && end ? 1 : 2) : 0;
       v[2 * n[d] + i] = d < dim && (i < n[d] - 1 || ends[d] == 'p') ? (ends[d] == 'n' && i == 0 ? 2 : 1) : 0;
     }
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
       stride[d] = (PetscInt)N;
       axis[d].n = n[d];
       axis[d].a = d < dim ? 1 : 0;
-      for (int e = 0; e < 2; e++) axis[d].end[e] = ends[d] == 'n' ? BCR_END_NEUMANN : (ends[d] == 'c' ? BCR_END_CELL_NEUMANN : (ends[d] == 'p' ? BCR_END_PERIODIC : BCR_END_DIRICHLET));
+      for (int e = 0; e < 2; e++) axis[d].end[e] = ends[d] == 'n' || (ends[d] == 'm' && e) ? BCR_END_NEUMANN : (ends[d] == 'c' ? BCR_END_CELL_NEUMANN : (ends[d] == 'p' ? BCR_END_PERIODIC : BCR_END_DIRICHLET));
       N *= (size_t)n[d];
     }
     options.precision = single ? BCR_SINGLE : BCR_DOUBLE;

@@ -24,7 +24,8 @@ typedef enum {
   DST_PLAN,
   DST_PRIME,
   DST_CHIRP,
-  DST_ROWS /* not a sine transform: periodic, or between cell-centred ends (rowfft.cu) */
+  DST_ROWS,    /* not a sine transform: periodic, or between cell-centred ends (rowfft.cu) */
+  DST_CONVOLVE /* any ends (dst.cu) */
 } BCRDeviceDst;
 
 struct _n_BCRDeviceCore {
@@ -51,11 +52,11 @@ struct _n_BCRDeviceCore {
   PetscBool       fft[3];      /* the transform along this axis fits the shared memory of a block */
   PetscBool       product[3];  /* it is a product on the tensor cores */
   BCRDeviceDst    dst;         /* transform along separators, with its table */
-  PetscBool       dsteven;     /* DST_PLAN between Neumann ends */
+  PetscBool       dsteven;     /* it is of cosines, between node-centred Neumann ends */
   const void     *dsttable;
   BCRCudaDstPrime dstprime;
   BCRCudaRowFft   dstrows;
-  int            *dstmodes; /* DST_PRIME, DST_ROWS: their order, then their signs, host */
+  int            *dstmodes; /* DST_PRIME, DST_ROWS, DST_CONVOLVE: their order, then their signs, host */
 
   BCRDeviceBox box; /* BOX, or NULL */
   PetscBool    usebox;
@@ -63,7 +64,9 @@ struct _n_BCRDeviceCore {
   /* LEVEL0 */
   PetscInt        blk, tra;                /* axis of the blocks; the one that is transformed in three dimensions: y, whose neighbours are nearer to each other */
   PetscBool       whole;                   /* blocks of threads have whole rows: in place */
-  BCRCudaBoxPass  pass;                    /* transform along tra by box.cu; N = 0: by fft.cu */
+  BCRCudaBoxPass  pass;                    /* transform along tra by box.cu, if N is not 0 */
+  BCRCudaRowFft   passrows;                /* by rowfft.cu, if n is not 0; else by the kernels of transform() */
+  int            *passmodes;               /* passrows: the order of its modes, host */
   PetscInt        ng, planes, strips, per; /* groups; strips of per regular ones */
   BCRLineRows     seprows;
   BCRCudaLevel0   level0;
@@ -262,20 +265,25 @@ int BCRDeviceEnd(BCREnd e)
 /* The transform of the separators works in place */
 static PetscBool separators_stay(BCRDeviceCore c)
 {
+  if (c->dst == DST_CONVOLVE && c->level0.end[0] == c->level0.end[1] && (c->level0.end[0] == BCR_CUDA_DIRICHLET || c->level0.end[0] == BCR_CUDA_NEUMANN)) return PETSC_FALSE; /* even modes, then odd ones */
   return c->dst || c->product[0] || c->fft[0] ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* Tables of a transform along rows that has them in two arrays; n: its modes */
-static PetscErrorCode rows_tables(BCRDeviceCore c, int shared, PetscInt n, int nw, int ni, const void **wp, const int **ip)
+/* Plan and tables of a transform by passes along rows or, rows given, along axis d by that; their modes, then signs, in *modes */
+static PetscErrorCode rows_tables(BCRDeviceCore c, int shared, PetscInt d, BCRCudaRowFft *rows, int **modes)
 {
-  double *w;
-  int    *index, ok;
-  void   *q;
+  const PetscInt n  = c->n[d];
+  const int      nw = rows ? rows->nw : c->dstprime.nw, ni = rows ? rows->ni : c->dstprime.ni;
+  const void   **wp = rows ? &rows->w : &c->dstprime.w;
+  const int    **ip = rows ? &rows->index : &c->dstprime.index;
+  double        *w;
+  int           *index, ok;
+  void          *q;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc1(2 * n, &c->dstmodes));
+  PetscCall(PetscMalloc1(2 * n, modes));
   PetscCall(PetscMalloc2(2 * nw, &w, ni, &index));
-  ok = c->dst == DST_PRIME ? BCRCudaDstPrimePlan(c->modes[0].P, c->single, shared, &c->dstprime, w, index, c->dstmodes) : BCRCudaRowFftPlan((int)n, BCRDeviceEnd(c->axis[0].end[0]), c->single, shared, &c->dstrows, w, index, c->dstmodes);
+  ok = rows ? BCRCudaRowFftPlan((int)n, BCRDeviceEnd(c->axis[d].end[0]), d > 0, c->single, shared, rows, w, index, *modes) : BCRCudaDstPrimePlan(c->modes[0].P, c->single, shared, &c->dstprime, w, index, *modes);
   PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", n);
   PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * nw, w, wp));
   PetscCall(BCRDeviceArenaGet(&c->fixedtables, (size_t)ni * sizeof(int), "tables", &q));
@@ -292,7 +300,7 @@ static PetscBool level0_possible(BCRDeviceCore c)
 
   if (c->dim < 2 || x->lower || y->lower || (c->dim == 3 && c->axis[c->tra].lower)) return PETSC_FALSE;
   if (!(x->a > 0) || !(y->a > 0) || c->n[0] < 32 || c->n[c->blk] < 16 || c->stride[0] != 1) return PETSC_FALSE;
-  return c->dim == 2 || c->fft[c->tra] || c->product[c->tra] || c->pass.N ? PETSC_TRUE : PETSC_FALSE;
+  return c->dim == 2 || c->fft[c->tra] || c->product[c->tra] || c->pass.N || c->passrows.n ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* What lines over the separators need where other ranks' rows go on: mode order[k] is at position k (-1: none; NULL: as they are), as the transform has it */
@@ -362,6 +370,12 @@ static PetscErrorCode level0_rows(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Which mode across planes plane k has */
+static PetscInt plane_mode(BCRDeviceCore c, PetscInt k)
+{
+  return c->passmodes ? c->passmodes[k] : k;
+}
+
 /* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
 static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 {
@@ -386,7 +400,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 
       if (h[kind] < 1) continue;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
-      delta = (base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][k] : 0) + y->a * lambda[0]) / x->a;
+      delta = (base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)] : 0) + y->a * lambda[0]) / x->a;
       if (!(delta > 0)) *ok = PETSC_FALSE;
       else mumax = PetscMax(mumax, 1 / (1 + 0.5 * (delta + sqrt(delta * (delta + 4)))));
     }
@@ -402,9 +416,9 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
   PetscCall(PetscCalloc1(c->planes * 3 * BCR_CUDA_LEVEL0_TAB, &tab));
   for (PetscInt k = 0; k < c->planes; k++) {
-    const double norm = c->dim == 3 ? (c->pass.N ? 0.25 : 1) * c->norm[c->tra][k] : 1, scale = c->factor * norm / y->a;
+    const double norm = c->dim == 3 ? (c->pass.N || c->passrows.n ? 0.25 : 1) * c->norm[c->tra][plane_mode(c, k)] : 1, scale = c->factor * norm / y->a;
 
-    shifts[k] = base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][k] : 0);
+    shifts[k] = base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)] : 0);
     scales[k] = scale;
     if (shifts[k] + x->a * c->lambda[0][0] < 0) *ok = PETSC_FALSE;
     for (int kind = 0; kind < 3 && *ok; kind++) {
@@ -511,7 +525,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       if (c->dstmodes) {
         nk = c->n[0];
         PetscCall(PetscArraycpy(order, c->dstmodes, nk));
-      } else nk = c->dst == DST_PLAN ? BCRCudaDstOrder(N, even, c->single, order) : BCRCudaDstChirpOrder(N, order);
+      } else nk = c->dst == DST_PLAN ? BCRCudaDstOrder(N, even, c->single, order) : BCRCudaDstChirpOrder(N, even, order);
       for (PetscInt i = 0; i < nk; i++) {
         lambda[i] = c->lambda[0][order[i] < 0 ? 0 : order[i]];
         norm[i]   = order[i] < 0 ? 0 : 0.25 * c->norm[0][order[i]];
@@ -557,7 +571,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->sep.early         = c->level0.early;
     c->sep.pin           = c->singular ? 0 : -1;
     c->sep.subfactor     = (c->dst ? 0.5 : 1) * c->norm[0][0];
-    c->sep.removedfactor = c->sep.subfactor * (c->dim == 3 ? c->norm[c->tra][0] : 1);
+    c->sep.removedfactor = c->sep.subfactor * (c->dim == 3 ? (c->passrows.n ? 0.5 : 1) * c->norm[c->tra][0] : 1);
     c->sep.removed       = c->scalars;
     c->sep.border        = c->border;
     for (int e = 0; e < 2; e++) c->sep.open[e] = c->open[e];
@@ -753,7 +767,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The transform across planes by box.cu, where it has it */
+/* The transform across planes by box.cu or rowfft.cu, where these have it */
 static PetscErrorCode pass_create(BCRDeviceCore c)
 {
   const BCRAxis *a = &c->axis[c->tra];
@@ -762,7 +776,12 @@ static PetscErrorCode pass_create(BCRDeviceCore c)
   int            n;
 
   PetscFunctionBegin;
-  if (a->lower || a->end[0] != BCR_END_DIRICHLET || a->end[1] != BCR_END_DIRICHLET || c->stride[0] != 1 || !BCRCudaBoxPossible(N)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (a->lower || a->end[0] != a->end[1] || c->stride[0] != 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCRCudaRowFftPlan((int)c->n[c->tra], BCRDeviceEnd(a->end[0]), 1, c->single, c->shared - 1024, &c->passrows, NULL, NULL, NULL)) {
+    PetscCall(rows_tables(c, c->shared - 1024, c->tra, &c->passrows, &c->passmodes));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (a->end[0] != BCR_END_DIRICHLET || !BCRCudaBoxPossible(N)) PetscFunctionReturn(PETSC_SUCCESS);
   n = BCRCudaBoxRoots(N, NULL);
   PetscCall(PetscMalloc1(2 * n, &w));
   (void)BCRCudaBoxRoots(N, w);
@@ -770,6 +789,16 @@ static PetscErrorCode pass_create(BCRDeviceCore c)
   PetscCall(PetscFree(w));
   c->pass.N = N;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The table of a transform along rows that has one: how many complex numbers, and these, and the modes, if they are given */
+static int dst_table(BCRDeviceCore c, double *w, int *modes)
+{
+  const int P = c->modes[0].P;
+
+  if (c->dst == DST_PLAN) return BCRCudaDstTable(P, c->single, w);
+  if (c->dst == DST_CHIRP) return BCRCudaDstChirpTable(P, c->dsteven, c->single, w);
+  return BCRCudaDstConvolveTable((int)c->n[0], c->level0.end, c->single, w, modes);
 }
 
 static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
@@ -843,31 +872,32 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
 
     c->kind = DEVICE_LEVEL0;
     for (int e = 0; e < 2; e++) l->open[e] = open[e];
+    l->end[0] = BCRDeviceEnd(x->end[0]);
+    l->end[1] = BCRDeviceEnd(x->end[1]);
+    if (!c->product[0] && BCRCudaDstConvolvePossible((int)c->n[0], l->end, c->single, shared - 1024)) c->dst = DST_CONVOLVE;
     if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) {
-      c->dst = BCRCudaDstChirpPossible(P, shared - 1024) ? DST_CHIRP : DST_NONE;
+      if (BCRCudaDstChirpPossible(P, 0, c->single, shared - 1024)) c->dst = DST_CHIRP;
       if (BCRCudaDstPrimePlan(P, c->single, shared - 1024, &c->dstprime, NULL, NULL, NULL)) c->dst = DST_PRIME;
       if (c->product[0]) c->dst = DST_NONE;
       if (BCRCudaDstPossible(P, c->single, shared - 1024)) c->dst = DST_PLAN;
-    } else if (!c->product[0] && x->end[0] == BCR_END_NEUMANN && x->end[1] == BCR_END_NEUMANN && BCRCudaDstPossible(P, c->single, shared - 1024)) {
-      c->dst     = DST_PLAN;
-      c->dsteven = PETSC_TRUE;
-    } else if (!c->product[0] && x->end[0] == x->end[1] && BCRCudaRowFftPlan((int)c->n[0], BCRDeviceEnd(x->end[0]), c->single, shared - 1024, &c->dstrows, NULL, NULL, NULL)) c->dst = DST_ROWS;
-    if (c->dst == DST_PRIME) PetscCall(rows_tables(c, shared - 1024, c->n[0], c->dstprime.nw, c->dstprime.ni, &c->dstprime.w, &c->dstprime.index));
-    else if (c->dst == DST_ROWS) PetscCall(rows_tables(c, shared - 1024, c->n[0], c->dstrows.nw, c->dstrows.ni, &c->dstrows.w, &c->dstrows.index));
+    } else if (!c->product[0] && x->end[0] == BCR_END_NEUMANN && x->end[1] == BCR_END_NEUMANN) {
+      if (BCRCudaDstChirpPossible(P, 1, c->single, shared - 1024)) c->dst = DST_CHIRP;
+      if (BCRCudaDstPossible(P, c->single, shared - 1024)) c->dst = DST_PLAN;
+      if (c->dst) c->dsteven = PETSC_TRUE;
+    } else if (x->end[0] == x->end[1] && (!c->product[0] || c->n[0] >= 100) && BCRCudaRowFftPlan((int)c->n[0], l->end[0], 0, c->single, shared - 1024, &c->dstrows, NULL, NULL, NULL)) c->dst = DST_ROWS;
+    if (c->dst == DST_PRIME || c->dst == DST_ROWS) PetscCall(rows_tables(c, shared - 1024, 0, c->dst == DST_ROWS ? &c->dstrows : NULL, &c->dstmodes));
     else if (c->dst) {
-      const PetscBool plan = c->dst == DST_PLAN ? PETSC_TRUE : PETSC_FALSE;
-      const int       n    = plan ? BCRCudaDstTable(P, c->single, NULL) : BCRCudaDstChirpTable(P, NULL);
-      double         *w;
+      const int n = dst_table(c, NULL, NULL);
+      double   *w;
 
+      if (c->dst == DST_CONVOLVE) PetscCall(PetscMalloc1(2 * c->n[0], &c->dstmodes));
       PetscCall(PetscMalloc1(2 * n, &w));
-      (void)(plan ? BCRCudaDstTable(P, c->single, w) : BCRCudaDstChirpTable(P, w));
-      PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, plan ? c->single : PETSC_FALSE, 2 * n, w, &c->dsttable));
+      (void)dst_table(c, w, c->dstmodes);
+      PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 2 * n, w, &c->dsttable));
       PetscCall(PetscFree(w));
     }
     l->nx     = (int)c->n[0];
     l->planes = (int)c->planes;
-    l->end[0] = BCRDeviceEnd(x->end[0]);
-    l->end[1] = BCRDeviceEnd(x->end[1]);
     PetscCall(level0_rows(c));
   }
   c->stale = PETSC_TRUE;
@@ -948,6 +978,7 @@ PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
     PetscCall(PetscFree2(c->lambda[i], c->norm[i]));
   }
   PetscCall(PetscFree(c->dstmodes));
+  PetscCall(PetscFree(c->passmodes));
   PetscCall(BCRDeviceReductionDestroy(&c->red));
   PetscCall(BCRDeviceBoxDestroy(&c->box));
   PetscCall(BCRDeviceArenaFree(&c->fixedtables));
@@ -988,7 +1019,8 @@ static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines
   if (c->dst == DST_PRIME) return BCRCudaDstPrimeApply(stream, &c->dstprime, back, c->single, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
   if (c->dst == DST_ROWS) return BCRCudaRowFftApply(stream, &c->dstrows, back, c->single, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
   if (c->dst == DST_PLAN) return BCRCudaDst(stream, P, c->dsteven, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
-  return BCRCudaDstChirp(stream, P, back, c->single, (const double *)c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
+  if (c->dst == DST_CHIRP) return BCRCudaDstChirp(stream, P, c->dsteven, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
+  return BCRCudaDstConvolve(stream, (int)c->n[0], c->level0.end, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
 }
 
 /* Where the separators are transformed */
@@ -1015,6 +1047,7 @@ static int planes_transform(BCRDeviceCore c, BCRStream stream, int synthesis, co
 {
   BCRCudaBoxPass p = c->pass;
 
+  if (c->passrows.n) return BCRCudaRowFftAcross(stream, &c->passrows, synthesis, c->single, fl, f, ul, u);
   if (!p.N) return transform(c, stream, c->tra, synthesis, fl, f, ul, u);
   p.nx = fl->na;
   p.nb = fl->nb;

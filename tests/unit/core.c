@@ -73,7 +73,7 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
     b->n[d] = x->n = 1;
     if (d >= b->dim) continue;
     b->n[d] = x->n = sizes[lrand48() % (b->dim == 3 ? 17 : 26)];
-    if (transformed < 100 && b->dim == 2 && lrand48() % 2) b->n[d] = x->n = (PetscInt)(16 + lrand48() % (d ? 150 : 1200)); /* transforms of any length */
+    if (transformed < 100 && b->dim == 2 && lrand48() % 2) b->n[d] = x->n = (PetscInt)(16 + lrand48() % (d ? 150 : (lrand48() % 4 ? 1200 : 9300))); /* transforms of any length */
     if (line >= 0) b->n[d] = x->n = d == line ? others[lrand48() % 12] : powers[lrand48() % (d == 2 ? 4 : 6)];
     if (planes) b->n[d] = x->n = rows[d][lrand48() % 8];
     if (plane) b->n[d] = x->n = d ? columns[lrand48() % 9] : lengths[lrand48() % 7];

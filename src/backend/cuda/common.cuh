@@ -36,23 +36,33 @@ static __device__ __forceinline__ void bcr_go_after()
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
-template <typename... P, typename... A> static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
+template <typename... P, typename... A> static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
 {
   cudaLaunchConfig_t  config = {};
-  cudaLaunchAttribute dependence;
+  cudaLaunchAttribute attribute[2];
   int                 device = 0, major = 0;
 
   config.gridDim          = grid;
   config.blockDim         = dim3((unsigned)threads);
   config.dynamicSmemBytes = bytes;
   config.stream           = st;
+  config.attrs            = attribute;
   if (dependent && cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9) {
-    dependence.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
-    dependence.val.programmaticStreamSerializationAllowed = 1;
-    config.attrs                                          = &dependence;
-    config.numAttrs                                       = 1;
+    attribute[config.numAttrs].id                                           = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    attribute[config.numAttrs].id               = cudaLaunchAttributeClusterDimension;
+    attribute[config.numAttrs].val.clusterDim.x = (unsigned)cluster;
+    attribute[config.numAttrs].val.clusterDim.y = 1;
+    attribute[config.numAttrs].val.clusterDim.z = 1;
+    config.numAttrs++;
   }
   return (int)cudaLaunchKernelEx(&config, kernel, P(args)...);
+}
+template <typename... P, typename... A> static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
+{
+  return bcr_launch_clusters(dependent, 1, kernel, grid, threads, bytes, st, args...);
 }
 
 /* calls CALL with T the type that `single` means */

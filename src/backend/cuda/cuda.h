@@ -179,12 +179,20 @@ BCR_CUDA_API int BCRCudaDstTable(int N, int single, double *w);
 BCR_CUDA_API int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                             ptrdiff_t extrab, int more); /* more: so many rows of one more plane */
 
-/* The same for other lengths P, by convolutions; its table is of doubles */
-BCR_CUDA_API int BCRCudaDstChirpPossible(int P, int shared);
-BCR_CUDA_API int BCRCudaDstChirpOrder(int P, int modes[]);
-BCR_CUDA_API int BCRCudaDstChirpTable(int P, double *w);
-BCR_CUDA_API int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+/* The same for other lengths P, by convolutions */
+BCR_CUDA_API int BCRCudaDstChirpPossible(int P, int even, int single, int shared);
+BCR_CUDA_API int BCRCudaDstChirpOrder(int P, int even, int modes[]);
+BCR_CUDA_API int BCRCudaDstChirpTable(int P, int even, int single, double *w);
+BCR_CUDA_API int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                                  ptrdiff_t extrab, int more);
+
+/* The same for n unknowns between ends BCR_CUDA_..., by two or three convolutions each: periodic, two cell-centred ends of a kind, one Dirichlet and one
+   node-centred Neumann end; and what is too long for the others between two of a kind of these (n odd), not in place. Places have n modes (modes: n of them,
+   then their signs), the constant first */
+BCR_CUDA_API int BCRCudaDstConvolvePossible(int n, const int end[2], int single, int shared);
+BCR_CUDA_API int BCRCudaDstConvolveTable(int n, const int end[2], int single, double *w, int *modes);
+BCR_CUDA_API int BCRCudaDstConvolve(BCRStream stream, int n, const int end[2], int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof,
+                                    ptrdiff_t extrald, ptrdiff_t extrab, int more);
 
 /* dstprime.cu: the same for lengths with a prime factor of its own, n modes: passes in shared memory, whose tables are w (complex numbers, in the work type)
    and index. Plan fills w, index and modes (n of them, then their signs) if they are given; 0: there is none */
@@ -219,8 +227,10 @@ typedef struct {
   const void    *w;
   const int     *index;
 } BCRCudaRowFft;
-BCR_CUDA_API int BCRCudaRowFftPlan(int n, int end, int single, int shared, BCRCudaRowFft *plan, double *w, int *index, int *modes);
+BCR_CUDA_API int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index, int *modes);
 BCR_CUDA_API int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
+/* plan with `across`: lines of elements fl->s apart, fl->na contiguous columns of each plane; in place where f and u have the same strides */
+BCR_CUDA_API int BCRCudaRowFftAcross(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
 
 /* lines.cu: tridiagonal lines of any kind, one for each pair of modes. Rows of -low u_(i-1) + (exc + low + up + sigma) u_i - up u_(i+1),
    sigma = shift + sa[a] + sb[b]; solution times na[a] nb[b] factor. A periodic line has the open line's coefficients and its coupling. */

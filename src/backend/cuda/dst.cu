@@ -12,26 +12,30 @@
   signs positive, and Z_k = 2 C_k. Modes are left in the order of
   classes (BCRCudaDstOrder()), twice too large; the way back, the same steps transposed, takes them in this order, again twice too large.
 
-  Lengths P without such a plan (any odd one, even ones up to half the largest N) are convolutions (Bluestein). With h = (P - 1)/2 an odd P gives
+  Lengths P without such a plan are convolutions (Bluestein). With h = (P - 1)/2 an odd P gives
 
     S_2m     = sum_(j <= h) (x_j - x_(P - j)) sin(2 pi j m/P),
     S_(P-2m) = sum_(j <= h) (-1)^(j + 1) (x_j + x_(P - j)) sin(2 pi j m/P),   0 < m <= h,
 
   two transforms T of the same kind, of which one row makes a complex sequence w. For an even one T = S itself, h = P - 1, of a pair of rows.
   With the odd sequence v_j = w_j e^(-pi i j^2/Q), -h <= j <= h (Q = P, or 2 P where that is even), -2 i T_m = e^(-pi i m^2/Q) (v * q)_m,
-  q_n = e^(pi i n^2/Q), a cyclic convolution of length 2 N >= 4 h + 1. The transform of v is the one above, that of q a table; the product is
-  odd again. All in double precision.
+  q_n = e^(pi i n^2/Q), a cyclic convolution of length 2 N >= 4 h (the two ends of q coincide). The transform of v is the one above, that of q a table; the
+  product is odd again. Cosines are the same with even sequences: C_2m from x_j + x_(P - j), C_(P - 2m) from (-1)^j (x_j - x_(P - j)), h = P where P is even.
+
+  A periodic row of n unknowns has cosines of x_j + x_(n - j) and sines of x_j - x_(n - j), j <= n/2, Q = n: each is such a convolution of a pair of rows, by
+  one of the two blocks of a cluster. Between cell-centred ends of a kind the modes are rotations of these two (rowfft.cu); between a Dirichlet end and a
+  node-centred Neumann end they are transposed. The same two have the odd modes of an even P between ends of a kind, of x_j + x_(P - j) (sines), x_j - x_(P - j)
+  (cosines), Q = P/2; the even ones are a convolution of x_j - x_(P - j), x_j + x_(P - j), Q = P: together as long as for a periodic row of P unknowns.
 */
-#include "fft.cuh"
-#include <cmath>
-#include <cstdlib>
+#include "passes.cuh"
 
 /* A classes of length L = R1 R2 R3, E elements a thread, PAIRS pairs of rows a block, MINB blocks at the same time */
 template <typename T_, int L_, int A_, int R1_, int R2_, int R3_, int E_, int PAIRS_, int MINB_> struct DstShape {
   typedef T_            T;
   static constexpr int  L = L_, A = A_, R1 = R1_, R2 = R2_, R3 = R3_, E = E_, PAIRS = PAIRS_, MINB = MINB_;
-  static constexpr int  N = A * L / 2, CLASSES = A / 2 + 1, EACH = L / E, ROW = CLASSES * EACH, NT = ROW * PAIRS; /* threads of a class, of a pair, of a block */
-  static constexpr int  HALF = L / 2 + 1, SHIFT = sizeof(T) == 8 ? 4 : 5, PITCH = L + (L >> SHIFT) + 1, PLANE = CLASSES * PITCH;
+  static constexpr int  N = A * L / 2, CLASSES = A / 2 + 1, EACH = L / E, HALF = L / 2 + 1;
+  static constexpr int  ROW = CLASSES * EACH >= HALF ? CLASSES * EACH : (HALF + 31) / 32 * 32, NT = ROW * PAIRS; /* threads of a class, of a pair, of a block */
+  static constexpr int  SHIFT = sizeof(T) == 8 ? 4 : 5, PITCH = L + (L >> SHIFT) + 1, PLANE = CLASSES * PITCH;
   static constexpr bool FULL = sizeof(T) == 4; /* tables have every power of a twiddle; else 1, 2, 4, ... and products of these */
   static constexpr int  powers(int R)
   {
@@ -39,7 +43,7 @@ template <typename T_, int L_, int A_, int R1_, int R2_, int R3_, int E_, int PA
   }
   static constexpr int    FIRST = powers(A / 2 + 1), AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1, TABLE = AT3 + powers(R3) * R1 * R2;
   static constexpr size_t BYTES = ((size_t)PLANE * PAIRS + TABLE) * 2 * sizeof(T);
-  static_assert(R1 * R2 * R3 == L && ROW >= HALF, "");
+  static_assert(R1 * R2 * R3 == L, "");
 };
 
 struct DstArgs {
@@ -150,8 +154,8 @@ static __device__ __forceinline__ void wait_table()
   __syncthreads();
 }
 
-/* first pass: element q of all classes, and element L - q */
-template <class S, int EVEN> static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im)
+/* first pass: element q of all classes, and element L - q. mirror: 1 for an even extension, -1 for an odd one */
+template <class S> static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im, typename S::T mirror)
 {
   typedef Cplx<typename S::T> C;
   constexpr int               A   = S::A;
@@ -170,14 +174,14 @@ template <class S, int EVEN> static __device__ __forceinline__ void spread(Cplx<
     if (two) {
       const C y = x[k ? A - k : 0], m = k ? y * C{w[k].x, -w[k].y} : y;
 
-      re[o] = EVEN ? m.x : -m.x;
-      im[o] = EVEN ? m.y : -m.y;
+      re[o] = mirror * m.x;
+      im[o] = mirror * m.y;
     }
   }
 }
 
 /* last pass of the way back */
-template <class S, int EVEN> static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, const typename S::T *re, const typename S::T *im)
+template <class S> static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, const typename S::T *re, const typename S::T *im, typename S::T mirror)
 {
   typedef Cplx<typename S::T> C;
   constexpr int               A = S::A;
@@ -191,7 +195,7 @@ template <class S, int EVEN> static __device__ __forceinline__ void gather(Cplx<
 
     x[k] = k ? v * w[k] : v;
     if (k > 0 && k < A / 2) {
-      const C v = {re[k * S::PITCH + at<S>(o)], im[k * S::PITCH + at<S>(o)]}, y = EVEN ? v : C{-v.x, -v.y};
+      const C y = {mirror * re[k * S::PITCH + at<S>(o)], mirror * im[k * S::PITCH + at<S>(o)]};
 
       x[A - k] = y * C{w[k].x, -w[k].y};
     }
@@ -277,7 +281,7 @@ template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) d
         if (!both) x[s].y = 0;
         if (!EVEN && s >= A / 2) x[s] = {-x[s].x, -x[s].y};
       }
-      spread<S, EVEN>(x, q, table, re, im);
+      spread<S>(x, q, table, re, im, EVEN ? 1 : -1);
     }
     __syncthreads();
     prefetch_pair<S>(p, f, pair + gridDim.x * S::PAIRS, tid);
@@ -377,7 +381,7 @@ template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) d
       T         *y0 = u + a0 * p.ua + b0 * p.ub - !EVEN, *y1 = u + a1 * p.ua + b1 * p.ub - !EVEN;
       C          x[A];
 
-      gather<S, EVEN>(x, q, table, re, im);
+      gather<S>(x, q, table, re, im, EVEN ? 1 : -1);
 #pragma unroll
       for (int s = 0; s < A; s++) {
         const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
@@ -402,25 +406,73 @@ template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) d
 
 /* Bluestein: a job is a row (split) or a pair of rows */
 struct ChirpArgs {
-  int            njobs, nrows, na, h, P, split, back;
-  ptrdiff_t      fa, fb, ua, ub;
-  const void    *table;
-  const double2 *chirp, *factor, *spectrum; /* 0 .. h: e^(-pi i j^2/Q), what makes twice T of the result; A/2 + 1 classes of L */
-  const int     *extraof;
-  ptrdiff_t      extrald, extrab;
+  int         njobs, nrows, na, h, P, split, back;
+  ptrdiff_t   fa, fb, ua, ub;
+  const void *table, *chirp, *spectrum; /* 0 .. h: e^(-pi i j^2/Q); A/2 + 1 classes of L */
+  const int  *extraof;
+  ptrdiff_t   extrald, extrab;
 };
 
-/* rows of T; S in double precision, with R1 = R3 (or two passes, R1 = R2): the product is formed in registers */
-template <class S, typename T> __global__ void __launch_bounds__(S::NT, S::MINB) dst_chirp(ChirpArgs p, const T *f, T *u, const T *extra)
+/* Between spread() and gather(): the transform of a class, times that of q (spectrum, from `from` on), and transformed again. S has R1 = R3 (or two
+   passes, R1 = R2): the product is formed in registers */
+template <class S> static __device__ __forceinline__ void class_convolve(typename S::T *re, typename S::T *im, const Cplx<typename S::T> *table, const void *spectrum, int c, int t)
 {
-  typedef Cplx<double> C;
+  typedef typename S::T T;
+  typedef Cplx<T>       C;
+  constexpr int         L = S::L, R = S::R1;
+  T                    *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
+  C                     z[S::E];
+  auto                  load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+  static_assert(S::R3 == 1 ? S::R1 == S::R2 : S::R1 == S::R3, "");
+
+  if (c >= S::CLASSES) return;
+  class_pass<S, S::R1, 1>(load, table, t, z);
+  sync_class<S>(c);
+  class_store<S, S::R1, 1>(cre, cim, t, z);
+  sync_class<S>(c);
+  class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
+  if constexpr (S::R3 > 1) {
+    sync_class<S>(c);
+    class_store<S, S::R2, S::R1>(cre, cim, t, z);
+    sync_class<S>(c);
+    class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
+  }
+#pragma unroll
+  for (int m = 0; m < S::E / R; m++) {
+#pragma unroll
+    for (int r = 0; r < R; r++) z[m * R + r] = z[m * R + r] * pass_root<T>(spectrum, c * L + t + S::EACH * m + r * (L / R));
+    asm volatile("" ::: "memory"); /* fewer loads at once: registers */
+    Dft<T, R>::run(z + m * R);
+  }
+  sync_class<S>(c);
+  class_store<S, S::R1, 1>(cre, cim, t, z);
+  sync_class<S>(c);
+  class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
+  sync_class<S>(c);
+  class_store<S, S::R2, S::R1>(cre, cim, t, z);
+  if constexpr (S::R3 > 1) {
+    sync_class<S>(c);
+    class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
+    sync_class<S>(c);
+    class_store<S, S::R3, S::R1 * S::R2>(cre, cim, t, z);
+  }
+}
+
+/* what makes twice the transform of what comes back; scale: 1/(2 N) */
+template <typename T> static __device__ __forceinline__ Cplx<T> chirp_factor(Cplx<T> w, T scale, bool even)
+{
+  return even ? Cplx<T>{scale * w.x, scale * w.y} : Cplx<T>{scale * w.y, -scale * w.x};
+}
+
+template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) dst_chirp(ChirpArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
+{
+  typedef typename S::T T;
+  typedef Cplx<T>       C;
   extern __shared__ __align__(16) char sm[];
   constexpr int                        L = S::L, A = S::A;
   const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH, h = p.h;
-  double                              *re = (double *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
-  C                                   *table = (C *)((double *)sm + 2 * S::PLANE * S::PAIRS);
-  auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
-  static_assert(S::R3 == 1 ? S::R1 == S::R2 : S::R1 == S::R3, "");
+  T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE;
+  C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
 
   load_table<S>(table, p.table);
   bcr_wait_before();
@@ -429,12 +481,12 @@ template <class S, typename T> __global__ void __launch_bounds__(S::NT, S::MINB)
     const int  job = first + sub, r0 = min(p.split ? job : 2 * job, p.nrows - 1), r1 = min(p.split ? r0 : r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
     const bool valid = (job < p.njobs), both = p.split || r1 > r0;
     const int  x0 = extra ? p.extraof[a0] : -1, x1 = extra ? p.extraof[a1] : -1;
-    const T   *e0 = x0 >= 0 ? extra + x0 * p.extrald + b0 * p.extrab - 1 : NULL, *e1 = x1 >= 0 ? extra + x1 * p.extrald + b1 * p.extrab - 1 : NULL;
-    C          z[S::E];
+    const T   *e0 = x0 >= 0 ? extra + x0 * p.extrald + b0 * p.extrab - !EVEN : NULL, *e1 = x1 >= 0 ? extra + x1 * p.extrald + b1 * p.extrab - !EVEN : NULL;
 
     if (valid && tid < S::HALF) {
       const int q     = tid;
-      const T  *from0 = f + a0 * p.fa + b0 * p.fb - !p.back, *from1 = f + a1 * p.fa + b1 * p.fb - !p.back; /* unknown 1 is at 0, mode 1 at 1 */
+      const int shift = !EVEN && !p.back; /* unknown 1 is at 0, mode 1 at 1 */
+      const T  *from0 = f + a0 * p.fa + b0 * p.fb - shift, *from1 = f + a1 * p.fa + b1 * p.fb - shift;
       C         x[A];
 
 #pragma unroll
@@ -442,91 +494,60 @@ template <class S, typename T> __global__ void __launch_bounds__(S::NT, S::MINB)
         const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
 
         x[s] = {0, 0};
-        if (j > 0 && j <= h) {
-          const int     o = p.split ? (p.back ? h + j : p.P - j) : j;
-          const double2 w = __ldg(p.chirp + j);
-          double        a = (double)from0[j], b = (double)from1[o];
+        if ((EVEN || j > 0) && j <= h) {
+          const int o = p.split ? (p.back ? h + EVEN + j : p.P - j) : j;
+          const C   w = pass_root<T>(p.chirp, j);
+          T         a = from0[j], b = from1[o];
 
-          if (e0) a += (double)e0[j];
-          if (e1) b += (double)e1[o];
+          if (e0) a += e0[j];
+          if (e1) b += e1[o];
           if (p.split && !p.back) {
-            const double even = a - b, odd = a + b;
+            const T plus = a + b, minus = a - b;
 
-            a = even;
-            b = j & 1 ? odd : -odd;
+            a = EVEN ? plus : minus;
+            b = EVEN ? minus : plus;
+            if ((j & 1) == EVEN) b = -b;
           }
           if (!both) b = 0;
-          x[s] = C{a, b} * (s < A / 2 ? C{w.x, w.y} : C{-w.x, -w.y});
+          if (EVEN && j == p.P) { /* its own mirror image */
+            a *= (T)0.5;
+            b *= (T)0.5;
+          }
+          x[s] = C{a, b} * (EVEN || s < A / 2 ? w : C{-w.x, -w.y});
         }
       }
-      spread<S, 0>(x, q, table, re, im);
+      spread<S>(x, q, table, re, im, EVEN ? 1 : -1);
     }
     __syncthreads();
-    constexpr int R = S::R1;
-
-    class_pass<S, S::R1, 1>(load, table, t, z);
-    sync_class<S>(c);
-    class_store<S, S::R1, 1>(cre, cim, t, z);
-    sync_class<S>(c);
-    class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
-    if constexpr (S::R3 > 1) {
-      sync_class<S>(c);
-      class_store<S, S::R2, S::R1>(cre, cim, t, z);
-      sync_class<S>(c);
-      class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
-    }
-#pragma unroll
-    for (int m = 0; m < S::E / R; m++) {
-#pragma unroll
-      for (int r = 0; r < R; r++) {
-        const double2 v = __ldg(p.spectrum + c * L + t + S::EACH * m + r * (L / R));
-
-        z[m * R + r] = z[m * R + r] * C{v.x, v.y};
-      }
-      asm volatile("" ::: "memory"); /* fewer loads at once: registers */
-      Dft<double, R>::run(z + m * R);
-    }
-    sync_class<S>(c);
-    class_store<S, S::R1, 1>(cre, cim, t, z);
-    sync_class<S>(c);
-    class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
-    sync_class<S>(c);
-    class_store<S, S::R2, S::R1>(cre, cim, t, z);
-    if constexpr (S::R3 > 1) {
-      sync_class<S>(c);
-      class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
-      sync_class<S>(c);
-      class_store<S, S::R3, S::R1 * S::R2>(cre, cim, t, z);
-    }
+    class_convolve<S>(re, im, table, p.spectrum, c, t);
     __syncthreads();
     if (valid && tid < S::HALF) {
       const int q  = again(tid);
-      const int o0 = again(r0), o1 = again(r1);
-      T        *to0 = u + (o0 % p.na) * p.ua + (o0 / p.na) * p.ub - p.back, *to1 = u + (o1 % p.na) * p.ua + (o1 / p.na) * p.ub - p.back;
+      const int o0 = again(r0), o1 = again(r1), shift = !EVEN && p.back;
+      T        *to0 = u + (o0 % p.na) * p.ua + (o0 / p.na) * p.ub - shift, *to1 = u + (o1 % p.na) * p.ua + (o1 / p.na) * p.ub - shift;
       C         x[A];
 
-      gather<S, 0>(x, q, table, re, im);
+      gather<S>(x, q, table, re, im, EVEN ? 1 : -1);
 #pragma unroll
       for (int s = 0; s < A; s++) {
         const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
 
-        if (j > 0 && j <= h && (s < A / 2 || (q > 0 && (L % 2 || q < L / 2)))) {
-          const double2 w = __ldg(p.factor + j);
-          const C       y = (s < A / 2 ? x[s] : C{-x[s].x, -x[s].y}) * C{w.x, w.y};
+        if ((EVEN || j > 0) && j <= h && (s < A / 2 || (q > 0 && (L % 2 || q < L / 2)))) {
+          const C y = (EVEN || s < A / 2 ? x[s] : C{-x[s].x, -x[s].y}) * chirp_factor(pass_root<T>(p.chirp, j), (T)(0.5 / S::N), EVEN);
 
           if (p.split && p.back) {
-            const double odd = j & 1 ? y.y : -y.y;
+            const T alternate = (j & 1) == EVEN ? -y.y : y.y;
 
-            to0[j]       = (T)(odd + y.x);
-            to0[p.P - j] = (T)(odd - y.x);
+            to0[j]       = alternate + y.x;
+            to0[p.P - j] = EVEN ? y.x - alternate : alternate - y.x;
           } else {
-            to0[j] = (T)y.x;
-            if (p.split) to0[h + j] = (T)y.y;
-            else if (both) to1[j] = (T)y.y;
+            to0[j] = y.x;
+            if (p.split) to0[h + EVEN + j] = y.y;
+            else if (both) to1[j] = y.y;
           }
         }
       }
-      if (!p.back && q == 0) { /* no mode */
+      if (!EVEN && !p.back && q == 0) { /* no mode */
         to0[0] = 0;
         to1[0] = 0;
       }
@@ -536,6 +557,209 @@ template <class S, typename T> __global__ void __launch_bounds__(S::NT, S::MINB)
   bcr_go_after();
 }
 
+/* Clusters of blocks, each with a convolution of one pair of rows */
+struct ConvolveArgs {
+  int         kind, P, h, off, roles, back, natural, npairs, nrows, na;
+  int         odd, high; /* odd modes: unknowns are sums (1) or differences (-1) with their mirror images, 0: not; sign of what cells have at their second places */
+  ptrdiff_t   fa, fb, ua, ub;
+  const void *table, *chirp, *spectrum, *turn; /* turn: cosine, sine for what two blocks combine */
+  const int  *extraof;
+  ptrdiff_t   extrald, extrab;
+};
+enum {
+  CONVOLVE_CIRCLE, /* periodic */
+  CONVOLVE_CELLS,
+  CONVOLVE_SINES, /* even modes between Dirichlet ends, between node-centred Neumann ends */
+  CONVOLVE_COSINES
+};
+
+/* the two places that belong to number j. natural: modes of cells (1: between Neumann, 2: between Dirichlet ends) in their natural order */
+static __host__ __device__ __forceinline__ void convolve_places(int kind, int natural, int P, int off, int j, int *lo, int *hi)
+{
+  if (natural) {
+    *lo = natural == 1 ? j : P - 1 - j;
+    *hi = natural == 1 ? P - j : j - 1;
+  } else if (kind == CONVOLVE_CELLS) {
+    *lo = 2 * j == P ? P - 1 : 2 * j;
+    *hi = 2 * j - 1;
+  } else {
+    *lo = j - off;
+    *hi = P - j - off;
+  }
+}
+
+/* element i of the other block's array */
+template <typename T> static __device__ __forceinline__ T cluster_load(unsigned array, int i)
+{
+  T v = 0;
+
+#if __CUDA_ARCH__ >= 900
+  if constexpr (sizeof(T) == 8) asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(v) : "r"(array + 8 * i) : "memory");
+  else asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(array + 4 * i) : "memory");
+#endif
+  return v;
+}
+
+template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_convolve(const __grid_constant__ ConvolveArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
+{
+#if __CUDA_ARCH__ >= 900
+  typedef typename S::T T;
+  typedef Cplx<T>       C;
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        L = S::L, A = S::A;
+  const int                            role = blockIdx.x % p.roles, sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH;
+  const bool                           ends = p.kind >= CONVOLVE_SINES, even = role == 0 && p.kind != CONVOLVE_SINES;
+  const T                              mirror = even ? 1 : -1;
+  const int                            last   = 2 * p.P - 2 * (p.natural == 2); /* odd: the place of the mirror image of place 0 */
+  T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE;
+  C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
+
+  load_table<S>(table, p.table);
+  bcr_wait_before();
+  __syncthreads();
+  for (int first = blockIdx.x / p.roles * S::PAIRS; first < p.npairs; first += gridDim.x / p.roles * S::PAIRS) {
+    const bool valid = (first + sub < p.npairs);
+
+    if (valid) {
+      const int r0 = 2 * (first + sub), r1 = min(r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
+      const int x0 = extra ? p.extraof[a0] : -1, x1 = extra ? p.extraof[a1] : -1;
+      const T  *from0 = f + a0 * p.fa + b0 * p.fb, *from1 = f + a1 * p.fa + b1 * p.fb;
+      const T  *e0 = x0 >= 0 ? extra + x0 * p.extrald + b0 * p.extrab : NULL, *e1 = x1 >= 0 ? extra + x1 * p.extrald + b1 * p.extrab : NULL;
+      auto      take = [&](int i) {
+        C v = {from0[i], from1[i]};
+
+        if (e0) v.x += e0[i];
+        if (e1) v.y += e1[i];
+        return v;
+      };
+      auto unknown = [&](int i) {
+        C v = take(i);
+
+        if (p.odd) {
+          const C m = take(last - i);
+
+          v = {v.x + p.odd * m.x, v.y + p.odd * m.y};
+        }
+        return v;
+      };
+
+  #pragma unroll 1
+      for (int j = tid; j <= p.h; j += S::ROW) {
+        const bool single = 2 * j == p.P || (j == 0 && !ends);
+        C          v      = {0, 0};
+
+        if (j > 0 || p.kind != CONVOLVE_SINES) {
+          const C g  = ends || !p.back ? C{1, 1} : pass_root<T>(p.turn, j);
+          T       al = 1, be = p.kind == CONVOLVE_SINES ? -1 : 1;
+          int     lo, hi;
+
+          convolve_places(p.kind, p.back ? p.natural : 0, p.P, p.off, j, &lo, &hi);
+          if (!ends) { /* to what is even and what is odd */
+            al = role ? g.y : g.x;
+            be = role ? -g.x : g.y;
+            if (single) al = role ? (T)0 : (j ? g.x : (T)(p.back && p.natural ? 1 : 2));
+            be *= p.back ? (p.natural ? -1 : 1) : p.high;
+            if (!p.back && single && j) al *= p.high;
+          } else if (single && p.kind == CONVOLVE_SINES) al = 0;
+          v = unknown(lo);
+          v = {al * v.x, al * v.y};
+          if (!single) {
+            const C m = unknown(hi);
+
+            v = {v.x + be * m.x, v.y + be * m.y};
+          }
+          if (r1 == r0) v.y = 0;
+          v = v * pass_root<T>(p.chirp, j);
+        }
+        re[j] = v.x;
+        im[j] = v.y;
+      }
+    }
+    __syncthreads();
+    {
+      const int q = tid;
+      C         x[A];
+
+  #pragma unroll
+      for (int s = 0; s < A; s++) {
+        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+
+        x[s] = {0, 0};
+        if (s < A / 2 ? 4 * s > A : 4 * (A - s) - 2 > A) continue; /* h is N/2 at most */
+        if (j <= p.h) x[s] = s < A / 2 ? C{re[j], im[j]} : C{mirror * re[j], mirror * im[j]};
+      }
+      __syncthreads();
+      if (valid && q < S::HALF) spread<S>(x, q, table, re, im, mirror);
+    }
+    __syncthreads();
+    class_convolve<S>(re, im, table, p.spectrum, c, t);
+    __syncthreads();
+    {
+      const int q = again(tid);
+      C         x[A];
+
+      if (valid && q < S::HALF) gather<S>(x, q, table, re, im, mirror);
+      __syncthreads();
+      if (valid && q < S::HALF) { /* where the other block finds it */
+  #pragma unroll
+        for (int s = 0; s < A; s++) {
+          const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+
+          if (s < A / 2 ? 4 * s > A : 4 * (A - s) - 2 > A) continue;
+          if (j <= p.h && (s < A / 2 || (q > 0 && (L % 2 || q < L / 2)))) {
+            const C y = (s < A / 2 ? x[s] : C{mirror * x[s].x, mirror * x[s].y}) * chirp_factor(pass_root<T>(p.chirp, j), (T)(0.5 / S::N), even);
+
+            re[j] = y.x;
+            im[j] = y.y;
+          }
+          if (s % 2) asm volatile("" ::: "memory");
+        }
+      }
+    }
+    if (p.roles > 1) asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory"); /* all have read what is now overwritten, too */
+    else __syncthreads();
+    if (valid) {
+      const int r0 = 2 * (again(first) + sub), r1 = min(r0 + 1, p.nrows - 1);
+      T        *to0 = u + (r0 % p.na) * p.ua + (r0 / p.na) * p.ub, *to1 = u + (r1 % p.na) * p.ua + (r1 / p.na) * p.ub;
+      unsigned  other = 0;
+
+      if (!ends) asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(other) : "r"((unsigned)__cvta_generic_to_shared(re)), "r"(1 - role));
+      for (int j = tid; j <= p.h; j += S::ROW) {
+        const bool single = 2 * j == p.P || (j == 0 && !ends);
+        C          v      = {re[j], im[j]};
+        int        lo, hi;
+
+        if ((p.kind == CONVOLVE_SINES && (single || j == 0)) || (role && single)) continue;
+        convolve_places(p.kind, p.back ? 0 : p.natural, p.P, p.off, j, &lo, &hi);
+        if (ends) lo = 2 * j - p.off;
+        else {
+          const C g  = p.back ? C{1, 1} : pass_root<T>(p.turn, j);
+          T       al = role ? -g.x : g.x, be = g.y; /* of this block's, of the other one's */
+
+          if (role ? (p.back ? p.high < 0 : p.natural != 0) : p.back && p.high < 0 && single && j) {
+            al = -al;
+            be = -be;
+          }
+          v = {al * v.x, al * v.y};
+          if (!single) {
+            const C b = {cluster_load<T>(other, j), cluster_load<T>(other, S::PLANE + j)};
+
+            v = {v.x + be * b.x, v.y + be * b.y};
+          }
+          if (role) lo = hi;
+          if (p.odd) lo = 2 * lo + (p.natural == 1);
+        }
+        to0[lo] = v.x;
+        if (r1 > r0) to1[lo] = v.y;
+      }
+    }
+    if (p.roles > 1) asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    else __syncthreads();
+  }
+  bcr_go_after();
+#endif
+}
+
 template <typename T> using Dst128  = DstShape<T, 32, 8, 8, 4, 1, 8, 8, 2>;
 template <typename T> using Dst256  = DstShape<T, 64, 8, 8, 8, 1, 8, 4, 2>;
 template <typename T> using Dst512  = DstShape<T, 128, 8, 4, 8, 4, 8, 2, 2>;
@@ -543,6 +767,9 @@ template <typename T> using Dst1024 = DstShape<T, 256, 8, 8, 4, 8, 8, 1, 3>;
 template <typename T> using Dst2048 = DstShape<T, 256, 16, 8, 4, 8, 8, 1, 2>;
 template <typename T> using Dst4096 = DstShape<T, 512, 16, 8, 8, 8, 16, 1, 2>;
 template <typename T> using Dst8192 = DstShape<T, 1024, 16, 8, 16, 8, 16, 1, 1>;
+template <typename T> using Dst1536 = DstShape<T, 256, 12, 8, 4, 8, 8, 1, 2>;
+template <typename T> using Dst3072 = DstShape<T, 512, 12, 8, 8, 8, 16, 1, 2>;
+template <typename T> using Dst6144 = DstShape<T, 1024, 12, 8, 16, 8, 16, 1, 1>;
 template <typename T> using Dst9216 = DstShape<T, 1024, 18, 8, 16, 8, 16, 1, 1>;
 
 #define DST_CASE(N, SHAPE, ...) \
@@ -572,18 +799,29 @@ template <typename T> using Dst9216 = DstShape<T, 1024, 18, 8, 16, 8, 16, 1, 1>;
     } \
   } while (0)
 /* those of convolutions */
-#define CHIRP_SHAPE(N, ...) \
+#define CHIRP_TYPE(T, N, ...) \
   switch (N) { \
-    DST_CASE(256, Dst256<double>, __VA_ARGS__) \
-    DST_CASE(512, Dst512<double>, __VA_ARGS__) \
-    DST_CASE(1024, Dst1024<double>, __VA_ARGS__) \
-    DST_CASE(2048, Dst2048<double>, __VA_ARGS__) \
-    DST_CASE(4096, Dst4096<double>, __VA_ARGS__) \
-    DST_CASE(8192, Dst8192<double>, __VA_ARGS__) \
-    DST_CASE(9216, Dst9216<double>, __VA_ARGS__) \
+    DST_CASE(256, Dst256<T>, __VA_ARGS__) \
+    DST_CASE(512, Dst512<T>, __VA_ARGS__) \
+    DST_CASE(1024, Dst1024<T>, __VA_ARGS__) \
+    DST_CASE(1536, Dst1536<T>, __VA_ARGS__) \
+    DST_CASE(2048, Dst2048<T>, __VA_ARGS__) \
+    DST_CASE(3072, Dst3072<T>, __VA_ARGS__) \
+    DST_CASE(4096, Dst4096<T>, __VA_ARGS__) \
+    DST_CASE(6144, Dst6144<T>, __VA_ARGS__) \
+    DST_CASE(8192, Dst8192<T>, __VA_ARGS__) \
+    DST_CASE(9216, Dst9216<T>, __VA_ARGS__) \
   default: \
     break; \
   }
+#define CHIRP_SHAPE(single, N, ...) \
+  do { \
+    if (single) { \
+      CHIRP_TYPE(float, N, __VA_ARGS__) \
+    } else { \
+      CHIRP_TYPE(double, N, __VA_ARGS__) \
+    } \
+  } while (0)
 
 int BCRCudaDstPossible(int N, int single, int shared)
 {
@@ -696,35 +934,40 @@ int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const vo
   return error;
 }
 
-/* the shortest length of a plan for a convolution; 0: none */
-static int chirp_length(int P)
+/* the shortest length of a plan for a convolution of numbers up to h with those up to 2 h; 0: none */
+static int chirp_length(int h)
 {
-  const int need = P % 2 ? P : 2 * P - 1;
-  int       N    = 256;
+  static const int lengths[] = {256, 512, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 9216};
 
-  while (N < need) N *= 2;
-  if (N > 8192 && need <= 9216) N = 9216;
-  return P > 2 && N <= 9216 ? N : 0;
+  for (int N : lengths)
+    if (h > 0 && N >= 2 * h) return N;
+  return 0;
 }
 
-int BCRCudaDstChirpPossible(int P, int shared)
+/* of BCRCudaDstChirp() */
+static int chirp_half(int P, int even)
+{
+  return P % 2 ? (P - 1) / 2 : P - !even;
+}
+
+int BCRCudaDstChirpPossible(int P, int even, int single, int shared)
 {
   int possible = 0;
 
-  CHIRP_SHAPE(chirp_length(P), possible = S::BYTES <= (size_t)shared);
+  CHIRP_SHAPE(single, chirp_length(chirp_half(P, even)), possible = S::BYTES <= (size_t)shared);
   return possible;
 }
 
-int BCRCudaDstChirpOrder(int P, int modes[])
+int BCRCudaDstChirpOrder(int P, int even, int modes[])
 {
-  const int h = P % 2 ? (P - 1) / 2 : P - 1;
+  const int h = chirp_half(P, even);
 
-  modes[0] = -1;
-  for (int m = 1; m <= h; m++) {
-    modes[m] = (P % 2 ? 2 * m : m) - 1;
-    if (P % 2) modes[h + m] = P - 2 * m - 1;
+  if (!even) modes[0] = -1;
+  for (int m = !even; m <= h; m++) {
+    modes[m] = (P % 2 ? 2 * m : m) - !even;
+    if (P % 2) modes[h + even + m] = P - 2 * m - !even;
   }
-  return P;
+  return P + even;
 }
 
 /* transform of length n of x, s apart, to y; e^(-2 pi i ...), roots[k] of length all */
@@ -759,17 +1002,16 @@ static void host_fft(int n, const double *x, int s, double *y, const double *roo
   }
 }
 
-/* twiddles of the plan, then chirp, factor and spectrum */
-template <class S> static int chirp_fill(int P, double *w)
+/* twiddles of the plan, then e^(-pi i j^2/Q), j = 0 .. h, and the transform of e^(pi i j^2/Q), |j| <= 2 h. Returned is how many complex numbers these are */
+template <class S> static int chirp_fill(int Q, int h, double *w)
 {
   const double pi = 3.14159265358979323846;
-  const int    h = P % 2 ? (P - 1) / 2 : P - 1, Q = P % 2 ? P : 2 * P, M = 2 * S::N, used = fill<S>(w);
-  double      *chirp, *factor, *spectrum, *x, *y, *roots;
+  const int    M = 2 * S::N, used = fill<S>(w);
+  double      *chirp, *spectrum, *x, *y, *roots;
 
-  if (!w) return used + 2 * (h + 1) + S::CLASSES * S::L;
+  if (!w) return used + h + 1 + S::CLASSES * S::L;
   chirp    = w + 2 * used;
-  factor   = chirp + 2 * (h + 1);
-  spectrum = factor + 2 * (h + 1);
+  spectrum = chirp + 2 * (h + 1);
   x        = (double *)calloc(6 * (size_t)M, sizeof(double));
   if (!x) return 0;
   y     = x + 2 * M;
@@ -787,11 +1029,9 @@ template <class S> static int chirp_fill(int P, double *w)
       x[2 * (M - n)]     = x[2 * n];
       x[2 * (M - n) + 1] = x[2 * n + 1];
     }
-    if (n <= h) { /* (v * q) is -1/(2 N) of what comes back, and 2 T is i times that times the chirp */
-      chirp[2 * n]      = cos(phi);
-      chirp[2 * n + 1]  = -sin(phi);
-      factor[2 * n]     = -sin(phi) / M;
-      factor[2 * n + 1] = -cos(phi) / M;
+    if (n <= h) {
+      chirp[2 * n]     = cos(phi);
+      chirp[2 * n + 1] = -sin(phi);
     }
   }
   host_fft(M, x, 1, y, roots, M);
@@ -804,31 +1044,38 @@ template <class S> static int chirp_fill(int P, double *w)
     }
   }
   free(x);
-  return used;
+  return used + h + 1 + S::CLASSES * S::L;
 }
 
-int BCRCudaDstChirpTable(int P, double *w)
+int BCRCudaDstChirpTable(int P, int even, int single, double *w)
 {
-  int n = 0;
+  const int h = chirp_half(P, even);
+  int       n = 0;
 
-  CHIRP_SHAPE(chirp_length(P), n = chirp_fill<S>(P, w));
+  CHIRP_SHAPE(single, chirp_length(h), n = chirp_fill<S>(P % 2 ? P : 2 * P, h, w));
   return n;
 }
 
-template <class S, typename T> static int chirp_launch(ChirpArgs *args, const double *table, const T *f, T *u, const T *extra, int sms, cudaStream_t st)
+template <class S> static const typename S::T *chirp_numbers(const void *table, int n)
 {
+  return (const typename S::T *)table + 2 * (size_t)n;
+}
+
+template <class S, int EVEN> static int chirp_launch(ChirpArgs *args, const void *table, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+{
+  typedef typename S::T T;
   const int   used = fill<S>(NULL), blocks = (args->njobs + S::PAIRS - 1) / S::PAIRS;
-  cudaError_t e = cudaFuncSetAttribute((const void *)dst_chirp<S, T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+  cudaError_t           e = cudaFuncSetAttribute((const void *)dst_chirp<S, EVEN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
 
   if (e != cudaSuccess) return (int)e;
   args->table    = table;
-  args->chirp    = (const double2 *)(table + 2 * used);
-  args->factor   = args->chirp + args->h + 1;
-  args->spectrum = args->factor + args->h + 1;
-  return bcr_launch(1, dst_chirp<S, T>, dim3((unsigned)(blocks < S::MINB * sms ? blocks : S::MINB * sms)), S::NT, S::BYTES, st, *args, f, u, extra);
+  args->chirp    = chirp_numbers<S>(table, used);
+  args->spectrum = chirp_numbers<S>(table, used + args->h + 1);
+  return bcr_launch(1, dst_chirp<S, EVEN>, dim3((unsigned)(blocks < S::MINB * sms ? blocks : S::MINB * sms)), S::NT, S::BYTES, st, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
-int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
+int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                    ptrdiff_t extrab, int more)
 {
   ChirpArgs args;
   int       error = (int)cudaErrorInvalidValue;
@@ -836,7 +1083,7 @@ int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double 
   args.split   = P % 2;
   args.back    = back != 0;
   args.P       = P;
-  args.h       = P % 2 ? (P - 1) / 2 : P - 1;
+  args.h       = chirp_half(P, even);
   args.nrows   = fl->na * fl->nb + more;
   args.njobs   = P % 2 ? args.nrows : (args.nrows + 1) / 2;
   args.na      = fl->na;
@@ -848,6 +1095,121 @@ int BCRCudaDstChirp(BCRStream stream, int P, int back, int single, const double 
   args.extrald = extrald;
   args.extrab  = extrab;
   if (args.nrows < 1) return 0;
-  BCR_CUDA_TYPE(single, CHIRP_SHAPE(chirp_length(P), error = chirp_launch<S>(&args, table, (const T *)f, (T *)u, (const T *)extra, sms, bcr_stream(stream))));
+  CHIRP_SHAPE(single, chirp_length(args.h), error = even ? chirp_launch<S, 1>(&args, table, f, u, extra, sms, bcr_stream(stream)) : chirp_launch<S, 0>(&args, table, f, u, extra, sms, bcr_stream(stream)));
+  return error;
+}
+
+/* kind and period of the convolutions for n unknowns; 0: none. *natural: transposed */
+static int convolve_period(int n, const int end[2], int *kind, int *natural)
+{
+  *natural = 0;
+  *kind    = end[0] == BCR_CUDA_PERIODIC ? CONVOLVE_CIRCLE : (end[0] == BCR_CUDA_DIRICHLET ? CONVOLVE_SINES : (end[0] == BCR_CUDA_NEUMANN ? CONVOLVE_COSINES : CONVOLVE_CELLS));
+  if (end[0] != end[1]) {
+    if ((end[0] != BCR_CUDA_DIRICHLET && end[0] != BCR_CUDA_NEUMANN) || (end[1] != BCR_CUDA_DIRICHLET && end[1] != BCR_CUDA_NEUMANN)) return 0;
+    *kind    = CONVOLVE_CELLS; /* sin(pi i (2 m + 1)/(2 n)), cos: modes of n cells, with unknowns and modes exchanged */
+    *natural = end[0] == BCR_CUDA_NEUMANN ? 1 : 2;
+  }
+  if (*kind < CONVOLVE_SINES) return n > 2 ? n : 0;
+  return n > 3 && n % 2 ? (*kind == CONVOLVE_SINES ? n + 1 : n - 1) : 0;
+}
+
+int BCRCudaDstConvolvePossible(int n, const int end[2], int single, int shared)
+{
+  int possible = 0, device = 0, major = 0, kind, natural;
+
+  if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9) return 0; /* clusters */
+  CHIRP_SHAPE(single, chirp_length(convolve_period(n, end, &kind, &natural) / 2), possible = S::BYTES <= (size_t)shared);
+  return possible;
+}
+
+/* twiddles and so on for period P, then turn */
+static int convolve_fill(int kind, int P, int single, double *w)
+{
+  const int h     = P / 2;
+  int       count = 0;
+
+  CHIRP_SHAPE(single, chirp_length(h), count = chirp_fill<S>(P, h, w));
+  for (int j = 0; j <= h && w; j++) {
+    const double a = 0.5 * 3.14159265358979323846 * j / P;
+
+    w[2 * (count + j)]     = kind == CONVOLVE_CELLS ? cos(a) : 1;
+    w[2 * (count + j) + 1] = kind == CONVOLVE_CELLS ? -sin(a) : 0;
+  }
+  return count + h + 1;
+}
+
+int BCRCudaDstConvolveTable(int n, const int end[2], int single, double *w, int *modes)
+{
+  int       kind, natural;
+  const int P = convolve_period(n, end, &kind, &natural), count = convolve_fill(kind, P, single, w);
+
+  for (int j = 0; j < n && modes; j++) {
+    modes[j]     = j;
+    modes[n + j] = 1;
+  }
+  for (int j = 0; j <= P / 2 && modes && kind < CONVOLVE_SINES && !natural; j++) {
+    int lo, hi;
+
+    convolve_places(kind, 0, P, 0, j, &lo, &hi);
+    modes[lo] = kind == CONVOLVE_CIRCLE ? (j ? 2 * j - 1 : 0) : (end[0] == BCR_CUDA_CELL_NEUMANN ? j : n - 1 - j);
+    if (j > 0 && 2 * j < P) {
+      modes[hi]     = kind == CONVOLVE_CIRCLE ? 2 * j : (end[0] == BCR_CUDA_CELL_NEUMANN ? n - j : j - 1);
+      modes[n + hi] = -1;
+    }
+  }
+  return count + (kind >= CONVOLVE_SINES ? convolve_fill(CONVOLVE_CELLS, P / 2, single, w ? w + 2 * (size_t)count : NULL) : 0);
+}
+
+template <class S> static int convolve_launch(ConvolveArgs *args, const void *table, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+{
+  typedef typename S::T T;
+  const int             used = fill<S>(NULL), groups = (args->npairs + S::PAIRS - 1) / S::PAIRS, fit = (S::MINB * sms + args->roles - 1) / args->roles;
+  cudaError_t           e = cudaFuncSetAttribute((const void *)dst_convolve<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+
+  if (e != cudaSuccess) return (int)e;
+  args->table    = table;
+  args->chirp    = chirp_numbers<S>(table, used);
+  args->spectrum = chirp_numbers<S>(table, used + args->h + 1);
+  args->turn     = chirp_numbers<S>(table, used + args->h + 1 + S::CLASSES * S::L);
+  return bcr_launch_clusters(1, args->roles, dst_convolve<S>, dim3((unsigned)(args->roles * (groups < fit ? groups : fit))), S::NT, S::BYTES, st, *args, (const T *)f, (T *)u, (const T *)extra);
+}
+
+int BCRCudaDstConvolve(BCRStream stream, int n, const int end[2], int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                       ptrdiff_t extrab, int more)
+{
+  ConvolveArgs args;
+  int          error = (int)cudaErrorInvalidValue;
+
+  args.P       = convolve_period(n, end, &args.kind, &args.natural);
+  args.h       = args.P / 2;
+  args.off     = args.kind == CONVOLVE_SINES;
+  args.roles   = args.kind >= CONVOLVE_SINES ? 1 : 2;
+  args.back    = (back != 0) != (args.natural != 0);
+  args.odd     = 0;
+  args.high    = end[0] == BCR_CUDA_CELL_DIRICHLET || args.natural == 2 ? -1 : 1;
+  args.nrows   = fl->na * fl->nb + more;
+  args.npairs  = (args.nrows + 1) / 2;
+  args.na      = fl->na;
+  args.fa      = fl->sa;
+  args.fb      = fl->sb;
+  args.ua      = ul->sa;
+  args.ub      = ul->sb;
+  args.extraof = extraof;
+  args.extrald = extrald;
+  args.extrab  = extrab;
+  if (args.nrows < 1) return 0;
+  CHIRP_SHAPE(single, chirp_length(args.h), error = convolve_launch<S>(&args, table, f, u, extra, sms, bcr_stream(stream)));
+  if (error || args.kind < CONVOLVE_SINES) return error;
+  table        = (const char *)table + convolve_fill(args.kind, args.P, single, NULL) * 2 * (single ? sizeof(float) : sizeof(double)); /* odd modes are those between two different ends */
+  args.natural = args.kind == CONVOLVE_SINES ? 2 : 1;
+  args.odd     = args.kind == CONVOLVE_SINES ? 1 : -1;
+  args.high    = args.kind == CONVOLVE_SINES ? -1 : 1;
+  args.kind    = CONVOLVE_CELLS;
+  args.P /= 2;
+  args.h     = args.P / 2;
+  args.roles = 2;
+  args.back  = 1;
+  error      = (int)cudaErrorInvalidValue;
+  CHIRP_SHAPE(single, chirp_length(args.h), error = convolve_launch<S>(&args, table, f, u, extra, sms, bcr_stream(stream)));
   return error;
 }

@@ -17,7 +17,6 @@ int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *
   const int nw = warps(p->nx);
 
   *slots = sms * ((single ? resident<float>(nw) : resident<double>(nw)) / nw);
-  if (p->end[0] != BCR_CUDA_DIRICHLET || p->end[1] != BCR_CUDA_DIRICHLET) return 0;
   return nw <= ROWS_WARPS && (nw == 1 || p->halo <= ROWS_CH);
 }
 

@@ -1,9 +1,10 @@
 /*
-  Level 0 where a block has whole rows (at most 2048 columns between Dirichlet ends): what level0.cuh does for tiles of a row, without halos and in
-  place. Planes of three dimensions are solved like that, all at once.
+  Level 0 where a block has whole rows (at most 2048 columns): what level0.cuh does for tiles of a row, without halos and in place. Planes of three
+  dimensions are solved like that, all at once.
 
-  With F_i = g_i + mu F_(i-1) and B_i = g_i + mu B_(i+1) the line of a mode has the solution (F_i + mu B_(i+1))/(1 - mu^2), where a Dirichlet end is an
-  odd reflection: F_(-1) = -mu B_0, B_n = -mu F_(n-1). Neither recurrence needs the other but for these: a thread has four columns, carries
+  With F_i = g_i + mu F_(i-1) and B_i = g_i + mu B_(i+1) the line of a mode has the solution (F_i + mu B_(i+1))/(1 - mu^2), where an end is a reflection:
+  F_(-1) = e B_0 with e = -mu (Dirichlet), -1 and 1 (cell-centred Dirichlet, Neumann), or (B_0 - g_0)/mu (node-centred Neumann), B_n from F_(n-1) likewise;
+  periodic F_(-1) = F_(n-1), B_n = B_0. Neither recurrence needs the other but for these: a thread has four columns, carries
   go over the lanes of a warp for both, and through shared memory to the neighbouring warps, so that a group takes one barrier.
 */
 #pragma once
@@ -18,9 +19,9 @@ enum {
 #define ROWS_OF(R) ((R) + 4) /* in shared memory: the group's, two separators, two for what is stored */
 
 template <typename T, int NW> struct RowsShared {
-  T   mu[8], power[8], lastpower[8], both[8], inverse[8], share[2][8], out[8], dense[2][64]; /* power: mu^(columns of a warp), of the last one; both: mu^(n + 1); inverse: 1/(1 - both^2) */
+  T   mu[8], power[8], lastpower[8], both[8], inverse[8], end[2][8], share[2][8], out[8], dense[2][64]; /* power: mu^(columns of a warp), of the last one; both: mu^n; end: e, or 0 (periodic); inverse: 1/(1 - e e both^2), 1/(1 - both) */
   T   step[5][8], reach[8][32], tail[8][32];                                                 /* mu^(4 2^q); mu^(4 lane); from a lane's end to the end of the row */
-  T   ex[2][3][8][NW];                                                                       /* of groups with even and odd numbers: ends of F, of B, F at the end of the row */
+  T   ex[2][3][8][NW];                                                                       /* of groups with even and odd numbers: ends of F, of B, F at the end of the row; less g_0, g_(n-1) where the end is a node-centred Neumann one */
   int far, steps[3];                                                                         /* a recurrence is felt after a whole warp; doublings for mode 0, modes 1 and 2, others */
 };
 
@@ -73,7 +74,7 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
   extern __shared__ __align__(16) char sm[];
   const int                            nw = blockDim.x >> 5, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int                            CW = (p.nx + K * nw - 1) / (K * nw) * K, c0 = warp * CW, mine = min(CW, p.nx - c0), end = (CW >> 2) - 1; /* columns of a warp, of this one; last lane with any */
-  const bool                           rightmost = warp == nw - 1;
+  const bool                           rightmost = warp == nw - 1, periodic = p.end[0] == BCR_CUDA_PERIODIC;
   const T                             *tab     = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
   const T                              inverse = BACK ? tab[176] : (T)1;
   T                                   *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH; /* carry: what the separator before has from its left, BACK = 0 */
@@ -129,8 +130,10 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
     }
     s.power[i]     = power_of(m, CW);
     s.lastpower[i] = power_of(m, p.nx - (nw - 1) * CW);
-    s.both[i]      = power_of(m, p.nx + 1);
-    s.inverse[i]   = 1 / (1 - s.both[i] * s.both[i]);
+    s.both[i]      = power_of(m, p.nx);
+#pragma unroll
+    for (int e = 0; e < 2; e++) s.end[e][i] = i >= h || periodic ? (T)0 : (p.end[e] == BCR_CUDA_DIRICHLET ? -m : (p.end[e] == BCR_CUDA_NEUMANN ? 1 / m : (T)(p.end[e] == BCR_CUDA_CELL_NEUMANN ? 1 : -1)));
+    s.inverse[i]   = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
     s.share[0][i]  = i < h ? c * tab[24 + i] : 0;
     s.share[1][i]  = i < h ? c * tab[32 + i] : 0;
     s.out[i]       = i < h ? c * (R == 7 ? tab[40 + i] : (T)1) : 0;
@@ -268,7 +271,7 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
 #pragma unroll
     for (int j = 0; j < R; j++) {
       if (lane == end) ex[0][j][warp] = F[j];
-      if (lane == 0) ex[1][j][warp] = B[j];
+      if (lane == 0) ex[1][j][warp] = warp == 0 && p.end[0] == BCR_CUDA_NEUMANN ? B[j] - x[j][0] : B[j];
       F[j] = __shfl_up_sync(BCR_FULL, F[j], 1);
       B[j] = __shfl_down_sync(BCR_FULL, B[j], 1);
       if (lane == 0) F[j] = 0;
@@ -280,7 +283,11 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
         T v = F[j];
 
 #pragma unroll
-        for (int i = 0; i < K; i++) v = K * lane + i < mine ? x[j][i] + s.mu[j] * v : v;
+        for (int i = 0; i < K; i++) {
+          const bool minus = K * lane + i == mine - 1 && p.end[1] == BCR_CUDA_NEUMANN;
+
+          v = K * lane + i < mine ? (minus ? (T)0 : x[j][i]) + s.mu[j] * v : v;
+        }
         ex[2][j][0] = v;
       }
     }
@@ -290,20 +297,22 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
 
 #pragma unroll
     for (int j = 0; j < R; j++) {
-      const T mu = s.mu[j];
-      T       l, r;
+      const T e0 = s.end[0][j], e1 = s.end[1][j], b0 = ex[1][j][0], fn = ex[2][j][0];
+      T       l, r; /* F before the warp's first column, B behind its last one */
 
       if (nw == 1) {
-        l = -mu * s.inverse[j] * (ex[1][j][0] - s.both[j] * ex[2][j][0]);
-        r = -mu * s.inverse[j] * (ex[2][j][0] - s.both[j] * ex[1][j][0]);
+        l = s.inverse[j] * (periodic ? fn : e0 * (b0 + e1 * s.both[j] * fn));
+        r = s.inverse[j] * (periodic ? b0 : e1 * (fn + e0 * s.both[j] * b0));
       } else {
-        l = warp ? ex[0][j][warp - 1] : -mu * ex[1][j][0];
-        r = rightmost ? -mu * ex[2][j][0] : ex[1][j][warp + 1];
+        const T before = periodic ? fn : e0 * b0, behind = periodic ? b0 : e1 * fn;
+
+        l = warp ? ex[0][j][warp - 1] : before;
+        r = rightmost ? behind : ex[1][j][warp + 1];
         if (far) {
           const T P = s.power[j], Q = s.lastpower[j];
 
-          l += warp ? P * (warp > 1 ? ex[0][j][warp - 2] : -mu * ex[1][j][0]) : -mu * P * ex[1][j][1];
-          r += rightmost ? -mu * Q * ex[0][j][warp - 1] : (warp + 2 < nw ? P * ex[1][j][warp + 2] : -mu * Q * ex[2][j][0]);
+          l += warp ? P * (warp > 1 ? ex[0][j][warp - 2] : before) : (periodic ? Q * ex[0][j][nw - 2] : e0 * P * ex[1][j][1]);
+          r += rightmost ? (periodic ? P * ex[1][j][1] : e1 * Q * ex[0][j][warp - 1]) : (warp + 2 < nw ? P * ex[1][j][warp + 2] : Q * behind);
         }
       }
       F[j] += l * s.reach[j][lane];

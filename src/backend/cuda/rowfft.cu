@@ -5,7 +5,8 @@
   Both rows' sums with cosines are (Z_k + Z_(-k))/2, those with sines i (Z_k - Z_(-k))/2, real part a, imaginary part b: nothing has to be untangled.
   Between cell-centred Neumann ends sum_j x_j cos(pi (2 j + 1) k/(2 n)) = (w_k V_k + conj(w_k) V_(-k))/2, w_k = e^(-i pi k/(2 n)), where v has the even
   x_j, then the odd ones backwards (Makhoul 1980); between Dirichlet ends mode n - k is the same of (-1)^j x_j. Results stay where Z_k lies, which defines the
-  order of the modes, twice too large; the way back, the same steps transposed, makes them twice too large again.
+  order of the modes, twice too large; the way back, the same steps transposed, makes them twice too large again. Lines across contiguous columns are
+  transformed in the same way, a block has some neighbours.
 */
 #include "passes.cuh"
 
@@ -20,6 +21,19 @@ struct RowArgs {
 template <typename T> static __device__ __forceinline__ Cplx<T> times_i(Cplx<T> a)
 {
   return {-a.y, a.x};
+}
+
+/* Two modes from Z_k = v at position i and Z_(-k) = w; and transposed. h: half root of i, half: of ends that have these */
+template <typename T> static __device__ __forceinline__ Cplx<T> row_pair(bool half, Cplx<T> h, int entry, Cplx<T> v, Cplx<T> w)
+{
+  if (half) return h * v + Cplx<T>{h.x, -h.y} * w;
+  return entry < 0 ? times_i(w - v) : v + w;
+}
+template <typename T> static __device__ __forceinline__ Cplx<T> row_pair_back(bool half, Cplx<T> h, int i, int entry, Cplx<T> v, Cplx<T> w)
+{
+  if (half ? i == 0 : (entry & 0x7fffffff) == i) return v + v;
+  if (half) return h * (v + times_i(w));
+  return entry < 0 ? w - times_i(v) : v + times_i(w);
 }
 
 template <typename T, int PAD> static __device__ __forceinline__ void row_in(const RowArgs &g, PassField<T, PAD> z, const T *f, const T *extra, int job, int tid)
@@ -76,12 +90,8 @@ template <typename T, int PAD> static __device__ __forceinline__ void row_in(con
 #pragma unroll
       for (int q = 0; q < PASS_AHEAD; q++) {
         const int i = first + q * p.threads;
-        Cplx<T>   y;
 
-        if (p.half >= 0 ? i == 0 : (entry[q] & 0x7fffffff) == i) y = v[q] + v[q];
-        else if (p.half >= 0) y = h[q] * (v[q] + times_i(w[q]));
-        else y = entry[q] < 0 ? w[q] - times_i(v[q]) : v[q] + times_i(w[q]);
-        if (i < p.n) z.put(i, y);
+        if (i < p.n) z.put(i, row_pair_back(p.half >= 0, h[q], i, entry[q], v[q], w[q]));
       }
     }
   }
@@ -111,12 +121,7 @@ template <typename T, int PAD> static __device__ __forceinline__ void row_out(co
 
       if (i >= p.n) continue;
       if (g.back) y = {pass_sign(y.x, entry[q]), pass_sign(y.y, entry[q])};
-      else {
-        const Cplx<T> v = z.get(i);
-
-        if (p.half >= 0) y = h[q] * v + Cplx<T>{h[q].x, -h[q].y} * y;
-        else y = entry[q] < 0 ? times_i(y - v) : v + y;
-      }
+      else y = row_pair(p.half >= 0, h[q], entry[q], z.get(i), y);
       to0[i] = y.x;
       if (r1 > r0) to1[i] = y.y;
     }
@@ -142,27 +147,96 @@ template <typename T, int PAD> __global__ void __launch_bounds__(512, 1) row_fft
   bcr_go_after();
 }
 
+/* Lines across contiguous columns: a block has 2 COLUMNS of them, neighbours as a complex number */
+enum {
+  COLUMNS = 8
+};
+struct ColumnArgs {
+  BCRCudaRowFft p;
+  int           nx, back;
+  ptrdiff_t     fs, fb, us, ub; /* along the lines, from plane to plane */
+};
+
+template <typename T> __global__ void __launch_bounds__(256, 2) row_columns(const __grid_constant__ ColumnArgs g, const T *f, T *u)
+{
+  extern __shared__ __align__(16) char sm[];
+  const BCRCudaRowFft                 &p   = g.p;
+  const PassField<T>                   z   = {(typename PassNumber<T>::type *)sm};
+  const int                            tid = threadIdx.x, count = p.n * COLUMNS, x = 2 * (COLUMNS * blockIdx.x + tid % COLUMNS); /* a thread stays in its columns */
+  const bool                           here = x < g.nx, two = x + 1 < g.nx;
+  auto                                 take = [&](int i) {
+    const T *from = f + i * g.fs;
+    Cplx<T>  v    = {0, 0};
+
+    if (here) v.x = from[0];
+    if (two) v.y = from[1];
+    return v;
+  };
+
+  f += blockIdx.y * g.fb + x;
+  u += blockIdx.y * g.ub + x;
+  bcr_wait_before();
+  for (int first = tid; first < count; first += PASS_AHEAD * 256) {
+    int     entry[PASS_AHEAD];
+    Cplx<T> v[PASS_AHEAD], w[PASS_AHEAD];
+
+#pragma unroll
+    for (int q = 0; q < PASS_AHEAD; q++) {
+      const int i = min(first + q * 256, count - 1) / COLUMNS;
+
+      entry[q] = __ldg(p.index + (g.back ? p.partner : p.in) + i);
+      v[q]     = take(i);
+    }
+    if (g.back) {
+#pragma unroll
+      for (int q = 0; q < PASS_AHEAD; q++) w[q] = take(entry[q] & 0x7fffffff);
+    }
+#pragma unroll
+    for (int q = 0; q < PASS_AHEAD; q++) {
+      const int e = first + q * 256, i = e / COLUMNS;
+
+      if (e >= count) continue;
+      if (g.back) z.put(e, row_pair_back(p.half >= 0, p.half >= 0 ? pass_root<T>(p.w, p.half + i) : Cplx<T>{1, 0}, i, entry[q], v[q], w[q]));
+      else z.put((entry[q] & 0x7fffffff) * COLUMNS + e % COLUMNS, {pass_sign(v[q].x, entry[q]), pass_sign(v[q].y, entry[q])});
+    }
+  }
+  __syncthreads();
+  for (int i = 0; i < p.np; i++) BCR_PASS_PHASE((pass_any<T, 0, 1>(p.pass[g.back ? p.np - 1 - i : i], p.w, count, 0, 256, z, g.back, tid)));
+  for (int e = tid; e < count; e += 256) {
+    const int i = e / COLUMNS, entry = __ldg(p.index + (g.back ? p.in : p.partner) + i);
+    Cplx<T>   y  = z.get((entry & 0x7fffffff) * COLUMNS + e % COLUMNS);
+    T        *to = u + i * g.us;
+
+    if (g.back) y = {pass_sign(y.x, entry), pass_sign(y.y, entry)};
+    else y = row_pair(p.half >= 0, p.half >= 0 ? pass_root<T>(p.w, p.half + i) : Cplx<T>{1, 0}, entry, z.get(e), y);
+    if (here) to[0] = y.x;
+    if (two) to[1] = y.y;
+  }
+  bcr_go_after();
+}
+
 static size_t row_bytes(int n, int pad, int single)
 {
   return 2 * (size_t)((pad ? PassField<double, 1>::at(n) : n) + 1) * (single ? sizeof(float) : sizeof(double));
 }
 
-int BCRCudaRowFftPlan(int n, int end, int single, int shared, BCRCudaRowFft *plan, double *w, int *index, int *modes)
+int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index, int *modes)
 {
+  const int     each = across ? COLUMNS : 1;
   int           R[BCR_CUDA_DST_PASSES + 1], now[BCR_CUDA_DST_PASSES + 1], *in, *out, *where;
   BCRCudaRowFft t;
 
   memset(&t, 0, sizeof(t));
-  if (n < 2 || (end != BCR_CUDA_PERIODIC && end != BCR_CUDA_CELL_NEUMANN && end != BCR_CUDA_CELL_DIRICHLET) || pass_choose(n, 0, n, 0, R, &t.np, now, 0, 1e30) > 1e29) return 0;
+  if (n < 2 || (end != BCR_CUDA_PERIODIC && end != BCR_CUDA_CELL_NEUMANN && end != BCR_CUDA_CELL_DIRICHLET) || pass_choose(n, 0, n * each, 0, R, &t.np, now, 0, 1e30) > 1e29) return 0;
   t.n   = n;
   t.end = end;
-  t.pad = n % 32 == 0;
-  if (row_bytes(n, t.pad, single) > (size_t)shared) return 0;
+  t.pad = !across && n % 32 == 0;
+  if (each * row_bytes(n, t.pad, single) > (size_t)shared) return 0;
   in = (int *)malloc(3 * (size_t)n * sizeof(int));
   if (!in) return 0;
   out       = in + n;
   where     = out + n;
-  t.nw      = pass_tables(t.np, R, n, 1, t.pass, in, out, w, 0);
+  t.nw      = pass_tables(t.np, R, n, each, t.pass, in, out, w, 0);
   t.half    = end == BCR_CUDA_PERIODIC ? -1 : t.nw;
   t.in      = 0;
   t.partner = n;
@@ -220,5 +294,31 @@ int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, in
   if (g.nrows < 1) return 0;
   g.p.threads = pass_threads((g.nrows + 1) / 2, sms, 128, 512, row_bytes(plan->n, plan->pad, single), plan->shared);
   BCR_CUDA_TYPE(single, error = plan->pad ? row_launch<T, 1>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)) : row_launch<T, 0>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
+  return error;
+}
+
+template <typename T> static int columns_launch(const ColumnArgs &g, int nb, const T *f, T *u, cudaStream_t st)
+{
+  const size_t bytes = 2 * sizeof(T) * COLUMNS * (size_t)g.p.n;
+  cudaError_t  e     = cudaFuncSetAttribute((const void *)row_columns<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+
+  if (e != cudaSuccess) return (int)e;
+  return bcr_launch(1, row_columns<T>, dim3((unsigned)((g.nx + 2 * COLUMNS - 1) / (2 * COLUMNS)), (unsigned)nb), 256, bytes, st, g, f, u);
+}
+
+int BCRCudaRowFftAcross(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+{
+  ColumnArgs g;
+  int        error = 0;
+
+  g.p    = *plan;
+  g.nx   = fl->na;
+  g.back = back != 0;
+  g.fs   = fl->s;
+  g.fb   = fl->sb;
+  g.us   = ul->s;
+  g.ub   = ul->sb;
+  if (fl->na < 1 || fl->nb < 1) return 0;
+  BCR_CUDA_TYPE(single, error = columns_launch<T>(g, fl->nb, (const T *)f, (T *)u, bcr_stream(stream)));
   return error;
 }
