@@ -1001,12 +1001,16 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
   }
 }
 
-/* a piece of an array on its way nearer, i/n to end/n of it */
-static inline void prefetch_piece(const char *p, ptrdiff_t bytes, PetscInt i, PetscInt end, PetscInt n)
+/* a piece of an array on its way nearer, i/n to end/n of it, to be read or written, too */
+static inline void prefetch_piece(const char *p, ptrdiff_t bytes, PetscInt i, PetscInt end, PetscInt n, PetscBool write)
 {
   const char *to = p + bytes * end / n;
 
-  for (p += bytes * i / n; p < to; p += 64) __builtin_prefetch(p, 0, 2);
+  p += bytes * i / n;
+  if (write)
+    for (; p < to; p += 64) __builtin_prefetch(p, 1, 2);
+  else
+    for (; p < to; p += 64) __builtin_prefetch(p, 0, 2);
 }
 
 /* a transform along z or y of all lines of the box; axis: which */
@@ -1024,7 +1028,7 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
   for (PetscInt j = 0; j < nother; j++) {
     const char     *fj   = (const char *)at(c->io, f, j * so);
     char           *uj   = (char *)at(c->io, u, j * so);
-    const PetscBool next = f != u && s < so && j + 1 < nother && bytes <= (ptrdiff_t)cache_bytes() ? PETSC_TRUE : PETSC_FALSE;
+    const PetscBool next = s < so && j + 1 < nother && (f != u) == (bytes <= (ptrdiff_t)cache_bytes()) ? PETSC_TRUE : PETSC_FALSE; /* where it was seen to gain */
 
     if (f != u && s == n) memcpy(uj, fj, bytes); /* memory in order first: a transform from f to u would touch both in short pieces */
     else if (f != u) {
@@ -1033,7 +1037,7 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
     for (PetscInt i = 0; i < n; i += step) { /* a few columns at a time; meanwhile a piece of the next plane of memory comes nearer */
       const PetscInt end = PetscMin(i + step, n);
 
-      if (next) prefetch_piece(fj + so * size, bytes, i, end, n);
+      if (next) prefetch_piece(fj + so * size, bytes, i, end, n, f == u ? PETSC_TRUE : PETSC_FALSE);
       c->cpu->dtt.cols(c->dtt[axis], direction, io, end - i, uj + i * size, s, uj + i * size, s, c->work);
     }
   }
