@@ -509,7 +509,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->level0.dplane = (ptrdiff_t)c->ldd * c->ndrows;
     c->level0.eplane = (ptrdiff_t)c->ldd * (c->strips + 1);
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, c->single, c->planes * 3 * BCR_CUDA_LEVEL0_TAB, tab, &c->level0.tab));
-    c->level0.early     = c->dst == DST_PLAN && !c->open[0] && !c->open[1] && (c->seprows.n * c->planes + 1) / 2 <= c->sms;
+    c->level0.early     = !c->open[0] && !c->open[1] && (c->dst == DST_PLAN ? (c->seprows.n * c->planes + 1) / 2 <= c->sms : c->dst == DST_PRIME && c->dim == 2 && BCRCudaDstPrimeEarly(&c->dstprime, (int)c->ndrows, c->sms));
     c->level0.sub       = c->singular ? c->scalars + 1 : NULL;
     c->level0.subfactor = 1;
     c->level0.subplane  = 0;

@@ -212,6 +212,7 @@ typedef struct {
   const void    *w;     /* on the device, to be set */
   const int     *index;
 } BCRCudaDstPrime;
+BCR_CUDA_API int BCRCudaDstPrimeEarly(const BCRCudaDstPrime *plan, int rows, int sms); /* the kernel after transforms of that many rows may begin early: common.cuh */
 BCR_CUDA_API int BCRCudaDstPrimePlan(int P, int single, int shared, BCRCudaDstPrime *plan, double *w, int *index, int *modes);
 BCR_CUDA_API int BCRCudaDstPrimeApply(BCRStream stream, const BCRCudaDstPrime *plan, int back, int single, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                                       ptrdiff_t extrab, int more);

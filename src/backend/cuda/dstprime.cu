@@ -18,13 +18,40 @@
 */
 #include "passes.cuh"
 
+/* Threads of a block at most, how many such blocks have the registers that a multiprocessor has; loads of a thread that are under way at the same time */
+template <typename T, int BIG> struct PrimeShape {
+  static constexpr int SMALL = sizeof(T) == 4 && !BIG, THREADS = SMALL ? 512 : 256, BLOCKS = SMALL || BIG ? 2 : 3, REGISTERS = SMALL ? 64 : (BIG ? 128 : 80);
+};
+template <typename T> static constexpr int PRIME_AHEAD = sizeof(T) == 4 ? 8 : 4;
+
 struct PrimeArgs {
   BCRCudaDstPrime p;
   int             njobs, nrows, na, back;
   ptrdiff_t       fa, fb, ua, ub; /* rows, and planes of na rows */
   const int      *extraof;        /* row of extra that is added, or -1 */
   ptrdiff_t       extrald, extrab;
+  int             early;
 };
+
+/* What a job reads: two rows, or one, and what is added to them */
+template <typename T> struct PrimeRows {
+  const T *from0, *from1, *e0, *e1;
+  int      both;
+};
+template <typename T> static __device__ __forceinline__ PrimeRows<T> prime_rows(const PrimeArgs &g, const T *f, const T *extra, int job)
+{
+  const bool   split = g.p.P % 2;
+  const int    r0 = split ? job : 2 * job, r1 = split ? r0 : min(r0 + 1, g.nrows - 1), a0 = r0 % g.na, b0 = r0 / g.na, a1 = r1 % g.na, b1 = r1 / g.na;
+  const int    x0 = extra ? g.extraof[a0] : -1, x1 = extra ? g.extraof[a1] : -1;
+  PrimeRows<T> r;
+
+  r.from0 = f + a0 * g.fa + b0 * g.fb;
+  r.from1 = f + a1 * g.fa + b1 * g.fb;
+  r.e0    = x0 >= 0 ? extra + x0 * g.extrald + b0 * g.extrab : NULL;
+  r.e1    = x1 >= 0 ? extra + x1 * g.extrald + b1 * g.extrab : NULL;
+  r.both  = split || r1 > r0;
+  return r;
+}
 
 /* Sums over classes are the first numbers of E: what they add to all of row's, and what all of row's, sum, add to them */
 template <typename T> static __device__ __forceinline__ Cplx<T> prime_sum(const BCRCudaDstPrime &p, PassField<T> z, int row, Cplx<T> sum)
@@ -195,45 +222,43 @@ static __device__ __forceinline__ int prime_at(int entry)
   return entry & 0x7fffffff;
 }
 
-template <typename T, int ONE> static __device__ __forceinline__ void prime_in(const PrimeArgs &g, PassField<T> z, const T *f, const T *extra, int job, int tid)
+template <typename T, int ONE> static __device__ __forceinline__ void prime_in(const PrimeArgs &g, PassField<T> z, const PrimeRows<T> &rows, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const bool             split = p.P % 2;
-  const int              r0 = split ? job : 2 * job, r1 = split ? r0 : min(r0 + 1, g.nrows - 1), a0 = r0 % g.na, b0 = r0 / g.na, a1 = r1 % g.na, b1 = r1 / g.na, main = p.Q * p.h;
-  const int              x0 = extra ? g.extraof[a0] : -1, x1 = extra ? g.extraof[a1] : -1;
-  const T               *from0 = f + a0 * g.fa + b0 * g.fb, *from1 = f + a1 * g.fa + b1 * g.fb, *e0 = x0 >= 0 ? extra + x0 * g.extrald + b0 * g.extrab : NULL, *e1 = x1 >= 0 ? extra + x1 * g.extrald + b1 * g.extrab : NULL;
+  const int              main  = p.Q * p.h;
 
-  for (int first = tid; first < p.count; first += PASS_AHEAD * p.threads) {
-    int     entry[PASS_AHEAD];
-    T       a[PASS_AHEAD], b[PASS_AHEAD];
-    Cplx<T> w[PASS_AHEAD];
+  for (int first = tid; first < p.count; first += PRIME_AHEAD<T> * p.threads) {
+    int     entry[PRIME_AHEAD<T>];
+    T       a[PRIME_AHEAD<T>], b[PRIME_AHEAD<T>];
+    Cplx<T> w[PRIME_AHEAD<T>];
 
 #pragma unroll
-    for (int q = 0; q < PASS_AHEAD; q++) {
+    for (int q = 0; q < PRIME_AHEAD<T>; q++) {
       const int j = first + q * p.threads, i = j < p.count ? j : first, o = split ? (g.back ? p.count + i : p.P - 2 - i) : i;
 
       entry[q] = __ldg(p.index + (g.back ? p.backin : p.in) + i);
-      a[q]     = from0[i];
-      b[q]     = from1[o];
+      a[q]     = rows.from0[i];
+      b[q]     = rows.from1[o];
       if (ONE) w[q] = pass_root<T>(p.w, p.twist + (g.back ? 2 * p.h : 0) + i);
     }
-    if (e0 || e1) {
+    if (rows.e0 || rows.e1) {
 #pragma unroll
-      for (int q = 0; q < PASS_AHEAD; q++) {
+      for (int q = 0; q < PRIME_AHEAD<T>; q++) {
         const int j = first + q * p.threads, i = j < p.count ? j : first;
 
-        if (e0) a[q] += e0[i];
-        if (e1) b[q] += e1[split ? p.P - 2 - i : i]; /* never on the way back */
+        if (rows.e0) a[q] += rows.e0[i];
+        if (rows.e1) b[q] += rows.e1[split ? p.P - 2 - i : i]; /* never on the way back */
       }
     }
 #pragma unroll
-    for (int q = 0; q < PASS_AHEAD; q++) {
+    for (int q = 0; q < PRIME_AHEAD<T>; q++) {
       const int i = first + q * p.threads, at = prime_at(entry[q]);
       Cplx<T>   v = {a[q], b[q]};
 
       if (i < p.count) {
         if (split && !g.back) v = {a[q] - b[q], pass_sign(a[q] + b[q], i << 31)}; /* unknown i + 1 */
-        if (!split && r1 == r0) v.y = 0;
+        if (!rows.both) v.y = 0;
         if (ONE) v = v * w[q]; /* prime_parts() */
         else v = {pass_sign(v.x, entry[q]), pass_sign(v.y, entry[q])};
         z.put(at, v);
@@ -250,19 +275,19 @@ template <typename T, int ONE> static __device__ __forceinline__ void prime_out(
   const int              r0 = split ? job : 2 * job, r1 = split ? r0 : min(r0 + 1, g.nrows - 1), a0 = r0 % g.na, b0 = r0 / g.na, a1 = r1 % g.na, b1 = r1 / g.na, main = p.Q * p.h;
   T                     *to0 = u + a0 * g.ua + b0 * g.ub, *to1 = u + a1 * g.ua + b1 * g.ub;
 
-  for (int first = tid; first < p.count; first += PASS_AHEAD * p.threads) { /* i Y */
-    int     entry[PASS_AHEAD];
-    Cplx<T> w[PASS_AHEAD];
+  for (int first = tid; first < p.count; first += PRIME_AHEAD<T> * p.threads) { /* i Y */
+    int     entry[PRIME_AHEAD<T>];
+    Cplx<T> w[PRIME_AHEAD<T>];
 
 #pragma unroll
-    for (int q = 0; q < PASS_AHEAD; q++) {
+    for (int q = 0; q < PRIME_AHEAD<T>; q++) {
       const int j = first + q * p.threads, i = j < p.count ? j : first;
 
       if (ONE) w[q] = pass_root<T>(p.w, p.twist + (g.back ? 3 * p.h : p.h) + i);
       entry[q] = !g.back && i < main ? i : __ldg(p.index + (g.back ? p.backout : p.out - main) + i);
     }
 #pragma unroll
-    for (int q = 0; q < PASS_AHEAD; q++) {
+    for (int q = 0; q < PRIME_AHEAD<T>; q++) {
       const int     i = first + q * p.threads;
       const Cplx<T> o = z.get(prime_at(entry[q])), v = ONE ? o * w[q] : Cplx<T>{pass_sign(o.x, entry[q]), pass_sign(o.y, entry[q])};
       const T       a = -v.y, b = v.x;
@@ -284,8 +309,8 @@ template <typename T, int ONE> static __device__ __forceinline__ void prime_out(
   }
 }
 
-/* rows for the last pass, after the modes with j2 = 0, which are ready before it */
-template <typename T> static __device__ __forceinline__ PrimeOut<T> prime_rows(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
+/* where the last pass puts modes, with j2 = 0, which are ready before it */
+template <typename T> static __device__ __forceinline__ PrimeOut<T> prime_last(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const bool             split = p.P % 2;
@@ -298,21 +323,21 @@ template <typename T> static __device__ __forceinline__ PrimeOut<T> prime_rows(c
   return out;
 }
 
-template <typename T, int BIG> static __device__ __forceinline__ void prime_job(const PrimeArgs &g, void *shared, const T *f, T *u, const T *extra, int job, int tid)
+template <typename T, int BIG> static __device__ __forceinline__ void prime_job(const PrimeArgs &g, void *shared, const PrimeRows<T> &rows, T *u, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const PassField<T>     z     = {(typename PassNumber<T>::type *)shared};
   const int              parts = p.Q > 1;
 
-  if (p.Q == 1) BCR_PASS_PHASE((prime_in<T, 1>(g, z, f, extra, job, tid)));
-  else BCR_PASS_PHASE((prime_in<T, 0>(g, z, f, extra, job, tid)));
+  if (p.Q == 1) BCR_PASS_PHASE((prime_in<T, 1>(g, z, rows, tid)));
+  else BCR_PASS_PHASE((prime_in<T, 0>(g, z, rows, tid)));
 #pragma unroll 1
   for (int step = 0; step < p.nq + 2 * p.nh - 1; step++) { /* over Q, over h, over h back: one piece of code for all passes of a radix */
     const int t = step - p.nq;
 
     if (parts && t == 0 && p.nh == 1) BCR_PASS_PHASE((prime_do_parts<T, BIG, 1>(p, z, 0, PrimeOut<T>{NULL, NULL}, tid)));
     else if (t == p.nh - 1) BCR_PASS_PHASE((prime_do_middle<T, BIG>(p, z, tid)));
-    else if (parts && (t == 0 || t == 2 * p.nh - 2)) BCR_PASS_PHASE((prime_do_parts<T, BIG, 0>(p, z, t > 0, t > 0 && !g.back ? prime_rows<T>(g, z, u, job, tid) : PrimeOut<T>{NULL, NULL}, tid)));
+    else if (parts && (t == 0 || t == 2 * p.nh - 2)) BCR_PASS_PHASE((prime_do_parts<T, BIG, 0>(p, z, t > 0, t > 0 && !g.back ? prime_last<T>(g, z, u, job, tid) : PrimeOut<T>{NULL, NULL}, tid)));
     else {
       const int i = step < p.nq ? step : p.nq + (t < p.nh ? t : 2 * p.nh - 2 - t);
 
@@ -320,6 +345,7 @@ template <typename T, int BIG> static __device__ __forceinline__ void prime_job(
     }
   }
   if (parts && p.nh > 1 && !g.back) return;
+  if (g.early) bcr_go_after();
   if (p.Q == 1) BCR_PASS_PHASE((prime_out<T, 1>(g, z, u, job, tid)));
   else BCR_PASS_PHASE((prime_out<T, 0>(g, z, u, job, tid)));
 }
@@ -330,15 +356,17 @@ static __device__ __forceinline__ void prime_fetch(const void *table, size_t byt
   for (size_t i = (size_t)128 * (blockIdx.x * blockDim.x + threadIdx.x); i < bytes; i += (size_t)128 * gridDim.x * blockDim.x) asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)table + i));
 }
 
-template <typename T, int BIG> __global__ void __launch_bounds__(256, BIG ? 2 : 3) dst_prime(const __grid_constant__ PrimeArgs g, const T *f, T *u, const T *extra)
+template <typename T, int BIG> __global__ void __launch_bounds__(PrimeShape<T, BIG>::THREADS, PrimeShape<T, BIG>::BLOCKS) dst_prime(const __grid_constant__ PrimeArgs g, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
 
   prime_fetch(g.p.w, (size_t)g.p.nw * 2 * sizeof(T));
   prime_fetch(g.p.index, (size_t)g.p.ni * sizeof(int));
+  const PrimeRows<T> rows = prime_rows<T>(g, f, extra, blockIdx.x);
+
   bcr_wait_before();
-  prime_job<T, BIG>(g, sm, f, u, extra, blockIdx.x, threadIdx.x);
-  bcr_go_after();
+  prime_job<T, BIG>(g, sm, rows, u, blockIdx.x, threadIdx.x);
+  if (!g.early) bcr_go_after();
 }
 
 /* Set-up, on the host: a generator of the numbers modulo p */
@@ -359,7 +387,7 @@ static int generator(int p)
 /* Radices and sizes; 0: none */
 static int plan_passes(int P, int single, int shared, BCRCudaDstPrime *p, int RQ[], int RH[])
 {
-  const int D    = P % 2 ? P : 2 * P;
+  const int D = P % 2 ? P : 2 * P, elements = (single ? 1 : 3) * (D / 2); /* in double large radices cost less than their code, in single precision they take the registers of other threads (H200) */
   double    best = 1e30;
   int       now[BCR_CUDA_DST_PASSES + 1], m = D;
 
@@ -377,8 +405,8 @@ static int plan_passes(int P, int single, int shared, BCRCudaDstPrime *p, int RQ
     if (times > 1) continue;
     Q  = D / f;
     h  = (f - 1) / 2;
-    cq = pass_choose(Q, 0, D / 2, 0, rq, &nq, now, 0, 1e30);
-    ch = 2 * pass_choose(h, 0, D / 2, 1, rh, &nh, now, 0, 1e30);
+    cq = pass_choose(Q, 0, elements, 0, rq, &nq, now, 0, 1e30);
+    ch = 2 * pass_choose(h, 0, elements, 1, rh, &nh, now, 0, 1e30);
     if (cq > 1e29 || ch > 1e29 || nq + nh > BCR_CUDA_DST_PASSES || (size_t)Q * (h + 1) * 2 * (single ? sizeof(float) : sizeof(double)) > (size_t)shared || (cq + ch) * (1 + 1. / h) >= best) continue;
     best  = (cq + ch) * (1 + 1. / h); /* and the column j2 = 0 */
     p->P  = P;
@@ -579,13 +607,27 @@ int BCRCudaDstPrimePlan(int P, int single, int shared, BCRCudaDstPrime *plan, do
   return 1;
 }
 
-template <typename T, int BIG> static int prime_launch(const PrimeArgs &g, const T *f, T *u, const T *extra, cudaStream_t st)
+template <typename T, int BIG> static int prime_launch(PrimeArgs &g, int sms, const T *f, T *u, const T *extra, cudaStream_t st)
 {
-  const size_t bytes = (size_t)g.p.Q * (g.p.h + 1) * 2 * sizeof(T);
-  cudaError_t  e     = cudaFuncSetAttribute((const void *)dst_prime<T, BIG>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  typedef PrimeShape<T, BIG> S;
+  size_t      bytes = (size_t)g.p.Q * (g.p.h + 1) * 2 * sizeof(T);
+  cudaError_t e;
+
+  g.p.threads = pass_threads(g.njobs, sms, S::REGISTERS, S::THREADS, bytes, g.p.shared);
+  if (g.early) { /* on each multiprocessor no more than it takes */
+    const size_t most = ((size_t)g.p.shared + 2048) / (size_t)((g.njobs + sms - 1) / sms + 1);
+
+    if (bytes < most) bytes = most;
+  }
+  e = cudaFuncSetAttribute((const void *)dst_prime<T, BIG>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
   return bcr_launch(1, dst_prime<T, BIG>, dim3((unsigned)g.njobs), g.p.threads, bytes, st, g, f, u, extra);
+}
+
+int BCRCudaDstPrimeEarly(const BCRCudaDstPrime *plan, int rows, int sms)
+{
+  return (plan->P % 2 ? rows : (rows + 1) / 2) <= 2 * sms;
 }
 
 int BCRCudaDstPrimeApply(BCRStream stream, const BCRCudaDstPrime *plan, int back, int single, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
@@ -606,8 +648,8 @@ int BCRCudaDstPrimeApply(BCRStream stream, const BCRCudaDstPrime *plan, int back
   g.extraof = extraof;
   g.extrald = extrald;
   g.extrab  = extrab;
+  g.early   = BCRCudaDstPrimeEarly(plan, g.nrows, sms);
   if (g.nrows < 1) return 0;
-  g.p.threads = pass_threads(g.njobs, sms, plan->big ? 128 : 80, 256, (size_t)plan->Q * (plan->h + 1) * 2 * (single ? sizeof(float) : sizeof(double)), plan->shared);
-  BCR_CUDA_TYPE(single, error = plan->big ? prime_launch<T, 1>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)) : prime_launch<T, 0>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
+  BCR_CUDA_TYPE(single, error = plan->big ? prime_launch<T, 1>(g, sms, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)) : prime_launch<T, 0>(g, sms, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
   return error;
 }

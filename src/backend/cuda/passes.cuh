@@ -264,7 +264,7 @@ static inline void pass_positions(int n, const int R[], const int coprime[], int
 /* operations for an element in a pass, roughly */
 static inline double pass_cost(int R)
 {
-  const double each[18] = {0, 0, 2, 5.3, 4, 8.8, 7.5, 10, 8, 10, 11, 14, 9.5, 16, 12, 14, 11, 20};
+  const double each[18] = {0, 0, 2, 5.3, 4, 8.8, 7.5, 10, 8, 10, 13, 14, 9.5, 16, 12, 14, 11, 20};
 
   return each[R] + 9;
 }
@@ -275,12 +275,19 @@ static inline double pass_code(int R, int elements)
   return 90. / elements * R * pass_cost(R);
 }
 
+/* the last pass of PASS_MIDDLE at most takes R neighbours at once: threads meet in banks of shared memory where R is even */
+static inline double pass_banks(int R)
+{
+  return R % 4 == 0 ? 3 : (R % 2 == 0 ? 1 : 0);
+}
+
 /* the best radices for M by that, n of them chosen so far; single: there is one at least, which may be 1 or 6, and the last one is no larger
    than PASS_MIDDLE */
 static inline double pass_choose(int M, int n, int elements, int single, int R[], int *nR, int now[], double sofar, double best)
 {
   if (n > BCR_CUDA_DST_PASSES - 1) return best;
   if (M == 1 && (n || !single)) {
+    if (single) sofar += pass_banks(now[n - 1]);
     if (sofar < best && (!single || now[n - 1] <= PASS_MIDDLE)) {
       best = sofar;
       *nR  = n;
