@@ -5,7 +5,8 @@
   cuda_lines [-suites lines,long,three,petsc,methods,variants,tune] [-reps 21] [-single] [-peers 0] [-max 268435456]
 
   petsc: KSPSolve() and PCApply() of PCNEATO and PetscBCRLinesSolve() beside the kernel
-  tune: cuts of scan (BCRCudaScan, tune) by -cuts n,axis,rows,parts,way,columns,n,... (axis 0 to 5: x and y of n x n, y and z of n^3, one line, x of n^3)
+  tune: cuts of scan (BCRCudaScan, tune) by -cuts n,axis,rows,parts,way,columns,n,... (axis 0 to 5: x and y of n x n, y and z of n^3, one line, x of n^3),
+  for the first -cases 3 of d = 2, 4 and 2..6
 */
 #include <petscbcr.h>
 #include <petscdmda.h>
@@ -496,7 +497,7 @@ int main(int argc, char **argv)
         }
   PetscCall(PetscStrstr(suites, "long", &at));
   if (at)
-    for (PetscInt n = 1048576; n <= most; n *= 16)
+    for (PetscInt n = 1048576; n <= most; n = n < most ? 16 * n : n + 1)
       for (int k = 0; k < 2; k++) {
         PetscCall(PetscMemzero(&c, sizeof(c)));
         c.name   = k == 0 ? "line_d=2" : "line_d=4";
@@ -601,11 +602,12 @@ int main(int argc, char **argv)
       }
   PetscCall(PetscStrstr(suites, "tune", &at));
   if (at) {
-    PetscInt T[600], entries = 600;
+    PetscInt T[600], entries = 600, cases = 3;
 
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
     PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-cuts", T, &entries, &has));
     for (PetscInt i = 0; has && i + 6 <= entries; i += 6)
-      for (int k = 0; k < 3; k++) {
+      for (int k = 0; k < cases; k++) {
         const PetscInt n = T[i], axis = T[i + 1]; /* 0: x, 1: y of n x n, 2: y of n^3, 3: z of n^3, 4: one line, 5: x of n^3 */
 
         if (axis == 4 && k == 2) continue;

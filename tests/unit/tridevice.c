@@ -245,6 +245,7 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     c.tune[1]    = q % 2 ? 1 + q % 4 : 2 * (1 + q % 8);
     c.tune[2]    = q / 8 % 2;
     c.tune[3]    = q % 3 ? 16 : 8;
+    if (c.s.inner == 1) c.tune[3] = q / 9 % 2; /* 1: the kernel of lines with numbers of their own */
     if (c.tune[2]) c.tune[0] = c.s.inner == 1 ? 16 : (q % 8 < 4 ? 16 : 32);
     c.s.n = (q % 2 ? 32 : 1) * c.tune[0] * c.tune[1] * (c.tune[2] ? 12 : 1 + q % 6) - q % 40;
     if (c.s.n < 8) c.s.n = 8;
@@ -277,7 +278,7 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     c.s.inner = q % 3 ? inner[q / 5 % 4] : 1;
     c.s.outer = 1 + q / 7 % 3;
     for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = c.s.inner > 1 ? across[q / 2 % 7][i] : (i < 2 ? along[q / 9 % 3][i] : 0);
-    c.tune[2]    = 2;
+    c.tune[2]    = 2 + (c.s.inner > 1 && q / 2 % 7 == 6 ? 16 * (q / 14 % 4) : 0);
     rows         = c.tune[0] * c.tune[1] * (c.s.inner > 1 ? 1 : 32);
     c.s.n        = rows * (1 + q / 4 % (c.s.inner > 1 ? 12 : 40)) + 1 - q % 50;
     c.s.perline  = c.s.inner > 1 && q / 11 % 2;

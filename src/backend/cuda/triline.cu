@@ -126,7 +126,6 @@ template <typename IO> static __device__ inline double2 line_carries(const BCRCu
 template <typename IO, typename W, int K, int THREADS, int BLOCKS>
 __global__ void __launch_bounds__(THREADS, BLOCKS) scan_line(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const __grid_constant__ ScanLine l, const IO *f, IO *u, double2 *ws)
 {
-  constexpr int             STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
   extern __shared__ double2 shared[];
 
   const int        lane = threadIdx.x & 31, w = threadIdx.x >> 5, nq = s.parts, N = p.h + p.t, range = (int)(blockIdx.x % l.ranges);
@@ -151,58 +150,16 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_line(const __grid_consta
     const bool      held = pass && k == np - 1;
     const int       pad = range == 0 && k == 0 ? (int)s.pad : -1, slot = pad < 0 ? -1 : pad / (32 * K), inwarp = pad < 0 ? 0 : pad % (32 * K), lp = w == slot ? inwarp / K : -1, ip = inwarp % K;
     const ptrdiff_t first  = start + k * L + (ptrdiff_t)32 * K * w;
-    const bool      inside = first >= p.h;
+    const WarpRows<W, K> rows{al, be, ga, lane, lp, ip};
 
     if (!held) { /* what leaves a piece with nothing carried in */
-      if (inside) {
-        const IO *from = f + first + lane;
+      double E, B;
 
-#pragma unroll
-        for (int j = 0; j < K; j++) __pipeline_memcpy_async(place + j * STEP, from + j * 32, sizeof(IO));
-      } else {
-#pragma unroll 1
-        for (int j = 0; j < K; j++) {
-          const int  e    = j * 32 + lane;
-          const bool need = first + e >= p.h;
-
-          __pipeline_memcpy_async(place + j * STEP, f + (need ? first + e : 0), sizeof(IO), need ? 0 : sizeof(IO));
-        }
-      }
+      rows.fetch(place, f, first, p.h);
       __pipeline_commit();
       __pipeline_wait_prior(0);
       __syncwarp();
-      W y = 0, b = 0, q = 1;
-
-#pragma unroll
-      for (int i = 0; i < K; i++) {
-        y = fma(al, y, ga * (W)mine[i]);
-        if (lane != lp || i > ip) {
-          b = fma(q, y, b);
-          q *= be;
-        }
-      }
-      double E = y, B;
-
-#pragma unroll
-      for (int i = 0; i < 5; i++) {
-        const double v = __shfl_up_sync(0xffffffffu, E, 1 << i);
-
-        if (lane >= 1 << i) E = fma(t[TAB_LEVEL + 3 * i], v, E);
-      }
-      c = __shfl_up_sync(0xffffffffu, E, 1);
-      if (lane == 0) c = 0;
-      B = fma(t[TAB_LEVEL + 2], c, (double)b);
-#pragma unroll
-      for (int i = 0; i < 5; i++) {
-        const double v = __shfl_down_sync(0xffffffffu, B, 1 << i);
-
-        if (lane + (1 << i) < 32) B = fma(t[TAB_LEVEL + 3 * i + 1], v, B);
-      }
-      r = __shfl_down_sync(0xffffffffu, B, 1);
-      if (lane == 31) r = 0;
-      if (lane == lp) B = fma(t[TAB_THREAD + 1], r, (double)b);
-      E = __shfl_sync(0xffffffffu, E, 31);
-      B = __shfl_sync(0xffffffffu, B, lp < 0 ? 0 : lp);
+      rows.leave(t, mine, E, B, c, r);
       if (lane == 0) ex[w] = make_double2(E, B);
     }
     __syncthreads();
@@ -259,47 +216,12 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_line(const __grid_consta
       __syncthreads();
     }
     const double C0 = sub[k].x, R0 = sub[k].y;
-    double       C, R, end;
-    Part         rest = {1, 1, 0}; /* the threads after this one */
-    double       va   = lp < 0 ? 1 : (lane > lp ? t[TAB_THREAD] : 0);
+    double       C, R, end, va, vr, vb;
 
-#pragma unroll
-    for (int i = 0; i < 5; i++) {
-      if ((31 - lane) >> i & 1) {
-        rest.p = fma(rest.a * rest.b, t[TAB_LEVEL + 3 * i + 2], rest.p);
-        rest.a *= t[TAB_LEVEL + 3 * i];
-        rest.b *= t[TAB_LEVEL + 3 * i + 1];
-      }
-      if ((lp < 0 ? lane : lane - lp - 1) >> i & 1) va *= t[TAB_LEVEL + 3 * i];
-    }
+    rows.weights(t, va, vr, vb);
     scan_chain(ex, nq, slot, w, sw, C0, t[TAB_WARP], R0, C, R, end);
-    W y = (W)fma(va, C, c), b = (W)fma(rest.p * (lane != lp ? va * t[TAB_LEVEL] : t[TAB_THREAD]), C, fma(rest.b, R, r));
-
-#pragma unroll
-    for (int i = 0; i < K; i++) {
-      y = fma(al, y, ga * (W)mine[i]);
-      if (lane == lp && i == ip) y = (W)C0;
-      mine[i] = (IO)y;
-    }
-#pragma unroll
-    for (int i = K - 1; i >= 0; i--) {
-      b       = fma(be, b, (W)mine[i]);
-      mine[i] = (IO)b;
-    }
-    __syncwarp();
-    if (inside) {
-      IO *to = u + first + lane;
-
-#pragma unroll
-      for (int j = 0; j < K; j++) to[j * 32] = place[j * STEP];
-    } else {
-#pragma unroll 1
-      for (int j = 0; j < K; j++) {
-        const int e = j * 32 + lane;
-
-        if (first + e >= p.h - 1) u[first + e] = place[j * STEP];
-      }
-    }
+    rows.solve(mine, (W)fma(va, C, c), (W)fma(vr, C, fma(vb, R, r)), (W)C0);
+    rows.store(place, u, first, p.h - 1);
     if (k-- == 0) break;
     __syncthreads(); /* the numbers of the warps, and the tile, are free */
   }

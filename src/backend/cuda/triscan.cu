@@ -100,25 +100,20 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void ALO
   u += line * s.n;
   const ptrdiff_t set    = p.perline ? line : 0;
   const ptrdiff_t first  = (ptrdiff_t)32 * K * (chunk * s.parts + gw) - s.pad + p.h - 1; /* row of this warp's first position */
-  const bool      inside = first >= p.h;                                                 /* all rows of this warp */
+  WarpRows<W, K>  rows;
 
-  if (inside && (MODE != SUMMARY || p.reach >= L)) {
-    const IO *from = f + first + lane;
+  rows.lane = lane;
+  rows.lp   = lp;
+  rows.ip   = ip;
 
-#pragma unroll
-    for (int j = 0; j < K; j++) __pipeline_memcpy_async(place + j * STEP, from + j * 32, sizeof(IO));
-  } else {
+  if (MODE != SUMMARY || p.reach >= L) rows.fetch(place, f, first, p.h);
+  else {
 #pragma unroll 1
     for (int j = 0; j < K; j++) {
-      const int       e    = j * 32 + lane;
-      const ptrdiff_t r    = first + e;
-      bool            need = r >= p.h;
+      const int       e = j * 32 + lane;
+      const ptrdiff_t r = first + e, at = (ptrdiff_t)32 * K * gw + e;
+      const bool      need = r >= p.h && (at < (slotat >= 0 ? slotat : 0) + p.reach || at >= L - p.reach);
 
-      if (MODE == SUMMARY) {
-        const ptrdiff_t at = (ptrdiff_t)32 * K * gw + e;
-
-        need = need && (at < (slotat >= 0 ? slotat : 0) + p.reach || at >= L - p.reach);
-      }
       __pipeline_memcpy_async(place + j * STEP, f + (need ? r : 0), sizeof(IO), need ? 0 : sizeof(IO));
     }
   }
@@ -131,43 +126,13 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void ALO
   if (PER) __syncthreads();
   else __syncwarp();
 
-  const Numbers<PER> t  = {PER ? own : p.numbers, 1};
-  const W            al = (W)t[0], be = (W)t[1], ga = (W)t[2];
-  const double       qa = t[TAB_THREAD], qb = t[TAB_THREAD + 1];
+  const Numbers<PER> t = {PER ? own : p.numbers, 1};
+  double             E, B, c, r;
 
-  /* with nothing carried in */
-  W y = 0, b = 0, pw = 1;
-
-#pragma unroll
-  for (int i = 0; i < K; i++) {
-    y = fma(al, y, ga * (W)mine[i]);
-    if (lane != lp || i > ip) {
-      b = fma(pw, y, b);
-      pw *= be;
-    }
-  }
-  double E = y, c, B, r;
-
-#pragma unroll
-  for (int i = 0; i < 5; i++) {
-    const double v = __shfl_up_sync(0xffffffffu, E, 1 << i);
-
-    if (lane >= 1 << i) E += t[TAB_LEVEL + 3 * i] * v;
-  }
-  c = __shfl_up_sync(0xffffffffu, E, 1);
-  if (lane == 0) c = 0;
-  B = (double)b + t[TAB_LEVEL + 2] * c;
-#pragma unroll
-  for (int i = 0; i < 5; i++) {
-    const double v = __shfl_down_sync(0xffffffffu, B, 1 << i);
-
-    if (lane + (1 << i) < 32) B += t[TAB_LEVEL + 3 * i + 1] * v;
-  }
-  r = __shfl_down_sync(0xffffffffu, B, 1);
-  if (lane == 31) r = 0;
-  if (lane == lp) B = (double)b + qb * r;
-  E = __shfl_sync(0xffffffffu, E, 31);
-  B = __shfl_sync(0xffffffffu, B, lp < 0 ? 0 : lp);
+  rows.al = (W)t[0];
+  rows.be = (W)t[1];
+  rows.ga = (W)t[2];
+  rows.leave(t, mine, E, B, c, r); /* with nothing carried in */
   if (MODE == WHOLE && s.cluster > 1) {
     cluster.barrier_wait(); /* all blocks are there */
     if (lane < s.cluster) *cluster.map_shared_rank(ex + gw, lane) = make_double2(E, B);
@@ -210,59 +175,73 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void ALO
     if (gw == slot && lane < p.h - 1) u[lane] = (IO)ws[(2 * s.chunks + lane) * s.columns + line];
     if (chunk == s.chunks - 1 && gw == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)ws[(2 * s.chunks + p.h + lane) * s.columns + line];
   }
-  /* what depends on the coefficients alone */
-  Part   rest = {1, 1, 0}; /* the threads after this one */
-  double va   = lp < 0 ? 1 : (lane > lp ? qa : 0);
+  double va, vr, vb;
 
-#pragma unroll
-  for (int i = 0; i < 5; i++) {
-    const double ai = t[TAB_LEVEL + 3 * i], bi = t[TAB_LEVEL + 3 * i + 1], pi = t[TAB_LEVEL + 3 * i + 2];
-
-    if ((31 - lane) >> i & 1) {
-      rest.p += rest.a * rest.b * pi;
-      rest.a *= ai;
-      rest.b *= bi;
-    }
-    if ((lp < 0 ? lane : lane - lp - 1) >> i & 1) va *= ai;
-  }
-  /* va, vr: what is left of one carried into the warp, or put into the slot: at the start of this thread, at its backward end */
-  const double vr = rest.p * (lane != lp ? va * t[TAB_LEVEL] : qa);
-
+  rows.weights(t, va, vr, vb);
   if (MODE == WHOLE) {
     scan_warps(lane == slot ? part.x + dE * d : part.x, part.y, nq, lane, sw, e, C, R, end);
     C = __shfl_sync(0xffffffffu, C, gw);
     R = __shfl_sync(0xffffffffu, R, gw);
     if (gw == slot) C = d;
   } else scan_chain(ex, nq, slot, gw, sw, d, dE, e, C, R, end);
-  c += va * C;
-  r += vr * C + rest.b * R;
-  y = (W)c;
-  b = (W)r;
+  rows.solve(mine, (W)fma(va, C, c), (W)fma(vr, C, fma(vb, R, r)), (W)d);
+  if (active) rows.store(place, u, first, p.h - 1);
+}
+
+/* The same for short lines that have the same numbers, a warp each: with few instructions, the rows of a thread in registers, and what depends on the coefficients alone found while f is on
+   its way. threadIdx: lane, line */
+template <typename IO, typename W, int K> __global__ void __launch_bounds__(256, 5) scan_short(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u)
+{
+  extern __shared__ double2 shared[];
+
+  const Numbers<0>     t    = {p.numbers, 1};
+  const int            lane = threadIdx.x, N = p.h + p.t, n = (int)s.n, pad = (int)s.pad, first = p.h - 1 - pad;
+  const unsigned       at = blockIdx.x * s.lines + threadIdx.y, line = at < (unsigned)s.columns ? at : (unsigned)s.columns - 1;
+  IO                  *place = (IO *)shared + threadIdx.y * (32 * (K + 1) + N), *mine = place + lane * (K + 1), *fe = place + 32 * (K + 1);
+  const WarpRows<W, K> rows  = {(W)t[0], (W)t[1], (W)t[2], lane, pad / K, pad % K};
+  double               va, vr, vb, x = 0, E, B, c, r;
+  W                    v[K], y = 0, b = 0;
+
+  f += (ptrdiff_t)line * n;
+  u += (ptrdiff_t)line * n;
+  place += lane + lane / K;
+  rows.fetch(place, f, first, p.h);
+  if (lane < N) __pipeline_memcpy_async(fe + lane, f + (lane < p.h ? lane : n - N + lane), sizeof(IO));
+  __pipeline_commit();
+  rows.weights(t, va, vr, vb);
+  __pipeline_wait_prior(0);
+  __syncwarp();
 #pragma unroll
-  for (int i = 0; i < K; i++) {
-    y = fma(al, y, ga * (W)mine[i]);
-    if (lane == lp && i == ip) y = (W)d;
-    mine[i] = (IO)y;
+  for (int k = 0; k < K; k++) {
+    y    = fma(rows.al, y, rows.ga * (W)mine[k]);
+    v[k] = y;
   }
 #pragma unroll
-  for (int i = K - 1; i >= 0; i--) {
-    b       = fma(be, b, (W)mine[i]);
-    mine[i] = (IO)b;
+  for (int k = K - 1; k >= 0; k--)
+    if (lane != rows.lp || k > rows.ip) b = fma(rows.be, b, v[k]);
+  rows.leave(t, y, b, E, B, c, r);
+  if (lane < N) x = ends(t, fe, 1, N, lane, B, E);
+  const double d = __shfl_sync(0xffffffffu, x, p.h - 1), e = __shfl_sync(0xffffffffu, x, p.h);
+
+  if (at < (unsigned)s.columns) {
+    if (lane < p.h - 1) u[lane] = (IO)x;
+    if (lane >= p.h && lane < N) u[n - N + lane] = (IO)x;
+  }
+  y = (W)fma(va, d, c);
+  b = (W)fma(vr, d, fma(vb, e, r));
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    y *= rows.al;
+    if (lane == rows.lp && k == rows.ip) y = (W)d;
+    v[k] += y;
+  }
+#pragma unroll
+  for (int k = K - 1; k >= 0; k--) {
+    b       = fma(rows.be, b, v[k]);
+    mine[k] = (IO)b;
   }
   __syncwarp();
-  if (inside && active) {
-    IO *to = u + first + lane;
-
-#pragma unroll
-    for (int j = 0; j < K; j++) to[j * 32] = place[j * STEP];
-  } else if (active) {
-#pragma unroll 1
-    for (int j = 0; j < K; j++) {
-      const int e = j * 32 + lane;
-
-      if (first + e >= p.h - 1) u[first + e] = place[j * STEP];
-    }
-  }
+  if (at < (unsigned)s.columns) rows.store(place, u, first, p.h - 1);
 }
 
 /* Lines across which memory is contiguous: a thread has K rows of a column, a block s.tx columns */
@@ -595,9 +574,10 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   s->n       = p->n;
   s->columns = p->inner * p->outer;
   s->rep     = p->rep;
-  s->lines = s->cluster = s->tx = 1;
+  s->lines = s->cluster = s->tx = s->march = s->depth = 1;
   s->chunks                     = 1;
   q.whole                       = 1;
+  q.brief                       = 0;
   q.pieces                      = 0;
   q.line.ranges                 = 0;
   if (bcr_scan_pieces_plan(p, single, io, &q)) return q;
@@ -610,7 +590,7 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     q.L        = (ptrdiff_t)32 * q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
     if (p->tune[2] != 1 && (p->tune[2] == 2 || s->cluster > 8 || s->cluster * s->parts > 32) && bcr_scan_line_plan(p, single, io, &q)) return q;
-    if (s->cluster > (scan_clusters() ? 8 : 1) || s->cluster * s->parts > 32 || p->tune[2] == 1) { /* in chunks */
+    if (s->cluster > 8 || s->cluster * s->parts > 32 || p->tune[2] == 1 || (s->cluster > 1 && !scan_clusters())) { /* in chunks */
       q.K        = 16;
       s->parts   = p->tune[1] ? p->tune[1] : (m < (1 << 20) ? 4 : 8);
       q.L        = (ptrdiff_t)32 * q.K * s->parts;
@@ -620,6 +600,8 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     q.threads = 32 * s->parts * s->lines;
     q.groups  = (s->columns + s->lines - 1) / s->lines;
     q.shared  = (size_t)s->lines * s->parts * s->cluster * sizeof(double2) + (size_t)s->lines * SCAN_LINE(p->perline, p->h + p->t) * sizeof(double) + (size_t)q.threads * (q.K + 1) * (single && !io ? sizeof(float) : sizeof(double));
+    q.brief = q.whole && !p->perline && s->cluster == 1 && s->parts == 1 && q.K <= 8 && p->tune[3] != 1;
+    if (q.brief) q.shared = (size_t)s->lines * (32 * (q.K + 1) + p->h + p->t) * (single && !io ? sizeof(float) : sizeof(double));
   } else {
     const int N = p->h + p->t;
 
@@ -725,6 +707,7 @@ template <typename IO, typename W, int PER> static int scan_run(BCRStream stream
   ScanPlan   r = q;
   int        e;
 
+  if (q.brief) return bcr_launch_cluster(q.K == 4 ? scan_short<IO, W, 4> : scan_short<IO, W, 8>, grid, dim3(32, (unsigned)q.s.lines), q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u);
   if (q.whole) return q.along ? SCAN_K(scan_along, WHOLE, q.s.cluster) : SCAN_K(scan_across, WHOLE, q.s.cluster);
   e = q.along ? bcr_launch_cluster(scan_along<IO, W, 16, SUMMARY, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) : SCAN_CHUNKS(scan_across, SUMMARY);
   if (e) return e;

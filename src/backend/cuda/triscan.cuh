@@ -9,6 +9,8 @@ struct ScanShape {
   int       rep, parts;        /* parts of a chunk in a block: warps of a line, or threads of a column */
   int       lines, cluster;    /* lines of a block; blocks of a line */
   int       tx;                /* across: columns of a block */
+  int       march;             /* scan_twice: groups of lines of a batch; 0: not that way */
+  int       depth;             /* scan_twice: pieces that a lane puts together */
   ptrdiff_t chunks, pad;
 };
 
@@ -38,13 +40,13 @@ template <int PER> struct Numbers {
 };
 
 /* unknown k of the ends: row k of G times what they have, fe the right-hand sides there */
-template <int PER> static __device__ inline double ends(const Numbers<PER> &t, const double *fe, int stride, int N, int k, double s, double last)
+template <int PER, typename F> static __device__ inline double ends(const Numbers<PER> &t, const F *fe, int stride, int N, int k, double s, double last)
 {
   const int g = BCR_CUDA_SCAN_TAB + k * (N + 2);
   double    x = t[g + N] * s + t[g + N + 1] * last;
 
 #pragma unroll 1
-  for (int m = 0; m < N; m++) x += t[g + m] * fe[m * stride];
+  for (int m = 0; m < N; m++) x += t[g + m] * (double)fe[m * stride];
   return x;
 }
 
@@ -69,6 +71,133 @@ static __device__ inline void scan_chain(const double2 *ex, int nq, int slot, in
   end = c;
   rw  = r + pw * right;
 }
+
+/* Contiguous lines: a warp has 32 K rows in shared memory, a thread K of them at `mine`. In thread lp (-1: none) the slot of d is row ip */
+template <typename W, int K> struct WarpRows {
+  W   al, be, ga;
+  int lane, lp, ip;
+
+  /* with nothing carried in: what leaves the warp forwards, E, and (the rows after the slot) backwards, B; what comes into this thread, c, r. y, b: what leaves it */
+  template <int PER> __device__ inline void leave(const Numbers<PER> &t, W y, W b, double &E, double &B, double &c, double &r) const
+  {
+    E = y;
+#pragma unroll
+    for (int i = 0; i < 5; i++) {
+      const double v = __shfl_up_sync(0xffffffffu, E, 1 << i);
+
+      if (lane >= 1 << i) E = fma(t[TAB_LEVEL + 3 * i], v, E);
+    }
+    c = __shfl_up_sync(0xffffffffu, E, 1);
+    if (lane == 0) c = 0;
+    B = fma(t[TAB_LEVEL + 2], c, (double)b);
+#pragma unroll
+    for (int i = 0; i < 5; i++) {
+      const double v = __shfl_down_sync(0xffffffffu, B, 1 << i);
+
+      if (lane + (1 << i) < 32) B = fma(t[TAB_LEVEL + 3 * i + 1], v, B);
+    }
+    r = __shfl_down_sync(0xffffffffu, B, 1);
+    if (lane == 31) r = 0;
+    if (lane == lp) B = fma(t[TAB_THREAD + 1], r, (double)b);
+    E = __shfl_sync(0xffffffffu, E, 31);
+    B = __shfl_sync(0xffffffffu, B, lp < 0 ? 0 : lp);
+  }
+
+  /* the same, from the rows */
+  template <int PER, typename IO> __device__ inline void leave(const Numbers<PER> &t, const IO *mine, double &E, double &B, double &c, double &r) const
+  {
+    W y = 0, b = 0, pw = 1;
+
+#pragma unroll
+    for (int i = 0; i < K; i++) {
+      y = fma(al, y, ga * (W)mine[i]);
+      if (lane != lp || i > ip) {
+        b = fma(pw, y, b);
+        pw *= be;
+      }
+    }
+    leave(t, y, b, E, B, c, r);
+  }
+
+  /* what is left of one carried into the warp, or put into the slot: at the start of this thread, va, at its backward end, vr; of one from the right, vb */
+  template <int PER> __device__ inline void weights(const Numbers<PER> &t, double &va, double &vr, double &vb) const
+  {
+    Part rest = {1, 1, 0}; /* the threads after this one */
+
+    va = lp < 0 ? 1 : (lane > lp ? t[TAB_THREAD] : 0);
+#pragma unroll
+    for (int i = 0; i < 5; i++) {
+      const double ai = t[TAB_LEVEL + 3 * i];
+
+      if ((31 - lane) >> i & 1) {
+        rest.p = fma(rest.a * rest.b, t[TAB_LEVEL + 3 * i + 2], rest.p);
+        rest.a *= ai;
+        rest.b *= t[TAB_LEVEL + 3 * i + 1];
+      }
+      if ((lp < 0 ? lane : lane - lp - 1) >> i & 1) va *= ai;
+    }
+    vr = rest.p * (lane != lp ? va * t[TAB_LEVEL] : t[TAB_THREAD]);
+    vb = rest.b;
+  }
+
+  /* the rows, in place, from y on the left, b on the right and d in the slot */
+  template <typename IO> __device__ inline void solve(IO *mine, W y, W b, W d) const
+  {
+#pragma unroll
+    for (int i = 0; i < K; i++) {
+      y = fma(al, y, ga * (W)mine[i]);
+      if (lane == lp && i == ip) y = d;
+      mine[i] = (IO)y;
+    }
+#pragma unroll
+    for (int i = K - 1; i >= 0; i--) {
+      b       = fma(be, b, (W)mine[i]);
+      mine[i] = (IO)b;
+    }
+    __syncwarp();
+  }
+
+  /* from shared memory, place: at row `lane` of the warp, to rows from `first`, of which those before `least` are others' */
+  template <typename IO> __device__ inline void store(const IO *place, IO *u, ptrdiff_t first, ptrdiff_t least) const
+  {
+    constexpr int STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
+
+    if (first > least) {
+      IO *to = u + first + lane;
+
+#pragma unroll
+      for (int j = 0; j < K; j++) to[j * 32] = place[j * STEP];
+    } else {
+#pragma unroll 1
+      for (int j = 0; j < K; j++) {
+        const int e = j * 32 + lane;
+
+        if (first + e >= least) u[first + e] = place[j * STEP];
+      }
+    }
+  }
+
+  /* from memory, the rows from `first` of which those before `least` are zeros */
+  template <typename IO> __device__ inline void fetch(IO *place, const IO *f, ptrdiff_t first, ptrdiff_t least) const
+  {
+    constexpr int STEP = 32 + 32 / K;
+
+    if (first >= least) {
+      const IO *from = f + first + lane;
+
+#pragma unroll
+      for (int j = 0; j < K; j++) __pipeline_memcpy_async(place + j * STEP, from + j * 32, sizeof(IO));
+    } else {
+#pragma unroll 1
+      for (int j = 0; j < K; j++) {
+        const int  e    = j * 32 + lane;
+        const bool need = first + e >= least;
+
+        __pipeline_memcpy_async(place + j * STEP, f + (need ? first + e : 0), sizeof(IO), need ? 0 : sizeof(IO));
+      }
+    }
+  }
+};
 
 /* Numbers that blocks tell each other (tripieces.cu, triline.cu): +0 is not there, each half for itself */
 static __device__ inline void scan_send(double2 *to, double e, double b)
@@ -100,6 +229,7 @@ struct ScanPlan {
   ScanShape s;
   int       K, along, whole, threads;
   int       pieces;    /* tripieces.cu: of a line; 0: not that way */
+  int       brief;     /* scan_short */
   ptrdiff_t L, groups; /* rows of a chunk; blocks beside each other */
   size_t    shared;
   ScanLine  line;
