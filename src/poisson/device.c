@@ -64,6 +64,7 @@ struct _n_BCRDeviceCore {
   /* LEVEL0 */
   PetscInt        blk, tra;                /* axis of the blocks; the one that is transformed in three dimensions: y, whose neighbours are nearer to each other */
   PetscBool       whole;                   /* blocks of threads have whole rows: in place */
+  PetscBool       small;                   /* level 0 and the transform of separators are one kernel */
   BCRCudaBoxPass  pass;                    /* transform along tra by box.cu, if N is not 0 */
   BCRCudaRowFft   passrows;                /* by rowfft.cu, if n is not 0; else by the kernels of transform() */
   int            *passmodes;               /* passrows: the order of its modes, host */
@@ -332,19 +333,21 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
 }
 
 /* Groups of level 0. Small planes take radix 4: a row of them fits one tile, twice as many blocks are at work, and a group takes half the time;
-   there the deeper level, of twice the size, costs no more than its latency. A Dirichlet end that is one row behind the last group of
-   radix - 1 rows makes that row a separator, so that all groups are regular: the code of others, which is run once, takes as long as
-   several regular groups. */
+   there the deeper level, of twice the size, costs no more than its latency. But level0small.cu takes radix 8 where only then every group has a
+   multiprocessor. A Dirichlet end that is one row behind the last group of radix - 1 rows makes that row a separator, so that all groups are regular:
+   the code of others, which is run once, takes as long as several regular groups. */
 static PetscErrorCode level0_rows(BCRDeviceCore c)
 {
   const BCRAxis  *x = &c->axis[0], *y = &c->axis[c->blk];
   const PetscBool plane = c->dim == 2 && !c->open[0] && !c->open[1] && y->end[0] == BCR_END_DIRICHLET && y->end[1] == BCR_END_DIRICHLET ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt  m     = c->n[c->blk] + 1;
+  const PetscBool eight = c->dst == DST_PLAN && !c->dsteven && m % 8 == 0 && m / 8 <= c->sms && m / 4 > c->sms ? PETSC_TRUE : PETSC_FALSE;
   BCRCudaLevel0  *l     = &c->level0;
 
   PetscFunctionBegin;
   PetscCall(BCRLevel0Rows(y, c->open, &c->seprows, &c->ng));
   l->radix = 8;
-  if (plane && c->dst && (c->n[1] + 3) / 4 <= 2 * c->sms && c->n[0] >= 400 && c->n[0] <= BCR_CUDA_LEVEL0_SMALL && x->a <= y->a && c->shift + c->fixed >= 0) {
+  if (plane && c->dst && !eight && (c->n[1] + 3) / 4 <= 2 * c->sms && c->n[0] >= 400 && c->n[0] <= BCR_CUDA_LEVEL0_SMALL && x->a <= y->a && c->shift + c->fixed >= 0) {
     l->radix             = 4;
     c->ng                = (c->n[1] + 3) / 4;
     c->seprows.n         = c->ng - 1;
@@ -471,15 +474,17 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
         }
       }
     }
-    c->strips = (groups + c->per - 1) / c->per;
-    l->per    = (int)c->per;
-    l->strips = (int)c->strips;
     for (int j = 0; j < 7; j++) {
       l->mu[j]    = tab[j];
       l->share[j] = tab[24 + j];
       l->out[j]   = tab[40 + j];
     }
     l->inverse = tab[176];
+    c->small   = c->dim == 2 && c->dst == DST_PLAN && !c->dsteven && c->ng <= 2 * c->sms && c->options.launch[BCR_LAUNCH_STRIPS] <= 0 && BCRCudaLevel0SmallPossible(l, c->single, c->shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
+    if (c->small) c->per = 1;
+    c->strips = (groups + c->per - 1) / c->per;
+    l->per    = (int)c->per;
+    l->strips = (int)c->strips;
     {
       int     *of;
       PetscInt nsep = c->ndrows;
@@ -568,7 +573,8 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->sep.ld            = c->ldd;
     c->sep.plane         = c->level0.dplane;
     c->sep.tab           = c->septab;
-    c->sep.early         = c->level0.early;
+    c->sep.early         = c->level0.early || c->small;
+    c->sep.more          = c->small ? (const char *)c->extra + (size_t)c->ldd * c->size : NULL;
     c->sep.pin           = c->singular ? 0 : -1;
     c->sep.subfactor     = (c->dst ? 0.5 : 1) * c->norm[0][0];
     c->sep.removedfactor = c->sep.subfactor * (c->dim == 3 ? (c->passrows.n ? 0.5 : 1) * c->norm[c->tra][0] : 1);
@@ -1152,6 +1158,15 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
   BCRCudaLevel0 l;
 
   PetscFunctionBegin;
+  if (c->small) { /* in place or not */
+    l     = c->level0;
+    l.ldf = c->work && f == c->work ? c->n[0] : c->stride[1];
+    l.ldu = c->stride[1];
+    PetscCallBCRCuda(BCRCudaLevel0SmallReduce(stream, &l, c->single, c->sms, c->dsttable, f, c->D, c->extra));
+    PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, c->D));
+    PetscCallBCRCuda(BCRCudaLevel0SmallBack(stream, &l, c->single, c->sms, c->dsttable, c->D, f, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(level0_begin(c, stream, &f, u, &l));
   PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
   PetscCall(level0_synthesis(c, stream, &l, u));

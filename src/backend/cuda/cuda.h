@@ -290,6 +290,13 @@ BCR_CUDA_API int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, i
 /* separators' solutions are in u */
 BCR_CUDA_API int BCRCudaLevel0Back(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *u);
 
+/* level0small.cu: level 0 of regular groups with the sine transform of the separators (dst.cu, whose table it takes), where a block has whole rows between Dirichlet
+   ends: D gets the modes of the separators' right-hand sides but for what the group after separator s adds, which is row s + 1 of extra. Back from the modes of their
+   solutions in D, u may be f */
+BCR_CUDA_API int BCRCudaLevel0SmallPossible(const BCRCudaLevel0 *p, int single, int shared);
+BCR_CUDA_API int BCRCudaLevel0SmallReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms, const void *table, const void *f, void *D, void *extra);
+BCR_CUDA_API int BCRCudaLevel0SmallBack(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms, const void *table, const void *D, const void *f, void *u);
+
 /* level0rows*.cu: the same where a block has whole rows between Dirichlet ends, in place: f is u, separators stay in D. slots: blocks that the device runs at a time */
 BCR_CUDA_API int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *slots);
 BCR_CUDA_API int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra);
@@ -314,6 +321,7 @@ typedef struct {
   const double *border, *fac, *after, *before;
   const int    *of;
   int           early; /* as in BCRCudaLevel0 */
+  const void   *more;  /* what is added to g, ld and plane as there, or NULL; between level0small.cu's kernels */
 } BCRCudaSepLines;
 typedef struct {
   int           n, periodic, end[2], gapend[2], gap, gaplast; /* as BCRLineRows, n of the open line */

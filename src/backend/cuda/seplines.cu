@@ -45,7 +45,7 @@ static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const
   }
 }
 
-/* PLAIN: neither periodic nor singular; OPEN: open ends, 2: of a singular operator, whose mean is known */
+/* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular operator, whose mean is known */
 template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 2 : 3)) sep_lines(BCRCudaSepLines p, T *g, SepReduced red)
 {
   __shared__ double2 ends[WARPS][MODES];
@@ -72,6 +72,13 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   }
 #pragma unroll
   for (int i = 0; i < K; i++) x[i] = i >= skip ? (double)g[i * p.ld] : 0;
+  if (PLAIN == 2) {
+    const T *more = (const T *)p.more + (kk + row * p.ld);
+
+#pragma unroll
+    for (int i = 0; i < K; i++)
+      if (i >= skip) x[i] += (double)more[i * p.ld];
+  }
   if (!PLAIN && p.periodic) gl = (double)g[(p.n - row) * p.ld];
   if (!PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES) { /* the whole block knows */
     double sum = 0, total = 0;
@@ -293,6 +300,11 @@ template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, c
 
   if (p->border && p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 1, 2>, grid, threads, 0, st, *p, g, red);
   if (p->border) return bcr_launch(1, sep_lines<T, K, 1, 1>, grid, threads, 0, st, *p, g, red);
+  if (p->more) {
+    const cudaError_t e = cudaFuncSetAttribute((const void *)sep_lines<T, K, 2, 0>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared); /* as level0small.cu's */
+
+    return e == cudaSuccess ? bcr_launch(1, sep_lines<T, K, 2, 0>, grid, threads, 0, st, *p, g, red) : (int)e;
+  }
   if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 0, 0>, grid, threads, 0, st, *p, g, red);
   return bcr_launch(1, sep_lines<T, K, 1, 0>, grid, threads, 0, st, *p, g, red);
 }

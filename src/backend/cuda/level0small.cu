@@ -1,0 +1,397 @@
+/*
+  Level 0 and the sine transform of its separators in one kernel each way, for planes so small that launches and what waits for memory
+  are what a solve costs: a block has a group of R = 3 or 7 rows (radix 4 or 8), whole rows of N - 1 unknowns between two Dirichlet ends, and four columns a thread. In the
+  elimination (level0.cuh) the group's two contributions to separators, with the separator's own right-hand side, are a pair of rows for the transform
+  (dst.cuh); their modes are left in D and extra, which the lines add. In the substitution every block transforms the solutions of both its
+  separators back by itself, while its rows of the right-hand side have been on their way since before the lines.
+
+  Position 0 of a row is the end before its first unknown. The row goes on oddly there: what a forward recurrence carries into position 0 is minus what
+  the backward recurrence of the right-hand side has there. At the other end the backward recurrence begins with the zero there.
+*/
+#include "dst.cuh"
+#include "level0.cuh"
+#include <cmath>
+
+template <class S, int R> struct Small {
+  typedef typename S::T   T;
+  static constexpr int    K = 4, NT = S::N / K, NW = NT / 32, CH = 32 * K;
+  static constexpr int    FFT = (S::ROW + 31) / 32 * 32, PLANE = FFT / S::EACH * S::PITCH; /* whole warps: threads, and what they have of a plane */
+  static constexpr int    ROWS    = S::N + (S::N >> S::SHIFT);                             /* of a row in shared memory */
+  static constexpr size_t FORWARD = ((R + 3) * ROWS + 2 * S::TABLE) * sizeof(T), BACK = ((R + 2) * ROWS + 2 * PLANE + 2 * S::TABLE) * sizeof(T);
+  static_assert(S::EACH <= 32 && FFT <= NT && 2 * PLANE <= (R + 1) * ROWS && ROWS % 2 == 0, "");
+};
+
+template <class S, int R> struct SmallArgs {
+  typedef typename S::T T;
+  int                   ng;
+  ptrdiff_t             ldf, ldu, ldd;
+  const void           *table;                                            /* of the transform */
+  T                     mu[R], power[R][4], step[R][5], share[R], out[R]; /* as Level0Args */
+  T                     inverse;
+};
+
+/* Doublings after which mu^(K 2^q) is below rounding, for mode j, where couplings along the row are not the stronger ones */
+template <typename T, int R> __host__ __device__ constexpr int small_steps(int j)
+{
+  return (sizeof(T) == 8 ? 3 : 2) + (R == 3 ? j < 1 : (j < 1) + (j < 3));
+}
+
+/* mu^(K lane), for each lane; in shared memory */
+template <class S, int R> static __device__ __forceinline__ void small_reach(const SmallArgs<S, R> &a, typename S::T (*reach)[32])
+{
+  for (int i = threadIdx.x; i < 32 * R; i += Small<S, R>::NT) {
+    const int     j = i / 32, l = i % 32;
+    typename S::T v = 1;
+
+#pragma unroll
+    for (int q = 0; q < 5; q++)
+      if (l >> q & 1) v *= a.step[j][q];
+    reach[j][l] = v;
+  }
+}
+
+/* a group's rows to modes, and both recurrences along each */
+template <class S, int R> static __device__ __forceinline__ void small_modes(const SmallArgs<S, R> &a, typename S::T (*x)[4], typename S::T (*ex)[R][Small<S, R>::NW], const typename S::T (*reach)[32])
+{
+  typedef typename S::T T;
+  constexpr int         K = Small<S, R>::K, NW = Small<S, R>::NW;
+  const int             lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+
+#pragma unroll
+  for (int i = 0; i < K; i++) {
+    T v[R];
+
+#pragma unroll
+    for (int j = 0; j < R; j++) v[j] = x[j][i];
+    sine<R>(v);
+#pragma unroll
+    for (int j = 0; j < R; j++) x[j][i] = v[j];
+  }
+  if (warp == 0) {
+    T b[R];
+
+#pragma unroll
+    for (int j = 0; j < R; j++) b[j] = x[j][0] + a.mu[j] * (x[j][1] + a.mu[j] * (x[j][2] + a.mu[j] * x[j][3]));
+#pragma unroll
+    for (int q = 0; q < 5; q++) {
+#pragma unroll
+      for (int j = 0; j < R; j++) {
+        if (q < small_steps<T, R>(j)) {
+          const T t = __shfl_down_sync(BCR_FULL, b[j], 1 << q);
+
+          if (lane + (1 << q) < 32) b[j] += a.step[j][q] * t;
+        }
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < R; j++)
+      if (lane == 0) x[j][0] = -b[j];
+  }
+#pragma unroll
+  for (int dir = 0; dir < 2; dir++) {
+    const int o = dir == 0 ? warp - 1 : warp + 1;
+    T         cc[R];
+
+#pragma unroll
+    for (int i = 1; i < K; i++) {
+#pragma unroll
+      for (int j = 0; j < R; j++) {
+        if (dir == 0) x[j][i] += a.mu[j] * x[j][i - 1];
+        else x[j][K - 1 - i] += a.mu[j] * x[j][K - i];
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < R; j++) cc[j] = x[j][dir == 0 ? K - 1 : 0];
+#pragma unroll
+    for (int q = 0; q < 5; q++) {
+#pragma unroll
+      for (int j = 0; j < R; j++) {
+        if (q < small_steps<T, R>(j)) {
+          const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1 << q) : __shfl_down_sync(BCR_FULL, cc[j], 1 << q);
+
+          if (dir == 0 ? lane >= 1 << q : lane + (1 << q) < 32) cc[j] += a.step[j][q] * t;
+        }
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < R; j++) {
+      if (lane == (dir == 0 ? 31 : 0)) ex[dir][j][warp] = cc[j];
+      cc[j] = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1) : __shfl_down_sync(BCR_FULL, cc[j], 1);
+      if (lane == (dir == 0 ? 0 : 31)) cc[j] = 0;
+    }
+    __syncthreads();
+    if (dir == 0 ? o >= 0 : o < NW) { /* warps further away are forgotten here */
+#pragma unroll
+      for (int j = 0; j < R; j++) cc[j] += ex[dir][j][o] * reach[j][dir == 0 ? lane : 31 - lane];
+    }
+#pragma unroll
+    for (int i = 0; i < K; i++) {
+#pragma unroll
+      for (int j = 0; j < R; j++) x[j][i] += cc[j] * a.power[j][dir == 0 ? i : K - 1 - i];
+    }
+  }
+}
+
+/* a warp's part of a row of memory, to where position 0 of it is in shared memory */
+template <class S, int R> static __device__ __forceinline__ void small_load(typename S::T *to, const typename S::T *row, bool have)
+{
+  const int j = (threadIdx.x >> 5) * Small<S, R>::CH + (threadIdx.x & 31);
+
+#pragma unroll
+  for (int q = 0; q < Small<S, R>::K; q++) copy_async(to + at<S>(j + 32 * q), j + 32 * q && have ? row + j + 32 * q - 1 : row, have && j + 32 * q);
+}
+
+template <class S, int R>
+__global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<S, R>::NT) small_forward(const __grid_constant__ SmallArgs<S, R> a, const typename S::T *__restrict__ f, typename S::T *__restrict__ D, typename S::T *__restrict__ extra)
+{
+  typedef typename S::T T;
+  typedef Cplx<T>       C;
+  typedef Small<S, R>   M;
+  extern __shared__ __align__(16) char sm[];
+  __shared__ T                         ex[2][R][M::NW], reach[R][32];
+  constexpr int                        L = S::L, A = S::A;
+  T                                   *rows = (T *)sm, *to = rows + (R + 1) * M::ROWS; /* the group's and the separator's; what separators get: the group's own, the one before */
+  T                                   *re = rows, *im = rows + M::PLANE;
+  C                                   *table = (C *)(to + 2 * M::ROWS);
+  const int                            tid = threadIdx.x, g = blockIdx.x, base = at<S>(M::K * tid);
+  T                                    x[R][M::K];
+
+  bcr_go_after();
+#pragma unroll
+  for (int r = 0; r <= R; r++) small_load<S, R>(rows + r * M::ROWS, f + (ptrdiff_t)((R + 1) * g + (r < R || g < a.ng - 1 ? r : 0)) * a.ldf, r < R || g < a.ng - 1);
+  fetch_table<S, M::NT>(table, a.table);
+  copy_commit();
+  small_reach<S, R>(a, reach);
+  copy_wait();
+  __syncwarp();
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+#pragma unroll
+    for (int i = 0; i < M::K; i++) x[r][i] = rows[r * M::ROWS + base + i];
+  }
+  small_modes<S, R>(a, x, ex, reach);
+#pragma unroll
+  for (int i = 0; i < M::K; i++) {
+    T even = 0, odd = 0; /* modes that are alike, and that differ in sign, at both ends of the group */
+
+#pragma unroll
+    for (int j = 0; j < R; j++) (j & 1 ? odd : even) += a.share[j] * x[j][i];
+    to[base + i]           = rows[R * M::ROWS + base + i] + (even - odd);
+    to[M::ROWS + base + i] = even + odd;
+  }
+  __syncthreads();
+  if (tid < S::HALF) {
+    const int q = tid;
+    C         y[A];
+
+#pragma unroll
+    for (int s = 0; s < A; s++) {
+      const int i = at<S>(s < A / 2 ? q + s * L : (A - s) * L - q);
+
+      y[s] = {0, 0};
+      if ((s == 0 || s == A / 2) && q == 0) continue; /* both ends */
+      y[s] = {to[i], to[M::ROWS + i]};
+      if (s >= A / 2) y[s] = {-y[s].x, -y[s].y};
+    }
+    spread<S>(y, q, table, re, im, -1);
+  }
+  __syncthreads();
+  if (tid < M::FFT) {
+    constexpr int F = S::R3, L0 = L / 2;
+    const int     c = tid / S::EACH, t = tid % S::EACH, size = c == 0 ? L0 : (c == A / 2 ? L / 2 : (c < A / 2 ? L : 0)), at0 = c == 0 ? 0 : (c == A / 2 ? L0 : c * L);
+    T            *cre = re + c * S::PITCH, *cim = im + c * S::PITCH, *y0 = D + g * a.ldd + at0, *y1 = extra + g * a.ldd + at0;
+    C             z[S::E];
+    auto          load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+
+    forward_passes<S>(load, table, c, t, cre, cim, z);
+#pragma unroll
+    for (int m = 0; m < S::E / F; m++) {
+#pragma unroll
+      for (int r = 0; r < F; r++) {
+        const int k = t + S::EACH * m + r * (L / F);
+
+        if (k < size) {
+          if (g < a.ng - 1) y0[k] = -z[m * F + r].y;
+          if (g) y1[k] = z[m * F + r].x;
+        }
+      }
+    }
+  }
+}
+
+template <class S, int R> __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<S, R>::NT) small_back(const __grid_constant__ SmallArgs<S, R> a, const typename S::T *f, typename S::T *u, const typename S::T *__restrict__ D)
+{
+  typedef typename S::T T;
+  typedef Cplx<T>       C;
+  typedef Small<S, R>   M;
+  extern __shared__ __align__(16) char sm[];
+  __shared__ T                         ex[2][R][M::NW], reach[R][32];
+  constexpr int                        L = S::L, A = S::A;
+  T                                   *rows = (T *)sm, *sep = rows + R * M::ROWS; /* the group's; the separators' before and after it */
+  T                                   *re = sep + 2 * M::ROWS, *im = re + M::PLANE;
+  C                                   *table = (C *)(im + M::PLANE);
+  const int                            tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, g = blockIdx.x, base = at<S>(M::K * tid);
+  T                                    x[R][M::K];
+
+#pragma unroll
+  for (int r = 0; r < R; r++) small_load<S, R>(rows + r * M::ROWS, f + (ptrdiff_t)((R + 1) * g + r) * a.ldf, true);
+  fetch_table<S, M::NT>(table, a.table);
+  copy_commit();
+  small_reach<S, R>(a, reach);
+  copy_wait();
+  __syncthreads();
+  bcr_wait_before();
+  if (tid < M::FFT) {
+    constexpr int L0 = L / 2;
+    const int     c = tid / S::EACH, t = tid % S::EACH, at0 = c == 0 ? 0 : (c == A / 2 ? L0 : c * L), size = c < A / 2 ? (c ? L : L0) : (c == A / 2 ? L / 2 : 0), mirror = c == 0 ? L : L - 1;
+    const bool    edge = c == 0 || c == A / 2; /* its second half mirrors the first one about mirror/2 */
+    const T      *x0 = D + (g ? g - 1 : 0) * a.ldd + at0, *x1 = D + (g < a.ng - 1 ? g : 0) * a.ldd + at0;
+    T            *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
+    C             z[S::E];
+    auto          load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+    auto          modes = [&](int m, int r) {
+      const bool mirrored = 2 * r >= S::R1 && edge;
+      const int  k        = mirrored ? mirror - m : m;
+      C          v        = {0, 0};
+
+      if (k < size) {
+        if (g) v.x = x0[k];
+        if (g < a.ng - 1) v.y = x1[k];
+      }
+      return mirrored ? C{-v.x, -v.y} : v;
+    };
+
+    class_pass<S, S::R1, 1>(modes, table, t, z);
+    class_store<S, S::R1, 1>(cre, cim, t, z);
+    backward_passes<S>(load, table, c, t, cre, cim, z);
+  }
+  __syncthreads();
+  if (tid < S::HALF) {
+    const int  q   = tid;
+    const bool two = q > 0 && q < L / 2;
+    C          y[A];
+
+    gather<S>(y, q, table, re, im, -1);
+#pragma unroll
+    for (int s = 0; s < A; s++) {
+      const int i    = at<S>(s < A / 2 ? q + s * L : (A - s) * L - q);
+      const T   sign = s < A / 2 ? (T)1 : (T)-1;
+
+      if (s < A / 2 ? s || q : two) {
+        sep[i]           = -sign * y[s].y;
+        sep[M::ROWS + i] = sign * y[s].x;
+      }
+    }
+    if (q == 0) sep[0] = sep[M::ROWS] = 0;
+  }
+  __syncthreads();
+  if (g < a.ng - 1) {
+    T *to = u + (ptrdiff_t)((R + 1) * g + R) * a.ldu - 1;
+
+    for (int j = tid; j < S::N; j += M::NT)
+      if (j) to[j] = sep[M::ROWS + at<S>(j)];
+  }
+#pragma unroll
+  for (int i = 0; i < M::K; i++) {
+#pragma unroll
+    for (int r = 0; r < R; r++) x[r][i] = rows[r * M::ROWS + base + i];
+    x[0][i] += a.inverse * sep[base + i];
+    x[R - 1][i] += a.inverse * sep[M::ROWS + base + i];
+  }
+  small_modes<S, R>(a, x, ex, reach);
+#pragma unroll
+  for (int i = 0; i < M::K; i++) {
+    T v[R];
+
+#pragma unroll
+    for (int j = 0; j < R; j++) v[j] = a.out[j] * x[j][i];
+    sine<R>(v);
+#pragma unroll
+    for (int r = 0; r < R; r++) rows[r * M::ROWS + base + i] = v[r];
+  }
+  __syncwarp();
+#pragma unroll
+  for (int r = 0; r < R; r++) {
+    T *to = u + (ptrdiff_t)((R + 1) * g + r) * a.ldu - 1;
+
+#pragma unroll
+    for (int q = 0; q < M::K; q++) {
+      const int j = warp * M::CH + lane + 32 * q;
+
+      if (j) to[j] = rows[r * M::ROWS + at<S>(j)];
+    }
+  }
+}
+
+template <class S, int R> static int launch(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+{
+  typedef typename S::T T;
+  const void           *kernel = back ? (const void *)small_back<S, R> : (const void *)small_forward<S, R>;
+  size_t                bytes  = back ? Small<S, R>::BACK : Small<S, R>::FORWARD;
+  cudaError_t           e      = back && p->ng <= sms ? bcr_alone(&bytes) : cudaSuccess; /* they come while there is not room everywhere */
+  SmallArgs<S, R>       a;
+
+  if (e == cudaSuccess) e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  if (e == cudaSuccess) e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared); /* one size for all: blocks of the next kernel come while those of the one before are there */
+  if (e != cudaSuccess) return (int)e;
+  a.ng      = p->ng;
+  a.ldf     = p->ldf;
+  a.ldu     = p->ldu;
+  a.ldd     = p->ldd;
+  a.table   = table;
+  a.inverse = (T)p->inverse;
+  for (int j = 0; j < R; j++) {
+    double v = p->mu[j];
+
+    a.mu[j] = (T)v;
+    for (int i = 0; i < 4; i++) {
+      a.power[j][i] = (T)v;
+      if (i < 3) v *= p->mu[j];
+    }
+    for (int q = 0; q < 5; q++) {
+      a.step[j][q] = (T)v;
+      v *= v;
+    }
+    a.share[j] = (T)p->share[j];
+    a.out[j]   = (T)p->out[j];
+  }
+  if (back) return bcr_launch(1, small_back<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)u, (const T *)D);
+  return bcr_launch(0, small_forward<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)D, (T *)extra);
+}
+
+template <typename T> static int level0_small(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+{
+  if (p->nx == 511) return p->radix == 4 ? launch<Dst512<T>, 3>(p, back, sms, table, f, u, D, extra, st) : launch<Dst512<T>, 7>(p, back, sms, table, f, u, D, extra, st);
+  return p->radix == 4 ? launch<Dst1024<T>, 3>(p, back, sms, table, f, u, D, extra, st) : launch<Dst1024<T>, 7>(p, back, sms, table, f, u, D, extra, st);
+}
+
+int BCRCudaLevel0SmallPossible(const BCRCudaLevel0 *p, int single, int shared)
+{
+  const int R     = p->radix - 1;
+  size_t    bytes = 0;
+
+  if (p->planes > 1 || p->open[0] || p->open[1] || p->yperiodic || p->end[0] != BCR_CUDA_DIRICHLET || p->end[1] != BCR_CUDA_DIRICHLET || p->g0 || p->g1 < p->ng || p->sepend) return 0;
+  BCR_CUDA_TYPE(single, bytes = p->nx == 511 ? Small<Dst512<T>, 7>::BACK : (p->nx == 1023 ? Small<Dst1024<T>, 7>::BACK : 0));
+  for (int j = 0; j < R; j++) {
+    const int steps = single ? (R == 3 ? small_steps<float, 3>(j) : small_steps<float, 7>(j)) : (R == 3 ? small_steps<double, 3>(j) : small_steps<double, 7>(j));
+
+    if (pow(p->mu[j], 4 << steps) > (single ? 4e-9 : 1e-17)) return 0;
+  }
+  return bytes && bytes <= (size_t)shared;
+}
+
+int BCRCudaLevel0SmallReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms, const void *table, const void *f, void *D, void *extra)
+{
+  int error = 0;
+
+  BCR_CUDA_TYPE(single, error = level0_small<T>(p, 0, sms, table, f, NULL, D, extra, bcr_stream(stream)));
+  return error;
+}
+
+int BCRCudaLevel0SmallBack(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms, const void *table, const void *D, const void *f, void *u)
+{
+  int error = 0;
+
+  BCR_CUDA_TYPE(single, error = level0_small<T>(p, 1, sms, table, f, u, (void *)D, NULL, bcr_stream(stream)));
+  return error;
+}
