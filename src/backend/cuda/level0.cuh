@@ -23,6 +23,8 @@ template <typename T, int K> struct Level0Shared {
 };
 
 template <int R> static constexpr int Level0Rows = R + 3; /* of a warp in shared memory */
+/* Single precision moves 16 bytes at a time: a row in shared memory begins as many elements after a multiple of that as in memory, and has room for it */
+template <typename T> static constexpr int Level0Wide = sizeof(T) == 4 ? 4 : 0;
 
 template <typename T> static __device__ __forceinline__ void copy_async(T *shared, const T *global, bool valid)
 {
@@ -30,6 +32,10 @@ template <typename T> static __device__ __forceinline__ void copy_async(T *share
 
   if (sizeof(T) == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(s), "l"(global), "r"(valid ? 8 : 0) : "memory");
   else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(s), "l"(global), "r"(valid ? 4 : 0) : "memory");
+}
+static __device__ __forceinline__ void copy_wide(float *shared, const float *global, bool valid)
+{
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "r"(valid ? 16 : 0) : "memory");
 }
 static __device__ __forceinline__ void copy_commit()
 {
@@ -115,6 +121,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 {
   constexpr bool    REGULAR = R % 2, DOWN = BACK && REGULAR;
   constexpr int     NW = NT / 32, CH = 32 * K, Q = REGULAR ? R + 1 : R, ROWS = Level0Rows<Q - 1>, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
+  constexpr int     WIDE = REGULAR ? Level0Wide<T> : 0, PITCH = CH + WIDE, CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
   extern __shared__ __align__(16) char sm[];
   __shared__ T                         ex[2][8][NW], reach[8][32]; /* reach: mu^(K lane) */
   __shared__ Level0Shared<T, K> tables;
@@ -122,9 +129,9 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
   const int                     lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int                     H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
   const T                      *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
-  T                            *buf = (T *)sm + warp * (CH * ROWS), *out = buf + (R + 1) * CH;
-  int                          *cols  = (int *)(sm + sizeof(T) * NW * CH * ROWS) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
-  const bool                    inner = c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
+  T                            *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
+  int                          *cols  = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
+  const bool                    inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
   const T                       inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[176]);
   unsigned                      minus   = 0; /* columns with the other sign */
   T                             x[R][K], carry[K], sub = 0;
@@ -170,23 +177,44 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
   auto row_of  = [&](int g) { return g ? Q * g - p.short0 : 0; };
   auto sep_row = [&](int s) { return row_of(s) + (s == 0 ? Q - 1 - p.short0 : (s == p.ng - 1 ? p.hlast : Q - 1)); }; /* row of u that separator s is */
   auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend; };
+  auto phase   = [&](const T *row) { return WIDE ? (int)((size_t)(row + c0) / sizeof(T) % 4) : 0; };
+  auto loaded  = [&](const T *row) { return inner ? phase(row) : 0; }; /* where column c0 of what was loaded is */
+  auto load_wide = [&](T *to, const T *row, bool valid) {
+    if constexpr (WIDE > 0) {
+      row += c0 - phase(row);
+#pragma unroll
+      for (int q = 0; q < CHUNKS; q++)
+        if (lane + 32 * q < PITCH / 4) copy_wide(to + 4 * (lane + 32 * q), row + 4 * (lane + 32 * q), valid);
+    }
+  };
+  auto own_separator = [&](int g) { return has_sep(g) ? f + (ptrdiff_t)(row_of(g) + h) * p.ldf : f; }; /* its right-hand side; what is not there is not read */
+  auto separator     = [&](int g, int after) {
+    const T *from = (const T *)u + (ptrdiff_t)sep_row(after ? g : (g > 0 ? g - 1 : p.ng - 1)) * p.ldu;
+
+    if (!after && g == 0 && p.open[0]) from = (const T *)p.before;
+    return from;
+  };
   /* Rows of a group, in the elimination also the separator's right-hand side (else zeros). Column by column, so that few loads in a row want
      the same line of the cache */
   auto load_rows = [&](int g) {
     const T        *from = f + (ptrdiff_t)row_of(g) * p.ldf;
     const ptrdiff_t ld   = p.ldf;
     const bool      have = !BACK && has_sep(g);
-    const T        *last = have ? from + h * ld : f;
+    const T        *last = own_separator(g);
 
-    if (inner) {
+    if (inner && WIDE) {
+#pragma unroll
+      for (int r = 0; r < R; r++) load_wide(buf + r * PITCH, from + r * ld, true);
+      if (!BACK) load_wide(buf + R * PITCH, last, have);
+    } else if (inner) {
       from += c0 + lane;
       last += c0 + lane;
 #pragma unroll
       for (int q = 0; q < K; q++) {
 #pragma unroll
         for (int r = 0; r < R; r++)
-          if (REGULAR || r < h) copy_async(buf + lane + r * CH + q * 32, from + r * ld + q * 32, true);
-        if (!BACK) copy_async(buf + lane + R * CH + q * 32, last + q * 32, have);
+          if (REGULAR || r < h) copy_async(buf + lane + r * PITCH + q * 32, from + r * ld + q * 32, true);
+        if (!BACK) copy_async(buf + lane + R * PITCH + q * 32, last + q * 32, have);
       }
     } else {
 #pragma unroll
@@ -196,17 +224,19 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 #pragma unroll
         for (int r = 0; r < R; r++)
-          if (REGULAR || r < h) copy_async(buf + lane + r * CH + q * 32, from + r * ld + at, in);
-        if (!BACK) copy_async(buf + lane + R * CH + q * 32, last + at, in && have);
+          if (REGULAR || r < h) copy_async(buf + lane + r * PITCH + q * 32, from + r * ld + at, in);
+        if (!BACK) copy_async(buf + lane + R * PITCH + q * 32, last + at, in && have);
       }
     }
   };
   auto load_separator = [&](T *to, int g, int after) { /* solution before or after group g, or zeros */
     const bool have = after ? has_sep(g) : g > 0 || p.yperiodic || p.open[0];
-    const T   *from = (const T *)u + (ptrdiff_t)sep_row(after ? g : (g > 0 ? g - 1 : p.ng - 1)) * p.ldu;
+    const T   *from = have ? separator(g, after) : f;
 
-    if (!after && g == 0 && p.open[0]) from = (const T *)p.before;
-    if (!have) from = f;
+    if (inner && WIDE) {
+      load_wide(to, from, have);
+      return;
+    }
 #pragma unroll
     for (int q = 0; q < K; q++) {
       const int c = inner ? 2 * (c0 + q * 32 + lane) : cols[q * 32 + lane];
@@ -231,14 +261,23 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       copy_wait();
       __syncwarp();
       if (BACK && it == first) {
+        const T *at = out + lane * K + (WIDE ? loaded(DOWN ? (has_sep(g) ? separator(g, 1) : f) : f) : 0);
+
 #pragma unroll
-        for (int i = 0; i < K; i++) carry[i] = out[lane * K + i];
+        for (int i = 0; i < K; i++) carry[i] = at[i];
       }
 #pragma unroll
-      for (int i = 0; i < K; i++) {
+      for (int r = 0; r < R; r++) {
+        const T *at = buf + r * PITCH + lane * K + (WIDE ? loaded(f + (ptrdiff_t)(row_of(g) + r) * p.ldf) : 0);
+
 #pragma unroll
-        for (int r = 0; r < R; r++) x[r][i] = REGULAR || r < h ? buf[r * CH + lane * K + i] : (T)0;
-        sep[i] = buf[R * CH + lane * K + i];
+        for (int i = 0; i < K; i++) x[r][i] = REGULAR || r < h ? at[i] : (T)0;
+      }
+      {
+        const T *at = buf + R * PITCH + lane * K + (WIDE ? loaded(!BACK ? own_separator(g) : ((g > 0 || p.yperiodic || p.open[0]) ? separator(g, 0) : f)) : 0);
+
+#pragma unroll
+        for (int i = 0; i < K; i++) sep[i] = at[i];
       }
       if (BACK) {
         if (p.sub) {
@@ -270,7 +309,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
           if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
           load_separator(out, next, DOWN);
         }
-        load_separator(buf + R * CH, next, !DOWN);
+        load_separator(buf + R * PITCH, next, !DOWN);
       }
       copy_commit();
     }
@@ -419,7 +458,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 #pragma unroll
       for (int r = 0; r < R; r++) {
         if (REGULAR || r < h) {
-          T *row = out + (REGULAR && (r & 1) ? CH : 0);
+          T *row = out + (REGULAR && (r & 1) ? PITCH : 0);
 
           if (!REGULAR) __syncwarp();
 #pragma unroll
@@ -466,7 +505,7 @@ template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int A
 
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS> static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  const size_t     bytes = (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT;
+  const size_t     bytes = (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT + Level0Rows<R> * sizeof(T) * Level0Wide<T> * (NT / 32);
   const int        most = K * NT - 2 * p->halo, tiles = (p->nx + most - 1) / most;
   const dim3       grid((unsigned)tiles, (unsigned)(p->strips + (p->g0 > 0) + (p->g1 < p->ng)), (unsigned)p->planes);
   cudaError_t      e = cudaFuncSetAttribute((const void *)level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
