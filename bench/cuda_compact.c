@@ -5,8 +5,8 @@
   mpiexec -n P: compact derivatives over ranks with a device each, n x n x n of the field on each, lines cut along the axis of the derivative (weak scaling); median over batches that
   start together, the slowest rank, beside a copy of a rank's part in the same run; bytes and messages of the rank that sends most. -ranks: the same table for one rank.
 
-  cuda_compact [-n 512] [-axes xyz] [-reps 21] [-recurrence 268435456] [-all] [-ranks] [-transport auto,host] [-batch 10]
-  -all: every scheme, periodic lines, and the right-hand side and the lines one after the other; else lele6
+  cuda_compact [-n 512] [-axes xyz] [-reps 21] [-recurrence 268435456] [-all] [-single] [-ranks] [-transport auto,host] [-batch 10]
+  -all: every scheme, periodic lines, and the right-hand side and the lines one after the other; else lele6. -single: each with fields of float after it
 */
 #include "bench.h"
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -19,12 +19,14 @@
 static BCRStream   stream;
 static PetscInt    reps = 21, batch = 10;
 static PetscMPIInt rank, size;
+static PetscBool   single = PETSC_FALSE;
 
 typedef struct {
-  BCRCompact    c;
-  BCRRecurrence r;
-  PetscReal    *f, *u, *s;
-  size_t        bytes;
+  BCRCompact     c;
+  BCRRecurrence  r;
+  PetscReal     *f, *u, *s;
+  size_t         bytes;
+  BCRCudaCompact single; /* the pass in single precision, while that is what is timed */
 } Run;
 
 static int Copy(void *context)
@@ -64,6 +66,24 @@ static PetscErrorCode Fill(PetscReal *to, PetscInt64 n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static int DeriveSingle(void *context)
+{
+  Run *r = (Run *)context;
+
+  return BCRCudaCompactSolve(stream, &r->single, r->f, r->u);
+}
+
+/* Numbers of the device, of float or PetscReal */
+static PetscErrorCode Fetch(const Run *r, const PetscReal *from, PetscReal *to)
+{
+  float *v = (float *)(void *)to;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaGet(to, from, r->bytes, stream));
+  for (size_t i = r->bytes / sizeof(float); i-- > 0 && r->single.single;) to[i] = (PetscReal)v[i]; /* from the last one on they do not overlap */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Largest |A d - B f| of some lines, relative to |A| |d| + |B| |f| */
 static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, PetscBool periodic, double h, double *residual)
 {
@@ -74,8 +94,8 @@ static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, Pe
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(n * n * n, &f, n * n * n, &u));
-  PetscCallBCRCuda(BCRCudaGet(f, r->f, r->bytes, stream));
-  PetscCallBCRCuda(BCRCudaGet(u, r->u, r->bytes, stream));
+  PetscCall(Fetch(r, r->f, f));
+  PetscCall(Fetch(r, r->u, u));
   for (PetscInt k = 0; k < n * n; k += 37) {
     const PetscInt at = axis == 0 ? k * n : (axis == 1 ? k % n + n * n * (k / n) : k);
 
@@ -101,6 +121,42 @@ static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same pass over fields of float, of a PETSc of double, too */
+static PetscErrorCode SingleCase(Run *r, const BCRCompactScheme *s, const char scheme[], PetscInt derivative, PetscInt axis, PetscInt n, PetscBool periodic, double h)
+{
+  const BCRCudaCompact *pass;
+  const size_t          bytes = r->bytes;
+  float                *v;
+  double                copy = 0, ms = 0, residual = 0;
+  uint64_t              state = 88172645463325252ULL;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCompactGetPass(r->c, &pass));
+  if (!pass || pass->single) PetscFunctionReturn(PETSC_SUCCESS);
+  r->single        = *pass;
+  r->single.single = 1;
+  r->single.root   = (float)pass->root;
+  r->bytes         = (size_t)n * (size_t)n * (size_t)n * sizeof(float);
+  PetscCall(PetscMalloc1(n * n * n, &v));
+  for (PetscInt i = 0; i < n * n * n; i++) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    v[i] = (float)((double)(state >> 11) / 9007199254740992.0 - 0.5);
+  }
+  PetscCallBCRCuda(BCRCudaPut(r->f, v, r->bytes, stream));
+  PetscCall(PetscFree(v));
+  PetscCall(BenchDeviceMedian(stream, Copy, r, 3, reps, &copy));
+  PetscCall(BenchDeviceMedian(stream, DeriveSingle, r, 3, reps, &ms));
+  PetscCall(Residual(r, s, n, axis, periodic, h, &residual));
+  printf("compact,%s,%d,%c,%s,one pass single,%" PetscInt_FMT ",%.5f,%.5f,%.3f,%.2e\n", scheme, (int)derivative, (char)('x' + axis), periodic ? "periodic" : "closed", n, ms, copy, ms / copy, residual);
+  (void)fflush(stdout);
+  r->bytes         = bytes;
+  r->single.single = 0;
+  PetscCall(Fill(r->f, (PetscInt64)n * n * n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode OneCase(Run *r, MatCompactScheme scheme, PetscInt derivative, PetscInt axis, PetscInt n, PetscBool periodic, BCRTriMethod method, double copy)
 {
   const double     h = 1 / (double)n;
@@ -121,6 +177,7 @@ static PetscErrorCode OneCase(Run *r, MatCompactScheme scheme, PetscInt derivati
   printf("compact,%s,%d,%c,%s,%s,%" PetscInt_FMT ",%.5f,%.5f,%.3f,%.2e\n", MatCompactSchemes[scheme], (int)derivative, (char)('x' + axis), periodic ? "periodic" : "closed", method == BCR_TRI_AUTO ? "one pass" : PCNeatoMethods[method], n, ms, copy,
          ms / copy, residual);
   (void)fflush(stdout);
+  if (single && method == BCR_TRI_AUTO) PetscCall(SingleCase(r, &s, MatCompactSchemes[scheme], derivative, axis, n, periodic, h));
   PetscCall(BCRCompactDestroy(&r->c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -139,7 +196,7 @@ static PetscErrorCode DeriveRanks(void *context)
 /* Largest |A d - B f| of some lines, relative to |A| |d| + |B| |f|: they are put together on rank 0 */
 static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, double h, double *residual)
 {
-  const PetscInt step  = axis == 0 ? 1 : (axis == 1 ? n : n * n), N = n * size;
+  const PetscInt step = axis == 0 ? 1 : (axis == 1 ? n : n * n), N = n * size;
   const double   scale = s->derivative == 1 ? 1 / h : 1 / (h * h);
   PetscReal     *f, *u, *line, *whole[2];
   double         worst = 0, du = 0, df = 0, c = 0;
@@ -204,7 +261,8 @@ static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, Pets
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &info.bytes_sent, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &info.messages, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   if (!rank) {
-    printf("lele6,%d,%c,%" PetscInt_FMT ",%d,%s,%.5f,%.5f,%.3f,%zu,%zu,%.2e\n", (int)derivative, (char)('x' + axis), n, (int)size, size > 1 ? BCRTransportName(info.kind) : "-", 1e3 * t[1], 1e3 * t[0], t[1] / t[0], info.bytes_sent, info.messages, residual);
+    printf("lele6,%d,%c,%" PetscInt_FMT ",%d,%s,%.5f,%.5f,%.3f,%zu,%zu,%.2e\n", (int)derivative, (char)('x' + axis), n, (int)size, size > 1 ? BCRTransportName(info.kind) : "-", 1e3 * t[1], 1e3 * t[0], t[1] / t[0], info.bytes_sent, info.messages,
+           residual);
     (void)fflush(stdout);
   }
   PetscCall(BCRCompactDestroy(&r->c));
@@ -241,6 +299,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-recurrence", &long_, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-all", &all, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &single, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-ranks", &ranks, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-axes", axes, sizeof(axes), NULL));

@@ -1,5 +1,6 @@
 /* Compact derivatives along lines, see compact.h */
 #include "compact.h"
+#include "devpass.h"
 #include "devstencil.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../backend/cuda/compact.h"
@@ -54,6 +55,7 @@ struct _n_BCRCompact {
   PetscReal       *dwork, *stage[2];
   PetscBool        begun, fused; /* fused: right-hand side and lines in one pass */
   BCRCudaCompact   pass;
+  BCRDevicePass    ranks; /* of it over several */
 #endif
 };
 
@@ -89,6 +91,37 @@ static PetscErrorCode compact_block(BCRCompact c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The left-hand side of the rows [start, start + local) */
+static PetscErrorCode compact_spec(BCRCompact c, PetscInt start, PetscInt local, BCRTriSpec *spec, BCRTriRows *rows)
+{
+  const PetscInt n = c->band.n, closed = c->s.closed;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(spec, sizeof(*spec)));
+  PetscCall(PetscMemzero(rows, sizeof(*rows)));
+  spec->inner    = c->width;
+  spec->n        = local;
+  spec->outer    = c->block;
+  spec->rep      = c->rep;
+  spec->periodic = c->band.periodic;
+  spec->rows     = rows;
+  spec->nfirst   = PetscMax(0, PetscMin(local, closed - start));
+  spec->nlast    = PetscMax(0, PetscMin(local, start + local - (n - closed)));
+  rows->row[0]   = (PetscReal)c->s.inner.low;
+  rows->row[1]   = 1;
+  rows->row[2]   = (PetscReal)c->s.inner.up;
+  for (PetscInt i = 0; i < spec->nfirst + spec->nlast; ++i) {
+    PetscReal    *row = i < spec->nfirst ? rows->first[i] : rows->last[i - spec->nfirst];
+    BCRCompactRow r;
+
+    PetscCall(BCRCompactGetRow(&c->s, n, start + (i < spec->nfirst ? i : local - spec->nlast + i - spec->nfirst), &r));
+    row[0] = (PetscReal)r.low;
+    row[1] = 1;
+    row[2] = (PetscReal)r.up;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #if defined(PETSCBCR_HAVE_CUDA)
 static void compact_pass_rows(const BCRBand *band, PetscInt from, PetscInt rows, BCRCudaCompactRow *to)
 {
@@ -102,18 +135,21 @@ static void compact_pass_rows(const BCRBand *band, PetscInt from, PetscInt rows,
   }
 }
 
-/* One pass for lines that are whole on this rank, if they are not too short and nobody has asked for another method */
-static PetscErrorCode compact_pass(BCRCompact c, const BCRTriSpec *spec)
+/* One pass, if the lines, or each rank's parts of them, are not too short and nobody has asked for another method */
+static PetscErrorCode compact_pass(BCRCompact c, const BCRTriOptions *options)
 {
-  const PetscInt  n = c->local, ends = PetscMax(c->s.half, c->s.closed);
+  const PetscInt  n = c->local, N = c->band.n, ends = PetscMax(c->s.half, c->s.closed);
   BCRCudaCompact *p = &c->pass;
-  PetscMPIInt     size;
+  PetscMPIInt     size, mine, all;
+  BCRTriSpec      spec;
+  BCRTriRows      rows;
   BCRTriScanLine  line;
   double          reach;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(c->comm, &size));
-  if (size > 1 || n < 2 * BCR_CUDA_COMPACT_WIDTH || ends > BCR_CUDA_COMPACT_ENDS || (c->options.method != BCR_TRI_AUTO && c->options.method != BCR_TRI_SCAN) || c->options.precision != BCR_TRI_DOUBLE) PetscFunctionReturn(PETSC_SUCCESS);
+  if (N < 2 * BCR_CUDA_COMPACT_WIDTH || ends > BCR_CUDA_COMPACT_ENDS || (options->method != BCR_TRI_AUTO && options->method != BCR_TRI_SCAN) || options->precision != BCR_TRI_DOUBLE) PetscFunctionReturn(PETSC_SUCCESS);
+  if (size > 1 && (!options->transport || options->coupling == BCR_TRI_COUPLING_REDUCED)) PetscFunctionReturn(PETSC_SUCCESS);
   p->inner    = c->inner;
   p->n        = n;
   p->outer    = c->outer;
@@ -124,15 +160,20 @@ static PetscErrorCode compact_pass(BCRCompact c, const BCRTriSpec *spec)
   p->h = p->t = (int)ends;
   for (PetscInt k = 0; k <= c->s.half; ++k) p->c[k] = c->band.inner.c[c->s.half + k];
   compact_pass_rows(&c->band, 0, ends, p->first);
-  compact_pass_rows(&c->band, n - ends, ends, p->last);
-  PetscCall(BCRTriScanSetLine(spec, p->single, 0, ends, ends, &line));
+  compact_pass_rows(&c->band, N - ends, ends, p->last);
+  for (PetscInt e = 0; e < ends; ++e) p->last[e].start -= (int)(N - n);
+  PetscCall(compact_spec(c, 0, N, &spec, &rows));
+  PetscCall(BCRTriScanSetLine(&spec, p->single, 0, ends, ends, &line));
   p->root  = line.alpha;
   p->gamma = line.gamma;
   for (PetscInt e = 0; e < 2 * ends * (2 * ends + 2); ++e) p->G[e] = line.G[e];
-  reach = BCRTriScanDecay(line.alpha, p->single);
-  if (line.alpha != line.beta || reach > BCR_CUDA_COMPACT_REACH) PetscFunctionReturn(PETSC_SUCCESS);
-  p->reach = (int)reach;
+  reach    = BCRTriScanDecay(line.alpha, p->single);
+  p->reach = (int)PetscMin(reach, 2. * BCR_CUDA_COMPACT_REACH);
+  mine     = size == 1 || n >= 2 * (p->reach + BCR_CUDA_COMPACT_WIDTH) ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, c->comm));
+  if (line.alpha != line.beta || reach > BCR_CUDA_COMPACT_REACH || !all) PetscFunctionReturn(PETSC_SUCCESS);
   c->fused = PETSC_TRUE;
+  if (size > 1) PetscCall(BCRDevicePassCreate(c->comm, c->band.periodic, p, options->transport, options->stream, &c->ranks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -140,35 +181,13 @@ static PetscErrorCode compact_pass(BCRCompact c, const BCRTriSpec *spec)
 /* The left-hand side: near-Toeplitz lines, of which this rank has the rows [start, start + local) */
 static PetscErrorCode compact_lines(BCRCompact c)
 {
-  const PetscInt n = c->band.n, closed = c->s.closed;
-  BCRTriSpec     spec;
-  BCRTriRows     rows;
+  BCRTriSpec spec;
+  BCRTriRows rows;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(&spec, sizeof(spec)));
-  PetscCall(PetscMemzero(&rows, sizeof(rows)));
-  spec.inner    = c->width;
-  spec.n        = c->local;
-  spec.outer    = c->block;
-  spec.rep      = c->rep;
-  spec.periodic = c->band.periodic;
-  spec.rows     = &rows;
-  spec.nfirst   = PetscMax(0, PetscMin(c->local, closed - c->start));
-  spec.nlast    = PetscMax(0, PetscMin(c->local, c->start + c->local - (n - closed)));
-  rows.row[0]   = (PetscReal)c->s.inner.low;
-  rows.row[1]   = 1;
-  rows.row[2]   = (PetscReal)c->s.inner.up;
-  for (PetscInt i = 0; i < spec.nfirst + spec.nlast; ++i) {
-    PetscReal    *row = i < spec.nfirst ? rows.first[i] : rows.last[i - spec.nfirst];
-    BCRCompactRow r;
-
-    PetscCall(BCRCompactGetRow(&c->s, n, c->start + (i < spec.nfirst ? i : c->local - spec.nlast + i - spec.nfirst), &r));
-    row[0] = (PetscReal)r.low;
-    row[1] = 1;
-    row[2] = (PetscReal)r.up;
-  }
+  PetscCall(compact_spec(c, c->start, c->local, &spec, &rows));
 #if defined(PETSCBCR_HAVE_CUDA)
-  if (c->options.device) PetscCall(compact_pass(c, &spec));
+  if (c->options.device) PetscCall(compact_pass(c, &c->options));
 #endif
   PetscCall(BCRTriCreate(c->comm, &spec, &c->options, &c->lines));
   if (c->width < c->inner) spec.inner = c->inner % c->width;
@@ -255,6 +274,7 @@ PetscErrorCode BCRCompactBeginDevice(BCRCompact c, void *stream, const PetscReal
 {
   PetscFunctionBegin;
   c->begun = PETSC_TRUE;
+  if (c->ranks) PetscCall(BCRDevicePassBegin(c->ranks, stream, f));
   if (c->fused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRDeviceStencilPack(c->drhs, stream, f));
   PetscCall(BCRDeviceStencilExchange(c->drhs));
@@ -275,6 +295,8 @@ PetscErrorCode BCRCompactEndDevice(BCRCompact c, void *stream, const PetscReal *
   PetscFunctionBegin;
   c->begun = PETSC_FALSE;
   if (c->fused) {
+    if (c->ranks && !begun) PetscCall(BCRDevicePassBegin(c->ranks, stream, f));
+    if (c->ranks) PetscCall(BCRDevicePassWait(c->ranks, stream));
     PetscCallBCRCuda(BCRCudaCompactSolve(stream, &c->pass, f, d));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -305,7 +327,7 @@ PetscErrorCode BCRCompactApplyTransposeDevice(BCRCompact c, void *stream, const 
 PetscErrorCode BCRCompactGetPass(BCRCompact c, const BCRCudaCompact **pass)
 {
   PetscFunctionBegin;
-  *pass = c->fused ? &c->pass : NULL;
+  *pass = c->fused && !c->ranks ? &c->pass : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -411,6 +433,13 @@ PetscErrorCode BCRCompactGetInfo(BCRCompact c, BCRCompactInfo *info)
   if (c->work) info->workspace += (size_t)unknowns * sizeof(PetscReal);
 #if defined(PETSCBCR_HAVE_CUDA)
   info->workspace += c->space.bytes;
+  if (c->ranks) {
+    size_t room;
+
+    PetscCall(BCRDevicePassGetInfo(c->ranks, &info->messages, &info->bytes_sent, &room));
+    info->workspace += room;
+    info->lines.bytes_sent = 0; /* they go with these */
+  }
   if (c->fused) PetscCall(PetscSNPrintf(info->lines.what, sizeof(info->lines.what), "with their right-hand side in one pass, ends reach %d rows", c->pass.reach));
 #endif
   if (c->buffer) info->workspace += (size_t)(c->width * c->local) * sizeof(PetscReal);
@@ -425,6 +454,7 @@ PetscErrorCode BCRCompactDestroy(BCRCompact *compact)
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
 #if defined(PETSCBCR_HAVE_CUDA)
   PetscCall(BCRDeviceStencilDestroy(&c->drhs));
+  PetscCall(BCRDevicePassDestroy(&c->ranks));
   PetscCall(BCRDeviceStencilDestroy(&c->drhsT));
   PetscCall(BCRDeviceArenaFree(&c->space));
 #endif

@@ -10,7 +10,7 @@ struct _n_BCRTransport {
   PetscMPIInt      rank, size, tag;
   char             option[64];
   BCRTransportInfo info;
-  BCRNccl          nccl; /* of shared */
+  BCRNccl           nccl; /* of shared */
   struct _n_Shared *shared;
   char            *pinned[2]; /* of what is sent, received */
   size_t           room[2];
@@ -119,7 +119,7 @@ static PetscErrorCode SharedAdd(BCRTransport t, const PetscMPIInt world[], const
   memcpy(s->device, device, 16);
   memcpy(s->world, world, (size_t)t->size * sizeof(*world));
   for (last = &shared; *last;) last = &(*last)->next;
-  *last = s;
+  *last  = s;
   *added = s;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

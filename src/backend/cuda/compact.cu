@@ -1,11 +1,12 @@
 /*
   Compact differences in one pass: stencil, forward and backward recurrence (src/tridiagonal/scan.c has these and the ends).
 
-  A thread has K rows of a line in registers. The roots are small (at most 1/2 in size), so that what comes from more than BCR_CUDA_COMPACT_REACH
-  rows away is below rounding: a thread takes its carries from the few threads beside it, and a long line is cut into tiles that begin and end so many rows beyond
-  what they write. Only tiles with an end of the line solve for the unknowns there. A periodic line that is one tile closes in these, one that is cut goes around.
+  The roots are small (at most 1/2 in size), so that what comes from more than BCR_CUDA_COMPACT_REACH rows away is below rounding: a thread with K rows takes its carries from the few
+  threads beside it, and a long line is cut into tiles that begin and end so many rows beyond what they write. Only tiles with an end of the line solve for the unknowns there.
 
-  Positions are rows from row h on (around: row 0), a tile's first is lo. In it y without what comes from before the tile's first row, or from row h-1; b: the same backwards.
+  A warp has a line in shared memory, of lines that are contiguous (compact_along) and of others (compact_columns), whose neighbours come with them. Short lines of the second kind
+  are in the registers of a few threads each (compact_across), which begins here. There positions are rows from row h on (around: row 0), a tile's first is lo. In it y without what comes
+  from before the tile's first row, or from row h-1; b: the same backwards.
 */
 #include "tri.cuh"
 #include "compact.h"
@@ -266,15 +267,18 @@ template <typename T, int H, int SIGN, int K> __global__ void __launch_bounds__(
   around the ring of them. A lane's rows then are u = b + c Q + r R: one fma for each of the two, no chain.
 
   The unknowns X of the ends are combinations of the 8 points at either end (C), s and the last y (g). Lanes 0..15 have those of the first rows, h-1 first, lanes 16..31
-  those of the last; each of the 16 has a point.
+  those of the last; each of the 16 has a point. Where the line goes on, on another rank, there is what is carried in instead of them, with H points of that rank: one lane loads each of
+  these, a line ahead.
 */
 #define ALONG_POINTS (2 * BCR_CUDA_COMPACT_WIDTH)
 
 template <typename T, int K> struct CompactAlong {
-  ptrdiff_t n, lines;
+  ptrdiff_t n, lines, inner;
   int       h, t, tiles, out, halo, ring, periodic, bulk, warps; /* out, halo: rows; warps: that have work */
   double    root;
   T         alpha, c[4], Q[K], R[K]; /* alpha: root */
+  int       cut[2], slots;           /* slots: unknowns of an end, at most */
+  const T  *ghost[2];
   double    C[2][BCR_CUDA_COMPACT_ENDS][ALONG_POINTS], g[2][BCR_CUDA_COMPACT_ENDS][2];
 };
 
@@ -361,40 +365,53 @@ template <int STEPS> static __device__ inline void along_factors(double own, int
   for (int s = 1; s < STEPS; s++) factor[s] = factor[s - 1] * __shfl_sync(~0u, factor[s - 1], source[s - 1]);
 }
 
-#define ALONG_WARPS 4
+#define ALONG_WARPS   4
 #define ALONG_ROOM(K) (32 * (K) + 32) /* of a line in shared memory */
 
-template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
+/* Where the numbers of a tile are, what a lane of its warp knows; rows are PITCH numbers apart in shared memory */
+template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> struct AlongLane {
+  static constexpr int STEPS = along_steps(K);
+
+  ptrdiff_t w0, w1, l0;                             /* rows: to write; the first in shared memory, which has `count` from `shift` on */
+  int       lane, count, shift, mine, none, kfirst; /* mine: this lane's first row there; none: the first lane that has any, kfirst: its first */
+  int       point, side, number;                    /* of an end; of another rank's numbers */
+  bool      left, right, ends, bulk, other;
+  int       source[STEPS], target[STEPS]; /* what lanes hand on */
+  T         fore[STEPS], back[STEPS], pc, cs, dc, dr, er, C[BCR_CUDA_COMPACT_ENDS], g[BCR_CUDA_COMPACT_ENDS][2];
+
+  __device__ __forceinline__ void set(const CompactAlong<T, K> &p, int lane_, int tile);
+  __device__ __forceinline__ void solve(const CompactAlong<T, K> &p, T *in, T ghost);
+};
+
+template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const CompactAlong<T, K> &p, int lane_, int tile)
 {
-  constexpr int STEPS = along_steps(K), ROOM = ALONG_ROOM(K), AHEAD = STAGES == 2 ? 2 : STAGES - 1;
-
-  extern __shared__ double2 shared[];
-
-  const int           lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = blockIdx.x * ALONG_WARPS + warp, tile = group % p.tiles;
-  unsigned long long *barrier = (unsigned long long *)(shared + (size_t)ALONG_WARPS * STAGES * ROOM * sizeof(T) / 16) + warp * STAGES;
-  T                  *buffer  = (T *)shared + (size_t)warp * STAGES * ROOM;
-  const ptrdiff_t     first = group / p.tiles, step = p.warps / p.tiles;
-
-  if (group >= p.warps) return;
+  lane = lane_;
   /* rows: to write, to solve, in shared memory */
-  const ptrdiff_t w0 = (ptrdiff_t)tile * p.out, w1 = w0 + p.out < p.n ? w0 + p.out : p.n;
-  const bool      left = !p.periodic && w0 - p.halo <= p.h, right = !p.periodic && w1 + p.halo >= p.n - p.t, ends = left || right;
+  w0                 = (ptrdiff_t)tile * p.out;
+  w1                 = w0 + p.out < p.n ? w0 + p.out : p.n;
+  left               = !p.periodic && w0 - p.halo <= p.h;
+  right              = !p.periodic && w1 + p.halo >= p.n - p.t;
+  ends               = left || right;
   const ptrdiff_t r0 = p.ring ? 0 : (left ? p.h : w0 - p.halo), r1 = p.ring ? p.n : (right ? p.n - p.t : w1 + p.halo);
-  ptrdiff_t       l0 = left || p.ring ? 0 : r0 - H, l1 = right || p.ring ? p.n : r1 + H;
-  const bool      bulk = p.bulk && l0 >= 0 && l1 <= p.n;
+  ptrdiff_t       l1 = right || p.ring ? p.n : r1 + H;
+
+  l0   = left || p.ring ? 0 : r0 - H;
+  bulk = p.bulk && l0 >= 0 && l1 <= p.n;
 
   if (bulk) {
     l0 = l0 / 4 * 4;
     l1 = (l1 + 3) / 4 * 4 < p.n ? (l1 + 3) / 4 * 4 : p.n;
   }
-  const int count = (int)(l1 - l0), before = H + 32 * K - (int)(r1 - l0), shift = (before < 4 ? 4 : before + 3) / 4 * 4; /* the first row of the buffer is at shift */
-  const int mine = (int)(r1 - l0) - (32 - lane) * K + shift, missing = (int)(r0 - r1) + (32 - lane) * K;
-  const int none = 32 - (int)((r1 - r0 + K - 1) / K), kfirst = missing < 0 ? 0 : (missing > K ? K : missing), round = 32 - none;
-  /* what lanes hand on */
-  int source[STEPS], target[STEPS];
-  T   fore[STEPS], back[STEPS], pc, cs, dc = 0, dr = 0, er = 0, C[BCR_CUDA_COMPACT_ENDS] = {}, g[BCR_CUDA_COMPACT_ENDS][2] = {};
-  int point = (int)(r1 - l0) - 1 + shift; /* any that is there */
+  const int before = H + 32 * K - (int)(r1 - l0), missing = (int)(r0 - r1) + (32 - lane) * K, round = (int)((r1 - r0 + K - 1) / K);
 
+  count  = (int)(l1 - l0);
+  shift  = (before < 4 ? 4 : before + 3) / 4 * 4;
+  mine   = (int)(r1 - l0) - (32 - lane) * K + shift;
+  none   = 32 - round;
+  kfirst = missing < 0 ? 0 : (missing > K ? K : missing);
+  point  = (int)(r1 - l0) - 1 + shift; /* any that is there */
+  dc = dr = er = 0;
+  for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) C[e] = g[e][0] = g[e][1] = 0;
   {
     const bool   active = lane >= none, start = lane == none && !p.ring;
     const double own = active ? compact_power(p.root, K - kfirst) : 0;
@@ -417,7 +434,7 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> __global__
     cs = (T)(start ? 0 : scale);
     if (ends) { /* what d and e add */
       const double in = lane == none ? 1 : (active ? compact_power(p.root, (int)((r1 - r0) - (32 - lane) * (ptrdiff_t)K)) : 0);
-      double       V = along_scan<double, STEPS>(P * in, B, target);
+      double       V  = along_scan<double, STEPS>(P * in, B, target);
 
       V = __shfl_down_sync(~0u, V, 1);
       if (left) {
@@ -437,17 +454,130 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> __global__
       if (there) point = (int)((i < BCR_CUDA_COMPACT_WIDTH ? i : p.n - ALONG_POINTS + i) - l0) + shift;
     }
   }
+  /* a number of another rank: of its planes, for the side of this lane, and what is carried in, 8 */
+  side   = lane >> 4;
+  number = (lane & 15) < H ? lane & 15 : ((lane & 15) == 8 ? H : H + 1);
+  other  = CUT && number <= H && p.cut[side] && (side ? right : left);
+}
+
+/* All lanes come here with the line in shared memory, and it is solved in there when they have left and met */
+template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(const CompactAlong<T, K> &p, T *in, T ghost)
+{
+  T x[K], y = 0, b = 0;
+
+  if (CUT) {
+    if (other && number < H) in[PITCH * (shift + (side ? p.n - l0 + number : number - H))] = ghost;
+    __syncwarp();
+  }
+  if (p.ring) {
+    if (lane < H) {
+      in[PITCH * (shift - H + lane)]   = in[PITCH * (shift + p.n - H + lane)];
+      in[PITCH * (shift + p.n + lane)] = in[PITCH * (shift + lane)];
+    }
+    __syncwarp();
+  }
+  {
+    const T *w = in + PITCH * mine;
+
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      T v = SIGN > 0 ? p.c[0] * w[PITCH * k] : (T)0;
+
+      v += p.c[1] * (SIGN > 0 ? w[PITCH * (k + 1)] + w[PITCH * (k - 1)] : w[PITCH * (k + 1)] - w[PITCH * (k - 1)]);
+      if (H > 1) v += p.c[2] * (SIGN > 0 ? w[PITCH * (k + 2)] + w[PITCH * (k - 2)] : w[PITCH * (k + 2)] - w[PITCH * (k - 2)]);
+      if (H > 2) v += p.c[3] * (SIGN > 0 ? w[PITCH * (k + 3)] + w[PITCH * (k - 3)] : w[PITCH * (k + 3)] - w[PITCH * (k - 3)]);
+      if (k >= kfirst) y = v + p.alpha * y;
+      x[k] = y;
+    }
+  }
+#pragma unroll
+  for (int k = K - 1; k >= 0; k--) {
+    if (k >= kfirst) b = x[k] + p.alpha * b;
+    x[k] = b;
+  }
+  T X[BCR_CUDA_COMPACT_ENDS], c, r;
+
+  if (ends) {
+    const T at = in[PITCH * point];
+
+#pragma unroll
+    for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) X[e] = C[e] * at;
+    if (other && number == H) X[0] += ghost;
+#pragma unroll
+    for (int s = 8; s; s /= 2) {
+      X[0] += __shfl_xor_sync(~0u, X[0], s);
+      if (p.slots > 1) X[1] += __shfl_xor_sync(~0u, X[1], s);
+      if (p.slots > 2) X[2] += __shfl_xor_sync(~0u, X[2], s);
+    }
+  }
+  y = along_scan<T, STEPS>(y, fore, source);
+  c = __shfl_sync(~0u, y, source[0]);
+  b = along_scan<T, STEPS>(b + pc * c, back, target);
+  r = __shfl_sync(~0u, b, target[0]);
+  c *= cs;
+  if (!p.ring && lane == 31) r = 0;
+  if (ends) {
+    const T s0 = __shfl_sync(~0u, b, none), yl = __shfl_sync(~0u, y, 31);
+
+#pragma unroll
+    for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) X[e] += g[e][0] * s0 + g[e][1] * yl;
+    const T d = __shfl_sync(~0u, X[0], 0), e = __shfl_sync(~0u, X[0], 16);
+
+    c += d * dc;
+    r += d * dr + e * er;
+  }
+  __syncwarp(); /* all have read */
+  {
+    T *w = in + PITCH * mine;
+
+#pragma unroll
+    for (int k = 0; k < K; k++) w[PITCH * k] = x[k] + c * p.Q[k] + r * p.R[k];
+  }
+  __syncwarp();
+  if (ends && (lane & 15) == 0) {
+    if (lane == 0 && left && p.h) {
+      T *w = in + PITCH * (shift + p.h - 1 - l0);
+
+      w[0] = X[0] + p.alpha * w[PITCH];
+      if (p.h > 1) w[-PITCH] = X[1];
+      if (p.h > 2) w[-2 * PITCH] = X[2];
+    }
+    if (lane == 16 && right && p.t) {
+      T *w = in + PITCH * (shift + (p.n - p.t - l0));
+
+      w[0] = X[0];
+      if (p.t > 1) w[PITCH] = X[1];
+      if (p.t > 2) w[2 * PITCH] = X[2];
+    }
+  }
+}
+
+template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT> __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
+{
+  constexpr int ROOM = ALONG_ROOM(K), AHEAD = STAGES == 2 ? 2 : STAGES - 1;
+
+  extern __shared__ double2 shared[];
+
+  const int           lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = blockIdx.x * ALONG_WARPS + warp, tile = group % p.tiles;
+  unsigned long long *barrier = (unsigned long long *)(shared + (size_t)ALONG_WARPS * STAGES * ROOM * sizeof(T) / 16) + warp * STAGES;
+  T                  *buffer  = (T *)shared + (size_t)warp * STAGES * ROOM;
+  const ptrdiff_t     first = group / p.tiles, step = p.warps / p.tiles;
+
+  if (group >= p.warps) return;
+  AlongLane<T, H, SIGN, K, CUT, 1> m;
+
+  m.set(p, lane, tile);
 
   const auto load = [&](int stage, ptrdiff_t line) {
-    T *to = buffer + stage * ROOM + shift;
+    T *to = buffer + stage * ROOM + m.shift;
 
-    if (bulk) {
-      if (lane == 0 && line < p.lines) bulk_load(to, f + line * p.n + l0, (unsigned)(count * sizeof(T)), barrier + stage);
+    if (m.bulk) {
+      if (lane == 0 && line < p.lines) bulk_load(to, f + line * p.n + m.l0, (unsigned)(m.count * sizeof(T)), barrier + stage);
       return;
     }
     if (line < p.lines) {
-      for (int e = lane; e < count; e += 32) {
-        ptrdiff_t j = l0 + e;
+      for (int e = lane; e < m.count; e += 32) {
+        ptrdiff_t j = m.l0 + e;
 
         if (p.periodic) j = j < 0 ? j + p.n : (j >= p.n ? j - p.n : j);
         __pipeline_memcpy_async(to + e, f + line * p.n + j, sizeof(T));
@@ -456,7 +586,10 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> __global__
     __pipeline_commit();
   };
 
-  if (bulk) {
+  const T *from = m.other ? p.ghost[m.side] + m.number * p.lines : NULL;
+  T        next = m.other && first < p.lines ? from[first] : (T)0;
+
+  if (m.bulk) {
     if (lane == 0) {
       for (int s = 0; s < STAGES; s++) bulk_init(barrier + s);
       bulk_init_done();
@@ -466,108 +599,32 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> __global__
 #pragma unroll
   for (int s = 0; s < AHEAD; s++) load(s, first + s * step);
 
-  int      stage = 0;
+  int      stage  = 0;
   unsigned parity = 0;
 
   for (ptrdiff_t line = first; line < p.lines; line += step) {
-    T *in = buffer + stage * ROOM, x[K], y = 0, b = 0;
+    T      *in    = buffer + stage * ROOM;
+    const T ghost = next;
 
-    if (bulk) bulk_wait(barrier + stage, parity);
+    if (m.other && line + step < p.lines) next = from[line + step];
+
+    if (m.bulk) bulk_wait(barrier + stage, parity);
     else {
       __pipeline_wait_prior(AHEAD - 1);
       __syncwarp();
     }
-    if (p.ring) {
-      if (lane < H) {
-        in[shift - H + lane]     = in[shift + p.n - H + lane];
-        in[shift + p.n + lane] = in[shift + lane];
-      }
-      __syncwarp();
-    }
-    {
-      const T *w = in + mine;
-
-#pragma unroll
-      for (int k = 0; k < K; k++) {
-        T v = SIGN > 0 ? p.c[0] * w[k] : (T)0;
-
-        v += p.c[1] * (SIGN > 0 ? w[k + 1] + w[k - 1] : w[k + 1] - w[k - 1]);
-        if (H > 1) v += p.c[2] * (SIGN > 0 ? w[k + 2] + w[k - 2] : w[k + 2] - w[k - 2]);
-        if (H > 2) v += p.c[3] * (SIGN > 0 ? w[k + 3] + w[k - 3] : w[k + 3] - w[k - 3]);
-        if (k >= kfirst) y = v + p.alpha * y;
-        x[k] = y;
-      }
-    }
-#pragma unroll
-    for (int k = K - 1; k >= 0; k--) {
-      if (k >= kfirst) b = x[k] + p.alpha * b;
-      x[k] = b;
-    }
-    T X[BCR_CUDA_COMPACT_ENDS], c, r;
-
-    if (ends) {
-      const T at = in[point];
-
-#pragma unroll
-      for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) X[e] = C[e] * at;
-#pragma unroll
-      for (int s = 8; s; s /= 2) {
-        X[0] += __shfl_xor_sync(~0u, X[0], s);
-        if (p.h > 1) X[1] += __shfl_xor_sync(~0u, X[1], s);
-        if (p.h > 2) X[2] += __shfl_xor_sync(~0u, X[2], s);
-      }
-    }
-    y = along_scan<T, STEPS>(y, fore, source);
-    c = __shfl_sync(~0u, y, source[0]);
-    b = along_scan<T, STEPS>(b + pc * c, back, target);
-    r = __shfl_sync(~0u, b, target[0]);
-    c *= cs;
-    if (!p.ring && lane == 31) r = 0;
-    if (ends) {
-      const T s0 = __shfl_sync(~0u, b, none), yl = __shfl_sync(~0u, y, 31);
-
-#pragma unroll
-      for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) X[e] += g[e][0] * s0 + g[e][1] * yl;
-      const T d = __shfl_sync(~0u, X[0], 0), e = __shfl_sync(~0u, X[0], 16);
-
-      c += d * dc;
-      r += d * dr + e * er;
-    }
-    __syncwarp(); /* all have read */
-    {
-      T *w = in + mine;
-
-#pragma unroll
-      for (int k = 0; k < K; k++) w[k] = x[k] + c * p.Q[k] + r * p.R[k];
-    }
-    __syncwarp();
-    if (ends && (lane & 15) == 0) {
-      if (lane == 0 && left) {
-        T *w = in + shift + p.h - 1 - l0;
-
-        w[0] = X[0] + p.alpha * w[1];
-        if (p.h > 1) w[-1] = X[1];
-        if (p.h > 2) w[-2] = X[2];
-      }
-      if (lane == 16 && right) {
-        T *w = in + shift + (p.n - p.t - l0);
-
-        w[0] = X[0];
-        if (p.t > 1) w[1] = X[1];
-        if (p.t > 2) w[2] = X[2];
-      }
-    }
+    m.solve(p, in, ghost);
     __syncwarp();
     {
-      T *to = u + line * p.n + l0;
+      T *to = u + line * p.n + m.l0;
 
-      if (bulk) {
+      if (m.bulk) {
         constexpr int V = 16 / sizeof(T);
 
-        for (int e = (int)(w0 - l0) + V * lane; e < (int)(w1 - l0); e += 32 * V) *(double2 *)(to + e) = *(const double2 *)(in + shift + e);
+        for (int e = (int)(m.w0 - m.l0) + V * lane; e < (int)(m.w1 - m.l0); e += 32 * V) *(double2 *)(to + e) = *(const double2 *)(in + m.shift + e);
         bulk_written();
       } else {
-        for (int e = (int)(w0 - l0) + lane; e < (int)(w1 - l0); e += 32) to[e] = in[shift + e];
+        for (int e = (int)(m.w0 - m.l0) + lane; e < (int)(m.w1 - m.l0); e += 32) to[e] = in[m.shift + e];
       }
     }
     __syncwarp();
@@ -579,7 +636,71 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> __global__
   }
 }
 
-template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u)
+/*
+  Lines that are not: a block takes 16 columns side by side, a warp each, the next ones on their way to shared memory too. There rows are 17 numbers apart, so that the rows of a column that the
+  lanes want at once are in different banks.
+*/
+#define COLUMNS       16
+#define COLUMNS_PITCH 17
+
+template <typename T, int H, int SIGN, int K, bool CUT> __global__ void __launch_bounds__(32 * COLUMNS, 1) compact_columns(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
+{
+  extern __shared__ double2 shared[];
+
+  const int       c = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS, warp = threadIdx.x >> 5, tile = blockIdx.x % p.tiles;
+  const ptrdiff_t groups = (p.lines + COLUMNS - 1) / COLUMNS, first = blockIdx.x / p.tiles, step = gridDim.x / p.tiles;
+
+  AlongLane<T, H, SIGN, K, CUT, COLUMNS_PITCH> m;
+
+  m.set(p, threadIdx.x & 31, tile);
+  const auto at = [&](ptrdiff_t group) { /* of this thread's column in a copy */
+                                         const ptrdiff_t column = group * COLUMNS + c < p.lines ? group * COLUMNS + c : p.lines - 1;
+
+                                         return column % p.inner + p.inner * p.n * (column / p.inner);
+  };
+  const auto load = [&](int stage, ptrdiff_t group) {
+    T *to = (T *)shared + (stage * ALONG_ROOM(K) + m.shift) * COLUMNS_PITCH + c;
+
+    if (group < groups) {
+      const T *from = f + at(group);
+
+#pragma unroll 4
+      for (int e = row; e < m.count; e += 32) {
+        ptrdiff_t j = m.l0 + e;
+
+        if (p.periodic) j = j < 0 ? j + p.n : (j >= p.n ? j - p.n : j);
+        __pipeline_memcpy_async(to + COLUMNS_PITCH * e, from + p.inner * j, sizeof(T));
+      }
+    }
+    __pipeline_commit();
+  };
+  const T   *from  = m.other ? p.ghost[m.side] + m.number * p.lines + warp : NULL;
+  const auto carry = [&](ptrdiff_t group) { return m.other && group * COLUMNS + warp < p.lines ? from[group * COLUMNS] : (T)0; };
+  T          next  = carry(first);
+
+  load(0, first);
+  load(1, first + step);
+  for (ptrdiff_t group = first, stage = 0; group < groups; group += step, stage ^= 1) {
+    T      *in    = (T *)shared + stage * ALONG_ROOM(K) * COLUMNS_PITCH;
+    const T ghost = next;
+
+    next = carry(group + step);
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    m.solve(p, in + warp, ghost);
+    __syncthreads();
+    if (group * COLUMNS + c < p.lines) {
+      T *to = u + at(group) + p.inner * m.l0;
+
+#pragma unroll 4
+      for (int e = (int)(m.w0 - m.l0) + row; e < (int)(m.w1 - m.l0); e += 32) to[p.inner * e] = in[COLUMNS_PITCH * (m.shift + e) + c];
+    }
+    __syncthreads();
+    load((int)stage, group + 2 * step);
+  }
+}
+
+template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT> static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u)
 {
   const int          N = b->h + b->t, W = BCR_CUDA_COMPACT_WIDTH;
   const ptrdiff_t    n = b->n;
@@ -589,14 +710,15 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> static int
   if ((e = (int)cudaGetDevice(&device)) || (e = (int)cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) || (e = (int)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) return e;
   memset(&p, 0, sizeof(p));
   p.n        = n;
-  p.lines    = b->outer;
+  p.lines    = b->outer * b->inner;
+  p.inner    = b->inner;
   p.periodic = b->periodic;
   p.h        = p.periodic ? 0 : b->h;
   p.t        = p.periodic ? 0 : b->t;
   p.halo     = (b->reach + 3) / 4 * 4;
   p.tiles    = 1;
   p.out      = (int)n;
-  if (n - p.h - p.t > 32 * K) {
+  if (n - p.h - p.t > 32 * K || (p.periodic && b->reach > along_covers(K, n))) {
     p.tiles = (int)((n + 32 * K - 2 * p.halo - 4) / (32 * K - 2 * p.halo - 3));
     p.out   = (int)(((n + p.tiles - 1) / p.tiles + 3) / 4 * 4);
     p.tiles = (int)((n + p.out - 1) / p.out);
@@ -612,7 +734,14 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> static int
     p.Q[k] = (T)q;
     p.R[k] = (T)compact_power(b->root, K - k);
   }
+  p.slots = p.h > p.t ? p.h : p.t;
   for (int side = 0; side < 2 && !p.periodic; side++) {
+    p.cut[side]   = b->cut[side];
+    p.ghost[side] = (const T *)b->ghost[side];
+    if (b->cut[side]) {
+      for (int k = 0; k < b->half; k++) p.C[side][0][side ? 2 * W - 1 - k : k] = b->owed[side][k];
+      if (side) p.g[1][0][1] = b->back;
+    }
     for (int k = 0; k < (side ? b->t : b->h); k++) {
       const double *G = b->G + (side ? b->h + k : b->h - 1 - k) * (N + 2);
 
@@ -624,11 +753,18 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS> static int
       for (int i = 0; i < 2; i++) p.g[side][k][i] = G[N + i];
     }
   }
+  if constexpr (K == 9 || K == 17) {
+    const ptrdiff_t blocks = ((p.lines + COLUMNS - 1) / COLUMNS) * p.tiles;
+
+    if (b->inner > 1)
+      return bcr_launch_cluster(compact_columns<T, H, SIGN, K, CUT>, dim3((unsigned)(blocks < sms ? blocks : (sms < p.tiles ? p.tiles : sms / p.tiles * p.tiles))), dim3(32 * COLUMNS), 2 * ALONG_ROOM(K) * COLUMNS_PITCH * sizeof(T), 1, stream, p,
+                                (const T *)f, (T *)u);
+  }
   const ptrdiff_t resident = (ptrdiff_t)sms * BLOCKS * ALONG_WARPS, tasks = p.lines * p.tiles;
   const size_t    bytes = (size_t)ALONG_WARPS * STAGES * (ALONG_ROOM(K) * sizeof(T) + sizeof(double));
 
   p.warps = (int)(tasks < resident ? tasks : (resident < p.tiles ? p.tiles : resident / p.tiles * p.tiles));
-  return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS>, dim3((unsigned)((p.warps + ALONG_WARPS - 1) / ALONG_WARPS)), dim3(32 * ALONG_WARPS), bytes, 1, stream, p, (const T *)f, (T *)u);
+  return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, dim3((unsigned)((p.warps + ALONG_WARPS - 1) / ALONG_WARPS)), dim3(32 * ALONG_WARPS), bytes, 1, stream, p, (const T *)f, (T *)u);
 }
 
 /* Threads of a line, tiles: the whole line where `most` threads have room for it */
@@ -661,18 +797,53 @@ static void compact_shape(const BCRCudaCompact *p, int K, int most, CompactShape
   for (int k = 0; k < 6; k++) s->powers[k] = pow(s->A, k);
 }
 
+/* What goes to other ranks: LANES neighbours in a warp for a line, or a thread; blockIdx.y: to the rank before, or behind */
+template <typename T, int LANES> __global__ void __launch_bounds__(256) compact_out(BCRCudaCompact p, int rows, const double *weights, const T *f, T *before, T *behind)
+{
+  const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES, e = line < columns ? line : columns - 1;
+  const int       lane = threadIdx.x % LANES, side = blockIdx.y;
+  T              *to  = (side ? behind : before) + e;
+  double          sum = 0;
+
+  if (!p.cut[side]) return;
+  f += e % p.inner + p.inner * p.n * (e / p.inner);
+#pragma unroll 8
+  for (int m = lane; m < rows; m += LANES) sum += weights[m] * (double)f[p.inner * (side ? p.n - 1 - m : m)];
+#pragma unroll
+  for (int k = LANES / 2; k > 0; k >>= 1) sum += __shfl_xor_sync(~0u, sum, k);
+  if (line >= columns) return;
+  if (lane == 0) to[p.half * columns] = (T)(side ? sum : p.sign / (1 - p.root * p.root) * sum);
+  for (int k = lane; k < p.half; k += LANES) to[k * columns] = f[p.inner * (side ? p.n - p.half + k : k)];
+}
+
+int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, const double *weights, const void *f, void *const to[2])
+{
+  const ptrdiff_t columns = p->inner * p->outer;
+  int             e       = 0;
+
+  if (!columns) return 0;
+  if (p->inner == 1) BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(compact_out<T, 8>, dim3((unsigned)((8 * columns + 255) / 256), 2), dim3(256), 0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0], (T *)to[1]));
+  else BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(compact_out<T, 1>, dim3((unsigned)((columns + 255) / 256), 2), dim3(256), 0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0], (T *)to[1]));
+  return e ? e : bcr_done();
+}
+
 template <typename T, int H, int SIGN> static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u)
 {
-  CompactShape s;
+  const ptrdiff_t m = p->periodic ? p->n : p->n - p->h - p->t;
+  CompactShape    s;
 
-  if (p->inner == 1) {
-    const ptrdiff_t m = p->periodic ? p->n : p->n - p->h - p->t;
-
-    if (m <= 5 * 32) return along_launch<T, H, SIGN, 5, 4, 5>(stream, p, f, u);
-    if (m <= 9 * 32) return along_launch<T, H, SIGN, 9, 4, 4>(stream, p, f, u);
-    if (m <= 17 * 32 && !(p->periodic && p->reach > along_covers(17, p->n))) return along_launch<T, H, SIGN, 17, 3, 3>(stream, p, f, u);
-    return along_launch<T, H, SIGN, 33, 3, 2>(stream, p, f, u);
+  if (p->cut[0] || p->cut[1]) {
+    if (m <= 17 * 32 || p->inner > 1) return along_launch<T, H, SIGN, 17, 3, 3, true>(stream, p, f, u);
+    return along_launch<T, H, SIGN, 33, 3, 2, true>(stream, p, f, u);
   }
+  if (p->inner == 1) {
+    if (m <= 5 * 32) return along_launch<T, H, SIGN, 5, 4, 5, false>(stream, p, f, u);
+    if (m <= 9 * 32) return along_launch<T, H, SIGN, 9, 4, 4, false>(stream, p, f, u);
+    if (m <= 17 * 32) return along_launch<T, H, SIGN, 17, 3, 3, false>(stream, p, f, u);
+    return along_launch<T, H, SIGN, 33, 3, 2, false>(stream, p, f, u);
+  }
+  if (m > 9 * 32) return along_launch<T, H, SIGN, 17, 3, 3, false>(stream, p, f, u);
+  if (m > 5 * 32) return along_launch<T, H, SIGN, 9, 4, 4, false>(stream, p, f, u);
   compact_shape(p, 32, 16, &s);
   s.tx = 32;
   while (s.tx > 1 && s.tx / 2 >= s.columns) s.tx /= 2;

@@ -20,15 +20,21 @@ typedef struct {
 } BCRCudaCompactRow;
 
 /* alpha d_{j-1} + d_j + alpha d_{j+1} = c_0 f_j + sum_k c_k (f_{j+k} + sign f_{j-k}), k = 1 .. half <= 3, but for h and t rows at the ends; factored as
-   in src/tridiagonal/scan.c: root, gamma, G of these ends */
+   in src/tridiagonal/scan.c: root, gamma, G of these ends. cut: the line goes on there, on another rank, and h or t is 0. What comes from there: `ghost`, half planes of f (a plane
+   has inner outer numbers) and one of what is carried in, y of the row before or u of the row behind, but for what these owe to this rank's rows: `owed` times those at that end,
+   and `back` times y of the last row */
 typedef struct {
   ptrdiff_t         inner, n, outer;
-  int               single, half, sign, periodic, h, t, reach;
+  int               single, half, sign, periodic, h, t, reach, cut[2];
+  const void       *ghost[2];
+  double            owed[2][3], back;
   double            c[4], root, gamma;
   BCRCudaCompactRow first[BCR_CUDA_COMPACT_ENDS], last[BCR_CUDA_COMPACT_ENDS];
   double            G[2 * BCR_CUDA_COMPACT_ENDS * (2 * BCR_CUDA_COMPACT_ENDS + 2)];
 } BCRCudaCompact;
 BCR_CUDA_API int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u);
+/* The ghost of the rank before, to[0], and of the one behind; weights, on the device: `rows` of them, of the rows from an end on in what is carried out there (and to[0]: times sign / (1 - root^2)) */
+BCR_CUDA_API int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, const double *weights, const void *f, void *const to[2]);
 
 /* stencil.cu. Rows from .. to - 1 by the inner stencil; the others, `edges` of them, by rows of their own: edge e has points of row start[e] and on, c[e width + k].
    Points beyond this rank's rows are in ghost, plane after plane (a plane has inner outer numbers): point -below is plane 0, point n plane below */

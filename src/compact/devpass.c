@@ -1,0 +1,150 @@
+/* Compact derivatives in one pass over ranks with CUDA devices, see devpass.h */
+#include "../petscbcrimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "devpass.h"
+  #include "../poisson/device.h"
+  #include "../backend/cuda/lineranks.h"
+  #include "../backend/cuda/transport.h"
+
+struct _n_BCRDevicePass {
+  const BCRCudaCompact *pass; /* not owned */
+  BCRTransport          transport;
+  BCRDeviceArena        arena;
+  const double         *weights;
+  int                   rows, n; /* of the weights; messages */
+  void                 *out[2];
+  BCRMessage            send[2], recv[2];
+  BCRStream             side;
+  void                 *begun, *arrived;
+};
+
+/* Without the unknowns of an end where the line goes on: G as for the others alone, which are too far away to matter for one another */
+static void Cut(BCRCudaCompact *p, const PetscBool cut[2])
+{
+  const int N = p->h + p->t, h = cut[0] ? 0 : p->h, t = cut[1] ? 0 : p->t, n = h + t;
+  double    G[PETSC_STATIC_ARRAY_LENGTH(p->G)];
+
+  for (int k = 0; k < n; k++) {
+    for (int m = 0; m < n + 2; m++) G[k * (n + 2) + m] = p->G[(k < h ? k : p->h + k - h) * (N + 2) + (m < h ? m : (m < n ? p->h + m - h : N + m - n))];
+  }
+  for (int k = 0; k < n * (n + 2); k++) p->G[k] = G[k];
+  p->h = h;
+  p->t = t;
+  for (int side = 0; side < 2; side++) p->cut[side] = cut[side] ? 1 : 0;
+}
+
+/* What row m (m < 0: of the next rank) of those before the end of a rank adds to y in the last one */
+static double Weight(const BCRCudaCompact *p, int m)
+{
+  double x = 0;
+
+  for (int k = -p->half; k <= p->half; k++) {
+    if (m + k >= 0) x += p->gamma * (k < 0 ? p->sign * p->c[-k] : (k || p->sign > 0 ? p->c[k] : 0)) * PetscPowRealInt((PetscReal)p->root, m + k);
+  }
+  return x;
+}
+
+PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCompact *pass, BCRTransport transport, BCRStream stream, BCRDevicePass *device)
+{
+  const size_t  real = pass->single ? sizeof(float) : sizeof(double), plane = (size_t)pass->inner * (size_t)pass->outer, bytes = (size_t)(pass->half + 1) * plane * real;
+  BCRDevicePass d;
+  PetscMPIInt   rank, size;
+  PetscBool     cut[2];
+  double       *weights;
+  void         *p;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&d));
+  *device      = d;
+  d->pass      = pass;
+  d->transport = transport;
+  PetscCallMPI(MPI_Comm_rank(comm, &rank));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  cut[0] = periodic || rank > 0 ? PETSC_TRUE : PETSC_FALSE;
+  cut[1] = periodic || rank < size - 1 ? PETSC_TRUE : PETSC_FALSE;
+  Cut(pass, cut);
+  pass->periodic = 0;
+  d->rows        = pass->reach + pass->half;
+  PetscCall(PetscMalloc1(d->rows, &weights));
+  for (int m = 0; m < d->rows; m++) weights[m] = Weight(pass, m);
+  PetscCall(BCRDeviceArenaGet(&d->arena, (size_t)d->rows * sizeof(double), "weights", &p));
+  PetscCallBCRCuda(BCRCudaPut(p, weights, (size_t)d->rows * sizeof(double), stream));
+  d->weights = (const double *)p;
+  PetscCall(PetscFree(weights));
+  for (int k = 0; k < pass->half; k++) {
+    pass->owed[0][k] = Weight(pass, -1 - k);
+    pass->owed[1][k] = pass->sign / (1 - pass->root * pass->root) * pass->owed[0][k];
+  }
+  pass->back = pass->root / (1 - pass->root * pass->root);
+  for (int side = 0; side < 2; side++) {
+    if (!cut[side]) continue;
+    PetscCall(BCRDeviceArenaGet(&d->arena, bytes, "planes for other ranks", &d->out[side]));
+    PetscCall(BCRDeviceArenaGet(&d->arena, bytes, "planes of other ranks", &p));
+    pass->ghost[side]   = p;
+    d->recv[d->n].rank  = (rank + (side ? 1 : size - 1)) % size;
+    d->recv[d->n].p     = p;
+    d->recv[d->n].bytes = bytes;
+    d->n++;
+  }
+  d->n = 0;
+  for (int side = 1; side >= 0; side--) { /* of two between the same ranks, the one to the rank behind comes first on either side */
+    if (!cut[side]) continue;
+    d->send[d->n].rank  = (rank + (side ? 1 : size - 1)) % size;
+    d->send[d->n].p     = d->out[side];
+    d->send[d->n].bytes = bytes;
+    d->n++;
+  }
+  PetscCall(BCRTransportReserve(transport, (size_t)d->n * bytes, (size_t)d->n * bytes));
+  PetscCallBCRCuda(BCRCudaStreamCreateUrgent(&d->side));
+  PetscCallBCRCuda(BCRCudaSynchronize(stream)); /* products may be on another one */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Exchange(BCRDevicePass d, BCRStream stream, const PetscReal *f)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaStreamWaits(d->side, stream, &d->begun));
+  PetscCallBCRCuda(BCRCudaCompactEnds(d->side, d->pass, d->rows, d->weights, f, d->out));
+  PetscCall(BCRTransportExchange(d->transport, d->side, d->n, d->send, d->n, d->recv));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDevicePassBegin(BCRDevicePass d, BCRStream stream, const PetscReal *f)
+{
+  const PetscErrorCode ierr = Exchange(d, stream, f);
+
+  PetscFunctionBegin;
+  PetscCall(BCRTransportAgree(d->transport, ierr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDevicePassWait(BCRDevicePass d, BCRStream stream)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->arrived));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDevicePassGetInfo(BCRDevicePass d, PetscInt *messages, size_t *bytes_sent, size_t *workspace)
+{
+  PetscFunctionBegin;
+  *messages   = d->n;
+  *bytes_sent = (size_t)d->n * (d->n ? d->send[0].bytes : 0);
+  *workspace  = d->arena.bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDevicePassDestroy(BCRDevicePass *device)
+{
+  BCRDevicePass d = *device;
+
+  PetscFunctionBegin;
+  if (!d) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallBCRCuda(BCRCudaEventDestroy(d->begun));
+  PetscCallBCRCuda(BCRCudaEventDestroy(d->arrived));
+  if (d->side) PetscCallBCRCuda(BCRCudaStreamDestroy(d->side));
+  PetscCall(BCRDeviceArenaFree(&d->arena));
+  PetscCall(PetscFree(*device));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
