@@ -460,36 +460,44 @@ template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_convolv
         return v;
       };
 
-  #pragma unroll 1
-      for (int j = tid; j <= p.h; j += S::ROW) {
-        const bool single = 2 * j == p.P || (j == 0 && !ends);
-        C          v      = {0, 0};
+      for (int first = tid; first <= p.h; first += PASS_AHEAD * S::ROW) { /* loads of a thread are under way at the same time */
+        C low[PASS_AHEAD], high[PASS_AHEAD], w[PASS_AHEAD], g[PASS_AHEAD];
 
-        if (j > 0 || p.kind != CONVOLVE_SINES) {
-          const C g  = ends || !p.back ? C{1, 1} : pass_root<T>(p.turn, j);
-          T       al = 1, be = p.kind == CONVOLVE_SINES ? -1 : 1;
-          int     lo, hi;
+  #pragma unroll
+        for (int q = 0; q < PASS_AHEAD; q++) {
+          const int  i = min(first + q * S::ROW, p.h), j = p.kind == CONVOLVE_SINES ? max(i, 1) : i;
+          const bool single = 2 * j == p.P || (j == 0 && !ends);
+          int        lo, hi;
 
           convolve_places(p.kind, p.back ? p.natural : 0, p.P, p.off, j, &lo, &hi);
+          low[q]  = unknown(lo);
+          high[q] = unknown(single ? lo : hi);
+          w[q]    = pass_root<T>(p.chirp, j);
+          g[q]    = ends || !p.back ? C{1, 1} : pass_root<T>(p.turn, j);
+        }
+  #pragma unroll
+        for (int q = 0; q < PASS_AHEAD; q++) {
+          const int  j      = first + q * S::ROW;
+          const bool single = 2 * j == p.P || (j == 0 && !ends);
+          T          al = 1, be = p.kind == CONVOLVE_SINES ? -1 : 1;
+
           if (!ends) { /* to what is even and what is odd */
-            al = role ? g.y : g.x;
-            be = role ? -g.x : g.y;
-            if (single) al = role ? (T)0 : (j ? g.x : (T)(p.back && p.natural ? 1 : 2));
+            al = role ? g[q].y : g[q].x;
+            be = role ? -g[q].x : g[q].y;
+            if (single) al = role ? (T)0 : (j ? g[q].x : (T)(p.back && p.natural ? 1 : 2));
             be *= p.back ? (p.natural ? -1 : 1) : p.high;
             if (!p.back && single && j) al *= p.high;
-          } else if (single && p.kind == CONVOLVE_SINES) al = 0;
-          v = unknown(lo);
-          v = {al * v.x, al * v.y};
-          if (!single) {
-            const C m = unknown(hi);
+          } else if ((single || j == 0) && p.kind == CONVOLVE_SINES) al = be = 0;
+          if (single) be = 0;
+          C v = {al * low[q].x + be * high[q].x, al * low[q].y + be * high[q].y};
 
-            v = {v.x + be * m.x, v.y + be * m.y};
-          }
           if (r1 == r0) v.y = 0;
-          v = v * pass_root<T>(p.chirp, j);
+          v = v * w[q];
+          if (j <= p.h) {
+            re[j] = v.x;
+            im[j] = v.y;
+          }
         }
-        re[j] = v.x;
-        im[j] = v.y;
       }
     }
     __syncthreads();

@@ -215,8 +215,9 @@ int BCRCudaProduct(BCRStream stream, const BCRCudaModes *modes, int synthesis, i
 
   p.m         = *modes;
   p.synthesis = synthesis;
+  if (synthesis && !modes->periodic && modes->ja == 1 && modes->ib % 2 == 0) p.synthesis = p.m.half[0] = p.m.half[1] = 0; /* nodes, both ends alike: the matrix is symmetric, but for weights */
   /* mode j is (-1)^j times itself mirrored */
-  p.fold    = !synthesis && !modes->periodic && modes->ja == 1;
+  p.fold    = !p.synthesis && !modes->periodic && modes->ja == 1;
   p.terms   = p.fold ? (n + 1) / 2 : n;
   p.rows    = p.terms;
   p.padded  = (p.terms + 3) / 4 * 4;
