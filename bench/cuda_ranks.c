@@ -5,7 +5,7 @@
 
   A peer: sine transforms of cuFFT and two transposes by the same transport (cuda_ranks_kernels.cu).
 
-  mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10] [-peer 0]
+  mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10] [-peer 0] [-graph 0]
   weak: unknowns for each rank, and a row more between two of them; slabs are along the last axis, as DMDA cuts them
 */
 #include "bench.h"
@@ -19,7 +19,7 @@
 
 static PetscMPIInt rank, size;
 static PetscInt    reps = 21, batch = 10;
-static PetscBool   peer = PETSC_TRUE;
+static PetscBool   peer = PETSC_TRUE, graph = PETSC_TRUE;
 
 typedef struct {
   BCRSolver    solver;
@@ -174,6 +174,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
   slab.len          = FirstRow(N, rank + 1) - slab.start;
   options.device    = PETSC_TRUE;
   options.core.isa  = -1;
+  options.plainlaunch = graph ? PETSC_FALSE : PETSC_TRUE;
   options.transport = (int)kind;
   options.gpuaware  = kind == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE;
   PetscCallBCRCuda(BCRCudaStreamCreate(&r.stream));
@@ -273,6 +274,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-strong", text[1], sizeof(text[1]), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-transport", ways, sizeof(ways), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peer", &peer, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-graph", &graph, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, NULL));
   reps = PetscMin(reps, 101);

@@ -11,6 +11,7 @@ struct _n_BCRDeviceBox {
   BCRDeviceArena   fixedtables, tables;
   BCRCudaBoxPass   pass;
   BCRCudaBoxPlanes planes;
+  PetscBool        stays; /* planes can stay on chip while ranks exchange */
 };
 
 static PetscBool axis_transformed(const BCRAxis *a)
@@ -102,6 +103,7 @@ PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lamb
   *box = NULL;
   if (axis[along].n < 4 || axis[along].end[0] == BCR_END_PERIODIC) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(box_create(3, axis, lambda, norm, stride, single, along, open, stream, box));
+  if (*box) (*box)->stays = (*box)->planes.N == 128 && BCRCudaBoxRanksFits(&(*box)->planes, single) ? PETSC_TRUE : PETSC_FALSE; /* larger ones wait longer for others than two more passes take */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,6 +186,31 @@ PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox b, BCRStream stream, void *u, 
   b->planes.after  = own;
   b->planes.before = before;
   PetscCallBCRCuda(BCRCudaBoxHalf(stream, &b->planes, 1, b->single, u));
+  PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, u, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceBoxReducedBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *own, double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
+{
+  PetscFunctionBegin;
+  b->planes.own  = own;
+  b->planes.left = left;
+  PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, f, u));
+  if (!(b->stays && w)) PetscCallBCRCuda(BCRCudaBoxHalfReduced(stream, &b->planes, 0, b->single, u, rows, NULL, part, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceBoxReducedPlanes(BCRDeviceBox b, BCRStream stream, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w)
+{
+  PetscFunctionBegin;
+  if (b->stays && w) PetscCallBCRCuda(BCRCudaBoxRanks(stream, &b->planes, b->single, u, rows, part, w));
+  else PetscCallBCRCuda(BCRCudaBoxHalfReduced(stream, &b->planes, 1, b->single, u, rows, received, part, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceBoxReducedEnd(BCRDeviceBox b, BCRStream stream, void *u)
+{
+  PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, u, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -19,5 +19,12 @@ PETSC_INTERN PetscErrorCode BCRDeviceBoxSolve(BCRDeviceBox box, BCRStream stream
 PETSC_INTERN PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceBox *box);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox box, BCRStream stream, const void *f, void *u, double *own, double *left);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox box, BCRStream stream, void *u, const double *own, const double *before);
+/* The same with the reduced systems in it, BCRDeviceCoreBorderLines(). w: what goes between ranks is stored there and waited for, or NULL; then planes can stay on chip */
+PETSC_INTERN
+PetscErrorCode BCRDeviceBoxReducedBegin(BCRDeviceBox box, BCRStream stream, const void *f, void *u, double *own, double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w);
+PETSC_INTERN
+PetscErrorCode BCRDeviceBoxReducedPlanes(BCRDeviceBox box, BCRStream stream, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w);
+PETSC_INTERN
+PetscErrorCode              BCRDeviceBoxReducedEnd(BCRDeviceBox box, BCRStream stream, void *u);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxDestroy(BCRDeviceBox *box);
 PETSC_INTERN PetscErrorCode BCRDeviceBoxGetInfo(BCRDeviceBox box, const char label[], BCRCoreInfo *info); /* plan, workspace, tables, flops */

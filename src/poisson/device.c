@@ -1185,21 +1185,25 @@ PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBo
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
   *possible = c->box ? c->usebox : (c->kind == DEVICE_LEVEL0 ? PETSC_TRUE : PETSC_FALSE);
-  *reduces  = c->box || c->singular ? PETSC_FALSE : *possible;
+  *reduces  = c->singular ? PETSC_FALSE : *possible;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u, double *own, double *left)
+PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u, double *own, double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
 {
   BCRCudaLevel0 l;
 
   PetscFunctionBegin;
+  if (c->box && rows) {
+    PetscCall(BCRDeviceBoxReducedBegin(c->box, stream, f, u, own, left, rows, part, w));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (c->box) {
     PetscCall(BCRDeviceBoxBorderBegin(c->box, stream, f, u, own, left));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(level0_begin(c, stream, &f, u, &l));
-  PetscCallBCRCuda(BCRCudaSepEnds(stream, &c->sep, c->single, level0_separators(c), c->axis[1].a, own, left));
+  if (!w) PetscCallBCRCuda(BCRCudaSepEnds(stream, &c->sep, c->single, level0_separators(c), c->axis[1].a, own, left));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1235,11 +1239,19 @@ PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderEndReduced(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const BCRCudaBorderRows *rows, const double *received, int part)
+PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore c, BCRStream stream, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, level0_separators(c), rows, received, part));
-  PetscCall(border_end(c, stream, f, u, NULL));
+  if (c->box) PetscCall(BCRDeviceBoxReducedPlanes(c->box, stream, u, rows, received, part, w));
+  else PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, level0_separators(c), rows, received, part, c->axis[1].a, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceCoreBorderBack(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
+{
+  PetscFunctionBegin;
+  if (c->box) PetscCall(BCRDeviceBoxReducedEnd(c->box, stream, u));
+  else PetscCall(border_end(c, stream, f, u, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -50,10 +50,13 @@ struct _n_BCRDeviceRanks {
   double           *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums; /* lines: rows beside interfaces; rowmodes: own interface row, and what the row before gets, or before; a mean */
   BCRCudaBorderRows rows;
   BCRCudaBorderTab  tab;
+  double            *inverse; /* = rows.inverse */
   const double     *lambda, *norm;
   const int        *dfirst;
   BCRMessage       *send[3], *recv[3];
   int               nsend[3], nrecv[3];
+  BCRTransportWindow window; /* few parts: what is sent is stored where it is needed, or NULL */
+  BCRCudaWindow      own;
   void             *marks[BCR_RANK_STAGES + 1]; /* events between stages of a solve, where they are asked for */
   int               nmarks;                     /* -1: they are not */
 };
@@ -222,6 +225,7 @@ static PetscErrorCode border_messages(BCRDeviceRanks r)
 
   PetscFunctionBegin;
   for (int i = 0; i < 3; i++) r->nsend[i] = r->nrecv[i] = 0;
+  r->own.coupled = (int)coupled;
   while (owner < np - 1 && r->constant >= r->first[owner + 1]) owner++; /* of the constant mode, if the modes are shared out */
   for (int i = 0; i < 3 && !r->send[i]; i++) PetscCall(PetscMalloc2(np + r->size, &r->send[i], np + r->size, &r->recv[i]));
   for (PetscInt q = 0; q < np && mine >= 0; q++) {
@@ -340,6 +344,10 @@ static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[])
       r->rows.cweight = r->rows.clow + 3 * ni;
       PetscCall(PetscFree(c));
     }
+    if (r->gather && !r->singular) {
+      PetscCall(BCRDeviceArenaGet(&r->tables, 2 * (size_t)n * ni * sizeof(double), "tables", &r->inverse));
+      r->rows.inverse = r->inverse;
+    }
     PetscCall(BCRDeviceArenaGet(&r->space, (2 * (size_t)r->nmodes + 1) * sizeof(double), "rows of interfaces", &r->rowmodes));
     PetscCall(BCRDeviceArenaGet(&r->space, 2 * (size_t)PetscMax(1, n) * np * sizeof(double), "messages", &r->received[0]));
     PetscCallBCRCuda(BCRCudaZero(r->received[0], 2 * (size_t)PetscMax(1, n) * np * sizeof(double), r->stream));
@@ -353,6 +361,26 @@ static PetscErrorCode ranks_create(BCRDeviceRanks r, const BCRAxis axes[])
     PetscCall(BCRDeviceArenaGet(&r->space, (size_t)np * sizeof(double), "sums", &r->sums));
   }
   r->stale = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Interfaces in one another's memory. All ranks */
+static PetscErrorCode ranks_window(BCRDeviceRanks r)
+{
+  const PetscInt np   = r->p.nparts;
+  const size_t   slot = 2 * (size_t)r->nmodes * np;
+  void         **base;
+
+  PetscFunctionBegin;
+  if (np == 1 || !r->gather) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTransportWindowCreate(r->transport, PETSC_TRUE, 2 * slot * sizeof(double), BCR_CUDA_NOTHING, &r->window, &base, &r->own.turn));
+  if (!r->window) PetscFunctionReturn(PETSC_SUCCESS);
+  r->own.n        = (int)r->nmodes;
+  r->own.parts    = (int)np;
+  r->own.mine     = (int)r->p.mine;
+  r->own.periodic = r->p.periodic;
+  r->own.slot     = (ptrdiff_t)slot;
+  for (PetscInt q = 0; q < np; q++) r->own.to[q] = (double *)base[r->p.part[q].rank];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -405,6 +433,7 @@ PetscErrorCode BCRDeviceRanksCreate(MPI_Comm comm, BCRTransport transport, Petsc
   r->step             = stride[axis];
   ierr                = ranks_create(r, axes);
   PetscCall(BCRFaultShare(r->comm, ierr, "cannot solve for its rows on its device, as its own message says"));
+  PetscCall(ranks_window(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -443,6 +472,7 @@ PetscErrorCode BCRDeviceRanksSetUp(BCRDeviceRanks r)
     PetscCall(ranks_passes(r));
     r->tab.shift = r->shift;
     PetscCallBCRCuda(BCRCudaBorderTables(r->stream, &r->tab));
+    if (r->inverse) PetscCallBCRCuda(BCRCudaBorderInverse(r->stream, &r->rows, (int)r->p.mine, r->inverse));
     PetscCallBCRCuda(BCRCudaSynchronize(r->stream)); /* solves may be on another stream */
   }
   r->stale = PETSC_FALSE;
@@ -576,8 +606,9 @@ static PetscErrorCode passes_end(BCRDeviceRanks r, BCRStream stream, void *u, co
 
 PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const void *f, void *u)
 {
-  const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
-  double            *x;
+  const BCRSlabPart   *mine  = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
+  const BCRCudaWindow *later = NULL; /* the lines exchange */
+  double              *x;
 
   PetscFunctionBegin;
   if (r->comm == MPI_COMM_NULL) {
@@ -597,23 +628,28 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
   x = r->rowmodes;
   PetscCall(mark(r, stream));
   if (r->gather) {
-    double *to = r->received[0] + 2 * r->nmodes * r->p.mine;
+    double              *to = r->received[0] + 2 * r->nmodes * r->p.mine;
+    const BCRCudaWindow *w  = r->window ? &r->own : NULL;
 
-    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, to + r->nmodes - 1, to + r->nmodes));
+    if (r->reduces) later = w;
+    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, to + r->nmodes - 1, to + r->nmodes, r->reduces ? &r->rows : NULL, (int)r->p.mine, later));
     else {
       PetscCall(passes_begin(r, stream, f, u, x, x + r->nmodes));
       PetscCallBCRCuda(BCRCudaBorderPack(stream, 1, (int)r->nmodes, NULL, r->norm, x, 1, x + r->nmodes, to));
     }
+    if (w && !later) PetscCallBCRCuda(BCRCudaWindowPut(stream, w, r->received[0]));
     PetscCall(mark(r, stream));
-    PetscCall(exchange(r, stream, 0));
+    if (!w) PetscCall(exchange(r, stream, 0));
+    else if (!later) PetscCallBCRCuda(BCRCudaWindowTake(stream, w, r->received[0]));
     PetscCall(mark(r, stream));
-    if (!r->reduces) PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, (int)r->p.mine, x));
+    if (r->reduces) PetscCall(BCRDeviceCoreBorderLines(r->core, stream, u, &r->rows, r->received[0], (int)r->p.mine, later));
+    else PetscCallBCRCuda(BCRCudaBorderSolve(stream, &r->rows, r->received[0], r->work, (int)r->p.mine, x));
     if (r->singular) {
       PetscCallBCRCuda(BCRCudaScaleValue(stream, x + 2 * r->nmodes, 1 / r->factor, r->scalars + REMOVED));
       if (r->size > r->p.nparts) PetscCall(exchange(r, stream, 1));
     }
   } else {
-    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, x + r->nmodes - 1, x + r->nmodes));
+    if (r->bordered) PetscCall(BCRDeviceCoreBorderBegin(r->core, stream, f, u, x + r->nmodes - 1, x + r->nmodes, NULL, (int)r->p.mine, NULL));
     else PetscCall(passes_begin(r, stream, f, u, x, x + r->nmodes));
     PetscCallBCRCuda(BCRCudaBorderPack(stream, (int)r->p.nparts, (int)r->nmodes, r->dfirst, r->bordered ? NULL : r->norm, r->bordered ? x + r->nmodes - 1 : x, r->bordered ? -1 : 1, x + r->nmodes, r->sent[0]));
     PetscCall(mark(r, stream));
@@ -625,7 +661,7 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
     if (r->singular) PetscCallBCRCuda(BCRCudaScaleValue(stream, r->scalars + MEAN, 1 / r->factor, r->scalars + REMOVED));
   }
   PetscCall(mark(r, stream));
-  if (r->reduces) PetscCall(BCRDeviceCoreBorderEndReduced(r->core, stream, f, u, &r->rows, r->received[0], (int)r->p.mine));
+  if (r->reduces) PetscCall(BCRDeviceCoreBorderBack(r->core, stream, f, u));
   else if (r->bordered) PetscCall(BCRDeviceCoreBorderEnd(r->core, stream, f, u, x, x + r->nmodes, r->singular ? r->scalars + REMOVED : NULL));
   else PetscCall(passes_end(r, stream, u, x));
   if (r->singular) { /* zero mean */
@@ -648,6 +684,21 @@ PetscErrorCode BCRDeviceRanksStages(BCRDeviceRanks r, BCRStream stream, const vo
     if (i + 1 < r->nmarks) PetscCallBCRCuda(BCRCudaMarkTime(r->marks[i], r->marks[i + 1], &seconds[i]));
   }
   r->nmarks = -1;
+  for (int i = 0; i < 2 && r->window && r->p.mine >= 0; i++) { /* by itself; the first one brings the ranks together */
+    PetscCallBCRCuda(BCRCudaMark(&r->marks[0], stream));
+    PetscCallBCRCuda(BCRCudaWindowPut(stream, &r->own, r->received[0]));
+    PetscCallBCRCuda(BCRCudaWindowTake(stream, &r->own, r->received[0]));
+    PetscCallBCRCuda(BCRCudaMark(&r->marks[1], stream));
+    PetscCallBCRCuda(BCRCudaMarkTime(r->marks[0], r->marks[1], &seconds[1]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDeviceRanksKernels(BCRDeviceRanks r, PetscBool *window, PetscBool *kernels)
+{
+  PetscFunctionBegin;
+  *window  = r->window ? PETSC_TRUE : PETSC_FALSE;
+  *kernels = r->comm == MPI_COMM_NULL || (r->window && !r->singular) ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -686,6 +737,7 @@ PetscErrorCode BCRDeviceRanksDestroy(BCRDeviceRanks *ranks)
 
   PetscFunctionBegin;
   if (!r) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTransportWindowDestroy(&r->window));
   PetscCall(BCRDeviceCoreDestroy(&r->core));
   for (int i = 0; i <= BCR_RANK_STAGES; i++) PetscCallBCRCuda(BCRCudaMarkForget(r->marks[i]));
   for (int i = 0; i < 2; i++) {

@@ -23,12 +23,16 @@ PETSC_INTERN PetscErrorCode BCRDeviceRanksGetInput(BCRDeviceRanks ranks, void **
 PETSC_INTERN
 PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks ranks, BCRStream stream, const void *f, void *u);
 /* The same, and how long its stages took on several ranks, each by itself: until the exchange, the exchange (with more than a few parts, of both, and the reduced
-   systems between them), the reduced systems, the rest. Waits */
+   systems between them), the reduced systems, the rest. Where the lines or planes between the interfaces solve these systems they are the third, with the exchange where
+   they have it in them, too, which then comes once more by itself. Waits */
 enum {
   BCR_RANK_STAGES = 4
 };
 PETSC_INTERN
 PetscErrorCode BCRDeviceRanksStages(BCRDeviceRanks ranks, BCRStream stream, const void *f, void *u, double seconds[]);
+/* window: what is sent at first goes by a window; kernels: a solve is kernels alone, and may be a graph */
+PETSC_INTERN
+PetscErrorCode BCRDeviceRanksKernels(BCRDeviceRanks ranks, PetscBool *window, PetscBool *kernels);
 PETSC_INTERN
 PetscErrorCode BCRDeviceRanksGetRemoved(BCRDeviceRanks ranks, const double **removed);
 PETSC_INTERN

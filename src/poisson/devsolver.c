@@ -48,6 +48,7 @@ struct _n_BCRDeviceSolver {
   BCRDeviceArena      vectors; /* copies of vectors of the host */
   PetscScalar        *vector;
   BCRDeviceGraphs     graphs;
+  PetscBool           windows; /* kernels store in other ranks' memory */
 };
 
 /* those with one neighbour one behind another, as BCRCudaEdgeSlope() wants them */
@@ -313,6 +314,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
   BCRPrecision               precision = s->options.core.precision;
   PetscMPIInt                size      = 1;
   PetscErrorCode             ierr;
+  PetscBool                  window, kernels;
 
   PetscFunctionBegin;
   if (s->slabs.comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_size(s->slabs.comm, &size));
@@ -320,7 +322,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
   PetscCall(PetscNew(&d));
   s->device     = d;
   d->stream     = s->options.stream;
-  d->graphs.off = s->options.plainlaunch || size > 1 ? PETSC_TRUE : PETSC_FALSE;
+  d->graphs.off = s->options.plainlaunch;
   d->mixed      = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
   d->single     = precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
   d->staged     = s->dof * BCR_PARTS > 1 || d->single != BCR_REAL_SINGLE || d->mixed ? PETSC_TRUE : PETSC_FALSE;
@@ -340,6 +342,9 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
     if (c->core >= 0) continue;
     PetscCall(core_create(s, c, d->single ? BCR_SINGLE : BCR_DOUBLE, d->stride, d->mixed ? c->norm : 1 / c->op.scale, d->staged, &d->core[d->ncore]));
     c->core = d->ncore++;
+    PetscCall(BCRDeviceRanksKernels(d->core[c->core], &window, &kernels));
+    if (window) d->windows = PETSC_TRUE;
+    if (!kernels) d->graphs.off = PETSC_TRUE;
   }
   for (PetscInt m = 0; m < s->dof && d->mixed; m++) {
     if (s->comp[m].core >= 0) PetscCall(refine_count(s, m));
@@ -639,6 +644,7 @@ static PetscErrorCode solver_launch(BCRSolver s, BCRStream stream, PetscBool tra
     PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT " and %" PetscInt_FMT " of this axis do not have the same sign", 'x' + (int)c->badaxis, c->badrow,
                c->badrow + 1);
   }
+  if (s->device->windows) PetscCall(BCRTransportWindowBegin(s->device->transport, 0, 0));
   s->device->slots = PetscMin(nrhs, BCR_SLOTS);
   if (nrhs > BCR_SLOTS) PetscCall(solve_launch(&l, stream)); /* a graph of that many would not be any faster */
   else PetscCall(BCRDeviceGraphsRun(&s->device->graphs, stream, &l.call, sizeof(l.call), solve_launch, &l));

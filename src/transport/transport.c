@@ -4,6 +4,14 @@
   #include "../backend/cuda/transport.h"
   #include <string.h>
 
+struct _n_BCRTransportWindow {
+  BCRTransport       transport;
+  BCRTransportWindow next; /* of this transport */
+  BCRNcclWindow      window;
+  size_t             bytes;
+  void             **base;
+};
+
 struct _n_BCRTransport {
   MPI_Comm         comm;
   PetscInt         references;
@@ -12,6 +20,7 @@ struct _n_BCRTransport {
   BCRTransportInfo info;
   BCRNccl           nccl; /* of shared */
   struct _n_Shared *shared;
+  BCRTransportWindow windows;
   char            *pinned[2]; /* of what is sent, received */
   size_t           room[2];
   void            *copied; /* an event: the last exchange's copies from pinned memory are done */
@@ -352,16 +361,101 @@ PetscErrorCode BCRTransportAgree(BCRTransport t, PetscErrorCode mine)
   if (all[0] < 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (all[1] || all[2]) { /* else all of them have found something wrong before they sent anything */
     t->shared->failed = PETSC_TRUE;
+    for (BCRTransportWindow w = t->windows; w; w = w->next) (void)BCRNcclWindowPut(w->window, w->bytes + 2 * sizeof(unsigned), 1);
+    if (t->windows) PetscCall(PetscSleep(0.2)); /* kernels that wait there end within milliseconds; with the communicator these addresses go */
     BCRNcclAbort(t->nccl);
   }
   if (mine) PetscFunctionReturn(mine);
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "Rank %d could not send or receive by NCCL, as its own message says. Use -%s host", (int)all[0], t->option);
 }
 
+
+PetscErrorCode BCRTransportWindowCreate(BCRTransport t, PetscBool wanted, size_t bytes, int byte, BCRTransportWindow *window, void ***base, unsigned **control)
+{
+  BCRTransportWindow w;
+  const char        *why    = NULL;
+  PetscMPIInt        failed = 0, seen = -1, serial[2] = {0, 0};
+  const size_t       room = bytes + 3 * sizeof(unsigned);
+
+  PetscFunctionBegin;
+  *window  = NULL;
+  *base    = NULL;
+  *control = NULL;
+  if (t->info.kind != BCR_TRANSPORT_NCCL || t->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscNew(&w));
+  PetscCall(PetscMalloc1(t->size, &w->base));
+  why = BCRNcclWait(t->nccl); /* who had it before */
+  if (wanted && !why) serial[0] = BCRNcclWindowIdle(t->nccl, room);
+  serial[1] = -serial[0];
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, serial, 2, MPI_INT, MPI_MIN, t->comm));
+  if (serial[0] != -serial[1]) serial[0] = 0;
+  if (serial[0]) BCRNcclWindowTake(t->nccl, serial[0], &w->window, w->base);
+  for (int step = 0; step < 3 && !failed && !serial[0]; step++) { /* all ranks go on, or none */
+    if (step == 0 && !why && !wanted) why = "not wanted";
+    else if (step == 0 && !why) why = BCRNcclWindowPossible(t->nccl, t->size) ? BCRNcclWindowAlloc(t->nccl, room, &w->window) : "not possible";
+    else if (step == 1) {
+      why = BCRNcclWindowOpen(w->window, t->size, t->rank, w->base);
+      if (!why && BCRCudaPut(w->base[t->rank], &t->rank, sizeof(t->rank), NULL)) why = "its own cannot be written";
+    }
+    for (PetscMPIInt q = 0; q < t->size && step == 2 && !why; q++) {
+      if (BCRCudaGet(&seen, w->base[q], sizeof(seen), NULL) || seen != q) why = "that of another rank cannot be read";
+    }
+    failed = why ? 1 : 0;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, t->comm));
+  }
+  if (failed) {
+    PetscCall(PetscInfo(NULL, "No windows of NCCL (%s): messages\n", why ? why : "on another rank"));
+    BCRNcclWindowDestroy(&w->window);
+    PetscCall(PetscFree(w->base));
+    PetscCall(PetscFree(w));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  failed = BCRNcclWindowFill(w->window, bytes, byte) ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, t->comm)); /* nobody writes before */
+  PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_GPU, "A window of NCCL cannot be written on all ranks. Use -%s host", t->option);
+  w->transport = t;
+  w->bytes     = bytes;
+  w->next      = t->windows;
+  t->windows   = w;
+  *window      = w;
+  *base        = w->base;
+  *control     = (unsigned *)((char *)w->base[t->rank] + bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTransportWindowDestroy(BCRTransportWindow *window)
+{
+  BCRTransportWindow w = *window;
+
+  PetscFunctionBegin;
+  *window = NULL;
+  if (!w) PetscFunctionReturn(PETSC_SUCCESS);
+  for (BCRTransportWindow *p = &w->transport->windows; *p; p = &(*p)->next) {
+    if (*p != w) continue;
+    *p = w->next;
+    break;
+  }
+  BCRNcclWindowGive(&w->window);
+  PetscCall(PetscFree(w->base));
+  PetscCall(PetscFree(w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRTransportGetInfo(BCRTransport t, BCRTransportInfo *info)
 {
   PetscFunctionBegin;
   *info = t->info;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTransportWindowBegin(BCRTransport t, size_t bytes, size_t messages)
+{
+  PetscFunctionBegin;
+  PetscCheck(!t->shared->failed, PETSC_COMM_SELF, PETSC_ERR_LIB, "NCCL has failed between these ranks before. Use -%s host", t->option);
+  TransportCallNccl(t, BCRNcclError(t->nccl));
+  TransportCallNccl(t, transport_fault > 0 && --transport_fault == 0 ? BCRNcclSend(t->nccl, NULL, 1, t->size, NULL) : NULL);
+  t->info.bytes_sent += bytes;
+  t->info.messages += messages;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

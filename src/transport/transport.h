@@ -51,6 +51,17 @@ PetscErrorCode BCRTransportAgree(BCRTransport transport, PetscErrorCode mine);
 /* For tests: NCCL refuses this rank's exchange of that number from now on (1: the next; 0: none) */
 PETSC_INTERN
 void BCRTransportFault(int exchange);
+/* Memory of each rank that kernels of all ranks reach (NCCL's windows), each byte set to this; (*base)[q] is that of rank q. *window NULL: a rank does not want one, or there are
+   none, as between hosts. *control: three numbers of this rank's kernels, zeros; the third one is set where BCRTransportAgree() finds that a rank has failed: they are not to wait
+   any longer. Collective, the same bytes everywhere where all want it */
+typedef struct _n_BCRTransportWindow *BCRTransportWindow;
+PETSC_INTERN
+PetscErrorCode BCRTransportWindowCreate(BCRTransport transport, PetscBool wanted, size_t bytes, int byte, BCRTransportWindow *window, void ***base, unsigned **control);
+/* before kernels that send so much there, in so many parts: an exchange, without them */
+PETSC_INTERN
+PetscErrorCode BCRTransportWindowBegin(BCRTransport transport, size_t bytes, size_t messages);
+PETSC_INTERN
+PetscErrorCode BCRTransportWindowDestroy(BCRTransportWindow *window);
 PETSC_INTERN
 PetscErrorCode BCRTransportGetInfo(BCRTransport transport, BCRTransportInfo *info);
 PETSC_INTERN

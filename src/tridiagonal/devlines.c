@@ -3,6 +3,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devlines.h"
   #include "../backend/cuda/lineranks.h"
+  #include "../backend/cuda/border.h"
   #include "../backend/cuda/transport.h"
 
 struct _n_BCRTriDeviceRanks {
@@ -16,6 +17,9 @@ struct _n_BCRTriDeviceRanks {
   BCRStream        stream, side; /* of set-up, and of fields of the host; of the exchange */
   void            *begun, *ready, *done;
   PetscReal       *stage;
+  BCRTransportWindow window; /* or NULL */
+  BCRCudaRanksWindow waits;
+  size_t             sent[2]; /* bytes and messages of a solve, then */
 };
 
 static PetscErrorCode Put(BCRTriDeviceRanks d, PetscInt n, const PetscReal v[], const void **p)
@@ -63,6 +67,30 @@ PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
+{
+  const size_t columns = (size_t)d->p.inner * (size_t)d->p.outer;
+  PetscMPIInt  rank, peer[2];
+  PetscBool    neighbours;
+  void       **base;
+
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceReducedNear(d->reduced, &neighbours, &d->waits.chain, &rank, peer));
+  if (!d->local || !d->early || !columns || !BCRCudaRanksWaits(&d->p)) neighbours = PETSC_FALSE;
+  PetscCall(BCRTransportWindowCreate(d->transport, neighbours, 8 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
+  if (!d->window) PetscFunctionReturn(PETSC_SUCCESS);
+  d->waits.slot   = (ptrdiff_t)(4 * columns);
+  d->waits.mine   = (double *)base[rank];
+  d->waits.before = peer[0] >= 0 ? (double *)base[peer[0]] : NULL;
+  d->waits.after  = peer[1] >= 0 ? (double *)base[peer[1]] : NULL;
+  for (int side = 0; side < 2; side++) {
+    if (peer[side] < 0) continue;
+    d->sent[0] += columns * sizeof(double);
+    d->sent[1]++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Solve(BCRTriDeviceRanks d, BCRStream stream, const PetscReal *f, PetscReal *u)
 {
   const PetscBool beside = d->early || d->p.n < 2 ? PETSC_TRUE : PETSC_FALSE; /* the exchange does not need the local solution */
@@ -72,18 +100,24 @@ static PetscErrorCode Solve(BCRTriDeviceRanks d, BCRStream stream, const PetscRe
     PetscCall(BCRTriDeviceSolve(d->local, stream, f, u));
     PetscCallBCRCuda(BCRCudaRanksEnds(stream, &d->p, u, d->g));
     PetscCall(BCRDeviceReducedSolve(d->reduced, stream));
-    PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u));
+    PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u, NULL));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  if (d->window) PetscCall(BCRTransportWindowBegin(d->transport, d->sent[0], d->sent[1]));
   PetscCallBCRCuda(BCRCudaStreamWaits(d->side, stream, &d->begun));
-  PetscCallBCRCuda(BCRCudaRanksGather(d->side, &d->p, f, d->g));
+  PetscCallBCRCuda(BCRCudaRanksGather(d->side, &d->p, f, d->g, d->window ? &d->waits : NULL));
   if (d->local) {
     if (f == u) PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->ready)); /* what has been read may be overwritten */
     PetscCall(BCRTriDeviceSolve(d->local, stream, f, u));
   }
+  if (d->window) { /* what other ranks store, and the other stream, is waited for in the last kernel */
+    PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u, &d->waits));
+    PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->done));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(BCRDeviceReducedSolve(d->reduced, d->side)); /* the host may wait in it: what can run meanwhile has been launched */
   PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->done));
-  PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u));
+  PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -123,6 +157,7 @@ PetscErrorCode BCRTriDeviceRanksDestroy(BCRTriDeviceRanks *ranks)
 
   PetscFunctionBegin;
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTransportWindowDestroy(&d->window));
   PetscCall(BCRDeviceReducedDestroy(&d->reduced));
   PetscCallBCRCuda(BCRCudaEventDestroy(d->begun));
   PetscCallBCRCuda(BCRCudaEventDestroy(d->ready));

@@ -20,6 +20,9 @@ typedef struct _n_BCRTriDeviceRanks *BCRTriDeviceRanks;
 /* local: NULL on ranks with fewer than two rows, owned by the caller, as are reduced and transport; all three are used as long as this lives. The tables are copied */
 PETSC_INTERN
 PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *tables, BCRTriDevice local, BCRReduced reduced, BCRTransport transport, BCRStream stream, BCRTriDeviceRanks *ranks);
+/* Collective, once all have one: what is sent goes into other ranks' memory where that can be */
+PETSC_INTERN
+PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks ranks);
 PETSC_INTERN
 PetscErrorCode BCRTriDeviceRanksSolve(BCRTriDeviceRanks ranks, BCRStream stream, const PetscReal *f, PetscReal *u); /* collective; u may be f */
 PETSC_INTERN

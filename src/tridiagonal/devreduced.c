@@ -160,6 +160,27 @@ PetscErrorCode BCRDeviceReducedGetArray(BCRDeviceReduced device, double **g)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRDeviceReducedNear(BCRDeviceReduced d, PetscBool *simple, BCRCudaChains *chains, PetscMPIInt *rank, PetscMPIInt peer[2])
+{
+  const BCRNeighbours *nb   = &d->r->nb;
+  PetscInt             sent = 0;
+
+  PetscFunctionBegin;
+  peer[0] = peer[1] = -1;
+  *chains           = d->near;
+  *rank             = d->r->rank;
+  *simple = !d->r->nshared && nb->ns == d->r->nsys && !nb->index && d->array && nb->own == 2 && nb->first == nb->before && nb->before < 2 && nb->after < 2 && nb->nrows == nb->before + 2 + nb->after && !nb->chains.border ? PETSC_TRUE : PETSC_FALSE;
+  for (PetscInt i = 0; i < nb->nrecv && *simple; i++) peer[nb->recv[i].row ? 1 : 0] = nb->recv[i].peer;
+  for (PetscInt i = 0; i < nb->nsend && *simple; i++) { /* the last row goes to the rank after */
+    const int side = nb->send[i].row == nb->first ? 0 : 1;
+
+    if (nb->send[i].rows != 1 || nb->send[i].peer != peer[side] || nb->send[i].peer == d->r->rank) *simple = PETSC_FALSE;
+    sent++;
+  }
+  if (sent != nb->before + nb->after || nb->nrecv != sent) *simple = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Exchange(BCRDeviceReduced d, BCRStream stream, int way)
 {
   PetscFunctionBegin;

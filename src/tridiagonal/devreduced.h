@@ -8,6 +8,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../poisson/device.h"
   #include "../transport/transport.h"
+  #include "../backend/cuda/lineranks.h"
 
 typedef struct _n_BCRDeviceReduced *BCRDeviceReduced;
 /* reduced without BCR_REDUCED_ flags, with the vectors of the solves; transport: of the same ranks. Both are used as long as this lives */
@@ -16,6 +17,9 @@ PetscErrorCode BCRDeviceReducedCreate(BCRReduced reduced, BCRTransport transport
 /* where right-hand sides are put, and solutions found: g of BCRReducedSolveBegin() */
 PETSC_INTERN
 PetscErrorCode BCRDeviceReducedGetArray(BCRDeviceReduced device, double **g);
+/* simple: each end has one row of a neighbour at most, that rank (peer, or -1) gets one of here, and all systems are chains of these rows */
+PETSC_INTERN
+PetscErrorCode BCRDeviceReducedNear(BCRDeviceReduced device, PetscBool *simple, BCRCudaChains *chains, PetscMPIInt *rank, PetscMPIInt peer[2]);
 PETSC_INTERN
 PetscErrorCode BCRDeviceReducedSolve(BCRDeviceReduced device, BCRStream stream); /* collective */
 PETSC_INTERN

@@ -273,6 +273,7 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
   PetscCall(PetscPopErrorHandler());
   if (ierr && !fault.code) fault.code = ierr;
   PetscCall(BCRTriAgree(t, &fault));
+  PetscCall(BCRTriDeviceRanksOpen(t->ranks));
   t->info.tables += bytes[0];
   t->info.workspace += bytes[1];
   {

@@ -5,6 +5,9 @@
   ranks: 1 2 3 4 5 7
 */
 #include "../unit/problem.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include <petscdevice.h>
+#endif
 
 static PetscMPIInt rank, size;
 static int         nlevel0; /* solves with level 0 */
@@ -465,6 +468,9 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", backend, sizeof(backend), NULL));
   PetscCall(PetscStrcmp(backend, "cuda", &device));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (device) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* one for each rank, as far as there are */
+#endif
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-transport", transports, 4, &transport, NULL));
   for (PetscInt i = 0; i < cases; i++) {
     const PetscInt dim  = 1 + Pick(3);

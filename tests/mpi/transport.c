@@ -156,6 +156,54 @@ static PetscErrorCode Several(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Memory that all ranks reach: on all of them or on none, filled, also where it was used before; what a rank writes into that of the next one is found there */
+static PetscErrorCode Windows(void)
+{
+  const size_t     words[3] = {1000, 600000, 30};
+  BCRTransport     t;
+  BCRTransportInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "some_transport", BCR_TRANSPORT_AUTO, PETSC_FALSE, &t));
+  PetscCall(BCRTransportGetInfo(t, &info));
+  for (int round = 0; round < 3; round++) {
+    BCRTransportWindow window[4];
+
+    for (int k = 0; k < 4; k++) {
+      const size_t n    = words[(k + round) % 3];
+      PetscBool    good = PETSC_TRUE;
+      PetscMPIInt  there, all[2];
+      void       **base;
+      unsigned    *control, numbers[3];
+      PetscInt64  *v;
+
+      PetscCall(BCRTransportWindowCreate(t, k < 3 || rank || size == 1 ? PETSC_TRUE : PETSC_FALSE, n * sizeof(*v), 0xa5, &window[k], &base, &control)); /* rank 0 does not want the last one */
+      there = window[k] ? 1 : 0;
+      PetscCallMPI(MPI_Allreduce(&there, &all[0], 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+      PetscCallMPI(MPI_Allreduce(&there, &all[1], 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+      check(all[0] == all[1] && (!there || (k < 3 && info.kind == BCR_TRANSPORT_NCCL)) ? PETSC_TRUE : PETSC_FALSE, info.kind, "a window for all or for none");
+      if (!there) continue;
+      PetscCall(PetscMalloc1(n, &v));
+      PetscCallBCRCuda(BCRCudaGet(v, base[rank], n * sizeof(*v), NULL));
+      for (size_t i = 0; i < n; i++) good = (PetscBool)(good && (uint64_t)v[i] == 0xa5a5a5a5a5a5a5a5ULL);
+      PetscCallBCRCuda(BCRCudaGet(numbers, control, sizeof(numbers), NULL));
+      check(good && !numbers[0] && !numbers[1] && !numbers[2] ? PETSC_TRUE : PETSC_FALSE, info.kind, "a new window");
+      PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+      for (size_t i = 0; i < n; i++) v[i] = (PetscInt64)(1000000 * (size_t)rank + i + (size_t)round);
+      PetscCallBCRCuda(BCRCudaPut(base[(rank + 1) % size], v, n * sizeof(*v), NULL));
+      PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+      PetscCallBCRCuda(BCRCudaGet(v, base[rank], n * sizeof(*v), NULL));
+      good = PETSC_TRUE;
+      for (size_t i = 0; i < n; i++) good = (PetscBool)(good && v[i] == (PetscInt64)(1000000 * (size_t)((rank + size - 1) % size) + i + (size_t)round));
+      check(good, info.kind, "what another rank wrote");
+      PetscCall(PetscFree(v));
+    }
+    for (int k = 0; k < 4; k++) PetscCall(BCRTransportWindowDestroy(&window[(k + round) % 4]));
+  }
+  PetscCall(BCRTransportDestroy(&t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static char report[8192];
 
 static PetscErrorCode Report(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
@@ -256,7 +304,9 @@ int main(int argc, char **argv)
   }
   if (there) {
     PetscCall(Several());
+    PetscCall(Windows());
     PetscCall(Fault());
+    PetscCall(Windows());
     PetscCall(Several());
   }
   total[0] = passed;

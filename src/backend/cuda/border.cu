@@ -282,26 +282,92 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
 }
 
 /* few parts, not singular, one of them */
-static __global__ void part_solve(BCRCudaBorderRows b, const double *__restrict__ received, int part, double *__restrict__ sent)
+static __global__ void part_solve(BCRReduced r, double *__restrict__ sent)
 {
   const int j = blockIdx.x * blockDim.x + threadIdx.x;
   double    after, before;
 
-  if (j >= b.n) return;
-  reduced(b, received, part, j, &after, &before);
-  sent[j]       = after;
-  sent[b.n + j] = before;
-  if (j == 0) sent[2 * (ptrdiff_t)b.n] = 0;
+  if (j >= r.rows.n) return;
+  reduced(r, j, &after, &before);
+  sent[j]            = after;
+  sent[r.rows.n + j] = before;
+  if (j == 0) sent[2 * (ptrdiff_t)r.rows.n] = 0;
+}
+
+/* A column at a time, as border_solve() */
+static __global__ void border_inverse(BCRCudaBorderRows b, int part, double *inverse)
+{
+  const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow, before = part ? part - 1 : (b.periodic ? b.nparts - 1 : -1);
+
+  if (j >= n) return;
+  for (int row = 0; row < b.nrow; row++) {
+    double x[BCR_CUDA_GATHER], y = 0, last = 0;
+
+    for (int p = 0; p < open; p++) {
+      const ptrdiff_t a = (ptrdiff_t)p * n + j;
+
+      x[p] = y = ((p == row) + (p ? b.low[a] * y : 0)) * b.inv[a];
+    }
+    for (int p = open - 2; p >= 0; p--) x[p] = y = x[p] + b.up[(ptrdiff_t)p * n + j] * y;
+    if (b.periodic) {
+      last    = ((row == open) + (open ? b.lowlast[j] * x[open - 1] + b.uplast[j] * x[0] : 0)) * b.den[j];
+      x[open] = last;
+      for (int p = 0; p < open; p++) x[p] += b.q[(ptrdiff_t)p * n + j] * last;
+    }
+    inverse[(ptrdiff_t)row * n + j]            = part < b.nrow ? x[part] : 0;
+    inverse[(ptrdiff_t)(b.nrow + row) * n + j] = before >= 0 ? x[before] : 0;
+  }
+}
+
+int BCRCudaBorderInverse(BCRStream stream, const BCRCudaBorderRows *rows, int part, double *inverse)
+{
+  if (rows->n < 1 || rows->nrow > BCR_CUDA_GATHER) return 0;
+  border_inverse<<<(unsigned)((rows->n + 63) / 64), 64, 0, bcr_stream(stream)>>>(*rows, part, inverse);
+  return bcr_done();
 }
 
 int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, int part, double *sent)
 {
   if (rows->n < 1) return 0;
-  if (part >= 0 && rows->nparts <= BCR_CUDA_GATHER && rows->constant < 0) {
-    part_solve<<<(unsigned)((rows->n + 63) / 64), 64, 0, bcr_stream(stream)>>>(*rows, received, part, sent);
+  if (part >= 0 && rows->inverse) {
+    const BCRReduced r = {*rows, received, part, 0, {}};
+
+    part_solve<<<(unsigned)((rows->n + 63) / 64), 64, 0, bcr_stream(stream)>>>(r, sent);
     return bcr_done();
   }
   border_solve<<<(unsigned)((rows->n + 31) / 32), 32, 0, bcr_stream(stream)>>>(*rows, received, work, part, sent);
+  return bcr_done();
+}
+
+static __global__ void window_put_all(BCRCudaWindow w, const double *__restrict__ received)
+{
+  const ptrdiff_t slot = window_slot(w);
+  const int       k = blockIdx.x * blockDim.x + threadIdx.x, left = blockIdx.y;
+
+  if (k < w.n) window_put(w, slot, left, k, received[window_at(w, w.mine, left, k)]);
+}
+
+int BCRCudaWindowPut(BCRStream stream, const BCRCudaWindow *w, const double *received)
+{
+  window_put_all<<<dim3((unsigned)((w->n + THREADS - 1) / THREADS), 2), THREADS, 0, bcr_stream(stream)>>>(*w, received);
+  return bcr_done();
+}
+
+static __global__ void window_take_all(BCRCudaWindow w, double *received)
+{
+  const int k = blockIdx.x * blockDim.x + threadIdx.x, left = blockIdx.y & 1, p = blockIdx.y >> 1;
+
+  if (k < w.n && window_goes(w, p, w.mine, left, k)) {
+    const ptrdiff_t at = window_at(w, p, left, k);
+
+    received[at] = window_wait(w.to[w.mine] + window_slot(w) + at, w.turn);
+  }
+  window_done(w);
+}
+
+int BCRCudaWindowTake(BCRStream stream, const BCRCudaWindow *w, double *received)
+{
+  window_take_all<<<dim3((unsigned)((w->n + THREADS - 1) / THREADS), (unsigned)(2 * w->parts)), THREADS, 0, bcr_stream(stream)>>>(*w, received);
   return bcr_done();
 }
 

@@ -1,11 +1,11 @@
 /* box.cuh: which kernel, tables of the transforms */
-#include "common.cuh"
+#include "reduced.cuh"
 #include <cmath>
 
 int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
 int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
-int bcr_box_half_double(const BCRCudaBoxPlanes *p, int up, void *u, cudaStream_t st);
-int bcr_box_half_float(const BCRCudaBoxPlanes *p, int up, void *u, cudaStream_t st);
+int bcr_box_half_double(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st);
+int bcr_box_half_float(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st);
 int bcr_box_columns_float(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
 int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
 
@@ -59,8 +59,21 @@ int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, voi
   return single ? bcr_box_planes_float(p, u, bcr_stream(stream), NULL) : bcr_box_planes_double(p, u, bcr_stream(stream), NULL);
 }
 
-int BCRCudaBoxHalf(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u)
+static int box_half(cudaStream_t st, const BCRCudaBoxPlanes *p, int up, int single, void *u, const BCRReduced &red)
 {
   if (p->planes < 1) return 0;
-  return single ? bcr_box_half_float(p, up, u, bcr_stream(stream)) : bcr_box_half_double(p, up, u, bcr_stream(stream));
+  return single ? bcr_box_half_float(p, up, u, red, st) : bcr_box_half_double(p, up, u, red, st);
+}
+
+int BCRCudaBoxHalf(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u)
+{
+  return box_half(bcr_stream(stream), p, up, single, u, BCRReduced());
+}
+
+int BCRCudaBoxHalfReduced(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w)
+{
+  BCRReduced red = {*rows, received, part, 0, {}};
+
+  if (w) red.window = *w;
+  return box_half(bcr_stream(stream), p, up, single, u, red);
 }

@@ -9,6 +9,7 @@
 */
 #pragma once
 
+#include "reduced.cuh"
 #include "sines.cuh"
 
 #if !defined(BCR_EMULATE)
@@ -335,7 +336,7 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
 
 /* Down the rows of plane blockIdx.x: transforms along x, forward recurrences. ends: what follows for both ends, for box_up(). OPEN: open ends; four transforms,
    each times two, are 16 times too large, so that solutions here are a quarter of those of others */
-template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, BCRReduced red, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
@@ -392,14 +393,23 @@ template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __la
       const double   *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
       const ptrdiff_t o = (ptrdiff_t)blockIdx.x * (N - 1) + k;
 
-      p.own[-o] = p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.own[-o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
-      p.left[o] = p.open[0] ? 4 * p.a * (e[0] * X1 + e[N - 1] * Xn) : 0;
+      const double own  = p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.own[-o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
+      const double left = p.open[0] ? 4 * p.a * (e[0] * X1 + e[N - 1] * Xn) : 0;
+
+      p.own[-o] = own;
+      p.left[o] = left;
+      if (red.window.n) { /* on its way while other planes go down */
+        const ptrdiff_t slot = window_slot(red.window);
+
+        window_put(red.window, slot, 0, (int)o, own);
+        window_put(red.window, slot, 1, (int)o, left);
+      }
     }
   }
 }
 
 /* Up again: backward recurrences, transforms along x */
-template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, BCRReduced red, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
@@ -417,8 +427,17 @@ template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __la
     if (OPEN) { /* each thread comes back to its own modes */
       const double   *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
       const ptrdiff_t o = (ptrdiff_t)blockIdx.x * (N - 1) + k;
-      const double    before = p.open[0] ? 0.25 * p.before[o] : 0, after = p.open[1] ? 0.25 * p.after[o] : 0, f = e[5 * (N - 1)] / t[k];
+      const double    f = e[5 * (N - 1)] / t[k];
+      double          after, before;
 
+      if (red.received) reduced(red, (int)o, &after, &before);
+      else {
+        after  = p.open[1] ? p.after[o] : 0;
+        before = p.open[0] ? p.before[o] : 0;
+      }
+      after *= 0.25;
+      before *= 0.25;
+      state[N + k] = after;
       ends[k] += f * (e[0] * before + e[2 * (N - 1)] * after);
       R += f * (e[N - 1] * before + e[3 * (N - 1)] * after);
     }
@@ -448,7 +467,7 @@ template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __la
 #pragma unroll
       for (int i = K - 1; i >= 0; i--) {
         if (row + i < p.n) g[i] = R = g[i] + mu * R;
-        else if (OPEN && row + i < rows) g[i] = 0.25 * p.after[(ptrdiff_t)blockIdx.x * (N - 1) + k];
+        else if (OPEN && row + i < rows) g[i] = state[N + k];
         M[i * PITCH + k + 1] = (T)g[i];
       }
       state[k] = R;
@@ -457,4 +476,5 @@ template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __la
     Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
     Rows<T, N, PAIRS>::store(min(K, rows - row), v, p.ld, sm);
   }
+  if (OPEN && red.window.n) window_done(red.window);
 }

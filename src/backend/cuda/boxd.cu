@@ -18,9 +18,9 @@ int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, i
   if (p->N == 256) return march_launch<double, 256, 8, 3>(p, u, st, fits);
   return march_launch<double, 512, 8, 2>(p, u, st, fits);
 }
-int bcr_box_half_double(const BCRCudaBoxPlanes *p, int up, void *u, cudaStream_t st)
+int bcr_box_half_double(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st)
 {
-  if (p->N == 128) return half_launch<double, 128, 16, 2>(p, up, u, st);
-  if (p->N == 256) return half_launch<double, 256, 16, 2>(p, up, u, st);
-  return half_launch<double, 512, 8, 2>(p, up, u, st);
+  if (p->N == 128) return half_launch<double, 128, 16, 2>(p, up, u, red, st);
+  if (p->N == 256) return half_launch<double, 256, 16, 2>(p, up, u, red, st);
+  return half_launch<double, 512, 8, 2>(p, up, u, red, st);
 }

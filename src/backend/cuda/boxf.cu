@@ -18,9 +18,9 @@ int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, in
   if (p->N == 256) return march_launch<float, 256, 8, 4>(p, u, st, fits);
   return march_launch<float, 512, 4, 4>(p, u, st, fits);
 }
-int bcr_box_half_float(const BCRCudaBoxPlanes *p, int up, void *u, cudaStream_t st)
+int bcr_box_half_float(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st)
 {
-  if (p->N == 128) return half_launch<float, 128, 16, 2>(p, up, u, st);
-  if (p->N == 256) return half_launch<float, 256, 16, 2>(p, up, u, st);
-  return half_launch<float, 512, 8, 2>(p, up, u, st);
+  if (p->N == 128) return half_launch<float, 128, 16, 2>(p, up, u, red, st);
+  if (p->N == 256) return half_launch<float, 256, 16, 2>(p, up, u, red, st);
+  return half_launch<float, 512, 8, 2>(p, up, u, red, st);
 }

@@ -65,19 +65,19 @@ template <typename T, int N, int PAIRS, int MINB> static int march_launch(const 
     return 0;
   }
   if (e != cudaSuccess) return (int)e;
-  box_down<T, N, PAIRS, MINB, 0><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, (T *)u);
-  box_up<T, N, PAIRS, MINB, 0><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, (T *)u);
+  box_down<T, N, PAIRS, MINB, 0><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, BCRReduced(), (T *)u);
+  box_up<T, N, PAIRS, MINB, 0><<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, BCRReduced(), (T *)u);
   return bcr_done();
 }
 
 /* With open ends, one way. There are as many planes as lines, often fewer than a device has room for: blocks are larger than where these two are what is left */
-template <typename T, int N, int PAIRS, int MINB> static int half_launch(const BCRCudaBoxPlanes *p, int up, void *u, cudaStream_t st)
+template <typename T, int N, int PAIRS, int MINB> static int half_launch(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st)
 {
   const int   bytes  = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
   const auto  kernel = up ? box_up<T, N, PAIRS, MINB, 1> : box_down<T, N, PAIRS, MINB, 1>;
   cudaError_t e      = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
-  kernel<<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, (T *)u);
+  kernel<<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, red, (T *)u);
   return bcr_done();
 }

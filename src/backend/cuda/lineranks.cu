@@ -4,6 +4,7 @@
 */
 #include "tri.cuh"
 #include "lineranks.h"
+#include "window.cuh"
 
 #define RANKS_SHORT 512 /* responses of at most so many rows are added by the threads that have the ends */
 
@@ -19,7 +20,7 @@ template <typename T> static __device__ inline double entry(const BCRCudaRanks &
    multiprocessor each */
 #define RANKS_LANES 8
 
-template <typename T, int LANES> __global__ void __launch_bounds__(256) ranks_gather(BCRCudaRanks p, const T *f, double *g)
+template <typename T, int LANES> __global__ void __launch_bounds__(256) ranks_gather(BCRCudaRanks p, const T *f, double *g, BCRCudaRanksWindow w)
 {
   const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES, e = line < columns ? line : columns - 1;
   const int       lane = threadIdx.x % LANES, back = blockIdx.y;
@@ -32,7 +33,17 @@ template <typename T, int LANES> __global__ void __launch_bounds__(256) ranks_ga
   for (ptrdiff_t j = lane; j < m; j += LANES) sum += entry<T>(p, v, i, o, j, m) * (double)from[p.inner * j];
 #pragma unroll
   for (int k = LANES / 2; k > 0; k >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, k);
-  if (lane == 0 && line < columns) g[back * columns + e] = (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))] - sum;
+  if (lane == 0 && line < columns) {
+    double *to = back ? w.after : w.before;
+
+    sum = (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))] - sum;
+    if (w.mine) {
+      const ptrdiff_t slot = (*(volatile unsigned *)w.turn & 1) * w.slot + e;
+
+      window_store(w.mine + slot + (2 + back) * columns, sum);
+      if (to) window_store(to + slot + (back ? 0 : columns), sum);
+    } else g[back * columns + e] = sum;
+  }
 }
 
 template <typename T> __global__ void ranks_ends(BCRCudaRanks p, const T *u, double *g)
@@ -117,9 +128,35 @@ template <typename T> __global__ void ranks_add(BCRCudaRanks p, const double *g,
   }
 }
 
-/* Both at once where the responses are short */
-template <typename T, int WARP> __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const double *g, T *u)
+/* The chain of a line, as chains_solve() of rankchains.cu: first and last row of this rank */
+static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, ptrdiff_t columns, ptrdiff_t e, double *first, double *last)
 {
+  const BCRCudaChains &c = w.chain;
+  const ptrdiff_t      s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
+  double              *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, y = 0, x[4], f[4], r[4], h[4];
+  const int            begin = w.before ? 1 : 0;
+
+#pragma unroll
+  for (int i = 0; i < 4; i++) { /* on their way while others send */
+    f[i] = i && i < c.n ? c.f[i * table + s] : 0;
+    r[i] = i < c.n ? c.r[i * table + s] : 0;
+    h[i] = i < c.n - 1 ? c.h[i * table + s] : 0;
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++) x[i] = i < c.n ? window_wait(from + (i < begin ? 0 : (i < begin + 2 ? 2 + i - begin : 1)) * columns, w.turn) : 0;
+#pragma unroll
+  for (int i = 0; i < 4; i++) x[i] = y = x[i] - f[i] * y;
+  y = 0;
+#pragma unroll
+  for (int i = 3; i >= 0; i--) x[i] = y = x[i] * r[i] - h[i] * y;
+  *first = begin ? x[1] : x[0];
+  *last  = begin ? x[2] : x[1];
+}
+
+/* Both at once where the responses are short. WAITS: for the right-hand sides, those of this rank, too */
+template <typename T, int WARP, int WAITS> __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const double *g, T *u, BCRCudaRanksWindow w)
+{
+  __shared__ double solved[2][32];
   const ptrdiff_t columns = p.inner * p.outer, line = WARP ? (ptrdiff_t)blockIdx.x * blockDim.y + threadIdx.y : (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
   const bool      active = line < columns;
   const ptrdiff_t e      = active ? line : columns - 1;
@@ -135,10 +172,33 @@ template <typename T, int WARP> __global__ void __launch_bounds__(1024) ranks_co
     j[k] = mine + k * by < r.rows ? ranks_row(p, r, mine + k * by) : 0;
     v[k] = to[p.inner * j[k]];
   }
-  const double x = g[e], y = g[columns + e], a = x - (double)to[0], b = y - (double)to[last];
+  const double was[2] = {(double)to[0], (double)to[last]};
+  double       x, y;
 
+  if (!WAITS) {
+    x = g[e];
+    y = g[columns + e];
+  } else if (mine == 0 && active) {
+    const int at = WARP ? threadIdx.y : threadIdx.x;
+
+    ranks_chain(w, columns, e, &x, &y);
+    solved[0][at] = x;
+    solved[1][at] = y;
+  }
   __syncthreads(); /* all have read both ends */
+  if (WAITS) {
+    const int at = WARP ? threadIdx.y : threadIdx.x;
+
+    x = solved[0][at];
+    y = solved[1][at];
+    if (threadIdx.x == 0 && threadIdx.y == 0 && atomicAdd(w.turn + 1, 1u) == gridDim.x - 1) {
+      w.turn[1] = 0;
+      w.turn[0] ^= 1;
+    }
+  }
   if (!active) return;
+  const double a = x - was[0], b = y - was[1];
+
   if (mine == 0) {
     to[0]    = (T)x;
     to[last] = (T)y;
@@ -159,23 +219,23 @@ static unsigned ranks_blocks(ptrdiff_t n, int per)
   return (unsigned)((n + per - 1) / per);
 }
 
-template <typename T> static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g)
+template <typename T> static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow &w)
 {
   const ptrdiff_t columns = p->inner * p->outer;
   const unsigned  both    = p->n > 1 ? 2 : 1;
   BCRCudaRanks    q       = *p;
 
   if (p->n == 1) q.mfirst = q.mlast = 0;
-  if (p->inner < 32) return bcr_launch_cluster(ranks_gather<T, RANKS_LANES>, dim3(ranks_blocks(RANKS_LANES * columns, 256), both), dim3(256), 0, 1, stream, q, (const T *)f, g);
-  return bcr_launch_cluster(ranks_gather<T, 1>, dim3(ranks_blocks(columns, 256), both), dim3(256), 0, 1, stream, q, (const T *)f, g);
+  if (p->inner < 32) return bcr_launch_cluster(ranks_gather<T, RANKS_LANES>, dim3(ranks_blocks(RANKS_LANES * columns, 256), both), dim3(256), 0, 1, stream, q, (const T *)f, g, w);
+  return bcr_launch_cluster(ranks_gather<T, 1>, dim3(ranks_blocks(columns, 256), both), dim3(256), 0, 1, stream, q, (const T *)f, g, w);
 }
 
-int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g)
+int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow *w)
 {
   int e = 0;
 
   if (!p->n || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = ranks_gather_run<T>(stream, p, f, g));
+  BCR_CUDA_TYPE(p->single, e = ranks_gather_run<T>(stream, p, f, g, w ? *w : BCRCudaRanksWindow()));
   return e ? e : bcr_done();
 }
 
@@ -188,7 +248,20 @@ int BCRCudaRanksEnds(BCRStream stream, const BCRCudaRanks *p, const void *u, dou
   return e ? e : bcr_done();
 }
 
-template <typename T> static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g, void *u)
+int BCRCudaRanksWaits(const BCRCudaRanks *p)
+{
+  return p->n > 1 && (p->nfirst > p->nlast ? p->nfirst : p->nlast) <= RANKS_SHORT;
+}
+
+template <typename T, int WAITS> static int ranks_correct_short(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow &w)
+{
+  const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
+
+  if (p->inner < 32) return bcr_launch_cluster(ranks_correct<T, 1, WAITS>, dim3(ranks_blocks(columns, 4)), dim3(32, 4), 0, 1, stream, *p, (const double *)g, (T *)u, w);
+  return bcr_launch_cluster(ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, 32)), dim3(32, most < 16 ? 16 : 32), 0, 1, stream, *p, (const double *)g, (T *)u, w);
+}
+
+template <typename T> static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow *w)
 {
   const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
   int             e;
@@ -207,16 +280,15 @@ template <typename T> static int ranks_correct_run(BCRStream stream, const BCRCu
     z = bcr_blocks(2 * most, 8 * (256 / (int)tx), 4096);
     return bcr_launch_cluster(ranks_add<T>, dim3(ranks_blocks(columns, (int)tx), z), dim3(tx, 256 / tx), 0, 1, stream, *p, (const double *)g, (T *)u);
   }
-  if (p->inner < 32) return bcr_launch_cluster(ranks_correct<T, 1>, dim3(ranks_blocks(columns, 4)), dim3(32, 4), 0, 1, stream, *p, (const double *)g, (T *)u);
-  return bcr_launch_cluster(ranks_correct<T, 0>, dim3(ranks_blocks(columns, 32)), dim3(32, most < 16 ? 16 : 32), 0, 1, stream, *p, (const double *)g, (T *)u);
+  return w ? ranks_correct_short<T, 1>(stream, p, g, u, *w) : ranks_correct_short<T, 0>(stream, p, g, u, BCRCudaRanksWindow());
 }
 
-int BCRCudaRanksCorrect(BCRStream stream, const BCRCudaRanks *p, double *g, void *u)
+int BCRCudaRanksCorrect(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow *w)
 {
   int e = 0;
 
   if (!p->n || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = ranks_correct_run<T>(stream, p, g, u));
+  BCR_CUDA_TYPE(p->single, e = ranks_correct_run<T>(stream, p, g, u, w));
   return e ? e : bcr_done();
 }
 

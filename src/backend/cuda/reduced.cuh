@@ -1,50 +1,45 @@
-/* Reduced systems of interfaces between few parts */
+/* Reduced systems of interfaces between few parts: what kernels need of them */
 #pragma once
 
-#include "common.cuh"
-#include "border.h"
+#include "window.cuh"
 
-/* Reduced system of a mode: the solution in the row of a part and in the one before. What border_solve() in border.cu does, for few parts, from registers */
-static __device__ __forceinline__ void reduced(const BCRCudaBorderRows &b, const double *__restrict__ received, int part, int mode, double *after, double *before)
+struct BCRReduced {
+  BCRCudaBorderRows rows;
+  const double     *received; /* NULL: the reduced systems have been solved */
+  int               part;
+  double            a; /* coupling of the rows, where the lines exchange */
+  BCRCudaWindow     window;
+};
+
+/* Solutions of a mode in the row of this part and in the one before: two rows of the inverse, which are positive, times the right-hand sides of all interfaces. What other parts
+   send is in received, or has to come to the window; own, left: of this part */
+static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, double own, double left, double *after, double *before)
 {
-  const int open = b.periodic ? b.nrow - 1 : b.nrow, last = part ? part - 1 : b.nparts - 1; /* of a periodic axis */
-  double    x[BCR_CUDA_GATHER], low[BCR_CUDA_GATHER], up[BCR_CUDA_GATHER], inv[BCR_CUDA_GATHER], y = 0, end = 0;
+  const BCRCudaBorderRows &b  = r.rows;
+  const double            *c  = b.inverse + mode;
+  const BCRCudaWindow     &w  = r.window;
+  double                  *at = w.n ? w.to[r.part] + window_slot(w) : NULL, sa = 0, sb = 0;
 
-  *after = *before = 0;
-#pragma unroll
-  for (int p = 0; p < BCR_CUDA_GATHER; p++) {
-    x[p] = low[p] = up[p] = inv[p] = 0;
-    if (p < b.nrow) x[p] = received[(2 * (ptrdiff_t)p + 1) * b.n - 1 - mode] + received[(2 * (ptrdiff_t)(p + 1 < b.nparts ? p + 1 : 0) + 1) * b.n + mode];
-    if (p < open) {
-      low[p] = b.low[(ptrdiff_t)p * b.n + mode];
-      up[p]  = b.up[(ptrdiff_t)p * b.n + mode];
-      inv[p] = b.inv[(ptrdiff_t)p * b.n + mode];
-    }
-    if (p == open) end = x[p];
+  for (int q = 0; q < 2 * b.nrow && w.n; q++) asm volatile("prefetch.global.L1 [%0];" ::"l"(c + (ptrdiff_t)q * b.n)); /* on their way while others send */
+#pragma unroll 1
+  for (int i = 0; i < 2 * b.nrow; i++) {
+    const int p = (i + 1) / 2 < b.nparts ? (i + 1) / 2 : 0; /* whose number: of row i/2 its own part's, then the one behind it */
+    double    v = 0;
+
+    if (p == r.part) v = i % 2 ? left : own;
+    else if (!w.n) v = r.received[(2 * (ptrdiff_t)p + 1) * b.n + (i % 2 ? mode : -1 - mode)];
+    else if (window_goes(w, p, r.part, i % 2, mode)) v = window_wait(at + window_at(w, p, i % 2, mode), w.turn);
+    sa += c[(ptrdiff_t)(i / 2) * b.n] * v;
+    sb += c[(ptrdiff_t)(b.nrow + i / 2) * b.n] * v;
   }
-#pragma unroll
-  for (int p = 0; p < BCR_CUDA_GATHER; p++) {
-    if (p < open) x[p] = y = (x[p] + (p ? low[p] * y : 0)) * inv[p];
-  }
-  y = 0;
-#pragma unroll
-  for (int p = BCR_CUDA_GATHER - 1; p >= 0; p--) {
-    if (p < open) {
-      x[p] = y = x[p] + up[p] * y;
-      if (p == open - 1) end += b.periodic ? b.lowlast[mode] * y : 0;
-    }
-  }
-  if (b.periodic) {
-    end = (end + (open ? b.uplast[mode] * x[0] : 0)) * b.den[mode];
-#pragma unroll
-    for (int p = 0; p < BCR_CUDA_GATHER; p++) {
-      if (p < open) x[p] += b.q[(ptrdiff_t)p * b.n + mode] * end;
-      if (p == open) x[p] = end;
-    }
-  }
-#pragma unroll
-  for (int p = 0; p < BCR_CUDA_GATHER; p++) {
-    if (p < b.nrow && p == part) *after = x[p];
-    if (p < b.nrow && p == last && (part || b.periodic)) *before = x[p];
-  }
+  *after  = sa;
+  *before = sb;
+}
+
+/* the same, with this part's in received, too */
+static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, double *after, double *before)
+{
+  const double *mine = r.received + (2 * (ptrdiff_t)r.part + 1) * r.rows.n;
+
+  reduced(r, mode, mine[-1 - mode], mine[mode], after, before);
 }

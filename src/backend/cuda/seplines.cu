@@ -27,26 +27,37 @@ template <typename T> static __device__ __forceinline__ void beyond(const BCRCud
 }
 
 /* OPEN: rows of other ranks beyond the ends */
-struct SepReduced {
-  BCRCudaBorderRows rows;
-  const double     *received; /* NULL: the reduced systems have been solved */
-  int               part;
-};
-static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const SepReduced &r, int k, double *after, double *before)
+static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const BCRReduced &r, int k, double *after, double *before)
 {
   const int mode = p.of[k];
 
   *after = *before = 0;
   if (mode < 0) return;
-  if (r.received) reduced(r.rows, r.received, r.part, mode, after, before);
+  if (r.received) reduced(r, mode, after, before);
   else {
     if (p.open[1]) *after = p.after[mode];
     if (p.open[0]) *before = p.before[mode];
   }
 }
 
+/* What the lines leave for the rows beyond their ends, where right-hand sides are mine (the row after) and other (the row before), goes to other ranks; what comes from these gives
+   the solutions there. X1, Xn: first and last unknown of the recurrences alone */
+template <typename T> static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const BCRReduced &r, int k, int mode, double X1, double Xn, double mine, double other, T *g, double add[2])
+{
+  const double   *e = p.border + k, f = r.a * p.fac[k];
+  const ptrdiff_t slot = window_slot(r.window);
+  double          after, before;
+
+  mine  = p.open[1] ? f * (e[4 * p.nk] * mine + e[2 * p.nk] * X1 + e[3 * p.nk] * Xn) : 0;
+  other = p.open[0] ? f * (e[4 * p.nk] * other + e[0] * X1 + e[p.nk] * Xn) : 0;
+  window_put(r.window, slot, 0, mode, mine);
+  window_put(r.window, slot, 1, mode, other);
+  reduced(r, mode, mine, other, &after, &before);
+  beyond(p, k, after, before, g, add);
+}
+
 /* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular operator, whose mean is known */
-template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 2 : 3)) sep_lines(BCRCudaSepLines p, T *g, SepReduced red)
+template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 2 : 3)) sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
 {
   __shared__ double2 ends[WARPS][MODES];
   __shared__ double  part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
@@ -60,7 +71,16 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   g += blockIdx.y * p.plane + kk + row * p.ld;
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
   bcr_wait_before();
-  if (OPEN && w == nw - 1 && ci == PARTS - 1) {
+  const bool asks = OPEN == 1 && red.window.n && w == 0 && ci == PARTS - 1 && k < p.nk; /* other ranks, for its mode */
+  double     mine = 0, other = 0;
+  int        mode = -1;
+
+  if (asks) {
+    mode = p.of[k];
+    if (p.open[1]) mine = (double)g[(p.n - row) * p.ld];
+    if (p.open[0]) other = (double)g[(p.n + p.open[1] - row) * p.ld];
+  }
+  if (OPEN && !(OPEN == 1 && red.window.n) && w == nw - 1 && ci == PARTS - 1) {
     double add[2] = {0, 0}, after, before;
 
     if (k < p.nk) {
@@ -196,6 +216,16 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   }
   double left = ofends[0][m] * X1 + ofends[1][m] * y, right = ofends[2][m] * X1 + ofends[3][m] * y;
 
+  if (OPEN == 1 && red.window.n) { /* blocks begin in their order everywhere, so that those that wait are those that others are at */
+    if (asks) {
+      double add[2] = {0, 0};
+
+      if (mode >= 0) exchange(p, red, k, mode, X1, y, mine, other, g - row * p.ld, add);
+      added[0][m] = add[0];
+      added[1][m] = add[1];
+    }
+    __syncthreads();
+  }
   if (OPEN) {
     left += added[0][m];
     right += added[1][m];
@@ -236,15 +266,13 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
     R = x[i] + mu * R;
     if (i >= skip && k < p.nk) g[i * p.ld] = (T)R;
   }
+  if (OPEN == 1 && red.window.n) window_done(red.window);
   if (!p.early) bcr_go_after();
 }
 
 /* any length: a thread a mode */
-template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g, SepReduced red)
+template <typename T> static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T *g, const BCRReduced &red, int k)
 {
-  const int k = blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (k >= p.nk) return;
   const double *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + k;
   const double  mu = t[0], hs = t[p.nk];
   double        y = 0, X1 = 0, pw = 1, gl = 0, mean = 0;
@@ -274,10 +302,14 @@ template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g, SepReduc
   const double xl = t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl;
 
   if (p.border) {
-    double add[2], after, before;
+    double add[2] = {0, 0}, after, before;
 
-    solutions(p, red, k, &after, &before);
-    beyond(p, k, after, before, g, add);
+    if (red.window.n) {
+      if (p.of[k] >= 0) exchange(p, red, k, p.of[k], X1, y, p.open[1] ? (double)g[p.n * p.ld] : 0, p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] : 0, g, add);
+    } else {
+      solutions(p, red, k, &after, &before);
+      beyond(p, k, after, before, g, add);
+    }
     in += add[0];
     R += add[1] / mu;
   }
@@ -293,7 +325,15 @@ template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g, SepReduc
   if (p.periodic) g[p.n * p.ld] = (T)xl;
 }
 
-template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, const SepReduced &red, cudaStream_t st)
+template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
+{
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (k < p.nk) sep_long_line(p, g, red, k);
+  if (red.window.n) window_done(red.window);
+}
+
+template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStream_t st)
 {
   const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
   const int  threads = 32 * ((p->n + PARTS * K - 1) / (PARTS * K));
@@ -309,7 +349,7 @@ template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, c
   return bcr_launch(1, sep_lines<T, K, 1, 0>, grid, threads, 0, st, *p, g, red);
 }
 
-static int sep_solve(cudaStream_t st, const BCRCudaSepLines *p, int single, void *g, const SepReduced &red)
+static int sep_solve(cudaStream_t st, const BCRCudaSepLines *p, int single, void *g, const BCRReduced &red)
 {
   int error = 0;
 
@@ -329,15 +369,16 @@ static int sep_solve(cudaStream_t st, const BCRCudaSepLines *p, int single, void
 
 int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void *g)
 {
-  SepReduced red = {};
+  BCRReduced red = {};
 
   return sep_solve(bcr_stream(stream), p, single, g, red);
 }
 
-int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const BCRCudaBorderRows *rows, const double *received, int part)
+int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const BCRCudaBorderRows *rows, const double *received, int part, double a, const BCRCudaWindow *w)
 {
-  const SepReduced red = {*rows, received, part};
+  BCRReduced red = {*rows, received, part, a, {}};
 
+  if (w) red.window = *w;
   return sep_solve(bcr_stream(stream), p, single, g, red);
 }
 

@@ -6,6 +6,14 @@
   #include <nccl.h>
   #include <dlfcn.h>
   #include <cstdio>
+  #include <vector>
+  #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0) && __has_include(<nccl_device.h>)
+    #pragma GCC diagnostic push
+    #pragma GCC diagnostic ignored "-Wunused-parameter"
+    #include <nccl_device.h>
+    #pragma GCC diagnostic pop
+    #define HAVE_WINDOWS 1
+  #endif
 #endif
 
 int BCRCudaHostMalloc(size_t bytes, void *p)
@@ -88,8 +96,10 @@ int BCRCudaDeviceId(unsigned char id[16])
 #if defined(PETSCBCR_HAVE_NCCL)
 
 struct _n_BCRNccl {
-  ncclComm_t comm;
-  void      *tried; /* room for the messages of BCRNcclTry() */
+  ncclComm_t                 comm;
+  void                      *tried;   /* room for the messages of BCRNcclTry() */
+  int                        windows; /* so many were made */
+  std::vector<BCRNcclWindow> idle;
 };
 
 static struct {
@@ -105,6 +115,15 @@ static struct {
   ncclResult_t (*send)(const void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
   ncclResult_t (*recv)(void *, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
   const char *(*error)(ncclResult_t);
+  #if defined(HAVE_WINDOWS)
+  int windows; /* these are there, of the version that this was compiled with */
+  ncclResult_t (*version)(int *);
+  ncclResult_t (*memalloc)(void **, size_t);
+  ncclResult_t (*memfree)(void *);
+  ncclResult_t (*windowregister)(ncclComm_t, void *, size_t, ncclWindow_t *, int);
+  ncclResult_t (*windowderegister)(ncclComm_t, ncclWindow_t);
+  ncclTeam_t (*teamlsa)(ncclComm_t);
+  #endif
 } lib;
 
 template <typename F> static bool find(F *f, const char *name)
@@ -125,9 +144,16 @@ const char *BCRNcclPossible(void)
     return lib.why;
   }
   lib.library = library;
-  if (find(&lib.getuniqueid, "ncclGetUniqueId") && find(&lib.init, "ncclCommInitRank") && find(&lib.destroy, "ncclCommDestroy") && find(&lib.abort, "ncclCommAbort") && find(&lib.asyncerror, "ncclCommGetAsyncError") && find(&lib.start, "ncclGroupStart") &&
-      find(&lib.end, "ncclGroupEnd") && find(&lib.send, "ncclSend") && find(&lib.recv, "ncclRecv") && find(&lib.error, "ncclGetErrorString"))
+  if (find(&lib.getuniqueid, "ncclGetUniqueId") && find(&lib.init, "ncclCommInitRank") && find(&lib.destroy, "ncclCommDestroy") && find(&lib.abort, "ncclCommAbort") && find(&lib.asyncerror, "ncclCommGetAsyncError") &&
+      find(&lib.start, "ncclGroupStart") && find(&lib.end, "ncclGroupEnd") && find(&lib.send, "ncclSend") && find(&lib.recv, "ncclRecv") && find(&lib.error, "ncclGetErrorString")) {
+  #if defined(HAVE_WINDOWS)
+    int version = 0;
+
+    lib.windows = find(&lib.version, "ncclGetVersion") && find(&lib.memalloc, "ncclMemAlloc") && find(&lib.memfree, "ncclMemFree") && find(&lib.windowregister, "ncclCommWindowRegister") && find(&lib.windowderegister, "ncclCommWindowDeregister") &&
+                  find(&lib.teamlsa, "ncclTeamLsa") && lib.version(&version) == ncclSuccess && version / 100 == NCCL_VERSION_CODE / 100;
+  #endif
     return NULL;
+  }
   lib.library = NULL;
   snprintf(lib.why, sizeof(lib.why), "libnccl.so.2 is too old: it has no point-to-point messages");
   return lib.why;
@@ -153,19 +179,26 @@ const char *BCRNcclCreate(const void *id, int size, int rank, BCRNccl *nccl)
   const char  *why;
 
   memcpy(&unique, id, sizeof(unique));
-  n->comm  = NULL;
-  n->tried = NULL;
-  why      = result(lib.init(&n->comm, size, unique, rank));
-  *nccl    = n;
+  n->comm    = NULL;
+  n->tried   = NULL;
+  n->windows = 0;
+  why        = result(lib.init(&n->comm, size, unique, rank));
+  *nccl      = n;
   return why;
 }
 
-const char *BCRNcclBegin(BCRNccl nccl)
+const char *BCRNcclError(BCRNccl nccl)
 {
   ncclResult_t r   = ncclSuccess;
   const char  *why = result(lib.asyncerror(nccl->comm, &r));
 
-  if (!why) why = result(r); /* of an exchange before this one */
+  return why ? why : result(r);
+}
+
+const char *BCRNcclBegin(BCRNccl nccl)
+{
+  const char *why = BCRNcclError(nccl); /* of an exchange before this one */
+
   return why ? why : result(lib.start());
 }
 
@@ -227,12 +260,152 @@ void BCRNcclAbort(BCRNccl nccl)
 void BCRNcclDestroy(BCRNccl *nccl)
 {
   if (!*nccl) return;
+  for (BCRNcclWindow w : (*nccl)->idle) BCRNcclWindowDestroy(&w);
   (void)cudaFree((*nccl)->tried);
   if ((*nccl)->comm) (void)lib.destroy((*nccl)->comm);
   delete *nccl;
   *nccl = NULL;
 }
 
+  #if defined(HAVE_WINDOWS)
+
+struct _n_BCRNcclWindow {
+  BCRNccl             nccl;
+  int                 serial;
+  size_t              bytes;
+  void               *p;
+  ncclWindow_t        window;
+  std::vector<void *> base;
+};
+
+enum {
+  GRAIN = 2097152, /* of memory that others can map: sizes that are alike fit one another */
+  IDLE  = 8
+};
+
+int BCRNcclWindowPossible(BCRNccl nccl, int size)
+{
+  return lib.windows && lib.teamlsa(nccl->comm).nRanks == size;
+}
+
+const char *BCRNcclWindowAlloc(BCRNccl nccl, size_t bytes, BCRNcclWindow *window)
+{
+  BCRNcclWindow w = new _n_BCRNcclWindow;
+  const char   *why;
+
+  w->nccl   = nccl;
+  w->serial = ++nccl->windows;
+  w->bytes  = (bytes + GRAIN - 1) / GRAIN * GRAIN;
+  w->p      = NULL;
+  w->window = NULL;
+  *window   = w;
+  why       = result(lib.memalloc(&w->p, w->bytes));
+  if (why) (void)cudaGetLastError();
+  return why;
+}
+
+static __global__ void window_pointers(ncclWindow_t w, int n, void **p)
+{
+  for (int q = threadIdx.x; q < n; q += blockDim.x) p[q] = ncclGetPeerPointer(w, 0, q);
+}
+
+const char *BCRNcclWindowOpen(BCRNcclWindow w, int size, int rank, void *base[])
+{
+  void      **p = NULL;
+  cudaError_t e;
+  const char *why = result(lib.windowregister(w->nccl->comm, w->p, w->bytes, &w->window, NCCL_WIN_COLL_SYMMETRIC));
+
+  if (why) return why;
+  if (!w->window) return "these ranks have no windows";
+  e = cudaMalloc((void **)&p, (size_t)size * sizeof(*p));
+  if (e == cudaSuccess) {
+    window_pointers<<<1, 32>>>(w->window, size, p);
+    e = cudaMemcpy(base, p, (size_t)size * sizeof(*p), cudaMemcpyDeviceToHost);
+  }
+  (void)cudaFree(p);
+  if (e == cudaSuccess) e = cudaMemcpy(base[rank], &base[rank], sizeof(base[rank]), cudaMemcpyHostToDevice); /* these are the same memory */
+  if (e == cudaSuccess) {
+    void *seen = NULL;
+
+    e = cudaMemcpy(&seen, w->p, sizeof(seen), cudaMemcpyDeviceToHost);
+    if (e == cudaSuccess && seen != base[rank]) why = "its window is not where it should be";
+  }
+  if (e == cudaSuccess) {
+    w->base.assign(base, base + size);
+    return why;
+  }
+  (void)cudaGetLastError();
+  return cudaGetErrorString(e);
+}
+
+int BCRNcclWindowIdle(BCRNccl nccl, size_t bytes)
+{
+  int    serial = 0;
+  size_t least  = 2 * bytes + 2 * GRAIN; /* not one that is much too large */
+
+  for (BCRNcclWindow w : nccl->idle) {
+    if (w->bytes < bytes || w->bytes >= least) continue;
+    serial = w->serial;
+    least  = w->bytes;
+  }
+  return serial;
+}
+
+void BCRNcclWindowTake(BCRNccl nccl, int serial, BCRNcclWindow *window, void *base[])
+{
+  for (size_t i = 0; i < nccl->idle.size(); i++) {
+    if (nccl->idle[i]->serial != serial) continue;
+    *window = nccl->idle[i];
+    nccl->idle.erase(nccl->idle.begin() + (ptrdiff_t)i);
+    for (size_t q = 0; q < (*window)->base.size(); q++) base[q] = (*window)->base[q];
+    return;
+  }
+}
+
+void BCRNcclWindowGive(BCRNcclWindow *window)
+{
+  std::vector<BCRNcclWindow> &idle = (*window)->nccl->idle;
+
+  if (idle.size() == IDLE) {
+    BCRNcclWindowDestroy(&idle[0]);
+    idle.erase(idle.begin());
+  }
+  idle.push_back(*window);
+  *window = NULL;
+}
+
+int BCRNcclWindowFill(BCRNcclWindow w, size_t bytes, int byte)
+{
+  cudaError_t e = cudaMemset(w->p, byte, bytes);
+
+  if (e == cudaSuccess) e = cudaMemset((char *)w->p + bytes, 0, w->bytes - bytes);
+  return (int)(e == cudaSuccess ? cudaDeviceSynchronize() : e);
+}
+
+int BCRNcclWindowPut(BCRNcclWindow w, size_t at, unsigned value)
+{
+  cudaStream_t stream = NULL;
+  cudaError_t  e      = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+
+  if (e != cudaSuccess) return (int)e;
+  e = cudaMemcpyAsync((char *)w->p + at, &value, sizeof(value), cudaMemcpyHostToDevice, stream); /* not a kernel: there may be no room for one */
+  if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
+  (void)cudaStreamDestroy(stream);
+  return (int)e;
+}
+
+void BCRNcclWindowDestroy(BCRNcclWindow *window)
+{
+  BCRNcclWindow w = *window;
+
+  if (!w) return;
+  if (w->window && w->nccl->comm) (void)lib.windowderegister(w->nccl->comm, w->window);
+  if (w->p) (void)lib.memfree(w->p);
+  delete w;
+  *window = NULL;
+}
+
+  #endif
 #else
 
 static const char absent[] = "petscbcr was built without it: CMake found no nccl.h";
@@ -270,6 +443,10 @@ const char *BCRNcclWait(BCRNccl)
 {
   return absent;
 }
+const char *BCRNcclError(BCRNccl)
+{
+  return absent;
+}
 const char *BCRNcclTry(BCRNccl, int, int)
 {
   return absent;
@@ -277,4 +454,40 @@ const char *BCRNcclTry(BCRNccl, int, int)
 void BCRNcclAbort(BCRNccl) {}
 void BCRNcclDestroy(BCRNccl *) {}
 
+#endif
+
+#if !defined(HAVE_WINDOWS)
+enum {
+  GRAIN = 2097152, /* of memory that others can map: sizes that are alike fit one another */
+  IDLE  = 8
+};
+
+int BCRNcclWindowPossible(BCRNccl, int)
+{
+  return 0;
+}
+const char *BCRNcclWindowAlloc(BCRNccl, size_t, BCRNcclWindow *window)
+{
+  *window = NULL;
+  return "petscbcr was built without NCCL's windows";
+}
+const char *BCRNcclWindowOpen(BCRNcclWindow, int, int, void *[])
+{
+  return "petscbcr was built without NCCL's windows";
+}
+int BCRNcclWindowFill(BCRNcclWindow, size_t, int)
+{
+  return 0;
+}
+int BCRNcclWindowPut(BCRNcclWindow, size_t, unsigned)
+{
+  return 0;
+}
+int BCRNcclWindowIdle(BCRNccl, size_t)
+{
+  return 0;
+}
+void BCRNcclWindowTake(BCRNccl, int, BCRNcclWindow *, void *[]) {}
+void BCRNcclWindowGive(BCRNcclWindow *) {}
+void BCRNcclWindowDestroy(BCRNcclWindow *) {}
 #endif

@@ -34,9 +34,24 @@ BCR_CUDA_API const char *BCRNcclSend(BCRNccl nccl, const void *p, size_t bytes, 
 BCR_CUDA_API const char *BCRNcclReceive(BCRNccl nccl, void *p, size_t bytes, int rank, BCRStream stream);
 BCR_CUDA_API const char *BCRNcclEnd(BCRNccl nccl);
 BCR_CUDA_API const char *BCRNcclWait(BCRNccl nccl); /* until all that it was given is done, and says what went wrong */
+BCR_CUDA_API const char *BCRNcclError(BCRNccl nccl);                   /* of what it was given before */
 BCR_CUDA_API const char *BCRNcclTry(BCRNccl nccl, int size, int rank); /* begins messages from and to others, as NCCL connects ranks with the first of them. Then BCRNcclWait() */
 BCR_CUDA_API void        BCRNcclAbort(BCRNccl nccl);                   /* whatever it does, also waits for ranks that do nothing; it is good for nothing more than to be destroyed */
 BCR_CUDA_API void        BCRNcclDestroy(BCRNccl *nccl);
+
+/* Memory of this rank that kernels of all others reach, where all ranks are on one host and NCCL has windows: Alloc by each rank, then Open by all, which tells where those of all
+   ranks are for kernels of this one */
+typedef struct _n_BCRNcclWindow *BCRNcclWindow;
+BCR_CUDA_API int                 BCRNcclWindowPossible(BCRNccl nccl, int size);
+BCR_CUDA_API const char         *BCRNcclWindowAlloc(BCRNccl nccl, size_t bytes, BCRNcclWindow *window);
+BCR_CUDA_API const char         *BCRNcclWindowOpen(BCRNcclWindow window, int size, int rank, void *base[]);
+BCR_CUDA_API int                 BCRNcclWindowFill(BCRNcclWindow window, size_t bytes, int byte);   /* so much of the own one, and zeros to its end; waits */
+BCR_CUDA_API int                 BCRNcclWindowPut(BCRNcclWindow window, size_t at, unsigned value); /* there, while kernels wait for it */
+/* It takes long to make one: those that nobody uses wait with the communicator. Idle: the number of one for so many bytes, or 0 */
+BCR_CUDA_API int  BCRNcclWindowIdle(BCRNccl nccl, size_t bytes);
+BCR_CUDA_API void BCRNcclWindowTake(BCRNccl nccl, int serial, BCRNcclWindow *window, void *base[]);
+BCR_CUDA_API void BCRNcclWindowGive(BCRNcclWindow *window);
+BCR_CUDA_API void BCRNcclWindowDestroy(BCRNcclWindow *window);
 
 #if defined(__cplusplus)
 }

@@ -1,0 +1,197 @@
+/* box_rows() of box.cuh where the lines go on on other ranks: what the planes leave for the interfaces is sent, and what comes back is waited for, while they stay on chip. Planes
+   go in the same order everywhere, so that those that wait are those that others are at. Blocks begin in their order, as all kernels with a look back need it */
+#include "box.cuh"
+#include "reduced.cuh"
+
+/* cluster_lines() with open ends. X: 2 N more numbers in shared memory */
+template <typename T, int K, int N, typename At> static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, const BCRReduced &red, bool active, int k, int plane, int rank, int nrank, const double *t, double *E, double *X, At at)
+{
+  constexpr int stride = N - 1;
+  const int     rows = max(0, min(K, p.n - rank * K)), tail = p.n - (nrank - 1) * K;
+  const bool    half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank * K + rows == p.n, last = rank == nrank - 1;
+  const double  mu = t[0], hs = t[stride];
+  double        c = 0, b = 0, pw = 1, power = mu, sum = mu, mK = 0, PK = 0, mT = 1, PT = 0; /* as in cluster_lines() */
+
+  if (active) {
+#pragma unroll 8
+    for (int i = 0; i < rows; i++) {
+      const double g = (double)at(i);
+
+      c = hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g) + mu * c;
+      b += pw * c;
+      pw *= mu;
+    }
+    E[k]     = c;
+    E[N + k] = b;
+  }
+  cluster_arrive();
+#pragma unroll
+  for (int i = 0; i < 6; i++) {
+    if (1 << i == K) {
+      mK = power;
+      PK = sum;
+    }
+    if (1 << i <= K && (tail >> i & 1)) {
+      PT += mT * mT * sum;
+      mT *= power;
+    }
+    power *= power;
+    sum += sum * power;
+  }
+  cluster_wait();
+  double C = 0, X1 = 0, pr = 1, in = 0, pwin = 1, R = 0, RA = 0, own = 0, left = 0;
+
+  if (active) {
+    double e[RANKS], h[RANKS];
+
+#pragma unroll
+    for (int q = 0; q < RANKS; q++) {
+      e[q] = q < nrank ? cluster_read(E + k, q) : 0;
+      h[q] = q < nrank ? cluster_read(E + N + k, q) : 0;
+    }
+    pw = 1;
+#pragma unroll
+    for (int q = 0; q < RANKS; q++) {
+      if (q < nrank) {
+        const double m = q == nrank - 1 ? mT : mK, s = q == nrank - 1 ? PT : PK, x = h[q] + C * s;
+
+        X1 += pw * x;
+        if (q == rank) {
+          in   = C;
+          pwin = pw;
+        } else if (q > rank) {
+          R += pr * x;
+          RA += pr * pw * s;
+          pr *= m;
+        }
+        pw *= m;
+        C = e[q] + C * m;
+      }
+    }
+    if (last) { /* for the others, as soon as can be */
+      const double *e6 = p.border + (ptrdiff_t)plane * BCR_CUDA_SEP_BORDER * stride + k;
+
+      if (p.open[1]) own = 4 * p.a * (e6[4 * stride] * (double)at(rows) + e6[2 * stride] * X1 + e6[3 * stride] * C);
+      if (p.open[0]) left = 4 * p.a * (e6[0] * X1 + e6[stride] * C);
+      window_put(red.window, window_slot(red.window), 0, plane * stride + k, own);
+      window_put(red.window, window_slot(red.window), 1, plane * stride + k, left);
+    }
+    const double A = (t[3 * stride] * X1 + t[4 * stride] * C) / mu, Bn = (t[6 * stride] * X1 + t[7 * stride] * C) / mu;
+
+    in += A * pwin;
+    R += A * RA + pr * Bn;
+#pragma unroll 8
+    for (int i = 0; i < rows; i++) { /* meanwhile */
+      const double g = (double)at(i);
+
+      in    = hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g) + mu * in;
+      at(i) = (T)in;
+    }
+    if (last) {
+      const double *e6 = p.border + (ptrdiff_t)plane * BCR_CUDA_SEP_BORDER * stride + k, f = e6[5 * stride] / mu;
+      double        after, before;
+
+      reduced(red, plane * stride + k, own, left, &after, &before);
+      before *= 0.25;
+      after *= 0.25;
+      X[k]     = f * (e6[0] * before + e6[2 * stride] * after);
+      X[N + k] = f * (e6[stride] * before + e6[3 * stride] * after);
+      if (p.open[1]) at(rows) = (T)after;
+    }
+  }
+  cluster_arrive(); /* nobody reads E any more; X is there */
+  cluster_wait();
+  if (active) {
+    double d = cluster_read(X + k, nrank - 1);
+
+    R += d * RA + pr * cluster_read(X + N + k, nrank - 1);
+    d *= pwin;
+    if (__any_sync(__activemask(), pwin > 1e-30)) { /* what the rank before adds reaches these rows */
+#pragma unroll 8
+      for (int i = 0; i < rows; i++) {
+        d *= mu;
+        at(i) = (T)((double)at(i) + d);
+      }
+    }
+#pragma unroll 8
+    for (int i = rows - 1; i >= 0; i--) {
+      R     = (double)at(i) + mu * R;
+      at(i) = (T)R;
+    }
+  }
+  cluster_arrive();
+}
+
+template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_ranks(BCRCudaBoxPlanes p, BCRReduced red, T *u)
+{
+  extern __shared__ __align__(16) char sm[];
+  constexpr int                        K = 2 * PAIRS, PITCH = Rows<T, N, PAIRS>::PITCH;
+  static_assert(PAIRS * Sine<N>::TASKS >= N - 1, "a thread for each mode");
+  T         *M    = (T *)sm;
+  double    *E    = (double *)(sm + Rows<T, N, PAIRS>::BYTES);
+  const int  rank = blockIdx.x, k = threadIdx.x, rows = min(K, p.n + p.open[1] - rank * K);
+  const bool active = k < N - 1;
+
+  u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
+  Rows<T, N, PAIRS>::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
+  cluster_open<T, K, N>(p, red, active, k, blockIdx.y, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1) + (active ? k : 0), E, E + 2 * N, [&](int i) -> T & { return M[i * PITCH + k + 1]; });
+  __syncthreads();
+  Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
+  Rows<T, N, PAIRS>::store(rows, u, p.ld, sm);
+  cluster_wait();
+  window_done(red.window);
+}
+
+/* u NULL: *fits says whether the device has room for a cluster */
+template <typename T, int N, int PAIRS, int MINB> static int launch(const BCRCudaBoxPlanes *p, const BCRReduced &red, void *u, cudaStream_t st, int *fits)
+{
+  const auto          kernel = box_ranks<T, N, PAIRS, MINB>;
+  const size_t        bytes  = Rows<T, N, PAIRS>::BYTES + 4 * N * sizeof(double);
+  const int           ranks  = (p->n + p->open[1] + 2 * PAIRS - 1) / (2 * PAIRS);
+  cudaLaunchConfig_t  config = {};
+  cudaLaunchAttribute attribute[1];
+  cudaError_t         e = ranks > RANKS ? cudaErrorNotSupported : cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+
+  config.gridDim                = dim3((unsigned)ranks, (unsigned)p->planes);
+  config.blockDim               = dim3((unsigned)(PAIRS * Sine<N>::TASKS));
+  config.dynamicSmemBytes       = bytes;
+  config.stream                 = st;
+  attribute[0].id               = cudaLaunchAttributeClusterDimension;
+  attribute[0].val.clusterDim.x = (unsigned)ranks;
+  attribute[0].val.clusterDim.y = 1;
+  attribute[0].val.clusterDim.z = 1;
+  config.attrs                  = attribute;
+  config.numAttrs               = 1;
+  if (fits) {
+    if (e == cudaSuccess) e = cudaOccupancyMaxActiveClusters(fits, kernel, &config);
+    if (e != cudaSuccess) *fits = 0;
+    (void)cudaGetLastError(); /* a size that the device does not have is no error */
+    return 0;
+  }
+  if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, kernel, *p, red, (T *)u);
+  return (int)(e == cudaSuccess ? cudaGetLastError() : e);
+}
+
+static int box_ranks_any(const BCRCudaBoxPlanes *p, int single, const BCRReduced &red, void *u, cudaStream_t st, int *fits)
+{
+  if (p->N == 128) return single ? launch<float, 128, 16, 4>(p, red, u, st, fits) : launch<double, 128, 16, 4>(p, red, u, st, fits);
+  if (p->N == 256) return single ? launch<float, 256, 16, 2>(p, red, u, st, fits) : launch<double, 256, 16, 2>(p, red, u, st, fits);
+  return single ? launch<float, 512, 16, 1>(p, red, u, st, fits) : launch<double, 512, 16, 1>(p, red, u, st, fits);
+}
+
+int BCRCudaBoxRanksFits(const BCRCudaBoxPlanes *p, int single)
+{
+  const BCRReduced red  = {};
+  int              fits = 0;
+
+  (void)box_ranks_any(p, single, red, NULL, NULL, &fits);
+  return fits;
+}
+
+int BCRCudaBoxRanks(BCRStream stream, const BCRCudaBoxPlanes *p, int single, void *u, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
+{
+  const BCRReduced red = {*rows, NULL, part, 0, *w};
+
+  if (p->planes < 1) return 0;
+  return box_ranks_any(p, single, red, u, bcr_stream(stream), NULL);
+}

@@ -1,0 +1,85 @@
+/* Numbers in the memory of other parts: BCRCudaWindow of border.h. Each of them is its own flag, so that nothing waits but who needs it */
+#pragma once
+
+#include "common.cuh"
+#include "border.h"
+
+/* Does part p send what it has for its own row (left 0), or for the row before (1), of this mode to part q? */
+static __device__ __forceinline__ bool window_goes(const BCRCudaWindow &w, int p, int q, int left, int mode)
+{
+  const int next = p + 1 < w.parts ? p + 1 : 0, before = p ? p - 1 : w.parts - 1;
+
+  if (p == q || !(w.periodic || (left ? p > 0 : p + 1 < w.parts))) return false;
+  return mode < w.coupled || q == (left ? before : next);
+}
+
+/* Where that number is among those of a slot */
+static __device__ __forceinline__ ptrdiff_t window_at(const BCRCudaWindow &w, int p, int left, int mode)
+{
+  return (2 * (ptrdiff_t)p + 1) * w.n + (left ? mode : -1 - mode);
+}
+
+static __device__ __forceinline__ ptrdiff_t window_slot(const BCRCudaWindow &w)
+{
+  return (*(volatile unsigned *)w.turn & 1) * w.slot;
+}
+
+static __device__ __forceinline__ void window_store(double *p, double v)
+{
+  const long long nothing = -1, other = 0x7ff8000000000000; /* two NaNs */
+  long long       b = __double_as_longlong(v);
+
+  if (b == nothing) b = other;
+  asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(b) : "memory");
+}
+
+static __device__ __forceinline__ double window_load(const double *p)
+{
+  long long b;
+
+  asm volatile("ld.relaxed.sys.global.b64 %0, [%1];" : "=l"(b) : "l"(p) : "memory");
+  return __longlong_as_double(b);
+}
+
+static __device__ __forceinline__ bool window_there(double v)
+{
+  return __double_as_longlong(v) != -1;
+}
+
+static __device__ __forceinline__ void window_clear(double *p)
+{
+  asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(-1LL) : "memory");
+}
+
+/* The number that comes there, which is taken; turn[2]: nothing will come any more */
+static __device__ __forceinline__ double window_wait(double *p, const unsigned *turn)
+{
+  double v = window_load(p);
+
+  for (unsigned n = 1; !window_there(v); n++) {
+    v = window_load(p);
+    if (!(n & 63) && *(const volatile unsigned *)(turn + 2)) return 0;
+  }
+  window_clear(p);
+  return v;
+}
+
+/* One number to all parts that want it */
+static __device__ __forceinline__ void window_put(const BCRCudaWindow &w, ptrdiff_t slot, int left, int mode, double v)
+{
+  for (int q = 0; q < w.parts; q++) {
+    if (window_goes(w, w.mine, q, left, mode)) window_store(w.to[q] + slot + window_at(w, w.mine, left, mode), v);
+  }
+}
+
+/* All threads of a block, which have taken all that they take: the last block of all passes the turn */
+static __device__ __forceinline__ void window_done(const BCRCudaWindow &w)
+{
+  const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
+
+  __syncthreads();
+  if (threadIdx.x == 0 && atomicAdd(w.turn + 1, 1u) == blocks - 1) {
+    w.turn[1] = 0;
+    w.turn[0] ^= 1;
+  }
+}
