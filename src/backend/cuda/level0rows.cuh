@@ -196,6 +196,17 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
     if (BACK) {
       T left[K], right[K];
 
+      if (p.sub && (int)blockIdx.z == p.subplane) { /* a singular operator: what f loses, in columns that there are */
+        const T sub = (T)(p.subfactor * *p.sub);
+
+#pragma unroll
+        for (int i = 0; i < K; i++) {
+#pragma unroll
+          for (int r = 0; r < R; r++)
+            if (R == 7 || r < h) x[r][i] -= K * lane + i < mine ? sub : (T)0;
+        }
+      }
+
       rows_get(seps + (~g & 1) * CH, lane, left);
       rows_get(seps + (g & 1) * CH, lane, right);
 #pragma unroll
