@@ -61,6 +61,8 @@ __global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRC
         B[jj][ll] = v;
       }
       __syncthreads();
+      double part[4][4] = {}; /* sums of sums: thousands of terms one after the other would lose sqrt(n) roundings */
+
 #pragma unroll
       for (int jj = 0; jj < STEP; jj++) {
         T a[4], b[4];
@@ -73,8 +75,12 @@ __global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRC
 #pragma unroll
         for (int p = 0; p < 4; p++)
 #pragma unroll
-          for (int q = 0; q < 4; q++) acc[p][q] += (double)a[p] * (double)b[q];
+          for (int q = 0; q < 4; q++) part[p][q] += (double)a[p] * (double)b[q];
       }
+#pragma unroll
+      for (int p = 0; p < 4; p++)
+#pragma unroll
+        for (int q = 0; q < 4; q++) acc[p][q] += part[p][q];
       __syncthreads();
     }
 #pragma unroll
