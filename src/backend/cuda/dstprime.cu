@@ -124,7 +124,8 @@ template <typename T> struct PrimeOut {
 };
 
 /* The first pass over h (back: the last one of the way back; WHOLE: the only one, with the product), where classes in pairs +-c become E and O (or back), alone
-   where c = -c, with O = 2 V only. Two lanes have a pair's numbers, one E, one O. Where h is even O is twisted so that its convolution is cyclic */
+   where c = -c, with O = 2 V only. Two lanes have a pair's numbers, one E, one O; lanes beyond the last pair read what that one does, which no other warp writes.
+   Where h is even O is twisted so that its convolution is cyclic */
 template <typename T, int R, int WHOLE> static __device__ __forceinline__ void prime_parts(const BCRCudaDstPrime &p, const BCRCudaDstPass &s, PassField<T> z, int back, PrimeOut<T> out, int tid)
 {
   const int lane = tid & 31, odd = tid & 1, items = 2 * (p.pairs + p.alone) * s.s;
@@ -132,7 +133,7 @@ template <typename T, int R, int WHOLE> static __device__ __forceinline__ void p
 #pragma unroll 1
   for (int first = tid - lane; first < items; first += p.threads) {
     const bool valid = first + lane < items;
-    const int  e = valid ? (first + lane) >> 1 : 0, c = pass_divide(e, s.s, s.pers), i = e - c * s.s, row = __ldg(p.index + p.pair + 2 * c), a = row * p.h + i, b = __ldg(p.index + p.pair + 2 * c + 1) * p.h + i, to = odd ? b : a;
+    const int  e = (valid ? first + lane : items - 1) >> 1, c = pass_divide(e, s.s, s.pers), i = e - c * s.s, row = __ldg(p.index + p.pair + 2 * c), a = row * p.h + i, b = __ldg(p.index + p.pair + 2 * c + 1) * p.h + i, to = odd ? b : a;
     const bool twist = odd && p.twist >= 0;
     Cplx<T>    x[R];
 
@@ -147,12 +148,12 @@ template <typename T, int R, int WHOLE> static __device__ __forceinline__ void p
 #pragma unroll
         for (int r = 0; r < R; r++) x[r] = x[r] * pass_root<T>(p.w, p.twist + i + r * s.s);
       }
-      __syncwarp();
     } else {
 #pragma unroll
       for (int r = 0; r < R; r++) x[r] = z.get(to + r * s.s);
       if (s.w >= 0) pass_factors<T, R>(p.w, s.w, s.s, i, x);
     }
+    __syncwarp();
     Dft<T, R>::run(x);
     if (WHOLE) {
       const Cplx<T> sum = x[0];
