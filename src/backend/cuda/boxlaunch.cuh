@@ -14,16 +14,14 @@ template <typename T, int N, int W, int MINB> static int columns_launch(const BC
   return bcr_done();
 }
 
-/* u NULL: *fits says whether the device has room for a cluster */
-template <typename T> static int cluster_launch(void (*kernel)(BCRCudaBoxPlanes, T *), int K, int threads, size_t bytes, const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
+/* A cluster of ranks blocks for each of the planes. fits given: how many clusters the device has room for at a time, and no launch */
+template <typename... A> static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threads, size_t bytes, cudaStream_t st, int *fits, A... args)
 {
-  const int           ranks  = (p->n + K - 1) / K;
   cudaLaunchConfig_t  config = {};
   cudaLaunchAttribute attribute[1];
-  cudaError_t         e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  cudaError_t         e = ranks > RANKS ? cudaErrorNotSupported : cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
-  if (ranks > RANKS) e = cudaErrorNotSupported;
-  config.gridDim                = dim3((unsigned)ranks, (unsigned)p->planes);
+  config.gridDim                = dim3((unsigned)ranks, (unsigned)planes);
   config.blockDim               = dim3((unsigned)threads);
   config.dynamicSmemBytes       = bytes;
   config.stream                 = st;
@@ -34,23 +32,22 @@ template <typename T> static int cluster_launch(void (*kernel)(BCRCudaBoxPlanes,
   config.attrs                  = attribute;
   config.numAttrs               = 1;
   if (fits) {
-    int n = 0;
-
-    if (e == cudaSuccess) e = cudaOccupancyMaxActiveClusters(&n, kernel, &config);
-    *fits = e == cudaSuccess && n > 0;
+    *fits = 0;
+    if (e == cudaSuccess) e = cudaOccupancyMaxActiveClusters(fits, kernel, &config);
+    if (e != cudaSuccess) *fits = 0;
     (void)cudaGetLastError(); /* a size that the device does not have is no error */
     return 0;
   }
-  if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, kernel, *p, (T *)u);
+  if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, kernel, args...);
   return (int)(e == cudaSuccess ? cudaGetLastError() : e);
 }
 template <typename T, int N, int W, int MINB> static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  return cluster_launch<T>(box_slabs<T, N, W, MINB>, 2 * W, W * Sine<N>::TASKS, Columns<T, N, W>::BYTES + 2 * N * sizeof(double), p, u, st, fits);
+  return cluster_launch(box_slabs<T, N, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, W * Sine<N>::TASKS, Columns<T, N, W>::BYTES + 2 * N * sizeof(double), st, fits, *p, (T *)u);
 }
 template <typename T, int N, int PAIRS, int MINB> static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  return cluster_launch<T>(box_rows<T, N, PAIRS, MINB>, 2 * PAIRS, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * sizeof(double), p, u, st, fits);
+  return cluster_launch(box_rows<T, N, PAIRS, MINB>, (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * sizeof(double), st, fits, *p, (T *)u);
 }
 
 template <typename T, int N, int PAIRS, int MINB> static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)

@@ -1,6 +1,6 @@
 /* box_rows() of box.cuh where the lines go on on other ranks: what the planes leave for the interfaces is sent, and what comes back is waited for, while they stay on chip. Planes
    go in the same order everywhere, so that those that wait are those that others are at. Blocks begin in their order, as all kernels with a look back need it */
-#include "box.cuh"
+#include "boxlaunch.cuh"
 #include "reduced.cuh"
 
 /* cluster_lines() with open ends. X: 2 N more numbers in shared memory */
@@ -142,34 +142,9 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
   window_done(red.window);
 }
 
-/* u NULL: *fits says whether the device has room for a cluster */
 template <typename T, int N, int PAIRS, int MINB> static int launch(const BCRCudaBoxPlanes *p, const BCRReduced &red, void *u, cudaStream_t st, int *fits)
 {
-  const auto          kernel = box_ranks<T, N, PAIRS, MINB>;
-  const size_t        bytes  = Rows<T, N, PAIRS>::BYTES + 4 * N * sizeof(double);
-  const int           ranks  = (p->n + p->open[1] + 2 * PAIRS - 1) / (2 * PAIRS);
-  cudaLaunchConfig_t  config = {};
-  cudaLaunchAttribute attribute[1];
-  cudaError_t         e = ranks > RANKS ? cudaErrorNotSupported : cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-
-  config.gridDim                = dim3((unsigned)ranks, (unsigned)p->planes);
-  config.blockDim               = dim3((unsigned)(PAIRS * Sine<N>::TASKS));
-  config.dynamicSmemBytes       = bytes;
-  config.stream                 = st;
-  attribute[0].id               = cudaLaunchAttributeClusterDimension;
-  attribute[0].val.clusterDim.x = (unsigned)ranks;
-  attribute[0].val.clusterDim.y = 1;
-  attribute[0].val.clusterDim.z = 1;
-  config.attrs                  = attribute;
-  config.numAttrs               = 1;
-  if (fits) {
-    if (e == cudaSuccess) e = cudaOccupancyMaxActiveClusters(fits, kernel, &config);
-    if (e != cudaSuccess) *fits = 0;
-    (void)cudaGetLastError(); /* a size that the device does not have is no error */
-    return 0;
-  }
-  if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, kernel, *p, red, (T *)u);
-  return (int)(e == cudaSuccess ? cudaGetLastError() : e);
+  return cluster_launch(box_ranks<T, N, PAIRS, MINB>, (p->n + p->open[1] + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 4 * N * sizeof(double), st, fits, *p, red, (T *)u);
 }
 
 static int box_ranks_any(const BCRCudaBoxPlanes *p, int single, const BCRReduced &red, void *u, cudaStream_t st, int *fits)
