@@ -77,3 +77,17 @@ template <typename... P, typename... A> static int bcr_launch(int dependent, voi
       __VA_ARGS__; \
     } \
   } while (0)
+
+/* Arguments of a transform along rows that lines fl and ul describe: more rows stand behind them, extra is added to those that extraof names */
+template <typename A> static inline void bcr_rows(A *a, const BCRCudaLines *fl, const BCRCudaLines *ul, int more, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+{
+  a->nrows   = fl->na * fl->nb + more;
+  a->na      = fl->na;
+  a->fa      = fl->sa;
+  a->fb      = fl->sb;
+  a->ua      = ul->sa;
+  a->ub      = ul->sb;
+  a->extraof = extraof;
+  a->extrald = extrald;
+  a->extrab  = extrab;
+}

@@ -637,19 +637,11 @@ int BCRCudaDstPrimeApply(BCRStream stream, const BCRCudaDstPrime *plan, int back
   PrimeArgs g;
   int       error = 0;
 
-  g.p       = *plan;
-  g.back    = back != 0;
-  g.nrows   = fl->na * fl->nb + more;
-  g.njobs   = plan->P % 2 ? g.nrows : (g.nrows + 1) / 2;
-  g.na      = fl->na;
-  g.fa      = fl->sa;
-  g.fb      = fl->sb;
-  g.ua      = ul->sa;
-  g.ub      = ul->sb;
-  g.extraof = extraof;
-  g.extrald = extrald;
-  g.extrab  = extrab;
-  g.early   = BCRCudaDstPrimeEarly(plan, g.nrows, sms);
+  g.p    = *plan;
+  g.back = back != 0;
+  bcr_rows(&g, fl, ul, more, extraof, extrald, extrab);
+  g.njobs = plan->P % 2 ? g.nrows : (g.nrows + 1) / 2;
+  g.early = BCRCudaDstPrimeEarly(plan, g.nrows, sms);
   if (g.nrows < 1) return 0;
   BCR_CUDA_TYPE(single, error = plan->big ? prime_launch<T, 1>(g, sms, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)) : prime_launch<T, 0>(g, sms, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
   return error;

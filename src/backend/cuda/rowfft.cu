@@ -280,17 +280,9 @@ int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, in
   RowArgs g;
   int     error = 0;
 
-  g.p       = *plan;
-  g.back    = back != 0;
-  g.nrows   = fl->na * fl->nb + more;
-  g.na      = fl->na;
-  g.fa      = fl->sa;
-  g.fb      = fl->sb;
-  g.ua      = ul->sa;
-  g.ub      = ul->sb;
-  g.extraof = extraof;
-  g.extrald = extrald;
-  g.extrab  = extrab;
+  g.p    = *plan;
+  g.back = back != 0;
+  bcr_rows(&g, fl, ul, more, extraof, extrald, extrab);
   if (g.nrows < 1) return 0;
   g.p.threads = pass_threads((g.nrows + 1) / 2, sms, 128, 512, row_bytes(plan->n, plan->pad, single), plan->shared);
   BCR_CUDA_TYPE(single, error = plan->pad ? row_launch<T, 1>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)) : row_launch<T, 0>(g, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
