@@ -7,7 +7,8 @@
 #include <cuda_runtime.h>
 
 /* row j from its neighbours, `step` away */
-template <typename Get, typename Put> static __device__ inline void reduce(ptrdiff_t j, ptrdiff_t step, bool right, Get get, Put put)
+template <typename Get, typename Put>
+static __device__ inline void reduce(ptrdiff_t j, ptrdiff_t step, bool right, Get get, Put put)
 {
   const double k1 = get(0, j) / get(1, j - step), k2 = right ? get(2, j) / get(1, j + step) : 0;
   const double a = -get(0, j - step) * k1, c = right ? -get(2, j + step) * k2 : 0;

@@ -9,11 +9,11 @@
 #include <cstddef>
 
 struct Peer {
-  int           dim, n, N; /* N = n + 1 */
-  size_t        rows;      /* n^(dim - 1) */
-  cufftHandle   plan;
-  double       *ext;
-  double2      *hat;
+  int         dim, n, N; /* N = n + 1 */
+  size_t      rows;      /* n^(dim - 1) */
+  cufftHandle plan;
+  double     *ext;
+  double2    *hat;
   cufftResult (*exec)(cufftHandle, cufftDoubleReal *, cufftDoubleComplex *);
   cufftResult (*destroy)(cufftHandle);
 };
@@ -78,11 +78,11 @@ extern "C" int PeerCreate(int dim, int n, void **peer)
   if (!lib) lib = dlopen("libcufft.so", RTLD_NOW);
   if (!lib) lib = dlopen("/usr/local/cuda/lib64/libcufft.so", RTLD_NOW);
   if (!lib) return -1;
-  p       = new Peer();
-  p->dim  = dim;
-  p->n    = n;
-  p->N    = N;
-  p->rows = dim == 3 ? (size_t)n * n : (size_t)n;
+  p                     = new Peer();
+  p->dim                = dim;
+  p->n                  = n;
+  p->N                  = N;
+  p->rows               = dim == 3 ? (size_t)n * n : (size_t)n;
   *(void **)&many       = dlsym(lib, "cufftPlanMany");
   *(void **)&p->exec    = dlsym(lib, "cufftExecD2Z");
   *(void **)&p->destroy = dlsym(lib, "cufftDestroy");
@@ -97,7 +97,7 @@ extern "C" int PeerCreate(int dim, int n, void **peer)
 /* on the default stream */
 extern "C" int PeerSolve(void *peer, const double *f, double *u)
 {
-  Peer      *p = (Peer *)peer;
+  Peer      *p    = (Peer *)peer;
   const int  last = 2 * p->dim - 1;
   const dim3 tiles((p->n + 31) / 32, (p->n + 31) / 32, p->dim == 3 ? p->n : 1), block(32, 8);
 

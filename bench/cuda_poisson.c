@@ -45,12 +45,12 @@ static int run_copy(void *context)
 /* |f - K u| / (|K| |u| + |f|), 2-norms, f and u brought to double */
 static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], const char ends[], PetscBool single, double *error)
 {
-  const size_t   N = (size_t)n[0] * n[1] * n[2];
-  double        *f, *u, *parts, *row[9], h[256], sum[3] = {0, 0, 0}, norm = 0;
-  const double  *low[3], *diag[3], *up[3];
-  float         *res;
-  int            m[3] = {(int)n[0], (int)n[1], (int)n[2]};
-  ptrdiff_t      s[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
+  const size_t     N = (size_t)n[0] * n[1] * n[2];
+  double          *f, *u, *parts, *row[9], h[256], sum[3] = {0, 0, 0}, norm = 0;
+  const double    *low[3], *diag[3], *up[3];
+  float           *res;
+  int              m[3] = {(int)n[0], (int)n[1], (int)n[2]};
+  ptrdiff_t        s[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
   BCRCudaBox       box;
   BCRCudaRefineRhs rhs;
   BCRDeviceArena   arena = {0};
@@ -201,7 +201,8 @@ int main(int argc, char **argv)
     PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
     PetscCall(PetscStrncpy(solver, graph ? "bcr-graph" : "bcr", sizeof(solver)));
     if (radix || nschedule) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", radix ? "radix" : "schedule", (int)(radix ? radix : schedule[0]), recursive && dim == 3 ? "-recursive" : ""));
-    printf("cuda_poisson,poisson%dd%s%s,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, strcmp(ends, "ddd") ? "-" : "", strcmp(ends, "ddd") ? ends : "", (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
+    printf("cuda_poisson,poisson%dd%s%s,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, strcmp(ends, "ddd") ? "-" : "", strcmp(ends, "ddd") ? ends : "", (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double",
+           solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
     fflush(stdout);
     PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
     PetscCall(BCRDeviceCoreDestroy(&r.core));

@@ -170,13 +170,13 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     op.axis[d].n = d < dim ? n[d] : 1;
     op.axis[d].a = 1;
   }
-  slab.start        = FirstRow(N, rank);
-  slab.len          = FirstRow(N, rank + 1) - slab.start;
-  options.device    = PETSC_TRUE;
-  options.core.isa  = -1;
+  slab.start          = FirstRow(N, rank);
+  slab.len            = FirstRow(N, rank + 1) - slab.start;
+  options.device      = PETSC_TRUE;
+  options.core.isa    = -1;
   options.plainlaunch = graph ? PETSC_FALSE : PETSC_TRUE;
-  options.transport = (int)kind;
-  options.gpuaware  = kind == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE;
+  options.transport   = (int)kind;
+  options.gpuaware    = kind == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE;
   PetscCallBCRCuda(BCRCudaStreamCreate(&r.stream));
   options.stream = r.stream;
   r.n            = inner * slab.len;

@@ -504,7 +504,8 @@ static PetscErrorCode PCView_Neato(PC pc, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s%s%s, memory of a GPU: %s\n", neato->tri && neato->options.device ? "cuda, device " : "", neato->tri ? (neato->options.device ? neato->info.device : "cpu") : PCNeatoBackends[neato->backend],
                                    neato->tri && neato->backend == PCNEATO_BACKEND_AUTO ? " (auto)" : "", PCNeatoMemories[neato->memory]));
   if (neato->info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", neato->info.transport));
-  else if (!neato->tri || neato->lines->ranks > 1) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s%s\n", neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? "mpi" : PCNeatoTransports[neato->transport], neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? " (auto)" : ""));
+  else if (!neato->tri || neato->lines->ranks > 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s%s\n", neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? "mpi" : PCNeatoTransports[neato->transport], neato->tri && neato->transport == PCNEATO_TRANSPORT_AUTO ? " (auto)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "precision: %s\n", PCNeatoPrecisions[neato->precision]));
   if (neato->tri)
     PetscCall(PetscViewerASCIIPrintf(viewer, "memory of this rank: workspace %" PetscInt64_FMT " bytes, tables %" PetscInt64_FMT " bytes; sent in a solve: %" PetscInt64_FMT " bytes\n", (PetscInt64)neato->info.workspace,

@@ -15,10 +15,10 @@
 
 typedef struct {
   const BCRRows *A;
-  PetscInt       c, dim, n[3], b[3];              /* the box of unknowns: sizes, the first one's place in the grid */
-  PetscInt       lo[3], own[3];                   /* this rank's part of it */
-  PetscInt       so[3], sn[3], stride[3], nodes;  /* what the arrays have: that part and two more nodes on either side along axes that are cut; around the ends too */
-  PetscBool      image[3];                        /* ... that is, nodes -1 and n stand for n - 1 and 0 */
+  PetscInt       c, dim, n[3], b[3];             /* the box of unknowns: sizes, the first one's place in the grid */
+  PetscInt       lo[3], own[3];                  /* this rank's part of it */
+  PetscInt       so[3], sn[3], stride[3], nodes; /* what the arrays have: that part and two more nodes on either side along axes that are cut; around the ends too */
+  PetscBool      image[3];                       /* ... that is, nodes -1 and n stand for n - 1 and 0 */
   BCROperator   *op;
   double         sign;
   double        *D;           /* diagonal, dropped planes with a slope taken in */
@@ -267,7 +267,7 @@ static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt c
   };
   const BCRRows     *A   = F->A;
   const PetscInt     dof = A->dof, node = BCRNode(A, ix), row = F->c + dof * node, first = A->ai[row], R = A->ai[row + 1] - first, E = A->ai[row + dof] - first;
-  const PetscScalar *v    = A->aa + first;
+  const PetscScalar *v     = A->aa + first;
   const PetscInt     ox[3] = {ix[0] - F->b[0], ix[1] - F->b[1], ix[2] - F->b[2]}, o = ox[1] + F->n[1] * ox[2], box = BCRFitAt(F, ox[0], ox);
   double            *C[3]  = {NULL, NULL, NULL};
   PetscInt           at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
@@ -334,8 +334,8 @@ static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
     for (d = 0; d < 3; d++) {
       SUM(q->wraps[d]);
       for (s = 0; s < 2; s++) {
-        BCRPlane *pl     = &F->op->axis[d].plane[s];
-        double    count  = (double)q->count[d][s], couple = pl->couple ? 1 : 0;
+        BCRPlane *pl    = &F->op->axis[d].plane[s];
+        double    count = (double)q->count[d][s], couple = pl->couple ? 1 : 0;
 
         for (k = 0; k < 3; k++) SUM(q->link[d][s][k]);
         for (k = 0; k < 2; k++) SUM(q->side[d][s][k]);
@@ -644,7 +644,7 @@ static PetscInt BCRFitInsideLine(const BCRFitData *F, PetscInt *first)
 /* What is left over the inside of the box, where all weights are one: D / s^2 - T, or without scales the row sum */
 static PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r)
 {
-  PetscInt       o[3] = {0, 0, 0}, d, i, first;
+  PetscInt       o[3]  = {0, 0, 0}, d, i, first;
   const PetscInt count = BCRFitInsideLine(F, &first);
 
   PetscFunctionBegin;

@@ -105,8 +105,7 @@ PetscErrorCode BCRGridCheckMatrix(const BCRGrid *g, Mat P)
   PetscFunctionBegin;
   for (d = 0, n = 1; d < 3; d++) n *= g->N[d];
   PetscCall(MatGetSize(P, &rows, &m));
-  PetscCheck(rows == g->dof * n && m == rows, g->comm, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", rows, m,
-             g->dof * n);
+  PetscCheck(rows == g->dof * n && m == rows, g->comm, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", rows, m, g->dof * n);
   want = g->dof * (g->N[0] * g->N[1] * g->lo[2] + g->N[0] * g->lo[1] * g->n[2] + g->lo[0] * g->n[1] * g->n[2]);
   rows = g->dof * g->n[0] * g->n[1] * g->n[2];
   PetscCall(MatGetOwnershipRange(P, &range[0], &range[1]));

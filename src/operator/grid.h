@@ -14,8 +14,8 @@ typedef struct {
   PetscMPIInt size, rank;
   PetscInt    dim, dof, N[3]; /* of the whole grid, in nodes */
   PetscInt    parts[3];
-  PetscInt   *first[3];       /* where each part of an axis begins, parts + 1 numbers */
-  PetscInt    lo[3], n[3];    /* this rank's box: first node, sizes */
+  PetscInt   *first[3];    /* where each part of an axis begins, parts + 1 numbers */
+  PetscInt    lo[3], n[3]; /* this rank's box: first node, sizes */
 } BCRGrid;
 
 /* Collective. comm: that of the objects that live on the grid, which must be the DMDA's own or one like it */

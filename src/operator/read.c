@@ -92,8 +92,8 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, BCRRows *A)
     PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
     PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
     PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
-    PetscCheck(!bare && (flg || sbaij), A->comm, PETSC_ERR_SUP,
-               "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix", type);
+    PetscCheck(!bare && (flg || sbaij), A->comm, PETSC_ERR_SUP, "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix",
+               type);
     PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
     PetscCall(MatConvert(P, flg || A->grid.size > 1 ? MATMPIAIJ : MATSEQAIJ, MAT_INITIAL_MATRIX, &A->aij));
   }
@@ -310,8 +310,8 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
     for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++)
       if (BCRColumn(A, &part[b], B->j[p]) == col) v = *values;
   }
-  PetscCall(PetscSNPrintf(where, sizeof(where), "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s), column %" PetscInt_FMT, BCRMatrixNumber(A, c + A->dof * BCRGridNatural(&A->grid, ix)), ix[0], ix[1],
-                          ix[2], A->dof > 1 ? " of a component" : "", BCRMatrixNumber(A, col)));
+  PetscCall(PetscSNPrintf(where, sizeof(where), "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s), column %" PetscInt_FMT, BCRMatrixNumber(A, c + A->dof * BCRGridNatural(&A->grid, ix)), ix[0], ix[1], ix[2],
+                          A->dof > 1 ? " of a component" : "", BCRMatrixNumber(A, col)));
   switch (state) {
   case BCR_ROW_GOOD:
     break;
@@ -319,8 +319,7 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
     PetscCall(BCRFaultSet(fault, PETSC_ERR_FP, "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where));
     break;
   case BCR_ROW_IMAGINARY:
-    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
-                          "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift",
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP, "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift",
                           (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
     break;
   case BCR_ROW_STENCIL:
@@ -336,8 +335,7 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
                           c, col % A->dof, (double)PetscRealPart(v), where));
     break;
   case BCR_ROW_ZERO:
-    PetscCall(BCRFaultSet(fault, PETSC_ERR_ARG_WRONG, "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by that row. Assemble every row, or put 1 on the diagonal of rows that are not in use",
-                          where));
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_ARG_WRONG, "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by that row. Assemble every row, or put 1 on the diagonal of rows that are not in use", where));
     break;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -993,7 +991,7 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     if (!BCRPlaneRowFits(st, d, s, &op->axis[d].plane[s])) {
       ck->v.wrongplane = PETSC_TRUE;
       ck->v.comp       = c;
-      *stop          = PETSC_TRUE;
+      *stop            = PETSC_TRUE;
     } else PetscCall(BCRPlaneSetDiagonal(A, op, ix, st[BCR_CENTRE]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -1004,7 +1002,7 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     if (!(s > 0)) { /* NaN: the model has no diagonal here */
       ck->v.dev  = PETSC_INFINITY;
       ck->v.comp = c;
-      *stop    = PETSC_TRUE;
+      *stop      = PETSC_TRUE;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     op->rowscale[BCRBoxNode(A, m, ix)] = s;
@@ -1056,8 +1054,8 @@ typedef struct {
 } BCRRunKey;
 
 typedef struct {
-  PetscInt   i0, i1;  /* nodes of a grid line that every component has in its interior along x */
-  PetscBool  uniform; /* nothing of the model varies there */
+  PetscInt   i0, i1;    /* nodes of a grid line that every component has in its interior along x */
+  PetscBool  uniform;   /* nothing of the model varies there */
   PetscReal *ref, *tol; /* one array of malloc(): several threads may want theirs */
   size_t     size;
   BCRRunKey  key;
@@ -1107,9 +1105,9 @@ static PetscErrorCode BCRRunDestroy(BCRRun *run)
    the model, so that a row's scale is one division. */
 static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscInt line[3], PetscBool *same)
 {
-  const BCRRows      *A   = ck->A;
-  const BCROperator  *op  = &ck->ops[c];
-  const BCRModelAxis *m   = ck->m[c];
+  const BCRRows      *A     = ck->A;
+  const BCROperator  *op    = &ck->ops[c];
+  const BCRModelAxis *m     = ck->m[c];
   const PetscInt      ix[3] = {run->i0, line[1], line[2]}, dof = ck->dof, node = BCRNode(A, ix), row = c + dof * node, count = run->i1 - run->i0 + 1;
   const PetscInt      E = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row];
   const PetscScalar  *v                  = A->aa + A->ai[row];
@@ -1160,7 +1158,7 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
    pattern is not regular, nothing was done. No PETSc function is called: threads do it side by side. */
 static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
 {
-  const BCRRows *A   = ck->A;
+  const BCRRows *A     = ck->A;
   PetscInt       ix[3] = {run->i0, line[1], line[2]}, c, p, i, block;
   const PetscInt dof = ck->dof, node = BCRNode(A, ix), count = run->i1 - run->i0 + 1;
   const PetscInt first = A->ai[dof * node], E = A->ai[dof * (node + 1)] - first;
@@ -1377,7 +1375,7 @@ static PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
 {
   const PetscInt     n = A->ai[node + 1] - A->ai[node], *j = A->aj + A->ai[node], *k = A->aj + A->ai[like];
   const PetscScalar *v = A->aa + A->ai[node], *w = A->aa + A->ai[like];
-  PetscInt           i, bad = 0;
+  PetscInt           i, bad                      = 0;
 
   if (A->ai[like + 1] - A->ai[like] != n) return PETSC_FALSE;
   for (i = 0; i < n; i++) bad |= (j[i] - k[i] != node - like) | !(v[i] == w[i]);
@@ -1555,7 +1553,7 @@ static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op
       *stage   = BCR_LEFT;
       op->left = PETSC_TRUE;
       for (d = 0; d < 3; d++) PetscCall(PetscFree(op->axis[d].weight)); /* they go into the row scales */
-      PetscCall(PetscMalloc1(PetscMax(box, 1), &op->rowscale)); /* there on all ranks, or on none */
+      PetscCall(PetscMalloc1(PetscMax(box, 1), &op->rowscale));         /* there on all ranks, or on none */
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }

@@ -44,7 +44,7 @@ typedef struct {
   Mat                P, aij; /* aij: P, or a copy of it in that format that is owned */
   BCRGrid            grid;
   MPI_Comm           comm;
-  PetscInt           dim, dof, N[3]; /* of the whole grid, in nodes, x fastest */
+  PetscInt           dim, dof, N[3];                /* of the whole grid, in nodes, x fastest */
   PetscInt           lo[3], n[3], stride[3], nodes; /* the box */
   BCRBlock           near, far, shell;
   const PetscInt    *ai, *aj;

@@ -24,14 +24,14 @@ enum {
 };
 
 typedef struct {
-  PetscInt     radix;                    /* 0: automatic */
-  PetscInt     nlevels;                  /* 0: automatic, else the radix of every level follows */
+  PetscInt     radix;   /* 0: automatic */
+  PetscInt     nlevels; /* 0: automatic, else the radix of every level follows */
   PetscInt     schedule[BCR_MAX_LEVELS];
-  BCRPrecision precision;                /* BCR_DOUBLE or BCR_SINGLE for the core */
-  PetscBool    recursive;                /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform along one axis */
-  int          isa;                      /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
-  int          launch[BCR_LAUNCH];       /* device */
-  PetscBool    plain;                    /* device: transforms and lines only, no level 0 (tests) */
+  BCRPrecision precision;          /* BCR_DOUBLE or BCR_SINGLE for the core */
+  PetscBool    recursive;          /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform along one axis */
+  int          isa;                /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
+  int          launch[BCR_LAUNCH]; /* device */
+  PetscBool    plain;              /* device: transforms and lines only, no level 0 (tests) */
 } BCRCoreOptions;
 
 typedef struct _n_BCRCore *BCRCore;
@@ -70,13 +70,13 @@ PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, PetscInt k0, PetscI
 PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u, const double before[], const double x[], double mean);
 
 typedef struct {
-  char      plan[256];     /* one line: the schedule and the axis order in words */
-  PetscInt  nlevels;
-  PetscInt  schedule[BCR_MAX_LEVELS];
-  PetscInt  subproblems;   /* tridiagonal sub-problems of a solve per block line, paper 000 (17), (18); 0 where the plan has none */
-  size_t    workspace;     /* bytes that live as long as the core: work arrays */
-  size_t    tables;        /* bytes of tables */
-  double    flops;         /* of one solve */
-  char      isa[64];       /* instruction set, or the name of the CUDA device */
+  char     plan[256]; /* one line: the schedule and the axis order in words */
+  PetscInt nlevels;
+  PetscInt schedule[BCR_MAX_LEVELS];
+  PetscInt subproblems; /* tridiagonal sub-problems of a solve per block line, paper 000 (17), (18); 0 where the plan has none */
+  size_t   workspace;   /* bytes that live as long as the core: work arrays */
+  size_t   tables;      /* bytes of tables */
+  double   flops;       /* of one solve */
+  char     isa[64];     /* instruction set, or the name of the CUDA device */
 } BCRCoreInfo;
 PETSC_INTERN PetscErrorCode BCRCoreGetInfo(BCRCore core, BCRCoreInfo *info);

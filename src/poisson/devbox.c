@@ -56,9 +56,9 @@ static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *con
     b->planes.N             = (int)axis[in].n + 1;
     b->planes.n             = (int)axis[line].n - (open[1] ? 1 : 0);
     for (int e = 0; e < 2; e++) b->planes.open[e] = open[e];
-    b->planes.planes        = (int)axis[across].n;
-    b->planes.ld            = stride[3 - across];
-    b->planes.plane         = stride[across];
+    b->planes.planes = (int)axis[across].n;
+    b->planes.ld     = stride[3 - across];
+    b->planes.plane  = stride[across];
     for (int e = 0; e < 2; e++) b->planes.half[e] = axis[line].end[e] == BCR_END_NEUMANN;
     if (!BCRCudaBoxFits(&b->planes, single)) continue;
     *box      = b;

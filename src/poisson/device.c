@@ -73,8 +73,8 @@ struct _n_BCRDeviceCore {
   BCRCudaLevel0   level0;
   BCRCudaSepLines sep;
   const int      *extraof;
-  PetscInt        ndrows;         /* rows of D: separators, of them the row that others go on from, and the one before the first */
-  void           *D, *D2, *extra; /* separators; D2: where their transform is not in place */
+  PetscInt        ndrows;          /* rows of D: separators, of them the row that others go on from, and the one before the first */
+  void           *D, *D2, *extra;  /* separators; D2: where their transform is not in place */
   double         *septab, *border; /* border: BCRCudaSepLines */
   PetscInt        ldd;
 
@@ -1077,7 +1077,7 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
   l->uplane = c->dim == 3 ? c->stride[c->tra] : 0;
   if (c->dim == 3) {
     const ptrdiff_t packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]}, *to = c->whole ? c->stride : packed;
-    void           *g         = c->whole ? u : c->work;
+    void           *g = c->whole ? u : c->work;
 
     zl = lines_along(c, c->tra, c->stride);
     ul = lines_along(c, c->tra, to);
@@ -1114,8 +1114,8 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
 static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const BCRCudaLevel0 *l, void *u)
 {
   const PetscInt  nsep = c->seprows.n + (c->open[1] ? 1 : 0), first6 = l->short0, Q = l->radix;
-  const PetscBool all  = nsep < c->ng || l->hlast == Q - 1 ? PETSC_TRUE : PETSC_FALSE;
-  void           *S    = level0_separators(c);
+  const PetscBool all = nsep < c->ng || l->hlast == Q - 1 ? PETSC_TRUE : PETSC_FALSE;
+  void           *S   = level0_separators(c);
   BCRCudaLines    sl, ul;
 
   PetscFunctionBegin;
@@ -1129,8 +1129,8 @@ static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const 
   ul.sa = Q * c->stride[c->blk];
   ul.sb = l->uplane;
   for (int part = 0; part < 2; part++) {
-    const PetscInt n    = part ? 1 : nsep - 1;
-    const size_t   at   = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[c->blk] - 1) : (size_t)(Q - 1 - first6);
+    const PetscInt n  = part ? 1 : nsep - 1;
+    const size_t   at = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[c->blk] - 1) : (size_t)(Q - 1 - first6);
     const char    *from = (char *)S + at * c->ldd * c->size;
     char          *to   = (char *)u + row * c->stride[c->blk] * c->size;
     const int      more = c->open[0] && (part || all);
@@ -1387,8 +1387,8 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
     char pre[64] = "";
 
     if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[c->tra]));
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix %d in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[c->blk], c->level0.radix, c->seprows.n, c->label[0],
-                            c->dst || (c->fft[0] && !c->product[0]) ? "" : " (as a matrix product)"));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix %d in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[c->blk], c->level0.radix, c->seprows.n,
+                            c->label[0], c->dst || (c->fft[0] && !c->product[0]) ? "" : " (as a matrix product)"));
     info->nlevels     = 2;
     info->schedule[0] = c->level0.radix;
     info->schedule[1] = c->seprows.n + 1;

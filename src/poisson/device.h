@@ -50,7 +50,8 @@ PETSC_INTERN PetscErrorCode BCRDeviceGraphsDestroy(BCRDeviceGraphs *graphs);
 /* devreduction.c: a given radix or schedule. dim 2: boxes of lines along axis 0, blocks along axis 1; dim 3: the paper's recursion, blocks along
    axis 2 (one box). rows: of the lines, where they are not uniform. Tables and workspace come from the two arenas and die with them. */
 typedef struct _n_BCRDeviceReduction *BCRDeviceReduction;
-PETSC_INTERN PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], const ptrdiff_t stride[], PetscInt nboxes, PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, const int launch[], int shared, PetscBool singular, const BCRCudaLineRows *rows, BCRStream stream, BCRDeviceArena *tables, BCRDeviceArena *space, BCRDeviceReduction *red);
+PETSC_INTERN PetscErrorCode           BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], const ptrdiff_t stride[], PetscInt nboxes, PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single,
+                                                               const int launch[], int shared, PetscBool singular, const BCRCudaLineRows *rows, BCRStream stream, BCRDeviceArena *tables, BCRDeviceArena *space, BCRDeviceReduction *red);
 /* in place; shift: of each box, on the device; pinned: the box with shift 0 where the operator is singular, else -1 */
 PETSC_INTERN PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream, void *u, PetscInt nboxes, ptrdiff_t boxstride, const double *shift, PetscInt pinned);
 PETSC_INTERN PetscInt       BCRDeviceReductionSubproblems(BCRDeviceReduction red); /* of one box */
@@ -78,7 +79,8 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo
    the other axis, mode m at own[-m]; End takes the solutions there, and the mean that a singular operator's right-hand side loses (else NULL). The same f and u in both. *core is NULL where it has no plan for that; possible: tables of this shift allow it;
    reduces: instead of End, Lines() and Back() can be used, which take the gathered right-hand sides of all parts (BCRCudaSepSolveReduced()) and solve the reduced systems as well; Begin
    gets the same rows and part then, else NULL. With a window they give and take these right-hand sides by themselves, and own and left need not be set. */
-PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream,
+                                                      BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore core, PetscBool *possible, PetscBool *reduces);
 PETSC_INTERN
 PetscErrorCode              BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStream stream, const void *f, void *u, double *own, double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w);

@@ -24,41 +24,41 @@ typedef struct { /* eigenbasis of an axis along the interfaces */
 } BCRBorderAxis;
 
 struct _n_BCRDeviceRanks {
-  MPI_Comm          comm;
-  PetscMPIInt       rank, size, tag;
-  BCRTransport      transport;
-  PetscInt          axis, dim;
-  PetscInt          nother, other[2], no[2];
-  ptrdiff_t         step; /* elements from row to row */
-  double            shift, factor, single;
-  PetscBool         singular, stale, float_;
-  size_t            size_of;
-  BCRSlabRows       p;
-  BCRDeviceCore     core; /* the rows between interfaces; in one pass the interface row, too */
-  BCRCoreOptions    options;
-  BCRAxis           axes[3]; /* one pass: uniform ones, for two solves where a shift does not allow it */
-  BCRStream         stream;
-  BCRBorderAxis     modes[2];
-  PetscInt          nmodes, constant, *first, share; /* modes first[q] .. first[q+1] - 1 are part q's; share: how many this rank has */
-  BCRDeviceArena    tables, space;
-  BCRCudaRow        row;
-  BCRCudaBox        box, interior;
-  void             *w;
-  PetscBool         bordered; /* one pass of the core, else two solves of the rows between */
-  PetscBool         gather;   /* few parts */
-  PetscBool         reduces;  /* and the core solves the reduced systems */
-  double           *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums; /* lines: rows beside interfaces; rowmodes: own interface row, and what the row before gets, or before; a mean */
-  BCRCudaBorderRows rows;
-  BCRCudaBorderTab  tab;
+  MPI_Comm           comm;
+  PetscMPIInt        rank, size, tag;
+  BCRTransport       transport;
+  PetscInt           axis, dim;
+  PetscInt           nother, other[2], no[2];
+  ptrdiff_t          step; /* elements from row to row */
+  double             shift, factor, single;
+  PetscBool          singular, stale, float_;
+  size_t             size_of;
+  BCRSlabRows        p;
+  BCRDeviceCore      core; /* the rows between interfaces; in one pass the interface row, too */
+  BCRCoreOptions     options;
+  BCRAxis            axes[3]; /* one pass: uniform ones, for two solves where a shift does not allow it */
+  BCRStream          stream;
+  BCRBorderAxis      modes[2];
+  PetscInt           nmodes, constant, *first, share; /* modes first[q] .. first[q+1] - 1 are part q's; share: how many this rank has */
+  BCRDeviceArena     tables, space;
+  BCRCudaRow         row;
+  BCRCudaBox         box, interior;
+  void              *w;
+  PetscBool          bordered;                                                            /* one pass of the core, else two solves of the rows between */
+  PetscBool          gather;                                                              /* few parts */
+  PetscBool          reduces;                                                             /* and the core solves the reduced systems */
+  double            *lines[2], *rowmodes, *sent[2], *received[2], *work, *scalars, *sums; /* lines: rows beside interfaces; rowmodes: own interface row, and what the row before gets, or before; a mean */
+  BCRCudaBorderRows  rows;
+  BCRCudaBorderTab   tab;
   double            *inverse; /* = rows.inverse */
-  const double     *lambda, *norm;
-  const int        *dfirst;
-  BCRMessage       *send[3], *recv[3];
-  int               nsend[3], nrecv[3];
+  const double      *lambda, *norm;
+  const int         *dfirst;
+  BCRMessage        *send[3], *recv[3];
+  int                nsend[3], nrecv[3];
   BCRTransportWindow window; /* few parts: what is sent is stored where it is needed, or NULL */
   BCRCudaWindow      own;
-  void             *marks[BCR_RANK_STAGES + 1]; /* events between stages of a solve, where they are asked for */
-  int               nmarks;                     /* -1: they are not */
+  void              *marks[BCR_RANK_STAGES + 1]; /* events between stages of a solve, where they are asked for */
+  int                nmarks;                     /* -1: they are not */
 };
 
 enum { /* scalars */

@@ -8,10 +8,10 @@
 
 typedef struct {
   PetscInt      n;
-  BCRDtt        dtt; /* uniform axis */
+  BCRDtt        dtt;       /* uniform axis */
   double       *to, *from; /* general axis: rows of the analysis, columns of the synthesis, both by mode */
-  double       *lambda; /* a times that of the transform, or the eigenvalues */
-  const double *norm;   /* NULL: all one */
+  double       *lambda;    /* a times that of the transform, or the eigenvalues */
+  const double *norm;      /* NULL: all one */
   PetscInt      constant;
 } BCRModesAxis;
 
@@ -89,7 +89,8 @@ static PetscErrorCode general_axis(BCRModes m, const BCRAxis *x, PetscBool singu
   for (PetscInt i = 0; i + 1 < n; i++) {
     const double up = x->upper[i], low = x->lower[i + 1];
 
-    PetscCheck((up > 0) == (low > 0), PETSC_COMM_SELF, PETSC_ERR_SUP, "On several ranks, rows %" PetscInt_FMT " and %" PetscInt_FMT " of the axis with general coefficients must both hold the coupling between them or both not; let the ranks share out this axis, or use one rank", i, i + 1);
+    PetscCheck((up > 0) == (low > 0), PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "On several ranks, rows %" PetscInt_FMT " and %" PetscInt_FMT " of the axis with general coefficients must both hold the coupling between them or both not; let the ranks share out this axis, or use one rank", i, i + 1);
     h[i + 1] = up > 0 ? h[i] * (up / low) : h[i];
     e[i]     = -sqrt(up) * sqrt(low);
   }

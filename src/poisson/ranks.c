@@ -35,13 +35,13 @@ struct _n_BCRRanks {
   PetscBool      singular;
   BCRPrecision   io;
   BCRCoreOptions options;
-  BCRSlabRows       p;
+  BCRSlabRows    p;
   BCRModes       modes;
   PetscInt       nmodes, constant;
   const double  *lambda, *norm;
-  BCRCore        core;     /* the rows between interfaces */
-  PetscBool      bordered; /* and the interface row: one pass of the core, else two solves of the rows between */
-  double         single; /* what a single row between interfaces has along the axis */
+  BCRCore        core;               /* the rows between interfaces */
+  PetscBool      bordered;           /* and the interface row: one pass of the core, else two solves of the rows between */
+  double         single;             /* what a single row between interfaces has along the axis */
   PetscInt       nparted, parted[3]; /* the modes go out in parts, so that one part is on its way while the next is worked on */
   BCRReduced     reduced[2];
   BCRArena       space;
@@ -127,9 +127,9 @@ static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double 
 /* Everything that depends on the shift but the core */
 static PetscErrorCode ranks_tables(BCRRanks r)
 {
-  const PetscInt rows = r->p.mine >= 0 && r->p.part[r->p.mine].has ? 1 : 0;
-  const PetscReal eps = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
-  double        *low, *diag, *up;
+  const PetscInt  rows = r->p.mine >= 0 && r->p.part[r->p.mine].has ? 1 : 0;
+  const PetscReal eps  = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
+  double         *low, *diag, *up;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up));
@@ -168,9 +168,9 @@ static PetscReal core_shift(BCRRanks r)
 static PetscErrorCode core_create(BCRRanks r)
 {
   const BCRSlabPart *mine     = &r->p.part[r->p.mine];
-  const PetscInt interior = mine->interior;
-  PetscReal     *zero     = NULL;
-  BCRAxis        axes[3];
+  const PetscInt     interior = mine->interior;
+  PetscReal         *zero     = NULL;
+  BCRAxis            axes[3];
 
   PetscFunctionBegin;
   if (!interior) PetscFunctionReturn(PETSC_SUCCESS);
@@ -210,7 +210,8 @@ static PetscErrorCode core_create(BCRRanks r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, PetscBool halo, BCRRanks *ranks)
+PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, PetscBool halo,
+                              BCRRanks *ranks)
 {
   BCRRanks       r;
   BCRAxis        other[2];
@@ -219,7 +220,7 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&r));
-  *ranks = r;
+  *ranks  = r;
   r->comm = MPI_COMM_NULL;
   r->size = 1;
   if (comm != MPI_COMM_NULL) {
@@ -242,8 +243,8 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
   for (PetscInt d = 0; d < dim; d++) {
     const PetscInt n = axes[d].n;
 
-    r->stride[d] = stride[d];
-    r->x[d]      = axes[d];
+    r->stride[d]  = stride[d];
+    r->x[d]       = axes[d];
     r->x[d].lower = r->x[d].diag = r->x[d].upper = r->x[d].weight = NULL;
     if (axes[d].lower) {
       PetscCall(PetscMalloc3(n, &r->x[d].lower, n, &r->x[d].diag, n, &r->x[d].upper));
@@ -288,9 +289,9 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
     PetscCall(BCRArenaGet(&r->space, r->wbytes, &r->w));
   }
   PetscCall(PetscArrayzero(r->left, r->nmodes));
-  r->nparted                 = r->no[1] > 1 && r->nmodes >= BCR_RANKS_PART ? 2 : 1;
-  r->parted[1]               = r->no[1] / 2;
-  r->parted[r->nparted]      = r->no[1];
+  r->nparted            = r->no[1] > 1 && r->nmodes >= BCR_RANKS_PART ? 2 : 1;
+  r->parted[1]          = r->no[1] / 2;
+  r->parted[r->nparted] = r->no[1];
   PetscCall(ranks_tables(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -358,10 +359,10 @@ static void constant_mode(BCRRanks r, double *mean)
 
 PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *removed)
 {
-  const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
-  const PetscInt in   = mine ? mine->interior : 0;
-  MPI_Request    gather = MPI_REQUEST_NULL;
-  double         mean = 0;
+  const BCRSlabPart *mine   = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
+  const PetscInt     in     = mine ? mine->interior : 0;
+  MPI_Request        gather = MPI_REQUEST_NULL;
+  double             mean   = 0;
 
   PetscFunctionBegin;
   if (removed) *removed = 0;
@@ -512,8 +513,8 @@ PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
     if (!r->bordered) info->flops += (double)(2 * (r->p.prev >= 0) + 2 * (r->p.next >= 0)) * flops;
     info->bytes_sent = reduced.bytes_sent;
     info->messages   = reduced.messages;
-    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out", 'x' + (int)r->axis, r->p.nparts, r->p.ninterface,
-                            r->dim == 3 ? "planes" : "rows", reduced.neighbour, reduced.shared));
+    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out", 'x' + (int)r->axis,
+                            r->p.nparts, r->p.ninterface, r->dim == 3 ? "planes" : "rows", reduced.neighbour, reduced.shared));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

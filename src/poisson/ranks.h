@@ -18,12 +18,12 @@ typedef struct { /* a rank that has rows */
 
 /* slabrows.c: the rows of the slabs' axis and who has them. Row i is (excess + low + up) u_i - low u_(i-1) - up u_(i+1) */
 typedef struct {
-  PetscInt  n; /* rows on all ranks */
-  PetscBool uniform, periodic;
-  double   *low, *up, *excess, *weight; /* weight: null vector of the transpose */
-  PetscInt  nparts, mine, prev, next;   /* -1: none */
-  BCRSlabPart  *part;
-  PetscInt  ninterface; /* of part 0, 1, ... */
+  PetscInt     n; /* rows on all ranks */
+  PetscBool    uniform, periodic;
+  double      *low, *up, *excess, *weight; /* weight: null vector of the transpose */
+  PetscInt     nparts, mine, prev, next;   /* -1: none */
+  BCRSlabPart *part;
+  PetscInt     ninterface; /* of part 0, 1, ... */
 } BCRSlabRows;
 /* collective; x: the whole axis, with arrays that it does not keep */
 PETSC_INTERN PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, const BCRAxis *x, BCRSlabRows *parts);
@@ -37,8 +37,8 @@ PETSC_INTERN PetscErrorCode BCRSlabRowsDestroy(BCRSlabRows *parts);
 typedef struct _n_BCRRanks *BCRRanks;
 
 typedef struct {
-  BCRCoreInfo core;      /* of this rank's core */
-  char        what[256]; /* how the ranks are coupled, in words */
+  BCRCoreInfo core;                 /* of this rank's core */
+  char        what[256];            /* how the ranks are coupled, in words */
   size_t      bytes_sent, messages; /* by this rank in one solve */
   size_t      workspace, tables;
   double      flops;
@@ -47,10 +47,11 @@ typedef struct {
 /* Collective. axes: of the whole box, the same on all ranks; rows first .. first + m - 1 along axis are on this rank (m may be 0; ranks
    in order). stride: of f and u on this rank, elements, stride[0] = 1; singular, io, options: as in BCRCoreCreate(). halo: the calls
    below will be used. comm MPI_COMM_NULL: no ranks, just a core, and nothing here communicates. */
-PETSC_INTERN PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, PetscBool halo, BCRRanks *ranks);
+PETSC_INTERN PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
+                                           PetscBool halo, BCRRanks *ranks);
 /* Collective; f and u: the rank's part of the box; u may be f. *removed is the same on all ranks */
 PETSC_INTERN PetscErrorCode BCRRanksSolve(BCRRanks ranks, const void *f, void *u, PetscReal *removed);
-PETSC_INTERN PetscErrorCode BCRRanksSetShift(BCRRanks ranks, PetscReal shift);   /* collective */
+PETSC_INTERN PetscErrorCode BCRRanksSetShift(BCRRanks ranks, PetscReal shift); /* collective */
 PETSC_INTERN PetscErrorCode BCRRanksSetFactor(BCRRanks ranks, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRRanksGetInfo(BCRRanks ranks, BCRRanksInfo *info);
 PETSC_INTERN PetscErrorCode BCRRanksDestroy(BCRRanks *ranks);

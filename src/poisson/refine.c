@@ -24,8 +24,8 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
   PetscFunctionBegin;
   c->norm = PetscAbsReal(op->shift);
   for (int d = 0; d < 3; d++) {
-    const BCRAxis *x       = BCRComponentAxis(c, d);
-    const PetscInt n       = x->n, here = op->axis[d].n, first = d == c->slab ? c->first : 0;
+    const BCRAxis *x = BCRComponentAxis(c, d);
+    const PetscInt n = x->n, here = op->axis[d].n, first = d == c->slab ? c->first : 0;
     double         largest = 0, *lo, *di, *up;
 
     if (!c->lower[d]) PetscCall(PetscMalloc3(here, &c->lower[d], here, &c->diag[d], here, &c->upper[d]));
@@ -65,9 +65,9 @@ PetscErrorCode BCRRefineSetUp(BCRComponent *c)
   }
   c->beyond[0] = c->beyond[1] = 0;
   if (c->slab == 0 && op->axis[0].n > 0 && op->axis[0].n < c->whole.n) { /* the row kernel takes these for the corners of a periodic axis */
-    c->beyond[0]                       = c->lower[0][0];
-    c->beyond[1]                       = c->upper[0][op->axis[0].n - 1];
-    c->lower[0][0]                     = 0;
+    c->beyond[0]                   = c->lower[0][0];
+    c->beyond[1]                   = c->upper[0][op->axis[0].n - 1];
+    c->lower[0][0]                 = 0;
     c->upper[0][op->axis[0].n - 1] = 0;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -142,7 +142,7 @@ static PetscErrorCode BCRRefineStep(BCRSolver s, const BCRPass *p, PetscBool pla
   const PetscInt      rows = ny * nz, early = (deep ? wrapz : wrapy) ? lag : 0; /* rows that go first, for they are neighbours of the first ones */
   PetscInt            done = 0, left = rows - early;
   const PetscReal    *halo[2] = {NULL, NULL};
-  BCRResidualRow      w    = {0};
+  BCRResidualRow      w       = {0};
   double              sums[2];
 
   PetscFunctionBegin;

@@ -34,16 +34,16 @@ PetscErrorCode BCRSlabsCreate(const BCRSlab *slab, PetscInt dof, const BCROperat
   PetscCall(PetscMalloc1(2 * (size_t)size, &all));
   PetscCallMPI(MPI_Allgather(here, 2, MPIU_INT, all, 2, MPIU_INT, s->comm));
   for (PetscMPIInt q = 0; q < size; q++) {
-    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == sum), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, but those of the ranks before end with row %" PetscInt_FMT, q, all[2 * q], all[2 * q] + all[2 * q + 1] - 1,
-               'x' + (int)s->axis, sum - 1);
+    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == sum), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, but those of the ranks before end with row %" PetscInt_FMT, q,
+               all[2 * q], all[2 * q] + all[2 * q + 1] - 1, 'x' + (int)s->axis, sum - 1);
     sum += all[2 * q + 1];
   }
   PetscCheck(sum == s->total, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The ranks have %" PetscInt_FMT " rows along %c, there are %" PetscInt_FMT, sum, 'x' + (int)s->axis, s->total);
   s->start = slab->start;
   s->len = s->glen = slab->len;
   for (int side = 0; side < 2; side++) {
-    PetscMPIInt q = side ? size - 1 : 0, to;
-    const int   step = side ? -1 : 1;
+    PetscMPIInt q     = side ? size - 1 : 0, to;
+    const int   step  = side ? -1 : 1;
     PetscBool   plane = PETSC_FALSE;
 
     for (PetscInt m = 0; m < dof; m++) plane = (PetscBool)(plane || ops[m].axis[s->axis].plane[side].present);
@@ -126,7 +126,7 @@ PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *s, PetscInt dof, const BCROperato
   if (s->to >= 0) rows = 1;
   PetscCall(PetscMalloc1(dof, moved));
   PetscCall(PetscArraycpy(*moved, ops, dof));
-  for (int side = -1; side < 2; side++) { /* -1: copies */
+  for (int side = -1; side < 2; side++) {                                       /* -1: copies */
     if (side >= 0 && s->from[side] < 0 && !(s->to >= 0 && side == 0)) continue; /* a rank hands over once */
     for (PetscInt m = 0; m < dof; m++) {
       BCROperator *op = &(*moved)[m];
@@ -157,7 +157,7 @@ PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *s, PetscInt dof, const BCROperato
         for (int e = 0; e < 2; e++) {
           BCRPlane      *plane = &op->axis[d].plane[e];
           PetscInt       inner = 1, outer = 1;
-          const PetscInt mine  = d == s->axis ? ((e ? start + rows == s->total : start == 0) && rows > 0 ? 1 : 0) : rows;
+          const PetscInt mine = d == s->axis ? ((e ? start + rows == s->total : start == 0) && rows > 0 ? 1 : 0) : rows;
 
           if (!plane->present) continue;
           for (int x = 0; x < 3; x++) {

@@ -89,9 +89,9 @@ static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, const BCROperator 
     BCRAxis       *x   = &to->axis[slabs->axis];
     const PetscInt low = x->plane[0].present ? 1 : 0, last = PetscMin(slabs->start + slabs->len, low + x->n);
 
-    c->slab  = slabs->axis;
-    c->first = PetscMin(PetscMax(slabs->start, low) - low, x->n);
-    c->whole = *x;
+    c->slab               = slabs->axis;
+    c->first              = PetscMin(PetscMax(slabs->start, low) - low, x->n);
+    c->whole              = *x;
     c->whole.plane[0].inv = c->whole.plane[0].couplings = c->whole.plane[1].inv = c->whole.plane[1].couplings = NULL;
     PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].lower, &c->whole.lower));
     PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].diag, &c->whole.diag));
@@ -255,10 +255,10 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
   PetscFunctionBegin;
   PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " components; there must be at least one", dof);
   PetscCall(PetscNew(&s));
-  *solver    = s; /* so that it can be destroyed after an error */
-  s->options = *options;
-  s->dof     = dof;
-  s->fields  = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
+  *solver       = s; /* so that it can be destroyed after an error */
+  s->options    = *options;
+  s->dof        = dof;
+  s->fields     = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
   s->slabs.comm = MPI_COMM_NULL;
   PetscCall(PetscCalloc1(dof, &s->comp));
   PetscCall(PetscCalloc2(dof, &s->core, dof, &s->fallback));

@@ -10,12 +10,12 @@
 typedef struct _n_BCRSolver *BCRSolver;
 
 typedef struct {
-  BCRCoreOptions core;      /* core.precision: BCR_DOUBLE, BCR_SINGLE or BCR_MIXED */
-  PetscBool      device;    /* on the CUDA device that is current */
-  void          *stream;    /* for what set-up does there */
+  BCRCoreOptions core;        /* core.precision: BCR_DOUBLE, BCR_SINGLE or BCR_MIXED */
+  PetscBool      device;      /* on the CUDA device that is current */
+  void          *stream;      /* for what set-up does there */
   PetscBool      plainlaunch; /* there: no CUDA graphs */
-  int            transport; /* several ranks with devices: a BCRTransportKind (src/transport/transport.h) */
-  PetscBool      gpuaware;  /* MPI takes pointers of the device */
+  int            transport;   /* several ranks with devices: a BCRTransportKind (src/transport/transport.h) */
+  PetscBool      gpuaware;    /* MPI takes pointers of the device */
 } BCRSolverOptions;
 
 /* Slabs: rows start .. start + len - 1 of the whole box (dropped planes included) along axis are on this rank; the ranks of comm hold
@@ -52,12 +52,12 @@ typedef struct {
   BCRCoreInfo core;      /* of the first component */
   size_t      workspace; /* bytes, the cores' included, tables apart */
   size_t      tables;
-  double      flops;     /* of one solve with one right-hand side */
-  PetscReal   removed;   /* singular operators: size of the constant that the last solve removed from the right-hand side */
-  char        transport[384]; /* several ranks with devices: how messages go, in words */
-  char        ranks[256]; /* slabs: how the ranks are coupled, in words; empty without slabs */
-  PetscBool   graph;     /* device: solves are CUDA graphs from the second one on; how many were, and of what the last one consists */
-  PetscInt    graphs, nodes[4]; /* kernels, memory set, copies on the device, anything else */
+  double      flops;                /* of one solve with one right-hand side */
+  PetscReal   removed;              /* singular operators: size of the constant that the last solve removed from the right-hand side */
+  char        transport[384];       /* several ranks with devices: how messages go, in words */
+  char        ranks[256];           /* slabs: how the ranks are coupled, in words; empty without slabs */
+  PetscBool   graph;                /* device: solves are CUDA graphs from the second one on; how many were, and of what the last one consists */
+  PetscInt    graphs, nodes[4];     /* kernels, memory set, copies on the device, anything else */
   size_t      bytes_sent, messages; /* slabs: by this rank in one solve with one right-hand side */
 } BCRSolverInfo;
 PETSC_INTERN PetscErrorCode BCRSolverGetInfo(BCRSolver solver, BCRSolverInfo *info);

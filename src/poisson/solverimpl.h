@@ -53,39 +53,39 @@ typedef struct {
 typedef struct {
   MPI_Comm     comm; /* MPI_COMM_NULL: no slabs */
   PetscMPIInt  tag;
-  PetscInt     axis, total;   /* rows along axis on all ranks */
-  PetscInt     start, len;    /* as the solver works */
-  PetscInt     glen;          /* of the caller's arrays */
-  PetscMPIInt  to, from[2];   /* this rank's only row goes to rank to; rows come from[0] at the low, from[1] at the high end; -1: none */
-  PetscInt     inner, outer;  /* scalars before and after the axis in a vector */
-  PetscScalar *f, *u, *row;   /* with the rows of others */
+  PetscInt     axis, total;  /* rows along axis on all ranks */
+  PetscInt     start, len;   /* as the solver works */
+  PetscInt     glen;         /* of the caller's arrays */
+  PetscMPIInt  to, from[2];  /* this rank's only row goes to rank to; rows come from[0] at the low, from[1] at the high end; -1: none */
+  PetscInt     inner, outer; /* scalars before and after the axis in a vector */
+  PetscScalar *f, *u, *row;  /* with the rows of others */
 } BCRSlabs;
 PETSC_INTERN PetscErrorCode BCRSlabsCreate(const BCRSlab *slab, PetscInt dof, const BCROperator ops[], BCRSlabs *slabs);
 /* operators of the slab as the solver works, in place of ops; nothing is done where no row moves. To be freed with BCRSlabsFreeOperators() */
 PETSC_INTERN PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *slabs, PetscInt dof, const BCROperator ops[], BCROperator **moved);
 PETSC_INTERN PetscErrorCode BCRSlabsFreeOperators(BCRSlabs *slabs, PetscInt dof, BCROperator **moved);
-PETSC_INTERN PetscErrorCode BCRSlabsIn(BCRSlabs *slabs, const PetscScalar **f, PetscScalar **u);  /* the arrays to work on instead */
+PETSC_INTERN PetscErrorCode BCRSlabsIn(BCRSlabs *slabs, const PetscScalar **f, PetscScalar **u); /* the arrays to work on instead */
 PETSC_INTERN PetscErrorCode BCRSlabsOut(BCRSlabs *slabs, PetscScalar *u);
 PETSC_INTERN PetscErrorCode BCRSlabsDestroy(BCRSlabs *slabs);
 
 struct _n_BCRSolver {
-  BCRSolverOptions      options;
-  PetscInt              dof;
-  BCRComponent         *comp;
-  PetscInt              ncore;
-  BCRRanks             *core, *fallback; /* fallback: double, for what single cannot correct; made when needed */
-  PetscBool             staged;          /* the cores work on stage, not on the caller's vectors */
-  size_t                stagesize;       /* of an element: 4 or 8 */
-  PetscInt              ldy, ldz;        /* of the cores' arrays, in elements */
-  void                 *stage;           /* one box; mixed precision: residual and correction */
-  PetscReal            *accum;           /* mixed precision where the caller's vector cannot hold the sum of the corrections */
-  double               *line;            /* one row */
-  size_t                stagebytes, accumbytes;
-  PetscInt              ncorrect; /* corrections of the last solve */
-  PetscReal             removed;
-  const BCRFieldsTable *fields;
+  BCRSolverOptions           options;
+  PetscInt                   dof;
+  BCRComponent              *comp;
+  PetscInt                   ncore;
+  BCRRanks                  *core, *fallback; /* fallback: double, for what single cannot correct; made when needed */
+  PetscBool                  staged;          /* the cores work on stage, not on the caller's vectors */
+  size_t                     stagesize;       /* of an element: 4 or 8 */
+  PetscInt                   ldy, ldz;        /* of the cores' arrays, in elements */
+  void                      *stage;           /* one box; mixed precision: residual and correction */
+  PetscReal                 *accum;           /* mixed precision where the caller's vector cannot hold the sum of the corrections */
+  double                    *line;            /* one row */
+  size_t                     stagebytes, accumbytes;
+  PetscInt                   ncorrect; /* corrections of the last solve */
+  PetscReal                  removed;
+  const BCRFieldsTable      *fields;
   struct _n_BCRDeviceSolver *device; /* devsolver.c: cores and tables on a CUDA device, in place of core and stage */
-  BCRSlabs              slabs;
+  BCRSlabs                   slabs;
 };
 
 /* the axis on all ranks together */

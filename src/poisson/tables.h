@@ -9,11 +9,11 @@
 
 /* A bag of aligned allocations that die together */
 typedef struct {
-  void  **chunk;
-  int     n, max;
-  size_t  bytes;
-  char   *at; /* the last chunk's free end */
-  size_t  room;
+  void **chunk;
+  int    n, max;
+  size_t bytes;
+  char  *at; /* the last chunk's free end */
+  size_t room;
 } BCRArena;
 PETSC_INTERN PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p);
 PETSC_INTERN PetscErrorCode BCRArenaFree(BCRArena *arena);
@@ -21,7 +21,7 @@ PETSC_INTERN PetscErrorCode BCRArenaFree(BCRArena *arena);
 /* Rows of a line in the eigenbasis of the other axes: block rows (every gap 0), or separators with gap eliminated rows between
    neighbours. An end gap of 0 means that the first (last) row itself has the end type. */
 typedef struct {
-  PetscInt n;        /* rows, the last unknown of a periodic line included */
+  PetscInt n; /* rows, the last unknown of a periodic line included */
   BCREnd   end[2];
   PetscInt gapend[2]; /* eliminated rows beyond the first and the last row; periodic: gapend[0] lies between the last and the first row */
   PetscInt gap;       /* between neighbours inside */
@@ -46,4 +46,5 @@ PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, const PetscBool open
 PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, double lambda[8], double A[64], double S[64]);
 /* Level 0 for one shift (what is added to the two axes' operators). scale: of what is written to u. lanes: the kernels' BL.
    cache: bytes that the ring may take. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
-PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible);
+PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
+                                            PetscBool *possible);

@@ -7,9 +7,9 @@
 #include "solver.h"
 
 typedef struct {
-  PetscInt  ntimed;   /* candidates timed; 0: nothing to choose, or known from the file */
+  PetscInt  ntimed; /* candidates timed; 0: nothing to choose, or known from the file */
   PetscBool fromfile;
-  double    seconds;  /* of the fastest, when it was timed */
+  double    seconds;   /* of the fastest, when it was timed */
   char      what[160]; /* the fastest, in words */
 } BCRTuned;
 

@@ -27,6 +27,6 @@ typedef struct {
 PETSC_INTERN PetscErrorCode BCRPartsCreate(BCRTriLocal t, PetscInt rows, PetscInt parts, PetscBool plain, PetscBool oneline, PetscBool carry_double, BCRParts *parts_);
 PETSC_INTERN PetscErrorCode BCRPartsSetLines(BCRParts p, BCRPartsLine line, const void *context);
 PETSC_INTERN PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConstants *constants); /* one, or one for each line (oneline) */
-PETSC_INTERN PetscErrorCode BCRPartsSolve(BCRParts p, const PetscReal *f, PetscReal *u); /* u may be f */
+PETSC_INTERN PetscErrorCode BCRPartsSolve(BCRParts p, const PetscReal *f, PetscReal *u);          /* u may be f */
 PETSC_INTERN PetscErrorCode BCRPartsGetSizes(BCRParts p, PetscInt *parts, PetscInt *length, PetscInt *growing);
 PETSC_INTERN PetscErrorCode BCRPartsDestroy(BCRParts *p);

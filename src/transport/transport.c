@@ -13,19 +13,19 @@ struct _n_BCRTransportWindow {
 };
 
 struct _n_BCRTransport {
-  MPI_Comm         comm;
-  PetscInt         references;
-  PetscMPIInt      rank, size, tag;
-  char             option[64];
-  BCRTransportInfo info;
-  BCRNccl           nccl; /* of shared */
-  struct _n_Shared *shared;
+  MPI_Comm           comm;
+  PetscInt           references;
+  PetscMPIInt        rank, size, tag;
+  char               option[64];
+  BCRTransportInfo   info;
+  BCRNccl            nccl; /* of shared */
+  struct _n_Shared  *shared;
   BCRTransportWindow windows;
-  char            *pinned[2]; /* of what is sent, received */
-  size_t           room[2];
-  void            *copied; /* an event: the last exchange's copies from pinned memory are done */
-  MPI_Request     *request;
-  int              nrequest;
+  char              *pinned[2]; /* of what is sent, received */
+  size_t             room[2];
+  void              *copied; /* an event: the last exchange's copies from pinned memory are done */
+  MPI_Request       *request;
+  int                nrequest;
 };
 
   #define TransportCallCuda(t, ...) \

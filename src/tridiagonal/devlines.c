@@ -7,16 +7,16 @@
   #include "../backend/cuda/transport.h"
 
 struct _n_BCRTriDeviceRanks {
-  BCRTriDevice     local;
-  BCRDeviceReduced reduced;
-  BCRTransport     transport; /* not owned */
-  BCRDeviceArena   tables, staging;
-  BCRCudaRanks     p;
-  PetscBool        early;
-  double          *g;
-  BCRStream        stream, side; /* of set-up, and of fields of the host; of the exchange */
-  void            *begun, *ready, *done;
-  PetscReal       *stage;
+  BCRTriDevice       local;
+  BCRDeviceReduced   reduced;
+  BCRTransport       transport; /* not owned */
+  BCRDeviceArena     tables, staging;
+  BCRCudaRanks       p;
+  PetscBool          early;
+  double            *g;
+  BCRStream          stream, side; /* of set-up, and of fields of the host; of the exchange */
+  void              *begun, *ready, *done;
+  PetscReal         *stage;
   BCRTransportWindow window; /* or NULL */
   BCRCudaRanksWindow waits;
   size_t             sent[2]; /* bytes and messages of a solve, then */

@@ -16,16 +16,16 @@ typedef struct {
 } BCRRowsMessage;
 
 typedef struct {
-  PetscInt     ns, *index;                 /* systems, and their numbers; NULL: all */
-  PetscInt     before, after, own, first;  /* rows from the ranks before and after, of this rank, and where those begin */
-  PetscInt     addbefore, addafter, nrows; /* rows for what is added, or -1; rows of the array */
-  PetscInt     left, nleft, right, nright; /* what ranks without rows add on both sides */
-  PetscInt     nsend, nrecv;
+  PetscInt        ns, *index;                 /* systems, and their numbers; NULL: all */
+  PetscInt        before, after, own, first;  /* rows from the ranks before and after, of this rank, and where those begin */
+  PetscInt        addbefore, addafter, nrows; /* rows for what is added, or -1; rows of the array */
+  PetscInt        left, nleft, right, nright; /* what ranks without rows add on both sides */
+  PetscInt        nsend, nrecv;
   BCRRowsMessage *send, *recv;
-  MPI_Request *requests; /* recv, send */
-  BCRChains    chains;
-  PetscInt    *rows; /* of the chains, in the array */
-  double      *array;
+  MPI_Request    *requests; /* recv, send */
+  BCRChains       chains;
+  PetscInt       *rows; /* of the chains, in the array */
+  double         *array;
 } BCRNeighbours;
 
 struct _n_BCRReduced {

@@ -29,6 +29,6 @@ PETSC_INTERN PetscErrorCode BCRTransposeCreate(MPI_Comm comm, PetscInt total, co
 /* starts an exchange: forward (rows to shares) or back; here: side of the rows, there: side of the shares */
 PETSC_INTERN PetscErrorCode BCRTransposeBegin(const BCRTranspose *t, PetscBool back, double *here, double *there, MPI_Request *request);
 /* between g, row r of system index[s] (NULL: s) at (r*stride + index[s])*nvec, and the side of the rows, in which it is row first + r */
-PETSC_INTERN void BCRTransposePack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *g, double *here);
-PETSC_INTERN void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *here, double *x);
+PETSC_INTERN void           BCRTransposePack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *g, double *here);
+PETSC_INTERN void           BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *here, double *x);
 PETSC_INTERN PetscErrorCode BCRTransposeDestroy(BCRTranspose *t);

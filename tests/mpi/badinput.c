@@ -152,22 +152,22 @@ static PetscErrorCode RankOptions(void)
     const char *options, *words;
     PetscBool   early; /* PCSetFromOptions() finds it */
   } bad[] = {
-    {"-pc_bcrpoisson_radix 4",         "-pc_bcrpoisson_radix",     PETSC_FALSE},
-    {"-pc_bcrpoisson_schedule 16,16",  "-pc_bcrpoisson_schedule",  PETSC_FALSE},
-    {"-pc_bcrpoisson_fit average",     "-pc_bcrpoisson_fit",       PETSC_FALSE},
-    {"-pc_bcrpoisson_precision mixed", "-pc_bcrpoisson_precision", PETSC_FALSE},
-    {"-pc_bcrpoisson_backend cuda",    "-pc_bcrpoisson_backend",   PETSC_FALSE},
-    {"-pc_bcrpoisson_transport host",  "-pc_bcrpoisson_transport", PETSC_FALSE},
-    {"-pc_bcrpoisson_tune",            "-pc_bcrpoisson_tune",      PETSC_FALSE},
+    {"-pc_bcrpoisson_radix 4",             "-pc_bcrpoisson_radix",     PETSC_FALSE},
+    {"-pc_bcrpoisson_schedule 16,16",      "-pc_bcrpoisson_schedule",  PETSC_FALSE},
+    {"-pc_bcrpoisson_fit average",         "-pc_bcrpoisson_fit",       PETSC_FALSE},
+    {"-pc_bcrpoisson_precision mixed",     "-pc_bcrpoisson_precision", PETSC_FALSE},
+    {"-pc_bcrpoisson_backend cuda",        "-pc_bcrpoisson_backend",   PETSC_FALSE},
+    {"-pc_bcrpoisson_transport host",      "-pc_bcrpoisson_transport", PETSC_FALSE},
+    {"-pc_bcrpoisson_tune",                "-pc_bcrpoisson_tune",      PETSC_FALSE},
     {"-pc_bcrpoisson_tune_file somewhere", "-pc_bcrpoisson_tune_file", PETSC_FALSE},
-    {"-pc_bcrpoisson_graph off",       "-pc_bcrpoisson_graph",     PETSC_FALSE},
-    {"-pc_bcrpoisson_launch 64",       "-pc_bcrpoisson_launch",    PETSC_FALSE},
-    {"-pc_bcrpoisson_spacing 0.5",     "-pc_bcrpoisson_operator",  PETSC_FALSE},
-    {"-pc_bcrpoisson_shift 3",         "-pc_bcrpoisson_shift",     PETSC_FALSE},
-    {"-pc_bcrpoisson_ends neumann",    "-pc_bcrpoisson_ends",      PETSC_FALSE},
-    {"-pc_bcrpoisson_radix 1",         "Rank",                     PETSC_TRUE },
-    {"-pc_bcrpoisson_ends nowhere",    "Rank",                     PETSC_TRUE },
-    {"-pc_bcrpoisson_spacing -1",      "Rank",                     PETSC_TRUE }
+    {"-pc_bcrpoisson_graph off",           "-pc_bcrpoisson_graph",     PETSC_FALSE},
+    {"-pc_bcrpoisson_launch 64",           "-pc_bcrpoisson_launch",    PETSC_FALSE},
+    {"-pc_bcrpoisson_spacing 0.5",         "-pc_bcrpoisson_operator",  PETSC_FALSE},
+    {"-pc_bcrpoisson_shift 3",             "-pc_bcrpoisson_shift",     PETSC_FALSE},
+    {"-pc_bcrpoisson_ends neumann",        "-pc_bcrpoisson_ends",      PETSC_FALSE},
+    {"-pc_bcrpoisson_radix 1",             "Rank",                     PETSC_TRUE },
+    {"-pc_bcrpoisson_ends nowhere",        "Rank",                     PETSC_TRUE },
+    {"-pc_bcrpoisson_spacing -1",          "Rank",                     PETSC_TRUE }
   };
   TestProblem p = {
     .dim = 2, .n = {6, 12},

@@ -128,8 +128,8 @@ static inline PetscErrorCode CaseCut(Case *c, MPI_Comm comm, const PetscInt part
   PetscCall(TestDeal(c->da, c->A1, PETSC_FALSE, &c->A));
   PetscCall(DMCreateGlobalVector(c->da, &c->b));
   PetscCall(VecDuplicate(c->b, &c->x));
-  PetscCall(PetscSNPrintf(c->what, sizeof(c->what), "%d x %d x %d, ends %s, dof %d, cut %d x %d x %d", (int)c->p->n[0], c->p->dim > 1 ? (int)c->p->n[1] : 1, c->p->dim > 2 ? (int)c->p->n[2] : 1, c->p->ends, (int)c->p->dof, (int)parts[0], (int)parts[1],
-                          (int)parts[2]));
+  PetscCall(PetscSNPrintf(c->what, sizeof(c->what), "%d x %d x %d, ends %s, dof %d, cut %d x %d x %d", (int)c->p->n[0], c->p->dim > 1 ? (int)c->p->n[1] : 1, c->p->dim > 2 ? (int)c->p->n[2] : 1, c->p->ends, (int)c->p->dof, (int)parts[0],
+                          (int)parts[1], (int)parts[2]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

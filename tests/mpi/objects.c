@@ -72,10 +72,10 @@ static PetscErrorCode NewKSP(const Case *c, const char *type, KSP *ksp)
 /* Solvers on all ranks, on each half of them and on single ranks, alive together and used in turns */
 static PetscErrorCode Communicators(void)
 {
-  TestProblem  p[3]    = {
-    {.dim = 2, .n = {12, 13}, .dof = 1, .ends = "ddrn", .a = {1, 2}, .shift = 0.5, .scale = 1, .row = 2},
-    {.dim = 3, .n = {7, 6, 8}, .dof = 1, .ends = "ppccrd", .a = {1, 1.5, 1}, .shift = 1, .scale = -1, .row = 2},
-    {.dim = 2, .n = {9, 11}, .dof = 2, .ends = "cDdd", .a = {1, 0.5}, .shift = 0, .scale = 1, .row = 2, .contrast = 1}
+  TestProblem p[3] = {
+    {.dim = 2,        .n = {12, 13}, .dof = 1,         .ends = "ddrn",   .a = {1, 2}, .shift = 0.5, .scale = 1,    .row = 2},
+    {        .dim = 3, .n = {7, 6, 8},      .dof = 1, .ends = "ppccrd", .a = {1, 1.5, 1},  .shift = 1,  .scale = -1,      .row = 2        },
+    { .dim = 2,       .n = {9, 11},      .dof = 2,    .ends = "cDdd",       .a = {1, 0.5},  .shift = 0,     .scale = 1, .row = 2,         .contrast = 1}
   };
   MPI_Comm comm[3] = {MPI_COMM_NULL, MPI_COMM_NULL, PETSC_COMM_SELF};
   Case     c[3];
@@ -120,9 +120,13 @@ static PetscErrorCode Krylov(void)
   PetscFunctionBegin;
   for (PetscInt variable = 0; variable < 2; ++variable) {
     for (PetscInt dim = 2; dim <= 3; ++dim) {
-      TestProblem p = {.dim = dim, .n = {13, 12, 9}, .dof = 1, .ends = "ddccDd", .a = {1, 2, 1}, .shift = 0.5, .scale = 1, .row = 2};
-      Case        c;
-      PetscInt    parts[3];
+      TestProblem p = {
+        .dim = dim, .n = {13, 12, 9},
+             .dof = 1, .ends = "ddccDd", .a = {1,  2,  1},
+             .shift = 0.5, .scale = 1, .row = 2
+      };
+      Case     c;
+      PetscInt parts[3];
 
       if (variable) p.k = Smooth;
       SquareCut(size, parts);
@@ -169,10 +173,14 @@ static PetscErrorCode Singular(void)
   PetscFunctionBegin;
   for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); ++e) {
     for (PetscInt dim = 2; dim <= 3; ++dim) {
-      TestProblem p        = {.dim = dim, .n = {9, 8, 6}, .dof = 1, .ends = ends[e], .a = {1, 2, 1}, .shift = 0, .scale = 1, .row = 2};
-      PetscInt    parts[3] = {0, 0, 0};
-      Case        c;
-      PC          pc, one;
+      TestProblem p = {
+        .dim = dim, .n = {9, 8, 6},
+             .dof = 1, .ends = ends[e], .a = {1, 2, 1},
+             .shift = 0, .scale = 1, .row = 2
+      };
+      PetscInt parts[3] = {0, 0, 0};
+      Case     c;
+      PC       pc, one;
 
       PetscCall(CaseCreate(&p, &c));
       PetscCall(CasePC(c.da1, c.A1, &one));
@@ -212,12 +220,16 @@ static PetscErrorCode ShellMult(Mat S, Vec x, Vec y)
 /* Formats of matrices, and none with the operator given */
 static PetscErrorCode Matrices(void)
 {
-  static const char *const types[]  = {MATMPIBAIJ, MATMPISBAIJ, MATSHELL};
-  const PCBCRPoissonEnd    ends[]   = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_CELL_NEUMANN, PCBCRPOISSON_CELL_DIRICHLET};
-  const PetscReal          h[]      = {1, 0.5};
-  TestProblem              p        = {.dim = 2, .n = {10, 9}, .dof = 1, .ends = "ddcD", .a = {1, 4}, .shift = 0.5, .scale = 1, .row = 2};
-  PetscInt                 parts[3] = {0, 0, 0};
-  Case                     c;
+  static const char *const types[] = {MATMPIBAIJ, MATMPISBAIJ, MATSHELL};
+  const PCBCRPoissonEnd    ends[]  = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_CELL_NEUMANN, PCBCRPOISSON_CELL_DIRICHLET};
+  const PetscReal          h[]     = {1, 0.5};
+  TestProblem              p       = {
+                       .dim = 2, .n = {10, 9},
+                            .dof = 1, .ends = "ddcD", .a = {1,  4},
+                            .shift = 0.5, .scale = 1, .row = 2
+  };
+  PetscInt parts[3] = {0, 0, 0};
+  Case     c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
@@ -253,9 +265,13 @@ static PetscErrorCode Matrices(void)
 static PetscErrorCode Options(void)
 {
   static const char *const options[] = {"-pc_bcrpoisson_radix 2", "-pc_bcrpoisson_radix 8", "-pc_bcrpoisson_schedule 8,16", "-pc_bcrpoisson_tune on", "-pc_bcrpoisson_radix 1000", "-pc_bcrpoisson_precision mixed"};
-  TestProblem              p         = {.dim = 2, .n = {20, 37}, .dof = 1, .ends = "ddrr", .a = {1, 2}, .shift = 0, .scale = 1, .row = 2};
-  PetscInt                 parts[3]  = {0, 0, 0};
-  Case                     c;
+  TestProblem              p         = {
+                         .dim = 2, .n = {20, 37},
+                              .dof = 1, .ends = "ddrr", .a = {1,  2 },
+                              .shift = 0, .scale = 1, .row = 2
+  };
+  PetscInt parts[3] = {0, 0, 0};
+  Case     c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
@@ -284,9 +300,13 @@ static PetscErrorCode Options(void)
 /* What PCView() says about slabs; rank 0 has the text */
 static PetscErrorCode View(void)
 {
-  TestProblem p        = {.dim = 2, .n = {12, 13}, .dof = 1, .ends = "ddcc", .a = {1, 4}, .shift = 0.5, .scale = 1, .row = 2};
-  PetscInt    parts[3] = {0, 0, 0};
-  Case        c;
+  TestProblem p = {
+    .dim = 2, .n = {12, 13},
+         .dof = 1, .ends = "ddcc", .a = {1,  4 },
+         .shift = 0.5, .scale = 1, .row = 2
+  };
+  PetscInt parts[3] = {0, 0, 0};
+  Case     c;
 
   PetscFunctionBegin;
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -294,7 +314,7 @@ static PetscErrorCode View(void)
   while (TestNextCut(&p, (PetscInt)size, parts)) {
     PC          pc;
     PetscViewer viewer;
-    FILE       *file   = rank ? NULL : tmpfile();
+    FILE       *file       = rank ? NULL : tmpfile();
     char        text[8192] = "", words[64];
 
     PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));

@@ -69,9 +69,13 @@ static PetscErrorCode AllEnds(void)
     const char low = pair < 25 ? letters[pair / 5] : 'p', high = pair < 25 ? letters[pair % 5] : 'p';
 
     for (PetscInt dim = 1; dim <= 3; ++dim) {
-      const PetscInt axis = pair % dim; /* the axis that has this pair; the others another */
+      const PetscInt axis    = pair % dim; /* the axis that has this pair; the others another */
       char           ends[7] = "dddddd";
-      TestProblem    p       = {.dim = dim, .n = {11, 9, 8}, .dof = 1, .ends = ends, .a = {1, 1.5, 0.75}, .shift = pair % 3 ? 0.25 : 0, .scale = pair % 2 ? 2 : -1, .row = 3};
+      TestProblem    p       = {
+                 .dim = dim, .n = {11, 9,   8   },
+                      .dof = 1, .ends = ends, .a = {1,  1.5, 0.75},
+                      .shift = pair % 3 ? 0.25 : 0, .scale = pair % 2 ? 2 : -1, .row = 3
+      };
 
       for (PetscInt d = 0; d < dim; ++d) {
         const PetscInt other = (pair * 7 + d * 11 + 3) % 26;
@@ -96,7 +100,11 @@ static PetscErrorCode FewRows(void)
   for (PetscInt few = PetscMax(1, P - 1); few <= P + 2; ++few) {
     for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); ++e) {
       for (PetscInt turn = 0; turn < 2; ++turn) {
-        TestProblem p = {.dim = 2, .n = {turn ? 6 : few, turn ? few : 6}, .dof = 1, .ends = ends[e], .a = {1, 2}, .shift = 1, .scale = 1, .row = 2};
+        TestProblem p = {
+          .dim = 2, .n = {turn ? 6 : few, turn ? few : 6},
+               .dof = 1, .ends = ends[e], .a = {1,              2             },
+               .shift = 1, .scale = 1, .row = 2
+        };
 
         if (p.n[0] == 2 && ends[e][0] == 'r') continue; /* nothing but boundary rows */
         if (p.n[1] == 2 && ends[e][2] == 'r') continue;
@@ -106,8 +114,16 @@ static PetscErrorCode FewRows(void)
     }
   }
   { /* both axes shorter than the number of ranks: slabs with nothing in them */
-    TestProblem p = {.dim = 2, .n = {3, 3}, .dof = 1, .ends = "ddcD", .a = {1, 2}, .shift = 0, .scale = 1, .row = 2};
-    TestProblem q = {.dim = 3, .n = {3, 2, 4}, .dof = 2, .ends = "ddccpp", .a = {1, 2, 1}, .shift = 0.5, .scale = 1, .row = 2, .contrast = 1};
+    TestProblem p = {
+      .dim = 2, .n = {3, 3},
+           .dof = 1, .ends = "ddcD", .a = {1, 2},
+           .shift = 0, .scale = 1, .row = 2
+    };
+    TestProblem q = {
+      .dim = 3, .n = {3, 2, 4},
+           .dof = 2, .ends = "ddccpp", .a = {1, 2, 1},
+           .shift = 0.5, .scale = 1, .row = 2, .contrast = 1
+    };
 
     PetscCall(AllCuts(&p));
     PetscCall(AllCuts(&q));
@@ -122,7 +138,11 @@ static PetscErrorCode Uneven(void)
   for (PetscInt dim = 1; dim <= 3; ++dim) {
     for (PetscInt d = 0; d < dim; ++d) {
       for (PetscInt big = 0; big < 3; ++big) {
-        TestProblem     p        = {.dim = dim, .n = {5, 6, 4}, .dof = 1, .ends = big == 1 ? "rdcrnr" : "cdrrpp", .a = {1, 1.5, 0.75}, .shift = 0.25, .scale = 1, .row = 3};
+        TestProblem p = {
+          .dim = dim, .n = {5, 6,   4   },
+               .dof = 1, .ends = big == 1 ? "rdcrnr" : "cdrrpp", .a = {1, 1.5, 0.75},
+               .shift = 0.25, .scale = 1, .row = 3
+        };
         PetscInt        parts[3] = {1, 1, 1}, l[3][8] = {{p.n[0]}, {p.n[1]}, {p.n[2]}}, whole = (PetscInt)size + 9;
         const PetscInt *pl[3] = {l[0], l[1], l[2]};
         Case            c;
@@ -171,9 +191,13 @@ static PetscErrorCode Everything(void)
     for (PetscInt dim = 2; dim <= 3; ++dim) {
       for (PetscInt kind = 0; kind < 4; ++kind) { /* plain; two components; a general axis; fitted */
         PetscInt    along = 0, parts[3] = {0, 0, 0};
-        TestProblem p = {.dim = dim, .n = {9, 10, 8}, .dof = kind == 1 ? 2 : 1, .ends = ends[e], .a = {1, 1.5, 0.75}, .shift = 0.5, .scale = 2, .row = 3, .contrast = 0.5};
-        Case        c;
-        PC          pc, one;
+        TestProblem p = {
+          .dim = dim, .n = {9, 10,  8   },
+               .dof = kind == 1 ? 2 : 1, .ends = ends[e], .a = {1, 1.5, 0.75},
+               .shift = 0.5, .scale = 2, .row = 3, .contrast = 0.5
+        };
+        Case c;
+        PC   pc, one;
 
         while (kind == 2 && ends[e][2 * along] == 'p') ++along;
         p.k   = kind == 2 ? Stretched : (kind == 3 ? Smooth : NULL);

@@ -149,7 +149,7 @@ static PetscErrorCode ReadCase(const TestProblem *p, Mat whole, DM da1, BCRFit f
     for (PetscInt axis = -1; axis < p->dim; ++axis) {
       PetscCall(BCRMovesCreate(&grid, axis, &slabs));
       start[0] = start[1] = start[2] = 0;
-      start[slabs.axis] = slabs.start;
+      start[slabs.axis]              = slabs.start;
       if (slabs.inplace) Check(slabs.n[0] == m[0] && slabs.n[1] == m[1] && slabs.n[2] == m[2] && slabs.start == lo[slabs.axis], "rank %d: a slab in place that is not the box", (int)rank);
       else {
         PetscCall(PetscMalloc3(n, &box, n, &back, dof * slabs.nodes, &slab));
@@ -233,7 +233,7 @@ static PetscReal Smooth(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 
 static PetscReal Along(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 {
-  const PetscInt d = *(const PetscInt *)ctx;
+  const PetscInt  d = *(const PetscInt *)ctx;
   const PetscReal t = d == 0 ? x : (d == 1 ? y : z);
 
   return 1 + 2 * t * t;
@@ -242,7 +242,12 @@ static PetscReal Along(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 static PetscErrorCode Reads(void)
 {
   static const char *const ends[]    = {"dddddd", "ncnDcc", "ppddnn", "pppppp", "rrrrrr", "rdpprc", "DDccdr", "nnrrpp", "ccnnpp"};
-  static const PetscInt    size[][3] = {{9, 7, 8}, {30, 5, 4}, {3, 2, 7}, {5, 24, 3}};
+  static const PetscInt    size[][3] = {
+       {9,  7,  8},
+       {30, 5,  4},
+       {3,  2,  7},
+       {5,  24, 3}
+  };
 
   PetscFunctionBegin;
   for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); ++e) {
@@ -250,8 +255,8 @@ static PetscErrorCode Reads(void)
       const PetscInt *n = size[(e + (size_t)dim) % PETSC_STATIC_ARRAY_LENGTH(size)];
       TestProblem     p = {
             .dim = dim, .n = {n[0], n[1], n[2]},
-                .dof = e % 3 == 1 ? 2 : 1, .ends = ends[e], .a = {1, 2.5, 0.75},
-                .shift = 0.5, .scale = e % 2 ? -3 : 2, .row = 4, .contrast = 0.5
+                 .dof = e % 3 == 1 ? 2 : 1, .ends = ends[e], .a = {1,    2.5,  0.75},
+                 .shift = 0.5, .scale = e % 2 ? -3 : 2, .row = 4, .contrast = 0.5
       };
       PetscInt along = (PetscInt)e % dim;
 

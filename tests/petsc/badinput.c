@@ -211,7 +211,7 @@ static PetscErrorCode Calls(void)
   Mat                   A;
   PC                    pc;
   Vec                   b, x;
-  PetscBool gpu;
+  PetscBool             gpu;
 
   PetscFunctionBegin;
   PetscCall(TestMatrix(&p, &da, &A));

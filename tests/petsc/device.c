@@ -16,15 +16,15 @@
 static PetscBool there; /* a device */
 
 static const TestProblem problems[] = {
-  {.dim = 2,      .n = {200, 131, 1}, .dof = 1, .ends = "dddd",               .a = {1, 1},       .scale = 1                            },
-  {.dim = 2,      .n = {129, 97, 1},  .dof = 1, .ends = "rrrr",               .a = {3, 1},       .scale = -2,                            .row = 4},
-  {.dim = 2,             .n = {96, 80, 1},                        .dof = 2,    .ends = "ncpp", .a = {1, 2}, .shift = 0.5,                            .scale = 1},
-  {.dim = 2,   .n = {90, 70, 1},                     .dof = 1,                      .ends = "cccc",                                .a = {1, 1},                     .scale = 3},
-  {.dim = 3,   .n = {34, 40, 37},                     .dof = 1,                      .ends = "dddddd",                               .a = {1, 2, 3},.scale = 1    },
-  {.dim = 3,   .n = {33, 20, 18},                     .dof = 1,                      .ends = "ppcnrd",                               .a = {1, 1, 1},                     .shift = 0.1,                  .scale = 1, .row = 1},
-  {.dim = 3,   .n = {127, 127, 10},                     .dof = 1,                      .ends = "dddddd",                               .a = {1, 2, 3},.scale = 1    }, /* clusters of blocks, lines along z */
-  {.dim = 3,   .n = {9, 127, 127},                     .dof = 1,                      .ends = "cndddd",                               .a = {1, 2, 3},.scale = 1    }, /* along x */
-  {.dim = 1, .n = {500, 1, 1},         .dof = 1,         .ends = "dc",                                     .a = {1},                           .scale = 1                               }
+  {.dim = 2,          .n = {200, 131, 1}, .dof = 1, .ends = "dddd",                   .a = {1, 1},                   .scale = 1                                          },
+  {.dim = 2,          .n = {129, 97, 1},  .dof = 1, .ends = "rrrr",                   .a = {3, 1},                   .scale = -2,                                          .row = 4},
+  {.dim = 2,                 .n = {96, 80, 1},                            .dof = 2,    .ends = "ncpp", .a = {1, 2},             .shift = 0.5,                                                      .scale = 1},
+  {.dim = 2,       .n = {90, 70, 1},                         .dof = 1,                          .ends = "cccc",                                    .a = {1, 1},                                 .scale = 3},
+  {.dim = 3,       .n = {34, 40, 37},                         .dof = 1,                          .ends = "dddddd",                                   .a = {1, 2, 3},.scale = 1                  },
+  {.dim = 3,       .n = {33, 20, 18},                         .dof = 1,                          .ends = "ppcnrd",                                   .a = {1, 1, 1},                                 .shift = 0.1,                          .scale = 1, .row = 1},
+  {.dim = 3,     .n = {127, 127, 10},             .dof = 1,             .ends = "dddddd",                                             .a = {1, 2, 3},                                   .scale = 1                                      }, /* clusters of blocks, lines along z */
+  {.dim = 3, .n = {9, 127, 127},     .dof = 1,.ends = "cndddd",.a = {1, 2, 3},.scale = 1}, /* along x */
+  {.dim = 1, .n = {500, 1, 1},     .dof = 1,             .ends = "dc",                                                                   .a = {1},                                                                                                                           .scale = 1                                                                                                                                                                                                    }
 };
 #define NPROBLEMS ((PetscInt)PETSC_STATIC_ARRAY_LENGTH(problems))
 

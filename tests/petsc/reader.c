@@ -1670,8 +1670,9 @@ static PetscErrorCode Fits(void)
                    best);
           else Report((PetscBool)(scaled == (PetscBool)(fit == BCR_FIT_SCALED)), "%s: fit %d is called %s", cases[c].name, fit, ops[0].fit);
           best = PetscMin(best, condition);
-          Report((PetscBool)(smallest > (sizeof(PetscReal) == 4 ? -1e-5 : -1e-9) && condition < limit && asym < 1e-12 + (sizeof(PetscReal) == 4 ? 1e-6 : 0)), "%s, ends %s, n = %d, fit %s: condition number %g, smallest %g, asymmetry %g, read as ends %d %d, shift %g, singular %d",
-                 cases[c].name, names[ends[e]], n, ops[0].fit, condition, smallest, asym, (int)ops[0].axis[0].end[0], (int)ops[0].axis[0].end[1], (double)ops[0].shift, (int)ops[0].singular);
+          Report((PetscBool)(smallest > (sizeof(PetscReal) == 4 ? -1e-5 : -1e-9) && condition < limit && asym < 1e-12 + (sizeof(PetscReal) == 4 ? 1e-6 : 0)),
+                 "%s, ends %s, n = %d, fit %s: condition number %g, smallest %g, asymmetry %g, read as ends %d %d, shift %g, singular %d", cases[c].name, names[ends[e]], n, ops[0].fit, condition, smallest, asym, (int)ops[0].axis[0].end[0],
+                 (int)ops[0].axis[0].end[1], (double)ops[0].shift, (int)ops[0].singular);
           Report((PetscBool)(ops[0].deviation > 0), "%s: deviation %g", cases[c].name, (double)ops[0].deviation);
           PetscCall(BCROperatorDestroy(dof, &ops));
           PetscCall(MatDestroy(&A));
@@ -2027,8 +2028,8 @@ static PetscErrorCode Rounded(void)
   PetscCall(Assemble(A));
   PetscCall(BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops));
   if (sizeof(PetscReal) > 4)
-    Report((PetscBool)(!strcmp(ops[0].fit, "exact") && ops[0].singular && ops[0].shift == 0 && ops[0].deviation < (sizeof(PetscReal) == 4 ? 1e-4 : 1e-11)), "spacing from coordinates: fit %s, singular %d, shift %g, deviation %g", ops[0].fit, (int)ops[0].singular, (double)ops[0].shift,
-           (double)ops[0].deviation);
+    Report((PetscBool)(!strcmp(ops[0].fit, "exact") && ops[0].singular && ops[0].shift == 0 && ops[0].deviation < (sizeof(PetscReal) == 4 ? 1e-4 : 1e-11)), "spacing from coordinates: fit %s, singular %d, shift %g, deviation %g", ops[0].fit,
+           (int)ops[0].singular, (double)ops[0].shift, (double)ops[0].deviation);
   else Report(ops[0].singular, "spacing from coordinates: fit %s, singular %d", ops[0].fit, (int)ops[0].singular);
   PetscCall(BCROperatorDestroy(dof, &ops));
   PetscCall(MatDestroy(&A));

@@ -50,7 +50,7 @@ typedef struct {
    device that take no others. planes: three dimensions, long rows along x, most between Dirichlet ends */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes)
 {
-  static const PetscInt sizes[]  = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
+  static const PetscInt sizes[]   = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
   static const PetscInt lengths[] = {127, 255, 511, 511, 1023, 1023, 2047}, columns[] = {19, 63, 64, 127, 130, 257, 511, 1055, 1063};
   static const PetscInt powers[] = {127, 127, 127, 255, 255, 511}, others[] = {2, 3, 16, 17, 31, 32, 33, 40, 64, 65, 100, 257};
   static const PetscInt rows[3][8] = {
@@ -58,8 +58,8 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
     {2,  3,   5,   9,   17,  33,  40,  127 },
     {16, 17,  23,  24,  31,  40,  65,  130 }
   };
-  PetscBool             any = PETSC_FALSE, dirichlet = PETSC_FALSE;
-  PetscInt              line = -1, plane = 0; /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
+  PetscBool any = PETSC_FALSE, dirichlet = PETSC_FALSE;
+  PetscInt  line = -1, plane = 0; /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
 
   memset(b, 0, sizeof(*b));
   b->dim      = 1 + (PetscInt)(lrand48() % 3);

@@ -88,9 +88,11 @@ static long long frequency(const Basis *b, int j)
 {
   switch (b->t) {
   case 0:
-  case 3: return j + 1;
+  case 3:
+    return j + 1;
   case 1:
-  case 2: return j;
+  case 2:
+    return j;
   case 4:
   case 5:
   case 6:
@@ -98,12 +100,16 @@ static long long frequency(const Basis *b, int j)
   case 8:
   case 9:
   case 14:
-  case 15: return 2LL * j + 1;
+  case 15:
+    return 2LL * j + 1;
   case 10:
-  case 11: return 2LL * (j + 1);
+  case 11:
+    return 2LL * (j + 1);
   case 12:
-  case 13: return 2LL * j;
-  default: return 2LL * ((j + 1) / 2);
+  case 13:
+    return 2LL * j;
+  default:
+    return 2LL * ((j + 1) / 2);
   }
 }
 
@@ -144,7 +150,10 @@ enum {
 };
 
 /* not far apart: lines that share a complex transform share its rounding errors */
-static double factor(int l) { return 1 + l / 16.; }
+static double factor(int l)
+{
+  return 1 + l / 16.;
+}
 
 typedef struct {
   int     n;
@@ -182,14 +191,20 @@ static void reference_free(Reference *r)
   }
 }
 
-static double get(const void *p, ptrdiff_t i, int wide) { return wide ? ((const double *)p)[i] : ((const float *)p)[i]; }
-static void   put(void *p, ptrdiff_t i, int wide, double v)
+static double get(const void *p, ptrdiff_t i, int wide)
+{
+  return wide ? ((const double *)p)[i] : ((const float *)p)[i];
+}
+static void put(void *p, ptrdiff_t i, int wide, double v)
 {
   if (wide) ((double *)p)[i] = v;
   else ((float *)p)[i] = (float)v;
 }
 
-static double tolerance(int n, int single) { return (single ? 5.4e8 : 1.) * 1e-15 * (1 + log2(n)); }
+static double tolerance(int n, int single)
+{
+  return (single ? 5.4e8 : 1.) * 1e-15 * (1 + log2(n));
+}
 
 /* one call: by rows or columns, in place or not, padding left alone; the error relative to the rms size of the line */
 static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, int t, int isa, int single, int io, int cols, int place, int count, int direction)
@@ -198,7 +213,7 @@ static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, i
   const ptrdiff_t len = cols ? count : n, num = cols ? n : count, lf = len + 3, lu = place ? lf : len + 2;
   const size_t    lanes = table->lanes, size = wide ? 8 : 4, wsize = BCRDttWork(dtt, (int)lanes) * (single ? 4 : 8);
   char           *f = malloc(size * (size_t)(lf * num)), *u = place ? f : malloc(size * (size_t)(lu * num)), *work;
-  double          worst = 0;
+  double          worst   = 0;
   int             touched = 0;
 
   for (ptrdiff_t k = 0; k < lf * num; k++) put(f, k, wide, 77);
@@ -281,7 +296,7 @@ static PetscErrorCode all_sums(int t, int n)
     PetscCall(BCRDttCreate(n, ends[t][0], ends[t][1], single ? PETSC_TRUE : PETSC_FALSE, &dtt));
     if (!single) PetscCall(modes(dtt, &b, table));
     for (int isa = 0; isa <= BCRCpuBestISA(); isa++) {
-      const BCRCpuTable *cpu = BCRCpuGetTable(isa, single);
+      const BCRCpuTable *cpu  = BCRCpuGetTable(isa, single);
       const int          full = 2 * cpu->lanes + 1;
 
       for (int mode = 0; mode < 8; mode++) { /* columns, direction, in place */
@@ -318,7 +333,7 @@ static PetscErrorCode large(int t, int n)
     for (int isa = 0; isa <= BCRCpuBestISA(); isa++) {
       const BCRCpuTable *cpu   = BCRCpuGetTable(isa, single);
       const int          count = cpu->lanes + 1;
-      const size_t       size  = single ? 4 : 8, total = (size_t)n * (size_t)count;
+      const size_t       size = single ? 4 : 8, total = (size_t)n * (size_t)count;
       char              *f = malloc(size * total), *u = malloc(size * total), *work;
       double             e = 0, rms[2] = {0, 0}, *line = malloc(sizeof(double) * (size_t)n);
 
@@ -377,7 +392,7 @@ static PetscErrorCode quiet(MPI_Comm comm, int line, const char *fun, const char
 
 int main(int argc, char **argv)
 {
-  static const int sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 31, 32, 33, 49, 63, 64, 65, 100, 101, 127, 128, 129, 255, 256, 257, 509, 1000};
+  static const int sizes[]  = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 31, 32, 33, 49, 63, 64, 65, 100, 101, 127, 128, 129, 255, 256, 257, 509, 1000};
   static const int larger[] = {1023, 1439, 1500, 2047, 2500, 2878, 3001, 4095, 8191};
   BCRDtt           dtt;
   PetscErrorCode   ierr;

@@ -428,7 +428,7 @@ static PetscErrorCode Memory(void)
       char             name[64];
 
       if (sizeof(PetscReal) == 4 && precision == BCR_MIXED && m / 3) bound += 0.5; /* the box of floats is a whole vector of that PETSc, not half of one */
-      if (sizeof(PetscReal) == 4 && precision == BCR_DOUBLE) continue; /* work in double on vectors in single: twice the size of a component */
+      if (sizeof(PetscReal) == 4 && precision == BCR_DOUBLE) continue;             /* work in double on vectors in single: twice the size of a component */
       memset(&options, 0, sizeof(options));
       options.core.precision = (BCRPrecision)precision;
       options.core.isa       = -1;

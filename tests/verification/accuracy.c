@@ -53,16 +53,16 @@ typedef struct {
 } Plan;
 
 static const Plan plans[] = {
-  {"auto",                   0,  0, {0},              BCR_DOUBLE},
-  {"radix 2",                2,  0, {0},              BCR_DOUBLE},
-  {"radix 4",                4,  0, {0},              BCR_DOUBLE},
-  {"radix 8",                8,  0, {0},              BCR_DOUBLE},
-  {"radix 16",               16, 0, {0},              BCR_DOUBLE},
-  {"schedule 8, 32, 20",     0,  3, {8, 32, 20},      BCR_DOUBLE},
-  {"schedule 16, 16, 4, 8",  0,  4, {16, 16, 4, 8},   BCR_DOUBLE},
-  {"auto, mixed",            0,  0, {0},              BCR_MIXED },
-  {"auto, single",           0,  0, {0},              BCR_SINGLE},
-  {"radix 4, single",        4,  0, {0},              BCR_SINGLE},
+  {"auto",                  0,  0, {0},            BCR_DOUBLE},
+  {"radix 2",               2,  0, {0},            BCR_DOUBLE},
+  {"radix 4",               4,  0, {0},            BCR_DOUBLE},
+  {"radix 8",               8,  0, {0},            BCR_DOUBLE},
+  {"radix 16",              16, 0, {0},            BCR_DOUBLE},
+  {"schedule 8, 32, 20",    0,  3, {8, 32, 20},    BCR_DOUBLE},
+  {"schedule 16, 16, 4, 8", 0,  4, {16, 16, 4, 8}, BCR_DOUBLE},
+  {"auto, mixed",           0,  0, {0},            BCR_MIXED },
+  {"auto, single",          0,  0, {0},            BCR_SINGLE},
+  {"radix 4, single",       4,  0, {0},            BCR_SINGLE},
 };
 
 static PetscErrorCode operator_poisson(PetscInt dim, PetscInt n, PetscReal a, BCROperator *op)
@@ -164,7 +164,7 @@ static PetscErrorCode smooth(PetscInt dim, PetscInt n, double *error)
   }
   PetscCall(operator_poisson(dim, n, (PetscReal)(1 / (h * h)), &op));
   PetscCall(PetscMemzero(&options, sizeof(options)));
-  options.core.isa = -1;
+  options.core.isa       = -1;
   options.core.precision = sizeof(PetscReal) == sizeof(float) ? BCR_SINGLE : BCR_DOUBLE;
   PetscCall(BCRSolverCreate(1, &op, &options, NULL, &solver));
   PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, (PetscInt)N, u, (PetscInt)N));

@@ -11,16 +11,16 @@
 #include "compact.h"
 
 typedef struct {
-  const char           *isa;
-  int                   lanes; /* of a native vector */
-  BCRDttTable           dtt;
-  const BCRLinesTable  *lines;
-  const BCRLevel0Table *level0;
-  const BCRPolesTable  *poles;
-  const BCRFieldsTable *fields;
-  const BCRTriTable    *tri;
-  int                   bundle; /* BL of lanes.h */
-  const BCRRecurTable  *recur;
+  const char            *isa;
+  int                    lanes; /* of a native vector */
+  BCRDttTable            dtt;
+  const BCRLinesTable   *lines;
+  const BCRLevel0Table  *level0;
+  const BCRPolesTable   *poles;
+  const BCRFieldsTable  *fields;
+  const BCRTriTable     *tri;
+  int                    bundle; /* BL of lanes.h */
+  const BCRRecurTable   *recur;
   const BCRCompactTable *compact;
 } BCRCpuTable;
 

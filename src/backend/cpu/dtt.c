@@ -229,8 +229,8 @@ static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFf
   *bytes += sizeof(*f);
   f->nlevels = nr;
   for (int l = 0; l < nr; l++) {
-    BCRFftLevel *v    = &f->level[l];
-    const int    p    = r[l], m = size / p;
+    BCRFftLevel *v = &f->level[l];
+    const int    p = r[l], m = size / p;
     double       work = p <= 8 ? flops[p] : 0;
     size_t       need = 0;
 
@@ -402,7 +402,7 @@ static PetscErrorCode BCRDttModes(BCRDtt d, const BCRDttType *t, PetscInt64 F)
       BCRUnit(m, 2 * (PetscInt64)n, &c, &s);
       d->norm[j] = (m == 0 || 2 * m == n) ? 1. / n : 2. / n;
     } else {
-      const PetscInt64 b    = (PetscInt64)t->ja * j + t->jb; /* the angle from one row to the next is 2 pi ia b/F */
+      const PetscInt64 b    = (PetscInt64)t->ja * j + t->jb;       /* the angle from one row to the next is 2 pi ia b/F */
       const PetscBool  ends = (PetscBool)(2 * b * t->ia % F == 0); /* it is 0 or pi: all |phi_j(i)| are 1, else they average 1/2 */
 
       BCRUnit(t->ia * b, 2 * F, &c, &s);
@@ -490,9 +490,18 @@ static PetscErrorCode BCRDttFourCreate(BCRDtt d)
 }
 
 /* the characters mod 8 that cos and sin of pi m/4 are (times sqrt(1/2)) at odd m, and their product, -1 for 3 mod 4 */
-static int BCRCos8(PetscInt64 m) { return m % 8 == 1 || m % 8 == 7 ? 1 : -1; }
-static int BCRSin8(PetscInt64 m) { return m % 8 == 1 || m % 8 == 3 ? 1 : -1; }
-static int BCRSign4(PetscInt64 m) { return m % 4 == 1 ? 1 : -1; }
+static int BCRCos8(PetscInt64 m)
+{
+  return m % 8 == 1 || m % 8 == 7 ? 1 : -1;
+}
+static int BCRSin8(PetscInt64 m)
+{
+  return m % 8 == 1 || m % 8 == 3 ? 1 : -1;
+}
+static int BCRSign4(PetscInt64 m)
+{
+  return m % 4 == 1 ? 1 : -1;
+}
 
 static PetscInt64 BCRInverseMod(PetscInt64 a, PetscInt64 N)
 {

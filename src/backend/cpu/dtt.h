@@ -39,11 +39,11 @@ typedef struct _n_BCRDtt *BCRDtt;
 PETSC_INTERN PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool single, BCRDtt *dtt);
 PETSC_INTERN PetscErrorCode BCRDttDestroy(BCRDtt *dtt);
 PETSC_INTERN PetscErrorCode BCRDttGetModes(BCRDtt dtt, const double **lambda, const double **norm); /* n entries each, always double */
-PETSC_INTERN double         BCRDttFlops(BCRDtt dtt);                                              /* of one line, one direction */
+PETSC_INTERN double         BCRDttFlops(BCRDtt dtt);                                                /* of one line, one direction */
 PETSC_INTERN size_t         BCRDttTableBytes(BCRDtt dtt);
 /* elements (of the work type) of scratch that Rows and Cols need for a machine with vectors of lanes lanes; 64-byte aligned */
-PETSC_INTERN int            BCRDttLines(BCRDtt dtt); /* lines that are transformed at a time, in numbers of lanes */
-PETSC_INTERN size_t         BCRDttWork(BCRDtt dtt, int lanes);
+PETSC_INTERN int    BCRDttLines(BCRDtt dtt); /* lines that are transformed at a time, in numbers of lanes */
+PETSC_INTERN size_t BCRDttWork(BCRDtt dtt, int lanes);
 
 /* The kernels, once for each instruction set and precision (suffix _d0 _d1 _d2 _f0 _f1 _f2). io: 0 f and u have the work type,
    1 they are double while the work type is float. u may be f. direction: 0 analysis, 1 synthesis.

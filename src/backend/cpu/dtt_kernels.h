@@ -228,11 +228,23 @@ BCR_INLINE void dtt3rows(BCRDtt d, int direction, const void *f, ptrdiff_t l, in
     }
   }
 }
-static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z) { dtt3pre(s, f, fs, x, z, DTT_SIN1); }
-static __attribute__((noinline)) void BCRN(Dtt3PreCos1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z) { dtt3pre(s, f, fs, x, z, DTT_COS1); }
+static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z)
+{
+  dtt3pre(s, f, fs, x, z, DTT_SIN1);
+}
+static __attribute__((noinline)) void BCRN(Dtt3PreCos1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z)
+{
+  dtt3pre(s, f, fs, x, z, DTT_COS1);
+}
 
-static __attribute__((noinline)) void BCRN(Dtt3PreSin3)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, cvec *z) { dtt3pre(s, f, fs, NULL, z, DTT_SIN3); }
-static __attribute__((noinline)) void BCRN(Dtt3PreCos3)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, cvec *z) { dtt3pre(s, f, fs, NULL, z, DTT_COS3); }
+static __attribute__((noinline)) void BCRN(Dtt3PreSin3)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, cvec *z)
+{
+  dtt3pre(s, f, fs, NULL, z, DTT_SIN3);
+}
+static __attribute__((noinline)) void BCRN(Dtt3PreCos3)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, cvec *z)
+{
+  dtt3pre(s, f, fs, NULL, z, DTT_COS3);
+}
 
 /* type III of odd length M inside type I, two lines: V_k = P + i Q, V_{-k} = P - i Q; forward FFT, so V_{-k} goes to z_k */
 BCR_INLINE void dtt3odd(const BCRDttSplit *s, const real *f0, const real *f1, ptrdiff_t fs, vec *x0, vec *x1, cvec *w, real *y0, real *y1, ptrdiff_t ys, const int odd)
@@ -411,8 +423,14 @@ BCR_INLINE void dtt2(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y,
   }
 #undef DTT2_PUT
 }
-static __attribute__((noinline)) void BCRN(Dtt2Sin)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w) { dtt2(s, f, fs, y, ys, w, 1); }
-static __attribute__((noinline)) void BCRN(Dtt2Cos)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w) { dtt2(s, f, fs, y, ys, w, 0); }
+static __attribute__((noinline)) void BCRN(Dtt2Sin)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+{
+  dtt2(s, f, fs, y, ys, w, 1);
+}
+static __attribute__((noinline)) void BCRN(Dtt2Cos)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+{
+  dtt2(s, f, fs, y, ys, w, 0);
+}
 
 /* type IV of even length: (x_{2k} + i x_{n-1-2k}) twisted, FFT of length n/2, twisted; sines: the reversed line, odd outputs with a minus */
 BCR_INLINE void dtt4(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w, const int odd)
@@ -435,8 +453,14 @@ BCR_INLINE void dtt4(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t y
     else vstore(y + (n - 1 - 2 * k) * ys, vset1(0) - c.i);
   }
 }
-static __attribute__((noinline)) void BCRN(Dtt4Sin)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w) { dtt4(d, f, fs, y, ys, w, 1); }
-static __attribute__((noinline)) void BCRN(Dtt4Cos)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w) { dtt4(d, f, fs, y, ys, w, 0); }
+static __attribute__((noinline)) void BCRN(Dtt4Sin)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+{
+  dtt4(d, f, fs, y, ys, w, 1);
+}
+static __attribute__((noinline)) void BCRN(Dtt4Cos)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+{
+  dtt4(d, f, fs, y, ys, w, 0);
+}
 
 /* One group of VL lines straight from f to u (which may be f), or d->lines of them from and to x, n vectors each (complex vectors for
    SYM and PAIR). x: d->lines n vectors */
@@ -445,8 +469,12 @@ static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs,
   const BCRDttSplit *s = &d->split[0];
 
   switch (d->kind) {
-  case BCR_DTT_SCALE: vstore(u, vload(f) * ((const real *)d->in)[0]); break;
-  case BCR_DTT_ONE: BCRN(DttOne)(d, d->lines, 0, f, fs, (ptrdiff_t)d->n * VL, u, us, (ptrdiff_t)d->n * VL, x, w); break;
+  case BCR_DTT_SCALE:
+    vstore(u, vload(f) * ((const real *)d->in)[0]);
+    break;
+  case BCR_DTT_ONE:
+    BCRN(DttOne)(d, d->lines, 0, f, fs, (ptrdiff_t)d->n * VL, u, us, (ptrdiff_t)d->n * VL, x, w);
+    break;
   case BCR_DTT_TWO:
     if (direction == d->flip) {
       if (d->odd) BCRN(Dtt2Sin)(s, f, fs, u, us, w);
@@ -463,8 +491,12 @@ static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs,
     if (d->odd) BCRN(Dtt4Sin)(d, f, fs, u, us, w);
     else BCRN(Dtt4Cos)(d, f, fs, u, us, w);
     break;
-  case BCR_DTT_SYM: BCRN(DttSym)(d, direction, (const cvec *)f, (cvec *)u, w); break;
-  case BCR_DTT_PAIR: BCRN(DttPair)(d, direction != d->flip, (const cvec *)f, (cvec *)u, w); break;
+  case BCR_DTT_SYM:
+    BCRN(DttSym)(d, direction, (const cvec *)f, (cvec *)u, w);
+    break;
+  case BCR_DTT_PAIR:
+    BCRN(DttPair)(d, direction != d->flip, (const cvec *)f, (cvec *)u, w);
+    break;
   }
 }
 
@@ -515,7 +547,7 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
 {
   const int       n = d->n, nl = d->lines, direct = cols && !io && nl == 1 && (direction || !(d->half[0] || d->half[1]));
   const int       blocks = !cols && d->kind == BCR_DTT_ONE && nl == 1 && d->split[0].M >= 4 * VL;
-  const ptrdiff_t x1 = xs == 2 ? 1 : n; /* from one group to the next */
+  const ptrdiff_t x1     = xs == 2 ? 1 : n; /* from one group to the next */
   vec            *y = (vec *)work, *x = y + (ptrdiff_t)nl * n;
   cvec           *w = (cvec *)(x + (ptrdiff_t)nl * n);
 

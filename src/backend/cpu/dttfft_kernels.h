@@ -5,13 +5,34 @@ typedef struct {
   vec r, i;
 } cvec;
 
-BCR_INLINE cvec cadd(cvec a, cvec b) { return (cvec){a.r + b.r, a.i + b.i}; }
-BCR_INLINE cvec csub(cvec a, cvec b) { return (cvec){a.r - b.r, a.i - b.i}; }
-BCR_INLINE cvec cscale(cvec a, real s) { return (cvec){a.r * s, a.i * s}; }
-BCR_INLINE cvec cmul(cvec a, real c, real s) { return (cvec){a.r * c - a.i * s, a.r * s + a.i * c}; } /* a (c + i s) */
-BCR_INLINE cvec caddi(cvec a, cvec b) { return (cvec){a.r - b.i, a.i + b.r}; }                        /* a + i b */
-BCR_INLINE cvec csubi(cvec a, cvec b) { return (cvec){a.r + b.i, a.i - b.r}; }                        /* a - i b */
-BCR_INLINE cvec cswap(cvec a) { return (cvec){a.i, a.r}; }
+BCR_INLINE cvec cadd(cvec a, cvec b)
+{
+  return (cvec){a.r + b.r, a.i + b.i};
+}
+BCR_INLINE cvec csub(cvec a, cvec b)
+{
+  return (cvec){a.r - b.r, a.i - b.i};
+}
+BCR_INLINE cvec cscale(cvec a, real s)
+{
+  return (cvec){a.r * s, a.i * s};
+}
+BCR_INLINE cvec cmul(cvec a, real c, real s)
+{
+  return (cvec){a.r * c - a.i * s, a.r * s + a.i * c};
+} /* a (c + i s) */
+BCR_INLINE cvec caddi(cvec a, cvec b)
+{
+  return (cvec){a.r - b.i, a.i + b.r};
+} /* a + i b */
+BCR_INLINE cvec csubi(cvec a, cvec b)
+{
+  return (cvec){a.r + b.i, a.i - b.r};
+} /* a - i b */
+BCR_INLINE cvec cswap(cvec a)
+{
+  return (cvec){a.i, a.r};
+}
 
 BCR_INLINE void fft2(cvec *z)
 {
@@ -56,7 +77,7 @@ BCR_INLINE void fft5(cvec *z)
 
 BCR_INLINE void fft8(cvec *z)
 {
-  const real h = (real)0.70710678118654752440;
+  const real h    = (real)0.70710678118654752440;
   cvec       e[4] = {z[0], z[2], z[4], z[6]}, o[4] = {z[1], z[3], z[5], z[7]}, t;
 
   fft4(e);
@@ -79,17 +100,20 @@ BCR_INLINE void fftprime(const int p, const real *root, cvec *z)
   const int h = (p - 1) / 2;
   cvec      s[8], d[8], sum = z[0];
 
-  _Pragma("GCC unroll 8") for (int j = 1; j <= h; j++) {
+  _Pragma("GCC unroll 8") for (int j = 1; j <= h; j++)
+  {
     s[j] = cadd(z[j], z[p - j]);
     d[j] = csub(z[j], z[p - j]);
     sum  = cadd(sum, s[j]);
   }
-  _Pragma("GCC unroll 8") for (int k = 1; k <= h; k++) {
+  _Pragma("GCC unroll 8") for (int k = 1; k <= h; k++)
+  {
     cvec c = z[0], e = cscale(d[1], root[2 * k + 1]);
 
     c.r += s[1].r * root[2 * k];
     c.i += s[1].i * root[2 * k];
-    _Pragma("GCC unroll 8") for (int j = 2; j <= h; j++) {
+    _Pragma("GCC unroll 8") for (int j = 2; j <= h; j++)
+    {
       const int q = j * k % p;
 
       c.r += s[j].r * root[2 * q];
@@ -186,7 +210,7 @@ static void BCRN(FftRader)(const BCRFftLevel *v, const cvec *z, cvec *y, cvec *w
   for (int k = 0; k < m; k++, t += 2 * (R - 1)) { \
     cvec z[R]; \
 \
-    z[0] = y[k]; \
+    z[0]                                                      = y[k]; \
     _Pragma("GCC unroll 16") for (int j = 1; j < R; j++) z[j] = cmul(y[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
     BCR_FFT_##R(z); \
     _Pragma("GCC unroll 16") for (int j = 0; j < R; j++) y[k + (ptrdiff_t)j * m] = z[j]; \
@@ -209,15 +233,25 @@ static void BCRN(FftLevel)(BCRFft f, int l, const cvec *x, ptrdiff_t xs, cvec *y
 
   if (m == 1) {
     switch (r) {
-    case 1: y[0] = x[0]; break;
-    case 2: BCR_FFT_LEAF(2) break;
-    case 3: BCR_FFT_LEAF(3) break;
-    case 4: BCR_FFT_LEAF(4) break;
-    case 5: BCR_FFT_LEAF(5) break;
-    case 8: BCR_FFT_LEAF(8) break;
-    case 7: BCR_FFT_LEAF(7) break;
-    case 11: BCR_FFT_LEAF(11) break;
-    case 13: BCR_FFT_LEAF(13) break;
+    case 1:
+      y[0] = x[0];
+      break;
+    case 2:
+      BCR_FFT_LEAF(2) break;
+    case 3:
+      BCR_FFT_LEAF(3) break;
+    case 4:
+      BCR_FFT_LEAF(4) break;
+    case 5:
+      BCR_FFT_LEAF(5) break;
+    case 8:
+      BCR_FFT_LEAF(8) break;
+    case 7:
+      BCR_FFT_LEAF(7) break;
+    case 11:
+      BCR_FFT_LEAF(11) break;
+    case 13:
+      BCR_FFT_LEAF(13) break;
     default:
       for (int j = 0; j < r; j++) w[j] = x[j * xs];
       if (v->conv) BCRN(FftRader)(v, w, y, w + r);
@@ -227,14 +261,22 @@ static void BCRN(FftLevel)(BCRFft f, int l, const cvec *x, ptrdiff_t xs, cvec *y
   }
   for (int j = 0; j < r; j++) BCRN(FftLevel)(f, l + 1, x + j * xs, r * xs, y + (ptrdiff_t)j * m, w);
   switch (r) {
-  case 2: BCR_FFT_BUTTERFLY(2) break;
-  case 3: BCR_FFT_BUTTERFLY(3) break;
-  case 4: BCR_FFT_BUTTERFLY(4) break;
-  case 5: BCR_FFT_BUTTERFLY(5) break;
-  case 8: BCR_FFT_BUTTERFLY(8) break;
-  case 7: BCR_FFT_BUTTERFLY(7) break;
-  case 11: BCR_FFT_BUTTERFLY(11) break;
-  case 13: BCR_FFT_BUTTERFLY(13) break;
+  case 2:
+    BCR_FFT_BUTTERFLY(2) break;
+  case 3:
+    BCR_FFT_BUTTERFLY(3) break;
+  case 4:
+    BCR_FFT_BUTTERFLY(4) break;
+  case 5:
+    BCR_FFT_BUTTERFLY(5) break;
+  case 8:
+    BCR_FFT_BUTTERFLY(8) break;
+  case 7:
+    BCR_FFT_BUTTERFLY(7) break;
+  case 11:
+    BCR_FFT_BUTTERFLY(11) break;
+  case 13:
+    BCR_FFT_BUTTERFLY(13) break;
   default:
     for (int k = 0; k < m; k++, t += 2 * (r - 1)) {
       w[0] = y[k];
@@ -275,7 +317,8 @@ BCR_INLINE void fft3put(real *y, ptrdiff_t ys, ptrdiff_t M, ptrdiff_t j, vec v, 
       _Pragma("GCC unroll 8") for (int j = 1; j < R; j++) z[j] = x[j]; \
     } \
     fft##R(z); \
-    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) { \
+    _Pragma("GCC unroll 8") for (int j = 0; j < R; j++) \
+    { \
       const ptrdiff_t q = 2 * (k + (ptrdiff_t)j * m); \
 \
       fft3put(y, ys, M, q, z[j].i, odd, R % 2 ? q >= f->n : j >= R / 2); \
@@ -360,7 +403,7 @@ static void BCRN(SymPrime)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec
 static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
 {
   const int   n = v->n, r = v->radix, m = v->m, h = (m + 1) / 2;
-  const real *t = (const real *)v->tw;
+  const real *t    = (const real *)v->tw;
   const cvec  zero = {vset1(0), vset1(0)};
   cvec       *Y0 = w, *Y = Y0 + h, *x = Y + (ptrdiff_t)(r - 1) / 2 * m, *u = x + m, *V = u + r, *rest = V + r;
 

@@ -37,12 +37,12 @@ struct _n_BCRFft {
 typedef struct _n_BCRSym *BCRSym;
 struct _n_BCRSym {
   int    n, radix, m;
-  BCRFft fft;    /* length m; primes: the convolution's */
-  BCRSym sub;    /* length m */
-  void  *tw;     /* for k = 0..(m-1)/2, j = 1..(radix-1)/2: cos, -sin of 2 pi jk/n */
-  void  *root;   /* butterflies and direct primes: cos, sin of 2 pi q/radix */
-  BCRFft big;    /* a radix that is too large for a plain butterfly */
-  int   *perm;   /* convolution: g^a, g^-a mod n folded to 1..(n-1)/2 */
+  BCRFft fft;               /* length m; primes: the convolution's */
+  BCRSym sub;               /* length m */
+  void  *tw;                /* for k = 0..(m-1)/2, j = 1..(radix-1)/2: cos, -sin of 2 pi jk/n */
+  void  *root;              /* butterflies and direct primes: cos, sin of 2 pi q/radix */
+  BCRFft big;               /* a radix that is too large for a plain butterfly */
+  int   *perm;              /* convolution: g^a, g^-a mod n folded to 1..(n-1)/2 */
   void  *in, *kernel, *out; /* convolution: factors of the inputs, FFT of the kernel, factors of the outputs; all complex */
   size_t scratch;
   double flops;
@@ -81,17 +81,17 @@ struct _n_BCRDtt {
   BCRDttKind  kind;
   double     *lambda, *norm;
   size_t      bytes;
-  int         lines;       /* groups of VL lines at a time: 1 or 2 */
-  int         odd;         /* sums of sines; SYM: of the reduced form */
-  int         half[2];     /* the analysis halves the first, last input */
-  int         flip;        /* TWO, PAIR: the analysis is type III, the transpose */
+  int         lines;        /* groups of VL lines at a time: 1 or 2 */
+  int         odd;          /* sums of sines; SYM: of the reduced form */
+  int         half[2];      /* the analysis halves the first, last input */
+  int         flip;         /* TWO, PAIR: the analysis is type III, the transpose */
   int         nsplit, base; /* ONE: base is the length that is left */
   BCRDttSplit split[BCR_FFT_LEVELS];
-  int        *perm, *pos;  /* PAIR; SYM: a_i, b_j */
-  void       *in, *rot;    /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; SCALE: phi_0(0) */
-  void       *sine;        /* ONE: base 64, 128 or 256 in two steps, cos and sin of 2 pi rk/(2 base), see dttsine_kernels.h */
+  int        *perm, *pos; /* PAIR; SYM: a_i, b_j */
+  void       *in, *rot;   /* PAIR; SYM: sgn_i, sgn_j; FOUR: in holds the twists; SCALE: phi_0(0) */
+  void       *sine;       /* ONE: base 64, 128 or 256 in two steps, cos and sin of 2 pi rk/(2 base), see dttsine_kernels.h */
   BCRFft      fft;
   BCRSym      sym;
-  size_t      scratch;     /* complex vectors beyond the lines themselves */
+  size_t      scratch; /* complex vectors beyond the lines themselves */
   double      flops;
 };

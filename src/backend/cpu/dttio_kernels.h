@@ -123,17 +123,20 @@ BCR_INLINE void dtttranspose(vec *r)
 {
   __m512d p[8], q[8];
 
-  _Pragma("GCC unroll 8") for (int i = 0; i < 8; i += 2) {
+  _Pragma("GCC unroll 8") for (int i = 0; i < 8; i += 2)
+  {
     p[i]     = _mm512_unpacklo_pd((__m512d)r[i], (__m512d)r[i + 1]);
     p[i + 1] = _mm512_unpackhi_pd((__m512d)r[i], (__m512d)r[i + 1]);
   }
-  _Pragma("GCC unroll 2") for (int i = 0; i < 2; i++) { /* pairs of rows: columns i, i + 4 and i + 2, i + 6 */
+  _Pragma("GCC unroll 2") for (int i = 0; i < 2; i++)
+  { /* pairs of rows: columns i, i + 4 and i + 2, i + 6 */
     q[i]     = _mm512_shuffle_f64x2(p[i], p[i + 2], 0x88);
     q[i + 2] = _mm512_shuffle_f64x2(p[i], p[i + 2], 0xdd);
     q[i + 4] = _mm512_shuffle_f64x2(p[i + 4], p[i + 6], 0x88);
     q[i + 6] = _mm512_shuffle_f64x2(p[i + 4], p[i + 6], 0xdd);
   }
-  _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++) {
+  _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
+  {
     r[i]     = (vec)_mm512_shuffle_f64x2(q[i], q[i + 4], 0x88);
     r[i + 4] = (vec)_mm512_shuffle_f64x2(q[i], q[i + 4], 0xdd);
   }
@@ -143,23 +146,26 @@ BCR_INLINE void dtttranspose(vec *r)
 {
   __m512 p[16], q[16];
 
-  _Pragma("GCC unroll 8") for (int i = 0; i < 16; i += 2) {
-    p[i]     = _mm512_unpacklo_ps((__m512)r[i], (__m512)r[i + 1]);
+  _Pragma("GCC unroll 8") for (int i = 0; i < 16; i += 2)
+  {
+    p[i] = _mm512_unpacklo_ps((__m512)r[i], (__m512)r[i + 1]);
     p[i + 1] = _mm512_unpackhi_ps((__m512)r[i], (__m512)r[i + 1]);
   }
-  _Pragma("GCC unroll 4") for (int i = 0; i < 16; i += 4) { /* q[i + c]: four rows of columns c, 4 + c, 8 + c, 12 + c */
-    q[i]     = (__m512)_mm512_unpacklo_pd((__m512d)p[i], (__m512d)p[i + 2]);
+  _Pragma("GCC unroll 4") for (int i = 0; i < 16; i += 4)
+  { /* q[i + c]: four rows of columns c, 4 + c, 8 + c, 12 + c */
+    q[i] = (__m512)_mm512_unpacklo_pd((__m512d)p[i], (__m512d)p[i + 2]);
     q[i + 1] = (__m512)_mm512_unpackhi_pd((__m512d)p[i], (__m512d)p[i + 2]);
     q[i + 2] = (__m512)_mm512_unpacklo_pd((__m512d)p[i + 1], (__m512d)p[i + 3]);
     q[i + 3] = (__m512)_mm512_unpackhi_pd((__m512d)p[i + 1], (__m512d)p[i + 3]);
   }
-  _Pragma("GCC unroll 4") for (int c = 0; c < 4; c++) {
+  _Pragma("GCC unroll 4") for (int c = 0; c < 4; c++)
+  {
     const __m512 e0 = _mm512_shuffle_f32x4(q[c], q[4 + c], 0x88), o0 = _mm512_shuffle_f32x4(q[c], q[4 + c], 0xdd);
     const __m512 e1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0x88), o1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0xdd);
 
-    r[c]      = (vec)_mm512_shuffle_f32x4(e0, e1, 0x88);
-    r[8 + c]  = (vec)_mm512_shuffle_f32x4(e0, e1, 0xdd);
-    r[4 + c]  = (vec)_mm512_shuffle_f32x4(o0, o1, 0x88);
+    r[c] = (vec)_mm512_shuffle_f32x4(e0, e1, 0x88);
+    r[8 + c] = (vec)_mm512_shuffle_f32x4(e0, e1, 0xdd);
+    r[4 + c] = (vec)_mm512_shuffle_f32x4(o0, o1, 0x88);
     r[12 + c] = (vec)_mm512_shuffle_f32x4(o0, o1, 0xdd);
   }
 }
@@ -168,18 +174,21 @@ BCR_INLINE void dtttranspose(vec *r)
 {
   __m256 p[8], q[8];
 
-  _Pragma("GCC unroll 4") for (int i = 0; i < 8; i += 2) {
-    p[i]     = _mm256_unpacklo_ps((__m256)r[i], (__m256)r[i + 1]);
+  _Pragma("GCC unroll 4") for (int i = 0; i < 8; i += 2)
+  {
+    p[i] = _mm256_unpacklo_ps((__m256)r[i], (__m256)r[i + 1]);
     p[i + 1] = _mm256_unpackhi_ps((__m256)r[i], (__m256)r[i + 1]);
   }
-  _Pragma("GCC unroll 2") for (int i = 0; i < 8; i += 4) {
-    q[i]     = (__m256)_mm256_unpacklo_pd((__m256d)p[i], (__m256d)p[i + 2]);
+  _Pragma("GCC unroll 2") for (int i = 0; i < 8; i += 4)
+  {
+    q[i] = (__m256)_mm256_unpacklo_pd((__m256d)p[i], (__m256d)p[i + 2]);
     q[i + 1] = (__m256)_mm256_unpackhi_pd((__m256d)p[i], (__m256d)p[i + 2]);
     q[i + 2] = (__m256)_mm256_unpacklo_pd((__m256d)p[i + 1], (__m256d)p[i + 3]);
     q[i + 3] = (__m256)_mm256_unpackhi_pd((__m256d)p[i + 1], (__m256d)p[i + 3]);
   }
-  _Pragma("GCC unroll 4") for (int c = 0; c < 4; c++) {
-    r[c]     = (vec)_mm256_permute2f128_ps(q[c], q[4 + c], 0x20);
+  _Pragma("GCC unroll 4") for (int c = 0; c < 4; c++)
+  {
+    r[c] = (vec)_mm256_permute2f128_ps(q[c], q[4 + c], 0x20);
     r[4 + c] = (vec)_mm256_permute2f128_ps(q[c], q[4 + c], 0x31);
   }
 }

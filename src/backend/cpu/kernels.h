@@ -60,17 +60,17 @@ const BCRTriTable BCRN(BCRTri) = {BCRN(lag_work), BCRN(tri_work), BCRN(tri_pack)
 extern const BCRTriTable BCRN(BCRTri);
 
 const BCRCpuTable BCRN(BCRCpuTable) = {
-  .isa        = BCR_ISA == 2 ? "AVX-512" : (BCR_ISA == 1 ? "AVX2" : "baseline"),
-  .lanes      = VL,
-  .dtt        = {BCRN(BCRDttRows), BCRN(BCRDttCols)},
-  .lines      = &BCRN(BCRLines),
-  .level0     = &BCRN(BCRLevel0),
-  .poles      = &BCRN(BCRPoles),
-  .fields     = &BCRN(BCRFields),
-  .tri        = &BCRN(BCRTri),
-  .bundle     = BL,
-  .recur      = &BCRN(BCRRecur),
-  .compact    = &BCRN(BCRCompact),
+  .isa     = BCR_ISA == 2 ? "AVX-512" : (BCR_ISA == 1 ? "AVX2" : "baseline"),
+  .lanes   = VL,
+  .dtt     = {BCRN(BCRDttRows), BCRN(BCRDttCols)},
+  .lines   = &BCRN(BCRLines),
+  .level0  = &BCRN(BCRLevel0),
+  .poles   = &BCRN(BCRPoles),
+  .fields  = &BCRN(BCRFields),
+  .tri     = &BCRN(BCRTri),
+  .bundle  = BL,
+  .recur   = &BCRN(BCRRecur),
+  .compact = &BCRN(BCRCompact),
 };
   #endif
 #endif

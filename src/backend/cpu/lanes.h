@@ -12,29 +12,80 @@
 #define BG (BL / 8) /* groups side by side */
 
 #if BCR_ISA == 2 || (BCR_ISA == 1 && defined(BCR_REAL_SINGLE))
-typedef vec bun;
-BCR_INLINE bun badd(bun a, bun b) { return a + b; }
-BCR_INLINE bun bsub(bun a, bun b) { return a - b; }
-BCR_INLINE bun bmul(bun a, bun b) { return a * b; }
-BCR_INLINE bun bfma(bun a, bun b, bun c) { return a * b + c; }
-BCR_INLINE bun bfms(bun a, bun b, bun c) { return a * b - c; }
-BCR_INLINE bun bfnma(bun a, bun b, bun c) { return c - a * b; }
-BCR_INLINE bun bset1(real x) { return vset1(x); }
-BCR_INLINE bun bload(const real *p) { return vload(p); }
-BCR_INLINE void bstore(real *p, bun v) { vstore(p, v); }
+typedef vec    bun;
+BCR_INLINE bun badd(bun a, bun b)
+{
+  return a + b;
+}
+BCR_INLINE bun bsub(bun a, bun b)
+{
+  return a - b;
+}
+BCR_INLINE bun bmul(bun a, bun b)
+{
+  return a * b;
+}
+BCR_INLINE bun bfma(bun a, bun b, bun c)
+{
+  return a * b + c;
+}
+BCR_INLINE bun bfms(bun a, bun b, bun c)
+{
+  return a * b - c;
+}
+BCR_INLINE bun bfnma(bun a, bun b, bun c)
+{
+  return c - a * b;
+}
+BCR_INLINE bun bset1(real x)
+{
+  return vset1(x);
+}
+BCR_INLINE bun bload(const real *p)
+{
+  return vload(p);
+}
+BCR_INLINE void bstore(real *p, bun v)
+{
+  vstore(p, v);
+}
 #elif (BCR_ISA == 1) || defined(BCR_REAL_SINGLE)
 typedef struct {
   vec a, b;
 } bun;
   #define BB(ea, eb) ((bun){(ea), (eb)})
-BCR_INLINE bun badd(bun x, bun y) { return BB(x.a + y.a, x.b + y.b); }
-BCR_INLINE bun bsub(bun x, bun y) { return BB(x.a - y.a, x.b - y.b); }
-BCR_INLINE bun bmul(bun x, bun y) { return BB(x.a * y.a, x.b * y.b); }
-BCR_INLINE bun bfma(bun x, bun y, bun z) { return BB(x.a * y.a + z.a, x.b * y.b + z.b); }
-BCR_INLINE bun bfms(bun x, bun y, bun z) { return BB(x.a * y.a - z.a, x.b * y.b - z.b); }
-BCR_INLINE bun bfnma(bun x, bun y, bun z) { return BB(z.a - x.a * y.a, z.b - x.b * y.b); }
-BCR_INLINE bun bset1(real x) { return BB(vset1(x), vset1(x)); }
-BCR_INLINE bun bload(const real *p) { return BB(vload(p), vload(p + VL)); }
+BCR_INLINE bun badd(bun x, bun y)
+{
+  return BB(x.a + y.a, x.b + y.b);
+}
+BCR_INLINE bun bsub(bun x, bun y)
+{
+  return BB(x.a - y.a, x.b - y.b);
+}
+BCR_INLINE bun bmul(bun x, bun y)
+{
+  return BB(x.a * y.a, x.b * y.b);
+}
+BCR_INLINE bun bfma(bun x, bun y, bun z)
+{
+  return BB(x.a * y.a + z.a, x.b * y.b + z.b);
+}
+BCR_INLINE bun bfms(bun x, bun y, bun z)
+{
+  return BB(x.a * y.a - z.a, x.b * y.b - z.b);
+}
+BCR_INLINE bun bfnma(bun x, bun y, bun z)
+{
+  return BB(z.a - x.a * y.a, z.b - x.b * y.b);
+}
+BCR_INLINE bun bset1(real x)
+{
+  return BB(vset1(x), vset1(x));
+}
+BCR_INLINE bun bload(const real *p)
+{
+  return BB(vload(p), vload(p + VL));
+}
 BCR_INLINE void bstore(real *p, bun v)
 {
   vstore(p, v.a);
@@ -45,14 +96,38 @@ typedef struct {
   vec a, b, c, d;
 } bun;
   #define BB(ea, eb, ec, ed) ((bun){(ea), (eb), (ec), (ed)})
-BCR_INLINE bun badd(bun x, bun y) { return BB(x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d); }
-BCR_INLINE bun bsub(bun x, bun y) { return BB(x.a - y.a, x.b - y.b, x.c - y.c, x.d - y.d); }
-BCR_INLINE bun bmul(bun x, bun y) { return BB(x.a * y.a, x.b * y.b, x.c * y.c, x.d * y.d); }
-BCR_INLINE bun bfma(bun x, bun y, bun z) { return BB(x.a * y.a + z.a, x.b * y.b + z.b, x.c * y.c + z.c, x.d * y.d + z.d); }
-BCR_INLINE bun bfms(bun x, bun y, bun z) { return BB(x.a * y.a - z.a, x.b * y.b - z.b, x.c * y.c - z.c, x.d * y.d - z.d); }
-BCR_INLINE bun bfnma(bun x, bun y, bun z) { return BB(z.a - x.a * y.a, z.b - x.b * y.b, z.c - x.c * y.c, z.d - x.d * y.d); }
-BCR_INLINE bun bset1(real x) { return BB(vset1(x), vset1(x), vset1(x), vset1(x)); }
-BCR_INLINE bun bload(const real *p) { return BB(vload(p), vload(p + VL), vload(p + 2 * VL), vload(p + 3 * VL)); }
+BCR_INLINE bun badd(bun x, bun y)
+{
+  return BB(x.a + y.a, x.b + y.b, x.c + y.c, x.d + y.d);
+}
+BCR_INLINE bun bsub(bun x, bun y)
+{
+  return BB(x.a - y.a, x.b - y.b, x.c - y.c, x.d - y.d);
+}
+BCR_INLINE bun bmul(bun x, bun y)
+{
+  return BB(x.a * y.a, x.b * y.b, x.c * y.c, x.d * y.d);
+}
+BCR_INLINE bun bfma(bun x, bun y, bun z)
+{
+  return BB(x.a * y.a + z.a, x.b * y.b + z.b, x.c * y.c + z.c, x.d * y.d + z.d);
+}
+BCR_INLINE bun bfms(bun x, bun y, bun z)
+{
+  return BB(x.a * y.a - z.a, x.b * y.b - z.b, x.c * y.c - z.c, x.d * y.d - z.d);
+}
+BCR_INLINE bun bfnma(bun x, bun y, bun z)
+{
+  return BB(z.a - x.a * y.a, z.b - x.b * y.b, z.c - x.c * y.c, z.d - x.d * y.d);
+}
+BCR_INLINE bun bset1(real x)
+{
+  return BB(vset1(x), vset1(x), vset1(x), vset1(x));
+}
+BCR_INLINE bun bload(const real *p)
+{
+  return BB(vload(p), vload(p + VL), vload(p + 2 * VL), vload(p + 3 * VL));
+}
 BCR_INLINE void bstore(real *p, bun v)
 {
   vstore(p, v.a);
@@ -61,7 +136,10 @@ BCR_INLINE void bstore(real *p, bun v)
   vstore(p + 3 * VL, v.d);
 }
 #endif
-BCR_INLINE bun bnull(void) { return bset1(0); }
+BCR_INLINE bun bnull(void)
+{
+  return bset1(0);
+}
 
 /* BL elements of a row in memory of type io (0: real, 1: double) */
 BCR_INLINE bun bloadio(const void *p, ptrdiff_t i, const int io)
@@ -110,8 +188,14 @@ BCR_INLINE void bstoreio(void *p, ptrdiff_t i, bun v, const int io)
 
 /* the first nv < BL elements; masks, because vectors put together from scalars in memory wait for the stores */
 #if BCR_ISA == 2 || (BCR_ISA == 1 && defined(BCR_REAL_SINGLE))
-BCR_INLINE bun bloadpart(const void *p, ptrdiff_t i, int nv, const int io) { return dttloadpart(p, i, nv, io); }
-BCR_INLINE void bstorepart(void *p, ptrdiff_t i, bun v, int nv, const int io) { dttstorepart(p, i, v, nv, io); }
+BCR_INLINE bun bloadpart(const void *p, ptrdiff_t i, int nv, const int io)
+{
+  return dttloadpart(p, i, nv, io);
+}
+BCR_INLINE void bstorepart(void *p, ptrdiff_t i, bun v, int nv, const int io)
+{
+  dttstorepart(p, i, v, nv, io);
+}
 #elif BCR_ISA == 1
 BCR_INLINE bun bloadpart(const void *p, ptrdiff_t i, int nv, const int io)
 {
@@ -127,13 +211,13 @@ BCR_INLINE bun bloadpart(const void *p, ptrdiff_t i, int nv, const int io)
 {
   real t[BL] __attribute__((aligned(64))) = {0};
 
-#if defined(BCR_REAL_SINGLE)
+  #if defined(BCR_REAL_SINGLE)
   if (io)
     for (int k = 0; k < nv; k++) t[k] = (real)((const double *)p)[i + k];
   else
-#else
+  #else
   (void)io;
-#endif
+  #endif
     for (int k = 0; k < nv; k++) t[k] = ((const real *)p)[i + k];
   return bload(t);
 }
@@ -143,13 +227,13 @@ BCR_INLINE void bstorepart(void *p, ptrdiff_t i, bun v, int nv, const int io)
   real t[BL] __attribute__((aligned(64)));
 
   bstore(t, v);
-#if defined(BCR_REAL_SINGLE)
+  #if defined(BCR_REAL_SINGLE)
   if (io)
     for (int k = 0; k < nv; k++) ((double *)p)[i + k] = t[k];
   else
-#else
+  #else
   (void)io;
-#endif
+  #endif
     for (int k = 0; k < nv; k++) ((real *)p)[i + k] = t[k];
 }
 #endif

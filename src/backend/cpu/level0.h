@@ -15,19 +15,19 @@
 #include <stddef.h>
 
 typedef struct {
-  int   h;       /* rows in a group of this kind */
-  int   regular; /* 7 rows, a separator or a Dirichlet end on either side: fast sine transform */
-  ptrdiff_t peel; /* blocks of columns that use the tables C, B, F; all of them: the last column is in the tables too */
-  ptrdiff_t halo; /* blocks after which mu^(columns) is below rounding; at most all */
-  ptrdiff_t tile; /* blocks in a tile, >= peel */
-  void *mu;      /* [BL] */
-  void *om;      /* [BL] weight of mode j in the sum for the left separator; times (-1)^j for the right one */
-  void *Cn, *Fn; /* [BL] last column: multiplier of the forward recurrence, scale */
-  void *fac;     /* [BL] 1/(1 - mu^nx), periodic lines */
-  void *C, *B, *F; /* [peel*BL][BL] forward multiplier, backward multiplier, output scale relative to mu */
-  void *A;       /* [8][8] analysis, row j */
-  void *S;       /* [8][8] synthesis, row p, output scale included */
-  void *sc;      /* [8] output scale of a regular group */
+  int       h;         /* rows in a group of this kind */
+  int       regular;   /* 7 rows, a separator or a Dirichlet end on either side: fast sine transform */
+  ptrdiff_t peel;      /* blocks of columns that use the tables C, B, F; all of them: the last column is in the tables too */
+  ptrdiff_t halo;      /* blocks after which mu^(columns) is below rounding; at most all */
+  ptrdiff_t tile;      /* blocks in a tile, >= peel */
+  void     *mu;        /* [BL] */
+  void     *om;        /* [BL] weight of mode j in the sum for the left separator; times (-1)^j for the right one */
+  void     *Cn, *Fn;   /* [BL] last column: multiplier of the forward recurrence, scale */
+  void     *fac;       /* [BL] 1/(1 - mu^nx), periodic lines */
+  void     *C, *B, *F; /* [peel*BL][BL] forward multiplier, backward multiplier, output scale relative to mu */
+  void     *A;         /* [8][8] analysis, row j */
+  void     *S;         /* [8][8] synthesis, row p, output scale included */
+  void     *sc;        /* [8] output scale of a regular group */
 } BCRLevel0Kind;
 
 typedef struct {
@@ -51,10 +51,10 @@ typedef struct {
 } BCRLevel0Args;
 
 typedef struct {
-  int (*lanes)(void);                                       /* BL */
-  size_t (*work)(const BCRLevel0Shape *s);                  /* elements of work */
-  size_t (*keep)(const BCRLevel0Shape *s);                  /* the first of them that must stay as they are from one call to the next */
-  void (*start)(const BCRLevel0Shape *s, void *work);       /* before the first reduce */
+  int (*lanes)(void);                                 /* BL */
+  size_t (*work)(const BCRLevel0Shape *s);            /* elements of work */
+  size_t (*keep)(const BCRLevel0Shape *s);            /* the first of them that must stay as they are from one call to the next */
+  void (*start)(const BCRLevel0Shape *s, void *work); /* before the first reduce */
   /* D[s] complete for s < g1 - 1 afterwards (all, when g1 == ng) */
   void (*reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work);
   void (*back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D, ptrdiff_t ldd, void *work);

@@ -16,9 +16,9 @@
 typedef struct {
   ptrdiff_t        n, nk; /* rows (the last unknown of a periodic line included), modes */
   int              periodic;
-  const ptrdiff_t *off; /* of each strip's table, in elements */
-  const ptrdiff_t *nt;  /* tabled rows of each strip, at most (rows of the open line) - 1 */
-  const void      *tab; /* for each tabled row l, p, b, then l, p of the line's last row: a strip's width each */
+  const ptrdiff_t *off;         /* of each strip's table, in elements */
+  const ptrdiff_t *nt;          /* tabled rows of each strip, at most (rows of the open line) - 1 */
+  const void      *tab;         /* for each tabled row l, p, b, then l, p of the line's last row: a strip's width each */
   const void      *zA, *zB, *q; /* periodic: couplings of the last unknown to the first and last row over norm, norm over the pivot it is left with */
 } BCRLinesTab;
 
@@ -32,10 +32,10 @@ typedef struct {
 } BCRLinesGen;
 
 typedef struct {
-  int (*strip)(void);                                      /* modes in a strip */
-  size_t (*work)(ptrdiff_t n);                             /* elements of work for tabled(), general() and border() */
-  void (*tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t ld, void *work);   /* in place; row s at u + s*ld */
-  void (*general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work);  /* the same */
+  int (*strip)(void);                                                               /* modes in a strip */
+  size_t (*work)(ptrdiff_t n);                                                      /* elements of work for tabled(), general() and border() */
+  void (*tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t ld, void *work);  /* in place; row s at u + s*ld */
+  void (*general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work); /* the same */
   /* adds the solution of open lines whose right-hand side has entries in the first and the last row alone; one of tab and gen is NULL, and gen's
      scale is left out */
   void (*border)(const BCRLinesTab *tab, const BCRLinesGen *gen, int io, const double *first, const double *last, void *u, ptrdiff_t ld, void *work);

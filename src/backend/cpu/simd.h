@@ -43,6 +43,15 @@ typedef real vecu __attribute__((vector_size(BCR_VECTOR_BYTES), aligned(sizeof(r
 
 #define BCR_INLINE static inline __attribute__((always_inline))
 
-BCR_INLINE vec vload(const real *p) { return (vec)(*(const vecu *)p); }
-BCR_INLINE void vstore(real *p, vec v) { *(vecu *)p = (vecu)v; }
-BCR_INLINE vec vset1(real x) { return x - (vec){0}; }
+BCR_INLINE vec vload(const real *p)
+{
+  return (vec)(*(const vecu *)p);
+}
+BCR_INLINE void vstore(real *p, vec v)
+{
+  *(vecu *)p = (vecu)v;
+}
+BCR_INLINE vec vset1(real x)
+{
+  return x - (vec){0};
+}

@@ -275,7 +275,7 @@ static __attribute__((noinline)) void BCRN(scan_correct)(const ScanTile *S, int 
   const BCRTriScan *t = S->t;
   const ptrdiff_t   n = t->shape.n, step = t->shape.inner, i0 = S->base + (t->shape.kind == BCR_TRI_ACROSS ? BL * v + lane : S->ld * lane + v);
   const int         h = t->h, N = t->h + t->t;
-  const double      beta = scan_1(S->abc, 1, v, lane, NV, PER);
+  const double      beta         = scan_1(S->abc, 1, v, lane, NV, PER);
   double            x[SCAN_ENDS] = {0}, z; /* h < N, which compilers cannot see */
 
   for (int r = 0; r < N; r++) x[r] = delta * scan_1(S->G, (N + 2) * r + N, v, lane, NV, PER);

@@ -6,7 +6,8 @@ enum {
   THREADS = 128
 };
 
-template <typename T> __global__ void row_get(BCRCudaRow r, const T *f, double c, double a, double *v)
+template <typename T>
+__global__ void row_get(BCRCudaRow r, const T *f, double c, double a, double *v)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
 
@@ -16,7 +17,8 @@ template <typename T> __global__ void row_get(BCRCudaRow r, const T *f, double c
   *p = (c != 0 ? c * *p : 0) + a * (double)f[i * r.s0 + j * r.s1];
 }
 
-template <typename T> __global__ void row_set(BCRCudaRow r, T *u, double c, double a, const double *v)
+template <typename T>
+__global__ void row_set(BCRCudaRow r, T *u, double c, double a, const double *v)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, j = blockIdx.y;
 

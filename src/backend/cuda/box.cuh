@@ -18,12 +18,14 @@
 
 /* Columns in shared memory: W pairs of columns, a and a + W, as classes; task threadIdx.x / W of column pair threadIdx.x % W. Loads and
    stores: load(j) gives the pair at point j, store(k, v, w) takes mode k of both */
-template <typename T, int N, int W> struct Columns {
+template <typename T, int N, int W>
+struct Columns {
   static constexpr int L = Sine<N>::L, BYTES = 9 * L * W * 2 * (int)sizeof(T);
 
   /* SHARED: what is loaded, or stored, lies where the classes go. IDLE: threads without points do what others do, so that no registers are kept
      for what they had before; for kernels with two transforms */
-  template <int LOAD_SHARED, int STORE_SHARED, int IDLE, typename Load, typename Store> static __device__ __forceinline__ void transform(char *sm, const T *roots, Load load, Store store)
+  template <int LOAD_SHARED, int STORE_SHARED, int IDLE, typename Load, typename Store>
+  static __device__ __forceinline__ void transform(char *sm, const T *roots, Load load, Store store)
   {
     Cplx<T>  *y    = (Cplx<T> *)sm + threadIdx.x % W;
     const int task = threadIdx.x / W;
@@ -49,7 +51,8 @@ template <typename T, int N, int W> struct Columns {
   }
 };
 
-template <typename T, int N, int W, int MINB> __global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
+template <typename T, int N, int W, int MINB>
+__global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   const int                            a  = blockIdx.x * 2 * W + threadIdx.x % W;
@@ -70,12 +73,14 @@ template <typename T, int N, int W, int MINB> __global__ void __launch_bounds__(
 }
 
 /* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at i PITCH, column j at j) */
-template <typename T, int N, int PAIRS> struct Rows {
+template <typename T, int N, int PAIRS>
+struct Rows {
   static constexpr int    L = Sine<N>::L, CLASSES = 9 * (L + 1), PITCH = N + 1, NT = PAIRS * Sine<N>::TASKS;
   static constexpr size_t BYTES = (size_t)PAIRS * CLASSES * 2 * sizeof(T);
 
   /* Rows i and i + PAIRS are a pair: of the thread's pair the points from wherever load(i, j) takes them */
-  template <typename Load> static __device__ __forceinline__ void load(Load load, Cplx<T> *x)
+  template <typename Load>
+  static __device__ __forceinline__ void load(Load load, Cplx<T> *x)
   {
     const int i = min((int)threadIdx.x / Sine<N>::FIRST, PAIRS - 1); /* idle threads do what others do */
 
@@ -114,7 +119,8 @@ template <typename T, int N, int PAIRS> struct Rows {
     }
     __syncthreads();
   }
-  template <typename Load> static __device__ __forceinline__ void transform(Load from, char *sm, const T *roots)
+  template <typename Load>
+  static __device__ __forceinline__ void transform(Load from, char *sm, const T *roots)
   {
     Cplx<T> x[16];
 
@@ -171,7 +177,8 @@ enum {
 /* Lines over the slabs of a cluster, K positions each, a thread a mode (where active). at(i): the value at position i; E: shared, N numbers, then N
    more: of this block's positions the end of the forward recurrence, and what it gives the first position of the backward one; t: mode's tables,
    stride apart. Values stay in shared memory: registers are short. Whoever calls has to do a cluster_wait() at the end. */
-template <typename T, int K, int N, typename At> static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, bool active, int k, int rank, int nrank, const double *t, ptrdiff_t stride, double *E, At at)
+template <typename T, int K, int N, typename At>
+static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, bool active, int k, int rank, int nrank, const double *t, ptrdiff_t stride, double *E, At at)
 {
   const int    rows = min(K, p.n - rank * K), tail = p.n - (nrank - 1) * K;
   const bool   half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank == nrank - 1;
@@ -257,7 +264,8 @@ template <typename T, int K, int N, typename At> static __device__ __forceinline
 }
 
 /* The two transforms of box_slabs(); not in line, for the registers of one would be kept for the other. left: columns from this thread's first one on */
-template <typename T, int N, int W> static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, ptrdiff_t ld, int left)
+template <typename T, int N, int W>
+static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        PITCH = 2 * W + 1;
@@ -278,7 +286,8 @@ template <typename T, int N, int W> static __device__ __noinline__ void slab_ana
     });
   __syncthreads();
 }
-template <typename T, int N, int W> static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff_t ld, int left)
+template <typename T, int N, int W>
+static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        PITCH = 2 * W + 1;
@@ -299,7 +308,8 @@ template <typename T, int N, int W> static __device__ __noinline__ void slab_syn
 }
 
 /* Block (rank, plane): columns rank * 2 W .. of the plane, lines along x. u: in place */
-template <typename T, int N, int W, int MINB> __global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_slabs(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int W, int MINB>
+__global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_slabs(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * W, PITCH = K + 1;
@@ -316,7 +326,8 @@ template <typename T, int N, int W, int MINB> __global__ void __launch_bounds__(
 }
 
 /* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place */
-template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_rows(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int PAIRS, int MINB>
+__global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_rows(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, PITCH = Rows<T, N, PAIRS>::PITCH;
@@ -336,7 +347,8 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
 
 /* Down the rows of plane blockIdx.x: transforms along x, forward recurrences. ends: what follows for both ends, for box_up(). OPEN: open ends; four transforms,
    each times two, are 16 times too large, so that solutions here are a quarter of those of others */
-template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, BCRReduced red, T *u)
+template <typename T, int N, int PAIRS, int MINB, int OPEN>
+__global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, BCRReduced red, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
@@ -409,7 +421,8 @@ template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __la
 }
 
 /* Up again: backward recurrences, transforms along x */
-template <typename T, int N, int PAIRS, int MINB, int OPEN> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, BCRReduced red, T *u)
+template <typename T, int N, int PAIRS, int MINB, int OPEN>
+__global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, BCRReduced red, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;

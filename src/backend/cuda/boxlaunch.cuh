@@ -3,7 +3,8 @@
 
 #include "box.cuh"
 
-template <typename T, int N, int W, int MINB> static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
+template <typename T, int N, int W, int MINB>
+static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
 {
   const int   bytes = Columns<T, N, W>::BYTES;
   const dim3  grid((unsigned)((p->nx + 2 * W - 1) / (2 * W)), (unsigned)p->nb);
@@ -15,7 +16,8 @@ template <typename T, int N, int W, int MINB> static int columns_launch(const BC
 }
 
 /* A cluster of ranks blocks for each of the planes. fits given: how many clusters the device has room for at a time, and no launch */
-template <typename... A> static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threads, size_t bytes, cudaStream_t st, int *fits, A... args)
+template <typename... A>
+static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threads, size_t bytes, cudaStream_t st, int *fits, A... args)
 {
   cudaLaunchConfig_t  config = {};
   cudaLaunchAttribute attribute[1];
@@ -41,16 +43,19 @@ template <typename... A> static int cluster_launch(void (*kernel)(A...), int ran
   if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, kernel, args...);
   return (int)(e == cudaSuccess ? cudaGetLastError() : e);
 }
-template <typename T, int N, int W, int MINB> static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
+template <typename T, int N, int W, int MINB>
+static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
   return cluster_launch(box_slabs<T, N, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, W * Sine<N>::TASKS, Columns<T, N, W>::BYTES + 2 * N * sizeof(double), st, fits, *p, (T *)u);
 }
-template <typename T, int N, int PAIRS, int MINB> static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
+template <typename T, int N, int PAIRS, int MINB>
+static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
   return cluster_launch(box_rows<T, N, PAIRS, MINB>, (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * sizeof(double), st, fits, *p, (T *)u);
 }
 
-template <typename T, int N, int PAIRS, int MINB> static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
+template <typename T, int N, int PAIRS, int MINB>
+static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
   const int   bytes = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
   cudaError_t e     = cudaFuncSetAttribute((const void *)box_down<T, N, PAIRS, MINB, 0>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
@@ -68,7 +73,8 @@ template <typename T, int N, int PAIRS, int MINB> static int march_launch(const 
 }
 
 /* With open ends, one way. There are as many planes as lines, often fewer than a device has room for: blocks are larger than where these two are what is left */
-template <typename T, int N, int PAIRS, int MINB> static int half_launch(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st)
+template <typename T, int N, int PAIRS, int MINB>
+static int half_launch(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st)
 {
   const int   bytes  = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
   const auto  kernel = up ? box_up<T, N, PAIRS, MINB, 1> : box_down<T, N, PAIRS, MINB, 1>;

@@ -4,7 +4,8 @@
 #include "reduced.cuh"
 
 /* cluster_lines() with open ends. X: 2 N more numbers in shared memory */
-template <typename T, int K, int N, typename At> static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, const BCRReduced &red, bool active, int k, int plane, int rank, int nrank, const double *t, double *E, double *X, At at)
+template <typename T, int K, int N, typename At>
+static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, const BCRReduced &red, bool active, int k, int plane, int rank, int nrank, const double *t, double *E, double *X, At at)
 {
   constexpr int stride = N - 1;
   const int     rows = max(0, min(K, p.n - rank * K)), tail = p.n - (nrank - 1) * K;
@@ -122,7 +123,8 @@ template <typename T, int K, int N, typename At> static __device__ __forceinline
   cluster_arrive();
 }
 
-template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_ranks(BCRCudaBoxPlanes p, BCRReduced red, T *u)
+template <typename T, int N, int PAIRS, int MINB>
+__global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_ranks(BCRCudaBoxPlanes p, BCRReduced red, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, PITCH = Rows<T, N, PAIRS>::PITCH;
@@ -142,7 +144,8 @@ template <typename T, int N, int PAIRS, int MINB> __global__ void __launch_bound
   window_done(red.window);
 }
 
-template <typename T, int N, int PAIRS, int MINB> static int launch(const BCRCudaBoxPlanes *p, const BCRReduced &red, void *u, cudaStream_t st, int *fits)
+template <typename T, int N, int PAIRS, int MINB>
+static int launch(const BCRCudaBoxPlanes *p, const BCRReduced &red, void *u, cudaStream_t st, int *fits)
 {
   return cluster_launch(box_ranks<T, N, PAIRS, MINB>, (p->n + p->open[1] + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 4 * N * sizeof(double), st, fits, *p, red, (T *)u);
 }

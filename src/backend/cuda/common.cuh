@@ -37,7 +37,8 @@ static __device__ __forceinline__ void bcr_go_after()
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
-template <typename... P, typename... A> static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
+template <typename... P, typename... A>
+static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
 {
   cudaLaunchConfig_t  config = {};
   cudaLaunchAttribute attribute[2];
@@ -61,7 +62,8 @@ template <typename... P, typename... A> static int bcr_launch_clusters(int depen
   }
   return (int)cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
-template <typename... P, typename... A> static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
+template <typename... P, typename... A>
+static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
 {
   return bcr_launch_clusters(dependent, 1, kernel, grid, threads, bytes, st, args...);
 }
@@ -79,7 +81,8 @@ template <typename... P, typename... A> static int bcr_launch(int dependent, voi
   } while (0)
 
 /* Arguments of a transform along rows that lines fl and ul describe: more rows stand behind them, extra is added to those that extraof names */
-template <typename A> static inline void bcr_rows(A *a, const BCRCudaLines *fl, const BCRCudaLines *ul, int more, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+template <typename A>
+static inline void bcr_rows(A *a, const BCRCudaLines *fl, const BCRCudaLines *ul, int more, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
   a->nrows   = fl->na * fl->nb + more;
   a->na      = fl->na;

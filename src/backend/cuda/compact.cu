@@ -39,7 +39,8 @@ struct CompactTile {
   int       qlast, klast, left, right; /* thread and row of it that have the last position; whether there are ends of the line */
 };
 
-template <int K> static __device__ inline CompactTile compact_tile(const CompactShape &s, int tile)
+template <int K>
+static __device__ inline CompactTile compact_tile(const CompactShape &s, int tile)
 {
   CompactTile t;
 
@@ -59,7 +60,8 @@ template <int K> static __device__ inline CompactTile compact_tile(const Compact
 }
 
 /* What is carried forwards into the first row of thread q, but for what comes from the end of the line */
-template <int K> static __device__ inline double compact_before(const CompactShape &s, const CompactLine &l, int q)
+template <int K>
+static __device__ inline double compact_before(const CompactShape &s, const CompactLine &l, int q)
 {
   double c = 0;
 
@@ -88,7 +90,8 @@ static __device__ inline double compact_unknown(const BCRCudaCompact &p, const C
 
 /* In a thread near an end of the line: d and e, which are carried in from there. The first and the last thread write the rows of the ends, if they are the tile's
    (write), but that row h-1 lacks what comes backwards */
-template <typename T, int K> static __device__ inline void compact_ends(const BCRCudaCompact &p, const CompactShape &s, const CompactLine &l, const CompactTile &t, int q, T *u, ptrdiff_t step, bool write, double *d, double *e)
+template <typename T, int K>
+static __device__ inline void compact_ends(const BCRCudaCompact &p, const CompactShape &s, const CompactLine &l, const CompactTile &t, int q, T *u, ptrdiff_t step, bool write, double *d, double *e)
 {
   const double partial = t.right ? s.Pl : s.P;
   double       s0 = 0, yl = 0;
@@ -115,7 +118,8 @@ template <typename T, int K> static __device__ inline void compact_ends(const BC
 }
 
 /* Carries of thread q: c forwards into its first row; r backwards into its last row, which for the last thread of a line is row n-t-1 */
-template <typename T, int K> static __device__ inline void compact_carry(const BCRCudaCompact &p, const CompactShape &s, const CompactLine &l, const CompactTile &t, int q, T *u, ptrdiff_t step, bool write, double *c, double *r)
+template <typename T, int K>
+static __device__ inline void compact_carry(const BCRCudaCompact &p, const CompactShape &s, const CompactLine &l, const CompactTile &t, int q, T *u, ptrdiff_t step, bool write, double *c, double *r)
 {
   constexpr int M = BCR_CUDA_COMPACT_REACH / K;
   double        d = 0, e = 0, C = compact_before<K>(s, l, q), sum = 0, w = 1;
@@ -135,7 +139,8 @@ template <typename T, int K> static __device__ inline void compact_carry(const B
 }
 
 /* Right-hand side of an end row; row j is at f(j) */
-template <typename F> static __device__ inline double compact_end(const BCRCudaCompact &p, const F &f, int e)
+template <typename F>
+static __device__ inline double compact_end(const BCRCudaCompact &p, const F &f, int e)
 {
   const BCRCudaCompactRow &r = e < p.h ? p.first[e] : p.last[e - p.h];
   double                   v[BCR_CUDA_COMPACT_WIDTH], x = 0;
@@ -154,7 +159,8 @@ template <typename F> static __device__ inline double compact_end(const BCRCudaC
 }
 
 /* x: y with zero carry of the positions of a thread, from those in w (H before its first one); returns y in the last of them, yl; b */
-template <typename T, int H, int SIGN, int K, typename W> static __device__ __forceinline__ void compact_rows(const BCRCudaCompact &p, const W &w, int klim, T x[K], double2 *ex, double *yl)
+template <typename T, int H, int SIGN, int K, typename W>
+static __device__ __forceinline__ void compact_rows(const BCRCudaCompact &p, const W &w, int klim, T x[K], double2 *ex, double *yl)
 {
   const T root = (T)p.root, c0 = (T)(p.gamma * p.c[0]), c1 = (T)(p.gamma * p.c[1]), c2 = (T)(p.gamma * p.c[2]), c3 = (T)(p.gamma * p.c[3]);
   T       y = 0, b = 0, last = 0;
@@ -176,7 +182,8 @@ template <typename T, int H, int SIGN, int K, typename W> static __device__ __fo
   *yl = (double)last;
 }
 
-template <typename T, int H, int SIGN, int K> __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, CompactShape s, const T *f, T *u)
+template <typename T, int H, int SIGN, int K>
+__global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, CompactShape s, const T *f, T *u)
 {
   extern __shared__ double2 shared[];
 
@@ -272,7 +279,8 @@ template <typename T, int H, int SIGN, int K> __global__ void __launch_bounds__(
 */
 #define ALONG_POINTS (2 * BCR_CUDA_COMPACT_WIDTH)
 
-template <typename T, int K> struct CompactAlong {
+template <typename T, int K>
+struct CompactAlong {
   ptrdiff_t n, lines, inner;
   int       h, t, tiles, out, halo, ring, periodic, bulk, warps; /* out, halo: rows; warps: that have work */
   double    root;
@@ -343,22 +351,34 @@ static __device__ inline void bulk_written() /* by a thread, before a bulk copy 
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 #else
-static __device__ inline void bulk_init(unsigned long long *) {}
-static __device__ inline void bulk_init_done() {}
-static __device__ inline void bulk_load(void *, const void *, unsigned, unsigned long long *) {}
-static __device__ inline void bulk_wait(unsigned long long *, unsigned) {}
-static __device__ inline void bulk_written() {}
+static __device__ inline void bulk_init(unsigned long long *)
+{
+}
+static __device__ inline void bulk_init_done()
+{
+}
+static __device__ inline void bulk_load(void *, const void *, unsigned, unsigned long long *)
+{
+}
+static __device__ inline void bulk_wait(unsigned long long *, unsigned)
+{
+}
+static __device__ inline void bulk_written()
+{
+}
 #endif
 
 /* v of the lanes before (source[]: by 1, 2, 4 ...), each with what it loses on the way */
-template <typename T, int STEPS> static __device__ __forceinline__ T along_scan(T v, const T factor[STEPS], const int source[STEPS])
+template <typename T, int STEPS>
+static __device__ __forceinline__ T along_scan(T v, const T factor[STEPS], const int source[STEPS])
 {
 #pragma unroll
   for (int s = 0; s < STEPS; s++) v += factor[s] * __shfl_sync(~0u, v, source[s]);
   return v;
 }
 
-template <int STEPS> static __device__ inline void along_factors(double own, int lane, const int source[STEPS], double factor[STEPS])
+template <int STEPS>
+static __device__ inline void along_factors(double own, int lane, const int source[STEPS], double factor[STEPS])
 {
   factor[0] = own;
 #pragma unroll
@@ -369,7 +389,8 @@ template <int STEPS> static __device__ inline void along_factors(double own, int
 #define ALONG_ROOM(K) (32 * (K) + 32) /* of a line in shared memory */
 
 /* Where the numbers of a tile are, what a lane of its warp knows; rows are PITCH numbers apart in shared memory */
-template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> struct AlongLane {
+template <typename T, int H, int SIGN, int K, bool CUT, int PITCH>
+struct AlongLane {
   static constexpr int STEPS = along_steps(K);
 
   ptrdiff_t w0, w1, l0;                             /* rows: to write; the first in shared memory, which has `count` from `shift` on */
@@ -383,7 +404,8 @@ template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> struct AlongL
   __device__ __forceinline__ void solve(const CompactAlong<T, K> &p, T *in, T ghost);
 };
 
-template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const CompactAlong<T, K> &p, int lane_, int tile)
+template <typename T, int H, int SIGN, int K, bool CUT, int PITCH>
+__device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const CompactAlong<T, K> &p, int lane_, int tile)
 {
   lane = lane_;
   /* rows: to write, to solve, in shared memory */
@@ -461,7 +483,8 @@ template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> __device__ __
 }
 
 /* All lanes come here with the line in shared memory, and it is solved in there when they have left and met */
-template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(const CompactAlong<T, K> &p, T *in, T ghost)
+template <typename T, int H, int SIGN, int K, bool CUT, int PITCH>
+__device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(const CompactAlong<T, K> &p, T *in, T ghost)
 {
   T x[K], y = 0, b = 0;
 
@@ -552,7 +575,8 @@ template <typename T, int H, int SIGN, int K, bool CUT, int PITCH> __device__ __
   }
 }
 
-template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT> __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
+template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
+__global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
 {
   constexpr int ROOM = ALONG_ROOM(K), AHEAD = STAGES == 2 ? 2 : STAGES - 1;
 
@@ -643,7 +667,8 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT> 
 #define COLUMNS       16
 #define COLUMNS_PITCH 17
 
-template <typename T, int H, int SIGN, int K, bool CUT> __global__ void __launch_bounds__(32 * COLUMNS, 1) compact_columns(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
+template <typename T, int H, int SIGN, int K, bool CUT>
+__global__ void __launch_bounds__(32 * COLUMNS, 1) compact_columns(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
 {
   extern __shared__ double2 shared[];
 
@@ -700,7 +725,8 @@ template <typename T, int H, int SIGN, int K, bool CUT> __global__ void __launch
   }
 }
 
-template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT> static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u)
+template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
+static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u)
 {
   const int          N = b->h + b->t, W = BCR_CUDA_COMPACT_WIDTH;
   const ptrdiff_t    n = b->n;
@@ -798,7 +824,8 @@ static void compact_shape(const BCRCudaCompact *p, int K, int most, CompactShape
 }
 
 /* What goes to other ranks: LANES neighbours in a warp for a line, or a thread; blockIdx.y: to the rank before, or behind */
-template <typename T, int LANES> __global__ void __launch_bounds__(256) compact_out(BCRCudaCompact p, int rows, const double *weights, const T *f, T *before, T *behind)
+template <typename T, int LANES>
+__global__ void __launch_bounds__(256) compact_out(BCRCudaCompact p, int rows, const double *weights, const T *f, T *before, T *behind)
 {
   const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES, e = line < columns ? line : columns - 1;
   const int       lane = threadIdx.x % LANES, side = blockIdx.y;
@@ -827,7 +854,8 @@ int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, cons
   return e ? e : bcr_done();
 }
 
-template <typename T, int H, int SIGN> static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u)
+template <typename T, int H, int SIGN>
+static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u)
 {
   const ptrdiff_t m = p->periodic ? p->n : p->n - p->h - p->t;
   CompactShape    s;

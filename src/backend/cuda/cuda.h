@@ -204,12 +204,12 @@ typedef struct {
 typedef struct {
   int            P, Q, h, nq, nh, count, alone, pairs, big; /* passes over Q, then over h; complex numbers that come and go */
   int            threads, shared;
-  int            even, odd, twist;                           /* in w; twist: -1 for odd h */
+  int            even, odd, twist;                                   /* in w; twist: -1 for odd h */
   int            in, backin, backout, out, mirror, kind, zero, pair; /* in index */
   int            nw, ni;
   unsigned       perh, permiddle;
   BCRCudaDstPass pass[BCR_CUDA_DST_PASSES];
-  const void    *w;     /* on the device, to be set */
+  const void    *w; /* on the device, to be set */
   const int     *index;
 } BCRCudaDstPrime;
 BCR_CUDA_API int BCRCudaDstPrimeEarly(const BCRCudaDstPrime *plan, int rows, int sms); /* the kernel after transforms of that many rows may begin early: common.cuh */
@@ -229,7 +229,8 @@ typedef struct {
   const int     *index;
 } BCRCudaRowFft;
 BCR_CUDA_API int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index, int *modes);
-BCR_CUDA_API int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more);
+BCR_CUDA_API int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                                    ptrdiff_t extrab, int more);
 /* plan with `across`: lines of elements fl->s apart, fl->na contiguous columns of each plane; in place where f and u have the same strides */
 BCR_CUDA_API int BCRCudaRowFftAcross(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u);
 
@@ -260,7 +261,7 @@ enum {
   BCR_CUDA_CELL_DIRICHLET,
   BCR_CUDA_PERIODIC
 };
-#define BCR_CUDA_LEVEL0_TAB 192
+#define BCR_CUDA_LEVEL0_TAB   192
 #define BCR_CUDA_LEVEL0_SMALL 1100 /* unknowns of a row that radix 4 takes */
 typedef struct {
   int           nx, planes, ng, yperiodic, radix;

@@ -14,7 +14,7 @@ static __device__ __forceinline__ T mode_value(const BCRCudaModes &m, int i, int
 {
   const unsigned I = 2u * i + m.ib, J = m.periodic ? 2u * ((j + 1) / 2) : (unsigned)(m.ja * j + m.jb), period = 4u * m.P;
   const int      cosine = m.periodic ? (j == 0 || (j & 1)) : m.cosine;
-  unsigned       r = m.P < 8192 ? (I * J) % period : (unsigned)(((unsigned long long)I * J) % period);
+  unsigned       r      = m.P < 8192 ? (I * J) % period : (unsigned)(((unsigned long long)I * J) % period);
 
   if (cosine) {
     r += m.P;
@@ -25,7 +25,8 @@ static __device__ __forceinline__ T mode_value(const BCRCudaModes &m, int i, int
 
 /* 64 outputs of 64 lines a block, 4 x 4 a thread */
 template <typename T>
-__global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRCudaLines fl, const T *__restrict__ f, BCRCudaLines ul, T *__restrict__ u, const T *__restrict__ extra, const int *__restrict__ extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+__global__ void __launch_bounds__(256)
+  dense(BCRCudaModes m, int synthesis, BCRCudaLines fl, const T *__restrict__ f, BCRCudaLines ul, T *__restrict__ u, const T *__restrict__ extra, const int *__restrict__ extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
   __shared__ T A[STEP][TILE + 1], B[STEP][TILE + 1];
   const int    tid = threadIdx.x, tx = tid & 15, ty = tid >> 4, i0 = blockIdx.y * TILE;
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(256) dense(BCRCudaModes m, int synthesis, BCRC
         const int  jj = along ? e % STEP : e / TILE, ll = along ? e / STEP : e % TILE, j = j0 + jj;
         const long l = l0 + ll;
 
-        T          v = 0;
+        T v = 0;
 
         if (j < m.n && l < nlines) {
           const int a = (int)(l % fl.na), b = (int)(l / fl.na);

@@ -38,13 +38,15 @@ struct DstArgs {
   int         early;
 };
 
-template <class S> static __device__ __forceinline__ void load_table(Cplx<typename S::T> *to, const void *from)
+template <class S>
+static __device__ __forceinline__ void load_table(Cplx<typename S::T> *to, const void *from)
 {
   for (int i = threadIdx.x; i < S::TABLE; i += S::NT) to[i] = ((const Cplx<typename S::T> *)from)[i];
 }
 
 /* what the block takes next is on its way to the second-level cache while this pair is in the first passes */
-template <class S> static __device__ __forceinline__ void prefetch_pair(const DstArgs &p, const typename S::T *f, int pair, int tid)
+template <class S>
+static __device__ __forceinline__ void prefetch_pair(const DstArgs &p, const typename S::T *f, int pair, int tid)
 {
   if (pair < p.npairs) {
 #pragma unroll
@@ -57,7 +59,8 @@ template <class S> static __device__ __forceinline__ void prefetch_pair(const Ds
   }
 }
 
-template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
+template <class S, int EVEN>
+__global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
@@ -68,7 +71,7 @@ template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) d
   C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
   auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
 
-  int                                  e0 = -1, e1 = -1; /* rows of extra */
+  int e0 = -1, e1 = -1; /* rows of extra */
 
   auto rows_of_extra = [&](int r0) {
     if (extra) {
@@ -151,7 +154,8 @@ template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) d
   if (!p.early) bcr_go_after();
 }
 
-template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
+template <class S, int EVEN>
+__global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
@@ -232,7 +236,8 @@ struct ChirpArgs {
 
 /* Between spread() and gather(): the transform of a class, times that of q (spectrum, from `from` on), and transformed again. S has R1 = R3 (or two
    passes, R1 = R2): the product is formed in registers */
-template <class S> static __device__ __forceinline__ void class_convolve(typename S::T *re, typename S::T *im, const Cplx<typename S::T> *table, const void *spectrum, int c, int t)
+template <class S>
+static __device__ __forceinline__ void class_convolve(typename S::T *re, typename S::T *im, const Cplx<typename S::T> *table, const void *spectrum, int c, int t)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
@@ -276,12 +281,14 @@ template <class S> static __device__ __forceinline__ void class_convolve(typenam
 }
 
 /* what makes twice the transform of what comes back; scale: 1/(2 N) */
-template <typename T> static __device__ __forceinline__ Cplx<T> chirp_factor(Cplx<T> w, T scale, bool even)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> chirp_factor(Cplx<T> w, T scale, bool even)
 {
   return even ? Cplx<T>{scale * w.x, scale * w.y} : Cplx<T>{scale * w.y, -scale * w.x};
 }
 
-template <class S, int EVEN> __global__ void __launch_bounds__(S::NT, S::MINB) dst_chirp(ChirpArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
+template <class S, int EVEN>
+__global__ void __launch_bounds__(S::NT, S::MINB) dst_chirp(ChirpArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
@@ -406,7 +413,8 @@ static __host__ __device__ __forceinline__ void convolve_places(int kind, int na
 }
 
 /* element i of the other block's array */
-template <typename T> static __device__ __forceinline__ T cluster_load(unsigned array, int i)
+template <typename T>
+static __device__ __forceinline__ T cluster_load(unsigned array, int i)
 {
   T v = 0;
 
@@ -417,7 +425,8 @@ template <typename T> static __device__ __forceinline__ T cluster_load(unsigned 
   return v;
 }
 
-template <class S> __global__ void __launch_bounds__(S::NT, S::MINB) dst_convolve(const __grid_constant__ ConvolveArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
+template <class S>
+__global__ void __launch_bounds__(S::NT, S::MINB) dst_convolve(const __grid_constant__ ConvolveArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
 #if __CUDA_ARCH__ >= 900
   typedef typename S::T T;
@@ -644,7 +653,8 @@ int BCRCudaDstPossible(int N, int single, int shared)
   return possible;
 }
 
-template <class S> static int order(int even, int *modes)
+template <class S>
+static int order(int even, int *modes)
 {
   constexpr int L = S::L, A = S::A;
   const int     L0 = even ? L / 2 + 1 : (L + 1) / 2;
@@ -657,7 +667,8 @@ template <class S> static int order(int even, int *modes)
   return S::N + even;
 }
 
-template <class S> static int signs(int *sign)
+template <class S>
+static int signs(int *sign)
 {
   constexpr int L = S::L, A = S::A;
 
@@ -681,7 +692,8 @@ int BCRCudaDstOrder(int N, int even, int single, int modes[])
   return n;
 }
 
-template <class S> static int fill(double *w)
+template <class S>
+static int fill(double *w)
 {
   const double turn = 2 * 3.14159265358979323846;
 
@@ -707,10 +719,11 @@ int BCRCudaDstTable(int N, int single, double *w)
   return n;
 }
 
-template <class S, int EVEN> static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+template <class S, int EVEN>
+static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
-  constexpr int         FIT    = 65536 / (96 * ((S::NT + 31) / 32 * 32)), RESIDENT = FIT > S::MINB ? FIT : S::MINB; /* no kernel here takes more than 96 registers */
+  constexpr int         FIT = 65536 / (96 * ((S::NT + 31) / 32 * 32)), RESIDENT = FIT > S::MINB ? FIT : S::MINB; /* no kernel here takes more than 96 registers */
   const int             blocks = (args->npairs + S::PAIRS - 1) / S::PAIRS;
   const dim3            grid((unsigned)(blocks < RESIDENT * sms ? blocks : RESIDENT * sms));
   size_t                bytes = S::BYTES;
@@ -724,7 +737,8 @@ template <class S, int EVEN> static int launch(DstArgs *args, int back, const vo
   return bcr_launch(1, dst_forward<S, EVEN>, grid, S::NT, bytes, st, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
-int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab, int more)
+int BCRCudaDst(BCRStream stream, int N, int even, int back, int single, const void *table, int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
+               int more)
 {
   DstArgs args;
   int     error = (int)cudaErrorInvalidValue;
@@ -806,7 +820,8 @@ static void host_fft(int n, const double *x, int s, double *y, const double *roo
 }
 
 /* twiddles of the plan, then e^(-pi i j^2/Q), j = 0 .. h, and the transform of e^(pi i j^2/Q), |j| <= 2 h. Returned is how many complex numbers these are */
-template <class S> static int chirp_fill(int Q, int h, double *w)
+template <class S>
+static int chirp_fill(int Q, int h, double *w)
 {
   const double pi = 3.14159265358979323846;
   const int    M = 2 * S::N, used = fill<S>(w);
@@ -859,15 +874,17 @@ int BCRCudaDstChirpTable(int P, int even, int single, double *w)
   return n;
 }
 
-template <class S> static const typename S::T *chirp_numbers(const void *table, int n)
+template <class S>
+static const typename S::T *chirp_numbers(const void *table, int n)
 {
   return (const typename S::T *)table + 2 * (size_t)n;
 }
 
-template <class S, int EVEN> static int chirp_launch(ChirpArgs *args, const void *table, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+template <class S, int EVEN>
+static int chirp_launch(ChirpArgs *args, const void *table, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
-  const int   used = fill<S>(NULL), blocks = (args->njobs + S::PAIRS - 1) / S::PAIRS;
+  const int             used = fill<S>(NULL), blocks = (args->njobs + S::PAIRS - 1) / S::PAIRS;
   cudaError_t           e = cudaFuncSetAttribute((const void *)dst_chirp<S, EVEN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
 
   if (e != cudaSuccess) return (int)e;
@@ -883,10 +900,10 @@ int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, con
   ChirpArgs args;
   int       error = (int)cudaErrorInvalidValue;
 
-  args.split   = P % 2;
-  args.back    = back != 0;
-  args.P       = P;
-  args.h       = chirp_half(P, even);
+  args.split = P % 2;
+  args.back  = back != 0;
+  args.P     = P;
+  args.h     = chirp_half(P, even);
   bcr_rows(&args, fl, ul, more, extraof, extrald, extrab);
   args.njobs = P % 2 ? args.nrows : (args.nrows + 1) / 2;
   if (args.nrows < 1) return 0;
@@ -955,7 +972,8 @@ int BCRCudaDstConvolveTable(int n, const int end[2], int single, double *w, int 
   return count + (kind >= CONVOLVE_SINES ? convolve_fill(CONVOLVE_CELLS, P / 2, single, w ? w + 2 * (size_t)count : NULL) : 0);
 }
 
-template <class S> static int convolve_launch(ConvolveArgs *args, const void *table, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
+template <class S>
+static int convolve_launch(ConvolveArgs *args, const void *table, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
   const int             used = fill<S>(NULL), groups = (args->npairs + S::PAIRS - 1) / S::PAIRS, fit = (S::MINB * sms + args->roles - 1) / args->roles;
@@ -975,13 +993,13 @@ int BCRCudaDstConvolve(BCRStream stream, int n, const int end[2], int back, int 
   ConvolveArgs args;
   int          error = (int)cudaErrorInvalidValue;
 
-  args.P       = convolve_period(n, end, &args.kind, &args.natural);
-  args.h       = args.P / 2;
-  args.off     = args.kind == CONVOLVE_SINES;
-  args.roles   = args.kind >= CONVOLVE_SINES ? 1 : 2;
-  args.back    = (back != 0) != (args.natural != 0);
-  args.odd     = 0;
-  args.high    = end[0] == BCR_CUDA_CELL_DIRICHLET || args.natural == 2 ? -1 : 1;
+  args.P     = convolve_period(n, end, &args.kind, &args.natural);
+  args.h     = args.P / 2;
+  args.off   = args.kind == CONVOLVE_SINES;
+  args.roles = args.kind >= CONVOLVE_SINES ? 1 : 2;
+  args.back  = (back != 0) != (args.natural != 0);
+  args.odd   = 0;
+  args.high  = end[0] == BCR_CUDA_CELL_DIRICHLET || args.natural == 2 ? -1 : 1;
   bcr_rows(&args, fl, ul, more, extraof, extrald, extrab);
   args.npairs = (args.nrows + 1) / 2;
   if (args.nrows < 1) return 0;

@@ -4,33 +4,42 @@
 #include "passes.cuh"
 
 /* A classes of length L = R1 R2 R3, E elements a thread, PAIRS pairs of rows a block, MINB blocks at the same time */
-template <typename T_, int L_, int A_, int R1_, int R2_, int R3_, int E_, int PAIRS_, int MINB_> struct DstShape {
-  typedef T_            T;
-  static constexpr int  L = L_, A = A_, R1 = R1_, R2 = R2_, R3 = R3_, E = E_, PAIRS = PAIRS_, MINB = MINB_;
-  static constexpr int  N = A * L / 2, CLASSES = A / 2 + 1, EACH = L / E, HALF = L / 2 + 1;
-  static constexpr int  ROW = CLASSES * EACH >= HALF ? CLASSES * EACH : (HALF + 31) / 32 * 32, NT = ROW * PAIRS; /* threads of a class, of a pair, of a block */
-  static constexpr int  SHIFT = sizeof(T) == 8 ? 4 : 5, PITCH = L + (L >> SHIFT) + 1, PLANE = CLASSES * PITCH;
-  static constexpr bool FULL = sizeof(T) == 4; /* tables have every power of a twiddle; else 1, 2, 4, ... and products of these */
-  static constexpr int  powers(int R)
-  {
-    return FULL ? R - 1 : (R <= 1 ? 0 : (R <= 2 ? 1 : (R <= 4 ? 2 : (R <= 8 ? 3 : 4))));
-  }
+template <typename T_, int L_, int A_, int R1_, int R2_, int R3_, int E_, int PAIRS_, int MINB_>
+struct DstShape {
+  typedef T_              T;
+  static constexpr int    L = L_, A = A_, R1 = R1_, R2 = R2_, R3 = R3_, E = E_, PAIRS = PAIRS_, MINB = MINB_;
+  static constexpr int    N = A * L / 2, CLASSES = A / 2 + 1, EACH = L / E, HALF = L / 2 + 1;
+  static constexpr int    ROW = CLASSES * EACH >= HALF ? CLASSES * EACH : (HALF + 31) / 32 * 32, NT = ROW * PAIRS; /* threads of a class, of a pair, of a block */
+  static constexpr int    SHIFT = sizeof(T) == 8 ? 4 : 5, PITCH = L + (L >> SHIFT) + 1, PLANE = CLASSES * PITCH;
+  static constexpr bool   FULL = sizeof(T) == 4; /* tables have every power of a twiddle; else 1, 2, 4, ... and products of these */
+  static constexpr int    powers(int R) { return FULL ? R - 1 : (R <= 1 ? 0 : (R <= 2 ? 1 : (R <= 4 ? 2 : (R <= 8 ? 3 : 4)))); }
   static constexpr int    FIRST = powers(A / 2 + 1), AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1, TABLE = AT3 + powers(R3) * R1 * R2;
   static constexpr size_t BYTES = ((size_t)PLANE * PAIRS + TABLE) * 2 * sizeof(T);
   static_assert(R1 * R2 * R3 == L, "");
 };
 
-template <typename T> using Dst128  = DstShape<T, 32, 8, 8, 4, 1, 8, 8, 2>;
-template <typename T> using Dst256  = DstShape<T, 64, 8, 8, 8, 1, 8, 4, 2>;
-template <typename T> using Dst512  = DstShape<T, 128, 8, 4, 8, 4, 8, 2, 2>;
-template <typename T> using Dst1024 = DstShape<T, 256, 8, 8, 4, 8, 8, 1, 3>;
-template <typename T> using Dst2048 = DstShape<T, 256, 16, 8, 4, 8, 8, 1, 2>;
-template <typename T> using Dst4096 = DstShape<T, 512, 16, 8, 8, 8, 16, 1, 2>;
-template <typename T> using Dst8192 = DstShape<T, 1024, 16, 8, 16, 8, 16, 1, 1>;
-template <typename T> using Dst1536 = DstShape<T, 256, 12, 8, 4, 8, 8, 1, 2>;
-template <typename T> using Dst3072 = DstShape<T, 512, 12, 8, 8, 8, 16, 1, 2>;
-template <typename T> using Dst6144 = DstShape<T, 1024, 12, 8, 16, 8, 16, 1, 1>;
-template <typename T> using Dst9216 = DstShape<T, 1024, 18, 8, 16, 8, 16, 1, 1>;
+template <typename T>
+using Dst128 = DstShape<T, 32, 8, 8, 4, 1, 8, 8, 2>;
+template <typename T>
+using Dst256 = DstShape<T, 64, 8, 8, 8, 1, 8, 4, 2>;
+template <typename T>
+using Dst512 = DstShape<T, 128, 8, 4, 8, 4, 8, 2, 2>;
+template <typename T>
+using Dst1024 = DstShape<T, 256, 8, 8, 4, 8, 8, 1, 3>;
+template <typename T>
+using Dst2048 = DstShape<T, 256, 16, 8, 4, 8, 8, 1, 2>;
+template <typename T>
+using Dst4096 = DstShape<T, 512, 16, 8, 8, 8, 16, 1, 2>;
+template <typename T>
+using Dst8192 = DstShape<T, 1024, 16, 8, 16, 8, 16, 1, 1>;
+template <typename T>
+using Dst1536 = DstShape<T, 256, 12, 8, 4, 8, 8, 1, 2>;
+template <typename T>
+using Dst3072 = DstShape<T, 512, 12, 8, 8, 8, 16, 1, 2>;
+template <typename T>
+using Dst6144 = DstShape<T, 1024, 12, 8, 16, 8, 16, 1, 1>;
+template <typename T>
+using Dst9216 = DstShape<T, 1024, 18, 8, 16, 8, 16, 1, 1>;
 
 /* so much shared memory that no two blocks are on a multiprocessor */
 static inline cudaError_t bcr_alone(size_t *bytes)
@@ -43,7 +52,8 @@ static inline cudaError_t bcr_alone(size_t *bytes)
   return e;
 }
 
-template <class S> static __device__ __forceinline__ int at(int i)
+template <class S>
+static __device__ __forceinline__ int at(int i)
 {
   return i + (i >> S::SHIFT);
 }
@@ -56,7 +66,8 @@ static __device__ __forceinline__ int again(int i)
 }
 
 /* w[r], r < R, of the k-th of n twiddles */
-template <class S, int R> static __device__ __forceinline__ void twiddles(const Cplx<typename S::T> *table, int n, int k, Cplx<typename S::T> *w)
+template <class S, int R>
+static __device__ __forceinline__ void twiddles(const Cplx<typename S::T> *table, int n, int k, Cplx<typename S::T> *w)
 {
   if constexpr (S::FULL) {
 #pragma unroll
@@ -74,14 +85,16 @@ template <class S, int R> static __device__ __forceinline__ void twiddles(const 
 }
 
 /* the threads of a class, of a block */
-template <class S> static __device__ __forceinline__ void sync_class(int c)
+template <class S>
+static __device__ __forceinline__ void sync_class(int c)
 {
   if constexpr (S::EACH <= 32) __syncwarp();
   else asm volatile("bar.sync %0, %1;" ::"r"(c + 1), "n"(S::EACH) : "memory");
 }
 
 /* a pass over a class: E/R butterflies a thread. load(i, r): element i = (butterfly) + r L/R */
-template <class S, int R, int NS, typename Load> static __device__ __forceinline__ void class_pass(Load load, const Cplx<typename S::T> *table, int t, Cplx<typename S::T> *z)
+template <class S, int R, int NS, typename Load>
+static __device__ __forceinline__ void class_pass(Load load, const Cplx<typename S::T> *table, int t, Cplx<typename S::T> *z)
 {
   typedef Cplx<typename S::T> C;
 
@@ -103,7 +116,8 @@ template <class S, int R, int NS, typename Load> static __device__ __forceinline
     Dft<typename S::T, R>::run(x);
   }
 }
-template <class S, int R, int NS> static __device__ __forceinline__ void class_store(typename S::T *re, typename S::T *im, int t, const Cplx<typename S::T> *z)
+template <class S, int R, int NS>
+static __device__ __forceinline__ void class_store(typename S::T *re, typename S::T *im, int t, const Cplx<typename S::T> *z)
 {
   t = again(t);
 #pragma unroll
@@ -121,7 +135,8 @@ template <class S, int R, int NS> static __device__ __forceinline__ void class_s
 }
 
 /* all passes over a class; the last one's results stay in z */
-template <class S, typename Load> static __device__ __forceinline__ void forward_passes(Load load, const Cplx<typename S::T> *table, int c, int t, typename S::T *re, typename S::T *im, Cplx<typename S::T> *z)
+template <class S, typename Load>
+static __device__ __forceinline__ void forward_passes(Load load, const Cplx<typename S::T> *table, int c, int t, typename S::T *re, typename S::T *im, Cplx<typename S::T> *z)
 {
   class_pass<S, S::R1, 1>(load, table, t, z);
   if constexpr (S::R2 > 1) {
@@ -139,7 +154,8 @@ template <class S, typename Load> static __device__ __forceinline__ void forward
 }
 
 /* all but the first one, whose results are stored */
-template <class S, typename Load> static __device__ __forceinline__ void backward_passes(Load load, const Cplx<typename S::T> *table, int c, int t, typename S::T *re, typename S::T *im, Cplx<typename S::T> *z)
+template <class S, typename Load>
+static __device__ __forceinline__ void backward_passes(Load load, const Cplx<typename S::T> *table, int c, int t, typename S::T *re, typename S::T *im, Cplx<typename S::T> *z)
 {
   if constexpr (S::R2 > 1) {
     sync_class<S>(c);
@@ -156,7 +172,8 @@ template <class S, typename Load> static __device__ __forceinline__ void backwar
 }
 
 /* on its way; wait_table(), by all threads, before it is used */
-template <class S, int NT = S::NT> static __device__ __forceinline__ void fetch_table(Cplx<typename S::T> *to, const void *from)
+template <class S, int NT = S::NT>
+static __device__ __forceinline__ void fetch_table(Cplx<typename S::T> *to, const void *from)
 {
   constexpr int bytes = 2 * sizeof(typename S::T);
 
@@ -173,7 +190,8 @@ static __device__ __forceinline__ void wait_table()
 }
 
 /* first pass: element q of all classes, and element L - q. mirror: 1 for an even extension, -1 for an odd one */
-template <class S> static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im, typename S::T mirror)
+template <class S>
+static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im, typename S::T mirror)
 {
   typedef Cplx<typename S::T> C;
   constexpr int               A   = S::A;
@@ -199,7 +217,8 @@ template <class S> static __device__ __forceinline__ void spread(Cplx<typename S
 }
 
 /* last pass of the way back */
-template <class S> static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, const typename S::T *re, const typename S::T *im, typename S::T mirror)
+template <class S>
+static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, const typename S::T *re, const typename S::T *im, typename S::T mirror)
 {
   typedef Cplx<typename S::T> C;
   constexpr int               A = S::A;

@@ -19,10 +19,12 @@
 #include "passes.cuh"
 
 /* Threads of a block at most, how many such blocks have the registers that a multiprocessor has; loads of a thread that are under way at the same time */
-template <typename T, int BIG> struct PrimeShape {
+template <typename T, int BIG>
+struct PrimeShape {
   static constexpr int SMALL = sizeof(T) == 4 && !BIG, THREADS = SMALL ? 512 : 256, BLOCKS = SMALL || BIG ? 2 : 3, REGISTERS = SMALL ? 64 : (BIG ? 128 : 80);
 };
-template <typename T> static constexpr int PRIME_AHEAD = sizeof(T) == 4 ? 8 : 4;
+template <typename T>
+static constexpr int PRIME_AHEAD = sizeof(T) == 4 ? 8 : 4;
 
 struct PrimeArgs {
   BCRCudaDstPrime p;
@@ -34,11 +36,13 @@ struct PrimeArgs {
 };
 
 /* What a job reads: two rows, or one, and what is added to them */
-template <typename T> struct PrimeRows {
+template <typename T>
+struct PrimeRows {
   const T *from0, *from1, *e0, *e1;
   int      both;
 };
-template <typename T> static __device__ __forceinline__ PrimeRows<T> prime_rows(const PrimeArgs &g, const T *f, const T *extra, int job)
+template <typename T>
+static __device__ __forceinline__ PrimeRows<T> prime_rows(const PrimeArgs &g, const T *f, const T *extra, int job)
 {
   const bool   split = g.p.P % 2;
   const int    r0 = split ? job : 2 * job, r1 = split ? r0 : min(r0 + 1, g.nrows - 1), a0 = r0 % g.na, b0 = r0 / g.na, a1 = r1 % g.na, b1 = r1 / g.na;
@@ -54,7 +58,8 @@ template <typename T> static __device__ __forceinline__ PrimeRows<T> prime_rows(
 }
 
 /* Sums over classes are the first numbers of E: what they add to all of row's, and what all of row's, sum, add to them */
-template <typename T> static __device__ __forceinline__ Cplx<T> prime_sum(const BCRCudaDstPrime &p, PassField<T> z, int row, Cplx<T> sum)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> prime_sum(const BCRCudaDstPrime &p, PassField<T> z, int row, Cplx<T> sum)
 {
   const int     to = p.Q * p.h + row;
   const Cplx<T> v  = z.get(to);
@@ -64,7 +69,8 @@ template <typename T> static __device__ __forceinline__ Cplx<T> prime_sum(const 
 }
 
 /* The last pass over h, the product, and the first one back */
-template <typename T, int R> static __device__ __forceinline__ void prime_middle(const BCRCudaDstPrime &p, PassField<T> z, int tid)
+template <typename T, int R>
+static __device__ __forceinline__ void prime_middle(const BCRCudaDstPrime &p, PassField<T> z, int tid)
 {
   const int each = p.h / R, items = p.Q * each;
 
@@ -90,7 +96,8 @@ template <typename T, int R> static __device__ __forceinline__ void prime_middle
     for (int r = 0; r < R; r++) z.put(e * R + r, x[r]);
   }
 }
-template <typename T, int BIG> static __device__ __forceinline__ void prime_do_middle(const BCRCudaDstPrime &p, PassField<T> z, int tid)
+template <typename T, int BIG>
+static __device__ __forceinline__ void prime_do_middle(const BCRCudaDstPrime &p, PassField<T> z, int tid)
 {
 #define CASE(R) PASS_CASE(R, prime_middle<T, R>(p, z, tid))
   switch (p.pass[p.nq + p.nh - 1].R) {
@@ -113,7 +120,8 @@ template <typename T, int BIG> static __device__ __forceinline__ void prime_do_m
 }
 
 /* Where modes go, which lie in the order in which they come out of the last pass: straight from there */
-template <typename T> struct PrimeOut {
+template <typename T>
+struct PrimeOut {
   T *to0, *to1; /* NULL: nowhere */
 
   __device__ __forceinline__ void put(int i, Cplx<T> v) const
@@ -126,7 +134,8 @@ template <typename T> struct PrimeOut {
 /* The first pass over h (back: the last one of the way back; WHOLE: the only one, with the product), where classes in pairs +-c become E and O (or back), alone
    where c = -c, with O = 2 V only. Two lanes have a pair's numbers, one E, one O; lanes beyond the last pair read what that one does, which no other warp writes.
    Where h is even O is twisted so that its convolution is cyclic */
-template <typename T, int R, int WHOLE> static __device__ __forceinline__ void prime_parts(const BCRCudaDstPrime &p, const BCRCudaDstPass &s, PassField<T> z, int back, PrimeOut<T> out, int tid)
+template <typename T, int R, int WHOLE>
+static __device__ __forceinline__ void prime_parts(const BCRCudaDstPrime &p, const BCRCudaDstPass &s, PassField<T> z, int back, PrimeOut<T> out, int tid)
 {
   const int lane = tid & 31, odd = tid & 1, items = 2 * (p.pairs + p.alone) * s.s;
 
@@ -184,7 +193,8 @@ template <typename T, int R, int WHOLE> static __device__ __forceinline__ void p
     }
   }
 }
-template <typename T, int BIG, int WHOLE> static __device__ __forceinline__ void prime_do_parts(const BCRCudaDstPrime &p, PassField<T> z, int back, PrimeOut<T> out, int tid)
+template <typename T, int BIG, int WHOLE>
+static __device__ __forceinline__ void prime_do_parts(const BCRCudaDstPrime &p, PassField<T> z, int back, PrimeOut<T> out, int tid)
 {
   const BCRCudaDstPass &s = p.pass[p.nq];
 
@@ -223,7 +233,8 @@ static __device__ __forceinline__ int prime_at(int entry)
   return entry & 0x7fffffff;
 }
 
-template <typename T, int ONE> static __device__ __forceinline__ void prime_in(const PrimeArgs &g, PassField<T> z, const PrimeRows<T> &rows, int tid)
+template <typename T, int ONE>
+static __device__ __forceinline__ void prime_in(const PrimeArgs &g, PassField<T> z, const PrimeRows<T> &rows, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const bool             split = p.P % 2;
@@ -269,7 +280,8 @@ template <typename T, int ONE> static __device__ __forceinline__ void prime_in(c
   }
   if (!ONE && tid < 2 && (tid == 0 || p.Q % 2 == 0)) z.put(main + __ldg(p.index + p.zero + tid), {0, 0});
 }
-template <typename T, int ONE> static __device__ __forceinline__ void prime_out(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
+template <typename T, int ONE>
+static __device__ __forceinline__ void prime_out(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const bool             split = p.P % 2;
@@ -311,7 +323,8 @@ template <typename T, int ONE> static __device__ __forceinline__ void prime_out(
 }
 
 /* where the last pass puts modes, with j2 = 0, which are ready before it */
-template <typename T> static __device__ __forceinline__ PrimeOut<T> prime_last(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
+template <typename T>
+static __device__ __forceinline__ PrimeOut<T> prime_last(const PrimeArgs &g, PassField<T> z, T *u, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const bool             split = p.P % 2;
@@ -324,7 +337,8 @@ template <typename T> static __device__ __forceinline__ PrimeOut<T> prime_last(c
   return out;
 }
 
-template <typename T, int BIG> static __device__ __forceinline__ void prime_job(const PrimeArgs &g, void *shared, const PrimeRows<T> &rows, T *u, int job, int tid)
+template <typename T, int BIG>
+static __device__ __forceinline__ void prime_job(const PrimeArgs &g, void *shared, const PrimeRows<T> &rows, T *u, int job, int tid)
 {
   const BCRCudaDstPrime &p     = g.p;
   const PassField<T>     z     = {(typename PassNumber<T>::type *)shared};
@@ -357,7 +371,8 @@ static __device__ __forceinline__ void prime_fetch(const void *table, size_t byt
   for (size_t i = (size_t)128 * (blockIdx.x * blockDim.x + threadIdx.x); i < bytes; i += (size_t)128 * gridDim.x * blockDim.x) asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)table + i));
 }
 
-template <typename T, int BIG> __global__ void __launch_bounds__(PrimeShape<T, BIG>::THREADS, PrimeShape<T, BIG>::BLOCKS) dst_prime(const __grid_constant__ PrimeArgs g, const T *f, T *u, const T *extra)
+template <typename T, int BIG>
+__global__ void __launch_bounds__(PrimeShape<T, BIG>::THREADS, PrimeShape<T, BIG>::BLOCKS) dst_prime(const __grid_constant__ PrimeArgs g, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
 
@@ -608,11 +623,12 @@ int BCRCudaDstPrimePlan(int P, int single, int shared, BCRCudaDstPrime *plan, do
   return 1;
 }
 
-template <typename T, int BIG> static int prime_launch(PrimeArgs &g, int sms, const T *f, T *u, const T *extra, cudaStream_t st)
+template <typename T, int BIG>
+static int prime_launch(PrimeArgs &g, int sms, const T *f, T *u, const T *extra, cudaStream_t st)
 {
   typedef PrimeShape<T, BIG> S;
-  size_t      bytes = (size_t)g.p.Q * (g.p.h + 1) * 2 * sizeof(T);
-  cudaError_t e;
+  size_t                     bytes = (size_t)g.p.Q * (g.p.h + 1) * 2 * sizeof(T);
+  cudaError_t                e;
 
   g.p.threads = pass_threads(g.njobs, sms, S::REGISTERS, S::THREADS, bytes, g.p.shared);
   if (g.early) { /* on each multiprocessor no more than it takes */

@@ -4,7 +4,8 @@
 #include "common.cuh"
 
 /* in node (j, i) of the face, along other[0] and other[1] */
-template <typename R> static __device__ __forceinline__ double bcr_face_term(const BCRCudaFaceTerm &t, ptrdiff_t es, const R *u, int j, int i)
+template <typename R>
+static __device__ __forceinline__ double bcr_face_term(const BCRCudaFaceTerm &t, ptrdiff_t es, const R *u, int j, int i)
 {
   double v = t.factor * (double)u[(t.face.at + j * t.face.stride[0] + i * t.face.stride[1]) * es];
 

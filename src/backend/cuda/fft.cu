@@ -16,10 +16,10 @@ enum {
 struct Plan {
   BCRCudaModes m;
   int          npass, radix[MAXPASS], at[MAXPASS], per; /* at: twiddles of the pass; per: lines in a block */
-  int          pitch;                      /* elements of a line in shared memory */
-  int          ahead;                      /* lines that are neighbours in memory go to neighbouring threads */
+  int          pitch;                                   /* elements of a line in shared memory */
+  int          ahead;                                   /* lines that are neighbours in memory go to neighbouring threads */
   BCRCudaLines f, u;
-  const int   *extraof; /* analysis: row of extra that is added to a line, or -1 */
+  const int   *extraof;         /* analysis: row of extra that is added to a line, or -1 */
   ptrdiff_t    extrald, extrab; /* its rows, and what belongs to the next b */
 };
 
@@ -44,8 +44,8 @@ template <typename T, int R>
 static __device__ __forceinline__ void twiddle(const double *tw, int NS, int k, Cplx<T> *x)
 {
   if (NS > 1) {
-    const double2      v = __ldg((const double2 *)(tw + 2 * k));
-    const Cplx<double> w = {v.x, v.y};
+    const double2      v  = __ldg((const double2 *)(tw + 2 * k));
+    const Cplx<double> w  = {v.x, v.y};
     Cplx<double>       ww = w;
 
 #pragma unroll
@@ -83,8 +83,8 @@ static __device__ void pass_any(const Plan &p, int R, int NS, Load load, Cplx<T>
 
   for (int o = t; o < p.m.P; o += step) {
     const int q = o / (NS * R), rest = o - q * NS * R, id = q * NS + rest % NS; /* rest = k + (output of the butterfly) NS */
-    double    a = 0, b = 0; /* many terms: in double, for single too */
-    unsigned  m   = 0;
+    double    a = 0, b = 0;                                                     /* many terms: in double, for single too */
+    unsigned  m = 0;
 
     for (int r = 0; r < R; r++) {
       const Cplx<T> v = load(id + r * nb), w = root<T>(p, 4u * m);
@@ -224,13 +224,13 @@ template <typename T, int SYNTHESIS>
 __global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
-  const int       each = blockDim.x / p.per;
-  const int       ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / each, t = p.ahead ? threadIdx.x / p.per : threadIdx.x % each;
-  const long      line = (long)blockIdx.x * p.per + ln, all = (long)p.f.na * p.f.nb;
-  const bool      valid = line < all;
-  const int       a = (int)(line % p.f.na), b = (int)(line / p.f.na);
-  Cplx<T>        *w0 = (Cplx<T> *)sm + (size_t)ln * p.pitch, *w1 = w0 + (size_t)p.per * p.pitch;
-  int             NS = 1;
+  const int                            each = blockDim.x / p.per;
+  const int                            ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / each, t = p.ahead ? threadIdx.x / p.per : threadIdx.x % each;
+  const long                           line = (long)blockIdx.x * p.per + ln, all = (long)p.f.na * p.f.nb;
+  const bool                           valid = line < all;
+  const int                            a = (int)(line % p.f.na), b = (int)(line / p.f.na);
+  Cplx<T>                             *w0 = (Cplx<T> *)sm + (size_t)ln * p.pitch, *w1 = w0 + (size_t)p.per * p.pitch;
+  int                                  NS = 1;
 
   f += valid ? a * p.f.sa + b * p.f.sb : 0;
   u += valid ? a * p.u.sa + b * p.u.sb : 0;
@@ -309,12 +309,12 @@ template <typename T, int SYNTHESIS, int H, int NT, int MINB>
 __global__ void __launch_bounds__(NT, MINB) fft_held(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
-  const int  step = blockDim.x / p.per, ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / step, t = p.ahead ? threadIdx.x / p.per : threadIdx.x % step;
-  const long line = (long)blockIdx.x * p.per + ln;
-  const bool valid = line < (long)p.f.na * p.f.nb;
-  const int  a = valid ? (int)(line % p.f.na) : 0, b = valid ? (int)(line / p.f.na) : 0;
-  Cplx<T>   *w  = (Cplx<T> *)sm + (size_t)ln * p.pitch;
-  int        ls = 31 - __clz(p.radix[0]);
+  const int                            step = blockDim.x / p.per, ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / step, t = p.ahead ? threadIdx.x / p.per : threadIdx.x % step;
+  const long                           line  = (long)blockIdx.x * p.per + ln;
+  const bool                           valid = line < (long)p.f.na * p.f.nb;
+  const int                            a = valid ? (int)(line % p.f.na) : 0, b = valid ? (int)(line / p.f.na) : 0;
+  Cplx<T>                             *w  = (Cplx<T> *)sm + (size_t)ln * p.pitch;
+  int                                  ls = 31 - __clz(p.radix[0]);
 
   f += a * p.f.sa + b * p.f.sb;
   u += a * p.u.sa + b * p.u.sb;
@@ -406,15 +406,15 @@ int BCRCudaFftPossible(int P, int single, int shared)
 template <typename T>
 static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T *extra, cudaStream_t st)
 {
-  const long lines = (long)p->f.na * p->f.nb;
-  int        threads, each;
-  size_t     bytes;
+  const long  lines = (long)p->f.na * p->f.nb;
+  int         threads, each;
+  size_t      bytes;
   cudaError_t e;
 
   if (can_hold(p->m.P, sizeof(T) == sizeof(float), shared) || (p->m.P >= 64 && p->m.P <= 1024 && (p->m.P & (p->m.P - 1)) == 0)) {
-    const int     H   = sizeof(T) == sizeof(float) ? (p->m.P > 8192 ? 16 : 8) : (p->m.P > 4096 ? 16 : 8);
-    constexpr int BIG = sizeof(T) == sizeof(float) ? 1024 : 512; /* of 16 elements a thread */
-    const void   *k   = H == 16 ? (synthesis ? (const void *)fft_held<T, 1, 16, BIG, 1> : (const void *)fft_held<T, 0, 16, BIG, 1>) : (synthesis ? (const void *)fft_held<T, 1, 8, BIG, 1> : (const void *)fft_held<T, 0, 8, BIG, 1>);
+    const int     H      = sizeof(T) == sizeof(float) ? (p->m.P > 8192 ? 16 : 8) : (p->m.P > 4096 ? 16 : 8);
+    constexpr int BIG    = sizeof(T) == sizeof(float) ? 1024 : 512; /* of 16 elements a thread */
+    const void   *k      = H == 16 ? (synthesis ? (const void *)fft_held<T, 1, 16, BIG, 1> : (const void *)fft_held<T, 0, 16, BIG, 1>) : (synthesis ? (const void *)fft_held<T, 1, 8, BIG, 1> : (const void *)fft_held<T, 0, 8, BIG, 1>);
     void         *args[] = {p, (void *)&f, (void *)&u, (void *)&extra};
 
     p->per = 1;
@@ -457,7 +457,7 @@ int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int s
   Plan p;
 
   if ((long)fl->na * fl->nb < 1) return 0;
-  p.m       = *modes;
+  p.m = *modes;
   (void)passes(&p, modes->P);
   p.f       = *fl;
   p.u       = *ul;

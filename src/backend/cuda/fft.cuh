@@ -3,27 +3,33 @@
 
 #include "common.cuh"
 
-template <typename T> struct Cplx {
+template <typename T>
+struct Cplx {
   T x, y;
 };
-template <typename T> static __device__ __forceinline__ Cplx<T> operator+(Cplx<T> a, Cplx<T> b)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> operator+(Cplx<T> a, Cplx<T> b)
 {
   return {a.x + b.x, a.y + b.y};
 }
-template <typename T> static __device__ __forceinline__ Cplx<T> operator-(Cplx<T> a, Cplx<T> b)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> operator-(Cplx<T> a, Cplx<T> b)
 {
   return {a.x - b.x, a.y - b.y};
 }
-template <typename T> static __device__ __forceinline__ Cplx<T> operator*(Cplx<T> a, Cplx<T> b)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> operator*(Cplx<T> a, Cplx<T> b)
 {
   return {a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
-template <typename T> static __device__ __forceinline__ Cplx<T> minus_i(Cplx<T> a)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> minus_i(Cplx<T> a)
 {
   return {a.y, -a.x};
 }
 
-template <typename T> static __device__ __forceinline__ void dft4(Cplx<T> &a, Cplx<T> &b, Cplx<T> &c, Cplx<T> &d)
+template <typename T>
+static __device__ __forceinline__ void dft4(Cplx<T> &a, Cplx<T> &b, Cplx<T> &c, Cplx<T> &d)
 {
   const Cplx<T> s = a + c, t = a - c, u = b + d, v = minus_i(b - d);
 
@@ -57,7 +63,8 @@ constexpr double turn_cos(int k, int n)
   if (2 * k > n) k = n - k;
   return series_sin(PI * (n - 4 * k) / (2. * n));
 }
-template <int R> struct Turns {
+template <int R>
+struct Turns {
   double c[R], s[R];
   constexpr Turns() : c(), s()
   {
@@ -67,10 +74,12 @@ template <int R> struct Turns {
     }
   }
 };
-template <int R> __device__ constexpr Turns<R> turns{};
+template <int R>
+__device__ constexpr Turns<R> turns{};
 
 /* x in natural order in and out; odd primes */
-template <typename T, int R> struct Dft {
+template <typename T, int R>
+struct Dft {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     constexpr int h = (R - 1) / 2;
@@ -101,7 +110,8 @@ template <typename T, int R> struct Dft {
     x[0] = y0;
   }
 };
-template <typename T> struct Dft<T, 2> {
+template <typename T>
+struct Dft<T, 2> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const Cplx<T> a = x[0];
@@ -110,7 +120,8 @@ template <typename T> struct Dft<T, 2> {
     x[1] = a - x[1];
   }
 };
-template <typename T> struct Dft<T, 3> {
+template <typename T>
+struct Dft<T, 3> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const Cplx<T> s = x[1] + x[2], d = x[1] - x[2], a = x[0];
@@ -122,13 +133,12 @@ template <typename T> struct Dft<T, 3> {
     x[2] = m - r;
   }
 };
-template <typename T> struct Dft<T, 4> {
-  static __device__ __forceinline__ void run(Cplx<T> *x)
-  {
-    dft4(x[0], x[1], x[2], x[3]);
-  }
+template <typename T>
+struct Dft<T, 4> {
+  static __device__ __forceinline__ void run(Cplx<T> *x) { dft4(x[0], x[1], x[2], x[3]); }
 };
-template <typename T> struct Dft<T, 5> {
+template <typename T>
+struct Dft<T, 5> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const T       c1 = (T)0.30901699437494742410, c2 = (T)-0.80901699437494742410, s1 = (T)0.95105651629515357212, s2 = (T)0.58778525229247312917;
@@ -143,7 +153,8 @@ template <typename T> struct Dft<T, 5> {
     x[3] = m2 - r2;
   }
 };
-template <typename T> struct Dft<T, 8> {
+template <typename T>
+struct Dft<T, 8> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const T h = (T)0.70710678118654752440;
@@ -163,7 +174,8 @@ template <typename T> struct Dft<T, 8> {
     x[7] = e3 - d;
   }
 };
-template <typename T> struct Dft<T, 16> {
+template <typename T>
+struct Dft<T, 16> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const T h = (T)0.70710678118654752440, c = (T)0.92387953251128675613, s = (T)0.38268343236508977173;
@@ -194,7 +206,8 @@ template <typename T> struct Dft<T, 16> {
     }
   }
 };
-template <typename T> struct Dft<T, 9> {
+template <typename T>
+struct Dft<T, 9> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     Cplx<T> y[9];
@@ -215,7 +228,8 @@ template <typename T> struct Dft<T, 9> {
     }
   }
 };
-template <typename T> struct Dft<T, 18> {
+template <typename T>
+struct Dft<T, 18> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     Cplx<T> e[9], o[9];

@@ -33,9 +33,11 @@ static dim3 grid3(const int n[3], int threads)
 
 int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const void *from, const ptrdiff_t fs[3], int to_single, void *to, const ptrdiff_t ts[3], const double *const w[3], const double *all)
 {
-  const int    threads = 128;
-  const dim3   grid    = grid3(n, threads);
-  Three        three   = {{NULL, NULL, NULL}};
+  const int  threads = 128;
+  const dim3 grid    = grid3(n, threads);
+  Three      three   = {
+           {NULL, NULL, NULL}
+  };
   Strides      s;
   cudaStream_t st = bcr_stream(stream);
 
@@ -98,7 +100,9 @@ static __global__ void sum_partials(int n, const double *partial, double *sum)
 int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *u, const double *const w[3], double *partial, double *sum)
 {
   const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 1, BCR_CUDA_PARTIALS);
-  Three          three  = {{NULL, NULL, NULL}};
+  Three          three  = {
+              {NULL, NULL, NULL}
+  };
 
   for (int d = 0; d < 3 && w; d++) three.w[d] = w[d];
   BCR_CUDA_TYPE(single, sum_rows<<<blocks, 256, 0, bcr_stream(stream)>>>(*box, (const T *)u, three, partial));

@@ -13,20 +13,25 @@
 #define BCR_FULL 0xffffffffu
 
 /* Tables of regular groups of a single plane are arguments, so that they are operands from constant memory */
-template <typename T, int K> struct Level0Args {
+template <typename T, int K>
+struct Level0Args {
   BCRCudaLevel0 p;
   int           width;                                            /* columns of a tile, without its halos */
   T             mu[7], power[7][K], step[7][5], share[7], out[7]; /* mu^(i + 1); mu^(K 2^q); weights as in BCR_CUDA_LEVEL0_TAB */
 };
-template <typename T, int K> struct Level0Shared {
+template <typename T, int K>
+struct Level0Shared {
   T mu[8], power[8][K], step[8][5], share[2][8], out[8], dense[2][64];
 };
 
-template <int R> static constexpr int Level0Rows = R + 3; /* of a warp in shared memory */
+template <int R>
+static constexpr int Level0Rows = R + 3; /* of a warp in shared memory */
 /* Single precision moves 16 bytes at a time: a row in shared memory begins as many elements after a multiple of that as in memory, and has room for it */
-template <typename T> static constexpr int Level0Wide = sizeof(T) == 4 ? 4 : 0;
+template <typename T>
+static constexpr int Level0Wide = sizeof(T) == 4 ? 4 : 0;
 
-template <typename T> static __device__ __forceinline__ void copy_async(T *shared, const T *global, bool valid)
+template <typename T>
+static __device__ __forceinline__ void copy_async(T *shared, const T *global, bool valid)
 {
   const unsigned s = (unsigned)__cvta_generic_to_shared(shared);
 
@@ -47,7 +52,8 @@ static __device__ __forceinline__ void copy_wait()
 }
 
 /* sum over p of sin((p + 1)(j + 1) pi/(R + 1)) x_p, in place */
-template <int R, typename T> static __device__ __forceinline__ void sine(T *x)
+template <int R, typename T>
+static __device__ __forceinline__ void sine(T *x)
 {
   const T s1 = (T)0.38268343236508977173, s2 = (T)0.70710678118654752440, s3 = (T)0.92387953251128675613;
 
@@ -108,7 +114,8 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
 
 /* Doublings after which mu^(K 2^q) is below rounding, for mode j. USUAL: the decay of a plane with equal couplings along both axes or a
    faster one */
-template <typename T, int K, int R, int USUAL> __host__ __device__ constexpr int doublings(int j)
+template <typename T, int K, int R, int USUAL>
+__host__ __device__ constexpr int doublings(int j)
 {
   if (R == 3) return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (j == 0 ? 4 : 3) : (j == 0 ? 3 : 2));
   return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (K < 7 ? (j == 0 ? 5 : (j == 1 ? 4 : 3)) : (j == 0 ? 4 : (j < 4 ? 3 : 2))) : (K < 7 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1))));
@@ -174,11 +181,11 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
     __syncwarp();
   }
 
-  auto row_of  = [&](int g) { return g ? Q * g - p.short0 : 0; };
-  auto sep_row = [&](int s) { return row_of(s) + (s == 0 ? Q - 1 - p.short0 : (s == p.ng - 1 ? p.hlast : Q - 1)); }; /* row of u that separator s is */
-  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend; };
-  auto phase   = [&](const T *row) { return WIDE ? (int)((size_t)(row + c0) / sizeof(T) % 4) : 0; };
-  auto loaded  = [&](const T *row) { return inner ? phase(row) : 0; }; /* where column c0 of what was loaded is */
+  auto row_of    = [&](int g) { return g ? Q * g - p.short0 : 0; };
+  auto sep_row   = [&](int s) { return row_of(s) + (s == 0 ? Q - 1 - p.short0 : (s == p.ng - 1 ? p.hlast : Q - 1)); }; /* row of u that separator s is */
+  auto has_sep   = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend; };
+  auto phase     = [&](const T *row) { return WIDE ? (int)((size_t)(row + c0) / sizeof(T) % 4) : 0; };
+  auto loaded    = [&](const T *row) { return inner ? phase(row) : 0; }; /* where column c0 of what was loaded is */
   auto load_wide = [&](T *to, const T *row, bool valid) {
     if constexpr (WIDE > 0) {
       row += c0 - phase(row);
@@ -230,19 +237,19 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
     }
   };
   auto load_separator = [&](T *to, int g, int after) { /* solution before or after group g, or zeros */
-    const bool have = after ? has_sep(g) : g > 0 || p.yperiodic || p.open[0];
-    const T   *from = have ? separator(g, after) : f;
+                                                       const bool have = after ? has_sep(g) : g > 0 || p.yperiodic || p.open[0];
+                                                       const T   *from = have ? separator(g, after) : f;
 
-    if (inner && WIDE) {
-      load_wide(to, from, have);
-      return;
-    }
+                                                       if (inner && WIDE) {
+                                                         load_wide(to, from, have);
+                                                         return;
+                                                       }
 #pragma unroll
-    for (int q = 0; q < K; q++) {
-      const int c = inner ? 2 * (c0 + q * 32 + lane) : cols[q * 32 + lane];
+                                                       for (int q = 0; q < K; q++) {
+                                                         const int c = inner ? 2 * (c0 + q * 32 + lane) : cols[q * 32 + lane];
 
-      copy_async(to + q * 32 + lane, from + (c < 0 ? 0 : c >> 1), c >= 0 && have);
-    }
+                                                         copy_async(to + q * 32 + lane, from + (c < 0 ? 0 : c >> 1), c >= 0 && have);
+                                                       }
   };
   auto store = [&](T *to, const T *from) {
 #pragma unroll
@@ -337,7 +344,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       }
     }
     if (!BACK && p.early && it + 1 == last) bcr_go_after();
-    /* modes */
+      /* modes */
 #pragma unroll
     for (int i = 0; i < K; i++) {
       T v[R];
@@ -482,7 +489,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 #include "level0end.cuh"
 
 /* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular (radix 4: the last one) */
-template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS> __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
+template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
+__global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
 {
   const BCRCudaLevel0 &p     = a.p;
   const int            strip = blockIdx.y;
@@ -503,7 +511,8 @@ template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int A
   if (!BACK && !p.early) bcr_go_after();
 }
 
-template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS> static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
+static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
   const size_t     bytes = (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT + Level0Rows<R> * sizeof(T) * Level0Wide<T> * (NT / 32);
   const int        most = K * NT - 2 * p->halo, tiles = (p->nx + most - 1) / most;
@@ -533,7 +542,8 @@ template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int A
 }
 
 /* the decay, where the tables are, and whether all groups are regular, decide which */
-template <typename T, int K, int NT, int BACK, int MINB> static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+template <typename T, int K, int NT, int BACK, int MINB>
+static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
   bool usual = p->halo <= 32 * K;
 
@@ -547,7 +557,8 @@ template <typename T, int K, int NT, int BACK, int MINB> static int level0_launc
 }
 
 /* radix 4: a single plane, a row in one tile, the usual decay or a faster one */
-template <typename T, int K, int NT, int BACK, int MINB> static int level0_launch4(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+template <typename T, int K, int NT, int BACK, int MINB>
+static int level0_launch4(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
   if (p->g1 == p->ng) return level0_run<T, K, NT, 3, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
   return level0_run<T, K, NT, 3, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);

@@ -5,7 +5,8 @@
 */
 #pragma once
 
-template <typename T, int K, int NT, int Q, int BACK> static __device__ __noinline__ void level0_end(const Level0Args<T, K> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
+template <typename T, int K, int NT, int Q, int BACK>
+static __device__ __noinline__ void level0_end(const Level0Args<T, K> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
 {
   constexpr int     NW = NT / 32, CH = 32 * K;
   extern __shared__ __align__(16) char sm[];

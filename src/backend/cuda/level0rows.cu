@@ -7,7 +7,8 @@ static int warps(int nx)
 }
 
 /* warps that a multiprocessor runs at a time */
-template <typename T> static constexpr int resident(int nw)
+template <typename T>
+static constexpr int resident(int nw)
 {
   return nw > 4 ? 16 : (sizeof(T) == 8 ? 12 : 20);
 }
@@ -20,10 +21,11 @@ int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *
   return nw <= ROWS_WARPS && (nw == 1 || p->halo <= ROWS_CH);
 }
 
-template <typename T, int NW, int BACK> static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+template <typename T, int NW, int BACK>
+static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  constexpr int MINB  = NW > 4 ? 1 : resident<T>(NW) / NW;
-  const int     nw    = warps(p->nx), irregular = (p->g0 > 0) + (p->g1 < p->ng);
+  constexpr int MINB = NW > 4 ? 1 : resident<T>(NW) / NW;
+  const int     nw = warps(p->nx), irregular = (p->g0 > 0) + (p->g1 < p->ng);
   const size_t  bytes = sizeof(T) * nw * ROWS_CH * ROWS_OF(irregular ? 8 : 7);
   const dim3    grid(1, (unsigned)(p->strips + irregular), (unsigned)p->planes);
   cudaError_t   e = cudaFuncSetAttribute((const void *)level0_rows<T, NW, BACK, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
@@ -31,7 +33,8 @@ template <typename T, int NW, int BACK> static int rows_run(const BCRCudaLevel0 
   if (e != cudaSuccess) return (int)e;
   return bcr_launch(BACK, level0_rows<T, NW, BACK, MINB>, grid, 32 * nw, bytes, st, *p, (const T *)f, (T *)u, (T *)D, (T *)extra);
 }
-template <typename T, int BACK> static int rows_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+template <typename T, int BACK>
+static int rows_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
   return p->nx <= 4 * ROWS_CH ? rows_run<T, 4, BACK>(p, f, u, D, extra, st) : rows_run<T, ROWS_WARPS, BACK>(p, f, u, D, extra, st);
 }

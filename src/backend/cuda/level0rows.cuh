@@ -18,14 +18,16 @@ enum {
 };
 #define ROWS_OF(R) ((R) + 4) /* in shared memory: the group's, two separators, two for what is stored */
 
-template <typename T, int NW> struct RowsShared {
+template <typename T, int NW>
+struct RowsShared {
   T   mu[8], power[8], lastpower[8], both[8], inverse[8], end[2][8], share[2][8], out[8], dense[2][64]; /* power: mu^(columns of a warp), of the last one; both: mu^n; end: e, or 0 (periodic); inverse: 1/(1 - e e both^2), 1/(1 - both) */
-  T   step[5][8], reach[8][32], tail[8][32];                                                 /* mu^(4 2^q); mu^(4 lane); from a lane's end to the end of the row */
-  T   ex[2][3][8][NW];                                                                       /* of groups with even and odd numbers: ends of F, of B, F at the end of the row; less g_0, g_(n-1) where the end is a node-centred Neumann one */
-  int far, steps[3];                                                                         /* a recurrence is felt after a whole warp; doublings for mode 0, modes 1 and 2, others */
+  T   step[5][8], reach[8][32], tail[8][32];                                                            /* mu^(4 2^q); mu^(4 lane); from a lane's end to the end of the row */
+  T   ex[2][3][8][NW];                                                                                  /* of groups with even and odd numbers: ends of F, of B, F at the end of the row; less g_0, g_(n-1) where the end is a node-centred Neumann one */
+  int far, steps[3];                                                                                    /* a recurrence is felt after a whole warp; doublings for mode 0, modes 1 and 2, others */
 };
 
-template <typename T> static __device__ __forceinline__ T power_of(T mu, int n)
+template <typename T>
+static __device__ __forceinline__ T power_of(T mu, int n)
 {
   T v = 1;
 
@@ -37,11 +39,13 @@ template <typename T> static __device__ __forceinline__ T power_of(T mu, int n)
 }
 
 /* where element e of a warp's row lies: four neighbours are read at once without bank conflicts */
-template <typename T> static __device__ __forceinline__ int rows_at(int e)
+template <typename T>
+static __device__ __forceinline__ int rows_at(int e)
 {
   return sizeof(T) == 8 ? e ^ (e >> 3 & 2) : e;
 }
-template <typename T> static __device__ __forceinline__ void rows_get(const T *row, int lane, T *x)
+template <typename T>
+static __device__ __forceinline__ void rows_get(const T *row, int lane, T *x)
 {
   if constexpr (sizeof(T) == 8) {
     const double2 a = *(const double2 *)(row + rows_at<T>(4 * lane)), b = *(const double2 *)(row + rows_at<T>(4 * lane + 2));
@@ -59,7 +63,8 @@ template <typename T> static __device__ __forceinline__ void rows_get(const T *r
     x[3] = a.w;
   }
 }
-template <typename T> static __device__ __forceinline__ void rows_put(T *row, int lane, const T *x)
+template <typename T>
+static __device__ __forceinline__ void rows_put(T *row, int lane, const T *x)
 {
   if constexpr (sizeof(T) == 8) {
     *(double2 *)(row + rows_at<T>(4 * lane))     = double2{x[0], x[1]};
@@ -68,9 +73,10 @@ template <typename T> static __device__ __forceinline__ void rows_put(T *row, in
 }
 
 /* Groups first .. last - 1, as level0_groups(). S: separators, their right-hand sides (BACK = 0) or solutions */
-template <typename T, int NW, int R, int BACK> static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsShared<T, NW> &s, const T *f, T *u, T *__restrict__ S, T *__restrict__ extra, int first, int last, int kind, int h)
+template <typename T, int NW, int R, int BACK>
+static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsShared<T, NW> &s, const T *f, T *u, T *__restrict__ S, T *__restrict__ extra, int first, int last, int kind, int h)
 {
-  constexpr int                        K = ROWS_K, CH = ROWS_CH;
+  constexpr int     K = ROWS_K, CH = ROWS_CH;
   extern __shared__ __align__(16) char sm[];
   const int                            nw = blockDim.x >> 5, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int                            CW = (p.nx + K * nw - 1) / (K * nw) * K, c0 = warp * CW, mine = min(CW, p.nx - c0), end = (CW >> 2) - 1; /* columns of a warp, of this one; last lane with any */
@@ -105,10 +111,10 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
     }
   };
   auto load_separator = [&](int g) { /* after group g */
-    const int  at   = g < 0 ? p.ng - 1 : g;
-    const bool have = (g >= 0 || p.yperiodic) && has_sep(at);
+                                     const int  at   = g < 0 ? p.ng - 1 : g;
+                                     const bool have = (g >= 0 || p.yperiodic) && has_sep(at);
 
-    load(seps + (g & 1) * CH, have ? (BACK ? S + (ptrdiff_t)at * p.ldd : f + (ptrdiff_t)(row_of(g) + h) * p.ldf) + c0 + lane : f, have);
+                                     load(seps + (g & 1) * CH, have ? (BACK ? S + (ptrdiff_t)at * p.ldd : f + (ptrdiff_t)(row_of(g) + h) * p.ldf) + c0 + lane : f, have);
   };
   auto store = [&](T *to, const T *row) {
 #pragma unroll
@@ -133,10 +139,10 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
     s.both[i]      = power_of(m, p.nx);
 #pragma unroll
     for (int e = 0; e < 2; e++) s.end[e][i] = i >= h || periodic ? (T)0 : (p.end[e] == BCR_CUDA_DIRICHLET ? -m : (p.end[e] == BCR_CUDA_NEUMANN ? 1 / m : (T)(p.end[e] == BCR_CUDA_CELL_NEUMANN ? 1 : -1)));
-    s.inverse[i]   = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
-    s.share[0][i]  = i < h ? c * tab[24 + i] : 0;
-    s.share[1][i]  = i < h ? c * tab[32 + i] : 0;
-    s.out[i]       = i < h ? c * (R == 7 ? tab[40 + i] : (T)1) : 0;
+    s.inverse[i]  = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
+    s.share[0][i] = i < h ? c * tab[24 + i] : 0;
+    s.share[1][i] = i < h ? c * tab[32 + i] : 0;
+    s.out[i]      = i < h ? c * (R == 7 ? tab[40 + i] : (T)1) : 0;
   }
   if (R != 7)
     for (int i = threadIdx.x; i < 128; i += blockDim.x) s.dense[i / 64][i % 64] = tab[48 + i];
@@ -419,13 +425,15 @@ template <typename T, int NW, int R, int BACK> static __device__ __forceinline__
   }
 }
 
-template <typename T, int NW, int BACK> static __device__ __noinline__ void rows_irregular(const BCRCudaLevel0 &p, RowsShared<T, NW> &s, const T *f, T *u, T *S, T *extra, int g, int kind, int h)
+template <typename T, int NW, int BACK>
+static __device__ __noinline__ void rows_irregular(const BCRCudaLevel0 &p, RowsShared<T, NW> &s, const T *f, T *u, T *S, T *extra, int g, int kind, int h)
 {
   rows_groups<T, NW, 8, BACK>(p, s, f, u, S, extra, g, g + 1, kind, h);
 }
 
 /* Blocks of y: strips of regular groups, then the first and the last group where they are not regular. u may be f */
-template <typename T, int NW, int BACK, int MINB> __global__ void __launch_bounds__(32 * NW, MINB) level0_rows(const __grid_constant__ BCRCudaLevel0 p, const T *f, T *u, T *S, T *extra)
+template <typename T, int NW, int BACK, int MINB>
+__global__ void __launch_bounds__(32 * NW, MINB) level0_rows(const __grid_constant__ BCRCudaLevel0 p, const T *f, T *u, T *S, T *extra)
 {
   __shared__ RowsShared<T, NW> s;
   const int                    strip = blockIdx.y;

@@ -12,7 +12,8 @@
 #include "level0.cuh"
 #include <cmath>
 
-template <class S, int R> struct Small {
+template <class S, int R>
+struct Small {
   typedef typename S::T   T;
   static constexpr int    K = 4, NT = S::N / K, NW = NT / 32, CH = 32 * K;
   static constexpr int    FFT = (S::ROW + 31) / 32 * 32, PLANE = FFT / S::EACH * S::PITCH; /* whole warps: threads, and what they have of a plane */
@@ -21,7 +22,8 @@ template <class S, int R> struct Small {
   static_assert(S::EACH <= 32 && FFT <= NT && 2 * PLANE <= (R + 1) * ROWS && ROWS % 2 == 0, "");
 };
 
-template <class S, int R> struct SmallArgs {
+template <class S, int R>
+struct SmallArgs {
   typedef typename S::T T;
   int                   ng;
   ptrdiff_t             ldf, ldu, ldd;
@@ -31,13 +33,15 @@ template <class S, int R> struct SmallArgs {
 };
 
 /* Doublings after which mu^(K 2^q) is below rounding, for mode j, where couplings along the row are not the stronger ones */
-template <typename T, int R> __host__ __device__ constexpr int small_steps(int j)
+template <typename T, int R>
+__host__ __device__ constexpr int small_steps(int j)
 {
   return (sizeof(T) == 8 ? 3 : 2) + (R == 3 ? j < 1 : (j < 1) + (j < 3));
 }
 
 /* mu^(K lane), for each lane; in shared memory */
-template <class S, int R> static __device__ __forceinline__ void small_reach(const SmallArgs<S, R> &a, typename S::T (*reach)[32])
+template <class S, int R>
+static __device__ __forceinline__ void small_reach(const SmallArgs<S, R> &a, typename S::T (*reach)[32])
 {
   for (int i = threadIdx.x; i < 32 * R; i += Small<S, R>::NT) {
     const int     j = i / 32, l = i % 32;
@@ -51,7 +55,8 @@ template <class S, int R> static __device__ __forceinline__ void small_reach(con
 }
 
 /* a group's rows to modes, and both recurrences along each */
-template <class S, int R> static __device__ __forceinline__ void small_modes(const SmallArgs<S, R> &a, typename S::T (*x)[4], typename S::T (*ex)[R][Small<S, R>::NW], const typename S::T (*reach)[32])
+template <class S, int R>
+static __device__ __forceinline__ void small_modes(const SmallArgs<S, R> &a, typename S::T (*x)[4], typename S::T (*ex)[R][Small<S, R>::NW], const typename S::T (*reach)[32])
 {
   typedef typename S::T T;
   constexpr int         K = Small<S, R>::K, NW = Small<S, R>::NW;
@@ -133,7 +138,8 @@ template <class S, int R> static __device__ __forceinline__ void small_modes(con
 }
 
 /* a warp's part of a row of memory, to where position 0 of it is in shared memory */
-template <class S, int R> static __device__ __forceinline__ void small_load(typename S::T *to, const typename S::T *row, bool have)
+template <class S, int R>
+static __device__ __forceinline__ void small_load(typename S::T *to, const typename S::T *row, bool have)
 {
   const int j = (threadIdx.x >> 5) * Small<S, R>::CH + (threadIdx.x & 31);
 
@@ -219,7 +225,8 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   }
 }
 
-template <class S, int R> __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<S, R>::NT) small_back(const __grid_constant__ SmallArgs<S, R> a, const typename S::T *f, typename S::T *u, const typename S::T *__restrict__ D)
+template <class S, int R>
+__global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<S, R>::NT) small_back(const __grid_constant__ SmallArgs<S, R> a, const typename S::T *f, typename S::T *u, const typename S::T *__restrict__ D)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
@@ -323,7 +330,8 @@ template <class S, int R> __global__ void __launch_bounds__(Small<S, R>::NT, (R 
   }
 }
 
-template <class S, int R> static int launch(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+template <class S, int R>
+static int launch(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
   typedef typename S::T T;
   const void           *kernel = back ? (const void *)small_back<S, R> : (const void *)small_forward<S, R>;
@@ -359,7 +367,8 @@ template <class S, int R> static int launch(const BCRCudaLevel0 *p, int back, in
   return bcr_launch(0, small_forward<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)D, (T *)extra);
 }
 
-template <typename T> static int level0_small(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+template <typename T>
+static int level0_small(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
   if (p->nx == 511) return p->radix == 4 ? launch<Dst512<T>, 3>(p, back, sms, table, f, u, D, extra, st) : launch<Dst512<T>, 7>(p, back, sms, table, f, u, D, extra, st);
   return p->radix == 4 ? launch<Dst1024<T>, 3>(p, back, sms, table, f, u, D, extra, st) : launch<Dst1024<T>, 7>(p, back, sms, table, f, u, D, extra, st);

@@ -9,7 +9,8 @@
 #define RANKS_SHORT 512 /* responses of at most so many rows are added by the threads that have the ends */
 
 /* Element j of the table of line l */
-template <typename T> static __device__ inline double entry(const BCRCudaRanks &p, const void *table, ptrdiff_t i, ptrdiff_t o, ptrdiff_t j, ptrdiff_t length)
+template <typename T>
+static __device__ inline double entry(const BCRCudaRanks &p, const void *table, ptrdiff_t i, ptrdiff_t o, ptrdiff_t j, ptrdiff_t length)
 {
   const ptrdiff_t across = p.inner / p.rep;
 
@@ -20,7 +21,8 @@ template <typename T> static __device__ inline double entry(const BCRCudaRanks &
    multiprocessor each */
 #define RANKS_LANES 8
 
-template <typename T, int LANES> __global__ void __launch_bounds__(256) ranks_gather(BCRCudaRanks p, const T *f, double *g, BCRCudaRanksWindow w)
+template <typename T, int LANES>
+__global__ void __launch_bounds__(256) ranks_gather(BCRCudaRanks p, const T *f, double *g, BCRCudaRanksWindow w)
 {
   const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES, e = line < columns ? line : columns - 1;
   const int       lane = threadIdx.x % LANES, back = blockIdx.y;
@@ -46,7 +48,8 @@ template <typename T, int LANES> __global__ void __launch_bounds__(256) ranks_ga
   }
 }
 
-template <typename T> __global__ void ranks_ends(BCRCudaRanks p, const T *u, double *g)
+template <typename T>
+__global__ void ranks_ends(BCRCudaRanks p, const T *u, double *g)
 {
   const ptrdiff_t columns = p.inner * p.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -60,7 +63,8 @@ template <typename T> __global__ void ranks_ends(BCRCudaRanks p, const T *u, dou
 }
 
 /* One row: g is the solution. More, DELTA: the first and last row, g becomes what they change by */
-template <typename T> __global__ void ranks_set(BCRCudaRanks p, double *g, T *u)
+template <typename T>
+__global__ void ranks_set(BCRCudaRanks p, double *g, T *u)
 {
   const ptrdiff_t columns = p.inner * p.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -100,7 +104,8 @@ static __device__ inline ptrdiff_t ranks_row(const BCRCudaRanks &p, const Reache
   return r.all || k < p.nfirst ? 1 + k : r.from + k - p.nfirst;
 }
 
-template <typename T> static __device__ inline T ranks_gets(const BCRCudaRanks &p, const Reached &r, ptrdiff_t j, ptrdiff_t i, ptrdiff_t o, double a, double b)
+template <typename T>
+static __device__ inline T ranks_gets(const BCRCudaRanks &p, const Reached &r, ptrdiff_t j, ptrdiff_t i, ptrdiff_t o, double a, double b)
 {
   double c = 0;
 
@@ -110,7 +115,8 @@ template <typename T> static __device__ inline T ranks_gets(const BCRCudaRanks &
 }
 
 /* After that the other rows: blockIdx.y and y within the block */
-template <typename T> __global__ void ranks_add(BCRCudaRanks p, const double *g, T *u)
+template <typename T>
+__global__ void ranks_add(BCRCudaRanks p, const double *g, T *u)
 {
   const ptrdiff_t columns = p.inner * p.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, by = (ptrdiff_t)gridDim.y * blockDim.y;
 
@@ -154,18 +160,19 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
 }
 
 /* Both at once where the responses are short. WAITS: for the right-hand sides, those of this rank, too */
-template <typename T, int WARP, int WAITS> __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const double *g, T *u, BCRCudaRanksWindow w)
+template <typename T, int WARP, int WAITS>
+__global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const double *g, T *u, BCRCudaRanksWindow w)
 {
   __shared__ double solved[2][32];
-  const ptrdiff_t columns = p.inner * p.outer, line = WARP ? (ptrdiff_t)blockIdx.x * blockDim.y + threadIdx.y : (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const bool      active = line < columns;
-  const ptrdiff_t e      = active ? line : columns - 1;
-  const int       mine = WARP ? threadIdx.x : threadIdx.y, by = WARP ? blockDim.x : blockDim.y;
-  const ptrdiff_t i = e % p.inner, o = e / p.inner, last = p.inner * (p.n - 1);
-  T              *to = u + i + p.inner * p.n * o;
-  const Reached   r  = ranks_reached(p);
-  ptrdiff_t       j[2];
-  T               v[2];
+  const ptrdiff_t   columns = p.inner * p.outer, line = WARP ? (ptrdiff_t)blockIdx.x * blockDim.y + threadIdx.y : (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const bool        active = line < columns;
+  const ptrdiff_t   e      = active ? line : columns - 1;
+  const int         mine = WARP ? threadIdx.x : threadIdx.y, by = WARP ? blockDim.x : blockDim.y;
+  const ptrdiff_t   i = e % p.inner, o = e / p.inner, last = p.inner * (p.n - 1);
+  T                *to = u + i + p.inner * p.n * o;
+  const Reached     r  = ranks_reached(p);
+  ptrdiff_t         j[2];
+  T                 v[2];
 
 #pragma unroll
   for (int k = 0; k < 2; k++) { /* on their way while the ends are */
@@ -219,7 +226,8 @@ static unsigned ranks_blocks(ptrdiff_t n, int per)
   return (unsigned)((n + per - 1) / per);
 }
 
-template <typename T> static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow &w)
+template <typename T>
+static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow &w)
 {
   const ptrdiff_t columns = p->inner * p->outer;
   const unsigned  both    = p->n > 1 ? 2 : 1;
@@ -253,7 +261,8 @@ int BCRCudaRanksWaits(const BCRCudaRanks *p)
   return p->n > 1 && (p->nfirst > p->nlast ? p->nfirst : p->nlast) <= RANKS_SHORT;
 }
 
-template <typename T, int WAITS> static int ranks_correct_short(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow &w)
+template <typename T, int WAITS>
+static int ranks_correct_short(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow &w)
 {
   const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
 
@@ -261,7 +270,8 @@ template <typename T, int WAITS> static int ranks_correct_short(BCRStream stream
   return bcr_launch_cluster(ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, 32)), dim3(32, most < 16 ? 16 : 32), 0, 1, stream, *p, (const double *)g, (T *)u, w);
 }
 
-template <typename T> static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow *w)
+template <typename T>
+static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow *w)
 {
   const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
   int             e;

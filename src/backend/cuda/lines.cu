@@ -91,7 +91,7 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
 #pragma unroll
     for (int q = AHEAD - 1; q >= 0; q--) {
       if (i0 + q < n) {
-        v                = x[q] + (i0 + q < n - 1 ? cc[q] * v : 0);
+        v               = x[q] + (i0 + q < n - 1 ? cc[q] * v : 0);
         g[(i0 + q) * s] = (T)(norm * v);
       }
     }

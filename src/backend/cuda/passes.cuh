@@ -17,7 +17,8 @@
     __syncthreads(); \
   } while (0)
 
-template <typename T, int R1, int R2> struct DftCoprime { /* R1, R2 coprime */
+template <typename T, int R1, int R2>
+struct DftCoprime { /* R1, R2 coprime */
   static constexpr int R = R1 * R2;
   static constexpr int multiple(int a, int b) /* of a, 1 modulo b */
   {
@@ -49,16 +50,21 @@ template <typename T, int R1, int R2> struct DftCoprime { /* R1, R2 coprime */
     }
   }
 };
-template <typename T> struct Dft<T, 1> {
+template <typename T>
+struct Dft<T, 1> {
   static __device__ __forceinline__ void run(Cplx<T> *) {}
 };
-template <typename T> struct Dft<T, 6> : DftCoprime<T, 2, 3> {
+template <typename T>
+struct Dft<T, 6> : DftCoprime<T, 2, 3> {
 };
-template <typename T> struct Dft<T, 10> : DftCoprime<T, 2, 5> {
+template <typename T>
+struct Dft<T, 10> : DftCoprime<T, 2, 5> {
 };
-template <typename T> struct Dft<T, 12> : DftCoprime<T, 4, 3> {
+template <typename T>
+struct Dft<T, 12> : DftCoprime<T, 4, 3> {
 };
-template <typename T> struct Dft<T, 15> : DftCoprime<T, 3, 5> {
+template <typename T>
+struct Dft<T, 15> : DftCoprime<T, 3, 5> {
 };
 
 /* kernels that are for small radices only do with fewer registers */
@@ -72,14 +78,17 @@ static __device__ __forceinline__ int pass_divide(int n, int d, unsigned recipro
   return d == 1 ? n : (int)__umulhi((unsigned)n, reciprocal);
 }
 
-template <typename T> static __device__ __forceinline__ Cplx<T> pass_root(const void *w, int i);
-template <> __device__ __forceinline__ Cplx<double> pass_root<double>(const void *w, int i)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> pass_root(const void *w, int i);
+template <>
+__device__ __forceinline__ Cplx<double> pass_root<double>(const void *w, int i)
 {
   const double2 v = __ldg((const double2 *)w + i);
 
   return {v.x, v.y};
 }
-template <> __device__ __forceinline__ Cplx<float> pass_root<float>(const void *w, int i)
+template <>
+__device__ __forceinline__ Cplx<float> pass_root<float>(const void *w, int i)
 {
   const float2 v = __ldg((const float2 *)w + i);
 
@@ -87,30 +96,28 @@ template <> __device__ __forceinline__ Cplx<float> pass_root<float>(const void *
 }
 
 /* Complex numbers in shared memory. PAD: distances that are powers of two go to different banks */
-template <typename T> struct PassNumber;
-template <> struct PassNumber<double> {
+template <typename T>
+struct PassNumber;
+template <>
+struct PassNumber<double> {
   typedef double2 type;
 };
-template <> struct PassNumber<float> {
+template <>
+struct PassNumber<float> {
   typedef float2 type;
 };
-template <typename T, int PAD = 0> struct PassField {
+template <typename T, int PAD = 0>
+struct PassField {
   typename PassNumber<T>::type *z;
 
-  static __host__ __device__ __forceinline__ int at(int i)
-  {
-    return PAD ? i + (i >> 4) + (i >> 8) : i;
-  }
+  static __host__ __device__ __forceinline__ int at(int i) { return PAD ? i + (i >> 4) + (i >> 8) : i; }
   __device__ __forceinline__ Cplx<T> get(int i) const
   {
     const typename PassNumber<T>::type v = z[at(i)];
 
     return {v.x, v.y};
   }
-  __device__ __forceinline__ void put(int i, Cplx<T> v) const
-  {
-    z[at(i)] = {v.x, v.y};
-  }
+  __device__ __forceinline__ void put(int i, Cplx<T> v) const { z[at(i)] = {v.x, v.y}; }
 };
 
 /* x, or -x where entry is negative */
@@ -135,7 +142,8 @@ enum {
 };
 
 /* times the factors w[r], 0 < r < R, of element i: in double by powers of two and their products, which is faster than to load them; single precision has not the digits */
-template <typename T, int R> static __device__ __forceinline__ void pass_factors(const void *table, int w, int s, int i, Cplx<T> *x)
+template <typename T, int R>
+static __device__ __forceinline__ void pass_factors(const void *table, int w, int s, int i, Cplx<T> *x)
 {
   if constexpr (sizeof(T) == 4 || R < 4) {
 #pragma unroll
@@ -157,7 +165,8 @@ template <typename T, int R> static __device__ __forceinline__ void pass_factors
 
 /* A pass over count elements, back: transposed; then over tail elements behind them, of blocks without the factor `each`. The code is run through once by each
    warp and comes from far: it is short rather than fast, and the same for all passes of a radix */
-template <typename T, int R, int PAD> static __device__ __forceinline__ void pass_do(const BCRCudaDstPass &s, const void *table, int count, int tail, int threads, PassField<T, PAD> z, int back, int tid)
+template <typename T, int R, int PAD>
+static __device__ __forceinline__ void pass_do(const BCRCudaDstPass &s, const void *table, int count, int tail, int threads, PassField<T, PAD> z, int back, int tid)
 {
   const int main = count / R, items = main + tail / R, w = s.w;
 
@@ -181,7 +190,8 @@ template <typename T, int R, int PAD> static __device__ __forceinline__ void pas
   case R: \
     __VA_ARGS__; \
     break;
-template <typename T, int PAD, int BIG> static __device__ __forceinline__ void pass_any(const BCRCudaDstPass &s, const void *table, int count, int tail, int threads, PassField<T, PAD> z, int back, int tid)
+template <typename T, int PAD, int BIG>
+static __device__ __forceinline__ void pass_any(const BCRCudaDstPass &s, const void *table, int count, int tail, int threads, PassField<T, PAD> z, int back, int tid)
 {
 #define CASE(R) PASS_CASE(R, pass_do<T, R, PAD>(s, table, count, tail, threads, z, back, tid))
   switch (s.R) {

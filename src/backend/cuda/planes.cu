@@ -69,7 +69,9 @@ __global__ void face_end(BCRCudaFace face, ptrdiff_t es, T *u, int couple, doubl
 
 int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u, int couple, double coupling, double scale, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2])
 {
-  const All a = {all, all0, {all ? alls[0] : 0, all ? alls[1] : 0}};
+  const All a = {
+    all, all0, {all ? alls[0] : 0, all ? alls[1] : 0}
+  };
 
   if (face_empty(face)) return 0;
   BCR_CUDA_TYPE(single, face_end<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, es, (T *)u, couple, coupling, scale, w0, w1, a));

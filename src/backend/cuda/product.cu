@@ -44,14 +44,15 @@ static __host__ __device__ constexpr int product_tables(const BCRCudaModes &m)
   return (6 * m.P / product_even(m) + 1) / 2 * 2;
 }
 
-template <typename T, int W> __global__ void __launch_bounds__(32 * PRODUCT_MOST, W == 32 ? 2 : 1) product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
+template <typename T, int W>
+__global__ void __launch_bounds__(32 * PRODUCT_MOST, W == 32 ? 2 : 1) product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
 {
-  constexpr int                        MT = PRODUCT_MT, NT = W / 8, PITCH = W + 4 /* no bank conflicts */, BATCH = 8;
+  constexpr int     MT = PRODUCT_MT, NT = W / 8, PITCH = W + 4 /* no bank conflicts */, BATCH = 8;
   extern __shared__ __align__(16) char sm[];
   __shared__ ptrdiff_t                 foff[W], uoff[W], eoff[W];
   double                              *tab = (double *)sm, *B = tab + product_tables(p.m);
   const int                            lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, t = lane & 3, n = p.m.n, even = product_even(p.m), whole = 4 * p.m.P / even;
-  const long                           l0 = (long)blockIdx.x * W;
+  const long                           l0      = (long)blockIdx.x * W;
   const bool                           weights = !p.synthesis && (p.m.half[0] || p.m.half[1]);
 
   for (int l = threadIdx.x; l < W; l += blockDim.x) {
@@ -114,7 +115,7 @@ template <typename T, int W> __global__ void __launch_bounds__(32 * PRODUCT_MOST
     for (int m = 0; m < MT; m++) {
 #pragma unroll
       for (int h = 0; h < 2; h++) { /* lane's entry of the first product: row, term t; from one product to the next four terms on */
-        const int r = min(first + 16 * m + 8 * h + g, p.rows - 1), row = p.fold ? min(2 * r + odd, n - (n + odd + 1) % 2 - 1) : r, j = p.synthesis ? t : row, i = p.synthesis ? row : t;
+        const int      r = min(first + 16 * m + 8 * h + g, p.rows - 1), row = p.fold ? min(2 * r + odd, n - (n + odd + 1) % 2 - 1) : r, j = p.synthesis ? t : row, i = p.synthesis ? row : t;
         const unsigned I = (2u * i + p.m.ib) / even, J = (p.m.periodic ? 2u * ((j + 1) / 2) : (unsigned)(p.m.ja * j + p.m.jb)) / half;
         const int      cosine = p.m.periodic && (j == 0 || (j & 1));
 
@@ -195,7 +196,8 @@ int BCRCudaProductPossible(const BCRCudaModes *modes, int shared)
   return major >= 8 && width(modes, shared) > 0;
 }
 
-template <typename T, int W> static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+template <typename T, int W>
+static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
 {
   const int    tiles = p->tiles * (p->fold ? 2 : 1), rounds = (tiles + PRODUCT_MOST - 1) / PRODUCT_MOST, warps = (tiles + rounds - 1) / rounds;
   const size_t bytes = ((size_t)p->padded * (p->fold ? 2 : 1) * (W + 4) + (size_t)product_tables(p->m)) * sizeof(double);
@@ -206,8 +208,7 @@ template <typename T, int W> static int launch(const ProductArgs *p, const T *f,
   return bcr_done();
 }
 
-int BCRCudaProduct(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
-                   ptrdiff_t extrab)
+int BCRCudaProduct(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
   const int   n = modes->n, W = width(modes, shared);
   ProductArgs p;

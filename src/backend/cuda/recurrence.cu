@@ -175,7 +175,8 @@ static __device__ inline Power recur_look_back(const RecurSaid &r, ptrdiff_t til
 }
 
 /* A tile's numbers to shared memory, in which a thread's RECUR_K neighbours are at recur_mine() */
-template <typename IO> static __device__ inline void recur_load(const IO *from, ptrdiff_t count, double *room)
+template <typename IO>
+static __device__ inline void recur_load(const IO *from, ptrdiff_t count, double *room)
 {
 #pragma unroll
   for (int j = 0; j < RECUR_K; j++) {
@@ -218,7 +219,8 @@ static __device__ inline void recur_block(const Recur &part, Recur *warps, Recur
 }
 
 /* y with zero start, and what the part does; count: numbers of the array from the thread's first on */
-template <int CONSTANT> static __device__ inline Recur recur_part(const double *s, double scale, const double *t, ptrdiff_t count, double y[RECUR_K])
+template <int CONSTANT>
+static __device__ inline Recur recur_part(const double *s, double scale, const double *t, ptrdiff_t count, double y[RECUR_K])
 {
   double P = 1, x = 0, g = 1;
 
@@ -240,7 +242,8 @@ template <int CONSTANT> static __device__ inline Recur recur_part(const double *
   };
 }
 
-template <typename IO, int CONSTANT> __global__ void __launch_bounds__(RECUR_THREADS, 3) recur_solve(BCRCudaRecurrence r, const IO *t, double start, IO *w, void *work)
+template <typename IO, int CONSTANT>
+__global__ void __launch_bounds__(RECUR_THREADS, 3) recur_solve(BCRCudaRecurrence r, const IO *t, double start, IO *w, void *work)
 {
   extern __shared__ double2 shared[];
   __shared__ Recur          warps[RECUR_THREADS / 32];
@@ -317,7 +320,8 @@ template <typename IO, int CONSTANT> __global__ void __launch_bounds__(RECUR_THR
 }
 
 /* What each tile does */
-template <typename IO, int CONSTANT> __global__ void __launch_bounds__(RECUR_THREADS, 3) recur_reduce(BCRCudaRecurrence r, const IO *t, void *work)
+template <typename IO, int CONSTANT>
+__global__ void __launch_bounds__(RECUR_THREADS, 3) recur_reduce(BCRCudaRecurrence r, const IO *t, void *work)
 {
   extern __shared__ double2 shared[];
   __shared__ Recur          warps[RECUR_THREADS / 32];

@@ -9,7 +9,8 @@
 /* -------- right-hand sides and sums -------- */
 
 /* G[item][p] = sum_s w[p][s] U[src[item][s]], P right-hand sides of an item at a time */
-template <typename T, int P> __global__ void form(BCRCudaStep st, BCRCudaPlanes u, const T *U, T *G, ptrdiff_t g1, ptrdiff_t gline)
+template <typename T, int P>
+__global__ void form(BCRCudaStep st, BCRCudaPlanes u, const T *U, T *G, ptrdiff_t g1, ptrdiff_t gline)
 {
   const int  i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (st.np + P - 1) / P;
   const long all = (long)st.count * chunks * u.n1;
@@ -37,7 +38,8 @@ template <typename T, int P> __global__ void form(BCRCudaStep st, BCRCudaPlanes 
 }
 
 /* U[out[item][o]] (+)= sum_p w[p][o] G[item][p], O rows at a time; or sums of `terms` of them each to parts[item][sum][o] */
-template <typename T, int O> __global__ void sums(BCRCudaStep st, BCRCudaPlanes u, const T *G, ptrdiff_t g1, ptrdiff_t gline, int terms, T *parts, T *U)
+template <typename T, int O>
+__global__ void sums(BCRCudaStep st, BCRCudaPlanes u, const T *G, ptrdiff_t g1, ptrdiff_t gline, int terms, T *parts, T *U)
 {
   const int  i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (st.nout + O - 1) / O, nsum = (st.np + terms - 1) / terms;
   const long all = (long)st.count * nsum * chunks * u.n1;
@@ -73,7 +75,8 @@ template <typename T, int O> __global__ void sums(BCRCudaStep st, BCRCudaPlanes 
 }
 
 /* U[out[item][o]] (+)= sum over the sub-sums */
-template <typename T> __global__ void total(BCRCudaStep st, BCRCudaPlanes u, const T *parts, ptrdiff_t g1, ptrdiff_t gline, int nsum, T *U)
+template <typename T>
+__global__ void total(BCRCudaStep st, BCRCudaPlanes u, const T *parts, ptrdiff_t g1, ptrdiff_t gline, int nsum, T *U)
 {
   const int  i   = (int)(blockIdx.x * blockDim.x + threadIdx.x);
   const long all = (long)st.count * st.nout * u.n1;
@@ -136,7 +139,8 @@ int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *st, int nb, const dou
 /* -------- lines -------- */
 
 /* two neighbours in memory */
-template <typename T> struct alignas(2 * sizeof(T)) Pair {
+template <typename T>
+struct alignas(2 * sizeof(T)) Pair {
   T a, b;
 };
 
@@ -191,7 +195,8 @@ static __device__ void line_factors(Factors *f, int n, double delta, int first, 
   One level for rows in sections of W (a pair of sections at a time, as in Figure 1): section s begins at (2^r (s + 1) - 1) W. Odd rows
   (counted from one) go to the first section of the pair, what is left of the even ones to the second one, which are the sections of the next level.
 */
-template <typename T> static __device__ void sections_down(T *g, int r, int n, const Factors &f, int level)
+template <typename T>
+static __device__ void sections_down(T *g, int r, int n, const Factors &f, int level)
 {
   const int W = blockDim.x, w = threadIdx.x, pairs = (n + 2 * W - 1) / (2 * W);
 
@@ -214,7 +219,8 @@ template <typename T> static __device__ void sections_down(T *g, int r, int n, c
   __syncthreads();
 }
 
-template <typename T> static __device__ void sections_up(T *g, int r, int n, const Factors &f, int level)
+template <typename T>
+static __device__ void sections_up(T *g, int r, int n, const Factors &f, int level)
 {
   const int W = blockDim.x, w = threadIdx.x, pairs = (n + 2 * W - 1) / (2 * W);
 
@@ -244,7 +250,8 @@ static __host__ __device__ inline int third_width(int n)
   return w;
 }
 
-template <typename T> __global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double a, const double *shift, int first, int last, T *G, ptrdiff_t ld, int rows)
+template <typename T>
+__global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double a, const double *shift, int first, int last, T *G, ptrdiff_t ld, int rows)
 {
   extern __shared__ __align__(16) char bcr_lines_shared[];
   __shared__ Factors                   f;

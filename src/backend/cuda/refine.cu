@@ -18,7 +18,8 @@ static dim3 grid3(const int n[3])
 }
 
 /* the right-hand side in a node of the box */
-template <typename R> static __device__ __forceinline__ double rhs_at(const BCRCudaRefineRhs &g, int i, int j, int k)
+template <typename R>
+static __device__ __forceinline__ double rhs_at(const BCRCudaRefineRhs &g, int i, int j, int k)
 {
   double v = (double)((const R *)g.f)[i * g.box.stride[0] + j * g.box.stride[1] + k * g.box.stride[2]];
 
@@ -135,7 +136,8 @@ __global__ void residual(BCRCudaRefineRhs g, BCRCudaBox vb, const double *__rest
     }
 }
 
-int BCRCudaResidual(BCRStream stream, const BCRCudaRefineRhs *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift, const double *scalars)
+int BCRCudaResidual(BCRStream stream, const BCRCudaRefineRhs *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift,
+                    const double *scalars)
 {
   Rows t;
 

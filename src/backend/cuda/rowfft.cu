@@ -18,25 +18,29 @@ struct RowArgs {
   ptrdiff_t     extrald, extrab;
 };
 
-template <typename T> static __device__ __forceinline__ Cplx<T> times_i(Cplx<T> a)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> times_i(Cplx<T> a)
 {
   return {-a.y, a.x};
 }
 
 /* Two modes from Z_k = v at position i and Z_(-k) = w; and transposed. h: half root of i, half: of ends that have these */
-template <typename T> static __device__ __forceinline__ Cplx<T> row_pair(bool half, Cplx<T> h, int entry, Cplx<T> v, Cplx<T> w)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> row_pair(bool half, Cplx<T> h, int entry, Cplx<T> v, Cplx<T> w)
 {
   if (half) return h * v + Cplx<T>{h.x, -h.y} * w;
   return entry < 0 ? times_i(w - v) : v + w;
 }
-template <typename T> static __device__ __forceinline__ Cplx<T> row_pair_back(bool half, Cplx<T> h, int i, int entry, Cplx<T> v, Cplx<T> w)
+template <typename T>
+static __device__ __forceinline__ Cplx<T> row_pair_back(bool half, Cplx<T> h, int i, int entry, Cplx<T> v, Cplx<T> w)
 {
   if (half ? i == 0 : (entry & 0x7fffffff) == i) return v + v;
   if (half) return h * (v + times_i(w));
   return entry < 0 ? w - times_i(v) : v + times_i(w);
 }
 
-template <typename T, int PAD> static __device__ __forceinline__ void row_in(const RowArgs &g, PassField<T, PAD> z, const T *f, const T *extra, int job, int tid)
+template <typename T, int PAD>
+static __device__ __forceinline__ void row_in(const RowArgs &g, PassField<T, PAD> z, const T *f, const T *extra, int job, int tid)
 {
   const BCRCudaRowFft &p  = g.p;
   const int            r0 = 2 * job, r1 = min(r0 + 1, g.nrows - 1), a0 = r0 % g.na, b0 = r0 / g.na, a1 = r1 % g.na, b1 = r1 / g.na;
@@ -97,7 +101,8 @@ template <typename T, int PAD> static __device__ __forceinline__ void row_in(con
   }
 }
 
-template <typename T, int PAD> static __device__ __forceinline__ void row_out(const RowArgs &g, PassField<T, PAD> z, T *u, int job, int tid)
+template <typename T, int PAD>
+static __device__ __forceinline__ void row_out(const RowArgs &g, PassField<T, PAD> z, T *u, int job, int tid)
 {
   const BCRCudaRowFft &p  = g.p;
   const int            r0 = 2 * job, r1 = min(r0 + 1, g.nrows - 1);
@@ -128,7 +133,8 @@ template <typename T, int PAD> static __device__ __forceinline__ void row_out(co
   }
 }
 
-template <typename T, int PAD> static __device__ __forceinline__ void row_job(const RowArgs &g, void *shared, const T *f, T *u, const T *extra, int job, int tid)
+template <typename T, int PAD>
+static __device__ __forceinline__ void row_job(const RowArgs &g, void *shared, const T *f, T *u, const T *extra, int job, int tid)
 {
   const BCRCudaRowFft    &p = g.p;
   const PassField<T, PAD> z = {(typename PassNumber<T>::type *)shared};
@@ -138,7 +144,8 @@ template <typename T, int PAD> static __device__ __forceinline__ void row_job(co
   BCR_PASS_PHASE((row_out<T, PAD>(g, z, u, job, tid)));
 }
 
-template <typename T, int PAD> __global__ void __launch_bounds__(512, 1) row_fft(const __grid_constant__ RowArgs g, const T *f, T *u, const T *extra)
+template <typename T, int PAD>
+__global__ void __launch_bounds__(512, 1) row_fft(const __grid_constant__ RowArgs g, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
 
@@ -157,7 +164,8 @@ struct ColumnArgs {
   ptrdiff_t     fs, fb, us, ub; /* along the lines, from plane to plane */
 };
 
-template <typename T> __global__ void __launch_bounds__(256, 2) row_columns(const __grid_constant__ ColumnArgs g, const T *f, T *u)
+template <typename T>
+__global__ void __launch_bounds__(256, 2) row_columns(const __grid_constant__ ColumnArgs g, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   const BCRCudaRowFft                 &p   = g.p;
@@ -265,7 +273,8 @@ int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCud
   return 1;
 }
 
-template <typename T, int PAD> static int row_launch(const RowArgs &g, const T *f, T *u, const T *extra, cudaStream_t st)
+template <typename T, int PAD>
+static int row_launch(const RowArgs &g, const T *f, T *u, const T *extra, cudaStream_t st)
 {
   const size_t bytes = row_bytes(g.p.n, PAD, sizeof(T) == sizeof(float));
   cudaError_t  e     = cudaFuncSetAttribute((const void *)row_fft<T, PAD>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
@@ -289,7 +298,8 @@ int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, in
   return error;
 }
 
-template <typename T> static int columns_launch(const ColumnArgs &g, int nb, const T *f, T *u, cudaStream_t st)
+template <typename T>
+static int columns_launch(const ColumnArgs &g, int nb, const T *f, T *u, cudaStream_t st)
 {
   const size_t bytes = 2 * sizeof(T) * COLUMNS * (size_t)g.p.n;
   cudaError_t  e     = cudaFuncSetAttribute((const void *)row_columns<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);

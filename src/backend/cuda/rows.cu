@@ -30,7 +30,8 @@ static __device__ __forceinline__ int slot_of(const BCRCudaRows &m, const int ix
 }
 
 /* BCRPlaneRowFits(), with the same roundings */
-template <typename R> static __device__ bool plane_fits(const double st[7], int d, int s, double slope, double plane_tol, double same_tol)
+template <typename R>
+static __device__ bool plane_fits(const double st[7], int d, int s, double slope, double plane_tol, double same_tol)
 {
   const int    inward = 2 * d + 1 - s;
   const double tol    = plane_tol * fabs(st[CENTRE]);
@@ -48,7 +49,8 @@ template <typename R> static __device__ bool plane_fits(const double st[7], int 
 }
 
 /* One row a thread: as BCRRowGet() and BCRCheckRow() have it, and anything that these would report or keep for later is left to them (`odd`) */
-template <typename I, typename R, int parts> __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCRCudaRowsModel *models, double plane_tol, double same_tol, BCRCudaRowsFound *found)
+template <typename I, typename R, int parts>
+__global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCRCudaRowsModel *models, double plane_tol, double same_tol, BCRCudaRowsFound *found)
 {
   const I       *ai = (const I *)m.i, *aj = (const I *)m.j;
   const R       *aa    = (const R *)m.a;
@@ -168,7 +170,8 @@ int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaR
 }
 
 /* row r of line l: its entries to out[(l most + r) width ...] */
-template <typename I, typename R, int parts> __global__ void take_rows(BCRCudaRows m, BCRCudaRowLines lines, R *out)
+template <typename I, typename R, int parts>
+__global__ void take_rows(BCRCudaRows m, BCRCudaRowLines lines, R *out)
 {
   const I  *ai = (const I *)m.i;
   const R  *aa = (const R *)m.a;

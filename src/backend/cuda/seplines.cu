@@ -15,7 +15,8 @@ enum {
 };
 
 /* What solutions at the ends, in the rows of other ranks (if open), add to the first (0) and to the last row of mode k; they go behind the rows of g */
-template <typename T> static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, double after, double before, T *g, double add[2])
+template <typename T>
+static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, double after, double before, T *g, double add[2])
 {
   const double *b = p.border + k, other = 1 / p.fac[k];
 
@@ -42,7 +43,8 @@ static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const
 
 /* What the lines leave for the rows beyond their ends, where right-hand sides are mine (the row after) and other (the row before), goes to other ranks; what comes from these gives
    the solutions there. X1, Xn: first and last unknown of the recurrences alone */
-template <typename T> static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const BCRReduced &r, int k, int mode, double X1, double Xn, double mine, double other, T *g, double add[2])
+template <typename T>
+static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const BCRReduced &r, int k, int mode, double X1, double Xn, double mine, double other, T *g, double add[2])
 {
   const double   *e = p.border + k, f = r.a * p.fac[k];
   const ptrdiff_t slot = window_slot(r.window);
@@ -57,7 +59,8 @@ template <typename T> static __device__ __forceinline__ void exchange(const BCRC
 }
 
 /* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular operator, whose mean is known */
-template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 2 : 3)) sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
+template <typename T, int K, int PLAIN, int OPEN>
+__global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 2 : 3)) sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
 {
   __shared__ double2 ends[WARPS][MODES];
   __shared__ double  part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
@@ -199,7 +202,7 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
   pw = 1;
 #pragma unroll 4
   for (int q = 0; q < nw; q++) {
-    const double2 v = ends[q][m];
+    const double2 v  = ends[q][m];
     const double  x1 = v.y + y * PW;
 
     X1 += pw * x1;
@@ -271,7 +274,8 @@ template <typename T, int K, int PLAIN, int OPEN> __global__ void __launch_bound
 }
 
 /* any length: a thread a mode */
-template <typename T> static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T *g, const BCRReduced &red, int k)
+template <typename T>
+static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T *g, const BCRReduced &red, int k)
 {
   const double *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + k;
   const double  mu = t[0], hs = t[p.nk];
@@ -325,7 +329,8 @@ template <typename T> static __device__ __forceinline__ void sep_long_line(const
   if (p.periodic) g[p.n * p.ld] = (T)xl;
 }
 
-template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
+template <typename T>
+__global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
 {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -333,7 +338,8 @@ template <typename T> __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduc
   if (red.window.n) window_done(red.window);
 }
 
-template <typename T, int K> static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStream_t st)
+template <typename T, int K>
+static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStream_t st)
 {
   const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
   const int  threads = 32 * ((p->n + PARTS * K - 1) / (PARTS * K));
@@ -387,7 +393,8 @@ enum {
 };
 
 /* What open lines give the rows beyond their ends. A block has 32 modes, a warp a chunk of the rows; chunks from which nothing reaches an end are not read */
-template <typename T> __global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T *__restrict__ g, double a, double *__restrict__ own, double *__restrict__ left)
+template <typename T>
+__global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T *__restrict__ g, double a, double *__restrict__ own, double *__restrict__ left)
 {
   __shared__ double part[4][ENDS][32];
   const int         lane = threadIdx.x & 31, w = threadIdx.x >> 5, k = blockIdx.x * 32 + lane, kk = min(k, p.nk - 1);

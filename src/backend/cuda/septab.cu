@@ -55,7 +55,7 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     beyond(r.gapend[0], r.end[0], delta, &xl, &sl);
     beyond(r.gapend[1], r.end[1], delta, &xr, &sr);
   }
-  t = fmax(t, 1e-250);
+  t                = fmax(t, 1e-250);
   const double eps = delta * (1 + 2 * sg), limit = 0.5 * (eps + sqrt(eps * (eps + 4 * t))), P = t + limit, mu = fmax(t / P, 1e-30), lg = limit > 0 ? fmin(log1p(limit / t), 69.) : 0;
   if (r.ring) { /* T = (I - mu L)(I - mu U)/mu with cyclic shifts: what goes round is a geometric sum of what arrives */
     const double around = limit > 0 ? -expm1(-n * lg) : 1, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P;

@@ -11,13 +11,15 @@
 
 #include "fft.cuh"
 
-template <int N> struct Sine {
+template <int N>
+struct Sine {
   static constexpr int L = N / 8, SPLIT = L / 16, FIRST = L / 2 + 1, SECOND = 9 * SPLIT, TASKS = FIRST > SECOND ? FIRST : SECOND; /* threads for a pair of lines */
 };
 
 /* in place; mode m is x[SINE_AT(m)] afterwards */
 #define SINE_AT(m) (4 * ((m) % 4) + (m) / 4)
-template <typename T> static __device__ __forceinline__ void dft16(Cplx<T> *x)
+template <typename T>
+static __device__ __forceinline__ void dft16(Cplx<T> *x)
 {
   const T h = (T)0.70710678118654752440, c = (T)0.92387953251128675613, s = (T)0.38268343236508977173;
 
@@ -37,13 +39,15 @@ template <typename T> static __device__ __forceinline__ void dft16(Cplx<T> *x)
 }
 
 /* FIXED: by __ldg(). What is read otherwise after a barrier is read anew, and does not stay in registers from one transform to the next */
-template <int FIXED> static __device__ __forceinline__ Cplx<double> load_root(const double *w, int m)
+template <int FIXED>
+static __device__ __forceinline__ Cplx<double> load_root(const double *w, int m)
 {
   const double2 *p = (const double2 *)w + m, v = FIXED ? __ldg(p) : *p;
 
   return {v.x, v.y};
 }
-template <int FIXED> static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
+template <int FIXED>
+static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
 {
   const float2 *p = (const float2 *)w + m, v = FIXED ? __ldg(p) : *p;
 
@@ -51,7 +55,8 @@ template <int FIXED> static __device__ __forceinline__ Cplx<float> load_root(con
 }
 
 /* points p + t L and their mirror images; load(j), 0 < j < N */
-template <typename T, int N, typename Load> static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
+template <typename T, int N, typename Load>
+static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
 {
   constexpr int L = Sine<N>::L;
 
@@ -73,7 +78,8 @@ template <typename T, int N, typename Load> static __device__ __forceinline__ vo
 
 /* store(r, p, y): class r, point p. roots: e^(-i pi m/N), m < 2 N; then, where TABLE is set, in the order in which they are taken, for r and p, and
    for s and q: fewer addresses, which take registers where the compiler keeps them for a second transform */
-template <typename T, int N, int TABLE, int FIXED, typename Store> static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
+template <typename T, int N, int TABLE, int FIXED, typename Store>
+static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
 {
   constexpr int L   = Sine<N>::L;
   const bool    two = p > 0 && p < L / 2;
@@ -89,7 +95,8 @@ template <typename T, int N, int TABLE, int FIXED, typename Store> static __devi
 }
 
 /* load(r, p): what sine_first() stored */
-template <typename T, int N, int TABLE, int FIXED, typename Load> static __device__ __forceinline__ void sine_second(int r, int s, const T *roots, Load load, Cplx<T> *x)
+template <typename T, int N, int TABLE, int FIXED, typename Load>
+static __device__ __forceinline__ void sine_second(int r, int s, const T *roots, Load load, Cplx<T> *x)
 {
   constexpr int SPLIT = Sine<N>::SPLIT;
 
@@ -117,7 +124,8 @@ template <typename T, int N, int TABLE, int FIXED, typename Load> static __devic
 }
 
 /* store(k, a, b): mode k of the two lines */
-template <typename T, int N, typename Store> static __device__ __forceinline__ void sine_store(int r, int s, const Cplx<T> *x, Store store)
+template <typename T, int N, typename Store>
+static __device__ __forceinline__ void sine_store(int r, int s, const Cplx<T> *x, Store store)
 {
   constexpr int SPLIT = Sine<N>::SPLIT;
 

@@ -2,7 +2,8 @@
 #include "tri.cuh"
 #include "compact.h"
 
-template <typename T, int H, int SIGN> __global__ void stencil_inner(BCRCudaStencil s, const T *f, T *u)
+template <typename T, int H, int SIGN>
+__global__ void stencil_inner(BCRCudaStencil s, const T *f, T *u)
 {
   const ptrdiff_t rows = (s.to - s.from) * s.inner, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -21,7 +22,8 @@ template <typename T, int H, int SIGN> __global__ void stencil_inner(BCRCudaSten
   }
 }
 
-template <typename T> __global__ void stencil_edges(BCRCudaStencil s, const T *f, const T *ghost, T *u)
+template <typename T>
+__global__ void stencil_edges(BCRCudaStencil s, const T *f, const T *ghost, T *u)
 {
   const ptrdiff_t plane = s.inner * s.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int       edge = blockIdx.y;
@@ -40,7 +42,8 @@ template <typename T> __global__ void stencil_edges(BCRCudaStencil s, const T *f
   u[i + s.inner * (row + s.n * o)] = sum;
 }
 
-template <typename T> __global__ void stencil_pack(BCRCudaStencil s, const T *f, ptrdiff_t first, T *to)
+template <typename T>
+__global__ void stencil_pack(BCRCudaStencil s, const T *f, ptrdiff_t first, T *to)
 {
   const ptrdiff_t plane = s.inner * s.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -54,7 +57,8 @@ static unsigned stencil_blocks(ptrdiff_t n)
 
 #define STENCIL_RUN(H, SIGN) bcr_launch_cluster(stencil_inner<T, H, SIGN>, grid, dim3(128), 0, 1, stream, *s, (const T *)f, (T *)u)
 
-template <typename T> static int stencil_run(BCRStream stream, const BCRCudaStencil *s, const void *f, void *u)
+template <typename T>
+static int stencil_run(BCRStream stream, const BCRCudaStencil *s, const void *f, void *u)
 {
   const dim3 grid(stencil_blocks((s->to - s->from) * s->inner), (unsigned)(s->outer < 65535 ? s->outer : 65535));
 

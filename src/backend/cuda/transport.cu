@@ -126,7 +126,8 @@ static struct {
   #endif
 } lib;
 
-template <typename F> static bool find(F *f, const char *name)
+template <typename F>
+static bool find(F *f, const char *name)
 {
   *(void **)f = dlsym(lib.library, name);
   return *f != NULL;
@@ -451,8 +452,12 @@ const char *BCRNcclTry(BCRNccl, int, int)
 {
   return absent;
 }
-void BCRNcclAbort(BCRNccl) {}
-void BCRNcclDestroy(BCRNccl *) {}
+void BCRNcclAbort(BCRNccl)
+{
+}
+void BCRNcclDestroy(BCRNccl *)
+{
+}
 
 #endif
 
@@ -487,7 +492,13 @@ int BCRNcclWindowIdle(BCRNccl, size_t)
 {
   return 0;
 }
-void BCRNcclWindowTake(BCRNccl, int, BCRNcclWindow *, void *[]) {}
-void BCRNcclWindowGive(BCRNcclWindow *) {}
-void BCRNcclWindowDestroy(BCRNcclWindow *) {}
+void BCRNcclWindowTake(BCRNccl, int, BCRNcclWindow *, void *[])
+{
+}
+void BCRNcclWindowGive(BCRNcclWindow *)
+{
+}
+void BCRNcclWindowDestroy(BCRNcclWindow *)
+{
+}
 #endif

@@ -17,7 +17,7 @@ BCR_CUDA_API int BCRCudaGetBegin(void *host, const void *device, size_t bytes, B
 BCR_CUDA_API int BCRCudaEventRecord(void **event, BCRStream stream); /* makes it if *event is NULL */
 BCR_CUDA_API int BCRCudaEventWait(void *event);                      /* the host waits; not for NULL */
 BCR_CUDA_API int BCRCudaEventDestroy(void *event);
-BCR_CUDA_API int BCRCudaMark(void **event, BCRStream stream); /* a point of the stream, whose time can be taken; makes the event if it is NULL */
+BCR_CUDA_API int BCRCudaMark(void **event, BCRStream stream);            /* a point of the stream, whose time can be taken; makes the event if it is NULL */
 BCR_CUDA_API int BCRCudaMarkTime(void *from, void *to, double *seconds); /* between two; the host waits */
 BCR_CUDA_API int BCRCudaMarkForget(void *event);
 BCR_CUDA_API int BCRCudaDeviceId(unsigned char id[16]); /* of the current device, as no other has it */
@@ -33,7 +33,7 @@ BCR_CUDA_API const char *BCRNcclBegin(BCRNccl nccl);
 BCR_CUDA_API const char *BCRNcclSend(BCRNccl nccl, const void *p, size_t bytes, int rank, BCRStream stream);
 BCR_CUDA_API const char *BCRNcclReceive(BCRNccl nccl, void *p, size_t bytes, int rank, BCRStream stream);
 BCR_CUDA_API const char *BCRNcclEnd(BCRNccl nccl);
-BCR_CUDA_API const char *BCRNcclWait(BCRNccl nccl); /* until all that it was given is done, and says what went wrong */
+BCR_CUDA_API const char *BCRNcclWait(BCRNccl nccl);                    /* until all that it was given is done, and says what went wrong */
 BCR_CUDA_API const char *BCRNcclError(BCRNccl nccl);                   /* of what it was given before */
 BCR_CUDA_API const char *BCRNcclTry(BCRNccl nccl, int size, int rank); /* begins messages from and to others, as NCCL connects ranks with the first of them. Then BCRNcclWait() */
 BCR_CUDA_API void        BCRNcclAbort(BCRNccl nccl);                   /* whatever it does, also waits for ranks that do nothing; it is good for nothing more than to be destroyed */

@@ -55,7 +55,8 @@ static __device__ inline Segment seg_repeat(Segment s, ptrdiff_t m)
 }
 
 /* Launches with a cluster of blocks along x (1: none) and any amount of shared memory */
-template <typename... P, typename... A> static int bcr_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, BCRStream stream, A... args)
+template <typename... P, typename... A>
+static int bcr_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, BCRStream stream, A... args)
 {
   cudaLaunchConfig_t  config = {};
   cudaLaunchAttribute attribute[1];

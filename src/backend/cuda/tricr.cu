@@ -15,7 +15,8 @@ static __device__ inline const double *cr_row(const BCRCudaCR &c, int r, ptrdiff
 }
 
 /* (2.2)-(2.4): row i of level r, one that the next level keeps; elements of the line by get and put */
-template <typename W, typename Get> static __device__ inline W cr_reduce(const BCRCudaCR &c, int r, ptrdiff_t i, ptrdiff_t set, Get get)
+template <typename W, typename Get>
+static __device__ inline W cr_reduce(const BCRCudaCR &c, int r, ptrdiff_t i, ptrdiff_t set, Get get)
 {
   const double   *k    = cr_row(c, r, i, set);
   const ptrdiff_t step = (ptrdiff_t)1 << r, j = (i + 1) * step - 1;
@@ -26,7 +27,8 @@ template <typename W, typename Get> static __device__ inline W cr_reduce(const B
 }
 
 /* (2.5), (2.6): one that is not kept */
-template <typename W, typename Get> static __device__ inline W cr_back(const BCRCudaCR &c, int r, ptrdiff_t i, ptrdiff_t set, Get get)
+template <typename W, typename Get>
+static __device__ inline W cr_back(const BCRCudaCR &c, int r, ptrdiff_t i, ptrdiff_t set, Get get)
 {
   const double   *k    = cr_row(c, r, i, set) + 2 * c.sets;
   const ptrdiff_t step = (ptrdiff_t)1 << r, j = (i + 1) * step - 1;
@@ -43,7 +45,8 @@ static __device__ inline ptrdiff_t cr_set(const BCRCudaCR &c, ptrdiff_t column)
 }
 
 /* a block: tx columns, threads of one column are blockDim.x / tx; a line is spread so that powers of two do not meet in a bank */
-template <typename IO, typename W> __global__ void __launch_bounds__(512) cr_shared(BCRCudaCR c, int tx_, const IO *f, IO *u)
+template <typename IO, typename W>
+__global__ void __launch_bounds__(512) cr_shared(BCRCudaCR c, int tx_, const IO *f, IO *u)
 {
   extern __shared__ double2 shared[];
 
@@ -84,7 +87,8 @@ template <typename IO, typename W> __global__ void __launch_bounds__(512) cr_sha
   }
 }
 
-template <typename IO, typename W> __global__ void cr_level(BCRCudaCR c, int r, int back, ptrdiff_t rows, const IO *f, IO *u)
+template <typename IO, typename W>
+__global__ void cr_level(BCRCudaCR c, int r, int back, ptrdiff_t rows, const IO *f, IO *u)
 {
   const ptrdiff_t columns = c.inner * c.outer, t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
   /* rows next to each other where the line is contiguous, else columns */
@@ -98,7 +102,8 @@ template <typename IO, typename W> __global__ void cr_level(BCRCudaCR c, int r, 
 }
 
 /* periodic: the last unknown, then what it changes in the others */
-template <typename IO, typename W> __global__ void cr_last(BCRCudaCR c, IO *u)
+template <typename IO, typename W>
+__global__ void cr_last(BCRCudaCR c, IO *u)
 {
   const ptrdiff_t column = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -111,7 +116,8 @@ template <typename IO, typename W> __global__ void cr_last(BCRCudaCR c, IO *u)
   v[c.inner * (c.n - 1)] = (IO)((W)c.border[2 * c.sets + set] * x);
 }
 
-template <typename IO, typename W> __global__ void cr_close(BCRCudaCR c, IO *u)
+template <typename IO, typename W>
+__global__ void cr_close(BCRCudaCR c, IO *u)
 {
   const ptrdiff_t columns = c.inner * c.outer, t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, rows = c.n - 1;
   const ptrdiff_t column = c.inner == 1 ? t / rows : t % columns, j = c.inner == 1 ? t % rows : t / columns;
@@ -138,7 +144,8 @@ int BCRCudaCRShared(const BCRCudaCR *c, int single)
   return cr_columns(c, single ? sizeof(float) : sizeof(double)) > 0;
 }
 
-template <typename IO, typename W> static int cr_run(BCRStream stream, const BCRCudaCR *c, int global, const IO *f, IO *u)
+template <typename IO, typename W>
+static int cr_run(BCRStream stream, const BCRCudaCR *c, int global, const IO *f, IO *u)
 {
   const ptrdiff_t columns = c->inner * c->outer;
   int             e;

@@ -13,18 +13,17 @@ struct Factor {
   const BCRCudaFactors &t;
   const ptrdiff_t       set;
 
-  __device__ ptrdiff_t at(ptrdiff_t j) const
-  {
-    return (j < t.nt ? j : (j < t.n - t.nlast ? t.nt - 1 : t.nt + j - (t.n - t.nlast))) * t.sets + set;
-  }
+  __device__ ptrdiff_t at(ptrdiff_t j) const { return (j < t.nt ? j : (j < t.n - t.nlast ? t.nt - 1 : t.nt + j - (t.n - t.nlast))) * t.sets + set; }
 };
 
-template <typename W> static __device__ inline W entry(const void *table, ptrdiff_t at)
+template <typename W>
+static __device__ inline W entry(const void *table, ptrdiff_t at)
 {
   return ((const W *)table)[at];
 }
 
-template <typename IO, typename W> __global__ void __launch_bounds__(128) factors_across(BCRCudaFactors t, const IO *f, IO *u)
+template <typename IO, typename W>
+__global__ void __launch_bounds__(128) factors_across(BCRCudaFactors t, const IO *f, IO *u)
 {
   const ptrdiff_t column = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, n = t.n, s = t.inner;
 
@@ -89,7 +88,8 @@ template <typename IO, typename W> __global__ void __launch_bounds__(128) factor
 }
 
 /* 32 lines a warp; lane is the line, except in the movement of tiles */
-template <typename IO, typename W> __global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *f, IO *u)
+template <typename IO, typename W>
+__global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *f, IO *u)
 {
   __shared__ W tiles[2][32 * (ROWS + 1)];
 

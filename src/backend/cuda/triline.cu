@@ -21,7 +21,8 @@ enum {
 };
 
 /* numbers of the ranges of a line, as range `range` needs them: what comes into it (or d), and to its right. One warp; fe, u: the ends */
-template <typename IO> static __device__ inline double2 line_carries(const BCRCudaScan &p, const ScanLine &l, const double2 *post, double2 own, int range, const double *fe, IO *u, ptrdiff_t n)
+template <typename IO>
+static __device__ inline double2 line_carries(const BCRCudaScan &p, const ScanLine &l, const double2 *post, double2 own, int range, const double *fe, IO *u, ptrdiff_t n)
 {
   const int        lane = threadIdx.x & 31, N = p.h + p.t, G = (int)l.ranges;
   const Numbers<0> t = {p.numbers, 1};
@@ -147,9 +148,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_line(const __grid_consta
   for (int e = threadIdx.x; e < N; e += blockDim.x) fe[e] = (double)f[e < p.h ? e : s.n - N + e];
 
   for (int pass = 0, k = 0; pass < 2;) { /* pieces upwards, then downwards */
-    const bool      held = pass && k == np - 1;
-    const int       pad = range == 0 && k == 0 ? (int)s.pad : -1, slot = pad < 0 ? -1 : pad / (32 * K), inwarp = pad < 0 ? 0 : pad % (32 * K), lp = w == slot ? inwarp / K : -1, ip = inwarp % K;
-    const ptrdiff_t first  = start + k * L + (ptrdiff_t)32 * K * w;
+    const bool           held = pass && k == np - 1;
+    const int            pad = range == 0 && k == 0 ? (int)s.pad : -1, slot = pad < 0 ? -1 : pad / (32 * K), inwarp = pad < 0 ? 0 : pad % (32 * K), lp = w == slot ? inwarp / K : -1, ip = inwarp % K;
+    const ptrdiff_t      first = start + k * L + (ptrdiff_t)32 * K * w;
     const WarpRows<W, K> rows{al, be, ga, lane, lp, ip};
 
     if (!held) { /* what leaves a piece with nothing carried in */
@@ -233,7 +234,8 @@ __global__ void __launch_bounds__(THREADS, BLOCKS) scan_line(const __grid_consta
   X(16, 4, 8) \
   X(32, 4, 6)
 
-template <typename IO, typename W, int K, int PARTS, int BLOCKS> static int line_resident(size_t shared)
+template <typename IO, typename W, int K, int PARTS, int BLOCKS>
+static int line_resident(size_t shared)
 {
   int device = 0, sms = 0, blocks = 0;
 

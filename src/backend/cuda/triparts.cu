@@ -33,7 +33,8 @@ static __device__ inline Unit unit_of(const BCRCudaParts &p, ptrdiff_t unit)
 }
 
 /* coefficient of the i-th row of a part: tables are as threads read them */
-template <typename W> static __device__ inline W coefficient(const BCRCudaParts &p, const void *table, const Unit &q, ptrdiff_t i)
+template <typename W>
+static __device__ inline W coefficient(const BCRCudaParts &p, const void *table, const Unit &q, ptrdiff_t i)
 {
   if (p.constant) return ((const W *)table)[q.set];
   return ((const W *)table)[i * p.parts * p.sets + (p.inner == 1 ? q.part + p.parts * q.set : q.set + p.sets * q.part)];
@@ -45,7 +46,8 @@ static __device__ inline ptrdiff_t carry_at(const BCRCudaParts &p, const Unit &q
 }
 
 /* carry: APPLY: starts, else ends to be */
-template <typename IO, typename W, int BACK, int APPLY> __global__ void __launch_bounds__(128) parts_plain(BCRCudaParts p, const IO *f, IO *u, double *carry)
+template <typename IO, typename W, int BACK, int APPLY>
+__global__ void __launch_bounds__(128) parts_plain(BCRCudaParts p, const IO *f, IO *u, double *carry)
 {
   const ptrdiff_t t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 
@@ -77,7 +79,8 @@ template <typename IO, typename W, int BACK, int APPLY> __global__ void __launch
   if (!APPLY) carry[carry_at(p, q)] = (double)y;
 }
 
-template <typename IO, typename W, int BACK, int APPLY> __global__ void __launch_bounds__(64) parts_rearranged(BCRCudaParts p, const IO *f, IO *u, double *carry)
+template <typename IO, typename W, int BACK, int APPLY>
+__global__ void __launch_bounds__(64) parts_rearranged(BCRCudaParts p, const IO *f, IO *u, double *carry)
 {
   __shared__ W tiles[2][32 * (ROWS + 1)];
 
@@ -189,7 +192,8 @@ static __global__ void parts_starts_block(BCRCudaParts p, int back, int small, d
   }
 }
 
-template <typename IO, typename W, int BACK, int APPLY> static int parts_pass(BCRStream stream, const BCRCudaParts *p, const IO *f, IO *u, double *carry)
+template <typename IO, typename W, int BACK, int APPLY>
+static int parts_pass(BCRStream stream, const BCRCudaParts *p, const IO *f, IO *u, double *carry)
 {
   const ptrdiff_t units = p->inner * p->outer * p->parts;
 
@@ -197,7 +201,8 @@ template <typename IO, typename W, int BACK, int APPLY> static int parts_pass(BC
   return bcr_launch_cluster(parts_plain<IO, W, BACK, APPLY>, dim3((unsigned)((units + 127) / 128)), dim3(128), 0, 1, stream, *p, f, u, carry);
 }
 
-template <typename IO, typename W, int BACK> static int parts_direction(BCRStream stream, const BCRCudaParts *p, int small, double start, const IO *f, IO *u, double *carry)
+template <typename IO, typename W, int BACK>
+static int parts_direction(BCRStream stream, const BCRCudaParts *p, int small, double start, const IO *f, IO *u, double *carry)
 {
   const ptrdiff_t columns = p->inner * p->outer;
   int             e       = parts_pass<IO, W, BACK, 0>(stream, p, f, u, carry);
@@ -213,7 +218,8 @@ template <typename IO, typename W, int BACK> static int parts_direction(BCRStrea
   return e ? e : parts_pass<IO, W, BACK, 1>(stream, p, f, u, carry);
 }
 
-template <typename IO, typename W> static int parts_solve(BCRStream stream, const BCRCudaParts *p, int small, const IO *f, IO *u, double *carry)
+template <typename IO, typename W>
+static int parts_solve(BCRStream stream, const BCRCudaParts *p, int small, const IO *f, IO *u, double *carry)
 {
   const int e = parts_direction<IO, W, 0>(stream, p, small, 0, f, u, carry);
 
@@ -230,7 +236,8 @@ int BCRCudaPartsSolve(BCRStream stream, const BCRCudaParts *p, int single, int i
 }
 
 /* Ends: a thread a line. w: number k of a line at k columns + line */
-template <typename IO, typename W> __global__ void ends_numbers(BCRCudaEnds d, const IO *f, const IO *v, IO *u, double *w)
+template <typename IO, typename W>
+__global__ void ends_numbers(BCRCudaEnds d, const IO *f, const IO *v, IO *u, double *w)
 {
   const ptrdiff_t line = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, columns = d.inner * d.outer, s = d.inner;
 
@@ -274,7 +281,8 @@ template <typename IO, typename W> __global__ void ends_numbers(BCRCudaEnds d, c
 }
 
 /* u_j -= V_k w_k for the rows lo .. hi of column k */
-template <typename IO, typename W> __global__ void ends_columns(BCRCudaEnds d, int k, IO *u, const double *w)
+template <typename IO, typename W>
+__global__ void ends_columns(BCRCudaEnds d, int k, IO *u, const double *w)
 {
   const ptrdiff_t columns = d.inner * d.outer, t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, rows = d.hi[k] - d.lo[k];
   const ptrdiff_t line = d.inner == 1 ? t / rows : t % columns, j = d.inner == 1 ? t % rows : t / columns;
@@ -286,7 +294,8 @@ template <typename IO, typename W> __global__ void ends_columns(BCRCudaEnds d, i
   *x = (IO)((W)*x - ((const W *)d.V[k])[j * d.sets + set] * (W)w[k * columns + line]);
 }
 
-template <typename IO, typename W> static int ends_run(BCRStream stream, const BCRCudaEnds *d, const IO *f, IO *u, double *w)
+template <typename IO, typename W>
+static int ends_run(BCRStream stream, const BCRCudaEnds *d, const IO *f, IO *u, double *w)
 {
   const ptrdiff_t columns = d->inner * d->outer;
   int             e       = bcr_launch_cluster(ends_numbers<IO, W>, dim3((unsigned)((columns + 63) / 64)), dim3(64), 0, 1, stream, *d, f, (const IO *)u, u, w);

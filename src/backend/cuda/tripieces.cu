@@ -228,7 +228,8 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
 }
 
 /* The parts of a line, one in each of W lanes beside each other, with `right` to the right of the last: what comes into each, and what is to its right; what leaves the last */
-template <int W> static __device__ inline void scan_parts(double E, double B, int q, const Part &s, double right, double &in, double &out, double &end)
+template <int W>
+static __device__ inline void scan_parts(double E, double B, int q, const Part &s, double right, double &in, double &out, double &end)
 {
   double a = s.a, b = s.b;
 
@@ -287,16 +288,16 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   const unsigned  group = (blockIdx.x < tiles ? 0 : later / (2 * tiles) + sends) * s.march + tile / P;
   const int       piece = (int)(tile % P), pad = piece ? 0 : (int)s.pad, slot = piece ? -1 : pad / K, sl = slot < 0 ? 0 : slot, ip = ty == slot ? pad % K : -1;
   const ptrdiff_t first = (ptrdiff_t)R * piece + K * ty - s.pad + p.h - 1;
-  double2        *ex    = shared;                                        /* of the parts, TX + 1 apart */
-  double         *own   = (double *)(shared + NT * (TX + 1));            /* numbers of the lines */
-  double         *fe    = own + (PER ? nt * TX : 0);                     /* right-hand sides at the ends */
+  double2        *ex    = shared;                             /* of the parts, TX + 1 apart */
+  double         *own   = (double *)(shared + NT * (TX + 1)); /* numbers of the lines */
+  double         *fe    = own + (PER ? nt * TX : 0);          /* right-hand sides at the ends */
   W               x[K], y = 0, b = 0;
 
   if (group >= groups) return;
   const auto place = [&](int i) { /* of a line */
-    const unsigned at = group * TX + i, column = at < columns ? at : columns - 1;
+                                  const unsigned at = group * TX + i, column = at < columns ? at : columns - 1;
 
-    return column % inner + s.inner * s.n * (column / inner);
+                                  return column % inner + s.inner * s.n * (column / inner);
   };
   const ptrdiff_t    base = place(tx);
   unsigned long long policy;
@@ -322,9 +323,9 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   }
   __pipeline_commit();
   const unsigned long long ended = *(volatile unsigned long long *)ws;
-  const int                turn  = (int)(ended / ((unsigned long long)groups * P)) & 1, q = threadIdx.x % NT, i = threadIdx.x / NT; /* NT lanes for each line */
-  const ptrdiff_t          all   = (ptrdiff_t)groups * TX;
-  const int                H = (N + 1) / 2; /* of a line, after its pieces: right-hand sides at the ends, which a solve in place overwrites */
+  const int                turn = (int)(ended / ((unsigned long long)groups * P)) & 1, q = threadIdx.x % NT, i = threadIdx.x / NT; /* NT lanes for each line */
+  const ptrdiff_t          all  = (ptrdiff_t)groups * TX;
+  const int                H    = (N + 1) / 2; /* of a line, after its pieces: right-hand sides at the ends, which a solve in place overwrites */
   double2                 *post = ws + 1 + turn * all * (P + H) + (ptrdiff_t)group * TX * (P + H) + i, v[MOST], w = {0, 0};
   const int                per = s.depth, k0 = q * per - (NT * per - P); /* pieces of a lane, the last lanes full; before piece 0 there are none */
 
@@ -348,9 +349,9 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
     if (k > ip) b = fma(be, b, x[k]);
   ex[ty * (TX + 1) + tx] = make_double2(y, b);
   __syncthreads();
-  const Part   sk = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]};
-  double2     *to = ex + q * (TX + 1) + i, part = *to;
-  double       in, out, end, C, Z;
+  const Part sk = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]};
+  double2   *to = ex + q * (TX + 1) + i, part = *to;
+  double     in, out, end, C, Z;
 
   if (sends) { /* the piece, with nothing carried in */
     scan_parts<NT>(part.x, part.y, q, sk, 0, in, out, C);
@@ -474,8 +475,8 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
 #define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_;
   PIECES_CUTS(X)
 #undef X
-  q->L  = (ptrdiff_t)q->K * nt;
-  local = (m + q->L - 1) / q->L > 4 && p->reach <= q->L;
+  q->L     = (ptrdiff_t)q->K * nt;
+  local    = (m + q->L - 1) / q->L > 4 && p->reach <= q->L;
   s->march = local || q->K != 32 || nt != 16 || s->tx != 16 ? 0 : (p->tune[2] ? p->tune[2] / 16 : (int)(128 * q->L / m)); /* 8 MB */
   if (!e || (m + q->L - 1) / q->L > (local ? 128 : (s->march ? 4 * nt : 32)) || s->columns > 1 << 30) return 0;
   q->pieces  = (int)((m + q->L - 1) / q->L);
@@ -495,7 +496,8 @@ size_t bcr_scan_pieces_space(const ScanPlan *q)
   return (1 + 2 * (size_t)q->groups * q->s.tx * (q->pieces + (q->s.march ? 4 : 0))) * sizeof(double2);
 }
 
-template <typename IO, typename W, int PER> static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const IO *f, IO *u, void *ws)
+template <typename IO, typename W, int PER>
+static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const IO *f, IO *u, void *ws)
 {
   const ptrdiff_t batches = q->s.march ? 1 + 2 * ((q->groups + q->s.march - 1) / q->s.march) : 0;
 

@@ -15,11 +15,15 @@
 namespace cg /* no clusters there: scan_plan() makes none */
 {
 struct cluster_group {
-  __device__ void                        barrier_arrive() const {}
-  __device__ void                        barrier_wait() const {}
-  __device__ void                        sync() const {}
-  __device__ unsigned                    block_rank() const { return 0; }
-  template <typename T> __device__ T    *map_shared_rank(T *p, int) const { return p; }
+  __device__ void     barrier_arrive() const {}
+  __device__ void     barrier_wait() const {}
+  __device__ void     sync() const {}
+  __device__ unsigned block_rank() const { return 0; }
+  template <typename T>
+  __device__ T *map_shared_rank(T *p, int) const
+  {
+    return p;
+  }
 };
 static __device__ cluster_group this_cluster()
 {
@@ -76,7 +80,8 @@ static __device__ inline void scan_warps(double E, double B, int nq, int lane, c
 }
 
 /* Lines that are contiguous: a warp has 32 K rows, a block s.parts warps of each of s.lines lines */
-template <typename IO, typename W, int K, int MODE, int PER> __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
+template <typename IO, typename W, int K, int MODE, int PER>
+__global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
 {
   constexpr int             STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
   extern __shared__ double2 shared[];
@@ -98,8 +103,8 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void ALO
   if (MODE == WHOLE && s.cluster > 1) cluster.barrier_arrive();
   f += line * s.n;
   u += line * s.n;
-  const ptrdiff_t set    = p.perline ? line : 0;
-  const ptrdiff_t first  = (ptrdiff_t)32 * K * (chunk * s.parts + gw) - s.pad + p.h - 1; /* row of this warp's first position */
+  const ptrdiff_t set   = p.perline ? line : 0;
+  const ptrdiff_t first = (ptrdiff_t)32 * K * (chunk * s.parts + gw) - s.pad + p.h - 1; /* row of this warp's first position */
   WarpRows<W, K>  rows;
 
   rows.lane = lane;
@@ -190,7 +195,8 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void ALO
 
 /* The same for short lines that have the same numbers, a warp each: with few instructions, the rows of a thread in registers, and what depends on the coefficients alone found while f is on
    its way. threadIdx: lane, line */
-template <typename IO, typename W, int K> __global__ void __launch_bounds__(256, 5) scan_short(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u)
+template <typename IO, typename W, int K>
+__global__ void __launch_bounds__(256, 5) scan_short(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u)
 {
   extern __shared__ double2 shared[];
 
@@ -198,7 +204,7 @@ template <typename IO, typename W, int K> __global__ void __launch_bounds__(256,
   const int            lane = threadIdx.x, N = p.h + p.t, n = (int)s.n, pad = (int)s.pad, first = p.h - 1 - pad;
   const unsigned       at = blockIdx.x * s.lines + threadIdx.y, line = at < (unsigned)s.columns ? at : (unsigned)s.columns - 1;
   IO                  *place = (IO *)shared + threadIdx.y * (32 * (K + 1) + N), *mine = place + lane * (K + 1), *fe = place + 32 * (K + 1);
-  const WarpRows<W, K> rows  = {(W)t[0], (W)t[1], (W)t[2], lane, pad / K, pad % K};
+  const WarpRows<W, K> rows = {(W)t[0], (W)t[1], (W)t[2], lane, pad / K, pad % K};
   double               va, vr, vb, x = 0, E, B, c, r;
   W                    v[K], y = 0, b = 0;
 
@@ -245,7 +251,8 @@ template <typename IO, typename W, int K> __global__ void __launch_bounds__(256,
 }
 
 /* Lines across which memory is contiguous: a thread has K rows of a column, a block s.tx columns */
-template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
+template <typename IO, typename W, int K, int MODE, int PER>
+__global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
 {
   extern __shared__ double2 shared[];
 
@@ -467,7 +474,8 @@ template <typename IO, typename W, int K, int MODE, int PER> __global__ void SCA
 
 /* Between SUMMARY and FINAL: ws gets the carries into each chunk (d into the first one) and the unknowns of the ends. Threads: s.tx columns,
    s.parts for each, with some chunks each. These groups are put together by the first of the threads. L: rows of a chunk */
-template <typename IO> __global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s, ptrdiff_t L, const IO *f, double *ws)
+template <typename IO>
+__global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s, ptrdiff_t L, const IO *f, double *ws)
 {
   extern __shared__ double2 shared[];
 
@@ -575,11 +583,11 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   s->columns = p->inner * p->outer;
   s->rep     = p->rep;
   s->lines = s->cluster = s->tx = s->march = s->depth = 1;
-  s->chunks                     = 1;
-  q.whole                       = 1;
-  q.brief                       = 0;
-  q.pieces                      = 0;
-  q.line.ranges                 = 0;
+  s->chunks                                           = 1;
+  q.whole                                             = 1;
+  q.brief                                             = 0;
+  q.pieces                                            = 0;
+  q.line.ranges                                       = 0;
   if (bcr_scan_pieces_plan(p, single, io, &q)) return q;
   if (q.along) {
     const int most = single && !io ? 2048 : 16384; /* rows that threads of 16 do */
@@ -600,7 +608,7 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     q.threads = 32 * s->parts * s->lines;
     q.groups  = (s->columns + s->lines - 1) / s->lines;
     q.shared  = (size_t)s->lines * s->parts * s->cluster * sizeof(double2) + (size_t)s->lines * SCAN_LINE(p->perline, p->h + p->t) * sizeof(double) + (size_t)q.threads * (q.K + 1) * (single && !io ? sizeof(float) : sizeof(double));
-    q.brief = q.whole && !p->perline && s->cluster == 1 && s->parts == 1 && q.K <= 8 && p->tune[3] != 1;
+    q.brief   = q.whole && !p->perline && s->cluster == 1 && s->parts == 1 && q.K <= 8 && p->tune[3] != 1;
     if (q.brief) q.shared = (size_t)s->lines * (32 * (q.K + 1) + p->h + p->t) * (single && !io ? sizeof(float) : sizeof(double));
   } else {
     const int N = p->h + p->t;
@@ -701,7 +709,8 @@ size_t BCRCudaScanWorkspace(const BCRCudaScan *p, int single, int io)
   (q.K == 16 ? bcr_launch_cluster(name<IO, W, 16, mode, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
              : bcr_launch_cluster(name<IO, W, 32, mode, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws))
 
-template <typename IO, typename W, int PER> static int scan_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const void *f, void *u, void *ws)
+template <typename IO, typename W, int PER>
+static int scan_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const void *f, void *u, void *ws)
 {
   const dim3 grid((unsigned)(q.groups * (q.whole ? q.s.cluster : q.s.chunks)));
   ScanPlan   r = q;

@@ -29,18 +29,17 @@ struct Part {
 };
 
 /* The numbers of a line: where all lines have the same they are parameters of the kernel, else they are brought to shared memory */
-template <int PER> struct Numbers {
+template <int PER>
+struct Numbers {
   const double *v;
   int           stride;
 
-  __device__ double operator[](int e) const
-  {
-    return PER ? v[e * stride] : v[e];
-  }
+  __device__ double operator[](int e) const { return PER ? v[e * stride] : v[e]; }
 };
 
 /* unknown k of the ends: row k of G times what they have, fe the right-hand sides there */
-template <int PER, typename F> static __device__ inline double ends(const Numbers<PER> &t, const F *fe, int stride, int N, int k, double s, double last)
+template <int PER, typename F>
+static __device__ inline double ends(const Numbers<PER> &t, const F *fe, int stride, int N, int k, double s, double last)
 {
   const int g = BCR_CUDA_SCAN_TAB + k * (N + 2);
   double    x = t[g + N] * s + t[g + N + 1] * last;
@@ -73,12 +72,14 @@ static __device__ inline void scan_chain(const double2 *ex, int nq, int slot, in
 }
 
 /* Contiguous lines: a warp has 32 K rows in shared memory, a thread K of them at `mine`. In thread lp (-1: none) the slot of d is row ip */
-template <typename W, int K> struct WarpRows {
+template <typename W, int K>
+struct WarpRows {
   W   al, be, ga;
   int lane, lp, ip;
 
   /* with nothing carried in: what leaves the warp forwards, E, and (the rows after the slot) backwards, B; what comes into this thread, c, r. y, b: what leaves it */
-  template <int PER> __device__ inline void leave(const Numbers<PER> &t, W y, W b, double &E, double &B, double &c, double &r) const
+  template <int PER>
+  __device__ inline void leave(const Numbers<PER> &t, W y, W b, double &E, double &B, double &c, double &r) const
   {
     E = y;
 #pragma unroll
@@ -104,7 +105,8 @@ template <typename W, int K> struct WarpRows {
   }
 
   /* the same, from the rows */
-  template <int PER, typename IO> __device__ inline void leave(const Numbers<PER> &t, const IO *mine, double &E, double &B, double &c, double &r) const
+  template <int PER, typename IO>
+  __device__ inline void leave(const Numbers<PER> &t, const IO *mine, double &E, double &B, double &c, double &r) const
   {
     W y = 0, b = 0, pw = 1;
 
@@ -120,7 +122,8 @@ template <typename W, int K> struct WarpRows {
   }
 
   /* what is left of one carried into the warp, or put into the slot: at the start of this thread, va, at its backward end, vr; of one from the right, vb */
-  template <int PER> __device__ inline void weights(const Numbers<PER> &t, double &va, double &vr, double &vb) const
+  template <int PER>
+  __device__ inline void weights(const Numbers<PER> &t, double &va, double &vr, double &vb) const
   {
     Part rest = {1, 1, 0}; /* the threads after this one */
 
@@ -141,7 +144,8 @@ template <typename W, int K> struct WarpRows {
   }
 
   /* the rows, in place, from y on the left, b on the right and d in the slot */
-  template <typename IO> __device__ inline void solve(IO *mine, W y, W b, W d) const
+  template <typename IO>
+  __device__ inline void solve(IO *mine, W y, W b, W d) const
   {
 #pragma unroll
     for (int i = 0; i < K; i++) {
@@ -158,7 +162,8 @@ template <typename W, int K> struct WarpRows {
   }
 
   /* from shared memory, place: at row `lane` of the warp, to rows from `first`, of which those before `least` are others' */
-  template <typename IO> __device__ inline void store(const IO *place, IO *u, ptrdiff_t first, ptrdiff_t least) const
+  template <typename IO>
+  __device__ inline void store(const IO *place, IO *u, ptrdiff_t first, ptrdiff_t least) const
   {
     constexpr int STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
 
@@ -178,7 +183,8 @@ template <typename W, int K> struct WarpRows {
   }
 
   /* from memory, the rows from `first` of which those before `least` are zeros */
-  template <typename IO> __device__ inline void fetch(IO *place, const IO *f, ptrdiff_t first, ptrdiff_t least) const
+  template <typename IO>
+  __device__ inline void fetch(IO *place, const IO *f, ptrdiff_t first, ptrdiff_t least) const
   {
     constexpr int STEP = 32 + 32 / K;
 
