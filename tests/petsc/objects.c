@@ -161,6 +161,47 @@ static PetscErrorCode Options(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -help has every option of both objects, and the choices of those that are words; PETSc's lists of types go to stdout itself and are not looked at */
+static PetscErrorCode Help(void)
+{
+  static const char *options[] = {"radix", "schedule", "recursive", "backend", "transport", "precision", "fit", "tune", "tune_file", "graph", "operator", "spacing", "ends", "shift", "scale"};
+  static const char *choices[] = {"auto cpu cuda", "auto mpi nccl host", "double single mixed", "auto scaled average exact", "matrix user", "neumann"};
+
+  PetscFunctionBegin;
+  for (PetscInt form = 0; form < 2; ++form) {
+    FILE  *out = PETSC_STDOUT;
+    char   name[64], *text = NULL;
+    size_t size;
+    PC     pc;
+    KSP    ksp;
+
+    PETSC_STDOUT = open_memstream(&text, &size);
+    PetscCheck(PETSC_STDOUT, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
+    PetscCall(PetscOptionsInsertString(NULL, form ? "-help -hk_ksp_type bcrpoisson" : "-help -hp_pc_type bcrpoisson"));
+    if (form) {
+      PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+      PetscCall(KSPSetOptionsPrefix(ksp, "hk_"));
+      PetscCall(KSPSetFromOptions(ksp));
+      PetscCall(KSPDestroy(&ksp));
+    } else {
+      PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
+      PetscCall(PCSetOptionsPrefix(pc, "hp_"));
+      PetscCall(PCSetFromOptions(pc));
+      PetscCall(PCDestroy(&pc));
+    }
+    fclose(PETSC_STDOUT);
+    PETSC_STDOUT = out;
+    PetscCall(PetscOptionsClearValue(NULL, "-help"));
+    for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(options); ++o) {
+      PetscCall(PetscSNPrintf(name, sizeof(name), "-%s_bcrpoisson_%s", form ? "hk_ksp" : "hp_pc", options[o]));
+      Check(strstr(text, name), "-help lacks %s:\n%s", name, text);
+    }
+    for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(choices); ++o) Check(strstr(text, choices[o]), "-help lacks the choices %s:\n%s", choices[o], text);
+    free(text);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* One problem, every way to apply, against LU */
 static PetscErrorCode Application(const TestProblem *p)
 {
@@ -786,6 +827,7 @@ static PetscErrorCode All(void)
   PetscCall(Registration());
   PetscCall(SettersAndGetters());
   PetscCall(Options());
+  PetscCall(Help());
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(problems); ++i) PetscCall(Application(&problems[i]));
   PetscCall(TwoObjects());
   PetscCall(NewValues());

@@ -1,20 +1,23 @@
 /*
   The operator reader: matrices of every form that it must recognise are assembled on a DMDA, read, multiplied out again from what was
-  read by code that shares nothing with the reader, and compared with MatMult on random vectors. Then the fits of matrices that are
-  not separable, against dense eigenvalues, and the errors.
+  read by code that shares nothing with the reader, and compared with MatMult on random vectors; then solved with, as they are and
+  transposed, by the preconditioner. Then the fits of matrices that are not separable, against dense eigenvalues, and the errors.
 */
 #include <petscdmda.h>
+#include <petscbcr.h>
 #include <petscdmshell.h>
 #include "../../src/operator/read.h"
 
 static int passed = 0, failed = 0;
 
 #if defined(PETSC_USE_REAL_SINGLE)
-  #define TOL  1e-5
-  #define SAME 1e-5 /* what counts as the same coefficient */
+  #define TOL    1e-5
+  #define SAME   1e-5 /* what counts as the same coefficient */
+  #define SOLVED 1e-5
 #else
-  #define TOL  1e-12
-  #define SAME 1e-10
+  #define TOL    1e-12
+  #define SAME   1e-10
+  #define SOLVED 1e-14
 #endif
 
 static void Report(PetscBool ok, const char *fmt, ...)
@@ -552,6 +555,86 @@ static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *desc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  The matrix through PETSc's objects, as it is and transposed: the residual of every row by itself, |b - A x|_i / (|A|_i max|x| + |b_i|), with the matrix
+  as it was assembled. Rows with factors of their own (scaled) make columns of the transpose that have them: there |A|_i max|x| is with columns divided, and
+  unknowns multiplied, by the columns' largest entries. The right-hand side is a product with the matrix, so that singular systems have a solution; to the
+  rounding of its largest entry only, which all rows share as the constant that is removed.
+*/
+static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, const char *what, const char *described)
+{
+  PC         pc;
+  Mat        T;
+  PetscReal *unit;
+  PetscInt   n;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(A, &n, NULL));
+  PetscCall(PetscMalloc1(n, &unit));
+  PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
+  PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
+  PetscCall(PCSetType(pc, PCBCRPOISSON));
+  PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
+  PetscCall(PCSetOperators(pc, A, A));
+  for (int t = 0; t < 2; t++) {
+    const Mat          B = t ? T : A;
+    Vec                x, b, y, r;
+    PetscReal          xnorm = 0, bnorm, worst = 0;
+    const PetscScalar *bb, *rr;
+    PetscScalar       *xx;
+
+    PetscCall(MatCreateVecs(B, &x, &b));
+    PetscCall(VecDuplicate(x, &y));
+    PetscCall(VecDuplicate(b, &r));
+    for (PetscInt j = 0; j < n; j++) { /* column j of the transpose is row j of the matrix */
+      PetscInt           entries;
+      const PetscScalar *a;
+
+      unit[j] = t && scaled ? 0 : 1;
+      if (unit[j] > 0) continue;
+      PetscCall(MatGetRow(A, j, &entries, NULL, &a));
+      for (PetscInt k = 0; k < entries; k++) unit[j] = PetscMax(unit[j], PetscAbsScalar(a[k]));
+      PetscCall(MatRestoreRow(A, j, &entries, NULL, &a));
+    }
+    PetscCall(VecGetArray(x, &xx));
+    for (PetscInt i = 0; i < n; i++) xx[i] = (2 * Uniform() - 1) / unit[i];
+    PetscCall(VecRestoreArray(x, &xx));
+    PetscCall(MatMult(B, x, b));
+    if (t) PetscCall(PCApplyTranspose(pc, b, y));
+    else PetscCall(PCApply(pc, b, y));
+    PetscCall(MatMult(B, y, r));
+    PetscCall(VecGetArray(y, &xx));
+    for (PetscInt i = 0; i < n; i++) xnorm = PetscMax(xnorm, unit[i] * PetscAbsScalar(xx[i]));
+    PetscCall(VecRestoreArray(y, &xx));
+    PetscCall(VecNorm(b, NORM_INFINITY, &bnorm));
+    PetscCall(VecGetArrayRead(b, &bb));
+    PetscCall(VecGetArrayRead(r, &rr));
+    for (PetscInt i = 0; i < n; i++) {
+      PetscInt           entries;
+      const PetscInt    *j;
+      const PetscScalar *a;
+      PetscReal          sum = 0, error;
+
+      PetscCall(MatGetRow(B, i, &entries, &j, &a));
+      for (PetscInt k = 0; k < entries; k++) sum += PetscAbsScalar(a[k]) / unit[j[k]];
+      PetscCall(MatRestoreRow(B, i, &entries, &j, &a));
+      error = PetscAbsScalar(bb[i] - rr[i]) / (sum * xnorm + (singular ? bnorm : PetscAbsScalar(bb[i])));
+      if (!(error <= worst)) worst = error;
+    }
+    PetscCall(VecRestoreArrayRead(r, &rr));
+    PetscCall(VecRestoreArrayRead(b, &bb));
+    Report((PetscBool)(worst <= SOLVED), "%s: solved%s: a row's backward error is %g: %s", what, t ? " transposed" : "", (double)worst, described);
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&b));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&r));
+  }
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&T));
+  PetscCall(PetscFree(unit));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode CheckProblemScaled(Problem *p, DMDAStencilType stencil, double spread, const char *what)
 {
   static int   turn = 0;
@@ -587,6 +670,7 @@ static PetscErrorCode CheckProblemScaled(Problem *p, DMDAStencilType stencil, do
   if (neutral) Report((PetscBool)(ops[0].singular == (p->shift == 0)), "%s: singular %d: %s", what, (int)ops[0].singular, Describe(p));
   PetscCall(BCROperatorLowestEigenvalue(&ops[0], &lo));
   Report((PetscBool)(ops[0].singular || lo > 0), "%s: smallest eigenvalue %g: %s", what, (double)lo, Describe(p));
+  PetscCall(CheckSolve(A, ops[0].singular, (PetscBool)(spread > 1), what, Describe(p)));
   PetscCall(BCROperatorDestroy(dof, &ops));
   if (turn++ % 12 == 0) PetscCall(CheckAway(da, A, what, Describe(p)));
   PetscCall(MatDestroy(&A));
@@ -2140,6 +2224,7 @@ static PetscErrorCode View(void)
 int main(int argc, char **argv)
 {
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscBCRInitializePackage());
   PetscCall(AllPairs());
   PetscCall(MatrixTypes());
   PetscCall(Mirror());
