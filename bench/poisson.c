@@ -1,5 +1,5 @@
 static char help[] = "Times direct Poisson solves on one core: a copy of the array, PCBCRPOISSON, FFTW, and iterative and sparse direct solvers.\n\
-  -suite <main,awkward,ends,precision,isa,rhs,radix>  what to run, see bench/README.md\n\
+  -suite <main,awkward,ends,precision,isa,rhs,radix,again>  what to run, see bench/README.md\n\
   -reps <9>      repetitions, at least 5\n\
   -seconds <1>   more repetitions of cases so short that all of them take less than this\n\
   -n2d <511,1023,2047,4095>, -n3d <63,127,255>  sizes, for the suites that go through sizes\n\
@@ -990,6 +990,128 @@ static PetscErrorCode SuiteRadix(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What changes from one set-up to the next */
+typedef enum {
+  AGAIN_NEW,       /* nothing is kept: another PC */
+  AGAIN_COUPLINGS, /* the coupling along x: another form of the operator, the plan is made anew */
+  AGAIN_SHIFT,     /* what a time step of another length does */
+  AGAIN_SCALE,
+  AGAIN_USER_SHIFT, /* the same by PCBCRPoissonSetOperator(): the matrix is not read */
+  AGAIN_USER_SCALE
+} AgainKind;
+
+/* The coupling along x times (back: over) two in an operator between Dirichlet ends */
+static PetscErrorCode AgainCouplings(Problem *p, PetscBool back)
+{
+  const PetscInt *start, *column;
+  PetscInt        rows;
+  PetscScalar    *a;
+  PetscBool       done;
+  const PetscReal more = back ? -p->a : p->a;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetRowIJ(p->A, 0, PETSC_FALSE, PETSC_FALSE, &rows, &start, &column, &done));
+  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_SUP, "MatGetRowIJ()");
+  PetscCall(MatSeqAIJGetArray(p->A, &a));
+  for (PetscInt row = 0; row < rows; ++row) {
+    for (PetscInt k = start[row]; k < start[row + 1]; ++k) {
+      if (column[k] == row) a[k] += 2 * more;
+      else if (PetscAbsInt(column[k] - row) == 1 && a[k] != (PetscScalar)0) a[k] -= more;
+    }
+  }
+  PetscCall(MatSeqAIJRestoreArray(p->A, &a));
+  PetscCall(MatRestoreRowIJ(p->A, 0, PETSC_FALSE, PETSC_FALSE, &rows, &start, &column, &done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AgainChange(Run *r, AgainKind kind, PetscBool back)
+{
+  Problem        *p    = r->p;
+  const PetscReal h[3] = {1 / PetscSqrtReal(p->a), 1 / PetscSqrtReal(p->a), 1 / PetscSqrtReal(p->a)}, shift = (PetscReal)0.3 * p->a, scale = (PetscReal)1.5;
+
+  PetscFunctionBegin;
+  switch (kind) {
+  case AGAIN_NEW:
+    break;
+  case AGAIN_COUPLINGS:
+    PetscCall(AgainCouplings(p, back));
+    break;
+  case AGAIN_USER_SHIFT:
+    PetscCall(PCBCRPoissonSetOperator(r->pc, p->dim, h, NULL, back ? 0 : shift, 1)); /* fall through */
+  case AGAIN_SHIFT:
+    PetscCall(MatShift(p->A, back ? -shift : shift));
+    break;
+  case AGAIN_USER_SCALE:
+    PetscCall(PCBCRPoissonSetOperator(r->pc, p->dim, h, NULL, 0, back ? 1 : scale)); /* fall through */
+  case AGAIN_SCALE:
+    PetscCall(MatScale(p->A, back ? 1 / scale : scale));
+    break;
+  }
+  PetscCall(MatNorm(p->A, NORM_INFINITY, &p->normA));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The median time of PCSetUp() after a change, and of the solves that follow */
+static PetscErrorCode SuiteAgain(void)
+{
+  static const char    *name[]   = {"again/new", "again/couplings", "again/shift", "again/scale", "again/user_shift", "again/user_scale"};
+  static const PetscInt square[] = {511, 1023, 2047}, cube[] = {63, 127};
+
+  PetscFunctionBegin;
+  for (PetscInt dim = 2; dim <= 3; ++dim) {
+    PetscInt n, size[16];
+
+    PetscCall(Sizes(dim, dim == 2 ? 3 : 2, dim == 2 ? square : cube, &n, size));
+    for (PetscInt i = 0; i < n; ++i) {
+      const PetscInt kinds = PETSC_STATIC_ARRAY_LENGTH(name), reps = 2 * PetscMax(repetitions / 2, 2) + 1;
+      Problem        p;
+      Run            runs[PETSC_STATIC_ARRAY_LENGTH(name)];
+      double        *setup, time, unused;
+
+      PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
+      PetscCall(PetscMalloc1(kinds * reps, &setup));
+      for (PetscInt k = 0; k < kinds; ++k) {
+        PetscCall(RunInit(&runs[k], RUN_PC, &p, name[k], "bcrpoisson", Working(), ""));
+        PetscCall(PetscMalloc2(MAX_REPS, &runs[k].t, MAX_REPS, &runs[k].c));
+        runs[k].iterations = 1;
+        PetscCall(RunCreatePC(&runs[k], &time));
+        PetscCall(RunSolve(&runs[k], &runs[k].first));
+      }
+      for (PetscInt rep = 0; rep < reps; ++rep) {
+        for (PetscInt k = 0; k < kinds; ++k) {
+          for (PetscInt back = 0; back < 2; ++back) { /* there and back again; on the way back nothing is timed */
+            double start;
+
+            PetscCall(AgainChange(&runs[k], (AgainKind)k, (PetscBool)back));
+            PetscCall(RunCopy(&runs[k], &time)); /* the changes have filled the caches */
+            start = BenchTime();
+            if (k == AGAIN_NEW) PetscCall(RunCreatePC(&runs[k], &time));
+            else {
+              PetscCall(PCSetUp(runs[k].pc));
+              time = BenchTime() - start;
+            }
+            if (back) continue;
+            setup[k * reps + rep] = time;
+            PetscCall(RunCopy(&runs[k], &runs[k].c[rep]));
+            PetscCall(RunSolve(&runs[k], &runs[k].t[rep]));
+            if (rep == 0) PetscCall(RunResidual(&runs[k]));
+          }
+        }
+      }
+      for (PetscInt k = 0; k < kinds; ++k) {
+        BenchStatistics(reps, &setup[k * reps], &runs[k].setup, &unused);
+        BenchStatistics(reps, runs[k].t, &runs[k].time, &runs[k].mintime);
+        BenchStatistics(reps, runs[k].c, &runs[k].copy, &runs[k].mincopy);
+        PetscCall(RunReport(&runs[k], &runs[0]));
+      }
+      PetscCall(PetscFree(setup));
+      PetscCall(GroupDestroy(kinds, runs));
+      PetscCall(ProblemDestroy(&p));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   static const struct {
@@ -1003,6 +1125,7 @@ int main(int argc, char **argv)
     {"isa",       "instruction sets; /1st row is time over that of the best",                   SuiteIsa      },
     {"rhs",       "8 right-hand sides; times per side, /1st row is over one at a time",         SuiteRhs      },
     {"radix",     "radices and schedules; /1st row is time over that of auto",                  SuiteRadix    },
+    {"again",     "set-up, the first time and after changes; set-up is over one solve",         SuiteAgain    },
   };
   char        more[128] = "without FFTW", *wanted[16];
   PetscInt    nwanted   = 16;
@@ -1038,7 +1161,7 @@ int main(int argc, char **argv)
       PrintHead();
       PetscCall(suites[s].run());
     }
-    PetscCheck(known, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-suite %s: they are main, awkward, ends, precision, isa, rhs and radix", wanted[i]);
+    PetscCheck(known, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-suite %s: they are main, awkward, ends, precision, isa, rhs, radix and again", wanted[i]);
     PetscCall(PetscFree(wanted[i]));
   }
   if (csv) fclose(csv);

@@ -15,7 +15,10 @@
 . -ksp_bcrpoisson_precision (double|single|mixed)   - as `-pc_bcrpoisson_precision`
 . -ksp_bcrpoisson_operator (matrix|user)            - as `-pc_bcrpoisson_operator`
 . -ksp_bcrpoisson_fit (auto|scaled|average|exact)   - as `-pc_bcrpoisson_fit`
+. -ksp_bcrpoisson_recursive (off|on)                - as `-pc_bcrpoisson_recursive`
 . -ksp_bcrpoisson_tune (off|on)                     - as `-pc_bcrpoisson_tune`
+. -ksp_bcrpoisson_tune_file name                    - as `-pc_bcrpoisson_tune_file`
+. -ksp_bcrpoisson_graph (on|off)                    - as `-pc_bcrpoisson_graph`
 . -ksp_bcrpoisson_spacing hx,hy,hz                  - as `-pc_bcrpoisson_spacing`
 . -ksp_bcrpoisson_ends low,high,...                 - as `-pc_bcrpoisson_ends`
 . -ksp_bcrpoisson_shift c                           - as `-pc_bcrpoisson_shift`

@@ -238,7 +238,8 @@ PetscErrorCode PCBCRPoissonGetTransport(PC pc, PCBCRPoissonTransport *transport)
   Level: intermediate
 
   Note:
-  The default is double where `PetscReal` is, else single. Tables are computed in double in any case.
+  The default is double where `PetscReal` is, else single. Tables are computed in double in any case. A right-hand side that overflows in single is an error
+  (`PETSC_ERR_FP`) with `KSPSetErrorIfNotConverged()`, else a solution that is not finite; `PCBCRPOISSON_PRECISION_MIXED` scales it.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetPrecision()`, `PCBCRPoissonPrecision`
 @*/
@@ -288,6 +289,9 @@ PetscErrorCode PCBCRPoissonGetPrecision(PC pc, PCBCRPoissonPrecision *precision)
 . -pc_bcrpoisson_operator (matrix|user) - the source
 
   Level: intermediate
+
+  Note:
+  `PCSetUp()` raises `PETSC_ERR_ORDER` for `PCBCRPOISSON_OPERATOR_USER` without an operator, and `PETSC_ERR_SUP` for `PCBCRPOISSON_OPERATOR_MATRIX` with a matrix that has no entries (`MATSHELL`).
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonOperatorSource`
 @*/
@@ -340,6 +344,8 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
 
   Note:
   `PCView()` says what the fit was and the largest deviation of an entry of the matrix from it, relative to the entry of the fit (to its diagonal where the fit has none).
+  `PCSetUp()` raises `PETSC_ERR_SUP` with `PCBCRPOISSON_FIT_EXACT` for a matrix that is not separable, and with any fit for one that no fit helps: a wide stencil, coupled
+  components, complex coefficients, an indefinite operator.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetFit()`, `PCBCRPoissonFit`
 @*/
@@ -621,6 +627,9 @@ PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
   The `DMDA` has to be given with `KSPSetDM()`, `PCSetDM()` or `MatSetDM()`.
 
   When only the shift and the scale differ from one call to the next, set-up keeps the plan.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for another dimension, a spacing that is not positive, an end that does not exist, a shift that is not finite and a scale of zero;
+  `PCSetUp()` raises `PETSC_ERR_ARG_INCOMP` where the `DMDA` has another dimension or an axis is periodic at one end only, and `PETSC_ERR_SUP` where the shift makes the operator indefinite.
 
   Example Usage:
 .vb

@@ -299,19 +299,17 @@ struct _n_PetscBCRLines {
 };
 
 /*@C
-  PetscBCRLinesCreate - describes tridiagonal systems with constant coefficients
-on all grid lines of one axis of a `DMDA`
+  PetscBCRLinesCreate - describes tridiagonal systems with constant coefficients on all grid lines of one axis of a `DMDA`
 
   Collective
 
   Input Parameters:
-+ da     - the `DMDA`, in 1, 2 or 3 dimensions, with any number of components,
-on any number of processes in any direction . axis   - `DM_X`, `DM_Y` or `DM_Z`
-. nfirst - number of rows at the first end of a line that differ from the
-others, 0 to 3 . first  - their coefficients: (low, diag, up) of row 0, then of
-row 1 and so on, 3 `nfirst` numbers; `NULL` if there are none . row    - (low,
-diag, up) of all other rows: low u_{j-1} + diag u_j + up u_{j+1} = f_j . nlast
-- number of rows at the last end that differ, 0 to 3
++ da     - the `DMDA`, in 1, 2 or 3 dimensions, with any number of components, on any number of processes in any direction
+. axis   - `DM_X`, `DM_Y` or `DM_Z`
+. nfirst - number of rows at the first end of a line that differ from the others, 0 to 3
+. first  - their coefficients: (low, diag, up) of row 0, then of row 1 and so on, 3 `nfirst` numbers; `NULL` if there are none
+. row    - (low, diag, up) of all other rows: low u_{j-1} + diag u_j + up u_{j+1} = f_j
+. nlast  - number of rows at the last end that differ, 0 to 3
 - last   - their coefficients: the last row comes last; `NULL` if there are none
 
   Output Parameter:
@@ -320,27 +318,18 @@ diag, up) of all other rows: low u_{j-1} + diag u_j + up u_{j+1} = f_j . nlast
   Level: intermediate
 
   Notes:
-  Low of the first row and up of the last row of a line are not used, unless the
-axis is periodic (`DM_BOUNDARY_PERIODIC`): then the line closes on itself with
-them.
+  Low of the first row and up of the last row of a line are not used, unless the axis is periodic (`DM_BOUNDARY_PERIODIC`): then the line closes on itself with them.
 
-  All lines and all components have the same coefficients. For others there is
-`PCNEATO`, which reads them from a matrix.
+  All lines and all components have the same coefficients. For others there is `PCNEATO`, which reads them from a matrix.
 
-  The solver is set up by the first `PetscBCRLinesSolve()`. Each process has to
-give the same coefficients.
+  The solver is set up by the first `PetscBCRLinesSolve()`. Each process has to give the same coefficients.
 
-  Raises `PETSC_ERR_ARG_OUTOFRANGE` for an axis that the `DMDA` does not have or
-too many rows, `PETSC_ERR_ARG_SIZ` if the ends overlap, `PETSC_ERR_FP` for NaN
-or Inf.
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for an axis that the `DMDA` does not have or too many rows, `PETSC_ERR_ARG_SIZ` if the ends overlap, `PETSC_ERR_FP` for NaN or Inf.
 
   Reference:
-  near-Toeplitz systems and their coupling over ranks as in chapters 2 and 3 of
-the thesis on NEATO, see `PCNEATO`.
+  near-Toeplitz systems and their coupling over ranks as in chapters 2 and 3 of the thesis on NEATO, see `PCNEATO`.
 
-.seealso: `PetscBCRLinesSolve()`, `PetscBCRLinesSetMethod()`,
-`PetscBCRLinesSetCoupling()`, `PetscBCRLinesSetPrecision()`,
-`PetscBCRLinesView()`, `PetscBCRLinesDestroy()`, `PCNEATO`
+.seealso: `PetscBCRLinesSolve()`, `PetscBCRLinesSetMethod()`, `PetscBCRLinesSetCoupling()`, `PetscBCRLinesSetPrecision()`, `PetscBCRLinesView()`, `PetscBCRLinesDestroy()`, `PCNEATO`
 @*/
 PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, const PetscReal first[], const PetscReal row[], PetscInt nlast, const PetscReal last[], PetscBCRLines *lines)
 {
@@ -488,11 +477,10 @@ static PetscErrorCode PetscBCRLinesChoose(PetscBCRLines lines, Vec f, Vec u)
   Level: intermediate
 
   Notes:
-  The first call sets the solver up: on the CUDA device if its vectors are there (`VECCUDA`) on every process, else on
-the host. Vectors that are elsewhere later are copied. Processes with devices exchange as `PCNEATO` does with `PCNEATO_TRANSPORT_AUTO`.
+  The first call sets the solver up: on the CUDA device if its vectors are there (`VECCUDA`) on every process, else on the host.
+  Vectors that are elsewhere later are copied. Processes with devices exchange as `PCNEATO` does with `PCNEATO_TRANSPORT_AUTO`.
 
-  Raises `PETSC_ERR_MAT_LU_ZRPVT` if the lines are singular, `PETSC_ERR_ARG_SIZ`
-for a vector that is not of the `DMDA`. A NaN or Inf in `f` makes its line NaN.
+  Raises `PETSC_ERR_MAT_LU_ZRPVT` if the lines are singular, `PETSC_ERR_ARG_SIZ` for a vector that is not of the `DMDA`. A NaN or Inf in `f` makes its line NaN.
 
 .seealso: `PetscBCRLinesCreate()`, `PetscBCRLinesDestroy()`, `PCNEATO`
 @*/
@@ -557,8 +545,7 @@ PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u)
 }
 
 /*@C
-  PetscBCRLinesView - prints what the lines are and, once they have been solved,
-how
+  PetscBCRLinesView - prints what the lines are and, once they have been solved, how
 
   Collective
 

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Every function, enumeration, type and macro of include/petscbcr.h has a man-page comment in PETSc's form: one line that says what it is, whether it is
+# collective, all of its arguments, a level and what to see also; and every option of PCBCRPOISSON is in docs/options.md and in the pages of PC and KSP.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+passed=0 failed=0
+check() { # WHAT COMMAND...
+  if "${@:2}"; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo "$1"
+  fi
+}
+sources=$(find src pc ksp include -name '*.c' -o -name petscbcr.h)
+# page NAME: the comment that begins with NAME
+# shellcheck disable=SC2086
+page() { awk -v name="$1" '/^\/\*(@|@C|E|S|MC|J)$/ { text = ""; inside = 1; next } inside && /\*\/$/ { inside = 0; if (found) { printf "%s", text; exit } next } inside { if (text == "") found = $1 == name; text = text $0 "\n" }' $sources; }
+has() { grep -qE -- "$1" <<<"$2"; }
+lacks() { ! has "$@"; }
+
+# NAME(ARGUMENTS) of the functions that a program can call
+while read -r name arguments; do
+  text=$(page "$name")
+  check "$name has no man page" test -n "$text"
+  [ -n "$text" ] || continue
+  check "$name: its first line says nothing" has "^  $name - ." "$text"
+  check "$name: collective or not?" has '^  (Logically |Not )?Collective' "$text"
+  check "$name: a line that does not begin as PETSc wants it" lacks '^( ?[^-+. ]|[-+.][^ s])' "$text"
+  check "$name: no level" has '^  Level: (beginner|intermediate|advanced|developer)$' "$text"
+  check "$name: nothing to see also" has '^\.seealso: ' "$text"
+  # as many arguments are described as there are, "+ a - ...", ". a - ...", "- a - ..."
+  wanted=$(awk -v a="$arguments" 'BEGIN { gsub(/\[[^]]*\]/, "[]", a); print a == "void" ? 0 : split(a, unused, ",") }')
+  got=$(awk '/Options Database/ { exit } /^[-+.] [A-Za-z, ]+ +- / { sub(/^[-+.] /, ""); sub(/ +- .*/, ""); n += split($0, unused, ",") } END { print n + 0 }' <<<"$text")
+  check "$name: $got of $wanted arguments are described" test "$got" = "$wanted"
+done < <(sed -n 's/^PETSC_EXTERN PetscErrorCode \([A-Za-z0-9]*\)(\(.*\));$/\1 \2/p' include/petscbcr.h)
+
+# enumerations, types, macros
+for name in $(sed -n 's/^} \([A-Za-z]*\);$/\1/p; s/^typedef struct _[a-z]*_\([A-Za-z]*\) .*/\1/p' include/petscbcr.h) PCBCRPOISSON KSPBCRPOISSON PCNEATO KSPNEATO PCBCRPOISSON_RADIX_AUTO; do
+  text=$(page "$name")
+  check "$name has no man page" test -n "$text"
+  check "$name: no level" has '^  Level: ' "$text"
+  check "$name: nothing to see also" has '^\.seealso: ' "$text"
+done
+
+# options: those that the code reads, but for the developers'
+for form in pcbcrpoisson pcneato; do
+  file=pc/${form#pc}/${form#pc}.c stem=pc_${form#pc} upper=${form^^}
+  for option in $(sed -n 's/.*\(BCROptionName\|Name\|OptionName\)("\([a-z_]*\)").*/\2/p' "$file" | grep -v -E '^(isa|launch)$'); do
+    check "docs/options.md lacks -${stem}_$option" grep -q -- "-${stem}_$option" docs/options.md
+    check "$upper: its man page lacks -${stem}_$option" has "-${stem}_$option " "$(page "$upper")"
+    check "KSP${upper#PC}: its man page lacks -k${stem/pc/sp}_$option" has "-k${stem/pc/sp}_$option " "$(page "KSP${upper#PC}")"
+  done
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
