@@ -24,7 +24,7 @@ while read -r name arguments; do
   [ -n "$text" ] || continue
   check "$name: its first line says nothing" has "^  $name - ." "$text"
   check "$name: collective or not?" has '^  (Logically |Not )?Collective' "$text"
-  check "$name: a line that does not begin as PETSc wants it" lacks '^( ?[^-+. ]|[-+.][^ s])' "$text"
+  check "$name: a line that does not begin as PETSc wants it" lacks '^( ?[^-+. ]|[-+.][^ sv])' "$text"
   check "$name: no level" has '^  Level: (beginner|intermediate|advanced|developer)$' "$text"
   check "$name: nothing to see also" has '^\.seealso: ' "$text"
   # as many arguments are described as there are, "+ a - ...", ". a - ...", "- a - ..."
