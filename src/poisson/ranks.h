@@ -1,5 +1,5 @@
 /*
-  The box of a core whose block rows are spread over ranks: slabs along one axis. docs/ranks.md, DESIGN 7.
+  The box of a core whose block rows are spread over ranks: slabs along one axis. docs/ranks.md.
 
   The last row of each rank but the last is an interface row (periodic axes: of the last rank too). What lies between two interfaces is
   eliminated by a rank on its own; in the eigenbasis of the other axes the interface rows then are one tridiagonal system over the ranks

@@ -1,5 +1,5 @@
 /*
-  Block cyclic reduction of any radix and schedule for any size (docs/method.md; DESIGN section 5; paper 000 for radix 2 and 4),
+  Block cyclic reduction of any radix and schedule for any size (docs/method.md, section 3; paper 000 for radix 2 and 4),
   as a solver of one two-dimensional shifted problem  (Tx (+) Ty + shift) u = f  on arrays, and of the three-dimensional one by
   recursion (paper 000: the sub-problems are two-dimensional shifted problems solved the same way).
 */

@@ -1,5 +1,5 @@
 /*
-  Lines by divide and conquer (paper 004, DESIGN 6). Where all rows are (low, diag, up) but a few at the ends, and x^2 - diag x + low up
+  Lines by divide and conquer (paper 004; docs/method.md, section 16). Where all rows are (low, diag, up) but a few at the ends, and x^2 - diag x + low up
   has real roots, kappa the larger one in modulus, then
 
       M = kappa (I - p L)(I - q R),  p = -low/kappa,  q = -up/kappa,

@@ -1,6 +1,6 @@
 /*
   The reduced system over ranks: nsys tridiagonal systems whose rows are spread over the ranks of a communicator, a few rows of each
-  system on each rank. Lines across ranks (Mattor's method, paper 002 section 3.3) leave two rows per rank, Poisson slabs (DESIGN 7)
+  system on each rank. Lines across ranks (Mattor's method, paper 002 section 3.3) leave two rows per rank, Poisson slabs (docs/ranks.md)
   one row per rank boundary, and both come here. Nothing is gathered to one rank: systems that couple far are shared out among the ranks
   (one all-to-all of their rows, and one back); a system whose couplings fall below eps often enough for its pieces to lie on
   one rank or two neighbours needs a message to each neighbour only. Which is which is decided per system at set-up from the coefficients.

@@ -1,5 +1,5 @@
 /*
-  Near-Toeplitz lines by two recurrences with constant coefficients and corrections at the ends (DESIGN 6).
+  Near-Toeplitz lines by two recurrences with constant coefficients and corrections at the ends (docs/method.md, section 14).
 
   Interior rows a, b, c factor as kappa (1 - alpha L)(1 - beta U), kappa (1 + alpha beta) = b, alpha = -a/kappa, beta = -c/kappa. With any
   numbers d and e, y_{h-1} = d, y_j = f_j/kappa + alpha y_{j-1} and u_{n-t} = e, u_j = y_j + beta u_{j+1} satisfy all interior rows h <= j < n - t

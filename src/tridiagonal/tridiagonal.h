@@ -21,7 +21,7 @@
 
 typedef enum {
   BCR_TRI_AUTO,
-  BCR_TRI_SCAN,    /* two constant recurrences and corrections at the ends, DESIGN 6 */
+  BCR_TRI_SCAN,    /* two constant recurrences and corrections at the ends */
   BCR_TRI_CR,      /* NEATO: precomputed cyclic reduction, paper 002 chapter 2 */
   BCR_TRI_PSCHEME, /* paper 003 */
   BCR_TRI_DC,      /* paper 004 */

@@ -257,7 +257,7 @@ static inline PetscErrorCode TestDifference(Vec x, Vec y, PetscReal *difference)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a bound for backward errors at the precision of PetscReal; the figures of DESIGN 9 */
+/* a bound for backward errors at the precision of PetscReal; what docs/accuracy.md promises */
 static inline PetscReal TestBackwardBound(void)
 {
   return sizeof(PetscReal) < sizeof(double) ? (PetscReal)5e-7 : (PetscReal)1e-14;

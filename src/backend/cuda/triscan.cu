@@ -1,5 +1,5 @@
 /*
-  Near-Toeplitz lines by two constant recurrences (src/tridiagonal/scan.c has the method and makes the numbers; DESIGN 6).
+  Near-Toeplitz lines by two constant recurrences (src/tridiagonal/scan.c has the method and makes the numbers; docs/method.md, section 14).
 
   The rows h-1, h, ..., n-t-1 of a line are positions 0, 1, ...; what is missing to a whole number of chunks comes before them, as zeros. So position
   `pad` is the slot of d, and the last position always is row n-t-1, to whose right e is. Each thread has K rows in registers. With nothing carried in it
