@@ -15,10 +15,10 @@ static constexpr int resident(int nw)
 
 int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *slots)
 {
-  const int nw = warps(p->nx);
+  const int nw = warps(p->nx), last = p->nx - (nw - 1) * ((p->nx + ROWS_K * nw - 1) / (ROWS_K * nw) * ROWS_K); /* columns of the last warp: no warp has fewer */
 
   *slots = sms * ((single ? resident<float>(nw) : resident<double>(nw)) / nw);
-  return nw <= ROWS_WARPS && (nw == 1 || p->halo <= ROWS_CH);
+  return nw <= ROWS_WARPS && (nw == 1 || p->halo <= 2 * last); /* a warp takes what two others leave */
 }
 
 template <typename T, int NW, int BACK>
