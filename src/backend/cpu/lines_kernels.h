@@ -4,71 +4,26 @@
 #define LSW ((int)(BCR_STRIP / sizeof(real))) /* modes in a strip */
 #define LNV (LSW / VL)                        /* vectors in a strip */
 
-/* row pieces of a strip with nk <= LSW modes, to and from a vector array; the pieces beyond nk are zero */
+/* row pieces of a strip with nk <= LSW modes, to and from a vector array; what is beyond nk is loaded as zero and not stored */
 BCR_INLINE void strip_load(vec *g, const void *u, ptrdiff_t i, int nk, const int io)
 {
-#if defined(BCR_REAL_SINGLE)
-  if (io) {
-    const double *p = (const double *)u + i;
-    real          t[LSW] __attribute__((aligned(64)));
-
-    for (int k = 0; k < LSW; k++) t[k] = k < nk ? (real)p[k] : 0;
-    for (int v = 0; v < LNV; v++) g[v] = vload(t + VL * v);
-    return;
-  }
-#else
-  (void)io;
-#endif
-  {
-    const real *p = (const real *)u + i;
-
-    if (__builtin_expect(nk == LSW, 1)) {
+  if (__builtin_expect(nk == LSW, 1)) {
 #pragma GCC unroll 16
-      for (int v = 0; v < LNV; v++) g[v] = vload(p + VL * v);
-    } else {
-      for (int v = 0; v < LNV; v++) {
-        if (VL * (v + 1) <= nk) g[v] = vload(p + VL * v);
-        else {
-          real t[VL] __attribute__((aligned(64))) = {0};
-
-          for (int k = VL * v; k < nk; k++) t[k - VL * v] = p[k];
-          g[v] = vload(t);
-        }
-      }
-    }
+    for (int v = 0; v < LNV; v++) g[v] = dttload(u, i + VL * v, io);
+  } else {
+    for (int v = 0; v < LNV; v++) g[v] = nk >= VL * (v + 1) ? dttload(u, i + VL * v, io) : dttloadpart(u, i + VL * v, PetscMax(nk - VL * v, 0), io);
   }
 }
 
 BCR_INLINE void strip_store(void *u, ptrdiff_t i, const vec *g, int nk, const int io)
 {
-#if defined(BCR_REAL_SINGLE)
-  if (io) {
-    double *p = (double *)u + i;
-    real    t[LSW] __attribute__((aligned(64)));
-
-    for (int v = 0; v < LNV; v++) vstore(t + VL * v, g[v]);
-    for (int k = 0; k < nk; k++) p[k] = t[k];
-    return;
-  }
-#else
-  (void)io;
-#endif
-  {
-    real *p = (real *)u + i;
-
-    if (__builtin_expect(nk == LSW, 1)) {
+  if (__builtin_expect(nk == LSW, 1)) {
 #pragma GCC unroll 16
-      for (int v = 0; v < LNV; v++) vstore(p + VL * v, g[v]);
-    } else {
-      for (int v = 0; v < LNV; v++) {
-        if (VL * (v + 1) <= nk) vstore(p + VL * v, g[v]);
-        else {
-          real t[VL] __attribute__((aligned(64)));
-
-          vstore(t, g[v]);
-          for (int k = VL * v; k < nk; k++) p[k] = t[k - VL * v];
-        }
-      }
+    for (int v = 0; v < LNV; v++) dttstore(u, i + VL * v, g[v], io);
+  } else {
+    for (int v = 0; v < LNV; v++) {
+      if (nk >= VL * (v + 1)) dttstore(u, i + VL * v, g[v], io);
+      else dttstorepart(u, i + VL * v, g[v], PetscMax(nk - VL * v, 0), io);
     }
   }
 }
