@@ -157,6 +157,17 @@ static size_t cache_bytes(void)
   return b > 0 ? (size_t)b : 32768;
 }
 
+/* of the second level */
+static size_t near_bytes(void)
+{
+  long b = -1;
+
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  b = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+  return b > 0 ? (size_t)b : 1u << 20;
+}
+
 /* fields of more than this leave the caches between two passes anyway */
 static size_t stream_bytes(void)
 {
@@ -1001,16 +1012,11 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
   }
 }
 
-/* a piece of an array on its way nearer, i/n to end/n of it, to be read or written, too */
-static inline void prefetch_piece(const char *p, ptrdiff_t bytes, PetscInt i, PetscInt end, PetscInt n, PetscBool write)
+/* Bytes of the next layer that come nearer while one is transformed. In place the next one replaces the last; from f to u there are two
+   of each, which pushed each other out where they had no more room than they need */
+static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
 {
-  const char *to = p + bytes * end / n;
-
-  p += bytes * i / n;
-  if (write)
-    for (; p < to; p += 64) __builtin_prefetch(p, 1, 2);
-  else
-    for (; p < to; p += 64) __builtin_prefetch(p, 0, 2);
+  return inplace || 8 * (size_t)bytes <= near_bytes() ? bytes : 0;
 }
 
 /* a transform along z or y of all lines of the box; axis: which */
@@ -1019,28 +1025,55 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
   const int       io    = c->single && c->io == BCR_DOUBLE ? 1 : 0;
   const PetscInt  other = axis == 2 ? 1 : 2, n = c->n[0], nother = c->dim > other ? c->n[other] : 1;
   const ptrdiff_t so = c->stride[other], s = c->stride[axis], size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
-  const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, step = c->cpu->lanes * BCRDttLines(c->dtt[axis]);
+  const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, ahead = s < so ? layer_ahead(bytes, f == u ? PETSC_TRUE : PETSC_FALSE) : 0;
 
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }
   for (PetscInt j = 0; j < nother; j++) {
-    const char     *fj   = (const char *)at(c->io, f, j * so);
-    char           *uj   = (char *)at(c->io, u, j * so);
-    const PetscBool next = s < so && j + 1 < nother && (f != u) == (bytes <= (ptrdiff_t)cache_bytes()) ? PETSC_TRUE : PETSC_FALSE; /* where it was seen to gain */
+    const char *fj = (const char *)at(c->io, f, j * so);
+    char       *uj = (char *)at(c->io, u, j * so);
 
     if (f != u && s == n) memcpy(uj, fj, bytes); /* memory in order first: a transform from f to u would touch both in short pieces */
     else if (f != u) {
       for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(uj + k * s * size, fj + k * s * size, n * size);
     }
-    for (PetscInt i = 0; i < n; i += step) { /* a few columns at a time; meanwhile a piece of the next plane of memory comes nearer */
-      const PetscInt end = PetscMin(i + step, n);
+    c->cpu->dtt.layer(c->dtt[axis], direction, io, n, uj, s, fj + so * size, j + 1 < nother ? ahead : 0, c->work);
+  }
+}
 
-      if (next) prefetch_piece(fj + so * size, bytes, i, end, n, f == u ? PETSC_TRUE : PETSC_FALSE);
-      c->cpu->dtt.cols(c->dtt[axis], direction, io, end - i, uj + i * size, s, uj + i * size, s, c->work);
+/* Doubles that are solved in single precision, a box whose layers are whole pieces of memory: between the two transforms u has floats, packed at
+   its beginning, and no pass but the outer ones moves doubles. The floats of a layer end before the doubles of the next one begin */
+static inline PetscBool solves_in_halves(BCRCore c, const void *f, const void *u)
+{
+  return f != u && c->single && c->io == BCR_DOUBLE && c->stride[2] == c->n[0] && c->stride[1] == c->n[0] * c->n[2] ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static void transform_to_floats(BCRCore c, const double *f, float *u)
+{
+  const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, 0);
+  const ptrdiff_t       layer = c->stride[1], ahead = layer_ahead(layer * sizeof(double), PETSC_FALSE);
+
+  for (PetscInt j = 0; j < c->n[1]; j++) {
+    (void)fields->begin(layer, 1, f + j * layer, u + j * layer);
+    c->cpu->dtt.layer(c->dtt[2], 0, 0, c->n[0], u + j * layer, c->n[0], f + (j + 1) * layer, j + 1 < c->n[1] ? ahead : 0, c->work);
+  }
+}
+
+static void transform_from_floats(BCRCore c, float *f, double *u)
+{
+  const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, 0);
+  const ptrdiff_t       layer  = c->stride[1];
+
+  for (PetscInt j = c->n[1] - 1; j >= 0; j--) {
+    c->cpu->dtt.layer(c->dtt[2], 1, 0, c->n[0], f + j * layer, c->n[0], f + PetscMax(j - 1, 0) * layer, j ? layer * (ptrdiff_t)sizeof(float) : 0, c->work);
+    for (ptrdiff_t end = layer, first = 0; end > 1; end = first) { /* the first layer overlaps itself: its upper half, the upper half of the rest, ... */
+      if (j == 0) first = (end + 1) / 2;
+      fields->add(end - first, 0, 1, f + j * layer + first, u + j * layer + first);
     }
   }
+  u[0] = (double)*f;
 }
 
 PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *removed)
@@ -1118,10 +1151,18 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
   default:
     if (c->dim == 2) solve_plane(c, 0, c->singular, 1, f, u, removed);
     else {
+      const PetscBool halves = solves_in_halves(c, f, u);
+
       PetscCall(BCRDttGetModes(c->dtt[2], &lz, &nz));
-      transform_cols(c, 2, 0, f, u);
+      if (halves) {
+        transform_to_floats(c, (const double *)f, (float *)u);
+        c->io = BCR_SINGLE;
+      } else transform_cols(c, 2, 0, f, u);
       for (PetscInt k = 0; k < c->n[2]; k++) solve_plane(c, k, c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, nz[k], at(c->io, u, k * c->stride[2]), at(c->io, u, k * c->stride[2]), removed);
-      transform_cols(c, 2, 1, u, u);
+      if (halves) {
+        c->io = BCR_DOUBLE;
+        transform_from_floats(c, (float *)u, (double *)u);
+      } else transform_cols(c, 2, 1, u, u);
     }
   }
   if (fix && !(c->kind == PLAN_LEVEL0 && c->rowsum)) box_add(c, u, -box_mean(c, u, PETSC_FALSE));

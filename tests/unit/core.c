@@ -59,7 +59,7 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
     {16, 17,  23,  24,  31,  40,  65,  130 }
   };
   PetscBool any = PETSC_FALSE, dirichlet = PETSC_FALSE;
-  PetscInt  line = -1, plane = 0; /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
+  PetscInt  pad[2], line = -1, plane = 0; /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
 
   memset(b, 0, sizeof(*b));
   b->dim      = 1 + (PetscInt)(lrand48() % 3);
@@ -138,8 +138,11 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
   if (!any && b->shift <= 0) b->shift = 1;
   if (b->shift != 0 || !any) b->singular = PETSC_FALSE;
   b->stride[0] = lrand48() % 8 ? 1 : 2;
-  b->stride[1] = b->stride[0] * b->n[0] + (PetscInt)(lrand48() % 3);
-  b->stride[2] = b->stride[1] * b->n[1] + (PetscInt)(lrand48() % 3);
+  pad[0]       = (PetscInt)(lrand48() % 3);
+  pad[1]       = (PetscInt)(lrand48() % 3);
+  if ((pad[0] + pad[1]) % 2 == 0) pad[0] = pad[1] = 0; /* half of the boxes are one piece of memory */
+  b->stride[1] = b->stride[0] * b->n[0] + pad[0];
+  b->stride[2] = b->stride[1] * b->n[1] + pad[1];
   b->size      = (size_t)b->stride[2] * b->n[2] + 8;
 }
 

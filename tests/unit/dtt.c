@@ -206,7 +206,8 @@ static double tolerance(int n, int single)
   return (single ? 5.4e8 : 1.) * 1e-15 * (1 + log2(n));
 }
 
-/* one call: by rows or columns, in place or not, padding left alone; the error relative to the rms size of the line */
+/* one call: by rows (cols 0) or columns (1; 2, in place: as a layer, other memory coming nearer), in place or not, padding left alone; the error
+   relative to the rms size of the line */
 static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, int t, int isa, int single, int io, int cols, int place, int count, int direction)
 {
   const int       n = r->n, wide = !single || io;
@@ -223,7 +224,8 @@ static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, i
     for (int i = 0; i < n; i++) put(f, cols ? l + i * lf : l * lf + i, wide, factor(l) * r->x[l % LINES][i]);
   if (posix_memalign((void **)&work, 64, wsize + 64)) abort();
   memset(work + wsize, 55, 64);
-  (cols ? table->dtt.cols : table->dtt.rows)(dtt, direction, io, count, f, lf, u, lu, work);
+  if (cols == 2) table->dtt.layer(dtt, direction, io, count, u, lu, r, count % 2 ? (ptrdiff_t)sizeof(*r) : 0, work);
+  else (cols ? table->dtt.cols : table->dtt.rows)(dtt, direction, io, count, f, lf, u, lu, work);
   for (int k = 0; k < 64; k++) touched += work[wsize + k] != 55;
   for (ptrdiff_t k = 0; k < num; k++)
     for (ptrdiff_t i = len; i < lu; i++) touched += get(u, k * lu + i, wide) != 77;
@@ -299,8 +301,8 @@ static PetscErrorCode all_sums(int t, int n)
       const BCRCpuTable *cpu  = BCRCpuGetTable(isa, single);
       const int          full = 2 * cpu->lanes + 1;
 
-      for (int mode = 0; mode < 8; mode++) { /* columns, direction, in place */
-        const int cols = mode & 1, direction = (mode >> 1) & 1, place = (mode >> 2) & 1;
+      for (int mode = 0; mode < 10; mode++) { /* columns, direction, in place; layers */
+        const int cols = mode < 8 ? mode & 1 : 2, direction = mode < 8 ? (mode >> 1) & 1 : mode & 1, place = mode < 8 ? (mode >> 2) & 1 : 1;
 
         for (int io = 0; io <= single; io++) {
           if (n <= 17 && t < 3)

@@ -52,6 +52,10 @@ PETSC_INTERN size_t BCRDttWork(BCRDtt dtt, int lanes);
    Cols: count lines, line l at offset l, its elements ldf (ldu) apart; neighbouring lines in the lanes. */
 typedef void (*BCRDttKernel)(BCRDtt dtt, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work);
 
+/* Cols in place, a few lines at a time, while bytes from next on (which may be none) come into the second-level cache */
+typedef void (*BCRDttLayerKernel)(BCRDtt dtt, int direction, int io, ptrdiff_t count, void *u, ptrdiff_t ldu, const void *next, ptrdiff_t bytes, void *work);
+
 typedef struct {
-  BCRDttKernel rows, cols;
+  BCRDttKernel      rows, cols;
+  BCRDttLayerKernel layer;
 } BCRDttTable;

@@ -366,7 +366,7 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
       if (d->odd) dtt1eight(f, fs, u, us, 1);
       else dtt1eight(f, fs, u, us, 0);
     } else if (d->sine) {
-      BCRN(DttSine)(d, f, fs, u + us, us, VL, (vec *)w);
+      BCRN(DttSine)(d, f, fs, u + us, us, VL, NULL, NULL, (vec *)w);
     } else if (d->base > 2) {
       if (d->odd) dtt1odd(d->sym, f, fs, w, u, us, 1);
       else dtt1odd(d->sym, f, fs, w, u, us, 0);
@@ -558,7 +558,7 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
       continue;
     }
     if (direct && d->sine && d->nsplit == 0) {
-      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), (vec *)w);
+      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), NULL, NULL, (vec *)w);
       continue;
     }
     if (blocks) {
@@ -622,4 +622,22 @@ static void BCRN(BCRDttCols)(BCRDtt d, int direction, int io, ptrdiff_t count, c
   (void)io;
 #endif
   dttrun(d, direction, 1, 0, count, f, ldf, u, ldu, work);
+}
+
+static void BCRN(BCRDttLayer)(BCRDtt d, int direction, int io, ptrdiff_t count, void *u, ptrdiff_t ld, const void *next, ptrdiff_t bytes, void *work)
+{
+  const ptrdiff_t step = (ptrdiff_t)d->lines * VL, size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const char     *p = (const char *)next, *end;
+
+  for (ptrdiff_t l = 0; l < count; l += step, p = end) {
+    const ptrdiff_t some = PetscMin(step, count - l);
+    char           *ul   = (char *)u + l * size;
+
+    end = (const char *)next + bytes * (l + some) / count;
+    if (d->sine && d->nsplit == 0 && !io) BCRN(DttSine)(d, (const real *)ul, ld, (real *)ul, ld, (int)some, p, end, (vec *)work);
+    else {
+      (void)dttahead(p, end, bytes);
+      BCRN(BCRDttCols)(d, direction, io, some, ul, ld, ul, ld, work);
+    }
+  }
 }

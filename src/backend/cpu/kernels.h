@@ -62,7 +62,7 @@ extern const BCRTriTable BCRN(BCRTri);
 const BCRCpuTable BCRN(BCRCpuTable) = {
   .isa     = BCR_ISA == 2 ? "AVX-512" : (BCR_ISA == 1 ? "AVX2" : "baseline"),
   .lanes   = VL,
-  .dtt     = {BCRN(BCRDttRows), BCRN(BCRDttCols)},
+  .dtt     = {BCRN(BCRDttRows), BCRN(BCRDttCols), BCRN(BCRDttLayer)},
   .lines   = &BCRN(BCRLines),
   .level0  = &BCRN(BCRLevel0),
   .poles   = &BCRN(BCRPoles),
