@@ -843,6 +843,21 @@ static void plane_mean(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, co
   }
 }
 
+/* Substitution back into all groups, from the last one, whose rows of f the cache still has; separators first .. end - 1 are still modes */
+static void back_groups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, void *u, void *D, ptrdiff_t first, ptrdiff_t end)
+{
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  const ptrdiff_t    ld = c->stride[1], step = group_step(c);
+
+  for (ptrdiff_t g1 = p->shape.ng; g1 > 0; g1 -= step) {
+    const ptrdiff_t g = PetscMax(g1 - step, 0), s = PetscMax(g - 1, first);
+
+    if (end > s) transform_rows(c, 1, end - s, at(pd, D, s * c->ldd));
+    end = PetscMin(end, s);
+    c->cpu->level0->back(&p->shape, p->kind, g, g1, args, f, ld, u, ld, D, c->ldd, c->work0);
+  }
+}
+
 /* a plane by level 0 and lines over the separators */
 static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
 {
@@ -875,13 +890,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
     done = 1;
     plane_mean(c, p, &args, f);
   }
-  for (ptrdiff_t g = 0; g < ng; g += step) {
-    const ptrdiff_t g1 = PetscMin(g + step, ng), count = PetscMin(g1, end) - done;
-
-    if (count > 0) transform_rows(c, 1, count, at(pd, c->D, done * c->ldd));
-    done += PetscMax(count, 0);
-    cpu->level0->back(sh, p->kind, g, g1, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
-  }
+  back_groups(c, p, &args, f, u, c->D, done, end);
 }
 
 /* the singular line of a Fourier plan: take the weighted mean of its right-hand side out; elements at u + s*inc */
@@ -933,15 +942,14 @@ static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const
 
 static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double mean, const void *f, void *u, const double *before, const double *x)
 {
-  const BCRPlanePlan   *p   = &c->plane[k];
-  const BCRCpuTable    *cpu = c->cpu;
-  const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c), mine = nsep + (c->border.open[1] ? 1 : 0);
+  const BCRPlanePlan   *p    = &c->plane[k];
+  const BCRCpuTable    *cpu  = c->cpu;
+  const BCRLevel0Shape *sh   = &p->shape;
+  const ptrdiff_t       nsep = p->tab.n;
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
   BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, singular ? mean : 0};
-  ptrdiff_t             done = 0;
   const double         *nrm;
 
   (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
@@ -965,13 +973,7 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
     for (ptrdiff_t s = 0; s < nsep; s++) set(pd, D, s * c->ldd + i, c->column[s]);
   }
   if (sh->left >= 0) transform_rows(c, 1, 1, D + sh->left * c->ldd * sz);
-  for (ptrdiff_t g = 0; g < ng; g += step) {
-    const ptrdiff_t g1 = PetscMin(g + step, ng), count = PetscMin(g1, mine) - done;
-
-    if (count > 0) transform_rows(c, 1, count, D + done * c->ldd * sz);
-    done += PetscMax(count, 0);
-    cpu->level0->back(sh, p->kind, g, g1, &args, f, ld, u, ld, D, c->ldd, c->work0);
-  }
+  back_groups(c, p, &args, f, u, D, 0, nsep + (c->border.open[1] ? 1 : 0));
 }
 
 static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)

@@ -726,12 +726,15 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   zero       = S.carry + (size_t)s->nb * BL;
   S.sub      = (real)args->sub;
   S.sepscale = (real)args->sepscale;
-  for (ptrdiff_t g = g0; g < g1;) {
+  for (ptrdiff_t g = g1 - 1; g >= g0; g--) {
     int ng = 1;
 
     S.k = &kinds[s->kind[g]];
 #if BCR_BL == 16
-    if (S.k->regular && g + 1 < g1 && kinds[s->kind[g + 1]].regular) ng = 2;
+    if (S.k->regular && g > g0 && kinds[s->kind[g - 1]].regular) {
+      ng = 2;
+      g--;
+    }
 #endif
     S.uL[0] = g > 0 ? (const real *)D + (g - 1) * ldd : (s->left >= 0 ? (const real *)D + s->left * ldd : zero);
     for (int q = 0; q < ng; q++) {
@@ -762,7 +765,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
         }
       }
 #endif
-    S.pf = g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0;
+    S.pf = g > 0 ? (s->row[PetscMax(g - ng, 0)] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) {
       for (ptrdiff_t i = 0; i < s->nx; i++) {
         const real v = S.sepscale * S.uL[1][i];
@@ -770,12 +773,10 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
         if (args->io) ((double *)S.us[0])[i] = v;
         else ((real *)S.us[0])[i] = v;
       }
-      g++;
       continue;
     }
     S.nslot = PetscMin(2 * S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 1, ng, args->io);
-    g += ng;
   }
 }
 
