@@ -514,6 +514,25 @@ static PetscErrorCode UserOperator(void)
     PetscCall(KSPGetIterationNumber(ksp, &its));
     PetscCall(TestDifference(x, ref, &error));
     Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9), "user's operator %s: %d iterations, differs by %g from LU", ends[e], (int)its, (double)error);
+    /* the same by options alone */
+    if (!strcmp(ends[e], "ndcD")) {
+      KSP by;
+
+      PetscCall(
+        PetscOptionsInsertString(NULL, "-by_ksp_type gmres -by_pc_type bcrpoisson -by_pc_bcrpoisson_spacing 0.5,0.25 -by_pc_bcrpoisson_ends neumann,dirichlet,cell_neumann,cell_dirichlet -by_pc_bcrpoisson_shift 0.75 -by_pc_bcrpoisson_scale -2"));
+      PetscCall(KSPCreate(PETSC_COMM_SELF, &by));
+      PetscCall(KSPSetOptionsPrefix(by, "by_"));
+      PetscCall(KSPSetDM(by, da));
+      PetscCall(TestKSPSetDMInactive(by));
+      PetscCall(KSPSetOperators(by, S, S));
+      PetscCall(KSPSetFromOptions(by));
+      PetscCall(VecSet(x, 0));
+      PetscCall(KSPSolve(by, b, x));
+      PetscCall(KSPGetIterationNumber(by, &its));
+      PetscCall(TestDifference(x, ref, &error));
+      Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9), "user's operator by options: %d iterations, differs by %g from LU", (int)its, (double)error);
+      PetscCall(KSPDestroy(&by));
+    }
     /* a new shift */
     p.shift = 4;
     PetscCall(TestFill(&p, A));
