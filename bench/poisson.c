@@ -224,6 +224,7 @@ typedef enum {
   RUN_FFTW,           /* transforms and line solves */
   RUN_FLOAT,          /* the core of PCBCRPOISSON on float arrays, as a PETSc of single precision would call it */
   RUN_COLUMNS_SINGLE, /* PCApply() on each of several columns */
+  RUN_COLUMNS_EACH,   /* KSPSolve() for each of them */
   RUN_COLUMNS_PC,     /* PCMatApply() */
   RUN_COLUMNS_KSP,    /* KSPMatSolve() */
   RUN_KSP             /* KSPSolve() of another solver, made by the caller */
@@ -305,6 +306,7 @@ static PetscErrorCode RunSetUp(Run *r)
     break;
   case RUN_PC:
   case RUN_COLUMNS_SINGLE:
+  case RUN_COLUMNS_EACH:
   case RUN_COLUMNS_PC:
   case RUN_COLUMNS_KSP:
     for (PetscInt i = 0; i < 3; ++i) PetscCall(RunCreatePC(r, &setup[i]));
@@ -319,7 +321,7 @@ static PetscErrorCode RunSetUp(Run *r)
       PetscCall(MatSetRandom(r->X, random));
       PetscCall(PetscRandomDestroy(&random));
     }
-    if (r->kind == RUN_COLUMNS_KSP) {
+    if (r->kind == RUN_COLUMNS_EACH || r->kind == RUN_COLUMNS_KSP) {
       PetscCall(KSPCreate(PETSC_COMM_SELF, &r->ksp));
       PetscCall(KSPSetOperators(r->ksp, p->A, p->A));
       PetscCall(KSPSetType(r->ksp, KSPPREONLY));
@@ -421,12 +423,14 @@ static PetscErrorCode RunSolve(Run *r, double *time)
     break;
   }
   case RUN_COLUMNS_SINGLE:
+  case RUN_COLUMNS_EACH:
     for (PetscInt j = 0; j < COLUMNS; ++j) {
       Vec x, y;
 
       PetscCall(MatDenseGetColumnVecRead(r->X, j, &x));
       PetscCall(MatDenseGetColumnVecWrite(r->Y, j, &y));
-      PetscCall(PCApply(r->pc, x, y));
+      if (r->kind == RUN_COLUMNS_EACH) PetscCall(KSPSolve(r->ksp, x, y));
+      else PetscCall(PCApply(r->pc, x, y));
       PetscCall(MatDenseRestoreColumnVecWrite(r->Y, j, &y));
       PetscCall(MatDenseRestoreColumnVecRead(r->X, j, &x));
     }
@@ -943,15 +947,16 @@ static PetscErrorCode SuiteRhs(void)
     PetscCall(Sizes(dim, dim == 2 ? 3 : 2, dim == 2 ? square : cube, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
       Problem p;
-      Run     runs[4];
+      Run     runs[5];
 
       PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
       PetscCall(RunInit(&runs[0], RUN_COLUMNS_SINGLE, &p, "rhs/8_x_pcapply", "bcrpoisson", Working(), ""));
       PetscCall(RunInit(&runs[1], RUN_COLUMNS_PC, &p, "rhs/pcmatapply_8", "bcrpoisson", Working(), ""));
-      PetscCall(RunInit(&runs[2], RUN_COLUMNS_KSP, &p, "rhs/kspmatsolve_8", "bcrpoisson", Working(), ""));
-      PetscCall(RunInit(&runs[3], RUN_PC, &p, "rhs/1_x_pcapply", "bcrpoisson", Working(), ""));
-      PetscCall(GroupRun(4, runs, PetscMax(5, repetitions / 2)));
-      PetscCall(GroupDestroy(4, runs));
+      PetscCall(RunInit(&runs[2], RUN_COLUMNS_EACH, &p, "rhs/8_x_kspsolve", "bcrpoisson", Working(), ""));
+      PetscCall(RunInit(&runs[3], RUN_COLUMNS_KSP, &p, "rhs/kspmatsolve_8", "bcrpoisson", Working(), ""));
+      PetscCall(RunInit(&runs[4], RUN_PC, &p, "rhs/1_x_pcapply", "bcrpoisson", Working(), ""));
+      PetscCall(GroupRun(5, runs, PetscMax(5, repetitions / 2)));
+      PetscCall(GroupDestroy(5, runs));
       PetscCall(ProblemDestroy(&p));
     }
   }
