@@ -109,7 +109,7 @@ PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lamb
 
 PetscBool BCRDeviceBoxOnChip(BCRDeviceBox b)
 {
-  return b->planes.kind == BCR_CUDA_BOX_MARCH ? PETSC_FALSE : PETSC_TRUE;
+  return b->stays || b->planes.kind != BCR_CUDA_BOX_MARCH ? PETSC_TRUE : PETSC_FALSE;
 }
 
 PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double shift, double factor, PetscBool *ok)

@@ -298,23 +298,37 @@ static PetscErrorCode rows_tables(BCRDeviceCore c, int shared, PetscInt d, BCRCu
 static PetscBool level0_possible(BCRDeviceCore c)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
+  const PetscInt rows = c->open[0] || c->open[1] ? 24 : 16; /* two separators between the ends */
 
   if (c->dim < 2 || x->lower || y->lower || (c->dim == 3 && c->axis[c->tra].lower)) return PETSC_FALSE;
-  if (!(x->a > 0) || !(y->a > 0) || c->n[0] < 32 || c->n[c->blk] < 16 || c->stride[0] != 1) return PETSC_FALSE;
+  if (!(x->a > 0) || !(y->a > 0) || c->n[0] < 32 || c->n[c->blk] < rows || c->stride[0] != 1) return PETSC_FALSE;
   return c->dim == 2 || c->fft[c->tra] || c->product[c->tra] || c->pass.N || c->passrows.n ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* Which mode across planes plane k has */
+static PetscInt plane_mode(BCRDeviceCore c, PetscInt k)
+{
+  return c->passmodes ? c->passmodes[k] : k;
+}
+
+/* The transform across planes is twice too large, there and back */
+static PetscBool pass_doubles(BCRDeviceCore c)
+{
+  return c->dim == 3 && (c->pass.N || c->passrows.n) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* What lines over the separators need where other ranks' rows go on: mode order[k] is at position k (-1: none; NULL: as they are), as the transform has it */
 static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int order[])
 {
-  int    *of, *sign;
-  double *fac;
-  void   *q;
+  const PetscInt all = nk * c->planes;
+  int           *of, *sign;
+  double        *fac;
+  void          *q;
 
   PetscFunctionBegin;
   c->border = NULL;
   if (!c->open[0] && !c->open[1]) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscMalloc3(nk, &of, nk, &sign, nk, &fac));
+  PetscCall(PetscMalloc3(all, &of, nk, &sign, all, &fac));
   for (PetscInt k = 0; k < nk; k++) sign[k] = c->dstmodes ? c->dstmodes[c->n[0] + k] : 1;
   if (c->dst == DST_PLAN && !c->dsteven) (void)BCRCudaDstSigns(c->modes[0].P, c->single, sign);
   for (PetscInt k = 0; k < nk; k++) {
@@ -322,13 +336,19 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
     fac[k] = c->dst ? 2 * sign[k] : 1; /* there and back are twice too large, the norm is a quarter */
     if (c->dsteven && (of[k] == 0 || of[k] == c->modes[0].P)) fac[k] = 1;
   }
-  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * sizeof(int), "tables", &q));
-  PetscCallBCRCuda(BCRCudaPut(q, of, (size_t)nk * sizeof(int), c->stream));
+  for (PetscInt b = c->planes - 1; b >= 0; b--) { /* the first plane's last, where they have been made */
+    for (PetscInt k = 0; k < nk; k++) {
+      of[b * nk + k]  = of[k] < 0 ? -1 : of[k] + (int)(c->n[0] * plane_mode(c, b));
+      fac[b * nk + k] = fac[k] * (pass_doubles(c) ? 2 : 1);
+    }
+  }
+  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)all * sizeof(int), "tables", &q));
+  PetscCallBCRCuda(BCRCudaPut(q, of, (size_t)all * sizeof(int), c->stream));
   c->sep.of = (const int *)q;
-  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, fac, &c->sep.fac));
+  PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, all, fac, &c->sep.fac));
   PetscCall(PetscFree3(of, sign, fac));
-  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_BORDER * sizeof(double), "tables", &c->border));
-  if (c->open[0]) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->size, "the workspace", &c->level0.before));
+  PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)all * BCR_CUDA_SEP_BORDER * sizeof(double), "tables", &c->border));
+  if (c->open[0] && c->dim == 2) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->size, "the workspace", &c->level0.before));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -373,12 +393,6 @@ static PetscErrorCode level0_rows(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Which mode across planes plane k has */
-static PetscInt plane_mode(BCRDeviceCore c, PetscInt k)
-{
-  return c->passmodes ? c->passmodes[k] : k;
-}
-
 /* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
 static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 {
@@ -412,14 +426,14 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   c->level0.halo = mumax < 0.97 ? (int)ceil(log(eps) / log(mumax)) : 100000;
   BCRCudaLevel0Shape(&c->level0, c->single, c->sms, &K, &columns, &blocks);
   c->whole = c->dim == 3 && separators_stay(c) && BCRCudaLevel0RowsPossible(&c->level0, c->single, c->sms, &slots) ? PETSC_TRUE : PETSC_FALSE;
-  if (!c->whole && 2 * c->level0.halo + 128 > columns) {
+  if (!c->whole && (2 * c->level0.halo + 128 > columns || (c->dim == 3 && (c->open[0] || c->open[1])))) { /* between ranks, planes have whole rows */
     *ok = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
   PetscCall(PetscCalloc1(c->planes * 3 * BCR_CUDA_LEVEL0_TAB, &tab));
   for (PetscInt k = 0; k < c->planes; k++) {
-    const double norm = c->dim == 3 ? (c->pass.N || c->passrows.n ? 0.25 : 1) * c->norm[c->tra][plane_mode(c, k)] : 1, scale = c->factor * norm / y->a;
+    const double norm = c->dim == 3 ? (pass_doubles(c) ? 0.25 : 1) * c->norm[c->tra][plane_mode(c, k)] : 1, scale = c->factor * norm / y->a;
 
     shifts[k] = base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)] : 0);
     scales[k] = scale;
@@ -670,7 +684,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   PetscFunctionBegin;
   c->usebox = PETSC_FALSE;
   if (c->box && (c->kind != DEVICE_LEVEL0 || BCRDeviceBoxOnChip(c->box))) PetscCall(BCRDeviceBoxSetUp(c->box, base, c->factor, &c->usebox));
-  if (c->usebox || (c->box && (c->open[0] || c->open[1]))) {
+  if (c->usebox) {
     c->stale = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -689,11 +703,11 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     }
     c->kind = DEVICE_FOURIER;
     PetscCall(BCRDeviceArenaFree(&c->tables));
-    if (c->open[0] || c->open[1]) { /* it is not a box by itself */
-      c->stale = PETSC_FALSE;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
     PetscCall(core_tables(c));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (c->open[0] || c->open[1]) { /* it is not a box by itself */
+    c->stale = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   c->stale = PETSC_FALSE;
@@ -854,8 +868,8 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   if (c->line < 0) c->line = PetscMax(c->dim - 1, 0);
   PetscCall(BCRDeviceArenaGet(&c->fixedtables, (BCR_CUDA_PARTIALS + 8) * sizeof(double), "sums", &c->scalars));
   PetscCallBCRCuda(BCRCudaZero(c->scalars, (BCR_CUDA_PARTIALS + 8) * sizeof(double), stream));
-  c->blk    = c->dim == 3 ? 2 : 1;
-  c->tra    = 1;
+  c->blk    = c->dim == 3 && !(along == 1 && (open[0] || open[1])) ? 2 : 1;
+  c->tra    = 3 - c->blk;
   c->planes = c->dim == 3 ? c->n[c->tra] : 1;
   for (PetscInt d = 0; d < c->dim; d++) {
     if (c->axis[d].lower) continue; /* which of the others has the lines is known later */
@@ -865,11 +879,7 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   }
   for (int e = 0; e < 2; e++) c->open[e] = open[e];
   if (c->kind != DEVICE_REDUCTION && !options->plain && !open[0] && !open[1]) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, stream, &c->box));
-  if (c->kind != DEVICE_REDUCTION && !options->plain && (open[0] || open[1]) && c->dim == 3) {
-    PetscCall(BCRDeviceBoxCreateBorder(c->axis, c->lambda, c->norm, c->stride, c->single, along, open, stream, &c->box));
-    c->stale = PETSC_TRUE;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  if (c->kind != DEVICE_REDUCTION && !options->plain && (open[0] || open[1]) && c->dim == 3) PetscCall(BCRDeviceBoxCreateBorder(c->axis, c->lambda, c->norm, c->stride, c->single, along, open, stream, &c->box));
   if (c->kind != DEVICE_REDUCTION && !options->plain && c->dim == 3) PetscCall(pass_create(c));
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
     const int      P = c->modes[0].P;
@@ -928,9 +938,9 @@ PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], Pet
   for (PetscInt d = 0; d < dim; d++) {
     if (axis[d].n == 1) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (dim == 2 ? along != 1 || axis[1].n < 24 : dim != 3) PetscFunctionReturn(PETSC_SUCCESS); /* two separators between the ends */
+  if (dim < 2 || along < 1 || axis[along].n < 4) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(core_create(dim, axis, shift, singular, stride, options, along, open, stream, &c));
-  if (dim == 2 ? c->kind != DEVICE_LEVEL0 : !c->box) PetscCall(BCRDeviceCoreDestroy(&c));
+  if (c->kind != DEVICE_LEVEL0 && !c->box) PetscCall(BCRDeviceCoreDestroy(&c));
   *core = c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1119,7 +1129,7 @@ static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const 
   BCRCudaLines    sl, ul;
 
   PetscFunctionBegin;
-  sl = separator_lines(c, nsep, c->ldd);
+  sl = separator_lines(c, c->whole ? c->ndrows : nsep, c->ldd);
   if (c->whole) {
     if (c->dst) PetscCallBCRCuda(sines(c, stream, 1, &sl, S, &sl, S, NULL, 0, 0));
     else PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, S, &sl, S));
@@ -1184,7 +1194,7 @@ PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBo
 {
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
-  *possible = c->box ? c->usebox : (c->kind == DEVICE_LEVEL0 ? PETSC_TRUE : PETSC_FALSE);
+  *possible = c->usebox || c->kind == DEVICE_LEVEL0 ? PETSC_TRUE : PETSC_FALSE;
   *reduces  = c->singular ? PETSC_FALSE : *possible;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1194,16 +1204,16 @@ PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const
   BCRCudaLevel0 l;
 
   PetscFunctionBegin;
-  if (c->box && rows) {
+  if (c->usebox && rows) {
     PetscCall(BCRDeviceBoxReducedBegin(c->box, stream, f, u, own, left, rows, part, w));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (c->box) {
+  if (c->usebox) {
     PetscCall(BCRDeviceBoxBorderBegin(c->box, stream, f, u, own, left));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(level0_begin(c, stream, &f, u, &l));
-  if (!w) PetscCallBCRCuda(BCRCudaSepEnds(stream, &c->sep, c->single, level0_separators(c), c->axis[1].a, own, left));
+  if (!w) PetscCallBCRCuda(BCRCudaSepEnds(stream, &c->sep, c->single, level0_separators(c), c->axis[c->blk].a, own, left));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1213,12 +1223,22 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   BCRCudaLevel0 l = c->level0;
 
   PetscFunctionBegin;
+  l.ldu       = c->stride[c->blk];
+  l.sub       = mean;
+  l.subfactor = c->sep.subfactor / c->sep.removedfactor;
+  if (c->whole) {
+    BCRCudaLines zl = lines_along(c, c->tra, c->stride);
+
+    l.ldf    = l.ldu;
+    l.uplane = l.fplane = c->stride[c->tra];
+    PetscCall(level0_synthesis(c, stream, &l, u));
+    PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &l, c->single, u, level0_separators(c)));
+    PetscCallBCRCuda(planes_transform(c, stream, 1, &zl, u, &zl, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (f == u) f = c->work; /* where level0_begin() has put it */
   l.ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
-  l.fplane = 0;
-  l.ldu    = c->stride[1];
-  l.uplane = 0;
-  l.sub    = mean;
+  l.fplane = l.uplane = 0;
   PetscCall(level0_synthesis(c, stream, &l, u));
   PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1227,7 +1247,7 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
 PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own, const double *before, const double *mean)
 {
   PetscFunctionBegin;
-  if (c->box) {
+  if (c->usebox) {
     PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, own, before));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -1242,15 +1262,15 @@ PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const v
 PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore c, BCRStream stream, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w)
 {
   PetscFunctionBegin;
-  if (c->box) PetscCall(BCRDeviceBoxReducedPlanes(c->box, stream, u, rows, received, part, w));
-  else PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, level0_separators(c), rows, received, part, c->axis[1].a, w));
+  if (c->usebox) PetscCall(BCRDeviceBoxReducedPlanes(c->box, stream, u, rows, received, part, w));
+  else PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, level0_separators(c), rows, received, part, c->axis[c->blk].a, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDeviceCoreBorderBack(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
   PetscFunctionBegin;
-  if (c->box) PetscCall(BCRDeviceBoxReducedEnd(c->box, stream, u));
+  if (c->usebox) PetscCall(BCRDeviceBoxReducedEnd(c->box, stream, u));
   else PetscCall(border_end(c, stream, f, u, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -387,10 +387,10 @@ static PetscErrorCode Errors(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Level 0 on every rank, with slabs of every height modulo 8, rows along x for each kind of transform that there is on devices */
+/* Level 0 on every rank, with slabs of every height modulo 8, rows along x, and in three dimensions the axis across, for kinds of transforms that there are on devices */
 static PetscErrorCode Heights(void)
 {
-  const PetscInt columns[]    = {127, 40, 41};
+  const PetscInt columns[] = {127, 40, 41}, across[] = {12, 10, 33};
   const int      planes[3][2] = {{0}};
 
   PetscFunctionBegin;
@@ -398,6 +398,14 @@ static PetscErrorCode Heights(void)
     const PetscInt n[3] = {columns[h % 4 == 0 ? 0 : 1 + h % 2], (24 + h) * size - h % 2, 1};
 
     PetscCall(RunCase(2, n, planes, h % 3 == 2 ? NEGATIVE : (h % 4 == 0 ? 0 : NEUMANN), 1, 1, 0, 0));
+  }
+  for (PetscInt h = 0; h < 8; h++) { /* planes of modes across the slabs, which lie along z or y */
+    const int axis = h % 4 == 3 ? 1 : 2;
+    PetscInt  n[3] = {columns[(h + h / 3) % 3], 0, 0};
+
+    n[axis]     = (24 + h) * size - h % 2;
+    n[3 - axis] = across[h % 3];
+    PetscCall(RunCase(3, n, planes, h % 4 == 1 ? 0 : NEUMANN, 1, axis, 0, 0));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -317,7 +317,7 @@ typedef struct {
   double        removedfactor, subfactor;
   double       *removed;
   /* rows of other ranks beyond an end (neither periodic nor singular): solutions in the row after, which is row n of g then, and in the row before, the next
-     one of g, for modes in another order: position k has mode of[k] there (or none, -1), fac[k] times as large. border: BCR_CUDA_SEP_BORDER numbers [nk] */
+     one of g, for modes in another order: position k of a plane has mode of[plane][k] there (or none, -1), fac[plane][k] times as large. border: [plane][BCR_CUDA_SEP_BORDER][nk] */
   int           open[2];
   const double *border, *fac, *after, *before;
   const int    *of;

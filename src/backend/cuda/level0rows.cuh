@@ -85,9 +85,11 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
   const T                              inverse = BACK ? tab[176] : (T)1;
   T                                   *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH; /* carry: what the separator before has from its left, BACK = 0 */
 
-  auto row_of  = [&](int g) { return g ? 8 * g - p.short0 : 0; };
-  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic; };
-  auto load    = [&](T *to, const T *from, bool have) {
+  auto       row_of  = [&](int g) { return g ? 8 * g - p.short0 : 0; };
+  auto       has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1]; };
+  const int  prior   = p.open[0] ? p.ng - 1 + p.open[1] : p.ng - 1; /* the row of S that is before the first group, if one is */
+  const bool begins  = p.yperiodic || p.open[0];
+  auto       load    = [&](T *to, const T *from, bool have) {
     if (mine == CH) {
 #pragma unroll
       for (int q = 0; q < K; q++) copy_async(to + rows_at<T>(q * 32 + lane), from + q * 32, have);
@@ -111,8 +113,8 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
     }
   };
   auto load_separator = [&](int g) { /* after group g */
-                                     const int  at   = g < 0 ? p.ng - 1 : g;
-                                     const bool have = (g >= 0 || p.yperiodic) && has_sep(at);
+                                     const int  at   = g < 0 ? prior : g;
+                                     const bool have = g < 0 ? begins : has_sep(g);
 
                                      load(seps + (g & 1) * CH, have ? (BACK ? S + (ptrdiff_t)at * p.ldd : f + (ptrdiff_t)(row_of(g) + h) * p.ldf) + c0 + lane : f, have);
   };
@@ -378,7 +380,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       rows_put(carry, lane, w);
       rows_put(out, lane, v);
       __syncwarp();
-      if (g > 0 || p.yperiodic) store(g > first ? S + (ptrdiff_t)(g - 1) * p.ldd : extra, out); /* the strip's first one goes where the transform adds it */
+      if (g > 0 || begins) store(g > first ? S + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? S + (ptrdiff_t)prior * p.ldd : extra), out); /* the strip's first one goes where the transform adds it */
     } else {
 #pragma unroll
       for (int i = 0; i < K; i++) {

@@ -14,11 +14,25 @@ enum {
   WARPS = 16
 };
 
+/* Tables of what goes on on other ranks for position k of this block's plane */
+static __device__ __forceinline__ const double *border_of(const BCRCudaSepLines &p, int k)
+{
+  return p.border + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_BORDER * p.nk + k;
+}
+static __device__ __forceinline__ int mode_of(const BCRCudaSepLines &p, int k)
+{
+  return p.of[(ptrdiff_t)blockIdx.y * p.nk + k];
+}
+static __device__ __forceinline__ double factor_of(const BCRCudaSepLines &p, int k)
+{
+  return p.fac[(ptrdiff_t)blockIdx.y * p.nk + k];
+}
+
 /* What solutions at the ends, in the rows of other ranks (if open), add to the first (0) and to the last row of mode k; they go behind the rows of g */
 template <typename T>
 static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, double after, double before, T *g, double add[2])
 {
-  const double *b = p.border + k, other = 1 / p.fac[k];
+  const double *b = border_of(p, k), other = 1 / factor_of(p, k);
 
   before *= other;
   after *= other;
@@ -30,7 +44,7 @@ static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, d
 /* OPEN: rows of other ranks beyond the ends */
 static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const BCRReduced &r, int k, double *after, double *before)
 {
-  const int mode = p.of[k];
+  const int mode = mode_of(p, k);
 
   *after = *before = 0;
   if (mode < 0) return;
@@ -46,7 +60,7 @@ static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const
 template <typename T>
 static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const BCRReduced &r, int k, int mode, double X1, double Xn, double mine, double other, T *g, double add[2])
 {
-  const double   *e = p.border + k, f = r.a * p.fac[k];
+  const double   *e = border_of(p, k), f = r.a * factor_of(p, k);
   const ptrdiff_t slot = window_slot(r.window);
   double          after, before;
 
@@ -79,7 +93,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   int        mode = -1;
 
   if (asks) {
-    mode = p.of[k];
+    mode = mode_of(p, k);
     if (p.open[1]) mine = (double)g[(p.n - row) * p.ld];
     if (p.open[0]) other = (double)g[(p.n + p.open[1] - row) * p.ld];
   }
@@ -126,7 +140,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
       }
     }
   }
-  if (OPEN == 2 && (int)blockIdx.x == p.pin / MODES && m == p.pin % MODES) {
+  if (OPEN == 2 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES && m == p.pin % MODES) {
     const double mean = p.removed[0] / p.removedfactor;
 
 #pragma unroll
@@ -280,10 +294,11 @@ static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T
   const double *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + k;
   const double  mu = t[0], hs = t[p.nk];
   double        y = 0, X1 = 0, pw = 1, gl = 0, mean = 0;
+  const bool    pinned = k == p.pin && (int)blockIdx.y == p.pinplane;
 
   g += blockIdx.y * p.plane + k;
-  if (p.border && k == p.pin) mean = p.removed[0] / p.removedfactor;
-  else if (k == p.pin && (int)blockIdx.y == p.pinplane) {
+  if (pinned && p.border) mean = p.removed[0] / p.removedfactor;
+  else if (pinned) {
     double sum = 0, total = 0;
 
     for (int i = 0; i < p.n + p.periodic; i++) {
@@ -309,7 +324,9 @@ static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T
     double add[2] = {0, 0}, after, before;
 
     if (red.window.n) {
-      if (p.of[k] >= 0) exchange(p, red, k, p.of[k], X1, y, p.open[1] ? (double)g[p.n * p.ld] : 0, p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] : 0, g, add);
+      const int mode = mode_of(p, k);
+
+      if (mode >= 0) exchange(p, red, k, mode, X1, y, p.open[1] ? (double)g[p.n * p.ld] : 0, p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] : 0, g, add);
     } else {
       solutions(p, red, k, &after, &before);
       beyond(p, k, after, before, g, add);
@@ -399,12 +416,13 @@ __global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T
   __shared__ double part[4][ENDS][32];
   const int         lane = threadIdx.x & 31, w = threadIdx.x >> 5, k = blockIdx.x * 32 + lane, kk = min(k, p.nk - 1);
   const int         rows = (p.n + ENDS - 1) / ENDS, first = min(p.n, w * rows), last = min(p.n, first + rows);
-  const double      mu = p.tab[kk], hs = p.tab[p.nk + kk];
+  const double     *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
+  const double      mu = t[0], hs = t[p.nk];
   const float       decay = __log2f((float)mu);
   const bool        far   = decay * first < -64 && decay * (p.n - last) < -64;
   double            c = 0, b = 0, pw = 1, P = 0;
 
-  g += kk;
+  g += blockIdx.y * p.plane + kk;
   bcr_wait_before();
   if (!__all_sync(0xffffffffu, far)) {
     for (int i = first; i < last; i += 8) {
@@ -428,7 +446,9 @@ __global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T
   part[2][w][lane] = pw;
   part[3][w][lane] = P;
   __syncthreads();
-  if (w == 0 && k < p.nk && p.of[k] >= 0) {
+  const int mode = w == 0 && k < p.nk ? mode_of(p, k) : -1;
+
+  if (mode >= 0) {
     double C = 0, X1 = 0, q1 = 1;
 
 #pragma unroll 8
@@ -437,18 +457,18 @@ __global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T
       q1 *= part[2][q][lane];
       C = part[0][q][lane] + part[2][q][lane] * C;
     }
-    const double *e = p.border + k, f = a * p.fac[k];
+    const double *e = border_of(p, k), f = a * factor_of(p, k);
 
     X1 *= hs;
     C *= hs;
-    own[-p.of[k]] = p.open[1] ? f * (e[4 * p.nk] * (double)g[p.n * p.ld] + e[2 * p.nk] * X1 + e[3 * p.nk] * C) : 0;
-    left[p.of[k]] = p.open[0] ? f * (e[4 * p.nk] * (double)g[(p.n + p.open[1]) * p.ld] + e[0] * X1 + e[p.nk] * C) : 0;
+    own[-mode] = p.open[1] ? f * (e[4 * p.nk] * (double)g[p.n * p.ld] + e[2 * p.nk] * X1 + e[3 * p.nk] * C) : 0;
+    left[mode] = p.open[0] ? f * (e[4 * p.nk] * (double)g[(p.n + p.open[1]) * p.ld] + e[0] * X1 + e[p.nk] * C) : 0;
   }
 }
 
 int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a, double *own, double *left)
 {
-  const dim3 grid((unsigned)((p->nk + 31) / 32));
+  const dim3 grid((unsigned)((p->nk + 31) / 32), (unsigned)p->planes);
   int        error = 0;
 
   BCR_CUDA_TYPE(single, error = bcr_launch(1, sep_ends<T>, grid, 32 * ENDS, 0, bcr_stream(stream), *p, (const T *)g, a, own, left));
