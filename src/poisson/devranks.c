@@ -373,7 +373,7 @@ static PetscErrorCode ranks_window(BCRDeviceRanks r)
 
   PetscFunctionBegin;
   if (np == 1 || !r->gather) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRTransportWindowCreate(r->transport, PETSC_TRUE, 2 * slot * sizeof(double), BCR_CUDA_NOTHING, &r->window, &base, &r->own.turn));
+  PetscCall(BCRTransportWindowCreate(r->transport, PETSC_TRUE, 2 * (slot + (size_t)np) * sizeof(double), BCR_CUDA_NOTHING, &r->window, &base, &r->own.turn));
   if (!r->window) PetscFunctionReturn(PETSC_SUCCESS);
   r->own.n        = (int)r->nmodes;
   r->own.parts    = (int)np;
@@ -666,8 +666,11 @@ PetscErrorCode BCRDeviceRanksSolve(BCRDeviceRanks r, BCRStream stream, const voi
   else PetscCall(passes_end(r, stream, u, x));
   if (r->singular) { /* zero mean */
     PetscCallBCRCuda(BCRCudaSum(stream, &r->box, r->float_, u, NULL, r->scalars + PARTIAL, r->scalars + SUM));
-    PetscCall(exchange(r, stream, 2));
-    PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, r->sums, r->scalars + SUM));
+    if (r->window) PetscCallBCRCuda(BCRCudaWindowSum(stream, &r->own, r->scalars + SUM));
+    else {
+      PetscCall(exchange(r, stream, 2));
+      PetscCallBCRCuda(BCRCudaSumOf(stream, (int)r->p.nparts, r->sums, r->scalars + SUM));
+    }
     PetscCallBCRCuda(BCRCudaAddValue(stream, &r->box, r->float_, u, u, r->scalars + SUM, -1. / ((double)r->nmodes * (double)r->p.n)));
   }
   PetscCall(mark(r, stream));
@@ -698,7 +701,7 @@ PetscErrorCode BCRDeviceRanksKernels(BCRDeviceRanks r, PetscBool *window, PetscB
 {
   PetscFunctionBegin;
   *window  = r->window ? PETSC_TRUE : PETSC_FALSE;
-  *kernels = r->comm == MPI_COMM_NULL || (r->window && !r->singular) ? PETSC_TRUE : PETSC_FALSE;
+  *kernels = r->comm == MPI_COMM_NULL || (r->window && !(r->singular && r->size > r->p.nparts)) ? PETSC_TRUE : PETSC_FALSE; /* ranks without rows get a message */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

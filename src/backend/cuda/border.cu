@@ -364,12 +364,36 @@ static __global__ void window_take_all(BCRCudaWindow w, double *received)
 
     received[at] = window_wait(w.to[w.mine] + window_slot(w) + at, w.turn);
   }
-  window_done(w);
+  window_done(w.turn);
 }
 
 int BCRCudaWindowTake(BCRStream stream, const BCRCudaWindow *w, double *received)
 {
   window_take_all<<<dim3((unsigned)((w->n + THREADS - 1) / THREADS), (unsigned)(2 * w->parts)), THREADS, 0, bcr_stream(stream)>>>(*w, received);
+  return bcr_done();
+}
+
+/* A thread for each part, of one warp */
+static __global__ void window_sum(BCRCudaWindow w, double *sum)
+{
+  const int       q   = threadIdx.x;
+  const ptrdiff_t at  = 2 * w.slot + (*(volatile unsigned *)w.turn & 1) * w.parts;
+  const double    own = *sum;
+  double          v = own, total = 0;
+
+  if (q < w.parts && q != w.mine) {
+    window_store(w.to[q] + at + w.mine, own);
+    v = window_wait(w.to[w.mine] + at + q, w.turn);
+  }
+  __syncwarp();
+  for (int p = 0; p < w.parts; p++) total += __shfl_sync(0xffffffffu, v, p);
+  if (q == 0) *sum = total;
+}
+
+int BCRCudaWindowSum(BCRStream stream, const BCRCudaWindow *w, double *sum)
+{
+  static_assert(BCR_CUDA_GATHER <= 32, "a warp");
+  window_sum<<<1, 32, 0, bcr_stream(stream)>>>(*w, sum);
   return bcr_done();
 }
 

@@ -32,7 +32,7 @@ enum {
 };
 /* Numbers of the parts in one another's memory, which their kernels store and wait for. to[q]: two slots, taken in turn, of 2 n numbers from each part, as BCRCudaBorderSolve()
    has them of one part, in the memory of part q. A number that has not come is BCR_CUDA_NOTHING; who takes it puts that back. A slot comes again after the next
-   exchange, in which every part has heard of all that send to it that they have taken what was there before. */
+   exchange, in which every part has heard of all that send to it that they have taken what was there before. Behind both slots are two of one number from each part, of a sum. */
 enum {
   BCR_CUDA_NOTHING = 0xff /* each byte of it: a NaN; another one is sent for it */
 };
@@ -46,6 +46,8 @@ typedef struct {
 /* All that this part sends, from its part of received; and all that it gets, to received */
 BCR_CUDA_API int BCRCudaWindowPut(BCRStream stream, const BCRCudaWindow *w, const double *received);
 BCR_CUDA_API int BCRCudaWindowTake(BCRStream stream, const BCRCudaWindow *w, double *received);
+/* *sum: the sum of all parts' numbers there, in the order of the parts. Between two exchanges */
+BCR_CUDA_API int BCRCudaWindowSum(BCRStream stream, const BCRCudaWindow *w, double *sum);
 
 /* Reduced systems of the modes k0 .. k0 + n - 1. Tables [nrow][n]: low inv c (and q for periodic ones) */
 typedef struct {

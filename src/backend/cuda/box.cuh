@@ -489,5 +489,5 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBox
     Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
     Rows<T, N, PAIRS>::store(min(K, rows - row), v, p.ld, sm);
   }
-  if (OPEN && red.window.n) window_done(red.window);
+  if (OPEN && red.window.n) window_done(red.window.turn);
 }

@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_ranks(BCRCuda
   Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
   Rows<T, N, PAIRS>::store(rows, u, p.ld, sm);
   cluster_wait();
-  window_done(red.window);
+  window_done(red.window.turn);
 }
 
 template <typename T, int N, int PAIRS, int MINB>

@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     R = x[i] + mu * R;
     if (i >= skip && k < p.nk) g[i * p.ld] = (T)R;
   }
-  if (OPEN == 1 && red.window.n) window_done(red.window);
+  if (OPEN == 1 && red.window.n) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
 }
 
@@ -352,7 +352,7 @@ __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
   if (k < p.nk) sep_long_line(p, g, red, k);
-  if (red.window.n) window_done(red.window);
+  if (red.window.n) window_done(red.window.turn);
 }
 
 template <typename T, int K>

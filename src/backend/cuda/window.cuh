@@ -73,13 +73,13 @@ static __device__ __forceinline__ void window_put(const BCRCudaWindow &w, ptrdif
 }
 
 /* All threads of a block, which have taken all that they take: the last block of all passes the turn */
-static __device__ __forceinline__ void window_done(const BCRCudaWindow &w)
+static __device__ __forceinline__ void window_done(unsigned *turn)
 {
   const unsigned blocks = gridDim.x * gridDim.y * gridDim.z;
 
   __syncthreads();
-  if (threadIdx.x == 0 && atomicAdd(w.turn + 1, 1u) == blocks - 1) {
-    w.turn[1] = 0;
-    w.turn[0] ^= 1;
+  if (threadIdx.x == 0 && threadIdx.y == 0 && atomicAdd(turn + 1, 1u) == blocks - 1) {
+    turn[1] = 0;
+    turn[0] ^= 1;
   }
 }
