@@ -183,8 +183,14 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
       PetscCall(PetscArraycpy(xl, ta, strip));
       PetscCall(PetscArraycpy(xr, tb, strip));
     } else {
-      gaps_end(strip, rows->gapend[0], rows->end[0], d, xl, sl);
-      gaps_end(strip, rows->gapend[1], rows->end[1], d, xr, sr);
+      for (int e = 0; e < 2; e++) {
+        double *extra = e ? xr : xl, *sigma = e ? sr : sl;
+
+        if (rows->gapend[e] == rows->gap && rows->end[e] == BCR_END_DIRICHLET) { /* as between two rows */
+          PetscCall(PetscArraycpy(extra, t, strip));
+          PetscCall(PetscArraycpy(sigma, sg, strip));
+        } else gaps_end(strip, rows->gapend[e], rows->end[e], d, extra, sigma);
+      }
     }
     for (PetscInt k = 0; k < strip; k++) { /* fixed point of num = eps + t num/(t + num) */
       const double e = d[k] * (1 + 2 * sg[k]);
