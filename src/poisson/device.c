@@ -2,7 +2,7 @@
   The numerical core on a CUDA device: plan, tables, solve. See device.h and docs/method.md.
 
   LEVEL0    level 0 in physical space, the separators transformed along x, a line over them for each mode; in three dimensions a
-            transform along y first and last, and a plane for each of its modes, all planes at once
+            transform along y first and last, and a plane for each of its modes, all planes at once; small planes on chip instead, by products
   BOX       devbox.c, where it can be used: planes on chip before LEVEL0, planes in two passes where LEVEL0 cannot be
   FOURIER   transforms along all axes but one, a line along that one for each pair of modes
   REDUCTION block cyclic reduction of a given radix or schedule (devreduction.c); in three dimensions a transform along y first and last, or the recursion of paper 000
@@ -10,6 +10,7 @@
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devbox.h"
+  #include "../backend/cuda/product.h"
   #include "reduction.h"
   #include "tables.h"
 
@@ -51,6 +52,7 @@ struct _n_BCRDeviceCore {
   int             sms, shared; /* multiprocessors; bytes of shared memory of a block */
   PetscBool       fft[3];      /* the transform along this axis fits the shared memory of a block */
   PetscBool       product[3];  /* it is a product on the tensor cores */
+  BCRCudaProducts matrix[3];   /* with these */
   BCRDeviceDst    dst;         /* transform along separators, with its table */
   PetscBool       dsteven;     /* it is of cosines, between node-centred Neumann ends */
   const void     *dsttable;
@@ -77,6 +79,9 @@ struct _n_BCRDeviceCore {
   void           *D, *D2, *extra;  /* separators; D2: where their transform is not in place */
   double         *septab, *border; /* border: BCRCudaSepLines */
   PetscInt        ldd;
+
+  PetscBool        onchip; /* no level 0: planes stay on chip (boxproduct.cu), these */
+  BCRCudaBoxPlanes chip;
 
   /* REDUCTION */
   BCRDeviceReduction red;
@@ -197,6 +202,21 @@ static void modes_values(const BCRCudaModes *m, double lambda[], double norm[])
     norm[j]   = 1 / half;
     if (J == 0 || J == m->P) norm[j] *= 0.5; /* constant, or alternating */
   }
+}
+
+/* The matrices of a transform as a product */
+static PetscErrorCode product_tables(BCRDeviceArena *arena, BCRStream stream, const BCRCudaModes *modes, BCRCudaProducts *m)
+{
+  PetscFunctionBegin;
+  for (int synthesis = 0; synthesis < (m->kind == BCR_CUDA_PRODUCT_ONE ? 1 : 2); synthesis++) {
+    double *table;
+
+    PetscCall(BCRDeviceArenaGet(arena, BCRCudaProductsCount(m) * sizeof(double), "tables", &table));
+    PetscCallBCRCuda(BCRCudaProductsTable(stream, modes, m, synthesis, table));
+    m->table[synthesis] = table;
+  }
+  if (m->kind == BCR_CUDA_PRODUCT_ONE) m->table[1] = m->table[0];
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Everything about the transform along an axis; fft: it fits the shared memory of a block */
@@ -393,6 +413,64 @@ static PetscErrorCode level0_rows(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Plane k: its shift, and by what its solution is to be multiplied */
+static void plane_numbers(BCRDeviceCore c, PetscInt k, double *shift, double *scale)
+{
+  *shift = c->singular ? 0 : c->shift + c->fixed;
+  *scale = c->factor;
+  if (c->dim < 3) return;
+  *shift += c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)];
+  *scale *= (pass_doubles(c) ? 0.25 : 1) * c->norm[c->tra][plane_mode(c, k)];
+}
+
+/* Planes on chip, where they fit: small ones, for which level 0 has too many kernels */
+static PetscErrorCode onchip_tables(BCRDeviceCore c)
+{
+  const BCRAxis    *x = &c->axis[0], *z = &c->axis[c->blk];
+  const PetscInt    nk = c->n[c->blk];
+  BCRCudaBoxPlanes *p  = &c->chip;
+  BCRCudaSepRows    r;
+  double           *shifts, *scales, *tab;
+
+  PetscFunctionBegin;
+  c->onchip = PETSC_FALSE;
+  if (c->dim != 3 || c->singular || c->open[0] || c->open[1] || c->options.launch[BCR_LAUNCH_STRIPS] > 0 || !c->product[c->blk]) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMemzero(p, sizeof(*p)));
+  p->n      = (int)c->n[0];
+  p->planes = (int)c->planes;
+  p->ld     = c->stride[c->blk];
+  p->plane  = c->stride[c->tra];
+  for (int e = 0; e < 2; e++) p->half[e] = x->end[e] == BCR_END_NEUMANN;
+  if (!BCRCudaBoxProductFits(p, &c->matrix[c->blk], c->single)) PetscFunctionReturn(PETSC_SUCCESS);
+  c->onchip = PETSC_TRUE;
+  PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
+  for (PetscInt k = 0; k < c->planes; k++) {
+    plane_numbers(c, k, &shifts[k], &scales[k]);
+    scales[k] /= x->a;
+    if (!(shifts[k] + z->a * c->lambda[c->blk][0] > 0)) c->onchip = PETSC_FALSE;
+  }
+  if (c->onchip) {
+    PetscCall(PetscMemzero(&r, sizeof(r)));
+    r.n      = (int)c->n[0];
+    r.ring   = axis_periodic(x);
+    r.nk     = (int)nk;
+    r.planes = (int)c->planes;
+    r.pin    = -1;
+    r.ax     = z->a;
+    r.ay     = x->a;
+    for (int e = 0; e < 2; e++) r.end[e] = BCRDeviceEnd(x->end[e]);
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->lambda[c->blk], &r.lambda));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->norm[c->blk], &r.norm));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &r.shift));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, scales, &r.scale));
+    PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &tab));
+    PetscCallBCRCuda(BCRCudaSepTables(c->stream, &r, tab));
+    p->tab = tab;
+  }
+  PetscCall(PetscFree2(shifts, scales));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
 static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 {
@@ -433,10 +511,10 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
   PetscCall(PetscCalloc1(c->planes * 3 * BCR_CUDA_LEVEL0_TAB, &tab));
   for (PetscInt k = 0; k < c->planes; k++) {
-    const double norm = c->dim == 3 ? (pass_doubles(c) ? 0.25 : 1) * c->norm[c->tra][plane_mode(c, k)] : 1, scale = c->factor * norm / y->a;
+    double scale;
 
-    shifts[k] = base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)] : 0);
-    scales[k] = scale;
+    plane_numbers(c, k, &shifts[k], &scale);
+    scales[k] = scale /= y->a;
     if (shifts[k] + x->a * c->lambda[0][0] < 0) *ok = PETSC_FALSE;
     for (int kind = 0; kind < 3 && *ok; kind++) {
       const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
@@ -695,7 +773,9 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCall(BCRDeviceArenaFree(&c->tables));
     PetscCall(BCRDeviceArenaFree(&c->space));
     c->work = NULL;
-    PetscCall(level0_tables(c, &ok));
+    PetscCall(onchip_tables(c));
+    ok = c->onchip;
+    if (!ok) PetscCall(level0_tables(c, &ok));
     if (ok) {
       if (c->input && c->dim == 2) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
       c->stale = PETSC_FALSE;
@@ -875,7 +955,8 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     if (c->axis[d].lower) continue; /* which of the others has the lines is known later */
     PetscCall(PetscMalloc2(c->n[d], &c->lambda[d], c->n[d], &c->norm[d]));
     PetscCall(modes_tables(&c->fixedtables, stream, c->single, shared, c->n[d], c->axis[d].end, &c->modes[d], c->lambda[d], c->norm[d], &c->fft[d]));
-    c->product[d] = c->dim == 3 && BCRCudaProductPossible(&c->modes[d], shared - 1024) ? PETSC_TRUE : PETSC_FALSE; /* other transforms of strided lines cost more */
+    c->product[d] = c->dim == 3 && BCRCudaProductsPlan(&c->modes[d], shared - 1024, &c->matrix[d]) ? PETSC_TRUE : PETSC_FALSE; /* other transforms of strided lines cost more */
+    if (c->product[d]) PetscCall(product_tables(&c->fixedtables, stream, &c->modes[d], &c->matrix[d]));
   }
   for (int e = 0; e < 2; e++) c->open[e] = open[e];
   if (c->kind != DEVICE_REDUCTION && !options->plain && !open[0] && !open[1]) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, stream, &c->box));
@@ -1022,7 +1103,7 @@ static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesi
 {
   /* between two Dirichlet ends both are the same, and an analysis is cheaper */
   if (synthesis && c->axis[d].end[0] == BCR_END_DIRICHLET && c->axis[d].end[1] == BCR_END_DIRICHLET) synthesis = 0;
-  if (c->product[d]) return BCRCudaProduct(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
+  if (c->product[d]) return BCRCudaProductsApply(stream, &c->matrix[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
   if (c->fft[d]) return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
 }
@@ -1112,7 +1193,7 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
   else PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, l, c->single, f, c->D, c->extra));
   sl = separator_lines(c, c->ndrows, c->ldd);
   if (c->dst) PetscCallBCRCuda(sines(c, stream, 0, &sl, c->D, &sl, S, c->extra, l->eplane, 0));
-  else if (c->product[0]) PetscCallBCRCuda(BCRCudaProduct(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
+  else if (c->product[0]) PetscCallBCRCuda(BCRCudaProductsApply(stream, &c->matrix[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   else if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   *from = f;
@@ -1175,6 +1256,14 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
     PetscCallBCRCuda(BCRCudaLevel0SmallReduce(stream, &l, c->single, c->sms, c->dsttable, f, c->D, c->extra));
     PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, c->D));
     PetscCallBCRCuda(BCRCudaLevel0SmallBack(stream, &l, c->single, c->sms, c->dsttable, c->D, f, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (c->onchip) {
+    const BCRCudaLines across = lines_along(c, c->tra, c->stride);
+
+    PetscCallBCRCuda(planes_transform(c, stream, 0, &across, f, &across, u));
+    PetscCallBCRCuda(BCRCudaBoxProduct(stream, &c->chip, &c->matrix[c->blk], c->single, u));
+    PetscCallBCRCuda(planes_transform(c, stream, 1, &across, u, &across, u));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(level0_begin(c, stream, &f, u, &l));
@@ -1403,7 +1492,10 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
     if (i != c->line) info->flops += 4 * unknowns * (double)c->n[i];
   if (c->usebox) PetscCall(BCRDeviceBoxGetInfo(c->box, c->label, info));
   else if (c->dim == 0) PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
-  else if (c->kind == DEVICE_LEVEL0) {
+  else if (c->onchip) {
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "transform along %c, planes of its modes on chip: transform along %c (as a matrix product), a line along %c for each mode", c->label[c->tra], c->label[c->blk], c->label[0]));
+    info->flops = unknowns * (60 + 4. * (double)c->n[c->blk]);
+  } else if (c->kind == DEVICE_LEVEL0) {
     char pre[64] = "";
 
     if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[c->tra]));

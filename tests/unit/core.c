@@ -47,7 +47,7 @@ typedef struct {
 } Box;
 
 /* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1 unknowns along x or two axes, for the plans on the
-   device that take no others. planes: three dimensions, long rows along x, most between Dirichlet ends */
+   device that take no others. planes: three dimensions, long rows along x, most between Dirichlet ends, or boxes for other plans of the device */
 static void box_random(Box *b, PetscInt transformed, PetscBool planes)
 {
   static const PetscInt sizes[]   = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
@@ -58,8 +58,18 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
     {2,  3,   5,   9,   17,  33,  40,  127 },
     {16, 17,  23,  24,  31,  40,  65,  130 }
   };
+  static const PetscInt least[2][3] = {
+  /* planes that stay on chip; long products across them */
+    {32, 2,   16},
+    {32, 120, 16}
+  };
+  static const PetscInt most[2][3] = {
+    {257, 130,  161},
+    {100, 1030, 30 }
+  };
   PetscBool any = PETSC_FALSE, dirichlet = PETSC_FALSE;
-  PetscInt  pad[2], line = -1, plane = 0; /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
+  PetscInt  pad[2], line = -1, plane = 0;                  /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
+  PetscInt  sort = planes ? (PetscInt)(lrand48() % 3) : 0; /* of planes */
 
   memset(b, 0, sizeof(*b));
   b->dim      = 1 + (PetscInt)(lrand48() % 3);
@@ -75,7 +85,7 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
     b->n[d] = x->n = sizes[lrand48() % (b->dim == 3 ? 17 : 26)];
     if (transformed < 100 && b->dim == 2 && lrand48() % 2) b->n[d] = x->n = (PetscInt)(16 + lrand48() % (d ? 150 : (lrand48() % 4 ? 1200 : 9300))); /* transforms of any length */
     if (line >= 0) b->n[d] = x->n = d == line ? others[lrand48() % 12] : powers[lrand48() % (d == 2 ? 4 : 6)];
-    if (planes) b->n[d] = x->n = rows[d][lrand48() % 8];
+    if (planes) b->n[d] = x->n = sort ? (PetscInt)(least[sort - 1][d] + lrand48() % (most[sort - 1][d] - least[sort - 1][d])) : rows[d][lrand48() % 8];
     if (plane) b->n[d] = x->n = d ? columns[lrand48() % 9] : lengths[lrand48() % 7];
     if (x->n == 1) continue;
     any  = PETSC_TRUE;

@@ -163,11 +163,6 @@ BCR_CUDA_API int BCRCudaFftTwiddles(int P, double *w);
 BCR_CUDA_API int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
                             ptrdiff_t extrab);
 
-/* product.cu: the same as products on the tensor cores, any lengths up to about a thousand, in place where f and u have the same strides */
-BCR_CUDA_API int BCRCudaProductPossible(const BCRCudaModes *modes, int shared);
-BCR_CUDA_API int BCRCudaProduct(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
-                                ptrdiff_t extrab);
-
 /* dst.cu: sine transforms of contiguous rows between two Dirichlet ends, N - 1 unknowns each, for some N (even: cosine transforms between two node-centred
    Neumann ends, N + 1 unknowns; first and last unknown or mode are halved by either direction, the modes' norms must make up for that). Forward the modes come in an order of
    their own and twice too large: N of them (N + 1), position i has the mode modes[i] or, where that is -1, nothing; what lies there must be 0 on the way back,

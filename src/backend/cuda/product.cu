@@ -1,236 +1,197 @@
 /*
-  Transforms of any end types and lengths up to a thousand as products with the matrix of eigenvectors, of which only one period of the sine is
-  kept: double-precision products of the tensor cores, which up to a few hundred unknowns cost about as much as memory does. A block has W whole
-  lines in shared memory, so that it works in place. Where both ends are alike, modes are even or odd, and sums and differences of mirrored unknowns
-  halve an analysis. Everything in double, for single precision too.
+  Transforms of any end types and lengths up to a thousand as products with the matrix of eigenvectors (product.cuh), which up to a few hundred unknowns
+  cost about as much as memory does. Everything in double, for single precision too.
 */
-#include "common.cuh"
+#include "product.cuh"
 
 enum {
-  PRODUCT_MT   = 2, /* tiles of 16 rows of the matrix that a warp has at a time */
-  PRODUCT_MOST = 8  /* warps */
+  PRODUCT_ROWS  = 64, /* results of a line that a warp has; half as many up to PRODUCT_SHORT unknowns: twice as many warps */
+  PRODUCT_SHORT = 256,
+  PRODUCT_LONG  = 640, /* more have half as many lines, for the registers of a block */
+  PRODUCT_MOST  = 1024
 };
 
 struct ProductArgs {
-  BCRCudaModes m;
-  int          synthesis, fold, terms, rows, padded, tiles; /* terms of a sum, rows of the matrix (of one parity); terms, up to a multiple of the products' length; tiles of one parity */
-  long         nlines;
-  BCRCudaLines f, u;
-  const int   *extraof;
-  ptrdiff_t    extrald, extrab;
+  BCRCudaProducts m;
+  int             synthesis;
+  long            nlines;
+  BCRCudaLines    f, u;
+  const int      *extraof;
+  ptrdiff_t       extrald, extrab;
 };
 
-/* c += a b, 16 x 4 times 4 x 8 */
-static __device__ __forceinline__ void product_16x8x4(double *c, double a0, double a1, double b)
+template <typename T, int KIND, int ROWS, int W>
+__global__ void __launch_bounds__(32 * (ROWS < PRODUCT_ROWS ? PRODUCT_SHORT / ROWS : (W == 32 ? PRODUCT_LONG : PRODUCT_MOST) / ROWS), ROWS < PRODUCT_ROWS ? 2 : 1) product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
 {
-#if __CUDA_ARCH__ >= 900
-  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3]) : "d"(a0), "d"(a1), "d"(b));
-#elif __CUDA_ARCH__ >= 800
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(c[0]), "+d"(c[1]) : "d"(a0), "d"(b));
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(c[2]), "+d"(c[3]) : "d"(a1), "d"(b));
-#else
-  (void)c, (void)a0, (void)a1, (void)b;
-#endif
-}
-
-/* Entries of the matrix are f(pi I J/(2 P)), f a sine or cosine. Where all I or all J are even a table of every second value, or every fourth, is taken:
-   neighbouring entries then lie in different banks of the shared memory. Shared memory has tables for both parities of J, then the lines. */
-static __host__ __device__ constexpr int product_even(const BCRCudaModes &m)
-{
-  return !m.periodic && m.ib % 2 == 0 ? 2 : 1;
-}
-static __host__ __device__ constexpr int product_tables(const BCRCudaModes &m)
-{
-  return (6 * m.P / product_even(m) + 1) / 2 * 2;
-}
-
-template <typename T, int W>
-__global__ void __launch_bounds__(32 * PRODUCT_MOST, W == 32 ? 2 : 1) product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
-{
-  constexpr int     MT = PRODUCT_MT, NT = W / 8, PITCH = W + 4 /* no bank conflicts */, BATCH = 8;
+  constexpr int     MT = ROWS / 16 / ProductKind<KIND>::GROUPS, G = ProductKind<KIND>::GROUPS, BATCH = 4;
   extern __shared__ __align__(16) char sm[];
   __shared__ ptrdiff_t                 foff[W], uoff[W], eoff[W];
-  double                              *tab = (double *)sm, *B = tab + product_tables(p.m);
-  const int                            lane = threadIdx.x & 31, warp = threadIdx.x >> 5, g = lane >> 2, t = lane & 3, n = p.m.n, even = product_even(p.m), whole = 4 * p.m.P / even;
-  const long                           l0      = (long)blockIdx.x * W;
-  const bool                           weights = !p.synthesis && (p.m.half[0] || p.m.half[1]);
+  double                              *lines = (double *)sm;
+  const int                            first = (threadIdx.x >> 5) * MT, padded = 4 * p.m.steps, n = p.m.n, apart = blockDim.x / 32;
+  const long                           line0 = (long)blockIdx.x * W;
+  const bool                           here  = line0 + threadIdx.x % W < p.nlines;
 
   for (int l = threadIdx.x; l < W; l += blockDim.x) {
-    const long line = min(l0 + l, p.nlines - 1); /* lines beyond the last one repeat it */
+    const long line = min(line0 + l, p.nlines - 1); /* lines beyond the last one repeat it */
     const int  a = (int)(line % p.f.na), b = (int)(line / p.f.na), row = extra ? p.extraof[a] : -1;
 
     foff[l] = a * p.f.sa + b * p.f.sb;
     uoff[l] = a * p.u.sa + b * p.u.sb;
     eoff[l] = row >= 0 ? row * p.extrald + b * p.extrab : -1;
   }
-  for (int i = threadIdx.x; i < whole + (p.fold ? whole / 2 : 0); i += blockDim.x) {
-    int m = (i < whole ? i * even : (i - whole) * 2 * even) + (p.m.cosine && !p.m.periodic ? p.m.P : 0);
-
-    if (m >= 4 * p.m.P) m -= 4 * p.m.P;
-    tab[i] = (double)((const T *)p.m.tab)[m];
-  }
   bcr_wait_before();
   __syncthreads();
-  for (int e0 = threadIdx.x; e0 < p.padded * W; e0 += BATCH * blockDim.x) { /* neighbours in memory to neighbouring threads, many on their way at a time */
-    T v[BATCH], w[BATCH];
+  if (p.f.s != 1) product_load<T, KIND, W>(p.m, p.synthesis, here, f + foff[threadIdx.x % W], p.f.s, lines);
+  else {
+    for (int l0 = threadIdx.x / 32; l0 < W; l0 += BATCH * apart) { /* a warp some lines, parts of them on their way at a time */
+      for (int i = threadIdx.x % 32; i < padded; i += 32) {
+        const int  j = product_first<KIND>(p.synthesis, i), k = product_second<KIND>(p.m, p.synthesis, i);
+        const bool one = product_one<KIND>(p.m, i), two = product_two<KIND>(p.m, i);
+        T          v[BATCH], w[BATCH];
 
 #pragma unroll
-    for (int q = 0; q < BATCH; q++) {
-      const int e = e0 + q * (int)blockDim.x, i = p.f.s == 1 ? e % p.padded : e / W, l = p.f.s == 1 ? e / p.padded : e % W;
+        for (int q = 0; q < BATCH; q++) {
+          const int l = min(l0 + q * apart, W - 1);
+          const T  *x = f + foff[l];
 
-      v[q] = w[q] = 0;
-      if (e < p.padded * W && i < p.terms) {
-        const T *x = f + foff[l];
-
-        v[q] = x[i * p.f.s];
-        if (p.fold && n - 1 - i > i) w[q] = x[(n - 1 - i) * p.f.s];
-      }
-    }
+          v[q] = one ? x[j] : (T)0;
+          w[q] = two ? x[k] : (T)0;
+        }
 #pragma unroll
-    for (int q = 0; q < BATCH; q++) {
-      const int e = e0 + q * (int)blockDim.x, i = p.f.s == 1 ? e % p.padded : e / W, l = p.f.s == 1 ? e / p.padded : e % W;
-      double    a = (double)v[q], b = (double)w[q];
+        for (int q = 0; q < BATCH; q++) {
+          const int l = l0 + q * apart;
+          double    a = (double)v[q], b = (double)w[q];
 
-      if (e >= p.padded * W) continue;
-      if (extra && eoff[l] >= 0 && i < p.terms) {
-        a += (double)extra[eoff[l] + i];
-        if (p.fold && n - 1 - i > i) b += (double)extra[eoff[l] + n - 1 - i];
+          if (l >= W) continue;
+          if (extra && eoff[l] >= 0) {
+            a += one ? (double)extra[eoff[l] + j] : 0;
+            b += two ? (double)extra[eoff[l] + k] : 0;
+          }
+          product_terms<KIND>(p.synthesis, i, &a, &b);
+          if (G == 2 && 2 * i + 1 == n) b = 0;
+          lines[product_at<W>(i, l)] = a;
+          if (G == 2) lines[product_at<W>(2 * padded - 1 - i, l)] = b;
+        }
       }
-      if (weights) {
-        if (i == 0) a *= p.m.half[0] ? 0.5 : 1, b *= p.m.half[1] ? 0.5 : 1;
-        if (i == n - 1 && i > 0 && p.m.half[1]) a *= 0.5;
-      }
-      B[i * PITCH + l] = p.fold ? a + b : a;
-      if (p.fold) B[(p.padded + i) * PITCH + l] = n - 1 - i > i ? a - b : 0.;
     }
   }
   __syncthreads();
-  for (int tile = warp; tile < p.tiles * (p.fold ? 2 : 1); tile += blockDim.x >> 5) {
-    const int     odd = tile >= p.tiles ? 1 : 0, first = (tile - odd * p.tiles) * 16 * MT, half = p.fold && (odd + p.m.jb) % 2 == 0 ? 2 : 1, period = whole / half;
-    const double *b = B + (odd * p.padded + t) * PITCH + g, *values = half == 2 ? tab + whole : tab;
-    double        c[MT][NT][4] = {}, x[MT][2], y[NT];
-    int           at[MT][2], step[MT][2];
+  {
+    double c[G][MT][W / 8][4];
 
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-#pragma unroll
-      for (int h = 0; h < 2; h++) { /* lane's entry of the first product: row, term t; from one product to the next four terms on */
-        const int      r = min(first + 16 * m + 8 * h + g, p.rows - 1), row = p.fold ? min(2 * r + odd, n - (n + odd + 1) % 2 - 1) : r, j = p.synthesis ? t : row, i = p.synthesis ? row : t;
-        const unsigned I = (2u * i + p.m.ib) / even, J = (p.m.periodic ? 2u * ((j + 1) / 2) : (unsigned)(p.m.ja * j + p.m.jb)) / half;
-        const int      cosine = p.m.periodic && (j == 0 || (j & 1));
+    product_multiply<KIND, MT, W>(p.m, p.m.table[p.synthesis], first, lines, c);
+    __syncthreads();
+    product_keep<KIND, MT, W>(p.m, p.synthesis, first, c, lines);
+  }
+  __syncthreads();
+  if (p.u.s != 1) product_store<T, KIND, W>(p.m, p.synthesis, here, lines, u + uoff[threadIdx.x % W], p.u.s);
+  else {
+    for (int l = threadIdx.x / 32; l < W && line0 + l < p.nlines; l += apart) {
+      T *y = u + uoff[l];
 
-        at[m][h]   = (int)((I * J + (cosine ? p.m.P : 0)) % period);
-        step[m][h] = (int)((p.synthesis ? (p.m.periodic ? 4u : 4u * p.m.ja) * I : 8u / even * J) % period);
-      }
-    }
-    auto fetch = [&](int k) {
-#pragma unroll
-      for (int m = 0; m < MT; m++) {
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-          x[m][h] = values[at[m][h]];
-          at[m][h] += step[m][h];
-          if (at[m][h] >= period) at[m][h] -= period;
-          if (p.synthesis && p.m.periodic && k == 0 && t == 0) at[m][h] = step[m][h]; /* after the constant this lane has sines: term 4 */
-        }
-      }
-#pragma unroll
-      for (int q = 0; q < NT; q++) y[q] = b[k * PITCH + q * 8];
-    };
-    fetch(0);
-#pragma unroll 2
-    for (int k = 0; k < p.padded; k += 4) {
-      double a[MT][2], v[NT];
-
-#pragma unroll
-      for (int m = 0; m < MT; m++) {
-        a[m][0] = x[m][0];
-        a[m][1] = x[m][1];
-      }
-#pragma unroll
-      for (int q = 0; q < NT; q++) v[q] = y[q];
-      if (k + 4 < p.padded) fetch(k + 4);
-#pragma unroll
-      for (int q = 0; q < NT; q++) {
-#pragma unroll
-        for (int m = 0; m < MT; m++) product_16x8x4(c[m][q], a[m][0], a[m][1], v[q]);
-      }
-    }
-#pragma unroll
-    for (int m = 0; m < MT; m++) {
-#pragma unroll
-      for (int h = 0; h < 2; h++) {
-        const int r = first + 16 * m + 8 * h + g, row = p.fold ? 2 * r + odd : r;
-
-        if (r < p.rows && row < n) {
-#pragma unroll
-          for (int q = 0; q < NT; q++) {
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-              const int l = 8 * q + 2 * t + e;
-
-              if (l0 + l < p.nlines) u[uoff[l] + row * p.u.s] = (T)c[m][q][2 * h + e];
-            }
-          }
-        }
-      }
+#pragma unroll 4
+      for (int j = threadIdx.x % 32; j < n; j += 32) y[j] = (T)lines[product_at<W>(product_row<KIND>(p.m, !p.synthesis, j), l)];
     }
   }
   bcr_go_after();
 }
 
-static int width(const BCRCudaModes *m, int shared)
+static size_t product_bytes(const BCRCudaProducts *m, int W)
 {
-  const int n = m->n + 8; /* both halves up to a multiple of four */
-
-  for (int w = 32; w >= 16; w /= 2)
-    if (((size_t)n * (w + 4) + (size_t)product_tables(*m)) * sizeof(double) + 2048 <= (size_t)shared) return w;
-  return 0;
+  return (size_t)4 * m->steps * (m->kind == BCR_CUDA_PRODUCT_WHOLE ? 1 : 2) * W * sizeof(double);
+}
+static int product_width(const BCRCudaProducts *m, int shared)
+{
+  return m->n <= PRODUCT_LONG && product_bytes(m, 32) + 1024 <= (size_t)shared ? 32 : (product_bytes(m, 16) + 1024 <= (size_t)shared ? 16 : 0);
 }
 
-int BCRCudaProductPossible(const BCRCudaModes *modes, int shared)
+int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)
 {
-  int device = 0, major = 0;
+  const int alike = !modes->periodic && modes->ja == 1, n = modes->n, terms = alike ? (n + 1) / 2 : n;
+  int       device = 0, major = 0;
 
+  m->n     = n;
+  m->kind  = !alike ? BCR_CUDA_PRODUCT_WHOLE : (modes->ib == 2 && n % 2 == 0 ? BCR_CUDA_PRODUCT_ONE : BCR_CUDA_PRODUCT_PARITIES); /* ib 2: Dirichlet ends */
+  m->steps = (terms + 3) / 4;
+  m->tiles = (terms + 63) / 64 * 4;
+  m->width = product_width(m, shared);
   if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) return 0;
-  return major >= 8 && width(modes, shared) > 0;
+  return major >= 8 && n <= PRODUCT_MOST && m->width > 0;
 }
 
-template <typename T, int W>
-static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+size_t BCRCudaProductsCount(const BCRCudaProducts *m)
 {
-  const int    tiles = p->tiles * (p->fold ? 2 : 1), rounds = (tiles + PRODUCT_MOST - 1) / PRODUCT_MOST, warps = (tiles + rounds - 1) / rounds;
-  const size_t bytes = ((size_t)p->padded * (p->fold ? 2 : 1) * (W + 4) + (size_t)product_tables(p->m)) * sizeof(double);
-  cudaError_t  e     = cudaFuncSetAttribute((const void *)product_lines<T, W>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  return (size_t)(m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2 : 1) * m->tiles * m->steps * 64;
+}
 
-  if (e != cudaSuccess) return (int)e;
-  product_lines<T, W><<<(unsigned)((p->nlines + W - 1) / W), 32 * warps, bytes, st>>>(*p, f, u, extra);
+/* A thread a pair of entries, eight rows apart, of lane (row % 8, term % 4) */
+static __global__ void product_table(BCRCudaModes s, BCRCudaProducts m, int synthesis, double *table)
+{
+  const int lane = threadIdx.x & 31, term = 4 * blockIdx.x + (lane & 3), matrix = blockIdx.z, folded = m.kind != BCR_CUDA_PRODUCT_WHOLE, parity = m.kind == BCR_CUDA_PRODUCT_ONE ? 1 : matrix;
+
+  table += 2 * ((((size_t)matrix * m.tiles + blockIdx.y) * m.steps + blockIdx.x) * 32 + lane);
+  for (int h = 0; h < 2; h++) {
+    const int row = 16 * blockIdx.y + 8 * h + (lane >> 2), mode = synthesis ? term : row, i = synthesis ? row : term, j = folded ? 2 * mode + parity : mode;
+    double    v = 0;
+
+    if (j < s.n && (folded ? 2 * i : i) < s.n) {
+      const unsigned I = 2u * i + s.ib, J = s.periodic ? 2u * ((j + 1) / 2) : (unsigned)(s.ja * j + s.jb), P = (unsigned)s.P;
+      const int      cosine = s.periodic ? (j == 0 || (j & 1)) : s.cosine;
+      const unsigned r = (I * J + (cosine ? P : 0)) % (4 * P), q = r / P;
+      const double   a = (double)(r % P) / (2. * P);
+
+      v = q & 1 ? cospi(a) : sinpi(a);
+      if (q >= 2) v = -v;
+      if (!synthesis && ((i == 0 && s.half[0]) || (i == s.n - 1 && s.half[1]))) v *= 0.5; /* folded: both ends are alike */
+    }
+    table[h] = v;
+  }
+}
+
+int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis, double *table)
+{
+  product_table<<<dim3((unsigned)m->steps, (unsigned)m->tiles, m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2u : 1u), 32, 0, bcr_stream(stream)>>>(*modes, *m, synthesis, table);
   return bcr_done();
 }
 
-int BCRCudaProduct(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+template <typename T, int KIND, int ROWS, int W>
+static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
 {
-  const int   n = modes->n, W = width(modes, shared);
-  ProductArgs p;
-  int         error = (int)cudaErrorInvalidValue;
+  const int    warps = (p->m.n + ROWS - 1) / ROWS;
+  const size_t bytes = product_bytes(&p->m, W);
+  cudaError_t  e     = cudaFuncSetAttribute((const void *)product_lines<T, KIND, ROWS, W>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
-  p.m         = *modes;
-  p.synthesis = synthesis;
-  if (synthesis && !modes->periodic && modes->ja == 1 && modes->ib % 2 == 0) p.synthesis = p.m.half[0] = p.m.half[1] = 0; /* nodes, both ends alike: the matrix is symmetric, but for weights */
-  /* mode j is (-1)^j times itself mirrored */
-  p.fold    = !p.synthesis && !modes->periodic && modes->ja == 1;
-  p.terms   = p.fold ? (n + 1) / 2 : n;
-  p.rows    = p.terms;
-  p.padded  = (p.terms + 3) / 4 * 4;
-  p.tiles   = (p.rows + 16 * PRODUCT_MT - 1) / (16 * PRODUCT_MT);
-  p.nlines  = (long)fl->na * fl->nb;
-  p.f       = *fl;
-  p.u       = *ul;
-  p.extraof = extraof;
-  p.extrald = extrald;
-  p.extrab  = extrab;
+  if (e != cudaSuccess) return (int)e;
+  product_lines<T, KIND, ROWS, W><<<(unsigned)((p->nlines + W - 1) / W), 32 * warps, bytes, st>>>(*p, f, u, extra);
+  return bcr_done();
+}
+template <typename T, int KIND>
+static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+{
+  if (p->m.n <= PRODUCT_SHORT) return launch<T, KIND, PRODUCT_ROWS / 2, 32>(p, f, u, extra, st);
+  return p->m.width == 32 ? launch<T, KIND, PRODUCT_ROWS, 32>(p, f, u, extra, st) : launch<T, KIND, PRODUCT_ROWS, 16>(p, f, u, extra, st);
+}
+template <typename T>
+static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
+{
+  if (p->m.kind == BCR_CUDA_PRODUCT_WHOLE) return launch_kind<T, BCR_CUDA_PRODUCT_WHOLE>(p, f, u, extra, st);
+  return p->m.kind == BCR_CUDA_PRODUCT_ONE ? launch_kind<T, BCR_CUDA_PRODUCT_ONE>(p, f, u, extra, st) : launch_kind<T, BCR_CUDA_PRODUCT_PARITIES>(p, f, u, extra, st);
+}
+
+int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+{
+  ProductArgs p;
+  int         error = 0;
+
+  p.m         = *m;
+  p.synthesis = synthesis != 0;
+  p.nlines    = (long)fl->na * fl->nb;
+  p.f         = *fl;
+  p.u         = *ul;
+  p.extraof   = extraof;
+  p.extrald   = extrald;
+  p.extrab    = extrab;
   if (p.nlines < 1) return 0;
-  if (W == 32) BCR_CUDA_TYPE(single, error = launch<T, 32>(&p, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
-  else if (W == 16) BCR_CUDA_TYPE(single, error = launch<T, 16>(&p, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
+  BCR_CUDA_TYPE(single, error = launch_any<T>(&p, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
   return error;
 }

@@ -1,0 +1,85 @@
+/*
+  box_slabs() of box.cuh with transforms of any end types and lengths up to 256 as products (product.cuh): planes of three dimensions stay on chip, transformed
+  along one axis, a line along x for each mode, and transformed back. A cluster of blocks has a plane, each of them W columns. In double, for single
+  precision too.
+*/
+#include "boxlaunch.cuh"
+#include "product.cuh"
+
+enum {
+  BOX_W      = 32,  /* columns of a block */
+  BOX_MODES  = 160, /* at most, a thread each; in single precision BOX_SINGLE: level 0 (seven kernels, of which two read less) is as fast from there on */
+  BOX_SINGLE = 128,
+  BOX_ROWS   = 32 /* results of a column that a warp has */
+};
+
+template <typename T, int KIND>
+__global__ void __launch_bounds__(BOX_MODES, 3) box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, T *u)
+{
+  constexpr int     W = BOX_W, G = ProductKind<KIND>::GROUPS, MT = BOX_ROWS / 16 / G;
+  extern __shared__ __align__(16) char sm[];
+  double                              *lines = (double *)sm, *E = lines + 4 * m.steps * G * W;
+  const int                            rank = blockIdx.x, k = threadIdx.x, n = m.n, last = 8 * m.steps - 1, first = (threadIdx.x >> 5) * MT;
+  const bool                           active = k < n, here = (int)threadIdx.x % W < p.n - rank * W;
+
+  u += blockIdx.y * p.plane + rank * W + threadIdx.x % W;
+  product_load<T, KIND, W>(m, 0, here, u, p.ld, lines);
+#pragma unroll 1
+  for (int synthesis = 0; synthesis < 2; synthesis++) {
+    double c[G][MT][W / 8][4];
+
+    __syncthreads();
+    product_multiply<KIND, MT, W>(m, m.table[synthesis], first, lines, c);
+    __syncthreads();
+    product_keep<KIND, MT, W>(m, synthesis, first, c, lines);
+    __syncthreads();
+    if (synthesis) break;
+    const int row = product_row<KIND>(m, 1, active ? k : 0);
+
+    cluster_lines<double, W, BOX_MODES>(p, active, k, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * n + (active ? k : 0), n, E, [&](int i) -> double & { return lines[product_at<W>(row, i)]; });
+    if (KIND == BCR_CUDA_PRODUCT_ONE) { /* the way back is the same transform */
+      __syncthreads();
+      for (int e = threadIdx.x; 2 * (e / W) < n; e += blockDim.x) {
+        const int i = e / W, l = e % W, at = product_at<W>(i, l), mirror = product_at<W>(last - i, l);
+        double    a = lines[at], b = lines[mirror];
+
+        product_terms<KIND>(0, i, &a, &b);
+        lines[at]     = a;
+        lines[mirror] = b;
+      }
+    }
+  }
+  product_store<T, KIND, W>(m, 1, here, lines, u, p.ld);
+  cluster_wait();
+}
+
+template <typename T, int KIND>
+static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t st, int *fits)
+{
+  const size_t bytes = ((size_t)4 * m->steps * ProductKind<KIND>::GROUPS * BOX_W + 2 * BOX_MODES) * sizeof(double);
+
+  return cluster_launch(box_products<T, KIND>, (p->n + BOX_W - 1) / BOX_W, p->planes, 32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS), bytes, st, fits, *p, *m, (T *)u);
+}
+template <typename T>
+static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t st, int *fits)
+{
+  if (m->kind == BCR_CUDA_PRODUCT_WHOLE) return launch<T, BCR_CUDA_PRODUCT_WHOLE>(p, m, u, st, fits);
+  return m->kind == BCR_CUDA_PRODUCT_ONE ? launch<T, BCR_CUDA_PRODUCT_ONE>(p, m, u, st, fits) : launch<T, BCR_CUDA_PRODUCT_PARITIES>(p, m, u, st, fits);
+}
+
+int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single)
+{
+  int fits = 0;
+
+  if (m->n <= (single ? BOX_SINGLE : BOX_MODES)) BCR_CUDA_TYPE(single, (void)launch_any<T>(p, m, NULL, NULL, &fits));
+  return fits;
+}
+
+int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single, void *u)
+{
+  int error = 0;
+
+  if (p->planes < 1) return 0;
+  BCR_CUDA_TYPE(single, error = launch_any<T>(p, m, u, bcr_stream(stream), NULL));
+  return error;
+}

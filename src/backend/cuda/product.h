@@ -1,0 +1,37 @@
+/*
+  Transforms along an axis (BCRCudaModes, cuda.h) as products with the matrix of eigenvectors on the tensor cores, any end types and lengths up to about a
+  thousand (product.cu); the same in planes that stay on chip (boxproduct.cu).
+*/
+#pragma once
+
+#include "cuda.h"
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+
+/* kind: product.cuh. Plan fills in all but the tables, of so many doubles each; 0: it cannot be done */
+enum {
+  BCR_CUDA_PRODUCT_WHOLE,    /* the whole matrix */
+  BCR_CUDA_PRODUCT_PARITIES, /* one for even modes, one for odd ones */
+  BCR_CUDA_PRODUCT_ONE       /* one for both, analysis and synthesis */
+};
+typedef struct {
+  int           n, kind, width, steps, tiles; /* lines of a block; four terms each, of a sum; 16 rows each, of a matrix */
+  const double *table[2];                     /* analysis, synthesis */
+} BCRCudaProducts;
+BCR_CUDA_API int    BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
+BCR_CUDA_API size_t BCRCudaProductsCount(const BCRCudaProducts *m);
+BCR_CUDA_API int    BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis, double *table);
+/* as BCRCudaFft(); in place where f and u have the same strides */
+BCR_CUDA_API int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
+                                      ptrdiff_t extrab);
+
+/* boxproduct.cu: planes of a box, in place, between transforms across them: a product along one axis, of m (its width aside), a line of p->n unknowns along x for each
+   mode, and back; p as for BCRCudaBoxSolve(): n, planes, half, ld, plane, tab (m->n modes) */
+BCR_CUDA_API int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single); /* planes that the device has room for at a time */
+BCR_CUDA_API int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single, void *u);
+
+#if defined(__cplusplus)
+}
+#endif
