@@ -4,7 +4,7 @@ static char help[] = "Poisson on one CUDA device through PETSc, beside peers, al
   matrix  an assembled matrix on (2^k + 1)^2, (2^k + 1)^3 nodes, boundary rows kept: KSPPREONLY with PCBCRPOISSON, CG with PCMG and with GAMG\n\
   var     variable coefficients on the same nodes: CG with PCBCRPOISSON and with PCMG; rho of ksp tutorial ex29, a smooth coefficient\n\
   tune    PCApply() with the defaults and with what -pc_bcrpoisson_tune finds, for the automatic plan and radices 2 and 4\n\
-  setup   set-up again after the values of the matrix have changed, on the device and on the host\n\
+  setup   set-up again after the values of the matrix have changed, on the device and on the host; setup-smooth: of a smooth coefficient\n\
   -suite <ksp,matrix,var>, -n <1023,2047,4095,8191>, -n3 <127,255> (ksp; -n: tune), -nodes <1025,2049>, -nodes3 <129,257> (matrix, var, setup),\n\
   -rho <10>, -reps <9>, -rtol <1e-8>\n\n";
 
@@ -370,8 +370,9 @@ static PetscErrorCode Matrix(PetscInt dim, PetscInt N, int kind, PetscReal jump,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Set-up again after the values have changed: on the device (all of them by a factor), on the host (one of them is set to what it is) */
-static PetscErrorCode Again(PetscInt dim, PetscInt N)
+/* Set-up again after the values have changed: on the device (all of them by a factor), on the host (one of them is set to what it is). kind: of
+   coefficient; one that varies is fitted again */
+static PetscErrorCode Again(PetscInt dim, PetscInt N, int kind)
 {
   Run            r;
   DM             da;
@@ -383,7 +384,7 @@ static PetscErrorCode Again(PetscInt dim, PetscInt N)
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(Grid(dim, N, &da));
   PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(Assemble(dim, N, 0, 1, A));
+  PetscCall(Assemble(dim, N, kind, 1, A));
   PetscCall(DMCreateGlobalVector(da, &r.b));
   PetscCall(VecDuplicate(r.b, &r.x));
   PetscCall(VecSetRandom(r.b, NULL));
@@ -430,7 +431,7 @@ static PetscErrorCode Again(PetscInt dim, PetscInt N)
     double median, least;
 
     BenchStatistics(reps, ms[host], &median, &least);
-    PetscCall(Row("setup", dim, N, host ? "again-host" : "again-device", median, copy, first, -1, -1, host ? "values changed on the host; setup_ms: the first" : "values changed on the device; setup_ms: the first"));
+    PetscCall(Row(kind ? "setup-smooth" : "setup", dim, N, host ? "again-host" : "again-device", median, copy, first, -1, -1, host ? "values changed on the host; setup_ms: the first" : "values changed on the device; setup_ms: the first"));
   }
   PetscCall(KSPDestroy(&r.ksp));
   PetscCall(MatDestroy(&A));
@@ -535,7 +536,8 @@ int main(int argc, char **argv)
     const PetscInt *m = nodes[dim - 2], many = nnodes[dim - 2];
 
     for (PetscInt i = 0; i < nn[dim - 2] && strstr(suite, "ksp"); i++) PetscCall(Ksp(dim, n[dim - 2][i]));
-    for (PetscInt i = 0; i < many && strstr(suite, "setup"); i++) PetscCall(Again(dim, m[i]));
+    for (PetscInt i = 0; i < many && strstr(suite, "setup"); i++)
+      for (int kind = 0; kind < 3; kind += 2) PetscCall(Again(dim, m[i], kind));
     for (PetscInt i = 0; i < many && strstr(suite, "matrix"); i++) PetscCall(Matrix(dim, m[i], 0, 1, gamg));
     for (PetscInt i = 0; i < many && strstr(suite, "var"); i++) {
       PetscCall(Matrix(dim, m[i], 1, rho, PETSC_FALSE));

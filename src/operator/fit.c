@@ -12,6 +12,9 @@
 #include "readimpl.h"
 #include "run.h"
 #include "fitrun.h"
+#include "threads.h"
+
+typedef struct BCRFitPart BCRFitPart;
 
 typedef struct {
   const BCRRows *A;
@@ -28,7 +31,11 @@ typedef struct {
   double         ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
   double         extra[3][2]; /* row sum at this end over the coupling there */
   PetscBool      wrap[3];
-  double        *ones, *iwx, *x, *line, *ghost; /* a grid line each, stored nodes: ones; 1 over the weights along x; three for work */
+  double        *ones, *iwx;       /* a grid line each, stored nodes: ones; 1 over the weights along x */
+  double        *x, *line, *ghost; /* the same, for work; a part's own, as are below and around */
+  double        *below, *around;   /* a part's links below its first nodes and above the last ones of all, where another part has the arrays' place for them; NULL: none */
+  PetscInt       split, parts;     /* the axis that the work is split along, into how many parts */
+  BCRFitPart    *part;
 } BCRFitData;
 
 /* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
@@ -80,8 +87,23 @@ static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], 
 typedef struct {
   double      link[3][2][3], side[3][2][2], sum[3][2], wraps[3], total;
   PetscInt    count[3][2];
+  PetscBool   couple[3][2]; /* something couples to that plane */
   BCRFitRange left;
 } BCRFitSums;
+
+/* What a thread does of the work: F with its part of this rank's nodes, and what comes of it. Parts write to nodes of their own alone: what two of them
+   have between them is kept apart (below, around) until all are done */
+struct BCRFitPart {
+  BCRFitData    F;
+  PetscInt      first, last; /* along F.split */
+  double       *x, *line, *ghost, *below, *around;
+  const double *mean; /* of the axes, if scales are wanted */
+  const double *a;    /* couplings of the fit */
+  BCRFitSums    sums;
+  BCRFitRange   scales, link[3], left;
+  BCRRowState   state; /* of a row that is no good, if any: its node and the column at fault */
+  PetscInt      ix[3], col;
+};
 
 static void BCRFitRangeAdd(BCRFitRange *r, PetscInt n, const double *x, double f, PetscInt row)
 {
@@ -107,6 +129,30 @@ static void BCRFitRangeAdd(BCRFitRange *r, PetscInt n, const double *x, double f
   r->count += (double)n;
 }
 
+/* sum: and those of q */
+static void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q)
+{
+  double e;
+
+  if (q->count == 0) return;
+  if (sum->count == 0) {
+    *sum = *q;
+    return;
+  }
+  if (q->lo < sum->lo) {
+    sum->lo    = q->lo;
+    sum->lorow = q->lorow;
+  }
+  if (q->hi > sum->hi) {
+    sum->hi    = q->hi;
+    sum->hirow = q->hirow;
+  }
+  e = q->ref - sum->ref;
+  sum->sum += q->sum + q->count * e;
+  sum->square += q->square + e * (2 * q->sum + q->count * e);
+  sum->count += q->count;
+}
+
 /* Over all ranks. lorow and hirow stay those of this rank */
 static PetscErrorCode BCRFitRangeAgree(const BCRFitData *F, PetscInt n, BCRFitRange r[])
 {
@@ -119,27 +165,12 @@ static PetscErrorCode BCRFitRangeAgree(const BCRFitData *F, PetscInt n, BCRFitRa
   PetscCall(PetscMalloc1(n * (PetscInt)size, &all));
   PetscCallMPI(MPI_Allgather(r, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, all, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, F->A->comm));
   for (i = 0; i < n; i++) {
-    BCRFitRange sum = {0, 0, 0, 0, 0, 0, r[i].lorow, r[i].hirow};
-    PetscInt    p;
+    BCRFitRange sum = {0, 0, 0, 0, 0, 0, 0, 0};
 
-    for (p = 0; p < (PetscInt)size; p++) { /* in this order on every rank, so that all get the same numbers */
-      const BCRFitRange *q = &all[i + n * p];
-      double             e;
-
-      if (q->count == 0) continue;
-      if (sum.count == 0) {
-        sum.lo  = q->lo;
-        sum.hi  = q->hi;
-        sum.ref = q->ref;
-      }
-      e      = q->ref - sum.ref;
-      sum.lo = PetscMin(sum.lo, q->lo);
-      sum.hi = PetscMax(sum.hi, q->hi);
-      sum.sum += q->sum + q->count * e;
-      sum.square += q->square + e * (2 * q->sum + q->count * e);
-      sum.count += q->count;
-    }
-    r[i] = sum;
+    for (PetscInt p = 0; p < (PetscInt)size; p++) BCRFitRangeJoin(&sum, &all[i + n * p]); /* in this order on every rank, so that all get the same numbers */
+    sum.lorow = r[i].lorow;
+    sum.hirow = r[i].hirow;
+    r[i]      = sum;
   }
   PetscCall(PetscFree(all));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -164,21 +195,41 @@ static inline void BCRFitJoin(double *up, double lo)
   if (*up != lo) *up = *up > 0 && lo > 0 ? sqrt(*up) * sqrt(lo) : 0.5 * (*up + lo);
 }
 
-/* Any row of the box or the shell. Rows of the shell fill the arrays and do not count, and what is wrong with them their own ranks say */
-static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q, BCRFault *fault)
+/* Runs the parts, each with F as it is now, by threads if there are several */
+static void BCRFitRun(BCRFitData *F, void (*run)(void *))
+{
+  void *ctx[BCR_THREADS_MOST];
+
+  for (PetscInt t = 0; t < F->parts; t++) {
+    BCRFitPart *p = &F->part[t];
+
+    p->F = *F;
+    if (F->parts > 1) {
+      p->F.lo[F->split]  = p->first;
+      p->F.own[F->split] = p->last - p->first;
+    }
+    p->F.x      = p->x;
+    p->F.line   = p->line;
+    p->F.ghost  = p->ghost;
+    p->F.below  = p->below;
+    p->F.around = p->around;
+    ctx[t]      = p;
+  }
+  BCRThreadsRun(F->parts, run, ctx);
+}
+
+/* Any row of the box or the shell. Rows of the shell fill the arrays and do not count, and what is wrong with them their own ranks say. *col: the
+   column at fault in a row that is not good */
+static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q, PetscInt *col)
 {
   const BCRRows  *A = F->A;
   double          st[7], rest, left;
-  PetscInt        o[3], d, s, k, col, idx;
+  PetscInt        o[3], d, s, k, idx;
   PetscBool       plane = PETSC_FALSE;
   const PetscBool mine  = BCRGridHas(&A->grid, ix);
-  BCRRowState     state = BCRRowGet(A, F->c, ix, st, &rest, &col);
+  BCRRowState     state = BCRRowGet(A, F->c, ix, st, &rest, col);
 
-  PetscFunctionBegin;
-  if (state != BCR_ROW_GOOD) {
-    if (mine) PetscCall(BCRRowFault(A, state, F->c, ix, col, fault));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  if (state != BCR_ROW_GOOD) return mine ? state : BCR_ROW_GOOD;
   for (d = 0; d < 3; d++) {
     o[d]  = ix[d] - F->b[d];
     plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
@@ -191,7 +242,7 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
         if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A, d, ix)] = (PetscReal)(1.0 / st[BCR_CENTRE]);
       }
     }
-    PetscFunctionReturn(PETSC_SUCCESS);
+    return BCR_ROW_GOOD;
   }
   idx = BCRFitAt(F, o[0], o);
   for (k = 0; k < 6; k++) {
@@ -216,7 +267,7 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
         at[d] = s ? A->N[d] - 1 : 0;
         if (BCRGridHas(&A->grid, at)) { /* the plane may be on another rank than the row beside it */
           pl->couplings[BCRPlaneNode(A, d, at)] = (PetscReal)st[2 * d + s];
-          if (st[2 * d + s] != 0) pl->couple = PETSC_TRUE;
+          if (st[2 * d + s] != 0) q->couple[d][s] = PETSC_TRUE;
         }
         F->D[idx] -= st[2 * d + s] * (double)pl->slope;
       } else if (mine) {
@@ -229,9 +280,11 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
     }
     if (n < 2) continue;
     if (o[d] < n - 1 || F->image[d]) F->C[d][idx] = st[2 * d + 1];
+    else if (F->around && d == F->split) F->around[idx % F->stride[d]] = st[2 * d + 1];
     else if (!F->op->axis[d].plane[1].present) BCRFitJoin(&F->C[d][idx], st[2 * d + 1]); /* around, if anything: the other entry is there */
     if (o[d] == 0 && F->sn[d] == n && !F->image[d] && !F->op->axis[d].plane[0].present) F->C[d][idx + (n - 1) * F->stride[d]] = st[2 * d];
-    if (o[d] > F->so[d]) {
+    if (F->below && d == F->split && o[d] == F->lo[d]) F->below[idx % F->stride[d]] = st[2 * d];
+    else if (o[d] > F->so[d]) {
       double      *up = &F->C[d][idx - F->stride[d]];
       const double lo = st[2 * d];
 
@@ -255,12 +308,12 @@ static PetscErrorCode BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums 
       if (o[d] == n - 2) q->side[d][1][1] += st[k];
     }
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCR_ROW_GOOD;
 }
 
-/* The rows of a grid line that are three or more from all ends: a regular pattern, nothing but D and C to fill. *done: how many it could
+/* The rows of a grid line that are three or more from all ends: a regular pattern, nothing but D and C to fill. Returns how many it could
    do, from ix on: all or none. A line that is odd in any way is left to BCRFitRow(). */
-static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, BCRFitSums *q, PetscInt *done)
+static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, BCRFitSums *q)
 {
   enum {
     MOST = 256
@@ -273,11 +326,9 @@ static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt c
   PetscInt           at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
   int                axis[3] = {0, 0, 0}, axes = 0, wrong, odd = 0;
 
-  PetscFunctionBegin;
-  *done = 0;
-  if (A->far.mat && A->far.i[dof * node] != A->far.i[dof * (node + count)]) PetscFunctionReturn(PETSC_SUCCESS);
-  if (R > MOST || A->ai[row + dof * count] - first != E * count) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) || !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)(E * count), (size_t)E, dof)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A->far.mat && A->far.i[dof * node] != A->far.i[dof * (node + count)]) return 0;
+  if (R > MOST || A->ai[row + dof * count] - first != E * count) return 0;
+  if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) || !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)(E * count), (size_t)E, dof)) return 0;
   for (p = 0; p < R; p++) {
     const PetscInt j = A->aj[first + p];
     const int      k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == F->c ? BCRSlot(A, ix, j / dof - node) : -1);
@@ -287,11 +338,11 @@ static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt c
   }
   for (d = 0; d < F->dim; d++) {
     if (F->n[d] < 2) continue;
-    if (at[2 * d] < 0 || at[2 * d + 1] < 0) PetscFunctionReturn(PETSC_SUCCESS);
+    if (at[2 * d] < 0 || at[2 * d + 1] < 0) return 0;
     C[d]         = F->C[d] + box;
     axis[axes++] = (int)d;
   }
-  if (at[BCR_CENTRE] < 0 || axes == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (at[BCR_CENTRE] < 0 || axes == 0) return 0;
   for (i = 0; i < count && nnone > 0; i++) {
     for (p = 0; p < nnone; p++) odd |= PetscRealPart(v[none[p] + E * i]) != 0;
   }
@@ -300,11 +351,11 @@ static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt c
     for (p = 0; p < R; p++) odd |= PetscImaginaryPart(v[p + E * i]) != 0;
   }
 #endif
-  if (odd) PetscFunctionReturn(PETSC_SUCCESS);
+  if (odd) return 0;
   if (E == 5 && R == 5 && axes == 2 && axis[1] == 1 && at[2] == 0 && at[0] == 1 && at[BCR_CENTRE] == 2 && at[1] == 3) wrong = BCRFitTake5Line(count, v, F->sign, F->D + box, C, F->stride, F->line);
   else if (E == 7 && R == 7 && axes == 3 && at[4] == 0 && at[2] == 1 && at[0] == 2 && at[BCR_CENTRE] == 3 && at[1] == 4 && at[3] == 5) wrong = BCRFitTake7Line(count, v, F->sign, F->D + box, C, F->stride, F->line);
   else wrong = BCRFitTakeLine(count, v, E, at, axes, axis, F->sign, F->D + box, C, F->stride, F->line);
-  if (wrong & 8) PetscFunctionReturn(PETSC_SUCCESS);
+  if (wrong & 8) return 0;
   for (d = 0; d < axes; d++) {
     double *up = C[axis[d]] - F->stride[axis[d]];
 
@@ -312,8 +363,7 @@ static PetscErrorCode BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt c
     for (i = 0; i < count && q->total == 0; i++) q->total += PetscAbs(C[axis[d]][i]);
   }
   BCRFitRangeAdd(&q->left, count, F->line, 1, o);
-  *done = count;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return count;
 }
 
 /* What BCRFitExtract() has summed up, over all ranks */
@@ -334,16 +384,15 @@ static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
     for (d = 0; d < 3; d++) {
       SUM(q->wraps[d]);
       for (s = 0; s < 2; s++) {
-        BCRPlane *pl    = &F->op->axis[d].plane[s];
-        double    count = (double)q->count[d][s], couple = pl->couple ? 1 : 0;
+        double count = (double)q->count[d][s], couple = q->couple[d][s] ? 1 : 0;
 
         for (k = 0; k < 3; k++) SUM(q->link[d][s][k]);
         for (k = 0; k < 2; k++) SUM(q->side[d][s][k]);
         SUM(q->sum[d][s]);
         SUM(count);
         SUM(couple);
-        q->count[d][s] = (PetscInt)count;
-        pl->couple     = (PetscBool)(couple > 0);
+        q->count[d][s]  = (PetscInt)count;
+        q->couple[d][s] = (PetscBool)(couple > 0);
       }
     }
     SUM(q->total);
@@ -357,46 +406,89 @@ static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A part of the pass over the matrix, to the first row that is no good */
+static void BCRFitExtractPart(void *ctx)
+{
+  BCRFitPart    *p  = (BCRFitPart *)ctx;
+  BCRFitData    *F  = &p->F;
+  const BCRRows *A  = F->A;
+  PetscInt      *ix = p->ix, begin[3], end[3], d;
+
+  memset(&p->sums, 0, sizeof(p->sums));
+  p->state = BCR_ROW_GOOD;
+  for (d = 0; d < 3; d++) { /* the rank's own rows, planes and all, and those of the shell that the arrays hold */
+    begin[d] = A->lo[d];
+    end[d]   = A->nodes ? A->lo[d] + A->n[d] : A->lo[d];
+    if (F->parts > 1 && d == F->split) {
+      if (p != F->part) begin[d] = p->first + F->b[d];
+      if (p != F->part + F->parts - 1) end[d] = p->last + F->b[d];
+    }
+    if (F->sn[d] == 0 || A->grid.parts[d] == 1) continue;
+    begin[d] = PetscMin(begin[d], F->so[d] + F->b[d]);
+    end[d]   = PetscMax(end[d], F->so[d] + F->sn[d] + F->b[d]);
+  }
+  for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
+    for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
+      PetscBool inside = (PetscBool)(F->n[0] > 20 && !(F->below && ix[F->split] - F->b[F->split] == p->first));
+
+      for (d = 1; d < F->dim; d++) inside = (PetscBool)(inside && ix[d] - F->b[d] > 2 && ix[d] - F->b[d] < F->n[d] - 3 && ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
+      for (ix[0] = begin[0]; ix[0] < end[0]; ix[0]++) {
+        const PetscInt o = ix[0] - F->b[0], mine = A->lo[0] + A->n[0] - ix[0] - (A->grid.parts[0] > 1 ? 1 : 0), count = PetscMin(F->n[0] - 3 - o, mine);
+
+        if (inside && o > 2 && count > 8 && ix[0] > A->lo[0]) {
+          const PetscInt done = BCRFitLine(F, ix, count, &p->sums);
+
+          ix[0] += done;
+          if (done < count) inside = PETSC_FALSE;
+        }
+        p->state = BCRFitRow(F, ix, &p->sums, &p->col);
+        if (p->state != BCR_ROW_GOOD) return;
+      }
+    }
+  }
+}
+
 /* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends apart. left: over all ranks, its extremes'
    places are this rank's */
 static PetscErrorCode BCRFitExtract(BCRFitData *F, BCRFitRange *left, BCRFitRange *near)
 {
   const BCRRows *A = F->A;
   BCRFitSums     q;
-  PetscInt       ix[3], begin[3], end[3], d, s;
+  PetscInt       d, s, k;
   BCRFault       fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(&q, sizeof(q)));
-  for (d = 0; d < 3; d++) { /* the rank's own rows, planes and all, and those of the shell that the arrays hold */
-    begin[d] = A->lo[d];
-    end[d]   = A->nodes ? A->lo[d] + A->n[d] : A->lo[d];
-    if (F->sn[d] == 0 || A->grid.parts[d] == 1) continue;
-    begin[d] = PetscMin(begin[d], F->so[d] + F->b[d]);
-    end[d]   = PetscMax(end[d], F->so[d] + F->sn[d] + F->b[d]);
-  }
-  for (ix[2] = begin[2]; ix[2] < end[2] && !fault.code; ix[2]++) {
-    for (ix[1] = begin[1]; ix[1] < end[1] && !fault.code; ix[1]++) {
-      PetscBool inside = (PetscBool)(F->n[0] > 20);
+  BCRFitRun(F, BCRFitExtractPart);
+  q = F->part[0].sums;
+  for (PetscInt t = 0; t < F->parts; t++) {
+    const BCRFitPart *p  = &F->part[t];
+    const PetscInt    st = F->stride[F->split];
+    double           *C  = F->C[F->split];
 
-      for (d = 1; d < F->dim; d++) inside = (PetscBool)(inside && ix[d] - F->b[d] > 2 && ix[d] - F->b[d] < F->n[d] - 3 && ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
-      for (ix[0] = begin[0]; ix[0] < end[0] && !fault.code; ix[0]++) {
-        const PetscInt o = ix[0] - F->b[0], mine = A->lo[0] + A->n[0] - ix[0] - (A->grid.parts[0] > 1 ? 1 : 0), count = PetscMin(F->n[0] - 3 - o, mine);
-
-        if (inside && o > 2 && count > 8 && ix[0] > A->lo[0]) {
-          PetscInt done;
-
-          PetscCall(BCRFitLine(F, ix, count, &q, &done));
-          ix[0] += done;
-          if (done < count) inside = PETSC_FALSE;
-        }
-        PetscCall(BCRFitRow(F, ix, &q, &fault));
+    if (p->state != BCR_ROW_GOOD) {
+      PetscCall(BCRRowFault(A, p->state, F->c, p->ix, p->col, &fault));
+      break;
+    }
+    for (PetscInt i = 0; i < st && p->below; i++) BCRFitJoin(&C[(p->first - 1) * st + i], p->below[i]);
+    for (PetscInt i = 0; i < st && p->around && !F->op->axis[F->split].plane[1].present; i++) BCRFitJoin(&C[(p->last - 1) * st + i], p->around[i]);
+    if (t == 0) continue;
+    for (d = 0; d < 3; d++) {
+      q.wraps[d] += p->sums.wraps[d];
+      for (s = 0; s < 2; s++) {
+        for (k = 0; k < 3; k++) q.link[d][s][k] += p->sums.link[d][s][k];
+        for (k = 0; k < 2; k++) q.side[d][s][k] += p->sums.side[d][s][k];
+        q.sum[d][s] += p->sums.sum[d][s];
+        q.count[d][s] += p->sums.count[d][s];
+        q.couple[d][s] = (PetscBool)(q.couple[d][s] || p->sums.couple[d][s]);
       }
     }
+    q.total += p->sums.total;
+    BCRFitRangeJoin(&q.left, &p->sums.left);
   }
   PetscCall(BCRFaultAgree(A->comm, &fault));
   *near = q.left;
   PetscCall(BCRFitSumsAgree(F, &q));
+  for (d = 0; d < 6; d++) F->op->axis[d / 2].plane[d % 2].couple = q.couple[d / 2][d % 2];
   PetscCheck(q.total != 0, A->comm, PETSC_ERR_SUP, "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. Use -pc_type jacobi");
   for (d = 0; d < F->dim; d++) {
     F->wrap[d] = (PetscBool)(F->n[d] > 2 && q.wraps[d] > 0);
@@ -584,39 +676,69 @@ static void BCRFitScaled(const BCRFitData *F, PetscInt d, PetscInt *begin, Petsc
   *end   = PetscMin(F->lo[d] + F->own[d] + more, high);
 }
 
-/* Row scales (with mean), then the couplings: mean along each axis, and the largest quotient over all links after division by that mean */
-static PetscErrorCode BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r)
+/* Row scales of the nodes that the links of this part have at an end, if those of others are among them */
+static void BCRFitScalesPart(void *ctx)
 {
-  PetscInt        o[3] = {0, 0, 0}, begin[3], end[3], d, k, node;
-  const PetscBool cuts = (PetscBool)(F->A->grid.size > 1), some = (PetscBool)(F->own[0] > 0 && F->own[1] > 0 && F->own[2] > 0);
-  double          l = PETSC_MAX_REAL, h = 0;
+  BCRFitPart       *p    = (BCRFitPart *)ctx;
+  const BCRFitData *F    = &p->F;
+  PetscInt          o[3] = {0, 0, 0}, begin[3], end[3], d;
 
-  PetscFunctionBegin;
+  memset(&p->scales, 0, sizeof(p->scales));
   for (d = 0; d < 3; d++) BCRFitScaled(F, d, &begin[d], &end[d]);
-  for (o[2] = begin[2]; o[2] < end[2] && F->S && cuts && some; o[2]++)
-    for (o[1] = begin[1]; o[1] < end[1]; o[1]++) BCRFitScales(F, o, begin[0], end[0] - begin[0], mean, F->S + BCRFitAt(F, begin[0], o), scales);
-  for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2] && some; o[2]++) {
+  if (F->own[0] < 1 || F->own[1] < 1 || F->own[2] < 1) return;
+  for (o[2] = begin[2]; o[2] < end[2]; o[2]++)
+    for (o[1] = begin[1]; o[1] < end[1]; o[1]++) BCRFitScales(F, o, begin[0], end[0] - begin[0], p->mean, F->S + BCRFitAt(F, begin[0], o), &p->scales);
+}
+
+/* Row scales, if this part has all that its links need, and the couplings */
+static void BCRFitMeansPart(void *ctx)
+{
+  BCRFitPart       *p     = (BCRFitPart *)ctx;
+  const BCRFitData *F     = &p->F;
+  PetscInt          o[3]  = {0, 0, 0}, d, k, node;
+  const PetscBool   alone = (PetscBool)(F->A->grid.size == 1 && F->parts == 1);
+
+  memset(p->link, 0, sizeof(p->link));
+  if (alone) memset(&p->scales, 0, sizeof(p->scales));
+  if (F->own[0] < 1) return;
+  for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
     for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++) {
       const PetscInt row = o[1] + F->n[1] * o[2];
 
-      if (F->S && !cuts) BCRFitScales(F, o, 0, F->n[0], mean, F->S + BCRFitAt(F, 0, o), scales);
+      if (F->S && alone) BCRFitScales(F, o, 0, F->n[0], p->mean, F->S + BCRFitAt(F, 0, o), &p->scales);
       for (d = 0; d < F->dim; d++) {
         const PetscBool plain = (PetscBool)(!F->S && d == 0);
 
         if (plain && F->n[0] > 1) {
           const PetscInt first = PetscMax(F->lo[0], 1);
 
-          BCRFitRangeAdd(&r->link[d], F->lo[0] + F->own[0] - first, F->C[d] + BCRFitAt(F, first - 1, o), 1 / (BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2])), row);
+          BCRFitRangeAdd(&p->link[d], F->lo[0] + F->own[0] - first, F->C[d] + BCRFitAt(F, first - 1, o), 1 / (BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2])), row);
         } else if (!plain) {
           k = BCRFitLinks(F, o, d, PETSC_FALSE, F->line, &node);
-          BCRFitRangeAdd(&r->link[d], k, F->line, 1, row);
+          BCRFitRangeAdd(&p->link[d], k, F->line, 1, row);
         }
         if (F->wrap[d]) {
           k = BCRFitLinks(F, o, d, PETSC_TRUE, F->line, &node);
-          BCRFitRangeAdd(&r->link[d], k, F->line, 1, row);
+          BCRFitRangeAdd(&p->link[d], k, F->line, 1, row);
         }
       }
     }
+  }
+}
+
+/* Row scales (with mean), then the couplings: mean along each axis, and the largest quotient over all links after division by that mean */
+static PetscErrorCode BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r)
+{
+  PetscInt d, t;
+  double   l = PETSC_MAX_REAL, h = 0;
+
+  PetscFunctionBegin;
+  for (t = 0; t < F->parts; t++) F->part[t].mean = mean;
+  if (F->S && (F->A->grid.size > 1 || F->parts > 1)) BCRFitRun(F, BCRFitScalesPart);
+  BCRFitRun(F, BCRFitMeansPart);
+  for (t = 0; t < F->parts; t++) {
+    for (d = 0; d < 3; d++) BCRFitRangeJoin(&r->link[d], &F->part[t].link[d]);
+    if (scales) BCRFitRangeJoin(scales, &F->part[t].scales);
   }
   for (d = 0; d < 3; d++) r->near[d] = r->link[d];
   PetscCall(BCRFitRangeAgree(F, 3, r->link));
@@ -641,28 +763,38 @@ static PetscInt BCRFitInsideLine(const BCRFitData *F, PetscInt *first)
   return PetscMin(F->lo[0] + F->own[0], F->n[0] - cut) - *first;
 }
 
-/* What is left over the inside of the box, where all weights are one: D / s^2 - T, or without scales the row sum */
-static PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r)
+static void BCRFitLeftPart(void *ctx)
 {
-  PetscInt       o[3]  = {0, 0, 0}, d, i, first;
-  const PetscInt count = BCRFitInsideLine(F, &first);
+  BCRFitPart       *p     = (BCRFitPart *)ctx;
+  const BCRFitData *F     = &p->F;
+  PetscInt          o[3]  = {0, 0, 0}, d, i, first;
+  const PetscInt    count = BCRFitInsideLine(F, &first);
 
-  PetscFunctionBegin;
-  memset(&r->left, 0, sizeof(r->left));
+  memset(&p->left, 0, sizeof(p->left));
   for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
     for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++) {
       if (!BCRFitInside(F, o, 0)) continue;
-      BCRFitRest(F, o, r->a, F->x, F->line);
+      BCRFitRest(F, o, p->a, F->x, F->line);
       for (d = 0; d < F->dim && !F->S; d++) { /* the two couplings of each axis in place of T's; of two nodes, the one there is */
         const double *below, *above, two = F->n[d] > 2 ? 1 : 0;
 
         if (F->n[d] < 2) continue;
         BCRFitBeside(F, o, F->lo[0], F->own[0], d, &below, &above);
-        for (i = 0; i < F->own[0]; i++) F->line[i] += r->a[d] - below[i] + two * (r->a[d] - above[i]);
+        for (i = 0; i < F->own[0]; i++) F->line[i] += p->a[d] - below[i] + two * (p->a[d] - above[i]);
       }
-      BCRFitRangeAdd(&r->left, count, F->line + first - F->lo[0], 1, o[1] + F->n[1] * o[2]);
+      BCRFitRangeAdd(&p->left, count, F->line + first - F->lo[0], 1, o[1] + F->n[1] * o[2]);
     }
   }
+}
+
+/* What is left over the inside of the box, where all weights are one: D / s^2 - T, or without scales the row sum */
+static PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r)
+{
+  PetscFunctionBegin;
+  memset(&r->left, 0, sizeof(r->left));
+  for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = r->a;
+  BCRFitRun(F, BCRFitLeftPart);
+  for (PetscInt t = 0; t < F->parts; t++) BCRFitRangeJoin(&r->left, &F->part[t].left);
   r->nearleft = r->left;
   PetscCall(BCRFitRangeAgree(F, 1, &r->left));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -800,6 +932,35 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Parts of this rank's nodes, each a thread's: of the slowest axis, where one rank has all and the matrix is large */
+static PetscErrorCode BCRFitSplit(BCRFitData *F)
+{
+  const PetscInt least = 8; /* no part but the first and last has rows that BCRFitRow() counts apart */
+  const BCRRows *A     = F->A;
+
+  PetscFunctionBegin;
+  F->split = F->dim - 1;
+  F->parts = 1;
+  if (A->grid.size == 1 && F->dim > 1) {
+    PetscCall(BCRThreadsNumber(A->near.mat, (size_t)A->ai[A->dof * A->nodes] * sizeof(PetscScalar), &F->parts));
+    F->parts = PetscMax(1, PetscMin(F->parts, F->n[F->split] / least));
+  }
+  PetscCall(PetscCalloc1(F->parts, &F->part));
+  for (PetscInt t = 0; t < F->parts; t++) {
+    BCRFitPart *p = &F->part[t];
+
+    p->first = (PetscInt)((PetscInt64)F->n[F->split] * t / F->parts);
+    p->last  = (PetscInt)((PetscInt64)F->n[F->split] * (t + 1) / F->parts);
+    PetscCall(PetscMalloc3(F->sn[0] + 1, &p->x, F->sn[0], &p->line, F->sn[0], &p->ghost));
+    if (t > 0) PetscCall(PetscMalloc1(F->stride[F->split], &p->below));
+    if (t > 0 && t == F->parts - 1) PetscCall(PetscMalloc1(F->stride[F->split], &p->around));
+  }
+  F->x     = F->part[0].x; /* what is not split works with those of the first */
+  F->line  = F->part[0].line;
+  F->ghost = F->part[0].ghost;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* All of the fit but the planes to drop, the box and the sign, which F has */
 static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
 {
@@ -813,7 +974,8 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&average, sizeof(average)));
   PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
-  PetscCall(PetscMalloc5(F->sn[0], &F->ones, F->sn[0], &F->iwx, F->sn[0] + 1, &F->x, F->sn[0], &F->line, F->sn[0], &F->ghost));
+  PetscCall(PetscMalloc2(F->sn[0], &F->ones, F->sn[0], &F->iwx));
+  PetscCall(BCRFitSplit(F));
   PetscCall(PetscMalloc1(F->nodes, &F->D));
   for (d = 0; d < F->dim; d++) {
     const PetscInt slice = F->n[d] > 1 && F->nodes ? F->nodes / F->sn[d] : 0;
@@ -955,7 +1117,13 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
   F.sign = rest < 0 ? -1 : 1;
   PetscCall(BCRShellOpen(A, 2));
   ierr = BCRFitCompute(&F, fit);
-  PetscCall(PetscFree5(F.ones, F.iwx, F.x, F.line, F.ghost));
+  for (PetscInt t = 0; t < F.parts && F.part; t++) {
+    PetscCall(PetscFree3(F.part[t].x, F.part[t].line, F.part[t].ghost));
+    PetscCall(PetscFree(F.part[t].below));
+    PetscCall(PetscFree(F.part[t].around));
+  }
+  PetscCall(PetscFree(F.part));
+  PetscCall(PetscFree2(F.ones, F.iwx));
   PetscCall(PetscFree(F.D));
   for (d = 0; d < 3; d++) PetscCall(PetscFree(F.C[d]));
   if (F.S && A->grid.size > 1 && !ierr) { /* the scales of this rank's unknowns */

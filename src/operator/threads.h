@@ -1,10 +1,15 @@
 /*
   Several threads of a process that has a CUDA device, for work on the host that one core cannot do at the speed of memory. What they run calls
-  nothing of PETSc's. They end before BCRThreadsRun() does.
+  nothing of PETSc's. They end before BCRThreadsRun() does. Without CUDA there is one.
 */
 #pragma once
 
+#include "../petscbcrimpl.h"
 #include <petscmat.h>
+
+enum {
+  BCR_THREADS_MOST = 16
+};
 
 /* How many for a matrix with so many bytes of values: -bcr_read_threads; else 1, but for large ones of a device's type as many as this process has cores to
    itself, up to 16, and one for every 5 MB */
