@@ -174,23 +174,34 @@ enum {
   RANKS = 8 /* blocks of a cluster: more are not portable */
 };
 
-/* Lines over the slabs of a cluster, K positions each, a thread a mode (where active). at(i): the value at position i; E: shared, N numbers, then N
-   more: of this block's positions the end of the forward recurrence, and what it gives the first position of the backward one; t: mode's tables,
-   stride apart. Values stay in shared memory: registers are short. Whoever calls has to do a cluster_wait() at the end. */
-template <typename T, int K, int N, typename At>
-static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, bool active, int k, int rank, int nrank, const double *t, ptrdiff_t stride, double *E, At at)
+/* Right-hand side number i of a block's rows: an equation at an end may be halved */
+template <typename At>
+static __device__ __forceinline__ double cluster_right(double hs, bool half0, bool half1, int rows, int i, At at)
 {
-  const int    rows = min(K, p.n - rank * K), tail = p.n - (nrank - 1) * K;
-  const bool   half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank == nrank - 1;
-  const double mu = t[0], hs = t[stride];
+  const double g = (double)at(i);
+
+  return hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g);
+}
+
+/* What a block knows of a mode's line when all blocks have gone over their rows once with nothing carried in */
+struct ClusterChain {
+  double C, X1;     /* of all rows: the end of the forward recurrence, and what it gives the first position of the backward one */
+  double in, pwin;  /* what comes in to this block's rows; power of mu at their beginning */
+  double R, RA, pr; /* what the rows behind give back, for what comes to the line's first one, and the power of mu over them */
+};
+
+/* at(i): the value at position i of rows; tail: rows of the last block; E: shared, N numbers, then N more: of this block's positions the end of the forward
+   recurrence, and what it gives the first position of the backward one */
+template <int K, int N, typename At>
+static __device__ __forceinline__ ClusterChain cluster_chain(bool active, int k, int rank, int nrank, int rows, int tail, bool half0, bool half1, double mu, double hs, double *E, At at)
+{
   double       c = 0, b = 0, pw = 1, power = mu, sum = mu, mK = 0, PK = 0, mT = 1, PT = 0; /* mu^K, sum over m < K of mu^(2 m + 1), the same of the last block's rows */
+  ClusterChain a = {0, 0, 0, 1, 0, 0, 1};
 
   if (active) {
 #pragma unroll 8
     for (int i = 0; i < rows; i++) {
-      const double g = (double)at(i);
-
-      c = hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g) + mu * c;
+      c = cluster_right(hs, half0, half1, rows, i, at) + mu * c;
       b += pw * c;
       pw *= mu;
     }
@@ -212,8 +223,6 @@ static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, 
     sum += sum * power;
   }
   cluster_wait();
-  double C = 0, X1 = 0, pr = 1, in = 0, pwin = 1, R = 0, RA = 0;
-
   if (active) {
     double e[RANKS], h[RANKS];
 
@@ -224,41 +233,52 @@ static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, 
     }
     pw = 1;
 #pragma unroll
-    for (int q = 0; q < RANKS; q++) { /* the chain of all blocks' rows */
+    for (int q = 0; q < RANKS; q++) {
       if (q < nrank) {
-        const double m = q == nrank - 1 ? mT : mK, s = q == nrank - 1 ? PT : PK, x = h[q] + C * s;
+        const double m = q == nrank - 1 ? mT : mK, s = q == nrank - 1 ? PT : PK, x = h[q] + a.C * s;
 
-        X1 += pw * x;
+        a.X1 += pw * x;
         if (q == rank) {
-          in   = C;
-          pwin = pw;
+          a.in   = a.C;
+          a.pwin = pw;
         } else if (q > rank) {
-          R += pr * x;
-          RA += pr * pw * s;
-          pr *= m;
+          a.R += a.pr * x;
+          a.RA += a.pr * pw * s;
+          a.pr *= m;
         }
         pw *= m;
-        C = e[q] + C * m;
+        a.C = e[q] + a.C * m;
       }
     }
   }
+  return a;
+}
+
+/* Lines over the slabs of a cluster, K positions each, a thread a mode (where active); t: mode's tables, stride apart. Values stay in shared memory: registers are
+   short. Whoever calls has to do a cluster_wait() at the end. */
+template <typename T, int K, int N, typename At>
+static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, bool active, int k, int rank, int nrank, const double *t, ptrdiff_t stride, double *E, At at)
+{
+  const int    rows  = min(K, p.n - rank * K);
+  const bool   half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank == nrank - 1;
+  const double mu = t[0], hs = t[stride];
+  ClusterChain c = cluster_chain<K, N>(active, k, rank, nrank, rows, p.n - (nrank - 1) * K, half0, half1, mu, hs, E, at);
+
   cluster_arrive(); /* others may go on reading until all blocks are here */
   if (active) {
-    const double A = (t[3 * stride] * X1 + t[4 * stride] * C) / mu, Bn = (t[6 * stride] * X1 + t[7 * stride] * C) / mu;
+    const double A = (t[3 * stride] * c.X1 + t[4 * stride] * c.C) / mu, Bn = (t[6 * stride] * c.X1 + t[7 * stride] * c.C) / mu;
 
-    in += A * pwin;
-    R += A * RA + pr * Bn;
+    c.in += A * c.pwin;
+    c.R += A * c.RA + c.pr * Bn;
 #pragma unroll 8
     for (int i = 0; i < rows; i++) {
-      const double g = (double)at(i);
-
-      in    = hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g) + mu * in;
-      at(i) = (T)in;
+      c.in  = cluster_right(hs, half0, half1, rows, i, at) + mu * c.in;
+      at(i) = (T)c.in;
     }
 #pragma unroll 8
     for (int i = rows - 1; i >= 0; i--) {
-      R     = (double)at(i) + mu * R;
-      at(i) = (T)R;
+      c.R   = (double)at(i) + mu * c.R;
+      at(i) = (T)c.R;
     }
   }
 }

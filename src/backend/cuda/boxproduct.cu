@@ -7,14 +7,16 @@
 #include "product.cuh"
 
 enum {
-  BOX_W      = 32,  /* columns of a block */
-  BOX_MODES  = 160, /* at most, a thread each; in single precision BOX_SINGLE: level 0 (seven kernels, of which two read less) is as fast from there on */
-  BOX_SINGLE = 128,
-  BOX_ROWS   = 32 /* results of a column that a warp has */
+  BOX_W     = 32,  /* columns of a block */
+  BOX_MODES = 256, /* at most: a thread each */
+  BOX_ROWS  = 32,  /* results of a column that a warp has */
+  /* most modes for which this takes less time than level 0 does, in seven kernels of which two read less: double, single precision */
+  BOX_DOUBLE = 160,
+  BOX_SINGLE = 128
 };
 
 template <typename T, int KIND>
-__global__ void __launch_bounds__(BOX_MODES, 3) box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, T *u)
+__global__ void __launch_bounds__(BOX_MODES, 2) box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, T *u)
 {
   constexpr int     W = BOX_W, G = ProductKind<KIND>::GROUPS, MT = BOX_ROWS / 16 / G;
   extern __shared__ __align__(16) char sm[];
@@ -71,7 +73,7 @@ int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, i
 {
   int fits = 0;
 
-  if (m->n <= (single ? BOX_SINGLE : BOX_MODES)) BCR_CUDA_TYPE(single, (void)launch_any<T>(p, m, NULL, NULL, &fits));
+  if (m->n <= (single ? BOX_SINGLE : BOX_DOUBLE)) BCR_CUDA_TYPE(single, (void)launch_any<T>(p, m, NULL, NULL, &fits));
   return fits;
 }
 

@@ -11,7 +11,7 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
   const int     rows = max(0, min(K, p.n - rank * K)), tail = p.n - (nrank - 1) * K;
   const bool    half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank * K + rows == p.n, last = rank == nrank - 1;
   const double  mu = t[0], hs = t[stride];
-  double        c = 0, b = 0, pw = 1, power = mu, sum = mu, mK = 0, PK = 0, mT = 1, PT = 0; /* as in cluster_lines() */
+  double        c = 0, b = 0, pw = 1, power = mu, sum = mu, mK = 0, PK = 0, mT = 1, PT = 0; /* as in cluster_chain() */
 
   if (active) {
 #pragma unroll 8
