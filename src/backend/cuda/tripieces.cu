@@ -24,13 +24,21 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   const int       P = (int)s.chunks, piece = (int)(blockIdx.x % P), pad = piece ? 0 : (int)s.pad, slot = piece ? -1 : pad / K, ip = ty == slot ? pad % K : -1;
   const unsigned  group = blockIdx.x / P, at = group * TX + tx, columns = (unsigned)s.columns, column = at < columns ? at : columns - 1, inner = (unsigned)s.inner;
   const bool      active = at<columns, local = P> 4 && p.reach <= R;
+  const int       needs  = local ? (piece <= 1 || piece == P - 1 ? 6 : 2) : P; /* pieces whose numbers this one needs */
   const ptrdiff_t base = column % inner + s.inner * s.n * (column / inner), first = (ptrdiff_t)R * piece + K * ty - s.pad + p.h - 1;
-  double2        *ex = shared + tx, *xs = ex + NT * TX;                                                     /* of the parts; of the pieces, where all are needed */
-  double         *fe = (double *)(shared + (NT + (local || P == 1 ? 0 : P)) * TX) + tx, *own = fe + N * TX; /* right-hand sides at the ends; numbers of the lines */
+  double2        *ex = shared + tx, *xs = ex + NT * TX;                                           /* of the parts; of the pieces */
+  double         *fe = (double *)(shared + (NT + (local ? 6 : P)) * TX) + tx, *own = fe + N * TX; /* right-hand sides at the ends; numbers of the lines */
   W               x[K], y = 0, b = 0;
 
   f += base;
   u += base;
+  if (PER) {
+    const unsigned  i = column % inner, o = column / inner;
+    const ptrdiff_t set = i / (unsigned)s.rep + s.inner / s.rep * o;
+
+    for (int e = ty; e < nt; e += NT) __pipeline_memcpy_async(own + e * TX, p.tab + e * p.sets + set, sizeof(double));
+    __pipeline_commit();
+  }
   if (first >= p.h) {
     const IO *from = f + s.inner * first;
 
@@ -39,13 +47,6 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   } else {
 #pragma unroll
     for (int k = 0; k < K; k++) x[k] = first + k >= p.h ? (W)f[s.inner * (first + k)] : (W)0;
-  }
-  if (PER) {
-    const unsigned  i = column % inner, o = column / inner;
-    const ptrdiff_t set = i / (unsigned)s.rep + s.inner / s.rep * o;
-
-    for (int e = ty; e < nt; e += NT) __pipeline_memcpy_async(own + e * TX, p.tab + e * p.sets + set, sizeof(double));
-    __pipeline_commit();
   }
   for (int e = ty; e < N; e += NT) fe[e * TX] = (double)f[s.inner * (e < p.h ? e : s.n - N + e)];
   const unsigned long long ended = *(volatile unsigned long long *)ws;
@@ -56,6 +57,8 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   }
   const Numbers<PER> t  = {PER ? own : p.numbers, TX};
   const W            al = (W)t[0], be = (W)t[1], ga = (W)t[2];
+  const Part         sk = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]}, s1 = {t[TAB_LEVEL], t[TAB_LEVEL + 1], t[TAB_LEVEL + 2]}; /* of a part, of a piece */
+  const double       qa = slot < 0 ? sk.a : t[TAB_THREAD], qb = slot < 0 ? sk.b : t[TAB_THREAD + 1];                                   /* of the first part, from the slot on where that is */
 
 #pragma unroll
   for (int k = 0; k < K; k++) {
@@ -68,145 +71,100 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   ex[ty * TX] = make_double2(y, b);
   __syncthreads();
 
-  /* a thread for each line */
+  /* with nothing carried into the piece: what comes into this part, c, and what is to its right, r; of the piece, forwards, end */
   const unsigned all  = columns + TX - 1 - (columns - 1) % TX; /* whole groups of lines */
-  const int      turn = (int)(ended / ((unsigned long long)(all / TX) * P)) & 1;
+  const int      turn = (int)(ended / ((unsigned long long)(all / TX) * P)) & 1, begin = slot < 0 ? 0 : slot;
   double2       *post = ws + 1 + (ptrdiff_t)turn * all * P + (ptrdiff_t)group * TX * P + tx;
-  const Part     sk   = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]};
-  double         qa = 1, qb = 1, c = 0, r = 0;
+  double         end = 0, c = 0, r = 0, pw = 1;
 
-  if (ty == 0) {
-    double pw = 1, here = 0;
-
-    if (slot >= 0) {
-      qa = t[TAB_THREAD];
-      qb = t[TAB_THREAD + 1];
-    }
 #pragma unroll
-    for (int q = 0; q < NT; q++) { /* the piece, with nothing carried in */
-      const double2 v = ex[q * TX];
+  for (int q = 0; q < NT; q++) {
+    const double2 v = ex[q * TX];
 
-      if (q == slot) here = v.y;
-      else if (q > slot) {
-        r = fma(pw, fma(sk.p, c, v.y), r);
-        pw *= sk.b;
-      }
-      c = fma(sk.a, c, v.x);
+    if (q == ty) c = end;
+    else if (q > ty) {
+      r = fma(pw, fma(sk.p, end, v.y), r);
+      pw *= sk.b;
     }
-    if (slot >= 0) r = fma(qb, r, here);
-    if (P > 1) {
-      scan_send(post + piece * TX, c, r);
-      post[piece * TX + (turn ? -1 : 1) * (ptrdiff_t)all * P] = make_double2(0, 0);
-    }
+    end = fma(sk.a, end, v.x);
   }
-  if (P > 1 && !local) {
-    for (int q = ty; q < P; q += NT) {
-      double2 v;
+  if (ty == begin) {
+    const double B = fma(qb, r, (double)b);
 
+    if (P > 1) {
+      scan_send(post + piece * TX, end, B);
+      post[piece * TX + (turn ? -1 : 1) * (ptrdiff_t)all * P] = make_double2(0, 0);
+    } else xs[0] = make_double2(end, B);
+  }
+  double       va, vr, vb, wa, wr, wb, C = 0, Z = 0, s0 = 0, last = 0, d = 0, e = 0;
+  const double ra = t[TAB_REST], rb = t[TAB_REST + 1];
+
+  /* what is left of one carried into the piece (or put into the slot) and of one to its right, in this part; of d and e, in the piece */
+  scan_weights(ty, NT, slot, slot < 0 ? 1 : qa, sk, va, vr, vb);
+  if (local) {
+    wa = piece == 1 ? ra : 0;
+    wr = piece == 0 ? ra * s1.p : 0;
+    wb = piece == P - 1 ? 1 : 0;
+  } else scan_weights(piece, P, 0, ra, s1, wa, wr, wb);
+  for (int j = ty; j < needs && P > 1; j += NT) {
+    const int q = !local ? j : (j < 2 ? piece - 1 + 2 * j : (j < 4 ? j - 2 : P - 6 + j));
+    double2   v = make_double2(0, 0);
+
+    if (q >= 0 && q < P) {
       do v = scan_receive(post + q * TX);
       while (!scan_there(v));
-      xs[q * TX] = v;
     }
-    __syncthreads();
-  }
-  if (ty == 0) {
-    const Part   s1 = {t[TAB_LEVEL], t[TAB_LEVEL + 1], t[TAB_LEVEL + 2]};
-    const double ra = t[TAB_REST], rb = t[TAB_REST + 1];
-    double       d = 0, e = 0, s0 = r, last = c, C = 0, right = 0, va = 0, vr = 0, ve = 0; /* into this piece: C + va d; to its right: right + vr d + ve e */
-    const bool   edge = !local || piece <= 1 || piece == P - 1;
-
-    if (local) {
-      double2 v[4];
-
-      if (piece) {
-        do v[0] = scan_receive(post + (piece - 1) * TX);
-        while (!scan_there(v[0]));
-        C = v[0].x;
-      }
-      if (piece < P - 1) {
-        do v[0] = scan_receive(post + (piece + 1) * TX);
-        while (!scan_there(v[0]));
-        right = fma(s1.p, c, v[0].y);
-      }
-      if (edge) {
-#pragma unroll
-        for (int q = 0; q < 4; q++) {
-          const int k = q < 2 ? q : P - 4 + q;
-
-          do v[q] = k == piece ? make_double2(c, r) : scan_receive(post + k * TX);
-          while (k != piece && !scan_there(v[q]));
-        }
-        s0   = fma(rb, fma(s1.p, v[0].x, v[1].y), v[0].y);
-        last = fma(s1.a, v[2].x, v[3].x);
-        va   = piece == 1 ? ra : 0;
-        vr   = piece == 0 ? ra * s1.p : 0;
-        ve   = piece == P - 1 ? 1 : 0;
-      }
-    } else if (P > 1) {
-      double r0 = 0, p0 = 1, cd = ra;
-
-      last = 0;
-      ve   = 1;
-#pragma unroll 4
-      for (int q = 0; q < P; q++) {
-        const double2 v = xs[q * TX];
-
-        if (q == piece) {
-          C  = last;
-          va = cd;
-        }
-        if (q) {
-          r0 = fma(p0, fma(s1.p, last, v.y), r0);
-          p0 *= s1.b;
-          if (q > piece) {
-            right = fma(ve, fma(s1.p, last, v.y), right);
-            vr    = fma(ve * s1.p, cd, vr);
-            ve *= s1.b;
-          }
-          cd *= s1.a;
-        }
-        last = fma(s1.a, last, v.x);
-      }
-      s0 = fma(rb, r0, xs[0].y);
-    } else ve = 1;
-    if (edge) {
-      d = ends(t, fe, TX, N, p.h - 1, s0, last);
-      e = ends(t, fe, TX, N, p.h, s0, last);
-      if (active && piece == 0)
-        for (int k = 0; k < p.h - 1; k++) u[s.inner * k] = (IO)ends(t, fe, TX, N, k, s0, last);
-      if (active && piece == P - 1)
-        for (int k = 0; k < p.t; k++) u[s.inner * (s.n - p.t + k)] = (IO)(k ? ends(t, fe, TX, N, p.h + k, s0, last) : e);
-    }
-    /* into each part, with d where the slot is, and to its right */
-    c = piece ? fma(va, d, C) : d;
-    r = fma(ve, e, fma(vr, d, right));
-#pragma unroll
-    for (int q = 0; q < NT; q++) {
-      const double2 v = ex[q * TX];
-
-      if (q >= slot) {
-        ex[q * TX] = make_double2(c, q == slot ? v.y : fma(sk.p, c, v.y));
-        c          = fma(q == slot ? qa : sk.a, c, v.x);
-      }
-    }
-#pragma unroll
-    for (int q = NT - 1; q >= 0; q--) {
-      const double v = ex[q * TX].y;
-
-      ex[q * TX].y = r;
-      r            = fma(sk.b, r, v);
-    }
-    if (tx == 0) atomicAdd((unsigned long long *)ws, 1ULL);
+    xs[j * TX] = v;
   }
   __syncthreads();
-  const double2 carry = ex[ty * TX];
+  if (threadIdx.x == 0) atomicAdd((unsigned long long *)ws, 1ULL);
+  if (local) {
+    C = xs[0].x;
+    if (piece < P - 1) Z = fma(s1.p, end, xs[TX].y);
+    if (needs > 2) {
+      s0   = fma(rb, fma(s1.p, xs[2 * TX].x, xs[3 * TX].y), xs[2 * TX].y);
+      last = fma(s1.a, xs[4 * TX].x, xs[5 * TX].x);
+    }
+  } else {
+    double p0 = 1, pz = 1;
 
-  y = ip >= 0 ? (W)0 : (W)carry.x;
-  b = (W)carry.y;
+    last = xs[0].x;
+#pragma unroll 4
+    for (int q = 1; q <= piece; q++) {
+      const double2 v = xs[q * TX];
+
+      C  = last;
+      s0 = fma(p0, fma(s1.p, last, v.y), s0);
+      p0 *= s1.b;
+      last = fma(s1.a, last, v.x);
+    }
+#pragma unroll 4
+    for (int q = piece + 1; q < P; q++) {
+      const double2 v = xs[q * TX];
+
+      Z = fma(pz, fma(s1.p, last, v.y), Z);
+      pz *= s1.b;
+      last = fma(s1.a, last, v.x);
+    }
+    s0 = fma(rb, fma(p0, Z, s0), xs[0].y);
+  }
+  if (needs != 2 || !local) {
+    ends_inner(t, fe, TX, N, p.h, s0, last, d, e);
+    if (active && piece == 0 && ty == begin)
+      for (int k = 0; k < p.h - 1; k++) u[s.inner * k] = (IO)ends(t, fe, TX, N, k, s0, last);
+    if (active && piece == P - 1 && ty == NT - 1)
+      for (int k = 0; k < p.t; k++) u[s.inner * (s.n - p.t + k)] = (IO)(k ? ends(t, fe, TX, N, p.h + k, s0, last) : e);
+  }
+  C = piece ? fma(wa, d, C) : d;
+  Z = fma(wr, d, fma(wb, e, Z));
+  c = ty == slot ? C : fma(va, C, c);
+  r = fma(vr, C, fma(vb, Z, r));
+  y = ip >= 0 ? (W)0 : (W)c;
+  b = (W)r;
 #pragma unroll
   for (int k = 0; k < K; k++) {
     y *= al;
-    if (k == ip) y = (W)carry.x;
+    if (k == ip) y = (W)c;
     x[k] += y;
   }
   if (!active) return;
@@ -271,7 +229,7 @@ static __device__ inline float scan_load(const float *from, unsigned long long p
   return v;
 }
 
-/* The same in two goes, where each piece needs all numbers of its lines: blocks that only send, of a batch of s.march groups of lines, come so early that no
+/* The same in two goes, where each piece needs all numbers of its lines, more than 32: blocks that only send, of a batch of s.march groups of lines, come so early that no
    other block has to wait for them, and so late that the cache of the device still has what they read when it is read again: between those of one batch come the blocks that solve the batch
    before. A lane puts s.depth pieces together */
 template <typename IO, typename W, int K, int NT, int TX, int PER>
@@ -462,22 +420,22 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   const ptrdiff_t m = p->n - p->h - p->t + 1;
   const int       N = p->h + p->t;
   ScanShape      *s = &q->s;
-  int             nt, e = 0, local, twice;
+  int             nt, e = 0, local, far;
 
   (void)io;
   q->pieces = 0;
   if (p->inner == 1 || (p->tune[2] % 16 != 2 && (m <= 512 || p->tune[0] || p->tune[1] || p->tune[2] || p->tune[3]))) return 0; /* short lines: a block has them whole */
   local = p->reach <= 256;
-  twice = !local && !single && !p->perline && m > 4096;
+  far   = !local && !single && !p->perline && m > 4096;
   q->K  = p->tune[2] ? p->tune[0] : (m <= 1024 ? 16 : 32);
-  nt    = p->tune[2] ? p->tune[1] : (local || m <= 4096 || (m <= 8192 && !twice && !single) ? 8 : 16);
-  s->tx = p->tune[2] ? p->tune[3] : (twice ? 16 : 32);
+  nt    = p->tune[2] ? p->tune[1] : (local || m <= 4096 || (m <= 8192 && !far && !single) ? 8 : 16);
+  s->tx = p->tune[2] ? p->tune[3] : (far ? 16 : 32);
 #define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_;
   PIECES_CUTS(X)
 #undef X
   q->L     = (ptrdiff_t)q->K * nt;
   local    = (m + q->L - 1) / q->L > 4 && p->reach <= q->L;
-  s->march = local || q->K != 32 || nt != 16 || s->tx != 16 ? 0 : (p->tune[2] ? p->tune[2] / 16 : (int)(128 * q->L / m)); /* 8 MB */
+  s->march = local || q->K != 32 || nt != 16 || s->tx != 16 ? 0 : (p->tune[2] ? p->tune[2] / 16 : (m > 32 * q->L ? (int)(128 * q->L / m) : 0)); /* 8 MB */
   if (!e || (m + q->L - 1) / q->L > (local ? 128 : (s->march ? 4 * nt : 32)) || s->columns > 1 << 30) return 0;
   q->pieces  = (int)((m + q->L - 1) / q->L);
   s->parts   = nt;
@@ -486,7 +444,7 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   q->groups  = (s->columns + s->tx - 1) / s->tx;
   q->threads = s->tx * nt;
   s->depth   = q->pieces <= nt ? 1 : (q->pieces <= 2 * nt ? 2 : 4);
-  q->shared  = (size_t)s->tx * ((nt + (q->pieces > 1 && !local ? q->pieces : 0)) * sizeof(double2) + (N + (p->perline ? BCR_CUDA_SCAN_NUMBERS(N) : 0)) * sizeof(double));
+  q->shared  = (size_t)s->tx * ((nt + (local ? 6 : q->pieces)) * sizeof(double2) + (N + (p->perline ? BCR_CUDA_SCAN_NUMBERS(N) : 0)) * sizeof(double));
   if (s->march) q->shared = (size_t)(s->tx + 1) * nt * sizeof(double2) + (size_t)s->tx * (N + (p->perline ? BCR_CUDA_SCAN_NUMBERS(N) : 0)) * sizeof(double);
   return 1;
 }

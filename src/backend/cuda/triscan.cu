@@ -47,8 +47,8 @@ enum {
 /* doubles that a line has in shared memory */
 #define SCAN_LINE(per, N) ((N) + ((per) ? BCR_CUDA_SCAN_TAB + (N) * ((N) + 2) : 0))
 
-/* The parts of a line, one a lane, with `right` to the right of the last: what comes into each part, and what is to its right; what leaves the last one */
-static __device__ inline void scan_warps(double E, double B, int nq, int lane, const Part &s, double right, double &in, double &out, double &end)
+/* The parts of a line, one a lane, with nothing carried in: what comes into each part, and what is to its right; what leaves the last one */
+static __device__ inline void scan_warps(double E, double B, int nq, int lane, const Part &s, double &in, double &out, double &end)
 {
   double a = s.a, b = s.b;
 
@@ -65,7 +65,6 @@ static __device__ inline void scan_warps(double E, double B, int nq, int lane, c
   in  = __shfl_up_sync(0xffffffffu, E, 1);
   if (lane == 0) in = 0;
   B = lane < nq ? fma(s.p, in, B) : 0;
-  if (lane == nq - 1) B = fma(s.b, right, B);
 #pragma unroll
   for (int i = 1; i < 32; i *= 2) {
     if (i < nq) {
@@ -76,7 +75,7 @@ static __device__ inline void scan_warps(double E, double B, int nq, int lane, c
     }
   }
   out = __shfl_down_sync(0xffffffffu, B, 1);
-  if (lane >= nq - 1) out = right;
+  if (lane >= nq - 1) out = 0;
 }
 
 /* Lines that are contiguous: a warp has 32 K rows, a block s.parts warps of each of s.lines lines */
@@ -111,6 +110,10 @@ __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO 
   rows.lp   = lp;
   rows.ip   = ip;
 
+  if (PER) {
+    for (int e = lane + 32 * w; e < nt; e += 32 * s.parts) __pipeline_memcpy_async(own + e, p.tab + set * nt + e, sizeof(double));
+    __pipeline_commit();
+  }
   if (MODE != SUMMARY || p.reach >= L) rows.fetch(place, f, first, p.h);
   else {
 #pragma unroll 1
@@ -122,21 +125,27 @@ __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO 
       __pipeline_memcpy_async(place + j * STEP, f + (need ? r : 0), sizeof(IO), need ? 0 : sizeof(IO));
     }
   }
-  if (PER)
-    for (int e = lane + 32 * w; e < nt; e += 32 * s.parts) __pipeline_memcpy_async(own + e, p.tab + set * nt + e, sizeof(double));
   __pipeline_commit();
   if (MODE == WHOLE)
     for (int e = lane + 32 * w; e < N; e += 32 * s.parts) fe[e] = (double)f[e < p.h ? e : s.n - N + e];
-  __pipeline_wait_prior(0);
-  if (PER) __syncthreads();
-  else __syncwarp();
+  if (PER) {
+    __pipeline_wait_prior(1);
+    __syncthreads();
+  }
 
-  const Numbers<PER> t = {PER ? own : p.numbers, 1};
-  double             E, B, c, r;
+  /* what depends on the numbers alone is found while f is on its way */
+  const Numbers<PER> t  = {PER ? own : p.numbers, 1};
+  const Part         sw = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
+  const double       dE = t[TAB_WARP], bE = t[TAB_WARP + 1];
+  double             E, B, c, r, va, vr, vb, wa, wr, wb, C, R, end, d, e;
 
   rows.al = (W)t[0];
   rows.be = (W)t[1];
   rows.ga = (W)t[2];
+  if (MODE != SUMMARY) rows.weights(t, va, vr, vb);
+  if (MODE == WHOLE) scan_weights(gw, nq, slot, dE, sw, wa, wr, wb);
+  __pipeline_wait_prior(0);
+  __syncwarp();
   rows.leave(t, mine, E, B, c, r); /* with nothing carried in */
   if (MODE == WHOLE && s.cluster > 1) {
     cluster.barrier_wait(); /* all blocks are there */
@@ -148,21 +157,9 @@ __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO 
   }
 
   /* all of the block, or the line */
-  const Part   sw = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
-  const double dE = t[TAB_WARP], bE = t[TAB_WARP + 1];
-  double       C, R, end, d = 0, e = 0, s0 = 0;
-
-  const double2 part = MODE == WHOLE && lane < nq ? ex[lane] : make_double2(0, 0);
-
   if (MODE == SUMMARY) {
     scan_chain(ex, nq, slot, slot, sw, 0, dE, 0, C, R, end);
     if (slot >= 0) R = ex[slot].y + bE * R;
-  }
-  if (MODE == WHOLE) {
-    scan_warps(part.x, part.y, nq, lane, sw, 0, C, R, end);
-    s0 = __shfl_sync(0xffffffffu, part.y + bE * R, slot);
-  }
-  if (MODE == SUMMARY) {
     if (threadIdx.x == 0) {
       ws[2 * chunk * s.columns + line]       = end;
       ws[(2 * chunk + 1) * s.columns + line] = R;
@@ -170,25 +167,25 @@ __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO 
     return;
   }
   if (MODE == WHOLE) {
-    d = ends(t, fe, 1, N, p.h - 1, s0, end);
-    e = ends(t, fe, 1, N, p.h, s0, end);
-    if (active && gw == slot && lane < p.h - 1) u[lane] = (IO)ends(t, fe, 1, N, lane, s0, end);
-    if (active && gw == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)(lane ? ends(t, fe, 1, N, p.h + lane, s0, end) : e);
+    const double2 part = lane < nq ? ex[lane] : make_double2(0, 0);
+    double        x    = 0;
+
+    scan_warps(part.x, part.y, nq, lane, sw, C, R, end);
+    const double s0 = __shfl_sync(0xffffffffu, fma(bE, R, part.y), slot);
+
+    if (lane < N) x = ends(t, fe, 1, N, lane, s0, end);
+    if (active && ((gw == slot && lane < p.h - 1) || (gw == nq - 1 && lane >= p.h && lane < N))) u[lane < p.h ? lane : s.n - N + lane] = (IO)x;
+    d = __shfl_sync(0xffffffffu, x, p.h - 1);
+    e = __shfl_sync(0xffffffffu, x, p.h);
+    C = gw == slot ? d : fma(wa, d, __shfl_sync(0xffffffffu, C, gw));
+    R = fma(wr, d, fma(wb, e, __shfl_sync(0xffffffffu, R, gw)));
   } else {
     d = ws[2 * chunk * s.columns + line];
     e = ws[(2 * chunk + 1) * s.columns + line];
     if (gw == slot && lane < p.h - 1) u[lane] = (IO)ws[(2 * s.chunks + lane) * s.columns + line];
     if (chunk == s.chunks - 1 && gw == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)ws[(2 * s.chunks + p.h + lane) * s.columns + line];
+    scan_chain(ex, nq, slot, gw, sw, d, dE, e, C, R, end);
   }
-  double va, vr, vb;
-
-  rows.weights(t, va, vr, vb);
-  if (MODE == WHOLE) {
-    scan_warps(lane == slot ? part.x + dE * d : part.x, part.y, nq, lane, sw, e, C, R, end);
-    C = __shfl_sync(0xffffffffu, C, gw);
-    R = __shfl_sync(0xffffffffu, R, gw);
-    if (gw == slot) C = d;
-  } else scan_chain(ex, nq, slot, gw, sw, d, dE, e, C, R, end);
   rows.solve(mine, (W)fma(va, C, c), (W)fma(vr, C, fma(vb, R, r)), (W)d);
   if (active) rows.store(place, u, first, p.h - 1);
 }

@@ -49,6 +49,47 @@ static __device__ inline double ends(const Numbers<PER> &t, const F *fe, int str
   return x;
 }
 
+/* the two that the rows between the ends need: d and e */
+template <int PER, typename F>
+static __device__ inline void ends_inner(const Numbers<PER> &t, const F *fe, int stride, int N, int h, double s, double last, double &d, double &e)
+{
+  const int gd = BCR_CUDA_SCAN_TAB + (h - 1) * (N + 2), ge = gd + N + 2;
+
+  d = t[gd + N] * s + t[gd + N + 1] * last;
+  e = t[ge + N] * s + t[ge + N + 1] * last;
+#pragma unroll 1
+  for (int m = 0; m < N; m++) {
+    const double f = (double)fe[m * stride];
+
+    d += t[gd + m] * f;
+    e += t[ge + m] * f;
+  }
+}
+
+/* Of one put into the slot, which leaves first at the end of its part: what comes into part q of nq, va, and what is to its right, vr; of one to the right of the last part the latter, vb */
+static __device__ inline void scan_weights(int q, int nq, int slot, double first, const Part &s, double &va, double &vr, double &vb)
+{
+  const int after = nq - 1 - q, before = q - slot - 1;
+  Part      power = s, rest = {1, 1, 0}; /* the parts after q */
+
+  va = q > slot ? first : 0;
+#pragma unroll
+  for (int i = 0; i < 5; i++) {
+    if (1 << i >= nq) break;
+    if (after >> i & 1) {
+      rest.p = fma(rest.a * rest.b, power.p, rest.p);
+      rest.a *= power.a;
+      rest.b *= power.b;
+    }
+    if (before >> i & 1) va *= power.a;
+    power.p = fma(power.a * power.b, power.p, power.p);
+    power.a *= power.a;
+    power.b *= power.b;
+  }
+  vr = rest.p * (q == slot ? first : va * s.a);
+  vb = rest.b;
+}
+
 /* Carries into part w of the nq parts in ex (E, B), from `in` on the left (slot >= 0: put into the slot in part `slot`, which leaves dE of it
    at its end) and `right` on the right; end: what leaves the last part. w = -1: rw is what leaves the first part backwards */
 static __device__ inline void scan_chain(const double2 *ex, int nq, int slot, int w, const Part &s, double in, double dE, double right, double &cw, double &rw, double &end)
