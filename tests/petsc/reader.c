@@ -310,6 +310,9 @@ static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[
   return op->scale * (w * S * y + add);
 }
 
+/* Where Difference() found the largest: one row of a product off by all of it is not what a wrong reading looks like */
+static char where[256];
+
 /* ||A x - model x|| / (||A|| ||x||), infinity norms, one random x */
 static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator ops[], double *diff)
 {
@@ -333,14 +336,21 @@ static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator o
   PetscCall(MatNorm(A, NORM_INFINITY, &norm));
   PetscCall(VecNorm(x, NORM_INFINITY, &xnorm));
   PetscCall(PetscMalloc1(n, &v));
-  *diff = 0;
+  *diff    = 0;
+  where[0] = 0;
   PetscCall(VecGetArrayRead(x, (const PetscScalar **)&xx));
   PetscCall(VecGetArrayRead(y, &yy));
   for (c = 0; c < dof; c++) {
     for (i = 0; i < n; i++) v[i] = (double)PetscRealPart(xx[c + dof * i]);
     for (i = 0, ix[2] = 0; ix[2] < N[2]; ix[2]++)
       for (ix[1] = 0; ix[1] < N[1]; ix[1]++)
-        for (ix[0] = 0; ix[0] < N[0]; ix[0]++, i++) *diff = PetscMax(*diff, fabs(Row(&ops[c], N, ix, v) - (double)PetscRealPart(yy[c + dof * i])));
+        for (ix[0] = 0; ix[0] < N[0]; ix[0]++, i++) {
+          const double model = Row(&ops[c], N, ix, v), product = (double)PetscRealPart(yy[c + dof * i]), off = fabs(model - product);
+
+          if (off <= *diff) continue;
+          *diff = off >= 0 ? off : PETSC_INFINITY; /* NaN is not right either */
+          if (*diff > TOL * (double)(norm * xnorm)) snprintf(where, sizeof(where), " (row %d of %d: operator %.17g, product %.17g, x %.17g)", (int)(c + dof * i), (int)(dof * n), model, product, v[i]);
+        }
   }
   *diff /= (double)(norm * xnorm);
   PetscCall(VecRestoreArrayRead(x, (const PetscScalar **)&xx));
@@ -541,7 +551,7 @@ static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *desc
         }
         Report((PetscBool)(!plain || copies == 0), "%s: %g copies of the matrix to read it again: %s", what, copies, described);
         PetscCall(Difference(da, B, dof, ops, &diff));
-        Report((PetscBool)(strcmp(ops[0].fit, "exact") != 0 || diff < TOL), "%s, away: read operator differs by %g: %s", what, diff, described);
+        Report((PetscBool)(strcmp(ops[0].fit, "exact") != 0 || diff < TOL), "%s, away: read operator differs by %g%s: %s", what, diff, where, described);
       }
     }
     if (!expected) PetscCall(BCROperatorDestroy(got, &fresh));
@@ -666,7 +676,7 @@ static PetscErrorCode CheckProblemScaled(Problem *p, DMDAStencilType stencil, do
     }
   }
   PetscCall(Difference(da, A, dof, ops, &diff));
-  Report((PetscBool)(diff < TOL), "%s: read operator differs by %g: %s", what, diff, Describe(p));
+  Report((PetscBool)(diff < TOL), "%s: read operator differs by %g%s: %s", what, diff, where, Describe(p));
   Report((PetscBool)!strcmp(ops[0].fit, "exact"), "%s: fit %s: %s", what, ops[0].fit, Describe(p));
   for (d = 0; d < p->dim; d++) neutral = (PetscBool)(neutral && Neutral(&p->axis[d]) && p->axis[d].stretch != 3);
   if (neutral) Report((PetscBool)(ops[0].singular == (p->shift == 0)), "%s: singular %d: %s", what, (int)ops[0].singular, Describe(p));
