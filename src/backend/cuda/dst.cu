@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const t
 
 #pragma unroll
       for (int s = 0; s < A; s++) {
-        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+        const int j = unknown_of<S>(q, s);
 
         x[s] = {0, 0};
         if (!EVEN && (s == 0 || s == A / 2) && q == 0) continue; /* both ends */
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const t
 #pragma unroll
             for (int s = 0; s < A; s++) {
               if (!EVEN && (s == 0 || s == A / 2) && q == 0) continue;
-              (h ? x[s].y : x[s].x) += e[s < A / 2 ? q + s * L : (A - s) * L - q];
+              (h ? x[s].y : x[s].x) += e[unknown_of<S>(q, s)];
             }
           }
         }
@@ -132,9 +132,9 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const t
     forward_passes<S>(load, table, c, t, cre, cim, z);
     if (p.early) bcr_go_after();
     if (valid) {
-      constexpr int R = S::R3 > 1 ? S::R3 : (S::R2 > 1 ? S::R2 : S::R1), L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
-      const int     size = c == 0 ? L0 : (c == A / 2 ? L / 2 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN);
-      T            *y0 = u + a0 * p.ua + b0 * p.ub + base, *y1 = u + a1 * p.ua + b1 * p.ub + base;
+      constexpr int             R = S::R3 > 1 ? S::R3 : (S::R2 > 1 ? S::R2 : S::R1);
+      const ClassModes<S, EVEN> modes(c);
+      T                        *y0 = u + a0 * p.ua + b0 * p.ub + modes.base, *y1 = u + a1 * p.ua + b1 * p.ub + modes.base;
 
 #pragma unroll
       for (int m = 0; m < S::E / R; m++) {
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const t
         for (int r = 0; r < R; r++) {
           const int k = t + S::EACH * m + r * (L / R);
 
-          if (k < size) {
+          if (k < modes.size) {
             y0[k] = EVEN ? z[m * R + r].x : -z[m * R + r].y;
             if (both) y1[k] = EVEN ? z[m * R + r].y : z[m * R + r].x;
           }
@@ -160,36 +160,34 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const 
   typedef typename S::T T;
   typedef Cplx<T>       C;
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        L = S::L, A = S::A, L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
+  constexpr int                        L = S::L, A = S::A;
   const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH;
   T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
   C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
   auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
-  /* class 0 or A/2: its second half mirrors the first one about mirror/2 */
-  const bool edge = c == 0 || c == A / 2;
-  const int  size = c == 0 ? L0 : (c == A / 2 ? L / 2 : L), base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN), mirror = c == 0 ? L : L - 1;
+  const ClassModes<S, EVEN>            modes(c);
 
   fetch_table<S>(table, p.table);
   bcr_wait_before();
   for (int first = blockIdx.x * S::PAIRS; first < p.npairs; first += gridDim.x * S::PAIRS) {
     const int  pair = first + sub, r0 = min(2 * pair, p.nrows - 1), r1 = min(r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
     const bool valid                                = pair<p.npairs, both = r1> r0;
-    const T                                     *x0 = f + a0 * p.fa + b0 * p.fb + base, *x1 = f + a1 * p.fa + b1 * p.fb + base;
+    const T                                     *x0 = f + a0 * p.fa + b0 * p.fb + modes.base, *x1 = f + a1 * p.fa + b1 * p.fb + modes.base;
     C                                            z[S::E];
-    auto                                         modes = [&](int m, int r) {
+    auto                                         mode = [&](int m, int r) {
       C v;
 
-      if (2 * r < S::R1 || !edge) v = {x0[m], x1[m]};
+      if (2 * r < S::R1 || !modes.edge) v = {x0[m], x1[m]};
       else {
-        const int k = mirror - m;
+        const int k = modes.mirror - m;
 
         v = {0, 0};
-        if (k < size) v = EVEN ? C{x0[k], x1[k]} : C{-x0[k], -x1[k]};
+        if (k < modes.size) v = EVEN ? C{x0[k], x1[k]} : C{-x0[k], -x1[k]};
       }
       return v;
     };
 
-    class_pass<S, S::R1, 1>(modes, table, t, z);
+    class_pass<S, S::R1, 1>(mode, table, t, z);
     prefetch_pair<S>(p, f, pair + gridDim.x * S::PAIRS, tid);
     class_store<S, S::R1, 1>(cre, cim, t, z);
     if (first == blockIdx.x * S::PAIRS) wait_table();
@@ -205,7 +203,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const 
       gather<S>(x, q, table, re, im, EVEN ? 1 : -1);
 #pragma unroll
       for (int s = 0; s < A; s++) {
-        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+        const int j = unknown_of<S>(q, s);
 
         if (EVEN) {
           if (s < A / 2 || two || (s == A / 2 && q == 0)) {
@@ -248,17 +246,7 @@ static __device__ __forceinline__ void class_convolve(typename S::T *re, typenam
   static_assert(S::R3 == 1 ? S::R1 == S::R2 : S::R1 == S::R3, "");
 
   if (c >= S::CLASSES) return;
-  class_pass<S, S::R1, 1>(load, table, t, z);
-  sync_class<S>(c);
-  class_store<S, S::R1, 1>(cre, cim, t, z);
-  sync_class<S>(c);
-  class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
-  if constexpr (S::R3 > 1) {
-    sync_class<S>(c);
-    class_store<S, S::R2, S::R1>(cre, cim, t, z);
-    sync_class<S>(c);
-    class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
-  }
+  forward_passes<S>(load, table, c, t, cre, cim, z);
 #pragma unroll
   for (int m = 0; m < S::E / R; m++) {
 #pragma unroll
@@ -267,17 +255,8 @@ static __device__ __forceinline__ void class_convolve(typename S::T *re, typenam
     Dft<T, R>::run(z + m * R);
   }
   sync_class<S>(c);
-  class_store<S, S::R1, 1>(cre, cim, t, z);
-  sync_class<S>(c);
-  class_pass<S, S::R2, S::R1>(load, table + S::AT2, t, z);
-  sync_class<S>(c);
-  class_store<S, S::R2, S::R1>(cre, cim, t, z);
-  if constexpr (S::R3 > 1) {
-    sync_class<S>(c);
-    class_pass<S, S::R3, S::R1 * S::R2>(load, table + S::AT3, t, z);
-    sync_class<S>(c);
-    class_store<S, S::R3, S::R1 * S::R2>(cre, cim, t, z);
-  }
+  class_store<S, R, 1>(cre, cim, t, z);
+  backward_passes<S>(load, table, c, t, cre, cim, z);
 }
 
 /* what makes twice the transform of what comes back; scale: 1/(2 N) */
@@ -315,7 +294,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_chirp(ChirpArgs p, const t
 
 #pragma unroll
       for (int s = 0; s < A; s++) {
-        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+        const int j = unknown_of<S>(q, s);
 
         x[s] = {0, 0};
         if ((EVEN || j > 0) && j <= h) {
@@ -354,7 +333,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_chirp(ChirpArgs p, const t
       gather<S>(x, q, table, re, im, EVEN ? 1 : -1);
 #pragma unroll
       for (int s = 0; s < A; s++) {
-        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+        const int j = unknown_of<S>(q, s);
 
         if ((EVEN || j > 0) && j <= h && (s < A / 2 || (q > 0 && (L % 2 || q < L / 2)))) {
           const C y = (EVEN || s < A / 2 ? x[s] : C{-x[s].x, -x[s].y}) * chirp_factor(pass_root<T>(p.chirp, j), (T)(0.5 / S::N), EVEN);
@@ -516,7 +495,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_convolve(const __grid_cons
 
   #pragma unroll
       for (int s = 0; s < A; s++) {
-        const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+        const int j = unknown_of<S>(q, s);
 
         x[s] = {0, 0};
         if (s < A / 2 ? 4 * s > A : 4 * (A - s) - 2 > A) continue; /* h is N/2 at most */
@@ -537,7 +516,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_convolve(const __grid_cons
       if (valid && q < S::HALF) { /* where the other block finds it */
   #pragma unroll
         for (int s = 0; s < A; s++) {
-          const int j = s < A / 2 ? q + s * L : (A - s) * L - q;
+          const int j = unknown_of<S>(q, s);
 
           if (s < A / 2 ? 4 * s > A : 4 * (A - s) - 2 > A) continue;
           if (j <= p.h && (s < A / 2 || (q > 0 && (L % 2 || q < L / 2)))) {
@@ -880,17 +859,27 @@ static const typename S::T *chirp_numbers(const void *table, int n)
   return (const typename S::T *)table + 2 * (size_t)n;
 }
 
+/* the parts of a table of chirp_fill(); behind them is the rest */
+template <class S, typename Args>
+static const typename S::T *chirp_parts(Args *args, const void *table)
+{
+  const int used = fill<S>(NULL);
+
+  args->table    = table;
+  args->chirp    = chirp_numbers<S>(table, used);
+  args->spectrum = chirp_numbers<S>(table, used + args->h + 1);
+  return chirp_numbers<S>(table, used + args->h + 1 + S::CLASSES * S::L);
+}
+
 template <class S, int EVEN>
 static int chirp_launch(ChirpArgs *args, const void *table, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
-  const int             used = fill<S>(NULL), blocks = (args->njobs + S::PAIRS - 1) / S::PAIRS;
-  cudaError_t           e = cudaFuncSetAttribute((const void *)dst_chirp<S, EVEN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
+  const int             blocks = (args->njobs + S::PAIRS - 1) / S::PAIRS;
+  cudaError_t           e      = cudaFuncSetAttribute((const void *)dst_chirp<S, EVEN>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
 
   if (e != cudaSuccess) return (int)e;
-  args->table    = table;
-  args->chirp    = chirp_numbers<S>(table, used);
-  args->spectrum = chirp_numbers<S>(table, used + args->h + 1);
+  (void)chirp_parts<S>(args, table);
   return bcr_launch(1, dst_chirp<S, EVEN>, dim3((unsigned)(blocks < S::MINB * sms ? blocks : S::MINB * sms)), S::NT, S::BYTES, st, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 
@@ -976,14 +965,11 @@ template <class S>
 static int convolve_launch(ConvolveArgs *args, const void *table, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
-  const int             used = fill<S>(NULL), groups = (args->npairs + S::PAIRS - 1) / S::PAIRS, fit = (S::MINB * sms + args->roles - 1) / args->roles;
+  const int             groups = (args->npairs + S::PAIRS - 1) / S::PAIRS, fit = (S::MINB * sms + args->roles - 1) / args->roles;
   cudaError_t           e = cudaFuncSetAttribute((const void *)dst_convolve<S>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)S::BYTES);
 
   if (e != cudaSuccess) return (int)e;
-  args->table    = table;
-  args->chirp    = chirp_numbers<S>(table, used);
-  args->spectrum = chirp_numbers<S>(table, used + args->h + 1);
-  args->turn     = chirp_numbers<S>(table, used + args->h + 1 + S::CLASSES * S::L);
+  args->turn = chirp_parts<S>(args, table);
   return bcr_launch_clusters(1, args->roles, dst_convolve<S>, dim3((unsigned)(args->roles * (groups < fit ? groups : fit))), S::NT, S::BYTES, st, *args, (const T *)f, (T *)u, (const T *)extra);
 }
 

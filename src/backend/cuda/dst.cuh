@@ -58,6 +58,30 @@ static __device__ __forceinline__ int at(int i)
   return i + (i >> S::SHIFT);
 }
 
+/* Unknown (0: the end before the first one) that is element q + s L of the extension, but for its sign where s >= A/2 */
+template <class S>
+static __device__ __forceinline__ int unknown_of(int q, int s)
+{
+  return s < S::A / 2 ? q + s * S::L : (S::A - s) * S::L - q;
+}
+
+/* Modes of class c: so many, from base on; classes 0 and A/2 (edge) have half as many, which the others mirror about mirror/2 */
+template <class S, int EVEN>
+struct ClassModes {
+  int  size, base, mirror;
+  bool edge;
+
+  __device__ __forceinline__ ClassModes(int c)
+  {
+    constexpr int L = S::L, A = S::A, L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
+
+    edge   = c == 0 || c == A / 2;
+    size   = c == 0 ? L0 : (c == A / 2 ? L / 2 : L);
+    base   = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN);
+    mirror = c == 0 ? L : L - 1;
+  }
+};
+
 /* the same number, but what was made of it is forgotten: fewer registers */
 static __device__ __forceinline__ int again(int i)
 {

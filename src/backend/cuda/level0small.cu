@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
 
 #pragma unroll
     for (int s = 0; s < A; s++) {
-      const int i = at<S>(s < A / 2 ? q + s * L : (A - s) * L - q);
+      const int i = at<S>(unknown_of<S>(q, s));
 
       y[s] = {0, 0};
       if ((s == 0 || s == A / 2) && q == 0) continue; /* both ends */
@@ -281,7 +281,7 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
     gather<S>(y, q, table, re, im, -1);
 #pragma unroll
     for (int s = 0; s < A; s++) {
-      const int i    = at<S>(s < A / 2 ? q + s * L : (A - s) * L - q);
+      const int i    = at<S>(unknown_of<S>(q, s));
       const T   sign = s < A / 2 ? (T)1 : (T)-1;
 
       if (s < A / 2 ? s || q : two) {
