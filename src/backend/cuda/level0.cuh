@@ -21,7 +21,7 @@ struct Level0Args {
 };
 template <typename T, int K>
 struct Level0Shared {
-  T mu[8], power[8][K], step[8][5], share[2][8], out[8], dense[2][64];
+  T mu[8], power[8][K], step[8][5], share[8], out[8];
 };
 
 template <int R>
@@ -121,21 +121,20 @@ __host__ __device__ constexpr int doublings(int j)
   return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (K < 7 ? (j == 0 ? 5 : (j == 1 ? 4 : 3)) : (j == 0 ? 4 : (j < 4 ? 3 : 2))) : (K < 7 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1))));
 }
 
-/* Groups first .. last - 1. K columns a thread, NT threads; R = 7, 3: regular, 8, 4: not, then a single group of h rows, whose tables are those of
-   kind. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns in shared memory: the group's, the separator's, one or two for results. */
+/* Regular groups first .. last - 1, of R = 7 or 3 rows. K columns a thread, NT threads. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns
+   in shared memory: the group's, the separator's, two for results. */
 template <typename T, int K, int NT, int R, int BACK, int USUAL, int ARGS>
-static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last, int kind, int h)
+static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last)
 {
-  constexpr bool    REGULAR = R % 2, DOWN = BACK && REGULAR;
-  constexpr int     NW = NT / 32, CH = 32 * K, Q = REGULAR ? R + 1 : R, ROWS = Level0Rows<Q - 1>, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
-  constexpr int     WIDE = REGULAR ? Level0Wide<T> : 0, PITCH = CH + WIDE, CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
+  constexpr int     NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
+  constexpr int     WIDE = Level0Wide<T>, PITCH = CH + WIDE, CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
   extern __shared__ __align__(16) char sm[];
   __shared__ T                         ex[2][8][NW], reach[8][32]; /* reach: mu^(K lane) */
   __shared__ Level0Shared<T, K> tables;
   const BCRCudaLevel0          &p    = a.p;
   const int                     lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int                     H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
-  const T                      *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
+  const T                      *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB;
   T                            *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
   int                          *cols  = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
   const bool                    inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
@@ -149,7 +148,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
   if (!ARGS) {
     for (int i = threadIdx.x; i < 8; i += NT) {
-      const T m = i < h ? tab[i] : 0;
+      const T m = i < R ? tab[i] : 0;
       T       v = m;
 
       tables.mu[i] = m;
@@ -163,12 +162,9 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         tables.step[i][q] = v;
         v *= v;
       }
-      tables.share[0][i] = i < h ? tab[24 + i] : 0;
-      tables.share[1][i] = i < h ? tab[32 + i] : 0;
-      tables.out[i]      = i < h ? tab[40 + i] : 0;
+      tables.share[i] = i < R ? tab[24 + i] : 0;
+      tables.out[i]   = i < R ? tab[40 + i] : 0;
     }
-    if (!REGULAR)
-      for (int i = threadIdx.x; i < 128; i += NT) tables.dense[i / 64][i % 64] = tab[48 + i];
     __syncthreads();
   }
   if (!inner) {
@@ -194,7 +190,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         if (lane + 32 * q < PITCH / 4) copy_wide(to + 4 * (lane + 32 * q), row + 4 * (lane + 32 * q), valid);
     }
   };
-  auto own_separator = [&](int g) { return has_sep(g) ? f + (ptrdiff_t)(row_of(g) + h) * p.ldf : f; }; /* its right-hand side; what is not there is not read */
+  auto own_separator = [&](int g) { return has_sep(g) ? f + (ptrdiff_t)(row_of(g) + R) * p.ldf : f; }; /* its right-hand side; what is not there is not read */
   auto separator     = [&](int g, int after) {
     const T *from = (const T *)u + (ptrdiff_t)sep_row(after ? g : (g > 0 ? g - 1 : p.ng - 1)) * p.ldu;
 
@@ -219,8 +215,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 #pragma unroll
       for (int q = 0; q < K; q++) {
 #pragma unroll
-        for (int r = 0; r < R; r++)
-          if (REGULAR || r < h) copy_async(buf + lane + r * PITCH + q * 32, from + r * ld + q * 32, true);
+        for (int r = 0; r < R; r++) copy_async(buf + lane + r * PITCH + q * 32, from + r * ld + q * 32, true);
         if (!BACK) copy_async(buf + lane + R * PITCH + q * 32, last + q * 32, have);
       }
     } else {
@@ -230,8 +225,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         const bool in = c >= 0;
 
 #pragma unroll
-        for (int r = 0; r < R; r++)
-          if (REGULAR || r < h) copy_async(buf + lane + r * PITCH + q * 32, from + r * ld + at, in);
+        for (int r = 0; r < R; r++) copy_async(buf + lane + r * PITCH + q * 32, from + r * ld + at, in);
         if (!BACK) copy_async(buf + lane + R * PITCH + q * 32, last + at, in && have);
       }
     }
@@ -261,14 +255,14 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
   };
 
   for (int it = first - 1; it < last; it++) { /* the first time round only loads: their code is there once */
-    const int g = DOWN ? first + last - 1 - it : it, next = DOWN ? g - 1 : g + 1;
+    const int g = BACK ? first + last - 1 - it : it, next = BACK ? g - 1 : g + 1;
     T         sep[K];
 
     if (it >= first) {
       copy_wait();
       __syncwarp();
       if (BACK && it == first) {
-        const T *at = out + lane * K + (WIDE ? loaded(DOWN ? (has_sep(g) ? separator(g, 1) : f) : f) : 0);
+        const T *at = out + lane * K + (WIDE ? loaded(has_sep(g) ? separator(g, 1) : f) : 0);
 
 #pragma unroll
         for (int i = 0; i < K; i++) carry[i] = at[i];
@@ -278,7 +272,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         const T *at = buf + r * PITCH + lane * K + (WIDE ? loaded(f + (ptrdiff_t)(row_of(g) + r) * p.ldf) : 0);
 
 #pragma unroll
-        for (int i = 0; i < K; i++) x[r][i] = REGULAR || r < h ? at[i] : (T)0;
+        for (int i = 0; i < K; i++) x[r][i] = at[i];
       }
       {
         const T *at = buf + R * PITCH + lane * K + (WIDE ? loaded(!BACK ? own_separator(g) : ((g > 0 || p.yperiodic || p.open[0]) ? separator(g, 0) : f)) : 0);
@@ -291,18 +285,13 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 #pragma unroll
           for (int i = 0; i < K; i++) {
 #pragma unroll
-            for (int r = 0; r < R; r++)
-              if (REGULAR || r < h) x[r][i] -= sub;
+            for (int r = 0; r < R; r++) x[r][i] -= sub;
           }
         }
 #pragma unroll
         for (int i = 0; i < K; i++) {
-          x[DOWN ? R - 1 : 0][i] += inverse * carry[i];
-          if (REGULAR) x[DOWN ? 0 : R - 1][i] += inverse * sep[i];
-          else {
-#pragma unroll
-            for (int r = 0; r < R; r++) x[r][i] += (r == h - 1 ? inverse : (T)0) * sep[i];
-          }
+          x[R - 1][i] += inverse * carry[i];
+          x[0][i] += inverse * sep[i];
           carry[i] = sep[i];
         }
       }
@@ -314,9 +303,9 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         if (it < first) {
           bcr_wait_before(); /* for separators */
           if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
-          load_separator(out, next, DOWN);
+          load_separator(out, next, 1);
         }
-        load_separator(buf + R * PITCH, next, !DOWN);
+        load_separator(buf + R * PITCH, next, 0);
       }
       copy_commit();
     }
@@ -351,17 +340,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 #pragma unroll
       for (int r = 0; r < R; r++) v[r] = x[r][i];
-      if constexpr (REGULAR) sine<R>(v);
-      else {
-#pragma unroll
-        for (int j = 0; j < R; j++) {
-          T sum = 0;
-
-#pragma unroll
-          for (int r = 0; r < R; r++) sum += tables.dense[0][8 * j + r] * x[r][i];
-          v[j] = sum;
-        }
-      }
+      sine<R>(v);
 #pragma unroll
       for (int r = 0; r < R; r++) x[r][i] = v[r];
     }
@@ -427,18 +406,13 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 #pragma unroll
         for (int j = 0; j < R; j++) {
-          if (REGULAR) {
-            const T w = ARGS ? a.share[j] : tables.share[0][j];
+          const T w = ARGS ? a.share[j] : tables.share[j];
 
-            if (j & 1) odd += w * x[j][i];
-            else even += w * x[j][i];
-          } else { /* weights of either end */
-            even += tables.share[0][j] * x[j][i];
-            odd += tables.share[1][j] * x[j][i];
-          }
+          if (j & 1) odd += w * x[j][i];
+          else even += w * x[j][i];
         }
-        out[lane * K + i] = (g > first ? carry[i] : (T)0) + (REGULAR ? even + odd : even);
-        carry[i]          = sep[i] + (REGULAR ? even - odd : odd);
+        out[lane * K + i] = (g > first ? carry[i] : (T)0) + (even + odd);
+        carry[i]          = sep[i] + (even - odd);
       }
       __syncwarp();
       if (left) store(g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra), out); /* the strip's first one goes where the transform adds it */
@@ -448,15 +422,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         T v[R];
 
 #pragma unroll
-        for (int j = 0; j < R; j++) v[j] = REGULAR ? (ARGS ? a.out[j] : tables.out[j]) * x[j][i] : (T)0;
-        if constexpr (REGULAR) sine<R>(v);
-        else {
-#pragma unroll
-          for (int r = 0; r < R; r++) {
-#pragma unroll
-            for (int j = 0; j < R; j++) v[r] += tables.dense[1][8 * r + j] * x[j][i];
-          }
-        }
+        for (int j = 0; j < R; j++) v[j] = (ARGS ? a.out[j] : tables.out[j]) * x[j][i];
+        sine<R>(v);
 #pragma unroll
         for (int r = 0; r < R; r++) x[r][i] = v[r];
       }
@@ -464,15 +431,12 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 #pragma unroll
       for (int r = 0; r < R; r++) {
-        if (REGULAR || r < h) {
-          T *row = out + (REGULAR && (r & 1) ? PITCH : 0);
+        T *row = out + (r & 1 ? PITCH : 0);
 
-          if (!REGULAR) __syncwarp();
 #pragma unroll
-          for (int i = 0; i < K; i++) row[lane * K + i] = x[r][i];
-          __syncwarp();
-          store(to + (ptrdiff_t)r * p.ldu, row);
-        }
+        for (int i = 0; i < K; i++) row[lane * K + i] = x[r][i];
+        __syncwarp();
+        store(to + (ptrdiff_t)r * p.ldu, row);
       }
       __syncwarp();
     }
@@ -502,7 +466,7 @@ __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level
   if (!ENDS || strip < p.strips) {
     const int first = p.g0 + strip * p.per;
 
-    level0_groups<T, K, NT, R, BACK, USUAL, ARGS>(a, f, u, D, extra, first, min(first + p.per, p.g1), 0, R);
+    level0_groups<T, K, NT, R, BACK, USUAL, ARGS>(a, f, u, D, extra, first, min(first + p.per, p.g1));
   } else if constexpr (ENDS) {
     const int end = p.g0 && strip == p.strips ? 0 : 1, g = end ? p.ng - 1 : 0;
 
