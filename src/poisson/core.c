@@ -168,10 +168,15 @@ static size_t near_bytes(void)
   return b > 0 ? (size_t)b : 1u << 20;
 }
 
-/* fields of more than this leave the caches between two passes anyway */
+/* Fields of more than this leave the caches between two passes anyway: of a large last-level cache, which many cores share, an eighth counts */
 static size_t stream_bytes(void)
 {
-  return 24u << 20;
+  long b = -1;
+
+#if defined(_SC_LEVEL3_CACHE_SIZE)
+  b = sysconf(_SC_LEVEL3_CACHE_SIZE);
+#endif
+  return PetscMax((size_t)24 << 20, b > 0 ? (size_t)b / 8 : 0);
 }
 
 static PetscErrorCode real_array(BCRArena *arena, PetscBool single, PetscInt n, const double *v, void *p)
@@ -303,7 +308,7 @@ static PetscErrorCode core_tables(BCRCore c)
         p->scale = c->factor * nzk / y->a;
         PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes() * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
         if (!ok) break;
-        p->shape.stream = (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes() ? 1 : 0;
+        p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
         PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
         for (PetscInt i = 0; i < n0; i++) {
           d[i] = (sh + x->a * lx[i]) / y->a;

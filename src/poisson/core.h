@@ -32,6 +32,7 @@ typedef struct {
   int          isa;                /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
   int          launch[BCR_LAUNCH]; /* device */
   PetscBool    plain;              /* device: transforms and lines only, no level 0 (tests) */
+  PetscBool    stream;             /* u past the caches, however small (tests) */
 } BCRCoreOptions;
 
 typedef struct _n_BCRCore *BCRCore;

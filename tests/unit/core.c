@@ -263,6 +263,7 @@ int main(int argc, char **argv)
         options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
         options.radix     = radices[lrand48() % 8];
         options.recursive = lrand48() % 4 == 0 ? PETSC_TRUE : PETSC_FALSE;
+        options.stream    = (t + precision) % 2 ? PETSC_TRUE : PETSC_FALSE;
         for (PetscInt d = 0; d < 3; d++)
           if ((b.axis[d].lower && !(device && d == 0)) || (b.n[d] > 1 && b.n[d] < 4)) options.radix = 0;
         if (device && lrand48() % 2) { /* all stages of the lines, sub-sums */
