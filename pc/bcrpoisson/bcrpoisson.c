@@ -740,6 +740,17 @@ static PetscErrorCode PCBCRPoissonParseRadices(PC pc, const char option[], const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* NaN and infinity in a real option: newer PETScs refuse them in PetscOptionsReal(), with an error that does not name the option */
+static PetscErrorCode PCBCRPoissonFiniteOption(PC pc, const char name[])
+{
+  PetscReal value = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetReal(((PetscObject)pc)->options, ((PetscObject)pc)->prefix, name, &value, NULL));
+  PetscCheck(!PetscIsInfOrNanReal(value), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %g: it must be finite", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, (double)value);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Reads a list of ends */
 static PetscErrorCode PCBCRPoissonParseEnds(PC pc, const char option[], const char text[], PetscInt *n, PCBCRPoissonEnd end[])
 {
@@ -861,16 +872,17 @@ static PetscErrorCode PCBCRPoissonReadOptions(PC pc, const char stem[], BCROptio
     PCBCRPoissonOperatorChanged(pc);
   }
   PetscCall(BCROptionName("shift"));
+  PetscCall(PCBCRPoissonFiniteOption(pc, name));
   PetscCall(PetscOptionsReal(name, "Shift of the user's operator: scale (-Laplacian + shift)", "PCBCRPoissonSetOperator", shift, &shift, &flg));
   if (flg) {
-    PetscCheck(!PetscIsInfOrNanReal(shift), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %g: it must be finite", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, (double)shift);
     bcr->shift = shift;
     PCBCRPoissonOperatorChanged(pc);
   }
   PetscCall(BCROptionName("scale"));
+  PetscCall(PCBCRPoissonFiniteOption(pc, name));
   PetscCall(PetscOptionsReal(name, "Scale of the user's operator: scale (-Laplacian + shift)", "PCBCRPoissonSetOperator", scale, &scale, &flg));
   if (flg) {
-    PetscCheck(scale != 0 && !PetscIsInfOrNanReal(scale), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %g: it must be finite and not zero", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, (double)scale);
+    PetscCheck(scale != 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "-%s%s %g: it must be finite and not zero", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "", name + 1, (double)scale);
     bcr->scale = scale;
     PCBCRPoissonOperatorChanged(pc);
   }

@@ -269,6 +269,7 @@ static PetscErrorCode BadOptions(void)
   PetscCall(BadOption("spacing", "1,0", PETSC_ERR_ARG_OUTOFRANGE, "positive"));
   PetscCall(BadOption("spacing", "-1", PETSC_ERR_ARG_OUTOFRANGE, "positive"));
   PetscCall(BadOption("scale", "0", PETSC_ERR_ARG_OUTOFRANGE, "not zero"));
+  PetscCall(BadOption("scale", "inf", PETSC_ERR_ARG_OUTOFRANGE, "finite"));
   PetscCall(BadOption("shift", "nan", PETSC_ERR_ARG_OUTOFRANGE, "finite"));
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(switches); ++s) PetscCall(BadOption(switches[s], "perhaps", PETSC_ERR_ARG_WRONG, "perhaps"));
   PetscFunctionReturn(PETSC_SUCCESS);
