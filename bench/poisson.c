@@ -936,15 +936,23 @@ static PetscErrorCode SuiteIsa(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SuiteRhs(void)
+/* For suites with several solves of each size */
+static PetscErrorCode SizesFew(PetscInt dim, PetscInt *n, PetscInt size[])
 {
   static const PetscInt square[] = {511, 1023, 2047}, cube[] = {63, 127};
 
   PetscFunctionBegin;
+  PetscCall(Sizes(dim, dim == 2 ? 3 : 2, dim == 2 ? square : cube, n, size));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SuiteRhs(void)
+{
+  PetscFunctionBegin;
   for (PetscInt dim = 2; dim <= 3; ++dim) {
     PetscInt n, size[16];
 
-    PetscCall(Sizes(dim, dim == 2 ? 3 : 2, dim == 2 ? square : cube, &n, size));
+    PetscCall(SizesFew(dim, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
       Problem p;
       Run     runs[5];
@@ -1059,14 +1067,13 @@ static PetscErrorCode AgainChange(Run *r, AgainKind kind, PetscBool back)
 /* The median time of PCSetUp() after a change, and of the solves that follow */
 static PetscErrorCode SuiteAgain(void)
 {
-  static const char    *name[]   = {"again/new", "again/couplings", "again/shift", "again/scale", "again/user_shift", "again/user_scale"};
-  static const PetscInt square[] = {511, 1023, 2047}, cube[] = {63, 127};
+  static const char *name[] = {"again/new", "again/couplings", "again/shift", "again/scale", "again/user_shift", "again/user_scale"};
 
   PetscFunctionBegin;
   for (PetscInt dim = 2; dim <= 3; ++dim) {
     PetscInt n, size[16];
 
-    PetscCall(Sizes(dim, dim == 2 ? 3 : 2, dim == 2 ? square : cube, &n, size));
+    PetscCall(SizesFew(dim, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
       const PetscInt kinds = PETSC_STATIC_ARRAY_LENGTH(name), reps = 2 * PetscMax(repetitions / 2, 2) + 1;
       Problem        p;

@@ -147,36 +147,23 @@ static void axis_row(const BCRAxis *ax, PetscInt i, double *low, double *diag, d
   }
 }
 
-static size_t cache_bytes(void)
+/* Bytes of the cache of this level, otherwise where the system does not say */
+static size_t cache_bytes(int level, size_t otherwise)
 {
   long b = -1;
 
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  b = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
+  b = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : (level == 2 ? _SC_LEVEL2_CACHE_SIZE : _SC_LEVEL3_CACHE_SIZE));
+#else
+  (void)level;
 #endif
-  return b > 0 ? (size_t)b : 32768;
-}
-
-/* of the second level */
-static size_t near_bytes(void)
-{
-  long b = -1;
-
-#if defined(_SC_LEVEL2_CACHE_SIZE)
-  b = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-  return b > 0 ? (size_t)b : 1u << 20;
+  return b > 0 ? (size_t)b : otherwise;
 }
 
 /* Fields of more than this leave the caches between two passes anyway: of a large last-level cache, which many cores share, an eighth counts */
 static size_t stream_bytes(void)
 {
-  long b = -1;
-
-#if defined(_SC_LEVEL3_CACHE_SIZE)
-  b = sysconf(_SC_LEVEL3_CACHE_SIZE);
-#endif
-  return PetscMax((size_t)24 << 20, b > 0 ? (size_t)b / 8 : 0);
+  return PetscMax((size_t)24 << 20, cache_bytes(3, 0) / 8);
 }
 
 static PetscErrorCode real_array(BCRArena *arena, PetscBool single, PetscInt n, const double *v, void *p)
@@ -306,7 +293,7 @@ static PetscErrorCode core_tables(BCRCore c)
         PetscInt    ng;
 
         p->scale = c->factor * nzk / y->a;
-        PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes() * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
+        PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes(1, 32768) * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
         PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
@@ -1023,7 +1010,7 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
    of each, which pushed each other out where they had no more room than they need */
 static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
 {
-  return inplace || 8 * (size_t)bytes <= near_bytes() ? bytes : 0;
+  return inplace || 8 * (size_t)bytes <= cache_bytes(2, 1u << 20) ? bytes : 0;
 }
 
 /* a transform along z or y of all lines of the box; axis: which */

@@ -124,6 +124,17 @@ static PetscErrorCode Matrices(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode CheckSolved(PC pc, Mat A, Vec b, Vec x, const char ends[], PetscReal shift)
+{
+  PetscReal error = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PCApply(pc, b, x));
+  PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
+  Check(error <= TestBackwardBound(), "ends %s, shift %g: backward error %g", ends, (double)shift, (double)error);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Shifts up to minus the smallest eigenvalue are solved, those beyond it refused, never solved wrongly; and the object works on afterwards */
 static PetscErrorCode Shifts(void)
 {
@@ -169,23 +180,12 @@ static PetscErrorCode Shifts(void)
       for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(parts); ++s) {
         p.shift = -parts[s] * (low > 0 ? low : (PetscReal)1e-3);
         PetscCall(TestFill(&p, A));
-        if (low > 0 && parts[s] < 1) {
-          PetscReal error = 0;
-
-          PetscCall(PCApply(pc, b, x));
-          PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
-          Check(error <= TestBackwardBound(), "ends %s, shift -%g of the smallest eigenvalue: backward error %g", p.ends, (double)parts[s], (double)error);
-        } else CheckError(PCSetUp(pc), PETSC_ERR_SUP, "is indefinite: its smallest eigenvalue is -");
+        if (low > 0 && parts[s] < 1) PetscCall(CheckSolved(pc, A, b, x, p.ends, p.shift));
+        else CheckError(PCSetUp(pc), PETSC_ERR_SUP, "is indefinite: its smallest eigenvalue is -");
       }
-      p.shift = 1;
+      p.shift = 1; /* after one that was refused */
       PetscCall(TestFill(&p, A));
-      {
-        PetscReal error = 0;
-
-        PetscCall(PCApply(pc, b, x));
-        PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
-        Check(error <= TestBackwardBound(), "ends %s, after a shift that was refused: backward error %g", p.ends, (double)error);
-      }
+      PetscCall(CheckSolved(pc, A, b, x, p.ends, p.shift));
       PetscCall(VecDestroy(&b));
       PetscCall(VecDestroy(&x));
       PetscCall(PCDestroy(&pc));
