@@ -1162,7 +1162,7 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
   PetscInt       ix[3] = {run->i0, line[1], line[2]}, c, p, i, block;
   const PetscInt dof = ck->dof, node = BCRNode(A, ix), count = run->i1 - run->i0 + 1;
   const PetscInt first = A->ai[dof * node], E = A->ai[dof * (node + 1)] - first;
-  size_t         len, blocks;
+  size_t         len;
   BCRRunKey      key;
   PetscBool      plain = PETSC_FALSE;
 
@@ -1215,8 +1215,8 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
   if (len > run->size) {
     free(run->ref);
     run->size  = len + (size_t)(8 * BCR_RUN_NODES * BCR_PARTS);
-    run->ref   = (PetscReal *)malloc(2 * run->size * sizeof(PetscReal));
-    run->tol   = run->ref + run->size;
+    run->ref   = (PetscReal *)malloc(2 * (run->size + BCR_RUN_PAD) * sizeof(PetscReal));
+    run->tol   = run->ref + run->size + BCR_RUN_PAD;
     run->valid = PETSC_FALSE;
     if (!run->ref) { /* row by row, then */
       run->size = 0;
@@ -1254,32 +1254,16 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
         }
       }
     }
+    for (i = 0; i < BCR_RUN_PAD; i++) {
+      run->ref[len + i] = run->ref[i];
+      run->tol[len + i] = run->tol[i];
+    }
     run->key = key;
     memcpy(run->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
     run->valid = PETSC_TRUE;
     run->kept  = PETSC_FALSE;
   }
-  {
-    const PetscReal *v     = (const PetscReal *)(A->aa + first);
-    const size_t     total = (size_t)(count * E * BCR_PARTS);
-
-    if (run->uniform) blocks = total / len;
-    else {
-      blocks = 1;
-      len -= len % 16;
-    }
-    *same = BCRRunSame(v, blocks, len, run->ref, run->tol);
-    if (*same) {
-      size_t k, done = blocks * len, off = run->uniform ? 0 : len, rest = total - done;
-
-      if (rest >= 16) { /* the last 16 again, for what is left of a multiple of 16 */
-        *same = (PetscBool)(BCRRunSame(v + done, 1, rest - rest % 16, run->ref + off, run->tol + off) && BCRRunSame(v + total - 16, 1, 16, run->ref + off + rest - 16, run->tol + off + rest - 16));
-        rest  = 0;
-      }
-      for (k = 0; k < rest; k++)
-        if (!(PetscAbsReal(v[done + k] - run->ref[off + k]) <= run->tol[off + k])) *same = PETSC_FALSE;
-    }
-  }
+  *same = BCRRunSame((const PetscReal *)(A->aa + first), (size_t)(count * E * BCR_PARTS), run->ref, run->tol, len);
 }
 
 /* Which components have something to compare in the line through ix: *some, *all; *near: no row of it has entries in another block */
