@@ -596,18 +596,11 @@ static inline void *at(BCRPrecision io, const void *f, ptrdiff_t i)
 /* the sum of the row that begins with element o */
 static double row_sum(BCRCore c, const void *u, ptrdiff_t o)
 {
-  double          part[16] = {0}, sum = 0;
-  const ptrdiff_t s = c->stride[0];
-  PetscInt        i = 0;
+  const ptrdiff_t s   = c->stride[0];
+  double          sum = 0;
 
-  if (c->io == BCR_DOUBLE && s == 1) {
-    const double *p = (const double *)u + o;
-
-    for (; i + 16 <= c->n[0]; i += 16)
-      for (PetscInt q = 0; q < 16; q++) part[q] += p[i + q];
-  }
-  for (; i < c->n[0]; i++) sum += get(c->io, u, o + i * s);
-  for (PetscInt q = 0; q < 16; q++) sum += part[q];
+  if (s == 1) return BCRCpuFields(c->options.isa, c->io == BCR_SINGLE)->sum(c->n[0], at(c->io, u, o), NULL, NULL);
+  for (PetscInt i = 0; i < c->n[0]; i++) sum += get(c->io, u, o + i * s);
   return sum;
 }
 
@@ -710,44 +703,19 @@ static void solve_line(BCRCore c, const void *f, void *u)
 
   where C are the columns' means of f and v is what c would be for e/w: no column's mean is needed by itself. Where w = 1 everywhere, it is zero.
 */
-typedef double two __attribute__((vector_size(16), aligned(8), may_alias)); /* wider ones are taken apart where the instruction set is the baseline */
-
 /* rows j0 .. j1 - 1 of f, which have just been read: their means, and their share in sum_i e_i c_i */
 static void plane_sums(BCRCore c, const void *f, ptrdiff_t j0, ptrdiff_t j1)
 {
-  const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
-  const PetscInt n  = x->n;
-  const double   Wx = axis_weight(x), left = 1 - end_weight(x, 0), right = 1 - end_weight(x, n - 1), *v = c->column;
+  const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, c->io == BCR_SINGLE);
+  const BCRAxis        *x = &c->axis[0], *y = &c->axis[1];
+  const PetscInt        n  = x->n;
+  const double          Wx = axis_weight(x), left = 1 - end_weight(x, 0), right = 1 - end_weight(x, n - 1), *v = c->column;
 
   for (ptrdiff_t j = j0; j < j1; j++) {
-    const ptrdiff_t o   = j * c->stride[1];
-    double          row = 0, ends = 0;
+    const ptrdiff_t o    = j * c->stride[1];
+    double          ends = 0;
+    const double    row  = fields->sum(n, at(c->io, f, o), v, &ends);
 
-    if (!v) row = row_sum(c, f, o);
-    else {
-      PetscInt i = 0;
-
-      if (c->io == BCR_DOUBLE) {
-        const double *p    = (const double *)f + o;
-        two           s[4] = {{0}}, t[4] = {{0}};
-
-        for (; i + 8 <= n; i += 8)
-          for (int q = 0; q < 4; q++) {
-            const two a = *(const two *)(p + i + 2 * q);
-
-            s[q] += a;
-            t[q] += *(const two *)(v + i + 2 * q) * a;
-          }
-        s[0] = (s[0] + s[1]) + (s[2] + s[3]);
-        t[0] = (t[0] + t[1]) + (t[2] + t[3]);
-        row  = s[0][0] + s[0][1];
-        ends = t[0][0] + t[0][1];
-      }
-      for (; i < n; i++) {
-        row += get(c->io, f, o + i);
-        ends += v[i] * get(c->io, f, o + i);
-      }
-    }
     c->rowsum[j] = (row - left * get(c->io, f, o) - right * get(c->io, f, o + n - 1)) / Wx;
     c->endsum += end_weight(y, j) * ends;
   }

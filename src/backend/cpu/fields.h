@@ -1,6 +1,6 @@
 /*
-  Row kernels of iterative refinement (src/poisson/refine.c): single-precision corrections, residuals in double. The suffix of a
-  table (d or f) is the precision of the vectors v; corrections and residuals are float, arithmetic is double.
+  Row kernels of iterative refinement (src/poisson/refine.c): single-precision corrections, residuals in double; sums of rows (src/poisson/core.c).
+  The suffix of a table (d or f) is the precision of the vectors v; corrections and residuals are float, arithmetic is double.
 */
 #pragma once
 
@@ -27,6 +27,8 @@ typedef struct {
   void (*add)(ptrdiff_t n, int keep, double c, const float *e, void *v);
   /* r = rs g, returns the sum of squares of it */
   double (*begin)(ptrdiff_t n, double rs, const double *g, float *r);
+  /* returns the sum of v; w: adds that of w v to *weighted; NULL: none */
+  double (*sum)(ptrdiff_t n, const void *v, const double *w, double *weighted);
 } BCRFieldsTable;
 
 /* isa: -1 the best this machine has, else 0, 1, 2; single: v is float */

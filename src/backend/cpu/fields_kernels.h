@@ -129,7 +129,38 @@ static double BCRN(BCRFieldsBegin)(ptrdiff_t n, double rs, const double *g, floa
   return s + BCRN(BCRFieldsSum)(&sum);
 }
 
-static const BCRFieldsTable BCRN(BCRFields) = {BCRN(BCRFieldsResidual), BCRN(BCRFieldsAdd), BCRN(BCRFieldsBegin)};
+BCR_INLINE double BCRN(BCRFieldsSumBody)(ptrdiff_t n, const real *v, const double *w, double *weighted, const int both)
+{
+  dv        s[4] = {{0}}, t[4] = {{0}};
+  double    sum, wsum;
+  ptrdiff_t i = 0;
+
+  for (; i + 4 * DV <= n; i += 4 * DV) {
+#pragma GCC unroll 4
+    for (int q = 0; q < 4; q++) {
+      const dv a = LOAD(v + i + q * DV);
+
+      s[q] += a;
+      if (both) t[q] += LOADD(w + i + q * DV) * a;
+    }
+  }
+  s[0] = (s[0] + s[1]) + (s[2] + s[3]);
+  t[0] = (t[0] + t[1]) + (t[2] + t[3]);
+  sum  = BCRN(BCRFieldsSum)(&s[0]);
+  wsum = BCRN(BCRFieldsSum)(&t[0]);
+  for (; i < n; i++) {
+    sum += (double)v[i];
+    if (both) wsum += w[i] * (double)v[i];
+  }
+  if (both) *weighted += wsum;
+  return sum;
+}
+static double BCRN(BCRFieldsRowSum)(ptrdiff_t n, const void *v, const double *w, double *weighted)
+{
+  return w ? BCRN(BCRFieldsSumBody)(n, (const real *)v, w, weighted, 1) : BCRN(BCRFieldsSumBody)(n, (const real *)v, NULL, NULL, 0);
+}
+
+static const BCRFieldsTable BCRN(BCRFields) = {BCRN(BCRFieldsResidual), BCRN(BCRFieldsAdd), BCRN(BCRFieldsBegin), BCRN(BCRFieldsRowSum)};
 
 #undef LOAD
 #undef LOADD
