@@ -703,8 +703,8 @@ static void solve_line(BCRCore c, const void *f, void *u)
 
   where C are the columns' means of f and v is what c would be for e/w: no column's mean is needed by itself. Where w = 1 everywhere, it is zero.
 */
-/* rows j0 .. j1 - 1 of f, which have just been read: their means, and their share in sum_i e_i c_i */
-static void plane_sums(BCRCore c, const void *f, ptrdiff_t j0, ptrdiff_t j1)
+/* rows j0 .. j1 - 1 of f, which have just been read: their means, and their share in sum_i e_i c_i. summed: c->rowsum has their sums */
+static void plane_sums(BCRCore c, PetscBool summed, const void *f, ptrdiff_t j0, ptrdiff_t j1)
 {
   const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, c->io == BCR_SINGLE);
   const BCRAxis        *x = &c->axis[0], *y = &c->axis[1];
@@ -714,7 +714,7 @@ static void plane_sums(BCRCore c, const void *f, ptrdiff_t j0, ptrdiff_t j1)
   for (ptrdiff_t j = j0; j < j1; j++) {
     const ptrdiff_t o    = j * c->stride[1];
     double          ends = 0;
-    const double    row  = fields->sum(n, at(c->io, f, o), v, &ends);
+    const double    row  = summed ? c->rowsum[j] : fields->sum(n, at(c->io, f, o), v, &ends);
 
     c->rowsum[j] = (row - left * get(c->io, f, o) - right * get(c->io, f, o + n - 1)) / Wx;
     c->endsum += end_weight(y, j) * ends;
@@ -826,16 +826,17 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const PetscBool       mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0};
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0, NULL};
   ptrdiff_t             done = 0, end = nsep; /* separators done .. end - 1 are still modes */
 
   cpu->level0->start(sh, c->work0);
   c->endsum = 0;
+  if (singular && c->rowsum && !c->column && !c->single) args.rowsum = c->rowsum;
   for (ptrdiff_t g = 0; g < ng; g += step) { /* the separators are transformed while they are in the cache */
     const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? nsep : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / step * step;
 
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
-    if (singular && c->rowsum) plane_sums(c, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
+    if (singular && c->rowsum) plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
     if (count > 0) transform_rows(c, 0, count, at(pd, c->D, done * c->ldd));
     done += PetscMax(count, 0);
   }
@@ -879,7 +880,7 @@ static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0};
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0, NULL};
   ptrdiff_t             done = 0;
   const double         *nrm;
 
@@ -909,7 +910,7 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, singular ? mean : 0};
+  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, singular ? mean : 0, NULL};
   const double         *nrm;
 
   (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);

@@ -106,6 +106,7 @@ typedef struct {
   const char           *fs[BG];     /* reduce: f at the separator right of each group */
   real                 *dst[BG];    /* reduce: where the sum for the separator left of each group goes */
   real                 *carry;      /* reduce: what the separator to come has so far */
+  real                 *sums;       /* reduce: 9 VL partial sums for each group, of up to 8 rows and of the separator; NULL: not wanted */
   char                 *us[BG];     /* back: row of u of the separator right of each group, NULL: none */
   real                 *ring;
   ptrdiff_t             nslot;
@@ -121,6 +122,14 @@ typedef struct {
 #endif
 } BCRN(Level0Line);
 
+/* partial sums of row p of group g, from VL elements of it */
+BCR_INLINE void level0_sum(const BCRN(Level0Line) * S, const int g, const int p, const vec r)
+{
+  real *sum = S->sums + VL * (9 * g + p);
+
+  vstore(sum, vload(sum) + r);
+}
+
 /* modes of piece q of block b of f (and of the separators): a[i] = column i. Any block, any kind of group */
 BCR_INLINE void level0_modes(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK, const int REG, const int NG, const int io)
 {
@@ -133,6 +142,8 @@ BCR_INLINE void level0_modes(const BCRN(Level0Line) * S, const ptrdiff_t b, cons
 
     for (int p = 0; p < 8; p++) rg[p] = g >= NG || p >= h ? vset1(0) : (nv == VL ? dttload(S->f[g] + p * S->ldf, x0, io) : dttloadpart(S->f[g] + p * S->ldf, x0, nv, io));
     if (g >= NG) continue;
+    if (!BACK && S->sums)
+      for (int p = 0; p < h; p++) level0_sum(S, g, p, rg[p]);
     if (BACK) {
       for (int p = 0; p < h; p++) rg[p] -= S->sub;
       rg[0] += nv == VL ? vload(S->uL[g] + x0) : dttloadpart(S->uL[g], x0, nv, 0);
@@ -176,6 +187,10 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
       }
 #pragma GCC unroll 8
       for (int p = 0; p < 7; p++) r[8 * g + p] = dttload(f + p * S->ldf, 0, io);
+      if (!BACK && __builtin_expect(S->sums != NULL, 0)) {
+#pragma GCC unroll 8
+        for (int p = 0; p < 7; p++) level0_sum(S, g, p, r[8 * g + p]);
+      }
       if (BACK) {
         if (__builtin_expect(S->sub != 0, 0)) {
 #pragma GCC unroll 8
@@ -284,6 +299,7 @@ BCR_INLINE void level0_collect(const BCRN(Level0Line) * S, const ptrdiff_t x0, c
   for (int g = 0; g < NG; g++) {
     const vec r = nv == VL ? dttload(S->fs[g], x0, io) : dttloadpart(S->fs[g], x0, nv, io);
 
+    if (S->sums) level0_sum(S, g, 8, r);
     vstore(S->dst[g] + x0, c + (E[g] + O[g]));
     c = r + (E[g] - O[g]);
   }
@@ -449,6 +465,8 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const in
     for (ptrdiff_t b = nb > halo ? nb - halo - 1 : 0; b < nb; b++) y = REG && b < whole ? level0_forward(S, b, S->ring, y, BACK, NG, io, mu, mu2) : level0_forward_any(S, b, S->ring, y, BACK, REG, NG, io);
     y = bmul(y, bload((const real *)S->k->fac));
   }
+  if (!BACK && S->sums)
+    for (int i = 0; i < 9 * VL * NG; i++) S->sums[i] = 0;
   for (ptrdiff_t b0 = -tile; b0 < nb; b0 += tile) {
     /* this tile backward ... */
     if (b0 >= 0) {
@@ -646,7 +664,7 @@ static int BCRN(level0_lanes)(void)
   return BL;
 }
 
-/* work: carry line | line of zeros (as doubles) | line nobody reads | ring | edges | stage */
+/* work: carry line | line of zeros (as doubles) | line nobody reads | ring | edges (back) or sums (reduce) | stage */
 static size_t BCRN(level0_keep)(const BCRLevel0Shape *s)
 {
   const size_t line = (size_t)s->nb * BL;
@@ -678,6 +696,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
   S.carry = (real *)work;
   S.ring  = S.carry + BCRN(level0_keep)(s);
   S.sub = S.sepscale = 0;
+  S.sums             = args->rowsum ? S.ring + (size_t)s->ring * BL * BL : NULL;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
 
@@ -698,11 +717,26 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
         S.dst[0][i] = S.carry[i];
         S.carry[i]  = args->io ? (real)((const double *)S.fs[0])[i] : ((const real *)S.fs[0])[i];
       }
+      if (args->rowsum && (g < s->ng - 1 || s->right)) {
+        args->rowsum[s->row[g]] = 0;
+        for (ptrdiff_t i = 0; i < s->nx; i++) args->rowsum[s->row[g]] += (double)S.carry[i];
+      }
       g++;
       continue;
     }
     S.nslot = PetscMin(2 * S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 0, ng, args->io);
+    for (int q = 0; q < ng && args->rowsum; q++) {
+      const int h = S.k->h, sep = g + q < s->ng - 1 || s->right;
+
+      for (int p = 0; p < h + sep; p++) {
+        const real *sum = S.sums + VL * (9 * q + (p < h ? p : 8));
+        double      all = 0;
+
+        for (int i = 0; i < VL; i++) all += (double)sum[i];
+        args->rowsum[s->row[g + q] + p] = all;
+      }
+    }
     g += ng;
   }
   if (g1 == s->ng && s->right) {
@@ -719,6 +753,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   const real *zero;
 
   S.s        = s;
+  S.sums     = NULL;
   S.ldf      = ldf * sz;
   S.ldu      = ldu * sz;
   S.carry    = (real *)work;
