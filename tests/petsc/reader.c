@@ -311,10 +311,10 @@ static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[
 }
 
 /*
-  y = A x, row by row on the host. MatMult() of MATSEQAIJCUSPARSE is no reference: on an H200 it left out the last of 32 rows in two of some 60000 products. As its
-  machine code has it (cuSPARSE 12.6 of CUDA 13.0, CSR_ALG1 and CSR_ALG2, sm_90), a block of threads with the rows r to r + 31 writes where each begins to
-  shared memory, 32 words, and takes the end of the last one from a 33rd that nobody has written. Where an earlier kernel has left the number of an entry of
-  that row there, that entry and those behind it are added to row r + 32.
+  y = A x, row by row on the host. MatMult() of MATSEQAIJCUSPARSE is no reference: on an H200 it left out the last of 32 rows in two of some 60000 products. In
+  cuSPARSE 12.6 (CUDA 13.0, CSR_ALG1; CSR_ALG2 looks the same) a block of threads that has 32 rows writes where each begins to shared memory, 32 words, and takes
+  the end of the last one from a 33rd that nobody has written. Where an earlier kernel has left a number there that is one of an entry of that row but the
+  first, or shortly behind, the row is not stored: the kernel's PTX, run on the host with such numbers, gives 0 there, and with 30, 31, 33 and 34 rows never.
 */
 static PetscErrorCode Product(Mat A, Vec x, Vec y)
 {
