@@ -52,7 +52,7 @@ static PetscErrorCode BCRPlanesEdges(BCRComponent *c, const int cat[3], PetscInt
             if (d != owner) q = q * c->N[d] + node[d];
           }
           e->at    = node[0] + c->stride[1] * node[1] + c->stride[2] * node[2];
-          e->from  = e->at - cat[owner] * c->stride[owner];
+          e->from  = plane->slope != 0 ? e->at - cat[owner] * c->stride[owner] : e->at; /* beside a single plane of nodes there is none behind */
           e->inv   = plane->inv ? plane->inv[q] : plane->inv0;
           e->slope = plane->slope;
         }
