@@ -498,8 +498,8 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_convolve(const __grid_cons
         const int j = unknown_of<S>(q, s);
 
         x[s] = {0, 0};
-        if (s < A / 2 ? 4 * s > A : 4 * (A - s) - 2 > A) continue; /* h is N/2 at most */
-        if (j <= p.h) x[s] = s < A / 2 ? C{re[j], im[j]} : C{mirror * re[j], mirror * im[j]};
+        if (s < A / 2 ? 4 * s > A : 4 * (A - s) - 2 > A) continue;                                           /* h is N/2 at most */
+        if (q < S::HALF && j <= p.h) x[s] = s < A / 2 ? C{re[j], im[j]} : C{mirror * re[j], mirror * im[j]}; /* threads behind these have none: j < 0 */
       }
       __syncthreads();
       if (valid && q < S::HALF) spread<S>(x, q, table, re, im, mirror);
