@@ -68,6 +68,17 @@ static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int thread
   return bcr_launch_clusters(dependent, 1, kernel, grid, threads, bytes, st, args...);
 }
 
+/* The number of this thread's warp, or of what all of a warp have in common: read from the first lane, so that the compiler knows that lanes do not differ; code
+   that depends on it then keeps descriptors of memory in uniform registers, and there is one copy of what lanes exchange */
+static __device__ __forceinline__ int bcr_uniform(int v)
+{
+  return __shfl_sync(0xffffffffu, v, 0);
+}
+static __device__ __forceinline__ int bcr_warp()
+{
+  return bcr_uniform((int)threadIdx.x >> 5);
+}
+
 /* calls CALL with T the type that `single` means */
 #define BCR_CUDA_TYPE(single, ...) \
   do { \

@@ -38,12 +38,6 @@ struct DstArgs {
   int         early;
 };
 
-template <class S>
-static __device__ __forceinline__ void load_table(Cplx<typename S::T> *to, const void *from)
-{
-  for (int i = threadIdx.x; i < S::TABLE; i += S::NT) to[i] = ((const Cplx<typename S::T> *)from)[i];
-}
-
 /* what the block takes next is on its way to the second-level cache while this pair is in the first passes */
 template <class S>
 static __device__ __forceinline__ void prefetch_pair(const DstArgs &p, const typename S::T *f, int pair, int tid)
@@ -66,7 +60,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const t
   typedef Cplx<T>       C;
   extern __shared__ __align__(16) char sm[];
   constexpr int                        L = S::L, A = S::A;
-  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH;
+  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH;
   T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
   C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
   auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
@@ -161,7 +155,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const 
   typedef Cplx<T>       C;
   extern __shared__ __align__(16) char sm[];
   constexpr int                        L = S::L, A = S::A;
-  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH;
+  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH;
   T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE, *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
   C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
   auto                                 load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
@@ -273,13 +267,13 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_chirp(ChirpArgs p, const t
   typedef Cplx<T>       C;
   extern __shared__ __align__(16) char sm[];
   constexpr int                        L = S::L, A = S::A;
-  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH, h = p.h;
+  const int                            sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH, h = p.h;
   T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE;
   C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
 
-  load_table<S>(table, p.table);
+  fetch_table<S>(table, p.table);
   bcr_wait_before();
-  __syncthreads();
+  wait_table();
   for (int first = blockIdx.x * S::PAIRS; first < p.njobs; first += gridDim.x * S::PAIRS) {
     const int  job = first + sub, r0 = min(p.split ? job : 2 * job, p.nrows - 1), r1 = min(p.split ? r0 : r0 + 1, p.nrows - 1), a0 = r0 % p.na, b0 = r0 / p.na, a1 = r1 % p.na, b1 = r1 / p.na;
     const bool valid = (job < p.njobs), both = p.split || r1 > r0;
@@ -412,16 +406,16 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_convolve(const __grid_cons
   typedef Cplx<T>       C;
   extern __shared__ __align__(16) char sm[];
   constexpr int                        L = S::L, A = S::A;
-  const int                            role = blockIdx.x % p.roles, sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = tid / S::EACH, t = tid % S::EACH;
+  const int                            role = blockIdx.x % p.roles, sub = threadIdx.x / S::ROW, tid = threadIdx.x % S::ROW, c = class_of<S>(tid), t = tid % S::EACH;
   const bool                           ends = p.kind >= CONVOLVE_SINES, even = role == 0 && p.kind != CONVOLVE_SINES;
   const T                              mirror = even ? 1 : -1;
   const int                            last   = 2 * p.P - 2 * (p.natural == 2); /* odd: the place of the mirror image of place 0 */
   T                                   *re = (T *)sm + 2 * S::PLANE * sub, *im = re + S::PLANE;
   C                                   *table = (C *)((T *)sm + 2 * S::PLANE * S::PAIRS);
 
-  load_table<S>(table, p.table);
+  fetch_table<S>(table, p.table);
   bcr_wait_before();
-  __syncthreads();
+  wait_table();
   for (int first = blockIdx.x / p.roles * S::PAIRS; first < p.npairs; first += gridDim.x / p.roles * S::PAIRS) {
     const bool valid = (first + sub < p.npairs);
 

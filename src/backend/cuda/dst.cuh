@@ -65,7 +65,8 @@ static __device__ __forceinline__ int unknown_of(int q, int s)
   return s < S::A / 2 ? q + s * S::L : (S::A - s) * S::L - q;
 }
 
-/* Modes of class c: so many, from base on; classes 0 and A/2 (edge) have half as many, which the others mirror about mirror/2 */
+/* Modes of class c: so many, from base on; classes 0 and A/2 (edge) have half as many, which the others mirror about mirror/2. Threads
+   of a warp behind the last class have none */
 template <class S, int EVEN>
 struct ClassModes {
   int  size, base, mirror;
@@ -76,7 +77,7 @@ struct ClassModes {
     constexpr int L = S::L, A = S::A, L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
 
     edge   = c == 0 || c == A / 2;
-    size   = c == 0 ? L0 : (c == A / 2 ? L / 2 : L);
+    size   = c == 0 ? L0 : (c == A / 2 ? L / 2 : (S::CLASSES * S::EACH % 32 && c > A / 2 ? 0 : L));
     base   = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN);
     mirror = c == 0 ? L : L - 1;
   }
@@ -106,6 +107,15 @@ static __device__ __forceinline__ void twiddles(const Cplx<typename S::T> *table
       if (r != h) w[r] = w[h] * w[r - h];
     }
   }
+}
+
+/* the class of a thread of a pair */
+template <class S>
+static __device__ __forceinline__ int class_of(int tid)
+{
+  const int c = tid / S::EACH;
+
+  return S::EACH % 32 || S::ROW % 32 ? c : bcr_uniform(c);
 }
 
 /* the threads of a class, of a block */

@@ -12,17 +12,34 @@
 
 #define BCR_FULL 0xffffffffu
 
-/* Tables of regular groups of a single plane are arguments, so that they are operands from constant memory */
-template <typename T, int K>
+/* Decays of the modes of a regular group, mu^(K 2^q), and weights as in BCR_CUDA_LEVEL0_TAB, over 1 - mu^2 (level0_lines()) */
+template <typename T, int K, int R>
+struct Level0Modes {
+  T mu[R], step[R][5], share[R], out[R];
+};
+/* Those of a single plane are arguments, so that they are operands from constant memory */
+template <typename T, int K, int R>
 struct Level0Args {
-  BCRCudaLevel0 p;
-  int           width;                                            /* columns of a tile, without its halos */
-  T             mu[7], power[7][K], step[7][5], share[7], out[7]; /* mu^(i + 1); mu^(K 2^q); weights as in BCR_CUDA_LEVEL0_TAB */
+  BCRCudaLevel0        p;
+  int                  width; /* columns of a tile, without its halos */
+  Level0Modes<T, K, R> modes;
 };
-template <typename T, int K>
-struct Level0Shared {
-  T mu[8], power[8][K], step[8][5], share[8], out[8];
-};
+
+/* in double precision where the host does it */
+template <typename V, typename T, int K, int R>
+static __host__ __device__ __forceinline__ void level0_mode(Level0Modes<T, K, R> *m, int j, V mu, V share, V out)
+{
+  V v = mu, c = 1 / (1 - mu * mu);
+
+  m->mu[j]    = (T)mu;
+  m->share[j] = (T)(c * share);
+  m->out[j]   = (T)(c * out);
+  for (int i = 1; i < K; i++) v *= mu;
+  for (int q = 0; q < 5; q++) {
+    m->step[j][q] = (T)v;
+    v *= v;
+  }
+}
 
 template <int R>
 static constexpr int Level0Rows = R + 3; /* of a warp in shared memory */
@@ -117,54 +134,140 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
 template <typename T, int K, int R, int USUAL>
 __host__ __device__ constexpr int doublings(int j)
 {
-  if (R == 3) return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (j == 0 ? 4 : 3) : (j == 0 ? 3 : 2));
-  return !USUAL || K < 5 ? 5 : (sizeof(T) == 8 ? (K < 7 ? (j == 0 ? 5 : (j == 1 ? 4 : 3)) : (j == 0 ? 4 : (j < 4 ? 3 : 2))) : (K < 7 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1))));
+  if (!USUAL) return 5;
+  if (K < 5) return (sizeof(T) == 8 ? 3 : 2) + (j == 0) + (R == 7 && j < 3);
+  if (R == 3) return sizeof(T) == 8 ? (j == 0 ? 4 : 3) : (j == 0 ? 3 : 2);
+  if (K < 7) return sizeof(T) == 8 ? (j == 0 ? 5 : (j == 1 ? 4 : 3)) : (j == 0 ? 4 : (j < 4 ? 3 : 2));
+  return sizeof(T) == 8 ? (j == 0 ? 4 : (j < 4 ? 3 : 2)) : (j == 0 ? 3 : (j < 4 ? 2 : 1));
 }
 
-/* Regular groups first .. last - 1, of R = 7 or 3 rows. K columns a thread, NT threads. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns
+/* mu^(K lane), for each lane; in shared memory */
+template <int NT, typename T, int K, int R>
+static __device__ __forceinline__ void level0_reach(const Level0Modes<T, K, R> &m, T (*reach)[32])
+{
+  for (int i = threadIdx.x; i < 32 * R; i += NT) {
+    const int j = i / 32, l = i % 32;
+    T         v = 1;
+
+#pragma unroll
+    for (int q = 0; q < 5; q++)
+      if (l >> q & 1) v *= m.step[j][q];
+    reach[j][l] = v;
+  }
+}
+
+/* Rows to modes, and the line of each mode, x_i to F_i + mu B_(i+1) with F_i = x_i + mu F_(i-1) and B_i = x_i + mu B_(i+1): its solution but for 1/(1 - mu^2),
+   which weights have. K columns a thread; neither recurrence needs the other: both go over the lanes of a warp together and, through shared memory (ex,
+   other memory the next time), to the neighbouring warps. odd, or NULL: 1/mu; NW warps have a whole row, which goes on oddly at its first column, where
+   F = -B, and behind its last one */
+template <int USUAL, int NW, typename T, int K, int R>
+static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &m, T (*x)[K], T (*ex)[R][NW], const T (*reach)[32], const T *odd)
+{
+  constexpr int NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < 32 NEAR K */
+  const int     lane = threadIdx.x & 31, warp = bcr_warp();
+  T             F[R], B[R];
+
+#pragma unroll
+  for (int i = 0; i < K; i++) {
+    T v[R];
+
+#pragma unroll
+    for (int r = 0; r < R; r++) v[r] = x[r][i];
+    sine<R>(v);
+#pragma unroll
+    for (int r = 0; r < R; r++) x[r][i] = v[r];
+  }
+#pragma unroll
+  for (int j = 0; j < R; j++) {
+    F[j] = x[j][0];
+    B[j] = x[j][K - 1];
+  }
+#pragma unroll
+  for (int i = 1; i < K; i++) {
+#pragma unroll
+    for (int j = 0; j < R; j++) {
+      F[j] = x[j][i] + m.mu[j] * F[j];
+      B[j] = x[j][K - 1 - i] + m.mu[j] * B[j];
+    }
+  }
+#pragma unroll
+  for (int q = 0; q < 5; q++) {
+#pragma unroll
+    for (int j = 0; j < R; j++) {
+      if (q < doublings<T, K, R, USUAL>(j)) {
+        const T t = __shfl_up_sync(BCR_FULL, F[j], 1 << q), v = __shfl_down_sync(BCR_FULL, B[j], 1 << q);
+
+        if (lane >= 1 << q) F[j] += m.step[j][q] * t;
+        if (lane + (1 << q) < 32) B[j] += m.step[j][q] * v;
+      }
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < R; j++) {
+    if (lane == 31) ex[0][j][warp] = F[j];
+    if (lane == 0) ex[1][j][warp] = B[j];
+    F[j] = __shfl_up_sync(BCR_FULL, F[j], 1);
+    B[j] = __shfl_down_sync(BCR_FULL, B[j], 1);
+    if (lane == 0) F[j] = 0;
+    if (lane == 31) B[j] = 0;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int w = NEAR; w > 0; w--) {
+#pragma unroll
+    for (int j = 0; j < R; j++) {
+      const T far = w > 1 ? m.step[j][4] * m.step[j][4] : (T)1;
+
+      if (warp >= w) F[j] += far * ex[0][j][warp - w] * reach[j][lane];
+      if (warp + w < NW) B[j] += far * ex[1][j][warp + w] * reach[j][31 - lane];
+    }
+  }
+  if (odd) {
+#pragma unroll
+    for (int j = 0; j < R; j++) {
+      if (warp == 0) F[j] -= odd[j] * ex[1][j][0] * reach[j][lane];
+      if (warp == NW - 1) B[j] -= m.mu[j] * ex[0][j][NW - 1] * reach[j][31 - lane];
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < R; j++) {
+    T b[K];
+
+    b[K - 1] = B[j];
+#pragma unroll
+    for (int i = K - 1; i > 0; i--) b[i - 1] = x[j][i] + m.mu[j] * b[i];
+#pragma unroll
+    for (int i = 0; i < K; i++) {
+      F[j]    = x[j][i] + m.mu[j] * F[j];
+      x[j][i] = F[j] + m.mu[j] * b[i];
+    }
+  }
+}
+
+/* Regular groups first .. last - 1 of R = 7 or 3 rows. K columns a thread, NT threads. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns
    in shared memory: the group's, the separator's, two for results. */
 template <typename T, int K, int NT, int R, int BACK, int USUAL, int ARGS>
-static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last)
+static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last)
 {
-  constexpr int     NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>, NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < NEAR CH */
+  constexpr int     NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>;
   constexpr int     WIDE = Level0Wide<T>, PITCH = CH + WIDE, CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
   extern __shared__ __align__(16) char sm[];
-  __shared__ T                         ex[2][8][NW], reach[8][32]; /* reach: mu^(K lane) */
-  __shared__ Level0Shared<T, K> tables;
-  const BCRCudaLevel0          &p    = a.p;
-  const int                     lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const int                     H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
-  const T                      *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB;
-  T                            *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
-  int                          *cols  = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
-  const bool                    inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
-  const T                       inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[176]);
-  unsigned                      minus   = 0; /* columns with the other sign */
-  T                             x[R][K], carry[K], sub = 0;
-
-  auto mu    = [&](int j) { return ARGS ? a.mu[j] : tables.mu[j]; };
-  auto power = [&](int j, int i) { return ARGS ? a.power[j][i] : tables.power[j][i]; };
-  auto step  = [&](int j, int q) { return ARGS ? a.step[j][q] : tables.step[j][q]; };
+  __shared__ T                         ex[2][2][R][NW], reach[R][32];
+  __shared__ Level0Modes<T, K, R> tables;
+  const Level0Modes<T, K, R>     &m    = ARGS ? a.modes : tables;
+  const BCRCudaLevel0            &p    = a.p;
+  const int                       lane = threadIdx.x & 31, warp = bcr_warp();
+  const int                       H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
+  const T                        *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB;
+  T                              *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
+  int                            *cols  = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
+  const bool                      inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
+  const T                         inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[176]);
+  unsigned                        minus   = 0; /* columns with the other sign */
+  T                               x[R][K], carry[K], sub = 0;
 
   if (!ARGS) {
-    for (int i = threadIdx.x; i < 8; i += NT) {
-      const T m = i < R ? tab[i] : 0;
-      T       v = m;
-
-      tables.mu[i] = m;
-#pragma unroll
-      for (int q = 0; q < K; q++) {
-        tables.power[i][q] = v;
-        if (q < K - 1) v *= m;
-      }
-#pragma unroll
-      for (int q = 0; q < 5; q++) {
-        tables.step[i][q] = v;
-        v *= v;
-      }
-      tables.share[i] = i < R ? tab[24 + i] : 0;
-      tables.out[i]   = i < R ? tab[40 + i] : 0;
-    }
+    for (int i = threadIdx.x; i < R; i += NT) level0_mode(&tables, i, tab[i], tab[24 + i], tab[40 + i]);
     __syncthreads();
   }
   if (!inner) {
@@ -310,15 +413,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       copy_commit();
     }
     if (it < first) {
-      for (int i = threadIdx.x; i < 32 * R; i += NT) {
-        const int j = i / 32, l = i % 32;
-        T         v = 1;
-
-#pragma unroll
-        for (int q = 0; q < 5; q++)
-          if (l >> q & 1) v *= step(j, q);
-        reach[j][l] = v;
-      }
+      level0_reach<NT>(m, reach);
       if (!inner) {
 #pragma unroll
         for (int i = 0; i < K; i++) minus |= (cols[lane * K + i] < 0 ? 0u : cols[lane * K + i] & 1u) << i;
@@ -333,70 +428,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
       }
     }
     if (!BACK && p.early && it + 1 == last) bcr_go_after();
-      /* modes */
-#pragma unroll
-    for (int i = 0; i < K; i++) {
-      T v[R];
-
-#pragma unroll
-      for (int r = 0; r < R; r++) v[r] = x[r][i];
-      sine<R>(v);
-#pragma unroll
-      for (int r = 0; r < R; r++) x[r][i] = v[r];
-    }
-    /* forward and backward along the row: in the thread, over the lanes, over the warps */
-#pragma unroll
-    for (int dir = 0; dir < 2; dir++) {
-      T cc[R];
-
-#pragma unroll
-      for (int i = 1; i < K; i++) {
-#pragma unroll
-        for (int j = 0; j < R; j++) {
-          if (dir == 0) x[j][i] += mu(j) * x[j][i - 1];
-          else x[j][K - 1 - i] += mu(j) * x[j][K - i];
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < R; j++) cc[j] = x[j][dir == 0 ? K - 1 : 0];
-#pragma unroll
-      for (int q = 0; q < 5; q++) {
-#pragma unroll
-        for (int j = 0; j < R; j++) {
-          if (q < doublings<T, K, R, USUAL>(j)) {
-            const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1 << q) : __shfl_down_sync(BCR_FULL, cc[j], 1 << q);
-
-            if (dir == 0 ? lane >= 1 << q : lane + (1 << q) < 32) cc[j] += step(j, q) * t;
-          }
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < R; j++) {
-        if (lane == (dir == 0 ? 31 : 0)) ex[dir][j][warp] = cc[j];
-        cc[j] = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1) : __shfl_down_sync(BCR_FULL, cc[j], 1);
-        if (lane == (dir == 0 ? 0 : 31)) cc[j] = 0;
-      }
-      __syncthreads();
-#pragma unroll
-      for (int w = NEAR; w > 0; w--) { /* what warps further away have is forgotten here */
-        const int o = dir == 0 ? warp - w : warp + w;
-
-        if (dir == 0 ? o >= 0 : o < NW) {
-#pragma unroll
-          for (int j = 0; j < R; j++) {
-            T C = ex[dir][j][o];
-
-            if (w > 1) C *= step(j, 4) * step(j, 4);
-            cc[j] += C * reach[j][dir == 0 ? lane : 31 - lane];
-          }
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < K; i++) {
-#pragma unroll
-        for (int j = 0; j < R; j++) x[j][i] += cc[j] * power(j, dir == 0 ? i : K - 1 - i);
-      }
-    }
+    level0_lines<USUAL, NW>(m, x, ex[(it - first) & 1], reach, (const T *)NULL);
     if (!BACK) {
       const bool left = g > 0 || p.yperiodic || p.open[0];
 
@@ -406,13 +438,11 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 #pragma unroll
         for (int j = 0; j < R; j++) {
-          const T w = ARGS ? a.share[j] : tables.share[j];
-
-          if (j & 1) odd += w * x[j][i];
-          else even += w * x[j][i];
+          if (j & 1) odd += m.share[j] * x[j][i];
+          else even += m.share[j] * x[j][i];
         }
-        out[lane * K + i] = (g > first ? carry[i] : (T)0) + (even + odd);
-        carry[i]          = sep[i] + (even - odd);
+        out[lane * K + i] = (g > first ? carry[i] : (T)0) + even + odd;
+        carry[i]          = sep[i] + even - odd;
       }
       __syncwarp();
       if (left) store(g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra), out); /* the strip's first one goes where the transform adds it */
@@ -422,7 +452,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
         T v[R];
 
 #pragma unroll
-        for (int j = 0; j < R; j++) v[j] = (ARGS ? a.out[j] : tables.out[j]) * x[j][i];
+        for (int j = 0; j < R; j++) v[j] = m.out[j] * x[j][i];
         sine<R>(v);
 #pragma unroll
         for (int r = 0; r < R; r++) x[r][i] = v[r];
@@ -454,7 +484,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K> &a, 
 
 /* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular (radix 4: the last one) */
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
-__global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
+__global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K, R> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
 {
   const BCRCudaLevel0 &p     = a.p;
   const int            strip = blockIdx.y;
@@ -478,30 +508,16 @@ __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
 static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  const size_t     bytes = (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT + Level0Rows<R> * sizeof(T) * Level0Wide<T> * (NT / 32);
-  const int        most = K * NT - 2 * p->halo, tiles = (p->nx + most - 1) / most;
-  const dim3       grid((unsigned)tiles, (unsigned)(p->strips + (p->g0 > 0) + (p->g1 < p->ng)), (unsigned)p->planes);
-  cudaError_t      e = cudaFuncSetAttribute((const void *)level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-  Level0Args<T, K> a;
+  const size_t        bytes = (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT + Level0Rows<R> * sizeof(T) * Level0Wide<T> * (NT / 32);
+  const int           most = K * NT - 2 * p->halo, tiles = (p->nx + most - 1) / most;
+  const dim3          grid((unsigned)tiles, (unsigned)(p->strips + (p->g0 > 0) + (p->g1 < p->ng)), (unsigned)p->planes);
+  cudaError_t         e = cudaFuncSetAttribute((const void *)level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  Level0Args<T, K, R> a;
 
   if (e != cudaSuccess) return (int)e;
   a.p     = *p;
   a.width = (p->nx + tiles - 1) / tiles;
-  for (int j = 0; j < R; j++) {
-    double v = p->mu[j];
-
-    a.mu[j] = (T)v;
-    for (int i = 0; i < K; i++) {
-      a.power[j][i] = (T)v;
-      if (i < K - 1) v *= p->mu[j];
-    }
-    for (int q = 0; q < 5; q++) {
-      a.step[j][q] = (T)v;
-      v *= v;
-    }
-    a.share[j] = (T)p->share[j];
-    a.out[j]   = (T)p->out[j];
-  }
+  for (int j = 0; j < R; j++) level0_mode(&a.modes, j, p->mu[j], p->share[j], p->out[j]);
   return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, st, a, (const T *)f, (T *)u, (T *)D, (T *)extra);
 }
 

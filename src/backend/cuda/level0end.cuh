@@ -6,13 +6,13 @@
 #pragma once
 
 template <typename T, int K, int NT, int Q, int BACK>
-static __device__ __noinline__ void level0_end(const Level0Args<T, K> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
+static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
 {
   constexpr int     NW = NT / 32, CH = 32 * K;
   extern __shared__ __align__(16) char sm[];
   __shared__ T                         ex[2][2][NW];
   const BCRCudaLevel0                 &p    = a.p;
-  const int                            lane = threadIdx.x & 31, warp = threadIdx.x >> 5, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - p.halo + warp * CH;
+  const int                            lane = threadIdx.x & 31, warp = bcr_warp(), lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - p.halo + warp * CH;
   const bool                           after = g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend, before = g > 0 || p.yperiodic || p.open[0]; /* separators */
   const ptrdiff_t                      row = g ? Q * g - p.short0 : 0;
   const T                             *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;

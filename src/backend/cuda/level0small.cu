@@ -5,8 +5,8 @@
   (dst.cuh); their modes are left in D and extra, which the lines add. In the substitution every block transforms the solutions of both its
   separators back by itself, while its rows of the right-hand side have been on their way since before the lines.
 
-  Position 0 of a row is the end before its first unknown. The row goes on oddly there: what a forward recurrence carries into position 0 is minus what
-  the backward recurrence of the right-hand side has there. At the other end the backward recurrence begins with the zero there.
+  Position 0 of a row is the end before its first unknown, with the right-hand side 0. The row goes on oddly there, F_0 = -B_0 or F_(-1) = -B_0/mu (level0_lines()),
+  and at the other end, B_N = -F_N = -mu F_(N-1).
 */
 #include "dst.cuh"
 #include "level0.cuh"
@@ -27,121 +27,17 @@ struct SmallArgs {
   typedef typename S::T T;
   int                   ng;
   ptrdiff_t             ldf, ldu, ldd;
-  const void           *table;                                            /* of the transform */
-  T                     mu[R], power[R][4], step[R][5], share[R], out[R]; /* as Level0Args */
+  const void           *table; /* of the transform */
+  Level0Modes<T, 4, R>  modes;
+  T                     odd[R]; /* 1/mu */
   T                     inverse;
 };
-
-/* Doublings after which mu^(K 2^q) is below rounding, for mode j, where couplings along the row are not the stronger ones */
-template <typename T, int R>
-__host__ __device__ constexpr int small_steps(int j)
-{
-  return (sizeof(T) == 8 ? 3 : 2) + (R == 3 ? j < 1 : (j < 1) + (j < 3));
-}
-
-/* mu^(K lane), for each lane; in shared memory */
-template <class S, int R>
-static __device__ __forceinline__ void small_reach(const SmallArgs<S, R> &a, typename S::T (*reach)[32])
-{
-  for (int i = threadIdx.x; i < 32 * R; i += Small<S, R>::NT) {
-    const int     j = i / 32, l = i % 32;
-    typename S::T v = 1;
-
-#pragma unroll
-    for (int q = 0; q < 5; q++)
-      if (l >> q & 1) v *= a.step[j][q];
-    reach[j][l] = v;
-  }
-}
-
-/* a group's rows to modes, and both recurrences along each */
-template <class S, int R>
-static __device__ __forceinline__ void small_modes(const SmallArgs<S, R> &a, typename S::T (*x)[4], typename S::T (*ex)[R][Small<S, R>::NW], const typename S::T (*reach)[32])
-{
-  typedef typename S::T T;
-  constexpr int         K = Small<S, R>::K, NW = Small<S, R>::NW;
-  const int             lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-
-#pragma unroll
-  for (int i = 0; i < K; i++) {
-    T v[R];
-
-#pragma unroll
-    for (int j = 0; j < R; j++) v[j] = x[j][i];
-    sine<R>(v);
-#pragma unroll
-    for (int j = 0; j < R; j++) x[j][i] = v[j];
-  }
-  if (warp == 0) {
-    T b[R];
-
-#pragma unroll
-    for (int j = 0; j < R; j++) b[j] = x[j][0] + a.mu[j] * (x[j][1] + a.mu[j] * (x[j][2] + a.mu[j] * x[j][3]));
-#pragma unroll
-    for (int q = 0; q < 5; q++) {
-#pragma unroll
-      for (int j = 0; j < R; j++) {
-        if (q < small_steps<T, R>(j)) {
-          const T t = __shfl_down_sync(BCR_FULL, b[j], 1 << q);
-
-          if (lane + (1 << q) < 32) b[j] += a.step[j][q] * t;
-        }
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < R; j++)
-      if (lane == 0) x[j][0] = -b[j];
-  }
-#pragma unroll
-  for (int dir = 0; dir < 2; dir++) {
-    const int o = dir == 0 ? warp - 1 : warp + 1;
-    T         cc[R];
-
-#pragma unroll
-    for (int i = 1; i < K; i++) {
-#pragma unroll
-      for (int j = 0; j < R; j++) {
-        if (dir == 0) x[j][i] += a.mu[j] * x[j][i - 1];
-        else x[j][K - 1 - i] += a.mu[j] * x[j][K - i];
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < R; j++) cc[j] = x[j][dir == 0 ? K - 1 : 0];
-#pragma unroll
-    for (int q = 0; q < 5; q++) {
-#pragma unroll
-      for (int j = 0; j < R; j++) {
-        if (q < small_steps<T, R>(j)) {
-          const T t = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1 << q) : __shfl_down_sync(BCR_FULL, cc[j], 1 << q);
-
-          if (dir == 0 ? lane >= 1 << q : lane + (1 << q) < 32) cc[j] += a.step[j][q] * t;
-        }
-      }
-    }
-#pragma unroll
-    for (int j = 0; j < R; j++) {
-      if (lane == (dir == 0 ? 31 : 0)) ex[dir][j][warp] = cc[j];
-      cc[j] = dir == 0 ? __shfl_up_sync(BCR_FULL, cc[j], 1) : __shfl_down_sync(BCR_FULL, cc[j], 1);
-      if (lane == (dir == 0 ? 0 : 31)) cc[j] = 0;
-    }
-    __syncthreads();
-    if (dir == 0 ? o >= 0 : o < NW) { /* warps further away are forgotten here */
-#pragma unroll
-      for (int j = 0; j < R; j++) cc[j] += ex[dir][j][o] * reach[j][dir == 0 ? lane : 31 - lane];
-    }
-#pragma unroll
-    for (int i = 0; i < K; i++) {
-#pragma unroll
-      for (int j = 0; j < R; j++) x[j][i] += cc[j] * a.power[j][dir == 0 ? i : K - 1 - i];
-    }
-  }
-}
 
 /* a warp's part of a row of memory, to where position 0 of it is in shared memory */
 template <class S, int R>
 static __device__ __forceinline__ void small_load(typename S::T *to, const typename S::T *row, bool have)
 {
-  const int j = (threadIdx.x >> 5) * Small<S, R>::CH + (threadIdx.x & 31);
+  const int j = bcr_warp() * Small<S, R>::CH + (threadIdx.x & 31);
 
 #pragma unroll
   for (int q = 0; q < Small<S, R>::K; q++) copy_async(to + at<S>(j + 32 * q), j + 32 * q && have ? row + j + 32 * q - 1 : row, have && j + 32 * q);
@@ -167,7 +63,7 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   for (int r = 0; r <= R; r++) small_load<S, R>(rows + r * M::ROWS, f + (ptrdiff_t)((R + 1) * g + (r < R || g < a.ng - 1 ? r : 0)) * a.ldf, r < R || g < a.ng - 1);
   fetch_table<S, M::NT>(table, a.table);
   copy_commit();
-  small_reach<S, R>(a, reach);
+  level0_reach<M::NT>(a.modes, reach);
   copy_wait();
   __syncwarp();
 #pragma unroll
@@ -175,13 +71,13 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
 #pragma unroll
     for (int i = 0; i < M::K; i++) x[r][i] = rows[r * M::ROWS + base + i];
   }
-  small_modes<S, R>(a, x, ex, reach);
+  level0_lines<1, M::NW>(a.modes, x, ex, reach, a.odd);
 #pragma unroll
   for (int i = 0; i < M::K; i++) {
     T even = 0, odd = 0; /* modes that are alike, and that differ in sign, at both ends of the group */
 
 #pragma unroll
-    for (int j = 0; j < R; j++) (j & 1 ? odd : even) += a.share[j] * x[j][i];
+    for (int j = 0; j < R; j++) (j & 1 ? odd : even) += a.modes.share[j] * x[j][i];
     to[base + i]           = rows[R * M::ROWS + base + i] + (even - odd);
     to[M::ROWS + base + i] = even + odd;
   }
@@ -203,11 +99,12 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   }
   __syncthreads();
   if (tid < M::FFT) {
-    constexpr int F = S::R3, L0 = L / 2;
-    const int     c = tid / S::EACH, t = tid % S::EACH, size = c == 0 ? L0 : (c == A / 2 ? L / 2 : (c < A / 2 ? L : 0)), at0 = c == 0 ? 0 : (c == A / 2 ? L0 : c * L);
-    T            *cre = re + c * S::PITCH, *cim = im + c * S::PITCH, *y0 = D + g * a.ldd + at0, *y1 = extra + g * a.ldd + at0;
-    C             z[S::E];
-    auto          load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+    constexpr int          F = S::R3;
+    const int              c = class_of<S>(tid), t = tid % S::EACH;
+    const ClassModes<S, 0> modes(c);
+    T                     *cre = re + c * S::PITCH, *cim = im + c * S::PITCH, *y0 = D + g * a.ldd + modes.base, *y1 = extra + g * a.ldd + modes.base;
+    C                      z[S::E];
+    auto                   load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
 
     forward_passes<S>(load, table, c, t, cre, cim, z);
 #pragma unroll
@@ -216,7 +113,7 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
       for (int r = 0; r < F; r++) {
         const int k = t + S::EACH * m + r * (L / F);
 
-        if (k < size) {
+        if (k < modes.size) {
           if (g < a.ng - 1) y0[k] = -z[m * F + r].y;
           if (g) y1[k] = z[m * F + r].x;
         }
@@ -237,38 +134,37 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   T                                   *rows = (T *)sm, *sep = rows + R * M::ROWS; /* the group's; the separators' before and after it */
   T                                   *re = sep + 2 * M::ROWS, *im = re + M::PLANE;
   C                                   *table = (C *)(im + M::PLANE);
-  const int                            tid = threadIdx.x, lane = tid & 31, warp = tid >> 5, g = blockIdx.x, base = at<S>(M::K * tid);
+  const int                            tid = threadIdx.x, lane = tid & 31, warp = bcr_warp(), g = blockIdx.x, base = at<S>(M::K * tid);
   T                                    x[R][M::K];
 
 #pragma unroll
   for (int r = 0; r < R; r++) small_load<S, R>(rows + r * M::ROWS, f + (ptrdiff_t)((R + 1) * g + r) * a.ldf, true);
   fetch_table<S, M::NT>(table, a.table);
   copy_commit();
-  small_reach<S, R>(a, reach);
+  level0_reach<M::NT>(a.modes, reach);
   copy_wait();
   __syncthreads();
   bcr_wait_before();
   if (tid < M::FFT) {
-    constexpr int L0 = L / 2;
-    const int     c = tid / S::EACH, t = tid % S::EACH, at0 = c == 0 ? 0 : (c == A / 2 ? L0 : c * L), size = c < A / 2 ? (c ? L : L0) : (c == A / 2 ? L / 2 : 0), mirror = c == 0 ? L : L - 1;
-    const bool    edge = c == 0 || c == A / 2; /* its second half mirrors the first one about mirror/2 */
-    const T      *x0 = D + (g ? g - 1 : 0) * a.ldd + at0, *x1 = D + (g < a.ng - 1 ? g : 0) * a.ldd + at0;
-    T            *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
-    C             z[S::E];
-    auto          load  = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
-    auto          modes = [&](int m, int r) {
-      const bool mirrored = 2 * r >= S::R1 && edge;
-      const int  k        = mirrored ? mirror - m : m;
+    const int              c = class_of<S>(tid), t = tid % S::EACH;
+    const ClassModes<S, 0> modes(c);
+    const T               *x0 = D + (g ? g - 1 : 0) * a.ldd + modes.base, *x1 = D + (g < a.ng - 1 ? g : 0) * a.ldd + modes.base;
+    T                     *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
+    C                      z[S::E];
+    auto                   load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+    auto                   mode = [&](int m, int r) {
+      const bool mirrored = 2 * r >= S::R1 && modes.edge;
+      const int  k        = mirrored ? modes.mirror - m : m;
       C          v        = {0, 0};
 
-      if (k < size) {
+      if (k < modes.size) {
         if (g) v.x = x0[k];
         if (g < a.ng - 1) v.y = x1[k];
       }
       return mirrored ? C{-v.x, -v.y} : v;
     };
 
-    class_pass<S, S::R1, 1>(modes, table, t, z);
+    class_pass<S, S::R1, 1>(mode, table, t, z);
     class_store<S, S::R1, 1>(cre, cim, t, z);
     backward_passes<S>(load, table, c, t, cre, cim, z);
   }
@@ -305,13 +201,13 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
     x[0][i] += a.inverse * sep[base + i];
     x[R - 1][i] += a.inverse * sep[M::ROWS + base + i];
   }
-  small_modes<S, R>(a, x, ex, reach);
+  level0_lines<1, M::NW>(a.modes, x, ex, reach, a.odd);
 #pragma unroll
   for (int i = 0; i < M::K; i++) {
     T v[R];
 
 #pragma unroll
-    for (int j = 0; j < R; j++) v[j] = a.out[j] * x[j][i];
+    for (int j = 0; j < R; j++) v[j] = a.modes.out[j] * x[j][i];
     sine<R>(v);
 #pragma unroll
     for (int r = 0; r < R; r++) rows[r * M::ROWS + base + i] = v[r];
@@ -349,19 +245,8 @@ static int launch(const BCRCudaLevel0 *p, int back, int sms, const void *table, 
   a.table   = table;
   a.inverse = (T)p->inverse;
   for (int j = 0; j < R; j++) {
-    double v = p->mu[j];
-
-    a.mu[j] = (T)v;
-    for (int i = 0; i < 4; i++) {
-      a.power[j][i] = (T)v;
-      if (i < 3) v *= p->mu[j];
-    }
-    for (int q = 0; q < 5; q++) {
-      a.step[j][q] = (T)v;
-      v *= v;
-    }
-    a.share[j] = (T)p->share[j];
-    a.out[j]   = (T)p->out[j];
+    level0_mode(&a.modes, j, p->mu[j], p->share[j], p->out[j]);
+    a.odd[j] = (T)(1 / p->mu[j]);
   }
   if (back) return bcr_launch(1, small_back<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)u, (const T *)D);
   return bcr_launch(0, small_forward<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)D, (T *)extra);
@@ -382,7 +267,7 @@ int BCRCudaLevel0SmallPossible(const BCRCudaLevel0 *p, int single, int shared)
   if (p->planes > 1 || p->open[0] || p->open[1] || p->yperiodic || p->end[0] != BCR_CUDA_DIRICHLET || p->end[1] != BCR_CUDA_DIRICHLET || p->g0 || p->g1 < p->ng || p->sepend) return 0;
   BCR_CUDA_TYPE(single, bytes = p->nx == 511 ? Small<Dst512<T>, 7>::BACK : (p->nx == 1023 ? Small<Dst1024<T>, 7>::BACK : 0));
   for (int j = 0; j < R; j++) {
-    const int steps = single ? (R == 3 ? small_steps<float, 3>(j) : small_steps<float, 7>(j)) : (R == 3 ? small_steps<double, 3>(j) : small_steps<double, 7>(j));
+    const int steps = single ? (R == 3 ? doublings<float, 4, 3, 1>(j) : doublings<float, 4, 7, 1>(j)) : (R == 3 ? doublings<double, 4, 3, 1>(j) : doublings<double, 4, 7, 1>(j));
 
     if (pow(p->mu[j], 4 << steps) > (single ? 4e-9 : 1e-17)) return 0;
   }

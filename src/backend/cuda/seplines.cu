@@ -3,7 +3,8 @@
   A block has 8 modes and up to 16 warps, a warp four chunks of K rows of each mode, a thread one chunk in registers. Each chunk's recurrences
   begin with nothing carried in; what is carried between chunks goes over the lanes, then every thread follows the chain of the warps by itself:
   first for x_1 and x_n, from which what the ends take follows, then with that. Rows are counted from the end: the first chunks may be empty
-  and the one after them short, so that all others have the same powers of mu.
+  and the one after them short, so that all others have the same powers of mu. Within a chunk numbers are those of the vectors, what is carried is
+  in double precision.
 */
 #include "common.cuh"
 #include "reduced.cuh"
@@ -82,7 +83,9 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   const int          pad = nw * PARTS * K - p.n, f = pad / K, skip = max(0, min(K, pad - ch * K)), row = ch * K - pad, left0 = K - pad % K; /* first chunk that is not empty; rows of this one that are none; rows of chunk f */
   const double      *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
   const double       mu = t[0], hs = t[p.nk];
-  double             x[K], c = 0, b = 0, gl = 0, mK = mu, PK = 1, m0 = 1, P0 = 0;
+  const T            mt = (T)mu, ht = (T)hs;
+  T                  x[K], first = 0, last = 0; /* of a chunk with nothing carried in: its first solution, its last y */
+  double             gl = 0, mK = mu, PK = 1, m0 = 1, P0 = 0;
 
   if (p.early) bcr_go_after();
   g += blockIdx.y * p.plane + kk + row * p.ld;
@@ -107,14 +110,20 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     added[0][m] = add[0];
     added[1][m] = add[1];
   }
+  const T *at = g;
+
 #pragma unroll
-  for (int i = 0; i < K; i++) x[i] = i >= skip ? (double)g[i * p.ld] : 0;
+  for (int i = 0; i < K; i++) {
+    x[i] = i >= skip ? *at : (T)0;
+    at += p.ld;
+    asm volatile("" : "+l"(at)); /* addresses one after another, by additions */
+  }
   if (PLAIN == 2) {
     const T *more = (const T *)p.more + (kk + row * p.ld);
 
 #pragma unroll
     for (int i = 0; i < K; i++)
-      if (i >= skip) x[i] += (double)more[i * p.ld];
+      if (i >= skip) x[i] += more[i * p.ld];
   }
   if (!PLAIN && p.periodic) gl = (double)g[(p.n - row) * p.ld];
   if (!PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES) { /* the whole block knows */
@@ -132,7 +141,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
 
 #pragma unroll
       for (int i = 0; i < K; i++)
-        if (i >= skip) x[i] -= mean * p.ones[row + i];
+        if (i >= skip) x[i] -= (T)(mean * p.ones[row + i]);
       if (p.periodic) gl -= mean * p.ones[p.n];
       if (ch == 0) {
         p.removed[0] = mean * p.removedfactor;
@@ -145,7 +154,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
 
 #pragma unroll
     for (int i = 0; i < K; i++)
-      if (i >= skip) x[i] -= mean * p.ones[row + i];
+      if (i >= skip) x[i] -= (T)(mean * p.ones[row + i]);
   }
   /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the chunk; m0, P0: of the short one */
 #pragma unroll
@@ -165,14 +174,14 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
 
 #pragma unroll
   for (int i = 0; i < K; i++) {
-    c    = hs * x[i] + mu * c;
-    x[i] = c;
+    last = ht * x[i] + mt * last;
+    x[i] = last;
   }
 #pragma unroll
   for (int i = K - 1; i >= 0; i--) {
-    const double v = x[i] + mu * b;
+    const T v = x[i] + mt * first;
 
-    b = i >= skip ? v : b;
+    first = i >= skip ? v : first;
   }
   asm volatile("" : "+l"(g));                                                             /* do not keep the rows' addresses */
   const double PW = PK * (1 + mK * mK) * (1 + mK * mK * mK * mK), mW = mK * mK * mK * mK; /* of a warp */
@@ -182,7 +191,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   for (int q = 1; q < PARTS; q++) mW0 *= q > f ? mK : 1;
   const bool   shorter = w == 0 && ci == f;
   const double mi = shorter ? m0 : mK, Pi = shorter ? P0 : PK;
-  double       E = c, cx, A, V, next, pw = mK;
+  double       E = last, b = first, cx, A, V, next, pw = mK;
 
 #pragma unroll
   for (int s = MODES; s < 32; s *= 2) {
@@ -273,15 +282,19 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   }
   next = __shfl_down_sync(0xffffffffu, V, MODES);
   if (ci < PARTS - 1) R += next;
+  T carried = (T)C, solution = (T)R, *to = g + (K - 1) * p.ld;
+
 #pragma unroll
   for (int i = 0; i < K; i++) {
-    if (i >= skip) C *= mu;
-    x[i] += C;
+    if (i >= skip) carried *= mt;
+    x[i] += carried;
   }
 #pragma unroll
   for (int i = K - 1; i >= 0; i--) {
-    R = x[i] + mu * R;
-    if (i >= skip && k < p.nk) g[i * p.ld] = (T)R;
+    solution = x[i] + mt * solution;
+    if (i >= skip && k < p.nk) *to = solution;
+    to -= p.ld;
+    asm volatile("" : "+l"(to));
   }
   if (OPEN == 1 && red.window.n) window_done(red.window.turn);
   if (!p.early) bcr_go_after();
