@@ -11,82 +11,26 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
   const int     rows = max(0, min(K, p.n - rank * K)), tail = p.n - (nrank - 1) * K;
   const bool    half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank * K + rows == p.n, last = rank == nrank - 1;
   const double  mu = t[0], hs = t[stride];
-  double        c = 0, b = 0, pw = 1, power = mu, sum = mu, mK = 0, PK = 0, mT = 1, PT = 0; /* as in cluster_chain() */
+  ClusterChain  c   = cluster_chain<K, N>(active, k, rank, nrank, rows, tail, half0, half1, mu, hs, E, at);
+  double        own = 0, left = 0;
 
   if (active) {
-#pragma unroll 8
-    for (int i = 0; i < rows; i++) {
-      const double g = (double)at(i);
-
-      c = hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g) + mu * c;
-      b += pw * c;
-      pw *= mu;
-    }
-    E[k]     = c;
-    E[N + k] = b;
-  }
-  cluster_arrive();
-#pragma unroll
-  for (int i = 0; i < 6; i++) {
-    if (1 << i == K) {
-      mK = power;
-      PK = sum;
-    }
-    if (1 << i <= K && (tail >> i & 1)) {
-      PT += mT * mT * sum;
-      mT *= power;
-    }
-    power *= power;
-    sum += sum * power;
-  }
-  cluster_wait();
-  double C = 0, X1 = 0, pr = 1, in = 0, pwin = 1, R = 0, RA = 0, own = 0, left = 0;
-
-  if (active) {
-    double e[RANKS], h[RANKS];
-
-#pragma unroll
-    for (int q = 0; q < RANKS; q++) {
-      e[q] = q < nrank ? cluster_read(E + k, q) : 0;
-      h[q] = q < nrank ? cluster_read(E + N + k, q) : 0;
-    }
-    pw = 1;
-#pragma unroll
-    for (int q = 0; q < RANKS; q++) {
-      if (q < nrank) {
-        const double m = q == nrank - 1 ? mT : mK, s = q == nrank - 1 ? PT : PK, x = h[q] + C * s;
-
-        X1 += pw * x;
-        if (q == rank) {
-          in   = C;
-          pwin = pw;
-        } else if (q > rank) {
-          R += pr * x;
-          RA += pr * pw * s;
-          pr *= m;
-        }
-        pw *= m;
-        C = e[q] + C * m;
-      }
-    }
     if (last) { /* for the others, as soon as can be */
       const double *e6 = p.border + (ptrdiff_t)plane * BCR_CUDA_SEP_BORDER * stride + k;
 
-      if (p.open[1]) own = 4 * p.a * (e6[4 * stride] * (double)at(rows) + e6[2 * stride] * X1 + e6[3 * stride] * C);
-      if (p.open[0]) left = 4 * p.a * (e6[0] * X1 + e6[stride] * C);
+      if (p.open[1]) own = 4 * p.a * (e6[4 * stride] * (double)at(rows) + e6[2 * stride] * c.X1 + e6[3 * stride] * c.C);
+      if (p.open[0]) left = 4 * p.a * (e6[0] * c.X1 + e6[stride] * c.C);
       window_put(red.window, window_slot(red.window), 0, plane * stride + k, own);
       window_put(red.window, window_slot(red.window), 1, plane * stride + k, left);
     }
-    const double A = (t[3 * stride] * X1 + t[4 * stride] * C) / mu, Bn = (t[6 * stride] * X1 + t[7 * stride] * C) / mu;
+    const double A = (t[3 * stride] * c.X1 + t[4 * stride] * c.C) / mu, Bn = (t[6 * stride] * c.X1 + t[7 * stride] * c.C) / mu;
 
-    in += A * pwin;
-    R += A * RA + pr * Bn;
+    c.in += A * c.pwin;
+    c.R += A * c.RA + c.pr * Bn;
 #pragma unroll 8
     for (int i = 0; i < rows; i++) { /* meanwhile */
-      const double g = (double)at(i);
-
-      in    = hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g) + mu * in;
-      at(i) = (T)in;
+      c.in  = cluster_right(hs, half0, half1, rows, i, at) + mu * c.in;
+      at(i) = (T)c.in;
     }
     if (last) {
       const double *e6 = p.border + (ptrdiff_t)plane * BCR_CUDA_SEP_BORDER * stride + k, f = e6[5 * stride] / mu;
@@ -105,9 +49,9 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
   if (active) {
     double d = cluster_read(X + k, nrank - 1);
 
-    R += d * RA + pr * cluster_read(X + N + k, nrank - 1);
-    d *= pwin;
-    if (__any_sync(__activemask(), pwin > 1e-30)) { /* what the rank before adds reaches these rows */
+    c.R += d * c.RA + c.pr * cluster_read(X + N + k, nrank - 1);
+    d *= c.pwin;
+    if (__any_sync(__activemask(), c.pwin > 1e-30)) { /* what the rank before adds reaches these rows */
 #pragma unroll 8
       for (int i = 0; i < rows; i++) {
         d *= mu;
@@ -116,8 +60,8 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
     }
 #pragma unroll 8
     for (int i = rows - 1; i >= 0; i--) {
-      R     = (double)at(i) + mu * R;
-      at(i) = (T)R;
+      c.R   = (double)at(i) + mu * c.R;
+      at(i) = (T)c.R;
     }
   }
   cluster_arrive();

@@ -5,10 +5,9 @@
 #include "product.cuh"
 
 enum {
-  PRODUCT_ROWS  = 64, /* results of a line that a warp has; half as many up to PRODUCT_SHORT unknowns: twice as many warps */
-  PRODUCT_SHORT = 256,
-  PRODUCT_LONG  = 640, /* more have half as many lines, for the registers of a block */
-  PRODUCT_MOST  = 1024
+  PRODUCT_WIDE  = 640, /* unknowns at most where a block has 32 lines and a warp 32 results of each, for the registers of a block; else 16 lines and 64 results */
+  PRODUCT_MOST  = 1024,
+  PRODUCT_TILES = 1024 /* results of a warp */
 };
 
 struct ProductArgs {
@@ -20,10 +19,10 @@ struct ProductArgs {
   ptrdiff_t       extrald, extrab;
 };
 
-template <typename T, int KIND, int ROWS, int W>
-__global__ void __launch_bounds__(32 * (ROWS < PRODUCT_ROWS ? PRODUCT_SHORT / ROWS : (W == 32 ? PRODUCT_LONG : PRODUCT_MOST) / ROWS), ROWS < PRODUCT_ROWS ? 2 : 1) product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
+template <typename T, int KIND, int W>
+__global__ void __launch_bounds__((W == 32 ? PRODUCT_WIDE : PRODUCT_MOST) * W / 32, 1) product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
 {
-  constexpr int     MT = ROWS / 16 / ProductKind<KIND>::GROUPS, G = ProductKind<KIND>::GROUPS, BATCH = 4;
+  constexpr int     MT = PRODUCT_TILES / W / 16 / ProductKind<KIND>::GROUPS, G = ProductKind<KIND>::GROUPS, BATCH = 4;
   extern __shared__ __align__(16) char sm[];
   __shared__ ptrdiff_t                 foff[W], uoff[W], eoff[W];
   double                              *lines = (double *)sm;
@@ -102,7 +101,7 @@ static size_t product_bytes(const BCRCudaProducts *m, int W)
 }
 static int product_width(const BCRCudaProducts *m, int shared)
 {
-  return m->n <= PRODUCT_LONG && product_bytes(m, 32) + 1024 <= (size_t)shared ? 32 : (product_bytes(m, 16) + 1024 <= (size_t)shared ? 16 : 0);
+  return m->n <= PRODUCT_WIDE && product_bytes(m, 32) + 1024 <= (size_t)shared ? 32 : (product_bytes(m, 16) + 1024 <= (size_t)shared ? 16 : 0);
 }
 
 int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)
@@ -154,22 +153,21 @@ int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRC
   return bcr_done();
 }
 
-template <typename T, int KIND, int ROWS, int W>
+template <typename T, int KIND, int W>
 static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
 {
-  const int    warps = (p->m.n + ROWS - 1) / ROWS;
+  const int    rows = PRODUCT_TILES / W, warps = (p->m.n + rows - 1) / rows;
   const size_t bytes = product_bytes(&p->m, W);
-  cudaError_t  e     = cudaFuncSetAttribute((const void *)product_lines<T, KIND, ROWS, W>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  cudaError_t  e     = cudaFuncSetAttribute((const void *)product_lines<T, KIND, W>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  product_lines<T, KIND, ROWS, W><<<(unsigned)((p->nlines + W - 1) / W), 32 * warps, bytes, st>>>(*p, f, u, extra);
+  product_lines<T, KIND, W><<<(unsigned)((p->nlines + W - 1) / W), 32 * warps, bytes, st>>>(*p, f, u, extra);
   return bcr_done();
 }
 template <typename T, int KIND>
 static int launch_kind(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
 {
-  if (p->m.n <= PRODUCT_SHORT) return launch<T, KIND, PRODUCT_ROWS / 2, 32>(p, f, u, extra, st);
-  return p->m.width == 32 ? launch<T, KIND, PRODUCT_ROWS, 32>(p, f, u, extra, st) : launch<T, KIND, PRODUCT_ROWS, 16>(p, f, u, extra, st);
+  return p->m.width == 32 ? launch<T, KIND, 32>(p, f, u, extra, st) : launch<T, KIND, 16>(p, f, u, extra, st);
 }
 template <typename T>
 static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
