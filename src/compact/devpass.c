@@ -14,8 +14,7 @@ struct _n_BCRDevicePass {
   int                   rows, n; /* of the weights; messages */
   void                 *out[2];
   BCRMessage            send[2], recv[2];
-  BCRStream             side;
-  void                 *begun, *arrived;
+  BCRCudaSide           side; /* of the exchange */
 };
 
 /* Without the unknowns of an end where the line goes on: G as for the others alone, which are too far away to matter for one another */
@@ -95,7 +94,7 @@ PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCom
     d->n++;
   }
   PetscCall(BCRTransportReserve(transport, (size_t)d->n * bytes, (size_t)d->n * bytes));
-  PetscCallBCRCuda(BCRCudaStreamCreateUrgent(&d->side));
+  PetscCallBCRCuda(BCRCudaSideCreate(&d->side));
   PetscCallBCRCuda(BCRCudaSynchronize(stream)); /* products may be on another one */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -103,9 +102,9 @@ PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCom
 static PetscErrorCode Exchange(BCRDevicePass d, BCRStream stream, const PetscReal *f)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaStreamWaits(d->side, stream, &d->begun));
-  PetscCallBCRCuda(BCRCudaCompactEnds(d->side, d->pass, d->rows, d->weights, f, d->out));
-  PetscCall(BCRTransportExchange(d->transport, d->side, d->n, d->send, d->n, d->recv));
+  PetscCallBCRCuda(BCRCudaSideBegin(&d->side, stream));
+  PetscCallBCRCuda(BCRCudaCompactEnds(d->side.stream, d->pass, d->rows, d->weights, f, d->out));
+  PetscCall(BCRTransportExchange(d->transport, d->side.stream, d->n, d->send, d->n, d->recv));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -121,7 +120,7 @@ PetscErrorCode BCRDevicePassBegin(BCRDevicePass d, BCRStream stream, const Petsc
 PetscErrorCode BCRDevicePassWait(BCRDevicePass d, BCRStream stream)
 {
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->arrived));
+  PetscCallBCRCuda(BCRCudaSideEnd(&d->side, stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -140,9 +139,7 @@ PetscErrorCode BCRDevicePassDestroy(BCRDevicePass *device)
 
   PetscFunctionBegin;
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallBCRCuda(BCRCudaEventDestroy(d->begun));
-  PetscCallBCRCuda(BCRCudaEventDestroy(d->arrived));
-  if (d->side) PetscCallBCRCuda(BCRCudaStreamDestroy(d->side));
+  PetscCallBCRCuda(BCRCudaSideDestroy(&d->side));
   PetscCall(BCRDeviceArenaFree(&d->arena));
   PetscCall(PetscFree(*device));
   PetscFunctionReturn(PETSC_SUCCESS);

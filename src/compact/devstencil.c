@@ -13,8 +13,7 @@ struct _n_BCRDeviceStencil {
   BCRCudaStencil p;
   PetscReal     *out, *ghost;
   BCRMessage    *send, *recv;
-  BCRStream      side;
-  void          *begun, *arrived;
+  BCRCudaSide    side; /* of the exchange, over ranks */
 };
 
 PetscErrorCode BCRDeviceStencilCreate(BCRStencil s, BCRTransport transport, BCRStream stream, BCRDeviceStencil *device)
@@ -74,7 +73,7 @@ PetscErrorCode BCRDeviceStencilCreate(BCRStencil s, BCRTransport transport, BCRS
   }
   if (transport) {
     PetscCall(BCRTransportReserve(transport, (size_t)planes * (size_t)plane * sizeof(PetscReal), (size_t)(s->below + s->above) * (size_t)plane * sizeof(PetscReal)));
-    PetscCallBCRCuda(BCRCudaStreamCreateUrgent(&d->side));
+    PetscCallBCRCuda(BCRCudaSideCreate(&d->side));
   }
   PetscCallBCRCuda(BCRCudaSynchronize(stream)); /* products may be on another one */
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -86,9 +85,9 @@ PetscErrorCode BCRDeviceStencilPack(BCRDeviceStencil d, BCRStream stream, const 
   const PetscInt   plane = s->inner * s->outer;
 
   PetscFunctionBegin;
-  if (d->side) {
-    PetscCallBCRCuda(BCRCudaStreamWaits(d->side, stream, &d->begun));
-    stream = d->side;
+  if (d->side.stream) {
+    PetscCallBCRCuda(BCRCudaSideBegin(&d->side, stream));
+    stream = d->side.stream;
   }
   for (PetscInt i = 0; i < s->nsend; i++) PetscCallBCRCuda(BCRCudaStencilPack(stream, &d->p, f, s->send[i].plane, s->send[i].planes, d->send[i].p));
   for (PetscInt i = 0; i < s->nself; i++) PetscCallBCRCuda(BCRCudaStencilPack(stream, &d->p, f, s->self[i].plane, s->self[i].planes, d->ghost + s->self[i].slot * plane));
@@ -97,7 +96,7 @@ PetscErrorCode BCRDeviceStencilPack(BCRDeviceStencil d, BCRStream stream, const 
 
 PetscErrorCode BCRDeviceStencilExchange(BCRDeviceStencil d)
 {
-  const PetscErrorCode ierr = d->transport ? BCRTransportExchange(d->transport, d->side, (int)d->s->nsend, d->send, (int)d->s->nrecv, d->recv) : PETSC_SUCCESS;
+  const PetscErrorCode ierr = d->transport ? BCRTransportExchange(d->transport, d->side.stream, (int)d->s->nsend, d->send, (int)d->s->nrecv, d->recv) : PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(BCRTransportAgree(d->transport, ierr));
@@ -114,7 +113,7 @@ PetscErrorCode BCRDeviceStencilInner(BCRDeviceStencil d, BCRStream stream, const
 PetscErrorCode BCRDeviceStencilEdges(BCRDeviceStencil d, BCRStream stream, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-  if (d->side) PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->arrived));
+  if (d->side.stream) PetscCallBCRCuda(BCRCudaSideEnd(&d->side, stream));
   PetscCallBCRCuda(BCRCudaStencilEdges(stream, &d->p, f, d->ghost, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -125,9 +124,7 @@ PetscErrorCode BCRDeviceStencilDestroy(BCRDeviceStencil *device)
 
   PetscFunctionBegin;
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallBCRCuda(BCRCudaEventDestroy(d->begun));
-  PetscCallBCRCuda(BCRCudaEventDestroy(d->arrived));
-  if (d->side) PetscCallBCRCuda(BCRCudaStreamDestroy(d->side));
+  PetscCallBCRCuda(BCRCudaSideDestroy(&d->side));
   PetscCall(BCRDeviceArenaFree(&d->arena));
   PetscCall(PetscFree2(d->send, d->recv));
   PetscCall(PetscFree(*device));

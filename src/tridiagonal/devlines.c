@@ -14,8 +14,8 @@ struct _n_BCRTriDeviceRanks {
   BCRCudaRanks       p;
   PetscBool          early;
   double            *g;
-  BCRStream          stream, side; /* of set-up, and of fields of the host; of the exchange */
-  void              *begun, *ready, *done;
+  BCRStream          stream; /* of set-up, and of fields of the host */
+  BCRCudaSide        side;   /* of the exchange */
   PetscReal         *stage;
   BCRTransportWindow window; /* or NULL */
   BCRCudaRanksWindow waits;
@@ -63,7 +63,7 @@ PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice 
   if (local) PetscCall(BCRDeviceArenaPut(&d->tables, stream, PETSC_FALSE, 4 * t->sets, t->schur, &d->p.schur));
   PetscCall(BCRDeviceReducedCreate(reduced, transport, stream, &d->reduced));
   PetscCall(BCRDeviceReducedGetArray(d->reduced, &d->g));
-  PetscCallBCRCuda(BCRCudaStreamCreateUrgent(&d->side));
+  PetscCallBCRCuda(BCRCudaSideCreate(&d->side));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,19 +104,19 @@ static PetscErrorCode Solve(BCRTriDeviceRanks d, BCRStream stream, const PetscRe
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (d->window) PetscCall(BCRTransportWindowBegin(d->transport, d->sent[0], d->sent[1]));
-  PetscCallBCRCuda(BCRCudaStreamWaits(d->side, stream, &d->begun));
-  PetscCallBCRCuda(BCRCudaRanksGather(d->side, &d->p, f, d->g, d->window ? &d->waits : NULL));
+  PetscCallBCRCuda(BCRCudaSideBegin(&d->side, stream));
+  PetscCallBCRCuda(BCRCudaRanksGather(d->side.stream, &d->p, f, d->g, d->window ? &d->waits : NULL));
   if (d->local) {
-    if (f == u) PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->ready)); /* what has been read may be overwritten */
+    if (f == u) PetscCallBCRCuda(BCRCudaSideEnd(&d->side, stream)); /* what has been read may be overwritten */
     PetscCall(BCRTriDeviceSolve(d->local, stream, f, u));
   }
   if (d->window) { /* what other ranks store, and the other stream, is waited for in the last kernel */
     PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u, &d->waits));
-    PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->done));
+    PetscCallBCRCuda(BCRCudaSideEnd(&d->side, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRDeviceReducedSolve(d->reduced, d->side)); /* the host may wait in it: what can run meanwhile has been launched */
-  PetscCallBCRCuda(BCRCudaStreamWaits(stream, d->side, &d->done));
+  PetscCall(BCRDeviceReducedSolve(d->reduced, d->side.stream)); /* the host may wait in it: what can run meanwhile has been launched */
+  PetscCallBCRCuda(BCRCudaSideEnd(&d->side, stream));
   PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -159,10 +159,7 @@ PetscErrorCode BCRTriDeviceRanksDestroy(BCRTriDeviceRanks *ranks)
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRTransportWindowDestroy(&d->window));
   PetscCall(BCRDeviceReducedDestroy(&d->reduced));
-  PetscCallBCRCuda(BCRCudaEventDestroy(d->begun));
-  PetscCallBCRCuda(BCRCudaEventDestroy(d->ready));
-  PetscCallBCRCuda(BCRCudaEventDestroy(d->done));
-  if (d->side) PetscCallBCRCuda(BCRCudaStreamDestroy(d->side));
+  PetscCallBCRCuda(BCRCudaSideDestroy(&d->side));
   PetscCall(BCRDeviceArenaFree(&d->tables));
   PetscCall(BCRDeviceArenaFree(&d->staging));
   PetscCall(PetscFree(*ranks));

@@ -278,9 +278,9 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     c.s.inner = q % 3 ? inner[q / 5 % 4] : 1;
     c.s.outer = 1 + q / 7 % 3;
     for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = c.s.inner > 1 ? across[q / 2 % 7][i] : (i < 2 ? along[q / 9 % 3][i] : 0);
-    c.tune[2]    = 2 + (c.s.inner > 1 && q / 2 % 7 == 6 ? 16 * (q / 14 % 4) : 0);
+    c.tune[2]    = 2;
     rows         = c.tune[0] * c.tune[1] * (c.s.inner > 1 ? 1 : 32);
-    c.s.n        = rows * (1 + q / 4 % (c.s.inner > 1 ? 12 : 40)) + 1 - q % 50;
+    c.s.n        = rows * (1 + q / 4 % (c.s.inner == 1 ? 40 : (q % 9 ? 12 : 64))) + 1 - q % 50;
     c.s.perline  = c.s.inner > 1 && q / 11 % 2;
     c.s.periodic = q / 13 % 2;
     c.s.edges    = q / 5 % 4;

@@ -398,7 +398,7 @@ typedef struct {
   ptrdiff_t     inner, n, outer, sets;
   int           rep, perline, h, t;
   ptrdiff_t     reach;                             /* rows after which powers of alpha and beta are below rounding */
-  int           tune[4];                           /* 0: automatic. Rows of a thread; warps of a line, or threads of a column; 1: in chunks, 2: in pieces, 2 + 16 b: scan_twice; columns of a block, or 1: no scan_short */
+  int           tune[4];                           /* 0: automatic. Rows of a thread; warps of a line, or threads of a column; 1: in chunks, 2: in pieces; columns of a block, or 1: no scan_short */
   const double *tab;                               /* perline: on the device, what BCRCudaScanTables() makes */
   double        numbers[BCR_CUDA_SCAN_NUMBERS(6)]; /* else */
   int           resident;                          /* set by BCRCudaScanTables(): long lines; blocks that the device has room for */

@@ -301,23 +301,3 @@ int BCRCudaRanksCorrect(BCRStream stream, const BCRCudaRanks *p, double *g, void
   BCR_CUDA_TYPE(p->single, e = ranks_correct_run<T>(stream, p, g, u, w));
   return e ? e : bcr_done();
 }
-
-int BCRCudaStreamWaits(BCRStream waits, BCRStream stream, void **event)
-{
-  cudaError_t e = *event ? cudaSuccess : cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventDisableTiming);
-
-  if (e == cudaSuccess) e = cudaEventRecord((cudaEvent_t)*event, bcr_stream(stream));
-  if (e == cudaSuccess) e = cudaStreamWaitEvent(bcr_stream(waits), (cudaEvent_t)*event, 0);
-  return (int)e;
-}
-
-int BCRCudaStreamCreateUrgent(BCRStream *stream)
-{
-  cudaStream_t s     = NULL;
-  int          least = 0, greatest = 0;
-  cudaError_t  e = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-
-  if (e == cudaSuccess) e = cudaStreamCreateWithPriority(&s, cudaStreamNonBlocking, greatest);
-  *stream = (BCRStream)s;
-  return (int)e;
-}

@@ -48,10 +48,6 @@ BCR_CUDA_API int BCRCudaChainsSolve(BCRStream stream, const BCRCudaChains *c, do
 /* Between x, row r of system s at (r nsys + index[s]) nvec (index NULL: s), and y, there at (base[s] + r step[s]) nvec (base NULL: s, ns); s < ns */
 BCR_CUDA_API int BCRCudaSystemsMove(BCRStream stream, ptrdiff_t rows, ptrdiff_t ns, ptrdiff_t nsys, int nvec, const int *index, const int *base, const int *step, int back, double *x, double *y);
 
-/* Work of two streams: what is launched on `waits` from here on begins after what has been launched on `stream` so far. *event is made where it is NULL */
-BCR_CUDA_API int BCRCudaStreamWaits(BCRStream waits, BCRStream stream, void **event);
-BCR_CUDA_API int BCRCudaStreamCreateUrgent(BCRStream *stream); /* its blocks go before those of others */
-
 #if defined(__cplusplus)
 }
 #endif

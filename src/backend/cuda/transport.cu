@@ -59,6 +59,38 @@ int BCRCudaEventDestroy(void *event)
   return event ? (int)cudaEventDestroy((cudaEvent_t)event) : 0;
 }
 
+int BCRCudaSideCreate(BCRCudaSide *side)
+{
+  int         least = 0, greatest = 0;
+  cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+
+  return (int)(e == cudaSuccess ? cudaStreamCreateWithPriority((cudaStream_t *)&side->stream, cudaStreamNonBlocking, greatest) : e);
+}
+
+int BCRCudaSideBegin(BCRCudaSide *side, BCRStream stream)
+{
+  const int e = BCRCudaEventRecord(&side->begun, stream);
+
+  return e ? e : (int)cudaStreamWaitEvent(bcr_stream(side->stream), (cudaEvent_t)side->begun, 0);
+}
+
+int BCRCudaSideEnd(BCRCudaSide *side, BCRStream stream)
+{
+  const int e = BCRCudaEventRecord(&side->ended, side->stream);
+
+  return e ? e : (int)cudaStreamWaitEvent(bcr_stream(stream), (cudaEvent_t)side->ended, 0);
+}
+
+int BCRCudaSideDestroy(BCRCudaSide *side)
+{
+  const BCRCudaSide s = *side;
+  int               e = BCRCudaEventDestroy(s.begun), f = BCRCudaEventDestroy(s.ended), g = s.stream ? (int)cudaStreamDestroy(bcr_stream(s.stream)) : 0;
+
+  side->stream = NULL;
+  side->begun = side->ended = NULL;
+  return e ? e : (f ? f : g);
+}
+
 int BCRCudaMark(void **event, BCRStream stream)
 {
   cudaError_t e = *event ? cudaSuccess : cudaEventCreate((cudaEvent_t *)event);

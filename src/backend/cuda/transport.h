@@ -20,6 +20,17 @@ BCR_CUDA_API int BCRCudaEventDestroy(void *event);
 BCR_CUDA_API int BCRCudaMark(void **event, BCRStream stream);            /* a point of the stream, whose time can be taken; makes the event if it is NULL */
 BCR_CUDA_API int BCRCudaMarkTime(void *from, void *to, double *seconds); /* between two; the host waits */
 BCR_CUDA_API int BCRCudaMarkForget(void *event);
+
+/* A stream beside others, whose blocks go before theirs. Begin: what is launched on it from here on begins after what has been launched on `stream` so far; End: the other way round */
+typedef struct {
+  BCRStream stream;
+  void     *begun, *ended; /* the last of either */
+} BCRCudaSide;
+BCR_CUDA_API int BCRCudaSideCreate(BCRCudaSide *side); /* of zeros */
+BCR_CUDA_API int BCRCudaSideBegin(BCRCudaSide *side, BCRStream stream);
+BCR_CUDA_API int BCRCudaSideEnd(BCRCudaSide *side, BCRStream stream);
+BCR_CUDA_API int BCRCudaSideDestroy(BCRCudaSide *side); /* zeros are fine */
+
 BCR_CUDA_API int BCRCudaDeviceId(unsigned char id[16]); /* of the current device, as no other has it */
 
 typedef struct _n_BCRNccl *BCRNccl;

@@ -1,11 +1,11 @@
 /*
   Lines across which memory is contiguous (along y and z) by two constant recurrences, in one pass over memory; triscan.cu has the notation.
 
-  A line is cut into at most 32 pieces of K NT rows. A block has one piece of TX lines beside each other, K rows of a line in the registers of a thread: f is read once
+  A line is cut into pieces of K NT rows. A block has one piece of TX lines beside each other, K rows of a line in the registers of a thread: f is read once
   and u written once. The blocks of a line tell each other what leaves their pieces with nothing carried in, forwards E and backwards B, through global memory, and each then
   finds what comes into its own (the decoupled scan of one pass, in both directions). Where powers of alpha and beta fall below rounding within a piece it needs its
-  neighbours' numbers only, and the pieces at both ends each other's. No block waits for more than the 31 others of its lines, which have numbers next to its own and are resident
-  with it.
+  neighbours' numbers only, and the pieces at both ends each other's. No block waits for more than the 63 others of its lines, which have numbers next to its own and are resident
+  with it. While it waits, what a later block will load comes to the cache of the device, and what depends on the numbers of the lines alone is found.
 
   A number that is not there yet is +0 (a true zero is sent as -0). There are two arrays of them: one solve uses one and clears the other, so that no solve
   begins with a clearing; which one, the count of blocks that have ended says. So the workspace has to be zero before the first solve.
@@ -96,6 +96,17 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
       post[piece * TX + (turn ? -1 : 1) * (ptrdiff_t)all * P] = make_double2(0, 0);
     } else xs[0] = make_double2(end, B);
   }
+  const unsigned next = blockIdx.x + s.ahead;
+
+  if (s.ahead && next < gridDim.x) { /* what a block after this one will load, to the cache of the device */
+    const unsigned  line = next / P * TX;
+    const IO       *from = f - base + line % inner + s.inner * s.n * (line / inner);
+    const ptrdiff_t row  = (ptrdiff_t)R * (next % P) + p.h - 1 - s.pad;
+
+    for (int i = threadIdx.x; i < R; i += TX * NT)
+      if (row + i >= 0)
+        for (int k = 0; k < TX * (int)sizeof(IO); k += 128) scan_prefetch((const char *)(from + s.inner * (row + i)) + k);
+  }
   double       va, vr, vb, wa, wr, wb, C = 0, Z = 0, s0 = 0, last = 0, d = 0, e = 0;
   const double ra = t[TAB_REST], rb = t[TAB_REST + 1];
 
@@ -185,226 +196,6 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   }
 }
 
-/* The parts of a line, one in each of W lanes beside each other, with `right` to the right of the last: what comes into each, and what is to its right; what leaves the last */
-template <int W>
-static __device__ inline void scan_parts(double E, double B, int q, const Part &s, double right, double &in, double &out, double &end)
-{
-  double a = s.a, b = s.b;
-
-#pragma unroll
-  for (int i = 1; i < W; i *= 2) {
-    const double v = __shfl_up_sync(0xffffffffu, E, i, W);
-
-    if (q >= i) E = fma(a, v, E);
-    a *= a;
-  }
-  end = __shfl_sync(0xffffffffu, E, W - 1, W);
-  in  = __shfl_up_sync(0xffffffffu, E, 1, W);
-  if (q == 0) in = 0;
-  B = fma(s.p, in, B);
-  if (q == W - 1) B = fma(b, right, B);
-#pragma unroll
-  for (int i = 1; i < W; i *= 2) {
-    const double v = __shfl_down_sync(0xffffffffu, B, i, W);
-
-    if (q + i < W) B = fma(b, v, B);
-    b *= b;
-  }
-  out = __shfl_down_sync(0xffffffffu, B, 1, W);
-  if (q == W - 1) out = right;
-}
-
-static __device__ inline double scan_load(const double *from, unsigned long long policy)
-{
-  double v;
-
-  asm("ld.global.L2::cache_hint.f64 %0, [%1], %2;" : "=d"(v) : "l"(from), "l"(policy));
-  return v;
-}
-static __device__ inline float scan_load(const float *from, unsigned long long policy)
-{
-  float v;
-
-  asm("ld.global.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(v) : "l"(from), "l"(policy));
-  return v;
-}
-
-/* The same in two goes, where each piece needs all numbers of its lines, more than 32: blocks that only send, of a batch of s.march groups of lines, come so early that no
-   other block has to wait for them, and so late that the cache of the device still has what they read when it is read again: between those of one batch come the blocks that solve the batch
-   before. A lane puts s.depth pieces together */
-template <typename IO, typename W, int K, int NT, int TX, int PER>
-__global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * sizeof(W) > 64 && TX * NT < 512 ? 768 : 1024)) / (TX * NT))
-  scan_twice(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, double2 *ws)
-{
-  constexpr int             R = K * NT, MOST = 4;
-  extern __shared__ double2 shared[];
-
-  const int       tx = threadIdx.x % TX, ty = threadIdx.x / TX, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2), P = (int)s.chunks;
-  const unsigned  columns = (unsigned)s.columns, inner = (unsigned)s.inner, groups = (columns + TX - 1) / TX, tiles = (unsigned)(s.march * P);
-  const unsigned  later = blockIdx.x - tiles, tile = blockIdx.x < tiles ? blockIdx.x : later % (2 * tiles) / 2;
-  const bool      sends = blockIdx.x < tiles || !(later & 1); /* that is all it does */
-  const unsigned  group = (blockIdx.x < tiles ? 0 : later / (2 * tiles) + sends) * s.march + tile / P;
-  const int       piece = (int)(tile % P), pad = piece ? 0 : (int)s.pad, slot = piece ? -1 : pad / K, sl = slot < 0 ? 0 : slot, ip = ty == slot ? pad % K : -1;
-  const ptrdiff_t first = (ptrdiff_t)R * piece + K * ty - s.pad + p.h - 1;
-  double2        *ex    = shared;                             /* of the parts, TX + 1 apart */
-  double         *own   = (double *)(shared + NT * (TX + 1)); /* numbers of the lines */
-  double         *fe    = own + (PER ? nt * TX : 0);          /* right-hand sides at the ends */
-  W               x[K], y = 0, b = 0;
-
-  if (group >= groups) return;
-  const auto place = [&](int i) { /* of a line */
-                                  const unsigned at = group * TX + i, column = at < columns ? at : columns - 1;
-
-                                  return column % inner + s.inner * s.n * (column / inner);
-  };
-  const ptrdiff_t    base = place(tx);
-  unsigned long long policy;
-
-  if (sends) asm("createpolicy.fractional.L2::evict_last.b64 %0;" : "=l"(policy));
-  else asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(policy));
-  if (first >= p.h) {
-    const IO *from = f + base + s.inner * first;
-
-#pragma unroll
-    for (int k = 0; k < K; k++) x[k] = (W)scan_load(from + s.inner * k, policy);
-  } else {
-#pragma unroll
-    for (int k = 0; k < K; k++) x[k] = first + k >= p.h ? (W)scan_load(f + base + s.inner * (first + k), policy) : (W)0;
-  }
-  if (sends && piece == 0)
-    for (int e = ty; e < N; e += NT) fe[e * TX + tx] = (double)f[base + s.inner * (e < p.h ? e : s.n - N + e)];
-  if (PER) {
-    const unsigned  at = group * TX + tx, column = at < columns ? at : columns - 1;
-    const ptrdiff_t set = column % inner / (unsigned)s.rep + s.inner / s.rep * (column / inner);
-
-    for (int e = ty; e < nt; e += NT) __pipeline_memcpy_async(own + e * TX + tx, p.tab + e * p.sets + set, sizeof(double));
-  }
-  __pipeline_commit();
-  const unsigned long long ended = *(volatile unsigned long long *)ws;
-  const int                turn = (int)(ended / ((unsigned long long)groups * P)) & 1, q = threadIdx.x % NT, i = threadIdx.x / NT; /* NT lanes for each line */
-  const ptrdiff_t          all  = (ptrdiff_t)groups * TX;
-  const int                H    = (N + 1) / 2; /* of a line, after its pieces: right-hand sides at the ends, which a solve in place overwrites */
-  double2                 *post = ws + 1 + turn * all * (P + H) + (ptrdiff_t)group * TX * (P + H) + i, v[MOST], w = {0, 0};
-  const int                per = s.depth, k0 = q * per - (NT * per - P); /* pieces of a lane, the last lanes full; before piece 0 there are none */
-
-  if (!sends) {
-#pragma unroll
-    for (int j = 0; j < MOST; j++) v[j] = j < per && k0 + j >= 0 ? scan_receive(post + (k0 + j) * TX) : make_double2(0, 0);
-    if (q < H) w = scan_receive(post + (P + q) * TX);
-  }
-  __pipeline_wait_prior(0);
-  if (PER) __syncthreads();
-  const Numbers<PER> mine = {PER ? own + tx : p.numbers, TX}, t = {PER ? own + i : p.numbers, TX};
-  const W            al = (W)mine[0], be = (W)mine[1], ga = (W)mine[2];
-
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    y    = fma(al, y, ga * x[k]);
-    x[k] = y;
-  }
-#pragma unroll
-  for (int k = K - 1; k >= 0; k--)
-    if (k > ip) b = fma(be, b, x[k]);
-  ex[ty * (TX + 1) + tx] = make_double2(y, b);
-  __syncthreads();
-  const Part sk = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]};
-  double2   *to = ex + q * (TX + 1) + i, part = *to;
-  double     in, out, end, C, Z;
-
-  if (sends) { /* the piece, with nothing carried in */
-    scan_parts<NT>(part.x, part.y, q, sk, 0, in, out, C);
-    Z = __shfl_sync(0xffffffffu, fma(slot < 0 ? sk.b : t[TAB_THREAD + 1], out, part.y), sl, NT);
-    for (int k = q; k < 1 + (piece ? 0 : H); k += NT) {
-      double2 *at = post + (k ? P + k - 1 : piece) * TX;
-
-      if (k) scan_send(at, fe[(2 * k - 2) * TX + i], 2 * k - 1 < N ? fe[(2 * k - 1) * TX + i] : 0);
-      else scan_send(at, C, Z);
-      at[(turn ? -1 : 1) * all * (P + H)] = make_double2(0, 0);
-    }
-    return;
-  }
-  {
-    const int    begin = (NT * per - P) / per, level = TAB_LEVEL + 3 * (per > 1) + 3 * (per > 2), from = (piece + NT * per - P) / per;
-    const Part   s1 = {t[TAB_LEVEL], t[TAB_LEVEL + 1], t[TAB_LEVEL + 2]}, sp = {t[level], t[level + 1], t[level + 2]};
-    const double ra = t[TAB_REST], rb = t[TAB_REST + 1];
-    double       E = 0, B = 0, pa = 1, pb = 1, B0 = 0, z = 0, d, e, s0, last;
-
-#pragma unroll
-    for (int j = 0; j < MOST; j++) {
-      if (j < per && k0 + j >= 0) {
-        while (!scan_there(v[j])) v[j] = scan_receive(post + (k0 + j) * TX);
-        if (k0 + j == 0) B0 = v[j].y;
-        else {
-          B = fma(pb, fma(s1.p, E, v[j].y), B);
-          pa *= s1.a;
-          pb *= s1.b;
-        }
-        E = fma(s1.a, E, v[j].x);
-      }
-    }
-    if (q < H) {
-      while (!scan_there(w)) w = scan_receive(post + (P + q) * TX);
-      fe[2 * q * TX + i] = w.x;
-      if (2 * q + 1 < N) fe[(2 * q + 1) * TX + i] = w.y;
-    }
-    __syncwarp();
-    scan_parts<NT>(E, B, q, sp, 0, in, out, last);
-    s0 = __shfl_sync(0xffffffffu, fma(rb, fma(pb, out, B), B0), begin, NT);
-    if (q < N) z = ends(t, fe + i, TX, N, q, s0, last);
-    d = __shfl_sync(0xffffffffu, z, p.h - 1, NT);
-    e = __shfl_sync(0xffffffffu, z, p.h, NT);
-    if (group * TX + i < columns && ((piece == 0 && q < p.h - 1) || (piece == P - 1 && q >= p.h && q < N))) u[place(i) + s.inner * (q < p.h ? q : s.n - N + q)] = (IO)z;
-    scan_parts<NT>(q == begin ? fma(ra * pa, d, E) : E, B, q, sp, e, in, out, end);
-    C = Z = 0; /* into this piece, and to its right */
-    pb    = 1;
-#pragma unroll
-    for (int j = 0; j < MOST; j++) {
-      if (j < per && k0 + j >= 0) {
-        if (k0 + j == piece) C = k0 + j ? in : d;
-        if (k0 + j > piece) {
-          Z = fma(pb, fma(s1.p, in, v[j].y), Z);
-          pb *= s1.b;
-        }
-        in = k0 + j ? fma(s1.a, in, v[j].x) : fma(ra, d, v[j].x);
-      }
-    }
-    Z = fma(pb, out, Z);
-    C = __shfl_sync(0xffffffffu, C, from, NT);
-    Z = __shfl_sync(0xffffffffu, Z, from, NT);
-  }
-  /* into each part, with C where the slot is, and to its right */
-  scan_parts<NT>(q == sl ? fma(slot < 0 ? sk.a : t[TAB_THREAD], C, part.x) : part.x, part.y, q, sk, Z, in, out, end);
-  *to = make_double2(q == sl ? C : in, out);
-  if (threadIdx.x == 0) atomicAdd((unsigned long long *)ws, 1ULL);
-  __syncthreads();
-  const double2 carry = ex[ty * (TX + 1) + tx];
-
-  y = ip >= 0 ? (W)0 : (W)carry.x;
-  b = (W)carry.y;
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    y *= al;
-    if (k == ip) y = (W)carry.x;
-    x[k] += y;
-  }
-  if (group * TX + tx >= columns) return;
-  if (first >= p.h) {
-    IO *v = u + base + s.inner * first;
-
-#pragma unroll
-    for (int k = K - 1; k >= 0; k--) {
-      b = fma(be, b, x[k]);
-      __stcs(v + s.inner * k, (IO)b);
-    }
-  } else {
-#pragma unroll
-    for (int k = K - 1; k >= 0; k--) {
-      b = fma(be, b, x[k]);
-      if (first + k >= p.h - 1) u[base + s.inner * (first + k)] = (IO)b;
-    }
-  }
-}
-
 /* the cuts that there are: rows of a thread, threads and lines of a block */
 #define PIECES_CUTS(X) \
   X(8, 8, 32) \
@@ -415,51 +206,45 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   X(32, 16, 32) \
   X(32, 16, 16)
 
-int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
+int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, ScanPlan *q)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1;
-  const int       N = p->h + p->t;
+  const int       N = p->h + p->t, near = p->reach <= 256;
   ScanShape      *s = &q->s;
-  int             nt, e = 0, local, far;
+  int             nt, e = 0, local, sms, resident;
 
-  (void)io;
   q->pieces = 0;
-  if (p->inner == 1 || (p->tune[2] % 16 != 2 && (m <= 512 || p->tune[0] || p->tune[1] || p->tune[2] || p->tune[3]))) return 0; /* short lines: a block has them whole */
-  local = p->reach <= 256;
-  far   = !local && !single && !p->perline && m > 4096;
+  if (p->inner == 1 || (p->tune[2] != 2 && (m <= 512 || p->tune[0] || p->tune[1] || p->tune[2] || p->tune[3]))) return 0; /* short lines: a block has them whole */
   q->K  = p->tune[2] ? p->tune[0] : (m <= 1024 ? 16 : 32);
-  nt    = p->tune[2] ? p->tune[1] : (local || m <= 4096 || (m <= 8192 && !far && !single) ? 8 : 16);
-  s->tx = p->tune[2] ? p->tune[3] : (far ? 16 : 32);
+  nt    = p->tune[2] ? p->tune[1] : (near || m <= (single ? 4096 : 8192) ? 8 : 16);
+  s->tx = p->tune[2] ? p->tune[3] : (near || single || m <= 8192 ? 32 : 16);
 #define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_;
   PIECES_CUTS(X)
 #undef X
   q->L     = (ptrdiff_t)q->K * nt;
   local    = (m + q->L - 1) / q->L > 4 && p->reach <= q->L;
-  s->march = local || q->K != 32 || nt != 16 || s->tx != 16 ? 0 : (p->tune[2] ? p->tune[2] / 16 : (m > 32 * q->L ? (int)(128 * q->L / m) : 0)); /* 8 MB */
-  if (!e || (m + q->L - 1) / q->L > (local ? 128 : (s->march ? 4 * nt : 32)) || s->columns > 1 << 30) return 0;
+  sms      = bcr_scan_multiprocessors();
+  resident = sms * (512 / (s->tx * nt)); /* blocks, at least */
+  if (!e || (m + q->L - 1) / q->L > (local ? 128 : (resident < 64 ? resident : 64)) || s->columns > 1 << 30) return 0;
   q->pieces  = (int)((m + q->L - 1) / q->L);
   s->parts   = nt;
   s->chunks  = q->pieces;
   s->pad     = q->L * q->pieces - m;
   q->groups  = (s->columns + s->tx - 1) / s->tx;
   q->threads = s->tx * nt;
-  s->depth   = q->pieces <= nt ? 1 : (q->pieces <= 2 * nt ? 2 : 4);
+  s->ahead   = p->inner >= s->tx && q->groups * q->pieces > resident ? sms : 0;
   q->shared  = (size_t)s->tx * ((nt + (local ? 6 : q->pieces)) * sizeof(double2) + (N + (p->perline ? BCR_CUDA_SCAN_NUMBERS(N) : 0)) * sizeof(double));
-  if (s->march) q->shared = (size_t)(s->tx + 1) * nt * sizeof(double2) + (size_t)s->tx * (N + (p->perline ? BCR_CUDA_SCAN_NUMBERS(N) : 0)) * sizeof(double);
   return 1;
 }
 
 size_t bcr_scan_pieces_space(const ScanPlan *q)
 {
-  return (1 + 2 * (size_t)q->groups * q->s.tx * (q->pieces + (q->s.march ? 4 : 0))) * sizeof(double2);
+  return (1 + 2 * (size_t)q->groups * q->s.tx * q->pieces) * sizeof(double2);
 }
 
 template <typename IO, typename W, int PER>
 static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const IO *f, IO *u, void *ws)
 {
-  const ptrdiff_t batches = q->s.march ? 1 + 2 * ((q->groups + q->s.march - 1) / q->s.march) : 0;
-
-  if (q->s.march) return bcr_launch_cluster(scan_twice<IO, W, 32, 16, 16, PER>, dim3((unsigned)(batches * q->s.march * q->pieces)), dim3((unsigned)q->threads), q->shared, 1, stream, *p, q->s, f, u, (double2 *)ws);
 #define X(K_, NT_, TX_) \
   if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) return bcr_launch_cluster(scan_pieces<IO, W, K_, NT_, TX_, PER>, dim3((unsigned)(q->groups * q->pieces)), dim3((unsigned)q->threads), q->shared, 1, stream, *p, q->s, f, u, (double2 *)ws);
   PIECES_CUTS(X)

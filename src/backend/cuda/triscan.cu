@@ -146,6 +146,16 @@ __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO 
   if (MODE == WHOLE) scan_weights(gw, nq, slot, dE, sw, wa, wr, wb);
   __pipeline_wait_prior(0);
   __syncwarp();
+  if (MODE == WHOLE && s.ahead && blockIdx.x + s.ahead < gridDim.x) { /* to the cache of the device */
+    const ptrdiff_t later = line + (ptrdiff_t)s.ahead * s.lines;
+
+    if (later < s.columns)
+      for (int i = lane; i < K * (int)sizeof(IO) / 4; i += 32) {
+        const ptrdiff_t at = first + i * (128 / (int)sizeof(IO));
+
+        scan_prefetch(f + (later - line) * s.n + (at > 0 ? at : 0));
+      }
+  }
   rows.leave(t, mine, E, B, c, r); /* with nothing carried in */
   if (MODE == WHOLE && s.cluster > 1) {
     cluster.barrier_wait(); /* all blocks are there */
@@ -560,12 +570,22 @@ __global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s
   }
 }
 
+static int scan_attribute(cudaDeviceAttr what)
+{
+  int device = 0, value = 0;
+
+  return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&value, what, device) == cudaSuccess ? value : 0;
+}
+
 /* Does the device have clusters of blocks? */
 static int scan_clusters(void)
 {
-  int device = 0, major = 0;
+  return scan_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
+}
 
-  return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+int bcr_scan_multiprocessors(void)
+{
+  return scan_attribute(cudaDevAttrMultiProcessorCount);
 }
 
 static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
@@ -579,13 +599,14 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   s->n       = p->n;
   s->columns = p->inner * p->outer;
   s->rep     = p->rep;
-  s->lines = s->cluster = s->tx = s->march = s->depth = 1;
-  s->chunks                                           = 1;
-  q.whole                                             = 1;
-  q.brief                                             = 0;
-  q.pieces                                            = 0;
-  q.line.ranges                                       = 0;
-  if (bcr_scan_pieces_plan(p, single, io, &q)) return q;
+  s->lines = s->cluster = s->tx = 1;
+  s->chunks                     = 1;
+  s->ahead                      = 0;
+  q.whole                       = 1;
+  q.brief                       = 0;
+  q.pieces                      = 0;
+  q.line.ranges                 = 0;
+  if (bcr_scan_pieces_plan(p, single, &q)) return q;
   if (q.along) {
     const int most = single && !io ? 2048 : 16384; /* rows that threads of 16 do */
 
@@ -605,7 +626,8 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     q.threads = 32 * s->parts * s->lines;
     q.groups  = (s->columns + s->lines - 1) / s->lines;
     q.shared  = (size_t)s->lines * s->parts * s->cluster * sizeof(double2) + (size_t)s->lines * SCAN_LINE(p->perline, p->h + p->t) * sizeof(double) + (size_t)q.threads * (q.K + 1) * (single && !io ? sizeof(float) : sizeof(double));
-    q.brief   = q.whole && !p->perline && s->cluster == 1 && s->parts == 1 && q.K <= 8 && p->tune[3] != 1;
+    if (q.whole && s->cluster == 1 && q.groups > (ptrdiff_t)bcr_scan_multiprocessors() * 1024 / q.threads) s->ahead = 2 * bcr_scan_multiprocessors();
+    q.brief = q.whole && !p->perline && s->cluster == 1 && s->parts == 1 && q.K <= 8 && p->tune[3] != 1;
     if (q.brief) q.shared = (size_t)s->lines * (32 * (q.K + 1) + p->h + p->t) * (single && !io ? sizeof(float) : sizeof(double));
   } else {
     const int N = p->h + p->t;

@@ -9,8 +9,7 @@ struct ScanShape {
   int       rep, parts;        /* parts of a chunk in a block: warps of a line, or threads of a column */
   int       lines, cluster;    /* lines of a block; blocks of a line */
   int       tx;                /* across: columns of a block */
-  int       march;             /* scan_twice: groups of lines of a batch; 0: not that way */
-  int       depth;             /* scan_twice: pieces that a lane puts together */
+  int       ahead;             /* the block so many after this one finds in the cache of the device what it loads; 0: no */
   ptrdiff_t chunks, pad;
 };
 
@@ -74,7 +73,7 @@ static __device__ inline void scan_weights(int q, int nq, int slot, double first
 
   va = q > slot ? first : 0;
 #pragma unroll
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < 6; i++) {
     if (1 << i >= nq) break;
     if (after >> i & 1) {
       rest.p = fma(rest.a * rest.b, power.p, rest.p);
@@ -265,6 +264,11 @@ static __device__ inline bool scan_there(const double2 &v)
   return __double_as_longlong(v.x) != 0 && __double_as_longlong(v.y) != 0;
 }
 
+static __device__ inline void scan_prefetch(const void *from)
+{
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+}
+
 /* How long lines are cut into ranges (triline.cu) */
 struct ScanLine {
   ptrdiff_t ranges;                        /* of a line; 0: not that way */
@@ -282,8 +286,11 @@ struct ScanPlan {
   ScanLine  line;
 };
 
+/* of the device (triscan.cu) */
+int bcr_scan_multiprocessors(void);
+
 /* tripieces.cu: whether a batch can be cut so, and then how; bytes of its workspace; its launch */
-int    bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q);
+int    bcr_scan_pieces_plan(const BCRCudaScan *p, int single, ScanPlan *q);
 size_t bcr_scan_pieces_space(const ScanPlan *q);
 int    bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u, void *ws);
 
