@@ -9,41 +9,11 @@
   on the diagonal over the smallest eigenvalue of the fit. Of what is left the root mean square distance from the mean counts: the
   largest would be a bound, but a potential that is large near an end or a corner only does little harm.
 */
-#include "readimpl.h"
-#include "run.h"
+#include "fitimpl.h"
 #include "fitrun.h"
+#include "readdevice.h"
+#include "run.h"
 #include "threads.h"
-
-typedef struct BCRFitPart BCRFitPart;
-
-typedef struct {
-  const BCRRows *A;
-  PetscInt       c, dim, n[3], b[3];             /* the box of unknowns: sizes, the first one's place in the grid */
-  PetscInt       lo[3], own[3];                  /* this rank's part of it */
-  PetscInt       so[3], sn[3], stride[3], nodes; /* what the arrays have: that part and two more nodes on either side along axes that are cut; around the ends too */
-  PetscBool      image[3];                       /* ... that is, nodes -1 and n stand for n - 1 and 0 */
-  BCROperator   *op;
-  double         sign;
-  double        *D;           /* diagonal, dropped planes with a slope taken in */
-  double        *C[3];        /* coupling of each node to the next along the axis (the first, where the axis is periodic) */
-  PetscReal     *S;           /* row scales */
-  double         half[3][2];  /* weight of the first and last row: 1 or 0.5 */
-  double         ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
-  double         extra[3][2]; /* row sum at this end over the coupling there */
-  PetscBool      wrap[3];
-  double        *ones, *iwx;       /* a grid line each, stored nodes: ones; 1 over the weights along x */
-  double        *x, *line, *ghost; /* the same, for work; a part's own, as are below and around */
-  double        *below, *around;   /* a part's links below its first nodes and above the last ones of all, where another part has the arrays' place for them; NULL: none */
-  PetscInt       split, parts;     /* the axis that the work is split along, into how many parts */
-  BCRFitPart    *part;
-} BCRFitData;
-
-/* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
-typedef struct {
-  BCRFitRange link[3], left;
-  BCRFitRange near[3], nearleft; /* of this rank */
-  double      mean[3], spread, a[3], shift, bound;
-} BCRFitResult;
 
 static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)
 {
@@ -81,15 +51,6 @@ static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], 
     if (d != skip && F->n[d] > 2 && !F->wrap[d] && (ix[d] == 0 || ix[d] == F->n[d] - 1)) return PETSC_FALSE;
   return PETSC_TRUE;
 }
-
-/* What is summed up in the pass over the matrix: the links at the ends (the entry in the end row, that in the row beside it, the next
-   link), couplings along the end and one row further in, row sums at the ends and inside */
-typedef struct {
-  double      link[3][2][3], side[3][2][2], sum[3][2], wraps[3], total;
-  PetscInt    count[3][2];
-  PetscBool   couple[3][2]; /* something couples to that plane */
-  BCRFitRange left;
-} BCRFitSums;
 
 /* What a thread does of the work: F with its part of this rank's nodes, and what comes of it. Parts write to nodes of their own alone: what two of them
    have between them is kept apart (below, around) until all are done */
@@ -130,7 +91,7 @@ static void BCRFitRangeAdd(BCRFitRange *r, PetscInt n, const double *x, double f
 }
 
 /* sum: and those of q */
-static void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q)
+void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q)
 {
   double e;
 
@@ -449,8 +410,8 @@ static void BCRFitExtractPart(void *ctx)
 }
 
 /* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends apart. left: over all ranks, its extremes'
-   places are this rank's */
-static PetscErrorCode BCRFitExtract(BCRFitData *F, BCRFitRange *left, BCRFitRange *near)
+   places are this rank's. read: what the device has summed up, if it has done it */
+static PetscErrorCode BCRFitExtract(BCRFitData *F, const BCRFitSums *read, BCRFitRange *left, BCRFitRange *near)
 {
   const BCRRows *A = F->A;
   BCRFitSums     q;
@@ -458,8 +419,11 @@ static PetscErrorCode BCRFitExtract(BCRFitData *F, BCRFitRange *left, BCRFitRang
   BCRFault       fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
-  BCRFitRun(F, BCRFitExtractPart);
-  q = F->part[0].sums;
+  if (F->device) q = *read;
+  else {
+    BCRFitRun(F, BCRFitExtractPart);
+    q = F->part[0].sums;
+  }
   for (PetscInt t = 0; t < F->parts; t++) {
     const BCRFitPart *p  = &F->part[t];
     const PetscInt    st = F->stride[F->split];
@@ -531,10 +495,11 @@ static void BCRFitEnds(BCRFitData *F)
 }
 
 /* With an unsymmetric Neumann end the link was the mean of a and 2a */
-static void BCRFitEndLinks(BCRFitData *F)
+static PetscErrorCode BCRFitEndLinks(BCRFitData *F)
 {
   PetscInt d, s, i, j, u, v;
 
+  PetscFunctionBegin;
   for (d = 0; d < F->dim; d++) {
     u = d == 0 ? 1 : 0;
     v = d == 2 ? 1 : 2;
@@ -542,10 +507,17 @@ static void BCRFitEndLinks(BCRFitData *F)
       const PetscInt at = (s ? F->n[d] - 2 : 0) - F->so[d];
 
       if (F->op->axis[d].end[s] != BCR_END_NEUMANN || F->half[d][s] < 1 || F->n[d] < 2 || at < 0 || at >= F->sn[d]) continue;
+#if defined(PETSCBCR_HAVE_CUDA)
+      if (F->device) {
+        PetscCall(BCRFitDeviceDivide(F, d, at, sqrt(2.0)));
+        continue;
+      }
+#endif
       for (j = 0; j < F->sn[v]; j++)
         for (i = 0; i < F->sn[u]; i++) F->C[d][at * F->stride[d] + i * F->stride[u] + j * F->stride[v]] /= sqrt(2.0);
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Diagonal of T at node i of axis d without the shift */
@@ -733,9 +705,12 @@ static PetscErrorCode BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRan
   double   l = PETSC_MAX_REAL, h = 0;
 
   PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (F->device) PetscCall(BCRFitDeviceMeans(F, mean, scales, r->link));
+#endif
   for (t = 0; t < F->parts; t++) F->part[t].mean = mean;
   if (F->S && (F->A->grid.size > 1 || F->parts > 1)) BCRFitRun(F, BCRFitScalesPart);
-  BCRFitRun(F, BCRFitMeansPart);
+  if (!F->device) BCRFitRun(F, BCRFitMeansPart);
   for (t = 0; t < F->parts; t++) {
     for (d = 0; d < 3; d++) BCRFitRangeJoin(&r->link[d], &F->part[t].link[d]);
     if (scales) BCRFitRangeJoin(scales, &F->part[t].scales);
@@ -792,8 +767,11 @@ static PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r)
 {
   PetscFunctionBegin;
   memset(&r->left, 0, sizeof(r->left));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (F->device) PetscCall(BCRFitDeviceLeft(F, r->a, &r->left));
+#endif
   for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = r->a;
-  BCRFitRun(F, BCRFitLeftPart);
+  if (!F->device) BCRFitRun(F, BCRFitLeftPart);
   for (PetscInt t = 0; t < F->parts; t++) BCRFitRangeJoin(&r->left, &F->part[t].left);
   r->nearleft = r->left;
   PetscCall(BCRFitRangeAgree(F, 1, &r->left));
@@ -815,6 +793,13 @@ static PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
   } found = {0, 0, 0};
 
   PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (F->device) {
+    PetscCall(BCRFitDeviceDeviation(F, r->a, r->shift, &worst, &op->devrow, &op->devcol));
+    op->deviation = (PetscReal)worst;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
 #define NODE(i) ((i) + F->b[0] + A->N[0] * (o[1] + F->b[1] + A->N[1] * (o[2] + F->b[2])))
   for (d = 0; d < F->dim; d++) {
     const PetscInt step = d == 0 ? 1 : (d == 1 ? A->N[0] : A->N[0] * A->N[1]);
@@ -967,6 +952,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   const BCRRows *A  = F->A;
   BCROperator   *op = F->op;
   BCRFitResult   average, scaled, *take = &average;
+  BCRFitSums     sums;
   PetscInt       d, s, i;
   double         unit = 0;
   PetscBool      two  = PETSC_FALSE;
@@ -974,21 +960,28 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&average, sizeof(average)));
   PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
+  PetscCall(PetscMemzero(&sums, sizeof(sums)));
   PetscCall(PetscMalloc2(F->sn[0], &F->ones, F->sn[0], &F->iwx));
-  PetscCall(BCRFitSplit(F));
-  PetscCall(PetscMalloc1(F->nodes, &F->D));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (A->device) PetscCall(BCRFitDeviceOpen(F, &sums));
+#endif
+  if (!F->device) {
+    PetscCall(BCRRowsFetch(A));
+    PetscCall(BCRFitSplit(F));
+    PetscCall(PetscMalloc1(F->nodes, &F->D));
+  }
   for (d = 0; d < F->dim; d++) {
     const PetscInt slice = F->n[d] > 1 && F->nodes ? F->nodes / F->sn[d] : 0;
 
     if (F->n[d] == 2) two = PETSC_TRUE;
-    if (F->n[d] < 2) continue;
+    if (F->n[d] < 2 || F->device) continue;
     PetscCall(PetscMalloc1(F->nodes, &F->C[d]));
     /* beyond the last nodes, where nothing may be written */
     for (i = 0; i < slice; i++) F->C[d][(F->sn[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->sn[d]] = 0;
   }
-  PetscCall(BCRFitExtract(F, &average.left, &average.nearleft));
+  PetscCall(BCRFitExtract(F, &sums, &average.left, &average.nearleft));
   BCRFitEnds(F);
-  BCRFitEndLinks(F);
+  PetscCall(BCRFitEndLinks(F));
   op->scale = 1;
   for (i = 0; i < F->sn[0]; i++) {
     F->ones[i] = 1;
@@ -1039,6 +1032,9 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
       if (i == BCRPlaneNodes(A, d, s)) PetscCall(PetscFree(pl->inv));
     }
   }
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (F->device && F->S) PetscCall(BCRFitDeviceScales(F));
+#endif
   PetscCall(PetscStrncpy(op->fit, F->S ? "scaled" : "average", sizeof(op->fit)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1123,6 +1119,9 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
     PetscCall(PetscFree(F.part[t].around));
   }
   PetscCall(PetscFree(F.part));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (F.device) PetscCall(BCRFitDeviceClose(&F));
+#endif
   PetscCall(PetscFree2(F.ones, F.iwx));
   PetscCall(PetscFree(F.D));
   for (d = 0; d < 3; d++) PetscCall(PetscFree(F.C[d]));

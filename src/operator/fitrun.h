@@ -7,12 +7,6 @@
 #include "readimpl.h"
 #include <math.h>
 
-/* What a sequence of numbers amounts to; sums are those of x - ref and of its square */
-typedef struct {
-  double   lo, hi, ref, sum, square, count;
-  PetscInt lorow, hirow; /* grid lines where the smallest and the largest were met */
-} BCRFitRange;
-
 typedef struct {
   double lo, hi, sum, square;
 } BCRFitLineRange;

@@ -40,8 +40,7 @@ static PetscErrorCode BCRBlockClose(BCRBlock *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The values of all rows come to the host, if they are not there */
-static PetscErrorCode BCRRowsFetch(const BCRRows *rows)
+PetscErrorCode BCRRowsFetch(const BCRRows *rows)
 {
   BCRRows *A = (BCRRows *)rows; /* what it says stays what it is */
 
@@ -52,8 +51,9 @@ static PetscErrorCode BCRRowsFetch(const BCRRows *rows)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* again: this matrix has been read before, and has no empty rows */
-static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, BCRRows *A)
+/* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then. Products with it, for which it goes to its device, are
+   needed then, and it is read there */
+static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRRows *A)
 {
   PetscBool       isda, flg, only = PETSC_FALSE;
   PetscInt        d, k, n;
@@ -101,9 +101,10 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, BCRRows *A)
   if (flg) PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &near, &far, &columns));
   else near = A->aij;
 #if defined(PETSCBCR_HAVE_CUDA)
-  if (again) PetscCall(BCRRowsDevice(near, &A->grid, &A->device, &only));
+  if (again) PetscCall(BCRRowsDevice(near, &A->grid, fitted, &A->device, &only));
 #else
   (void)again;
+  (void)fitted;
 #endif
   PetscCall(BCRBlockOpen(near, (PetscBool)!only, &A->near));
   A->ai = A->near.i;
@@ -129,7 +130,7 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, BCRRows *A)
 static PetscErrorCode BCRRowsClose(BCRRows *A)
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree(A->sample.values));
+  for (int k = 0; k < 2; k++) PetscCall(PetscFree(A->sample.memory[k]));
   PetscCall(BCRShellClose(A));
   PetscCall(BCRBlockClose(&A->near));
   PetscCall(BCRBlockClose(&A->far));
@@ -444,6 +445,9 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
   BCRFault  fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  PetscCall(BCRSampleTakeFaces(A, op));
+#endif
   for (again = PETSC_TRUE; again;) {
     again = PETSC_FALSE;
     PetscCall(PetscMemzero(seen, sizeof(seen)));
@@ -1585,7 +1589,7 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
 #if defined(PETSCBCR_HAVE_CUDA)
     if (A->device && first) {
       PetscCall(PetscMemzero(&ck.v, sizeof(ck.v)));
-      PetscCall(BCRSampleCompare(A, ops, m, &there, &ck.v.dev, &ck.v.comp, &ck.v.row, &ck.v.col));
+      PetscCall(BCRSampleCompare(A, ops, m, skip, &there, &ck.v.dev, &ck.v.comp, &ck.v.row, &ck.v.col));
       first = PETSC_FALSE;
     }
     if (!there) PetscCall(BCRRowsFetch(A));
@@ -1602,7 +1606,6 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
     PetscCall(BCRStageNext(A, ck.v.comp, &ops[ck.v.comp], &stage[ck.v.comp], &lines[ck.v.comp]));
   }
   for (c = 0; c < dof; c++) {
-    if (stage[c] == BCR_FITTED) PetscCall(BCRRowsFetch(A));
     if (stage[c] == BCR_FITTED) PetscCall(BCRFitRead(A, c, fit, &ops[c]));
     else {
       PetscCall(PetscStrncpy(ops[c].fit, "exact", sizeof(ops[c].fit)));
@@ -1639,7 +1642,7 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   PetscCall(MatGetNonzeroState(P, &state));
   again = (PetscBool)(pattern && pattern->known && pattern->id == id && pattern->state == state);
   if (again) boxes = pattern->boxes;
-  PetscCall(BCRRowsOpen(da, P, (PetscBool)(again && pattern->full), &A));
+  PetscCall(BCRRowsOpen(da, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &A));
   PetscCall(PetscCalloc1(A.dof, &fresh));
   PetscCall(PetscCalloc4(A.dof, &stage, A.dof, &m, A.dof, &skip, A.dof, &lines));
   ierr = BCRReadAll(&A, fit, fresh, stage, m, skip, lines, &boxes);
@@ -1660,6 +1663,7 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
     pattern->id    = id;
     pattern->state = state;
     pattern->boxes = boxes;
+    for (c = 0, pattern->fitted = PETSC_FALSE; c < A.dof; c++) pattern->fitted = (PetscBool)(pattern->fitted || strcmp(fresh[c].fit, "exact"));
   }
   all = (PetscBool)(*ops && *dof == A.dof);
   if (all)

@@ -22,8 +22,9 @@ typedef struct {
   PetscBool        known;
   PetscObjectId    id;
   PetscObjectState state;
-  uint64_t         boxes; /* identifies the rows that have been checked; 0: none */
-  PetscBool        full;  /* no row is empty */
+  uint64_t         boxes;  /* identifies the rows that have been checked; 0: none */
+  PetscBool        full;   /* no row is empty */
+  PetscBool        fitted; /* no operator was the matrix */
 } BCRPattern;
 
 /* Allocates one operator for each component. Errors for what no fit can help (NaN, wider stencils, coupled components, zero diagonal,

@@ -13,7 +13,7 @@
 
   #define BCR_ROWS_BLOCKS 2048
 
-PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool *there, PetscBool *only)
+PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool bring, PetscBool *there, PetscBool *only)
 {
   PetscBool cusparse;
 
@@ -22,13 +22,12 @@ PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool *there, Pet
   PetscCall(PetscObjectTypeCompare((PetscObject)mat, MATSEQAIJCUSPARSE, &cusparse));
   if (!cusparse || mat->boundtocpu || grid->size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   *only  = (PetscBool)(mat->offloadmask == PETSC_OFFLOAD_GPU);
-  *there = (PetscBool)(*only || mat->offloadmask == PETSC_OFFLOAD_BOTH);
+  *there = (PetscBool)(*only || mat->offloadmask == PETSC_OFFLOAD_BOTH || (bring && mat->offloadmask == PETSC_OFFLOAD_CPU));
   if ((double)mat->rmap->n >= 2147483647.0) *there = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The arrays of the device, and the stream to work on; what PETSc has begun to do with them is done */
-static PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStream *stream)
+PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStream *stream)
 {
   const PetscInt *i, *j;
   PetscScalar    *a;
@@ -37,7 +36,7 @@ static PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStre
   PetscFunctionBegin;
   PetscCall(PetscMemzero(rows, sizeof(*rows)));
   PetscCall(MatSeqAIJGetCSRAndMemType(A->near.mat, &i, &j, &a, &mem));
-  PetscCheck(PetscMemTypeCUDA(mem), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The matrix was on the device");
+  PetscCheck(PetscMemTypeCUDA(mem), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The matrix has no arrays on the device");
   rows->i      = i;
   rows->j      = j;
   rows->a      = a;
@@ -52,60 +51,112 @@ static PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStre
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSampleTake(BCRRows *A)
+/* Rows of the sample's boxes from `first` on come to the host, by lines along their first axis of more than one node. Where there is no room on the device
+   they do not, and the host looks at all rows */
+static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt first, PetscScalar **memory)
 {
-  BCRSample      *S = &A->sample;
   BCRCudaRows     rows;
   BCRCudaRowLines lines;
   BCRStream       stream;
+  PetscInt        width = 0, total = 0, sent = 0;
   size_t          bytes;
-  void           *values;
-  int             error;
+  char           *values;
+  int             error = 0;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(S, sizeof(*S)));
   PetscCall(PetscMemzero(&lines, sizeof(lines)));
-  for (PetscInt d = 0; d < A->dim; ++d) { /* lines through the middle of the grid and those beside them: the base row of BCRLinesRead() is there somewhere */
-    const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+  for (PetscInt b = first; b < S->n; ++b) {
+    const PetscInt *f = S->first[b], *n = S->count[b];
 
-    for (PetscInt b = PetscMax(A->N[v] / 2 - 1, 0); b <= PetscMin(A->N[v] / 2 + 1, A->N[v] - 1); ++b) {
-      for (PetscInt a = PetscMax(A->N[u] / 2 - 1, 0); a <= PetscMin(A->N[u] / 2 + 1, A->N[u] - 1); ++a) {
-        S->first[S->n] = a * A->stride[u] + b * A->stride[v];
-        S->step[S->n]  = A->stride[d];
-        S->count[S->n] = A->N[d];
-        for (PetscInt k = 0; k < A->N[d]; ++k) {
-          const PetscInt row = A->dof * (S->first[S->n] + k * A->stride[d]);
+    for (PetscInt q = 0; q < n[0] * n[1] * n[2]; ++q) {
+      const PetscInt row = A->dof * (f[0] + q % n[0] + A->stride[1] * (f[1] + q / n[0] % n[1]) + A->stride[2] * (f[2] + q / n[0] / n[1]));
 
-          for (PetscInt c = 0; c < A->dof; ++c) S->width = PetscMax(S->width, A->ai[row + c + 1] - A->ai[row + c]);
-        }
-        S->most = PetscMax(S->most, A->dof * A->N[d]);
-        S->n++;
-      }
+      for (PetscInt c = 0; c < A->dof; ++c) width = PetscMax(width, A->ai[row + c + 1] - A->ai[row + c]);
     }
+    total += A->dof * n[0] * n[1] * n[2];
   }
-  lines.n     = (int)S->n;
-  lines.most  = (int)S->most;
-  lines.width = (int)S->width;
-  for (PetscInt l = 0; l < S->n; ++l) {
-    lines.first[l] = S->first[l];
-    lines.step[l]  = S->step[l];
-    lines.count[l] = (int)S->count[l];
-  }
-  bytes = (size_t)(S->n * S->most * S->width) * sizeof(PetscScalar);
-  if (BCRCudaMalloc(bytes, &values)) { /* no room: the host has */
-    S->n = 0;
+  bytes = (size_t)total * (size_t)width * sizeof(PetscScalar);
+  if (BCRCudaMalloc(bytes, &values)) {
+    S->n = first;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscMalloc1(S->n * S->most * S->width, &S->values));
+  PetscCall(PetscMalloc1(PetscMax(total * width, 1), memory));
   PetscCall(BCRRowsArrays(A, &rows, &stream));
-  error = BCRCudaRowsTake(stream, &rows, &lines, values);
-  if (!error) error = BCRCudaGet(S->values, values, bytes, stream);
+  lines.width = (int)width;
+  total       = 0;
+  for (PetscInt b = first; b < S->n; ++b) {
+    const PetscInt *f = S->first[b], *n = S->count[b], d = n[0] > 1 ? 0 : (n[1] > 1 ? 1 : 2), u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+
+    S->width[b]  = width;
+    S->values[b] = *memory + total * width;
+    for (PetscInt q = 0; q < n[u] * n[v]; ++q) {
+      if (lines.n == BCR_CUDA_ROW_LINES || (lines.n && lines.most != (int)(A->dof * n[d]))) { /* of one length, one behind another */
+        if (!error) error = BCRCudaRowsTake(stream, &rows, &lines, values + (size_t)(sent * width) * sizeof(PetscScalar));
+        sent    = total;
+        lines.n = 0;
+      }
+      lines.most           = (int)(A->dof * n[d]);
+      lines.first[lines.n] = f[d] * A->stride[d] + (f[u] + q % n[u]) * A->stride[u] + (f[v] + q / n[u]) * A->stride[v];
+      lines.step[lines.n]  = A->stride[d];
+      lines.count[lines.n] = (int)n[d];
+      lines.n++;
+      total += A->dof * n[d];
+    }
+  }
+  if (lines.n && !error) error = BCRCudaRowsTake(stream, &rows, &lines, values + (size_t)(sent * width) * sizeof(PetscScalar));
+  if (!error) error = BCRCudaGet(*memory, values, bytes, stream);
   (void)BCRCudaFree(values);
   PetscCallBCRCuda(error);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col)
+PetscErrorCode BCRSampleTake(BCRRows *A)
+{
+  BCRSample *S = &A->sample;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(S, sizeof(*S)));
+  for (PetscInt d = 0; d < A->dim; ++d) { /* lines through the middle of the grid and those beside them: the base row of BCRLinesRead() is there somewhere */
+    const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+
+    for (PetscInt b = PetscMax(A->N[v] / 2 - 1, 0); b <= PetscMin(A->N[v] / 2 + 1, A->N[v] - 1); ++b) {
+      for (PetscInt a = PetscMax(A->N[u] / 2 - 1, 0); a <= PetscMin(A->N[u] / 2 + 1, A->N[u] - 1); ++a, ++S->n) {
+        S->first[S->n][d] = 0;
+        S->first[S->n][u] = a;
+        S->first[S->n][v] = b;
+        S->count[S->n][d] = A->N[d];
+        S->count[S->n][u] = S->count[S->n][v] = 1;
+      }
+    }
+  }
+  PetscCall(BCRSampleFetch(A, S, 0, &S->memory[0]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSampleTakeFaces(const BCRRows *rows, const BCROperator *op)
+{
+  BCRRows       *A     = (BCRRows *)rows; /* what it says stays what it is */
+  BCRSample     *S     = &A->sample;
+  const PetscInt first = S->n;
+
+  PetscFunctionBegin;
+  if (!A->device || A->aa || S->faces) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < A->dim; ++d) {
+    for (PetscInt s = 0; s < 2; ++s) {
+      if (!op->axis[d].plane[s].present) continue;
+      for (PetscInt e = 0; e < 3; ++e) {
+        S->first[S->n][e] = e == d && s ? A->N[d] - 1 : 0;
+        S->count[S->n][e] = e == d ? 1 : A->N[e];
+      }
+      S->n++;
+    }
+  }
+  S->faces = PETSC_TRUE;
+  if (S->n > first) PetscCall(BCRSampleFetch(A, S, first, &S->memory[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], const PetscBool skip[], PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col)
 {
   const PetscInt    nodes = A->N[0] + A->N[1] + A->N[2], numbers = 4 * A->dof * nodes;
   const size_t      modelbytes = (size_t)A->dof * sizeof(BCRCudaRowsModel), bytes = (size_t)numbers * sizeof(double) + modelbytes;
@@ -120,7 +171,7 @@ PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRMo
   PetscFunctionBegin;
   *good = PETSC_FALSE;
   for (PetscInt c = 0; c < A->dof; ++c) {
-    if (ops[c].left || ops[c].rowscale) PetscFunctionReturn(PETSC_SUCCESS);
+    if (skip[c] || ops[c].left || ops[c].rowscale) PetscFunctionReturn(PETSC_SUCCESS);
     for (PetscInt d = 0; d < 3; ++d) {
       if (ops[c].axis[d].n == 0) PetscFunctionReturn(PETSC_SUCCESS);
       for (PetscInt s = 0; s < 2; ++s)
@@ -190,12 +241,12 @@ PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRMo
 const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row)
 {
   const BCRSample *S    = &A->sample;
-  const PetscInt   node = row / A->dof;
+  const PetscInt   node = row / A->dof, ix[3] = {node % A->n[0], node / A->n[0] % A->n[1], node / A->n[0] / A->n[1]};
 
-  for (PetscInt l = 0; l < S->n; ++l) {
-    const PetscInt k = node - S->first[l];
+  for (PetscInt b = S->n - 1; b >= 0; --b) { /* faces first: they are many rows */
+    const PetscInt *n = S->count[b], i = ix[0] - S->first[b][0], j = ix[1] - S->first[b][1], k = ix[2] - S->first[b][2];
 
-    if (k >= 0 && k % S->step[l] == 0 && k / S->step[l] < S->count[l]) return S->values + (l * S->most + A->dof * (k / S->step[l]) + row % A->dof) * S->width;
+    if (i >= 0 && i < n[0] && j >= 0 && j < n[1] && k >= 0 && k < n[2]) return S->values[b] + (A->dof * (i + n[0] * (j + n[1] * k)) + row % A->dof) * S->width[b];
   }
   return NULL;
 }

@@ -4,19 +4,27 @@
 #pragma once
 
 #include "readimpl.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../backend/cuda/cuda.h"
+#endif
 
 /* The values of a row of the box that has been brought to the host, or NULL */
 PETSC_INTERN
 const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row);
 #if defined(PETSCBCR_HAVE_CUDA)
-/* Whether the values of a matrix are on the device; *only: there alone */
+/* Whether the values of a matrix are on the device, or (bring) are better brought there; *only: there alone */
 PETSC_INTERN
-PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool *there, PetscBool *only);
-/* Brings rows to the host that BCRPlaneGuess() and BCRLinesRead() look at */
+PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool bring, PetscBool *there, PetscBool *only);
+/* Brings rows to the host, where values are on the device alone: those that BCRPlaneGuess() and BCRLinesRead() look at; those of BCRPlanesSearch() */
 PETSC_INTERN
 PetscErrorCode BCRSampleTake(BCRRows *A);
+PETSC_INTERN
+PetscErrorCode BCRSampleTakeFaces(const BCRRows *A, const BCROperator *op);
+/* The arrays of the device, and the stream to work on; what PETSc has begun to do with them is done */
+PETSC_INTERN
+PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStream *stream);
 /* Compares every row with the operators, whose axes are m. *good: the operators are the matrix, with nothing to be noted in them, to *deviation, met in
    component comp, row and column of nodes in natural order; else look again on the host */
 PETSC_INTERN
-PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col);
+PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], const PetscBool skip[], PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col);
 #endif

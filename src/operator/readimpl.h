@@ -30,10 +30,13 @@ typedef struct {
   const PetscScalar *a;
 } BCRBlock;
 
-/* Rows whose values have been brought to the host, of a matrix whose values are on a device: nodes first + k step of n grid lines */
+/* Rows whose values have been brought to the host, of a matrix whose values are on a device: those of n boxes of nodes */
+#define BCR_SAMPLE_BOXES 33 /* lines along each axis, and the faces of the grid */
 typedef struct {
-  PetscInt     n, most, width, first[27], step[27], count[27];
-  PetscScalar *values; /* row r (all components) of line l at (l most + r) width */
+  PetscInt     n, first[BCR_SAMPLE_BOXES][3], count[BCR_SAMPLE_BOXES][3], width[BCR_SAMPLE_BOXES];
+  PetscScalar *values[BCR_SAMPLE_BOXES]; /* row r (nodes x fastest, all components of each) of a box at r width */
+  PetscScalar *memory[2];
+  PetscBool    faces; /* those of planes that were guessed */
 } BCRSample;
 
 /* The rows of the nodes of this rank's box. On one rank the box is the grid, and natural numbers are those of the matrix.
@@ -137,6 +140,8 @@ static inline int BCRSlotFar(const BCRRows *A, const PetscInt ix[3], PetscInt to
   return slot < 0 ? BCR_CENTRE : slot;
 }
 
+PETSC_INTERN
+PetscErrorCode BCRRowsFetch(const BCRRows *rows); /* the values of all rows come to the host, if they are not there */
 PETSC_INTERN
 BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest, PetscInt *col);
 PETSC_INTERN

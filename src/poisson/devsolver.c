@@ -67,6 +67,10 @@ static PetscErrorCode put_real(BCRDeviceArena *arena, BCRStream stream, PetscInt
   PetscFunctionBegin;
   *p = NULL;
   if (!v) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!BCR_REAL_SINGLE) {
+    PetscCall(BCRDeviceArenaPut(arena, stream, PETSC_FALSE, n, (const double *)v, p)); /* as it is: row scales are a vector long */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscMalloc1(PetscMax(n, 1), &w));
   for (PetscInt i = 0; i < n; i++) w[i] = (double)v[i];
   PetscCall(BCRDeviceArenaPut(arena, stream, PETSC_FALSE, n, w, p));

@@ -1,0 +1,74 @@
+/*
+  Shared by fit.c and fitdevice.c: what fits work on, and what their passes amount to.
+*/
+#pragma once
+
+#include "readimpl.h"
+
+/* What a sequence of numbers amounts to; sums are those of x - ref and of its square */
+typedef struct {
+  double   lo, hi, ref, sum, square, count;
+  PetscInt lorow, hirow; /* grid lines where the smallest and the largest were met */
+} BCRFitRange;
+
+typedef struct BCRFitPart   BCRFitPart;
+typedef struct BCRFitDevice BCRFitDevice;
+
+typedef struct {
+  const BCRRows *A;
+  PetscInt       c, dim, n[3], b[3];             /* the box of unknowns: sizes, the first one's place in the grid */
+  PetscInt       lo[3], own[3];                  /* this rank's part of it */
+  PetscInt       so[3], sn[3], stride[3], nodes; /* what the arrays have: that part and two more nodes on either side along axes that are cut; around the ends too */
+  PetscBool      image[3];                       /* ... that is, nodes -1 and n stand for n - 1 and 0 */
+  BCROperator   *op;
+  double         sign;
+  double        *D;           /* diagonal, dropped planes with a slope taken in */
+  double        *C[3];        /* coupling of each node to the next along the axis (the first, where the axis is periodic) */
+  PetscReal     *S;           /* row scales */
+  double         half[3][2];  /* weight of the first and last row: 1 or 0.5 */
+  double         ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
+  double         extra[3][2]; /* row sum at this end over the coupling there */
+  PetscBool      wrap[3];
+  double        *ones, *iwx;       /* a grid line each, stored nodes: ones; 1 over the weights along x */
+  double        *x, *line, *ghost; /* the same, for work; a part's own, as are below and around */
+  double        *below, *around;   /* a part's links below its first nodes and above the last ones of all, where another part has the arrays' place for them; NULL: none */
+  PetscInt       split, parts;     /* the axis that the work is split along, into how many parts */
+  BCRFitPart    *part;
+  BCRFitDevice  *device; /* has D and C, and S where S is not NULL; NULL: they are here */
+} BCRFitData;
+
+/* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
+typedef struct {
+  BCRFitRange link[3], left;
+  BCRFitRange near[3], nearleft; /* of this rank */
+  double      mean[3], spread, a[3], shift, bound;
+} BCRFitResult;
+
+/* What is summed up in the pass over the matrix: the links at the ends (the entry in the end row, that in the row beside it, the next
+   link), couplings along the end and one row further in, row sums at the ends and inside */
+typedef struct {
+  double      link[3][2][3], side[3][2][2], sum[3][2], wraps[3], total;
+  PetscInt    count[3][2];
+  PetscBool   couple[3][2]; /* something couples to that plane */
+  BCRFitRange left;
+} BCRFitSums;
+
+#if defined(PETSCBCR_HAVE_CUDA)
+/* The passes of fit.c on the device that the matrix is on. Open: BCRFitExtract()'s; F->device == NULL on return: there is a row that the host has to look at */
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceOpen(BCRFitData *F, BCRFitSums *q);
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceClose(BCRFitData *F);
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceDivide(BCRFitData *F, PetscInt d, PetscInt at, double by);
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitRange link[3]);
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceLeft(BCRFitData *F, const double a[3], BCRFitRange *left);
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const double a[3], double shift, double *worst, PetscInt *row, PetscInt *col);
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceScales(BCRFitData *F); /* brings S to the host */
+#endif
+PETSC_INTERN
+void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q);
