@@ -54,7 +54,7 @@ static __device__ __forceinline__ void prefetch_pair(const DstArgs &p, const typ
 }
 
 template <class S, int EVEN>
-__global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
+__global__ void __launch_bounds__(S::NT, S::BLOCKS) dst_forward(DstArgs p, const typename S::T *f, typename S::T *u, const typename S::T *extra)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(S::NT, S::MINB) dst_forward(DstArgs p, const t
 }
 
 template <class S, int EVEN>
-__global__ void __launch_bounds__(S::NT, S::MINB) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
+__global__ void __launch_bounds__(S::NT, S::BLOCKS) dst_backward(DstArgs p, const typename S::T *f, typename S::T *u)
 {
   typedef typename S::T T;
   typedef Cplx<T>       C;
@@ -671,7 +671,7 @@ static int fill(double *w)
   const double turn = 2 * 3.14159265358979323846;
 
   for (int part = 0; part < 3 && w; part++) {
-    const int n = part == 0 ? S::HALF : (part == 1 ? S::R1 : S::R1 * S::R2), R = part == 0 ? S::A / 2 + 1 : (part == 1 ? S::R2 : S::R3);
+    const int n = part == 0 ? S::HALF : (part == 1 ? S::R1 : S::R1 * S::R2), R = part == 0 ? S::A / 2 + 1 - S::TIGHT : (part == 1 ? S::R2 : S::R3);
     const int at = part == 0 ? 0 : (part == 1 ? S::AT2 : S::AT3), period = part == 0 ? 2 * S::N : n * R;
 
     for (int r = 1, q = 0; r < R; r = S::FULL ? r + 1 : 2 * r, q++) {
@@ -696,7 +696,7 @@ template <class S, int EVEN>
 static int launch(DstArgs *args, int back, const void *f, void *u, const void *extra, int sms, cudaStream_t st)
 {
   typedef typename S::T T;
-  constexpr int         FIT = 65536 / (96 * ((S::NT + 31) / 32 * 32)), RESIDENT = FIT > S::MINB ? FIT : S::MINB; /* no kernel here takes more than 96 registers */
+  constexpr int         FIT = 65536 / (96 * ((S::NT + 31) / 32 * 32)), RESIDENT = FIT > S::BLOCKS ? FIT : S::BLOCKS; /* no kernel here takes more than 96 registers */
   const int             blocks = (args->npairs + S::PAIRS - 1) / S::PAIRS;
   const dim3            grid((unsigned)(blocks < RESIDENT * sms ? blocks : RESIDENT * sms));
   size_t                bytes = S::BYTES;

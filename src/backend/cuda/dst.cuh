@@ -13,7 +13,9 @@ struct DstShape {
   static constexpr int    SHIFT = sizeof(T) == 8 ? 4 : 5, PITCH = L + (L >> SHIFT) + 1, PLANE = CLASSES * PITCH;
   static constexpr bool   FULL = sizeof(T) == 4; /* tables have every power of a twiddle; else 1, 2, 4, ... and products of these */
   static constexpr int    powers(int R) { return FULL ? R - 1 : (R <= 1 ? 0 : (R <= 2 ? 1 : (R <= 4 ? 2 : (R <= 8 ? 3 : 4)))); }
-  static constexpr int    FIRST = powers(A / 2 + 1), AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1, TABLE = AT3 + powers(R3) * R1 * R2;
+  static constexpr bool   TIGHT  = FULL && A == 16 && L == 1024; /* without the last power of the first pass (the square of another) two blocks of a transform have room */
+  static constexpr int    BLOCKS = TIGHT ? 2 : MINB;
+  static constexpr int    FIRST = powers(A / 2 + 1) - TIGHT, AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1, TABLE = AT3 + powers(R3) * R1 * R2;
   static constexpr size_t BYTES = ((size_t)PLANE * PAIRS + TABLE) * 2 * sizeof(T);
   static_assert(R1 * R2 * R3 == L, "");
 };
@@ -96,7 +98,7 @@ static __device__ __forceinline__ void twiddles(const Cplx<typename S::T> *table
 {
   if constexpr (S::FULL) {
 #pragma unroll
-    for (int r = 1; r < R; r++) w[r] = table[(r - 1) * n + k];
+    for (int r = 1; r < R; r++) w[r] = S::TIGHT && R == S::A / 2 + 1 && r == S::A / 2 ? w[r / 2] * w[r / 2] : table[(r - 1) * n + k];
   } else {
 #pragma unroll
     for (int r = 1, q = 0; r < R; r *= 2, q++) w[r] = table[q * n + k];

@@ -14,7 +14,7 @@ void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *colu
   else p->shape = whole <= 7 * 64 ? 1 : (whole > 7 * 128 && whole <= 5 * 256 && p->halo <= 5 * 32 && p->planes == 1 && p->ng <= sms ? 2 : 0);
   *K       = p->shape >= 2 ? 5 : 7;
   *columns = p->shape == 4 ? 5 * 128 : (p->shape >= 2 ? 5 * 256 : (p->shape == 1 ? 7 * 64 : 7 * 128));
-  *blocks  = p->shape == 4 ? 4 : (p->shape == 3 ? 2 : (p->shape == 2 ? 1 : (p->shape == 1 ? (single ? 6 : 4) : (single ? 3 : 2))));
+  *blocks  = p->shape == 4 ? 4 : (p->shape == 3 ? 2 : (p->shape == 2 ? 1 : (p->shape == 1 ? (single ? 8 : 4) : (single ? 4 : 2))));
 }
 
 int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra)

@@ -9,13 +9,14 @@
 #pragma once
 
 #include "common.cuh"
+#include <type_traits>
 
 #define BCR_FULL 0xffffffffu
 
-/* Decays of the modes of a regular group, mu^(K 2^q), and weights as in BCR_CUDA_LEVEL0_TAB, over 1 - mu^2 (level0_lines()) */
+/* Decays of the modes of a regular group, mu^(K 2^q), 1/(1 - mu^2), and weights as in BCR_CUDA_LEVEL0_TAB */
 template <typename T, int K, int R>
 struct Level0Modes {
-  T mu[R], step[R][5], share[R], out[R];
+  T mu[R], step[R][5], scale[R], share[R], out[R];
 };
 /* Those of a single plane are arguments, so that they are operands from constant memory */
 template <typename T, int K, int R>
@@ -29,17 +30,60 @@ struct Level0Args {
 template <typename V, typename T, int K, int R>
 static __host__ __device__ __forceinline__ void level0_mode(Level0Modes<T, K, R> *m, int j, V mu, V share, V out)
 {
-  V v = mu, c = 1 / (1 - mu * mu);
+  V v = mu;
 
   m->mu[j]    = (T)mu;
-  m->share[j] = (T)(c * share);
-  m->out[j]   = (T)(c * out);
+  m->scale[j] = (T)(1 / (1 - mu * mu));
+  m->share[j] = (T)share;
+  m->out[j]   = (T)out;
   for (int i = 1; i < K; i++) v *= mu;
   for (int q = 0; q < 5; q++) {
     m->step[j][q] = (T)v;
     v *= v;
   }
 }
+
+/* A number of each mode, in shared memory, 16 bytes at a time */
+template <typename T, int R>
+struct Level0Ends {
+  typedef typename std::conditional<sizeof(T) == 8, double2, float4>::type Wide;
+  static constexpr int                                                     EACH = sizeof(Wide) / sizeof(T), N = (R + EACH - 1) / EACH;
+  Wide                                                                     v[N];
+
+  __device__ __forceinline__ void put(const T *from)
+  {
+    T t[N * EACH];
+
+#pragma unroll
+    for (int j = 0; j < N * EACH; j++) t[j] = from[j < R ? j : R - 1];
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      if constexpr (sizeof(T) == 8) v[i] = {t[2 * i], t[2 * i + 1]};
+      else v[i] = {t[4 * i], t[4 * i + 1], t[4 * i + 2], t[4 * i + 3]};
+    }
+  }
+  __device__ __forceinline__ void get(T *to) const
+  {
+#pragma unroll
+    for (int i = 0; i < N; i++) {
+      const Wide w    = v[i];
+      T          t[4] = {};
+
+      if constexpr (sizeof(T) == 8) {
+        t[0] = w.x;
+        t[1] = w.y;
+      } else {
+        t[0] = w.x;
+        t[1] = w.y;
+        t[2] = w.z;
+        t[3] = w.w;
+      }
+#pragma unroll
+      for (int j = 0; j < EACH; j++)
+        if (i * EACH + j < R) to[i * EACH + j] = t[j];
+    }
+  }
+};
 
 template <int R>
 static constexpr int Level0Rows = R + 3; /* of a warp in shared memory */
@@ -156,12 +200,12 @@ static __device__ __forceinline__ void level0_reach(const Level0Modes<T, K, R> &
   }
 }
 
-/* Rows to modes, and the line of each mode, x_i to F_i + mu B_(i+1) with F_i = x_i + mu F_(i-1) and B_i = x_i + mu B_(i+1): its solution but for 1/(1 - mu^2),
-   which weights have. K columns a thread; neither recurrence needs the other: both go over the lanes of a warp together and, through shared memory (ex,
-   other memory the next time), to the neighbouring warps. odd, or NULL: 1/mu; NW warps have a whole row, which goes on oddly at its first column, where
-   F = -B, and behind its last one */
+/* Rows to modes, and the line of each mode, x_i to z_i = (F_i + mu B_(i+1))/(1 - mu^2) with F_i = x_i + mu F_(i-1) and B_i = x_i + mu B_(i+1). K columns a thread;
+   neither recurrence needs the other: both go over the lanes of a warp together and, through shared memory (ex, other memory the next time), to the
+   neighbouring warps. The last column of a thread has z from both, the others z_i = F_i + mu z_(i+1). odd, or NULL: 1/mu; NW warps have a whole row, which goes
+   on oddly at its first column, where F = -B, and behind its last one */
 template <int USUAL, int NW, typename T, int K, int R>
-static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &m, T (*x)[K], T (*ex)[R][NW], const T (*reach)[32], const T *odd)
+static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &m, T (*x)[K], Level0Ends<T, R> (*ex)[NW], const T (*reach)[32], const T *odd)
 {
   constexpr int NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < 32 NEAR K */
   const int     lane = threadIdx.x & 31, warp = bcr_warp();
@@ -202,10 +246,10 @@ static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &
       }
     }
   }
+  if (lane == 31) ex[0][warp].put(F);
+  if (lane == 0) ex[1][warp].put(B);
 #pragma unroll
   for (int j = 0; j < R; j++) {
-    if (lane == 31) ex[0][j][warp] = F[j];
-    if (lane == 0) ex[1][j][warp] = B[j];
     F[j] = __shfl_up_sync(BCR_FULL, F[j], 1);
     B[j] = __shfl_down_sync(BCR_FULL, B[j], 1);
     if (lane == 0) F[j] = 0;
@@ -214,33 +258,49 @@ static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &
   __syncthreads();
 #pragma unroll
   for (int w = NEAR; w > 0; w--) {
-#pragma unroll
-    for (int j = 0; j < R; j++) {
-      const T far = w > 1 ? m.step[j][4] * m.step[j][4] : (T)1;
+    T e[R];
 
-      if (warp >= w) F[j] += far * ex[0][j][warp - w] * reach[j][lane];
-      if (warp + w < NW) B[j] += far * ex[1][j][warp + w] * reach[j][31 - lane];
+    auto across = [&](int j) { return w > 1 ? m.step[j][4] * m.step[j][4] : (T)1; }; /* the warp in between */
+
+    if (warp >= w) {
+      ex[0][warp - w].get(e);
+#pragma unroll
+      for (int j = 0; j < R; j++) F[j] += across(j) * e[j] * reach[j][lane];
+    }
+    if (warp + w < NW) {
+      ex[1][warp + w].get(e);
+#pragma unroll
+      for (int j = 0; j < R; j++) B[j] += across(j) * e[j] * reach[j][31 - lane];
     }
   }
   if (odd) {
+    T e[R];
+
+    if (warp == 0) {
+      ex[1][0].get(e);
 #pragma unroll
-    for (int j = 0; j < R; j++) {
-      if (warp == 0) F[j] -= odd[j] * ex[1][j][0] * reach[j][lane];
-      if (warp == NW - 1) B[j] -= m.mu[j] * ex[0][j][NW - 1] * reach[j][31 - lane];
+      for (int j = 0; j < R; j++) F[j] -= odd[j] * e[j] * reach[j][lane];
+    }
+    if (warp == NW - 1) {
+      ex[0][NW - 1].get(e);
+#pragma unroll
+      for (int j = 0; j < R; j++) B[j] -= m.mu[j] * e[j] * reach[j][31 - lane];
     }
   }
 #pragma unroll
-  for (int j = 0; j < R; j++) {
-    T b[K];
-
-    b[K - 1] = B[j];
+  for (int i = 0; i < K; i++) {
 #pragma unroll
-    for (int i = K - 1; i > 0; i--) b[i - 1] = x[j][i] + m.mu[j] * b[i];
-#pragma unroll
-    for (int i = 0; i < K; i++) {
+    for (int j = 0; j < R; j++) {
       F[j]    = x[j][i] + m.mu[j] * F[j];
-      x[j][i] = F[j] + m.mu[j] * b[i];
+      x[j][i] = F[j];
     }
+  }
+#pragma unroll
+  for (int j = 0; j < R; j++) x[j][K - 1] = m.scale[j] * (F[j] + m.mu[j] * B[j]);
+#pragma unroll
+  for (int i = K - 1; i > 0; i--) {
+#pragma unroll
+    for (int j = 0; j < R; j++) x[j][i - 1] += m.mu[j] * x[j][i];
   }
 }
 
@@ -252,7 +312,8 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   constexpr int     NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>;
   constexpr int     WIDE = Level0Wide<T>, PITCH = CH + WIDE, CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
   extern __shared__ __align__(16) char sm[];
-  __shared__ T                         ex[2][2][R][NW], reach[R][32];
+  __shared__ T                         reach[R][32];
+  __shared__ Level0Ends<T, R> ex[2][2][NW];
   __shared__ Level0Modes<T, K, R> tables;
   const Level0Modes<T, K, R>     &m    = ARGS ? a.modes : tables;
   const BCRCudaLevel0            &p    = a.p;
@@ -264,7 +325,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   const bool                      inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
   const T                         inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[176]);
   unsigned                        minus   = 0; /* columns with the other sign */
-  T                               x[R][K], carry[K], sub = 0;
+  T                               x[R][K], carry[K] = {}, sub = 0;
 
   if (!ARGS) {
     for (int i = threadIdx.x; i < R; i += NT) level0_mode(&tables, i, tab[i], tab[24 + i], tab[40 + i]);
@@ -280,81 +341,73 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     __syncwarp();
   }
 
-  auto row_of    = [&](int g) { return g ? Q * g - p.short0 : 0; };
-  auto sep_row   = [&](int s) { return row_of(s) + (s == 0 ? Q - 1 - p.short0 : (s == p.ng - 1 ? p.hlast : Q - 1)); }; /* row of u that separator s is */
-  auto has_sep   = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend; };
-  auto phase     = [&](const T *row) { return WIDE ? (int)((size_t)(row + c0) / sizeof(T) % 4) : 0; };
-  auto loaded    = [&](const T *row) { return inner ? phase(row) : 0; }; /* where column c0 of what was loaded is */
-  auto load_wide = [&](T *to, const T *row, bool valid) {
-    if constexpr (WIDE > 0) {
-      row += c0 - phase(row);
-#pragma unroll
-      for (int q = 0; q < CHUNKS; q++)
-        if (lane + 32 * q < PITCH / 4) copy_wide(to + 4 * (lane + 32 * q), row + 4 * (lane + 32 * q), valid);
-    }
-  };
-  auto own_separator = [&](int g) { return has_sep(g) ? f + (ptrdiff_t)(row_of(g) + R) * p.ldf : f; }; /* its right-hand side; what is not there is not read */
-  auto separator     = [&](int g, int after) {
-    const T *from = (const T *)u + (ptrdiff_t)sep_row(after ? g : (g > 0 ? g - 1 : p.ng - 1)) * p.ldu;
+  /* from, to: the first row of the group that is next or in registers, in f from where loads of this warp begin (at the ends of a row: from column 0 on), in u
+     from column c0 + lane on. The separators of a regular group are the rows before and after it, but for what comes round or from another rank (before0()) */
+  const ptrdiff_t ldf = p.ldf, ldu = p.ldu, start = Q * (BACK ? last - 1 : first) - p.short0, in = inner ? c0 : 0, shift = in - c0 - lane;
+  const unsigned  apart = WIDE && inner ? 15 : 0;
+  const T        *from  = f + start * ldf + in;
+  T              *to    = u + start * ldu + c0 + lane;
+  const bool      begin = p.yperiodic || p.open[0], end = p.yperiodic || p.open[1] || p.sepend; /* separators before the first group, after the last one */
+  auto            after   = [&](int g) { return end || g < p.ng - 1; };
+  auto            loaded  = [&](const T *at, const T *row) { return (const T *)((const char *)at + ((unsigned)(size_t)row & apart)); }; /* where its first column is in shared memory */
+  auto            before0 = [&]() { return (const T *)(p.open[0] ? p.before : u + (p.ng > 1 ? Q * (p.ng - 1) - p.short0 + p.hlast : R - p.short0) * ldu) + in; };
+  auto            load    = [&](T *row, const T *source, bool have) { /* or zeros */
+                                                        if (inner && WIDE) {
+                                                                        if constexpr (WIDE > 0) {
+                                                                          const T *wide = (const T *)((size_t)source & ~(size_t)15) + 4 * lane;
 
-    if (!after && g == 0 && p.open[0]) from = (const T *)p.before;
-    return from;
+#pragma unroll
+                                                            for (int q = 0; q < CHUNKS; q++)
+                                                              if (lane + 32 * q < PITCH / 4) copy_wide(row + 4 * (lane + 32 * q), wide + 128 * q, have);
+                                                          }
+                                                        } else {
+#pragma unroll
+                                                          for (int q = 0; q < K; q++) {
+                                                            const int c = inner ? 2 * (q * 32 + lane) : cols[q * 32 + lane];
+
+                                                            copy_async(row + q * 32 + lane, source + (c < 0 ? 0 : c >> 1), have && c >= 0);
+                                                          }
+                                                        }
   };
-  /* Rows of a group, in the elimination also the separator's right-hand side (else zeros). Column by column, so that few loads in a row want
-     the same line of the cache */
-  auto load_rows = [&](int g) {
-    const T        *from = f + (ptrdiff_t)row_of(g) * p.ldf;
-    const ptrdiff_t ld   = p.ldf;
-    const bool      have = !BACK && has_sep(g);
-    const T        *last = own_separator(g);
+  /* Rows of a group, in the elimination also the separator's right-hand side. Column by column, so that few loads in a row want the same line of the cache */
+  auto load_rows = [&](const T *rows, bool have) {
+    const T *separator = have ? rows + R * ldf : f; /* what is not there is not read */
 
     if (inner && WIDE) {
 #pragma unroll
-      for (int r = 0; r < R; r++) load_wide(buf + r * PITCH, from + r * ld, true);
-      if (!BACK) load_wide(buf + R * PITCH, last, have);
+      for (int r = 0; r < R; r++) {
+        load(buf + r * PITCH, rows, true);
+        rows += ldf;
+      }
+      if (!BACK) load(buf + R * PITCH, separator, have);
     } else if (inner) {
-      from += c0 + lane;
-      last += c0 + lane;
+      rows += lane;
+      separator += lane;
 #pragma unroll
       for (int q = 0; q < K; q++) {
 #pragma unroll
-        for (int r = 0; r < R; r++) copy_async(buf + lane + r * PITCH + q * 32, from + r * ld + q * 32, true);
-        if (!BACK) copy_async(buf + lane + R * PITCH + q * 32, last + q * 32, have);
+        for (int r = 0; r < R; r++) copy_async(buf + r * PITCH + q * 32 + lane, rows + r * ldf + q * 32, true);
+        if (!BACK) copy_async(buf + R * PITCH + q * 32 + lane, separator + q * 32, have);
       }
     } else {
 #pragma unroll
       for (int q = 0; q < K; q++) {
         const int  c = cols[q * 32 + lane], at = c < 0 ? 0 : c >> 1;
-        const bool in = c >= 0;
+        const bool there = c >= 0;
 
 #pragma unroll
-        for (int r = 0; r < R; r++) copy_async(buf + lane + r * PITCH + q * 32, from + r * ld + at, in);
-        if (!BACK) copy_async(buf + lane + R * PITCH + q * 32, last + at, in && have);
+        for (int r = 0; r < R; r++) copy_async(buf + r * PITCH + q * 32 + lane, rows + r * ldf + at, there);
+        if (!BACK) copy_async(buf + R * PITCH + q * 32 + lane, separator + at, there && have);
       }
     }
   };
-  auto load_separator = [&](T *to, int g, int after) { /* solution before or after group g, or zeros */
-                                                       const bool have = after ? has_sep(g) : g > 0 || p.yperiodic || p.open[0];
-                                                       const T   *from = have ? separator(g, after) : f;
-
-                                                       if (inner && WIDE) {
-                                                         load_wide(to, from, have);
-                                                         return;
-                                                       }
+  auto store = [&](T *row, const T *values) { /* row: from column c0 + lane on */
 #pragma unroll
-                                                       for (int q = 0; q < K; q++) {
-                                                         const int c = inner ? 2 * (c0 + q * 32 + lane) : cols[q * 32 + lane];
+                                              for (int q = 0; q < K; q++) {
+                                                const int c = c0 + q * 32 + lane;
 
-                                                         copy_async(to + q * 32 + lane, from + (c < 0 ? 0 : c >> 1), c >= 0 && have);
-                                                       }
-  };
-  auto store = [&](T *to, const T *from) {
-#pragma unroll
-    for (int q = 0; q < K; q++) {
-      const int c = c0 + q * 32 + lane;
-
-      if (c >= lo && c < hi) to[c] = from[q * 32 + lane];
-    }
+                                                if (c >= lo && c < hi) row[q * 32] = values[q * 32 + lane];
+                                              }
   };
 
   for (int it = first - 1; it < last; it++) { /* the first time round only loads: their code is there once */
@@ -362,23 +415,26 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     T         sep[K];
 
     if (it >= first) {
+      const T *row = from, *separator = BACK ? (g > 0 ? to + shift - ldu : before0()) : from + R * ldf;
+
       copy_wait();
       __syncwarp();
       if (BACK && it == first) {
-        const T *at = out + lane * K + (WIDE ? loaded(has_sep(g) ? separator(g, 1) : f) : 0);
+        const T *at = loaded(out + lane * K, to + shift + R * ldu);
 
 #pragma unroll
         for (int i = 0; i < K; i++) carry[i] = at[i];
       }
 #pragma unroll
       for (int r = 0; r < R; r++) {
-        const T *at = buf + r * PITCH + lane * K + (WIDE ? loaded(f + (ptrdiff_t)(row_of(g) + r) * p.ldf) : 0);
+        const T *at = loaded(buf + r * PITCH + lane * K, row);
 
 #pragma unroll
         for (int i = 0; i < K; i++) x[r][i] = at[i];
+        row += ldf;
       }
       {
-        const T *at = buf + R * PITCH + lane * K + (WIDE ? loaded(!BACK ? own_separator(g) : ((g > 0 || p.yperiodic || p.open[0]) ? separator(g, 0) : f)) : 0);
+        const T *at = loaded(buf + R * PITCH + lane * K, separator);
 
 #pragma unroll
         for (int i = 0; i < K; i++) sep[i] = at[i];
@@ -399,16 +455,19 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
         }
       }
       __syncwarp();
+      from += (BACK ? -Q : Q) * ldf;
     }
     if (it + 1 < last) {
-      load_rows(next);
+      load_rows(from, after(next));
       if (BACK) {
+        const T *rows = to + shift - (it < first ? 0 : Q * ldu); /* of solutions */
+
         if (it < first) {
           bcr_wait_before(); /* for separators */
           if (p.sub && (int)blockIdx.z == p.subplane) sub = (T)(p.subfactor * *p.sub);
-          load_separator(out, next, 1);
+          load(out, after(next) ? rows + R * ldu : f, after(next));
         }
-        load_separator(buf + R * PITCH, next, 0);
+        load(buf + R * PITCH, next > 0 ? rows - ldu : (begin ? before0() : f), next > 0 || begin);
       }
       copy_commit();
     }
@@ -430,8 +489,6 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     if (!BACK && p.early && it + 1 == last) bcr_go_after();
     level0_lines<USUAL, NW>(m, x, ex[(it - first) & 1], reach, (const T *)NULL);
     if (!BACK) {
-      const bool left = g > 0 || p.yperiodic || p.open[0];
-
 #pragma unroll
       for (int i = 0; i < K; i++) {
         T even = 0, odd = 0; /* modes that are alike, and that differ in sign, at both ends of the group */
@@ -441,11 +498,11 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
           if (j & 1) odd += m.share[j] * x[j][i];
           else even += m.share[j] * x[j][i];
         }
-        out[lane * K + i] = (g > first ? carry[i] : (T)0) + even + odd;
+        out[lane * K + i] = carry[i] + even + odd;
         carry[i]          = sep[i] + even - odd;
       }
       __syncwarp();
-      if (left) store(g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra), out); /* the strip's first one goes where the transform adds it */
+      if (g > 0 || begin) store((g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra)) + c0 + lane, out); /* the strip's first one goes where the transform adds it */
     } else {
 #pragma unroll
       for (int i = 0; i < K; i++) {
@@ -457,8 +514,6 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
 #pragma unroll
         for (int r = 0; r < R; r++) x[r][i] = v[r];
       }
-      T *to = u + (ptrdiff_t)row_of(g) * p.ldu;
-
 #pragma unroll
       for (int r = 0; r < R; r++) {
         T *row = out + (r & 1 ? PITCH : 0);
@@ -466,17 +521,18 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
 #pragma unroll
         for (int i = 0; i < K; i++) row[lane * K + i] = x[r][i];
         __syncwarp();
-        store(to + (ptrdiff_t)r * p.ldu, row);
+        store(to + r * ldu, row);
       }
       __syncwarp();
+      to -= Q * ldu;
     }
   }
-  if (!BACK && last > first && has_sep(last - 1)) { /* the right end of the strip */
+  if (!BACK && last > first && after(last - 1)) { /* the right end of the strip */
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < K; i++) out[lane * K + i] = carry[i];
     __syncwarp();
-    store(D + (ptrdiff_t)(last - 1) * p.ldd, out);
+    store(D + (ptrdiff_t)(last - 1) * p.ldd + c0 + lane, out);
   }
 }
 

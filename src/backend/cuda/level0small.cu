@@ -50,13 +50,14 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   typedef Cplx<T>       C;
   typedef Small<S, R>   M;
   extern __shared__ __align__(16) char sm[];
-  __shared__ T                         ex[2][R][M::NW], reach[R][32];
-  constexpr int                        L = S::L, A = S::A;
-  T                                   *rows = (T *)sm, *to = rows + (R + 1) * M::ROWS; /* the group's and the separator's; what separators get: the group's own, the one before */
-  T                                   *re = rows, *im = rows + M::PLANE;
-  C                                   *table = (C *)(to + 2 * M::ROWS);
-  const int                            tid = threadIdx.x, g = blockIdx.x, base = at<S>(M::K * tid);
-  T                                    x[R][M::K];
+  __shared__ T                         reach[R][32];
+  __shared__ Level0Ends<T, R> ex[2][M::NW];
+  constexpr int               L = S::L, A = S::A;
+  T                          *rows = (T *)sm, *to = rows + (R + 1) * M::ROWS; /* the group's and the separator's; what separators get: the group's own, the one before */
+  T                          *re = rows, *im = rows + M::PLANE;
+  C                          *table = (C *)(to + 2 * M::ROWS);
+  const int                   tid = threadIdx.x, g = blockIdx.x, base = at<S>(M::K * tid);
+  T                           x[R][M::K];
 
   bcr_go_after();
 #pragma unroll
@@ -129,13 +130,14 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   typedef Cplx<T>       C;
   typedef Small<S, R>   M;
   extern __shared__ __align__(16) char sm[];
-  __shared__ T                         ex[2][R][M::NW], reach[R][32];
-  constexpr int                        L = S::L, A = S::A;
-  T                                   *rows = (T *)sm, *sep = rows + R * M::ROWS; /* the group's; the separators' before and after it */
-  T                                   *re = sep + 2 * M::ROWS, *im = re + M::PLANE;
-  C                                   *table = (C *)(im + M::PLANE);
-  const int                            tid = threadIdx.x, lane = tid & 31, warp = bcr_warp(), g = blockIdx.x, base = at<S>(M::K * tid);
-  T                                    x[R][M::K];
+  __shared__ T                         reach[R][32];
+  __shared__ Level0Ends<T, R> ex[2][M::NW];
+  constexpr int               L = S::L, A = S::A;
+  T                          *rows = (T *)sm, *sep = rows + R * M::ROWS; /* the group's; the separators' before and after it */
+  T                          *re = sep + 2 * M::ROWS, *im = re + M::PLANE;
+  C                          *table = (C *)(im + M::PLANE);
+  const int                   tid = threadIdx.x, lane = tid & 31, warp = bcr_warp(), g = blockIdx.x, base = at<S>(M::K * tid);
+  T                           x[R][M::K];
 
 #pragma unroll
   for (int r = 0; r < R; r++) small_load<S, R>(rows + r * M::ROWS, f + (ptrdiff_t)((R + 1) * g + r) * a.ldf, true);

@@ -75,7 +75,7 @@ static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const 
 
 /* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular operator, whose mean is known */
 template <typename T, int K, int PLAIN, int OPEN>
-__global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 2 : 3)) sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
+__global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? (sizeof(T) == 4 ? 4 : 2) : 3)) sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
 {
   __shared__ double2 ends[WARPS][MODES];
   __shared__ double  part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
