@@ -47,9 +47,9 @@ static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *con
 
     if (!axis_transformed(&axis[across]) || !axis_transformed(&axis[in])) continue;
     if (along >= 0 && (line != along || ways[w].kind != BCR_CUDA_BOX_MARCH)) continue;
-    b->pass.N  = (int)axis[across].n + 1;
-    b->pass.nx = (int)axis[0].n;
-    b->pass.nb = (int)axis[3 - across].n;
+    b->pass.N = b->pass.L = (int)axis[across].n + 1;
+    b->pass.nx            = (int)axis[0].n;
+    b->pass.nb            = (int)axis[3 - across].n;
     b->pass.fs = b->pass.us = stride[across];
     b->pass.fb = b->pass.ub = stride[3 - across];
     b->planes.kind          = ways[w].kind;

@@ -871,9 +871,7 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
 static PetscErrorCode pass_create(BCRDeviceCore c)
 {
   const BCRAxis *a = &c->axis[c->tra];
-  const int      N = (int)c->n[c->tra] + 1;
-  double        *w;
-  int            n;
+  const int      N = (int)c->n[c->tra] + 1, L = BCRCudaBoxLength(N, c->single);
 
   PetscFunctionBegin;
   if (a->lower || a->end[0] != a->end[1] || c->stride[0] != 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -881,13 +879,20 @@ static PetscErrorCode pass_create(BCRDeviceCore c)
     PetscCall(rows_tables(c, c->shared - 1024, c->tra, &c->passrows, &c->passmodes));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (a->end[0] != BCR_END_DIRICHLET || !BCRCudaBoxPossible(N)) PetscFunctionReturn(PETSC_SUCCESS);
-  n = BCRCudaBoxRoots(N, NULL);
-  PetscCall(PetscMalloc1(2 * n, &w));
-  (void)BCRCudaBoxRoots(N, w);
-  PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &c->pass.roots));
-  PetscCall(PetscFree(w));
+  if (a->end[0] != BCR_END_DIRICHLET || !L) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int chirp = 0; chirp < 2; chirp++) {
+    int     n = chirp ? BCRCudaBoxChirp(N, L, NULL) : BCRCudaBoxRoots(L, NULL);
+    double *w;
+
+    if (n < 1) continue;
+    PetscCall(PetscMalloc1(2 * n, &w));
+    n = chirp ? BCRCudaBoxChirp(N, L, w) : BCRCudaBoxRoots(L, w);
+    PetscCheck(n > 0, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", c->n[c->tra]);
+    PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, chirp ? &c->pass.chirp : &c->pass.roots));
+    PetscCall(PetscFree(w));
+  }
   c->pass.N = N;
+  c->pass.L = L;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -84,13 +84,13 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes)
     if (d >= b->dim) continue;
     b->n[d] = x->n = sizes[lrand48() % (b->dim == 3 ? 17 : 26)];
     if (transformed < 100 && b->dim == 2 && lrand48() % 2) b->n[d] = x->n = (PetscInt)(16 + lrand48() % (d ? 150 : (lrand48() % 4 ? 1200 : 9300))); /* transforms of any length */
-    if (line >= 0) b->n[d] = x->n = d == line ? others[lrand48() % 12] : powers[lrand48() % (d == 2 ? 4 : 6)];
+    if (line >= 0) b->n[d] = x->n = d == line ? others[lrand48() % 12] : powers[lrand48() % (d == 2 && b->n[0] > 33 ? 4 : 6)];
     if (planes) b->n[d] = x->n = sort ? (PetscInt)(least[sort - 1][d] + lrand48() % (most[sort - 1][d] - least[sort - 1][d])) : rows[d][lrand48() % 8];
     if (plane) b->n[d] = x->n = d ? columns[lrand48() % 9] : lengths[lrand48() % 7];
     if (x->n == 1) continue;
     any  = PETSC_TRUE;
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
-    if ((line >= 0 && d != line) || (planes && d == 0 && lrand48() % 4) || d < plane) x->end[0] = x->end[1] = BCR_END_DIRICHLET;
+    if ((line >= 0 && d != line) || (planes && d == 0 && lrand48() % 4) || (sort == 2 && d == 1 && lrand48() % 2) || d < plane) x->end[0] = x->end[1] = BCR_END_DIRICHLET;
     else if (lrand48() % 4 == 0) x->end[0] = x->end[1] = BCR_END_PERIODIC;
     else
       for (int e = 0; e < 2; e++) x->end[e] = lrand48() % 3 ? (BCREnd)(lrand48() % 4) : BCR_END_DIRICHLET;

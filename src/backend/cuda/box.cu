@@ -1,6 +1,12 @@
 /* box.cuh: which kernel, tables of the transforms */
 #include "reduced.cuh"
 #include <cmath>
+#include <cstdlib>
+
+enum { /* unknowns of convolutions, in single precision: fewer, and those of double precision, are products */
+  CHIRP_LEAST = 160,
+  CHIRP_MOST  = 512
+};
 
 int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
 int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits);
@@ -37,6 +43,57 @@ int BCRCudaBoxRoots(int N, double *w)
   for (int s = 0; s < split; s++)
     for (int q = 0; q < 16; q++, n++) root(N, 16 * q * s, w + 2 * n);
   return n;
+}
+
+int BCRCudaBoxLength(int N, int single)
+{
+  const int n = N - 1;
+
+  if (BCRCudaBoxPossible(N)) return N;
+  if (!single || N % 2 == 0 || n > CHIRP_MOST || n < CHIRP_LEAST) return 0;
+  return n > 256 ? 512 : 256;
+}
+
+/* e^(-i pi j^2/N), j <= h = (N - 1)/2, then what a convolution with q_n = e^(i pi n^2/N), |n| <= 2 h <= L, multiplies mode k < L by: i/(2 L) sum_n q_n e^(-i pi n k/L) of a line of
+   period 2 L, where the two transforms are each twice too large and the result is to be, too */
+int BCRCudaBoxChirp(int N, int L, double *w)
+{
+  const int h = (N - 1) / 2;
+  double   *q, *c; /* of q_n the conjugate; cosines */
+
+  if (L == N) return 0;
+  if (!w) return h + 1 + L;
+  q = (double *)malloc((size_t)(4 * h + 2 + 2 * L) * sizeof(double));
+  if (!q) return 0;
+  c = q + 4 * h + 2;
+  for (int j = 0; j <= 2 * h; j++) {
+    root(N, (int)((long long)j * j % (2 * N)), q + 2 * j);
+    if (j <= h) {
+      w[2 * j]     = q[2 * j];
+      w[2 * j + 1] = q[2 * j + 1];
+    }
+  }
+  for (int i = 0; i < 2 * L; i++) {
+    double e[2];
+
+    root(L, i, e);
+    c[i] = e[0];
+  }
+  w += 2 * (h + 1);
+  for (int k = 0; k < L; k++) {
+    double x = 1, y = 0;
+
+    for (int n = 1; n <= 2 * h; n++) {
+      const double f = (n == L ? 1 : 2) * c[(long long)n * k % (2 * L)]; /* both ends are one */
+
+      x += f * q[2 * n];
+      y -= f * q[2 * n + 1];
+    }
+    w[2 * k]     = -y / (2. * L);
+    w[2 * k + 1] = x / (2. * L);
+  }
+  free(q);
+  return h + 1 + L;
 }
 
 int BCRCudaBoxFits(const BCRCudaBoxPlanes *p, int single)

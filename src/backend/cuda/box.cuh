@@ -18,41 +18,41 @@
 
 /* Columns in shared memory: W pairs of columns, a and a + W, as classes; task threadIdx.x / W of column pair threadIdx.x % W. Loads and
    stores: load(j) gives the pair at point j, store(k, v, w) takes mode k of both */
-template <typename T, int N, int W>
+template <typename T, int N, int A, int W>
 struct Columns {
-  static constexpr int L = Sine<N>::L, BYTES = 9 * L * W * 2 * (int)sizeof(T);
+  static constexpr int L = Sine<N, A>::L, CLASSES = Sine<N, A>::CLASSES, NT = W * Sine<N, A>::TASKS, BYTES = CLASSES * L * W * 2 * (int)sizeof(T);
 
   /* SHARED: what is loaded, or stored, lies where the classes go. IDLE: threads without points do what others do, so that no registers are kept
-     for what they had before; for kernels with two transforms */
-  template <int LOAD_SHARED, int STORE_SHARED, int IDLE, typename Load, typename Store>
+     for what they had before; for kernels with two transforms. HALF: points (1), modes (2) beyond N/2 are not needed */
+  template <int LOAD_SHARED, int STORE_SHARED, int IDLE, int HALF, typename Load, typename Store>
   static __device__ __forceinline__ void transform(char *sm, const T *roots, Load load, Store store)
   {
     Cplx<T>  *y    = (Cplx<T> *)sm + threadIdx.x % W;
     const int task = threadIdx.x / W;
 
     {
-      const int p = IDLE ? min(task, Sine<N>::FIRST - 1) : task;
-      Cplx<T>   x[16];
+      const int p = IDLE ? min(task, Sine<N, A>::FIRST - 1) : task;
+      Cplx<T>   x[A];
 
-      if (p < Sine<N>::FIRST) sine_load<T, N>(p, load, x);
+      if (p < Sine<N, A>::FIRST) sine_load<T, N, A, (HALF & 1)>(p, load, x);
       if (LOAD_SHARED) __syncthreads();
-      if (task < Sine<N>::FIRST) sine_first<T, N, IDLE, !IDLE>(p, x, roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
+      if (task < Sine<N, A>::FIRST) sine_first<T, N, A, IDLE && A == 16, !IDLE>(p, x, roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
     }
     __syncthreads();
     {
-      const int c = min(task, Sine<N>::SECOND - 1), r = c % 9, s = c / 9;
-      Cplx<T>   x[16];
+      const int c = min(task, Sine<N, A>::SECOND - 1), r = c % CLASSES, s = c / CLASSES;
+      Cplx<T>   x[A];
 
-      sine_second<T, N, IDLE, !IDLE>(
+      sine_second<T, N, A, IDLE && A == 16, !IDLE>(
         r, s, roots, [&](int q, int t) { return y[(q * L + t) * W]; }, x);
       if (STORE_SHARED) __syncthreads();
-      if (task < Sine<N>::SECOND) sine_store<T, N>(r, s, x, store);
+      if (task < Sine<N, A>::SECOND) sine_store<T, N, A, (HALF & 2)>(r, s, x, store);
     }
   }
 };
 
-template <typename T, int N, int W, int MINB>
-__global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
+template <typename T, int N, int A, int W, int MINB>
+__global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
   const int                            a  = blockIdx.x * 2 * W + threadIdx.x % W;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBo
   const int                            other = vb ? W : 0;
 
   u += blockIdx.y * p.ub + a - p.us;
-  Columns<T, N, W>::template transform<0, 0, 0>(
+  Columns<T, N, A, W>::template transform<0, 0, 0, 0>(
     sm, (const T *)p.roots,
     [&](int j) {
       return Cplx<T>{g[j * p.fs], g[j * p.fs + other]};
@@ -70,6 +70,59 @@ __global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_columns(BCRCudaBo
       if (va) u[k * p.us] = v;
       if (vb) u[k * p.us + W] = w;
     });
+}
+
+/* Odd lengths N of lines that are convolutions (dst.cu), of length L, which is at least N - 1: half-lines j <= h = (N - 1)/2, one complex number for each of the W columns. The two
+   halves of it, times e^(-i pi j^2/N), are transformed, multiplied by the transform of q, transformed back; and are, times the same numbers, modes 2 m and N - 2 m */
+template <typename T, int L, int A, int W>
+static __device__ __noinline__ void chirp_analysis(const BCRCudaBoxPass &p, const T *f, int h)
+{
+  extern __shared__ __align__(16) char sm[];
+  Cplx<T>                             *y  = (Cplx<T> *)sm + threadIdx.x % W;
+  const T                             *to = f + p.N * p.fs;
+
+  BCR_GLOBAL(f);
+  Columns<T, L, A, W>::template transform<0, 1, 1, 1>(
+    sm, (const T *)p.roots,
+    [&](int j) {
+      T a, b;
+
+      if (j > h) return Cplx<T>{0, 0};
+      a = f[j * p.fs];
+      b = to[-j * p.fs];
+      return Cplx<T>{a - b, j & 1 ? a + b : -(a + b)} * load_root<1>((const T *)p.chirp, j);
+    },
+    [&](int k, T v, T w) {
+      y[k * W] = Cplx<T>{v, w} * load_root<1>((const T *)p.chirp, h + 1 + k);
+    });
+  __syncthreads();
+}
+template <typename T, int L, int A, int W>
+static __device__ __noinline__ void chirp_synthesis(const BCRCudaBoxPass &p, T *u, int h, bool here)
+{
+  extern __shared__ __align__(16) char sm[];
+  const Cplx<T>                       *y  = (const Cplx<T> *)sm + threadIdx.x % W;
+  T                                   *to = u + p.N * p.us;
+
+  BCR_GLOBAL(u);
+  Columns<T, L, A, W>::template transform<1, 0, 1, 2>(
+    sm, (const T *)p.roots, [&](int k) { return y[k * W]; },
+    [&](int m, T v, T w) {
+      if (m > h || !here) return;
+      const Cplx<T> z = Cplx<T>{v, w} * load_root<1>((const T *)p.chirp, m);
+
+      u[2 * m * p.us]   = z.x;
+      to[-2 * m * p.us] = z.y;
+    });
+}
+template <typename T, int L, int A, int W, int MINB>
+__global__ void __launch_bounds__(Columns<T, L, A, W>::NT, MINB) box_chirp(const __grid_constant__ BCRCudaBoxPass p, const T *f, T *u)
+{
+  const int  a = blockIdx.x * W + threadIdx.x % W, h = (p.N - 1) / 2;
+  const bool here = a < p.nx;
+
+  chirp_analysis<T, L, A, W>(p, f + blockIdx.y * p.fb + min(a, p.nx - 1) - p.fs, h);
+  chirp_synthesis<T, L, A, W>(p, u + blockIdx.y * p.ub + a - p.us, h, here);
 }
 
 /* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at i PITCH, column j at j) */
@@ -84,7 +137,7 @@ struct Rows {
   {
     const int i = min((int)threadIdx.x / Sine<N>::FIRST, PAIRS - 1); /* idle threads do what others do */
 
-    sine_load<T, N>(
+    sine_load<T, N, 16, 0>(
       threadIdx.x % Sine<N>::FIRST,
       [&](int j) {
         return Cplx<T>{load(i, j), load(i + PAIRS, j)};
@@ -99,7 +152,7 @@ struct Rows {
       const int task = threadIdx.x / Sine<N>::FIRST;
       Cplx<T>  *y    = (Cplx<T> *)sm + task * CLASSES;
 
-      if (task < PAIRS) sine_first<T, N, 1, 0>(threadIdx.x % Sine<N>::FIRST, x, roots, [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
+      if (task < PAIRS) sine_first<T, N, 16, 1, 0>(threadIdx.x % Sine<N>::FIRST, x, roots, [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
     }
     __syncthreads();
     {
@@ -108,11 +161,11 @@ struct Rows {
       T             *m = (T *)sm + i * PITCH;
       Cplx<T>        z[16];
 
-      sine_second<T, N, 1, 0>(
+      sine_second<T, N, 16, 1, 0>(
         r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, z);
       __syncthreads();
       if (task < PAIRS)
-        sine_store<T, N>(r, s, z, [&](int k, T v, T w) {
+        sine_store<T, N, 16, 0>(r, s, z, [&](int k, T v, T w) {
           m[k]                 = v;
           m[PAIRS * PITCH + k] = w;
         });
@@ -154,15 +207,17 @@ static __device__ __forceinline__ void cluster_wait()
   #endif
 }
 /* *p of block rank of the cluster, p in this block's shared memory */
-static __device__ __forceinline__ double cluster_read(const double *p, int rank)
+template <typename T>
+static __device__ __forceinline__ T cluster_read(const T *p, int rank)
 {
-  double v = 0;
+  T v = 0;
 
   #if __CUDA_ARCH__ >= 900
   unsigned a = (unsigned)__cvta_generic_to_shared(p), b;
 
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(b) : "r"(a), "r"(rank));
-  asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(v) : "r"(b) : "memory");
+  if constexpr (sizeof(T) == 8) asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(v) : "r"(b) : "memory");
+  else asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(v) : "r"(b) : "memory");
   #else
   (void)p, (void)rank;
   #endif
@@ -175,12 +230,12 @@ enum {
 };
 
 /* Right-hand side number i of a block's rows: an equation at an end may be halved */
-template <typename At>
-static __device__ __forceinline__ double cluster_right(double hs, bool half0, bool half1, int rows, int i, At at)
+template <typename T, typename At>
+static __device__ __forceinline__ T cluster_right(T hs, bool half0, bool half1, int rows, int i, At at)
 {
-  const double g = (double)at(i);
+  const T g = at(i);
 
-  return hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? 0.5 * g : g);
+  return hs * ((half0 && i == 0) || (half1 && i == rows - 1) ? (T)0.5 * g : g);
 }
 
 /* What a block knows of a mode's line when all blocks have gone over their rows once with nothing carried in */
@@ -190,101 +245,153 @@ struct ClusterChain {
   double R, RA, pr; /* what the rows behind give back, for what comes to the line's first one, and the power of mu over them */
 };
 
-/* at(i): the value at position i of rows; tail: rows of the last block; E: shared, N numbers, then N more: of this block's positions the end of the forward
-   recurrence, and what it gives the first position of the backward one */
-template <int K, int N, typename At>
-static __device__ __forceinline__ ClusterChain cluster_chain(bool active, int k, int rank, int nrank, int rows, int tail, bool half0, bool half1, double mu, double hs, double *E, At at)
+/* A thread has modes threadIdx.x + m blockDim.x, m < M, of `modes`; at(m, i): the value at position i of rows of one; mu, hs: of each. tail: rows of the last block; E: shared, N numbers, then N more: of this block's positions the end of the forward recurrence, and what it gives the first position of the backward one. Within a
+   block's rows numbers are those of the vectors, T, what is carried between blocks is in double precision */
+template <typename T, int K, int N, int M, typename At>
+static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes, int rank, int nrank, int rows, int tail, bool half0, bool half1, const double *mu, const double *hs, T *E, At at)
 {
-  double       c = 0, b = 0, pw = 1, power = mu, sum = mu, mK = 0, PK = 0, mT = 1, PT = 0; /* mu^K, sum over m < K of mu^(2 m + 1), the same of the last block's rows */
-  ClusterChain a = {0, 0, 0, 1, 0, 0, 1};
+  const int k = threadIdx.x, each = blockDim.x;
 
-  if (active) {
+  if (k < modes) {
+    T m[M], h[M], c[M], b[M], pw[M];
+
+#pragma unroll
+    for (int q = 0; q < M; q++) {
+      m[q]  = (T)mu[q];
+      h[q]  = (T)hs[q];
+      pw[q] = 1;
+      c[q] = b[q] = 0;
+    }
 #pragma unroll 8
     for (int i = 0; i < rows; i++) {
-      c = cluster_right(hs, half0, half1, rows, i, at) + mu * c;
-      b += pw * c;
-      pw *= mu;
-    }
-    E[k]     = c;
-    E[N + k] = b;
-  }
-  cluster_arrive();
 #pragma unroll
-  for (int i = 0; i < 6; i++) { /* mu^(2^i), sum of as many */
-    if (1 << i == K) {
-      mK = power;
-      PK = sum;
+      for (int q = 0; q < M; q++) {
+        c[q] = cluster_right(h[q], half0, half1, rows, i, [&](int j) { return at(q, j); }) + m[q] * c[q];
+        b[q] += pw[q] * c[q];
+        pw[q] *= m[q];
+      }
     }
-    if (1 << i <= K && (tail >> i & 1)) {
-      PT += mT * mT * sum;
-      mT *= power;
-    }
-    power *= power;
-    sum += sum * power;
-  }
-  cluster_wait();
-  if (active) {
-    double e[RANKS], h[RANKS];
-
 #pragma unroll
-    for (int q = 0; q < RANKS; q++) {
-      e[q] = q < nrank ? cluster_read(E + k, q) : 0;
-      h[q] = q < nrank ? cluster_read(E + N + k, q) : 0;
-    }
-    pw = 1;
-#pragma unroll
-    for (int q = 0; q < RANKS; q++) {
-      if (q < nrank) {
-        const double m = q == nrank - 1 ? mT : mK, s = q == nrank - 1 ? PT : PK, x = h[q] + a.C * s;
-
-        a.X1 += pw * x;
-        if (q == rank) {
-          a.in   = a.C;
-          a.pwin = pw;
-        } else if (q > rank) {
-          a.R += a.pr * x;
-          a.RA += a.pr * pw * s;
-          a.pr *= m;
-        }
-        pw *= m;
-        a.C = e[q] + a.C * m;
+    for (int q = 0; q < M; q++) {
+      if (k + q * each < modes) {
+        E[k + q * each]     = c[q];
+        E[N + k + q * each] = b[q];
       }
     }
   }
-  return a;
+  cluster_arrive();
+  double mK[M], PK[M], mT[M], PT[M]; /* mu^K, sum over m < K of mu^(2 m + 1), the same of the last block's rows */
+
+#pragma unroll
+  for (int q = 0; q < M; q++) {
+    double power = mu[q], sum = mu[q];
+
+    mK[q] = PK[q] = PT[q] = 0;
+    mT[q]                 = 1;
+#pragma unroll
+    for (int i = 0; i < 6; i++) { /* mu^(2^i), sum of as many */
+      if (1 << i == K) {
+        mK[q] = power;
+        PK[q] = sum;
+      }
+      if (1 << i <= K && (tail >> i & 1)) {
+        PT[q] += mT[q] * mT[q] * sum;
+        mT[q] *= power;
+      }
+      power *= power;
+      sum += sum * power;
+    }
+  }
+  cluster_wait();
+#pragma unroll
+  for (int m = 0; m < M; m++) {
+    const int at = k + m * each;
+    T         e[RANKS], h[RANKS];
+    double    pw = 1;
+
+    a[m] = {0, 0, 0, 1, 0, 0, 1};
+    if (at >= modes) continue;
+#pragma unroll
+    for (int q = 0; q < RANKS; q++) {
+      e[q] = q < nrank ? cluster_read(E + at, q) : 0;
+      h[q] = q < nrank ? cluster_read(E + N + at, q) : 0;
+    }
+#pragma unroll
+    for (int q = 0; q < RANKS; q++) {
+      if (q < nrank) {
+        const double s = q == nrank - 1 ? mT[m] : mK[m], t = q == nrank - 1 ? PT[m] : PK[m], x = (double)h[q] + a[m].C * t;
+
+        a[m].X1 += pw * x;
+        if (q == rank) {
+          a[m].in   = a[m].C;
+          a[m].pwin = pw;
+        } else if (q > rank) {
+          a[m].R += a[m].pr * x;
+          a[m].RA += a[m].pr * pw * t;
+          a[m].pr *= s;
+        }
+        pw *= s;
+        a[m].C = (double)e[q] + a[m].C * s;
+      }
+    }
+  }
 }
 
-/* Lines over the slabs of a cluster, K positions each, a thread a mode (where active); t: mode's tables, stride apart. Values stay in shared memory: registers are
-   short. Whoever calls has to do a cluster_wait() at the end. */
-template <typename T, int K, int N, typename At>
-static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, bool active, int k, int rank, int nrank, const double *t, ptrdiff_t stride, double *E, At at)
+/* Lines over the slabs of a cluster, K positions each; t: tables, of modes next to each other. Values stay in shared memory: registers are short. Whoever calls has to do a
+   cluster_wait() at the end. */
+template <typename T, int K, int N, int M, typename At>
+static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, int modes, int rank, int nrank, const double *t, T *E, At at)
 {
   const int    rows  = min(K, p.n - rank * K);
   const bool   half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank == nrank - 1;
-  const double mu = t[0], hs = t[stride];
-  ClusterChain c = cluster_chain<K, N>(active, k, rank, nrank, rows, p.n - (nrank - 1) * K, half0, half1, mu, hs, E, at);
+  double       mu[M], hs[M];
+  ClusterChain c[M];
 
+#pragma unroll
+  for (int q = 0; q < M; q++) {
+    const int k = min((int)(threadIdx.x + q * blockDim.x), modes - 1);
+
+    mu[q] = t[k];
+    hs[q] = t[modes + k];
+  }
+  cluster_chain<T, K, N, M>(c, modes, rank, nrank, rows, p.n - (nrank - 1) * K, half0, half1, mu, hs, E, at);
   cluster_arrive(); /* others may go on reading until all blocks are here */
-  if (active) {
-    const double A = (t[3 * stride] * c.X1 + t[4 * stride] * c.C) / mu, Bn = (t[6 * stride] * c.X1 + t[7 * stride] * c.C) / mu;
+  if ((int)threadIdx.x < modes) {
+    T    m[M], h[M], in[M], R[M];
+    bool there[M];
 
-    c.in += A * c.pwin;
-    c.R += A * c.RA + c.pr * Bn;
+#pragma unroll
+    for (int q = 0; q < M; q++) {
+      const double *e = t + min((int)(threadIdx.x + q * blockDim.x), modes - 1);
+      const double  A = (e[3 * modes] * c[q].X1 + e[4 * modes] * c[q].C) / mu[q], B = (e[6 * modes] * c[q].X1 + e[7 * modes] * c[q].C) / mu[q];
+
+      m[q]     = (T)mu[q];
+      h[q]     = (T)hs[q];
+      in[q]    = (T)(c[q].in + A * c[q].pwin);
+      R[q]     = (T)(c[q].R + A * c[q].RA + c[q].pr * B);
+      there[q] = q == 0 || (int)(threadIdx.x + q * blockDim.x) < modes;
+    }
 #pragma unroll 8
     for (int i = 0; i < rows; i++) {
-      c.in  = cluster_right(hs, half0, half1, rows, i, at) + mu * c.in;
-      at(i) = (T)c.in;
+#pragma unroll
+      for (int q = 0; q < M; q++) {
+        in[q] = cluster_right(h[q], half0, half1, rows, i, [&](int j) { return at(q, j); }) + m[q] * in[q];
+        if (there[q]) at(q, i) = in[q];
+      }
     }
 #pragma unroll 8
     for (int i = rows - 1; i >= 0; i--) {
-      c.R   = (double)at(i) + mu * c.R;
-      at(i) = (T)c.R;
+#pragma unroll
+      for (int q = 0; q < M; q++) {
+        R[q] = at(q, i) + m[q] * R[q];
+        if (there[q]) at(q, i) = R[q];
+      }
     }
   }
 }
 
 /* The two transforms of box_slabs(); not in line, for the registers of one would be kept for the other. left: columns from this thread's first one on */
-template <typename T, int N, int W>
+template <typename T, int N, int A, int W>
 static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
@@ -295,7 +402,7 @@ static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, pt
   BCR_GLOBAL(u);
   BCR_GLOBAL(roots);
   if (left < 1) u -= 1 - left;
-  Columns<T, N, W>::template transform<0, 1, 1>(
+  Columns<T, N, A, W>::template transform<0, 1, 1, 0>(
     sm, roots,
     [&](int j) {
       return Cplx<T>{u[j * ld], u[j * ld + other]};
@@ -306,7 +413,7 @@ static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, pt
     });
   __syncthreads();
 }
-template <typename T, int N, int W>
+template <typename T, int N, int A, int W>
 static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
@@ -316,7 +423,7 @@ static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff
   BCR_GLOBAL(u);
   BCR_GLOBAL(roots);
   __syncthreads();
-  Columns<T, N, W>::template transform<1, 0, 1>(
+  Columns<T, N, A, W>::template transform<1, 0, 1, 0>(
     sm, roots,
     [&](int j) {
       return Cplx<T>{m[j * PITCH], left > W ? m[j * PITCH + W] : (T)0};
@@ -328,20 +435,21 @@ static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff
 }
 
 /* Block (rank, plane): columns rank * 2 W .. of the plane, lines along x. u: in place */
-template <typename T, int N, int W, int MINB>
-__global__ void __launch_bounds__(W *Sine<N>::TASKS, MINB) box_slabs(BCRCudaBoxPlanes p, T *u)
+template <typename T, int N, int A, int W, int MINB>
+__global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_slabs(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * W, PITCH = K + 1;
-  static_assert(W * Sine<N>::TASKS >= N - 1, "a thread for each mode");
-  static_assert(N * PITCH * (int)sizeof(T) <= Columns<T, N, W>::BYTES, "modes go where classes have been");
-  const int  rank = blockIdx.x, k = threadIdx.x, left = p.n - rank * K - (int)threadIdx.x % W;
-  const bool active = k < N - 1;
+  constexpr int                        K = 2 * W, PITCH = K + 1, NT = Columns<T, N, A, W>::NT, M = (N - 2 + NT) / NT;
+  static_assert(N * PITCH * (int)sizeof(T) <= Columns<T, N, A, W>::BYTES, "modes go where classes have been");
+  const int rank = blockIdx.x, left = p.n - rank * K - (int)threadIdx.x % W;
+  T        *line[M];
 
+#pragma unroll
+  for (int q = 0; q < M; q++) line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0) * PITCH; /* there is no mode 0 */
   u += blockIdx.y * p.plane + rank * K + threadIdx.x % W - p.ld;
-  slab_analysis<T, N, W>((const T *)p.roots, u, p.ld, left);
-  cluster_lines<T, K, N>(p, active, k, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1) + (active ? k : 0), N - 1, (double *)(sm + Columns<T, N, W>::BYTES), [&](int i) -> T & { return ((T *)sm)[(k + 1) * PITCH + i]; });
-  slab_synthesis<T, N, W>((const T *)p.roots, u, p.ld, left);
+  slab_analysis<T, N, A, W>((const T *)p.roots, u, p.ld, left);
+  cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1), (T *)(sm + Columns<T, N, A, W>::BYTES), [&](int q, int i) -> T & { return line[q][i]; });
+  slab_synthesis<T, N, A, W>((const T *)p.roots, u, p.ld, left);
   cluster_wait();
 }
 
@@ -352,13 +460,12 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_rows(BCRCudaB
   extern __shared__ __align__(16) char sm[];
   constexpr int                        K = 2 * PAIRS, PITCH = Rows<T, N, PAIRS>::PITCH;
   static_assert(PAIRS * Sine<N>::TASKS >= N - 1, "a thread for each mode");
-  T         *M    = (T *)sm;
-  const int  rank = blockIdx.x, k = threadIdx.x, rows = min(K, p.n - rank * K);
-  const bool active = k < N - 1;
+  T        *M    = (T *)sm;
+  const int rank = blockIdx.x, k = threadIdx.x, rows = min(K, p.n - rank * K);
 
   u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
   Rows<T, N, PAIRS>::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
-  cluster_lines<T, K, N>(p, active, k, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1) + (active ? k : 0), N - 1, (double *)(sm + Rows<T, N, PAIRS>::BYTES), [&](int i) -> T & { return M[i * PITCH + k + 1]; });
+  cluster_lines<T, K, N, 1>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1), (T *)(sm + Rows<T, N, PAIRS>::BYTES), [&](int, int i) -> T & { return M[i * PITCH + k + 1]; });
   __syncthreads();
   Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
   Rows<T, N, PAIRS>::store(rows, u, p.ld, sm);

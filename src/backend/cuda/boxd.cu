@@ -3,14 +3,14 @@
 
 int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
 {
-  if (p->N == 128) return columns_launch<double, 128, 16, 4>(p, f, u, st);
-  if (p->N == 256) return columns_launch<double, 256, 16, 2>(p, f, u, st);
-  return columns_launch<double, 512, 8, 2>(p, f, u, st);
+  if (p->N == 128) return columns_launch<double, 128, 16, 16, 4>(p, f, u, st);
+  if (p->N == 256) return columns_launch<double, 256, 16, 16, 2>(p, f, u, st);
+  return columns_launch<double, 512, 16, 8, 2>(p, f, u, st);
 }
 int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 128) return slabs_launch<double, 128, 16, 3>(p, u, st, fits);
-  if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 256) return slabs_launch<double, 256, 16, 2>(p, u, st, fits);
+  if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 128) return slabs_launch<double, 128, 16, 16, 3>(p, u, st, fits);
+  if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 256) return slabs_launch<double, 256, 16, 16, 2>(p, u, st, fits);
   if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 128) return rows_launch<double, 128, 16, 4>(p, u, st, fits);
   if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 256) return rows_launch<double, 256, 16, 2>(p, u, st, fits);
   if (p->kind != BCR_CUDA_BOX_MARCH) return fits ? (*fits = 0) : (int)cudaErrorNotSupported;

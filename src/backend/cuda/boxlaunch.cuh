@@ -3,15 +3,27 @@
 
 #include "box.cuh"
 
-template <typename T, int N, int W, int MINB>
+template <typename T, int N, int A, int W, int MINB>
 static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
 {
-  const int   bytes = Columns<T, N, W>::BYTES;
+  const int   bytes = Columns<T, N, A, W>::BYTES;
   const dim3  grid((unsigned)((p->nx + 2 * W - 1) / (2 * W)), (unsigned)p->nb);
-  cudaError_t e = cudaFuncSetAttribute((const void *)box_columns<T, N, W, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)box_columns<T, N, A, W, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
-  box_columns<T, N, W, MINB><<<grid, W * Sine<N>::TASKS, bytes, st>>>(*p, (const T *)f, (T *)u);
+  box_columns<T, N, A, W, MINB><<<grid, Columns<T, N, A, W>::NT, bytes, st>>>(*p, (const T *)f, (T *)u);
+  return bcr_done();
+}
+
+template <typename T, int L, int A, int W, int MINB>
+static int chirp_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
+{
+  const int   bytes = Columns<T, L, A, W>::BYTES;
+  const dim3  grid((unsigned)((p->nx + W - 1) / W), (unsigned)p->nb);
+  cudaError_t e = cudaFuncSetAttribute((const void *)box_chirp<T, L, A, W, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+
+  if (e != cudaSuccess) return (int)e;
+  box_chirp<T, L, A, W, MINB><<<grid, Columns<T, L, A, W>::NT, bytes, st>>>(*p, (const T *)f, (T *)u);
   return bcr_done();
 }
 
@@ -22,6 +34,7 @@ static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threa
   cudaLaunchConfig_t  config = {};
   cudaLaunchAttribute attribute[1];
   cudaError_t         e = ranks > RANKS ? cudaErrorNotSupported : cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+
 
   config.gridDim                = dim3((unsigned)ranks, (unsigned)planes);
   config.blockDim               = dim3((unsigned)threads);
@@ -43,15 +56,15 @@ static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threa
   if (e == cudaSuccess) e = cudaLaunchKernelEx(&config, kernel, args...);
   return (int)(e == cudaSuccess ? cudaGetLastError() : e);
 }
-template <typename T, int N, int W, int MINB>
+template <typename T, int N, int A, int W, int MINB>
 static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  return cluster_launch(box_slabs<T, N, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, W * Sine<N>::TASKS, Columns<T, N, W>::BYTES + 2 * N * sizeof(double), st, fits, *p, (T *)u);
+  return cluster_launch(box_slabs<T, N, A, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, Columns<T, N, A, W>::NT, Columns<T, N, A, W>::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
 }
 template <typename T, int N, int PAIRS, int MINB>
 static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  return cluster_launch(box_rows<T, N, PAIRS, MINB>, (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * sizeof(double), st, fits, *p, (T *)u);
+  return cluster_launch(box_rows<T, N, PAIRS, MINB>, (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
 }
 
 template <typename T, int N, int PAIRS, int MINB>

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(BOX_MODES, 2) box_products(BCRCudaBoxPlanes p,
   extern __shared__ __align__(16) char sm[];
   double                              *lines = (double *)sm, *E = lines + 4 * m.steps * G * W;
   const int                            rank = blockIdx.x, k = threadIdx.x, n = m.n, last = 8 * m.steps - 1, first = (threadIdx.x >> 5) * MT;
-  const bool                           active = k < n, here = (int)threadIdx.x % W < p.n - rank * W;
+  const bool                           here = (int)threadIdx.x % W < p.n - rank * W;
 
   u += blockIdx.y * p.plane + rank * W + threadIdx.x % W;
   product_load<T, KIND, W>(m, 0, here, u, p.ld, lines);
@@ -36,9 +36,9 @@ __global__ void __launch_bounds__(BOX_MODES, 2) box_products(BCRCudaBoxPlanes p,
     product_keep<KIND, MT, W>(m, synthesis, first, c, lines);
     __syncthreads();
     if (synthesis) break;
-    const int row = product_row<KIND>(m, 1, active ? k : 0);
+    const int row = product_row<KIND>(m, 1, min(k, n - 1));
 
-    cluster_lines<double, W, BOX_MODES>(p, active, k, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * n + (active ? k : 0), n, E, [&](int i) -> double & { return lines[product_at<W>(row, i)]; });
+    cluster_lines<double, W, BOX_MODES, 1>(p, n, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * n, E, [&](int, int i) -> double & { return lines[product_at<W>(row, i)]; });
     if (KIND == BCR_CUDA_PRODUCT_ONE) { /* the way back is the same transform */
       __syncthreads();
       for (int e = threadIdx.x; 2 * (e / W) < n; e += blockDim.x) {

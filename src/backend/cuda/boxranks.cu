@@ -5,14 +5,17 @@
 
 /* cluster_lines() with open ends. X: 2 N more numbers in shared memory */
 template <typename T, int K, int N, typename At>
-static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, const BCRReduced &red, bool active, int k, int plane, int rank, int nrank, const double *t, double *E, double *X, At at)
+static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, const BCRReduced &red, bool active, int k, int plane, int rank, int nrank, const double *t, T *E, double *X, At at)
 {
   constexpr int stride = N - 1;
   const int     rows = max(0, min(K, p.n - rank * K)), tail = p.n - (nrank - 1) * K;
   const bool    half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank * K + rows == p.n, last = rank == nrank - 1;
   const double  mu = t[0], hs = t[stride];
-  ClusterChain  c   = cluster_chain<K, N>(active, k, rank, nrank, rows, tail, half0, half1, mu, hs, E, at);
+  const T       m = (T)mu, h = (T)hs;
   double        own = 0, left = 0;
+  ClusterChain  c;
+
+  cluster_chain<T, K, N, 1>(&c, stride, rank, nrank, rows, tail, half0, half1, &mu, &hs, E, [&](int, int i) { return at(i); });
 
   if (active) {
     if (last) { /* for the others, as soon as can be */
@@ -25,12 +28,13 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
     }
     const double A = (t[3 * stride] * c.X1 + t[4 * stride] * c.C) / mu, Bn = (t[6 * stride] * c.X1 + t[7 * stride] * c.C) / mu;
 
-    c.in += A * c.pwin;
+    T in = (T)(c.in + A * c.pwin);
+
     c.R += A * c.RA + c.pr * Bn;
 #pragma unroll 8
     for (int i = 0; i < rows; i++) { /* meanwhile */
-      c.in  = cluster_right(hs, half0, half1, rows, i, at) + mu * c.in;
-      at(i) = (T)c.in;
+      in    = cluster_right(h, half0, half1, rows, i, at) + m * in;
+      at(i) = in;
     }
     if (last) {
       const double *e6 = p.border + (ptrdiff_t)plane * BCR_CUDA_SEP_BORDER * stride + k, f = e6[5 * stride] / mu;
@@ -47,21 +51,20 @@ static __device__ __forceinline__ void cluster_open(const BCRCudaBoxPlanes &p, c
   cluster_arrive(); /* nobody reads E any more; X is there */
   cluster_wait();
   if (active) {
-    double d = cluster_read(X + k, nrank - 1);
+    const double before = cluster_read(X + k, nrank - 1);
+    T            R = (T)(c.R + before * c.RA + c.pr * cluster_read(X + N + k, nrank - 1)), d = (T)(before * c.pwin);
 
-    c.R += d * c.RA + c.pr * cluster_read(X + N + k, nrank - 1);
-    d *= c.pwin;
     if (__any_sync(__activemask(), c.pwin > 1e-30)) { /* what the rank before adds reaches these rows */
 #pragma unroll 8
       for (int i = 0; i < rows; i++) {
-        d *= mu;
-        at(i) = (T)((double)at(i) + d);
+        d *= m;
+        at(i) += d;
       }
     }
 #pragma unroll 8
     for (int i = rows - 1; i >= 0; i--) {
-      c.R   = (double)at(i) + mu * c.R;
-      at(i) = (T)c.R;
+      R     = at(i) + m * R;
+      at(i) = R;
     }
   }
   cluster_arrive();
@@ -74,13 +77,13 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_ranks(BCRCuda
   constexpr int                        K = 2 * PAIRS, PITCH = Rows<T, N, PAIRS>::PITCH;
   static_assert(PAIRS * Sine<N>::TASKS >= N - 1, "a thread for each mode");
   T         *M    = (T *)sm;
-  double    *E    = (double *)(sm + Rows<T, N, PAIRS>::BYTES);
+  double    *X    = (double *)(sm + Rows<T, N, PAIRS>::BYTES);
   const int  rank = blockIdx.x, k = threadIdx.x, rows = min(K, p.n + p.open[1] - rank * K);
   const bool active = k < N - 1;
 
   u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
   Rows<T, N, PAIRS>::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
-  cluster_open<T, K, N>(p, red, active, k, blockIdx.y, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1) + (active ? k : 0), E, E + 2 * N, [&](int i) -> T & { return M[i * PITCH + k + 1]; });
+  cluster_open<T, K, N>(p, red, active, k, blockIdx.y, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1) + (active ? k : 0), (T *)(X + 2 * N), X, [&](int i) -> T & { return M[i * PITCH + k + 1]; });
   __syncthreads();
   Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
   Rows<T, N, PAIRS>::store(rows, u, p.ld, sm);
@@ -91,7 +94,7 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_ranks(BCRCuda
 template <typename T, int N, int PAIRS, int MINB>
 static int launch(const BCRCudaBoxPlanes *p, const BCRReduced &red, void *u, cudaStream_t st, int *fits)
 {
-  return cluster_launch(box_ranks<T, N, PAIRS, MINB>, (p->n + p->open[1] + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 4 * N * sizeof(double), st, fits, *p, red, (T *)u);
+  return cluster_launch(box_ranks<T, N, PAIRS, MINB>, (p->n + p->open[1] + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * (sizeof(double) + sizeof(T)), st, fits, *p, red, (T *)u);
 }
 
 static int box_ranks_any(const BCRCudaBoxPlanes *p, int single, const BCRReduced &red, void *u, cudaStream_t st, int *fits)

@@ -357,9 +357,9 @@ BCR_CUDA_API int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int
 
 /* box*.cu: three dimensions with sine transforms of length N (N - 1 unknowns, each transform times 2) along two axes */
 typedef struct {
-  int         N, nx, nb;      /* of the transform; columns, planes of them */
+  int         N, L, nx, nb;   /* of the transform, of that by which it is done; columns, planes of them */
   ptrdiff_t   fs, fb, us, ub; /* along the transformed axis, from plane to plane */
-  const void *roots;          /* BCRCudaBoxRoots(), in the work type */
+  const void *roots, *chirp;  /* BCRCudaBoxRoots() of L, BCRCudaBoxChirp(), in the work type */
 } BCRCudaBoxPass;
 /* Planes, one for each mode of the other transform: transformed along one axis, lines along the other, a ring if periodic; rows are ld apart.
    tab: BCRCudaSepLines, of N - 1 modes. half: the first, last equation is halved (node-centred Neumann) */
@@ -381,8 +381,11 @@ typedef struct {
   double       *own, *left, a;
 } BCRCudaBoxPlanes;
 BCR_CUDA_API int BCRCudaBoxPossible(int N);
+/* L for BCRCudaBoxColumns(): N where that is possible, else of a convolution where these take less time than products do, 0 if there is none */
+BCR_CUDA_API int BCRCudaBoxLength(int N, int single);
 /* how many complex numbers, and these, as pairs of doubles, if w is given */
 BCR_CUDA_API int BCRCudaBoxRoots(int N, double *w);
+BCR_CUDA_API int BCRCudaBoxChirp(int N, int L, double *w);              /* none if L is N */
 BCR_CUDA_API int BCRCudaBoxFits(const BCRCudaBoxPlanes *p, int single); /* whether the device can do it that way */
 BCR_CUDA_API int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u);
 BCR_CUDA_API int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, void *u);

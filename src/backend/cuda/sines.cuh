@@ -1,19 +1,21 @@
 /*
   Sine transforms S_k = 2 sum_j z_j sin(pi j k/N), 0 < j, k < N, N = 128, 256 or 512, of pairs of lines z = a + i b.
 
-  The line goes on as an odd one of period 2 N. With L = 2 N/16, a transform of length 16 over t of z_(p + t L) and the factors
-  e^(-i pi p r/N) give classes y_r(p), each of which has modes k = r + 16 m, by a Fourier transform over its L points. Everything acts on a
-  and b alike up to the factor -2 i at the end, so that nothing has to be untangled. As the line is odd, class 16 - r mirrors class r, and
-  the points L - p of all classes come from the transform of the points p: (L/2 + 1) transforms of length 16, then nine classes. A class of
-  L = 16 SPLIT points is shared by SPLIT threads, of which each folds it for modes r + 16 (s + SPLIT m), m < 16: again length 16.
+  The line goes on as an odd one of period 2 N. With L = 2 N/A, A = 16 or 32, a transform of length A over t of z_(p + t L) and the factors
+  e^(-i pi p r/N) give classes y_r(p), each of which has modes k = r + A m, by a Fourier transform over its L points. Everything acts on a
+  and b alike up to the factor -2 i at the end, so that nothing has to be untangled. As the line is odd, class A - r mirrors class r, and
+  the points L - p of all classes come from the transform of the points p: (L/2 + 1) transforms of length A, then A/2 + 1 classes. A class of
+  L = A SPLIT points is shared by SPLIT threads, of which each folds it for modes r + A (s + SPLIT m), m < A: again length A. A = 32 has fewer
+  numbers to read from shared memory, and twice as many in registers: for single precision.
 */
 #pragma once
 
 #include "fft.cuh"
 
-template <int N>
+template <int N, int A = 16>
 struct Sine {
-  static constexpr int L = N / 8, SPLIT = L / 16, FIRST = L / 2 + 1, SECOND = 9 * SPLIT, TASKS = FIRST > SECOND ? FIRST : SECOND; /* threads for a pair of lines */
+  static constexpr int L = 2 * N / A, SPLIT = L / A, CLASSES = A / 2 + 1, FIRST = L / 2 + 1, SECOND = CLASSES * SPLIT, TASKS = FIRST > SECOND ? FIRST : SECOND; /* threads for a pair of lines */
+  static_assert(SPLIT == 1 || (A == 16 && (SPLIT == 2 || SPLIT == 4)), "sine_second()");
 };
 
 /* in place; mode m is x[SINE_AT(m)] afterwards */
@@ -38,6 +40,28 @@ static __device__ __forceinline__ void dft16(Cplx<T> *x)
   for (int i = 0; i < 4; i++) dft4(x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]);
 }
 
+/* x[sine_at<A>(m)] is mode m of a transform of length A */
+template <int A>
+static __device__ __forceinline__ constexpr int sine_at(int m)
+{
+  return A == 16 ? SINE_AT(m) : 16 * (m % 2) + SINE_AT(m / 2);
+}
+template <typename T, int A>
+static __device__ __forceinline__ void sine_dft(Cplx<T> *x)
+{
+  if constexpr (A == 32) {
+#pragma unroll
+    for (int i = 0; i < 16; i++) {
+      const Cplx<T> a = x[i], d = a - x[i + 16];
+
+      x[i]      = a + x[i + 16];
+      x[i + 16] = i == 0 ? d : (i == 8 ? minus_i(d) : d * Cplx<T>{(T)turns<32>.c[i], (T)-turns<32>.s[i]});
+    }
+    dft16(x + 16);
+  }
+  dft16(x);
+}
+
 /* FIXED: by __ldg(). What is read otherwise after a barrier is read anew, and does not stay in registers from one transform to the next */
 template <int FIXED>
 static __device__ __forceinline__ Cplx<double> load_root(const double *w, int m)
@@ -54,22 +78,24 @@ static __device__ __forceinline__ Cplx<float> load_root(const float *w, int m)
   return {v.x, v.y};
 }
 
-/* points p + t L and their mirror images; load(j), 0 < j < N */
-template <typename T, int N, typename Load>
+/* points p + t L and their mirror images; load(j), 0 < j < N. HALF: those beyond N/2 are zero */
+template <typename T, int N, int A, int HALF, typename Load>
 static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
 {
-  constexpr int L = Sine<N>::L;
+  constexpr int L = Sine<N, A>::L;
 
 #pragma unroll
-  for (int t = 0; t < 8; t++) {
+  for (int t = 0; t < A / 2; t++) {
     x[t] = {0, 0};
+    if (HALF && t > A / 4) continue;
     if (t > 0 || p > 0) x[t] = load(p + t * L);
   }
 #pragma unroll
-  for (int t = 8; t < 16; t++) {
+  for (int t = A / 2; t < A; t++) {
     x[t] = {0, 0};
-    if (t > 8 || p > 0) {
-      const Cplx<T> v = load((16 - t) * L - p);
+    if (HALF && t < 3 * A / 4) continue;
+    if (t > A / 2 || p > 0) {
+      const Cplx<T> v = load((A - t) * L - p);
 
       x[t] = {-v.x, -v.y};
     }
@@ -78,16 +104,16 @@ static __device__ __forceinline__ void sine_load(int p, Load load, Cplx<T> *x)
 
 /* store(r, p, y): class r, point p. roots: e^(-i pi m/N), m < 2 N; then, where TABLE is set, in the order in which they are taken, for r and p, and
    for s and q: fewer addresses, which take registers where the compiler keeps them for a second transform */
-template <typename T, int N, int TABLE, int FIXED, typename Store>
+template <typename T, int N, int A, int TABLE, int FIXED, typename Store>
 static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *roots, Store store)
 {
-  constexpr int L   = Sine<N>::L;
+  constexpr int L   = Sine<N, A>::L;
   const bool    two = p > 0 && p < L / 2;
 
-  dft16(x);
+  sine_dft<T, A>(x);
 #pragma unroll
-  for (int r = 0; r <= 8; r++) {
-    const Cplx<T> a = x[SINE_AT(r)], b = x[SINE_AT((16 - r) % 16)], w = r ? load_root<FIXED>(roots, TABLE ? 2 * N + (r - 1) * Sine<N>::FIRST + p : p * r) : Cplx<T>{1, 0};
+  for (int r = 0; r <= A / 2; r++) {
+    const Cplx<T> a = x[sine_at<A>(r)], b = x[sine_at<A>((A - r) % A)], w = r ? load_root<FIXED>(roots, TABLE ? 2 * N + (r - 1) * Sine<N, A>::FIRST + p : p * r) : Cplx<T>{1, 0};
 
     store(r, p, r ? a * w : a);
     if (two) store(r, L - p, r ? Cplx<T>{-(b.x * w.x + b.y * w.y), b.x * w.y - b.y * w.x} : Cplx<T>{-b.x, -b.y});
@@ -95,13 +121,13 @@ static __device__ __forceinline__ void sine_first(int p, Cplx<T> *x, const T *ro
 }
 
 /* load(r, p): what sine_first() stored */
-template <typename T, int N, int TABLE, int FIXED, typename Load>
+template <typename T, int N, int A, int TABLE, int FIXED, typename Load>
 static __device__ __forceinline__ void sine_second(int r, int s, const T *roots, Load load, Cplx<T> *x)
 {
-  constexpr int SPLIT = Sine<N>::SPLIT;
+  constexpr int SPLIT = Sine<N, A>::SPLIT;
 
 #pragma unroll
-  for (int q = 0; q < 16; q++) {
+  for (int q = 0; q < A; q++) {
     if (SPLIT == 1) x[q] = load(r, q);
     else if (SPLIT == 2) {
       const Cplx<T> a = load(r, q), b = load(r, q + 16);
@@ -118,24 +144,25 @@ static __device__ __forceinline__ void sine_second(int r, int s, const T *roots,
   }
   if (SPLIT > 1 && s) {
 #pragma unroll
-    for (int q = 1; q < 16; q++) x[q] = x[q] * load_root<FIXED>(roots, TABLE ? 2 * N + 8 * Sine<N>::FIRST + 16 * s + q : 16 * q * s);
+    for (int q = 1; q < 16; q++) x[q] = x[q] * load_root<FIXED>(roots, TABLE ? 2 * N + 8 * Sine<N, A>::FIRST + 16 * s + q : 16 * q * s);
   }
-  dft16(x);
+  sine_dft<T, A>(x);
 }
 
-/* store(k, a, b): mode k of the two lines */
-template <typename T, int N, typename Store>
+/* store(k, a, b): mode k of the two lines. HALF: not all beyond N/2 */
+template <typename T, int N, int A, int HALF, typename Store>
 static __device__ __forceinline__ void sine_store(int r, int s, const Cplx<T> *x, Store store)
 {
-  constexpr int SPLIT = Sine<N>::SPLIT;
+  constexpr int SPLIT = Sine<N, A>::SPLIT;
 
 #pragma unroll
-  for (int m = 0; m < 16; m++) {
-    const Cplx<T> v = x[SINE_AT(m)];
-    const int     k = r + 16 * (s + SPLIT * m);
+  for (int m = 0; m < A; m++) {
+    const Cplx<T> v = x[sine_at<A>(m)];
+    const int     k = r + A * (s + SPLIT * m);
 
-    if (m < 8) {
+    if (HALF && m > A / 4 && m < 3 * A / 4) continue;
+    if (m < A / 2) {
       if (k) store(k, -v.y, v.x);
-    } else if (r != 0 && r != 8) store(2 * N - k, v.y, -v.x);
+    } else if (r != 0 && r != A / 2) store(2 * N - k, v.y, -v.x);
   }
 }
