@@ -6,7 +6,7 @@
 
   petsc: KSPSolve() and PCApply() of PCNEATO and PetscBCRLinesSolve() beside the kernel
   tune: cuts of scan (BCRCudaScan, tune) by -cuts n,axis,rows,parts,way,columns,n,... (axis 0 to 5: x and y of n x n, y and z of n^3, one line, x of n^3),
-  for the first -cases 3 of d = 2, 4 and 2..6
+  for the first -cases 3 of d = 2, 4 and 2..6; -ahead 200: how far what comes to the cache early is ahead (BCRCudaScan)
 */
 #include <petscbcr.h>
 #include <petscdmda.h>
@@ -128,7 +128,7 @@ typedef struct {
   int             memory;
   BCRTriPrecision precision;
   const char     *label;
-  int             tune[4];
+  int             tune[5];
 } Case;
 
 static PetscErrorCode Row(const Case *c, const char *solver, const char *precision, double time, double copy, double setup, double error, const char *what)
@@ -218,7 +218,11 @@ static PetscErrorCode Solve(const Case *c)
     double         *abc, *G, *tab, decay = 0;
     void           *dev;
 
-    PetscCall(PetscMalloc4(sets, &L, 3 * sets, &abc, 8 * sets, &G, BCR_CUDA_SCAN_NUMBERS(2) * sets, &tab));
+    r.scan.sets    = sets;
+    r.scan.perline = s.perline ? 1 : 0;
+    r.scan.h = r.scan.t = 1;
+    PetscCall(PetscMalloc4(sets, &L, 3 * sets, &abc, 8 * sets, &G, BCRCudaScanTableSize(&r.scan), &tab));
+    PetscCall(PetscArrayzero(tab, BCRCudaScanTableSize(&r.scan)));
     for (PetscInt l = 0; l < sets; l++) {
       PetscCall(BCRTriScanSetLine(&s, 1, l, 1, 1, &L[l]));
       abc[l]            = L[l].alpha;
@@ -227,18 +231,15 @@ static PetscErrorCode Solve(const Case *c)
       for (int e = 0; e < 8; e++) G[e * sets + l] = L[l].G[e];
       decay = PetscMax(decay, BCRTriScanDecay(L[l].alpha, 1));
     }
-    r.scan.inner   = c->inner;
-    r.scan.n       = c->n;
-    r.scan.outer   = c->outer;
-    r.scan.rep     = 1;
-    r.scan.sets    = sets;
-    r.scan.perline = s.perline ? 1 : 0;
-    r.scan.h = r.scan.t = 1;
-    r.scan.reach        = (ptrdiff_t)PetscMin((double)c->n, decay + 1);
-    for (int i = 0; i < 4; i++) r.scan.tune[i] = c->tune[i];
+    r.scan.inner = c->inner;
+    r.scan.n     = c->n;
+    r.scan.outer = c->outer;
+    r.scan.rep   = 1;
+    r.scan.reach = (ptrdiff_t)PetscMin((double)c->n, decay + 1);
+    for (int i = 0; i < 5; i++) r.scan.tune[i] = c->tune[i];
     BCRCudaScanTables(&r.scan, 1, 0, abc, G, tab);
-    PetscCallBCRCuda(BCRCudaMalloc(BCR_CUDA_SCAN_NUMBERS(2) * sizeof(double) * sets, &dev));
-    PetscCallBCRCuda(BCRCudaPut(dev, tab, BCR_CUDA_SCAN_NUMBERS(2) * sizeof(double) * sets, r.stream));
+    PetscCallBCRCuda(BCRCudaMalloc(BCRCudaScanTableSize(&r.scan) * sizeof(double), &dev));
+    PetscCallBCRCuda(BCRCudaPut(dev, tab, BCRCudaScanTableSize(&r.scan) * sizeof(double), r.stream));
     r.scan.tab = (const double *)dev;
     PetscCallBCRCuda(BCRCudaMalloc(BCRCudaScanWorkspace(&r.scan, 1, 0), &r.work));
     PetscCallBCRCuda(BCRCudaZero(r.work, BCRCudaScanWorkspace(&r.scan, 1, 0), r.stream));
@@ -602,9 +603,10 @@ int main(int argc, char **argv)
       }
   PetscCall(PetscStrstr(suites, "tune", &at));
   if (at) {
-    PetscInt T[600], entries = 600, cases = 3;
+    PetscInt T[600], entries = 600, cases = 3, ahead = 0;
 
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
+    PetscCall(PetscOptionsGetInt(NULL, NULL, "-ahead", &ahead, NULL));
     PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-cuts", T, &entries, &has));
     for (PetscInt i = 0; has && i + 6 <= entries; i += 6)
       for (int k = 0; k < cases; k++) {
@@ -621,6 +623,7 @@ int main(int argc, char **argv)
         c.method = BCR_TRI_SCAN;
         c.label  = "scan";
         for (int q = 0; q < 4; q++) c.tune[q] = (int)T[i + 2 + q];
+        c.tune[4] = (int)ahead;
         PetscCall(Solve(&c));
       }
   }

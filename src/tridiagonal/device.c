@@ -28,11 +28,11 @@ struct _n_BCRTriDevice {
   PetscBool      correct; /* ends to put right */
 };
 
-static int tuned[4];
+static int tuned[5];
 
-void BCRTriDeviceTune(const int tune[4])
+void BCRTriDeviceTune(const int tune[5])
 {
-  for (int i = 0; i < 4; i++) tuned[i] = tune[i];
+  for (int i = 0; i < 5; i++) tuned[i] = tune[i];
 }
 
 /* entries x sets numbers, in the work type where wanted */
@@ -89,7 +89,12 @@ static PetscErrorCode CreateScan(BCRTriDevice d, const BCRTriSpec *s)
     PetscCall(CreateThomas(d, s));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscMalloc3(3 * (size_t)sets, &abc, (size_t)ng * sets, &G, BCR_CUDA_SCAN_NUMBERS(N) * (size_t)sets, &tab));
+  S->sets    = sets;
+  S->perline = s->perline && sets > 1 ? 1 : 0;
+  S->h       = (int)h;
+  S->t       = (int)t;
+  PetscCall(PetscMalloc3(3 * (size_t)sets, &abc, (size_t)ng * sets, &G, BCRCudaScanTableSize(S), &tab));
+  PetscCall(PetscArrayzero(tab, BCRCudaScanTableSize(S)));
   for (PetscInt l = 0; l < sets; l++) {
     PetscCall(BCRTriScanSetLine(s, d->single, l, h, t, &line));
     abc[l]            = line.alpha;
@@ -98,18 +103,14 @@ static PetscErrorCode CreateScan(BCRTriDevice d, const BCRTriSpec *s)
     for (PetscInt e = 0; e < ng; e++) G[e * sets + l] = line.G[e];
     decay = PetscMax(decay, PetscMax(BCRTriScanDecay(line.alpha, d->single), BCRTriScanDecay(line.beta, d->single)));
   }
-  S->inner   = s->inner;
-  S->n       = s->n;
-  S->outer   = s->outer;
-  S->rep     = (int)s->rep;
-  S->sets    = sets;
-  S->perline = s->perline && sets > 1 ? 1 : 0;
-  S->h       = (int)h;
-  S->t       = (int)t;
-  S->reach   = (ptrdiff_t)PetscMin((double)s->n, decay + 1);
-  for (int i = 0; i < 4; i++) S->tune[i] = tuned[i];
+  S->inner = s->inner;
+  S->n     = s->n;
+  S->outer = s->outer;
+  S->rep   = (int)s->rep;
+  S->reach = (ptrdiff_t)PetscMin((double)s->n, decay + 1);
+  for (int i = 0; i < 5; i++) S->tune[i] = tuned[i];
   BCRCudaScanTables(S, d->single, d->io, abc, G, tab);
-  if (S->perline) PetscCall(Put(d, PETSC_FALSE, BCR_CUDA_SCAN_NUMBERS(N) * (size_t)sets, tab, &S->tab));
+  PetscCall(Put(d, PETSC_FALSE, BCRCudaScanTableSize(S), tab, &S->tab));
   PetscCall(PetscFree3(abc, G, tab));
   bytes = BCRCudaScanWorkspace(S, d->single, d->io);
   if (bytes) {

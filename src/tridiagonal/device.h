@@ -23,5 +23,5 @@ PetscErrorCode BCRTriDeviceDestroy(BCRTriDevice *device);
 
 /* bench and tests: how scan is cut, see BCRCudaScan; of device batches that are made from now on */
 PETSC_INTERN
-void BCRTriDeviceTune(const int tune[4]);
+void BCRTriDeviceTune(const int tune[5]);
 #endif

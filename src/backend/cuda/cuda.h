@@ -397,17 +397,22 @@ BCR_CUDA_API int BCRCudaBoxHalf(BCRStream stream, const BCRCudaBoxPlanes *p, int
 /* triscan.cu: near-Toeplitz lines by two constant recurrences, src/tridiagonal/scan.c. h, t: rows of the ends */
 #define BCR_CUDA_SCAN_TAB        30
 #define BCR_CUDA_SCAN_NUMBERS(N) (BCR_CUDA_SCAN_TAB + (N) * ((N) + 2)) /* of a line with N rows at its ends */
+#define BCR_CUDA_SCAN_PLACES     288                                   /* and more where all lines have the same */
 typedef struct {
   ptrdiff_t     inner, n, outer, sets;
   int           rep, perline, h, t;
   ptrdiff_t     reach;                             /* rows after which powers of alpha and beta are below rounding */
-  int           tune[4];                           /* 0: automatic. Rows of a thread; warps of a line, or threads of a column; 1: in chunks, 2: in pieces; columns of a block, or 1: no scan_short */
-  const double *tab;                               /* perline: on the device, what BCRCudaScanTables() makes */
-  double        numbers[BCR_CUDA_SCAN_NUMBERS(6)]; /* else */
-  int           resident;                          /* set by BCRCudaScanTables(): long lines; blocks that the device has room for */
-  double        line[27];
+  int           tune[5];                           /* 0: automatic. Rows of a thread; warps of a line, or threads of a column; 1: in chunks, 2: in pieces; columns of a block, or 1: no vectors;
+                                                      blocks, per cent of the multiprocessors, by which what comes to the cache early is ahead */
+  const double *tab;                               /* on the device, what BCRCudaScanTables() makes */
+  double        numbers[BCR_CUDA_SCAN_NUMBERS(6)]; /* the rest is set by BCRCudaScanTables(). Where all lines have the same: theirs */
+  double        thread[64];                        /* too: scan_thread() of triscan.cuh, in the work type */
+  double        line[27];                          /* too: triline.cu */
+  int           resident;                          /* too: blocks that the device has room for */
+  int           sms, clusters;                     /* of the device: multiprocessors; are there clusters of blocks? */
 } BCRCudaScan;
-/* on the host, once the rest is set: from alpha, beta, gamma, and G, (h + t) x (h + t + 2) by rows, BCR_CUDA_SCAN_NUMBERS() of them for each set */
+/* on the host, once the rest is set: from alpha, beta, gamma, and G, (h + t) x (h + t + 2) by rows. How many: BCRCudaScanTableSize() */
+BCR_CUDA_API size_t BCRCudaScanTableSize(const BCRCudaScan *p);
 BCR_CUDA_API void   BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, const double *G, double *tab);
 BCR_CUDA_API size_t BCRCudaScanWorkspace(const BCRCudaScan *p, int single, int io); /* bytes, after tune is set */
 BCR_CUDA_API int    BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io, const void *f, void *u, void *ws);

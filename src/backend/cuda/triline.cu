@@ -309,20 +309,7 @@ void bcr_scan_line_tables(BCRCudaScan *p, const ScanPlan *q, double alpha, doubl
   const ptrdiff_t range = q->s.lines * q->L, rest = q->L - 1 - q->s.pad, lane = q->line.per - (q->line.off % q->line.per) - 1;
   const ptrdiff_t rows[7] = {q->L, range, range * q->line.per, 2 * range * q->line.per, 4 * range * q->line.per, 8 * range * q->line.per, 16 * range * q->line.per};
 
-  for (int i = 0; i < 7; i++) {
-    long double sum = 0, z = 1, s = alpha, ab = (long double)alpha * beta; /* of alpha^(i+1) beta^i, by the binary digits */
-
-    for (ptrdiff_t m = 1; m <= rows[i]; m *= 2) {
-      if (rows[i] & m) {
-        sum += z * s;
-        z *= powl(ab, m);
-      }
-      s *= 1 + powl(ab, m);
-    }
-    p->line[3 * i]     = (double)powl(alpha, rows[i]);
-    p->line[3 * i + 1] = (double)powl(beta, rows[i]);
-    p->line[3 * i + 2] = (double)sum;
-  }
+  for (int i = 0; i < 7; i++) bcr_scan_segment(alpha, beta, rows[i], p->line + 3 * i, 1);
   for (int e = 0; e < 2; e++) {
     const long double x = e ? beta : alpha;
 

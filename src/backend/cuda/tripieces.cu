@@ -12,6 +12,13 @@
 */
 #include "triscan.cuh"
 
+/* row k of an array whose rows are `step` bytes apart */
+template <typename IO>
+static __device__ inline IO *scan_row(IO *row0, unsigned step, int k)
+{
+  return (IO *)((const char *)row0 + (size_t)step * (unsigned)k);
+}
+
 /* s.chunks pieces of a line */
 template <typename IO, typename W, int K, int NT, int TX, int PER>
 __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * sizeof(W) > 64 && TX * NT < 512 ? 768 : 1024)) / (TX * NT))
@@ -28,9 +35,11 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   const ptrdiff_t base = column % inner + s.inner * s.n * (column / inner), first = (ptrdiff_t)R * piece + K * ty - s.pad + p.h - 1;
   double2        *ex = shared + tx, *xs = ex + NT * TX;                                           /* of the parts; of the pieces */
   double         *fe = (double *)(shared + (NT + (local ? 6 : P)) * TX) + tx, *own = fe + N * TX; /* right-hand sides at the ends; numbers of the lines */
+  const unsigned  step = (unsigned)s.inner * (unsigned)sizeof(IO);                                /* bytes from row to row */
+  const IO *const edge = f + base;                                                                /* row 0 of the line */
   W               x[K], y = 0, b = 0;
 
-  f += base;
+  f += base + s.inner * first; /* of this thread */
   u += base;
   if (PER) {
     const unsigned  i = column % inner, o = column / inner;
@@ -39,16 +48,16 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
     for (int e = ty; e < nt; e += NT) __pipeline_memcpy_async(own + e * TX, p.tab + e * p.sets + set, sizeof(double));
     __pipeline_commit();
   }
-  if (first >= p.h) {
-    const IO *from = f + s.inner * first;
+  if (piece) {
+#pragma unroll
+    for (int k = 0; k < K; k++) x[k] = (W)*scan_row(f, step, k);
+  } else {
+    const int none = (int)(p.h - first); /* rows of this thread that are zeros */
 
 #pragma unroll
-    for (int k = 0; k < K; k++) x[k] = (W)from[s.inner * k];
-  } else {
-#pragma unroll
-    for (int k = 0; k < K; k++) x[k] = first + k >= p.h ? (W)f[s.inner * (first + k)] : (W)0;
+    for (int k = 0; k < K; k++) x[k] = k >= none ? (W)*scan_row(f, step, k) : (W)0;
   }
-  for (int e = ty; e < N; e += NT) fe[e * TX] = (double)f[s.inner * (e < p.h ? e : s.n - N + e)];
+  for (int e = ty; e < N; e += NT) fe[e * TX] = (double)edge[s.inner * (e < p.h ? e : s.n - N + e)];
   const unsigned long long ended = *(volatile unsigned long long *)ws;
 
   if (PER) {
@@ -65,9 +74,17 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
     y    = fma(al, y, ga * x[k]);
     x[k] = y;
   }
+  if (PER || piece == 0) {
 #pragma unroll
-  for (int k = K - 1; k >= 0; k--)
-    if (k > ip) b = fma(be, b, x[k]);
+    for (int k = K - 1; k >= 0; k--)
+      if (k > ip) b = fma(be, b, x[k]);
+  } else {
+#pragma unroll
+    for (int k = K - 1; k >= 0; k--) {
+      b    = fma(be, b, x[k]);
+      x[k] = b;
+    }
+  }
   ex[ty * TX] = make_double2(y, b);
   __syncthreads();
 
@@ -100,7 +117,7 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
 
   if (s.ahead && next < gridDim.x) { /* what a block after this one will load, to the cache of the device */
     const unsigned  line = next / P * TX;
-    const IO       *from = f - base + line % inner + s.inner * s.n * (line / inner);
+    const IO       *from = edge - base + line % inner + s.inner * s.n * (line / inner);
     const ptrdiff_t row  = (ptrdiff_t)R * (next % P) + p.h - 1 - s.pad;
 
     for (int i = threadIdx.x; i < R; i += TX * NT)
@@ -111,12 +128,14 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   const double ra = t[TAB_REST], rb = t[TAB_REST + 1];
 
   /* what is left of one carried into the piece (or put into the slot) and of one to its right, in this part; of d and e, in the piece */
-  scan_weights(ty, NT, slot, slot < 0 ? 1 : qa, sk, va, vr, vb);
+  if (PER) scan_weights(ty, NT, slot, slot < 0 ? 1 : qa, sk, va, vr, vb);
+  else scan_place(p, piece > 0, ty, NT, va, vr, vb);
   if (local) {
     wa = piece == 1 ? ra : 0;
     wr = piece == 0 ? ra * s1.p : 0;
     wb = piece == P - 1 ? 1 : 0;
-  } else scan_weights(piece, P, 0, ra, s1, wa, wr, wb);
+  } else if (PER) scan_weights(piece, P, 0, ra, s1, wa, wr, wb);
+  else scan_place(p, 2, piece, NT, wa, wr, wb);
   for (int j = ty; j < needs && P > 1; j += NT) {
     const int q = !local ? j : (j < 2 ? piece - 1 + 2 * j : (j < 4 ? j - 2 : P - 6 + j));
     double2   v = make_double2(0, 0);
@@ -170,33 +189,35 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   Z = fma(wr, d, fma(wb, e, Z));
   c = ty == slot ? C : fma(va, C, c);
   r = fma(vr, C, fma(vb, Z, r));
-  y = ip >= 0 ? (W)0 : (W)c;
+  y = (W)c;
   b = (W)r;
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    y *= al;
-    if (k == ip) y = (W)c;
-    x[k] += y;
-  }
   if (!active) return;
-  if (first >= p.h) {
-    IO *to = u + s.inner * first;
+  IO *const to = u + s.inner * first;
+
+  if (!PER && piece) {
+    const W *thread = scan_thread<W>(p);
 
 #pragma unroll
-    for (int k = K - 1; k >= 0; k--) {
-      b               = fma(be, b, x[k]);
-      to[s.inner * k] = (IO)b;
-    }
+    for (int k = 0; k < K; k++) *scan_row(to, step, k) = (IO)fma(thread[k], y, fma(thread[K + k], b, x[k]));
   } else {
+    const int none = piece ? 0 : (int)(p.h - 1 - first); /* rows of this thread that are not there */
+
+    if (ip >= 0) y = 0;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      y *= al;
+      if (k == ip) y = (W)c;
+      x[k] += y;
+    }
 #pragma unroll
     for (int k = K - 1; k >= 0; k--) {
       b = fma(be, b, x[k]);
-      if (first + k >= p.h - 1) u[s.inner * (first + k)] = (IO)b;
+      if (k >= none) *scan_row(to, step, k) = (IO)b;
     }
   }
 }
 
-/* the cuts that there are: rows of a thread, threads and lines of a block */
+/* the cuts that there are: rows of a thread (64: in single precision), threads and lines of a block */
 #define PIECES_CUTS(X) \
   X(8, 8, 32) \
   X(8, 16, 32) \
@@ -204,7 +225,8 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
   X(16, 16, 32) \
   X(32, 8, 32) \
   X(32, 16, 32) \
-  X(32, 16, 16)
+  X(32, 16, 16) \
+  X(64, 8, 32)
 
 int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, ScanPlan *q)
 {
@@ -218,21 +240,21 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, ScanPlan *q)
   q->K  = p->tune[2] ? p->tune[0] : (m <= 1024 ? 16 : 32);
   nt    = p->tune[2] ? p->tune[1] : (near || m <= (single ? 4096 : 8192) ? 8 : 16);
   s->tx = p->tune[2] ? p->tune[3] : (near || single || m <= 8192 ? 32 : 16);
-#define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_;
+#define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_ && (K_ <= 32 || single);
   PIECES_CUTS(X)
 #undef X
   q->L     = (ptrdiff_t)q->K * nt;
   local    = (m + q->L - 1) / q->L > 4 && p->reach <= q->L;
-  sms      = bcr_scan_multiprocessors();
+  sms      = p->sms;
   resident = sms * (512 / (s->tx * nt)); /* blocks, at least */
-  if (!e || (m + q->L - 1) / q->L > (local ? 128 : (resident < 64 ? resident : 64)) || s->columns > 1 << 30) return 0;
+  if (!e || (m + q->L - 1) / q->L > (local ? 128 : (resident < 64 ? resident : 64)) || s->columns >= 1 << 29) return 0;
   q->pieces  = (int)((m + q->L - 1) / q->L);
   s->parts   = nt;
   s->chunks  = q->pieces;
   s->pad     = q->L * q->pieces - m;
   q->groups  = (s->columns + s->tx - 1) / s->tx;
   q->threads = s->tx * nt;
-  s->ahead   = p->inner >= s->tx && q->groups * q->pieces > resident ? sms : 0;
+  s->ahead   = p->inner >= s->tx && q->groups * q->pieces > resident ? (p->tune[4] ? p->tune[4] : 100) * sms / 100 : 0;
   q->shared  = (size_t)s->tx * ((nt + (local ? 6 : q->pieces)) * sizeof(double2) + (N + (p->perline ? BCR_CUDA_SCAN_NUMBERS(N) : 0)) * sizeof(double));
   return 1;
 }
@@ -246,7 +268,9 @@ template <typename IO, typename W, int PER>
 static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const IO *f, IO *u, void *ws)
 {
 #define X(K_, NT_, TX_) \
-  if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) return bcr_launch_cluster(scan_pieces<IO, W, K_, NT_, TX_, PER>, dim3((unsigned)(q->groups * q->pieces)), dim3((unsigned)q->threads), q->shared, 1, stream, *p, q->s, f, u, (double2 *)ws);
+  if constexpr (K_ * sizeof(W) <= 256) { \
+    if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) return bcr_launch_cluster(scan_pieces<IO, W, K_, NT_, TX_, PER>, dim3((unsigned)(q->groups * q->pieces)), dim3((unsigned)q->threads), q->shared, 1, stream, *p, q->s, f, u, (double2 *)ws); \
+  }
   PIECES_CUTS(X)
 #undef X
   return (int)cudaErrorInvalidConfiguration;

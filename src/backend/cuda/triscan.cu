@@ -11,29 +11,6 @@
 #include "triscan.cuh"
 #include <cmath>
 
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-namespace cg /* no clusters there: scan_plan() makes none */
-{
-struct cluster_group {
-  __device__ void     barrier_arrive() const {}
-  __device__ void     barrier_wait() const {}
-  __device__ void     sync() const {}
-  __device__ unsigned block_rank() const { return 0; }
-  template <typename T>
-  __device__ T *map_shared_rank(T *p, int) const
-  {
-    return p;
-  }
-};
-static __device__ cluster_group this_cluster()
-{
-  return cluster_group();
-}
-} // namespace cg
-#else
-namespace cg = cooperative_groups;
-#endif
-
 enum {
   WHOLE,
   SUMMARY,
@@ -41,77 +18,34 @@ enum {
 };
 
 /* threads of a block, and blocks that a multiprocessor should have room for */
-#define SCAN_BOUNDS(K)  __launch_bounds__((K) == 32 ? 512 : 256, (K) == 32 ? 1 : ((K) == 16 ? 3 : 4))
-#define ALONG_BOUNDS(K) __launch_bounds__(256, (K) == 32 ? 3 : 4)
+#define SCAN_BOUNDS(K) __launch_bounds__((K) == 32 ? 512 : 256, (K) == 32 ? 1 : ((K) == 16 ? 3 : 4))
 
 /* doubles that a line has in shared memory */
 #define SCAN_LINE(per, N) ((N) + ((per) ? BCR_CUDA_SCAN_TAB + (N) * ((N) + 2) : 0))
 
-/* The parts of a line, one a lane, with nothing carried in: what comes into each part, and what is to its right; what leaves the last one */
-static __device__ inline void scan_warps(double E, double B, int nq, int lane, const Part &s, double &in, double &out, double &end)
-{
-  double a = s.a, b = s.b;
-
-#pragma unroll
-  for (int i = 1; i < 32; i *= 2) {
-    if (i < nq) {
-      const double v = __shfl_up_sync(0xffffffffu, E, i);
-
-      if (lane >= i) E = fma(a, v, E);
-      a *= a;
-    }
-  }
-  end = __shfl_sync(0xffffffffu, E, nq - 1);
-  in  = __shfl_up_sync(0xffffffffu, E, 1);
-  if (lane == 0) in = 0;
-  B = lane < nq ? fma(s.p, in, B) : 0;
-#pragma unroll
-  for (int i = 1; i < 32; i *= 2) {
-    if (i < nq) {
-      const double v = __shfl_down_sync(0xffffffffu, B, i);
-
-      if (lane + i < 32) B = fma(b, v, B);
-      b *= b;
-    }
-  }
-  out = __shfl_down_sync(0xffffffffu, B, 1);
-  if (lane >= nq - 1) out = 0;
-}
-
-/* Lines that are contiguous: a warp has 32 K rows, a block s.parts warps of each of s.lines lines */
+/* Lines that are contiguous, in chunks: a warp has 32 K rows, a block s.parts warps */
 template <typename IO, typename W, int K, int MODE, int PER>
-__global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO *f, IO *u, double *ws)
+__global__ void __launch_bounds__(256, 4) scan_along(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, double *ws)
 {
   constexpr int             STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
   extern __shared__ double2 shared[];
 
-  cg::cluster_group cluster = cg::this_cluster();
-  const int         lane = threadIdx.x & 31, warp = threadIdx.x >> 5, local = warp / s.parts, w = warp % s.parts, rank = MODE == WHOLE ? (int)(blockIdx.x % s.cluster) : 0;
-  const int         nq = MODE == WHOLE ? s.parts * s.cluster : s.parts, gw = rank * s.parts + w, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
-  const ptrdiff_t   chunk = MODE == WHOLE ? 0 : (ptrdiff_t)blockIdx.x % s.chunks, L = (ptrdiff_t)32 * K * nq;
-  ptrdiff_t         line   = MODE == WHOLE ? (ptrdiff_t)(blockIdx.x / s.cluster) * s.lines + local : (ptrdiff_t)blockIdx.x / s.chunks;
-  const bool        active = line < s.columns;
-  const ptrdiff_t   slotat = chunk == 0 ? s.pad : -1;
-  const int         slot = slotat >= 0 ? (int)(slotat / (32 * K)) : -1, inwarp = slotat >= 0 ? (int)(slotat % (32 * K)) : 0; /* part, and place in it */
-  const int         lp = gw == slot ? inwarp / K : -1, ip = inwarp % K;
-  double2          *ex = shared + local * nq;
-  double           *fe = (double *)(shared + s.lines * nq) + local * SCAN_LINE(PER, N), *own = fe + N; /* right-hand sides at the ends; numbers of the line */
-  IO               *in = (IO *)((double *)(shared + s.lines * nq) + s.lines * SCAN_LINE(PER, N)) + warp * 32 * (K + 1), *mine = in + lane * (K + 1), *place = in + lane + lane / K;
-
-  if (!active) line = s.columns - 1;
-  if (MODE == WHOLE && s.cluster > 1) cluster.barrier_arrive();
-  f += line * s.n;
-  u += line * s.n;
-  const ptrdiff_t set   = p.perline ? line : 0;
-  const ptrdiff_t first = (ptrdiff_t)32 * K * (chunk * s.parts + gw) - s.pad + p.h - 1; /* row of this warp's first position */
+  const int       lane = threadIdx.x & 31, w = threadIdx.x >> 5, nq = s.parts, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
+  const ptrdiff_t chunk = (ptrdiff_t)blockIdx.x % s.chunks, line = (ptrdiff_t)blockIdx.x / s.chunks, L = (ptrdiff_t)32 * K * nq, slotat = chunk == 0 ? s.pad : -1;
+  const int       slot = slotat >= 0 ? (int)(slotat / (32 * K)) : -1, inwarp = slotat >= 0 ? (int)(slotat % (32 * K)) : 0; /* part, and place in it */
+  double2        *ex  = shared;
+  double         *own = (double *)(shared + nq); /* numbers of the line */
+  IO             *in = (IO *)(own + (PER ? nt : 0)) + w * 32 * (K + 1), *mine = in + lane * (K + 1), *place = in + lane + lane / K;
+  const ptrdiff_t first = (ptrdiff_t)32 * K * (chunk * s.parts + w) - s.pad + p.h - 1; /* row of this warp's first position */
   WarpRows<W, K>  rows;
 
+  f += line * s.n;
+  u += line * s.n;
   rows.lane = lane;
-  rows.lp   = lp;
-  rows.ip   = ip;
-
+  rows.lp   = w == slot ? inwarp / K : -1;
+  rows.ip   = inwarp % K;
   if (PER) {
-    for (int e = lane + 32 * w; e < nt; e += 32 * s.parts) __pipeline_memcpy_async(own + e, p.tab + set * nt + e, sizeof(double));
+    for (int e = threadIdx.x; e < nt; e += 32 * s.parts) __pipeline_memcpy_async(own + e, p.tab + line * nt + e, sizeof(double));
     __pipeline_commit();
   }
   if (MODE != SUMMARY || p.reach >= L) rows.fetch(place, f, first, p.h);
@@ -119,54 +53,32 @@ __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO 
 #pragma unroll 1
     for (int j = 0; j < K; j++) {
       const int       e = j * 32 + lane;
-      const ptrdiff_t r = first + e, at = (ptrdiff_t)32 * K * gw + e;
+      const ptrdiff_t r = first + e, at = (ptrdiff_t)32 * K * w + e;
       const bool      need = r >= p.h && (at < (slotat >= 0 ? slotat : 0) + p.reach || at >= L - p.reach);
 
       __pipeline_memcpy_async(place + j * STEP, f + (need ? r : 0), sizeof(IO), need ? 0 : sizeof(IO));
     }
   }
   __pipeline_commit();
-  if (MODE == WHOLE)
-    for (int e = lane + 32 * w; e < N; e += 32 * s.parts) fe[e] = (double)f[e < p.h ? e : s.n - N + e];
   if (PER) {
     __pipeline_wait_prior(1);
     __syncthreads();
   }
 
-  /* what depends on the numbers alone is found while f is on its way */
   const Numbers<PER> t  = {PER ? own : p.numbers, 1};
   const Part         sw = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
   const double       dE = t[TAB_WARP], bE = t[TAB_WARP + 1];
-  double             E, B, c, r, va, vr, vb, wa, wr, wb, C, R, end, d, e;
+  double             E, B, c, r, va, vr, vb, C, R, end;
 
   rows.al = (W)t[0];
   rows.be = (W)t[1];
   rows.ga = (W)t[2];
-  if (MODE != SUMMARY) rows.weights(t, va, vr, vb);
-  if (MODE == WHOLE) scan_weights(gw, nq, slot, dE, sw, wa, wr, wb);
+  if (MODE == FINAL) rows.weights(t, va, vr, vb);
   __pipeline_wait_prior(0);
   __syncwarp();
-  if (MODE == WHOLE && s.ahead && blockIdx.x + s.ahead < gridDim.x) { /* to the cache of the device */
-    const ptrdiff_t later = line + (ptrdiff_t)s.ahead * s.lines;
-
-    if (later < s.columns)
-      for (int i = lane; i < K * (int)sizeof(IO) / 4; i += 32) {
-        const ptrdiff_t at = first + i * (128 / (int)sizeof(IO));
-
-        scan_prefetch(f + (later - line) * s.n + (at > 0 ? at : 0));
-      }
-  }
   rows.leave(t, mine, E, B, c, r); /* with nothing carried in */
-  if (MODE == WHOLE && s.cluster > 1) {
-    cluster.barrier_wait(); /* all blocks are there */
-    if (lane < s.cluster) *cluster.map_shared_rank(ex + gw, lane) = make_double2(E, B);
-    cluster.sync();
-  } else {
-    if (lane == 0) ex[gw] = make_double2(E, B);
-    __syncthreads();
-  }
-
-  /* all of the block, or the line */
+  if (lane == 0) ex[w] = make_double2(E, B);
+  __syncthreads();
   if (MODE == SUMMARY) {
     scan_chain(ex, nq, slot, slot, sw, 0, dE, 0, C, R, end);
     if (slot >= 0) R = ex[slot].y + bE * R;
@@ -174,87 +86,15 @@ __global__ void ALONG_BOUNDS(K) scan_along(BCRCudaScan p, ScanShape s, const IO 
       ws[2 * chunk * s.columns + line]       = end;
       ws[(2 * chunk + 1) * s.columns + line] = R;
     }
-    return;
-  }
-  if (MODE == WHOLE) {
-    const double2 part = lane < nq ? ex[lane] : make_double2(0, 0);
-    double        x    = 0;
-
-    scan_warps(part.x, part.y, nq, lane, sw, C, R, end);
-    const double s0 = __shfl_sync(0xffffffffu, fma(bE, R, part.y), slot);
-
-    if (lane < N) x = ends(t, fe, 1, N, lane, s0, end);
-    if (active && ((gw == slot && lane < p.h - 1) || (gw == nq - 1 && lane >= p.h && lane < N))) u[lane < p.h ? lane : s.n - N + lane] = (IO)x;
-    d = __shfl_sync(0xffffffffu, x, p.h - 1);
-    e = __shfl_sync(0xffffffffu, x, p.h);
-    C = gw == slot ? d : fma(wa, d, __shfl_sync(0xffffffffu, C, gw));
-    R = fma(wr, d, fma(wb, e, __shfl_sync(0xffffffffu, R, gw)));
   } else {
-    d = ws[2 * chunk * s.columns + line];
-    e = ws[(2 * chunk + 1) * s.columns + line];
-    if (gw == slot && lane < p.h - 1) u[lane] = (IO)ws[(2 * s.chunks + lane) * s.columns + line];
-    if (chunk == s.chunks - 1 && gw == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)ws[(2 * s.chunks + p.h + lane) * s.columns + line];
-    scan_chain(ex, nq, slot, gw, sw, d, dE, e, C, R, end);
-  }
-  rows.solve(mine, (W)fma(va, C, c), (W)fma(vr, C, fma(vb, R, r)), (W)d);
-  if (active) rows.store(place, u, first, p.h - 1);
-}
+    const double d = ws[2 * chunk * s.columns + line], e = ws[(2 * chunk + 1) * s.columns + line];
 
-/* The same for short lines that have the same numbers, a warp each: with few instructions, the rows of a thread in registers, and what depends on the coefficients alone found while f is on
-   its way. threadIdx: lane, line */
-template <typename IO, typename W, int K>
-__global__ void __launch_bounds__(256, 5) scan_short(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u)
-{
-  extern __shared__ double2 shared[];
-
-  const Numbers<0>     t    = {p.numbers, 1};
-  const int            lane = threadIdx.x, N = p.h + p.t, n = (int)s.n, pad = (int)s.pad, first = p.h - 1 - pad;
-  const unsigned       at = blockIdx.x * s.lines + threadIdx.y, line = at < (unsigned)s.columns ? at : (unsigned)s.columns - 1;
-  IO                  *place = (IO *)shared + threadIdx.y * (32 * (K + 1) + N), *mine = place + lane * (K + 1), *fe = place + 32 * (K + 1);
-  const WarpRows<W, K> rows = {(W)t[0], (W)t[1], (W)t[2], lane, pad / K, pad % K};
-  double               va, vr, vb, x = 0, E, B, c, r;
-  W                    v[K], y = 0, b = 0;
-
-  f += (ptrdiff_t)line * n;
-  u += (ptrdiff_t)line * n;
-  place += lane + lane / K;
-  rows.fetch(place, f, first, p.h);
-  if (lane < N) __pipeline_memcpy_async(fe + lane, f + (lane < p.h ? lane : n - N + lane), sizeof(IO));
-  __pipeline_commit();
-  rows.weights(t, va, vr, vb);
-  __pipeline_wait_prior(0);
-  __syncwarp();
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    y    = fma(rows.al, y, rows.ga * (W)mine[k]);
-    v[k] = y;
+    if (w == slot && lane < p.h - 1) u[lane] = (IO)ws[(2 * s.chunks + lane) * s.columns + line];
+    if (chunk == s.chunks - 1 && w == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)ws[(2 * s.chunks + p.h + lane) * s.columns + line];
+    scan_chain(ex, nq, slot, w, sw, d, dE, e, C, R, end);
+    rows.solve(mine, (W)fma(va, C, c), (W)fma(vr, C, fma(vb, R, r)), (W)d);
+    rows.store(place, u, first, p.h - 1);
   }
-#pragma unroll
-  for (int k = K - 1; k >= 0; k--)
-    if (lane != rows.lp || k > rows.ip) b = fma(rows.be, b, v[k]);
-  rows.leave(t, y, b, E, B, c, r);
-  if (lane < N) x = ends(t, fe, 1, N, lane, B, E);
-  const double d = __shfl_sync(0xffffffffu, x, p.h - 1), e = __shfl_sync(0xffffffffu, x, p.h);
-
-  if (at < (unsigned)s.columns) {
-    if (lane < p.h - 1) u[lane] = (IO)x;
-    if (lane >= p.h && lane < N) u[n - N + lane] = (IO)x;
-  }
-  y = (W)fma(va, d, c);
-  b = (W)fma(vr, d, fma(vb, e, r));
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    y *= rows.al;
-    if (lane == rows.lp && k == rows.ip) y = (W)d;
-    v[k] += y;
-  }
-#pragma unroll
-  for (int k = K - 1; k >= 0; k--) {
-    b       = fma(rows.be, b, v[k]);
-    mine[k] = (IO)b;
-  }
-  __syncwarp();
-  if (at < (unsigned)s.columns) rows.store(place, u, first, p.h - 1);
 }
 
 /* Lines across which memory is contiguous: a thread has K rows of a column, a block s.tx columns */
@@ -577,17 +417,6 @@ static int scan_attribute(cudaDeviceAttr what)
   return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&value, what, device) == cudaSuccess ? value : 0;
 }
 
-/* Does the device have clusters of blocks? */
-static int scan_clusters(void)
-{
-  return scan_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
-}
-
-int bcr_scan_multiprocessors(void)
-{
-  return scan_attribute(cudaDevAttrMultiProcessorCount);
-}
-
 static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1; /* the slot among them */
@@ -603,20 +432,21 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   s->chunks                     = 1;
   s->ahead                      = 0;
   q.whole                       = 1;
-  q.brief                       = 0;
+  q.vector                      = 0;
   q.pieces                      = 0;
   q.line.ranges                 = 0;
   if (bcr_scan_pieces_plan(p, single, &q)) return q;
   if (q.along) {
-    const int most = single && !io ? 2048 : 16384; /* rows that threads of 16 do */
+    const int    longest = single && !io ? 32768 : 16384; /* rows of a line in registers */
+    const size_t size    = single && !io ? sizeof(float) : sizeof(double);
 
-    q.K = p->tune[0] ? p->tune[0] : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= most ? 16 : 32)));
+    q.K = p->tune[0] ? p->tune[0] : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= 2048 ? 16 : 32)));
     if (p->tune[1]) s->parts = p->tune[1];
-    else s->parts = m <= 4096 ? (int)((m + 32 * q.K - 1) / (32 * q.K)) : (m <= 8192 ? 8 : 4);
+    else s->parts = (int)(m <= 256 * q.K ? (m + 32 * q.K - 1) / (32 * q.K) : 8);
     q.L        = (ptrdiff_t)32 * q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
-    if (p->tune[2] != 1 && (p->tune[2] == 2 || s->cluster > 8 || s->cluster * s->parts > 32) && bcr_scan_line_plan(p, single, io, &q)) return q;
-    if (s->cluster > 8 || s->cluster * s->parts > 32 || p->tune[2] == 1 || (s->cluster > 1 && !scan_clusters())) { /* in chunks */
+    if (p->tune[2] != 1 && (p->tune[2] == 2 || s->cluster > 8 || s->cluster * s->parts > 32 || m > longest) && bcr_scan_line_plan(p, single, io, &q)) return q;
+    if (s->cluster > 8 || s->cluster * s->parts > 32 || m > longest || p->tune[2] == 1 || (s->cluster > 1 && !p->clusters)) { /* in chunks */
       q.K        = 16;
       s->parts   = p->tune[1] ? p->tune[1] : (m < (1 << 20) ? 4 : 8);
       q.L        = (ptrdiff_t)32 * q.K * s->parts;
@@ -625,10 +455,8 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     } else if (s->cluster == 1 && s->parts < 4) s->lines = 4 / s->parts;
     q.threads = 32 * s->parts * s->lines;
     q.groups  = (s->columns + s->lines - 1) / s->lines;
-    q.shared  = (size_t)s->lines * s->parts * s->cluster * sizeof(double2) + (size_t)s->lines * SCAN_LINE(p->perline, p->h + p->t) * sizeof(double) + (size_t)q.threads * (q.K + 1) * (single && !io ? sizeof(float) : sizeof(double));
-    if (q.whole && s->cluster == 1 && q.groups > (ptrdiff_t)bcr_scan_multiprocessors() * 1024 / q.threads) s->ahead = 2 * bcr_scan_multiprocessors();
-    q.brief = q.whole && !p->perline && s->cluster == 1 && s->parts == 1 && q.K <= 8 && p->tune[3] != 1;
-    if (q.brief) q.shared = (size_t)s->lines * (32 * (q.K + 1) + p->h + p->t) * (single && !io ? sizeof(float) : sizeof(double));
+    q.shared  = (size_t)s->parts * sizeof(double2) + (p->perline ? BCR_CUDA_SCAN_NUMBERS(p->h + p->t) * sizeof(double) : 0) + (size_t)q.threads * (q.K + 1) * size;
+    if (q.whole) bcr_scan_rows_plan(p, size, &q);
   } else {
     const int N = p->h + p->t;
 
@@ -643,7 +471,7 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
     }
     q.L        = (ptrdiff_t)q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
-    if (s->cluster > (scan_clusters() ? 16 : 1) || p->tune[2] == 1) {
+    if (s->cluster > (p->clusters ? 16 : 1) || p->tune[2] == 1) {
       q.K        = p->tune[0] == 16 ? 16 : 32;
       s->parts   = p->tune[1] ? p->tune[1] : (s->tx < 16 ? 256 / s->tx : 512 / s->tx);
       q.L        = (ptrdiff_t)q.K * s->parts;
@@ -659,8 +487,65 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   return q;
 }
 
+size_t BCRCudaScanTableSize(const BCRCudaScan *p)
+{
+  return BCR_CUDA_SCAN_NUMBERS(p->h + p->t) * (size_t)p->sets + (p->perline ? 0 : BCR_CUDA_SCAN_PLACES);
+}
+
+/* struct Segment of m rows */
+void bcr_scan_segment(long double alpha, long double beta, ptrdiff_t m, double *t, ptrdiff_t stride)
+{
+  long double sum = 0, z = 1, s = alpha; /* of alpha^(i+1) beta^i over m rows, by the binary digits of m */
+
+  t[0]      = (double)powl(alpha, m);
+  t[stride] = (double)powl(beta, m);
+  for (ptrdiff_t k = 1; k <= m; k *= 2) {
+    const long double ab = powl(alpha * beta, k);
+
+    if (m & k) {
+      sum += z * s;
+      z *= ab;
+    }
+    s *= 1 + ab;
+  }
+  t[2 * stride] = (double)sum;
+}
+
+/* scan_weights() of n parts of m rows, after the slot at row `slot` of them, -1: before the first; number e of part i at e te + i ti */
+static void scan_places(long double alpha, long double beta, ptrdiff_t m, int n, ptrdiff_t slot, double *t, int te, int ti)
+{
+  double rest[3];
+
+  for (int i = 0; i < n; i++, t += ti) {
+    const ptrdiff_t in = m * i - slot - 1, out = in + m; /* rows to the start and to the end of the part */
+
+    bcr_scan_segment(alpha, beta, m * (n - 1 - i), rest, 1);
+    t[0]      = in >= 0 ? (double)powl(alpha, in) : 0;
+    t[te]     = out >= 0 ? (double)powl(alpha, out) * rest[2] : 0;
+    t[2 * te] = rest[1];
+  }
+}
+
+void bcr_scan_thread(BCRCudaScan *p, int K, int single, long double alpha, long double beta)
+{
+  long double right = 1, left = 0; /* left: over alpha^(k+1) */
+
+  for (int k = K - 1; k >= 0; k--) {
+    left = 1 + alpha * beta * left;
+    right *= beta;
+    for (int e = 0; e < 2; e++) {
+      const long double x = e ? right : left * powl(alpha, k + 1);
+
+      if (single) ((float *)p->thread)[e * K + k] = (float)x;
+      else p->thread[e * K + k] = (double)x;
+    }
+  }
+}
+
 void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, const double *G, double *tab)
 {
+  p->sms      = scan_attribute(cudaDevAttrMultiProcessorCount);
+  p->clusters = scan_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
   bcr_scan_line_resident(p, single, io);
   const ScanPlan  q   = scan_plan(p, single, io);
   const ptrdiff_t pad = q.s.pad, inwarp = pad % (32 * q.K);
@@ -670,32 +555,10 @@ void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, co
   for (ptrdiff_t l = 0; l < p->sets; l++) {
     const long double a = abc[l], b = abc[p->sets + l];
     double           *t = tab + (q.along ? l * BCR_CUDA_SCAN_NUMBERS(p->h + p->t) : l);
-    long double       s = a; /* sum of alpha^(i+1) beta^i over m rows, by doubling */
-    ptrdiff_t         m = 1;
 
     for (int e = 0; e < 3; e++) t[e * st] = abc[e * p->sets + l];
-    for (int i = 0; m <= 32 * level; m *= 2) {
-      if (m >= level) {
-        t[(TAB_LEVEL + 3 * i) * st]     = (double)powl(a, m);
-        t[(TAB_LEVEL + 3 * i + 1) * st] = (double)powl(b, m);
-        t[(TAB_LEVEL + 3 * i + 2) * st] = (double)s;
-        i++;
-      }
-      s *= 1 + powl(a * b, m);
-    }
-    long double sum = 0, z = 1; /* of a chunk: the binary digits of its length */
-
-    s = a;
-    for (m = 1; m <= chunk; m *= 2) {
-      if (chunk & m) {
-        sum += z * s;
-        z *= powl(a * b, m);
-      }
-      s *= 1 + powl(a * b, m);
-    }
-    t[TAB_CHUNK * st]       = (double)powl(a, chunk);
-    t[(TAB_CHUNK + 1) * st] = (double)powl(b, chunk);
-    t[(TAB_CHUNK + 2) * st] = (double)sum;
+    for (int i = 0; i < 6; i++) bcr_scan_segment(a, b, level << i, t + (TAB_LEVEL + 3 * i) * st, st);
+    bcr_scan_segment(a, b, chunk, t + TAB_CHUNK * st, st);
     for (int e = 0; e < 2; e++) {
       const long double x = e ? b : a;
 
@@ -705,7 +568,17 @@ void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, co
     }
     for (int e = 0; e < (p->h + p->t) * (p->h + p->t + 2); e++) t[(BCR_CUDA_SCAN_TAB + e) * st] = G[e * p->sets + l];
   }
+  if (!p->perline) bcr_scan_thread(p, q.K, single, abc[0], abc[1]);
   if (q.line.ranges) bcr_scan_line_tables(p, &q, abc[0], abc[1]);
+  if (!p->perline && (q.pieces || (q.along && q.whole && !q.line.ranges))) {
+    const int       n = q.pieces ? q.s.parts : 32, chunks = q.pieces ? q.pieces : q.s.parts * q.s.cluster;
+    const ptrdiff_t m = (ptrdiff_t)q.K * n;
+    double         *t = tab + BCR_CUDA_SCAN_NUMBERS(p->h + p->t);
+
+    scan_places(abc[0], abc[1], q.K, n, pad % m, t, n, 1);
+    scan_places(abc[0], abc[1], q.K, n, -1, t + 3 * n, n, 1);
+    if (6 * n + 3 * chunks <= BCR_CUDA_SCAN_PLACES) scan_places(abc[0], abc[1], m, chunks, pad, t + 6 * n, 1, 3);
+  }
   if (!p->perline)
     for (int e = 0; e < BCR_CUDA_SCAN_NUMBERS(p->h + p->t); e++) p->numbers[e] = tab[e];
 }
@@ -735,8 +608,7 @@ static int scan_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, c
   ScanPlan   r = q;
   int        e;
 
-  if (q.brief) return bcr_launch_cluster(q.K == 4 ? scan_short<IO, W, 4> : scan_short<IO, W, 8>, grid, dim3(32, (unsigned)q.s.lines), q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u);
-  if (q.whole) return q.along ? SCAN_K(scan_along, WHOLE, q.s.cluster) : SCAN_K(scan_across, WHOLE, q.s.cluster);
+  if (q.whole) return SCAN_K(scan_across, WHOLE, q.s.cluster);
   e = q.along ? bcr_launch_cluster(scan_along<IO, W, 16, SUMMARY, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) : SCAN_CHUNKS(scan_across, SUMMARY);
   if (e) return e;
   r.s.parts = 1;
@@ -755,6 +627,7 @@ int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io,
 
   if (q.pieces) e = bcr_scan_pieces(stream, p, &q, single, io, f, u, ws);
   else if (q.line.ranges) e = bcr_scan_line(stream, p, &q, single, io, f, u, ws);
+  else if (q.along && q.whole) e = bcr_scan_rows(stream, p, &q, single, io, f, u);
   else BCR_TRI_TYPES(single, io, e = p->perline ? scan_run<IO, W, 1>(stream, p, q, f, u, ws) : scan_run<IO, W, 0>(stream, p, q, f, u, ws));
   return e ? e : bcr_done();
 }

@@ -3,6 +3,29 @@
 
 #include "tri.cuh"
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+namespace cg /* no clusters there: scan_plan() makes none */
+{
+struct cluster_group {
+  __device__ void     barrier_arrive() const {}
+  __device__ void     barrier_wait() const {}
+  __device__ void     sync() const {}
+  __device__ unsigned block_rank() const { return 0; }
+  template <typename T>
+  __device__ T *map_shared_rank(T *p, int) const
+  {
+    return p;
+  }
+};
+static __device__ inline cluster_group this_cluster()
+{
+  return cluster_group();
+}
+} // namespace cg
+#else
+namespace cg = cooperative_groups;
+#endif
+
 /* Where the lines are */
 struct ScanShape {
   ptrdiff_t inner, n, columns; /* columns: lines of reals */
@@ -35,6 +58,25 @@ struct Numbers {
 
   __device__ double operator[](int e) const { return PER ? v[e * stride] : v[e]; }
 };
+
+/* What one carried into a thread of K rows from the left makes of its row k, sum over j >= k of alpha^(j+1) beta^(j-k), at k; one from the right, beta^(K-k), at K + k; where all lines
+   have the same numbers. Row k is then what it is with nothing carried in and these times the carries, with no recurrence left */
+template <typename W>
+static __device__ inline const W *scan_thread(const BCRCudaScan &p)
+{
+  return (const W *)p.thread;
+}
+
+/* scan_weights() (WarpRows::weights()) from p.tab, where all lines have the same numbers, of part i of n in a chunk: which 0 in the chunk that has the slot, 1 in others; 2: of chunk i of the line */
+static __device__ inline void scan_place(const BCRCudaScan &p, int which, int i, int n, double &va, double &vr, double &vb)
+{
+  const double *t = p.tab + BCR_CUDA_SCAN_NUMBERS(p.h + p.t) + 3 * n * which + i * (which == 2 ? 3 : 1);
+  const int     e = which == 2 ? 1 : n;
+
+  va = t[0];
+  vr = t[e];
+  vb = t[2 * e];
+}
 
 /* unknown k of the ends: row k of G times what they have, fe the right-hand sides there */
 template <int PER, typename F>
@@ -111,6 +153,28 @@ static __device__ inline void scan_chain(const double2 *ex, int nq, int slot, in
   rw  = r + pw * right;
 }
 
+/* v and a times that of the lane BY before, after this one, where there is one */
+template <int BY>
+static __device__ inline double scan_before(double a, double v)
+{
+  asm volatile("{ .reg .pred p; .reg .b32 l, h; .reg .f64 x;\n"
+               "mov.b64 {l, h}, %0; shfl.sync.up.b32 l|p, l, %2, 0, -1; shfl.sync.up.b32 h, h, %2, 0, -1;\n"
+               "mov.b64 x, {l, h}; @p fma.rn.f64 %0, %1, x, %0; }"
+               : "+d"(v)
+               : "d"(a), "n"(BY));
+  return v;
+}
+template <int BY>
+static __device__ inline double scan_after(double a, double v)
+{
+  asm volatile("{ .reg .pred p; .reg .b32 l, h; .reg .f64 x;\n"
+               "mov.b64 {l, h}, %0; shfl.sync.down.b32 l|p, l, %2, 31, -1; shfl.sync.down.b32 h, h, %2, 31, -1;\n"
+               "mov.b64 x, {l, h}; @p fma.rn.f64 %0, %1, x, %0; }"
+               : "+d"(v)
+               : "d"(a), "n"(BY));
+  return v;
+}
+
 /* Contiguous lines: a warp has 32 K rows in shared memory, a thread K of them at `mine`. In thread lp (-1: none) the slot of d is row ip */
 template <typename W, int K>
 struct WarpRows {
@@ -121,22 +185,19 @@ struct WarpRows {
   template <int PER>
   __device__ inline void leave(const Numbers<PER> &t, W y, W b, double &E, double &B, double &c, double &r) const
   {
-    E = y;
-#pragma unroll
-    for (int i = 0; i < 5; i++) {
-      const double v = __shfl_up_sync(0xffffffffu, E, 1 << i);
-
-      if (lane >= 1 << i) E = fma(t[TAB_LEVEL + 3 * i], v, E);
-    }
+    E = scan_before<1>(t[TAB_LEVEL], (double)y);
+    E = scan_before<2>(t[TAB_LEVEL + 3], E);
+    E = scan_before<4>(t[TAB_LEVEL + 6], E);
+    E = scan_before<8>(t[TAB_LEVEL + 9], E);
+    E = scan_before<16>(t[TAB_LEVEL + 12], E);
     c = __shfl_up_sync(0xffffffffu, E, 1);
     if (lane == 0) c = 0;
     B = fma(t[TAB_LEVEL + 2], c, (double)b);
-#pragma unroll
-    for (int i = 0; i < 5; i++) {
-      const double v = __shfl_down_sync(0xffffffffu, B, 1 << i);
-
-      if (lane + (1 << i) < 32) B = fma(t[TAB_LEVEL + 3 * i + 1], v, B);
-    }
+    B = scan_after<1>(t[TAB_LEVEL + 1], B);
+    B = scan_after<2>(t[TAB_LEVEL + 4], B);
+    B = scan_after<4>(t[TAB_LEVEL + 7], B);
+    B = scan_after<8>(t[TAB_LEVEL + 10], B);
+    B = scan_after<16>(t[TAB_LEVEL + 13], B);
     r = __shfl_down_sync(0xffffffffu, B, 1);
     if (lane == 31) r = 0;
     if (lane == lp) B = fma(t[TAB_THREAD + 1], r, (double)b);
@@ -280,14 +341,21 @@ struct ScanPlan {
   ScanShape s;
   int       K, along, whole, threads;
   int       pieces;    /* tripieces.cu: of a line; 0: not that way */
-  int       brief;     /* scan_short */
+  int       vector;    /* contiguous lines whose rows are in step with 16 bytes, if the array is */
   ptrdiff_t L, groups; /* rows of a chunk; blocks beside each other */
   size_t    shared;
   ScanLine  line;
 };
 
-/* of the device (triscan.cu) */
-int bcr_scan_multiprocessors(void);
+/* triscan.cu: struct Segment of m rows, stride apart */
+void bcr_scan_segment(long double alpha, long double beta, ptrdiff_t m, double *t, ptrdiff_t stride);
+
+/* triscan.cu: what scan_thread() has */
+void bcr_scan_thread(BCRCudaScan *p, int K, int single, long double alpha, long double beta);
+
+/* trirows.cu: shared memory, and whether rows may be loaded by 16 bytes; its launch */
+void bcr_scan_rows_plan(const BCRCudaScan *p, size_t size, ScanPlan *q);
+int  bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u);
 
 /* tripieces.cu: whether a batch can be cut so, and then how; bytes of its workspace; its launch */
 int    bcr_scan_pieces_plan(const BCRCudaScan *p, int single, ScanPlan *q);
