@@ -6,15 +6,42 @@ int bcr_level0_back_double(const BCRCudaLevel0 *p, const void *f, void *u, cudaS
 int bcr_level0_reduce_float(const BCRCudaLevel0 *p, const void *f, void *D, void *extra, cudaStream_t st);
 int bcr_level0_back_float(const BCRCudaLevel0 *p, const void *f, void *u, cudaStream_t st);
 
+/* Threads of a block, columns of a thread, and blocks that a multiprocessor runs at a time */
+static const struct {
+  int threads, K, blocks[2]; /* in double, in single precision */
+} shapes[] = {
+  {128, 7, {2, 4}},
+  {64,  7, {4, 8}},
+  {256, 5, {1, 2}},
+  {256, 5, {2, 2}},
+  {128, 5, {4, 4}},
+  {256, 7, {1, 2}}
+};
+
+/* Columns that go through a multiprocessor, halos too, where a plane is cut into as many strips as run at the same time; each costs about a group more */
+static double level0_columns(const BCRCudaLevel0 *p, int single, int sms, int shape)
+{
+  const int columns = shapes[shape].threads * shapes[shape].K, most = columns - 2 * p->halo, tiles = (p->nx + most - 1) / most, slots = shapes[shape].blocks[single] * sms, strips = slots > tiles ? slots / tiles : 1;
+
+  return (double)((p->ng + strips - 1) / strips + 1) * columns * shapes[shape].blocks[single];
+}
+
 void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *columns, int *blocks)
 {
   const int whole = p->nx + 2 * p->halo; /* a row in one tile */
 
   if (p->radix == 4) p->shape = whole <= 5 * 128 ? 4 : 3;
-  else p->shape = whole <= 7 * 64 ? 1 : (whole > 7 * 128 && whole <= 5 * 256 && p->halo <= 5 * 32 && p->planes == 1 && p->ng <= sms ? 2 : 0);
-  *K       = p->shape >= 2 ? 5 : 7;
-  *columns = p->shape == 4 ? 5 * 128 : (p->shape >= 2 ? 5 * 256 : (p->shape == 1 ? 7 * 64 : 7 * 128));
-  *blocks  = p->shape == 4 ? 4 : (p->shape == 3 ? 2 : (p->shape == 2 ? 1 : (p->shape == 1 ? (single ? 8 : 4) : (single ? 4 : 2))));
+  else if (whole <= 7 * 64) p->shape = 1;
+  else {
+    p->shape = whole > 7 * 128 && whole <= 5 * 256 && p->halo <= 5 * 32 && p->planes == 1 && p->ng <= sms ? 2 : 0;
+    if (single && whole > 5 * 256 && p->halo <= 5 * 32 && p->planes == 1) { /* longer tiles have less halo */
+      for (int shape = 2; shape <= 5; shape += 3)
+        if (level0_columns(p, 1, sms, shape) < level0_columns(p, 1, sms, p->shape)) p->shape = shape;
+    }
+  }
+  *K       = shapes[p->shape].K;
+  *columns = shapes[p->shape].K * shapes[p->shape].threads;
+  *blocks  = shapes[p->shape].blocks[single != 0];
 }
 
 int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra)
