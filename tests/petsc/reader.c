@@ -9,7 +9,7 @@
 #include "../../src/operator/read.h"
 
 static int      passed = 0, failed = 0;
-static PetscInt every = 1; /* -part n: one assembled problem in n */
+static PetscInt every = 1, share; /* -part n -share i: assembled problems i, i + n, ... */
 
 #if defined(PETSC_USE_REAL_SINGLE)
   #define TOL    1e-5
@@ -746,7 +746,7 @@ static PetscErrorCode CheckProblemScaled(Problem *p, DMDAStencilType stencil, do
   PetscReal    lo;
 
   PetscFunctionBegin;
-  if (problem++ % every) PetscFunctionReturn(PETSC_SUCCESS);
+  if (problem++ % every != share) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Build(p, stencil, &da, &A));
   if (spread > 1) PetscCall(ScaleRows(A, 0, 1, spread));
   {
@@ -2374,6 +2374,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-part", &every, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-share", &share, NULL));
   PetscCall(AllPairs());
   PetscCall(MatrixTypes());
   PetscCall(Mirror());
