@@ -595,8 +595,6 @@ struct Wrap {
 template <typename T, typename U = typename Wrap<T>::U>
 void integer(const std::string &t)
 {
-  const int bits = 8 * (int)sizeof(T);
-
   OP("add." + t, T, 2, (U)((U)a_ + (U)b_))
   OP("sub." + t, T, 2, (U)((U)a_ - (U)b_))
   OP("mul.lo." + t, T, 2, (U)((u64)(U)a_ * (u64)(U)b_))
@@ -605,10 +603,9 @@ void integer(const std::string &t)
   OP("max." + t, T, 2, std::max(a_, b_))
   OP("div." + t, T, 2, b_ == 0 ? (T)-1 : (b_ == (T)-1 && std::is_signed<T>::value ? (T)(U)(0 - (U)a_) : (T)(a_ / b_)))
   OP("rem." + t, T, 2, b_ == 0 ? a_ : (b_ == (T)-1 && std::is_signed<T>::value ? (T)0 : (T)(a_ % b_)))
-  OP("shr." + t, T, 2, get<uint32_t>(B, l) >= (uint32_t)bits ? (std::is_signed<T>::value && a_ < 0 ? (T)-1 : (T)0) : (T)(a_ >> get<uint32_t>(B, l)))
+  OP("shr." + t, T, 2, get<uint32_t>(B, l) >= 8 * sizeof(T) ? (std::is_signed<T>::value && a_ < 0 ? (T)-1 : (T)0) : (T)(a_ >> get<uint32_t>(B, l)))
   OP("neg." + t, T, 1, (U)(0 - (U)a_))
   OP("abs." + t, T, 1, a_ < 0 ? (U)(0 - (U)a_) : (U)a_)
-  (void)bits;
 }
 template <typename T>
 void integer_high(const std::string &t)
@@ -618,8 +615,6 @@ void integer_high(const std::string &t)
 template <typename T>
 void bits(const std::string &t)
 {
-  const int n = 8 * (int)sizeof(T);
-
   OP("and." + t, T, 2, a_ & b_)
   OP("or." + t, T, 2, a_ | b_)
   OP("xor." + t, T, 2, a_ ^ b_)
@@ -639,7 +634,6 @@ void bits(const std::string &t)
       return (T)((b & ~ones) | ((T)(a << at) & ones));
     });
   };
-  (void)n;
 }
 template <typename T, typename W>
 void wide(const std::string &t)
@@ -808,7 +802,6 @@ void make_handlers()
   handlers()["cp.async.wait_group"]   = do_wait_group;
   handlers()["cp.async.wait_all"]     = do_wait_all;
   for (const char *t : {"cvta.to.global.u64", "cvta.param.u64", "cvta.local.u64", "cvta.to.local.u64", "cvta.global.u64"}) handlers()[t] = handlers()["mov.u64"];
-  for (const char *t : {"s32", "u32"}) handlers()[std::string("add.sat.") + t] = nullptr;
 }
 
 /* ------------------------------------------------------------------- reading PTX ---------------------------------------------------------------- */
@@ -1270,7 +1263,7 @@ struct Reader {
     } else {
       auto it = handlers().find(op);
 
-      if (it == handlers().end() || !it->second) fail("instruction " + op + " is not known");
+      if (it == handlers().end()) fail("instruction " + op + " is not known");
       i.f = it->second;
       for (const char *t : {".f32", ".f64"})
         for (const char *name : {"mul", "add", "sub"})
