@@ -662,6 +662,7 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
 static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  BCRSolverInfo  info;
   PetscBool      ascii;
 
   PetscFunctionBegin;
@@ -685,10 +686,8 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   if (bcr->info.core.subproblems) PetscCall(PetscViewerASCIIPrintf(viewer, "tridiagonal sub-problems of a solve: %" PetscInt_FMT "\n", bcr->info.core.subproblems));
   PetscCall(PetscViewerASCIIPrintf(viewer, "backend: %s %s%s\n", bcr->device ? "cuda, device" : "cpu, instruction set", bcr->info.core.isa, bcr->backend == PCBCRPOISSON_BACKEND_AUTO ? " (auto)" : ""));
   if (bcr->nodevice) PetscCall(PetscViewerASCIIPrintf(viewer, "backend: each application brings the vectors to the host, as there is %s\n", bcr->nodevice));
+  PetscCall(BCRSolverGetInfo(bcr->solver, &info));
   if (bcr->device) {
-    BCRSolverInfo info;
-
-    PetscCall(BCRSolverGetInfo(bcr->solver, &info));
     if (!bcr->graph) PetscCall(PetscViewerASCIIPrintf(viewer, "launches: kernel by kernel, as asked for\n"));
     else if (!info.graph) PetscCall(PetscViewerASCIIPrintf(viewer, "launches: kernel by kernel, as the solve cannot be captured\n"));
     else if (!info.graphs) PetscCall(PetscViewerASCIIPrintf(viewer, "launches: as a CUDA graph from the second application to the same vectors on\n"));
@@ -700,11 +699,13 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   else if (!bcr->tuned.ntimed) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest %s, %g ms\n", bcr->tuned.ntimed, bcr->tuned.what, 1e3 * bcr->tuned.seconds));
   { /* on the rank that has most of it */
-    double memory[3] = {(double)bcr->info.workspace + (bcr->slab ? (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes : 0), (double)bcr->info.tables, 0};
+    double memory[4] = {(double)bcr->info.workspace + (bcr->slab ? (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes : 0), (double)bcr->info.tables, 0, (double)info.copies};
 
     memory[2] = memory[0] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
-    if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, 3, MPI_DOUBLE, MPI_MAX, bcr->grid.comm));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes\n", bcr->grid.size > 1 ? " of a rank" : "", memory[0], memory[2], memory[1]));
+    if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, 4, MPI_DOUBLE, MPI_MAX, bcr->grid.comm));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes", bcr->grid.size > 1 ? " of a rank" : "", memory[0], memory[2], memory[1]));
+    if (memory[3] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", copies of vectors of the host %.0f bytes", memory[3]));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
   }
   PetscCall(PCBCRPoissonUpdateRemoved(pc));
   if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));

@@ -784,7 +784,8 @@ PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
   struct _n_BCRDeviceSolver *d = s->device;
 
   PetscFunctionBegin;
-  info->workspace = d->space.bytes + d->vectors.bytes;
+  info->workspace = d->space.bytes;
+  info->copies    = d->vectors.bytes;
   info->graph     = d->graphs.failed || d->graphs.off ? PETSC_FALSE : PETSC_TRUE;
   info->graphs    = d->graphs.launched;
   for (int i = 0; i < 4; i++) info->nodes[i] = d->graphs.nodes[i];

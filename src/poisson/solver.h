@@ -52,6 +52,7 @@ typedef struct {
   BCRCoreInfo core;      /* of the first component */
   size_t      workspace; /* bytes, the cores' included, tables apart */
   size_t      tables;
+  size_t      copies;               /* device: of vectors of the host, made by the first solve with such vectors; no workspace */
   double      flops;                /* of one solve with one right-hand side */
   PetscReal   removed;              /* singular operators: size of the constant that the last solve removed from the right-hand side */
   char        transport[384];       /* several ranks with devices: how messages go, in words */
