@@ -699,13 +699,13 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
   else if (!bcr->tuned.ntimed) PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, nothing to choose as the radix or schedule is given\n"));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "tune: on, %" PetscInt_FMT " plans timed, fastest %s, %g ms\n", bcr->tuned.ntimed, bcr->tuned.what, 1e3 * bcr->tuned.seconds));
   { /* on the rank that has most of it */
-    double memory[4] = {(double)bcr->info.workspace + (bcr->slab ? (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes : 0), (double)bcr->info.tables, 0, (double)info.copies};
+    double memory[4]  = {(double)bcr->info.workspace + (bcr->slab ? (double)sizeof(PetscScalar) * (double)bcr->dof * (double)bcr->moves.nodes : 0), (double)bcr->info.tables, 0, (double)info.copies};
+    char   copies[96] = "";
 
     memory[2] = memory[0] / ((double)PetscMax(bcr->n, 1) * sizeof(PetscScalar));
     if (bcr->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, memory, 4, MPI_DOUBLE, MPI_MAX, bcr->grid.comm));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes", bcr->grid.size > 1 ? " of a rank" : "", memory[0], memory[2], memory[1]));
-    if (memory[3] > 0) PetscCall(PetscViewerASCIIPrintf(viewer, ", copies of vectors of the host %.0f bytes", memory[3]));
-    PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
+    if (memory[3] > 0) PetscCall(PetscSNPrintf(copies, sizeof(copies), ", copies of vectors of the host %.0f bytes", memory[3]));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes%s\n", bcr->grid.size > 1 ? " of a rank" : "", memory[0], memory[2], memory[1], copies));
   }
   PetscCall(PCBCRPoissonUpdateRemoved(pc));
   if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));
