@@ -634,7 +634,7 @@ static PetscErrorCode View(void)
                        .shift = 0.5, .scale = 1
   },
               q       = {.dim = 1, .n = {15}, .dof = 1, .ends = "cc", .a = {1}, .scale = 1};
-  const char *words[] = {"bcrpoisson", "operator: from the matrix", "15", "20", "fit exact", "plan: ", "backend: cpu", "instruction set", "precision: ", "tune: off", "workspace", "tables"};
+  const char *words[] = {"bcrpoisson", "operator: from the matrix", "15", "20", "fit exact", "plan: ", "backend: cpu", "instruction set", "precision: ", "tune: off", "workspace", "tables", "bytes\n"};
   DM          da;
   Mat         A;
   PC          pc;
