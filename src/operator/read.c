@@ -1465,11 +1465,13 @@ static PetscErrorCode BCRCheckAgree(BCRCheck *ck)
 /* Takes the old value of everything that is the same to rounding, so that later stages see at once that T has not changed */
 static PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBool *same)
 {
-  const double tol = 16 * BCR_EPS;
+  const double tol  = 16 * BCR_EPS;
+  double       rest = PetscAbsReal(old->shift); /* the diagonal of a row of the matrix less that of a general axis, which is what is left of it and no better known */
   PetscInt     d, s, i;
 
   PetscFunctionBegin;
   *same = PETSC_FALSE;
+  for (d = 0; d < 3; d++) rest += 2 * (double)old->axis[d].a;
   if (old->dim != op->dim || old->singular != op->singular || !old->rowscale != !op->rowscale || old->left != op->left) PetscFunctionReturn(PETSC_SUCCESS);
   for (d = 0; d < 3; d++) {
     const BCRAxis *o = &old->axis[d], *n = &op->axis[d];
@@ -1479,7 +1481,7 @@ static PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, P
       if (o->plane[s].present != n->plane[s].present || o->plane[s].couple != n->plane[s].couple || PetscAbsReal(o->plane[s].slope - n->plane[s].slope) > tol * PetscMax(1, PetscAbsReal(o->plane[s].slope))) PetscFunctionReturn(PETSC_SUCCESS);
     if (PetscAbsReal(o->a - n->a) > tol * PetscAbsReal(o->a)) PetscFunctionReturn(PETSC_SUCCESS);
     for (i = 0; i < n->n; i++) {
-      if (n->lower && (PetscAbsReal(n->lower[i] - o->lower[i]) > tol * o->lower[i] || PetscAbsReal(n->upper[i] - o->upper[i]) > tol * o->upper[i] || PetscAbsReal(n->diag[i] - o->diag[i]) > tol * PetscAbsReal(o->diag[i])))
+      if (n->lower && (PetscAbsReal(n->lower[i] - o->lower[i]) > tol * o->lower[i] || PetscAbsReal(n->upper[i] - o->upper[i]) > tol * o->upper[i] || PetscAbsReal(n->diag[i] - o->diag[i]) > tol * (PetscAbsReal(o->diag[i]) + rest)))
         PetscFunctionReturn(PETSC_SUCCESS);
       if (n->weight && PetscAbsReal(n->weight[i] - o->weight[i]) > tol * o->weight[i]) PetscFunctionReturn(PETSC_SUCCESS);
     }

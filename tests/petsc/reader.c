@@ -1115,7 +1115,7 @@ static PetscErrorCode Names(void)
 
 static PetscErrorCode Again(void)
 {
-  int k;
+  int k, j;
 
   PetscFunctionBegin;
   for (k = 0; k < 4; k++) {
@@ -1141,10 +1141,14 @@ static PetscErrorCode Again(void)
     PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     Report((PetscBool)(!same && pattern.known && pattern.boxes), "first reading %d: same %d, pattern known %d", k, (int)same, (int)pattern.known);
     a = ops[0].axis[0].a;
-    PetscCall(MatScale(A, (PetscScalar)-0.7312377));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
-    PetscCall(Difference(da, A, dof, ops, &diff));
-    Report((PetscBool)(same && ops[0].scale < 0 && a == ops[0].axis[0].a && diff < TOL), "scaled matrix %d: same %d, differs by %g", k, (int)same, diff);
+    for (j = 0; j < 25; j++) { /* each rounds in another way */
+      const double factor = j % 2 ? -1.7312377 - 0.1 * j : 0.31415926 + 0.01 * j;
+
+      PetscCall(MatScale(A, (PetscScalar)factor));
+      PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+      PetscCall(Difference(da, A, dof, ops, &diff));
+      Report((PetscBool)(same && ((ops[0].scale < 0) == (j % 4 == 1 || j % 4 == 2)) && a == ops[0].axis[0].a && diff < TOL), "scaled matrix %d, factor %d: same %d, differs by %g", k, j, (int)same, diff);
+    }
     PetscCall(MatShift(A, (PetscScalar)-0.25));
     PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     PetscCall(Difference(da, A, dof, ops, &diff));
