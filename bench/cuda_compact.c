@@ -3,9 +3,10 @@
   single runs, by events), from device memory to device memory.
 
   mpiexec -n P: compact derivatives over ranks with a device each, n x n x n of the field on each, lines cut along the axis of the derivative (weak scaling); median over batches that
-  start together, the slowest rank, beside a copy of a rank's part in the same run; bytes and messages of the rank that sends most. -ranks: the same table for one rank.
+  start together, the slowest rank, beside a copy of a rank's part in the same run; bytes and messages of the rank that sends most. -ranks: the same table for one rank. -closed 0: periodic lines, so that
+  every rank has neighbours on both sides, as most of many ranks have.
 
-  cuda_compact [-n 512] [-axes xyz] [-reps 21] [-recurrence 268435456] [-all] [-single] [-ranks] [-transport auto,host] [-batch 10]
+  cuda_compact [-n 512] [-axes xyz] [-reps 21] [-recurrence 268435456] [-all] [-single] [-ranks] [-transport auto,host] [-batch 10] [-closed 0]
   -all: every scheme, periodic lines, and the right-hand side and the lines one after the other; else lele6. -single: each with fields of float after it
 */
 #include "bench.h"
@@ -70,7 +71,7 @@ static int DeriveSingle(void *context)
 {
   Run *r = (Run *)context;
 
-  return BCRCudaCompactSolve(stream, &r->single, r->f, r->u);
+  return BCRCudaCompactSolve(stream, &r->single, r->f, r->u, NULL);
 }
 
 /* Numbers of the device, of float or PetscReal */
@@ -194,7 +195,7 @@ static PetscErrorCode DeriveRanks(void *context)
 }
 
 /* Largest |A d - B f| of some lines, relative to |A| |d| + |B| |f|: they are put together on rank 0 */
-static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, double h, double *residual)
+static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, PetscBool periodic, double h, double *residual)
 {
   const PetscInt step = axis == 0 ? 1 : (axis == 1 ? n : n * n), N = n * size;
   const double   scale = s->derivative == 1 ? 1 / h : 1 / (h * h);
@@ -218,9 +219,9 @@ static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt 
       double           x;
 
       PetscCall(BCRCompactGetRow(s, N, j, &row));
-      x = U[j] + (j ? row.low * U[j - 1] : 0) + (j < N - 1 ? row.up * U[j + 1] : 0);
+      x = U[j] + (j || periodic ? row.low * U[(j + N - 1) % N] : 0) + (j < N - 1 || periodic ? row.up * U[(j + 1) % N] : 0);
       for (PetscInt i = 0; i < row.points; i++) {
-        x -= scale * row.c[i] * F[row.start + i];
+        x -= scale * row.c[i] * F[(row.start + i + N) % N];
         c = PetscMax(c, scale * fabs(row.c[i]));
       }
       worst = PetscMax(worst, fabs(x));
@@ -233,7 +234,7 @@ static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, PetscInt n, BCRTransportKind way)
+static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, PetscInt n, PetscBool periodic, BCRTransportKind way)
 {
   const double     h = 1 / (double)(n * size);
   BCRCompactScheme s;
@@ -243,7 +244,7 @@ static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, Pets
   double           t[2] = {0, 0}, least, residual = 0;
 
   PetscFunctionBegin;
-  PetscCall(BCRCompactGetScheme(MAT_COMPACT_LELE6, derivative, PETSC_DECIDE, PETSC_FALSE, &s));
+  PetscCall(BCRCompactGetScheme(MAT_COMPACT_LELE6, derivative, PETSC_DECIDE, periodic, &s));
   PetscCall(PetscMemzero(&options, sizeof(options)));
   PetscCall(PetscMemzero(&info, sizeof(info)));
   if (size > 1) PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", way, way == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE, &transport));
@@ -251,13 +252,13 @@ static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, Pets
   options.device    = PETSC_TRUE;
   options.stream    = stream;
   options.transport = transport;
-  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, n * size, PETSC_FALSE, (PetscReal)h, axis == 0 ? 1 : (axis == 1 ? n : n * n), n, axis == 0 ? n * n : (axis == 1 ? n : 1), 1, &options, &r->c));
+  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, n * size, periodic, (PetscReal)h, axis == 0 ? 1 : (axis == 1 ? n : n * n), n, axis == 0 ? n * n : (axis == 1 ? n : 1), 1, &options, &r->c));
   PetscCall(BenchRanksMedian(stream, CopyRanks, r, reps, batch, &t[0], &least));
   PetscCall(BenchRanksMedian(stream, DeriveRanks, r, reps, batch, &t[1], &least));
   if (transport) PetscCall(BCRTransportCount(transport));
   PetscCall(DeriveRanks(r));
   if (transport) PetscCall(BCRTransportGetInfo(transport, &info));
-  PetscCall(ResidualRanks(r, &s, n, axis, h, &residual));
+  PetscCall(ResidualRanks(r, &s, n, axis, periodic, h, &residual));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &info.bytes_sent, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &info.messages, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   if (!rank) {
@@ -270,7 +271,7 @@ static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Ranks(Run *r, PetscInt n, const char axes[], const char ways[])
+static PetscErrorCode Ranks(Run *r, PetscInt n, PetscBool periodic, const char axes[], const char ways[])
 {
   const char *name[] = {"auto", "mpi", "nccl", "host"};
 
@@ -279,7 +280,7 @@ static PetscErrorCode Ranks(Run *r, PetscInt n, const char axes[], const char wa
   for (PetscInt axis = 0; axis < 3; axis++)
     for (PetscInt derivative = 1; derivative < 3; derivative++)
       for (int way = 0; way < 4; way++) {
-        if (strchr(axes, 'x' + (int)axis) && (size == 1 ? way == 0 : strstr(ways, name[way]) != NULL)) PetscCall(RanksCase(r, derivative, axis, n, (BCRTransportKind)way));
+        if (strchr(axes, 'x' + (int)axis) && (size == 1 ? way == 0 : strstr(ways, name[way]) != NULL)) PetscCall(RanksCase(r, derivative, axis, n, periodic, (BCRTransportKind)way));
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -287,7 +288,7 @@ static PetscErrorCode Ranks(Run *r, PetscInt n, const char axes[], const char wa
 int main(int argc, char **argv)
 {
   PetscInt       n = 512, long_ = 268435456;
-  PetscBool      all = PETSC_FALSE, ranks = PETSC_FALSE;
+  PetscBool      all = PETSC_FALSE, ranks = PETSC_FALSE, closed = PETSC_TRUE;
   BCRDeviceArena arena;
   Run            r;
   double         copy = 0;
@@ -301,6 +302,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-all", &all, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &single, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-ranks", &ranks, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-closed", &closed, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-axes", axes, sizeof(axes), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-transport", ways, sizeof(ways), NULL));
@@ -320,7 +322,7 @@ int main(int argc, char **argv)
     PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "f", &r.f));
     PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "u", &r.u));
     PetscCall(Fill(r.f, (PetscInt64)n * n * n));
-    if (ranks) PetscCall(Ranks(&r, n, axes, ways));
+    if (ranks) PetscCall(Ranks(&r, n, (PetscBool)!closed, axes, ways));
     else PetscCall(BenchDeviceMedian(stream, Copy, &r, 3, reps, &copy));
     for (PetscInt axis = 0; axis < 3; axis++) {
       if (ranks || !strchr(axes, 'x' + (int)axis)) continue;

@@ -3,7 +3,8 @@
   scaling), median over batches that start together, the slowest rank. Beside it in the same run: a copy of the field, the solution of the rank's own rows
   without the others, the exchange of a solve by itself, what is sent, the residual.
 
-  mpiexec -n P cuda_lines_ranks [-rows 4096] [-lines 4096] [-transport auto,host] [-reps 21] [-batch 10]
+  mpiexec -n P cuda_lines_ranks [-rows 4096] [-lines 4096] [-transport auto,host] [-reps 21] [-batch 10] [-periodic]
+  -periodic: every rank has neighbours on both sides, as most of many ranks have
   kinds: strong (rows -1, 4, -1), two (-1, 2, -1: every row reaches every other), pade (1/4, 1, 1/4, end rows 1, 2)
 */
 #include "bench.h"
@@ -16,6 +17,7 @@
 
 static PetscMPIInt rank, size;
 static PetscInt    reps = 21, batch = 10;
+static PetscBool   periodic;
 
 typedef struct {
   BCRTri       tri, own;
@@ -57,7 +59,7 @@ static PetscErrorCode Exchange(void *context)
 /* Largest |f - A u| / (|A| |u| + |f|); the rows beside this rank's from those that have them */
 static PetscErrorCode Residual(Run *r, const BCRTriSpec *s, double *residual)
 {
-  const PetscMPIInt before = rank ? rank - 1 : MPI_PROC_NULL, after = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
+  const PetscMPIInt before = rank || periodic ? (rank + size - 1) % size : MPI_PROC_NULL, after = rank + 1 < size || periodic ? (rank + 1) % size : MPI_PROC_NULL;
   const PetscInt    lines = s->inner * s->outer;
   PetscReal        *f, *u, *mine, *ghost;
   double            all[3] = {0, 0, 0};
@@ -118,7 +120,7 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
   spec.rows      = &numbers;
   numbers.row[0] = numbers.row[2] = kind == 2 ? (PetscReal)0.25 : -1;
   numbers.row[1]                  = kind == 2 ? 1 : (kind == 1 ? 2 : 4);
-  if (kind == 2) {
+  if (kind == 2 && !periodic) {
     spec.nfirst         = rank == 0 ? 1 : 0;
     spec.nlast          = rank == size - 1 ? 1 : 0;
     numbers.first[0][1] = numbers.last[0][1] = 1;
@@ -143,10 +145,12 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
   if (size > 1) PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", way, way == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE, &r.transport));
   options.transport = r.transport;
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  setup = BenchTime();
+  setup         = BenchTime();
+  spec.periodic = periodic;
   PetscCall(BCRTriCreate(PETSC_COMM_WORLD, &spec, &options, &r.tri));
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  setup = BenchTime() - setup;
+  setup         = BenchTime() - setup;
+  spec.periodic = PETSC_FALSE;
   PetscCall(BCRTriCreate(PETSC_COMM_SELF, &spec, &options, &r.own));
   PetscCall(BCRTriGetInfo(r.tri, &info));
   PetscCall(BenchRanksMedian(r.stream, Copy, &r, reps, batch, &t[0], &least));
@@ -159,8 +163,8 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
     PetscCall(BCRTransportGetInfo(r.transport, &transport));
     PetscCall(BCRDeviceArenaGet(&arena, 4 * (size_t)lines * sizeof(double), "messages", &room));
     for (int side = -1; side <= 1; side += 2) {
-      if (rank + side < 0 || rank + side >= size) continue;
-      r.send[r.nmessage].rank = r.recv[r.nmessage].rank = rank + side;
+      if (!periodic && (rank + side < 0 || rank + side >= size)) continue;
+      r.send[r.nmessage].rank = r.recv[r.nmessage].rank = (rank + side + size) % size;
       r.send[r.nmessage].bytes = r.recv[r.nmessage].bytes = (size_t)lines * sizeof(double);
       r.send[r.nmessage].p                                = room + 2 * lines * r.nmessage;
       r.recv[r.nmessage].p                                = room + 2 * lines * r.nmessage + lines;
@@ -197,6 +201,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-transport", ways, sizeof(ways), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-periodic", &periodic, NULL));
   reps = PetscMin(reps, 101);
   PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
   if (!rank) {
@@ -207,7 +212,7 @@ int main(int argc, char **argv)
     printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT " solves; bytes, messages: of the rank that sends most\n", device, (int)size, reps, batch);
     printf("axis,kind,lines_rows,ranks,transport,coupling,time_ms,copy_ms,ratio_to_copy,own_rows_ms,exchange_ms,setup_ms,bytes_sent,messages,residual\n");
   }
-  for (int kind = 0; kind < 3; kind++)
+  for (int kind = 0; kind < 3; kind += periodic ? 2 : 1) /* two: singular then */
     for (int a = 0; a < 2; a++)
       for (int k = 0; k < 4; k++) {
         if (strstr(ways, name[k])) PetscCall(OneCase(a ? 'x' : 'y', kind, rows, lines, (BCRTransportKind)k));

@@ -296,8 +296,8 @@ PetscErrorCode BCRCompactEndDevice(BCRCompact c, void *stream, const PetscReal *
   c->begun = PETSC_FALSE;
   if (c->fused) {
     if (c->ranks && !begun) PetscCall(BCRDevicePassBegin(c->ranks, stream, f));
-    if (c->ranks) PetscCall(BCRDevicePassWait(c->ranks, stream));
-    PetscCallBCRCuda(BCRCudaCompactSolve(stream, &c->pass, f, d));
+    if (c->ranks) PetscCall(BCRDevicePassEnd(c->ranks, stream, f, d));
+    else PetscCallBCRCuda(BCRCudaCompactSolve(stream, &c->pass, f, d, NULL));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!begun) PetscCall(BCRDeviceStencilPack(c->drhs, stream, f));

@@ -7,14 +7,17 @@
   #include "../backend/cuda/transport.h"
 
 struct _n_BCRDevicePass {
-  const BCRCudaCompact *pass; /* not owned */
-  BCRTransport          transport;
-  BCRDeviceArena        arena;
-  const double         *weights;
-  int                   rows, n; /* of the weights; messages */
-  void                 *out[2];
-  BCRMessage            send[2], recv[2];
-  BCRCudaSide           side; /* of the exchange */
+  BCRCudaCompact      *pass; /* not owned */
+  BCRTransport         transport;
+  BCRDeviceArena       arena;
+  const double        *weights;
+  int                  rows, n; /* of the weights; messages */
+  void                *out[2];
+  BCRMessage           send[2], recv[2];
+  BCRCudaSide          side;   /* of the exchange */
+  BCRTransportWindow   window; /* or NULL: messages */
+  BCRCudaCompactWindow waits;
+  size_t               sent; /* bytes to each neighbour */
 };
 
 /* Without the unknowns of an end where the line goes on: G as for the others alone, which are too far away to matter for one another */
@@ -41,6 +44,53 @@ static double Weight(const BCRCudaCompact *p, int m)
     if (m + k >= 0) x += p->gamma * (k < 0 ? p->sign * p->c[-k] : (k || p->sign > 0 ? p->c[k] : 0)) * PetscPowRealInt((PetscReal)p->root, m + k);
   }
   return x;
+}
+
+/* Memory that the kernel itself exchanges in */
+static PetscErrorCode Window(BCRDevicePass d, PetscMPIInt rank, PetscMPIInt size, const PetscBool cut[2])
+{
+  const size_t plane = (size_t)d->pass->inner * (size_t)d->pass->outer;
+  int          waits = 0;
+  void       **base;
+
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaCompactWaits(d->pass, &waits));
+  PetscCall(BCRTransportWindowCreate(d->transport, waits ? PETSC_TRUE : PETSC_FALSE, 16 * plane * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
+  if (!d->window) PetscFunctionReturn(PETSC_SUCCESS);
+  d->waits.slot    = (ptrdiff_t)(8 * plane);
+  d->waits.mine    = (double *)base[rank];
+  d->waits.rows    = d->rows;
+  d->waits.weights = d->weights;
+  d->waits.scale   = d->pass->sign / (1 - d->pass->root * d->pass->root);
+  for (int side = 0; side < 2; side++) d->waits.to[side] = cut[side] ? (double *)base[(rank + (side ? 1 : size - 1)) % size] : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Messages(BCRDevicePass d, PetscMPIInt rank, PetscMPIInt size, const PetscBool cut[2])
+{
+  void *p;
+  int   n = 0;
+
+  PetscFunctionBegin;
+  for (int side = 0; side < 2; side++) {
+    if (!cut[side]) continue;
+    PetscCall(BCRDeviceArenaGet(&d->arena, d->sent, "planes for other ranks", &d->out[side]));
+    PetscCall(BCRDeviceArenaGet(&d->arena, d->sent, "planes of other ranks", &p));
+    d->pass->ghost[side] = p;
+    d->recv[n].rank      = (rank + (side ? 1 : size - 1)) % size;
+    d->recv[n].p         = p;
+    d->recv[n++].bytes   = d->sent;
+  }
+  n = 0;
+  for (int side = 1; side >= 0; side--) { /* of two between the same ranks, the one to the rank behind comes first on either side */
+    if (!cut[side]) continue;
+    d->send[n].rank    = (rank + (side ? 1 : size - 1)) % size;
+    d->send[n].p       = d->out[side];
+    d->send[n++].bytes = d->sent;
+  }
+  PetscCall(BCRTransportReserve(d->transport, (size_t)d->n * d->sent, (size_t)d->n * d->sent));
+  PetscCallBCRCuda(BCRCudaSideCreate(&d->side));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCompact *pass, BCRTransport transport, BCRStream stream, BCRDevicePass *device)
@@ -75,26 +125,10 @@ PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCom
     pass->owed[1][k] = pass->sign / (1 - pass->root * pass->root) * pass->owed[0][k];
   }
   pass->back = pass->root / (1 - pass->root * pass->root);
-  for (int side = 0; side < 2; side++) {
-    if (!cut[side]) continue;
-    PetscCall(BCRDeviceArenaGet(&d->arena, bytes, "planes for other ranks", &d->out[side]));
-    PetscCall(BCRDeviceArenaGet(&d->arena, bytes, "planes of other ranks", &p));
-    pass->ghost[side]   = p;
-    d->recv[d->n].rank  = (rank + (side ? 1 : size - 1)) % size;
-    d->recv[d->n].p     = p;
-    d->recv[d->n].bytes = bytes;
-    d->n++;
-  }
-  d->n = 0;
-  for (int side = 1; side >= 0; side--) { /* of two between the same ranks, the one to the rank behind comes first on either side */
-    if (!cut[side]) continue;
-    d->send[d->n].rank  = (rank + (side ? 1 : size - 1)) % size;
-    d->send[d->n].p     = d->out[side];
-    d->send[d->n].bytes = bytes;
-    d->n++;
-  }
-  PetscCall(BCRTransportReserve(transport, (size_t)d->n * bytes, (size_t)d->n * bytes));
-  PetscCallBCRCuda(BCRCudaSideCreate(&d->side));
+  for (int side = 0; side < 2; side++) d->n += cut[side] ? 1 : 0;
+  PetscCall(Window(d, rank, size, cut));
+  d->sent = d->window ? (size_t)(pass->half + 1) * plane * sizeof(double) : bytes;
+  if (!d->window) PetscCall(Messages(d, rank, size, cut));
   PetscCallBCRCuda(BCRCudaSynchronize(stream)); /* products may be on another one */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -110,17 +144,32 @@ static PetscErrorCode Exchange(BCRDevicePass d, BCRStream stream, const PetscRea
 
 PetscErrorCode BCRDevicePassBegin(BCRDevicePass d, BCRStream stream, const PetscReal *f)
 {
-  const PetscErrorCode ierr = Exchange(d, stream, f);
+  const PetscErrorCode ierr = d->window ? PETSC_SUCCESS : Exchange(d, stream, f);
 
   PetscFunctionBegin;
   PetscCall(BCRTransportAgree(d->transport, ierr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDevicePassWait(BCRDevicePass d, BCRStream stream)
+static PetscErrorCode Solve(BCRDevicePass d, BCRStream stream, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
+  PetscCall(BCRTransportWindowBegin(d->transport, (size_t)d->n * d->sent, (size_t)d->n));
+  PetscCallBCRCuda(BCRCudaCompactSolve(stream, d->pass, f, u, &d->waits));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRDevicePassEnd(BCRDevicePass d, BCRStream stream, const PetscReal *f, PetscReal *u)
+{
+  PetscFunctionBegin;
+  if (d->window) {
+    const PetscErrorCode ierr = Solve(d, stream, f, u);
+
+    PetscCall(BCRTransportAgree(d->transport, ierr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCallBCRCuda(BCRCudaSideEnd(&d->side, stream));
+  PetscCallBCRCuda(BCRCudaCompactSolve(stream, d->pass, f, u, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,7 +177,7 @@ PetscErrorCode BCRDevicePassGetInfo(BCRDevicePass d, PetscInt *messages, size_t 
 {
   PetscFunctionBegin;
   *messages   = d->n;
-  *bytes_sent = (size_t)d->n * (d->n ? d->send[0].bytes : 0);
+  *bytes_sent = (size_t)d->n * d->sent;
   *workspace  = d->arena.bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -139,6 +188,7 @@ PetscErrorCode BCRDevicePassDestroy(BCRDevicePass *device)
 
   PetscFunctionBegin;
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRTransportWindowDestroy(&d->window));
   PetscCallBCRCuda(BCRCudaSideDestroy(&d->side));
   PetscCall(BCRDeviceArenaFree(&d->arena));
   PetscCall(PetscFree(*device));

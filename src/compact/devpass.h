@@ -15,11 +15,12 @@ typedef struct _n_BCRDevicePass *BCRDevicePass;
 /* Every rank has rows of its own beyond what the roots reach, in the order of the ranks. pass: those of this rank; where it has neighbours it is cut there, its ends are what is left */
 PETSC_INTERN
 PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCompact *pass, BCRTransport transport, BCRStream stream, BCRDevicePass *device);
-/* The exchange, on a stream of its own; the host may wait in it. Then the stream waits for it */
+/* The exchange, on a stream of its own; the host may wait in it. Where the kernel exchanges, nothing */
 PETSC_INTERN
 PetscErrorCode BCRDevicePassBegin(BCRDevicePass device, BCRStream stream, const PetscReal *f);
+/* After that the derivative of the same f */
 PETSC_INTERN
-PetscErrorCode BCRDevicePassWait(BCRDevicePass device, BCRStream stream);
+PetscErrorCode BCRDevicePassEnd(BCRDevicePass device, BCRStream stream, const PetscReal *f, PetscReal *u);
 PETSC_INTERN
 PetscErrorCode BCRDevicePassGetInfo(BCRDevicePass device, PetscInt *messages, size_t *bytes_sent, size_t *workspace);
 PETSC_INTERN

@@ -1,6 +1,7 @@
 #include "transport.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../agree.h"
+  #include "../backend/cuda/border.h"
   #include "../backend/cuda/transport.h"
   #include <string.h>
 
@@ -369,7 +370,6 @@ PetscErrorCode BCRTransportAgree(BCRTransport t, PetscErrorCode mine)
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "Rank %d could not send or receive by NCCL, as its own message says. Use -%s host", (int)all[0], t->option);
 }
 
-
 PetscErrorCode BCRTransportWindowCreate(BCRTransport t, PetscBool wanted, size_t bytes, int byte, BCRTransportWindow *window, void ***base, unsigned **control)
 {
   BCRTransportWindow w;
@@ -438,6 +438,141 @@ PetscErrorCode BCRTransportWindowDestroy(BCRTransportWindow *window)
   BCRNcclWindowGive(&w->window);
   PetscCall(PetscFree(w->base));
   PetscCall(PetscFree(w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+struct _n_BCRTransportPlan {
+  BCRTransport       transport;
+  int                nsend, nrecv, n[2]; /* n: pieces that go, and that come */
+  BCRMessage        *send, *recv;
+  BCRTransportWindow window; /* or NULL */
+  BCRCudaPiece      *pieces; /* on the device */
+  ptrdiff_t          slot, most;
+  unsigned          *turn;
+  size_t             sent[2]; /* bytes and messages */
+};
+
+/* What comes to this rank lies in its window by ranks, messages of one in their order; told[q]: where that from this rank lies in that of rank q. Where numbers go one way
+   only, one goes the other way */
+static PetscErrorCode plan_pieces(BCRTransportPlan p, const PetscInt64 told[], const PetscInt64 count[], const PetscInt64 offset[], void **base)
+{
+  BCRTransport  t = p->transport;
+  BCRCudaPiece *pieces;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(p->nsend + p->nrecv + 2 * t->size, &pieces));
+  for (int way = 0; way < 2; way++) {
+    const BCRMessage *m = way ? p->recv : p->send;
+
+    for (PetscMPIInt q = 0; q < t->size; q++) {
+      double  *at   = (double *)base[way ? t->rank : q] + (way ? offset[q] : told[q]);
+      PetscInt left = (PetscInt)count[2 * q + way];
+
+      if (q == t->rank) continue;
+      for (int i = 0; i < (way ? p->nrecv : p->nsend); i++) {
+        const ptrdiff_t n     = (ptrdiff_t)(m[i].bytes / sizeof(double));
+        BCRCudaPiece   *piece = pieces + p->n[0] + p->n[1];
+
+        if (m[i].rank != q || !n) continue;
+        piece->from = way ? at : (double *)m[i].p;
+        piece->to   = way ? (double *)m[i].p : at;
+        piece->n    = n;
+        p->most     = PetscMax(p->most, n);
+        p->n[way]++;
+        at += n;
+        left -= (PetscInt)n;
+      }
+      if (left) { /* one that nobody wants */
+        const BCRCudaPiece none = {way ? at : NULL, way ? NULL : at, 1};
+
+        pieces[p->n[0] + p->n[1]] = none;
+        p->most                   = PetscMax(p->most, 1);
+        p->n[way]++;
+      }
+    }
+  }
+  if (p->n[0]) { /* and so n[1] */
+    const size_t bytes = (size_t)(p->n[0] + p->n[1]) * sizeof(*pieces);
+
+    TransportCallCuda(t, BCRCudaMalloc(bytes, (void **)&p->pieces));
+    TransportCallCuda(t, BCRCudaPut(p->pieces, pieces, bytes, NULL));
+  }
+  PetscCall(PetscFree(pieces));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTransportPlanCreate(BCRTransport t, int nsend, const BCRMessage send[], int nrecv, const BCRMessage recv[], BCRTransportPlan *plan)
+{
+  BCRTransportPlan p;
+  PetscInt64      *count, *offset, *told, room = 0, all;
+  void           **base;
+  PetscErrorCode   ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&p));
+  *plan        = p;
+  p->transport = t;
+  p->nsend     = nsend;
+  p->nrecv     = nrecv;
+  PetscCall(PetscMalloc2(nsend, &p->send, nrecv, &p->recv));
+  PetscCall(PetscArraycpy(p->send, send, nsend));
+  PetscCall(PetscArraycpy(p->recv, recv, nrecv));
+  if (t->info.kind != BCR_TRANSPORT_NCCL || t->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscCalloc3(2 * t->size, &count, t->size, &offset, t->size, &told));
+  for (int i = 0; i < nsend; i++) count[2 * send[i].rank] += (PetscInt64)(send[i].bytes / sizeof(double));
+  for (int i = 0; i < nrecv; i++) count[2 * recv[i].rank + 1] += (PetscInt64)(recv[i].bytes / sizeof(double));
+  for (int i = 0; i < nsend; i++) {
+    if (send[i].rank == t->rank) continue;
+    p->sent[0] += send[i].bytes;
+    p->sent[1] += send[i].bytes ? 1 : 0;
+  }
+  for (PetscMPIInt q = 0; q < t->size; q++) {
+    if (q == t->rank || (!count[2 * q] && !count[2 * q + 1])) continue;
+    for (int way = 0; way < 2; way++) count[2 * q + way] = PetscMax(count[2 * q + way], 1);
+    offset[q] = room;
+    room += count[2 * q + 1];
+  }
+  PetscCallMPI(MPI_Alltoall(offset, 1, MPIU_INT64, told, 1, MPIU_INT64, t->comm));
+  PetscCallMPI(MPI_Allreduce(&room, &all, 1, MPIU_INT64, MPI_MAX, t->comm));
+  if (all) PetscCall(BCRTransportWindowCreate(t, PETSC_TRUE, 2 * (size_t)all * sizeof(double), BCR_CUDA_NOTHING, &p->window, &base, &p->turn));
+  if (p->window) {
+    p->slot = (ptrdiff_t)all;
+    ierr    = plan_pieces(p, told, count, offset, base);
+    PetscCall(BCRFaultShare(t->comm, ierr, "has no room for what goes between ranks, as its own message says"));
+  }
+  PetscCall(PetscFree3(count, offset, told));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTransportPlanExchange(BCRTransportPlan p, void *stream)
+{
+  BCRTransport t = p->transport;
+
+  PetscFunctionBegin;
+  if (!p->window) {
+    PetscCall(BCRTransportExchange(t, stream, p->nsend, p->send, p->nrecv, p->recv));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BCRTransportWindowBegin(t, p->sent[0], p->sent[1]));
+  for (int i = 0, j = 0; i < p->nsend; i++) {
+    if (p->send[i].rank != t->rank || !p->send[i].bytes) continue;
+    while (p->recv[j].rank != t->rank || !p->recv[j].bytes) j++;
+    TransportCallCuda(t, BCRCudaCopy(p->recv[j++].p, p->send[i].p, p->send[i].bytes, stream));
+  }
+  TransportCallCuda(t, BCRCudaWindowExchange(stream, p->n[0], p->n[1], p->pieces, p->most, p->slot, p->turn));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRTransportPlanDestroy(BCRTransportPlan *plan)
+{
+  BCRTransportPlan p = *plan;
+
+  PetscFunctionBegin;
+  if (!p) PetscFunctionReturn(PETSC_SUCCESS);
+  TransportCallCuda(p->transport, BCRCudaFree(p->pieces));
+  PetscCall(BCRTransportWindowDestroy(&p->window));
+  PetscCall(PetscFree2(p->send, p->recv));
+  PetscCall(PetscFree(*plan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -62,6 +62,14 @@ PETSC_INTERN
 PetscErrorCode BCRTransportWindowBegin(BCRTransport transport, size_t bytes, size_t messages);
 PETSC_INTERN
 PetscErrorCode BCRTransportWindowDestroy(BCRTransportWindow *window);
+/* An exchange of doubles between the same places again and again: as BCRTransportExchange(), or in a window, where there is one. Collective to make */
+typedef struct _n_BCRTransportPlan *BCRTransportPlan;
+PETSC_INTERN
+PetscErrorCode BCRTransportPlanCreate(BCRTransport transport, int nsend, const BCRMessage send[], int nrecv, const BCRMessage recv[], BCRTransportPlan *plan);
+PETSC_INTERN
+PetscErrorCode BCRTransportPlanExchange(BCRTransportPlan plan, void *stream);
+PETSC_INTERN
+PetscErrorCode BCRTransportPlanDestroy(BCRTransportPlan *plan);
 PETSC_INTERN
 PetscErrorCode BCRTransportGetInfo(BCRTransport transport, BCRTransportInfo *info);
 PETSC_INTERN

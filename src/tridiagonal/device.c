@@ -456,6 +456,20 @@ PetscErrorCode BCRTriDeviceSolve(BCRTriDevice d, BCRStream stream, const PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool BCRTriDeviceWaits(BCRTriDevice d, PetscInt reach)
+{
+  const PetscBool scan = d->spec.inner && d->spec.outer && d->spec.n && !d->cr.table && !d->carry && !d->factors.l ? PETSC_TRUE : PETSC_FALSE;
+
+  return scan && reach <= BCR_CUDA_SCAN_WEIGHTS && BCRCudaScanWaits(&d->scan, d->single, d->io) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+PetscErrorCode BCRTriDeviceSolveRanks(BCRTriDevice d, const BCRCudaScanRanks *ranks, BCRStream stream, const PetscReal *f, PetscReal *u)
+{
+  PetscFunctionBegin;
+  PetscCallBCRCuda(BCRCudaScanSolveRanks(stream, &d->scan, ranks, d->single, f, u, d->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRTriDeviceSolveHost(BCRTriDevice d, const PetscReal *f, PetscReal *u)
 {
   const size_t bytes = (size_t)d->spec.inner * (size_t)d->spec.n * (size_t)d->spec.outer * sizeof(PetscReal);

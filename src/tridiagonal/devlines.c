@@ -17,8 +17,11 @@ struct _n_BCRTriDeviceRanks {
   BCRStream          stream; /* of set-up, and of fields of the host */
   BCRCudaSide        side;   /* of the exchange */
   PetscReal         *stage;
+  double             out[2]; /* couplings out of the rank */
   BCRTransportWindow window; /* or NULL */
   BCRCudaRanksWindow waits;
+  BCRCudaScanRanks   scan;
+  PetscBool          whole;   /* window: the kernel that solves the lines does all of it, by `scan` */
   size_t             sent[2]; /* bytes and messages of a solve, then */
 };
 
@@ -52,6 +55,8 @@ PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice 
   d->p.rep     = (int)t->rep;
   d->p.perline = t->sets > 1 ? 1 : 0;
   d->p.single  = sizeof(PetscReal) == sizeof(float) ? 1 : 0;
+  d->out[0]    = (double)t->low;
+  d->out[1]    = (double)t->up;
   d->p.nfirst  = t->nfirst;
   d->p.nlast   = t->nlast;
   d->p.mfirst  = t->mfirst;
@@ -67,6 +72,34 @@ PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What the kernel of the lines needs to know of the other ranks */
+static PetscErrorCode Scan(BCRTriDeviceRanks d)
+{
+  const BCRCudaChains *c = &d->waits.chain;
+  BCRCudaScanRanks    *r = &d->scan;
+
+  PetscFunctionBegin;
+  r->n       = (int)c->n;
+  r->begin   = d->waits.before ? 1 : 0;
+  r->mfirst  = (int)d->p.mfirst;
+  r->mlast   = (int)d->p.mlast;
+  r->vfirst  = d->p.vfirst;
+  r->vlast   = d->p.vlast;
+  r->low     = d->out[0];
+  r->up      = d->out[1];
+  r->columns = d->p.inner * d->p.outer;
+  r->slot    = 4 * r->columns;
+  r->mine    = d->waits.mine;
+  r->before  = d->waits.before;
+  r->after   = d->waits.after;
+  r->turn    = d->waits.turn;
+  PetscCallBCRCuda(BCRCudaGet(r->f, c->f, (size_t)c->n * sizeof(double), d->stream));
+  PetscCallBCRCuda(BCRCudaGet(r->r, c->r, (size_t)c->n * sizeof(double), d->stream));
+  PetscCallBCRCuda(BCRCudaGet(r->h, c->h, (size_t)(c->n - 1) * sizeof(double), d->stream));
+  r->f[0] = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
 {
   const size_t columns = (size_t)d->p.inner * (size_t)d->p.outer;
@@ -76,9 +109,18 @@ PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
 
   PetscFunctionBegin;
   PetscCall(BCRDeviceReducedNear(d->reduced, &neighbours, &d->waits.chain, &rank, peer));
-  if (!d->local || !d->early || !columns || !BCRCudaRanksWaits(&d->p)) neighbours = PETSC_FALSE;
-  PetscCall(BCRTransportWindowCreate(d->transport, neighbours, 8 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
-  if (!d->window) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!d->local || !d->early || !columns) neighbours = PETSC_FALSE;
+  d->whole = neighbours && d->waits.chain.same && BCRTriDeviceWaits(d->local, (PetscInt)PetscMax(d->p.mfirst, d->p.mlast)) ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(BCRTransportWindowCreate(d->transport, d->whole, 12 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
+  if (!d->window) {
+    d->whole = PETSC_FALSE;
+    if (neighbours && !BCRCudaRanksWaits(&d->p)) neighbours = PETSC_FALSE;
+    PetscCall(BCRTransportWindowCreate(d->transport, neighbours, 8 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
+  }
+  if (!d->window) {
+    PetscCall(BCRDeviceReducedOpen(d->reduced));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   d->waits.slot   = (ptrdiff_t)(4 * columns);
   d->waits.mine   = (double *)base[rank];
   d->waits.before = peer[0] >= 0 ? (double *)base[peer[0]] : NULL;
@@ -88,6 +130,7 @@ PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
     d->sent[0] += columns * sizeof(double);
     d->sent[1]++;
   }
+  if (d->whole) PetscCall(Scan(d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,15 +147,18 @@ static PetscErrorCode Solve(BCRTriDeviceRanks d, BCRStream stream, const PetscRe
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (d->window) PetscCall(BCRTransportWindowBegin(d->transport, d->sent[0], d->sent[1]));
+  if (d->whole) {
+    PetscCall(BCRTriDeviceSolveRanks(d->local, &d->scan, stream, f, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCallBCRCuda(BCRCudaSideBegin(&d->side, stream));
   PetscCallBCRCuda(BCRCudaRanksGather(d->side.stream, &d->p, f, d->g, d->window ? &d->waits : NULL));
   if (d->local) {
     if (f == u) PetscCallBCRCuda(BCRCudaSideEnd(&d->side, stream)); /* what has been read may be overwritten */
     PetscCall(BCRTriDeviceSolve(d->local, stream, f, u));
   }
-  if (d->window) { /* what other ranks store, and the other stream, is waited for in the last kernel */
+  if (d->window) { /* what other ranks store, and the other stream, is waited for in the last kernel, so that f has been read when it ends */
     PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u, &d->waits));
-    PetscCallBCRCuda(BCRCudaSideEnd(&d->side, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRDeviceReducedSolve(d->reduced, d->side.stream)); /* the host may wait in it: what can run meanwhile has been launched */

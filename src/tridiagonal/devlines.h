@@ -13,6 +13,7 @@ typedef struct {
   PetscInt         inner, n, outer, rep, sets, nfirst, nlast, mfirst, mlast;
   const PetscReal *wfirst, *wlast, *vfirst, *vlast;
   const double    *schur;
+  PetscReal        low, up; /* couplings out of the rank, of one set */
   PetscBool        early;
 } BCRTriRanksTables;
 

@@ -6,14 +6,15 @@
   #include "../backend/cuda/lineranks.h"
 
 struct _n_BCRDeviceReduced {
-  BCRReduced     r; /* not owned */
-  BCRTransport   transport;
-  BCRDeviceArena tables, space;
-  double        *g, *array, *here, *share; /* g: a part of array where neighbours solve all systems */
-  BCRCudaChains  near, far;
-  const int     *nearindex, *farindex, *base, *step;
-  int            nsend[3], nrecv[3]; /* between neighbours; to the shares; back */
-  BCRMessage    *send[3], *recv[3];
+  BCRReduced       r; /* not owned */
+  BCRTransport     transport;
+  BCRDeviceArena   tables, space;
+  double          *g, *array, *here, *share; /* g: a part of array where neighbours solve all systems */
+  BCRCudaChains    near, far;
+  const int       *nearindex, *farindex, *base, *step;
+  int              nsend[3], nrecv[3]; /* between neighbours; to the shares; back */
+  BCRMessage      *send[3], *recv[3];
+  BCRTransportPlan plan[3];
 };
 
 static PetscErrorCode PutInts(BCRDeviceReduced d, BCRStream stream, PetscInt n, const PetscInt v[], const int **p)
@@ -181,10 +182,12 @@ PetscErrorCode BCRDeviceReducedNear(BCRDeviceReduced d, PetscBool *simple, BCRCu
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Exchange(BCRDeviceReduced d, BCRStream stream, int way)
+PetscErrorCode BCRDeviceReducedOpen(BCRDeviceReduced d)
 {
   PetscFunctionBegin;
-  PetscCall(BCRTransportExchange(d->transport, stream, d->nsend[way], d->send[way], d->nrecv[way], d->recv[way]));
+  for (int way = 0; way < 3; way++) {
+    if (way ? d->r->nshared : d->r->nb.ns) PetscCall(BCRTransportPlanCreate(d->transport, d->nsend[way], d->send[way], d->nrecv[way], d->recv[way], &d->plan[way]));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -197,15 +200,15 @@ PetscErrorCode BCRDeviceReducedSolve(BCRDeviceReduced d, BCRStream stream)
   PetscFunctionBegin;
   if (r->nshared) {
     PetscCallBCRCuda(BCRCudaSystemsMove(stream, r->rows, r->nshared, r->nsys, (int)r->nvec, d->farindex, d->base, d->step, 0, d->g, d->here));
-    PetscCall(Exchange(d, stream, 1));
+    PetscCall(BCRTransportPlanExchange(d->plan[1], stream));
   }
   if (r->nb.ns) {
     if (!inside) PetscCallBCRCuda(BCRCudaSystemsMove(stream, r->rows, r->nb.ns, r->nsys, (int)r->nvec, d->nearindex, NULL, NULL, 0, d->g, own));
-    PetscCall(Exchange(d, stream, 0));
+    PetscCall(BCRTransportPlanExchange(d->plan[0], stream));
   }
   if (r->nshared) {
     PetscCallBCRCuda(BCRCudaChainsSolve(stream, &d->far, d->share));
-    PetscCall(Exchange(d, stream, 2));
+    PetscCall(BCRTransportPlanExchange(d->plan[2], stream));
     PetscCallBCRCuda(BCRCudaSystemsMove(stream, r->rows, r->nshared, r->nsys, (int)r->nvec, d->farindex, d->base, d->step, 1, d->g, d->here));
   }
   if (r->nb.ns) {
@@ -229,7 +232,10 @@ PetscErrorCode BCRDeviceReducedDestroy(BCRDeviceReduced *device)
 
   PetscFunctionBegin;
   if (!d) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int way = 0; way < 3; way++) PetscCall(PetscFree2(d->send[way], d->recv[way]));
+  for (int way = 0; way < 3; way++) {
+    PetscCall(BCRTransportPlanDestroy(&d->plan[way]));
+    PetscCall(PetscFree2(d->send[way], d->recv[way]));
+  }
   PetscCall(BCRDeviceArenaFree(&d->tables));
   PetscCall(BCRDeviceArenaFree(&d->space));
   PetscCall(PetscFree(*device));

@@ -20,6 +20,9 @@ PetscErrorCode BCRDeviceReducedGetArray(BCRDeviceReduced device, double **g);
 /* simple: each end has one row of a neighbour at most, that rank (peer, or -1) gets one of here, and all systems are chains of these rows */
 PETSC_INTERN
 PetscErrorCode BCRDeviceReducedNear(BCRDeviceReduced device, PetscBool *simple, BCRCudaChains *chains, PetscMPIInt *rank, PetscMPIInt peer[2]);
+/* collective, before solves */
+PETSC_INTERN
+PetscErrorCode BCRDeviceReducedOpen(BCRDeviceReduced device);
 PETSC_INTERN
 PetscErrorCode BCRDeviceReducedSolve(BCRDeviceReduced device, BCRStream stream); /* collective */
 PETSC_INTERN

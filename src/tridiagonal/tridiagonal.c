@@ -43,6 +43,7 @@ struct _n_BCRTri {
   PetscInt   mfirst, mlast;                     /* rows next to each end that make its right-hand side, and the weights of their values */
   PetscReal *vfirst, *vlast;                    /* laid out alike; only if early */
   PetscBool  early;
+  PetscReal  out[2];   /* couplings of the first set out of the rank */
   double    *schur;    /* S of each set: (first, first), (first, last), (last, first), (last, last) */
   double    *ends, *g; /* values of the local solution in the first and last row; right-hand side and solution */
   BCRReduced reduced;
@@ -235,6 +236,9 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
     low[t->lines + l]  = t->schur[4 * set + 2];
     diag[t->lines + l] = t->schur[4 * set + 3];
     up[t->lines + l]   = c[2];
+    if (l) continue;
+    t->out[0] = (PetscReal)low[0];
+    t->out[1] = (PetscReal)c[2];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -266,6 +270,8 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
   tables.vfirst = t->vfirst;
   tables.vlast  = t->vlast;
   tables.schur  = t->schur;
+  tables.low    = t->out[0];
+  tables.up     = t->out[1];
   tables.early  = t->early;
   PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault));
   ierr = BCRTriDeviceRanksCreate(&tables, t->device, t->reduced, options->transport, options->stream, &t->ranks);

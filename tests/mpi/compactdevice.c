@@ -77,7 +77,7 @@ static PetscErrorCode single(BCRCompact device, PetscInt all, const PetscReal *f
   PetscCallBCRCuda(BCRCudaPut(d[0], w, bytes, NULL));
   for (PetscInt i = 0; i < all; i++) w[i] = NAN;
   PetscCallBCRCuda(BCRCudaPut(d[1], w, bytes, NULL));
-  PetscCallBCRCuda(BCRCudaCompactSolve(NULL, &p, d[0], d[1]));
+  PetscCallBCRCuda(BCRCudaCompactSolve(NULL, &p, d[0], d[1], NULL));
   PetscCallBCRCuda(BCRCudaGet(w, d[1], bytes, NULL));
   *off = 0;
   for (PetscInt i = 0; i < all; i++) {

@@ -37,11 +37,12 @@ static int length(int p, int q, int m)
 /* messages: of every pair, or with the neighbours of a ring */
 static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ring, int nmessage, BCRStream stream[2])
 {
-  BCRDeviceArena arena;
-  BCRMessage    *send, *recv;
-  double        *here, *there[2];
-  int            nsend = 0, nrecv = 0, n[2] = {0, 0}, total = 0;
-  size_t         bytes = 0, count = 0;
+  BCRDeviceArena   arena;
+  BCRMessage      *send, *recv;
+  double          *here, *there[2];
+  int              nsend = 0, nrecv = 0, n[2] = {0, 0}, total = 0;
+  size_t           bytes = 0, count = 0;
+  BCRTransportPlan plan = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&arena, sizeof(arena)));
@@ -64,7 +65,7 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
   PetscCall(PetscMalloc1(total, &here));
   for (int i = 0; i < 2; i++) PetscCall(BCRDeviceArenaGet(&arena, (size_t)total * sizeof(double), "messages", &there[i]));
   PetscCall(BCRTransportCount(t));
-  for (int round = 0; round < 6; round++) {
+  for (int round = 0; round < 11; round++) { /* from the sixth one on by a plan */
     BCRStream st   = stream[round % 2];
     double   *v    = here;
     PetscBool good = PETSC_TRUE;
@@ -82,7 +83,9 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
       recv[k].p = v;
       v += length(recv[k].rank, rank, k % nmessage);
     }
-    PetscCall(BCRTransportExchange(t, st, nsend, send, nrecv, recv));
+    if (round == 6) PetscCall(BCRTransportPlanCreate(t, nsend, send, nrecv, recv, &plan));
+    if (plan) PetscCall(BCRTransportPlanExchange(plan, st));
+    else PetscCall(BCRTransportExchange(t, st, nsend, send, nrecv, recv));
     if (round == 4) { /* what arrived goes on at once, back to where it came from, where it is what was sent */
       for (int k = 0; k < nsend; k++) {
         BCRMessage keep = send[k];
@@ -123,8 +126,9 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
       nback += recv[k].bytes ? 1 : 0;
     }
     PetscCall(BCRTransportGetInfo(t, &info));
-    check(info.bytes_sent == 6 * bytes + back && info.messages == 6 * count + nback ? PETSC_TRUE : PETSC_FALSE, kind, "bytes and messages");
+    check(info.bytes_sent == 11 * bytes + back && info.messages == 11 * count + nback ? PETSC_TRUE : PETSC_FALSE, kind, "bytes and messages");
   }
+  PetscCall(BCRTransportPlanDestroy(&plan));
   PetscCall(PetscFree(here));
   PetscCall(PetscFree2(send, recv));
   PetscCall(BCRDeviceArenaFree(&arena));

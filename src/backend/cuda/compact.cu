@@ -9,6 +9,7 @@
   from before the tile's first row, or from row h-1; b: the same backwards.
 */
 #include "tri.cuh"
+#include "window.cuh"
 #include "compact.h"
 #include <cmath>
 #include <cstdint>
@@ -575,8 +576,109 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(cons
   }
 }
 
+/*
+  Where ranks reach one another's memory (window.cuh) nothing but these kernels is needed: what other ranks want of a line they get from here, ALONG_SENT lines (or groups of columns) before
+  that line is solved, when its ends come to the cache of the device, where the copy of the whole line finds them. So numbers are on their way while lines are solved, and those that have not come are
+  waited for when their line is. All blocks are there at once (BCRCudaCompactWaits()), and lines go in the same order everywhere.
+*/
+#define ALONG_SENT  3
+#define ALONG_ENDS  3 /* rows of a thread at either end, of 32 threads: 64 + 3 rows at most */
+#define ALONG_PLACE 4 /* numbers of a line beside each other */
+
+static_assert(BCR_CUDA_COMPACT_REACH + 3 <= 32 * ALONG_ENDS, "rows that other ranks' numbers come from");
+
+/* Number k of a line, from the rank before (side 0) or behind, in a slot */
+static __device__ __forceinline__ ptrdiff_t compact_place(ptrdiff_t lines, int side, ptrdiff_t line, int k)
+{
+  return ALONG_PLACE * (side * lines + line) + k;
+}
+
+/* What a lane has of other ranks' numbers (AlongLane's side and number), from their messages or from a window */
+template <typename T>
+struct CompactGhost {
+  const T        *from; /* or NULL */
+  double         *in;   /* or NULL; its slot */
+  const unsigned *turn;
+  ptrdiff_t       step;
+
+  template <typename P, typename M>
+  __device__ __forceinline__ void set(const P &p, const BCRCudaCompactWindow &o, const M &m)
+  {
+    step = o.mine ? ALONG_PLACE : 1;
+    from = m.other && !o.mine ? (m.side ? p.ghost[1] : p.ghost[0]) + m.number * p.lines : NULL;
+    in   = m.other && o.mine ? o.mine + (*(const volatile unsigned *)o.turn & 1) * o.slot + compact_place(p.lines, m.side, 0, m.number) : NULL;
+    turn = o.turn;
+  }
+  /* that of a line, if it is there; no line: -1 */
+  __device__ __forceinline__ double ask(ptrdiff_t line) const { return line < 0 ? 0 : (in ? window_load(in + step * line) : (from ? (double)from[line] : 0)); }
+  __device__ __forceinline__ T      take(ptrdiff_t line, double asked) const
+  {
+    if (!in) return (T)asked;
+    if (!window_there(asked)) return (T)window_wait(in + step * line, turn);
+    window_clear(in + step * line);
+    return (T)asked;
+  }
+};
+
+/* Rows m = first, first + 32, ... from the ends of a line, of which another rank wants a sum with weights, and the first ones themselves */
+template <typename T>
+struct CompactSends {
+  T       v[2][ALONG_ENDS];
+  double  w[ALONG_ENDS], scale; /* of the sum for the rank before */
+  double *to[2];                /* the slot in their memory, or NULL */
+  int     first, rows;
+
+  __device__ __forceinline__ void set(const BCRCudaCompactWindow &o, bool left, bool right, int first_)
+  {
+    const ptrdiff_t slot = o.mine ? (*(const volatile unsigned *)o.turn & 1) * o.slot : 0;
+
+    first = first_;
+    rows  = o.rows;
+    scale = o.scale;
+    to[0] = o.mine && left && o.to[0] ? o.to[0] + slot : NULL;
+    to[1] = o.mine && right && o.to[1] ? o.to[1] + slot : NULL;
+#pragma unroll
+    for (int i = 0; i < ALONG_ENDS; i++) w[i] = o.mine && first + 32 * i < rows ? o.weights[first + 32 * i] : 0;
+  }
+  /* f: the line's first row */
+  __device__ __forceinline__ void load(const T *f, ptrdiff_t n, ptrdiff_t inner, bool wanted)
+  {
+#pragma unroll
+    for (int side = 0; side < 2; side++)
+#pragma unroll
+      for (int i = 0; i < ALONG_ENDS; i++) {
+        const int m = first + 32 * i;
+
+        v[side][i] = wanted && to[side] && m < rows ? f[inner * (side ? n - 1 - m : m)] : (T)0;
+      }
+  }
+  /* The sums of the lanes of a warp: for the rank before in the lanes 0 to 15, for the one behind in the others */
+  __device__ __forceinline__ double total() const
+  {
+    const int lane = threadIdx.x & 31;
+    double    a = 0, b = 0, x;
+
+#pragma unroll
+    for (int i = 0; i < ALONG_ENDS; i++) {
+      a += w[i] * (double)v[0][i];
+      b += w[i] * (double)v[1][i];
+    }
+    a *= scale;
+    x = (lane < 16 ? a : b) + __shfl_xor_sync(~0u, lane < 16 ? b : a, 16);
+#pragma unroll
+    for (int s = 8; s > 0; s /= 2) x += __shfl_xor_sync(~0u, x, s);
+    return x;
+  }
+  __device__ __forceinline__ void store(ptrdiff_t lines, int behind, ptrdiff_t line, int k, double x) const
+  {
+    double *t = behind ? to[1] : to[0];
+
+    if (t) window_store(t + compact_place(lines, !behind, line, k), x);
+  }
+};
+
 template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
-__global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
+__global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const __grid_constant__ CompactAlong<T, K> p, const __grid_constant__ BCRCudaCompactWindow o, const T *f, T *u)
 {
   constexpr int ROOM = ALONG_ROOM(K), AHEAD = STAGES == 2 ? 2 : STAGES - 1;
 
@@ -585,9 +687,8 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
   const int           lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = blockIdx.x * ALONG_WARPS + warp, tile = group % p.tiles;
   unsigned long long *barrier = (unsigned long long *)(shared + (size_t)ALONG_WARPS * STAGES * ROOM * sizeof(T) / 16) + warp * STAGES;
   T                  *buffer  = (T *)shared + (size_t)warp * STAGES * ROOM;
-  const ptrdiff_t     first = group / p.tiles, step = p.warps / p.tiles;
+  const ptrdiff_t     first = group < p.warps ? group / p.tiles : p.lines, step = p.warps / p.tiles;
 
-  if (group >= p.warps) return;
   AlongLane<T, H, SIGN, K, CUT, 1> m;
 
   m.set(p, lane, tile);
@@ -610,8 +711,18 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
     __pipeline_commit();
   };
 
-  const T *from = m.other ? p.ghost[m.side] + m.number * p.lines : NULL;
-  T        next = m.other && first < p.lines ? from[first] : (T)0;
+  CompactGhost<T> ghosts;
+  CompactSends<T> sends;
+
+  ghosts.set(p, o, m);
+  sends.set(o, m.left, m.right, lane);
+  const auto send = [&](ptrdiff_t line) { /* what is loaded of it: the lanes of either half to one rank */
+                                          const int    k = lane & 15, behind = lane >> 4;
+                                          const T      plane = __shfl_sync(~0u, sends.v[1][0], k);
+                                          const double total = sends.total();
+
+                                          if (line < p.lines && k <= H) sends.store(p.lines, behind, line, behind && k < H ? H - 1 - k : k, k < H ? (double)(behind ? plane : sends.v[0][0]) : total);
+  };
 
   if (m.bulk) {
     if (lane == 0) {
@@ -622,16 +733,23 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
   }
 #pragma unroll
   for (int s = 0; s < AHEAD; s++) load(s, first + s * step);
-
+  if (CUT && o.mine) {
+    for (int s = 0; s < ALONG_SENT; s++) {
+      sends.load(f + (first + s * step) * p.n, p.n, 1, first + s * step < p.lines);
+      send(first + s * step);
+    }
+  }
+  double   next   = ghosts.ask(first < p.lines ? first : -1);
   int      stage  = 0;
   unsigned parity = 0;
 
   for (ptrdiff_t line = first; line < p.lines; line += step) {
-    T      *in    = buffer + stage * ROOM;
-    const T ghost = next;
+    T              *in    = buffer + stage * ROOM;
+    const ptrdiff_t later = line + ALONG_SENT * step;
+    const T         ghost = ghosts.take(line, next);
 
-    if (m.other && line + step < p.lines) next = from[line + step];
-
+    next = ghosts.ask(line + step < p.lines ? line + step : -1);
+    if (CUT && o.mine) sends.load(f + later * p.n, p.n, 1, later < p.lines);
     if (m.bulk) bulk_wait(barrier + stage, parity);
     else {
       __pipeline_wait_prior(AHEAD - 1);
@@ -652,12 +770,14 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
       }
     }
     __syncwarp();
+    if (CUT && o.mine) send(later);
     load((stage + AHEAD) % STAGES, line + AHEAD * step);
     if (++stage == STAGES) {
       stage = 0;
       parity ^= 1;
     }
   }
+  if (CUT && o.mine) window_done(o.turn);
 }
 
 /*
@@ -725,9 +845,25 @@ __global__ void __launch_bounds__(32 * COLUMNS, 1) compact_columns(const __grid_
   }
 }
 
-template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
-static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u)
+/* Whether blocks may wait for other ranks: the device has them all at once, and each number has one tile that takes it */
+template <typename T, int K, typename F>
+static int along_waits(F *kernel, const CompactAlong<T, K> &p, unsigned grid, int threads, size_t shared, int sms, int *waits)
 {
+  const bool  one    = p.tiles == 1 || ((ptrdiff_t)p.out - p.halo > p.h && (ptrdiff_t)(p.tiles - 1) * p.out + p.halo < p.n - p.t);
+  int         blocks = 0;
+  cudaError_t e      = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+
+  if (e == cudaSuccess) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+  if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared);
+  *waits = one && (ptrdiff_t)blocks * sms >= (ptrdiff_t)grid;
+  return (int)e;
+}
+
+template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
+static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u, const BCRCudaCompactWindow *w, int *waits)
+{
+  const BCRCudaCompactWindow o = w ? *w : BCRCudaCompactWindow();
+
   const int          N = b->h + b->t, W = BCR_CUDA_COMPACT_WIDTH;
   const ptrdiff_t    n = b->n;
   CompactAlong<T, K> p;
@@ -782,6 +918,7 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
   if constexpr (K == 9 || K == 17) {
     const ptrdiff_t blocks = ((p.lines + COLUMNS - 1) / COLUMNS) * p.tiles;
 
+    if (b->inner > 1 && waits) return 0; /* its few blocks would wait */
     if (b->inner > 1)
       return bcr_launch_cluster(compact_columns<T, H, SIGN, K, CUT>, dim3((unsigned)(blocks < sms ? blocks : (sms < p.tiles ? p.tiles : sms / p.tiles * p.tiles))), dim3(32 * COLUMNS), 2 * ALONG_ROOM(K) * COLUMNS_PITCH * sizeof(T), 1, stream, p,
                                 (const T *)f, (T *)u);
@@ -790,7 +927,11 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
   const size_t    bytes = (size_t)ALONG_WARPS * STAGES * (ALONG_ROOM(K) * sizeof(T) + sizeof(double));
 
   p.warps = (int)(tasks < resident ? tasks : (resident < p.tiles ? p.tiles : resident / p.tiles * p.tiles));
-  return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, dim3((unsigned)((p.warps + ALONG_WARPS - 1) / ALONG_WARPS)), dim3(32 * ALONG_WARPS), bytes, 1, stream, p, (const T *)f, (T *)u);
+
+  const unsigned grid = (unsigned)((p.warps + ALONG_WARPS - 1) / ALONG_WARPS);
+
+  if (waits) return along_waits(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, p, grid, 32 * ALONG_WARPS, bytes, sms, waits);
+  return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, dim3(grid), dim3(32 * ALONG_WARPS), bytes, 1, stream, p, o, (const T *)f, (T *)u);
 }
 
 /* Threads of a line, tiles: the whole line where `most` threads have room for it */
@@ -855,23 +996,23 @@ int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, cons
 }
 
 template <typename T, int H, int SIGN>
-static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u)
+static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w, int *waits)
 {
   const ptrdiff_t m = p->periodic ? p->n : p->n - p->h - p->t;
   CompactShape    s;
 
   if (p->cut[0] || p->cut[1]) {
-    if (m <= 17 * 32 || p->inner > 1) return along_launch<T, H, SIGN, 17, 3, 3, true>(stream, p, f, u);
-    return along_launch<T, H, SIGN, 33, 3, 2, true>(stream, p, f, u);
+    if (m <= 17 * 32 || p->inner > 1) return along_launch<T, H, SIGN, 17, 3, 3, true>(stream, p, f, u, w, waits);
+    return along_launch<T, H, SIGN, 33, 3, 2, true>(stream, p, f, u, w, waits);
   }
   if (p->inner == 1) {
-    if (m <= 5 * 32) return along_launch<T, H, SIGN, 5, 4, 5, false>(stream, p, f, u);
-    if (m <= 9 * 32) return along_launch<T, H, SIGN, 9, 4, 4, false>(stream, p, f, u);
-    if (m <= 17 * 32) return along_launch<T, H, SIGN, 17, 3, 3, false>(stream, p, f, u);
-    return along_launch<T, H, SIGN, 33, 3, 2, false>(stream, p, f, u);
+    if (m <= 5 * 32) return along_launch<T, H, SIGN, 5, 4, 5, false>(stream, p, f, u, NULL, NULL);
+    if (m <= 9 * 32) return along_launch<T, H, SIGN, 9, 4, 4, false>(stream, p, f, u, NULL, NULL);
+    if (m <= 17 * 32) return along_launch<T, H, SIGN, 17, 3, 3, false>(stream, p, f, u, NULL, NULL);
+    return along_launch<T, H, SIGN, 33, 3, 2, false>(stream, p, f, u, NULL, NULL);
   }
-  if (m > 9 * 32) return along_launch<T, H, SIGN, 17, 3, 3, false>(stream, p, f, u);
-  if (m > 5 * 32) return along_launch<T, H, SIGN, 9, 4, 4, false>(stream, p, f, u);
+  if (m > 9 * 32) return along_launch<T, H, SIGN, 17, 3, 3, false>(stream, p, f, u, NULL, NULL);
+  if (m > 5 * 32) return along_launch<T, H, SIGN, 9, 4, 4, false>(stream, p, f, u, NULL, NULL);
   compact_shape(p, 32, 16, &s);
   s.tx = 32;
   while (s.tx > 1 && s.tx / 2 >= s.columns) s.tx /= 2;
@@ -880,13 +1021,24 @@ static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f,
                             (const T *)f, (T *)u);
 }
 
-#define COMPACT_RUN(H) (p->sign > 0 ? compact_run<T, H, 1>(stream, p, f, u) : compact_run<T, H, -1>(stream, p, f, u))
+#define COMPACT_RUN(H) (p->sign > 0 ? compact_run<T, H, 1>(stream, p, f, u, w, waits) : compact_run<T, H, -1>(stream, p, f, u, w, waits))
 
-int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u)
+static int compact_solve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w, int *waits)
 {
   int e = 0;
 
   if (!p->n || !p->inner || !p->outer) return 0;
   BCR_CUDA_TYPE(p->single, e = p->half == 1 ? COMPACT_RUN(1) : (p->half == 2 ? COMPACT_RUN(2) : COMPACT_RUN(3)));
   return e ? e : bcr_done();
+}
+
+int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w)
+{
+  return compact_solve(stream, p, f, u, w, NULL);
+}
+
+int BCRCudaCompactWaits(const BCRCudaCompact *p, int *waits)
+{
+  *waits = 0;
+  return p->cut[0] || p->cut[1] ? compact_solve(NULL, p, NULL, NULL, NULL, waits) : 0;
 }

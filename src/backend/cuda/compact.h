@@ -32,7 +32,17 @@ typedef struct {
   BCRCudaCompactRow first[BCR_CUDA_COMPACT_ENDS], last[BCR_CUDA_COMPACT_ENDS];
   double            G[2 * BCR_CUDA_COMPACT_ENDS * (2 * BCR_CUDA_COMPACT_ENDS + 2)];
 } BCRCudaCompact;
-BCR_CUDA_API int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u);
+/* The same without messages, in memory that other ranks reach (window.cuh): the kernel stores there what they want, `rows` rows from an end on with these weights, on the device, in what is carried
+   out there (scale: and that for the rank before), and waits for theirs. Two slots of 8 numbers a line; of this rank, and to: of the ranks before and behind, or NULL */
+typedef struct {
+  ptrdiff_t     slot;
+  double       *mine, *to[2], scale;
+  int           rows;
+  const double *weights;
+  unsigned     *turn;
+} BCRCudaCompactWindow;
+BCR_CUDA_API int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w); /* w: or NULL */
+BCR_CUDA_API int BCRCudaCompactWaits(const BCRCudaCompact *p, int *waits);                                                              /* whether it can take a window */
 /* The ghost of the rank before, to[0], and of the one behind; weights, on the device: `rows` of them, of the rows from an end on in what is carried out there (and to[0]: times sign / (1 - root^2)) */
 BCR_CUDA_API int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, const double *weights, const void *f, void *const to[2]);
 

@@ -416,6 +416,21 @@ BCR_CUDA_API size_t BCRCudaScanTableSize(const BCRCudaScan *p);
 BCR_CUDA_API void   BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, const double *G, double *tab);
 BCR_CUDA_API size_t BCRCudaScanWorkspace(const BCRCudaScan *p, int single, int io); /* bytes, after tune is set */
 BCR_CUDA_API int    BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io, const void *f, void *u, void *ws);
+/* Lines that go on on other ranks, whose devices reach one another's memory (window.cuh). What a line's first and last row become without the rows next to them, by weights of these (row j from that end
+   has vfirst[j - 1], or vlast[m - j], of the fields' type), goes to the ranks before and after and into the own memory; with these numbers, and theirs, the kernel solves the chain of rows before,
+   own, after (n <= 4 of them, `begin` before: factors as BCRCudaChains has) and takes what the rows beyond add, by the couplings low and up, from the right-hand sides of the ends. Three slots of
+   four numbers a line */
+#define BCR_CUDA_SCAN_WEIGHTS 63 /* so many at most */
+typedef struct {
+  int         n, begin, mfirst, mlast;
+  double      f[4], r[4], h[4], low, up;
+  const void *vfirst, *vlast;
+  ptrdiff_t   slot, columns;
+  double     *mine, *before, *after;
+  unsigned   *turn;
+} BCRCudaScanRanks;
+BCR_CUDA_API int BCRCudaScanWaits(const BCRCudaScan *p, int single, int io); /* whether it can */
+BCR_CUDA_API int BCRCudaScanSolveRanks(BCRStream stream, const BCRCudaScan *p, const BCRCudaScanRanks *r, int single, const void *f, void *u, void *ws);
 
 /* trifactors.cu: any lines by stored factors (src/backend/cpu/tri.h, BCRTriFactors): row j has entry j for j < nt, entry nt - 1 while j < n - nlast, then
    nt + j - (n - nlast); tables of the work type */

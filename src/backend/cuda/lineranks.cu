@@ -17,33 +17,39 @@ static __device__ inline double entry(const BCRCudaRanks &p, const void *table, 
   return (double)((const T *)table)[p.perline ? i / p.rep + across * (j + length * o) : j];
 }
 
-/* LANES neighbours in a warp for each line, or one thread. Few and large blocks: they are on the stream beside that of the local solution, whose blocks may want a
-   multiprocessor each */
+/* RANKS_LANES threads for each line: neighbours in a warp (NEAR), else in as many warps, whose neighbours are lines */
 #define RANKS_LANES 8
 
-template <typename T, int LANES>
-__global__ void __launch_bounds__(256) ranks_gather(BCRCudaRanks p, const T *f, double *g, BCRCudaRanksWindow w)
+template <typename T, int NEAR>
+__global__ void __launch_bounds__(32 * RANKS_LANES) ranks_gather(BCRCudaRanks p, const T *f, double *g, BCRCudaRanksWindow w)
 {
-  const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES, e = line < columns ? line : columns - 1;
-  const int       lane = threadIdx.x % LANES, back = blockIdx.y;
-  double          sum = 0;
-  const ptrdiff_t i = e % p.inner, o = e / p.inner, m = back ? p.mlast : p.mfirst;
-  const void     *v    = back ? p.vlast : p.vfirst;
-  const T        *from = f + i + p.inner * (p.n * o + (back ? p.n - 1 - m : 1));
+  __shared__ double part[RANKS_LANES][32];
+  const ptrdiff_t   columns = p.inner * p.outer, line = blockIdx.x * (ptrdiff_t)32 + (NEAR ? threadIdx.x / RANKS_LANES : threadIdx.x % 32), e = line < columns ? line : columns - 1;
+  const int         lane = NEAR ? threadIdx.x % RANKS_LANES : threadIdx.x / 32, back = blockIdx.y;
+  const ptrdiff_t   i = e % p.inner, o = e / p.inner, m = back ? p.mlast : p.mfirst;
+  const void       *v    = back ? p.vlast : p.vfirst;
+  const T          *from = f + i + p.inner * (p.n * o + (back ? p.n - 1 - m : 1));
+  double            sum  = lane ? 0 : (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))];
 
-#pragma unroll 8
-  for (ptrdiff_t j = lane; j < m; j += LANES) sum += entry<T>(p, v, i, o, j, m) * (double)from[p.inner * j];
+#pragma unroll 4
+  for (ptrdiff_t j = lane; j < m; j += RANKS_LANES) sum -= entry<T>(p, v, i, o, j, m) * (double)from[p.inner * j];
+  if (NEAR) {
 #pragma unroll
-  for (int k = LANES / 2; k > 0; k >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, k);
+    for (int k = RANKS_LANES / 2; k > 0; k >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, k);
+  } else {
+    part[lane][threadIdx.x % 32] = sum;
+    __syncthreads();
+#pragma unroll
+    for (int q = 1; q < RANKS_LANES; q++) sum += part[q][threadIdx.x % 32];
+  }
   if (lane == 0 && line < columns) {
     double *to = back ? w.after : w.before;
 
-    sum = (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))] - sum;
     if (w.mine) {
       const ptrdiff_t slot = (*(volatile unsigned *)w.turn & 1) * w.slot + e;
 
-      window_store(w.mine + slot + (2 + back) * columns, sum);
       if (to) window_store(to + slot + (back ? 0 : columns), sum);
+      window_store(w.mine + slot + (2 + back) * columns, sum);
     } else g[back * columns + e] = sum;
   }
 }
@@ -84,7 +90,7 @@ __global__ void ranks_set(BCRCudaRanks p, double *g, T *u)
   *last          = (T)y;
 }
 
-/* The rows that responses reach, and a times that of the first and b times that of the last row, in row j */
+/* The rows that responses reach, and of row j that of the first and that of the last row */
 struct Reached {
   bool      all; /* the responses meet */
   ptrdiff_t from, rows;
@@ -105,13 +111,9 @@ static __device__ inline ptrdiff_t ranks_row(const BCRCudaRanks &p, const Reache
 }
 
 template <typename T>
-static __device__ inline T ranks_gets(const BCRCudaRanks &p, const Reached &r, ptrdiff_t j, ptrdiff_t i, ptrdiff_t o, double a, double b)
+static __device__ inline double2 ranks_weights(const BCRCudaRanks &p, const Reached &r, ptrdiff_t j, ptrdiff_t i, ptrdiff_t o)
 {
-  double c = 0;
-
-  if (j <= p.nfirst) c += a * entry<T>(p, p.wfirst, i, o, j - 1, p.nfirst);
-  if (j >= r.from) c += b * entry<T>(p, p.wlast, i, o, j - r.from, p.nlast);
-  return (T)c;
+  return {j <= p.nfirst ? entry<T>(p, p.wfirst, i, o, j - 1, p.nfirst) : 0, j >= r.from ? entry<T>(p, p.wlast, i, o, j - r.from, p.nlast) : 0};
 }
 
 /* After that the other rows: blockIdx.y and y within the block */
@@ -130,7 +132,9 @@ __global__ void ranks_add(BCRCudaRanks p, const double *g, T *u)
   for (ptrdiff_t k = (ptrdiff_t)blockIdx.y * blockDim.y + threadIdx.y; k < r.rows; k += by) {
     const ptrdiff_t j = ranks_row(p, r, k);
 
-    to[p.inner * j] += ranks_gets<T>(p, r, j, i, o, a, b);
+    const double2 w = ranks_weights<T>(p, r, j, i, o);
+
+    to[p.inner * j] += (T)(a * w.x + b * w.y);
   }
 }
 
@@ -139,7 +143,7 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
 {
   const BCRCudaChains &c = w.chain;
   const ptrdiff_t      s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
-  double              *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, y = 0, x[4], f[4], r[4], h[4];
+  double              *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, y = 0, x[4], f[4], r[4], h[4], *at[4];
   const int            begin = w.before ? 1 : 0;
 
 #pragma unroll
@@ -149,7 +153,16 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
     h[i] = i < c.n - 1 ? c.h[i * table + s] : 0;
   }
 #pragma unroll
-  for (int i = 0; i < 4; i++) x[i] = i < c.n ? window_wait(from + (i < begin ? 0 : (i < begin + 2 ? 2 + i - begin : 1)) * columns, w.turn) : 0;
+  for (int i = 0; i < 4; i++) {
+    at[i] = from + (i < begin ? 0 : (i < begin + 2 ? 2 + i - begin : 1)) * columns;
+    x[i]  = i < c.n ? window_load(at[i]) : 0; /* at once, where they are there */
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    if (i >= c.n) continue;
+    if (window_there(x[i])) window_clear(at[i]);
+    else x[i] = window_wait(at[i], w.turn);
+  }
 #pragma unroll
   for (int i = 0; i < 4; i++) x[i] = y = x[i] - f[i] * y;
   y = 0;
@@ -159,49 +172,43 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
   *last  = begin ? x[2] : x[1];
 }
 
-/* Both at once where the responses are short. WAITS: for the right-hand sides, those of this rank, too */
+/* Both at once where the responses are short: a warp for each line (WARP), or some with 32 lines. WAITS: for the right-hand sides, those of this rank, too; that does not need the local solution, and comes before it is there */
 template <typename T, int WARP, int WAITS>
 __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const double *g, T *u, BCRCudaRanksWindow w)
 {
   __shared__ double solved[2][32];
-  const ptrdiff_t   columns = p.inner * p.outer, line = WARP ? (ptrdiff_t)blockIdx.x * blockDim.y + threadIdx.y : (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int         lane = threadIdx.x % 32, warp = threadIdx.x / 32, nw = blockDim.x / 32;
+  const int         mine = WARP ? lane : warp, by = WARP ? 32 : nw, at = WARP ? warp : lane; /* which of so many threads of a line, which line of the block's */
+  const ptrdiff_t   columns = p.inner * p.outer, line = (ptrdiff_t)blockIdx.x * (WARP ? nw : 32) + at;
   const bool        active = line < columns;
   const ptrdiff_t   e      = active ? line : columns - 1;
-  const int         mine = WARP ? threadIdx.x : threadIdx.y, by = WARP ? blockDim.x : blockDim.y;
   const ptrdiff_t   i = e % p.inner, o = e / p.inner, last = p.inner * (p.n - 1);
   T                *to = u + i + p.inner * p.n * o;
   const Reached     r  = ranks_reached(p);
   ptrdiff_t         j[2];
   T                 v[2];
+  double2           weight[2];
+  double            x, y;
 
 #pragma unroll
-  for (int k = 0; k < 2; k++) { /* on their way while the ends are */
-    j[k] = mine + k * by < r.rows ? ranks_row(p, r, mine + k * by) : 0;
-    v[k] = to[p.inner * j[k]];
+  for (int k = 0; k < 2; k++) {
+    j[k]      = mine + k * by < r.rows ? ranks_row(p, r, mine + k * by) : 0;
+    weight[k] = j[k] ? ranks_weights<T>(p, r, j[k], i, o) : double2{0, 0};
   }
+  if (WAITS && mine == 0 && active) ranks_chain(w, columns, e, &solved[0][at], &solved[1][at]);
+  bcr_wait_before();
+#pragma unroll
+  for (int k = 0; k < 2; k++) v[k] = to[p.inner * j[k]];
   const double was[2] = {(double)to[0], (double)to[last]};
-  double       x, y;
 
-  if (!WAITS) {
-    x = g[e];
-    y = g[columns + e];
-  } else if (mine == 0 && active) {
-    const int at = WARP ? threadIdx.y : threadIdx.x;
-
-    ranks_chain(w, columns, e, &x, &y);
-    solved[0][at] = x;
-    solved[1][at] = y;
-  }
-  __syncthreads(); /* all have read both ends */
   if (WAITS) {
-    const int at = WARP ? threadIdx.y : threadIdx.x;
-
+    window_done(w.turn);
     x = solved[0][at];
     y = solved[1][at];
-    if (threadIdx.x == 0 && threadIdx.y == 0 && atomicAdd(w.turn + 1, 1u) == gridDim.x - 1) {
-      w.turn[1] = 0;
-      w.turn[0] ^= 1;
-    }
+  } else {
+    x = g[e];
+    y = g[columns + e];
+    __syncthreads(); /* all have read both ends */
   }
   if (!active) return;
   const double a = x - was[0], b = y - was[1];
@@ -212,12 +219,13 @@ __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const doub
   }
 #pragma unroll
   for (int k = 0; k < 2; k++)
-    if (j[k]) to[p.inner * j[k]] = v[k] + ranks_gets<T>(p, r, j[k], i, o, a, b);
+    if (j[k]) to[p.inner * j[k]] = v[k] + (T)(a * weight[k].x + b * weight[k].y);
 #pragma unroll 2
   for (ptrdiff_t k = mine + 2 * by; k < r.rows; k += by) {
-    const ptrdiff_t at = ranks_row(p, r, k);
+    const ptrdiff_t row     = ranks_row(p, r, k);
+    const double2   weights = ranks_weights<T>(p, r, row, i, o);
 
-    to[p.inner * at] += ranks_gets<T>(p, r, at, i, o, a, b);
+    to[p.inner * row] += (T)(a * weights.x + b * weights.y);
   }
 }
 
@@ -230,12 +238,11 @@ template <typename T>
 static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow &w)
 {
   const ptrdiff_t columns = p->inner * p->outer;
-  const unsigned  both    = p->n > 1 ? 2 : 1;
-  BCRCudaRanks    q       = *p;
+  const dim3      grid(ranks_blocks(columns, 32), p->n > 1 ? 2 : 1), block(32 * RANKS_LANES);
+  BCRCudaRanks    q = *p;
 
   if (p->n == 1) q.mfirst = q.mlast = 0;
-  if (p->inner < 32) return bcr_launch_cluster(ranks_gather<T, RANKS_LANES>, dim3(ranks_blocks(RANKS_LANES * columns, 256), both), dim3(256), 0, 1, stream, q, (const T *)f, g, w);
-  return bcr_launch_cluster(ranks_gather<T, 1>, dim3(ranks_blocks(columns, 256), both), dim3(256), 0, 1, stream, q, (const T *)f, g, w);
+  return p->inner < 32 ? bcr_launch_cluster(ranks_gather<T, 1>, grid, block, 0, 1, stream, q, (const T *)f, g, w) : bcr_launch_cluster(ranks_gather<T, 0>, grid, block, 0, 1, stream, q, (const T *)f, g, w);
 }
 
 int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow *w)
@@ -266,8 +273,8 @@ static int ranks_correct_short(BCRStream stream, const BCRCudaRanks *p, double *
 {
   const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
 
-  if (p->inner < 32) return bcr_launch_cluster(ranks_correct<T, 1, WAITS>, dim3(ranks_blocks(columns, 4)), dim3(32, 4), 0, 1, stream, *p, (const double *)g, (T *)u, w);
-  return bcr_launch_cluster(ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, 32)), dim3(32, most < 16 ? 16 : 32), 0, 1, stream, *p, (const double *)g, (T *)u, w);
+  if (p->inner < 32) return bcr_launch(1, ranks_correct<T, 1, WAITS>, dim3(ranks_blocks(columns, 4)), 32 * 4, 0, bcr_stream(stream), *p, (const double *)g, (T *)u, w);
+  return bcr_launch(1, ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, 32)), 32 * (most < 16 ? 16 : 32), 0, bcr_stream(stream), *p, (const double *)g, (T *)u, w);
 }
 
 template <typename T>

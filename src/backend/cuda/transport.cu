@@ -1,6 +1,7 @@
 /* Pinned memory, and NCCL where it was found when the library was built: see transport.h */
 #include "common.cuh"
 #include "transport.h"
+#include "window.cuh"
 #include <cstring>
 #if defined(PETSCBCR_HAVE_NCCL)
   #include <nccl.h>
@@ -123,6 +124,32 @@ int BCRCudaDeviceId(unsigned char id[16])
   if (e == cudaSuccess) e = cudaGetDeviceProperties(&p, device);
   if (e == cudaSuccess) memcpy(id, p.uuid.bytes, 16);
   return (int)e;
+}
+
+/* Blocks begin in their order: all that is sent goes before any wait */
+static __global__ void window_exchange(int nsend, const BCRCudaPiece *__restrict__ pieces, ptrdiff_t slot, unsigned *turn)
+{
+  const BCRCudaPiece p  = pieces[blockIdx.y];
+  const ptrdiff_t    at = (*(volatile unsigned *)turn & 1) * slot, step = (ptrdiff_t)gridDim.x * blockDim.x;
+
+  for (ptrdiff_t i = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x; i < p.n; i += step) {
+    if ((int)blockIdx.y < nsend) window_store(p.to + at + i, p.from ? p.from[i] : 0);
+    else {
+      const double v = window_wait(p.from + at + i, turn);
+
+      if (p.to) p.to[i] = v;
+    }
+  }
+  window_done(turn);
+}
+
+int BCRCudaWindowExchange(BCRStream stream, int nsend, int nrecv, const BCRCudaPiece *pieces, ptrdiff_t most, ptrdiff_t slot, unsigned *turn)
+{
+  const int threads = 128;
+
+  if (nsend + nrecv < 1) return 0;
+  window_exchange<<<dim3(bcr_blocks(most, threads, 64), (unsigned)(nsend + nrecv)), threads, 0, bcr_stream(stream)>>>(nsend, pieces, slot, turn);
+  return (int)cudaGetLastError();
 }
 
 #if defined(PETSCBCR_HAVE_NCCL)

@@ -58,6 +58,14 @@ BCR_CUDA_API const char         *BCRNcclWindowAlloc(BCRNccl nccl, size_t bytes, 
 BCR_CUDA_API const char         *BCRNcclWindowOpen(BCRNcclWindow window, int size, int rank, void *base[]);
 BCR_CUDA_API int                 BCRNcclWindowFill(BCRNcclWindow window, size_t bytes, int byte);   /* so much of the own one, and zeros to its end; waits */
 BCR_CUDA_API int                 BCRNcclWindowPut(BCRNcclWindow window, size_t at, unsigned value); /* there, while kernels wait for it */
+/* An exchange in windows (window.cuh): each piece is n numbers from here to there, addresses in windows those of the first of two slots, which take turns; first nsend that go to
+   other ranks, NULL: zeros, then those that come, NULL: nobody wants them. Ranks between which any go have some in both ways, so that a rank hears of all that it sends to before
+   a slot comes again. turn: as BCRTransportWindowCreate() gives it */
+typedef struct {
+  double   *from, *to;
+  ptrdiff_t n;
+} BCRCudaPiece;
+BCR_CUDA_API int BCRCudaWindowExchange(BCRStream stream, int nsend, int nrecv, const BCRCudaPiece *pieces, ptrdiff_t most, ptrdiff_t slot, unsigned *turn);
 /* It takes long to make one: those that nobody uses wait with the communicator. Idle: the number of one for so many bytes, or 0 */
 BCR_CUDA_API int  BCRNcclWindowIdle(BCRNccl nccl, size_t bytes);
 BCR_CUDA_API void BCRNcclWindowTake(BCRNccl nccl, int serial, BCRNcclWindow *window, void *base[]);

@@ -10,7 +10,8 @@
   A number that is not there yet is +0 (a true zero is sent as -0). There are two arrays of them: one solve uses one and clears the other, so that no solve
   begins with a clearing; which one, the count of blocks that have ended says. So the workspace has to be zero before the first solve.
 */
-#include "triscan.cuh"
+#include "scanranks.cuh"
+#include <type_traits>
 
 /* row k of an array whose rows are `step` bytes apart */
 template <typename IO>
@@ -19,12 +20,13 @@ static __device__ inline IO *scan_row(IO *row0, unsigned step, int k)
   return (IO *)((const char *)row0 + (size_t)step * (unsigned)k);
 }
 
-/* s.chunks pieces of a line */
-template <typename IO, typename W, int K, int NT, int TX, int PER>
+/* s.chunks pieces of a line; RANKS: ScanAlone, or ScanCut */
+template <typename IO, typename W, int K, int NT, int TX, int PER, typename RANKS>
 __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * sizeof(W) > 64 && TX * NT < 512 ? 768 : 1024)) / (TX * NT))
-  scan_pieces(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, double2 *ws)
+  scan_pieces(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, double2 *ws, const __grid_constant__ RANKS ranks)
 {
-  constexpr int             R = K * NT;
+  constexpr int             R   = K * NT;
+  constexpr bool            CUT = !std::is_empty<RANKS>::value;
   extern __shared__ double2 shared[];
 
   const int       tx = threadIdx.x % TX, ty = threadIdx.x / TX, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
@@ -56,6 +58,27 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
 
 #pragma unroll
     for (int k = 0; k < K; k++) x[k] = k >= none ? (W)*scan_row(f, step, k) : (W)0;
+  }
+  if constexpr (CUT) {
+    if (piece == 0 || piece == P - 1) {
+      __shared__ double sums[NT][TX];
+
+      for (int later = group < (unsigned)ranks.lead ? 0 : 1; later < 2; later++) { /* these lines, and later ones */
+        const ptrdiff_t line = (ptrdiff_t)at + later * (ptrdiff_t)ranks.lead * TX;
+        const bool      more = line < s.columns;
+
+        sums[ty][tx] = more ? scan_end<NT>(ranks, edge - base + line % inner + s.inner * s.n * (line / inner), s.inner, s.n, piece ? 1 : 0, ty) : 0;
+        __syncthreads();
+        if (ty == 0 && more) {
+          double x = 0;
+
+#pragma unroll
+          for (int q = 0; q < NT; q++) x += sums[q][tx];
+          scan_tell(ranks, line, piece ? 1 : 0, x);
+        }
+        __syncthreads();
+      }
+    }
   }
   for (int e = ty; e < N; e += NT) fe[e * TX] = (double)edge[s.inner * (e < p.h ? e : s.n - N + e)];
   const unsigned long long ended = *(volatile unsigned long long *)ws;
@@ -146,7 +169,17 @@ __global__ void __launch_bounds__(TX *NT, (K * sizeof(W) > 128 ? 512 : (K * size
     }
     xs[j * TX] = v;
   }
+  if constexpr (CUT) {
+    if (ty == NT - 1 && (needs != 2 || !local)) { /* the ends are wanted */
+      double add[2];
+
+      scan_beyond(ranks, column, piece == 0 && active, &add[0], &add[1]);
+      fe[0] += add[0];
+      fe[(N - 1) * TX] += add[1];
+    }
+  }
   __syncthreads();
+  if constexpr (CUT) scan_turn(ranks.turn);
   if (threadIdx.x == 0) atomicAdd((unsigned long long *)ws, 1ULL);
   if (local) {
     C = xs[0].x;
@@ -264,12 +297,14 @@ size_t bcr_scan_pieces_space(const ScanPlan *q)
   return (1 + 2 * (size_t)q->groups * q->s.tx * q->pieces) * sizeof(double2);
 }
 
+#define PIECES_RUN(K_, NT_, TX_, PER, R, r) bcr_launch_cluster(scan_pieces<IO, W, K_, NT_, TX_, PER, R>, dim3((unsigned)(q->groups * q->pieces)), dim3((unsigned)q->threads), q->shared, 1, stream, *p, q->s, f, u, (double2 *)ws, r)
+
 template <typename IO, typename W, int PER>
 static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const IO *f, IO *u, void *ws)
 {
 #define X(K_, NT_, TX_) \
   if constexpr (K_ * sizeof(W) <= 256) { \
-    if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) return bcr_launch_cluster(scan_pieces<IO, W, K_, NT_, TX_, PER>, dim3((unsigned)(q->groups * q->pieces)), dim3((unsigned)q->threads), q->shared, 1, stream, *p, q->s, f, u, (double2 *)ws); \
+    if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) return PIECES_RUN(K_, NT_, TX_, PER, ScanAlone, ScanAlone()); \
   }
   PIECES_CUTS(X)
 #undef X
@@ -281,5 +316,28 @@ int bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, i
   int e = 0;
 
   BCR_TRI_TYPES(single, io, e = p->perline ? pieces_run<IO, W, 1>(stream, p, q, (const IO *)f, (IO *)u, ws) : pieces_run<IO, W, 0>(stream, p, q, (const IO *)f, (IO *)u, ws));
+  return e;
+}
+
+/* those of responses that reach few rows */
+int bcr_scan_pieces_waits(const ScanPlan *q)
+{
+  return (q->K == 16 || q->K == 32) && q->s.parts == 8 && q->s.tx == 32;
+}
+
+template <typename W>
+static int pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const ScanCut &r, const W *f, W *u, void *ws)
+{
+  typedef W IO;
+
+  return q->K == 16 ? PIECES_RUN(16, 8, 32, 0, ScanCut, r) : PIECES_RUN(32, 8, 32, 0, ScanCut, r);
+}
+
+int bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u, void *ws)
+{
+  const ScanCut r = {*ranks, (int)(q->s.ahead ? (q->s.ahead + q->pieces - 1) / q->pieces : q->groups)};
+  int           e = 0;
+
+  BCR_CUDA_TYPE(single, e = pieces_ranks<T>(stream, p, q, r, (const T *)f, (T *)u, ws));
   return e;
 }

@@ -631,3 +631,18 @@ int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io,
   else BCR_TRI_TYPES(single, io, e = p->perline ? scan_run<IO, W, 1>(stream, p, q, f, u, ws) : scan_run<IO, W, 0>(stream, p, q, f, u, ws));
   return e ? e : bcr_done();
 }
+
+int BCRCudaScanWaits(const BCRCudaScan *p, int single, int io)
+{
+  const ScanPlan q = scan_plan(p, single, io);
+
+  return !p->perline && !io && q.pieces && bcr_scan_pieces_waits(&q);
+}
+
+int BCRCudaScanSolveRanks(BCRStream stream, const BCRCudaScan *p, const BCRCudaScanRanks *ranks, int single, const void *f, void *u, void *ws)
+{
+  const ScanPlan q = scan_plan(p, single, 0);
+  const int      e = bcr_scan_pieces_ranks(stream, p, &q, ranks, single, f, u, ws);
+
+  return e ? e : bcr_done();
+}

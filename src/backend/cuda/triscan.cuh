@@ -361,6 +361,8 @@ int  bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, in
 int    bcr_scan_pieces_plan(const BCRCudaScan *p, int single, ScanPlan *q);
 size_t bcr_scan_pieces_space(const ScanPlan *q);
 int    bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u, void *ws);
+int    bcr_scan_pieces_waits(const ScanPlan *q); /* BCRCudaScanWaits() */
+int    bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u, void *ws);
 
 /* triline.cu: the same, for long contiguous lines that have the same numbers; the blocks that are resident, which the plan needs; what BCRCudaScan has of it */
 int    bcr_scan_line_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q);

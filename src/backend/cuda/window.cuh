@@ -51,8 +51,8 @@ static __device__ __forceinline__ void window_clear(double *p)
   asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(-1LL) : "memory");
 }
 
-/* The number that comes there, which is taken; turn[2]: nothing will come any more */
-static __device__ __forceinline__ double window_wait(double *p, const unsigned *turn)
+/* The number that comes there; turn[2]: nothing will come any more */
+static __device__ __forceinline__ double window_look(const double *p, const unsigned *turn)
 {
   double v = window_load(p);
 
@@ -60,6 +60,14 @@ static __device__ __forceinline__ double window_wait(double *p, const unsigned *
     v = window_load(p);
     if (!(n & 63) && *(const volatile unsigned *)(turn + 2)) return 0;
   }
+  return v;
+}
+
+/* The same, which is taken */
+static __device__ __forceinline__ double window_wait(double *p, const unsigned *turn)
+{
+  const double v = window_look(p, turn);
+
   window_clear(p);
   return v;
 }

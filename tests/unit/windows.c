@@ -1,0 +1,381 @@
+/*
+  Kernels that exchange with other ranks as they work (windows, src/backend/cuda/window.cuh), on one CUDA device: lines that are periodic, cut at one place, whose rank is its own neighbour on both sides, and
+  memory of the device in the place of a window. Lines by two constant recurrences, in one kernel (BCRCudaScanSolveRanks(), not contiguous ones) and with their ends corrected (BCRCudaRanksCorrect()), by their residual, compact
+  derivatives of contiguous lines (BCRCudaCompactSolve()) against periodic ones without a cut; numbers from one array to another (BCRCudaWindowExchange()). Several times one after the other, as slots take turns, in place too. Says so and passes where there is no device.
+
+  -quick: few and small ones
+*/
+#include "../../src/tridiagonal/device.h"
+#include "../../src/compact/compact.h"
+#include <math.h>
+
+static int passed, failed;
+
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../../src/backend/cuda/border.h"
+  #include "../../src/backend/cuda/lineranks.h"
+  #include "../../src/backend/cuda/transport.h"
+
+static unsigned long long state = 88172645463325252ULL;
+static double             number(void)
+{
+  state ^= state << 13;
+  state ^= state >> 7;
+  state ^= state << 17;
+  return 2 * (double)(state >> 11) / 9007199254740992.0 - 1;
+}
+
+static void judge(const char *what, PetscInt inner, PetscInt n, PetscInt outer, int kind, int round, double off, double tol)
+{
+  if (off <= tol) passed++;
+  else {
+    failed++;
+    printf("FAILED %s inner %d n %d outer %d kind %d, solve %d: %g above %g\n", what, (int)inner, (int)n, (int)outer, kind, round, off, tol);
+  }
+}
+
+/* Room for two or three slots, of which nothing has come, and three numbers for the kernels */
+static PetscErrorCode window(BCRDeviceArena *arena, size_t bytes, double **mine, unsigned **turn)
+{
+  char *p, *h;
+
+  PetscFunctionBegin;
+  PetscCall(BCRDeviceArenaGet(arena, bytes + 16, "a window", &p));
+  PetscCall(PetscMalloc1(bytes + 16, &h));
+  memset(h, BCR_CUDA_NOTHING, bytes);
+  memset(h + bytes, 0, 16);
+  PetscCallBCRCuda(BCRCudaPut(p, h, bytes + 16, NULL));
+  PetscCall(PetscFree(h));
+  *mine = (double *)p;
+  *turn = (unsigned *)(p + bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of the inverse of the rows but the first and the last, its first column (row: its first row): the solution of a, b, c with 1 in the first place, from the other end by elimination */
+static void response(double a, double b, double c, PetscInt m, double y[])
+{
+  double p = b, o = 1;
+
+  for (PetscInt j = m - 1; j >= 0; j--) {
+    p    = b - (j < m - 1 ? c * o : 0);
+    o    = a / p;
+    y[j] = j ? -o : 1 / p; /* over the one before */
+  }
+  for (PetscInt j = 1; j < m; j++) y[j] = fabs(y[j - 1]) < 1e-300 ? 0 : y[j] * y[j - 1];
+}
+
+/* scale times those of y that are not below rounding, back: the other way round */
+static PetscErrorCode weights(BCRDeviceArena *arena, PetscInt m, const double y[], double scale, PetscBool back, ptrdiff_t *reach, const void **table)
+{
+  PetscReal *v;
+  void      *q;
+
+  PetscFunctionBegin;
+  *reach = 0;
+  while (*reach < m && fabs(scale * y[*reach]) > 1e-18) ++*reach;
+  PetscCall(PetscMalloc1(*reach + 1, &v));
+  for (ptrdiff_t j = 0; j < *reach; j++) v[back ? *reach - 1 - j : j] = (PetscReal)(scale * y[j]);
+  PetscCall(BCRDeviceArenaGet(arena, (size_t)(*reach + 1) * sizeof(PetscReal), "weights", &q));
+  PetscCallBCRCuda(BCRCudaPut(q, v, (size_t)*reach * sizeof(PetscReal), NULL));
+  PetscCall(PetscFree(v));
+  *table = q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind)
+{
+  static const double rows[][3] = {
+    {-1,    4,  -1  },
+    {-1,    60, -1  },
+    {0.25,  1,  0.25},
+    {-0.25, 1,  -0.3}
+  };
+  const double      *row = rows[kind], a = row[0], b = row[1], c = row[2];
+  const PetscInt     m = n - 2, all = inner * n * outer, columns = inner * outer;
+  const size_t       bytes = (size_t)all * sizeof(PetscReal);
+  BCRTriRows         numbers;
+  BCRTriSpec         spec;
+  BCRTriOptions      options;
+  BCRTriDevice       device;
+  BCRCudaScanRanks   r;
+  BCRDeviceArena     arena;
+  double            *y[4], low[4] = {0, a, 0, a}, up[4] = {c, 0, c, 0}, diag[4], p = 1;
+  PetscReal         *f, *u, *df, *du;
+  BCRCudaRanks       ends;
+  BCRCudaRanksWindow w;
+  PetscBool          whole;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&spec, sizeof(spec)));
+  PetscCall(PetscMemzero(&numbers, sizeof(numbers)));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  PetscCall(PetscMemzero(&ends, sizeof(ends)));
+  PetscCall(PetscMemzero(&w, sizeof(w)));
+  for (int k = 0; k < 3; k++) numbers.row[k] = (PetscReal)row[k];
+  spec.inner     = inner;
+  spec.n         = n;
+  spec.outer     = outer;
+  spec.rep       = 1;
+  spec.rows      = &numbers;
+  options.device = PETSC_TRUE;
+  options.isa    = -1;
+  PetscCall(BCRTriDeviceCreate(&spec, &options, &device));
+  /* columns and rows of the inverse of the rows between, at both ends; of the latter those that are not below rounding */
+  for (int k = 0; k < 4; k++) PetscCall(PetscMalloc1(m, &y[k]));
+  response(a, b, c, m, y[0]);
+  response(c, b, a, m, y[1]);
+  response(c, b, a, m, y[2]);
+  response(a, b, c, m, y[3]);
+  ends.inner  = inner;
+  ends.n      = n;
+  ends.outer  = outer;
+  ends.rep    = 1;
+  ends.single = sizeof(PetscReal) == sizeof(float) ? 1 : 0;
+  PetscCall(weights(&arena, m, y[0], -a, PETSC_FALSE, &ends.nfirst, &ends.wfirst));
+  PetscCall(weights(&arena, m, y[1], -c, PETSC_TRUE, &ends.nlast, &ends.wlast));
+  PetscCall(weights(&arena, m, y[2], c, PETSC_FALSE, &ends.mfirst, &ends.vfirst));
+  PetscCall(weights(&arena, m, y[3], a, PETSC_TRUE, &ends.mlast, &ends.vlast));
+  whole = BCRTriDeviceWaits(device, (PetscInt)PetscMax(ends.mfirst, ends.mlast));
+  PetscCheck(whole == (PetscBool)(inner > 1) && BCRCudaRanksWaits(&ends), PETSC_COMM_SELF, PETSC_ERR_PLIB, "%d rows, %d lines beside each other: not solved by the kernels that ought to wait", (int)n, (int)inner);
+  diag[0] = diag[2] = b - a * c * y[1][0]; /* the last row, and that of the rank before */
+  diag[1] = diag[3] = b - a * c * y[0][0];
+  PetscCheck(m > 200, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The ends of %d rows are not far apart", (int)n);
+  for (int i = 0; i < 4; i++) { /* last row of the rank before, first and last one here, first one of the rank after. First and last row are too far apart to matter for one another */
+    const double low_ = i % 2 ? low[i] : 0;
+
+    r.f[i] = i ? low_ / p : 0;
+    p      = diag[i] - (i ? r.f[i] * (i % 2 ? up[i - 1] : 0) : 0);
+    r.r[i] = 1 / p;
+    r.h[i] = i % 2 ? 0 : up[i] / p;
+  }
+  r.n       = 4;
+  r.begin   = 1;
+  r.mfirst  = (int)ends.mfirst;
+  r.mlast   = (int)ends.mlast;
+  r.vfirst  = ends.vfirst;
+  r.vlast   = ends.vlast;
+  r.low     = a;
+  r.up      = c;
+  r.columns = columns;
+  r.slot    = 4 * columns;
+  PetscCall(window(&arena, 12 * (size_t)columns * sizeof(double), &r.mine, &r.turn));
+  r.before = r.after = r.mine;
+  w.chain.n          = 4;
+  w.chain.ns         = columns;
+  w.chain.nvec = w.chain.same = 1;
+  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.f, &w.chain.f));
+  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.r, &w.chain.r));
+  PetscCall(BCRDeviceArenaPut(&arena, NULL, PETSC_FALSE, 4, r.h, &w.chain.h));
+  w.slot = 4 * columns;
+  PetscCall(window(&arena, 8 * (size_t)columns * sizeof(double), &w.mine, &w.turn));
+  w.before = w.after = w.mine;
+  PetscCall(PetscMalloc2(all, &f, all, &u));
+  PetscCall(BCRDeviceArenaGet(&arena, bytes, "f", &df));
+  PetscCall(BCRDeviceArenaGet(&arena, bytes, "u", &du));
+  for (int round = whole ? 0 : 5; round < 8; round++) { /* the last three with corrected ends */
+    double off = 0, size = 0;
+
+    for (PetscInt i = 0; i < all; i++) f[i] = (PetscReal)number();
+    PetscCallBCRCuda(BCRCudaPut(round % 2 ? du : df, f, bytes, NULL));
+    if (round < 5) PetscCall(BCRTriDeviceSolveRanks(device, &r, NULL, round % 2 ? du : df, du));
+    else {
+      PetscCallBCRCuda(BCRCudaRanksGather(NULL, &ends, round % 2 ? du : df, NULL, &w));
+      PetscCall(BCRTriDeviceSolve(device, NULL, round % 2 ? du : df, du));
+      PetscCallBCRCuda(BCRCudaRanksCorrect(NULL, &ends, NULL, du, &w));
+    }
+    PetscCallBCRCuda(BCRCudaGet(u, du, bytes, NULL));
+    for (PetscInt o = 0; o < outer; o++)
+      for (PetscInt j = 0; j < n; j++)
+        for (PetscInt i = 0; i < inner; i++) {
+          const PetscInt at = i + inner * (j + n * o), before = i + inner * ((j + n - 1) % n + n * o), after = i + inner * ((j + 1) % n + n * o);
+          const double   e = fabs((double)f[at] - ((double)numbers.row[0] * u[before] + (double)numbers.row[1] * u[at] + (double)numbers.row[2] * u[after]));
+
+          if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+          size = PetscMax(size, fabs((double)u[at]));
+        }
+    judge("lines", inner, n, outer, kind, round, off, 8 * (double)PETSC_MACHINE_EPSILON * (1 + (fabs(a) + fabs(b) + fabs(c)) * size));
+  }
+  for (int k = 0; k < 4; k++) PetscCall(PetscFree(y[k]));
+  PetscCall(PetscFree2(f, u));
+  PetscCall(BCRTriDeviceDestroy(&device));
+  PetscCall(BCRDeviceArenaFree(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What row m of those before the end adds to y in the last one, m < 0: of the next rank (src/compact/devpass.c) */
+static double weight(const BCRCudaCompact *p, int m)
+{
+  double x = 0;
+
+  for (int k = -p->half; k <= p->half; k++)
+    if (m + k >= 0) x += p->gamma * (k < 0 ? p->sign * p->c[-k] : (k || p->sign > 0 ? p->c[k] : 0)) * pow(p->root, m + k);
+  return x;
+}
+
+static PetscErrorCode derivative(MatCompactScheme scheme, PetscInt derivative_, PetscInt n, PetscInt outer)
+{
+  const PetscInt        all   = n * outer;
+  const size_t          bytes = (size_t)all * sizeof(PetscReal);
+  const BCRCudaCompact *pass;
+  BCRCudaCompact        p;
+  BCRCudaCompactWindow  w;
+  BCRCompactScheme      s;
+  BCRTriOptions         options;
+  BCRCompact            compact;
+  BCRDeviceArena        arena;
+  PetscReal            *f, *u, *v, *df, *du;
+  double               *sums;
+  void                 *q;
+  int                   waits;
+
+  PetscFunctionBegin;
+  PetscCall(BCRCompactGetScheme(scheme, derivative_, PETSC_DECIDE, PETSC_TRUE, &s));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  options.isa    = -1;
+  options.device = PETSC_TRUE;
+  PetscCall(BCRCompactCreate(PETSC_COMM_SELF, &s, n, PETSC_TRUE, (PetscReal)0.5, 1, n, outer, 1, &options, &compact));
+  PetscCall(BCRCompactGetPass(compact, &pass));
+  if (!pass) { /* the roots are too large for that */
+    PetscCall(BCRCompactDestroy(&compact));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  p          = *pass;
+  p.periodic = p.h = p.t = 0;
+  p.cut[0] = p.cut[1] = 1;
+  p.back              = p.root / (1 - p.root * p.root);
+  for (int k = 0; k < p.half; k++) {
+    p.owed[0][k] = weight(&p, -1 - k);
+    p.owed[1][k] = p.sign / (1 - p.root * p.root) * p.owed[0][k];
+  }
+  w.rows  = p.reach + p.half;
+  w.scale = p.sign / (1 - p.root * p.root);
+  w.slot  = 8 * outer;
+  PetscCall(PetscMalloc1(w.rows, &sums));
+  for (int m = 0; m < w.rows; m++) sums[m] = weight(&p, m);
+  PetscCall(BCRDeviceArenaGet(&arena, (size_t)w.rows * sizeof(double), "weights", &q));
+  PetscCallBCRCuda(BCRCudaPut(q, sums, (size_t)w.rows * sizeof(double), NULL));
+  PetscCall(PetscFree(sums));
+  w.weights = (const double *)q;
+  PetscCall(window(&arena, 16 * (size_t)outer * sizeof(double), &w.mine, &w.turn));
+  w.to[0] = w.to[1] = w.mine;
+  PetscCallBCRCuda(BCRCudaCompactWaits(&p, &waits));
+  PetscCheck(waits, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The kernel of %d rows does not wait", (int)n);
+  PetscCall(PetscMalloc3(all, &f, all, &u, all, &v));
+  PetscCall(BCRDeviceArenaGet(&arena, bytes, "f", &df));
+  PetscCall(BCRDeviceArenaGet(&arena, bytes, "u", &du));
+  for (int round = 0; round < 4; round++) {
+    double off = 0, size = 0;
+
+    for (PetscInt i = 0; i < all; i++) f[i] = (PetscReal)number();
+    PetscCallBCRCuda(BCRCudaPut(df, f, bytes, NULL));
+    PetscCall(BCRCompactEndDevice(compact, NULL, df, du));
+    PetscCallBCRCuda(BCRCudaGet(v, du, bytes, NULL));
+    PetscCallBCRCuda(BCRCudaZero(du, bytes, NULL));
+    PetscCallBCRCuda(BCRCudaCompactSolve(NULL, &p, df, du, &w));
+    PetscCallBCRCuda(BCRCudaGet(u, du, bytes, NULL));
+    for (PetscInt i = 0; i < all; i++) {
+      const double e = fabs((double)u[i] - (double)v[i]);
+
+      if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+      size = PetscMax(size, fabs((double)v[i]));
+    }
+    judge("derivative", 1, n, outer, (int)(2 * scheme + derivative_), round, off, 60 * (double)PETSC_MACHINE_EPSILON * size);
+  }
+  PetscCall(PetscFree3(f, u, v));
+  PetscCall(BCRCompactDestroy(&compact));
+  PetscCall(BCRDeviceArenaFree(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode exchange(PetscInt n)
+{
+  BCRDeviceArena arena;
+  BCRCudaPiece   piece[4], *pieces;
+  double        *mine, *a[2], *v, *u;
+  unsigned      *turn;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  PetscCall(window(&arena, 2 * (size_t)(n + 1) * sizeof(double), &mine, &turn));
+  for (int i = 0; i < 2; i++) PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(double), "numbers", &a[i]));
+  for (int way = 0; way < 2; way++) { /* all, and one that nobody wants */
+    piece[2 * way].from     = way ? mine : a[0];
+    piece[2 * way].to       = way ? a[1] : mine;
+    piece[2 * way].n        = n;
+    piece[2 * way + 1].from = way ? mine + n : NULL;
+    piece[2 * way + 1].to   = way ? NULL : mine + n;
+    piece[2 * way + 1].n    = 1;
+  }
+  PetscCall(BCRDeviceArenaGet(&arena, sizeof(piece), "pieces", &pieces));
+  PetscCallBCRCuda(BCRCudaPut(pieces, piece, sizeof(piece), NULL));
+  PetscCall(PetscMalloc2(n, &v, n, &u));
+  for (int round = 0; round < 4; round++) {
+    double off = 0;
+
+    for (PetscInt i = 0; i < n; i++) v[i] = number();
+    PetscCallBCRCuda(BCRCudaPut(a[0], v, (size_t)n * sizeof(double), NULL));
+    PetscCallBCRCuda(BCRCudaWindowExchange(NULL, 2, 2, pieces, n, n + 1, turn));
+    PetscCallBCRCuda(BCRCudaGet(u, a[1], (size_t)n * sizeof(double), NULL));
+    for (PetscInt i = 0; i < n; i++) off += u[i] == v[i] ? 0 : 1;
+    judge("exchange", 1, n, 1, 0, round, off, 0);
+  }
+  PetscCall(PetscFree2(v, u));
+  PetscCall(BCRDeviceArenaFree(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode all_(PetscBool quick)
+{
+  static const PetscInt of_lines[][3] = {
+    {1,    300,  9   },
+    {33,   530,  1   },
+    {3,    1100, 2   },
+    {1,    2300, 5   },
+    {40,   3000, 1   },
+    {1,    520,  2500},
+    {2600, 600,  1   },
+    {50,   1500, 70  }
+  };
+  static const PetscInt of_fields[][2] = {
+    {150,  40  },
+    {530,  3   },
+    {1100, 5   },
+    {1600, 4   },
+    {150,  6500}
+  };
+
+  PetscFunctionBegin;
+  PetscCall(exchange(1));
+  PetscCall(exchange(129));
+  PetscCall(exchange(10000));
+  for (int kind = 0; kind < 4; kind++)
+    for (int i = 0; i < (quick ? 4 : 8); i++) PetscCall(lines(of_lines[i][0], of_lines[i][1], of_lines[i][2], kind));
+  for (int scheme = 0; scheme < 3; scheme++)
+    for (PetscInt d = 1; d < 3; d++)
+      for (int i = 0; i < (quick ? 4 : 5); i++) PetscCall(derivative((MatCompactScheme)scheme, d, of_fields[i][0], of_fields[i][1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+int main(int argc, char **argv)
+{
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+#if defined(PETSCBCR_HAVE_CUDA)
+  {
+    PetscBool   quick = PETSC_FALSE;
+    const char *why   = NULL;
+
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
+    if (BCRDeviceAvailable(&why)) PetscCall(all_(quick));
+    else printf("no device: %s\n", why ? why : "");
+  }
+#else
+  printf("built without CUDA\n");
+#endif
+  printf("%d passed, %d failed\n", passed, failed);
+  PetscCall(PetscFinalize());
+  return failed != 0;
+}
