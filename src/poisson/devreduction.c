@@ -32,24 +32,29 @@ static int device_end(BCREnd e)
   return e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_DIRICHLET));
 }
 
-/* Threads of the group that solves a line where nobody asks for another number: the fastest on an H200 (bench/results/h200_tune.csv, h200_radix.csv), by rows of a line */
-static int default_width(PetscInt n, PetscInt radix)
+/* Threads of the group that solves a line, and rows of it in shared memory (0: as many as have room), where nobody asks for other numbers: the fastest on an H200
+   (bench/results/h200_tune.csv, h200_radix.csv), by rows of a line */
+static void default_shape(PetscInt n, PetscInt radix, int *width, int *rows)
 {
   static const struct {
     PetscInt n;
-    int      radix2, other;
+    int      radix2, other, rows;
   } table[] = {
-    {63,   32,  32 },
-    {127,  64,  64 },
-    {383,  128, 128},
-    {1535, 256, 128},
-    {3071, 128, 128},
-    {6143, 256, 128}
+    {63,   32,  32,  0  },
+    {127,  64,  64,  0  },
+    {383,  128, 128, 0  },
+    {1535, 256, 128, 0  },
+    {2047, 128, 128, 0  },
+    {3071, 128, 128, 512},
+    {6143, 256, 128, 0  }
   };
 
-  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(table); i++)
-    if (n <= table[i].n) return radix == 2 ? table[i].radix2 : table[i].other;
-  return 256;
+  *width = 256;
+  *rows  = 0;
+  for (size_t i = PETSC_STATIC_ARRAY_LENGTH(table); i-- > 0 && n <= table[i].n;) {
+    *width = radix == 2 ? table[i].radix2 : table[i].other;
+    *rows  = table[i].rows;
+  }
 }
 
 /* A step's tables on the device */
@@ -144,8 +149,9 @@ PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], cons
   } else {
     red->gline = (x->n + 3) / 4 * 4;
     if (!x->lower && x->end[0] != BCR_END_PERIODIC && x->n > 1 && x->a > 0) {
-      red->width  = launch[BCR_LAUNCH_GROUP] > 0 ? launch[BCR_LAUNCH_GROUP] : default_width(x->n, schedule[0]);
-      red->shared = launch[BCR_LAUNCH_SHARED];
+      default_shape(x->n, schedule[0], &red->width, &red->shared);
+      if (launch[BCR_LAUNCH_GROUP] > 0) red->width = launch[BCR_LAUNCH_GROUP];
+      if (launch[BCR_LAUNCH_SHARED] > 0) red->shared = launch[BCR_LAUNCH_SHARED];
       PetscCheck(!BCRCudaLinesCyclicShape(red->nx, single, shared, red->width, &red->shared, &red->gline), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
                  "-pc_bcrpoisson_launch %d,%d: the first number, threads of a work group, must be a power of two from 32 to 1024, and a few rows for each of them must fit the shared memory of a block (%d bytes)", launch[BCR_LAUNCH_GROUP],
                  launch[BCR_LAUNCH_SHARED], shared);
