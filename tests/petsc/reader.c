@@ -1142,11 +1142,13 @@ static PetscErrorCode Again(void)
     Report((PetscBool)(!same && pattern.known && pattern.boxes), "first reading %d: same %d, pattern known %d", k, (int)same, (int)pattern.known);
     a = ops[0].axis[0].a;
     for (j = 0; j < 25; j++) { /* each rounds in another way */
-      const double factor = j % 2 ? -1.7312377 - 0.1 * j : 0.31415926 + 0.01 * j;
+      const double   factor = j % 2 ? -1.7312377 - 0.1 * j : 0.31415926 + 0.01 * j;
+      const uint64_t kept   = seed;
 
       PetscCall(MatScale(A, (PetscScalar)factor));
       PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
       PetscCall(Difference(da, A, dof, ops, &diff));
+      if (j) seed = kept; /* the problems that follow stay what they are */
       Report((PetscBool)(same && ((ops[0].scale < 0) == (j % 4 == 1 || j % 4 == 2)) && a == ops[0].axis[0].a && diff < TOL), "scaled matrix %d, factor %d: same %d, differs by %g", k, j, (int)same, diff);
     }
     PetscCall(MatShift(A, (PetscScalar)-0.25));
