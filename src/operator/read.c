@@ -829,19 +829,28 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     if (!L[d].general && L[d].n > 1) unit = PetscMax(unit, L[d].a);
   }
   if (general >= 0) { /* the shift is the smallest row sum of the line, with the couplings to dropped planes */
-    BCRLine *l    = &L[general];
-    double   left = shift, size = PetscAbs(centre);
+    BCRLine *l     = &L[general];
+    double   other = 0, size = PetscAbs(centre);
 
+    /* diagonals less what the other axes have, not by differences to the base row: that one may be so large that little is left of others */
+    for (d = 0; d < 3; d++) {
+      for (s = 0; s < 2 && d != general; s++)
+        if (base[d] == (s ? L[d].n - 1 : 0)) other += L[d].out[s] * L[d].slope[s];
+      if (d != general && L[d].n > 1) other += L[d].first;
+    }
+    for (i = 0; i < l->n; i++) l->dg[i] = l->st[i][BCR_CENTRE] / l->w[i] - other;
+    for (s = 0; s < 2; s++)
+      if (l->slope[s] != 0) l->dg[s ? l->n - 1 : 0] -= l->out[s] * l->slope[s];
     shift = PETSC_MAX_REAL;
-    for (i = l->n > 2 ? 1 : 0; i < (l->n > 2 ? l->n - 1 : l->n); i++) shift = PetscMin(shift, left + l->dg[i] - l->lo[i] - l->up[i]);
+    for (i = l->n > 2 ? 1 : 0; i < (l->n > 2 ? l->n - 1 : l->n); i++) shift = PetscMin(shift, l->dg[i] - l->lo[i] - l->up[i]);
     for (s = 0; s < 2; s++) { /* T ends with the box */
       if (s) l->up[l->n - 1] = 0;
       else l->lo[0] = 0;
     }
-    for (i = 0; i < l->n; i++) size = PetscMax(size, PetscAbs(left + l->dg[i]));
-    if (l->n == 2) shift = PetscMin(left + l->dg[0] - l->up[0], left + l->dg[1] - l->lo[1]);
+    for (i = 0; i < l->n; i++) size = PetscMax(size, PetscAbs(l->dg[i]));
+    if (l->n == 2) shift = PetscMin(l->dg[0] - l->up[0], l->dg[1] - l->lo[1]);
     if (PetscAbs(shift) <= BCR_SUM_TOL * size) shift = 0;
-    for (i = 0; i < l->n; i++) l->dg[i] += left - shift;
+    for (i = 0; i < l->n; i++) l->dg[i] -= shift;
     if (unit == 0)
       for (i = 0; i < l->n; i++) unit = PetscMax(unit, PetscMax(l->lo[i], l->up[i]));
   } else if (PetscAbs(shift) <= BCR_SUM_TOL * PetscAbs(centre)) shift = 0;

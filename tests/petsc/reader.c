@@ -1113,6 +1113,27 @@ static PetscErrorCode Names(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A line whose rows are of sizes that differ, but not so much that they are divided by them: none is read less well than another */
+static PetscErrorCode Uneven(void)
+{
+  const uint64_t kept = seed;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 60; k++) {
+    Problem p;
+
+    ProblemDefault(&p, 1, 3 + k, 1, 1);
+    p.axis[0].a       = 0.731;
+    p.axis[0].stretch = 1 + k % 2;
+    p.axis[0].end[0]  = k % 3 ? CELL_DIRICHLET : DIRICHLET;
+    p.axis[0].end[1]  = k % 4 ? IDENTITY : CELL_NEUMANN;
+    p.shift           = k % 5 ? 0.0005 : 0.1;
+    PetscCall(CheckProblemScaled(&p, DMDA_STENCIL_STAR, 30, "rows of uneven size"));
+  }
+  seed = kept; /* the problems that follow stay what they are */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Again(void)
 {
   int k, j;
@@ -2394,6 +2415,7 @@ int main(int argc, char **argv)
 #endif
     PetscCall(RandomProblems());
     PetscCall(Components());
+    PetscCall(Uneven());
     PetscCall(Again());
     PetscCall(Left());
     PetscCall(Missing());
