@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The kernels compile for every architecture named, whatever the build is for. usage: cuda_architectures.sh NVCC WORKDIR 80 90 100
-# PTX=yes: as far as PTX that nobody optimises, in a tenth of the time. JOBS: so many at once
+# PTX=yes: as far as PTX that nobody optimises, in a fraction of the time. JOBS: so many at once
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 nvcc=$1 work=$2

@@ -838,9 +838,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
         if (base[d] == (s ? L[d].n - 1 : 0)) other += L[d].out[s] * L[d].slope[s];
       if (d != general && L[d].n > 1) other += L[d].first;
     }
-    for (i = 0; i < l->n; i++) l->dg[i] = l->st[i][BCR_CENTRE] / l->w[i] - other;
-    for (s = 0; s < 2; s++)
-      if (l->slope[s] != 0) l->dg[s ? l->n - 1 : 0] -= l->out[s] * l->slope[s];
+    BCRLineDivide(l, general, -1, other); /* no base row */
     shift = PETSC_MAX_REAL;
     for (i = l->n > 2 ? 1 : 0; i < (l->n > 2 ? l->n - 1 : l->n); i++) shift = PetscMin(shift, l->dg[i] - l->lo[i] - l->up[i]);
     for (s = 0; s < 2; s++) { /* T ends with the box */

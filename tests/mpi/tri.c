@@ -129,12 +129,13 @@ static void line_make(const Case *k, PetscInt n, Line *l)
   if (k->kind == COMPACT && !k->general && k->edges && !k->periodic && n > 4) l->c[2] = l->c[3 * n - 3] = 2; /* boundary closures of Pade schemes */
 }
 
-/* elimination with row exchanges of a band of two above, and of two full columns for the corners: a row has nothing but right-hand sides elsewhere */
+/* Row k of line_solve() has entries in a band of three above, and in the last columns for the corners: the column that comes after j */
 static PetscInt line_column(PetscInt k, PetscInt j, PetscInt n)
 {
   return j == k + 3 && j < n - 3 ? n - 3 : j + 1;
 }
 
+/* elimination with row exchanges of a band of two above, and of two full columns for the corners */
 static void line_solve(const Line *l, int periodic, PetscInt nrhs, double *x)
 {
   const PetscInt n = l->n, w = n + nrhs;

@@ -577,7 +577,7 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(cons
 }
 
 /*
-  Where ranks reach one another's memory (window.cuh) nothing but these kernels is needed: what other ranks want of a line they get from here, ALONG_SENT lines (or groups of columns) before
+  Where ranks reach one another's memory (window.cuh) nothing but this kernel is needed: what other ranks want of a line they get from here, ALONG_SENT lines before
   that line is solved, when its ends come to the cache of the device, where the copy of the whole line finds them. So numbers are on their way while lines are solved, and those that have not come are
   waited for when their line is. All blocks are there at once (BCRCudaCompactWaits()), and lines go in the same order everywhere.
 */
@@ -614,9 +614,7 @@ struct CompactGhost {
   __device__ __forceinline__ T      take(ptrdiff_t line, double asked) const
   {
     if (!in) return (T)asked;
-    if (!window_there(asked)) return (T)window_wait(in + step * line, turn);
-    window_clear(in + step * line);
-    return (T)asked;
+    return (T)window_take(in + step * line, asked, turn);
   }
 };
 
@@ -641,7 +639,7 @@ struct CompactSends {
     for (int i = 0; i < ALONG_ENDS; i++) w[i] = o.mine && first + 32 * i < rows ? o.weights[first + 32 * i] : 0;
   }
   /* f: the line's first row */
-  __device__ __forceinline__ void load(const T *f, ptrdiff_t n, ptrdiff_t inner, bool wanted)
+  __device__ __forceinline__ void load(const T *f, ptrdiff_t n, bool wanted)
   {
 #pragma unroll
     for (int side = 0; side < 2; side++)
@@ -649,7 +647,7 @@ struct CompactSends {
       for (int i = 0; i < ALONG_ENDS; i++) {
         const int m = first + 32 * i;
 
-        v[side][i] = wanted && to[side] && m < rows ? f[inner * (side ? n - 1 - m : m)] : (T)0;
+        v[side][i] = wanted && to[side] && m < rows ? f[side ? n - 1 - m : m] : (T)0;
       }
   }
   /* The sums of the lanes of a warp: for the rank before in the lanes 0 to 15, for the one behind in the others */
@@ -735,7 +733,7 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
   for (int s = 0; s < AHEAD; s++) load(s, first + s * step);
   if (CUT && o.mine) {
     for (int s = 0; s < ALONG_SENT; s++) {
-      sends.load(f + (first + s * step) * p.n, p.n, 1, first + s * step < p.lines);
+      sends.load(f + (first + s * step) * p.n, p.n, first + s * step < p.lines);
       send(first + s * step);
     }
   }
@@ -749,7 +747,7 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
     const T         ghost = ghosts.take(line, next);
 
     next = ghosts.ask(line + step < p.lines ? line + step : -1);
-    if (CUT && o.mine) sends.load(f + later * p.n, p.n, 1, later < p.lines);
+    if (CUT && o.mine) sends.load(f + later * p.n, p.n, later < p.lines);
     if (m.bulk) bulk_wait(barrier + stage, parity);
     else {
       __pipeline_wait_prior(AHEAD - 1);
@@ -847,14 +845,14 @@ __global__ void __launch_bounds__(32 * COLUMNS, 1) compact_columns(const __grid_
 
 /* Whether blocks may wait for other ranks: the device has them all at once, and each number has one tile that takes it */
 template <typename T, int K, typename F>
-static int along_waits(F *kernel, const CompactAlong<T, K> &p, unsigned grid, int threads, size_t shared, int sms, int *waits)
+static int along_waits(F *kernel, const CompactAlong<T, K> &p, unsigned grid, size_t shared, int sms, int *waits)
 {
   const bool  one    = p.tiles == 1 || ((ptrdiff_t)p.out - p.halo > p.h && (ptrdiff_t)(p.tiles - 1) * p.out + p.halo < p.n - p.t);
   int         blocks = 0;
   cudaError_t e      = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
 
   if (e == cudaSuccess) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-  if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared);
+  if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 32 * ALONG_WARPS, shared);
   *waits = one && (ptrdiff_t)blocks * sms >= (ptrdiff_t)grid;
   return (int)e;
 }
@@ -863,11 +861,10 @@ template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
 static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u, const BCRCudaCompactWindow *w, int *waits)
 {
   const BCRCudaCompactWindow o = w ? *w : BCRCudaCompactWindow();
-
-  const int          N = b->h + b->t, W = BCR_CUDA_COMPACT_WIDTH;
-  const ptrdiff_t    n = b->n;
-  CompactAlong<T, K> p;
-  int                device = 0, sms = 0, major = 0, e;
+  const int                  N = b->h + b->t, W = BCR_CUDA_COMPACT_WIDTH;
+  const ptrdiff_t            n = b->n;
+  CompactAlong<T, K>         p;
+  int                        device = 0, sms = 0, major = 0, e;
 
   if ((e = (int)cudaGetDevice(&device)) || (e = (int)cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) || (e = (int)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) return e;
   memset(&p, 0, sizeof(p));
@@ -930,7 +927,7 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
 
   const unsigned grid = (unsigned)((p.warps + ALONG_WARPS - 1) / ALONG_WARPS);
 
-  if (waits) return along_waits(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, p, grid, 32 * ALONG_WARPS, bytes, sms, waits);
+  if (waits) return along_waits(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, p, grid, bytes, sms, waits);
   return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, dim3(grid), dim3(32 * ALONG_WARPS), bytes, 1, stream, p, o, (const T *)f, (T *)u);
 }
 

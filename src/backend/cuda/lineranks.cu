@@ -138,12 +138,12 @@ __global__ void ranks_add(BCRCudaRanks p, const double *g, T *u)
   }
 }
 
-/* The chain of a line, as chains_solve() of rankchains.cu: first and last row of this rank */
+/* The chain of a line: first and last row of this rank */
 static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, ptrdiff_t columns, ptrdiff_t e, double *first, double *last)
 {
   const BCRCudaChains &c = w.chain;
   const ptrdiff_t      s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
-  double              *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, y = 0, x[4], f[4], r[4], h[4], *at[4];
+  double              *from  = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, x[4], f[4], r[4], h[4], *at[4];
   const int            begin = w.before ? 1 : 0;
 
 #pragma unroll
@@ -154,20 +154,14 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
   }
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    at[i] = from + (i < begin ? 0 : (i < begin + 2 ? 2 + i - begin : 1)) * columns;
+    at[i] = from + window_row(i, begin) * columns;
     x[i]  = i < c.n ? window_load(at[i]) : 0; /* at once, where they are there */
   }
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    if (i >= c.n) continue;
-    if (window_there(x[i])) window_clear(at[i]);
-    else x[i] = window_wait(at[i], w.turn);
+    if (i < c.n) x[i] = window_take(at[i], x[i], w.turn);
   }
-#pragma unroll
-  for (int i = 0; i < 4; i++) x[i] = y = x[i] - f[i] * y;
-  y = 0;
-#pragma unroll
-  for (int i = 3; i >= 0; i--) x[i] = y = x[i] * r[i] - h[i] * y;
+  window_chain(x, f, r, h);
   *first = begin ? x[1] : x[0];
   *last  = begin ? x[2] : x[1];
 }

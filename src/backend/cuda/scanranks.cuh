@@ -71,7 +71,7 @@ static __device__ __forceinline__ void scan_beyond(const ScanCut &r, ptrdiff_t l
 
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    at[i] = r.mine + slot + scan_number(r, line, i < r.begin ? 0 : (i < r.begin + 2 ? 2 + i - r.begin : 1));
+    at[i] = r.mine + slot + scan_number(r, line, window_row(i, r.begin));
     x[i]  = i < r.n ? window_load(at[i]) : 0; /* all at once */
   }
 #pragma unroll
@@ -82,13 +82,7 @@ static __device__ __forceinline__ void scan_beyond(const ScanCut &r, ptrdiff_t l
 #pragma unroll
     for (int k = 0; k < 4; k++) window_clear(r.mine + used + scan_number(r, line, k));
   }
-  double y = 0;
-
-#pragma unroll
-  for (int i = 0; i < 4; i++) x[i] = y = x[i] - r.f[i] * y;
-  y = 0;
-#pragma unroll
-  for (int i = 3; i >= 0; i--) x[i] = y = x[i] * r.r[i] - r.h[i] * y;
+  window_chain(x, r.f, r.r, r.h);
   *first = r.begin ? -r.low * x[0] : 0;
   *last  = r.n > r.begin + 2 ? -r.up * (r.begin ? x[3] : x[2]) : 0;
 }

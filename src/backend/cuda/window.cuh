@@ -72,6 +72,33 @@ static __device__ __forceinline__ double window_wait(double *p, const unsigned *
   return v;
 }
 
+/* The number that was asked for before it is needed: taken if it was there, else waited for */
+static __device__ __forceinline__ double window_take(double *p, double asked, const unsigned *turn)
+{
+  if (!window_there(asked)) return window_wait(p, turn);
+  window_clear(p);
+  return asked;
+}
+
+/* Lines that go on on other ranks, up to four rows: the last one before, the first and the last here, the first one behind. Which of a line's four numbers row i has: 0 from the rank before (if it
+   begins there), 1 from the one behind, 2 and 3 the own ones */
+static __device__ __forceinline__ int window_row(int i, int begin)
+{
+  return i < begin ? 0 : (i < begin + 2 ? 2 + i - begin : 1);
+}
+
+/* These rows, as chains_solve() of rankchains.cu; of rows that are not there factors and right-hand sides are 0 */
+static __device__ __forceinline__ void window_chain(double x[4], const double f[4], const double r[4], const double h[4])
+{
+  double y = 0;
+
+#pragma unroll
+  for (int i = 0; i < 4; i++) x[i] = y = x[i] - f[i] * y;
+  y = 0;
+#pragma unroll
+  for (int i = 3; i >= 0; i--) x[i] = y = x[i] * r[i] - h[i] * y;
+}
+
 /* One number to all parts that want it */
 static __device__ __forceinline__ void window_put(const BCRCudaWindow &w, ptrdiff_t slot, int left, int mode, double v)
 {
