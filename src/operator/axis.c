@@ -2,6 +2,7 @@
   Operators apart from the matrix they may come from: made from coefficients, shown, bounded, destroyed.
 */
 #include "readimpl.h"
+#include "devscale.h"
 #include <petscviewer.h>
 
 static PetscErrorCode BCRPlaneReset(BCRPlane *pl)
@@ -28,6 +29,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
     PetscCall(PetscFree(ax->weight));
   }
   PetscCall(PetscFree(op->rowscale));
+  PetscCall(BCRDeviceScaleDestroy(&op->devscale));
   PetscCall(PetscMemzero(op, sizeof(*op)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -293,7 +295,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit, op->left ? ", every row with a factor of its own" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   if (op->deviation > 0)
-    PetscCall(PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, op->rowscale && !op->left ? " (rows and columns scaled)" : ""));
+    PetscCall(PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, BCROperatorScaled(op) && !op->left ? " (rows and columns scaled)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);

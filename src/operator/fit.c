@@ -994,13 +994,15 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
     BCRFitRange scales;
 
     PetscCall(PetscMemzero(&scales, sizeof(scales)));
-    PetscCall(PetscMalloc1(PetscMax(F->nodes, 1), &F->S)); /* there on all ranks, or on none */
+    F->scaled = PETSC_TRUE;
+    if (!F->device) PetscCall(PetscMalloc1(PetscMax(F->nodes, 1), &F->S)); /* there on all ranks, or on none */
     PetscCall(BCRFitMeans(F, average.mean, &scales, &scaled));
     take = &scaled;
     if (PetscMax(PetscAbs(sqrt(scales.lo) - 1), PetscAbs(sqrt(scales.hi) - 1)) <= BCR_SAME_TOL) take = &average;
     else PetscCall(BCRFitTry(F, PETSC_FALSE, &scaled));
     if (take == &average || (fit == BCR_FIT_AUTO && scaled.bound >= average.bound)) {
-      take = &average;
+      take      = &average;
+      F->scaled = PETSC_FALSE;
       PetscCall(PetscFree(F->S));
       PetscCall(BCRFitTry(F, (PetscBool)(!two || fit != BCR_FIT_SCALED), &average));
     }
@@ -1033,9 +1035,9 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
     }
   }
 #if defined(PETSCBCR_HAVE_CUDA)
-  if (F->device && F->S) PetscCall(BCRFitDeviceScales(F));
+  if (F->device && F->scaled) PetscCall(BCRFitDeviceScales(F));
 #endif
-  PetscCall(PetscStrncpy(op->fit, F->S ? "scaled" : "average", sizeof(op->fit)));
+  PetscCall(PetscStrncpy(op->fit, F->scaled ? "scaled" : "average", sizeof(op->fit)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,8 +1,9 @@
 /*
   The passes of fit.c over a matrix whose values are on a CUDA device: nodes' numbers stay there, what a pass amounts to comes to the host in parts, one for each
-  block of threads, and the row scales in the end.
+  block of threads, and the row scales' inverses stay for the solver.
 */
 #include "fitimpl.h"
+#include "devscale.h"
 
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "readdevice.h"
@@ -56,7 +57,7 @@ static const BCRCudaFit *BCRFitDeviceFit(BCRFitData *F)
     fit->half[d][0] = F->half[d][0];
     fit->half[d][1] = F->half[d][1];
   }
-  fit->S = F->S ? (void *)fit->low[0] : NULL;
+  fit->S = F->scaled ? (void *)fit->low[0] : NULL;
   return fit;
 }
 
@@ -176,7 +177,7 @@ PetscErrorCode BCRFitDeviceMeans(BCRFitData *F, const double mean[3], BCRFitRang
   const BCRCudaFit *fit = BCRFitDeviceFit(F);
 
   PetscFunctionBegin;
-  if (F->S) {
+  if (F->scaled) {
     PetscCall(BCRFitDeviceParts(D, BCRCudaFitScales(D->stream, fit, mean, (BCRCudaFitRange *)D->memory), sizeof(BCRCudaFitRange)));
     *scales = BCRFitDeviceRange(D, 0, 1);
   }
@@ -249,8 +250,18 @@ PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const double a[3], double sh
 
 PetscErrorCode BCRFitDeviceScales(BCRFitData *F)
 {
+  BCRFitDevice *D = F->device;
+  double       *v;
+
   PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaGet(F->S, F->device->fit.low[0], (size_t)F->nodes * sizeof(*F->S), F->device->stream));
+  PetscCall(BCRDeviceScaleCreate(F->nodes, &F->op->devscale, &v));
+  if (F->op->devscale) {
+    PetscCallBCRCuda(BCRCudaFitInverse(D->stream, &D->fit, v));
+    PetscCallBCRCuda(BCRCudaSynchronize(D->stream)); /* for readers on any stream */
+  } else {
+    PetscCall(PetscMalloc1(F->nodes, &F->S));
+    PetscCallBCRCuda(BCRCudaGet(F->S, D->fit.low[0], (size_t)F->nodes * sizeof(*F->S), D->stream));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -24,7 +24,8 @@ typedef struct {
   double         sign;
   double        *D;           /* diagonal, dropped planes with a slope taken in */
   double        *C[3];        /* coupling of each node to the next along the axis (the first, where the axis is periodic) */
-  PetscReal     *S;           /* row scales */
+  PetscReal     *S;           /* row scales, where they are here */
+  PetscBool      scaled;      /* there are row scales */
   double         half[3][2];  /* weight of the first and last row: 1 or 0.5 */
   double         ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
   double         extra[3][2]; /* row sum at this end over the coupling there */
@@ -34,7 +35,7 @@ typedef struct {
   double        *below, *around;   /* a part's links below its first nodes and above the last ones of all, where another part has the arrays' place for them; NULL: none */
   PetscInt       split, parts;     /* the axis that the work is split along, into how many parts */
   BCRFitPart    *part;
-  BCRFitDevice  *device; /* has D and C, and S where S is not NULL; NULL: they are here */
+  BCRFitDevice  *device; /* has D, C and S; NULL: they are here */
 } BCRFitData;
 
 /* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
@@ -68,7 +69,7 @@ PetscErrorCode BCRFitDeviceLeft(BCRFitData *F, const double a[3], BCRFitRange *l
 PETSC_INTERN
 PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const double a[3], double shift, double *worst, PetscInt *row, PetscInt *col);
 PETSC_INTERN
-PetscErrorCode BCRFitDeviceScales(BCRFitData *F); /* brings S to the host */
+PetscErrorCode BCRFitDeviceScales(BCRFitData *F); /* F->op->devscale from S; where the device has no room, F->S */
 #endif
 PETSC_INTERN
 void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q);

@@ -55,17 +55,27 @@ typedef struct {
   BCRPlane   plane[2]; /* dropped planes */
 } BCRAxis;
 
+/* devscale.c: 1/rowscale as doubles in the memory of a CUDA device, for as many operators as refer to it. A matrix whose values are there has them made there, and a
+   solver there takes them as they are */
+typedef struct _n_BCRDeviceScale *BCRDeviceScale;
+
 typedef struct {
-  PetscInt   dim;     /* 1, 2 or 3 */
-  BCRAxis    axis[3]; /* axes beyond dim have n = 1 */
-  PetscReal  shift;
-  PetscReal  scale;          /* overall factor, carries the sign */
-  PetscBool  singular;       /* the constant is in the null space */
-  PetscInt   owner[3];       /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
+  PetscInt       dim;     /* 1, 2 or 3 */
+  BCRAxis        axis[3]; /* axes beyond dim have n = 1 */
+  PetscReal      shift;
+  PetscReal      scale;    /* overall factor, carries the sign */
+  PetscBool      singular; /* the constant is in the null space */
+  PetscInt       owner[3]; /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
                             plane of the axis named first. Matters where a slope is not 0: recover planes of owner[2], then owner[1], then owner[0] */
-  PetscReal *rowscale;       /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the box (x fastest; the planes have couplings of their own then); NULL: none */
-  PetscBool  left;           /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no couplings of their own */
-  PetscReal  deviation;      /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
-  PetscInt   devrow, devcol; /* where, in natural numbering of the component */
-  char       fit[16];        /* "exact", "scaled", "average", "user" */
+  PetscReal     *rowscale; /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the box (x fastest; the planes have couplings of their own then); NULL: none, or in devscale */
+  BCRDeviceScale devscale;
+  PetscBool      left;           /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no couplings of their own */
+  PetscReal      deviation;      /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
+  PetscInt       devrow, devcol; /* where, in natural numbering of the component */
+  char           fit[16];        /* "exact", "scaled", "average", "user" */
 } BCROperator;
+
+static inline PetscBool BCROperatorScaled(const BCROperator *op)
+{
+  return op->rowscale || op->devscale ? PETSC_TRUE : PETSC_FALSE;
+}

@@ -1479,7 +1479,7 @@ static PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, P
   PetscFunctionBegin;
   *same = PETSC_FALSE;
   for (d = 0; d < 3; d++) rest += 2 * (double)old->axis[d].a;
-  if (old->dim != op->dim || old->singular != op->singular || !old->rowscale != !op->rowscale || old->left != op->left) PetscFunctionReturn(PETSC_SUCCESS);
+  if (old->dim != op->dim || old->singular != op->singular || BCROperatorScaled(old) != BCROperatorScaled(op) || old->left != op->left) PetscFunctionReturn(PETSC_SUCCESS);
   for (d = 0; d < 3; d++) {
     const BCRAxis *o = &old->axis[d], *n = &op->axis[d];
 

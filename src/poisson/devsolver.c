@@ -5,6 +5,7 @@
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "solverimpl.h"
+  #include "../operator/devscale.h"
   #include "devranks.h"
   #include "../agree.h"
   #include <stdlib.h>
@@ -100,7 +101,8 @@ static PetscErrorCode component_tables(BCRSolver s, PetscInt m)
     }
   }
   for (int x = 0; x < 3; x++) PetscCall(put_real(&d->arena, st, c->op.axis[x].n, c->op.axis[x].weight, &d->weight[x]));
-  PetscCall(put_real(&d->arena, st, box, c->op.rowscale, &d->rowscale));
+  if (c->op.devscale) d->rowscale = BCRDeviceScaleArray(c->op.devscale);
+  else PetscCall(put_real(&d->arena, st, box, c->op.rowscale, &d->rowscale));
   for (PetscInt b = 0; b < c->nface; b++) {
     const BCRFace *f     = &c->face[b];
     BCRCudaFace   *g     = &d->face[b];
@@ -178,7 +180,7 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, BCRPrecisi
   }
   PetscCall(BCRDeviceRanksCreate(s->slabs.comm, s->device->transport, slab, c->first, c->op.axis[slab].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, &with, s->device->stream, core));
   PetscCall(BCRDeviceRanksSetFactor(*core, (PetscReal)factor));
-  if (made || c->prescale[0] || c->prescale[1] || c->op.rowscale || c->nface) PetscCall(BCRDeviceRanksReserveInput(*core));
+  if (made || c->prescale[0] || c->prescale[1] || BCROperatorScaled(&c->op) || c->nface) PetscCall(BCRDeviceRanksReserveInput(*core));
   ierr = BCRDeviceRanksSetUp(*core);
   if (s->slabs.comm != MPI_COMM_NULL) PetscCall(BCRFaultShare(s->slabs.comm, ierr, "cannot solve for its rows on its device, as its own message says"));
   else PetscCall(ierr);
@@ -440,7 +442,7 @@ static void planes_terms(const BCRPass *p, const BCRDeviceComponent *d, int *nte
     const PetscInt  n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, end = f->side ? n[f->axis] - 1 : 0;
     const ptrdiff_t packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
     /* none where the coupling has S, as in A = S B */
-    const PetscBool  all = BCRComponentScale(c, p->transpose, PETSC_FALSE) && !(c->op.left && !f->plane->couplings) ? PETSC_TRUE : PETSC_FALSE;
+    const PetscBool  all = BCRComponentScaled(c, p->transpose, PETSC_FALSE) && !(c->op.left && !f->plane->couplings) ? PETSC_TRUE : PETSC_FALSE;
     BCRCudaFaceTerm *t   = &term[*nterm];
 
     if ((p->transpose ? f->plane->slope == 0 : !f->couple) || d->face[b].n[0] < 1 || d->face[b].n[1] < 1) continue;
@@ -488,7 +490,7 @@ static PetscErrorCode planes_after(const BCRPass *p, BCRDeviceComponent *d, BCRS
       const BCRAxis  *a    = &c->op.axis[f->axis];
       const PetscInt  n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, end = f->side ? n[f->axis] - 1 : 0, o0 = f->other[0], o1 = f->other[1];
       const ptrdiff_t packed[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]}, as[2] = {packed[o0], packed[o1]};
-      const PetscBool all = f->couple && c->op.left && c->op.rowscale && !f->plane->couplings ? PETSC_TRUE : PETSC_FALSE;
+      const PetscBool all = f->couple && c->op.left && BCROperatorScaled(&c->op) && !f->plane->couplings ? PETSC_TRUE : PETSC_FALSE;
       const double    w   = f->couple && a->weight ? (double)a->weight[end] : 1.;
 
       PetscCallBCRCuda(BCRCudaFaceEnd(st, &d->face[b], BCR_REAL_SINGLE, p->es, p->u, f->couple, (double)f->plane->coupling * w, (double)c->op.scale, d->weight[o0], d->weight[o1], all ? d->rowscale : NULL, end * packed[f->axis], as));
@@ -515,7 +517,7 @@ static PetscErrorCode pass_mixed(BCRSolver s, PetscInt m, const BCRPass *p, BCRS
   double                    *v;
 
   PetscFunctionBegin;
-  for (int after = 0; after < 2; after++) all[after] = BCRComponentScale(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
+  for (int after = 0; after < 2; after++) all[after] = BCRComponentScaled(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
   PetscCall(PetscMemzero(&g, sizeof(g)));
   g.single = BCR_REAL_SINGLE;
   g.f      = p->f + c->start * p->es;
@@ -568,7 +570,7 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
   PetscBool                  moves = PETSC_FALSE;
 
   PetscFunctionBegin;
-  for (int after = 0; after < 2; after++) all[after] = BCRComponentScale(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
+  for (int after = 0; after < 2; after++) all[after] = BCRComponentScaled(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
   if (c->nface || c->nedge) PetscCall(planes_before(p, d, st, &moves));
   if (c->core >= 0) {
     BCRDeviceRanks core = ds->core[c->core];
@@ -799,7 +801,7 @@ PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     const BCRComponent *c = &s->comp[m];
     BCRRanksInfo        core;
 
-    info->tables += d->comp[m].arena.bytes;
+    info->tables += d->comp[m].arena.bytes + BCRDeviceScaleBytes(c->op.devscale);
     if (c->core < 0) continue;
     PetscCall(BCRDeviceRanksGetInfo(d->core[c->core], &core));
     info->flops += BCR_PARTS * core.flops;

@@ -17,6 +17,7 @@
   precision than the core's go through one box of work space, one real field at a time.
 */
 #include "solverimpl.h"
+#include "../operator/devscale.h"
 #include <petsctime.h>
 #include <string.h>
 #include "../backend/cpu/cpu.h"
@@ -64,6 +65,7 @@ static PetscErrorCode BCROperatorRelease(BCROperator *op)
   PetscFunctionBegin;
   for (int d = 0; d < 3; d++) PetscCall(BCRAxisRelease(&op->axis[d]));
   PetscCall(PetscFree(op->rowscale));
+  PetscCall(BCRDeviceScaleDestroy(&op->devscale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,15 +76,17 @@ static PetscInt BCRAxisExtent(const BCRAxis *x)
 
 /* The copy has rowscale inverted, unset axes trivial, and rowscale in the memory that c->op has already, if any. With slabs it is
    that of the rank's slab, and c->whole the whole axis */
-static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, const BCROperator *from, BCRComponent *c)
+static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, const BCROperator *from, BCRComponent *c)
 {
   BCROperator *to       = &c->op;
   PetscReal   *rowscale = to->rowscale;
   PetscInt     N[3], box = 1;
 
   PetscFunctionBegin;
+  PetscCall(BCRDeviceScaleDestroy(&to->devscale));
   *to          = *from;
   to->rowscale = rowscale;
+  to->devscale = NULL;
   c->slab      = -1;
   c->first     = 0;
   if (slabs->comm != MPI_COMM_NULL) {
@@ -129,10 +133,15 @@ static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, const BCROperator 
       } else PetscCall(PetscMemzero(&y->plane[s], sizeof(BCRPlane)));
     }
   }
-  if (from->rowscale) {
+  if (from->rowscale || (from->devscale && !device)) {
     if (!to->rowscale) PetscCall(PetscMalloc1(box, &to->rowscale));
-    for (PetscInt i = 0; i < box; i++) to->rowscale[i] = 1 / from->rowscale[i];
-  } else PetscCall(PetscFree(to->rowscale));
+    if (!from->rowscale) PetscCall(BCRDeviceScaleGet(from->devscale, to->rowscale));
+    else
+      for (PetscInt i = 0; i < box; i++) to->rowscale[i] = 1 / from->rowscale[i];
+  } else {
+    PetscCall(PetscFree(to->rowscale));
+    PetscCall(BCRDeviceScaleShare(from->devscale, &to->devscale));
+  }
   if (!(((1 << to->owner[0]) | (1 << to->owner[1]) | (1 << to->owner[2])) == 7)) {
     for (int d = 0; d < 3; d++) to->owner[d] = d;
   }
@@ -270,7 +279,7 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
     BCRComponent *c = &s->comp[m];
     PetscInt      n = 1;
 
-    PetscCall(BCRComponentCopy(&s->slabs, &ops[m], c));
+    PetscCall(BCRComponentCopy(&s->slabs, s->options.device, &ops[m], c));
     for (int d = 0; d < 3; d++) {
       c->N[d] = BCRAxisExtent(&c->op.axis[d]);
       PetscCheck(c->N[d] > 0 || d == c->slab, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "No nodes along %c", 'x' + d);
@@ -459,7 +468,8 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
 
     (void)BCRSameShape(c, &ops[m], &gamma);
     old.rowscale = NULL; /* its memory goes on in c->op */
-    PetscCall(BCRComponentCopy(&s->slabs, &ops[m], c));
+    old.devscale = NULL;
+    PetscCall(BCRComponentCopy(&s->slabs, s->options.device, &ops[m], c));
     for (int d = 0; d < 4; d++) {
       BCRAxis   *x = d < 3 ? &c->op.axis[d] : &c->whole, *y = d < 3 ? &old.axis[d] : &whole;
       PetscReal *swap;
@@ -756,7 +766,7 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
       }
     }
     info->tables += (size_t)c->nedge * sizeof(BCREdge);
-    if (c->op.rowscale) {
+    if (BCROperatorScaled(&c->op)) {
       info->workspace += box * sizeof(PetscReal);
       per += c->op.left ? 1 : 2;
     }

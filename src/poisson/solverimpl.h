@@ -32,7 +32,7 @@ typedef struct {
 } BCRFactors;
 
 typedef struct {
-  BCROperator op;                     /* a copy, rowscale inverted; see BCRSolverUpdate() for how its axes and scale stand after a change. With slabs: of this rank's slab */
+  BCROperator op;                     /* a copy, rowscale inverted, or devscale where the solver is on a device; see BCRSolverUpdate() for how its axes and scale stand after a change. With slabs: of this rank's slab */
   PetscInt    slab, first;            /* the slabs' axis (-1: none), and number in the whole box of this rank's first row along it */
   BCRAxis     whole;                  /* the slabs' axis as it is on all ranks together; planes without arrays */
   PetscInt    N[3], stride[3], start; /* the whole grid; the box's first node */
@@ -103,10 +103,16 @@ typedef struct {
   PetscBool           moves; /* some plane node adds to the box's right-hand side */
 } BCRPass;
 
-/* 1/S before and after the solve, NULL: none. A = S B has it at one end only */
+/* Factors 1/S before and after the solve; A = S B has them at one end only */
+static inline PetscBool BCRComponentScaled(const BCRComponent *c, PetscInt transpose, PetscBool after)
+{
+  return BCROperatorScaled(&c->op) && !(c->op.left && (transpose != 0) != after) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* NULL: none, or on the device */
 static inline const PetscReal *BCRComponentScale(const BCRComponent *c, PetscInt transpose, PetscBool after)
 {
-  return c->op.left && (transpose != 0) != after ? NULL : c->op.rowscale;
+  return BCRComponentScaled(c, transpose, after) ? c->op.rowscale : NULL;
 }
 
 /* planes.c */

@@ -7,6 +7,7 @@
 #include <petscbcr.h>
 #include <petscdmshell.h>
 #include "../../src/operator/read.h"
+#include "../../src/operator/devscale.h"
 
 static int      passed = 0, failed = 0;
 static PetscInt every = 1, share; /* -part n -share i: assembled problems i, i + n, ... */
@@ -492,6 +493,8 @@ static PetscBool NearArrays(PetscInt n, const PetscReal *a, const PetscReal *b)
   return PETSC_TRUE;
 }
 
+static PetscInt onDevice; /* operators whose row scales the reader left on the device */
+
 /* Whether two readings say the same, to rounding. Where a fit is off by most may be one of several places */
 static PetscBool SameReading(PetscInt dof, const BCROperator a[], const BCROperator b[])
 {
@@ -529,6 +532,25 @@ static double FromDevice(void)
 #else
   return 0;
 #endif
+}
+
+/* BCROperatorReadUpdate(); row scales that it left on the device come to the host, where the tests look at them */
+static PetscErrorCode ReadUpdate(DM da, Mat A, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops, PetscBool *same)
+{
+  PetscFunctionBegin;
+  PetscCall(BCROperatorReadUpdate(da, A, fit, pattern, dof, ops, same));
+  for (PetscInt c = 0; c < *dof; c++) {
+    BCROperator *op = &(*ops)[c];
+
+    if (!op->devscale) continue;
+    PetscCheck(!op->rowscale, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Row scales twice");
+    PetscCall(PetscMalloc1(op->axis[0].n * op->axis[1].n * op->axis[2].n, &op->rowscale));
+    PetscCall(BCRDeviceScaleGet(op->devscale, op->rowscale));
+    for (PetscInt i = 0; i < op->axis[0].n * op->axis[1].n * op->axis[2].n; i++) op->rowscale[i] = 1 / op->rowscale[i];
+    PetscCall(BCRDeviceScaleDestroy(&op->devscale));
+    onDevice++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Reads a matrix again after its values have gone to the device, and after one of them has changed, by little, by much, to NaN: what comes of it is
@@ -572,7 +594,7 @@ static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *desc
     copies     = FromDevice();
     message[0] = 0;
     PetscCall(PetscPushErrorHandler(Keep, NULL));
-    ierr = BCROperatorReadUpdate(da, B, BCR_FIT_AUTO, &pattern, &dof, &ops, &same);
+    ierr = ReadUpdate(da, B, BCR_FIT_AUTO, &pattern, &dof, &ops, &same);
     PetscCall(PetscPopErrorHandler());
     copies = FromDevice() - copies;
     PetscCall(PetscStrncpy(said, message, sizeof(said)));
@@ -620,34 +642,39 @@ static void ReportReadings(PetscInt dof, const BCROperator a[], const BCROperato
 static PetscErrorCode ReadFitAway(DM da, Mat A, BCRFit fit, PetscBool stays, const char *what, PetscInt *dof, BCROperator **ops)
 {
   BCROperator       *host = NULL, *back = NULL;
-  PetscInt           got = 0, n, j;
+  PetscInt           got = 0, n, j, there, scaled = 0;
   const PetscInt     row = 0, *cols;
   const PetscScalar *v;
   PetscScalar        value;
   BCRPattern         pattern;
-  PetscBool          same;
+  PetscBool          same, cusparse;
   double             copies;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&pattern, sizeof(pattern)));
-  PetscCall(BCROperatorReadUpdate(da, A, fit, &pattern, &got, &host, &same));
+  PetscCall(ReadUpdate(da, A, fit, &pattern, &got, &host, &same));
   PetscCall(BCROperatorDestroy(got, &host));
   PetscCall(Away(A));
   copies = FromDevice();
+  there  = onDevice;
   *ops   = NULL;
-  PetscCall(BCROperatorReadUpdate(da, A, fit, &pattern, dof, ops, &same));
+  PetscCall(ReadUpdate(da, A, fit, &pattern, dof, ops, &same));
   copies = FromDevice() - copies;
+  there  = onDevice - there;
   PetscCall(BCROperatorRead(da, A, fit, &got, &host));
   PetscCheck(got == *dof, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Components");
   ReportReadings(got, *ops, host, what, "on the device");
   Report((PetscBool)(!stays || copies == 0), "%s: %g copies of the matrix to fit it again", what, copies);
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, &cusparse));
+  for (PetscInt c = 0; c < got; c++) scaled += !strcmp(host[c].fit, "scaled");
+  Report((PetscBool)(!stays || there == (cusparse ? scaled : 0)), "%s: %d of %d operators have their row scales on the device", what, (int)there, (int)scaled);
   PetscCall(MatGetRow(A, row, &n, &cols, &v));
   j     = cols[n - 1];
   value = v[n - 1];
   PetscCall(MatRestoreRow(A, row, &n, &cols, &v));
   PetscCall(MatSetValues(A, 1, &row, 1, &j, &value, INSERT_VALUES));
   PetscCall(Assemble(A));
-  PetscCall(BCROperatorReadUpdate(da, A, fit, &pattern, &got, &back, &same));
+  PetscCall(ReadUpdate(da, A, fit, &pattern, &got, &back, &same));
   ReportReadings(got, back, host, what, "with values from the host");
   PetscCall(BCROperatorDestroy(got, &back));
   PetscCall(BCROperatorDestroy(got, &host));
@@ -1159,7 +1186,7 @@ static PetscErrorCode Again(void)
     if (k == 2) p.axis[0].stretch = 2;
     if (k == 3) p.axis[1].stretch = 1;
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+    PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     Report((PetscBool)(!same && pattern.known && pattern.boxes), "first reading %d: same %d, pattern known %d", k, (int)same, (int)pattern.known);
     a = ops[0].axis[0].a;
     for (j = 0; j < 25; j++) { /* each rounds in another way */
@@ -1167,20 +1194,20 @@ static PetscErrorCode Again(void)
       const uint64_t kept   = seed;
 
       PetscCall(MatScale(A, (PetscScalar)factor));
-      PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+      PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
       PetscCall(Difference(da, A, dof, ops, &diff));
       if (j) seed = kept; /* the problems that follow stay what they are */
       Report((PetscBool)(same && ((ops[0].scale < 0) == (j % 4 == 1 || j % 4 == 2)) && a == ops[0].axis[0].a && diff < TOL), "scaled matrix %d, factor %d: same %d, differs by %g", k, j, (int)same, diff);
     }
     PetscCall(MatShift(A, (PetscScalar)-0.25));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+    PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     PetscCall(Difference(da, A, dof, ops, &diff));
     Report((PetscBool)((same || k == 2) && diff < 10 * TOL), "shifted matrix %d: same %d, differs by %g", k, (int)same, diff); /* k = 2: a shift that is not weighted is a change of the general axis */
     row = 60 * 17 + 31;
     v   = (PetscScalar)0.01;
     PetscCall(MatSetValues(A, 1, &row, 1, &row, &v, ADD_VALUES));
     PetscCall(Assemble(A));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+    PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     Report((PetscBool)(strcmp(ops[0].fit, "exact") != 0 && (k > 1 || (ops[0].devrow == row && ops[0].devcol == row))), "changed entry %d: fit %s, deviation in row %d", k, ops[0].fit, (int)ops[0].devrow);
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(MatDestroy(&A));
@@ -1236,16 +1263,16 @@ static PetscErrorCode Left(void)
       if (k % 2) p.axis[2].end[0] = p.axis[2].end[1] = PERIODIC;
     }
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+    PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     Report((PetscBool)(!ops[0].left && !ops[0].rowscale), "%s: has row factors", Describe(&p));
     PetscCall(ScaleRows(A, 0, 1, 100));
-    PetscCall(BCROperatorReadUpdate(da, A, (BCRFit)(k % 4), &pattern, &dof, &ops, &same));
+    PetscCall(ReadUpdate(da, A, (BCRFit)(k % 4), &pattern, &dof, &ops, &same));
     PetscCall(Difference(da, A, dof, ops, &diff));
     Report((PetscBool)(ops[0].left && ops[0].rowscale && diff < TOL && !strcmp(ops[0].fit, "exact") && ops[0].deviation < 100 * PETSC_MACHINE_EPSILON && !ops[0].axis[0].weight), "rows scaled: left %d, fit %s, deviation %g, differs by %g: %s",
            (int)ops[0].left, ops[0].fit, (double)ops[0].deviation, diff, Describe(&p));
     Report((PetscBool)(ops[0].singular == (k / 2 == 4)), "rows scaled: singular %d: %s", (int)ops[0].singular, Describe(&p));
     PetscCall(ScaleRows(A, 0, 1, 3));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_EXACT, &pattern, &dof, &ops, &same));
+    PetscCall(ReadUpdate(da, A, BCR_FIT_EXACT, &pattern, &dof, &ops, &same));
     PetscCall(Difference(da, A, dof, ops, &diff));
     Report((PetscBool)(ops[0].left && (same || k / 2 == 2 || k / 2 == 3) && diff < TOL), "rows scaled anew: left %d, same %d, differs by %g: %s", (int)ops[0].left, (int)same, diff, Describe(&p));
     row = nx / 2 + nx * (6 + (k % 2 ? 13 * 5 : 0));
@@ -1254,7 +1281,7 @@ static PetscErrorCode Left(void)
     v *= (PetscScalar)(1 + 100 * (sizeof(PetscReal) == 4 ? 1e-5 : 1e-10));
     PetscCall(MatSetValues(A, 1, &row, 1, &col, &v, INSERT_VALUES));
     PetscCall(Assemble(A));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+    PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     Report((PetscBool)(!ops[0].left && strcmp(ops[0].fit, "exact") != 0), "rows scaled, one entry wrong: left %d, fit %s: row %d, column %d, %s", (int)ops[0].left, ops[0].fit, (int)row, (int)col, Describe(&p));
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(MatDestroy(&A));
@@ -2234,13 +2261,13 @@ static PetscErrorCode FitFaults(void)
 
     PetscCall(PetscMemzero(&pattern, sizeof(pattern)));
     PetscCall(Variable(2, n, DIRICHLET, Bilinear, 0, 1, &da, &A));
-    PetscCall(BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
+    PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     PetscCall(MatSetValue(A, row, row, (PetscScalar)bad[k], INSERT_VALUES));
     PetscCall(Assemble(A));
     PetscCall(Away(A));
     PetscCall(PetscPushErrorHandler(Keep, NULL));
     message[0] = 0;
-    ierr[0]    = BCROperatorReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same);
+    ierr[0]    = ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same);
     PetscCall(PetscStrncpy(said, message, sizeof(said)));
     message[0] = 0;
     PetscCall(BCROperatorDestroy(dof, &ops));

@@ -4,18 +4,67 @@
   in place, updates. The dense matrix is built from the equations that the operator stands for, not from the operator.
 */
 #include "problem.h"
+#include "../../src/operator/devscale.h"
+#if defined(PETSCBCR_HAVE_CUDA)
+  #include "../../src/backend/cuda/cuda.h"
+#endif
 
 static PetscBool device;             /* -backend cuda: the same cases on a CUDA device, vectors staged */
 static PetscBool graph = PETSC_TRUE; /* -graph off: kernel by kernel there */
 
-static PetscErrorCode CreateSolver(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, BCRSolver *solver)
+/* Row scales of every second call are on the device, as the reader leaves those of a matrix that is there */
+static PetscErrorCode MoveScales(PetscInt dof, const BCROperator ops[], BCROperator moved[])
 {
-  BCRSolverOptions with = *options;
+  static int call = 0;
 
   PetscFunctionBeginUser;
-  with.device      = device;
+  call++;
+  for (PetscInt c = 0; c < dof; c++) {
+    moved[c] = ops[c];
+#if defined(PETSCBCR_HAVE_CUDA)
+    if (device && call % 2 && ops[c].rowscale) {
+      const PetscInt n = ops[c].axis[0].n * (ops[c].dim > 1 ? ops[c].axis[1].n : 1) * (ops[c].dim > 2 ? ops[c].axis[2].n : 1);
+      double        *inverse, *there;
+
+      PetscCall(PetscMalloc1(n, &inverse));
+      for (PetscInt i = 0; i < n; i++) inverse[i] = 1 / (double)ops[c].rowscale[i];
+      PetscCall(BCRDeviceScaleCreate(n, &moved[c].devscale, &there));
+      if (n) PetscCheck(moved[c].devscale && !BCRCudaPut(there, inverse, (size_t)n * sizeof(double), NULL), PETSC_COMM_SELF, PETSC_ERR_GPU, "Row scales to the device");
+      PetscCall(PetscFree(inverse));
+      moved[c].rowscale = NULL;
+    }
+#endif
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CreateSolver(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, BCRSolver *solver)
+{
+  static int       call = 0;
+  BCRSolverOptions with = *options;
+  BCROperator     *moved;
+
+  PetscFunctionBeginUser;
+  with.device      = device && ++call % 8 ? PETSC_TRUE : PETSC_FALSE; /* the host takes operators with row scales on the device, too */
   with.plainlaunch = graph ? PETSC_FALSE : PETSC_TRUE;
-  PetscCall(BCRSolverCreate(dof, ops, &with, NULL, solver));
+  PetscCall(PetscMalloc1(dof, &moved));
+  PetscCall(MoveScales(dof, ops, moved));
+  PetscCall(BCRSolverCreate(dof, moved, &with, NULL, solver));
+  for (PetscInt c = 0; c < dof; c++) PetscCall(BCRDeviceScaleDestroy(&moved[c].devscale));
+  PetscCall(PetscFree(moved));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode UpdateSolver(BCRSolver solver, PetscInt dof, const BCROperator ops[], PetscBool *done)
+{
+  BCROperator *moved;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMalloc1(dof, &moved));
+  PetscCall(MoveScales(dof, ops, moved));
+  PetscCall(BCRSolverUpdate(solver, moved, done));
+  for (PetscInt c = 0; c < dof; c++) PetscCall(BCRDeviceScaleDestroy(&moved[c].devscale));
+  PetscCall(PetscFree(moved));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -245,7 +294,7 @@ static PetscErrorCode Updates(void)
           A[c]   = MatrixCreate(q);
           ops[c] = q->op;
         }
-        PetscCall(BCRSolverUpdate(solver, ops, &done));
+        PetscCall(UpdateSolver(solver, 2, ops, &done));
         Check(done, name, "refused", 0, 1);
         if (done) {
           PetscCall(SolveAndCompare(solver, 2, p, A, PETSC_FALSE, 1, precision, name));
@@ -266,13 +315,13 @@ static PetscErrorCode Updates(void)
         }
         if (step == 2) ops[0].axis[0].end[1] = ops[0].axis[0].end[1] == BCR_END_NEUMANN ? BCR_END_DIRICHLET : BCR_END_NEUMANN;
         if (step == 3) ops[0].axis[1].plane[0].present = kind & PLANES ? PETSC_FALSE : PETSC_TRUE;
-        PetscCall(BCRSolverUpdate(solver, ops, &done));
+        PetscCall(UpdateSolver(solver, 2, ops, &done));
         Check(!done, "updates", "an operator of another shape was taken", step, 0);
         ProblemFree(&other);
       }
       ops[0] = p[0].op;
       PetscCall(SolveAndCompare(solver, 2, p, A, PETSC_FALSE, 1, precision, "after refused updates"));
-      PetscCall(BCRSolverUpdate(second, ops, &done)); /* the other solver has been alone since */
+      PetscCall(UpdateSolver(second, 1, ops, &done)); /* the other solver has been alone since */
       Check(done, "second solver", "refused", 0, 1);
       if (done) PetscCall(SolveAndCompare(second, 1, p, A, PETSC_FALSE, 2, precision, "second solver"));
       PetscCall(BCRSolverDestroy(&second));

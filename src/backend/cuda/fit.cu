@@ -406,6 +406,18 @@ int BCRCudaFitScales(BCRStream stream, const BCRCudaFit *fit, const double mean[
   return bcr_done();
 }
 
+template <typename R>
+__global__ void __launch_bounds__(THREADS) inverses(BCRCudaFit F, double *v)
+{
+  for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) v[i] = 1 / (double)((const R *)F.S)[i];
+}
+
+int BCRCudaFitInverse(BCRStream stream, const BCRCudaFit *fit, double *v)
+{
+  BCR_CUDA_TYPE(fit->single, inverses<T><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, v));
+  return bcr_done();
+}
+
 /* BCRFitLinks(): the link along d from the node to the next one, as the fit sees it */
 template <typename R>
 static __device__ __forceinline__ double link_from(const BCRCudaFit &F, const Node &N, int d)

@@ -51,6 +51,7 @@ BCR_CUDA_API int BCRCudaFitJoin(BCRStream stream, const BCRCudaFit *fit, const B
 BCR_CUDA_API int BCRCudaFitDivide(BCRStream stream, const BCRCudaFit *fit, int d, int at, double by); /* couplings from layer `at` of axis d */
 /* Row scales, s^2 of the nodes; then the couplings along each axis as the fit sees them */
 BCR_CUDA_API int BCRCudaFitScales(BCRStream stream, const BCRCudaFit *fit, const double mean[3], BCRCudaFitRange *parts);
+BCR_CUDA_API int BCRCudaFitInverse(BCRStream stream, const BCRCudaFit *fit, double *v); /* 1 over the row scales */
 BCR_CUDA_API int BCRCudaFitLinks(BCRStream stream, const BCRCudaFit *fit, BCRCudaFitRange (*parts)[3]);
 /* The fit: diagonals of T are 2 a of all axes and what edge adds in the first and last rows */
 typedef struct {
