@@ -24,7 +24,7 @@ PetscErrorCode BCRDeviceScaleCreate(PetscInt n, BCRDeviceScale *scale, double **
 
 PetscErrorCode BCRDeviceScaleDestroy(BCRDeviceScale *scale)
 {
-  const BCRDeviceScale s = *scale;
+  BCRDeviceScale s = *scale;
 
   PetscFunctionBegin;
   *scale = NULL;
