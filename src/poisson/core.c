@@ -211,6 +211,7 @@ static PetscErrorCode core_tables(BCRCore c)
   double        *d, *w;
   size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
   ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
+  const size_t   near = c->cpu->level0->near == 1 ? cache_bytes(1, 32768) * 9 / 16 : cache_bytes(2, 262144) / 2; /* for the ring of level 0 */
   PetscInt       mostkeep = 0;
 
   PetscFunctionBegin;
@@ -293,7 +294,7 @@ static PetscErrorCode core_tables(BCRCore c)
         PetscInt    ng;
 
         p->scale = c->factor * nzk / y->a;
-        PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, cache_bytes(1, 32768) * 9 / 16, &c->arena, &p->shape, p->kind, &ok));
+        PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
         PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
