@@ -439,29 +439,31 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
     {2, 0, 1},
     {2, 1, 0}
   };
-  int       seen[8][8];
-  PetscBool again, sloped = PETSC_FALSE;
+  int       seen[8][8], wrongs[6];
+  PetscBool again, sloped = PETSC_FALSE, there = PETSC_FALSE;
   PetscInt  d, s, t, k, o;
   BCRFault  fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRSampleTakeFaces(A, op));
-#endif
   for (again = PETSC_TRUE; again;) {
     again = PETSC_FALSE;
     PetscCall(PetscMemzero(seen, sizeof(seen)));
+    PetscCall(PetscMemzero(wrongs, sizeof(wrongs)));
+#if defined(PETSCBCR_HAVE_CUDA)
+    PetscCall(BCRFacesSearch(A, c, op, &there, wrongs, seen));
+    if (!there) PetscCall(BCRSampleTakeFaces(A, op));
+#endif
     for (d = 0; d < A->dim && !again; d++) {
       for (s = 0; s < 2 && !again; s++) {
         BCRPlane *pl = &op->axis[d].plane[s];
         PetscInt  ix[3], u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
         PetscBool here;
-        int       wrong = 0;
+        int       wrong = wrongs[2 * d + s];
 
         if (!pl->present) continue;
         if (pl->slope != 0) sloped = PETSC_TRUE;
         ix[d] = s ? A->N[d] - 1 : 0;
-        here  = (PetscBool)(ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
+        here  = (PetscBool)(!there && ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
         for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v] && here && !wrong; ix[v]++) {
           for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u] && !wrong; ix[u]++) {
             double st[7];

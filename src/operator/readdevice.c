@@ -156,6 +156,38 @@ PetscErrorCode BCRSampleTakeFaces(const BCRRows *rows, const BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6], int seen[8][8])
+{
+  BCRCudaRows       rows;
+  BCRCudaRowsPlanes planes;
+  BCRCudaRowsEnd    end[6], *found;
+  BCRStream         stream;
+  int               error;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  if (!A->device || A->aa || A->sample.faces || BCRCudaMalloc(sizeof(end), &found)) PetscFunctionReturn(PETSC_SUCCESS);
+  planes.c = (int)c;
+  for (PetscInt e = 0; e < 6; ++e) {
+    planes.present[e] = op->axis[e / 2].plane[e % 2].present ? 1 : 0;
+    planes.slope[e]   = (double)op->axis[e / 2].plane[e % 2].slope;
+  }
+  PetscCall(BCRRowsArrays(A, &rows, &stream));
+  error = BCRCudaZero(found, sizeof(end), stream);
+  if (!error) error = BCRCudaRowsSearch(stream, &rows, &planes, BCR_PLANE_TOL, BCR_SAME_TOL, found);
+  if (!error) error = BCRCudaGet(end, found, sizeof(end), stream);
+  (void)BCRCudaFree(found);
+  PetscCallBCRCuda(error);
+  for (PetscInt e = 0; e < 6; ++e)
+    if (end[e].wrong & 2) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt e = 0; e < 6; ++e) {
+    wrong[e] = (int)end[e].wrong;
+    for (int k = 0; k < 64; ++k) seen[k / 8][k % 8] |= (int)(end[e].seen >> k & 1);
+  }
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], const PetscBool skip[], PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col)
 {
   const PetscInt    nodes = A->N[0] + A->N[1] + A->N[2], numbers = 4 * A->dof * nodes;

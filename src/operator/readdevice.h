@@ -20,6 +20,10 @@ PETSC_INTERN
 PetscErrorCode BCRSampleTake(BCRRows *A);
 PETSC_INTERN
 PetscErrorCode BCRSampleTakeFaces(const BCRRows *A, const BCROperator *op);
+/* The same search where the values are. *done: rows of a present plane that fit none (wrong) and what nodes were met (seen), as BCRPlanesSearch() has them; else the
+   host has to look at the rows */
+PETSC_INTERN
+PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6], int seen[8][8]);
 /* The arrays of the device, and the stream to work on; what PETSc has begun to do with them is done */
 PETSC_INTERN
 PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStream *stream);

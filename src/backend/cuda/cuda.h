@@ -119,6 +119,17 @@ typedef struct {
   long long first[BCR_CUDA_ROW_LINES], step[BCR_CUDA_ROW_LINES];
 } BCRCudaRowLines;
 BCR_CUDA_API int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowLines *lines, void *out);
+/* BCRPlanesSearch(): the rows of component c at the ends (2 d + s) where a plane is present, each compared with the planes that its node is in */
+typedef struct {
+  int    c, present[6];
+  double slope[6];
+} BCRCudaRowsPlanes;
+typedef struct {
+  unsigned long long seen;  /* bit 8 in + fits: a node that is in planes of the axes `in` and fits those of the axes `fits` */
+  unsigned int       wrong; /* bit 0: a row that fits none, bit 1: one that the host has to look at */
+} BCRCudaRowsEnd;
+/* found: of each end, on the device, zero before */
+BCR_CUDA_API int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsPlanes *planes, double plane_tol, double same_tol, BCRCudaRowsEnd found[6]);
 
 /* refine.cu: mixed precision. The right-hand side is f [w[0] w[1] w[2]] [all] and what the faces add to it, made where it is read; f and u, which has the
    faces' values, float or double */

@@ -20,12 +20,32 @@ static __device__ bool plane_fits(const double st[7], int d, int s, double slope
   return fabs(in - slope) <= same_tol * fmax(1.0, fabs(in));
 }
 
+/* BCRRowGet(): the star of a row; anything that it would report or keep for later is `odd` */
+template <typename I, typename R, int parts>
+static __device__ __forceinline__ int star_of(const BCRCudaRows &m, unsigned row, unsigned node, int c, const int ix[3], double st[7])
+{
+  const I *ai = (const I *)m.i, *aj = (const I *)m.j;
+  const R *aa  = (const R *)m.a;
+  int      odd = 0;
+
+  for (I p = ai[row]; p < ai[row + 1]; p++) {
+    const unsigned to = (unsigned)aj[p] / (unsigned)m.dof;
+    const double   v  = (double)aa[parts * p];
+    const int      k  = (int)((unsigned)aj[p] - to * (unsigned)m.dof) == c ? slot_of(m, ix, (long long)to - (long long)node) : -1;
+
+    odd |= !(fabs(v) <= 1.7976931348623157e308) || (k < 0 && v != 0);
+    if (parts == 2) odd |= aa[parts * p + parts - 1] != 0;
+#pragma unroll
+    for (int q = 0; q < 7; q++)
+      if (q == k) st[q] += v;
+  }
+  return odd | (st[CENTRE] == 0);
+}
+
 /* One row a thread: as BCRRowGet() and BCRCheckRow() have it, and anything that these would report or keep for later is left to them (`odd`) */
 template <typename I, typename R, int parts>
 __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCRCudaRowsModel *models, double plane_tol, double same_tol, BCRCudaRowsFound *found)
 {
-  const I       *ai = (const I *)m.i, *aj = (const I *)m.j;
-  const R       *aa    = (const R *)m.a;
   const unsigned rows  = (unsigned)(m.dof * m.n[0] * m.n[1] * m.n[2]);
   double         worst = 0;
   long long      where = 0;
@@ -45,18 +65,7 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
     double                  st[7] = {0, 0, 0, 0, 0, 0, 0};
     bool                    done  = false;
 
-    for (I p = ai[row]; p < ai[row + 1]; p++) {
-      const unsigned to = (unsigned)aj[p] / (unsigned)m.dof;
-      const double   v  = (double)aa[parts * p];
-      const int      k  = (int)((unsigned)aj[p] - to * (unsigned)m.dof) == c ? slot_of(m, ix, (long long)to - (long long)node) : -1;
-
-      odd |= !(fabs(v) <= 1.7976931348623157e308) || (k < 0 && v != 0);
-      if (parts == 2) odd |= aa[parts * p + parts - 1] != 0;
-#pragma unroll
-      for (int q = 0; q < 7; q++)
-        if (q == k) st[q] += v;
-    }
-    odd |= st[CENTRE] == 0;
+    odd |= star_of<I, R, parts>(m, row, node, c, ix, st);
 #pragma unroll
     for (int t = 0; t < 3; t++) { /* in a plane that has been dropped? */
       const int d = o.owner[t];
@@ -144,5 +153,60 @@ int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowL
   const dim3 grid((unsigned)((lines->most + THREADS - 1) / THREADS), (unsigned)lines->n);
 
   ROWS_LAUNCH(take_rows, grid, *rows, *lines, (R *)out);
+  return bcr_done();
+}
+
+template <typename I, typename R, int parts>
+__global__ void __launch_bounds__(THREADS) search_rows(BCRCudaRows m, BCRCudaRowsPlanes planes, double plane_tol, double same_tol, BCRCudaRowsEnd *found)
+{
+  const int          end = blockIdx.y, d = end / 2, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+  unsigned long long seen  = 0;
+  unsigned int       wrong = 0;
+
+  if (!planes.present[end]) return;
+  for (int q = blockIdx.x * THREADS + threadIdx.x; q < m.n[u] * m.n[v]; q += gridDim.x * THREADS) {
+    int      ix[3], in = 0, fits = 0;
+    double   st[7] = {0, 0, 0, 0, 0, 0, 0};
+    unsigned node;
+
+    ix[u] = q % m.n[u];
+    ix[v] = q / m.n[u];
+    ix[d] = end % 2 ? m.n[d] - 1 : 0;
+    node  = (unsigned)(ix[0] + m.n[0] * (ix[1] + m.n[1] * ix[2]));
+    if (star_of<I, R, parts>(m, node * (unsigned)m.dof + (unsigned)planes.c, node, planes.c, ix, st)) {
+      wrong |= 2;
+      continue;
+    }
+#pragma unroll
+    for (int p = 0; p < 6; p++) {
+      const int t = p / 2, s = p % 2;
+
+      if (!planes.present[p] || ix[t] != (s ? m.n[t] - 1 : 0)) continue;
+      in |= 1 << t;
+      if (plane_fits<R>(st, t, s, planes.slope[p], plane_tol, same_tol)) fits |= 1 << t;
+    }
+    if (fits) seen |= 1ull << (8 * in + fits);
+    else wrong |= 1;
+  }
+  for (int s = 16; s > 0; s >>= 1) {
+    seen |= __shfl_xor_sync(0xffffffffu, seen, s);
+    wrong |= __shfl_xor_sync(0xffffffffu, wrong, s);
+  }
+  if ((threadIdx.x & 31) == 0) {
+    if (seen) atomicOr(&found[end].seen, seen);
+    if (wrong) atomicOr(&found[end].wrong, wrong);
+  }
+}
+
+int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsPlanes *planes, double plane_tol, double same_tol, BCRCudaRowsEnd found[6])
+{
+  int most = 1;
+
+  for (int d = 0; d < rows->dim; d++) {
+    const int nodes = rows->n[d == 0 ? 1 : 0] * rows->n[d == 2 ? 1 : 2];
+
+    if (nodes > most) most = nodes;
+  }
+  ROWS_LAUNCH(search_rows, dim3((unsigned)((most + THREADS - 1) / THREADS), 6), *rows, *planes, plane_tol, same_tol, found);
   return bcr_done();
 }
