@@ -236,6 +236,49 @@ static PetscErrorCode Graphs(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Vectors of the host are solved for on the device, too, with the same result; PCView() says what their copies there take */
+static PetscErrorCode HostVectors(PC pc, Vec x, Vec y)
+{
+  const char   word[] = "copies of vectors of the host ";
+  Vec          f, u, z;
+  PetscInt     n;
+  PetscBool    same, cuda;
+  double       bytes = 0;
+  char        *text, *at;
+  PetscScalar *a;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(x, &n));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)x, &cuda, VECSEQCUDA, VECCUDA, ""));
+  PetscCall(ViewText(pc, &text));
+  Check(!cuda || !strstr(text, word), "PCView() speaks of vectors of the host where there were none:\n%s", text);
+  free(text);
+  PetscCall(VecCreateSeq(PETSC_COMM_SELF, n, &f));
+  PetscCall(VecDuplicate(f, &u));
+  PetscCall(VecDuplicate(f, &z));
+  for (int v = 0; v < 2; v++) { /* through arrays: the copy of one type to another is PETSc's affair */
+    const PetscScalar *from;
+
+    PetscCall(VecGetArrayRead(v ? y : x, &from));
+    PetscCall(VecGetArray(v ? z : f, &a));
+    PetscCall(PetscArraycpy(a, from, n));
+    PetscCall(VecRestoreArray(v ? z : f, &a));
+    PetscCall(VecRestoreArrayRead(v ? y : x, &from));
+  }
+  PetscCall(PCApply(pc, f, u));
+  PetscCall(VecEqual(u, z, &same));
+  Check(same, "vectors of the host have another solution than those of the device");
+  PetscCall(ViewText(pc, &text));
+  at = strstr(text, word);
+  if (at) bytes = atof(at + strlen(word));
+  Check(bytes >= (double)n * sizeof(PetscScalar) && bytes <= 2.0 * (double)n * sizeof(PetscScalar), "copies of vectors of %d numbers take %g bytes:\n%s", (int)n, bytes, text);
+  free(text);
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&u));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The device's solution and the host's, of every plan: equal to rounding, as a right-hand side sees it */
 static PetscErrorCode HostAndDevice(void)
 {
@@ -257,6 +300,7 @@ static PetscErrorCode HostAndDevice(void)
         PetscCall(VecDuplicate(x, &y[host]));
         if (host) PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_CPU));
         PetscCall(PCApply(pc, x, y[host]));
+        if (!host) PetscCall(HostVectors(pc, x, y[0]));
       }
       PetscCall(VecDuplicate(x, &r));
       PetscCall(VecNorm(y[1], NORM_INFINITY, &size));
