@@ -1456,6 +1456,29 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSCBCR_HAVE_CUDA)
+/* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one of them is not the model's, and the others need not be looked at */
+static PetscErrorCode BCRCheckSample(BCRCheck *ck, PetscBool *wrong)
+{
+  const BCRSample *S    = &ck->A->sample;
+  PetscBool        stop = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&ck->v, sizeof(ck->v)));
+  for (PetscInt b = 0; b < S->n && !stop; b++) {
+    const PetscInt *n = S->count[b];
+
+    for (PetscInt q = 0; q < n[0] * n[1] * n[2] && !stop; q++) {
+      const PetscInt ix[3] = {S->first[b][0] + q % n[0], S->first[b][1] + q / n[0] % n[1], S->first[b][2] + q / n[0] / n[1]};
+
+      for (PetscInt c = 0; c < ck->dof && !stop; c++) PetscCall(BCRCheckRow(ck, c, ix, &stop));
+    }
+  }
+  *wrong = (PetscBool)(stop && ck->v.state == BCR_ROW_GOOD);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 /* The ranks agree on what counts: a row that nothing can be done with, a plane that is none, the largest deviation */
 static PetscErrorCode BCRCheckAgree(BCRCheck *ck)
 {
@@ -1588,7 +1611,7 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
     if (!lines[c]) PetscCall(BCRStageNext(A, c, &ops[c], &stage[c], &lines[c])); /* searching the planes may help */
   }
   for (;;) {
-    PetscBool compare = PETSC_FALSE;
+    PetscBool compare = PETSC_FALSE, wrong = PETSC_FALSE;
 
     for (c = 0; c < dof; c++) {
       skip[c] = (PetscBool)(stage[c] == BCR_FITTED);
@@ -1603,14 +1626,15 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
       PetscCall(BCRSampleCompare(A, ops, m, skip, &there, &ck.v.dev, &ck.v.comp, &ck.v.row, &ck.v.col));
       first = PETSC_FALSE;
     }
-    if (!there) PetscCall(BCRRowsFetch(A));
+    if (!there && A->device && !A->aa) PetscCall(BCRCheckSample(&ck, &wrong));
+    if (!there && !wrong) PetscCall(BCRRowsFetch(A));
 #endif
-    if (!there) PetscCall(BCRCheckAll(&ck, *boxes));
+    if (!there && !wrong) PetscCall(BCRCheckAll(&ck, *boxes));
     for (c = 0; c < dof; c++)
       if (!skip[c]) PetscCall(BCRModelDestroy(m[c]));
     if (there) break;
-    PetscCall(BCRCheckAgree(&ck));
-    if (!ck.v.wrongplane && ck.v.dev <= BCR_SAME_TOL) {
+    if (!wrong) PetscCall(BCRCheckAgree(&ck));
+    if (!wrong && !ck.v.wrongplane && ck.v.dev <= BCR_SAME_TOL) {
       *boxes = ck.regular ? ck.boxes : 0;
       break;
     }

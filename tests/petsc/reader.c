@@ -1724,6 +1724,10 @@ static double Smooth(double x, double y, double z)
 {
   return exp(2 * sin(2 * PETSC_PI * x) * sin(2 * PETSC_PI * y) * (z > 0 ? sin(PETSC_PI * z) : 1));
 }
+static double Flat(double x, double y, double z) /* constant on the planes through the middle */
+{
+  return exp(2 * sin(2 * PETSC_PI * x) * sin(2 * PETSC_PI * y) * (z > 0 ? sin(2 * PETSC_PI * z) : 1));
+}
 static double Bilinear(double x, double y, double z)
 {
   (void)z;
@@ -1918,6 +1922,20 @@ static PetscErrorCode Fits(void)
         }
       }
     }
+  }
+  /* lines through the middle that are those of a separable operator: on a device the rows beside them tell, and the others are not brought to the host */
+  for (c = 0; c < 4; c++) {
+    DM           da;
+    Mat          A;
+    PetscInt     dof;
+    BCROperator *ops;
+
+    PetscCall(Variable(2 + c % 2, 15, c / 2 ? IDENTITY : DIRICHLET, Flat, 0, 1, &da, &A));
+    PetscCall(ReadFitAway(da, A, BCR_FIT_AUTO, PETSC_TRUE, "flat in the middle", &dof, &ops));
+    Report((PetscBool)!strcmp(ops[0].fit, "scaled"), "flat in the middle: fit %s", ops[0].fit);
+    PetscCall(BCROperatorDestroy(dof, &ops));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
   }
   /* a potential: positive, and negative as in the Bratu problem, down to nearly singular and beyond; three dimensions; one */
   for (c = 0; c < 6; c++) {
