@@ -295,7 +295,8 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit, op->left ? ", every row with a factor of its own" : ""));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   if (op->deviation > 0)
-    PetscCall(PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, BCROperatorScaled(op) && !op->left ? " (rows and columns scaled)" : ""));
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, BCROperatorScaled(op) && !op->left ? " (rows and columns scaled)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);

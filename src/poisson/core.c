@@ -211,7 +211,7 @@ static PetscErrorCode core_tables(BCRCore c)
   double        *d, *w;
   size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
   ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
-  const size_t   near = c->cpu->level0->near == 1 ? cache_bytes(1, 32768) * 9 / 16 : cache_bytes(2, 262144) / 2; /* for the ring of level 0 */
+  const size_t   near     = c->cpu->level0->near == 1 ? cache_bytes(1, 32768) * 9 / 16 : cache_bytes(2, 262144) / 2; /* for the ring of level 0 */
   PetscInt       mostkeep = 0;
 
   PetscFunctionBegin;
