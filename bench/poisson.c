@@ -292,7 +292,7 @@ static PetscErrorCode RunCreatePC(Run *r, double *time)
 static PetscErrorCode RunSetUp(Run *r)
 {
   Problem *p = r->p;
-  double   start, setup[3], unused;
+  double   start, setup[7], unused;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(MAX_REPS, &r->t, MAX_REPS, &r->c));
@@ -309,8 +309,8 @@ static PetscErrorCode RunSetUp(Run *r)
   case RUN_COLUMNS_EACH:
   case RUN_COLUMNS_PC:
   case RUN_COLUMNS_KSP:
-    for (PetscInt i = 0; i < 3; ++i) PetscCall(RunCreatePC(r, &setup[i]));
-    BenchStatistics(3, setup, &r->setup, &unused);
+    for (PetscInt i = 0; i < 7; ++i) PetscCall(RunCreatePC(r, &setup[i]));
+    BenchStatistics(7, setup, &r->setup, &unused);
     if (r->kind != RUN_PC) {
       PetscRandom random;
 

@@ -45,10 +45,11 @@ typedef struct {
 } BCRLevel0Shape;
 
 typedef struct {
-  int     io;       /* 0: f and u have the work type, 1: they are double and the work type is float */
-  double  sepscale; /* separators are multiplied by this on their way to u */
-  double  sub;      /* subtracted from f (singular case) */
-  double *rowsum;   /* reduce: the sums of the rows of f, of which each element is there once; NULL: not wanted */
+  int       io;       /* 0: f and u have the work type, 1: they are double and the work type is float */
+  double    sepscale; /* separators are multiplied by this on their way to u */
+  double    sub;      /* subtracted from f (singular case) */
+  double   *rowsum;   /* reduce: the sums of the rows of f, of which each element is there once; NULL: not wanted */
+  ptrdiff_t ahead;    /* back: separators so many groups before come nearer meanwhile; 0: none */
 } BCRLevel0Args;
 
 typedef struct {

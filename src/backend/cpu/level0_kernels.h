@@ -110,7 +110,8 @@ typedef struct {
   char                 *us[BG];     /* back: row of u of the separator right of each group, NULL: none */
   real                 *ring;
   ptrdiff_t             nslot;
-  ptrdiff_t             pf; /* bytes ahead to prefetch f; 0: none */
+  ptrdiff_t             pf;      /* bytes ahead to prefetch f; 0: none */
+  ptrdiff_t             pfd[BG]; /* back: the same of separators, from uL */
   real                  sub, sepscale;
 #if BCR_ISA == 2
   /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
@@ -192,6 +193,7 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
         for (int p = 0; p < 7; p++) level0_sum(S, g, p, r[8 * g + p]);
       }
       if (BACK) {
+        if (S->pfd[g] && q == 0) __builtin_prefetch((const char *)(S->uL[g] + x0) + S->pfd[g], 1, 2);
         if (__builtin_expect(S->sub != 0, 0)) {
 #pragma GCC unroll 8
           for (int p = 0; p < 7; p++) r[8 * g + p] -= S->sub;
@@ -778,6 +780,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
 
       S.f[q]      = (const char *)f + s->row[gq] * S.ldf;
       S.u[q]      = (char *)u + s->row[gq] * S.ldu;
+      S.pfd[q]    = args->ahead > 0 && gq > args->ahead ? -args->ahead * ldd * (ptrdiff_t)sizeof(real) : 0;
       S.uL[q + 1] = sep ? (const real *)D + gq * ldd : zero;
       S.us[q]     = sep ? S.u[q] + kinds[s->kind[gq]].h * S.ldu : NULL;
     }
