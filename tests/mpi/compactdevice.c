@@ -213,14 +213,16 @@ int main(int argc, char **argv)
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     PetscInt    every = 1;
+    PetscBool   aware = PETSC_TRUE; /* MPI takes pointers to memory of the device */
     const char *why   = NULL;
 
     PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-part", &every, NULL));
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
     if (BCRDeviceAvailable(&why)) {
       PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* a device for each rank, if there are so many */
-      PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", BCR_TRANSPORT_AUTO, PETSC_FALSE, &transport));
+      PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", BCR_TRANSPORT_AUTO, aware, &transport));
       PetscCall(all(every));
       PetscCall(BCRTransportDestroy(&transport));
     } else if (!rank) printf("no device: %s\n", why ? why : "");

@@ -12,6 +12,7 @@
   #include "src/transport/transport.h"
 
 static PetscMPIInt rank, size;
+static PetscBool   aware = PETSC_TRUE; /* -use_gpu_aware_mpi: MPI takes pointers to memory of the device */
 
 static PetscReal Bound(void)
 {
@@ -93,7 +94,7 @@ static PetscErrorCode Transports(PetscBool there)
         PetscErrorCode ierr;
         TestCaught     caught = {0, ""};
 
-        if (transport == PCBCRPOISSON_TRANSPORT_MPI && size > 1 && there) { /* this MPI is not asked for what it cannot do: -use_gpu_aware_mpi 0 */
+        if (transport == PCBCRPOISSON_TRANSPORT_MPI && size > 1 && there && !aware) {
           PetscCall(NewPC(&c, PCBCRPOISSON_BACKEND_CUDA, PCBCRPOISSON_TRANSPORT_MPI, &pc));
           CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use -pc_bcrpoisson_transport nccl, host or auto");
           PetscCall(PCDestroy(&pc));
@@ -199,6 +200,7 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
   PetscCall(Transports(BCRSolverHaveDevice(NULL)));
   if (BCRSolverHaveDevice(NULL)) PetscCall(Faults());
   failed = TestEndAll(PETSC_COMM_WORLD);

@@ -13,6 +13,7 @@
 
 static PetscMPIInt rank, size;
 static PetscBool   there;
+static PetscBool   aware = PETSC_TRUE; /* -use_gpu_aware_mpi: MPI takes pointers to memory of the device */
 
 static PetscReal Bound(void)
 {
@@ -85,8 +86,7 @@ static PetscErrorCode Transports(const Case *k)
     ierr = PCSetUp(pc);
     PetscCall(PetscPopErrorHandler());
     if (!there) Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_"), "no device: error %d, %s", (int)ierr, caught.message);
-    else if (transport == PCNEATO_TRANSPORT_MPI && size > 1) /* -use_gpu_aware_mpi 0 */
-      Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_transport nccl, host or auto"), "mpi: error %d, %s", (int)ierr, caught.message);
+    else if (transport == PCNEATO_TRANSPORT_MPI && size > 1 && !aware) Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_transport nccl, host or auto"), "mpi: error %d, %s", (int)ierr, caught.message);
     else if (ierr) Check(transport == PCNEATO_TRANSPORT_NCCL && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_transport"), "transport %s: error %d, %s", PCNeatoTransports[transport], (int)ierr, caught.message);
     else {
       char *text;
@@ -228,6 +228,7 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
   there = BCRTriDevicePossible(&options, NULL);
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(list); ++i) {
     for (Cut = 1; Cut <= 3; ++Cut) PetscCall(Transports(&list[i]));

@@ -13,6 +13,7 @@ static PetscMPIInt rank, size;
 static int         nlevel0; /* solves with level 0 */
 static PetscBool   device;  /* -backend cuda */
 static PetscInt    transport;
+static PetscBool   aware = PETSC_TRUE; /* MPI takes pointers to memory of the device */
 
 static PetscErrorCode CreateSlabs(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
 {
@@ -21,6 +22,7 @@ static PetscErrorCode CreateSlabs(PetscInt dof, const BCROperator ops[], const B
   PetscFunctionBegin;
   with.device    = device;
   with.transport = (int)transport;
+  with.gpuaware  = aware;
   PetscCall(BCRSolverCreate(dof, ops, &with, slab, solver));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -480,6 +482,7 @@ int main(int argc, char **argv)
   if (device) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* one for each rank, as far as there are */
 #endif
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-transport", transports, 4, &transport, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
   for (PetscInt i = 0; i < cases; i++) {
     const PetscInt dim  = 1 + Pick(3);
     const int      kind = kinds[Pick((int)PETSC_STATIC_ARRAY_LENGTH(kinds))], axis = Pick((int)dim), big = !Pick(6);
