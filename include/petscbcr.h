@@ -43,7 +43,7 @@ PETSC_EXTERN const char *const PCBCRPoissonBackends[];
   PCBCRPoissonTransport - how `PCBCRPOISSON` moves what ranks with GPUs tell each other
 
   Values:
-+ `PCBCRPOISSON_TRANSPORT_AUTO` - (`auto`) `nccl` where it is possible, else `mpi` where it is, else `host`
++ `PCBCRPOISSON_TRANSPORT_AUTO` - (`auto`) `nccl` where it is possible, else `mpi` where it is and no ranks share a GPU, else `host`
 . `PCBCRPOISSON_TRANSPORT_MPI`  - (`mpi`) MPI from the memory of the GPU; for an MPI that is aware of GPUs (`-use_gpu_aware_mpi`)
 . `PCBCRPOISSON_TRANSPORT_NCCL` - (`nccl`) NCCL, a GPU for each rank; the host never waits
 - `PCBCRPOISSON_TRANSPORT_HOST` - (`host`) MPI from pinned memory of the host; several ranks may share a GPU
@@ -263,7 +263,7 @@ PETSC_EXTERN const char *const PCNeatoCouplings[];
   PCNeatoTransport - how `PCNEATO` moves what ranks tell each other
 
   Values:
-+ `PCNEATO_TRANSPORT_AUTO` - (`auto`) between GPUs `nccl` where it is possible, else `mpi` where it is, else `host`
++ `PCNEATO_TRANSPORT_AUTO` - (`auto`) between GPUs `nccl` where it is possible, else `mpi` where it is and no ranks share a GPU, else `host`
 . `PCNEATO_TRANSPORT_MPI`  - (`mpi`) MPI from where the data are; from GPUs for an MPI that is aware of them (`-use_gpu_aware_mpi`)
 . `PCNEATO_TRANSPORT_NCCL` - (`nccl`) NCCL, a GPU for each rank; the host never waits
 - `PCNEATO_TRANSPORT_HOST` - (`host`) MPI from host memory, pinned; several ranks may share a GPU

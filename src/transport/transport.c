@@ -134,8 +134,8 @@ static PetscErrorCode SharedAdd(BCRTransport t, const PetscMPIInt world[], const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A communicator of NCCL, or in *why what is in its way, the same on every rank */
-static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[16], char why[], size_t len)
+/* A communicator of NCCL, or in *why what is in its way, the same on every rank; that may be that ranks share a device */
+static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[16], char why[], size_t len, PetscBool *sharing)
 {
   struct {
     PetscMPIInt rank;
@@ -151,7 +151,8 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
   PetscFunctionBegin;
   why[0] = 0;
   PetscCall(transport_sharing(t, device, pair));
-  if (pair[0] >= 0) {
+  *sharing = pair[0] >= 0 ? PETSC_TRUE : PETSC_FALSE;
+  if (*sharing) {
     PetscCall(PetscSNPrintf(why, len, "ranks %d and %d share a GPU, which NCCL refuses", (int)pair[0], (int)pair[1]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -213,14 +214,16 @@ PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTranspo
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (kind == BCR_TRANSPORT_NCCL || kind == BCR_TRANSPORT_AUTO) {
-    PetscCall(transport_nccl(t, device, why, sizeof(why)));
+    PetscBool sharing;
+
+    PetscCall(transport_nccl(t, device, why, sizeof(why), &sharing));
     if (kind == BCR_TRANSPORT_NCCL && why[0]) {
       PetscCall(BCRFaultSet(&fault, PETSC_ERR_SUP, "-%s nccl: %s: use -%s %s", option, why, option, aware ? "mpi, host or auto" : "host or auto, or a GPU for each rank"));
       PetscCall(BCRFaultAgree(t->comm, &fault));
     }
     if (!why[0]) t->info.kind = BCR_TRANSPORT_NCCL;
     else {
-      t->info.kind = aware ? BCR_TRANSPORT_MPI : BCR_TRANSPORT_HOST;
+      t->info.kind = aware && !sharing ? BCR_TRANSPORT_MPI : BCR_TRANSPORT_HOST; /* within a device the host is the faster way: bench/results/h200_gpu-aware-mpi.csv */
       PetscCall(PetscStrncpy(t->info.why, why, sizeof(t->info.why)));
     }
   }

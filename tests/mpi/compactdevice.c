@@ -222,7 +222,7 @@ int main(int argc, char **argv)
     PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
     if (BCRDeviceAvailable(&why)) {
       PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* a device for each rank, if there are so many */
-      PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", BCR_TRANSPORT_AUTO, aware, &transport));
+      PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", aware ? BCR_TRANSPORT_MPI : BCR_TRANSPORT_AUTO, aware, &transport));
       PetscCall(all(every));
       PetscCall(BCRTransportDestroy(&transport));
     } else if (!rank) printf("no device: %s\n", why ? why : "");

@@ -297,6 +297,7 @@ int main(int argc, char **argv)
         if (rank == 0) (void)printf("%s: %s%s%s\n", BCRTransportName((BCRTransportKind)kind), BCRTransportName(info.kind), info.why[0] ? ", as " : "", info.why);
         check(there, (BCRTransportKind)kind, "no error without a device");
         check(kind == BCR_TRANSPORT_AUTO || (int)info.kind == kind ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind, "another one");
+        check(kind != BCR_TRANSPORT_AUTO || !strstr(info.why, "share a GPU") || info.kind == BCR_TRANSPORT_HOST ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind, "ranks that share a GPU, and not by the host");
         PetscCallBCRCuda(BCRCudaStreamCreate(&stream[1]));
         for (int ring = 0; ring < 2; ring++) {
           for (int n = 1; n < 4; n += 2) PetscCall(Rounds(t, info.kind, ring ? PETSC_TRUE : PETSC_FALSE, n, stream));
