@@ -3,7 +3,7 @@
 # that of PETSc's LU (SVD where the operator is singular) on one rank, and each solver must have got there in the iterations of
 # a direct solve.
 # usage: run_tutorials.sh CASE PLUGIN WORKDIR [RANKS]    (PKG_CONFIG_PATH finds PETSc.pc; MPIEXEC: the launcher, for several ranks;
-#        COMPILE_ONLY: no more than that)
+#        COMPILE_ONLY: no more than that; GPU_AWARE=1: MPI takes pointers to memory of CUDA devices)
 # cases: ex29 ex29-neumann ex45 ex32 ex50 ex45f snes-ex5
 set -euo pipefail
 . "$(dirname "$0")/../../scripts/lib.sh"
@@ -26,7 +26,7 @@ esac
 source_=$1 reference=$2
 shift 2
 options=(-skip_petscrc "$@")
-case "$petsc_kind" in *CUDA*) options+=(-use_gpu_aware_mpi 0) ;; esac
+case "$petsc_kind" in *CUDA*) options+=(-use_gpu_aware_mpi "${GPU_AWARE:-0}") ;; esac
 plugged=()
 if [ -n "${TUTORIAL_OPTIONS:-}" ]; then read -ra plugged <<<"$TUTORIAL_OPTIONS"; fi # with the plug-in only: scripts/check-gpu
 tolerance=1e-11
