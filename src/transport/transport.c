@@ -214,7 +214,7 @@ PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTranspo
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (kind == BCR_TRANSPORT_NCCL || kind == BCR_TRANSPORT_AUTO) {
-    PetscBool sharing;
+    PetscBool sharing = PETSC_FALSE;
 
     PetscCall(transport_nccl(t, device, why, sizeof(why), &sharing));
     if (kind == BCR_TRANSPORT_NCCL && why[0]) {
