@@ -309,8 +309,8 @@ static PetscErrorCode RunSetUp(Run *r)
   case RUN_COLUMNS_EACH:
   case RUN_COLUMNS_PC:
   case RUN_COLUMNS_KSP:
-    for (PetscInt i = 0; i < 7; ++i) PetscCall(RunCreatePC(r, &setup[i]));
-    BenchStatistics(7, setup, &r->setup, &unused);
+    for (PetscInt i = 0; i < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(setup); ++i) PetscCall(RunCreatePC(r, &setup[i]));
+    BenchStatistics((PetscInt)PETSC_STATIC_ARRAY_LENGTH(setup), setup, &r->setup, &unused);
     if (r->kind != RUN_PC) {
       PetscRandom random;
 

@@ -828,7 +828,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const PetscBool       mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0, NULL, 0};
+  BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
   ptrdiff_t             done = 0, end = nsep; /* separators done .. end - 1 are still modes */
 
   cpu->level0->start(sh, c->work0);
@@ -882,7 +882,7 @@ static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, 0, NULL, 0};
+  BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
   ptrdiff_t             done = 0;
   const double         *nrm;
 
@@ -912,7 +912,7 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
   const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
   const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
   char                 *D    = (char *)c->D + k * c->dplane * sz;
-  BCRLevel0Args         args = {c->single && c->io == BCR_DOUBLE ? 1 : 0, p->scale, singular ? mean : 0, NULL, 0};
+  BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .sub = singular ? mean : 0};
   const double         *nrm;
 
   (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);

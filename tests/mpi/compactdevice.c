@@ -7,6 +7,7 @@
 
   ranks: 1 2 3 4
 */
+#include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "../../src/compact/compact.h"
 #include <math.h>
 
@@ -213,16 +214,14 @@ int main(int argc, char **argv)
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     PetscInt    every = 1;
-    PetscBool   aware = PETSC_TRUE; /* MPI takes pointers to memory of the device */
     const char *why   = NULL;
 
     PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-part", &every, NULL));
-    PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
     if (BCRDeviceAvailable(&why)) {
       PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* a device for each rank, if there are so many */
-      PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", aware ? BCR_TRANSPORT_MPI : BCR_TRANSPORT_AUTO, aware, &transport));
+      PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", use_gpu_aware_mpi ? BCR_TRANSPORT_MPI : BCR_TRANSPORT_AUTO, use_gpu_aware_mpi, &transport));
       PetscCall(all(every));
       PetscCall(BCRTransportDestroy(&transport));
     } else if (!rank) printf("no device: %s\n", why ? why : "");

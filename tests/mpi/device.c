@@ -5,6 +5,7 @@
   rank that says what to use instead, PCView() says which it is; vectors that live on the device on some ranks and on the host on others; slabs along
   each axis, decompositions that have to be redistributed; messages that NCCL refuses in a solve. On a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
 */
+#include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "distribute.h"
 #include <stdlib.h>
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -12,7 +13,6 @@
   #include "src/transport/transport.h"
 
 static PetscMPIInt rank, size;
-static PetscBool   aware = PETSC_TRUE; /* -use_gpu_aware_mpi: MPI takes pointers to memory of the device */
 
 static PetscReal Bound(void)
 {
@@ -94,7 +94,7 @@ static PetscErrorCode Transports(PetscBool there)
         PetscErrorCode ierr;
         TestCaught     caught = {0, ""};
 
-        if (transport == PCBCRPOISSON_TRANSPORT_MPI && size > 1 && there && !aware) {
+        if (transport == PCBCRPOISSON_TRANSPORT_MPI && size > 1 && there && !use_gpu_aware_mpi) {
           PetscCall(NewPC(&c, PCBCRPOISSON_BACKEND_CUDA, PCBCRPOISSON_TRANSPORT_MPI, &pc));
           CheckError(PCSetUp(pc), PETSC_ERR_SUP, "use -pc_bcrpoisson_transport nccl, host or auto");
           PetscCall(PCDestroy(&pc));
@@ -200,7 +200,6 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
   PetscCall(Transports(BCRSolverHaveDevice(NULL)));
   if (BCRSolverHaveDevice(NULL)) PetscCall(Faults());
   failed = TestEndAll(PETSC_COMM_WORLD);

@@ -5,6 +5,7 @@
   there is an error on every rank that says what to use instead, and so is a message that NCCL refuses in a solve; PCView() says which it is. Vectors that one rank has on the host and the others on the
   device. On a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
 */
+#include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "neatocases.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "src/tridiagonal/tridiagonal.h"
@@ -13,7 +14,6 @@
 
 static PetscMPIInt rank, size;
 static PetscBool   there;
-static PetscBool   aware = PETSC_TRUE; /* -use_gpu_aware_mpi: MPI takes pointers to memory of the device */
 
 static PetscReal Bound(void)
 {
@@ -86,7 +86,7 @@ static PetscErrorCode Transports(const Case *k)
     ierr = PCSetUp(pc);
     PetscCall(PetscPopErrorHandler());
     if (!there) Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_"), "no device: error %d, %s", (int)ierr, caught.message);
-    else if (transport == PCNEATO_TRANSPORT_MPI && size > 1 && !aware) Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_transport nccl, host or auto"), "mpi: error %d, %s", (int)ierr, caught.message);
+    else if (transport == PCNEATO_TRANSPORT_MPI && size > 1 && !use_gpu_aware_mpi) Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_transport nccl, host or auto"), "mpi: error %d, %s", (int)ierr, caught.message);
     else if (ierr) Check(transport == PCNEATO_TRANSPORT_NCCL && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_transport"), "transport %s: error %d, %s", PCNeatoTransports[transport], (int)ierr, caught.message);
     else {
       char *text;
@@ -228,7 +228,6 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
   there = BCRTriDevicePossible(&options, NULL);
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(list); ++i) {
     for (Cut = 1; Cut <= 3; ++Cut) PetscCall(Transports(&list[i]));

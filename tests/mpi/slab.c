@@ -4,6 +4,7 @@
   -backend cuda: on the CUDA devices that the ranks have, or share; the one process stays on the host.
   ranks: 1 2 3 4 5 7
 */
+#include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "../unit/problem.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
@@ -13,7 +14,6 @@ static PetscMPIInt rank, size;
 static int         nlevel0; /* solves with level 0 */
 static PetscBool   device;  /* -backend cuda */
 static PetscInt    transport;
-static PetscBool   aware = PETSC_TRUE; /* MPI takes pointers to memory of the device */
 
 static PetscErrorCode CreateSlabs(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
 {
@@ -22,7 +22,7 @@ static PetscErrorCode CreateSlabs(PetscInt dof, const BCROperator ops[], const B
   PetscFunctionBegin;
   with.device    = device;
   with.transport = (int)transport;
-  with.gpuaware  = aware;
+  with.gpuaware  = use_gpu_aware_mpi;
   PetscCall(BCRSolverCreate(dof, ops, &with, slab, solver));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -482,7 +482,6 @@ int main(int argc, char **argv)
   if (device) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA)); /* one for each rank, as far as there are */
 #endif
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-transport", transports, 4, &transport, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-use_gpu_aware_mpi", &aware, NULL));
   for (PetscInt i = 0; i < cases; i++) {
     const PetscInt dim  = 1 + Pick(3);
     const int      kind = kinds[Pick((int)PETSC_STATIC_ARRAY_LENGTH(kinds))], axis = Pick((int)dim), big = !Pick(6);
