@@ -2,6 +2,9 @@
   Fields larger than the caches and long lines, where rows go by in blocks and what is written goes past the caches: residuals in long double of all
   lines, and solutions against Gaussian elimination in long double of some. Rows and fields that do not begin on cache lines, slow and fast decay,
   periodic lines, one line in pieces, every instruction set, single precision on fields of double, in place.
+  unit/tri has the same kernels with every PETSc.
+
+  long: yes
 */
 #include "../../src/tridiagonal/triimpl.h"
 #include <math.h>
