@@ -2,7 +2,8 @@
   The numerical core: which plan solves a box, its tables, and the solve. See core.h and docs/method.md.
 
   Plans of a plane (x, y), one for each shift of a batch:
-    LEVEL0    level 0 in physical space, the separators transformed along x, a line over the separators for each mode
+    LEVEL0    level 0 in physical space, the separators transformed along x, a line over the separators for each mode; or, where the separators
+              are an axis of their own, transformed along y, and sums over poles along x (across.c)
     FOURIERX  transform along x, lines along y
     FOURIERY  transform along y, lines along x (a general x axis)
     REDUCTION block cyclic reduction with a given schedule (reduction.h)
@@ -30,6 +31,7 @@ typedef struct { /* of one plane */
   double         scale;
   BCRLinesTab    tab;
   BCRLinesGen    gen;
+  BCRPoleSum     sum;
   PetscBool      general;
   double        *reach[2]; /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit coupling */
 } BCRPlanePlan;
@@ -51,6 +53,7 @@ struct _n_BCRCore {
   PetscInt           nplane;
   BCRPlanePlan      *plane;
   BCRDtt             dtt[3];
+  PetscBool          across; /* PLAN_LEVEL0: dtt[1] transforms the separators along y, not dtt[0] along x */
   BCRReduction       red;
   BCRArena           arena;            /* tables */
   BCRArena           space;            /* work arrays */
@@ -201,6 +204,14 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Whether the separators of level 0 are transformed along y. For whole planes alone: those of a box, and the rows between two interfaces, are few and
+   transformed while they are in the cache */
+static PetscBool separators_across(BCRCore c, double shift)
+{
+  if (c->dim != 2 || c->bordered || c->singular || c->options.separators == 1 || !BCRPoleSumModes(&c->axis[0], &c->axis[1], shift)) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
 /* Everything that depends on the shift */
 static PetscErrorCode core_tables(BCRCore c)
 {
@@ -218,6 +229,11 @@ static PetscErrorCode core_tables(BCRCore c)
   PetscCall(BCRArenaFree(&c->arena));
   PetscCall(BCRArenaFree(&c->space));
   c->D = c->work = c->work0 = NULL;
+  if (c->kind == PLAN_LEVEL0) {
+    c->across = separators_across(c, shift);
+    if (c->across && !c->dtt[1]) PetscCall(BCRDttCreate((y->n + 1) / BCR_POLES - 1, BCR_END_DIRICHLET, BCR_END_DIRICHLET, c->single, &c->dtt[1]));
+    if (!c->across && !c->dtt[0]) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], c->single, &c->dtt[0]));
+  }
   for (PetscInt i = 0; i < 3; i++) {
     const double **l = i == 0 ? &lx : (i == 1 ? &ly : &lz), **n = i == 0 ? &nx : (i == 1 ? &ny : &nz);
 
@@ -298,19 +314,24 @@ static PetscErrorCode core_tables(BCRCore c)
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
         PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
-        for (PetscInt i = 0; i < n0; i++) {
-          d[i] = (sh + x->a * lx[i]) / y->a;
-          w[i] = nx[i];
+        if (c->across) {
+          p->tab.n = rows.n;
+          PetscCall(BCRPoleSumCreate(x, y, sh, ly, ny, c->single, (PetscInt)c->cpu->polesum->lanes(), &c->arena, &p->sum));
+        } else {
+          for (PetscInt i = 0; i < n0; i++) {
+            d[i] = (sh + x->a * lx[i]) / y->a;
+            w[i] = nx[i];
+          }
+          for (PetscInt i = 0; i < n0; i++) ok = ok && d[i] >= 0 ? PETSC_TRUE : PETSC_FALSE;
+          if (!ok) break;
+          PetscCall(BCRLinesTabCreate(&rows, n0, d, w, c->single, (PetscInt)strip, &c->arena, &p->tab));
         }
-        for (PetscInt i = 0; i < n0; i++) ok = ok && d[i] >= 0 ? PETSC_TRUE : PETSC_FALSE;
-        if (!ok) break;
-        PetscCall(BCRLinesTabCreate(&rows, n0, d, w, c->single, (PetscInt)strip, &c->arena, &p->tab));
         for (int e = 0; e < 2 && c->bordered; e++) {
           PetscCall(BCRArenaGet(&c->arena, n0 * sizeof(double), &p->reach[e]));
           for (PetscInt i = 0; i < n0; i++) p->reach[e][i] = BCRLineRowsReach(&rows, e, d[i]);
         }
         work0    = PetscMax(work0, c->cpu->level0->work(&p->shape));
-        lines    = PetscMax(lines, c->cpu->lines->work(rows.n));
+        lines    = PetscMax(lines, c->across ? c->cpu->polesum->work(x->n) : c->cpu->lines->work(rows.n));
         mostkeep = rows.n + (c->border.open[0] ? 1 : 0) + (c->border.open[1] ? 1 : 0);
       } else {
         for (PetscInt i = 0; i < nk; i++) {
@@ -343,9 +364,11 @@ static PetscErrorCode core_tables(BCRCore c)
       PetscBool ok = PETSC_TRUE;
 
       for (PetscInt k = 0; k < c->nplane; k++) /* a negative shift that leaves a group's line without a decay of its own */
-        if (!c->plane[k].tab.tab) ok = PETSC_FALSE;
+        if (!c->plane[k].tab.tab && !c->plane[k].sum.tab) ok = PETSC_FALSE;
       if (!ok) {
         c->kind = PLAN_FOURIERX;
+        if (!c->dtt[0]) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], c->single, &c->dtt[0]));
+        PetscCall(BCRDttDestroy(&c->dtt[1]));
         PetscCall(PetscFree2(d, w));
         PetscCall(PetscMemzero(c->plane, c->nplane * sizeof(*c->plane)));
         PetscCall(core_tables(c));
@@ -508,7 +531,7 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     else if (!axis_general(y) && x->a > 0 && y->a > 0 && x->n >= 16 && y->n >= 12) c->kind = PLAN_LEVEL0;
     else c->kind = PLAN_FOURIERX;
     if (c->kind == PLAN_FOURIERY) PetscCall(BCRDttCreate(y->n, y->end[0], y->end[1], single, &c->dtt[1]));
-    if (c->kind == PLAN_FOURIERX || c->kind == PLAN_LEVEL0) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], single, &c->dtt[0]));
+    if (c->kind == PLAN_FOURIERX) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], single, &c->dtt[0]));
     if (c->dim == 3 && c->kind != PLAN_RECURSIVE) {
       c->nplane = c->n[2];
       PetscCall(BCRDttCreate(c->n[2], c->axis[2].end[0], c->axis[2].end[1], single, &c->dtt[2]));
@@ -820,6 +843,22 @@ static void back_groups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, c
   }
 }
 
+/* a plane by level 0 and sums over poles of the separators' modes along y */
+static void solve_across(BCRCore c, const BCRPlanePlan *p, const void *f, void *u)
+{
+  const BCRCpuTable    *cpu = c->cpu;
+  const BCRLevel0Shape *sh  = &p->shape;
+  const ptrdiff_t       ld = c->stride[1], n = c->n[0];
+  BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .ahead = 1};
+
+  cpu->level0->start(sh, c->work0);
+  cpu->level0->reduce(sh, p->kind, 0, sh->ng, &args, f, ld, c->D, c->ldd, c->work0);
+  cpu->dtt.cols(c->dtt[1], 0, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
+  cpu->polesum->solve(&p->sum, c->D, c->ldd, c->work);
+  cpu->dtt.cols(c->dtt[1], 1, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
+  cpu->level0->back(sh, p->kind, 0, sh->ng, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
+}
+
 /* a plane by level 0 and lines over the separators */
 static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
 {
@@ -949,7 +988,8 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
 
   switch (c->kind) {
   case PLAN_LEVEL0:
-    solve_level0(c, p, singular, norm, f, u, removed);
+    if (c->across) solve_across(c, p, f, u);
+    else solve_level0(c, p, singular, norm, f, u, removed);
     break;
   case PLAN_FOURIERX:
     c->cpu->dtt.rows(c->dtt[0], 0, io, c->n[1], f, ld, u, ld, c->work);
@@ -1257,12 +1297,13 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
   case PLAN_LEVEL0: {
     const double nsep = (double)c->plane[0].tab.n, sep = nsep * c->n[0];
 
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %d separators transformed along %c, a line for each mode", pre, c->label[1], (int)nsep, c->label[0]));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %d separators transformed along %c, %s for each mode", pre, c->label[1], (int)nsep, c->label[c->across ? 1 : 0],
+                            c->across ? "the poles' lines" : "a line"));
     info->nlevels     = 2;
     info->schedule[0] = 8;
     info->schedule[1] = (PetscInt)nsep + 1;
     /* level 0 down 20 + 7*4 + 14 and up 24 + 7*5 + 9 for each 8 unknowns of a column; transforms and lines on the separators */
-    info->flops = unknowns / 8 * 130 + (c->dim == 3 ? (double)c->n[2] : 1) * (2 * nsep * BCRDttFlops(c->dtt[0]) + 5 * sep);
+    info->flops = unknowns / 8 * 130 + (c->dim == 3 ? (double)c->n[2] : 1) * (c->across ? 2. * c->n[0] * BCRDttFlops(c->dtt[1]) + (8. * BCR_POLES + 2) * sep : 2 * nsep * BCRDttFlops(c->dtt[0]) + 5 * sep);
     break;
   }
   case PLAN_FOURIERX:

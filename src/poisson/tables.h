@@ -48,3 +48,9 @@ PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, do
    cache: bytes that the ring may take. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
 PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
                                             PetscBool *possible);
+
+/* Separators that are transformed across, along y (across.c): their number, or 0 where they are no axis of their own, or where lines along x
+   decay too slowly for the parallel form */
+PETSC_INTERN PetscInt BCRPoleSumModes(const BCRAxis *x, const BCRAxis *y, double shift);
+/* The sums over poles along x for their modes; lambda, norm: of their transform. lanes: the kernel's */
+PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const double lambda[], const double norm[], PetscBool single, PetscInt lanes, BCRArena *arena, BCRPoleSum *sum);

@@ -5,6 +5,7 @@
 #include "lines.h"
 #include "level0.h"
 #include "poles.h"
+#include "polesum.h"
 #include "fields.h"
 #include "tri.h"
 #include "recurrence.h"
@@ -17,6 +18,7 @@ typedef struct {
   const BCRLinesTable   *lines;
   const BCRLevel0Table  *level0;
   const BCRPolesTable   *poles;
+  const BCRPoleSumTable *polesum;
   const BCRFieldsTable  *fields;
   const BCRTriTable     *tri;
   int                    bundle; /* BL of lanes.h */

@@ -41,6 +41,7 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
     #include "lines_kernels.h"
     #include "level0_kernels.h"
     #include "poles_kernels.h"
+    #include "polesum_kernels.h"
     #include "fields_kernels.h"
     #include "recurrence_kernels.h"
     #include "compact_kernels.h"
@@ -66,6 +67,7 @@ const BCRCpuTable BCRN(BCRCpuTable) = {
   .lines   = &BCRN(BCRLines),
   .level0  = &BCRN(BCRLevel0),
   .poles   = &BCRN(BCRPoles),
+  .polesum = &BCRN(BCRPoleSums),
   .fields  = &BCRN(BCRFields),
   .tri     = &BCRN(BCRTri),
   .bundle  = BL,
