@@ -205,11 +205,14 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
 }
 
 /* Whether the separators of level 0 are transformed along y. For whole planes alone: those of a box, and the rows between two interfaces, are few and
-   transformed while they are in the cache */
+   transformed while they are in the cache. As many modes as lanes cost the same, so that there have to be half of them at least */
 static PetscBool separators_across(BCRCore c, double shift)
 {
-  if (c->dim != 2 || c->bordered || c->singular || c->options.separators == 1 || !BCRPoleSumModes(&c->axis[0], &c->axis[1], shift)) return PETSC_FALSE;
-  return PETSC_TRUE;
+  PetscInt modes;
+
+  if (c->dim != 2 || c->bordered || c->singular || c->options.separators == 1) return PETSC_FALSE;
+  modes = BCRPoleSumModes(&c->axis[0], &c->axis[1], shift);
+  return modes && (c->options.separators == 2 || 2 * modes >= c->cpu->polesum->lanes()) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Everything that depends on the shift */

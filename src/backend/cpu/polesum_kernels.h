@@ -25,17 +25,18 @@ BCR_INLINE void polesum_load(const real *u, ptrdiff_t ld, int nk, ptrdiff_t x0, 
   dtttranspose(t);
 }
 
-/* Z of all poles (its first pole from more columns), each but its last factor mu: z[s] = sum_i mu^i g_i */
+/* Z of all poles (its first pole from more columns), each but its last factor mu: z[s] = sum_i mu^i g_i. In the steps of the recurrence itself: what its
+   rounding adds up to over long ways is in the image then, too, and the residual at the line's end is that of one step */
 BCR_INLINE void polesum_left(const real *tab, const real *u, ptrdiff_t ld, int nk, ptrdiff_t n, ptrdiff_t first, ptrdiff_t others, vec *z)
 {
-  const vec m = SUM_TAB(tab, 0, BCR_SUM_MU), m2 = m * m;
+  const vec m = SUM_TAB(tab, 0, BCR_SUM_MU);
   ptrdiff_t b = (PetscMin(first, n) - 1) / VL;
   vec       a = vset1(0), t[VL];
 
   for (; b > (PetscMin(others, n) - 1) / VL; b--) {
     polesum_load(u, ld, nk, b * VL, n, t);
-#pragma GCC unroll 8
-    for (int i = VL - 2; i >= 0; i -= 2) a = m2 * a + (m * t[i + 1] + t[i]);
+#pragma GCC unroll 16
+    for (int i = VL - 1; i >= 0; i--) a = m * a + t[i];
   }
   z[0] = a;
   for (int s = 1; s < BCR_POLES; s++) z[s] = vset1(0);
@@ -52,14 +53,14 @@ BCR_INLINE void polesum_left(const real *tab, const real *u, ptrdiff_t ld, int n
 /* the same of Y: y[s] = sum_i mu^(n-1-i) g_i. Columns x0 + i, x0 = n - VL (b + 1), from the line's right end */
 BCR_INLINE void polesum_right(const real *tab, const real *u, ptrdiff_t ld, int nk, ptrdiff_t n, ptrdiff_t first, ptrdiff_t others, vec *y)
 {
-  const vec m = SUM_TAB(tab, 0, BCR_SUM_MU), m2 = m * m;
+  const vec m  = SUM_TAB(tab, 0, BCR_SUM_MU);
   ptrdiff_t x0 = (n - PetscMin(first, n)) / VL * VL;
   vec       a  = vset1(0), t[VL];
 
   for (; x0 + VL <= n - PetscMin(others, n); x0 += VL) {
     polesum_load(u, ld, nk, x0, n, t);
-#pragma GCC unroll 8
-    for (int i = 0; i < VL; i += 2) a = m2 * a + (m * t[i] + t[i + 1]);
+#pragma GCC unroll 16
+    for (int i = 0; i < VL; i++) a = m * a + t[i];
   }
   y[0] = a;
   for (int s = 1; s < BCR_POLES; s++) y[s] = vset1(0);
