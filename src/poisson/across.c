@@ -33,7 +33,7 @@ static void end_image(BCREnd end, double mu, double *r, double *own)
 
 PetscInt BCRPoleSumModes(const BCRAxis *x, const BCRAxis *y, double shift)
 {
-  const double most = 0.1;                                                                 /* of what a line's image is to be at its other end: where it is more, images cancel */
+  const double most = 0.1;                                                                  /* of what a line's image is to be at its other end: where it is more, images cancel */
   const double sn = sin(M_PI / (2 * (y->n + 1.))), d = (shift + y->a * 4 * sn * sn) / x->a; /* of the smoothest mode */
 
   if ((y->n + 1) % BCR_POLES || y->n < BCR_POLES || y->end[0] != BCR_END_DIRICHLET || y->end[1] != BCR_END_DIRICHLET || y->lower || x->lower) return 0;

@@ -37,39 +37,40 @@ typedef struct { /* of one plane */
 } BCRPlanePlan;
 
 struct _n_BCRCore {
-  PetscInt           dim, dim0; /* without axes of one unknown; as created */
-  PetscInt           n[3];
-  char               label[3];            /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the third is transformed */
-  ptrdiff_t          stride[3], outer[3]; /* outer: of f and u where those have no unit stride; packed then holds the box */
-  void              *packed;
-  PetscBool          unpacked;             /* inside the solve of the packed box */
-  BCRAxis            axis[3];              /* the axes that are left; arrays owned */
-  double             shift, fixed, factor; /* fixed: what the axes of one unknown add */
-  PetscBool          singular, single;     /* single: work type */
-  BCRPrecision       io;
-  BCRCoreOptions     options;
-  const BCRCpuTable *cpu, *narrow; /* narrow: of vectors half as long, for a few lines */
-  BCRPlanKind        kind;
-  PetscInt           nplane;
-  BCRPlanePlan      *plane;
-  BCRDtt             dtt[3];
-  PetscBool          across; /* PLAN_LEVEL0: dtt[1] transforms the separators along y, not dtt[0] along x */
-  BCRReduction       red;
-  BCRArena           arena;            /* tables */
-  BCRArena           space;            /* work arrays */
-  void              *D, *work, *work0; /* separators, transforms and lines, level 0 */
-  ptrdiff_t          ldd;
-  double            *pivot;  /* PLAN_LINE: 1/P */
-  double            *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the mean of u is not known from them */
-  void              *corner; /* rows of a group; NULL where all weights are one */
-  double             endsum;
-  PetscBool          bordered; /* core.h */
-  BCRCoreBorder      border;
-  ptrdiff_t          dplane;           /* elements of D for one plane: bordered cores keep all */
-  double            *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
-  double             lineq;            /* periodic line: norm of the last unknown */
-  PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
-  BCRCoreInfo        info;
+  PetscInt               dim, dim0; /* without axes of one unknown; as created */
+  PetscInt               n[3];
+  char                   label[3];            /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the third is transformed */
+  ptrdiff_t              stride[3], outer[3]; /* outer: of f and u where those have no unit stride; packed then holds the box */
+  void                  *packed;
+  PetscBool              unpacked;             /* inside the solve of the packed box */
+  BCRAxis                axis[3];              /* the axes that are left; arrays owned */
+  double                 shift, fixed, factor; /* fixed: what the axes of one unknown add */
+  PetscBool              singular, single;     /* single: work type */
+  BCRPrecision           io;
+  BCRCoreOptions         options;
+  const BCRCpuTable     *cpu, *narrow; /* narrow: of vectors half as long, for a few lines */
+  BCRPlanKind            kind;
+  PetscInt               nplane;
+  BCRPlanePlan          *plane;
+  BCRDtt                 dtt[3];
+  PetscBool              across; /* PLAN_LEVEL0: dtt[1] transforms the separators along y, not dtt[0] along x */
+  const BCRPoleSumTable *poles;  /* across */
+  BCRReduction           red;
+  BCRArena               arena;            /* tables */
+  BCRArena               space;            /* work arrays */
+  void                  *D, *work, *work0; /* separators, transforms and lines, level 0 */
+  ptrdiff_t              ldd;
+  double                *pivot;  /* PLAN_LINE: 1/P */
+  double                *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the mean of u is not known from them */
+  void                  *corner; /* rows of a group; NULL where all weights are one */
+  double                 endsum;
+  PetscBool              bordered; /* core.h */
+  BCRCoreBorder          border;
+  ptrdiff_t              dplane;           /* elements of D for one plane: bordered cores keep all */
+  double                *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
+  double                 lineq;            /* periodic line: norm of the last unknown */
+  PetscInt               pinx, piny, pinz; /* positions of the constant modes of a singular operator */
+  BCRCoreInfo            info;
 };
 
 static inline PetscBool axis_general(const BCRAxis *a)
@@ -205,14 +206,15 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
 }
 
 /* Whether the separators of level 0 are transformed along y. For whole planes alone: those of a box, and the rows between two interfaces, are few and
-   transformed while they are in the cache. As many modes as lanes cost the same, so that there have to be half of them at least */
+   transformed while they are in the cache. One mode costs what as many as there are lanes do, so that half as many have to be there */
 static PetscBool separators_across(BCRCore c, double shift)
 {
   PetscInt modes;
 
   if (c->dim != 2 || c->bordered || c->singular || c->options.separators == 1) return PETSC_FALSE;
-  modes = BCRPoleSumModes(&c->axis[0], &c->axis[1], shift);
-  return modes && (c->options.separators == 2 || 2 * modes >= c->cpu->polesum->lanes()) ? PETSC_TRUE : PETSC_FALSE;
+  modes    = BCRPoleSumModes(&c->axis[0], &c->axis[1], shift);
+  c->poles = (2 * modes > c->cpu->lanes ? c->cpu : c->narrow)->polesum;
+  return modes && (c->options.separators == 2 || 2 * modes >= c->poles->lanes()) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Everything that depends on the shift */
@@ -319,7 +321,7 @@ static PetscErrorCode core_tables(BCRCore c)
         PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
         if (c->across) {
           p->tab.n = rows.n;
-          PetscCall(BCRPoleSumCreate(x, y, sh, ly, ny, c->single, (PetscInt)c->cpu->polesum->lanes(), &c->arena, &p->sum));
+          PetscCall(BCRPoleSumCreate(x, y, sh, ly, ny, c->single, (PetscInt)c->poles->lanes(), &c->arena, &p->sum));
         } else {
           for (PetscInt i = 0; i < n0; i++) {
             d[i] = (sh + x->a * lx[i]) / y->a;
@@ -334,7 +336,7 @@ static PetscErrorCode core_tables(BCRCore c)
           for (PetscInt i = 0; i < n0; i++) p->reach[e][i] = BCRLineRowsReach(&rows, e, d[i]);
         }
         work0    = PetscMax(work0, c->cpu->level0->work(&p->shape));
-        lines    = PetscMax(lines, c->across ? c->cpu->polesum->work(x->n) : c->cpu->lines->work(rows.n));
+        lines    = PetscMax(lines, c->across ? c->poles->work(x->n) : c->cpu->lines->work(rows.n));
         mostkeep = rows.n + (c->border.open[0] ? 1 : 0) + (c->border.open[1] ? 1 : 0);
       } else {
         for (PetscInt i = 0; i < nk; i++) {
@@ -857,7 +859,7 @@ static void solve_across(BCRCore c, const BCRPlanePlan *p, const void *f, void *
   cpu->level0->start(sh, c->work0);
   cpu->level0->reduce(sh, p->kind, 0, sh->ng, &args, f, ld, c->D, c->ldd, c->work0);
   cpu->dtt.cols(c->dtt[1], 0, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
-  cpu->polesum->solve(&p->sum, c->D, c->ldd, c->work);
+  c->poles->solve(&p->sum, c->D, c->ldd, c->work);
   cpu->dtt.cols(c->dtt[1], 1, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
   cpu->level0->back(sh, p->kind, 0, sh->ng, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
 }

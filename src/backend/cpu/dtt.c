@@ -433,12 +433,12 @@ static PetscErrorCode BCRDttSplitCreate(int M, PetscBool single, size_t *bytes, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* type I of length L: split while even, down to 8; sines of length 64, 128, 256 in two steps */
+/* type I of length L: split while even, down to 8; sines down to 4, those of length 64, 128, 256 in two steps */
 static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
 {
   PetscFunctionBegin;
   d->kind = BCR_DTT_ONE;
-  for (; L % 2 == 0 && L > 2 && L != 8 && !(d->odd && (L == 64 || L == 128 || L == 256)); L /= 2) {
+  for (; L % 2 == 0 && L > 2 && L != 8 && !(d->odd && (L == 4 || L == 64 || L == 128 || L == 256)); L /= 2) {
     BCRDttSplit *s = &d->split[d->nsplit++];
 
     PetscCall(BCRDttSplitCreate(L / 2, d->single, &d->bytes, s));
@@ -448,6 +448,7 @@ static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
   }
   d->base = L;
   if (L == 8) d->flops += 40;
+  else if (d->odd && L == 4) d->flops += 5;
   else if (d->odd && (L == 64 || L == 128 || L == 256)) {
     const int   M = L == 256 ? 32 : 16, R = 2 * L / M;
     size_t      e = 0;

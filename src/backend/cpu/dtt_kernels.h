@@ -367,6 +367,12 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
       else dtt1eight(f, fs, u, us, 0);
     } else if (d->sine) {
       BCRN(DttSine)(d, f, fs, u + us, us, VL, NULL, NULL, (vec *)w);
+    } else if (d->odd && d->base == 4) {
+      const vec a = vload(f), b = vload(f + fs), c = vload(f + 2 * fs), h = (a + c) * (real)0.70710678118654752440;
+
+      vstore(u + us, h + b);
+      vstore(u + 2 * us, a - c);
+      vstore(u + 3 * us, h - b);
     } else if (d->base > 2) {
       if (d->odd) dtt1odd(d->sym, f, fs, w, u, us, 1);
       else dtt1odd(d->sym, f, fs, w, u, us, 0);
