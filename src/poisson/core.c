@@ -385,6 +385,11 @@ static PetscErrorCode core_tables(BCRCore c)
   if (c->kind == PLAN_LEVEL0) {
     c->ldd = (c->plane[0].shape.nb * lanes + 31) / 16 * 16;
     if (c->ldd % 512 < 16) c->ldd += 16;
+    if (c->across) { /* an odd number of cache lines: what is transformed at a time, a line of each row, spreads over all sets of the first cache */
+      const ptrdiff_t line = 64 / (c->single ? sizeof(float) : sizeof(double));
+
+      if (c->ldd / line % 2 == 0) c->ldd += line;
+    }
     c->dplane = c->ldd * mostkeep;
     dsize     = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + 64;
   }
