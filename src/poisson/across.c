@@ -48,7 +48,6 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
   const PetscBool px  = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
   ptrdiff_t      *near[4];
   double         *tab;
-  void           *store;
 
   PetscFunctionBegin;
   sum->n  = n;
@@ -58,8 +57,7 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
     for (PetscInt q = 0; q < nq; q++) near[i][q] = 0;
     sum->near[i] = near[i];
   }
-  PetscCall(BCRArenaGet(arena, (size_t)nq * BCR_POLES * BCR_SUM_ROWS * lanes * (single ? sizeof(float) : sizeof(double)), &store));
-  PetscCall(PetscCalloc1(BCR_POLES * BCR_SUM_ROWS * lanes, &tab));
+  PetscCall(PetscCalloc1((size_t)nq * BCR_POLES * BCR_SUM_ROWS * lanes, &tab));
   for (PetscInt q = 0; q < nq; q++) {
     for (PetscInt l = 0; l < lanes; l++) {
       const PetscInt i = PetscMin(q * lanes + l, nk - 1);
@@ -69,7 +67,7 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
         const PetscInt j  = s % 2 ? m * (s + 1) - k : m * s + k;
         const double   sn = sin(j * M_PI / (2 * BCR_POLES * m)), d = (shift + y->a * 4 * sn * sn) / x->a, root = sqrt(d * (d + 4)), e = 0.5 * (d + root), mu = 1 / (1 + e);
         const double   decay = log1p(e), rho = exp(-(n + 1) * decay), columns = PetscMin(-eps / decay + 1, (double)n);
-        double         r0, r1, own0, own1, *row = tab + BCR_SUM_ROWS * lanes * s + l;
+        double         r0, r1, own0, own1, *row = tab + BCR_SUM_ROWS * lanes * (q * BCR_POLES + s) + l;
 
         row[BCR_SUM_MU * lanes] = mu;
         row[BCR_SUM_W * lanes]  = q * lanes + l < nk ? norm[i] / BCR_POLES * y->a / x->a / root : 0;
@@ -99,14 +97,8 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
     }
     near[0][q] = PetscMax(near[0][q], near[1][q]);
     near[2][q] = PetscMax(near[2][q], near[3][q]);
-    for (PetscInt i = 0; i < BCR_POLES * BCR_SUM_ROWS * lanes; i++) {
-      const size_t at = (size_t)q * BCR_POLES * BCR_SUM_ROWS * lanes + i;
-
-      if (single) ((float *)store)[at] = (float)tab[i];
-      else ((double *)store)[at] = tab[i];
-    }
   }
-  sum->tab = store;
+  PetscCall(BCRArenaReal(arena, single, (size_t)nq * BCR_POLES * BCR_SUM_ROWS * lanes, tab, &sum->tab));
   PetscCall(PetscFree(tab));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,40 +37,39 @@ typedef struct { /* of one plane */
 } BCRPlanePlan;
 
 struct _n_BCRCore {
-  PetscInt               dim, dim0; /* without axes of one unknown; as created */
-  PetscInt               n[3];
-  char                   label[3];            /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the third is transformed */
-  ptrdiff_t              stride[3], outer[3]; /* outer: of f and u where those have no unit stride; packed then holds the box */
-  void                  *packed;
-  PetscBool              unpacked;             /* inside the solve of the packed box */
-  BCRAxis                axis[3];              /* the axes that are left; arrays owned */
-  double                 shift, fixed, factor; /* fixed: what the axes of one unknown add */
-  PetscBool              singular, single;     /* single: work type */
-  BCRPrecision           io;
-  BCRCoreOptions         options;
-  const BCRCpuTable     *cpu, *narrow; /* narrow: of vectors half as long, for a few lines */
-  BCRPlanKind            kind;
-  PetscInt               nplane;
-  BCRPlanePlan          *plane;
-  BCRDtt                 dtt[3];
-  PetscBool              across; /* PLAN_LEVEL0: dtt[1] transforms the separators along y, not dtt[0] along x */
-  const BCRPoleSumTable *poles;  /* across */
-  BCRReduction           red;
-  BCRArena               arena;            /* tables */
-  BCRArena               space;            /* work arrays */
-  void                  *D, *work, *work0; /* separators, transforms and lines, level 0 */
-  ptrdiff_t              ldd;
-  double                *pivot;  /* PLAN_LINE: 1/P */
-  double                *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the mean of u is not known from them */
-  void                  *corner; /* rows of a group; NULL where all weights are one */
-  double                 endsum;
-  PetscBool              bordered; /* core.h */
-  BCRCoreBorder          border;
-  ptrdiff_t              dplane;           /* elements of D for one plane: bordered cores keep all */
-  double                *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
-  double                 lineq;            /* periodic line: norm of the last unknown */
-  PetscInt               pinx, piny, pinz; /* positions of the constant modes of a singular operator */
-  BCRCoreInfo            info;
+  PetscInt           dim, dim0; /* without axes of one unknown; as created */
+  PetscInt           n[3];
+  char               label[3];            /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the third is transformed */
+  ptrdiff_t          stride[3], outer[3]; /* outer: of f and u where those have no unit stride; packed then holds the box */
+  void              *packed;
+  PetscBool          unpacked;             /* inside the solve of the packed box */
+  BCRAxis            axis[3];              /* the axes that are left; arrays owned */
+  double             shift, fixed, factor; /* fixed: what the axes of one unknown add */
+  PetscBool          singular, single;     /* single: work type */
+  BCRPrecision       io;
+  BCRCoreOptions     options;
+  const BCRCpuTable *cpu, *narrow; /* narrow: of vectors half as long, for a few lines */
+  BCRPlanKind        kind;
+  PetscInt           nplane;
+  BCRPlanePlan      *plane;
+  BCRDtt             dtt[3];
+  const BCRCpuTable *poles; /* PLAN_LEVEL0: dtt[1] transforms the separators along y, these sum over poles; NULL: dtt[0] along x */
+  BCRReduction       red;
+  BCRArena           arena;            /* tables */
+  BCRArena           space;            /* work arrays */
+  void              *D, *work, *work0; /* separators, transforms and lines, level 0 */
+  ptrdiff_t          ldd;
+  double            *pivot;  /* PLAN_LINE: 1/P */
+  double            *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the mean of u is not known from them */
+  void              *corner; /* rows of a group; NULL where all weights are one */
+  double             endsum;
+  PetscBool          bordered; /* core.h */
+  BCRCoreBorder      border;
+  ptrdiff_t          dplane;           /* elements of D for one plane: bordered cores keep all */
+  double            *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
+  double             lineq;            /* periodic line: norm of the last unknown */
+  PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
+  BCRCoreInfo        info;
 };
 
 static inline PetscBool axis_general(const BCRAxis *a)
@@ -170,20 +169,6 @@ static size_t stream_bytes(void)
   return PetscMax((size_t)24 << 20, cache_bytes(3, 0) / 8);
 }
 
-static PetscErrorCode real_array(BCRArena *arena, PetscBool single, PetscInt n, const double *v, void *p)
-{
-  void *q;
-
-  PetscFunctionBegin;
-  PetscCall(BCRArenaGet(arena, n * (single ? sizeof(float) : sizeof(double)), &q));
-  for (PetscInt i = 0; i < n; i++) {
-    if (single) ((float *)q)[i] = (float)v[i];
-    else ((double *)q)[i] = v[i];
-  }
-  *(void **)p = q;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
 static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm, PetscInt pin, BCRLinesGen *g)
 {
@@ -196,25 +181,26 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   g->nk       = nk;
   g->periodic = axis_periodic(y);
   g->pin      = pin;
-  PetscCall(real_array(&c->arena, c->single, y->n, l, &g->lower));
-  PetscCall(real_array(&c->arena, c->single, y->n, d, &g->diag));
-  PetscCall(real_array(&c->arena, c->single, y->n, u, &g->upper));
-  PetscCall(real_array(&c->arena, c->single, nk, sigma, &g->sigma));
-  PetscCall(real_array(&c->arena, c->single, nk, norm, &g->scale));
+  PetscCall(BCRArenaReal(&c->arena, c->single, y->n, l, &g->lower));
+  PetscCall(BCRArenaReal(&c->arena, c->single, y->n, d, &g->diag));
+  PetscCall(BCRArenaReal(&c->arena, c->single, y->n, u, &g->upper));
+  PetscCall(BCRArenaReal(&c->arena, c->single, nk, sigma, &g->sigma));
+  PetscCall(BCRArenaReal(&c->arena, c->single, nk, norm, &g->scale));
   PetscCall(PetscFree3(l, d, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Whether the separators of level 0 are transformed along y. For whole planes alone: those of a box, and the rows between two interfaces, are few and
+/* The kernels of sums over poles where the separators of level 0 are transformed along y; NULL: along x. For whole planes alone: those of a box, and the rows between two interfaces, are few and
    transformed while they are in the cache. One mode costs what as many as there are lanes do, so that half as many have to be there */
-static PetscBool separators_across(BCRCore c, double shift)
+static const BCRCpuTable *separators_across(BCRCore c, double shift)
 {
-  PetscInt modes;
+  const BCRCpuTable *poles;
+  PetscInt           modes;
 
-  if (c->dim != 2 || c->bordered || c->singular || c->options.separators == 1) return PETSC_FALSE;
-  modes    = BCRPoleSumModes(&c->axis[0], &c->axis[1], shift);
-  c->poles = (2 * modes > c->cpu->lanes ? c->cpu : c->narrow)->polesum;
-  return modes && (c->options.separators == 2 || 2 * modes >= c->poles->lanes()) ? PETSC_TRUE : PETSC_FALSE;
+  if (c->kind != PLAN_LEVEL0 || c->dim != 2 || c->bordered || c->singular || c->options.separators == 1) return NULL;
+  modes = BCRPoleSumModes(&c->axis[0], &c->axis[1], shift);
+  poles = 2 * modes > c->cpu->lanes ? c->cpu : c->narrow;
+  return modes && (c->options.separators == 2 || 2 * modes >= poles->lanes) ? poles : NULL;
 }
 
 /* Everything that depends on the shift */
@@ -234,11 +220,9 @@ static PetscErrorCode core_tables(BCRCore c)
   PetscCall(BCRArenaFree(&c->arena));
   PetscCall(BCRArenaFree(&c->space));
   c->D = c->work = c->work0 = NULL;
-  if (c->kind == PLAN_LEVEL0) {
-    c->across = separators_across(c, shift);
-    if (c->across && !c->dtt[1]) PetscCall(BCRDttCreate((y->n + 1) / BCR_POLES - 1, BCR_END_DIRICHLET, BCR_END_DIRICHLET, c->single, &c->dtt[1]));
-    if (!c->across && !c->dtt[0]) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], c->single, &c->dtt[0]));
-  }
+  c->poles                  = separators_across(c, shift);
+  if (c->poles && !c->dtt[1]) PetscCall(BCRDttCreate(BCRPoleSumModes(x, y, shift), BCR_END_DIRICHLET, BCR_END_DIRICHLET, c->single, &c->dtt[1]));
+  if ((c->kind == PLAN_LEVEL0 || c->kind == PLAN_FOURIERX) && !c->poles && !c->dtt[0]) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], c->single, &c->dtt[0]));
   for (PetscInt i = 0; i < 3; i++) {
     const double **l = i == 0 ? &lx : (i == 1 ? &ly : &lz), **n = i == 0 ? &nx : (i == 1 ? &ny : &nz);
 
@@ -319,9 +303,9 @@ static PetscErrorCode core_tables(BCRCore c)
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
         PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
-        if (c->across) {
+        if (c->poles) {
           p->tab.n = rows.n;
-          PetscCall(BCRPoleSumCreate(x, y, sh, ly, ny, c->single, (PetscInt)c->poles->lanes(), &c->arena, &p->sum));
+          PetscCall(BCRPoleSumCreate(x, y, sh, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum));
         } else {
           for (PetscInt i = 0; i < n0; i++) {
             d[i] = (sh + x->a * lx[i]) / y->a;
@@ -336,7 +320,7 @@ static PetscErrorCode core_tables(BCRCore c)
           for (PetscInt i = 0; i < n0; i++) p->reach[e][i] = BCRLineRowsReach(&rows, e, d[i]);
         }
         work0    = PetscMax(work0, c->cpu->level0->work(&p->shape));
-        lines    = PetscMax(lines, c->across ? c->poles->work(x->n) : c->cpu->lines->work(rows.n));
+        lines    = PetscMax(lines, c->poles ? c->poles->polesum->work(x->n) : c->cpu->lines->work(rows.n));
         mostkeep = rows.n + (c->border.open[0] ? 1 : 0) + (c->border.open[1] ? 1 : 0);
       } else {
         for (PetscInt i = 0; i < nk; i++) {
@@ -372,8 +356,6 @@ static PetscErrorCode core_tables(BCRCore c)
         if (!c->plane[k].tab.tab && !c->plane[k].sum.tab) ok = PETSC_FALSE;
       if (!ok) {
         c->kind = PLAN_FOURIERX;
-        if (!c->dtt[0]) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], c->single, &c->dtt[0]));
-        PetscCall(BCRDttDestroy(&c->dtt[1]));
         PetscCall(PetscFree2(d, w));
         PetscCall(PetscMemzero(c->plane, c->nplane * sizeof(*c->plane)));
         PetscCall(core_tables(c));
@@ -385,7 +367,7 @@ static PetscErrorCode core_tables(BCRCore c)
   if (c->kind == PLAN_LEVEL0) {
     c->ldd = (c->plane[0].shape.nb * lanes + 31) / 16 * 16;
     if (c->ldd % 512 < 16) c->ldd += 16;
-    if (c->across) { /* an odd number of cache lines: what is transformed at a time, a line of each row, spreads over all sets of the first cache */
+    if (c->poles) { /* an odd number of cache lines: what is transformed at a time, a line of each row, spreads over all sets of the first cache */
       const ptrdiff_t line = 64 / (c->single ? sizeof(float) : sizeof(double));
 
       if (c->ldd / line % 2 == 0) c->ldd += line;
@@ -541,7 +523,6 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     else if (!axis_general(y) && x->a > 0 && y->a > 0 && x->n >= 16 && y->n >= 12) c->kind = PLAN_LEVEL0;
     else c->kind = PLAN_FOURIERX;
     if (c->kind == PLAN_FOURIERY) PetscCall(BCRDttCreate(y->n, y->end[0], y->end[1], single, &c->dtt[1]));
-    if (c->kind == PLAN_FOURIERX) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], single, &c->dtt[0]));
     if (c->dim == 3 && c->kind != PLAN_RECURSIVE) {
       c->nplane = c->n[2];
       PetscCall(BCRDttCreate(c->n[2], c->axis[2].end[0], c->axis[2].end[1], single, &c->dtt[2]));
@@ -864,7 +845,7 @@ static void solve_across(BCRCore c, const BCRPlanePlan *p, const void *f, void *
   cpu->level0->start(sh, c->work0);
   cpu->level0->reduce(sh, p->kind, 0, sh->ng, &args, f, ld, c->D, c->ldd, c->work0);
   cpu->dtt.cols(c->dtt[1], 0, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
-  c->poles->solve(&p->sum, c->D, c->ldd, c->work);
+  c->poles->polesum->solve(&p->sum, c->D, c->ldd, c->work);
   cpu->dtt.cols(c->dtt[1], 1, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
   cpu->level0->back(sh, p->kind, 0, sh->ng, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
 }
@@ -998,7 +979,7 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
 
   switch (c->kind) {
   case PLAN_LEVEL0:
-    if (c->across) solve_across(c, p, f, u);
+    if (c->poles) solve_across(c, p, f, u);
     else solve_level0(c, p, singular, norm, f, u, removed);
     break;
   case PLAN_FOURIERX:
@@ -1307,13 +1288,13 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
   case PLAN_LEVEL0: {
     const double nsep = (double)c->plane[0].tab.n, sep = nsep * c->n[0];
 
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %d separators transformed along %c, %s for each mode", pre, c->label[1], (int)nsep, c->label[c->across ? 1 : 0],
-                            c->across ? "the poles' lines" : "a line"));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %d separators transformed along %c, %s for each mode", pre, c->label[1], (int)nsep, c->label[c->poles ? 1 : 0],
+                            c->poles ? "the poles' lines" : "a line"));
     info->nlevels     = 2;
     info->schedule[0] = 8;
     info->schedule[1] = (PetscInt)nsep + 1;
     /* level 0 down 20 + 7*4 + 14 and up 24 + 7*5 + 9 for each 8 unknowns of a column; transforms and lines on the separators */
-    info->flops = unknowns / 8 * 130 + (c->dim == 3 ? (double)c->n[2] : 1) * (c->across ? 2. * c->n[0] * BCRDttFlops(c->dtt[1]) + (8. * BCR_POLES + 2) * sep : 2 * nsep * BCRDttFlops(c->dtt[0]) + 5 * sep);
+    info->flops = unknowns / 8 * 130 + (c->dim == 3 ? (double)c->n[2] : 1) * (c->poles ? 2. * c->n[0] * BCRDttFlops(c->dtt[1]) + (8. * BCR_POLES + 2) * sep : 2 * nsep * BCRDttFlops(c->dtt[0]) + 5 * sep);
     break;
   }
   case PLAN_FOURIERX:

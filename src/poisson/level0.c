@@ -77,20 +77,6 @@ void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, double lambda[8
   }
 }
 
-static PetscErrorCode put(BCRArena *arena, PetscBool single, const double *v, size_t n, void *p)
-{
-  void *q;
-
-  PetscFunctionBegin;
-  PetscCall(BCRArenaGet(arena, n * (single ? sizeof(float) : sizeof(double)), &q));
-  for (size_t i = 0; i < n; i++) {
-    if (single) ((float *)q)[i] = (float)v[i];
-    else ((double *)q)[i] = v[i];
-  }
-  *(void **)p = q;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Tables of one kind of group */
 static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, PetscBool regular, int side, const double delta[8], const double A[64], const double S[64], double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,
                                   ptrdiff_t nb, BCRLevel0Kind *k)
@@ -207,17 +193,17 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   }
   if (k->tile < k->halo) k->tile = k->halo; /* long decay: the ring leaves the first cache anyway, so do not warm up too often */
   if (k->tile > nb) k->tile = nb;
-  PetscCall(put(arena, single, mu, lanes, &k->mu));
-  PetscCall(put(arena, single, om, lanes, &k->om));
-  PetscCall(put(arena, single, Cn, lanes, &k->Cn));
-  PetscCall(put(arena, single, Fn, lanes, &k->Fn));
-  PetscCall(put(arena, single, fac, lanes, &k->fac));
-  PetscCall(put(arena, single, C, px ? 0 : (size_t)k->peel * lanes * lanes, &k->C));
-  PetscCall(put(arena, single, B, px ? 0 : (size_t)k->peel * lanes * lanes, &k->B));
-  PetscCall(put(arena, single, F, px ? 0 : (size_t)k->peel * lanes * lanes, &k->F));
-  PetscCall(put(arena, single, A, 64, &k->A));
-  PetscCall(put(arena, single, SS, 64, &k->S));
-  PetscCall(put(arena, single, sc, 8, &k->sc));
+  PetscCall(BCRArenaReal(arena, single, lanes, mu, &k->mu));
+  PetscCall(BCRArenaReal(arena, single, lanes, om, &k->om));
+  PetscCall(BCRArenaReal(arena, single, lanes, Cn, &k->Cn));
+  PetscCall(BCRArenaReal(arena, single, lanes, Fn, &k->Fn));
+  PetscCall(BCRArenaReal(arena, single, lanes, fac, &k->fac));
+  PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, C, &k->C));
+  PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, B, &k->B));
+  PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, F, &k->F));
+  PetscCall(BCRArenaReal(arena, single, 64, A, &k->A));
+  PetscCall(BCRArenaReal(arena, single, 64, SS, &k->S));
+  PetscCall(BCRArenaReal(arena, single, 8, sc, &k->sc));
   if (!px) PetscCall(PetscFree3(C, B, F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -31,6 +31,20 @@ PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRArenaReal(BCRArena *arena, PetscBool single, size_t n, const double v[], void *p)
+{
+  void *q;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(arena, n * (single ? sizeof(float) : sizeof(double)), &q));
+  for (size_t i = 0; i < n; i++) {
+    if (single) ((float *)q)[i] = (float)v[i];
+    else ((double *)q)[i] = v[i];
+  }
+  *(void **)p = q;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRArenaFree(BCRArena *arena)
 {
   PetscFunctionBegin;

@@ -16,6 +16,8 @@ typedef struct {
   size_t room;
 } BCRArena;
 PETSC_INTERN PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p);
+/* an array of n numbers of the kernels' precision */
+PETSC_INTERN PetscErrorCode BCRArenaReal(BCRArena *arena, PetscBool single, size_t n, const double v[], void *p);
 PETSC_INTERN PetscErrorCode BCRArenaFree(BCRArena *arena);
 
 /* Rows of a line in the eigenbasis of the other axes: block rows (every gap 0), or separators with gap eliminated rows between

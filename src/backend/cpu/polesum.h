@@ -34,12 +34,11 @@ enum {
 
 typedef struct {
   ptrdiff_t        n, nk;   /* columns, modes */
-  const void      *tab;     /* for every lanes() modes, the last ones padded with weights of zero: [pole][BCR_SUM_ROWS][lane] */
-  const ptrdiff_t *near[4]; /* for every lanes() modes, columns that count in Z for pole 0, in Z for the other poles, and the same in Y */
+  const void      *tab;     /* for every lanes modes (BCRCpuTable), the last ones padded with weights of zero: [pole][BCR_SUM_ROWS][lane] */
+  const ptrdiff_t *near[4]; /* for every lanes modes, columns that count in Z for pole 0, in Z for the other poles, and the same in Y */
 } BCRPoleSum;
 
 typedef struct {
-  int (*lanes)(void);                                                    /* modes that share a table */
   size_t (*work)(ptrdiff_t n);                                           /* elements */
   void (*solve)(const BCRPoleSum *t, void *u, ptrdiff_t ld, void *work); /* in place; mode k at u + k*ld */
 } BCRPoleSumTable;

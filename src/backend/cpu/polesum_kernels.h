@@ -3,11 +3,6 @@
 
 #define SUM_TAB(tab, s, row) vload((tab) + VL * (BCR_SUM_ROWS * (s) + (row)))
 
-static int BCRN(polesum_lanes)(void)
-{
-  return VL;
-}
-
 static size_t BCRN(polesum_work)(ptrdiff_t n)
 {
   return 2 * (size_t)(n + VL) * VL;
@@ -176,4 +171,4 @@ static void BCRN(polesum_solve)(const BCRPoleSum *T, void *u, ptrdiff_t ld, void
 }
 #undef SUM_TAB
 
-static const BCRPoleSumTable BCRN(BCRPoleSums) = {BCRN(polesum_lanes), BCRN(polesum_work), BCRN(polesum_solve)};
+static const BCRPoleSumTable BCRN(BCRPoleSums) = {BCRN(polesum_work), BCRN(polesum_solve)};
