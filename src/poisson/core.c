@@ -302,7 +302,7 @@ static PetscErrorCode core_tables(BCRCore c)
         PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
-        PetscCall(BCRLevel0Rows(y, c->border.open, &rows, &ng));
+        PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
         if (c->poles) {
           p->tab.n = rows.n;
           PetscCall(BCRPoleSumCreate(x, y, sh, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum));
@@ -760,7 +760,7 @@ static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singula
     double        sum = 0, ones = 0, per;
 
     (void)!BCRDttGetModes(c->dtt[0], &lambda, &nrm);
-    (void)!BCRLevel0Rows(&c->axis[1], c->border.open, &rows, &n);
+    (void)!BCRLevel0Rows(&c->axis[1], 8, c->border.open, &rows, &n);
     per = 1 / nrm[c->pinx];
     for (ptrdiff_t s = 0; s < nsep; s++) {
       sum += get(pd, D, s * c->ldd + c->pinx);
@@ -958,7 +958,7 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
     BCRLineRows    line;
     PetscInt       n;
 
-    (void)!BCRLevel0Rows(&c->axis[1], c->border.open, &line, &n);
+    (void)!BCRLevel0Rows(&c->axis[1], 8, c->border.open, &line, &n);
     for (ptrdiff_t s = 0; s < nsep; s++) c->column[s] = nrm[i] * c->column[s] - mean * BCRLineRowsOnes(&line, s);
     c->column[0] += nrm[i] * c->edge[0][i];
     c->column[nsep - 1] += nrm[i] * c->edge[1][i];

@@ -46,6 +46,7 @@ static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *con
     const int across = ways[w].across, in = ways[w].in, line = ways[w].line;
 
     if (!axis_transformed(&axis[across]) || !axis_transformed(&axis[in])) continue;
+    if (ways[w].kind == BCR_CUDA_BOX_ROWS && axis[in].n > 255) continue; /* of those, separators alone are solved on chip (device.c) */
     if (along >= 0 && (line != along || ways[w].kind != BCR_CUDA_BOX_MARCH)) continue;
     b->pass.N = b->pass.L = (int)axis[across].n + 1;
     b->pass.nx            = (int)axis[0].n;

@@ -37,6 +37,7 @@ struct _n_BCRDeviceCore {
   BCRAxis         axis[3];
   double          shift, fixed, factor;           /* fixed: what the axes of one unknown add */
   PetscBool       singular, single, stale, input; /* input: work is where right-hand sides are made */
+  PetscBool       bordered;                       /* made for rows that go on on other ranks */
   PetscBool       open[2];                        /* rows of another rank go on beyond that end of axis y: LEVEL0 or nothing */
   BCRCoreOptions  options;
   BCRDevicePlan   kind;
@@ -79,6 +80,10 @@ struct _n_BCRDeviceCore {
   void           *D, *D2, *extra;  /* separators; D2: where their transform is not in place */
   double         *septab, *border; /* border: BCRCudaSepLines */
   PetscInt        ldd;
+
+  PetscBool        sepchip; /* three dimensions: planes of separators are solved on chip (box.cu), these */
+  BCRCudaBoxPlanes sepplanes;
+  const void      *seproots;
 
   PetscBool        onchip; /* no level 0: planes stay on chip (boxproduct.cu), these */
   BCRCudaBoxPlanes chip;
@@ -372,7 +377,8 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Groups of level 0. Small planes take radix 4: a row of them fits one tile, twice as many blocks are at work, and a group takes half the time;
+/* Groups of level 0. Large planes in single precision take radix 16, which leaves half of the separators and takes as many registers as radix 8 in double precision; a block
+   wants some groups, or it waits for memory most of the time (rows, unknowns: where it gained on an H200, bench/results/h200_poisson.csv). Small planes take radix 4: a row of them fits one tile, twice as many blocks are at work, and a group takes half the time;
    there the deeper level, of twice the size, costs no more than its latency. But level0small.cu takes radix 8 where only then every group has a
    multiprocessor. A Dirichlet end that is one row behind the last group of radix - 1 rows makes that row a separator, so that all groups are regular:
    the code of others, which is run once, takes as long as several regular groups. */
@@ -385,17 +391,13 @@ static PetscErrorCode level0_rows(BCRDeviceCore c)
   BCRCudaLevel0  *l     = &c->level0;
 
   PetscFunctionBegin;
-  PetscCall(BCRLevel0Rows(y, c->open, &c->seprows, &c->ng));
   l->radix = 8;
-  if (plane && c->dst && !eight && (c->n[1] + 3) / 4 <= 2 * c->sms && c->n[0] >= 400 && c->n[0] <= BCR_CUDA_LEVEL0_SMALL && x->a <= y->a && c->shift + c->fixed >= 0) {
-    l->radix             = 4;
-    c->ng                = (c->n[1] + 3) / 4;
-    c->seprows.n         = c->ng - 1;
-    c->seprows.gap       = 3;
-    c->seprows.gaplast   = 3;
-    c->seprows.gapend[0] = 3;
-    c->seprows.gapend[1] = c->n[1] - 4 * (c->ng - 1);
+  if (plane && x->a <= y->a && c->shift + c->fixed >= 0) {
+    if (c->single && c->options.level0 == 16) l->radix = 16;
+    else if (c->dst && !eight && (c->n[1] + 3) / 4 <= 2 * c->sms && c->n[0] >= 400 && c->n[0] <= BCR_CUDA_LEVEL0_SMALL) l->radix = 4;
+    else if (c->single && c->n[0] > BCR_CUDA_LEVEL0_SMALL && c->n[1] >= 3200 && (double)c->n[0] * c->n[1] >= 12e6) l->radix = 16;
   }
+  PetscCall(BCRLevel0Rows(y, l->radix, c->open, &c->seprows, &c->ng));
   l->hlast  = (int)c->seprows.gapend[1];
   l->sepend = 0;
   if (plane && l->hlast == l->radix) {
@@ -407,7 +409,7 @@ static PetscErrorCode level0_rows(BCRDeviceCore c)
   c->ndrows    = c->seprows.n + (c->open[0] ? 1 : 0) + (c->open[1] ? 1 : 0);
   l->ng        = (int)c->ng;
   l->yperiodic = axis_periodic(y);
-  l->short0    = c->seprows.gapend[0] == 6 && !l->yperiodic;
+  l->short0    = c->seprows.gapend[0] == l->radix - 2 && !l->yperiodic;
   l->g0        = !l->yperiodic && (c->seprows.gapend[0] != l->radix - 1 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
   l->g1        = (int)c->ng - (l->hlast != l->radix - 1 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -471,6 +473,42 @@ static PetscErrorCode onchip_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Planes of separators stay on chip while they are transformed along x, solved and transformed back, where a cluster of blocks has room for one */
+static PetscErrorCode separators_onchip(BCRDeviceCore c)
+{
+  BCRCudaBoxPlanes *p = &c->sepplanes;
+
+  PetscFunctionBegin;
+  c->sepchip = PETSC_FALSE;
+  if (!c->whole || c->dst != DST_PLAN || c->dsteven || c->singular || c->bordered || axis_periodic(&c->axis[c->blk]) || !BCRCudaBoxPossible((int)c->n[0] + 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMemzero(p, sizeof(*p)));
+  p->kind   = BCR_CUDA_BOX_ROWS;
+  p->N      = (int)c->n[0] + 1;
+  p->n      = (int)c->seprows.n;
+  p->planes = (int)c->planes;
+  p->ld     = c->ldd;
+  p->plane  = c->level0.dplane;
+  if (c->strips > 1 || c->level0.g0 || c->level0.g1 < c->ng) { /* of the first separator of a strip */
+    p->extraof    = c->extraof;
+    p->extra      = c->extra;
+    p->extrald    = c->ldd;
+    p->extraplane = c->level0.eplane;
+  }
+  if (!p->n || !BCRCudaBoxFits(p, c->single)) PetscFunctionReturn(PETSC_SUCCESS);
+  c->sepchip = PETSC_TRUE;
+  if (!c->seproots) {
+    const int n = BCRCudaBoxRoots(p->N, NULL);
+    double   *w;
+
+    PetscCall(PetscMalloc1(2 * n, &w));
+    (void)BCRCudaBoxRoots(p->N, w);
+    PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &c->seproots));
+    PetscCall(PetscFree(w));
+  }
+  p->roots = c->seproots;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
 static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 {
@@ -478,23 +516,25 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   const double   base = c->singular ? 0 : c->shift + c->fixed, rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
   double        *tab, *shifts, *scales, *dshift, *dscale, *dlambda, *dnorm, mumax = 0;
   int            K, columns, blocks, slots;
-  PetscInt       nk = c->n[0], h[3], Q;
+  PetscInt       nk = c->n[0], h[3], Q, M, ntab;
   BCRCudaSepRows r;
 
   PetscFunctionBegin;
   PetscCall(level0_rows(c));
   Q    = c->level0.radix;
+  M    = BCR_CUDA_LEVEL0_MOST(Q);
+  ntab = c->planes * 3 * BCR_CUDA_LEVEL0_TAB(M);
   h[0] = Q - 1;
   for (int end = 0; end < 2; end++) h[end + 1] = c->seprows.gapend[end];
   *ok = PETSC_TRUE;
-  for (int j = 0; j < 7; j++) c->level0.steps[j] = 0;
+  for (int j = 0; j < BCR_CUDA_LEVEL0_MODES; j++) c->level0.steps[j] = 0;
   for (PetscInt k = 0; k < c->planes; k++) { /* the slowest decay along a row decides about tiles */
     for (int kind = 0; kind < 3; kind++) {
       const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
-      double       lambda[8], A[64], S[64], delta;
+      double       lambda[16], A[256], S[256], delta;
 
       if (h[kind] < 1) continue;
-      BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
+      BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, M, lambda, A, S);
       delta = (base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)] : 0) + y->a * lambda[0]) / x->a;
       if (!(delta > 0)) *ok = PETSC_FALSE;
       else mumax = PetscMax(mumax, 1 / (1 + 0.5 * (delta + sqrt(delta * (delta + 4)))));
@@ -509,7 +549,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscMalloc2(c->planes, &shifts, c->planes, &scales));
-  PetscCall(PetscCalloc1(c->planes * 3 * BCR_CUDA_LEVEL0_TAB, &tab));
+  PetscCall(PetscCalloc1(ntab, &tab));
   for (PetscInt k = 0; k < c->planes; k++) {
     double scale;
 
@@ -518,10 +558,10 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     if (shifts[k] + x->a * c->lambda[0][0] < 0) *ok = PETSC_FALSE;
     for (int kind = 0; kind < 3 && *ok; kind++) {
       const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
-      double       lambda[8], A[64] = {0}, S[64] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
+      double       lambda[16], A[256] = {0}, S[256] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB(M), *share = v + BCR_CUDA_LEVEL0_SHARE(M), *out = v + BCR_CUDA_LEVEL0_OUT(M);
 
-      v[176] = 1 / scale;
-      BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
+      v[BCR_CUDA_LEVEL0_INVERSE(M)] = 1 / scale;
+      BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, M, lambda, A, S);
       for (PetscInt j = 0; j < h[kind]; j++) {
         const double delta = (shifts[k] + y->a * lambda[j]) / x->a, e = 0.5 * (delta + sqrt(delta * (delta + 4))), mu = 1 / (1 + e), w = mu / rx;
 
@@ -532,14 +572,14 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
         v[j] = mu;
         if (kind == 0) {
           for (int q = 0; q < 5 && pow(mu, K << q) > 0.1 * eps; q++) c->level0.steps[j] = PetscMax(c->level0.steps[j], q + 1);
-          v[24 + j] = 2. / Q * sin((j + 1) * M_PI / Q) * w;
-          v[40 + j] = 2. / Q * w * scale;
+          share[j] = 2. / Q * sin((j + 1) * M_PI / Q) * w;
+          out[j]   = 2. / Q * w * scale;
         } else {
-          v[24 + j] = S[j] * w;
-          v[32 + j] = S[8 * (h[kind] - 1) + j] * w;
+          share[j]     = S[j] * w;
+          share[M + j] = S[M * (h[kind] - 1) + j] * w;
           for (PetscInt p = 0; p < h[kind]; p++) {
-            v[48 + 8 * j + p]  = A[8 * j + p];
-            v[112 + 8 * p + j] = S[8 * p + j] * w * scale;
+            v[BCR_CUDA_LEVEL0_A(M) + M * j + p] = A[M * j + p];
+            v[BCR_CUDA_LEVEL0_S(M) + M * p + j] = S[M * p + j] * w * scale;
           }
         }
       }
@@ -566,12 +606,12 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
         }
       }
     }
-    for (int j = 0; j < 7; j++) {
+    for (int j = 0; j < Q - 1; j++) {
       l->mu[j]    = tab[j];
-      l->share[j] = tab[24 + j];
-      l->out[j]   = tab[40 + j];
+      l->share[j] = tab[BCR_CUDA_LEVEL0_SHARE(M) + j];
+      l->out[j]   = tab[BCR_CUDA_LEVEL0_OUT(M) + j];
     }
-    l->inverse = tab[176];
+    l->inverse = tab[BCR_CUDA_LEVEL0_INVERSE(M)];
     c->small   = c->dim == 2 && c->dst == DST_PLAN && !c->dsteven && c->ng <= 2 * c->sms && c->options.launch[BCR_LAUNCH_STRIPS] <= 0 && BCRCudaLevel0SmallPossible(l, c->single, c->shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
     if (c->small) c->per = 1;
     c->strips = (groups + c->per - 1) / c->per;
@@ -605,7 +645,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->level0.ldd    = c->ldd;
     c->level0.dplane = (ptrdiff_t)c->ldd * c->ndrows;
     c->level0.eplane = (ptrdiff_t)c->ldd * (c->strips + 1);
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, c->single, c->planes * 3 * BCR_CUDA_LEVEL0_TAB, tab, &c->level0.tab));
+    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, c->single, ntab, tab, &c->level0.tab));
     c->level0.early     = !c->open[0] && !c->open[1] && (c->dst == DST_PLAN ? (c->seprows.n * c->planes + 1) / 2 <= c->sms : c->dst == DST_PRIME && c->dim == 2 && BCRCudaDstPrimeEarly(&c->dstprime, (int)c->ndrows, c->sms));
     c->level0.sub       = c->singular ? c->scalars + 1 : NULL;
     c->level0.subfactor = 1;
@@ -613,7 +653,16 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     /* lines over the separators */
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &dshift));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, scales, &dscale));
-    if (c->dst) { /* modes in the order, and of the size, in which the transform has them */
+    PetscCall(separators_onchip(c));
+    if (c->sepchip) {
+      double *norm;
+
+      PetscCall(PetscMalloc1(nk, &norm));
+      for (PetscInt i = 0; i < nk; i++) norm[i] = 0.25 * c->norm[0][i]; /* both transforms are twice too large */
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->lambda[0], &dlambda));
+      PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, norm, &dnorm));
+      PetscCall(PetscFree(norm));
+    } else if (c->dst) { /* modes in the order, and of the size, in which the transform has them */
       const int N = c->modes[0].P, even = c->dsteven;
       int      *order;
       double   *lambda, *norm;
@@ -658,6 +707,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     r.scale   = dscale;
     r.border  = c->border;
     PetscCallBCRCuda(BCRCudaSepTables(c->stream, &r, c->septab));
+    c->sepplanes.tab     = c->septab;
     c->sep.n             = r.n;
     c->sep.nk            = r.nk;
     c->sep.planes        = r.planes;
@@ -964,6 +1014,7 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     if (c->product[d]) PetscCall(product_tables(&c->fixedtables, stream, &c->modes[d], &c->matrix[d]));
   }
   for (int e = 0; e < 2; e++) c->open[e] = open[e];
+  c->bordered = along >= 0 ? PETSC_TRUE : PETSC_FALSE;
   if (c->kind != DEVICE_REDUCTION && !options->plain && !open[0] && !open[1]) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, stream, &c->box));
   if (c->kind != DEVICE_REDUCTION && !options->plain && (open[0] || open[1]) && c->dim == 3) PetscCall(BCRDeviceBoxCreateBorder(c->axis, c->lambda, c->norm, c->stride, c->single, along, open, stream, &c->box));
   if (c->kind != DEVICE_REDUCTION && !options->plain && c->dim == 3) PetscCall(pass_create(c));
@@ -1196,6 +1247,8 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
   }
   if (c->whole) PetscCallBCRCuda(BCRCudaLevel0RowsReduce(stream, l, c->single, f, c->D, c->extra));
   else PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, l, c->single, f, c->D, c->extra));
+  *from = f;
+  if (c->sepchip) PetscFunctionReturn(PETSC_SUCCESS);
   sl = separator_lines(c, c->ndrows, c->ldd);
   if (c->dst) PetscCallBCRCuda(sines(c, stream, 0, &sl, c->D, &sl, S, c->extra, l->eplane, 0));
   else if (c->product[0]) PetscCallBCRCuda(BCRCudaProductsApply(stream, &c->matrix[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
@@ -1272,8 +1325,11 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(level0_begin(c, stream, &f, u, &l));
-  PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
-  PetscCall(level0_synthesis(c, stream, &l, u));
+  if (c->sepchip) PetscCallBCRCuda(BCRCudaBoxSolve(stream, &c->sepplanes, c->single, c->D));
+  else {
+    PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
+    PetscCall(level0_synthesis(c, stream, &l, u));
+  }
   if (c->whole) PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &l, c->single, u, level0_separators(c)));
   else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   if (c->dim == 3) {
@@ -1504,8 +1560,8 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
     char pre[64] = "";
 
     if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[c->tra]));
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix %d in physical space, then %" PetscInt_FMT " separators transformed along %c%s, a line for each mode", pre, c->label[c->blk], c->level0.radix, c->seprows.n,
-                            c->label[0], c->dst || (c->fft[0] && !c->product[0]) ? "" : " (as a matrix product)"));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix %d in physical space, then %" PetscInt_FMT " separators%s transformed along %c%s, a line for each mode", pre, c->label[c->blk], c->level0.radix, c->seprows.n,
+                            c->sepchip ? " on chip:" : "", c->label[0], c->dst || (c->fft[0] && !c->product[0]) ? "" : " (as a matrix product)"));
     info->nlevels     = 2;
     info->schedule[0] = c->level0.radix;
     info->schedule[1] = c->seprows.n + 1;

@@ -1,37 +1,32 @@
 #include "tables.h"
 
-/* Groups: a first one of 7 rows, then 7 between separators, a last one of 1 to 8. A last group of a single node-centred Neumann row
-   would have a coupling of its own (2), so the first one gives it a row. Periodic: a separator ends every group, the last one of 0 to 7 rows. */
-PetscErrorCode BCRLevel0Rows(const BCRAxis *y, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups)
+/* Groups: a first one of radix - 1 rows, then as many between separators, a last one of 1 to radix. A last group of a single node-centred Neumann row
+   would have a coupling of its own (2), so the first one gives it a row. Periodic: a separator ends every group, the last one of 0 to radix - 1 rows. */
+PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups)
 {
-  PetscInt ng = (y->n + 7) / 8, first = 7, last;
+  const PetscInt ng    = (y->n + radix - 1) / radix;
+  PetscInt       first = radix - 1, last = y->n - radix * (ng - 1);
 
   PetscFunctionBegin;
-  rows->end[0] = y->end[0];
-  rows->end[1] = y->end[1];
-  rows->gap    = 7;
+  rows->end[0]  = y->end[0];
+  rows->end[1]  = y->end[1];
+  rows->gap     = radix - 1;
+  rows->gaplast = radix - 1;
+  rows->n       = ng - 1;
   if (open[1]) { /* the last row is one to which the rows of another rank lead on */
-    last            = y->n - 8 * (ng - 1) - 1;
-    rows->n         = ng - 1;
-    rows->gapend[1] = last;
-    rows->gaplast   = 7;
-    rows->end[1]    = BCR_END_DIRICHLET;
+    last--;
+    rows->end[1] = BCR_END_DIRICHLET;
   } else if (y->end[0] == BCR_END_PERIODIC) {
-    last            = y->n - 8 * (ng - 1) - 1;
-    rows->n         = ng;
-    rows->gapend[1] = rows->gaplast = last;
-  } else {
-    last = y->n - 8 * (ng - 1);
-    if (last == 1 && y->end[1] == BCR_END_NEUMANN) {
-      first = 6;
-      last  = 2;
-    }
-    rows->n         = ng - 1;
-    rows->gapend[1] = last;
-    rows->gaplast   = 7;
+    last--;
+    rows->n       = ng;
+    rows->gaplast = last;
+  } else if (last == 1 && y->end[1] == BCR_END_NEUMANN) {
+    first--;
+    last++;
   }
   if (open[0]) rows->end[0] = BCR_END_DIRICHLET;
   rows->gapend[0] = first;
+  rows->gapend[1] = last;
   *ngroups        = ng;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -39,13 +34,13 @@ PetscErrorCode BCRLevel0Rows(const BCRAxis *y, const PetscBool open[2], BCRLineR
 /* Eigenpairs of a group of h rows of tridiag(-1, 2, -1), end on the side of the domain's end (BCR_END_DIRICHLET also stands for a
    separator), the other side a separator; the formulas of dtt.h. phi: [row][mode], weight of row 0 is 1/2 at a Neumann end.
    high: the end is behind the last row. */
-void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, double lambda[8], double A[64], double S[64])
+void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[], double S[])
 {
-  double s[10] = {0}; /* sin(m pi/(h + 1)) */
+  double s[17] = {0}; /* sin(m pi/(h + 1)) */
 
   for (PetscInt m = 1; m <= h; m++) s[m] = sin(m * M_PI / (h + 1));
   for (PetscInt j = 0; j < h; j++) {
-    double t, norm = 0, phi[8];
+    double t, norm = 0, phi[16];
 
     switch (end) {
     case BCR_END_NEUMANN:
@@ -71,8 +66,8 @@ void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, double lambda[8
     for (PetscInt r = 0; r < h; r++) {
       const PetscInt i = high ? h - 1 - r : r;
 
-      S[8 * r + j] = phi[r];
-      A[8 * j + r] = (i == 0 && end == BCR_END_NEUMANN ? 0.5 : 1) * phi[r] / norm;
+      S[ld * r + j] = phi[r];
+      A[ld * j + r] = (i == 0 && end == BCR_END_NEUMANN ? 0.5 : 1) * phi[r] / norm;
     }
   }
 }
@@ -220,7 +215,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
   double          lambda[8], delta[8], A[64] = {0}, S[64] = {0};
 
   PetscFunctionBegin;
-  PetscCall(BCRLevel0Rows(y, open, &rows, &ng));
+  PetscCall(BCRLevel0Rows(y, 8, open, &rows, &ng));
   *possible        = PETSC_TRUE;
   shape->nx        = x->n;
   shape->nb        = (x->n + lanes - 1) / lanes;
@@ -252,7 +247,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
 
     PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));
     if (!used || h == 0) continue;
-    BCRLevel0GroupModes(h, end, r == 2 ? PETSC_TRUE : PETSC_FALSE, lambda, A, S);
+    BCRLevel0GroupModes(h, end, r == 2 ? PETSC_TRUE : PETSC_FALSE, 8, lambda, A, S);
     for (PetscInt j = 0; j < h; j++) {
       delta[j] = (shift + y->a * lambda[j]) / x->a;
       if (!(delta[j] > 0)) *possible = PETSC_FALSE;

@@ -41,11 +41,11 @@ PETSC_INTERN double BCRLineRowsReach(const BCRLineRows *rows, int end, double de
 /* Solves the open line of the mode with delta = 0 in place, for a unit norm; work: n numbers */
 PETSC_INTERN void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double work[]);
 
-/* The groups of level 0: separators as rows of a line (gapend: rows of the first and the last group), number of groups. open: rows of
+/* The groups of level 0 of that radix: separators as rows of a line (gapend: rows of the first and the last group), number of groups. open: rows of
    other ranks go on at that end; the last row of the axis is then a separator itself, but not a row of the line */
-PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups);
-/* Eigenpairs of a group of h rows with one end (docs/method.md, section 4): synthesis S, row p at 8 p, analysis A = S^-1, row j at 8 j */
-PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, double lambda[8], double A[64], double S[64]);
+PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups);
+/* Eigenpairs of a group of h <= ld rows with one end (docs/method.md, section 4): synthesis S, row p at ld p, analysis A = S^-1, row j at ld j; ld at most 16 */
+PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[], double S[]);
 /* Level 0 for one shift (what is added to the two axes' operators). scale: of what is written to u. lanes: the kernels' BL.
    cache: bytes that the ring may take. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
 PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],

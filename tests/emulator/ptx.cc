@@ -542,6 +542,22 @@ void do_shared_to_generic(Warp &w, const Inst &i, Mask m)
 {
   each<u64>(w.slot(i.d[0]), m, [&](int l) -> u64 { return (u64)shared_at(w, w.slot(i.s[0])[l], 0); });
 }
+void do_generic_to_shared(Warp &w, const Inst &i, Mask m)
+{
+  const auto &blocks = w.block->cluster->blocks;
+
+  each<u64>(w.slot(i.d[0]), m, [&](int l) -> u64 {
+    const char *p = (const char *)w.slot(i.s[0])[l];
+
+    for (size_t rank = 0; rank < blocks.size(); rank++) {
+      const std::vector<char> &s = blocks[rank]->shared;
+
+      if (p >= s.data() && p <= s.data() + s.size()) return ((u64)(rank + 1) << 24) + (u64)(p - s.data());
+    }
+    fail("an address that is not one of shared memory");
+    return 0;
+  });
+}
 
 /* ------------------------------------------------------------ arithmetic, by its name ----------------------------------------------------------- */
 
@@ -796,6 +812,7 @@ void make_handlers()
     }(a_)) /* its upper half */
   }
   handlers()["cvta.shared.u64"]       = do_shared_to_generic;
+  handlers()["cvta.to.shared.u64"]    = do_generic_to_shared;
   handlers()["mapa.u64"]              = do_map_generic;
   handlers()["activemask.b32"]        = do_active;
   handlers()["cp.async.commit_group"] = do_commit;

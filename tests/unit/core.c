@@ -9,7 +9,7 @@
 #include "../../src/poisson/core.h"
 #include <string.h>
 
-static PetscInt passed = 0, failed = 0, nacross = 0; /* the latter: solves with separators transformed across */
+static PetscInt passed = 0, failed = 0, nacross = 0, nchip = 0, nsixteen = 0; /* the latter: solves with separators transformed across; on a device, solved on chip, and with radix 16 at level 0 */
 
 static double rnd(void)
 {
@@ -48,16 +48,16 @@ typedef struct {
 
 /* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1 unknowns along x or two axes, for the plans on the
    device that take no others. planes: three dimensions, long rows along x, most between Dirichlet ends, or boxes for other plans of the device.
-   across: planes whose separators are an axis of their own */
-static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscBool across)
+   across: planes whose separators are an axis of their own. sixteen: planes for level 0 of radix 16 on the device */
+static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscBool across, PetscBool sixteen)
 {
   static const PetscInt sizes[]   = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
   static const PetscInt lengths[] = {127, 255, 511, 511, 1023, 1023, 2047}, columns[] = {19, 63, 64, 127, 130, 257, 511, 1055, 1063};
   static const PetscInt powers[] = {127, 127, 127, 255, 255, 511}, others[] = {2, 3, 16, 17, 31, 32, 33, 40, 64, 65, 100, 257};
   static const PetscInt rows[3][8] = {
-    {97, 100, 129, 257, 300, 385, 511, 1100},
+    {97, 127, 129, 255, 300, 385, 511, 1100},
     {2,  3,   5,   9,   17,  33,  40,  127 },
-    {16, 17,  23,  24,  31,  40,  65,  130 }
+    {16, 17,  23,  24,  31,  40,  65,  170 }
   };
   static const PetscInt least[2][3] = {
   /* planes that stay on chip; long products across them */
@@ -77,8 +77,8 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscBool
   b->singular = PETSC_TRUE;
   if (planes) b->dim = 3;
   else if (b->dim == 3 && lrand48() % transformed == 0) line = (PetscInt)(lrand48() % 3);
-  if (across) b->dim = 2;
-  if (b->dim == 2 && !across && lrand48() % transformed == 0) plane = 1 + (lrand48() % 4 > 0);
+  if (across || sixteen) b->dim = 2;
+  if (b->dim == 2 && !across && !sixteen && lrand48() % transformed == 0) plane = 1 + (lrand48() % 4 > 0);
   for (PetscInt d = 0; d < 3; d++) {
     BCRAxis *x = &b->axis[d];
 
@@ -90,10 +90,11 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscBool
     if (planes) b->n[d] = x->n = sort ? (PetscInt)(least[sort - 1][d] + lrand48() % (most[sort - 1][d] - least[sort - 1][d])) : rows[d][lrand48() % 8];
     if (plane) b->n[d] = x->n = d ? columns[lrand48() % 9] : lengths[lrand48() % 7];
     if (across) b->n[d] = x->n = d ? (PetscInt)(8 * (2 + lrand48() % (lrand48() % 4 ? 40 : 140)) - 1) : (PetscInt)(16 + lrand48() % 500);
+    if (sixteen) b->n[d] = x->n = d ? (PetscInt)(17 + lrand48() % 200) : (PetscInt)(16 + lrand48() % (lrand48() % 4 ? 700 : 3000));
     if (x->n == 1) continue;
     any  = PETSC_TRUE;
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
-    if ((line >= 0 && d != line) || (planes && d == 0 && lrand48() % 4) || (sort == 2 && d == 1 && lrand48() % 2) || d < plane || (across && d)) x->end[0] = x->end[1] = BCR_END_DIRICHLET;
+    if ((line >= 0 && d != line) || (planes && d == 0 && lrand48() % 4) || (sort == 2 && d == 1 && lrand48() % 2) || d < plane || ((across || sixteen) && d)) x->end[0] = x->end[1] = BCR_END_DIRICHLET;
     else if (lrand48() % 4 == 0) x->end[0] = x->end[1] = BCR_END_PERIODIC;
     else
       for (int e = 0; e < 2; e++) x->end[e] = lrand48() % 3 ? (BCREnd)(lrand48() % 4) : BCR_END_DIRICHLET;
@@ -106,7 +107,8 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscBool
       dirichlet = PETSC_TRUE;
     }
   }
-  if (line < 0 && !across && lrand48() % 6 == 0) { /* one general axis */
+  if (sixteen) b->axis[1].a *= PetscMax(1, b->axis[0].a / b->axis[1].a); /* couplings along x are not the stronger ones */
+  if (line < 0 && !across && !sixteen && lrand48() % 6 == 0) {           /* one general axis */
     BCRAxis *x = &b->axis[lrand48() % b->dim];
 
     if (x->n > 1) {
@@ -142,7 +144,7 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscBool
     b->shift = 100 * drand48();
     break;
   case 2:
-    b->shift = dirichlet ? -0.7 * b->lowest : 0;
+    b->shift = dirichlet && !sixteen ? -0.7 * b->lowest : 0;
     break;
   default:
     b->shift = 0;
@@ -246,7 +248,7 @@ int main(int argc, char **argv)
     Box b;
 
     srand48(t + 1);
-    box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE, !device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE);
+    box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE, !device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE, device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE);
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
         const PetscBool    single  = precision == 0 ? PETSC_FALSE : PETSC_TRUE;
@@ -271,6 +273,10 @@ int main(int argc, char **argv)
           options.radix      = 0;
           options.separators = 2 - (int)(t / 8 % 4 == 3);
         }
+        if (device && t % 8 == 3) {
+          options.radix  = 0;
+          options.level0 = 16;
+        }
         for (PetscInt d = 0; d < 3; d++)
           if ((b.axis[d].lower && !(device && d == 0)) || (b.n[d] > 1 && b.n[d] < 4)) options.radix = 0;
         if (device && lrand48() % 2) { /* all stages of the lines, sub-sums */
@@ -294,6 +300,8 @@ int main(int argc, char **argv)
             for (size_t i = 0; i < b.size; i++) u[i] = uu[i];
           } else PetscCall(solve_device(&b, &options, factor, inplace, g, u, &removed, &info));
 #endif
+          if (strstr(info.plan, "separators on chip")) nchip++;
+          if (strstr(info.plan, "radix 16")) nsixteen++;
         } else {
           PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular, b.stride, io, &options, &core));
           PetscCall(BCRCoreSetFactor(core, factor));
@@ -335,6 +343,8 @@ int main(int argc, char **argv)
   printf("largest backward error: double %.1e, single %.1e\n", worst[0], worst[1]);
   if (!device) printf("separators transformed across: %d solves\n", (int)nacross);
   if (!device && cases >= 100 && nacross == 0) failed++;
+  if (device) printf("separators on chip: %d solves, radix 16 at level 0: %d\n", (int)nchip, (int)nsixteen);
+  if (device && cases >= 100 && (nchip == 0 || nsixteen == 0)) failed++;
   printf("%d passed, %d failed\n", (int)passed, (int)failed);
   PetscCall(PetscFinalize());
   return failed ? 1 : 0;

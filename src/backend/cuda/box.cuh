@@ -51,7 +51,20 @@ struct Columns {
   }
 };
 
-template <typename T, int N, int A, int W, int MINB>
+/* Results of W = 16 columns a and a + W, of two tasks in the halves of a warp: either half writes one of them in the rows of both tasks, after the halves have exchanged what belongs
+   there. A row's 2 W columns are then written at once, and half as many sectors of the cache are written in part. row: of this half's task, row + next of the first half's is
+   the second half's; first: whether there is the first half's; here: whether there is the half's column, where u is row 0 */
+template <typename T>
+static __device__ __forceinline__ void halves_store(T *u, ptrdiff_t s, int half, int row, int next, bool first, bool here, T v, T w)
+{
+  const T c = __shfl_xor_sync(0xffffffffu, half ? v : w, 16);
+
+  if (here && first) u[(half ? row - next : row) * s] = half ? c : v;
+  if (here) u[(half ? row : row + next) * s] = half ? w : c;
+}
+
+/* HALVES: out of place, where that is faster (in place, what is written in part has been read before) */
+template <typename T, int N, int A, int W, int MINB, int HALVES>
 __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
@@ -61,15 +74,40 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
   const int                            other = vb ? W : 0;
 
   u += blockIdx.y * p.ub + a - p.us;
-  Columns<T, N, A, W>::template transform<0, 0, 0, 0>(
-    sm, (const T *)p.roots,
-    [&](int j) {
-      return Cplx<T>{g[j * p.fs], g[j * p.fs + other]};
-    },
-    [&](int k, T v, T w) {
-      if (va) u[k * p.us] = v;
-      if (vb) u[k * p.us + W] = w;
-    });
+  auto load  = [&](int j) { return Cplx<T>{g[j * p.fs], g[j * p.fs + other]}; };
+  auto store = [&](int k, T v, T w) {
+    if (va) u[k * p.us] = v;
+    if (vb) u[k * p.us + W] = w;
+  };
+
+  if constexpr (HALVES) {
+    typedef Sine<N, A> S;
+    constexpr int      L = S::L;
+    static_assert(W == 16 && S::SPLIT == 1 && S::FIRST == S::SECOND && S::FIRST % 2 == 1, "tasks are points, then classes, in pairs but for the last one");
+    const int  task = threadIdx.x / W, half = task & 1;
+    const bool pair = task > 1, here = half ? vb : va; /* first task of the two is not class 0, which is shorter */
+    Cplx<T>   *y = (Cplx<T> *)sm + threadIdx.x % W;
+    Cplx<T>    x[A];
+
+    sine_load<T, N, A, 0>(task, load, x);
+    sine_first<T, N, A, 0, 1>(task, x, (const T *)p.roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
+    __syncthreads();
+    sine_second<T, N, A, 0, 1>(
+      task, 0, (const T *)p.roots, [&](int q, int t) { return y[(q * L + t) * W]; }, x);
+    if (task == S::SECOND - 1) { /* half a warp */
+      sine_store<T, N, A, 0>(task, 0, x, store);
+      return;
+    }
+    u += half ? W : 0;
+#pragma unroll
+    for (int m = 0; m < A; m++) { /* as sine_store(): the other class is the next one */
+      const Cplx<T> v = x[sine_at<A>(m)];
+      const int     k = task + A * m;
+
+      if (m < A / 2) halves_store(u, p.us, half, k, 1, m > 0 || pair, here, -v.y, v.x);
+      else halves_store(u, p.us, half, 2 * N - k, -1, pair, here, v.y, -v.x);
+    }
+  } else Columns<T, N, A, W>::template transform<0, 0, 0, 0>(sm, (const T *)p.roots, load, store);
 }
 
 /* Odd lengths N of lines that are convolutions (dst.cu), of length L, which is at least N - 1: half-lines j <= h = (N - 1)/2, one complex number for each of the W columns. The two
@@ -126,19 +164,20 @@ __global__ void __launch_bounds__(Columns<T, L, A, W>::NT, MINB) box_chirp(const
 }
 
 /* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at i PITCH, column j at j) */
-template <typename T, int N, int PAIRS>
+template <typename T, int N, int PAIRS, int A = 16>
 struct Rows {
-  static constexpr int    L = Sine<N>::L, CLASSES = 9 * (L + 1), PITCH = N + 1, NT = PAIRS * Sine<N>::TASKS;
+  typedef Sine<N, A>      S;
+  static constexpr int    L = S::L, CLASSES = S::CLASSES * (L + 1), PITCH = N + 1, NT = PAIRS * S::TASKS;
   static constexpr size_t BYTES = (size_t)PAIRS * CLASSES * 2 * sizeof(T);
 
   /* Rows i and i + PAIRS are a pair: of the thread's pair the points from wherever load(i, j) takes them */
   template <typename Load>
   static __device__ __forceinline__ void load(Load load, Cplx<T> *x)
   {
-    const int i = min((int)threadIdx.x / Sine<N>::FIRST, PAIRS - 1); /* idle threads do what others do */
+    const int i = min((int)threadIdx.x / S::FIRST, PAIRS - 1); /* idle threads do what others do */
 
-    sine_load<T, N, 16, 0>(
-      threadIdx.x % Sine<N>::FIRST,
+    sine_load<T, N, A, 0>(
+      threadIdx.x % S::FIRST,
       [&](int j) {
         return Cplx<T>{load(i, j), load(i + PAIRS, j)};
       },
@@ -149,23 +188,23 @@ struct Rows {
   {
     __syncthreads();
     {
-      const int task = threadIdx.x / Sine<N>::FIRST;
+      const int task = threadIdx.x / S::FIRST;
       Cplx<T>  *y    = (Cplx<T> *)sm + task * CLASSES;
 
-      if (task < PAIRS) sine_first<T, N, 16, 1, 0>(threadIdx.x % Sine<N>::FIRST, x, roots, [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
+      if (task < PAIRS) sine_first<T, N, A, A == 16, 0>(threadIdx.x % S::FIRST, x, roots, [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
     }
     __syncthreads();
     {
-      const int      task = threadIdx.x / Sine<N>::SECOND, i = min(task, PAIRS - 1), r = threadIdx.x % Sine<N>::SECOND % 9, s = threadIdx.x % Sine<N>::SECOND / 9;
+      const int      task = threadIdx.x / S::SECOND, i = min(task, PAIRS - 1), r = threadIdx.x % S::SECOND % S::CLASSES, s = threadIdx.x % S::SECOND / S::CLASSES;
       const Cplx<T> *y = (const Cplx<T> *)sm + i * CLASSES;
       T             *m = (T *)sm + i * PITCH;
-      Cplx<T>        z[16];
+      Cplx<T>        z[A];
 
-      sine_second<T, N, 16, 1, 0>(
+      sine_second<T, N, A, A == 16, 0>(
         r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, z);
       __syncthreads();
       if (task < PAIRS)
-        sine_store<T, N, 16, 0>(r, s, z, [&](int k, T v, T w) {
+        sine_store<T, N, A, 0>(r, s, z, [&](int k, T v, T w) {
           m[k]                 = v;
           m[PAIRS * PITCH + k] = w;
         });
@@ -175,7 +214,7 @@ struct Rows {
   template <typename Load>
   static __device__ __forceinline__ void transform(Load from, char *sm, const T *roots)
   {
-    Cplx<T> x[16];
+    Cplx<T> x[A];
 
     load(from, x);
     transform(x, sm, roots);
@@ -453,22 +492,35 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_slabs(BCRCu
   cluster_wait();
 }
 
-/* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place */
-template <typename T, int N, int PAIRS, int MINB>
-__global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_rows(BCRCudaBoxPlanes p, T *u)
+/* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place. EXTRA: of rows' right-hand sides */
+template <typename T, int N, int PAIRS, int A, int MINB, int EXTRA>
+__global__ void __launch_bounds__(Rows<T, N, PAIRS, A>::NT, MINB) box_rows(BCRCudaBoxPlanes p, T *u)
 {
+  typedef Rows<T, N, PAIRS, A> R;
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * PAIRS, PITCH = Rows<T, N, PAIRS>::PITCH;
-  static_assert(PAIRS * Sine<N>::TASKS >= N - 1, "a thread for each mode");
-  T        *M    = (T *)sm;
-  const int rank = blockIdx.x, k = threadIdx.x, rows = min(K, p.n - rank * K);
+  constexpr int                        K = 2 * PAIRS, NT = R::NT, PITCH = R::PITCH, M = (N - 2 + NT) / NT;
+  const int                            rank = blockIdx.x, rows = min(K, p.n - rank * K);
+  T                                   *line[M];
 
+#pragma unroll
+  for (int q = 0; q < M; q++) line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0); /* there is no mode 0 */
   u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
-  Rows<T, N, PAIRS>::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
-  cluster_lines<T, K, N, 1>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1), (T *)(sm + Rows<T, N, PAIRS>::BYTES), [&](int, int i) -> T & { return M[i * PITCH + k + 1]; });
+  if constexpr (EXTRA) {
+    const int pair = min((int)threadIdx.x / R::S::FIRST, PAIRS - 1), of[2] = {pair < rows ? p.extraof[rank * K + pair] : -1, pair + PAIRS < rows ? p.extraof[rank * K + pair + PAIRS] : -1}; /* as Rows::load() */
+    const T  *extra = (const T *)p.extra + blockIdx.y * p.extraplane - 1;
+
+    R::transform(
+      [&](int i, int j) {
+        const int e = of[i == pair ? 0 : 1];
+
+        return (i < rows ? u[i * p.ld + j] : (T)0) + (e < 0 ? (T)0 : extra[e * p.extrald + j]);
+      },
+      sm, (const T *)p.roots);
+  } else R::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
+  cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1), (T *)(sm + R::BYTES), [&](int q, int i) -> T & { return line[q][i * PITCH]; });
   __syncthreads();
-  Rows<T, N, PAIRS>::transform([&](int i, int j) { return M[i * PITCH + j]; }, sm, (const T *)p.roots);
-  Rows<T, N, PAIRS>::store(rows, u, p.ld, sm);
+  R::transform([&](int i, int j) { return ((const T *)sm)[i * PITCH + j]; }, sm, (const T *)p.roots);
+  R::store(rows, u, p.ld, sm);
   cluster_wait();
 }
 

@@ -11,8 +11,8 @@ int bcr_box_planes_double(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, i
 {
   if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 128) return slabs_launch<double, 128, 16, 16, 3>(p, u, st, fits);
   if (p->kind == BCR_CUDA_BOX_SLABS && p->N == 256) return slabs_launch<double, 256, 16, 16, 2>(p, u, st, fits);
-  if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 128) return rows_launch<double, 128, 16, 4>(p, u, st, fits);
-  if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 256) return rows_launch<double, 256, 16, 2>(p, u, st, fits);
+  if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 128) return rows_launch<double, 128, 16, 16, 4>(p, u, st, fits);
+  if (p->kind == BCR_CUDA_BOX_ROWS && p->N == 256) return rows_launch<double, 256, 16, 16, 2>(p, u, st, fits);
   if (p->kind != BCR_CUDA_BOX_MARCH) return fits ? (*fits = 0) : (int)cudaErrorNotSupported;
   if (p->N == 128) return march_launch<double, 128, 8, 4>(p, u, st, fits);
   if (p->N == 256) return march_launch<double, 256, 8, 3>(p, u, st, fits);

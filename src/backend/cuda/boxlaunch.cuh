@@ -3,15 +3,15 @@
 
 #include "box.cuh"
 
-template <typename T, int N, int A, int W, int MINB>
+template <typename T, int N, int A, int W, int MINB, int HALVES = 0>
 static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
 {
   const int   bytes = Columns<T, N, A, W>::BYTES;
   const dim3  grid((unsigned)((p->nx + 2 * W - 1) / (2 * W)), (unsigned)p->nb);
-  cudaError_t e = cudaFuncSetAttribute((const void *)box_columns<T, N, A, W, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)box_columns<T, N, A, W, MINB, HALVES>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
-  box_columns<T, N, A, W, MINB><<<grid, Columns<T, N, A, W>::NT, bytes, st>>>(*p, (const T *)f, (T *)u);
+  box_columns<T, N, A, W, MINB, HALVES><<<grid, Columns<T, N, A, W>::NT, bytes, st>>>(*p, (const T *)f, (T *)u);
   return bcr_done();
 }
 
@@ -61,10 +61,12 @@ static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int
 {
   return cluster_launch(box_slabs<T, N, A, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, Columns<T, N, A, W>::NT, Columns<T, N, A, W>::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
 }
-template <typename T, int N, int PAIRS, int MINB>
+template <typename T, int N, int PAIRS, int A, int MINB>
 static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  return cluster_launch(box_rows<T, N, PAIRS, MINB>, (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, PAIRS * Sine<N>::TASKS, Rows<T, N, PAIRS>::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
+  typedef Rows<T, N, PAIRS, A> R;
+
+  return cluster_launch(p->extra ? box_rows<T, N, PAIRS, A, MINB, 1> : box_rows<T, N, PAIRS, A, MINB, 0>, (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, R::NT, R::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
 }
 
 template <typename T, int N, int PAIRS, int MINB>

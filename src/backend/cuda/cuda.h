@@ -255,11 +255,10 @@ typedef struct {
 } BCRCudaLineRows;
 BCR_CUDA_API int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines, void *u, const BCRCudaLines *worklines, void *work);
 
-/* level0*.cu: level 0 of the default plan, of radix 8 or, where a row fits one tile, all groups are regular and couplings along the row are not the
-   stronger ones, 4. Tables for each plane and kind of group (0 regular, 1 first, 2 last), in the work type: BCR_CUDA_LEVEL0_TAB
-   numbers, eight each: mu, two unused, weights of the modes in what the separator on the left gets, on the right (regular: unused),
-   scale of the solution (regular); then the matrices of analysis and synthesis, 8 x 8, of groups that are not regular; at 176 the inverse of
-   the scale that separators in u have */
+/* level0*.cu: level 0 of the default plan, of radix 8 or, where couplings along the row are not the stronger ones, 4 (a row fits one tile, all groups are regular) or
+   16 (single precision). Tables for each plane and kind of group (0 regular, 1 first, 2 last), in the work type: BCR_CUDA_LEVEL0_TAB(m) numbers, m = BCR_CUDA_LEVEL0_MOST(radix)
+   the most rows of a group; m of them each: mu, weights of the modes in what the separator on the left gets, on the right (regular: unused), scale of the solution
+   (regular); then the matrices of analysis and synthesis, m x m, of groups that are not regular; the inverse of the scale that separators in u have */
 enum {
   BCR_CUDA_DIRICHLET,
   BCR_CUDA_NEUMANN,
@@ -267,8 +266,15 @@ enum {
   BCR_CUDA_CELL_DIRICHLET,
   BCR_CUDA_PERIODIC
 };
-#define BCR_CUDA_LEVEL0_TAB   192
-#define BCR_CUDA_LEVEL0_SMALL 1100 /* unknowns of a row that radix 4 takes */
+#define BCR_CUDA_LEVEL0_MOST(radix) ((radix) > 8 ? 16 : 8)
+#define BCR_CUDA_LEVEL0_SHARE(m)    (m)
+#define BCR_CUDA_LEVEL0_OUT(m)      (3 * (m))
+#define BCR_CUDA_LEVEL0_A(m)        (4 * (m))
+#define BCR_CUDA_LEVEL0_S(m)        ((4 + (m)) * (m))
+#define BCR_CUDA_LEVEL0_INVERSE(m)  ((4 + 2 * (m)) * (m))
+#define BCR_CUDA_LEVEL0_TAB(m)      ((5 + 2 * (m)) * (m))
+#define BCR_CUDA_LEVEL0_MODES       15   /* of a regular group, at most */
+#define BCR_CUDA_LEVEL0_SMALL       1100 /* unknowns of a row that radix 4 takes */
 typedef struct {
   int           nx, planes, ng, yperiodic, radix;
   int           open[2];                                       /* rows of another rank go on at that end; the last row of the last group is a separator then */
@@ -278,11 +284,11 @@ typedef struct {
   int           g0, g1, per, strips;                           /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end */
   int           end[2];                                        /* along the row, BCR_CUDA_... */
   int           halo;                                          /* columns */
-  int           steps[7];                                      /* regular groups: doublings after which mu^K is below rounding, for each mode */
+  int           steps[BCR_CUDA_LEVEL0_MODES];                  /* regular groups: doublings after which mu^K is below rounding, for each mode */
   ptrdiff_t     ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */
   const void   *tab;
-  double        mu[7], share[7], out[7], inverse; /* a single plane's: regular groups, as in tab */
-  const double *sub;                              /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
+  double        mu[BCR_CUDA_LEVEL0_MODES], share[BCR_CUDA_LEVEL0_MODES], out[BCR_CUDA_LEVEL0_MODES], inverse; /* a single plane's: regular groups, as in tab */
+  const double *sub;                                                                                          /* device: subfactor times it is subtracted from f in the back substitution; NULL: nothing */
   double        subfactor;
   int           subplane;
   int           shape;
@@ -385,6 +391,10 @@ typedef struct {
   const double *tab;
   const void   *roots;
   double       *ends; /* scratch: 2 (N - 1) planes, for BCR_CUDA_BOX_MARCH */
+  /* BCR_CUDA_BOX_ROWS: row i has the right-hand side in row extraof[i] of extra, if that is not negative, besides its own; or NULL */
+  const int  *extraof;
+  const void *extra;
+  ptrdiff_t   extrald, extraplane;
   /* BCR_CUDA_BOX_MARCH, rows of other ranks beyond an end: n rows of the lines, and one more where open[1]. BCRCudaSepLines has border, the rest is in natural
      order, (N - 1) planes; own (mode m at own[-m]) and left, times a: what Down leaves for the row after and for the row before; after, before: solutions there, for Up */
   int           open[2];

@@ -15,7 +15,9 @@ static const struct {
   {256, 5, {1, 2}},
   {256, 5, {2, 2}},
   {128, 5, {4, 4}},
-  {256, 7, {1, 2}}
+  {256, 7, {1, 2}},
+  {384, 5, {0, 1}}, /* radix 16 */
+  {320, 5, {0, 1}}
 };
 
 /* Columns that go through a multiprocessor, halos too, where a plane is cut into as many strips as run at the same time; each costs about a group more */
@@ -30,7 +32,8 @@ void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *colu
 {
   const int whole = p->nx + 2 * p->halo; /* a row in one tile */
 
-  if (p->radix == 4) p->shape = whole <= 5 * 128 ? 4 : 3;
+  if (p->radix == 16) p->shape = level0_columns(p, single, sms, 7) < 0.9 * level0_columns(p, single, sms, 6) ? 7 : 6;
+  else if (p->radix == 4) p->shape = whole <= 5 * 128 ? 4 : 3;
   else if (whole <= 7 * 64) p->shape = 1;
   else {
     p->shape = whole > 7 * 128 && whole <= 5 * 256 && p->halo <= 5 * 32 && p->planes == 1 && p->ng <= sms ? 2 : 0;

@@ -1,10 +1,10 @@
 /*
-  Level 0 of the default plan on the device (docs/method.md, section 4): groups of seven (radix 8) or three (radix 4) block rows between
+  Level 0 of the default plan on the device (docs/method.md, section 4): groups of seven (radix 8), three (radix 4) or fifteen (radix 16) block rows between
   separators are eliminated (BACK = 0) or substituted back (BACK = 1) in physical space. A block has a tile of columns, with a halo on either
   side after which the recurrences along the row have forgotten what was before, and goes through a strip of groups, the next one on its way
   to shared memory while one is in registers: upwards in the elimination, downwards in the substitution, which so finds in the cache what the
   elimination read last. Ends along the row are reflections. Ends along the blocks have other eigenvectors: groups there are not regular,
-  have R = 8 (radix 4: 4) rows at most, and a block of their own in the same launch (level0end.cuh).
+  have as many rows as the radix at most, and a block of their own in the same launch (level0end.cuh).
 */
 #pragma once
 
@@ -112,11 +112,25 @@ static __device__ __forceinline__ void copy_wait()
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
+/* The four modes of a sine transform of eight that are even about its middle: sin((p + 1)(j + 1) pi/8), j = 0, 2, 4, 6, over rows 0, 1, 2 folded, a1, a2, a3, and the
+   one in the middle, c */
+template <typename T>
+static __device__ __forceinline__ void sine_even(T a1, T a2, T a3, T c, T *x0, T *x2, T *x4, T *x6)
+{
+  const T s1 = (T)0.38268343236508977173, s2 = (T)0.70710678118654752440, s3 = (T)0.92387953251128675613;
+  const T d = s2 * a2, p = c + d, m = c - d;
+
+  *x0 = s1 * a1 + (s3 * a3 + p);
+  *x2 = s3 * a1 - (s1 * a3 + m);
+  *x4 = s3 * a1 + (m - s1 * a3);
+  *x6 = s1 * a1 + (s3 * a3 - p);
+}
+
 /* sum over p of sin((p + 1)(j + 1) pi/(R + 1)) x_p, in place */
 template <int R, typename T>
 static __device__ __forceinline__ void sine(T *x)
 {
-  const T s1 = (T)0.38268343236508977173, s2 = (T)0.70710678118654752440, s3 = (T)0.92387953251128675613;
+  const T s2 = (T)0.70710678118654752440;
 
   if constexpr (R == 3) {
     const T a = s2 * (x[0] + x[2]), b = x[0] - x[2], c = x[1];
@@ -124,17 +138,40 @@ static __device__ __forceinline__ void sine(T *x)
     x[0] = a + c;
     x[1] = b;
     x[2] = a - c;
-  } else {
-    const T a1 = x[0] + x[6], a2 = x[1] + x[5], a3 = x[2] + x[4], b1 = x[0] - x[6], b2 = x[1] - x[5], b3 = x[2] - x[4], c = x[3];
-    const T d = s2 * a2, e = b1 + b3, p = c + d, m = c - d;
+  } else if constexpr (R == 7) {
+    const T b1 = x[0] - x[6], b2 = x[1] - x[5], b3 = x[2] - x[4], e = b1 + b3;
 
-    x[0] = s1 * a1 + (s3 * a3 + p);
-    x[2] = s3 * a1 - (s1 * a3 + m);
-    x[4] = s3 * a1 + (m - s1 * a3);
-    x[6] = s1 * a1 + (s3 * a3 - p);
+    sine_even(x[0] + x[6], x[1] + x[5], x[2] + x[4], x[3], &x[0], &x[2], &x[4], &x[6]);
     x[1] = s2 * e + b2;
     x[3] = b1 - b3;
     x[5] = s2 * e - b2;
+  } else { /* modes that are odd about the middle: the transform of half the length. Even ones: rows with an even and with an odd p + 1, modes k and 7 - k of them at once */
+    static_assert(R == 15, "");
+    const T w[4] = {(T)0.19509032201612826785, (T)0.55557023301960222474, (T)0.83146961230254523708, (T)0.98078528040323044913}; /* sin((2 k + 1) pi/16) */
+    T       a[7], b[7], e[4];
+
+#pragma unroll
+    for (int p = 0; p < 7; p++) {
+      a[p] = x[p] + x[14 - p];
+      b[p] = x[p] - x[14 - p];
+    }
+    sine<7>(b);
+    sine_even(a[1], a[3], a[5], x[7], &e[0], &e[1], &e[2], &e[3]);
+#pragma unroll
+    for (int k = 0; k < 4; k++) {
+      T o = 0;
+
+#pragma unroll
+      for (int q = 0; q < 4; q++) { /* sin((2 q + 1)(2 k + 1) pi/16) */
+        const int m = (2 * q + 1) * (2 * k + 1) % 32, r = m % 16, i = (r < 8 ? r : 16 - r) / 2;
+
+        o += (m < 16 ? w[i] : -w[i]) * a[2 * q];
+      }
+      x[2 * k]      = o + e[k];
+      x[14 - 2 * k] = o - e[k];
+    }
+#pragma unroll
+    for (int k = 0; k < 7; k++) x[2 * k + 1] = b[k];
   }
 }
 
@@ -179,6 +216,7 @@ template <typename T, int K, int R, int USUAL>
 __host__ __device__ constexpr int doublings(int j)
 {
   if (!USUAL) return 5;
+  if (R == 15) return j == 0 ? 5 : (j == 1 ? 4 : (j < 5 ? 3 : 2)); /* single precision, K = 5 */
   if (K < 5) return (sizeof(T) == 8 ? 3 : 2) + (j == 0) + (R == 7 && j < 3);
   if (R == 3) return sizeof(T) == 8 ? (j == 0 ? 4 : 3) : (j == 0 ? 3 : 2);
   if (K < 7) return sizeof(T) == 8 ? (j == 0 ? 5 : (j == 1 ? 4 : 3)) : (j == 0 ? 4 : (j < 4 ? 3 : 2));
@@ -304,13 +342,13 @@ static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &
   }
 }
 
-/* Regular groups first .. last - 1 of R = 7 or 3 rows. K columns a thread, NT threads. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns
+/* Regular groups first .. last - 1 of R = 7, 3 or 15 rows. K columns a thread, NT threads. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns
    in shared memory: the group's, the separator's, two for results. */
 template <typename T, int K, int NT, int R, int BACK, int USUAL, int ARGS>
 static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last)
 {
   constexpr int     NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>;
-  constexpr int     WIDE = Level0Wide<T>, PITCH = CH + WIDE, CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
+  constexpr int     M = BCR_CUDA_LEVEL0_MOST(Q), WIDE = Level0Wide<T>, PITCH = CH + WIDE, CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
   extern __shared__ __align__(16) char sm[];
   __shared__ T                         reach[R][32];
   __shared__ Level0Ends<T, R> ex[2][2][NW];
@@ -319,16 +357,16 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
   const BCRCudaLevel0            &p    = a.p;
   const int                       lane = threadIdx.x & 31, warp = bcr_warp();
   const int                       H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
-  const T                        *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB;
+  const T                        *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB(M);
   T                              *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
   int                            *cols  = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
   const bool                      inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
-  const T                         inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[176]);
+  const T                         inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[BCR_CUDA_LEVEL0_INVERSE(M)]);
   unsigned                        minus   = 0; /* columns with the other sign */
   T                               x[R][K], carry[K] = {}, sub = 0;
 
   if (!ARGS) {
-    for (int i = threadIdx.x; i < R; i += NT) level0_mode(&tables, i, tab[i], tab[24 + i], tab[40 + i]);
+    for (int i = threadIdx.x; i < R; i += NT) level0_mode(&tables, i, tab[i], tab[BCR_CUDA_LEVEL0_SHARE(M) + i], tab[BCR_CUDA_LEVEL0_OUT(M) + i]);
     __syncthreads();
   }
   if (!inner) {
@@ -538,7 +576,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
 
 #include "level0end.cuh"
 
-/* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular (radix 4: the last one) */
+/* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular (radix 4 and 16: the last one) */
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
 __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K, R> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
 {
@@ -556,7 +594,7 @@ __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level
   } else if constexpr (ENDS) {
     const int end = p.g0 && strip == p.strips ? 0 : 1, g = end ? p.ng - 1 : 0;
 
-    level0_end<T, K, NT, R + 1, BACK>(a, f, u, D, extra, g, 1 + end, end ? p.hlast : 7 - p.short0);
+    level0_end<T, K, NT, R + 1, BACK>(a, f, u, D, extra, g, 1 + end, end ? p.hlast : R - p.short0);
   }
   if (!BACK && !p.early) bcr_go_after();
 }
@@ -592,10 +630,10 @@ static int level0_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D
   return level0_run<T, K, NT, 7, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
 }
 
-/* radix 4: a single plane, a row in one tile, the usual decay or a faster one */
-template <typename T, int K, int NT, int BACK, int MINB>
-static int level0_launch4(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+/* radix 4 and 16, R + 1: a single plane, the usual decay or a faster one */
+template <typename T, int K, int NT, int R, int BACK, int MINB>
+static int level0_plane(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  if (p->g1 == p->ng) return level0_run<T, K, NT, 3, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
-  return level0_run<T, K, NT, 3, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
+  if (p->g1 == p->ng) return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 0>(p, f, u, D, extra, st);
+  return level0_run<T, K, NT, R, BACK, MINB, 1, 1, 1>(p, f, u, D, extra, st);
 }

@@ -8,14 +8,14 @@
 template <typename T, int K, int NT, int Q, int BACK>
 static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
 {
-  constexpr int     NW = NT / 32, CH = 32 * K;
+  constexpr int     M = BCR_CUDA_LEVEL0_MOST(Q), NW = NT / 32, CH = 32 * K;
   extern __shared__ __align__(16) char sm[];
   __shared__ T                         ex[2][2][NW];
   const BCRCudaLevel0                 &p    = a.p;
   const int                            lane = threadIdx.x & 31, warp = bcr_warp(), lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - p.halo + warp * CH;
   const bool                           after = g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend, before = g > 0 || p.yperiodic || p.open[0]; /* separators */
   const ptrdiff_t                      row = g ? Q * g - p.short0 : 0;
-  const T                             *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
+  const T                             *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(M);
   T                                   *buf = (T *)sm + warp * (CH * (Q + 2)), *own = buf + lane * K;         /* rows, then the separators after and before */
   int                                 *cols               = (int *)((T *)sm + NT * K * (Q + 2)) + warp * CH; /* as in level0_groups() */
   T                                    y[BACK ? Q : 2][K] = {};                                              /* solution, or what both separators get */
@@ -56,7 +56,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
   copy_wait();
   __syncwarp();
   if (!BACK && p.early) bcr_go_after();
-  const T inverse = tab[176], sub = BACK && p.sub && (int)blockIdx.z == p.subplane ? (T)(p.subfactor * *p.sub) : (T)0;
+  const T inverse = tab[BCR_CUDA_LEVEL0_INVERSE(M)], sub = BACK && p.sub && (int)blockIdx.z == p.subplane ? (T)(p.subfactor * *p.sub) : (T)0;
 
 #pragma unroll 1
   for (int i = 0; i < K; i++) { /* right-hand side, continued beyond the ends of the row */
@@ -81,7 +81,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
     for (int i = 0; i < K; i++) v[i] = 0;
 #pragma unroll
     for (int r = 0; r < Q; r++) {
-      const T w = tab[48 + 8 * j + r];
+      const T w = tab[BCR_CUDA_LEVEL0_A(M) + M * j + r];
 
 #pragma unroll
       for (int i = 0; i < K; i++) v[i] += w * own[r * CH + i];
@@ -125,7 +125,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
     }
 #pragma unroll
     for (int r = 0; r < (BACK ? Q : 2); r++) {
-      const T w = tab[BACK ? 112 + 8 * r + j : 24 + 8 * r + j];
+      const T w = tab[(BACK ? BCR_CUDA_LEVEL0_S(M) : BCR_CUDA_LEVEL0_SHARE(M)) + M * r + j];
 
 #pragma unroll
       for (int i = 0; i < K; i++) y[r][i] += w * v[i];

@@ -81,8 +81,8 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
   const int                            nw = blockDim.x >> 5, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
   const int                            CW = (p.nx + K * nw - 1) / (K * nw) * K, c0 = warp * CW, mine = min(CW, p.nx - c0), end = (CW >> 2) - 1; /* columns of a warp, of this one; last lane with any */
   const bool                           rightmost = warp == nw - 1, periodic = p.end[0] == BCR_CUDA_PERIODIC;
-  const T                             *tab     = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB;
-  const T                              inverse = BACK ? tab[176] : (T)1;
+  const T                             *tab     = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
+  const T                              inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
   T                                   *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH; /* carry: what the separator before has from its left, BACK = 0 */
 
   auto       row_of  = [&](int g) { return g ? 8 * g - p.short0 : 0; };
@@ -142,12 +142,12 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 #pragma unroll
     for (int e = 0; e < 2; e++) s.end[e][i] = i >= h || periodic ? (T)0 : (p.end[e] == BCR_CUDA_DIRICHLET ? -m : (p.end[e] == BCR_CUDA_NEUMANN ? 1 / m : (T)(p.end[e] == BCR_CUDA_CELL_NEUMANN ? 1 : -1)));
     s.inverse[i]  = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
-    s.share[0][i] = i < h ? c * tab[24 + i] : 0;
-    s.share[1][i] = i < h ? c * tab[32 + i] : 0;
-    s.out[i]      = i < h ? c * (R == 7 ? tab[40 + i] : (T)1) : 0;
+    s.share[0][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + i] : 0;
+    s.share[1][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + 8 + i] : 0;
+    s.out[i]      = i < h ? c * (R == 7 ? tab[BCR_CUDA_LEVEL0_OUT(8) + i] : (T)1) : 0;
   }
   if (R != 7)
-    for (int i = threadIdx.x; i < 128; i += blockDim.x) s.dense[i / 64][i % 64] = tab[48 + i];
+    for (int i = threadIdx.x; i < 128; i += blockDim.x) s.dense[i / 64][i % 64] = tab[BCR_CUDA_LEVEL0_A(8) + i];
   __syncthreads();
   for (int i = threadIdx.x; i < 256; i += blockDim.x) {
     const int j = i / 32, l = i % 32, left = p.nx - (nw - 1) * CW - 4 * (l + 1);
