@@ -400,6 +400,114 @@ static void BCRN(SymPrime)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec
   Z[0] = sum;
 }
 
+/* y_i = sum_j M_ij x_j of two columns (complex vectors), or of one: rows i < ni, columns j < nj */
+BCR_INLINE void symproduct(const real *M, int ni, int nj, const int two, const cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc)
+{
+  for (int i = 0; i < ni; i += BCR_SYM_ROWS, M += (ptrdiff_t)BCR_SYM_ROWS * nj) {
+    const real *m = M;
+    const cvec *p = x;
+    cvec        s[BCR_SYM_ROWS], t[BCR_SYM_ROWS];
+
+#pragma GCC unroll 8
+    for (int r = 0; r < BCR_SYM_ROWS; r++) s[r] = t[r] = (cvec){vset1(0), vset1(0)};
+    for (int j = 0; j < nj; j++, m += BCR_SYM_ROWS, p += xj) {
+      const cvec a = p[0], b = two ? p[xc] : a;
+
+#pragma GCC unroll 8
+      for (int r = 0; r < BCR_SYM_ROWS; r++) {
+        s[r].r += a.r * m[r];
+        s[r].i += a.i * m[r];
+        if (two) {
+          t[r].r += b.r * m[r];
+          t[r].i += b.i * m[r];
+        }
+      }
+    }
+    for (int r = 0; r < BCR_SYM_ROWS && i + r < ni; r++) {
+      y[(i + r) * yi] = s[r];
+      if (two) y[(i + r) * yi + yc] = t[r];
+    }
+  }
+}
+static __attribute__((noinline)) void BCRN(SymProduct)(const void *M, int ni, int nj, const cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc, int columns)
+{
+#if BCR_ISA == 2
+  if (columns == 2) symproduct((const real *)M, ni, nj, 1, x, xj, xc, y, yi, yc);
+  else symproduct((const real *)M, ni, nj, 0, x, xj, xc, y, yi, yc);
+#else /* two columns take more registers than there are */
+  for (int c = 0; c < columns; c++) symproduct((const real *)M, ni, nj, 0, x + c * xc, xj, 0, y + c * yc, yi, 0);
+#endif
+}
+
+BCR_INLINE cvec symget(const cvec *z, int place)
+{
+  return place >= 0 ? z[place] : (cvec){vset1(0) - z[-1 - place].r, vset1(0) - z[-1 - place].i};
+}
+BCR_INLINE void symput(cvec *Z, int place, cvec s, const int odd)
+{
+  if (!odd) Z[place] = s;
+  else if (place >= 0) Z[place] = (cvec){s.i, vset1(0) - s.r};
+  else Z[-1 - place] = (cvec){vset1(0) - s.i, s.r};
+}
+
+/*
+  n = a b in two dimensions. E, O: sums and differences of p2 and -p2; in p1 one of them has the sequence's symmetry, the other one the opposite. With CE, SO their
+  sums of cosines, of sines along p2, for p1 = 0..(a-1)/2,
+
+    odd:  S(k1, k2) = U + V, S(k1, -k2) = U - V,   U = 2 sum_{p1 > 0} sin CE,               V = SO_0 + 2 sum_{p1 > 0} cos SO
+    even: S(k1, k2) = U - V, S(k1, -k2) = U + V,   U = CE_0 + 2 sum_{p1 > 0} cos CE,        V = 2 sum_{p1 > 0} sin SO
+*/
+BCR_INLINE void sympair(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
+{
+  const int       A = (v->a + 1) / 2, B = (v->b + 1) / 2;
+  const ptrdiff_t size = (ptrdiff_t)A * B;
+  const cvec      zero = {vset1(0), vset1(0)};
+  cvec           *CE = w, *SO = CE + size, *E = SO + size, *O = E + 2 * PetscMax(A, B);
+  const int      *from = v->from, *to = v->to;
+
+  for (int p = 0; p < A; p += 2) {
+    const int columns = PetscMin(2, A - p), skipE = odd && p == 0, skipO = !odd && p == 0; /* of p1 = 0 one is zero */
+
+    for (int c = 0; c < columns; c++, from += 2 * B) {
+      E[c] = p + c || !odd ? symget(z, from[0]) : zero;
+      O[c] = zero;
+      for (int q = 1; q < B; q++) {
+        const cvec x = symget(z, from[2 * q]), y = symget(z, from[2 * q + 1]);
+
+        E[2 * q + c] = cadd(x, y);
+        O[2 * q + c] = csub(x, y);
+      }
+    }
+    if (skipE) BCRN(SymProduct)(v->cb, B, B, E + 1, 2, 1, CE + (p + 1) * B, 1, B, columns - 1);
+    else BCRN(SymProduct)(v->cb, B, B, E, 2, 1, CE + p * B, 1, B, columns);
+    if (skipO) BCRN(SymProduct)(v->sb, B - 1, B - 1, O + 3, 2, 1, SO + (p + 1) * B + 1, 1, B, columns - 1);
+    else BCRN(SymProduct)(v->sb, B - 1, B - 1, O + 2, 2, 1, SO + p * B + 1, 1, B, columns);
+    for (int c = 0; c < columns; c++) SO[(p + c) * B] = zero;
+  }
+  for (int k = 0; k < B; k += 2) {
+    const int columns = PetscMin(2, B - k);
+
+    E[0] = E[1] = O[0] = O[1] = zero;
+    BCRN(SymProduct)(v->ca, A, A, (odd ? SO : CE) + k, B, 1, odd ? O : E, 2, 1, columns);
+    BCRN(SymProduct)(v->sa, A - 1, A - 1, (odd ? CE : SO) + B + k, B, 1, (odd ? E : O) + 2, 2, 1, columns);
+    for (int c = 0; c < columns; c++, to += 2 * A)
+      for (int q = 0; q < A; q++) {
+        const cvec U = E[2 * q + c], V = O[2 * q + c];
+
+        symput(Z, to[2 * q], odd ? cadd(U, V) : csub(U, V), odd);
+        if (q && k + c) symput(Z, to[2 * q + 1], odd ? csub(U, V) : cadd(U, V), odd);
+      }
+  }
+}
+static __attribute__((noinline)) void BCRN(SymPairSin)(BCRSym v, const cvec *z, cvec *Z, cvec *w)
+{
+  sympair(v, 1, z, Z, w);
+}
+static __attribute__((noinline)) void BCRN(SymPairCos)(BCRSym v, const cvec *z, cvec *Z, cvec *w)
+{
+  sympair(v, 0, z, Z, w);
+}
+
 static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
 {
   const int   n = v->n, r = v->radix, m = v->m, h = (m + 1) / 2;
@@ -409,6 +517,10 @@ static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *
 
   if (n == 1) {
     Z[0] = odd ? zero : z[0];
+    return;
+  }
+  if (v->a) {
+    (odd ? BCRN(SymPairSin) : BCRN(SymPairCos))(v, z, Z, w);
     return;
   }
   if (m == 1) {

@@ -33,10 +33,18 @@ struct _n_BCRFft {
   sequences the first has the same symmetry, and the others mirror each other: half of them is enough, and half of the columns.
   Prime length: a plain product, or Rader's convolution, of length (n-1)/2 for the powers of the generator up to g^((n-1)/2) = -1:
   cyclic for sums of cosines, negacyclic for sums of sines, the latter made cyclic by a twist.
+
+  Or n = a b without a common factor, where that is cheaper: with p = b p1 + a p2 and k by its remainders k1 mod a, k2 mod b, pk/n = p1 k1/a + p2 k2/b
+  are two dimensions without twiddle factors. Either is folded, so that products with four matrices of cosines and sines are left, of orders (a-1)/2 and (b-1)/2.
 */
+#define BCR_SYM_ROWS   5   /* of a matrix that a product takes at a time: [rows in fives][column][row of the five], the last ones padded with zeros */
+#define BCR_SYM_FASTER 2.0 /* such products do about so many times as many operations in the same time as the transforms in their place */
 typedef struct _n_BCRSym *BCRSym;
 struct _n_BCRSym {
   int    n, radix, m;
+  int    a, b;              /* two dimensions; a = 0: not */
+  int   *from, *to;         /* then: places of (p1, p2) and (p1, -p2), of (k1, k2) and (k1, -k2), two for each sign: place, or -1 - place with a minus */
+  void  *ca, *sa, *cb, *sb; /* then: the matrices; 2 in all columns of ca but the first, and in sa */
   BCRFft fft;               /* length m; primes: the convolution's */
   BCRSym sub;               /* length m */
   void  *tw;                /* for k = 0..(m-1)/2, j = 1..(radix-1)/2: cos, -sin of 2 pi jk/n */
