@@ -609,6 +609,25 @@ static PetscErrorCode BCRDttFourCreate(BCRDtt d)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode BCRDttRealCreate(BCRDtt d)
+{
+  const int   n = d->n;
+  long double c, s;
+
+  PetscFunctionBegin;
+  d->kind = BCR_DTT_REAL;
+  PetscCall(BCRFftCreate(n / 2, d->single, &d->bytes, &d->fft));
+  PetscCall(BCRTableNew(2 * (size_t)(n / 4 + 1), d->single, &d->in, &d->bytes));
+  for (int k = 0; k <= n / 4; k++) {
+    BCRUnit(k, n, &c, &s);
+    BCRTablePut(d->in, d->single, 2 * (size_t)k, c / 2);
+    BCRTablePut(d->in, d->single, 2 * (size_t)k + 1, s / 2);
+  }
+  d->scratch = n + d->fft->scratch;
+  d->flops   = d->fft->flops + 4. * n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the characters mod 8 that cos and sin of pi m/4 are (times sqrt(1/2)) at odd m, and their product, -1 for 3 mod 4 */
 static int BCRCos8(PetscInt64 m)
 {
@@ -768,7 +787,8 @@ PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool sin
     d->kind = BCR_DTT_SCALE;
     PetscCall(BCRTableNew(1, single, &d->in, &d->bytes));
     BCRTablePut(d->in, single, 0, c[d->odd]);
-  } else if (!t) PetscCall(BCRDttPairCreate(d, 0));
+  } else if (!t && n % 2 == 0) PetscCall(BCRDttRealCreate(d));
+  else if (!t) PetscCall(BCRDttPairCreate(d, 0));
   else if (t->fn == 2 && t->f0 % 2 == 0) PetscCall(BCRDttOneCreate(d, (int)(F / 2)));
   else if (t->f0) PetscCall(BCRDttSymCreate(d, t, F));
   else if (t->fn == 8) {
