@@ -268,6 +268,14 @@ static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFf
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode BCRSymMatrixDestroy(BCRSymMatrix *M)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(M->sum));
+  PetscCall(PetscFree(M->rest));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode BCRSymDestroy(BCRSym *sym)
 {
   BCRSym v = *sym;
@@ -275,10 +283,10 @@ static PetscErrorCode BCRSymDestroy(BCRSym *sym)
   PetscFunctionBegin;
   if (!v) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscFree2(v->from, v->to));
-  PetscCall(PetscFree(v->ca));
-  PetscCall(PetscFree(v->sa));
-  PetscCall(PetscFree(v->cb));
-  PetscCall(PetscFree(v->sb));
+  PetscCall(BCRSymMatrixDestroy(&v->ca));
+  PetscCall(BCRSymMatrixDestroy(&v->sa));
+  PetscCall(BCRSymMatrixDestroy(&v->cb));
+  PetscCall(BCRSymMatrixDestroy(&v->sb));
   PetscCall(BCRFftDestroy(&v->fft));
   PetscCall(BCRSymDestroy(&v->sub));
   PetscCall(BCRFftDestroy(&v->big));
@@ -292,32 +300,77 @@ static PetscErrorCode BCRSymDestroy(BCRSym *sym)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* cos or sin of 2 pi ij/p for i, j = first..(p-1)/2, the columns j > 0 with this factor, as symproduct() takes it */
-static PetscErrorCode BCRSymMatrix(int p, int odd, int factor, PetscBool single, size_t *bytes, void **matrix)
+/* parts that the matrix of a prime is split into */
+static int BCRSymWays(int p, int odd)
 {
-  const int    N = (p + 1) / 2 - odd, blocks = (N + BCR_SYM_ROWS - 1) / BCR_SYM_ROWS;
+  const int h = (p - 1) / 2;
+
+  if (BCRSmallestPrime(p) != p || h < 2) return 1;
+  return h % 2 == 0 && !odd ? 2 : (h % 3 == 0 ? 3 : 1);
+}
+
+/* the indices 0 and, up to their sign, 1..(p-1)/2: powers of a generator where that splits a matrix, the second third with a minus, for which sines have the period h */
+static void BCRSymOrder(int p, int *order)
+{
+  const int h = (p - 1) / 2, g = BCRSymWays(p, 0) > 1 || BCRSymWays(p, 1) > 1 ? BCRGenerator(p) : 0, third = BCRSymWays(p, 1) == 3 ? h / 3 : h;
+
+  order[0] = 0;
+  for (PetscInt64 i = 1, power = 1; i <= h; i++, power = power * g % p) order[i] = (int)(!g ? i : (i > third && i <= 2 * third ? p - power : power));
+}
+
+/* row i and column j, both from 0, of what symproduct() takes, of order N; more rows are zero */
+static void BCRSymPut(void *matrix, PetscBool single, int N, int i, int j, long double v)
+{
+  BCRTablePut(matrix, single, ((size_t)(i / BCR_SYM_ROWS) * N + j) * BCR_SYM_ROWS + i % BCR_SYM_ROWS, v);
+}
+
+/* factor: of all columns but that of index 0 */
+static PetscErrorCode BCRSymMatrixCreate(int p, const int *order, int odd, int factor, PetscBool single, size_t *bytes, BCRSymMatrix *M)
+{
+  const int    h = (p - 1) / 2, w = BCRSymWays(p, odd), m = h / w, first = odd ? 1 : 0, N = m + 1 - first, rest = h - m;
+  const int    size[2] = {N, rest};
   long double *root;
 
   PetscFunctionBegin;
-  PetscCall(BCRTableNew((size_t)blocks * BCR_SYM_ROWS * N, single, matrix, bytes));
+  M->h    = h;
+  M->zero = !odd;
+  M->ways = w;
+  for (int k = 0; k < 2; k++) {
+    const int rows = (size[k] + BCR_SYM_ROWS - 1) / BCR_SYM_ROWS * BCR_SYM_ROWS;
+
+    if (!size[k]) continue;
+    PetscCall(BCRTableNew((size_t)rows * size[k], single, k ? &M->rest : &M->sum, bytes));
+    for (int i = 0; i < rows; i++)
+      for (int j = 0; j < size[k]; j++) BCRSymPut(k ? M->rest : M->sum, single, size[k], i, j, 0);
+  }
   PetscCall(PetscMalloc1(2 * p, &root));
   for (int q = 0; q < p; q++) BCRUnit(q, p, &root[2 * q], &root[2 * q + 1]);
-  for (int i = 0; i < blocks * BCR_SYM_ROWS; i++)
-    for (int j = 0; j < N; j++) {
-      const long double v = i < N ? root[2 * ((i + odd) * (j + odd) % p) + odd] : 0;
+  for (int i = first; i <= m; i++)
+    for (int j = first; j <= m; j++) {
+      long double f[3], mean = 0;
 
-      BCRTablePut(*matrix, single, ((size_t)(i / BCR_SYM_ROWS) * N + j) * BCR_SYM_ROWS + i % BCR_SYM_ROWS, (j + odd ? factor : 1) * v);
+      for (int r = 0; r < w; r++) {
+        f[r] = (j ? factor : 1) * root[2 * ((PetscInt64)order[i] * order[j ? j + r * m : 0] % p) + odd];
+        mean += f[r] / w;
+      }
+      BCRSymPut(M->sum, single, N, i - first, j - first, i ? mean : f[0]);
+      for (int c = 0; c < w - 1 && i && j; c++)
+        for (int a = 0; a < w - 1; a++) BCRSymPut(M->rest, single, rest, c * m + i - 1, a * m + j - 1, f[a + c] - mean);
     }
   PetscCall(PetscFree(root));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* operations of products with the four matrices, complex vectors */
+/* operations of a product with it, complex vectors */
+static double BCRSymProductFlops(int p, int odd)
+{
+  const double h = (p - 1) / 2, w = BCRSymWays(p, odd), m = h / w, N = m + (odd ? 0 : 1);
+
+  return 4 * (N * N + (h - m) * (h - m)) + (w > 1 ? 4 * h * (w - 1) : 0);
+}
 static double BCRSymPairFlops(int a, int b)
 {
-  const double A = (a + 1) / 2, B = (b + 1) / 2;
-
-  return 4 * (A * (B * B + (B - 1) * (B - 1)) + B * (A * A + (A - 1) * (A - 1)));
+  return (a + 1) / 2 * (BCRSymProductFlops(b, 0) + BCRSymProductFlops(b, 1)) + (b + 1) / 2 * (BCRSymProductFlops(a, 0) + BCRSymProductFlops(a, 1));
 }
 
 /* place of index p of n, folded */
@@ -331,6 +384,7 @@ static PetscErrorCode BCRSymPairCreate(BCRSym v, int a, int b, int odd, PetscBoo
 {
   const int  n = v->n, A = (a + 1) / 2, B = (b + 1) / 2;
   PetscInt64 ea = b, eb = a; /* 1 mod a and 0 mod b, and the other way round */
+  int       *oa, *ob;
 
   PetscFunctionBegin;
   while (ea % a != 1) ea += b;
@@ -339,18 +393,22 @@ static PetscErrorCode BCRSymPairCreate(BCRSym v, int a, int b, int odd, PetscBoo
   v->b = b;
   PetscCall(PetscMalloc2(2 * A * B, &v->from, 2 * A * B, &v->to));
   *bytes += 4 * (size_t)A * B * sizeof(int);
+  PetscCall(PetscMalloc2(A, &oa, B, &ob));
+  BCRSymOrder(a, oa);
+  BCRSymOrder(b, ob);
   for (int i = 0; i < A; i++)
     for (int j = 0; j < B; j++)
       for (int minus = 0; minus < 2; minus++) {
-        const PetscInt64 jj = minus ? b - j : j;
+        const PetscInt64 jj = minus ? b - ob[j] : ob[j];
 
-        v->from[2 * (i * B + j) + minus] = BCRSymPlace((PetscInt64)b * i + a * jj, n, odd);
-        v->to[2 * (j * A + i) + minus]   = BCRSymPlace(ea * i + eb * jj, n, odd);
+        v->from[2 * (i * B + j) + minus] = BCRSymPlace((PetscInt64)b * oa[i] + a * jj, n, odd);
+        v->to[2 * (j * A + i) + minus]   = BCRSymPlace(ea * oa[i] + eb * jj, n, odd);
       }
-  PetscCall(BCRSymMatrix(a, 0, 2, single, bytes, &v->ca));
-  PetscCall(BCRSymMatrix(a, 1, 2, single, bytes, &v->sa));
-  PetscCall(BCRSymMatrix(b, 0, 1, single, bytes, &v->cb));
-  PetscCall(BCRSymMatrix(b, 1, 1, single, bytes, &v->sb));
+  PetscCall(BCRSymMatrixCreate(a, oa, 0, 2, single, bytes, &v->ca));
+  PetscCall(BCRSymMatrixCreate(a, oa, 1, 2, single, bytes, &v->sa));
+  PetscCall(BCRSymMatrixCreate(b, ob, 0, 1, single, bytes, &v->cb));
+  PetscCall(BCRSymMatrixCreate(b, ob, 1, 1, single, bytes, &v->sb));
+  PetscCall(PetscFree2(oa, ob));
   v->scratch = 2 * (size_t)A * B + 4 * (size_t)PetscMax(A, B);
   v->flops   = BCRSymPairFlops(a, b);
   PetscFunctionReturn(PETSC_SUCCESS);

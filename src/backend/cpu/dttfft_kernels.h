@@ -439,6 +439,47 @@ static __attribute__((noinline)) void BCRN(SymProduct)(const void *M, int ni, in
 #endif
 }
 
+/* sums and differences of the parts of x (BCRSymMatrix) in their place, or back */
+BCR_INLINE void symparts(const int ways, const int back, int m, cvec *x, ptrdiff_t xj, ptrdiff_t xc, int columns)
+{
+  for (int j = 0; j < m; j++)
+    for (int c = 0; c < columns; c++) {
+      cvec      *p = x + j * xj + c * xc, *q = p + m * xj, *r = q + m * xj;
+      const cvec a = *p, b = *q;
+
+      if (ways == 2) {
+        *p = cadd(a, b);
+        *q = csub(a, b);
+      } else if (!back) {
+        const cvec d = *r;
+
+        *p = cadd(cadd(a, b), d);
+        *q = csub(a, d);
+        *r = csub(b, d);
+      } else {
+        const cvec d = *r;
+
+        *p = cadd(a, b);
+        *q = cadd(a, d);
+        *r = csub(csub(a, b), d);
+      }
+    }
+}
+
+/* y = M x for two columns or one; x is overwritten where M has parts */
+static __attribute__((noinline)) void BCRN(SymMatrix)(const BCRSymMatrix *M, cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc, int columns)
+{
+  const int z = M->zero, m = M->h / M->ways, N = m + z, rest = M->h - m;
+
+  if (M->ways == 2) symparts(2, 0, m, x + z * xj, xj, xc, columns);
+  else if (M->ways == 3) symparts(3, 0, m, x + z * xj, xj, xc, columns);
+  BCRN(SymProduct)(M->sum, N, N, x, xj, xc, y, yi, yc, columns);
+  if (M->ways == 1) return;
+  BCRN(SymProduct)(M->rest, rest, rest, x + N * xj, xj, xc, y + N * yi, yi, yc, columns);
+  if (M->ways == 2) symparts(2, 1, m, y + z * yi, yi, yc, columns);
+  else symparts(3, 1, m, y + z * yi, yi, yc, columns);
+}
+
 BCR_INLINE cvec symget(const cvec *z, int place)
 {
   return place >= 0 ? z[place] : (cvec){vset1(0) - z[-1 - place].r, vset1(0) - z[-1 - place].i};
@@ -478,18 +519,16 @@ BCR_INLINE void sympair(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w
         O[2 * q + c] = csub(x, y);
       }
     }
-    if (skipE) BCRN(SymProduct)(v->cb, B, B, E + 1, 2, 1, CE + (p + 1) * B, 1, B, columns - 1);
-    else BCRN(SymProduct)(v->cb, B, B, E, 2, 1, CE + p * B, 1, B, columns);
-    if (skipO) BCRN(SymProduct)(v->sb, B - 1, B - 1, O + 3, 2, 1, SO + (p + 1) * B + 1, 1, B, columns - 1);
-    else BCRN(SymProduct)(v->sb, B - 1, B - 1, O + 2, 2, 1, SO + p * B + 1, 1, B, columns);
+    BCRN(SymMatrix)(&v->cb, E + skipE, 2, 1, CE + (p + skipE) * B, 1, B, columns - skipE);
+    BCRN(SymMatrix)(&v->sb, O + 2 + skipO, 2, 1, SO + (p + skipO) * B + 1, 1, B, columns - skipO);
     for (int c = 0; c < columns; c++) SO[(p + c) * B] = zero;
   }
   for (int k = 0; k < B; k += 2) {
     const int columns = PetscMin(2, B - k);
 
     E[0] = E[1] = O[0] = O[1] = zero;
-    BCRN(SymProduct)(v->ca, A, A, (odd ? SO : CE) + k, B, 1, odd ? O : E, 2, 1, columns);
-    BCRN(SymProduct)(v->sa, A - 1, A - 1, (odd ? CE : SO) + B + k, B, 1, (odd ? E : O) + 2, 2, 1, columns);
+    BCRN(SymMatrix)(&v->ca, (odd ? SO : CE) + k, B, 1, odd ? O : E, 2, 1, columns);
+    BCRN(SymMatrix)(&v->sa, (odd ? CE : SO) + B + k, B, 1, (odd ? E : O) + 2, 2, 1, columns);
     for (int c = 0; c < columns; c++, to += 2 * A)
       for (int q = 0; q < A; q++) {
         const cvec U = E[2 * q + c], V = O[2 * q + c];
