@@ -300,13 +300,23 @@ static PetscErrorCode BCRSymDestroy(BCRSym *sym)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* parts that the matrix of a prime is split into */
+/* operations of a product with the cosines or sines of order p in so many parts, complex vectors; rows are padded */
+static double BCRSymProductFlops(int p, int odd, int ways)
+{
+  const int h = (p - 1) / 2, m = h / ways, N = m + !odd, rest = h - m, K = BCR_SYM_ROWS;
+
+  return 4. * ((N + K - 1) / K * K * N + (rest + K - 1) / K * K * rest) + (ways > 1 ? 4. * h * ways : 0);
+}
+
+/* the parts that it takes: of a prime several, if that is cheaper */
 static int BCRSymWays(int p, int odd)
 {
-  const int h = (p - 1) / 2;
+  const int h    = (p - 1) / 2;
+  int       best = 1;
 
-  if (BCRSmallestPrime(p) != p || h < 2) return 1;
-  return h % 2 == 0 && !odd ? 2 : (h % 3 == 0 ? 3 : 1);
+  for (int ways = 2; ways <= 3 && BCRSmallestPrime(p) == p; ways++)
+    if (h % ways == 0 && !(odd && ways == 2) && BCRSymProductFlops(p, odd, ways) < BCRSymProductFlops(p, odd, best)) best = ways;
+  return best;
 }
 
 /* the indices 0 and, up to their sign, 1..(p-1)/2: powers of a generator where that splits a matrix, the second third with a minus, for which sines have the period h */
@@ -361,16 +371,12 @@ static PetscErrorCode BCRSymMatrixCreate(int p, const int *order, int odd, int f
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* operations of a product with it, complex vectors */
-static double BCRSymProductFlops(int p, int odd)
-{
-  const double h = (p - 1) / 2, w = BCRSymWays(p, odd), m = h / w, N = m + (odd ? 0 : 1);
-
-  return 4 * (N * N + (h - m) * (h - m)) + (w > 1 ? 4 * h * (w - 1) : 0);
-}
 static double BCRSymPairFlops(int a, int b)
 {
-  return (a + 1) / 2 * (BCRSymProductFlops(b, 0) + BCRSymProductFlops(b, 1)) + (b + 1) / 2 * (BCRSymProductFlops(a, 0) + BCRSymProductFlops(a, 1));
+  double flops = 0;
+
+  for (int odd = 0; odd < 2; odd++) flops += (a + 1) / 2 * BCRSymProductFlops(b, odd, BCRSymWays(b, odd)) + (b + 1) / 2 * BCRSymProductFlops(a, odd, BCRSymWays(a, odd));
+  return flops;
 }
 
 /* place of index p of n, folded */

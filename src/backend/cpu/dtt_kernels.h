@@ -293,6 +293,12 @@ BCR_INLINE void dtt1odd(BCRSym v, const real *f, ptrdiff_t fs, cvec *w, real *y,
   cvec           *z = w, *Z = w + (L + 1) / 2;
   const real      h = (real)0.5;
 
+  if (v->a) {
+    const BCRN(SymEnds) e = {.f = odd ? f - fs : f, .y = y, .fs = fs, .ys = ys, .L = L};
+
+    (odd ? BCRN(SymPairSin1) : BCRN(SymPairCos1))(v, &e, w);
+    return;
+  }
   if (!odd) z[0] = (cvec){vload(f) + vload(f + L * fs), vload(f) - vload(f + L * fs)};
   for (ptrdiff_t p = 1; 2 * p < L; p++) {
     const vec a = vload(f + (odd ? p - 1 : p) * fs), b = vload(f + (odd ? L - p - 1 : L - p) * fs);

@@ -480,15 +480,39 @@ static __attribute__((noinline)) void BCRN(SymMatrix)(const BCRSymMatrix *M, cve
   else symparts(3, 1, m, y + z * yi, yi, yc, columns);
 }
 
-BCR_INLINE cvec symget(const cvec *z, int place)
+/* Where sympair() takes its sequence from and brings its sums to: complex vectors z, indices 0..(n-1)/2; or, of one line of type I of length L = n, its even and its odd
+   outputs as real and imaginary part, each of which is sums over the period L of a sequence of the same symmetry. Sines: one step before the first element */
+typedef struct {
+  const cvec *z;
+  cvec       *Z;
+  const real *f; /* NULL: z */
+  real       *y;
+  ptrdiff_t   fs, ys, L;
+} BCRN(SymEnds);
+
+/* place: -1 - index for a minus */
+BCR_INLINE cvec symget(const BCRN(SymEnds) * e, int place, const int line, const int odd)
 {
-  return place >= 0 ? z[place] : (cvec){vset1(0) - z[-1 - place].r, vset1(0) - z[-1 - place].i};
+  const ptrdiff_t p = place >= 0 ? place : -1 - place;
+  const real      h = (real)(place >= 0 ? 1 : -1) * (line && p ? (real)0.5 : (real)1), k = p % 2 ? -h : h;
+
+  if (!line) return cscale(e->z[p], h);
+  {
+    const vec a = vload(e->f + p * e->fs), b = vload(e->f + (e->L - p) * e->fs);
+
+    return odd ? (cvec){(a - b) * h, (a + b) * k} : (cvec){(a + b) * h, (a - b) * k};
+  }
 }
-BCR_INLINE void symput(cvec *Z, int place, cvec s, const int odd)
+BCR_INLINE void symput(const BCRN(SymEnds) * e, int place, cvec s, const int line, const int odd)
 {
-  if (!odd) Z[place] = s;
-  else if (place >= 0) Z[place] = (cvec){s.i, vset1(0) - s.r};
-  else Z[-1 - place] = (cvec){vset1(0) - s.i, s.r};
+  const ptrdiff_t q = place >= 0 ? place : -1 - place;
+  const real      h = (real)(place >= 0 ? 1 : -1);
+
+  if (line) {
+    if (odd && !q) return;
+    vstore(e->y + 2 * q * e->ys, s.r * h);
+    vstore(e->y + (e->L - 2 * q) * e->ys, s.i * (odd ? -h : h));
+  } else e->Z[q] = odd ? (cvec){s.i * h, s.r * -h} : s;
 }
 
 /*
@@ -498,7 +522,7 @@ BCR_INLINE void symput(cvec *Z, int place, cvec s, const int odd)
     odd:  S(k1, k2) = U + V, S(k1, -k2) = U - V,   U = 2 sum_{p1 > 0} sin CE,               V = SO_0 + 2 sum_{p1 > 0} cos SO
     even: S(k1, k2) = U - V, S(k1, -k2) = U + V,   U = CE_0 + 2 sum_{p1 > 0} cos CE,        V = 2 sum_{p1 > 0} sin SO
 */
-BCR_INLINE void sympair(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
+BCR_INLINE void sympair(BCRSym v, const int odd, const int line, const BCRN(SymEnds) * e, cvec *w)
 {
   const int       A = (v->a + 1) / 2, B = (v->b + 1) / 2;
   const ptrdiff_t size = (ptrdiff_t)A * B;
@@ -510,10 +534,10 @@ BCR_INLINE void sympair(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w
     const int columns = PetscMin(2, A - p), skipE = odd && p == 0, skipO = !odd && p == 0; /* of p1 = 0 one is zero */
 
     for (int c = 0; c < columns; c++, from += 2 * B) {
-      E[c] = p + c || !odd ? symget(z, from[0]) : zero;
+      E[c] = p + c || !odd ? symget(e, from[0], line, odd) : zero;
       O[c] = zero;
       for (int q = 1; q < B; q++) {
-        const cvec x = symget(z, from[2 * q]), y = symget(z, from[2 * q + 1]);
+        const cvec x = symget(e, from[2 * q], line, odd), y = symget(e, from[2 * q + 1], line, odd);
 
         E[2 * q + c] = cadd(x, y);
         O[2 * q + c] = csub(x, y);
@@ -533,18 +557,26 @@ BCR_INLINE void sympair(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w
       for (int q = 0; q < A; q++) {
         const cvec U = E[2 * q + c], V = O[2 * q + c];
 
-        symput(Z, to[2 * q], odd ? cadd(U, V) : csub(U, V), odd);
-        if (q && k + c) symput(Z, to[2 * q + 1], odd ? csub(U, V) : cadd(U, V), odd);
+        symput(e, to[2 * q], odd ? cadd(U, V) : csub(U, V), line, odd);
+        if (q && k + c) symput(e, to[2 * q + 1], odd ? csub(U, V) : cadd(U, V), line, odd);
       }
   }
 }
-static __attribute__((noinline)) void BCRN(SymPairSin)(BCRSym v, const cvec *z, cvec *Z, cvec *w)
+static __attribute__((noinline)) void BCRN(SymPairSin)(BCRSym v, const BCRN(SymEnds) * e, cvec *w)
 {
-  sympair(v, 1, z, Z, w);
+  sympair(v, 1, 0, e, w);
 }
-static __attribute__((noinline)) void BCRN(SymPairCos)(BCRSym v, const cvec *z, cvec *Z, cvec *w)
+static __attribute__((noinline)) void BCRN(SymPairCos)(BCRSym v, const BCRN(SymEnds) * e, cvec *w)
 {
-  sympair(v, 0, z, Z, w);
+  sympair(v, 0, 0, e, w);
+}
+static __attribute__((noinline)) void BCRN(SymPairSin1)(BCRSym v, const BCRN(SymEnds) * e, cvec *w)
+{
+  sympair(v, 1, 1, e, w);
+}
+static __attribute__((noinline)) void BCRN(SymPairCos1)(BCRSym v, const BCRN(SymEnds) * e, cvec *w)
+{
+  sympair(v, 0, 1, e, w);
 }
 
 static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
@@ -559,7 +591,9 @@ static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *
     return;
   }
   if (v->a) {
-    (odd ? BCRN(SymPairSin) : BCRN(SymPairCos))(v, z, Z, w);
+    const BCRN(SymEnds) e = {.z = z, .Z = Z};
+
+    (odd ? BCRN(SymPairSin) : BCRN(SymPairCos))(v, &e, w);
     return;
   }
   if (m == 1) {

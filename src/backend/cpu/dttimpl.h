@@ -38,7 +38,7 @@ struct _n_BCRFft {
   are two dimensions without twiddle factors. Either is folded, so that products with four matrices of cosines and sines are left (BCRSymMatrix).
 */
 #define BCR_SYM_ROWS   5   /* of a matrix that a product takes at a time: [rows in fives][column][row of the five], the last ones padded with zeros */
-#define BCR_SYM_FASTER 2.0 /* such products do about so many times as many operations in the same time as the transforms in their place */
+#define BCR_SYM_FASTER 2.0 /* such products do so many times as many operations in the same time as the transforms in their place (an EPYC: 1.9 to 2.3) */
 typedef struct _n_BCRSym *BCRSym;
 
 /*
