@@ -237,6 +237,7 @@ typedef struct {
   PetscInt every; /* timed in one of so many repetitions */
   PC       pc;
   KSP      ksp;
+  KSPType  ksptype; /* of several columns; KSPPREONLY unless said */
   Mat      X, Y;
   BCRCore  core;
   float   *ff, *fu;
@@ -252,9 +253,10 @@ static PetscErrorCode RunInit(Run *r, RunKind kind, Problem *p, const char name[
 {
   PetscFunctionBegin;
   PetscCall(PetscMemzero(r, sizeof(*r)));
-  r->kind  = kind;
-  r->p     = p;
-  r->every = kind == RUN_FFTW ? 3 : 1;
+  r->kind    = kind;
+  r->p       = p;
+  r->every   = kind == RUN_FFTW ? 3 : 1;
+  r->ksptype = KSPPREONLY;
   PetscCall(PetscStrncpy(r->name, name, sizeof(r->name)));
   PetscCall(PetscStrncpy(r->solver, solver, sizeof(r->solver)));
   PetscCall(PetscStrncpy(r->precision, precision, sizeof(r->precision)));
@@ -324,7 +326,7 @@ static PetscErrorCode RunSetUp(Run *r)
     if (r->kind == RUN_COLUMNS_EACH || r->kind == RUN_COLUMNS_KSP) {
       PetscCall(KSPCreate(PETSC_COMM_SELF, &r->ksp));
       PetscCall(KSPSetOperators(r->ksp, p->A, p->A));
-      PetscCall(KSPSetType(r->ksp, KSPPREONLY));
+      PetscCall(KSPSetType(r->ksp, r->ksptype));
       PetscCall(KSPSetPC(r->ksp, r->pc));
       PetscCall(KSPSetUp(r->ksp));
     }
@@ -955,7 +957,7 @@ static PetscErrorCode SuiteRhs(void)
     PetscCall(SizesFew(dim, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
       Problem p;
-      Run     runs[5];
+      Run     runs[7];
 
       PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
       PetscCall(RunInit(&runs[0], RUN_COLUMNS_SINGLE, &p, "rhs/8_x_pcapply", "bcrpoisson", Working(), ""));
@@ -963,8 +965,12 @@ static PetscErrorCode SuiteRhs(void)
       PetscCall(RunInit(&runs[2], RUN_COLUMNS_EACH, &p, "rhs/8_x_kspsolve", "bcrpoisson", Working(), ""));
       PetscCall(RunInit(&runs[3], RUN_COLUMNS_KSP, &p, "rhs/kspmatsolve_8", "bcrpoisson", Working(), ""));
       PetscCall(RunInit(&runs[4], RUN_PC, &p, "rhs/1_x_pcapply", "bcrpoisson", Working(), ""));
-      PetscCall(GroupRun(5, runs, PetscMax(5, repetitions / 2)));
-      PetscCall(GroupDestroy(5, runs));
+      /* solve and refinement to the default tolerance: two norms and a product with the matrix more */
+      PetscCall(RunInit(&runs[5], RUN_COLUMNS_EACH, &p, "rhs/8_x_kspsolve_refined", "bcrpoisson", Working(), ""));
+      PetscCall(RunInit(&runs[6], RUN_COLUMNS_KSP, &p, "rhs/kspmatsolve_8_refined", "bcrpoisson", Working(), ""));
+      runs[5].ksptype = runs[6].ksptype = KSPBCRPOISSON;
+      PetscCall(GroupRun(7, runs, PetscMax(5, repetitions / 2)));
+      PetscCall(GroupDestroy(7, runs));
       PetscCall(ProblemDestroy(&p));
     }
   }

@@ -13,6 +13,7 @@
 typedef struct {
   const KSPRefineKind *kind;
   PetscInt             solves; /* applications of the solver in the last KSPSolve(), per right-hand side */
+  Mat                  R, Z;   /* KSPMatSolve(): residuals and corrections */
 } KSP_Refine;
 
 /* -pc_type is the user's word, and has to be the right one */
@@ -219,10 +220,26 @@ static PetscErrorCode KSPRefineCopy(Vec from, Vec to)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. zero: X counts as zero.
+/* norms[]: of the columns */
+static PetscErrorCode KSPRefineMatNorms(Mat B, PetscReal norms[])
+{
+  PetscInt n;
+  Vec      b;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(B, NULL, &n));
+  for (PetscInt c = 0; c < n; ++c) {
+    PetscCall(MatDenseGetColumnVecRead(B, c, &b));
+    PetscCall(VecNorm(b, NORM_2, &norms[c]));
+    PetscCall(MatDenseRestoreColumnVecRead(B, c, &b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R.
    A matrix of the device takes host vectors for ones whose entries it has there already, columns of a dense matrix however are one
    vector with ever another array: the product is taken with the KSP's own vectors where their type differs. */
-static PetscErrorCode KSPRefineMatResidual(KSP ksp, PetscBool zero, Mat B, Mat X, Mat R, PetscReal norms[])
+static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscReal norms[])
 {
   Mat       A;
   Vec       b, x, r;
@@ -235,34 +252,54 @@ static PetscErrorCode KSPRefineMatResidual(KSP ksp, PetscBool zero, Mat B, Mat X
   PetscCall(MatGetSize(B, NULL, &n));
   for (PetscInt c = 0; c < n; ++c) {
     PetscCall(MatDenseGetColumnVecRead(B, c, &b));
+    PetscCall(MatDenseGetColumnVecRead(X, c, &x));
     PetscCall(MatDenseGetColumnVecWrite(R, c, &r));
-    if (zero) PetscCall(VecCopy(b, r));
+    PetscCall(VecGetType(x, &type[0]));
+    PetscCall(VecGetType(ksp->work[0], &type[1]));
+    PetscCall(PetscStrcmp(type[0], type[1], &same));
+    if (same) PetscCall(KSPRefineResidual(ksp, A, b, x, r));
     else {
-      PetscCall(MatDenseGetColumnVecRead(X, c, &x));
-      PetscCall(VecGetType(x, &type[0]));
-      PetscCall(VecGetType(ksp->work[0], &type[1]));
-      PetscCall(PetscStrcmp(type[0], type[1], &same));
-      if (same) PetscCall(KSPRefineResidual(ksp, A, b, x, r));
-      else {
-        PetscCall(KSPRefineCopy(x, ksp->work[0]));
-        PetscCall(KSP_MatMult(ksp, A, ksp->work[0], ksp->work[1]));
-        PetscCall(KSPRefineCopy(ksp->work[1], r));
-        PetscCall(VecAYPX(r, -1, b));
-      }
-      PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
+      PetscCall(KSPRefineCopy(x, ksp->work[0]));
+      PetscCall(KSP_MatMult(ksp, A, ksp->work[0], ksp->work[1]));
+      PetscCall(KSPRefineCopy(ksp->work[1], r));
+      PetscCall(VecAYPX(r, -1, b));
     }
     PetscCall(VecNorm(r, NORM_2, &norms[c]));
     PetscCall(MatDenseRestoreColumnVecWrite(R, c, &r));
+    PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
     PetscCall(MatDenseRestoreColumnVecRead(B, c, &b));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All columns are refined until each has its residual below max(rtol ||b||, atol). Monitors and history get the largest norm. */
+/* A dense matrix like B that stays until another block comes or the KSP is reset: memory that is new each time costs more than a solve */
+static PetscErrorCode KSPRefineMatWork(Mat B, Mat *work)
+{
+  PetscBool   same = PETSC_FALSE, rows, columns;
+  MatType     type;
+  PetscLayout to[2], of[2];
+
+  PetscFunctionBegin;
+  if (*work) {
+    PetscCall(MatGetType(B, &type));
+    PetscCall(PetscObjectTypeCompare((PetscObject)*work, type, &same));
+    PetscCall(MatGetLayouts(B, &to[0], &to[1]));
+    PetscCall(MatGetLayouts(*work, &of[0], &of[1]));
+    PetscCall(PetscLayoutCompare(to[0], of[0], &rows));
+    PetscCall(PetscLayoutCompare(to[1], of[1], &columns));
+    if (!rows || !columns) same = PETSC_FALSE;
+  }
+  if (same) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatDestroy(work));
+  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All columns are refined until each has its residual below max(rtol ||b||, atol). Monitors and history get the largest norm. The guess that counts as
+   zero is not read: the first solve goes from B to X. */
 static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
 {
   KSP_Refine *refine = (KSP_Refine *)ksp->data;
-  Mat         R, Z;
   PetscReal  *norms, *target, norm, best = PETSC_MAX_REAL;
   PetscInt    n, stagnant = 0;
   PetscBool   zero = ksp->guess_zero, done;
@@ -278,13 +315,12 @@ static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
     ksp->reason               = KSP_CONVERGED_ITS;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &R));
-  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &Z));
+  PetscCall(KSPRefineMatWork(B, &refine->R));
   PetscCall(PetscMalloc2(n, &norms, n, &target));
-  PetscCall(KSPRefineMatResidual(ksp, PETSC_TRUE, B, X, R, target));
+  PetscCall(KSPRefineMatNorms(B, target));
+  if (zero) PetscCall(PetscArraycpy(norms, target, n));
+  else PetscCall(KSPRefineMatResidual(ksp, B, X, refine->R, norms));
   for (PetscInt c = 0; c < n; ++c) target[c] = PetscMax(ksp->rtol * target[c], ksp->abstol);
-  PetscCall(KSPRefineMatResidual(ksp, zero, B, X, R, norms));
-  if (zero) PetscCall(MatZeroEntries(X));
   while (PETSC_TRUE) {
     norm = 0;
     done = PETSC_TRUE;
@@ -320,15 +356,37 @@ static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
       ksp->reason = KSP_DIVERGED_BREAKDOWN;
       break;
     }
-    PetscCall(KSPRefineMatApply(ksp, R, Z));
-    PetscCall(MatAXPY(X, 1, Z, SAME_NONZERO_PATTERN));
+    if (zero) PetscCall(KSPRefineMatApply(ksp, B, X));
+    else {
+      PetscCall(KSPRefineMatWork(B, &refine->Z));
+      PetscCall(KSPRefineMatApply(ksp, refine->R, refine->Z));
+      PetscCall(MatAXPY(X, 1, refine->Z, SAME_NONZERO_PATTERN));
+    }
+    zero = PETSC_FALSE;
     ++refine->solves;
     ++ksp->its;
-    PetscCall(KSPRefineMatResidual(ksp, PETSC_FALSE, B, X, R, norms));
+    PetscCall(KSPRefineMatResidual(ksp, B, X, refine->R, norms));
   }
+  if (zero) PetscCall(MatZeroEntries(X));
   PetscCall(PetscFree2(norms, target));
-  PetscCall(MatDestroy(&Z));
-  PetscCall(MatDestroy(&R));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPReset_Refine(KSP ksp)
+{
+  KSP_Refine *refine = (KSP_Refine *)ksp->data;
+
+  PetscFunctionBegin;
+  PetscCall(MatDestroy(&refine->R));
+  PetscCall(MatDestroy(&refine->Z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPDestroy_Refine(KSP ksp)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPReset_Refine(ksp));
+  PetscCall(KSPDestroyDefault(ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -371,7 +429,8 @@ PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind)
   ksp->ops->matsolve       = KSPMatSolve_Refine;
   ksp->ops->setfromoptions = KSPSetFromOptions_Refine;
   ksp->ops->view           = KSPView_Refine;
-  ksp->ops->destroy        = KSPDestroyDefault;
+  ksp->ops->reset          = KSPReset_Refine;
+  ksp->ops->destroy        = KSPDestroy_Refine;
   ksp->ops->buildsolution  = KSPBuildSolutionDefault;
   ksp->ops->buildresidual  = KSPBuildResidualDefault;
   PetscFunctionReturn(PETSC_SUCCESS);

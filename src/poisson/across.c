@@ -2,11 +2,10 @@
   Tables for separators that are transformed across, along the block rows, while the sums over poles run along x (polesum.h; docs/method.md,
   section 5, "Across").
 
-  Where radix 8 divides ny + 1 and both ends of y are Dirichlet, the m - 1 = (ny + 1)/8 - 1 separators are themselves nodes of a coarser axis, and
-  mode k of theirs is what the modes j = 2 m l + k and 2 m l - k of all rows, 0 < j < 8 m, alias to: partial fractions of the reduced system's inverse, all of one weight
-  as those of paper 000, (6), here mode by mode,
+  Where the separators, every eighth row, are the nodes of a coarser axis, of which mode k has the angle Theta, all rows' modes of the angles theta with
+  cos 8 theta = cos Theta alias to it, and the reduced system's inverse is by partial fractions, all of one weight as those of paper 000, (6), here mode by mode,
 
-      u_k = 1/8 sum_j (T_x + delta_j)^-1 D_k a_y/a_x,    delta_j = (shift + a_y 4 sin^2(j pi/(16 m)))/a_x.
+      u_k = 1/8 sum_s (T_x + delta_s)^-1 D_k a_y/a_x,    delta_s = (shift + a_y 4 sin^2(theta_s/2))/a_x,    theta_s = |Theta -+ 2 pi l|/8.
 */
 #include "tables.h"
 #include <math.h>
@@ -31,27 +30,128 @@ static void end_image(BCREnd end, double mu, double *r, double *own)
   }
 }
 
-PetscInt BCRPoleSumModes(const BCRAxis *x, const BCRAxis *y, double shift)
+/* With p pi/den the coarser axis' angle, that of pole s in units of pi/(8 den); 8: radix */
+static inline PetscInt pole_angle(PetscInt den, PetscInt p, PetscInt s)
 {
-  const double most = 0.1;                                                                  /* of what a line's image is to be at its other end: where it is more, images cancel */
-  const double sn = sin(M_PI / (2 * (y->n + 1.))), d = (shift + y->a * 4 * sn * sn) / x->a; /* of the smoothest mode */
-
-  if ((y->n + 1) % BCR_POLES || y->n < BCR_POLES || y->end[0] != BCR_END_DIRICHLET || y->end[1] != BCR_END_DIRICHLET || y->lower || x->lower) return 0;
-  if (!(d > 0) || (x->n + 1) * log1p(0.5 * (d + sqrt(d * (d + 4)))) < -log(most)) return 0;
-  return (y->n + 1) / BCR_POLES - 1;
+  return s % 2 ? den * (s + 1) - p : den * s + p;
 }
 
-PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const double lambda[], const double norm[], PetscBool single, PetscInt lanes, BCRArena *arena, BCRPoleSum *sum)
+/* Decay along x for an angle theta of y, theta/2 = q pi/(16 den) */
+static double pole_delta(const BCRAxis *x, const BCRAxis *y, double shift, PetscInt den, PetscInt q)
 {
-  const PetscInt  n = x->n, nk = BCRPoleSumModes(x, y, shift), m = nk + 1, nq = (nk + lanes - 1) / lanes;
+  const double sn = sin(q * M_PI / (2. * BCR_POLES * den));
+
+  return (shift + y->a * 4 * sn * sn) / x->a;
+}
+
+PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcross *a)
+{
+  const double most    = 0.1; /* of what a line's image is to be at its other end: where it is more, images cancel */
+  const BCREnd coarse  = y->end[0] == BCR_END_NEUMANN ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET;
+  PetscInt     gap[2]  = {7, 7};
+  PetscInt     slowest = 1; /* p of the smoothest mode that decays along x by itself */
+  double       d;
+
+  if (x->lower || y->lower || y->n < BCR_POLES) return PETSC_FALSE;
+  if (y->end[0] == BCR_END_PERIODIC) {
+    if (y->n % BCR_POLES || y->n < 2 * BCR_POLES) return PETSC_FALSE;
+    a->end[0] = a->end[1] = BCR_END_PERIODIC;
+    a->rows.n = a->ng = a->den = y->n / BCR_POLES;
+    slowest                    = 2;
+  } else {
+    for (int e = 0; e < 2; e++) {
+      if (y->end[e] != BCR_END_DIRICHLET && y->end[e] != BCR_END_NEUMANN) return PETSC_FALSE;
+      if (y->end[e] == BCR_END_NEUMANN) gap[e] = 4; /* mirrored at the end, a separator is eight rows from its image */
+    }
+    if (gap[0] != gap[1]) gap[gap[0] == 4 ? 1 : 0] = 3; /* four rows from the node beyond a Dirichlet end */
+    a->rows.n = (y->n - gap[0] - gap[1] - 1) / BCR_POLES + 1;
+    if (a->rows.n < 1 || gap[0] + gap[1] + BCR_POLES * (a->rows.n - 1) + 1 != y->n) return PETSC_FALSE;
+    a->ng     = a->rows.n + 1;
+    a->end[0] = a->end[1] = BCR_END_DIRICHLET;
+    a->den                = gap[0] == 7 ? a->rows.n + 1 : (gap[0] == gap[1] ? a->rows.n : 2 * a->rows.n);
+    if (gap[0] != 7) {
+      a->end[0] = coarse;
+      a->end[1] = gap[0] == gap[1] ? coarse : (coarse == BCR_END_CELL_NEUMANN ? BCR_END_CELL_DIRICHLET : BCR_END_CELL_NEUMANN);
+    }
+  }
+  a->rows.gap = a->rows.gaplast = 7;
+  for (int e = 0; e < 2; e++) {
+    a->rows.end[e]    = y->end[e];
+    a->rows.gapend[e] = gap[e];
+  }
+  d = pole_delta(x, y, shift, a->den, slowest);
+  if (!(d > 0) || (x->n + 1) * log1p(0.5 * (d + sqrt(d * (d + 4)))) < -log(most)) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* The line of the constant mode's first pole: pivots 1 + e as in level0.c, a ring bordered by its last unknown as in lines.c. That unknown is zero where the line is singular */
+static PetscErrorCode line_create(const BCRAxis *x, double delta, double scale, PetscInt row, BCRArena *arena, BCRPoleLine *line)
+{
+  const PetscBool px = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt  n  = x->n - (px ? 1 : 0);
+  double          beyond[2], num = 0, P = 1, *inv;
+
+  PetscFunctionBegin;
+  PetscCall(BCRArenaGet(arena, n * sizeof(*inv), &inv));
+  for (int e = 0; e < 2; e++) beyond[e] = px || x->end[e] == BCR_END_DIRICHLET ? 1 : (x->end[e] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+  line->n     = x->n;
+  line->row   = row;
+  line->scale = scale;
+  line->ring  = px;
+  line->up    = !px && x->end[0] == BCR_END_NEUMANN ? 2 : 1;
+  line->low   = !px && x->end[1] == BCR_END_NEUMANN ? 2 : 1;
+  line->inv   = inv;
+  line->last  = 0;
+  for (PetscInt i = 0; i < n; i++) {
+    num    = delta + (i ? (i == n - 1 ? line->low : 1) * num / P : beyond[0]) + (i == n - 1 ? beyond[1] : 0);
+    P      = (i == n - 1 ? 0 : (i ? 1 : line->up)) + num;
+    inv[i] = P > 0 ? 1 / P : 0;
+  }
+  if (px) {
+    double y = 0; /* last entry, and for symmetry the first, of the open line's inverse times the row sums, delta, less the couplings to the last unknown */
+
+    for (PetscInt i = 0; i < n; i++) y = (delta + y) * inv[i];
+    line->last = delta > 0 ? 1 / (delta + 2 * y) : 0;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* v_i = y_i + up c_i v_{i+1}, y_i = c_i (g_i + low y_{i-1}) */
+void BCRPoleLineSolve(const BCRPoleLine *line, double v[])
+{
+  const PetscInt n = line->n - (line->ring ? 1 : 0);
+  double         y = 0, last = 0;
+
+  for (PetscInt i = 0; i < line->n; i++) v[i] *= line->scale;
+  if (line->ring) {
+    double z = 0;
+
+    for (PetscInt i = 0; i < n; i++) {
+      y = (v[i] + y) * line->inv[i];
+      z = (v[n - 1 - i] + z) * line->inv[i];
+    }
+    last = line->last * (v[n] + y + z);
+    v[n] = last;
+    v[0] += last;
+    v[n - 1] += last;
+    y = 0;
+  }
+  for (PetscInt i = 0; i < n; i++) v[i] = y = (v[i] + (i == n - 1 ? line->low : 1) * y) * line->inv[i];
+  for (PetscInt i = n - 2; i >= 0; i--) v[i] = y = v[i] + (i ? 1 : line->up) * line->inv[i] * y;
+}
+
+PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across, const double lambda[], const double norm[], PetscBool single, PetscInt lanes, BCRArena *arena, BCRPoleSum *sum, BCRPoleLine *line)
+{
+  const PetscInt  n = x->n, nk = across->rows.n, den = across->den, nq = (nk + lanes - 1) / lanes;
   const double    eps = log(single ? 1e-9 : 1e-18); /* what decays below this does not count */
   const PetscBool px  = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
   ptrdiff_t      *near[4];
   double         *tab;
 
   PetscFunctionBegin;
-  sum->n  = n;
-  sum->nk = nk;
+  sum->n    = n;
+  sum->nk   = nk;
+  line->row = -1;
   for (int i = 0; i < 4; i++) {
     PetscCall(BCRArenaGet(arena, nq * sizeof(**near), &near[i]));
     for (PetscInt q = 0; q < nq; q++) near[i][q] = 0;
@@ -61,16 +161,17 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
   for (PetscInt q = 0; q < nq; q++) {
     for (PetscInt l = 0; l < lanes; l++) {
       const PetscInt i = PetscMin(q * lanes + l, nk - 1);
-      const PetscInt k = (PetscInt)(2 * m / M_PI * asin(0.5 * sqrt(lambda[i])) + 0.5);
+      const PetscInt p = (PetscInt)(2 * den / M_PI * asin(0.5 * sqrt(lambda[i])) + 0.5);
 
+      if (p == 0 && line->row < 0) PetscCall(line_create(x, shift / x->a, norm[i] / BCR_POLES * y->a / x->a, i, arena, line));
       for (PetscInt s = 0; s < BCR_POLES; s++) {
-        const PetscInt j  = s % 2 ? m * (s + 1) - k : m * s + k;
-        const double   sn = sin(j * M_PI / (2 * BCR_POLES * m)), d = (shift + y->a * 4 * sn * sn) / x->a, root = sqrt(d * (d + 4)), e = 0.5 * (d + root), mu = 1 / (1 + e);
-        const double   decay = log1p(e), rho = exp(-(n + 1) * decay), columns = PetscMin(-eps / decay + 1, (double)n);
-        double         r0, r1, own0, own1, *row = tab + BCR_SUM_ROWS * lanes * (q * BCR_POLES + s) + l;
+        const PetscBool apart = p == 0 && s == 0 ? PETSC_TRUE : PETSC_FALSE; /* by its line: it may not decay at all */
+        const double    d = pole_delta(x, y, shift, den, pole_angle(den, p, apart ? 1 : s)), root = sqrt(d * (d + 4)), e = 0.5 * (d + root), mu = 1 / (1 + e);
+        const double    decay = log1p(e), rho = exp(-(n + 1) * decay), columns = PetscMin(-eps / decay + 1, (double)n);
+        double          r0, r1, own0, own1, *row = tab + BCR_SUM_ROWS * lanes * (q * BCR_POLES + s) + l;
 
         row[BCR_SUM_MU * lanes] = mu;
-        row[BCR_SUM_W * lanes]  = q * lanes + l < nk ? norm[i] / BCR_POLES * y->a / x->a / root : 0;
+        row[BCR_SUM_W * lanes]  = q * lanes + l < nk && !apart ? norm[i] / BCR_POLES * y->a / x->a / root : 0;
         near[s > 0][q]          = PetscMax(near[s > 0][q], (ptrdiff_t)columns);
         if (px || rho > exp(eps)) near[2 + (s > 0)][q] = PetscMax(near[2 + (s > 0)][q], (ptrdiff_t)columns);
         if (px) {

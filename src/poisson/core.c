@@ -32,6 +32,7 @@ typedef struct { /* of one plane */
   BCRLinesTab    tab;
   BCRLinesGen    gen;
   BCRPoleSum     sum;
+  BCRPoleLine    line;
   PetscBool      general;
   double        *reach[2]; /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit coupling */
 } BCRPlanePlan;
@@ -53,7 +54,8 @@ struct _n_BCRCore {
   PetscInt           nplane;
   BCRPlanePlan      *plane;
   BCRDtt             dtt[3];
-  const BCRCpuTable *poles; /* PLAN_LEVEL0: dtt[1] transforms the separators along y, these sum over poles; NULL: dtt[0] along x */
+  const BCRCpuTable *poles;  /* PLAN_LEVEL0: dtt[1] transforms the separators along y, these sum over poles; NULL: dtt[0] along x */
+  BCRAcross          across; /* then */
   BCRReduction       red;
   BCRArena           arena;            /* tables */
   BCRArena           space;            /* work arrays */
@@ -66,6 +68,7 @@ struct _n_BCRCore {
   PetscBool          bordered; /* core.h */
   BCRCoreBorder      border;
   ptrdiff_t          dplane;           /* elements of D for one plane: bordered cores keep all */
+  double            *line;             /* across: of the constant mode */
   double            *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
   double             lineq;            /* periodic line: norm of the last unknown */
   PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
@@ -197,10 +200,10 @@ static const BCRCpuTable *separators_across(BCRCore c, double shift)
   const BCRCpuTable *poles;
   PetscInt           modes;
 
-  if (c->kind != PLAN_LEVEL0 || c->dim != 2 || c->bordered || c->singular || c->options.separators == 1) return NULL;
-  modes = BCRPoleSumModes(&c->axis[0], &c->axis[1], shift);
+  if (c->kind != PLAN_LEVEL0 || c->dim != 2 || c->bordered || c->options.separators == 1 || !BCRAcrossRows(&c->axis[0], &c->axis[1], shift, &c->across)) return NULL;
+  modes = c->across.rows.n;
   poles = 2 * modes > c->cpu->lanes ? c->cpu : c->narrow;
-  return modes && (c->options.separators == 2 || 2 * modes >= poles->lanes) ? poles : NULL;
+  return c->options.separators == 2 || 2 * modes >= poles->lanes ? poles : NULL;
 }
 
 /* Everything that depends on the shift */
@@ -221,7 +224,7 @@ static PetscErrorCode core_tables(BCRCore c)
   PetscCall(BCRArenaFree(&c->space));
   c->D = c->work = c->work0 = NULL;
   c->poles                  = separators_across(c, shift);
-  if (c->poles && !c->dtt[1]) PetscCall(BCRDttCreate(BCRPoleSumModes(x, y, shift), BCR_END_DIRICHLET, BCR_END_DIRICHLET, c->single, &c->dtt[1]));
+  if (c->poles && !c->dtt[1]) PetscCall(BCRDttCreate(c->across.rows.n, c->across.end[0], c->across.end[1], c->single, &c->dtt[1]));
   if ((c->kind == PLAN_LEVEL0 || c->kind == PLAN_FOURIERX) && !c->poles && !c->dtt[0]) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], c->single, &c->dtt[0]));
   for (PetscInt i = 0; i < 3; i++) {
     const double **l = i == 0 ? &lx : (i == 1 ? &ly : &lz), **n = i == 0 ? &nx : (i == 1 ? &ny : &nz);
@@ -299,13 +302,16 @@ static PetscErrorCode core_tables(BCRCore c)
         PetscInt    ng;
 
         p->scale = c->factor * nzk / y->a;
-        PetscCall(BCRLevel0Create(x, y, c->border.open, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, &p->shape, p->kind, &ok));
+        if (c->poles) {
+          rows = c->across.rows;
+          ng   = c->across.ng;
+        } else PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
+        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
-        PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
         if (c->poles) {
           p->tab.n = rows.n;
-          PetscCall(BCRPoleSumCreate(x, y, sh, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum));
+          PetscCall(BCRPoleSumCreate(x, y, sh, &c->across, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum, &p->line));
         } else {
           for (PetscInt i = 0; i < n0; i++) {
             d[i] = (sh + x->a * lx[i]) / y->a;
@@ -396,6 +402,7 @@ static PetscErrorCode core_tables(BCRCore c)
     PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->edge[1]));
     PetscCall(BCRArenaGet(&c->space, 3 * (n1 + 2) * sizeof(double), &c->column));
   }
+  if (c->poles) PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->line));
   work = PetscMax(work, lines);
   PetscCall(BCRArenaGet(&c->space, (dsize + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->D));
   if (c->kind == PLAN_LEVEL0) keep = (c->cpu->level0->keep(&c->plane[0].shape) + 15) / 16 * 16;
@@ -798,24 +805,29 @@ static double plane_corners(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *arg
   return (1 - end_weight(&c->axis[1], row)) * ((1 - end_weight(&c->axis[0], 0)) * get(c->io, c->corner, (row - sh->row[g]) * ld) + (1 - end_weight(&c->axis[0], n - 1)) * get(c->io, c->corner, (row - sh->row[g]) * ld + n - 1));
 }
 
-/* The plain mean of the solution taken out of the separators, in the constant mode where they are modes still: the first and the last one are not */
-static void plane_mean(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f)
+/* The plain mean of the solution, by its ends; the first and the last separator are no modes any more */
+static double plane_mean(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f)
 {
-  const BCRAxis     *x = &c->axis[0], *y = &c->axis[1];
-  const BCRPrecision pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
-  const ptrdiff_t    nsep = p->tab.n;
-  double            *m = c->rowsum + y->n, sum = (double)y->a / (double)x->a * c->endsum;
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+  double        *m = c->rowsum + y->n, sum = (double)y->a / (double)x->a * c->endsum;
 
   for (int e = 0; e < 2; e++) {
     sum += (1 - end_weight(y, e ? y->n - 1 : 0)) * axis_weight(x) * m[e ? y->n - 1 : 0];
     sum += plane_corners(c, p, args, f, e ? p->shape.ng - 1 : 0) / p->scale;
   }
-  sum /= (double)x->n * y->n;
-  for (ptrdiff_t s = 0; s < nsep; s++) {
-    if (s > 0 && s < nsep - 1) set(pd, c->D, s * c->ldd + c->pinx, get(pd, c->D, s * c->ldd + c->pinx) - sum);
-    else
-      for (PetscInt i = 0; i < x->n; i++) set(pd, c->D, s * c->ldd + i, get(pd, c->D, s * c->ldd + i) - sum);
-  }
+  return sum / ((double)x->n * y->n);
+}
+
+/* v added to separator s, in the constant mode where it is modes */
+static void separator_add(BCRCore c, ptrdiff_t s, PetscBool modes, double v)
+{
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+
+  if (modes) set(pd, c->D, s * c->ldd + c->pinx, get(pd, c->D, s * c->ldd + c->pinx) + v);
+  else if (c->single)
+    for (PetscInt i = 0; i < c->n[0]; i++) ((float *)c->D)[s * c->ldd + i] += (float)v;
+  else
+    for (PetscInt i = 0; i < c->n[0]; i++) ((double *)c->D)[s * c->ldd + i] += v;
 }
 
 /* Substitution back into all groups, from the last one, whose rows of f the cache still has; separators first .. end - 1 are still modes */
@@ -834,19 +846,62 @@ static void back_groups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, c
   }
 }
 
+/* The constant mode along y of a plane whose separators are modes: its first pole by elimination, and, in a singular plane, the constants of f and u. There, what f
+   sends to the separators adds up to its own weighted sum, that of ones to 8 for each of them. *sub: what is to be subtracted from f */
+static void solve_poles(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double *sub)
+{
+  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  const BCRAxis        *x    = &c->axis[0];
+  const BCRLevel0Shape *sh   = &p->shape;
+  const ptrdiff_t       nsep = p->tab.n;
+  void                 *D    = at(pd, c->D, PetscMax(p->line.row, 0) * c->ldd);
+  double               *v = c->line, mean = 0, shift = 0;
+
+  for (PetscInt i = 0; i < x->n && p->line.row >= 0; i++) v[i] = get(pd, D, i);
+  if (singular) {
+    for (PetscInt i = 0; i < x->n; i++) mean += end_weight(x, i) * v[i];
+    mean /= axis_weight(x);
+    *sub = mean / (BCR_POLES * (double)nsep);
+    for (PetscInt i = 0; i < x->n; i++) set(pd, D, i, v[i] -= mean);
+  }
+  if (p->line.row >= 0) BCRPoleLineSolve(&p->line, v);
+  c->poles->polesum->solve(&p->sum, c->D, c->ldd, c->work);
+  for (PetscInt i = 0; i < x->n && p->line.row >= 0; i++) v[i] += get(pd, D, i);
+  if (singular) { /* the means of the rows of u, which are known, in the place of the constant that the line has left open */
+    line_solution(&c->axis[1], c->rowsum, *sub, c->rowsum + c->n[1]);
+    for (ptrdiff_t s = 0; s < nsep; s++) shift += c->rowsum[c->n[1] + (s + 1 < sh->ng ? sh->row[s + 1] - 1 : c->n[1] - 1)];
+    shift /= (double)nsep;
+    for (PetscInt i = 0; i < x->n; i++) shift -= end_weight(x, i) * v[i] / axis_weight(x);
+  }
+  for (PetscInt i = 0; i < x->n && p->line.row >= 0; i++) set(pd, D, i, v[i] + shift);
+}
+
 /* a plane by level 0 and sums over poles of the separators' modes along y */
-static void solve_across(BCRCore c, const BCRPlanePlan *p, const void *f, void *u)
+static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, const void *f, void *u, PetscReal *removed)
 {
   const BCRCpuTable    *cpu = c->cpu;
   const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       ld = c->stride[1], n = c->n[0];
+  const ptrdiff_t       ld = c->stride[1], n = c->n[0], step = singular ? 8 : sh->ng; /* plane_sums() finds the rows in the cache */
   BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .ahead = 1};
 
   cpu->level0->start(sh, c->work0);
-  cpu->level0->reduce(sh, p->kind, 0, sh->ng, &args, f, ld, c->D, c->ldd, c->work0);
+  c->endsum = 0;
+  if (singular && !c->column && !c->single) args.rowsum = c->rowsum;
+  for (ptrdiff_t g = 0; g < sh->ng; g += step) {
+    const ptrdiff_t g1 = PetscMin(g + step, sh->ng);
+
+    cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
+    if (singular) plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < sh->ng ? sh->row[g1] : c->n[1]);
+  }
   cpu->dtt.cols(c->dtt[1], 0, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
-  c->poles->polesum->solve(&p->sum, c->D, c->ldd, c->work);
+  solve_poles(c, p, singular, &args.sub);
+  if (singular && removed) *removed = (PetscReal)args.sub;
   cpu->dtt.cols(c->dtt[1], 1, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
+  if (singular && c->corner) {
+    const double mean = plane_mean(c, p, &args, f);
+
+    for (ptrdiff_t s = 0; s < p->tab.n; s++) separator_add(c, s, PETSC_FALSE, -mean);
+  }
   cpu->level0->back(sh, p->kind, 0, sh->ng, &args, f, ld, u, ld, c->D, c->ldd, c->work0);
 }
 
@@ -860,6 +915,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   const PetscBool       mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
   BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
   ptrdiff_t             done = 0, end = nsep; /* separators done .. end - 1 are still modes */
+  double                sum;
 
   cpu->level0->start(sh, c->work0);
   c->endsum = 0;
@@ -881,7 +937,8 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   if (mean) {
     transform_rows(c, 1, 1, c->D);
     done = 1;
-    plane_mean(c, p, &args, f);
+    sum  = plane_mean(c, p, &args, f);
+    for (ptrdiff_t s = 0; s < nsep; s++) separator_add(c, s, s > 0 && s < nsep - 1 ? PETSC_TRUE : PETSC_FALSE, -sum);
   }
   back_groups(c, p, &args, f, u, c->D, done, end);
 }
@@ -979,7 +1036,7 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
 
   switch (c->kind) {
   case PLAN_LEVEL0:
-    if (c->poles) solve_across(c, p, f, u);
+    if (c->poles) solve_across(c, p, singular, f, u, removed);
     else solve_level0(c, p, singular, norm, f, u, removed);
     break;
   case PLAN_FOURIERX:

@@ -203,19 +203,17 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
-                               PetscBool *possible)
+PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows, PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape,
+                               BCRLevel0Kind kinds[3], PetscBool *possible)
 {
   const double    rx       = (double)x->a / (double)y->a;
   const PetscBool periodic = y->end[0] == BCR_END_PERIODIC && !open[0] ? PETSC_TRUE : PETSC_FALSE;
-  BCRLineRows     rows;
-  PetscInt        ng, r;
+  PetscInt        r;
   unsigned char  *kind;
   ptrdiff_t      *row;
   double          lambda[8], delta[8], A[64] = {0}, S[64] = {0};
 
   PetscFunctionBegin;
-  PetscCall(BCRLevel0Rows(y, 8, open, &rows, &ng));
   *possible        = PETSC_TRUE;
   shape->nx        = x->n;
   shape->nb        = (x->n + lanes - 1) / lanes;
@@ -230,19 +228,19 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
   PetscCall(BCRArenaGet(arena, ng * sizeof(*kind), &kind));
   PetscCall(BCRArenaGet(arena, ng * sizeof(*row), &row));
   for (PetscInt g = 0, at = 0; g < ng; g++) {
-    const PetscInt h = g == ng - 1 ? rows.gapend[1] : (g == 0 ? rows.gapend[0] : 7);
+    const PetscInt h = g == ng - 1 ? rows->gapend[1] : (g == 0 ? rows->gapend[0] : 7);
 
     row[g] = at;
     at += h + 1;
     kind[g] = 0;
-    if (g == 0 && !periodic && (h != 7 || rows.end[0] != BCR_END_DIRICHLET)) kind[g] = 1;
-    if (g == ng - 1 && (h != 7 || (!periodic && rows.end[1] != BCR_END_DIRICHLET))) kind[g] = 2;
+    if (g == 0 && !periodic && (h != 7 || rows->end[0] != BCR_END_DIRICHLET)) kind[g] = 1;
+    if (g == ng - 1 && (h != 7 || (!periodic && rows->end[1] != BCR_END_DIRICHLET))) kind[g] = 2;
   }
   shape->kind = kind;
   shape->row  = row;
   for (r = 0; r < 3; r++) {
-    const PetscInt  h    = r == 0 ? 7 : (r == 1 ? rows.gapend[0] : rows.gapend[1]);
-    const BCREnd    end  = r == 0 || periodic ? BCR_END_DIRICHLET : (r == 1 ? rows.end[0] : rows.end[1]);
+    const PetscInt  h    = r == 0 ? 7 : (r == 1 ? rows->gapend[0] : rows->gapend[1]);
+    const BCREnd    end  = r == 0 || periodic ? BCR_END_DIRICHLET : (r == 1 ? rows->end[0] : rows->end[1]);
     const PetscBool used = r == 0 || (r == 1 && kind[0] == 1) || (r == 2 && kind[ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
 
     PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));

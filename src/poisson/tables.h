@@ -46,13 +46,28 @@ PETSC_INTERN void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double w
 PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups);
 /* Eigenpairs of a group of h <= ld rows with one end (docs/method.md, section 4): synthesis S, row p at ld p, analysis A = S^-1, row j at ld j; ld at most 16 */
 PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[], double S[]);
-/* Level 0 for one shift (what is added to the two axes' operators). scale: of what is written to u. lanes: the kernels' BL.
+/* Level 0 for one shift (what is added to the two axes' operators). rows, ng: of the groups. scale: of what is written to u. lanes: the kernels' BL.
    cache: bytes that the ring may take. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
-PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
-                                            PetscBool *possible);
+PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows, PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,
+                                            BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible);
 
-/* Separators that are transformed across, along y (across.c): their number, or 0 where they are no axis of their own, or where lines along x
-   decay too slowly for the parallel form */
-PETSC_INTERN PetscInt BCRPoleSumModes(const BCRAxis *x, const BCRAxis *y, double shift);
-/* The sums over poles along x for their modes; lambda, norm: of their transform. lanes: the kernel's */
-PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const double lambda[], const double norm[], PetscBool single, PetscInt lanes, BCRArena *arena, BCRPoleSum *sum);
+/* Separators that are transformed across, along y (across.c): the nodes of a coarser axis */
+typedef struct {
+  BCRLineRows rows;   /* the separators, with groups of 7 rows between them and of 7, 4 or 3 at the ends */
+  PetscInt    ng;     /* groups */
+  BCREnd      end[2]; /* of the coarser axis, which rows.n nodes has */
+  PetscInt    den;    /* the angles of its modes are multiples of pi/den */
+} BCRAcross;
+/* PETSC_FALSE where the separators cannot be such nodes, or where lines along x decay too slowly for the parallel form */
+PETSC_INTERN PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcross *across);
+/* The line of the constant mode's first pole, which decays along x by the shift alone, if at all: by elimination */
+typedef struct {
+  PetscInt      n, row; /* row: which mode; -1: none is constant */
+  PetscBool     ring;
+  double        scale, up, low, last; /* up, low: of the first and the last row; last: inverse pivot of a ring's last unknown */
+  const double *inv;
+} BCRPoleLine;
+PETSC_INTERN void BCRPoleLineSolve(const BCRPoleLine *line, double v[]);
+/* The sums over poles along x for the coarser axis' modes; lambda, norm: of their transform. lanes: the kernel's */
+PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across, const double lambda[], const double norm[], PetscBool single, PetscInt lanes, BCRArena *arena, BCRPoleSum *sum,
+                                             BCRPoleLine *line);

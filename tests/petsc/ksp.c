@@ -362,6 +362,42 @@ static PetscErrorCode ManyRightHandSides(void)
       PetscCall(MatDenseRestoreColumnVecRead(X, c, &xc));
       PetscCall(MatDenseRestoreColumnVecRead(B, c, &bc));
     }
+    /* blocks of other widths by the same KSP, the last one of zeros into a block that is not zero */
+    for (PetscInt width = 2; width <= 3 && form != 1; ++width) {
+      Mat       C, Y;
+      PetscReal norm;
+
+      PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, n, width, NULL, &C));
+      PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, n, width, NULL, &Y));
+      for (PetscInt c = 0; c < width; ++c) {
+        PetscCall(TestRandom(b));
+        PetscCall(VecScale(b, width == 2 ? 1 : 0));
+        PetscCall(TestRandom(x));
+        PetscCall(MatDenseGetColumnVecWrite(C, c, &bc));
+        PetscCall(CopyEntries(b, bc));
+        PetscCall(MatDenseRestoreColumnVecWrite(C, c, &bc));
+        PetscCall(MatDenseGetColumnVecWrite(Y, c, &xc));
+        PetscCall(CopyEntries(x, xc));
+        PetscCall(MatDenseRestoreColumnVecWrite(Y, c, &xc));
+      }
+      PetscCall(KSPMatSolve(ksp, C, Y));
+      PetscCall(KSPGetConvergedReason(ksp, &reason));
+      Check(reason > 0, "many, form %d, width %d: %s", (int)form, (int)width, KSPConvergedReasons[reason]);
+      for (PetscInt c = 0; c < width; ++c) {
+        PetscCall(MatDenseGetColumnVecRead(C, c, &bc));
+        PetscCall(MatDenseGetColumnVecRead(Y, c, &xc));
+        PetscCall(CopyEntries(bc, b));
+        PetscCall(CopyEntries(xc, x));
+        if (width == 2) PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
+        else PetscCall(VecNorm(x, NORM_INFINITY, &norm));
+        if (width == 2) Check(residual <= Tight() * (form == 2 ? 10 : 1), "many, form %d, width %d, column %d: residual %g", (int)form, (int)width, (int)c, (double)residual);
+        else Check(norm == 0, "many, form %d: %g from a right-hand side of zero", (int)form, (double)norm);
+        PetscCall(MatDenseRestoreColumnVecRead(Y, c, &xc));
+        PetscCall(MatDenseRestoreColumnVecRead(C, c, &bc));
+      }
+      PetscCall(MatDestroy(&C));
+      PetscCall(MatDestroy(&Y));
+    }
     PetscCall(MatDestroy(&B));
     PetscCall(MatDestroy(&X));
     PetscCall(Done(&da, &A, &ksp, &b, &x));

@@ -395,7 +395,7 @@ static PetscErrorCode quiet(MPI_Comm comm, int line, const char *fun, const char
 int main(int argc, char **argv)
 {
   static const int sizes[]  = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 31, 32, 33, 49, 63, 64, 65, 100, 101, 127, 128, 129, 255, 256, 257, 509, 1000};
-  static const int larger[] = {1023, 1439, 1500, 2047, 2500, 2878, 3001, 4095, 8191};
+  static const int larger[] = {999, 1023, 1234, 1439, 1500, 2047, 2500, 2878, 3001, 4095, 8191};
   BCRDtt           dtt;
   PetscErrorCode   ierr;
 

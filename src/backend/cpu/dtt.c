@@ -136,14 +136,21 @@ static void BCRFftHost(BCRFft f, int l, const long double *root, const long doub
 
 static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFft *fft);
 
-/* a length whose FFT is cheap for a convolution of length m: m itself, or the inputs padded with zeros as for Bluestein's transform */
+/* what is left of m without the primes that have a butterfly of their own */
+static int BCRRough(int m)
+{
+  for (int p = 2; p <= BCR_FFT_DIRECT; p++)
+    while (m % p == 0) m /= p;
+  return m;
+}
+
+/* a length whose FFT is cheap for a convolution of length m: m itself, or the inputs padded with zeros as for Bluestein's transform. One prime may take a
+   convolution of its own, but none in that: each adds its rounding, 6e-7 in single precision with three of them */
 static int BCRConvolutionLength(int m)
 {
-  int rest = m, S;
+  int rest = BCRRough(m), S;
 
-  for (int p = 2; p <= BCR_FFT_DIRECT; p++)
-    while (rest % p == 0) rest /= p;
-  if (rest == 1 || (rest <= 200 && BCRSmallestPrime(rest) == rest && BCRConvolutionLength(rest - 1) == rest - 1)) return m;
+  if (rest == 1 || (rest <= 200 && BCRSmallestPrime(rest) == rest && BCRRough(rest - 1) == 1)) return m;
   for (S = 2 * m - 1;; S++) {
     for (rest = S; rest % 2 == 0;) rest /= 2;
     for (; rest % 3 == 0;) rest /= 3;
@@ -261,12 +268,25 @@ static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFf
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode BCRSymMatrixDestroy(BCRSymMatrix *M)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(M->sum));
+  PetscCall(PetscFree(M->rest));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode BCRSymDestroy(BCRSym *sym)
 {
   BCRSym v = *sym;
 
   PetscFunctionBegin;
   if (!v) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscFree2(v->from, v->to));
+  PetscCall(BCRSymMatrixDestroy(&v->ca));
+  PetscCall(BCRSymMatrixDestroy(&v->sa));
+  PetscCall(BCRSymMatrixDestroy(&v->cb));
+  PetscCall(BCRSymMatrixDestroy(&v->sb));
   PetscCall(BCRFftDestroy(&v->fft));
   PetscCall(BCRSymDestroy(&v->sub));
   PetscCall(BCRFftDestroy(&v->big));
@@ -277,6 +297,126 @@ static PetscErrorCode BCRSymDestroy(BCRSym *sym)
   PetscCall(PetscFree(v->kernel));
   PetscCall(PetscFree(v->out));
   PetscCall(PetscFree(*sym));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* operations of a product with the cosines or sines of order p in so many parts, complex vectors; rows are padded */
+static double BCRSymProductFlops(int p, int odd, int ways)
+{
+  const int h = (p - 1) / 2, m = h / ways, N = m + !odd, rest = h - m, K = BCR_SYM_ROWS;
+
+  return 4. * ((N + K - 1) / K * K * N + (rest + K - 1) / K * K * rest) + (ways > 1 ? 4. * h * ways : 0);
+}
+
+/* the parts that it takes: of a prime several, if that is cheaper */
+static int BCRSymWays(int p, int odd)
+{
+  const int h    = (p - 1) / 2;
+  int       best = 1;
+
+  for (int ways = 2; ways <= 3 && BCRSmallestPrime(p) == p; ways++)
+    if (h % ways == 0 && !(odd && ways == 2) && BCRSymProductFlops(p, odd, ways) < BCRSymProductFlops(p, odd, best)) best = ways;
+  return best;
+}
+
+/* the indices 0 and, up to their sign, 1..(p-1)/2: powers of a generator where that splits a matrix, the second third with a minus, for which sines have the period h */
+static void BCRSymOrder(int p, int *order)
+{
+  const int h = (p - 1) / 2, g = BCRSymWays(p, 0) > 1 || BCRSymWays(p, 1) > 1 ? BCRGenerator(p) : 0, third = BCRSymWays(p, 1) == 3 ? h / 3 : h;
+
+  order[0] = 0;
+  for (PetscInt64 i = 1, power = 1; i <= h; i++, power = power * g % p) order[i] = (int)(!g ? i : (i > third && i <= 2 * third ? p - power : power));
+}
+
+/* row i and column j, both from 0, of what symproduct() takes, of order N; more rows are zero */
+static void BCRSymPut(void *matrix, PetscBool single, int N, int i, int j, long double v)
+{
+  BCRTablePut(matrix, single, ((size_t)(i / BCR_SYM_ROWS) * N + j) * BCR_SYM_ROWS + i % BCR_SYM_ROWS, v);
+}
+
+/* factor: of all columns but that of index 0 */
+static PetscErrorCode BCRSymMatrixCreate(int p, const int *order, int odd, int factor, PetscBool single, size_t *bytes, BCRSymMatrix *M)
+{
+  const int    h = (p - 1) / 2, w = BCRSymWays(p, odd), m = h / w, first = odd ? 1 : 0, N = m + 1 - first, rest = h - m;
+  const int    size[2] = {N, rest};
+  long double *root;
+
+  PetscFunctionBegin;
+  M->h    = h;
+  M->zero = !odd;
+  M->ways = w;
+  for (int k = 0; k < 2; k++) {
+    const int rows = (size[k] + BCR_SYM_ROWS - 1) / BCR_SYM_ROWS * BCR_SYM_ROWS;
+
+    if (!size[k]) continue;
+    PetscCall(BCRTableNew((size_t)rows * size[k], single, k ? &M->rest : &M->sum, bytes));
+    for (int i = 0; i < rows; i++)
+      for (int j = 0; j < size[k]; j++) BCRSymPut(k ? M->rest : M->sum, single, size[k], i, j, 0);
+  }
+  PetscCall(PetscMalloc1(2 * p, &root));
+  for (int q = 0; q < p; q++) BCRUnit(q, p, &root[2 * q], &root[2 * q + 1]);
+  for (int i = first; i <= m; i++)
+    for (int j = first; j <= m; j++) {
+      long double f[3], mean = 0;
+
+      for (int r = 0; r < w; r++) {
+        f[r] = (j ? factor : 1) * root[2 * ((PetscInt64)order[i] * order[j ? j + r * m : 0] % p) + odd];
+        mean += f[r] / w;
+      }
+      BCRSymPut(M->sum, single, N, i - first, j - first, i ? mean : f[0]);
+      for (int c = 0; c < w - 1 && i && j; c++)
+        for (int a = 0; a < w - 1; a++) BCRSymPut(M->rest, single, rest, c * m + i - 1, a * m + j - 1, f[a + c] - mean);
+    }
+  PetscCall(PetscFree(root));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static double BCRSymPairFlops(int a, int b)
+{
+  double flops = 0;
+
+  for (int odd = 0; odd < 2; odd++) flops += (a + 1) / 2 * BCRSymProductFlops(b, odd, BCRSymWays(b, odd)) + (b + 1) / 2 * BCRSymProductFlops(a, odd, BCRSymWays(a, odd));
+  return flops;
+}
+
+/* place of index p of n, folded */
+static int BCRSymPlace(PetscInt64 p, int n, int odd)
+{
+  p %= n;
+  return (int)(2 * p < n ? p : (odd ? -1 - (n - p) : n - p));
+}
+
+static PetscErrorCode BCRSymPairCreate(BCRSym v, int a, int b, int odd, PetscBool single, size_t *bytes)
+{
+  const int  n = v->n, A = (a + 1) / 2, B = (b + 1) / 2;
+  PetscInt64 ea = b, eb = a; /* 1 mod a and 0 mod b, and the other way round */
+  int       *oa, *ob;
+
+  PetscFunctionBegin;
+  while (ea % a != 1) ea += b;
+  while (eb % b != 1) eb += a;
+  v->a = a;
+  v->b = b;
+  PetscCall(PetscMalloc2(2 * A * B, &v->from, 2 * A * B, &v->to));
+  *bytes += 4 * (size_t)A * B * sizeof(int);
+  PetscCall(PetscMalloc2(A, &oa, B, &ob));
+  BCRSymOrder(a, oa);
+  BCRSymOrder(b, ob);
+  for (int i = 0; i < A; i++)
+    for (int j = 0; j < B; j++)
+      for (int minus = 0; minus < 2; minus++) {
+        const PetscInt64 jj = minus ? b - ob[j] : ob[j];
+
+        v->from[2 * (i * B + j) + minus] = BCRSymPlace((PetscInt64)b * oa[i] + a * jj, n, odd);
+        v->to[2 * (j * A + i) + minus]   = BCRSymPlace(ea * oa[i] + eb * jj, n, odd);
+      }
+  PetscCall(BCRSymMatrixCreate(a, oa, 0, 2, single, bytes, &v->ca));
+  PetscCall(BCRSymMatrixCreate(a, oa, 1, 2, single, bytes, &v->sa));
+  PetscCall(BCRSymMatrixCreate(b, ob, 0, 1, single, bytes, &v->cb));
+  PetscCall(BCRSymMatrixCreate(b, ob, 1, 1, single, bytes, &v->sb));
+  PetscCall(PetscFree2(oa, ob));
+  v->scratch = 2 * (size_t)A * B + 4 * (size_t)PetscMax(A, B);
+  v->flops   = BCRSymPairFlops(a, b);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -322,7 +462,9 @@ static PetscErrorCode BCRSymConvolution(BCRSym v, int odd, PetscBool single, siz
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *bytes, BCRSym *sym)
+static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *bytes, BCRSym *sym);
+
+static PetscErrorCode BCRSymTransformCreate(int n, int odd, PetscBool single, size_t *bytes, BCRSym *sym)
 {
   const int   r = BCRSmallestPrime(n), m = n / r, h = (m + 1) / 2;
   BCRSym      v;
@@ -357,6 +499,47 @@ static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *byt
     }
   v->scratch = (size_t)h + (size_t)m * (r - 1) / 2 + m + 2 * (size_t)r + PetscMax(PetscMax(v->fft->scratch, v->sub->scratch), v->big ? v->big->scratch : 0);
   v->flops   = (r - 1) / 2 * v->fft->flops + v->sub->flops + h * ((v->big ? v->big->flops : 2. * (r - 1) * (r - 1)) + 6. * (r - 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the greatest common divisor of both is 1 */
+static PetscBool BCRCoprime(int a, int b)
+{
+  while (b) {
+    const int r = a % b;
+
+    a = b;
+    b = r;
+  }
+  return a == 1 ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* by transforms, or in two dimensions where that is cheaper */
+static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *bytes, BCRSym *sym)
+{
+  size_t own  = 0;
+  int    best = 0;
+  double most;
+
+  PetscFunctionBegin;
+  PetscCall(BCRSymTransformCreate(n, odd, single, &own, sym));
+  most = BCR_SYM_FASTER * (*sym)->flops;
+  for (int a = 3; (PetscInt64)a * a < n; a += 2)
+    if (n % a == 0 && BCRCoprime(a, n / a) && BCRSymPairFlops(a, n / a) < most) {
+      best = a;
+      most = BCRSymPairFlops(a, n / a);
+    }
+  if (best) {
+    BCRSym v;
+
+    PetscCall(BCRSymDestroy(sym));
+    PetscCall(PetscNew(&v));
+    own  = sizeof(*v);
+    *sym = v;
+    v->n = n;
+    PetscCall(BCRSymPairCreate(v, best, n / best, odd, single, &own));
+  }
+  *bytes += own;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -487,6 +670,25 @@ static PetscErrorCode BCRDttFourCreate(BCRDtt d)
   }
   d->scratch = n + d->fft->scratch;
   d->flops   = d->fft->flops + 6. * n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRDttRealCreate(BCRDtt d)
+{
+  const int   n = d->n;
+  long double c, s;
+
+  PetscFunctionBegin;
+  d->kind = BCR_DTT_REAL;
+  PetscCall(BCRFftCreate(n / 2, d->single, &d->bytes, &d->fft));
+  PetscCall(BCRTableNew(2 * (size_t)(n / 4 + 1), d->single, &d->in, &d->bytes));
+  for (int k = 0; k <= n / 4; k++) {
+    BCRUnit(k, n, &c, &s);
+    BCRTablePut(d->in, d->single, 2 * (size_t)k, c / 2);
+    BCRTablePut(d->in, d->single, 2 * (size_t)k + 1, s / 2);
+  }
+  d->scratch = n + d->fft->scratch;
+  d->flops   = d->fft->flops + 4. * n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -649,7 +851,8 @@ PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool sin
     d->kind = BCR_DTT_SCALE;
     PetscCall(BCRTableNew(1, single, &d->in, &d->bytes));
     BCRTablePut(d->in, single, 0, c[d->odd]);
-  } else if (!t) PetscCall(BCRDttPairCreate(d, 0));
+  } else if (!t && n % 2 == 0) PetscCall(BCRDttRealCreate(d));
+  else if (!t) PetscCall(BCRDttPairCreate(d, 0));
   else if (t->fn == 2 && t->f0 % 2 == 0) PetscCall(BCRDttOneCreate(d, (int)(F / 2)));
   else if (t->f0) PetscCall(BCRDttSymCreate(d, t, F));
   else if (t->fn == 8) {

@@ -293,6 +293,12 @@ BCR_INLINE void dtt1odd(BCRSym v, const real *f, ptrdiff_t fs, cvec *w, real *y,
   cvec           *z = w, *Z = w + (L + 1) / 2;
   const real      h = (real)0.5;
 
+  if (v->a) {
+    const BCRN(SymEnds) e = {.f = odd ? f - fs : f, .y = y, .fs = fs, .ys = ys, .L = L};
+
+    (odd ? BCRN(SymPairSin1) : BCRN(SymPairCos1))(v, &e, w);
+    return;
+  }
   if (!odd) z[0] = (cvec){vload(f) + vload(f + L * fs), vload(f) - vload(f + L * fs)};
   for (ptrdiff_t p = 1; 2 * p < L; p++) {
     const vec a = vload(f + (odd ? p - 1 : p) * fs), b = vload(f + (odd ? L - p - 1 : L - p) * fs);
@@ -468,6 +474,59 @@ static __attribute__((noinline)) void BCRN(Dtt4Cos)(BCRDtt d, const real *f, ptr
   dtt4(d, f, fs, y, ys, w, 0);
 }
 
+/*
+  Periodic of even length n = 2H, one line: modes 1, c_1, s_1, ... The sequence z_m = x_{2m} + i x_{2m+1} has the DFT Z, and with E = (Z_k + conj Z_{H-k})/2,
+  i O = (Z_k - conj Z_{H-k})/2 that of x is X_k = E + e^{-2 pi i k/n} O = c_k - i s_k, X_{H-k} = conj(E - e^{-2 pi i k/n} O).
+*/
+static __attribute__((noinline)) void BCRN(DttRealAnalysis)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+{
+  const ptrdiff_t n = d->n, H = n / 2;
+  const real     *t = (const real *)d->in, h = (real)0.5;
+  cvec           *z = w, *Z = w + H;
+
+  for (ptrdiff_t m = 0; m < H; m++) z[m] = (cvec){vload(f + 2 * m * fs), vload(f + (2 * m + 1) * fs)};
+  BCRN(FftRun)(d->fft, z, 1, Z, w + n);
+  vstore(y, Z[0].r + Z[0].i);
+  vstore(y + (n - 1) * ys, Z[0].r - Z[0].i);
+  for (ptrdiff_t k = 1; 2 * k < H; k++) {
+    const cvec a = Z[k], b = Z[H - k], E = {(a.r + b.r) * h, (a.i - b.i) * h}, R = cmul((cvec){a.i + b.i, b.r - a.r}, t[2 * k], -t[2 * k + 1]);
+
+    vstore(y + (2 * k - 1) * ys, E.r + R.r);
+    vstore(y + 2 * k * ys, vset1(0) - E.i - R.i);
+    vstore(y + (n - 2 * k - 1) * ys, E.r - R.r);
+    vstore(y + (n - 2 * k) * ys, E.i - R.i);
+  }
+  if (H % 2 == 0) {
+    vstore(y + (H - 1) * ys, Z[H / 2].r);
+    vstore(y + H * ys, Z[H / 2].i);
+  }
+}
+
+/* x_i = Re sum V_k e^{2 pi i ik/n}, V_k = c_k - i s_k: z as above is the inverse DFT of P + i e^{2 pi i k/n} Q, P, Q = (V_k +- conj V_{H-k})/2, here as a
+   forward one with real and imaginary part swapped */
+static __attribute__((noinline)) void BCRN(DttRealSynthesis)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+{
+  const ptrdiff_t n = d->n, H = n / 2;
+  const real     *t = (const real *)d->in, h = (real)0.5;
+  cvec           *z = w, *Z = w + H;
+  const vec       first = vload(f), last = vload(f + (n - 1) * fs);
+
+  z[0] = (cvec){first - last, first + last};
+  for (ptrdiff_t k = 1; 2 * k < H; k++) {
+    const cvec V = {vload(f + (2 * k - 1) * fs), vload(f + 2 * k * fs)}, U = {vload(f + (n - 2 * k - 1) * fs), vload(f + (n - 2 * k) * fs)};
+    const cvec P = {(V.r + U.r) * h, (U.i - V.i) * h}, R = cmul((cvec){V.r - U.r, vset1(0) - V.i - U.i}, t[2 * k], t[2 * k + 1]);
+
+    z[k]     = (cvec){P.i + R.r, P.r - R.i};
+    z[H - k] = (cvec){R.r - P.i, P.r + R.i};
+  }
+  if (H % 2 == 0) z[H / 2] = (cvec){vload(f + H * fs), vload(f + (H - 1) * fs)};
+  BCRN(FftRun)(d->fft, z, 1, Z, w + n);
+  for (ptrdiff_t m = 0; m < H; m++) {
+    vstore(y + 2 * m * ys, Z[m].i);
+    vstore(y + (2 * m + 1) * ys, Z[m].r);
+  }
+}
+
 /* One group of VL lines straight from f to u (which may be f), or d->lines of them from and to x, n vectors each (complex vectors for
    SYM and PAIR). x: d->lines n vectors */
 static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, vec *x, cvec *w)
@@ -496,6 +555,9 @@ static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs,
   case BCR_DTT_FOUR:
     if (d->odd) BCRN(Dtt4Sin)(d, f, fs, u, us, w);
     else BCRN(Dtt4Cos)(d, f, fs, u, us, w);
+    break;
+  case BCR_DTT_REAL:
+    (direction ? BCRN(DttRealSynthesis) : BCRN(DttRealAnalysis))(d, f, fs, u, us, w);
     break;
   case BCR_DTT_SYM:
     BCRN(DttSym)(d, direction, (const cvec *)f, (cvec *)u, w);

@@ -400,6 +400,185 @@ static void BCRN(SymPrime)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec
   Z[0] = sum;
 }
 
+/* y_i = sum_j M_ij x_j of two columns (complex vectors), or of one: rows i < ni, columns j < nj */
+BCR_INLINE void symproduct(const real *M, int ni, int nj, const int two, const cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc)
+{
+  for (int i = 0; i < ni; i += BCR_SYM_ROWS, M += (ptrdiff_t)BCR_SYM_ROWS * nj) {
+    const real *m = M;
+    const cvec *p = x;
+    cvec        s[BCR_SYM_ROWS], t[BCR_SYM_ROWS];
+
+#pragma GCC unroll 8
+    for (int r = 0; r < BCR_SYM_ROWS; r++) s[r] = t[r] = (cvec){vset1(0), vset1(0)};
+    for (int j = 0; j < nj; j++, m += BCR_SYM_ROWS, p += xj) {
+      const cvec a = p[0], b = two ? p[xc] : a;
+
+#pragma GCC unroll 8
+      for (int r = 0; r < BCR_SYM_ROWS; r++) {
+        s[r].r += a.r * m[r];
+        s[r].i += a.i * m[r];
+        if (two) {
+          t[r].r += b.r * m[r];
+          t[r].i += b.i * m[r];
+        }
+      }
+    }
+    for (int r = 0; r < BCR_SYM_ROWS && i + r < ni; r++) {
+      y[(i + r) * yi] = s[r];
+      if (two) y[(i + r) * yi + yc] = t[r];
+    }
+  }
+}
+static __attribute__((noinline)) void BCRN(SymProduct)(const void *M, int ni, int nj, const cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc, int columns)
+{
+#if BCR_ISA == 2
+  if (columns == 2) symproduct((const real *)M, ni, nj, 1, x, xj, xc, y, yi, yc);
+  else symproduct((const real *)M, ni, nj, 0, x, xj, xc, y, yi, yc);
+#else /* two columns take more registers than there are */
+  for (int c = 0; c < columns; c++) symproduct((const real *)M, ni, nj, 0, x + c * xc, xj, 0, y + c * yc, yi, 0);
+#endif
+}
+
+/* sums and differences of the parts of x (BCRSymMatrix) in their place, or back */
+BCR_INLINE void symparts(const int ways, const int back, int m, cvec *x, ptrdiff_t xj, ptrdiff_t xc, int columns)
+{
+  for (int j = 0; j < m; j++)
+    for (int c = 0; c < columns; c++) {
+      cvec      *p = x + j * xj + c * xc, *q = p + m * xj, *r = q + m * xj;
+      const cvec a = *p, b = *q;
+
+      if (ways == 2) {
+        *p = cadd(a, b);
+        *q = csub(a, b);
+      } else if (!back) {
+        const cvec d = *r;
+
+        *p = cadd(cadd(a, b), d);
+        *q = csub(a, d);
+        *r = csub(b, d);
+      } else {
+        const cvec d = *r;
+
+        *p = cadd(a, b);
+        *q = cadd(a, d);
+        *r = csub(csub(a, b), d);
+      }
+    }
+}
+
+/* y = M x for two columns or one; x is overwritten where M has parts */
+static __attribute__((noinline)) void BCRN(SymMatrix)(const BCRSymMatrix *M, cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc, int columns)
+{
+  const int z = M->zero, m = M->h / M->ways, N = m + z, rest = M->h - m;
+
+  if (M->ways == 2) symparts(2, 0, m, x + z * xj, xj, xc, columns);
+  else if (M->ways == 3) symparts(3, 0, m, x + z * xj, xj, xc, columns);
+  BCRN(SymProduct)(M->sum, N, N, x, xj, xc, y, yi, yc, columns);
+  if (M->ways == 1) return;
+  BCRN(SymProduct)(M->rest, rest, rest, x + N * xj, xj, xc, y + N * yi, yi, yc, columns);
+  if (M->ways == 2) symparts(2, 1, m, y + z * yi, yi, yc, columns);
+  else symparts(3, 1, m, y + z * yi, yi, yc, columns);
+}
+
+/* Where sympair() takes its sequence from and brings its sums to: complex vectors z, indices 0..(n-1)/2; or, of one line of type I of length L = n, its even and its odd
+   outputs as real and imaginary part, each of which is sums over the period L of a sequence of the same symmetry. Sines: one step before the first element */
+typedef struct {
+  const cvec *z;
+  cvec       *Z;
+  const real *f; /* NULL: z */
+  real       *y;
+  ptrdiff_t   fs, ys, L;
+} BCRN(SymEnds);
+
+/* place: -1 - index for a minus */
+BCR_INLINE cvec symget(const BCRN(SymEnds) * e, int place, const int line, const int odd)
+{
+  const ptrdiff_t p = place >= 0 ? place : -1 - place;
+  const real      h = (real)(place >= 0 ? 1 : -1) * (line && p ? (real)0.5 : (real)1), k = p % 2 ? -h : h;
+
+  if (!line) return cscale(e->z[p], h);
+  {
+    const vec a = vload(e->f + p * e->fs), b = vload(e->f + (e->L - p) * e->fs);
+
+    return odd ? (cvec){(a - b) * h, (a + b) * k} : (cvec){(a + b) * h, (a - b) * k};
+  }
+}
+BCR_INLINE void symput(const BCRN(SymEnds) * e, int place, cvec s, const int line, const int odd)
+{
+  const ptrdiff_t q = place >= 0 ? place : -1 - place;
+  const real      h = (real)(place >= 0 ? 1 : -1);
+
+  if (line) {
+    if (odd && !q) return;
+    vstore(e->y + 2 * q * e->ys, s.r * h);
+    vstore(e->y + (e->L - 2 * q) * e->ys, s.i * (odd ? -h : h));
+  } else e->Z[q] = odd ? (cvec){s.i * h, s.r * -h} : s;
+}
+
+/*
+  n = a b in two dimensions. E, O: sums and differences of p2 and -p2; in p1 one of them has the sequence's symmetry, the other one the opposite. With CE, SO their
+  sums of cosines, of sines along p2, for p1 = 0..(a-1)/2,
+
+    odd:  S(k1, k2) = U + V, S(k1, -k2) = U - V,   U = 2 sum_{p1 > 0} sin CE,               V = SO_0 + 2 sum_{p1 > 0} cos SO
+    even: S(k1, k2) = U - V, S(k1, -k2) = U + V,   U = CE_0 + 2 sum_{p1 > 0} cos CE,        V = 2 sum_{p1 > 0} sin SO
+*/
+BCR_INLINE void sympair(BCRSym v, const int odd, const int line, const BCRN(SymEnds) * e, cvec *w)
+{
+  const int       A = (v->a + 1) / 2, B = (v->b + 1) / 2;
+  const ptrdiff_t size = (ptrdiff_t)A * B;
+  const cvec      zero = {vset1(0), vset1(0)};
+  cvec           *CE = w, *SO = CE + size, *E = SO + size, *O = E + 2 * PetscMax(A, B);
+  const int      *from = v->from, *to = v->to;
+
+  for (int p = 0; p < A; p += 2) {
+    const int columns = PetscMin(2, A - p), skipE = odd && p == 0, skipO = !odd && p == 0; /* of p1 = 0 one is zero */
+
+    for (int c = 0; c < columns; c++, from += 2 * B) {
+      E[c] = p + c || !odd ? symget(e, from[0], line, odd) : zero;
+      O[c] = zero;
+      for (int q = 1; q < B; q++) {
+        const cvec x = symget(e, from[2 * q], line, odd), y = symget(e, from[2 * q + 1], line, odd);
+
+        E[2 * q + c] = cadd(x, y);
+        O[2 * q + c] = csub(x, y);
+      }
+    }
+    BCRN(SymMatrix)(&v->cb, E + skipE, 2, 1, CE + (p + skipE) * B, 1, B, columns - skipE);
+    BCRN(SymMatrix)(&v->sb, O + 2 + skipO, 2, 1, SO + (p + skipO) * B + 1, 1, B, columns - skipO);
+    for (int c = 0; c < columns; c++) SO[(p + c) * B] = zero;
+  }
+  for (int k = 0; k < B; k += 2) {
+    const int columns = PetscMin(2, B - k);
+
+    E[0] = E[1] = O[0] = O[1] = zero;
+    BCRN(SymMatrix)(&v->ca, (odd ? SO : CE) + k, B, 1, odd ? O : E, 2, 1, columns);
+    BCRN(SymMatrix)(&v->sa, (odd ? CE : SO) + B + k, B, 1, (odd ? E : O) + 2, 2, 1, columns);
+    for (int c = 0; c < columns; c++, to += 2 * A)
+      for (int q = 0; q < A; q++) {
+        const cvec U = E[2 * q + c], V = O[2 * q + c];
+
+        symput(e, to[2 * q], odd ? cadd(U, V) : csub(U, V), line, odd);
+        if (q && k + c) symput(e, to[2 * q + 1], odd ? csub(U, V) : cadd(U, V), line, odd);
+      }
+  }
+}
+static __attribute__((noinline)) void BCRN(SymPairSin)(BCRSym v, const BCRN(SymEnds) * e, cvec *w)
+{
+  sympair(v, 1, 0, e, w);
+}
+static __attribute__((noinline)) void BCRN(SymPairCos)(BCRSym v, const BCRN(SymEnds) * e, cvec *w)
+{
+  sympair(v, 0, 0, e, w);
+}
+static __attribute__((noinline)) void BCRN(SymPairSin1)(BCRSym v, const BCRN(SymEnds) * e, cvec *w)
+{
+  sympair(v, 1, 1, e, w);
+}
+static __attribute__((noinline)) void BCRN(SymPairCos1)(BCRSym v, const BCRN(SymEnds) * e, cvec *w)
+{
+  sympair(v, 0, 1, e, w);
+}
+
 static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
 {
   const int   n = v->n, r = v->radix, m = v->m, h = (m + 1) / 2;
@@ -409,6 +588,12 @@ static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *
 
   if (n == 1) {
     Z[0] = odd ? zero : z[0];
+    return;
+  }
+  if (v->a) {
+    const BCRN(SymEnds) e = {.z = z, .Z = Z};
+
+    (odd ? BCRN(SymPairSin) : BCRN(SymPairCos))(v, &e, w);
     return;
   }
   if (m == 1) {
