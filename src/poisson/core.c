@@ -179,13 +179,16 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(y->n, &l, y->n, &d, y->n, &u));
-  for (PetscInt i = 0; i < y->n; i++) axis_row(y, i, &l[i], &d[i], &u[i]);
+  for (PetscInt i = 0; i < y->n; i++) {
+    axis_row(y, i, &l[i], &d[i], &u[i]);
+    d[i] -= l[i] + u[i];
+  }
   g->n        = y->n - (c->border.open[1] ? 1 : 0);
   g->nk       = nk;
   g->periodic = axis_periodic(y);
   g->pin      = pin;
   PetscCall(BCRArenaReal(&c->arena, c->single, y->n, l, &g->lower));
-  PetscCall(BCRArenaReal(&c->arena, c->single, y->n, d, &g->diag));
+  PetscCall(BCRArenaReal(&c->arena, c->single, y->n, d, &g->exc));
   PetscCall(BCRArenaReal(&c->arena, c->single, y->n, u, &g->upper));
   PetscCall(BCRArenaReal(&c->arena, c->single, nk, sigma, &g->sigma));
   PetscCall(BCRArenaReal(&c->arena, c->single, nk, norm, &g->scale));

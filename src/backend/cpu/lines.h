@@ -25,10 +25,10 @@ typedef struct {
 typedef struct {
   ptrdiff_t   n, nk;
   int         periodic;
-  const void *lower, *diag, *upper; /* n each; a periodic line's lower[0] and upper[n-1] are its couplings round the corner */
-  const void *sigma;                /* shift of each mode */
-  const void *scale;                /* factor of each mode */
-  ptrdiff_t   pin;                  /* mode that is singular: its last unknown is set to zero; -1: none */
+  const void *lower, *exc, *upper; /* n each, exc: the diagonal less both couplings; a periodic line's lower[0] and upper[n-1] are its couplings round the corner */
+  const void *sigma;               /* shift of each mode */
+  const void *scale;               /* factor of each mode */
+  ptrdiff_t   pin;                 /* mode that is singular: its last unknown is set to zero; -1: none */
 } BCRLinesGen;
 
 typedef struct {

@@ -179,21 +179,27 @@ static void BCRN(lines_tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t 
 }
 
 /* Factors as it goes. b: scratch of n rows for the backward multipliers; pin: lane that is singular or -1 */
-BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const real *diag, const real *upper, const vec *sigma, const vec *scale, int pin, real *b, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+/* Pivots P = up + num from sums of rows, num_s = exc_s + sigma + low num_(s-1)/P_(s-1), so that nothing cancels where a line is nearly singular */
+BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const real *exc, const real *upper, const vec *sigma, const vec *scale, int pin, real *b, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
 {
-  vec y[LNV], g[LNV], p[LNV], bv[LNV];
+  vec y[LNV], g[LNV], p[LNV], w[LNV];
 
-  for (int v = 0; v < LNV; v++) y[v] = bv[v] = vset1(0);
+  for (int v = 0; v < LNV; v++) {
+    y[v] = vset1(0);
+    w[v] = vset1(1); /* what is before the first row stays */
+  }
   for (ptrdiff_t s = 0; s < n; s++) {
-    const vec d = vset1(diag[s]), l = vset1(s > 0 ? lower[s] : 0), r = vset1(s < n - 1 ? upper[s] : 0);
+    const vec e = vset1(exc[s] + (s < n - 1 ? 0 : upper[s])), l = vset1(lower[s]), r = vset1(s < n - 1 ? upper[s] : 0);
 
     strip_load(g, u, u0 + s * ld, nk, io);
     for (int v = 0; v < LNV; v++) {
-      p[v] = vset1(1) / (d + sigma[v] - l * bv[v]);
+      const vec num = e + sigma[v] + l * w[v];
+
+      p[v] = vset1(1) / (r + num);
+      w[v] = num * p[v];
       if (s == n - 1 && pin >= 0 && pin / VL == v) p[v][pin % VL] = 0;
-      y[v]  = p[v] * (scale[v] * g[v] + l * y[v]);
-      bv[v] = p[v] * r;
-      vstore(b + LSW * s + VL * v, bv[v]);
+      y[v] = p[v] * (scale[v] * g[v] + l * y[v]);
+      vstore(b + LSW * s + VL * v, p[v] * r);
     }
     strip_store(u, u0 + s * ld, y, nk, io);
   }
@@ -206,7 +212,7 @@ BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const r
 
 BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, ptrdiff_t ld, real *work)
 {
-  const real     *lower = (const real *)t->lower, *diag = (const real *)t->diag, *upper = (const real *)t->upper;
+  const real     *lower = (const real *)t->lower, *exc = (const real *)t->exc, *upper = (const real *)t->upper;
   const ptrdiff_t n = t->n;
 
   for (ptrdiff_t k = 0; k < t->nk; k += LSW) {
@@ -223,7 +229,7 @@ BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, pt
       for (int i = nk; i < LSW; i++) w[i] = w[0];
       for (int v = 0; v < LNV; v++) sigma[v] = vload(w + VL * v);
     }
-    if (!t->periodic) lines_general_open(n, lower, diag, upper, sigma, scale, pin, work, nk, u, k, ld, io);
+    if (!t->periodic) lines_general_open(n, lower, exc, upper, sigma, scale, pin, work, nk, u, k, ld, io);
     else {
       real *z = work + LSW * (n + 1);
       real  zA[LSW] __attribute__((aligned(64))), zB[LSW] __attribute__((aligned(64))), q[LSW] __attribute__((aligned(64)));
@@ -235,14 +241,14 @@ BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, pt
         vstore(zB + VL * v, vset1(n > 1 ? lower[n - 1] : 0));
       }
       if (n > 1) {
-        lines_general_open(n - 1, lower, diag, upper, sigma, scale, -1, work, nk, u, k, ld, io);
+        lines_general_open(n - 1, lower, exc, upper, sigma, scale, -1, work, nk, u, k, ld, io);
         for (ptrdiff_t s = 0; s < n - 1; s++)
           for (int v = 0; v < LSW; v++) z[LSW * s + v] = (s == 0 ? lower[0] : 0) + (s == n - 2 ? upper[n - 2] : 0);
-        lines_general_open(n - 1, lower, diag, upper, sigma, one, -1, work, LSW, z, 0, LSW, 0);
+        lines_general_open(n - 1, lower, exc, upper, sigma, one, -1, work, LSW, z, 0, LSW, 0);
       }
       for (int i = 0; i < LSW; i++) { /* the last row: scale g + upper y_0 + lower y_(n-2) over what is left of its diagonal */
         const real sg = sigma[i / VL][i % VL], sc = scale[i / VL][i % VL];
-        const real den = diag[n - 1] + sg - (n > 1 ? upper[n - 1] * z[i] + lower[n - 1] * z[LSW * (n - 2) + i] : upper[0] + lower[0]);
+        const real den = exc[n - 1] + sg + (n > 1 ? upper[n - 1] * (1 - z[i]) + lower[n - 1] * (1 - z[LSW * (n - 2) + i]) : 0);
 
         q[i] = i == pin ? 0 : sc / den;
         zA[i] /= sc;
@@ -300,7 +306,7 @@ BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, co
         for (int i = nk; i < LSW; i++) w[i] = w[0];
         for (int v = 0; v < LNV; v++) sigma[v] = vload(w + VL * v);
       }
-      lines_general_open(n, (const real *)gen->lower, (const real *)gen->diag, (const real *)gen->upper, sigma, unit, -1, work, LSW, z, 0, LSW, 0);
+      lines_general_open(n, (const real *)gen->lower, (const real *)gen->exc, (const real *)gen->upper, sigma, unit, -1, work, LSW, z, 0, LSW, 0);
     }
     for (ptrdiff_t s = 0; s < n; s++) {
       strip_load(x, z, LSW * s, LSW, 0);
