@@ -494,18 +494,19 @@ static PetscErrorCode separators_onchip(BCRDeviceCore c)
     p->extrald    = c->ldd;
     p->extraplane = c->level0.eplane;
   }
-  if (!p->n || !BCRCudaBoxFits(p, c->single)) PetscFunctionReturn(PETSC_SUCCESS);
-  c->sepchip = PETSC_TRUE;
-  if (!c->seproots) {
+  if (!p->n) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!c->seproots) { /* sizes do not change from one set-up to the next: the device is asked once */
     const int n = BCRCudaBoxRoots(p->N, NULL);
     double   *w;
 
+    if (!BCRCudaBoxFits(p, c->single)) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(PetscMalloc1(2 * n, &w));
     (void)BCRCudaBoxRoots(p->N, w);
     PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, &c->seproots));
     PetscCall(PetscFree(w));
   }
-  p->roots = c->seproots;
+  c->sepchip = PETSC_TRUE;
+  p->roots   = c->seproots;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1565,7 +1566,7 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
     info->nlevels     = 2;
     info->schedule[0] = c->level0.radix;
     info->schedule[1] = c->seprows.n + 1;
-    info->flops       = unknowns / 8 * 130 + unknowns / 8 * (c->fft[0] || c->dst ? 40 : 4. * (double)c->n[0]) + (c->dim == 3 ? unknowns * 60 : 0);
+    info->flops       = unknowns / 8 * 130 + unknowns / c->level0.radix * (c->fft[0] || c->dst ? 40 : 4. * (double)c->n[0]) + (c->dim == 3 ? unknowns * 60 : 0);
   } else if (c->kind == DEVICE_REDUCTION) {
     const PetscBool trans        = reduction_transforms(c);
     char            radices[128] = "", pre[64] = "";

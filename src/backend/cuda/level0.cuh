@@ -215,6 +215,7 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
 template <typename T, int K, int R, int USUAL>
 __host__ __device__ constexpr int doublings(int j)
 {
+  static_assert(R != 15 || K == 5, "the numbers below");
   if (!USUAL) return 5;
   if (R == 15) return j == 0 ? 5 : (j == 1 ? 4 : (j < 5 ? 3 : 2)); /* single precision, K = 5 */
   if (K < 5) return (sizeof(T) == 8 ? 3 : 2) + (j == 0) + (R == 7 && j < 3);
