@@ -1,6 +1,6 @@
 /*
   Lines over the separators of level 0 (cuda.h: BCRCudaSepLines), a constant mu for each mode: y_i = g_i + mu y_(i-1), x_i = y_i + mu x_(i+1).
-  A block has 8 modes and up to 16 warps, a warp four chunks of K rows of each mode, a thread one chunk in registers. Each chunk's recurrences
+  A block has 8 modes (4 or 2 of long lines) and up to 16 warps, a warp four (8, 16) chunks of K rows of each mode, a thread one chunk in registers. Each chunk's recurrences
   begin with nothing carried in; what is carried between chunks goes over the lanes, then every thread follows the chain of the warps by itself:
   first for x_1 and x_n, from which what the ends take follows, then with that. Rows are counted from the end: the first chunks may be empty
   and the one after them short, so that all others have the same powers of mu. Within a chunk numbers are those of the vectors, what is carried is
@@ -10,8 +10,6 @@
 #include "reduced.cuh"
 
 enum {
-  MODES = 8,
-  PARTS = 32 / MODES, /* chunks of a warp */
   WARPS = 16
 };
 
@@ -74,9 +72,10 @@ static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const 
 }
 
 /* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular operator, whose mean is known */
-template <typename T, int K, int PLAIN, int OPEN>
+template <typename T, int K, int MODES, int PLAIN, int OPEN>
 __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? (sizeof(T) == 4 ? 4 : 2) : 3)) sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
 {
+  constexpr int      PARTS = 32 / MODES; /* chunks of a warp */
   __shared__ double2 ends[WARPS][MODES];
   __shared__ double  part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
   const int          lane = threadIdx.x & 31, m = lane % MODES, ci = lane / MODES, w = threadIdx.x >> 5, nw = blockDim.x >> 5, ch = w * PARTS + ci, k = blockIdx.x * MODES + m, kk = min(k, p.nk - 1);
@@ -183,9 +182,14 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
 
     first = i >= skip ? v : first;
   }
-  asm volatile("" : "+l"(g));                                                             /* do not keep the rows' addresses */
-  const double PW = PK * (1 + mK * mK) * (1 + mK * mK * mK * mK), mW = mK * mK * mK * mK; /* of a warp */
-  double       mW0 = m0;                                                                  /* from the first row to the second warp */
+  asm volatile("" : "+l"(g));        /* do not keep the rows' addresses */
+  double PW = PK, mW = mK, mW0 = m0; /* of a warp; from the first row to the second warp */
+
+#pragma unroll
+  for (int q = 1; q < PARTS; q *= 2) {
+    PW *= 1 + mW * mW;
+    mW *= mW;
+  }
 
 #pragma unroll
   for (int q = 1; q < PARTS; q++) mW0 *= q > f ? mK : 1;
@@ -368,38 +372,45 @@ __global__ void sep_long(BCRCudaSepLines p, T *g, BCRReduced red)
   if (red.window.n) window_done(red.window.turn);
 }
 
-template <typename T, int K>
+template <typename T, int K, int MODES>
 static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStream_t st)
 {
   const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
-  const int  threads = 32 * ((p->n + PARTS * K - 1) / (PARTS * K));
+  const int  rows = 32 / MODES * K, threads = 32 * ((p->n + rows - 1) / rows);
 
-  if (p->border && p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 1, 2>, grid, threads, 0, st, *p, g, red);
-  if (p->border) return bcr_launch(1, sep_lines<T, K, 1, 1>, grid, threads, 0, st, *p, g, red);
+  if (p->border && p->pin >= 0) return bcr_launch(1, sep_lines<T, K, MODES, 1, 2>, grid, threads, 0, st, *p, g, red);
+  if (p->border) return bcr_launch(1, sep_lines<T, K, MODES, 1, 1>, grid, threads, 0, st, *p, g, red);
   if (p->more) {
-    const cudaError_t e = cudaFuncSetAttribute((const void *)sep_lines<T, K, 2, 0>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared); /* as level0small.cu's */
+    const cudaError_t e = cudaFuncSetAttribute((const void *)sep_lines<T, K, MODES, 2, 0>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared); /* as level0small.cu's */
 
-    return e == cudaSuccess ? bcr_launch(1, sep_lines<T, K, 2, 0>, grid, threads, 0, st, *p, g, red) : (int)e;
+    return e == cudaSuccess ? bcr_launch(1, sep_lines<T, K, MODES, 2, 0>, grid, threads, 0, st, *p, g, red) : (int)e;
   }
-  if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, 0, 0>, grid, threads, 0, st, *p, g, red);
-  return bcr_launch(1, sep_lines<T, K, 1, 0>, grid, threads, 0, st, *p, g, red);
+  if (p->periodic || p->pin >= 0) return bcr_launch(1, sep_lines<T, K, MODES, 0, 0>, grid, threads, 0, st, *p, g, red);
+  return bcr_launch(1, sep_lines<T, K, MODES, 1, 0>, grid, threads, 0, st, *p, g, red);
+}
+
+template <typename T>
+static int sep_choose(cudaStream_t st, const BCRCudaSepLines *p, T *g, const BCRReduced &red)
+{
+  const int n = p->n;
+
+  if (p->planes > 8 && n <= 256) return n <= 32 ? launch<T, 8, 8>(p, g, red, st) : launch<T, 16, 8>(p, g, red, st); /* enough lines for long chunks: less is carried */
+  if (n <= 512) return n <= 128 ? launch<T, 4, 8>(p, g, red, st) : (n <= 256 ? launch<T, 8, 8>(p, g, red, st) : launch<T, 16, 8>(p, g, red, st));
+  if (n <= 128 * WARPS) return launch<T, 32, 8>(p, g, red, st);
+  return n <= 256 * WARPS ? launch<T, 32, 4>(p, g, red, st) : launch<T, 32, 2>(p, g, red, st);
 }
 
 static int sep_solve(cudaStream_t st, const BCRCudaSepLines *p, int single, void *g, const BCRReduced &red)
 {
   int error = 0;
 
-  if (p->n > 32 * PARTS * WARPS || p->n < 1) {
+  if (p->n > 512 * WARPS || p->n < 1) {
     const dim3 each((unsigned)((p->nk + 31) / 32), (unsigned)p->planes);
 
     BCR_CUDA_TYPE(single, sep_long<<<each, 32, 0, st>>>(*p, (T *)g, red));
     return bcr_done();
   }
-  if (p->planes > 8 && p->n <= 256) { /* enough lines for long chunks: less is carried */
-    BCR_CUDA_TYPE(single, error = p->n <= 32 ? launch<T, 8>(p, (T *)g, red, st) : launch<T, 16>(p, (T *)g, red, st));
-    return error;
-  }
-  BCR_CUDA_TYPE(single, error = p->n <= 128 ? launch<T, 4>(p, (T *)g, red, st) : (p->n <= 256 ? launch<T, 8>(p, (T *)g, red, st) : (p->n <= 512 ? launch<T, 16>(p, (T *)g, red, st) : launch<T, 32>(p, (T *)g, red, st))));
+  BCR_CUDA_TYPE(single, error = sep_choose<T>(st, p, (T *)g, red));
   return error;
 }
 
