@@ -2,8 +2,9 @@
   Lines on one CUDA device: medians over repeats, an event pair each, beside a copy of the same array on the device in the same run; backward errors of
   two lines; peers cuSPARSE gtsv2StridedBatch and gtsvInterleavedBatch.
 
-  cuda_lines [-suites lines,long,three,petsc,methods,variants,tune] [-reps 21] [-single] [-peers 0] [-max 268435456]
+  cuda_lines [-suites lines,long,three,petsc,methods,variants,tune] [-reps 21] [-batch 1] [-single] [-peers 0] [-max 268435456]
 
+  -batch 20: an event pair for so many solves one after the other, as a program runs them (as of copies): what a launch takes then hides behind the one before
   petsc: KSPSolve() and PCApply() of PCNEATO and PetscBCRLinesSolve() beside the kernel
   tune: cuts of scan (BCRCudaScan, tune) by -cuts n,axis,rows,parts,way,columns,n,... (axis 0 to 5: x and y of n x n, y and z of n^3, one line, x of n^3),
   for the first -cases 3 of d = 2, 4 and 2..6; -ahead 200: how far what comes to the cache early is ahead (BCRCudaScan)
@@ -39,7 +40,7 @@ typedef struct {
   #endif
 } Run;
 
-static PetscInt  reps   = 21;
+static PetscInt  reps = 21, batch = 1;
 static PetscBool single = PETSC_FALSE, peers = PETSC_TRUE;
 
 static int run_solve(void *context)
@@ -268,8 +269,8 @@ static PetscErrorCode Solve(const Case *c)
     PetscCall(BCRTriDeviceGetInfo(r.device, &info));
   }
   PetscCall(PetscTime(&t1));
-  PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
-  PetscCall(BenchDeviceMedian(r.stream, r.general ? run_general : run_solve, &r, 2, reps, &time));
+  PetscCall(BenchDeviceBatches(r.stream, run_copy, &r, 2, reps, batch, &copy));
+  PetscCall(BenchDeviceBatches(r.stream, r.general ? run_general : run_solve, &r, 2, reps, batch, &time));
   PetscCall(BackwardError(&r, &s, 0, &error));
   PetscCall(BackwardError(&r, &s, lines / 2, &error));
   if (c->tune[0] || c->tune[1] || c->tune[2] || c->tune[3]) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s %d.%d.%d.%d", names[info.method], c->tune[0], c->tune[1], c->tune[2], c->tune[3]));
@@ -470,6 +471,7 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetString(NULL, NULL, "-suites", suites, sizeof(suites), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-batch", &batch, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-max", &most, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-maxn", &mostn, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-single", &single, NULL));

@@ -103,6 +103,10 @@ static PetscErrorCode CreateScan(BCRTriDevice d, const BCRTriSpec *s)
     for (PetscInt e = 0; e < ng; e++) G[e * sets + l] = line.G[e];
     decay = PetscMax(decay, PetscMax(BCRTriScanDecay(line.alpha, d->single), BCRTriScanDecay(line.beta, d->single)));
   }
+  S->first[0] = h > 1 ? 1 : 1 + line.beta * line.uh[0]; /* scan_unknown() of scan.c */
+  S->first[1] = h > 1 ? 0 : line.beta * line.uh[1];
+  S->first[2] = h > 1 ? 0 : line.beta;
+
   S->inner = s->inner;
   S->n     = s->n;
   S->outer = s->outer;
@@ -456,11 +460,11 @@ PetscErrorCode BCRTriDeviceSolve(BCRTriDevice d, BCRStream stream, const PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscBool BCRTriDeviceWaits(BCRTriDevice d, PetscInt reach)
+PetscBool BCRTriDeviceWaits(BCRTriDevice d)
 {
   const PetscBool scan = d->spec.inner && d->spec.outer && d->spec.n && !d->cr.table && !d->carry && !d->factors.l ? PETSC_TRUE : PETSC_FALSE;
 
-  return scan && reach <= BCR_CUDA_SCAN_WEIGHTS && BCRCudaScanWaits(&d->scan, d->single, d->io) ? PETSC_TRUE : PETSC_FALSE;
+  return scan && BCRCudaScanWaits(&d->scan, d->single, d->io) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 PetscErrorCode BCRTriDeviceSolveRanks(BCRTriDevice d, const BCRCudaScanRanks *ranks, BCRStream stream, const PetscReal *f, PetscReal *u)

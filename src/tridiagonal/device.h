@@ -14,9 +14,9 @@ PETSC_INTERN
 PetscErrorCode BCRTriDeviceCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriDevice *device);
 PETSC_INTERN
 PetscErrorCode BCRTriDeviceSolve(BCRTriDevice device, BCRStream stream, const PetscReal *f, PetscReal *u); /* u may be f */
-/* lines that go on on other ranks; if it can: reach, rows next to an end that make its number */
+/* lines that go on on other ranks; if it can */
 PETSC_INTERN
-PetscBool BCRTriDeviceWaits(BCRTriDevice device, PetscInt reach);
+PetscBool BCRTriDeviceWaits(BCRTriDevice device);
 PETSC_INTERN
 PetscErrorCode BCRTriDeviceSolveRanks(BCRTriDevice device, const BCRCudaScanRanks *ranks, BCRStream stream, const PetscReal *f, PetscReal *u);
 PETSC_INTERN

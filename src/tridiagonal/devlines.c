@@ -73,14 +73,18 @@ PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice 
 }
 
 /* What the kernel of the lines needs to know of the other ranks */
-static PetscErrorCode Scan(BCRTriDeviceRanks d)
+static PetscErrorCode Scan(BCRTriDeviceRanks d, const PetscInt take[2], const PetscInt give[2])
 {
-  const BCRCudaChains *c = &d->waits.chain;
-  BCRCudaScanRanks    *r = &d->scan;
+  const BCRCudaChains *c    = &d->waits.chain;
+  BCRCudaScanRanks    *r    = &d->scan;
+  const PetscBool      both = take[0] > 1 || take[1] > 1 || give[0] > 1 || give[1] > 1 ? PETSC_TRUE : PETSC_FALSE; /* rows of a rank */
 
   PetscFunctionBegin;
   r->n       = (int)c->n;
-  r->begin   = d->waits.before ? 1 : 0;
+  r->begin   = (int)take[0];
+  r->late    = both || !d->early || PetscMax(d->p.mfirst, d->p.mlast) > BCR_CUDA_SCAN_WEIGHTS ? 1 : 0;
+  r->give[0] = (int)give[0];
+  r->give[1] = (int)give[1];
   r->mfirst  = (int)d->p.mfirst;
   r->mlast   = (int)d->p.mlast;
   r->vfirst  = d->p.vfirst;
@@ -93,6 +97,7 @@ static PetscErrorCode Scan(BCRTriDeviceRanks d)
   r->before  = d->waits.before;
   r->after   = d->waits.after;
   r->turn    = d->waits.turn;
+  PetscCallBCRCuda(BCRCudaGet(r->schur, d->p.schur, 4 * sizeof(double), d->stream));
   PetscCallBCRCuda(BCRCudaGet(r->f, c->f, (size_t)c->n * sizeof(double), d->stream));
   PetscCallBCRCuda(BCRCudaGet(r->r, c->r, (size_t)c->n * sizeof(double), d->stream));
   PetscCallBCRCuda(BCRCudaGet(r->h, c->h, (size_t)(c->n - 1) * sizeof(double), d->stream));
@@ -104,17 +109,18 @@ PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
 {
   const size_t columns = (size_t)d->p.inner * (size_t)d->p.outer;
   PetscMPIInt  rank, peer[2];
+  PetscInt     take[2], give[2];
   PetscBool    neighbours;
   void       **base;
 
   PetscFunctionBegin;
-  PetscCall(BCRDeviceReducedNear(d->reduced, &neighbours, &d->waits.chain, &rank, peer));
-  if (!d->local || !d->early || !columns) neighbours = PETSC_FALSE;
-  d->whole = neighbours && d->waits.chain.same && BCRTriDeviceWaits(d->local, (PetscInt)PetscMax(d->p.mfirst, d->p.mlast)) ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(BCRDeviceReducedNear(d->reduced, &neighbours, &d->waits.chain, &rank, peer, take, give));
+  if (!d->local || !columns) neighbours = PETSC_FALSE;
+  d->whole = neighbours && d->waits.chain.same && BCRTriDeviceWaits(d->local) ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(BCRTransportWindowCreate(d->transport, d->whole, 12 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
   if (!d->window) {
     d->whole = PETSC_FALSE;
-    if (neighbours && !BCRCudaRanksWaits(&d->p)) neighbours = PETSC_FALSE;
+    if (neighbours && (!d->early || PetscMax(PetscMax(take[0], take[1]), PetscMax(give[0], give[1])) > 1 || !BCRCudaRanksWaits(&d->p))) neighbours = PETSC_FALSE;
     PetscCall(BCRTransportWindowCreate(d->transport, neighbours, 8 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
   }
   if (!d->window) {
@@ -127,10 +133,10 @@ PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
   d->waits.after  = peer[1] >= 0 ? (double *)base[peer[1]] : NULL;
   for (int side = 0; side < 2; side++) {
     if (peer[side] < 0) continue;
-    d->sent[0] += columns * sizeof(double);
+    d->sent[0] += (size_t)give[side] * columns * sizeof(double);
     d->sent[1]++;
   }
-  if (d->whole) PetscCall(Scan(d));
+  if (d->whole) PetscCall(Scan(d, take, give));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -139,16 +145,16 @@ static PetscErrorCode Solve(BCRTriDeviceRanks d, BCRStream stream, const PetscRe
   const PetscBool beside = d->early || d->p.n < 2 ? PETSC_TRUE : PETSC_FALSE; /* the exchange does not need the local solution */
 
   PetscFunctionBegin;
+  if (d->window) PetscCall(BCRTransportWindowBegin(d->transport, d->sent[0], d->sent[1]));
+  if (d->whole) {
+    PetscCall(BCRTriDeviceSolveRanks(d->local, &d->scan, stream, f, u));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!beside) { /* all in order */
     PetscCall(BCRTriDeviceSolve(d->local, stream, f, u));
     PetscCallBCRCuda(BCRCudaRanksEnds(stream, &d->p, u, d->g));
     PetscCall(BCRDeviceReducedSolve(d->reduced, stream));
     PetscCallBCRCuda(BCRCudaRanksCorrect(stream, &d->p, d->g, u, NULL));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (d->window) PetscCall(BCRTransportWindowBegin(d->transport, d->sent[0], d->sent[1]));
-  if (d->whole) {
-    PetscCall(BCRTriDeviceSolveRanks(d->local, &d->scan, stream, f, u));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCallBCRCuda(BCRCudaSideBegin(&d->side, stream));

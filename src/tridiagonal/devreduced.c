@@ -161,24 +161,31 @@ PetscErrorCode BCRDeviceReducedGetArray(BCRDeviceReduced device, double **g)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceReducedNear(BCRDeviceReduced d, PetscBool *simple, BCRCudaChains *chains, PetscMPIInt *rank, PetscMPIInt peer[2])
+PetscErrorCode BCRDeviceReducedNear(BCRDeviceReduced d, PetscBool *simple, BCRCudaChains *chains, PetscMPIInt *rank, PetscMPIInt peer[2], PetscInt take[2], PetscInt give[2])
 {
-  const BCRNeighbours *nb   = &d->r->nb;
-  PetscInt             sent = 0;
+  const BCRNeighbours *nb = &d->r->nb;
 
   PetscFunctionBegin;
   peer[0] = peer[1] = -1;
+  take[0]           = nb->before;
+  take[1]           = nb->after;
+  give[0] = give[1] = 0;
   *chains           = d->near;
   *rank             = d->r->rank;
-  *simple = !d->r->nshared && nb->ns == d->r->nsys && !nb->index && d->array && nb->own == 2 && nb->first == nb->before && nb->before < 2 && nb->after < 2 && nb->nrows == nb->before + 2 + nb->after && !nb->chains.border ? PETSC_TRUE : PETSC_FALSE;
+  *simple           = !d->r->nshared && nb->ns == d->r->nsys && !nb->index && d->array && nb->own == 2 && nb->first == nb->before && nb->before <= 2 && nb->after <= 2 && nb->nrows <= 4 && nb->nrows == nb->before + 2 + nb->after && !nb->chains.border
+                        ? PETSC_TRUE
+                        : PETSC_FALSE;
   for (PetscInt i = 0; i < nb->nrecv && *simple; i++) peer[nb->recv[i].row ? 1 : 0] = nb->recv[i].peer;
-  for (PetscInt i = 0; i < nb->nsend && *simple; i++) { /* the last row goes to the rank after */
-    const int side = nb->send[i].row == nb->first ? 0 : 1;
+  if (peer[0] == peer[1] && peer[0] >= 0 && (nb->before > 1 || nb->after > 1)) *simple = PETSC_FALSE;
+  for (PetscInt i = 0; i < nb->nsend && *simple; i++) { /* the last row goes to the rank after; both to either */
+    const int side = nb->send[i].rows > 1 ? (nb->send[i].peer == peer[0] ? 0 : 1) : (nb->send[i].row == nb->first ? 0 : 1);
 
-    if (nb->send[i].rows != 1 || nb->send[i].peer != peer[side] || nb->send[i].peer == d->r->rank) *simple = PETSC_FALSE;
-    sent++;
+    if (nb->send[i].rows > 2 || give[side] || nb->send[i].peer != peer[side] || nb->send[i].peer == d->r->rank) *simple = PETSC_FALSE;
+    give[side] = nb->send[i].rows;
   }
-  if (sent != nb->before + nb->after || nb->nrecv != sent) *simple = PETSC_FALSE;
+  for (int side = 0; side < 2; side++) {
+    if (!take[side] != !give[side]) *simple = PETSC_FALSE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

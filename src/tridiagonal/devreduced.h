@@ -17,9 +17,9 @@ PetscErrorCode BCRDeviceReducedCreate(BCRReduced reduced, BCRTransport transport
 /* where right-hand sides are put, and solutions found: g of BCRReducedSolveBegin() */
 PETSC_INTERN
 PetscErrorCode BCRDeviceReducedGetArray(BCRDeviceReduced device, double **g);
-/* simple: each end has one row of a neighbour at most, that rank (peer, or -1) gets one of here, and all systems are chains of these rows */
+/* simple: each end has the rows of a neighbour (take) if any, that rank (peer, or -1) gets the nearer one or both of here (give), and all systems are chains of these rows, four at most */
 PETSC_INTERN
-PetscErrorCode BCRDeviceReducedNear(BCRDeviceReduced device, PetscBool *simple, BCRCudaChains *chains, PetscMPIInt *rank, PetscMPIInt peer[2]);
+PetscErrorCode BCRDeviceReducedNear(BCRDeviceReduced device, PetscBool *simple, BCRCudaChains *chains, PetscMPIInt *rank, PetscMPIInt peer[2], PetscInt take[2], PetscInt give[2]);
 /* collective, before solves */
 PETSC_INTERN
 PetscErrorCode BCRDeviceReducedOpen(BCRDeviceReduced device);

@@ -289,6 +289,35 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     c.precision  = q % 7 && c.tune[0] < 64 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
     if (can(&c)) PetscCall(run(&c, error[c.method]));
   }
+  /* whole lines across, blocks that go from some of them to the next ones */
+  for (int q = 0; q < PetscMax(96 / part, 12); q++) {
+    static const int across[][3] = {
+      {8,  8,  32},
+      {16, 8,  32},
+      {32, 8,  32},
+      {32, 16, 16},
+      {32, 16, 32},
+      {64, 8,  32}
+    };
+    Case c;
+
+    PetscCall(PetscMemzero(&c, sizeof(c)));
+    c.method  = BCR_TRI_SCAN;
+    c.s.rep   = 1;
+    c.s.kind  = (Kind)(q / 3 % KIND_WEAK);
+    c.s.inner = q % 3 ? 150 : 33;
+    c.s.outer = q % 3 ? 1 + q % 2 : 9;
+    for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = across[q % 6][i];
+    c.tune[2]    = 2;
+    c.tune[4]    = 1; /* two or three blocks */
+    c.s.n        = c.tune[0] * c.tune[1] + 1 - q / 6 % 17 * 3;
+    c.s.perline  = q / 11 % 2;
+    c.s.periodic = q / 13 % 2;
+    c.s.edges    = q / 5 % 4;
+    c.inplace    = q / 2 % 2;
+    c.precision  = q % 7 && c.tune[0] < 64 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
+    if (can(&c)) PetscCall(run(&c, error[c.method]));
+  }
   if (longer) {
     static const PetscInt n[] = {16384, 16385, 65536, 100003, 1048576, 16777216};
 

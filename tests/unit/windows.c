@@ -1,13 +1,15 @@
 /*
   Kernels that exchange with other ranks as they work (windows, src/backend/cuda/window.cuh), on one CUDA device: lines that are periodic, cut at one place, whose rank is its own neighbour on both sides, and
-  memory of the device in the place of a window. Lines by two constant recurrences, in one kernel (BCRCudaScanSolveRanks(), not contiguous ones) and with their ends corrected (BCRCudaRanksCorrect()), by their residual, compact
+  memory of the device in the place of a window. Lines by two constant recurrences, in one kernel (BCRCudaScanSolveRanks()), by what few rows next to the cut or the solution of the lines by themselves tell, and with their ends corrected (BCRCudaRanksCorrect()), by their residual, compact
   derivatives of contiguous lines (BCRCudaCompactSolve()) against periodic ones without a cut; numbers from one array to another (BCRCudaWindowExchange()). Several times one after the other, as slots take turns, in place too. Says so and passes where there is no device.
 
   -quick: few and small ones
+  -halves: and lines cut into two, a stream for each half, in which every row reaches every other; the kernels wait for one another, so that both have to run at the same time
 */
 #include "../../src/tridiagonal/device.h"
 #include "../../src/compact/compact.h"
 #include <math.h>
+#include <stdlib.h>
 
 static int passed, failed;
 
@@ -103,7 +105,6 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
   PetscReal         *f, *u, *df, *du;
   BCRCudaRanks       ends;
   BCRCudaRanksWindow w;
-  PetscBool          whole;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&spec, sizeof(spec)));
@@ -137,8 +138,7 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
   PetscCall(weights(&arena, m, y[1], -c, PETSC_TRUE, &ends.nlast, &ends.wlast));
   PetscCall(weights(&arena, m, y[2], c, PETSC_FALSE, &ends.mfirst, &ends.vfirst));
   PetscCall(weights(&arena, m, y[3], a, PETSC_TRUE, &ends.mlast, &ends.vlast));
-  whole = BCRTriDeviceWaits(device, (PetscInt)PetscMax(ends.mfirst, ends.mlast));
-  PetscCheck(whole == (PetscBool)(inner > 1) && BCRCudaRanksWaits(&ends), PETSC_COMM_SELF, PETSC_ERR_PLIB, "%d rows, %d lines beside each other: not solved by the kernels that ought to wait", (int)n, (int)inner);
+  PetscCheck(BCRTriDeviceWaits(device) && BCRCudaRanksWaits(&ends), PETSC_COMM_SELF, PETSC_ERR_PLIB, "%d rows, %d lines beside each other: not solved by the kernels that ought to wait", (int)n, (int)inner);
   diag[0] = diag[2] = b - a * c * y[1][0]; /* the last row, and that of the rank before */
   diag[1] = diag[3] = b - a * c * y[0][0];
   PetscCheck(m > 200, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The ends of %d rows are not far apart", (int)n);
@@ -152,14 +152,17 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
   }
   r.n       = 4;
   r.begin   = 1;
-  r.mfirst  = (int)ends.mfirst;
-  r.mlast   = (int)ends.mlast;
-  r.vfirst  = ends.vfirst;
-  r.vlast   = ends.vlast;
-  r.low     = a;
-  r.up      = c;
-  r.columns = columns;
-  r.slot    = 4 * columns;
+  r.give[0] = r.give[1] = 1;
+  r.schur[0]            = diag[1];
+  r.schur[3]            = diag[0];
+  r.mfirst              = (int)ends.mfirst;
+  r.mlast               = (int)ends.mlast;
+  r.vfirst              = ends.vfirst;
+  r.vlast               = ends.vlast;
+  r.low                 = a;
+  r.up                  = c;
+  r.columns             = columns;
+  r.slot                = 4 * columns;
   PetscCall(window(&arena, 12 * (size_t)columns * sizeof(double), &r.mine, &r.turn));
   r.before = r.after = r.mine;
   w.chain.n          = 4;
@@ -174,12 +177,14 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
   PetscCall(PetscMalloc2(all, &f, all, &u));
   PetscCall(BCRDeviceArenaGet(&arena, bytes, "f", &df));
   PetscCall(BCRDeviceArenaGet(&arena, bytes, "u", &du));
-  for (int round = whole ? 0 : 5; round < 8; round++) { /* the last three with corrected ends */
+  for (int round = 0; round < 12; round++) { /* five that tell early, three with corrected ends, four that tell late */
     double off = 0, size = 0;
+
+    r.late = round < 8 ? 0 : 1;
 
     for (PetscInt i = 0; i < all; i++) f[i] = (PetscReal)number();
     PetscCallBCRCuda(BCRCudaPut(round % 2 ? du : df, f, bytes, NULL));
-    if (round < 5) PetscCall(BCRTriDeviceSolveRanks(device, &r, NULL, round % 2 ? du : df, du));
+    if (round < 5 || r.late) PetscCall(BCRTriDeviceSolveRanks(device, &r, NULL, round % 2 ? du : df, du));
     else {
       PetscCallBCRCuda(BCRCudaRanksGather(NULL, &ends, round % 2 ? du : df, NULL, &w));
       PetscCall(BCRTriDeviceSolve(device, NULL, round % 2 ? du : df, du));
@@ -201,6 +206,134 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
   PetscCall(PetscFree2(f, u));
   PetscCall(BCRTriDeviceDestroy(&device));
   PetscCall(BCRDeviceArenaFree(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Lines whose first half is of one solver and the second one of another, two streams in the place of two ranks */
+static PetscErrorCode halves(PetscInt inner, const PetscInt n[2], PetscInt outer, const double row[3])
+{
+  const double     a = row[0], b = row[1], c = row[2];
+  const PetscInt   columns = inner * outer;
+  BCRTriRows       numbers;
+  BCRTriSpec       spec;
+  BCRTriOptions    options;
+  BCRTriDevice     device[2];
+  BCRCudaScanRanks r[2];
+  BCRDeviceArena   arena;
+  BCRStream        stream[2];
+  double           low[4], diag[4], up[4], p = 1, *y, *z;
+  PetscReal       *f[2], *u[2], *df[2], *du[2];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&spec, sizeof(spec)));
+  PetscCall(PetscMemzero(&numbers, sizeof(numbers)));
+  PetscCall(PetscMemzero(&options, sizeof(options)));
+  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  PetscCall(PetscMemzero(r, sizeof(r)));
+  for (int k = 0; k < 3; k++) numbers.row[k] = (PetscReal)row[k];
+  spec.inner     = inner;
+  spec.outer     = outer;
+  spec.rep       = 1;
+  spec.rows      = &numbers;
+  options.device = PETSC_TRUE;
+  options.isa    = -1;
+  for (int i = 0; i < 2; i++) {
+    const PetscInt m     = n[i] - 2;
+    const size_t   bytes = (size_t)(columns * n[i]) * sizeof(PetscReal);
+
+    spec.n = n[i];
+    PetscCallBCRCuda(BCRCudaStreamCreate(&stream[i]));
+    options.stream = stream[i];
+    PetscCall(BCRTriDeviceCreate(&spec, &options, &device[i]));
+    PetscCheck(BCRTriDeviceWaits(device[i]), PETSC_COMM_SELF, PETSC_ERR_PLIB, "%d rows, %d lines beside each other: not solved by a kernel that waits", (int)n[i], (int)inner);
+    PetscCall(PetscMalloc2(m, &y, m, &z));
+    PetscCall(PetscMalloc2(columns * n[i], &f[i], columns * n[i], &u[i]));
+    response(a, b, c, m, y);
+    response(c, b, a, m, z);
+    r[i].schur[0] = b - a * c * y[0];
+    r[i].schur[1] = -c * c * z[m - 1];
+    r[i].schur[2] = -a * a * y[m - 1];
+    r[i].schur[3] = b - a * c * z[0];
+    PetscCall(PetscFree2(y, z));
+    low[2 * i]      = i ? a : 0;
+    low[2 * i + 1]  = r[i].schur[2];
+    diag[2 * i]     = r[i].schur[0];
+    diag[2 * i + 1] = r[i].schur[3];
+    up[2 * i]       = r[i].schur[1];
+    up[2 * i + 1]   = i ? 0 : c;
+    PetscCall(BCRDeviceArenaGet(&arena, bytes, "f", &df[i]));
+    PetscCall(BCRDeviceArenaGet(&arena, bytes, "u", &du[i]));
+    PetscCall(window(&arena, 12 * (size_t)columns * sizeof(double), &r[i].mine, &r[i].turn));
+  }
+  for (int i = 0; i < 4; i++) {
+    r[0].f[i] = r[1].f[i] = i ? low[i] / p : 0;
+    p                     = diag[i] - (i ? r[0].f[i] * up[i - 1] : 0);
+    r[0].r[i] = r[1].r[i] = 1 / p;
+    r[0].h[i] = r[1].h[i] = up[i] / p;
+  }
+  for (int i = 0; i < 2; i++) {
+    r[i].n                            = 4;
+    r[i].late                         = 1;
+    r[i].begin                        = 2 * i;
+    r[i].low                          = a;
+    r[i].up                           = c;
+    r[i].columns                      = columns;
+    r[i].slot                         = 4 * columns;
+    r[i].give[1 - i]                  = 2;
+    *(i ? &r[1].before : &r[0].after) = r[1 - i].mine;
+  }
+  for (int round = 0; round < 4; round++) {
+    double off = 0, size = 0;
+
+    for (int i = 0; i < 2; i++) {
+      for (PetscInt k = 0; k < columns * n[i]; k++) f[i][k] = (PetscReal)number();
+      PetscCallBCRCuda(BCRCudaPut(df[i], f[i], (size_t)(columns * n[i]) * sizeof(PetscReal), stream[i]));
+    }
+    for (int i = 0; i < 2; i++) PetscCall(BCRTriDeviceSolveRanks(device[i], &r[i], stream[i], df[i], du[i]));
+    for (int i = 0; i < 2; i++) PetscCallBCRCuda(BCRCudaGet(u[i], du[i], (size_t)(columns * n[i]) * sizeof(PetscReal), stream[i]));
+  #define AT(v, o, j, k) ((j) < n[0] ? v[0][(k) + inner * ((j) + n[0] * (o))] : v[1][(k) + inner * ((j)-n[0] + n[1] * (o))])
+    for (PetscInt o = 0; o < outer; o++)
+      for (PetscInt j = 0; j < n[0] + n[1]; j++)
+        for (PetscInt k = 0; k < inner; k++) {
+          const double before = j ? (double)AT(u, o, j - 1, k) : 0, at = (double)AT(u, o, j, k), after = j < n[0] + n[1] - 1 ? (double)AT(u, o, j + 1, k) : 0;
+          const double e = fabs((double)AT(f, o, j, k) - ((double)numbers.row[0] * before + (double)numbers.row[1] * at + (double)numbers.row[2] * after));
+
+          if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+          size = PetscMax(size, fabs(at));
+        }
+  #undef AT
+    judge("halves", inner, n[0], outer, (int)n[1], round, off, 16 * (double)PETSC_MACHINE_EPSILON * (1 + (fabs(a) + fabs(b) + fabs(c)) * size));
+  }
+  for (int i = 0; i < 2; i++) {
+    PetscCall(PetscFree2(f[i], u[i]));
+    PetscCall(BCRTriDeviceDestroy(&device[i]));
+    PetscCallBCRCuda(BCRCudaStreamDestroy(stream[i]));
+  }
+  PetscCall(BCRDeviceArenaFree(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode all_halves(void)
+{
+  static const double rows[][3] = {
+    {-1,   2,      -1  },
+    {-1,   2.0001, -1  },
+    {-1,   4,      -1  },
+    {-0.5, 1,      -0.5}
+  };
+  static const PetscInt of[][4] = {
+    {1,  300,  300,  9},
+    {1,  300,  2300, 5},
+    {1,  4096, 4000, 3},
+    {33, 600,  600,  1},
+    {33, 1025, 700,  1},
+    {3,  2000, 1100, 2},
+    {40, 3000, 9000, 1}
+  };
+
+  PetscFunctionBegin;
+  for (int kind = 0; kind < 4; kind++)
+    for (int i = 0; i < 7; i++) PetscCall(halves(of[i][0], &of[i][1], of[i][3], rows[kind]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -362,15 +495,19 @@ static PetscErrorCode all_(PetscBool quick)
 
 int main(int argc, char **argv)
 {
+  (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0); /* -halves: no kernel is to be loaded while another one waits for it */
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
 #if defined(PETSCBCR_HAVE_CUDA)
   {
-    PetscBool   quick = PETSC_FALSE;
-    const char *why   = NULL;
+    PetscBool   quick = PETSC_FALSE, two = PETSC_FALSE;
+    const char *why = NULL;
 
     PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
-    if (BCRDeviceAvailable(&why)) PetscCall(all_(quick));
-    else printf("no device: %s\n", why ? why : "");
+    PetscCall(PetscOptionsGetBool(NULL, NULL, "-halves", &two, NULL));
+    if (BCRDeviceAvailable(&why)) {
+      PetscCall(all_(quick));
+      if (two) PetscCall(all_halves());
+    } else printf("no device: %s\n", why ? why : "");
   }
 #else
   printf("built without CUDA\n");

@@ -424,7 +424,8 @@ typedef struct {
   int           rep, perline, h, t;
   ptrdiff_t     reach;                             /* rows after which powers of alpha and beta are below rounding */
   int           tune[5];                           /* 0: automatic. Rows of a thread; warps of a line, or threads of a column; 1: in chunks, 2: in pieces; columns of a block, or 1: no vectors;
-                                                      blocks, per cent of the multiprocessors, by which what comes to the cache early is ahead */
+                                                      blocks, per cent of the multiprocessors, by which what comes to the cache early is ahead, or of those that are resident where each has whole lines */
+  double        first[3];                          /* where all lines have the same numbers: the first unknown from number 0 and number h of the ends and the sum of the rows between, with nothing carried in */
   const double *tab;                               /* on the device, what BCRCudaScanTables() makes */
   double        numbers[BCR_CUDA_SCAN_NUMBERS(6)]; /* the rest is set by BCRCudaScanTables(). Where all lines have the same: theirs */
   double        thread[64];                        /* too: scan_thread() of triscan.cuh, in the work type */
@@ -439,12 +440,13 @@ BCR_CUDA_API size_t BCRCudaScanWorkspace(const BCRCudaScan *p, int single, int i
 BCR_CUDA_API int    BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io, const void *f, void *u, void *ws);
 /* Lines that go on on other ranks, whose devices reach one another's memory (window.cuh). What a line's first and last row become without the rows next to them, by weights of these (row j from that end
    has vfirst[j - 1], or vlast[m - j], of the fields' type), goes to the ranks before and after and into the own memory; with these numbers, and theirs, the kernel solves the chain of rows before,
-   own, after (n <= 4 of them, `begin` before: factors as BCRCudaChains has) and takes what the rows beyond add, by the couplings low and up, from the right-hand sides of the ends. Three slots of
-   four numbers a line */
+   own, after (n <= 4 of them, `begin` before: factors as BCRCudaChains has) and takes what the rows beyond add, by the couplings low and up, from the right-hand sides of the ends. late: weights that
+   reach far; then from the solution of these lines by themselves, at both ends, by the four numbers schur; give: how many of both go to the rank before, and to the one after. Three slots of four
+   numbers a line */
 #define BCR_CUDA_SCAN_WEIGHTS 63 /* so many at most */
 typedef struct {
-  int         n, begin, mfirst, mlast;
-  double      f[4], r[4], h[4], low, up;
+  int         n, begin, mfirst, mlast, late, give[2];
+  double      f[4], r[4], h[4], low, up, schur[4];
   const void *vfirst, *vlast;
   ptrdiff_t   slot, columns;
   double     *mine, *before, *after;

@@ -1,4 +1,4 @@
-/* Lines by two constant recurrences that go on on other ranks: BCRCudaScanRanks (cuda.h) in the kernel of tripieces.cu */
+/* Lines by two constant recurrences that go on on other ranks: BCRCudaScanRanks (cuda.h) in the kernels of tripieces.cu and trirows.cu */
 #pragma once
 
 #include "triscan.cuh"
@@ -8,17 +8,26 @@
 struct ScanAlone {};
 
 /*
-  Blocks send what other ranks (and later blocks of this one) need of a line some blocks before those that solve it (`lead`), the first ones that of their own lines, too; so a block waits for what has been on
-  its way for a while, and for nothing that its own waiting could hold up. More than one block may want a line's numbers: they stay where they are, and the solve after this one clears them, while a third
-  slot is in use.
+  Where few rows next to a rank's ends count, what other ranks (and later blocks of this one) need of a line is sent before the blocks that solve it begin: by a kernel of its own (trirows.cu), or by
+  blocks some groups of lines before them (tripieces.cu: `lead`; the first ones send that of their own lines, too); so a block waits for what has been on its way for a while, and for nothing that its own
+  waiting could hold up. More than one block may want a line's numbers: they stay where they are, and the solve after this one clears them, while a third slot is in use.
+  Else (late) a block sends when it knows the unknowns at the ends of its lines by themselves, and waits for the other ranks' blocks that have the same lines, which send before they wait.
 */
 struct ScanCut : BCRCudaScanRanks {
-  int lead;
+  int      lead;
+  unsigned blocks; /* of the kernel that solves: so many have ended in each solve before this one */
 };
 
-static __device__ __forceinline__ ptrdiff_t scan_slot(const ScanCut &r, int later)
+/* Where the numbers of this solve begin, and those of the one before: read once by a warp, as all blocks do so */
+struct ScanSlots {
+  ptrdiff_t now, used;
+};
+
+static __device__ __forceinline__ ScanSlots scan_slots(const ScanCut &r)
 {
-  return (ptrdiff_t)((*(const volatile unsigned *)r.turn + later) % 3) * r.slot;
+  const unsigned turn = (unsigned)(*(const volatile unsigned long long *)r.turn / r.blocks % 3);
+
+  return {(ptrdiff_t)turn * r.slot, (ptrdiff_t)((turn + 2) % 3) * r.slot};
 }
 
 /* Number k of a line: 0 from the rank before, 1 from the one after, 2 and 3 the own ones of the first and the last row */
@@ -53,45 +62,84 @@ static __device__ __forceinline__ double scan_end(const ScanCut &r, const T *f, 
   return sum;
 }
 
-static __device__ __forceinline__ void scan_tell(const ScanCut &r, ptrdiff_t line, int back, double x)
+static __device__ __forceinline__ void scan_tell(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line, int back, double x)
 {
-  const ptrdiff_t slot = scan_slot(r, 0);
-  double         *to   = back ? r.after : r.before;
+  double *to = back ? r.after : r.before;
 
-  if (to) window_store(to + slot + scan_number(r, line, back ? 0 : 1), x);
-  window_store(r.mine + slot + scan_number(r, line, 2 + back), x);
+  if (to) window_store(to + slots.now + scan_number(r, line, back ? 0 : 1), x);
+  window_store(r.mine + slots.now + scan_number(r, line, 2 + back), x);
 }
 
-/* What the rows of other ranks add to the right-hand sides of the first and the last row; clear: what the solve before has left */
-static __device__ __forceinline__ void scan_beyond(const ScanCut &r, ptrdiff_t line, bool clear, double *first, double *last)
+/* ranks.late: what the first and the last row become without the rows next to them, from the unknowns there of the rank's lines by themselves: their numbers 0, h and N - 1 of the ends, and
+   the sum s of the rows between */
+static __device__ __forceinline__ double2 scan_ends(const ScanCut &r, const BCRCudaScan &p, double x0, double xh, double last, double s)
 {
-  const ptrdiff_t slot = scan_slot(r, 0), used = scan_slot(r, 2);
-  const double   *at[4];
-  double          x[4];
+  const double first = fma(p.first[0], x0, fma(p.first[1], xh, p.first[2] * s));
+
+  return make_double2(fma(r.schur[0], first, r.schur[1] * last), fma(r.schur[2], first, r.schur[3] * last));
+}
+
+/* These to the ranks before and after: the nearer row is number 1 or 0 there, the other one, where it is wanted, 3 or 2 */
+static __device__ __forceinline__ void scan_tell_both(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line, const double2 &g)
+{
+  if (r.before) {
+    window_store(r.before + slots.now + scan_number(r, line, 1), g.x);
+    if (r.give[0] > 1) window_store(r.before + slots.now + scan_number(r, line, 3), g.y);
+  }
+  if (r.after) {
+    window_store(r.after + slots.now + scan_number(r, line, 0), g.y);
+    if (r.give[1] > 1) window_store(r.after + slots.now + scan_number(r, line, 2), g.x);
+  }
+}
+
+/* The rows of a line, from the ranks before to those after, as far as they are here already */
+struct ScanRows {
+  double x[4];
+};
+
+/* Where row i is, NULL: it does not come from there */
+static __device__ __forceinline__ double *scan_where(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line, int i)
+{
+  const int row = i - r.begin; /* of this rank: 0, 1 */
+
+  if (i >= r.n || (r.late && (row == 0 || row == 1))) return NULL;
+  return r.mine + slots.now + scan_number(r, line, row < 0 ? (row == -1 ? 0 : 2) : (row < 2 ? 2 + row : (row == 2 ? 1 : 3)));
+}
+
+static __device__ __forceinline__ ScanRows scan_ask(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line)
+{
+  ScanRows a;
 
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    at[i] = r.mine + slot + scan_number(r, line, window_row(i, r.begin));
-    x[i]  = i < r.n ? window_load(at[i]) : 0; /* all at once */
+    const double *at = scan_where(r, slots, line, i);
+
+    a.x[i] = at ? window_load(at) : 0; /* all at once */
   }
+  return a;
+}
+
+/* What the rows of other ranks add to the right-hand sides of the first and the last row; own: ranks.late, the own numbers; clear: what the solve before has left */
+static __device__ __forceinline__ double2 scan_beyond(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line, bool clear, ScanRows a, double own0, double own1)
+{
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    if (i < r.n && !window_there(x[i])) x[i] = window_look(at[i], r.turn);
+    const double *at = scan_where(r, slots, line, i);
+
+    if (at && !window_there(a.x[i])) a.x[i] = window_look(at, r.turn);
+    if (r.late && i == r.begin) a.x[i] = own0;
+    if (r.late && i == r.begin + 1) a.x[i] = own1;
   }
   if (clear) {
 #pragma unroll
-    for (int k = 0; k < 4; k++) window_clear(r.mine + used + scan_number(r, line, k));
+    for (int k = 0; k < 4; k++) window_clear(r.mine + slots.used + scan_number(r, line, k));
   }
-  window_chain(x, r.f, r.r, r.h);
-  *first = r.begin ? -r.low * x[0] : 0;
-  *last  = r.n > r.begin + 2 ? -r.up * (r.begin ? x[3] : x[2]) : 0;
+  window_chain(a.x, r.f, r.r, r.h);
+  return make_double2(r.begin ? -r.low * (r.begin > 1 ? a.x[1] : a.x[0]) : 0, r.n > r.begin + 2 ? -r.up * (r.begin == 0 ? a.x[2] : a.x[3]) : 0);
 }
 
-/* All threads of a block, when its lines have their numbers: the last block of all passes the turn */
-static __device__ __forceinline__ void scan_turn(unsigned *turn)
+/* One thread of a block, when its lines have their numbers; nothing waits for this addition */
+static __device__ __forceinline__ void scan_ended(const ScanCut &r, bool one)
 {
-  if (threadIdx.x + threadIdx.y + threadIdx.z == 0 && atomicAdd(turn + 1, 1u) == gridDim.x - 1) {
-    turn[1] = 0;
-    turn[0] = (turn[0] + 1) % 3;
-  }
+  if (one) (void)atomicAdd((unsigned long long *)r.turn, 1ULL);
 }

@@ -2,8 +2,9 @@
   Whole contiguous lines by two constant recurrences, a line in a warp, a block or a cluster of blocks; triscan.cu has the notation. Each thread has K rows in registers. Powers that depend on the
   place of a thread in its line alone come from a table where all lines have the same numbers.
 */
-#include "triscan.cuh"
+#include "scanranks.cuh"
 #include <cmath>
+#include <type_traits>
 
 /* threads of a block, and blocks that a multiprocessor should have room for, by bytes of a thread's rows in registers */
 #define ROWS_BOUNDS(W, K) __launch_bounds__(256, (K) * sizeof(W) > 128 ? 2 : ((K) * sizeof(W) > 64 ? 3 : 4))
@@ -143,11 +144,12 @@ struct RowsTile {
 
 /* threadIdx is lane, part, line; a warp has 32 K rows, the rows of a thread are in registers. V: numbers of IO that are loaded and stored at once, 16 bytes or one. Where V > 1, 16 bytes begin with
    the second row of each thread (with one row at the end of a line, as n - t + 1 is a multiple of V): a thread finds its first row at the end of the pieces of the one before, and stores that of the
-   next one. What depends on the numbers of the lines alone is found while f is on its way */
-template <typename IO, typename W, int K, int V, int PER>
-__global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u)
+   next one. What depends on the numbers of the lines alone is found while f is on its way. RANKS: ScanAlone, or ScanCut */
+template <typename IO, typename W, int K, int V, int PER, typename RANKS>
+__global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, const __grid_constant__ RANKS ranks)
 {
   constexpr int             TILE = RowsTile<IO, W, K, V>::SIZE;
+  constexpr bool            CUT  = !std::is_empty<RANKS>::value;
   extern __shared__ double2 shared[];
 
   const int      lane = threadIdx.x, w = threadIdx.y, local = threadIdx.z, rank = s.cluster > 1 ? (int)(blockIdx.x % s.cluster) : 0, gw = rank * s.parts + w, nq = s.parts * s.cluster, N = p.h + p.t, nt = PER ? BCR_CUDA_SCAN_TAB + N * (N + 2) : 0;
@@ -159,7 +161,9 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   const RowsTile<IO, W, K, V> rows    = {tile, lane};
   cg::cluster_group           cluster = cg::this_cluster();
 
+  bcr_go_after();
   if (s.cluster > 1) cluster.barrier_arrive();
+  bcr_wait_before();
   f += (ptrdiff_t)line * s.n;
   u += (ptrdiff_t)line * s.n;
   if (PER) {
@@ -172,6 +176,13 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   if (PER) {
     __pipeline_wait_prior(1);
     __syncthreads();
+  }
+  std::conditional_t<CUT, ScanRows, ScanAlone>  asked;
+  std::conditional_t<CUT, ScanSlots, ScanAlone> slots;
+
+  if constexpr (CUT) {
+    slots = scan_slots(ranks);
+    if (!ranks.late) asked = scan_ask(ranks, slots, line); /* not needed yet */
   }
   const Numbers<PER>   t    = {PER ? own : p.numbers, 1};
   const WarpRows<W, K> warp = {(W)t[0], (W)t[1], (W)t[2], lane, lp, ip};
@@ -239,6 +250,19 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
     R  = __shfl_sync(0xffffffffu, R, gw);
   }
   if (lane < N) x = ends(t, fe, 1, N, lane, s0, end);
+  if constexpr (CUT) {
+    const double2 g   = scan_ends(ranks, p, __shfl_sync(0xffffffffu, x, 0), __shfl_sync(0xffffffffu, x, p.h), __shfl_sync(0xffffffffu, x, N - 1), s0);
+    double2       add = make_double2(0, 0);
+    const bool    one = gw == 0 && at < (unsigned)s.columns; /* of the warps of this line */
+
+    if (lane == 0) {
+      if (ranks.late && one) scan_tell_both(ranks, slots, line, g);
+      add = scan_beyond(ranks, slots, line, one, ranks.late ? scan_ask(ranks, slots, line) : asked, g.x, g.y);
+    }
+    add.x = __shfl_sync(0xffffffffu, add.x, 0);
+    add.y = __shfl_sync(0xffffffffu, add.y, 0);
+    if (lane < N) x += ends_add(t, N, lane, add);
+  }
   const double d = __shfl_sync(0xffffffffu, x, p.h - 1), e = __shfl_sync(0xffffffffu, x, p.h);
   const bool   active = at < (unsigned)s.columns;
 
@@ -268,6 +292,28 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   __syncwarp();
   rows.put(v);
   if (active) rows.store(u, first, p.h - 1);
+  if constexpr (CUT) {
+    __syncthreads(); /* all have their numbers */
+    scan_ended(ranks, threadIdx.x + threadIdx.y + threadIdx.z == 0);
+  }
+}
+
+/* Ranks that are not late: what the lines' ends tell; TELLING threads a line, blockIdx.y: the first or the last row */
+#define TELLING 8
+template <typename T>
+__global__ void __launch_bounds__(256) scan_rows_tell(const __grid_constant__ ScanShape s, const T *f, const __grid_constant__ ScanCut ranks)
+{
+  const unsigned at = blockIdx.x * (256 / TELLING) + threadIdx.x / TELLING, line = at < (unsigned)s.columns ? at : (unsigned)s.columns - 1;
+  const int      i = threadIdx.x % TELLING, back = (int)blockIdx.y;
+
+  bcr_go_after();
+  bcr_wait_before();
+  const ScanSlots slots = scan_slots(ranks);
+  double          sum   = scan_end<TELLING>(ranks, f + (ptrdiff_t)line * s.n, 1, s.n, back, i);
+
+#pragma unroll
+  for (int k = TELLING / 2; k > 0; k /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, k);
+  if (i == 0 && at < (unsigned)s.columns) scan_tell(ranks, slots, line, back, sum);
 }
 
 void bcr_scan_rows_plan(const BCRCudaScan *p, size_t size, ScanPlan *q)
@@ -280,24 +326,38 @@ void bcr_scan_rows_plan(const BCRCudaScan *p, size_t size, ScanPlan *q)
   if (q->groups * s->cluster * q->threads > (ptrdiff_t)p->sms * 1024) s->ahead = (p->tune[4] ? p->tune[4] : 100) * p->sms / 100 / s->cluster * s->lines;
 }
 
-template <typename IO, typename W, int V, int PER>
-static int rows_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const IO *f, IO *u)
+template <typename IO, typename W, int V, int PER, typename RANKS>
+static int rows_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const IO *f, IO *u, const RANKS &ranks)
 {
   const dim3 grid((unsigned)(q.groups * q.s.cluster)), block(32, (unsigned)q.s.parts, (unsigned)q.s.lines);
 
-  return bcr_launch_cluster(q.K == 4 ? scan_rows<IO, W, 4, V, PER> : (q.K == 8 ? scan_rows<IO, W, 8, V, PER> : (q.K == 16 ? scan_rows<IO, W, 16, V, PER> : scan_rows<IO, W, 32, V, PER>)), grid, block, q.shared, q.s.cluster, stream, *p, q.s, f, u);
+  return bcr_launch_lines(1, q.K == 4 ? scan_rows<IO, W, 4, V, PER, RANKS> : (q.K == 8 ? scan_rows<IO, W, 8, V, PER, RANKS> : (q.K == 16 ? scan_rows<IO, W, 16, V, PER, RANKS> : scan_rows<IO, W, 32, V, PER, RANKS>)), grid, block, q.shared,
+                          q.s.cluster, stream, *p, q.s, f, u, ranks);
 }
 
-template <typename IO, typename W, int PER>
-static int rows_choose(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const IO *f, IO *u)
+template <typename IO, typename W, int PER, typename RANKS>
+static int rows_choose(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const IO *f, IO *u, const RANKS &ranks)
 {
-  return q.vector && ((size_t)f | (size_t)u) % 16 == 0 ? rows_run<IO, W, 16 / sizeof(IO), PER>(stream, p, q, f, u) : rows_run<IO, W, 1, PER>(stream, p, q, f, u);
+  return q.vector && ((size_t)f | (size_t)u) % 16 == 0 ? rows_run<IO, W, 16 / sizeof(IO), PER>(stream, p, q, f, u, ranks) : rows_run<IO, W, 1, PER>(stream, p, q, f, u, ranks);
 }
 
 int bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u)
 {
-  int e = 0;
+  const ScanAlone alone = ScanAlone();
+  int             e     = 0;
 
-  BCR_TRI_TYPES(single, io, e = p->perline ? rows_choose<IO, W, 1>(stream, p, *q, (const IO *)f, (IO *)u) : rows_choose<IO, W, 0>(stream, p, *q, (const IO *)f, (IO *)u));
+  BCR_TRI_TYPES(single, io, e = p->perline ? rows_choose<IO, W, 1>(stream, p, *q, (const IO *)f, (IO *)u, alone) : rows_choose<IO, W, 0>(stream, p, *q, (const IO *)f, (IO *)u, alone));
+  return e;
+}
+
+int bcr_scan_rows_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u)
+{
+  const ScanCut r = {*ranks, 0, (unsigned)(q->groups * q->s.cluster)};
+  const dim3    grid((unsigned)((q->s.columns + 256 / TELLING - 1) / (256 / TELLING)), 2);
+  int           e = 0;
+
+  if (!r.late) BCR_CUDA_TYPE(single, e = bcr_launch_lines(1, scan_rows_tell<T>, grid, dim3(256), 0, 1, stream, q->s, (const T *)f, r));
+  if (e) return e;
+  BCR_CUDA_TYPE(single, (e = rows_choose<T, T, 0>(stream, p, *q, (const T *)f, (T *)u, r)));
   return e;
 }

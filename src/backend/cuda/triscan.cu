@@ -435,7 +435,7 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
   q.vector                      = 0;
   q.pieces                      = 0;
   q.line.ranges                 = 0;
-  if (bcr_scan_pieces_plan(p, single, &q)) return q;
+  if (bcr_scan_pieces_plan(p, single, io, &q)) return q;
   if (q.along) {
     const int    longest = single && !io ? 32768 : 16384; /* rows of a line in registers */
     const size_t size    = single && !io ? sizeof(float) : sizeof(double);
@@ -636,13 +636,13 @@ int BCRCudaScanWaits(const BCRCudaScan *p, int single, int io)
 {
   const ScanPlan q = scan_plan(p, single, io);
 
-  return !p->perline && !io && q.pieces && bcr_scan_pieces_waits(&q);
+  return !p->perline && !io && (q.pieces ? bcr_scan_pieces_waits(&q) : q.along && q.whole && !q.line.ranges);
 }
 
 int BCRCudaScanSolveRanks(BCRStream stream, const BCRCudaScan *p, const BCRCudaScanRanks *ranks, int single, const void *f, void *u, void *ws)
 {
   const ScanPlan q = scan_plan(p, single, 0);
-  const int      e = bcr_scan_pieces_ranks(stream, p, &q, ranks, single, f, u, ws);
+  const int      e = q.pieces ? bcr_scan_pieces_ranks(stream, p, &q, ranks, single, f, u, ws) : bcr_scan_rows_ranks(stream, p, &q, ranks, single, f, u);
 
   return e ? e : bcr_done();
 }

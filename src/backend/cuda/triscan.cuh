@@ -107,6 +107,15 @@ static __device__ inline void ends_inner(const Numbers<PER> &t, const F *fe, int
   }
 }
 
+/* what so much more on the right-hand sides of the first and of the last row adds to unknown k of the ends */
+template <int PER>
+static __device__ inline double ends_add(const Numbers<PER> &t, int N, int k, const double2 &add)
+{
+  const int g = BCR_CUDA_SCAN_TAB + k * (N + 2);
+
+  return fma(t[g], add.x, t[g + N - 1] * add.y);
+}
+
 /* Of one put into the slot, which leaves first at the end of its part: what comes into part q of nq, va, and what is to its right, vr; of one to the right of the last part the latter, vb */
 static __device__ inline void scan_weights(int q, int nq, int slot, double first, const Part &s, double &va, double &vr, double &vb)
 {
@@ -115,7 +124,7 @@ static __device__ inline void scan_weights(int q, int nq, int slot, double first
 
   va = q > slot ? first : 0;
 #pragma unroll
-  for (int i = 0; i < 6; i++) {
+  for (int i = 0; i < 7; i++) {
     if (1 << i >= nq) break;
     if (after >> i & 1) {
       rest.p = fma(rest.a * rest.b, power.p, rest.p);
@@ -343,6 +352,7 @@ struct ScanPlan {
   int       pieces;    /* tripieces.cu: of a line; 0: not that way */
   int       vector;    /* contiguous lines whose rows are in step with 16 bytes, if the array is */
   ptrdiff_t L, groups; /* rows of a chunk; blocks beside each other */
+  ptrdiff_t blocks;    /* tripieces.cu: of all, or that go from group to group */
   size_t    shared;
   ScanLine  line;
 };
@@ -356,12 +366,13 @@ void bcr_scan_thread(BCRCudaScan *p, int K, int single, long double alpha, long 
 /* trirows.cu: shared memory, and whether rows may be loaded by 16 bytes; its launch */
 void bcr_scan_rows_plan(const BCRCudaScan *p, size_t size, ScanPlan *q);
 int  bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u);
+int  bcr_scan_rows_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u);
 
 /* tripieces.cu: whether a batch can be cut so, and then how; bytes of its workspace; its launch */
-int    bcr_scan_pieces_plan(const BCRCudaScan *p, int single, ScanPlan *q);
+int    bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q);
 size_t bcr_scan_pieces_space(const ScanPlan *q);
+int    bcr_scan_pieces_waits(const ScanPlan *q); /* whether these lines may go on on other ranks */
 int    bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u, void *ws);
-int    bcr_scan_pieces_waits(const ScanPlan *q); /* BCRCudaScanWaits() */
 int    bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u, void *ws);
 
 /* triline.cu: the same, for long contiguous lines that have the same numbers; the blocks that are resident, which the plan needs; what BCRCudaScan has of it */
