@@ -290,9 +290,12 @@ static PetscErrorCode core_tables(BCRCore c)
     PetscCall(BCRReductionSetShifts(c->red, c->nplane, shifts));
     PetscCall(PetscFree(shifts));
   } else {
-    const BCRAxis *line = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
-    const PetscInt nk   = c->kind == PLAN_FOURIERY ? n1 : n0;
-    const double  *lk = c->kind == PLAN_FOURIERY ? ly : lx, *nrm = c->kind == PLAN_FOURIERY ? ny : nx, ak = c->kind == PLAN_FOURIERY ? y->a : x->a;
+    const BCRAxis *line     = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
+    const PetscInt nk       = c->kind == PLAN_FOURIERY ? n1 : n0;
+    BCRLevel0Modes modes[3] = {
+      {PETSC_FALSE, {0}, {0}, {0}}
+    };
+    const double *lk = c->kind == PLAN_FOURIERY ? ly : lx, *nrm = c->kind == PLAN_FOURIERY ? ny : nx, ak = c->kind == PLAN_FOURIERY ? y->a : x->a;
 
     for (PetscInt k = 0; k < c->nplane; k++) {
       BCRPlanePlan *p  = &c->plane[k];
@@ -309,7 +312,7 @@ static PetscErrorCode core_tables(BCRCore c)
           rows = c->across.rows;
           ng   = c->across.ng;
         } else PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
-        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, &p->shape, p->kind, &ok));
+        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, modes, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
         if (c->poles) {
