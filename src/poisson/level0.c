@@ -81,12 +81,14 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   const PetscInt  nx    = x->n;
   const size_t    block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
   double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], mumax = 0, num[8];
-  double         *C = NULL, *B = NULL, *F = NULL, *c;
+  double         *K = NULL, *F = NULL, *c;
   PetscInt        cols = 0, fill;
 
   PetscFunctionBegin;
   k->h       = (int)h;
   k->regular = regular;
+  k->up      = x->end[0] == BCR_END_NEUMANN ? 2 : 1;
+  k->low     = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
   for (PetscInt l = 0; l < lanes; l++) {
     const PetscInt j = l % 8;
 
@@ -155,16 +157,12 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     k->peel = conv < 0 ? nb : (conv + lanes - 1) / lanes;
     if (k->peel > nb - 1) k->peel = nb;
     fill = k->peel * lanes;
-    PetscCall(PetscMalloc3(fill * lanes, &C, fill * lanes, &B, fill * lanes, &F));
-    for (PetscInt i = 0; i < fill; i++) {
-      const double *here = i < cols ? c + 8 * i : mu, *before = i > 0 && i - 1 < cols ? c + 8 * (i - 1) : mu, *after = i + 1 < cols ? c + 8 * (i + 1) : mu;
-      const double  inside = i < nx ? 1 : 0, low = i == 0 ? 0 : (i == nx - 1 && x->end[1] == BCR_END_NEUMANN ? 2 : inside), up = i == nx - 1 ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : inside);
+    PetscCall(PetscMalloc2((fill + 2) * lanes, &K, fill * lanes, &F));
+    for (PetscInt i = -1; i <= fill; i++) { /* none beyond the ends of the line */
+      const double *here = i >= 0 && i < cols ? c + 8 * i : mu, inside = i >= 0 && i < nx ? 1 : 0;
 
-      for (PetscInt l = 0; l < lanes; l++) {
-        C[lanes * i + l] = low * before[l % 8];
-        B[lanes * i + l] = up * after[l % 8];
-        F[lanes * i + l] = inside * here[l % 8] / mu[l];
-      }
+      for (PetscInt l = 0; l < lanes; l++) K[lanes * (i + 1) + l] = inside * here[l % 8];
+      for (PetscInt l = 0; l < lanes && i >= 0 && i < fill; l++) F[lanes * i + l] = inside * here[l % 8] / mu[l];
     }
     PetscCall(PetscFree(c));
     if (k->peel < nb) { /* the last column, its neighbour's pivot being constant */
@@ -188,13 +186,12 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   PetscCall(BCRArenaReal(arena, single, lanes, Cn, &k->Cn));
   PetscCall(BCRArenaReal(arena, single, lanes, Fn, &k->Fn));
   PetscCall(BCRArenaReal(arena, single, lanes, fac, &k->fac));
-  PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, C, &k->C));
-  PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, B, &k->B));
+  PetscCall(BCRArenaReal(arena, single, px ? 0 : ((size_t)k->peel * lanes + 2) * lanes, K, &k->c));
   PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, F, &k->F));
-  PetscCall(BCRArenaReal(arena, single, 64, A, &k->A));
-  PetscCall(BCRArenaReal(arena, single, 64, SS, &k->S));
+  PetscCall(BCRArenaReal(arena, single, regular ? 0 : 64, A, &k->A));
+  PetscCall(BCRArenaReal(arena, single, regular ? 0 : 64, SS, &k->S));
   PetscCall(BCRArenaReal(arena, single, 8, sc, &k->sc));
-  if (!px) PetscCall(PetscFree3(C, B, F));
+  if (!px) PetscCall(PetscFree2(K, F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
