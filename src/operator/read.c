@@ -1075,7 +1075,10 @@ typedef struct {
   PetscBool  valid;
 } BCRRunLine;
 
-#define BCR_RUN_KINDS 4 /* kinds of lines that are remembered: those at the sides of a plane and the ones inside are three */
+#define BCR_RUN_KINDS     4    /* kinds of lines that are remembered: those at the sides of a plane and the ones inside are three */
+#define BCR_BLOCK_LINE    1024 /* entries of a line up to which lines are compared together, */
+#define BCR_BLOCK_ENTRIES 8192 /* and of all those: if they turn out different, they are in a cache when they are compared one by one */
+#define BCR_BLOCK_TRIES   16   /* in vain, one after the other, until no more are made: end rows that differ in rounding from line to line */
 
 typedef struct {
   PetscInt   i0, i1;                     /* nodes of a grid line that every component has in its interior along x */
@@ -1083,8 +1086,9 @@ typedef struct {
   BCRRunLine line[BCR_RUN_KINDS], whole; /* whole: of a line with its end rows */
   int        now, next;                  /* of the line before, -1: none; that is replaced */
   double    *newfactors;
-  PetscBool  kept; /* the line is of the kind of the line before */
-  PetscInt   like; /* first node of that line if its end rows, too, have been compared; -1 else */
+  int        tries; /* to compare lines together that are left */
+  PetscBool  kept;  /* the line is of the kind of the line before */
+  PetscInt   like;  /* first node of that line if its end rows, too, have been compared; -1 else */
 } BCRRun;
 
 static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
@@ -1098,6 +1102,7 @@ static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
   run->uniform = PETSC_TRUE;
   run->like    = -1;
   run->now     = -1;
+  run->tries   = BCR_BLOCK_TRIES;
   for (c = 0; c < ck->dof; c++) {
     const BCRModelAxis *m = &ck->m[c][0];
 
@@ -1428,9 +1433,6 @@ static PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3])
   return PETSC_TRUE;
 }
 
-#define BCR_BLOCK_LINE    1024 /* entries of a line up to which lines are compared together, */
-#define BCR_BLOCK_ENTRIES 8192 /* and of all those: if they turn out different, they are in a cache when they are compared one by one */
-
 /* The lines behind the one through ix, all of whose rows are the model's, in its plane, as long as the model has there what it has in that line: their
    columns are those of the line before a constant further on, their values the model's, in end rows exactly those of that line. Returns how many lines are so;
    the next one is to be looked at by itself. */
@@ -1446,7 +1448,7 @@ static PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line
   PetscInt            done = 0, l;
   size_t              i, k;
 
-  if (E > BCR_BLOCK_LINE || here + 1 >= last || !BCRRunLineRoom(&run->whole, len)) return 0;
+  if (E > BCR_BLOCK_LINE || here + 1 >= last || run->tries == 0 || !BCRRunLineRoom(&run->whole, len)) return 0;
   for (i = 0; i < len; i++) {
     run->whole.ref[i] = v[i];
     run->whole.tol[i] = 0;
@@ -1487,6 +1489,7 @@ static PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line
     if (!BCRRunSame((const PetscReal *)(A->aa + A->ai[first + n0]), (size_t)count * len, run->whole.ref, run->whole.tol, len)) break;
     done += count;
   }
+  run->tries = done > 0 ? BCR_BLOCK_TRIES : run->tries - 1;
   return done;
 }
 
