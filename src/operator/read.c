@@ -1066,16 +1066,29 @@ typedef struct {
   int8_t   slot[BCR_RUN_MAX]; /* -1: the model has nothing there, -2: not compared */
 } BCRRunKey;
 
+/* What the entries of a line are compared with */
 typedef struct {
-  PetscInt   i0, i1;    /* nodes of a grid line that every component has in its interior along x */
-  PetscBool  uniform;   /* nothing of the model varies there */
   PetscReal *ref, *tol; /* one array of malloc(): several threads may want theirs */
-  size_t     size;
+  size_t     size, len; /* len: entries until they repeat */
   BCRRunKey  key;
-  double    *factors, *newfactors; /* of the other axes, 6 for each component */
+  double    *factors; /* of the other axes, 6 for each component */
   PetscBool  valid;
-  PetscBool  kept; /* the buffers are those of the line before */
-  PetscInt   like; /* first node of that line if its end rows, too, have been compared; -1 else */
+} BCRRunLine;
+
+#define BCR_RUN_KINDS     4    /* kinds of lines that are remembered: those at the sides of a plane and the ones inside are three */
+#define BCR_BLOCK_LINE    1024 /* entries of a line up to which lines are compared together, */
+#define BCR_BLOCK_ENTRIES 8192 /* and of all those: if they turn out different, they are in a cache when they are compared one by one */
+#define BCR_BLOCK_TRIES   16   /* in vain, one after the other, until no more are made: end rows that differ in rounding from line to line */
+
+typedef struct {
+  PetscInt   i0, i1;                     /* nodes of a grid line that every component has in its interior along x */
+  PetscBool  uniform;                    /* nothing of the model varies there */
+  BCRRunLine line[BCR_RUN_KINDS], whole; /* whole: of a line with its end rows */
+  int        now, next;                  /* of the line before, -1: none; that is replaced */
+  double    *newfactors;
+  int        tries; /* to compare lines together that are left */
+  PetscBool  kept;  /* the line is of the kind of the line before */
+  PetscInt   like;  /* first node of that line if its end rows, too, have been compared; -1 else */
 } BCRRun;
 
 static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
@@ -1088,6 +1101,8 @@ static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
   run->i1      = ck->A->lo[0] + ck->A->n[0] - 2;
   run->uniform = PETSC_TRUE;
   run->like    = -1;
+  run->now     = -1;
+  run->tries   = BCR_BLOCK_TRIES;
   for (c = 0; c < ck->dof; c++) {
     const BCRModelAxis *m = &ck->m[c][0];
 
@@ -1102,15 +1117,17 @@ static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
     for (i = run->i0 + 1; i <= run->i1; i++)
       if (m->lo[i] != m->lo[run->i0] || m->up[i] != m->up[run->i0] || m->dg[i] != m->dg[run->i0] || m->w[i] != m->w[run->i0]) run->uniform = PETSC_FALSE;
   }
-  PetscCall(PetscCalloc2(6 * ck->dof, &run->factors, 6 * ck->dof, &run->newfactors));
+  PetscCall(PetscCalloc1(6 * ck->dof * (BCR_RUN_KINDS + 1), &run->newfactors));
+  for (i = 0; i < BCR_RUN_KINDS; i++) run->line[i].factors = run->newfactors + 6 * ck->dof * (i + 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode BCRRunDestroy(BCRRun *run)
 {
   PetscFunctionBegin;
-  free(run->ref);
-  PetscCall(PetscFree2(run->factors, run->newfactors));
+  for (int i = 0; i < BCR_RUN_KINDS; i++) free(run->line[i].ref);
+  free(run->whole.ref);
+  PetscCall(PetscFree(run->newfactors));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1167,6 +1184,33 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
   if (bad) *same = PETSC_FALSE;
 }
 
+/* Room for len entries; PETSC_FALSE: there is none */
+static PetscBool BCRRunLineRoom(BCRRunLine *l, size_t len)
+{
+  l->valid = PETSC_FALSE;
+  if (len > l->size || !l->ref) {
+    free(l->ref);
+    l->size = len + (size_t)(8 * BCR_RUN_NODES * BCR_PARTS);
+    l->ref  = (PetscReal *)malloc(2 * (l->size + BCR_RUN_PAD) * sizeof(PetscReal));
+    if (!l->ref) {
+      l->size = 0;
+      return PETSC_FALSE;
+    }
+    l->tol = l->ref + l->size + BCR_RUN_PAD;
+  }
+  return PETSC_TRUE;
+}
+
+static void BCRRunLineRepeat(BCRRunLine *l, size_t len)
+{
+  for (size_t i = 0; i < BCR_RUN_PAD; i++) {
+    l->ref[len + i] = l->ref[i];
+    l->tol[len + i] = l->tol[i];
+  }
+  l->len   = len;
+  l->valid = PETSC_TRUE;
+}
+
 /* The rows of nodes i0..i1 of the line through ix, all components: *same says that they are the model's. *fast = PETSC_FALSE: their
    pattern is not regular, nothing was done. No PETSc function is called: threads do it side by side. */
 static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
@@ -1178,6 +1222,7 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
   size_t         len;
   BCRRunKey      key;
   PetscBool      plain = PETSC_FALSE;
+  int            kind;
 
   *fast     = PETSC_FALSE;
   *same     = PETSC_FALSE;
@@ -1225,24 +1270,24 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
   if (!plain || !*same) return;
   block = run->uniform ? BCR_RUN_NODES : count;
   len   = (size_t)(block * E * BCR_PARTS);
-  if (len > run->size) {
-    free(run->ref);
-    run->size  = len + (size_t)(8 * BCR_RUN_NODES * BCR_PARTS);
-    run->ref   = (PetscReal *)malloc(2 * (run->size + BCR_RUN_PAD) * sizeof(PetscReal));
-    run->tol   = run->ref + run->size + BCR_RUN_PAD;
-    run->valid = PETSC_FALSE;
-    if (!run->ref) { /* row by row, then */
-      run->size = 0;
+  for (kind = 0; kind < BCR_RUN_KINDS; kind++) {
+    const BCRRunLine *l = &run->line[kind];
+
+    if (l->valid && key.dev == l->key.dev && E == l->key.entries && !memcmp(key.slot, l->key.slot, (size_t)E) && !memcmp(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof)) break;
+  }
+  run->kept = (PetscBool)(kind < BCR_RUN_KINDS && kind == run->now);
+  if (kind == BCR_RUN_KINDS) {
+    const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
+    BCRRunLine  *l     = &run->line[kind = run->next];
+
+    run->next = (run->next + 1) % BCR_RUN_KINDS;
+    run->now  = -1;
+    if (!BCRRunLineRoom(l, len)) { /* row by row, then */
       *fast = *same = PETSC_FALSE;
       return;
     }
-  }
-  run->kept = PETSC_TRUE;
-  if (!run->valid || key.dev != run->key.dev || E != run->key.entries || memcmp(key.slot, run->key.slot, (size_t)E) || memcmp(run->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof)) {
-    const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
-
     for (i = 0; i < block; i++) {
-      PetscReal *ref = run->ref + i * E * BCR_PARTS, *tol = run->tol + i * E * BCR_PARTS;
+      PetscReal *ref = l->ref + i * E * BCR_PARTS, *tol = l->tol + i * E * BCR_PARTS;
       double     in[8];
 
       ix[0] = run->i0 + (run->uniform ? 0 : i);
@@ -1267,16 +1312,12 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
         }
       }
     }
-    for (i = 0; i < BCR_RUN_PAD; i++) {
-      run->ref[len + i] = run->ref[i];
-      run->tol[len + i] = run->tol[i];
-    }
-    run->key = key;
-    memcpy(run->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
-    run->valid = PETSC_TRUE;
-    run->kept  = PETSC_FALSE;
+    BCRRunLineRepeat(l, len);
+    l->key = key;
+    memcpy(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
   }
-  *same = BCRRunSame((const PetscReal *)(A->aa + first), (size_t)(count * E * BCR_PARTS), run->ref, run->tol, len);
+  run->now = kind;
+  *same    = BCRRunSame((const PetscReal *)(A->aa + first), (size_t)(count * E * BCR_PARTS), run->line[kind].ref, run->line[kind].tol, len);
 }
 
 /* Which components have something to compare in the line through ix: *some, *all; *near: no row of it has entries in another block */
@@ -1392,6 +1433,66 @@ static PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3])
   return PETSC_TRUE;
 }
 
+/* The lines behind the one through ix, all of whose rows are the model's, in its plane, as long as the model has there what it has in that line: their
+   columns are those of the line before a constant further on, their values the model's, in end rows exactly those of that line. Returns how many lines are so;
+   the next one is to be looked at by itself. */
+static PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line[3], PetscBool checkcolumns)
+{
+  const BCRRows      *A     = ck->A;
+  const BCRModelAxis *m     = &ck->m[0][1];
+  const BCRRunLine   *inner = &run->line[run->now];
+  const PetscInt      n0 = A->n[0], here = line[1], last = PetscMin(A->lo[1] + A->n[1] - 1, m->b + m->n); /* the line at the end is none that is inside */
+  const PetscInt      ix[3] = {A->lo[0], line[1], line[2]}, node = BCRNode(A, ix), E = A->ai[node + n0] - A->ai[node];
+  const PetscReal    *v   = (const PetscReal *)(A->aa + A->ai[node]);
+  const size_t        len = (size_t)(E * BCR_PARTS), s0 = (size_t)((A->ai[node + run->i0 - A->lo[0]] - A->ai[node]) * BCR_PARTS), s1 = (size_t)((A->ai[node + run->i1 + 1 - A->lo[0]] - A->ai[node]) * BCR_PARTS);
+  PetscInt            done = 0, l;
+  size_t              i, k;
+
+  if (E > BCR_BLOCK_LINE || here + 1 >= last || run->tries == 0 || !BCRRunLineRoom(&run->whole, len)) return 0;
+  for (i = 0; i < len; i++) {
+    run->whole.ref[i] = v[i];
+    run->whole.tol[i] = 0;
+  }
+  for (i = s0; i < s1; i += k) {
+    k = PetscMin(inner->len, s1 - i);
+    memcpy(run->whole.ref + i, inner->ref, k * sizeof(PetscReal));
+    memcpy(run->whole.tol + i, inner->tol, k * sizeof(PetscReal));
+  }
+  BCRRunLineRepeat(&run->whole, len);
+  for (;;) {
+    const PetscInt  first = node + done * n0, most = PetscMin(last - 1 - here - done, PetscMax(BCR_BLOCK_ENTRIES / E, 1));
+    const PetscInt *j     = A->aj + A->ai[first];
+    PetscInt        count = 0;
+
+    for (l = here + done + 1; count < most && m->lo[l] == m->lo[here] && m->up[l] == m->up[here] && m->dg[l] == m->dg[here] && m->w[l] == m->w[here]; l++) count++;
+    if (count == 0) break;
+    if (checkcolumns) {
+      if (!BCRRunColumns(A->ai + first, (size_t)(n0 * (count + 1) + 1), (size_t)n0, E) || !BCRRunColumns(j, (size_t)(E * (count + 1)), (size_t)E, n0)) break;
+    } else { /* known for all but the end rows */
+      for (l = 1; l <= count; l++) {
+        const PetscInt *ai  = A->ai + first + l * n0;
+        PetscInt        bad = 0, p;
+
+        for (p = 0; p <= n0; p++) {
+          if (p == run->i0 - A->lo[0] + 1) p = run->i1 - A->lo[0];
+          bad |= ai[p] - ai[p - n0] - E;
+        }
+        if (bad) break;
+        for (p = 0; p < E; p++) {
+          if (p == (PetscInt)s0 / BCR_PARTS) p = (PetscInt)s1 / BCR_PARTS;
+          bad |= j[l * E + p] - j[(l - 1) * E + p] - n0;
+        }
+        if (bad) break;
+      }
+      if (l <= count) break;
+    }
+    if (!BCRRunSame((const PetscReal *)(A->aa + A->ai[first + n0]), (size_t)count * len, run->whole.ref, run->whole.tol, len)) break;
+    done += count;
+  }
+  run->tries = done > 0 ? BCR_BLOCK_TRIES : run->tries - 1;
+  return done;
+}
+
 /* known: boxes that the columns have been checked for, 0: none yet */
 static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
 {
@@ -1428,8 +1529,8 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
 
       BCRLineActive(ck, &run, ix, active, &some, &all, &near);
       if (known) { /* its buffers were those of a thread */
-        run.valid = PETSC_FALSE;
-        run.kept  = (PetscBool)(known == 2);
+        run.now  = -1;
+        run.kept = (PetscBool)(known == 2);
       } else if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) BCRRunCompare(ck, &run, ix, active, columns, &fast, &same);
       if (!fast && some && near && i1 >= i0) ck->regular = PETSC_FALSE;
       ix[0] = A->lo[0];
@@ -1446,7 +1547,8 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
           PetscCall(BCRCheckRow(ck, c, ix, &stop));
         }
       }
-      ix[0]    = A->lo[0];
+      ix[0] = A->lo[0];
+      if (ends && !stop && run.now >= 0 && ix[1] + 1 < A->lo[1] + A->n[1] && !good[ix[1] + 1 - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])]) ix[1] += BCRRunBlock(ck, &run, ix, columns);
       run.like = ends ? BCRNode(A, ix) : -1;
     }
   }

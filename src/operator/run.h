@@ -1,8 +1,8 @@
 /*
   The two loops of the reader that touch every entry of the matrix; they must run at the speed of memory.
 
-  Same     |v - ref| <= tol for n >= 16 entries. ref and tol are those of len entries and repeat: they have BCR_RUN_PAD more, the first ones again,
-           and len is a multiple of 16; or len >= n. A NaN is not the same as anything.
+  Same     |v - ref| <= tol for n >= 16 entries. ref and tol are those of len >= 16 entries and repeat: they have BCR_RUN_PAD more, the first ones
+           again; or len >= n. A NaN is not the same as anything.
   Columns  j[i] == j[i - lag] + step for i in [lag, n)
 
   Both go from one cache line's beginning to the next (a vector in two lines takes two of the few misses that a core may have at a time); what
@@ -23,15 +23,10 @@ typedef int64_t BCRRunInt;
 typedef int32_t BCRRunInt;
   #endif
 
-  /* Asks for a line of the 32 KiB behind those that p is in: the lines of that window one by one, as p goes through its own, but from its eight pages of
-     4 KiB in turn. The hardware's own foresight ends with a page; with eight begun at a time it has eight streams to follow, and memory eight places to
-     read from, which is worth a fifth of the bandwidth of one core where the matrix is in none of the caches. */
-  #define BCR_RUN_WINDOW ((uintptr_t)32768)
+/* Asks for the line that is two pages of 4 KiB further on: the hardware's own foresight ends with a page, so that the next ones begin without it */
 static inline void BCRRunAhead(const void *p)
 {
-  const uintptr_t at = (uintptr_t)p, page = at / 64 % 8, line = at / 512 % 64;
-
-  __builtin_prefetch((const void *)(at / BCR_RUN_WINDOW * BCR_RUN_WINDOW + BCR_RUN_WINDOW + 4096 * page + 64 * line), 0, 2);
+  __builtin_prefetch((const char *)p + 8192, 0, 2);
 }
 
   /* Entries of a cache line; entries from p to where the next one begins */
@@ -60,15 +55,16 @@ static inline void BCRRunAhead(const void *p)
     attribute static PetscBool BCRRunSame##suffix(const PetscReal *v, size_t n, const PetscReal *ref, const PetscReal *tol, size_t len) \
     { \
       const size_t       head = BCR_RUN_HEAD(v), step = BCR_RUN_LINE(v), last = n - step; \
+      const PetscReal   *w = v + head, *end = v + last; \
       BCRRunBits##suffix bad = {0}; \
-      size_t             i, k; \
+      size_t             k; \
 \
       BCRRunSameLine##suffix(v, ref, tol, &bad); \
       BCRRunSameLine##suffix(v + last, ref + last % len, tol + last % len, &bad); \
-      for (i = head; i < last; i += len) { \
-        const PetscReal *w = v + i, *end = v + PetscMin(i + len, last); \
+      for (k = head; w < end; k -= len) { \
+        const PetscReal *again = w + (len - k); /* ref from its beginning */ \
 \
-        for (k = head; w < end; w += step, k += step) { \
+        for (again = PetscMin(again, end); w < again; w += step, k += step) { \
           BCRRunAhead(w); \
           BCRRunSameLine##suffix(w, ref + k, tol + k, &bad); \
         } \

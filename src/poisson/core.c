@@ -290,9 +290,12 @@ static PetscErrorCode core_tables(BCRCore c)
     PetscCall(BCRReductionSetShifts(c->red, c->nplane, shifts));
     PetscCall(PetscFree(shifts));
   } else {
-    const BCRAxis *line = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
-    const PetscInt nk   = c->kind == PLAN_FOURIERY ? n1 : n0;
-    const double  *lk = c->kind == PLAN_FOURIERY ? ly : lx, *nrm = c->kind == PLAN_FOURIERY ? ny : nx, ak = c->kind == PLAN_FOURIERY ? y->a : x->a;
+    const BCRAxis *line     = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
+    const PetscInt nk       = c->kind == PLAN_FOURIERY ? n1 : n0;
+    BCRLevel0Modes modes[3] = {
+      {PETSC_FALSE, {0}, {0}, {0}}
+    };
+    const double *lk = c->kind == PLAN_FOURIERY ? ly : lx, *nrm = c->kind == PLAN_FOURIERY ? ny : nx, ak = c->kind == PLAN_FOURIERY ? y->a : x->a;
 
     for (PetscInt k = 0; k < c->nplane; k++) {
       BCRPlanePlan *p  = &c->plane[k];
@@ -309,7 +312,7 @@ static PetscErrorCode core_tables(BCRCore c)
           rows = c->across.rows;
           ng   = c->across.ng;
         } else PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
-        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, &p->shape, p->kind, &ok));
+        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, modes, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
         if (c->poles) {
@@ -1075,6 +1078,12 @@ static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
   return inplace || 8 * (size_t)bytes <= cache_bytes(2, 1u << 20) ? bytes : 0;
 }
 
+/* Whether a layer is transformed from f to u as it is: two layers of each take an eighth of the cache. Where they leave less for the rest, memory goes in order first */
+static PetscBool layer_direct(ptrdiff_t bytes)
+{
+  return 32 * (size_t)bytes <= cache_bytes(2, 1u << 20) ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* a transform along z or y of all lines of the box; axis: which */
 static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
@@ -1082,20 +1091,22 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
   const PetscInt  other = axis == 2 ? 1 : 2, n = c->n[0], nother = c->dim > other ? c->n[other] : 1;
   const ptrdiff_t so = c->stride[other], s = c->stride[axis], size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
   const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, ahead = s < so ? layer_ahead(bytes, f == u ? PETSC_TRUE : PETSC_FALSE) : 0;
+  const PetscBool direct = f != u && s < so && layer_direct(bytes) ? PETSC_TRUE : PETSC_FALSE;
 
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }
   for (PetscInt j = 0; j < nother; j++) {
-    const char *fj = (const char *)at(c->io, f, j * so);
-    char       *uj = (char *)at(c->io, u, j * so);
+    const char       *fj   = (const char *)at(c->io, f, j * so);
+    char             *uj   = (char *)at(c->io, u, j * so);
+    const BCRDttAhead next = {fj + so * size, j + 1 < nother ? ahead : 0, direct ? uj - fj : 0};
 
-    if (f != u && s == n) memcpy(uj, fj, bytes); /* memory in order first: a transform from f to u would touch both in short pieces */
-    else if (f != u) {
+    if (f != u && !direct && s == n) memcpy(uj, fj, bytes); /* memory in order first: a transform from f to u would touch both in short pieces */
+    else if (f != u && !direct) {
       for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(uj + k * s * size, fj + k * s * size, n * size);
     }
-    c->cpu->dtt.layer(c->dtt[axis], direction, io, n, uj, s, fj + so * size, j + 1 < nother ? ahead : 0, c->work);
+    c->cpu->dtt.layer(c->dtt[axis], direction, io, n, direct ? fj : uj, s, uj, s, &next, c->work);
   }
 }
 
@@ -1112,8 +1123,10 @@ static void transform_to_floats(BCRCore c, const double *f, float *u)
   const ptrdiff_t       layer = c->stride[1], ahead = layer_ahead(layer * sizeof(double), PETSC_FALSE);
 
   for (PetscInt j = 0; j < c->n[1]; j++) {
+    const BCRDttAhead next = {f + (j + 1) * layer, j + 1 < c->n[1] ? ahead : 0, 0};
+
     (void)fields->begin(layer, 1, f + j * layer, u + j * layer);
-    c->cpu->dtt.layer(c->dtt[2], 0, 0, c->n[0], u + j * layer, c->n[0], f + (j + 1) * layer, j + 1 < c->n[1] ? ahead : 0, c->work);
+    c->cpu->dtt.layer(c->dtt[2], 0, 0, c->n[0], u + j * layer, c->n[0], u + j * layer, c->n[0], &next, c->work);
   }
 }
 
@@ -1123,7 +1136,9 @@ static void transform_from_floats(BCRCore c, float *f, double *u)
   const ptrdiff_t       layer  = c->stride[1];
 
   for (PetscInt j = c->n[1] - 1; j >= 0; j--) {
-    c->cpu->dtt.layer(c->dtt[2], 1, 0, c->n[0], f + j * layer, c->n[0], f + PetscMax(j - 1, 0) * layer, j ? layer * (ptrdiff_t)sizeof(float) : 0, c->work);
+    const BCRDttAhead next = {f + PetscMax(j - 1, 0) * layer, j ? layer * (ptrdiff_t)sizeof(float) : 0, 0};
+
+    c->cpu->dtt.layer(c->dtt[2], 1, 0, c->n[0], f + j * layer, c->n[0], f + j * layer, c->n[0], &next, c->work);
     for (ptrdiff_t end = layer, first = 0; end > 1; end = first) { /* the first layer overlaps itself: its upper half, the upper half of the rest, ... */
       if (j == 0) first = (end + 1) / 2;
       fields->add(end - first, 0, 1, f + j * layer + first, u + j * layer + first);

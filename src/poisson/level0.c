@@ -80,13 +80,15 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   const PetscBool px    = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt  nx    = x->n;
   const size_t    block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
-  double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], mumax = 0, P[8], num[8], low, up;
-  double         *C = NULL, *B = NULL, *F = NULL, *c;
+  double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], mumax = 0, num[8];
+  double         *K = NULL, *F = NULL, *c;
   PetscInt        cols = 0, fill;
 
   PetscFunctionBegin;
   k->h       = (int)h;
   k->regular = regular;
+  k->up      = x->end[0] == BCR_END_NEUMANN ? 2 : 1;
+  k->low     = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
   for (PetscInt l = 0; l < lanes; l++) {
     const PetscInt j = l % 8;
 
@@ -121,11 +123,15 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   k->tile = k->tile / 2 < 8 ? 8 : k->tile / 2;
   if (!px) {
     /* pivots P = up + num along x until they are constant; c = 1/P of each column and lane */
-    PetscInt max = 64, conv = -1;
+    const double b0  = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+    const double b1  = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+    PetscInt     max = 64, conv = -1;
 
     PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, max), &c));
     for (PetscInt i = 0; i < nx; i++) {
-      PetscBool same = PETSC_TRUE;
+      const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
+      const double    up = last ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1), low = last && x->end[1] == BCR_END_NEUMANN ? 2 : 1, end = last ? b1 : 0;
+      PetscBool       same = PETSC_TRUE;
 
       if (i == max) {
         double *more;
@@ -137,17 +143,11 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
         max = 2 * max;
       }
       for (PetscInt j = 0; j < h; j++) {
-        const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
-        const double    b0   = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
-        const double    b1   = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0);
-
-        up           = last ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1);
-        low          = i == 0 ? 0 : (last && x->end[1] == BCR_END_NEUMANN ? 2 : 1);
-        num[j]       = delta[j] + (i == 0 ? b0 : low * num[j] / P[j]) + (last ? b1 : 0);
-        P[j]         = up + num[j];
-        c[8 * i + j] = 1 / P[j];
-        if (!last && fabs(c[8 * i + j] - mu[j]) > tol * mu[j]) same = PETSC_FALSE;
+        num[j]       = delta[j] + (i == 0 ? b0 : low * num[j] * c[8 * (i - 1) + j]) + end;
+        c[8 * i + j] = 1 / (up + num[j]);
       }
+      for (PetscInt j = h; j < 8; j++) c[8 * i + j] = mu[j];
+      for (PetscInt j = 0; j < h && same && !last; j++) same = fabs(c[8 * i + j] - mu[j]) > tol * mu[j] ? PETSC_FALSE : PETSC_TRUE;
       cols = i + 1;
       if (same && conv < 0 && i > 1 && i < nx - 1) {
         conv = i;
@@ -157,27 +157,20 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     k->peel = conv < 0 ? nb : (conv + lanes - 1) / lanes;
     if (k->peel > nb - 1) k->peel = nb;
     fill = k->peel * lanes;
-    PetscCall(PetscMalloc3(fill * lanes, &C, fill * lanes, &B, fill * lanes, &F));
-    for (PetscInt i = 0; i < fill; i++)
-      for (PetscInt l = 0; l < lanes; l++) {
-        const PetscInt j    = l % 8;
-        const double   here = j >= h ? mu[l] : (i < cols ? c[8 * i + j] : mu[l]), before = j >= h ? mu[l] : (i == 0 ? 0 : (i - 1 < cols ? c[8 * (i - 1) + j] : mu[l]));
-        const double   after = j >= h ? mu[l] : (i + 1 < cols ? c[8 * (i + 1) + j] : mu[l]);
+    PetscCall(PetscMalloc2((fill + 2) * lanes, &K, fill * lanes, &F));
+    for (PetscInt i = -1; i <= fill; i++) { /* none beyond the ends of the line */
+      const double *here = i >= 0 && i < cols ? c + 8 * i : mu, inside = i >= 0 && i < nx ? 1 : 0;
 
-        if (i < nx) {
-          C[lanes * i + l] = (i == nx - 1 && x->end[1] == BCR_END_NEUMANN ? 2 : 1) * before;
-          B[lanes * i + l] = i == nx - 1 ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1) * after;
-          F[lanes * i + l] = here / mu[l];
-        } else C[lanes * i + l] = B[lanes * i + l] = F[lanes * i + l] = 0;
-      }
+      for (PetscInt l = 0; l < lanes; l++) K[lanes * (i + 1) + l] = inside * here[l % 8];
+      for (PetscInt l = 0; l < lanes && i >= 0 && i < fill; l++) F[lanes * i + l] = inside * here[l % 8] / mu[l];
+    }
     PetscCall(PetscFree(c));
     if (k->peel < nb) { /* the last column, its neighbour's pivot being constant */
       for (PetscInt l = 0; l < lanes; l++) {
         const PetscInt j = l % 8;
 
         if (j < h) {
-          const double b1 = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0), w = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
-          const double e = 1 / mu[l] - 1;
+          const double e = 1 / mu[l] - 1, w = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
 
           Cn[l] = w * mu[l];
           Fn[l] = 1 / (delta[j] + b1 + w * e * mu[l]) / mu[l];
@@ -193,25 +186,24 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   PetscCall(BCRArenaReal(arena, single, lanes, Cn, &k->Cn));
   PetscCall(BCRArenaReal(arena, single, lanes, Fn, &k->Fn));
   PetscCall(BCRArenaReal(arena, single, lanes, fac, &k->fac));
-  PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, C, &k->C));
-  PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, B, &k->B));
+  PetscCall(BCRArenaReal(arena, single, px ? 0 : ((size_t)k->peel * lanes + 2) * lanes, K, &k->c));
   PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, F, &k->F));
-  PetscCall(BCRArenaReal(arena, single, 64, A, &k->A));
-  PetscCall(BCRArenaReal(arena, single, 64, SS, &k->S));
+  PetscCall(BCRArenaReal(arena, single, regular ? 0 : 64, A, &k->A));
+  PetscCall(BCRArenaReal(arena, single, regular ? 0 : 64, SS, &k->S));
   PetscCall(BCRArenaReal(arena, single, 8, sc, &k->sc));
-  if (!px) PetscCall(PetscFree3(C, B, F));
+  if (!px) PetscCall(PetscFree2(K, F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows, PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Shape *shape,
-                               BCRLevel0Kind kinds[3], PetscBool *possible)
+PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows, PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Modes modes[3],
+                               BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
 {
   const double    rx       = (double)x->a / (double)y->a;
   const PetscBool periodic = y->end[0] == BCR_END_PERIODIC && !open[0] ? PETSC_TRUE : PETSC_FALSE;
   PetscInt        r;
   unsigned char  *kind;
   ptrdiff_t      *row;
-  double          lambda[8], delta[8], A[64] = {0}, S[64] = {0};
+  double          delta[8];
 
   PetscFunctionBegin;
   *possible        = PETSC_TRUE;
@@ -245,15 +237,17 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
 
     PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));
     if (!used || h == 0) continue;
-    BCRLevel0GroupModes(h, end, r == 2 ? PETSC_TRUE : PETSC_FALSE, 8, lambda, A, S);
+    if (!modes[r].known) {
+      BCRLevel0GroupModes(h, end, r == 2 ? PETSC_TRUE : PETSC_FALSE, 8, modes[r].lambda, modes[r].A, modes[r].S);
+      for (PetscInt i = 0; i < 64 && r == 0; i++) modes[r].S[i] *= 0.25; /* A is the sine matrix itself there */
+      modes[r].known = PETSC_TRUE;
+    }
     for (PetscInt j = 0; j < h; j++) {
-      delta[j] = (shift + y->a * lambda[j]) / x->a;
+      delta[j] = (shift + y->a * modes[r].lambda[j]) / x->a;
       if (!(delta[j] > 0)) *possible = PETSC_FALSE;
     }
     if (!*possible) PetscFunctionReturn(PETSC_SUCCESS);
-    if (r == 0)
-      for (PetscInt i = 0; i < 64; i++) S[i] *= 0.25; /* A is the sine matrix itself there */
-    PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, A, S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
+    PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, modes[r].A, modes[r].S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
     shape->ring = PetscMax(shape->ring, PetscMin(2 * kinds[r].tile + kinds[r].halo, shape->nb));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -151,7 +151,8 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
 {
   const PetscInt  nq       = (nk + strip - 1) / strip;
   const PetscBool periodic = rows->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt  n        = rows->n - (periodic ? 1 : 0); /* rows of the open line */
+  const PetscBool mirrored = !periodic && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN ? PETSC_TRUE : PETSC_FALSE; /* the first row */
+  const PetscInt  n        = rows->n - (periodic ? 1 : 0);                                                                    /* rows of the open line */
   const size_t    sz       = single ? sizeof(float) : sizeof(double);
   const double    tol      = single ? 1e-8 : 8e-16; /* of the pivots, once they have converged: a few roundings, or some never do */
   ptrdiff_t      *off, *nt, used = 0, room;
@@ -162,11 +163,13 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
 
   PetscFunctionBegin;
   PetscCheck(strip <= MAXSTRIP, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Strip of %" PetscInt_FMT " modes", strip);
+  PetscCheck(!mirrored || rows->gap == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A mirrored row beside eliminated ones");
   PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &off));
   PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &nt));
   tab->n        = rows->n;
   tab->nk       = nk;
   tab->periodic = periodic;
+  tab->first    = mirrored ? 0.5 : 1;
   tab->off      = off;
   tab->nt       = nt;
   if (periodic) {
@@ -175,7 +178,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     PetscCall(BCRArenaGet(arena, nq * strip * sz, &q));
     PetscCall(PetscMalloc2((n + 1) * strip, &wy, (n + 1) * strip, &wb));
   }
-  room = (ptrdiff_t)strip * (3 * PetscMin(n, 64) + 2) * nq;
+  room = (ptrdiff_t)strip * (2 * PetscMin(n, 64) + 2) * nq;
   PetscCall(PetscMalloc1(room * sz, &buf));
   for (PetscInt iq = 0; iq < nq; iq++) {
     double    t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP], nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP], limit[MAXSTRIP];
@@ -227,7 +230,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         eps[k]  = eps0[k] + ((first ? xl[k] : 0) + (last ? xr[k] : 0));
       }
       for (PetscInt k = 0; k < strip && !periodic; k++) {
-        if (first && !last && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN) up[k] = 2;
+        if (first && !last && mirrored) up[k] = 2;
         if (last && !first && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN) low[k] = 2;
       }
       for (PetscInt k = 0; k < strip; k++) {
@@ -246,20 +249,19 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         wb[s * strip + k] = b[k];
       }
       if (done && !last) continue;
-      if (used + 5 * strip > room) {
+      if (used + 4 * strip > room) {
         char *more;
 
-        PetscCall(PetscMalloc1((2 * room + 5 * strip) * sz, &more));
+        PetscCall(PetscMalloc1((2 * room + 4 * strip) * sz, &more));
         PetscCall(PetscMemcpy(more, buf, used * sz));
         PetscCall(PetscFree(buf));
         buf  = more;
-        room = 2 * room + 5 * strip;
+        room = 2 * room + 4 * strip;
       }
       if (!last) {
-        tab_put(buf, single, used, l, strip);
-        tab_put(buf, single, used + strip, p, strip);
-        tab_put(buf, single, used + 2 * strip, b, strip);
-        used += 3 * strip;
+        tab_put(buf, single, used, p, strip);
+        tab_put(buf, single, used + strip, b, strip);
+        used += 2 * strip;
         rowstab++;
         if (s >= 1 && change <= tol && before <= tol) done = PETSC_TRUE; /* l comes from the pivot before */
         before = change;

@@ -46,10 +46,15 @@ PETSC_INTERN void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double w
 PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups);
 /* Eigenpairs of a group of h <= ld rows with one end (docs/method.md, section 4): synthesis S, row p at ld p, analysis A = S^-1, row j at ld j; ld at most 16 */
 PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[], double S[]);
+/* Of the groups of one kind, the same for every shift; to begin with, zeros */
+typedef struct {
+  PetscBool known;
+  double    lambda[8], A[64], S[64];
+} BCRLevel0Modes;
 /* Level 0 for one shift (what is added to the two axes' operators). rows, ng: of the groups. scale: of what is written to u. lanes: the kernels' BL.
-   cache: bytes that the ring may take. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
+   cache: bytes that the ring may take. modes: kept from one shift to the next. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
 PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows, PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,
-                                            BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible);
+                                            BCRLevel0Modes modes[3], BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible);
 
 /* Separators that are transformed across, along y (across.c): the nodes of a coarser axis */
 typedef struct {

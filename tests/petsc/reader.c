@@ -1390,6 +1390,50 @@ static PetscErrorCode OneEntry(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One entry that is in another column, in a row with as many entries as its neighbours have: refused, unless it is zero */
+static PetscErrorCode OneColumn(void)
+{
+  const uint64_t kept = seed;
+
+  PetscFunctionBegin;
+  for (int trial = 0; trial < 150; trial++) {
+    Problem         p;
+    DM              da;
+    Mat             A;
+    PetscInt        n, row;
+    const PetscInt *ia, *ja;
+    PetscBool       done;
+    PetscScalar    *a, v;
+    PetscErrorCode  code;
+    char            want[32];
+
+    ProblemDefault(&p, 2 + trial % 2, 43, trial % 4 > 1 ? 40 : 9, 6);
+    if (trial % 5 == 1) p.axis[1].stretch = 2;
+    if (trial % 5 == 2) p.axis[0].stretch = 2;
+    if (trial % 5 == 3) p.axis[0].end[0] = p.axis[1].end[1] = IDENTITY;
+    if (trial % 5 == 4) p.axis[1].end[0] = p.axis[1].end[1] = PERIODIC;
+    PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
+    PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+    for (row = Pick((int)n); ja[ia[row + 1] - 1] <= row || ja[ia[row + 1] - 1] + 1 >= n;) row = Pick((int)n);
+    PetscCall(ReadWith(da, A, BCR_FIT_EXACT, &code));
+    Report((PetscBool)(code == 0), "all columns of %s in their places: %s", Describe(&p), message);
+    PetscCall(MatSeqAIJGetArray(A, &a));
+    v = a[ia[row + 1] - 1];
+    PetscCall(MatSeqAIJRestoreArray(A, &a));
+    ((PetscInt *)ja)[ia[row + 1] - 1]++; /* the matrix is not told: readers that have seen it before would not look again */
+    PetscCall(ReadWith(da, A, (BCRFit)(trial % 4), &code));
+    snprintf(want, sizeof(want), "row %d (", (int)row);
+    Report(v == (PetscScalar)0 ? (PetscBool)(code == 0) : (PetscBool)(code == PETSC_ERR_SUP && strstr(message, want)), "the last column of row %d of %s is wrong: code %d, %s", (int)row, Describe(&p), (int)code, message);
+    ((PetscInt *)ja)[ia[row + 1] - 1]--;
+    PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+    ProblemDestroy(&p);
+  }
+  seed = kept; /* the problems that follow stay what they are */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ---- matrices that no fit helps ---- */
 
 static PetscErrorCode Expect(DM da, Mat A, BCRFit fit, PetscErrorCode want, const char *word, const char *word2)
@@ -2465,6 +2509,7 @@ int main(int argc, char **argv)
     PetscCall(Left());
     PetscCall(Missing());
     PetscCall(OneEntry());
+    PetscCall(OneColumn());
     PetscCall(Errors());
     PetscCall(Fits());
     PetscCall(FitNumbers());

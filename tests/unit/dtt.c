@@ -206,7 +206,7 @@ static double tolerance(int n, int single)
   return (single ? 5.4e8 : 1.) * 1e-15 * (1 + log2(n));
 }
 
-/* one call: by rows (cols 0) or columns (1; 2, in place: as a layer, other memory coming nearer), in place or not, padding left alone; the error
+/* one call: by rows (cols 0) or columns (1; 2: as a layer, other memory coming nearer), in place or not, padding left alone; the error
    relative to the rms size of the line */
 static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, int t, int isa, int single, int io, int cols, int place, int count, int direction)
 {
@@ -224,8 +224,11 @@ static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, i
     for (int i = 0; i < n; i++) put(f, cols ? l + i * lf : l * lf + i, wide, factor(l) * r->x[l % LINES][i]);
   if (posix_memalign((void **)&work, 64, wsize + 64)) abort();
   memset(work + wsize, 55, 64);
-  if (cols == 2) table->dtt.layer(dtt, direction, io, count, u, lu, r, count % 2 ? (ptrdiff_t)sizeof(*r) : 0, work);
-  else (cols ? table->dtt.cols : table->dtt.rows)(dtt, direction, io, count, f, lf, u, lu, work);
+  if (cols == 2) {
+    const BCRDttAhead ahead = {r, count % 2 ? (ptrdiff_t)sizeof(*r) / 2 : 0, count % 3 ? (ptrdiff_t)sizeof(*r) / 2 : 0};
+
+    table->dtt.layer(dtt, direction, io, count, f, lf, u, lu, &ahead, work);
+  } else (cols ? table->dtt.cols : table->dtt.rows)(dtt, direction, io, count, f, lf, u, lu, work);
   for (int k = 0; k < 64; k++) touched += work[wsize + k] != 55;
   for (ptrdiff_t k = 0; k < num; k++)
     for (ptrdiff_t i = len; i < lu; i++) touched += get(u, k * lu + i, wide) != 77;
@@ -301,8 +304,8 @@ static PetscErrorCode all_sums(int t, int n)
       const BCRCpuTable *cpu  = BCRCpuGetTable(isa, single);
       const int          full = 2 * cpu->lanes + 1;
 
-      for (int mode = 0; mode < 10; mode++) { /* columns, direction, in place; layers */
-        const int cols = mode < 8 ? mode & 1 : 2, direction = mode < 8 ? (mode >> 1) & 1 : mode & 1, place = mode < 8 ? (mode >> 2) & 1 : 1;
+      for (int mode = 0; mode < 12; mode++) { /* columns, direction, in place; layers */
+        const int cols = mode < 8 ? mode & 1 : 2, direction = mode < 8 ? (mode >> 1) & 1 : mode & 1, place = mode < 8 ? (mode >> 2) & 1 : (mode >> 1) & 1;
 
         for (int io = 0; io <= single; io++) {
           if (n <= 17 && t < 3)

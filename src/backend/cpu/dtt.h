@@ -52,8 +52,14 @@ PETSC_INTERN size_t BCRDttWork(BCRDtt dtt, int lanes);
    Cols: count lines, line l at offset l, its elements ldf (ldu) apart; neighbouring lines in the lanes. */
 typedef void (*BCRDttKernel)(BCRDtt dtt, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work);
 
-/* Cols in place, a few lines at a time, while bytes from next on (which may be none) come into the second-level cache */
-typedef void (*BCRDttLayerKernel)(BCRDtt dtt, int direction, int io, ptrdiff_t count, void *u, ptrdiff_t ldu, const void *next, ptrdiff_t bytes, void *work);
+/* Memory that comes into the second-level cache meanwhile: bytes from next on, and, where write is not 0, as many write bytes further on, to be written */
+typedef struct {
+  const void *next;
+  ptrdiff_t   bytes, write;
+} BCRDttAhead;
+
+/* Cols, a few lines at a time */
+typedef void (*BCRDttLayerKernel)(BCRDtt dtt, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const BCRDttAhead *ahead, void *work);
 
 typedef struct {
   BCRDttKernel      rows, cols;

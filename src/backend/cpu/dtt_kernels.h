@@ -372,7 +372,7 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
       if (d->odd) dtt1eight(f, fs, u, us, 1);
       else dtt1eight(f, fs, u, us, 0);
     } else if (d->sine) {
-      BCRN(DttSine)(d, f, fs, u + us, us, VL, NULL, NULL, (vec *)w);
+      BCRN(DttSine)(d, f, fs, u + us, us, VL, (BCRN(DttAhead)){NULL, NULL, 0}, (vec *)w);
     } else if (d->odd && d->base == 4) {
       const vec a = vload(f), b = vload(f + fs), c = vload(f + 2 * fs), h = (a + c) * (real)0.70710678118654752440;
 
@@ -626,7 +626,7 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
       continue;
     }
     if (direct && d->sine && d->nsplit == 0) {
-      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), NULL, NULL, (vec *)w);
+      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), (BCRN(DttAhead)){NULL, NULL, 0}, (vec *)w);
       continue;
     }
     if (blocks) {
@@ -692,20 +692,21 @@ static void BCRN(BCRDttCols)(BCRDtt d, int direction, int io, ptrdiff_t count, c
   dttrun(d, direction, 1, 0, count, f, ldf, u, ldu, work);
 }
 
-static void BCRN(BCRDttLayer)(BCRDtt d, int direction, int io, ptrdiff_t count, void *u, ptrdiff_t ld, const void *next, ptrdiff_t bytes, void *work)
+static void BCRN(BCRDttLayer)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const BCRDttAhead *ahead, void *work)
 {
   const ptrdiff_t step = (ptrdiff_t)d->lines * VL, size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  const char     *p = (const char *)next, *end;
+  BCRN(DttAhead) a = {(const char *)ahead->next, NULL, ahead->write};
 
-  for (ptrdiff_t l = 0; l < count; l += step, p = end) {
+  for (ptrdiff_t l = 0; l < count; l += step, a.next = a.end) {
     const ptrdiff_t some = PetscMin(step, count - l);
+    const char     *fl   = (const char *)f + l * size;
     char           *ul   = (char *)u + l * size;
 
-    end = (const char *)next + bytes * (l + some) / count;
-    if (d->sine && d->nsplit == 0 && !io) BCRN(DttSine)(d, (const real *)ul, ld, (real *)ul, ld, (int)some, p, end, (vec *)work);
+    a.end = (const char *)ahead->next + ahead->bytes * (l + some) / count;
+    if (d->sine && d->nsplit == 0 && !io) BCRN(DttSine)(d, (const real *)fl, ldf, (real *)ul, ldu, (int)some, a, (vec *)work);
     else {
-      (void)dttahead(p, end, bytes);
-      BCRN(BCRDttCols)(d, direction, io, some, ul, ld, ul, ld, work);
+      dttahead(&a, ahead->bytes);
+      BCRN(BCRDttCols)(d, direction, io, some, fl, ldf, ul, ldu, work);
     }
   }
 }

@@ -264,20 +264,33 @@ BCR_INLINE void dttsinestore(real *p, vec v, int nv, const int PART)
   else vstore(p, v);
 }
 
-/* the next bytes of a piece of memory that is on its way nearer; where the rest begins */
-BCR_INLINE const char *dttahead(const char *p, const char *end, ptrdiff_t bytes)
+/* a piece of memory that is on its way nearer, and, where write is not 0, the one so many bytes further on */
+typedef struct {
+  const char *next, *end;
+  ptrdiff_t   write;
+} BCRN(DttAhead);
+
+/* the next bytes of it */
+BCR_INLINE void dttahead(BCRN(DttAhead) * a, ptrdiff_t bytes)
 {
-  if (bytes < end - p) end = p + bytes;
-  for (; p < end; p += 64) __builtin_prefetch(p, 0, 2);
-  return p;
+  const char *p = a->next, *end = bytes < a->end - p ? p + bytes : a->end;
+
+  if (a->write) {
+    for (; p < end; p += 64) {
+      __builtin_prefetch(p, 0, 2);
+      __builtin_prefetch(p + a->write, 1, 2);
+    }
+  } else
+    for (; p < end; p += 64) __builtin_prefetch(p, 0, 2);
+  a->next = p;
 }
 
-/* x_1 at f to y_1 at u; T: (M/2 + 1)(R + 1) vectors; tw: for k = 1..M/2-1, r = 1..R/2-1: cos t, sin t. The memory from next to end comes
+/* x_1 at f to y_1 at u; T: (M/2 + 1)(R + 1) vectors; tw: for k = 1..M/2-1, r = 1..R/2-1: cos t, sin t. The memory ahead comes
    nearer, a little in each pass of the two loops: at once it would hold up the loads of f */
-BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const char *next, const char *end, vec *T)
+BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, BCRN(DttAhead) ahead, vec *T)
 {
   const int       L = R * M / 2, N = M / 2, H = R / 2, ts = R + 1; /* T[k ts + ...]: S_0, S_R/2, C_1, S_1, C_2, ... */
-  const ptrdiff_t each = (((end - next) >> 6) / (H + N - 2) + 1) * 64;
+  const ptrdiff_t each = (((ahead.end - ahead.next) >> 6) / (H + N - 2) + 1) * 64;
 
   f -= fs;
   u -= us;
@@ -299,7 +312,7 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
   for (int r = 1; r < H; r++) {
     vec e[17], o[16], y[17];
 
-    next = dttahead(next, end, each);
+    dttahead(&ahead, each);
     e[0] = dttsineload(f + r * fs, nv, PART);
     e[N] = -dttsineload(f + (L - r) * fs, nv, PART);
 #pragma GCC unroll 16
@@ -345,7 +358,7 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
     const vec *t = T + k * ts;
     vec        a[8], b[8], E[8], O[8];
 
-    next = dttahead(next, end, each);
+    dttahead(&ahead, each);
 #pragma GCC unroll 8
     for (int r = 1; r < H; r++) {
       const vec  C = t[2 * r], S = t[2 * r + 1];
@@ -365,25 +378,25 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
 }
 /* nv < VL: a part of a vector */
 #define DTT_SINE(L, R, M) \
-  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const char *next, const char *end, vec *T) \
+  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, BCRN(DttAhead) ahead, vec *T) \
   { \
-    dttsine(R, M, 0, tw, f, fs, u, us, nv, next, end, T); \
+    dttsine(R, M, 0, tw, f, fs, u, us, nv, ahead, T); \
   } \
-  static __attribute__((noinline)) void BCRN(DttSine##L##Part)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const char *next, const char *end, vec *T) \
+  static __attribute__((noinline)) void BCRN(DttSine##L##Part)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, BCRN(DttAhead) ahead, vec *T) \
   { \
-    dttsine(R, M, 1, tw, f, fs, u, us, nv, next, end, T); \
+    dttsine(R, M, 1, tw, f, fs, u, us, nv, ahead, T); \
   }
 DTT_SINE(64, 8, 16)
 DTT_SINE(128, 16, 16)
 DTT_SINE(256, 16, 32)
 #undef DTT_SINE
 
-/* d->base is 64, 128 or 256 and d->sine its table; next, end: memory to bring nearer meanwhile, may be empty */
-static void BCRN(DttSine)(BCRDtt d, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const char *next, const char *end, vec *T)
+/* d->base is 64, 128 or 256 and d->sine its table; ahead: memory to bring nearer meanwhile, may be empty */
+static void BCRN(DttSine)(BCRDtt d, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, BCRN(DttAhead) ahead, vec *T)
 {
   const real *tw = (const real *)d->sine;
 
-  if (d->base == 64) (nv < VL ? BCRN(DttSine64Part) : BCRN(DttSine64))(tw, f, fs, u, us, nv, next, end, T);
-  else if (d->base == 128) (nv < VL ? BCRN(DttSine128Part) : BCRN(DttSine128))(tw, f, fs, u, us, nv, next, end, T);
-  else (nv < VL ? BCRN(DttSine256Part) : BCRN(DttSine256))(tw, f, fs, u, us, nv, next, end, T);
+  if (d->base == 64) (nv < VL ? BCRN(DttSine64Part) : BCRN(DttSine64))(tw, f, fs, u, us, nv, ahead, T);
+  else if (d->base == 128) (nv < VL ? BCRN(DttSine128Part) : BCRN(DttSine128))(tw, f, fs, u, us, nv, ahead, T);
+  else (nv < VL ? BCRN(DttSine256Part) : BCRN(DttSine256))(tw, f, fs, u, us, nv, ahead, T);
 }

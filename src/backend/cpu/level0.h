@@ -15,19 +15,21 @@
 #include <stddef.h>
 
 typedef struct {
-  int       h;         /* rows in a group of this kind */
-  int       regular;   /* 7 rows, a separator or a Dirichlet end on either side: fast sine transform */
-  ptrdiff_t peel;      /* blocks of columns that use the tables C, B, F; all of them: the last column is in the tables too */
-  ptrdiff_t halo;      /* blocks after which mu^(columns) is below rounding; at most all */
-  ptrdiff_t tile;      /* blocks in a tile, >= peel */
-  void     *mu;        /* [BL] */
-  void     *om;        /* [BL] weight of mode j in the sum for the left separator; times (-1)^j for the right one */
-  void     *Cn, *Fn;   /* [BL] last column: multiplier of the forward recurrence, scale */
-  void     *fac;       /* [BL] 1/(1 - mu^nx), periodic lines */
-  void     *C, *B, *F; /* [peel*BL][BL] forward multiplier, backward multiplier, output scale relative to mu */
-  void     *A;         /* [8][8] analysis, row j */
-  void     *S;         /* [8][8] synthesis, row p, output scale included */
-  void     *sc;        /* [8] output scale of a regular group */
+  int       h;       /* rows in a group of this kind */
+  int       regular; /* 7 rows, a separator or a Dirichlet end on either side: fast sine transform */
+  ptrdiff_t peel;    /* blocks of columns that use the tables c, F; all of them: the last column is in the tables too */
+  ptrdiff_t halo;    /* blocks after which mu^(columns) is below rounding; at most all */
+  ptrdiff_t tile;    /* blocks in a tile, >= peel */
+  void     *mu;      /* [BL] */
+  void     *om;      /* [BL] weight of mode j in the sum for the left separator; times (-1)^j for the right one */
+  void     *Cn, *Fn; /* [BL] last column: multiplier of the forward recurrence, scale */
+  void     *fac;     /* [BL] 1/(1 - mu^nx), periodic lines */
+  void     *c;       /* [peel*BL + 2][BL] inverse pivots of the column before the first and of all others: forward multiplier of column i at i, backward one at i + 2 */
+  void     *F;       /* [peel*BL][BL] output scale relative to mu */
+  double    up, low; /* 2 where the line's first (last) column is mirrored, else 1: times the first backward (last forward) multiplier */
+  void     *A;       /* [8][8] analysis, row j */
+  void     *S;       /* [8][8] synthesis, row p, output scale included */
+  void     *sc;      /* [8] output scale of a regular group */
 } BCRLevel0Kind;
 
 typedef struct {

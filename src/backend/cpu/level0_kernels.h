@@ -228,7 +228,7 @@ BCR_INLINE bun level0_forward(const BCRN(Level0Line) * S, const ptrdiff_t b, rea
         bstore(yb + BL * (i + 1), y);
       }
     } else {
-      const real *C = (const real *)S->k->C + BL * (BL * b + VL * q);
+      const real *C = (const real *)S->k->c + BL * (BL * b + VL * q);
 
 #pragma GCC unroll 16
       for (int i = 0; i < VL; i++) {
@@ -252,9 +252,12 @@ BCR_INLINE bun level0_forward_any(const BCRN(Level0Line) * S, const ptrdiff_t b,
 
     level0_modes(S, b, q, a, BACK, REG, NG, io);
     for (int i = 0; i < VL; i++) {
-      y = bfma(b >= S->k->peel ? mu : bload((const real *)S->k->C + BL * (BL * b + VL * q + i)), y, a[i]);
+      if (VL * q + i == nv - 1 && b == S->s->nb - 1) {
+        end = a[i];
+        if (b < S->k->peel) y = bmul(bset1((real)S->k->low), y);
+      }
+      y = bfma(b >= S->k->peel ? mu : bload((const real *)S->k->c + BL * (BL * b + VL * q + i)), y, a[i]);
       bstore(yb + BL * (VL * q + i), y);
-      if (VL * q + i == nv - 1) end = a[i];
     }
   }
   if (b == S->s->nb - 1) {
@@ -279,13 +282,15 @@ BCR_INLINE bun level0_backward(const BCRN(Level0Line) * S, const ptrdiff_t b, co
       v[i]     = t;
     }
   } else {
-    const real *B = (const real *)S->k->B + BL * (BL * b + VL * q), *F = (const real *)S->k->F + BL * (BL * b + VL * q);
+    const real *B = (const real *)S->k->c + BL * (BL * b + VL * q + 2), *F = (const real *)S->k->F + BL * (BL * b + VL * q);
 
 #pragma GCC unroll 16
-    for (int i = VL - 1; i >= 0; i--) {
+    for (int i = VL - 1; i > 0; i--) {
       t    = bfma(bload(B + BL * i), t, bload(yb + BL * i));
       v[i] = bmul(t, bload(F + BL * i));
     }
+    t    = bfma(bmul(bset1((real)(b == 0 && q == 0 ? S->k->up : 1)), bload(B)), t, bload(yb));
+    v[0] = bmul(t, bload(F));
   }
   return t;
 }

@@ -2,8 +2,9 @@
   Batches of tridiagonal lines, one line a mode, neighbouring modes in the lanes.
 
   Tabled: near-Toeplitz lines with one constant a mode. Forward y_s = g_s + l_s y_{s-1}, backward v_s = p_s y_s + b_s v_{s+1}; the
-  factors l, p, b of a mode soon stop changing from row to row, so they are tabled, strip by strip of BCR_STRIP bytes of modes, only
-  until they have converged; the last row of the line is apart.
+  factors p, b of a mode soon stop changing from row to row, so they are tabled, strip by strip of BCR_STRIP bytes of modes, only
+  until they have converged; the last row of the line is apart. Both couplings of two rows are the same, so that l_s = b_{s-1}, but where
+  the first or the last row is mirrored.
   General: any tridiagonal plus a shift a mode, factored on the way.
   Periodic lines are bordered by their last unknown.
 */
@@ -16,9 +17,10 @@
 typedef struct {
   ptrdiff_t        n, nk; /* rows (the last unknown of a periodic line included), modes */
   int              periodic;
+  double           first;       /* l_1 over b_0: 1/2 where the first row is mirrored, else 1 */
   const ptrdiff_t *off;         /* of each strip's table, in elements */
   const ptrdiff_t *nt;          /* tabled rows of each strip, at most (rows of the open line) - 1 */
-  const void      *tab;         /* for each tabled row l, p, b, then l, p of the line's last row: a strip's width each */
+  const void      *tab;         /* for each tabled row p, b, then l, p of the line's last row: a strip's width each */
   const void      *zA, *zB, *q; /* periodic: couplings of the last unknown to the first and last row over norm, norm over the pivot it is left with */
 } BCRLinesTab;
 

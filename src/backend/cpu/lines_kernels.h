@@ -39,22 +39,20 @@ static size_t BCRN(lines_work)(ptrdiff_t n)
 }
 
 /* one strip of an open line; u0: the strip's first mode */
-BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const real *tab, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const real *tab, const real first, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
 {
-  const real *last = tab + 3 * LSW * nt, *c;
+  const real *last = tab + 2 * LSW * nt, *c;
   vec         y[LNV], g[LNV];
-  ptrdiff_t   s;
+  ptrdiff_t   s = 0;
 
-  for (int v = 0; v < LNV; v++) y[v] = vset1(0);
-  for (s = 0; s < nt; s++) { /* tabled rows, then constant ones, then the last */
-    c = tab + 3 * LSW * s;
-    strip_load(g, u, u0 + s * ld, nk, io);
-#pragma GCC unroll 16
-    for (int v = 0; v < LNV; v++) y[v] = vload(c + VL * v) * y[v] + g[v];
-    strip_store(u, u0 + s * ld, y, nk, io);
-  }
-  c = tab + 3 * LSW * (nt ? nt - 1 : 0);
-  for (; s < n - 1; s++) {
+  if (n > 1) { /* the first row stays; what the second one has of it */
+    strip_load(y, u, u0, nk, io);
+    for (int v = 0; v < LNV && n > 2; v++) y[v] *= first;
+    s = 1;
+  } else
+    for (int v = 0; v < LNV; v++) y[v] = vset1(0);
+  for (; s < n - 1; s++) { /* with b of tabled rows, then of the last of them */
+    c = tab + 2 * LSW * (s < nt ? s - 1 : nt - 1) + LSW;
     strip_load(g, u, u0 + s * ld, nk, io);
 #pragma GCC unroll 16
     for (int v = 0; v < LNV; v++) y[v] = vload(c + VL * v) * y[v] + g[v];
@@ -64,17 +62,11 @@ BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const re
 #pragma GCC unroll 16
   for (int v = 0; v < LNV; v++) y[v] = vload(last + LSW + VL * v) * (vload(last + VL * v) * y[v] + g[v]);
   strip_store(u, u0 + s * ld, y, nk, io);
-  for (s = n - 2; s >= nt; s--) {
+  for (s = n - 2; s >= 0; s--) {
+    c = tab + 2 * LSW * (s < nt ? s : nt - 1);
     strip_load(g, u, u0 + s * ld, nk, io);
 #pragma GCC unroll 16
-    for (int v = 0; v < LNV; v++) y[v] = vload(c + 2 * LSW + VL * v) * y[v] + vload(c + LSW + VL * v) * g[v];
-    strip_store(u, u0 + s * ld, y, nk, io);
-  }
-  for (; s >= 0; s--) {
-    c = tab + 3 * LSW * s;
-    strip_load(g, u, u0 + s * ld, nk, io);
-#pragma GCC unroll 16
-    for (int v = 0; v < LNV; v++) y[v] = vload(c + 2 * LSW + VL * v) * y[v] + vload(c + LSW + VL * v) * g[v];
+    for (int v = 0; v < LNV; v++) y[v] = vload(c + LSW + VL * v) * y[v] + vload(c + VL * v) * g[v];
     strip_store(u, u0 + s * ld, y, nk, io);
   }
 }
@@ -101,12 +93,12 @@ BCR_INLINE void lines_strip_close(const ptrdiff_t n, const ptrdiff_t near, const
 /* z: solution of an open line of n rows with zA in the first and zB in the last row alone, where 2 near < n and it falls below rounding within near rows */
 BCR_INLINE void lines_strip_ends(const ptrdiff_t n, const ptrdiff_t near, const ptrdiff_t nt, const real *tab, const real *zA, const real *zB, real *z)
 {
-  const real *last = tab + 3 * LSW * nt;
+  const real *last = tab + 2 * LSW * nt;
   vec         y[LNV];
 
   for (int v = 0; v < LNV; v++) y[v] = vload(zA + VL * v);
   for (ptrdiff_t s = 0; s < near; s++) {
-    const real *c = tab + 3 * LSW * (s < nt ? s : nt - 1);
+    const real *c = tab + 2 * LSW * (s < nt ? PetscMax(s - 1, 0) : nt - 1) + LSW;
 
     for (int v = 0; v < LNV; v++) {
       if (s) y[v] = vload(c + VL * v) * y[v];
@@ -115,19 +107,19 @@ BCR_INLINE void lines_strip_ends(const ptrdiff_t n, const ptrdiff_t near, const 
   }
   for (int v = 0; v < LNV; v++) y[v] = vset1(0);
   for (ptrdiff_t s = near - 1; s >= 0; s--) {
-    const real *c = tab + 3 * LSW * (s < nt ? s : nt - 1);
+    const real *c = tab + 2 * LSW * (s < nt ? s : nt - 1);
 
     for (int v = 0; v < LNV; v++) {
-      y[v] = vload(c + 2 * LSW + VL * v) * y[v] + vload(c + LSW + VL * v) * vload(z + LSW * s + VL * v);
+      y[v] = vload(c + LSW + VL * v) * y[v] + vload(c + VL * v) * vload(z + LSW * s + VL * v);
       vstore(z + LSW * s + VL * v, y[v]);
     }
   }
   for (int v = 0; v < LNV; v++) y[v] = vload(last + LSW + VL * v) * vload(zB + VL * v);
   for (ptrdiff_t s = n - 1; s >= n - near; s--) {
-    const real *c = tab + 3 * LSW * (nt - 1);
+    const real *c = tab + 2 * LSW * (nt - 1);
 
     for (int v = 0; v < LNV; v++) {
-      if (s < n - 1) y[v] = vload(c + 2 * LSW + VL * v) * y[v];
+      if (s < n - 1) y[v] = vload(c + LSW + VL * v) * y[v];
       vstore(z + LSW * s + VL * v, y[v]);
     }
   }
@@ -139,7 +131,7 @@ BCR_INLINE void lines_tabled_io(const BCRLinesTab *t, const int io, void *u, ptr
     const int   nk  = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
     const real *tab = (const real *)t->tab + t->off[q];
 
-    if (!t->periodic) lines_strip_open(t->n, t->nt[q], tab, nk, u, k, ld, io);
+    if (!t->periodic) lines_strip_open(t->n, t->nt[q], tab, (real)t->first, nk, u, k, ld, io);
     else {
       const real *zA = (const real *)t->zA + LSW * q, *zB = (const real *)t->zB + LSW * q;
 
@@ -147,12 +139,12 @@ BCR_INLINE void lines_tabled_io(const BCRLinesTab *t, const int io, void *u, ptr
         /* The pivots approach their limits as the square of what z falls off with */
         const ptrdiff_t open = t->n - 1, near = PetscMin(3 * t->nt[q] + 4, open);
 
-        lines_strip_open(open, t->nt[q], tab, nk, u, k, ld, io);
+        lines_strip_open(open, t->nt[q], tab, 1, nk, u, k, ld, io);
         if (2 * near < open) lines_strip_ends(open, near, t->nt[q], tab, zA, zB, work);
         else {
           for (ptrdiff_t s = 0; s < open; s++)
             for (int v = 0; v < LSW; v++) work[LSW * s + v] = (s == 0 ? zA[v] : 0) + (s == open - 1 ? zB[v] : 0);
-          lines_strip_open(open, t->nt[q], tab, LSW, work, 0, LSW, 0);
+          lines_strip_open(open, t->nt[q], tab, 1, LSW, work, 0, LSW, 0);
         }
         lines_strip_close(t->n, near, work, zA, zB, (const real *)t->q + LSW * q, nk, u, k, ld, io);
       } else {
@@ -293,7 +285,7 @@ BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, co
       z[LSW * (n - 1) + i] += (real)last[k + i];
     }
     if (t) {
-      lines_strip_open(n, t->nt[q], (const real *)t->tab + t->off[q], LSW, z, 0, LSW, 0);
+      lines_strip_open(n, t->nt[q], (const real *)t->tab + t->off[q], (real)t->first, LSW, z, 0, LSW, 0);
     } else {
       vec sigma[LNV], unit[LNV];
 
