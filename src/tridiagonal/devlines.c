@@ -72,6 +72,12 @@ PetscErrorCode BCRTriDeviceRanksCreate(const BCRTriRanksTables *t, BCRTriDevice 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Do more rows than these kernels have weights for make what an end of a line is without the rows beyond? */
+static PetscBool Far(BCRTriDeviceRanks d)
+{
+  return !d->early || PetscMax(d->p.mfirst, d->p.mlast) > BCR_CUDA_SCAN_WEIGHTS ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* What the kernel of the lines needs to know of the other ranks */
 static PetscErrorCode Scan(BCRTriDeviceRanks d, const PetscInt take[2], const PetscInt give[2])
 {
@@ -82,7 +88,7 @@ static PetscErrorCode Scan(BCRTriDeviceRanks d, const PetscInt take[2], const Pe
   PetscFunctionBegin;
   r->n       = (int)c->n;
   r->begin   = (int)take[0];
-  r->late    = both || !d->early || PetscMax(d->p.mfirst, d->p.mlast) > BCR_CUDA_SCAN_WEIGHTS ? 1 : 0;
+  r->late    = both || d->p.inner == 1 || Far(d) ? 1 : 0;
   r->give[0] = (int)give[0];
   r->give[1] = (int)give[1];
   r->mfirst  = (int)d->p.mfirst;
@@ -117,6 +123,7 @@ PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
   PetscCall(BCRDeviceReducedNear(d->reduced, &neighbours, &d->waits.chain, &rank, peer, take, give));
   if (!d->local || !columns) neighbours = PETSC_FALSE;
   d->whole = neighbours && d->waits.chain.same && BCRTriDeviceWaits(d->local) ? PETSC_TRUE : PETSC_FALSE;
+  if (d->p.inner == 1 && !Far(d) && BCRCudaRanksWaits(&d->p)) d->whole = PETSC_FALSE; /* contiguous lines: each block would wait, and that takes longer than to correct the ends afterwards */
   PetscCall(BCRTransportWindowCreate(d->transport, d->whole, 12 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
   if (!d->window) {
     d->whole = PETSC_FALSE;

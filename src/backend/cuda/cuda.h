@@ -452,7 +452,7 @@ typedef struct {
   double     *mine, *before, *after;
   unsigned   *turn;
 } BCRCudaScanRanks;
-BCR_CUDA_API int BCRCudaScanWaits(const BCRCudaScan *p, int single, int io); /* whether it can */
+BCR_CUDA_API int BCRCudaScanWaits(const BCRCudaScan *p, int single, int io); /* whether it can; contiguous lines: late */
 BCR_CUDA_API int BCRCudaScanSolveRanks(BCRStream stream, const BCRCudaScan *p, const BCRCudaScanRanks *r, int single, const void *f, void *u, void *ws);
 
 /* trifactors.cu: any lines by stored factors (src/backend/cpu/tri.h, BCRTriFactors): row j has entry j for j < nt, entry nt - 1 while j < n - nlast, then

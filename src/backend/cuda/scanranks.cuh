@@ -8,9 +8,8 @@
 struct ScanAlone {};
 
 /*
-  Where few rows next to a rank's ends count, what other ranks (and later blocks of this one) need of a line is sent before the blocks that solve it begin: by a kernel of its own (trirows.cu), or by
-  blocks some groups of lines before them (tripieces.cu: `lead`; the first ones send that of their own lines, too); so a block waits for what has been on its way for a while, and for nothing that its own
-  waiting could hold up. More than one block may want a line's numbers: they stay where they are, and the solve after this one clears them, while a third slot is in use.
+  Where few rows next to a rank's ends count (tripieces.cu), blocks send what other ranks, and later blocks of this one, need of a line some groups of lines before those that solve it (`lead`), the first
+  ones that of their own lines, too; so a block waits for what has been on its way for a while, and for nothing that its own waiting could hold up. More than one block may want a line's numbers: they stay where they are, and the solve after this one clears them, while a third slot is in use.
   Else (late) a block sends when it knows the unknowns at the ends of its lines by themselves, and waits for the other ranks' blocks that have the same lines, which send before they wait.
 */
 struct ScanCut : BCRCudaScanRanks {

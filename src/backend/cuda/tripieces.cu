@@ -343,7 +343,7 @@ static size_t pieces_shared(const BCRCudaScan *p, int K, int nt, int tx, ptrdiff
 int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1, columns = p->inner * p->outer;
-  const int       near = p->reach <= 256, whole = m > 128 && m <= 512 && (columns + 31) / 32 >= 4 * p->sms; /* short lines of which there are many: a piece is a line */
+  const int       near = p->reach <= 256, whole = m > (single ? 128 : 256) && m <= 512 && (columns + 31) / 32 >= 4 * p->sms; /* short lines of which there are many: a piece is a line */
   const size_t    most = 227 * 1024, size = single && !io ? sizeof(float) : sizeof(double);
   ScanShape      *s = &q->s;
   int             nt, e = 0, local, blocks;
@@ -361,7 +361,7 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
     s->tx = 32;
   } else {
     q->K  = m <= 1024 ? 16 : (single && !io ? 64 : 32);
-    nt    = near || single || m <= 8000 ? 8 : 16;
+    nt    = near || m <= (single && io ? 4096 : 8000) || q->K == 64 ? 8 : 16;
     s->tx = near || single || m <= 8000 ? 32 : 16;
   }
 #define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_ && (K_ <= 32 || single);

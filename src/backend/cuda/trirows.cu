@@ -144,7 +144,7 @@ struct RowsTile {
 
 /* threadIdx is lane, part, line; a warp has 32 K rows, the rows of a thread are in registers. V: numbers of IO that are loaded and stored at once, 16 bytes or one. Where V > 1, 16 bytes begin with
    the second row of each thread (with one row at the end of a line, as n - t + 1 is a multiple of V): a thread finds its first row at the end of the pieces of the one before, and stores that of the
-   next one. What depends on the numbers of the lines alone is found while f is on its way. RANKS: ScanAlone, or ScanCut */
+   next one. What depends on the numbers of the lines alone is found while f is on its way. RANKS: ScanAlone, or ScanCut, late */
 template <typename IO, typename W, int K, int V, int PER, typename RANKS>
 __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, const __grid_constant__ RANKS ranks)
 {
@@ -177,13 +177,9 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
     __pipeline_wait_prior(1);
     __syncthreads();
   }
-  std::conditional_t<CUT, ScanRows, ScanAlone>  asked;
   std::conditional_t<CUT, ScanSlots, ScanAlone> slots;
 
-  if constexpr (CUT) {
-    slots = scan_slots(ranks);
-    if (!ranks.late) asked = scan_ask(ranks, slots, line); /* not needed yet */
-  }
+  if constexpr (CUT) slots = scan_slots(ranks);
   const Numbers<PER>   t    = {PER ? own : p.numbers, 1};
   const WarpRows<W, K> warp = {(W)t[0], (W)t[1], (W)t[2], lane, lp, ip};
   const Part           sw   = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
@@ -256,8 +252,8 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
     const bool    one = gw == 0 && at < (unsigned)s.columns; /* of the warps of this line */
 
     if (lane == 0) {
-      if (ranks.late && one) scan_tell_both(ranks, slots, line, g);
-      add = scan_beyond(ranks, slots, line, one, ranks.late ? scan_ask(ranks, slots, line) : asked, g.x, g.y);
+      if (one) scan_tell_both(ranks, slots, line, g);
+      add = scan_beyond(ranks, slots, line, one, scan_ask(ranks, slots, line), g.x, g.y);
     }
     add.x = __shfl_sync(0xffffffffu, add.x, 0);
     add.y = __shfl_sync(0xffffffffu, add.y, 0);
@@ -298,24 +294,6 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   }
 }
 
-/* Ranks that are not late: what the lines' ends tell; TELLING threads a line, blockIdx.y: the first or the last row */
-#define TELLING 8
-template <typename T>
-__global__ void __launch_bounds__(256) scan_rows_tell(const __grid_constant__ ScanShape s, const T *f, const __grid_constant__ ScanCut ranks)
-{
-  const unsigned at = blockIdx.x * (256 / TELLING) + threadIdx.x / TELLING, line = at < (unsigned)s.columns ? at : (unsigned)s.columns - 1;
-  const int      i = threadIdx.x % TELLING, back = (int)blockIdx.y;
-
-  bcr_go_after();
-  bcr_wait_before();
-  const ScanSlots slots = scan_slots(ranks);
-  double          sum   = scan_end<TELLING>(ranks, f + (ptrdiff_t)line * s.n, 1, s.n, back, i);
-
-#pragma unroll
-  for (int k = TELLING / 2; k > 0; k /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, k);
-  if (i == 0 && at < (unsigned)s.columns) scan_tell(ranks, slots, line, back, sum);
-}
-
 void bcr_scan_rows_plan(const BCRCudaScan *p, size_t size, ScanPlan *q)
 {
   const ptrdiff_t numbers = p->perline ? (BCR_CUDA_SCAN_NUMBERS(p->h + p->t) + 1) / 2 * 2 : 0, vector = (ptrdiff_t)(16 / size);
@@ -353,11 +331,8 @@ int bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int
 int bcr_scan_rows_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u)
 {
   const ScanCut r = {*ranks, 0, (unsigned)(q->groups * q->s.cluster)};
-  const dim3    grid((unsigned)((q->s.columns + 256 / TELLING - 1) / (256 / TELLING)), 2);
   int           e = 0;
 
-  if (!r.late) BCR_CUDA_TYPE(single, e = bcr_launch_lines(1, scan_rows_tell<T>, grid, dim3(256), 0, 1, stream, q->s, (const T *)f, r));
-  if (e) return e;
   BCR_CUDA_TYPE(single, (e = rows_choose<T, T, 0>(stream, p, *q, (const T *)f, (T *)u, r)));
   return e;
 }
