@@ -54,29 +54,32 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
 
   const auto column_of = [&](unsigned group) { return group * TX + tx < columns ? group * TX + tx : columns - 1; };
   const auto row0      = [&](unsigned column) { return column % inner + s.inner * s.n * (column / inner); };
-  const auto fetch     = [&](unsigned group) { /* what this thread alone uses */
-                                           const IO *from = f + row0(column_of(group)), *mine = from + s.inner * first;
 
-                                           if (piece) {
+  /* what this thread alone uses; what the block uses */
+  const auto fetch = [&](unsigned group) {
+    const IO *from = f + row0(column_of(group)), *mine = from + s.inner * first;
+
+    if (piece) {
 #pragma unroll
-                                             for (int k = 0; k < K; k++) __pipeline_memcpy_async(tile + k * T, scan_row(mine, step, k), sizeof(IO));
-                                           } else {
+      for (int k = 0; k < K; k++) __pipeline_memcpy_async(tile + k * T, scan_row(mine, step, k), sizeof(IO));
+    } else {
 #pragma unroll
-                                             for (int k = 0; k < K; k++) __pipeline_memcpy_async(tile + k * T, k < none ? from : scan_row(mine, step, k), sizeof(IO), k < none ? sizeof(IO) : 0);
-                                           }
-                                           __pipeline_commit();
+      for (int k = 0; k < K; k++) __pipeline_memcpy_async(tile + k * T, k < none ? from : scan_row(mine, step, k), sizeof(IO), k < none ? sizeof(IO) : 0);
+    }
+    __pipeline_commit();
   };
-  const auto fetch_numbers = [&](unsigned group, int half) { /* what the block uses */
-                                                             const unsigned column = column_of(group);
 
-                                                             if (edges)
-                                                               for (int e = ty; e < N; e += NT) __pipeline_memcpy_async(fe + (half * N + e) * TX, f + row0(column) + s.inner * (e < p.h ? e : s.n - N + e), sizeof(IO));
-                                                             if (PER) {
-                                                               const ptrdiff_t set = column % inner / (unsigned)s.rep + s.inner / s.rep * (column / inner);
+  const auto fetch_numbers = [&](unsigned group, int half) {
+    const unsigned column = column_of(group);
 
-                                                               for (int e = ty; e < nt; e += NT) __pipeline_memcpy_async(own + (half * nt + e) * TX, p.tab + e * p.sets + set, sizeof(double));
-                                                             }
-                                                             __pipeline_commit();
+    if (edges)
+      for (int e = ty; e < N; e += NT) __pipeline_memcpy_async(fe + (half * N + e) * TX, f + row0(column) + s.inner * (e < p.h ? e : s.n - N + e), sizeof(IO));
+    if (PER) {
+      const ptrdiff_t set = column % inner / (unsigned)s.rep + s.inner / s.rep * (column / inner);
+
+      for (int e = ty; e < nt; e += NT) __pipeline_memcpy_async(own + (half * nt + e) * TX, p.tab + e * p.sets + set, sizeof(double));
+    }
+    __pipeline_commit();
   };
   unsigned group = blockIdx.x / P;
   W        x[K];
@@ -421,6 +424,8 @@ int bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, i
 int bcr_scan_pieces_waits(const ScanPlan *q)
 {
   int e = 0;
+
+  if (q->blocks < q->groups * q->pieces) return 0; /* blocks that go on */
 
 #define X(K_, NT_, TX_) e |= q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_;
   PIECES_CUTS_RANKS(X)
