@@ -116,19 +116,19 @@ PetscErrorCode BCRTriDeviceRanksOpen(BCRTriDeviceRanks d)
   const size_t columns = (size_t)d->p.inner * (size_t)d->p.outer;
   PetscMPIInt  rank, peer[2];
   PetscInt     take[2], give[2];
-  PetscBool    neighbours;
+  PetscBool    neighbours, ends; /* ends: the kernel that corrects them can wait for the other ranks */
   void       **base;
 
   PetscFunctionBegin;
   PetscCall(BCRDeviceReducedNear(d->reduced, &neighbours, &d->waits.chain, &rank, peer, take, give));
   if (!d->local || !columns) neighbours = PETSC_FALSE;
   d->whole = neighbours && d->waits.chain.same && BCRTriDeviceWaits(d->local) ? PETSC_TRUE : PETSC_FALSE;
-  if (d->p.inner == 1 && !Far(d) && BCRCudaRanksWaits(&d->p)) d->whole = PETSC_FALSE; /* contiguous lines: each block would wait, and that takes longer than to correct the ends afterwards */
+  ends     = neighbours && PetscMax(PetscMax(take[0], take[1]), PetscMax(give[0], give[1])) <= 1 && d->early && BCRCudaRanksWaits(&d->p) ? PETSC_TRUE : PETSC_FALSE;
+  if (d->p.inner == 1 && ends && !Far(d)) d->whole = PETSC_FALSE; /* contiguous lines: each block would wait, and that takes longer than to correct the ends afterwards */
   PetscCall(BCRTransportWindowCreate(d->transport, d->whole, 12 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
   if (!d->window) {
     d->whole = PETSC_FALSE;
-    if (neighbours && (!d->early || PetscMax(PetscMax(take[0], take[1]), PetscMax(give[0], give[1])) > 1 || !BCRCudaRanksWaits(&d->p))) neighbours = PETSC_FALSE;
-    PetscCall(BCRTransportWindowCreate(d->transport, neighbours, 8 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
+    PetscCall(BCRTransportWindowCreate(d->transport, ends, 8 * columns * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
   }
   if (!d->window) {
     PetscCall(BCRDeviceReducedOpen(d->reduced));

@@ -38,14 +38,14 @@ static __device__ __forceinline__ void bcr_go_after()
 #endif
 }
 template <typename... P, typename... A>
-static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
+static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, dim3 block, size_t bytes, cudaStream_t st, const A &...args)
 {
   cudaLaunchConfig_t  config = {};
   cudaLaunchAttribute attribute[2];
   int                 device = 0, major = 0;
 
   config.gridDim          = grid;
-  config.blockDim         = dim3((unsigned)threads);
+  config.blockDim         = block;
   config.dynamicSmemBytes = bytes;
   config.stream           = st;
   config.attrs            = attribute;

@@ -431,6 +431,7 @@ typedef struct {
   double        thread[64];                        /* too: scan_thread() of triscan.cuh, in the work type */
   double        line[27];                          /* too: triline.cu */
   int           resident;                          /* too: blocks that the device has room for */
+  size_t        shared;                            /* too: of the device, bytes that a block may have */
   int           sms, clusters;                     /* of the device: multiprocessors; are there clusters of blocks? */
 } BCRCudaScan;
 /* on the host, once the rest is set: from alpha, beta, gamma, and G, (h + t) x (h + t + 2) by rows. How many: BCRCudaScanTableSize() */

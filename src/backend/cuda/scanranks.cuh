@@ -29,7 +29,7 @@ static __device__ __forceinline__ ScanSlots scan_slots(const ScanCut &r)
   return {(ptrdiff_t)turn * r.slot, (ptrdiff_t)((turn + 2) % 3) * r.slot};
 }
 
-/* Number k of a line: 0 from the rank before, 1 from the one after, 2 and 3 the own ones of the first and the last row */
+/* Number k of a line: window_row() */
 static __device__ __forceinline__ ptrdiff_t scan_number(const ScanCut &r, ptrdiff_t line, int k)
 {
   return k * r.columns + line;
@@ -91,50 +91,31 @@ static __device__ __forceinline__ void scan_tell_both(const ScanCut &r, const Sc
   }
 }
 
-/* The rows of a line, from the ranks before to those after, as far as they are here already */
-struct ScanRows {
-  double x[4];
-};
-
-/* Where row i is, NULL: it does not come from there */
-static __device__ __forceinline__ double *scan_where(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line, int i)
-{
-  const int row = i - r.begin; /* of this rank: 0, 1 */
-
-  if (i >= r.n || (r.late && (row == 0 || row == 1))) return NULL;
-  return r.mine + slots.now + scan_number(r, line, row < 0 ? (row == -1 ? 0 : 2) : (row < 2 ? 2 + row : (row == 2 ? 1 : 3)));
-}
-
-static __device__ __forceinline__ ScanRows scan_ask(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line)
-{
-  ScanRows a;
-
-#pragma unroll
-  for (int i = 0; i < 4; i++) {
-    const double *at = scan_where(r, slots, line, i);
-
-    a.x[i] = at ? window_load(at) : 0; /* all at once */
-  }
-  return a;
-}
-
 /* What the rows of other ranks add to the right-hand sides of the first and the last row; own: ranks.late, the own numbers; clear: what the solve before has left */
-static __device__ __forceinline__ double2 scan_beyond(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line, bool clear, ScanRows a, double own0, double own1)
+static __device__ __forceinline__ double2 scan_beyond(const ScanCut &r, const ScanSlots &slots, ptrdiff_t line, bool clear, double own0, double own1)
 {
+  const double *at[4]; /* NULL: it does not come from there */
+  double        x[4];
+
 #pragma unroll
   for (int i = 0; i < 4; i++) {
-    const double *at = scan_where(r, slots, line, i);
+    const int row = i - r.begin; /* of this rank: 0, 1 */
 
-    if (at && !window_there(a.x[i])) a.x[i] = window_look(at, r.turn);
-    if (r.late && i == r.begin) a.x[i] = own0;
-    if (r.late && i == r.begin + 1) a.x[i] = own1;
+    at[i] = i >= r.n || (r.late && (row == 0 || row == 1)) ? NULL : r.mine + slots.now + scan_number(r, line, window_row(i, r.begin));
+    x[i]  = at[i] ? window_load(at[i]) : 0; /* all at once */
+  }
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    if (at[i] && !window_there(x[i])) x[i] = window_look(at[i], r.turn);
+    if (r.late && i == r.begin) x[i] = own0;
+    if (r.late && i == r.begin + 1) x[i] = own1;
   }
   if (clear) {
 #pragma unroll
     for (int k = 0; k < 4; k++) window_clear(r.mine + slots.used + scan_number(r, line, k));
   }
-  window_chain(a.x, r.f, r.r, r.h);
-  return make_double2(r.begin ? -r.low * (r.begin > 1 ? a.x[1] : a.x[0]) : 0, r.n > r.begin + 2 ? -r.up * (r.begin == 0 ? a.x[2] : a.x[3]) : 0);
+  window_chain(x, r.f, r.r, r.h);
+  return make_double2(r.begin ? -r.low * (r.begin > 1 ? x[1] : x[0]) : 0, r.n > r.begin + 2 ? -r.up * (r.begin == 0 ? x[2] : x[3]) : 0);
 }
 
 /* One thread of a block, when its lines have their numbers; nothing waits for this addition */

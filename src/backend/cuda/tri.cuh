@@ -58,31 +58,11 @@ static __device__ inline Segment seg_repeat(Segment s, ptrdiff_t m)
 template <typename... P, typename... A>
 static int bcr_launch_lines(int dependent, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, BCRStream stream, A... args)
 {
-  cudaLaunchConfig_t  config = {};
-  cudaLaunchAttribute attribute[2];
-  int                 device = 0, major = 0;
-  cudaError_t         e = cudaSuccess;
+  cudaError_t e = cudaSuccess;
 
-  config.gridDim          = grid;
-  config.blockDim         = block;
-  config.dynamicSmemBytes = shared;
-  config.stream           = bcr_stream(stream);
-  config.attrs            = attribute;
   if (shared > 48000) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
   if (e == cudaSuccess && cluster > 8) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-  if (e != cudaSuccess) return (int)e;
-  if (dependent && cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9) {
-    attribute[config.numAttrs].id                                           = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
-  }
-  if (cluster > 1) {
-    attribute[config.numAttrs].id               = cudaLaunchAttributeClusterDimension;
-    attribute[config.numAttrs].val.clusterDim.x = (unsigned)cluster;
-    attribute[config.numAttrs].val.clusterDim.y = 1;
-    attribute[config.numAttrs].val.clusterDim.z = 1;
-    config.numAttrs++;
-  }
-  return (int)cudaLaunchKernelEx(&config, kernel, P(args)...);
+  return e == cudaSuccess ? bcr_launch_clusters(dependent, cluster, kernel, grid, block, shared, bcr_stream(stream), args...) : (int)e;
 }
 template <typename... P, typename... A>
 static int bcr_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, BCRStream stream, A... args)

@@ -42,15 +42,16 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
   const int       P = (int)s.chunks, piece = (int)(blockIdx.x % P), pad = piece ? 0 : (int)s.pad, slot = piece ? -1 : pad / K, ip = ty == slot ? pad % K : -1;
   const unsigned  columns = (unsigned)s.columns, inner = (unsigned)s.inner, groups = (columns + TX - 1) / TX, by = gridDim.x / P;
   const bool      local = P > 4 && p.reach <= R;
-  const int       needs = local ? (piece <= 1 || piece == P - 1 ? 6 : 2) : P;                 /* pieces whose numbers this one needs */
-  const bool      edges = !local || needs > 2;                                                /* and the ends */
-  const bool      each  = local || P == 1;                                                    /* each thread puts them together: else those of the first part, for all */
-  const ptrdiff_t first = (ptrdiff_t)R * piece + K * ty - s.pad + p.h - 1;                    /* row of this thread's first position */
-  const int       none  = piece ? 0 : (int)(p.h - first);                                     /* rows of this thread that are zeros */
-  const unsigned  step  = inner * (unsigned)sizeof(IO);                                       /* bytes from row to row */
-  double2        *ex = shared + tx, *xs = ex + T, *adds = xs + (local ? 6 : P) * TX;          /* of the parts; of the pieces; what other ranks add at the ends */
-  double         *own = (double *)(shared + T + ((local ? 6 : P) + (CUT ? 1 : 0)) * TX) + tx; /* numbers of the lines, and those to come; so the right-hand sides at their ends; rows to come */
-  IO             *fe = (IO *)(own - tx + 2 * nt * TX) + tx, *tile = fe - tx + 2 * N * TX + threadIdx.x;
+  const int       needs = local ? (piece <= 1 || piece == P - 1 ? 6 : 2) : P;                    /* pieces whose numbers this one needs */
+  const bool      edges = !local || needs > 2;                                                   /* and the ends */
+  const bool      each  = local || P == 1;                                                       /* each thread puts them together: else those of the first part, for all */
+  const ptrdiff_t first = (ptrdiff_t)R * piece + K * ty - s.pad + p.h - 1;                       /* row of this thread's first position */
+  const int       none  = piece ? 0 : (int)(p.h - first);                                        /* rows of this thread that are zeros */
+  const unsigned  step  = inner * (unsigned)sizeof(IO);                                          /* bytes from row to row */
+  double2        *ex = shared + tx, *xs = ex + T, *adds = xs + (local ? 6 : P) * TX;             /* of the parts; of the pieces; what other ranks add at the ends */
+  double         *own    = (double *)(shared + T + ((local ? 6 : P) + (CUT ? 1 : 0)) * TX) + tx; /* numbers of the lines, and those to come; so the right-hand sides at their ends; rows to come */
+  const int       halves = P == 1 ? 2 : 1;
+  IO             *fe = (IO *)(own - tx + halves * nt * TX) + tx, *tile = fe - tx + halves * N * TX + threadIdx.x;
 
   const auto column_of = [&](unsigned group) { return group * TX + tx < columns ? group * TX + tx : columns - 1; };
   const auto row0      = [&](unsigned column) { return column % inner + s.inner * s.n * (column / inner); };
@@ -222,7 +223,7 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
       xs[j * TX] = v;
     }
     if constexpr (CUT) {
-      if (!ranks.late && edges && ty == NT - 1) adds[0] = scan_beyond(ranks, slots, column, piece == 0 && active, scan_ask(ranks, slots, column), 0, 0);
+      if (!ranks.late && edges && ty == NT - 1) adds[0] = scan_beyond(ranks, slots, column, piece == 0 && active, 0, 0);
     }
     __syncthreads();
     if (threadIdx.x == 0) atomicAdd((unsigned long long *)ws, 1ULL);
@@ -262,7 +263,7 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
           const double2 g = scan_ends(ranks, p, ends(t, fh, TX, N, 0, s0, last), e, ends(t, fh, TX, N, N - 1, s0, last), s0);
 
           if (piece == 0 && active) scan_tell_both(ranks, slots, column, g);
-          adds[0] = scan_beyond(ranks, slots, column, piece == 0 && active, scan_ask(ranks, slots, column), g.x, g.y);
+          adds[0] = scan_beyond(ranks, slots, column, piece == 0 && active, g.x, g.y);
         }
         if (ranks.late && each) __syncthreads();
         add = adds[0];
@@ -338,17 +339,17 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
 /* later: there is room for what comes next */
 static size_t pieces_shared(const BCRCudaScan *p, int K, int nt, int tx, ptrdiff_t pieces, int local, size_t size, int later)
 {
-  const size_t N = (size_t)(p->h + p->t), numbers = p->perline ? 2 * BCR_CUDA_SCAN_NUMBERS(N) : 0;
+  const size_t N = (size_t)(p->h + p->t), numbers = p->perline ? BCR_CUDA_SCAN_NUMBERS(N) : 0, halves = later ? 2 : 1;
 
-  return (size_t)tx * ((size_t)(nt + (local ? 6 : pieces) + 1) * sizeof(double2) + numbers * sizeof(double) + 2 * N * size + (later ? (size_t)nt * (size_t)K * size : 0));
+  return (size_t)tx * ((size_t)(nt + (local ? 6 : pieces) + 1) * sizeof(double2) + halves * (numbers * sizeof(double) + N * size) + (later ? (size_t)nt * (size_t)K * size : 0));
 }
 
 int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1, columns = p->inner * p->outer;
   const int       near = p->reach <= 256, whole = m > (single ? 128 : 256) && m <= 512 && (columns + 31) / 32 >= 4 * p->sms; /* short lines of which there are many: a piece is a line */
-  const size_t    most = 227 * 1024, size = single && !io ? sizeof(float) : sizeof(double);
-  ScanShape      *s = &q->s;
+  const size_t    size = single && !io ? sizeof(float) : sizeof(double);
+  ScanShape      *s    = &q->s;
   int             nt, e = 0, local, blocks;
   ptrdiff_t       by;
 
@@ -378,10 +379,10 @@ int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
   q->groups  = (s->columns + s->tx - 1) / s->tx;
   q->shared  = pieces_shared(p, q->K, nt, s->tx, by, local, size, by == 1);
   blocks     = pieces_blocks(single ? sizeof(float) : sizeof(double), q->K, q->threads);
-  if (by == 1 && (size_t)blocks > most / (q->shared + 1024)) blocks = (int)(most / (q->shared + 1024));
+  if ((size_t)blocks > (p->shared + 1024) / (q->shared + 1024)) blocks = (int)((p->shared + 1024) / (q->shared + 1024));
   blocks *= p->sms; /* resident, at least */
   if (by == 1 && p->tune[4]) blocks = (blocks * p->tune[4] + 99) / 100;
-  if (q->shared > most || by > (local ? 128 : 64) || by > blocks || s->columns >= 1 << 29) return 0;
+  if (q->shared > p->shared || by > (local ? 128 : 64) || by > blocks || s->columns >= 1 << 29) return 0;
   q->pieces = (int)by;
   s->parts  = nt;
   s->chunks = q->pieces;

@@ -253,7 +253,7 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
 
     if (lane == 0) {
       if (one) scan_tell_both(ranks, slots, line, g);
-      add = scan_beyond(ranks, slots, line, one, scan_ask(ranks, slots, line), g.x, g.y);
+      add = scan_beyond(ranks, slots, line, one, g.x, g.y);
     }
     add.x = __shfl_sync(0xffffffffu, add.x, 0);
     add.y = __shfl_sync(0xffffffffu, add.y, 0);

@@ -546,6 +546,7 @@ void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, co
 {
   p->sms      = scan_attribute(cudaDevAttrMultiProcessorCount);
   p->clusters = scan_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
+  p->shared   = (size_t)scan_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   bcr_scan_line_resident(p, single, io);
   const ScanPlan  q   = scan_plan(p, single, io);
   const ptrdiff_t pad = q.s.pad, inwarp = pad % (32 * q.K);

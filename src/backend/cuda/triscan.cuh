@@ -124,7 +124,7 @@ static __device__ inline void scan_weights(int q, int nq, int slot, double first
 
   va = q > slot ? first : 0;
 #pragma unroll
-  for (int i = 0; i < 7; i++) {
+  for (int i = 0; i < 6; i++) {
     if (1 << i >= nq) break;
     if (after >> i & 1) {
       rest.p = fma(rest.a * rest.b, power.p, rest.p);

@@ -80,11 +80,13 @@ static __device__ __forceinline__ double window_take(double *p, double asked, co
   return asked;
 }
 
-/* Lines that go on on other ranks, up to four rows: the last one before, the first and the last here, the first one behind. Which of a line's four numbers row i has: 0 from the rank before (if it
-   begins there), 1 from the one behind, 2 and 3 the own ones */
+/* Lines that go on on other ranks, up to four rows: the ranks before, `begin` of them, the first and the last row here, those behind. Which of a line's four numbers row i has: 0 from the rank before
+   and 1 from the one behind, the nearer row; 2 and 3 the own ones, or, where these are at hand, the further rows of both */
 static __device__ __forceinline__ int window_row(int i, int begin)
 {
-  return i < begin ? 0 : (i < begin + 2 ? 2 + i - begin : 1);
+  const int row = i - begin;
+
+  return row < 0 ? (row == -1 ? 0 : 2) : (row < 2 ? 2 + row : (row == 2 ? 1 : 3));
 }
 
 /* These rows, as chains_solve() of rankchains.cu; of rows that are not there factors and right-hand sides are 0 */
