@@ -84,6 +84,38 @@ static PetscErrorCode weights(BCRDeviceArena *arena, PetscInt m, const double y[
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The factors of four rows */
+static void chain(const double low[4], const double diag[4], const double up[4], BCRCudaScanRanks *r)
+{
+  double p = 1;
+
+  r->n = 4;
+  for (int i = 0; i < 4; i++) {
+    r->f[i] = i ? low[i] / p : 0;
+    p       = diag[i] - (i ? r->f[i] * up[i - 1] : 0);
+    r->r[i] = 1 / p;
+    r->h[i] = up[i] / p;
+  }
+}
+
+/* What both tests of lines begin with */
+static PetscErrorCode describe(PetscInt inner, PetscInt outer, const double row[3], BCRTriRows *numbers, BCRTriSpec *spec, BCRTriOptions *options, BCRDeviceArena *arena)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(spec, sizeof(*spec)));
+  PetscCall(PetscMemzero(numbers, sizeof(*numbers)));
+  PetscCall(PetscMemzero(options, sizeof(*options)));
+  PetscCall(PetscMemzero(arena, sizeof(*arena)));
+  for (int k = 0; k < 3; k++) numbers->row[k] = (PetscReal)row[k];
+  spec->inner     = inner;
+  spec->outer     = outer;
+  spec->rep       = 1;
+  spec->rows      = numbers;
+  options->device = PETSC_TRUE;
+  options->isa    = -1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind)
 {
   static const double rows[][3] = {
@@ -101,27 +133,17 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
   BCRTriDevice       device;
   BCRCudaScanRanks   r;
   BCRDeviceArena     arena;
-  double            *y[4], low[4] = {0, a, 0, a}, up[4] = {c, 0, c, 0}, diag[4], p = 1;
+  double            *y[4], low[4] = {0, a, 0, a}, up[4] = {c, 0, c, 0}, diag[4];
   PetscReal         *f, *u, *df, *du;
   BCRCudaRanks       ends;
   BCRCudaRanksWindow w;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(&spec, sizeof(spec)));
-  PetscCall(PetscMemzero(&numbers, sizeof(numbers)));
-  PetscCall(PetscMemzero(&options, sizeof(options)));
-  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  PetscCall(describe(inner, outer, row, &numbers, &spec, &options, &arena));
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(PetscMemzero(&ends, sizeof(ends)));
   PetscCall(PetscMemzero(&w, sizeof(w)));
-  for (int k = 0; k < 3; k++) numbers.row[k] = (PetscReal)row[k];
-  spec.inner     = inner;
-  spec.n         = n;
-  spec.outer     = outer;
-  spec.rep       = 1;
-  spec.rows      = &numbers;
-  options.device = PETSC_TRUE;
-  options.isa    = -1;
+  spec.n = n;
   PetscCall(BCRTriDeviceCreate(&spec, &options, &device));
   /* columns and rows of the inverse of the rows between, at both ends; of the latter those that are not below rounding */
   for (int k = 0; k < 4; k++) PetscCall(PetscMalloc1(m, &y[k]));
@@ -142,15 +164,7 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
   diag[0] = diag[2] = b - a * c * y[1][0]; /* the last row, and that of the rank before */
   diag[1] = diag[3] = b - a * c * y[0][0];
   PetscCheck(m > 200, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The ends of %d rows are not far apart", (int)n);
-  for (int i = 0; i < 4; i++) { /* last row of the rank before, first and last one here, first one of the rank after. First and last row are too far apart to matter for one another */
-    const double low_ = i % 2 ? low[i] : 0;
-
-    r.f[i] = i ? low_ / p : 0;
-    p      = diag[i] - (i ? r.f[i] * (i % 2 ? up[i - 1] : 0) : 0);
-    r.r[i] = 1 / p;
-    r.h[i] = i % 2 ? 0 : up[i] / p;
-  }
-  r.n       = 4;
+  chain(low, diag, up, &r); /* last row of the rank before, first and last one here, first one of the rank after. First and last row are too far apart to matter for one another */
   r.begin   = 1;
   r.give[0] = r.give[1] = 1;
   r.schur[0]            = diag[1];
@@ -221,22 +235,12 @@ static PetscErrorCode halves(PetscInt inner, const PetscInt n[2], PetscInt outer
   BCRCudaScanRanks r[2];
   BCRDeviceArena   arena;
   BCRStream        stream[2];
-  double           low[4], diag[4], up[4], p = 1, *y, *z;
+  double           low[4], diag[4], up[4], *y, *z;
   PetscReal       *f[2], *u[2], *df[2], *du[2];
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(&spec, sizeof(spec)));
-  PetscCall(PetscMemzero(&numbers, sizeof(numbers)));
-  PetscCall(PetscMemzero(&options, sizeof(options)));
-  PetscCall(PetscMemzero(&arena, sizeof(arena)));
+  PetscCall(describe(inner, outer, row, &numbers, &spec, &options, &arena));
   PetscCall(PetscMemzero(r, sizeof(r)));
-  for (int k = 0; k < 3; k++) numbers.row[k] = (PetscReal)row[k];
-  spec.inner     = inner;
-  spec.outer     = outer;
-  spec.rep       = 1;
-  spec.rows      = &numbers;
-  options.device = PETSC_TRUE;
-  options.isa    = -1;
   for (int i = 0; i < 2; i++) {
     const PetscInt m     = n[i] - 2;
     const size_t   bytes = (size_t)(columns * n[i]) * sizeof(PetscReal);
@@ -265,14 +269,8 @@ static PetscErrorCode halves(PetscInt inner, const PetscInt n[2], PetscInt outer
     PetscCall(BCRDeviceArenaGet(&arena, bytes, "u", &du[i]));
     PetscCall(window(&arena, 12 * (size_t)columns * sizeof(double), &r[i].mine, &r[i].turn));
   }
-  for (int i = 0; i < 4; i++) {
-    r[0].f[i] = r[1].f[i] = i ? low[i] / p : 0;
-    p                     = diag[i] - (i ? r[0].f[i] * up[i - 1] : 0);
-    r[0].r[i] = r[1].r[i] = 1 / p;
-    r[0].h[i] = r[1].h[i] = up[i] / p;
-  }
   for (int i = 0; i < 2; i++) {
-    r[i].n                            = 4;
+    chain(low, diag, up, &r[i]);
     r[i].late                         = 1;
     r[i].begin                        = 2 * i;
     r[i].low                          = a;
