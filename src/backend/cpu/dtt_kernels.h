@@ -372,7 +372,7 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
       if (d->odd) dtt1eight(f, fs, u, us, 1);
       else dtt1eight(f, fs, u, us, 0);
     } else if (d->sine) {
-      BCRN(DttSine)(d, f, fs, u + us, us, VL, (BCRN(DttAhead)){NULL, NULL, 0}, (vec *)w);
+      BCRN(DttSine)(d, f, fs, u + us, us, VL, &(const BCRN(DttAhead)){NULL, NULL, 0}, (vec *)w);
     } else if (d->odd && d->base == 4) {
       const vec a = vload(f), b = vload(f + fs), c = vload(f + 2 * fs), h = (a + c) * (real)0.70710678118654752440;
 
@@ -626,7 +626,7 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
       continue;
     }
     if (direct && d->sine && d->nsplit == 0) {
-      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), (BCRN(DttAhead)){NULL, NULL, 0}, (vec *)w);
+      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), &(const BCRN(DttAhead)){NULL, NULL, 0}, (vec *)w);
       continue;
     }
     if (blocks) {
@@ -703,9 +703,9 @@ static void BCRN(BCRDttLayer)(BCRDtt d, int direction, int io, ptrdiff_t count, 
     char           *ul   = (char *)u + l * size;
 
     a.end = (const char *)ahead->next + ahead->bytes * (l + some) / count;
-    if (d->sine && d->nsplit == 0 && !io) BCRN(DttSine)(d, (const real *)fl, ldf, (real *)ul, ldu, (int)some, a, (vec *)work);
+    if (d->sine && d->nsplit == 0 && !io) BCRN(DttSine)(d, (const real *)fl, ldf, (real *)ul, ldu, (int)some, &a, (vec *)work);
     else {
-      dttahead(&a, ahead->bytes);
+      (void)dttahead(&a, a.next, ahead->bytes);
       BCRN(BCRDttCols)(d, direction, io, some, fl, ldf, ul, ldu, work);
     }
   }

@@ -270,10 +270,10 @@ typedef struct {
   ptrdiff_t   write;
 } BCRN(DttAhead);
 
-/* the next bytes of it */
-BCR_INLINE void dttahead(BCRN(DttAhead) * a, ptrdiff_t bytes)
+/* its next bytes, from next on; returns what is next then */
+BCR_INLINE const char *dttahead(const BCRN(DttAhead) * a, const char *next, ptrdiff_t bytes)
 {
-  const char *p = a->next, *end = bytes < a->end - p ? p + bytes : a->end;
+  const char *p = next, *end = bytes < a->end - p ? p + bytes : a->end;
 
   if (a->write) {
     for (; p < end; p += 64) {
@@ -282,15 +282,16 @@ BCR_INLINE void dttahead(BCRN(DttAhead) * a, ptrdiff_t bytes)
     }
   } else
     for (; p < end; p += 64) __builtin_prefetch(p, 0, 2);
-  a->next = p;
+  return p;
 }
 
 /* x_1 at f to y_1 at u; T: (M/2 + 1)(R + 1) vectors; tw: for k = 1..M/2-1, r = 1..R/2-1: cos t, sin t. The memory ahead comes
    nearer, a little in each pass of the two loops: at once it would hold up the loads of f */
-BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, BCRN(DttAhead) ahead, vec *T)
+BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T)
 {
   const int       L = R * M / 2, N = M / 2, H = R / 2, ts = R + 1; /* T[k ts + ...]: S_0, S_R/2, C_1, S_1, C_2, ... */
-  const ptrdiff_t each = (((ahead.end - ahead.next) >> 6) / (H + N - 2) + 1) * 64;
+  const ptrdiff_t each = (((ahead->end - ahead->next) >> 6) / (H + N - 2) + 1) * 64;
+  const char     *next = ahead->next;
 
   f -= fs;
   u -= us;
@@ -312,7 +313,7 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
   for (int r = 1; r < H; r++) {
     vec e[17], o[16], y[17];
 
-    dttahead(&ahead, each);
+    next = dttahead(ahead, next, each);
     e[0] = dttsineload(f + r * fs, nv, PART);
     e[N] = -dttsineload(f + (L - r) * fs, nv, PART);
 #pragma GCC unroll 16
@@ -358,7 +359,7 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
     const vec *t = T + k * ts;
     vec        a[8], b[8], E[8], O[8];
 
-    dttahead(&ahead, each);
+    next = dttahead(ahead, next, each);
 #pragma GCC unroll 8
     for (int r = 1; r < H; r++) {
       const vec  C = t[2 * r], S = t[2 * r + 1];
@@ -378,11 +379,11 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
 }
 /* nv < VL: a part of a vector */
 #define DTT_SINE(L, R, M) \
-  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, BCRN(DttAhead) ahead, vec *T) \
+  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T) \
   { \
     dttsine(R, M, 0, tw, f, fs, u, us, nv, ahead, T); \
   } \
-  static __attribute__((noinline)) void BCRN(DttSine##L##Part)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, BCRN(DttAhead) ahead, vec *T) \
+  static __attribute__((noinline)) void BCRN(DttSine##L##Part)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T) \
   { \
     dttsine(R, M, 1, tw, f, fs, u, us, nv, ahead, T); \
   }
@@ -392,7 +393,7 @@ DTT_SINE(256, 16, 32)
 #undef DTT_SINE
 
 /* d->base is 64, 128 or 256 and d->sine its table; ahead: memory to bring nearer meanwhile, may be empty */
-static void BCRN(DttSine)(BCRDtt d, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, BCRN(DttAhead) ahead, vec *T)
+static void BCRN(DttSine)(BCRDtt d, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T)
 {
   const real *tw = (const real *)d->sine;
 
