@@ -219,7 +219,7 @@ static PetscErrorCode core_tables(BCRCore c)
   double        *d, *w;
   size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
   ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
-  const size_t   near     = c->cpu->level0->near == 1 ? cache_bytes(1, 32768) * 9 / 16 : cache_bytes(2, 262144) / 2; /* for the ring of level 0 */
+  const size_t   ring     = c->options.ring ? c->options.ring : cache_bytes(2, 262144) / 2;
   PetscInt       mostkeep = 0;
 
   PetscFunctionBegin;
@@ -312,7 +312,7 @@ static PetscErrorCode core_tables(BCRCore c)
           rows = c->across.rows;
           ng   = c->across.ng;
         } else PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
-        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, near, &c->arena, modes, &p->shape, p->kind, &ok));
+        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, ring, &c->arena, modes, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
         if (c->poles) {
@@ -1078,12 +1078,6 @@ static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
   return inplace || 8 * (size_t)bytes <= cache_bytes(2, 1u << 20) ? bytes : 0;
 }
 
-/* Whether a layer is transformed from f to u as it is: two layers of each take an eighth of the cache. Where they leave less for the rest, memory goes in order first */
-static PetscBool layer_direct(ptrdiff_t bytes)
-{
-  return 32 * (size_t)bytes <= cache_bytes(2, 1u << 20) ? PETSC_TRUE : PETSC_FALSE;
-}
-
 /* a transform along z or y of all lines of the box; axis: which */
 static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
@@ -1091,7 +1085,6 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
   const PetscInt  other = axis == 2 ? 1 : 2, n = c->n[0], nother = c->dim > other ? c->n[other] : 1;
   const ptrdiff_t so = c->stride[other], s = c->stride[axis], size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
   const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, ahead = s < so ? layer_ahead(bytes, f == u ? PETSC_TRUE : PETSC_FALSE) : 0;
-  const PetscBool direct = f != u && s < so && layer_direct(bytes) ? PETSC_TRUE : PETSC_FALSE;
 
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
@@ -1100,13 +1093,13 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
   for (PetscInt j = 0; j < nother; j++) {
     const char       *fj   = (const char *)at(c->io, f, j * so);
     char             *uj   = (char *)at(c->io, u, j * so);
-    const BCRDttAhead next = {fj + so * size, j + 1 < nother ? ahead : 0, direct ? uj - fj : 0};
+    const BCRDttAhead next = {fj + so * size, j + 1 < nother ? ahead : 0};
 
-    if (f != u && !direct && s == n) memcpy(uj, fj, bytes); /* memory in order first: a transform from f to u would touch both in short pieces */
-    else if (f != u && !direct) {
+    if (f != u && s == n) memcpy(uj, fj, bytes); /* memory in order first: a transform from f to u would touch both in short pieces */
+    else if (f != u) {
       for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(uj + k * s * size, fj + k * s * size, n * size);
     }
-    c->cpu->dtt.layer(c->dtt[axis], direction, io, n, direct ? fj : uj, s, uj, s, &next, c->work);
+    c->cpu->dtt.layer(c->dtt[axis], direction, io, n, uj, s, uj, s, &next, c->work);
   }
 }
 
@@ -1123,7 +1116,7 @@ static void transform_to_floats(BCRCore c, const double *f, float *u)
   const ptrdiff_t       layer = c->stride[1], ahead = layer_ahead(layer * sizeof(double), PETSC_FALSE);
 
   for (PetscInt j = 0; j < c->n[1]; j++) {
-    const BCRDttAhead next = {f + (j + 1) * layer, j + 1 < c->n[1] ? ahead : 0, 0};
+    const BCRDttAhead next = {f + (j + 1) * layer, j + 1 < c->n[1] ? ahead : 0};
 
     (void)fields->begin(layer, 1, f + j * layer, u + j * layer);
     c->cpu->dtt.layer(c->dtt[2], 0, 0, c->n[0], u + j * layer, c->n[0], u + j * layer, c->n[0], &next, c->work);
@@ -1136,7 +1129,7 @@ static void transform_from_floats(BCRCore c, float *f, double *u)
   const ptrdiff_t       layer  = c->stride[1];
 
   for (PetscInt j = c->n[1] - 1; j >= 0; j--) {
-    const BCRDttAhead next = {f + PetscMax(j - 1, 0) * layer, j ? layer * (ptrdiff_t)sizeof(float) : 0, 0};
+    const BCRDttAhead next = {f + PetscMax(j - 1, 0) * layer, j ? layer * (ptrdiff_t)sizeof(float) : 0};
 
     c->cpu->dtt.layer(c->dtt[2], 1, 0, c->n[0], f + j * layer, c->n[0], f + j * layer, c->n[0], &next, c->work);
     for (ptrdiff_t end = layer, first = 0; end > 1; end = first) { /* the first layer overlaps itself: its upper half, the upper half of the rest, ... */

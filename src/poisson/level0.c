@@ -179,7 +179,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     }
     if (k->tile < k->peel) k->tile = k->peel;
   }
-  if (k->tile < k->halo) k->tile = k->halo; /* long decay: the ring leaves the first cache anyway, so do not warm up too often */
+  if (k->tile < k->halo) k->tile = k->halo; /* long decay: do not warm up too often */
   if (k->tile > nb) k->tile = nb;
   PetscCall(BCRArenaReal(arena, single, lanes, mu, &k->mu));
   PetscCall(BCRArenaReal(arena, single, lanes, om, &k->om));

@@ -286,6 +286,7 @@ int main(int argc, char **argv)
         options.radix     = radices[lrand48() % 8];
         options.recursive = lrand48() % 4 == 0 ? PETSC_TRUE : PETSC_FALSE;
         options.stream    = (t + precision) % 2 ? PETSC_TRUE : PETSC_FALSE;
+        options.ring      = t / 2 % 2 ? 24576 : 0;
         if (!device && t % 8 == 7) {
           options.radix      = 0;
           options.separators = 2 - (int)(t / 8 % 4 == 3);

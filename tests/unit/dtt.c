@@ -225,7 +225,7 @@ static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, i
   if (posix_memalign((void **)&work, 64, wsize + 64)) abort();
   memset(work + wsize, 55, 64);
   if (cols == 2) {
-    const BCRDttAhead ahead = {r, count % 2 ? (ptrdiff_t)sizeof(*r) / 2 : 0, count % 3 ? (ptrdiff_t)sizeof(*r) / 2 : 0};
+    const BCRDttAhead ahead = {r, count % 2 ? (ptrdiff_t)sizeof(*r) : 0};
 
     table->dtt.layer(dtt, direction, io, count, f, lf, u, lu, &ahead, work);
   } else (cols ? table->dtt.cols : table->dtt.rows)(dtt, direction, io, count, f, lf, u, lu, work);

@@ -52,10 +52,10 @@ PETSC_INTERN size_t BCRDttWork(BCRDtt dtt, int lanes);
    Cols: count lines, line l at offset l, its elements ldf (ldu) apart; neighbouring lines in the lanes. */
 typedef void (*BCRDttKernel)(BCRDtt dtt, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work);
 
-/* Memory that comes into the second-level cache meanwhile: bytes from next on, and, where write is not 0, as many write bytes further on, to be written */
+/* Memory that comes into the second-level cache meanwhile */
 typedef struct {
   const void *next;
-  ptrdiff_t   bytes, write;
+  ptrdiff_t   bytes;
 } BCRDttAhead;
 
 /* Cols, a few lines at a time */

@@ -372,7 +372,7 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
       if (d->odd) dtt1eight(f, fs, u, us, 1);
       else dtt1eight(f, fs, u, us, 0);
     } else if (d->sine) {
-      BCRN(DttSine)(d, f, fs, u + us, us, VL, &(const BCRN(DttAhead)){NULL, NULL, 0}, (vec *)w);
+      BCRN(DttSine)(d, f, fs, u + us, us, VL, &(const BCRN(DttAhead)){NULL, NULL}, (vec *)w);
     } else if (d->odd && d->base == 4) {
       const vec a = vload(f), b = vload(f + fs), c = vload(f + 2 * fs), h = (a + c) * (real)0.70710678118654752440;
 
@@ -626,7 +626,7 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
       continue;
     }
     if (direct && d->sine && d->nsplit == 0) {
-      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), &(const BCRN(DttAhead)){NULL, NULL, 0}, (vec *)w);
+      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), &(const BCRN(DttAhead)){NULL, NULL}, (vec *)w);
       continue;
     }
     if (blocks) {
@@ -695,7 +695,7 @@ static void BCRN(BCRDttCols)(BCRDtt d, int direction, int io, ptrdiff_t count, c
 static void BCRN(BCRDttLayer)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const BCRDttAhead *ahead, void *work)
 {
   const ptrdiff_t step = (ptrdiff_t)d->lines * VL, size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  BCRN(DttAhead) a = {(const char *)ahead->next, NULL, ahead->write};
+  BCRN(DttAhead) a = {(const char *)ahead->next, NULL};
 
   for (ptrdiff_t l = 0; l < count; l += step, a.next = a.end) {
     const ptrdiff_t some = PetscMin(step, count - l);

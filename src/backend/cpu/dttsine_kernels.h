@@ -264,10 +264,10 @@ BCR_INLINE void dttsinestore(real *p, vec v, int nv, const int PART)
   else vstore(p, v);
 }
 
-/* a piece of memory that is on its way nearer, and, where write is not 0, the one so many bytes further on */
+/* A piece of memory that is on its way nearer. By address: by value two stores of pointers were followed by a load of both as one vector, which
+   waits until all stores before it are done (13 % of a solve at 63^3 on a Xeon, by samples) */
 typedef struct {
   const char *next, *end;
-  ptrdiff_t   write;
 } BCRN(DttAhead);
 
 /* its next bytes, from next on; returns what is next then */
@@ -275,13 +275,7 @@ BCR_INLINE const char *dttahead(const BCRN(DttAhead) * a, const char *next, ptrd
 {
   const char *p = next, *end = bytes < a->end - p ? p + bytes : a->end;
 
-  if (a->write) {
-    for (; p < end; p += 64) {
-      __builtin_prefetch(p, 0, 2);
-      __builtin_prefetch(p + a->write, 1, 2);
-    }
-  } else
-    for (; p < end; p += 64) __builtin_prefetch(p, 0, 2);
+  for (; p < end; p += 64) __builtin_prefetch(p, 0, 2);
   return p;
 }
 

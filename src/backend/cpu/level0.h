@@ -56,7 +56,6 @@ typedef struct {
 
 typedef struct {
   int (*lanes)(void);                                 /* BL */
-  int near;                                           /* the cache that the ring belongs in: 1, 2 */
   size_t (*work)(const BCRLevel0Shape *s);            /* elements of work */
   size_t (*keep)(const BCRLevel0Shape *s);            /* the first of them that must stay as they are from one call to the next */
   void (*start)(const BCRLevel0Shape *s, void *work); /* before the first reduce */

@@ -823,6 +823,4 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   }
 }
 
-/* Long tiles need fewer warm-ups and have longer runs of each row, which hardware prefetches; the ring leaves the first cache for them. Where a bundle is a vector
-   that costs as much as it brings, where it is several it does not */
-static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCR_ISA == 2 ? 1 : 2, BCRN(level0_work), BCRN(level0_keep), BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};
+static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work), BCRN(level0_keep), BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};
