@@ -373,11 +373,11 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
 }
 /* nv < VL: a part of a vector */
 #define DTT_SINE(L, R, M) \
-  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T) \
+  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec * T) \
   { \
     dttsine(R, M, 0, tw, f, fs, u, us, nv, ahead, T); \
   } \
-  static __attribute__((noinline)) void BCRN(DttSine##L##Part)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T) \
+  static __attribute__((noinline)) void BCRN(DttSine##L##Part)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec * T) \
   { \
     dttsine(R, M, 1, tw, f, fs, u, us, nv, ahead, T); \
   }
