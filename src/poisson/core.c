@@ -219,7 +219,7 @@ static PetscErrorCode core_tables(BCRCore c)
   double        *d, *w;
   size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
   ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
-  const size_t   ring     = c->options.ring ? c->options.ring : cache_bytes(2, 262144) / 2;
+  const size_t   ring     = c->options.ring ? c->options.ring : cache_bytes(2, 262144) / 4;
   PetscInt       mostkeep = 0;
 
   PetscFunctionBegin;

@@ -120,7 +120,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   }
   k->peel = 0;
   k->tile = (ptrdiff_t)(cache / block) - k->halo;
-  k->tile = k->tile / 2 < 8 ? 8 : k->tile / 2;
+  k->tile = k->tile < 8 ? 8 : k->tile;
   if (!px) {
     /* pivots P = up + num along x until they are constant; c = 1/P of each column and lane */
     const double b0  = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
@@ -248,7 +248,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
     }
     if (!*possible) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, modes[r].A, modes[r].S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
-    shape->ring = PetscMax(shape->ring, PetscMin(2 * kinds[r].tile + kinds[r].halo, shape->nb));
+    shape->ring = PetscMax(shape->ring, PetscMin(kinds[r].tile + kinds[r].halo, shape->nb));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

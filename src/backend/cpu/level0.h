@@ -35,7 +35,7 @@ typedef struct {
 typedef struct {
   ptrdiff_t            nx, nb; /* columns, blocks of BL columns */
   int                  nv;     /* columns in the last block */
-  ptrdiff_t            ring;   /* blocks in the ring of the forward recurrence: the largest 2 tile + halo, at most all */
+  ptrdiff_t            ring;   /* blocks in the ring of the forward recurrence: the largest tile + halo, at most all */
   int                  xperiodic, yperiodic;
   ptrdiff_t            ng;     /* groups */
   const unsigned char *kind;   /* of each group */

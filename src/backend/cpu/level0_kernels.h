@@ -110,7 +110,8 @@ typedef struct {
   char                 *us[BG];     /* back: row of u of the separator right of each group, NULL: none */
   real                 *ring;
   ptrdiff_t             nslot;
-  ptrdiff_t             pf;      /* bytes ahead to prefetch f; 0: none */
+  ptrdiff_t             ahead;   /* blocks ahead to prefetch f, of long lines: their whole groups would fill the second-level cache; */
+  ptrdiff_t             pf;      /* behind the line's end so many bytes further, in the group to come; 0: none */
   ptrdiff_t             pfd[BG]; /* back: the same of separators, from uL */
   real                  sub, sepscale;
 #if BCR_ISA == 2
@@ -177,9 +178,11 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
     if (g < NG) {
       const char *f = S->f[g] + x0 * sz;
 
-      if (S->pf && q == 0) {
+      if (q == 0 && (S->pf || b + S->ahead < S->s->nb)) {
+        const char *there = b + S->ahead < S->s->nb ? f + BL * S->ahead * sz : f + S->pf + BL * (S->ahead - S->s->nb) * sz;
+
         for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
-          const char *next = f + S->pf + line;
+          const char *next = there + line;
 
 #pragma GCC unroll 8
           for (int p = 0; p < 7; p++) __builtin_prefetch(next + p * S->ldf, 0, 2);
@@ -698,6 +701,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
   BCRN(Level0Line) S;
 
   S.s     = s;
+  S.ahead = PetscMin(128, s->nb);
   S.ldf   = ldf * sz;
   S.ldu   = 0;
   S.carry = (real *)work;
@@ -731,7 +735,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
       g++;
       continue;
     }
-    S.nslot = PetscMin(2 * S.k->tile + S.k->halo, s->nb);
+    S.nslot = PetscMin(S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 0, ng, args->io);
     for (int q = 0; q < ng && args->rowsum; q++) {
       const int h = S.k->h, sep = g + q < s->ng - 1 || s->right;
@@ -760,6 +764,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   const real *zero;
 
   S.s        = s;
+  S.ahead    = PetscMin(128, s->nb);
   S.sums     = NULL;
   S.ldf      = ldf * sz;
   S.ldu      = ldu * sz;
@@ -818,7 +823,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       }
       continue;
     }
-    S.nslot = PetscMin(2 * S.k->tile + S.k->halo, s->nb);
+    S.nslot = PetscMin(S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 1, ng, args->io);
   }
 }
