@@ -181,6 +181,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   }
   if (k->tile < k->halo) k->tile = k->halo; /* long decay: do not warm up too often */
   if (k->tile > nb) k->tile = nb;
+  k->slots = PetscMin(k->tile + k->halo, nb);
   PetscCall(BCRArenaReal(arena, single, lanes, mu, &k->mu));
   PetscCall(BCRArenaReal(arena, single, lanes, om, &k->om));
   PetscCall(BCRArenaReal(arena, single, lanes, Cn, &k->Cn));
@@ -248,7 +249,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
     }
     if (!*possible) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, modes[r].A, modes[r].S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
-    shape->ring = PetscMax(shape->ring, PetscMin(kinds[r].tile + kinds[r].halo, shape->nb));
+    shape->ring = PetscMax(shape->ring, kinds[r].slots);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -20,6 +20,7 @@ typedef struct {
   ptrdiff_t peel;    /* blocks of columns that use the tables c, F; all of them: the last column is in the tables too */
   ptrdiff_t halo;    /* blocks after which mu^(columns) is below rounding; at most all */
   ptrdiff_t tile;    /* blocks in a tile, >= peel */
+  ptrdiff_t slots;   /* blocks of the forward recurrence that are kept: tile + halo, at most all */
   void     *mu;      /* [BL] */
   void     *om;      /* [BL] weight of mode j in the sum for the left separator; times (-1)^j for the right one */
   void     *Cn, *Fn; /* [BL] last column: multiplier of the forward recurrence, scale */
@@ -35,7 +36,7 @@ typedef struct {
 typedef struct {
   ptrdiff_t            nx, nb; /* columns, blocks of BL columns */
   int                  nv;     /* columns in the last block */
-  ptrdiff_t            ring;   /* blocks in the ring of the forward recurrence: the largest tile + halo, at most all */
+  ptrdiff_t            ring;   /* blocks in the ring of the forward recurrence: the most slots of a kind */
   int                  xperiodic, yperiodic;
   ptrdiff_t            ng;     /* groups */
   const unsigned char *kind;   /* of each group */

@@ -109,9 +109,7 @@ typedef struct {
   real                 *sums;       /* reduce: 9 VL partial sums for each group, of up to 8 rows and of the separator; NULL: not wanted */
   char                 *us[BG];     /* back: row of u of the separator right of each group, NULL: none */
   real                 *ring;
-  ptrdiff_t             nslot;
-  ptrdiff_t             ahead;   /* blocks ahead to prefetch f, of long lines: their whole groups would fill the second-level cache; */
-  ptrdiff_t             pf;      /* behind the line's end so many bytes further, in the group to come; 0: none */
+  ptrdiff_t             pf;      /* bytes from f to the group to come, which is prefetched; 0: none */
   ptrdiff_t             pfd[BG]; /* back: the same of separators, from uL */
   real                  sub, sepscale;
 #if BCR_ISA == 2
@@ -171,6 +169,8 @@ BCR_INLINE void level0_modes(const BCRN(Level0Line) * S, const ptrdiff_t b, cons
 BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK, const int NG, const int io)
 {
   const ptrdiff_t x0 = BL * b + VL * q, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const ptrdiff_t ahead  = PetscMin(128, S->s->nb); /* blocks to where f is prefetched: a whole group of long lines would fill the second-level cache */
+  const int       inside = b + ahead < S->s->nb;    /* that is in this group, not in the one to come */
   vec             r[8 * BG];
 
 #pragma GCC unroll 2
@@ -178,11 +178,9 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
     if (g < NG) {
       const char *f = S->f[g] + x0 * sz;
 
-      if (q == 0 && (S->pf || b + S->ahead < S->s->nb)) {
-        const char *there = b + S->ahead < S->s->nb ? f + BL * S->ahead * sz : f + S->pf + BL * (S->ahead - S->s->nb) * sz;
-
+      if (q == 0 && (S->pf || inside)) {
         for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
-          const char *next = there + line;
+          const char *next = f + (inside ? BL * ahead * sz : S->pf - BL * (S->s->nb - ahead) * sz) + line;
 
 #pragma GCC unroll 8
           for (int p = 0; p < 7; p++) __builtin_prefetch(next + p * S->ldf, 0, 2);
@@ -386,7 +384,7 @@ BCR_INLINE void level0_store_block(const BCRN(Level0Line) * S, const ptrdiff_t b
 
 /* Blocks bhi down to blo of a tile, all of them whole and of regular groups, written as whole cache lines: line b of a row is the end
    of block b and the start of block b + 1 (io: two cache lines). The tile's last block waits in edge for the next tile. STREAM: the lines
-   are gathered in the first cache and leave row by row, in bursts past the caches. */
+   are gathered in the caches and leave row by row, in bursts past them. */
 BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot, bun t, const int NG, const int STREAM, const int io, const bun mu, const bun mu2)
 {
   bun             c[BL];
@@ -405,7 +403,7 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
     for (int r = 0; r < 8 * NG; r++) vstore(edgenew + BL * r, p[r]);
   }
   for (b--; b >= blo; b--) {
-    bslot = bslot ? bslot - 1 : S->nslot - 1;
+    bslot = bslot ? bslot - 1 : S->k->slots - 1;
     t     = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
     level0_torows(c, v);
   #pragma GCC unroll 2
@@ -463,7 +461,7 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const in
 {
   const BCRLevel0Shape *s  = S->s;
   const bun             mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
-  const ptrdiff_t       nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->nslot, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const ptrdiff_t       nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->k->slots, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   const int             periodic = s->xperiodic;
   const ptrdiff_t       whole    = periodic && s->nv == BL ? nb : nb - 1; /* blocks like all others */
   ptrdiff_t             fb = 0, fslot = 0;
@@ -701,7 +699,6 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
   BCRN(Level0Line) S;
 
   S.s     = s;
-  S.ahead = PetscMin(128, s->nb);
   S.ldf   = ldf * sz;
   S.ldu   = 0;
   S.carry = (real *)work;
@@ -735,7 +732,6 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
       g++;
       continue;
     }
-    S.nslot = PetscMin(S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 0, ng, args->io);
     for (int q = 0; q < ng && args->rowsum; q++) {
       const int h = S.k->h, sep = g + q < s->ng - 1 || s->right;
@@ -764,7 +760,6 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   const real *zero;
 
   S.s        = s;
-  S.ahead    = PetscMin(128, s->nb);
   S.sums     = NULL;
   S.ldf      = ldf * sz;
   S.ldu      = ldu * sz;
@@ -823,7 +818,6 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       }
       continue;
     }
-    S.nslot = PetscMin(S.k->tile + S.k->halo, s->nb);
     BCRN(level0_run)(&S, 1, ng, args->io);
   }
 }
