@@ -166,12 +166,6 @@ static size_t cache_bytes(int level, size_t otherwise)
   return b > 0 ? (size_t)b : otherwise;
 }
 
-/* Fields of more than this leave the caches between two passes anyway: of a large last-level cache, which many cores share, an eighth counts */
-static size_t stream_bytes(void)
-{
-  return PetscMax((size_t)24 << 20, cache_bytes(3, 0) / 8);
-}
-
 /* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
 static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm, PetscInt pin, BCRLinesGen *g)
 {
@@ -314,7 +308,7 @@ static PetscErrorCode core_tables(BCRCore c)
         } else PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
         PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, ring, &c->arena, modes, &p->shape, p->kind, &ok));
         if (!ok) break;
-        p->shape.stream = c->options.stream || (size_t)n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > stream_bytes();
+        p->shape.far = (size_t)c->nplane * n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > 4 * cache_bytes(2, 1u << 20);
         if (c->poles) {
           p->tab.n = rows.n;
           PetscCall(BCRPoleSumCreate(x, y, sh, &c->across, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum, &p->line));

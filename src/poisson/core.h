@@ -32,7 +32,6 @@ typedef struct {
   int          isa;                /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
   int          launch[BCR_LAUNCH]; /* device */
   PetscBool    plain;              /* device: transforms and lines only, no level 0 (tests) */
-  PetscBool    stream;             /* u past the caches, however small (tests) */
   size_t       ring;               /* bytes of what level 0 keeps of a line; 0: a quarter of the second-level cache (less: more tiles, tests) */
   int          level0;             /* device: 16: level 0 of radix 16 wherever that can be, however small the plane (tests) */
   int          separators;         /* level 0: which axis they are transformed along. 0: the faster one, 1: x, 2: across, along y, wherever that can be (tests) */

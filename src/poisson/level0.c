@@ -216,7 +216,7 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
   shape->ng        = ng;
   shape->right     = periodic || open[1];
   shape->left      = periodic ? ng - 1 : (open[0] ? ng - 1 + shape->right : -1);
-  shape->stream    = 0;
+  shape->far       = 0;
   shape->ring      = 0;
   PetscCall(BCRArenaGet(arena, ng * sizeof(*kind), &kind));
   PetscCall(BCRArenaGet(arena, ng * sizeof(*row), &row));

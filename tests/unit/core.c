@@ -285,7 +285,6 @@ int main(int argc, char **argv)
         options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
         options.radix     = radices[lrand48() % 8];
         options.recursive = lrand48() % 4 == 0 ? PETSC_TRUE : PETSC_FALSE;
-        options.stream    = (t + precision) % 2 ? PETSC_TRUE : PETSC_FALSE;
         options.ring      = t / 2 % 2 ? 24576 : 0;
         if (!device && t % 8 == 7) {
           options.radix      = 0;

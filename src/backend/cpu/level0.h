@@ -38,13 +38,13 @@ typedef struct {
   int                  nv;     /* columns in the last block */
   ptrdiff_t            ring;   /* blocks in the ring of the forward recurrence: the most slots of a kind */
   int                  xperiodic, yperiodic;
-  ptrdiff_t            ng;     /* groups */
-  const unsigned char *kind;   /* of each group */
-  const ptrdiff_t     *row;    /* first row of each group; a separator follows every group but the last, the last too if right */
-  int                  right;  /* on a periodic y axis, and where an interface to another rank's rows is the last row */
-  ptrdiff_t            left;   /* row of D of the separator before the first group, -1: none. Periodic: the last separator; else a row of its own, which gets
+  ptrdiff_t            ng;    /* groups */
+  const unsigned char *kind;  /* of each group */
+  const ptrdiff_t     *row;   /* first row of each group; a separator follows every group but the last, the last too if right */
+  int                  right; /* on a periodic y axis, and where an interface to another rank's rows is the last row */
+  ptrdiff_t            left;  /* row of D of the separator before the first group, -1: none. Periodic: the last separator; else a row of its own, which gets
                                   what the first group adds to a separator that is not here */
-  int                  stream; /* write u past the caches */
+  int                  far;   /* f comes from so far that it is asked for ahead; nearer by, what the hardware fetches by itself is enough */
 } BCRLevel0Shape;
 
 typedef struct {

@@ -7,6 +7,11 @@
 */
 #define LN (BL / VL) /* pieces of a block */
 
+/* Blocks ahead of which f and u are asked for, into the first cache. They share it with a ring that is as large as it may be: further ahead they would
+   push each other out (docs/method.md, section 4) */
+#define F_AHEAD 16
+#define U_AHEAD 5
+
 /* rows to VL columns */
 BCR_INLINE void level0_tocols(const vec *r, bun *a)
 {
@@ -115,10 +120,10 @@ typedef struct {
 #if BCR_ISA == 2
   /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
      neighbouring blocks, element i from element i + BL - off of the pair. Blocks at a tile's ends are stored as they are. */
-  int   align;                                        /* some row is not aligned, or u is to be streamed */
+  int   align;                                        /* some row is not aligned */
   int   off[8 * BG];                                  /* from a block to the first cache line that begins in it */
   real  ix[8 * BG * BL] __attribute__((aligned(64))); /* indices of the permutation, as integers */
-  real *edge, *stage;
+  real *edge;
 #endif
 } BCRN(Level0Line);
 
@@ -169,8 +174,8 @@ BCR_INLINE void level0_modes(const BCRN(Level0Line) * S, const ptrdiff_t b, cons
 BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK, const int NG, const int io)
 {
   const ptrdiff_t x0 = BL * b + VL * q, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  const ptrdiff_t ahead  = PetscMin(128, S->s->nb); /* blocks to where f is prefetched: a whole group of long lines would fill the second-level cache */
-  const int       inside = b + ahead < S->s->nb;    /* that is in this group, not in the one to come */
+  const ptrdiff_t ahead  = PetscMin(F_AHEAD, S->s->nb);
+  const int       inside = b + ahead < S->s->nb; /* in this group, not in the one to come */
   vec             r[8 * BG];
 
 #pragma GCC unroll 2
@@ -178,13 +183,13 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
     if (g < NG) {
       const char *f = S->f[g] + x0 * sz;
 
-      if (q == 0 && (S->pf || inside)) {
+      if (q == 0 && S->s->far && (S->pf || inside)) {
         for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
           const char *next = f + (inside ? BL * ahead * sz : S->pf - BL * (S->s->nb - ahead) * sz) + line;
 
 #pragma GCC unroll 8
-          for (int p = 0; p < 7; p++) __builtin_prefetch(next + p * S->ldf, 0, 2);
-          if (!BACK) __builtin_prefetch(next + 7 * S->ldf, 0, 2);
+          for (int p = 0; p < 7; p++) __builtin_prefetch(next + p * S->ldf, 0, 3);
+          if (!BACK) __builtin_prefetch(next + 7 * S->ldf, 0, 3);
         }
       }
 #pragma GCC unroll 8
@@ -335,18 +340,6 @@ BCR_INLINE void level0_rows_any(const BCRN(Level0Line) * S, const ptrdiff_t x0, 
 }
 
 #if BCR_ISA == 2
-BCR_INLINE void level0_stream(char *line, bun v, const int io)
-{
-  #if defined(BCR_REAL_SINGLE)
-  if (io) {
-    _mm512_stream_pd((double *)line, _mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v)));
-    _mm512_stream_pd((double *)line + 8, _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1))));
-  } else _mm512_stream_ps((float *)line, (__m512)v);
-  #else
-  (void)io;
-  _mm512_stream_pd((double *)line, (__m512d)v);
-  #endif
-}
 /* a whole line */
 BCR_INLINE void level0_line_store(char *line, vec v, const int io)
 {
@@ -383,14 +376,13 @@ BCR_INLINE void level0_store_block(const BCRN(Level0Line) * S, const ptrdiff_t b
 }
 
 /* Blocks bhi down to blo of a tile, all of them whole and of regular groups, written as whole cache lines: line b of a row is the end
-   of block b and the start of block b + 1 (io: two cache lines). The tile's last block waits in edge for the next tile. STREAM: the lines
-   are gathered in the caches and leave row by row, in bursts past them. */
-BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot, bun t, const int NG, const int STREAM, const int io, const bun mu, const bun mu2)
+   of block b and the start of block b + 1 (io: two cache lines). The tile's last block waits in edge for the next tile. */
+BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot, bun t, const int NG, const int io, const bun mu, const bun mu2)
 {
   bun             c[BL];
   vec             v[8 * BG], p[8 * BG];
-  ptrdiff_t       b     = bhi;
-  const ptrdiff_t width = BL * S->k->tile, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  ptrdiff_t       b    = bhi;
+  const ptrdiff_t sz   = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   real           *edge = S->edge + BL * 8 * BG * (blo / S->k->tile % 2), *edgenew = S->edge + BL * 8 * BG * ((blo / S->k->tile + 1) % 2);
 
   t = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
@@ -410,23 +402,20 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
     for (int g = 0; g < NG; g++) {
       char *w = S->u[g] + BL * b * sz;
 
-      if (!STREAM) {                                                                                                               /* the lines that will be written three blocks from now */
-        const ptrdiff_t next = b - 3 >= blo ? b - 3 : (b - 3 + 2 * S->k->tile < S->s->nb ? b - 3 + 2 * S->k->tile : S->s->nb - 1); /* or the next tile's right end */
+      const ptrdiff_t left = b - U_AHEAD, right = left + 2 * S->k->tile, next = left >= blo ? left : (right < S->s->nb ? right : S->s->nb - 1); /* of this tile, or where the next one begins */
 
-        for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
-          const char *q = S->u[g] + BL * next * sz + line;
+      for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
+        const char *q = S->u[g] + BL * next * sz + line;
 
   #pragma GCC unroll 8
-          for (int r = 0; r < 8; r++) __builtin_prefetch(q + r * S->ldu, 1, 3);
-        }
+        for (int r = 0; r < 8; r++) __builtin_prefetch(q + r * S->ldu, 1, 3);
       }
       level0_rows(S, BL * b, g, v + 8 * g);
   #pragma GCC unroll 8
       for (int r = 0; r < 8; r++) {
         const vec line = level0_shift(v[8 * g + r], p[8 * g + r], S->ix + BL * (8 * g + r));
 
-        if (STREAM) *(vec *)(S->stage + width * (8 * g + r) + BL * (b + 1 - blo)) = line;
-        else if (r < 7 || S->us[g]) level0_line_store(w + r * S->ldu + S->off[8 * g + r] * sz, line, io);
+        if (r < 7 || S->us[g]) level0_line_store(w + r * S->ldu + S->off[8 * g + r] * sz, line, io);
       }
     }
   #pragma GCC unroll 16
@@ -438,26 +427,14 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
     for (int r = 0; r < 8 * NG; r++) {
       const vec line = level0_shift(vload(edge + BL * r), p[r], S->ix + BL * r);
 
-      if (STREAM) *(vec *)(S->stage + width * r) = line;
-      else if (r % 8 < 7 || S->us[r / 8]) level0_line_store(S->u[r / 8] + (r % 8) * S->ldu + (BL * (blo - 1) + S->off[r]) * sz, line, io);
-    }
-  }
-  if (STREAM) {
-    const ptrdiff_t first = blo ? 0 : 1;
-
-    for (int r = 0; r < 8 * NG; r++) {
-      const real *from = S->stage + width * r;
-      char       *to   = S->u[r / 8] + (r % 8) * S->ldu + (BL * (blo - 1) + S->off[r]) * sz;
-
-      if (r % 8 == 7 && !S->us[r / 8]) break;
-      for (ptrdiff_t i = first; i < bhi - blo + 1; i++) level0_stream(to + BL * i * sz, vload(from + BL * i), io);
+      if (r % 8 < 7 || S->us[r / 8]) level0_line_store(S->u[r / 8] + (r % 8) * S->ldu + (BL * (blo - 1) + S->off[r]) * sz, line, io);
     }
   }
 }
 #endif
 
-/* one group, or BG regular ones side by side, over the whole line. STREAM: whole cache lines of u go past the caches */
-BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const int REG, const int NG, const int io, const int STREAM)
+/* one group, or BG regular ones side by side, over the whole line */
+BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const int REG, const int NG, const int io)
 {
   const BCRLevel0Shape *s  = S->s;
   const bun             mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
@@ -468,7 +445,6 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const in
   bun                   y = bnull(), t, acc = bnull(), pw = bset1(1);
 
   (void)sz;
-  (void)STREAM;
   if (periodic) { /* the carry that comes round: the line's last columns, once; the last block may hold few */
     for (ptrdiff_t b = nb > halo ? nb - halo - 1 : 0; b < nb; b++) y = REG && b < whole ? level0_forward(S, b, S->ring, y, BACK, NG, io, mu, mu2) : level0_forward_any(S, b, S->ring, y, BACK, REG, NG, io);
     y = bmul(y, bload((const real *)S->k->fac));
@@ -507,7 +483,7 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const in
           b--;
           bslot = bslot ? bslot - 1 : nslot - 1;
         }
-        if (b >= b0) level0_back_lines(S, b0, b, bslot, t, NG, STREAM, io, mu, mu2);
+        if (b >= b0) level0_back_lines(S, b0, b, bslot, t, NG, io, mu, mu2);
         b = b0 - 1;
       }
 #endif
@@ -533,9 +509,9 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const in
             for (int g = 0; g < NG; g++) {
               char *w = S->u[g] + x0 * sz;
 
-              if (q == LN - 1) { /* the lines that will be written three blocks from now */
+              if (q == LN - 1) {
                 for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
-                  const char *next = S->u[g] + (b >= 3 ? BL * (b - 3) * sz : 0) + line;
+                  const char *next = S->u[g] + (b >= U_AHEAD ? BL * (b - U_AHEAD) * sz : 0) + line;
 
 #pragma GCC unroll 8
                   for (int p = 0; p < 8; p++) __builtin_prefetch(next + p * S->ldu, 1, 3);
@@ -573,69 +549,55 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const in
 
 static __attribute__((noinline)) void BCRN(level0_reduce_regular)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 1, BG, 0, 0);
+  level0_line(S, 0, 1, BG, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_regular)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 1, BG, 0, 0);
+  level0_line(S, 1, 1, BG, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_reduce_any)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 0, 1, 0, 0);
+  level0_line(S, 0, 0, 1, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_any)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 0, 1, 0, 0);
+  level0_line(S, 1, 0, 1, 0);
 }
 #if BCR_BL == 16
 static __attribute__((noinline)) void BCRN(level0_reduce_one)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 1, 1, 0, 0);
+  level0_line(S, 0, 1, 1, 0);
 }
 static __attribute__((noinline)) void BCRN(level0_back_one)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 1, 1, 0, 0);
-}
-#endif
-#if BCR_ISA == 2
-static __attribute__((noinline)) void BCRN(level0_back_stream)(const BCRN(Level0Line) * S)
-{
-  level0_line(S, 1, 1, BG, 0, 1);
-  _mm_sfence();
+  level0_line(S, 1, 1, 1, 0);
 }
 #endif
 #if defined(BCR_REAL_SINGLE)
 static __attribute__((noinline)) void BCRN(level0_reduce_regular_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 1, BG, 1, 0);
+  level0_line(S, 0, 1, BG, 1);
 }
 static __attribute__((noinline)) void BCRN(level0_back_regular_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 1, BG, 1, 0);
+  level0_line(S, 1, 1, BG, 1);
 }
 static __attribute__((noinline)) void BCRN(level0_reduce_any_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 0, 1, 1, 0);
+  level0_line(S, 0, 0, 1, 1);
 }
 static __attribute__((noinline)) void BCRN(level0_back_any_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 0, 1, 1, 0);
+  level0_line(S, 1, 0, 1, 1);
 }
-  #if BCR_ISA == 2
-static __attribute__((noinline)) void BCRN(level0_back_stream_io)(const BCRN(Level0Line) * S)
-{
-  level0_line(S, 1, 1, BG, 1, 1);
-  _mm_sfence();
-}
-  #endif
   #if BCR_BL == 16
 static __attribute__((noinline)) void BCRN(level0_reduce_one_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 0, 1, 1, 1, 0);
+  level0_line(S, 0, 1, 1, 1);
 }
 static __attribute__((noinline)) void BCRN(level0_back_one_io)(const BCRN(Level0Line) * S)
 {
-  level0_line(S, 1, 1, 1, 1, 0);
+  level0_line(S, 1, 1, 1, 1);
 }
   #endif
 #endif
@@ -646,9 +608,6 @@ static void BCRN(level0_run)(const BCRN(Level0Line) * S, int back, int ng, int i
 #if defined(BCR_REAL_SINGLE)
   if (io) {
     if (!S->k->regular) (back ? BCRN(level0_back_any_io) : BCRN(level0_reduce_any_io))(S);
-  #if BCR_ISA == 2
-    else if (ng == BG && back && S->s->stream) BCRN(level0_back_stream_io)(S);
-  #endif
     else if (ng == BG) (back ? BCRN(level0_back_regular_io) : BCRN(level0_reduce_regular_io))(S);
   #if BCR_BL == 16
     else (back ? BCRN(level0_back_one_io) : BCRN(level0_reduce_one_io))(S);
@@ -658,9 +617,6 @@ static void BCRN(level0_run)(const BCRN(Level0Line) * S, int back, int ng, int i
 #endif
   (void)io;
   if (!S->k->regular) (back ? BCRN(level0_back_any) : BCRN(level0_reduce_any))(S);
-#if BCR_ISA == 2
-  else if (ng == BG && back && S->s->stream) BCRN(level0_back_stream)(S);
-#endif
   else if (ng == BG) (back ? BCRN(level0_back_regular) : BCRN(level0_reduce_regular))(S);
 #if BCR_BL == 16
   else (back ? BCRN(level0_back_one) : BCRN(level0_reduce_one))(S);
@@ -672,7 +628,7 @@ static int BCRN(level0_lanes)(void)
   return BL;
 }
 
-/* work: carry line | line of zeros (as doubles) | line nobody reads | ring | edges (back) or sums (reduce) | stage */
+/* work: carry line | line of zeros (as doubles) | line nobody reads | ring | edges (back) or sums (reduce) */
 static size_t BCRN(level0_keep)(const BCRLevel0Shape *s)
 {
   const size_t line = (size_t)s->nb * BL;
@@ -681,7 +637,7 @@ static size_t BCRN(level0_keep)(const BCRLevel0Shape *s)
 }
 static size_t BCRN(level0_work)(const BCRLevel0Shape *s)
 {
-  return BCRN(level0_keep)(s) + (size_t)s->ring * BL * BL + 16 * BG * BL + (s->stream ? 8 * BG * BL * (size_t)s->ring : 0);
+  return BCRN(level0_keep)(s) + (size_t)s->ring * BL * BL + 16 * BG * BL;
 }
 
 static void BCRN(level0_start)(const BCRLevel0Shape *s, void *work)
@@ -791,8 +747,7 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
     }
 #if BCR_ISA == 2
     S.edge  = S.ring + (size_t)s->ring * BL * BL;
-    S.stage = S.edge + 16 * BG * BL;
-    S.align = s->stream;
+    S.align = 0;
     for (int q = 0; q < ng; q++)
       for (int p = 0; p < 8; p++) {
         const int off = (int)(((uintptr_t)(S.u[q] + p * S.ldu) / (uintptr_t)sz) % BL);
