@@ -166,6 +166,14 @@ static size_t cache_bytes(int level, size_t otherwise)
   return b > 0 ? (size_t)b : otherwise;
 }
 
+/* Whether level 0 asks for rows of f before it is there: where the box is larger than what the hardware's own prefetch keeps up with, or where lines are so short that it hardly begins */
+static PetscBool box_far(BCRCore c)
+{
+  const size_t line = (size_t)c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
+
+  return line < 2048 || line * c->n[1] * c->nplane > 4 * cache_bytes(2, 1u << 20) ? PETSC_TRUE : PETSC_FALSE;
+}
+
 /* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
 static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm, PetscInt pin, BCRLinesGen *g)
 {
@@ -308,7 +316,7 @@ static PetscErrorCode core_tables(BCRCore c)
         } else PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
         PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, ring, &c->arena, modes, &p->shape, p->kind, &ok));
         if (!ok) break;
-        p->shape.far = (size_t)c->nplane * n0 * n1 * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)) > 4 * cache_bytes(2, 1u << 20);
+        p->shape.far = box_far(c);
         if (c->poles) {
           p->tab.n = rows.n;
           PetscCall(BCRPoleSumCreate(x, y, sh, &c->across, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum, &p->line));

@@ -357,6 +357,32 @@ BCR_INLINE bun level0_shift(bun here, bun right, const real *ix)
 #endif
 
 #if BCR_ISA == 2
+/* elements from the start of a cache line (io: of two) to p */
+BCR_INLINE int level0_offset(const void *p, ptrdiff_t sz)
+{
+  return (int)((uintptr_t)p / (uintptr_t)sz % BL);
+}
+/* how the rows of ng groups lie in cache lines */
+BCR_INLINE void level0_offsets(BCRN(Level0Line) * S, int ng, ptrdiff_t sz)
+{
+  S->align = 0;
+  for (int q = 0; q < ng; q++) {
+    for (int p = 0; p < 8; p++) {
+      const int off = level0_offset(S->u[q] + p * S->ldu, sz);
+
+      S->off[8 * q + p] = BL - off;
+      if (off) S->align = 1;
+      for (int i = 0; i < BL; i++) {
+  #if defined(BCR_REAL_SINGLE)
+        ((int *)S->ix)[BL * (8 * q + p) + i] = i + BL - off;
+  #else
+        ((long long *)S->ix)[BL * (8 * q + p) + i] = i + BL - off;
+  #endif
+      }
+    }
+  }
+}
+
 /* rows of u of one group from the modes, the separator last */
 BCR_INLINE void level0_rows(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int g, vec *v)
 {
@@ -714,6 +740,9 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   const ptrdiff_t sz = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   BCRN(Level0Line) S;
   const real *zero;
+#if BCR_ISA == 2
+  int nset = 0; /* groups that the offsets are of */
+#endif
 
   S.s        = s;
   S.sums     = NULL;
@@ -746,22 +775,11 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
       S.us[q]     = sep ? S.u[q] + kinds[s->kind[gq]].h * S.ldu : NULL;
     }
 #if BCR_ISA == 2
-    S.edge  = S.ring + (size_t)s->ring * BL * BL;
-    S.align = 0;
-    for (int q = 0; q < ng; q++)
-      for (int p = 0; p < 8; p++) {
-        const int off = (int)(((uintptr_t)(S.u[q] + p * S.ldu) / (uintptr_t)sz) % BL);
-
-        S.off[8 * q + p] = BL - off;
-        if (off) S.align = 1;
-        for (int i = 0; i < BL; i++) {
-  #if defined(BCR_REAL_SINGLE)
-          ((int *)S.ix)[BL * (8 * q + p) + i] = i + BL - off;
-  #else
-          ((long long *)S.ix)[BL * (8 * q + p) + i] = i + BL - off;
-  #endif
-        }
-      }
+    S.edge = S.ring + (size_t)s->ring * BL * BL;
+    if (ng != nset || level0_offset(S.u[0], sz) != BL - S.off[0]) { /* mostly the same for all groups: eight rows, or sixteen, are whole cache lines */
+      level0_offsets(&S, ng, sz);
+      nset = ng;
+    }
 #endif
     S.pf = g > 0 ? (s->row[PetscMax(g - ng, 0)] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) {
