@@ -120,9 +120,10 @@ typedef struct {
 #if BCR_ISA == 2
   /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
      neighbouring blocks, element i from element i + BL - off of the pair. Blocks at a tile's ends are stored as they are. */
-  int   align;                                        /* some row is not aligned */
-  int   off[8 * BG];                                  /* from a block to the first cache line that begins in it */
-  real  ix[8 * BG * BL] __attribute__((aligned(64))); /* indices of the permutation, as integers */
+  int   align;        /* some row is not aligned */
+  int   off[8 * BG];  /* from a block to the first cache line that begins in it */
+  char *line[8 * BG]; /* that of block 0, the separator's row last; NULL: none */
+  real *ix;           /* [8 BG][BL] indices of the permutation, as integers */
   real *edge;
 #endif
 } BCRN(Level0Line);
@@ -426,8 +427,6 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
     level0_torows(c, v);
   #pragma GCC unroll 2
     for (int g = 0; g < NG; g++) {
-      char *w = S->u[g] + BL * b * sz;
-
       const ptrdiff_t left = b - U_AHEAD, right = left + 2 * S->k->tile, next = left >= blo ? left : (right < S->s->nb ? right : S->s->nb - 1); /* of this tile, or where the next one begins */
 
       for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
@@ -441,7 +440,7 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
       for (int r = 0; r < 8; r++) {
         const vec line = level0_shift(v[8 * g + r], p[8 * g + r], S->ix + BL * (8 * g + r));
 
-        if (r < 7 || S->us[g]) level0_line_store(w + r * S->ldu + S->off[8 * g + r] * sz, line, io);
+        if (r < 7 || S->line[8 * g + r]) level0_line_store(S->line[8 * g + r] + BL * b * sz, line, io);
       }
     }
   #pragma GCC unroll 16
@@ -453,15 +452,16 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
     for (int r = 0; r < 8 * NG; r++) {
       const vec line = level0_shift(vload(edge + BL * r), p[r], S->ix + BL * r);
 
-      if (r % 8 < 7 || S->us[r / 8]) level0_line_store(S->u[r / 8] + (r % 8) * S->ldu + (BL * (blo - 1) + S->off[r]) * sz, line, io);
+      if (r % 8 < 7 || S->line[r]) level0_line_store(S->line[r] + BL * (blo - 1) * sz, line, io);
     }
   }
 }
 #endif
 
 /* one group, or BG regular ones side by side, over the whole line */
-BCR_INLINE void level0_line(const BCRN(Level0Line) * S, const int BACK, const int REG, const int NG, const int io)
+BCR_INLINE void level0_line(const BCRN(Level0Line) * line, const int BACK, const int REG, const int NG, const int io)
 {
+  const BCRN(Level0Line) here = *line, *S = &here; /* nothing that is stored can be part of it: no need to load it again */
   const BCRLevel0Shape *s  = S->s;
   const bun             mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
   const ptrdiff_t       nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->k->slots, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
@@ -741,7 +741,8 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   BCRN(Level0Line) S;
   const real *zero;
 #if BCR_ISA == 2
-  int nset = 0; /* groups that the offsets are of */
+  int  nset = 0; /* groups that the offsets are of */
+  real ix[8 * BG * BL] __attribute__((aligned(64)));
 #endif
 
   S.s        = s;
@@ -776,10 +777,13 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
     }
 #if BCR_ISA == 2
     S.edge = S.ring + (size_t)s->ring * BL * BL;
+    S.ix   = ix;
     if (ng != nset || level0_offset(S.u[0], sz) != BL - S.off[0]) { /* mostly the same for all groups: eight rows, or sixteen, are whole cache lines */
       level0_offsets(&S, ng, sz);
       nset = ng;
     }
+    for (int q = 0; q < ng; q++)
+      for (int p = 0; p < 8; p++) S.line[8 * q + p] = p < 7 || S.us[q] ? S.u[q] + p * S.ldu + S.off[8 * q + p] * sz : NULL;
 #endif
     S.pf = g > 0 ? (s->row[PetscMax(g - ng, 0)] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) {
