@@ -153,15 +153,13 @@ static void axis_row(const BCRAxis *ax, PetscInt i, double *low, double *diag, d
   }
 }
 
-/* Bytes of the cache of this level, otherwise where the system does not say */
-static size_t cache_bytes(int level, size_t otherwise)
+/* Bytes of the second-level cache, otherwise where the system does not say */
+static size_t cache_bytes(size_t otherwise)
 {
   long b = -1;
 
-#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL2_CACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
-  b = sysconf(level == 1 ? _SC_LEVEL1_DCACHE_SIZE : (level == 2 ? _SC_LEVEL2_CACHE_SIZE : _SC_LEVEL3_CACHE_SIZE));
-#else
-  (void)level;
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  b = sysconf(_SC_LEVEL2_CACHE_SIZE);
 #endif
   return b > 0 ? (size_t)b : otherwise;
 }
@@ -171,7 +169,7 @@ static PetscBool box_far(BCRCore c)
 {
   const size_t line = (size_t)c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
 
-  return line < 2048 || line * c->n[1] * c->nplane > 4 * cache_bytes(2, 1u << 20) ? PETSC_TRUE : PETSC_FALSE;
+  return line < 2048 || line * c->n[1] * c->nplane > 4 * cache_bytes(1u << 20) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
@@ -221,7 +219,7 @@ static PetscErrorCode core_tables(BCRCore c)
   double        *d, *w;
   size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
   ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
-  const size_t   ring     = c->options.ring ? c->options.ring : cache_bytes(2, 262144) / 4;
+  const size_t   ring     = c->options.ring ? c->options.ring : cache_bytes(262144) / 4;
   PetscInt       mostkeep = 0;
 
   PetscFunctionBegin;
@@ -292,10 +290,11 @@ static PetscErrorCode core_tables(BCRCore c)
     PetscCall(BCRReductionSetShifts(c->red, c->nplane, shifts));
     PetscCall(PetscFree(shifts));
   } else {
-    const BCRAxis *line     = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
-    const PetscInt nk       = c->kind == PLAN_FOURIERY ? n1 : n0;
-    BCRLevel0Modes modes[3] = {
-      {PETSC_FALSE, {0}, {0}, {0}}
+    const BCRAxis  *line     = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
+    const PetscInt  nk       = c->kind == PLAN_FOURIERY ? n1 : n0;
+    const PetscBool far      = box_far(c);
+    BCRLevel0Modes  modes[3] = {
+       {PETSC_FALSE, {0}, {0}, {0}}
     };
     const double *lk = c->kind == PLAN_FOURIERY ? ly : lx, *nrm = c->kind == PLAN_FOURIERY ? ny : nx, ak = c->kind == PLAN_FOURIERY ? y->a : x->a;
 
@@ -316,7 +315,7 @@ static PetscErrorCode core_tables(BCRCore c)
         } else PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
         PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, ring, &c->arena, modes, &p->shape, p->kind, &ok));
         if (!ok) break;
-        p->shape.far = box_far(c);
+        p->shape.far = far;
         if (c->poles) {
           p->tab.n = rows.n;
           PetscCall(BCRPoleSumCreate(x, y, sh, &c->across, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum, &p->line));
@@ -1077,7 +1076,7 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
    of each, which pushed each other out where they had no more room than they need */
 static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
 {
-  return inplace || 8 * (size_t)bytes <= cache_bytes(2, 1u << 20) ? bytes : 0;
+  return inplace || 8 * (size_t)bytes <= cache_bytes(1u << 20) ? bytes : 0;
 }
 
 /* a transform along z or y of all lines of the box; axis: which */

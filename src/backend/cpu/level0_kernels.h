@@ -355,9 +355,7 @@ BCR_INLINE bun level0_shift(bun here, bun right, const real *ix)
   return (bun)_mm512_permutex2var_pd((__m512d)here, _mm512_load_si512((const void *)ix), (__m512d)right);
   #endif
 }
-#endif
 
-#if BCR_ISA == 2
 /* elements from the start of a cache line (io: of two) to p */
 BCR_INLINE int level0_offset(const void *p, ptrdiff_t sz)
 {
@@ -459,9 +457,9 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
 #endif
 
 /* one group, or BG regular ones side by side, over the whole line */
-BCR_INLINE void level0_line(const BCRN(Level0Line) * line, const int BACK, const int REG, const int NG, const int io)
+BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, const int REG, const int NG, const int io)
 {
-  const BCRN(Level0Line) here = *line, *S = &here; /* nothing that is stored can be part of it: no need to load it again */
+  const BCRN(Level0Line) here = *given, *S = &here; /* nothing that is stored can be part of it: no need to load it again */
   const BCRLevel0Shape *s  = S->s;
   const bun             mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
   const ptrdiff_t       nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->k->slots, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
