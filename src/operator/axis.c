@@ -74,7 +74,7 @@ static PetscInt BCRSturm(const BCRAxis *ax, double x)
     const double off = i ? (double)ax->lower[i] * (double)ax->upper[i - 1] : 0.0;
 
     q = (double)ax->diag[i] - x - (i ? off / q : 0.0);
-    if (q == 0.0) q = -1e-300;
+    if (q == 0.0) q = -DBL_EPSILON * DBL_EPSILON * PetscMax(PetscAbs((double)ax->diag[i]), PetscMax(PetscAbs(x), (double)ax->lower[i])) - DBL_MIN;
     if (q < 0.0) count++;
   }
   return count;
@@ -143,30 +143,59 @@ static PetscBool BCRAxisIsNeutral(const BCRAxis *ax, double tol)
   return PETSC_TRUE;
 }
 
-PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
+/* What the entries of Tx (+) Ty (+) Tz + shift are compared with; 0: the box is empty */
+static PetscReal BCROperatorSize(const BCROperator *op)
 {
-  static const char xyz[] = "xyz";
-  PetscInt          d, i;
-  PetscBool         neutral = PETSC_TRUE;
-  PetscReal         lo, size = PetscAbsReal(op->shift);
+  PetscReal size = PetscAbsReal(op->shift);
 
-  PetscFunctionBegin;
-  op->singular = PETSC_FALSE;
-  for (d = 0; d < 3; d++) {
-    BCRAxis  *ax  = &op->axis[d];
-    PetscReal top = 4 * ax->a;
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRAxis *ax  = &op->axis[d];
+    PetscReal      top = 4 * ax->a;
 
-    if (ax->n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+    if (ax->n == 0) return 0;
     if (ax->lower) {
-      for (i = 0, top = 0; i < ax->n; i++) top = PetscMax(top, PetscAbsReal(ax->diag[i]) + ax->lower[i] + ax->upper[i]);
+      top = 0;
+      for (PetscInt i = 0; i < ax->n; i++) top = PetscMax(top, PetscAbsReal(ax->diag[i]) + ax->lower[i] + ax->upper[i]);
     }
     size += ax->n > 1 ? top : 0;
   }
-  for (d = 0; d < 3; d++) neutral = (PetscBool)(neutral && BCRAxisIsNeutral(&op->axis[d], BCR_SUM_TOL * size));
-  if (neutral && op->shift == 0.0) {
-    for (d = 0; d < op->dim; d++)
-      PetscCheck(op->axis[d].n == 1 || op->axis[d].a > 0 || op->axis[d].lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
+  return size;
+}
+
+PetscBool BCROperatorNeutral(const BCROperator *op)
+{
+  const PetscReal size    = BCROperatorSize(op);
+  PetscBool       neutral = (PetscBool)(size > 0 && op->shift == 0);
+
+  for (PetscInt d = 0; d < 3; d++) neutral = (PetscBool)(neutral && BCRAxisIsNeutral(&op->axis[d], BCR_SUM_TOL * size));
+  return neutral;
+}
+
+PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
+{
+  static const char xyz[] = "xyz";
+  const PetscReal   size  = BCROperatorSize(op);
+  PetscInt          d, i;
+  PetscReal         lo;
+
+  PetscFunctionBegin;
+  op->singular = PETSC_FALSE;
+  for (d = 0; d < 3; d++)
+    if (op->axis[d].n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (BCROperatorNeutral(op)) {
+    for (d = 0; d < op->dim; d++) {
+      const BCRAxis *ax = &op->axis[d];
+
+      PetscCheck(ax->n == 1 || ax->a > 0 || ax->lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
                  "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one", xyz[d], xyz[d]);
+      /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive where rows are coupled both ways. Without such a pair the
+         planes on either side have null vectors of their own, or the transpose's vanishes on one side. */
+      for (i = 0; i + 1 < ax->n && ax->lower; i++)
+        PetscCheck(ax->upper[i] > 0 && ax->lower[i + 1] > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+                   "The operator is singular, and rows %" PetscInt_FMT " and %" PetscInt_FMT
+                   " of axis %c are not coupled both ways (%g, %g): the constant is not all of its null space, or not that of its transpose. Give a preconditioning matrix with a positive shift, or use another PC",
+                   i, i + 1, xyz[d], (double)ax->upper[i], (double)ax->lower[i + 1]);
+    }
     op->singular = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -5,6 +5,12 @@
   scaled   A ~ S B S after Concus and Golub (SIAM J. Numer. Anal. 10, 1973): with -div(k grad u) and S = sqrt(k) the couplings of
            S^{-1} A S^{-1} are 1 + O(h^2) and a bounded potential is left on the diagonal, whose mean becomes the shift.
 
+  The fit of a matrix that is regular is regular. Where no end of the fit holds the solution fixed, its shift is the Rayleigh quotient of the matrix, in the
+  scales of the fit, for the constant, over all rows: end rows count (a pinned cell, a wall that conducts heat). It is zero only where the sums of all rows vanish.
+
+  Rows apart (identity rows among others of another size, penalties: the couplings are at most an eighth of the diagonal, which is more than eight times, or
+  less than an eighth of, what the fit has) take no part in means. Each gets a scale of its own, after which its diagonal is the fit's.
+
   auto takes the fit for which an estimate of the condition number is smaller: the spread of the couplings times one plus what is left
   on the diagonal over the smallest eigenvalue of the fit. Of what is left the root mean square distance from the mean counts: the
   largest would be a bound, but a potential that is large near an end or a corner only does little harm.
@@ -62,6 +68,7 @@ struct BCRFitPart {
   const double *a;    /* couplings of the fit */
   BCRFitSums    sums;
   BCRFitRange   scales, link[3], left;
+  BCRFitTotal   total;
   BCRRowState   state; /* of a row that is no good, if any: its node and the column at fault */
   PetscInt      ix[3], col;
 };
@@ -233,8 +240,8 @@ static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q,
         F->D[idx] -= st[2 * d + s] * (double)pl->slope;
       } else if (mine) {
         q->wraps[d] += st[2 * d + s];
-        if (BCRFitInside(F, o, d)) {
-          q->sum[d][s] += left;
+        if (BCRFitInside(F, o, d)) { /* a row apart is not what its end is like */
+          q->sum[d][s] += PetscMin(left, 8 * st[2 * d + 1 - s]);
           q->count[d][s]++;
         }
       }
@@ -367,6 +374,20 @@ static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Nodes of the grid whose rows this rank can look at: its own, planes and all, and those of the shell that the arrays hold */
+static void BCRFitRows(const BCRFitData *F, PetscInt begin[3], PetscInt end[3])
+{
+  const BCRRows *A = F->A;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    begin[d] = A->lo[d];
+    end[d]   = A->nodes ? A->lo[d] + A->n[d] : A->lo[d];
+    if (F->sn[d] == 0 || A->grid.parts[d] == 1) continue;
+    begin[d] = PetscMin(begin[d], F->so[d] + F->b[d]);
+    end[d]   = PetscMax(end[d], F->so[d] + F->sn[d] + F->b[d]);
+  }
+}
+
 /* A part of the pass over the matrix, to the first row that is no good */
 static void BCRFitExtractPart(void *ctx)
 {
@@ -377,17 +398,10 @@ static void BCRFitExtractPart(void *ctx)
 
   memset(&p->sums, 0, sizeof(p->sums));
   p->state = BCR_ROW_GOOD;
-  for (d = 0; d < 3; d++) { /* the rank's own rows, planes and all, and those of the shell that the arrays hold */
-    begin[d] = A->lo[d];
-    end[d]   = A->nodes ? A->lo[d] + A->n[d] : A->lo[d];
-    if (F->parts > 1 && d == F->split) {
-      if (p != F->part) begin[d] = p->first + F->b[d];
-      if (p != F->part + F->parts - 1) end[d] = p->last + F->b[d];
-    }
-    if (F->sn[d] == 0 || A->grid.parts[d] == 1) continue;
-    begin[d] = PetscMin(begin[d], F->so[d] + F->b[d]);
-    end[d]   = PetscMax(end[d], F->so[d] + F->sn[d] + F->b[d]);
-  }
+  BCRFitRows(F, begin, end);
+  d = F->split;
+  if (F->parts > 1 && p != F->part) begin[d] = p->first + F->b[d];
+  if (F->parts > 1 && p != F->part + F->parts - 1) end[d] = p->last + F->b[d];
   for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
     for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
       PetscBool inside = (PetscBool)(F->n[0] > 20 && !(F->below && ix[F->split] - F->b[F->split] == p->first));
@@ -520,6 +534,23 @@ static PetscErrorCode BCRFitEndLinks(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The null vector of the transpose of T, in the row of node i of axis d */
+static inline double BCRFitNullWeight(const BCRFitData *F, PetscInt d, PetscInt i)
+{
+  const BCRAxis *ax = &F->op->axis[d];
+
+  return ax->n > 1 && ((i == 0 && ax->end[0] == BCR_END_NEUMANN) || (i == ax->n - 1 && ax->end[1] == BCR_END_NEUMANN)) ? 0.5 : 1;
+}
+
+static void BCRFitTotalJoin(BCRFitTotal *sum, const BCRFitTotal *q)
+{
+  sum->lo = PetscMin(sum->lo, q->lo);
+  sum->hi = PetscMax(sum->hi, q->hi);
+  sum->excess += q->excess;
+  sum->weight += q->weight;
+  sum->count += q->count;
+}
+
 /* Diagonal of T at node i of axis d without the shift */
 static inline double BCRFitDiagonal(const BCRFitData *F, PetscInt d, PetscInt i, const double a[3])
 {
@@ -534,6 +565,16 @@ static inline double BCRFitDiagonal(const BCRFitData *F, PetscInt d, PetscInt i,
     if (ax->end[s] == BCR_END_CELL_DIRICHLET) t += a[d];
   }
   return t;
+}
+
+static inline double BCRFitModelDiagonal(const BCRFitData *F, const PetscInt o[3], const double a[3])
+{
+  return BCRFitDiagonal(F, 0, o[0], a) + BCRFitDiagonal(F, 1, o[1], a) + BCRFitDiagonal(F, 2, o[2], a);
+}
+
+static inline double BCRFitRowWeight(const BCRFitData *F, const PetscInt o[3])
+{
+  return BCRFitWeight(F, 0, o[0]) * BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2]);
 }
 
 /* Couplings below and above the nodes first .. first + count of a grid line along x, for axis d. Those beyond the ends of the axis: around
@@ -604,6 +645,12 @@ static void BCRFitScales(const BCRFitData *F, const PetscInt o[3], PetscInt firs
   BCRFitRootLine(count, F->line, 1.0 / (double)axes, S);
 }
 
+/* From a node to the one that its link along axis d, or around, ends at */
+static inline PetscInt BCRFitLinkStep(const BCRFitData *F, PetscInt d, PetscBool around)
+{
+  return around ? (BCRFitAround(F, d, F->n[d]) - (F->n[d] - 1)) * F->stride[d] : F->stride[d];
+}
+
 /* Couplings that end at this rank's nodes of a grid line as the fit sees them, c / (s s w), into q: those along axis d from below, or (around)
    from the last nodes of a periodic axis to the first. Returns how many; *node: where the first of them comes from along x */
 static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q, PetscInt *node)
@@ -617,12 +664,23 @@ static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d
   *node = begin;
   if (n < 2 || count < 1 || (around ? !F->wrap[d] || (d && o[d] < n - 1) : d && o[d] == 0)) return 0;
   from = BCRFitAt(F, begin, o) - (d && !around ? st : 0);
-  to   = around ? from + (BCRFitAround(F, d, n) - (n - 1)) * st : from + st;
+  to   = from + BCRFitLinkStep(F, d, around);
   f    = 1 / ((u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v]));
   if (F->S) BCRFitQuotientLine(count, F->C[d] + from, f, iw, F->S + from, F->S + to, q);
   else
     for (i = 0; i < count; i++) q[i] = F->C[d][from + i] * f * iw[i];
   return count;
+}
+
+/* Of `count` numbers x of a line those of nodes that are not apart, and whose neighbours `step` on are not, go to the front. Returns how many */
+static PetscInt BCRFitCompress(const BCRFitData *F, PetscInt at, PetscInt step, PetscInt count, double *x)
+{
+  PetscInt i, n = 0;
+
+  if (!F->apart) return count;
+  for (i = 0; i < count; i++)
+    if (!F->apart[at + i] && !F->apart[at + i + step]) x[n++] = x[i];
+  return n;
 }
 
 /* What is left on the diagonals of this rank's nodes of a grid line in the end, D / (s^2 w) - T */
@@ -679,18 +737,16 @@ static void BCRFitMeansPart(void *ctx)
 
       if (F->S && alone) BCRFitScales(F, o, 0, F->n[0], p->mean, F->S + BCRFitAt(F, 0, o), &p->scales);
       for (d = 0; d < F->dim; d++) {
-        const PetscBool plain = (PetscBool)(!F->S && d == 0);
+        const PetscBool plain = (PetscBool)(!F->S && !F->apart && d == 0);
 
         if (plain && F->n[0] > 1) {
           const PetscInt first = PetscMax(F->lo[0], 1);
 
           BCRFitRangeAdd(&p->link[d], F->lo[0] + F->own[0] - first, F->C[d] + BCRFitAt(F, first - 1, o), 1 / (BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2])), row);
-        } else if (!plain) {
-          k = BCRFitLinks(F, o, d, PETSC_FALSE, F->line, &node);
-          BCRFitRangeAdd(&p->link[d], k, F->line, 1, row);
         }
-        if (F->wrap[d]) {
-          k = BCRFitLinks(F, o, d, PETSC_TRUE, F->line, &node);
+        for (PetscInt around = plain ? 1 : 0; around < (F->wrap[d] ? 2 : 1); around++) {
+          k = BCRFitLinks(F, o, d, (PetscBool)around, F->line, &node);
+          k = BCRFitCompress(F, BCRFitAt(F, node, o) - (d && !around ? F->stride[d] : 0), BCRFitLinkStep(F, d, (PetscBool)around), k, F->line);
           BCRFitRangeAdd(&p->link[d], k, F->line, 1, row);
         }
       }
@@ -757,9 +813,96 @@ static void BCRFitLeftPart(void *ctx)
         BCRFitBeside(F, o, F->lo[0], F->own[0], d, &below, &above);
         for (i = 0; i < F->own[0]; i++) F->line[i] += p->a[d] - below[i] + two * (p->a[d] - above[i]);
       }
-      BCRFitRangeAdd(&p->left, count, F->line + first - F->lo[0], 1, o[1] + F->n[1] * o[2]);
+      BCRFitRangeAdd(&p->left, BCRFitCompress(F, BCRFitAt(F, first, o), 0, count, F->line + first - F->lo[0]), F->line + first - F->lo[0], 1, o[1] + F->n[1] * o[2]);
     }
   }
+}
+
+/* Of the couplings along an axis the mean is that of T, and they add nothing, but where the null vector of the transpose is not one: at the sides of other axes */
+static void BCRFitTotalLinks(const BCRFitData *F, const PetscInt o[3], const double a[3], BCRFitTotal *q)
+{
+  const PetscBool ends = (PetscBool)(F->op->axis[0].end[0] == BCR_END_NEUMANN || F->op->axis[0].end[1] == BCR_END_NEUMANN);
+
+  for (PetscInt d = 0; d < F->dim; d++) {
+    const double h = (d == 1 ? 1 : BCRFitNullWeight(F, 1, o[1])) * (d == 2 ? 1 : BCRFitNullWeight(F, 2, o[2]));
+
+    if (h == 1 && !(d && ends)) continue;
+    for (PetscInt around = 0; around < (F->wrap[d] ? 2 : 1); around++) {
+      PetscInt       node;
+      const PetscInt n  = BCRFitLinks(F, o, d, (PetscBool)around, F->line, &node);
+      const PetscInt at = BCRFitAt(F, node, o) - (d && !around ? F->stride[d] : 0), step = BCRFitLinkStep(F, d, (PetscBool)around);
+
+      for (PetscInt i = 0; i < n; i++) {
+        if (F->apart && (F->apart[at + i] || F->apart[at + i + step])) continue;
+        q->excess -= 2 * (h * (d ? BCRFitNullWeight(F, 0, node + i) : 1) - 1) * (F->line[i] - a[d]);
+      }
+    }
+  }
+}
+
+/* BCRFitTotal of this part's rows: the weights are 1/2 in the rows of node-centred Neumann ends. A row apart, whose diagonal will be that of T, and which is
+   all but decoupled then, adds what T has on its diagonal, and once more what its neighbours lose. */
+static void BCRFitTotalPart(void *ctx)
+{
+  BCRFitPart       *p    = (BCRFitPart *)ctx;
+  const BCRFitData *F    = &p->F;
+  const double      size = 2 * (p->a[0] + p->a[1] + p->a[2]);
+  BCRFitTotal      *q    = &p->total;
+  PetscInt          o[3] = {0, 0, 0}, i;
+
+  memset(q, 0, sizeof(*q));
+  q->lo = PETSC_INFINITY;
+  q->hi = -PETSC_INFINITY;
+  if (F->own[0] < 1) return;
+  for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
+    for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++) {
+      const double    h      = BCRFitNullWeight(F, 1, o[1]) * BCRFitNullWeight(F, 2, o[2]);
+      const PetscInt  at     = BCRFitAt(F, F->lo[0], o);
+      double          excess = 0, weight = 0;
+      BCRFitLineRange l;
+
+      BCRFitRest(F, o, p->a, F->x, F->line);
+      for (i = 0; i < F->own[0] && F->apart; i++)
+        if (F->apart[at + i]) F->line[i] = 2 * F->x[i];
+      for (i = 0; i < F->own[0]; i++) F->line[i] += F->x[i];
+      l = BCRFitRangeLine(F->own[0], F->line, size);
+      for (i = 0; i < F->own[0]; i++) excess += size - F->x[i];
+      excess += l.sum;
+      weight = (double)F->own[0];
+      for (i = 0; i < F->own[0]; i += PetscMax(F->own[0] - 1, 1)) {
+        const double less = 1 - BCRFitNullWeight(F, 0, F->lo[0] + i);
+
+        excess -= less * (F->line[i] - F->x[i]);
+        weight -= less;
+      }
+      q->excess += h * excess;
+      q->weight += h * weight;
+      BCRFitTotalLinks(F, o, p->a, q);
+      q->lo = PetscMin(q->lo, l.lo);
+      q->hi = PetscMax(q->hi, l.hi);
+      q->count += (double)F->own[0];
+    }
+  }
+}
+
+static PetscErrorCode BCRFitTotals(BCRFitData *F, BCRFitResult *r)
+{
+  const PetscMPIInt size = F->A->grid.size;
+  BCRFitTotal      *all, mine = {0, 0, PETSC_INFINITY, -PETSC_INFINITY, 0}, sum = mine;
+
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (F->device) PetscCall(BCRFitDeviceTotal(F, r->a, &mine));
+#endif
+  for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = r->a;
+  if (!F->device) BCRFitRun(F, BCRFitTotalPart);
+  PetscCall(PetscMalloc1(size, &all));
+  for (PetscInt t = 0; t < F->parts; t++) BCRFitTotalJoin(&mine, &F->part[t].total);
+  PetscCallMPI(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, F->A->comm));
+  for (PetscInt p = 0; p < (PetscInt)size; p++) BCRFitTotalJoin(&sum, &all[p]); /* in this order on every rank */
+  PetscCall(PetscFree(all));
+  r->total = sum;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* What is left over the inside of the box, where all weights are one: D / s^2 - T, or without scales the row sum */
@@ -866,13 +1009,147 @@ static PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The matrix, in average, is a fit whose shift is zero: does it have that null vector? Inside the box row sums are known from the pass over the matrix */
+static PetscErrorCode BCRFitNull(BCRFitData *F, const BCRFitResult *r, PetscBool *null)
+{
+  const double inside = PetscMax(PetscAbs(r->left.lo), PetscAbs(r->left.hi));
+
+  PetscFunctionBegin;
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (F->device) {
+    double largest;
+
+    PetscCall(BCRFitDeviceNull(F, &largest));
+    *null = (PetscBool)(largest <= BCR_NULL_TOL);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCall(BCRRowsNull(F->A, F->c, F->op, (PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Whether there may be rows apart */
+static PetscBool BCRFitMayBeApart(const BCRFitData *F, const BCRFitResult *r)
+{
+  const double size = 2 * (r->a[0] + r->a[1] + r->a[2]);
+
+  if (r->total.count == 0 || (r->total.count >= (double)F->n[0] * (double)F->n[1] * (double)F->n[2] && r->total.lo > 0 && r->total.hi <= 8 * r->total.lo)) return PETSC_FALSE;
+  return (PetscBool)(r->total.lo < size / 8 || r->total.hi > 8 * size);
+}
+
+/* The diagonal that most rows have, D / w less that of T: the median of some rows of all ranks */
+static PetscErrorCode BCRFitTypical(BCRFitData *F, const double a[3], double *left)
+{
+  enum {
+    MOST = 255
+  };
+  const PetscInt    own = F->own[0] * F->own[1] * F->own[2], take = PetscMin(own, MOST);
+  const PetscMPIInt size = F->A->grid.size;
+  PetscReal        *all, mine[MOST];
+  PetscInt          n = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < MOST; k++) {
+    const PetscInt at   = k < take ? (PetscInt)((PetscInt64)own * k / take + (PetscInt64)own / take / 2) : 0;
+    PetscInt       o[3] = {0, 0, 0};
+
+    mine[k] = PETSC_MAX_REAL;
+    if (k >= take) continue;
+    o[0]    = F->lo[0] + at % F->own[0];
+    o[1]    = F->lo[1] + at / F->own[0] % F->own[1];
+    o[2]    = F->lo[2] + at / F->own[0] / F->own[1];
+    mine[k] = (PetscReal)(F->D[BCRFitAt(F, o[0], o)] / BCRFitRowWeight(F, o) - BCRFitModelDiagonal(F, o, a));
+  }
+  PetscCall(PetscMalloc1(MOST * (PetscInt)size, &all));
+  PetscCallMPI(MPI_Allgather(mine, MOST, MPIU_REAL, all, MOST, MPIU_REAL, F->A->comm));
+  PetscCall(PetscSortReal(MOST * (PetscInt)size, all));
+  while (n < MOST * (PetscInt)size && all[n] < PETSC_MAX_REAL) n++;
+  *left = n ? (double)all[n / 2] : 0;
+  PetscCall(PetscFree(all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* D / w over the diagonal that most rows have is outside 1/8 .. 8 in a row apart; its couplings are an eighth of its diagonal or less, of either sign. *any:
+   there are some, and other rows along each axis, too */
+static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *any)
+{
+  const BCRRows *A       = F->A;
+  double         typical = 0, least = 0;
+  PetscInt       ix[3], begin[3], end[3], d, k;
+  int            found = 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRFitTypical(F, a, &typical));
+  for (d = 0; d < 3; d++) least += 2 * a[d];
+  least = 0.25 * PetscMax(least + typical, 0);
+  PetscCall(PetscCalloc1(PetscMax(F->nodes, 1), &F->apart));
+  BCRFitRows(F, begin, end);
+  for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
+    for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
+      for (ix[0] = begin[0]; ix[0] < end[0]; ix[0]++) {
+        double    st[7], rest, own = 0, ratio;
+        PetscInt  o[3], q[3], at, col;
+        PetscBool plane = PETSC_FALSE;
+
+        for (d = 0; d < 3; d++) {
+          o[d]  = ix[d] - F->b[d];
+          q[d]  = o[d] < 0 ? o[d] + F->n[d] : (o[d] >= F->n[d] ? o[d] - F->n[d] : o[d]);
+          plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
+        }
+        if (plane || BCRRowGet(A, F->c, ix, st, &rest, &col) != BCR_ROW_GOOD) continue;
+        for (k = 0; k < 6; k++) own += PetscAbs(st[k]);
+        at    = BCRFitAt(F, o[0], o);
+        ratio = F->D[at] / BCRFitRowWeight(F, q) / PetscMax(BCRFitModelDiagonal(F, q, a) + typical, least);
+        if (own > 0.125 * PetscAbs(F->D[at]) || (ratio >= 0.125 && ratio <= 8)) continue;
+        F->apart[at] = 1;
+        found        = 1;
+      }
+    }
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &found, 1, MPI_INT, MPI_MAX, A->comm));
+  *any = (PetscBool)found;
+  if (!found) PetscCall(PetscFree(F->apart));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows apart get scales of their own, with which their diagonals are those of the fit; the largest relative deviation is that of one of them */
+static PetscErrorCode BCRFitScaleApart(BCRFitData *F, const BCRFitResult *r)
+{
+  PetscInt i, ix[3], begin[3], end[3], d;
+
+  PetscFunctionBegin;
+  if (!F->S) {
+    PetscCall(PetscMalloc1(PetscMax(F->nodes, 1), &F->S));
+    for (i = 0; i < F->nodes; i++) F->S[i] = 1;
+  }
+  BCRFitRows(F, begin, end);
+  for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
+    for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
+      for (ix[0] = begin[0]; ix[0] < end[0]; ix[0]++) {
+        PetscInt  o[3], q[3], at;
+        PetscBool plane = PETSC_FALSE;
+
+        for (d = 0; d < 3; d++) {
+          o[d]  = ix[d] - F->b[d];
+          q[d]  = o[d] < 0 ? o[d] + F->n[d] : (o[d] >= F->n[d] ? o[d] - F->n[d] : o[d]);
+          plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
+        }
+        at = plane ? 0 : BCRFitAt(F, o[0], o);
+        if (plane || !F->apart[at]) continue;
+        F->S[at] = (PetscReal)sqrt(PetscAbs(F->D[at]) / (BCRFitRowWeight(F, q) * (BCRFitModelDiagonal(F, q, r->a) + r->shift)));
+      }
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The axes and the shift of a fit from its means, in units of the matrix, and an estimate of the condition number. known: what is left on
    the diagonal has been found already */
 static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
 {
   static const char xyz[] = "xyz";
   BCROperator      *op    = F->op;
-  double            left, far, size, largest, low;
+  double            left, far, size, low;
   PetscInt          d;
   PetscReal         lo;
 
@@ -887,18 +1164,28 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
       xyz[d], -r->mean[d] * F->sign);
   }
   if (!known) PetscCall(BCRFitLeft(F, r));
-  left    = BCRFitRangeMean(&r->left);
-  far     = PetscMax(r->left.hi - left, left - r->left.lo);
-  largest = PetscMax(PetscAbs(r->left.hi), PetscAbs(r->left.lo));
-  size    = left + 2 * (r->a[0] + r->a[1] + r->a[2]);
+  PetscCall(BCRFitTotals(F, r));
+  left = BCRFitRangeMean(&r->left);
+  far  = PetscMax(r->left.hi - left, left - r->left.lo);
+  size = left + 2 * (r->a[0] + r->a[1] + r->a[2]);
   PetscCheck(size > 0, F->A->comm, PETSC_ERR_SUP,
              "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone");
   op->shift = 0;
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
-  if (PetscAbs(left) <= 4 * BCR_SUM_TOL * size) left = 0;
-  /* definite, whatever the matrix is, and by more than BCROperatorCheckDefinite() takes for rounding */
-  if ((double)lo > 1e-12 * size) left = PetscMax(left, -PetscMax(0, PetscMin(0.9 * (double)lo, (double)lo - 4 * BCR_SUM_TOL * size)));
-  else if (left < 0 || (left == 0 && largest > 64 * BCR_SUM_TOL * size)) left = PetscMax(far, -left);
+  if ((double)lo > 1e-12 * size) {
+    if (PetscAbs(left) <= 4 * BCR_SUM_TOL * size) left = 0;
+    /* definite, whatever the matrix is, and by more than BCROperatorCheckDefinite() takes for rounding */
+    left = PetscMax(left, -PetscMax(0, PetscMin(0.9 * (double)lo, (double)lo - 4 * BCR_SUM_TOL * size)));
+  } else {
+    /* no end holds the solution fixed: what the matrix has on the constant, all rows taken together */
+    left = r->total.excess / r->total.weight;
+    if (PetscAbs(left) <= 4 * BCR_SUM_TOL * size) {
+      PetscBool null = PETSC_FALSE;
+
+      if (!F->scaled && !F->apart) PetscCall(BCRFitNull(F, r, &null));
+      left = null ? 0 : PetscMax(far, 64 * BCR_SUM_TOL * size);
+    } else if (left < 0) left = PetscMax(far, -left);
+  }
   op->shift = (PetscReal)left;
   r->shift  = left;
   /* what A itself is bounded from below by, in the scales of the fit: T and the least of what is left on the diagonal. Where T is
@@ -913,7 +1200,8 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
       }
   }
   if (r->left.lo > 0) low += r->left.lo;
-  r->bound = r->spread * (1 + BCRFitRangeDistance(&r->left, BCRFitRangeMean(&r->left)) / PetscMax(low, 1e-300));
+  r->bound = r->spread * (1 + BCRFitRangeDistance(&r->left, BCRFitRangeMean(&r->left)) / low);
+  if (low == 0) r->bound = PETSC_INFINITY;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -954,8 +1242,8 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   BCRFitResult   average, scaled, *take = &average;
   BCRFitSums     sums;
   PetscInt       d, s, i;
-  double         unit = 0;
-  PetscBool      two  = PETSC_FALSE;
+  double         unit  = 0;
+  PetscBool      known = PETSC_TRUE; /* what is left on the diagonals is what the pass over the matrix has summed up */
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&average, sizeof(average)));
@@ -963,7 +1251,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscCall(PetscMemzero(&sums, sizeof(sums)));
   PetscCall(PetscMalloc2(F->sn[0], &F->ones, F->sn[0], &F->iwx));
 #if defined(PETSCBCR_HAVE_CUDA)
-  if (A->device) PetscCall(BCRFitDeviceOpen(F, &sums));
+  if (A->device && !F->host) PetscCall(BCRFitDeviceOpen(F, &sums));
 #endif
   if (!F->device) {
     PetscCall(BCRRowsFetch(A));
@@ -973,7 +1261,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   for (d = 0; d < F->dim; d++) {
     const PetscInt slice = F->n[d] > 1 && F->nodes ? F->nodes / F->sn[d] : 0;
 
-    if (F->n[d] == 2) two = PETSC_TRUE;
+    if (F->n[d] == 2) known = PETSC_FALSE;
     if (F->n[d] < 2 || F->device) continue;
     PetscCall(PetscMalloc1(F->nodes, &F->C[d]));
     /* beyond the last nodes, where nothing may be written */
@@ -989,7 +1277,23 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   }
 
   PetscCall(BCRFitMeans(F, NULL, NULL, &average));
-  if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(F, (PetscBool)!two, &average));
+  for (d = 0; d < 3; d++) average.a[d] = d < F->dim && F->n[d] > 1 ? average.mean[d] : 0;
+  PetscCall(BCRFitTotals(F, &average));
+  if (BCRFitMayBeApart(F, &average)) {
+    PetscBool apart;
+
+    if (F->device) { /* odd matrices are the host's */
+      F->host = PETSC_TRUE;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    PetscCall(BCRFitApart(F, average.a, &apart));
+    if (apart) {
+      PetscCall(PetscMemzero(average.link, sizeof(average.link)));
+      PetscCall(BCRFitMeans(F, NULL, NULL, &average));
+      known = PETSC_FALSE;
+    }
+  }
+  if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(F, known, &average));
   if (fit == BCR_FIT_SCALED || (fit == BCR_FIT_AUTO && average.spread < PETSC_INFINITY)) {
     BCRFitRange scales;
 
@@ -1004,10 +1308,11 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
       take      = &average;
       F->scaled = PETSC_FALSE;
       PetscCall(PetscFree(F->S));
-      PetscCall(BCRFitTry(F, (PetscBool)(!two || fit != BCR_FIT_SCALED), &average));
+      PetscCall(BCRFitTry(F, (PetscBool)(known || fit != BCR_FIT_SCALED), &average));
     }
   }
   PetscCall(BCRFitDeviation(F, take));
+  if (F->apart) PetscCall(BCRFitScaleApart(F, take));
 
   /* units of the largest coupling; weights; planes */
   for (d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);
@@ -1041,11 +1346,39 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The sign that makes the couplings of most rows positive; where nothing is coupled, most diagonals. Rows are taken here and there over the grid, up to some
+   thousand on a rank; of a matrix on a device those that have been brought to the host */
+static PetscErrorCode BCRFitSign(BCRFitData *F)
+{
+  const BCRRows   *A       = F->A;
+  const BCRSample *S       = A->device && !A->aa && A->sample.n > 0 ? &A->sample : NULL;
+  const PetscInt   step    = PetscMax(1, A->nodes / 1009);
+  int              vote[2] = {0, 0};
+
+  PetscFunctionBegin;
+  for (PetscInt b = 0; b < (S ? S->n : 1); b++) {
+    const PetscInt *n = S ? S->count[b] : A->n, *first = S ? S->first[b] : A->lo;
+
+    for (PetscInt q = 0; q < n[0] * n[1] * n[2]; q += S ? 1 : step) {
+      const PetscInt ix[3] = {first[0] + q % n[0], first[1] + q / n[0] % n[1], first[2] + q / n[0] / n[1]};
+      double         st[7], rest, off = 0;
+      PetscInt       col;
+
+      if (BCRRowGet(A, F->c, ix, st, &rest, &col) == BCR_ROW_NAN) continue;
+      for (int k = 0; k < 6; k++) off -= st[k];
+      vote[0] += off > 0 ? 1 : (off < 0 ? -1 : 0);
+      vote[1] += st[BCR_CENTRE] > 0 ? 1 : -1;
+    }
+  }
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, vote, 2, MPI_INT, MPI_SUM, A->comm));
+  F->sign = (vote[0] ? vote[0] : vote[1]) < 0 ? -1 : 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
 {
   BCRFitData     F;
-  PetscInt       d, s, i, ix[3], o[3], col, box = 1;
-  double         st[7], rest;
+  PetscInt       d, s, o[3], box = 1;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -1104,29 +1437,27 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
     PetscCheck(fit != BCR_FIT_EXACT, A->comm, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use -pc_bcrpoisson_fit auto or a finer grid");
     SETERRQ(A->comm, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use a finer grid, or another PC");
   }
-  for (d = 0; d < 3; d++) ix[d] = F.b[d] + F.n[d] / 2;
-  rest = 0;
-  if (BCRGridHas(&A->grid, ix)) {
-    (void)BCRRowGet(A, c, ix, st, &rest, &col);
-    for (i = 0, rest = 0; i < 6; i++) rest -= st[i];
-    if (rest == 0) rest = st[BCR_CENTRE];
-  }
-  if (A->grid.size > 1) PetscCallMPI(MPI_Bcast(&rest, 1, MPI_DOUBLE, BCRGridRank(&A->grid, ix), A->comm));
-  F.sign = rest < 0 ? -1 : 1;
+  PetscCall(BCRFitSign(&F));
   PetscCall(BCRShellOpen(A, 2));
-  ierr = BCRFitCompute(&F, fit);
-  for (PetscInt t = 0; t < F.parts && F.part; t++) {
-    PetscCall(PetscFree3(F.part[t].x, F.part[t].line, F.part[t].ghost));
-    PetscCall(PetscFree(F.part[t].below));
-    PetscCall(PetscFree(F.part[t].around));
-  }
-  PetscCall(PetscFree(F.part));
+  for (;;) {
+    const PetscBool host = F.host;
+
+    ierr = BCRFitCompute(&F, fit);
+    for (PetscInt t = 0; t < F.parts && F.part; t++) {
+      PetscCall(PetscFree3(F.part[t].x, F.part[t].line, F.part[t].ghost));
+      PetscCall(PetscFree(F.part[t].below));
+      PetscCall(PetscFree(F.part[t].around));
+    }
+    PetscCall(PetscFree(F.part));
 #if defined(PETSCBCR_HAVE_CUDA)
-  if (F.device) PetscCall(BCRFitDeviceClose(&F));
+    if (F.device) PetscCall(BCRFitDeviceClose(&F));
 #endif
-  PetscCall(PetscFree2(F.ones, F.iwx));
-  PetscCall(PetscFree(F.D));
-  for (d = 0; d < 3; d++) PetscCall(PetscFree(F.C[d]));
+    PetscCall(PetscFree2(F.ones, F.iwx));
+    PetscCall(PetscFree(F.D));
+    PetscCall(PetscFree(F.apart));
+    for (d = 0; d < 3; d++) PetscCall(PetscFree(F.C[d]));
+    if (ierr || F.host == host) break; /* else again, on the host */
+  }
   if (F.S && A->grid.size > 1 && !ierr) { /* the scales of this rank's unknowns */
     PetscCall(PetscMalloc1(PetscMax(F.own[0] * F.own[1] * F.own[2], 1), &op->rowscale));
     for (o[2] = 0; o[2] < F.own[2]; o[2]++) {

@@ -192,6 +192,7 @@ static BCRCudaFitModel BCRFitDeviceModel(const BCRFitData *F, const double a[3],
   BCRCudaFitModel m = {
     {0,      0,      0     },
     {{0, 0}, {0, 0}, {0, 0}},
+    {{1, 1}, {1, 1}, {1, 1}},
     shift
   };
 
@@ -199,6 +200,7 @@ static BCRCudaFitModel BCRFitDeviceModel(const BCRFitData *F, const double a[3],
     if (F->n[d] < 2) continue;
     m.a[d] = a[d];
     for (PetscInt s = 0; s < 2; s++) m.edge[d][s] = F->op->axis[d].end[s] == BCR_END_CELL_NEUMANN ? -a[d] : (F->op->axis[d].end[s] == BCR_END_CELL_DIRICHLET ? a[d] : 0);
+    for (PetscInt s = 0; s < 2; s++) m.null[d][s] = F->op->axis[d].end[s] == BCR_END_NEUMANN ? 0.5 : 1;
   }
   return m;
 }
@@ -211,6 +213,36 @@ PetscErrorCode BCRFitDeviceLeft(BCRFitData *F, const double a[3], BCRFitRange *l
   PetscFunctionBegin;
   PetscCall(BCRFitDeviceParts(D, BCRCudaFitLeft(D->stream, BCRFitDeviceFit(F), &m, (BCRCudaFitRange *)D->memory), sizeof(BCRCudaFitRange)));
   *left = BCRFitDeviceRange(D, 0, 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFitDeviceTotal(BCRFitData *F, const double a[3], BCRFitTotal *total)
+{
+  BCRFitDevice         *D = F->device;
+  const BCRCudaFitModel m = BCRFitDeviceModel(F, a, 0);
+
+  PetscFunctionBegin;
+  PetscCall(BCRFitDeviceParts(D, BCRCudaFitTotal(D->stream, BCRFitDeviceFit(F), &m, (BCRCudaFitRange *)D->memory), sizeof(BCRCudaFitRange)));
+  for (int b = 0; b < D->fit.blocks; b++) {
+    const BCRCudaFitRange *p = (const BCRCudaFitRange *)D->parts + b;
+
+    total->excess += p->sum;
+    total->weight += p->square;
+    total->lo = PetscMin(total->lo, p->lo);
+    total->hi = PetscMax(total->hi, p->hi);
+    total->count += p->count;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRFitDeviceNull(BCRFitData *F, double *largest)
+{
+  BCRFitDevice *D = F->device;
+
+  PetscFunctionBegin;
+  PetscCall(BCRFitDeviceParts(D, BCRCudaFitNull(D->stream, &D->fit, (BCRCudaFitWorst *)D->memory), sizeof(BCRCudaFitWorst)));
+  *largest = 0;
+  for (int b = 0; b < D->fit.blocks; b++) *largest = PetscMax(*largest, ((const BCRCudaFitWorst *)D->parts)[b].worst);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -26,6 +26,8 @@ typedef struct {
   double        *C[3];        /* coupling of each node to the next along the axis (the first, where the axis is periodic) */
   PetscReal     *S;           /* row scales, where they are here */
   PetscBool      scaled;      /* there are row scales */
+  char          *apart;       /* stored nodes: 1 for rows apart (BCRFitApart()); NULL: there are none */
+  PetscBool      host;        /* the passes are made on the host, wherever the matrix is */
   double         half[3][2];  /* weight of the first and last row: 1 or 0.5 */
   double         ratio[3][2]; /* of the two entries of the link at this end, seen from the end */
   double         extra[3][2]; /* row sum at this end over the coupling there */
@@ -38,9 +40,16 @@ typedef struct {
   BCRFitDevice  *device; /* has D, C and S; NULL: they are here */
 } BCRFitData;
 
+/* What all rows have, those at the ends too: how much the diagonals D / (w s^2), weighted as the null vector of the transpose of T is, exceed those of T; those
+   weights; the smallest and the largest diagonal of `count` rows among which all are whose couplings are an eighth of it or less */
+typedef struct {
+  double excess, weight, lo, hi, count;
+} BCRFitTotal;
+
 /* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
 typedef struct {
   BCRFitRange link[3], left;
+  BCRFitTotal total;
   BCRFitRange near[3], nearleft; /* of this rank */
   double      mean[3], spread, a[3], shift, bound;
 } BCRFitResult;
@@ -66,6 +75,10 @@ PETSC_INTERN
 PetscErrorCode BCRFitDeviceMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitRange link[3]);
 PETSC_INTERN
 PetscErrorCode BCRFitDeviceLeft(BCRFitData *F, const double a[3], BCRFitRange *left);
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceTotal(BCRFitData *F, const double a[3], BCRFitTotal *total);
+PETSC_INTERN
+PetscErrorCode BCRFitDeviceNull(BCRFitData *F, double *largest); /* the largest |row sum| / |diagonal| */
 PETSC_INTERN
 PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const double a[3], double shift, double *worst, PetscInt *row, PetscInt *col);
 PETSC_INTERN

@@ -371,6 +371,43 @@ static PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool ends, PetscBool *null)
+{
+  PetscInt ix[3], d, b[3], e[3];
+  int      zero = 1;
+
+  PetscFunctionBegin;
+  for (d = 0; d < 3; d++) { /* the box: rows b .. e - 1 of each axis */
+    b[d] = op->axis[d].plane[0].present ? 1 : 0;
+    e[d] = A->N[d] - (op->axis[d].plane[1].present ? 1 : 0);
+  }
+  for (ix[2] = PetscMax(A->lo[2], b[2]); ix[2] < PetscMin(A->lo[2] + A->n[2], e[2]) && zero; ix[2]++) {
+    for (ix[1] = PetscMax(A->lo[1], b[1]); ix[1] < PetscMin(A->lo[1] + A->n[1], e[1]) && zero; ix[1]++) {
+      for (ix[0] = PetscMax(A->lo[0], b[0]); ix[0] < PetscMin(A->lo[0] + A->n[0], e[0]) && zero; ix[0]++) {
+        double    st[7], rest, sum;
+        PetscInt  col;
+        PetscBool inside = PETSC_TRUE;
+
+        for (d = 0; d < A->dim; d++) inside = (PetscBool)(inside && (e[d] - b[d] <= 2 || (ix[d] > b[d] && ix[d] < e[d] - 1)));
+        if (ends && inside) {
+          ix[0] = PetscMax(ix[0], PetscMin(A->lo[0] + A->n[0], e[0] - 1) - 1); /* to the last row of the line */
+          continue;
+        }
+        if (BCRRowGet(A, c, ix, st, &rest, &col) != BCR_ROW_GOOD) zero = 0;
+        sum = st[BCR_CENTRE];
+        for (d = 0; d < 3; d++) {
+          sum += st[2 * d] * (ix[d] == b[d] && b[d] ? (double)op->axis[d].plane[0].slope : 1);
+          sum += st[2 * d + 1] * (ix[d] == e[d] - 1 && e[d] < A->N[d] ? (double)op->axis[d].plane[1].slope : 1);
+        }
+        if (!(PetscMax(PetscAbs(sum), rest) <= BCR_NULL_TOL * PetscAbs(st[BCR_CENTRE]))) zero = 0;
+      }
+    }
+  }
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &zero, 1, MPI_INT, MPI_MIN, A->comm));
+  *null = (PetscBool)zero;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ---- planes of identity-like rows ---- */
 
 /* 1: nothing but a diagonal; 2: a diagonal and a coupling inward from end s of axis d; 0: neither */
@@ -518,6 +555,13 @@ typedef struct {
   double a, first; /* first: diagonal of the first row */
 } BCRPair;
 
+/* What the diagonal of an end row may differ by from that of an end type, a: the coupling of the axis, noise: what diagonals inside the line differ by, tol:
+   BCR_SAME_TOL of the whole diagonal. An axis that is coupled weakly beside another one has its ends told apart as long as the diagonal has digits for them. */
+static double BCREndTolerance(double a, double tol, double noise)
+{
+  return PetscMin(0.25 * a, PetscMin(tol, PetscMax(BCR_SAME_TOL * a, PetscMax(4 * noise, 4 * BCR_SUM_TOL / BCR_SAME_TOL * tol))));
+}
+
 /* Two unknowns: which pairs of ends give [d -q0; -q1 d+delta] up to a multiple of the identity */
 static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list[16])
 {
@@ -552,8 +596,7 @@ static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list
     }
     if (k == 15 && n) break; /* two Neumann ends are two cell Neumann ends with twice the coupling */
     if (PetscAbs(a[0] - a[1]) > BCR_SAME_TOL * PetscMax(PetscAbs(a[0]), PetscAbs(a[1]))) continue;
-    if (PetscAbs((t[1] - t[0]) * a[0] - delta) > PetscMin(tol, 0.25 * a[0] + 1e-300) && a[0] > 0) continue;
-    if (a[0] == 0 && PetscAbs(delta) > tol) continue;
+    if (PetscAbs((t[1] - t[0]) * a[0] - delta) > (a[0] > 0 ? BCREndTolerance(a[0], tol, 0) : tol)) continue;
     list[n].end[0] = ends[k][0];
     list[n].end[1] = ends[k][1];
     list[n].a      = a[0];
@@ -605,7 +648,7 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
 {
   const PetscInt n = L->n;
   PetscInt       i, s;
-  double         lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, sum = 0;
+  double         lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, sum = 0, noise = 0;
 
   if (n == 2) {
     L->npairs = BCRPairs(L->up[0], L->lo[1], L->dg[1] - L->dg[0], tol, L->pairs);
@@ -615,8 +658,9 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
     lo = PetscMin(lo, PetscMin(L->lo[i], L->up[i]));
     hi = PetscMax(hi, PetscMax(L->lo[i], L->up[i]));
     sum += 0.5 * ((L->lo[i] - L->up[1]) + (L->up[i] - L->up[1])); /* of differences, or rounding adds up on long lines */
-    if (PetscAbs(L->dg[i]) > tol) return PETSC_FALSE;
+    noise = PetscMax(noise, PetscAbs(L->dg[i]));
   }
+  if (!(noise <= tol)) return PETSC_FALSE;
   if (hi - lo > BCR_SAME_TOL * hi) return PETSC_FALSE;
   L->a     = hi == lo ? hi : L->up[1] + sum / (double)(n - 2);
   L->first = 2 * L->a;
@@ -632,7 +676,7 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
   }
   for (s = 0; s < 2; s++) {
     const PetscInt e  = s ? n - 1 : 0;
-    const double   in = s ? L->lo[e] : L->up[e], r = L->dg[e], t = L->a > 0 ? PetscMin(tol, 0.25 * L->a) : tol;
+    const double   in = s ? L->lo[e] : L->up[e], r = L->dg[e], t = L->a > 0 ? BCREndTolerance(L->a, tol, noise) : tol;
 
     if (PetscAbs(in - L->a) <= BCR_SAME_TOL * L->a) {
       if (PetscAbs(r) <= t) L->end[s] = BCR_END_DIRICHLET;
@@ -1646,6 +1690,16 @@ enum {
   BCR_FITTED
 };
 
+static PetscErrorCode BCRStageFit(BCROperator *op, PetscInt *stage)
+{
+  PetscFunctionBegin;
+  *stage   = BCR_FITTED;
+  op->left = PETSC_FALSE;
+  for (PetscInt d = 0; d < 6; d++) PetscCall(PetscFree(op->axis[d / 2].plane[d % 2].inv));
+  PetscCall(PetscFree(op->rowscale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What to try after a comparison has failed; *lines: op holds what the grid lines have */
 static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op, PetscInt *stage, PetscBool *lines)
 {
@@ -1681,9 +1735,7 @@ static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  *stage   = BCR_FITTED;
-  op->left = PETSC_FALSE;
-  PetscCall(PetscFree(op->rowscale));
+  PetscCall(BCRStageFit(op, stage));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1734,10 +1786,25 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
     if (!there && !wrong) PetscCall(BCRCheckAll(&ck, *boxes));
     for (c = 0; c < dof; c++)
       if (!skip[c]) PetscCall(BCRModelDestroy(m[c]));
-    if (there) break;
-    if (!wrong) PetscCall(BCRCheckAgree(&ck));
-    if (!wrong && !ck.v.wrongplane && ck.v.dev <= BCR_SAME_TOL) {
-      *boxes = ck.regular ? ck.boxes : 0;
+    if (!there && !wrong) PetscCall(BCRCheckAgree(&ck));
+    if (there || (!wrong && !ck.v.wrongplane && ck.v.dev <= BCR_SAME_TOL)) {
+      PetscBool again = PETSC_FALSE;
+
+      /* what differs from a singular operator, though by less than a coefficient may, must not lift the singularity */
+      for (c = 0; c < dof && 8 * ck.v.dev > BCR_NULL_TOL; c++) {
+        PetscBool null = PETSC_FALSE;
+
+        if (skip[c] || !BCROperatorNeutral(&ops[c])) continue;
+        PetscCall(BCRRowsNull(A, c, &ops[c], PETSC_FALSE, &null));
+        if (null) continue;
+        again = PETSC_TRUE;
+        PetscCall(BCRStageFit(&ops[c], &stage[c]));
+      }
+      if (again) {
+        there = PETSC_FALSE;
+        continue;
+      }
+      if (!there) *boxes = ck.regular ? ck.boxes : 0;
       break;
     }
     PetscCall(BCRStageNext(A, ck.v.comp, &ops[ck.v.comp], &stage[ck.v.comp], &lines[ck.v.comp]));

@@ -19,6 +19,8 @@
   #define BCR_PLANE_TOL 1e-14
 #endif
 #define BCR_SUM_TOL (16 * BCR_EPS)
+/* An operator is singular where the sum of each row, its null vector put in, is below this of the row's diagonal */
+#define BCR_NULL_TOL (256 * BCR_EPS)
 
 #define BCR_CENTRE 6 /* the row of a grid point: slot 2*d+s its neighbour along axis d, s = 0 low, 1 high; 6 the diagonal */
 
@@ -160,6 +162,12 @@ PETSC_INTERN
 PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);
 PETSC_INTERN
 PetscErrorCode BCRModelDestroy(BCRModelAxis m[3]);
+PETSC_INTERN
+PetscBool BCROperatorNeutral(const BCROperator *op); /* K 1 = 0: a shift of zero, and no end of an axis holds the solution fixed */
+/* Collective. *null: the matrix has a null vector, one in the box (whose axes, ends and planes op has) and the slope of a dropped plane there: the sums of
+   all rows of the box vanish to rounding; ends: those next to the ends of the box only */
+PETSC_INTERN
+PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool ends, PetscBool *null);
 PETSC_INTERN
 double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high);
 PETSC_INTERN

@@ -2042,7 +2042,7 @@ static PetscErrorCode FitNumbers(void)
     PetscInt        ix[3], d, s, got, n[3], counts[3] = {0, 0, 0}, ninside = 0;
     double         *D, *C[3], *S, *x, mean[3] = {0, 0, 0}, a[3] = {0, 0, 0}, rest = 0, worst = 0, at = 0, wrongS = 0;
     BCROperator    *ops, *op;
-    PetscBool       two = PETSC_FALSE;
+    PetscBool       two = PETSC_FALSE, neutral = PETSC_TRUE;
     DM              da;
     Mat             A;
 
@@ -2157,13 +2157,14 @@ static PetscErrorCode FitNumbers(void)
       for (d = 0; d < dim; d++)
         if (!ISPLANE && n[d] > 1 && (!LAST(d) || wrap[d])) a[d] += -C[d][NODE] / (S[NODE] * S[NEXT(d)]) / (double)counts[d];
     }
-    FORALL
+    for (d = 0; d < dim; d++) neutral = (PetscBool)(neutral && wrap[d]);
+    FORALL /* where no end holds the solution fixed the shift is what the matrix has on the constant, all rows together */
     {
       PetscBool inside = (PetscBool)!ISPLANE;
       double    left   = D[NODE] / (S[NODE] * S[NODE]);
 
       for (d = 0; d < dim; d++)
-        if (n[d] > 2 && (!wrap[d] || !scaled) && (FIRST(d) || LAST(d))) inside = PETSC_FALSE;
+        if (n[d] > 2 && (!wrap[d] || !scaled) && !neutral && (FIRST(d) || LAST(d))) inside = PETSC_FALSE;
       if (!inside) continue;
       for (d = 0; d < dim; d++) {
         double u, l;
@@ -2171,7 +2172,7 @@ static PetscErrorCode FitNumbers(void)
         if (n[d] < 2) continue;
         ENTRY(NODE, NEXT(d), u);
         ENTRY(NODE, PREV(d), l);
-        left -= scaled ? 2 * a[d] : u + l;
+        left -= scaled || neutral ? 2 * a[d] : u + l;
       }
       rest += left;
       ninside++;

@@ -257,8 +257,8 @@ static __global__ void __launch_bounds__(THREADS) ends(BCRCudaFit F, int d, int 
 
       if (s ? high : low) continue;
       wraps[0] += s ? F.C[d][end] : F.low[d][end];
-      if (inside(F, o, d, false)) {
-        sum[s] += F.rest[end];
+      if (inside(F, o, d, false)) { /* a row apart is not what its end is like */
+        sum[s] += fmin(F.rest[end], 8 * (s ? F.low[d][end] : F.C[d][end]));
         count[s] += 1;
       }
     }
@@ -539,11 +539,78 @@ int BCRCudaFitLeft(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitMode
   const BCRCudaFitModel none = {
     {0,      0,      0     },
     {{0, 0}, {0, 0}, {0, 0}},
+    {{1, 1}, {1, 1}, {1, 1}},
     0
   };
 
   if (model) BCR_CUDA_TYPE(fit->single, lefts<T, 0><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, *model, parts));
   else lefts<double, 1><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, none, parts);
+  return bcr_done();
+}
+
+static __device__ __forceinline__ double null_of(const BCRCudaFit &F, const BCRCudaFitModel &M, const Node &N, int skip)
+{
+  double h = 1;
+
+#pragma unroll
+  for (int d = 0; d < 3; d++) {
+    if (d == skip || d >= F.dim || F.n[d] < 2) continue;
+    if (N.o[d] == 0) h *= M.null[d][0];
+    if (N.o[d] == F.n[d] - 1) h *= M.null[d][1];
+  }
+  return h;
+}
+
+/* BCRFitTotalPart() */
+template <typename R>
+__global__ void __launch_bounds__(THREADS) totals(BCRCudaFit F, BCRCudaFitModel M, BCRCudaFitRange *parts)
+{
+  Range q;
+
+  for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) {
+    const Node   N = node_of(F, i);
+    const double t = diagonal(F, M, N), p = rest_at<R>(F, N, t), h = null_of(F, M, N, -1);
+
+    q.sum += h * p;
+    q.square += h;
+#pragma unroll
+    for (int d = 0; d < 3; d++) {
+      const double l = null_of(F, M, N, d);
+
+      if (d >= F.dim || F.n[d] < 2 || l == 1 || (N.o[d] == F.n[d] - 1 && !F.wrap[d])) continue;
+      q.sum -= 2 * (l - 1) * (link_from<R>(F, N, d) - M.a[d]);
+    }
+    if (fabs(F.D[i] - F.rest[i]) <= 0.125 * fabs(F.D[i])) {
+      q.lo = fmin(q.lo, p + t);
+      q.hi = fmax(q.hi, p + t);
+      q.count += 1;
+    }
+  }
+  reduce(q);
+  if (threadIdx.x == 0) q.put(0, &parts[blockIdx.x]);
+}
+
+int BCRCudaFitTotal(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitModel *model, BCRCudaFitRange *parts)
+{
+  BCR_CUDA_TYPE(fit->single, totals<T><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, *model, parts));
+  return bcr_done();
+}
+
+static __global__ void __launch_bounds__(THREADS) nulls(BCRCudaFit F, BCRCudaFitWorst *parts)
+{
+  Worst q;
+
+  for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) q.add(fabs(F.rest[i]) / fabs(F.D[i]), i);
+  reduce(q);
+  if (threadIdx.x == 0) {
+    parts[blockIdx.x].worst = q.worst;
+    parts[blockIdx.x].where = q.where;
+  }
+}
+
+int BCRCudaFitNull(BCRStream stream, const BCRCudaFit *fit, BCRCudaFitWorst *parts)
+{
+  nulls<<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, parts);
   return bcr_done();
 }
 

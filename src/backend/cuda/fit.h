@@ -55,10 +55,14 @@ BCR_CUDA_API int BCRCudaFitInverse(BCRStream stream, const BCRCudaFit *fit, doub
 BCR_CUDA_API int BCRCudaFitLinks(BCRStream stream, const BCRCudaFit *fit, BCRCudaFitRange (*parts)[3]);
 /* The fit: diagonals of T are 2 a of all axes and what edge adds in the first and last rows */
 typedef struct {
-  double a[3], edge[3][2], shift;
+  double a[3], edge[3][2], null[3][2], shift; /* null: the null vector of the transpose of T in the first and last rows, 1 or 1/2 */
 } BCRCudaFitModel;
 /* What is left on the diagonals inside the box, and without row scales what couplings differ from those of the fit by; model == NULL: row sums */
 BCR_CUDA_API int BCRCudaFitLeft(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitModel *model, BCRCudaFitRange *parts);
+/* BCRFitTotal of src/operator/fitimpl.h: sum is excess, square weight; lo and hi are of the count rows whose couplings are an eighth of their diagonal or less */
+BCR_CUDA_API int BCRCudaFitTotal(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitModel *model, BCRCudaFitRange *parts);
+/* The largest |row sum| / |diagonal| */
+BCR_CUDA_API int BCRCudaFitNull(BCRStream stream, const BCRCudaFit *fit, BCRCudaFitWorst *parts);
 /* Relative deviations from the fit: of links along each axis, where = (2 line + around) n[0] + i, i that of the node that the link is from, line that of the
    node that it ends at, or of the last node if it goes around to the first; of diagonals, where = node */
 BCR_CUDA_API int BCRCudaFitDeviation(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitModel *model, BCRCudaFitWorst (*parts)[4]);
