@@ -177,8 +177,16 @@ static PetscErrorCode KSPRefineMatApply(KSP ksp, Mat R, Mat Z)
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(R, NULL, &n));
-  if (!ksp->transpose_solve) PetscCall(PCMatApply(ksp->pc, R, Z));
-  else {
+  if (!ksp->transpose_solve) {
+    PetscErrorCode (*refined)(PC, PetscBool) = NULL, ierr;
+
+    /* PCBCRPOISSON lets its fits be applied to several vectors only where their residuals are looked at */
+    PetscCall(PetscObjectQueryFunction((PetscObject)ksp->pc, "PCBCRPoissonSetRefined_C", &refined));
+    if (refined) PetscCall((*refined)(ksp->pc, (PetscBool)(ksp->normtype != KSP_NORM_NONE)));
+    ierr = PCMatApply(ksp->pc, R, Z);
+    if (refined) PetscCall((*refined)(ksp->pc, PETSC_FALSE));
+    PetscCall(ierr);
+  } else {
 #if PETSC_VERSION_GE(3, 24, 0)
     PetscCall(PCMatApplyTranspose(ksp->pc, R, Z));
 #else

@@ -4,6 +4,7 @@
 */
 #include <petscbcr.h>
 #include <petscdevice.h>
+#include <petscsnes.h>
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
 #include <petsctime.h>
 #include "../../src/register.h"
@@ -63,6 +64,7 @@ typedef struct {
   BCRSolverInfo              info;
   BCRTuned                   tuned;
   PetscReal                  removed; /* largest constant removed in the last application */
+  PetscBool                  refined; /* the KSP that applies it to several vectors looks at their residuals */
 } PC_BCRPoisson;
 
 /* The next PCSetUp() has to run although the matrix is the same. The operator may change without the plan. */
@@ -343,6 +345,16 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The component whose operator is not its matrix, but a fit that nobody has chosen by name; -1: there is none */
+static PetscInt PCBCRPoissonUnchosenFit(PC pc)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  for (PetscInt c = 0; c < bcr->dof && bcr->ops && bcr->fit == PCBCRPOISSON_FIT_AUTO; ++c)
+    if (!strcmp(bcr->ops[c].fit, "scaled") || !strcmp(bcr->ops[c].fit, "average")) return c;
+  return -1;
+}
+
 static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
 {
   PC_BCRPoisson *bcr  = (PC_BCRPoisson *)pc->data;
@@ -370,11 +382,77 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
   bcr->removed = 0;
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
-  PetscCall(PetscInfo(pc, "%s: fit %s, largest deviation %g, plan %s\n", done ? "New values, same plan" : "New plan", bcr->ops[0].fit, (double)bcr->ops[0].deviation, bcr->info.core.plan));
+  PetscCall(
+    PetscInfo(pc, "%s: fit %s, largest deviation %g%s, plan %s\n", done ? "New values, same plan" : "New plan", bcr->ops[0].fit, (double)bcr->ops[0].deviation, PCBCRPoissonUnchosenFit(pc) >= 0 ? ", preconditioner only" : "", bcr->info.core.plan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Application */
+
+/* One solve with the fit, which nobody corrects, would be the solution of another operator */
+static PetscErrorCode PCBCRPoissonRefuseFit(PC pc, PetscInt c, const char who[])
+{
+  const PC_BCRPoisson *bcr = (const PC_BCRPoisson *)pc->data;
+  const BCROperator   *op  = &bcr->ops[c];
+  const PetscInt      *N = bcr->size, row = op->devrow, col = op->devcol;
+  const char          *prefix = ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "";
+
+  PetscFunctionBegin;
+  SETERRQ(PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+          "%s would give the solution of another operator: the matrix is not separable, and its fit (%s) is off by %g, relatively, at grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT " (its coupling to %" PetscInt_FMT ",%" PetscInt_FMT
+          ",%" PetscInt_FMT "). Iterate: -%sksp_type cg, gmres or bcrpoisson; or ask for the solution of a fit by its name, -%spc_bcrpoisson_fit %s",
+          who, op->fit, (double)op->deviation, row % N[0], row / N[0] % N[1], row / (N[0] * N[1]), col % N[0], col / N[0] % N[1], col / (N[0] * N[1]), prefix, prefix, op->fit);
+}
+
+/* The answer of this KSP is what the user sees, and not a step of something that looks at its residual: it is no other solver's inner one, which stands one
+   tab level deeper, or that of a SNES which solves linear problems. SNES gives itself as the context of the DM's operators (as PCTELESCOPE relies on). */
+static PetscErrorCode PCBCRPoissonIsUsersKSP(KSP ksp, PetscBool *users)
+{
+  DM          dm = NULL;
+  SNES        snes;
+  KSP         its;
+  PetscInt    level;
+  const void *context = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetTabLevel((PetscObject)ksp, &level));
+  *users = (PetscBool)(level == 0);
+  if (*users) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetDM(ksp, &dm));
+  PetscCall(DMKSPGetComputeOperators(dm, NULL, (void *)&context));
+  if (!context || !PetscCheckPointer(context, PETSC_INT) || ((PetscObject)context)->classid != SNES_CLASSID) PetscFunctionReturn(PETSC_SUCCESS);
+  snes = (SNES)context;
+  PetscCall(SNESGetKSP(snes, &its));
+  if (its == ksp) PetscCall(PetscObjectTypeCompare((PetscObject)snes, SNESKSPONLY, users));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* KSPPREONLY, and KSPBCRPOISSON that computes no norm, do not look at what they return */
+static PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
+{
+  const PetscInt c = PCBCRPoissonUnchosenFit(pc);
+  PetscBool      blind, users;
+  KSPNormType    norm;
+  PC             its;
+
+  PetscFunctionBegin;
+  (void)b, (void)x;
+  if (c < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetPC(ksp, &its));
+  if (its != pc) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &blind));
+  if (!blind) {
+    PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPBCRPOISSON, &blind));
+    PetscCall(KSPGetNormType(ksp, &norm));
+    if (norm != KSP_NORM_NONE) blind = PETSC_FALSE;
+  }
+  if (!blind) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCBCRPoissonIsUsersKSP(ksp, &users));
+  if (!users) PetscFunctionReturn(PETSC_SUCCESS);
+  pc->presolvedone--; /* PCPreSolve() counts itself, and PCPostSolve() will not be called */
+  PetscCall(PCBCRPoissonRefuseFit(pc, c, "A solve without iterations (KSPPREONLY)"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* A NaN or Inf on the right-hand side reaches every unknown, so that looking at one of each component finds it at no cost. What a KSP
    then reports is its own affair (KSP_DIVERGED_NANORINF); with -ksp_error_if_not_converged this names the entry. */
@@ -603,9 +681,15 @@ static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Ma
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* KSPMatSolve() comes here without PCPreSolve(): KSPPREONLY cannot be told from block methods, which iterate */
 static PetscErrorCode PCMatApply_BCRPoisson(PC pc, Mat X, Mat Y)
 {
+  const PetscInt c = PCBCRPoissonUnchosenFit(pc);
+  PetscInt       level;
+
   PetscFunctionBegin;
+  PetscCall(PetscObjectGetTabLevel((PetscObject)pc, &level));
+  if (c >= 0 && level == 0 && !((PC_BCRPoisson *)pc->data)->refined) PetscCall(PCBCRPoissonRefuseFit(pc, c, "PCMatApply() for a KSP that may not iterate"));
   PetscCall(PCBCRPoissonApplyMat(pc, PETSC_FALSE, X, Y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -708,6 +792,7 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes%s\n", bcr->grid.size > 1 ? " of a rank" : "", memory[0], memory[2], memory[1], copies));
   }
   PetscCall(PCBCRPoissonUpdateRemoved(pc));
+  if (PCBCRPoissonUnchosenFit(pc) >= 0) PetscCall(PetscViewerASCIIPrintf(viewer, "preconditioner only: the operator is not the matrix, but a fit of it\n"));
   if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1160,6 +1245,14 @@ static PetscErrorCode PCBCRPoissonGetRemovedConstant_BCRPoisson(PC pc, PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* for KSPBCRPOISSON, which is not told from other users of PCMatApply() */
+static PetscErrorCode PCBCRPoissonSetRefined_BCRPoisson(PC pc, PetscBool refined)
+{
+  PetscFunctionBegin;
+  ((PC_BCRPoisson *)pc->data)->refined = refined;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the methods that a PCBCRPOISSON carries; function NULL takes them off */
 #define BCR_COMPOSE(pc, name, function) PetscObjectComposeFunction((PetscObject)(pc), name "_C", function)
 
@@ -1168,6 +1261,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   PetscFunctionBegin;
   PetscCall(PCReset_BCRPoisson(pc));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetFromOptions", NULL));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetRefined", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetRadix", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRadix", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetSchedule", NULL));
@@ -1275,6 +1369,7 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   pc->ops->setup          = PCSetUp_BCRPoisson;
   pc->ops->apply          = PCApply_BCRPoisson;
   pc->ops->applytranspose = PCApplyTranspose_BCRPoisson;
+  pc->ops->presolve       = PCPreSolve_BCRPoisson;
   pc->ops->matapply       = PCMatApply_BCRPoisson;
 #if PETSC_VERSION_GE(3, 24, 0)
   pc->ops->matapplytranspose = PCMatApplyTranspose_BCRPoisson;
@@ -1285,6 +1380,7 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   pc->ops->destroy        = PCDestroy_BCRPoisson;
 
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetFromOptions", PCBCRPoissonSetFromOptions_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetRefined", PCBCRPoissonSetRefined_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetRadix", PCBCRPoissonSetRadix_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRadix", PCBCRPoissonGetRadix_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetSchedule", PCBCRPoissonSetSchedule_BCRPoisson));
