@@ -4,6 +4,7 @@
 #pragma once
 
 #include "src/petscbcrimpl.h"
+#include "tests/check.h"
 #include <petscksp.h>
 #include <petscdmda.h>
 #include <petscbcr.h>

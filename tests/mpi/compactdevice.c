@@ -9,6 +9,7 @@
 */
 #include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "../../src/compact/compact.h"
+#include "tests/check.h"
 #include <math.h>
 
 static int passed, failed;
@@ -84,7 +85,7 @@ static PetscErrorCode single(BCRCompact device, PetscInt all, const PetscReal *f
   for (PetscInt i = 0; i < all; i++) {
     const double e = fabs((double)w[i] - (double)v[i]);
 
-    if (!(e <= *off)) *off = e < 1e300 ? e : 1e300;
+    TestLargest(off, e);
   }
   PetscCall(PetscFree(w));
   PetscCall(BCRDeviceArenaFree(&arena));
@@ -143,7 +144,7 @@ static PetscErrorCode run(const Case *k)
     for (PetscInt i = 0; i < all; i++) {
       const double e = fabs((double)u[i] - (double)v[i]);
 
-      if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+      TestLargest(&off, e);
       size_ = PetscMax(size_, fabs((double)v[i]));
     }
     if (step == 0) PetscCall(single(device, all, f, v, &worst[4]));

@@ -7,6 +7,7 @@
 */
 #include "../../src/tridiagonal/reduced.h"
 #include "counting.h"
+#include "tests/check.h"
 #include <math.h>
 
 static int         passed, failed;
@@ -227,11 +228,10 @@ static PetscErrorCode CaseEnd(Case *c, const char *what)
         if (j >= 0 && j < c->n) want = c->want[(j * c->nsys + s) * c->nvec + v];
         got = i < 0 ? c->before[s * c->nvec + v] : (i == c->rows ? c->after[s * c->nvec + v] : c->x[(i * c->nsys + s) * c->nvec + v]);
         e   = fabs(got - want) / (c->scale[s] > 0 ? c->scale[s] : 1);
-        if (!(e <= worst)) worst = e;
+        TestLargest(&worst, e);
       }
     }
   }
-  if (!(worst <= 1e300)) worst = 1e300;
   PetscCallMPI(MPI_Allreduce(&worst, &all, 1, MPI_DOUBLE, MPI_MAX, c->comm == MPI_COMM_NULL ? PETSC_COMM_WORLD : c->comm));
   PetscCall(BCRReducedGetInfo(c->reduced, &info));
   if (all <= 2.3e-16 * cond + 3 * (double)c->eps && info.neighbour + info.shared == (c->n ? c->nsys : 0)) passed++;

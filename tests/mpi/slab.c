@@ -148,7 +148,7 @@ static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt 
       for (PetscInt i = 0; i < n; i++) {
         const double d = (double)PetscAbsScalar(u[r * n + i] - v[r * n + i]);
 
-        if (!(d <= difference)) difference = d;
+        TestLargest(&difference, d);
         largest = PetscMax(largest, (double)PetscAbsScalar(v[r * n + i]));
       }
       Check(difference <= bound * largest || Same(n, u + r * n, v + r * n), name, place ? "difference from one rank, in place" : "difference from one rank", difference / largest, bound);
@@ -336,7 +336,7 @@ static PetscErrorCode Larger(PetscBool quick)
         for (PetscInt j = 0; j < p.nodes; j++) {
           const double d = (double)PetscAbsScalar(u[j] - v[j]);
 
-          if (!(d <= difference)) difference = d;
+          TestLargest(&difference, d);
           largest = PetscMax(largest, (double)PetscAbsScalar(v[j]));
         }
         PetscCall(PetscSNPrintf(name, sizeof(name), "larger case %d, step %d, communicator %d", (int)i, step, c));
@@ -449,7 +449,7 @@ static PetscErrorCode Residual(void)
     const PetscScalar *p = u + nx + i;
     const PetscScalar  v = (PetscReal)4 * p[0] - p[-nx] - p[nx] - (i % nx > 0 ? p[-1] : (PetscScalar)0) - (i % nx < nx - 1 ? p[1] : (PetscScalar)0);
 
-    all[0] = PetscMax(all[0], (double)PetscAbsScalar(f[i] - v));
+    TestLargest(&all[0], (double)PetscAbsScalar(f[i] - v));
     all[1] = PetscMax(all[1], (double)PetscAbsScalar(p[0]));
     all[2] = PetscMax(all[2], (double)PetscAbsScalar(f[i]));
   }

@@ -8,6 +8,7 @@
 */
 #include "../../src/tridiagonal/tridiagonal.h"
 #include "counting.h"
+#include "tests/check.h"
 #include <math.h>
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
@@ -226,7 +227,7 @@ static double difference(const Case *k, PetscInt N, PetscInt start, PetscInt n, 
       for (PetscInt v = 0; v < k->rep; v++) {
         const double e = fabs((double)u[(l % across) * k->rep + v + k->inner * (j + n * (l / across))] - x[(l * N + start + j) * k->rep + v]) / scale;
 
-        if (!(e <= worst)) worst = e < 1e300 ? e : 1e300;
+        TestLargest(&worst, e);
       }
   }
   return worst;
@@ -264,7 +265,7 @@ static PetscErrorCode check_device(const Case *k, const BCRTriSpec *spec, BCRTri
     } else PetscCall(BCRTriSolve(tri, f, u));
     PetscCall(BCRTransportGetInfo(transport, &sent));
     if (sent.bytes_sent != info.bytes_sent) *counted = 0;
-    *worst = PetscMax(*worst, difference(k, N, start, spec->n, x, u));
+    TestLargest(worst, difference(k, N, start, spec->n, x, u));
   }
   PetscCall(BCRTriDestroy(&tri));
   PetscCall(BCRDeviceArenaFree(&arena));
@@ -357,7 +358,7 @@ static PetscErrorCode check(const Case *k, BCRTriInfo *info)
     sent_bytes = sent_messages = 0;
     PetscCall(BCRTriSolve(tri, from, u));
     if (sent_bytes != info->bytes_sent) counted = 0;
-    worst = PetscMax(worst, difference(k, N, start, spec.n, x, u));
+    TestLargest(&worst, difference(k, N, start, spec.n, x, u));
   }
   PetscCall(judge(k, N, "host", worst, counted, info));
 #if defined(PETSCBCR_HAVE_CUDA)

@@ -8,6 +8,7 @@
 #include <petscdmshell.h>
 #include "../../src/operator/read.h"
 #include "../../src/operator/devscale.h"
+#include "tests/check.h"
 
 static int      passed = 0, failed = 0;
 static PetscInt every = 1, share; /* -part n -share i: assembled problems i, i + n, ... */
@@ -380,7 +381,7 @@ static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator o
           const double model = Row(&ops[c], N, ix, v), product = (double)PetscRealPart(yy[c + dof * i]), off = fabs(model - product);
 
           if (off <= *diff) continue;
-          *diff = off >= 0 ? off : PETSC_INFINITY; /* NaN is not right either */
+          TestLargest(diff, off);
           if (*diff > TOL * (double)(norm * xnorm)) snprintf(where, sizeof(where), " (row %d of %d: operator %.17g, product %.17g, x %.17g)", (int)(c + dof * i), (int)(dof * n), model, product, v[i]);
         }
   }
@@ -705,7 +706,8 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
   for (int t = 0; t < 2; t++) {
     const Mat          B = t ? T : A;
     Vec                x, b, y, r;
-    PetscReal          xnorm = 0, bnorm, worst = 0;
+    PetscReal          xnorm = 0, bnorm;
+    double             worst = 0;
     const PetscScalar *bb, *rr;
     PetscScalar       *xx;
 
@@ -745,7 +747,7 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
       for (PetscInt k = 0; k < entries; k++) sum += PetscAbsScalar(a[k]) / unit[j[k]];
       PetscCall(MatRestoreRow(B, i, &entries, &j, &a));
       error = PetscAbsScalar(bb[i] - rr[i]) / (sum * xnorm + (singular ? bnorm : PetscAbsScalar(bb[i])));
-      if (!(error <= worst)) worst = error;
+      TestLargest(&worst, (double)error);
     }
     PetscCall(VecRestoreArrayRead(r, &rr));
     PetscCall(VecRestoreArrayRead(b, &bb));
@@ -1890,8 +1892,8 @@ static PetscErrorCode Condition(DM da, Mat A, const BCROperator *op, double *con
   PetscCall(VecDestroy(&y));
   for (i = 0, *asym = 0; i < n; i++)
     for (j = 0; j < n; j++) {
-      *asym = PetscMax(*asym, fabs(b[i + n * j] - b[j + n * i]));
-      top   = PetscMax(top, fabs(b[i + n * j]));
+      TestLargest(asym, fabs(b[i + n * j] - b[j + n * i]));
+      top = PetscMax(top, fabs(b[i + n * j]));
     }
   *asym /= top;
   if (op->scale < 0)
@@ -2149,7 +2151,7 @@ static PetscErrorCode FitNumbers(void)
       {
         const PetscInt box = ix[0] + n[0] * (ix[1] - LOW(1) + n[1] * ix[2]);
 
-        wrongS = PetscMax(wrongS, fabs(S[NODE] - (op->rowscale ? (double)op->rowscale[box] : 0)));
+        TestLargest(&wrongS, fabs(S[NODE] - (op->rowscale ? (double)op->rowscale[box] : 0)));
       }
     }
     FORALL
@@ -2188,12 +2190,12 @@ static PetscErrorCode FitNumbers(void)
         const PetscInt j    = d < 0 ? NODE : NEXT(d);
 
         if (d >= 0 && (n[d] < 2 || (LAST(d) && !wrap[d]))) continue;
-        x[j]  = 1;
-        m[0]  = Row(op, N, ix, x);
-        x[j]  = 0;
-        to    = d < 0 ? D[NODE] : C[d][NODE];
-        dev   = fabs(-m[0] - to) / fabs(m[0]);
-        worst = PetscMax(worst, dev);
+        x[j] = 1;
+        m[0] = Row(op, N, ix, x);
+        x[j] = 0;
+        to   = d < 0 ? D[NODE] : C[d][NODE];
+        dev  = fabs(-m[0] - to) / fabs(m[0]);
+        TestLargest(&worst, dev);
         if (op->devrow == NODE && op->devcol == j) at = dev;
       }
     }
@@ -2290,7 +2292,7 @@ static PetscErrorCode FitPlanes(void)
     for (i = 0; i < n * n; i++) {
       const PetscInt ix[3] = {i % n, i / n, 0};
 
-      worst = PetscMax(worst, fabs(Row(&ops[0], N, ix, x) - (double)PetscRealPart(z[i])) / 400);
+      TestLargest(&worst, fabs(Row(&ops[0], N, ix, x) - (double)PetscRealPart(z[i])) / 400);
     }
     PetscCall(VecRestoreArray(y, &z));
     Report((PetscBool)(worst < TOL), "planes of fit %s differ by %g", ops[0].fit, worst);

@@ -8,6 +8,7 @@
 #include <petscdmshell.h>
 #include <string.h>
 #include "src/petscbcrimpl.h"
+#include "tests/check.h"
 
 /* The DM is for the preconditioner, the operators are ours */
 #if PETSC_VERSION_GE(3, 25, 0)

@@ -3,6 +3,7 @@
   and precision; by rows and by columns, in place and not, float work on double data; large sizes by round trip and sampled sums.
 */
 #include "../../src/backend/cpu/cpu.h"
+#include "tests/check.h"
 #include <math.h>
 
 static int passed = 0, failed = 0;
@@ -242,7 +243,7 @@ static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, i
       e += d * d / n;
     }
     e = sqrt(e) / r->rms[l % LINES];
-    if (!(e <= worst)) worst = e;
+    TestLargest(&worst, e);
   }
   check(worst <= tolerance(n, single), direction ? (cols ? "synthesis, columns" : "synthesis, rows") : (cols ? "analysis, columns" : "analysis, rows"), t, n, isa, single, worst);
   check(touched == 0, "memory that is not the call's was written", t, n, isa, single, touched);
@@ -279,9 +280,9 @@ static PetscErrorCode modes(BCRDtt dtt, const Basis *b, const long double *table
         else if (e == BCR_END_CELL_DIRICHLET) v += p;
         else if (e == BCR_END_PERIODIC) v -= phi(b, table, side ? 0 : n - 1, j);
       }
-      el = PetscMax(el, fabs((double)(v - lambda[j] * p)));
+      TestLargest(&el, fabs((double)(v - lambda[j] * p)));
     }
-    en = PetscMax(en, fabs((double)(s * norm[j] - 1)));
+    TestLargest(&en, fabs((double)(s * norm[j] - 1)));
   }
   check(el < 4e-15, "eigenvalues", t, n, -1, 0, el);
   check(en < 1e-14, "norms", t, n, -1, 0, en);
@@ -355,7 +356,7 @@ static PetscErrorCode large(int t, int n)
           const int    j = k < 2 ? k : (k < 4 ? n - 1 - (k - 2) : (int)(random_number() * random_number() * (n - 1) / 2 + n / 2.));
           const double d = get(u, (ptrdiff_t)j * count + l, !single) - (double)direct(&b, table, 0, line, 1, j);
 
-          if (!(fabs(d) <= e)) e = fabs(d);
+          TestLargest(&e, fabs(d));
         }
         e /= sqrt(rms[0]);
         check(e <= 4 * tolerance(n, single), "sampled analysis", t, n, isa, single, e); /* the largest of eight, not the rms */

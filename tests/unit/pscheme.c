@@ -8,6 +8,7 @@
 */
 #include "../../src/recurrence/pscheme.h"
 #include "../../src/backend/cpu/cpu.h"
+#include "tests/check.h"
 #include <math.h>
 #include <complex.h>
 #include <stdio.h>
@@ -73,9 +74,10 @@ static PetscErrorCode one(PetscInt n, Kind kind, PetscBool constant, PetscInt pa
   BCRRecurrence      r = {n, NULL, coefficient(kind), parts, plain, isa};
   BCRRecurrenceCarry carry;
   PetscScalar       *s, *t, *w, *t0, start = rnds();
-  const int          lanes = BCRCpuGetTable(isa, sizeof(PetscReal) == sizeof(float))->recur->lanes;
-  const PetscInt     m     = n / (parts > 0 ? parts : BCRRecurrenceParts(n, lanes)); /* rows of a part */
-  PetscReal          worst = 0, size = 1;
+  const int          lanes    = BCRCpuGetTable(isa, sizeof(PetscReal) == sizeof(float))->recur->lanes;
+  const PetscInt     m        = n / (parts > 0 ? parts : BCRRecurrenceParts(n, lanes)); /* rows of a part */
+  PetscReal          size     = 1;
+  double             worst    = 0;
   long double        distance = 0;
   wide               exact;
 
@@ -102,8 +104,7 @@ static PetscErrorCode one(PetscInt n, Kind kind, PetscBool constant, PetscInt pa
     size  = PetscMax(size, PetscAbsScalar(s[i] * before));
     size  = PetscMax(size, PetscAbsScalar(t0[i]));
     if (constant && m && kind == UNIT) size = PetscMax(size, PetscAbsScalar(i >= m ? w[i / m * m - 1] : start));
-    worst = PetscMax(worst, (PetscReal)(wide_abs(res) / size));
-    if (!(wide_abs(res) <= 1e30L)) worst = PETSC_INFINITY;
+    TestLargest(&worst, (double)(wide_abs(res) / size));
     if (wide_abs((wide)w[i] - exact) > distance) distance = wide_abs((wide)w[i] - exact);
   }
   CHECK(worst <= (kind == MIXED ? 200 : (PetscDefined(USE_COMPLEX) ? 16 : 12)) * PETSC_MACHINE_EPSILON, "n %d %s constant %d parts %d plain %d isa %d in place %d: residual %g", (int)n, kinds[kind], constant, (int)parts, plain, isa, inplace,

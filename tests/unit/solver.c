@@ -378,7 +378,7 @@ static PetscErrorCode Extremes(void)
           PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, v, N, v, N));
           for (PetscInt i = 0; i < N; i++) {
             largest = PetscMax(largest, (double)PetscAbsScalar(u[i]));
-            if (!((double)PetscAbsScalar(v[i] * (PetscReal)ldexp(1., -sign * far) - u[i]) <= difference)) difference = (double)PetscAbsScalar(v[i] * (PetscReal)ldexp(1., -sign * far) - u[i]);
+            TestLargest(&difference, (double)PetscAbsScalar(v[i] * (PetscReal)ldexp(1., -sign * far) - u[i]));
           }
           Check(difference <= 100 * Tolerance(precision) * largest, "far scale", precisions[precision], difference, 100 * Tolerance(precision) * largest);
         }

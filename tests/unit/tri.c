@@ -88,12 +88,12 @@ static PetscErrorCode run(const Shape *c, BCRTriMethod method, int isa, BCRTriPr
         lf[j] = f[i + (size_t)c->inner * (j + (size_t)c->n * o)];
         lu[j] = u[1 + i + (size_t)c->inner * (j + (size_t)c->n * o)];
       }
-      worst = PetscMax(worst, backward(&spec, line, lf, lu));
+      TestLargest(&worst, backward(&spec, line, lf, lu));
       if (c->inner > 200 && line % 16) continue; /* dense matrices take their time */
       PetscCall(lapack(&spec, line, lf, lx));
-      lapackerror = PetscMax(lapackerror, backward(&spec, line, lf, lx));
+      TestLargest(&lapackerror, backward(&spec, line, lf, lx));
       for (PetscInt j = 0; j < c->n; j++) nu = PetscMax(nu, fabs((double)lx[j]));
-      for (PetscInt j = 0; j < c->n; j++) differ = PetscMax(differ, fabs((double)(lu[j] - lx[j])) / nu);
+      for (PetscInt j = 0; j < c->n; j++) TestLargest(&differ, fabs((double)(lu[j] - lx[j])) / nu);
     }
   tolerance = PetscDefined(USE_REAL_SINGLE) || precision == BCR_TRI_SINGLE ? 5e-7 : 1e-15;
   if (c->kind == KIND_WEAK || (c->kind == KIND_COMPACT && c->edges)) tolerance *= 100; /* growth */

@@ -8,6 +8,7 @@
 */
 #include "../../src/tridiagonal/device.h"
 #include "../../src/compact/compact.h"
+#include "tests/check.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -211,7 +212,7 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
           const PetscInt at = i + inner * (j + n * o), before = i + inner * ((j + n - 1) % n + n * o), after = i + inner * ((j + 1) % n + n * o);
           const double   e = fabs((double)f[at] - ((double)numbers.row[0] * u[before] + (double)numbers.row[1] * u[at] + (double)numbers.row[2] * u[after]));
 
-          if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+          TestLargest(&off, e);
           size = PetscMax(size, fabs((double)u[at]));
         }
     judge("lines", inner, n, outer, kind, round, off, 8 * (double)PETSC_MACHINE_EPSILON * (1 + (fabs(a) + fabs(b) + fabs(c)) * size));
@@ -296,7 +297,7 @@ static PetscErrorCode halves(PetscInt inner, const PetscInt n[2], PetscInt outer
           const double before = j ? (double)AT(u, o, j - 1, k) : 0, at = (double)AT(u, o, j, k), after = j < n[0] + n[1] - 1 ? (double)AT(u, o, j + 1, k) : 0;
           const double e = fabs((double)AT(f, o, j, k) - ((double)numbers.row[0] * before + (double)numbers.row[1] * at + (double)numbers.row[2] * after));
 
-          if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+          TestLargest(&off, e);
           size = PetscMax(size, fabs(at));
         }
   #undef AT
@@ -410,7 +411,7 @@ static PetscErrorCode derivative(MatCompactScheme scheme, PetscInt derivative_, 
     for (PetscInt i = 0; i < all; i++) {
       const double e = fabs((double)u[i] - (double)v[i]);
 
-      if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+      TestLargest(&off, e);
       size = PetscMax(size, fabs((double)v[i]));
     }
     judge("derivative", 1, n, outer, (int)(2 * scheme + derivative_), round, off, 60 * (double)PETSC_MACHINE_EPSILON * size);
