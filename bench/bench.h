@@ -173,7 +173,7 @@ static inline PetscErrorCode BenchBackwardError(Mat A, PetscReal normA, Vec f, V
   PetscFunctionBegin;
   PetscCall(MatMult(A, u, r));
   PetscCall(VecAYPX(r, -1, f));
-  PetscCall(VecNorm(r, NORM_INFINITY, &nr));
+  PetscCall(TestMaxNorm(r, &nr));
   PetscCall(VecNorm(u, NORM_INFINITY, &nu));
   PetscCall(VecNorm(f, NORM_INFINITY, &nf));
   *error = nr / (normA * nu + nf);

@@ -204,9 +204,5 @@ static inline int TestEndAll(MPI_Comm comm)
 
   (void)MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, comm);
   (void)MPI_Comm_rank(comm, &rank);
-  if (rank == 0) {
-    (void)printf("%d passed, %d failed\n", all[0], all[1]);
-    (void)fflush(stdout);
-  }
-  return all[1] ? 1 : 0;
+  return TestStatus(rank == 0, all[0], all[1]);
 }

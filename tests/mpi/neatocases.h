@@ -149,14 +149,12 @@ static inline PetscErrorCode Assemble(const Case *k, DM da, Mat *A)
 static inline PetscErrorCode TestSum(int *status)
 {
   PetscMPIInt rank;
-  PetscInt    mine = TestFailed, all;
+  int         mine[2] = {(int)TestPassed, (int)TestFailed}, all[2];
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
-  TestFailed = all;
-  *status    = TestFailed ? 1 : 0;
-  if (!rank) *status = TestEnd();
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  *status = TestStatus(rank == 0, all[0], all[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

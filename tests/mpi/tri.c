@@ -22,14 +22,9 @@ static PetscInt     part = 1;
 static int         passed, failed;
 static PetscMPIInt rank, size;
 
-static unsigned long long state = 88172645463325252ULL;
-
 static double rnd(void) /* the same on all ranks */
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * (double)(state >> 11) / 9007199254740992.0 - 1;
+  return 2 * TestUniform() - 1;
 }
 
 typedef enum {
@@ -472,6 +467,7 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -551,7 +547,6 @@ int main(int argc, char **argv)
 #if defined(PETSCBCR_HAVE_CUDA)
   PetscCall(BCRTransportDestroy(&transport));
 #endif
-  if (!rank) printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed != 0;
+  return TestStatus(!rank, passed, failed);
 }

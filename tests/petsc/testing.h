@@ -69,8 +69,7 @@ static inline PetscErrorCode TestCatch(MPI_Comm comm, int line, const char *func
 
 static inline int TestEnd(void)
 {
-  (void)printf("%d passed, %d failed\n", (int)TestPassed, (int)TestFailed);
-  return TestFailed ? 1 : 0;
+  return TestStatus(1, (int)TestPassed, (int)TestFailed);
 }
 
 /*
@@ -208,7 +207,7 @@ static inline PetscErrorCode TestBackwardError(Mat A, PetscBool transpose, Vec b
   }
   PetscCall(MatMult(T, x, r));
   PetscCall(VecAYPX(r, -1, b));
-  PetscCall(VecNorm(r, NORM_INFINITY, &rr));
+  PetscCall(TestMaxNorm(r, &rr));
   PetscCall(VecNorm(b, NORM_INFINITY, &rb));
   PetscCall(VecNorm(x, NORM_INFINITY, &rx));
   PetscCall(MatNorm(T, NORM_INFINITY, &ra));

@@ -13,7 +13,6 @@ int main(int argc, char **argv)
   for (int i = 0; i < 5; i++) TestLargest(&none, i == 1 || i == 2 ? 0 : e[i]);
   PetscCallMPI(MPI_Allreduce(&worst, &all, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
   failed = (worst <= 1e300) + (all <= 1e300) + (none != 2e-16);
-  printf("%d passed, %d failed\n", 3 - failed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, 3 - failed, failed);
 }

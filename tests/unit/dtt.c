@@ -47,13 +47,9 @@ static void check(int ok, const char *what, int t, int n, int isa, int single, d
   printf("%s: %s, n = %d, instruction set %d, %s: %g\n", what, name(t), n, isa, single ? "single" : "double", value);
 }
 
-static unsigned long long state = 88172645463325252ULL;
-static double             random_number(void)
+static double random_number(void)
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * ((double)(state >> 11) / 9007199254740992.0) - 1;
+  return 2 * TestUniform() - 1;
 }
 
 /* phi_j(i) as written in dtt.h: trig(pi a b/den), and its table[0..2 den) of cos, sin of pi q/den */
@@ -404,6 +400,7 @@ int main(int argc, char **argv)
   PetscErrorCode   ierr;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
     for (int t = 0; t < 17; t++) PetscCall(all_sums(t, sizes[k]));
   for (size_t k = 0; k < sizeof(larger) / sizeof(larger[0]); k++)
@@ -412,7 +409,6 @@ int main(int argc, char **argv)
   ierr = BCRDttCreate(5, BCR_END_PERIODIC, BCR_END_DIRICHLET, PETSC_FALSE, &dtt);
   PetscCall(PetscPopErrorHandler());
   check(ierr == PETSC_ERR_SUP, "one periodic end must be refused", 16, 5, -1, 0, ierr);
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }

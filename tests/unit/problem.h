@@ -10,7 +10,6 @@
 #include <string.h>
 
 static int         npassed, nfailed;
-static uint64_t    state        = 88172645463325252ull;
 static const char *precisions[] = {"double", "single", "mixed"};
 
 static void Check(int good, const char *name, const char *what, double value, double bound)
@@ -22,20 +21,13 @@ static void Check(int good, const char *name, const char *what, double value, do
   }
 }
 
-static double Uniform(void) /* in (0, 1) */
-{
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return ((double)(state >> 11) + .5) / 9007199254740992.;
-}
 static double Random(double low, double high)
 {
-  return low + (high - low) * Uniform();
+  return low + (high - low) * TestUniform();
 }
 static int Pick(int n)
 {
-  return (int)(Uniform() * n);
+  return (int)(TestUniform() * n);
 }
 
 #define MOST 1024 /* largest extent of an axis */
@@ -169,7 +161,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       for (PetscInt i = 0; i < l->n; i++) {
         l->lower[i] = Real(a * exp(Random(-spread, spread)));
         l->upper[i] = Real(a * exp(Random(-spread, spread)));
-        l->diag[i]  = Real(l->lower[i] + l->upper[i] + (kind & NEUMANN ? 0 : a * Uniform()));
+        l->diag[i]  = Real(l->lower[i] + l->upper[i] + (kind & NEUMANN ? 0 : a * TestUniform()));
         x->a        = 0;
       }
       for (int s = 0; s < 2; s++) {

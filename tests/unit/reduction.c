@@ -13,12 +13,7 @@ static int passed, failed;
 
 static double rnd(void)
 {
-  static unsigned long long s = 88172645463325252ULL;
-
-  s ^= s << 13;
-  s ^= s >> 7;
-  s ^= s << 17;
-  return (double)(s >> 11) / 9007199254740992.0 - 0.5;
+  return TestUniform() - 0.5;
 }
 
 /* t += T v along an axis, elements st apart */
@@ -452,6 +447,7 @@ int main(int argc, char **argv)
   const Schedule        none = {0, {0}};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   for (PetscInt i = 0; i < 22; i++)
     for (PetscInt k = 0; k < NMIX; k++) {
       const PetscInt n = sizes[i];
@@ -531,7 +527,6 @@ int main(int argc, char **argv)
   PetscCall(paper());
   PetscCall(refused());
   printf("largest backward error: %.2g double, %.2g single\n", worst[0], worst[1]);
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }

@@ -199,6 +199,7 @@ int main(int argc, char **argv)
   static const BCRTriMethod methods[] = {BCR_TRI_SCAN, BCR_TRI_CR, BCR_TRI_THOMAS};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); m++)
     for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(shapes); s++)
       for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++)
@@ -222,7 +223,6 @@ int main(int argc, char **argv)
           }
         }
   PetscCall(bad());
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }

@@ -7,13 +7,9 @@
 #include "tests/check.h"
 #include <math.h>
 
-static unsigned long long state = 88172645463325252ULL;
-static double             number(void)
+static double number(void)
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * ((double)(state >> 11) / 9007199254740992.0) - 1;
+  return 2 * TestUniform() - 1;
 }
 
 typedef enum {

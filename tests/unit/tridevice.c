@@ -5,6 +5,7 @@
   Options: -long (lines of up to 2^24 rows too), -quick, -sanitizer (a tenth, a hundredth of the cases)
 */
 #include "../../src/tridiagonal/device.h"
+#include "tests/check.h"
 #include <petscblaslapack.h>
 
 static int passed = 0, failed = 0;
@@ -347,6 +348,7 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
 int main(int argc, char **argv)
 {
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     PetscBool   quick = PETSC_FALSE, sanitizer = PETSC_FALSE, longer = PETSC_FALSE;
@@ -361,7 +363,6 @@ int main(int argc, char **argv)
 #else
   printf("built without CUDA\n");
 #endif
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }

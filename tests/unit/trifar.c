@@ -12,13 +12,9 @@
 
 static int passed = 0, failed = 0;
 
-static unsigned long long state = 88172645463325252ULL;
-static double             number(void)
+static double number(void)
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * ((double)(state >> 11) / 9007199254740992.0) - 1;
+  return 2 * TestUniform() - 1;
 }
 
 typedef struct {
@@ -212,6 +208,7 @@ int main(int argc, char **argv)
   static const Case far = {1, 30000, 1, -1, 2, -1, 0, 0, 0, 0};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   for (int k = 0; k < 2; k++) { /* one set of cases for each kind of call */
     for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(across); c++) {
       PetscCall(run(&across[c], BCR_TRI_SCAN, 2 - k, BCR_TRI_DOUBLE, (int)(c + k) % 2, BCR_TRI_SCAN));
@@ -241,7 +238,6 @@ int main(int argc, char **argv)
   PetscCall(run(&tables[4], BCR_TRI_THOMAS, 0, BCR_TRI_DOUBLE, 1, BCR_TRI_THOMAS));
   PetscCall(run(&tables[9], BCR_TRI_THOMAS, 0, BCR_TRI_DOUBLE, 0, BCR_TRI_THOMAS));
   PetscCall(run(&far, BCR_TRI_SCAN, -1, BCR_TRI_DOUBLE, 0, BCR_TRI_THOMAS));
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }

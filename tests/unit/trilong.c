@@ -95,14 +95,8 @@ static PetscErrorCode Lines(PetscInt inner, PetscInt n, PetscInt outer, double d
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(size, &f, size, &u, size, &v));
   {
-    unsigned long long state = 88172645463325252ULL + (unsigned long long)n;
-
-    for (size_t k = 0; k < size; ++k) {
-      state ^= state << 13;
-      state ^= state >> 7;
-      state ^= state << 17;
-      f[k] = (PetscReal)((double)(state >> 11) / 4503599627370496.0 - 1);
-    }
+    TestState = TEST_STATE + (uint64_t)n;
+    for (size_t k = 0; k < size; ++k) f[k] = (PetscReal)(2 * TestUniform() - 1);
   }
   PetscCall(Lapack(&spec, d, f, v));
   reference = Backward(&spec, d, f, v, PETSC_FALSE);

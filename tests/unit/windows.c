@@ -19,13 +19,9 @@ static int passed, failed;
   #include "../../src/backend/cuda/lineranks.h"
   #include "../../src/backend/cuda/transport.h"
 
-static unsigned long long state = 88172645463325252ULL;
-static double             number(void)
+static double number(void)
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * (double)(state >> 11) / 9007199254740992.0 - 1;
+  return 2 * TestUniform() - 1;
 }
 
 static void judge(const char *what, PetscInt inner, PetscInt n, PetscInt outer, int kind, int round, double off, double tol)
@@ -496,6 +492,7 @@ int main(int argc, char **argv)
 {
   (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0); /* -halves: no kernel is to be loaded while another one waits for it */
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     PetscBool   quick = PETSC_FALSE, two = PETSC_FALSE;
@@ -511,7 +508,6 @@ int main(int argc, char **argv)
 #else
   printf("built without CUDA\n");
 #endif
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed != 0;
+  return TestStatus(1, passed, failed);
 }

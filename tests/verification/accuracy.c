@@ -198,7 +198,6 @@ int main(int argc, char **argv)
       }
     }
   }
-  printf("%d passed, %d failed\n", (int)passed, (int)failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }
