@@ -4,6 +4,7 @@
 #pragma once
 
 #include "src/petscbcrimpl.h"
+#include "tests/check.h"
 #include <petscksp.h>
 #include <petscdmda.h>
 #include <petscbcr.h>
@@ -172,7 +173,7 @@ static inline PetscErrorCode BenchBackwardError(Mat A, PetscReal normA, Vec f, V
   PetscFunctionBegin;
   PetscCall(MatMult(A, u, r));
   PetscCall(VecAYPX(r, -1, f));
-  PetscCall(VecNorm(r, NORM_INFINITY, &nr));
+  PetscCall(TestMaxNorm(r, &nr));
   PetscCall(VecNorm(u, NORM_INFINITY, &nu));
   PetscCall(VecNorm(f, NORM_INFINITY, &nf));
   *error = nr / (normA * nu + nf);

@@ -113,8 +113,8 @@ static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, Pe
         c  = PetscMax(c, scale * fabs(row.c[i]));
         df = PetscMax(df, fabs(f[at + step * ((row.start + i + n) % n)]));
       }
-      worst = PetscMax(worst, fabs(x));
-      du    = PetscMax(du, fabs(u[at + step * j]));
+      TestLargest(&worst, fabs(x));
+      du = PetscMax(du, fabs(u[at + step * j]));
     }
   }
   *residual = worst / (2 * du + 2 * c * df);
@@ -224,9 +224,9 @@ static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt 
         x -= scale * row.c[i] * F[(row.start + i + N) % N];
         c = PetscMax(c, scale * fabs(row.c[i]));
       }
-      worst = PetscMax(worst, fabs(x));
-      du    = PetscMax(du, fabs(U[j]));
-      df    = PetscMax(df, fabs(F[j]));
+      TestLargest(&worst, fabs(x));
+      du = PetscMax(du, fabs(U[j]));
+      df = PetscMax(df, fabs(F[j]));
     }
   }
   *residual = worst / (2 * du + 2 * c * df);

@@ -107,13 +107,12 @@ static PetscErrorCode BackwardError(Run *r, const BCRTriSpec *s, PetscInt line, 
 
     BCRTriGetRow(s, s->perline ? line : 0, j, row);
     x -= (long double)row[0] * v[1][j ? j - 1 : n - 1] + (long double)row[1] * v[1][j] + (long double)row[2] * v[1][j < n - 1 ? j + 1 : 0];
-    nr = PetscMax(nr, fabs((double)x));
-    if (!(x == x)) nr = 1e300;
+    TestLargest(&nr, fabs((double)x));
     nf = PetscMax(nf, fabs(v[0][j]));
     nu = PetscMax(nu, fabs(v[1][j]));
     na = PetscMax(na, fabs(row[0]) + fabs(row[1]) + fabs(row[2]));
   }
-  *error = PetscMax(*error, nr / (na * nu + nf));
+  TestLargest(error, nr / (na * nu + nf));
   PetscCall(PetscFree3(v[0], v[1], line_));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -82,7 +82,7 @@ static PetscErrorCode Residual(Run *r, const BCRTriSpec *s, double *residual)
         const PetscReal *row = j < s->nfirst ? s->rows->first[j] : (j >= s->n - s->nlast ? s->rows->last[j - (s->n - s->nlast)] : s->rows->row);
         const double     low = j ? u[at - s->inner] : ghost[l], up = j < s->n - 1 ? u[at + s->inner] : ghost[lines + l];
 
-        all[0] = PetscMax(all[0], fabs(f[at] - (row[0] * low + row[1] * u[at] + row[2] * up)));
+        TestLargest(&all[0], fabs(f[at] - (row[0] * low + row[1] * u[at] + row[2] * up)));
         all[1] = PetscMax(all[1], fabs(u[at]));
         all[2] = PetscMax(all[2], fabs(f[at]));
       }

@@ -91,7 +91,7 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double
       if (x < nx - 1) v -= p[1];
       if (dim == 3 && y > 0) v -= p[-nx];
       if (dim == 3 && y < n[1] - 1) v -= p[nx];
-      all[0] = PetscMax(all[0], fabs(f[inner * k + i] - v));
+      TestLargest(&all[0], fabs(f[inner * k + i] - v));
       all[1] = PetscMax(all[1], fabs(p[0]));
       all[2] = PetscMax(all[2], fabs(f[inner * k + i]));
     }

@@ -190,7 +190,7 @@ static PetscErrorCode BackwardError(const Batch *b, double *error)
         const size_t k = i + (size_t)b->inner * (j + (size_t)b->n * o), l = (size_t)i + (size_t)b->inner * o;
         const double r = b->f[k] - b->diag * b->u[k] + (j ? b->u[k - b->inner] : edge[2][l]) + (j < b->n - 1 ? b->u[k + b->inner] : edge[3][l]);
 
-        norm[0] = PetscMax(norm[0], fabs(r));
+        TestLargest(&norm[0], fabs(r));
         norm[1] = PetscMax(norm[1], fabs(b->u[k]));
         norm[2] = PetscMax(norm[2], fabs(b->f[k]));
       }

@@ -288,7 +288,7 @@ static double BackwardError(const Batch *b)
         const size_t k = i + (size_t)b->inner * (j + (size_t)b->n * o);
         const double r = b->f[k] - row[1] * b->u[k] - (j ? row[0] * b->u[k - b->inner] : 0) - (j < b->n - 1 ? row[2] * b->u[k + b->inner] : 0);
 
-        nr = r == r ? PetscMax(nr, fabs(r)) : INFINITY;
+        TestLargest(&nr, fabs(r));
         nu = PetscMax(nu, fabs(b->u[k]));
         nf = PetscMax(nf, fabs(b->f[k]));
       }

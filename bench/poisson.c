@@ -488,7 +488,7 @@ static PetscErrorCode RunResidual(Run *r)
       PetscCall(BenchBackwardError(p->A, p->normA, x, y, p->r, &error));
       PetscCall(MatDenseRestoreColumnVecRead(r->Y, j, &y));
       PetscCall(MatDenseRestoreColumnVecRead(r->X, j, &x));
-      if (!(error <= r->residual)) r->residual = error;
+      TestLargest(&r->residual, error);
     }
   } else PetscCall(BenchBackwardError(p->A, p->normA, p->f, p->u, p->r, &r->residual));
   PetscFunctionReturn(PETSC_SUCCESS);

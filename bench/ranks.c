@@ -370,7 +370,7 @@ static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal d
   PetscMPIInt     size, rank;
   PetscInt        m, s[2], w[2];
   double         *t, *copies, sent[3], most[3], all[3], start;
-  PetscReal       norms[3] = {0, 0, 0};
+  double          norms[3] = {0, 0, 0};
   char            text[64], solver[64];
   DM              da;
   Vec             f, u, local;
@@ -452,16 +452,16 @@ static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal d
         const PetscInt    at    = axis ? j : i;
         const PetscScalar below = at ? (axis ? uu[j - 1][i] : uu[j][i - 1]) : 0, above = at < n - 1 ? (axis ? uu[j + 1][i] : uu[j][i + 1]) : 0;
 
-        norms[0] = PetscMax(norms[0], PetscAbsScalar(ff[j][i] - (diag * uu[j][i] - below - above)));
-        norms[1] = PetscMax(norms[1], PetscAbsScalar(uu[j][i]));
-        norms[2] = PetscMax(norms[2], PetscAbsScalar(ff[j][i]));
+        TestLargest(&norms[0], PetscAbsScalar(ff[j][i] - (diag * uu[j][i] - below - above)));
+        norms[1] = PetscMax(norms[1], (double)PetscAbsScalar(uu[j][i]));
+        norms[2] = PetscMax(norms[2], (double)PetscAbsScalar(ff[j][i]));
       }
     }
     PetscCall(DMDAVecRestoreArrayRead(da, local, &uu));
     PetscCall(DMDAVecRestoreArrayRead(da, f, &ff));
     PetscCall(DMRestoreLocalVector(da, &local));
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, norms, 3, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
-    row.residual = (double)(norms[0] / ((diag + 2) * norms[1] + norms[2]));
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, norms, 3, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+    row.residual = norms[0] / (((double)diag + 2) * norms[1] + norms[2]);
   }
   if (rank == 0) {
     printf("%d ranks  %5" PetscInt_FMT "^2 along %s, %s  %-16s %9.3f ms  %6.2f copies (minima %6.2f)  set-up %9.3f ms  error %.1e  sent: at most %9.0f bytes in %3.0f messages by a rank\n", size, n, name, text + 6, solver, 1e3 * row.time,

@@ -163,7 +163,8 @@ static PetscErrorCode PSchemeSuite(PetscInt n)
     PetscCall(PetscCalloc1(MAX_CASES, &cases));
     for (int k = -1; k < 2 * (int)PETSC_STATIC_ARRAY_LENGTH(parts); ++k) {
       Case     *c     = &cases[count++];
-      PetscReal worst = 0, size = 0;
+      PetscReal size  = 0;
+      double    worst = 0;
 
       c->precision = sizeof(PetscReal) == sizeof(double) ? "double" : "single";
       c->error     = NAN;
@@ -184,8 +185,8 @@ static PetscErrorCode PSchemeSuite(PetscInt n)
       for (PetscInt i = 0; i < n; ++i) {
         const PetscScalar before = i ? w[i - 1] : 1;
 
-        worst = PetscMax(worst, PetscAbsScalar(w[i] - (varying ? s[i] : c->r.scale) * before - t[i]));
-        size  = PetscMax(size, PetscAbsScalar(w[i]));
+        TestLargest(&worst, PetscAbsScalar(w[i] - (varying ? s[i] : c->r.scale) * before - t[i]));
+        size = PetscMax(size, PetscAbsScalar(w[i]));
       }
       c->residual = (double)(worst / size);
     }
@@ -281,7 +282,7 @@ static PetscErrorCode BVPSuite(PetscInt n)
 
         ne += (u[j] - x) * (u[j] - x);
         nu += x * x;
-        nr      = PetscMax(nr, fabs(r));
+        TestLargest(&nr, fabs(r));
         largest = PetscMax(largest, fabs(u[j]));
         side    = PetscMax(side, fabs(f[j]));
       }

@@ -6,6 +6,8 @@
 #   long: yes           label long: left out where scripts/check wants a short test, of other PETSc variants; so are runs
 #                       on more than 3 ranks
 #
+# One that tested nothing, as there is no device, ends with 77 and is told as skipped (TestStatus() of tests/check.h).
+#
 # Test programs are linked with the library's objects, so that they can call what the library does not export.
 
 if(PETSCBCR_PETSC_CUDA)
@@ -50,7 +52,7 @@ function(petscbcr_set_test_properties name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 600)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" PROCESSORS ${T_RANKS} TIMEOUT ${T_TIMEOUT} ENVIRONMENT "${PETSCBCR_TEST_ENVIRONMENT};OMPI_MCA_orte_tmpdir_base=${CMAKE_BINARY_DIR}/mpi/${name}")
+  set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" PROCESSORS ${T_RANKS} TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 ENVIRONMENT "${PETSCBCR_TEST_ENVIRONMENT};OMPI_MCA_orte_tmpdir_base=${CMAKE_BINARY_DIR}/mpi/${name}")
 endfunction()
 
 # one folder of C test programs

@@ -17,7 +17,8 @@ static PetscErrorCode TestBand(MPI_Comm comm, const char *what, const BCRBand *b
   PetscMPIInt rank;
   PetscInt    start = 0, local, n = band->n;
   unsigned    seed = (unsigned)(17 * n + inner);
-  PetscReal  *all, *f, *u, worst = 0, size = 0;
+  PetscReal  *all, *f, *u, size = 0;
+  double      worst = 0;
   BCRStencil  s;
 
   PetscFunctionBegin;
@@ -46,8 +47,8 @@ static PetscErrorCode TestBand(MPI_Comm comm, const char *what, const BCRBand *b
           PetscReal sum = 0;
 
           for (PetscInt k = 0; k < r.points; ++k) sum += (PetscReal)r.c[k] * all[i + inner * ((r.start + k + 4 * n) % n + n * o)];
-          worst = PetscMax(worst, PetscAbsReal(sum - u[i + inner * (j + local * o)]));
-          size  = PetscMax(size, PetscAbsReal(sum));
+          TestLargest(&worst, PetscAbsReal(sum - u[i + inner * (j + local * o)]));
+          size = PetscMax(size, PetscAbsReal(sum));
         }
       }
     }

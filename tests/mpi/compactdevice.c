@@ -9,9 +9,11 @@
 */
 #include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "../../src/compact/compact.h"
+#include "tests/check.h"
 #include <math.h>
 
-static int passed, failed;
+static int         passed, failed;
+static PetscMPIInt rank;
 
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
@@ -19,16 +21,12 @@ static int passed, failed;
   #include "../../src/transport/transport.h"
   #include "../../src/backend/cuda/compact.h"
 
-static PetscMPIInt  rank, size;
+static PetscMPIInt  size;
 static BCRTransport transport;
 
-static unsigned long long state = 88172645463325252ULL;
-static double             number(void) /* the same on all ranks */
+static double number(void) /* the same on all ranks */
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * (double)(state >> 11) / 9007199254740992.0 - 1;
+  return 2 * TestUniform() - 1;
 }
 
 /* rows of rank p of n */
@@ -84,7 +82,7 @@ static PetscErrorCode single(BCRCompact device, PetscInt all, const PetscReal *f
   for (PetscInt i = 0; i < all; i++) {
     const double e = fabs((double)w[i] - (double)v[i]);
 
-    if (!(e <= *off)) *off = e < 1e300 ? e : 1e300;
+    TestLargest(off, e);
   }
   PetscCall(PetscFree(w));
   PetscCall(BCRDeviceArenaFree(&arena));
@@ -143,7 +141,7 @@ static PetscErrorCode run(const Case *k)
     for (PetscInt i = 0; i < all; i++) {
       const double e = fabs((double)u[i] - (double)v[i]);
 
-      if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+      TestLargest(&off, e);
       size_ = PetscMax(size_, fabs((double)v[i]));
     }
     if (step == 0) PetscCall(single(device, all, f, v, &worst[4]));
@@ -211,12 +209,13 @@ static PetscErrorCode all(PetscInt every)
 int main(int argc, char **argv)
 {
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     PetscInt    every = 1;
     const char *why   = NULL;
 
-    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-part", &every, NULL));
     if (BCRDeviceAvailable(&why)) {
@@ -229,7 +228,6 @@ int main(int argc, char **argv)
 #else
   printf("built without CUDA\n");
 #endif
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed != 0;
+  return TestStatus(!rank, passed, failed);
 }

@@ -168,7 +168,7 @@ static inline PetscErrorCode CaseDeal(const Case *c, Vec whole, Vec v)
 static inline PetscErrorCode CaseDifference(const Case *c, Vec v, Vec whole, PetscReal *difference)
 {
   const PetscScalar *a, *b;
-  PetscReal          worst[2] = {0, 0};
+  double             worst[2] = {0, 0};
 
   PetscFunctionBegin;
   PetscCall(VecGetArrayRead(whole, &b));
@@ -176,13 +176,13 @@ static inline PetscErrorCode CaseDifference(const Case *c, Vec v, Vec whole, Pet
   for (PetscInt i = 0; i < c->n; ++i) {
     const PetscReal e = PetscAbsScalar(a[i] - b[c->natural[i]]);
 
-    worst[0] = e <= worst[0] ? worst[0] : (PetscIsInfOrNanReal(e) ? PETSC_MAX_REAL : e);
-    worst[1] = PetscMax(worst[1], PetscAbsScalar(b[c->natural[i]]));
+    TestLargest(&worst[0], (double)e);
+    TestLargest(&worst[1], (double)PetscAbsScalar(b[c->natural[i]]));
   }
   PetscCall(VecRestoreArrayRead(v, &a));
   PetscCall(VecRestoreArrayRead(whole, &b));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPIU_REAL, MPIU_MAX, PetscObjectComm((PetscObject)v)));
-  *difference = worst[1] > 0 ? worst[0] / worst[1] : worst[0];
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, worst, 2, MPI_DOUBLE, MPI_MAX, PetscObjectComm((PetscObject)v)));
+  *difference = (PetscReal)(worst[1] > 0 ? worst[0] / worst[1] : worst[0]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -204,9 +204,5 @@ static inline int TestEndAll(MPI_Comm comm)
 
   (void)MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, comm);
   (void)MPI_Comm_rank(comm, &rank);
-  if (rank == 0) {
-    (void)printf("%d passed, %d failed\n", all[0], all[1]);
-    (void)fflush(stdout);
-  }
-  return all[1] ? 1 : 0;
+  return TestStatus(rank == 0, all[0], all[1]);
 }

@@ -149,14 +149,12 @@ static inline PetscErrorCode Assemble(const Case *k, DM da, Mat *A)
 static inline PetscErrorCode TestSum(int *status)
 {
   PetscMPIInt rank;
-  PetscInt    mine = TestFailed, all;
+  int         mine[2] = {(int)TestPassed, (int)TestFailed}, all[2];
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
-  TestFailed = all;
-  *status    = TestFailed ? 1 : 0;
-  if (!rank) *status = TestEnd();
+  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  *status = TestStatus(rank == 0, all[0], all[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -199,7 +197,7 @@ static inline PetscErrorCode CompareDense(const Case *k, DM da, PetscBool transp
   PetscScalar       *A, *b;
   const PetscScalar *a;
   PetscBLASInt      *pivot, nb, one = 1, info;
-  PetscReal          worst[2] = {0, 0}, all[2];
+  double             worst[2] = {0, 0}, all[2];
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(n, &nb));
@@ -231,8 +229,8 @@ static inline PetscErrorCode CompareDense(const Case *k, DM da, PetscBool transp
 
             y[k->axis] = j;
             at         = c + k->dof * (y[0] - s[0] + m[0] * (y[1] - s[1] + m[1] * (y[2] - s[2])));
-            if (!(PetscAbsScalar(a[at] - b[j]) <= worst[0])) worst[0] = PetscAbsScalar(a[at] - b[j]); /* a NaN stays */
-            worst[1] = PetscMax(worst[1], PetscAbsScalar(b[j]));
+            TestLargest(&worst[0], (double)PetscAbsScalar(a[at] - b[j]));
+            TestLargest(&worst[1], (double)PetscAbsScalar(b[j]));
           }
         }
       }
@@ -240,8 +238,7 @@ static inline PetscErrorCode CompareDense(const Case *k, DM da, PetscBool transp
   }
   PetscCall(VecRestoreArrayRead(u, &a));
   PetscCall(PetscFree3(A, b, pivot));
-  if (worst[0] != worst[0]) worst[0] = PETSC_MAX_REAL;
-  PetscCallMPI(MPI_Allreduce(worst, all, 2, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
-  *difference = all[0] / all[1];
+  PetscCallMPI(MPI_Allreduce(worst, all, 2, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  *difference = (PetscReal)(all[0] / all[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

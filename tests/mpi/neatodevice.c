@@ -149,7 +149,7 @@ static PetscErrorCode Compact(void)
 
     PetscCall(MatMult(D[i], f, e));
     PetscCall(VecAXPY(e, -1, d[i]));
-    PetscCall(VecNorm(e, NORM_INFINITY, &off));
+    PetscCall(TestMaxNorm(e, &off));
     PetscCall(VecNorm(d[i], NORM_INFINITY, &norm));
     Check(off == 0 && norm > 0, "derivative %d with one rank's field on the host: off by %g of %g", i, (double)off, (double)norm);
     PetscCall(ViewText(NULL, D[i], &text));
@@ -159,7 +159,7 @@ static PetscErrorCode Compact(void)
   PetscCall(VecCopy(d[1], e));
   PetscCall(PetscBCRCompactGradient(2, D, f, d));
   PetscCall(VecAXPY(e, -1, d[1]));
-  PetscCall(VecNorm(e, NORM_INFINITY, &off));
+  PetscCall(TestMaxNorm(e, &off));
   Check(off == 0, "gradient with one rank's field on the host: off by %g", (double)off);
   if (there && rank == size - 1) PetscCall(VecBindToCPU(f, PETSC_FALSE));
   for (int i = 0; i < 2; ++i) {
@@ -202,7 +202,7 @@ static PetscErrorCode Recurrence(void)
       PetscCall(VecBindToCPU(w, PETSC_FALSE));
     }
     PetscCall(VecAXPY(w, -1, v));
-    PetscCall(VecNorm(w, NORM_INFINITY, &off));
+    PetscCall(TestMaxNorm(w, &off));
     PetscCall(VecNorm(v, NORM_INFINITY, &norm));
     Check(off <= 20 * PETSC_MACHINE_EPSILON * norm, "recurrence with vectors of one rank on the host, turn %d: off by %g of %g", turn, (double)off, (double)norm);
   }

@@ -40,9 +40,9 @@ static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose
             Row(k, y, c, other);
             if (j < n - 1 || wraps) row[2] = other[0];
           }
-          if (j > 0 || lines->spec.periodic) worst = PetscMax(worst, PetscAbs((double)low[at] - row[0]));
-          if (j < n - 1 || lines->spec.periodic) worst = PetscMax(worst, PetscAbs((double)up[at] - row[2]));
-          worst = PetscMax(worst, PetscAbs((double)diag[at] - row[1]));
+          if (j > 0 || lines->spec.periodic) TestLargest(&worst, PetscAbs((double)low[at] - row[0]));
+          if (j < n - 1 || lines->spec.periodic) TestLargest(&worst, PetscAbs((double)up[at] - row[2]));
+          TestLargest(&worst, PetscAbs((double)diag[at] - row[1]));
         }
       }
     }

@@ -31,7 +31,8 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
   Vec             f, u, column;
   PC              pc;
   Case            changed = *k;
-  PetscReal       difference, worst;
+  PetscReal       difference;
+  double          worst;
   PetscBool       refused = PETSC_FALSE;
   const PetscReal bound   = sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-13;
 
@@ -96,7 +97,7 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
       PetscCall(VecCopy(column, u));
       PetscCall(VecScale(u, 1 / (PetscScalar)(c == 1 ? -2 : c + 1)));
       PetscCall(CompareDense(k, da, PETSC_FALSE, u, &difference));
-      worst = PetscMax(worst, difference);
+      TestLargest(&worst, difference);
       PetscCall(MatDenseRestoreColumnVecRead(Y, c, &column));
     }
     Check(worst < bound, Describe " %s: PCMatApply() of %d columns off by %g", Described(k), PCNeatoMethods[method], (int)columns, (double)worst);

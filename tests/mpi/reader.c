@@ -14,12 +14,12 @@ static PetscReal Same(PetscReal a, PetscReal b)
   return PetscAbsReal(a - b) / PetscMax(1, PetscMax(PetscAbsReal(a), PetscAbsReal(b)));
 }
 
-static PetscReal SameArray(PetscInt n, const PetscReal *a, const PetscReal *b)
+static double SameArray(PetscInt n, const PetscReal *a, const PetscReal *b)
 {
-  PetscReal worst = 0;
+  double worst = 0;
 
   if (!a || !b) return a == b ? 0 : 1;
-  for (PetscInt i = 0; i < n; ++i) worst = PetscMax(worst, Same(a[i], b[i]));
+  for (PetscInt i = 0; i < n; ++i) TestLargest(&worst, Same(a[i], b[i]));
   return worst;
 }
 
@@ -34,41 +34,41 @@ static PetscInt Full(const BCRAxis *x)
 }
 
 /* What all ranks must know alike */
-static PetscReal CompareGlobal(const BCROperator *a, const BCROperator *b)
+static double CompareGlobal(const BCROperator *a, const BCROperator *b)
 {
-  PetscReal worst = Same(a->shift, b->shift);
+  double    worst = Same(a->shift, b->shift);
   PetscBool same  = PETSC_FALSE;
 
-  worst = PetscMax(worst, Same(a->scale / b->scale, 1));
+  TestLargest(&worst, Same(a->scale / b->scale, 1));
   (void)PetscStrcmp(a->fit, b->fit, &same);
   if (!same || a->dim != b->dim || a->singular != b->singular || a->left != b->left || !a->rowscale != !b->rowscale) return 1;
-  worst = PetscMax(worst, Same(a->deviation, b->deviation));
+  TestLargest(&worst, Same(a->deviation, b->deviation));
   for (PetscInt d = 0; d < 3; ++d) {
     const BCRAxis *x = &a->axis[d], *y = &b->axis[d];
 
     if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || a->owner[d] != b->owner[d]) return 1;
-    worst = PetscMax(worst, Same(x->a, y->a));
-    worst = PetscMax(worst, SameArray(x->n, x->lower, y->lower));
-    worst = PetscMax(worst, SameArray(x->n, x->diag, y->diag));
-    worst = PetscMax(worst, SameArray(x->n, x->upper, y->upper));
-    worst = PetscMax(worst, SameArray(x->n, x->weight, y->weight));
+    TestLargest(&worst, Same(x->a, y->a));
+    TestLargest(&worst, SameArray(x->n, x->lower, y->lower));
+    TestLargest(&worst, SameArray(x->n, x->diag, y->diag));
+    TestLargest(&worst, SameArray(x->n, x->upper, y->upper));
+    TestLargest(&worst, SameArray(x->n, x->weight, y->weight));
     for (PetscInt s = 0; s < 2; ++s) {
       const BCRPlane *p = &x->plane[s], *q = &y->plane[s];
 
       if (p->present != q->present) return 1;
       if (!p->present) continue;
       if (p->couple != q->couple || !p->couplings != !q->couplings) return 1;
-      worst = PetscMax(worst, PetscMax(Same(p->coupling, q->coupling), PetscMax(Same(p->slope, q->slope), Same(p->inv0, q->inv0))));
+      TestLargest(&worst, PetscMax(Same(p->coupling, q->coupling), PetscMax(Same(p->slope, q->slope), Same(p->inv0, q->inv0))));
     }
   }
   return worst;
 }
 
 /* What belongs to nodes lo .. lo + n, against the whole */
-static PetscReal CompareNodes(const BCROperator *a, const BCROperator *whole, const PetscInt lo[3], const PetscInt n[3])
+static double CompareNodes(const BCROperator *a, const BCROperator *whole, const PetscInt lo[3], const PetscInt n[3])
 {
-  PetscInt  N[3], b[3], from[3], size[3], at[3];
-  PetscReal worst = 0;
+  PetscInt N[3], b[3], from[3], size[3], at[3];
+  double   worst = 0;
 
   for (PetscInt d = 0; d < 3; ++d) {
     N[d]    = Full(&whole->axis[d]);
@@ -81,7 +81,7 @@ static PetscReal CompareNodes(const BCROperator *a, const BCROperator *whole, co
       for (PetscInt i = 0; i < size[0]; ++i) {
         const PetscInt q = from[0] - b[0] + i + whole->axis[0].n * (from[1] - b[1] + j + whole->axis[1].n * (from[2] - b[2] + k));
 
-        worst = PetscMax(worst, Same(a->rowscale[i + size[0] * (j + size[1] * k)], whole->rowscale[q]));
+        TestLargest(&worst, Same(a->rowscale[i + size[0] * (j + size[1] * k)], whole->rowscale[q]));
       }
     }
   }
@@ -102,8 +102,8 @@ static PetscReal CompareNodes(const BCROperator *a, const BCROperator *whole, co
               there = there * N[e] + at[e];
               edge  = (PetscBool)(edge || at[e] < b[e] || at[e] >= b[e] + whole->axis[e].n);
             }
-            worst = PetscMax(worst, Same(p->inv ? p->inv[here] : p->inv0, q->inv ? q->inv[there] : q->inv0));
-            if (q->couplings && !edge) worst = PetscMax(worst, Same(p->couplings[here], q->couplings[there]));
+            TestLargest(&worst, Same(p->inv ? p->inv[here] : p->inv0, q->inv ? q->inv[there] : q->inv0));
+            if (q->couplings && !edge) TestLargest(&worst, Same(p->couplings[here], q->couplings[there]));
             ++here;
           }
         }
@@ -131,15 +131,15 @@ static PetscErrorCode ReadCase(const TestProblem *p, Mat whole, DM da1, BCRFit f
     DM           da;
     PetscInt     n, *natural, lo[3], m[3], start[3] = {0, 0, 0};
     PetscScalar *box, *slab, *back;
-    PetscReal    worst = 0, nodes = 0, moved = 0, vector = 0;
+    double       worst = 0, nodes = 0, moved = 0, vector = 0;
 
     PetscCall(TestCutDMDA(PETSC_COMM_WORLD, p, parts, NULL, &da));
     PetscCall(TestDeal(da, whole, PETSC_FALSE, &A));
     PetscCall(BCROperatorRead(da, A, fit, &n, &ops));
     PetscCall(DMDAGetCorners(da, &lo[0], &lo[1], &lo[2], &m[0], &m[1], &m[2]));
     for (PetscInt c = 0; c < dof && n == dof; ++c) {
-      worst = PetscMax(worst, CompareGlobal(&ops[c], &one[c]));
-      if (worst <= Bound()) nodes = PetscMax(nodes, CompareNodes(&ops[c], &one[c], lo, m));
+      TestLargest(&worst, CompareGlobal(&ops[c], &one[c]));
+      if (worst <= Bound()) TestLargest(&nodes, CompareNodes(&ops[c], &one[c], lo, m));
     }
     Check(n == dof && worst <= Bound() && nodes <= Bound(), "rank %d: %s, %d x %d x %d, ends %s, cut %d x %d x %d: differs from one rank by %g, at nodes by %g (fits %s and %s)", (int)rank, what, (int)p->n[0], (int)p->n[1], (int)p->n[2], p->ends,
           (int)parts[0], (int)parts[1], (int)parts[2], (double)worst, (double)nodes, ops[0].fit, one[0].fit);
@@ -158,16 +158,16 @@ static PetscErrorCode ReadCase(const TestProblem *p, Mat whole, DM da1, BCRFit f
         for (PetscInt i = 0; i < slabs.nodes; ++i) {
           const PetscInt at[3] = {start[0] + i % slabs.n[0], start[1] + i / slabs.n[0] % slabs.n[1], start[2] + i / slabs.n[0] / slabs.n[1]};
 
-          for (PetscInt c = 0; c < dof; ++c) vector = PetscMax(vector, PetscAbsScalar(slab[c + dof * i] - (PetscReal)(c + dof * BCRGridNatural(&grid, at))));
+          for (PetscInt c = 0; c < dof; ++c) TestLargest(&vector, PetscAbsScalar(slab[c + dof * i] - (PetscReal)(c + dof * BCRGridNatural(&grid, at))));
         }
         PetscCall(PetscArrayzero(back, n));
         PetscCall(BCRMovesGive(&slabs, slab, back));
-        for (PetscInt i = 0; i < n; ++i) vector = PetscMax(vector, PetscAbsScalar(box[i] - back[i]));
+        for (PetscInt i = 0; i < n; ++i) TestLargest(&vector, PetscAbsScalar(box[i] - back[i]));
         PetscCall(PetscFree3(box, back, slab));
         if (axis == (p->n[0] + p->n[1]) % p->dim) {
           for (PetscInt c = 0; c < dof; ++c) {
             PetscCall(BCRMovesTakeOperator(&grid, &slabs, &ops[c]));
-            moved = PetscMax(moved, CompareNodes(&ops[c], &one[c], start, slabs.n));
+            TestLargest(&moved, CompareNodes(&ops[c], &one[c], start, slabs.n));
           }
         }
         Check(vector == 0, "rank %d: cut %d x %d x %d to slabs of axis %d and back: off by %g", (int)rank, (int)parts[0], (int)parts[1], (int)parts[2], (int)slabs.axis, (double)vector);

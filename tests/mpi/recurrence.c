@@ -110,7 +110,8 @@ static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout,
 {
   PetscScalar    *s, *t, *w, start, scale;
   Vec             vs, vt, vw;
-  PetscReal       worst = 0, size = 1;
+  PetscReal       size     = 1;
+  double          worst    = 0;
   long double     distance = 0;
   wide            exact;
   PetscInt        differ = 0, rankends = 0;
@@ -158,8 +159,7 @@ static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout,
 
       exact = (wide)s[i] * exact + (wide)t[i];
       size  = PetscMax(PetscMax(size * (PetscReal)0.99, PetscAbsScalar(w[i])), PetscAbsScalar(s[i] * before));
-      worst = PetscMax(worst, (PetscReal)(res / size));
-      if (!(res <= 1e100L)) worst = PETSC_INFINITY;
+      TestLargest(&worst, (double)(res / size));
       if (wide_abs((wide)w[i] - exact) > distance) distance = wide_abs((wide)w[i] - exact);
     }
     {

@@ -7,19 +7,15 @@
 */
 #include "../../src/tridiagonal/reduced.h"
 #include "counting.h"
+#include "tests/check.h"
 #include <math.h>
 
 static int         passed, failed;
 static PetscMPIInt rank, size;
 
-static unsigned long long state = 1;
-
 static double rnd(void) /* the same on all ranks */
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return (double)(state >> 11) / 9007199254740992.0 - 0.5;
+  return TestUniform() - 0.5;
 }
 
 static PetscInt spread(int how, PetscMPIInt p, PetscMPIInt n)
@@ -227,11 +223,10 @@ static PetscErrorCode CaseEnd(Case *c, const char *what)
         if (j >= 0 && j < c->n) want = c->want[(j * c->nsys + s) * c->nvec + v];
         got = i < 0 ? c->before[s * c->nvec + v] : (i == c->rows ? c->after[s * c->nvec + v] : c->x[(i * c->nsys + s) * c->nvec + v]);
         e   = fabs(got - want) / (c->scale[s] > 0 ? c->scale[s] : 1);
-        if (!(e <= worst)) worst = e;
+        TestLargest(&worst, e);
       }
     }
   }
-  if (!(worst <= 1e300)) worst = 1e300;
   PetscCallMPI(MPI_Allreduce(&worst, &all, 1, MPI_DOUBLE, MPI_MAX, c->comm == MPI_COMM_NULL ? PETSC_COMM_WORLD : c->comm));
   PetscCall(BCRReducedGetInfo(c->reduced, &info));
   if (all <= 2.3e-16 * cond + 3 * (double)c->eps && info.neighbour + info.shared == (c->n ? c->nsys : 0)) passed++;
@@ -315,11 +310,11 @@ static PetscErrorCode together(void)
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, rank % 2, -rank, &half));
-  a.comm = PETSC_COMM_WORLD;
-  b.comm = half;
-  state  = 77;
+  a.comm    = PETSC_COMM_WORLD;
+  b.comm    = half;
+  TestState = 77;
   PetscCall(CaseCreate(PETSC_COMM_WORLD, 2, 6, PETSC_TRUE, 33, 2, 7, 1.2e-16, BCR_TRI_COUPLING_AUTO, &a));
-  state = 78;
+  TestState = 78;
   PetscCall(CaseCreate(half, 1, 6, PETSC_FALSE, 21, 1, 3, 1.2e-16, BCR_TRI_COUPLING_AUTO, &b));
   for (int k = 0; k < 3; k++) {
     PetscCall(CaseBegin(&a));
@@ -330,7 +325,7 @@ static PetscErrorCode together(void)
   PetscCall(CaseDestroy(&a));
   PetscCall(CaseDestroy(&b));
   PetscCallMPI(MPI_Comm_free(&half));
-  state = 99;
+  TestState = 99;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -407,7 +402,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  state = 88172645463325252ULL;
+  PetscCall(TestSeed());
   for (int how = 0; how < 9; how++)
     for (int kind = 0; kind < 7; kind++)
       for (int periodic = 0; periodic < 2; periodic++)
@@ -425,7 +420,6 @@ int main(int argc, char **argv)
   PetscCall(couplings(2, 4, 3, 24));
   PetscCall(together());
   PetscCall(errors());
-  if (!rank) printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed != 0;
+  return TestStatus(!rank, passed, failed);
 }

@@ -7,6 +7,7 @@
 */
 #include "../../src/agree.h"
 #include "../../src/transport/transport.h"
+#include "tests/check.h"
 #include <petscdevice.h>
 #include <string.h>
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -317,14 +318,12 @@ int main(int argc, char **argv)
   total[0] = passed;
   total[1] = failed;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, total, 2, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
-  if (rank == 0) (void)printf("%d passed, %d failed\n", total[0], total[1]);
   PetscCall(PetscFinalize());
-  return total[1] ? 1 : 0;
+  return TestStatus(rank == 0, total[0], total[1]);
 }
 #else
 int main(void)
 {
-  (void)printf("0 passed, 0 failed: no CUDA backend here\n");
-  return 0;
+  return TestStatus(1, 0, 0);
 }
 #endif

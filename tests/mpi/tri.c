@@ -8,6 +8,7 @@
 */
 #include "../../src/tridiagonal/tridiagonal.h"
 #include "counting.h"
+#include "tests/check.h"
 #include <math.h>
 #if defined(PETSCBCR_HAVE_CUDA)
   #include <petscdevice.h>
@@ -21,14 +22,9 @@ static PetscInt     part = 1;
 static int         passed, failed;
 static PetscMPIInt rank, size;
 
-static unsigned long long state = 88172645463325252ULL;
-
 static double rnd(void) /* the same on all ranks */
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * (double)(state >> 11) / 9007199254740992.0 - 1;
+  return 2 * TestUniform() - 1;
 }
 
 typedef enum {
@@ -226,7 +222,7 @@ static double difference(const Case *k, PetscInt N, PetscInt start, PetscInt n, 
       for (PetscInt v = 0; v < k->rep; v++) {
         const double e = fabs((double)u[(l % across) * k->rep + v + k->inner * (j + n * (l / across))] - x[(l * N + start + j) * k->rep + v]) / scale;
 
-        if (!(e <= worst)) worst = e < 1e300 ? e : 1e300;
+        TestLargest(&worst, e);
       }
   }
   return worst;
@@ -264,7 +260,7 @@ static PetscErrorCode check_device(const Case *k, const BCRTriSpec *spec, BCRTri
     } else PetscCall(BCRTriSolve(tri, f, u));
     PetscCall(BCRTransportGetInfo(transport, &sent));
     if (sent.bytes_sent != info.bytes_sent) *counted = 0;
-    *worst = PetscMax(*worst, difference(k, N, start, spec->n, x, u));
+    TestLargest(worst, difference(k, N, start, spec->n, x, u));
   }
   PetscCall(BCRTriDestroy(&tri));
   PetscCall(BCRDeviceArenaFree(&arena));
@@ -357,7 +353,7 @@ static PetscErrorCode check(const Case *k, BCRTriInfo *info)
     sent_bytes = sent_messages = 0;
     PetscCall(BCRTriSolve(tri, from, u));
     if (sent_bytes != info->bytes_sent) counted = 0;
-    worst = PetscMax(worst, difference(k, N, start, spec.n, x, u));
+    TestLargest(&worst, difference(k, N, start, spec.n, x, u));
   }
   PetscCall(judge(k, N, "host", worst, counted, info));
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -471,6 +467,7 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -550,7 +547,6 @@ int main(int argc, char **argv)
 #if defined(PETSCBCR_HAVE_CUDA)
   PetscCall(BCRTransportDestroy(&transport));
 #endif
-  if (!rank) printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed != 0;
+  return TestStatus(!rank, passed, failed);
 }

@@ -8,6 +8,7 @@
 #include <petscdmshell.h>
 #include "../../src/operator/read.h"
 #include "../../src/operator/devscale.h"
+#include "tests/check.h"
 
 static int      passed = 0, failed = 0;
 static PetscInt every = 1, share; /* -part n -share i: assembled problems i, i + n, ... */
@@ -53,17 +54,9 @@ static PetscErrorCode Keep(MPI_Comm comm, int line, const char *func, const char
 
 /* ---- random numbers ---- */
 
-static uint64_t seed = 12345;
-
-static double Uniform(void)
-{
-  seed = seed * 6364136223846793005u + 1442695040888963407u;
-  return (double)(seed >> 11) / 9007199254740992.0;
-}
-
 static int Pick(int n)
 {
-  return (int)(Uniform() * n) % n;
+  return (int)(TestUniform() * n);
 }
 
 /* ---- building matrices ---- */
@@ -113,7 +106,7 @@ static void AxisBuild(Axis *x)
 
   PetscCallAbort(PETSC_COMM_SELF, PetscMalloc4(n, &x->l, n, &x->u, n, &x->c, n, &x->w));
   PetscCallAbort(PETSC_COMM_SELF, PetscMalloc1(n + 1, &h));
-  for (i = 0; i <= n; i++) h[i] = 0.3 + Uniform();
+  for (i = 0; i <= n; i++) h[i] = 0.3 + TestUniform();
   for (i = 0; i < n; i++) {
     x->w[i] = 1;
     x->l[i] = x->u[i] = x->a;
@@ -127,10 +120,10 @@ static void AxisBuild(Axis *x)
       x->u[i] = x->a / h[i + 1] / x->w[i];
     }
     if (x->stretch == 3) {
-      x->l[i] = x->a * (0.2 + Uniform());
-      x->u[i] = x->a * (0.2 + Uniform());
+      x->l[i] = x->a * (0.2 + TestUniform());
+      x->u[i] = x->a * (0.2 + TestUniform());
     }
-    x->c[i] = x->l[i] + x->u[i] + (x->stretch == 3 ? 0.3 * x->a * Uniform() : 0);
+    x->c[i] = x->l[i] + x->u[i] + (x->stretch == 3 ? 0.3 * x->a * TestUniform() : 0);
   }
   for (s = 0; s < 2 && b <= t; s++) {
     const PetscInt e   = s ? t : b;
@@ -362,7 +355,7 @@ static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator o
   n = N[0] * N[1] * N[2];
   PetscCall(MatCreateVecs(A, &x, &y));
   PetscCall(VecGetArray(x, &xx));
-  for (i = 0; i < n * dof; i++) xx[i] = 2 * Uniform() - 1;
+  for (i = 0; i < n * dof; i++) xx[i] = 2 * TestUniform() - 1;
   PetscCall(VecRestoreArray(x, &xx));
   PetscCall(Product(A, x, y));
   PetscCall(MatNorm(A, NORM_INFINITY, &norm));
@@ -380,7 +373,7 @@ static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator o
           const double model = Row(&ops[c], N, ix, v), product = (double)PetscRealPart(yy[c + dof * i]), off = fabs(model - product);
 
           if (off <= *diff) continue;
-          *diff = off >= 0 ? off : PETSC_INFINITY; /* NaN is not right either */
+          TestLargest(diff, off);
           if (*diff > TOL * (double)(norm * xnorm)) snprintf(where, sizeof(where), " (row %d of %d: operator %.17g, product %.17g, x %.17g)", (int)(c + dof * i), (int)(dof * n), model, product, v[i]);
         }
   }
@@ -464,7 +457,7 @@ static PetscErrorCode ScaleRows(Mat A, PetscInt c, PetscInt dof, double spread)
   PetscCall(MatCreateVecs(A, NULL, &s));
   PetscCall(VecGetLocalSize(s, &n));
   PetscCall(VecGetArray(s, &v));
-  for (i = 0; i < n; i++) v[i] = (PetscScalar)(i % dof == c ? pow(spread, 2 * Uniform() - 1) : 1);
+  for (i = 0; i < n; i++) v[i] = (PetscScalar)(i % dof == c ? pow(spread, 2 * TestUniform() - 1) : 1);
   PetscCall(VecRestoreArray(s, &v));
   PetscCall(MatDiagonalScale(A, s, NULL));
   PetscCall(VecDestroy(&s));
@@ -558,7 +551,7 @@ static PetscErrorCode ReadUpdate(DM da, Mat A, BCRFit fit, BCRPattern *pattern, 
 static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *described)
 {
   static const double off[] = {0, 0, 0.02 * SAME, 30 * SAME, 1, 0};
-  const uint64_t      kept  = seed;
+  const uint64_t      kept  = TestState;
   BCROperator        *ops = NULL, *fresh = NULL;
   PetscInt            dof = 0, got = 0, rows;
   PetscBool           same;
@@ -572,7 +565,7 @@ static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *desc
   for (int k = 0; k < 6; k++) { /* as it is; moved; one entry off by less than counts, by more, a diagonal by a factor, NaN */
     char               said[sizeof(message)];
     double             copies, diff = 0;
-    PetscInt           row = (PetscInt)(Uniform() * (double)rows), n, at;
+    PetscInt           row = (PetscInt)(TestUniform() * (double)rows), n, at;
     PetscScalar        value, old;
     const PetscInt    *cols;
     const PetscScalar *v;
@@ -626,7 +619,7 @@ static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *desc
   }
   if (ops) PetscCall(BCROperatorDestroy(dof, &ops));
   PetscCall(MatDestroy(&B));
-  seed = kept; /* the problems that follow stay what they are */
+  TestState = kept; /* the problems that follow stay what they are */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -705,7 +698,8 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
   for (int t = 0; t < 2; t++) {
     const Mat          B = t ? T : A;
     Vec                x, b, y, r;
-    PetscReal          xnorm = 0, bnorm, worst = 0;
+    PetscReal          xnorm = 0, bnorm;
+    double             worst = 0;
     const PetscScalar *bb, *rr;
     PetscScalar       *xx;
 
@@ -723,7 +717,7 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
       PetscCall(MatRestoreRow(A, j, &entries, NULL, &a));
     }
     PetscCall(VecGetArray(x, &xx));
-    for (PetscInt i = 0; i < n; i++) xx[i] = (2 * Uniform() - 1) / unit[i];
+    for (PetscInt i = 0; i < n; i++) xx[i] = (2 * TestUniform() - 1) / unit[i];
     PetscCall(VecRestoreArray(x, &xx));
     PetscCall(Product(B, x, b));
     if (t) PetscCall(PCApplyTranspose(pc, b, y));
@@ -745,7 +739,7 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
       for (PetscInt k = 0; k < entries; k++) sum += PetscAbsScalar(a[k]) / unit[j[k]];
       PetscCall(MatRestoreRow(B, i, &entries, &j, &a));
       error = PetscAbsScalar(bb[i] - rr[i]) / (sum * xnorm + (singular ? bnorm : PetscAbsScalar(bb[i])));
-      if (!(error <= worst)) worst = error;
+      TestLargest(&worst, (double)error);
     }
     PetscCall(VecRestoreArrayRead(r, &rr));
     PetscCall(VecRestoreArrayRead(b, &bb));
@@ -826,10 +820,10 @@ static void RandomEnds(Axis *x, PetscBool robin, PetscBool slope)
     if (x->end[s] == ROBIN || x->end[s] == SLOPE) {
       if ((x->end[s] == ROBIN && !robin) || (x->end[s] == SLOPE && !slope)) x->end[s] = CELL_NEUMANN;
     }
-    x->d[s]     = (Pick(2) ? 1 : -1) * (0.1 + 10 * Uniform());
+    x->d[s]     = (Pick(2) ? 1 : -1) * (0.1 + 10 * TestUniform());
     x->e[s]     = x->d[s] * (Pick(3) || !robin ? 1.0 : 0.3); /* a slope that is not 1 makes the axis a general one */
     x->vary[s]  = (PetscBool)(Pick(4) == 0);
-    x->robin[s] = 0.1 + 0.7 * Uniform();
+    x->robin[s] = 0.1 + 0.7 * TestUniform();
   }
 }
 
@@ -875,7 +869,7 @@ static PetscErrorCode RandomProblems(void)
       Axis *x = &p.axis[d];
 
       AxisDefault(x, d < dim ? sizes[dim - 1][Pick(12)] : 1);
-      x->a = Pick(3) ? 1 : (Pick(2) ? 0.731 : 1e-3 + 100 * Uniform());
+      x->a = Pick(3) ? 1 : (Pick(2) ? 0.731 : 1e-3 + 100 * TestUniform());
       if (d >= dim) continue;
       if (special == d) x->stretch = 1 + Pick(3);
       RandomEnds(x, (PetscBool)(special == d), (PetscBool)(dim > 1));
@@ -1143,7 +1137,7 @@ static PetscErrorCode Names(void)
 /* A line whose rows are of sizes that differ, but not so much that they are divided by them: none is read less well than another */
 static PetscErrorCode Uneven(void)
 {
-  const uint64_t kept = seed;
+  const uint64_t kept = TestState;
 
   PetscFunctionBegin;
   for (int k = 0; k < 60; k++) {
@@ -1157,7 +1151,7 @@ static PetscErrorCode Uneven(void)
     p.shift           = k % 5 ? 0.0005 : 0.1;
     PetscCall(CheckProblemScaled(&p, DMDA_STENCIL_STAR, 30, "rows of uneven size"));
   }
-  seed = kept; /* the problems that follow stay what they are */
+  TestState = kept; /* the problems that follow stay what they are */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1191,12 +1185,12 @@ static PetscErrorCode Again(void)
     a = ops[0].axis[0].a;
     for (j = 0; j < 25; j++) { /* each rounds in another way */
       const double   factor = j % 2 ? -1.7312377 - 0.1 * j : 0.31415926 + 0.01 * j;
-      const uint64_t kept   = seed;
+      const uint64_t kept   = TestState;
 
       PetscCall(MatScale(A, (PetscScalar)factor));
       PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
       PetscCall(Difference(da, A, dof, ops, &diff));
-      if (j) seed = kept; /* the problems that follow stay what they are */
+      if (j) TestState = kept; /* the problems that follow stay what they are */
       Report((PetscBool)(same && ((ops[0].scale < 0) == (j % 4 == 1 || j % 4 == 2)) && a == ops[0].axis[0].a && diff < TOL), "scaled matrix %d, factor %d: same %d, differs by %g", k, j, (int)same, diff);
     }
     PetscCall(MatShift(A, (PetscScalar)-0.25));
@@ -1393,7 +1387,7 @@ static PetscErrorCode OneEntry(void)
 /* One entry that is in another column, in a row with as many entries as its neighbours have: refused, unless it is zero */
 static PetscErrorCode OneColumn(void)
 {
-  const uint64_t kept = seed;
+  const uint64_t kept = TestState;
 
   PetscFunctionBegin;
   for (int trial = 0; trial < 150; trial++) {
@@ -1430,7 +1424,7 @@ static PetscErrorCode OneColumn(void)
     PetscCall(DMDestroy(&da));
     ProblemDestroy(&p);
   }
-  seed = kept; /* the problems that follow stay what they are */
+  TestState = kept; /* the problems that follow stay what they are */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1722,9 +1716,9 @@ static PetscErrorCode AxisEigenvalues(void)
           const BCREnd plain[2] = {BCR_END_DIRICHLET, BCR_END_DIRICHLET};
 
           for (i = 0; i < n; i++) {
-            l[i] = (PetscReal)(0.1 + Uniform());
-            u[i] = (PetscReal)(0.1 + Uniform());
-            c[i] = l[i] + u[i] + (PetscReal)(Uniform());
+            l[i] = (PetscReal)(0.1 + TestUniform());
+            u[i] = (PetscReal)(0.1 + TestUniform());
+            c[i] = l[i] + u[i] + (PetscReal)(TestUniform());
           }
           PetscCall(BCROperatorCreateUser(1, &n, &a, plain, shift, 1, &op));
           op->shift = shift;
@@ -1890,8 +1884,8 @@ static PetscErrorCode Condition(DM da, Mat A, const BCROperator *op, double *con
   PetscCall(VecDestroy(&y));
   for (i = 0, *asym = 0; i < n; i++)
     for (j = 0; j < n; j++) {
-      *asym = PetscMax(*asym, fabs(b[i + n * j] - b[j + n * i]));
-      top   = PetscMax(top, fabs(b[i + n * j]));
+      TestLargest(asym, fabs(b[i + n * j] - b[j + n * i]));
+      top = PetscMax(top, fabs(b[i + n * j]));
     }
   *asym /= top;
   if (op->scale < 0)
@@ -2068,10 +2062,10 @@ static PetscErrorCode FitNumbers(void)
     {
       const PetscInt row = comp + dof * NODE;
 
-      for (PetscInt q = 0; q < dof; q++) PetscCall(MatSetValue(A, q + dof * NODE, q + dof * NODE, q == comp ? (PetscScalar)(ISPLANE ? 5 : 0.3 + Uniform()) : 3, ADD_VALUES));
+      for (PetscInt q = 0; q < dof; q++) PetscCall(MatSetValue(A, q + dof * NODE, q + dof * NODE, q == comp ? (PetscScalar)(ISPLANE ? 5 : 0.3 + TestUniform()) : 3, ADD_VALUES));
       if (ISPLANE) continue;
       for (d = 0; d < dim; d++) {
-        const double k = 1 + Uniform(), f = cases[c / 2].unsym ? 1 + 0.3 * Uniform() : 1;
+        const double k = 1 + TestUniform(), f = cases[c / 2].unsym ? 1 + 0.3 * TestUniform() : 1;
 
         if (FIRST(d) && !wrap[d] && (N[d] > 1)) {
           PetscCall(MatSetValue(A, row, row, 1.3, ADD_VALUES));
@@ -2149,7 +2143,7 @@ static PetscErrorCode FitNumbers(void)
       {
         const PetscInt box = ix[0] + n[0] * (ix[1] - LOW(1) + n[1] * ix[2]);
 
-        wrongS = PetscMax(wrongS, fabs(S[NODE] - (op->rowscale ? (double)op->rowscale[box] : 0)));
+        TestLargest(&wrongS, fabs(S[NODE] - (op->rowscale ? (double)op->rowscale[box] : 0)));
       }
     }
     FORALL
@@ -2189,12 +2183,12 @@ static PetscErrorCode FitNumbers(void)
         const PetscInt j    = d < 0 ? NODE : NEXT(d);
 
         if (d >= 0 && (n[d] < 2 || (LAST(d) && !wrap[d]))) continue;
-        x[j]  = 1;
-        m[0]  = Row(op, N, ix, x);
-        x[j]  = 0;
-        to    = d < 0 ? D[NODE] : C[d][NODE];
-        dev   = fabs(-m[0] - to) / fabs(m[0]);
-        worst = PetscMax(worst, dev);
+        x[j] = 1;
+        m[0] = Row(op, N, ix, x);
+        x[j] = 0;
+        to   = d < 0 ? D[NODE] : C[d][NODE];
+        dev  = fabs(-m[0] - to) / fabs(m[0]);
+        TestLargest(&worst, dev);
         if (op->devrow == NODE && op->devcol == j) at = dev;
       }
     }
@@ -2282,7 +2276,7 @@ static PetscErrorCode FitPlanes(void)
     PetscCall(MatCreateVecs(A, &v, &y));
     PetscCall(PetscCalloc1(n * n, &x));
     for (i = 0; i < n * n; i++)
-      if (i % n == 0 || i % n == n - 1 || i / n == 0 || i / n == n - 1) x[i] = 2 * Uniform() - 1;
+      if (i % n == 0 || i % n == n - 1 || i / n == 0 || i / n == n - 1) x[i] = 2 * TestUniform() - 1;
     PetscCall(VecGetArray(v, &z));
     for (i = 0; i < n * n; i++) z[i] = (PetscScalar)x[i];
     PetscCall(VecRestoreArray(v, &z));
@@ -2291,7 +2285,7 @@ static PetscErrorCode FitPlanes(void)
     for (i = 0; i < n * n; i++) {
       const PetscInt ix[3] = {i % n, i / n, 0};
 
-      worst = PetscMax(worst, fabs(Row(&ops[0], N, ix, x) - (double)PetscRealPart(z[i])) / 400);
+      TestLargest(&worst, fabs(Row(&ops[0], N, ix, x) - (double)PetscRealPart(z[i])) / 400);
     }
     PetscCall(VecRestoreArray(y, &z));
     Report((PetscBool)(worst < TOL), "planes of fit %s differ by %g", ops[0].fit, worst);
@@ -2489,6 +2483,7 @@ static PetscErrorCode View(void)
 int main(int argc, char **argv)
 {
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-part", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-share", &share, NULL));
@@ -2522,7 +2517,6 @@ int main(int argc, char **argv)
   PetscCall(Rounded());
   PetscCall(Extremes());
   PetscCall(View());
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }

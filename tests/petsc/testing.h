@@ -8,6 +8,7 @@
 #include <petscdmshell.h>
 #include <string.h>
 #include "src/petscbcrimpl.h"
+#include "tests/check.h"
 
 /* The DM is for the preconditioner, the operators are ours */
 #if PETSC_VERSION_GE(3, 25, 0)
@@ -68,8 +69,7 @@ static inline PetscErrorCode TestCatch(MPI_Comm comm, int line, const char *func
 
 static inline int TestEnd(void)
 {
-  (void)printf("%d passed, %d failed\n", (int)TestPassed, (int)TestFailed);
-  return TestFailed ? 1 : 0;
+  return TestStatus(1, (int)TestPassed, (int)TestFailed);
 }
 
 /*
@@ -207,7 +207,7 @@ static inline PetscErrorCode TestBackwardError(Mat A, PetscBool transpose, Vec b
   }
   PetscCall(MatMult(T, x, r));
   PetscCall(VecAYPX(r, -1, b));
-  PetscCall(VecNorm(r, NORM_INFINITY, &rr));
+  PetscCall(TestMaxNorm(r, &rr));
   PetscCall(VecNorm(b, NORM_INFINITY, &rb));
   PetscCall(VecNorm(x, NORM_INFINITY, &rx));
   PetscCall(MatNorm(T, NORM_INFINITY, &ra));

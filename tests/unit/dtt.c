@@ -3,6 +3,7 @@
   and precision; by rows and by columns, in place and not, float work on double data; large sizes by round trip and sampled sums.
 */
 #include "../../src/backend/cpu/cpu.h"
+#include "tests/check.h"
 #include <math.h>
 
 static int passed = 0, failed = 0;
@@ -46,13 +47,9 @@ static void check(int ok, const char *what, int t, int n, int isa, int single, d
   printf("%s: %s, n = %d, instruction set %d, %s: %g\n", what, name(t), n, isa, single ? "single" : "double", value);
 }
 
-static unsigned long long state = 88172645463325252ULL;
-static double             random_number(void)
+static double random_number(void)
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * ((double)(state >> 11) / 9007199254740992.0) - 1;
+  return 2 * TestUniform() - 1;
 }
 
 /* phi_j(i) as written in dtt.h: trig(pi a b/den), and its table[0..2 den) of cos, sin of pi q/den */
@@ -242,7 +239,7 @@ static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, i
       e += d * d / n;
     }
     e = sqrt(e) / r->rms[l % LINES];
-    if (!(e <= worst)) worst = e;
+    TestLargest(&worst, e);
   }
   check(worst <= tolerance(n, single), direction ? (cols ? "synthesis, columns" : "synthesis, rows") : (cols ? "analysis, columns" : "analysis, rows"), t, n, isa, single, worst);
   check(touched == 0, "memory that is not the call's was written", t, n, isa, single, touched);
@@ -279,9 +276,9 @@ static PetscErrorCode modes(BCRDtt dtt, const Basis *b, const long double *table
         else if (e == BCR_END_CELL_DIRICHLET) v += p;
         else if (e == BCR_END_PERIODIC) v -= phi(b, table, side ? 0 : n - 1, j);
       }
-      el = PetscMax(el, fabs((double)(v - lambda[j] * p)));
+      TestLargest(&el, fabs((double)(v - lambda[j] * p)));
     }
-    en = PetscMax(en, fabs((double)(s * norm[j] - 1)));
+    TestLargest(&en, fabs((double)(s * norm[j] - 1)));
   }
   check(el < 4e-15, "eigenvalues", t, n, -1, 0, el);
   check(en < 1e-14, "norms", t, n, -1, 0, en);
@@ -355,7 +352,7 @@ static PetscErrorCode large(int t, int n)
           const int    j = k < 2 ? k : (k < 4 ? n - 1 - (k - 2) : (int)(random_number() * random_number() * (n - 1) / 2 + n / 2.));
           const double d = get(u, (ptrdiff_t)j * count + l, !single) - (double)direct(&b, table, 0, line, 1, j);
 
-          if (!(fabs(d) <= e)) e = fabs(d);
+          TestLargest(&e, fabs(d));
         }
         e /= sqrt(rms[0]);
         check(e <= 4 * tolerance(n, single), "sampled analysis", t, n, isa, single, e); /* the largest of eight, not the rms */
@@ -403,6 +400,7 @@ int main(int argc, char **argv)
   PetscErrorCode   ierr;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++)
     for (int t = 0; t < 17; t++) PetscCall(all_sums(t, sizes[k]));
   for (size_t k = 0; k < sizeof(larger) / sizeof(larger[0]); k++)
@@ -411,7 +409,6 @@ int main(int argc, char **argv)
   ierr = BCRDttCreate(5, BCR_END_PERIODIC, BCR_END_DIRICHLET, PETSC_FALSE, &dtt);
   PetscCall(PetscPopErrorHandler());
   check(ierr == PETSC_ERR_SUP, "one periodic end must be refused", 16, 5, -1, 0, ierr);
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }

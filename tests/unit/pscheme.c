@@ -8,6 +8,7 @@
 */
 #include "../../src/recurrence/pscheme.h"
 #include "../../src/backend/cpu/cpu.h"
+#include "tests/petsc/testing.h"
 #include <math.h>
 #include <complex.h>
 #include <stdio.h>
@@ -21,21 +22,9 @@ typedef long double wide;
   #define wide_abs fabsl
 #endif
 
-static PetscInt passed = 0, failed = 0;
-
-#define CHECK(ok, ...) \
-  do { \
-    if (ok) passed++; \
-    else { \
-      failed++; \
-      printf(__VA_ARGS__); \
-      printf("\n"); \
-    } \
-  } while (0)
-
 static PetscReal rnd(void)
 {
-  return (PetscReal)(2 * drand48() - 1);
+  return (PetscReal)(2 * TestUniform() - 1);
 }
 
 static PetscScalar rnds(void)
@@ -73,9 +62,10 @@ static PetscErrorCode one(PetscInt n, Kind kind, PetscBool constant, PetscInt pa
   BCRRecurrence      r = {n, NULL, coefficient(kind), parts, plain, isa};
   BCRRecurrenceCarry carry;
   PetscScalar       *s, *t, *w, *t0, start = rnds();
-  const int          lanes = BCRCpuGetTable(isa, sizeof(PetscReal) == sizeof(float))->recur->lanes;
-  const PetscInt     m     = n / (parts > 0 ? parts : BCRRecurrenceParts(n, lanes)); /* rows of a part */
-  PetscReal          worst = 0, size = 1;
+  const int          lanes    = BCRCpuGetTable(isa, sizeof(PetscReal) == sizeof(float))->recur->lanes;
+  const PetscInt     m        = n / (parts > 0 ? parts : BCRRecurrenceParts(n, lanes)); /* rows of a part */
+  PetscReal          size     = 1;
+  double             worst    = 0;
   long double        distance = 0;
   wide               exact;
 
@@ -102,20 +92,19 @@ static PetscErrorCode one(PetscInt n, Kind kind, PetscBool constant, PetscInt pa
     size  = PetscMax(size, PetscAbsScalar(s[i] * before));
     size  = PetscMax(size, PetscAbsScalar(t0[i]));
     if (constant && m && kind == UNIT) size = PetscMax(size, PetscAbsScalar(i >= m ? w[i / m * m - 1] : start));
-    worst = PetscMax(worst, (PetscReal)(wide_abs(res) / size));
-    if (!(wide_abs(res) <= 1e30L)) worst = PETSC_INFINITY;
+    TestLargest(&worst, (double)(wide_abs(res) / size));
     if (wide_abs((wide)w[i] - exact) > distance) distance = wide_abs((wide)w[i] - exact);
   }
-  CHECK(worst <= (kind == MIXED ? 200 : (PetscDefined(USE_COMPLEX) ? 16 : 12)) * PETSC_MACHINE_EPSILON, "n %d %s constant %d parts %d plain %d isa %d in place %d: residual %g", (int)n, kinds[kind], constant, (int)parts, plain, isa, inplace,
+  Check(worst <= (kind == MIXED ? 200 : (PetscDefined(USE_COMPLEX) ? 16 : 12)) * PETSC_MACHINE_EPSILON, "n %d %s constant %d parts %d plain %d isa %d in place %d: residual %g", (int)n, kinds[kind], constant, (int)parts, plain, isa, inplace,
         (double)worst);
-  if (kind == SHRINK || kind == UNDER || kind == GROWING) CHECK(distance <= 60 * PETSC_MACHINE_EPSILON, "n %d %s constant %d parts %d plain %d isa %d: off by %Lg", (int)n, kinds[kind], constant, (int)parts, plain, isa, distance);
+  if (kind == SHRINK || kind == UNDER || kind == GROWING) Check(distance <= 60 * PETSC_MACHINE_EPSILON, "n %d %s constant %d parts %d plain %d isa %d: off by %Lg", (int)n, kinds[kind], constant, (int)parts, plain, isa, distance);
   if (n && carry.growth <= BCR_RECUR_GROWTH) {
     const PetscReal off = PetscAbsScalar(carry.S * start + carry.T - w[n - 1]);
 
-    CHECK(off <= (100 + (PetscReal)n) * PETSC_MACHINE_EPSILON * (1 + PetscAbsScalar(w[n - 1]) + carry.growth), "n %d %s constant %d parts %d plain %d: S w + T is off by %g", (int)n, kinds[kind], constant, (int)parts, plain, (double)off);
+    Check(off <= (100 + (PetscReal)n) * PETSC_MACHINE_EPSILON * (1 + PetscAbsScalar(w[n - 1]) + carry.growth), "n %d %s constant %d parts %d plain %d: S w + T is off by %g", (int)n, kinds[kind], constant, (int)parts, plain, (double)off);
   }
-  if (!n) CHECK(carry.S == (PetscScalar)1 && carry.T == (PetscScalar)0, "carry of no elements");
-  if (kind == GROWING && n > 10) CHECK(carry.growth > BCR_RECUR_GROWTH, "growth %g not seen", (double)carry.growth);
+  if (!n) Check(carry.S == (PetscScalar)1 && carry.T == (PetscScalar)0, "carry of no elements");
+  if (kind == GROWING && n > 10) Check(carry.growth > BCR_RECUR_GROWTH, "growth %g not seen", (double)carry.growth);
   PetscCall(PetscFree4(s, t, t0, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -145,7 +134,7 @@ static PetscErrorCode special(PetscInt n, int what, PetscBool constant, int isa)
     if (what == 2 && constant) x = w[i]; /* NaN in an array that is not used */
     if (PetscIsNanScalar(x) != PetscIsNanScalar(w[i]) || PetscIsInfOrNanScalar(x) != PetscIsInfOrNanScalar(w[i])) differ++;
   }
-  CHECK(!differ, "n %d special %d constant %d isa %d: %d entries are not as in the loop", (int)n, what, constant, isa, (int)differ);
+  Check(!differ, "n %d special %d constant %d isa %d: %d entries are not as in the loop", (int)n, what, constant, isa, (int)differ);
   PetscCall(PetscFree3(s, t, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -156,6 +145,7 @@ int main(int argc, char **argv)
   static const PetscInt parts[] = {0, 1, 2, 3, 7, 16, 17, 31, 64, 100};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
   for (int isa = 0; isa <= BCRCpuBestISA(); isa++) {
     for (size_t a = 0; a < PETSC_STATIC_ARRAY_LENGTH(sizes); a++) {
       for (int kind = 0; kind < NKINDS; kind++) {
@@ -181,8 +171,7 @@ int main(int argc, char **argv)
   PetscCall(one(1 << 20, GROWING, PETSC_FALSE, 0, PETSC_FALSE, -1, PETSC_FALSE));
   PetscCall(one(1 << 20, MIXED, PETSC_FALSE, 0, PETSC_TRUE, -1, PETSC_TRUE));
   /* near sqrt(n/2) */
-  CHECK(BCRRecurrenceParts(1 << 20, 1) == 724 && BCRRecurrenceParts(1 << 18, 1) == 362 && BCRRecurrenceParts(0, 16) == 1 && BCRRecurrenceParts(1 << 20, 16) == 720, "number of parts");
-  printf("%d passed, %d failed\n", (int)passed, (int)failed);
+  Check(BCRRecurrenceParts(1 << 20, 1) == 724 && BCRRecurrenceParts(1 << 18, 1) == 362 && BCRRecurrenceParts(0, 16) == 1 && BCRRecurrenceParts(1 << 20, 16) == 720, "number of parts");
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestEnd();
 }

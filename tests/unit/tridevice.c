@@ -5,6 +5,7 @@
   Options: -long (lines of up to 2^24 rows too), -quick, -sanitizer (a tenth, a hundredth of the cases)
 */
 #include "../../src/tridiagonal/device.h"
+#include "tests/check.h"
 #include <petscblaslapack.h>
 
 static int passed = 0, failed = 0;
@@ -77,7 +78,7 @@ static PetscErrorCode onhost(const Case *c, const BCRTriSpec *spec, const BCRTri
         lf[j] = f[i + (size_t)c->s.inner * (j + (size_t)c->s.n * o)];
         lu[j] = u[i + (size_t)c->s.inner * (j + (size_t)c->s.n * o)];
       }
-      *worst = PetscMax(*worst, backward(spec, i / c->s.rep + c->s.inner / c->s.rep * o, lf, lu));
+      TestLargest(worst, backward(spec, i / c->s.rep + c->s.inner / c->s.rep * o, lf, lu));
     }
   PetscCall(PetscFree3(u, lf, lu));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -134,11 +135,11 @@ static PetscErrorCode run(const Case *c, double *error)
         lf[j] = f[at + i + (size_t)c->s.inner * (j + (size_t)c->s.n * o)];
         lu[j] = u[at + i + (size_t)c->s.inner * (j + (size_t)c->s.n * o)];
       }
-      worst = PetscMax(worst, backward(&spec, line, lf, lu));
+      TestLargest(&worst, backward(&spec, line, lf, lu));
       if (c->s.n > 4000000) continue;
       PetscCall(reference(&spec, line, lf, lx));
       for (PetscInt j = 0; j < c->s.n; j++) nu = PetscMax(nu, fabs(lx[j]));
-      for (PetscInt j = 0; j < c->s.n; j++) differ = PetscMax(differ, fabs(((double)lu[j] - lx[j])) / nu);
+      for (PetscInt j = 0; j < c->s.n; j++) TestLargest(&differ, fabs(((double)lu[j] - lx[j])) / nu);
     }
   tolerance = PetscDefined(USE_REAL_SINGLE) || c->precision == BCR_TRI_SINGLE || (c->method == BCR_TRI_DC && c->precision == BCR_TRI_MIXED) ? 5e-7 : 1e-15;
   if (error) error[tolerance > 1e-10] = PetscMax(error[tolerance > 1e-10], worst);
@@ -347,6 +348,7 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
 int main(int argc, char **argv)
 {
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     PetscBool   quick = PETSC_FALSE, sanitizer = PETSC_FALSE, longer = PETSC_FALSE;
@@ -361,7 +363,6 @@ int main(int argc, char **argv)
 #else
   printf("built without CUDA\n");
 #endif
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed ? 1 : 0;
+  return TestStatus(1, (int)passed, (int)failed);
 }

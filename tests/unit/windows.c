@@ -8,6 +8,7 @@
 */
 #include "../../src/tridiagonal/device.h"
 #include "../../src/compact/compact.h"
+#include "tests/check.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -18,13 +19,9 @@ static int passed, failed;
   #include "../../src/backend/cuda/lineranks.h"
   #include "../../src/backend/cuda/transport.h"
 
-static unsigned long long state = 88172645463325252ULL;
-static double             number(void)
+static double number(void)
 {
-  state ^= state << 13;
-  state ^= state >> 7;
-  state ^= state << 17;
-  return 2 * (double)(state >> 11) / 9007199254740992.0 - 1;
+  return 2 * TestUniform() - 1;
 }
 
 static void judge(const char *what, PetscInt inner, PetscInt n, PetscInt outer, int kind, int round, double off, double tol)
@@ -211,7 +208,7 @@ static PetscErrorCode lines(PetscInt inner, PetscInt n, PetscInt outer, int kind
           const PetscInt at = i + inner * (j + n * o), before = i + inner * ((j + n - 1) % n + n * o), after = i + inner * ((j + 1) % n + n * o);
           const double   e = fabs((double)f[at] - ((double)numbers.row[0] * u[before] + (double)numbers.row[1] * u[at] + (double)numbers.row[2] * u[after]));
 
-          if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+          TestLargest(&off, e);
           size = PetscMax(size, fabs((double)u[at]));
         }
     judge("lines", inner, n, outer, kind, round, off, 8 * (double)PETSC_MACHINE_EPSILON * (1 + (fabs(a) + fabs(b) + fabs(c)) * size));
@@ -296,7 +293,7 @@ static PetscErrorCode halves(PetscInt inner, const PetscInt n[2], PetscInt outer
           const double before = j ? (double)AT(u, o, j - 1, k) : 0, at = (double)AT(u, o, j, k), after = j < n[0] + n[1] - 1 ? (double)AT(u, o, j + 1, k) : 0;
           const double e = fabs((double)AT(f, o, j, k) - ((double)numbers.row[0] * before + (double)numbers.row[1] * at + (double)numbers.row[2] * after));
 
-          if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+          TestLargest(&off, e);
           size = PetscMax(size, fabs(at));
         }
   #undef AT
@@ -410,7 +407,7 @@ static PetscErrorCode derivative(MatCompactScheme scheme, PetscInt derivative_, 
     for (PetscInt i = 0; i < all; i++) {
       const double e = fabs((double)u[i] - (double)v[i]);
 
-      if (!(e <= off)) off = e < 1e300 ? e : 1e300;
+      TestLargest(&off, e);
       size = PetscMax(size, fabs((double)v[i]));
     }
     judge("derivative", 1, n, outer, (int)(2 * scheme + derivative_), round, off, 60 * (double)PETSC_MACHINE_EPSILON * size);
@@ -495,6 +492,7 @@ int main(int argc, char **argv)
 {
   (void)setenv("CUDA_MODULE_LOADING", "EAGER", 0); /* -halves: no kernel is to be loaded while another one waits for it */
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(TestSeed());
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     PetscBool   quick = PETSC_FALSE, two = PETSC_FALSE;
@@ -510,7 +508,6 @@ int main(int argc, char **argv)
 #else
   printf("built without CUDA\n");
 #endif
-  printf("%d passed, %d failed\n", passed, failed);
   PetscCall(PetscFinalize());
-  return failed != 0;
+  return TestStatus(1, passed, failed);
 }

@@ -1,0 +1,67 @@
+/* What all tests share: the exit status, a maximum that keeps a NaN, random numbers */
+#pragma once
+
+#include <petscvec.h>
+#include "src/petscbcrimpl.h"
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* The exit status of a program, which says on request how many checks there were. One without any is skipped, not passed: 77 is
+   ctest's SKIP_RETURN_CODE (cmake/PETScBCRTests.cmake) */
+static inline int TestStatus(int print, int passed, int failed)
+{
+  if (print) {
+    (void)printf("%d passed, %d failed%s\n", passed, failed, passed + failed ? "" : ": nothing to test here");
+    (void)fflush(stdout);
+  }
+  return failed ? 1 : (passed ? 0 : 77);
+}
+
+/* The largest error so far. A NaN is an infinite one: it stays whatever comes next, and in MPI_MAX too, where PetscMax(), fmax() and
+   if (!(e <= worst)) worst = e; go on with the next finite number */
+static inline void TestLargest(double *worst, double e)
+{
+  if (!(e <= *worst)) *worst = e == e ? e : HUGE_VAL;
+}
+
+/* max |v_i|, infinite where one is NaN: VecNorm() may lose it on several ranks and on devices */
+static inline PetscErrorCode TestMaxNorm(Vec v, PetscReal *norm)
+{
+  const PetscScalar *a;
+  PetscInt           n;
+  double             largest = 0;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetArrayRead(v, &a));
+  for (PetscInt i = 0; i < n; ++i) TestLargest(&largest, (double)PetscAbsScalar(a[i]));
+  PetscCall(VecRestoreArrayRead(v, &a));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &largest, 1, MPI_DOUBLE, MPI_MAX, PetscObjectComm((PetscObject)v)));
+  *norm = (PetscReal)largest;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Random numbers: xorshift, the same on all ranks and machines */
+#define TEST_STATE UINT64_C(88172645463325252)
+static uint64_t TestState = TEST_STATE;
+
+static inline double TestUniform(void) /* in (0, 1) */
+{
+  TestState ^= TestState << 13;
+  TestState ^= TestState >> 7;
+  TestState ^= TestState << 17;
+  return ((double)(TestState >> 11) + .5) / 9007199254740992.;
+}
+
+/* -seed N: other random numbers than those of every check, which are -seed 0 */
+static inline PetscErrorCode TestSeed(void)
+{
+  PetscInt seed = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
+  TestState = TEST_STATE + (uint64_t)seed * UINT64_C(0x9e3779b97f4a7c15);
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "random numbers of -seed %d\n", (int)seed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
