@@ -643,6 +643,16 @@ static void BCRLineDivide(BCRLine *L, PetscInt d, PetscInt base, double centre)
   for (i = 0; i < L->n; i++) L->dg[i] += cor; /* base row: 0 */
 }
 
+/* The least of the row sums of a line, of its inner rows where there are any */
+static double BCRLineLeast(const BCRLine *L)
+{
+  const PetscInt first = L->n > 2 ? 1 : 0;
+  double         least = PETSC_MAX_REAL;
+
+  for (PetscInt i = first; i < L->n - first; i++) least = PetscMin(least, L->dg[i] - (i ? L->lo[i] : 0) - (i < L->n - 1 ? L->up[i] : 0));
+  return least;
+}
+
 /* Names the ends of an axis that is uniform, tol for differences of diagonals; PETSC_FALSE: it is not */
 static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol)
 {
@@ -704,7 +714,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
   BCRLine           L[3];
   PetscInt          b[3], base[3], ix[3], d, i, s, t, general = -1;
   int               k, pick[3] = {0, 0, 0}, best[3] = {0, 0, 0};
-  double            centre, sign = 0, bestscore = PETSC_MAX_REAL, tol, unit = 0, shift, rest;
+  double            centre, sign = 0, bestscore = PETSC_MAX_REAL, tol, unit = 0, shift, rest, size;
   double            c0[7];
   PetscBool         empty = PETSC_FALSE;
   BCRFault          fault = {PETSC_SUCCESS, ""};
@@ -839,10 +849,16 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     for (s = 0; s < 2; s++) {
       const PetscInt e = s ? L[d].n - 1 : 0;
 
-      if (base[d] == e) rest -= L[d].out[s] * L[d].slope[s];
+      if (base[d] == e && d != general) rest -= L[d].out[s] * L[d].slope[s];
     }
     if (L[d].n > 2 && !L[d].general) rest -= L[d].first;
     if (L[d].n > 2 || L[d].general || L[d].n == 1) L[d].npairs = 1;
+  }
+  size = PetscAbs(centre);
+  if (general >= 0) { /* what its rows have is not in the base row alone */
+    BCRLineDivide(&L[general], general, -1, 0);
+    rest += BCRLineLeast(&L[general]) - centre;
+    for (i = 0; i < L[general].n; i++) size = PetscMax(size, PetscAbs(L[general].dg[i]));
   }
   for (pick[0] = 0; pick[0] < L[0].npairs; pick[0]++) {
     for (pick[1] = 0; pick[1] < L[1].npairs; pick[1]++) {
@@ -853,7 +869,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
           if (L[d].n == 2 && !L[d].general) left -= L[d].pairs[pick[d]].first;
           score += pick[d];
         }
-        if (PetscAbs(left) > BCR_SUM_TOL * PetscAbs(centre)) score += left > 0 ? 1000 : 2000;
+        if (PetscAbs(left) > BCR_SUM_TOL * size) score += left > 0 ? 1000 : 2000;
         if (score < bestscore) {
           bestscore = score;
           for (d = 0; d < 3; d++) best[d] = pick[d];
@@ -876,7 +892,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
   }
   if (general >= 0) { /* the shift is the smallest row sum of the line, with the couplings to dropped planes */
     BCRLine *l     = &L[general];
-    double   other = 0, size = PetscAbs(centre);
+    double   other = 0;
 
     /* diagonals less what the other axes have, not by differences to the base row: that one may be so large that little is left of others */
     for (d = 0; d < 3; d++) {
@@ -885,14 +901,11 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
       if (d != general && L[d].n > 1) other += L[d].first;
     }
     BCRLineDivide(l, general, -1, other); /* no base row */
-    shift = PETSC_MAX_REAL;
-    for (i = l->n > 2 ? 1 : 0; i < (l->n > 2 ? l->n - 1 : l->n); i++) shift = PetscMin(shift, l->dg[i] - l->lo[i] - l->up[i]);
+    shift = BCRLineLeast(l);
     for (s = 0; s < 2; s++) { /* T ends with the box */
       if (s) l->up[l->n - 1] = 0;
       else l->lo[0] = 0;
     }
-    for (i = 0; i < l->n; i++) size = PetscMax(size, PetscAbs(l->dg[i]));
-    if (l->n == 2) shift = PetscMin(l->dg[0] - l->up[0], l->dg[1] - l->lo[1]);
     if (PetscAbs(shift) <= BCR_SUM_TOL * size) shift = 0;
     for (i = 0; i < l->n; i++) l->dg[i] -= shift;
     if (unit == 0)

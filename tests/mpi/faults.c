@@ -13,23 +13,33 @@
 #include <petscts.h>
 
 typedef enum {
-  CORNER_IDENTITY,     /* row and column of a corner those of the identity */
-  CORNER_ROW,          /* the row only */
-  INSIDE_IDENTITY,     /* row and column of a cell inside */
-  INSIDE_OPPOSITE,     /* the same, of the sign that the rest of the matrix does not have */
-  CORNER_DOUBLED,      /* twice the diagonal of a corner */
-  CORNER_HUGE,         /* 1e10 on the diagonal of a corner */
-  INSIDE_HUGE,         /* 1e8 on that of a cell inside */
-  ROBIN,               /* du/dn + u/10 = 0 on the ends of two axes */
-  WALL_CELL,           /* Dirichlet on one cell of a wall */
-  PENALTY_SOFT,        /* 1e8 on the diagonals of the walls of two axes */
-  PENALTY_HARD,        /* 1e12 */
-  NEARLY_SINGULAR,     /* 1e-11 of the diagonal of one cell, which is less than a coefficient may differ by */
+  CORNER_IDENTITY, /* row and column of a corner those of the identity */
+  CORNER_ROW,      /* the row only */
+  INSIDE_IDENTITY, /* row and column of a cell inside */
+  INSIDE_OPPOSITE, /* the same, of the sign that the rest of the matrix does not have */
+  CORNER_DOUBLED,  /* twice the diagonal of a corner */
+  CORNER_HUGE,     /* 1e10 on the diagonal of a corner */
+  INSIDE_HUGE,     /* 1e8 on that of a cell inside */
+  ROBIN,           /* du/dn + u/10 = 0 on the ends of two axes */
+  WALL_CELL,       /* Dirichlet on one cell of a wall */
+  PENALTY_SOFT,    /* 1e8 on the diagonals of the walls of two axes */
+  PENALTY_HARD,    /* 1e12 */
+  NEARLY_SINGULAR, /* 1e-11 of the diagonal of one cell, which is less than a coefficient may differ by */
   CASES
 } Case;
 
-static const char *const names[] = {"corner row and column of the identity", "corner row of the identity", "row and column of the identity inside", "the same with the other sign", "corner doubled", "1e10 on a corner",
-                                    "1e8 on a cell inside", "convective walls", "one cell of a wall held", "walls with a penalty of 1e8", "walls with a penalty of 1e12", "1e-11 of one diagonal"};
+static const char *const names[] = {"corner row and column of the identity",
+                                    "corner row of the identity",
+                                    "row and column of the identity inside",
+                                    "the same with the other sign",
+                                    "corner doubled",
+                                    "1e10 on a corner",
+                                    "1e8 on a cell inside",
+                                    "convective walls",
+                                    "one cell of a wall held",
+                                    "walls with a penalty of 1e8",
+                                    "walls with a penalty of 1e12",
+                                    "1e-11 of one diagonal"};
 
 /* -scale times the Laplacian of n cells (1/h = n[0]), and what the case does to it */
 static PetscErrorCode Assemble(Case what, PetscInt dim, const PetscInt n[3], PetscBool periodic, PetscReal scale, DM *da, Mat *A)
@@ -52,10 +62,10 @@ static PetscErrorCode Assemble(Case what, PetscInt dim, const PetscInt n[3], Pet
   for (PetscInt k = info.zs; k < info.zs + info.zm; k++) {
     for (PetscInt j = info.ys; j < info.ys + info.ym; j++) {
       for (PetscInt i = info.xs; i < info.xs + info.xm; i++) {
-        const PetscReal h2 = (PetscReal)(n[0] * n[0]);
-        PetscInt        m     = 1;
-        PetscReal       diag  = 0;
-        const PetscBool own   = (PetscBool)IS(i, j, k), identity = (PetscBool)(what == CORNER_IDENTITY || what == INSIDE_IDENTITY || what == INSIDE_OPPOSITE);
+        const PetscReal h2   = (PetscReal)(n[0] * n[0]);
+        PetscInt        m    = 1;
+        PetscReal       diag = 0;
+        const PetscBool own = (PetscBool)IS(i, j, k), identity = (PetscBool)(what == CORNER_IDENTITY || what == INSIDE_IDENTITY || what == INSIDE_OPPOSITE);
 
         row.c = 0, row.i = i, row.j = j, row.k = k;
         col[0] = row;
@@ -130,15 +140,15 @@ static PetscErrorCode LU(Mat A, Vec b, Vec x)
 
 static PetscErrorCode Solve(Case what, PetscInt dim, PetscBool periodic, PetscReal scale, PetscInt *most)
 {
-  static const PetscInt  grids[2][3] = {
+  static const PetscInt grids[2][3] = {
     {20, 16, 1},
     {10, 9,  8}
   };
-  static const KSPType          types[] = {KSPCG, KSPGMRES, KSPBCGS, KSPFGMRES};
-  static const PCBCRPoissonFit  fits[]  = {PCBCRPOISSON_FIT_AUTO, PCBCRPOISSON_FIT_SCALED, PCBCRPOISSON_FIT_AVERAGE};
-  DM                            da;
-  Mat                           A;
-  Vec                           b, x, ref;
+  static const KSPType         types[] = {KSPCG, KSPGMRES, KSPBCGS, KSPFGMRES};
+  static const PCBCRPoissonFit fits[]  = {PCBCRPOISSON_FIT_AUTO, PCBCRPOISSON_FIT_SCALED, PCBCRPOISSON_FIT_AVERAGE};
+  DM                           da;
+  Mat                          A;
+  Vec                          b, x, ref;
 
   PetscFunctionBegin;
   PetscCall(Assemble(what, dim, grids[dim - 2], periodic, scale, &da, &A));
@@ -168,8 +178,8 @@ static PetscErrorCode Solve(Case what, PetscInt dim, PetscBool periodic, PetscRe
       PetscCall(Residual(A, b, x, &residual));
       PetscCall(TestDifference(x, ref, &error));
       *most = PetscMax(*most, its);
-      Check(reason > 0 && residual < 1e-9 && error < (what == NEARLY_SINGULAR ? 0.05 : 1e-5), "%s, %d-D%s, scale %g: %s, fit %s: %s after %d iterations, residual %g, differs by %g from LU", names[what], (int)dim, periodic ? ", periodic" : "", (double)scale,
-            types[t], PCBCRPoissonFits[fits[f]], KSPConvergedReasons[reason], (int)its, (double)residual, (double)error);
+      Check(reason > 0 && residual < 1e-9 && error < (what == NEARLY_SINGULAR ? 0.05 : 1e-5), "%s, %d-D%s, scale %g: %s, fit %s: %s after %d iterations, residual %g, differs by %g from LU", names[what], (int)dim, periodic ? ", periodic" : "",
+            (double)scale, types[t], PCBCRPoissonFits[fits[f]], KSPConvergedReasons[reason], (int)its, (double)residual, (double)error);
       if (t == 0 && f == 0) { /* one solve is not the solution */
         PetscCall(KSPSetType(ksp, KSPPREONLY));
         for (PetscInt again = 0; again < 4; again++) CheckError(KSPSolve(ksp, b, x), PETSC_ERR_SUP, "KSPPREONLY");
