@@ -191,11 +191,14 @@ static PetscErrorCode KSPRefineMatApply(KSP ksp, Mat R, Mat Z)
     PetscCall(PCMatApplyTranspose(ksp->pc, R, Z));
 #else
     for (PetscInt c = 0; c < n; ++c) {
+      PetscErrorCode ierr;
+
       PetscCall(MatDenseGetColumnVecRead(R, c, &r));
       PetscCall(MatDenseGetColumnVecWrite(Z, c, &z));
-      PetscCall(PCApplyTranspose(ksp->pc, r, z));
+      ierr = PCApplyTranspose(ksp->pc, r, z);
       PetscCall(MatDenseRestoreColumnVecWrite(Z, c, &z));
       PetscCall(MatDenseRestoreColumnVecRead(R, c, &r));
+      PetscCall(ierr);
     }
 #endif
   }
@@ -244,16 +247,36 @@ static PetscErrorCode KSPRefineMatNorms(Mat B, PetscReal norms[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R.
-   A matrix of the device takes host vectors for ones whose entries it has there already, columns of a dense matrix however are one
-   vector with ever another array: the product is taken with the KSP's own vectors where their type differs. */
-static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscReal norms[])
+/* One column of the following. A matrix of the device takes host vectors for ones whose entries it has there already, columns of a dense
+   matrix however are one vector with ever another array: the product is taken with the KSP's own vectors where their type differs. */
+static PetscErrorCode KSPRefineColumnResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r, PetscReal *norm)
 {
-  Mat       A;
-  Vec       b, x, r;
-  PetscInt  n;
   VecType   type[2];
   PetscBool same;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetType(x, &type[0]));
+  PetscCall(VecGetType(ksp->work[0], &type[1]));
+  PetscCall(PetscStrcmp(type[0], type[1], &same));
+  if (same) PetscCall(KSPRefineResidual(ksp, A, b, x, r));
+  else {
+    PetscCall(KSPRefineCopy(x, ksp->work[0]));
+    PetscCall(KSP_MatMult(ksp, A, ksp->work[0], ksp->work[1]));
+    PetscCall(KSPRefineCopy(ksp->work[1], r));
+    PetscCall(VecAYPX(r, -1, b));
+  }
+  PetscCall(VecNorm(r, NORM_2, norm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. A product that fails leaves dense
+   matrices from which no column is taken out: PETSc would not destroy others. */
+static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscReal norms[])
+{
+  Mat            A;
+  Vec            b, x, r;
+  PetscInt       n;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
@@ -262,20 +285,11 @@ static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscRe
     PetscCall(MatDenseGetColumnVecRead(B, c, &b));
     PetscCall(MatDenseGetColumnVecRead(X, c, &x));
     PetscCall(MatDenseGetColumnVecWrite(R, c, &r));
-    PetscCall(VecGetType(x, &type[0]));
-    PetscCall(VecGetType(ksp->work[0], &type[1]));
-    PetscCall(PetscStrcmp(type[0], type[1], &same));
-    if (same) PetscCall(KSPRefineResidual(ksp, A, b, x, r));
-    else {
-      PetscCall(KSPRefineCopy(x, ksp->work[0]));
-      PetscCall(KSP_MatMult(ksp, A, ksp->work[0], ksp->work[1]));
-      PetscCall(KSPRefineCopy(ksp->work[1], r));
-      PetscCall(VecAYPX(r, -1, b));
-    }
-    PetscCall(VecNorm(r, NORM_2, &norms[c]));
+    ierr = KSPRefineColumnResidual(ksp, A, b, x, r, &norms[c]);
     PetscCall(MatDenseRestoreColumnVecWrite(R, c, &r));
     PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
     PetscCall(MatDenseRestoreColumnVecRead(B, c, &b));
+    PetscCall(ierr);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
