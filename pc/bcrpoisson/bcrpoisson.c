@@ -202,22 +202,49 @@ static PetscErrorCode PCBCRPoissonSetGrid(PC pc, DM da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The slabs that the solver works on, and what the operators say about nodes brought there */
-static PetscErrorCode PCBCRPoissonSetSlabs(PC pc)
+/* Work on the device is asked for, or where the vectors of the matrix and of the DM are */
+static PetscErrorCode PCBCRPoissonVecsOnDevice(PC pc, DM da, PetscBool *device)
 {
-  PC_BCRPoisson *bcr    = (PC_BCRPoisson *)pc->data;
-  PetscInt       prefer = -1;
+  VecType type[2];
 
   PetscFunctionBegin;
-  for (PetscInt d = 0; d < 3; ++d)
-    if (bcr->ops[0].axis[d].lower) prefer = d; /* the axis along which lines are solved takes any coefficients */
-  if (bcr->slab && prefer >= 0 && prefer != bcr->moves.axis) {
+  PetscCall(MatGetVecType(pc->pmat, &type[0]));
+  PetscCall(DMGetVecType(da, &type[1]));
+  PetscCall(BCRTypesOnDevice(type[0], type[1], device));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The axis along which coefficients vary, -1: none. Components may have different ones: the longest */
+static void PCBCRPoissonGeneralAxis(PC pc, PetscInt *general)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  *general = -1;
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    for (PetscInt d = 0; d < 3; ++d)
+      if (bcr->ops[c].axis[d].lower && (*general < 0 || bcr->size[d] > bcr->size[*general])) *general = d;
+  }
+}
+
+/* The slabs that the solver works on, and what the operators say about nodes brought there */
+static PetscErrorCode PCBCRPoissonSetSlabs(PC pc, DM da)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt       general, axis;
+  PetscBool      device, inplace, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PCBCRPoissonGeneralAxis(pc, &general);
+  PetscCall(PCBCRPoissonVecsOnDevice(pc, da, &device));
+  BCRMovesChoose(&bcr->grid, general, device, &axis, &inplace);
+  if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));
     PetscCall(BCRMovesDestroy(&bcr->moves));
     PetscCall(PetscFree(bcr->slab));
+    known = PETSC_FALSE;
   }
-  if (!bcr->moves.nodes && !bcr->moves.sf) {
-    PetscCall(BCRMovesCreate(&bcr->grid, prefer, &bcr->moves));
+  if (!known) {
+    PetscCall(BCRMovesCreate(&bcr->grid, axis, inplace, &bcr->moves));
     if (!bcr->moves.inplace) PetscCall(PetscMalloc1(PetscMax(bcr->dof * bcr->moves.nodes, 1), &bcr->slab));
   }
   for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c) PetscCall(BCRMovesTakeOperator(&bcr->grid, &bcr->moves, &bcr->ops[c]));
@@ -263,8 +290,7 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
 /* Where to work: as asked, else where the vectors of the matrix and of the DM live */
 static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
 {
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  VecType        type[2];
+  PC_BCRPoisson *bcr  = (PC_BCRPoisson *)pc->data;
   const char    *why  = NULL;
   PetscBool      cuda = PETSC_FALSE;
   PetscMPIInt    mine, all;
@@ -284,9 +310,7 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
     PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
     bcr->device = PETSC_TRUE;
   } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
-    PetscCall(MatGetVecType(pc->pmat, &type[0]));
-    PetscCall(DMGetVecType(da, &type[1]));
-    PetscCall(BCRTypesOnDevice(type[0], type[1], &cuda));
+    PetscCall(PCBCRPoissonVecsOnDevice(pc, da, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
   }
@@ -361,7 +385,7 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
-  PetscCall(PCBCRPoissonSetSlabs(pc));
+  PetscCall(PCBCRPoissonSetSlabs(pc, da));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
   if (!done) {
     PetscCall(PCBCRPoissonChooseBackend(pc, da));
@@ -629,7 +653,7 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
   const BCRGrid    *g       = &bcr->grid;
   const BCRMoves   *m       = &bcr->moves;
   const double      bytes   = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
-  PetscInt          rows[2] = {-m->len, m->len}, all[2], axis = m->axis;
+  PetscInt          rows[2] = {-m->len, m->len}, all[2], axis = m->axis, general, cut = 0;
 
   PetscFunctionBegin;
   if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -642,7 +666,16 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
     if (info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", info.transport));
     if (info.ranks[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n", info.ranks, (double)info.bytes_sent, (double)info.messages));
   }
+  PCBCRPoissonGeneralAxis(pc, &general);
+  if (m->inplace && general >= 0 && general != m->axis)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: by the %" PetscInt_FMT " eigenvectors of the coefficients along %c, which set-up finds in the order of %g operations; a solve takes %g for each line between slabs\n", bcr->size[general],
+                                     xyz[general], 10 * PetscPowReal((PetscReal)bcr->size[general], 3), 8 * PetscSqr((double)bcr->size[general])));
   if (m->inplace) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < g->dim; ++d)
+    if (g->parts[d] > 1) ++cut;
+  if (cut == 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: coefficients vary along %c, and slabs of the DMDA as it is cut would need the %" PetscInt_FMT " eigenvectors of that axis, which cost more than to move vectors\n", xyz[general],
+                                     bcr->size[general]));
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "redistributed: the DMDA is cut %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f bytes between ranks, %.0f by the rank that sends most\n",
                                    g->parts[0], g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
@@ -1244,7 +1277,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   When the values of the matrix change, set-up reads it again and keeps the plan; it is made anew only if the form of the operator changed.
 
   On several processes the grid is worked on in slabs along one axis, and each process sends two rows (planes) of it in an application.
-  If the `DMDA` is cut along one axis only, whichever, that is how it lies and nothing moves; else vectors are first brought to slabs, and back. `PCView()` says so, and
+  If the `DMDA` is cut along one axis only, whichever, that is how it lies and nothing moves (unless coefficients vary along another, long axis); else vectors are first brought to slabs, and back. `PCView()` says so, and
   which `-da_processors_` options avoid it. Solutions are those of one process to rounding. So do processes with GPUs (one for each, or shared),
   which exchange rows by `-pc_bcrpoisson_transport`; vectors that have to be brought to slabs go by way of the host, and `mixed` precision is double there.
 
