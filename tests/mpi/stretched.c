@@ -78,12 +78,12 @@ int main(int argc, char **argv)
     const char *ends;
     PetscBool   stays; /* on two ranks */
   } cases[] = {
-    {2, {400, 9, 1},   1, 0, 1, "ddrr",   PETSC_FALSE},
-    {2, {8, 300, 1},   1, 1, 0, "ccDd",   PETSC_FALSE},
-    {2, {70, 240, 1},  1, 0, 1, "nddn",   PETSC_TRUE },
-    {2, {20, 9, 1},    2, 0, 1, "rdcc",   PETSC_TRUE },
-    {3, {90, 5, 8},    1, 0, 2, "cdddpp", PETSC_FALSE},
-    {3, {5, 10, 80},   2, 2, 1, "ddccDr", PETSC_FALSE},
+    {2, {400, 9, 1},  1, 0, 1, "ddrr",   PETSC_FALSE},
+    {2, {8, 300, 1},  1, 1, 0, "ccDd",   PETSC_FALSE},
+    {2, {70, 240, 1}, 1, 0, 1, "nddn",   PETSC_TRUE },
+    {2, {20, 9, 1},   2, 0, 1, "rdcc",   PETSC_TRUE },
+    {3, {90, 5, 8},   1, 0, 2, "cdddpp", PETSC_FALSE},
+    {3, {5, 10, 80},  2, 2, 1, "ddccDr", PETSC_FALSE},
   };
   int bad;
 
@@ -93,11 +93,13 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); ++i) {
     PetscInt    along = cases[i].along, parts[3] = {1, 1, 1};
-    TestProblem p = {
-      .dim = cases[i].dim, .n = {cases[i].n[0], cases[i].n[1], cases[i].n[2]},
-           .dof = cases[i].dof, .ends = cases[i].ends, .a = {1, 1.5, 0.75},
-           .shift = 0.5, .scale = 2, .row = 3, .contrast = 0.5, .k = Stretched, .ctx = &along
-    }, q = p;
+    TestProblem p =
+                  {
+                    .dim = cases[i].dim, .n = {cases[i].n[0], cases[i].n[1], cases[i].n[2]},
+                         .dof = cases[i].dof, .ends = cases[i].ends, .a = {1,             1.5,           0.75         },
+                         .shift = 0.5, .scale = 2, .row = 3, .contrast = 0.5, .k = Stretched, .ctx = &along
+    },
+                q = p;
     char text[8192];
     Case c;
     PC   pc;
