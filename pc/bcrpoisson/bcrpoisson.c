@@ -1193,6 +1193,37 @@ static PetscErrorCode PCBCRPoissonGetRemovedConstant_BCRPoisson(PC pc, PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* For KSPBCRPOISSON: why refinement with this solver leaves a residual of that norm; nothing if this solver sees no reason */
+static PetscErrorCode PCBCRPoissonExplain_BCRPoisson(PC pc, PetscReal norm, size_t length, char text[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt       N;
+
+  PetscFunctionBegin;
+  text[0] = 0;
+  if (!bcr->solver) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) {
+    PetscCall(PetscSNPrintf(text, length, "the tolerance is below rounding, or the matrix is not the operator that was described (-pc_bcrpoisson_operator user): mend the description, or use KSPCG or KSPGMRES with PCBCRPOISSON"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    PetscBool exact;
+
+    PetscCall(PetscStrcmp(bcr->ops[c].fit, "exact", &exact));
+    if (exact) continue;
+    PetscCall(PetscSNPrintf(text, length, "the matrix is not separable, and the solver is of another one near it (fit %s, largest deviation of an entry %g): use KSPCG or KSPGMRES with PCBCRPOISSON", bcr->ops[c].fit, (double)bcr->ops[c].deviation));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PCBCRPoissonUpdateRemoved(pc));
+  PetscCall(MatGetSize(pc->pmat, &N, NULL));
+  if (bcr->ops[0].singular && 2 * bcr->removed * PetscSqrtReal((PetscReal)N) >= norm)
+    PetscCall(PetscSNPrintf(
+      text, length,
+      "the operator is singular and the right-hand side is not in its range, a constant of size %g was removed from what is left of it: attach the null space to the matrix (MatSetNullSpace(), and MatSetTransposeNullSpace() if that is another), or make the right-hand side consistent",
+      (double)bcr->removed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the methods that a PCBCRPOISSON carries; function NULL takes them off */
 #define BCR_COMPOSE(pc, name, function) PetscObjectComposeFunction((PetscObject)(pc), name "_C", function)
 
@@ -1226,6 +1257,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperator", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRemovedConstant", NULL));
+  PetscCall(BCR_COMPOSE(pc, "BCRExplain", NULL));
   PetscCall(PetscFree(((PC_BCRPoisson *)pc->data)->tunefile));
   PetscCall(PetscFree(pc->data));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1343,5 +1375,6 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", PCBCRPoissonSetOperator_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperator", PCBCRPoissonGetOperator_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRemovedConstant", PCBCRPoissonGetRemovedConstant_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "BCRExplain", PCBCRPoissonExplain_BCRPoisson));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
