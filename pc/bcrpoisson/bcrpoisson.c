@@ -251,15 +251,21 @@ static PetscErrorCode PCBCRPoissonSetSlabs(PC pc, DM da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The operator that PCBCRPoissonSetOperator() or the options describe, the same for each component */
-static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
+/* The operator that PCBCRPoissonSetOperator() or the options describe, the same for each component. Which axes are periodic the DMDA knows: ends that are not given follow it, one
+   word is for those ends that there are, and nothing may contradict it. */
+static PetscErrorCode PCBCRPoissonUserOperator(PC pc, DM da)
 {
   static const BCREnd ends[] = {BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_PERIODIC}; /* as PCBCRPoissonEnd */
   PC_BCRPoisson      *bcr    = (PC_BCRPoisson *)pc->data;
+  const PetscInt      dim    = bcr->grid.dim;
+  const char         *prefix = ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "";
   PetscReal           coupling[3];
   BCREnd              end[6];
+  DMBoundaryType      boundary[3];
+  PetscBool           open = PETSC_FALSE;
 
   PetscFunctionBegin;
+  PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &boundary[0], &boundary[1], &boundary[2], NULL));
   PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT ", the DMDA has dimension %" PetscInt_FMT, bcr->dim, dim);
   PetscCheck(bcr->nspacing, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "No operator to solve with: call PCBCRPoissonSetOperator(), or give -pc_bcrpoisson_spacing hx,hy,hz (and _ends, _shift, _scale)");
   PetscCheck(bcr->nspacing == 1 || bcr->nspacing == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_bcrpoisson_spacing has %" PetscInt_FMT " numbers, the DMDA has dimension %" PetscInt_FMT ": give one for all axes or one for each",
@@ -270,10 +276,21 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
     const PetscReal h = bcr->spacing[bcr->nspacing == 1 ? 0 : d];
 
     coupling[d] = 1 / (h * h);
-    for (PetscInt e = 2 * d; e < 2 * d + 2; ++e) end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : e]] : BCR_END_DIRICHLET;
+    for (PetscInt e = 2 * d; e < 2 * d + 2; ++e) {
+      end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : e]] : BCR_END_DIRICHLET;
+      if (bcr->nends <= 1 && boundary[d] == DM_BOUNDARY_PERIODIC) end[e] = BCR_END_PERIODIC;
+    }
     PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
                "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or PCBCRPoissonSetOperator(), or for none", (char)('x' + d));
+    PetscCheck(boundary[d] == DM_BOUNDARY_PERIODIC || end[2 * d] != BCR_END_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+               "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() makes axis %c periodic, which it is not in the DMDA: create the DMDA with DM_BOUNDARY_PERIODIC along %c, or give other ends", prefix, (char)('x' + d), (char)('x' + d));
+    PetscCheck(boundary[d] != DM_BOUNDARY_PERIODIC || end[2 * d] == BCR_END_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+               "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() has %s and %s as ends of axis %c, which is periodic in the DMDA (DM_BOUNDARY_PERIODIC): give `periodic` for both, or no ends, or create another DMDA", prefix,
+               PCBCRPoissonEnds[bcr->end[2 * d]], PCBCRPoissonEnds[bcr->end[2 * d + 1]], (char)('x' + d));
+    if (boundary[d] != DM_BOUNDARY_PERIODIC) open = PETSC_TRUE;
   }
+  PetscCheck(open || bcr->nends != 1 || bcr->end[0] == PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_ends is %s, but axis x and all others are periodic in the DMDA (DM_BOUNDARY_PERIODIC) and have no ends: leave the option out, or create another DMDA", prefix, PCBCRPoissonEnds[bcr->end[0]]);
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
   PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
   for (PetscInt c = 0; c < bcr->dof; ++c) {
@@ -380,7 +397,7 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
   PetscCall(PCBCRPoissonSetGrid(pc, da));
 
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
-  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(PCBCRPoissonUserOperator(pc, bcr->grid.dim));
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(PCBCRPoissonUserOperator(pc, da));
   else PetscCall(BCROperatorReadUpdate(da, pc->pmat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof, &bcr->ops, &same));
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
 

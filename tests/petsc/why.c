@@ -37,30 +37,32 @@ int main(int argc, char **argv)
     USER,
     CASES
   };
-  static const char *const words[] = {"the right-hand side is not in its range, a constant of size 3.", NULL, "the matrix is not separable", "the tolerance is below rounding", "the preconditioning matrix, which is not the operator",
-                                      "not the operator that was described"};
-  int                      bad;
+  static const char *const words[] = {
+    "the right-hand side is not in its range, a constant of size 3.", NULL, "the matrix is not separable", "the tolerance is below rounding", "the preconditioning matrix, which is not the operator", "not the operator that was described"};
+  int bad;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
   for (int i = 0; i < CASES; ++i) {
-    TestProblem p = {
-      .dim = 2, .n = {12, 9},
-           .dof = 1, .ends = i <= CONSISTENT ? "cccc" : "ddnc", .a = {1,  3 },
-           .shift = i <= CONSISTENT ? 0 : 0.5, .scale = 1, .k = i == JUMP ? Jump : NULL
-    }, q = p;
-    const PetscReal              spacing[] = {1, 1};
-    const PCBCRPoissonEnd        ends[]    = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_NEUMANN, PCBCRPOISSON_CELL_NEUMANN};
-    const PetscReal              rtol      = i == ROUNDING ? (PetscReal)1e-30 : (sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-9);
-    KSPConvergedReason           reason;
-    char                         text[8192];
-    DM                           da, other;
-    Mat                          A, P, B, X;
-    KSP                          ksp;
-    PC                           pc;
-    Vec                          b, x, column;
-    PetscScalar                  sum;
-    PetscInt                     n;
+    TestProblem p =
+                  {
+                    .dim = 2, .n = {12, 9},
+                         .dof = 1, .ends = i <= CONSISTENT ? "cccc" : "ddnc", .a = {1,  3},
+                         .shift = i <= CONSISTENT ? 0 : 0.5, .scale = 1, .k = i == JUMP ? Jump : NULL
+    },
+                q                   = p;
+    const PetscReal       spacing[] = {1, 1};
+    const PCBCRPoissonEnd ends[]    = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_NEUMANN, PCBCRPOISSON_CELL_NEUMANN};
+    const PetscReal       rtol      = i == ROUNDING ? (PetscReal)1e-30 : (sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-9);
+    KSPConvergedReason    reason;
+    char                  text[8192];
+    DM                    da, other;
+    Mat                   A, P, B, X;
+    KSP                   ksp;
+    PC                    pc;
+    Vec                   b, x, column;
+    PetscScalar           sum;
+    PetscInt              n;
 
     PetscCall(TestMatrix(&p, &da, &A));
     q.a[0] = (PetscReal)0.1; /* less than half of the operator: refinement diverges */
