@@ -34,7 +34,8 @@
   There is always one solve at least, unless the residual is zero. `KSP_NORM_NONE` does one solve and no refinement.
 
   If the residual does not come down any more, at rounding or because the system has no solution or the matrix is too far from separable, the reason is
-  `KSP_DIVERGED_BREAKDOWN`. For variable coefficients use `PCBCRPOISSON` in `KSPCG` or `KSPGMRES`.
+  `KSP_DIVERGED_BREAKDOWN` (`KSP_DIVERGED_DTOL` if it grew). Which of these it was, and what to do, is in `KSPView()` and `PetscInfo()`, and in the error of
+  `KSPSetErrorIfNotConverged()`. For variable coefficients use `PCBCRPOISSON` in `KSPCG` or `KSPGMRES`.
 
   Supports the unpreconditioned (default) and preconditioned norm on the left, nonzero initial guesses, null spaces, `KSPSolveTranspose()`, and `KSPMatSolve()` for all columns at once, where each
   column has to reach the tolerances.

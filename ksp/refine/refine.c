@@ -7,13 +7,16 @@
 #include "refine.h"
 #include "../../src/agree.h"
 
+#define BCR_WHY 640
+
 /* steps without a smaller residual after which refinement gives up: it moves about at the level of rounding, or diverges */
 #define BCR_STAGNATION 5
 
 typedef struct {
   const KSPRefineKind *kind;
-  PetscInt             solves; /* applications of the solver in the last KSPSolve(), per right-hand side */
-  Mat                  R, Z;   /* KSPMatSolve(): residuals and corrections */
+  PetscInt             solves;       /* applications of the solver in the last KSPSolve(), per right-hand side */
+  Mat                  R, Z;         /* KSPMatSolve(): residuals and corrections */
+  char                 why[BCR_WHY]; /* the last solve did not converge, or nothing */
 } KSP_Refine;
 
 /* -pc_type is the user's word, and has to be the right one */
@@ -93,6 +96,29 @@ static PetscErrorCode KSPRefineResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Why the residual norm came down to best and no further, for KSPView(), -info and KSPSetErrorIfNotConverged(): what the solver inside knows (BCRExplain()), else what can be seen
+   from here. Like PETSc's own solvers an inner KSP that has used up its iterations raises nothing. */
+static PetscErrorCode KSPRefineExplain(KSP ksp, PetscReal best)
+{
+  KSP_Refine *refine                                       = (KSP_Refine *)ksp->data;
+  char        text[BCR_WHY - 128]                          = "";
+  PetscErrorCode (*explain)(PC, PetscReal, size_t, char[]) = NULL;
+  Mat A, P;
+
+  PetscFunctionBegin;
+  if (ksp->reason > 0 || ksp->reason == KSP_DIVERGED_NANORINF) PetscFunctionReturn(PETSC_SUCCESS);
+  best = PetscMin(best, ksp->rnorm);
+  PetscCall(PCGetOperators(ksp->pc, &A, &P));
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp->pc, "BCRExplain_C", &explain));
+  if (explain) PetscCall((*explain)(ksp->pc, best, sizeof(text), text));
+  if (!text[0] && A != P) PetscCall(PetscSNPrintf(text, sizeof(text), "the solver is of the preconditioning matrix, which is not the operator: use KSPCG or KSPGMRES with %s", refine->kind->pcname));
+  if (!text[0]) PetscCall(PetscSNPrintf(text, sizeof(text), "the tolerance is below rounding, or %s does not solve with all of the matrix (see its view): ask for less, or use KSPCG or KSPGMRES with it", refine->kind->pcname));
+  PetscCall(PetscSNPrintf(refine->why, sizeof(refine->why), "%s, smallest residual norm %g after %" PetscInt_FMT " solves: %s", KSPConvergedReasons[ksp->reason], (double)best, refine->solves, text));
+  PetscCall(PetscInfo(ksp, "%s\n", refine->why));
+  PetscCheck(!ksp->errorifnotconverged || ksp->reason == KSP_DIVERGED_ITS, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "%s", refine->why);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPSolve_Refine(KSP ksp)
 {
   KSP_Refine *refine = (KSP_Refine *)ksp->data;
@@ -107,6 +133,7 @@ static PetscErrorCode KSPSolve_Refine(KSP ksp)
   ksp->its       = 0;
   ksp->reason    = KSP_CONVERGED_ITERATING;
   refine->solves = 0;
+  refine->why[0] = 0;
   if (!zero) {
     PetscCall(KSPRefineResidual(ksp, A, b, x, r));
     residual = r;
@@ -144,7 +171,6 @@ static PetscErrorCode KSPSolve_Refine(KSP ksp)
       break;
     }
     if (stagnant >= BCR_STAGNATION) {
-      PetscCall(PetscInfo(ksp, "Refinement came down to a residual norm of %g and no further: the tolerance is below rounding, the system is inconsistent, or the matrix is too far from what the solver solves\n", (double)best));
       ksp->reason = KSP_DIVERGED_BREAKDOWN;
       break;
     }
@@ -159,6 +185,7 @@ static PetscErrorCode KSPSolve_Refine(KSP ksp)
     residual = r;
   }
   if (zero) PetscCall(VecSet(x, 0));
+  PetscCall(KSPRefineExplain(ksp, best));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -330,6 +357,7 @@ static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
   ksp->its       = 0;
   ksp->reason    = KSP_CONVERGED_ITERATING;
   refine->solves = 0;
+  refine->why[0] = 0;
   PetscCall(MatGetSize(B, NULL, &n));
   if (ksp->normtype == KSP_NORM_NONE && zero) {
     PetscCall(KSPRefineMatApply(ksp, B, X));
@@ -374,7 +402,6 @@ static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
       break;
     }
     if (stagnant >= BCR_STAGNATION) {
-      PetscCall(PetscInfo(ksp, "Refinement came down to a residual norm of %g and no further\n", (double)best));
       ksp->reason = KSP_DIVERGED_BREAKDOWN;
       break;
     }
@@ -391,6 +418,7 @@ static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
   }
   if (zero) PetscCall(MatZeroEntries(X));
   PetscCall(PetscFree2(norms, target));
+  PetscCall(KSPRefineExplain(ksp, best));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -423,6 +451,7 @@ static PetscErrorCode KSPView_Refine(KSP ksp, PetscViewer viewer)
   if (ksp->normtype == KSP_NORM_NONE) PetscCall(PetscViewerASCIIPrintf(viewer, "one direct solve, no refinement as no norm is computed\n"));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "direct solve, then refinement until the convergence test\n"));
   if (refine->solves) PetscCall(PetscViewerASCIIPrintf(viewer, "direct solves of the last right-hand side: %" PetscInt_FMT "\n", refine->solves));
+  if (refine->why[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "not converged: %s\n", refine->why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -204,37 +204,70 @@ static PetscErrorCode PCBCRPoissonSetGrid(PC pc, DM da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The slabs that the solver works on, and what the operators say about nodes brought there */
-static PetscErrorCode PCBCRPoissonSetSlabs(PC pc)
+/* Work on the device is asked for, or where the vectors of the matrix and of the DM are */
+static PetscErrorCode PCBCRPoissonVecsOnDevice(PC pc, DM da, PetscBool *device)
 {
-  PC_BCRPoisson *bcr    = (PC_BCRPoisson *)pc->data;
-  PetscInt       prefer = -1;
+  VecType type[2];
 
   PetscFunctionBegin;
-  for (PetscInt d = 0; d < 3; ++d)
-    if (bcr->ops[0].axis[d].lower) prefer = d; /* the axis along which lines are solved takes any coefficients */
-  if (bcr->slab && prefer >= 0 && prefer != bcr->moves.axis) {
+  PetscCall(MatGetVecType(pc->pmat, &type[0]));
+  PetscCall(DMGetVecType(da, &type[1]));
+  PetscCall(BCRTypesOnDevice(type[0], type[1], device));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The axis along which coefficients vary, -1: none. Components may have different ones: the longest */
+static void PCBCRPoissonGeneralAxis(PC pc, PetscInt *general)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+
+  *general = -1;
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    for (PetscInt d = 0; d < 3; ++d)
+      if (bcr->ops[c].axis[d].lower && (*general < 0 || bcr->size[d] > bcr->size[*general])) *general = d;
+  }
+}
+
+/* The slabs that the solver works on, and what the operators say about nodes brought there */
+static PetscErrorCode PCBCRPoissonSetSlabs(PC pc, DM da)
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt       general, axis;
+  PetscBool      device, inplace, known = bcr->moves.nodes || bcr->moves.sf ? PETSC_TRUE : PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PCBCRPoissonGeneralAxis(pc, &general);
+  PetscCall(PCBCRPoissonVecsOnDevice(pc, da, &device));
+  BCRMovesChoose(&bcr->grid, general, device, &axis, &inplace);
+  if (known && (axis != bcr->moves.axis || inplace != bcr->moves.inplace)) {
     PetscCall(BCRSolverDestroy(&bcr->solver));
     PetscCall(BCRMovesDestroy(&bcr->moves));
     PetscCall(PetscFree(bcr->slab));
+    known = PETSC_FALSE;
   }
-  if (!bcr->moves.nodes && !bcr->moves.sf) {
-    PetscCall(BCRMovesCreate(&bcr->grid, prefer, &bcr->moves));
+  if (!known) {
+    PetscCall(BCRMovesCreate(&bcr->grid, axis, inplace, &bcr->moves));
     if (!bcr->moves.inplace) PetscCall(PetscMalloc1(PetscMax(bcr->dof * bcr->moves.nodes, 1), &bcr->slab));
   }
   for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c) PetscCall(BCRMovesTakeOperator(&bcr->grid, &bcr->moves, &bcr->ops[c]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The operator that PCBCRPoissonSetOperator() or the options describe, the same for each component */
-static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
+/* The operator that PCBCRPoissonSetOperator() or the options describe, the same for each component. Which axes are periodic the DMDA knows: ends that are not given follow it, one
+   word is for those ends that there are, and nothing may contradict it. */
+static PetscErrorCode PCBCRPoissonUserOperator(PC pc, DM da)
 {
   static const BCREnd ends[] = {BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_PERIODIC}; /* as PCBCRPoissonEnd */
   PC_BCRPoisson      *bcr    = (PC_BCRPoisson *)pc->data;
+  const PetscInt      dim    = bcr->grid.dim;
+  const char         *prefix = ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : "";
   PetscReal           coupling[3];
   BCREnd              end[6];
+  DMBoundaryType      boundary[3];
+  PetscBool           open = PETSC_FALSE;
 
   PetscFunctionBegin;
+  PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &boundary[0], &boundary[1], &boundary[2], NULL));
   PetscCheck(!bcr->dim || bcr->dim == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP, "PCBCRPoissonSetOperator() was given an operator of dimension %" PetscInt_FMT ", the DMDA has dimension %" PetscInt_FMT, bcr->dim, dim);
   PetscCheck(bcr->nspacing, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "No operator to solve with: call PCBCRPoissonSetOperator(), or give -pc_bcrpoisson_spacing hx,hy,hz (and _ends, _shift, _scale)");
   PetscCheck(bcr->nspacing == 1 || bcr->nspacing == dim, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ, "-pc_bcrpoisson_spacing has %" PetscInt_FMT " numbers, the DMDA has dimension %" PetscInt_FMT ": give one for all axes or one for each",
@@ -245,10 +278,21 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
     const PetscReal h = bcr->spacing[bcr->nspacing == 1 ? 0 : d];
 
     coupling[d] = 1 / (h * h);
-    for (PetscInt e = 2 * d; e < 2 * d + 2; ++e) end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : e]] : BCR_END_DIRICHLET;
+    for (PetscInt e = 2 * d; e < 2 * d + 2; ++e) {
+      end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : e]] : BCR_END_DIRICHLET;
+      if (bcr->nends <= 1 && boundary[d] == DM_BOUNDARY_PERIODIC) end[e] = BCR_END_PERIODIC;
+    }
     PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
                "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or PCBCRPoissonSetOperator(), or for none", (char)('x' + d));
+    PetscCheck(boundary[d] == DM_BOUNDARY_PERIODIC || end[2 * d] != BCR_END_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+               "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() makes axis %c periodic, which it is not in the DMDA: create the DMDA with DM_BOUNDARY_PERIODIC along %c, or give other ends", prefix, (char)('x' + d), (char)('x' + d));
+    PetscCheck(boundary[d] != DM_BOUNDARY_PERIODIC || end[2 * d] == BCR_END_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+               "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() has %s and %s as ends of axis %c, which is periodic in the DMDA (DM_BOUNDARY_PERIODIC): give `periodic` for both, or no ends, or create another DMDA", prefix,
+               PCBCRPoissonEnds[bcr->end[2 * d]], PCBCRPoissonEnds[bcr->end[2 * d + 1]], (char)('x' + d));
+    if (boundary[d] != DM_BOUNDARY_PERIODIC) open = PETSC_TRUE;
   }
+  PetscCheck(open || bcr->nends != 1 || bcr->end[0] == PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+             "-%spc_bcrpoisson_ends is %s, but axis x and all others are periodic in the DMDA (DM_BOUNDARY_PERIODIC) and have no ends: leave the option out, or create another DMDA", prefix, PCBCRPoissonEnds[bcr->end[0]]);
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
   PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
   for (PetscInt c = 0; c < bcr->dof; ++c) {
@@ -265,8 +309,7 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
 /* Where to work: as asked, else where the vectors of the matrix and of the DM live */
 static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
 {
-  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
-  VecType        type[2];
+  PC_BCRPoisson *bcr  = (PC_BCRPoisson *)pc->data;
   const char    *why  = NULL;
   PetscBool      cuda = PETSC_FALSE;
   PetscMPIInt    mine, all;
@@ -286,9 +329,7 @@ static PetscErrorCode PCBCRPoissonChooseBackend(PC pc, DM da)
     PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)pc), &fault));
     bcr->device = PETSC_TRUE;
   } else if (bcr->backend == PCBCRPOISSON_BACKEND_AUTO) {
-    PetscCall(MatGetVecType(pc->pmat, &type[0]));
-    PetscCall(DMGetVecType(da, &type[1]));
-    PetscCall(BCRTypesOnDevice(type[0], type[1], &cuda));
+    PetscCall(PCBCRPoissonVecsOnDevice(pc, da, &cuda));
     if (cuda) bcr->device = bcr->possible;
     if (cuda && !bcr->device) bcr->nodevice = "no device on every rank";
   }
@@ -368,12 +409,12 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
   PetscCall(PCBCRPoissonSetGrid(pc, da));
 
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
-  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(PCBCRPoissonUserOperator(pc, bcr->grid.dim));
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) PetscCall(PCBCRPoissonUserOperator(pc, da));
   else PetscCall(BCROperatorReadUpdate(da, pc->pmat, (BCRFit)bcr->fit, &bcr->pattern, &bcr->dof, &bcr->ops, &same));
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
 
   PetscCall(PetscLogEventBegin(BCR_SetUp, pc, 0, 0, 0));
-  PetscCall(PCBCRPoissonSetSlabs(pc));
+  PetscCall(PCBCRPoissonSetSlabs(pc, da));
   if (bcr->solver && !bcr->replan) PetscCall(BCRSolverUpdate(bcr->solver, bcr->ops, &done));
   if (!done) {
     PetscCall(PCBCRPoissonChooseBackend(pc, da));
@@ -713,7 +754,7 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
   const BCRGrid    *g       = &bcr->grid;
   const BCRMoves   *m       = &bcr->moves;
   const double      bytes   = 2 * (double)sizeof(PetscScalar) * (double)bcr->dof; /* there and back */
-  PetscInt          rows[2] = {-m->len, m->len}, all[2], axis = m->axis;
+  PetscInt          rows[2] = {-m->len, m->len}, all[2], axis = m->axis, general, cut = 0;
 
   PetscFunctionBegin;
   if (g->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -726,7 +767,16 @@ static PetscErrorCode PCBCRPoissonViewRanks(PC pc, PetscViewer viewer)
     if (info.transport[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "transport: %s\n", info.transport));
     if (info.ranks[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: %s; the first rank sends %.0f bytes in %.0f messages in a solve\n", info.ranks, (double)info.bytes_sent, (double)info.messages));
   }
+  PCBCRPoissonGeneralAxis(pc, &general);
+  if (m->inplace && general >= 0 && general != m->axis)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "coupling: by the %" PetscInt_FMT " eigenvectors of the coefficients along %c, which set-up finds in the order of %g operations; a solve takes %g for each line between slabs\n", bcr->size[general],
+                                     xyz[general], 10 * PetscPowReal((PetscReal)bcr->size[general], 3), 8 * PetscSqr((double)bcr->size[general])));
   if (m->inplace) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt d = 0; d < g->dim; ++d)
+    if (g->parts[d] > 1) ++cut;
+  if (cut == 1)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "redistributed: coefficients vary along %c, and slabs of the DMDA as it is cut would need the %" PetscInt_FMT " eigenvectors of that axis, which cost more than to move vectors\n", xyz[general],
+                                     bcr->size[general]));
   PetscCall(PetscViewerASCIIPrintf(viewer,
                                    "redistributed: the DMDA is cut %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", each application brings its vectors to slabs and back: %.0f bytes between ranks, %.0f by the rank that sends most\n",
                                    g->parts[0], g->parts[1], g->parts[2], bytes * m->moved, bytes * m->most));
@@ -1253,6 +1303,37 @@ static PetscErrorCode PCBCRPoissonSetRefined_BCRPoisson(PC pc, PetscBool refined
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* For KSPBCRPOISSON: why refinement with this solver leaves a residual of that norm; nothing if this solver sees no reason */
+static PetscErrorCode PCBCRPoissonExplain_BCRPoisson(PC pc, PetscReal norm, size_t length, char text[])
+{
+  PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
+  PetscInt       N;
+
+  PetscFunctionBegin;
+  text[0] = 0;
+  if (!bcr->solver) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bcr->source == PCBCRPOISSON_OPERATOR_USER) {
+    PetscCall(PetscSNPrintf(text, length, "the tolerance is below rounding, or the matrix is not the operator that was described (-pc_bcrpoisson_operator user): mend the description, or use KSPCG or KSPGMRES with PCBCRPOISSON"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    PetscBool exact;
+
+    PetscCall(PetscStrcmp(bcr->ops[c].fit, "exact", &exact));
+    if (exact) continue;
+    PetscCall(PetscSNPrintf(text, length, "the matrix is not separable, and the solver is of another one near it (fit %s, largest deviation of an entry %g): use KSPCG or KSPGMRES with PCBCRPOISSON", bcr->ops[c].fit, (double)bcr->ops[c].deviation));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PCBCRPoissonUpdateRemoved(pc));
+  PetscCall(MatGetSize(pc->pmat, &N, NULL));
+  if (bcr->ops[0].singular && 2 * bcr->removed * PetscSqrtReal((PetscReal)N) >= norm)
+    PetscCall(PetscSNPrintf(
+      text, length,
+      "the operator is singular and the right-hand side is not in its range, a constant of size %g was removed from what is left of it: attach the null space to the matrix (MatSetNullSpace(), and MatSetTransposeNullSpace() if that is another), or make the right-hand side consistent",
+      (double)bcr->removed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the methods that a PCBCRPOISSON carries; function NULL takes them off */
 #define BCR_COMPOSE(pc, name, function) PetscObjectComposeFunction((PetscObject)(pc), name "_C", function)
 
@@ -1287,6 +1368,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperator", NULL));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRemovedConstant", NULL));
+  PetscCall(BCR_COMPOSE(pc, "BCRExplain", NULL));
   PetscCall(PetscFree(((PC_BCRPoisson *)pc->data)->tunefile));
   PetscCall(PetscFree(pc->data));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1338,7 +1420,7 @@ static PetscErrorCode PCDestroy_BCRPoisson(PC pc)
   When the values of the matrix change, set-up reads it again and keeps the plan; it is made anew only if the form of the operator changed.
 
   On several processes the grid is worked on in slabs along one axis, and each process sends two rows (planes) of it in an application.
-  If the `DMDA` is cut along one axis only, whichever, that is how it lies and nothing moves; else vectors are first brought to slabs, and back. `PCView()` says so, and
+  If the `DMDA` is cut along one axis only, whichever, that is how it lies and nothing moves (unless coefficients vary along another, long axis); else vectors are first brought to slabs, and back. `PCView()` says so, and
   which `-da_processors_` options avoid it. Solutions are those of one process to rounding. So do processes with GPUs (one for each, or shared),
   which exchange rows by `-pc_bcrpoisson_transport`; vectors that have to be brought to slabs go by way of the host, and `mixed` precision is double there.
 
@@ -1406,5 +1488,6 @@ PetscErrorCode PCCreate_BCRPoisson(PC pc)
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonSetOperator", PCBCRPoissonSetOperator_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetOperator", PCBCRPoissonGetOperator_BCRPoisson));
   PetscCall(BCR_COMPOSE(pc, "PCBCRPoissonGetRemovedConstant", PCBCRPoissonGetRemovedConstant_BCRPoisson));
+  PetscCall(BCR_COMPOSE(pc, "BCRExplain", PCBCRPoissonExplain_BCRPoisson));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -608,7 +608,7 @@ PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
 + pc      - the preconditioner
 . dim     - dimension of the grid, 1, 2 or 3, that of the `DMDA`
 . spacing - array of `dim`, distance between neighbouring unknowns along each axis, in the unit of length of the problem
-. ends    - array of 2 `dim`: low and high end of x, then of y, then of z; `NULL` for Dirichlet at all of them
+. ends    - array of 2 `dim`: low and high end of x, then of y, then of z; `NULL` for periodic along axes that are so in the `DMDA` and Dirichlet at all others
 . shift   - shift, in 1/length^2; may be negative as long as the operator stays definite
 - scale   - factor on everything, not zero
 
@@ -624,12 +624,12 @@ PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
   For a matrix without entries, such as a `MATSHELL`. The operator is scale (T_x + T_y + T_z + shift), with T_d of rows (-1, 2, -1)/h_d^2 and first and last rows as in `PCBCRPoissonEnd`.
   It acts on every node of the `DMDA`, and on each component of one with several. Calls `PCBCRPoissonSetOperatorSource()` with `PCBCRPOISSON_OPERATOR_USER`.
 
-  The `DMDA` has to be given with `KSPSetDM()`, `PCSetDM()` or `MatSetDM()`.
+  The `DMDA` has to be given with `KSPSetDM()`, `PCSetDM()` or `MatSetDM()`. It knows which axes are periodic: a single word in `-pc_bcrpoisson_ends` is for all other ends.
 
   When only the shift and the scale differ from one call to the next, set-up keeps the plan.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for another dimension, a spacing that is not positive, an end that does not exist, a shift that is not finite and a scale of zero;
-  `PCSetUp()` raises `PETSC_ERR_ARG_INCOMP` where the `DMDA` has another dimension or an axis is periodic at one end only, and `PETSC_ERR_SUP` where the shift makes the operator indefinite.
+  `PCSetUp()` raises `PETSC_ERR_ARG_INCOMP` where the `DMDA` has another dimension, an axis is periodic at one end only, or is periodic here and not in the `DMDA` or the other way round, and `PETSC_ERR_SUP` where the shift makes the operator indefinite.
 
   Example Usage:
 .vb
@@ -671,7 +671,7 @@ PetscErrorCode PCBCRPoissonSetOperator(PC pc, PetscInt dim, const PetscReal spac
   Level: intermediate
 
   Note:
-  Outputs that are not needed may be `NULL`.
+  Outputs that are not needed may be `NULL`. Ends that were not given are `PCBCRPOISSON_DIRICHLET`, also where the `DMDA` turns out to be periodic.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperator()`
 @*/

@@ -8,11 +8,26 @@ static void BCRMovesShare(PetscInt n, PetscInt P, PetscInt p, PetscInt *start, P
   *len   = n / P + (p < n % P ? 1 : 0);
 }
 
-/* The axis to cut: where the boxes are cut already, if that is along one axis alone. Else the slowest (slabs of it are contiguous, and
-   its rows the longest), unless it has so few rows that ranks would idle and another axis has more. */
-static PetscInt BCRMovesAxis(const BCRGrid *g, PetscInt prefer, PetscBool *inplace)
+/* Boxes are slabs along cut, coefficients vary along general: is it cheaper to leave them so? An interface then is transformed with all n eigenvectors of the
+   general axis, each rank solves twice, and set-up finds the eigenvectors; slabs along the general axis need none of that, but vectors travel. Seconds a
+   solve, measured on one core, the set-up shared by solves of them: 1e-9 n^3 for the eigenvectors, 4e-9 n^2 for the transforms of a line, 15e-9
+   for a node in a solve, twice that for its way to a slab and back. Vectors of a device would go by way of the host: worth ten times the set-up. */
+static PetscBool BCRMovesStay(const BCRGrid *g, PetscInt cut, PetscInt general, PetscBool device)
 {
-  PetscInt d, axis = g->dim - 1, cut = 0, where = 0;
+  const double n = (double)g->N[general], other = (double)(g->N[0] * g->N[1] * g->N[2]) / n / (double)g->N[cut], solves = device ? 1000 : 100;
+  PetscInt     rows = 0, start, most;
+
+  if (g->N[general] <= 64) return PETSC_TRUE; /* a quarter of a millisecond at most: less than what more messages cost */
+  for (PetscInt p = 0; p < g->parts[cut]; p++) rows = PetscMax(rows, g->first[cut][p + 1] - g->first[cut][p]);
+  BCRMovesShare(g->N[general], g->size, 0, &start, &most);
+  return 30e-9 * n * (double)rows * other + 4e-9 * n * n * other + 1e-9 * n * n * n / solves <= 45e-9 * (double)most * (double)g->N[cut] * other ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* The axis to cut: where the boxes are cut already, if that is along one axis alone. Else the one with general coefficients, or the slowest (slabs of
+   it are contiguous, and its rows the longest), unless it has so few rows that ranks would idle and another axis has more. */
+void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool device, PetscInt *axis, PetscBool *inplace)
+{
+  PetscInt d, cut = 0, where = 0;
 
   for (d = 0; d < g->dim; d++) {
     if (g->parts[d] == 1) continue;
@@ -20,14 +35,15 @@ static PetscInt BCRMovesAxis(const BCRGrid *g, PetscInt prefer, PetscBool *inpla
     where = d;
   }
   *inplace = (PetscBool)(cut < 2);
-  if (cut == 1) return where;
-  if (prefer >= 0) return prefer;
-  for (d = g->dim - 2; d >= 0 && cut; d--)
-    if (g->N[axis] < 2 * (PetscInt)g->size && g->N[d] > g->N[axis]) axis = d;
-  return axis;
+  *axis    = cut == 1 ? where : g->dim - 1;
+  if (cut == 1 && general >= 0 && general != where) *inplace = BCRMovesStay(g, where, general, device);
+  if (*inplace) return;
+  if (general >= 0) *axis = general;
+  for (d = g->dim - 2; d >= 0 && general < 0; d--)
+    if (g->N[*axis] < 2 * (PetscInt)g->size && g->N[d] > g->N[*axis]) *axis = d;
 }
 
-PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt prefer, BCRMoves *s)
+PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace, BCRMoves *s)
 {
   PetscInt    ix[3], lo[3] = {0, 0, 0}, d, k, common = 1, *numbers;
   double      mine[2], all[2];
@@ -35,7 +51,8 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt prefer, BCRMoves *s)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(s, sizeof(*s)));
-  s->axis = BCRMovesAxis(g, prefer, &s->inplace);
+  s->axis    = axis;
+  s->inplace = inplace;
   if (s->inplace) {
     s->start = g->lo[s->axis];
     s->len   = g->n[s->axis];

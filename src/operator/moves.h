@@ -17,9 +17,12 @@ typedef struct {
   double       moved, most;      /* nodes that change their rank: all together, and those of the rank that sends most */
 } BCRMoves;
 
-/* Collective. prefer: the axis to cut if something has to move at all, -1: none in particular */
+/* The axis to cut, and whether the boxes are such slabs. general: the axis along which coefficients vary, -1: none; device: vectors live on one. The same on all ranks */
 PETSC_INTERN
-PetscErrorCode BCRMovesCreate(const BCRGrid *grid, PetscInt prefer, BCRMoves *moves);
+void BCRMovesChoose(const BCRGrid *grid, PetscInt general, PetscBool device, PetscInt *axis, PetscBool *inplace);
+/* Collective */
+PETSC_INTERN
+PetscErrorCode BCRMovesCreate(const BCRGrid *grid, PetscInt axis, PetscBool inplace, BCRMoves *moves);
 PETSC_INTERN
 PetscErrorCode BCRMovesDestroy(BCRMoves *moves);
 /* Vectors, not in place: box to slab, slab to box */

@@ -294,6 +294,37 @@ static PetscInt BCRMatrixNumber(const BCRRows *A, PetscInt natural)
   return natural % A->dof + A->dof * BCRGridNumber(&A->grid, node);
 }
 
+/* Several ranks: the numbers in the rows of this rank make stars in natural order over the whole grid, in which the DMDA does not number its nodes */
+static PetscBool BCRRowsNatural(const BCRRows *A)
+{
+  PetscInt ix[3], at[3];
+
+  if (A->grid.parts[0] * (A->dim > 2 ? A->grid.parts[1] : 1) == 1) return PETSC_FALSE; /* both orders are the same */
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2]; ix[2]++) {
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1]; ix[1]++) {
+      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0]; ix[0]++) {
+        BCRGridNaturalNode(&A->grid, BCRGridNumber(&A->grid, ix), at);
+        for (PetscInt c = 0; c < A->dof; c++) {
+          BCRRowPart part[2];
+          const int  parts = BCRRowParts(A, c, ix, part);
+
+          for (int b = 0; b < parts; b++) {
+            const BCRBlock    *B      = part[b].block;
+            const PetscScalar *values = BCRRowValues(A, &part[b]);
+
+            for (PetscInt p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++) {
+              const PetscInt number = BCRMatrixNumber(A, BCRColumn(A, &part[b], B->j[p]));
+
+              if (*values != 0 && (number % A->dof != c || BCRSlotFar(A, at, number / A->dof) < 0)) return PETSC_FALSE;
+            }
+          }
+        }
+      }
+    }
+  }
+  return PETSC_TRUE;
+}
+
 PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col, BCRFault *fault)
 {
   PetscInt    p;
@@ -324,6 +355,13 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
                           (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
     break;
   case BCR_ROW_STENCIL:
+    if (BCRRowsNatural(A)) {
+      PetscCall(BCRFaultSet(
+        fault, PETSC_ERR_ARG_INCOMP,
+        "The preconditioning matrix holds %g in %s, which is no neighbour there, but its rows make sense in natural order over the whole grid: the DMDA numbers its nodes box after box. Create the matrix with DMCreateMatrix() and set it with MatSetValuesStencil() or local numbers, or bring natural numbers to the DMDA's with DMDAGetAO() and AOApplicationToPetsc(), or let the DMDA cut only its last axis",
+        (double)PetscRealPart(v), where));
+      break;
+    }
     PetscCall(BCRFaultSet(
       fault, PETSC_ERR_SUP,
       "The preconditioning matrix holds %g in %s, which is outside the %s-point star of the grid point: a box or wide stencil does not fit this solver. Give a preconditioning matrix (second matrix of KSPSetOperators()) with the %s-point stencil",

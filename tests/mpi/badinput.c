@@ -301,6 +301,58 @@ static PetscErrorCode RightHandSides(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows and columns numbered in natural order over the whole grid: what the DMDA does only if it is cut along its last axis alone */
+static PetscErrorCode NaturalOrder(void)
+{
+  const TestProblem p[] = {
+    {.dim = 2, .n = {8, 12},   .dof = 1, .ends = "ddcc",   .a = {1, 2},    .shift = 0.5, .scale = 1, .row = 2},
+    {.dim = 2, .n = {12, 9},   .dof = 2, .ends = "pprd",   .a = {1, 2},    .shift = 0.5, .scale = 1, .row = 2},
+    {.dim = 3, .n = {6, 7, 8}, .dof = 1, .ends = "ddppcc", .a = {1, 2, 1}, .shift = 0.5, .scale = 1, .row = 2}
+  };
+
+  PetscFunctionBegin;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(p); ++i) {
+    PetscInt parts[3] = {0, 0, 0};
+    Case     c;
+
+    PetscCall(CaseCreate(&p[i], &c));
+    while (TestNextCut(&p[i], (PetscInt)size, parts)) {
+      const PetscBool same = (PetscBool)(parts[0] == 1 && (p[i].dim == 2 || parts[1] == 1));
+      Mat             B;
+      PC              pc;
+      PetscInt        first;
+
+      PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
+      PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, c.n, c.n, PETSC_DETERMINE, PETSC_DETERMINE, 14, NULL, 14, NULL, &B));
+      PetscCall(MatGetOwnershipRange(B, &first, NULL));
+      for (PetscInt row = first; row < first + c.n; ++row) {
+        const PetscInt    *columns;
+        const PetscScalar *values;
+        PetscInt           entries;
+
+        PetscCall(MatGetRow(c.A1, row, &entries, &columns, &values));
+        PetscCall(MatSetValues(B, 1, &row, entries, columns, values, INSERT_VALUES));
+        PetscCall(MatRestoreRow(c.A1, row, &entries, &columns, &values));
+      }
+      PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+      PetscCall(CasePC(c.da, B, &pc));
+      if (same) {
+        PetscReal backward = 1;
+
+        PetscCall(CaseDeal(&c, c.b1, c.b));
+        PetscCall(PCApply(pc, c.b, c.x));
+        PetscCall(TestBackwardError(B, PETSC_FALSE, c.b, c.x, &backward));
+        Check(backward <= TestBackwardBound(), "rank %d: %s, natural order: backward error %g", (int)rank, c.what, (double)backward);
+      } else CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "the DMDA numbers its nodes box after box");
+      PetscCall(PCDestroy(&pc));
+      PetscCall(MatDestroy(&B));
+    }
+    PetscCall(CaseDestroy(&c));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int bad;
@@ -311,6 +363,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Matrices());
   PetscCall(Layouts());
+  PetscCall(NaturalOrder());
   PetscCall(RankOptions());
   PetscCall(Schedules());
   PetscCall(RightHandSides());

@@ -147,7 +147,11 @@ static PetscErrorCode ReadCase(const TestProblem *p, Mat whole, DM da1, BCRFit f
     PetscCall(BCRGridCreate(da, PETSC_COMM_WORLD, &grid));
     PetscCall(TestNatural(da, &n, &natural));
     for (PetscInt axis = -1; axis < p->dim; ++axis) {
-      PetscCall(BCRMovesCreate(&grid, axis, &slabs));
+      PetscInt  where   = axis;
+      PetscBool inplace = PETSC_FALSE; /* an axis that is given is cut, though the boxes may be slabs of it already */
+
+      if (axis < 0) BCRMovesChoose(&grid, -1, PETSC_FALSE, &where, &inplace);
+      PetscCall(BCRMovesCreate(&grid, where, inplace, &slabs));
       start[0] = start[1] = start[2] = 0;
       start[slabs.axis]              = slabs.start;
       if (slabs.inplace) Check(slabs.n[0] == m[0] && slabs.n[1] == m[1] && slabs.n[2] == m[2] && slabs.start == lo[slabs.axis], "rank %d: a slab in place that is not the box", (int)rank);
