@@ -266,7 +266,6 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, PetscInt dim)
     PetscCall(BCROperatorCreateUser(dim, bcr->size, coupling, end, bcr->shift, bcr->scale, &op));
     bcr->ops[c] = *op;
     PetscCall(PetscFree(op)); /* what it points to lives on */
-    PetscCall(BCROperatorCheckDefinite(&bcr->ops[c]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
