@@ -40,9 +40,22 @@ static PetscReal VaryY(PetscReal x, PetscReal y, PetscReal z, void *ctx)
   return 1 + y;
 }
 
-#define BCR(name, options, ...)   {name, "preonly", PCBCRPOISSON, options, {__VA_ARGS__}}
-#define KRYLOV(name, options, ...) {name, "gmres", PCBCRPOISSON, options, {__VA_ARGS__}}
+#define BCR(name, options, ...) \
+  { \
+    name, "preonly", PCBCRPOISSON, options, \
+    { \
+      __VA_ARGS__ \
+    } \
+  }
+#define KRYLOV(name, options, ...) \
+  { \
+    name, "gmres", PCBCRPOISSON, options, \
+    { \
+      __VA_ARGS__ \
+    } \
+  }
 
+/* clang-format off */
 static const Case cases[] = {
   BCR("1d", "", .dim = 1, .n = {9}, .dof = 1, .ends = "dn", .a = {1}, .scale = 2),
   BCR("1d-periodic", "", .dim = 1, .n = {9}, .dof = 1, .ends = "pp", .a = {1}, .shift = .1, .scale = 2),
@@ -82,6 +95,7 @@ static const Case cases[] = {
   {"neato-vary", "gmres", PCNEATO, "-pc_neato_axis x -pc_neato_precision mixed", {.dim = 3, .n = {8, 5, 4}, .dof = 1, .ends = "dddddd", .a = {1, 2, 1}, .shift = 5, .scale = 1, .k = VaryAll}},
   {"neato-ksp", "neato", NULL, "", {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
 };
+/* clang-format on */
 
 static PetscErrorCode SetOptions(const char options[], PetscBool set)
 {
@@ -237,7 +251,7 @@ int main(int argc, char **argv)
 {
   char      only[64] = "", stageonly[64] = "";
   PetscBool quick = PETSC_FALSE, all = PETSC_FALSE, more = PETSC_FALSE, found = PETSC_FALSE, verbose = PETSC_FALSE;
-  PetscInt  at = 0;
+  PetscInt  at     = 0;
   long      points = 0;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
