@@ -896,7 +896,7 @@ static PetscErrorCode BCRFitTotals(BCRFitData *F, BCRFitResult *r)
 #endif
   for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = r->a;
   if (!F->device) BCRFitRun(F, BCRFitTotalPart);
-  PetscCall(PetscMalloc1(size, &all));
+  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(size, &all), BCR_NO_MEMORY));
   for (PetscInt t = 0; t < F->parts; t++) BCRFitTotalJoin(&mine, &F->part[t].total);
   PetscCallMPI(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, F->A->comm));
   for (PetscInt p = 0; p < (PetscInt)size; p++) BCRFitTotalJoin(&sum, &all[p]); /* in this order on every rank */
@@ -1060,7 +1060,7 @@ static PetscErrorCode BCRFitTypical(BCRFitData *F, const double a[3], double *le
     o[2]    = F->lo[2] + at / F->own[0] / F->own[1];
     mine[k] = (PetscReal)(F->D[BCRFitAt(F, o[0], o)] / BCRFitRowWeight(F, o) - BCRFitModelDiagonal(F, o, a));
   }
-  PetscCall(PetscMalloc1(MOST * (PetscInt)size, &all));
+  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(MOST * (PetscInt)size, &all), BCR_NO_MEMORY));
   PetscCallMPI(MPI_Allgather(mine, MOST, MPIU_REAL, all, MOST, MPIU_REAL, F->A->comm));
   PetscCall(PetscSortReal(MOST * (PetscInt)size, all));
   while (n < MOST * (PetscInt)size && all[n] < PETSC_MAX_REAL) n++;
@@ -1082,7 +1082,7 @@ static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *a
   PetscCall(BCRFitTypical(F, a, &typical));
   for (d = 0; d < 3; d++) least += 2 * a[d];
   least = 0.25 * PetscMax(least + typical, 0);
-  PetscCall(PetscCalloc1(PetscMax(F->nodes, 1), &F->apart));
+  PetscCall(BCRFaultShare(A->comm, PetscCalloc1(PetscMax(F->nodes, 1), &F->apart), BCR_NO_MEMORY));
   BCRFitRows(F, begin, end);
   for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
     for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
@@ -1119,7 +1119,7 @@ static PetscErrorCode BCRFitScaleApart(BCRFitData *F, const BCRFitResult *r)
 
   PetscFunctionBegin;
   if (!F->S) {
-    PetscCall(PetscMalloc1(PetscMax(F->nodes, 1), &F->S));
+    PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(PetscMax(F->nodes, 1), &F->S), BCR_NO_MEMORY));
     for (i = 0; i < F->nodes; i++) F->S[i] = 1;
   }
   BCRFitRows(F, begin, end);
