@@ -60,18 +60,22 @@ PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
 
 PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[])
 {
-  PetscMPIInt rank;
+  PetscMPIInt size, rank, any, failed = mine ? 1 : 0;
   struct {
     int rank, code;
   } told;
-  double any;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_rank(comm, &rank));
-  told.rank = (int)rank;
-  told.code = (int)mine;
-  PetscCall(BCRTakeFrom(comm, mine ? 1 : 0, &told, sizeof(told), &any));
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  if (size > 1) {
+    PetscCallMPI(MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, comm));
+    if (!any) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCallMPI(MPI_Comm_rank(comm, &rank));
+    told.rank = (int)rank;
+    told.code = (int)mine;
+    PetscCall(BCRTakeFrom(comm, (double)failed, &told, sizeof(told), NULL));
+    PetscCheck(mine, PETSC_COMM_SELF, (PetscErrorCode)told.code, "Rank %d %s", told.rank, what);
+  }
   PetscCall(mine);
-  PetscCheck(any == 0, PETSC_COMM_SELF, (PetscErrorCode)told.code, "Rank %d %s", told.rank, what);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

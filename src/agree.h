@@ -19,6 +19,8 @@ PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault);
 /* Collective. A call that has returned an error on some ranks: those go on returning it, the others raise it and name the lowest of them */
 PETSC_INTERN
 PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[]);
+/* what, of a step in which nothing but memory is likely to fail */
+#define BCR_NO_MEMORY "could not go on, as its own message says: out of memory?"
 /* Collective. Everyone gets the data of the rank with the largest priority, the lowest of those */
 PETSC_INTERN
 PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest);

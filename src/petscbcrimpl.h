@@ -18,6 +18,17 @@ typedef PetscOptionItems *BCROptionItems;
 typedef PetscOptionItems BCROptionItems;
 #endif
 
+/* PetscCall() in a function that has something to give back first: temporary arrays, a half-built object */
+#define BCRCallElse(call, ...) \
+  do { \
+    const PetscErrorCode ierr_else_ = (call); \
+\
+    if (PetscUnlikely(ierr_else_)) { \
+      __VA_ARGS__; \
+      PetscCall(ierr_else_); \
+    } \
+  } while (0)
+
 #if PETSC_VERSION_LT(3, 20, 0)
   #define BCRAssertPointer(p, arg) PetscValidPointer(p, arg)
 #else

@@ -171,22 +171,31 @@ static PetscErrorCode PCBCRPoissonGetDMDA(PC pc, DM *da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode PCBCRPoissonCheckGrid(PC pc, const BCRGrid *grid)
+{
+  const PetscInt *N = grid->N;
+  PetscInt        rows;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(pc->pmat, &rows, NULL));
+  PetscCheck(rows == N[0] * N[1] * N[2] * grid->dof, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
+             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, N[0], N[1], N[2],
+             grid->dof);
+  PetscCall(BCRGridCheckMatrix(grid, pc->pmat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* How the grid lies on the ranks; all that was known about another one is forgotten */
 static PetscErrorCode PCBCRPoissonSetGrid(PC pc, DM da)
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const char    *prefix;
   PetscBool      same = PETSC_TRUE;
-  PetscInt       rows;
   BCRGrid        grid;
 
   PetscFunctionBegin;
   PetscCall(BCRGridCreate(da, PetscObjectComm((PetscObject)pc), &grid));
-  PetscCall(MatGetSize(pc->pmat, &rows, NULL));
-  PetscCheck(rows == grid.N[0] * grid.N[1] * grid.N[2] * grid.dof, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_SIZ,
-             "The matrix has %" PetscInt_FMT " rows, the DMDA %" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT " nodes with %" PetscInt_FMT " components: the DM of the PC must be the one that the matrix was made for", rows, grid.N[0],
-             grid.N[1], grid.N[2], grid.dof);
-  PetscCall(BCRGridCheckMatrix(&grid, pc->pmat));
+  BCRCallElse(PCBCRPoissonCheckGrid(pc, &grid), (void)BCRGridDestroy(&grid));
   same = (PetscBool)(bcr->ops && grid.dof == bcr->grid.dof && bcr->source == bcr->opssource);
   for (PetscInt d = 0; d < 3 && same; ++d) {
     same = (PetscBool)(grid.N[d] == bcr->grid.N[d] && grid.parts[d] == bcr->grid.parts[d]);
@@ -299,7 +308,6 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, DM da)
     BCROperator *op;
 
     PetscCall(BCROperatorCreateUser(dim, bcr->size, coupling, end, bcr->shift, bcr->scale, &op));
-    PetscCall(BCROperatorCheckDefinite(op));
     bcr->ops[c] = *op;
     PetscCall(PetscFree(op)); /* what it points to lives on */
   }
@@ -371,7 +379,6 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
     ierr = BCRSolverCreate(bcr->dof, bcr->ops, &options, slab, &bcr->solver);
     PetscCall(PetscPopErrorHandler());
     if (ierr) {
-      PetscCall(BCRSolverDestroy(&bcr->solver));
       if (ierr == PETSC_ERR_MEM) {
         PetscCall(PetscInfo(pc, "The device has no room for the solver, which works on the host instead\n"));
         bcr->device    = PETSC_FALSE;
@@ -396,7 +403,7 @@ static PetscInt PCBCRPoissonUnchosenFit(PC pc)
   return -1;
 }
 
-static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
+static PetscErrorCode PCBCRPoissonSetUpSolver(PC pc)
 {
   PC_BCRPoisson *bcr  = (PC_BCRPoisson *)pc->data;
   DM             da   = NULL;
@@ -425,6 +432,16 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(
     PetscInfo(pc, "%s: fit %s, largest deviation %g%s, plan %s\n", done ? "New values, same plan" : "New plan", bcr->ops[0].fit, (double)bcr->ops[0].deviation, PCBCRPoissonUnchosenFit(pc) >= 0 ? ", preconditioner only" : "", bcr->info.core.plan));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* After an error nothing is left of what an earlier set-up made, and the next application sets up anew: PCSetUp() has noted the state of the
+   matrix already, and would find nothing to do if it were not told that there has been no set-up. It says itself when there has */
+static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
+{
+  PetscFunctionBegin;
+  PCBCRPoissonOperatorChanged(pc);
+  BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -628,7 +645,7 @@ static PetscErrorCode PCBCRPoissonFollow(PC pc, BCRVecPlace place)
   PetscCall(PetscInfo(pc, "The vectors are in the memory of the %s: the plan moves there\n", device ? "device" : "host"));
   bcr->switched = PETSC_TRUE;
   bcr->device   = device;
-  PetscCall(PCBCRPoissonPlan(pc));
+  BCRCallElse(PCBCRPoissonPlan(pc), PCBCRPoissonOperatorChanged(pc), (void)PCReset_BCRPoisson(pc));
   PetscCall(BCRSolverGetInfo(bcr->solver, &bcr->info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

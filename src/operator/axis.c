@@ -242,8 +242,8 @@ PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const Pet
     }
   }
   PetscCall(PetscStrncpy(o->fit, "user", sizeof(o->fit)));
+  BCRCallElse(BCROperatorCheckDefinite(o), (void)PetscFree(o));
   *op = o;
-  PetscCall(BCROperatorCheckDefinite(o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -130,7 +130,7 @@ static PetscErrorCode BCRFitRangeAgree(const BCRFitData *F, PetscInt n, BCRFitRa
 
   PetscFunctionBegin;
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscMalloc1(n * (PetscInt)size, &all));
+  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(n * (PetscInt)size, &all), BCR_NO_MEMORY));
   PetscCallMPI(MPI_Allgather(r, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, all, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, F->A->comm));
   for (i = 0; i < n; i++) {
     BCRFitRange sum = {0, 0, 0, 0, 0, 0, 0, 0};
@@ -896,7 +896,7 @@ static PetscErrorCode BCRFitTotals(BCRFitData *F, BCRFitResult *r)
 #endif
   for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = r->a;
   if (!F->device) BCRFitRun(F, BCRFitTotalPart);
-  PetscCall(PetscMalloc1(size, &all));
+  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(size, &all), BCR_NO_MEMORY));
   for (PetscInt t = 0; t < F->parts; t++) BCRFitTotalJoin(&mine, &F->part[t].total);
   PetscCallMPI(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, F->A->comm));
   for (PetscInt p = 0; p < (PetscInt)size; p++) BCRFitTotalJoin(&sum, &all[p]); /* in this order on every rank */
@@ -1060,7 +1060,7 @@ static PetscErrorCode BCRFitTypical(BCRFitData *F, const double a[3], double *le
     o[2]    = F->lo[2] + at / F->own[0] / F->own[1];
     mine[k] = (PetscReal)(F->D[BCRFitAt(F, o[0], o)] / BCRFitRowWeight(F, o) - BCRFitModelDiagonal(F, o, a));
   }
-  PetscCall(PetscMalloc1(MOST * (PetscInt)size, &all));
+  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(MOST * (PetscInt)size, &all), BCR_NO_MEMORY));
   PetscCallMPI(MPI_Allgather(mine, MOST, MPIU_REAL, all, MOST, MPIU_REAL, F->A->comm));
   PetscCall(PetscSortReal(MOST * (PetscInt)size, all));
   while (n < MOST * (PetscInt)size && all[n] < PETSC_MAX_REAL) n++;
@@ -1082,7 +1082,7 @@ static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *a
   PetscCall(BCRFitTypical(F, a, &typical));
   for (d = 0; d < 3; d++) least += 2 * a[d];
   least = 0.25 * PetscMax(least + typical, 0);
-  PetscCall(PetscCalloc1(PetscMax(F->nodes, 1), &F->apart));
+  PetscCall(BCRFaultShare(A->comm, PetscCalloc1(PetscMax(F->nodes, 1), &F->apart), BCR_NO_MEMORY));
   BCRFitRows(F, begin, end);
   for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
     for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
@@ -1119,7 +1119,7 @@ static PetscErrorCode BCRFitScaleApart(BCRFitData *F, const BCRFitResult *r)
 
   PetscFunctionBegin;
   if (!F->S) {
-    PetscCall(PetscMalloc1(PetscMax(F->nodes, 1), &F->S));
+    PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(PetscMax(F->nodes, 1), &F->S), BCR_NO_MEMORY));
     for (i = 0; i < F->nodes; i++) F->S[i] = 1;
   }
   BCRFitRows(F, begin, end);
@@ -1234,6 +1234,31 @@ static PetscErrorCode BCRFitSplit(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What the fit works with, on a device with the sums of its first pass */
+static PetscErrorCode BCRFitMemory(BCRFitData *F, BCRFitSums *sums)
+{
+  PetscFunctionBegin;
+  (void)sums;
+  PetscCall(PetscMalloc2(F->sn[0], &F->ones, F->sn[0], &F->iwx));
+#if defined(PETSCBCR_HAVE_CUDA)
+  if (F->A->device && !F->host) PetscCall(BCRFitDeviceOpen(F, sums));
+#endif
+  if (!F->device) {
+    PetscCall(BCRRowsFetch(F->A));
+    PetscCall(BCRFitSplit(F));
+    PetscCall(PetscMalloc1(F->nodes, &F->D));
+  }
+  for (PetscInt d = 0; d < F->dim; d++) {
+    const PetscInt slice = F->n[d] > 1 && F->nodes ? F->nodes / F->sn[d] : 0;
+
+    if (F->n[d] < 2 || F->device) continue;
+    PetscCall(PetscMalloc1(F->nodes, &F->C[d]));
+    /* beyond the last nodes, where nothing may be written */
+    for (PetscInt i = 0; i < slice; i++) F->C[d][(F->sn[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->sn[d]] = 0;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* All of the fit but the planes to drop, the box and the sign, which F has */
 static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
 {
@@ -1249,24 +1274,9 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscCall(PetscMemzero(&average, sizeof(average)));
   PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
   PetscCall(PetscMemzero(&sums, sizeof(sums)));
-  PetscCall(PetscMalloc2(F->sn[0], &F->ones, F->sn[0], &F->iwx));
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (A->device && !F->host) PetscCall(BCRFitDeviceOpen(F, &sums));
-#endif
-  if (!F->device) {
-    PetscCall(BCRRowsFetch(A));
-    PetscCall(BCRFitSplit(F));
-    PetscCall(PetscMalloc1(F->nodes, &F->D));
-  }
-  for (d = 0; d < F->dim; d++) {
-    const PetscInt slice = F->n[d] > 1 && F->nodes ? F->nodes / F->sn[d] : 0;
-
+  PetscCall(BCRFaultShare(A->comm, BCRFitMemory(F, &sums), BCR_NO_MEMORY));
+  for (d = 0; d < F->dim; d++)
     if (F->n[d] == 2) known = PETSC_FALSE;
-    if (F->n[d] < 2 || F->device) continue;
-    PetscCall(PetscMalloc1(F->nodes, &F->C[d]));
-    /* beyond the last nodes, where nothing may be written */
-    for (i = 0; i < slice; i++) F->C[d][(F->sn[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->sn[d]] = 0;
-  }
   PetscCall(BCRFitExtract(F, &sums, &average.left, &average.nearleft));
   BCRFitEnds(F);
   PetscCall(BCRFitEndLinks(F));
@@ -1299,7 +1309,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
 
     PetscCall(PetscMemzero(&scales, sizeof(scales)));
     F->scaled = PETSC_TRUE;
-    if (!F->device) PetscCall(PetscMalloc1(PetscMax(F->nodes, 1), &F->S)); /* there on all ranks, or on none */
+    if (!F->device) PetscCall(BCRFaultShare(A->comm, PetscMalloc1(PetscMax(F->nodes, 1), &F->S), BCR_NO_MEMORY)); /* there on all ranks, or on none */
     PetscCall(BCRFitMeans(F, average.mean, &scales, &scaled));
     take = &scaled;
     if (PetscMax(PetscAbs(sqrt(scales.lo) - 1), PetscAbs(sqrt(scales.hi) - 1)) <= BCR_SAME_TOL) take = &average;
@@ -1379,7 +1389,7 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
 {
   BCRFitData     F;
   PetscInt       d, s, o[3], box = 1;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&F, sizeof(F)));
@@ -1404,8 +1414,8 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
       if (!pl->present) continue;
       PetscCall(PetscFree(pl->inv));
       PetscCall(PetscFree(pl->couplings));
-      PetscCall(PetscMalloc1(BCRPlaneNodes(A, d, s), &pl->inv));
-      PetscCall(PetscCalloc1(PetscMax(BCRPlaneNodes(A, d, s), 1), &pl->couplings)); /* there on all ranks, or on none */
+      if (!ierr) ierr = PetscMalloc1(BCRPlaneNodes(A, d, s), &pl->inv);
+      if (!ierr) ierr = PetscCalloc1(PetscMax(BCRPlaneNodes(A, d, s), 1), &pl->couplings); /* there on all ranks, or on none */
     }
     F.b[d] = ax->plane[0].present ? 1 : 0;
     F.n[d] = A->N[d] - F.b[d] - (ax->plane[1].present ? 1 : 0);
@@ -1433,6 +1443,7 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
     F.half[d][0] = F.half[d][1] = F.ratio[d][0] = F.ratio[d][1] = 1;
     ax->n                                                       = F.n[d];
   }
+  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   if (box == 0) { /* only planes, whose corners disagree */
     PetscCheck(fit != BCR_FIT_EXACT, A->comm, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use -pc_bcrpoisson_fit auto or a finer grid");
     SETERRQ(A->comm, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use a finer grid, or another PC");
@@ -1459,7 +1470,7 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
     if (ierr || F.host == host) break; /* else again, on the host */
   }
   if (F.S && A->grid.size > 1 && !ierr) { /* the scales of this rank's unknowns */
-    PetscCall(PetscMalloc1(PetscMax(F.own[0] * F.own[1] * F.own[2], 1), &op->rowscale));
+    BCRCallElse(PetscMalloc1(PetscMax(F.own[0] * F.own[1] * F.own[2], 1), &op->rowscale), (void)PetscFree(F.S));
     for (o[2] = 0; o[2] < F.own[2]; o[2]++) {
       for (o[1] = 0; o[1] < F.own[1] && F.own[0] > 0; o[1]++) {
         const PetscInt at[3] = {0, F.lo[1] + o[1], F.lo[2] + o[2]};

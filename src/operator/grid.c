@@ -7,6 +7,7 @@ PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
   DMBoundaryType  bt[3];
   int             same;
   BCRFault        fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode  ierr  = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(g, sizeof(*g)));
@@ -20,10 +21,13 @@ PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
   for (d = 0; d < g->dim; d++) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
   PetscCall(DMDAGetOwnershipRanges(da, &own[0], &own[1], &own[2]));
   if (g->size == 1) PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &g->N[0], &g->N[1], &g->N[2])); /* a subdomain of PCASM has the sizes of the whole grid in DMDAGetInfo() */
-  for (d = 0, rest = g->rank; d < 3; d++) {
+  for (d = 0; d < 3 && !ierr; d++) {
     if (d >= g->dim) g->N[d] = g->parts[d] = 1;
     if (g->size == 1) g->parts[d] = 1;
-    PetscCall(PetscMalloc1(g->parts[d] + 1, &g->first[d]));
+    ierr = PetscMalloc1(g->parts[d] + 1, &g->first[d]);
+  }
+  BCRCallElse(BCRFaultShare(comm, ierr, BCR_NO_MEMORY), (void)BCRGridDestroy(g));
+  for (d = 0, rest = g->rank; d < 3; d++) {
     g->first[d][0] = 0;
     for (p = 0; p < g->parts[d]; p++) g->first[d][p + 1] = g->first[d][p] + (g->parts[d] > 1 ? own[d][p] : g->N[d]);
     p = rest % g->parts[d];

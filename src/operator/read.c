@@ -737,10 +737,10 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
   return PETSC_TRUE;
 }
 
-static PetscErrorCode BCRLineDestroy(BCRLine *L)
+static PetscErrorCode BCRLinesDestroy(BCRLine L[3])
 {
   PetscFunctionBegin;
-  PetscCall(PetscFree5(L->st, L->w, L->lo, L->up, L->dg));
+  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree5(L[d].st, L[d].w, L[d].lo, L[d].up, L[d].dg));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -786,9 +786,10 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     *good = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  for (d = 0, ierr = PETSC_SUCCESS; d < 3 && !ierr; d++) ierr = PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg);
+  BCRCallElse(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY), (void)BCRLinesDestroy(L));
   for (d = 0; d < 3; d++) {
     for (t = 0; t < 3; t++) ix[t] = b[t] + base[t];
-    PetscCall(PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg));
     PetscCall(PetscMemzero(L[d].st, sizeof(*L[d].st) * (size_t)L[d].n));
     for (i = 0; i < L[d].n && !fault.code; i++) {
       ix[d] = b[d] + i;
@@ -798,9 +799,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     L[d].slope[0] = op->axis[d].plane[0].slope;
     L[d].slope[1] = op->axis[d].plane[1].slope;
   }
-  ierr = BCRFaultAgree(A->comm, &fault);
-  for (d = 0; d < 3 && ierr; d++) PetscCall(BCRLineDestroy(&L[d]));
-  PetscCall(ierr);
+  BCRCallElse(BCRFaultAgree(A->comm, &fault), (void)BCRLinesDestroy(L));
   /* the sign: that which makes couplings positive here; without any, the diagonal positive */
   for (k = 0; k < 7; k++) c0[k] = L[0].st[base[0]][k];
   for (k = 0; k < 6; k++) sign -= c0[k];
@@ -973,9 +972,9 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     if (l->general) {
       ax->a      = 0;
       ax->end[0] = ax->end[1] = BCR_END_GENERAL;
-      PetscCall(PetscMalloc1(l->n, &ax->lower));
-      PetscCall(PetscMalloc1(l->n, &ax->diag));
-      PetscCall(PetscMalloc1(l->n, &ax->upper));
+      BCRCallElse(PetscMalloc1(l->n, &ax->lower), (void)BCRLinesDestroy(L));
+      BCRCallElse(PetscMalloc1(l->n, &ax->diag), (void)BCRLinesDestroy(L));
+      BCRCallElse(PetscMalloc1(l->n, &ax->upper), (void)BCRLinesDestroy(L));
       for (i = 0; i < l->n; i++) {
         ax->lower[i] = (PetscReal)(l->lo[i] / unit);
         ax->diag[i]  = (PetscReal)(l->dg[i] / unit);
@@ -984,14 +983,14 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     }
     for (i = 0; i < l->n; i++) weighted = (PetscBool)(weighted || l->w[i] != 1);
     if (weighted) {
-      PetscCall(PetscMalloc1(l->n, &ax->weight));
+      BCRCallElse(PetscMalloc1(l->n, &ax->weight), (void)BCRLinesDestroy(L));
       for (i = 0; i < l->n; i++) ax->weight[i] = (PetscReal)l->w[i];
     }
   }
   *good = PETSC_TRUE;
 
 done:
-  for (d = 0; d < 3; d++) PetscCall(BCRLineDestroy(&L[d]));
+  PetscCall(BCRLinesDestroy(L));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1010,10 +1009,11 @@ typedef struct {
   PetscInt       dof;
   BCROperator   *ops;
   BCRModelAxis (*m)[3];
-  PetscBool *skip; /* components that are not compared */
-  BCRVerdict v;
-  PetscBool  regular; /* all columns that the fast loop relies on are as it expects */
-  uint64_t   boxes;   /* what rows that loop runs over */
+  PetscBool     *skip; /* components that are not compared */
+  BCRVerdict     v;
+  PetscErrorCode error;   /* of this rank alone, until the ranks agree */
+  PetscBool      regular; /* all columns that the fast loop relies on are as it expects */
+  uint64_t       boxes;   /* what rows that loop runs over */
 } BCRCheck;
 
 /* What the model has in a row: in[] the star, returns its weight */
@@ -1471,9 +1471,10 @@ static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char 
   const BCRRows *A     = ck->A;
   const PetscInt lines = A->n[1] * A->n[2];
   BCRLines      *part;
-  void         **ctx;
-  PetscBool     *active;
+  void         **ctx    = NULL;
+  PetscBool     *active = NULL;
   PetscInt       threads;
+  PetscErrorCode ierr;
   int            stop = 0;
 
   PetscFunctionBegin;
@@ -1481,12 +1482,12 @@ static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char 
   threads = PetscMin(threads, lines);
   if (threads < 2) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscCalloc1(threads, &part));
-  PetscCall(PetscMalloc2(threads, &ctx, threads * ck->dof, &active));
-  for (PetscInt t = 0; t < threads; t++) {
+  ierr = PetscMalloc2(threads, &ctx, threads * ck->dof, &active);
+  for (PetscInt t = 0; t < threads && !ierr; t++) {
     BCRLines *L = &part[t];
 
-    L->ck = *ck;
-    PetscCall(BCRRunCreate(&L->ck, &L->run));
+    L->ck      = *ck;
+    ierr       = BCRRunCreate(&L->ck, &L->run);
     L->active  = active + t * ck->dof;
     L->columns = columns;
     L->first   = (PetscInt)((PetscInt64)lines * t / threads);
@@ -1495,10 +1496,11 @@ static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char 
     L->stop    = &stop;
     ctx[t]     = L;
   }
-  if (part[0].run.i1 - part[0].run.i0 + 1 > BCR_RUN_NODES) BCRThreadsRun(threads, BCRLinesCompare, ctx);
+  if (!ierr && part[0].run.i1 - part[0].run.i0 + 1 > BCR_RUN_NODES) BCRThreadsRun(threads, BCRLinesCompare, ctx);
   for (PetscInt t = 0; t < threads; t++) PetscCall(BCRRunDestroy(&part[t].run));
   PetscCall(PetscFree2(ctx, active));
   PetscCall(PetscFree(part));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -1588,14 +1590,12 @@ static PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line
   return done;
 }
 
-/* known: boxes that the columns have been checked for, 0: none yet */
-static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
+/* known: boxes that the columns have been checked for, 0: none yet. active: of the components, good: of the rank's lines, zero */
+static PetscErrorCode BCRCheckRun(BCRCheck *ck, BCRRun *run, uint64_t known, PetscBool active[], char good[])
 {
   const BCRRows *A = ck->A;
   PetscInt       ix[3], c, d, like;
-  PetscBool     *active, stop = PETSC_FALSE, columns;
-  char          *good;
-  BCRRun         run;
+  PetscBool      stop = PETSC_FALSE, columns;
 
   PetscFunctionBegin;
   ck->boxes = 1469598103934665603u; /* FNV hash */
@@ -1609,28 +1609,24 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
   }
   columns     = (PetscBool)(ck->boxes != known);
   ck->regular = PETSC_TRUE;
-  PetscCall(PetscMemzero(&ck->v, sizeof(ck->v)));
-  PetscCall(PetscMalloc1(ck->dof, &active));
-  PetscCall(PetscCalloc1(PetscMax(A->n[1] * A->n[2], 1), &good));
-  PetscCall(BCRRunCreate(ck, &run));
 #if defined(PETSCBCR_HAVE_CUDA)
   PetscCall(BCRCheckLines(ck, columns, good));
 #endif
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && !stop; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1] && !stop; ix[1]++) {
-      PetscInt   i0 = run.i0, i1 = run.i1; /* these go fast */
+      PetscInt   i0 = run->i0, i1 = run->i1; /* these go fast */
       const char known = good[ix[1] - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])];
       PetscBool  some, all, near, fast = (PetscBool)(known != 0), same = fast, ends;
 
-      BCRLineActive(ck, &run, ix, active, &some, &all, &near);
+      BCRLineActive(ck, run, ix, active, &some, &all, &near);
       if (known) { /* its buffers were those of a thread */
-        run.now  = -1;
-        run.kept = (PetscBool)(known == 2);
-      } else if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) BCRRunCompare(ck, &run, ix, active, columns, &fast, &same);
+        run->now  = -1;
+        run->kept = (PetscBool)(known == 2);
+      } else if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) BCRRunCompare(ck, run, ix, active, columns, &fast, &same);
       if (!fast && some && near && i1 >= i0) ck->regular = PETSC_FALSE;
       ix[0] = A->lo[0];
       ends  = (PetscBool)(same && all && BCRLineInside(ck, ix));
-      like  = ends && run.kept && run.like >= 0 ? BCRNode(A, ix) - run.like : 0;
+      like  = ends && run->kept && run->like >= 0 ? BCRNode(A, ix) - run->like : 0;
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0] && !stop; ix[0]++) {
         if (same && ix[0] == i0 && all) {
           ix[0] = i1;
@@ -1643,13 +1639,30 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
         }
       }
       ix[0] = A->lo[0];
-      if (ends && !stop && run.now >= 0 && ix[1] + 1 < A->lo[1] + A->n[1] && !good[ix[1] + 1 - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])]) ix[1] += BCRRunBlock(ck, &run, ix, columns);
-      run.like = ends ? BCRNode(A, ix) : -1;
+      if (ends && !stop && run->now >= 0 && ix[1] + 1 < A->lo[1] + A->n[1] && !good[ix[1] + 1 - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])]) ix[1] += BCRRunBlock(ck, run, ix, columns);
+      run->like = ends ? BCRNode(A, ix) : -1;
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
+{
+  PetscBool     *active = NULL;
+  char          *good   = NULL;
+  BCRRun         run;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&ck->v, sizeof(ck->v)));
+  PetscCall(BCRRunCreate(ck, &run));
+  ierr = PetscMalloc1(ck->dof, &active);
+  if (!ierr) ierr = PetscCalloc1(PetscMax(ck->A->n[1] * ck->A->n[2], 1), &good);
+  if (!ierr) ierr = BCRCheckRun(ck, &run, known, active, good);
   PetscCall(BCRRunDestroy(&run));
   PetscCall(PetscFree(good));
   PetscCall(PetscFree(active));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1683,6 +1696,7 @@ static PetscErrorCode BCRCheckAgree(BCRCheck *ck)
   BCRFault          fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
+  PetscCall(BCRFaultShare(ck->A->comm, ck->error, BCR_NO_MEMORY));
   if (v->state != BCR_ROW_GOOD) PetscCall(BCRRowFault(ck->A, v->state, v->comp, v->badix, v->col, &fault));
   PetscCall(BCRFaultAgree(ck->A->comm, &fault));
   PetscCall(BCRTakeFrom(ck->A->comm, v->wrongplane ? PETSC_INFINITY : PetscMin(v->dev, DBL_MAX), &ck->v, sizeof(ck->v), NULL));
@@ -1812,8 +1826,8 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
       ops[c].owner[d] = d;
       for (s = 0; s < 2; s++) PetscCall(BCRPlaneGuess(A, c, d, s, &ops[c].axis[d].plane[s]));
     }
-    PetscCall(BCRLinesRead(A, c, &ops[c], &lines[c]));
-    if (!lines[c]) PetscCall(BCRStageNext(A, c, &ops[c], &stage[c], &lines[c])); /* searching the planes may help */
+    PetscCall(BCRFaultShare(A->comm, BCRLinesRead(A, c, &ops[c], &lines[c]), BCR_NO_MEMORY));
+    if (!lines[c]) PetscCall(BCRFaultShare(A->comm, BCRStageNext(A, c, &ops[c], &stage[c], &lines[c]), BCR_NO_MEMORY)); /* searching the planes may help */
   }
   for (;;) {
     PetscBool compare = PETSC_FALSE, wrong = PETSC_FALSE;
@@ -1823,8 +1837,9 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
       compare = (PetscBool)(compare || !skip[c]);
     }
     if (!compare) break;
-    for (c = 0; c < dof; c++)
-      if (!skip[c]) PetscCall(BCRModelCreate(&ops[c], m[c]));
+    for (c = 0; c < dof && !ck.error; c++)
+      if (!skip[c]) ck.error = BCRModelCreate(&ops[c], m[c]);
+    PetscCall(BCRFaultShare(A->comm, ck.error, BCR_NO_MEMORY));
 #if defined(PETSCBCR_HAVE_CUDA)
     if (A->device && first) {
       PetscCall(PetscMemzero(&ck.v, sizeof(ck.v)));
@@ -1834,7 +1849,7 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
     if (!there && A->device && !A->aa) PetscCall(BCRCheckSample(&ck, &wrong));
     if (!there && !wrong) PetscCall(BCRRowsFetch(A));
 #endif
-    if (!there && !wrong) PetscCall(BCRCheckAll(&ck, *boxes));
+    if (!there && !wrong) ck.error = BCRCheckAll(&ck, *boxes);
     for (c = 0; c < dof; c++)
       if (!skip[c]) PetscCall(BCRModelDestroy(m[c]));
     if (!there && !wrong) PetscCall(BCRCheckAgree(&ck));
@@ -1858,17 +1873,17 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
       if (!there) *boxes = ck.regular ? ck.boxes : 0;
       break;
     }
-    PetscCall(BCRStageNext(A, ck.v.comp, &ops[ck.v.comp], &stage[ck.v.comp], &lines[ck.v.comp]));
+    PetscCall(BCRFaultShare(A->comm, BCRStageNext(A, ck.v.comp, &ops[ck.v.comp], &stage[ck.v.comp], &lines[ck.v.comp]), BCR_NO_MEMORY));
   }
   for (c = 0; c < dof; c++) {
-    if (stage[c] == BCR_FITTED) PetscCall(BCRFitRead(A, c, fit, &ops[c]));
+    if (stage[c] == BCR_FITTED) PetscCall(BCRFaultShare(A->comm, BCRFitRead(A, c, fit, &ops[c]), BCR_NO_MEMORY));
     else {
       PetscCall(PetscStrncpy(ops[c].fit, "exact", sizeof(ops[c].fit)));
       ops[c].deviation = c == ck.v.comp ? (PetscReal)ck.v.dev : 0;
       ops[c].devrow    = c == ck.v.comp ? ck.v.row : 0;
       ops[c].devcol    = c == ck.v.comp ? ck.v.col : 0;
     }
-    PetscCall(BCROperatorCheckDefinite(&ops[c]));
+    PetscCall(BCRFaultShare(A->comm, BCROperatorCheckDefinite(&ops[c]), BCR_NO_MEMORY));
   }
   for (c = 0; c < dof; c++) {
     int varies[6];
@@ -1883,13 +1898,13 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
 PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops, PetscBool *same)
 {
   BCRRows          A;
-  BCROperator     *fresh;
+  BCROperator     *fresh = NULL;
   PetscObjectId    id;
   PetscObjectState state;
   uint64_t         boxes = 0;
   PetscBool        keep, all, *skip, *lines, again;
   PetscInt         c, *stage;
-  BCRModelAxis(*m)[3];
+  BCRModelAxis(*m)[3] = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -1897,11 +1912,15 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   PetscCall(MatGetNonzeroState(P, &state));
   again = (PetscBool)(pattern && pattern->known && pattern->id == id && pattern->state == state);
   if (again) boxes = pattern->boxes;
-  PetscCall(BCRRowsOpen(da, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &A));
-  PetscCall(PetscCalloc1(A.dof, &fresh));
-  PetscCall(PetscCalloc4(A.dof, &stage, A.dof, &m, A.dof, &skip, A.dof, &lines));
-  ierr = BCRReadAll(&A, fit, fresh, stage, m, skip, lines, &boxes);
-  PetscCall(PetscFree4(stage, m, skip, lines));
+  ierr = BCRRowsOpen(da, P, (PetscBool)(again && pattern->full), (PetscBool)(again && pattern->fitted), &A);
+  if (!ierr) ierr = PetscCalloc1(A.dof, &fresh);
+  if (!ierr) ierr = PetscCalloc4(A.dof, &stage, A.dof, &m, A.dof, &skip, A.dof, &lines);
+  ierr = BCRFaultShare(PetscObjectComm((PetscObject)P), ierr, BCR_NO_MEMORY);
+  if (!ierr) ierr = BCRReadAll(&A, fit, fresh, stage, m, skip, lines, &boxes);
+  if (m) {
+    for (c = 0; c < A.dof; c++) PetscCall(BCRModelDestroy(m[c]));
+    PetscCall(PetscFree4(stage, m, skip, lines));
+  }
 #if defined(PETSCBCR_HAVE_CUDA)
   if (pattern && !again && !ierr) {
     const PetscInt rows = A.dof * A.nodes;

@@ -13,10 +13,11 @@ static inline PetscInt BCRAround(PetscInt i, PetscInt N)
 PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
 {
   const BCRGrid *g = &A->grid;
-  PetscInt       d, k, c, n = 1, count = 0, *numbers, *rows;
+  PetscInt       d, k, c, n = 1, count = 0, *numbers = NULL, *rows;
   PetscInt       o[3], ix[3];
-  IS             isrow, iscol;
+  IS             isrow = NULL, iscol = NULL;
   PetscBool      flg;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (g->size == 1 || A->shellmat) PetscFunctionReturn(PETSC_SUCCESS);
@@ -27,8 +28,9 @@ PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
     A->shelln[d]  = A->nodes ? A->n[d] + 2 * w : 0; /* a rank with nothing needs nothing */
     n *= A->shelln[d];
   }
-  PetscCall(PetscMalloc1(n, &A->shellrow));
-  PetscCall(PetscMalloc1(n, &numbers));
+  ierr = PetscMalloc1(n, &A->shellrow);
+  if (!ierr) ierr = PetscMalloc1(n, &numbers);
+  BCRCallElse(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(numbers));
   for (k = 0, o[2] = 0; o[2] < A->shelln[2]; o[2]++) {
     for (o[1] = 0; o[1] < A->shelln[1]; o[1]++) {
       for (o[0] = 0; o[0] < A->shelln[0]; o[0]++, k++) {
@@ -48,16 +50,20 @@ PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
     PetscCall(PetscFindInt(A->shellrow[k], count, numbers, &at));
     A->shellrow[k] = A->dof * at;
   }
-  PetscCall(PetscMalloc1(A->dof * count, &rows));
-  for (k = 0; k < count; k++)
-    for (c = 0; c < A->dof; c++) rows[c + A->dof * k] = c + A->dof * numbers[k];
-  PetscCall(PetscFree(numbers));
-  PetscCall(ISCreateGeneral(PETSC_COMM_SELF, A->dof * count, rows, PETSC_OWN_POINTER, &isrow));
   PetscCall(MatGetSize(A->aij, NULL, &n));
-  PetscCall(ISCreateStride(PETSC_COMM_SELF, n, 0, 1, &iscol));
-  PetscCall(MatCreateSubMatrices(A->aij, 1, &isrow, &iscol, MAT_INITIAL_MATRIX, &A->shellmat));
+  ierr = PetscMalloc1(A->dof * count, &rows);
+  if (!ierr) {
+    for (k = 0; k < count; k++)
+      for (c = 0; c < A->dof; c++) rows[c + A->dof * k] = c + A->dof * numbers[k];
+    ierr = ISCreateGeneral(PETSC_COMM_SELF, A->dof * count, rows, PETSC_OWN_POINTER, &isrow);
+  }
+  PetscCall(PetscFree(numbers));
+  if (!ierr) ierr = ISCreateStride(PETSC_COMM_SELF, n, 0, 1, &iscol);
+  ierr = BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) ierr = MatCreateSubMatrices(A->aij, 1, &isrow, &iscol, MAT_INITIAL_MATRIX, &A->shellmat);
   PetscCall(ISDestroy(&iscol));
   PetscCall(ISDestroy(&isrow));
+  PetscCall(ierr);
   PetscCall(MatGetRowIJ(A->shellmat[0], 0, PETSC_FALSE, PETSC_FALSE, &A->shell.rows, &A->shell.i, &A->shell.j, &flg));
   PetscCall(MatSeqAIJGetArrayRead(A->shellmat[0], &A->shell.a));
   PetscFunctionReturn(PETSC_SUCCESS);

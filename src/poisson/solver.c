@@ -46,6 +46,13 @@ static PetscErrorCode BCRCopyArray(PetscInt n, const PetscReal *from, PetscReal 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A copy of the values has no arrays yet */
+static void BCRAxisForget(BCRAxis *x)
+{
+  x->lower = x->diag = x->upper = x->weight = NULL;
+  for (int s = 0; s < 2; s++) x->plane[s].inv = x->plane[s].couplings = NULL;
+}
+
 static PetscErrorCode BCRAxisRelease(BCRAxis *x)
 {
   PetscFunctionBegin;
@@ -87,16 +94,16 @@ static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, 
   *to          = *from;
   to->rowscale = rowscale;
   to->devscale = NULL;
-  c->slab      = -1;
-  c->first     = 0;
+  for (int d = 0; d < 3; d++) BCRAxisForget(&to->axis[d]); /* so that it can be released whatever fails below */
+  c->slab  = -1;
+  c->first = 0;
   if (slabs->comm != MPI_COMM_NULL) {
     BCRAxis       *x   = &to->axis[slabs->axis];
     const PetscInt low = x->plane[0].present ? 1 : 0, last = PetscMin(slabs->start + slabs->len, low + x->n);
 
-    c->slab               = slabs->axis;
-    c->first              = PetscMin(PetscMax(slabs->start, low) - low, x->n);
-    c->whole              = *x;
-    c->whole.plane[0].inv = c->whole.plane[0].couplings = c->whole.plane[1].inv = c->whole.plane[1].couplings = NULL;
+    c->slab  = slabs->axis;
+    c->first = PetscMin(PetscMax(slabs->start, low) - low, x->n);
+    c->whole = *x;
     PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].lower, &c->whole.lower));
     PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].diag, &c->whole.diag));
     PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].upper, &c->whole.upper));
@@ -110,8 +117,6 @@ static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, 
       PetscCall(PetscMemzero(&to->axis[d], sizeof(BCRAxis)));
       to->axis[d].n = 1;
     }
-    to->axis[d].lower = to->axis[d].diag = to->axis[d].upper = to->axis[d].weight = NULL;
-    for (int s = 0; s < 2; s++) to->axis[d].plane[s].inv = to->axis[d].plane[s].couplings = NULL;
     N[d] = BCRAxisExtent(&to->axis[d]);
     box *= to->axis[d].n;
   }
@@ -251,30 +256,23 @@ static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
+/* The components, then what solves them. moved: operators that the caller frees, whatever fails */
+static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const BCRSlab *slab, BCROperator **moved)
 {
-  const BCRPrecision precision = options->core.precision;
+  const PetscInt     dof       = s->dof;
+  const BCRPrecision precision = s->options.core.precision;
   const PetscBool    mixed     = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
-  BCRSolver          s;
   PetscInt           stride[3], nx, ny;
-  BCRCoreOptions     core = options->core;
+  BCRCoreOptions     core = s->options.core;
   BCRPrecision       io   = BCR_IO;
-  BCROperator       *moved;
 
   PetscFunctionBegin;
-  PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " components; there must be at least one", dof);
-  PetscCall(PetscNew(&s));
-  *solver       = s; /* so that it can be destroyed after an error */
-  s->options    = *options;
-  s->dof        = dof;
-  s->fields     = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
-  s->slabs.comm = MPI_COMM_NULL;
   PetscCall(PetscCalloc1(dof, &s->comp));
   PetscCall(PetscCalloc2(dof, &s->core, dof, &s->fallback));
   for (PetscInt m = 0; m < dof; m++) PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An operator of dimension %" PetscInt_FMT, ops[m].dim);
   PetscCall(BCRSlabsCreate(slab, dof, ops, &s->slabs));
-  PetscCall(BCRSlabsMoveOperators(&s->slabs, dof, ops, &moved));
-  if (moved) ops = moved;
+  PetscCall(BCRSlabsMoveOperators(&s->slabs, dof, ops, moved));
+  if (*moved) ops = *moved;
   for (PetscInt m = 0; m < dof; m++) {
     BCRComponent *c = &s->comp[m];
     PetscInt      n = 1;
@@ -291,8 +289,7 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
     }
     PetscCall(BCRComponentSetUp(c, mixed));
   }
-  PetscCall(BCRSlabsFreeOperators(&s->slabs, dof, &moved));
-  if (options->device) {
+  if (s->options.device) {
 #if defined(PETSCBCR_HAVE_CUDA)
     PetscCall(BCRDeviceSolverCreate(s));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -350,6 +347,28 @@ PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRS
     c->core = s->ncore++;
   }
   PetscCall(BCRSolverSetFactors(s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
+{
+  BCRSolver      s;
+  BCROperator   *moved = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *solver = NULL; /* until it is whole */
+  PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " components; there must be at least one", dof);
+  PetscCall(PetscNew(&s));
+  s->options    = *options;
+  s->dof        = dof;
+  s->fields     = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
+  s->slabs.comm = MPI_COMM_NULL;
+  ierr          = BCRSolverFill(s, ops, slab, &moved);
+  PetscCall(BCRSlabsFreeOperators(&s->slabs, dof, &moved));
+  BCRCallElse(ierr, (void)BCRSolverDestroy(&s));
+  s->whole = PETSC_TRUE;
+  *solver  = s;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -438,13 +457,57 @@ static PetscBool BCRSameShape(const BCRComponent *c, const BCROperator *op, Pets
   return *gamma > 0 && !PetscIsInfOrNanReal(*gamma) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *done)
+/* The copies keep the axes that the cores know: scale' (T' + shift') = scale' gamma (T + shift'/gamma). before: the axes of the copy until now,
+   to be released whatever fails */
+static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCRComponent *c, BCRAxis before[4])
 {
   const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
-  BCROperator    *moved;
+  const PetscReal shift = c->op.shift;
+  PetscReal       gamma;
+
+  PetscFunctionBegin;
+  (void)BCRSameShape(c, op, &gamma);
+  for (int d = 0; d < 4; d++) {
+    BCRAxis *x = d < 3 ? &c->op.axis[d] : &c->whole;
+
+    before[d] = *x;
+    BCRAxisForget(x);
+  }
+  PetscCall(BCRComponentCopy(&s->slabs, s->options.device, op, c));
+  for (int d = 0; d < 4; d++) {
+    BCRAxis   *x = d < 3 ? &c->op.axis[d] : &c->whole, *y = &before[d];
+    PetscReal *swap;
+
+    x->a = (d == c->slab ? before[3].n : x->n) > 1 ? y->a : x->a / gamma;
+    swap = x->lower, x->lower = y->lower, y->lower = swap;
+    swap = x->diag, x->diag = y->diag, y->diag = swap;
+    swap = x->upper, x->upper = y->upper, y->upper = swap;
+    for (int e = 0; e < 2 && gamma != 1; e++) {
+      BCRPlane      *plane = &x->plane[e];
+      const PetscInt nodes = d < 3 ? c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1) : 0;
+
+      plane->coupling /= gamma;
+      for (PetscInt q = 0; q < nodes && plane->couplings; q++) plane->couplings[q] /= gamma;
+    }
+  }
+  c->op.scale *= gamma;
+  c->op.shift /= gamma;
+  PetscCall(BCRComponentSetUp(c, mixed));
+  if (c->core >= 0 && c->op.shift != shift && !s->device) {
+    PetscCall(BCRRanksSetShift(s->core[c->core], c->op.shift));
+    if (s->fallback[c->core]) PetscCall(BCRRanksSetShift(s->fallback[c->core], c->op.shift));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *done)
+{
+  BCROperator   *moved = NULL;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
+  PetscCheck(s->whole, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The last change of this solver has failed: create another one");
   for (PetscInt m = 0; m < s->dof; m++) {
     PetscReal gamma;
 
@@ -457,51 +520,23 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
       if (gamma != other || ops[l].shift != ops[m].shift || ops[l].scale != ops[m].scale) PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  PetscCall(BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved));
+  s->whole = PETSC_FALSE; /* until all has changed */
+  ierr     = BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved);
   if (moved) ops = moved;
-  /* The copies keep the axes that the cores know: scale' (T' + shift') = scale' gamma (T + shift'/gamma) */
-  for (PetscInt m = 0; m < s->dof; m++) {
-    BCRComponent *c     = &s->comp[m];
-    BCROperator   old   = c->op;
-    BCRAxis       whole = c->whole;
-    PetscReal     gamma;
+  for (PetscInt m = 0; m < s->dof && !ierr; m++) {
+    BCRAxis before[4];
 
-    (void)BCRSameShape(c, &ops[m], &gamma);
-    old.rowscale = NULL; /* its memory goes on in c->op */
-    old.devscale = NULL;
-    PetscCall(BCRComponentCopy(&s->slabs, s->options.device, &ops[m], c));
-    for (int d = 0; d < 4; d++) {
-      BCRAxis   *x = d < 3 ? &c->op.axis[d] : &c->whole, *y = d < 3 ? &old.axis[d] : &whole;
-      PetscReal *swap;
-
-      x->a = (d == c->slab ? whole.n : x->n) > 1 ? y->a : x->a / gamma;
-      swap = x->lower, x->lower = y->lower, y->lower = swap;
-      swap = x->diag, x->diag = y->diag, y->diag = swap;
-      swap = x->upper, x->upper = y->upper, y->upper = swap;
-      for (int e = 0; e < 2 && gamma != 1; e++) {
-        BCRPlane      *plane = &x->plane[e];
-        const PetscInt nodes = d < 3 ? c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1) : 0;
-
-        plane->coupling /= gamma;
-        for (PetscInt q = 0; q < nodes && plane->couplings; q++) plane->couplings[q] /= gamma;
-      }
-    }
-    c->op.scale *= gamma;
-    c->op.shift /= gamma;
-    PetscCall(BCROperatorRelease(&old));
-    PetscCall(BCRAxisRelease(&whole));
-    PetscCall(BCRComponentSetUp(c, mixed));
-    if (c->core >= 0 && c->op.shift != old.shift && !s->device) {
-      PetscCall(BCRRanksSetShift(s->core[c->core], c->op.shift));
-      if (s->fallback[c->core]) PetscCall(BCRRanksSetShift(s->fallback[c->core], c->op.shift));
-    }
+    PetscCall(PetscMemzero(before, sizeof(before)));
+    ierr = BCRComponentUpdate(s, &ops[m], &s->comp[m], before);
+    for (int d = 0; d < 4; d++) PetscCall(BCRAxisRelease(&before[d]));
   }
   PetscCall(BCRSlabsFreeOperators(&s->slabs, s->dof, &moved));
+  PetscCall(ierr);
 #if defined(PETSCBCR_HAVE_CUDA)
   if (s->device) PetscCall(BCRDeviceSolverUpdate(s));
 #endif
   PetscCall(BCRSolverSetFactors(s));
-  *done = PETSC_TRUE;
+  *done = s->whole = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -669,6 +704,7 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
 PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
   PetscFunctionBegin;
+  PetscCheck(s->whole, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The last change of this solver has failed: create another one");
   s->removed = 0;
   for (PetscInt m = 0; m < s->dof && transpose; m++) {
     const BCRComponent *c = &s->comp[m];

@@ -29,7 +29,7 @@ typedef struct {
    operators' axes, shift, scale and planes are those of the whole box, the same on every rank, but what they have for each node
    (rowscale, inv and couplings of planes) is that of the rank's slab, numbered in the slab's own box: rowscale over the box rows that
    are on this rank; inv and couplings of a plane across the slabs' axis only on the rank that has it. The arrays of a solve are
-   the rank's slab, in its natural ordering. */
+   the rank's slab, in its natural ordering. *solver is NULL after an error. */
 PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver);
 /* nrhs right-hand sides, column r at f + r*ldf, u + r*ldu; u may be f */
 PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu);
@@ -44,7 +44,7 @@ PETSC_INTERN PetscErrorCode BCRSolverTime(BCRSolver solver, PetscInt n, const Pe
 /* What such a solver would run on: the device's name, or the instruction set */
 PETSC_INTERN PetscErrorCode BCRSolverMachine(const BCRSolverOptions *options, size_t length, char name[]);
 /* Takes new operators of the same shape (sizes, ends, planes). *done = PETSC_FALSE: more than scale, shift, plane or row scales
-   changed, nothing was done, create anew. */
+   changed, nothing was done, create anew. After an error the solver is to be destroyed; its solves fail. */
 PETSC_INTERN PetscErrorCode BCRSolverUpdate(BCRSolver solver, const BCROperator ops[], PetscBool *done);
 PETSC_INTERN PetscErrorCode BCRSolverDestroy(BCRSolver *solver);
 

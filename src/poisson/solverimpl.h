@@ -70,6 +70,7 @@ PETSC_INTERN PetscErrorCode BCRSlabsDestroy(BCRSlabs *slabs);
 
 struct _n_BCRSolver {
   BCRSolverOptions           options;
+  PetscBool                  whole; /* not so after an error in the middle of BCRSolverUpdate(): nothing but destroying it is left */
   PetscInt                   dof;
   BCRComponent              *comp;
   PetscInt                   ncore;
