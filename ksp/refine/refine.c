@@ -354,6 +354,9 @@ static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
   PetscBool   zero = ksp->guess_zero, done;
 
   PetscFunctionBegin;
+#if PETSC_VERSION_LT(3, 19, 0)
+  ksp->transpose_solve = PETSC_FALSE; /* KSPMatSolve() has no transpose there, and leaves what KSPSolveTranspose() has set last */
+#endif
   ksp->its       = 0;
   ksp->reason    = KSP_CONVERGED_ITERATING;
   refine->solves = 0;
