@@ -1314,7 +1314,12 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
     take = &scaled;
     if (PetscMax(PetscAbs(sqrt(scales.lo) - 1), PetscAbs(sqrt(scales.hi) - 1)) <= BCR_SAME_TOL) take = &average;
     else PetscCall(BCRFitTry(F, PETSC_FALSE, &scaled));
-    if (take == &average || (fit == BCR_FIT_AUTO && scaled.bound >= average.bound)) {
+    /* Of the spread of couplings half counts (on a logarithmic scale) for what differs from place to place, which the scales take away, half for what differs between
+       the axes at one place, which they do not. What is left on few diagonals, as along a jump, takes fewer iterations than its condition number: hence the 2
+       (tests/petsc/precond.c, Auto(): stretched axes and jumps) */
+    average.bound *= PetscSqrtReal(PetscMax(1, (PetscReal)(scales.hi / scales.lo)) / (PetscReal)average.spread);
+    scaled.bound /= PetscSqrtReal((PetscReal)scaled.spread);
+    if (take == &average || (fit == BCR_FIT_AUTO && !(scaled.bound < 2 * average.bound))) {
       take      = &average;
       F->scaled = PETSC_FALSE;
       PetscCall(PetscFree(F->S));

@@ -8,7 +8,7 @@
 static PetscErrorCode Ends(PetscInt dim, const char grid[], const char *ends, PetscBool setter, const char *letters, const char *words)
 {
   TestProblem p = {
-    .dim = dim, .n = {7, 6, 5},
+    .dim = dim, .n = {7, 6, 5 },
          .dof = 1, .ends = grid, .a = {4, 1, 16},
          .shift = 0.5, .scale = -2
   };
