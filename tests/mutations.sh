@@ -80,15 +80,15 @@ mutation "slightly indefinite operator accepted" src/operator/axis.c \
 mutation "other plane's diagonal where a rank has none of its own" src/operator/moves.c \
   'k % 2 ? 0 : plane->inv0, field' \
   'k % 2 ? 0 : op->axis[k / 4].plane[1 - k / 2 % 2].inv0, field' \
-  '3 mpi/reader' '3 mpi/poisson'
+  '4 mpi/reader'
 mutation "plane one row off in a slab" src/operator/moves.c \
   'begin[d] = d == k / 4 && k / 2 % 2 ? g->N[d] - 1 : 0;' \
   'begin[d] = d == k / 4 && k / 2 % 2 ? g->N[d] - 2 : 0;' \
-  '3 mpi/reader'
+  '4 mpi/reader'
 mutation "row scales of a rank's own corner only" src/operator/moves.c \
   'if (any[12])' \
   'if (has[12] && g->rank)' \
-  '3 mpi/reader'
+  '4 mpi/reader'
 mutation "only the first layer beside a box is read for a fit" src/operator/shell.c \
   'const PetscInt w = g->parts[d] > 1 ? width : 0;' \
   'const PetscInt w = g->parts[d] > 1 ? 1 : 0;' \
