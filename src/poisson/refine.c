@@ -306,7 +306,7 @@ PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const
     for (PetscInt k = 0; k < nz; k++) {
       for (PetscInt j = 0; j < ny; j++) s->fields->add(nx, keep, ce, r + j * s->ldy + k * s->ldz, v + j * ldv[0] + k * ldv[1]);
     }
-    error *= error / last;
+    if (error * (error / last) < 0.1 * enough) error *= error / last; /* else there were too many corrections: what was measured last holds */
   }
   *removed = (PetscReal)mean;
   if (!(error <= limit) && isfinite(sumg) && sizeof(PetscReal) > 4) PetscCall(BCRRefineFallback(s, p, v, ldv, removed));

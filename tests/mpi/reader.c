@@ -192,8 +192,10 @@ static PetscErrorCode ReadCase(const TestProblem *p, Mat whole, DM da1, BCRFit f
 /* How the matrix of a problem is made less plain */
 typedef enum {
   PLAIN,
-  LEFT,  /* each row times a random factor */
-  PLANES /* diagonals of kept rows differ */
+  LEFT,   /* each row times a random factor */
+  PLANES, /* diagonals of kept rows differ */
+  ONE,    /* that of one kept row, the last; those of high planes are others than those of low ones */
+  WRONG   /* one kept row of each plane, not in its middle, is coupled along the plane */
 } Twist;
 
 static PetscErrorCode ReadProblem(const TestProblem *p, Twist twist, BCRFit fit, const char *what)
@@ -217,11 +219,27 @@ static PetscErrorCode ReadProblem(const TestProblem *p, Twist twist, BCRFit fit,
       PetscBool      kept  = PETSC_FALSE;
 
       for (PetscInt d = 0; d < p->dim; ++d) kept = (PetscBool)(kept || (p->ends[2 * d] == 'r' && at[d] == 0) || (p->ends[2 * d + 1] == 'r' && at[d] == p->n[d] - 1));
-      s[i] = twist == LEFT || kept ? 1.5 + PetscRealPart(s[i]) : 1;
+      if (twist == ONE || twist == WRONG) {
+        PetscBool high = PETSC_FALSE;
+
+        for (PetscInt d = 0; d < p->dim; ++d) high = (PetscBool)(high || (p->ends[2 * d + 1] == 'r' && at[d] == p->n[d] - 1));
+        s[i] = (high ? 1.5 : 1) * (kept && i == n - 1 ? 2 : 1);
+      } else s[i] = twist == LEFT || kept ? 1.5 + PetscRealPart(s[i]) : 1;
     }
     PetscCall(VecRestoreArray(v, &s));
     PetscCall(MatDiagonalScale(A, v, NULL));
     PetscCall(VecDestroy(&v));
+  }
+  for (PetscInt d = 0; d < 2 * p->dim && twist == WRONG; ++d) {
+    const PetscInt step[3] = {1, p->n[0], p->n[0] * p->n[1]}, along = d / 2 ? 0 : 1;
+    PetscInt       row = d % 2 ? (p->n[d / 2] - 1) * step[d / 2] : 0;
+
+    if (p->ends[d] != 'r' || p->n[along] < 3) continue;
+    for (PetscInt e = 0; e < p->dim; ++e) row += e == d / 2 ? 0 : step[e];
+    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetValue(A, p->dof * row, p->dof * (row + step[along]), -p->row / 4, INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   }
   PetscCall(ReadCase(p, A, da, fit, what));
   PetscCall(MatDestroy(&A));
@@ -245,7 +263,7 @@ static PetscReal Along(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 
 static PetscErrorCode Reads(void)
 {
-  static const char *const ends[]    = {"dddddd", "ncnDcc", "ppddnn", "pppppp", "rrrrrr", "rdpprc", "DDccdr", "nnrrpp", "ccnnpp"};
+  static const char *const ends[]    = {"dddddd", "ncnDcc", "ppddnn", "pppppp", "rrrrrr", "rdpprc", "ssssss", "DDccdr", "nnrrpp", "ccnnpp"};
   static const PetscInt    size[][3] = {
        {9,  7,  8},
        {30, 5,  4},
@@ -264,11 +282,16 @@ static PetscErrorCode Reads(void)
       };
       PetscInt along = (PetscInt)e % dim;
 
+      if (dim == 1 && ends[e][0] == 's') continue; /* no planes of rows, but ordinary ends */
       if (dim == 1) p.n[0] = 23;
-      if (e >= 7) p.shift = 0;
+      if (e >= 8) p.shift = 0;
       PetscCall(ReadProblem(&p, PLAIN, BCR_FIT_EXACT, "plain"));
       PetscCall(ReadProblem(&p, PLANES, BCR_FIT_EXACT, "planes vary"));
       PetscCall(ReadProblem(&p, LEFT, BCR_FIT_EXACT, "rows scaled"));
+      if (dim > 1 && strchr(ends[e], 'r')) {
+        PetscCall(ReadProblem(&p, ONE, BCR_FIT_EXACT, "one row of the planes differs"));
+        PetscCall(ReadProblem(&p, WRONG, BCR_FIT_AUTO, "one row of each plane is wrong"));
+      }
       if (ends[e][2 * along] != 'p') {
         p.k   = Along;
         p.ctx = &along;

@@ -389,6 +389,12 @@ static PetscErrorCode errors(void)
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "Ranks 1 and 0 have a different periodic", ierr));
     ierr = BCRReducedCreate(PETSC_COMM_WORLD, rank == size - 1 ? 3 : 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different number of systems", ierr));
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, rank == 1 ? BCR_REDUCED_ADD : 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+    PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different flags", ierr));
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, rank == size - 1 ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_AUTO, &r);
+    PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different coupling", ierr));
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, rank == size - 1 ? 1e-8 : 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+    PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different eps", ierr));
   }
   PetscCall(PetscPopErrorHandler());
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -2432,6 +2432,65 @@ static PetscErrorCode Extremes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What is told apart, and what is rounding: an operator whose smallest eigenvalue is a billionth of itself below or above zero, a shift of a few hundred
+   roundings of the diagonal, rows of a plane that couple to the row beside them by as much */
+static PetscErrorCode Tolerances(void)
+{
+  const double eps = PETSC_MACHINE_EPSILON;
+  Problem      p;
+  DM           da;
+  Mat          A;
+  PetscInt     dof;
+  BCROperator *ops;
+  double       lowest = 0;
+
+  PetscFunctionBegin;
+  for (int sign = -1; sign <= 1; sign += 2) {
+    ProblemDefault(&p, 2, 20, 16, 1);
+    for (int d = 0; d < 2; d++) p.axis[d].a = 1;
+    lowest  = 4 * (pow(sin(PETSC_PI / 42), 2) + pow(sin(PETSC_PI / 34), 2));
+    p.shift = -lowest * (1 - sign * 4e6 * eps);
+    PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
+    if (sign < 0) PetscCall(Expect(da, A, BCR_FIT_EXACT, PETSC_ERR_SUP, "indefinite", "smallest eigenvalue is -"));
+    else PetscCall(Expect(da, A, BCR_FIT_EXACT, PETSC_SUCCESS, "", ""));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+    ProblemDestroy(&p);
+  }
+  for (int k = 0; k < 2; k++) { /* 400 roundings of the diagonal, none */
+    ProblemDefault(&p, 2, 20, 16, 1);
+    for (int d = 0; d < 2; d++) {
+      p.axis[d].a      = 1;
+      p.axis[d].end[0] = p.axis[d].end[1] = d && k ? PERIODIC : CELL_NEUMANN;
+    }
+    p.shift = 1600 * eps;
+    PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
+    PetscCall(BCROperatorRead(da, A, BCR_FIT_EXACT, &dof, &ops));
+    Report((PetscBool)(!ops[0].singular && fabs((double)(ops[0].shift * ops[0].scale) / p.shift - 1) < 0.1), "a shift of 400 roundings: singular %d, %g of it", (int)ops[0].singular, (double)(ops[0].shift * ops[0].scale) / p.shift);
+    PetscCall(BCROperatorDestroy(dof, &ops));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+    ProblemDestroy(&p);
+  }
+  for (int s = 0; s < 2; s++) {
+    const PetscInt nx = 20, ny = 16;
+
+    ProblemDefault(&p, 2, nx, ny, 1);
+    p.axis[0].end[s] = IDENTITY;
+    PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
+    for (PetscInt j = 0; j < ny; j++) PetscCall(MatSetValue(A, (s ? nx - 1 : 0) + nx * j, (s ? nx - 2 : 1) + nx * j, (PetscScalar)(-1000 * eps * p.axis[0].d[s]), INSERT_VALUES));
+    PetscCall(Assemble(A));
+    PetscCall(BCROperatorRead(da, A, BCR_FIT_EXACT, &dof, &ops));
+    Report((PetscBool)(ops[0].axis[0].plane[s].present && fabs((double)ops[0].axis[0].plane[s].slope / (1000 * eps) - 1) < 0.01), "rows of a plane coupled by 1000 roundings: present %d, slope %g", (int)ops[0].axis[0].plane[s].present,
+           (double)ops[0].axis[0].plane[s].slope);
+    PetscCall(BCROperatorDestroy(dof, &ops));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+    ProblemDestroy(&p);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode View(void)
 {
   Problem      p;
@@ -2515,6 +2574,7 @@ int main(int argc, char **argv)
   PetscCall(AxisEigenvalues());
   PetscCall(Rounded());
   PetscCall(Extremes());
+  PetscCall(Tolerances());
   PetscCall(View());
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)passed, (int)failed);

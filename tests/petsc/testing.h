@@ -77,6 +77,7 @@ static inline int TestEnd(void)
 
     d  Dirichlet, eliminated        n  Neumann on a node, mirrored      c  Neumann on a cell face
     D  Dirichlet on a cell face     p  periodic                         r  Dirichlet rows kept: rows with only a diagonal
+    s  Neumann rows kept: rows with a diagonal and minus it on the neighbour inside. Where kept rows meet, the last axis has the corner
 */
 typedef struct {
   PetscInt    dim, n[3], dof;
@@ -120,13 +121,20 @@ static inline PetscErrorCode TestFill(const TestProblem *p, Mat A)
     for (at[1] = 0; at[1] < n[1]; ++at[1]) {
       for (at[0] = 0; at[0] < n[0]; ++at[0]) {
         for (PetscInt c = 0; c < p->dof; ++c) {
-          PetscInt  row  = c + at[0] * step[0] + at[1] * step[1] + at[2] * step[2];
+          PetscInt  row = c + at[0] * step[0] + at[1] * step[1] + at[2] * step[2], inside = row;
           PetscReal size = p->scale * (1 + p->contrast * (PetscReal)c), diag = p->shift;
           PetscBool kept = PETSC_FALSE;
 
-          for (PetscInt d = 0; d < p->dim; ++d) kept = (PetscBool)(kept || (p->ends[2 * d] == 'r' && at[d] == 0) || (p->ends[2 * d + 1] == 'r' && at[d] == n[d] - 1));
+          for (PetscInt d = 0; d < p->dim; ++d) {
+            for (PetscInt s = 0; s < 2; ++s) {
+              if (at[d] != (s ? n[d] - 1 : 0) || !strchr("rs", p->ends[2 * d + s])) continue;
+              kept   = PETSC_TRUE;
+              inside = p->ends[2 * d + s] == 's' ? row + (s ? -step[d] : step[d]) : row;
+            }
+          }
           if (kept) {
             PetscCall(MatSetValue(A, row, row, p->row, ADD_VALUES));
+            if (inside != row) PetscCall(MatSetValue(A, row, inside, -p->row, ADD_VALUES));
             continue;
           }
           for (PetscInt d = 0; d < p->dim; ++d) {
