@@ -163,7 +163,7 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
       const PetscInt i = PetscMin(q * lanes + l, nk - 1);
       const PetscInt p = (PetscInt)(2 * den / M_PI * asin(0.5 * sqrt(lambda[i])) + 0.5);
 
-      if (p == 0 && line->row < 0) PetscCall(line_create(x, shift / x->a, norm[i] / BCR_POLES * y->a / x->a, i, arena, line));
+      if (p == 0 && line->row < 0) BCRCallElse(line_create(x, shift / x->a, norm[i] / BCR_POLES * y->a / x->a, i, arena, line), (void)PetscFree(tab));
       for (PetscInt s = 0; s < BCR_POLES; s++) {
         const PetscBool apart = p == 0 && s == 0 ? PETSC_TRUE : PETSC_FALSE; /* by its line: it may not decay at all */
         const double    d = pole_delta(x, y, shift, den, pole_angle(den, p, apart ? 1 : s)), root = sqrt(d * (d + 4)), e = 0.5 * (d + root), mu = 1 / (1 + e);
@@ -199,7 +199,7 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
     near[0][q] = PetscMax(near[0][q], near[1][q]);
     near[2][q] = PetscMax(near[2][q], near[3][q]);
   }
-  PetscCall(BCRArenaReal(arena, single, (size_t)nq * BCR_POLES * BCR_SUM_ROWS * lanes, tab, &sum->tab));
+  BCRCallElse(BCRArenaReal(arena, single, (size_t)nq * BCR_POLES * BCR_SUM_ROWS * lanes, tab, &sum->tab), (void)PetscFree(tab));
   PetscCall(PetscFree(tab));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -175,7 +175,8 @@ static PetscBool box_far(BCRCore c)
 /* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
 static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm, PetscInt pin, BCRLinesGen *g)
 {
-  double *l, *d, *u;
+  double        *l, *d, *u;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(y->n, &l, y->n, &d, y->n, &u));
@@ -187,12 +188,13 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   g->nk       = nk;
   g->periodic = axis_periodic(y);
   g->pin      = pin;
-  PetscCall(BCRArenaReal(&c->arena, c->single, y->n, l, &g->lower));
-  PetscCall(BCRArenaReal(&c->arena, c->single, y->n, d, &g->exc));
-  PetscCall(BCRArenaReal(&c->arena, c->single, y->n, u, &g->upper));
+  ierr        = BCRArenaReal(&c->arena, c->single, y->n, l, &g->lower);
+  if (!ierr) ierr = BCRArenaReal(&c->arena, c->single, y->n, d, &g->exc);
+  if (!ierr) ierr = BCRArenaReal(&c->arena, c->single, y->n, u, &g->upper);
+  PetscCall(PetscFree3(l, d, u));
+  PetscCall(ierr);
   PetscCall(BCRArenaReal(&c->arena, c->single, nk, sigma, &g->sigma));
   PetscCall(BCRArenaReal(&c->arena, c->single, nk, norm, &g->scale));
-  PetscCall(PetscFree3(l, d, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -209,14 +211,13 @@ static const BCRCpuTable *separators_across(BCRCore c, double shift)
   return c->options.separators == 2 || 2 * modes >= poles->lanes ? poles : NULL;
 }
 
-/* Everything that depends on the shift */
-static PetscErrorCode core_tables(BCRCore c)
+/* Everything that depends on the shift. d, w: as long as the longer of the first two axes */
+static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[1], *z = &c->axis[2];
   const double  *lx = NULL, *nx = NULL, *ly = NULL, *ny = NULL, *lz = NULL, *nz = NULL;
   const double   shift = c->singular ? 0 : c->shift + c->fixed;
   const PetscInt n0 = c->dim > 0 ? x->n : 0, n1 = c->dim > 1 ? y->n : 0;
-  double        *d, *w;
   size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
   ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
   const size_t   ring     = c->options.ring ? c->options.ring : cache_bytes(262144) / 4;
@@ -281,13 +282,12 @@ static PetscErrorCode core_tables(BCRCore c)
   }
   if (c->kind == PLAN_NONE) PetscFunctionReturn(PETSC_SUCCESS);
 
-  PetscCall(PetscMalloc2(PetscMax(n0, PetscMax(n1, 1)), &d, PetscMax(n0, PetscMax(n1, 1)), &w));
   if (c->kind == PLAN_REDUCTION || c->kind == PLAN_RECURSIVE) {
     double *shifts;
 
     PetscCall(PetscMalloc1(c->nplane, &shifts));
     for (PetscInt k = 0; k < c->nplane; k++) shifts[k] = shift + (lz ? z->a * lz[k] : 0);
-    PetscCall(BCRReductionSetShifts(c->red, c->nplane, shifts));
+    BCRCallElse(BCRReductionSetShifts(c->red, c->nplane, shifts), (void)PetscFree(shifts));
     PetscCall(PetscFree(shifts));
   } else {
     const BCRAxis  *line     = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
@@ -369,14 +369,12 @@ static PetscErrorCode core_tables(BCRCore c)
         if (!c->plane[k].tab.tab && !c->plane[k].sum.tab) ok = PETSC_FALSE;
       if (!ok) {
         c->kind = PLAN_FOURIERX;
-        PetscCall(PetscFree2(d, w));
         PetscCall(PetscMemzero(c->plane, c->nplane * sizeof(*c->plane)));
-        PetscCall(core_tables(c));
+        PetscCall(core_tables_with(c, d, w));
         PetscFunctionReturn(PETSC_SUCCESS);
       }
     }
   }
-  PetscCall(PetscFree2(d, w));
   if (c->kind == PLAN_LEVEL0) {
     c->ldd = (c->plane[0].shape.nb * lanes + 31) / 16 * 16;
     if (c->ldd % 512 < 16) c->ldd += 16;
@@ -418,6 +416,20 @@ static PetscErrorCode core_tables(BCRCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode core_tables(BCRCore c)
+{
+  const PetscInt n = PetscMax(c->dim > 0 ? c->n[0] : 1, c->dim > 1 ? c->n[1] : 1);
+  double        *d, *w;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(n, &d, n, &w));
+  ierr = core_tables_with(c, d, w);
+  PetscCall(PetscFree2(d, w));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRCoreAxisCreate(const BCRAxis *axis, PetscBool singular, BCRAxis *a)
 {
   const PetscInt n = axis->n;
@@ -446,16 +458,14 @@ PetscErrorCode BCRCoreAxisDestroy(BCRAxis *a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core)
+static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border)
 {
-  BCRCore   c;
   PetscInt  ngeneral = 0;
   char      label;
   PetscBool single = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCheck(io == BCR_DOUBLE || single, PETSC_COMM_SELF, PETSC_ERR_SUP, "Double work on single precision arrays");
-  PetscCall(PetscNew(&c));
   c->dim0     = dim;
   c->shift    = shift;
   c->factor   = 1;
@@ -544,6 +554,17 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   }
   PetscCall(PetscCalloc1(c->nplane, &c->plane));
   PetscCall(core_tables(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core)
+{
+  BCRCore c;
+
+  PetscFunctionBegin;
+  *core = NULL;
+  PetscCall(PetscNew(&c));
+  BCRCallElse(core_fill(c, dim, axis, shift, singular, stride, io, options, border), (void)BCRCoreDestroy(&c));
   *core = c;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

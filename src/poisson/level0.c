@@ -83,6 +83,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], mumax = 0, num[8];
   double         *K = NULL, *F = NULL, *c;
   PetscInt        cols = 0, fill;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   k->h       = (int)h;
@@ -136,7 +137,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
       if (i == max) {
         double *more;
 
-        PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, 2 * max), &more));
+        BCRCallElse(PetscMalloc1(8 * (size_t)PetscMin(nx, 2 * max), &more), (void)PetscFree(c));
         PetscCall(PetscMemcpy(more, c, 8 * (size_t)max * sizeof(double)));
         PetscCall(PetscFree(c));
         c   = more;
@@ -157,7 +158,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     k->peel = conv < 0 ? nb : (conv + lanes - 1) / lanes;
     if (k->peel > nb - 1) k->peel = nb;
     fill = k->peel * lanes;
-    PetscCall(PetscMalloc2((fill + 2) * lanes, &K, fill * lanes, &F));
+    BCRCallElse(PetscMalloc2((fill + 2) * lanes, &K, fill * lanes, &F), (void)PetscFree(c));
     for (PetscInt i = -1; i <= fill; i++) { /* none beyond the ends of the line */
       const double *here = i >= 0 && i < cols ? c + 8 * i : mu, inside = i >= 0 && i < nx ? 1 : 0;
 
@@ -182,17 +183,18 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   if (k->tile < k->halo) k->tile = k->halo; /* long decay: do not warm up too often */
   if (k->tile > nb) k->tile = nb;
   k->slots = PetscMin(k->tile + k->halo, nb);
+  ierr     = BCRArenaReal(arena, single, px ? 0 : ((size_t)k->peel * lanes + 2) * lanes, K, &k->c);
+  if (!ierr) ierr = BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, F, &k->F);
+  PetscCall(PetscFree2(K, F));
+  PetscCall(ierr);
   PetscCall(BCRArenaReal(arena, single, lanes, mu, &k->mu));
   PetscCall(BCRArenaReal(arena, single, lanes, om, &k->om));
   PetscCall(BCRArenaReal(arena, single, lanes, Cn, &k->Cn));
   PetscCall(BCRArenaReal(arena, single, lanes, Fn, &k->Fn));
   PetscCall(BCRArenaReal(arena, single, lanes, fac, &k->fac));
-  PetscCall(BCRArenaReal(arena, single, px ? 0 : ((size_t)k->peel * lanes + 2) * lanes, K, &k->c));
-  PetscCall(BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, F, &k->F));
   PetscCall(BCRArenaReal(arena, single, regular ? 0 : 64, A, &k->A));
   PetscCall(BCRArenaReal(arena, single, regular ? 0 : 64, SS, &k->S));
   PetscCall(BCRArenaReal(arena, single, 8, sc, &k->sc));
-  if (!px) PetscCall(PetscFree2(K, F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -179,7 +179,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     PetscCall(PetscMalloc2((n + 1) * strip, &wy, (n + 1) * strip, &wb));
   }
   room = (ptrdiff_t)strip * (2 * PetscMin(n, 64) + 2) * nq;
-  PetscCall(PetscMalloc1(room * sz, &buf));
+  BCRCallElse(PetscMalloc1(room * sz, &buf), (void)PetscFree2(wy, wb));
   for (PetscInt iq = 0; iq < nq; iq++) {
     double    t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP], nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP], limit[MAXSTRIP];
     ptrdiff_t rowstab = 0;
@@ -252,7 +252,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
       if (used + 4 * strip > room) {
         char *more;
 
-        PetscCall(PetscMalloc1((2 * room + 4 * strip) * sz, &more));
+        BCRCallElse(PetscMalloc1((2 * room + 4 * strip) * sz, &more), (void)PetscFree(buf), (void)PetscFree2(wy, wb));
         PetscCall(PetscMemcpy(more, buf, used * sz));
         PetscCall(PetscFree(buf));
         buf  = more;
@@ -295,7 +295,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   {
     void *keep;
 
-    PetscCall(BCRArenaGet(arena, used * sz, &keep));
+    BCRCallElse(BCRArenaGet(arena, used * sz, &keep), (void)PetscFree(buf), (void)PetscFree2(wy, wb));
     PetscCall(PetscMemcpy(keep, buf, used * sz));
     tab->tab = keep;
   }

@@ -83,18 +83,20 @@ static PetscErrorCode general_axis(BCRModes m, const BCRAxis *x, PetscBool singu
   PetscCall(BCRArenaGet(&m->arena, n * sizeof(double), &a->lambda));
   PetscCall(BCRArenaGet(&m->arena, (size_t)n * n * sizeof(double), &a->to));
   PetscCall(BCRArenaGet(&m->arena, (size_t)n * n * sizeof(double), &a->from));
+  for (PetscInt i = 0; i + 1 < n; i++) {
+    PetscCheck((x->upper[i] > 0) == (x->lower[i + 1] > 0), PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "On several ranks, rows %" PetscInt_FMT " and %" PetscInt_FMT " of the axis with general coefficients must both hold the coupling between them or both not; let the ranks share out this axis, or use one rank", i, i + 1);
+  }
   PetscCall(PetscMalloc2(n, &e, n, &h));
   h[0] = 1;
   for (PetscInt i = 0; i < n; i++) a->lambda[i] = x->diag[i];
   for (PetscInt i = 0; i + 1 < n; i++) {
     const double up = x->upper[i], low = x->lower[i + 1];
 
-    PetscCheck((up > 0) == (low > 0), PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "On several ranks, rows %" PetscInt_FMT " and %" PetscInt_FMT " of the axis with general coefficients must both hold the coupling between them or both not; let the ranks share out this axis, or use one rank", i, i + 1);
     h[i + 1] = up > 0 ? h[i] * (up / low) : h[i];
     e[i]     = -sqrt(up) * sqrt(low);
   }
-  PetscCall(symmetric_eigenvectors(n, a->lambda, e, a->to));
+  BCRCallElse(symmetric_eigenvectors(n, a->lambda, e, a->to), (void)PetscFree2(e, h));
   for (PetscInt k = 0; k < n; k++) {
     for (PetscInt i = 0; i < n; i++) {
       const double q = a->to[k * n + i];

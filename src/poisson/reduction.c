@@ -228,7 +228,8 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   const PetscInt m = b->m, ns = b->ns, nsrc = ns + (b->left ? 1 : 0) + (b->right ? 1 : 0);
   PoleSet       *p;
   double        *keep; /* of each pole: its vector at the level's rows, in the first and the last row, the sum of its squares */
-  PetscInt       np = 0;
+  PetscInt       np   = 0;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   b->nset = 1;
@@ -264,10 +265,11 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
     np++;
   }
   p->np = np;
-  if (b->nred) PetscCall(weights_create(red, np, ns, &p->wsrc));
-  PetscCall(weights_create(red, np, b->nred, &p->wred));
-  PetscCall(weights_create(red, np, nsrc, &p->wback));
-  PetscCall(weights_create(red, np, ns, &p->wout));
+  if (b->nred) ierr = weights_create(red, np, ns, &p->wsrc);
+  if (!ierr) ierr = weights_create(red, np, b->nred, &p->wred);
+  if (!ierr) ierr = weights_create(red, np, nsrc, &p->wback);
+  if (!ierr) ierr = weights_create(red, np, ns, &p->wout);
+  BCRCallElse(ierr, (void)PetscFree(keep));
   for (PetscInt j = 0; j < np; j++) {
     const double *k = keep + j * (ns + 3), norm = k[ns + 2];
     PetscInt      o = 0;
@@ -558,8 +560,9 @@ static PetscErrorCode set_attach(BCRReduction red, PoleSet *p, void *tab)
 
 PetscErrorCode BCRReductionSetShifts(BCRReduction red, PetscInt nshift, const double shift[])
 {
-  TableCtx ctx;
-  void    *all;
+  TableCtx       ctx;
+  void          *all = NULL;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&ctx, sizeof(ctx)));
@@ -567,16 +570,18 @@ PetscErrorCode BCRReductionSetShifts(BCRReduction red, PetscInt nshift, const do
   red->nshift = nshift;
   ctx.shift   = shift;
   if (red->inner) PetscCall(PetscMalloc1(nshift * red->npoles, &ctx.inner));
-  PetscCall(sets_each(red, set_tables, &ctx));
-  if (red->inner) {
-    PetscCall(BCRReductionSetShifts(red->inner, nshift * red->npoles, ctx.inner));
-    PetscCall(PetscFree(ctx.inner));
-  } else {
-    PetscCall(BCRArenaGet(&red->tables, ctx.buf.used, &all));
+  ierr = sets_each(red, set_tables, &ctx);
+  if (!ierr) {
+    if (red->inner) ierr = BCRReductionSetShifts(red->inner, nshift * red->npoles, ctx.inner);
+    else ierr = BCRArenaGet(&red->tables, ctx.buf.used, &all);
+  }
+  if (!ierr && !red->inner) {
     PetscCall(PetscMemcpy(all, ctx.buf.p, ctx.buf.used));
-    PetscCall(PetscFree(ctx.buf.p));
     PetscCall(sets_each(red, set_attach, all));
   }
+  PetscCall(PetscFree(ctx.inner));
+  PetscCall(PetscFree(ctx.buf.p));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -588,11 +593,10 @@ static PetscInt out_rows(BCRReduction red, const Block *b)
 
 /* -------- the plan -------- */
 
-PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, int isa, BCRReduction *reduction)
+static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAxis axis[], PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, int isa)
 {
-  const BCRAxis *y  = &axis[dim - 1];
-  const size_t   sz = single ? sizeof(float) : sizeof(double);
-  BCRReduction   red;
+  const BCRAxis *y     = &axis[dim - 1];
+  const size_t   sz    = single ? sizeof(float) : sizeof(double);
   PetscInt       nrows = 3, nptr = 3, nseg = 1;
 
   PetscFunctionBegin;
@@ -602,7 +606,6 @@ PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt n
   for (PetscInt r = 0; r < nlevels; r++) PetscCheck(schedule[r] >= 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Radix %" PetscInt_FMT " on level %" PetscInt_FMT " of the schedule: must be 2 or more", schedule[r], r);
   for (PetscInt r = 0, Q = 1; Q <= y->n; Q = schedule[r] > y->n / Q ? y->n + 1 : Q * schedule[r], r++)
     PetscCheck(r < nlevels, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The product of the schedule's radices is %" PetscInt_FMT ", must exceed the %" PetscInt_FMT " rows along axis %c", Q, y->n, dim == 3 ? 'z' : 'y');
-  PetscCall(PetscNew(&red));
   red->dim      = dim;
   red->single   = single;
   red->n        = y->n;
@@ -683,6 +686,17 @@ PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt n
     if (single) ((float *)red->one)[i] = i < 3 ? 1 : -1;
     else ((double *)red->one)[i] = i < 3 ? 1 : -1;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, int isa, BCRReduction *reduction)
+{
+  BCRReduction red;
+
+  PetscFunctionBegin;
+  *reduction = NULL;
+  PetscCall(PetscNew(&red));
+  BCRCallElse(reduction_fill(red, dim, axis, nlevels, schedule, ninner, inner, single, isa), (void)BCRReductionDestroy(&red));
   *reduction = red;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1203,8 +1217,8 @@ static PetscErrorCode step_add(StepList *list, PetscInt level, const Block *b, P
     if (list->n == list->max) {
       BCRReductionStep *more;
 
+      PetscCall(PetscMalloc1(2 * list->max + 16, &more));
       list->max = 2 * list->max + 16;
-      PetscCall(PetscMalloc1(list->max, &more));
       PetscCall(PetscArraycpy(more, list->step, list->n));
       PetscCall(PetscFree(list->step));
       list->step = more;
@@ -1226,7 +1240,7 @@ static PetscErrorCode step_add(StepList *list, PetscInt level, const Block *b, P
 
     list->room = 2 * list->room + 4;
     PetscCall(PetscMalloc1(list->room * nsrc, &moresrc));
-    PetscCall(PetscMalloc1(list->room * nout, &moreout));
+    BCRCallElse(PetscMalloc1(list->room * nout, &moreout), (void)PetscFree(moresrc));
     PetscCall(PetscArraycpy(moresrc, st->src, st->count * nsrc));
     PetscCall(PetscArraycpy(moreout, st->out, st->count * nout));
     PetscCall(PetscFree(st->src));
@@ -1251,15 +1265,13 @@ static PetscErrorCode step_reduce(StepList *list, PetscInt level, const Block *b
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReductionGetSteps(BCRReduction red, double *scale, PetscInt *nsteps, BCRReductionStep **steps)
+/* src: work space, as many numbers as the longest step has sources */
+static PetscErrorCode steps_fill(BCRReduction red, PetscInt src[], StepList *list)
 {
   const PetscInt beyond = red->periodic ? red->n : red->n + 1;
-  StepList       list   = {red, 0, 0, 0, NULL, NULL, 0};
-  PetscInt      *src, out[2];
+  PetscInt       out[2];
 
   PetscFunctionBegin;
-  PetscCheck(!red->single, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Steps are made from weights in double");
-  PetscCall(PetscMalloc1(2 * red->n + 2, &src));
   for (PetscInt r = 0; r < red->nlevels; r++) {
     const Level   *lev = &red->level[r];
     const PetscInt Q = lev->Q, ng = lev->ngroups;
@@ -1276,18 +1288,18 @@ PetscErrorCode BCRReductionGetSteps(BCRReduction red, double *scale, PetscInt *n
         for (PetscInt s = 0; s < right->ns; s++) src[s] = i + right->p0 + s * Q;
         if (right->left) out[n++] = i;
         if (right->right) out[n++] = g == ng - 1 ? 0 : i + lev->Qn;
-        PetscCall(step_add(&list, r, right, STEP_GENERAL, right->ns, src, n, out));
+        PetscCall(step_add(list, r, right, STEP_GENERAL, right->ns, src, n, out));
       }
       if (!left) continue;
-      if (left == right && left->classes) PetscCall(step_reduce(&list, r, left, Q, &it, src));
+      if (left == right && left->classes) PetscCall(step_reduce(list, r, left, Q, &it, src));
       else {
         it.right = PETSC_FALSE;
         it.twice = (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN);
-        if (left->classes) PetscCall(step_reduce(&list, r, left, Q, &it, src));
+        if (left->classes) PetscCall(step_reduce(list, r, left, Q, &it, src));
         it.left  = PETSC_FALSE;
         it.right = PETSC_TRUE;
         it.twice = PETSC_FALSE;
-        if (right->classes) PetscCall(step_reduce(&list, r, right, Q, &it, src));
+        if (right->classes) PetscCall(step_reduce(list, r, right, Q, &it, src));
       }
     }
   }
@@ -1305,10 +1317,24 @@ PetscErrorCode BCRReductionGetSteps(BCRReduction red, double *scale, PetscInt *n
       for (PetscInt s = 0; s < b->ns; s++) src[s] = L + (b->classes ? Q : b->p0) + s * Q;
       if (b->classes ? left : b->left) src[n++] = L;
       if (b->classes ? right : b->right) src[n++] = R;
-      PetscCall(step_add(&list, r, b, STEP_BACK | (b->classes ? (left ? STEP_LEFT : 0) | (right ? STEP_RIGHT : 0) : STEP_GENERAL), n, src, b->ns, src));
+      PetscCall(step_add(list, r, b, STEP_BACK | (b->classes ? (left ? STEP_LEFT : 0) | (right ? STEP_RIGHT : 0) : STEP_GENERAL), n, src, b->ns, src));
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReductionGetSteps(BCRReduction red, double *scale, PetscInt *nsteps, BCRReductionStep **steps)
+{
+  StepList       list = {red, 0, 0, 0, NULL, NULL, 0};
+  PetscInt      *src;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCheck(!red->single, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Steps are made from weights in double");
+  PetscCall(PetscMalloc1(2 * (size_t)red->n + 2, &src));
+  ierr = steps_fill(red, src, &list);
   PetscCall(PetscFree(src));
+  BCRCallElse(ierr, (void)BCRReductionFreeSteps(&list.n, &list.step));
   *scale  = red->scale;
   *nsteps = list.n;
   *steps  = list.step;

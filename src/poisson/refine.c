@@ -241,6 +241,7 @@ static PetscErrorCode BCRRefineFallback(BCRSolver s, const BCRPass *p, PetscReal
     BCRCoreOptions options   = s->options.core;
     PetscInt       stride[3] = {1, ldv[0], ldv[1]};
     BCRAxis        axis[3];
+    BCRRanks       made;
 
     PetscCall(PetscInfo(NULL, "Corrections of the single-precision solve do not converge; solving in double precision\n"));
     for (int d = 0; d < 3; d++) {
@@ -250,8 +251,9 @@ static PetscErrorCode BCRRefineFallback(BCRSolver s, const BCRPass *p, PetscReal
       PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
     }
     options.precision = BCR_DOUBLE;
-    PetscCall(BCRRanksCreate(s->slabs.comm, PetscMax(0, c->slab), c->first, c->op.axis[PetscMax(0, c->slab)].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, BCR_DOUBLE, &options, PETSC_FALSE, core));
-    PetscCall(BCRRanksSetFactor(*core, 1 / c->op.scale));
+    PetscCall(BCRRanksCreate(s->slabs.comm, PetscMax(0, c->slab), c->first, c->op.axis[PetscMax(0, c->slab)].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, BCR_DOUBLE, &options, PETSC_FALSE, &made));
+    BCRCallElse(BCRRanksSetFactor(made, 1 / c->op.scale), (void)BCRRanksDestroy(&made));
+    *core = made;
   }
   for (PetscInt k = 0; k < c->op.axis[2].n; k++) {
     for (PetscInt j = 0; j < c->op.axis[1].n; j++) BCRPassRowIn(p, j, k, v + j * ldv[0] + k * ldv[1]);

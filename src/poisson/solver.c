@@ -201,9 +201,9 @@ static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
     }
     for (int t = 0; t < 2; t++) {
       for (PetscInt i = 0; i < n; i++) v[i] = 1 / (t ? h[i] : (x->weight ? (double)x->weight[i] : 1.));
-      PetscCall(BCRFactorsSet(here, v + first, &c->pre[t][d], &c->prescale[t]));
+      BCRCallElse(BCRFactorsSet(here, v + first, &c->pre[t][d], &c->prescale[t]), (void)PetscFree2(h, v));
       for (PetscInt i = 0; i < n; i++) v[i] = t ? h[i] / (x->weight ? (double)x->weight[i] : 1.) : 1;
-      PetscCall(BCRFactorsSet(here, v + first, &c->post[t][d], &c->postscale[t]));
+      BCRCallElse(BCRFactorsSet(here, v + first, &c->post[t][d], &c->postscale[t]), (void)PetscFree2(h, v));
     }
     PetscCall(PetscFree2(h, v));
   }
