@@ -267,7 +267,9 @@ PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRT
   if (ierr) caught.code = ierr;
   PetscCall(PetscStrncpy(message, caught.message, sizeof(message)));
   if (ierr) PetscCall(BCRLinesPlace(lines, caught.message, sizeof(message), message));
-  PetscCall(BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message));
+  ierr = BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message);
+  if (ierr) PetscCall(BCRTriDestroy(tri)); /* ranks of other lines may have theirs */
+  PetscCall(ierr);
   grow = BCRLinesMayGrow(lines);
   PetscCallMPI(MPI_Allreduce(&grow, &any, 1, MPI_INT, MPI_MAX, lines->comm));
   if (any) {
