@@ -70,7 +70,7 @@ static void tri_shape(BCRTriLocal local)
     s->kind  = BCR_TRI_LINE;
     s->nv    = 1;
     s->tiles = spec->inner * spec->outer;
-  } else if (spec->inner < bl && (spec->outer >= spec->inner || spec->inner == 1)) {
+  } else if (spec->inner < bl && spec->inner <= BCR_TRI_NV && (spec->outer >= spec->inner || spec->inner == 1)) {
     s->kind  = BCR_TRI_ALONG;
     s->nv    = (int)spec->inner;
     s->tiles = (spec->outer + bl - 1) / bl;
