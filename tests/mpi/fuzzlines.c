@@ -14,14 +14,14 @@
 #define SINGLE_REAL (sizeof(PetscReal) < sizeof(double))
 
 enum {
-  TOEPLITZ,  /* the same rows but for three at each end; diagonally dominant */
-  DOMINANT,  /* rows of their own */
-  ONEWAY,    /* some couplings go one way */
-  BROKEN,    /* some rows are not coupled */
-  BIG,       /* big numbers on some diagonals, as Patankar's 1e30 */
-  WEAK,      /* couplings of 1e-35 of the diagonal, or none at all */
-  COLUMNS,   /* columns of other sizes: not dominant, may be refused */
-  LOOSE,     /* not dominant, may be refused */
+  TOEPLITZ, /* the same rows but for three at each end; diagonally dominant */
+  DOMINANT, /* rows of their own */
+  ONEWAY,   /* some couplings go one way */
+  BROKEN,   /* some rows are not coupled */
+  BIG,      /* big numbers on some diagonals, as Patankar's 1e30 */
+  WEAK,     /* couplings of 1e-35 of the diagonal, or none at all */
+  COLUMNS,  /* columns of other sizes: not dominant, may be refused */
+  LOOSE,    /* not dominant, may be refused */
   KINDS,
   NEUMANN = KINDS, /* singular: has to be refused */
   ZEROROW,         /* a row of zeros */
@@ -68,8 +68,8 @@ static PetscBool Chance(Fuzz *z, double p)
 static void Say(const Fuzz *z)
 {
   (void)printf("case %d: dim %d n %d %d %d ranks %d %d %d dof %d axis %d%s %s%s%s%s%s scale %g method %s precision %s coupling %s parts %d type %s ksp %s\n", (int)z->number, (int)z->dim, (int)z->n[0], (int)z->n[1], (int)z->n[2], (int)z->procs[0],
-               (int)z->procs[1], (int)z->procs[2], (int)z->dof, (int)z->axis, z->known ? "" : " (auto)", Kinds[z->kind], z->periodic ? " periodic" : "", z->same ? " same" : "", z->across ? " across" : "", z->tall ? " rows of all sizes" : "", z->scale,
-               PCNeatoMethods[z->method], PCNeatoPrecisions[z->precision], PCNeatoCouplings[z->coupling], (int)z->parts, MatTypes[z->type], KSPTypes[z->ksp]);
+               (int)z->procs[1], (int)z->procs[2], (int)z->dof, (int)z->axis, z->known ? "" : " (auto)", Kinds[z->kind], z->periodic ? " periodic" : "", z->same ? " same" : "", z->across ? " across" : "", z->tall ? " rows of all sizes" : "",
+               z->scale, PCNeatoMethods[z->method], PCNeatoPrecisions[z->precision], PCNeatoCouplings[z->coupling], (int)z->parts, MatTypes[z->type], KSPTypes[z->ksp]);
   (void)fflush(stdout);
 }
 
@@ -136,8 +136,8 @@ static void Fill(Fuzz *z, PetscInt kind)
       const double  *r = e < 0 || z->periodic ? common : ends[e];
       const double   l = z->same ? 1 : 1 + 0.01 * (double)(Unknown(z, x, c) % 5);
 
-      low  = -r[0] * (kind == NEUMANN ? 1 : l);
-      up   = -r[1] * (kind == NEUMANN ? 1 : l);
+      low = -r[0] * (kind == NEUMANN ? 1 : l);
+      up  = -r[1] * (kind == NEUMANN ? 1 : l);
       if (kind == NEUMANN) low = up = -common[0];
       diag = (e < 0 || z->periodic) ? more : r[2];
     } else diag = more + Uniform(z, 0, 0.3);
@@ -223,9 +223,9 @@ static PetscErrorCode Assemble(const Fuzz *z, DM da, Mat A)
           const PetscInt   i   = Unknown(z, x, c);
 
           for (PetscInt k = 0; k < 7; ++k) {
-            MatStencil        to  = row;
-            const PetscInt    by  = k == 6 ? 0 : (k % 2 ? 1 : -1), d = k / 2;
-            const PetscScalar v   = (PetscScalar)z->a[7 * i + k];
+            MatStencil        to = row;
+            const PetscInt    by = k == 6 ? 0 : (k % 2 ? 1 : -1), d = k / 2;
+            const PetscScalar v = (PetscScalar)z->a[7 * i + k];
 
             if (z->a[7 * i + k] == 0) continue;
             if (d == 0) to.i += by;
@@ -337,7 +337,7 @@ static double Backward(const Fuzz *z, const double u[])
   }
   for (PetscInt i = 0; i < z->size; ++i) {
     PetscInt    x[3], c;
-    long double r = (long double)z->f[i] - (long double)z->a[7 * i + 6] * (long double)u[i];
+    long double r    = (long double)z->f[i] - (long double)z->a[7 * i + 6] * (long double)u[i];
     double      size = fabs(z->a[7 * i + 6]);
 
     Place(z, i, x, &c);
@@ -390,7 +390,7 @@ static PetscBool Due(const Fuzz *z)
 
 static PetscErrorCode Solved(const Fuzz *z, DM da, Vec u, const char what[])
 {
-  const double eps = IsSingle(z) && z->ksp == 0 ? 1.2e-7 : (SINGLE_REAL ? 1.2e-7 : 2.3e-16);
+  const double eps   = IsSingle(z) && z->ksp == 0 ? 1.2e-7 : (SINGLE_REAL ? 1.2e-7 : 2.3e-16);
   const double bound = z->ksp >= 2 ? (SINGLE_REAL ? 1e-4 : (IsSingle(z) ? 1e-6 : 1e-9)) : (z->ksp == 1 && !SINGLE_REAL ? 1e-10 : (z->kind >= COLUMNS ? 40960 : 100) * eps); /* 4096 is where lines are refused */
   double      *w, *v, e, most = 0, worst = 0;
   PetscBool    there = PETSC_FALSE;
@@ -402,8 +402,9 @@ static PetscErrorCode Solved(const Fuzz *z, DM da, Vec u, const char what[])
   if (!(e <= bound) && getenv("FUZZ_ROWS"))
     for (PetscInt i = 0; i < z->size; ++i) {
       long double r = (long double)z->f[i] - (long double)z->a[7 * i + 6] * (long double)w[i];
-      for (PetscInt k = 0; k < 6; ++k) if (Beside(z, i, k) >= 0) r -= (long double)z->a[7 * i + k] * (long double)w[Beside(z, i, k)];
-      printf("%d: %g %g %g  f %g u %.16g (%.16g) r %Lg\n", (int)i, z->a[7*i+2*z->axis], z->a[7*i+6], z->a[7*i+2*z->axis+1], z->f[i], w[i], z->u[i], r);
+      for (PetscInt k = 0; k < 6; ++k)
+        if (Beside(z, i, k) >= 0) r -= (long double)z->a[7 * i + k] * (long double)w[Beside(z, i, k)];
+      printf("%d: %g %g %g  f %g u %.16g (%.16g) r %Lg\n", (int)i, z->a[7 * i + 2 * z->axis], z->a[7 * i + 6], z->a[7 * i + 2 * z->axis + 1], z->f[i], w[i], z->u[i], r);
     }
   FuzzCheck(z, e <= bound, "%s: backward error %g of %g", what, e, bound);
   if (z->kind < COLUMNS) {
@@ -488,7 +489,7 @@ static PetscErrorCode Matrices(Fuzz *z, DM da)
   PetscCall(KSPSetTolerances(ksp, SINGLE_REAL ? (PetscReal)1e-5 : (PetscReal)1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 300));
   PetscCall(KSPSetFromOptions(ksp));
   for (PetscInt round = 0; round < rounds; ++round) {
-    Mat       B = NULL;
+    Mat       B   = NULL;
     PetscBool bad = (PetscBool)(z->kind >= KINDS);
 
     if (round) Fill(z, bad || z->across || z->ksp == 3 ? (z->across || z->ksp == 3 ? DOMINANT : Pick(z, COLUMNS)) : (Chance(z, 0.3) ? NEUMANN + Pick(z, 3) : (Chance(z, 0.5) ? z->kind : Pick(z, KINDS))));
