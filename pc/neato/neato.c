@@ -176,6 +176,7 @@ static PetscErrorCode PCSetUp_Neato(PC pc)
   PetscCall(PCNeatoCheckOptions(pc));
   PetscCall(PCNeatoGetDMDA(pc, &da));
   PetscCall(PCNeatoResetSolvers(neato));
+  PCNeatoChanged(pc); /* until this has succeeded: else the next solve would find a matrix that it takes for known, and no solver */
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
   PetscCall(BCRLinesRead(da, pc->pmat, neato->axis == PCNEATO_AXIS_AUTO ? BCR_LINES_ANY_AXIS : (PetscInt)neato->axis - 1, &neato->lines));
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));

@@ -33,21 +33,26 @@ static PetscErrorCode BCRCatch(MPI_Comm comm, int line, const char *function, co
   return code;
 }
 
+/* Row j of line l without what would be beyond the ends */
+static inline void BCRLinesGetActing(BCRLines lines, PetscInt l, PetscInt j, PetscReal row[3])
+{
+  BCRLinesGetRow(&lines->spec, l, j, row);
+  if (!lines->spec.periodic && lines->start[lines->axis] + j == 0) row[0] = 0;
+  if (!lines->spec.periodic && lines->start[lines->axis] + j == lines->N[lines->axis] - 1) row[2] = 0;
+}
+
 /* Largest row sum of line l on this rank, relative to the row's largest entry;
  * may stop at one that is not small */
 static PetscReal BCRLinesRowSum(BCRLines lines, PetscInt l)
 {
-  const BCRTriSpec *s     = &lines->spec;
-  const PetscInt    first = lines->start[lines->axis], N = lines->N[lines->axis];
+  const BCRTriSpec *s   = &lines->spec;
   PetscReal         sum = 0;
 
   for (PetscInt j = 0; j < s->n && sum <= (PetscReal)BCR_LINES_SINGULAR; ++j) {
     PetscReal row[3], size = 0;
 
     if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
-    BCRLinesGetRow(s, l, j, row);
-    if (!s->periodic && first + j == 0) row[0] = 0;
-    if (!s->periodic && first + j == N - 1) row[2] = 0;
+    BCRLinesGetActing(lines, l, j, row);
     for (PetscInt d = 0; d < 3; ++d) size = PetscMax(size, PetscAbsReal(row[d]));
     if (size > 0) sum = PetscMax(sum, PetscAbsReal(row[0] + row[1] + row[2]) / size);
   }
@@ -98,9 +103,7 @@ static PetscBool BCRLinesMayGrow(BCRLines lines)
         PetscReal row[3];
 
         if (j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
-        BCRLinesGetRow(s, l, j, row);
-        if (!s->periodic && begin + j == 0) row[0] = 0;
-        if (!s->periodic && begin + j == N - 1) row[2] = 0;
+        BCRLinesGetActing(lines, l, j, row);
         if (PetscAbsReal(row[0]) + PetscAbsReal(row[2]) > size * PetscAbsReal(row[1])) return PETSC_TRUE;
       }
     }
@@ -134,7 +137,7 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
   const double       eps = single ? 1.2e-7 : 2.3e-16, worst = 4096 * eps;
   unsigned long long state = 88172645463325252ULL;
   PetscReal         *f, *u, *send, *ghost, *size, *all;
-  PetscMPIInt        rank, before, after;
+  PetscMPIInt        rank, before, after, width, count;
   BCRTriInfo         info;
   char               name[128];
 
@@ -143,13 +146,25 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
   before = rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
   after  = rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
   state += 977 * (unsigned long long)rank;
-  PetscCall(PetscMalloc4(total, &f, total, &u, 2 * plane, &send, 2 * plane, &ghost));
-  PetscCall(PetscCalloc2(4 * nlines, &size, 4 * nlines, &all));
+  PetscCall(PetscMalloc4(total, &f, total, &u, 2 * (size_t)plane, &send, 2 * (size_t)plane, &ghost));
+  PetscCall(PetscMPIIntCast(3 * (PetscInt64)nlines, &count));
+  PetscCall(PetscMPIIntCast(plane, &width));
+  PetscCall(PetscCalloc2(3 * (size_t)nlines, &size, 3 * (size_t)nlines, &all));
   for (size_t i = 0; i < total; ++i) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
     f[i] = (PetscReal)((double)(state >> 11) / 4503599627370496.0 - 1);
+  }
+  for (PetscInt o = 0; o < s->outer; ++o) { /* of the size of their rows, which may be of any */
+    for (PetscInt j = 0; j < s->n; ++j) {
+      for (PetscInt i = 0; i < s->inner; ++i) {
+        PetscReal row[3];
+
+        BCRLinesGetActing(lines, i / s->rep + s->inner / s->rep * o, j, row);
+        f[(size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o)] *= PetscAbsReal(row[0]) + PetscAbsReal(row[1]) + PetscAbsReal(row[2]);
+      }
+    }
   }
   PetscCall(BCRTriSolve(tri, f, u));
   for (PetscInt o = 0; o < s->outer; ++o) {
@@ -160,35 +175,32 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
       ghost[plane + i + s->inner * o] = 0;
     }
   }
-  PetscCallMPI(MPI_Sendrecv(send, (PetscMPIInt)plane, MPIU_REAL, before, 0, ghost + plane, (PetscMPIInt)plane, MPIU_REAL, after, 0, lines->along, MPI_STATUS_IGNORE));
-  PetscCallMPI(MPI_Sendrecv(send + plane, (PetscMPIInt)plane, MPIU_REAL, after, 1, ghost, (PetscMPIInt)plane, MPIU_REAL, before, 1, lines->along, MPI_STATUS_IGNORE));
-  /* of each line the largest residual, sum of a row, solution; and whether
-   * something is not finite */
+  PetscCallMPI(MPI_Sendrecv(send, width, MPIU_REAL, before, 0, ghost + plane, width, MPIU_REAL, after, 0, lines->along, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(send + plane, width, MPIU_REAL, after, 1, ghost, width, MPIU_REAL, before, 1, lines->along, MPI_STATUS_IGNORE));
+  /* of each line the largest residual over its row's sum of entries, and solution; and whether something is not finite */
   for (PetscInt o = 0; o < s->outer; ++o) {
     for (PetscInt j = 0; j < s->n; ++j) {
       for (PetscInt i = 0; i < s->inner; ++i) {
         const PetscInt  l = i / s->rep + s->inner / s->rep * o, g = i + s->inner * o;
         const size_t    at = (size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o);
-        PetscReal       row[3], r;
+        PetscReal       row[3], r, sum;
         const PetscReal below = j ? u[at - (size_t)s->inner] : ghost[g], above = j < s->n - 1 ? u[at + (size_t)s->inner] : ghost[plane + g];
 
-        BCRLinesGetRow(s, l, j, row);
-        if (!s->periodic && lines->start[lines->axis] + j == 0) row[0] = 0;
-        if (!s->periodic && lines->start[lines->axis] + j == lines->N[lines->axis] - 1) row[2] = 0;
-        r               = PetscAbsReal(f[at] - (row[0] * below + row[1] * u[at] + row[2] * above));
-        size[4 * l]     = PetscMax(size[4 * l], r);
-        size[4 * l + 1] = PetscMax(size[4 * l + 1], PetscAbsReal(row[0]) + PetscAbsReal(row[1]) + PetscAbsReal(row[2]));
-        size[4 * l + 2] = PetscMax(size[4 * l + 2], PetscAbsReal(u[at]));
-        if (PetscIsInfOrNanReal(r)) size[4 * l + 3] = 1;
+        BCRLinesGetActing(lines, l, j, row);
+        sum             = PetscAbsReal(row[0]) + PetscAbsReal(row[1]) + PetscAbsReal(row[2]);
+        r               = PetscAbsReal(f[at] - (row[0] * below + row[1] * u[at] + row[2] * above)) / sum;
+        size[3 * l]     = PetscMax(size[3 * l], r);
+        size[3 * l + 1] = PetscMax(size[3 * l + 1], PetscAbsReal(u[at]));
+        if (PetscIsInfOrNanReal(r)) size[3 * l + 2] = 1;
       }
     }
   }
-  PetscCallMPI(MPI_Allreduce(size, all, (PetscMPIInt)(4 * nlines), MPIU_REAL, MPIU_MAX, lines->along));
+  PetscCallMPI(MPI_Allreduce(size, all, count, MPIU_REAL, MPIU_MAX, lines->along));
   PetscCall(BCRTriGetInfo(tri, &info));
   for (PetscInt l = 0; l < nlines && !*code; ++l) {
-    const double error = (double)all[4 * l] / ((double)all[4 * l + 1] * (double)all[4 * l + 2] + 1);
+    const double error = (double)all[3 * l] / ((double)all[3 * l + 1] + 1);
 
-    if (all[4 * l + 3] == 0 && error <= worst) continue;
+    if (all[3 * l + 2] == 0 && error <= worst) continue;
     *code = PETSC_ERR_MAT_LU_ZRPVT;
     PetscCall(BCRLinesName(lines, l, sizeof(name), name));
     PetscCall(PetscSNPrintf(message, length,
@@ -196,7 +208,7 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
                             "which does not pivot, solves it to a backward error of %g only, %d "
                             "digits lost. Take %sPCLU, or a preconditioning matrix with a larger "
                             "diagonal",
-                            name, PCNeatoMethods[info.method], all[4 * l + 3] == 0 ? error : (double)INFINITY, all[4 * l + 3] == 0 ? (int)(log10(error / eps) + 0.5) : (single ? 7 : 16),
+                            name, PCNeatoMethods[info.method], all[3 * l + 2] == 0 ? error : (double)INFINITY, all[3 * l + 2] == 0 ? (int)(log10(error / eps) + 0.5) : (single ? 7 : 16),
                             info.method == BCR_TRI_THOMAS ? "" : "-pc_neato_method thomas, or "));
   }
   PetscCall(PetscFree4(f, u, send, ghost));
@@ -267,7 +279,9 @@ PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRT
   if (ierr) caught.code = ierr;
   PetscCall(PetscStrncpy(message, caught.message, sizeof(message)));
   if (ierr) PetscCall(BCRLinesPlace(lines, caught.message, sizeof(message), message));
-  PetscCall(BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message));
+  ierr = BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message);
+  if (ierr) PetscCall(BCRTriDestroy(tri)); /* ranks of other lines may have theirs */
+  PetscCall(ierr);
   grow = BCRLinesMayGrow(lines);
   PetscCallMPI(MPI_Allreduce(&grow, &any, 1, MPI_INT, MPI_MAX, lines->comm));
   if (any) {

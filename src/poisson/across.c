@@ -80,7 +80,7 @@ PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcr
     a->rows.gapend[e] = gap[e];
   }
   d = pole_delta(x, y, shift, a->den, slowest);
-  if (!(d > 0) || (x->n + 1) * log1p(0.5 * (d + sqrt(d * (d + 4)))) < -log(most)) return PETSC_FALSE;
+  if (!(d > 0) || (x->n + 1) * log1p(BCRRootGap(d)) < -log(most)) return PETSC_FALSE;
   return PETSC_TRUE;
 }
 
@@ -166,7 +166,7 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
       if (p == 0 && line->row < 0) BCRCallElse(line_create(x, shift / x->a, norm[i] / BCR_POLES * y->a / x->a, i, arena, line), (void)PetscFree(tab));
       for (PetscInt s = 0; s < BCR_POLES; s++) {
         const PetscBool apart = p == 0 && s == 0 ? PETSC_TRUE : PETSC_FALSE; /* by its line: it may not decay at all */
-        const double    d = pole_delta(x, y, shift, den, pole_angle(den, p, apart ? 1 : s)), root = sqrt(d * (d + 4)), e = 0.5 * (d + root), mu = 1 / (1 + e);
+        const double    d = pole_delta(x, y, shift, den, pole_angle(den, p, apart ? 1 : s)), root = sqrt(d) * sqrt(d + 4), e = 0.5 * (d + root), mu = 1 / (1 + e);
         const double    decay = log1p(e), rho = exp(-(n + 1) * decay), columns = PetscMin(-eps / decay + 1, (double)n);
         double          r0, r1, own0, own1, *row = tab + BCR_SUM_ROWS * lanes * (q * BCR_POLES + s) + l;
 

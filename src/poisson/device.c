@@ -538,7 +538,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, M, lambda, A, S);
       delta = (base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)] : 0) + y->a * lambda[0]) / x->a;
       if (!(delta > 0)) *ok = PETSC_FALSE;
-      else mumax = PetscMax(mumax, 1 / (1 + 0.5 * (delta + sqrt(delta * (delta + 4)))));
+      else mumax = PetscMax(mumax, 1 / (1 + BCRRootGap(delta)));
     }
   }
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
@@ -564,7 +564,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       v[BCR_CUDA_LEVEL0_INVERSE(M)] = 1 / scale;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, M, lambda, A, S);
       for (PetscInt j = 0; j < h[kind]; j++) {
-        const double delta = (shifts[k] + y->a * lambda[j]) / x->a, e = 0.5 * (delta + sqrt(delta * (delta + 4))), mu = 1 / (1 + e), w = mu / rx;
+        const double delta = (shifts[k] + y->a * lambda[j]) / x->a, e = BCRRootGap(delta), mu = 1 / (1 + e), w = mu / rx;
 
         if (!(delta > 0)) {
           *ok = PETSC_FALSE;

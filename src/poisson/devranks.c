@@ -12,6 +12,7 @@
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devranks.h"
+  #include "tables.h"
   #include "../agree.h"
   #include "../backend/cuda/border.h"
   #include "../backend/cuda/transport.h"
@@ -201,7 +202,7 @@ static PetscInt coupled_modes(BCRDeviceRanks r)
   for (PetscInt k = r->nmodes; k > 0 && r->p.uniform; k--) {
     const double lambda = r->shift + r->modes[0].lambda[(k - 1) % r->no[0]] + r->modes[1].lambda[(k - 1) / r->no[0]], delta = lambda / r->p.low[r->p.n / 2];
 
-    if (!(delta > 0) || (double)least * log1p(0.5 * (delta + sqrt(delta * (delta + 4)))) < 42) return k;
+    if (!(delta > 0) || (double)least * log1p(BCRRootGap(delta)) < 42) return k;
   }
   return r->p.uniform ? 0 : r->nmodes;
 }

@@ -80,7 +80,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   const PetscBool px    = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt  nx    = x->n;
   const size_t    block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
-  double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], mumax = 0, num[8];
+  double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], least = HUGE_VAL, num[8]; /* least: -log of the largest mu */
   double         *K = NULL, *F = NULL, *c;
   PetscInt        cols = 0, fill;
   PetscErrorCode  ierr;
@@ -94,27 +94,28 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     const PetscInt j = l % 8;
 
     if (j < h) {
-      const double e = 0.5 * (delta[j] + sqrt(delta[j] * (delta[j] + 4)));
+      const double e = BCRRootGap(delta[j]), decay = log1p(e);
 
-      mu[l] = 1 / (1 + e);
-      mumax = PetscMax(mumax, mu[l]);
+      mu[l]  = 1 / (1 + e);
+      fac[l] = px ? -1 / expm1(-(double)nx * decay) : 1; /* of 1 - mu^n: mu may be 1 to rounding */
+      least  = PetscMin(least, decay);
       /* weight of the row next to the separator: left one for groups inside and at the high end; at the low end the right one, whose
          sum the kernel forms as E - O */
       om[l] = (side < 0 ? S[8 * (h - 1) + j] * (j % 2 ? -1 : 1) : S[j]) * mu[l] / rx;
     } else {
-      mu[l] = 0.1;
-      om[l] = 0;
+      mu[l]  = 0.1;
+      om[l]  = 0;
+      fac[l] = px ? 1 / (1 - pow(mu[l], (double)nx)) : 1;
     }
-    fac[l] = px ? 1 / (1 - pow(mu[l], (double)nx)) : 1;
-    Cn[l]  = mu[l];
-    Fn[l]  = 1;
+    Cn[l] = mu[l];
+    Fn[l] = 1;
   }
   for (PetscInt i = 0; i < 64; i++) SS[i] = 0;
   for (PetscInt r = 0; r < h; r++)
     for (PetscInt j = 0; j < h; j++) SS[8 * r + j] = S[8 * r + j] * mu[j] / rx * scale;
   for (PetscInt j = 0; j < 8; j++) sc[j] = j < 7 ? 0.25 * mu[j] / rx * scale : 0; /* regular: S = sin/4, A = sin */
   {
-    const double need = -log(eps) / -log(mumax);
+    const double need = -log(eps) / least;
 
     k->halo = need / lanes < nb ? (ptrdiff_t)(need / lanes) + 1 : nb;
     if (k->halo > nb) k->halo = nb;

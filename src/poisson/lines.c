@@ -212,7 +212,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     for (PetscInt k = 0; k < strip; k++) { /* fixed point of num = eps + t num/(t + num) */
       const double e = d[k] * (1 + 2 * sg[k]);
 
-      limit[k] = 0.5 * (e + sqrt(e * (e + 4 * t[k])));
+      limit[k] = 0.5 * (e + sqrt(e) * sqrt(e + 4 * t[k]));
     }
     off[iq] = used;
     for (PetscInt s = 0; s < n; s++) {

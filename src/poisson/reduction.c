@@ -414,7 +414,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
 
     c[l]   = red->periodic_x ? 1 : 0;
     e[l]   = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0));
-    fix[l] = delta[l] > 0 ? 0.5 * (delta[l] + sqrt(delta[l] * delta[l] + 4 * delta[l])) : 0;
+    fix[l] = delta[l] > 0 ? BCRRootGap(delta[l]) : 0;
     sum[l] = delta[l];
   }
   for (; i < nn - 1; i++) {

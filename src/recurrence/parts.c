@@ -124,11 +124,14 @@ static PetscBool AllEqual(BCRParts p, PetscInt m, int lanes, const double *const
   return PETSC_TRUE;
 }
 
-/* s[l], c[l]: position 0 of lane l. products: whether there is a propagation */
-static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m, int lanes, const double *const s[], const double *const c[], PetscBool products)
+/* s[l], c[l]: position 0 of lane l. products: whether there is a propagation. w, forwards: the reciprocal pivots of the rows, by which products
+   become ratios; w[l][-1] is that of the row before, if row[l], where the lane begins, is not 0: nothing comes from before row 0. NULL: products are ratios as they are */
+static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m, int lanes, const double *const s[], const double *const c[], const double *const w[], const PetscInt row[], PetscBool products)
 {
-  const double tiny = p->single ? 1e-15 : 1e-32; /* smaller products add nothing that would be seen beside their start */
-  double       P[ML], largest = 1;
+  const double tiny  = p->single ? 1e-15 : 1e-32; /* smaller ratios add nothing that would be seen beside their start */
+  const double least = p->single ? (double)FLT_MIN : DBL_MIN;
+  double       P[ML], ratio[ML], largest = 1;
+  PetscBool    lost = PETSC_FALSE; /* a product that counts is beyond the range of the work type */
   int          width;
   void        *table[3] = {NULL, NULL, NULL};
 
@@ -139,22 +142,27 @@ static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m
   if (AllEqual(p, m, lanes, s) && (!c || AllEqual(p, m, lanes, c))) ph->mode = BCR_RECUR_CONST;
   width = ph->mode == BCR_RECUR_LANES ? p->L : 1;
   ph->k = 0;
-  for (int l = 0; l < lanes; l++) P[l] = 1;
+  for (int l = 0; l < lanes; l++) P[l] = ratio[l] = 1;
   for (PetscInt i = 0; i < m && products; i++) {
     double most = 0;
 
     for (int l = 0; l < lanes; l++) {
+      const double step = fabs(s[l][back ? m - 1 - i : i]);
+
+      ratio[l] *= !w ? step : (row[l] + i ? step * fabs(w[l][i] / w[l][i - 1]) : 0);
+      if (ratio[l] < DBL_MIN) ratio[l] = 0;
+      most = PetscMax(most, ratio[l]);
       /* as the kernel does it where it has no table, to the last bit: see the end of a part in recurrence.h */
       if (p->single && width > 1) P[l] = (double)((float)P[l] * (float)s[l][back ? m - 1 - i : i]);
       else P[l] *= s[l][back ? m - 1 - i : i];
-      most = PetscMax(most, fabs(P[l]));
+      if (ratio[l] >= tiny && fabs(P[l]) < least) lost = PETSC_TRUE;
       if (!(fabs(P[l]) <= largest)) largest = fabs(P[l]);
     }
-    if (most < tiny) break;
-    ph->k = i + 1;
+    if (most == 0) break;
+    if (most >= tiny) ph->k = i + 1; /* they may become smaller and larger again */
   }
   for (int l = 0; l < lanes; l++) ph->end[l] = ph->k == m ? P[l] : 0;
-  ph->grows = (PetscBool) !(largest <= (double)BCR_RECUR_GROWTH);
+  ph->grows = (PetscBool)(lost || !(largest <= (double)BCR_RECUR_GROWTH));
   if (ph->grows) ph->k = 0;
   for (int q = 0; q < (c ? 2 : 1); q++) {
     const double *const *x = q ? c : s;
@@ -162,7 +170,11 @@ static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m
 
     PetscCall(Table(p, (size_t)n * width, &table[q]));
     for (PetscInt j = 0; j < n; j++)
-      for (int l = 0; l < width; l++) BCRTriPut(p->single, table[q], (size_t)j * width + l, l < lanes ? x[l][j] : 0);
+      for (int l = 0; l < width; l++) {
+        const double unit = q ? HUGE_VAL : (w && l < lanes && row[l] + j ? fabs(w[l][j] / w[l][j - 1]) : 1);
+
+        PetscCall(BCRTriPutRatio(p->spec, p->single, table[q], (size_t)j * width + l, -1, -1, unit, l < lanes ? x[l][j] : 0));
+      }
   }
   if (ph->k && width == 1) {
     PetscCall(Table(p, (size_t)ph->k, &table[2]));
@@ -207,9 +219,9 @@ PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConstants *constan
         x[j] = d ? constants[l].sb : constants[l].sf;
         c[j] = constants[l].cb;
       }
-      PetscCall(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), 1, s1, cs, (PetscBool)(p->parts > 1)));
+      PetscCall(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), 1, s1, cs, NULL, NULL, (PetscBool)(p->parts > 1)));
       for (int i = 1; i < ML; i++) p->phase[d][l].end[i] = p->phase[d][l].end[0];
-      if (p->rest) PetscCall(SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), 1, s1, cs, p->columns));
+      if (p->rest) PetscCall(SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), 1, s1, cs, NULL, NULL, p->columns));
       if (p->phase[d][l].grows) p->growing++;
     }
   PetscCall(PetscFree2(x, c));
@@ -239,7 +251,8 @@ PetscErrorCode BCRPartsSetLines(BCRParts p, BCRPartsLine line, const void *conte
     }
     for (int d = 0; d < 2; d++) {
       for (PetscInt b = 0; b <= p->bundles; b++) { /* the last: the rest */
-        const double *s[ML], *c[ML];
+        const double *s[ML], *c[ML], *w[ML];
+        PetscInt      row[ML];
         int           lanes = 0;
         Phase        *ph;
 
@@ -247,31 +260,36 @@ PetscErrorCode BCRPartsSetLines(BCRParts p, BCRPartsLine line, const void *conte
           if (!p->rest) continue;
           for (PetscInt l = 0; l < nl; l++) {
             s[l] = x[d] + (size_t)l * p->rows + p->parts * p->m;
-            c[l] = x[2] + (size_t)l * p->rows + p->parts * p->m;
+            c[l] = w[l] = x[2] + (size_t)l * p->rows + p->parts * p->m;
+            row[l]      = p->parts * p->m;
           }
-          if (p->columns) PetscCall(SetPhase(p, &p->last[d][g], (PetscBool)d, p->rest, (int)nl, s, d ? c : NULL, PETSC_TRUE));
+          if (p->columns) PetscCall(SetPhase(p, &p->last[d][g], (PetscBool)d, p->rest, (int)nl, s, d ? c : NULL, d ? NULL : w, row, PETSC_TRUE));
           else
-            for (PetscInt l = 0; l < nl; l++) PetscCall(SetPhase(p, &p->last[d][g * lines + l], (PetscBool)d, p->rest, 1, s + l, d ? c + l : NULL, PETSC_FALSE));
+            for (PetscInt l = 0; l < nl; l++) PetscCall(SetPhase(p, &p->last[d][g * lines + l], (PetscBool)d, p->rest, 1, s + l, d ? c + l : NULL, d ? NULL : w + l, row + l, PETSC_FALSE));
           if (p->columns && p->last[d][g].grows) p->growing++;
           continue;
         }
         if (p->columns) {
           for (; lanes < nl; lanes++) {
-            s[lanes] = x[d] + (size_t)lanes * p->rows + b * p->m;
-            c[lanes] = x[2] + (size_t)lanes * p->rows + b * p->m;
+            s[lanes]   = x[d] + (size_t)lanes * p->rows + b * p->m;
+            c[lanes]   = x[2] + (size_t)lanes * p->rows + b * p->m;
+            w[lanes]   = c[lanes];
+            row[lanes] = b * p->m;
           }
         } else {
           for (PetscInt l = 0; l < p->together; l++) {
             const size_t at = (size_t)(perline ? PetscMin(l, nl - 1) : 0) * p->rows;
 
             for (PetscInt q = b * p->L; q < p->parts && lanes < p->L; q++, lanes++) {
-              s[lanes] = x[d] + at + q * p->m;
-              c[lanes] = x[2] + at + q * p->m;
+              s[lanes]   = x[d] + at + q * p->m;
+              c[lanes]   = x[2] + at + q * p->m;
+              w[lanes]   = c[lanes];
+              row[lanes] = q * p->m;
             }
           }
         }
         ph = &p->phase[d][g * p->bundles + b];
-        PetscCall(SetPhase(p, ph, (PetscBool)d, p->m, lanes, s, d ? c : NULL, (PetscBool)(p->parts > 1)));
+        PetscCall(SetPhase(p, ph, (PetscBool)d, p->m, lanes, s, d ? c : NULL, d ? NULL : w, row, (PetscBool)(p->parts > 1)));
         if (!perline) /* of columns: one set for all lanes */
           for (int i = lanes; i < ML; i++) ph->end[i] = ph->end[lanes - 1];
         if (ph->grows) p->growing++;

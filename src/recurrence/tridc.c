@@ -8,7 +8,7 @@
   is M with kappa = p = q = 1. M v = f is two recurrences with constant coefficients, each solved on the s x r array of the paper:
   steps 1A, 1B, 1C and 2A, 2B, 2C are the three steps of parts.h. Its other form, A1, takes each line as one part.
 
-  Rows k of the line that differ from those of M by d_k (a few entries around the diagonal) are put right after that:
+  Rows k of the line, scaled to the size of those of M, that differ from these by d_k (a few entries around the diagonal) are put right after that:
 
       u = v - V z,  (I + D V) z = D v,  V = M^{-1} [e_k ...],  D = [d_k^T ...].
 
@@ -25,6 +25,7 @@ typedef struct {                 /* the ends of a line, one set of coefficients 
   PetscInt   lo[KMAX], hi[KMAX]; /* rows of them that are stored */
   PetscReal *V[KMAX];
   double     D[KMAX][3];          /* of columns row-1, row, row+1 */
+  double     scale[KMAX];         /* the row divided by this, a power of two, is near the size of those of M; so is its right-hand side */
   double     inverse[KMAX][KMAX]; /* of I + D V */
   double     border[KMAX];        /* the solution for the border's column is V border */
   double     low, up, pivot;      /* periodic: of the last row; reciprocal pivot */
@@ -32,8 +33,8 @@ typedef struct {                 /* the ends of a line, one set of coefficients 
 
 typedef struct {
   BCRParts           parts;
-  PetscInt           rows; /* n, or n-1 of a periodic line */
-  PetscBool          ends; /* any to put right */
+  PetscInt           rows;         /* n, or n-1 of a periodic line */
+  PetscBool          ends, scaled; /* any to put right; any of other size than 1 */
   Ends              *end;
   BCRPartsConstants *constants; /* p, q, 1/kappa of each set */
   PetscReal         *z;         /* KMAX times inner */
@@ -42,13 +43,21 @@ typedef struct {
 /* kappa, p, q; PETSC_FALSE: no real root, or recurrences that grow */
 static PetscBool Split(const PetscReal row[3], double *kappa, double *p, double *q)
 {
-  const double a = row[0], d = row[1], c = row[2], w = 4 * a * c, disc = fma(d, d, -w) + fma(-4 * a, c, w); /* without cancellation */
+  double a, d, c, w, disc;
+  int    e;
 
+  (void)frexp(PetscMax(fabs((double)row[1]), PetscMax(fabs((double)row[0]), fabs((double)row[2]))), &e);
+  a    = ldexp(row[0], -e);
+  d    = ldexp(row[1], -e);
+  c    = ldexp(row[2], -e);
+  w    = 4 * a * c;
+  disc = fma(d, d, -w) + fma(-4 * a, c, w); /* without cancellation */
   if (!(disc >= 0)) return PETSC_FALSE;
   *kappa = 0.5 * (d + (d < 0 ? -1 : 1) * sqrt(disc));
   if (*kappa == 0) return PETSC_FALSE;
-  *p = -a / *kappa;
-  *q = -c / *kappa;
+  *p     = -a / *kappa;
+  *q     = -c / *kappa;
+  *kappa = ldexp(*kappa, e);
   return (PetscBool)(fabs(*p) <= 1 + 1e-14 && fabs(*q) <= 1 + 1e-14);
 }
 
@@ -113,30 +122,44 @@ static inline double VAt(const Ends *E, int k, PetscInt j)
   return j >= E->lo[k] && j < E->hi[k] ? (double)E->V[k][j - E->lo[k]] : 0;
 }
 
+/* What to divide a row by to have it near a size: with a row of another size, u would be a small difference of large numbers */
+static double Scale(const double row[3], double size)
+{
+  int e;
+
+  (void)frexp(BCRTriRowSize(row) / size, &e);
+  return e >= -4 && e <= 4 ? 1 : ldexp(1, e);
+}
+
 /* common: the row of M; NULL: there is none, M is the identity */
 static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscReal *common, double kappa, double p, double q, double *work)
 {
   const BCRTriSpec *s    = &t->spec;
   const PetscInt    rows = P->rows;
   const double      tiny = t->single ? 1e-15 : 1e-32;
-  const double      low = common ? common[0] : 0, diag = common ? common[1] : 1, up = common ? common[2] : 0;
+  const double      low = common ? common[0] : 0, diag = common ? common[1] : 1, up = common ? common[2] : 0, typical = PetscMax(fabs(diag), PetscMax(fabs(low), fabs(up)));
   Ends             *E = &P->end[line];
   double            A[KMAX][KMAX], size[KMAX] = {0}, column[KMAX] = {0}, last[3], pivot;
   int               bad;
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < rows; j++) {
-    double row[3], d[3];
+    double row[3], d[3], scale;
 
     if (common && j > s->nfirst && j < s->n - s->nlast - 2) j = s->n - s->nlast - 2;
     BCRTriGetRow(s, line, j, row);
+    scale = Scale(row, typical);
+    for (int i = 0; i < 3; i++) row[i] /= scale;
     d[0] = j ? row[0] - low : 0;
     d[1] = row[1] - (j ? diag : kappa);
     d[2] = j < rows - 1 ? row[2] - up : 0;
     if (j == 0 && fabs(d[1]) <= 4 * 2.2e-16 * fabs(diag)) d[1] = 0; /* the first row is that of M to rounding */
-    if (d[0] == 0 && d[1] == 0 && d[2] == 0 && !(s->periodic && (j == 0 || j == rows - 1))) continue;
+    if (d[0] == 0 && d[1] == 0 && d[2] == 0 && scale == 1 && !(s->periodic && (j == 0 || j == rows - 1))) continue;
     PetscCheck(E->count < KMAX, PETSC_COMM_SELF, PETSC_ERR_PLIB, "More than %d rows at the ends", KMAX);
-    E->row[E->count] = j;
+    E->row[E->count]   = j;
+    E->scale[E->count] = scale;
+    if (scale != 1) P->scaled = PETSC_TRUE;
+    PetscCall(BCRTriRange(s, t->single, line, j, HUGE_VAL, &scale)); /* right-hand sides are to fit, too */
     for (int i = 0; i < 3; i++) E->D[E->count][i] = d[i];
     E->count++;
   }
@@ -171,9 +194,9 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
     double row[3], z[KMAX];
 
     BCRTriGetRow(s, line, 0, row);
-    column[0] = row[0];
+    column[0] = row[0] / E->scale[0];
     BCRTriGetRow(s, line, rows - 1, row);
-    column[E->count - 1] += row[2];
+    column[E->count - 1] += row[2] / E->scale[E->count - 1];
     for (int r = 0; r < E->count; r++) {
       z[r] = 0;
       for (int k = 0; k < E->count; k++)
@@ -256,6 +279,7 @@ PetscErrorCode BCRTriDCGetEnds(BCRTriLocal t, PetscInt line, BCRTriEnds *e)
   e->D       = E->D;
   e->inverse = E->inverse;
   e->border  = E->border;
+  e->scale   = E->scale;
   e->low     = E->low;
   e->up      = E->up;
   e->pivot   = E->pivot;
@@ -299,9 +323,20 @@ static PetscErrorCode TriSolve_DC(BCRTriLocal t, const PetscReal *f, PetscReal *
   const DC         *P     = (const DC *)t->data;
   const BCRTriSpec *s     = &t->spec;
   const size_t      inner = (size_t)s->inner;
+  const PetscReal  *g     = f;
 
   PetscFunctionBegin;
-  PetscCall(BCRPartsSolve(P->parts, f, u));
+  if (P->scaled) {
+    if (f != u) PetscCall(PetscArraycpy(u, f, inner * (size_t)s->n * (size_t)s->outer));
+    for (PetscInt o = 0; o < s->outer; o++)
+      for (PetscInt i = 0; i < s->inner; i++) {
+        const Ends *E = &P->end[s->perline ? BCRTriLineOf(s, i, o) : 0];
+
+        for (PetscInt k = 0; k < E->count; k++) u[(size_t)i + inner * (size_t)(E->row[k] + s->n * o)] /= (PetscReal)E->scale[k];
+      }
+    g = u;
+  }
+  PetscCall(BCRPartsSolve(P->parts, g, u));
   for (PetscInt o = 0; P->ends && o < s->outer; o++) {
     PetscReal *uo = u + inner * s->n * o;
 

@@ -120,7 +120,7 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
           e -= f * ee[s];
           p -= f * up[j - m];
           c = -f * cc[s];
-          w = -ww[s] * up[j - m] / pp[s];
+          w = -ww[s] * (up[j - m] / pp[s]);
         } else if (periodic) {
           c = low[j];
           w = up[total - m + s];
@@ -132,8 +132,8 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
         }
         if (mono[s]) p = e - u - c;
         if (periodic) {
-          dl[s] -= w * c / p;
-          el[s] -= w * e / p;
+          dl[s] -= w * (c / p);
+          el[s] -= w * (e / p);
         }
         ee[s] = e;
         cc[s] = c;
@@ -238,7 +238,7 @@ PetscErrorCode BCRChainsCuts(PetscInt n, PetscInt ns, const double *low, const d
         const size_t   k = (size_t)i * m + s;
 
         g = PetscMax(1., fabs(o / p) * g);
-        p = diag[k] - (j ? in[k] * o / p : 0);
+        p = diag[k] - (j ? in[k] * (o / p) : 0);
         o = out[k];
         if (j >= (laps - 1) * n) {
           const double e = o == 0 ? 0 : fabs(o / p) * g;

@@ -63,10 +63,15 @@ static void cr_levels(PetscInt m, PetscInt first, PetscInt last, CR *cr)
   }
 }
 
-static PetscErrorCode cr_put(BCRTriLocal t, const CR *cr, const double *c, PetscInt set, PetscInt lanes, PetscInt k, PetscInt e)
+/* line and row: what c is of, where it came from */
+static PetscErrorCode cr_put(BCRTriLocal t, const CR *cr, const double *c, const double unit[2], PetscInt line, PetscInt row, PetscInt set, PetscInt lanes, PetscInt k, PetscInt e)
 {
   PetscFunctionBegin;
-  for (PetscInt q = 0; q < CR_COEFFICIENTS; q++) BCRTriPut(t->single, cr->table, (((size_t)set * cr->entries + e) * CR_COEFFICIENTS + q) * lanes + k, c[q]);
+  for (PetscInt q = 0; q < CR_COEFFICIENTS; q++) {
+    const size_t at = (((size_t)set * cr->entries + e) * CR_COEFFICIENTS + q) * lanes + k;
+
+    PetscCall(BCRTriPutRatio(&t->spec, t->single, cr->table, at, line, row, q < 2 ? unit[q] : (q < 4 ? 1 : HUGE_VAL), c[q]));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -81,9 +86,9 @@ static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, PetscInt line, PetscI
     const CRLevel *L = &cr->level[r];
 
     if (line < 0) {
-      const double none[CR_COEFFICIENTS] = {0, 0, 0, 0, 1};
+      const double none[CR_COEFFICIENTS] = {0, 0, 0, 0, 1}, one[2] = {1, 1};
 
-      for (PetscInt e = 0; e < L->first + 1 + L->last; e++) PetscCall(cr_put(t, cr, none, set, lanes, k, L->offset + e));
+      for (PetscInt e = 0; e < L->first + 1 + L->last; e++) PetscCall(cr_put(t, cr, none, one, 0, 0, set, lanes, k, L->offset + e));
       continue;
     }
     for (PetscInt e = 0; e < L->first + 1 + L->last; e++) {
@@ -112,14 +117,16 @@ static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, PetscInt line, PetscI
       const PetscInt i      = e <= L->first ? e : L->rows - L->last + e - L->first - 1;
       double        *row    = e < L->first ? now.first[e] : (e == L->first ? now.inner : now.last[e - L->first - 1]);
       const double  *before = i > 0 && i < L->rows ? cr_get(L, &now, i - 1) : NULL, *after = i + 1 < L->rows ? cr_get(L, &now, i + 1) : NULL;
-      double         c[CR_COEFFICIENTS];
+      double         c[CR_COEFFICIENTS], unit[2];
 
-      c[0] = before ? row[0] / before[1] : 0;
-      c[1] = after ? row[2] / after[1] : 0;
-      c[2] = row[0] / row[1];
-      c[3] = row[2] / row[1];
-      c[4] = 1 / row[1];
-      PetscCall(cr_put(t, cr, c, set, lanes, k, L->offset + e));
+      c[0]    = before ? row[0] / before[1] : 0;
+      c[1]    = after ? row[2] / after[1] : 0;
+      c[2]    = row[0] / row[1];
+      c[3]    = row[2] / row[1];
+      c[4]    = 1 / row[1];
+      unit[0] = before ? fabs(before[1] / row[1]) : 1;
+      unit[1] = after ? fabs(after[1] / row[1]) : 1;
+      PetscCall(cr_put(t, cr, c, unit, line, (i + 1) * ((PetscInt)1 << r) - 1, set, lanes, k, L->offset + e));
     }
     next = now;
   }
@@ -232,9 +239,7 @@ static PetscErrorCode TriCreate_CR(BCRTriLocal t)
         pivot = row[1] - row[2] * z0 - row[0] * z1;
         about = fabs(row[1]) + fabs(row[2] * z0) + fabs(row[0] * z1);
         if (!(fabs(pivot) > (t->single ? 32 * 1.2e-7 : 32 * 2.2e-16) * about)) PetscCall(BCRTriPivotError(spec, l, n - 1, pivot));
-        BCRTriPut(t->single, cr->border, ((size_t)set * 3 + 0) * lanes + k, row[2]);
-        BCRTriPut(t->single, cr->border, ((size_t)set * 3 + 1) * lanes + k, row[0]);
-        BCRTriPut(t->single, cr->border, ((size_t)set * 3 + 2) * lanes + k, 1 / pivot);
+        for (int q = 0; q < 3; q++) PetscCall(BCRTriPutRatio(spec, t->single, cr->border, ((size_t)set * 3 + q) * lanes + k, PetscMax(l, 0), n - 1, q == 2 ? HUGE_VAL : 1 / BCRTriRowSize(row), q == 2 ? 1 / pivot : row[2 - 2 * q]));
       }
     }
   }

@@ -62,7 +62,7 @@ static PetscErrorCode CreateThomas(BCRTriDevice d, const BCRTriSpec *s)
   F->perline  = s->perline ? 1 : 0;
   F->periodic = s->periodic ? 1 : 0;
   for (int k = 0; k < ntables; k++) PetscCall(PetscMalloc1(entries, &table[k]));
-  PetscCall(BCRTriThomasTables(s, F->nt, F->nlast, d->sets, table));
+  PetscCall(BCRTriThomasTables(s, d->single, F->nt, F->nlast, d->sets, table));
   for (int k = 0; k < ntables; k++) {
     PetscCall(Put(d, PETSC_TRUE, entries, table[k], to[k]));
     PetscCall(PetscFree(table[k]));
@@ -97,10 +97,14 @@ static PetscErrorCode CreateScan(BCRTriDevice d, const BCRTriSpec *s)
   PetscCall(PetscArrayzero(tab, BCRCudaScanTableSize(S)));
   for (PetscInt l = 0; l < sets; l++) {
     PetscCall(BCRTriScanSetLine(s, d->single, l, h, t, &line));
-    abc[l]            = line.alpha;
-    abc[sets + l]     = line.beta;
+    abc[l]        = line.alpha;
+    abc[sets + l] = line.beta;
+    PetscCall(BCRTriRange(s, d->single, l, h, HUGE_VAL, &line.gamma));
     abc[2 * sets + l] = line.gamma;
-    for (PetscInt e = 0; e < ng; e++) G[e * sets + l] = line.G[e];
+    for (PetscInt e = 0; e < ng; e++) {
+      PetscCall(BCRTriRange(s, d->single, l, 0, line.unit[e % (N + 2)], &line.G[e]));
+      G[e * sets + l] = line.G[e];
+    }
     decay = PetscMax(decay, PetscMax(BCRTriScanDecay(line.alpha, d->single), BCRTriScanDecay(line.beta, d->single)));
   }
   S->first[0] = h > 1 ? 1 : 1 + line.beta * line.uh[0]; /* scan_unknown() of scan.c */
@@ -155,6 +159,8 @@ static PetscErrorCode CreateCR(BCRTriDevice d, const BCRTriSpec *s, int shared)
   fits = BCRCudaCRShared(c, d->single) ? PETSC_TRUE : PETSC_FALSE;
   PetscCheck(d->options.memory != 1 || fits, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method cr: a line of %" PetscInt_FMT " rows does not fit into the shared memory of a block (%d bytes): use -pc_neato_memory global or auto", s->n, c->shared);
   d->global = d->options.memory == 2 || !fits;
+  for (PetscInt e = 0; e < t.entries; e++) /* reciprocal diagonals, in reach of the work type? */
+    for (PetscInt l = 0; l < d->sets; l++) PetscCall(BCRTriRange(s, d->single, l, 0, HUGE_VAL, &t.table[(size_t)(5 * e + 4) * d->sets + l]));
   PetscCall(Put(d, PETSC_FALSE, (size_t)t.entries * 5 * d->sets, t.table, &c->table));
   if (s->periodic) {
     PetscCall(Put(d, PETSC_FALSE, 3 * (size_t)d->sets, t.border, &c->border));
@@ -256,17 +262,18 @@ static PetscErrorCode CreatePScheme(BCRTriDevice d, const BCRTriSpec *s)
         const size_t   at = (size_t)i * p->parts * sets + (size_t)(s->inner == 1 ? q + p->parts * l : l + sets * q);
 
         if (j >= rows) break;
-        for (int k = 0; k < 3; k++) table[k][at] = fabs(f[k][j]) < 1e-30 ? 0 : f[k][j];
         for (int k = 0; k < 2; k++) S[k][q * sets + l] *= f[k][j];
+        for (int k = 0; k < 3; k++) {
+          table[k][at] = f[k][j];
+          PetscCall(BCRTriRange(s, d->single, l, j, k == 0 ? (j ? fabs(f[2][j] / f[2][j - 1]) : 1) : (k == 1 ? 1 : HUGE_VAL), &table[k][at]));
+        }
       }
-      for (int k = 0; k < 2; k++)
-        if (fabs(S[k][q * sets + l]) < 1e-30) S[k][q * sets + l] = 0;
     }
     if (s->periodic) {
       double numbers[3];
 
       PetscCall(BCRTriPSchemeBorder(s, l, f[0], f[1], f[2], y, numbers));
-      for (PetscInt j = 0; j < rows; j++) V[(size_t)j * sets + l] = fabs(y[j]) < 1e-30 ? 0 : y[j];
+      for (PetscInt j = 0; j < rows; j++) V[(size_t)j * sets + l] = y[j];
       for (int k = 0; k < 3; k++) edge[k * sets + l] = numbers[k];
     }
   }
@@ -341,6 +348,9 @@ static PetscErrorCode CreateDC(BCRTriDevice d, const BCRTriSpec *s)
     }
     for (PetscInt l = 0; l < sets; l++) {
       PetscCall(BCRTriDCGetEnds(local, l, &e));
+      for (PetscInt k = 0; k < e.count; k++)
+        PetscCheck(e.scale[k] == 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method dc on a CUDA device needs rows of about one size, but row %" PetscInt_FMT " of line %" PetscInt_FMT " is %g times as large as others: use method thomas", e.row[k], l,
+                   e.scale[k]);
       PetscCheck(e.count == count, PETSC_COMM_SELF, PETSC_ERR_SUP,
                  "Method dc on a CUDA device needs lines that all differ in the same rows at their ends, but line %" PetscInt_FMT " does so in %" PetscInt_FMT " rows, others in %" PetscInt_FMT ": use method scan", l, e.count, count);
       for (int k = 0; k < E->count; k++) {

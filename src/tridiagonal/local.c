@@ -9,6 +9,7 @@
 
 #define TILE_BYTES (4 << 20)  /* scratch of a tile should stay in a second-level cache */
 #define LINE_BYTES (64 << 20) /* tiles of so few and so long lines are not worth it */
+#define RANGE      62         /* numbers within 2^-62, 2^62 have products and quotients in single precision */
 
 static const BCRTriOps *const methods[] = {
   [BCR_TRI_SCAN] = &BCRTriScanOps, [BCR_TRI_CR] = &BCRTriCROps, [BCR_TRI_PSCHEME] = &BCRTriPScheme, [BCR_TRI_DC] = &BCRTriDC, [BCR_TRI_THOMAS] = &BCRTriThomas,
@@ -22,6 +23,22 @@ PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt 
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MAT_LU_ZRPVT,
           "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT " beyond) has no usable pivot in row %" PetscInt_FMT ": %g. The line is singular, or needs an order of its rows other than the given one", line, line % across,
           line / across, row, pivot);
+}
+
+PetscErrorCode BCRTriRange(const BCRTriSpec *spec, int single, PetscInt line, PetscInt row, double unit, double *x)
+{
+  const double size = fabs(*x), least = single ? (double)FLT_MIN : DBL_MIN, most = single ? (double)FLT_MAX : DBL_MAX, eps = single ? (double)FLT_EPSILON : DBL_EPSILON;
+  char         where[128] = "Lines";
+
+  PetscFunctionBegin;
+  if (size == 0 || (size < BCRTriTiny(single) && unit < HUGE_VAL && size * unit <= eps * eps)) {
+    *x = 0;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (size >= least && size <= most) PetscFunctionReturn(PETSC_SUCCESS);
+  if (line >= 0) PetscCall(PetscSNPrintf(where, sizeof(where), "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT " beyond), row %" PetscInt_FMT, line, line % (spec->inner / spec->rep), line / (spec->inner / spec->rep), row));
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_FP, "%s: elimination comes to %g, which is beyond the range of %s precision, %g to %g. %scale the matrix and the right-hand side", where, *x, single ? "single" : "double", least, most,
+          single && sizeof(PetscReal) > sizeof(float) ? "Use precision double, or s" : "S");
 }
 
 PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane)
@@ -53,7 +70,7 @@ static void tri_shape(BCRTriLocal local)
     s->kind  = BCR_TRI_LINE;
     s->nv    = 1;
     s->tiles = spec->inner * spec->outer;
-  } else if (spec->inner < bl && (spec->outer >= spec->inner || spec->inner == 1)) {
+  } else if (spec->inner < bl && spec->inner <= BCR_TRI_NV && (spec->outer >= spec->inner || spec->inner == 1)) {
     s->kind  = BCR_TRI_ALONG;
     s->nv    = (int)spec->inner;
     s->tiles = (spec->outer + bl - 1) / bl;
@@ -118,13 +135,28 @@ static void tri_residual(BCRTriLocal t, const PetscReal *f, const PetscReal *u, 
     }
 }
 
+/* A power of two that brings right-hand sides into the middle of the range of single precision; 1: they are there, as mostly, or nothing helps */
+static PetscReal tri_scale(const BCRTriLocal t, const PetscReal *f)
+{
+  const size_t size    = (size_t)t->spec.inner * (size_t)t->spec.n * (size_t)t->spec.outer;
+  PetscReal    most[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  int          e;
+
+  for (size_t i = 0; i < size; i++) most[i % 8] = PetscMax(most[i % 8], PetscAbsReal(f[i]));
+  for (int k = 1; k < 8; k++) most[0] = PetscMax(most[0], most[k]);
+  if (!(most[0] > 0 && most[0] <= PETSC_MAX_REAL)) return 1;
+  (void)frexp((double)most[0], &e);
+  return e >= -RANGE && e <= RANGE ? 1 : (PetscReal)ldexp(1, -e);
+}
+
 static PetscErrorCode tri_solve_mixed(BCRTriLocal t, const PetscReal *f, PetscReal *u, PetscInt corrections)
 {
-  const size_t size = (size_t)t->spec.inner * t->spec.n * t->spec.outer;
+  const size_t    size  = (size_t)t->spec.inner * t->spec.n * t->spec.outer;
+  const PetscReal scale = tri_scale(t, f);
 
   PetscFunctionBegin;
-  if (f == u) {
-    PetscCall(PetscArraycpy(t->copy, f, size));
+  if (f == u || scale != 1) {
+    for (size_t i = 0; i < size; i++) t->copy[i] = scale * f[i];
     f = t->copy;
   }
   PetscCall(t->inner->ops->solve(t->inner, f, u));
@@ -133,22 +165,58 @@ static PetscErrorCode tri_solve_mixed(BCRTriLocal t, const PetscReal *f, PetscRe
     PetscCall(t->inner->ops->solve(t->inner, t->res, t->cor));
     for (size_t i = 0; i < size; i++) u[i] += t->cor[i];
   }
+  for (size_t i = 0; i < size && scale != 1; i++) u[i] /= scale;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Single precision on fields of double: as they are, where float has numbers of that size */
+static PetscErrorCode tri_solve_single(BCRTriLocal t, const PetscReal *f, PetscReal *u)
+{
+  const size_t    size  = (size_t)t->spec.inner * t->spec.n * t->spec.outer;
+  const PetscReal scale = tri_scale(t, f);
+
+  PetscFunctionBegin;
+  if (scale == 1) PetscCall(t->ops->solve(t, f, u));
+  else {
+    for (size_t i = 0; i < size; i++) u[i] = scale * f[i];
+    PetscCall(t->ops->solve(t, u, u));
+    for (size_t i = 0; i < size; i++) u[i] /= scale;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Whether rows are far enough from the ends of the range of single precision for a correction there */
+static PetscBool tri_in_range(const BCRTriSpec *s, PetscInt lines)
+{
+  for (PetscInt l = 0; l < lines; l++) {
+    for (PetscInt j = 0; j < s->n; j++) {
+      double row[3];
+      int    e;
+
+      if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
+      BCRTriGetRow(s, l, j, row);
+      (void)frexp(BCRTriRowSize(row), &e);
+      if (e < -RANGE || e > RANGE) return PETSC_FALSE;
+    }
+  }
+  return PETSC_TRUE;
 }
 
 /* Mixed: keeps the operator, and finds with a random right-hand side how many corrections reach double precision; -1: none do */
 static PetscErrorCode tri_create_mixed(BCRTriLocal t)
 {
-  const BCRTriSpec  *s     = &t->spec;
-  const size_t       size  = (size_t)s->inner * s->n * s->outer;
-  const PetscInt     lines = s->perline ? t->lines : 1;
-  unsigned long long state = 88172645463325252ULL;
-  double             error, best = 0;
+  const BCRTriSpec  *s       = &t->spec;
+  const size_t       size    = (size_t)s->inner * s->n * s->outer;
+  const PetscInt     lines   = s->perline ? t->lines : 1;
+  unsigned long long state   = 88172645463325252ULL;
+  double             best    = 0;
   BCRTriOptions      options = t->options;
   PetscReal         *f, *u;
 
   PetscFunctionBegin;
   options.precision = BCR_TRI_SINGLE;
+  t->corrections    = -1;
+  if (!tri_in_range(s, lines)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRTriLocalCreate(s, &options, &t->inner));
   PetscCall(PetscMalloc3(size, &t->res, size, &t->cor, size, &t->copy));
   if (s->rows) {
@@ -171,20 +239,32 @@ static PetscErrorCode tri_create_mixed(BCRTriLocal t)
     state ^= state << 17;
     f[i] = (PetscReal)((double)(state >> 11) / 4503599627370496.0 - 1);
   }
-  t->corrections = -1;
+  for (PetscInt o = 0; o < s->outer; o++) /* of the size of their rows */
+    for (PetscInt j = 0; j < s->n; j++)
+      for (PetscInt i = 0; i < s->inner; i++) {
+        double row[3];
+
+        BCRTriGetRow(s, s->perline ? BCRTriLineOf(s, i, o) : 0, j, row);
+        f[(size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o)] *= (PetscReal)BCRTriRowSize(row);
+      }
   PetscCall(tri_solve_mixed(t, f, u, 0));
   for (PetscInt k = 1; k <= 4; k++) {
-    double normr = 0, normu = 0;
+    double error = 0, normu = 0; /* |r| of a row over the row's size and the largest |u| */
 
     tri_residual(t, f, u, t->res);
     PetscCall(t->inner->ops->solve(t->inner, t->res, t->cor));
     for (size_t i = 0; i < size; i++) u[i] += t->cor[i];
     tri_residual(t, f, u, t->res);
-    for (size_t i = 0; i < size; i++) {
-      normr = PetscMax(normr, fabs((double)t->res[i]));
-      normu = PetscMax(normu, fabs((double)u[i]));
-    }
-    error = normr / (1 + normu);
+    for (size_t i = 0; i < size; i++) normu = PetscMax(normu, fabs((double)u[i]));
+    for (PetscInt o = 0; o < s->outer; o++)
+      for (PetscInt j = 0; j < s->n; j++)
+        for (PetscInt i = 0; i < s->inner; i++) {
+          double row[3], e;
+
+          BCRTriGetRow(s, s->perline ? BCRTriLineOf(s, i, o) : 0, j, row);
+          e = fabs((double)t->res[(size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o)]) / (BCRTriRowSize(row) * (1 + normu));
+          if (!(e <= error)) error = e;
+        }
     if (!(error == error) || (k > 1 && error > 0.5 * best && error > 2 * PETSC_MACHINE_EPSILON)) break; /* no gain from the last one */
     best = error;
     if (error <= 20 * PETSC_MACHINE_EPSILON) {
@@ -233,7 +313,10 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
   t->ops = methods[t->options.method];
   if (!PetscDefined(USE_REAL_SINGLE) && options->precision == BCR_TRI_MIXED && t->options.method != BCR_TRI_DC && t->lines && spec->n) {
     PetscCall(tri_create_mixed(t));
-    if (t->corrections < 0) PetscCall(tri_free_mixed(t));
+    if (t->corrections < 0) {
+      PetscCall(tri_free_mixed(t));
+      t->spec = *spec;
+    }
   }
   t->single = PetscDefined(USE_REAL_SINGLE) || options->precision == BCR_TRI_SINGLE ? 1 : 0;
   if (options->precision == BCR_TRI_MIXED && t->options.method == BCR_TRI_DC) t->single = 1; /* its own: A2SD of paper 004 */
@@ -257,7 +340,7 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
       t->info.workspace = bytes;
     }
     if (precision_wasted(t)) PetscCall(PetscStrlcat(t->info.what, ", in double: lines too short for single", sizeof(t->info.what)));
-    if (options->precision == BCR_TRI_MIXED && !t->single) PetscCall(PetscStrlcat(t->info.what, ", all in double: too ill-conditioned for single", sizeof(t->info.what)));
+    if (options->precision == BCR_TRI_MIXED && !t->single) PetscCall(PetscStrlcat(t->info.what, ", all in double: too ill-conditioned for single, or beyond its range", sizeof(t->info.what)));
   }
   if (!t->inner) {
     t->spec.rows = NULL;
@@ -271,6 +354,7 @@ PetscErrorCode BCRTriLocalSolve(BCRTriLocal t, const PetscReal *f, PetscReal *u)
   PetscFunctionBegin;
   if (!t->lines || !t->spec.n) PetscFunctionReturn(PETSC_SUCCESS);
   if (t->inner) PetscCall(tri_solve_mixed(t, f, u, t->corrections));
+  else if (t->io) PetscCall(tri_solve_single(t, f, u));
   else PetscCall(t->ops->solve(t, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

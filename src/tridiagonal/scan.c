@@ -16,6 +16,7 @@
 #define LAG_BLOCKS  24      /* so far may the backward recurrence lag behind, trilag_kernels.h */
 #define SHORT_ROWS  64      /* lines shorter than this, one set of coefficients: tables of factors */
 #define LINE_ROWS   16384   /* of one line, to be cut into pieces */
+#define INVERSE     64      /* G of so large numbers is for those lines only that are too long for stored factors */
 #define STORED_ROWS 1000000 /* of lines that hardly decay: tables of factors up to this length */
 
 PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line)
@@ -59,6 +60,7 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
 {
   const PetscInt n = spec->n, N = h + t, W = 2 * N + 2;
   double         A[MAXENDS][2 * MAXENDS + 2], B[MAXENDS][MAXENDS], row[3], c[MAXENDS + 2];
+  int            scale;
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < N; r++) {
@@ -66,10 +68,13 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
 
     for (PetscInt k = 0; k < W; k++) A[r][k] = 0;
     for (PetscInt k = 0; k < N; k++) B[r][k] = 0;
-    A[r][N + r] = 1;
     BCRTriGetRow(spec, line, j, row);
+    (void)frexp(BCRTriRowSize(row), &scale); /* rows may be of any size: pivots are compared with one another */
+    A[r][N + r] = ldexp(1, -scale);
+    L->unit[r]  = BCRTriRowSize(row);
     for (PetscInt m = 0; m < 3; m++) {
       if (row[m] == 0) continue;
+      row[m] = ldexp(row[m], -scale);
       scan_unknown(L, n, h, t, (j + m - 1 + n) % n, c);
       for (PetscInt k = 0; k < N; k++) {
         A[r][k] += row[m] * c[k];
@@ -107,6 +112,7 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
   }
   for (PetscInt r = 0; r < N; r++)
     for (PetscInt k = 0; k < N + 2; k++) L->G[(N + 2) * r + k] = A[r][N + k] / A[r][r];
+  L->unit[N] = L->unit[N + 1] = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -159,31 +165,44 @@ typedef struct {
   int        single, bl, width;
 } Tables;
 
-/* entry e of `entries` of lane k of a tile */
-static inline void scan_put(const Tables *T, void *table, ptrdiff_t tile, ptrdiff_t entries, ptrdiff_t e, PetscInt k, double x)
+typedef struct { /* where numbers of a line go */
+  const BCRTriSpec *spec;
+  const Tables     *T;
+  ptrdiff_t         tile;
+  PetscInt          lane, line;
+} Place;
+
+/* entry e of `entries` */
+static PetscErrorCode scan_put(const Place *p, void *table, ptrdiff_t entries, ptrdiff_t e, double unit, double x)
 {
-  if (T->scan.perline) BCRTriPut(T->single, table, (size_t)((tile * entries + e) * T->width + k), fabs(x) < 1e-30 ? 0 : x);
-  else BCRTriPut(T->single, table, e, fabs(x) < 1e-30 ? 0 : x);
+  const Tables *T = p->T;
+
+  PetscFunctionBegin;
+  PetscCall(BCRTriPutRatio(p->spec, T->single, table, (size_t)(T->scan.perline ? (p->tile * entries + e) * T->width + p->lane : e), p->line, 0, unit, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* all tables of one line */
-static void scan_fill(const Tables *T, const Line *L, ptrdiff_t tile, PetscInt k)
+static PetscErrorCode scan_fill(const Place *p, const Line *L)
 {
-  const int h = T->scan.h, N = T->scan.h + T->scan.t, bl = T->bl;
+  const Tables *T = p->T;
+  const int     h = T->scan.h, N = T->scan.h + T->scan.t, bl = T->bl;
 
-  scan_put(T, T->abc, tile, 3, 0, k, L->alpha);
-  scan_put(T, T->abc, tile, 3, 1, k, L->beta);
-  scan_put(T, T->abc, tile, 3, 2, k, L->gamma);
-  for (int e = 0; e < 2; e++) scan_put(T, T->uh, tile, 2, e, k, L->uh[e]);
-  for (int e = 0; e < N * (N + 2); e++) scan_put(T, T->G, tile, N * (N + 2), e, k, L->G[e]);
+  PetscFunctionBegin;
+  PetscCall(scan_put(p, T->abc, 3, 0, 1, L->alpha));
+  PetscCall(scan_put(p, T->abc, 3, 1, 1, L->beta));
+  PetscCall(scan_put(p, T->abc, 3, 2, HUGE_VAL, L->gamma));
+  for (int e = 0; e < 2; e++) PetscCall(scan_put(p, T->uh, 2, e, 1, L->uh[e]));
+  for (int e = 0; e < N * (N + 2); e++) PetscCall(scan_put(p, T->G, N * (N + 2), e, L->unit[e % (N + 2)], L->G[e]));
   for (int r = 0; r < bl; r++) {
-    scan_put(T, T->azero, tile, bl, r, k, r >= h - 1 ? pow(L->alpha, r - h + 1) : 0);
-    scan_put(T, T->ainside, tile, bl, r, k, pow(L->alpha, r));
-    scan_put(T, T->bzero, tile, bl, r, k, r >= h ? pow(L->beta, r - h) : 0);
-    scan_put(T, T->binside, tile, bl, r, k, pow(L->beta, r));
+    PetscCall(scan_put(p, T->azero, bl, r, 1, r >= h - 1 ? pow(L->alpha, r - h + 1) : 0));
+    PetscCall(scan_put(p, T->ainside, bl, r, 1, pow(L->alpha, r)));
+    PetscCall(scan_put(p, T->bzero, bl, r, 1, r >= h ? pow(L->beta, r - h) : 0));
+    PetscCall(scan_put(p, T->binside, bl, r, 1, pow(L->beta, r)));
   }
-  for (ptrdiff_t b = 0; b < T->scan.a.blocks; b++) scan_put(T, T->afirst, tile, T->scan.a.blocks, b, k, b ? pow(L->alpha, (double)(b * bl - h + 1)) : 1);
-  for (ptrdiff_t b = 0; b < T->scan.b.blocks; b++) scan_put(T, T->bfirst, tile, T->scan.b.blocks, b, k, b ? pow(L->beta, (double)(b * bl - h)) : 1);
+  for (ptrdiff_t b = 0; b < T->scan.a.blocks; b++) PetscCall(scan_put(p, T->afirst, T->scan.a.blocks, b, 1, b ? pow(L->alpha, (double)(b * bl - h + 1)) : 1));
+  for (ptrdiff_t b = 0; b < T->scan.b.blocks; b++) PetscCall(scan_put(p, T->bfirst, T->scan.b.blocks, b, 1, b ? pow(L->beta, (double)(b * bl - h)) : 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Lines left to stored factors, and said so */
@@ -196,28 +215,21 @@ static PetscErrorCode scan_thomas(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
+/* L: room for the numbers of all lines, one set or one for each */
+static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
 {
   const BCRTriSpec *spec = &t->spec;
   const PetscInt    n = spec->n, lines = spec->perline ? t->lines : 1, h = PetscMax(spec->nfirst, 1), tl = PetscMax(spec->nlast, 1), N = h + tl;
-  PetscInt          bad;
-  double            decay[2] = {1, 1}, growth = 1, reach = 1;
+  double            decay[2] = {1, 1}, growth = 1, reach = 1, inverse = 0; /* inverse: the largest entry of G, in units of rows */
   size_t            copies, bytes;
   Tables           *T;
-  Line             *L;
+  Place             place = {spec, NULL, 0, 0, 0};
 
   PetscFunctionBegin;
-  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
-             (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
-  /* nothing but ends, a short line, or one that cannot be cut into pieces: stored factors are as fast or faster */
-  if (n < N || (n <= SHORT_ROWS && !spec->perline) || (t->shape.kind == BCR_TRI_LINE && (spec->perline || spec->inner > 1 || n < LINE_ROWS))) {
-    PetscCall(scan_thomas(t));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
   PetscCall(PetscMemzero(T, sizeof(*T)));
   t->data         = T;
+  place.T         = T;
   T->single       = t->single;
   T->bl           = t->cpu->bundle;
   T->width        = T->bl * t->shape.nv;
@@ -226,13 +238,13 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   T->scan.perline = spec->perline ? 1 : 0;
   T->scan.h       = (int)h;
   T->scan.t       = (int)tl;
-  PetscCall(PetscMalloc1(lines, &L));
   for (PetscInt l = 0; l < lines; l++) {
     PetscCall(BCRTriScanSetLine(spec, t->single, l, h, tl, &L[l]));
     decay[0] = PetscMax(decay[0], scan_decay(L[l].alpha, DECAY(t->single)));
     decay[1] = PetscMax(decay[1], scan_decay(L[l].beta, DECAY(t->single)));
     reach    = PetscMax(reach, PetscMax(scan_decay(L[l].alpha, REACH(t->single)), scan_decay(L[l].beta, REACH(t->single))));
-    growth   = PetscMax(growth, 1 / PetscMax(1 - fabs(L[l].alpha * L[l].beta), 1e-30));
+    for (PetscInt e = 0; e < N * (N + 2); e++) inverse = PetscMax(inverse, fabs(L[l].G[e]) * L[l].unit[e % (N + 2)]);
+    growth = PetscMax(growth, 1 / PetscMax(1 - fabs(L[l].alpha * L[l].beta), DBL_EPSILON * DBL_EPSILON));
   }
   growth = PetscMin(growth, (double)n);
   if (!spec->perline && growth <= 8 && reach <= LAG_BLOCKS * BCR_TRI_LAG_ROWS && n >= 4 * (PetscInt)reach) {
@@ -240,9 +252,9 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
     if (t->shape.kind == BCR_TRI_ALONG && spec->inner == 1) T->scan.reach = (ptrdiff_t)reach;
     if (t->shape.kind == BCR_TRI_LINE && n >= 64 * (PetscInt)reach) T->scan.reach = (ptrdiff_t)reach;
   }
-  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short */
-  if ((growth > 8 && n <= STORED_ROWS) || (t->shape.kind == BCR_TRI_LINE && !T->scan.reach)) {
-    PetscCall(PetscFree(L));
+  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short. Or the lines are nearly singular: the residual of what an inverse
+     makes is that many roundings */
+  if (((growth > 8 || inverse > INVERSE) && n <= STORED_ROWS) || (t->shape.kind == BCR_TRI_LINE && !T->scan.reach)) {
     t->data = NULL;
     PetscCall(scan_thomas(t));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -273,20 +285,18 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   T->scan.b.zero   = T->bzero;
   T->scan.b.first  = T->bfirst;
   T->scan.b.inside = T->binside;
-  for (int k = 0; T->scan.lag && k <= BCR_TRI_LAG_ROWS; k++) scan_put(T, T->weights, 0, BCR_TRI_LAG_ROWS + 1, k, 0, pow(L->beta, k));
-  if (!spec->perline) scan_fill(T, L, 0, 0);
+  for (int k = 0; T->scan.lag && k <= BCR_TRI_LAG_ROWS; k++) PetscCall(scan_put(&place, T->weights, BCR_TRI_LAG_ROWS + 1, k, 1, pow(L->beta, k)));
+  if (!spec->perline) PetscCall(scan_fill(&place, L));
   else {
     Line none;
 
     PetscCall(PetscMemzero(&none, sizeof(none)));
-    for (PetscInt tile = 0; tile < t->shape.tiles; tile++)
-      for (PetscInt k = 0; k < T->width; k++) {
-        const PetscInt line = BCRTriTileLine(t, tile, k / T->bl, k % T->bl);
-
-        scan_fill(T, line < 0 ? &none : &L[line], tile, k);
+    for (place.tile = 0; place.tile < t->shape.tiles; place.tile++)
+      for (place.lane = 0; place.lane < T->width; place.lane++) {
+        place.line = BCRTriTileLine(t, (PetscInt)place.tile, place.lane / T->bl, place.lane % T->bl);
+        PetscCall(scan_fill(&place, place.line < 0 ? &none : &L[place.line]));
       }
   }
-  PetscCall(PetscFree(L));
   bytes = t->cpu->tri->work(&t->shape);
   if (T->scan.lag) bytes = PetscMax(bytes, t->cpu->tri->scanwork(&T->scan));
   t->info.tables    = t->arena.bytes;
@@ -294,6 +304,30 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   PetscCall(BCRArenaGet(&t->arena, t->info.workspace, &t->work));
   t->info.flops = 5. * spec->inner * n * spec->outer;
   PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "two constant recurrences, ends reach %" PetscInt_FMT " rows", (PetscInt)PetscMin((double)n, PetscMax(decay[0], decay[1]))));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
+{
+  const BCRTriSpec *spec = &t->spec;
+  const PetscInt    n = spec->n, N = PetscMax(spec->nfirst, 1) + PetscMax(spec->nlast, 1);
+  PetscErrorCode    ierr;
+  PetscInt          bad;
+  Line             *L;
+
+  PetscFunctionBegin;
+  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
+  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
+             (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
+  /* nothing but ends, a short line, or one that cannot be cut into pieces: stored factors are as fast or faster */
+  if (n < N || (n <= SHORT_ROWS && !spec->perline) || (t->shape.kind == BCR_TRI_LINE && (spec->perline || spec->inner > 1 || n < LINE_ROWS))) {
+    PetscCall(scan_thomas(t));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscMalloc1(spec->perline ? t->lines : 1, &L));
+  ierr = scan_create(t, L);
+  PetscCall(PetscFree(L));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -11,12 +11,13 @@
 typedef struct { /* elimination of one line, row after row */
   const BCRTriSpec *spec;
   PetscInt          line, n;
-  double            p, up, col, r, q; /* of the row before: reciprocal pivot, coupling on, entry of the last column, fill-in of the last row */
-  double            last[3], sum, abs;
+  double            p, up, col, r, q;          /* of the row before: reciprocal pivot, coupling on, entry of the last column, fill-in of the last row */
+  double            last[3], sum, abs, before; /* before: largest entry of the row before */
 } Elimination;
 
 typedef struct {
   double l, p, q, r, e;
+  double unit[5]; /* BCRTriPutRatio() */
 } Factors;
 
 static void elimination_start(const BCRTriSpec *spec, PetscInt line, Elimination *s)
@@ -24,7 +25,7 @@ static void elimination_start(const BCRTriSpec *spec, PetscInt line, Elimination
   s->spec = spec;
   s->line = line;
   s->n    = spec->n;
-  s->p = s->up = s->col = s->r = s->q = s->sum = s->abs = 0;
+  s->p = s->up = s->col = s->r = s->q = s->sum = s->abs = s->before = 0;
   BCRTriGetRow(spec, line, spec->n - 1, s->last);
 }
 
@@ -62,6 +63,12 @@ static PetscErrorCode elimination_row(Elimination *s, PetscInt j, Factors *F)
   } else s->up = row[2];
   F->q = s->q = s->up * F->p;
   s->p        = F->p;
+  size        = BCRTriRowSize(row);
+  F->unit[0]  = s->before / size; /* l is added to right-hand sides of its row, times those of the row before */
+  F->unit[1]  = HUGE_VAL;
+  F->unit[2] = F->unit[4] = 1;
+  F->unit[3]              = size / BCRTriRowSize(s->last);
+  s->before               = size;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -72,19 +79,21 @@ PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *n
   const double   tol = single ? 2e-8 : 4.5e-16;
   double         disc, kappa;
   Elimination    s;
-  Factors        F = {0, 1, 0, 0, 0};
+  Factors        F = {
+           0, 1, 0, 0, 0, {1, 1, 1, 1, 1}
+  };
 
   PetscFunctionBegin;
   *nt    = n;
   *nlast = 0;
   if (!spec->rows || spec->perline) PetscFunctionReturn(PETSC_SUCCESS);
-  disc  = (double)spec->rows->row[1] * spec->rows->row[1] - 4. * spec->rows->row[0] * spec->rows->row[2];
-  kappa = 0.5 * (spec->rows->row[1] + (spec->rows->row[1] < 0 ? -1 : 1) * sqrt(PetscMax(disc, 0)));
-  if (disc <= 0) PetscFunctionReturn(PETSC_SUCCESS);
+  disc  = 1 - 4 * ((double)spec->rows->row[0] / spec->rows->row[1]) * ((double)spec->rows->row[2] / spec->rows->row[1]);
+  kappa = 0.5 * spec->rows->row[1] * (1 + sqrt(PetscMax(disc, 0)));
+  if (!(disc > 0)) PetscFunctionReturn(PETSC_SUCCESS);
   elimination_start(spec, 0, &s);
   for (PetscInt j = 0, last = PetscMax(spec->nlast, spec->periodic ? 2 : 1); j < n - last - 2; j++) {
     PetscCall(elimination_row(&s, j, &F));
-    if (j > spec->nfirst && fabs(F.p * kappa - 1) <= tol && fabs(F.e) < 1e-20 && fabs(F.r) < 1e-20) {
+    if (j > spec->nfirst && fabs(F.p * kappa - 1) <= tol && fabs(F.e) < 1e-20 && fabs(F.r) * F.unit[3] < 1e-20) {
       *nt    = j + 2; /* l has the pivot of the row before */
       *nlast = last;
       break;
@@ -93,22 +102,24 @@ PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets, double *const tables[5])
+PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, int single, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets, double *const tables[5])
 {
-  const double zero = 1e-30; /* smaller: zero, as below */
-  Elimination  s;
-  Factors      F;
+  Elimination s;
+  Factors     F;
 
   PetscFunctionBegin;
   for (PetscInt line = 0; line < sets; line++) {
     elimination_start(spec, line, &s);
     for (ptrdiff_t k = 0; k < nt + nlast; k++) {
-      if (k == nt) s.r = s.col = 0;
-      PetscCall(elimination_row(&s, k < nt ? (PetscInt)k : (PetscInt)(spec->n - nlast + k - nt), &F));
-      for (int m = 0; m < (spec->periodic ? 5 : 3); m++) {
-        const double x = ((double *)&F)[m];
+      const PetscInt j = k < nt ? (PetscInt)k : (PetscInt)(spec->n - nlast + k - nt);
 
-        tables[m][k * sets + line] = fabs(x) < zero ? 0 : x;
+      if (k == nt) s.r = s.col = 0;
+      PetscCall(elimination_row(&s, j, &F));
+      for (int m = 0; m < (spec->periodic ? 5 : 3); m++) {
+        double x = ((double *)&F)[m];
+
+        PetscCall(BCRTriRange(spec, single, line, j, F.unit[m], &x));
+        tables[m][k * sets + line] = x;
       }
     }
   }
@@ -121,7 +132,6 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
   const BCRTriShape *shape = &t->shape;
   const size_t       size  = t->single ? sizeof(float) : sizeof(double);
   const PetscInt     bl = shape->kind == BCR_TRI_LINE ? 1 : t->cpu->bundle, width = bl * shape->nv;
-  const double       zero = 1e-30; /* smaller: zero, which is as exact and not slow */
   BCRTriFactors     *T;
   void              *table[5] = {NULL, NULL, NULL, NULL, NULL};
   const int          ntables  = spec->periodic ? 5 : 3;
@@ -146,13 +156,11 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
   if (!spec->perline) {
     elimination_start(spec, 0, &s);
     for (ptrdiff_t k = 0; k < T->nt + T->nlast; k++) {
-      if (k == T->nt) s.r = s.col = 0;
-      PetscCall(elimination_row(&s, k < T->nt ? (PetscInt)k : (PetscInt)(spec->n - T->nlast + k - T->nt), &F));
-      for (int m = 0; m < ntables; m++) {
-        const double x = ((double *)&F)[m];
+      const PetscInt j = k < T->nt ? (PetscInt)k : (PetscInt)(spec->n - T->nlast + k - T->nt);
 
-        BCRTriPut(t->single, table[m], k, fabs(x) < zero ? 0 : x);
-      }
+      if (k == T->nt) s.r = s.col = 0;
+      PetscCall(elimination_row(&s, j, &F));
+      for (int m = 0; m < ntables; m++) PetscCall(BCRTriPutRatio(spec, t->single, table[m], (size_t)k, 0, j, F.unit[m], ((double *)&F)[m]));
     }
   } else {
     for (PetscInt tile = 0; tile < shape->tiles; tile++)
@@ -163,9 +171,10 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
         for (PetscInt j = 0; j < spec->n; j++) {
           if (line >= 0) PetscCall(elimination_row(&s, j, &F));
           for (int m = 0; m < ntables; m++) {
-            const double x = line >= 0 ? ((double *)&F)[m] : (m == 1 ? 1 : 0);
+            const size_t at = ((size_t)tile * spec->n + j) * width + k;
 
-            BCRTriPut(t->single, table[m], ((size_t)tile * spec->n + j) * width + k, fabs(x) < zero ? 0 : x);
+            if (line >= 0) PetscCall(BCRTriPutRatio(spec, t->single, table[m], at, line, j, F.unit[m], ((double *)&F)[m]));
+            else BCRTriPut(t->single, table[m], at, m == 1 ? 1 : 0);
           }
         }
       }

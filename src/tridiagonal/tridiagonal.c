@@ -92,7 +92,7 @@ static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, dou
   PetscFunctionBegin;
   for (PetscInt j = n - 2; j > 0; j--) { /* pivots from below, and the coupling to the row before over them */
     BCRTriGetRow(spec, line, j, c);
-    p = c[1] - (j < n - 2 ? c[2] * o / p : 0);
+    p = c[1] - (j < n - 2 ? c[2] * (o / p) : 0); /* the product of the two may be beyond the range of numbers */
     if (!(fabs(p) > 4 * DBL_EPSILON * fabs(c[1]) && fabs(p) <= DBL_MAX)) PetscCall(BCRTriPivotError(spec, line, j, p));
     o         = c[0];
     wfirst[j] = -c[0] / p;
@@ -100,7 +100,7 @@ static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, dou
   }
   for (PetscInt j = 1; j < n - 1; j++) {
     BCRTriGetRow(spec, line, j, c);
-    p = c[1] - (j > 1 ? c[0] * o / p : 0);
+    p = c[1] - (j > 1 ? c[0] * (o / p) : 0);
     if (!(fabs(p) > 4 * DBL_EPSILON * fabs(c[1]) && fabs(p) <= DBL_MAX)) PetscCall(BCRTriPivotError(spec, line, j, p));
     o        = c[2];
     wlast[j] = -c[2] / p;
@@ -133,14 +133,15 @@ static PetscInt BCRTriReach(const BCRTriSpec *spec, PetscInt line, const double 
 {
   const PetscInt n = spec->n;
   PetscInt       k = n - 2;
-  double         first[3], c[3] = {0, 1, 0};
+  double         first[3], c[3] = {0, 1, 0}, size;
 
   BCRTriGetRow(spec, line, back ? n - 1 : 0, first);
+  size = weights ? BCRTriRowSize(first) : 1;
   for (; k > 0; k--) {
     const PetscInt j = back ? n - 1 - k : k;
 
     if (weights) BCRTriGetRow(spec, line, j, c);
-    if (!(fabs(r[j] * c[1]) < RESPONSE_SMALL * (weights ? fabs(first[1]) : 1))) break;
+    if (!(fabs(r[j]) * BCRTriRowSize(c) < RESPONSE_SMALL * size)) break;
   }
   return k;
 }

@@ -9,6 +9,8 @@
 
 #include "tridiagonal.h"
 #include "../poisson/tables.h"
+#include <float.h>
+#include <math.h>
 
 typedef struct {
   const char *name;
@@ -34,6 +36,7 @@ PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line);
 /* The numbers of scan for one line with h and t rows at its ends, tri.h; those that are not open to rounding by the kernels are as they have them */
 typedef struct {
   double alpha, beta, gamma, uh[2], G[2 * BCR_TRI_EDGE * (2 * BCR_TRI_EDGE + 2)];
+  double unit[2 * BCR_TRI_EDGE + 2]; /* of the columns of G, BCRTriPutRatio() */
 } BCRTriScanLine;
 PETSC_INTERN
 PetscErrorCode BCRTriScanSetLine(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t, BCRTriScanLine *numbers);
@@ -43,7 +46,7 @@ double BCRTriScanDecay(double x, int single); /* rows after which powers of x no
 PETSC_INTERN
 PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast);
 PETSC_INTERN
-PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets, double *const tables[5]);
+PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, int single, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets, double *const tables[5]);
 PETSC_INTERN
 PetscErrorCode BCRTriCheck(const BCRTriSpec *spec);
 /* The coefficients of cr, in double: number q of entry e of set k at (5 e + q) sets + k; border and z only of periodic lines. Freed with PetscFree3(table, border, z) */
@@ -69,7 +72,8 @@ typedef struct {
   const PetscInt   *row, *lo, *hi;
   PetscReal *const *V;
   const double (*D)[3], (*inverse)[BCR_TRI_ENDS], *border;
-  double low, up, pivot, p, q, kappa;
+  const double *scale; /* right-hand sides of the rows are to be divided by it */
+  double        low, up, pivot, p, q, kappa;
 } BCRTriEnds;
 PETSC_INTERN
 PetscErrorCode BCRTriDCGetEnds(BCRTriLocal local, PetscInt line, BCRTriEnds *ends);
@@ -131,6 +135,30 @@ static inline void BCRTriPut(int single, void *table, size_t i, double value)
 {
   if (single) ((float *)table)[i] = (float)value;
   else ((double *)table)[i] = value;
+}
+
+/* Numbers of tables. The smallest one that no product with a unit roundoff makes subnormal, which would be slow */
+static inline double BCRTriTiny(int single)
+{
+  return single ? (double)FLT_MIN / (double)FLT_EPSILON : DBL_MIN / DBL_EPSILON;
+}
+
+/* x, as the work type has it: 0 where it is below that and, times unit, negligible. Units make it a ratio of numbers of its line, which is
+   what can be judged; HUGE_VAL: x has none, and is never 0. An error if the work type does not reach x; line: -1 if it is not known there. */
+PETSC_INTERN
+PetscErrorCode               BCRTriRange(const BCRTriSpec *spec, int single, PetscInt line, PetscInt row, double unit, double *x);
+static inline PetscErrorCode BCRTriPutRatio(const BCRTriSpec *spec, int single, void *table, size_t i, PetscInt line, PetscInt row, double unit, double x)
+{
+  PetscFunctionBegin;
+  if (!(fabs(x) >= BCRTriTiny(single) && fabs(x) <= (single ? (double)FLT_MAX : DBL_MAX))) PetscCall(BCRTriRange(spec, single, line, row, unit, &x));
+  BCRTriPut(single, table, i, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The largest entry of a row */
+static inline double BCRTriRowSize(const double row[3])
+{
+  return PetscMax(fabs(row[1]), PetscMax(fabs(row[0]), fabs(row[2])));
 }
 
 /* Line of a lane of a tile, -1: none. LINE: tile after tile is line after line (rep and all), v and lane are 0 */

@@ -46,7 +46,7 @@ __global__ void largest(BCRCudaRefineRhs g, double *value)
       for (int j = blockIdx.y; j < g.box.n[1]; j += gridDim.y) {
         const double x = fabs(rhs_at<R>(g, i, j, k));
 
-        if (x > v && x < 1e308) v = x;
+        if (x > v && isfinite(x)) v = x;
       }
   }
   for (int s = 16; s > 0; s >>= 1) v = fmax(v, __shfl_down_sync(0xffffffffu, v, s));

@@ -7,6 +7,7 @@
   in double precision.
 */
 #include "common.cuh"
+#include <float.h>
 #include "reduced.cuh"
 
 enum {
@@ -351,10 +352,12 @@ static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T
     in += add[0];
     R += add[1] / mu;
   }
+  const double least = DBL_EPSILON * DBL_EPSILON * fabs(in); /* adds nothing beside what comes in */
+
   for (int i = 0; i < p.n && in != 0; i++) {
     g[i * p.ld] = (T)((double)g[i * p.ld] + in);
     in *= mu;
-    if (fabs(in) < 1e-300) in = 0;
+    if (fabs(in) < least) in = 0;
   }
   for (int i = p.n - 1; i >= 0; i--) {
     R           = (double)g[i * p.ld] + mu * R;

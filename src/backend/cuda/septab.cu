@@ -1,5 +1,6 @@
 /* Tables of the lines over the separators, a thread a mode: src/poisson/lines.c says where the numbers come from, BCRCudaSepLines what they are for */
 #include "common.cuh"
+#include <float.h>
 
 /* what h eliminated rows between two rows leave: their coupling t, and the share sigma of a right-hand side of ones that each gets */
 static __device__ void between(int h, double delta, double *t, double *sigma)
@@ -55,8 +56,8 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     beyond(r.gapend[0], r.end[0], delta, &xl, &sl);
     beyond(r.gapend[1], r.end[1], delta, &xr, &sr);
   }
-  t                = fmax(t, 1e-250);
-  const double eps = delta * (1 + 2 * sg), limit = 0.5 * (eps + sqrt(eps * (eps + 4 * t))), P = t + limit, mu = fmax(t / P, 1e-30), lg = limit > 0 ? fmin(log1p(limit / t), 69.) : 0;
+  t                = fmax(t, DBL_MIN);                                                                                                                                                    /* of a coupling of 1 */
+  const double eps = delta * (1 + 2 * sg), limit = 0.5 * (eps + sqrt(eps) * sqrt(eps + 4 * t)), P = t + limit, mu = fmax(t / P, 1e-30), lg = limit > 0 ? fmin(log1p(limit / t), 69.) : 0; /* mu and exp(-69): ratios */
   if (r.ring) { /* T = (I - mu L)(I - mu U)/mu with cyclic shifts: what goes round is a geometric sum of what arrives */
     const double around = limit > 0 ? -expm1(-n * lg) : 1, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P;
 
@@ -94,7 +95,7 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     m11 = (mu * limit + el) / P / det;
     m12 = -an * q1 / det;
     m21 = -a1 * q1 / det;
-    m22 = (limit > 1e-200 ? (limit * (mu + mu2n) + ef * (1 - mu2n)) / (limit * (1 + mu)) : 1 + a1 * p1) / det;
+    m22 = (limit > 0 ? (limit * (mu + mu2n) + ef * (1 - mu2n)) / (limit * (1 + mu)) : 1 + a1 * p1) / det;
   }
   v[0] = mu;
   v[1] = norm / P;
