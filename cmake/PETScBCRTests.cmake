@@ -192,6 +192,7 @@ function(petscbcr_add_program_tests)
   endif()
 
   petscbcr_add_script_test(scripts-packages LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/packages.sh")
+  petscbcr_add_script_test(scripts-mismatch LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/mismatch.sh" "${CMAKE_BINARY_DIR}/mismatch")
   petscbcr_add_script_test(man-pages LABELS scripts COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/tests/scripts/manpages.sh")
 
   file(GLOB examples CONFIGURE_DEPENDS examples/*.c examples/*.F90 examples/*.py)

@@ -1,3 +1,4 @@
+/* ranks: 1 2 */
 static char help[] = "Heat equation u_t = u_xx + u_yy on the unit square by alternating directions: each half step is implicit along one axis, and all its lines are solved\n\
 by one PetscBCRLinesSolve(), in place and without a matrix. Prints the error against the exact solution.\n\
   -n <63>           inner points along each axis\n\

@@ -1,3 +1,4 @@
+/* ranks: 1 2 */
 static char help[] = "The boundary value problem of paper 004 (Stpiczynski and Potiopa, 2010), -u'' = f on (0,1), u'(0) = 0, u(1) = 0, by divide and conquer.\n\
 Prints the relative errors ||u - exact||_2 / ||u||_2 of both test problems of the paper on finer and finer grids, and the order.\n\
   -sizes <1024,4096,16384,65536,262144>  unknowns\n\

@@ -1,3 +1,4 @@
+/* ranks: 1 2 */
 /*
   The smallest program: -Laplace u = 1 on the unit square, u = 0 on its boundary, 255 x 255 unknowns.
 

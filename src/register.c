@@ -3,6 +3,7 @@
 */
 #include <petscbcr.h>
 #include "register.h"
+#include <string.h>
 
 PetscLogEvent BCR_Read, BCR_SetUp, BCR_Solve, BCR_Recurrence;
 
@@ -89,6 +90,79 @@ PetscErrorCode PetscBCRFinalizePackage(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Room for a PetscInt or PetscBool of any PETSc; a PetscBool has 4 bytes in some releases, 1 byte in others */
+typedef union {
+  PetscInt64 bits64;
+  int        bits32;
+} PetscBCRAnyInt;
+
+/* Bytes of what the PETSc that runs calls "int", "real" or "scalar" */
+static PetscErrorCode PetscBCRRunningSize(const char name[], size_t *bytes)
+{
+  PetscDataType  type;
+  PetscBCRAnyInt found = {0};
+
+  PetscFunctionBegin;
+  PetscCall(PetscDataTypeFromString(name, &type, (PetscBool *)&found));
+  PetscCheck(found.bits64, PETSC_COMM_SELF, PETSC_ERR_LIB, "The PETSc of this program has no type %s", name);
+  PetscCall(PetscDataTypeGetSize(type, bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What two PETSc must have in common for a library to fit both; index, real and scalar are sizes of types in bytes */
+static PetscErrorCode PetscBCRDescribe(int major, int minor, size_t index, size_t real, size_t scalar, char text[128])
+{
+  const char *kind      = scalar > real ? "complex" : "real";
+  const char *precision = real == 2 ? "half" : real == 4 ? "single" : real == 8 ? "double" : "quadruple";
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(text, 128, "PETSc %d.%d (%s, %s precision, %d-bit indices)", major, minor, kind, precision, 8 * (int)index));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The PETSc that runs must be of the kind that this library was compiled with: each release lays out anew the structs
+  behind PC and KSP, and its configuration decides what its functions take. So no function called here takes a PetscInt,
+  PetscReal or PetscScalar, and where one writes a PetscInt or a PetscBool there is room for those of any PETSc.
+
+  A plug-in brings the PETSc that it was linked with, but the dynamic linker prefers that of a C program. Where the
+  program's is out of its sight (RTLD_LOCAL, as in Python), calls go to the one that came with the plug-in. Nobody has
+  initialized that one, and it cannot raise errors: PETSc itself writes to stderr then.
+*/
+static PetscErrorCode PetscBCRCheckPetsc(void)
+{
+  PetscBCRAnyInt v[4] = {{0}}; /* major, minor, subminor, release */
+  size_t         index, real, scalar;
+  char           built[128], runs[128];
+
+  PetscFunctionBegin;
+  index  = sizeof(PetscInt);
+  real   = sizeof(PetscReal);
+  scalar = sizeof(PetscScalar);
+  PetscCall(PetscBCRDescribe(PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, index, real, scalar, built));
+  if (PETSC_COMM_WORLD == MPI_COMM_NULL) {
+    (void)fprintf(stderr,
+                  "PETSC ERROR: petscbcr was built for %s, which is not initialized in this program: "
+                  "call PetscInitialize() first, or build petscbcr with the PETSc of the program "
+                  "(its PETSC_DIR and PETSC_ARCH)\n",
+                  built);
+    PetscFunctionReturn(PETSC_ERR_LIB);
+  }
+  PetscCall(PetscBCRRunningSize("int", &index));
+  PetscCall(PetscBCRRunningSize("real", &real));
+  PetscCall(PetscBCRRunningSize("scalar", &scalar));
+  PetscCall(PetscGetVersionNumber((PetscInt *)&v[0], (PetscInt *)&v[1], (PetscInt *)&v[2], (PetscInt *)&v[3]));
+  if (index == sizeof(int)) {
+    for (int i = 0; i < 4; i++) v[i].bits64 = v[i].bits32;
+  }
+  PetscCall(PetscBCRDescribe((int)v[0].bits64, (int)v[1].bits64, index, real, scalar, runs));
+  PetscCheck(!strcmp(built, runs), PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "petscbcr was built for %s, but this program runs with %s: "
+             "build petscbcr with the PETSc of the program (its PETSC_DIR and PETSC_ARCH)",
+             built, runs);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*@C
   PetscBCRInitializePackage - registers the types of this library, `PCBCRPOISSON`, `KSPBCRPOISSON`, `PCNEATO` and `KSPNEATO`, with their log events
 
@@ -104,20 +178,16 @@ PetscErrorCode PetscBCRFinalizePackage(void)
 
   From Fortran, `call PetscBCRInitializePackage(ierr)`.
 
-  Raises `PETSC_ERR_LIB` where the library was built for another PETSc release than the one that runs.
+  Raises `PETSC_ERR_LIB` where the library was built for another PETSc than the one that runs: another release, real
+  instead of complex scalars, another precision or another size of indices. The message names both.
 
 .seealso: `PCBCRPOISSON`, `KSPBCRPOISSON`, `PCNEATO`, `KSPNEATO`, `PetscInitialize()`, `PCRegister()`, `KSPRegister()`
 @*/
 PetscErrorCode PetscBCRInitializePackage(void)
 {
-  PetscInt major, minor, subminor, release;
-
   PetscFunctionBegin;
   if (PetscBCRPackageInitialized) PetscFunctionReturn(PETSC_SUCCESS);
-  /* the structs behind PC and KSP are laid out anew in each release */
-  PetscCall(PetscGetVersionNumber(&major, &minor, &subminor, &release));
-  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_LIB, "petscbcr was built with PETSc %d.%d but runs with PETSc %" PetscInt_FMT ".%" PetscInt_FMT ": build it with the PETSc of the application",
-             PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, major, minor);
+  PetscCall(PetscBCRCheckPetsc());
   PetscBCRPackageInitialized = PETSC_TRUE;
   PetscCall(PCRegister(PCBCRPOISSON, PCCreate_BCRPoisson));
   PetscCall(KSPRegister(KSPBCRPOISSON, KSPCreate_BCRPoisson));

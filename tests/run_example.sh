@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles and runs one program of examples/ as its user would: with PETSc's compilers, petscbcr.h and -lpetscbcr.
 # usage: run_example.sh FILE LIBDIR WORKDIR [OPTION...]
-# PKG_CONFIG_PATH finds PETSc.pc, PYTHON is the interpreter, RUN a launcher (mpiexec -n 2) for C programs
+# PKG_CONFIG_PATH finds PETSc.pc, PYTHON is the interpreter, RUN a launcher (mpiexec -n 2)
 set -euo pipefail
 . "$(dirname "$0")/../scripts/lib.sh"
 
@@ -20,10 +20,10 @@ case $name in
     ;;
   *.F90)
     (cd "$work" && "${petsc_fc:-mpif90}" -O2 -ffree-line-length-0 -I"$root/include" $petsc_cflags "$source_" -o "$work/$name.exe" $link)
-    "$work/$name.exe" "$@"
+    ${RUN:-} "$work/$name.exe" "$@"
     ;;
   *.py)
-    PETSC_DIR=$petsc_prefix PETSC_ARCH='' LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "${PYTHON:-python3}" "$source_" "$@"
+    PETSC_DIR=$petsc_prefix PETSC_ARCH='' LD_LIBRARY_PATH=$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ${RUN:-} "${PYTHON:-python3}" "$source_" "$@"
     ;;
   *) die "what is $source_?" ;;
 esac

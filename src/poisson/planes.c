@@ -125,6 +125,10 @@ PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the nodes of a face: in the vector (at), and in arrays of its plane (q) */
+#define BCRFaceNodes(face, at) \
+  for (PetscInt i_ = 0, at##_ = (face)->at; i_ < (face)->n[1]; i_++, at##_ += (face)->stride[1]) \
+    for (PetscInt j_ = 0, at = at##_; j_ < (face)->n[0]; j_++, at += (face)->stride[0])
 #define BCRFaceLoop(face, at, q) \
   for (PetscInt i_ = 0, at##_ = (face)->at, q##_ = (face)->q; i_ < (face)->n[1]; i_++, at##_ += (face)->stride[1], q##_ += (face)->qstride[1]) \
     for (PetscInt j_ = 0, at = at##_, q = q##_; j_ < (face)->n[0]; j_++, at += (face)->stride[0], q += (face)->qstride[0])
@@ -153,7 +157,7 @@ void BCRPlanesBefore(BCRPass *p)
     }
     for (PetscInt b = 0; b < c->nedge; b++) u[c->edge[b].at * es] = f[c->edge[b].at * es] * c->edge[b].inv;
   } else {
-    for (PetscInt b = 0; b < c->nface && u != f; b++) BCRFaceLoop(&c->face[b], at, q) u[at * es] = f[at * es];
+    for (PetscInt b = 0; b < c->nface && u != f; b++) BCRFaceNodes(&c->face[b], at) u[at * es] = f[at * es];
     for (PetscInt b = 0; b < c->nedge; b++) u[c->edge[b].at * es] = f[c->edge[b].at * es];
     for (PetscInt b = c->nedge - 1; b >= 0; b--) {
       if (c->edge[b].slope != 0) u[c->edge[b].from * es] += c->edge[b].slope * u[c->edge[b].at * es];
@@ -213,7 +217,7 @@ void BCRPlanesAfter(const BCRPass *p)
     const BCRPlane *plane = face->plane;
 
     if (!p->transpose) {
-      if (plane->slope != 0) BCRFaceLoop(face, at, q) u[at * es] += plane->slope * u[(at + face->inward) * es];
+      if (plane->slope != 0) BCRFaceNodes(face, at) u[at * es] += plane->slope * u[(at + face->inward) * es];
     } else if (!face->couple) {
       BCRFaceLoop(face, at, q) u[at * es] *= plane->inv ? plane->inv[q] : plane->inv0;
     } else {

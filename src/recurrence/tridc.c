@@ -292,18 +292,16 @@ PetscErrorCode BCRTriDCGetEnds(BCRTriLocal t, PetscInt line, BCRTriEnds *e)
 /* Coefficients of V for one line: v is its solution with M, flast the last right-hand side of a periodic line, whose unknown is returned */
 static double EndsOf(const DC *P, const Ends *E, const PetscReal *v, size_t step, PetscBool periodic, double flast, double w[KMAX])
 {
-  double z[KMAX], x = 0;
+  double x = flast;
 
+  for (int k = 0; k < E->count; k++) w[k] = 0;
   for (int r = 0; r < E->count; r++) {
-    z[r] = 0;
-    for (int i = 0; i < 3; i++) z[r] += E->D[r][i] == 0 ? 0 : E->D[r][i] * (double)v[step * (size_t)(E->row[r] - 1 + i)];
-  }
-  for (int k = 0; k < E->count; k++) {
-    w[k] = 0;
-    for (int r = 0; r < E->count; r++) w[k] += E->inverse[k][r] * z[r];
+    double z = 0;
+
+    for (int i = 0; i < 3; i++) z += E->D[r][i] == 0 ? 0 : E->D[r][i] * (double)v[step * (size_t)(E->row[r] - 1 + i)];
+    for (int k = 0; k < E->count; k++) w[k] += E->inverse[k][r] * z;
   }
   if (!periodic) return 0;
-  x = flast;
   if (P->rows) {
     double first = (double)v[0], last = (double)v[step * (size_t)(P->rows - 1)];
 

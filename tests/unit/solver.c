@@ -15,10 +15,12 @@ static PetscBool graph = PETSC_TRUE; /* -graph off: kernel by kernel there */
 /* Row scales of every second call are on the device, as the reader leaves those of a matrix that is there */
 static PetscErrorCode MoveScales(PetscInt dof, const BCROperator ops[], BCROperator moved[])
 {
+#if defined(PETSCBCR_HAVE_CUDA)
   static int call = 0;
 
-  PetscFunctionBeginUser;
   call++;
+#endif
+  PetscFunctionBeginUser;
   for (PetscInt c = 0; c < dof; c++) {
     moved[c] = ops[c];
 #if defined(PETSCBCR_HAVE_CUDA)
