@@ -29,6 +29,7 @@ PetscErrorCode BCROperatorReset(BCROperator *op)
     PetscCall(PetscFree(ax->weight));
   }
   PetscCall(PetscFree(op->rowscale));
+  PetscCall(PetscFree(op->apart));
   PetscCall(BCRDeviceScaleDestroy(&op->devscale));
   PetscCall(PetscMemzero(op, sizeof(*op)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -321,7 +322,7 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale, op->singular ? ", singular: the constant is projected out" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit, op->left ? ", every row with a factor of its own" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit, op->left ? ", every row with a factor of its own" : (op->apart ? ", rows apart solved by themselves" : "")));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   if (op->deviation > 0)
     PetscCall(

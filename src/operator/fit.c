@@ -9,7 +9,7 @@
   scales of the fit, for the constant, over all rows: end rows count (a pinned cell, a wall that conducts heat). It is zero only where the sums of all rows vanish.
 
   Rows apart (identity rows among others of another size, penalties: the couplings are at most an eighth of the diagonal, which is more than eight times, or
-  less than an eighth of, what the fit has) take no part in means. Each gets a scale of its own, after which its diagonal is the fit's.
+  less than an eighth of, what the fit has) take no part in means, and are solved by themselves (Jacobi), beside the fit.
 
   auto takes the fit for which an estimate of the condition number is smaller: the spread of the couplings times one plus what is left
   on the diagonal over the smallest eigenvalue of the fit. Of what is left the root mean square distance from the mean counts: the
@@ -840,8 +840,8 @@ static void BCRFitTotalLinks(const BCRFitData *F, const PetscInt o[3], const dou
   }
 }
 
-/* BCRFitTotal of this part's rows: the weights are 1/2 in the rows of node-centred Neumann ends. A row apart, whose diagonal will be that of T, and which is
-   all but decoupled then, adds what T has on its diagonal, and once more what its neighbours lose. */
+/* BCRFitTotal of this part's rows: the weights are 1/2 in the rows of node-centred Neumann ends. A row apart, as if it had the diagonal of T and no couplings,
+   adds that, and once more what its neighbours lose. */
 static void BCRFitTotalPart(void *ctx)
 {
   BCRFitPart       *p    = (BCRFitPart *)ctx;
@@ -1112,31 +1112,26 @@ static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *a
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows apart get scales of their own, with which their diagonals are those of the fit; the largest relative deviation is that of one of them */
-static PetscErrorCode BCRFitScaleApart(BCRFitData *F, const BCRFitResult *r)
+/* Rows apart are solved by themselves: they are no part of what the box is given, nor of what it returns */
+static PetscErrorCode BCRFitSetApart(BCRFitData *F)
 {
-  PetscInt i, ix[3], begin[3], end[3], d;
+  const PetscInt *own = F->own;
+  PetscInt        o[3];
 
   PetscFunctionBegin;
   if (!F->S) {
-    PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(PetscMax(F->nodes, 1), &F->S), BCR_NO_MEMORY));
-    for (i = 0; i < F->nodes; i++) F->S[i] = 1;
+    PetscCall(PetscMalloc1(PetscMax(F->nodes, 1), &F->S));
+    for (PetscInt i = 0; i < F->nodes; i++) F->S[i] = 1;
   }
-  BCRFitRows(F, begin, end);
-  for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
-    for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
-      for (ix[0] = begin[0]; ix[0] < end[0]; ix[0]++) {
-        PetscInt  o[3], q[3], at;
-        PetscBool plane = PETSC_FALSE;
+  PetscCall(PetscCalloc1(PetscMax(own[0] * own[1] * own[2], 1), &F->op->apart)); /* there on all ranks, or on none */
+  for (o[2] = 0; o[2] < own[2]; o[2]++) {
+    for (o[1] = 0; o[1] < own[1]; o[1]++) {
+      for (o[0] = 0; o[0] < own[0]; o[0]++) {
+        const PetscInt q[3] = {F->lo[0] + o[0], F->lo[1] + o[1], F->lo[2] + o[2]}, at = BCRFitAt(F, q[0], q);
 
-        for (d = 0; d < 3; d++) {
-          o[d]  = ix[d] - F->b[d];
-          q[d]  = o[d] < 0 ? o[d] + F->n[d] : (o[d] >= F->n[d] ? o[d] - F->n[d] : o[d]);
-          plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
-        }
-        at = plane ? 0 : BCRFitAt(F, o[0], o);
-        if (plane || !F->apart[at]) continue;
-        F->S[at] = (PetscReal)sqrt(PetscAbs(F->D[at]) / (BCRFitRowWeight(F, q) * (BCRFitModelDiagonal(F, q, r->a) + r->shift)));
+        if (!F->apart[at]) continue;
+        F->S[at]                                             = PETSC_INFINITY;
+        F->op->apart[o[0] + own[0] * (o[1] + own[1] * o[2])] = (PetscReal)(F->sign / F->D[at]);
       }
     }
   }
@@ -1327,7 +1322,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
     }
   }
   PetscCall(BCRFitDeviation(F, take));
-  if (F->apart) PetscCall(BCRFitScaleApart(F, take));
+  if (F->apart) PetscCall(BCRFitSetApart(F));
 
   /* units of the largest coupling; weights; planes */
   for (d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);

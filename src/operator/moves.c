@@ -180,7 +180,7 @@ PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROper
   BCRPart    box, slab;
   PetscInt   d, e, k, begin[3], end[3];
   PetscReal *field, *moved;
-  int        has[13], any[13];
+  int        has[14], any[14];
 
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) {
@@ -196,13 +196,15 @@ PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROper
     }
   }
   has[12] = op->rowscale != NULL;
-  PetscCallMPI(MPI_Allreduce(has, any, 13, MPI_INT, MPI_MAX, g->comm));
+  has[13] = op->apart != NULL;
+  PetscCallMPI(MPI_Allreduce(has, any, 14, MPI_INT, MPI_MAX, g->comm));
   PetscCall(PetscMalloc2(BCRPartNodes(&box), &field, BCRPartNodes(&slab), &moved));
   for (d = 0; d < 3; d++) {
     begin[d] = op->axis[d].plane[0].present ? 1 : 0;
     end[d]   = g->N[d] - (op->axis[d].plane[1].present ? 1 : 0);
   }
   if (any[12]) PetscCall(BCRMovesTakeArray(s, &box, &slab, begin, end, 1, field, moved, &op->rowscale));
+  if (any[13]) PetscCall(BCRMovesTakeArray(s, &box, &slab, begin, end, 0, field, moved, &op->apart));
   for (k = 0; k < 12; k++) {
     BCRPlane *plane = &op->axis[k / 4].plane[k / 2 % 2];
 

@@ -69,11 +69,31 @@ typedef struct {
                             plane of the axis named first. Matters where a slope is not 0: recover planes of owner[2], then owner[1], then owner[0] */
   PetscReal     *rowscale; /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the box (x fastest; the planes have couplings of their own then); NULL: none, or in devscale */
   BCRDeviceScale devscale;
+  PetscReal     *apart;          /* over the box, as rowscale: 1 over the diagonal of a row apart, whose rowscale is infinite: it is solved by itself and has no part in the
+                           box's solution; 0 for other rows. NULL: there are none */
   PetscBool      left;           /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no couplings of their own */
   PetscReal      deviation;      /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
   PetscInt       devrow, devcol; /* where, in natural numbering of the component */
   char           fit[16];        /* "exact", "scaled", "average", "user" */
 } BCROperator;
+
+/* The ratio of the largest to the smallest diagonal along an axis with coefficients, 1 where there is none */
+static inline PetscReal BCROperatorGrading(const BCROperator *op)
+{
+  PetscReal grading = 1;
+
+  for (PetscInt d = 0; d < op->dim; d++) {
+    PetscReal rest = op->shift, low = PETSC_MAX_REAL, high = 0;
+
+    for (PetscInt e = 0; e < op->dim; e++) rest += e != d && op->axis[e].n > 1 ? 2 * op->axis[e].a : 0;
+    for (PetscInt i = 0; i < op->axis[d].n && op->axis[d].lower; i++) {
+      low  = PetscMin(low, PetscAbsReal(op->axis[d].diag[i] + rest));
+      high = PetscMax(high, PetscAbsReal(op->axis[d].diag[i] + rest));
+    }
+    if (high > grading * low) grading = high / low;
+  }
+  return grading;
+}
 
 static inline PetscBool BCROperatorScaled(const BCROperator *op)
 {

@@ -24,7 +24,8 @@ typedef struct {
   const double  *rowscale;
   const double  *weight[3];
   BCRCudaFace    face[6];
-  BCRCudaEdge   *edge;
+  BCRCudaEdge   *edge, *apart;
+  double        *apartwork; /* what rows apart have in a pass */
   const double  *row[3][3]; /* mixed precision: [low, diag, up][axis] of scale T */
   PetscInt       ncorrect;  /* corrections after the first solve; -1: single precision is not enough, in double from the start */
 } BCRDeviceComponent;
@@ -120,6 +121,19 @@ static PetscErrorCode component_tables(BCRSolver s, PetscInt m)
     }
     PetscCall(put_real(&d->arena, st, nodes, f->plane->inv, &g->inv));
     PetscCall(put_real(&d->arena, st, nodes, f->plane->couplings, &g->couplings));
+  }
+  if (c->napart) {
+    BCRCudaEdge *e;
+
+    PetscCall(PetscCalloc1(c->napart, &e));
+    for (PetscInt b = 0; b < c->napart; b++) {
+      e[b].at  = c->apartat[b];
+      e[b].inv = (double)c->apartinv[b];
+    }
+    PetscCall(BCRDeviceArenaGet(&d->arena, (size_t)c->napart * sizeof(*e), "tables", &d->apart));
+    PetscCall(BCRDeviceArenaGet(&d->arena, (size_t)c->napart * sizeof(double), "tables", &d->apartwork));
+    PetscCallBCRCuda(BCRCudaPut(d->apart, e, (size_t)c->napart * sizeof(*e), st));
+    PetscCall(PetscFree(e));
   }
   if (c->nedge) {
     BCRCudaEdge *e;
@@ -571,6 +585,7 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
 
   PetscFunctionBegin;
   for (int after = 0; after < 2; after++) all[after] = BCRComponentScaled(c, p->transpose, after ? PETSC_TRUE : PETSC_FALSE) ? d->rowscale : NULL;
+  PetscCallBCRCuda(BCRCudaApartBegin(st, (int)c->napart, d->apart, BCR_REAL_SINGLE, p->es, p->f, d->apartwork));
   if (c->nface || c->nedge) PetscCall(planes_before(p, d, st, &moves));
   if (c->core >= 0) {
     BCRDeviceRanks core = ds->core[c->core];
@@ -579,6 +594,7 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
 
     if (ds->mixed) {
       PetscCall(pass_mixed(s, m, p, st, moves, removed));
+      PetscCallBCRCuda(BCRCudaApartEnd(st, (int)c->napart, d->apart, BCR_REAL_SINGLE, p->es, d->apartwork, p->u));
       if (c->nface || c->nedge) PetscCall(planes_after(p, d, st));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -598,6 +614,7 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
     PetscCall(BCRDeviceRanksGetRemoved(core, &mean));
     if (mean && removed) PetscCallBCRCuda(BCRCudaScaleValue(st, mean, 1, removed));
   }
+  PetscCallBCRCuda(BCRCudaApartEnd(st, (int)c->napart, d->apart, BCR_REAL_SINGLE, p->es, d->apartwork, p->u));
   if (c->nface || c->nedge) PetscCall(planes_after(p, d, st));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -150,8 +150,13 @@ PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *s, PetscInt dof, const BCROperato
         }
         if (s->to >= 0) box = PetscMax(0, last - first) ? PETSC_TRUE : PETSC_FALSE;
         else box = side == 0 ? (low ? PETSC_FALSE : PETSC_TRUE) : (op->axis[s->axis].plane[1].present ? PETSC_FALSE : PETSC_TRUE);
-        if (side < 0) PetscCall(BCRSlabsCopyField(inner * outer * PetscMax(0, last - first), &op->rowscale));
-        else if (box) PetscCall(BCRSlabsMoveField(s, side, inner, PetscMax(0, last - first), outer, 1, &op->rowscale));
+        if (side < 0) {
+          PetscCall(BCRSlabsCopyField(inner * outer * PetscMax(0, last - first), &op->rowscale));
+          PetscCall(BCRSlabsCopyField(inner * outer * PetscMax(0, last - first), &op->apart));
+        } else if (box) {
+          PetscCall(BCRSlabsMoveField(s, side, inner, PetscMax(0, last - first), outer, 1, &op->rowscale));
+          if (op->apart) PetscCall(BCRSlabsMoveField(s, side, inner, PetscMax(0, last - first), outer, 0, &op->apart));
+        }
       }
       for (int d = 0; d < op->dim; d++) {
         for (int e = 0; e < 2; e++) {
@@ -193,6 +198,7 @@ PetscErrorCode BCRSlabsFreeOperators(BCRSlabs *s, PetscInt dof, BCROperator **mo
     BCROperator *op = &(*moved)[m];
 
     PetscCall(PetscFree(op->rowscale));
+    PetscCall(PetscFree(op->apart));
     for (int d = 0; d < op->dim; d++) {
       for (int e = 0; e < 2; e++) {
         if (!op->axis[d].plane[e].present) continue;

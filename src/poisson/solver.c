@@ -94,6 +94,7 @@ static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, 
   *to          = *from;
   to->rowscale = rowscale;
   to->devscale = NULL;
+  to->apart    = NULL;                                     /* BCRComponentSetApart() has the list */
   for (int d = 0; d < 3; d++) BCRAxisForget(&to->axis[d]); /* so that it can be released whatever fails below */
   c->slab  = -1;
   c->first = 0;
@@ -149,6 +150,25 @@ static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, 
   }
   if (!(((1 << to->owner[0]) | (1 << to->owner[1]) | (1 << to->owner[2])) == 7)) {
     for (int d = 0; d < 3; d++) to->owner[d] = d;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRComponentSetApart(const BCROperator *from, BCRComponent *c)
+{
+  const PetscInt n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, box = n[0] * n[1] * n[2];
+  PetscInt       count = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscFree3(c->apartat, c->apartinv, c->apartwork));
+  c->napart = 0;
+  for (PetscInt i = 0; i < box && from->apart; i++) count += from->apart[i] != 0 ? 1 : 0;
+  if (!count) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc3(count, &c->apartat, count, &c->apartinv, count, &c->apartwork));
+  for (PetscInt i = 0; i < box; i++) {
+    if (from->apart[i] == 0) continue;
+    c->apartat[c->napart]    = c->start + i % n[0] * c->stride[0] + i / n[0] % n[1] * c->stride[1] + i / n[0] / n[1] * c->stride[2];
+    c->apartinv[c->napart++] = from->apart[i];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -287,6 +307,7 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
       if (c->op.axis[d].plane[0].present) c->start += c->stride[d];
       if (BCRComponentAxis(c, d)->n == 0) c->core = -1;
     }
+    PetscCall(BCRComponentSetApart(&ops[m], c));
     PetscCall(BCRComponentSetUp(c, mixed));
   }
   if (s->options.device) {
@@ -387,6 +408,7 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
     PetscCall(BCROperatorRelease(&c->op));
     PetscCall(BCRAxisRelease(&c->whole));
     PetscCall(PetscFree(c->edge));
+    PetscCall(PetscFree3(c->apartat, c->apartinv, c->apartwork));
     for (int d = 0; d < 3; d++) {
       for (int t = 0; t < 2; t++) {
         PetscCall(PetscFree(c->pre[t][d].v));
@@ -492,6 +514,7 @@ static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCR
   }
   c->op.scale *= gamma;
   c->op.shift /= gamma;
+  PetscCall(BCRComponentSetApart(op, c));
   PetscCall(BCRComponentSetUp(c, mixed));
   if (c->core >= 0 && c->op.shift != shift && !s->device) {
     PetscCall(BCRRanksSetShift(s->core[c->core], c->op.shift));
@@ -659,6 +682,7 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
   PetscFunctionBegin;
   *removed = 0;
   p->moves = PETSC_FALSE;
+  BCRPassApartBefore(p);
   if (c->nface || c->nedge) BCRPlanesBefore(p);
   if (c->core >= 0) {
     if (s->options.core.precision == BCR_MIXED) {
@@ -697,6 +721,7 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
       if (after) BCRPassOut(s, p, sizeof(PetscReal), box, s->ldy, s->ldz);
     }
   }
+  BCRPassApartAfter(p);
   if (c->nface || c->nedge) BCRPlanesAfter(p);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

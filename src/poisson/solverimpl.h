@@ -46,6 +46,8 @@ typedef struct {
   PetscInt    badaxis, badrow;               /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
   double     *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
   double      beyond[2];                     /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have then */
+  PetscInt    napart, *apartat;              /* rows apart: nodes of the whole grid, */
+  PetscReal  *apartinv, *apartwork;          /* 1 over their diagonals, and, in a solve, their solution */
   double      norm;                          /* bound on the largest row sum of |scale (T + shift)| */
 } BCRComponent;
 
@@ -114,6 +116,17 @@ static inline PetscBool BCRComponentScaled(const BCRComponent *c, PetscInt trans
 static inline const PetscReal *BCRComponentScale(const BCRComponent *c, PetscInt transpose, PetscBool after)
 {
   return BCRComponentScaled(c, transpose, after) ? c->op.rowscale : NULL;
+}
+
+/* Rows apart, before a pass (f may be u), and behind the solution of the box */
+static inline void BCRPassApartBefore(const BCRPass *p)
+{
+  for (PetscInt k = 0; k < p->c->napart; k++) p->c->apartwork[k] = p->c->apartinv[k] * p->f[p->c->apartat[k] * p->es];
+}
+
+static inline void BCRPassApartAfter(const BCRPass *p)
+{
+  for (PetscInt k = 0; k < p->c->napart; k++) p->u[p->c->apartat[k] * p->es] = p->c->apartwork[k];
 }
 
 /* planes.c */

@@ -87,6 +87,9 @@ typedef struct {
   ptrdiff_t at, from;
   double    inv, slope;
 } BCRCudaEdge;
+/* Rows apart (their at and inv): w = inv f at n nodes, and u = w there */
+BCR_CUDA_API int BCRCudaApartBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const void *f, double *w);
+BCR_CUDA_API int BCRCudaApartEnd(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const double *w, void *u);
 BCR_CUDA_API int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const void *f, void *u, int scaled);
 /* u_at += slope u_from; transposed u_from += slope u_at, edges with the same neighbour one behind another in e */
 BCR_CUDA_API int BCRCudaEdgeSlope(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, void *u, int transpose);

@@ -153,3 +153,33 @@ int BCRCudaEdgeScale(BCRStream stream, int n, const BCRCudaEdge *e, int single, 
   BCR_CUDA_TYPE(single, edge_scale<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, es, (T *)u));
   return bcr_done();
 }
+
+template <typename T>
+__global__ void apart_begin(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t es, const T *f, double *w)
+{
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (k < n) w[k] = e[k].inv * (double)f[e[k].at * es];
+}
+
+template <typename T>
+__global__ void apart_end(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t es, const double *w, T *u)
+{
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (k < n) u[e[k].at * es] = (T)w[k];
+}
+
+int BCRCudaApartBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const void *f, double *w)
+{
+  if (n < 1) return 0;
+  BCR_CUDA_TYPE(single, apart_begin<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, es, (const T *)f, w));
+  return bcr_done();
+}
+
+int BCRCudaApartEnd(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const double *w, void *u)
+{
+  if (n < 1) return 0;
+  BCR_CUDA_TYPE(single, apart_end<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, es, w, (T *)u));
+  return bcr_done();
+}
