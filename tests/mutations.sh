@@ -181,11 +181,11 @@ mutation "coupling may differ between ranks" src/tridiagonal/reduced.c \
 mutation "cuts looked for from above only" src/tridiagonal/chains.c \
   'for (PetscInt dir = 0; dir < 2; dir++) {' \
   'for (PetscInt dir = 0; dir < 1; dir++) {' \
-  '3 mpi/reduced'
+  'unit/chains'
 mutation "growth of the response forgotten in a cut" src/tridiagonal/chains.c \
   'g = PetscMax(1., fabs(o / p) * g);' \
   'g = 1;' \
-  '3 mpi/reduced'
+  'unit/chains'
 mutation "zero pivot of a chain not noticed" src/tridiagonal/chains.c \
   'if (!(fabs(p) > 2 * (double)n * DBL_EPSILON * fabs(diag[j]) && fabs(p) <= DBL_MAX)' \
   'if (!(fabs(p) <= DBL_MAX)' \
@@ -232,10 +232,10 @@ mutation "stencil not mirrored in the transpose" src/compact/band.c \
   'transpose->inner.c[k] = band->inner.c[band->inner.points - 1 - k];' \
   'transpose->inner.c[k] = band->inner.c[k];' \
   '2 mpi/compact_stencil'
-mutation "ghosts of the rows at the ends of the lines forgotten" src/compact/stencil.c \
-  '&& start + j >= band->nfirst && start + j < band->n - band->nlast) continue;' \
-  ') continue;' \
-  '4 mpi/compact_stencil' '2 mpi/compact'
+mutation "ghost points above a rank one short" src/compact/stencil.c \
+  'ghosts[1] = PetscMax(ghosts[1], r.start + r.points - start - local);' \
+  'ghosts[1] = PetscMax(ghosts[1], r.start + r.points - start - local - 1);' \
+  '2 mpi/compact_stencil'
 
 # ---- PCs ----
 
