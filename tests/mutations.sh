@@ -73,6 +73,18 @@ mutation "row sums 100 times looser" src/operator/readimpl.h \
   '#define BCR_SUM_TOL (16 * BCR_EPS)' \
   '#define BCR_SUM_TOL (1600 * BCR_EPS)' \
   'petsc/reader'
+mutation "rows that add up to 100 times more are singular" src/operator/readimpl.h \
+  '#define BCR_NULL_TOL (256 * BCR_EPS)' \
+  '#define BCR_NULL_TOL (25600 * BCR_EPS)' \
+  'petsc/reader'
+mutation "row sums of a fit are not looked at" src/operator/fit.c \
+  '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null));' \
+  '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null)); *null = PETSC_TRUE;' \
+  '2 mpi/faults'
+mutation "the reader loses its lines" src/operator/read.c \
+  'for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree5(L[d].st, L[d].w, L[d].lo, L[d].up, L[d].dg));' \
+  '(void)L;' \
+  'petsc/failure -cycles 200' 'petsc/allocation -quick'
 mutation "slightly indefinite operator accepted" src/operator/axis.c \
   'if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);' \
   'if (lo > -1e4 * BCR_SUM_TOL * size) PetscFunctionReturn(PETSC_SUCCESS);' \
@@ -239,6 +251,14 @@ mutation "an option may differ between ranks" pc/bcrpoisson/bcrpoisson.c \
   'mine[n++] = (double)bcr->shift;' \
   'mine[n++] = 0;' \
   '2 mpi/badinput'
+mutation "one solve with a fit that nobody chose" pc/bcrpoisson/bcrpoisson.c \
+  'PetscCall(PCBCRPoissonRefuseFit(pc, c, "A solve without iterations (KSPPREONLY)"));' \
+  '' \
+  '2 mpi/faults'
+mutation "the solver of the matrix before outlives a matrix that is refused" pc/bcrpoisson/bcrpoisson.c \
+  'BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc));' \
+  'PetscCall(PCBCRPoissonSetUpSolver(pc));' \
+  'petsc/failure -cycles 20'
 mutation "columns of a block solved with the stride of the right-hand sides" pc/bcrpoisson/bcrpoisson.c \
   'PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldu));' \
   'PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldf));' \
