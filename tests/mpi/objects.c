@@ -69,6 +69,75 @@ static PetscErrorCode NewKSP(const Case *c, const char *type, KSP *ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One PC for grids of one size that lie on the ranks in one way after another; several columns at once, in arrays whose columns are apart */
+static PetscErrorCode Layouts(void)
+{
+  TestProblem p = {
+    .dim = 2, .n = {16, 14},
+         .dof = 2, .ends = "ddrn", .a = {1,  2 },
+         .shift = 0.5, .scale = 1, .row = 2, .contrast = 0.5
+  };
+  Case c;
+  PC   pc;
+
+  PetscFunctionBegin;
+  PetscCall(CaseCreate(&p, &c));
+  for (int k = 0; k < 4; ++k) {
+    PetscInt        parts[3] = {1, (PetscInt)size, 1}, l[3][8] = {{p.n[0]}, {p.n[1]}, {1}};
+    const PetscInt *pl[3] = {l[0], l[1], l[2]};
+    Mat             B, X;
+
+    if (k > 1) SquareCut(size, parts);
+    for (PetscInt d = 0; d < 2; ++d) { /* the first rank, or the last one, has most of the rows */
+      for (PetscInt q = 0; q < parts[d]; ++q) l[d][q] = 2;
+      l[d][k % 2 ? 0 : parts[d] - 1] += p.n[d] - 2 * parts[d];
+    }
+    PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, pl));
+    if (!k) PetscCall(CasePC(c.da, c.A, &pc));
+    PetscCall(PCReset(pc)); /* PETSc wants it where local sizes change */
+    PetscCall(PCSetDM(pc, c.da));
+    PetscCall(PCSetOperators(pc, c.A, c.A));
+    PetscCall(Reference(&c));
+    PetscCall(PCSetUp(pc));
+    PetscCall(PCApply(pc, c.b, c.x));
+    PetscCall(CheckSolution(&c, "another layout"));
+    for (int side = 0; side < 2; ++side) {
+      Mat *M = side ? &X : &B;
+
+      PetscCall(MatCreate(PETSC_COMM_WORLD, M));
+      PetscCall(MatSetSizes(*M, c.n, PETSC_DECIDE, PETSC_DETERMINE, 3));
+      PetscCall(MatSetType(*M, MATDENSE));
+      PetscCall(MatDenseSetLDA(*M, c.n + 1 + 2 * side));
+      PetscCall(MatSetUp(*M));
+      PetscCall(MatAssemblyBegin(*M, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(*M, MAT_FINAL_ASSEMBLY));
+    }
+    for (PetscInt j = 0; j < 3; ++j) {
+      Vec v;
+
+      PetscCall(MatDenseGetColumnVecWrite(B, j, &v));
+      PetscCall(VecCopy(c.b, v));
+      PetscCall(VecScale(v, (PetscScalar)(PetscReal)(j + 1)));
+      PetscCall(MatDenseRestoreColumnVecWrite(B, j, &v));
+    }
+    PetscCall(PCMatApply(pc, B, X));
+    for (PetscInt j = 0; j < 3; ++j) {
+      Vec v;
+
+      PetscCall(MatDenseGetColumnVecRead(X, j, &v));
+      PetscCall(VecCopy(v, c.x));
+      PetscCall(VecScale(c.x, 1 / (PetscScalar)(PetscReal)(j + 1)));
+      PetscCall(MatDenseRestoreColumnVecRead(X, j, &v));
+      PetscCall(CheckSolution(&c, "a column of several"));
+    }
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&X));
+  }
+  PetscCall(PCDestroy(&pc));
+  PetscCall(CaseDestroy(&c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Solvers on all ranks, on each half of them and on single ranks, alive together and used in turns */
 static PetscErrorCode Communicators(void)
 {
@@ -356,6 +425,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Communicators());
+  PetscCall(Layouts());
   PetscCall(Krylov());
   PetscCall(Singular());
   PetscCall(Matrices());

@@ -104,6 +104,8 @@ static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Prob
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static int mixed[2]; /* solvers of mixed precision: that were enough; that went on in double */
+
 static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof, int equal)
 {
   static int  count = 0;
@@ -128,12 +130,14 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
   }
   for (int precision = 0; precision < 3; precision++) {
     BCRSolverOptions options;
+    BCRSolverInfo    info[2];
     BCRSolver        solver;
 
     memset(&options, 0, sizeof(options));
     options.core.precision = (BCRPrecision)precision;
     options.core.isa       = first % 4 - 1;
     PetscCall(CreateSolver(dof, ops, &options, &solver));
+    PetscCall(BCRSolverGetInfo(solver, &info[0]));
     for (int t = 0; t < 2; t++) {
       PetscInt nrhs = 1 + (first + t + precision) % 3;
 
@@ -141,6 +145,8 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
                               p[0].line[0].plane[1], p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], kind, dof, equal ? " equal" : "", precisions[precision], t ? " transpose" : ""));
       PetscCall(SolveAndCompare(solver, dof, p, A, t ? PETSC_TRUE : PETSC_FALSE, nrhs, precision, name));
     }
+    PetscCall(BCRSolverGetInfo(solver, &info[1]));
+    if (precision == BCR_MIXED) mixed[info[1].tables > info[0].tables]++; /* those of a core in double */
     PetscCall(BCRSolverDestroy(&solver));
   }
   for (PetscInt c = 0; c < dof; c++) {
@@ -447,10 +453,88 @@ static PetscErrorCode NearlySingular(void)
       PetscCall(PetscSNPrintf(name, sizeof(name), "nearly singular, 1e-%g, %s", decade, precisions[precision]));
       PetscCall(CreateSolver(1, &p.op, &options, &solver));
       PetscCall(SolveAndCompare(solver, 1, &p, &A, PETSC_FALSE, 1, precision, name));
+      if (quarter % 8 == 0) { /* another shift and scale, for the core in double that has been in use */
+        Problem   q = p;
+        Matrix    B;
+        PetscBool done;
+
+        q.op.shift = (PetscReal)(q.shift = Real(-smallest * (1 - 2 * pow(10, -decade))));
+        q.op.scale = (PetscReal)(q.scale = Real(-3 * q.scale));
+        B          = MatrixCreate(&q);
+        PetscCall(UpdateSolver(solver, 1, &q.op, &done));
+        Check(done, name, "another shift was refused", 0, 1);
+        if (done) PetscCall(SolveAndCompare(solver, 1, &q, &B, PETSC_FALSE, 1, precision, name));
+        MatrixFree(&B);
+      }
       PetscCall(BCRSolverDestroy(&solver));
     }
     MatrixFree(&A);
     ProblemFree(&p);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Components with one operator, which share a core, as long as their operators stay alike: scale, shift and all couplings change, together and apart */
+static PetscErrorCode Shared(void)
+{
+  const PetscInt n[]       = {7, 9, 1};
+  const int      none[][2] = {
+         {0, 0},
+         {0, 0},
+         {0, 0}
+  };
+
+  PetscFunctionBegin;
+  for (int precision = 0; precision < 3; precision++) {
+    for (int change = 0; change < 8; change++) {
+      Problem          p[2];
+      Matrix           A[2];
+      BCROperator      ops[2];
+      BCRSolverOptions options;
+      BCRSolver        solver;
+      PetscBool        done;
+      uint64_t         seed  = TestState;
+      const PetscBool  alike = change > 3 ? PETSC_TRUE : PETSC_FALSE;
+      char             name[64];
+
+      memset(&options, 0, sizeof(options));
+      options.core.precision = (BCRPrecision)precision;
+      options.core.isa       = -1;
+      for (int c = 0; c < 2; c++) {
+        TestState = seed;
+        ProblemCreate(&p[c], 2, n, none, NEGATIVE);
+        A[c]   = MatrixCreate(&p[c]);
+        ops[c] = p[c].op;
+      }
+      PetscCall(CreateSolver(2, ops, &options, &solver));
+      PetscCall(SolveAndCompare(solver, 2, p, A, PETSC_FALSE, 1, precision, "shared"));
+      for (int c = alike ? 0 : 1; c < 2; c++) {
+        Problem *q = &p[c];
+
+        if (change % 4 == 0 || change % 4 == 3) q->op.scale = (PetscReal)(q->scale = Real(-3 * q->scale));
+        if (change % 4 == 1 || change % 4 == 3) q->op.shift = (PetscReal)(q->shift = Real(q->shift + 1));
+        for (int d = 0; d < 2 && change % 4 >= 2; d++) {
+          for (PetscInt i = 0; i < q->n[d]; i++) {
+            q->line[d].lower[i] *= 2;
+            q->line[d].diag[i] *= 2;
+            q->line[d].upper[i] *= 2;
+          }
+          q->op.axis[d].a *= 2;
+        }
+        MatrixFree(&A[c]);
+        A[c]   = MatrixCreate(q);
+        ops[c] = q->op;
+      }
+      PetscCall(PetscSNPrintf(name, sizeof(name), "shared core, change %d, %s", change, precisions[precision]));
+      PetscCall(UpdateSolver(solver, 2, ops, &done));
+      Check(done || !alike, name, "refused", 0, 1);
+      if (done) PetscCall(SolveAndCompare(solver, 2, p, A, PETSC_FALSE, 1, precision, name));
+      PetscCall(BCRSolverDestroy(&solver));
+      for (int c = 0; c < 2; c++) {
+        ProblemFree(&p[c]);
+        MatrixFree(&A[c]);
+      }
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -524,10 +608,13 @@ int main(int argc, char **argv)
   if (quick) goto done;
   PetscCall(Larger());
   PetscCall(Updates());
+  PetscCall(Shared());
   PetscCall(Extremes());
   PetscCall(NearlySingular());
   if (!device) PetscCall(Memory());
 done:
+  printf("mixed precision: %d solvers, %d of them in double in the end\n", mixed[0] + mixed[1], mixed[1]);
+  if (!device) Check(20 * mixed[1] <= mixed[0], "mixed precision", "solvers that went on in double", mixed[1], mixed[0] / 20);
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)npassed, (int)nfailed);
 }
