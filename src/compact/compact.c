@@ -225,7 +225,7 @@ static PetscErrorCode compact_lines_transpose(BCRCompact c)
   spec.diag      = diag;
   spec.up        = up;
   options.method = BCR_TRI_AUTO; /* a method for near-Toeplitz lines may be no method for these */
-  PetscCall(BCRTriCreate(c->comm, &spec, &options, &c->linesT));
+  BCRCallElse(BCRTriCreate(c->comm, &spec, &options, &c->linesT), (void)PetscFree3(low, diag, up));
   PetscCall(PetscFree3(low, diag, up));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,13 +64,13 @@ static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBan
     if (q != rank) nsend += stencil_segments(band, size, starts, ghosts, q, rank, NULL);
   }
   PetscCall(PetscMalloc1(nrecv, &recv));
-  PetscCall(PetscMalloc4(nsend, &s->send, nrecv, &s->self, nrecv, &s->recv, nsend + nrecv, &s->request));
+  BCRCallElse(PetscMalloc4(nsend, &s->send, nrecv, &s->self, nrecv, &s->recv, nsend + nrecv, &s->request), (void)PetscFree(recv));
   (void)stencil_segments(band, size, starts, ghosts, rank, -1, recv);
   for (PetscMPIInt q = 0; q < size; ++q) {
     if (q != rank) s->nsend += stencil_segments(band, size, starts, ghosts, q, rank, s->send + s->nsend);
   }
   for (PetscInt i = 0; i < s->nsend; ++i) planes += s->send[i].planes;
-  PetscCall(PetscMalloc2(planes * plane, &s->out, (s->below + s->above) * plane, &s->ghost));
+  BCRCallElse(PetscMalloc2(planes * plane, &s->out, (s->below + s->above) * plane, &s->ghost), (void)PetscFree(recv));
   for (PetscInt i = 0; i < nrecv; ++i) {
     PetscMPIInt count;
 
@@ -126,14 +126,14 @@ PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inn
   for (PetscInt k = 0; k <= s->half; ++k) s->c[k] = band->inner.c[s->half + k];
   s->from = PetscMin(local, PetscMax(s->half, band->periodic ? 0 : band->nfirst - s->start));
   s->to   = PetscMax(s->from, PetscMin(local - s->half, band->periodic ? local : band->n - band->nlast - s->start));
-  PetscCall(PetscMalloc1(local - (s->to - s->from), &s->rows));
+  BCRCallElse(PetscMalloc1(local - (s->to - s->from), &s->rows), (void)PetscFree2(starts, ghosts));
   for (PetscInt j = 0; j < local; ++j) {
     if (j == s->from) j = s->to;
     if (j >= local) break;
     PetscCall(BCRBandGetRow(band, s->start + j, &s->rows[edge]));
     s->rows[edge++].start -= s->start;
   }
-  PetscCall(stencil_messages(comm, s, band, starts, ghosts));
+  BCRCallElse(stencil_messages(comm, s, band, starts, ghosts), (void)PetscFree2(starts, ghosts));
   PetscCall(PetscFree2(starts, ghosts));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -260,7 +260,7 @@ PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const Pet
   PetscCallMPI(MPI_Allreduce(ends, all, 2, MPIU_INT, MPI_MAX, lines->comm));
   s->nfirst = PetscMin(PetscMax(all[0] - begin, 0), n);
   s->nlast  = PetscMin(PetscMax(begin + n - (N - all[1]), 0), n);
-  PetscCall(PetscCalloc1(nlines, &rows));
+  PetscCall(BCRFaultShare(lines->comm, PetscCalloc1(nlines, &rows), BCR_NO_MEMORY));
   for (PetscInt l = 0; l < nlines; ++l) {
     for (PetscInt d = 0; d < 3; ++d) rows[l].row[d] = row[3 * l + d];
     for (PetscInt e = 0; e < s->nfirst; ++e) BCRLinesEdgeRow(lines, l, begin + e, first, last, NULL, rows[l].first[e]);
@@ -275,7 +275,7 @@ PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const Pet
   if (!s->perline) {
     BCRTriRows *one;
 
-    PetscCall(PetscMalloc1(1, &one));
+    BCRCallElse(PetscMalloc1(1, &one), (void)PetscFree(rows));
     *one = rows[0];
     PetscCall(PetscFree(rows));
     rows = one;
@@ -296,7 +296,7 @@ PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag
   PetscFunctionBegin;
   PetscCall(BCRLinesFreeSpec(lines));
   s->periodic = periodic;
-  PetscCall(PetscMalloc2(3 * nlines, &row, 6 * BCR_TRI_EDGE * nlines, &edges));
+  BCRCallElse(BCRFaultShare(lines->comm, PetscMalloc2(3 * nlines, &row, 6 * BCR_TRI_EDGE * nlines, &edges), BCR_NO_MEMORY), (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up));
   for (PetscInt l = 0; l < nlines && middle >= begin && middle < begin + n; ++l) BCRLinesRow(lines, low, diag, up, l, middle - begin, NULL, row + 3 * l);
   PetscCall(BCRLinesMiddle(lines, row));
   BCRLinesEnds(lines, low, diag, up, row, ends);
@@ -315,7 +315,7 @@ PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag
     PetscCall(PetscFree(low));
     PetscCall(PetscFree(diag));
     PetscCall(PetscFree(up));
-    PetscCall(BCRLinesKeepRows(lines, row, edges, edges + 3 * BCR_TRI_EDGE * nlines));
+    BCRCallElse(BCRLinesKeepRows(lines, row, edges, edges + 3 * BCR_TRI_EDGE * nlines), (void)PetscFree2(row, edges));
     PetscCall(PetscFree2(row, edges));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -351,8 +351,8 @@ PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag,
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(total, low));
-  PetscCall(PetscMalloc1(total, diag));
-  PetscCall(PetscMalloc1(total, up));
+  BCRCallElse(PetscMalloc1(total, diag), (void)PetscFree(*low));
+  BCRCallElse(PetscMalloc1(total, up), (void)PetscFree(*low), (void)PetscFree(*diag));
   for (PetscInt l = 0; l < lines->nlines; ++l) {
     for (PetscInt j = 0; j < s->n; ++j) {
       const size_t at = BCRLinesAt(s, l, j);
@@ -396,16 +396,20 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
 {
   BCRTriSpec    *s      = &lines->spec, *ts;
   const PetscInt nlines = lines->nlines, n = s->n;
-  PetscReal     *low, *diag, *up, *tlow, *tup, *send, *receive;
+  PetscReal     *low = NULL, *diag = NULL, *up = NULL, *tlow = NULL, *tup = NULL, *send = NULL, *receive;
   PetscMPIInt    rank, before, after, differ = 0, any;
   BCRLines       t;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *transposed = NULL;
-  PetscCall(BCRLinesExpand(lines, &low, &diag, &up));
-  PetscCall(PetscMalloc2(2 * nlines, &send, 2 * nlines, &receive));
-  PetscCall(PetscMalloc1((size_t)nlines * (size_t)n, &tlow));
-  PetscCall(PetscMalloc1((size_t)nlines * (size_t)n, &tup));
+  ierr        = BCRLinesExpand(lines, &low, &diag, &up);
+  if (!ierr) ierr = PetscMalloc2(2 * nlines, &send, 2 * nlines, &receive);
+  if (!ierr) ierr = PetscMalloc1((size_t)nlines * (size_t)n, &tlow);
+  if (!ierr) ierr = PetscMalloc1((size_t)nlines * (size_t)n, &tup);
+  ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
+  if (ierr && send) PetscCall(PetscFree2(send, receive));
+  BCRCallElse(ierr, (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up), (void)PetscFree(tlow), (void)PetscFree(tup));
   PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
   before = rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
   after  = rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
@@ -443,7 +447,7 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
     PetscCall(PetscFree(tup));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscNew(&t));
+  BCRCallElse(BCRFaultShare(lines->comm, PetscNew(&t), BCR_NO_MEMORY), (void)PetscFree(tlow), (void)PetscFree(diag), (void)PetscFree(tup));
   *t           = *lines;
   t->runs      = NULL;
   t->transport = NULL; /* that of the lines will do for these, too */
@@ -451,7 +455,7 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
   ts       = &t->spec;
   ts->rows = NULL;
   ts->low = ts->diag = ts->up = NULL;
-  PetscCall(BCRLinesRecognise(t, tlow, diag, tup));
+  BCRCallElse(BCRLinesRecognise(t, tlow, diag, tup), (void)BCRLinesDestroy(&t));
   *transposed = t;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

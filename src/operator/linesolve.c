@@ -68,7 +68,7 @@ static PetscErrorCode BCRLinesCheckSingular(BCRLines lines, PetscErrorCode *code
   char       name[128];
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc2(lines->nlines, &sum, lines->nlines, &all));
+  PetscCall(BCRFaultShare(lines->comm, PetscMalloc2(lines->nlines, &sum, lines->nlines, &all), BCR_NO_MEMORY));
   for (PetscInt l = 0; l < lines->nlines; ++l) sum[l] = !l || lines->spec.perline ? BCRLinesRowSum(lines, l) : sum[0];
   PetscCallMPI(MPI_Allreduce(sum, all, (PetscMPIInt)lines->nlines, MPIU_REAL, MPIU_MAX, lines->along));
   for (PetscInt l = 0; l < lines->nlines && bad < 0; ++l) {
@@ -371,7 +371,7 @@ PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, con
   ierr = BCRLinesSetRows(made, (PetscBool)(bt[(int)axis] == DM_BOUNDARY_PERIODIC), nfirst, first, row, nlast, last);
   if (ierr) PetscCall(BCRLinesDestroy(&made));
   PetscCall(ierr);
-  PetscCall(PetscNew(lines));
+  BCRCallElse(BCRFaultShare(PetscObjectComm((PetscObject)da), PetscNew(lines), BCR_NO_MEMORY), (void)BCRLinesDestroy(&made), (void)PetscFree(*lines));
   (*lines)->lines             = made;
   (*lines)->options.isa       = -1;
   (*lines)->options.precision = BCR_TRI_DOUBLE;

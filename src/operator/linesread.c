@@ -538,8 +538,8 @@ static inline PetscBool BCRLinesSame(PetscInt n, const PetscReal *low, const Pet
 }
 
 /* Lines whose rows are all as the one in the middle, but for a few at the ends: looks at each row when it is read and keeps those few.
-   *near = PETSC_FALSE: they are not, or there is something wrong; the other way finds out. Collective. */
-static PetscErrorCode BCRDistRowsNear(const BCRDistRows *A, PetscBool *near)
+   *near = PETSC_FALSE: they are not, or there is something wrong; the other way finds out. Collective. The arrays: work space */
+static PetscErrorCode BCRDistRowsNearWith(const BCRDistRows *A, PetscReal *row, PetscReal *first, PetscReal *last, PetscReal *ref[4], PetscReal *low, PetscReal *diag, PetscReal *up, BCRLinesFound *found, PetscBool *near)
 {
   const BCRLines lines = A->lines;
   BCRTriSpec    *s     = &lines->spec;
@@ -547,15 +547,8 @@ static PetscErrorCode BCRDistRowsNear(const BCRDistRows *A, PetscBool *near)
   PetscInt       at[3], ix[3];
   PetscBool      same = PETSC_TRUE;
   double         mine[3], all[3];
-  PetscReal     *row, *first, *last, *ref[4], *low, *diag, *up;
-  BCRLinesFound *found;
 
   PetscFunctionBegin;
-  *near = PETSC_FALSE;
-  if (N < 2 * BCR_TRI_EDGE + 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscNew(&found));
-  PetscCall(PetscMalloc3(3 * nlines, &row, 3 * BCR_TRI_EDGE * nlines, &first, 3 * BCR_TRI_EDGE * nlines, &last));
-  PetscCall(PetscMalloc7(nlines, &ref[0], nlines, &ref[1], nlines, &ref[2], nlines, &ref[3], length, &low, length, &diag, length, &up));
   if (N / 2 >= begin && N / 2 < begin + n) {
     PetscInt from[3] = {0, 0, 0}, to[3] = {lines->size[0], lines->size[1], lines->size[2]}, l = 0;
 
@@ -605,9 +598,28 @@ static PetscErrorCode BCRDistRowsNear(const BCRDistRows *A, PetscBool *near)
     lines->dropped = (PetscReal)all[2];
     PetscCall(BCRLinesKeepRows(lines, row, first, last));
   }
-  PetscCall(PetscFree3(row, first, last));
-  PetscCall(PetscFree7(ref[0], ref[1], ref[2], ref[3], low, diag, up));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRDistRowsNear(const BCRDistRows *A, PetscBool *near)
+{
+  const PetscInt nlines = A->lines->nlines, length = A->lines->dof * A->lines->size[0];
+  PetscReal     *row = NULL, *first, *last, *ref[4] = {NULL, NULL, NULL, NULL}, *low, *diag, *up;
+  BCRLinesFound *found = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *near = PETSC_FALSE;
+  if (A->lines->N[A->lines->axis] < 2 * BCR_TRI_EDGE + 1) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = PetscNew(&found);
+  if (!ierr) ierr = PetscMalloc3(3 * nlines, &row, 3 * BCR_TRI_EDGE * nlines, &first, 3 * BCR_TRI_EDGE * nlines, &last);
+  if (!ierr) ierr = PetscMalloc7(nlines, &ref[0], nlines, &ref[1], nlines, &ref[2], nlines, &ref[3], length, &low, length, &diag, length, &up);
+  ierr = BCRFaultShare(A->lines->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) ierr = BCRDistRowsNearWith(A, row, first, last, ref, low, diag, up, found, near);
+  if (row) PetscCall(PetscFree3(row, first, last));
+  if (ref[0]) PetscCall(PetscFree7(ref[0], ref[1], ref[2], ref[3], low, diag, up));
   PetscCall(PetscFree(found));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -620,7 +632,7 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
   const size_t   total = (size_t)lines->nlines * (size_t)s->n;
   PetscInt       at[3], ix[3];
   double         mine[2], all[2];
-  PetscReal     *low, *diag, *up;
+  PetscReal     *low = NULL, *diag = NULL, *up = NULL;
   BCRLinesFound  found = {0, PETSC_FALSE, PETSC_SUCCESS, ""};
   PetscBool      near;
   PetscErrorCode ierr;
@@ -628,9 +640,10 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
   PetscFunctionBegin;
   PetscCall(BCRDistRowsNear(A, &near));
   if (near) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscMalloc1(total, &low));
-  PetscCall(PetscMalloc1(total, &diag));
-  PetscCall(PetscMalloc1(total, &up));
+  ierr = PetscMalloc1(total, &low);
+  if (!ierr) ierr = PetscMalloc1(total, &diag);
+  if (!ierr) ierr = PetscMalloc1(total, &up);
+  BCRCallElse(BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(low), (void)PetscFree(diag));
   BCRForBoxLines(lines, at, ix)
   {
     const size_t k = (size_t)(at[1] * A->stride[1]) + (size_t)(at[2] * A->stride[2]);
@@ -642,13 +655,7 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
   PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, lines->comm));
   s->periodic    = (PetscBool)(all[0] != 0 && N > 2);
   lines->dropped = (PetscReal)all[1];
-  ierr           = BCRErrorAgree(lines->comm, found.code, found.message);
-  if (ierr) {
-    PetscCall(PetscFree(low));
-    PetscCall(PetscFree(diag));
-    PetscCall(PetscFree(up));
-    PetscCall(ierr);
-  }
+  BCRCallElse(BCRErrorAgree(lines->comm, found.code, found.message), (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up));
   PetscCall(BCRLinesRecognise(lines, low, diag, up));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -680,12 +687,13 @@ PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
   PetscFunctionBegin;
   *out = NULL;
   if (chosen) axis = 0;
-  ierr = BCRLinesLayout(da, axis, &lines);
+  ierr = BCRFaultShare(PetscObjectComm((PetscObject)da), BCRLinesLayout(da, axis, &lines), BCR_NO_MEMORY);
   if (ierr) PetscCall(BCRLinesDestroy(&old));
   PetscCall(ierr);
   dim  = lines->dim;
   ierr = BCRDistRowsOpen(da, P, lines, &A);
   if (!ierr) ierr = BCRLinesRuns(lines, P, A.converted, old);
+  ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
   if (!ierr && chosen && dim > 1) {
     ierr = BCRDistRowsAxis(&A, &axis, strength);
     if (!ierr) {
@@ -700,7 +708,7 @@ PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
   }
   lines->chosen = chosen;
   if (!ierr) ierr = BCRLinesConnect(lines, old);
-  if (!ierr) ierr = BCRDistRowsRead(&A);
+  if (!ierr) ierr = BCRFaultShare(lines->comm, BCRDistRowsRead(&A), BCR_NO_MEMORY);
   PetscCall(BCRDistRowsClose(&A));
   PetscCall(BCRLinesDestroy(&old));
   if (ierr) PetscCall(BCRLinesDestroy(&lines));

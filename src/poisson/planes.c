@@ -138,7 +138,7 @@ void BCRPlanesBefore(BCRPass *p)
   const BCRComponent *c  = p->c;
   const PetscReal    *f  = p->f;
   PetscReal          *u  = p->u;
-  const PetscInt      es = p->es;
+  const ptrdiff_t     es = p->es;
 
   p->moves = PETSC_FALSE;
   if (!p->transpose) {
@@ -210,7 +210,7 @@ void BCRPlanesAfter(const BCRPass *p)
 {
   const BCRComponent *c  = p->c;
   PetscReal          *u  = p->u;
-  const PetscInt      es = p->es;
+  const ptrdiff_t     es = p->es;
 
   for (PetscInt b = 0; b < c->nface; b++) {
     const BCRFace  *face  = &c->face[b];

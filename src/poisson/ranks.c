@@ -124,6 +124,15 @@ static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double 
   return sum;
 }
 
+/* An error of this rank's own steps becomes one of all ranks */
+static PetscErrorCode ranks_share(BCRRanks r, PetscErrorCode ierr, const char what[])
+{
+  PetscFunctionBegin;
+  if (r->size > 1) PetscCall(BCRFaultShare(r->comm, ierr, what));
+  else PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Everything that depends on the shift but the core */
 static PetscErrorCode ranks_tables(BCRRanks r)
 {
@@ -132,7 +141,7 @@ static PetscErrorCode ranks_tables(BCRRanks r)
   double         *low, *diag, *up;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up));
+  PetscCall(ranks_share(r, PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up), BCR_NO_MEMORY));
   for (PetscInt k = 0; k < r->nmodes && rows; k++) {
     if (k == r->constant) { /* solved by every rank, see constant_mode() */
       low[k] = up[k] = 0;
@@ -147,7 +156,7 @@ static PetscErrorCode ranks_tables(BCRRanks r)
     const PetscInt k = r->parted[c] * r->no[0];
 
     PetscCall(BCRReducedDestroy(&r->reduced[c]));
-    PetscCall(BCRReducedCreate(r->comm, r->parted[c + 1] * r->no[0] - k, rows, low + k, diag + k, up + k, r->p.periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO, &r->reduced[c]));
+    BCRCallElse(BCRReducedCreate(r->comm, r->parted[c + 1] * r->no[0] - k, rows, low + k, diag + k, up + k, r->p.periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO, &r->reduced[c]), (void)PetscFree3(low, diag, up));
   }
   PetscCall(PetscFree3(low, diag, up));
   for (PetscInt p = 0; p < r->p.ninterface && r->constant >= 0; p++) {
@@ -205,22 +214,70 @@ static PetscErrorCode core_create(BCRRanks r)
     axes[r->axis] = r->x[r->axis];
   }
   if (r->p.nparts > 1) PetscCall(BCRSlabRowsAxis(&r->p, &axes[r->axis], &zero, &r->single));
-  PetscCall(BCRCoreCreate(r->dim, axes, core_shift(r), r->p.nparts > 1 ? PETSC_FALSE : r->singular, r->stride, r->io, &r->options, &r->core));
+  BCRCallElse(BCRCoreCreate(r->dim, axes, core_shift(r), r->p.nparts > 1 ? PETSC_FALSE : r->singular, r->stride, r->io, &r->options, &r->core), (void)PetscFree(zero));
   PetscCall(PetscFree(zero));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, PetscBool halo,
-                              BCRRanks *ranks)
+/* Copies of the axes' coefficients */
+static PetscErrorCode ranks_axes(BCRRanks r, const BCRAxis axes[])
 {
-  BCRRanks       r;
-  BCRAxis        other[2];
-  size_t         size = 1;
-  PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < r->dim; d++) {
+    const PetscInt n = axes[d].n;
+
+    if (!axes[d].lower) continue;
+    PetscCall(PetscMalloc3(n, &r->x[d].lower, n, &r->x[d].diag, n, &r->x[d].upper));
+    PetscCall(PetscArraycpy(r->x[d].lower, axes[d].lower, n));
+    PetscCall(PetscArraycpy(r->x[d].diag, axes[d].diag, n));
+    PetscCall(PetscArraycpy(r->x[d].upper, axes[d].upper, n));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* This rank's core and work space, no rank waiting for another */
+static PetscErrorCode ranks_local(BCRRanks r, PetscBool halo)
+{
+  BCRAxis  other[2];
+  PetscInt ninterface = r->p.ninterface;
+  size_t   size       = 1;
 
   PetscFunctionBegin;
-  PetscCall(PetscNew(&r));
-  *ranks  = r;
+  for (PetscInt i = 0; i < r->nother; i++) other[i] = r->x[r->other[i]];
+  if (r->p.nparts > 1) {
+    PetscCall(BCRModesCreate(r->nother, other, r->singular, r->options.isa, &r->modes));
+    PetscCall(BCRModesGet(r->modes, &r->nmodes, &r->lambda, &r->norm, &r->constant));
+  }
+  if (r->p.mine >= 0) PetscCall(core_create(r));
+  if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->own));
+  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->left));
+  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->x0));
+  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->before));
+  PetscCall(BCRArenaGet(&r->space, (6 * ninterface + 2 * r->size) * sizeof(double), &r->clow));
+  r->cup     = r->clow + ninterface;
+  r->cones   = r->cup + ninterface;
+  r->cweight = r->cones + ninterface;
+  r->cx      = r->cweight + ninterface;
+  r->cg      = r->cx + ninterface;
+  r->cgather = r->cg + ninterface;
+  for (int i = 0; i < 2 && halo; i++) {
+    PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halo[i]));
+    PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halosend[i]));
+  }
+  if (r->core && !r->bordered) {
+    for (PetscInt d = 0; d < r->dim; d++) size += (size_t)r->stride[d] * (size_t)((d == r->axis ? r->p.part[r->p.mine].interior : r->x[d].n) - 1);
+    r->wbytes = size * (r->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
+    PetscCall(BCRArenaGet(&r->space, r->wbytes, &r->w));
+  }
+  PetscCall(PetscArrayzero(r->left, r->nmodes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ranks_fill(BCRRanks r, MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
+                                 PetscBool halo)
+{
+  PetscFunctionBegin;
   r->comm = MPI_COMM_NULL;
   r->size = 1;
   if (comm != MPI_COMM_NULL) {
@@ -246,49 +303,15 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
     r->stride[d]  = stride[d];
     r->x[d]       = axes[d];
     r->x[d].lower = r->x[d].diag = r->x[d].upper = r->x[d].weight = NULL;
-    if (axes[d].lower) {
-      PetscCall(PetscMalloc3(n, &r->x[d].lower, n, &r->x[d].diag, n, &r->x[d].upper));
-      PetscCall(PetscArraycpy(r->x[d].lower, axes[d].lower, n));
-      PetscCall(PetscArraycpy(r->x[d].diag, axes[d].diag, n));
-      PetscCall(PetscArraycpy(r->x[d].upper, axes[d].upper, n));
-    }
     if (d != axis) {
       r->other[r->nother] = d;
-      r->no[r->nother]    = n;
-      other[r->nother++]  = r->x[d];
+      r->no[r->nother++]  = n;
     }
   }
+  PetscCall(ranks_share(r, ranks_axes(r, axes), BCR_NO_MEMORY));
   PetscCall(BCRSlabRowsCreate(r->comm, axis, first, m, &r->x[axis], &r->p));
-  if (r->p.nparts > 1) {
-    PetscCall(BCRModesCreate(r->nother, other, singular, options->isa, &r->modes));
-    PetscCall(BCRModesGet(r->modes, &r->nmodes, &r->lambda, &r->norm, &r->constant));
-  }
-  if (r->p.mine >= 0) ierr = core_create(r);
-  if (r->size > 1) PetscCall(BCRFaultShare(r->comm, ierr, "has no plan for its rows, as its own message says")); /* a schedule that is too short there, say */
-  else PetscCall(ierr);
+  PetscCall(ranks_share(r, ranks_local(r, halo), "has no plan for its rows, as its own message says")); /* a schedule that is too short there, say */
   if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
-
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->own));
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->left));
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->x0));
-  PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->before));
-  PetscCall(BCRArenaGet(&r->space, (6 * r->p.ninterface + 2 * r->size) * sizeof(double), &r->clow));
-  r->cup     = r->clow + r->p.ninterface;
-  r->cones   = r->cup + r->p.ninterface;
-  r->cweight = r->cones + r->p.ninterface;
-  r->cx      = r->cweight + r->p.ninterface;
-  r->cg      = r->cx + r->p.ninterface;
-  r->cgather = r->cg + r->p.ninterface;
-  for (int i = 0; i < 2 && halo; i++) {
-    PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halo[i]));
-    PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halosend[i]));
-  }
-  if (r->core && !r->bordered) {
-    for (PetscInt d = 0; d < dim; d++) size += (size_t)stride[d] * (size_t)((d == axis ? r->p.part[r->p.mine].interior : axes[d].n) - 1);
-    r->wbytes = size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
-    PetscCall(BCRArenaGet(&r->space, r->wbytes, &r->w));
-  }
-  PetscCall(PetscArrayzero(r->left, r->nmodes));
   r->nparted            = r->no[1] > 1 && r->nmodes >= BCR_RANKS_PART ? 2 : 1;
   r->parted[1]          = r->no[1] / 2;
   r->parted[r->nparted] = r->no[1];
@@ -296,11 +319,26 @@ PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, PetscBool halo,
+                              BCRRanks *ranks)
+{
+  BCRRanks       r    = NULL;
+  PetscErrorCode ierr = PetscNew(&r);
+
+  PetscFunctionBegin;
+  *ranks = NULL;
+  if (comm != MPI_COMM_NULL) ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) ierr = ranks_fill(r, comm, axis, first, m, dim, axes, shift, singular, stride, io, options, halo);
+  BCRCallElse(ierr, (void)BCRRanksDestroy(&r));
+  *ranks = r;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRRanksSetShift(BCRRanks r, PetscReal shift)
 {
   PetscFunctionBegin;
   r->shift = r->singular ? 0 : shift;
-  if (r->core) PetscCall(BCRCoreSetShift(r->core, core_shift(r)));
+  PetscCall(ranks_share(r, r->core ? BCRCoreSetShift(r->core, core_shift(r)) : PETSC_SUCCESS, BCR_NO_MEMORY));
   if (r->p.nparts > 1) PetscCall(ranks_tables(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

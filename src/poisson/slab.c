@@ -4,11 +4,48 @@
   row, and gets the solution back. All other couplings of planes stay within a rank.
 */
 #include "solverimpl.h"
+#include "../agree.h"
+
+/* all: first row and number of rows of each rank, of which some change */
+static PetscErrorCode BCRSlabsShare(const BCRSlab *slab, PetscInt dof, const BCROperator ops[], PetscMPIInt rank, PetscMPIInt size, PetscInt all[], BCRSlabs *s)
+{
+  PetscInt sum = 0;
+
+  PetscFunctionBegin;
+  for (PetscMPIInt q = 0; q < size; q++) {
+    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == sum), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, but those of the ranks before end with row %" PetscInt_FMT, q,
+               all[2 * q], all[2 * q] + all[2 * q + 1] - 1, 'x' + (int)s->axis, sum - 1);
+    sum += all[2 * q + 1];
+  }
+  PetscCheck(sum == s->total, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The ranks have %" PetscInt_FMT " rows along %c, there are %" PetscInt_FMT, sum, 'x' + (int)s->axis, s->total);
+  s->glen = slab->len;
+  for (int side = 0; side < 2; side++) {
+    PetscMPIInt q     = side ? size - 1 : 0, to;
+    const int   step  = side ? -1 : 1;
+    PetscBool   plane = PETSC_FALSE;
+
+    for (PetscInt m = 0; m < dof; m++) plane = (PetscBool)(plane || ops[m].axis[s->axis].plane[side].present);
+    while (all[2 * q + 1] == 0) q += step;
+    if (!plane || all[2 * q + 1] != 1 || s->total == 1) continue;
+    for (to = q + step; all[2 * to + 1] == 0;) to += step;
+    all[2 * q + 1] = 0;
+    all[2 * to + 1]++;
+    all[2 * to] -= side ? 0 : 1;
+    s->moves = PETSC_TRUE;
+    if (rank == q) s->to = to;
+    if (rank == to) s->from[side] = q;
+  }
+  s->start = all[2 * rank];
+  s->len   = all[2 * rank + 1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode BCRSlabsCreate(const BCRSlab *slab, PetscInt dof, const BCROperator ops[], BCRSlabs *s)
 {
-  PetscMPIInt rank = 0, size = 1;
-  PetscInt   *all, here[2], sum = 0, N[3], extra = 0;
+  PetscMPIInt    rank = 0, size = 1;
+  PetscInt      *all, here[2], N[3];
+  size_t         nodes;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   s->comm = MPI_COMM_NULL;
@@ -31,38 +68,14 @@ PetscErrorCode BCRSlabsCreate(const BCRSlab *slab, PetscInt dof, const BCROperat
   s->total = N[s->axis];
   here[0]  = slab->start;
   here[1]  = slab->len;
-  PetscCall(PetscMalloc1(2 * (size_t)size, &all));
+  PetscCall(BCRFaultShare(s->comm, PetscMalloc1(2 * (size_t)size, &all), BCR_NO_MEMORY));
   PetscCallMPI(MPI_Allgather(here, 2, MPIU_INT, all, 2, MPIU_INT, s->comm));
-  for (PetscMPIInt q = 0; q < size; q++) {
-    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == sum), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, but those of the ranks before end with row %" PetscInt_FMT, q,
-               all[2 * q], all[2 * q] + all[2 * q + 1] - 1, 'x' + (int)s->axis, sum - 1);
-    sum += all[2 * q + 1];
-  }
-  PetscCheck(sum == s->total, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The ranks have %" PetscInt_FMT " rows along %c, there are %" PetscInt_FMT, sum, 'x' + (int)s->axis, s->total);
-  s->start = slab->start;
-  s->len = s->glen = slab->len;
-  for (int side = 0; side < 2; side++) {
-    PetscMPIInt q     = side ? size - 1 : 0, to;
-    const int   step  = side ? -1 : 1;
-    PetscBool   plane = PETSC_FALSE;
-
-    for (PetscInt m = 0; m < dof; m++) plane = (PetscBool)(plane || ops[m].axis[s->axis].plane[side].present);
-    while (all[2 * q + 1] == 0) q += step;
-    if (!plane || all[2 * q + 1] != 1 || s->total == 1) continue;
-    for (to = q + step; all[2 * to + 1] == 0;) to += step;
-    all[2 * q + 1] = 0;
-    all[2 * to + 1]++;
-    all[2 * to] -= side ? 0 : 1;
-    if (rank == q) s->to = to;
-    if (rank == to) s->from[side] = q;
-  }
-  s->start = all[2 * rank];
-  s->len   = all[2 * rank + 1];
+  ierr = BCRSlabsShare(slab, dof, ops, rank, size, all, s);
   PetscCall(PetscFree(all));
-  extra = s->len - s->glen;
-  if (extra > 0) {
-    PetscCall(PetscMalloc3(s->inner * s->outer * s->len, &s->f, s->inner * s->outer * s->len, &s->u, s->inner * s->outer, &s->row));
-  }
+  PetscCall(ierr);
+  nodes = (size_t)s->inner * (size_t)s->outer;
+  if (s->len > s->glen) ierr = PetscMalloc3(nodes * (size_t)s->len, &s->f, nodes * (size_t)s->len, &s->u, nodes, &s->row);
+  PetscCall(BCRFaultShare(s->comm, ierr, BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,11 +87,10 @@ static PetscErrorCode BCRSlabsMoveField(BCRSlabs *s, int side, PetscInt inner, P
     PetscCallMPI(MPI_Send(*v, *v ? (PetscMPIInt)(inner * outer) : 0, MPIU_REAL, s->to, s->tag, s->comm));
     PetscCall(PetscFree(*v));
   } else {
-    PetscReal  *row, *w;
+    PetscReal  *row = (PetscReal *)s->row, *w; /* of scalars of all components: room enough */
     MPI_Status  status;
     PetscMPIInt count;
 
-    PetscCall(PetscMalloc1(inner * outer, &row));
     PetscCallMPI(MPI_Recv(row, (PetscMPIInt)(inner * outer), MPIU_REAL, s->from[side], s->tag, s->comm, &status));
     PetscCallMPI(MPI_Get_count(&status, MPIU_REAL, &count));
     if (*v || count) {
@@ -93,45 +105,48 @@ static PetscErrorCode BCRSlabsMoveField(BCRSlabs *s, int side, PetscInt inner, P
       PetscCall(PetscFree(*v));
       *v = w;
     }
-    PetscCall(PetscFree(row));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BCRSlabsCopyField(PetscInt n, PetscReal **v)
+static PetscErrorCode BCRSlabsCopyField(PetscInt n, const PetscReal *v, PetscReal **w)
 {
-  PetscReal *w = NULL;
-
   PetscFunctionBegin;
-  if (*v) {
-    PetscCall(PetscMalloc1(n, &w));
-    PetscCall(PetscArraycpy(w, *v, n));
+  if (v) {
+    PetscCall(PetscMalloc1(n, w));
+    PetscCall(PetscArraycpy(*w, v, n));
   }
-  *v = w;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *s, PetscInt dof, const BCROperator ops[], BCROperator **moved)
 {
-  PetscInt start = s->start, rows = s->len; /* of the slab as it grows */
+  PetscInt       start = s->start, rows = s->len; /* of the slab as it grows */
+  PetscErrorCode ierr, step;
 
   PetscFunctionBegin;
   *moved = NULL;
-  if (s->to < 0 && s->from[0] < 0 && s->from[1] < 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!s->moves) PetscFunctionReturn(PETSC_SUCCESS);
   if (s->from[0] >= 0) {
     start++;
     rows--;
   }
   if (s->from[1] >= 0) rows--;
   if (s->to >= 0) rows = 1;
-  PetscCall(PetscMalloc1(dof, moved));
+  PetscCall(BCRFaultShare(s->comm, ierr = PetscMalloc1(dof, moved), BCR_NO_MEMORY));
   PetscCall(PetscArraycpy(*moved, ops, dof));
+  for (PetscInt m = 0; m < dof; m++) { /* it has no arrays yet */
+    (*moved)[m].rowscale = (*moved)[m].apart = NULL;
+    for (int d = 0; d < 6; d++) (*moved)[m].axis[d / 2].plane[d % 2].inv = (*moved)[m].axis[d / 2].plane[d % 2].couplings = NULL;
+  }
   for (int side = -1; side < 2; side++) {                                       /* -1: copies */
+    if (side == 0) PetscCall(BCRFaultShare(s->comm, ierr, BCR_NO_MEMORY));      /* from here on every row that is sent is received, whatever fails */
     if (side >= 0 && s->from[side] < 0 && !(s->to >= 0 && side == 0)) continue; /* a rank hands over once */
     for (PetscInt m = 0; m < dof; m++) {
-      BCROperator *op = &(*moved)[m];
-      PetscInt     N[3], n[3];
-      const int    low = op->axis[s->axis].plane[0].present ? 1 : 0;
+      const BCROperator *from = &ops[m];
+      BCROperator       *op   = &(*moved)[m];
+      PetscInt           N[3], n[3];
+      const int          low = op->axis[s->axis].plane[0].present ? 1 : 0;
 
       for (int d = 0; d < 3; d++) {
         const BCRAxis *x = &op->axis[d];
@@ -139,7 +154,7 @@ PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *s, PetscInt dof, const BCROperato
         n[d] = d < op->dim ? x->n : 1;
         N[d] = d < op->dim ? n[d] + (x->plane[0].present ? 1 : 0) + (x->plane[1].present ? 1 : 0) : 1;
       }
-      if (op->rowscale) {
+      if (from->rowscale) {
         const PetscInt first = PetscMax(start, low), last = PetscMin(start + rows, low + n[s->axis]); /* box rows among mine */
         PetscInt       inner = 1, outer = 1;
         PetscBool      box; /* the row that moves is one for this component */
@@ -150,13 +165,17 @@ PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *s, PetscInt dof, const BCROperato
         }
         if (s->to >= 0) box = PetscMax(0, last - first) ? PETSC_TRUE : PETSC_FALSE;
         else box = side == 0 ? (low ? PETSC_FALSE : PETSC_TRUE) : (op->axis[s->axis].plane[1].present ? PETSC_FALSE : PETSC_TRUE);
+        step = PETSC_SUCCESS;
         if (side < 0) {
-          PetscCall(BCRSlabsCopyField(inner * outer * PetscMax(0, last - first), &op->rowscale));
-          PetscCall(BCRSlabsCopyField(inner * outer * PetscMax(0, last - first), &op->apart));
+          step = BCRSlabsCopyField(inner * outer * PetscMax(0, last - first), from->rowscale, &op->rowscale);
+          if (!ierr) ierr = step;
+          step = BCRSlabsCopyField(inner * outer * PetscMax(0, last - first), from->apart, &op->apart);
         } else if (box) {
-          PetscCall(BCRSlabsMoveField(s, side, inner, PetscMax(0, last - first), outer, 1, &op->rowscale));
-          if (op->apart) PetscCall(BCRSlabsMoveField(s, side, inner, PetscMax(0, last - first), outer, 0, &op->apart));
+          step = BCRSlabsMoveField(s, side, inner, PetscMax(0, last - first), outer, 1, &op->rowscale);
+          if (!ierr) ierr = step;
+          if (from->apart) step = BCRSlabsMoveField(s, side, inner, PetscMax(0, last - first), outer, 0, &op->apart);
         }
+        if (!ierr) ierr = step;
       }
       for (int d = 0; d < op->dim; d++) {
         for (int e = 0; e < 2; e++) {
@@ -170,13 +189,14 @@ PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *s, PetscInt dof, const BCROperato
             if (x < s->axis) inner *= N[x];
             if (x > s->axis) outer *= N[x];
           }
-          if (side < 0) {
-            if (!mine) plane->inv = plane->couplings = NULL;
-            PetscCall(BCRSlabsCopyField(inner * outer * mine, &plane->inv));
-            PetscCall(BCRSlabsCopyField(inner * outer * mine, &plane->couplings));
-          } else if (d != s->axis || (s->to >= 0 ? mine : e == side)) {
-            PetscCall(BCRSlabsMoveField(s, side, inner, mine, outer, plane->inv0, &plane->inv));
-            PetscCall(BCRSlabsMoveField(s, side, inner, mine, outer, plane->coupling, &plane->couplings));
+          if (side < 0 && mine) {
+            if (!ierr) ierr = BCRSlabsCopyField(inner * outer * mine, from->axis[d].plane[e].inv, &plane->inv);
+            if (!ierr) ierr = BCRSlabsCopyField(inner * outer * mine, from->axis[d].plane[e].couplings, &plane->couplings);
+          } else if (side >= 0 && (d != s->axis || (s->to >= 0 ? mine : e == side))) {
+            step = BCRSlabsMoveField(s, side, inner, mine, outer, plane->inv0, &plane->inv);
+            if (!ierr) ierr = step;
+            step = BCRSlabsMoveField(s, side, inner, mine, outer, plane->coupling, &plane->couplings);
+            if (!ierr) ierr = step;
           }
         }
       }
@@ -186,6 +206,7 @@ PetscErrorCode BCRSlabsMoveOperators(BCRSlabs *s, PetscInt dof, const BCROperato
       if (side == 0) start--;
     }
   }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,6 +3,7 @@
   leaves there. ranks.c has the formulas.
 */
 #include "ranks.h"
+#include "../agree.h"
 #include <math.h>
 
 /* low, up and excess of all rows; the diagonal is their sum */
@@ -81,25 +82,12 @@ void BCRSlabRowsInterface(const BCRSlabRows *r, PetscInt p, double lambda, doubl
   if (ones) *ones = 1 + r->low[i] * o0 + r->up[i] * o1;
 }
 
-PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, const BCRAxis *x, BCRSlabRows *r)
+/* all: first row and number of rows of each rank */
+static PetscErrorCode rows_parts(const PetscInt all[], PetscMPIInt rank, PetscMPIInt size, PetscInt axis, BCRSlabRows *r)
 {
-  PetscInt   *all, here[2] = {first, m}, at = 0;
-  PetscMPIInt rank = 0, size = 1;
+  PetscInt at = 0;
 
   PetscFunctionBegin;
-  if (comm != MPI_COMM_NULL) {
-    PetscCallMPI(MPI_Comm_rank(comm, &rank));
-    PetscCallMPI(MPI_Comm_size(comm, &size));
-  }
-  PetscCall(PetscMemzero(r, sizeof(*r)));
-  r->n        = x->n;
-  r->uniform  = x->lower ? PETSC_FALSE : PETSC_TRUE;
-  r->periodic = x->end[0] == BCR_END_PERIODIC && !x->lower ? PETSC_TRUE : PETSC_FALSE;
-  PetscCall(axis_rows(x, r));
-  PetscCall(PetscMalloc1(2 * size, &all));
-  if (size > 1) PetscCallMPI(MPI_Allgather(here, 2, MPIU_INT, all, 2, MPIU_INT, comm));
-  else PetscCall(PetscArraycpy(all, here, 2));
-  PetscCall(PetscMalloc1(size, &r->part));
   r->mine = r->prev = r->next = -1;
   for (PetscMPIInt q = 0; q < size; q++) {
     BCRSlabPart *p = &r->part[r->nparts];
@@ -114,8 +102,35 @@ PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, P
     p->m     = all[2 * q + 1];
     r->nparts++;
   }
-  PetscCall(PetscFree(all));
   PetscCheck(r->nparts && at == r->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The ranks have %" PetscInt_FMT " rows along %c, there are %" PetscInt_FMT, at, 'x' + (int)axis, r->n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, const BCRAxis *x, BCRSlabRows *r)
+{
+  PetscInt      *all = NULL, here[2] = {first, m};
+  PetscMPIInt    rank = 0, size = 1;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (comm != MPI_COMM_NULL) {
+    PetscCallMPI(MPI_Comm_rank(comm, &rank));
+    PetscCallMPI(MPI_Comm_size(comm, &size));
+  }
+  PetscCall(PetscMemzero(r, sizeof(*r)));
+  r->n        = x->n;
+  r->uniform  = x->lower ? PETSC_FALSE : PETSC_TRUE;
+  r->periodic = x->end[0] == BCR_END_PERIODIC && !x->lower ? PETSC_TRUE : PETSC_FALSE;
+  ierr        = axis_rows(x, r);
+  if (!ierr) ierr = PetscMalloc1(size, &r->part);
+  if (!ierr) ierr = PetscMalloc1(2 * size, &all);
+  if (size > 1) ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
+  BCRCallElse(ierr, (void)PetscFree(all));
+  if (size > 1) PetscCallMPI(MPI_Allgather(here, 2, MPIU_INT, all, 2, MPIU_INT, comm));
+  else PetscCall(PetscArraycpy(all, here, 2));
+  ierr = rows_parts(all, rank, size, axis, r);
+  PetscCall(PetscFree(all));
+  PetscCall(ierr);
   for (PetscInt p = 0; p < r->nparts; p++) {
     r->part[p].has      = r->nparts > 1 && (r->periodic || p < r->nparts - 1) ? PETSC_TRUE : PETSC_FALSE;
     r->part[p].interior = r->part[p].m - (r->part[p].has ? 1 : 0);

@@ -17,6 +17,7 @@
   precision than the core's go through one box of work space, one real field at a time.
 */
 #include "solverimpl.h"
+#include "../agree.h"
 #include "../operator/devscale.h"
 #include <petsctime.h>
 #include <string.h>
@@ -276,24 +277,30 @@ static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The components, then what solves them. moved: operators that the caller frees, whatever fails */
-static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const BCRSlab *slab, BCROperator **moved)
+/* An error of this rank's own steps becomes one of all ranks */
+static PetscErrorCode BCRSolverShare(BCRSolver s, PetscErrorCode ierr)
 {
-  const PetscInt     dof       = s->dof;
-  const BCRPrecision precision = s->options.core.precision;
-  const PetscBool    mixed     = precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
-  PetscInt           stride[3], nx, ny;
-  BCRCoreOptions     core = s->options.core;
-  BCRPrecision       io   = BCR_IO;
+  PetscFunctionBegin;
+  if (s->slabs.comm != MPI_COMM_NULL) PetscCall(BCRFaultShare(s->slabs.comm, ierr, BCR_NO_MEMORY));
+  else PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRSolverArrays(BCRSolver s, const BCROperator ops[])
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(s->dof, &s->comp));
+  PetscCall(PetscCalloc2(s->dof, &s->core, s->dof, &s->fallback));
+  for (PetscInt m = 0; m < s->dof; m++) PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An operator of dimension %" PetscInt_FMT, ops[m].dim);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRSolverComponents(BCRSolver s, const BCROperator ops[])
+{
+  const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(PetscCalloc1(dof, &s->comp));
-  PetscCall(PetscCalloc2(dof, &s->core, dof, &s->fallback));
-  for (PetscInt m = 0; m < dof; m++) PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An operator of dimension %" PetscInt_FMT, ops[m].dim);
-  PetscCall(BCRSlabsCreate(slab, dof, ops, &s->slabs));
-  PetscCall(BCRSlabsMoveOperators(&s->slabs, dof, ops, moved));
-  if (*moved) ops = *moved;
-  for (PetscInt m = 0; m < dof; m++) {
+  for (PetscInt m = 0; m < s->dof; m++) {
     BCRComponent *c = &s->comp[m];
     PetscInt      n = 1;
 
@@ -310,6 +317,64 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
     PetscCall(BCRComponentSetApart(&ops[m], c));
     PetscCall(BCRComponentSetUp(c, mixed));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Strides of a box of elements of size bytes, its rows not a multiple of 1 KB apart unless its numbers are too large for more */
+void BCRSolverStrides(const PetscInt n[3], size_t size, PetscInt *ldy, PetscInt *ldz)
+{
+  const PetscInt more = n[0] && ((size_t)n[0] * size) % 1024 == 0 ? (PetscInt)(64 / size) : 0;
+
+  *ldy = n[0] + more;
+  if ((double)*ldy * (double)n[1] * (double)PetscMax(n[2], 1) > (double)PETSC_MAX_INT) *ldy = n[0];
+  *ldz = *ldy * n[1];
+}
+
+/* The caller's layout, or one box of the core's precision */
+static PetscErrorCode BCRSolverLayout(BCRSolver s)
+{
+  const BCRPrecision precision = s->options.core.precision;
+  PetscInt           n[3]      = {0, 0, 0};
+
+  PetscFunctionBegin;
+  s->stagesize = precision == BCR_DOUBLE ? 8 : 4;
+  s->staged    = s->dof * BCR_PARTS > 1 || precision == BCR_MIXED || s->stagesize > sizeof(PetscReal) ? PETSC_TRUE : PETSC_FALSE;
+  for (PetscInt m = 0; m < s->dof; m++) {
+    for (int d = 0; d < 3; d++) n[d] = PetscMax(n[d], s->comp[m].op.axis[d].n);
+  }
+  s->ldy = s->comp[0].stride[1];
+  s->ldz = s->comp[0].stride[2];
+  if (s->staged) BCRSolverStrides(n, s->stagesize, &s->ldy, &s->ldz);
+  for (PetscInt m = 0; m < s->dof && s->staged; m++) {
+    const BCRComponent *c     = &s->comp[m];
+    const size_t        bytes = (size_t)s->ldz * (size_t)c->op.axis[2].n * s->stagesize;
+
+    if (c->core >= 0 && bytes > s->stagebytes) s->stagebytes = bytes;
+  }
+  if (s->stagebytes) PetscCall(PetscMalloc(s->stagebytes, &s->stage));
+  PetscCall(PetscMalloc1(PetscMax(n[0], 1), &s->line));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The components, then what solves them. moved: operators that the caller frees, whatever fails */
+static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const BCRSlab *slab, BCROperator **moved)
+{
+  const PetscInt  dof   = s->dof;
+  const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
+  PetscInt        stride[3];
+  BCRCoreOptions  core = s->options.core;
+  BCRPrecision    io   = BCR_IO;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  ierr = BCRSolverArrays(s, ops);
+  if (slab) PetscCall(BCRFaultShare(slab->comm, ierr, BCR_NO_MEMORY));
+  else PetscCall(ierr);
+  PetscCall(BCRSlabsCreate(slab, dof, ops, &s->slabs));
+  ierr = BCRSlabsMoveOperators(&s->slabs, dof, ops, moved);
+  if (!ierr) ierr = BCRSolverComponents(s, *moved ? *moved : ops);
+  if (!ierr && !s->options.device) ierr = BCRSolverLayout(s);
+  PetscCall(BCRSolverShare(s, ierr));
   if (s->options.device) {
 #if defined(PETSCBCR_HAVE_CUDA)
     PetscCall(BCRDeviceSolverCreate(s));
@@ -318,31 +383,6 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "This petscbcr was built without a CUDA backend: use -pc_bcrpoisson_backend cpu or auto");
 #endif
   }
-
-  /* Layout: the caller's, or one box of the core's precision, its rows not a multiple of 1 KB apart */
-  s->stagesize = precision == BCR_DOUBLE ? 8 : 4;
-  s->staged    = dof * BCR_PARTS > 1 || mixed || s->stagesize > sizeof(PetscReal) ? PETSC_TRUE : PETSC_FALSE;
-  nx = ny = 0;
-  for (PetscInt m = 0; m < dof; m++) {
-    nx = PetscMax(nx, s->comp[m].op.axis[0].n);
-    ny = PetscMax(ny, s->comp[m].op.axis[1].n);
-  }
-  s->ldy = s->comp[0].stride[1];
-  s->ldz = s->comp[0].stride[2];
-  if (s->staged) {
-    s->ldy = nx;
-    if (nx && (nx * s->stagesize) % 1024 == 0) s->ldy += 64 / (PetscInt)s->stagesize;
-    s->ldz = s->ldy * ny;
-  }
-  for (PetscInt m = 0; m < dof && s->staged; m++) {
-    const BCRComponent *c     = &s->comp[m];
-    const size_t        bytes = (size_t)s->ldz * (size_t)c->op.axis[2].n * s->stagesize;
-
-    if (c->core >= 0 && bytes > s->stagebytes) s->stagebytes = bytes;
-  }
-  if (s->stagebytes) PetscCall(PetscMalloc(s->stagebytes, &s->stage));
-  PetscCall(PetscMalloc1(PetscMax(nx, 1), &s->line));
-
   if (s->staged) io = s->stagesize == 4 ? BCR_SINGLE : BCR_DOUBLE;
   if (mixed) core.precision = BCR_SINGLE;
   stride[0] = 1;
@@ -367,20 +407,22 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
     PetscCall(BCRRanksCreate(s->slabs.comm, PetscMax(0, c->slab), c->first, c->op.axis[PetscMax(0, c->slab)].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, io, &core, mixed, &s->core[s->ncore]));
     c->core = s->ncore++;
   }
-  PetscCall(BCRSolverSetFactors(s));
+  PetscCall(BCRSolverShare(s, BCRSolverSetFactors(s)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
 {
-  BCRSolver      s;
+  BCRSolver      s     = NULL;
   BCROperator   *moved = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *solver = NULL; /* until it is whole */
   PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " components; there must be at least one", dof);
-  PetscCall(PetscNew(&s));
+  ierr = PetscNew(&s);
+  if (slab) ierr = BCRFaultShare(slab->comm, ierr, BCR_NO_MEMORY);
+  BCRCallElse(ierr, (void)PetscFree(s));
   s->options    = *options;
   s->dof        = dof;
   s->fields     = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
@@ -480,8 +522,8 @@ static PetscBool BCRSameShape(const BCRComponent *c, const BCROperator *op, Pets
 }
 
 /* The copies keep the axes that the cores know: scale' (T' + shift') = scale' gamma (T + shift'/gamma). before: the axes of the copy until now,
-   to be released whatever fails */
-static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCRComponent *c, BCRAxis before[4])
+   to be released whatever fails. *shifted: the cores need another shift */
+static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCRComponent *c, BCRAxis before[4], PetscBool *shifted)
 {
   const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
   const PetscReal shift = c->op.shift;
@@ -515,11 +557,8 @@ static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCR
   c->op.scale *= gamma;
   c->op.shift /= gamma;
   PetscCall(BCRComponentSetApart(op, c));
+  *shifted = c->core >= 0 && c->op.shift != shift && !s->device ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(BCRComponentSetUp(c, mixed));
-  if (c->core >= 0 && c->op.shift != shift && !s->device) {
-    PetscCall(BCRRanksSetShift(s->core[c->core], c->op.shift));
-    if (s->fallback[c->core]) PetscCall(BCRRanksSetShift(s->fallback[c->core], c->op.shift));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -544,21 +583,25 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
     }
   }
   s->whole = PETSC_FALSE; /* until all has changed */
-  ierr     = BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved);
+  ierr     = BCRSolverShare(s, BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved));
   if (moved) ops = moved;
   for (PetscInt m = 0; m < s->dof && !ierr; m++) {
-    BCRAxis before[4];
+    BCRComponent *c       = &s->comp[m];
+    PetscBool     shifted = PETSC_FALSE;
+    BCRAxis       before[4];
 
     PetscCall(PetscMemzero(before, sizeof(before)));
-    ierr = BCRComponentUpdate(s, &ops[m], &s->comp[m], before);
+    ierr = BCRSolverShare(s, BCRComponentUpdate(s, &ops[m], c, before, &shifted));
     for (int d = 0; d < 4; d++) PetscCall(BCRAxisRelease(&before[d]));
+    if (!ierr && shifted) ierr = BCRRanksSetShift(s->core[c->core], c->op.shift);
+    if (!ierr && shifted && s->fallback[c->core]) ierr = BCRRanksSetShift(s->fallback[c->core], c->op.shift);
   }
   PetscCall(BCRSlabsFreeOperators(&s->slabs, s->dof, &moved));
   PetscCall(ierr);
 #if defined(PETSCBCR_HAVE_CUDA)
   if (s->device) PetscCall(BCRDeviceSolverUpdate(s));
 #endif
-  PetscCall(BCRSolverSetFactors(s));
+  PetscCall(BCRSolverShare(s, BCRSolverSetFactors(s)));
   *done = s->whole = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -598,7 +641,7 @@ void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[])
   const PetscReal    *all = BCRComponentScale(c, p->transpose, PETSC_FALSE), *f = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
 
   if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
-    if ((const void *)f != (const void *)line) memcpy(line, f, sizeof(double) * (size_t)n);
+    if (n > 0 && (const void *)f != (const void *)line) memcpy(line, f, sizeof(double) * (size_t)n);
   } else {
     for (PetscInt i = 0; i < n; i++) line[i] = (double)f[i * es];
   }
@@ -627,7 +670,7 @@ void BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[])
     for (PetscInt i = 0; i < n; i++) line[i] *= (double)scale[i];
   }
   if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
-    if ((const void *)u != (const void *)line) memcpy(u, line, sizeof(double) * (size_t)n);
+    if (n > 0 && (const void *)u != (const void *)line) memcpy(u, line, sizeof(double) * (size_t)n);
   } else {
     for (PetscInt i = 0; i < n; i++) u[i * es] = (PetscReal)line[i];
   }

@@ -58,6 +58,7 @@ typedef struct {
   PetscInt     axis, total;  /* rows along axis on all ranks */
   PetscInt     start, len;   /* as the solver works */
   PetscInt     glen;         /* of the caller's arrays */
+  PetscBool    moves;        /* some rank hands a row to another */
   PetscMPIInt  to, from[2];  /* this rank's only row goes to rank to; rows come from[0] at the low, from[1] at the high end; -1: none */
   PetscInt     inner, outer; /* scalars before and after the axis in a vector */
   PetscScalar *f, *u, *row;  /* with the rows of others */
@@ -102,7 +103,7 @@ typedef struct {
   PetscInt            transpose;
   const PetscReal    *f;
   PetscReal          *u;
-  PetscInt            es;
+  ptrdiff_t           es;    /* node numbers times this may be more than a PetscInt holds: parts of complex numbers are two of each */
   PetscBool           moves; /* some plane node adds to the box's right-hand side */
 } BCRPass;
 
@@ -140,6 +141,8 @@ PETSC_INTERN
 void BCRPlanesAfter(const BCRPass *p); /* the rest of the planes' rows */
 
 /* solver.c */
+PETSC_INTERN
+void BCRSolverStrides(const PetscInt n[3], size_t size, PetscInt *ldy, PetscInt *ldz);
 PETSC_INTERN
 PetscBool BCRPassMustPrepare(const BCRPass *p);
 PETSC_INTERN

@@ -44,7 +44,7 @@ static PetscErrorCode choice_time(Tuner *t, const Choice *c)
   PetscFunctionBegin;
   choice_apply(c, &options);
   PetscCall(BCRSolverCreate(t->dof, t->ops, &options, t->slab, &solver));
-  PetscCall(BCRSolverTime(solver, t->n, t->f, t->u, options.device ? 7 : 3, &time));
+  BCRCallElse(BCRSolverTime(solver, t->n, t->f, t->u, options.device ? 7 : 3, &time), (void)BCRSolverDestroy(&solver));
   if (t->slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, t->comm)); /* all must choose the same */
   PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %d,%d,%d,%d: %g s\n", options.core.radix, options.core.radix || options.core.nlevels ? "" : " (auto)", c->plain ? ", transforms alone" : "", c->launch[0],
                       c->launch[1], c->launch[2], c->launch[3], time));
@@ -111,6 +111,19 @@ static PetscErrorCode tune(Tuner *t, const PetscInt size[])
     while (n < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(shared) && shared[n] < size[0] && shared[n] >= 2 * t->best.launch[BCR_LAUNCH_GROUP]) n++;
     PetscCall(launch_time(t, BCR_LAUNCH_SHARED, n, shared));
   } else if (!t->best.plain) PetscCall(launch_time(t, BCR_LAUNCH_STRIPS, PETSC_STATIC_ARRAY_LENGTH(strips), strips));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Some numbers to solve with */
+static PetscErrorCode tune_vectors(Tuner *t)
+{
+  PetscRandom random;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(t->n, &t->f, t->n, &t->u));
+  PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
+  for (PetscInt i = 0; i < t->n; ++i) PetscCall(PetscRandomGetValue(random, &t->f[i]));
+  PetscCall(PetscRandomDestroy(&random));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -235,22 +248,21 @@ PetscErrorCode BCRSolverTune(MPI_Comm comm, PetscInt dof, const BCROperator ops[
     } else PetscCall(BCRFaultAgree(PETSC_COMM_SELF, &fault));
   }
   if (!found && timeit && (options->device || (!options->core.radix && !options->core.nlevels))) {
-    PetscRandom random;
+    PetscErrorCode ierr;
 
     t.n = dof;
     for (PetscInt d = 0; d < 3; d++) t.n *= slab && d == slab->axis ? slab->len : size[d];
-    PetscCall(PetscMalloc2(t.n, &t.f, t.n, &t.u));
-    PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
-    for (PetscInt i = 0; i < t.n; ++i) PetscCall(PetscRandomGetValue(random, &t.f[i]));
-    PetscCall(PetscRandomDestroy(&random));
-    PetscCall(tune(&t, size));
+    ierr = tune_vectors(&t);
+    if (slab) ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
+    if (!ierr) ierr = tune(&t, size);
     PetscCall(PetscFree2(t.f, t.u));
+    if (file && !ierr) {
+      if (rank == 0) PetscCall(file_append(file, key, &t.best, &fault));
+      ierr = BCRFaultAgree(slab ? comm : PETSC_COMM_SELF, &fault);
+    }
+    BCRCallElse(ierr, (void)BCRSolverDestroy(&t.solver));
     *solver       = t.solver;
     tuned->ntimed = t.ntimed;
-    if (file) {
-      if (rank == 0) PetscCall(file_append(file, key, &t.best, &fault));
-      PetscCall(BCRFaultAgree(slab ? comm : PETSC_COMM_SELF, &fault));
-    }
   } else {
     BCRSolverOptions with = *options;
 

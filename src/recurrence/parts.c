@@ -219,25 +219,22 @@ PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConstants *constan
         x[j] = d ? constants[l].sb : constants[l].sf;
         c[j] = constants[l].cb;
       }
-      PetscCall(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), 1, s1, cs, NULL, NULL, (PetscBool)(p->parts > 1)));
+      BCRCallElse(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), 1, s1, cs, NULL, NULL, (PetscBool)(p->parts > 1)), (void)PetscFree2(x, c));
       for (int i = 1; i < ML; i++) p->phase[d][l].end[i] = p->phase[d][l].end[0];
-      if (p->rest) PetscCall(SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), 1, s1, cs, NULL, NULL, p->columns));
+      if (p->rest) BCRCallElse(SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), 1, s1, cs, NULL, NULL, p->columns), (void)PetscFree2(x, c));
       if (p->phase[d][l].grows) p->growing++;
     }
   PetscCall(PetscFree2(x, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRPartsSetLines(BCRParts p, BCRPartsLine line, const void *context)
+/* x: work space for the coefficients of as many lines as are worked on together */
+static PetscErrorCode SetPhases(BCRParts p, BCRPartsLine line, const void *context, double *const x[3])
 {
   const PetscBool perline = p->spec->perline;
   const PetscInt  groups = perline ? p->groups : 1, lines = perline ? p->together : 1, across = (p->spec->inner + p->L - 1) / p->L;
-  double         *x[3];
 
   PetscFunctionBegin;
-  p->constant = PETSC_FALSE;
-  PetscCall(MakePhases(p, groups * p->bundles, groups * (p->columns ? 1 : lines)));
-  for (int q = 0; q < 3; q++) PetscCall(PetscMalloc1((size_t)lines * p->rows, &x[q]));
   for (PetscInt g = 0; g < groups; g++) {
     const PetscInt i0 = p->columns ? g % across * p->L : 0;
     PetscInt       nl = lines; /* lines whose coefficients are at hand */
@@ -296,7 +293,22 @@ PetscErrorCode BCRPartsSetLines(BCRParts p, BCRPartsLine line, const void *conte
       }
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPartsSetLines(BCRParts p, BCRPartsLine line, const void *context)
+{
+  const PetscInt groups = p->spec->perline ? p->groups : 1, lines = p->spec->perline ? p->together : 1;
+  double        *x[3] = {NULL, NULL, NULL};
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  p->constant = PETSC_FALSE;
+  PetscCall(MakePhases(p, groups * p->bundles, groups * (p->columns ? 1 : lines)));
+  for (int q = 0; q < 3 && !ierr; q++) ierr = PetscMalloc1((size_t)lines * p->rows, &x[q]);
+  if (!ierr) ierr = SetPhases(p, line, context, x);
   for (int q = 0; q < 3; q++) PetscCall(PetscFree(x[q]));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

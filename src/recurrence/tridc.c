@@ -38,6 +38,7 @@ typedef struct {
   Ends              *end;
   BCRPartsConstants *constants; /* p, q, 1/kappa of each set */
   PetscReal         *z;         /* KMAX times inner */
+  double            *work;      /* of set-up: the rows of a line */
 } DC;
 
 /* kappa, p, q; PETSC_FALSE: no real root, or recurrences that grow */
@@ -240,7 +241,9 @@ static PetscErrorCode TriCreate_DC(BCRTriLocal t)
   PetscCall(PetscCalloc1(lines, &P->end));
   PetscCall(PetscMalloc1(KMAX * s->inner, &P->z));
   PetscCall(PetscMalloc1(lines, &constants));
+  P->constants = constants; /* freed with the lines, whatever fails */
   PetscCall(PetscMalloc1(P->rows, &work));
+  P->work = work;
   for (PetscInt l = 0; l < lines; l++) {
     const PetscReal *row   = s->n > s->nfirst + s->nlast ? s->rows[l].row : NULL;
     double           kappa = 1, p = 0, q = 0;
@@ -257,8 +260,7 @@ static PetscErrorCode TriCreate_DC(BCRTriLocal t)
     if (P->end[l].count || s->periodic) P->ends = PETSC_TRUE;
   }
   if (P->rows) PetscCall(BCRPartsSetConstants(P->parts, constants));
-  P->constants = constants;
-  PetscCall(PetscFree(work));
+  PetscCall(PetscFree(P->work));
   PetscCall(BCRPartsGetSizes(P->parts, &parts, &length, &growing));
   t->info.flops = ((whole ? 4. : 8.) + (P->ends ? 2. : 0.)) * s->inner * s->n * s->outer;
   PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "A%d%s, array of %" PetscInt_FMT " x %" PetscInt_FMT, whole ? 1 : 2, precisions[t->options.precision == BCR_TRI_MIXED ? 2 : (t->single ? 1 : 0)], length, parts));
@@ -378,6 +380,7 @@ static PetscErrorCode TriDestroy_DC(BCRTriLocal t)
   PetscCall(PetscFree(P->end));
   PetscCall(PetscFree(P->z));
   PetscCall(PetscFree(P->constants));
+  PetscCall(PetscFree(P->work));
   PetscCall(PetscFree(P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -203,7 +203,7 @@ static inline PetscErrorCode TestRandom(Vec v)
 static inline PetscErrorCode TestBackwardError(Mat A, PetscBool transpose, Vec b, Vec x, PetscReal *error)
 {
   Vec       r;
-  PetscReal ra, rb, rx, rr;
+  PetscReal ra, rb, rx, rr = 0;
   Mat       T;
 
   PetscFunctionBegin;

@@ -199,7 +199,7 @@ static PetscErrorCode BCRFftRader(BCRFftLevel *v, PetscBool single, size_t *byte
     a = a * g % p;
     b = b * gi % p;
   }
-  PetscCall(BCRConvolutionKernel(v->conv, m, 1, K, single, bytes, &v->kernel));
+  BCRCallElse(BCRConvolutionKernel(v->conv, m, 1, K, single, bytes, &v->kernel), (void)PetscFree(K));
   PetscCall(PetscFree(K));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -388,9 +388,10 @@ static int BCRSymPlace(PetscInt64 p, int n, int odd)
 
 static PetscErrorCode BCRSymPairCreate(BCRSym v, int a, int b, int odd, PetscBool single, size_t *bytes)
 {
-  const int  n = v->n, A = (a + 1) / 2, B = (b + 1) / 2;
-  PetscInt64 ea = b, eb = a; /* 1 mod a and 0 mod b, and the other way round */
-  int       *oa, *ob;
+  const int      n = v->n, A = (a + 1) / 2, B = (b + 1) / 2;
+  PetscInt64     ea = b, eb = a; /* 1 mod a and 0 mod b, and the other way round */
+  int           *oa, *ob;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   while (ea % a != 1) ea += b;
@@ -410,11 +411,12 @@ static PetscErrorCode BCRSymPairCreate(BCRSym v, int a, int b, int odd, PetscBoo
         v->from[2 * (i * B + j) + minus] = BCRSymPlace((PetscInt64)b * oa[i] + a * jj, n, odd);
         v->to[2 * (j * A + i) + minus]   = BCRSymPlace(ea * oa[i] + eb * jj, n, odd);
       }
-  PetscCall(BCRSymMatrixCreate(a, oa, 0, 2, single, bytes, &v->ca));
-  PetscCall(BCRSymMatrixCreate(a, oa, 1, 2, single, bytes, &v->sa));
-  PetscCall(BCRSymMatrixCreate(b, ob, 0, 1, single, bytes, &v->cb));
-  PetscCall(BCRSymMatrixCreate(b, ob, 1, 1, single, bytes, &v->sb));
+  ierr = BCRSymMatrixCreate(a, oa, 0, 2, single, bytes, &v->ca);
+  if (!ierr) ierr = BCRSymMatrixCreate(a, oa, 1, 2, single, bytes, &v->sa);
+  if (!ierr) ierr = BCRSymMatrixCreate(b, ob, 0, 1, single, bytes, &v->cb);
+  if (!ierr) ierr = BCRSymMatrixCreate(b, ob, 1, 1, single, bytes, &v->sb);
   PetscCall(PetscFree2(oa, ob));
+  PetscCall(ierr);
   v->scratch = 2 * (size_t)A * B + 4 * (size_t)PetscMax(A, B);
   v->flops   = BCRSymPairFlops(a, b);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -455,7 +457,7 @@ static PetscErrorCode BCRSymConvolution(BCRSym v, int odd, PetscBool single, siz
     a            = a * g % n;
     b            = b * gi % n;
   }
-  PetscCall(BCRConvolutionKernel(v->fft, h, odd ? -1 : 1, K, single, bytes, &v->kernel));
+  BCRCallElse(BCRConvolutionKernel(v->fft, h, odd ? -1 : 1, K, single, bytes, &v->kernel), (void)PetscFree(K));
   PetscCall(PetscFree(K));
   v->scratch = 2 * (size_t)S + v->fft->scratch;
   v->flops   = 2 * v->fft->flops + 8. * S + 14. * h;
