@@ -33,6 +33,7 @@ static inline PetscErrorCode TestMaxNorm(Vec v, PetscReal *norm)
   double             largest = 0;
 
   PetscFunctionBegin;
+  *norm = (PetscReal)HUGE_VAL; /* what it is where it cannot be told */
   PetscCall(VecGetLocalSize(v, &n));
   PetscCall(VecGetArrayRead(v, &a));
   for (PetscInt i = 0; i < n; ++i) TestLargest(&largest, (double)PetscAbsScalar(a[i]));
