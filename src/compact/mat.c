@@ -410,7 +410,10 @@ PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactSch
 {
   MatCompact      *c;
   PetscBool        da;
-  PetscInt         dim, n[3], rows;
+  PetscInt         dim, n[3], m[3], rows;
+  PetscInt64       reals;
+  BCRFault         fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode   ierr;
   DMBoundaryType   b[3];
   BCRCompactScheme s;
   VecType          type;
@@ -455,6 +458,13 @@ PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactSch
   PetscCall(DMGetGlobalVector(dm, &v));
   PetscCall(VecGetLocalSize(v, &rows));
   PetscCall(DMRestoreGlobalVector(dm, &v));
+  PetscCall(DMDAGetCorners(dm, NULL, NULL, NULL, &m[0], &m[1], &m[2]));
+  reals = (PetscInt64)rows * (PetscInt64)(sizeof(PetscScalar) / sizeof(PetscReal));
+  if (reals > PETSC_MAX_INT || (m[axis] && 2 * BCR_BAND_WIDTH * (reals / m[axis]) > PETSC_MPI_INT_MAX))
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " unknowns on a rank, %" PetscInt_FMT " of them along the axis, are too many for compact derivatives: use more ranks, or a PETSc with 64-bit indices", rows, m[axis]));
+  ierr = BCRFaultAgree(PetscObjectComm((PetscObject)dm), &fault);
+  if (ierr) PetscCall(MatCompactDestroy(c));
+  PetscCall(ierr);
   PetscCall(MatCreateShell(PetscObjectComm((PetscObject)dm), rows, rows, PETSC_DETERMINE, PETSC_DETERMINE, c, A));
   /* functions by way of void *: their types differ between releases of PETSc */
   PetscCall(MatShellSetContextDestroy(*A, (void *)MatCompactContextDestroy));

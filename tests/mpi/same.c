@@ -21,7 +21,7 @@ static PetscMPIInt Rank;
     code_[0] = caught_.code; \
     code_[1] = -caught_.code; \
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, code_, 2, MPI_INT, MPI_MAX, PETSC_COMM_WORLD)); \
-    Check(error_ && code_[0] == (int)(wanted) && code_[1] == -(int)(wanted), "errors %d to %d on the ranks, not %d: %s", -code_[1], code_[0], (int)(wanted), caught_.message); \
+    Check(error_ &&code_[0] == (int)(wanted) && code_[1] == -(int)(wanted), "errors %d to %d on the ranks, not %d: %s", -code_[1], code_[0], (int)(wanted), caught_.message); \
     Check(strstr(caught_.message, words), "no '%s' in: %s", words, caught_.message); \
   } while (0)
 
