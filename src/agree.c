@@ -79,3 +79,22 @@ PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what
   PetscCall(mine);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode BCRSame(MPI_Comm comm, const char of[], PetscInt n, const char *const names[], const double mine[])
+{
+  double      first[32];
+  BCRFault    fault = {PETSC_SUCCESS, ""};
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(n <= 32, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%" PetscInt_FMT " numbers to compare", n);
+  PetscCall(PetscArraycpy(first, mine, n));
+  PetscCallMPI(MPI_Bcast(first, (PetscMPIInt)n, MPI_DOUBLE, 0, comm));
+  for (PetscInt k = 0; k < n; k++) {
+    if (memcmp(&mine[k], &first[k], sizeof(first[k])) && mine[k] != first[k]) PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMETYPE, "%s%s differs from that of rank 0: give the same on every rank", of, names[k])); /* a NaN may be the same */
+  }
+  PetscCall(BCRFaultAgree(comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

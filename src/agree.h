@@ -21,6 +21,9 @@ PETSC_INTERN
 PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[]);
 /* what, of a step in which nothing but memory is likely to fail */
 #define BCR_NO_MEMORY "could not go on, as its own message says: out of memory?"
+/* Collective. Numbers that all ranks have to give alike, n <= 32: an error on every rank if one differs, which names it. of: what they are of, before the name */
+PETSC_INTERN
+PetscErrorCode BCRSame(MPI_Comm comm, const char of[], PetscInt n, const char *const names[], const double mine[]);
 /* Collective. Everyone gets the data of the rank with the largest priority, the lowest of those */
 PETSC_INTERN
 PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest);

@@ -5,6 +5,7 @@
 #include <petscbcr.h>
 #include <petscdevice.h>
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
+#include "../../src/agree.h"
 #include "../../src/register.h"
 #include "../../src/operator/lines.h"
 #include "../../src/stream.h"
@@ -52,6 +53,14 @@ static void PCNeatoChanged(PC pc)
   pc->setupcalled = PETSC_FALSE;
 }
 
+/* A setter. On several ranks every call counts: what is the same as before here may be new on another rank, and all are to set up, or to say that they differ */
+static void PCNeatoChanging(PC pc, PetscBool other)
+{
+  PetscMPIInt size;
+
+  if (MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size) || size > 1 || other) PCNeatoChanged(pc);
+}
+
 static PetscErrorCode PCNeatoResetSolvers(PC_Neato *neato)
 {
   PetscFunctionBegin;
@@ -94,6 +103,20 @@ static PetscErrorCode PCNeatoGetDMDA(PC pc, DM *da)
   }
   PetscCheck(isda, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_WRONG, "PCNEATO needs a DMDA, but %s%s%s: give it with KSPSetDM() or PCSetDM(), or create the matrix with DMCreateMatrix()",
              found ? "the DM is of type " : "neither the PC nor its matrix has a DM", found ? found : "", found ? "" : " (sub-matrices of a block preconditioner have none)");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Ranks have the same options: what follows from them is decided by each for itself */
+static PetscErrorCode PCNeatoCheckSame(PC pc)
+{
+  static const char *const names[] = {"axis", "method", "variant", "parts", "memory", "coupling", "transport", "backend", "precision"};
+  const PC_Neato          *neato   = (PC_Neato *)pc->data;
+  const double mine[] = {(double)neato->axis, (double)neato->method, (double)neato->variant, (double)neato->parts, (double)neato->memory, (double)neato->coupling, (double)neato->transport, (double)neato->backend, (double)neato->precision};
+  char         of[96];
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(of, sizeof(of), "-%spc_neato_", ((PetscObject)pc)->prefix ? ((PetscObject)pc)->prefix : ""));
+  PetscCall(BCRSame(PetscObjectComm((PetscObject)pc), of, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(names), names, mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,7 +188,7 @@ static PetscErrorCode PCNeatoChooseBackend(PC pc, DM da)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PCSetUp_Neato(PC pc)
+static PetscErrorCode PCNeatoSetUp(PC pc)
 {
   PC_Neato      *neato = (PC_Neato *)pc->data;
   DM             da    = NULL;
@@ -173,10 +196,11 @@ static PetscErrorCode PCSetUp_Neato(PC pc)
 
   PetscFunctionBegin;
   PetscCall(PetscBCRCiteNeato());
-  PetscCall(PCNeatoCheckOptions(pc));
-  PetscCall(PCNeatoGetDMDA(pc, &da));
   PetscCall(PCNeatoResetSolvers(neato));
   PCNeatoChanged(pc); /* until this has succeeded: else the next solve would find a matrix that it takes for known, and no solver */
+  PetscCall(PCNeatoCheckSame(pc));
+  PetscCall(PCNeatoCheckOptions(pc));
+  PetscCall(PCNeatoGetDMDA(pc, &da));
   PetscCall(PetscLogEventBegin(BCR_Read, pc, pc->pmat, 0, 0));
   PetscCall(BCRLinesRead(da, pc->pmat, neato->axis == PCNEATO_AXIS_AUTO ? BCR_LINES_ANY_AXIS : (PetscInt)neato->axis - 1, &neato->lines));
   PetscCall(PetscLogEventEnd(BCR_Read, pc, pc->pmat, 0, 0));
@@ -196,6 +220,17 @@ static PetscErrorCode PCSetUp_Neato(PC pc)
   PetscCall(BCRTriGetInfo(neato->tri, &neato->info));
   PetscCall(PetscLogEventEnd(BCR_SetUp, pc, 0, 0, 0));
   PetscCall(PetscInfo(pc, "Lines along %c, method %s, %s\n", (char)('x' + neato->lines->axis), PCNeatoMethods[neato->info.method], neato->info.what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCSetUp_Neato(PC pc)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = PCNeatoSetUp(pc);
+  if (ierr && pc->presolvedone) pc->presolvedone--; /* a KSPSolve() that ends with this error does not come to its PCPostSolve(), and PETSc allows for two such */
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -591,7 +626,7 @@ static PetscErrorCode PCNeatoSetAxis_Neato(PC pc, PCNeatoAxis axis)
 
   PetscFunctionBegin;
   PetscCheck((int)axis >= 0 && axis <= PCNEATO_AXIS_Z, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCNeatoAxis", (int)axis);
-  if (axis != neato->axis) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(axis != neato->axis));
   neato->axis = axis;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -609,7 +644,7 @@ static PetscErrorCode PCNeatoSetMethod_Neato(PC pc, PCNeatoMethod method)
 
   PetscFunctionBegin;
   PetscCheck((int)method >= 0 && method <= PCNEATO_METHOD_THOMAS, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCNeatoMethod", (int)method);
-  if (method != neato->method) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(method != neato->method));
   neato->method = method;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -627,7 +662,7 @@ static PetscErrorCode PCNeatoSetVariant_Neato(PC pc, PCNeatoVariant variant)
 
   PetscFunctionBegin;
   PetscCheck((int)variant >= 0 && variant <= PCNEATO_VARIANT_SEQUENTIAL, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCNeatoVariant", (int)variant);
-  if (variant != neato->variant) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(variant != neato->variant));
   neato->variant = variant;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -645,7 +680,7 @@ static PetscErrorCode PCNeatoSetMemory_Neato(PC pc, PCNeatoMemory memory)
 
   PetscFunctionBegin;
   PetscCheck((int)memory >= 0 && memory <= PCNEATO_MEMORY_GLOBAL, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCNeatoMemory", (int)memory);
-  if (memory != neato->memory) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(memory != neato->memory));
   neato->memory = memory;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -663,7 +698,7 @@ static PetscErrorCode PCNeatoSetCoupling_Neato(PC pc, PCNeatoCoupling coupling)
 
   PetscFunctionBegin;
   PetscCheck((int)coupling >= 0 && coupling <= PCNEATO_COUPLING_REDUCED, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCNeatoCoupling", (int)coupling);
-  if (coupling != neato->coupling) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(coupling != neato->coupling));
   neato->coupling = coupling;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -681,7 +716,7 @@ static PetscErrorCode PCNeatoSetTransport_Neato(PC pc, PCNeatoTransport transpor
 
   PetscFunctionBegin;
   PetscCheck((int)transport >= 0 && transport <= PCNEATO_TRANSPORT_HOST, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCNeatoTransport", (int)transport);
-  if (transport != neato->transport) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(transport != neato->transport));
   neato->transport = transport;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -699,7 +734,7 @@ static PetscErrorCode PCNeatoSetBackend_Neato(PC pc, PCNeatoBackend backend)
 
   PetscFunctionBegin;
   PetscCheck((int)backend >= 0 && backend <= PCNEATO_BACKEND_CUDA, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCNeatoBackend", (int)backend);
-  if (backend != neato->backend) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(backend != neato->backend));
   neato->backend = backend;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -717,7 +752,7 @@ static PetscErrorCode PCNeatoSetPrecision_Neato(PC pc, PCNeatoPrecision precisio
 
   PetscFunctionBegin;
   PetscCheck((int)precision >= 0 && precision <= PCNEATO_PRECISION_MIXED, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%d is no PCNeatoPrecision", (int)precision);
-  if (precision != neato->precision) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(precision != neato->precision));
   neato->precision = precision;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -735,7 +770,7 @@ static PetscErrorCode PCNeatoSetParts_Neato(PC pc, PetscInt parts)
 
   PetscFunctionBegin;
   PetscCheck(parts >= 0, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " parts of a line: give 1 or more, or 0 for the automatic choice", parts);
-  if (parts != neato->parts) PCNeatoChanged(pc);
+  PCNeatoChanging(pc, (PetscBool)(parts != neato->parts));
   neato->parts = parts;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -230,13 +230,9 @@ static PetscErrorCode compact_lines_transpose(BCRCompact c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep, const BCRTriOptions *options, BCRCompact *compact)
+static PetscErrorCode compact_setup(BCRCompact c, MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep, const BCRTriOptions *options)
 {
-  BCRCompact c;
-
   PetscFunctionBegin;
-  PetscCall(PetscNew(&c));
-  *compact   = c;
   c->comm    = comm;
   c->s       = *s;
   c->inner   = inner;
@@ -253,6 +249,18 @@ PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscI
 #if defined(PETSCBCR_HAVE_CUDA)
   if (options->device && !c->fused) PetscCall(BCRDeviceStencilCreate(c->rhs, options->transport, options->stream, &c->drhs));
 #endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep, const BCRTriOptions *options, BCRCompact *compact)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(compact));
+  ierr = compact_setup(*compact, comm, s, n, periodic, h, inner, local, outer, rep, options);
+  if (ierr) (void)BCRCompactDestroy(compact);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -38,7 +38,8 @@ static PetscErrorCode MatCompactReset(MatCompact *c)
   PetscCall(BCRTransportDestroy(&c->transport));
 #endif
   if (c->comm != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&c->comm));
-  c->comm = MPI_COMM_NULL;
+  c->comm  = MPI_COMM_NULL;
+  c->begun = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -95,6 +96,30 @@ static PetscErrorCode MatCompactChoose(Mat A, MatCompact *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Ranks have the same options: what follows from them is decided by each for itself */
+static PetscErrorCode MatCompactCheckSame(Mat A, const MatCompact *c)
+{
+  static const char *const names[] = {"scheme", "closure", "method", "coupling", "transport"};
+  const double             mine[]  = {(double)c->scheme, (double)c->closure, (double)c->options.method, (double)c->options.coupling, (double)c->kind};
+  char                     of[96];
+
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(of, sizeof(of), "-%smat_compact_", ((PetscObject)A)->prefix ? ((PetscObject)A)->prefix : ""));
+  PetscCall(BCRSame(PetscObjectComm((PetscObject)A), of, 5, names, mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A setter has another value. On several ranks every call counts: what is the same as before here may be new on another rank */
+static PetscErrorCode MatCompactChanging(Mat A, MatCompact *c, PetscBool other)
+{
+  PetscMPIInt size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  if (other || size > 1) PetscCall(MatCompactReset(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Plan and communicator, once; again after a change of scheme, closure or options */
 static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
 {
@@ -106,6 +131,8 @@ static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
 
   PetscFunctionBegin;
   if (c->plan) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatCompactReset(c)); /* what a set-up that failed has left */
+  PetscCall(MatCompactCheckSame(A, c));
   PetscCall(PetscLogEventBegin(BCR_SetUp, A, 0, 0, 0));
   PetscCall(BCRCompactGetScheme(c->scheme, c->derivative, c->closure, c->periodic, &c->s));
   PetscCheck(c->n >= c->s.minimum, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_SIZ, "The %s scheme needs %" PetscInt_FMT " points along the axis%s, but the DMDA has %" PetscInt_FMT " along %s: take more points%s", MatCompactSchemes[c->scheme],
@@ -290,16 +317,17 @@ static PetscErrorCode MatSetFromOptions_Compact(Mat A, BCROptionItems PetscOptio
   MatCompact *c;
   PetscInt    closure;
   PetscEnum   value;
-  PetscBool   set;
+  PetscBool   set, setclosure;
 
   PetscFunctionBegin;
   PetscCall(MatShellGetContext(A, &c));
   PetscOptionsHeadBegin(PetscOptionsObject, "Compact finite differences");
   value = (PetscEnum)c->scheme;
   PetscCall(PetscOptionsEnum("-mat_compact_scheme", "Compact scheme", "MatCompactDerivativeSetScheme", MatCompactSchemes, value, &value, &set));
+  PetscCall(PetscOptionsInt("-mat_compact_closure", "Order of the rows at the ends", "MatCompactDerivativeSetClosure", c->closure, &closure, &setclosure));
+  if (set && setclosure) PetscCall(MatCompactDerivativeSetClosure(A, PETSC_DECIDE)); /* that of before may be none of the new scheme */
   if (set) PetscCall(MatCompactDerivativeSetScheme(A, (MatCompactScheme)value));
-  PetscCall(PetscOptionsInt("-mat_compact_closure", "Order of the rows at the ends", "MatCompactDerivativeSetClosure", c->closure, &closure, &set));
-  if (set) PetscCall(MatCompactDerivativeSetClosure(A, closure));
+  if (setclosure) PetscCall(MatCompactDerivativeSetClosure(A, closure));
   value = (PetscEnum)c->options.method;
   PetscCall(PetscOptionsEnum("-mat_compact_method", "How the lines are solved", "MatCompactDerivativeSetMethod", PCNeatoMethods, value, &value, &set));
   if (set) PetscCall(MatCompactDerivativeSetMethod(A, (PCNeatoMethod)value));
@@ -382,7 +410,10 @@ PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactSch
 {
   MatCompact      *c;
   PetscBool        da;
-  PetscInt         dim, n[3], rows;
+  PetscInt         dim, n[3], m[3], rows;
+  PetscInt64       reals;
+  BCRFault         fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode   ierr;
   DMBoundaryType   b[3];
   BCRCompactScheme s;
   VecType          type;
@@ -394,6 +425,12 @@ PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactSch
   PetscValidLogicalCollectiveEnum(dm, scheme, 3);
   PetscValidLogicalCollectiveInt(dm, derivative, 4);
   BCRAssertPointer(A, 6);
+  {
+    static const char *const names[] = {"axis", "scheme", "derivative", "spacing"};
+    const double             mine[]  = {(double)axis, (double)scheme, (double)derivative, (double)h};
+
+    PetscCall(BCRSame(PetscObjectComm((PetscObject)dm), "MatCreateCompactDerivative(): the ", 4, names, mine));
+  }
   PetscCheck(h > 0 && !PetscIsInfOrNanReal(h), PetscObjectComm((PetscObject)dm), PETSC_ERR_ARG_OUTOFRANGE, "Spacing %g: the distance of neighbouring points is a positive number", (double)h);
   PetscValidLogicalCollectiveReal(dm, h, 5);
   PetscCall(PetscBCRInitializePackage());
@@ -421,6 +458,13 @@ PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactSch
   PetscCall(DMGetGlobalVector(dm, &v));
   PetscCall(VecGetLocalSize(v, &rows));
   PetscCall(DMRestoreGlobalVector(dm, &v));
+  PetscCall(DMDAGetCorners(dm, NULL, NULL, NULL, &m[0], &m[1], &m[2]));
+  reals = (PetscInt64)rows * (PetscInt64)(sizeof(PetscScalar) / sizeof(PetscReal));
+  if (reals > PETSC_MAX_INT || (m[axis] && 2 * BCR_BAND_WIDTH * (reals / m[axis]) > PETSC_MPI_INT_MAX))
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " unknowns on a rank, %" PetscInt_FMT " of them along the axis, are too many for compact derivatives: use more ranks, or a PETSc with 64-bit indices", rows, m[axis]));
+  ierr = BCRFaultAgree(PetscObjectComm((PetscObject)dm), &fault);
+  if (ierr) PetscCall(MatCompactDestroy(c));
+  PetscCall(ierr);
   PetscCall(MatCreateShell(PetscObjectComm((PetscObject)dm), rows, rows, PETSC_DETERMINE, PETSC_DETERMINE, c, A));
   /* functions by way of void *: their types differ between releases of PETSc */
   PetscCall(MatShellSetContextDestroy(*A, (void *)MatCompactContextDestroy));
@@ -452,14 +496,15 @@ PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactSch
 @*/
 PetscErrorCode MatCompactDerivativeSetScheme(Mat A, MatCompactScheme scheme)
 {
-  MatCompact *c;
+  MatCompact      *c;
+  BCRCompactScheme s;
 
   PetscFunctionBegin;
   PetscCall(MatCompactGet(A, 1, &c));
   PetscValidLogicalCollectiveEnum(A, scheme, 2);
   PetscCheck((int)scheme >= 0 && scheme <= MAT_COMPACT_SPECTRAL, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "Compact scheme %d does not exist", (int)scheme);
-  if (scheme == c->scheme) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatCompactReset(c));
+  PetscCall(BCRCompactGetScheme(scheme, c->derivative, c->closure, c->periodic, &s)); /* is there such a closure? */
+  PetscCall(MatCompactChanging(A, c, (PetscBool)(scheme != c->scheme)));
   c->scheme = scheme;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -505,6 +550,8 @@ PetscErrorCode MatCompactDerivativeGetScheme(Mat A, MatCompactScheme *scheme)
   Level: intermediate
 
   Notes:
+  An order that the scheme does not have is an error (`PETSC_ERR_ARG_OUTOFRANGE`), unless the axis is periodic, where it is not used: set the scheme first.
+
   It is the order of the first and last row. The rows next to them are of order 4, or of `order` where that is more, and the third ones of the 7-point
   scheme of order 6. The derivative is of order `order` in the maximum norm; the error of the ends decays by a third to a half from row to row.
 
@@ -516,15 +563,16 @@ PetscErrorCode MatCompactDerivativeGetScheme(Mat A, MatCompactScheme *scheme)
 @*/
 PetscErrorCode MatCompactDerivativeSetClosure(Mat A, PetscInt order)
 {
-  MatCompact *c;
+  MatCompact      *c;
+  BCRCompactScheme s;
 
   PetscFunctionBegin;
   PetscCall(MatCompactGet(A, 1, &c));
   PetscValidLogicalCollectiveInt(A, order, 2);
   PetscCheck(order == PETSC_DECIDE || order == PETSC_DEFAULT || (order >= 3 && order <= 6), PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "Boundary closure of order %" PetscInt_FMT ": there are orders 3 to 6", order);
   if (order == PETSC_DEFAULT) order = PETSC_DECIDE;
-  if (order == c->closure) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatCompactReset(c));
+  PetscCall(BCRCompactGetScheme(c->scheme, c->derivative, order, c->periodic, &s)); /* is there such a one? */
+  PetscCall(MatCompactChanging(A, c, (PetscBool)(order != c->closure)));
   c->closure = order;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -582,8 +630,7 @@ PetscErrorCode MatCompactDerivativeSetMethod(Mat A, PCNeatoMethod method)
   PetscCall(MatCompactGet(A, 1, &c));
   PetscValidLogicalCollectiveEnum(A, method, 2);
   PetscCheck((int)method >= 0 && method <= PCNEATO_METHOD_THOMAS, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "There is no PCNeatoMethod %d", (int)method);
-  if ((BCRTriMethod)method == c->options.method) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatCompactReset(c));
+  PetscCall(MatCompactChanging(A, c, (PetscBool)((BCRTriMethod)method != c->options.method)));
   c->options.method = (BCRTriMethod)method;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -641,8 +688,7 @@ PetscErrorCode MatCompactDerivativeSetCoupling(Mat A, PCNeatoCoupling coupling)
   PetscCall(MatCompactGet(A, 1, &c));
   PetscValidLogicalCollectiveEnum(A, coupling, 2);
   PetscCheck((int)coupling >= 0 && coupling <= PCNEATO_COUPLING_REDUCED, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "There is no PCNeatoCoupling %d", (int)coupling);
-  if ((BCRTriCoupling)coupling == c->options.coupling) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatCompactReset(c));
+  PetscCall(MatCompactChanging(A, c, (PetscBool)((BCRTriCoupling)coupling != c->options.coupling)));
   c->options.coupling = (BCRTriCoupling)coupling;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -701,8 +747,7 @@ PetscErrorCode MatCompactDerivativeSetTransport(Mat A, PCNeatoTransport transpor
   PetscCall(MatCompactGet(A, 1, &c));
   PetscValidLogicalCollectiveEnum(A, transport, 2);
   PetscCheck((int)transport >= 0 && transport <= PCNEATO_TRANSPORT_HOST, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "There is no PCNeatoTransport %d", (int)transport);
-  if (transport == c->kind) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatCompactReset(c));
+  PetscCall(MatCompactChanging(A, c, (PetscBool)(transport != c->kind)));
   c->kind = transport;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

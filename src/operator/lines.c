@@ -31,6 +31,9 @@ PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
   PetscInt       procs[3], dim, dof;
   DMBoundaryType bt[3];
   BCRTriSpec    *s;
+  PetscInt64     unknowns, many;
+  PetscErrorCode ierr;
+  char           message[BCR_MESSAGE_LENGTH] = "";
 
   PetscFunctionBegin;
   *out = NULL;
@@ -54,16 +57,24 @@ PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
       lines->start[d] = 0;
     }
   } else PetscCall(DMDAGetInfo(da, NULL, &lines->N[0], &lines->N[1], &lines->N[2], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
-  s        = &lines->spec;
-  s->rep   = (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal));
-  s->n     = lines->size[axis];
-  s->inner = s->rep * dof;
-  s->outer = 1;
+  lines->along = MPI_COMM_NULL;
+  s            = &lines->spec;
+  s->rep       = (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal));
+  s->n         = lines->size[axis];
+  s->inner     = s->rep * dof;
+  s->outer     = 1;
   for (PetscInt d = 0; d < axis; ++d) s->inner *= lines->size[d];
   for (PetscInt d = axis + 1; d < 3; ++d) s->outer *= lines->size[d];
   lines->nlines = s->inner / s->rep * s->outer;
+  unknowns      = (PetscInt64)lines->nlines * s->n;
+  many          = PetscMax(unknowns * s->rep, (PetscInt64)lines->nlines * BCR_LINES_NUMBERS);
+  if (unknowns * s->rep > PETSC_MAX_INT || (PetscInt64)lines->nlines * BCR_LINES_NUMBERS > PETSC_MPI_INT_MAX)
+    PetscCall(PetscSNPrintf(message, sizeof(message), "%" PetscInt_FMT " lines of %" PetscInt_FMT " rows on a rank are too many: %" PetscInt64_FMT " numbers are more than an index has room for. Use more ranks, or a PETSc with 64-bit indices",
+                            lines->nlines, s->n, many));
+  ierr = BCRErrorAgree(comm, message[0] ? PETSC_ERR_ARG_OUTOFRANGE : PETSC_SUCCESS, message);
+  if (ierr) PetscCall(BCRLinesDestroy(&lines));
+  PetscCall(ierr);
   for (PetscInt d = 0; d < 3; ++d) lines->procs[d] = size == 1 ? 1 : procs[d];
-  lines->along = MPI_COMM_NULL;
   PetscCall(PetscObjectGetId((PetscObject)da, &lines->id));
   *out = lines;
   PetscFunctionReturn(PETSC_SUCCESS);

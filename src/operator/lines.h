@@ -13,6 +13,7 @@
 #include <petscdmda.h>
 
 #define BCR_LINES_ANY_AXIS (-1)
+#define BCR_LINES_NUMBERS  (6 * BCR_TRI_EDGE) /* that are kept of a line while it is read, at most */
 
 typedef struct _n_BCRLines *BCRLines;
 struct _n_BCRLines {
@@ -23,7 +24,7 @@ struct _n_BCRLines {
   PetscMPIInt   ranks;                   /* in along */
   PetscInt      dim, dof, axis;          /* axis 0, 1, 2 */
   PetscInt      N[3], start[3], size[3]; /* grid points: of the grid, and this rank's box */
-  PetscInt      nlines;                  /* this rank has a part of; components count */
+  PetscInt      nlines;                  /* this rank has a part of; components count; BCR_LINES_NUMBERS times as many fit an MPI count */
   BCRTriSpec    spec;                    /* its arrays are owned */
   PetscReal     dropped;                 /* largest sum of |entries| outside the line, of a row, over that row's |diagonal|; all ranks */
   PetscReal     strength[3];             /* mean |coupling| along each axis over the mean |diagonal|; 0 unless the axis was to be found */

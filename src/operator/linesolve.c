@@ -2,6 +2,7 @@
   The solver of the lines of a DMDA, and the functions of PetscBCRLines for
   users.
 */
+#include "../agree.h"
 #include "../register.h"
 #include "linesimpl.h"
 #include "../stream.h"
@@ -307,6 +308,7 @@ PetscErrorCode BCRLinesSolverMany(BCRLines lines, const BCRTriOptions *options, 
 
 struct _n_PetscBCRLines {
   DM            da;
+  PetscLayout   map; /* of its global vectors */
   BCRLines      lines;
   BCRTriOptions options;
   BCRTri        tri; /* NULL: the next solve makes it */
@@ -350,6 +352,8 @@ PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, con
   DMBoundaryType bt[3];
   BCRLines       made;
   PetscErrorCode ierr;
+  Vec            v;
+  PetscLayout    map;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(da, DM_CLASSID, 1);
@@ -360,6 +364,24 @@ PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, con
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscBCRCiteNeato());
   *lines = NULL;
+  {
+    static const char *const names[] = {"axis", "number of first rows", "number of last rows"};
+    const double             mine[]  = {(double)axis, (double)nfirst, (double)nlast};
+
+    PetscCall(BCRSame(PetscObjectComm((PetscObject)da), "PetscBCRLinesCreate(): the ", 3, names, mine));
+  }
+  PetscCheck(nfirst >= 0 && nfirst <= BCR_TRI_EDGE, PetscObjectComm((PetscObject)da), PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows at the first end: 0 to %d may differ from the others", nfirst, BCR_TRI_EDGE);
+  PetscCheck(nlast >= 0 && nlast <= BCR_TRI_EDGE, PetscObjectComm((PetscObject)da), PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows at the last end: 0 to %d may differ from the others", nlast, BCR_TRI_EDGE);
+  {
+    const char *names[3 * (1 + 2 * BCR_TRI_EDGE)];
+    double      mine[3 * (1 + 2 * BCR_TRI_EDGE)];
+    PetscInt    n = 0;
+
+    for (PetscInt i = 0; i < 3; ++i, ++n) mine[n] = (double)row[i], names[n] = "row";
+    for (PetscInt i = 0; i < 3 * nfirst; ++i, ++n) mine[n] = (double)first[i], names[n] = "first rows";
+    for (PetscInt i = 0; i < 3 * nlast; ++i, ++n) mine[n] = (double)last[i], names[n] = "last rows";
+    PetscCall(BCRSame(PetscObjectComm((PetscObject)da), "PetscBCRLinesCreate(): a coefficient of the ", n, names, mine));
+  }
   for (PetscInt i = 0; i < 3 * (1 + PetscMax(nfirst, 0) + PetscMax(nlast, 0)); ++i) {
     const PetscInt  at    = i - 3 * PetscMax(nfirst, 0);
     const PetscReal value = at < 0 ? first[i] : (at < 3 ? row[at] : last[at - 3]);
@@ -376,6 +398,10 @@ PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, con
   (*lines)->options.isa       = -1;
   (*lines)->options.precision = BCR_TRI_DOUBLE;
   (*lines)->da                = da;
+  PetscCall(DMGetGlobalVector(da, &v));
+  PetscCall(VecGetLayout(v, &map));
+  PetscCall(PetscLayoutReference(map, &(*lines)->map));
+  PetscCall(DMRestoreGlobalVector(da, &v));
   PetscCall(PetscObjectReference((PetscObject)da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -502,19 +528,25 @@ PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u)
 {
   const PetscScalar *b;
   PetscScalar       *x;
-  PetscInt           n[2], all;
+  PetscLayout        map[2];
+  PetscBool          same[2];
   BCRTriInfo         info;
 
   PetscFunctionBegin;
   BCRAssertPointer(lines, 1);
   PetscValidHeaderSpecific(f, VEC_CLASSID, 2);
   PetscValidHeaderSpecific(u, VEC_CLASSID, 3);
-  all = lines->lines->nlines * lines->lines->spec.n;
-  PetscCall(VecGetLocalSize(f, &n[0]));
-  PetscCall(VecGetLocalSize(u, &n[1]));
-  PetscCheck(n[0] == all && n[1] == all, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The vectors have local sizes %" PetscInt_FMT " and %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns on this rank: make them with DMCreateGlobalVector()", n[0],
-             n[1], all);
+  PetscCall(VecGetLayout(f, &map[0]));
+  PetscCall(VecGetLayout(u, &map[1]));
+  for (int i = 0; i < 2; ++i) PetscCall(PetscLayoutCompare(lines->map, map[i], &same[i])); /* sizes of all ranks: the same answer on each */
+  PetscCheck(same[0] && same[1], lines->lines->comm, PETSC_ERR_ARG_SIZ,
+             "The %s is no vector of the DMDA: it has local size %" PetscInt_FMT " of %" PetscInt_FMT " on this rank, the DMDA has %" PetscInt_FMT " of %" PetscInt_FMT ". Make it with DMCreateGlobalVector()", same[0] ? "solution" : "right-hand side",
+             map[same[0] ? 1 : 0]->n, map[same[0] ? 1 : 0]->N, lines->map->n, lines->map->N);
   if (!lines->tri) {
+    static const char *const names[] = {"method", "coupling", "precision"};
+    const double             mine[]  = {(double)lines->options.method, (double)lines->options.coupling, (double)lines->options.precision};
+
+    PetscCall(BCRSame(lines->lines->comm, "PetscBCRLines: the ", 3, names, mine));
     PetscCall(PetscLogEventBegin(BCR_SetUp, f, u, 0, 0));
     PetscCall(PetscBCRLinesChoose(lines, f, u));
     PetscCall(BCRLinesSolver(lines->lines, &lines->options, &lines->tri));
@@ -609,6 +641,7 @@ PetscErrorCode PetscBCRLinesDestroy(PetscBCRLines *lines)
   PetscCall(BCRTriDestroy(&(*lines)->tri));
   PetscCall(BCRLinesDestroy(&(*lines)->lines));
   PetscCall(DMDestroy(&(*lines)->da));
+  PetscCall(PetscLayoutDestroy(&(*lines)->map));
   PetscCall(PetscFree(*lines));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -59,7 +59,7 @@ static PetscErrorCode BCRDistRowsPlaces(DM da, BCRDistRows *A)
     edge[d][0] = 0;
     for (PetscInt p = 0; p < procs[d]; ++p) edge[d][p + 1] = edge[d][p] + (d < A->lines->dim ? width[d][p] : 1);
   }
-  PetscCall(PetscMalloc1(4 * n, &A->place));
+  PetscCall(PetscMalloc1(4 * (size_t)n, &A->place));
   for (PetscInt k = 0; k < n; ++k) {
     PetscInt r = 0, end = size, at, p[3];
 
@@ -69,16 +69,16 @@ static PetscErrorCode BCRDistRowsPlaces(DM da, BCRDistRows *A)
       if (begin[m] <= A->column[k]) r = m;
       else end = m;
     }
-    p[0]                = r % procs[0];
-    p[1]                = r / procs[0] % procs[1];
-    p[2]                = r / (procs[0] * procs[1]);
-    at                  = A->column[k] - begin[r];
-    A->place[4 * k + 3] = at % A->lines->dof;
+    p[0]                        = r % procs[0];
+    p[1]                        = r / procs[0] % procs[1];
+    p[2]                        = r / (procs[0] * procs[1]);
+    at                          = A->column[k] - begin[r];
+    A->place[4 * (size_t)k + 3] = at % A->lines->dof;
     at /= A->lines->dof;
     for (PetscInt d = 0; d < 3; ++d) {
       const PetscInt w = edge[d][p[d] + 1] - edge[d][p[d]];
 
-      A->place[4 * k + d] = edge[d][p[d]] + at % w;
+      A->place[4 * (size_t)k + (size_t)d] = edge[d][p[d]] + at % w;
       at /= w;
     }
   }
@@ -224,7 +224,7 @@ static void BCRGridRowGet(const BCRDistRows *A, const PetscInt at[3], const Pets
   }
   if (!A->bi) return;
   for (PetscInt p = A->bi[me]; p < A->bi[me + 1]; ++p) {
-    const PetscInt *place = A->place + 4 * A->bj[p];
+    const PetscInt *place = A->place + 4 * (size_t)A->bj[p];
 
     BCRGridRowAdd(A, ix, c, place, place[3], A->column[A->bj[p]], A->ba[p], row);
   }

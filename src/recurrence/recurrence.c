@@ -6,7 +6,7 @@
 
 /* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
 typedef struct {
-  PetscReal S[2], T[2], growth, known, bad;
+  PetscReal S[2], T[2], growth, known, bad, scale[2], initial[2]; /* scale: 0 where there are coefficients */
 } Share;
 #define SHARE_REALS ((PetscMPIInt)(sizeof(Share) / sizeof(PetscReal)))
 
@@ -74,7 +74,8 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
           {
             {1, 0},
             {0, 0},
-            1, 0, 0
+            1, 0, 0, {0, 0},
+            {0, 0}
   },
         *all;
   PetscMPIInt size, rank;
@@ -83,6 +84,8 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   mine.bad = bad ? 1 : 0;
+  Put(mine.scale, r->s ? 0 : r->scale);
+  Put(mine.initial, initial);
   if (bad) done = PETSC_TRUE;
   else if (knows) {
     PetscScalar end = 0;
@@ -103,7 +106,11 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
   for (PetscMPIInt p = 0; p < size; p++) {
     const PetscBool wrong = all[p].bad > 0 ? PETSC_TRUE : PETSC_FALSE;
 
-    if (wrong) PetscCall(PetscFree(all));
+    /* bits: a NaN is the same as itself */
+    const PetscBool other = (PetscBool)(!wrong && (memcmp(all[p].scale, all[0].scale, sizeof(all[p].scale)) || memcmp(all[p].initial, all[0].initial, sizeof(all[p].initial))));
+
+    if (wrong || other) PetscCall(PetscFree(all));
+    PetscCheck(!other, comm, PETSC_ERR_ARG_NOTSAMETYPE, "Coefficient or initial value of rank %d differ from those of rank 0: give the same on every rank", (int)p);
     PetscCheck(!wrong, comm, PETSC_ERR_ARG_INCOMP, "On rank %d the vectors s, t and w have different local sizes: make them with VecDuplicate(), or give them the same PetscLayout", (int)p);
   }
   for (PetscMPIInt p = 0; p < size; p++) {

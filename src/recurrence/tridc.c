@@ -239,7 +239,7 @@ static PetscErrorCode TriCreate_DC(BCRTriLocal t)
   PetscCheck(s->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method dc needs lines whose rows are all the same but for a few at the ends; these have general coefficients: use method thomas or pscheme");
   PetscCall(BCRPartsCreate(t, P->rows, whole ? 1 : t->options.parts, PETSC_FALSE, s->perline, (PetscBool)(t->options.precision == BCR_TRI_MIXED), &P->parts));
   PetscCall(PetscCalloc1(lines, &P->end));
-  PetscCall(PetscMalloc1(KMAX * s->inner, &P->z));
+  PetscCall(PetscMalloc1(KMAX * (size_t)s->inner, &P->z));
   PetscCall(PetscMalloc1(lines, &constants));
   P->constants = constants; /* freed with the lines, whatever fails */
   PetscCall(PetscMalloc1(P->rows, &work));
@@ -347,7 +347,7 @@ static PetscErrorCode TriSolve_DC(BCRTriLocal t, const PetscReal *f, PetscReal *
       x = EndsOf(P, E, uo + i, inner, s->periodic, s->periodic ? (double)f[i + inner * ((size_t)s->n * o + P->rows)] : 0, w);
       if (s->periodic) uo[i + inner * P->rows] = (PetscReal)x;
       if (!s->perline && s->inner > 1) {
-        for (int k = 0; k < E->count; k++) P->z[k * s->inner + i] = (PetscReal)w[k];
+        for (int k = 0; k < E->count; k++) P->z[(size_t)k * inner + (size_t)i] = (PetscReal)w[k];
         continue;
       }
       for (int k = 0; k < E->count; k++) {
@@ -362,7 +362,7 @@ static PetscErrorCode TriSolve_DC(BCRTriLocal t, const PetscReal *f, PetscReal *
     }
     for (int k = 0; !s->perline && s->inner > 1 && k < P->end->count; k++)
       for (PetscInt j = P->end->lo[k]; j < P->end->hi[k]; j++) {
-        const PetscReal V = P->end->V[k][j - P->end->lo[k]], *z = P->z + k * s->inner;
+        const PetscReal V = P->end->V[k][j - P->end->lo[k]], *z = P->z + (size_t)k * inner;
         PetscReal      *uj = uo + inner * j;
 
         for (PetscInt i = 0; i < s->inner; i++) uj[i] -= V * z[i];

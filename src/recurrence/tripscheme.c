@@ -92,7 +92,7 @@ static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Fac
 
   PetscFunctionBegin;
   if (rows) PetscCall(Factors(F, line, sf, sb, cb));
-  PetscCall(BCRTriPSchemeBorder(s, line, sf, sb, cb, y, P->edge + 3 * line));
+  PetscCall(BCRTriPSchemeBorder(s, line, sf, sb, cb, y, P->edge + 3 * (size_t)line));
   for (PetscInt j = 0; j < rows; j++) largest = PetscMax(largest, fabs(y[j]));
   /* what is negligible in the middle is left out */
   for (near = 0; near < rows && fabs(y[near]) > tiny * largest; near++)
@@ -130,7 +130,7 @@ static PetscErrorCode TriCreate_PScheme(BCRTriLocal t)
     const PetscInt lines = s->perline ? t->lines : 1;
     double        *work[4];
 
-    PetscCall(PetscMalloc5(lines, &P->near, lines, &P->far, lines, &P->column, 3 * lines, &P->edge, s->inner, &P->z));
+    PetscCall(PetscMalloc5(lines, &P->near, lines, &P->far, lines, &P->column, 3 * (size_t)lines, &P->edge, s->inner, &P->z));
     PetscCall(PetscMalloc4(P->rows, &work[0], P->rows, &work[1], P->rows, &work[2], P->rows, &work[3]));
     for (PetscInt l = 0; l < lines; l++) PetscCall(Border(t, P, l, &F, work[0], work[1], work[2], work[3]));
     PetscCall(PetscFree4(work[0], work[1], work[2], work[3]));
@@ -154,7 +154,7 @@ static PetscErrorCode TriSolve_PScheme(BCRTriLocal t, const PetscReal *f, PetscR
     const PetscReal *flast = f + (size_t)s->inner * ((size_t)s->n * o + P->rows);
 
     for (PetscInt i = 0; i < s->inner; i++) {
-      const double *e = P->edge + 3 * (s->perline ? BCRTriLineOf(s, i, o) : 0);
+      const double *e = P->edge + 3 * (size_t)(s->perline ? BCRTriLineOf(s, i, o) : 0);
       double        x = (double)flast[i];
 
       if (P->rows) x -= e[0] * (double)(ulast - s->inner)[i] + e[1] * (double)uo[i];

@@ -60,9 +60,11 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
 {
   const PetscInt n = spec->n, N = h + t, W = 2 * N + 2;
   double         A[MAXENDS][2 * MAXENDS + 2], B[MAXENDS][MAXENDS], row[3], c[MAXENDS + 2];
-  int            scale;
+  int            scale, common;
 
   PetscFunctionBegin;
+  BCRTriGetRow(spec, line, PetscMin(h, n - 1), row);
+  (void)frexp(BCRTriRowSize(row), &common);
   for (PetscInt r = 0; r < N; r++) {
     const PetscInt j = r < h ? r : n - N + r;
 
@@ -70,6 +72,7 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
     for (PetscInt k = 0; k < N; k++) B[r][k] = 0;
     BCRTriGetRow(spec, line, j, row);
     (void)frexp(BCRTriRowSize(row), &scale); /* rows may be of any size: pivots are compared with one another */
+    if (abs(scale - common) <= 4) scale = common;
     A[r][N + r] = ldexp(1, -scale);
     L->unit[r]  = BCRTriRowSize(row);
     for (PetscInt m = 0; m < 3; m++) {

@@ -378,7 +378,7 @@ static PetscErrorCode Lines(void)
   PetscCall(PetscBCRLinesDestroy(&lines));
   PetscCall(PetscBCRLinesCreate(da, DM_X, 0, NULL, row, 0, NULL, &lines));
   PetscCall(VecCreateSeq(PETSC_COMM_SELF, 31, &u));
-  CheckError(PetscBCRLinesSolve(lines, f, u), PETSC_ERR_ARG_SIZ, "30 unknowns");
+  CheckError(PetscBCRLinesSolve(lines, f, u), PETSC_ERR_ARG_SIZ, "the DMDA has 30 of 30");
   PetscCall(VecDestroy(&u));
   CheckError(PetscBCRLinesSetMethod(lines, (PCNeatoMethod)9), PETSC_ERR_ARG_OUTOFRANGE, "PCNeatoMethod");
   PetscCall(PetscBCRLinesSolve(lines, f, f));
