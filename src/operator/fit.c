@@ -1037,34 +1037,50 @@ static PetscBool BCRFitMayBeApart(const BCRFitData *F, const BCRFitResult *r)
   return (PetscBool)(r->total.lo < size / 8 || r->total.hi > 8 * size);
 }
 
-/* The diagonal that most rows have, D / w less that of T: the median of some rows of all ranks */
+/* The couplings of a row are an eighth of its diagonal or less */
+static PetscBool BCRFitDecoupled(const BCRFitData *F, const PetscInt ix[3], double D)
+{
+  double   st[7], rest, own = 0;
+  PetscInt col;
+
+  if (BCRRowGet(F->A, F->c, ix, st, &rest, &col) != BCR_ROW_GOOD) return PETSC_FALSE;
+  for (int k = 0; k < 6; k++) own += PetscAbs(st[k]);
+  return (PetscBool)(own <= 0.125 * PetscAbs(D));
+}
+
+/* The diagonal that most rows have, D / w less that of T: the median of some rows of all ranks, of those that are coupled if there are any */
 static PetscErrorCode BCRFitTypical(BCRFitData *F, const double a[3], double *left)
 {
   enum {
     MOST = 255
   };
-  const PetscInt    own = F->own[0] * F->own[1] * F->own[2], take = PetscMin(own, MOST);
+  const PetscInt    own = F->own[0] * F->own[1] * F->own[2], take = PetscMin(own, 4 * MOST);
   const PetscMPIInt size = F->A->grid.size;
-  PetscReal        *all, mine[MOST];
-  PetscInt          n = 0;
+  PetscReal        *all, mine[2][MOST]; /* of coupled rows, of others */
+  PetscInt          count[2] = {0, 0};
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < MOST; k++) {
-    const PetscInt at   = k < take ? (PetscInt)((PetscInt64)own * k / take + (PetscInt64)own / take / 2) : 0;
-    PetscInt       o[3] = {0, 0, 0};
+  for (int k = 0; k < 2 * MOST; k++) mine[k / MOST][k % MOST] = PETSC_MAX_REAL;
+  for (PetscInt k = 0; k < take; k++) {
+    const PetscInt at    = (PetscInt)((PetscInt64)own * k / take + (PetscInt64)own / take / 2);
+    const PetscInt o[3]  = {F->lo[0] + at % F->own[0], F->lo[1] + at / F->own[0] % F->own[1], F->lo[2] + at / F->own[0] / F->own[1]};
+    const PetscInt ix[3] = {o[0] + F->b[0], o[1] + F->b[1], o[2] + F->b[2]};
+    const double   D     = F->D[BCRFitAt(F, o[0], o)];
+    const int      kind  = BCRFitDecoupled(F, ix, D) ? 1 : 0;
 
-    mine[k] = PETSC_MAX_REAL;
-    if (k >= take) continue;
-    o[0]    = F->lo[0] + at % F->own[0];
-    o[1]    = F->lo[1] + at / F->own[0] % F->own[1];
-    o[2]    = F->lo[2] + at / F->own[0] / F->own[1];
-    mine[k] = (PetscReal)(F->D[BCRFitAt(F, o[0], o)] / BCRFitRowWeight(F, o) - BCRFitModelDiagonal(F, o, a));
+    if (count[kind] < MOST) mine[kind][count[kind]++] = (PetscReal)(D / BCRFitRowWeight(F, o) - BCRFitModelDiagonal(F, o, a));
   }
-  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(MOST * (PetscInt)size, &all), BCR_NO_MEMORY));
-  PetscCallMPI(MPI_Allgather(mine, MOST, MPIU_REAL, all, MOST, MPIU_REAL, F->A->comm));
-  PetscCall(PetscSortReal(MOST * (PetscInt)size, all));
-  while (n < MOST * (PetscInt)size && all[n] < PETSC_MAX_REAL) n++;
-  *left = n ? (double)all[n / 2] : 0;
+  PetscCall(PetscMalloc1(MOST * (PetscInt)size, &all));
+  *left = 0;
+  for (int kind = 0; kind < 2; kind++) {
+    PetscInt n = 0;
+
+    PetscCallMPI(MPI_Allgather(mine[kind], MOST, MPIU_REAL, all, MOST, MPIU_REAL, F->A->comm));
+    PetscCall(PetscSortReal(MOST * (PetscInt)size, all));
+    while (n < MOST * (PetscInt)size && all[n] < PETSC_MAX_REAL) n++;
+    if (n) *left = (double)all[n / 2];
+    if (n) break;
+  }
   PetscCall(PetscFree(all));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1075,7 +1091,7 @@ static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *a
 {
   const BCRRows *A       = F->A;
   double         typical = 0, least = 0;
-  PetscInt       ix[3], begin[3], end[3], d, k;
+  PetscInt       ix[3], begin[3], end[3], d;
   int            found = 0;
 
   PetscFunctionBegin;
@@ -1087,8 +1103,8 @@ static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *a
   for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
     for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
       for (ix[0] = begin[0]; ix[0] < end[0]; ix[0]++) {
-        double    st[7], rest, own = 0, ratio;
-        PetscInt  o[3], q[3], at, col;
+        double    ratio;
+        PetscInt  o[3], q[3], at;
         PetscBool plane = PETSC_FALSE;
 
         for (d = 0; d < 3; d++) {
@@ -1096,11 +1112,10 @@ static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *a
           q[d]  = o[d] < 0 ? o[d] + F->n[d] : (o[d] >= F->n[d] ? o[d] - F->n[d] : o[d]);
           plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
         }
-        if (plane || BCRRowGet(A, F->c, ix, st, &rest, &col) != BCR_ROW_GOOD) continue;
-        for (k = 0; k < 6; k++) own += PetscAbs(st[k]);
+        if (plane) continue;
         at    = BCRFitAt(F, o[0], o);
         ratio = F->D[at] / BCRFitRowWeight(F, q) / PetscMax(BCRFitModelDiagonal(F, q, a) + typical, least);
-        if (own > 0.125 * PetscAbs(F->D[at]) || (ratio >= 0.125 && ratio <= 8)) continue;
+        if ((ratio >= 0.125 && ratio <= 8) || !BCRFitDecoupled(F, ix, F->D[at])) continue;
         F->apart[at] = 1;
         found        = 1;
       }
