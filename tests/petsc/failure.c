@@ -1,14 +1,19 @@
 /*
   The state that an error leaves: an object whose set-up failed has no solver, so that the next solve fails or sets up anew, and is right; it never gives
   the solution of the matrix before. And memory: objects that are created, set up, solved with, given new values, refused and destroyed again and again
-  leave nothing behind.
-
-  args: -cycles 200
+  (-cycles, 200) leave nothing behind, neither of PETSc's memory nor of that of malloc().
 */
 #include "testing.h"
-#include <malloc.h>
+#include "../faults.h"
+#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
+  #if __GLIBC_PREREQ(2, 33)
+    #include <malloc.h>
+    #define HAVE_MALLINFO2
+  #endif
+#endif
 
-#define SIZE 12
+#define SIZE   12
+#define GROWTH 4096 /* bytes; a leak is at least 16 for each of the cycles */
 
 /* what is solved with */
 typedef struct {
@@ -39,6 +44,12 @@ static PetscReal AlongY(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 {
   (void)x, (void)z, (void)ctx;
   return 1 + y;
+}
+
+static PetscReal AlongBoth(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)z, (void)ctx;
+  return (1 + x) * (1 + y);
 }
 
 static PetscErrorCode NewKSP(const Kind *kind, DM da, Mat A, KSP *ksp)
@@ -224,13 +235,89 @@ static PetscErrorCode FailedFirst(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Bytes that malloc() has given out, but for those of the list of blocks */
+static double Used(void)
+{
+#if defined(HAVE_MALLINFO2)
+  return (double)mallinfo2().uordblks - (double)TestFaults.room * (double)sizeof(TestBlock);
+#else
+  return 0;
+#endif
+}
+
+/* One life of an object */
+static PetscErrorCode Cycle(const Kind *kind, const TestProblem *problem)
+{
+  TestProblem p = *problem, bad = p;
+  DM          da;
+  Mat         A;
+  KSP         ksp;
+
+  PetscFunctionBegin;
+  bad.a[0] = bad.a[1] = bad.a[2] = NAN;
+  PetscCall(TestMatrix(&p, &da, &A));
+  PetscCall(NewKSP(kind, da, A, &ksp));
+  PetscCall(Solved(ksp, A, "cycle, first"));
+  PetscCall(NewValues(ksp, &p, 2, A));
+  PetscCall(Solved(ksp, A, "cycle, twice the values"));
+  p.shift += 1;
+  PetscCall(NewValues(ksp, &p, 1, A));
+  PetscCall(Solved(ksp, A, "cycle, another shift"));
+  PetscCall(NewValues(ksp, &bad, 1, A));
+  PetscCall(Refused(ksp, A, "cycle, NaN"));
+  PetscCall(NewValues(ksp, &p, 3, A));
+  PetscCall(Solved(ksp, A, "cycle, last"));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Cycles(PetscInt cycles)
+{
+  const struct {
+    Kind        kind;
+    TestProblem p;
+  } lives[] = {
+    {{"preonly", PCBCRPOISSON, ""},                               {.dim = 2, .n = {20, 18}, .dof = 1, .ends = "rddn", .a = {1, 1.5}, .scale = 1, .row = 2}      },
+    {{"preonly", PCBCRPOISSON, "-pc_bcrpoisson_precision mixed"}, {.dim = 3, .n = {6, 5, 4}, .dof = 2, .ends = "dddddd", .a = {1, 1.5, 1}, .scale = 1}          },
+    {{"preonly", PCBCRPOISSON, "-pc_bcrpoisson_radix 4"},         {.dim = 2, .n = {9, 17}, .dof = 1, .ends = "dddd", .a = {1, 1.5}, .scale = 1}                 },
+    {{"cg", PCBCRPOISSON, ""},                                    {.dim = 2, .n = {20, 18}, .dof = 1, .ends = "dddd", .a = {1, 1.5}, .scale = 1, .k = AlongBoth}},
+    {{"preonly", PCNEATO, ""},                                    {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}              },
+    {{"preonly", PCNEATO, "-pc_neato_method dc"},                 {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}              },
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lives); k++) {
+    long   blocks = 0;
+    double bytes  = 0;
+
+    for (PetscInt c = 0; c < cycles; c++) {
+      PetscCall(Cycle(&lives[k].kind, &lives[k].p));
+      if (c == cycles / 10) { /* what is made once has been made */
+        blocks = TestFaultsBlocks(NULL);
+        TestFaultsMark();
+        bytes = Used();
+      }
+    }
+    Check(TestFaultsBlocks(NULL) == 0, "%s %s: after %d cycles %ld blocks more than the %ld after a tenth of them", lives[k].kind.pc, lives[k].kind.options, (int)cycles, TestFaultsBlocks("cycle"), blocks);
+    Check(Used() - bytes <= GROWTH, "%s %s: %g bytes of malloc() more than after a tenth of %d cycles", lives[k].kind.pc, lives[k].kind.options, Used() - bytes, (int)cycles);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
+  PetscInt cycles = 200;
+
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-cycles", &cycles, NULL));
+  TestFaultsBegin();
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kinds); k++) PetscCall(RefusedMatrix(&kinds[k]));
   PetscCall(FailedPlan());
   PetscCall(FailedFirst());
+  PetscCall(Cycles(cycles));
   {
     const int failed = TestEnd();
 
