@@ -97,9 +97,9 @@ mutation "plane one row off in a slab" src/operator/moves.c \
   'begin[d] = d == k / 4 && k / 2 % 2 ? g->N[d] - 1 : 0;' \
   'begin[d] = d == k / 4 && k / 2 % 2 ? g->N[d] - 2 : 0;' \
   '4 mpi/reader'
-mutation "row scales of a rank's own corner only" src/operator/moves.c \
-  'if (any[12])' \
-  'if (has[12] && g->rank)' \
+mutation "row scales laid out as if there were no high plane" src/operator/moves.c \
+  'end[d]   = g->N[d] - (op->axis[d].plane[1].present ? 1 : 0);' \
+  'end[d]   = g->N[d];' \
   '4 mpi/reader'
 mutation "only the first layer beside a box is read for a fit" src/operator/shell.c \
   'const PetscInt w = g->parts[d] > 1 ? width : 0;' \
@@ -158,7 +158,7 @@ mutation "row factors twice in the coupling to a plane" src/poisson/planes.c \
 mutation "wrong fill where a plane is handed over" src/poisson/slab.c \
   'inner, mine, outer, plane->inv0, &plane->inv' \
   'inner, mine, outer, 1, &plane->inv' \
-  '3 mpi/slab -quick -cases 120'
+  '3 mpi/slab -quick -cases 60'
 mutation "Neumann end counted as a whole row in the mean of slabs" src/poisson/slabrows.c \
   'r->weight[i] = 0.5;' \
   'r->weight[i] = 1;' \
@@ -181,10 +181,6 @@ mutation "neighbours couple with 100 times the rounding" src/tridiagonal/tridiag
 mutation "eps may differ between ranks" src/tridiagonal/reduced.c \
   'for (int k = 1; k < 6; k++) {' \
   'for (int k = 1; k < 5; k++) {' \
-  '2 mpi/reduced'
-mutation "coupling may differ between ranks" src/tridiagonal/reduced.c \
-  'mine[4] = coupling;' \
-  'mine[4] = 0;' \
   '2 mpi/reduced'
 mutation "cuts looked for from above only" src/tridiagonal/chains.c \
   'for (PetscInt dir = 0; dir < 2; dir++) {' \
@@ -285,6 +281,7 @@ if [ -n "$dry" ]; then
   echo "${#names[@]} mutations, $wrong not found"
   exit $((wrong > 0))
 fi
+{ # read as a whole, so that the script may be edited while it runs
 work=$root/build-mutations copy=$root/build-mutations/source # below the sources, as their build folder is: a compiler cache knows the files
 build=$copy/build log=$work/log
 find_petsc
@@ -355,4 +352,5 @@ done
 rows+=$'\n'"${#names[@]} mutations, $wrong not caught"
 echo "${rows##*$'\n'}"
 if [ -n "$table" ]; then printf '%s\n' "$rows" >"$table"; fi
-[ $wrong -eq 0 ]
+exit $((wrong > 0))
+}

@@ -449,6 +449,24 @@ static PetscErrorCode Heights(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A rank whose only row lies in a plane hands it over, with what the other planes have in it */
+static PetscErrorCode HandOvers(void)
+{
+  const int planes[3][2] = {
+    {1, 1},
+    {1, 1},
+    {1, 1}
+  };
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 12; k++) {
+    const PetscInt dim = 2 + k % 2, n[3] = {6, 7, dim > 2 ? 5 : 1};
+
+    PetscCall(RunCase(dim, n, planes, k < 8 ? PLANES : PLANES | SLOPES, 1, k / 2 % (int)dim, 1 + k / 6, 0));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* |f - A u| / (|A| |u| + |f|) in the largest norm, which on devices was 1.5e-14 for interfaces whose values came in by the right-hand sides of lines with slow decay */
 static PetscErrorCode Residual(void)
 {
@@ -540,6 +558,7 @@ int main(int argc, char **argv)
   }
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
   PetscCall(Heights());
+  PetscCall(HandOvers());
   PetscCall(Larger(quick));
   if (!quick) PetscCall(Residual());
   PetscCall(Errors());
