@@ -57,9 +57,9 @@ static PetscErrorCode Run(PetscInt dim, const char half[], PetscInt dof, PCBCRPo
   const PetscReal eps = precision == PCBCRPOISSON_PRECISION_SINGLE || sizeof(PetscReal) < sizeof(double) ? (PetscReal)2e-5 : (PetscReal)2e-13;
   char            ends[7];
   TestProblem     p = {
-        .dim = dim, .n = {dim == 1 ? 41 : 13, 11, 8},
-            .dof = dof, .ends = ends, .a = {1, 1.5, 0.75},
-            .scale = 2, .contrast = 0.5
+        .dim = dim, .n = {dim == 1 ? 41 : 13, 11,  8   },
+             .dof = dof, .ends = ends, .a = {1,                  1.5, 0.75},
+             .scale = 2, .contrast = 0.5
   };
   Case               c;
   PC                 pc;
@@ -172,9 +172,11 @@ int main(int argc, char **argv)
     for (PetscInt i = 0; i < np; ++i) {
       for (PetscInt j = 0; j < (dim > 1 ? np : 1); ++j) {
         const PetscInt k = (i + 3 * j) % np; /* each pair along z with each along x and y */
-        TestProblem    p = {.dim = dim, .n = {13, 11, 8}};
-        PetscInt       parts[3] = {0, 0, 0};
-        char           half[7];
+        TestProblem    p = {
+             .dim = dim, .n = {13, 11, 8}
+        };
+        PetscInt parts[3] = {0, 0, 0};
+        char     half[7];
 
         PetscCall(PetscSNPrintf(half, sizeof(half), "%s%s%s", pairs[i], dim > 1 ? pairs[j] : "", dim > 2 ? pairs[k] : ""));
         for (; TestNextCut(&p, (PetscInt)size, parts); ++number) PetscCall(Run(dim, half, number % 5 == 4 ? 2 : 1, (PCBCRPoissonPrecision)(number % 4 < 2 ? 0 : number % 4 - 1), parts));
