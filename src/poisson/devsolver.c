@@ -28,6 +28,8 @@ typedef struct {
   double        *apartwork; /* what rows apart have in a pass */
   const double  *row[3][3]; /* mixed precision: [low, diag, up][axis] of scale T */
   PetscInt       ncorrect;  /* corrections after the first solve; -1: single precision is not enough, in double from the start */
+  PetscReal     *ones[2];   /* [transpose], BCRComponentOnes(): the solution, and what is removed, of f = 1; NULL: not made */
+  double         onesremoved[2];
 } BCRDeviceComponent;
 
 struct _n_BCRDeviceSolver {
@@ -328,6 +330,8 @@ static PetscErrorCode solver_create(BCRSolver s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode ones_create(BCRSolver s, PetscInt transpose, BCRStream stream);
+
 PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
 {
   struct _n_BCRDeviceSolver *d;
@@ -369,6 +373,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
   for (PetscInt m = 0; m < s->dof && d->mixed; m++) {
     if (s->comp[m].core >= 0) PetscCall(refine_count(s, m));
   }
+  PetscCall(ones_create(s, 0, d->stream));
   PetscCallBCRCuda(BCRCudaSynchronize(d->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -395,6 +400,7 @@ static PetscErrorCode solver_update(BCRSolver s)
     PetscCall(BCRDeviceRanksSetUp(d->core[c->core]));
     if (d->mixed) PetscCall(refine_count(s, m));
   }
+  PetscCall(ones_create(s, 0, d->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -568,8 +574,8 @@ static PetscErrorCode pass_mixed(BCRSolver s, PetscInt m, const BCRPass *p, BCRS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One real field */
-static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream st, double *removed)
+/* One real field; what the core removes is a constant behind the factors of the axes */
+static PetscErrorCode pass_core(BCRSolver s, PetscInt m, BCRPass *p, BCRStream st, double *removed)
 {
   struct _n_BCRDeviceSolver *ds = s->device;
   BCRDeviceComponent        *d  = &ds->comp[m];
@@ -616,6 +622,62 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
   }
   PetscCallBCRCuda(BCRCudaApartEnd(st, (int)c->napart, d->apart, BCR_REAL_SINGLE, p->es, d->apartwork, p->u));
   if (c->nface || c->nedge) PetscCall(planes_after(p, d, st));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* One real field */
+static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream st, double *removed)
+{
+  const BCRComponent       *c = p->c;
+  const BCRDeviceComponent *d = &s->device->comp[m];
+  BCRCudaBox                box;
+  ptrdiff_t                 packed[3];
+
+  PetscFunctionBegin;
+  PetscCall(pass_core(s, m, p, st, removed));
+  if (!d->ones[p->transpose]) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int x = 0; x < 3; x++) {
+    box.n[x]      = (int)c->N[x];
+    packed[x]     = c->stride[x];
+    box.stride[x] = p->es * c->stride[x];
+  }
+  if (box.n[0] && box.n[1] && box.n[2]) PetscCallBCRCuda(BCRCudaAddScaled(st, &box, BCR_REAL_SINGLE, d->ones[p->transpose], packed, p->u, removed, -1 / d->onesremoved[p->transpose]));
+  PetscCallBCRCuda(BCRCudaScaleValue(st, removed, 1 / d->onesremoved[p->transpose], removed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The solutions for f = 1 of components that need them; waits for them */
+static PetscErrorCode ones_create(BCRSolver s, PetscInt transpose, BCRStream st)
+{
+  struct _n_BCRDeviceSolver *ds = s->device;
+
+  PetscFunctionBegin;
+  for (PetscInt m = 0; m < s->dof; m++) {
+    const BCRComponent *c     = &s->comp[m];
+    BCRDeviceComponent *d     = &ds->comp[m];
+    const PetscInt      n     = PetscMax(1, c->N[0] * c->N[1] * c->N[2]);
+    BCRDeviceArena      arena = {NULL, 0, 0, 0};
+    PetscReal          *f, *there, *ones;
+    BCRPass             p;
+
+    if (!BCRComponentOnes(c, transpose) || d->ones[transpose]) continue;
+    PetscCall(PetscMalloc1(n, &f));
+    PetscCall(BCRComponentOnesRhs(c, transpose, f));
+    PetscCall(BCRDeviceArenaGet(&d->arena, (size_t)n * sizeof(PetscReal), "tables", &ones));
+    PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(PetscReal), "a right-hand side of ones", &there));
+    PetscCallBCRCuda(BCRCudaPut(there, f, (size_t)n * sizeof(PetscReal), st));
+    p.c         = c;
+    p.transpose = transpose;
+    p.es        = 1;
+    p.f         = there;
+    p.u         = ones;
+    if (ds->windows) PetscCall(BCRTransportWindowBegin(ds->transport, 0, 0));
+    PetscCall(pass_core(s, m, &p, st, ds->removed + m * BCR_PARTS));
+    PetscCallBCRCuda(BCRCudaGet(&d->onesremoved[transpose], ds->removed + m * BCR_PARTS, sizeof(double), st));
+    d->ones[transpose] = ones;
+    PetscCall(PetscFree(f));
+    PetscCall(BCRDeviceArenaFree(&arena));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -667,6 +729,7 @@ static PetscErrorCode solver_launch(BCRSolver s, BCRStream stream, PetscBool tra
     PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT " and %" PetscInt_FMT " of this axis do not have the same sign", 'x' + (int)c->badaxis, c->badrow,
                c->badrow + 1);
   }
+  PetscCall(ones_create(s, l.call.transpose ? 1 : 0, stream));
   if (s->device->windows) PetscCall(BCRTransportWindowBegin(s->device->transport, 0, 0));
   s->device->slots = PetscMin(nrhs, BCR_SLOTS);
   if (nrhs > BCR_SLOTS) PetscCall(solve_launch(&l, stream)); /* a graph of that many would not be any faster */

@@ -194,7 +194,7 @@ static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
 {
   PetscFunctionBegin;
   c->badaxis = -1;
-  for (int t = 0; t < 2; t++) c->prescale[t] = c->postscale[t] = PETSC_FALSE;
+  for (int t = 0; t < 2; t++) c->prescale[t] = c->postscale[t] = c->weighted[t] = PETSC_FALSE;
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(c, d);
     const PetscInt n = x->n, here = c->op.axis[d].n, first = d == c->slab ? c->first : 0;
@@ -221,7 +221,10 @@ static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
       if (x->end[1] == BCR_END_NEUMANN) h[n - 1] = .5;
     }
     for (int t = 0; t < 2; t++) {
-      for (PetscInt i = 0; i < n; i++) v[i] = 1 / (t ? h[i] : (x->weight ? (double)x->weight[i] : 1.));
+      for (PetscInt i = 0; i < n; i++) {
+        v[i] = 1 / (t ? h[i] : (x->weight ? (double)x->weight[i] : 1.));
+        if (v[i] != 1) c->weighted[t] = PETSC_TRUE;
+      }
       BCRCallElse(BCRFactorsSet(here, v + first, &c->pre[t][d], &c->prescale[t]), (void)PetscFree2(h, v));
       for (PetscInt i = 0; i < n; i++) v[i] = t ? h[i] / (x->weight ? (double)x->weight[i] : 1.) : 1;
       BCRCallElse(BCRFactorsSet(here, v + first, &c->post[t][d], &c->postscale[t]), (void)PetscFree2(h, v));
@@ -237,6 +240,7 @@ static PetscErrorCode BCRComponentSetUp(BCRComponent *c, PetscBool mixed)
   PetscFunctionBegin;
   PetscCheck(c->op.scale != 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The operator is zero: its scale is 0");
   PetscCall(BCRComponentSetWeights(c));
+  c->onesremoved[0] = c->onesremoved[1] = 0;
   PetscCall(BCRPlanesSetUp(c));
   if (mixed && c->core >= 0) PetscCall(BCRRefineSetUp(c));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -458,6 +462,7 @@ PetscErrorCode BCRSolverDestroy(BCRSolver *solver)
       }
       PetscCall(PetscFree3(c->lower[d], c->diag[d], c->upper[d]));
     }
+    for (int t = 0; t < 2; t++) PetscCall(PetscFree(c->ones[t]));
   }
   for (PetscInt m = 0; m < s->dof && s->core; m++) {
     if (s->core[m]) PetscCall(BCRRanksDestroy(&s->core[m]));
@@ -769,6 +774,68 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRComponentOnesRhs(const BCRComponent *c, PetscInt transpose, PetscReal f[])
+{
+  const PetscInt *n = c->N, nx = c->op.axis[0].n, ny = c->op.axis[1].n;
+  PetscReal      *scale = NULL; /* inverted */
+
+  PetscFunctionBegin;
+  if (BCRComponentScaled(c, transpose, PETSC_FALSE)) {
+    scale = c->op.rowscale;
+    if (!scale) {
+      PetscCall(PetscMalloc1(PetscMax(1, nx * ny * c->op.axis[2].n), &scale));
+      PetscCall(BCRDeviceScaleGet(c->op.devscale, scale));
+    }
+  }
+  PetscCall(PetscArrayzero(f, n[0] * n[1] * n[2]));
+  for (PetscInt k = 0; k < c->op.axis[2].n; k++) {
+    for (PetscInt j = 0; j < ny; j++) {
+      PetscReal *row = f + c->start + j * c->stride[1] + k * c->stride[2];
+
+      for (PetscInt i = 0; i < nx; i++) row[i] = scale ? 1 / scale[i + nx * (j + ny * k)] : 1;
+    }
+  }
+  for (PetscInt b = 0; b < c->napart; b++) f[c->apartat[b]] = 0;
+  if (scale != c->op.rowscale) PetscCall(PetscFree(scale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRPassOnesBegin(BCRComponent *c, PetscInt transpose, PetscReal **f)
+{
+  const PetscInt n = PetscMax(1, c->N[0] * c->N[1] * c->N[2]);
+
+  PetscFunctionBegin;
+  if (!c->ones[transpose]) PetscCall(PetscMalloc1(n, &c->ones[transpose]));
+  PetscCall(PetscMalloc1(n, f));
+  PetscCall(BCRComponentOnesRhs(c, transpose, *f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* u less its part that comes from a constant in f; *removed becomes that constant */
+static PetscErrorCode BCRPassOnes(BCRSolver s, BCRComponent *c, const BCRPass *p, PetscReal *removed)
+{
+  const PetscInt n = c->N[0] * c->N[1] * c->N[2], t = p->transpose;
+
+  PetscFunctionBegin;
+  if (c->onesremoved[t] == 0) {
+    BCRPass              q = *p;
+    PetscReal           *f = NULL, m;
+    const PetscErrorCode ierr = BCRPassOnesBegin(c, t, &f);
+
+    if (s->slabs.comm != MPI_COMM_NULL) BCRCallElse(BCRFaultShare(s->slabs.comm, ierr, "has no memory for the solution of a constant right-hand side"), (void)PetscFree(f));
+    else PetscCall(ierr);
+    q.es = 1;
+    q.f  = f;
+    q.u  = c->ones[t];
+    BCRCallElse(BCRPassSolve(s, &q, &m), (void)PetscFree(f));
+    PetscCall(PetscFree(f));
+    c->onesremoved[t] = (double)m;
+  }
+  *removed = (PetscReal)((double)*removed / c->onesremoved[t]);
+  for (PetscInt i = 0; i < n; i++) p->u[i * p->es] -= *removed * c->ones[t][i];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
   PetscFunctionBegin;
@@ -803,6 +870,7 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
         p.f         = (const PetscReal *)(fr + m) + part;
         p.u         = (PetscReal *)(ur + m) + part;
         PetscCall(BCRPassSolve(s, &p, &removed[part]));
+        if (BCRComponentOnes(p.c, p.transpose)) PetscCall(BCRPassOnes(s, &s->comp[m], &p, &removed[part]));
       }
       s->removed = PetscMax(s->removed, PetscSqrtReal(removed[0] * removed[0] + removed[1] * removed[1]));
     }
@@ -870,6 +938,9 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
       }
     }
     info->tables += (size_t)c->nedge * sizeof(BCREdge);
+    for (int t = 0; t < 2; t++) {
+      if (c->ones[t]) info->tables += (size_t)(c->N[0] * c->N[1] * c->N[2]) * sizeof(PetscReal);
+    }
     if (BCROperatorScaled(&c->op)) {
       info->workspace += box * sizeof(PetscReal);
       per += c->op.left ? 1 : 2;

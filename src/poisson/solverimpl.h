@@ -39,15 +39,18 @@ typedef struct {
   PetscInt    core;                   /* which of the solver's cores; -1: the box is empty */
   PetscInt    nface, nedge;
   BCRFace     face[6];
-  BCREdge    *edge;                  /* those that depend on others behind them */
-  PetscInt    edgestart[9];          /* first edge of each group of edges that do not depend on one another */
-  BCRFactors  pre[2][3], post[2][3]; /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
-  PetscBool   prescale[2], postscale[2];
+  BCREdge    *edge;                          /* those that depend on others behind them */
+  PetscInt    edgestart[9];                  /* first edge of each group of edges that do not depend on one another */
+  BCRFactors  pre[2][3], post[2][3];         /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
+  PetscBool   prescale[2], postscale[2];     /* on this rank */
+  PetscBool   weighted[2];                   /* prescale on some rank */
   PetscInt    badaxis, badrow;               /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
   double     *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
   double      beyond[2];                     /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have then */
   PetscInt    napart, *apartat;              /* rows apart: nodes of the whole grid, */
   PetscReal  *apartinv, *apartwork;          /* 1 over their diagonals, and, in a solve, their solution */
+  PetscReal  *ones[2];                       /* [transpose]: see BCRComponentOnes(); the nodes of the rank's part of the grid */
+  double      onesremoved[2];                /* 0: ones is not set */
   double      norm;                          /* bound on the largest row sum of |scale (T + shift)| */
 } BCRComponent;
 
@@ -106,6 +109,17 @@ typedef struct {
   ptrdiff_t           es;    /* node numbers times this may be more than a PetscInt holds: parts of complex numbers are two of each */
   PetscBool           moves; /* some plane node adds to the box's right-hand side */
 } BCRPass;
+
+/* A singular operator whose right-hand side has factors of the axes, W^-1 (transposed H^-1): what the core removes is a constant behind these, in terms of f no constant. That makes u = M f
+   unsymmetric where A is symmetric (half rows). With ones the solution for f = 1 (S where rows are scaled) and m(f) what is removed, M f - m(f)/m(1) ones is the solution for f less
+   the constant m(f)/m(1). */
+static inline PetscBool BCRComponentOnes(const BCRComponent *c, PetscInt transpose)
+{
+  return c->op.singular && c->core >= 0 && c->weighted[transpose] ? PETSC_TRUE : PETSC_FALSE;
+}
+/* solver.c: that right-hand side, at all nodes of the rank */
+PETSC_INTERN
+PetscErrorCode BCRComponentOnesRhs(const BCRComponent *c, PetscInt transpose, PetscReal f[]);
 
 /* Factors 1/S before and after the solve; A = S B has them at one end only */
 static inline PetscBool BCRComponentScaled(const BCRComponent *c, PetscInt transpose, PetscBool after)

@@ -402,7 +402,7 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
     }
     MatrixApply(p, A, transpose, -1, x, r[c], c ? NULL : sums);
   }
-  if (p->singular) { /* what is left is a multiple of W (of H for the transpose) over the box, times the row scaling */
+  if (p->singular) { /* what is left is a constant over the box, times the row scaling */
     double   sum[2] = {0, 0}, vmax = 0;
     PetscInt boxes = 0;
 
@@ -410,9 +410,9 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
       for (PetscInt j = 0; j < p->n[1]; j++) {
         for (PetscInt i = 0; i < p->n[0]; i++, boxes++) {
           const PetscInt at = i + p->line[0].low + p->N[0] * (j + p->line[1].low + p->N[1] * (k + p->line[2].low));
-          const double   s = p->rowscale && !p->op.left ? p->rowscale[boxes] : 1, t = p->rowscale && !(p->op.left && transpose) ? p->rowscale[boxes] : 1, h = p->line[0].h[i] * p->line[1].h[j] * p->line[2].h[k];
+          const double   s = p->rowscale && !p->op.left ? p->rowscale[boxes] : 1, t = p->rowscale && !(p->op.left && transpose) ? p->rowscale[boxes] : 1;
 
-          target[at] = t * (transpose ? h : p->line[0].w[i] * p->line[1].w[j] * p->line[2].w[k]);
+          target[at] = t;
           weight += target[at] * target[at];
           for (int c = 0; c < 2; c++) {
             const double v = s * (double)(c ? PetscImaginaryPart(u[at * dof]) : PetscRealPart(u[at * dof]));

@@ -58,6 +58,8 @@ BCR_CUDA_API int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_sin
 BCR_CUDA_API int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *u, const double *const w[3], double *partial, double *sum);
 /* u = (u_from) + factor * *value, out of place if from != u */
 BCR_CUDA_API int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int single, const void *from, void *u, const double *value, double factor);
+/* u += factor * *value * from */
+BCR_CUDA_API int BCRCudaAddScaled(BCRStream stream, const BCRCudaBox *box, int single, const void *from, const ptrdiff_t fs[3], void *u, const double *value, double factor);
 BCR_CUDA_API int BCRCudaScaleValue(BCRStream stream, const double *from, double factor, double *to); /* one number */
 
 /* Nodes of a plane of boundary rows beside the box (src/poisson/planes.c); vectors of the type of single, nodes es apart */

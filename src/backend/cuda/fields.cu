@@ -132,6 +132,28 @@ int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int single, const v
   return bcr_done();
 }
 
+template <typename T>
+__global__ void add_scaled(BCRCudaBox b, const T *__restrict__ from, ptrdiff_t s0, ptrdiff_t s1, ptrdiff_t s2, T *u, const double *value, double factor)
+{
+  const int    i = blockIdx.x * blockDim.x + threadIdx.x;
+  const double v = factor * *value;
+
+  if (i >= b.n[0]) return;
+  for (int k = blockIdx.z; k < b.n[2]; k += gridDim.z) {
+    for (int j = blockIdx.y; j < b.n[1]; j += gridDim.y) {
+      const ptrdiff_t o = i * b.stride[0] + j * b.stride[1] + k * b.stride[2];
+
+      u[o] = (T)((double)u[o] + v * (double)from[i * s0 + j * s1 + k * s2]);
+    }
+  }
+}
+
+int BCRCudaAddScaled(BCRStream stream, const BCRCudaBox *box, int single, const void *from, const ptrdiff_t fs[3], void *u, const double *value, double factor)
+{
+  BCR_CUDA_TYPE(single, add_scaled<<<grid3(box->n, 128), 128, 0, bcr_stream(stream)>>>(*box, (const T *)from, fs[0], fs[1], fs[2], (T *)u, value, factor));
+  return bcr_done();
+}
+
 static __global__ void scale_value(const double *from, double factor, double *to)
 {
   *to = factor * *from;
