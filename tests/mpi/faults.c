@@ -53,6 +53,7 @@ static PetscErrorCode Assemble(Case what, PetscInt dim, const PetscInt n[3], Pet
   PetscFunctionBegin;
   if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b, b, DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, da));
   else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b, b, b, DMDA_STENCIL_STAR, n[0], n[1], n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetFromOptions(*da));
   PetscCall(DMSetUp(*da));
   PetscCall(DMCreateMatrix(*da, A));
   PetscCall(DMDAGetLocalInfo(*da, &info));
@@ -220,6 +221,7 @@ static PetscErrorCode Exact(void)
       const PetscReal small = (PetscReal)(kind ? 1e-4 : 1e-2), large = dim == 1 ? 0 : (PetscReal)3e6;
 
       PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n[0], n[1], dim == 1 ? PETSC_DECIDE : 1, dim == 1 ? 1 : PETSC_DECIDE, 1, 1, NULL, NULL, &da));
+      PetscCall(DMSetFromOptions(da));
       PetscCall(DMSetUp(da));
       PetscCall(DMCreateMatrix(da, &A));
       PetscCall(DMDAGetLocalInfo(da, &info));
@@ -275,6 +277,7 @@ static PetscErrorCode Exact(void)
       DMDALocalInfo  info;
 
       PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, 1, 1, 1, NULL, NULL, &da));
+      PetscCall(DMSetFromOptions(da));
       PetscCall(DMSetUp(da));
       PetscCall(DMCreateMatrix(da, &A));
       PetscCall(DMDAGetLocalInfo(da, &info));
