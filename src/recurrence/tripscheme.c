@@ -129,11 +129,13 @@ static PetscErrorCode TriCreate_PScheme(BCRTriLocal t)
   if (s->periodic) {
     const PetscInt lines = s->perline ? t->lines : 1;
     double        *work[4];
+    PetscErrorCode ierr = PETSC_SUCCESS;
 
     PetscCall(PetscMalloc5(lines, &P->near, lines, &P->far, lines, &P->column, 3 * (size_t)lines, &P->edge, s->inner, &P->z));
     PetscCall(PetscMalloc4(P->rows, &work[0], P->rows, &work[1], P->rows, &work[2], P->rows, &work[3]));
-    for (PetscInt l = 0; l < lines; l++) PetscCall(Border(t, P, l, &F, work[0], work[1], work[2], work[3]));
+    for (PetscInt l = 0; l < lines && !ierr; l++) ierr = Border(t, P, l, &F, work[0], work[1], work[2], work[3]);
     PetscCall(PetscFree4(work[0], work[1], work[2], work[3]));
+    PetscCall(ierr);
   }
   PetscCall(BCRPartsGetSizes(P->parts, &parts, &length, &growing));
   t->info.flops = (s->periodic ? 11. : 9.) * s->inner * s->n * s->outer;

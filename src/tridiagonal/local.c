@@ -31,7 +31,7 @@ PetscErrorCode BCRTriRange(const BCRTriSpec *spec, int single, PetscInt line, Pe
   char         where[128] = "Lines";
 
   PetscFunctionBegin;
-  if (size == 0 || (size < BCRTriTiny(single) && unit < HUGE_VAL && size * unit <= eps * eps)) {
+  if (size == 0 || (size < BCRTriTiny(single) && unit < HUGE_VAL && size * unit <= (size < least ? eps / 16 : eps * eps))) {
     *x = 0;
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -160,12 +160,12 @@ static inline PetscBool BCRTriSameAsBefore(const BCRTriSpec *spec, PetscInt l)
   return (PetscBool)(l > 0 && spec->rows && !memcmp(&spec->rows[l], &spec->rows[l - 1], sizeof(*spec->rows)));
 }
 
-/* this rank's part of the set-up: local solver, responses, rows of the reduced system */
-static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, double *low, double *diag, double *up)
+/* this rank's part of the set-up: local solver, responses, rows of the reduced system. w: [4*n] work; kept: [4*keep*sets] */
+static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, PetscInt keep, double *w, double *kept, double *low, double *diag, double *up)
 {
-  const PetscInt n = spec->n, sets = t->sets, keep = PetscMin(n / RESPONSE_EARLY, n - 2);
+  const PetscInt n = spec->n, sets = t->sets;
   BCRTriSpec     own = *spec, closed = *spec; /* without and with the couplings out of the rank */
-  double        *w, *kept, c[3], S[4];
+  double         c[3], S[4];
 
   PetscFunctionBegin;
   own.periodic    = PETSC_FALSE;
@@ -190,7 +190,6 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
     PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
   }
   PetscCall(PetscMalloc1(4 * (size_t)sets, &t->schur));
-  PetscCall(PetscMalloc2(4 * (size_t)n, &w, 4 * (size_t)keep * (size_t)sets + 1, &kept));
   for (PetscInt l = 0; l < sets; l++) { /* how far the responses reach; they mostly reach few rows: keeps that many */
     double *k = kept + 4 * (size_t)keep * (size_t)l;
 
@@ -225,7 +224,6 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
     for (PetscInt j = 0; j < t->mfirst; j++) t->vfirst[BCRTriAt(t, l, j, t->mfirst)] = (PetscReal)r[2][j];
     for (PetscInt j = 0; j < t->mlast; j++) t->vlast[BCRTriAt(t, l, j, t->mlast)] = (PetscReal)r[3][j - t->mlast];
   }
-  PetscCall(PetscFree2(w, kept));
   for (PetscInt l = 0; l < t->lines; l++) {
     const PetscInt set = sets == 1 ? 0 : l;
 
@@ -299,12 +297,12 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
 
 static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options)
 {
-  const PetscInt rows   = PetscMin(spec->n, 2);
+  const PetscInt rows = PetscMin(spec->n, 2), keep = PetscMax(PetscMin(spec->n / RESPONSE_EARLY, spec->n - 2), 0);
   const size_t   values = (size_t)spec->inner * (size_t)spec->outer, m = (size_t)rows * values;
   BCRTriFault    fault = {PETSC_SUCCESS, ""};
   BCRReducedInfo info;
   PetscErrorCode ierr;
-  double        *low, *diag, *up;
+  double        *low, *diag, *up, *w = NULL, *kept = NULL;
   PetscReal      eps;
 
   PetscFunctionBegin;
@@ -317,8 +315,10 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   PetscCall(PetscCalloc3(m, &low, m, &diag, m, &up));
   if (rows && t->lines) {
     PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault));
-    ierr = BCRTriCreateRows(t, spec, options, low, diag, up);
+    ierr = PetscMalloc2(4 * (size_t)spec->n, &w, 4 * (size_t)keep * (size_t)t->sets + 1, &kept);
+    if (!ierr) ierr = BCRTriCreateRows(t, spec, options, keep, w, kept, low, diag, up);
     PetscCall(PetscPopErrorHandler());
+    PetscCall(PetscFree2(w, kept));
     if (ierr && !fault.code) fault.code = ierr;
   }
   ierr = BCRTriAgree(t, &fault);

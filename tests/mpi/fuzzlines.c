@@ -5,7 +5,7 @@
 
   ranks: 1 2 3 4
 
-  Options: -cases 100, -seed 1, -first 0 (a failure names its case: -seed S -first K -cases 1 repeats it alone), -long (10 times as many), -say (each case)
+  Options: -cases 300, -seed 1, -first 0 (a failure names its case: -seed S -first K -cases 1 repeats it alone), -long (10 times as many), -say (each case)
 */
 #include "tests/petsc/testing.h"
 #include "tests/check.h"
@@ -623,7 +623,7 @@ static PetscErrorCode One(PetscInt seed, PetscInt number, PetscBool say)
 
 int main(int argc, char **argv)
 {
-  PetscInt    cases = 100, seed = 1, first = 0;
+  PetscInt    cases = 300, seed = 1, first = 0;
   PetscBool   full = PETSC_FALSE, say = PETSC_FALSE;
   PetscMPIInt rank;
 
