@@ -1,16 +1,18 @@
 /*
   ranks: 1 2 3 4
 
-  A fuzz of PCBCRPOISSON and KSPBCRPOISSON: random operators of every form, and of forms that the library does not solve, in random sequences of
-  solves on the same objects, against dense elimination. What counts is the true residual: an answer that is reported as converged has to be right, an operator that
-  the documentation promises to solve has to be solved, every error has to be raised on all ranks, and nothing may hang.
+  A fuzz of PCBCRPOISSON and KSPBCRPOISSON: random operators of every form, and of forms that the library does not
+  solve, in random sequences of solves on the same objects, against dense elimination. What counts is the true residual:
+  an answer that is reported as converged has to be right, an operator that the documentation promises to solve has to
+  be solved, every error has to be raised on all ranks, and nothing may hang.
 
       -cases N    how many cases (default: as many as take a few seconds); -long: 50 times as many
       -first K    the number of the first case: with -cases 1 that case alone
       -seed S     another sequence of cases
       -verbose    each case, each step and each answer
 
-  Every rank draws the same numbers and has the whole matrix, dense, one for each component (the components are not coupled). Rank 0 eliminates it and judges.
+  Every rank draws the same numbers and has the whole matrix, dense, one for each component (components are not
+  coupled). Rank 0 eliminates it and judges.
 */
 #include "tests/petsc/testing.h"
 #include "tests/check.h"
@@ -69,11 +71,11 @@ enum {
 };
 
 typedef struct {
-  char   end[2];   /* d, c, D, n as in TestProblem; p; h: n with half rows; r: a plane of kept Dirichlet rows; e: one whose columns are eliminated */
+  char   end[2];   /* d, c, D, n, p, r as in TestProblem; h: n with half rows; e: r, columns eliminated */
   double a;        /* coupling */
   double stretch;  /* spacings exp(stretch s), s between -1 and 1; 0: uniform */
   char   spacings; /* s: smooth, r: rough */
-  double robin[2]; /* what is added to the diagonal of end rows, in units of the coupling there: convective walls, penalties */
+  double robin[2]; /* added to the diagonal of end rows, in units of the coupling there: convective walls, penalties */
 } Axis;
 
 typedef enum {
@@ -346,7 +348,7 @@ static void DrawCase(PetscInt seed, PetscInt number, PetscInt size, Case *c)
   c->uneven      = OneIn(d, 4);
   c->patternonly = OneIn(d, 2);
   c->mattype     = MATAIJ;
-  if (OneIn(d, 8)) c->mattype = OneIn(d, 2) ? MATBAIJ : MATSBAIJ; /* sbaij becomes baij where the matrix is not symmetric */
+  if (OneIn(d, 8)) c->mattype = OneIn(d, 2) ? MATBAIJ : MATSBAIJ; /* sbaij: where the matrix is symmetric */
   plain      = OneIn(d, 2);
   c->nsteps  = OneIn(d, 3) ? 1 : 1 + RollInt(d, MAX_STEPS);
   c->nsolves = 1 + RollInt(d, 3);
@@ -484,7 +486,7 @@ static double Spacing(const Operator *op, PetscInt d, PetscInt n, PetscInt i) /*
   return exp(x->stretch * (x->spacings == 's' ? sin(6.283 * (double)i / (double)n) : Hash(op->salt, (uint64_t)d + 10, (uint64_t)i)));
 }
 
-/* The coefficient halfway between a node and the next along d, the same from both sides; at: twice the place on each axis */
+/* The coefficient halfway between a node and the next, the same from both sides; at: twice the place on each axis */
 static double Coefficient(const Case *c, const Operator *op, const PetscInt at[3])
 {
   double t[3];
@@ -684,7 +686,7 @@ static PetscBool Promised(const Case *c, const Operator *op)
     if (x->stretch > 3) return PETSC_FALSE;
     if (!x->stretch && !x->robin[0] && !x->robin[1]) continue;
     if (x->end[0] == 'p') return PETSC_FALSE;
-    if (x->robin[0] > 1e6 || x->robin[1] > 1e6) return PETSC_FALSE; /* what it adds is exact, but row sums are not any more */
+    if (x->robin[0] > 1e6 || x->robin[1] > 1e6) return PETSC_FALSE; /* row sums are lost */
     ++general;
   }
   return general <= 1 && low > 1e-6 * high ? PETSC_TRUE : PETSC_FALSE;
@@ -916,7 +918,8 @@ typedef struct {
   double error;    /* largest error / largest entry, where A is regular; else 0 */
 } Verdict;
 
-/* size: |A| |x| + |b|, xsize: |x|. Of a singular matrix, what the right-hand side has beyond its range may be taken out along any of the vectors that a solver may know; the best one counts */
+/* size: |A| |x| + |b|, xsize: |x|. Of a singular matrix, what the right-hand side has beyond its range may be taken out
+   along any of the vectors that a solver may know; the best one counts */
 static void Judge(const Reference *r, PetscBool transpose, const double *b, const double *x, double size, double xsize, double *work, Verdict *v)
 {
   const PetscInt N   = r->N;
@@ -966,6 +969,7 @@ typedef struct {
   double     *b, *x;                  /* COLUMNS x 2 (real, imaginary part) x dof x N, natural */
   double     *work;                   /* 2 N */
   PetscBool   failed, erred;          /* erred: some call before returned an error */
+  char        where[128];             /* which call of the library is judged */
 } Run;
 
 static struct {
@@ -980,7 +984,7 @@ static void Fail(Run *r, const char *format, ...)
   r->failed = PETSC_TRUE;
   ++TestFailed;
   if (r->rank) return;
-  printf("FAILED: ");
+  printf("FAILED: %s: ", r->where);
   va_start(args, format);
   (void)vprintf(format, args);
   va_end(args);
@@ -1185,7 +1189,7 @@ static PetscErrorCode SetStep(Run *r, const Step *s)
     PetscCallMPI(MPI_Bcast(ref->null[0], (PetscMPIInt)c->N, MPI_DOUBLE, 0, r->comm));
     PetscCallMPI(MPI_Bcast(ref->null[1], (PetscMPIInt)c->N, MPI_DOUBLE, 0, r->comm));
     singular = (PetscBool)(singular || ref->singular);
-    for (PetscInt k = 0; k < s->op[m].ndefects; ++k) exact = PETSC_FALSE; /* a null space of more than one dimension is not found out */
+    for (PetscInt k = 0; k < s->op[m].ndefects; ++k) exact = PETSC_FALSE; /* it may have more null vectors */
     for (PetscInt a = 0; a < c->dim; ++a)
       if (s->op[m].axis[a].a == 0) exact = PETSC_FALSE;
   }
@@ -1259,8 +1263,9 @@ typedef enum {
 } How;
 static const char *const HowNames[] = {"solve", "transposed", "several columns", "in place", "with a guess"};
 
-/* Whether right-hand sides have to be consistent, if the operator is singular: its null space may have more dimensions than one, or the row scales are not
-   known for sure (one axis alone: an end row of cells is half of one of nodes), or a Krylov method is given them, some of which call a breakdown convergence then */
+/* Whether right-hand sides have to be consistent, if the operator is singular: its null space may have more dimensions
+   than one, or the row scales are not known for sure (one axis alone: an end row of cells is half of one of nodes), or a
+   Krylov method is given them, some of which call a breakdown convergence then */
 static PetscBool Consistent(const Case *c, const Operator *op, const Solver *solver)
 {
   PetscInt axes = 0;
@@ -1288,7 +1293,7 @@ static void DrawRightHandSides(Run *r, const Step *s, const Solver *solver, Pets
         double    *b   = r->b + ((k * 2 + f) * c->dof + m) * c->N;
         Reference *ref = &r->ref[m];
 
-        if (kind < 5 || (ref->singular && Consistent(c, &s->op[m], solver))) { /* that of a known solution */
+        if (kind < 5 || (ref->singular && (kind == 5 || Consistent(c, &s->op[m], solver)))) { /* that of a known solution */
           for (PetscInt i = 0; i < c->N; ++i) r->work[i] = -Roll(d, -1, 1);
           ReferenceResidual(ref, (PetscBool)(how == TRANSPOSE), NULL, r->work, b);
         } else {
@@ -1303,8 +1308,8 @@ static void DrawRightHandSides(Run *r, const Step *s, const Solver *solver, Pets
   }
 }
 
-/* One call of KSPSolve() or one of its kin: right-hand sides r->b, solutions r->x on rank 0. What PETSc keeps of vectors after an error (locks)
-   goes with them */
+/* One call of KSPSolve() or one of its kin: right-hand sides r->b, solutions r->x on rank 0. What PETSc keeps of vectors
+   after an error (locks) goes with them */
 static PetscErrorCode Solve(Run *r, KSP ksp, How how, PetscInt columns, TestCaught *caught, PetscErrorCode *code, KSPConvergedReason *reason)
 {
   const Case    *c    = r->c;
@@ -1397,26 +1402,28 @@ static const char *Verb(double value, double bound)
 }
 
 /* The answers of a solve that returned without an error, on rank 0 */
-static void JudgeAnswers(Run *r, const Step *s, PetscInt stepnumber, PetscInt which, How how, PetscInt columns, KSPConvergedReason reason)
+static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, PetscInt columns, KSPConvergedReason reason)
 {
-  const Case     *c      = r->c;
-  const Solver   *solver = &c->solver[which];
-  const PetscBool direct = (PetscBool)!strcmp(solver->type, KSPPREONLY), single = (PetscBool)(solver->precision == PCBCRPOISSON_PRECISION_SINGLE);
+  const Case     *c        = r->c;
+  const PetscBool direct   = (PetscBool)!strcmp(solver->type, KSPPREONLY);
+  const PetscBool single   = (PetscBool)(solver->precision == PCBCRPOISSON_PRECISION_SINGLE);
   PetscBool       promised = PETSC_TRUE, unpreconditioned = PETSC_FALSE; /* the norm that the KSP looks at */
   double          bound[3] = {1e-13, 1e-11, 0}, rtol = Single() ? 1e-4 : 1e-10;
 
   ++Count.reasons[reason + 20];
   for (PetscInt m = 0; m < c->dof; ++m) promised = (PetscBool)(promised && Promised(c, &s->op[m]));
   if (reason <= 0) {
-    if (promised && direct) Fail(r, "step %d, solver %d, %s: %s", (int)stepnumber, (int)which, HowNames[how], KSPConvergedReasons[reason]);
+    if (promised && direct) Fail(r, "%s", KSPConvergedReasons[reason]);
     return;
   }
-  if (reason == KSP_CONVERGED_ATOL && !strcmp(solver->type, KSPCG) && !Symmetric(c, r->ref)) return; /* PETSc's CG calls a breakdown so, and this one is the user's */
+  /* PETSc's CG calls a breakdown so, and this one is the user's */
+  if (reason == KSP_CONVERGED_ATOL && !strcmp(solver->type, KSPCG) && !Symmetric(c, r->ref)) return;
   if (Refused(c, s)) {
-    Fail(r, "step %d, solver %d, %s: %s, though this matrix has to be refused", (int)stepnumber, (int)which, HowNames[how], KSPConvergedReasons[reason]);
+    Fail(r, "%s, though this matrix has to be refused", KSPConvergedReasons[reason]);
     return;
   }
-  if (direct && !promised && solver->fit != PCBCRPOISSON_FIT_AUTO && solver->fit != PCBCRPOISSON_FIT_EXACT) return; /* a fit that was asked for by name */
+  /* a fit that was asked for by name */
+  if (direct && !promised && solver->fit != PCBCRPOISSON_FIT_AUTO && solver->fit != PCBCRPOISSON_FIT_EXACT) return;
   if (!strcmp(solver->type, KSPFGMRES) || !strcmp(solver->type, KSPBCRPOISSON)) unpreconditioned = PETSC_TRUE;
   if (!strcmp(solver->type, KSPGMRES) && solver->right) unpreconditioned = PETSC_TRUE;
   if (!strcmp(solver->type, KSPCG) && solver->plain) unpreconditioned = PETSC_TRUE;
@@ -1424,7 +1431,7 @@ static void JudgeAnswers(Run *r, const Step *s, PetscInt stepnumber, PetscInt wh
     const double perturbed = 10 * Perturbed(c, s);
 
     if (single || Single()) bound[0] = 3e-6, bound[1] = 1e-4;
-    /* the promise is the error beside the largest row: right-hand sides of rows of very different size are transformed together */
+    /* the promise is the error beside the largest row: rows of very different size are transformed together */
     bound[1] = PetscMax(bound[1], 0.1 * (single ? 6e-8 : 1.1e-16) * Spread(c, r->ref));
     if (solver->precision == PCBCRPOISSON_PRECISION_MIXED) bound[1] = PetscMax(bound[1], 1e-10);
     bound[0] += perturbed;
@@ -1432,13 +1439,13 @@ static void JudgeAnswers(Run *r, const Step *s, PetscInt stepnumber, PetscInt wh
   } else {
     bound[1] = HUGE_VAL; /* what follows depends on the condition */
   }
-  /* These take the preconditioner for linear, which it is to its own rounding only, and go on with a residual that they do not compute anew. What they call
-     the residual is not better than that */
+  /* These take the preconditioner for linear, which it is to its own rounding only, and go on with a residual that they
+     do not compute anew: what they call the residual is not better than that */
   if (single && !strcmp(solver->type, KSPGMRES)) rtol = PetscMax(rtol, 1e-8);
   if (!strcmp(solver->type, KSPBCGS)) rtol = PetscMax(rtol, single ? 1e-7 : 1e-8);
   for (PetscInt m = 0; m < c->dof && single; ++m)
     for (PetscInt a = 0; a < c->dim; ++a)
-      if (s->op[m].axis[a].stretch > 3) return;                                                                   /* couplings of one axis differ by more than single precision has digits */
+      if (s->op[m].axis[a].stretch > 3) return;                                                                   /* more than 7 digits between couplings */
   if (single && !Single() && Spread(c, r->ref) > 1e6 && strcmp(solver->type, KSPCG) && !unpreconditioned) return; /* has 7 digits */
   /* the others solve column after column, and the reason is that of the last */
   for (PetscInt k = direct || !strcmp(solver->type, KSPBCRPOISSON) ? 0 : columns - 1; k < columns; ++k) {
@@ -1476,9 +1483,11 @@ static void JudgeAnswers(Run *r, const Step *s, PetscInt stepnumber, PetscInt wh
         TestLargest(&Count.worst[p][2], v.error / condition);
       }
       if (v.backward <= bound[0] && v.row <= bound[1] && v.error <= bound[2]) continue;
-      Fail(r, "step %d, solver %d, %s, column %d, component %d: %s, backward error %.3g (bound %.1g)%s, of a row %.3g (%.1g)%s, error %.3g (%.1g)%s, condition %.3g%s%s, %s", (int)stepnumber, (int)which, HowNames[how], (int)k, (int)f,
-           KSPConvergedReasons[reason], v.backward, bound[0], Verb(v.backward, bound[0]), v.row, bound[1], Verb(v.row, bound[1]), v.error, bound[2], Verb(v.error, bound[2]), condition, ref->near ? ", (nearly) singular" : "",
-           promised ? ", promised" : "", solver->type);
+      Fail(r,
+           "%s, column %d, component %d, backward error %.3g (bound %.1g)%s, of a row %.3g (%.1g)%s,"
+           " error %.3g (%.1g)%s, condition %.3g%s%s",
+           KSPConvergedReasons[reason], (int)k, (int)f, v.backward, bound[0], Verb(v.backward, bound[0]), v.row, bound[1], Verb(v.row, bound[1]), v.error, bound[2], Verb(v.error, bound[2]), condition, ref->near ? ", (nearly) singular" : "",
+           promised ? ", promised" : "");
       return;
     }
   }
@@ -1516,7 +1525,9 @@ static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice
 
   PetscFunctionBegin;
   if (how == COLUMNWISE) columns = COLUMNS;
-  if ((how == IN_PLACE || how == GUESS) && direct == (how == GUESS)) how = SOLVE; /* only preonly overwrites, and it takes no guess */
+  if ((how == IN_PLACE || how == GUESS) && direct == (how == GUESS)) how = SOLVE; /* of preonly, and not of it */
+  PetscCall(PetscSNPrintf(r->where, sizeof(r->where), "step %d, solve %d, solver %d (%s), %s", (int)stepnumber, (int)solve, (int)which, solver->type, HowNames[how]));
+  (void)alarm(300); /* on machines that are busy with other things, too */
   DrawRightHandSides(r, s, solver, columns, how, d);
   if (!r->ksp[which]) PetscCall(CreateSolver(r, solver, &r->ksp[which]));
   PetscCall(Solve(r, r->ksp[which], how, columns, &caught, &code, &reason));
@@ -1526,13 +1537,13 @@ static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice
   codes[2] = (int)reason;
   codes[3] = -(int)reason;
   PetscCallMPI(MPI_Allreduce(codes, all, 4, MPI_INT, MPI_MIN, r->comm));
-  if (verbose && !r->rank) printf("  step %d solve %d, solver %d, %s: %s%s\n", (int)stepnumber, (int)solve, (int)which, HowNames[how], code ? caught.message : "", code ? "" : KSPConvergedReasons[reason]);
-  if (all[0] != -all[1]) Fail(r, "step %d, solver %d, %s: ranks have different error codes, %d to %d: %s", (int)stepnumber, (int)which, HowNames[how], all[0], -all[1], caught.message);
-  else if (all[2] != -all[3]) Fail(r, "step %d, solver %d, %s: ranks have different reasons, %d to %d", (int)stepnumber, (int)which, HowNames[how], all[2], -all[3]);
+  if (verbose && !r->rank) printf("  %s: %s%s\n", r->where, code ? caught.message : "", code ? "" : KSPConvergedReasons[reason]);
+  if (all[0] != -all[1]) Fail(r, "ranks have different error codes, %d to %d: %s", all[0], -all[1], caught.message);
+  else if (all[2] != -all[3]) Fail(r, "ranks have different reasons, %d to %d", all[2], -all[3]);
   else if (code) {
     ++Count.errors[PetscMin((int)code, 199)];
-    if (!ErrorAllowed(c, s, solver)) Fail(r, "step %d, solver %d, %s: error %d for a matrix that is promised to be solved: %s", (int)stepnumber, (int)which, HowNames[how], (int)code, caught.message);
-  } else if (!r->rank) JudgeAnswers(r, s, stepnumber, which, how, columns, reason);
+    if (!ErrorAllowed(c, s, solver)) Fail(r, "error %d for a matrix that is promised to be solved: %s", (int)code, caught.message);
+  } else if (!r->rank) JudgeAnswers(r, s, solver, how, columns, reason);
   failed = r->failed;
   PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, r->comm));
   r->failed = failed ? PETSC_TRUE : PETSC_FALSE;
@@ -1551,7 +1562,6 @@ static PetscErrorCode RunCase(MPI_Comm comm, Case *c, PetscBool verbose)
   PetscCallMPI(MPI_Comm_rank(comm, &r.rank));
   DescribeCase(c);
   if (verbose && !r.rank) printf("%s", Text);
-  (void)alarm(60);
   PetscCall(CreateGrid(&r));
   PetscCall(PetscMalloc3(2 * COLUMNS * c->dof * c->N, &r.b, 2 * COLUMNS * c->dof * c->N, &r.x, 2 * c->N, &r.work));
   for (PetscInt m = 0; m < c->dof; ++m) PetscCall(ReferenceCreate(c->N, &r.ref[m]));
