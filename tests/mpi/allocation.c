@@ -1,5 +1,5 @@
 /*
-  ranks: 2 3
+  ranks: 2
   args: -quick
 
   An allocation of this library's that fails on one rank only: all ranks have an error, none waits for another, and the next set-up of the same object is
