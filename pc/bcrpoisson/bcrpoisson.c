@@ -464,7 +464,8 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
 {
   PetscFunctionBegin;
   PCBCRPoissonOperatorChanged(pc);
-  BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc));
+  /* a KSPSolve() that ends with an error behind PCPreSolve() does not come to PCPostSolve(), and PETSc allows for two such */
+  BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc), pc->presolvedone -= pc->presolvedone ? 1 : 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -727,14 +728,14 @@ static PetscErrorCode PCBCRPoissonApplyRefined(PC pc, PetscBool transpose, Vec x
 static PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y)
 {
   PetscFunctionBegin;
-  PetscCall(PCBCRPoissonApplyRefined(pc, PETSC_FALSE, x, y));
+  BCRCallElse(PCBCRPoissonApplyRefined(pc, PETSC_FALSE, x, y), pc->presolvedone -= pc->presolvedone ? 1 : 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y)
 {
   PetscFunctionBegin;
-  PetscCall(PCBCRPoissonApplyRefined(pc, PETSC_TRUE, x, y));
+  BCRCallElse(PCBCRPoissonApplyRefined(pc, PETSC_TRUE, x, y), pc->presolvedone -= pc->presolvedone ? 1 : 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -283,6 +283,10 @@ static PetscErrorCode refine_count(BCRSolver s, PetscInt m)
   d->ncorrect = -1;
   for (int it = 0; it < 9; it++) {
     if (!(error[it] < best)) break;
+    if (it > 0 && BCRRefineSlow(error[it], best)) { /* double precision from the start */
+      best = error[it];
+      break;
+    }
     best = error[it];
     if (best <= 1e-15) {
       d->ncorrect = it + 1;
@@ -364,7 +368,7 @@ PetscErrorCode BCRDeviceSolverCreate(BCRSolver s)
       if (s->comp[l].core >= 0 && BCRSameCore(&s->comp[l], c)) c->core = s->comp[l].core;
     }
     if (c->core >= 0) continue;
-    PetscCall(core_create(s, c, d->single ? BCR_SINGLE : BCR_DOUBLE, d->stride, d->mixed ? c->norm : 1 / c->op.scale, d->staged, &d->core[d->ncore]));
+    PetscCall(core_create(s, c, d->single ? BCR_SINGLE : BCR_DOUBLE, d->stride, d->mixed ? c->norm : c->factor, d->staged, &d->core[d->ncore]));
     c->core = d->ncore++;
     PetscCall(BCRDeviceRanksKernels(d->core[c->core], &window, &kernels));
     if (window) d->windows = PETSC_TRUE;
@@ -391,7 +395,7 @@ static PetscErrorCode solver_update(BCRSolver s)
     PetscCall(component_tables(s, m));
     if (c->core < 0) continue;
     PetscCall(BCRDeviceRanksSetShift(d->core[c->core], c->op.shift));
-    PetscCall(BCRDeviceRanksSetFactor(d->core[c->core], d->mixed ? (PetscReal)c->norm : 1 / c->op.scale));
+    PetscCall(BCRDeviceRanksSetFactor(d->core[c->core], d->mixed ? (PetscReal)c->norm : c->factor));
     if (d->fallback[c->core]) {
       PetscCall(BCRDeviceRanksSetShift(d->fallback[c->core], c->op.shift));
       PetscCall(BCRDeviceRanksSetFactor(d->fallback[c->core], 1 / c->op.scale));

@@ -274,6 +274,7 @@ PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const
   float              *r    = (float *)s->stage;
   PetscBool           keep = PETSC_FALSE, pending = PETSC_TRUE, zero;
   double              rs, ce, sumg, mean = 0, last = 1, error = 1;
+  PetscBool           slow = PETSC_FALSE;
 
   PetscFunctionBegin;
   s->ncorrect = 0;
@@ -298,7 +299,8 @@ PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const
     keep  = PETSC_TRUE;
     last  = error;
     error = sumr > 0 ? sqrt(sumr) / (sqrt(sumv) + sqrt(sumg)) : sumr; /* keeps a NaN */
-    if (error <= enough || !(error < 0.5 * last)) {
+    if (it > 0 && BCRRefineSlow(error, last)) slow = PETSC_TRUE;
+    if (error <= (slow ? 0.1 : 1) * enough || !(error < 0.5 * last)) {
       pending = PETSC_FALSE;
       break;
     }
@@ -311,7 +313,7 @@ PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const
     if (error * (error / last) < 0.1 * enough) error *= error / last; /* else there were too many corrections: what was measured last holds */
   }
   *removed = (PetscReal)mean;
-  if (!(error <= limit) && isfinite(sumg) && sizeof(PetscReal) > 4) PetscCall(BCRRefineFallback(s, p, v, ldv, removed));
+  if (!(error <= (slow ? enough : limit)) && isfinite(sumg) && sizeof(PetscReal) > 4) PetscCall(BCRRefineFallback(s, p, v, ldv, removed));
   else if (c->op.singular) PetscCall(BCRRefineMean(s, c, v, ldv));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

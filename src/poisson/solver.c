@@ -189,11 +189,21 @@ static PetscErrorCode BCRFactorsSet(PetscInt n, const double v[], BCRFactors *f,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* scales beyond this, or below its inverse, are not left to single precision */
+#define BCR_SINGLE_LEAST 1e-18
+
 /* pre and post: W^-1 and 1; transposed H^-1 and H W^-1 */
-static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
+static PetscErrorCode BCRComponentSetWeights(BCRComponent *c, BCRPrecision precision)
 {
+  double unit = 1; /* 1/scale, where single precision does not reach it: right-hand sides are brought to the box's units before they become single */
+
   PetscFunctionBegin;
   c->badaxis = -1;
+  c->factor  = 1 / c->op.scale;
+  if (precision == BCR_SINGLE && sizeof(PetscReal) > sizeof(float) && !(PetscAbsReal(c->factor) > BCR_SINGLE_LEAST && PetscAbsReal(c->factor) < 1 / BCR_SINGLE_LEAST)) {
+    unit      = 1 / (double)c->op.scale;
+    c->factor = 1;
+  }
   for (int t = 0; t < 2; t++) c->prescale[t] = c->postscale[t] = c->weighted[t] = PETSC_FALSE;
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(c, d);
@@ -224,6 +234,7 @@ static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
       for (PetscInt i = 0; i < n; i++) {
         v[i] = 1 / (t ? h[i] : (x->weight ? (double)x->weight[i] : 1.));
         if (v[i] != 1) c->weighted[t] = PETSC_TRUE;
+        if (d == 0) v[i] *= unit;
       }
       BCRCallElse(BCRFactorsSet(here, v + first, &c->pre[t][d], &c->prescale[t]), (void)PetscFree2(h, v));
       for (PetscInt i = 0; i < n; i++) v[i] = t ? h[i] / (x->weight ? (double)x->weight[i] : 1.) : 1;
@@ -235,14 +246,14 @@ static PetscErrorCode BCRComponentSetWeights(BCRComponent *c)
 }
 
 /* What follows from c->op and may change with it */
-static PetscErrorCode BCRComponentSetUp(BCRComponent *c, PetscBool mixed)
+static PetscErrorCode BCRComponentSetUp(BCRComponent *c, BCRPrecision precision)
 {
   PetscFunctionBegin;
   PetscCheck(c->op.scale != 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The operator is zero: its scale is 0");
-  PetscCall(BCRComponentSetWeights(c));
+  PetscCall(BCRComponentSetWeights(c, precision));
   c->onesremoved[0] = c->onesremoved[1] = 0;
   PetscCall(BCRPlanesSetUp(c));
-  if (mixed && c->core >= 0) PetscCall(BCRRefineSetUp(c));
+  if (precision == BCR_MIXED && c->core >= 0) PetscCall(BCRRefineSetUp(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -275,7 +286,7 @@ static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
     const BCRComponent *c = &s->comp[m];
 
     if (c->core < 0) continue;
-    PetscCall(BCRRanksSetFactor(s->core[c->core], s->options.core.precision == BCR_MIXED ? (PetscReal)c->norm : 1 / c->op.scale));
+    PetscCall(BCRRanksSetFactor(s->core[c->core], s->options.core.precision == BCR_MIXED ? (PetscReal)c->norm : c->factor));
     if (s->fallback[c->core]) PetscCall(BCRRanksSetFactor(s->fallback[c->core], 1 / c->op.scale));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -301,8 +312,6 @@ static PetscErrorCode BCRSolverArrays(BCRSolver s, const BCROperator ops[])
 
 static PetscErrorCode BCRSolverComponents(BCRSolver s, const BCROperator ops[])
 {
-  const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
-
   PetscFunctionBegin;
   for (PetscInt m = 0; m < s->dof; m++) {
     BCRComponent *c = &s->comp[m];
@@ -319,7 +328,7 @@ static PetscErrorCode BCRSolverComponents(BCRSolver s, const BCROperator ops[])
       if (BCRComponentAxis(c, d)->n == 0) c->core = -1;
     }
     PetscCall(BCRComponentSetApart(&ops[m], c));
-    PetscCall(BCRComponentSetUp(c, mixed));
+    PetscCall(BCRComponentSetUp(c, s->options.core.precision));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -530,7 +539,6 @@ static PetscBool BCRSameShape(const BCRComponent *c, const BCROperator *op, Pets
    to be released whatever fails. *shifted: the cores need another shift */
 static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCRComponent *c, BCRAxis before[4], PetscBool *shifted)
 {
-  const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
   const PetscReal shift = c->op.shift;
   PetscReal       gamma;
 
@@ -563,7 +571,7 @@ static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCR
   c->op.shift /= gamma;
   PetscCall(BCRComponentSetApart(op, c));
   *shifted = c->core >= 0 && c->op.shift != shift && !s->device ? PETSC_TRUE : PETSC_FALSE;
-  PetscCall(BCRComponentSetUp(c, mixed));
+  PetscCall(BCRComponentSetUp(c, s->options.core.precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -818,8 +826,8 @@ static PetscErrorCode BCRPassOnes(BCRSolver s, BCRComponent *c, const BCRPass *p
 
   PetscFunctionBegin;
   if (c->onesremoved[t] == 0) {
-    BCRPass              q = *p;
-    PetscReal           *f = NULL, m;
+    BCRPass              q    = *p;
+    PetscReal           *f    = NULL, m;
     const PetscErrorCode ierr = BCRPassOnesBegin(c, t, &f);
 
     if (s->slabs.comm != MPI_COMM_NULL) BCRCallElse(BCRFaultShare(s->slabs.comm, ierr, "has no memory for the solution of a constant right-hand side"), (void)PetscFree(f));

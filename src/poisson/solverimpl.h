@@ -44,6 +44,7 @@ typedef struct {
   BCRFactors  pre[2][3], post[2][3];         /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
   PetscBool   prescale[2], postscale[2];     /* on this rank */
   PetscBool   weighted[2];                   /* prescale on some rank */
+  PetscReal   factor;                        /* what the core multiplies with: 1/scale, or 1 where pre has that */
   PetscInt    badaxis, badrow;               /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
   double     *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
   double      beyond[2];                     /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have then */
@@ -163,6 +164,13 @@ PETSC_INTERN
 void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[]); /* row (j, k) of the core's right-hand side */
 PETSC_INTERN
 void BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[]); /* and of its solution into u; line is overwritten */
+
+/* Near to singular a correction gains little more than a digit, long before rounding, and what is left is in few rows: then the norm of the residual says too little of
+   single rows, and corrections go on to rounding, or the solve to double precision */
+static inline PetscBool BCRRefineSlow(double error, double before)
+{
+  return error > 1e-14 && error > 0.05 * before ? PETSC_TRUE : PETSC_FALSE;
+}
 
 /* refine.c: solves K v = (what BCRPassRowIn gives), v with leading dimensions ldv[0] (rows), ldv[1] (planes) */
 PETSC_INTERN
