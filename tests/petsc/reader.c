@@ -2472,6 +2472,28 @@ static PetscErrorCode Tolerances(void)
     PetscCall(DMDestroy(&da));
     ProblemDestroy(&p);
   }
+  { /* a fit, since one coupling is another: the diagonal of a corner is 2000 roundings larger, of which the mean has nothing */
+    const PetscInt at[] = {20 * 5 + 8, 20 * 5 + 9};
+
+    ProblemDefault(&p, 2, 20, 16, 1);
+    for (int d = 0; d < 2; d++) {
+      p.axis[d].a      = 1;
+      p.axis[d].end[0] = p.axis[d].end[1] = CELL_NEUMANN;
+    }
+    PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
+    for (int r = 0; r < 2; r++) {
+      PetscCall(MatSetValue(A, at[r], at[1 - r], (PetscScalar)-0.25, ADD_VALUES));
+      PetscCall(MatSetValue(A, at[r], at[r], (PetscScalar)0.25, ADD_VALUES));
+    }
+    PetscCall(MatSetValue(A, 0, 0, (PetscScalar)(4000 * eps), ADD_VALUES));
+    PetscCall(Assemble(A));
+    PetscCall(BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops));
+    Report((PetscBool)(strcmp(ops[0].fit, "exact") && !ops[0].singular), "a corner 2000 roundings larger, one coupling another: fit %s, singular %d", ops[0].fit, (int)ops[0].singular);
+    PetscCall(BCROperatorDestroy(dof, &ops));
+    PetscCall(MatDestroy(&A));
+    PetscCall(DMDestroy(&da));
+    ProblemDestroy(&p);
+  }
   for (int s = 0; s < 2; s++) {
     const PetscInt nx = 20, ny = 16;
 
