@@ -818,8 +818,8 @@ static PetscErrorCode BCRPassOnes(BCRSolver s, BCRComponent *c, const BCRPass *p
 
   PetscFunctionBegin;
   if (c->onesremoved[t] == 0) {
-    BCRPass              q = *p;
-    PetscReal           *f = NULL, m;
+    BCRPass              q    = *p;
+    PetscReal           *f    = NULL, m;
     const PetscErrorCode ierr = BCRPassOnesBegin(c, t, &f);
 
     if (s->slabs.comm != MPI_COMM_NULL) BCRCallElse(BCRFaultShare(s->slabs.comm, ierr, "has no memory for the solution of a constant right-hand side"), (void)PetscFree(f));
