@@ -650,6 +650,20 @@ static PetscErrorCode pass_solve(BCRSolver s, PetscInt m, BCRPass *p, BCRStream 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode ones_begin(const BCRComponent *c, PetscInt transpose, BCRStream st, BCRDeviceArena *arena, BCRDeviceArena *scratch, PetscReal **f, PetscReal **there, PetscReal **ones)
+{
+  const PetscInt n = PetscMax(1, c->N[0] * c->N[1] * c->N[2]);
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n, f));
+  PetscCall(BCRComponentOnesRhs(c, transpose, *f));
+  PetscCall(BCRDeviceArenaGet(arena, (size_t)n * sizeof(PetscReal), "tables", ones));
+  PetscCall(BCRDeviceArenaGet(scratch, (size_t)n * sizeof(PetscReal), "a right-hand side of ones", there));
+  PetscCallBCRCuda(BCRCudaPut(*there, *f, (size_t)n * sizeof(PetscReal), st));
+  PetscCallBCRCuda(BCRCudaSynchronize(st));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The solutions for f = 1 of components that need them; waits for them */
 static PetscErrorCode ones_create(BCRSolver s, PetscInt transpose, BCRStream st)
 {
@@ -659,17 +673,16 @@ static PetscErrorCode ones_create(BCRSolver s, PetscInt transpose, BCRStream st)
   for (PetscInt m = 0; m < s->dof; m++) {
     const BCRComponent *c     = &s->comp[m];
     BCRDeviceComponent *d     = &ds->comp[m];
-    const PetscInt      n     = PetscMax(1, c->N[0] * c->N[1] * c->N[2]);
     BCRDeviceArena      arena = {NULL, 0, 0, 0};
-    PetscReal          *f, *there, *ones;
+    PetscReal          *f = NULL, *there = NULL, *ones = NULL;
+    PetscErrorCode      ierr;
     BCRPass             p;
 
     if (!BCRComponentOnes(c, transpose) || d->ones[transpose]) continue;
-    PetscCall(PetscMalloc1(n, &f));
-    PetscCall(BCRComponentOnesRhs(c, transpose, f));
-    PetscCall(BCRDeviceArenaGet(&d->arena, (size_t)n * sizeof(PetscReal), "tables", &ones));
-    PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(PetscReal), "a right-hand side of ones", &there));
-    PetscCallBCRCuda(BCRCudaPut(there, f, (size_t)n * sizeof(PetscReal), st));
+    ierr = ones_begin(c, transpose, st, &d->arena, &arena, &f, &there, &ones);
+    PetscCall(PetscFree(f));
+    if (s->slabs.comm != MPI_COMM_NULL) BCRCallElse(BCRFaultShare(s->slabs.comm, ierr, "has no memory for the solution of a constant right-hand side"), (void)BCRDeviceArenaFree(&arena));
+    else BCRCallElse(ierr, (void)BCRDeviceArenaFree(&arena));
     p.c         = c;
     p.transpose = transpose;
     p.es        = 1;
@@ -679,7 +692,6 @@ static PetscErrorCode ones_create(BCRSolver s, PetscInt transpose, BCRStream st)
     PetscCall(pass_core(s, m, &p, st, ds->removed + m * BCR_PARTS));
     PetscCallBCRCuda(BCRCudaGet(&d->onesremoved[transpose], ds->removed + m * BCR_PARTS, sizeof(double), st));
     d->ones[transpose] = ones;
-    PetscCall(PetscFree(f));
     PetscCall(BCRDeviceArenaFree(&arena));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -947,7 +947,7 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
     }
     info->tables += (size_t)c->nedge * sizeof(BCREdge);
     for (int t = 0; t < 2; t++) {
-      if (c->ones[t]) info->tables += (size_t)(c->N[0] * c->N[1] * c->N[2]) * sizeof(PetscReal);
+      if (c->ones[t]) info->workspace += (size_t)(c->N[0] * c->N[1] * c->N[2]) * sizeof(PetscReal);
     }
     if (BCROperatorScaled(&c->op)) {
       info->workspace += box * sizeof(PetscReal);
