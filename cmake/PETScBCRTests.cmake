@@ -124,6 +124,7 @@ function(petscbcr_find_petsc4py out)
       COMMAND ${CMAKE_COMMAND} -E env PETSC_DIR=${PETSCBCR_PETSC_PREFIX} PETSC_ARCH= ${PETSCBCR_TEST_ENVIRONMENT} ${python} -c
               "import petsc4py; petsc4py.init(['-']); from petsc4py import PETSc; print('.'.join(map(str, PETSc.Sys.getVersion())), PETSc.ScalarType.__name__.rstrip('0123456789'), 8 * PETSc.IntType().itemsize)"
       OUTPUT_VARIABLE answer OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE rc)
+    string(REGEX REPLACE ".*\n" "" answer "${answer}") # some MPIs write warnings to stdout
     if(rc EQUAL 0 AND answer STREQUAL "${PETSCBCR_PETSC_VERSION} ${kind} ${bits}")
       set(${out} "${python}" PARENT_SCOPE)
       return()
