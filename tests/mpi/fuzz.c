@@ -1150,10 +1150,11 @@ static PetscErrorCode CreateMatrix(Run *r, MatType type)
   const PetscInt here = PetscMin(8, nodes), there = PetscMin(8, r->c->N - nodes);
 
   PetscFunctionBegin;
-  if (!r->c->patternonly && !strcmp(type, MATAIJ)) {
-    PetscCall(DMCreateMatrix(r->da, &r->A));
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!strcmp(type, MATAIJ)) {
+    PetscCall(DMGetMatType(r->da, &type)); /* -dm_mat_type aijcusparse: scripts/check-gpu */
+    if (!r->c->patternonly) PetscCall(DMCreateMatrix(r->da, &r->A));
   }
+  if (r->A) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatCreate(r->comm, &r->A));
   PetscCall(MatSetSizes(r->A, dof * nodes, dof * nodes, PETSC_DETERMINE, PETSC_DETERMINE));
   PetscCall(MatSetType(r->A, type));
@@ -1248,6 +1249,7 @@ static PetscErrorCode CreateSolver(Run *r, const Solver *s, KSP *ksp)
   if (s->radix != PCBCRPOISSON_RADIX_AUTO) PetscCall(PCBCRPoissonSetRadix(pc, s->radix));
   if (s->nlevels) PetscCall(PCBCRPoissonSetSchedule(pc, s->nlevels, s->schedule));
   PetscCall(PCBCRPoissonSetRecursive(pc, s->recursive));
+  PetscCall(KSPSetFromOptions(*ksp)); /* -pc_bcrpoisson_backend cuda: scripts/check-gpu */
   PetscCall(KSPSetTolerances(*ksp, Single() ? (PetscReal)1e-4 : (PetscReal)1e-10, 0, 1e5, 100));
   if (s->right && !strcmp(s->type, KSPGMRES)) PetscCall(KSPSetPCSide(*ksp, PC_RIGHT));
   if (s->plain && !strcmp(s->type, KSPCG)) PetscCall(KSPSetNormType(*ksp, KSP_NORM_UNPRECONDITIONED));
