@@ -443,6 +443,8 @@ PetscErrorCode BCRCoreAxisCreate(const BCRAxis *axis, PetscBool singular, BCRAxi
   PetscCall(PetscArraycpy(a->diag, axis->diag, n));
   PetscCall(PetscArraycpy(a->upper, axis->upper, n));
   if (singular) {
+    /* sums of rows vanish to rounding of the whole operator, which may be large beside the couplings of this axis: exactly, then */
+    for (PetscInt k = 0; k < n; k++) a->diag[k] = a->lower[k] + a->upper[k];
     PetscCall(PetscMalloc1(n, &a->weight));
     a->weight[0] = 1;
     for (PetscInt k = 1; k < n; k++) a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
