@@ -1473,7 +1473,7 @@ static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, P
         if (condition > 1e8) bound[0] = PetscMax(bound[0], 1e-12);
       } else {
         bound[0] = PetscMin(PetscMax(1e2, condition), 1e6) * rtol;
-        bound[2] = PetscMax(1e3, condition) * rtol * (unpreconditioned ? Spread(c, r->ref) : 10);
+        bound[2] = PetscMax(1e3, condition) * rtol * (unpreconditioned ? Spread(c, r->ref) : 100);
       }
       Judge(ref, (PetscBool)(how == TRANSPOSE), b, x, size, xsize, r->work, &v);
       if (promised && direct) {
