@@ -29,8 +29,8 @@ static struct {
   unsigned long number, mark;
   PetscBool     armed, from, ours, fired;
   long          left;
-  int           line;        /* of the allocation that has failed */
-  const char   *file, *skip; /* skip: folder whose allocations do not count, or NULL */
+  int           line; /* of the allocation that has failed */
+  const char   *file;
 } TestFaults;
 
 static inline size_t TestBlockSlot(const void *p)
@@ -89,7 +89,7 @@ static inline PetscBool TestFaultsOurs(const char file[])
 
 static inline PetscBool TestFaultsNow(int line, const char file[])
 {
-  if (!TestFaults.armed || (TestFaults.ours && !TestFaultsOurs(file)) || (TestFaults.skip && strstr(file, TestFaults.skip))) return PETSC_FALSE;
+  if (!TestFaults.armed || (TestFaults.ours && !TestFaultsOurs(file))) return PETSC_FALSE;
   TestFaults.left--;
   if (TestFaults.left > 0 || (TestFaults.left < 0 && !TestFaults.from)) return PETSC_FALSE;
   if (!TestFaults.fired) {

@@ -262,9 +262,24 @@ static PetscErrorCode PCBCRPoissonSetSlabs(PC pc, DM da)
   }
   if (!known) {
     PetscCall(BCRMovesCreate(&bcr->grid, axis, inplace, &bcr->moves));
-    if (!bcr->moves.inplace) PetscCall(PetscMalloc1(PetscMax(bcr->dof * bcr->moves.nodes, 1), &bcr->slab));
+    if (!bcr->moves.inplace) PetscCall(BCRFaultShare(bcr->grid.comm, PetscMalloc1(PetscMax((size_t)bcr->dof * (size_t)bcr->moves.nodes, 1), &bcr->slab), BCR_NO_MEMORY));
   }
   for (PetscInt c = 0; c < bcr->dof && !bcr->moves.inplace; ++c) PetscCall(BCRMovesTakeOperator(&bcr->grid, &bcr->moves, &bcr->ops[c]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* No rank waits for another */
+static PetscErrorCode PCBCRPoissonMakeOperators(PC_BCRPoisson *bcr, PetscInt dim, const PetscReal coupling[], const BCREnd end[])
+{
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    BCROperator *op;
+
+    PetscCall(BCROperatorCreateUser(dim, bcr->size, coupling, end, bcr->shift, bcr->scale, &op));
+    bcr->ops[c] = *op;
+    PetscCall(PetscFree(op)); /* what it points to lives on */
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -309,14 +324,7 @@ static PetscErrorCode PCBCRPoissonUserOperator(PC pc, DM da)
   PetscCheck(open || bcr->nends != 1 || bcr->end[0] == PCBCRPOISSON_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "-%spc_bcrpoisson_ends is %s, but axis x and all others are periodic in the DMDA (DM_BOUNDARY_PERIODIC) and have no ends: leave the option out, or create another DMDA", prefix, PCBCRPoissonEnds[bcr->end[0]]);
   PetscCall(BCROperatorDestroy(bcr->dof, &bcr->ops));
-  PetscCall(PetscCalloc1(bcr->dof, &bcr->ops));
-  for (PetscInt c = 0; c < bcr->dof; ++c) {
-    BCROperator *op;
-
-    PetscCall(BCROperatorCreateUser(dim, bcr->size, coupling, end, bcr->shift, bcr->scale, &op));
-    bcr->ops[c] = *op;
-    PetscCall(PetscFree(op)); /* what it points to lives on */
-  }
+  PetscCall(BCRFaultShare(bcr->grid.comm, PCBCRPoissonMakeOperators(bcr, dim, coupling, end), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -252,7 +252,7 @@ static PetscErrorCode PCNeatoGetSolver(PC pc, PetscBool transpose, BCRTri *tri)
       BCRTriOptions options = neato->options;
 
       if (neato->lines->spec.rows && !lines->spec.rows) options.method = BCR_TRI_AUTO; /* three rows of their own at an end are four in the transpose, which not all methods take */
-      PetscCall(BCRLinesSolver(lines, &options, &neato->transpose));
+      BCRCallElse(BCRLinesSolver(lines, &options, &neato->transpose), (void)BCRLinesDestroy(&lines));
       PetscCall(BCRLinesDestroy(&lines));
     }
     neato->transposed = PETSC_TRUE;
@@ -411,22 +411,24 @@ static PetscErrorCode PCApplyTranspose_Neato(PC pc, Vec x, Vec y)
 /* Several right-hand sides are one batch: the exchanges between ranks are one, and few long lines become many that are solved side by side */
 static PetscErrorCode PCNeatoSolveMany(PC pc, PetscInt ncols, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
-  PC_Neato      *neato = (PC_Neato *)pc->data;
-  const PetscInt m     = neato->lines->nlines * neato->lines->spec.n;
-  PetscScalar   *all   = u;
-  BCRTriInfo     info;
+  PC_Neato       *neato = (PC_Neato *)pc->data;
+  const PetscInt  m     = neato->lines->nlines * neato->lines->spec.n;
+  const PetscBool copy  = (PetscBool)(ldf != m || ldu != m); /* columns have to follow one another */
+  PetscScalar    *all = u, *room = NULL;
+  BCRTriInfo      info;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
-  if (ldf != m || ldu != m) { /* columns have to follow one another */
-    PetscCall(PetscMalloc1((size_t)m * (size_t)ncols, &all));
+  BCRCallElse(BCRFaultShare(neato->lines->comm, copy ? PetscMalloc1((size_t)m * (size_t)ncols, &room) : PETSC_SUCCESS, BCR_NO_MEMORY), (void)PetscFree(room));
+  if (copy) {
+    all = room;
     for (PetscInt c = 0; c < ncols; ++c) PetscCall(PetscArraycpy(all + (size_t)c * (size_t)m, f + (size_t)c * (size_t)ldf, m));
     f = all;
   }
   PetscCall(BCRTriSolve(neato->many, (const PetscReal *)f, (PetscReal *)all));
   if (all != u) {
     for (PetscInt c = 0; c < ncols; ++c) PetscCall(PetscArraycpy(u + (size_t)c * (size_t)ldu, all + (size_t)c * (size_t)m, m));
-    PetscCall(PetscFree(all));
+    PetscCall(PetscFree(room));
   }
   PetscCall(BCRTriGetInfo(neato->many, &info));
   PetscCall(PetscLogFlops(info.flops));

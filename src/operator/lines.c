@@ -24,7 +24,7 @@ PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char mess
 
 PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
 {
-  BCRLines       lines;
+  BCRLines       lines = NULL;
   PetscBool      isda;
   MPI_Comm       comm;
   PetscMPIInt    size;
@@ -45,7 +45,7 @@ PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
   PetscCheck(axis >= 0 && axis < 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "Axis %" PetscInt_FMT ": it is 0, 1 or 2 for x, y or z", axis);
   PetscCheck(axis < dim, comm, PETSC_ERR_ARG_OUTOFRANGE, "There are no lines along %c: the DMDA has dimension %" PetscInt_FMT ", take %s", (char)('x' + axis), dim, dim == 1 ? "x" : "x or y");
   for (PetscInt d = 0; d < dim; ++d) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
-  PetscCall(PetscNew(&lines));
+  BCRCallElse(BCRFaultShare(comm, PetscNew(&lines), BCR_NO_MEMORY), (void)PetscFree(lines));
   lines->comm = comm;
   lines->dim  = dim;
   lines->dof  = dof;
@@ -251,7 +251,7 @@ PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const Pet
   PetscBool      periodic = s->periodic;
   PetscInt       ends[2]  = {0, 0}, all[2];
   PetscMPIInt    differ   = 0, any;
-  BCRTriRows    *rows;
+  BCRTriRows    *rows     = NULL;
 
   PetscFunctionBegin;
   PetscCall(BCRLinesFreeSpec(lines));
@@ -271,7 +271,7 @@ PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const Pet
   PetscCallMPI(MPI_Allreduce(ends, all, 2, MPIU_INT, MPI_MAX, lines->comm));
   s->nfirst = PetscMin(PetscMax(all[0] - begin, 0), n);
   s->nlast  = PetscMin(PetscMax(begin + n - (N - all[1]), 0), n);
-  PetscCall(BCRFaultShare(lines->comm, PetscCalloc1(nlines, &rows), BCR_NO_MEMORY));
+  BCRCallElse(BCRFaultShare(lines->comm, PetscCalloc1(nlines, &rows), BCR_NO_MEMORY), (void)PetscFree(rows));
   for (PetscInt l = 0; l < nlines; ++l) {
     for (PetscInt d = 0; d < 3; ++d) rows[l].row[d] = row[3 * l + d];
     for (PetscInt e = 0; e < s->nfirst; ++e) BCRLinesEdgeRow(lines, l, begin + e, first, last, NULL, rows[l].first[e]);
@@ -302,12 +302,12 @@ PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag
   PetscBool      periodic = s->periodic;
   PetscMPIInt    differ   = 0, any;
   PetscInt       ends[2], all[2];
-  PetscReal     *row, *edges;
+  PetscReal     *row = NULL, *edges = NULL;
 
   PetscFunctionBegin;
   PetscCall(BCRLinesFreeSpec(lines));
   s->periodic = periodic;
-  BCRCallElse(BCRFaultShare(lines->comm, PetscMalloc2(3 * nlines, &row, 6 * BCR_TRI_EDGE * nlines, &edges), BCR_NO_MEMORY), (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up));
+  BCRCallElse(BCRFaultShare(lines->comm, PetscMalloc2(3 * nlines, &row, 6 * BCR_TRI_EDGE * nlines, &edges), BCR_NO_MEMORY), (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up), (void)PetscFree2(row, edges));
   for (PetscInt l = 0; l < nlines && middle >= begin && middle < begin + n; ++l) BCRLinesRow(lines, low, diag, up, l, middle - begin, NULL, row + 3 * l);
   PetscCall(BCRLinesMiddle(lines, row));
   BCRLinesEnds(lines, low, diag, up, row, ends);
@@ -407,9 +407,9 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
 {
   BCRTriSpec    *s      = &lines->spec, *ts;
   const PetscInt nlines = lines->nlines, n = s->n;
-  PetscReal     *low = NULL, *diag = NULL, *up = NULL, *tlow = NULL, *tup = NULL, *send = NULL, *receive;
+  PetscReal     *low = NULL, *diag = NULL, *up = NULL, *tlow = NULL, *tup = NULL, *send = NULL, *receive = NULL;
   PetscMPIInt    rank, before, after, differ = 0, any;
-  BCRLines       t;
+  BCRLines       t = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -419,7 +419,7 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
   if (!ierr) ierr = PetscMalloc1((size_t)nlines * (size_t)n, &tlow);
   if (!ierr) ierr = PetscMalloc1((size_t)nlines * (size_t)n, &tup);
   ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
-  if (ierr && send) PetscCall(PetscFree2(send, receive));
+  if (ierr) PetscCall(PetscFree2(send, receive));
   BCRCallElse(ierr, (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up), (void)PetscFree(tlow), (void)PetscFree(tup));
   PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
   before = rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
@@ -458,7 +458,7 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
     PetscCall(PetscFree(tup));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  BCRCallElse(BCRFaultShare(lines->comm, PetscNew(&t), BCR_NO_MEMORY), (void)PetscFree(tlow), (void)PetscFree(diag), (void)PetscFree(tup));
+  BCRCallElse(BCRFaultShare(lines->comm, PetscNew(&t), BCR_NO_MEMORY), (void)PetscFree(tlow), (void)PetscFree(diag), (void)PetscFree(tup), (void)PetscFree(t));
   *t           = *lines;
   t->runs      = NULL;
   t->transport = NULL; /* that of the lines will do for these, too */
@@ -466,7 +466,7 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
   ts       = &t->spec;
   ts->rows = NULL;
   ts->low = ts->diag = ts->up = NULL;
-  BCRCallElse(BCRLinesRecognise(t, tlow, diag, tup), (void)BCRLinesDestroy(&t));
+  BCRCallElse(BCRFaultShare(lines->comm, BCRLinesRecognise(t, tlow, diag, tup), BCR_NO_MEMORY), (void)BCRLinesDestroy(&t));
   *transposed = t;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,12 +64,12 @@ static PetscReal BCRLinesRowSum(BCRLines lines, PetscInt l)
  * first one. Methods need not find out by themselves. */
 static PetscErrorCode BCRLinesCheckSingular(BCRLines lines, PetscErrorCode *code, size_t length, char message[])
 {
-  PetscReal *sum, *all;
+  PetscReal *sum = NULL, *all = NULL;
   PetscInt   bad = -1;
   char       name[128];
 
   PetscFunctionBegin;
-  PetscCall(BCRFaultShare(lines->comm, PetscMalloc2(lines->nlines, &sum, lines->nlines, &all), BCR_NO_MEMORY));
+  BCRCallElse(BCRFaultShare(lines->comm, PetscMalloc2(lines->nlines, &sum, lines->nlines, &all), BCR_NO_MEMORY), (void)PetscFree2(sum, all));
   for (PetscInt l = 0; l < lines->nlines; ++l) sum[l] = !l || lines->spec.perline ? BCRLinesRowSum(lines, l) : sum[0];
   PetscCallMPI(MPI_Allreduce(sum, all, (PetscMPIInt)lines->nlines, MPIU_REAL, MPIU_MAX, lines->along));
   for (PetscInt l = 0; l < lines->nlines && bad < 0; ++l) {
@@ -137,9 +137,10 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
   const PetscBool    single = (PetscBool)(sizeof(PetscReal) < sizeof(double) || options->precision == BCR_TRI_SINGLE);
   const double       eps = single ? 1.2e-7 : 2.3e-16, worst = 4096 * eps;
   unsigned long long state = 88172645463325252ULL;
-  PetscReal         *f, *u, *send, *ghost, *size, *all;
+  PetscReal         *f = NULL, *u = NULL, *send = NULL, *ghost = NULL, *size = NULL, *all = NULL;
   PetscMPIInt        rank, before, after, width, count;
   BCRTriInfo         info;
+  PetscErrorCode     ierr;
   char               name[128];
 
   PetscFunctionBegin;
@@ -147,10 +148,12 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
   before = rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
   after  = rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
   state += 977 * (unsigned long long)rank;
-  PetscCall(PetscMalloc4(total, &f, total, &u, 2 * (size_t)plane, &send, 2 * (size_t)plane, &ghost));
-  PetscCall(PetscMPIIntCast(3 * (PetscInt64)nlines, &count));
-  PetscCall(PetscMPIIntCast(plane, &width));
-  PetscCall(PetscCalloc2(3 * (size_t)nlines, &size, 3 * (size_t)nlines, &all));
+  ierr = PetscMPIIntCast(3 * (PetscInt64)nlines, &count);
+  if (!ierr) ierr = PetscMPIIntCast(plane, &width);
+  if (!ierr) ierr = PetscMalloc4(total, &f, total, &u, 2 * (size_t)plane, &send, 2 * (size_t)plane, &ghost);
+  if (!ierr) ierr = PetscCalloc2(3 * (size_t)nlines, &size, 3 * (size_t)nlines, &all);
+  ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
+  BCRCallElse(ierr, (void)PetscFree4(f, u, send, ghost), (void)PetscFree2(size, all));
   for (size_t i = 0; i < total; ++i) {
     state ^= state << 13;
     state ^= state >> 7;
@@ -170,8 +173,8 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
   PetscCall(BCRTriSolve(tri, f, u));
   for (PetscInt o = 0; o < s->outer; ++o) {
     for (PetscInt i = 0; i < s->inner; ++i) {
-      send[i + s->inner * o]          = u[i + s->inner * s->n * o];
-      send[plane + i + s->inner * o]  = u[i + s->inner * (s->n - 1 + s->n * o)];
+      send[i + s->inner * o]          = u[(size_t)i + (size_t)s->inner * (size_t)s->n * (size_t)o];
+      send[plane + i + s->inner * o]  = u[(size_t)i + (size_t)s->inner * (size_t)(s->n - 1 + s->n * o)];
       ghost[i + s->inner * o]         = 0;
       ghost[plane + i + s->inner * o] = 0;
     }
@@ -286,23 +289,24 @@ PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRT
   grow = BCRLinesMayGrow(lines);
   PetscCallMPI(MPI_Allreduce(&grow, &any, 1, MPI_INT, MPI_MAX, lines->comm));
   if (any) {
-    PetscCall(BCRLinesProbe(lines, *tri, options, &code, sizeof(message), message));
-    ierr = BCRErrorAgree(lines->comm, code, message);
-    if (ierr) PetscCall(BCRTriDestroy(tri));
-    PetscCall(ierr);
+    BCRCallElse(BCRLinesProbe(lines, *tri, options, &code, sizeof(message), message), (void)BCRTriDestroy(tri));
+    BCRCallElse(BCRErrorAgree(lines->comm, code, message), (void)BCRTriDestroy(tri));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRLinesSolverMany(BCRLines lines, const BCRTriOptions *options, PetscInt columns, BCRTri *tri)
 {
-  BCRTriSpec spec = lines->spec;
+  BCRTriSpec     spec = lines->spec;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   *tri = NULL;
-  if (spec.perline) PetscFunctionReturn(PETSC_SUCCESS); /* the same on all ranks of along */
-  spec.outer *= columns;
-  PetscCall(BCRTriCreate(lines->along, &spec, options, tri));
+  if (!spec.perline) { /* the same on all ranks of along */
+    spec.outer *= columns;
+    ierr = BCRTriCreate(lines->along, &spec, options, tri);
+  }
+  BCRCallElse(BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY), (void)BCRTriDestroy(tri));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -391,9 +395,8 @@ PetscErrorCode PetscBCRLinesCreate(DM da, DMDirection axis, PetscInt nfirst, con
   PetscCall(BCRLinesCreate(da, (PetscInt)axis, &made));
   PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &bt[0], &bt[1], &bt[2], NULL));
   ierr = BCRLinesSetRows(made, (PetscBool)(bt[(int)axis] == DM_BOUNDARY_PERIODIC), nfirst, first, row, nlast, last);
-  if (ierr) PetscCall(BCRLinesDestroy(&made));
-  PetscCall(ierr);
-  BCRCallElse(BCRFaultShare(PetscObjectComm((PetscObject)da), PetscNew(lines), BCR_NO_MEMORY), (void)BCRLinesDestroy(&made), (void)PetscFree(*lines));
+  if (!ierr) ierr = PetscNew(lines);
+  BCRCallElse(BCRFaultShare(PetscObjectComm((PetscObject)da), ierr, BCR_NO_MEMORY), (void)BCRLinesDestroy(&made), (void)PetscFree(*lines));
   (*lines)->lines             = made;
   (*lines)->options.isa       = -1;
   (*lines)->options.precision = BCR_TRI_DOUBLE;

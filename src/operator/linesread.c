@@ -45,7 +45,7 @@ static PetscErrorCode BCRDistRowsClose(BCRDistRows *A)
 static PetscErrorCode BCRDistRowsPlaces(DM da, BCRDistRows *A)
 {
   const PetscInt *width[3], *begin;
-  PetscInt        procs[3], n, *edge[3];
+  PetscInt        procs[3], n, *edge[3] = {NULL, NULL, NULL};
   PetscMPIInt     size;
 
   PetscFunctionBegin;
@@ -54,12 +54,12 @@ static PetscErrorCode BCRDistRowsPlaces(DM da, BCRDistRows *A)
   PetscCall(DMDAGetOwnershipRanges(da, &width[0], &width[1], &width[2]));
   PetscCall(MatGetOwnershipRangesColumn(A->aij, &begin));
   PetscCallMPI(MPI_Comm_size(A->lines->comm, &size));
+  PetscCall(PetscMalloc1(4 * (size_t)n, &A->place));
+  PetscCall(PetscMalloc3(procs[0] + 1, &edge[0], procs[1] + 1, &edge[1], procs[2] + 1, &edge[2]));
   for (PetscInt d = 0; d < 3; ++d) {
-    PetscCall(PetscMalloc1(procs[d] + 1, &edge[d]));
     edge[d][0] = 0;
     for (PetscInt p = 0; p < procs[d]; ++p) edge[d][p + 1] = edge[d][p] + (d < A->lines->dim ? width[d][p] : 1);
   }
-  PetscCall(PetscMalloc1(4 * (size_t)n, &A->place));
   for (PetscInt k = 0; k < n; ++k) {
     PetscInt r = 0, end = size, at, p[3];
 
@@ -82,7 +82,7 @@ static PetscErrorCode BCRDistRowsPlaces(DM da, BCRDistRows *A)
       at /= w;
     }
   }
-  for (PetscInt d = 0; d < 3; ++d) PetscCall(PetscFree(edge[d]));
+  PetscCall(PetscFree3(edge[0], edge[1], edge[2]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -604,7 +604,7 @@ static PetscErrorCode BCRDistRowsNearWith(const BCRDistRows *A, PetscReal *row, 
 static PetscErrorCode BCRDistRowsNear(const BCRDistRows *A, PetscBool *near)
 {
   const PetscInt nlines = A->lines->nlines, length = A->lines->dof * A->lines->size[0];
-  PetscReal     *row = NULL, *first, *last, *ref[4] = {NULL, NULL, NULL, NULL}, *low, *diag, *up;
+  PetscReal     *row = NULL, *first = NULL, *last = NULL, *ref[4] = {NULL, NULL, NULL, NULL}, *low = NULL, *diag = NULL, *up = NULL;
   BCRLinesFound *found = NULL;
   PetscErrorCode ierr;
 
@@ -616,8 +616,8 @@ static PetscErrorCode BCRDistRowsNear(const BCRDistRows *A, PetscBool *near)
   if (!ierr) ierr = PetscMalloc7(nlines, &ref[0], nlines, &ref[1], nlines, &ref[2], nlines, &ref[3], length, &low, length, &diag, length, &up);
   ierr = BCRFaultShare(A->lines->comm, ierr, BCR_NO_MEMORY);
   if (!ierr) ierr = BCRDistRowsNearWith(A, row, first, last, ref, low, diag, up, found, near);
-  if (row) PetscCall(PetscFree3(row, first, last));
-  if (ref[0]) PetscCall(PetscFree7(ref[0], ref[1], ref[2], ref[3], low, diag, up));
+  PetscCall(PetscFree3(row, first, last));
+  PetscCall(PetscFree7(ref[0], ref[1], ref[2], ref[3], low, diag, up));
   PetscCall(PetscFree(found));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -643,7 +643,7 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
   ierr = PetscMalloc1(total, &low);
   if (!ierr) ierr = PetscMalloc1(total, &diag);
   if (!ierr) ierr = PetscMalloc1(total, &up);
-  BCRCallElse(BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(low), (void)PetscFree(diag));
+  BCRCallElse(BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up));
   BCRForBoxLines(lines, at, ix)
   {
     const size_t k = (size_t)(at[1] * A->stride[1]) + (size_t)(at[2] * A->stride[2]);
@@ -687,9 +687,7 @@ PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
   PetscFunctionBegin;
   *out = NULL;
   if (chosen) axis = 0;
-  ierr = BCRFaultShare(PetscObjectComm((PetscObject)da), BCRLinesLayout(da, axis, &lines), BCR_NO_MEMORY);
-  if (ierr) PetscCall(BCRLinesDestroy(&old));
-  PetscCall(ierr);
+  BCRCallElse(BCRLinesLayout(da, axis, &lines), (void)BCRLinesDestroy(&old));
   dim  = lines->dim;
   ierr = BCRDistRowsOpen(da, P, lines, &A);
   if (!ierr) ierr = BCRLinesRuns(lines, P, A.converted, old);
@@ -697,13 +695,15 @@ PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
   if (!ierr && chosen && dim > 1) {
     ierr = BCRDistRowsAxis(&A, &axis, strength);
     if (!ierr) {
-      BCRLines first = lines;
+      BCRLines first = lines, found;
 
-      PetscCall(BCRLinesLayout(da, axis, &lines));
-      PetscCall(BCRLinesRuns(lines, P, A.converted, first));
-      PetscCall(BCRLinesDestroy(&first));
-      A.lines = lines;
-      for (PetscInt d = 0; d < 3; ++d) lines->strength[d] = strength[d];
+      ierr = BCRLinesLayout(da, axis, &found);
+      if (!ierr) {
+        ierr    = BCRFaultShare(found->comm, BCRLinesRuns(found, P, A.converted, first), BCR_NO_MEMORY);
+        A.lines = lines = found;
+        PetscCall(BCRLinesDestroy(&first));
+        for (PetscInt d = 0; d < 3; ++d) lines->strength[d] = strength[d];
+      }
     }
   }
   lines->chosen = chosen;

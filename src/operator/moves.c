@@ -1,4 +1,5 @@
 #include "moves.h"
+#include "../agree.h"
 #include "readimpl.h"
 
 /* Rows of n that part p of P equal ones has, and where they begin */
@@ -45,7 +46,7 @@ void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool device, PetscI
 
 PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace, BCRMoves *s)
 {
-  PetscInt    ix[3], lo[3] = {0, 0, 0}, d, k, common = 1, *numbers;
+  PetscInt    ix[3], lo[3] = {0, 0, 0}, d, k, common = 1, *numbers = NULL;
   double      mine[2], all[2];
   PetscLayout layout;
 
@@ -63,7 +64,7 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace
   }
   if (s->inplace) PetscFunctionReturn(PETSC_SUCCESS);
   lo[s->axis] = s->start;
-  PetscCall(PetscMalloc1(s->nodes, &numbers));
+  BCRCallElse(BCRFaultShare(g->comm, PetscMalloc1(s->nodes, &numbers), BCR_NO_MEMORY), (void)PetscFree(numbers), (void)PetscMemzero(s, sizeof(*s)));
   for (k = 0, ix[2] = lo[2]; ix[2] < lo[2] + s->n[2]; ix[2]++)
     for (ix[1] = lo[1]; ix[1] < lo[1] + s->n[1]; ix[1]++)
       for (ix[0] = lo[0]; ix[0] < lo[0] + s->n[0]; ix[0]++) numbers[k++] = BCRGridNumber(g, ix);
@@ -157,30 +158,60 @@ static void BCRPartCopy(const BCRPart *p, const BCRPart *q, PetscBool in, PetscR
   }
 }
 
-/* *part, over the nodes between begin and end of the box, becomes an array over those of the slab. value: what every node has where *part
-   is NULL on some ranks */
-static PetscErrorCode BCRMovesTakeArray(const BCRMoves *s, const BCRPart *box, const BCRPart *slab, const PetscInt begin[3], const PetscInt end[3], PetscReal value, PetscReal *field, PetscReal *moved, PetscReal **part)
+/* Arrays over nodes of a box or slab that an operator may have: rowscale, apart, and of each plane inv and couplings */
+#define BCR_MOVES_ARRAYS 14
+
+typedef struct {
+  PetscReal **array, value;     /* what a node has where the array is NULL on its rank */
+  PetscInt    begin[3], end[3]; /* its nodes, of the whole grid */
+} BCRNodeArray;
+
+static BCRNodeArray BCRNodeArrayOf(const BCRGrid *g, BCROperator *op, PetscInt k)
 {
-  const BCRPart from = BCRPartCut(box, begin, end), to = BCRPartCut(slab, begin, end);
-  PetscInt      i;
+  BCRNodeArray a;
+  PetscInt     d;
+
+  for (d = 0; d < 3; d++) {
+    const PetscInt plane = k < 12 && d == k / 4 ? k / 2 % 2 : -1; /* which end the nodes are those of */
+
+    a.begin[d] = k < 12 ? (plane == 1 ? g->N[d] - 1 : 0) : (op->axis[d].plane[0].present ? 1 : 0);
+    a.end[d]   = k < 12 ? (plane >= 0 ? a.begin[d] + 1 : g->N[d]) : g->N[d] - (op->axis[d].plane[1].present ? 1 : 0);
+  }
+  if (k < 12) {
+    BCRPlane *plane = &op->axis[k / 4].plane[k / 2 % 2];
+
+    a.array = k % 2 ? &plane->couplings : &plane->inv;
+    a.value = k % 2 ? 0 : plane->inv0;
+  } else {
+    a.array = k == 12 ? &op->rowscale : &op->apart;
+    a.value = k == 12 ? 1 : 0;
+  }
+  return a;
+}
+
+/* field, moved: one value for each node of the box and of the slab; part[k]: over the slab's nodes of the arrays that there are. No rank waits for another */
+static PetscErrorCode BCRMovesRoom(const BCRGrid *g, const BCRPart *box, const BCRPart *slab, BCROperator *op, const int any[], PetscReal **field, PetscReal **moved, PetscReal *part[])
+{
+  PetscInt k;
 
   PetscFunctionBegin;
-  for (i = 0; i < BCRPartNodes(box); i++) field[i] = value;
-  if (*part) BCRPartCopy(box, &from, PETSC_TRUE, field, *part);
-  PetscCall(PetscSFBcastBegin(s->sf, MPIU_REAL, field, moved, MPI_REPLACE));
-  PetscCall(PetscSFBcastEnd(s->sf, MPIU_REAL, field, moved, MPI_REPLACE));
-  PetscCall(PetscFree(*part));
-  PetscCall(PetscMalloc1(PetscMax(1, BCRPartNodes(&to)), part));
-  BCRPartCopy(slab, &to, PETSC_FALSE, moved, *part);
+  PetscCall(PetscMalloc2(BCRPartNodes(box), field, BCRPartNodes(slab), moved));
+  for (k = 0; k < BCR_MOVES_ARRAYS; k++) {
+    const BCRNodeArray a  = BCRNodeArrayOf(g, op, k);
+    const BCRPart      to = BCRPartCut(slab, a.begin, a.end);
+
+    if (any[k]) PetscCall(PetscMalloc1(PetscMax(1, BCRPartNodes(&to)), &part[k]));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROperator *op)
 {
-  BCRPart    box, slab;
-  PetscInt   d, e, k, begin[3], end[3];
-  PetscReal *field, *moved;
-  int        has[14], any[14];
+  BCRPart        box, slab;
+  PetscInt       d, i, k;
+  PetscReal     *field = NULL, *moved = NULL, *part[BCR_MOVES_ARRAYS] = {NULL};
+  int            has[BCR_MOVES_ARRAYS], any[BCR_MOVES_ARRAYS];
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) {
@@ -188,33 +219,26 @@ PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROper
     box.n[d]   = g->n[d];
     slab.lo[d] = d == s->axis ? s->start : 0;
     slab.n[d]  = s->n[d];
-    for (e = 0; e < 2; e++) {
-      const BCRPlane *plane = &op->axis[d].plane[e];
-
-      has[4 * d + 2 * e]     = plane->present && plane->inv;
-      has[4 * d + 2 * e + 1] = plane->present && plane->couplings;
-    }
   }
-  has[12] = op->rowscale != NULL;
-  has[13] = op->apart != NULL;
-  PetscCallMPI(MPI_Allreduce(has, any, 14, MPI_INT, MPI_MAX, g->comm));
-  PetscCall(PetscMalloc2(BCRPartNodes(&box), &field, BCRPartNodes(&slab), &moved));
-  for (d = 0; d < 3; d++) {
-    begin[d] = op->axis[d].plane[0].present ? 1 : 0;
-    end[d]   = g->N[d] - (op->axis[d].plane[1].present ? 1 : 0);
-  }
-  if (any[12]) PetscCall(BCRMovesTakeArray(s, &box, &slab, begin, end, 1, field, moved, &op->rowscale));
-  if (any[13]) PetscCall(BCRMovesTakeArray(s, &box, &slab, begin, end, 0, field, moved, &op->apart));
-  for (k = 0; k < 12; k++) {
-    BCRPlane *plane = &op->axis[k / 4].plane[k / 2 % 2];
+  for (k = 0; k < BCR_MOVES_ARRAYS; k++) has[k] = *BCRNodeArrayOf(g, op, k).array && (k >= 12 || op->axis[k / 4].plane[k / 2 % 2].present);
+  PetscCallMPI(MPI_Allreduce(has, any, BCR_MOVES_ARRAYS, MPI_INT, MPI_MAX, g->comm));
+  ierr = BCRFaultShare(g->comm, BCRMovesRoom(g, &box, &slab, op, any, &field, &moved, part), BCR_NO_MEMORY);
+  for (k = 0; k < BCR_MOVES_ARRAYS && !ierr; k++) {
+    const BCRNodeArray a    = BCRNodeArrayOf(g, op, k);
+    const BCRPart      from = BCRPartCut(&box, a.begin, a.end), to = BCRPartCut(&slab, a.begin, a.end);
 
     if (!any[k]) continue;
-    for (d = 0; d < 3; d++) {
-      begin[d] = d == k / 4 && k / 2 % 2 ? g->N[d] - 1 : 0;
-      end[d]   = d == k / 4 ? begin[d] + 1 : g->N[d];
-    }
-    PetscCall(BCRMovesTakeArray(s, &box, &slab, begin, end, k % 2 ? 0 : plane->inv0, field, moved, k % 2 ? &plane->couplings : &plane->inv));
+    for (i = 0; i < BCRPartNodes(&box); i++) field[i] = a.value;
+    if (*a.array) BCRPartCopy(&box, &from, PETSC_TRUE, field, *a.array);
+    PetscCall(PetscSFBcastBegin(s->sf, MPIU_REAL, field, moved, MPI_REPLACE));
+    PetscCall(PetscSFBcastEnd(s->sf, MPIU_REAL, field, moved, MPI_REPLACE));
+    BCRPartCopy(&slab, &to, PETSC_FALSE, moved, part[k]);
+    PetscCall(PetscFree(*a.array));
+    *a.array = part[k];
+    part[k]  = NULL;
   }
+  for (k = 0; k < BCR_MOVES_ARRAYS; k++) PetscCall(PetscFree(part[k]));
   PetscCall(PetscFree2(field, moved));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

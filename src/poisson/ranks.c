@@ -138,10 +138,10 @@ static PetscErrorCode ranks_tables(BCRRanks r)
 {
   const PetscInt  rows = r->p.mine >= 0 && r->p.part[r->p.mine].has ? 1 : 0;
   const PetscReal eps  = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
-  double         *low, *diag, *up;
+  double         *low = NULL, *diag = NULL, *up = NULL;
 
   PetscFunctionBegin;
-  PetscCall(ranks_share(r, PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up), BCR_NO_MEMORY));
+  BCRCallElse(ranks_share(r, PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up), BCR_NO_MEMORY), (void)PetscFree3(low, diag, up));
   for (PetscInt k = 0; k < r->nmodes && rows; k++) {
     if (k == r->constant) { /* solved by every rank, see constant_mode() */
       low[k] = up[k] = 0;

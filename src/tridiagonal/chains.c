@@ -47,8 +47,8 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
 {
   const size_t   m = (size_t)ns, total = (size_t)n * m;
   const PetscInt open = periodic ? n - 1 : n;
-  double        *work, *pp, *ee, *cc, *ww, *dl, *el;
-  PetscBool     *mono;
+  double        *work = NULL, *pp, *ee, *cc, *ww, *dl, *el;
+  PetscBool     *mono = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(chains, sizeof(*chains)));
@@ -59,7 +59,7 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
   if (!total) PetscFunctionReturn(PETSC_SUCCESS);
   if (m > 1) {
     PetscBool same = PETSC_TRUE;
-    double   *one;
+    double   *one  = NULL;
 
     for (size_t i = 0; i < total && same; i++) same = (PetscBool)(low[i] == low[i / m * m] && diag[i] == diag[i / m * m] && up[i] == up[i / m * m]);
     if (same) {
@@ -69,7 +69,7 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
         one[(size_t)n + i]     = diag[i * m];
         one[2 * (size_t)n + i] = up[i * m];
       }
-      PetscCall(BCRChainsCreate(n, 1, one, one + n, one + 2 * (size_t)n, periodic, chains, bad));
+      BCRCallElse(BCRChainsCreate(n, 1, one, one + n, one + 2 * (size_t)n, periodic, chains, bad), (void)PetscFree(one));
       PetscCall(PetscFree(one));
       chains->ns   = ns;
       chains->same = PETSC_TRUE;

@@ -3,6 +3,7 @@
   other side, and both sides eliminate. See BCRNeighbours in reducedimpl.h.
 */
 #include "reducedimpl.h"
+#include "../agree.h"
 
 /* tags: rows of the rank before a boundary; of the rank after it; what ranks without rows add, for the rank before; and for the others */
 enum {
@@ -203,14 +204,31 @@ static PetscErrorCode BCRNeighboursWait(BCRReduced r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef)
+/* Work of BCRNeighboursCreate(): array [4*ns*nrows], the others [ns*n], n rows of the pieces; no rank waits for another */
+static PetscErrorCode BCRNeighboursRoom(BCRReduced r, const PetscInt *give, PetscMPIInt *len, double **array, double **low, double **diag, double **up)
+{
+  const BCRNeighbours *nb = &r->nb;
+  size_t               m;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMPIIntCast(4 * (PetscInt64)nb->ns, len));
+  PetscCall(BCRNeighboursMessages(r, give));
+  m = (size_t)nb->ns * (size_t)(nb->before + nb->own + nb->after);
+  PetscCall(PetscCalloc1(4 * (size_t)nb->ns * (size_t)nb->nrows, array));
+  PetscCall(PetscMalloc3(m, low, m, diag, m, up));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *give)
 {
   BCRNeighbours *nb = &r->nb;
   const size_t   ns = (size_t)nb->ns, nsys = (size_t)r->nsys;
-  PetscInt       mine[2] = {0, 0}, *give, n, bad[2];
-  PetscMPIInt    len;
-  double        *array, *low, *diag, *up;
+  PetscInt       mine[2] = {0, 0}, n, bad[2] = {-1, -1}, row = 0;
+  PetscMPIInt    len, owner = r->rank;
+  PetscBool      open  = PETSC_FALSE;
+  double        *array = NULL, *low = NULL, *diag = NULL, *up = NULL;
   MPI_Datatype   type;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   /* the rows that others need, the most of all systems */
@@ -220,16 +238,12 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef)
     mine[0] = PetscMax(mine[0], BCRPiece(r->rows, nsys, coef + 4 * s, PETSC_TRUE, (PetscBool)((r->flags & BCR_REDUCED_BEFORE) != 0)));
     mine[1] = PetscMax(mine[1], BCRPiece(r->rows, nsys, coef + 4 * s, PETSC_FALSE, (PetscBool)((r->flags & BCR_REDUCED_AFTER) != 0)));
   }
-  PetscCall(PetscMalloc1(2 * (size_t)r->size, &give));
   PetscCallMPI(MPI_Allgather(mine, 2, MPIU_INT, give, 2, MPIU_INT, r->comm));
-  PetscCall(BCRNeighboursMessages(r, give));
-  PetscCall(PetscFree(give));
+  BCRCallElse(BCRFaultShare(r->comm, BCRNeighboursRoom(r, give, &len, &array, &low, &diag, &up), BCR_NO_MEMORY), (void)PetscFree(array), (void)PetscFree3(low, diag, up));
 
   /* their coefficients */
-  PetscCall(PetscMPIIntCast(4 * (PetscInt64)nb->ns, &len));
   PetscCallMPI(MPI_Type_contiguous(len, MPI_DOUBLE, &type));
   PetscCallMPI(MPI_Type_commit(&type));
-  PetscCall(PetscCalloc1(4 * ns * (size_t)nb->nrows, &array));
   for (PetscInt i = 0; i < nb->own; i++)
     for (size_t k = 0; k < ns; k++) PetscCall(PetscArraycpy(array + 4 * ((size_t)(nb->first + i) * ns + k), coef + 4 * ((size_t)i * nsys + (nb->index ? (size_t)nb->index[k] : k)), 4));
   PetscCall(BCRNeighboursRequests(r, 4 * ns, type, array));
@@ -241,7 +255,6 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef)
 
   /* rows of other ranks that are not of the pieces at the boundaries stand alone, as u = g: nobody uses them */
   n = nb->before + nb->own + nb->after;
-  PetscCall(PetscMalloc3(ns * (size_t)n, &low, ns * (size_t)n, &diag, ns * (size_t)n, &up));
   for (size_t k = 0; k < ns; k++) {
     const size_t   after  = (size_t)(n - nb->after);
     const PetscInt use[2] = {BCRPiece(nb->before, ns, array + 4 * k, PETSC_TRUE, (PetscBool)((r->flags & BCR_REDUCED_BEFORE) != 0)),
@@ -256,30 +269,24 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef)
       up[(size_t)i * ns + k]   = alone ? 0 : c[2];
     }
   }
-  {
-    PetscBool   open  = PETSC_FALSE;
-    PetscMPIInt owner = r->rank;
-    PetscInt    row   = 0;
+  BCRChainsFold(n, nb->ns, low, diag, up, &open);
+  ierr = BCRChainsCreate(n, nb->ns, low, diag, up, PETSC_FALSE, &nb->chains, bad);
+  if (bad[0] >= 0) {
+    const BCRGroup l = BCRGroupFind(r, PETSC_TRUE), g = BCRGroupFind(r, PETSC_FALSE);
 
-    BCRChainsFold(n, nb->ns, low, diag, up, &open);
-    PetscCall(BCRChainsCreate(n, nb->ns, low, diag, up, PETSC_FALSE, &nb->chains, bad));
-    if (bad[0] >= 0) {
-      const BCRGroup l = BCRGroupFind(r, PETSC_TRUE), g = BCRGroupFind(r, PETSC_FALSE);
-
-      bad[0] = nb->index ? nb->index[bad[0]] : bad[0];
-      row    = bad[1] - nb->before;
-      if (row < 0) {
-        owner = l.p;
-        row += r->counts[l.p];
-      } else if (row >= nb->own) {
-        owner = g.q;
-        row -= nb->own;
-      }
+    bad[0] = nb->index ? nb->index[bad[0]] : bad[0];
+    row    = bad[1] - nb->before;
+    if (row < 0) {
+      owner = l.p;
+      row += r->counts[l.p];
+    } else if (row >= nb->own) {
+      owner = g.q;
+      row -= nb->own;
     }
-    PetscCall(PetscFree3(low, diag, up));
-    PetscCall(PetscFree(array));
-    PetscCall(BCRReducedCheckPivot(r, bad[0], owner, row));
   }
+  PetscCall(PetscFree3(low, diag, up));
+  PetscCall(PetscFree(array));
+  PetscCall(BCRReducedCheckPivot(r, ierr, bad[0], owner, row));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

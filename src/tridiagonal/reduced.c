@@ -3,10 +3,11 @@
   can solve are in neighbours.c.
 */
 #include "reducedimpl.h"
+#include "../agree.h"
 #include <math.h>
 #include <float.h>
 
-PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscInt sys, PetscMPIInt owner, PetscInt row)
+PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscErrorCode ierr, PetscInt sys, PetscMPIInt owner, PetscInt row)
 {
   struct {
     double value;
@@ -15,9 +16,10 @@ PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscInt sys, PetscMPIInt owne
   PetscInt64 where[2] = {owner, row};
 
   PetscFunctionBegin;
-  mine.value = sys < 0 ? DBL_MAX : (double)sys;
+  mine.value = ierr ? -1 : (sys < 0 ? DBL_MAX : (double)sys);
   mine.rank  = r->rank;
   PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_DOUBLE_INT, MPI_MINLOC, r->comm));
+  if (first.value < 0) PetscCall(BCRFaultShare(r->comm, ierr, BCR_NO_MEMORY));
   if (first.value == DBL_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Bcast(where, 2, MPIU_INT64, first.rank, r->comm));
   SETERRQ(r->comm, PETSC_ERR_MAT_LU_ZRPVT, "The system that couples the ranks has no usable pivot in system (line or mode) %" PetscInt64_FMT ", row %" PetscInt64_FMT " of rank %d: it is singular to rounding, or needs row exchanges",
@@ -40,16 +42,16 @@ PetscErrorCode BCRReducedDestroy(BCRReduced *reduced)
   PetscCall(PetscFree(r->block));
   PetscCall(PetscFree(r->index));
   PetscCall(PetscFree(r->counts));
-  PetscCall(PetscCommDestroy(&r->comm));
+  if (r->comm != MPI_COMM_NULL) PetscCall(PetscCommDestroy(&r->comm));
   PetscCall(PetscFree(*reduced));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the ranks' rows, and that they agree on all else */
-static PetscErrorCode BCRReducedAgree(BCRReduced r, PetscReal eps, BCRTriCoupling coupling)
+/* the ranks' rows, and that they agree on all else; all: [6*size] work */
+static PetscErrorCode BCRReducedAgree(BCRReduced r, PetscReal eps, BCRTriCoupling coupling, PetscInt64 *all)
 {
   static const char *const names[] = {"rows", "number of systems", "periodic", "flags", "coupling", "eps"};
-  PetscInt64               mine[6], *all, rows = 0;
+  PetscInt64               mine[6], rows = 0;
   const double             e = (double)eps;
 
   PetscFunctionBegin;
@@ -59,55 +61,81 @@ static PetscErrorCode BCRReducedAgree(BCRReduced r, PetscReal eps, BCRTriCouplin
   mine[3] = r->flags;
   mine[4] = coupling;
   memcpy(&mine[5], &e, sizeof(e));
-  PetscCall(PetscMalloc1(6 * (size_t)r->size, &all));
   PetscCallMPI(MPI_Allgather(mine, 6, MPIU_INT64, all, 6, MPIU_INT64, r->comm));
   for (PetscMPIInt p = 0; p < r->size; p++) {
     for (int k = 1; k < 6; k++) {
-      if (all[6 * p + k] != all[k]) {
-        PetscCall(PetscFree(all));
-        SETERRQ(r->comm, PETSC_ERR_ARG_INCOMP, "Ranks %d and 0 have a different %s of the systems across ranks: it must be the same on all ranks", (int)p, names[k]);
-      }
+      PetscCheck(all[6 * p + k] == all[k], r->comm, PETSC_ERR_ARG_INCOMP, "Ranks %d and 0 have a different %s of the systems across ranks: it must be the same on all ranks", (int)p, names[k]);
     }
     r->counts[p] = (PetscInt)all[6 * p];
     rows += all[6 * p];
   }
-  PetscCall(PetscFree(all));
   PetscCheck(rows <= PETSC_MPI_INT_MAX - 2 * (PetscInt64)r->size, r->comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt64_FMT " rows over all ranks are too many", rows);
   r->total = (PetscInt)rows;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the rows of this rank's share: coefficients of all systems in index (NULL: all), as three arrays */
-static PetscErrorCode BCRReducedGather(BCRReduced r, PetscInt n, const PetscInt *index, const double *low, const double *diag, const double *up, BCRTranspose *t, double **l, double **d, double **u)
+/* The rows of this rank's share of n systems, and the way from and to the ranks that have them */
+typedef struct {
+  BCRTranspose t;
+  double      *here, *there, *coef; /* own rows [4*n*rows] in the order of the messages; the share's rows [4*m]; own rows of all systems [4*nsys*rows] */
+  double      *low, *diag, *up;     /* of the share, [m] */
+  double      *cut, *need;          /* [m], [t.ns]: of BCRReducedDecide(), as the next two */
+  PetscMPIInt *where;
+  char        *mine;
+} BCRShareRows;
+
+static PetscErrorCode BCRShareRowsDestroy(BCRShareRows *w)
 {
-  PetscInt   *off;
-  double     *here, *there, *coef;
-  size_t      m;
-  MPI_Request request;
+  PetscFunctionBegin;
+  PetscCall(BCRTransposeDestroy(&w->t));
+  PetscCall(PetscFree3(w->here, w->there, w->coef));
+  PetscCall(PetscFree3(w->low, w->diag, w->up));
+  PetscCall(PetscFree4(w->cut, w->need, w->where, w->mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all that needs memory; no rank waits for another */
+static PetscErrorCode BCRShareRowsRoom(BCRReduced r, PetscInt n, PetscBool decide, BCRShareRows *w)
+{
+  PetscInt      *off = NULL;
+  PetscErrorCode ierr;
+  size_t         m;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(r->size, &off));
   for (PetscMPIInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) off[p] = o;
-  PetscCall(BCRTransposeCreate(r->comm, n, r->counts, off, r->total, 4, t));
+  ierr = BCRTransposeCreate(r->comm, n, r->counts, off, r->total, 4, &w->t);
   PetscCall(PetscFree(off));
-  m = (size_t)t->ns * (size_t)r->total;
-  PetscCall(PetscMalloc3(4 * (size_t)n * (size_t)r->rows, &here, 4 * m, &there, 4 * (size_t)r->nsys * (size_t)r->rows, &coef));
+  PetscCall(ierr);
+  m = (size_t)w->t.ns * (size_t)r->total;
+  PetscCall(PetscMalloc3(4 * (size_t)n * (size_t)r->rows, &w->here, 4 * m, &w->there, 4 * (size_t)r->nsys * (size_t)r->rows, &w->coef));
+  PetscCall(PetscMalloc3(m, &w->low, m, &w->diag, m, &w->up));
+  if (decide) PetscCall(PetscMalloc4(m, &w->cut, (size_t)w->t.ns, &w->need, (size_t)w->t.ns, &w->where, (size_t)w->t.ns, &w->mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* collective; the n systems in index (NULL: all). After an error there is nothing to destroy */
+static PetscErrorCode BCRShareRowsCreate(BCRReduced r, PetscInt n, const PetscInt *index, const double *low, const double *diag, const double *up, PetscBool decide, BCRShareRows *w)
+{
+  MPI_Request request;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(w, sizeof(*w)));
+  BCRCallElse(BCRFaultShare(r->comm, BCRShareRowsRoom(r, n, decide, w), BCR_NO_MEMORY), (void)BCRShareRowsDestroy(w));
   for (size_t i = 0; i < (size_t)r->nsys * (size_t)r->rows; i++) {
-    coef[4 * i]     = low[i];
-    coef[4 * i + 1] = diag[i];
-    coef[4 * i + 2] = up[i];
-    coef[4 * i + 3] = 0;
+    w->coef[4 * i]     = low[i];
+    w->coef[4 * i + 1] = diag[i];
+    w->coef[4 * i + 2] = up[i];
+    w->coef[4 * i + 3] = 0;
   }
-  BCRTransposePack(t, 0, r->rows, r->nsys, index, coef, here);
-  PetscCall(BCRTransposeBegin(t, PETSC_FALSE, here, there, &request));
+  BCRTransposePack(&w->t, 0, r->rows, r->nsys, index, w->coef, w->here);
+  PetscCall(BCRTransposeBegin(&w->t, PETSC_FALSE, w->here, w->there, &request));
   PetscCallMPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-  PetscCall(PetscMalloc3(m, l, m, d, m, u));
-  for (size_t i = 0; i < m; i++) {
-    (*l)[i] = there[4 * i];
-    (*d)[i] = there[4 * i + 1];
-    (*u)[i] = there[4 * i + 2];
+  for (size_t i = 0; i < (size_t)w->t.ns * (size_t)r->total; i++) {
+    w->low[i]  = w->there[4 * i];
+    w->diag[i] = w->there[4 * i + 1];
+    w->up[i]   = w->there[4 * i + 2];
   }
-  PetscCall(PetscFree3(here, there, coef));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -166,10 +194,8 @@ static void BCRReducedNeeds(BCRReduced r, size_t ns, const double *cut, PetscBoo
    set to 0, and which are cut (1: before, 2: after) */
 static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const double *diag, const double *up, PetscReal eps, BCRTriCoupling coupling, char *kind, double *coef)
 {
-  BCRTranspose t;
-  double      *l, *d, *u, *cut, *need, *here, *there, lost = 0;
-  char        *mine;
-  PetscMPIInt *where;
+  BCRShareRows w;
+  double       lost = 0;
   size_t       ns, m;
   PetscBool    periodic = r->periodic, loses = PETSC_FALSE;
   MPI_Request  request;
@@ -180,21 +206,20 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
   PetscInt64 at[2] = {0, 0};
 
   PetscFunctionBegin;
-  PetscCall(BCRReducedGather(r, r->nsys, NULL, low, diag, up, &t, &l, &d, &u));
-  ns = (size_t)t.ns;
+  PetscCall(BCRShareRowsCreate(r, r->nsys, NULL, low, diag, up, PETSC_TRUE, &w));
+  ns = (size_t)w.t.ns;
   m  = ns * (size_t)r->total;
-  PetscCall(PetscMalloc4(m, &cut, ns, &need, ns, &where, ns, &mine));
-  BCRChainsFold(r->total, t.ns, l, d, u, &periodic);
-  PetscCall(BCRChainsCuts(r->total, t.ns, l, d, u, periodic, cut));
-  BCRReducedNeeds(r, ns, cut, periodic, need, where);
+  BCRChainsFold(r->total, w.t.ns, w.low, w.diag, w.up, &periodic);
+  PetscCall(BCRChainsCuts(r->total, w.t.ns, w.low, w.diag, w.up, periodic, w.cut));
+  BCRReducedNeeds(r, ns, w.cut, periodic, w.need, w.where);
   worst.value = 0;
   worst.rank  = r->rank;
   for (size_t s = 0; s < ns; s++) {
-    mine[s] = need[s] <= (double)eps;
-    if (!(need[s] <= worst.value)) {
-      worst.value = need[s];
-      at[0]       = t.sysoff[r->rank] + (PetscInt64)s;
-      at[1]       = where[s];
+    w.mine[s] = w.need[s] <= (double)eps;
+    if (!(w.need[s] <= worst.value)) {
+      worst.value = w.need[s];
+      at[0]       = w.t.sysoff[r->rank] + (PetscInt64)s;
+      at[1]       = w.where[s];
     }
   }
   if (coupling == BCR_TRI_COUPLING_NEIGHBOUR) {
@@ -205,29 +230,25 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
     }
   }
   /* cut, and back to the ranks */
-  PetscCall(PetscMalloc2(4 * (size_t)r->nsys * (size_t)r->rows, &here, 4 * m, &there));
   for (size_t i = 0; i < m; i++) {
     const size_t row = i / ns, s = i % ns, j = row ? i - ns : m - ns + s;
     int          cuts = 0;
 
-    if (cut[j] <= (double)eps || (!row && !periodic)) cuts |= 1;
-    if (cut[i] <= (double)eps || (row == (size_t)r->total - 1 && !periodic)) cuts |= 2;
-    if (mine[s]) lost = PetscMax(lost, cut[i] <= (double)eps ? cut[i] : 0);
-    there[4 * i]     = cuts & 1 ? 0 : l[i];
-    there[4 * i + 1] = d[i];
-    there[4 * i + 2] = cuts & 2 ? 0 : u[i];
-    there[4 * i + 3] = cuts;
+    if (w.cut[j] <= (double)eps || (!row && !periodic)) cuts |= 1;
+    if (w.cut[i] <= (double)eps || (row == (size_t)r->total - 1 && !periodic)) cuts |= 2;
+    if (w.mine[s]) lost = PetscMax(lost, w.cut[i] <= (double)eps ? w.cut[i] : 0);
+    w.there[4 * i]     = cuts & 1 ? 0 : w.low[i];
+    w.there[4 * i + 1] = w.diag[i];
+    w.there[4 * i + 2] = cuts & 2 ? 0 : w.up[i];
+    w.there[4 * i + 3] = cuts;
   }
-  PetscCall(BCRTransposeBegin(&t, PETSC_TRUE, here, there, &request));
+  PetscCall(BCRTransposeBegin(&w.t, PETSC_TRUE, w.here, w.there, &request));
   PetscCallMPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-  BCRTransposeUnpack(&t, 0, r->rows, r->nsys, NULL, here, coef);
-  PetscCallMPI(MPI_Allgatherv(mine, t.nsys[r->rank], MPI_CHAR, kind, t.nsys, t.sysoff, MPI_CHAR, r->comm));
+  BCRTransposeUnpack(&w.t, 0, r->rows, r->nsys, NULL, w.here, coef);
+  PetscCallMPI(MPI_Allgatherv(w.mine, w.t.nsys[r->rank], MPI_CHAR, kind, w.t.nsys, w.t.sysoff, MPI_CHAR, r->comm));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &lost, 1, MPI_DOUBLE, MPI_MAX, r->comm));
   r->info.lost = (PetscReal)lost;
-  PetscCall(PetscFree2(here, there));
-  PetscCall(PetscFree4(cut, need, where, mine));
-  PetscCall(PetscFree3(l, d, u));
-  PetscCall(BCRTransposeDestroy(&t));
+  PetscCall(BCRShareRowsDestroy(&w));
   PetscCheck(!loses, r->comm, PETSC_ERR_ARG_OUTOFRANGE,
              "Coupling by neighbours alone would lose %.1f digits: system (line or mode) %" PetscInt64_FMT " couples through rank %d with relative size %.1e, above %.1e. Use coupling auto or reduced, or fewer ranks along the lines",
              PetscMin(log10(most.value / PetscMax((double)eps, DBL_EPSILON / 2)), -log10(PetscMax((double)eps, DBL_EPSILON / 2))), at[0], (int)at[1], most.value, (double)eps);
@@ -238,27 +259,26 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
 static PetscErrorCode BCRReducedShareOut(BCRReduced r, const double *low, const double *diag, const double *up)
 {
   const PetscInt pre = r->flags & (BCR_REDUCED_ADD | BCR_REDUCED_BEFORE) ? 1 : 0, post = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
-  BCRTranspose   t;
-  double        *l, *d, *u;
+  BCRShareRows   w;
   PetscBool      periodic = r->periodic;
-  PetscInt       bad[2], row = 0, n = 0;
+  PetscInt       bad[2] = {-1, -1}, row = 0, n = 0;
   PetscMPIInt    p = 0;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(BCRReducedGather(r, r->nshared, r->index, low, diag, up, &t, &l, &d, &u));
-  BCRChainsFold(r->total, t.ns, l, d, u, &periodic);
-  PetscCall(BCRChainsCreate(r->total, t.ns, l, d, u, periodic, &r->chains, bad));
+  PetscCall(BCRShareRowsCreate(r, r->nshared, r->index, low, diag, up, PETSC_FALSE, &w));
+  BCRChainsFold(r->total, w.t.ns, w.low, w.diag, w.up, &periodic);
+  ierr = BCRChainsCreate(r->total, w.t.ns, w.low, w.diag, w.up, periodic, &r->chains, bad);
+  if (!ierr) ierr = PetscMalloc1(r->total, &r->there_rows);
+  if (!ierr) ierr = PetscMalloc1(r->size + 1, &r->block);
   if (bad[0] >= 0) {
-    bad[0] += t.sysoff[r->rank];
+    bad[0] += w.t.sysoff[r->rank];
     if (r->index) bad[0] = r->index[bad[0]];
     while (bad[1] >= r->counts[p]) bad[1] -= r->counts[p++];
   }
-  PetscCall(PetscFree3(l, d, u));
-  PetscCall(BCRTransposeDestroy(&t));
-  PetscCall(BCRReducedCheckPivot(r, bad[0], p, bad[1]));
+  PetscCall(BCRShareRowsDestroy(&w));
+  PetscCall(BCRReducedCheckPivot(r, ierr, bad[0], p, bad[1]));
 
-  PetscCall(PetscMalloc1(r->total, &r->there_rows));
-  PetscCall(PetscMalloc1(r->size + 1, &r->block));
   for (p = 0; p < r->size; p++) {
     r->block[p] = n;
     n += pre;
@@ -269,39 +289,37 @@ static PetscErrorCode BCRReducedShareOut(BCRReduced r, const double *low, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const double *diag, const double *up, PetscReal eps, BCRTriCoupling coupling)
+/* which systems are which, on all ranks */
+static PetscErrorCode BCRReducedIndices(BCRReduced r, const char *kind)
 {
-  const PetscInt nsys = r->nsys;
-  char          *kind;
-  double        *coef;
-  PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscInt k[2] = {0, 0};
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc1(r->size, &r->counts));
-  PetscCall(BCRReducedAgree(r, eps, coupling));
-  if (nsys && r->total) {
-    PetscInt n = 0;
+  PetscCall(PetscMalloc1(r->nb.ns, &r->nb.index));
+  PetscCall(PetscMalloc1(r->nshared, &r->index));
+  for (PetscInt s = 0; s < r->nsys; s++) {
+    if (kind[s]) r->nb.index[k[0]++] = s;
+    else r->index[k[1]++] = s;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCall(PetscMalloc2(nsys, &kind, 4 * (size_t)nsys * (size_t)r->rows, &coef));
-    PetscCall(PetscArrayzero(kind, nsys));
-    if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) ierr = BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef);
-    for (PetscInt s = 0; s < nsys; s++) n += kind[s];
+/* all: [6*size], give: [2*size], kind: [nsys], coef: [4*nsys*rows], work of this rank */
+static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const double *diag, const double *up, PetscReal eps, BCRTriCoupling coupling, PetscInt64 *all, PetscInt *give, char *kind, double *coef)
+{
+  PetscInt n = 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRReducedAgree(r, eps, coupling, all));
+  if (r->nsys && r->total) {
+    PetscCall(PetscArrayzero(kind, r->nsys));
+    if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) PetscCall(BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef));
+    for (PetscInt s = 0; s < r->nsys; s++) n += kind[s];
     r->nb.ns   = n;
-    r->nshared = nsys - n;
-    if (n && n < nsys) {
-      PetscInt k[2] = {0, 0};
-
-      PetscCall(PetscMalloc1(n, &r->nb.index));
-      PetscCall(PetscMalloc1(nsys - n, &r->index));
-      for (PetscInt s = 0; s < nsys; s++) {
-        if (kind[s]) r->nb.index[k[0]++] = s;
-        else r->index[k[1]++] = s;
-      }
-    }
-    if (!ierr && r->nshared) ierr = BCRReducedShareOut(r, low, diag, up);
-    if (!ierr && r->nb.ns) ierr = BCRNeighboursCreate(r, coef);
-    PetscCall(PetscFree2(kind, coef));
-    PetscCall(ierr);
+    r->nshared = r->nsys - n;
+    if (n && n < r->nsys) PetscCall(BCRFaultShare(r->comm, BCRReducedIndices(r, kind), BCR_NO_MEMORY));
+    if (r->nshared) PetscCall(BCRReducedShareOut(r, low, diag, up));
+    if (r->nb.ns) PetscCall(BCRNeighboursCreate(r, coef, give));
   }
   r->info.neighbour = r->nb.ns;
   r->info.shared    = r->nshared;
@@ -311,34 +329,48 @@ static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const dou
 
 PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag, const double *up, PetscBool periodic, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced)
 {
-  BCRReduced     r;
+  BCRReduced     r    = NULL;
+  PetscInt64    *all  = NULL;
+  PetscInt      *give = NULL;
+  char          *kind = NULL;
+  double        *coef = NULL;
+  PetscMPIInt    size;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *reduced = NULL;
-  PetscCall(PetscNew(&r));
-  PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tags[0]));
-  for (int k = 1; k < 4; k++) PetscCall(PetscCommGetNewTag(r->comm, &r->tags[k]));
-  PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
-  PetscCallMPI(MPI_Comm_size(r->comm, &r->size));
-  r->nsys     = nsys;
-  r->rows     = rows;
-  r->flags    = flags;
-  r->periodic = periodic;
-  r->request  = MPI_REQUEST_NULL;
-  ierr        = BCRReducedSetUp(r, low, diag, up, eps, coupling);
-  if (ierr) (void)BCRReducedDestroy(&r);
-  PetscCall(ierr);
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  ierr = PetscNew(&r);
+  if (!ierr) {
+    r->comm    = MPI_COMM_NULL;
+    r->request = MPI_REQUEST_NULL;
+    ierr       = PetscMalloc1(size, &r->counts);
+  }
+  if (!ierr) ierr = PetscMalloc4(6 * (size_t)size, &all, 2 * (size_t)size, &give, (size_t)nsys, &kind, 4 * (size_t)nsys * (size_t)rows, &coef);
+  ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) {
+    PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tags[0]));
+    for (int k = 1; k < 4; k++) PetscCall(PetscCommGetNewTag(r->comm, &r->tags[k]));
+    PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
+    r->size     = size;
+    r->nsys     = nsys;
+    r->rows     = rows;
+    r->flags    = flags;
+    r->periodic = periodic;
+    ierr        = BCRReducedSetUp(r, low, diag, up, eps, coupling, all, give, kind, coef);
+  }
+  PetscCall(PetscFree4(all, give, kind, coef));
+  BCRCallElse(ierr, (void)BCRReducedDestroy(&r));
   *reduced = r;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReducedSetVectors(BCRReduced r, PetscInt nvec)
+/* tables and buffers for nvec values; no rank waits for another */
+static PetscErrorCode BCRReducedVectors(BCRReduced r, PetscInt nvec)
 {
   const PetscInt add = r->flags & BCR_REDUCED_ADD ? 1 : 0, before = r->flags & BCR_REDUCED_BEFORE ? 1 : 0, after = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
 
   PetscFunctionBegin;
-  if (r->nvec == nvec) PetscFunctionReturn(PETSC_SUCCESS);
   r->nvec            = nvec;
   r->info.bytes_sent = r->info.messages = r->info.workspace = 0;
   PetscCall(BCRTransposeDestroy(&r->there));
@@ -346,21 +378,23 @@ PetscErrorCode BCRReducedSetVectors(BCRReduced r, PetscInt nvec)
   PetscCall(PetscFree(r->here));
   PetscCall(PetscFree(r->share));
   if (r->nshared) {
-    PetscInt *rows, *off;
-    size_t    n[2];
+    PetscInt      *rows = NULL, *off = NULL;
+    PetscErrorCode ierr;
+    size_t         n[2];
 
     PetscCall(PetscMalloc2(r->size, &rows, r->size, &off));
     for (PetscMPIInt p = 0; p < r->size; p++) {
       rows[p] = r->counts[p] + add;
       off[p]  = r->block[p] + (before && !add);
     }
-    PetscCall(BCRTransposeCreate(r->comm, r->nshared, rows, off, r->block[r->size], nvec, &r->there));
+    ierr = BCRTransposeCreate(r->comm, r->nshared, rows, off, r->block[r->size], nvec, &r->there);
     for (PetscMPIInt p = 0; p < r->size; p++) {
       rows[p] = r->counts[p] + before + after;
       off[p]  = r->block[p] + (add && !before);
     }
-    PetscCall(BCRTransposeCreate(r->comm, r->nshared, rows, off, r->block[r->size], nvec, &r->back));
+    if (!ierr) ierr = BCRTransposeCreate(r->comm, r->nshared, rows, off, r->block[r->size], nvec, &r->back);
     PetscCall(PetscFree2(rows, off));
+    PetscCall(ierr);
     n[0] = (size_t)PetscMax(r->there.mine, r->back.mine) * (size_t)r->nshared * (size_t)nvec;
     n[1] = (size_t)r->there.nrows * (size_t)r->there.ns * (size_t)nvec;
     PetscCall(PetscCalloc1(n[0], &r->here));
@@ -370,6 +404,14 @@ PetscErrorCode BCRReducedSetVectors(BCRReduced r, PetscInt nvec)
     r->info.workspace  = (n[0] + n[1]) * sizeof(double) + r->chains.bytes;
   }
   PetscCall(BCRNeighboursSetVectors(r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRReducedSetVectors(BCRReduced r, PetscInt nvec)
+{
+  PetscFunctionBegin;
+  if (r->nvec == nvec) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRCallElse(BCRFaultShare(r->comm, BCRReducedVectors(r, nvec), BCR_NO_MEMORY), r->nvec = 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -44,10 +44,11 @@ struct _n_BCRReduced {
   BCRReducedInfo info;
 };
 
-PETSC_INTERN PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef);
+/* collective; give: [2*size] work */
+PETSC_INTERN PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *give);
 PETSC_INTERN PetscErrorCode BCRNeighboursSetVectors(BCRReduced r);
 PETSC_INTERN PetscErrorCode BCRNeighboursBegin(BCRReduced r, const double *g, const double *add);
 PETSC_INTERN PetscErrorCode BCRNeighboursEnd(BCRReduced r, double *x, double *before, double *after);
 PETSC_INTERN PetscErrorCode BCRNeighboursDestroy(BCRReduced r);
-/* collective: an error on every rank if one has a pivot that cannot be used. sys: its system or -1, on rank owner, row of that rank */
-PETSC_INTERN PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscInt sys, PetscMPIInt owner, PetscInt row);
+/* collective: an error on every rank if one has an error ierr already, or a pivot that cannot be used. sys: its system or -1, on rank owner, row of that rank */
+PETSC_INTERN PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscErrorCode ierr, PetscInt sys, PetscMPIInt owner, PetscInt row);

@@ -17,6 +17,7 @@
 */
 #include "triimpl.h"
 #include "reduced.h"
+#include "../agree.h"
 #include "device.h"
 #include "devlines.h"
 #include <math.h>
@@ -302,7 +303,7 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   BCRTriFault    fault = {PETSC_SUCCESS, ""};
   BCRReducedInfo info;
   PetscErrorCode ierr;
-  double        *low, *diag, *up, *w = NULL, *kept = NULL;
+  double        *low = NULL, *diag = NULL, *up = NULL, *w = NULL, *kept = NULL;
   PetscReal      eps;
 
   PetscFunctionBegin;
@@ -312,27 +313,23 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   t->rep   = spec->rep;
   t->lines = spec->inner / spec->rep * spec->outer;
   t->sets  = spec->perline ? t->lines : 1;
-  PetscCall(PetscCalloc3(m, &low, m, &diag, m, &up));
-  if (rows && t->lines) {
-    PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault));
+  PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault)); /* this rank's own steps */
+  ierr = PetscCalloc3(m, &low, m, &diag, m, &up);
+  if (!ierr && !options->device) ierr = PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g);
+  if (!ierr && rows && t->lines) {
     ierr = PetscMalloc2(4 * (size_t)spec->n, &w, 4 * (size_t)keep * (size_t)t->sets + 1, &kept);
     if (!ierr) ierr = BCRTriCreateRows(t, spec, options, keep, w, kept, low, diag, up);
-    PetscCall(PetscPopErrorHandler());
     PetscCall(PetscFree2(w, kept));
-    if (ierr && !fault.code) fault.code = ierr;
   }
-  ierr = BCRTriAgree(t, &fault);
-  if (ierr) {
-    PetscCall(PetscFree3(low, diag, up));
-    PetscCall(ierr);
-  }
+  PetscCall(PetscPopErrorHandler());
+  if (ierr && !fault.code) fault.code = ierr;
+  BCRCallElse(BCRTriAgree(t, &fault), (void)PetscFree3(low, diag, up));
   eps  = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
   ierr = BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced);
   PetscCall(PetscFree3(low, diag, up));
   PetscCall(ierr);
   PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
   if (options->device) PetscCall(BCRTriCreateRanksDevice(t, options));
-  else PetscCall(PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g));
 
   PetscCall(BCRReducedGetInfo(t->reduced, &info));
   t->info.coupling   = info.shared ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_NEIGHBOUR;
@@ -356,12 +353,12 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
 
 PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriOptions *options, BCRTri *tri)
 {
-  BCRTri         t;
+  BCRTri         t = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *tri = NULL;
-  PetscCall(PetscNew(&t));
+  BCRCallElse(BCRFaultShare(comm, PetscNew(&t), BCR_NO_MEMORY), (void)PetscFree(t));
   t->comm = comm;
   PetscCallMPI(MPI_Comm_rank(comm, &t->rank));
   PetscCallMPI(MPI_Comm_size(comm, &t->size));

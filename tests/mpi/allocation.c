@@ -1,10 +1,12 @@
 /*
-  ranks: 2
+  ranks: 2 4
   args: -quick
 
-  An allocation of this library's that fails on one rank only: all ranks have an error, none waits for another, and the next set-up of the same object is
-  right. Every allocation of set-up and application in turn. A rank that waits is found by a clock, which says where. Left alone are allocations of PETSc's own, whose
-  objects are not made to survive that, and, for now, those of the systems over ranks in src/tridiagonal, which do not agree yet.
+  An allocation of this library's that fails on one rank only: all ranks have an error, none waits for another, and the next use of the same object is
+  right. Every allocation of set-up, of set-up with new values, of the first transposed application and of one to several vectors in turn; with -quick some
+  of them. A rank that waits is found by a clock, which says where. Left alone are allocations of PETSc's own, whose objects are not made to survive that.
+
+  -only NAME, -start K: one case, from one allocation on
 */
 #include "distribute.h"
 #include "../faults.h"
@@ -22,9 +24,18 @@ static void Late(int number)
   _exit(3);
 }
 
+typedef enum {
+  FIRST,     /* set-up */
+  VALUES,    /* set-up with new values */
+  TRANSPOSE, /* the first transposed application */
+  COLUMNS    /* the first application to several vectors */
+} Stage;
+static const char *const stages[] = {"first", "new values", "transposed", "columns"};
+
 typedef struct {
   const char *name, *pc, *options;
-  PetscBool   inplace;
+  PetscInt    cut; /* the axis that is cut; -1: as many as there are, on four ranks and more */
+  PetscBool   moves;
   TestProblem p;
 } FaultCase;
 
@@ -32,6 +43,11 @@ static PetscReal VaryAll(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 {
   (void)ctx;
   return 1 + x * y + z;
+}
+static PetscReal VaryY(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)x, (void)z, (void)ctx;
+  return 1 + y;
 }
 static PetscReal VaryX(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 {
@@ -41,72 +57,131 @@ static PetscReal VaryX(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 
 /* clang-format off */
 static const FaultCase cases[] = {
-  {"uniform",  PCBCRPOISSON, "", PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddn", .a = {1, 2}, .scale = 1}},
-  {"planes",   PCBCRPOISSON, "", PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrr", .a = {1, 2}, .scale = 1, .row = 2}},
-  {"mixed",    PCBCRPOISSON, "-pc_bcrpoisson_precision mixed", PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1}},
-  {"general",  PCBCRPOISSON, "", PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryX}},
-  {"singular", PCBCRPOISSON, "", PETSC_TRUE, {.dim = 3, .n = {6, 7, 8}, .dof = 1, .ends = "cccccc", .a = {1, 2, 1}, .scale = 1}},
-  {"moved",    PCBCRPOISSON, "", PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 2}},
-  {"fit",      PCBCRPOISSON, "-pc_bcrpoisson_fit scaled", PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll}},
+  {"uniform",  PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddn", .a = {1, 2}, .scale = 1}},
+  {"planes",   PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrr", .a = {1, 2}, .scale = 1, .row = 2}},
+  {"mixed",    PCBCRPOISSON, "-pc_bcrpoisson_precision mixed", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1}},
+  {"general",  PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryX}},
+  {"singular", PCBCRPOISSON, "", 2, PETSC_FALSE, {.dim = 3, .n = {6, 7, 8}, .dof = 1, .ends = "cccccc", .a = {1, 2, 1}, .scale = 1}},
+  {"moved",    PCBCRPOISSON, "", 0, PETSC_TRUE, {.dim = 2, .n = {8, 66}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 2, .k = VaryY}},
+  {"boxes",    PCBCRPOISSON, "", -1, PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrd", .a = {1, 2}, .scale = 1, .row = 2}},
+  {"fit",      PCBCRPOISSON, "-pc_bcrpoisson_fit scaled", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll}},
+  {"user",     PCBCRPOISSON, "-pc_bcrpoisson_spacing 1,.70710678118654752440", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 2, .ends = "dddd", .a = {1, 2}, .scale = 1}},
+  {"lines-1d", PCNEATO, "", 0, PETSC_FALSE, {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
+  {"lines-x",  PCNEATO, "-pc_neato_axis x", 1, PETSC_FALSE, {.dim = 2, .n = {8, 9}, .dof = 1, .ends = "dddd", .a = {1, 2}, .shift = 5, .scale = 1}},
+  {"lines-far", PCNEATO, "-pc_neato_coupling reduced -pc_neato_precision mixed", 0, PETSC_FALSE, {.dim = 1, .n = {40}, .dof = 2, .ends = "dd", .a = {1}, .shift = -.3, .scale = 1}},
+  {"lines",    PCNEATO, "", 1, PETSC_FALSE, {.dim = 2, .n = {8, 60}, .dof = 1, .ends = "dddd", .a = {1, 2}, .shift = 5, .scale = 1}},
+  {"lines-vary", PCNEATO, "-pc_neato_axis z", 2, PETSC_FALSE, {.dim = 3, .n = {5, 4, 9}, .dof = 1, .ends = "ddddnd", .a = {1, 2, 1}, .shift = 5, .scale = 1, .k = VaryAll}},
 };
 /* clang-format on */
 
-static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, PetscBool update, PetscMPIInt who, Vec b, PetscBool *more)
+static PetscErrorCode SetOptions(const char options[], PetscBool set)
+{
+  char text[256], *t, *save;
+
+  PetscFunctionBegin;
+  if (set) PetscCall(PetscOptionsInsertString(NULL, options));
+  else {
+    PetscCall(PetscStrncpy(text, options, sizeof(text)));
+    for (t = strtok_r(text, " ", &save); t; t = strtok_r(NULL, " ", &save))
+      if (t[0] == '-' && t[1] >= 'a') PetscCall(PetscOptionsClearValue(NULL, t));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Make(const FaultCase *c, DM da, Mat A, PC *pc)
+{
+  PetscFunctionBegin;
+  PetscCall(PCCreate(PETSC_COMM_WORLD, pc));
+  PetscCall(PCSetType(*pc, c->pc));
+  PetscCall(PCSetDM(*pc, da));
+  PetscCall(PCSetOperators(*pc, A, A));
+  PetscCall(PCSetFromOptions(*pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* of several vectors the last one counts: all are b */
+static PetscErrorCode Apply(PC pc, Stage stage, Vec b, Vec x)
+{
+  const PetscInt n = 3;
+  PetscInt       m, M;
+  Mat            B, X;
+  Vec            v;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (stage != COLUMNS) {
+    PetscCall(stage == TRANSPOSE ? PCApplyTranspose(pc, b, x) : PCApply(pc, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecGetLocalSize(b, &m));
+  PetscCall(VecGetSize(b, &M));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, M, n, NULL, &B));
+  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
+  for (PetscInt k = 0; k < n; k++) {
+    PetscCall(MatDenseGetColumnVecWrite(B, k, &v));
+    PetscCall(VecCopy(b, v));
+    PetscCall(MatDenseRestoreColumnVecWrite(B, k, &v));
+  }
+  ierr = PCMatApply(pc, B, X);
+  if (!ierr) {
+    PetscCall(MatDenseGetColumnVecRead(X, n - 1, &v));
+    PetscCall(VecCopy(v, x));
+    PetscCall(MatDenseRestoreColumnVecRead(X, n - 1, &v));
+  }
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(ierr);
+}
+
+/* On rank 0, whether vectors are brought to slabs and back, as PCView() says */
+static PetscErrorCode Moves(PC pc, PetscBool *moves)
+{
+  char       *text = NULL;
+  size_t      length;
+  FILE       *file = open_memstream(&text, &length);
+  PetscViewer viewer;
+
+  PetscFunctionBegin;
+  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
+  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
+  PetscCall(PCView(pc, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  (void)fclose(file);
+  *moves = strstr(text, "redistributed: ") ? PETSC_TRUE : PETSC_FALSE;
+  free(text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Stage stage, PetscMPIInt who, Vec b, Vec right, PetscBool *more)
 {
   PC             pc;
-  Vec            x, y;
+  Vec            x;
   PetscErrorCode ierr;
   PetscInt       flags[2], all[2];
   PetscReal      difference = 0;
-  char          *name;
-  size_t         length;
-  Mat            M = update ? B : A;
 
   PetscFunctionBegin;
-  PetscCall(PetscSNPrintf(now, sizeof(now), "%s, %s, allocation %ld of rank %d", c->name, update ? "new values" : "first", k, (int)who));
+  PetscCall(PetscSNPrintf(now, sizeof(now), "%s, %s, allocation %ld of rank %d", c->name, stages[stage], k, (int)who));
   PetscCall(VecDuplicate(b, &x));
-  PetscCall(VecDuplicate(b, &y));
-  PetscCall(PetscOptionsInsertString(NULL, c->options));
-  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
-  PetscCall(PCSetType(pc, c->pc));
-  PetscCall(PCSetDM(pc, da));
-  PetscCall(PCSetOperators(pc, A, A));
-  PetscCall(PCSetFromOptions(pc));
-  PetscCall(PetscStrallocpy(c->options, &name));
-  PetscCall(PetscStrlen(name, &length));
-  if (length) {
-    *strchr(name, ' ') = 0;
-    PetscCall(PetscOptionsClearValue(NULL, name));
-  }
-  PetscCall(PetscFree(name));
-  if (update) {
-    PetscCall(PCSetUp(pc));
-    PetscCall(PCSetOperators(pc, B, B));
-  }
+  PetscCall(Make(c, da, A, &pc));
+  if (stage != FIRST) PetscCall(PCSetUp(pc));
+  if (stage == VALUES) PetscCall(PCSetOperators(pc, B, B));
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   (void)alarm(8);
   if (rank == who) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
-  ierr     = PCSetUp(pc);
+  ierr     = stage == FIRST || stage == VALUES ? PCSetUp(pc) : Apply(pc, stage, b, x);
   flags[0] = rank == who && TestFaultsDisarm() ? 1 : 0;
   PetscCall(PetscPopErrorHandler());
   flags[1] = ierr ? 1 : 0;
   PetscCallMPI(MPI_Allreduce(flags, all, 2, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
-  (void)alarm(0);
   *more = all[0] ? PETSC_TRUE : PETSC_FALSE;
   if (rank == 0) Check(all[1] == (all[0] ? size : 0), "%s: %d of %d ranks have an error", now, (int)all[1], (int)size);
-  (void)alarm(8);
-  PetscCall(PCApply(pc, b, x));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc)); /* one that nothing has happened to */
-  PetscCall(PCSetType(pc, c->pc));
-  PetscCall(PCSetDM(pc, da));
-  PetscCall(PCSetOperators(pc, M, M));
-  PetscCall(PCApply(pc, b, y));
+  PetscCall(VecSet(x, 0));
+  PetscCall(Apply(pc, stage, b, x));
   PetscCall(PCDestroy(&pc));
   (void)alarm(0);
-  PetscCall(TestDifference(x, y, &difference));
+  PetscCall(TestDifference(x, right, &difference));
   if (rank == 0) Check(difference <= 1e6 * PETSC_MACHINE_EPSILON, "%s: then %g from the solution of another object", now, (double)difference);
-  PetscCall(VecDestroy(&y));
   PetscCall(VecDestroy(&x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -114,7 +189,7 @@ static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Pet
 int main(int argc, char **argv)
 {
   PetscBool quick = PETSC_FALSE, more = PETSC_FALSE;
-  PetscInt  failures, points = 0, start = 1;
+  PetscInt  failures, points = 0, start = 1, step;
   char      only[64] = "";
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -124,34 +199,48 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-start", &start, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  step = quick ? (size > 2 ? 23 : 5) : 1;
   (void)signal(SIGALRM, Late);
   TestFaultsBegin();
-  TestFaults.skip = "src/tridiagonal/";
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases) && size > 1; i++) {
     const FaultCase *c        = &cases[i];
-    const PetscInt   parts[3] = {!c->inplace && size % 2 == 0 ? 2 : 1, c->p.dim == 2 ? (c->inplace || size % 2 ? size : size / 2) : 1, c->p.dim == 2 ? 1 : size};
+    const PetscInt   parts[3] = {c->cut == 0 ? size : (c->cut < 0 ? 2 : 1), c->cut == 1 ? size : (c->cut < 0 ? size / 2 : 1), c->cut == 2 ? size : 1};
     DM               da, own;
     Mat              whole, A, B;
-    Vec              b, x;
+    Vec              b, x, right;
+    PC               pc;
 
-    if (only[0] && strcmp(only, c->name)) continue;
+    if ((only[0] && strcmp(only, c->name)) || (c->cut < 0 && (size < 4 || size % 2))) continue;
     PetscCall(TestMatrix(&c->p, &own, &whole));
     PetscCall(TestCutDMDA(PETSC_COMM_WORLD, &c->p, parts, NULL, &da));
     PetscCall(TestDeal(da, whole, PETSC_FALSE, &A));
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
     PetscCall(MatShift(B, 0.5));
     PetscCall(MatCreateVecs(A, &x, &b));
+    PetscCall(VecDuplicate(b, &right));
     PetscCall(VecSetRandom(x, NULL));
     PetscCall(MatMult(A, x, b));
-    for (int update = 0; update < 2; update++) {
+    PetscCall(SetOptions(c->options, PETSC_TRUE));
+    for (int stage = FIRST; stage <= COLUMNS; stage++) {
+      PetscCall(Make(c, da, stage == VALUES ? B : A, &pc)); /* one that nothing happens to */
+      PetscCall(Apply(pc, (Stage)stage, b, right));
+      if (c->moves) {
+        PetscBool moves = PETSC_FALSE;
+
+        PetscCall(Moves(pc, &moves));
+        if (rank == 0) Check(moves, "%s: its vectors do not move", c->name);
+      }
+      PetscCall(PCDestroy(&pc));
       for (PetscMPIInt who = 0; who < size; who += size - 1) {
-        for (long k = (long)start + (quick ? (long)i % 5 : 0);; k += quick ? 5 : 1) {
-          PetscCall(Point(c, da, A, B, k, update ? PETSC_TRUE : PETSC_FALSE, who, b, &more));
+        for (long k = (long)start + (long)(7 * i + (size_t)stage + (size_t)who) % (long)step;; k += (long)step) {
+          PetscCall(Point(c, da, A, B, k, (Stage)stage, who, b, right, &more));
           if (!more) break;
           points++;
         }
       }
     }
+    PetscCall(SetOptions(c->options, PETSC_FALSE));
+    PetscCall(VecDestroy(&right));
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&b));
     PetscCall(MatDestroy(&B));

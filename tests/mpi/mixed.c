@@ -210,6 +210,49 @@ static PetscErrorCode Fallback(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Between Dirichlet ends, with a shift that leaves 10^-9.5 of the smallest eigenvalue: the first solve falls back on double, and so does one with each other
+   shift, by the core that is there. Its solution solves the equations with the new shift; with the shift before the residual is 1e-12 */
+static PetscErrorCode FallbackShifts(void)
+{
+  static const double parts[] = {1, 2, 1, 0.5, 4}; /* of what is left of the eigenvalue */
+  const PetscInt      n[3]    = {31, 30, 1};
+  const PetscReal     a[3]    = {1, 1, 0};
+  const BCREnd        end[6]  = {BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN};
+  const BCRSlab       slab    = {PETSC_COMM_WORLD, 1, Share(n[1], rank), Share(n[1], rank + 1) - Share(n[1], rank)};
+  const double        lowest  = 4 - 2 * cos(PETSC_PI / (double)(n[0] + 1)) - 2 * cos(PETSC_PI / (double)(n[1] + 1));
+  BCROperator        *op;
+  BCRSolver           solver = NULL;
+  PetscScalar        *f, *u;
+
+  PetscFunctionBegin;
+  if (sizeof(PetscReal) < sizeof(double)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCROperatorCreateUser(2, n, a, end, 0, 1, &op));
+  PetscCall(Vectors(n[0] * n[1], &f, &u));
+  for (size_t step = 0; step < PETSC_STATIC_ARRAY_LENGTH(parts); step++) {
+    BCRSolver fresh;
+    PetscBool done = PETSC_TRUE;
+    double    error;
+
+    op->shift = (PetscReal)(-lowest * (1 - parts[step] * pow(10, -9.5)));
+    PetscCall(Create(1, op, BCR_MIXED, &slab, &fresh));
+    PetscCall(Solve(fresh, op, 1, &slab, f, u));
+    Check(fresh->fallback[0], "near an eigenvalue, step %d: single precision is corrected, this test needs a shift nearer to it", (int)step);
+    if (solver) {
+      PetscCall(BCRSolverUpdate(solver, op, &done));
+      PetscCall(BCRSolverDestroy(&fresh));
+    } else solver = fresh;
+    Check(done, "near an eigenvalue, step %d: a new shift takes a new plan", (int)step);
+    Check(solver->fallback[0], "near an eigenvalue, step %d: the core in double is gone", (int)step);
+    PetscCall(Solve(solver, op, 1, &slab, f, u));
+    error = Backward(op, 1, 0, f, u);
+    Check(error <= Bound(), "near an eigenvalue, step %d: backward error %g", (int)step, error);
+  }
+  PetscCall(PetscFree2(f, u));
+  PetscCall(BCRSolverDestroy(&solver));
+  PetscCall(BCROperatorDestroy(1, &op));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Two components alike, then with scales or shifts of their own, then alike again */
 static PetscErrorCode Components(void)
 {
@@ -371,6 +414,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Corrections());
   PetscCall(Fallback());
+  PetscCall(FallbackShifts());
   PetscCall(Components());
   PetscCall(HandOver());
   PetscCall(Strides());
