@@ -124,12 +124,12 @@ static inline double VAt(const Ends *E, int k, PetscInt j)
 }
 
 /* What to divide a row by to have it near a size: with a row of another size, u would be a small difference of large numbers */
-static double Scale(const double row[3], double size)
+static double Scale(const double row[3], double size, int widest)
 {
   int e;
 
   (void)frexp(BCRTriRowSize(row) / size, &e);
-  return e >= -4 && e <= 4 ? 1 : ldexp(1, e);
+  return e >= -widest && e <= widest ? 1 : ldexp(1, e);
 }
 
 /* common: the row of M; NULL: there is none, M is the identity */
@@ -149,7 +149,7 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
 
     if (common && j > s->nfirst && j < s->n - s->nlast - 2) j = s->n - s->nlast - 2;
     BCRTriGetRow(s, line, j, row);
-    scale = Scale(row, typical);
+    scale = Scale(row, typical, t->options.unscaled ? 10 : 4);
     for (int i = 0; i < 3; i++) row[i] /= scale;
     d[0] = j ? row[0] - low : 0;
     d[1] = row[1] - (j ? diag : kappa);

@@ -314,8 +314,9 @@ static PetscErrorCode CreateDC(BCRTriDevice d, const BCRTriSpec *s)
   double           *c[3], *S[2], *numbers, *V;
 
   PetscFunctionBegin;
-  options.device = PETSC_FALSE;
-  options.isa    = -1;
+  options.device   = PETSC_FALSE;
+  options.isa      = -1;
+  options.unscaled = PETSC_TRUE;                                                                                                               /* the kernels take right-hand sides as they are */
   if (options.precision == BCR_TRI_SINGLE || (options.precision == BCR_TRI_MIXED && options.variant != 1)) options.precision = BCR_TRI_DOUBLE; /* numbers */
   PetscCall(BCRTriLocalCreate(s, &options, &local));                                                                                           /* it checks, too */
   PetscCall(SetParts(d, s, options.variant == 1 ? 1 : options.parts));

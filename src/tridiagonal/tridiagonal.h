@@ -67,6 +67,7 @@ typedef struct {
   int             memory;  /* there, cr: 0 automatic, 1 shared, 2 global (paper 002 section 2.2) */
 
   struct _n_BCRTransport *transport; /* there, of several ranks: of the comm of the lines */
+  PetscBool               unscaled;  /* dc: end rows up to 2^10 times as large or small as others stay so, and three digits may go */
 } BCRTriOptions;
 
 typedef struct {
