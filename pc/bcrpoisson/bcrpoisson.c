@@ -24,6 +24,8 @@ const char *const PCBCRPoissonEnds[]            = {"dirichlet", "neumann", "cell
 /* Transforms mix grid lines, and with them the rounding of their right-hand sides: rows that are so much smaller than others of their line (a penalty holds an end)
    would have no more than ten digits. One step of refinement gives them theirs (R. D. Skeel, Math. Comp. 35, 1980). */
 #define BCR_GRADED 1e6
+/* The right-hand sides of transposed systems are divided by a diagonal that makes the axis symmetric: the same for how much it varies */
+#define BCR_SKEWED 4
 
 /* of -pc_bcrpoisson_isa, a developer's option: numbered from -1 as in BCRCoreOptions */
 static const char *const BCRInstructionSets[] = {"auto", "baseline", "avx2", "avx512"};
@@ -67,6 +69,7 @@ typedef struct {
   BCRSolverInfo              info;
   BCRTuned                   tuned;
   PetscReal                  removed;   /* largest constant removed in the last application */
+  PetscReal                  skewness;  /* of the diagonal that symmetrises a general axis */
   PetscReal                  grading;   /* largest over smallest diagonal along the lines of a general axis */
   Vec                        graded[2]; /* where that is beyond BCR_GRADED: each application is refined once, with these */
   PetscBool                  refined;   /* the KSP that applies it to several vectors looks at their residuals */
@@ -423,9 +426,12 @@ static PetscErrorCode PCBCRPoissonSetGrading(PC pc)
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
 
   PetscFunctionBegin;
-  bcr->grading = 1;
-  for (PetscInt c = 0; c < bcr->dof; ++c)
-    if (!bcr->ops[c].singular && !strcmp(bcr->ops[c].fit, "exact")) bcr->grading = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
+  bcr->grading = bcr->skewness = 1;
+  for (PetscInt c = 0; c < bcr->dof; ++c) {
+    if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact")) continue;
+    bcr->grading  = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
+    bcr->skewness = PetscMax(bcr->skewness, BCROperatorSkewness(&bcr->ops[c]));
+  }
   for (int k = 0; k < 2; ++k) {
     if (bcr->grading <= BCR_GRADED) PetscCall(VecDestroy(&bcr->graded[k]));
     else if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
@@ -717,6 +723,11 @@ static PetscErrorCode PCBCRPoissonApplyVec(PC pc, PetscBool transpose, Vec x, Ve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool PCBCRPoissonRefines(const PC_BCRPoisson *bcr, PetscBool transpose)
+{
+  return (PetscBool)(bcr->grading > BCR_GRADED || (transpose && bcr->skewness > BCR_SKEWED));
+}
+
 /* y = M x, then y += M (x - A y) where rows are graded: M is linear, and symmetric if it was, all the same */
 static PetscErrorCode PCBCRPoissonApplyRefined(PC pc, PetscBool transpose, Vec x, Vec y)
 {
@@ -724,7 +735,9 @@ static PetscErrorCode PCBCRPoissonApplyRefined(PC pc, PetscBool transpose, Vec x
 
   PetscFunctionBegin;
   PetscCall(PCBCRPoissonApplyVec(pc, transpose, x, y));
-  if (!bcr->graded[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!PCBCRPoissonRefines(bcr, transpose)) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int k = 0; k < 2; ++k) /* few programs solve transposed systems: made when the first one is */
+    if (!bcr->graded[k]) PetscCall(MatCreateVecs(pc->pmat, NULL, &bcr->graded[k]));
   if (transpose) PetscCall(MatMultTranspose(pc->pmat, y, bcr->graded[0]));
   else PetscCall(MatMult(pc->pmat, y, bcr->graded[0]));
   PetscCall(VecAYPX(bcr->graded[0], -1, x));
@@ -753,11 +766,12 @@ static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Ma
   const PetscScalar *f;
   PetscScalar       *u;
   PetscInt           ncols, ldf, ldu;
+  const PetscBool    refines = PCBCRPoissonRefines(bcr, transpose);
 
   PetscFunctionBegin;
   PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
   PetscCall(MatGetSize(X, NULL, &ncols));
-  for (PetscInt c = 0; c < ncols && bcr->graded[0]; ++c) {
+  for (PetscInt c = 0; c < ncols && refines; ++c) {
     Vec x, y;
 
     PetscCall(MatDenseGetColumnVecRead(X, c, &x));
@@ -766,7 +780,7 @@ static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Ma
     PetscCall(MatDenseRestoreColumnVecWrite(Y, c, &y));
     PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
   }
-  if (bcr->graded[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (refines) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatDenseGetLDA(X, &ldf));
   PetscCall(MatDenseGetLDA(Y, &ldu));
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -917,7 +931,7 @@ static PetscErrorCode PCView_BCRPoisson(PC pc, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "memory%s: workspace %.0f bytes (%.2f vectors), tables %.0f bytes%s\n", bcr->grid.size > 1 ? " of a rank" : "", memory[0], memory[2], memory[1], copies));
   }
   PetscCall(PCBCRPoissonUpdateRemoved(pc));
-  if (bcr->graded[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "refined once in each application: diagonals along a grid line differ by a factor of %g\n", (double)bcr->grading));
+  if (bcr->grading > BCR_GRADED) PetscCall(PetscViewerASCIIPrintf(viewer, "refined once in each application: diagonals along a grid line differ by a factor of %g\n", (double)bcr->grading));
   if (PCBCRPoissonUnchosenFit(pc) >= 0) PetscCall(PetscViewerASCIIPrintf(viewer, "preconditioner only: the operator is not the matrix, but a fit of it\n"));
   if (bcr->ops[0].singular) PetscCall(PetscViewerASCIIPrintf(viewer, "singular: solutions have zero mean; constant removed from the last right-hand side: %g\n", (double)bcr->removed));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -144,6 +144,24 @@ static PetscBool BCRAxisIsNeutral(const BCRAxis *ax, double tol)
   return PETSC_TRUE;
 }
 
+PetscReal BCROperatorSkewness(const BCROperator *op)
+{
+  double skew = 0; /* its logarithm */
+
+  for (PetscInt d = 0; d < op->dim; d++) {
+    const BCRAxis *ax = &op->axis[d];
+    double         h = 0, low = 0, high = 0;
+
+    for (PetscInt i = 0; i + 1 < ax->n && ax->lower; i++) {
+      if (ax->upper[i] > 0 && ax->lower[i + 1] > 0) h += log((double)ax->upper[i] / (double)ax->lower[i + 1]);
+      low  = PetscMin(low, h);
+      high = PetscMax(high, h);
+    }
+    skew = PetscMax(skew, high - low);
+  }
+  return (PetscReal)exp(PetscMin(skew, 60));
+}
+
 /* What the entries of Tx (+) Ty (+) Tz + shift are compared with; 0: the box is empty */
 static PetscReal BCROperatorSize(const BCROperator *op)
 {

@@ -321,6 +321,112 @@ static PetscErrorCode Exact(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows -a, 2 a + 2 b + c, ... of a star with couplings a along x and b along y, all times scale; big: added to the diagonal of the first node of each line along x */
+static PetscErrorCode Star(PetscInt nx, PetscInt ny, PetscReal a, PetscReal b, PetscReal c, PetscReal scale, PetscReal big, DM *da, Mat *A)
+{
+  DMDALocalInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, nx, ny, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, da));
+  PetscCall(DMSetFromOptions(*da));
+  PetscCall(DMSetUp(*da));
+  PetscCall(DMCreateMatrix(*da, A));
+  PetscCall(DMDAGetLocalInfo(*da, &info));
+  for (PetscInt j = info.ys; j < info.ys + info.ym; j++) {
+    for (PetscInt i = info.xs; i < info.xs + info.xm; i++) {
+      MatStencil  row = {0, j, i, 0}, col[5] = {row, row, row, row, row};
+      PetscScalar v[5];
+      PetscInt    m = 1;
+
+      v[0] = scale * (2 * a + 2 * b + c) + (i == 0 ? big : 0);
+      for (PetscInt q = 0; q < 4; q++) {
+        const PetscInt to[2] = {i + (q == 0) - (q == 1), j + (q == 2) - (q == 3)};
+
+        if (to[0] < 0 || to[0] >= nx || to[1] < 0 || to[1] >= ny) continue;
+        col[m].i = to[0];
+        col[m].j = to[1];
+        v[m++]   = -scale * (q < 2 ? a : b);
+      }
+      PetscCall(MatSetValuesStencil(*A, 1, &row, m, col, v, INSERT_VALUES));
+    }
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numbers far from one: a penalty, whole matrices times powers of ten, couplings of very different size. The right-hand side is a product with the matrix */
+static PetscErrorCode Sizes(void)
+{
+  static const struct {
+    PetscReal   a, b, c, scale, big;
+    const char *pc, *options;
+  } cases[] = {
+    {1, 0,      2, 1,      1e30, "neato",      "auto"   },
+    {1, 0,      2, 1,      1e30, "neato",      "thomas" },
+    {1, 0,      2, 1,      1e30, "neato",      "scan"   },
+    {1, 0,      2, 1e30,   0,    "neato",      "auto"   },
+    {1, 0,      2, 1e-30,  0,    "neato",      "thomas" },
+    {1, 0,      2, 1e200,  0,    "neato",      "scan"   },
+    {1, 0,      2, 1e-200, 0,    "neato",      "auto"   },
+    {1, 0,      2, 1e200,  0,    "neato",      "cr"     },
+    {1, 0,      2, 1e-200, 0,    "neato",      "pscheme"},
+    {1, 0,      2, 1e-200, 0,    "neato",      "dc"     },
+    {1, 1e-35,  1, 1,      0,    "bcrpoisson", "double" },
+    {1, 1e35,   1, 1,      0,    "bcrpoisson", "double" },
+    {1, 1e-100, 0, 1,      0,    "bcrpoisson", "double" },
+    {1, 1e160,  0, 1,      0,    "bcrpoisson", "double" },
+    {1, 2,      0, 1e200,  0,    "bcrpoisson", "double" },
+    {1, 2,      0, 1e-200, 0,    "bcrpoisson", "mixed"  },
+    {1, 2,      0, 1e200,  0,    "bcrpoisson", "single" },
+    {1, 2,      0, 1e-200, 0,    "bcrpoisson", "single" },
+    {1, 2,      0, 1,      1e8,  "bcrpoisson", "double" },
+    {1, 2,      0, 1,      1e12, "bcrpoisson", "double" },
+    {1, 2,      0, 1,      1e30, "bcrpoisson", "double" }
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
+    for (int g = 0; g < 2; g++) {
+      const PetscInt  nx = g ? 131 : 19, ny = g ? 6 : 15;
+      const PetscBool single = (PetscBool)!strcmp(cases[k].options, "single");
+      DM              da;
+      Mat             A;
+      Vec             b, x, u;
+      KSP             ksp;
+      PC              pc;
+      PetscReal       residual, error = 0;
+
+      PetscCall(Star(nx, ny, cases[k].a, cases[k].b, cases[k].c, cases[k].scale, cases[k].big, &da, &A));
+      PetscCall(MatCreateVecs(A, &x, &b));
+      PetscCall(VecDuplicate(x, &u));
+      PetscCall(TestRandom(u));
+      PetscCall(MatMult(A, u, b));
+      PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
+      PetscCall(KSPSetOptionsPrefix(ksp, "sizes_"));
+      PetscCall(PetscOptionsSetValue(NULL, !strcmp(cases[k].pc, "neato") ? "-sizes_pc_neato_method" : "-sizes_pc_bcrpoisson_precision", cases[k].options));
+      PetscCall(KSPSetOperators(ksp, A, A));
+      PetscCall(KSPSetType(ksp, KSPPREONLY));
+      PetscCall(KSPGetPC(ksp, &pc));
+      PetscCall(PCSetType(pc, cases[k].pc));
+      PetscCall(KSPSetFromOptions(ksp));
+      PetscCall(KSPSolve(ksp, b, x));
+      PetscCall(Residual(A, b, x, &residual));
+      PetscCall(TestDifference(x, u, &error));
+      Check(residual < (single ? 5e-7 : 1e-14) && error < (single ? 1e-3 : 1e-9), "%s %s, couplings %g and %g, scale %g, penalty %g, %d x %d: backward error %g, solution off by %g", cases[k].pc, cases[k].options, (double)cases[k].a,
+            (double)cases[k].b, (double)cases[k].scale, (double)cases[k].big, (int)nx, (int)ny, (double)residual, (double)error);
+      PetscCall(PetscOptionsClearValue(NULL, !strcmp(cases[k].pc, "neato") ? "-sizes_pc_neato_method" : "-sizes_pc_bcrpoisson_precision"));
+      PetscCall(KSPDestroy(&ksp));
+      PetscCall(VecDestroy(&b));
+      PetscCall(VecDestroy(&x));
+      PetscCall(VecDestroy(&u));
+      PetscCall(MatDestroy(&A));
+      PetscCall(DMDestroy(&da));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 typedef struct {
   Mat A;
   Vec b;
@@ -490,6 +596,7 @@ int main(int argc, char **argv)
   if (sizeof(PetscReal) == sizeof(double)) {
     PetscCall(Inside());
     PetscCall(Exact());
+    PetscCall(Sizes());
   }
   PetscCall(PetscFinalize());
   return TestEnd();

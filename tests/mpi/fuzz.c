@@ -1511,6 +1511,17 @@ static PetscBool ErrorAllowed(const Case *c, const Step *s, const Solver *solver
   return PETSC_FALSE;
 }
 
+/* Vectors are those of a device */
+static PetscErrorCode OnDevice(Run *r, PetscBool *device)
+{
+  VecType type;
+
+  PetscFunctionBegin;
+  PetscCall(DMGetVecType(r->da, &type));
+  *device = (PetscBool)(strstr(type, "cuda") != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice *d, PetscBool verbose)
 {
   const Case        *c       = r->c;
@@ -1524,8 +1535,11 @@ static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice
   PetscErrorCode     code = PETSC_SUCCESS;
   KSPConvergedReason reason;
   int                codes[4], all[4], failed;
+  PetscBool          device = PETSC_FALSE;
 
   PetscFunctionBegin;
+  PetscCall(OnDevice(r, &device));
+  if (how == COLUMNWISE && device && !direct && strcmp(solver->type, KSPBCRPOISSON)) how = SOLVE; /* PETSc's products with columns of a dense matrix are wrong there (ksp/refine) */
   if (how == COLUMNWISE) columns = COLUMNS;
   if ((how == IN_PLACE || how == GUESS) && direct == (how == GUESS)) how = SOLVE; /* of preonly, and not of it */
   PetscCall(PetscSNPrintf(r->where, sizeof(r->where), "step %d, solve %d, solver %d (%s), %s", (int)stepnumber, (int)solve, (int)which, solver->type, HowNames[how]));
