@@ -65,6 +65,7 @@ static const FaultCase cases[] = {
   {"moved",    PCBCRPOISSON, "", 0, PETSC_TRUE, {.dim = 2, .n = {8, 66}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 2, .k = VaryY}},
   {"boxes",    PCBCRPOISSON, "", -1, PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrd", .a = {1, 2}, .scale = 1, .row = 2}},
   {"fit",      PCBCRPOISSON, "-pc_bcrpoisson_fit scaled", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll}},
+  {"apart",    PCBCRPOISSON, "-pc_bcrpoisson_fit average", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll}},
   {"user",     PCBCRPOISSON, "-pc_bcrpoisson_spacing 1,.70710678118654752440", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 2, .ends = "dddd", .a = {1, 2}, .scale = 1}},
   {"lines-1d", PCNEATO, "", 0, PETSC_FALSE, {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
   {"lines-x",  PCNEATO, "-pc_neato_axis x", 1, PETSC_FALSE, {.dim = 2, .n = {8, 9}, .dof = 1, .ends = "dddd", .a = {1, 2}, .shift = 5, .scale = 1}},
@@ -116,7 +117,13 @@ static PetscErrorCode Apply(PC pc, Stage stage, Vec b, Vec x)
   PetscCall(VecGetLocalSize(b, &m));
   PetscCall(VecGetSize(b, &M));
   PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, M, n, NULL, &B));
-  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &X));
+  PetscCall(MatSetSizes(X, m, PETSC_DECIDE, M, n));
+  PetscCall(MatSetType(X, MATDENSE));
+  PetscCall(MatDenseSetLDA(X, m + 3)); /* columns apart */
+  PetscCall(MatSetUp(X));
+  PetscCall(MatAssemblyBegin(X, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(X, MAT_FINAL_ASSEMBLY));
   for (PetscInt k = 0; k < n; k++) {
     PetscCall(MatDenseGetColumnVecWrite(B, k, &v));
     PetscCall(VecCopy(b, v));
@@ -213,6 +220,13 @@ int main(int argc, char **argv)
     if ((only[0] && strcmp(only, c->name)) || (c->cut < 0 && (size < 4 || size % 2))) continue;
     PetscCall(TestMatrix(&c->p, &own, &whole));
     PetscCall(TestCutDMDA(PETSC_COMM_WORLD, &c->p, parts, NULL, &da));
+    if (!strcmp(c->name, "apart")) { /* a row that is */
+      const PetscInt row = 0;
+
+      PetscCall(MatSetValue(whole, row, row, 1e6, INSERT_VALUES));
+      PetscCall(MatAssemblyBegin(whole, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(whole, MAT_FINAL_ASSEMBLY));
+    }
     PetscCall(TestDeal(da, whole, PETSC_FALSE, &A));
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
     PetscCall(MatShift(B, 0.5));
