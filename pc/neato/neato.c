@@ -408,19 +408,18 @@ static PetscErrorCode PCApplyTranspose_Neato(PC pc, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Several right-hand sides are one batch: the exchanges between ranks are one, and few long lines become many that are solved side by side */
-static PetscErrorCode PCNeatoSolveMany(PC pc, PetscInt ncols, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+/* Several right-hand sides are one batch: the exchanges between ranks are one, and few long lines become many that are solved side by side. room: for all columns,
+   where they do not follow one another */
+static PetscErrorCode PCNeatoSolveMany(PC pc, PetscInt ncols, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu, PetscScalar *room)
 {
-  PC_Neato       *neato = (PC_Neato *)pc->data;
-  const PetscInt  m     = neato->lines->nlines * neato->lines->spec.n;
-  const PetscBool copy  = (PetscBool)(ldf != m || ldu != m); /* columns have to follow one another */
-  PetscScalar    *all = u, *room = NULL;
-  BCRTriInfo      info;
+  PC_Neato      *neato = (PC_Neato *)pc->data;
+  const PetscInt m     = neato->lines->nlines * neato->lines->spec.n;
+  PetscScalar   *all   = u;
+  BCRTriInfo     info;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
-  BCRCallElse(BCRFaultShare(neato->lines->comm, copy ? PetscMalloc1((size_t)m * (size_t)ncols, &room) : PETSC_SUCCESS, BCR_NO_MEMORY), (void)PetscFree(room));
-  if (copy) {
+  if (ldf != m || ldu != m) { /* columns have to follow one another */
     all = room;
     for (PetscInt c = 0; c < ncols; ++c) PetscCall(PetscArraycpy(all + (size_t)c * (size_t)m, f + (size_t)c * (size_t)ldf, m));
     f = all;
@@ -428,7 +427,6 @@ static PetscErrorCode PCNeatoSolveMany(PC pc, PetscInt ncols, const PetscScalar 
   PetscCall(BCRTriSolve(neato->many, (const PetscReal *)f, (PetscReal *)all));
   if (all != u) {
     for (PetscInt c = 0; c < ncols; ++c) PetscCall(PetscArraycpy(u + (size_t)c * (size_t)ldu, all + (size_t)c * (size_t)m, m));
-    PetscCall(PetscFree(room));
   }
   PetscCall(BCRTriGetInfo(neato->many, &info));
   PetscCall(PetscLogFlops(info.flops));
@@ -441,8 +439,9 @@ static PetscErrorCode PCNeatoApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
   PC_Neato          *neato = (PC_Neato *)pc->data;
   BCRTri             tri   = NULL;
   const PetscScalar *f;
-  PetscScalar       *u;
-  PetscInt           ncols, ldf, ldu;
+  PetscScalar       *u, *room = NULL;
+  PetscInt           ncols, ldf, ldu, m;
+  PetscErrorCode     ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PCNeatoGetSolver(pc, transpose, &tri));
@@ -481,10 +480,15 @@ static PetscErrorCode PCNeatoApplyMat(PC pc, PetscBool transpose, Mat X, Mat Y)
     PetscCall(PCNeatoGetSolver(pc, transpose, &tri)); /* it may have moved */
   }
 #endif
+  m = neato->lines->nlines * neato->lines->spec.n;
+  if (neato->many && tri == neato->tri && (ldf != m || ldu != m)) ierr = PetscMalloc1((size_t)m * (size_t)ncols, &room);
+  if (ncols > 1 && !neato->options.device) ierr = BCRFaultShare(neato->lines->comm, ierr, BCR_NO_MEMORY); /* with devices some ranks may not come here */
+  BCRCallElse(ierr, (void)PetscFree(room));
   PetscCall(MatDenseGetArrayRead(X, &f));
   PetscCall(MatDenseGetArrayWrite(Y, &u));
   if (neato->many && tri == neato->tri) {
-    PetscCall(PCNeatoSolveMany(pc, ncols, f, ldf, u, ldu));
+    PetscCall(PCNeatoSolveMany(pc, ncols, f, ldf, u, ldu, room));
+    PetscCall(PetscFree(room));
     for (PetscInt c = 0; c < ncols; ++c) PetscCall(PCNeatoCheckFinite(pc, f + (size_t)c * (size_t)ldf, u + (size_t)c * (size_t)ldu));
   } else if (neato->options.transport) { /* other ranks may have theirs on the device */
     for (PetscInt c = 0; c < ncols; ++c) PetscCall(BCRTriSolve(tri, (const PetscReal *)(f + (size_t)c * (size_t)ldf), (PetscReal *)(u + (size_t)c * (size_t)ldu)));

@@ -1,5 +1,6 @@
 /* Compact derivatives along lines, see compact.h */
 #include "compact.h"
+#include "../agree.h"
 #include "devpass.h"
 #include "devstencil.h"
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -85,7 +86,7 @@ static PetscErrorCode compact_block(BCRCompact c)
     if (width < c->inner && (double)width * bytes <= COMPACT_BLOCK_MOST) {
       c->width = width;
       c->block = 1;
-      PetscCall(PetscMalloc1(width * c->local, &c->buffer));
+      PetscCall(PetscMalloc1((size_t)width * (size_t)c->local, &c->buffer));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -201,12 +202,12 @@ static PetscErrorCode compact_lines_transpose(BCRCompact c)
 {
   const PetscInt n       = c->band.n;
   BCRTriOptions  options = c->options;
-  PetscReal     *low, *diag, *up;
+  PetscReal     *low = NULL, *diag = NULL, *up = NULL;
   BCRTriSpec     spec;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&spec, sizeof(spec)));
-  PetscCall(PetscMalloc3(c->local, &low, c->local, &diag, c->local, &up));
+  BCRCallElse(BCRFaultShare(c->comm, PetscMalloc3(c->local, &low, c->local, &diag, c->local, &up), BCR_NO_MEMORY), (void)PetscFree3(low, diag, up));
   for (PetscInt j = 0; j < c->local; ++j) {
     BCRCompactRow before, after;
 
@@ -242,7 +243,7 @@ static PetscErrorCode compact_setup(BCRCompact c, MPI_Comm comm, const BCRCompac
   c->options = *options;
   PetscCallMPI(MPI_Scan(&local, &c->start, 1, MPIU_INT, MPI_SUM, comm));
   c->start -= local;
-  PetscCall(BCRCompactGetBand(s, n, periodic, h, &c->band));
+  PetscCall(BCRFaultShare(comm, BCRCompactGetBand(s, n, periodic, h, &c->band), BCR_NO_MEMORY));
   PetscCall(BCRStencilCreate(comm, &c->band, inner, local, outer, &c->rhs));
   PetscCall(compact_block(c));
   PetscCall(compact_lines(c));
@@ -257,23 +258,34 @@ PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscI
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscNew(compact));
+  *compact = NULL;
+  BCRCallElse(BCRFaultShare(comm, PetscNew(compact), BCR_NO_MEMORY), (void)PetscFree(*compact));
   ierr = compact_setup(*compact, comm, s, n, periodic, h, inner, local, outer, rep, options);
   if (ierr) (void)BCRCompactDestroy(compact);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The transpose's stencil and lines */
+/* The transpose's stencil and lines; nothing is left of either after an error. *band: not a band yet, destroyed by the caller */
+static PetscErrorCode compact_transpose_band(BCRCompact c, BCRBand *band)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRFaultShare(c->comm, BCRBandTranspose(&c->band, band), BCR_NO_MEMORY));
+  PetscCall(BCRStencilCreate(c->comm, band, c->inner, c->local, c->outer, &c->rhsT));
+  PetscCall(compact_lines_transpose(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode compact_transpose(BCRCompact c)
 {
-  BCRBand band;
+  PetscErrorCode ierr;
+  BCRBand        band;
 
   PetscFunctionBegin;
-  PetscCall(BCRBandTranspose(&c->band, &band));
-  PetscCall(BCRStencilCreate(c->comm, &band, c->inner, c->local, c->outer, &c->rhsT));
+  PetscCall(PetscMemzero(&band, sizeof(band)));
+  ierr = compact_transpose_band(c, &band);
   PetscCall(BCRBandDestroy(&band));
-  PetscCall(compact_lines_transpose(c));
+  BCRCallElse(ierr, (void)BCRStencilDestroy(&c->rhsT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -418,10 +430,8 @@ PetscErrorCode BCRCompactCancel(BCRCompact c)
 PetscErrorCode BCRCompactApplyTranspose(BCRCompact c, const PetscReal *d, PetscReal *f)
 {
   PetscFunctionBegin;
-  if (!c->rhsT) {
-    PetscCall(compact_transpose(c));
-    PetscCall(PetscMalloc1(c->inner * c->local * c->outer, &c->work));
-  }
+  if (!c->work) PetscCall(BCRFaultShare(c->comm, PetscMalloc1(PetscMax((size_t)c->inner * (size_t)c->local * (size_t)c->outer, 1), &c->work), BCR_NO_MEMORY));
+  if (!c->rhsT) PetscCall(compact_transpose(c));
   PetscCall(BCRTriSolve(c->linesT, d, c->work));
   PetscCall(BCRStencilBegin(c->rhsT, c->work));
   PetscCall(BCRStencilInner(c->rhsT, c->work, f, 0, c->outer));

@@ -128,6 +128,7 @@ static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
   PetscInt       m[3], procs[3], at[3], dof, inner;
   PetscMPIInt    rank;
   BCRCompactInfo info;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (c->plan) PetscFunctionReturn(PETSC_SUCCESS);
@@ -147,7 +148,8 @@ static PetscErrorCode MatCompactSetUp(Mat A, MatCompact *c)
   PetscCallMPI(MPI_Comm_split(PetscObjectComm((PetscObject)c->dm), (int)(rank - at[a] * (a == 0 ? 1 : (a == 1 ? procs[0] : procs[0] * procs[1]))), (int)at[a], &c->comm));
   inner = rep * dof * (a > 0 ? m[0] : 1) * (a > 1 ? m[1] : 1);
   PetscCall(MatCompactChoose(A, c));
-  PetscCall(BCRCompactCreate(c->comm, &c->s, c->n, c->periodic, c->h, inner, m[a], (a < 1 ? m[1] : 1) * (a < 2 ? m[2] : 1), rep, &c->options, &c->plan));
+  ierr = BCRCompactCreate(c->comm, &c->s, c->n, c->periodic, c->h, inner, m[a], (a < 1 ? m[1] : 1) * (a < 2 ? m[2] : 1), rep, &c->options, &c->plan);
+  BCRCallElse(BCRFaultShare(PetscObjectComm((PetscObject)A), ierr, BCR_NO_MEMORY), (void)BCRCompactDestroy(&c->plan)); /* ranks of other lines may have theirs */
   PetscCall(BCRCompactGetInfo(c->plan, &info));
   c->flops = info.flops;
   PetscCall(PetscBCRCiteNeato());
@@ -408,7 +410,7 @@ static PetscErrorCode MatCompactGet(Mat A, PetscInt arg, MatCompact **c)
 @*/
 PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactScheme scheme, PetscInt derivative, PetscReal h, Mat *A)
 {
-  MatCompact      *c;
+  MatCompact      *c = NULL;
   PetscBool        da;
   PetscInt         dim, n[3], m[3], rows;
   PetscInt64       reals;
@@ -443,7 +445,7 @@ PetscErrorCode MatCreateCompactDerivative(DM dm, DMDirection axis, MatCompactSch
              "Axis %c has DM_BOUNDARY_%s: compact derivatives are for DM_BOUNDARY_NONE, _GHOSTED and _PERIODIC", "xyz"[axis], DMBoundaryTypes[b[axis]]);
   PetscCall(BCRCompactGetScheme(scheme, derivative, PETSC_DECIDE, PETSC_FALSE, &s)); /* are there such? */
 
-  PetscCall(PetscNew(&c));
+  BCRCallElse(BCRFaultShare(PetscObjectComm((PetscObject)dm), PetscNew(&c), BCR_NO_MEMORY), (void)PetscFree(c));
   c->axis        = axis;
   c->scheme      = scheme;
   c->derivative  = derivative;

@@ -1,5 +1,6 @@
 /* Banded operators along lines over ranks, see stencil.h */
 #include "stencilimpl.h"
+#include "../agree.h"
 
 /* Points of the rows [start, start + local) that are below start and beyond its end */
 static PetscErrorCode stencil_ghosts(const BCRBand *band, PetscInt start, PetscInt local, PetscInt ghosts[2])
@@ -65,6 +66,7 @@ static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBan
   }
   PetscCall(PetscMalloc1(nrecv, &recv));
   BCRCallElse(PetscMalloc4(nsend, &s->send, nrecv, &s->self, nrecv, &s->recv, nsend + nrecv, &s->request), (void)PetscFree(recv));
+  for (PetscInt i = 0; i < nsend + nrecv; ++i) s->request[i] = MPI_REQUEST_NULL;
   (void)stencil_segments(band, size, starts, ghosts, rank, -1, recv);
   for (PetscMPIInt q = 0; q < size; ++q) {
     if (q != rank) s->nsend += stencil_segments(band, size, starts, ghosts, q, rank, s->send + s->nsend);
@@ -94,18 +96,38 @@ static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBan
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inner, PetscInt local, PetscInt outer, BCRStencil *stencil)
+/* the rows at the ends of the lines */
+static PetscErrorCode stencil_rows(BCRStencil s, const BCRBand *band)
 {
-  BCRStencil  s;
-  PetscMPIInt size, rank;
-  PetscInt   *starts, *ghosts, mine[2], edge = 0;
+  PetscInt edge = 0;
 
   PetscFunctionBegin;
-  PetscCall(PetscNew(&s));
-  *stencil = s;
+  PetscCall(PetscMalloc1(s->local - (s->to - s->from), &s->rows));
+  for (PetscInt j = 0; j < s->local; ++j) {
+    if (j == s->from) j = s->to;
+    if (j >= s->local) break;
+    PetscCall(BCRBandGetRow(band, s->start + j, &s->rows[edge]));
+    s->rows[edge++].start -= s->start;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inner, PetscInt local, PetscInt outer, BCRStencil *stencil)
+{
+  BCRStencil     s = NULL;
+  PetscMPIInt    size, rank;
+  PetscInt      *starts = NULL, *ghosts = NULL, mine[2];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *stencil = NULL;
   PetscCallMPI(MPI_Comm_size(comm, &size));
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
-  PetscCall(PetscMalloc2(size + 1, &starts, 2 * size, &ghosts));
+  ierr = PetscNew(&s);
+  if (!ierr) ierr = PetscMalloc2(size + 1, &starts, 2 * size, &ghosts);
+  ierr     = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
+  *stencil = s; /* the caller's to destroy, whatever fails */
+  BCRCallElse(ierr, (void)PetscFree2(starts, ghosts));
   starts[0] = 0;
   PetscCallMPI(MPI_Allgather(&local, 1, MPIU_INT, starts + 1, 1, MPIU_INT, comm));
   for (PetscMPIInt q = 0; q < size; ++q) starts[q + 1] += starts[q];
@@ -126,15 +148,10 @@ PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inn
   for (PetscInt k = 0; k <= s->half; ++k) s->c[k] = band->inner.c[s->half + k];
   s->from = PetscMin(local, PetscMax(s->half, band->periodic ? 0 : band->nfirst - s->start));
   s->to   = PetscMax(s->from, PetscMin(local - s->half, band->periodic ? local : band->n - band->nlast - s->start));
-  BCRCallElse(PetscMalloc1(local - (s->to - s->from), &s->rows), (void)PetscFree2(starts, ghosts));
-  for (PetscInt j = 0; j < local; ++j) {
-    if (j == s->from) j = s->to;
-    if (j >= local) break;
-    PetscCall(BCRBandGetRow(band, s->start + j, &s->rows[edge]));
-    s->rows[edge++].start -= s->start;
-  }
-  BCRCallElse(stencil_messages(comm, s, band, starts, ghosts), (void)PetscFree2(starts, ghosts));
+  ierr    = stencil_rows(s, band);
+  if (!ierr) ierr = stencil_messages(comm, s, band, starts, ghosts);
   PetscCall(PetscFree2(starts, ghosts));
+  PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -298,7 +315,9 @@ PetscErrorCode BCRStencilDestroy(BCRStencil *stencil)
 
   PetscFunctionBegin;
   if (!s) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt i = 0; s->request && i < s->nrecv + s->nsend; ++i) PetscCallMPI(MPI_Request_free(&s->request[i]));
+  for (PetscInt i = 0; s->request && i < s->nrecv + s->nsend; ++i) {
+    if (s->request[i] != MPI_REQUEST_NULL) PetscCallMPI(MPI_Request_free(&s->request[i]));
+  }
   PetscCall(PetscFree4(s->send, s->self, s->recv, s->request));
   PetscCall(PetscFree2(s->out, s->ghost));
   PetscCall(PetscFree(s->rows));

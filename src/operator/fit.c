@@ -295,8 +295,8 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
   int                axis[3] = {0, 0, 0}, axes = 0, wrong, odd = 0;
 
   if (A->far.mat && A->far.i[dof * node] != A->far.i[dof * (node + count)]) return 0;
-  if (R > MOST || A->ai[row + dof * count] - first != E * count) return 0;
-  if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) || !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)(E * count), (size_t)E, dof)) return 0;
+  if (R > MOST || A->ai[row + dof * count] - first != (PetscInt64)E * count) return 0;
+  if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) || !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)E * (size_t)count, (size_t)E, dof)) return 0;
   for (p = 0; p < R; p++) {
     const PetscInt j = A->aj[first + p];
     const int      k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == F->c ? BCRSlot(A, ix, j / dof - node) : -1);
@@ -312,11 +312,11 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
   }
   if (at[BCR_CENTRE] < 0 || axes == 0) return 0;
   for (i = 0; i < count && nnone > 0; i++) {
-    for (p = 0; p < nnone; p++) odd |= PetscRealPart(v[none[p] + E * i]) != 0;
+    for (p = 0; p < nnone; p++) odd |= PetscRealPart(v[none[p] + (size_t)E * (size_t)i]) != 0;
   }
 #if defined(PETSC_USE_COMPLEX)
   for (i = 0; i < count; i++) {
-    for (p = 0; p < R; p++) odd |= PetscImaginaryPart(v[p + E * i]) != 0;
+    for (p = 0; p < R; p++) odd |= PetscImaginaryPart(v[p + (size_t)E * (size_t)i]) != 0;
   }
 #endif
   if (odd) return 0;
@@ -327,7 +327,7 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
   for (d = 0; d < axes; d++) {
     double *up = C[axis[d]] - F->stride[axis[d]];
 
-    for (i = 0; i < count && wrong & 1 << d; i++) BCRFitJoin(&up[i], -F->sign * (double)PetscRealPart(v[at[2 * axis[d]] + E * i]));
+    for (i = 0; i < count && wrong & 1 << d; i++) BCRFitJoin(&up[i], -F->sign * (double)PetscRealPart(v[at[2 * axis[d]] + (size_t)E * (size_t)i]));
     for (i = 0; i < count && q->total == 0; i++) q->total += PetscAbs(C[axis[d]][i]);
   }
   BCRFitRangeAdd(&q->left, count, F->line, 1, o);
@@ -1070,7 +1070,7 @@ static PetscErrorCode BCRFitTypical(BCRFitData *F, const double a[3], double *le
 
     if (count[kind] < MOST) mine[kind][count[kind]++] = (PetscReal)(D / BCRFitRowWeight(F, o) - BCRFitModelDiagonal(F, o, a));
   }
-  PetscCall(PetscMalloc1(MOST * (PetscInt)size, &all));
+  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(MOST * (PetscInt)size, &all), BCR_NO_MEMORY));
   *left = 0;
   for (int kind = 0; kind < 2; kind++) {
     PetscInt n = 0;

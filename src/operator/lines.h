@@ -69,7 +69,7 @@ PetscErrorCode BCRLinesTransport(BCRLines lines, const char option[], BCRTranspo
 PETSC_INTERN
 PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri);
 /* The same for several right-hand sides, of one field each, one after the other; lines has been through BCRLinesSolver(). NULL: the lines of this
-   rank differ, one set of tables cannot serve them. Collective. */
+   rank differ, one set of tables cannot serve them, or so many are beyond the range of an index. Collective. */
 PETSC_INTERN
 PetscErrorCode BCRLinesSolverMany(BCRLines lines, const BCRTriOptions *options, PetscInt columns, BCRTri *tri);
 /* If code is an error on any rank, the same error with the message of the first such rank on all of them. Collective. */

@@ -302,7 +302,7 @@ PetscErrorCode BCRLinesSolverMany(BCRLines lines, const BCRTriOptions *options, 
 
   PetscFunctionBegin;
   *tri = NULL;
-  if (!spec.perline) { /* the same on all ranks of along */
+  if (!spec.perline && (PetscInt64)lines->nlines * spec.rep * lines->N[lines->axis] <= PETSC_MAX_INT / PetscMax(columns, 1)) { /* the same on all ranks of along */
     spec.outer *= columns;
     ierr = BCRTriCreate(lines->along, &spec, options, tri);
   }

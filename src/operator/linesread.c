@@ -278,7 +278,7 @@ static PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsigned ch
   const PetscInt *ai = A->ai + first + 1;
   PetscInt        entries, uneven = 0;
 
-  if (*known && (*known > BCR_LINES_ENTRIES || ai[count] - ai[0] == count * *known)) return *known > BCR_LINES_ENTRIES ? 0 : *known;
+  if (*known && (*known > BCR_LINES_ENTRIES || ai[count] - ai[0] == (PetscInt64)count * *known)) return *known > BCR_LINES_ENTRIES ? 0 : *known;
   *known = BCR_LINES_ENTRIES + 1;
   if (PetscDefined(USE_COMPLEX) || A->lines->dof > 1 || count < 2) return 0;
   entries = ai[1] - ai[0];

@@ -746,6 +746,8 @@ static PetscErrorCode BCRLinesDestroy(BCRLine L[3])
 
 /* Everything of the operator but the planes, which are given, from one grid line along each axis. *good = PETSC_FALSE: these lines are
    not those of a separable operator of this library */
+#define BCR_LINE_ROWS 0x4000000 /* of 7 numbers each, in one message: an MPI count is an int */
+
 static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
 {
   static const char xyz[] = "xyz";
@@ -795,7 +797,8 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
       ix[d] = b[d] + i;
       if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, L[d].st[i], &fault));
     }
-    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, L[d].st, (PetscMPIInt)(7 * L[d].n), MPI_DOUBLE, MPI_SUM, A->comm)); /* one rank has it, the others zero */
+    for (i = 0; A->grid.size > 1 && i < L[d].n; i += BCR_LINE_ROWS) /* one rank has it, the others zero */
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, L[d].st[i], (PetscMPIInt)(7 * PetscMin(BCR_LINE_ROWS, L[d].n - i)), MPI_DOUBLE, MPI_SUM, A->comm));
     L[d].slope[0] = op->axis[d].plane[0].slope;
     L[d].slope[1] = op->axis[d].plane[1].slope;
   }
@@ -1322,10 +1325,10 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
   *fast     = PETSC_FALSE;
   *same     = PETSC_FALSE;
   run->kept = PETSC_FALSE;
-  if (E > BCR_RUN_MAX || E < dof || A->ai[dof * (node + count)] - first != E * count) return;
+  if (E > BCR_RUN_MAX || E < dof || A->ai[dof * (node + count)] - first != (PetscInt64)E * count) return;
   if (checkcolumns) {
     if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E)) return;
-    if (!BCRRunColumns(A->aj + first, (size_t)(E * count), (size_t)E, dof)) return;
+    if (!BCRRunColumns(A->aj + first, (size_t)E * (size_t)count, (size_t)E, dof)) return;
   }
   *fast       = PETSC_TRUE;
   key.dev     = ck->v.dev;
@@ -1364,7 +1367,7 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
     if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
   if (!plain || !*same) return;
   block = run->uniform ? BCR_RUN_NODES : count;
-  len   = (size_t)(block * E * BCR_PARTS);
+  len   = (size_t)block * (size_t)E * BCR_PARTS;
   for (kind = 0; kind < BCR_RUN_KINDS; kind++) {
     const BCRRunLine *l = &run->line[kind];
 
@@ -1382,7 +1385,7 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
       return;
     }
     for (i = 0; i < block; i++) {
-      PetscReal *ref = l->ref + i * E * BCR_PARTS, *tol = l->tol + i * E * BCR_PARTS;
+      PetscReal *ref = l->ref + (size_t)i * (size_t)E * BCR_PARTS, *tol = l->tol + (size_t)i * (size_t)E * BCR_PARTS;
       double     in[8];
 
       ix[0] = run->i0 + (run->uniform ? 0 : i);
@@ -1412,7 +1415,7 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
     memcpy(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
   }
   run->now = kind;
-  *same    = BCRRunSame((const PetscReal *)(A->aa + first), (size_t)(count * E * BCR_PARTS), run->line[kind].ref, run->line[kind].tol, len);
+  *same    = BCRRunSame((const PetscReal *)(A->aa + first), (size_t)count * (size_t)E * BCR_PARTS, run->line[kind].ref, run->line[kind].tol, len);
 }
 
 /* Which components have something to compare in the line through ix: *some, *all; *near: no row of it has entries in another block */
@@ -1541,7 +1544,7 @@ static PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line
   const PetscInt      n0 = A->n[0], here = line[1], last = PetscMin(A->lo[1] + A->n[1] - 1, m->b + m->n); /* the line at the end is none that is inside */
   const PetscInt      ix[3] = {A->lo[0], line[1], line[2]}, node = BCRNode(A, ix), E = A->ai[node + n0] - A->ai[node];
   const PetscReal    *v   = (const PetscReal *)(A->aa + A->ai[node]);
-  const size_t        len = (size_t)(E * BCR_PARTS), s0 = (size_t)((A->ai[node + run->i0 - A->lo[0]] - A->ai[node]) * BCR_PARTS), s1 = (size_t)((A->ai[node + run->i1 + 1 - A->lo[0]] - A->ai[node]) * BCR_PARTS);
+  const size_t        len = (size_t)E * BCR_PARTS, s0 = (size_t)(A->ai[node + run->i0 - A->lo[0]] - A->ai[node]) * BCR_PARTS, s1 = (size_t)(A->ai[node + run->i1 + 1 - A->lo[0]] - A->ai[node]) * BCR_PARTS;
   PetscInt            done = 0, l;
   size_t              i, k;
 

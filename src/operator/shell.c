@@ -12,8 +12,9 @@ static inline PetscInt BCRAround(PetscInt i, PetscInt N)
 
 PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
 {
-  const BCRGrid *g = &A->grid;
-  PetscInt       d, k, c, n = 1, count = 0, *numbers = NULL, *rows;
+  const BCRGrid *g   = &A->grid;
+  PetscInt64     all = 1;
+  PetscInt       d, k, c, n, count = 0, *numbers = NULL, *rows;
   PetscInt       o[3], ix[3];
   IS             isrow = NULL, iscol = NULL;
   PetscBool      flg;
@@ -26,9 +27,10 @@ PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
 
     A->shelllo[d] = A->lo[d] - w;
     A->shelln[d]  = A->nodes ? A->n[d] + 2 * w : 0; /* a rank with nothing needs nothing */
-    n *= A->shelln[d];
+    all *= A->shelln[d];
   }
-  ierr = PetscMalloc1(n, &A->shellrow);
+  ierr = PetscIntCast(all, &n);
+  if (!ierr) ierr = PetscMalloc1(n, &A->shellrow);
   if (!ierr) ierr = PetscMalloc1(n, &numbers);
   BCRCallElse(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(numbers));
   for (k = 0, o[2] = 0; o[2] < A->shelln[2]; o[2]++) {

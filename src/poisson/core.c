@@ -389,11 +389,11 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
   c->rowsum = c->column = NULL;
   c->corner             = NULL;
   if (c->kind == PLAN_LEVEL0 && c->singular && (c->dim < 3 || (axis_sums(x) && axis_sums(y) && axis_sums(z)))) {
-    PetscCall(BCRArenaGet(&c->space, 2 * n1 * sizeof(double), &c->rowsum));
+    PetscCall(BCRArenaGet(&c->space, 2 * (size_t)n1 * sizeof(double), &c->rowsum));
     if (!axis_sums(x) || !axis_sums(y)) {
       double *e;
 
-      PetscCall(BCRArenaGet(&c->space, 8 * (n0 + 15) * sizeof(double), &c->corner));
+      PetscCall(BCRArenaGet(&c->space, 8 * ((size_t)n0 + 15) * sizeof(double), &c->corner));
       PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->column));
       PetscCall(PetscMalloc1(n0, &e));
       for (PetscInt i = 0; i < n0; i++) e[i] = 1 / end_weight(x, i) - 1;
@@ -405,7 +405,7 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
   if (c->bordered) {
     PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->edge[0]));
     PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->edge[1]));
-    PetscCall(BCRArenaGet(&c->space, 3 * (n1 + 2) * sizeof(double), &c->column));
+    PetscCall(BCRArenaGet(&c->space, 3 * ((size_t)n1 + 2) * sizeof(double), &c->column));
   }
   if (c->poles) PetscCall(BCRArenaGet(&c->space, n0 * sizeof(double), &c->line));
   work = PetscMax(work, lines);

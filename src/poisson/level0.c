@@ -145,11 +145,11 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
         max = 2 * max;
       }
       for (PetscInt j = 0; j < h; j++) {
-        num[j]       = delta[j] + (i == 0 ? b0 : low * num[j] * c[8 * (i - 1) + j]) + end;
-        c[8 * i + j] = 1 / (up + num[j]);
+        num[j]                  = delta[j] + (i == 0 ? b0 : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + end;
+        c[8 * (ptrdiff_t)i + j] = 1 / (up + num[j]);
       }
-      for (PetscInt j = h; j < 8; j++) c[8 * i + j] = mu[j];
-      for (PetscInt j = 0; j < h && same && !last; j++) same = fabs(c[8 * i + j] - mu[j]) > tol * mu[j] ? PETSC_FALSE : PETSC_TRUE;
+      for (PetscInt j = h; j < 8; j++) c[8 * (ptrdiff_t)i + j] = mu[j];
+      for (PetscInt j = 0; j < h && same && !last; j++) same = fabs(c[8 * (ptrdiff_t)i + j] - mu[j]) > tol * mu[j] ? PETSC_FALSE : PETSC_TRUE;
       cols = i + 1;
       if (same && conv < 0 && i > 1 && i < nx - 1) {
         conv = i;
@@ -159,9 +159,9 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
     k->peel = conv < 0 ? nb : (conv + lanes - 1) / lanes;
     if (k->peel > nb - 1) k->peel = nb;
     fill = k->peel * lanes;
-    BCRCallElse(PetscMalloc2((fill + 2) * lanes, &K, fill * lanes, &F), (void)PetscFree(c));
+    BCRCallElse(PetscMalloc2(((size_t)fill + 2) * lanes, &K, (size_t)fill * lanes, &F), (void)PetscFree(c));
     for (PetscInt i = -1; i <= fill; i++) { /* none beyond the ends of the line */
-      const double *here = i >= 0 && i < cols ? c + 8 * i : mu, inside = i >= 0 && i < nx ? 1 : 0;
+      const double *here = i >= 0 && i < cols ? c + 8 * (ptrdiff_t)i : mu, inside = i >= 0 && i < nx ? 1 : 0;
 
       for (PetscInt l = 0; l < lanes; l++) K[lanes * (i + 1) + l] = inside * here[l % 8];
       for (PetscInt l = 0; l < lanes && i >= 0 && i < fill; l++) F[lanes * i + l] = inside * here[l % 8] / mu[l];

@@ -176,7 +176,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     PetscCall(BCRArenaGet(arena, nq * strip * sz, &zA));
     PetscCall(BCRArenaGet(arena, nq * strip * sz, &zB));
     PetscCall(BCRArenaGet(arena, nq * strip * sz, &q));
-    PetscCall(PetscMalloc2((n + 1) * strip, &wy, (n + 1) * strip, &wb));
+    PetscCall(PetscMalloc2(((size_t)n + 1) * strip, &wy, ((size_t)n + 1) * strip, &wb));
   }
   room = (ptrdiff_t)strip * (2 * PetscMin(n, 64) + 2) * nq;
   BCRCallElse(PetscMalloc1(room * sz, &buf), (void)PetscFree2(wy, wb));
@@ -244,9 +244,9 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
       }
       for (PetscInt k = 0; k < strip; k++) change = PetscMax(change, away[k]);
       for (PetscInt k = 0; k < strip && periodic; k++) { /* w = (open line)^-1 eps0, for the pivot of the last unknown */
-        y[k]              = eps0[k] + (first ? 0 : l[k] * y[k]);
-        wy[s * strip + k] = y[k] * r[k];
-        wb[s * strip + k] = b[k];
+        y[k]                      = eps0[k] + (first ? 0 : l[k] * y[k]);
+        wy[(size_t)s * strip + k] = y[k] * r[k];
+        wb[(size_t)s * strip + k] = b[k];
       }
       if (done && !last) continue;
       if (used + 4 * strip > room) {
@@ -275,10 +275,10 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     if (periodic) {
       double v[MAXSTRIP], a[MAXSTRIP], c[MAXSTRIP];
 
-      for (PetscInt k = 0; k < strip; k++) w1[k] = n ? wy[(n - 1) * strip + k] : 0;
+      for (PetscInt k = 0; k < strip; k++) w1[k] = n ? wy[((size_t)n - 1) * strip + k] : 0;
       for (PetscInt k = 0; k < strip; k++) w0[k] = w1[k];
       for (PetscInt s = n - 2; s >= 0; s--)
-        for (PetscInt k = 0; k < strip; k++) w0[k] = wy[s * strip + k] + wb[s * strip + k] * w0[k];
+        for (PetscInt k = 0; k < strip; k++) w0[k] = wy[(size_t)s * strip + k] + wb[(size_t)s * strip + k] * w0[k];
       for (PetscInt k = 0; k < strip; k++) {
         /* the last row: what of its diagonal is left when the open line is eliminated, again without cancellation */
         const double den = n ? d[k] * (1 + sl[k] + sr[k]) + ta[k] * w0[k] + tb[k] * w1[k] : d[k];

@@ -32,7 +32,7 @@ static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[],
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < n; k++) {
-    for (PetscInt i = 0; i < n; i++) z[k * n + i] = i == k ? 1 : 0;
+    for (PetscInt i = 0; i < n; i++) z[(size_t)k * n + i] = i == k ? 1 : 0;
   }
   while (high > 0) {
     double h, shift, x, y;
@@ -43,7 +43,7 @@ static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[],
       high--;
       continue;
     }
-    PetscCheck(steps++ < 50 * n, PETSC_COMM_SELF, PETSC_ERR_CONV_FAILED, "The eigenvalues of a general axis of %" PetscInt_FMT " unknowns do not converge: are its coefficients finite?", n);
+    PetscCheck(steps++ < 50 * (PetscInt64)n, PETSC_COMM_SELF, PETSC_ERR_CONV_FAILED, "The eigenvalues of a general axis of %" PetscInt_FMT " unknowns do not converge: are its coefficients finite?", n);
     h     = (d[high - 1] - d[high]) / 2;
     y     = e[high - 1];
     shift = d[high] - y * (y / (h + (h < 0 ? -1 : 1) * hypot(h, y)));
@@ -51,7 +51,7 @@ static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[],
     y     = e[low];
     for (PetscInt k = low; k < high; k++) {
       const double r = hypot(x, y), c = r > 0 ? x / r : 1, s = r > 0 ? y / r : 0, a = d[k], b = e[k], g = d[k + 1];
-      double      *u = z + k * n, *v = u + n;
+      double      *u = z + (size_t)k * n, *v = u + n;
 
       if (k > low) e[k - 1] = r;
       d[k]     = c * (c * a + 2 * s * b) + s * s * g;
@@ -99,10 +99,11 @@ static PetscErrorCode general_axis(BCRModes m, const BCRAxis *x, PetscBool singu
   BCRCallElse(symmetric_eigenvectors(n, a->lambda, e, a->to), (void)PetscFree2(e, h));
   for (PetscInt k = 0; k < n; k++) {
     for (PetscInt i = 0; i < n; i++) {
-      const double q = a->to[k * n + i];
+      const size_t at = (size_t)k * n + i;
+      const double q  = a->to[at];
 
-      a->to[k * n + i]   = q * sqrt(h[i]);
-      a->from[k * n + i] = q / sqrt(h[i]);
+      a->to[at]   = q * sqrt(h[i]);
+      a->from[at] = q / sqrt(h[i]);
     }
   }
   a->constant = -1;
@@ -115,8 +116,8 @@ static PetscErrorCode general_axis(BCRModes m, const BCRAxis *x, PetscBool singu
     }
     for (PetscInt i = 0; i < n; i++) sum += h[i];
     for (PetscInt i = 0; i < n; i++) {
-      a->to[k * n + i]   = h[i] / sum;
-      a->from[k * n + i] = 1;
+      a->to[(size_t)k * n + i]   = h[i] / sum;
+      a->from[(size_t)k * n + i] = 1;
     }
     a->lambda[k] = 0;
     a->constant  = k;
@@ -194,11 +195,11 @@ PetscErrorCode BCRModesApply(BCRModes m, int direction, double v[])
         }
         for (PetscInt k = 0; k < n; k++) {
           if (direction) {
-            for (PetscInt j = 0; j < n; j++) x[j * next] += a->from[k * n + j] * m->line[k];
+            for (PetscInt j = 0; j < n; j++) x[j * next] += a->from[(size_t)k * n + j] * m->line[k];
           } else {
             double sum = 0;
 
-            for (PetscInt j = 0; j < n; j++) sum += a->to[k * n + j] * m->line[j];
+            for (PetscInt j = 0; j < n; j++) sum += a->to[(size_t)k * n + j] * m->line[j];
             x[k * next] = sum;
           }
         }

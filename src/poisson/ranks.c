@@ -238,13 +238,15 @@ static PetscErrorCode ranks_axes(BCRRanks r, const BCRAxis axes[])
 /* This rank's core and work space, no rank waiting for another */
 static PetscErrorCode ranks_local(BCRRanks r, PetscBool halo)
 {
-  BCRAxis  other[2];
-  PetscInt ninterface = r->p.ninterface;
-  size_t   size       = 1;
+  BCRAxis     other[2];
+  PetscInt    ninterface = r->p.ninterface;
+  PetscMPIInt count;
+  size_t      size = 1;
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < r->nother; i++) other[i] = r->x[r->other[i]];
   if (r->p.nparts > 1) {
+    PetscCall(PetscMPIIntCast((PetscInt64)r->no[0] * r->no[1], &count)); /* a row of the slab is one message */
     PetscCall(BCRModesCreate(r->nother, other, r->singular, r->options.isa, &r->modes));
     PetscCall(BCRModesGet(r->modes, &r->nmodes, &r->lambda, &r->norm, &r->constant));
   }
@@ -254,7 +256,7 @@ static PetscErrorCode ranks_local(BCRRanks r, PetscBool halo)
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->left));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->x0));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->before));
-  PetscCall(BCRArenaGet(&r->space, (6 * ninterface + 2 * r->size) * sizeof(double), &r->clow));
+  PetscCall(BCRArenaGet(&r->space, (6 * (size_t)ninterface + 2 * (size_t)r->size) * sizeof(double), &r->clow));
   r->cup     = r->clow + ninterface;
   r->cones   = r->cup + ninterface;
   r->cweight = r->cones + ninterface;

@@ -130,7 +130,7 @@ static PetscErrorCode weights_create(BCRReduction red, PetscInt np, PetscInt nw,
 
 static void weight_set(BCRReduction red, void *w, PetscInt nw, PetscInt pole, PetscInt k, double v)
 {
-  const PetscInt i = (pole / red->lanes * nw + k) * red->lanes + pole % red->lanes;
+  const size_t i = ((size_t)(pole / red->lanes) * nw + k) * red->lanes + pole % red->lanes;
 
   if (red->single) ((float *)w)[i] = (float)v;
   else ((double *)w)[i] = v;
@@ -139,7 +139,7 @@ static void weight_set(BCRReduction red, void *w, PetscInt nw, PetscInt pole, Pe
 
 static double weight_get(BCRReduction red, const void *w, PetscInt nw, PetscInt pole, PetscInt k)
 {
-  const PetscInt i = (pole / red->lanes * nw + k) * red->lanes + pole % red->lanes;
+  const size_t i = ((size_t)(pole / red->lanes) * nw + k) * red->lanes + pole % red->lanes;
 
   return red->single ? (double)((const float *)w)[i] : ((const double *)w)[i];
 }
@@ -191,7 +191,7 @@ static PetscErrorCode block_classes(BCRReduction red, PetscInt Q, Block *b)
       const double v = sinpi_ratio((PetscInt64)c * s, q);
 
       for (PetscInt k = 0; k < copies; k++) {
-        const PetscInt i = (c - 1) * b->ldw + k * ns + s - 1;
+        const size_t i = (size_t)(c - 1) * b->ldw + (size_t)k * ns + s - 1;
 
         if (red->single) ((float *)b->W)[i] = (float)v;
         else ((double *)b->W)[i] = v;
@@ -238,11 +238,11 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   p = b->set;
   PetscCall(PetscMemzero(p, sizeof(*p)));
   PetscCall(BCRArenaGet(&red->plan, m * sizeof(double), &p->lambda));
-  PetscCall(PetscMalloc1(m * (ns + 3), &keep));
+  PetscCall(PetscMalloc1((size_t)m * (ns + 3), &keep));
   for (PetscInt j = 0; j < m; j++) {
     const PetscBool single = (PetscBool)(m == 1 && !b->left && !b->right), periodic = (PetscBool)(l == BCR_END_PERIODIC);
     const PetscInt  f   = (j + 1) / 2; /* periodic: 1, cos t, sin t, cos 2t, ... */
-    double         *k   = keep + np * (ns + 3);
+    double         *k   = keep + (size_t)np * (ns + 3);
     PetscInt64      num = 2 * (PetscInt64)f, den = m;
     PetscBool       used = PETSC_FALSE;
 
@@ -271,7 +271,7 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   if (!ierr) ierr = weights_create(red, np, ns, &p->wout);
   BCRCallElse(ierr, (void)PetscFree(keep));
   for (PetscInt j = 0; j < np; j++) {
-    const double *k = keep + j * (ns + 3), norm = k[ns + 2];
+    const double *k = keep + (size_t)j * (ns + 3), norm = k[ns + 2];
     PetscInt      o = 0;
 
     for (PetscInt s = 0; s < ns; s++) {
@@ -524,14 +524,14 @@ static PetscErrorCode set_tables(BCRReduction red, PoleSet *p, void *ctx_)
   PetscFunctionBegin;
   if (red->inner) {
     for (PetscInt s = 0; s < red->nshift; s++)
-      for (PetscInt j = 0; j < p->np; j++) ctx->inner[s * red->npoles + p->first + j] = ctx->shift[s] + red->a * p->lambda[j];
+      for (PetscInt j = 0; j < p->np; j++) ctx->inner[(size_t)s * red->npoles + p->first + j] = ctx->shift[s] + red->a * p->lambda[j];
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRArenaGet(&red->tables, red->nshift * sizeof(*p->tab), &p->tab));
   for (PetscInt s = 0; s < red->nshift; s++) {
     ptrdiff_t *off, *nt;
 
-    PetscCall(BCRArenaGet(&red->tables, 2 * p->nb * sizeof(*off), &off));
+    PetscCall(BCRArenaGet(&red->tables, 2 * (size_t)p->nb * sizeof(*off), &off));
     nt = off + p->nb;
     for (PetscInt b = 0; b < p->nb; b++) {
       double sigma[BCR_MAX_LANES];
@@ -561,18 +561,20 @@ static PetscErrorCode set_attach(BCRReduction red, PoleSet *p, void *tab)
 PetscErrorCode BCRReductionSetShifts(BCRReduction red, PetscInt nshift, const double shift[])
 {
   TableCtx       ctx;
-  void          *all = NULL;
+  void          *all    = NULL;
+  PetscInt       ninner = 0;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&ctx, sizeof(ctx)));
+  if (red->inner) PetscCall(PetscIntMultError(nshift, red->npoles, &ninner));
   PetscCall(BCRArenaFree(&red->tables));
   red->nshift = nshift;
   ctx.shift   = shift;
-  if (red->inner) PetscCall(PetscMalloc1(nshift * red->npoles, &ctx.inner));
+  if (red->inner) PetscCall(PetscMalloc1(ninner, &ctx.inner));
   ierr = sets_each(red, set_tables, &ctx);
   if (!ierr) {
-    if (red->inner) ierr = BCRReductionSetShifts(red->inner, nshift * red->npoles, ctx.inner);
+    if (red->inner) ierr = BCRReductionSetShifts(red->inner, ninner, ctx.inner);
     else ierr = BCRArenaGet(&red->tables, ctx.buf.used, &all);
   }
   if (!ierr && !red->inner) {
@@ -633,7 +635,7 @@ static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAx
       void *lo, *up;
 
       /* an axis of one unknown or without coupling is zero: its rows are in the shift */
-      PetscCall(BCRArenaGet(&red->plan, 3 * x->n * sizeof(PetscReal), &red->x.lower));
+      PetscCall(BCRArenaGet(&red->plan, 3 * (size_t)x->n * sizeof(PetscReal), &red->x.lower));
       PetscCall(PetscMemzero(red->x.lower, 3 * x->n * sizeof(PetscReal)));
       red->x.diag  = red->x.lower + x->n;
       red->x.upper = red->x.diag + x->n;
@@ -678,9 +680,9 @@ static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAx
   PetscCall(PetscMemzero(red->work, nrows * red->rowbytes)); /* what pads the rows takes part in sums */
   red->tmp = red->work + (nrows - 1) * red->rowbytes;
   if (dim == 2) PetscCall(BCRArenaGet(&red->space, red->kernels->work(red->nx) * sz, &red->kernelwork));
-  PetscCall(BCRArenaGet(&red->plan, 2 * nptr * sizeof(void *), &red->psrc));
-  PetscCall(BCRArenaGet(&red->plan, 2 * nptr * sizeof(void *), &red->pdst));
-  PetscCall(BCRArenaGet(&red->plan, 3 * nseg * sizeof(void *), &red->pseg));
+  PetscCall(BCRArenaGet(&red->plan, 2 * (size_t)nptr * sizeof(void *), &red->psrc));
+  PetscCall(BCRArenaGet(&red->plan, 2 * (size_t)nptr * sizeof(void *), &red->pdst));
+  PetscCall(BCRArenaGet(&red->plan, 3 * (size_t)nseg * sizeof(void *), &red->pseg));
   PetscCall(BCRArenaGet(&red->plan, 4 * sz, &red->one));
   for (PetscInt i = 0; i < 4; i++) { /* sum and difference of two rows */
     if (single) ((float *)red->one)[i] = i < 3 ? 1 : -1;
@@ -796,11 +798,11 @@ static PetscErrorCode poles(Solve *S, const PoleSet *p, PetscInt nsrc, PetscBool
         const PetscInt n = PetscMin(nws - k, BCR_MAX_LANES);
 
         for (PetscInt i = 0; i < n; i++) gy[i] = (const char *)g[k + i + (unit ? 1 : 0)] + y * red->ldx * szw;
-        red->kernels->rows(red->nx, (int)n, 0, gy, (const char *)ws + (j * nws + k) * szw, n, 1, 0, unit || k, &ty);
+        red->kernels->rows(red->nx, (int)n, 0, gy, (const char *)ws + ((size_t)j * nws + k) * szw, n, 1, 0, unit || k, &ty);
       }
     }
     PetscCall(BCRReductionSolve(red->inner, S->s * red->npoles + p->first + j, red->single ? BCR_SINGLE : BCR_DOUBLE, t, ld, t, ld));
-    for (PetscInt k = 0; k < nout; k++) red->kernels->rows((ptrdiff_t)red->ldx * red->ny, 1, 0, &ct, (const char *)wo + (j * nout + k) * szw, 1, 1, 0, add || j, &out[k]);
+    for (PetscInt k = 0; k < nout; k++) red->kernels->rows((ptrdiff_t)red->ldx * red->ny, 1, 0, &ct, (const char *)wo + ((size_t)j * nout + k) * szw, 1, 1, 0, add || j, &out[k]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1172,12 +1174,12 @@ static PetscErrorCode step_weights(BCRReduction red, const Block *b, PetscInt ki
   PetscFunctionBegin;
   st->np = 0;
   for (PetscInt c = 0; c < b->nset; c++) st->np += b->set[c].np;
-  PetscCall(PetscMalloc3(st->np, &st->lambda, st->np * st->nsrc, &st->wsrc, st->np * st->nout, &st->wout));
+  PetscCall(PetscMalloc3(st->np, &st->lambda, (size_t)st->np * st->nsrc, &st->wsrc, (size_t)st->np * st->nout, &st->wout));
   for (PetscInt c = 0, j = 0; c < b->nset; c++) {
     const PoleSet *p = &b->set[c];
 
     for (PetscInt l = 0; l < p->np; l++, j++) {
-      double  *ws = st->wsrc + j * st->nsrc, *wo = st->wout + j * st->nout;
+      double  *ws = st->wsrc + (size_t)j * st->nsrc, *wo = st->wout + (size_t)j * st->nout;
       PetscInt k = 0;
 
       st->lambda[j] = p->lambda[l];
@@ -1191,7 +1193,7 @@ static PetscErrorCode step_weights(BCRReduction red, const Block *b, PetscInt ki
       for (PetscInt side = 0; side < (back ? 1 : 2); side++) {
         if (!back && !(kind & (side ? STEP_RIGHT : STEP_LEFT))) continue;
         for (PetscInt s = 0; s < b->ns; s++) {
-          const double w = ((const double *)b->W)[c * b->ldw + s];
+          const double w = ((const double *)b->W)[(size_t)c * b->ldw + s];
 
           ws[k++] = !side && kind & STEP_TWICE ? 2 * w : w;
           if (back) wo[s] = w * weight_get(red, p->wout, 1, l, 0);
@@ -1239,17 +1241,17 @@ static PetscErrorCode step_add(StepList *list, PetscInt level, const Block *b, P
     PetscInt *moresrc, *moreout;
 
     list->room = 2 * list->room + 4;
-    PetscCall(PetscMalloc1(list->room * nsrc, &moresrc));
-    BCRCallElse(PetscMalloc1(list->room * nout, &moreout), (void)PetscFree(moresrc));
-    PetscCall(PetscArraycpy(moresrc, st->src, st->count * nsrc));
-    PetscCall(PetscArraycpy(moreout, st->out, st->count * nout));
+    PetscCall(PetscMalloc1((size_t)list->room * nsrc, &moresrc));
+    BCRCallElse(PetscMalloc1((size_t)list->room * nout, &moreout), (void)PetscFree(moresrc));
+    PetscCall(PetscArraycpy(moresrc, st->src, (size_t)st->count * nsrc));
+    PetscCall(PetscArraycpy(moreout, st->out, (size_t)st->count * nout));
     PetscCall(PetscFree(st->src));
     PetscCall(PetscFree(st->out));
     st->src = moresrc;
     st->out = moreout;
   }
-  for (PetscInt k = 0; k < nsrc; k++) st->src[st->count * nsrc + k] = src[k] - first;
-  for (PetscInt k = 0; k < nout; k++) st->out[st->count * nout + k] = out[k] - first;
+  for (PetscInt k = 0; k < nsrc; k++) st->src[(size_t)st->count * nsrc + k] = src[k] - first;
+  for (PetscInt k = 0; k < nout; k++) st->out[(size_t)st->count * nout + k] = out[k] - first;
   st->count++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -42,7 +42,7 @@ static PetscErrorCode BCRSlabsShare(const BCRSlab *slab, PetscInt dof, const BCR
 
 PetscErrorCode BCRSlabsCreate(const BCRSlab *slab, PetscInt dof, const BCROperator ops[], BCRSlabs *s)
 {
-  PetscMPIInt    rank = 0, size = 1;
+  PetscMPIInt    rank = 0, size = 1, row;
   PetscInt      *all, here[2], N[3];
   size_t         nodes;
   PetscErrorCode ierr = PETSC_SUCCESS;
@@ -74,7 +74,8 @@ PetscErrorCode BCRSlabsCreate(const BCRSlab *slab, PetscInt dof, const BCROperat
   PetscCall(PetscFree(all));
   PetscCall(ierr);
   nodes = (size_t)s->inner * (size_t)s->outer;
-  if (s->len > s->glen) ierr = PetscMalloc3(nodes * (size_t)s->len, &s->f, nodes * (size_t)s->len, &s->u, nodes, &s->row);
+  ierr  = PetscMPIIntCast((PetscInt64)nodes, &row); /* a row that changes its rank is one message */
+  if (!ierr && s->len > s->glen) ierr = PetscMalloc3(nodes * (size_t)s->len, &s->f, nodes * (size_t)s->len, &s->u, nodes, &s->row);
   PetscCall(BCRFaultShare(s->comm, ierr, BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -88,7 +88,7 @@ static PetscErrorCode BCRTriAgree(BCRTri t, BCRTriFault *fault)
 static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, double *r, double S[4])
 {
   const PetscInt n = spec->n;
-  double         c[3], p = 1, o = 0, *wfirst = r, *wlast = r + n, *vfirst = r + 2 * n, *vlast = r + 3 * n;
+  double         c[3], p = 1, o = 0, *wfirst = r, *wlast = r + n, *vfirst = r + 2 * (size_t)n, *vlast = r + 3 * (size_t)n;
 
   PetscFunctionBegin;
   for (PetscInt j = n - 2; j > 0; j--) { /* pivots from below, and the coupling to the row before over them */
@@ -203,22 +203,22 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
     PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
     t->nfirst = PetscMax(t->nfirst, BCRTriReach(&own, l, w, PETSC_FALSE, PETSC_FALSE));
     t->nlast  = PetscMax(t->nlast, BCRTriReach(&own, l, w + n, PETSC_TRUE, PETSC_FALSE));
-    t->mfirst = PetscMax(t->mfirst, BCRTriReach(&own, l, w + 2 * n, PETSC_FALSE, PETSC_TRUE));
-    t->mlast  = PetscMax(t->mlast, BCRTriReach(&own, l, w + 3 * n, PETSC_TRUE, PETSC_TRUE));
+    t->mfirst = PetscMax(t->mfirst, BCRTriReach(&own, l, w + 2 * (size_t)n, PETSC_FALSE, PETSC_TRUE));
+    t->mlast  = PetscMax(t->mlast, BCRTriReach(&own, l, w + 3 * (size_t)n, PETSC_TRUE, PETSC_TRUE));
     for (int m = 0; m < 4 && keep; m++) PetscCall(PetscArraycpy(k + (size_t)m * (size_t)keep, w + (size_t)m * (size_t)n + (m % 2 ? n - 1 - keep : 1), keep));
   }
   if (PetscMax(t->mfirst, t->mlast) <= n / RESPONSE_EARLY) t->early = PETSC_TRUE;
   else t->mfirst = t->mlast = 0;
   PetscCall(PetscMalloc4((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1, &t->wlast, (size_t)sets * (size_t)t->mfirst + 1, &t->vfirst, (size_t)sets * (size_t)t->mlast + 1, &t->vlast));
-  for (PetscInt l = 0; l < sets; l++) {                                                                           /* keep them */
-    const double *k = kept + 4 * (size_t)keep * (size_t)l, *r[4] = {k, k + 2 * keep, k + 2 * keep, k + 4 * keep}; /* the last ones: their end */
+  for (PetscInt l = 0; l < sets; l++) {                                                                                                   /* keep them */
+    const double *k = kept + 4 * (size_t)keep * (size_t)l, *r[4] = {k, k + 2 * (size_t)keep, k + 2 * (size_t)keep, k + 4 * (size_t)keep}; /* the last ones: their end */
 
     if (PetscMax(PetscMax(t->nfirst, t->nlast), PetscMax(t->mfirst, t->mlast)) > keep) {
       if (!BCRTriSameAsBefore(spec, l)) PetscCall(BCRTriResponses(&own, l, w, S));
       r[0] = w + 1;
-      r[1] = w + 2 * n - 1;
-      r[2] = w + 2 * n + 1;
-      r[3] = w + 4 * n - 1;
+      r[1] = w + 2 * (size_t)n - 1;
+      r[2] = w + 2 * (size_t)n + 1;
+      r[3] = w + 4 * (size_t)n - 1;
     }
     for (PetscInt j = 0; j < t->nfirst; j++) t->wfirst[BCRTriAt(t, l, j, t->nfirst)] = (PetscReal)r[0][j];
     for (PetscInt j = 0; j < t->nlast; j++) t->wlast[BCRTriAt(t, l, j, t->nlast)] = (PetscReal)r[1][j - t->nlast];
@@ -230,12 +230,12 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
 
     BCRTriGetRow(&closed, set, 0, c);
     low[l]  = c[0];
-    diag[l] = t->schur[4 * set];
-    up[l]   = t->schur[4 * set + 1];
+    diag[l] = t->schur[4 * (size_t)set];
+    up[l]   = t->schur[4 * (size_t)set + 1];
     BCRTriGetRow(&closed, set, n - 1, c);
-    low[t->lines + l]  = t->schur[4 * set + 2];
-    diag[t->lines + l] = t->schur[4 * set + 3];
-    up[t->lines + l]   = c[2];
+    low[(size_t)t->lines + l]  = t->schur[4 * (size_t)set + 2];
+    diag[(size_t)t->lines + l] = t->schur[4 * (size_t)set + 3];
+    up[(size_t)t->lines + l]   = c[2];
     if (l) continue;
     t->out[0] = (PetscReal)low[0];
     t->out[1] = (PetscReal)c[2];

@@ -4,7 +4,7 @@
 
   An allocation of this library's that fails on one rank only: all ranks have an error, none waits for another, and the next use of the same object is
   right. Every allocation of set-up, of set-up with new values, of the first transposed application and of one to several vectors in turn; with -quick some
-  of them. A rank that waits is found by a clock, which says where. Left alone are allocations of PETSc's own, whose objects are not made to survive that.
+  of them; and of lines and derivatives that are no PC. A rank that waits is found by a clock, which says where. Left alone are allocations of PETSc's own, whose objects are not made to survive that.
 
   -only NAME, -start K: one case, from one allocation on
 */
@@ -65,6 +65,7 @@ static const FaultCase cases[] = {
   {"moved",    PCBCRPOISSON, "", 0, PETSC_TRUE, {.dim = 2, .n = {8, 66}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 2, .k = VaryY}},
   {"boxes",    PCBCRPOISSON, "", -1, PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrd", .a = {1, 2}, .scale = 1, .row = 2}},
   {"fit",      PCBCRPOISSON, "-pc_bcrpoisson_fit scaled", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll}},
+  {"apart",    PCBCRPOISSON, "-pc_bcrpoisson_fit average", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll}},
   {"user",     PCBCRPOISSON, "-pc_bcrpoisson_spacing 1,.70710678118654752440", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 2, .ends = "dddd", .a = {1, 2}, .scale = 1}},
   {"lines-1d", PCNEATO, "", 0, PETSC_FALSE, {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
   {"lines-x",  PCNEATO, "-pc_neato_axis x", 1, PETSC_FALSE, {.dim = 2, .n = {8, 9}, .dof = 1, .ends = "dddd", .a = {1, 2}, .shift = 5, .scale = 1}},
@@ -116,7 +117,13 @@ static PetscErrorCode Apply(PC pc, Stage stage, Vec b, Vec x)
   PetscCall(VecGetLocalSize(b, &m));
   PetscCall(VecGetSize(b, &M));
   PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, M, n, NULL, &B));
-  PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &X));
+  PetscCall(MatSetSizes(X, m, PETSC_DECIDE, M, n));
+  PetscCall(MatSetType(X, MATDENSE));
+  PetscCall(MatDenseSetLDA(X, m + 3)); /* columns apart */
+  PetscCall(MatSetUp(X));
+  PetscCall(MatAssemblyBegin(X, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(X, MAT_FINAL_ASSEMBLY));
   for (PetscInt k = 0; k < n; k++) {
     PetscCall(MatDenseGetColumnVecWrite(B, k, &v));
     PetscCall(VecCopy(b, v));
@@ -186,6 +193,74 @@ static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Sta
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* u from f, by an object that is made for it: lines of constant coefficients, or a compact derivative (transposed) */
+static PetscErrorCode Other(int kind, DM da, Vec f, Vec u)
+{
+  const PetscReal row[3] = {-1, 3, -1};
+  PetscBCRLines   lines  = NULL;
+  Mat             D      = NULL;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  if (kind == 0) {
+    ierr = PetscBCRLinesCreate(da, DM_Y, 0, NULL, row, 0, NULL, &lines);
+    if (!ierr) ierr = PetscBCRLinesSolve(lines, f, u);
+    if (lines) PetscCall(PetscBCRLinesDestroy(&lines));
+  } else {
+    ierr = MatCreateCompactDerivative(da, DM_Y, MAT_COMPACT_LELE6, 1, 1, &D);
+    if (!ierr) ierr = kind == 1 ? MatMult(D, f, u) : MatMultTranspose(D, f, u);
+    PetscCall(MatDestroy(&D));
+  }
+  PetscFunctionReturn(ierr);
+}
+
+static PetscErrorCode Others(long start, long step, PetscInt *points)
+{
+  static const char *const kinds[] = {"PetscBCRLines", "a compact derivative", "a compact derivative, transposed"};
+  DM                       da;
+  Vec                      f, u, right;
+
+  PetscFunctionBegin;
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 6, 12 * (PetscInt)size, 1, size, 1, 1, NULL, NULL, &da));
+  PetscCall(DMSetUp(da));
+  PetscCall(DMCreateGlobalVector(da, &f));
+  PetscCall(VecDuplicate(f, &u));
+  PetscCall(VecDuplicate(f, &right));
+  PetscCall(VecSetRandom(f, NULL));
+  for (int kind = 0; kind < 3; kind++) {
+    PetscCall(Other(kind, da, f, right));
+    for (PetscMPIInt who = 0; who < size; who += size - 1) {
+      for (long k = start + (kind + who) % step;; k += step) {
+        PetscErrorCode ierr;
+        PetscInt       flags[2], all[2];
+        PetscReal      difference = 0;
+
+        PetscCall(PetscSNPrintf(now, sizeof(now), "%s, allocation %ld of rank %d", kinds[kind], k, (int)who));
+        PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+        (void)alarm(8);
+        if (rank == who) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
+        ierr     = Other(kind, da, f, u);
+        flags[0] = rank == who && TestFaultsDisarm() ? 1 : 0;
+        PetscCall(PetscPopErrorHandler());
+        flags[1] = ierr ? 1 : 0;
+        PetscCallMPI(MPI_Allreduce(flags, all, 2, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
+        if (rank == 0) Check(all[1] == (all[0] ? size : 0), "%s: %d of %d ranks have an error", now, (int)all[1], (int)size);
+        PetscCall(Other(kind, da, f, u));
+        (void)alarm(0);
+        PetscCall(TestDifference(u, right, &difference));
+        if (rank == 0) Check(difference == 0, "%s: then %g from the solution of another object", now, (double)difference);
+        if (!all[0]) break;
+        (*points)++;
+      }
+    }
+  }
+  PetscCall(VecDestroy(&f));
+  PetscCall(VecDestroy(&u));
+  PetscCall(VecDestroy(&right));
+  PetscCall(DMDestroy(&da));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscBool quick = PETSC_FALSE, more = PETSC_FALSE;
@@ -213,6 +288,13 @@ int main(int argc, char **argv)
     if ((only[0] && strcmp(only, c->name)) || (c->cut < 0 && (size < 4 || size % 2))) continue;
     PetscCall(TestMatrix(&c->p, &own, &whole));
     PetscCall(TestCutDMDA(PETSC_COMM_WORLD, &c->p, parts, NULL, &da));
+    if (!strcmp(c->name, "apart")) { /* a row that is */
+      const PetscInt row = 0;
+
+      PetscCall(MatSetValue(whole, row, row, 1e6, INSERT_VALUES));
+      PetscCall(MatAssemblyBegin(whole, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(whole, MAT_FINAL_ASSEMBLY));
+    }
     PetscCall(TestDeal(da, whole, PETSC_FALSE, &A));
     PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
     PetscCall(MatShift(B, 0.5));
@@ -249,6 +331,7 @@ int main(int argc, char **argv)
     PetscCall(DMDestroy(&da));
     PetscCall(DMDestroy(&own));
   }
+  if (size > 1 && (!only[0] || !strcmp(only, "others"))) PetscCall(Others((long)start, (long)step, &points));
   failures = rank == 0 ? TestFailed : 0;
   if (rank == 0) {
     (void)printf("%d allocations made to fail on one rank\n", (int)points);
