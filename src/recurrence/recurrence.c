@@ -1,14 +1,16 @@
 #include <petsc/private/petscimpl.h>
 #include <petscbcr.h>
 #include "devrecurrence.h"
+#include "../agree.h"
 #include "../register.h"
 #include "../stream.h"
 
 /* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
 typedef struct {
-  PetscReal S[2], T[2], growth, known, bad, scale[2], initial[2]; /* scale: 0 where there are coefficients */
+  PetscReal S[2], T[2], growth, known, bad, scale[2], initial[2]; /* bad: 1 if sizes differ, 2 after an error; scale: 0 where there are coefficients */
 } Share;
 #define SHARE_REALS ((PetscMPIInt)(sizeof(Share) / sizeof(PetscReal)))
+#define SHARE_FEW   64 /* ranks that need no memory for what they are told */
 
 /* The arrays' place; and what is done there */
 typedef struct {
@@ -77,8 +79,9 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
             1, 0, 0, {0, 0},
             {0, 0}
   },
-        *all;
-  PetscMPIInt size, rank;
+        few[SHARE_FEW], *room = NULL, *all;
+  PetscMPIInt    size, rank;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(comm, &size));
@@ -90,27 +93,33 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
   else if (knows) {
     PetscScalar end = 0;
 
-    PetscCall(Solve(place, r, t, initial, w, &end));
+    ierr       = Solve(place, r, t, initial, w, &end);
     mine.known = 1;
     Put(mine.T, end);
   } else if (r->n && first + r->n < N) { /* nobody comes after the last rows */
     BCRRecurrenceCarry carry;
 
-    PetscCall(Reduce(place, r, t, &carry));
-    Put(mine.S, carry.S);
-    Put(mine.T, carry.T);
-    mine.growth = carry.growth;
+    ierr = Reduce(place, r, t, &carry);
+    if (!ierr) {
+      Put(mine.S, carry.S);
+      Put(mine.T, carry.T);
+      mine.growth = carry.growth;
+    }
   }
-  PetscCall(PetscMalloc1(size, &all));
+  if (ierr) mine.bad = 2;
+  if (size > SHARE_FEW) BCRCallElse(BCRFaultShare(comm, PetscMalloc1(size, &room), BCR_NO_MEMORY), (void)PetscFree(room));
+  all = room ? room : few;
   PetscCallMPI(MPI_Allgather(&mine, SHARE_REALS, MPIU_REAL, all, SHARE_REALS, MPIU_REAL, comm));
   for (PetscMPIInt p = 0; p < size; p++) {
-    const PetscBool wrong = all[p].bad > 0 ? PETSC_TRUE : PETSC_FALSE;
+    const PetscReal told  = all[p].bad;
+    const PetscBool wrong = told > 0 ? PETSC_TRUE : PETSC_FALSE;
 
     /* bits: a NaN is the same as itself */
     const PetscBool other = (PetscBool)(!wrong && (memcmp(all[p].scale, all[0].scale, sizeof(all[p].scale)) || memcmp(all[p].initial, all[0].initial, sizeof(all[p].initial))));
 
-    if (wrong || other) PetscCall(PetscFree(all));
+    if (wrong || other) PetscCall(PetscFree(room));
     PetscCheck(!other, comm, PETSC_ERR_ARG_NOTSAMETYPE, "Coefficient or initial value of rank %d differ from those of rank 0: give the same on every rank", (int)p);
+    if (told > 1) PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
     PetscCheck(!wrong, comm, PETSC_ERR_ARG_INCOMP, "On rank %d the vectors s, t and w have different local sizes: make them with VecDuplicate(), or give them the same PetscLayout", (int)p);
   }
   for (PetscMPIInt p = 0; p < size; p++) {
@@ -122,12 +131,14 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
     if (all[p].growth <= BCR_RECUR_GROWTH && !PetscIsInfOrNanScalar(before) && !PetscIsInfOrNanScalar(x)) continue;
     x = before; /* of a rank without rows */
     if (p == rank && r->n) {
-      PetscCall(Solve(place, r, t, start, w, &x));
+      ierr = Solve(place, r, t, start, w, &x);
+      if (ierr) x = (PetscScalar)NAN; /* those who wait for it do not get a wrong number */
       done = PETSC_TRUE;
     }
     PetscCallMPI(MPI_Bcast(&x, 1, MPIU_SCALAR, p, comm));
   }
-  PetscCall(PetscFree(all));
+  PetscCall(PetscFree(room));
+  PetscCall(ierr);
   if (!done && r->n) PetscCall(Solve(place, r, t, start, w, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
