@@ -275,7 +275,7 @@ static PetscErrorCode refine_count(BCRSolver s, PetscInt m)
   }
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(double), "a trial of mixed precision", &g));
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)n * sizeof(double), "a trial of mixed precision", &v));
-  PetscCallBCRCuda(BCRCudaTrial(ds->stream, n, g));
+  PetscCallBCRCuda(BCRCudaTrial(ds->stream, n, fabs((double)c->op.scale), g)); /* for a solution that can be squared */
   PetscCall(PetscMemzero(&rhs, sizeof(rhs)));
   rhs.box = box;
   rhs.f   = g;

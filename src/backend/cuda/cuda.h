@@ -153,7 +153,7 @@ BCR_CUDA_API int BCRCudaRefineCorrect(BCRStream stream, const BCRCudaBox *v_box,
 /* r = rs (g - mean - K v), K of rows -low diag -up along each axis, the first and last low and up for periodic neighbours */
 BCR_CUDA_API int BCRCudaResidual(BCRStream stream, const BCRCudaRefineRhs *g, const BCRCudaBox *v_box, const double *v, float *r, const ptrdiff_t rs[3], const double *const low[3], const double *const diag[3], const double *const up[3], double shift,
                                  const double *scalars);
-BCR_CUDA_API int BCRCudaTrial(BCRStream stream, long n, double *g);
+BCR_CUDA_API int BCRCudaTrial(BCRStream stream, long n, double size, double *g);
 BCR_CUDA_API int BCRCudaSumSquares(BCRStream stream, const BCRCudaBox *box, int single, const void *u, int nparts, double *parts);
 
 /* dense.cu: transforms along an axis (src/backend/cpu/dtt.h has the eigenvectors), any size, as products with a matrix that is never stored.

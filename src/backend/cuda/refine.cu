@@ -152,7 +152,7 @@ int BCRCudaResidual(BCRStream stream, const BCRCudaRefineRhs *g, const BCRCudaBo
 }
 
 /* ones with some noise: what set-up tries mixed precision on */
-static __global__ void trial(long n, double *g)
+static __global__ void trial(long n, double size, double *g)
 {
   for (long i = (long)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (long)gridDim.x * blockDim.x) {
     unsigned long long x = (unsigned long long)i * 0x9e3779b97f4a7c15ull + 0x2545f4914f6cdd1dull;
@@ -160,13 +160,13 @@ static __global__ void trial(long n, double *g)
     x ^= x >> 31;
     x *= 0xbf58476d1ce4e5b9ull;
     x ^= x >> 29;
-    g[i] = 1 + ((double)(x >> 11) / 9007199254740992. - 0.5);
+    g[i] = size * (1 + ((double)(x >> 11) / 9007199254740992. - 0.5));
   }
 }
 
-int BCRCudaTrial(BCRStream stream, long n, double *g)
+int BCRCudaTrial(BCRStream stream, long n, double size, double *g)
 {
-  trial<<<256, 256, 0, bcr_stream(stream)>>>(n, g);
+  trial<<<256, 256, 0, bcr_stream(stream)>>>(n, size, g);
   return bcr_done();
 }
 
