@@ -342,7 +342,11 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
 
   Level: intermediate
 
-  Note:
+  Notes:
+  With `PCBCRPOISSON_FIT_AUTO`, the default, a fit is a preconditioner only: `PCPreSolve()` raises `PETSC_ERR_SUP` for a `KSPPREONLY` (or a `KSPBCRPOISSON` that computes no
+  norm) that the user solves with, or a `SNESKSPONLY`, and so does `PCMatApply()`. Inner solvers may use it. With a fit that is chosen by its name its solution is what is asked for.
+  With `KSPPREONLY` use `PCBCRPOISSON_FIT_EXACT`.
+
   `PCView()` says what the fit was and the largest deviation of an entry of the matrix from it, relative to the entry of the fit (to its diagonal where the fit has none).
   `PCSetUp()` raises `PETSC_ERR_SUP` with `PCBCRPOISSON_FIT_EXACT` for a matrix that is not separable, and with any fit for one that no fit helps: a wide stencil, coupled
   components, complex coefficients, an indefinite operator.
