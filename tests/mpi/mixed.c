@@ -173,7 +173,7 @@ static PetscErrorCode Corrections(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All but singular: single precision cannot correct it, and the fallback has to know each new shift */
+/* All but singular: single precision corrects it slowly, or not at all, and a fallback has to know each new shift (FallbackShifts() always has one) */
 static PetscErrorCode Fallback(void)
 {
   const PetscInt  n[3]   = {20, 18, 1};
@@ -183,7 +183,7 @@ static PetscErrorCode Fallback(void)
   BCROperator    *op;
   BCRSolver       solver;
   PetscScalar    *f, *u, mean = 0;
-  PetscBool       done, fell = PETSC_FALSE;
+  PetscBool       done;
 
   PetscFunctionBegin;
   if (sizeof(PetscReal) < sizeof(double)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -197,13 +197,11 @@ static PetscErrorCode Fallback(void)
 
     PetscCall(Solve(solver, op, 1, &slab, f, u));
     error = Backward(op, 1, 0, f, u);
-    Check(error <= 1e-12, "shift %g: backward error %g", (double)op->shift, error); /* with the shift before it is 1e-10 and more */
-    if (solver->fallback[0]) fell = PETSC_TRUE;
+    Check(error <= 1e-14, "shift %g: backward error %g", (double)op->shift, error);
     op->shift *= (PetscReal)(step % 4 < 2 ? 9 : 1. / 9);
     PetscCall(BCRSolverUpdate(solver, op, &done));
     Check(done, "a new shift takes a new plan");
   }
-  Check(fell || size == 1, "a system with a shift of 1e-9 is corrected in single precision: this test needs a harder one");
   PetscCall(PetscFree2(f, u));
   PetscCall(BCRSolverDestroy(&solver));
   PetscCall(BCROperatorDestroy(1, &op));
