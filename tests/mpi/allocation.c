@@ -39,55 +39,25 @@ typedef struct {
   TestProblem p;
 } FaultCase;
 
-static PetscReal VaryAll(PetscReal x, PetscReal y, PetscReal z, void *ctx)
-{
-  (void)ctx;
-  return 1 + x * y + z;
-}
-static PetscReal VaryY(PetscReal x, PetscReal y, PetscReal z, void *ctx)
-{
-  (void)x, (void)z, (void)ctx;
-  return 1 + y;
-}
-static PetscReal VaryX(PetscReal x, PetscReal y, PetscReal z, void *ctx)
-{
-  (void)y, (void)z, (void)ctx;
-  return 1 + x;
-}
-
 /* clang-format off */
 static const FaultCase cases[] = {
   {"uniform",  PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddn", .a = {1, 2}, .scale = 1}},
   {"planes",   PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrr", .a = {1, 2}, .scale = 1, .row = 2}},
   {"mixed",    PCBCRPOISSON, "-pc_bcrpoisson_precision mixed", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1}},
-  {"general",  PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryX}},
+  {"general",  PCBCRPOISSON, "", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryX}},
   {"singular", PCBCRPOISSON, "", 2, PETSC_FALSE, {.dim = 3, .n = {6, 7, 8}, .dof = 1, .ends = "cccccc", .a = {1, 2, 1}, .scale = 1}},
-  {"moved",    PCBCRPOISSON, "", 0, PETSC_TRUE, {.dim = 2, .n = {8, 66}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 2, .k = VaryY}},
+  {"moved",    PCBCRPOISSON, "", 0, PETSC_TRUE, {.dim = 2, .n = {8, 66}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 2, .k = TestVaryY}},
   {"boxes",    PCBCRPOISSON, "", -1, PETSC_TRUE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "rrrd", .a = {1, 2}, .scale = 1, .row = 2}},
-  {"fit",      PCBCRPOISSON, "-pc_bcrpoisson_fit scaled", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll}},
-  {"apart",    PCBCRPOISSON, "-pc_bcrpoisson_fit average", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll}},
+  {"fit",      PCBCRPOISSON, "-pc_bcrpoisson_fit scaled", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryAll}},
+  {"apart",    PCBCRPOISSON, "-pc_bcrpoisson_fit average", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryAll}},
   {"user",     PCBCRPOISSON, "-pc_bcrpoisson_spacing 1,.70710678118654752440", 1, PETSC_FALSE, {.dim = 2, .n = {12, 14}, .dof = 2, .ends = "dddd", .a = {1, 2}, .scale = 1}},
   {"lines-1d", PCNEATO, "", 0, PETSC_FALSE, {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
   {"lines-x",  PCNEATO, "-pc_neato_axis x", 1, PETSC_FALSE, {.dim = 2, .n = {8, 9}, .dof = 1, .ends = "dddd", .a = {1, 2}, .shift = 5, .scale = 1}},
   {"lines-far", PCNEATO, "-pc_neato_coupling reduced -pc_neato_precision mixed", 0, PETSC_FALSE, {.dim = 1, .n = {40}, .dof = 2, .ends = "dd", .a = {1}, .shift = -.3, .scale = 1}},
   {"lines",    PCNEATO, "", 1, PETSC_FALSE, {.dim = 2, .n = {8, 60}, .dof = 1, .ends = "dddd", .a = {1, 2}, .shift = 5, .scale = 1}},
-  {"lines-vary", PCNEATO, "-pc_neato_axis z", 2, PETSC_FALSE, {.dim = 3, .n = {5, 4, 9}, .dof = 1, .ends = "ddddnd", .a = {1, 2, 1}, .shift = 5, .scale = 1, .k = VaryAll}},
+  {"lines-vary", PCNEATO, "-pc_neato_axis z", 2, PETSC_FALSE, {.dim = 3, .n = {5, 4, 9}, .dof = 1, .ends = "ddddnd", .a = {1, 2, 1}, .shift = 5, .scale = 1, .k = TestVaryAll}},
 };
 /* clang-format on */
-
-static PetscErrorCode SetOptions(const char options[], PetscBool set)
-{
-  char text[256], *t, *save;
-
-  PetscFunctionBegin;
-  if (set) PetscCall(PetscOptionsInsertString(NULL, options));
-  else {
-    PetscCall(PetscStrncpy(text, options, sizeof(text)));
-    for (t = strtok_r(text, " ", &save); t; t = strtok_r(NULL, " ", &save))
-      if (t[0] == '-' && t[1] >= 'a') PetscCall(PetscOptionsClearValue(NULL, t));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode Make(const FaultCase *c, DM da, Mat A, PC *pc)
 {
@@ -143,17 +113,10 @@ static PetscErrorCode Apply(PC pc, Stage stage, Vec b, Vec x)
 /* On rank 0, whether vectors are brought to slabs and back, as PCView() says */
 static PetscErrorCode Moves(PC pc, PetscBool *moves)
 {
-  char       *text = NULL;
-  size_t      length;
-  FILE       *file = open_memstream(&text, &length);
-  PetscViewer viewer;
+  char *text;
 
   PetscFunctionBegin;
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
-  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
-  PetscCall(PCView(pc, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  (void)fclose(file);
+  PetscCall(TestViewText((PetscObject)pc, &text));
   *moves = strstr(text, "redistributed: ") ? PETSC_TRUE : PETSC_FALSE;
   free(text);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -302,7 +265,7 @@ int main(int argc, char **argv)
     PetscCall(VecDuplicate(b, &right));
     PetscCall(VecSetRandom(x, NULL));
     PetscCall(MatMult(A, x, b));
-    PetscCall(SetOptions(c->options, PETSC_TRUE));
+    PetscCall(TestOptions(c->options, PETSC_TRUE));
     for (int stage = FIRST; stage <= COLUMNS; stage++) {
       PetscCall(Make(c, da, stage == VALUES ? B : A, &pc)); /* one that nothing happens to */
       PetscCall(Apply(pc, (Stage)stage, b, right));
@@ -321,7 +284,7 @@ int main(int argc, char **argv)
         }
       }
     }
-    PetscCall(SetOptions(c->options, PETSC_FALSE));
+    PetscCall(TestOptions(c->options, PETSC_FALSE));
     PetscCall(VecDestroy(&right));
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&b));

@@ -70,31 +70,6 @@ static PetscErrorCode Fill(DM da, Vec v, PetscInt seed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All of a vector on every rank, in natural order */
-static PetscErrorCode Gather(DM da, Vec v, PetscScalar **all, PetscInt *n)
-{
-  Vec                natural, seq;
-  VecScatter         scatter;
-  const PetscScalar *a;
-
-  PetscFunctionBegin;
-  PetscCall(DMDACreateNaturalVector(da, &natural));
-  PetscCall(DMDAGlobalToNaturalBegin(da, v, INSERT_VALUES, natural));
-  PetscCall(DMDAGlobalToNaturalEnd(da, v, INSERT_VALUES, natural));
-  PetscCall(VecScatterCreateToAll(natural, &scatter, &seq));
-  PetscCall(VecScatterBegin(scatter, natural, seq, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(scatter, natural, seq, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecGetSize(seq, n));
-  PetscCall(PetscMalloc1(*n, all));
-  PetscCall(VecGetArrayRead(seq, &a));
-  PetscCall(PetscArraycpy(*all, a, *n));
-  PetscCall(VecRestoreArrayRead(seq, &a));
-  PetscCall(VecScatterDestroy(&scatter));
-  PetscCall(VecDestroy(&seq));
-  PetscCall(VecDestroy(&natural));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* D = A^-1 B, dense, by LAPACK; column-major; in scalars */
 static PetscErrorCode Dense(const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscScalar **D)
 {
@@ -131,8 +106,8 @@ static PetscErrorCode Compare(DM da, const Grid *g, PetscInt axis, const PetscSc
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < axis; ++d) step *= g->n[d];
-  PetscCall(Gather(da, x, &a, &N));
-  PetscCall(Gather(da, y, &b, &N));
+  PetscCall(TestGather(da, x, &a, &N));
+  PetscCall(TestGather(da, y, &b, &N));
   for (PetscInt i = 0; i < N; ++i) {
     const PetscInt j   = (i / step) % n;
     PetscScalar    sum = 0;
@@ -507,7 +482,7 @@ static PetscErrorCode TestNaN(void)
   PetscCall(VecAssemblyBegin(f));
   PetscCall(VecAssemblyEnd(f));
   PetscCall(MatMult(A, f, d));
-  PetscCall(Gather(da, d, &all, &n));
+  PetscCall(TestGather(da, d, &all, &n));
   for (PetscInt i = 0; i < n; ++i) {
     if (i % 4 == 2) none += !PetscIsInfOrNanScalar(all[i]) && i / 4 > 12;
     else wrong += PetscIsInfOrNanScalar(all[i]);

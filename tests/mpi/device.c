@@ -31,22 +31,6 @@ static PetscErrorCode NewPC(const Case *c, PCBCRPoissonBackend backend, PCBCRPoi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what PCView() says, on rank 0 */
-static PetscErrorCode ViewText(PC pc, char **text)
-{
-  size_t      length;
-  FILE       *file = open_memstream(text, &length);
-  PetscViewer viewer;
-
-  PetscFunctionBegin;
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
-  PetscCall(PetscViewerASCIIOpenWithFILE(PetscObjectComm((PetscObject)pc), file, &viewer));
-  PetscCall(PCView(pc, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  (void)fclose(file);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Compare(Case *c, PC pc, const char how[])
 {
   PetscReal difference;
@@ -111,7 +95,7 @@ static PetscErrorCode Transports(PetscBool there)
           char *text;
 
           PetscCall(Compare(&c, pc, PCBCRPoissonTransports[transport]));
-          PetscCall(ViewText(pc, &text));
+          PetscCall(TestViewText((PetscObject)pc, &text));
           if (size > 1 && rank == 0) {
             Check(strstr(text, "transport: "), "no transport in %s", text);
             if (transport) Check(strstr(strstr(text, "transport: "), PCBCRPoissonTransports[transport]), "another transport than %s: %s", PCBCRPoissonTransports[transport], text);

@@ -260,25 +260,15 @@ static PetscErrorCode ToVec(const Fuzz *z, DM da, const double w[], Vec v)
 }
 
 /* All of a vector on every rank */
-static PetscErrorCode FromVec(const Fuzz *z, DM da, Vec v, double w[])
+static PetscErrorCode FromVec(DM da, Vec v, double w[])
 {
-  Vec                natural, all;
-  VecScatter         scatter;
-  const PetscScalar *a;
+  PetscScalar *a;
+  PetscInt     n;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreateNaturalVector(da, &natural));
-  PetscCall(DMDAGlobalToNaturalBegin(da, v, INSERT_VALUES, natural));
-  PetscCall(DMDAGlobalToNaturalEnd(da, v, INSERT_VALUES, natural));
-  PetscCall(VecScatterCreateToAll(natural, &scatter, &all));
-  PetscCall(VecScatterBegin(scatter, natural, all, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecScatterEnd(scatter, natural, all, INSERT_VALUES, SCATTER_FORWARD));
-  PetscCall(VecGetArrayRead(all, &a));
-  for (PetscInt i = 0; i < z->size; ++i) w[i] = (double)PetscRealPart(a[i]);
-  PetscCall(VecRestoreArrayRead(all, &a));
-  PetscCall(VecScatterDestroy(&scatter));
-  PetscCall(VecDestroy(&all));
-  PetscCall(VecDestroy(&natural));
+  PetscCall(TestGather(da, v, &a, &n));
+  for (PetscInt i = 0; i < n; ++i) w[i] = (double)PetscRealPart(a[i]);
+  PetscCall(PetscFree(a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -397,7 +387,7 @@ static PetscErrorCode Solved(const Fuzz *z, DM da, Vec u, const char what[])
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(z->size, &w, z->size, &v));
-  PetscCall(FromVec(z, da, u, w));
+  PetscCall(FromVec(da, u, w));
   e = Backward(z, w);
   if (!(e <= bound) && getenv("FUZZ_ROWS"))
     for (PetscInt i = 0; i < z->size; ++i) {

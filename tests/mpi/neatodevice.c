@@ -33,22 +33,6 @@ static PetscErrorCode NewPC(const Case *k, DM da, Mat A, PCNeatoBackend backend,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what PCView() or MatView() says, on rank 0 */
-static PetscErrorCode ViewText(PC pc, Mat A, char **text)
-{
-  size_t      length;
-  FILE       *file = open_memstream(text, &length);
-  PetscViewer viewer;
-
-  PetscFunctionBegin;
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
-  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
-  PetscCall(pc ? PCView(pc, viewer) : MatView(A, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  (void)fclose(file);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Compare(const Case *k, DM da, PC pc, Vec f, Vec u, const char how[])
 {
   PetscReal difference;
@@ -92,7 +76,7 @@ static PetscErrorCode Transports(const Case *k)
       char *text;
 
       PetscCall(Compare(k, da, pc, f, u, PCNeatoTransports[transport]));
-      PetscCall(ViewText(pc, NULL, &text));
+      PetscCall(TestViewText((PetscObject)pc, &text));
       if (rank == 0) {
         Check(strstr(text, "backend: cuda"), "the view does not say that the backend is cuda: %s", text);
         if (size > 1 && transport) Check(strstr(text, "transport: ") && strstr(strstr(text, "transport: "), PCNeatoTransports[transport]), "another transport than %s: %s", PCNeatoTransports[transport], text);
@@ -152,7 +136,7 @@ static PetscErrorCode Compact(void)
     PetscCall(TestMaxNorm(e, &off));
     PetscCall(VecNorm(d[i], NORM_INFINITY, &norm));
     Check(off == 0 && norm > 0, "derivative %d with one rank's field on the host: off by %g of %g", i, (double)off, (double)norm);
-    PetscCall(ViewText(NULL, D[i], &text));
+    PetscCall(TestViewText((PetscObject)D[i], &text));
     if (rank == 0) Check(strstr(text, there ? "backend: cuda" : "backend: cpu"), "the view does not say where: %s", text);
     free(text);
   }

@@ -29,16 +29,6 @@ static PetscReal Vary(PetscReal x, PetscReal y, PetscReal z, void *ctx)
   (void)z, (void)ctx;
   return (1 + x) * (1 + y);
 }
-static PetscReal VaryAll(PetscReal x, PetscReal y, PetscReal z, void *ctx)
-{
-  (void)ctx;
-  return 1 + x * y + z;
-}
-static PetscReal VaryY(PetscReal x, PetscReal y, PetscReal z, void *ctx)
-{
-  (void)x, (void)z, (void)ctx;
-  return 1 + y;
-}
 
 #define BCR(name, options, ...) \
   { \
@@ -65,7 +55,7 @@ static const Case cases[] = {
   BCR("2d-planes-mixed", "-pc_bcrpoisson_precision mixed", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "rrdd", .a = {1, 2}, .scale = 1, .row = 3),
   BCR("2d-singular", "", .dim = 2, .n = {20, 19}, .dof = 1, .ends = "nncc", .a = {1, 2}, .scale = 1),
   BCR("2d-singular-sums", "", .dim = 2, .n = {20, 19}, .dof = 1, .ends = "ppcc", .a = {1, 2}, .scale = 1),
-  BCR("2d-general", "", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryY),
+  BCR("2d-general", "", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryY),
   BCR("2d-mixed", "-pc_bcrpoisson_precision mixed", .dim = 2, .n = {20, 18}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1),
   BCR("2d-mixed-fallback", "-pc_bcrpoisson_precision mixed", .dim = 2, .n = {20, 18}, .dof = 1, .ends = "nnnn", .a = {1, 2}, .shift = (PetscReal)1e-9, .scale = 1),
   BCR("2d-single", "-pc_bcrpoisson_precision single", .dim = 2, .n = {20, 18}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1),
@@ -80,9 +70,9 @@ static const Case cases[] = {
   BCR("3d-recursive", "-pc_bcrpoisson_radix 4 -pc_bcrpoisson_recursive", .dim = 3, .n = {8, 7, 6}, .dof = 1, .ends = "dddddd", .a = {1, 2, 1}, .scale = 1),
   BCR("3d-mixed", "-pc_bcrpoisson_precision mixed", .dim = 3, .n = {8, 7, 6}, .dof = 1, .ends = "ddddcn", .a = {1, 2, 1}, .scale = 1),
   BCR("2d-prime", "", .dim = 2, .n = {10, 46}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1),
-  KRYLOV("fit-scaled", "-pc_bcrpoisson_fit scaled", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = VaryAll),
-  KRYLOV("fit-average", "-pc_bcrpoisson_fit average", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "rddd", .a = {1, 2}, .scale = 1, .row = 1, .k = VaryAll),
-  KRYLOV("fit-auto", "", .dim = 3, .n = {8, 7, 6}, .dof = 2, .ends = "nddddr", .a = {1, 2, 1}, .scale = 1, .row = 1, .k = VaryAll),
+  KRYLOV("fit-scaled", "-pc_bcrpoisson_fit scaled", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = TestVaryAll),
+  KRYLOV("fit-average", "-pc_bcrpoisson_fit average", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "rddd", .a = {1, 2}, .scale = 1, .row = 1, .k = TestVaryAll),
+  KRYLOV("fit-auto", "", .dim = 3, .n = {8, 7, 6}, .dof = 2, .ends = "nddddr", .a = {1, 2, 1}, .scale = 1, .row = 1, .k = TestVaryAll),
   KRYLOV("two-axes", "", .dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1, .k = Vary),
   {"ksp", "bcrpoisson", NULL, "", {.dim = 2, .n = {12, 10}, .dof = 1, .ends = "dddd", .a = {1, 2}, .scale = 1}},
   {"neato-1d", "preonly", PCNEATO, "", {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
@@ -92,24 +82,10 @@ static const Case cases[] = {
   {"neato-dc", "preonly", PCNEATO, "-pc_neato_method dc", {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
   {"neato-scan", "preonly", PCNEATO, "-pc_neato_method scan", {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
   {"neato-lines", "bcgs", PCNEATO, "-pc_neato_axis y", {.dim = 2, .n = {8, 9}, .dof = 1, .ends = "dddd", .a = {1, 2}, .shift = 5, .scale = 1}},
-  {"neato-vary", "bcgs", PCNEATO, "-pc_neato_axis x -pc_neato_precision mixed", {.dim = 3, .n = {8, 5, 4}, .dof = 1, .ends = "dddddd", .a = {1, 2, 1}, .shift = 5, .scale = 1, .k = VaryAll}},
+  {"neato-vary", "bcgs", PCNEATO, "-pc_neato_axis x -pc_neato_precision mixed", {.dim = 3, .n = {8, 5, 4}, .dof = 1, .ends = "dddddd", .a = {1, 2, 1}, .shift = 5, .scale = 1, .k = TestVaryAll}},
   {"neato-ksp", "neato", NULL, "", {.dim = 1, .n = {30}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
 };
 /* clang-format on */
-
-static PetscErrorCode SetOptions(const char options[], PetscBool set)
-{
-  char text[256], *s, *save;
-
-  PetscFunctionBegin;
-  if (set) PetscCall(PetscOptionsInsertString(NULL, options));
-  else {
-    PetscCall(PetscStrncpy(text, options, sizeof(text)));
-    for (s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save))
-      if (s[0] == '-') PetscCall(PetscOptionsClearValue(NULL, s));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 typedef struct {
   DM  da;
@@ -138,9 +114,9 @@ static PetscErrorCode Build(const Case *c, Objects *o)
   PetscCall(KSPGetPC(o->ksp, &pc));
   if (c->pc) PetscCall(PCSetType(pc, c->pc));
   PetscCall(KSPSetTolerances(o->ksp, 1000 * PETSC_MACHINE_EPSILON, PETSC_DEFAULT, PETSC_DEFAULT, 200));
-  PetscCall(SetOptions(c->options, PETSC_TRUE));
+  PetscCall(TestOptions(c->options, PETSC_TRUE));
   PetscCall(KSPSetFromOptions(o->ksp));
-  PetscCall(SetOptions(c->options, PETSC_FALSE));
+  PetscCall(TestOptions(c->options, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

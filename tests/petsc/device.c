@@ -53,21 +53,6 @@ static PetscErrorCode Done(DM *da, Mat *A, PC *pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ViewText(PC pc, char **text)
-{
-  size_t      size;
-  FILE       *file = open_memstream(text, &size);
-  PetscViewer viewer;
-
-  PetscFunctionBegin;
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
-  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_SELF, file, &viewer));
-  PetscCall(PCView(pc, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  fclose(file);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The optimizer times plans and launch parameters, writes what it found to a file and takes it from there */
 static PetscErrorCode Tunes(void)
 {
@@ -99,7 +84,7 @@ static PetscErrorCode Tunes(void)
     PetscCall(PCApply(pc, x, y));
     PetscCall(TestBackwardError(A, PETSC_FALSE, x, y, &error));
     Check(error <= TestBackwardBound(), "tuned, round %d: backward error %g", (int)round, (double)error);
-    PetscCall(ViewText(pc, &text));
+    PetscCall(TestViewText((PetscObject)pc, &text));
     Check(strstr(text, round % 2 ? "tune: off, from " : "plans timed, fastest "), "PCView() of a tuned solver, round %d:\n%s", (int)round, text);
     free(text);
     PetscCall(VecDestroy(&x));
@@ -215,14 +200,14 @@ static PetscErrorCode Graphs(void)
         }
         Check(!wrong, "problem %d, plan '%s', values %d: %d of 24 solves differ from those without graphs", (int)i, plans[plan], (int)values, (int)wrong);
       }
-      PetscCall(ViewText(pc[1], &text));
+      PetscCall(TestViewText((PetscObject)pc[1], &text));
       Check(strstr(text, " as CUDA graphs"), "problem %d, plan '%s': no graph was launched:\n%s", (int)i, plans[plan], text);
       at = strstr(text, "bytes (");
       if (at) vectors = (PetscReal)atof(at + 7);
       if (p.n[0] * p.n[1] * p.n[2] > 5000) Check(vectors <= 1.5, "problem %d, plan '%s': workspace of %g vectors", (int)i, plans[plan], (double)vectors);
       free(text);
       text = NULL;
-      PetscCall(ViewText(pc[0], &text));
+      PetscCall(TestViewText((PetscObject)pc[0], &text));
       Check(strstr(text, "kernel by kernel, as asked for"), "PCView() without graphs:\n%s", text);
       free(text);
       for (PetscInt v = 0; v < 3; ++v) {
@@ -250,7 +235,7 @@ static PetscErrorCode HostVectors(PC pc, Vec x, Vec y)
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(x, &n));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)x, &cuda, VECSEQCUDA, VECCUDA, ""));
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   Check(!cuda || !strstr(text, word), "PCView() speaks of vectors of the host where there were none:\n%s", text);
   free(text);
   PetscCall(VecCreateSeq(PETSC_COMM_SELF, n, &f));
@@ -268,7 +253,7 @@ static PetscErrorCode HostVectors(PC pc, Vec x, Vec y)
   PetscCall(PCApply(pc, f, u));
   PetscCall(VecEqual(u, z, &same));
   Check(same, "vectors of the host have another solution than those of the device");
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   at = strstr(text, word);
   if (at) bytes = atof(at + strlen(word));
   Check(bytes >= (double)n * sizeof(PetscScalar) && bytes <= 2.0 * (double)n * sizeof(PetscScalar), "copies of vectors of %d numbers take %g bytes:\n%s", (int)n, bytes, text);
@@ -559,7 +544,7 @@ static PetscErrorCode NoRoom(void)
   CheckError(PCSetUp(pc), PETSC_ERR_MEM, "bytes");
   PetscCall(PCBCRPoissonSetBackend(pc, PCBCRPOISSON_BACKEND_AUTO));
   PetscCall(PCSetUp(pc));
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   Check(strstr(text, "backend: cpu"), "auto, no room on the device:\n%s", text);
   free(text);
   PetscCall(PCApply(pc, x, y));

@@ -490,9 +490,6 @@ static PetscErrorCode Lives(void)
   KSPConvergedReason reason;
   PetscReal          residual;
   char              *text = NULL;
-  size_t             size;
-  FILE              *file;
-  PetscViewer        viewer;
 
   PetscFunctionBegin;
   PetscCall(NewKSP(&p, &da, &A, &ksp, &b, &x));
@@ -509,12 +506,7 @@ static PetscErrorCode Lives(void)
     PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
     Check(reason > 0 && residual <= Tight() * 10, "values %d: %s, residual %g", (int)i, KSPConvergedReasons[reason], (double)residual);
   }
-  file = open_memstream(&text, &size);
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
-  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_SELF, file, &viewer));
-  PetscCall(KSPView(ksp, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  fclose(file);
+  PetscCall(TestViewText((PetscObject)ksp, &text));
   Check(strstr(text, "type: bcrpoisson") && strstr(text, "refinement") && strstr(text, "direct solves of the last right-hand side: 1") && strstr(text, "plan: "), "KSPView():\n%s", text);
   free(text);
   PetscCall(Done(&da, &A, &ksp, &b, &x));

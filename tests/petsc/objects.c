@@ -607,24 +607,6 @@ static PetscErrorCode Singular(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Text of PCView() */
-static PetscErrorCode ViewText(PC pc, char **text)
-{
-  FILE       *file;
-  size_t      size;
-  PetscViewer viewer;
-
-  PetscFunctionBegin;
-  *text = NULL;
-  file  = open_memstream(text, &size);
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
-  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_SELF, file, &viewer));
-  PetscCall(PCView(pc, viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  fclose(file);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode View(void)
 {
   TestProblem p =
@@ -644,11 +626,11 @@ static PetscErrorCode View(void)
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, &da, &A, &pc));
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   Check(strstr(text, "bcrpoisson") && strstr(text, "not set up"), "PCView() before set-up:\n%s", text);
   free(text);
   PetscCall(PCSetUp(pc));
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &gpu)); /* scripts/check-gpu */
   for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(words); ++w) {
     const char *word = gpu && strstr(words[w], "backend") ? "backend: cuda" : (gpu && strstr(words[w], "instruction") ? "device" : words[w]);
@@ -662,17 +644,17 @@ static PetscErrorCode View(void)
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscCall(PCSetUp(pc));
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   Check(strstr(text, "deviation") && !strstr(text, "fit exact"), "PCView() lacks the deviation of a fit:\n%s", text);
   free(text);
   PetscCall(PCBCRPoissonSetTune(pc, PETSC_TRUE));
   PetscCall(PCSetUp(pc));
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   Check(strstr(text, "plans timed"), "PCView() lacks what the optimizer did:\n%s", text);
   free(text);
   PetscCall(PCBCRPoissonSetRadix(pc, 2));
   PetscCall(PCSetUp(pc));
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   Check(strstr(text, gpu ? "fastest the given one" : "nothing to choose") && strstr(text, "sub-problems"), "PCView() with radix 2:\n%s", text);
   free(text);
   PetscCall(PCDestroy(&pc));
@@ -683,7 +665,7 @@ static PetscErrorCode View(void)
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(VecSet(b, 3));
   PetscCall(PCApply(pc, b, x));
-  PetscCall(ViewText(pc, &text));
+  PetscCall(TestViewText((PetscObject)pc, &text));
   Check(strstr(text, "removed from the last right-hand side: 3"), "PCView() lacks the removed constant:\n%s", text);
   free(text);
   PetscCall(VecDestroy(&b));
@@ -806,7 +788,7 @@ static PetscErrorCode Recursion(void)
     for (PetscInt r = 0; r < 2; ++r) {
       PetscCall(PCBCRPoissonSetRecursive(pc, (PetscBool)r));
       PetscCall(SolveAndCompare(pc, A, r ? "recursion" : "transform and reduction"));
-      PetscCall(ViewText(pc, &text));
+      PetscCall(TestViewText((PetscObject)pc, &text));
       Check(!!strstr(text, "its sub-problems by reduction") == !!r, "PCView() with recursion %d:\n%s", (int)r, text);
       free(text);
     }

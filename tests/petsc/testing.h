@@ -6,6 +6,8 @@
 #include <petscbcr.h>
 #include <petscsnes.h>
 #include <petscdmshell.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "src/petscbcrimpl.h"
 #include "tests/check.h"
@@ -89,6 +91,23 @@ typedef struct {
   PetscReal (*k)(PetscReal x, PetscReal y, PetscReal z, void *ctx); /* conductivity, NULL: one */
   void *ctx;
 } TestProblem;
+
+/* conductivities: not separable, and of one axis */
+static inline PetscReal TestVaryAll(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)ctx;
+  return 1 + x * y + z;
+}
+static inline PetscReal TestVaryX(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)y, (void)z, (void)ctx;
+  return 1 + x;
+}
+static inline PetscReal TestVaryY(PetscReal x, PetscReal y, PetscReal z, void *ctx)
+{
+  (void)x, (void)z, (void)ctx;
+  return 1 + y;
+}
 
 static inline PetscErrorCode TestDMDA(const TestProblem *p, DM *da)
 {
@@ -275,4 +294,60 @@ static inline PetscReal TestBackwardBound(void)
 static inline PetscReal TestDifferenceBound(void)
 {
   return sizeof(PetscReal) < sizeof(double) ? (PetscReal)2e-3 : (PetscReal)1e-10;
+}
+
+/* Collective. What the object's view says, on its first rank; to be given to free() on all */
+static inline PetscErrorCode TestViewText(PetscObject object, char **text)
+{
+  size_t      size;
+  FILE       *file = open_memstream(text, &size);
+  PetscViewer viewer;
+
+  PetscFunctionBegin;
+  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
+  PetscCall(PetscViewerASCIIOpenWithFILE(PetscObjectComm(object), file, &viewer));
+  PetscCall(PetscObjectView(object, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  (void)fclose(file);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. All of a vector in natural order, on every rank; all: [n], to be given to PetscFree() */
+static inline PetscErrorCode TestGather(DM da, Vec v, PetscScalar **all, PetscInt *n)
+{
+  Vec                natural, seq;
+  VecScatter         scatter;
+  const PetscScalar *a;
+
+  PetscFunctionBegin;
+  PetscCall(DMDACreateNaturalVector(da, &natural));
+  PetscCall(DMDAGlobalToNaturalBegin(da, v, INSERT_VALUES, natural));
+  PetscCall(DMDAGlobalToNaturalEnd(da, v, INSERT_VALUES, natural));
+  PetscCall(VecScatterCreateToAll(natural, &scatter, &seq));
+  PetscCall(VecScatterBegin(scatter, natural, seq, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecScatterEnd(scatter, natural, seq, INSERT_VALUES, SCATTER_FORWARD));
+  PetscCall(VecGetSize(seq, n));
+  PetscCall(PetscMalloc1(*n, all));
+  PetscCall(VecGetArrayRead(seq, &a));
+  PetscCall(PetscArraycpy(*all, a, *n));
+  PetscCall(VecRestoreArrayRead(seq, &a));
+  PetscCall(VecScatterDestroy(&scatter));
+  PetscCall(VecDestroy(&seq));
+  PetscCall(VecDestroy(&natural));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sets the options of a string, or takes them out again; each with a value of its own or none */
+static inline PetscErrorCode TestOptions(const char options[], PetscBool set)
+{
+  char text[256], *s, *save;
+
+  PetscFunctionBegin;
+  if (set) PetscCall(PetscOptionsInsertString(NULL, options));
+  else {
+    PetscCall(PetscStrncpy(text, options, sizeof(text)));
+    for (s = strtok_r(text, " ", &save); s; s = strtok_r(NULL, " ", &save))
+      if (s[0] == '-' && s[1] >= 'a') PetscCall(PetscOptionsClearValue(NULL, s)); /* not a negative number */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
