@@ -772,13 +772,15 @@ static PetscErrorCode PCBCRPoissonApplyMat(PC pc, PetscBool transpose, Mat X, Ma
   PetscCheck(bcr->solver, PetscObjectComm((PetscObject)pc), PETSC_ERR_ORDER, "PCBCRPOISSON is applied before it is set up: call PCSetUp() or KSPSetUp() first");
   PetscCall(MatGetSize(X, NULL, &ncols));
   for (PetscInt c = 0; c < ncols && refines; ++c) {
-    Vec x, y;
+    Vec            x, y;
+    PetscErrorCode ierr;
 
     PetscCall(MatDenseGetColumnVecRead(X, c, &x));
     PetscCall(MatDenseGetColumnVecWrite(Y, c, &y));
-    PetscCall(PCBCRPoissonApplyRefined(pc, transpose, x, y));
-    PetscCall(MatDenseRestoreColumnVecWrite(Y, c, &y));
+    ierr = PCBCRPoissonApplyRefined(pc, transpose, x, y);
+    PetscCall(MatDenseRestoreColumnVecWrite(Y, c, &y)); /* PETSc would not destroy a dense matrix from which a column is taken out */
     PetscCall(MatDenseRestoreColumnVecRead(X, c, &x));
+    PetscCall(ierr);
   }
   if (refines) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatDenseGetLDA(X, &ldf));
