@@ -478,8 +478,7 @@ static PetscErrorCode PCSetUp_BCRPoisson(PC pc)
 {
   PetscFunctionBegin;
   PCBCRPoissonOperatorChanged(pc);
-  /* a KSPSolve() that ends with an error behind PCPreSolve() does not come to PCPostSolve(), and PETSc allows for two such */
-  BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc), pc->presolvedone -= pc->presolvedone ? 1 : 0);
+  BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -545,7 +544,7 @@ static PetscErrorCode PCPreSolve_BCRPoisson(PC pc, KSP ksp, Vec b, Vec x)
   if (!blind) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCBCRPoissonIsUsersKSP(ksp, &users));
   if (!users) PetscFunctionReturn(PETSC_SUCCESS);
-  pc->presolvedone--; /* PCPreSolve() counts itself, and PCPostSolve() will not be called */
+  BCRPreSolveEnds(pc); /* PCPreSolve() has counted itself */
   PetscCall(PCBCRPoissonRefuseFit(pc, c, "A solve without iterations (KSPPREONLY)"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -749,14 +748,14 @@ static PetscErrorCode PCBCRPoissonApplyRefined(PC pc, PetscBool transpose, Vec x
 static PetscErrorCode PCApply_BCRPoisson(PC pc, Vec x, Vec y)
 {
   PetscFunctionBegin;
-  BCRCallElse(PCBCRPoissonApplyRefined(pc, PETSC_FALSE, x, y), pc->presolvedone -= pc->presolvedone ? 1 : 0);
+  BCRCallElse(PCBCRPoissonApplyRefined(pc, PETSC_FALSE, x, y), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode PCApplyTranspose_BCRPoisson(PC pc, Vec x, Vec y)
 {
   PetscFunctionBegin;
-  BCRCallElse(PCBCRPoissonApplyRefined(pc, PETSC_TRUE, x, y), pc->presolvedone -= pc->presolvedone ? 1 : 0);
+  BCRCallElse(PCBCRPoissonApplyRefined(pc, PETSC_TRUE, x, y), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -225,12 +225,8 @@ static PetscErrorCode PCNeatoSetUp(PC pc)
 
 static PetscErrorCode PCSetUp_Neato(PC pc)
 {
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  ierr = PCNeatoSetUp(pc);
-  if (ierr && pc->presolvedone) pc->presolvedone--; /* a KSPSolve() that ends with this error does not come to its PCPostSolve(), and PETSc allows for two such */
-  PetscCall(ierr);
+  BCRCallElse(PCNeatoSetUp(pc), BCRPreSolveEnds(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
