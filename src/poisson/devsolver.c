@@ -198,8 +198,7 @@ static PetscErrorCode core_create(BCRSolver s, const BCRComponent *c, BCRPrecisi
   PetscCall(BCRDeviceRanksSetFactor(*core, (PetscReal)factor));
   if (made || c->prescale[0] || c->prescale[1] || BCROperatorScaled(&c->op) || c->nface) PetscCall(BCRDeviceRanksReserveInput(*core));
   ierr = BCRDeviceRanksSetUp(*core);
-  if (s->slabs.comm != MPI_COMM_NULL) PetscCall(BCRFaultShare(s->slabs.comm, ierr, "cannot solve for its rows on its device, as its own message says"));
-  else PetscCall(ierr);
+  PetscCall(BCRSolverShare(s, ierr, "cannot solve for its rows on its device, as its own message says"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -413,8 +412,7 @@ PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s)
   const PetscErrorCode ierr = solver_update(s);
 
   PetscFunctionBegin;
-  if (s->slabs.comm != MPI_COMM_NULL) PetscCall(BCRFaultShare(s->slabs.comm, ierr, "cannot use its device, as its own message says"));
-  else PetscCall(ierr);
+  PetscCall(BCRSolverShare(s, ierr, "cannot use its device, as its own message says"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -681,8 +679,7 @@ static PetscErrorCode ones_create(BCRSolver s, PetscInt transpose, BCRStream st)
     if (!BCRComponentOnes(c, transpose) || d->ones[transpose]) continue;
     ierr = ones_begin(c, transpose, st, &d->arena, &arena, &f, &there, &ones);
     PetscCall(PetscFree(f));
-    if (s->slabs.comm != MPI_COMM_NULL) BCRCallElse(BCRFaultShare(s->slabs.comm, ierr, "has no memory for the solution of a constant right-hand side"), (void)BCRDeviceArenaFree(&arena));
-    else BCRCallElse(ierr, (void)BCRDeviceArenaFree(&arena));
+    BCRCallElse(BCRSolverShare(s, ierr, "has no memory for the solution of a constant right-hand side"), (void)BCRDeviceArenaFree(&arena));
     p.c         = c;
     p.transpose = transpose;
     p.es        = 1;

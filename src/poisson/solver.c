@@ -292,11 +292,10 @@ static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An error of this rank's own steps becomes one of all ranks */
-static PetscErrorCode BCRSolverShare(BCRSolver s, PetscErrorCode ierr)
+PetscErrorCode BCRSolverShare(BCRSolver s, PetscErrorCode ierr, const char what[])
 {
   PetscFunctionBegin;
-  if (s->slabs.comm != MPI_COMM_NULL) PetscCall(BCRFaultShare(s->slabs.comm, ierr, BCR_NO_MEMORY));
+  if (s->slabs.comm != MPI_COMM_NULL) PetscCall(BCRFaultShare(s->slabs.comm, ierr, what));
   else PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -387,7 +386,7 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
   ierr = BCRSlabsMoveOperators(&s->slabs, dof, ops, moved);
   if (!ierr) ierr = BCRSolverComponents(s, *moved ? *moved : ops);
   if (!ierr && !s->options.device) ierr = BCRSolverLayout(s);
-  PetscCall(BCRSolverShare(s, ierr));
+  PetscCall(BCRSolverShare(s, ierr, BCR_NO_MEMORY));
   if (s->options.device) {
 #if defined(PETSCBCR_HAVE_CUDA)
     PetscCall(BCRDeviceSolverCreate(s));
@@ -420,7 +419,7 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
     PetscCall(BCRRanksCreate(s->slabs.comm, PetscMax(0, c->slab), c->first, c->op.axis[PetscMax(0, c->slab)].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, io, &core, mixed, &s->core[s->ncore]));
     c->core = s->ncore++;
   }
-  PetscCall(BCRSolverShare(s, BCRSolverSetFactors(s)));
+  PetscCall(BCRSolverShare(s, BCRSolverSetFactors(s), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -596,7 +595,7 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
     }
   }
   s->whole = PETSC_FALSE; /* until all has changed */
-  ierr     = BCRSolverShare(s, BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved));
+  ierr     = BCRSolverShare(s, BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved), BCR_NO_MEMORY);
   if (moved) ops = moved;
   for (PetscInt m = 0; m < s->dof && !ierr; m++) {
     BCRComponent *c       = &s->comp[m];
@@ -604,7 +603,7 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
     BCRAxis       before[4];
 
     PetscCall(PetscMemzero(before, sizeof(before)));
-    ierr = BCRSolverShare(s, BCRComponentUpdate(s, &ops[m], c, before, &shifted));
+    ierr = BCRSolverShare(s, BCRComponentUpdate(s, &ops[m], c, before, &shifted), BCR_NO_MEMORY);
     for (int d = 0; d < 4; d++) PetscCall(BCRAxisRelease(&before[d]));
     if (!ierr && shifted) ierr = BCRRanksSetShift(s->core[c->core], c->op.shift);
     if (!ierr && shifted && s->fallback[c->core]) ierr = BCRRanksSetShift(s->fallback[c->core], c->op.shift);
@@ -614,7 +613,7 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
 #if defined(PETSCBCR_HAVE_CUDA)
   if (s->device) PetscCall(BCRDeviceSolverUpdate(s));
 #endif
-  PetscCall(BCRSolverShare(s, BCRSolverSetFactors(s)));
+  PetscCall(BCRSolverShare(s, BCRSolverSetFactors(s), BCR_NO_MEMORY));
   *done = s->whole = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -792,7 +791,7 @@ PetscErrorCode BCRComponentOnesRhs(const BCRComponent *c, PetscInt transpose, Pe
     scale = c->op.rowscale;
     if (!scale) {
       PetscCall(PetscMalloc1(PetscMax(1, nx * ny * c->op.axis[2].n), &scale));
-      PetscCall(BCRDeviceScaleGet(c->op.devscale, scale));
+      BCRCallElse(BCRDeviceScaleGet(c->op.devscale, scale), (void)PetscFree(scale));
     }
   }
   PetscCall(PetscArrayzero(f, n[0] * n[1] * n[2]));
@@ -830,8 +829,7 @@ static PetscErrorCode BCRPassOnes(BCRSolver s, BCRComponent *c, const BCRPass *p
     PetscReal           *f    = NULL, m;
     const PetscErrorCode ierr = BCRPassOnesBegin(c, t, &f);
 
-    if (s->slabs.comm != MPI_COMM_NULL) BCRCallElse(BCRFaultShare(s->slabs.comm, ierr, "has no memory for the solution of a constant right-hand side"), (void)PetscFree(f));
-    else PetscCall(ierr);
+    BCRCallElse(BCRSolverShare(s, ierr, "has no memory for the solution of a constant right-hand side"), (void)PetscFree(f));
     q.es = 1;
     q.f  = f;
     q.u  = c->ones[t];

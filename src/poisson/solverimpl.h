@@ -122,6 +122,10 @@ static inline PetscBool BCRComponentOnes(const BCRComponent *c, PetscInt transpo
 PETSC_INTERN
 PetscErrorCode BCRComponentOnesRhs(const BCRComponent *c, PetscInt transpose, PetscReal f[]);
 
+/* solver.c, collective: an error of a rank's own steps becomes one of all ranks that have slabs; "Rank r <what>" on the others */
+PETSC_INTERN
+PetscErrorCode BCRSolverShare(BCRSolver s, PetscErrorCode ierr, const char what[]);
+
 /* Factors 1/S before and after the solve; A = S B has them at one end only */
 static inline PetscBool BCRComponentScaled(const BCRComponent *c, PetscInt transpose, PetscBool after)
 {
