@@ -1174,7 +1174,7 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
       xyz[d], -r->mean[d] * F->sign);
   }
   if (!known) PetscCall(BCRFitLeft(F, r));
-  PetscCall(BCRFitTotals(F, r));
+  if (r->total.count == 0) PetscCall(BCRFitTotals(F, r)); /* else they are known of these means already */
   left = BCRFitRangeMean(&r->left);
   far  = PetscMax(r->left.hi - left, left - r->left.lo);
   size = left + 2 * (r->a[0] + r->a[1] + r->a[2]);
@@ -1297,7 +1297,10 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   }
 
   PetscCall(BCRFitMeans(F, NULL, NULL, &average));
-  for (d = 0; d < 3; d++) average.a[d] = d < F->dim && F->n[d] > 1 ? average.mean[d] : 0;
+  for (d = 0; d < 3; d++) {
+    average.a[d]  = d < F->dim && F->n[d] > 1 ? average.mean[d] : 0;
+    op->axis[d].n = F->n[d];
+  }
   PetscCall(BCRFitTotals(F, &average));
   if (BCRFitMayBeApart(F, &average)) {
     PetscBool apart;
@@ -1309,6 +1312,7 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
     PetscCall(BCRFitApart(F, average.a, &apart));
     if (apart) {
       PetscCall(PetscMemzero(average.link, sizeof(average.link)));
+      PetscCall(PetscMemzero(&average.total, sizeof(average.total)));
       PetscCall(BCRFitMeans(F, NULL, NULL, &average));
       known = PETSC_FALSE;
     }

@@ -737,7 +737,7 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
   return PETSC_TRUE;
 }
 
-static PetscErrorCode BCRLinesDestroy(BCRLine L[3])
+static PetscErrorCode BCRLineDestroyAll(BCRLine L[3])
 {
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree5(L[d].st, L[d].w, L[d].lo, L[d].up, L[d].dg));
@@ -789,7 +789,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (d = 0, ierr = PETSC_SUCCESS; d < 3 && !ierr; d++) ierr = PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg);
-  BCRCallElse(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY), (void)BCRLinesDestroy(L));
+  BCRCallElse(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY), (void)BCRLineDestroyAll(L));
   for (d = 0; d < 3; d++) {
     for (t = 0; t < 3; t++) ix[t] = b[t] + base[t];
     PetscCall(PetscMemzero(L[d].st, sizeof(*L[d].st) * (size_t)L[d].n));
@@ -802,7 +802,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     L[d].slope[0] = op->axis[d].plane[0].slope;
     L[d].slope[1] = op->axis[d].plane[1].slope;
   }
-  BCRCallElse(BCRFaultAgree(A->comm, &fault), (void)BCRLinesDestroy(L));
+  BCRCallElse(BCRFaultAgree(A->comm, &fault), (void)BCRLineDestroyAll(L));
   /* the sign: that which makes couplings positive here; without any, the diagonal positive */
   for (k = 0; k < 7; k++) c0[k] = L[0].st[base[0]][k];
   for (k = 0; k < 6; k++) sign -= c0[k];
@@ -975,9 +975,9 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     if (l->general) {
       ax->a      = 0;
       ax->end[0] = ax->end[1] = BCR_END_GENERAL;
-      BCRCallElse(PetscMalloc1(l->n, &ax->lower), (void)BCRLinesDestroy(L));
-      BCRCallElse(PetscMalloc1(l->n, &ax->diag), (void)BCRLinesDestroy(L));
-      BCRCallElse(PetscMalloc1(l->n, &ax->upper), (void)BCRLinesDestroy(L));
+      BCRCallElse(PetscMalloc1(l->n, &ax->lower), (void)BCRLineDestroyAll(L));
+      BCRCallElse(PetscMalloc1(l->n, &ax->diag), (void)BCRLineDestroyAll(L));
+      BCRCallElse(PetscMalloc1(l->n, &ax->upper), (void)BCRLineDestroyAll(L));
       for (i = 0; i < l->n; i++) {
         ax->lower[i] = (PetscReal)(l->lo[i] / unit);
         ax->diag[i]  = (PetscReal)(l->dg[i] / unit);
@@ -986,14 +986,14 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     }
     for (i = 0; i < l->n; i++) weighted = (PetscBool)(weighted || l->w[i] != 1);
     if (weighted) {
-      BCRCallElse(PetscMalloc1(l->n, &ax->weight), (void)BCRLinesDestroy(L));
+      BCRCallElse(PetscMalloc1(l->n, &ax->weight), (void)BCRLineDestroyAll(L));
       for (i = 0; i < l->n; i++) ax->weight[i] = (PetscReal)l->w[i];
     }
   }
   *good = PETSC_TRUE;
 
 done:
-  PetscCall(BCRLinesDestroy(L));
+  PetscCall(BCRLineDestroyAll(L));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
