@@ -252,10 +252,8 @@ mutation "one solve with a fit that nobody chose" pc/bcrpoisson/bcrpoisson.c \
   '' \
   '2 mpi/faults'
 mutation "the solver of the matrix before outlives a matrix that is refused" pc/bcrpoisson/bcrpoisson.c \
-  'PCBCRPoissonOperatorChanged(pc);
-  /*' \
-  'PetscCall(PCBCRPoissonSetUpSolver(pc)); PetscFunctionReturn(PETSC_SUCCESS);
-  /*' \
+  'BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));' \
+  'PetscCall(PCBCRPoissonSetUpSolver(pc));' \
   'petsc/failure -cycles 20'
 mutation "columns of a block solved with the stride of the right-hand sides" pc/bcrpoisson/bcrpoisson.c \
   'PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldu));' \

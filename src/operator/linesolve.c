@@ -138,7 +138,7 @@ static PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOpti
   const double       eps = single ? 1.2e-7 : 2.3e-16, worst = 4096 * eps;
   unsigned long long state = 88172645463325252ULL;
   PetscReal         *f = NULL, *u = NULL, *send = NULL, *ghost = NULL, *size = NULL, *all = NULL;
-  PetscMPIInt        rank, before, after, width, count;
+  PetscMPIInt        rank, before, after, width = 0, count = 0;
   BCRTriInfo         info;
   PetscErrorCode     ierr;
   char               name[128];
