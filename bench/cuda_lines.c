@@ -175,11 +175,11 @@ static PetscErrorCode Solve(const Case *c)
     const ptrdiff_t st[3] = {1, c->n, (ptrdiff_t)N};
 
     PetscCallBCRCuda(BCRCudaMalloc(N * sizeof(double), &g));
-    PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, g));
+    PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, 1, g));
     PetscCallBCRCuda(BCRCudaScaleCopy(r.stream, n, 0, g, st, 1, r.f, st, NULL, NULL));
     PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
     PetscCallBCRCuda(BCRCudaFree(g));
-  } else PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, (double *)r.f));
+  } else PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, 1, (double *)r.f));
   s.inner   = c->inner;
   s.n       = c->n;
   s.outer   = c->outer;

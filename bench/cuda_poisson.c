@@ -171,7 +171,7 @@ int main(int argc, char **argv)
     r.bytes = N * (single ? sizeof(float) : sizeof(double));
     PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &r.u));
     PetscCallBCRCuda(BCRCudaMalloc(N * sizeof(double), &r.f));
-    PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, (double *)r.f));
+    PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, 1, (double *)r.f));
     if (single) {
       void     *g;
       int       m[3]  = {(int)n[0], (int)n[1], (int)n[2]};

@@ -187,8 +187,9 @@ configure() {
 
 # build DIR [TARGET...]
 build() {
-  local dir=$1
+  local dir=$1 status=0
   shift
-  cmake --build "$dir" -j "$jobs" ${1:+--target "$@"} 2>&1 | tee "$dir/build.log"
+  cmake --build "$dir" -j "$jobs" ${1:+--target "$@"} 2>&1 | tee "$dir/build.log" || status=$?
   if grep -q 'warning:' "$dir/build.log"; then touch "$dir/.warned"; fi # for scripts/check
+  return $status
 }

@@ -252,7 +252,8 @@ mutation "one solve with a fit that nobody chose" pc/bcrpoisson/bcrpoisson.c \
   '' \
   '2 mpi/faults'
 mutation "the solver of the matrix before outlives a matrix that is refused" pc/bcrpoisson/bcrpoisson.c \
-  'BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));' \
+  'PCBCRPoissonOperatorChanged(pc);
+  BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));' \
   'PetscCall(PCBCRPoissonSetUpSolver(pc));' \
   'petsc/failure -cycles 20'
 mutation "columns of a block solved with the stride of the right-hand sides" pc/bcrpoisson/bcrpoisson.c \

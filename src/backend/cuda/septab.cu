@@ -72,7 +72,7 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
   /* an end row that is node-centred Neumann itself is halved, with its right-hand side */
   const double w0 = !r.periodic && r.gapend[0] == 0 && r.end[0] == BCR_CUDA_NEUMANN ? 0.5 : 1, wn = !r.periodic && r.gapend[1] == 0 && r.end[1] == BCR_CUDA_NEUMANN ? 0.5 : 1;
   const double ef = n == 1 ? delta * (1 + sl + sr) + xl + xr : w0 * delta * (1 + sl + sg) + xl, el = wn * delta * (1 + sg + sr) + xr;
-  const double mun = exp(-(n - 1) * lg), mu2n = exp(-2 * n * lg);
+  const double mun = exp(-(n - 1) * lg), mu2n = exp(-2 * n * lg), rest = -expm1(-2 * n * lg); /* 1 - mu^2n, small where delta is rounding */
   double       a1 = ef - limit, an = el - limit - t * mu, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P, q1 = mun / P;
   double       m11, m12, m21, m22, det = 1, num = 0, Ps = 1;
 
@@ -95,7 +95,7 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     m11 = (mu * limit + el) / P / det;
     m12 = -an * q1 / det;
     m21 = -a1 * q1 / det;
-    m22 = (limit > 0 ? (limit * (mu + mu2n) + ef * (1 - mu2n)) / (limit * (1 + mu)) : 1 + a1 * p1) / det;
+    m22 = (limit > 0 ? (limit * (mu + mu2n) + ef * rest) / (limit * (1 + mu)) : 1 + a1 * p1) / det;
   }
   v[0] = mu;
   v[1] = norm / P;
