@@ -43,17 +43,17 @@ static inline void BenchStatistics(PetscInt n, double t[], double *median, doubl
   *median = *minimum = 0;
   if (!n) return;
   qsort(t, (size_t)n, sizeof(*t), BenchCompare);
-  *median  = n % 2 ? t[n / 2] : 0.5 * (t[n / 2 - 1] + t[n / 2]);
+  *median = n % 2 ? t[n / 2] : 0.5 * (t[n / 2 - 1] + t[n / 2]);
   *minimum = t[0];
 }
 
 /* One line of the CSV file; times in seconds. NAN: left empty */
 typedef struct {
   const char *program, *name, *precision, *solver;
-  const char *axis;  /* NULL: - */
-  int         ranks; /* 0: 1 */
-  PetscInt    dim, n[3], iterations;
-  double      time, copy, setup, residual, mintime, mincopy, first;
+  const char *axis; /* NULL: - */
+  int ranks;        /* 0: 1 */
+  PetscInt dim, n[3], iterations;
+  double time, copy, setup, residual, mintime, mincopy, first;
 } BenchRow;
 
 static inline void BenchPut(FILE *file, const char *format, double value)
@@ -67,7 +67,8 @@ static inline void BenchWriteRow(FILE *file, const BenchRow *r)
   const double unknowns = (double)r->n[0] * r->n[1] * r->n[2];
 
   if (!file) return;
-  fprintf(file, "%s,%s,%d,%d,%s,%s,%s,%d", r->program, r->name, (int)r->dim, (int)r->n[0], r->axis ? r->axis : "-", r->precision, r->solver, r->ranks ? r->ranks : 1);
+  fprintf(file, "%s,%s,%d,%d,%s,%s,%s,%d", r->program, r->name, (int)r->dim, (int)r->n[0], r->axis ? r->axis : "-",
+          r->precision, r->solver, r->ranks ? r->ranks : 1);
   BenchPut(file, "%.6g", 1e3 * r->time);
   BenchPut(file, "%.6g", 1e3 * r->copy);
   BenchPut(file, "%.4g", r->time / r->copy);
@@ -87,7 +88,7 @@ static inline void BenchWriteRow(FILE *file, const BenchRow *r)
 static inline void BenchLookUp(const char *path, const char *key, char text[], size_t size)
 {
   FILE *file = fopen(path, "r");
-  char  line[512];
+  char line[512];
 
   snprintf(text, size, "unknown");
   if (!file) return;
@@ -105,9 +106,9 @@ static inline void BenchLookUp(const char *path, const char *key, char text[], s
 /* Environment, on the screen and as comments in the file. `more` says what else is in the program. */
 static inline PetscErrorCode BenchEnvironment(FILE *csv, const char *more)
 {
-  FILE  *out[2] = {stdout, csv};
-  char   cpu[256], cache[4][64], version[256], date[64], **args, command[2048] = "";
-  int    nargs;
+  FILE *out[2] = {stdout, csv};
+  char cpu[256], cache[4][64], version[256], date[64], **args, command[2048] = "";
+  int nargs;
   time_t now = time(NULL);
 
   PetscFunctionBegin;
@@ -133,10 +134,13 @@ static inline PetscErrorCode BenchEnvironment(FILE *csv, const char *more)
   for (int i = 0; i < 2; ++i) {
     if (!out[i]) continue;
     fprintf(out[i], "# command: %s\n", command);
-    fprintf(out[i], "# machine: %s, %ld cores online, caches L1d %s, L2 %s, L3 %s\n", cpu, sysconf(_SC_NPROCESSORS_ONLN), cache[0], cache[2], cache[3]);
+    fprintf(out[i], "# machine: %s, %ld cores online, caches L1d %s, L2 %s, L3 %s\n", cpu,
+            sysconf(_SC_NPROCESSORS_ONLN), cache[0], cache[2], cache[3]);
     fprintf(out[i], "# compiler: %s\n", PETSCBCR_BENCH_COMPILER);
-    fprintf(out[i], "# PETSc: %s, %d-byte scalars, %d-byte indices%s\n", version, (int)sizeof(PetscScalar), (int)sizeof(PetscInt), PetscDefined(USE_DEBUG) ? ", DEBUG BUILD" : "");
-    fprintf(out[i], "# petscbcr: %d.%d.%d; %s\n", PETSCBCR_VERSION_MAJOR, PETSCBCR_VERSION_MINOR, PETSCBCR_VERSION_PATCH, more);
+    fprintf(out[i], "# PETSc: %s, %d-byte scalars, %d-byte indices%s\n", version, (int)sizeof(PetscScalar),
+            (int)sizeof(PetscInt), PetscDefined(USE_DEBUG) ? ", DEBUG BUILD" : "");
+    fprintf(out[i], "# petscbcr: %d.%d.%d; %s\n", PETSCBCR_VERSION_MAJOR, PETSCBCR_VERSION_MINOR,
+            PETSCBCR_VERSION_PATCH, more);
     fprintf(out[i], "# date: %s\n", date);
     fflush(out[i]);
   }
@@ -146,7 +150,7 @@ static inline PetscErrorCode BenchEnvironment(FILE *csv, const char *more)
 /* -csv FILE: rows are added to FILE, which gets its header line when it is new */
 static inline PetscErrorCode BenchOpen(const char *more, FILE **csv)
 {
-  char      path[PETSC_MAX_PATH_LEN];
+  char path[PETSC_MAX_PATH_LEN];
   PetscBool given;
 
   PetscFunctionBegin;

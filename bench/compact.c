@@ -1,4 +1,5 @@
-static char help[] = "Times compact derivatives along each axis of an n x n x n grid against a copy of the field; on any number of ranks, times are those of the slowest.\n\
+static char help[] =
+  "Times compact derivatives along each axis of an n x n x n grid against a copy of the field; on any number of ranks, times are those of the slowest.\n\
   -n <64,128,256>  sizes\n\
   -dof <1>         components of a point\n\
   -reps <9>        repetitions, at least 5\n\
@@ -11,16 +12,16 @@ static char help[] = "Times compact derivatives along each axis of an n x n x n 
 #define MAX_REPS  1000
 
 static PetscMPIInt rank, size;
-static PetscInt    repetitions = 9, dof = 1;
-static FILE       *csv;
+static PetscInt repetitions = 9, dof = 1;
+static FILE *csv;
 
 /* derivatives of f, timed; n of them: PetscBCRCompactGradient() */
 typedef struct {
   const char *name, *axis, *solver;
-  PetscInt    n;
-  PetscBool   gradient;
-  Mat         D[3];
-  double      t[MAX_REPS], c[MAX_REPS];
+  PetscInt n;
+  PetscBool gradient;
+  Mat D[3];
+  double t[MAX_REPS], c[MAX_REPS];
 } Case;
 
 static PetscErrorCode Now(double *t)
@@ -42,8 +43,8 @@ static PetscErrorCode Elapsed(double start, double *t)
 static PetscErrorCode Copy(Vec f, Vec d)
 {
   const PetscScalar *a;
-  PetscScalar       *b;
-  PetscInt           n;
+  PetscScalar *b;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(f, &n));
@@ -69,8 +70,8 @@ static PetscErrorCode Derive(Case *p, Vec f, Vec d[])
 static PetscErrorCode Check(DM da, PetscInt axis, PetscInt m, PetscReal h, Mat D, Vec f, Vec d, double *error)
 {
   DMDALocalInfo info;
-  PetscScalar  *a;
-  PetscReal     off;
+  PetscScalar *a;
+  PetscReal off;
 
   PetscFunctionBegin;
   PetscCall(DMDAGetLocalInfo(da, &info));
@@ -98,23 +99,24 @@ static PetscErrorCode Row(Case *p, const char *scheme, PetscInt n, double setup,
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&r, sizeof(r)));
-  r.program   = "compact";
-  r.name      = p->name;
+  r.program = "compact";
+  r.name = p->name;
   r.precision = sizeof(PetscReal) == sizeof(double) ? "double" : "single";
-  r.solver    = scheme;
-  r.axis      = p->axis;
-  r.ranks     = size;
-  r.dim       = 3;
+  r.solver = scheme;
+  r.axis = p->axis;
+  r.ranks = size;
+  r.dim = 3;
   for (PetscInt d = 0; d < 3; ++d) r.n[d] = n;
   r.iterations = p->n;
-  r.setup      = setup;
-  r.residual   = error;
-  r.first      = NAN;
+  r.setup = setup;
+  r.residual = error;
+  r.first = NAN;
   BenchStatistics(repetitions, p->t, &r.time, &r.mintime);
   BenchStatistics(repetitions, p->c, &r.copy, &r.mincopy);
   if (rank == 0) {
     BenchWriteRow(csv, &r);
-    printf("%-22s %-8s %-4s %5d^3  %9.3f ms  /copy %6.2f (minima %6.2f)  per derivative %6.2f\n", r.name, scheme, r.axis, (int)n, 1e3 * r.time, r.time / r.copy, r.mintime / r.mincopy, r.time / r.copy / (double)p->n);
+    printf("%-22s %-8s %-4s %5d^3  %9.3f ms  /copy %6.2f (minima %6.2f)  per derivative %6.2f\n", r.name, scheme,
+           r.axis, (int)n, 1e3 * r.time, r.time / r.copy, r.mintime / r.mincopy, r.time / r.copy / (double)p->n);
     fflush(stdout);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -122,18 +124,20 @@ static PetscErrorCode Row(Case *p, const char *scheme, PetscInt n, double setup,
 
 static PetscErrorCode Run(PetscInt n, MatCompactScheme scheme, PetscInt m, PetscBool periodic)
 {
-  const DMBoundaryType b       = periodic ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
-  const PetscReal      h       = 1 / (PetscReal)n;
-  const char *const    names[] = {"first_closed", "first_periodic", "second_closed", "second_periodic", "three_products", "gradient"};
-  Case                *cases;
-  DM                   da;
-  Vec                  f, d[3];
-  PetscRandom          random;
-  double               setup[3], error[3], start;
+  const DMBoundaryType b = periodic ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
+  const PetscReal h = 1 / (PetscReal)n;
+  const char *const names[] = {"first_closed",    "first_periodic", "second_closed",
+                               "second_periodic", "three_products", "gradient"};
+  Case *cases;
+  DM da;
+  Vec f, d[3];
+  PetscRandom random;
+  double setup[3], error[3], start;
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(5, &cases));
-  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b, b, b, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, dof, 1, NULL, NULL, NULL, &da));
+  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b, b, b, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE,
+                         PETSC_DECIDE, dof, 1, NULL, NULL, NULL, &da));
   PetscCall(DMSetFromOptions(da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateGlobalVector(da, &f));
@@ -151,13 +155,13 @@ static PetscErrorCode Run(PetscInt n, MatCompactScheme scheme, PetscInt m, Petsc
     if (!periodic) PetscCall(Check(da, a, m, h, D, f, d[a], &error[a]));
     cases[a].name = names[(periodic ? 1 : 0) + 2 * (m - 1)];
     cases[a].axis = a == 0 ? "x" : (a == 1 ? "y" : "z");
-    cases[a].n    = 1;
+    cases[a].n = 1;
     cases[a].D[0] = cases[3].D[a] = cases[4].D[a] = D;
   }
   for (PetscInt i = 3; i < 5; ++i) {
-    cases[i].name     = names[i + 1];
-    cases[i].axis     = "xyz";
-    cases[i].n        = 3;
+    cases[i].name = names[i + 1];
+    cases[i].axis = "xyz";
+    cases[i].n = 3;
     cases[i].gradient = (PetscBool)(i == 4);
   }
   PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
@@ -174,7 +178,9 @@ static PetscErrorCode Run(PetscInt n, MatCompactScheme scheme, PetscInt m, Petsc
       PetscCall(Elapsed(start, &cases[i].t[r]));
     }
   }
-  for (PetscInt i = 0; i < (m == 1 ? 5 : 3); ++i) PetscCall(Row(&cases[i], MatCompactSchemes[scheme], n, i < 3 ? setup[i] : setup[0] + setup[1] + setup[2], i < 3 ? error[i] : NAN));
+  for (PetscInt i = 0; i < (m == 1 ? 5 : 3); ++i)
+    PetscCall(Row(&cases[i], MatCompactSchemes[scheme], n, i < 3 ? setup[i] : setup[0] + setup[1] + setup[2],
+                  i < 3 ? error[i] : NAN));
   for (PetscInt a = 0; a < 3; ++a) {
     PetscCall(MatDestroy(&cases[a].D[0]));
     PetscCall(VecDestroy(&d[a]));
@@ -200,7 +206,10 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-dof", &dof, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &repetitions, NULL));
   repetitions = PetscMin(PetscMax(repetitions, 5), MAX_REPS);
-  if (rank == 0) PetscCall(BenchOpen("setup_ms: plan and first product; residual: max |d/dx x - 1| or |d2/dx2 x^2 - 2|; iterations: derivatives", &csv));
+  if (rank == 0)
+    PetscCall(BenchOpen(
+      "setup_ms: plan and first product; residual: max |d/dx x - 1| or |d2/dx2 x^2 - 2|; iterations: derivatives",
+      &csv));
   for (PetscInt s = 0; s < sizes; ++s) {
     for (PetscInt scheme = 0; scheme <= MAT_COMPACT_SPECTRAL; ++scheme) {
       for (PetscInt k = 0; k < 4; ++k) {

@@ -1,6 +1,7 @@
 /*
-  Counts what a program sends: the MPI calls of everything that it is linked with, PETSc included, come here first (the profiling
-  interface of the MPI standard, chapter 15). Bytes to other ranks only; of an all-reduce its size, once. To be included last.
+  Counts what a program sends: the MPI calls of everything that it is linked with, PETSc included,
+  come here first (the profiling interface of the MPI standard, chapter 15). Bytes to other ranks
+  only; of an all-reduce its size, once. To be included last.
 */
 #pragma once
 
@@ -35,7 +36,7 @@ enum {
 };
 static struct {
   MPI_Request request;
-  double      bytes;
+  double bytes;
 } BenchPersistent[BENCH_PERSISTENT];
 static int BenchPersistents;
 
@@ -72,7 +73,8 @@ int MPI_Issend(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c
   BenchSend(c, n, t, to);
   return PMPI_Issend(b, n, t, to, tag, c, r);
 }
-int MPI_Sendrecv(const void *b, int n, MPI_Datatype t, int to, int tag, void *rb, int rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
+int MPI_Sendrecv(const void *b, int n, MPI_Datatype t, int to, int tag, void *rb, int rn, MPI_Datatype rt, int from,
+                 int rtag, MPI_Comm c, MPI_Status *s)
 {
   BenchSend(c, n, t, to);
   return PMPI_Sendrecv(b, n, t, to, tag, rb, rn, rt, from, rtag, c, s);
@@ -80,7 +82,7 @@ int MPI_Sendrecv(const void *b, int n, MPI_Datatype t, int to, int tag, void *rb
 int MPI_Send_init(const void *b, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r)
 {
   const int error = PMPI_Send_init(b, n, t, to, tag, c, r);
-  int       size, rank;
+  int size, rank;
 
   PMPI_Type_size(t, &size);
   PMPI_Comm_rank(c, &rank);
@@ -124,12 +126,14 @@ int MPI_Ialltoall(const void *b, int n, MPI_Datatype t, void *rb, int rn, MPI_Da
   BenchSendAll(c, NULL, n, t);
   return PMPI_Ialltoall(b, n, t, rb, rn, rt, c, r);
 }
-int MPI_Alltoallv(const void *b, const int n[], const int o[], MPI_Datatype t, void *rb, const int rn[], const int ro[], MPI_Datatype rt, MPI_Comm c)
+int MPI_Alltoallv(const void *b, const int n[], const int o[], MPI_Datatype t, void *rb, const int rn[], const int ro[],
+                  MPI_Datatype rt, MPI_Comm c)
 {
   BenchSendAll(c, n, 0, t);
   return PMPI_Alltoallv(b, n, o, t, rb, rn, ro, rt, c);
 }
-int MPI_Ialltoallv(const void *b, const int n[], const int o[], MPI_Datatype t, void *rb, const int rn[], const int ro[], MPI_Datatype rt, MPI_Comm c, MPI_Request *r)
+int MPI_Ialltoallv(const void *b, const int n[], const int o[], MPI_Datatype t, void *rb, const int rn[],
+                   const int ro[], MPI_Datatype rt, MPI_Comm c, MPI_Request *r)
 {
   BenchSendAll(c, n, 0, t);
   return PMPI_Ialltoallv(b, n, o, t, rb, rn, ro, rt, c, r);
@@ -144,12 +148,14 @@ int MPI_Iallgather(const void *b, int n, MPI_Datatype t, void *rb, int rn, MPI_D
   BenchSendAll(c, NULL, n, t);
   return PMPI_Iallgather(b, n, t, rb, rn, rt, c, r);
 }
-int MPI_Allgatherv(const void *b, int n, MPI_Datatype t, void *rb, const int rn[], const int ro[], MPI_Datatype rt, MPI_Comm c)
+int MPI_Allgatherv(const void *b, int n, MPI_Datatype t, void *rb, const int rn[], const int ro[], MPI_Datatype rt,
+                   MPI_Comm c)
 {
   BenchSendAll(c, NULL, n, t);
   return PMPI_Allgatherv(b, n, t, rb, rn, ro, rt, c);
 }
-int MPI_Iallgatherv(const void *b, int n, MPI_Datatype t, void *rb, const int rn[], const int ro[], MPI_Datatype rt, MPI_Comm c, MPI_Request *r)
+int MPI_Iallgatherv(const void *b, int n, MPI_Datatype t, void *rb, const int rn[], const int ro[], MPI_Datatype rt,
+                    MPI_Comm c, MPI_Request *r)
 {
   BenchSendAll(c, NULL, n, t);
   return PMPI_Iallgatherv(b, n, t, rb, rn, ro, rt, c, r);

@@ -8,24 +8,25 @@
 
 typedef struct {
   int (*run)(void *);
-  void    *context;
+  void *context;
   PetscInt n;
 } BenchBatch;
 
 static inline int BenchBatchRun(void *context)
 {
   const BenchBatch *b = (const BenchBatch *)context;
-  int               e = 0;
+  int e = 0;
 
   for (PetscInt i = 0; i < b->n && !e; i++) e = b->run(b->context);
   return e;
 }
 
 /* Median in milliseconds a run of reps batches of runs, an event pair each, after warm ones that do not count */
-static inline PetscErrorCode BenchDeviceBatches(BCRStream stream, int (*run)(void *), void *context, PetscInt warm, PetscInt reps, PetscInt batch, double *ms)
+static inline PetscErrorCode BenchDeviceBatches(BCRStream stream, int (*run)(void *), void *context, PetscInt warm,
+                                                PetscInt reps, PetscInt batch, double *ms)
 {
   BenchBatch all = {run, context, batch};
-  double     t[101], least;
+  double t[101], least;
 
   PetscFunctionBeginUser;
   reps = PetscMin(reps, 101);
@@ -37,13 +38,16 @@ static inline PetscErrorCode BenchDeviceBatches(BCRStream stream, int (*run)(voi
 }
 
 /* The same of runs one by one */
-static inline PetscErrorCode BenchDeviceMedian(BCRStream stream, int (*run)(void *), void *context, PetscInt warm, PetscInt reps, double *ms)
+static inline PetscErrorCode BenchDeviceMedian(BCRStream stream, int (*run)(void *), void *context, PetscInt warm,
+                                               PetscInt reps, double *ms)
 {
   return BenchDeviceBatches(stream, run, context, warm, reps, 1, ms);
 }
 
-/* Median and least of reps batches of runs on the devices of all ranks, in seconds a run of the slowest rank; two batches before do not count */
-static inline PetscErrorCode BenchRanksMedian(BCRStream stream, PetscErrorCode (*run)(void *), void *context, PetscInt reps, PetscInt batch, double *median, double *least)
+/* Median and least of reps batches of runs on the devices of all ranks, in seconds a run of the
+   slowest rank; two batches before do not count */
+static inline PetscErrorCode BenchRanksMedian(BCRStream stream, PetscErrorCode (*run)(void *), void *context,
+                                              PetscInt reps, PetscInt batch, double *median, double *least)
 {
   double t[101];
 

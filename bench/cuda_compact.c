@@ -1,12 +1,16 @@
 /*
-  Compact derivatives on a CUDA device along each axis of an n x n x n field, and recurrences on one array, against a copy of the field in the same run (median of
-  single runs, by events), from device memory to device memory.
+  Compact derivatives on a CUDA device along each axis of an n x n x n field, and recurrences on one
+  array, against a copy of the field in the same run (median of single runs, by events), from device
+  memory to device memory.
 
-  mpiexec -n P: compact derivatives over ranks with a device each, n x n x n of the field on each, lines cut along the axis of the derivative (weak scaling); median over batches that
-  start together, the slowest rank, beside a copy of a rank's part in the same run; bytes and messages of the rank that sends most. -ranks: the same table for one rank. -closed 0: periodic lines, so that
+  mpiexec -n P: compact derivatives over ranks with a device each, n x n x n of the field on each,
+  lines cut along the axis of the derivative (weak scaling); median over batches that start
+  together, the slowest rank, beside a copy of a rank's part in the same run; bytes and messages of
+  the rank that sends most. -ranks: the same table for one rank. -closed 0: periodic lines, so that
   every rank has neighbours on both sides, as most of many ranks have.
 
-  cuda_compact [-n 512] [-axes xyz] [-reps 21] [-recurrence 268435456] [-all] [-single] [-ranks] [-transport auto,host] [-batch 10] [-closed 0]
+  cuda_compact [-n 512] [-axes xyz] [-reps 21] [-recurrence 268435456] [-all] [-single] [-ranks]
+  [-transport auto,host] [-batch 10] [-closed 0]
   -all: every scheme, periodic lines, and the right-hand side and the lines one after the other; else lele6. -single: each with fields of float after it
 */
 #include "bench.h"
@@ -17,16 +21,16 @@
   #include "src/recurrence/devrecurrence.h"
   #include "src/transport/transport.h"
 
-static BCRStream   stream;
-static PetscInt    reps = 21, batch = 10;
+static BCRStream stream;
+static PetscInt reps = 21, batch = 10;
 static PetscMPIInt rank, size;
-static PetscBool   single = PETSC_FALSE;
+static PetscBool single = PETSC_FALSE;
 
 typedef struct {
-  BCRCompact     c;
-  BCRRecurrence  r;
-  PetscReal     *f, *u, *s;
-  size_t         bytes;
+  BCRCompact c;
+  BCRRecurrence r;
+  PetscReal *f, *u, *s;
+  size_t bytes;
   BCRCudaCompact single; /* the pass in single precision, while that is what is timed */
 } Run;
 
@@ -52,7 +56,7 @@ static int Recur(void *context)
 static PetscErrorCode Fill(PetscReal *to, PetscInt64 n)
 {
   PetscReal *v;
-  uint64_t   state = 88172645463325252ULL + 7 * (uint64_t)rank;
+  uint64_t state = 88172645463325252ULL + 7 * (uint64_t)rank;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(n, &v));
@@ -81,17 +85,19 @@ static PetscErrorCode Fetch(const Run *r, const PetscReal *from, PetscReal *to)
 
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaGet(to, from, r->bytes, stream));
-  for (size_t i = r->bytes / sizeof(float); i-- > 0 && r->single.single;) to[i] = (PetscReal)v[i]; /* from the last one on they do not overlap */
+  /* from the last one on they do not overlap */
+  for (size_t i = r->bytes / sizeof(float); i-- > 0 && r->single.single;) to[i] = (PetscReal)v[i];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Largest |A d - B f| of some lines, relative to |A| |d| + |B| |f| */
-static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, PetscBool periodic, double h, double *residual)
+static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, PetscBool periodic,
+                               double h, double *residual)
 {
-  const PetscInt step  = axis == 0 ? 1 : (axis == 1 ? n : n * n);
-  const double   scale = s->derivative == 1 ? 1 / h : 1 / (h * h);
-  PetscReal     *f, *u;
-  double         worst = 0, du = 0, df = 0, c = 0;
+  const PetscInt step = axis == 0 ? 1 : (axis == 1 ? n : n * n);
+  const double scale = s->derivative == 1 ? 1 / h : 1 / (h * h);
+  PetscReal *f, *u;
+  double worst = 0, du = 0, df = 0, c = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(n * n * n, &f, n * n * n, &u));
@@ -102,7 +108,7 @@ static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, Pe
 
     for (PetscInt j = 0; j < n; j++) {
       BCRCompactRow row;
-      double        x;
+      double x;
 
       PetscCall(BCRCompactGetRow(s, n, j, &row));
       x = u[at + step * j];
@@ -110,7 +116,7 @@ static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, Pe
       if (periodic || j < n - 1) x += row.up * u[at + step * ((j + 1) % n)];
       for (PetscInt i = 0; i < row.points; i++) {
         x -= scale * row.c[i] * f[at + step * ((row.start + i + n) % n)];
-        c  = PetscMax(c, scale * fabs(row.c[i]));
+        c = PetscMax(c, scale * fabs(row.c[i]));
         df = PetscMax(df, fabs(f[at + step * ((row.start + i + n) % n)]));
       }
       TestLargest(&worst, fabs(x));
@@ -123,21 +129,22 @@ static PetscErrorCode Residual(Run *r, const BCRCompactScheme *s, PetscInt n, Pe
 }
 
 /* The same pass over fields of float, of a PETSc of double, too */
-static PetscErrorCode SingleCase(Run *r, const BCRCompactScheme *s, const char scheme[], PetscInt derivative, PetscInt axis, PetscInt n, PetscBool periodic, double h)
+static PetscErrorCode SingleCase(Run *r, const BCRCompactScheme *s, const char scheme[], PetscInt derivative,
+                                 PetscInt axis, PetscInt n, PetscBool periodic, double h)
 {
   const BCRCudaCompact *pass;
-  const size_t          bytes = r->bytes;
-  float                *v;
-  double                copy = 0, ms = 0, residual = 0;
-  uint64_t              state = 88172645463325252ULL;
+  const size_t bytes = r->bytes;
+  float *v;
+  double copy = 0, ms = 0, residual = 0;
+  uint64_t state = 88172645463325252ULL;
 
   PetscFunctionBegin;
   PetscCall(BCRCompactGetPass(r->c, &pass));
   if (!pass || pass->single) PetscFunctionReturn(PETSC_SUCCESS);
-  r->single        = *pass;
+  r->single = *pass;
   r->single.single = 1;
-  r->single.root   = (float)pass->root;
-  r->bytes         = (size_t)n * (size_t)n * (size_t)n * sizeof(float);
+  r->single.root = (float)pass->root;
+  r->bytes = (size_t)n * (size_t)n * (size_t)n * sizeof(float);
   PetscCall(PetscMalloc1(n * n * n, &v));
   for (PetscInt i = 0; i < n * n * n; i++) {
     state ^= state << 13;
@@ -150,35 +157,40 @@ static PetscErrorCode SingleCase(Run *r, const BCRCompactScheme *s, const char s
   PetscCall(BenchDeviceMedian(stream, Copy, r, 3, reps, &copy));
   PetscCall(BenchDeviceMedian(stream, DeriveSingle, r, 3, reps, &ms));
   PetscCall(Residual(r, s, n, axis, periodic, h, &residual));
-  printf("compact,%s,%d,%c,%s,one pass single,%" PetscInt_FMT ",%.5f,%.5f,%.3f,%.2e\n", scheme, (int)derivative, (char)('x' + axis), periodic ? "periodic" : "closed", n, ms, copy, ms / copy, residual);
+  printf("compact,%s,%d,%c,%s,one pass single,%" PetscInt_FMT ",%.5f,%.5f,%.3f,%.2e\n", scheme, (int)derivative,
+         (char)('x' + axis), periodic ? "periodic" : "closed", n, ms, copy, ms / copy, residual);
   (void)fflush(stdout);
-  r->bytes         = bytes;
+  r->bytes = bytes;
   r->single.single = 0;
   PetscCall(Fill(r->f, (PetscInt64)n * n * n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode OneCase(Run *r, MatCompactScheme scheme, PetscInt derivative, PetscInt axis, PetscInt n, PetscBool periodic, BCRTriMethod method, double copy)
+static PetscErrorCode OneCase(Run *r, MatCompactScheme scheme, PetscInt derivative, PetscInt axis, PetscInt n,
+                              PetscBool periodic, BCRTriMethod method, double copy)
 {
-  const double     h = 1 / (double)n;
+  const double h = 1 / (double)n;
   BCRCompactScheme s;
-  BCRTriOptions    options;
-  double           ms, residual = 0;
+  BCRTriOptions options;
+  double ms, residual = 0;
 
   PetscFunctionBegin;
   PetscCall(BCRCompactGetScheme(scheme, derivative, PETSC_DECIDE, periodic, &s));
   PetscCall(PetscMemzero(&options, sizeof(options)));
-  options.isa    = -1;
+  options.isa = -1;
   options.device = PETSC_TRUE;
   options.stream = stream;
   options.method = method;
-  PetscCall(BCRCompactCreate(PETSC_COMM_SELF, &s, n, periodic, (PetscReal)h, axis == 0 ? 1 : (axis == 1 ? n : n * n), n, axis == 0 ? n * n : (axis == 1 ? n : 1), 1, &options, &r->c));
+  PetscCall(BCRCompactCreate(PETSC_COMM_SELF, &s, n, periodic, (PetscReal)h, axis == 0 ? 1 : (axis == 1 ? n : n * n), n,
+                             axis == 0 ? n * n : (axis == 1 ? n : 1), 1, &options, &r->c));
   PetscCall(BenchDeviceMedian(stream, Derive, r, 3, reps, &ms));
   PetscCall(Residual(r, &s, n, axis, periodic, h, &residual));
-  printf("compact,%s,%d,%c,%s,%s,%" PetscInt_FMT ",%.5f,%.5f,%.3f,%.2e\n", MatCompactSchemes[scheme], (int)derivative, (char)('x' + axis), periodic ? "periodic" : "closed", method == BCR_TRI_AUTO ? "one pass" : PCNeatoMethods[method], n, ms, copy,
-         ms / copy, residual);
+  printf("compact,%s,%d,%c,%s,%s,%" PetscInt_FMT ",%.5f,%.5f,%.3f,%.2e\n", MatCompactSchemes[scheme], (int)derivative,
+         (char)('x' + axis), periodic ? "periodic" : "closed",
+         method == BCR_TRI_AUTO ? "one pass" : PCNeatoMethods[method], n, ms, copy, ms / copy, residual);
   (void)fflush(stdout);
-  if (single && method == BCR_TRI_AUTO) PetscCall(SingleCase(r, &s, MatCompactSchemes[scheme], derivative, axis, n, periodic, h));
+  if (single && method == BCR_TRI_AUTO)
+    PetscCall(SingleCase(r, &s, MatCompactSchemes[scheme], derivative, axis, n, periodic, h));
   PetscCall(BCRCompactDestroy(&r->c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -195,12 +207,13 @@ static PetscErrorCode DeriveRanks(void *context)
 }
 
 /* Largest |A d - B f| of some lines, relative to |A| |d| + |B| |f|: they are put together on rank 0 */
-static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, PetscBool periodic, double h, double *residual)
+static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt n, PetscInt axis, PetscBool periodic,
+                                    double h, double *residual)
 {
   const PetscInt step = axis == 0 ? 1 : (axis == 1 ? n : n * n), N = n * size;
-  const double   scale = s->derivative == 1 ? 1 / h : 1 / (h * h);
-  PetscReal     *f, *u, *line, *whole[2];
-  double         worst = 0, du = 0, df = 0, c = 0;
+  const double scale = s->derivative == 1 ? 1 / h : 1 / (h * h);
+  PetscReal *f, *u, *line, *whole[2];
+  double worst = 0, du = 0, df = 0, c = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc5(n * n * n, &f, n * n * n, &u, n, &line, N, &whole[0], N, &whole[1]));
@@ -211,15 +224,17 @@ static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt 
 
     for (int which = 0; which < 2; which++) {
       for (PetscInt j = 0; j < n; j++) line[j] = (which ? u : f)[at + step * j];
-      PetscCallMPI(MPI_Gather(line, (PetscMPIInt)n, MPIU_REAL, whole[which], (PetscMPIInt)n, MPIU_REAL, 0, PETSC_COMM_WORLD));
+      PetscCallMPI(
+        MPI_Gather(line, (PetscMPIInt)n, MPIU_REAL, whole[which], (PetscMPIInt)n, MPIU_REAL, 0, PETSC_COMM_WORLD));
     }
     for (PetscInt j = 0; j < N && !rank; j++) {
       const PetscReal *F = whole[0], *U = whole[1];
-      BCRCompactRow    row;
-      double           x;
+      BCRCompactRow row;
+      double x;
 
       PetscCall(BCRCompactGetRow(s, N, j, &row));
-      x = U[j] + (j || periodic ? row.low * U[(j + N - 1) % N] : 0) + (j < N - 1 || periodic ? row.up * U[(j + 1) % N] : 0);
+      x = U[j] + (j || periodic ? row.low * U[(j + N - 1) % N] : 0) +
+          (j < N - 1 || periodic ? row.up * U[(j + 1) % N] : 0);
       for (PetscInt i = 0; i < row.points; i++) {
         x -= scale * row.c[i] * F[(row.start + i + N) % N];
         c = PetscMax(c, scale * fabs(row.c[i]));
@@ -234,25 +249,30 @@ static PetscErrorCode ResidualRanks(Run *r, const BCRCompactScheme *s, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, PetscInt n, PetscBool periodic, BCRTransportKind way)
+static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, PetscInt n, PetscBool periodic,
+                                BCRTransportKind way)
 {
-  const double     h = 1 / (double)(n * size);
+  const double h = 1 / (double)(n * size);
   BCRCompactScheme s;
-  BCRTriOptions    options;
-  BCRTransport     transport = NULL;
+  BCRTriOptions options;
+  BCRTransport transport = NULL;
   BCRTransportInfo info;
-  double           t[2] = {0, 0}, least, residual = 0;
+  double t[2] = {0, 0}, least, residual = 0;
 
   PetscFunctionBegin;
   PetscCall(BCRCompactGetScheme(MAT_COMPACT_LELE6, derivative, PETSC_DECIDE, periodic, &s));
   PetscCall(PetscMemzero(&options, sizeof(options)));
   PetscCall(PetscMemzero(&info, sizeof(info)));
-  if (size > 1) PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", way, way == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE, &transport));
-  options.isa       = -1;
-  options.device    = PETSC_TRUE;
-  options.stream    = stream;
+  if (size > 1)
+    PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", way,
+                                 way == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE, &transport));
+  options.isa = -1;
+  options.device = PETSC_TRUE;
+  options.stream = stream;
   options.transport = transport;
-  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, n * size, periodic, (PetscReal)h, axis == 0 ? 1 : (axis == 1 ? n : n * n), n, axis == 0 ? n * n : (axis == 1 ? n : 1), 1, &options, &r->c));
+  PetscCall(BCRCompactCreate(PETSC_COMM_WORLD, &s, n * size, periodic, (PetscReal)h,
+                             axis == 0 ? 1 : (axis == 1 ? n : n * n), n, axis == 0 ? n * n : (axis == 1 ? n : 1), 1,
+                             &options, &r->c));
   PetscCall(BenchRanksMedian(stream, CopyRanks, r, reps, batch, &t[0], &least));
   PetscCall(BenchRanksMedian(stream, DeriveRanks, r, reps, batch, &t[1], &least));
   if (transport) PetscCall(BCRTransportCount(transport));
@@ -262,8 +282,9 @@ static PetscErrorCode RanksCase(Run *r, PetscInt derivative, PetscInt axis, Pets
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &info.bytes_sent, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &info.messages, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   if (!rank) {
-    printf("lele6,%d,%c,%" PetscInt_FMT ",%d,%s,%.5f,%.5f,%.3f,%zu,%zu,%.2e\n", (int)derivative, (char)('x' + axis), n, (int)size, size > 1 ? BCRTransportName(info.kind) : "-", 1e3 * t[1], 1e3 * t[0], t[1] / t[0], info.bytes_sent, info.messages,
-           residual);
+    printf("lele6,%d,%c,%" PetscInt_FMT ",%d,%s,%.5f,%.5f,%.3f,%zu,%zu,%.2e\n", (int)derivative, (char)('x' + axis), n,
+           (int)size, size > 1 ? BCRTransportName(info.kind) : "-", 1e3 * t[1], 1e3 * t[0], t[1] / t[0],
+           info.bytes_sent, info.messages, residual);
     (void)fflush(stdout);
   }
   PetscCall(BCRCompactDestroy(&r->c));
@@ -276,24 +297,26 @@ static PetscErrorCode Ranks(Run *r, PetscInt n, PetscBool periodic, const char a
   const char *name[] = {"auto", "mpi", "nccl", "host"};
 
   PetscFunctionBegin;
-  if (!rank) printf("scheme,derivative,axis,n,ranks,transport,time_ms,copy_ms,ratio_to_copy,bytes_sent,messages,residual\n");
+  if (!rank)
+    printf("scheme,derivative,axis,n,ranks,transport,time_ms,copy_ms,ratio_to_copy,bytes_sent,messages,residual\n");
   for (PetscInt axis = 0; axis < 3; axis++)
     for (PetscInt derivative = 1; derivative < 3; derivative++)
       for (int way = 0; way < 4; way++) {
-        if (strchr(axes, 'x' + (int)axis) && (size == 1 ? way == 0 : strstr(ways, name[way]) != NULL)) PetscCall(RanksCase(r, derivative, axis, n, periodic, (BCRTransportKind)way));
+        if (strchr(axes, 'x' + (int)axis) && (size == 1 ? way == 0 : strstr(ways, name[way]) != NULL))
+          PetscCall(RanksCase(r, derivative, axis, n, periodic, (BCRTransportKind)way));
       }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 int main(int argc, char **argv)
 {
-  PetscInt       n = 512, long_ = 268435456;
-  PetscBool      all = PETSC_FALSE, ranks = PETSC_FALSE, closed = PETSC_TRUE;
+  PetscInt n = 512, long_ = 268435456;
+  PetscBool all = PETSC_FALSE, ranks = PETSC_FALSE, closed = PETSC_TRUE;
   BCRDeviceArena arena;
-  Run            r;
-  double         copy = 0;
-  char           device[64], axes[4] = "xyz", ways[64] = "auto";
-  int            major, minor, sms, shared;
+  Run r;
+  double copy = 0;
+  char device[64], axes[4] = "xyz", ways[64] = "auto";
+  int major, minor, sms, shared;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
@@ -315,7 +338,9 @@ int main(int argc, char **argv)
   PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
   PetscCallBCRCuda(BCRCudaStreamCreate(&stream));
   PetscCallBCRCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
-  if (!rank) printf("# device: %s, %s, %d ranks, medians of %" PetscInt_FMT " runs\n", device, sizeof(PetscReal) == sizeof(double) ? "double" : "single", (int)size, reps);
+  if (!rank)
+    printf("# device: %s, %s, %d ranks, medians of %" PetscInt_FMT " runs\n", device,
+           sizeof(PetscReal) == sizeof(double) ? "double" : "single", (int)size, reps);
   if (!ranks) printf("what,scheme,derivative,axis,ends,how,n,time_ms,copy_ms,ratio_to_copy,residual\n");
   if (n) {
     r.bytes = (size_t)n * (size_t)n * (size_t)n * sizeof(PetscReal);
@@ -327,10 +352,13 @@ int main(int argc, char **argv)
     for (PetscInt axis = 0; axis < 3; axis++) {
       if (ranks || !strchr(axes, 'x' + (int)axis)) continue;
       for (PetscInt derivative = 1; derivative < 3; derivative++)
-        for (int scheme = all ? 0 : MAT_COMPACT_LELE6; scheme <= (all ? MAT_COMPACT_SPECTRAL : MAT_COMPACT_LELE6); scheme++) {
+        for (int scheme = all ? 0 : MAT_COMPACT_LELE6; scheme <= (all ? MAT_COMPACT_SPECTRAL : MAT_COMPACT_LELE6);
+             scheme++) {
           PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_FALSE, BCR_TRI_AUTO, copy));
-          if (all) PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_TRUE, BCR_TRI_AUTO, copy));
-          if (all && scheme == MAT_COMPACT_LELE6) PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_FALSE, BCR_TRI_THOMAS, copy));
+          if (all)
+            PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_TRUE, BCR_TRI_AUTO, copy));
+          if (all && scheme == MAT_COMPACT_LELE6)
+            PetscCall(OneCase(&r, (MatCompactScheme)scheme, derivative, axis, n, PETSC_FALSE, BCR_TRI_THOMAS, copy));
         }
     }
     PetscCall(BCRDeviceArenaFree(&arena));
@@ -349,11 +377,12 @@ int main(int argc, char **argv)
       for (int constant = 0; constant < 2; constant++) {
         double ms;
 
-        r.r.n     = size;
-        r.r.s     = constant ? NULL : (PetscScalar *)r.s;
+        r.r.n = size;
+        r.r.s = constant ? NULL : (PetscScalar *)r.s;
         r.r.scale = (PetscScalar)0.9;
         PetscCall(BenchDeviceMedian(stream, Recur, &r, 3, reps, &ms));
-        printf("recurrence,%s,,,,,%" PetscInt_FMT ",%.5f,%.5f,%.3f,\n", constant ? "constant" : "varying", size, ms, copy, ms / copy);
+        printf("recurrence,%s,,,,,%" PetscInt_FMT ",%.5f,%.5f,%.3f,\n", constant ? "constant" : "varying", size, ms,
+               copy, ms / copy);
         (void)fflush(stdout);
       }
       if (size > long_ / 16) break;

@@ -1,13 +1,16 @@
 /*
-  Lines on one CUDA device: medians over repeats, an event pair each, beside a copy of the same array on the device in the same run; backward errors of
-  two lines; peers cuSPARSE gtsv2StridedBatch and gtsvInterleavedBatch.
+  Lines on one CUDA device: medians over repeats, an event pair each, beside a copy of the same
+  array on the device in the same run; backward errors of two lines; peers cuSPARSE
+  gtsv2StridedBatch and gtsvInterleavedBatch.
 
-  cuda_lines [-suites lines,long,three,petsc,methods,variants,tune] [-reps 21] [-batch 1] [-single] [-peers 0] [-max 268435456]
+  cuda_lines [-suites lines,long,three,petsc,methods,variants,tune] [-reps 21] [-batch 1] [-single]
+  [-peers 0] [-max 268435456]
 
   -batch 20: an event pair for so many solves one after the other, as a program runs them (as of copies): what a launch takes then hides behind the one before
   petsc: KSPSolve() and PCApply() of PCNEATO and PetscBCRLinesSolve() beside the kernel
-  tune: cuts of scan (BCRCudaScan, tune) by -cuts n,axis,rows,parts,way,columns,n,... (axis 0 to 5: x and y of n x n, y and z of n^3, one line, x of n^3),
-  for the first -cases 3 of d = 2, 4 and 2..6; -ahead 200: how far what comes to the cache early is ahead (BCRCudaScan)
+  tune: cuts of scan (BCRCudaScan, tune) by -cuts n,axis,rows,parts,way,columns,n,... (axis 0 to 5:
+  x and y of n x n, y and z of n^3, one line, x of n^3), for the first -cases 3 of d = 2, 4 and
+  2..6; -ahead 200: how far what comes to the cache early is ahead (BCRCudaScan)
 */
 #include <petscbcr.h>
 #include <petscdmda.h>
@@ -25,22 +28,22 @@
 
 typedef struct {
   BCRTriDevice device;
-  BCRCudaScan  scan; /* float fields: without the rest of the library, which has those of PetscReal */
-  void        *work;
-  PetscBool    single;
-  BCRStream    stream;
-  void        *f, *u;
-  size_t       bytes;
-  ptrdiff_t    n, batch, inner;
-  double      *general; /* coefficients, and scratch */
-  int          global;
+  BCRCudaScan scan; /* float fields: without the rest of the library, which has those of PetscReal */
+  void *work;
+  PetscBool single;
+  BCRStream stream;
+  void *f, *u;
+  size_t bytes;
+  ptrdiff_t n, batch, inner;
+  double *general; /* coefficients, and scratch */
+  int global;
   #if defined(PETSCBCR_HAVE_CUSPARSE)
   cusparseHandle_t handle;
-  void            *dl, *d, *du, *buffer;
+  void *dl, *d, *du, *buffer;
   #endif
 } Run;
 
-static PetscInt  reps = 21, batch = 1;
+static PetscInt reps = 21, batch = 1;
 static PetscBool single = PETSC_FALSE, peers = PETSC_TRUE;
 
 static int run_solve(void *context)
@@ -53,10 +56,11 @@ static int run_solve(void *context)
 
 static int run_general(void *context)
 {
-  Run         *r = (Run *)context;
+  Run *r = (Run *)context;
   const size_t N = r->bytes / sizeof(double);
 
-  return GeneralCR(r->stream, r->inner, r->n, r->batch / r->inner, r->general, r->general + N, r->general + 2 * N, r->general + 3 * N, (const double *)r->f, (double *)r->u, r->global);
+  return GeneralCR(r->stream, r->inner, r->n, r->batch / r->inner, r->general, r->general + N, r->general + 2 * N,
+                   r->general + 3 * N, (const double *)r->f, (double *)r->u, r->global);
 }
 
 static int run_copy(void *context)
@@ -71,42 +75,59 @@ static int run_strided(void *context)
 {
   Run *r = (Run *)context;
 
-  if (r->single) return cusparseSgtsv2StridedBatch(r->handle, (int)r->n, (float *)r->dl, (float *)r->d, (float *)r->du, (float *)r->u, (int)r->batch, (int)r->n, r->buffer) ? 998 : 0;
-  return cusparseDgtsv2StridedBatch(r->handle, (int)r->n, (double *)r->dl, (double *)r->d, (double *)r->du, (double *)r->u, (int)r->batch, (int)r->n, r->buffer) ? 998 : 0;
+  if (r->single)
+    return cusparseSgtsv2StridedBatch(r->handle, (int)r->n, (float *)r->dl, (float *)r->d, (float *)r->du,
+                                      (float *)r->u, (int)r->batch, (int)r->n, r->buffer)
+             ? 998
+             : 0;
+  return cusparseDgtsv2StridedBatch(r->handle, (int)r->n, (double *)r->dl, (double *)r->d, (double *)r->du,
+                                    (double *)r->u, (int)r->batch, (int)r->n, r->buffer)
+           ? 998
+           : 0;
 }
 
 static int run_interleaved(void *context)
 {
   Run *r = (Run *)context;
 
-  if (r->single) return cusparseSgtsvInterleavedBatch(r->handle, 0, (int)r->n, (float *)r->dl, (float *)r->d, (float *)r->du, (float *)r->u, (int)r->batch, r->buffer) ? 998 : 0;
-  return cusparseDgtsvInterleavedBatch(r->handle, 0, (int)r->n, (double *)r->dl, (double *)r->d, (double *)r->du, (double *)r->u, (int)r->batch, r->buffer) ? 998 : 0;
+  if (r->single)
+    return cusparseSgtsvInterleavedBatch(r->handle, 0, (int)r->n, (float *)r->dl, (float *)r->d, (float *)r->du,
+                                         (float *)r->u, (int)r->batch, r->buffer)
+             ? 998
+             : 0;
+  return cusparseDgtsvInterleavedBatch(r->handle, 0, (int)r->n, (double *)r->dl, (double *)r->d, (double *)r->du,
+                                       (double *)r->u, (int)r->batch, r->buffer)
+           ? 998
+           : 0;
 }
   #endif
 
 /* max|f - A u| / (||A|| max|u| + max|f|) over line `line` of the array */
 static PetscErrorCode BackwardError(Run *r, const BCRTriSpec *s, PetscInt line, double *error)
 {
-  const size_t   size = r->single ? sizeof(float) : sizeof(double);
-  const PetscInt n    = s->n;
-  double        *v[2], nr = 0, nu = 0, nf = 0, na = 0, row[3];
-  char          *line_;
+  const size_t size = r->single ? sizeof(float) : sizeof(double);
+  const PetscInt n = s->n;
+  double *v[2], nr = 0, nu = 0, nf = 0, na = 0, row[3];
+  char *line_;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMalloc3(n, &v[0], n, &v[1], (size_t)n * size, &line_));
   for (int k = 0; k < 2; k++) {
-    const char *from = (const char *)(k ? r->u : r->f) + size * (size_t)(line % s->inner + s->inner * n * (line / s->inner));
+    const char *from =
+      (const char *)(k ? r->u : r->f) + size * (size_t)(line % s->inner + s->inner * n * (line / s->inner));
 
     if (s->inner == 1) PetscCallBCRCuda(BCRCudaGet(line_, from, (size_t)n * size, r->stream));
     else
-      for (PetscInt j = 0; j < n; j++) PetscCallBCRCuda(BCRCudaGet(line_ + size * j, from + size * (size_t)(s->inner * j), size, r->stream));
+      for (PetscInt j = 0; j < n; j++)
+        PetscCallBCRCuda(BCRCudaGet(line_ + size * j, from + size * (size_t)(s->inner * j), size, r->stream));
     for (PetscInt j = 0; j < n; j++) v[k][j] = r->single ? (double)((float *)line_)[j] : ((double *)line_)[j];
   }
   for (PetscInt j = 0; j < n; j++) {
     long double x = v[0][j];
 
     BCRTriGetRow(s, s->perline ? line : 0, j, row);
-    x -= (long double)row[0] * v[1][j ? j - 1 : n - 1] + (long double)row[1] * v[1][j] + (long double)row[2] * v[1][j < n - 1 ? j + 1 : 0];
+    x -= (long double)row[0] * v[1][j ? j - 1 : n - 1] + (long double)row[1] * v[1][j] +
+         (long double)row[2] * v[1][j < n - 1 ? j + 1 : 0];
     TestLargest(&nr, fabs((double)x));
     nf = PetscMax(nf, fabs(v[0][j]));
     nu = PetscMax(nu, fabs(v[1][j]));
@@ -118,23 +139,25 @@ static PetscErrorCode BackwardError(Run *r, const BCRTriSpec *s, PetscInt line, 
 }
 
 typedef struct {
-  const char     *name, *axis;
-  int             dim;
-  PetscInt        inner, n, outer;
-  double          d;       /* diagonal, couplings are -1; below 2: each line has one of its own, from 2 to 6 */
-  int             general; /* coefficients in arrays; 2, 3: by general cyclic reduction in shared, global memory */
-  BCRTriMethod    method;
-  PetscInt        variant, parts;
-  int             memory;
+  const char *name, *axis;
+  int dim;
+  PetscInt inner, n, outer;
+  double d;    /* diagonal, couplings are -1; below 2: each line has one of its own, from 2 to 6 */
+  int general; /* coefficients in arrays; 2, 3: by general cyclic reduction in shared, global memory */
+  BCRTriMethod method;
+  PetscInt variant, parts;
+  int memory;
   BCRTriPrecision precision;
-  const char     *label;
-  int             tune[5];
+  const char *label;
+  int tune[5];
 } Case;
 
-static PetscErrorCode Row(const Case *c, const char *solver, const char *precision, double time, double copy, double setup, double error, const char *what)
+static PetscErrorCode Row(const Case *c, const char *solver, const char *precision, double time, double copy,
+                          double setup, double error, const char *what)
 {
   PetscFunctionBeginUser;
-  printf("cuda_lines,%s,%dx%dx%d,%d,%s,%s,%s,1,%.5f,%.5f,%.3f,", c->name, (int)c->inner, (int)c->n, (int)c->outer, (int)c->n, c->axis, precision, solver, time, copy, time / copy);
+  printf("cuda_lines,%s,%dx%dx%d,%d,%s,%s,%s,1,%.5f,%.5f,%.3f,", c->name, (int)c->inner, (int)c->n, (int)c->outer,
+         (int)c->n, c->axis, precision, solver, time, copy, time / copy);
   if (setup >= 0) printf("%.3f", setup);
   printf(",");
   if (error >= 0) printf("%.2g", error);
@@ -146,32 +169,32 @@ static PetscErrorCode Row(const Case *c, const char *solver, const char *precisi
 static PetscErrorCode Solve(const Case *c)
 {
   static const char *const names[] = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
-  const size_t             N = (size_t)c->inner * c->n * c->outer, size = single ? sizeof(float) : sizeof(double);
-  const PetscInt           lines = c->inner * c->outer;
-  Run                      r;
-  BCRTriSpec               s;
-  BCRTriOptions            o;
-  BCRTriRows              *rows;
-  PetscReal               *low = NULL, *diag = NULL, *up = NULL;
-  BCRTriInfo               info;
-  PetscLogDouble           t0, t1;
-  double                   copy, time, error = 0;
-  char                     solver[64];
+  const size_t N = (size_t)c->inner * c->n * c->outer, size = single ? sizeof(float) : sizeof(double);
+  const PetscInt lines = c->inner * c->outer;
+  Run r;
+  BCRTriSpec s;
+  BCRTriOptions o;
+  BCRTriRows *rows;
+  PetscReal *low = NULL, *diag = NULL, *up = NULL;
+  BCRTriInfo info;
+  PetscLogDouble t0, t1;
+  double copy, time, error = 0;
+  char solver[64];
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(PetscMemzero(&s, sizeof(s)));
   PetscCall(PetscMemzero(&o, sizeof(o)));
   r.single = single;
-  r.bytes  = N * size;
-  r.n      = c->n;
-  r.batch  = lines;
-  r.inner  = c->inner;
+  r.bytes = N * size;
+  r.n = c->n;
+  r.batch = lines;
+  r.inner = c->inner;
   PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &r.u));
   PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &r.f));
   if (single) {
-    double         *g;
-    const int       n[3]  = {(int)c->n, (int)lines, 1};
+    double *g;
+    const int n[3] = {(int)c->n, (int)lines, 1};
     const ptrdiff_t st[3] = {1, c->n, (ptrdiff_t)N};
 
     PetscCallBCRCuda(BCRCudaMalloc(N * sizeof(double), &g));
@@ -180,15 +203,15 @@ static PetscErrorCode Solve(const Case *c)
     PetscCallBCRCuda(BCRCudaSynchronize(r.stream));
     PetscCallBCRCuda(BCRCudaFree(g));
   } else PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, 1, (double *)r.f));
-  s.inner   = c->inner;
-  s.n       = c->n;
-  s.outer   = c->outer;
-  s.rep     = 1;
+  s.inner = c->inner;
+  s.n = c->n;
+  s.outer = c->outer;
+  s.rep = 1;
   s.perline = c->d < 2 && c->general < 2 ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscCalloc1(s.perline ? lines : 1, &rows));
   for (PetscInt l = 0; l < (s.perline ? lines : 1); l++) {
     rows[l].row[0] = rows[l].row[2] = -1;
-    rows[l].row[1]                  = (PetscReal)(s.perline ? 4 - 2 * cos(M_PI * (l + 1) / (lines + 1)) : c->d);
+    rows[l].row[1] = (PetscReal)(s.perline ? 4 - 2 * cos(M_PI * (l + 1) / (lines + 1)) : c->d);
   }
   s.rows = rows;
   if (c->general) {
@@ -196,45 +219,45 @@ static PetscErrorCode Solve(const Case *c)
 
     PetscCall(PetscMalloc3(entries, &low, entries, &diag, entries, &up));
     for (size_t i = 0; i < entries; i++) {
-      low[i]  = (PetscReal)(-1 + 0.3 * sin((double)i));
-      up[i]   = (PetscReal)(-1 + 0.3 * cos(2. * (double)i));
+      low[i] = (PetscReal)(-1 + 0.3 * sin((double)i));
+      up[i] = (PetscReal)(-1 + 0.3 * cos(2. * (double)i));
       diag[i] = (PetscReal)3;
     }
     s.rows = NULL;
-    s.low  = low;
+    s.low = low;
     s.diag = diag;
-    s.up   = up;
+    s.up = up;
   }
-  o.method    = c->method;
-  o.variant   = c->variant;
-  o.parts     = c->parts;
-  o.memory    = c->memory;
+  o.method = c->method;
+  o.variant = c->variant;
+  o.parts = c->parts;
+  o.memory = c->memory;
   o.precision = c->precision;
   BCRTriDeviceTune(c->tune);
   PetscCall(PetscTime(&t0));
   if (single) {
     BCRTriScanLine *L;
-    const PetscInt  sets = s.perline ? lines : 1;
-    double         *abc, *G, *tab, decay = 0;
-    void           *dev;
+    const PetscInt sets = s.perline ? lines : 1;
+    double *abc, *G, *tab, decay = 0;
+    void *dev;
 
-    r.scan.sets    = sets;
+    r.scan.sets = sets;
     r.scan.perline = s.perline ? 1 : 0;
     r.scan.h = r.scan.t = 1;
     PetscCall(PetscMalloc4(sets, &L, 3 * sets, &abc, 8 * sets, &G, BCRCudaScanTableSize(&r.scan), &tab));
     PetscCall(PetscArrayzero(tab, BCRCudaScanTableSize(&r.scan)));
     for (PetscInt l = 0; l < sets; l++) {
       PetscCall(BCRTriScanSetLine(&s, 1, l, 1, 1, &L[l]));
-      abc[l]            = L[l].alpha;
-      abc[sets + l]     = L[l].beta;
+      abc[l] = L[l].alpha;
+      abc[sets + l] = L[l].beta;
       abc[2 * sets + l] = L[l].gamma;
       for (int e = 0; e < 8; e++) G[e * sets + l] = L[l].G[e];
       decay = PetscMax(decay, BCRTriScanDecay(L[l].alpha, 1));
     }
     r.scan.inner = c->inner;
-    r.scan.n     = c->n;
+    r.scan.n = c->n;
     r.scan.outer = c->outer;
-    r.scan.rep   = 1;
+    r.scan.rep = 1;
     r.scan.reach = (ptrdiff_t)PetscMin((double)c->n, decay + 1);
     for (int i = 0; i < 5; i++) r.scan.tune[i] = c->tune[i];
     BCRCudaScanTables(&r.scan, 1, 0, abc, G, tab);
@@ -253,8 +276,8 @@ static PetscErrorCode Solve(const Case *c)
     for (size_t i = 0; i < N; i++) {
       const size_t j = i / (size_t)c->inner % (size_t)c->n;
 
-      h[i]         = low[j];
-      h[N + i]     = diag[j];
+      h[i] = low[j];
+      h[N + i] = diag[j];
       h[2 * N + i] = up[j];
     }
     PetscCallBCRCuda(BCRCudaMalloc(6 * r.bytes, (void **)&r.general));
@@ -262,7 +285,9 @@ static PetscErrorCode Solve(const Case *c)
     PetscCall(PetscFree(h));
     r.global = c->general == 3;
     PetscCall(PetscMemzero(&info, sizeof(info)));
-    PetscCall(PetscSNPrintf(info.what, sizeof(info.what), "general cyclic reduction in %s memory, coefficients in arrays", r.global ? "global" : "shared"));
+    PetscCall(PetscSNPrintf(info.what, sizeof(info.what),
+                            "general cyclic reduction in %s memory, coefficients in arrays",
+                            r.global ? "global" : "shared"));
   } else {
     PetscCall(BCRTriDeviceCreate(&s, &o, &r.device));
     PetscCall(BCRTriDeviceGetInfo(r.device, &info));
@@ -272,10 +297,13 @@ static PetscErrorCode Solve(const Case *c)
   PetscCall(BenchDeviceBatches(r.stream, r.general ? run_general : run_solve, &r, 2, reps, batch, &time));
   PetscCall(BackwardError(&r, &s, 0, &error));
   PetscCall(BackwardError(&r, &s, lines / 2, &error));
-  if (c->tune[0] || c->tune[1] || c->tune[2] || c->tune[3]) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s %d.%d.%d.%d", names[info.method], c->tune[0], c->tune[1], c->tune[2], c->tune[3]));
+  if (c->tune[0] || c->tune[1] || c->tune[2] || c->tune[3])
+    PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s %d.%d.%d.%d", names[info.method], c->tune[0], c->tune[1],
+                            c->tune[2], c->tune[3]));
   else if (c->label) PetscCall(PetscStrncpy(solver, c->label, sizeof(solver)));
   else PetscCall(PetscStrncpy(solver, names[info.method], sizeof(solver)));
-  PetscCall(Row(c, solver, single || c->precision == BCR_TRI_SINGLE ? "single" : "double", time, copy, 1e3 * (t1 - t0), error, info.what));
+  PetscCall(Row(c, solver, single || c->precision == BCR_TRI_SINGLE ? "single" : "double", time, copy, 1e3 * (t1 - t0),
+                error, info.what));
   if (single) {
     PetscCallBCRCuda(BCRCudaFree((void *)r.scan.tab));
     PetscCallBCRCuda(BCRCudaFree(r.work));
@@ -283,15 +311,16 @@ static PetscErrorCode Solve(const Case *c)
   PetscCallBCRCuda(BCRCudaFree(r.general));
   PetscCall(BCRTriDeviceDestroy(&r.device));
   #if defined(PETSCBCR_HAVE_CUSPARSE)
-  if (peers && !c->label && lines > 1 && N <= 40000000) { /* interleaved: lines along y or z of the array as one plane */
+  /* interleaved: lines along y or z of the array as one plane */
+  if (peers && !c->label && lines > 1 && N <= 40000000) {
     const PetscBool along = c->inner == 1 ? PETSC_TRUE : PETSC_FALSE;
-    size_t          bytes;
-    int             e;
+    size_t bytes;
+    int e;
 
     if (along || c->outer == 1) {
       double *h;
-      float  *hf;
-      void  **to[3] = {&r.dl, &r.d, &r.du};
+      float *hf;
+      void **to[3] = {&r.dl, &r.d, &r.du};
 
       PetscCheck(!cusparseCreate(&r.handle), PETSC_COMM_SELF, PETSC_ERR_LIB, "cusparseCreate");
       PetscCall(PetscMalloc2(N, &h, N, &hf));
@@ -307,16 +336,23 @@ static PetscErrorCode Solve(const Case *c)
       }
       PetscCall(PetscFree2(h, hf));
       if (single)
-        e = along ? cusparseSgtsv2StridedBatch_bufferSizeExt(r.handle, (int)r.n, (float *)r.dl, (float *)r.d, (float *)r.du, (float *)r.u, (int)r.batch, (int)r.n, &bytes)
-                  : cusparseSgtsvInterleavedBatch_bufferSizeExt(r.handle, 0, (int)r.n, (float *)r.dl, (float *)r.d, (float *)r.du, (float *)r.u, (int)r.batch, &bytes);
+        e = along
+              ? cusparseSgtsv2StridedBatch_bufferSizeExt(r.handle, (int)r.n, (float *)r.dl, (float *)r.d, (float *)r.du,
+                                                         (float *)r.u, (int)r.batch, (int)r.n, &bytes)
+              : cusparseSgtsvInterleavedBatch_bufferSizeExt(r.handle, 0, (int)r.n, (float *)r.dl, (float *)r.d,
+                                                            (float *)r.du, (float *)r.u, (int)r.batch, &bytes);
       else
-        e = along ? cusparseDgtsv2StridedBatch_bufferSizeExt(r.handle, (int)r.n, (double *)r.dl, (double *)r.d, (double *)r.du, (double *)r.u, (int)r.batch, (int)r.n, &bytes)
-                  : cusparseDgtsvInterleavedBatch_bufferSizeExt(r.handle, 0, (int)r.n, (double *)r.dl, (double *)r.d, (double *)r.du, (double *)r.u, (int)r.batch, &bytes);
+        e = along
+              ? cusparseDgtsv2StridedBatch_bufferSizeExt(r.handle, (int)r.n, (double *)r.dl, (double *)r.d,
+                                                         (double *)r.du, (double *)r.u, (int)r.batch, (int)r.n, &bytes)
+              : cusparseDgtsvInterleavedBatch_bufferSizeExt(r.handle, 0, (int)r.n, (double *)r.dl, (double *)r.d,
+                                                            (double *)r.du, (double *)r.u, (int)r.batch, &bytes);
       PetscCheck(!e, PETSC_COMM_SELF, PETSC_ERR_LIB, "cuSPARSE error %d", e);
       PetscCallBCRCuda(BCRCudaMalloc(bytes, &r.buffer));
       PetscCallBCRCuda(BCRCudaCopy(r.u, r.f, r.bytes, r.stream));
       PetscCall(BenchDeviceMedian(r.stream, along ? run_strided : run_interleaved, &r, 2, 5, &time));
-      PetscCall(Row(c, along ? "cusparse_gtsv2StridedBatch" : "cusparse_gtsvInterleavedBatch", single ? "single" : "double", time, copy, -1, -1, "coefficients in arrays"));
+      PetscCall(Row(c, along ? "cusparse_gtsv2StridedBatch" : "cusparse_gtsvInterleavedBatch",
+                    single ? "single" : "double", time, copy, -1, -1, "coefficients in arrays"));
       for (int k = 0; k < 3; k++) PetscCallBCRCuda(BCRCudaFree(*to[k]));
       PetscCallBCRCuda(BCRCudaFree(r.buffer));
       cusparseDestroy(r.handle);
@@ -332,10 +368,10 @@ static PetscErrorCode Solve(const Case *c)
 
 /* What PETSc's objects add to the kernels, on the same vectors */
 typedef struct {
-  KSP           ksp;
-  PC            pc;
+  KSP ksp;
+  PC pc;
   PetscBCRLines lines;
-  Vec           f, u;
+  Vec f, u;
 } Objects;
 
 static int run_ksp(void *c)
@@ -355,37 +391,38 @@ static int run_lines(void *c)
 
 static PetscErrorCode Petsc(PetscInt n, PetscInt axis)
 {
-  const PetscReal    row[3] = {-1, 4, -1};
+  const PetscReal row[3] = {-1, 4, -1};
   const PetscScalar *f;
-  PetscScalar       *u;
-  BCRTriRows         rows = {
-            .row = {-1, 4, -1}
+  PetscScalar *u;
+  BCRTriRows rows = {
+    .row = {-1, 4, -1}
   };
-  Case               c;
-  Run                r;
-  Objects            o;
-  BCRTriSpec         s;
-  BCRTriOptions      options;
+  Case c;
+  Run r;
+  Objects o;
+  BCRTriSpec s;
+  BCRTriOptions options;
   PetscDeviceContext context;
-  PetscMemType       mem;
-  void              *handle = NULL;
-  DM                 da;
-  Mat                A;
-  double             copy, kernel, time;
+  PetscMemType mem;
+  void *handle = NULL;
+  DM da;
+  Mat A;
+  double copy, kernel, time;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&c, sizeof(c)));
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(PetscMemzero(&s, sizeof(s)));
   PetscCall(PetscMemzero(&options, sizeof(options)));
-  c.name  = "petsc";
-  c.axis  = axis ? "y" : "x";
+  c.name = "petsc";
+  c.axis = axis ? "y" : "x";
   c.inner = s.inner = axis ? n : 1;
   c.outer = s.outer = axis ? 1 : n;
   c.n = s.n = n;
-  s.rep     = 1;
-  s.rows    = &rows;
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+  s.rep = 1;
+  s.rows = &rows;
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL,
+                         NULL, &da));
   PetscCall(DMSetVecType(da, VECCUDA));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateGlobalVector(da, &o.f));
@@ -395,7 +432,7 @@ static PetscErrorCode Petsc(PetscInt n, PetscInt axis)
   PetscCall(PetscDeviceContextGetCurrentContext(&context));
   PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
   r.stream = options.stream = handle ? *(BCRStream *)handle : NULL;
-  r.bytes                   = (size_t)n * (size_t)n * sizeof(PetscScalar);
+  r.bytes = (size_t)n * (size_t)n * sizeof(PetscScalar);
   PetscCall(VecGetArrayReadAndMemType(o.f, &f, &mem));
   PetscCheck(PetscMemTypeCUDA(mem), PETSC_COMM_SELF, PETSC_ERR_SUP, "The vectors are not on the device");
   PetscCall(VecGetArrayWriteAndMemType(o.u, &u, &mem));
@@ -415,10 +452,10 @@ static PetscErrorCode Petsc(PetscInt n, PetscInt axis)
     PetscCall(DMCreateMatrix(da, &A));
     for (PetscInt j = 0; j < n; j++)
       for (PetscInt i = 0; i < n; i++) {
-        const MatStencil  at   = {.i = i, .j = j};
+        const MatStencil at = {.i = i, .j = j};
         const PetscScalar v[5] = {4, -1, -1, -1, -1};
-        MatStencil        col[5];
-        PetscInt          k = 0;
+        MatStencil col[5];
+        PetscInt k = 0;
 
         col[k++] = at;
         for (int d = 0; d < 2; d++)
@@ -426,7 +463,7 @@ static PetscErrorCode Petsc(PetscInt n, PetscInt axis)
             const PetscInt x = (d ? j : i) + e;
 
             if (x < 0 || x >= n) continue;
-            col[k]                       = at;
+            col[k] = at;
             *(d ? &col[k].j : &col[k].i) = x;
             k++;
           }
@@ -458,12 +495,12 @@ static PetscErrorCode Petsc(PetscInt n, PetscInt axis)
 
 int main(int argc, char **argv)
 {
-  char      suites[256] = "lines,long,three", name[64];
+  char suites[256] = "lines,long,three", name[64];
   PetscBool has;
-  char     *at;
-  PetscInt  most = 268435456, mostn = 16384;
-  int       major, minor, sms, shared;
-  Case      c;
+  char *at;
+  PetscInt most = 268435456, mostn = 16384;
+  int major, minor, sms, shared;
+  Case c;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Lines on one CUDA device"));
@@ -478,7 +515,8 @@ int main(int argc, char **argv)
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &shared));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-no_header", &has));
   if (!has) {
-    printf("# %s, sm_%d%d, PETSc %d.%d.%d, medians of %d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR, (int)reps);
+    printf("# %s, sm_%d%d, PETSc %d.%d.%d, medians of %d\n", name, major, minor, PETSC_VERSION_MAJOR,
+           PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR, (int)reps);
     printf("program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,plan\n");
   }
   PetscCall(PetscStrstr(suites, "lines", &at));
@@ -487,12 +525,12 @@ int main(int argc, char **argv)
       for (int y = 0; y < 2; y++)
         for (int k = 0; k < 3; k++) {
           PetscCall(PetscMemzero(&c, sizeof(c)));
-          c.name   = k == 0 ? "d=2" : (k == 1 ? "d=4" : "d=2..6");
-          c.d      = k == 0 ? 2 : (k == 1 ? 4 : 0);
-          c.axis   = y ? "y" : "x";
-          c.inner  = y ? n : 1;
-          c.outer  = y ? 1 : n;
-          c.n      = n;
+          c.name = k == 0 ? "d=2" : (k == 1 ? "d=4" : "d=2..6");
+          c.d = k == 0 ? 2 : (k == 1 ? 4 : 0);
+          c.axis = y ? "y" : "x";
+          c.inner = y ? n : 1;
+          c.outer = y ? 1 : n;
+          c.n = n;
           c.method = BCR_TRI_SCAN;
           if (k) c.label = "scan";
           PetscCall(Solve(&c));
@@ -502,12 +540,12 @@ int main(int argc, char **argv)
     for (PetscInt n = 1048576; n <= most; n = n < most ? 16 * n : n + 1)
       for (int k = 0; k < 2; k++) {
         PetscCall(PetscMemzero(&c, sizeof(c)));
-        c.name   = k == 0 ? "line_d=2" : "line_d=4";
-        c.d      = k == 0 ? 2 : 4;
-        c.axis   = "x";
-        c.inner  = 1;
-        c.outer  = 1;
-        c.n      = n;
+        c.name = k == 0 ? "line_d=2" : "line_d=4";
+        c.d = k == 0 ? 2 : 4;
+        c.axis = "x";
+        c.inner = 1;
+        c.outer = 1;
+        c.n = n;
         c.method = BCR_TRI_SCAN;
         PetscCall(Solve(&c));
       }
@@ -517,12 +555,12 @@ int main(int argc, char **argv)
       for (int a = 0; a < 3; a++)
         for (int k = 0; k < 2; k++) {
           PetscCall(PetscMemzero(&c, sizeof(c)));
-          c.name   = k == 0 ? "d=2" : "d=4";
-          c.d      = k == 0 ? 2 : 4;
-          c.axis   = a == 0 ? "x" : (a == 1 ? "y" : "z");
-          c.inner  = a == 0 ? 1 : (a == 1 ? n : n * n);
-          c.outer  = a == 0 ? n * n : (a == 1 ? n : 1);
-          c.n      = n;
+          c.name = k == 0 ? "d=2" : "d=4";
+          c.d = k == 0 ? 2 : 4;
+          c.axis = a == 0 ? "x" : (a == 1 ? "y" : "z");
+          c.inner = a == 0 ? 1 : (a == 1 ? n : n * n);
+          c.outer = a == 0 ? n * n : (a == 1 ? n : 1);
+          c.n = n;
           c.method = BCR_TRI_SCAN;
           if (k) c.label = "scan";
           PetscCall(Solve(&c));
@@ -531,15 +569,16 @@ int main(int argc, char **argv)
   if (at)
     for (PetscInt n = 1024; n <= PetscMin(mostn, 8192); n *= 2)
       for (PetscInt axis = 0; axis < 2; axis++) PetscCall(Petsc(n, axis));
-  PetscCall(PetscStrstr(suites, "methods", &at)); /* paper 002, chapter 2: near-Toeplitz against general lines, shared against global memory */
+  /* paper 002, chapter 2: near-Toeplitz against general lines, shared against global memory */
+  PetscCall(PetscStrstr(suites, "methods", &at));
   if (at)
     for (PetscInt n = 512; n <= 4096; n *= 2)
       for (int y = 0; y < 2; y++)
         for (int k = 0; k < 10; k++) {
           static const struct {
-            const char  *label;
+            const char *label;
             BCRTriMethod method;
-            int          memory, variant, general;
+            int memory, variant, general;
           } M[] = {
             {"scan",                               BCR_TRI_SCAN,    0, 0, 0},
             {"cr shared",                          BCR_TRI_CR,      1, 0, 0},
@@ -554,27 +593,28 @@ int main(int argc, char **argv)
           };
 
           PetscCall(PetscMemzero(&c, sizeof(c)));
-          c.name    = M[k].general ? "general" : "d=4";
-          c.d       = M[k].general ? 0 : 4;
-          c.axis    = y ? "y" : "x";
-          c.inner   = y ? n : 1;
-          c.outer   = y ? 1 : n;
-          c.n       = n;
-          c.method  = M[k].method;
-          c.memory  = M[k].memory;
+          c.name = M[k].general ? "general" : "d=4";
+          c.d = M[k].general ? 0 : 4;
+          c.axis = y ? "y" : "x";
+          c.inner = y ? n : 1;
+          c.outer = y ? 1 : n;
+          c.n = n;
+          c.method = M[k].method;
+          c.memory = M[k].memory;
           c.variant = M[k].variant;
           c.general = M[k].general;
-          c.label   = M[k].label;
+          c.label = M[k].label;
           PetscCall(Solve(&c));
         }
-  PetscCall(PetscStrstr(suites, "variants", &at)); /* paper 004: one line, its variants against the length and the sequential form */
+  /* paper 004: one line, its variants against the length and the sequential form */
+  PetscCall(PetscStrstr(suites, "variants", &at));
   if (at)
     for (PetscInt n = 16384; n <= 4194304; n *= 4)
       for (int k = 0; k < 6; k++) {
         static const struct {
-          const char     *label;
-          BCRTriMethod    method;
-          PetscInt        variant;
+          const char *label;
+          BCRTriMethod method;
+          PetscInt variant;
           BCRTriPrecision precision;
         } M[] = {
           {"dc A1D",  BCR_TRI_DC,      1, BCR_TRI_DOUBLE},
@@ -587,17 +627,17 @@ int main(int argc, char **argv)
 
         if (k == 0 && n > 1100000) continue; /* a thread takes its time */
         PetscCall(PetscMemzero(&c, sizeof(c)));
-        c.name      = "line_d=2.05";
-        c.d         = 2.05;
-        c.axis      = "x";
-        c.inner     = 1;
-        c.outer     = 1;
-        c.n         = n;
-        c.method    = M[k].method;
-        c.variant   = M[k].variant;
+        c.name = "line_d=2.05";
+        c.d = 2.05;
+        c.axis = "x";
+        c.inner = 1;
+        c.outer = 1;
+        c.n = n;
+        c.method = M[k].method;
+        c.variant = M[k].variant;
         c.precision = M[k].precision;
-        c.label     = M[k].label;
-        most        = reps;
+        c.label = M[k].label;
+        most = reps;
         if (k == 0 && n > 100000) reps = PetscMin(reps, 3);
         PetscCall(Solve(&c));
         reps = most;
@@ -611,18 +651,19 @@ int main(int argc, char **argv)
     PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-cuts", T, &entries, &has));
     for (PetscInt i = 0; has && i + 6 <= entries; i += 6)
       for (int k = 0; k < cases; k++) {
-        const PetscInt n = T[i], axis = T[i + 1]; /* 0: x, 1: y of n x n, 2: y of n^3, 3: z of n^3, 4: one line, 5: x of n^3 */
+        /* 0: x, 1: y of n x n, 2: y of n^3, 3: z of n^3, 4: one line, 5: x of n^3 */
+        const PetscInt n = T[i], axis = T[i + 1];
 
         if (axis == 4 && k == 2) continue;
         PetscCall(PetscMemzero(&c, sizeof(c)));
-        c.name   = k == 0 ? "d=2" : (k == 1 ? "d=4" : "d=2..6");
-        c.d      = k == 0 ? 2 : (k == 1 ? 4 : 0);
-        c.axis   = axis == 0 || axis > 3 ? "x" : (axis < 3 ? "y" : "z");
-        c.inner  = axis == 1 || axis == 2 ? n : (axis == 3 ? n * n : 1);
-        c.outer  = axis == 0 || axis == 2 ? n : (axis == 5 ? n * n : 1);
-        c.n      = n;
+        c.name = k == 0 ? "d=2" : (k == 1 ? "d=4" : "d=2..6");
+        c.d = k == 0 ? 2 : (k == 1 ? 4 : 0);
+        c.axis = axis == 0 || axis > 3 ? "x" : (axis < 3 ? "y" : "z");
+        c.inner = axis == 1 || axis == 2 ? n : (axis == 3 ? n * n : 1);
+        c.outer = axis == 0 || axis == 2 ? n : (axis == 5 ? n * n : 1);
+        c.n = n;
         c.method = BCR_TRI_SCAN;
-        c.label  = "scan";
+        c.label = "scan";
         for (int q = 0; q < 4; q++) c.tune[q] = (int)T[i + 2 + q];
         c.tune[4] = (int)ahead;
         PetscCall(Solve(&c));

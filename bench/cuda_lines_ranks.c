@@ -1,7 +1,9 @@
 /*
-  Lines across ranks with CUDA devices: a solve from device memory to device memory of so many rows of so many lines on each rank, along the axis that is cut (weak
-  scaling), median over batches that start together, the slowest rank. Beside it in the same run: a copy of the field, the solution of the rank's own rows
-  without the others, the exchange of a solve by itself, what is sent, the residual.
+  Lines across ranks with CUDA devices: a solve from device memory to device memory of so many rows
+  of so many lines on each rank, along the axis that is cut (weak scaling), median over batches that
+  start together, the slowest rank. Beside it in the same run: a copy of the field, the solution of
+  the rank's own rows without the others, the exchange of a solve by itself, what is sent, the
+  residual.
 
   mpiexec -n P cuda_lines_ranks [-rows 4096] [-lines 4096] [-transport auto,host] [-reps 21] [-batch 10] [-periodic]
   -periodic: every rank has neighbours on both sides, as most of many ranks have
@@ -16,17 +18,17 @@
   #include "src/tridiagonal/tridiagonal.h"
 
 static PetscMPIInt rank, size;
-static PetscInt    reps = 21, batch = 10;
-static PetscBool   periodic;
+static PetscInt reps = 21, batch = 10;
+static PetscBool periodic;
 
 typedef struct {
-  BCRTri       tri, own;
-  BCRStream    stream;
-  PetscReal   *f, *u;
-  size_t       bytes;
+  BCRTri tri, own;
+  BCRStream stream;
+  PetscReal *f, *u;
+  size_t bytes;
   BCRTransport transport;
-  BCRMessage   send[2], recv[2];
-  int          nmessage;
+  BCRMessage send[2], recv[2];
+  int nmessage;
 } Run;
 
 static PetscErrorCode Solve(void *context)
@@ -59,28 +61,34 @@ static PetscErrorCode Exchange(void *context)
 /* Largest |f - A u| / (|A| |u| + |f|); the rows beside this rank's from those that have them */
 static PetscErrorCode Residual(Run *r, const BCRTriSpec *s, double *residual)
 {
-  const PetscMPIInt before = rank || periodic ? (rank + size - 1) % size : MPI_PROC_NULL, after = rank + 1 < size || periodic ? (rank + 1) % size : MPI_PROC_NULL;
-  const PetscInt    lines = s->inner * s->outer;
-  PetscReal        *f, *u, *mine, *ghost;
-  double            all[3] = {0, 0, 0};
+  const PetscMPIInt before = rank || periodic ? (rank + size - 1) % size : MPI_PROC_NULL,
+                    after = rank + 1 < size || periodic ? (rank + 1) % size : MPI_PROC_NULL;
+  const PetscInt lines = s->inner * s->outer;
+  PetscReal *f, *u, *mine, *ghost;
+  double all[3] = {0, 0, 0};
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc4(r->bytes / sizeof(PetscReal), &f, r->bytes / sizeof(PetscReal), &u, 2 * lines, &mine, 2 * lines, &ghost));
+  PetscCall(PetscMalloc4(r->bytes / sizeof(PetscReal), &f, r->bytes / sizeof(PetscReal), &u, 2 * lines, &mine,
+                         2 * lines, &ghost));
   PetscCall(PetscArrayzero(ghost, 2 * lines));
   PetscCallBCRCuda(BCRCudaGet(f, r->f, r->bytes, r->stream));
   PetscCallBCRCuda(BCRCudaGet(u, r->u, r->bytes, r->stream));
   for (PetscInt l = 0; l < lines; l++) {
-    mine[l]         = u[l % s->inner + s->inner * s->n * (l / s->inner)];
+    mine[l] = u[l % s->inner + s->inner * s->n * (l / s->inner)];
     mine[lines + l] = u[l % s->inner + s->inner * (s->n - 1 + s->n * (l / s->inner))];
   }
-  PetscCallMPI(MPI_Sendrecv(mine, (PetscMPIInt)lines, MPIU_REAL, before, 1, ghost + lines, (PetscMPIInt)lines, MPIU_REAL, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
-  PetscCallMPI(MPI_Sendrecv(mine + lines, (PetscMPIInt)lines, MPIU_REAL, after, 2, ghost, (PetscMPIInt)lines, MPIU_REAL, before, 2, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(mine, (PetscMPIInt)lines, MPIU_REAL, before, 1, ghost + lines, (PetscMPIInt)lines,
+                            MPIU_REAL, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(mine + lines, (PetscMPIInt)lines, MPIU_REAL, after, 2, ghost, (PetscMPIInt)lines, MPIU_REAL,
+                            before, 2, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
   for (PetscInt o = 0; o < s->outer; o++)
     for (PetscInt j = 0; j < s->n; j++)
       for (PetscInt i = 0; i < s->inner; i++) {
-        const PetscInt   at = i + s->inner * (j + s->n * o), l = i + s->inner * o;
-        const PetscReal *row = j < s->nfirst ? s->rows->first[j] : (j >= s->n - s->nlast ? s->rows->last[j - (s->n - s->nlast)] : s->rows->row);
-        const double     low = j ? u[at - s->inner] : ghost[l], up = j < s->n - 1 ? u[at + s->inner] : ghost[lines + l];
+        const PetscInt at = i + s->inner * (j + s->n * o), l = i + s->inner * o;
+        const PetscReal *row = j < s->nfirst
+                                 ? s->rows->first[j]
+                                 : (j >= s->n - s->nlast ? s->rows->last[j - (s->n - s->nlast)] : s->rows->row);
+        const double low = j ? u[at - s->inner] : ghost[l], up = j < s->n - 1 ? u[at + s->inner] : ghost[lines + l];
 
         TestLargest(&all[0], fabs(f[at] - (row[0] * low + row[1] * u[at] + row[2] * up)));
         all[1] = PetscMax(all[1], fabs(u[at]));
@@ -95,16 +103,16 @@ static PetscErrorCode Residual(Run *r, const BCRTriSpec *s, double *residual)
 static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines, BCRTransportKind way)
 {
   static const char *const kinds[] = {"strong", "two", "pade"};
-  BCRTriRows               numbers;
-  BCRTriSpec               spec;
-  BCRTriOptions            options;
-  BCRTriInfo               info;
-  BCRTransportInfo         transport;
-  BCRDeviceArena           arena;
-  Run                      r;
-  PetscReal               *v;
-  double                  *room, t[4] = {0, 0, 0, 0}, setup, least, residual = 0;
-  uint64_t                 state = 88172645463325252ULL + 7 * (uint64_t)rank;
+  BCRTriRows numbers;
+  BCRTriSpec spec;
+  BCRTriOptions options;
+  BCRTriInfo info;
+  BCRTransportInfo transport;
+  BCRDeviceArena arena;
+  Run r;
+  PetscReal *v;
+  double *room, t[4] = {0, 0, 0, 0}, setup, least, residual = 0;
+  uint64_t state = 88172645463325252ULL + 7 * (uint64_t)rank;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&r, sizeof(r)));
@@ -113,24 +121,24 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
   PetscCall(PetscMemzero(&numbers, sizeof(numbers)));
   PetscCall(PetscMemzero(&options, sizeof(options)));
   PetscCall(PetscMemzero(&transport, sizeof(transport)));
-  spec.inner     = axis == 'x' ? 1 : lines;
-  spec.outer     = axis == 'x' ? lines : 1;
-  spec.n         = rows;
-  spec.rep       = 1;
-  spec.rows      = &numbers;
+  spec.inner = axis == 'x' ? 1 : lines;
+  spec.outer = axis == 'x' ? lines : 1;
+  spec.n = rows;
+  spec.rep = 1;
+  spec.rows = &numbers;
   numbers.row[0] = numbers.row[2] = kind == 2 ? (PetscReal)0.25 : -1;
-  numbers.row[1]                  = kind == 2 ? 1 : (kind == 1 ? 2 : 4);
+  numbers.row[1] = kind == 2 ? 1 : (kind == 1 ? 2 : 4);
   if (kind == 2 && !periodic) {
-    spec.nfirst         = rank == 0 ? 1 : 0;
-    spec.nlast          = rank == size - 1 ? 1 : 0;
+    spec.nfirst = rank == 0 ? 1 : 0;
+    spec.nlast = rank == size - 1 ? 1 : 0;
     numbers.first[0][1] = numbers.last[0][1] = 1;
     numbers.first[0][2] = numbers.last[0][0] = 2;
   }
-  options.isa    = -1;
+  options.isa = -1;
   options.device = PETSC_TRUE;
   PetscCallBCRCuda(BCRCudaStreamCreate(&r.stream));
   options.stream = r.stream;
-  r.bytes        = (size_t)rows * (size_t)lines * sizeof(PetscReal);
+  r.bytes = (size_t)rows * (size_t)lines * sizeof(PetscReal);
   PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "f", &r.f));
   PetscCall(BCRDeviceArenaGet(&arena, r.bytes, "u", &r.u));
   PetscCall(PetscMalloc1(rows * lines, &v));
@@ -142,14 +150,16 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
   }
   PetscCallBCRCuda(BCRCudaPut(r.f, v, r.bytes, r.stream));
   PetscCall(PetscFree(v));
-  if (size > 1) PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", way, way == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE, &r.transport));
+  if (size > 1)
+    PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", way,
+                                 way == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE, &r.transport));
   options.transport = r.transport;
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  setup         = BenchTime();
+  setup = BenchTime();
   spec.periodic = periodic;
   PetscCall(BCRTriCreate(PETSC_COMM_WORLD, &spec, &options, &r.tri));
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  setup         = BenchTime() - setup;
+  setup = BenchTime() - setup;
   spec.periodic = PETSC_FALSE;
   PetscCall(BCRTriCreate(PETSC_COMM_SELF, &spec, &options, &r.own));
   PetscCall(BCRTriGetInfo(r.tri, &info));
@@ -166,8 +176,8 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
       if (!periodic && (rank + side < 0 || rank + side >= size)) continue;
       r.send[r.nmessage].rank = r.recv[r.nmessage].rank = (rank + side + size) % size;
       r.send[r.nmessage].bytes = r.recv[r.nmessage].bytes = (size_t)lines * sizeof(double);
-      r.send[r.nmessage].p                                = room + 2 * lines * r.nmessage;
-      r.recv[r.nmessage].p                                = room + 2 * lines * r.nmessage + lines;
+      r.send[r.nmessage].p = room + 2 * lines * r.nmessage;
+      r.recv[r.nmessage].p = room + 2 * lines * r.nmessage + lines;
       r.nmessage++;
     }
     PetscCall(BenchRanksMedian(r.stream, Exchange, &r, reps, batch, &t[3], &least));
@@ -175,8 +185,11 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &transport.bytes_sent, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &transport.messages, 1, MPI_UNSIGNED_LONG, MPI_MAX, PETSC_COMM_WORLD));
   if (!rank) {
-    printf("%c,%s,%" PetscInt_FMT "x%" PetscInt_FMT ",%d,%s,%s,%.5f,%.5f,%.3f,%.5f,%.5f,%.3f,%zu,%zu,%.2e\n", axis, kinds[kind], lines, rows, (int)size, size > 1 ? BCRTransportName(transport.kind) : "-",
-           size == 1 ? "-" : (info.coupling == BCR_TRI_COUPLING_REDUCED ? "reduced" : "neighbour"), 1e3 * t[1], 1e3 * t[0], t[1] / t[0], 1e3 * t[2], 1e3 * t[3], 1e3 * setup, transport.bytes_sent, transport.messages, residual);
+    printf("%c,%s,%" PetscInt_FMT "x%" PetscInt_FMT ",%d,%s,%s,%.5f,%.5f,%.3f,%.5f,%.5f,%.3f,%zu,%zu,%.2e\n", axis,
+           kinds[kind], lines, rows, (int)size, size > 1 ? BCRTransportName(transport.kind) : "-",
+           size == 1 ? "-" : (info.coupling == BCR_TRI_COUPLING_REDUCED ? "reduced" : "neighbour"), 1e3 * t[1],
+           1e3 * t[0], t[1] / t[0], 1e3 * t[2], 1e3 * t[3], 1e3 * setup, transport.bytes_sent, transport.messages,
+           residual);
     (void)fflush(stdout);
   }
   PetscCall(BCRTriDestroy(&r.tri));
@@ -189,9 +202,9 @@ static PetscErrorCode OneCase(char axis, int kind, PetscInt rows, PetscInt lines
 
 int main(int argc, char **argv)
 {
-  PetscInt    rows = 4096, lines = 4096;
-  char        ways[64] = "auto";
-  const char *name[]   = {"auto", "mpi", "nccl", "host"};
+  PetscInt rows = 4096, lines = 4096;
+  char ways[64] = "auto";
+  const char *name[] = {"auto", "mpi", "nccl", "host"};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -206,11 +219,14 @@ int main(int argc, char **argv)
   PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
   if (!rank) {
     char device[64];
-    int  major, minor, sms, shared;
+    int major, minor, sms, shared;
 
     PetscCallBCRCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
-    printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT " solves; bytes, messages: of the rank that sends most\n", device, (int)size, reps, batch);
-    printf("axis,kind,lines_rows,ranks,transport,coupling,time_ms,copy_ms,ratio_to_copy,own_rows_ms,exchange_ms,setup_ms,bytes_sent,messages,residual\n");
+    printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT
+           " solves; bytes, messages: of the rank that sends most\n",
+           device, (int)size, reps, batch);
+    printf("axis,kind,lines_rows,ranks,transport,coupling,time_ms,copy_ms,ratio_to_copy,own_rows_ms,exchange_ms,setup_"
+           "ms,bytes_sent,messages,residual\n");
   }
   for (int kind = 0; kind < 3; kind += periodic ? 2 : 1) /* two: singular then */
     for (int a = 0; a < 2; a++)

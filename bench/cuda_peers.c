@@ -17,22 +17,22 @@ static char help[] = "Poisson on one CUDA device through PETSc, beside peers, al
   #include <petsctime.h>
   #include "cuda_bench.h"
 
-int  PeerCreate(int dim, int n, void **peer);
-int  PeerSolve(void *peer, const double *f, double *u);
+int PeerCreate(int dim, int n, void **peer);
+int PeerSolve(void *peer, const double *f, double *u);
 void PeerDestroy(void *peer);
 
-static PetscInt  reps = 9;
+static PetscInt reps = 9;
 static PetscReal rtol = 1e-8;
 
 typedef struct {
-  KSP             ksp;
-  PC              pc;
-  Vec             b, x;
-  BCRDeviceCore   core;
-  void           *peer;
-  double         *f, *u;
-  size_t          bytes;
-  BCRStream       stream;
+  KSP ksp;
+  PC pc;
+  Vec b, x;
+  BCRDeviceCore core;
+  void *peer;
+  double *f, *u;
+  size_t bytes;
+  BCRStream stream;
   BCRDeviceGraphs graphs;
 } Run;
 
@@ -63,10 +63,12 @@ static int run_peer(void *c)
   return PeerSolve(((Run *)c)->peer, ((Run *)c)->f, ((Run *)c)->u);
 }
 
-static PetscErrorCode Row(const char name[], PetscInt dim, PetscInt n, const char solver[], double time, double copy, double setup, double residual, PetscInt its, const char note[])
+static PetscErrorCode Row(const char name[], PetscInt dim, PetscInt n, const char solver[], double time, double copy,
+                          double setup, double residual, PetscInt its, const char note[])
 {
   PetscFunctionBeginUser;
-  printf("cuda_peers,%s,%dx%dx%d,%d,-,double,%s,1,%.4f,%.4f,%.2f,", name, (int)n, (int)n, dim == 3 ? (int)n : 1, (int)n, solver, time, copy, time / copy);
+  printf("cuda_peers,%s,%dx%dx%d,%d,-,double,%s,1,%.4f,%.4f,%.2f,", name, (int)n, (int)n, dim == 3 ? (int)n : 1, (int)n,
+         solver, time, copy, time / copy);
   if (setup >= 0) printf("%.2f,", setup);
   else printf(",");
   if (residual >= 0) printf("%.1e,", residual);
@@ -81,7 +83,7 @@ static PetscErrorCode Row(const char name[], PetscInt dim, PetscInt n, const cha
 static PetscErrorCode Stream(BCRStream *stream)
 {
   PetscDeviceContext context;
-  void              *handle = NULL;
+  void *handle = NULL;
 
   PetscFunctionBeginUser;
   PetscCall(PetscDeviceContextGetCurrentContext(&context));
@@ -93,9 +95,9 @@ static PetscErrorCode Stream(BCRStream *stream)
 static PetscErrorCode Arrays(Run *r)
 {
   const PetscScalar *f;
-  PetscScalar       *u;
-  PetscMemType       mem;
-  PetscInt           n;
+  PetscScalar *u;
+  PetscMemType mem;
+  PetscInt n;
 
   PetscFunctionBeginUser;
   PetscCall(VecGetArrayReadAndMemType(r->b, &f, &mem));
@@ -110,11 +112,12 @@ static PetscErrorCode Arrays(Run *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* |b - A x| / |b| by hand on the device's own residual kernel is in cuda_poisson; here solutions are compared with each other */
+/* |b - A x| / |b| by hand on the device's own residual kernel is in cuda_poisson; here solutions
+   are compared with each other */
 static PetscErrorCode Difference(Vec x, Vec y, double *difference)
 {
   PetscReal a, b;
-  Vec       d;
+  Vec d;
 
   PetscFunctionBeginUser;
   PetscCall(VecDuplicate(x, &d));
@@ -130,8 +133,12 @@ static PetscErrorCode Difference(Vec x, Vec y, double *difference)
 static PetscErrorCode Grid(PetscInt dim, PetscInt n, DM *da)
 {
   PetscFunctionBeginUser;
-  if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, 1, 1, 1, 1, 1, NULL, NULL, NULL, da));
+  if (dim == 2)
+    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1,
+                           NULL, NULL, da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n,
+                           n, n, 1, 1, 1, 1, 1, NULL, NULL, NULL, da));
   PetscCall(DMSetVecType(*da, VECCUDA));
   PetscCall(DMSetMatType(*da, MATAIJCUSPARSE));
   PetscCall(DMSetUp(*da));
@@ -140,16 +147,16 @@ static PetscErrorCode Grid(PetscInt dim, PetscInt n, DM *da)
 
 static PetscErrorCode Ksp(PetscInt dim, PetscInt n)
 {
-  Run            r;
-  DM             da;
-  Mat            A;
-  Vec            y;
-  BCRAxis        axis[3];
+  Run r;
+  DM da;
+  Mat A;
+  Vec y;
+  BCRAxis axis[3];
   BCRCoreOptions options;
   const PetscInt stride[3] = {1, n, n * n}, rows = dim == 3 ? n * n * n : n * n;
-  double         copy, ksp, pc, core, peer, setup[3], difference = -1;
+  double copy, ksp, pc, core, peer, setup[3], difference = -1;
   PetscLogDouble t0, t1;
-  int            error;
+  int error;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&r, sizeof(r)));
@@ -195,7 +202,8 @@ static PetscErrorCode Ksp(PetscInt dim, PetscInt n)
   PetscCall(BCRDeviceCoreSetUp(r.core));
   PetscCall(BenchDeviceMedian(r.stream, run_core, &r, 2, reps, &core));
   PetscCall(Row("ksp", dim, n, "KSPSolve", ksp, copy, setup[0], -1, 1, "first set-up"));
-  printf("# KSPSolve %.4f ms, PCApply %.4f ms, core %.4f ms: KSPSolve/core %.3f; set-up again %.2f ms, %.2f ms\n", ksp, pc, core, ksp / core, setup[1], setup[2]);
+  printf("# KSPSolve %.4f ms, PCApply %.4f ms, core %.4f ms: KSPSolve/core %.3f; set-up again %.2f ms, %.2f ms\n", ksp,
+         pc, core, ksp / core, setup[1], setup[2]);
   PetscCall(Row("ksp", dim, n, "KSPSolve", ksp, copy, setup[2], -1, 1, "set-up again"));
   PetscCall(Row("ksp", dim, n, "PCApply", pc, copy, -1, -1, -1, ""));
   PetscCall(Row("ksp", dim, n, "core", core, copy, -1, -1, -1, "as a graph"));
@@ -206,7 +214,8 @@ static PetscErrorCode Ksp(PetscInt dim, PetscInt n)
     PetscCall(BenchDeviceMedian(r.stream, run_peer, &r, 2, reps, &peer));
     PetscCall(PetscObjectStateIncrease((PetscObject)r.x));
     PetscCall(Difference(r.x, y, &difference));
-    PetscCall(Row("ksp", dim, n, "cuFFT", peer, copy, -1, difference, -1, "sine transforms of the odd extension, D2Z; residual: difference from PCBCRPOISSON"));
+    PetscCall(Row("ksp", dim, n, "cuFFT", peer, copy, -1, difference, -1,
+                  "sine transforms of the odd extension, D2Z; residual: difference from PCBCRPOISSON"));
     PeerDestroy(r.peer);
   }
   PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
@@ -220,11 +229,11 @@ static PetscErrorCode Ksp(PetscInt dim, PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* kind 0: one; 1: rho of ex29, `jump` in the middle third and one elsewhere, at the node; 2: exp(2 sin 2 pi x sin 2 pi y sin 2 pi z) between
-   the nodes (in two dimensions without the last) */
+/* kind 0: one; 1: rho of ex29, `jump` in the middle third and one elsewhere, at the node; 2: exp(2
+   sin 2 pi x sin 2 pi y sin 2 pi z) between the nodes (in two dimensions without the last) */
 static PetscReal Coefficient(PetscInt dim, int kind, PetscReal jump, PetscInt N, const PetscReal i[3])
 {
-  PetscReal s      = 1;
+  PetscReal s = 1;
   PetscBool middle = PETSC_TRUE;
 
   for (PetscInt d = 0; d < dim; d++) {
@@ -235,8 +244,9 @@ static PetscReal Coefficient(PetscInt dim, int kind, PetscReal jump, PetscInt N,
   return kind == 2 ? PetscExpReal(2 * s) : 1;
 }
 
-/* Boundary rows hold the diagonal only, and rows beside them no entries for them, so that the matrix is symmetric. ex29's rho is that of the
-   row's node; here that of a coupling is the mean of its two nodes, which is symmetric. */
+/* Boundary rows hold the diagonal only, and rows beside them no entries for them, so that the
+   matrix is symmetric. ex29's rho is that of the row's node; here that of a coupling is the mean of
+   its two nodes, which is symmetric. */
 static PetscErrorCode Assemble(PetscInt dim, PetscInt N, int kind, PetscReal jump, Mat A)
 {
   const PetscInt stride[3] = {1, N, N * N}, last = dim == 3 ? N : 1;
@@ -244,30 +254,30 @@ static PetscErrorCode Assemble(PetscInt dim, PetscInt N, int kind, PetscReal jum
   PetscFunctionBeginUser;
   for (PetscInt row = 0; row < N * N * last; row++) {
     const PetscInt ix[3] = {row % N, row / N % N, row / N / N};
-    PetscInt       cols[7], n = 0;
-    PetscBool      edge = PETSC_FALSE;
-    PetscScalar    v[7], diag = 0;
+    PetscInt cols[7], n = 0;
+    PetscBool edge = PETSC_FALSE;
+    PetscScalar v[7], diag = 0;
 
     for (PetscInt d = 0; d < dim; d++) edge = (PetscBool)(edge || ix[d] == 0 || ix[d] == N - 1);
     for (PetscInt k = 0; k < 2 * dim && !edge; k++) {
       const PetscInt d = k / 2, to = ix[d] + (k % 2 ? 1 : -1);
-      PetscReal      at[3] = {ix[0], ix[1], ix[2]}, c;
+      PetscReal at[3] = {ix[0], ix[1], ix[2]}, c;
 
       if (kind == 1) {
-        c     = Coefficient(dim, kind, jump, N, at);
+        c = Coefficient(dim, kind, jump, N, at);
         at[d] = to;
-        c     = (c + Coefficient(dim, kind, jump, N, at)) / 2;
+        c = (c + Coefficient(dim, kind, jump, N, at)) / 2;
       } else {
         at[d] = (ix[d] + (PetscReal)to) / 2;
-        c     = Coefficient(dim, kind, jump, N, at);
+        c = Coefficient(dim, kind, jump, N, at);
       }
       diag += c;
       if (to == 0 || to == N - 1) continue;
       cols[n] = row + (to - ix[d]) * stride[d];
-      v[n++]  = -c;
+      v[n++] = -c;
     }
     cols[n] = row;
-    v[n++]  = edge ? 2 * dim : diag;
+    v[n++] = edge ? 2 * dim : diag;
     PetscCall(MatSetValues(A, 1, &row, n, cols, v, INSERT_VALUES));
   }
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
@@ -275,15 +285,16 @@ static PetscErrorCode Assemble(PetscInt dim, PetscInt N, int kind, PetscReal jum
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Solve(const char name[], PetscInt dim, PetscInt N, DM da, Mat A, Vec b, double copy, const char label[], const char prefix[], const char options[])
+static PetscErrorCode Solve(const char name[], PetscInt dim, PetscInt N, DM da, Mat A, Vec b, double copy,
+                            const char label[], const char prefix[], const char options[])
 {
-  Run                r;
-  Vec                res;
-  PetscLogDouble     t0, t1;
-  PetscReal          rn, bn;
-  PetscInt           its;
+  Run r;
+  Vec res;
+  PetscLogDouble t0, t1;
+  PetscReal rn, bn;
+  PetscInt its;
   KSPConvergedReason reason;
-  double             setup, ms;
+  double setup, ms;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&r, sizeof(r)));
@@ -327,12 +338,12 @@ static PetscErrorCode Solve(const char name[], PetscInt dim, PetscInt N, DM da, 
 
 static PetscErrorCode Matrix(PetscInt dim, PetscInt N, int kind, PetscReal jump, PetscBool gamg)
 {
-  Run         r;
-  DM          da;
-  Mat         A;
-  double      copy;
-  PetscInt    levels = 1;
-  char        name[64], mg[512];
+  Run r;
+  DM da;
+  Mat A;
+  double copy;
+  PetscInt levels = 1;
+  char name[64], mg[512];
   const char *names[] = {"matrix", "ex29_rho", "smooth"};
 
   PetscFunctionBeginUser;
@@ -350,19 +361,28 @@ static PetscErrorCode Matrix(PetscInt dim, PetscInt N, int kind, PetscReal jump,
   PetscCall(BenchDeviceMedian(r.stream, run_copy, &r, 2, reps, &copy));
   if (kind == 1) PetscCall(PetscSNPrintf(name, sizeof(name), "%s%d", names[kind], (int)jump));
   else PetscCall(PetscStrncpy(name, names[kind], sizeof(name)));
-  if (!kind) PetscCall(Solve(name, dim, N, da, A, r.b, copy, "preonly+bcrpoisson", "d_", "-d_ksp_type preonly -d_pc_type bcrpoisson"));
+  if (!kind)
+    PetscCall(
+      Solve(name, dim, N, da, A, r.b, copy, "preonly+bcrpoisson", "d_", "-d_ksp_type preonly -d_pc_type bcrpoisson"));
   PetscCall(Solve(name, dim, N, da, A, r.b, copy, "cg+bcrpoisson", "b_", "-b_ksp_type cg -b_pc_type bcrpoisson"));
-  for (PetscInt few = 0; few < (dim == 2 ? 2 : 1); few++) { /* small levels cost launches: with few of them the coarsest one is solved by LU, on the host */
+  /* small levels cost launches: with few of them the coarsest one is solved by LU, on the host */
+  for (PetscInt few = 0; few < (dim == 2 ? 2 : 1); few++) {
     char label[32];
 
     if (few && levels <= 6) break;
     if (few) levels = 6;
     PetscCall(PetscSNPrintf(
-      mg, sizeof(mg), "-m_ksp_type cg -m_pc_type mg -m_pc_mg_levels %d -m_pc_mg_galerkin both -m_mg_levels_ksp_type chebyshev -m_mg_levels_pc_type jacobi -m_mg_levels_ksp_max_it 2 -m_mg_coarse_ksp_type preonly -m_mg_coarse_pc_type lu", (int)levels));
+      mg, sizeof(mg),
+      "-m_ksp_type cg -m_pc_type mg -m_pc_mg_levels %d -m_pc_mg_galerkin both -m_mg_levels_ksp_type chebyshev "
+      "-m_mg_levels_pc_type jacobi -m_mg_levels_ksp_max_it 2 -m_mg_coarse_ksp_type preonly -m_mg_coarse_pc_type lu",
+      (int)levels));
     PetscCall(PetscSNPrintf(label, sizeof(label), "cg+mg%d", (int)levels));
     PetscCall(Solve(name, dim, N, da, A, r.b, copy, label, "m_", mg));
   }
-  if (gamg) PetscCall(Solve(name, dim, N, da, A, r.b, copy, "cg+gamg", "g_", "-g_ksp_type cg -g_pc_type gamg -g_pc_gamg_agg_nsmooths 1 -g_mg_levels_ksp_type chebyshev -g_mg_levels_pc_type jacobi"));
+  if (gamg)
+    PetscCall(Solve(name, dim, N, da, A, r.b, copy, "cg+gamg", "g_",
+                    "-g_ksp_type cg -g_pc_type gamg -g_pc_gamg_agg_nsmooths 1 -g_mg_levels_ksp_type chebyshev "
+                    "-g_mg_levels_pc_type jacobi"));
   PetscCall(MatDestroy(&A));
   PetscCall(VecDestroy(&r.b));
   PetscCall(VecDestroy(&r.x));
@@ -370,14 +390,14 @@ static PetscErrorCode Matrix(PetscInt dim, PetscInt N, int kind, PetscReal jump,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Set-up again after the values have changed: on the device (all of them by a factor), on the host (one of them is set to what it is). kind: of
-   coefficient; one that varies is fitted again */
+/* Set-up again after the values have changed: on the device (all of them by a factor), on the host
+   (one of them is set to what it is). kind: of coefficient; one that varies is fitted again */
 static PetscErrorCode Again(PetscInt dim, PetscInt N, int kind)
 {
-  Run            r;
-  DM             da;
-  Mat            A;
-  double         ms[2][101], copy, first;
+  Run r;
+  DM da;
+  Mat A;
+  double ms[2][101], copy, first;
   PetscLogDouble t0, t1;
 
   PetscFunctionBeginUser;
@@ -431,7 +451,9 @@ static PetscErrorCode Again(PetscInt dim, PetscInt N, int kind)
     double median, least;
 
     BenchStatistics(reps, ms[host], &median, &least);
-    PetscCall(Row(kind ? "setup-smooth" : "setup", dim, N, host ? "again-host" : "again-device", median, copy, first, -1, -1, host ? "values changed on the host; setup_ms: the first" : "values changed on the device; setup_ms: the first"));
+    PetscCall(Row(
+      kind ? "setup-smooth" : "setup", dim, N, host ? "again-host" : "again-device", median, copy, first, -1, -1,
+      host ? "values changed on the host; setup_ms: the first" : "values changed on the device; setup_ms: the first"));
   }
   PetscCall(KSPDestroy(&r.ksp));
   PetscCall(MatDestroy(&A));
@@ -444,15 +466,15 @@ static PetscErrorCode Again(PetscInt dim, PetscInt N, int kind)
 /* tuned and not, one after the other */
 static PetscErrorCode Tune(PetscInt dim, PetscInt n, PetscInt radix)
 {
-  Run         r;
-  DM          da;
-  Mat         A;
-  double      copy, ms[2];
-  char       *text = NULL, *line, note[256] = "";
-  size_t      size;
-  FILE       *file;
+  Run r;
+  DM da;
+  Mat A;
+  double copy, ms[2];
+  char *text = NULL, *line, note[256] = "";
+  size_t size;
+  FILE *file;
   PetscViewer viewer;
-  PetscInt    N = dim == 2 ? n * n : n * n * n;
+  PetscInt N = dim == 2 ? n * n : n * n * n;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMemzero(&r, sizeof(r)));
@@ -491,7 +513,9 @@ static PetscErrorCode Tune(PetscInt dim, PetscInt n, PetscInt radix)
       free(text);
     }
     if (!tuned) PetscCall(PetscStrncpy(note, "default", sizeof(note)));
-    printf("cuda_peers,tune,%dx%dx%d,%d,-,double,%s%d%s,1,%.4f,%.4f,%.2f,,,,\"%s\"\n", (int)n, (int)n, (int)(dim == 3 ? n : 1), (int)n, radix ? "radix" : "auto", (int)radix, tuned ? "-tuned" : "", ms[tuned], copy, ms[tuned] / copy, note);
+    printf("cuda_peers,tune,%dx%dx%d,%d,-,double,%s%d%s,1,%.4f,%.4f,%.2f,,,,\"%s\"\n", (int)n, (int)n,
+           (int)(dim == 3 ? n : 1), (int)n, radix ? "radix" : "auto", (int)radix, tuned ? "-tuned" : "", ms[tuned],
+           copy, ms[tuned] / copy, note);
     fflush(stdout);
     PetscCall(PCDestroy(&r.pc));
   }
@@ -505,12 +529,12 @@ static PetscErrorCode Tune(PetscInt dim, PetscInt n, PetscInt radix)
 
 int main(int argc, char **argv)
 {
-  char      suite[64] = "ksp,matrix,var", name[64];
-  PetscInt  n2[16] = {1023, 2047, 4095, 8191}, n3[16] = {127, 255}, nodes2[16] = {1025, 2049}, nodes3[16] = {129, 257};
+  char suite[64] = "ksp,matrix,var", name[64];
+  PetscInt n2[16] = {1023, 2047, 4095, 8191}, n3[16] = {127, 255}, nodes2[16] = {1025, 2049}, nodes3[16] = {129, 257};
   PetscInt *n[2] = {n2, n3}, *nodes[2] = {nodes2, nodes3}, nn[2] = {16, 16}, nnodes[2] = {16, 16};
   PetscReal rho = 10;
   PetscBool given, gamg = PETSC_TRUE;
-  int       major, minor, sms, shared;
+  int major, minor, sms, shared;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -530,8 +554,10 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-gamg", &gamg, NULL));
   PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &shared));
-  printf("# %s, sm_%d%d, PETSc %d.%d.%d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR);
-  printf("program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,iterations,note\n");
+  printf("# %s, sm_%d%d, PETSc %d.%d.%d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR,
+         PETSC_VERSION_SUBMINOR);
+  printf("program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,iterations,"
+         "note\n");
   for (PetscInt dim = 2; dim <= 3; dim++) {
     const PetscInt *m = nodes[dim - 2], many = nnodes[dim - 2];
 

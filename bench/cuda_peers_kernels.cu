@@ -1,7 +1,8 @@
 /*
-  A Poisson solver by cuFFT, as a peer, in two and three dimensions: sine transforms as real transforms of the odd extension (cuFFT has no sine
-  transform) along x, then the other axes (turned to the front on the way), division by the eigenvalues, and back. cuFFT is loaded when asked
-  for, so that nothing links to it.
+  A Poisson solver by cuFFT, as a peer, in two and three dimensions: sine transforms as real
+  transforms of the odd extension (cuFFT has no sine transform) along x, then the other axes (turned
+  to the front on the way), division by the eigenvalues, and back. cuFFT is loaded when asked for,
+  so that nothing links to it.
 */
 #include <cuda_runtime.h>
 #include <cufft.h>
@@ -9,11 +10,11 @@
 #include <cstddef>
 
 struct Peer {
-  int         dim, n, N; /* N = n + 1 */
-  size_t      rows;      /* n^(dim - 1) */
+  int dim, n, N; /* N = n + 1 */
+  size_t rows;   /* n^(dim - 1) */
   cufftHandle plan;
-  double     *ext;
-  double2    *hat;
+  double *ext;
+  double2 *hat;
   cufftResult (*exec)(cufftHandle, cufftDoubleReal *, cufftDoubleComplex *);
   cufftResult (*destroy)(cufftHandle);
 };
@@ -34,11 +35,12 @@ static __global__ void extend(int n, size_t rows, const double *f, double *ext)
   }
 }
 
-/* imaginary parts of row (first, j), mode k to row (k, first), place j: of the odd extension, or (out) of the solution */
+/* imaginary parts of row (first, j), mode k to row (k, first), place j: of the odd extension, or
+   (out) of the solution */
 static __global__ void turn(int dim, int n, const double2 *hat, double *to, int out, int divide)
 {
   __shared__ double tile[32][33];
-  const int         N = n + 1, k = blockIdx.x * 32 + threadIdx.x, firsts = dim == 3 ? n : 1, first = blockIdx.z;
+  const int N = n + 1, k = blockIdx.x * 32 + threadIdx.x, firsts = dim == 3 ? n : 1, first = blockIdx.z;
 
   for (int y = threadIdx.y; y < 32; y += 8) {
     const int j = blockIdx.y * 32 + y;
@@ -47,20 +49,21 @@ static __global__ void turn(int dim, int n, const double2 *hat, double *to, int 
   }
   __syncthreads();
   for (int y = threadIdx.y; y < 32; y += 8) {
-    const int    mode = blockIdx.x * 32 + y, j = blockIdx.y * 32 + threadIdx.x;
+    const int mode = blockIdx.x * 32 + y, j = blockIdx.y * 32 + threadIdx.x;
     const size_t row = (size_t)mode * firsts + first;
 
     if (mode >= n || j >= n) continue;
     double v = tile[threadIdx.x][y];
 
     if (divide) {
-      const double a = sinpi(0.5 * (mode + 1) / N), b = sinpi(0.5 * (j + 1) / N), c = dim == 3 ? sinpi(0.5 * (first + 1) / N) : 0;
+      const double a = sinpi(0.5 * (mode + 1) / N), b = sinpi(0.5 * (j + 1) / N),
+                   c = dim == 3 ? sinpi(0.5 * (first + 1) / N) : 0;
 
       v *= (dim == 3 ? 8. / N : 4.) / ((double)N * N) / (4 * a * a + 4 * b * b + 4 * c * c);
     }
     if (out) to[row * n + j] = v;
     else {
-      to[row * 2 * N + j + 1]         = v;
+      to[row * 2 * N + j + 1] = v;
       to[row * 2 * N + 2 * N - j - 1] = -v;
       if (j == 0) to[row * 2 * N] = to[row * 2 * N + N] = 0;
     }
@@ -72,19 +75,19 @@ extern "C" int PeerCreate(int dim, int n, void **peer)
   void *lib = dlopen("libcufft.so.12", RTLD_NOW);
   cufftResult (*many)(cufftHandle *, int, int *, int *, int, int, int *, int, int, cufftType, int);
   Peer *p;
-  int   N = n + 1, len = 2 * N;
+  int N = n + 1, len = 2 * N;
 
   *peer = NULL;
   if (!lib) lib = dlopen("libcufft.so", RTLD_NOW);
   if (!lib) lib = dlopen("/usr/local/cuda/lib64/libcufft.so", RTLD_NOW);
   if (!lib) return -1;
-  p                     = new Peer();
-  p->dim                = dim;
-  p->n                  = n;
-  p->N                  = N;
-  p->rows               = dim == 3 ? (size_t)n * n : (size_t)n;
-  *(void **)&many       = dlsym(lib, "cufftPlanMany");
-  *(void **)&p->exec    = dlsym(lib, "cufftExecD2Z");
+  p = new Peer();
+  p->dim = dim;
+  p->n = n;
+  p->N = N;
+  p->rows = dim == 3 ? (size_t)n * n : (size_t)n;
+  *(void **)&many = dlsym(lib, "cufftPlanMany");
+  *(void **)&p->exec = dlsym(lib, "cufftExecD2Z");
   *(void **)&p->destroy = dlsym(lib, "cufftDestroy");
   if (!many || !p->exec || !p->destroy) return -1;
   if (cudaMalloc(&p->ext, p->rows * 2 * N * sizeof(double)) != cudaSuccess) return 2;
@@ -97,8 +100,8 @@ extern "C" int PeerCreate(int dim, int n, void **peer)
 /* on the default stream */
 extern "C" int PeerSolve(void *peer, const double *f, double *u)
 {
-  Peer      *p    = (Peer *)peer;
-  const int  last = 2 * p->dim - 1;
+  Peer *p = (Peer *)peer;
+  const int last = 2 * p->dim - 1;
   const dim3 tiles((p->n + 31) / 32, (p->n + 31) / 32, p->dim == 3 ? p->n : 1), block(32, 8);
 
   extend<<<dim3((p->N + 127) / 128, p->rows < 65535 ? (unsigned)p->rows : 65535), 128>>>(p->n, p->rows, f, p->ext);

@@ -1,10 +1,12 @@
 /*
-  Poisson on one CUDA device: times of the core (median over repeats, an event pair each) beside a copy of the vector on the device in the same
-  run, backward errors, time of set-up.
+  Poisson on one CUDA device: times of the core (median over repeats, an event pair each) beside a
+  copy of the vector on the device in the same run, backward errors, time of set-up.
 
   bench_cuda_poisson [-n 511,511 (more than once as -cases 511x511,127x127x127)] [-reps 21] [-single] [-plain]
-                     [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann, periodic, (m) Dirichlet and node-centred Neumann; one is d or m)
-                     [-graph] (the solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64] (BCRCoreOptions) [-recursive]
+                     [-ends dnp] (of each axis: Dirichlet, node- or (c) cell-centred Neumann,
+                     periodic, (m) Dirichlet and node-centred Neumann; one is d or m) [-graph] (the
+                     solve as one CUDA graph) [-radix 4 | -schedule 8,16,32] [-launch 256,0,64]
+                     (BCRCoreOptions) [-recursive]
 */
 #include <petscsys.h>
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -12,11 +14,11 @@
   #include "cuda_bench.h"
 
 typedef struct {
-  BCRDeviceCore   core;
-  BCRStream       stream;
-  void           *f, *u;
-  size_t          bytes;
-  PetscBool       graph;
+  BCRDeviceCore core;
+  BCRStream stream;
+  void *f, *u;
+  size_t bytes;
+  PetscBool graph;
   BCRDeviceGraphs graphs;
 } Run;
 
@@ -43,21 +45,22 @@ static int run_copy(void *context)
 }
 
 /* |f - K u| / (|K| |u| + |f|), 2-norms, f and u brought to double */
-static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], const char ends[], PetscBool single, double *error)
+static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], const char ends[], PetscBool single,
+                                    double *error)
 {
-  const size_t     N = (size_t)n[0] * n[1] * n[2];
-  double          *f, *u, *parts, *row[9], h[256], sum[3] = {0, 0, 0}, norm = 0;
-  const double    *low[3], *diag[3], *up[3];
-  float           *res;
-  int              m[3] = {(int)n[0], (int)n[1], (int)n[2]};
-  ptrdiff_t        s[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
-  BCRCudaBox       box;
+  const size_t N = (size_t)n[0] * n[1] * n[2];
+  double *f, *u, *parts, *row[9], h[256], sum[3] = {0, 0, 0}, norm = 0;
+  const double *low[3], *diag[3], *up[3];
+  float *res;
+  int m[3] = {(int)n[0], (int)n[1], (int)n[2]};
+  ptrdiff_t s[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
+  BCRCudaBox box;
   BCRCudaRefineRhs rhs;
-  BCRDeviceArena   arena = {0};
+  BCRDeviceArena arena = {0};
 
   PetscFunctionBeginUser;
   for (int d = 0; d < 3; d++) {
-    box.n[d]      = m[d];
+    box.n[d] = m[d];
     box.stride[d] = s[d];
   }
   PetscCall(BCRDeviceArenaGet(&arena, N * sizeof(float), "residual", &res));
@@ -77,15 +80,15 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
     for (PetscInt i = 0; i < n[d]; i++) {
       const PetscBool end = i == 0 || i == n[d] - 1 ? PETSC_TRUE : PETSC_FALSE;
 
-      v[i]            = d < dim && (i > 0 || ends[d] == 'p') ? ((ends[d] == 'n' || ends[d] == 'm') && i == n[d] - 1 ? 2 : 1) : 0;
-      v[n[d] + i]     = d < dim ? (ends[d] == 'c' && end ? 1 : 2) : 0;
+      v[i] = d < dim && (i > 0 || ends[d] == 'p') ? ((ends[d] == 'n' || ends[d] == 'm') && i == n[d] - 1 ? 2 : 1) : 0;
+      v[n[d] + i] = d < dim ? (ends[d] == 'c' && end ? 1 : 2) : 0;
       v[2 * n[d] + i] = d < dim && (i < n[d] - 1 || ends[d] == 'p') ? (ends[d] == 'n' && i == 0 ? 2 : 1) : 0;
     }
     norm += d < dim ? 4 : 0;
     PetscCall(BCRDeviceArenaPut(&arena, r->stream, PETSC_FALSE, 3 * n[d], v, &row[d]));
-    low[d]  = row[d];
+    low[d] = row[d];
     diag[d] = row[d] + n[d];
-    up[d]   = row[d] + 2 * n[d];
+    up[d] = row[d] + 2 * n[d];
     PetscCall(PetscFree(v));
   }
   h[0] = 1;
@@ -93,7 +96,7 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
   PetscCallBCRCuda(BCRCudaPut(parts, h, 2 * sizeof(double), r->stream));
   PetscCall(PetscMemzero(&rhs, sizeof(rhs)));
   rhs.box = box;
-  rhs.f   = f;
+  rhs.f = f;
   PetscCallBCRCuda(BCRCudaResidual(r->stream, &rhs, &box, u, res, s, low, diag, up, 0, parts));
   PetscCallBCRCuda(BCRCudaSumSquares(r->stream, &box, 1, res, 64, parts + 64));
   PetscCallBCRCuda(BCRCudaSumSquares(r->stream, &box, 0, u, 64, parts + 128));
@@ -108,12 +111,14 @@ static PetscErrorCode BackwardError(Run *r, PetscInt dim, const PetscInt n[3], c
 
 int main(int argc, char **argv)
 {
-  char      ends[4]    = "ddd";
-  char      text[1024] = "511x511,1023x1023,2047x2047,4095x4095,8191x8191", *s = text, name[64], solver[64];
-  PetscInt  reps   = 21;
-  PetscBool single = PETSC_FALSE, plain = PETSC_FALSE, header = PETSC_TRUE, graph = PETSC_FALSE, recursive = PETSC_FALSE;
-  PetscInt  radix = 0, nschedule = BCR_MAX_LEVELS, schedule[BCR_MAX_LEVELS], nlaunch = BCR_LAUNCH, launches[BCR_LAUNCH] = {0};
-  int       major, minor, sms, shared;
+  char ends[4] = "ddd";
+  char text[1024] = "511x511,1023x1023,2047x2047,4095x4095,8191x8191", *s = text, name[64], solver[64];
+  PetscInt reps = 21;
+  PetscBool single = PETSC_FALSE, plain = PETSC_FALSE, header = PETSC_TRUE, graph = PETSC_FALSE,
+            recursive = PETSC_FALSE;
+  PetscInt radix = 0, nschedule = BCR_MAX_LEVELS, schedule[BCR_MAX_LEVELS], nlaunch = BCR_LAUNCH,
+           launches[BCR_LAUNCH] = {0};
+  int major, minor, sms, shared;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Poisson on one CUDA device"));
@@ -131,17 +136,18 @@ int main(int argc, char **argv)
   if (nschedule == BCR_MAX_LEVELS) nschedule = 0;
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &shared));
   if (header) {
-    printf("# %s, sm_%d%d, PETSc %d.%d.%d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, PETSC_VERSION_SUBMINOR);
+    printf("# %s, sm_%d%d, PETSc %d.%d.%d\n", name, major, minor, PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR,
+           PETSC_VERSION_SUBMINOR);
     printf("program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,plan\n");
   }
   while (*s) {
-    PetscInt       n[3] = {1, 1, 1}, dim = 0, stride[3];
-    size_t         N = 1;
-    BCRAxis        axis[3];
+    PetscInt n[3] = {1, 1, 1}, dim = 0, stride[3];
+    size_t N = 1;
+    BCRAxis axis[3];
     BCRCoreOptions options;
-    BCRCoreInfo    info;
-    Run            r;
-    double         solve, copy, error = 0;
+    BCRCoreInfo info;
+    Run r;
+    double solve, copy, error = 0;
     PetscLogDouble t0, t1;
 
     while (dim < 3) {
@@ -157,13 +163,17 @@ int main(int argc, char **argv)
       stride[d] = (PetscInt)N;
       axis[d].n = n[d];
       axis[d].a = d < dim ? 1 : 0;
-      for (int e = 0; e < 2; e++) axis[d].end[e] = ends[d] == 'n' || (ends[d] == 'm' && e) ? BCR_END_NEUMANN : (ends[d] == 'c' ? BCR_END_CELL_NEUMANN : (ends[d] == 'p' ? BCR_END_PERIODIC : BCR_END_DIRICHLET));
+      for (int e = 0; e < 2; e++)
+        axis[d].end[e] =
+          ends[d] == 'n' || (ends[d] == 'm' && e)
+            ? BCR_END_NEUMANN
+            : (ends[d] == 'c' ? BCR_END_CELL_NEUMANN : (ends[d] == 'p' ? BCR_END_PERIODIC : BCR_END_DIRICHLET));
       N *= (size_t)n[d];
     }
     options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
-    options.plain     = plain;
-    options.radix     = radix;
-    options.nlevels   = nschedule;
+    options.plain = plain;
+    options.radix = radix;
+    options.nlevels = nschedule;
     options.recursive = recursive;
     for (PetscInt i = 0; i < nschedule; i++) options.schedule[i] = schedule[i];
     for (PetscInt i = 0; i < BCR_LAUNCH; i++) options.launch[i] = (int)launches[i];
@@ -173,8 +183,8 @@ int main(int argc, char **argv)
     PetscCallBCRCuda(BCRCudaMalloc(N * sizeof(double), &r.f));
     PetscCallBCRCuda(BCRCudaTrial(r.stream, (long)N, 1, (double *)r.f));
     if (single) {
-      void     *g;
-      int       m[3]  = {(int)n[0], (int)n[1], (int)n[2]};
+      void *g;
+      int m[3] = {(int)n[0], (int)n[1], (int)n[2]};
       ptrdiff_t st[3] = {1, n[0], (ptrdiff_t)n[0] * n[1]};
 
       PetscCallBCRCuda(BCRCudaMalloc(r.bytes, &g));
@@ -200,9 +210,12 @@ int main(int argc, char **argv)
     PetscCall(BackwardError(&r, dim, n, ends, single, &error));
     PetscCall(BCRDeviceCoreGetInfo(r.core, &info));
     PetscCall(PetscStrncpy(solver, graph ? "bcr-graph" : "bcr", sizeof(solver)));
-    if (radix || nschedule) PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", radix ? "radix" : "schedule", (int)(radix ? radix : schedule[0]), recursive && dim == 3 ? "-recursive" : ""));
-    printf("cuda_poisson,poisson%dd%s%s,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim, strcmp(ends, "ddd") ? "-" : "", strcmp(ends, "ddd") ? ends : "", (int)n[0], (int)n[1], (int)n[2], (int)n[0], single ? "single" : "double",
-           solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
+    if (radix || nschedule)
+      PetscCall(PetscSNPrintf(solver, sizeof(solver), "%s%d%s", radix ? "radix" : "schedule",
+                              (int)(radix ? radix : schedule[0]), recursive && dim == 3 ? "-recursive" : ""));
+    printf("cuda_poisson,poisson%dd%s%s,%dx%dx%d,%d,-,%s,%s,1,%.4f,%.4f,%.2f,%.2f,%.1e,\"%s\"\n", (int)dim,
+           strcmp(ends, "ddd") ? "-" : "", strcmp(ends, "ddd") ? ends : "", (int)n[0], (int)n[1], (int)n[2], (int)n[0],
+           single ? "single" : "double", solver, solve, copy, solve / copy, 1e3 * (t1 - t0), error, info.plan);
     fflush(stdout);
     PetscCall(BCRDeviceGraphsDestroy(&r.graphs));
     PetscCall(BCRDeviceCoreDestroy(&r.core));

@@ -1,12 +1,14 @@
 /*
-  Poisson across ranks with CUDA devices: a solve from device memory to device memory (median over batches that start together, the slowest
-  rank), beside a copy of a rank's part on its device in the same run, the stages of a solve (median, the slowest rank, with events between them, so
-  that kernels of different stages do not overlap), what is sent, the residual.
+  Poisson across ranks with CUDA devices: a solve from device memory to device memory (median over
+  batches that start together, the slowest rank), beside a copy of a rank's part on its device in
+  the same run, the stages of a solve (median, the slowest rank, with events between them, so that
+  kernels of different stages do not overlap), what is sent, the residual.
 
   A peer: sine transforms of cuFFT and two transposes by the same transport (cuda_ranks_kernels.cu).
 
-  mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host] [-reps 21] [-batch 10] [-peer 0] [-graph 0]
-  weak: unknowns for each rank, and a row more between two of them; slabs are along the last axis, as DMDA cuts them
+  mpiexec -n P cuda_ranks [-weak 4095x4095,255x255x255] [-strong 8191x8191] [-transport auto,host]
+  [-reps 21] [-batch 10] [-peer 0] [-graph 0] weak: unknowns for each rank, and a row more between
+  two of them; slabs are along the last axis, as DMDA cuts them
 */
 #include "bench.h"
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -18,18 +20,18 @@
   #include "cuda_ranks_kernels.h"
 
 static PetscMPIInt rank, size;
-static PetscInt    reps = 21, batch = 10;
-static PetscBool   peer = PETSC_TRUE, graph = PETSC_TRUE;
+static PetscInt reps = 21, batch = 10;
+static PetscBool peer = PETSC_TRUE, graph = PETSC_TRUE;
 
 typedef struct {
-  BCRSolver    solver;
-  BCRStream    stream;
+  BCRSolver solver;
+  BCRStream stream;
   PetscScalar *f, *u;
-  PetscInt     n;
+  PetscInt n;
   BCRTransport transport;
-  int          nmessage;
-  BCRMessage  *send[2], *recv[2];
-  PeerFft      peer;
+  int nmessage;
+  BCRMessage *send[2], *recv[2];
+  PeerFft peer;
 } Run;
 
 static PetscErrorCode Solve(void *context)
@@ -40,8 +42,8 @@ static PetscErrorCode Solve(void *context)
 }
 static PetscErrorCode Peer(void *context)
 {
-  Run *r     = (Run *)context;
-  int  error = PeerFftBegin(r->peer, r->f);
+  Run *r = (Run *)context;
+  int error = PeerFftBegin(r->peer, r->f);
 
   PetscFunctionBegin;
   PetscCall(BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send[0], r->nmessage, r->recv[0]));
@@ -62,16 +64,17 @@ static PetscErrorCode Exchange(void *context)
   Run *r = (Run *)context;
 
   PetscFunctionBegin;
-  for (int i = 0; i < 2; i++) PetscCall(BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send[i], r->nmessage, r->recv[i]));
+  for (int i = 0; i < 2; i++)
+    PetscCall(BCRTransportExchange(r->transport, r->stream, r->nmessage, r->send[i], r->nmessage, r->recv[i]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* |f - A u| / (|A| |u| + |f|) in the largest norm; the rows beside a slab from the ranks that have them */
 static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double *residual)
 {
-  const PetscInt    inner = dim == 3 ? n[0] * n[1] : n[0], rows = r->n / inner, nx = n[0];
-  PetscScalar      *f, *u;
-  double            all[3] = {0, 0, 0};
+  const PetscInt inner = dim == 3 ? n[0] * n[1] : n[0], rows = r->n / inner, nx = n[0];
+  PetscScalar *f, *u;
+  double all[3] = {0, 0, 0};
   const PetscMPIInt before = rank ? rank - 1 : MPI_PROC_NULL, after = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
 
   PetscFunctionBegin;
@@ -79,13 +82,15 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double
   PetscCall(PetscCalloc1(r->n + 2 * inner, &u));
   PetscCallBCRCuda(BCRCudaGet(f, r->f, (size_t)r->n * sizeof(PetscScalar), r->stream));
   PetscCallBCRCuda(BCRCudaGet(u + inner, r->u, (size_t)r->n * sizeof(PetscScalar), r->stream));
-  PetscCallMPI(MPI_Sendrecv(u + inner, (PetscMPIInt)inner, MPIU_SCALAR, before, 1, u + inner * (rows + 1), (PetscMPIInt)inner, MPIU_SCALAR, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
-  PetscCallMPI(MPI_Sendrecv(u + inner * rows, (PetscMPIInt)inner, MPIU_SCALAR, after, 2, u, (PetscMPIInt)inner, MPIU_SCALAR, before, 2, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(u + inner, (PetscMPIInt)inner, MPIU_SCALAR, before, 1, u + inner * (rows + 1),
+                            (PetscMPIInt)inner, MPIU_SCALAR, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(u + inner * rows, (PetscMPIInt)inner, MPIU_SCALAR, after, 2, u, (PetscMPIInt)inner,
+                            MPIU_SCALAR, before, 2, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
   for (PetscInt k = 0; k < rows; k++) {
     for (PetscInt i = 0; i < inner; i++) {
       const PetscScalar *p = u + inner * (k + 1) + i;
-      const PetscInt     x = i % nx, y = i / nx;
-      double             v = 2. * (double)dim * p[0] - p[-inner] - p[inner];
+      const PetscInt x = i % nx, y = i / nx;
+      double v = 2. * (double)dim * p[0] - p[-inner] - p[inner];
 
       if (x > 0) v -= p[-1];
       if (x < nx - 1) v -= p[1];
@@ -103,11 +108,16 @@ static PetscErrorCode Residual(Run *r, PetscInt dim, const PetscInt n[3], double
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void Row(const char *how, PetscInt dim, const PetscInt n[3], const char *solver, const char *transport, const double t[], const double least[], const double stage[], double setup, double bytes, double messages, double residual)
+static void Row(const char *how, PetscInt dim, const PetscInt n[3], const char *solver, const char *transport,
+                const double t[], const double least[], const double stage[], double setup, double bytes,
+                double messages, double residual)
 {
   if (rank) return;
-  printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT ",%s,%d,%s,%.5f,%.5f,%.3f,%.5f,%.5f,%.5f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n", how, n[0], n[1], dim == 3 ? n[2] : 1, solver, (int)size, transport, 1e3 * t[1], 1e3 * t[0], t[1] / t[0],
-         1e3 * stage[0], 1e3 * stage[1], 1e3 * stage[2], 1e3 * stage[3], 1e3 * setup, bytes, messages, residual, 1e3 * least[1], 1e3 * least[0]);
+  printf("%s,%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT
+         ",%s,%d,%s,%.5f,%.5f,%.3f,%.5f,%.5f,%.5f,%.5f,%.3f,%.0f,%.0f,%.2e,%.5f,%.5f\n",
+         how, n[0], n[1], dim == 3 ? n[2] : 1, solver, (int)size, transport, 1e3 * t[1], 1e3 * t[0], t[1] / t[0],
+         1e3 * stage[0], 1e3 * stage[1], 1e3 * stage[2], 1e3 * stage[3], 1e3 * setup, bytes, messages, residual,
+         1e3 * least[1], 1e3 * least[0]);
   (void)fflush(stdout);
 }
 
@@ -117,20 +127,23 @@ static PetscInt FirstRow(PetscInt N, PetscInt r)
 }
 
 /* The stages of a solve: the core's part of the solver by itself */
-static PetscErrorCode Stages(Run *r, PetscInt dim, const BCROperator *op, const BCRSlab *slab, const BCRSolverOptions *options, BCRTransport transport, double stage[])
+static PetscErrorCode Stages(Run *r, PetscInt dim, const BCROperator *op, const BCRSlab *slab,
+                             const BCRSolverOptions *options, BCRTransport transport, double stage[])
 {
   BCRDeviceRanks ranks;
-  BCRAxis        axis[3];
-  PetscInt       stride[3] = {1, op->axis[0].n, op->axis[0].n * op->axis[1].n};
-  double         seconds[BCR_RANK_STAGES], t[BCR_RANK_STAGES][101];
+  BCRAxis axis[3];
+  PetscInt stride[3] = {1, op->axis[0].n, op->axis[0].n * op->axis[1].n};
+  double seconds[BCR_RANK_STAGES], t[BCR_RANK_STAGES][101];
 
   PetscFunctionBegin;
   for (int d = 0; d < 3; d++) axis[d] = op->axis[d];
-  PetscCall(BCRDeviceRanksCreate(PETSC_COMM_WORLD, transport, slab->axis, slab->start, slab->len, dim, axis, 0, PETSC_FALSE, stride, &options->core, r->stream, &ranks));
+  PetscCall(BCRDeviceRanksCreate(PETSC_COMM_WORLD, transport, slab->axis, slab->start, slab->len, dim, axis, 0,
+                                 PETSC_FALSE, stride, &options->core, r->stream, &ranks));
   PetscCall(BCRDeviceRanksSetUp(ranks));
   for (PetscInt i = -2; i < reps; i++) {
     PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    PetscCall(BCRDeviceRanksSolve(ranks, r->stream, r->f, r->u)); /* so that the ranks are as they are in a row of solves */
+    /* so that the ranks are as they are in a row of solves */
+    PetscCall(BCRDeviceRanksSolve(ranks, r->stream, r->f, r->u));
     PetscCall(BCRDeviceRanksStages(ranks, r->stream, r->f, r->u, seconds));
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seconds, BCR_RANK_STAGES, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
     for (int j = 0; j < BCR_RANK_STAGES && i >= 0; j++) t[j][i] = seconds[j];
@@ -147,39 +160,39 @@ static PetscErrorCode Stages(Run *r, PetscInt dim, const BCROperator *op, const 
 static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3], BCRTransportKind kind)
 {
   BCRSolverOptions options;
-  BCRSolverInfo    info;
-  BCROperator      op;
-  BCRSlab          slab = {PETSC_COMM_WORLD, dim - 1, 0, 0};
-  const PetscInt   N = n[dim - 1], inner = dim == 3 ? n[0] * n[1] : n[0];
-  BCRDeviceArena   arena;
+  BCRSolverInfo info;
+  BCROperator op;
+  BCRSlab slab = {PETSC_COMM_WORLD, dim - 1, 0, 0};
+  const PetscInt N = n[dim - 1], inner = dim == 3 ? n[0] * n[1] : n[0];
+  BCRDeviceArena arena;
   BCRTransportInfo transport;
-  Run              r;
-  PetscScalar     *v;
-  double           t[3] = {0, 0, 0}, least[3] = {0, 0, 0}, stage[BCR_RANK_STAGES] = {0, 0, 0, 0}, setup, sent[2], residual = 0;
-  uint64_t         state = 88172645463325252ULL + 7 * (uint64_t)rank;
+  Run r;
+  PetscScalar *v;
+  double t[3] = {0, 0, 0}, least[3] = {0, 0, 0}, stage[BCR_RANK_STAGES] = {0, 0, 0, 0}, setup, sent[2], residual = 0;
+  uint64_t state = 88172645463325252ULL + 7 * (uint64_t)rank;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(PetscMemzero(&arena, sizeof(arena)));
   PetscCall(PetscMemzero(&options, sizeof(options)));
   PetscCall(PetscMemzero(&op, sizeof(op)));
-  op.dim   = dim;
+  op.dim = dim;
   op.scale = 1;
   for (PetscInt d = 0; d < 3; d++) {
-    op.owner[d]  = d;
+    op.owner[d] = d;
     op.axis[d].n = d < dim ? n[d] : 1;
     op.axis[d].a = 1;
   }
-  slab.start          = FirstRow(N, rank);
-  slab.len            = FirstRow(N, rank + 1) - slab.start;
-  options.device      = PETSC_TRUE;
-  options.core.isa    = -1;
+  slab.start = FirstRow(N, rank);
+  slab.len = FirstRow(N, rank + 1) - slab.start;
+  options.device = PETSC_TRUE;
+  options.core.isa = -1;
   options.plainlaunch = graph ? PETSC_FALSE : PETSC_TRUE;
-  options.transport   = (int)kind;
-  options.gpuaware    = kind == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE;
+  options.transport = (int)kind;
+  options.gpuaware = kind == BCR_TRANSPORT_MPI ? PETSC_TRUE : PETSC_FALSE;
   PetscCallBCRCuda(BCRCudaStreamCreate(&r.stream));
   options.stream = r.stream;
-  r.n            = inner * slab.len;
+  r.n = inner * slab.len;
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)r.n * sizeof(PetscScalar), "f", &r.f));
   PetscCall(BCRDeviceArenaGet(&arena, (size_t)r.n * sizeof(PetscScalar), "u", &r.u));
   PetscCall(PetscMalloc1(r.n, &v));
@@ -213,21 +226,22 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     PetscCall(Stages(&r, dim, &op, &slab, &options, r.transport, stage));
     PetscCall(BCRTransportDestroy(&r.transport));
   }
-  Row(how, dim, n, "bcrpoisson", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, sent[0], sent[1], residual);
+  Row(how, dim, n, "bcrpoisson", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, sent[0],
+      sent[1], residual);
   if (dim == 2 && peer) {
-    int   *first, *column, error;
+    int *first, *column, error;
     double bytes = 0, count = 0;
 
     PetscCall(PetscMalloc2(size + 1, &first, size + 1, &column));
     for (PetscMPIInt q = 0; q <= size; q++) {
-      first[q]  = (int)FirstRow(N, q);
+      first[q] = (int)FirstRow(N, q);
       column[q] = (int)FirstRow(n[0], q);
     }
     setup = BenchTime();
     error = PeerFftCreate((int)n[0], (int)N, size, rank, first, column, r.stream, &r.peer);
     PetscCheck(!error, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA or cuFFT error %d", error);
     PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "transport", kind, options.gpuaware, &r.transport));
-    setup      = BenchTime() - setup;
+    setup = BenchTime() - setup;
     r.nmessage = size;
     for (int i = 0; i < 2; i++) {
       PetscCall(PetscMalloc2(size, &r.send[i], size, &r.recv[i]));
@@ -236,8 +250,8 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
 
         PeerFftMessage(r.peer, i, q, &ps, &r.send[i][q].bytes, &pr, &r.recv[i][q].bytes);
         r.send[i][q].rank = r.recv[i][q].rank = q;
-        r.send[i][q].p                        = ps;
-        r.recv[i][q].p                        = pr;
+        r.send[i][q].p = ps;
+        r.recv[i][q].p = pr;
         r.send[i][q].bytes *= sizeof(double);
         r.recv[i][q].bytes *= sizeof(double);
         if (q != rank) {
@@ -250,8 +264,9 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
     PetscCall(Residual(&r, dim, n, &residual));
     PetscCall(BenchRanksMedian(r.stream, Exchange, &r, reps, batch, &t[2], &least[2]));
     stage[0] = stage[2] = stage[3] = 0;
-    stage[1]                       = t[2];
-    Row(how, dim, n, "cufft+transposes", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup, bytes, count, residual);
+    stage[1] = t[2];
+    Row(how, dim, n, "cufft+transposes", size > 1 ? BCRTransportName(transport.kind) : "-", t, least, stage, setup,
+        bytes, count, residual);
     for (int i = 0; i < 2; i++) PetscCall(PetscFree2(r.send[i], r.recv[i]));
     PetscCall(BCRTransportDestroy(&r.transport));
     PeerFftDestroy(&r.peer);
@@ -264,7 +279,7 @@ static PetscErrorCode OneCase(const char *how, PetscInt dim, const PetscInt n[3]
 
 int main(int argc, char **argv)
 {
-  char        text[2][512] = {"4095x4095,255x255x255", "8191x8191"}, ways[64] = "auto";
+  char text[2][512] = {"4095x4095,255x255x255", "8191x8191"}, ways[64] = "auto";
   const char *name[] = {"auto", "mpi", "nccl", "host"};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -281,11 +296,13 @@ int main(int argc, char **argv)
   PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
   if (rank == 0) {
     char device[64];
-    int  major, minor, sms, shared;
+    int major, minor, sms, shared;
 
     PetscCallBCRCuda(BCRCudaDeviceName(device, sizeof(device), &major, &minor, &sms, &shared));
-    printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT " solves\n", device, (int)size, reps, batch);
-    printf("case,grid,solver,ranks,transport,time_ms,copy_ms,ratio_to_copy,local_ms,exchange_ms,reduced_ms,back_ms,setup_ms,bytes_sent,messages,residual,min_ms,min_copy_ms\n");
+    printf("# device: %s, %d ranks, median of %" PetscInt_FMT " batches of %" PetscInt_FMT " solves\n", device,
+           (int)size, reps, batch);
+    printf("case,grid,solver,ranks,transport,time_ms,copy_ms,ratio_to_copy,local_ms,exchange_ms,reduced_ms,back_ms,"
+           "setup_ms,bytes_sent,messages,residual,min_ms,min_copy_ms\n");
   }
   for (int how = 0; how < 2; how++) {
     for (char *s = text[how], *end; *s; s = *end ? end + 1 : end) {

@@ -21,19 +21,19 @@ static bool fft_load(void)
   if (!lib) lib = dlopen("libcufft.so", RTLD_NOW);
   if (!lib) lib = dlopen("/usr/local/cuda/lib64/libcufft.so", RTLD_NOW);
   if (!lib) return false;
-  *(void **)&fft.many    = dlsym(lib, "cufftPlanMany");
-  *(void **)&fft.exec    = dlsym(lib, "cufftExecD2Z");
-  *(void **)&fft.stream  = dlsym(lib, "cufftSetStream");
+  *(void **)&fft.many = dlsym(lib, "cufftPlanMany");
+  *(void **)&fft.exec = dlsym(lib, "cufftExecD2Z");
+  *(void **)&fft.stream = dlsym(lib, "cufftSetStream");
   *(void **)&fft.destroy = dlsym(lib, "cufftDestroy");
   return fft.many && fft.exec && fft.stream && fft.destroy;
 }
 
 struct _n_PeerFft {
-  int                 n, N, size, rank, m, w;
-  int                *first, *column, *dfirst; /* dfirst: on the device */
-  cudaStream_t        stream;
-  cufftHandle         plan[2];
-  double             *ext, *buffer[2];
+  int n, N, size, rank, m, w;
+  int *first, *column, *dfirst; /* dfirst: on the device */
+  cudaStream_t stream;
+  cufftHandle plan[2];
+  double *ext, *buffer[2];
   cufftDoubleComplex *spectrum;
 };
 
@@ -59,12 +59,12 @@ static __global__ void extend(int n, const double *v, ptrdiff_t line, int stride
 static __global__ void extend_blocks(int N, int w, int size, const int *first, const double *v, double *ext)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, c = blockIdx.y;
-  double    x = 0;
+  double x = 0;
 
   if (i >= 2 * (N + 1)) return;
   if (i != 0 && i != N + 1) {
     const int R = i <= N ? i - 1 : 2 * N + 1 - i;
-    int       p = 0;
+    int p = 0;
 
     while (p < size - 1 && R >= first[p + 1]) p++;
     x = v[(ptrdiff_t)w * first[p] + (ptrdiff_t)c * (first[p + 1] - first[p]) + R - first[p]];
@@ -83,11 +83,11 @@ static __global__ void pack_columns(int n, int m, const cufftDoubleComplex *s, d
 static __global__ void divide(int n, int N, int column, const cufftDoubleComplex *s, double *ext)
 {
   const int i = blockIdx.x * blockDim.x + threadIdx.x, c = blockIdx.y;
-  double    x = 0;
+  double x = 0;
 
   if (i >= 2 * (N + 1)) return;
   if (i != 0 && i != N + 1) {
-    const int    R = i <= N ? i : 2 * N + 2 - i;
+    const int R = i <= N ? i : 2 * N + 2 - i;
     const double a = sinpi(0.5 * (column + c + 1) / (n + 1)), b = sinpi(0.5 * R / (N + 1));
 
     x = -0.5 * s[(ptrdiff_t)c * (N + 2) + R].y / (4 * (a * a + b * b)) * (4. / ((double)(n + 1) * (N + 1)));
@@ -99,11 +99,12 @@ static __global__ void divide(int n, int N, int column, const cufftDoubleComplex
 static __global__ void pack_blocks(int N, int w, int size, const int *first, const cufftDoubleComplex *s, double *to)
 {
   const int R = blockIdx.x * blockDim.x + threadIdx.x, c = blockIdx.y;
-  int       p = 0;
+  int p = 0;
 
   if (R >= N) return;
   while (p < size - 1 && R >= first[p + 1]) p++;
-  to[(ptrdiff_t)w * first[p] + (ptrdiff_t)c * (first[p + 1] - first[p]) + R - first[p]] = -0.5 * s[(ptrdiff_t)c * (N + 2) + R + 1].y;
+  to[(ptrdiff_t)w * first[p] + (ptrdiff_t)c * (first[p + 1] - first[p]) + R - first[p]] =
+    -0.5 * s[(ptrdiff_t)c * (N + 2) + R + 1].y;
 }
 
 static __global__ void result(int n, const cufftDoubleComplex *s, double *u)
@@ -120,22 +121,22 @@ static dim3 grid(int n, int lines)
 
 int PeerFftCreate(int n, int N, int size, int rank, const int first[], const int column[], void *stream, PeerFft *peer)
 {
-  PeerFft      p;
+  PeerFft p;
   const size_t ints = (size_t)(size + 1) * sizeof(int);
-  size_t       most;
-  int          error = 0;
+  size_t most;
+  int error = 0;
 
   *peer = NULL;
   if (!fft_load()) return -1;
   *peer = p = (PeerFft)calloc(1, sizeof(*p));
-  p->n      = n;
-  p->N      = N;
-  p->size   = size;
-  p->rank   = rank;
-  p->m      = first[rank + 1] - first[rank];
-  p->w      = column[rank + 1] - column[rank];
+  p->n = n;
+  p->N = N;
+  p->size = size;
+  p->rank = rank;
+  p->m = first[rank + 1] - first[rank];
+  p->w = column[rank + 1] - column[rank];
   p->stream = (cudaStream_t)stream;
-  p->first  = (int *)malloc(ints);
+  p->first = (int *)malloc(ints);
   p->column = (int *)malloc(ints);
   memcpy(p->first, first, ints);
   memcpy(p->column, column, ints);
@@ -149,7 +150,8 @@ int PeerFftCreate(int n, int N, int size, int rank, const int first[], const int
   for (int i = 0; i < 2 && !error; i++) {
     int length = 2 * ((i ? N : n) + 1), complex = length / 2 + 1;
 
-    error = (int)fft.many(&p->plan[i], 1, &length, &length, 1, length, &complex, 1, complex, CUFFT_D2Z, i ? p->w : p->m);
+    error =
+      (int)fft.many(&p->plan[i], 1, &length, &length, 1, length, &complex, 1, complex, CUFFT_D2Z, i ? p->w : p->m);
     if (!error) error = (int)fft.stream(p->plan[i], p->stream);
   }
   return error;
@@ -169,7 +171,8 @@ int PeerFftMiddle(PeerFft p)
 {
   int error;
 
-  extend_blocks<<<grid(2 * (p->N + 1), p->w), THREADS, 0, p->stream>>>(p->N, p->w, p->size, p->dfirst, p->buffer[1], p->ext);
+  extend_blocks<<<grid(2 * (p->N + 1), p->w), THREADS, 0, p->stream>>>(p->N, p->w, p->size, p->dfirst, p->buffer[1],
+                                                                       p->ext);
   error = (int)fft.exec(p->plan[1], p->ext, p->spectrum);
   divide<<<grid(2 * (p->N + 1), p->w), THREADS, 0, p->stream>>>(p->n, p->N, p->column[p->rank], p->spectrum, p->ext);
   if (!error) error = (int)fft.exec(p->plan[1], p->ext, p->spectrum);
@@ -189,11 +192,12 @@ int PeerFftEnd(PeerFft p, double *u)
 
 void PeerFftMessage(PeerFft p, int exchange, int q, double **send, size_t *nsend, double **recv, size_t *nrecv)
 {
-  const size_t columns[2] = {(size_t)p->column[q], (size_t)(p->column[q + 1] - p->column[q])}, rows[2] = {(size_t)p->first[q], (size_t)(p->first[q + 1] - p->first[q])};
+  const size_t columns[2] = {(size_t)p->column[q], (size_t)(p->column[q + 1] - p->column[q])},
+               rows[2] = {(size_t)p->first[q], (size_t)(p->first[q + 1] - p->first[q])};
 
-  *send  = p->buffer[0] + (exchange ? (size_t)p->w * rows[0] : columns[0] * (size_t)p->m);
+  *send = p->buffer[0] + (exchange ? (size_t)p->w * rows[0] : columns[0] * (size_t)p->m);
   *nsend = exchange ? (size_t)p->w * rows[1] : columns[1] * (size_t)p->m;
-  *recv  = p->buffer[1] + (exchange ? columns[0] * (size_t)p->m : (size_t)p->w * rows[0]);
+  *recv = p->buffer[1] + (exchange ? columns[0] * (size_t)p->m : (size_t)p->w * rows[0]);
   *nrecv = exchange ? columns[1] * (size_t)p->m : (size_t)p->w * rows[1];
 }
 

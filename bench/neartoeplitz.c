@@ -1,4 +1,5 @@
-static char help[] = "Near-Toeplitz lines by cyclic reduction with precomputed coefficients (NEATO) against cyclic reduction of general lines: paper 002, figures 4.3 and 4.4, table 4.1.\n\
+static char help[] =
+  "Near-Toeplitz lines by cyclic reduction with precomputed coefficients (NEATO) against cyclic reduction of general lines: paper 002, figures 4.3 and 4.4, table 4.1.\n\
 The lines are those of its compact scheme: (1, 2), then (1/4, 1, 1/4), then (2, 1). On one core, all three reductions are plain C, compiled alike.\n\
   -n2 <32,64,...,4096>  n lines of length n\n\
   -n3 <32,64,128,256>   n^2 lines of length n\n\
@@ -13,13 +14,16 @@ The lines are those of its compact scheme: (1, 2), then (1/4, 1, 1/4), then (2, 
   #error "bench/neartoeplitz.c wants a PETSc in double precision"
 #endif
 
-extern void dgtsv_(const PetscBLASInt *, const PetscBLASInt *, double *, double *, double *, double *, const PetscBLASInt *, PetscBLASInt *);
+extern void dgtsv_(const PetscBLASInt *, const PetscBLASInt *, double *, double *, double *, double *,
+                   const PetscBLASInt *, PetscBLASInt *);
 
 #define MAX_REPS 200
 
 typedef enum {
-  NEATO,   /* the library's cr */
-  STORED,  /* the coefficients of every row of every reduced system, kept for all lines: what is precomputed without the structure */
+  NEATO, /* the library's cr */
+  /* the coefficients of every row of every reduced system, kept for all lines: what is precomputed
+     without the structure */
+  STORED,
   GENERAL, /* a, b, c of each line, reduced along with its right-hand side in every solve (Zhang et al., CUSPARSE) */
   GTSV,    /* LAPACK, elimination in every solve, as in MKL */
   SCAN     /* the library's default */
@@ -28,21 +32,21 @@ typedef enum {
 static const char *const names[] = {"cr", "cr_stored", "cr_general", "dgtsv", "scan"};
 
 typedef struct {
-  Kind        kind;
+  Kind kind;
   BCRTriLocal local;
   BCRTriShape shape; /* of a tile: general lines have four arrays where the library has one */
-  BCRArena    arena;
-  double     *a, *b, *c, *tile[4], *line[3], *table;
-  double      setup, residual, t[MAX_REPS], copy[MAX_REPS];
+  BCRArena arena;
+  double *a, *b, *c, *tile[4], *line[3], *table;
+  double setup, residual, t[MAX_REPS], copy[MAX_REPS];
 } Run;
 
 typedef struct {
   PetscInt dim, inner, n, outer;
-  double  *f, *u;
+  double *f, *u;
 } Batch;
 
 static PetscInt repetitions = 9;
-static FILE    *csv;
+static FILE *csv;
 
 static void Row(PetscInt n, PetscInt j, double row[3])
 {
@@ -51,8 +55,10 @@ static void Row(PetscInt n, PetscInt j, double row[3])
   row[2] = j == n - 1 ? 0 : (j == 0 ? 2 : 0.25);
 }
 
-/* Row j of width lines at j*width. Row i of level r is row (i + 1) 2^r - 1, level r + 1 keeps the odd ones: (1.7) to (1.12) of the paper */
-static void SolveGeneral(ptrdiff_t n, ptrdiff_t width, double *restrict a, double *restrict b, double *restrict c, double *restrict x)
+/* Row j of width lines at j*width. Row i of level r is row (i + 1) 2^r - 1, level r + 1 keeps the
+   odd ones: (1.7) to (1.12) of the paper */
+static void SolveGeneral(ptrdiff_t n, ptrdiff_t width, double *restrict a, double *restrict b, double *restrict c,
+                         double *restrict x)
 {
   ptrdiff_t s = 1;
 
@@ -86,7 +92,8 @@ static void SolveGeneral(ptrdiff_t n, ptrdiff_t width, double *restrict a, doubl
       const ptrdiff_t p = ((i + 1) * s - 1) * width, q = p - s * width, r = p + s * width;
 
       if (i && i + 1 < n / s) {
-        for (ptrdiff_t k = 0; k < width; k++) x[p + k] = (x[p + k] - a[p + k] * x[q + k] - c[p + k] * x[r + k]) / b[p + k];
+        for (ptrdiff_t k = 0; k < width; k++)
+          x[p + k] = (x[p + k] - a[p + k] * x[q + k] - c[p + k] * x[r + k]) / b[p + k];
       } else if (i + 1 < n / s) {
         for (ptrdiff_t k = 0; k < width; k++) x[p + k] = (x[p + k] - c[p + k] * x[r + k]) / b[p + k];
       } else if (i) {
@@ -98,7 +105,8 @@ static void SolveGeneral(ptrdiff_t n, ptrdiff_t width, double *restrict a, doubl
   }
 }
 
-/* Three numbers of each row of each level, for all lines: k1, k2 of a row that is kept, a/b, c/b, 1/b of one that is not */
+/* Three numbers of each row of each level, for all lines: k1, k2 of a row that is kept, a/b, c/b,
+   1/b of one that is not */
 static size_t StoredSize(PetscInt n)
 {
   size_t size = 0;
@@ -127,7 +135,7 @@ static void StoredTable(PetscInt n, double *a, double *b, double *c, double *tab
     }
     for (PetscInt i = 1; i < m; i += 2) { /* rows of the next level */
       const PetscInt p = (i + 1) * s - 1, q = p - s, r = p + s;
-      const double   k1 = a[p] / b[q], k2 = i + 1 < m ? c[p] / b[r] : 0;
+      const double k1 = a[p] / b[q], k2 = i + 1 < m ? c[p] / b[r] : 0;
 
       b[p] -= c[q] * k1 + (i + 1 < m ? a[r] * k2 : 0);
       a[p] = -a[q] * k1;
@@ -143,7 +151,7 @@ static void SolveStored(ptrdiff_t n, ptrdiff_t width, const double *restrict tab
   for (; n / s > 1; table += 3 * (n / s), s *= 2) {
     for (ptrdiff_t i = 1; i < n / s; i += 2) {
       const ptrdiff_t p = ((i + 1) * s - 1) * width, q = p - s * width, r = p + s * width;
-      const double   *g = table + 3 * i;
+      const double *g = table + 3 * i;
 
       if (i + 1 < n / s) {
         for (ptrdiff_t k = 0; k < width; k++) x[p + k] -= x[q + k] * g[0] + x[r + k] * g[1];
@@ -155,7 +163,7 @@ static void SolveStored(ptrdiff_t n, ptrdiff_t width, const double *restrict tab
   for (; s; s /= 2, table -= s ? 3 * (n / s) : 0) {
     for (ptrdiff_t i = 0; i < n / s; i += 2) {
       const ptrdiff_t p = ((i + 1) * s - 1) * width, q = p - s * width, r = p + s * width;
-      const double   *g = table + 3 * i;
+      const double *g = table + 3 * i;
 
       if (i && i + 1 < n / s) {
         for (ptrdiff_t k = 0; k < width; k++) x[p + k] = g[2] * x[p + k] - g[0] * x[q + k] - g[1] * x[r + k];
@@ -172,11 +180,11 @@ static void SolveStored(ptrdiff_t n, ptrdiff_t width, const double *restrict tab
 
 static PetscErrorCode RunSetUp(const Batch *b, Run *r)
 {
-  const size_t  size = (size_t)b->inner * b->n * b->outer;
-  BCRTriRows    rows;
-  BCRTriSpec    spec    = {.inner = b->inner, .n = b->n, .outer = b->outer, .rep = 1, .nfirst = 1, .nlast = 1, .rows = &rows};
+  const size_t size = (size_t)b->inner * b->n * b->outer;
+  BCRTriRows rows;
+  BCRTriSpec spec = {.inner = b->inner, .n = b->n, .outer = b->outer, .rep = 1, .nfirst = 1, .nlast = 1, .rows = &rows};
   BCRTriOptions options = {.method = r->kind == SCAN ? BCR_TRI_SCAN : BCR_TRI_CR, .isa = -1};
-  double        row[3], start;
+  double row[3], start;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&rows, sizeof(rows)));
@@ -205,9 +213,9 @@ static PetscErrorCode RunSetUp(const Batch *b, Run *r)
     if (r->shape.kind == BCR_TRI_ACROSS) { /* as many bytes in a tile as the library has */
       const PetscInt bundle = r->local->cpu->bundle;
 
-      r->shape.nv     = PetscMax(1, r->shape.nv / 4);
+      r->shape.nv = PetscMax(1, r->shape.nv / 4);
       r->shape.across = (b->inner + r->shape.nv * bundle - 1) / (r->shape.nv * bundle);
-      r->shape.tiles  = r->shape.across * b->outer;
+      r->shape.tiles = r->shape.across * b->outer;
     }
     PetscCall(BCRArenaGet(&r->arena, sizeof(double) * size, &r->a));
     PetscCall(BCRArenaGet(&r->arena, sizeof(double) * size, &r->b));
@@ -220,7 +228,8 @@ static PetscErrorCode RunSetUp(const Batch *b, Run *r)
     }
   }
   if (r->kind != GTSV) {
-    for (int k = 0; k < (r->kind == GENERAL ? 4 : 1); ++k) PetscCall(BCRArenaGet(&r->arena, sizeof(double) * r->local->cpu->tri->work(&r->shape), &r->tile[k]));
+    for (int k = 0; k < (r->kind == GENERAL ? 4 : 1); ++k)
+      PetscCall(BCRArenaGet(&r->arena, sizeof(double) * r->local->cpu->tri->work(&r->shape), &r->tile[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -228,7 +237,7 @@ static PetscErrorCode RunSetUp(const Batch *b, Run *r)
 static PetscErrorCode RunSolve(const Batch *b, Run *r)
 {
   const BCRTriTable *tri = r->local->cpu->tri;
-  PetscBLASInt       n, one = 1, info;
+  PetscBLASInt n, one = 1, info;
 
   PetscFunctionBegin;
   if (r->kind == NEATO || r->kind == SCAN) {
@@ -242,17 +251,18 @@ static PetscErrorCode RunSolve(const Batch *b, Run *r)
 
       for (PetscInt j = 0; j < b->n; ++j) {
         if (j) r->table[j - 1] = r->line[0][j];
-        r->table[b->n + j]     = 1;
+        r->table[b->n + j] = 1;
         r->table[2 * b->n + j] = r->line[2][j];
-        x[j]                   = b->f[(size_t)b->n * o + j];
+        x[j] = b->f[(size_t)b->n * o + j];
       }
       dgtsv_(&n, &one, r->table, r->table + b->n, r->table + 2 * b->n, x, &n, &info);
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (ptrdiff_t t = 0; t < r->shape.tiles; ++t) {
-    const ptrdiff_t width = r->shape.kind == BCR_TRI_LINE ? 1 : (ptrdiff_t)r->local->cpu->bundle * r->shape.nv, margin = r->local->cpu->bundle * (r->shape.nv + 2 * r->local->cpu->bundle);
-    double         *w[4];
+    const ptrdiff_t width = r->shape.kind == BCR_TRI_LINE ? 1 : (ptrdiff_t)r->local->cpu->bundle * r->shape.nv,
+                    margin = r->local->cpu->bundle * (r->shape.nv + 2 * r->local->cpu->bundle);
+    double *w[4];
 
     for (int k = 0; k < 4; ++k) w[k] = r->tile[k] + margin;
     if (r->kind == GENERAL) {
@@ -286,7 +296,8 @@ static double BackwardError(const Batch *b)
       Row(b->n, j, row);
       for (PetscInt i = 0; i < b->inner; ++i) {
         const size_t k = i + (size_t)b->inner * (j + (size_t)b->n * o);
-        const double r = b->f[k] - row[1] * b->u[k] - (j ? row[0] * b->u[k - b->inner] : 0) - (j < b->n - 1 ? row[2] * b->u[k + b->inner] : 0);
+        const double r = b->f[k] - row[1] * b->u[k] - (j ? row[0] * b->u[k - b->inner] : 0) -
+                         (j < b->n - 1 ? row[2] * b->u[k + b->inner] : 0);
 
         TestLargest(&nr, fabs(r));
         nu = PetscMax(nu, fabs(b->u[k]));
@@ -301,12 +312,12 @@ static double BackwardError(const Batch *b)
 static PetscErrorCode RunBatch(PetscInt dim, char axis, PetscInt n)
 {
   const PetscInt lines = dim == 3 ? n * n : n;
-  Batch          b     = {.dim = dim, .inner = axis == 'x' ? 1 : lines, .n = n, .outer = axis == 'x' ? lines : 1};
-  const size_t   size  = (size_t)lines * n;
-  Run           *runs;
-  PetscInt       count = 0;
-  PetscRandom    random;
-  double         reference = 0;
+  Batch b = {.dim = dim, .inner = axis == 'x' ? 1 : lines, .n = n, .outer = axis == 'x' ? lines : 1};
+  const size_t size = (size_t)lines * n;
+  Run *runs;
+  PetscInt count = 0;
+  PetscRandom random;
+  double reference = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(PETSC_STATIC_ARRAY_LENGTH(names), &runs));
@@ -333,21 +344,31 @@ static PetscErrorCode RunBatch(PetscInt dim, char axis, PetscInt n)
       start = BenchTime();
       memcpy(b.u, b.f, sizeof(double) * size);
       runs[k].copy[r] = BenchTime() - start;
-      start           = BenchTime();
+      start = BenchTime();
       PetscCall(RunSolve(&b, &runs[k]));
       runs[k].t[r] = BenchTime() - start;
     }
   }
   for (PetscInt k = 0; k < count; ++k) {
     const char name[2] = {axis, 0};
-    BenchRow   row     = {.program = "neartoeplitz", .name = dim == 3 ? "3d" : "2d", .precision = "double", .solver = names[runs[k].kind], .axis = name, .dim = dim, .iterations = 1, .setup = runs[k].setup, .residual = runs[k].residual, .first = NAN};
+    BenchRow row = {.program = "neartoeplitz",
+                    .name = dim == 3 ? "3d" : "2d",
+                    .precision = "double",
+                    .solver = names[runs[k].kind],
+                    .axis = name,
+                    .dim = dim,
+                    .iterations = 1,
+                    .setup = runs[k].setup,
+                    .residual = runs[k].residual,
+                    .first = NAN};
 
     BenchStatistics(repetitions, runs[k].t, &row.time, &row.mintime);
     BenchStatistics(repetitions, runs[k].copy, &row.copy, &row.mincopy);
     row.n[0] = row.n[1] = n;
-    row.n[2]            = dim == 3 ? n : 1;
+    row.n[2] = dim == 3 ? n : 1;
     if (!k) reference = row.time;
-    printf("%s %c %5d  %-10s %10.4f ms  %7.2f x copy  %6.2f x cr  error %.1e\n", row.name, axis, (int)n, row.solver, 1e3 * row.time, row.time / row.copy, row.time / reference, row.residual);
+    printf("%s %c %5d  %-10s %10.4f ms  %7.2f x copy  %6.2f x cr  error %.1e\n", row.name, axis, (int)n, row.solver,
+           1e3 * row.time, row.time / row.copy, row.time / reference, row.residual);
     fflush(stdout);
     BenchWriteRow(csv, &row);
     PetscCall(RunDestroy(&runs[k]));
@@ -375,7 +396,9 @@ int main(int argc, char **argv)
     PetscCall(PetscOptionsGetIntArray(NULL, NULL, d ? "-n3" : "-n2", sizes[d], &given, &found));
     if (found) count[d] = given;
   }
-  PetscCall(BenchOpen("rows (1, 2), (1/4, 1, 1/4), (2, 1); cr: near-Toeplitz, coefficients before; cr_stored: those of all rows before; cr_general: a, b, c of each line reduced in each solve", &csv));
+  PetscCall(BenchOpen("rows (1, 2), (1/4, 1, 1/4), (2, 1); cr: near-Toeplitz, coefficients before; cr_stored: those of "
+                      "all rows before; cr_general: a, b, c of each line reduced in each solve",
+                      &csv));
   for (int d = 0; d < 2; ++d) {
     for (PetscInt k = 0; k < count[d]; ++k) {
       PetscCall(RunBatch(d + 2, 'x', sizes[d][k]));

@@ -1,4 +1,5 @@
-static char help[] = "What reading lines out of an assembled matrix costs: PCSetUp() of PCNEATO, first and again, against MatMult().\n\
+static char help[] =
+  "What reading lines out of an assembled matrix costs: PCSetUp() of PCNEATO, first and again, against MatMult().\n\
   -n2 <513,1025,2049>   sizes of n x n grids\n\
   -n3 <65,129>          sizes of n x n x n grids\n\
   -reps <9>             repetitions, at least 5\n\
@@ -10,9 +11,9 @@ On any number of ranks; times are those of the slowest, from a barrier on.\n\n";
 
 #define MAX_REPS 200
 
-static PetscInt    repetitions = 9;
+static PetscInt repetitions = 9;
 static PetscMPIInt rank, size;
-static FILE       *csv;
+static FILE *csv;
 
 typedef enum {
   CONSTANT,  /* the Laplacian; boundary rows hold a diagonal only */
@@ -24,7 +25,7 @@ static const char *const kinds[] = {"constant", "stretched", "random"};
 static PetscErrorCode Assemble(PetscInt dim, PetscInt n, Kind kind, DM da, Mat *A)
 {
   DMDALocalInfo info;
-  PetscRandom   random;
+  PetscRandom random;
 
   PetscFunctionBegin;
   PetscCall(DMCreateMatrix(da, A));
@@ -34,10 +35,10 @@ static PetscErrorCode Assemble(PetscInt dim, PetscInt n, Kind kind, DM da, Mat *
     for (PetscInt j = info.ys; j < info.ys + info.ym; ++j) {
       for (PetscInt i = info.xs; i < info.xs + info.xm; ++i) {
         const PetscInt x[3] = {i, j, k};
-        MatStencil     row  = {.i = i, .j = j, .k = k}, columns[7];
-        PetscScalar    values[7], sum = 0;
-        PetscInt       count = 0;
-        PetscBool      edge  = PETSC_FALSE;
+        MatStencil row = {.i = i, .j = j, .k = k}, columns[7];
+        PetscScalar values[7], sum = 0;
+        PetscInt count = 0;
+        PetscBool edge = PETSC_FALSE;
 
         for (PetscInt d = 0; d < dim; ++d) edge = (PetscBool)(edge || x[d] == 0 || x[d] == n - 1);
         for (PetscInt d = 0; d < dim; ++d) {
@@ -55,7 +56,7 @@ static PetscErrorCode Assemble(PetscInt dim, PetscInt n, Kind kind, DM da, Mat *
             sum -= values[count++];
           }
         }
-        columns[count]  = row;
+        columns[count] = row;
         values[count++] = edge ? 1 : sum;
         PetscCall(MatSetValuesStencil(*A, 1, &row, count, columns, values, INSERT_VALUES));
       }
@@ -86,19 +87,23 @@ static PetscErrorCode Elapsed(double start, double *t)
 /* copy_ms: MatMult() */
 static PetscErrorCode Run(PetscInt dim, PetscInt n, Kind kind, PCNeatoAxis axis)
 {
-  double           *t[3], start;
+  double *t[3], start;
   const char *const solvers[] = {"first", "again"};
-  char              name[32];
-  DM                da;
-  Mat               A;
-  Vec               f, u;
-  PC                pc;
-  const char        letter[2] = {axis == PCNEATO_AXIS_AUTO ? '-' : (char)('w' + (int)axis), 0};
+  char name[32];
+  DM da;
+  Mat A;
+  Vec f, u;
+  PC pc;
+  const char letter[2] = {axis == PCNEATO_AXIS_AUTO ? '-' : (char)('w' + (int)axis), 0};
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(repetitions, &t[0], repetitions, &t[1], repetitions, &t[2]));
-  if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
+  if (dim == 2)
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE,
+                           PETSC_DECIDE, 1, 1, NULL, NULL, &da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n,
+                           n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
   PetscCall(DMSetUp(da));
   PetscCall(Assemble(dim, n, kind, da, &A));
   PetscCall(DMCreateGlobalVector(da, &f));
@@ -126,24 +131,25 @@ static PetscErrorCode Run(PetscInt dim, PetscInt n, Kind kind, PCNeatoAxis axis)
   }
   for (int k = 0; k < 2; ++k) {
     BenchRow row = {
-      .program   = "neatosetup",
-      .name      = kinds[kind],
+      .program = "neatosetup",
+      .name = kinds[kind],
       .precision = sizeof(PetscReal) == 8 ? "double" : "single",
-      .solver    = solvers[k],
-      .axis      = letter,
-      .ranks     = size,
-      .dim       = dim,
-      .n         = {n, n, dim == 3 ? n : 1},
-      .setup     = NAN,
-      .residual  = NAN,
-      .first     = NAN
+      .solver = solvers[k],
+      .axis = letter,
+      .ranks = size,
+      .dim = dim,
+      .n = {n, n, dim == 3 ? n : 1},
+      .setup = NAN,
+      .residual = NAN,
+      .first = NAN
     };
 
     BenchStatistics(repetitions, t[k], &row.time, &row.mintime);
     BenchStatistics(repetitions, t[2], &row.copy, &row.mincopy);
     PetscCall(PetscSNPrintf(name, sizeof(name), "%d^%d", (int)n, (int)dim));
     if (!rank) {
-      printf("%-8s %-10s axis %s  %-6s %9.3f ms  %6.2f MatMult (minima %6.2f)\n", name, row.name, row.axis, row.solver, 1e3 * row.time, row.time / row.copy, row.mintime / row.mincopy);
+      printf("%-8s %-10s axis %s  %-6s %9.3f ms  %6.2f MatMult (minima %6.2f)\n", name, row.name, row.axis, row.solver,
+             1e3 * row.time, row.time / row.copy, row.mintime / row.mincopy);
       fflush(stdout);
       BenchWriteRow(csv, &row);
     }
@@ -177,10 +183,13 @@ int main(int argc, char **argv)
     PetscCall(PetscOptionsGetIntArray(NULL, NULL, d ? "-n3" : "-n2", sizes[d], &given, &found));
     if (found) count[d] = given;
   }
-  if (!rank) PetscCall(BenchOpen("PCSetUp() of PCNEATO: first, and again with other values in the same pattern; copy: MatMult()", &csv));
+  if (!rank)
+    PetscCall(
+      BenchOpen("PCSetUp() of PCNEATO: first, and again with other values in the same pattern; copy: MatMult()", &csv));
   for (int d = 0; d < 2; ++d) {
     for (PetscInt k = 0; k < count[d]; ++k) {
-      for (PetscInt axis = PCNEATO_AXIS_X; axis < PCNEATO_AXIS_X + d + 2; ++axis) PetscCall(Run(d + 2, sizes[d][k], CONSTANT, (PCNeatoAxis)axis));
+      for (PetscInt axis = PCNEATO_AXIS_X; axis < PCNEATO_AXIS_X + d + 2; ++axis)
+        PetscCall(Run(d + 2, sizes[d][k], CONSTANT, (PCNeatoAxis)axis));
       PetscCall(Run(d + 2, sizes[d][k], CONSTANT, PCNEATO_AXIS_AUTO));
       PetscCall(Run(d + 2, sizes[d][k], STRETCHED, PCNEATO_AXIS_Y));
       PetscCall(Run(d + 2, sizes[d][k], RANDOM, PCNEATO_AXIS_Y));

@@ -1,4 +1,5 @@
-static char help[] = "Times direct Poisson solves on one core: a copy of the array, PCBCRPOISSON, FFTW, and iterative and sparse direct solvers.\n\
+static char help[] =
+  "Times direct Poisson solves on one core: a copy of the array, PCBCRPOISSON, FFTW, and iterative and sparse direct solvers.\n\
   -suite <main,awkward,ends,precision,isa,rhs,radix,again>  what to run, see bench/README.md\n\
   -reps <9>      repetitions, at least 5\n\
   -seconds <1>   more repetitions of cases so short that all of them take less than this\n\
@@ -21,55 +22,62 @@ static char help[] = "Times direct Poisson solves on one core: a copy of the arr
 #define MAX_RUNS 12
 #define MAX_REPS 1000
 
-static FILE     *csv;
-static PetscInt  repetitions = 9;
-static PetscReal seconds     = 1;
-static PetscBool small       = PETSC_FALSE;
+static FILE *csv;
+static PetscInt repetitions = 9;
+static PetscReal seconds = 1;
+static PetscBool small = PETSC_FALSE;
 
 /* A linear system */
 
 typedef struct {
-  PetscInt  dim, n[3], N;
-  BCREnd    end[6];
+  PetscInt dim, n[3], N;
+  BCREnd end[6];
   PetscReal shift;    /* in units of the coupling */
   PetscBool boundary; /* rows of the boundary nodes hold a diagonal only, as in ksp tutorial ex29 */
   PetscReal a;        /* the coupling */
-  DM        da;
-  Mat       A;
-  Vec       f, u, r;
+  DM da;
+  Mat A;
+  Vec f, u, r;
   PetscReal normA;
 } Problem;
 
-static PetscErrorCode ProblemCreate(PetscInt dim, PetscInt nx, PetscInt ny, PetscInt nz, const BCREnd end[], PetscReal shift, PetscBool boundary, Problem *p)
+static PetscErrorCode ProblemCreate(PetscInt dim, PetscInt nx, PetscInt ny, PetscInt nz, const BCREnd end[],
+                                    PetscReal shift, PetscBool boundary, Problem *p)
 {
   DMBoundaryType type[3];
-  PetscInt       step[3], node[3], cols[7];
-  PetscScalar    values[7], *f;
-  PetscReal      mean = 0, total = 0;
-  PetscBool      singular = PETSC_TRUE;
-  PetscRandom    random;
+  PetscInt step[3], node[3], cols[7];
+  PetscScalar values[7], *f;
+  PetscReal mean = 0, total = 0;
+  PetscBool singular = PETSC_TRUE;
+  PetscRandom random;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(p, sizeof(*p)));
-  p->dim      = dim;
-  p->n[0]     = nx;
-  p->n[1]     = ny;
-  p->n[2]     = nz;
-  p->N        = nx * ny * nz;
-  p->shift    = shift;
+  p->dim = dim;
+  p->n[0] = nx;
+  p->n[1] = ny;
+  p->n[2] = nz;
+  p->N = nx * ny * nz;
+  p->shift = shift;
   p->boundary = boundary;
-  p->a        = PetscSqr((PetscReal)PetscMax(nx, PetscMax(ny, nz)) + 1);
+  p->a = PetscSqr((PetscReal)PetscMax(nx, PetscMax(ny, nz)) + 1);
   for (PetscInt e = 0; e < 6; ++e) p->end[e] = end ? end[e] : BCR_END_DIRICHLET;
-  for (PetscInt d = 0; d < 3; ++d) type[d] = d < dim && p->end[2 * d] == BCR_END_PERIODIC ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
-  if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, type[0], type[1], DMDA_STENCIL_STAR, nx, ny, 1, 1, 1, 1, NULL, NULL, &p->da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, type[0], type[1], type[2], DMDA_STENCIL_STAR, nx, ny, nz, 1, 1, 1, 1, 1, NULL, NULL, NULL, &p->da));
+  for (PetscInt d = 0; d < 3; ++d)
+    type[d] = d < dim && p->end[2 * d] == BCR_END_PERIODIC ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
+  if (dim == 2)
+    PetscCall(
+      DMDACreate2d(PETSC_COMM_SELF, type[0], type[1], DMDA_STENCIL_STAR, nx, ny, 1, 1, 1, 1, NULL, NULL, &p->da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_SELF, type[0], type[1], type[2], DMDA_STENCIL_STAR, nx, ny, nz, 1, 1, 1, 1, 1,
+                           NULL, NULL, NULL, &p->da));
   PetscCall(DMSetUp(p->da));
   PetscCall(DMCreateMatrix(p->da, &p->A));
   PetscCall(DMCreateGlobalVector(p->da, &p->f));
   PetscCall(VecDuplicate(p->f, &p->u));
   PetscCall(VecDuplicate(p->f, &p->r));
 
-  for (PetscInt d = 0; d < 2 * dim; ++d) singular = (PetscBool)(singular && p->end[d] != BCR_END_DIRICHLET && p->end[d] != BCR_END_CELL_DIRICHLET);
+  for (PetscInt d = 0; d < 2 * dim; ++d)
+    singular = (PetscBool)(singular && p->end[d] != BCR_END_DIRICHLET && p->end[d] != BCR_END_CELL_DIRICHLET);
   singular = (PetscBool)(singular && shift == 0 && !boundary);
   PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
   PetscCall(PetscRandomSetInterval(random, -1, 1));
@@ -81,14 +89,14 @@ static PetscErrorCode ProblemCreate(PetscInt dim, PetscInt nx, PetscInt ny, Pets
   step[1] = nx;
   step[2] = nx * ny;
   for (PetscInt row = 0; row < p->N; ++row) {
-    PetscInt  count  = 1;
+    PetscInt count = 1;
     PetscReal weight = 1;
-    PetscBool edge   = PETSC_FALSE;
+    PetscBool edge = PETSC_FALSE;
 
-    node[0]   = row % nx;
-    node[1]   = (row / nx) % ny;
-    node[2]   = row / (nx * ny);
-    cols[0]   = row;
+    node[0] = row % nx;
+    node[1] = (row / nx) % ny;
+    node[2] = row / (nx * ny);
+    cols[0] = row;
     values[0] = shift * p->a;
     for (PetscInt d = 0; d < dim; ++d) {
       PetscReal neighbour[2] = {p->a, p->a}; /* low, high */
@@ -106,12 +114,13 @@ static PetscErrorCode ProblemCreate(PetscInt dim, PetscInt nx, PetscInt ny, Pets
       }
       for (PetscInt s = 0; s < 2; ++s) {
         if (neighbour[s] == 0) continue;
-        cols[count]     = row + (node[d] == (s ? p->n[d] - 1 : 0) ? (s ? -(p->n[d] - 1) : p->n[d] - 1) : (s ? 1 : -1)) * step[d];
+        cols[count] =
+          row + (node[d] == (s ? p->n[d] - 1 : 0) ? (s ? -(p->n[d] - 1) : p->n[d] - 1) : (s ? 1 : -1)) * step[d];
         values[count++] = -neighbour[s];
       }
     }
     if (boundary && edge) {
-      count     = 1;
+      count = 1;
       values[0] = 2 * dim * p->a;
     }
     PetscCall(MatSetValues(p->A, 1, &row, count, cols, values, INSERT_VALUES));
@@ -144,9 +153,9 @@ static PetscErrorCode ProblemDestroy(Problem *p)
 #if defined(BENCH_FFTW)
 typedef struct {
   fftw_plan forward, backward;
-  PetscInt  lines, modes;
-  double    factor; /* of the right-hand side */
-  double   *pivot;  /* reciprocal pivots, row by row */
+  PetscInt lines, modes;
+  double factor; /* of the right-hand side */
+  double *pivot; /* reciprocal pivots, row by row */
 } FFTW;
 
   #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -172,21 +181,23 @@ FFTWLines(PetscInt lines, PetscInt modes, double factor, const double *pivot, do
 
 static PetscErrorCode FFTWCreate(Problem *p, double *f, double *u, FFTW *w)
 {
-  const fftw_r2r_kind kind[2]  = {FFTW_RODFT00, FFTW_RODFT00};
-  const int           rank     = (int)p->dim - 1;
-  const int           size2[1] = {(int)p->n[0]}, size3[2] = {(int)p->n[1], (int)p->n[0]};
-  const int          *size = rank == 1 ? size2 : size3;
-  double             *keep;
+  const fftw_r2r_kind kind[2] = {FFTW_RODFT00, FFTW_RODFT00};
+  const int rank = (int)p->dim - 1;
+  const int size2[1] = {(int)p->n[0]}, size3[2] = {(int)p->n[1], (int)p->n[0]};
+  const int *size = rank == 1 ? size2 : size3;
+  double *keep;
 
   PetscFunctionBegin;
-  w->lines  = p->n[p->dim - 1];
-  w->modes  = p->N / w->lines;
+  w->lines = p->n[p->dim - 1];
+  w->modes = p->N / w->lines;
   w->factor = 1 / p->a;
   for (int d = 0; d < rank; ++d) w->factor /= 2. * (p->n[d] + 1);
   PetscCall(PetscMalloc1(p->N, &keep));
   PetscCall(PetscArraycpy(keep, f, p->N)); /* planning overwrites */
-  w->forward  = fftw_plan_many_r2r(rank, size, (int)w->lines, f, NULL, 1, (int)w->modes, u, NULL, 1, (int)w->modes, kind, FFTW_MEASURE);
-  w->backward = fftw_plan_many_r2r(rank, size, (int)w->lines, u, NULL, 1, (int)w->modes, u, NULL, 1, (int)w->modes, kind, FFTW_MEASURE);
+  w->forward = fftw_plan_many_r2r(rank, size, (int)w->lines, f, NULL, 1, (int)w->modes, u, NULL, 1, (int)w->modes, kind,
+                                  FFTW_MEASURE);
+  w->backward = fftw_plan_many_r2r(rank, size, (int)w->lines, u, NULL, 1, (int)w->modes, u, NULL, 1, (int)w->modes,
+                                   kind, FFTW_MEASURE);
   PetscCheck(w->forward && w->backward, PETSC_COMM_SELF, PETSC_ERR_LIB, "FFTW has no plan");
   PetscCall(PetscArraycpy(f, keep, p->N));
   PetscCall(PetscFree(keep));
@@ -194,8 +205,10 @@ static PetscErrorCode FFTWCreate(Problem *p, double *f, double *u, FFTW *w)
   for (PetscInt k = 0; k < w->modes; ++k) {
     double diagonal = 2 + p->shift;
 
-    for (PetscInt d = 0, rest = k; d < rank; rest /= p->n[d], ++d) diagonal += 4 * PetscSqr(sin(0.5 * PETSC_PI * (rest % p->n[d] + 1) / (p->n[d] + 1)));
-    for (PetscInt j = 0; j < w->lines; ++j) w->pivot[k + (size_t)j * w->modes] = 1 / (diagonal - (j ? w->pivot[k + (size_t)(j - 1) * w->modes] : 0));
+    for (PetscInt d = 0, rest = k; d < rank; rest /= p->n[d], ++d)
+      diagonal += 4 * PetscSqr(sin(0.5 * PETSC_PI * (rest % p->n[d] + 1) / (p->n[d] + 1)));
+    for (PetscInt j = 0; j < w->lines; ++j)
+      w->pivot[k + (size_t)j * w->modes] = 1 / (diagonal - (j ? w->pivot[k + (size_t)(j - 1) * w->modes] : 0));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -231,31 +244,32 @@ typedef enum {
 } RunKind;
 
 typedef struct {
-  RunKind  kind;
-  char     name[64], solver[32], precision[16], options[128];
+  RunKind kind;
+  char name[64], solver[32], precision[16], options[128];
   Problem *p;
   PetscInt every; /* timed in one of so many repetitions */
-  PC       pc;
-  KSP      ksp;
-  KSPType  ksptype; /* of several columns; KSPPREONLY unless said */
-  Mat      X, Y;
-  BCRCore  core;
-  float   *ff, *fu;
+  PC pc;
+  KSP ksp;
+  KSPType ksptype; /* of several columns; KSPPREONLY unless said */
+  Mat X, Y;
+  BCRCore core;
+  float *ff, *fu;
 #if defined(BENCH_FFTW)
   FFTW fftw;
 #endif
   PetscInt count, iterations;
-  double   setup, first, residual, time, copy, mintime, mincopy;
-  double  *t, *c;
+  double setup, first, residual, time, copy, mintime, mincopy;
+  double *t, *c;
 } Run;
 
-static PetscErrorCode RunInit(Run *r, RunKind kind, Problem *p, const char name[], const char solver[], const char precision[], const char options[])
+static PetscErrorCode RunInit(Run *r, RunKind kind, Problem *p, const char name[], const char solver[],
+                              const char precision[], const char options[])
 {
   PetscFunctionBegin;
   PetscCall(PetscMemzero(r, sizeof(*r)));
-  r->kind    = kind;
-  r->p       = p;
-  r->every   = kind == RUN_FFTW ? 3 : 1;
+  r->kind = kind;
+  r->p = p;
+  r->every = kind == RUN_FFTW ? 3 : 1;
   r->ksptype = KSPPREONLY;
   PetscCall(PetscStrncpy(r->name, name, sizeof(r->name)));
   PetscCall(PetscStrncpy(r->solver, solver, sizeof(r->solver)));
@@ -294,7 +308,7 @@ static PetscErrorCode RunCreatePC(Run *r, double *time)
 static PetscErrorCode RunSetUp(Run *r)
 {
   Problem *p = r->p;
-  double   start, setup[7], unused;
+  double start, setup[7], unused;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(MAX_REPS, &r->t, MAX_REPS, &r->c));
@@ -332,18 +346,18 @@ static PetscErrorCode RunSetUp(Run *r)
     }
     break;
   case RUN_FLOAT: {
-    BCRCoreOptions     options;
-    BCRAxis            axis[3];
-    PetscInt           stride[3] = {1, p->n[0], p->n[0] * p->n[1]};
+    BCRCoreOptions options;
+    BCRAxis axis[3];
+    PetscInt stride[3] = {1, p->n[0], p->n[0] * p->n[1]};
     const PetscScalar *f;
 
     PetscCall(PetscMemzero(&options, sizeof(options)));
     PetscCall(PetscMemzero(axis, sizeof(axis)));
     options.precision = BCR_SINGLE;
-    options.isa       = -1;
+    options.isa = -1;
     for (PetscInt d = 0; d < 3; ++d) {
-      axis[d].n      = p->n[d];
-      axis[d].a      = d < p->dim ? p->a : 0;
+      axis[d].n = p->n[d];
+      axis[d].a = d < p->dim ? p->a : 0;
       axis[d].end[0] = p->end[2 * d];
       axis[d].end[1] = p->end[2 * d + 1];
     }
@@ -378,8 +392,8 @@ static PetscErrorCode RunSetUp(Run *r)
 static PetscErrorCode RunCopy(Run *r, double *time)
 {
   const PetscScalar *f;
-  PetscScalar       *u;
-  double             start;
+  PetscScalar *u;
+  double start;
 
   PetscFunctionBegin;
   if (r->kind == RUN_FLOAT) {
@@ -466,7 +480,7 @@ static PetscErrorCode RunResidual(Run *r)
   PetscFunctionBegin;
   if (r->kind == RUN_FLOAT) {
     PetscScalar *f, *u;
-    Vec          keep;
+    Vec keep;
 
     PetscCall(VecDuplicate(p->f, &keep)); /* f as it is in float */
     PetscCall(VecGetArray(keep, &f));
@@ -480,7 +494,7 @@ static PetscErrorCode RunResidual(Run *r)
   } else if (r->X) {
     r->residual = 0;
     for (PetscInt j = 0; j < COLUMNS; ++j) {
-      Vec    x, y;
+      Vec x, y;
       double error = 0;
 
       PetscCall(MatDenseGetColumnVecRead(r->X, j, &x));
@@ -512,40 +526,46 @@ static PetscErrorCode RunDestroy(Run *r)
 
 static void PrintHead(void)
 {
-  printf("\n%-22s %-14s %-11s %-7s %9s %9s %6s %6s %8s %8s %6s %8s %9s %4s %8s\n", "case", "grid", "solver", "inside", "copy ms", "time ms", "/copy", "(min)", "ns/unkn", "/1st row", "(min)", "set-up", "first ms", "its", "residual");
+  printf("\n%-22s %-14s %-11s %-7s %9s %9s %6s %6s %8s %8s %6s %8s %9s %4s %8s\n", "case", "grid", "solver", "inside",
+         "copy ms", "time ms", "/copy", "(min)", "ns/unkn", "/1st row", "(min)", "set-up", "first ms", "its",
+         "residual");
 }
 
 static PetscErrorCode RunReport(Run *r, const Run *reference)
 {
-  char     grid[32];
+  char grid[32];
   BenchRow row = {
-    .program    = "poisson",
-    .name       = r->name,
-    .precision  = r->precision,
-    .solver     = r->solver,
-    .dim        = r->p->dim,
-    .n          = {r->p->n[0], r->p->n[1], r->p->n[2]},
+    .program = "poisson",
+    .name = r->name,
+    .precision = r->precision,
+    .solver = r->solver,
+    .dim = r->p->dim,
+    .n = {r->p->n[0], r->p->n[1], r->p->n[2]},
     .iterations = r->iterations,
-    .time       = r->time,
-    .copy       = r->copy,
-    .setup      = r->setup,
-    .residual   = r->residual,
-    .mintime    = r->mintime,
-    .mincopy    = r->mincopy,
-    .first      = r->first
+    .time = r->time,
+    .copy = r->copy,
+    .setup = r->setup,
+    .residual = r->residual,
+    .mintime = r->mintime,
+    .mincopy = r->mincopy,
+    .first = r->first
   };
 
   PetscFunctionBegin;
   if (r->p->dim == 2) PetscCall(PetscSNPrintf(grid, sizeof(grid), "%dx%d", (int)r->p->n[0], (int)r->p->n[1]));
   else PetscCall(PetscSNPrintf(grid, sizeof(grid), "%dx%dx%d", (int)r->p->n[0], (int)r->p->n[1], (int)r->p->n[2]));
-  printf("%-22s %-14s %-11s %-7s %9.3f %9.3f %6.2f %6.2f %8.3f %8.2f %6.2f %7.2fx %9.2f %4d %8.1e\n", r->name, grid, r->solver, r->precision, 1e3 * r->copy, 1e3 * r->time, r->time / r->copy, r->mintime / r->mincopy, 1e9 * r->time / r->p->N,
-         (r->time / r->p->N) / (reference->time / reference->p->N), (r->mintime / r->p->N) / (reference->mintime / reference->p->N), r->setup / r->time, 1e3 * r->first, (int)r->iterations, r->residual);
+  printf("%-22s %-14s %-11s %-7s %9.3f %9.3f %6.2f %6.2f %8.3f %8.2f %6.2f %7.2fx %9.2f %4d %8.1e\n", r->name, grid,
+         r->solver, r->precision, 1e3 * r->copy, 1e3 * r->time, r->time / r->copy, r->mintime / r->mincopy,
+         1e9 * r->time / r->p->N, (r->time / r->p->N) / (reference->time / reference->p->N),
+         (r->mintime / r->p->N) / (reference->mintime / reference->p->N), r->setup / r->time, 1e3 * r->first,
+         (int)r->iterations, r->residual);
   fflush(stdout);
   BenchWriteRow(csv, &row);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Times all runs in turns, each after a copy of its own arrays, and reports; the first is what the others are compared with */
+/* Times all runs in turns, each after a copy of its own arrays, and reports; the first is what the
+   others are compared with */
 static PetscErrorCode GroupRun(PetscInt nruns, Run runs[], PetscInt reps)
 {
   double total = 0, time;
@@ -605,7 +625,8 @@ static PetscErrorCode PeerCreate(Problem *p, KSP *ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Linear interpolation from (n-1)/2 to n nodes along each axis, between nodes that vanish at both ends: what suits this problem best */
+/* Linear interpolation from (n-1)/2 to n nodes along each axis, between nodes that vanish at both
+   ends: what suits this problem best */
 static PetscErrorCode PeerInterpolation(PetscInt dim, const PetscInt n[], Mat *P)
 {
   PetscInt m[3], N = n[0] * n[1] * n[2];
@@ -615,11 +636,11 @@ static PetscErrorCode PeerInterpolation(PetscInt dim, const PetscInt n[], Mat *P
   PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, N, m[0] * m[1] * m[2], dim == 2 ? 4 : 8, NULL, P));
   for (PetscInt row = 0; row < N; ++row) {
     const PetscInt node[3] = {row % n[0], (row / n[0]) % n[1], row / (n[0] * n[1])};
-    PetscInt       count = 1, cols[8] = {0}, step = 1;
-    PetscScalar    values[8] = {1};
+    PetscInt count = 1, cols[8] = {0}, step = 1;
+    PetscScalar values[8] = {1};
 
     for (PetscInt d = 0; d < dim; ++d) {
-      PetscInt    kept = 0, oldcols[8];
+      PetscInt kept = 0, oldcols[8];
       PetscScalar oldvalues[8];
 
       PetscCall(PetscArraycpy(oldcols, cols, count));
@@ -629,7 +650,7 @@ static PetscErrorCode PeerInterpolation(PetscInt dim, const PetscInt n[], Mat *P
 
         if (coarse < 0 || coarse >= m[d]) continue;
         for (PetscInt c = 0; c < count; ++c, ++kept) {
-          cols[kept]   = oldcols[c] + step * coarse;
+          cols[kept] = oldcols[c] + step * coarse;
           values[kept] = oldvalues[c] * (node[d] % 2 ? 1 : 0.5);
         }
       }
@@ -646,7 +667,7 @@ static PetscErrorCode PeerInterpolation(PetscInt dim, const PetscInt n[], Mat *P
 static PetscErrorCode PeerMultigrid(Problem *p, KSP *ksp)
 {
   PetscInt n[3] = {p->n[0], p->n[1], p->n[2]}, levels = 1;
-  PC       pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(PeerCreate(p, ksp));
@@ -674,14 +695,14 @@ static PetscErrorCode PeerMultigrid(Problem *p, KSP *ksp)
 
 static PetscErrorCode Peers(Problem *p, const Run *reference)
 {
-  const char    *names[] = {"cg+mg", "cg+hypre", "mumps"};
+  const char *names[] = {"cg+mg", "cg+hypre", "mumps"};
   const PetscInt largest = PetscMax(p->n[0], PetscMax(p->n[1], p->n[2]));
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < 3; ++i) {
-    Run       run;
+    Run run;
     PetscBool have = PETSC_TRUE;
-    double    time;
+    double time;
 
     PetscCall(RunInit(&run, RUN_KSP, p, "main", names[i], sizeof(PetscReal) == 4 ? "single" : "double", ""));
     if (i == 0) PetscCall(PeerMultigrid(p, &run.ksp));
@@ -778,8 +799,8 @@ static PetscErrorCode SuiteMain(void)
 
     PetscCall(Sizes(dim, dim == 2 ? 4 : 3, dim == 2 ? all2d : all3d, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
-      Problem  p;
-      Run      runs[2];
+      Problem p;
+      Run runs[2];
       PetscInt nruns = fftw ? 2 : 1;
 
       PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
@@ -804,22 +825,22 @@ static PetscErrorCode SuiteAwkward(void)
     {1, 2500, 2500},
     {1, 3001, 3001},
   };
-  static const PetscInt four[]  = {4, 4095, 63, 63, 4095, 8191, 31, 31, 8191};
+  static const PetscInt four[] = {4, 4095, 63, 63, 4095, 8191, 31, 31, 8191};
   const PetscInt *const group[] = {one[0], one[1], one[2], one[3], four};
 
   PetscFunctionBegin;
   for (size_t g = 0; g < PETSC_STATIC_ARRAY_LENGTH(group); ++g) {
     const PetscInt n = group[g][0];
-    Problem        p[5];
-    Run            runs[5];
-    PetscInt       square, nx, ny;
+    Problem p[5];
+    Run runs[5];
+    PetscInt square, nx, ny;
 
     for (PetscInt i = 0; i <= n; ++i) {
       char name[64];
 
       if (i == 0) {
-        nx     = Shrink(group[g][1]);
-        ny     = Shrink(group[g][2]);
+        nx = Shrink(group[g][1]);
+        ny = Shrink(group[g][2]);
         square = (1 << (PetscInt)(0.5 * log2((double)nx * ny) + 0.5)) - 1;
         nx = ny = square;
         PetscCall(PetscSNPrintf(name, sizeof(name), "awkward/reference"));
@@ -842,14 +863,16 @@ static PetscErrorCode SuiteEnds(void)
 {
   static const struct {
     const char *name;
-    BCREnd      xlow, xhigh, ylow, yhigh;
-    PetscReal   shift;
-    PetscBool   boundary;
+    BCREnd xlow, xhigh, ylow, yhigh;
+    PetscReal shift;
+    PetscBool boundary;
   } c[] = {
     {"ends/dirichlet",      BCR_END_DIRICHLET,      BCR_END_DIRICHLET,      BCR_END_DIRICHLET,      BCR_END_DIRICHLET,      0,    PETSC_FALSE},
     {"ends/neumann",        BCR_END_NEUMANN,        BCR_END_NEUMANN,        BCR_END_NEUMANN,        BCR_END_NEUMANN,        0,    PETSC_FALSE},
-    {"ends/cell_neumann",   BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN,   0,    PETSC_FALSE},
-    {"ends/cell_dirichlet", BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET, 0,    PETSC_FALSE},
+    {"ends/cell_neumann",   BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN,   BCR_END_CELL_NEUMANN,   0,
+     PETSC_FALSE                                                                                                                             },
+    {"ends/cell_dirichlet", BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET, BCR_END_CELL_DIRICHLET,
+     BCR_END_CELL_DIRICHLET,                                                                                                0,    PETSC_FALSE},
     {"ends/periodic",       BCR_END_PERIODIC,       BCR_END_PERIODIC,       BCR_END_PERIODIC,       BCR_END_PERIODIC,       0,    PETSC_FALSE},
     {"ends/mixed",          BCR_END_DIRICHLET,      BCR_END_NEUMANN,        BCR_END_CELL_NEUMANN,   BCR_END_CELL_DIRICHLET, 0,    PETSC_FALSE},
     {"ends/shift_1",        BCR_END_DIRICHLET,      BCR_END_DIRICHLET,      BCR_END_DIRICHLET,      BCR_END_DIRICHLET,      1,    PETSC_FALSE},
@@ -860,14 +883,14 @@ static PetscErrorCode SuiteEnds(void)
     count = PETSC_STATIC_ARRAY_LENGTH(c)
   };
   Problem p[count];
-  Run     runs[count];
+  Run runs[count];
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < count; ++i) {
     const PetscBool dirichlet = (PetscBool)(c[i].xlow == BCR_END_DIRICHLET && c[i].xhigh == BCR_END_DIRICHLET);
     /* the size near 1023 at which the transform of these ends has a length of 2^k, and the boundary's own rows */
-    const PetscInt n      = Shrink(1023) + (c[i].boundary || c[i].xlow == BCR_END_NEUMANN ? 2 : (dirichlet ? 0 : 1));
-    const BCREnd   end[6] = {c[i].xlow, c[i].xhigh, c[i].ylow, c[i].yhigh, BCR_END_DIRICHLET, BCR_END_DIRICHLET};
+    const PetscInt n = Shrink(1023) + (c[i].boundary || c[i].xlow == BCR_END_NEUMANN ? 2 : (dirichlet ? 0 : 1));
+    const BCREnd end[6] = {c[i].xlow, c[i].xhigh, c[i].ylow, c[i].yhigh, BCR_END_DIRICHLET, BCR_END_DIRICHLET};
 
     PetscCall(ProblemCreate(2, n, n, 1, end, c[i].shift, c[i].boundary, &p[i]));
     PetscCall(RunInit(&runs[i], RUN_PC, &p[i], c[i].name, "bcrpoisson", Working(), ""));
@@ -889,7 +912,7 @@ static PetscErrorCode SuitePrecision(void)
     PetscCall(Sizes(dim, dim == 2 ? 4 : 1, dim == 2 ? all2d : cube, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
       Problem p;
-      Run     runs[4];
+      Run runs[4];
 
       PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
       PetscCall(RunInit(&runs[0], RUN_PC, &p, "precision", "bcrpoisson", "double", "-pc_bcrpoisson_precision double"));
@@ -907,7 +930,7 @@ static PetscErrorCode SuitePrecision(void)
 static PetscErrorCode SuiteIsa(void)
 {
   static const char *const name[] = {"auto", "avx512", "avx2", "baseline"};
-  static const PetscInt    cube[] = {127};
+  static const PetscInt cube[] = {127};
 
   PetscFunctionBegin;
   for (PetscInt dim = 2; dim <= 3; ++dim) {
@@ -915,8 +938,8 @@ static PetscErrorCode SuiteIsa(void)
 
     PetscCall(Sizes(dim, dim == 2 ? 4 : 1, dim == 2 ? all2d : cube, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
-      Problem  p;
-      Run      runs[4];
+      Problem p;
+      Run runs[4];
       PetscInt nruns = 0;
 
       PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
@@ -957,7 +980,7 @@ static PetscErrorCode SuiteRhs(void)
     PetscCall(SizesFew(dim, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
       Problem p;
-      Run     runs[7];
+      Run runs[7];
 
       PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
       PetscCall(RunInit(&runs[0], RUN_COLUMNS_SINGLE, &p, "rhs/8_x_pcapply", "bcrpoisson", Working(), ""));
@@ -998,10 +1021,11 @@ static PetscErrorCode SuiteRadix(void)
   PetscCall(Sizes(2, 3, square, &n, size));
   for (PetscInt i = 0; i < n; ++i) {
     Problem p;
-    Run     runs[PETSC_STATIC_ARRAY_LENGTH(option)];
+    Run runs[PETSC_STATIC_ARRAY_LENGTH(option)];
 
     PetscCall(ProblemCreate(2, size[i], size[i], 1, NULL, 0, PETSC_FALSE, &p));
-    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(option); ++k) PetscCall(RunInit(&runs[k], RUN_PC, &p, option[k].name, "bcrpoisson", Working(), option[k].options));
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(option); ++k)
+      PetscCall(RunInit(&runs[k], RUN_PC, &p, option[k].name, "bcrpoisson", Working(), option[k].options));
     PetscCall(GroupRun(PETSC_STATIC_ARRAY_LENGTH(option), runs, 5));
     PetscCall(GroupDestroy(PETSC_STATIC_ARRAY_LENGTH(option), runs));
     PetscCall(ProblemDestroy(&p));
@@ -1023,9 +1047,9 @@ typedef enum {
 static PetscErrorCode AgainCouplings(Problem *p, PetscBool back)
 {
   const PetscInt *start, *column;
-  PetscInt        rows;
-  PetscScalar    *a;
-  PetscBool       done;
+  PetscInt rows;
+  PetscScalar *a;
+  PetscBool done;
   const PetscReal more = back ? -p->a : p->a;
 
   PetscFunctionBegin;
@@ -1045,8 +1069,9 @@ static PetscErrorCode AgainCouplings(Problem *p, PetscBool back)
 
 static PetscErrorCode AgainChange(Run *r, AgainKind kind, PetscBool back)
 {
-  Problem        *p    = r->p;
-  const PetscReal h[3] = {1 / PetscSqrtReal(p->a), 1 / PetscSqrtReal(p->a), 1 / PetscSqrtReal(p->a)}, shift = (PetscReal)0.3 * p->a, scale = (PetscReal)1.5;
+  Problem *p = r->p;
+  const PetscReal h[3] = {1 / PetscSqrtReal(p->a), 1 / PetscSqrtReal(p->a), 1 / PetscSqrtReal(p->a)},
+                  shift = (PetscReal)0.3 * p->a, scale = (PetscReal)1.5;
 
   PetscFunctionBegin;
   switch (kind) {
@@ -1073,7 +1098,8 @@ static PetscErrorCode AgainChange(Run *r, AgainKind kind, PetscBool back)
 /* The median time of PCSetUp() after a change, and of the solves that follow */
 static PetscErrorCode SuiteAgain(void)
 {
-  static const char *name[] = {"again/new", "again/couplings", "again/shift", "again/scale", "again/user_shift", "again/user_scale"};
+  static const char *name[] = {"again/new",   "again/couplings",  "again/shift",
+                               "again/scale", "again/user_shift", "again/user_scale"};
 
   PetscFunctionBegin;
   for (PetscInt dim = 2; dim <= 3; ++dim) {
@@ -1082,9 +1108,9 @@ static PetscErrorCode SuiteAgain(void)
     PetscCall(SizesFew(dim, &n, size));
     for (PetscInt i = 0; i < n; ++i) {
       const PetscInt kinds = PETSC_STATIC_ARRAY_LENGTH(name), reps = 2 * PetscMax(repetitions / 2, 2) + 1;
-      Problem        p;
-      Run            runs[PETSC_STATIC_ARRAY_LENGTH(name)];
-      double        *setup, time, unused;
+      Problem p;
+      Run runs[PETSC_STATIC_ARRAY_LENGTH(name)];
+      double *setup, time, unused;
 
       PetscCall(ProblemCreate(dim, size[i], size[i], dim == 2 ? 1 : size[i], NULL, 0, PETSC_FALSE, &p));
       PetscCall(PetscMalloc1(kinds * reps, &setup));
@@ -1145,10 +1171,10 @@ int main(int argc, char **argv)
     {"radix",     "radices and schedules; /1st row is time over that of auto",                  SuiteRadix    },
     {"again",     "set-up, the first time and after changes; set-up is over one solve",         SuiteAgain    },
   };
-  char        more[128] = "without FFTW", *wanted[16];
-  PetscInt    nwanted   = 16;
+  char more[128] = "without FFTW", *wanted[16];
+  PetscInt nwanted = 16;
   PetscMPIInt ranks;
-  PetscBool   given;
+  PetscBool given;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -1167,7 +1193,8 @@ int main(int argc, char **argv)
 #if defined(BENCH_FFTW)
   PetscCall(PetscSNPrintf(more, sizeof(more), "%s, FFTW_MEASURE", fftw_version));
 #endif
-  PetscCall(PetscSNPrintf(more + strlen(more), sizeof(more) - strlen(more), "; instruction set %s", BCRCpuGetTable(-1, 0)->isa));
+  PetscCall(PetscSNPrintf(more + strlen(more), sizeof(more) - strlen(more), "; instruction set %s",
+                          BCRCpuGetTable(-1, 0)->isa));
   PetscCall(BenchOpen(more, &csv));
   for (PetscInt i = 0; i < nwanted; ++i) {
     PetscBool known = PETSC_FALSE;
@@ -1179,7 +1206,8 @@ int main(int argc, char **argv)
       PrintHead();
       PetscCall(suites[s].run());
     }
-    PetscCheck(known, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-suite %s: they are main, awkward, ends, precision, isa, rhs, radix and again", wanted[i]);
+    PetscCheck(known, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "-suite %s: they are main, awkward, ends, precision, isa, rhs, radix and again", wanted[i]);
     PetscCall(PetscFree(wanted[i]));
   }
   if (csv) fclose(csv);

@@ -1,4 +1,5 @@
-static char help[] = "Times PCBCRPOISSON as a preconditioner for operators that are not separable, beside multigrid and hypre.\n\
+static char help[] =
+  "Times PCBCRPOISSON as a preconditioner for operators that are not separable, beside multigrid and hypre.\n\
   -n <65,129,257,513,1025>  nodes along each side of the square\n\
   -cases <all>     names of cases, see bench/README.md\n\
   -rtol <1e-8>     reduction of the residual that ends a linear solve\n\
@@ -10,9 +11,11 @@ static char help[] = "Times PCBCRPOISSON as a preconditioner for operators that 
 
 typedef enum {
   CASE_NODES, /* -div(k grad u), nodes, rows of the boundary nodes are diagonal */
-  CASE_EX29,  /* as ksp tutorial ex29 with -rho: every row is scaled with its own node's rho, so the matrix is not symmetric */
-  CASE_EX50,  /* cells, no flux through the boundary, as ksp tutorial ex50, with a smooth k */
-  CASE_BRATU  /* Newton on -laplace u = 6 exp(u), as snes tutorial ex5 */
+  /* as ksp tutorial ex29 with -rho: every row is scaled with its own node's rho, so the matrix is
+     not symmetric */
+  CASE_EX29,
+  CASE_EX50, /* cells, no flux through the boundary, as ksp tutorial ex50, with a smooth k */
+  CASE_BRATU /* Newton on -laplace u = 6 exp(u), as snes tutorial ex5 */
 } CaseKind;
 
 typedef enum {
@@ -27,7 +30,7 @@ typedef enum {
 
 typedef struct {
   const char *name, *ksp;
-  CaseKind    kind;
+  CaseKind kind;
   Coefficient k;
 } Case;
 
@@ -56,7 +59,8 @@ static const struct {
 
 static PetscReal K(Coefficient k, PetscReal x, PetscReal y)
 {
-  const PetscBool inside = (PetscBool)(x > 0.25 && x < 0.75 && y > 0.25 && y < 0.75), third = (PetscBool)(x > 1 / 3. && x < 2 / 3. && y > 1 / 3. && y < 2 / 3.);
+  const PetscBool inside = (PetscBool)(x > 0.25 && x < 0.75 && y > 0.25 && y < 0.75),
+                  third = (PetscBool)(x > 1 / 3. && x < 2 / 3. && y > 1 / 3. && y < 2 / 3.);
 
   switch (k) {
   case K_SIN:
@@ -87,10 +91,10 @@ static PetscErrorCode Assemble(const Case *c, DM da, Mat A, Vec f)
     {0,  1 }
   };
   const PetscBool cells = (PetscBool)(c->kind == CASE_EX50);
-  PetscInt        n;
-  PetscReal       h;
-  PetscScalar    *rhs;
-  PetscRandom     random;
+  PetscInt n;
+  PetscReal h;
+  PetscScalar *rhs;
+  PetscRandom random;
 
   PetscFunctionBegin;
   PetscCall(DMDAGetInfo(da, NULL, &n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
@@ -103,23 +107,24 @@ static PetscErrorCode Assemble(const Case *c, DM da, Mat A, Vec f)
   PetscCall(VecGetArray(f, &rhs));
   for (PetscInt j = 0; j < n; ++j) {
     for (PetscInt i = 0; i < n; ++i) {
-      const PetscInt  row = i + n * j;
+      const PetscInt row = i + n * j;
       const PetscReal x = (cells ? i + 0.5 : i) * h, y = (cells ? j + 0.5 : j) * h;
       const PetscBool edge = (PetscBool)(!cells && (!i || !j || i == n - 1 || j == n - 1));
-      PetscInt        cols[5], count = 1;
-      PetscScalar     values[5];
+      PetscInt cols[5], count = 1;
+      PetscScalar values[5];
 
-      cols[0]   = row;
+      cols[0] = row;
       values[0] = edge ? 4 * K(c->k, x, y) : 0;
       if (edge) rhs[row] = 0;
       for (PetscInt s = 0; s < 4 && !edge; ++s) {
-        const PetscInt  ni = i + side[s][0], nj = j + side[s][1];
-        const PetscReal k = c->kind == CASE_EX29 ? K(c->k, x, y) : K(c->k, x + 0.5 * h * side[s][0], y + 0.5 * h * side[s][1]);
+        const PetscInt ni = i + side[s][0], nj = j + side[s][1];
+        const PetscReal k =
+          c->kind == CASE_EX29 ? K(c->k, x, y) : K(c->k, x + 0.5 * h * side[s][0], y + 0.5 * h * side[s][1]);
 
         if (ni < 0 || nj < 0 || ni >= n || nj >= n) continue; /* no flux */
         values[0] += k;
         if (c->kind == CASE_NODES && (!ni || !nj || ni == n - 1 || nj == n - 1)) continue; /* known value: symmetric */
-        cols[count]     = ni + n * nj;
+        cols[count] = ni + n * nj;
         values[count++] = -k;
       }
       PetscCall(MatSetValues(A, 1, &row, count, cols, values, INSERT_VALUES));
@@ -145,9 +150,9 @@ static PetscErrorCode Assemble(const Case *c, DM da, Mat A, Vec f)
 static PetscErrorCode BratuFunction(SNES snes, Vec u, Vec F, void *ctx)
 {
   const PetscScalar *v;
-  PetscScalar       *r;
-  DM                 da;
-  PetscInt           n;
+  PetscScalar *r;
+  DM da;
+  PetscInt n;
 
   PetscFunctionBegin;
   (void)ctx;
@@ -160,7 +165,9 @@ static PetscErrorCode BratuFunction(SNES snes, Vec u, Vec F, void *ctx)
       const PetscInt q = i + n * j;
 
       if (!i || !j || i == n - 1 || j == n - 1) r[q] = 4 * v[q];
-      else r[q] = 4 * v[q] - (i > 1 ? v[q - 1] : 0) - (i < n - 2 ? v[q + 1] : 0) - (j > 1 ? v[q - n] : 0) - (j < n - 2 ? v[q + n] : 0) - 6 * PetscExpScalar(v[q]) / PetscSqr(n - 1.);
+      else
+        r[q] = 4 * v[q] - (i > 1 ? v[q - 1] : 0) - (i < n - 2 ? v[q + 1] : 0) - (j > 1 ? v[q - n] : 0) -
+               (j < n - 2 ? v[q + n] : 0) - 6 * PetscExpScalar(v[q]) / PetscSqr(n - 1.);
     }
   }
   PetscCall(VecRestoreArrayWrite(F, &r));
@@ -171,8 +178,8 @@ static PetscErrorCode BratuFunction(SNES snes, Vec u, Vec F, void *ctx)
 static PetscErrorCode BratuJacobian(SNES snes, Vec u, Mat J, Mat P, void *ctx)
 {
   const PetscScalar *v;
-  DM                 da;
-  PetscInt           n;
+  DM da;
+  PetscInt n;
 
   PetscFunctionBegin;
   (void)ctx;
@@ -182,12 +189,12 @@ static PetscErrorCode BratuJacobian(SNES snes, Vec u, Mat J, Mat P, void *ctx)
   PetscCall(VecGetArrayRead(u, &v));
   for (PetscInt j = 0; j < n; ++j) {
     for (PetscInt i = 0; i < n; ++i) {
-      const PetscInt  row  = i + n * j;
+      const PetscInt row = i + n * j;
       const PetscBool edge = (PetscBool)(!i || !j || i == n - 1 || j == n - 1);
-      PetscInt        cols[5], count = 1;
-      PetscScalar     values[5];
+      PetscInt cols[5], count = 1;
+      PetscScalar values[5];
 
-      cols[0]   = row;
+      cols[0] = row;
       values[0] = edge ? 4 : 4 - 6 * PetscExpScalar(v[row]) / PetscSqr(n - 1.);
       if (!edge) {
         if (i > 1) cols[count++] = row - 1;
@@ -215,21 +222,26 @@ static PetscErrorCode Options(const Case *c, PetscInt n, PetscInt s, PetscReal r
     n = c->kind == CASE_EX50 ? n / 2 : (n + 1) / 2;
     ++levels;
   }
-  PetscCall(PetscSNPrintf(text, size, "%s -ksp_type %s -ksp_rtol %g -ksp_max_it 500 -ksp_norm_type unpreconditioned %s -pc_mg_levels %d -pc_mg_galerkin both -mg_coarse_pc_type %s -snes_rtol 1e-8", solvers[s].options, c->ksp, (double)rtol,
-                          !strcmp(c->ksp, "gmres") ? "-ksp_pc_side right -ksp_gmres_restart 100" : "", (int)levels, c->kind == CASE_EX50 ? "svd" : "lu"));
+  PetscCall(PetscSNPrintf(text, size,
+                          "%s -ksp_type %s -ksp_rtol %g -ksp_max_it 500 -ksp_norm_type unpreconditioned %s "
+                          "-pc_mg_levels %d -pc_mg_galerkin both -mg_coarse_pc_type %s -snes_rtol 1e-8",
+                          solvers[s].options, c->ksp, (double)rtol,
+                          !strcmp(c->ksp, "gmres") ? "-ksp_pc_side right -ksp_gmres_restart 100" : "", (int)levels,
+                          c->kind == CASE_EX50 ? "svd" : "lu"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode RunCase(const Case *c, PetscInt n, PetscInt reps, PetscReal rtol, FILE *csv)
 {
-  DM           da;
-  Mat          A;
-  Vec          f, u, r;
-  PetscReal    normA;
+  DM da;
+  Mat A;
+  Vec f, u, r;
+  PetscReal normA;
   PetscOptions options;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL,
+                         NULL, &da));
   if (c->kind == CASE_EX50) PetscCall(DMDASetInterpolationType(da, DMDA_Q0));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
@@ -241,18 +253,23 @@ static PetscErrorCode RunCase(const Case *c, PetscInt n, PetscInt reps, PetscRea
     PetscCall(MatNorm(A, NORM_INFINITY, &normA));
   }
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(solvers); ++s) {
-    double             time[64], setup[64], copy[64], unused;
-    char               text[1024];
-    KSP                ksp = NULL;
-    PC                 pc;
-    SNES               snes   = NULL;
-    PetscInt           newton = 0;
-    PetscBool          good   = PETSC_TRUE;
-    PetscScalar       *from, *to;
+    double time[64], setup[64], copy[64], unused;
+    char text[1024];
+    KSP ksp = NULL;
+    PC pc;
+    SNES snes = NULL;
+    PetscInt newton = 0;
+    PetscBool good = PETSC_TRUE;
+    PetscScalar *from, *to;
     KSPConvergedReason reason;
-    BenchRow           row = {
-                .program = "precond", .name = c->name, .precision = sizeof(PetscReal) == 4 ? "single" : "double", .dim = 2, .n = {n, n, 1},
-                                    .setup = NAN, .residual = NAN
+    BenchRow row = {
+      .program = "precond",
+      .name = c->name,
+      .precision = sizeof(PetscReal) == 4 ? "single" : "double",
+      .dim = 2,
+      .n = {n, n, 1},
+      .setup = NAN,
+      .residual = NAN
     };
 
     PetscCall(Options(c, n, (PetscInt)s, rtol, text, sizeof(text)));
@@ -295,7 +312,7 @@ static PetscErrorCode RunCase(const Case *c, PetscInt n, PetscInt reps, PetscRea
         start = BenchTime();
         PetscCall(KSPSetUp(ksp));
         setup[k] = BenchTime() - start;
-        start    = BenchTime();
+        start = BenchTime();
         PetscCall(KSPSolve(ksp, f, u));
         time[k] = BenchTime() - start;
         PetscCall(KSPGetIterationNumber(ksp, &row.iterations));
@@ -314,7 +331,8 @@ static PetscErrorCode RunCase(const Case *c, PetscInt n, PetscInt reps, PetscRea
     BenchStatistics(reps, time, &row.time, &row.mintime);
     BenchStatistics(reps, copy, &row.copy, &row.mincopy);
     row.solver = solvers[s].name;
-    printf("%-14s %5d %-6s %-19s %5d%s %9.2f %9.2f", c->name, (int)n, c->kind == CASE_BRATU ? "newton" : c->ksp, row.solver, (int)row.iterations, good ? " " : "!", 1e3 * row.setup, 1e3 * row.time);
+    printf("%-14s %5d %-6s %-19s %5d%s %9.2f %9.2f", c->name, (int)n, c->kind == CASE_BRATU ? "newton" : c->ksp,
+           row.solver, (int)row.iterations, good ? " " : "!", 1e3 * row.setup, 1e3 * row.time);
     if (c->kind == CASE_BRATU) printf("  %d Newton steps, set-ups included\n", (int)newton);
     else printf("  %8.1e\n", row.residual);
     fflush(stdout);
@@ -330,12 +348,12 @@ static PetscErrorCode RunCase(const Case *c, PetscInt n, PetscInt reps, PetscRea
 
 int main(int argc, char **argv)
 {
-  PetscInt    sizes[16] = {65, 129, 257, 513, 1025}, nsizes = 16, reps = 3, nwanted = 16;
-  PetscReal   rtol = 1e-8;
+  PetscInt sizes[16] = {65, 129, 257, 513, 1025}, nsizes = 16, reps = 3, nwanted = 16;
+  PetscReal rtol = 1e-8;
   PetscMPIInt ranks;
-  PetscBool   given, some;
-  char       *wanted[16];
-  FILE       *csv;
+  PetscBool given, some;
+  char *wanted[16];
+  FILE *csv;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -348,13 +366,17 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rtol", &rtol, NULL));
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-cases", wanted, &nwanted, &some));
   reps = PetscMin(PetscMax(reps, 1), 64);
-  PetscCall(BenchOpen("linear solves to an unpreconditioned residual reduced by -rtol; MG: Galerkin, Chebyshev and SOR; !: did not converge", &csv));
-  printf("\n%-14s %5s %-6s %-19s %5s  %9s %9s  %8s\n", "case", "n", "method", "preconditioner", "its", "set-up ms", "solve ms", "residual");
+  PetscCall(BenchOpen("linear solves to an unpreconditioned residual reduced by -rtol; MG: Galerkin, Chebyshev and "
+                      "SOR; !: did not converge",
+                      &csv));
+  printf("\n%-14s %5s %-6s %-19s %5s  %9s %9s  %8s\n", "case", "n", "method", "preconditioner", "its", "set-up ms",
+         "solve ms", "residual");
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases); ++i) {
     PetscBool run = (PetscBool)!some;
 
     for (PetscInt k = 0; some && k < nwanted && !run; ++k) PetscCall(PetscStrcmp(wanted[k], cases[i].name, &run));
-    for (PetscInt k = 0; k < nsizes && run; ++k) PetscCall(RunCase(&cases[i], cases[i].kind == CASE_EX50 ? sizes[k] - 1 : sizes[k], reps, rtol, csv));
+    for (PetscInt k = 0; k < nsizes && run; ++k)
+      PetscCall(RunCase(&cases[i], cases[i].kind == CASE_EX50 ? sizes[k] - 1 : sizes[k], reps, rtol, csv));
   }
   for (PetscInt k = 0; some && k < nwanted; ++k) PetscCall(PetscFree(wanted[k]));
   if (csv) fclose(csv);

@@ -1,4 +1,5 @@
-static char help[] = "Direct and iterative Poisson solves and tridiagonal lines on several ranks, with what each sends counted. mpiexec -n P bench/ranks\n\
+static char help[] =
+  "Direct and iterative Poisson solves and tridiagonal lines on several ranks, with what each sends counted. mpiexec -n P bench/ranks\n\
   -suite <poisson,lines>\n\
   -n2 <511,1023>   sizes of n x n grids\n\
   -n3 <63>         sizes of n x n x n grids\n\
@@ -18,27 +19,31 @@ static char help[] = "Direct and iterative Poisson solves and tridiagonal lines 
 
 typedef struct {
   PetscInt dim, n, modes, rows, start; /* rows along the last axis on this rank; modes: nodes of a row or plane */
-  DM       da;
-  Mat      A;
-  Vec      f, u, r;
-  double   norm;
+  DM da;
+  Mat A;
+  Vec f, u, r;
+  double norm;
 } Problem;
 
 /* The 5- or 7-point Laplacian with n interior nodes along each side, slabs along the last axis */
 static PetscErrorCode ProblemCreate(PetscInt dim, PetscInt n, Problem *p)
 {
   PetscMPIInt size, rank;
-  PetscInt    m, first, last;
+  PetscInt m, first, last;
   PetscRandom random;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  p->dim   = dim;
-  p->n     = n;
+  p->dim = dim;
+  p->n = n;
   p->modes = dim == 3 ? n * n : n;
-  if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, size, 1, 1, NULL, NULL, &p->da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, 1, 1, size, 1, 1, NULL, NULL, NULL, &p->da));
+  if (dim == 2)
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, size, 1, 1,
+                           NULL, NULL, &p->da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n,
+                           n, n, 1, 1, size, 1, 1, NULL, NULL, NULL, &p->da));
   PetscCall(DMSetFromOptions(p->da));
   PetscCall(DMSetUp(p->da));
   PetscCall(DMDASetInterpolationType(p->da, DMDA_Q1));
@@ -48,25 +53,25 @@ static PetscErrorCode ProblemCreate(PetscInt dim, PetscInt n, Problem *p)
   PetscCall(VecDuplicate(p->f, &p->u));
   PetscCall(VecDuplicate(p->f, &p->r));
   PetscCall(VecGetOwnershipRange(p->f, &first, &last));
-  m        = last - first;
-  p->rows  = m / p->modes;
+  m = last - first;
+  p->rows = m / p->modes;
   p->start = first / p->modes;
   for (PetscInt g = first; g < last; g++) { /* natural and PETSc's numbering are the same in slabs */
-    PetscInt    cols[7], k = 0, stride = 1;
+    PetscInt cols[7], k = 0, stride = 1;
     PetscScalar v[7];
 
     cols[k] = g;
-    v[k++]  = 2. * (double)dim;
+    v[k++] = 2. * (double)dim;
     for (PetscInt d = 0; d < dim; d++, stride *= n) {
       const PetscInt i = g / stride % n;
 
       if (i > 0) {
         cols[k] = g - stride;
-        v[k++]  = -1;
+        v[k++] = -1;
       }
       if (i < n - 1) {
         cols[k] = g + stride;
-        v[k++]  = -1;
+        v[k++] = -1;
       }
     }
     PetscCall(MatSetValues(p->A, 1, &g, k, cols, v, INSERT_VALUES));
@@ -94,18 +99,19 @@ static PetscErrorCode ProblemDestroy(Problem *p)
 }
 
 #if defined(BENCH_FFTW)
-/* Sine transforms of this rank's rows (planes), a transpose to lines, tridiagonal solves with tables of pivots, a transpose back, transforms */
+/* Sine transforms of this rank's rows (planes), a transpose to lines, tridiagonal solves with
+   tables of pivots, a transpose back, transforms */
 typedef struct {
   fftw_plan plan;
-  int      *scount, *soffset, *rcount, *roffset; /* there; back is the other way round */
-  PetscInt  lines, first;                        /* this rank's modes */
-  double   *row, *packed, *column, *pivot;
+  int *scount, *soffset, *rcount, *roffset; /* there; back is the other way round */
+  PetscInt lines, first;                    /* this rank's modes */
+  double *row, *packed, *column, *pivot;
 } FFTW;
 
 static PetscErrorCode FFTWCreate(const Problem *p, FFTW *w)
 {
-  PetscMPIInt         size, rank;
-  const int           n[2]    = {(int)p->n, (int)p->n};
+  PetscMPIInt size, rank;
+  const int n[2] = {(int)p->n, (int)p->n};
   const fftw_r2r_kind kind[2] = {FFTW_RODFT00, FFTW_RODFT00};
 
   PetscFunctionBegin;
@@ -115,25 +121,29 @@ static PetscErrorCode FFTWCreate(const Problem *p, FFTW *w)
   w->first = rank * p->modes / size;
   w->lines = (rank + 1) * p->modes / size - w->first;
   for (int q = 0, s = 0, r = 0; q < size; q++) {
-    const PetscInt lines = (q + 1) * p->modes / size - q * p->modes / size, rows = p->n / size + (q < p->n % size ? 1 : 0);
+    const PetscInt lines = (q + 1) * p->modes / size - q * p->modes / size,
+                   rows = p->n / size + (q < p->n % size ? 1 : 0);
 
-    w->scount[q]  = (int)(lines * p->rows);
-    w->rcount[q]  = (int)(w->lines * rows);
+    w->scount[q] = (int)(lines * p->rows);
+    w->rcount[q] = (int)(w->lines * rows);
     w->soffset[q] = s;
     w->roffset[q] = r;
     s += w->scount[q];
     r += w->rcount[q];
   }
-  w->row    = fftw_malloc(sizeof(double) * (size_t)(p->modes * p->rows + 1));
+  w->row = fftw_malloc(sizeof(double) * (size_t)(p->modes * p->rows + 1));
   w->packed = fftw_malloc(sizeof(double) * (size_t)(p->modes * p->rows + 1));
   w->column = fftw_malloc(sizeof(double) * (size_t)(w->lines * p->n + 1));
-  w->pivot  = fftw_malloc(sizeof(double) * (size_t)(w->lines * p->n + 1));
-  w->plan   = fftw_plan_many_r2r((int)p->dim - 1, n, (int)p->rows, w->row, NULL, 1, (int)p->modes, w->row, NULL, 1, (int)p->modes, kind, FFTW_MEASURE);
+  w->pivot = fftw_malloc(sizeof(double) * (size_t)(w->lines * p->n + 1));
+  w->plan = fftw_plan_many_r2r((int)p->dim - 1, n, (int)p->rows, w->row, NULL, 1, (int)p->modes, w->row, NULL, 1,
+                               (int)p->modes, kind, FFTW_MEASURE);
   for (PetscInt k = 0; k < w->lines; k++) {
     double d = 2;
 
-    for (PetscInt i = 0, m = w->first + k; i + 1 < p->dim; i++, m /= p->n) d += 2 - 2 * cos((double)(m % p->n + 1) * M_PI / (double)(p->n + 1));
-    for (PetscInt j = 0; j < p->n; j++) w->pivot[k + w->lines * j] = 1 / (d - (j ? w->pivot[k + w->lines * (j - 1)] : 0));
+    for (PetscInt i = 0, m = w->first + k; i + 1 < p->dim; i++, m /= p->n)
+      d += 2 - 2 * cos((double)(m % p->n + 1) * M_PI / (double)(p->n + 1));
+    for (PetscInt j = 0; j < p->n; j++)
+      w->pivot[k + w->lines * j] = 1 / (d - (j ? w->pivot[k + w->lines * (j - 1)] : 0));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -141,7 +151,7 @@ static PetscErrorCode FFTWCreate(const Problem *p, FFTW *w)
 static PetscErrorCode FFTWSolve(const Problem *p, FFTW *w, const double *f, double *u)
 {
   const double factor = pow(2. * (double)(p->n + 1), -(double)(p->dim - 1));
-  PetscMPIInt  size;
+  PetscMPIInt size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
@@ -159,18 +169,21 @@ static PetscErrorCode FFTWSolve(const Problem *p, FFTW *w, const double *f, doub
       }
     }
     if (pass) break;
-    PetscCallMPI(MPI_Alltoallv(w->packed, w->scount, w->soffset, MPI_DOUBLE, w->column, w->rcount, w->roffset, MPI_DOUBLE, PETSC_COMM_WORLD));
+    PetscCallMPI(MPI_Alltoallv(w->packed, w->scount, w->soffset, MPI_DOUBLE, w->column, w->rcount, w->roffset,
+                               MPI_DOUBLE, PETSC_COMM_WORLD));
     for (PetscInt j = 0; j < p->n; j++) {
       double *y = w->column + j * w->lines;
 
-      for (PetscInt k = 0; k < w->lines; k++) y[k] = (factor * y[k] + (j ? y[k - w->lines] : 0)) * w->pivot[k + w->lines * j];
+      for (PetscInt k = 0; k < w->lines; k++)
+        y[k] = (factor * y[k] + (j ? y[k - w->lines] : 0)) * w->pivot[k + w->lines * j];
     }
     for (PetscInt j = p->n - 2; j >= 0; j--) {
       double *y = w->column + j * w->lines;
 
       for (PetscInt k = 0; k < w->lines; k++) y[k] += y[k + w->lines] * w->pivot[k + w->lines * j];
     }
-    PetscCallMPI(MPI_Alltoallv(w->column, w->rcount, w->roffset, MPI_DOUBLE, w->packed, w->scount, w->soffset, MPI_DOUBLE, PETSC_COMM_WORLD));
+    PetscCallMPI(MPI_Alltoallv(w->column, w->rcount, w->roffset, MPI_DOUBLE, w->packed, w->scount, w->soffset,
+                               MPI_DOUBLE, PETSC_COMM_WORLD));
   }
   fftw_execute(w->plan);
   for (PetscInt i = 0; i < p->modes * p->rows; i++) u[i] = w->row[i];
@@ -190,25 +203,26 @@ static PetscErrorCode FFTWDestroy(FFTW *w)
 }
 #endif
 
-/* Linear interpolation from the m^dim nodes between those of n = 2 m + 1, in the natural numbering; rows: of this rank on the fine grid */
+/* Linear interpolation from the m^dim nodes between those of n = 2 m + 1, in the natural numbering;
+   rows: of this rank on the fine grid */
 static PetscErrorCode Interpolation(PetscInt dim, PetscInt n, PetscInt rows, Mat *P)
 {
   const PetscInt m = (n - 1) / 2;
-  PetscInt       first, last, N = m;
+  PetscInt first, last, N = m;
 
   PetscFunctionBegin;
   for (PetscInt d = 1; d < dim; d++) N *= m;
   PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, rows, PETSC_DECIDE, PETSC_DETERMINE, N, 8, NULL, 8, NULL, P));
   PetscCall(MatGetOwnershipRange(*P, &first, &last));
   for (PetscInt g = first; g < last; g++) {
-    PetscInt    cols[8], k = 1, at = g, stride = 1;
+    PetscInt cols[8], k = 1, at = g, stride = 1;
     PetscScalar v[8];
 
     cols[0] = 0;
-    v[0]    = 1;
+    v[0] = 1;
     for (PetscInt d = 0; d < dim; d++, at /= n, stride *= m) {
       const PetscInt i = at % n, low = i / 2 - (i % 2 ? 0 : 1);
-      PetscInt       kept = 0;
+      PetscInt kept = 0;
 
       if (i % 2) {
         for (PetscInt l = 0; l < k; l++) cols[l] += stride * low;
@@ -216,14 +230,14 @@ static PetscErrorCode Interpolation(PetscInt dim, PetscInt n, PetscInt rows, Mat
       }
       for (PetscInt l = 0; l < k; l++) { /* half of either neighbour that exists; both halves behind one another */
         cols[k + l] = cols[l] + stride * (low + 1);
-        v[k + l]    = 0.5 * v[l];
+        v[k + l] = 0.5 * v[l];
         cols[l] += stride * low;
         v[l] *= 0.5;
       }
       for (PetscInt l = 0; l < 2 * k; l++) {
         if ((l < k && low < 0) || (l >= k && low + 1 >= m)) continue;
         cols[kept] = cols[l];
-        v[kept++]  = v[l];
+        v[kept++] = v[l];
       }
       k = kept;
     }
@@ -257,13 +271,15 @@ static PetscErrorCode SetMultigrid(const Problem *p, PC pc)
 
 static PetscErrorCode Run(Problem *p, const char *solver, const char *options, PetscInt reps, FILE *csv)
 {
-  const PetscBool fftw = strcmp(solver, "fftw+transposes") ? PETSC_FALSE : PETSC_TRUE, direct = strcmp(solver, "bcrpoisson") ? PETSC_FALSE : PETSC_TRUE, mg = strcmp(solver, "cg+mg") ? PETSC_FALSE : PETSC_TRUE;
-  BenchRow        row;
-  double         *t, *copies, sent[3], most[3], all[3], start;
-  PetscMPIInt     size, rank;
-  PetscInt        its = 0;
-  KSP             ksp;
-  PC              pc;
+  const PetscBool fftw = strcmp(solver, "fftw+transposes") ? PETSC_FALSE : PETSC_TRUE,
+                  direct = strcmp(solver, "bcrpoisson") ? PETSC_FALSE : PETSC_TRUE,
+                  mg = strcmp(solver, "cg+mg") ? PETSC_FALSE : PETSC_TRUE;
+  BenchRow row;
+  double *t, *copies, sent[3], most[3], all[3], start;
+  PetscMPIInt size, rank;
+  PetscInt its = 0;
+  KSP ksp;
+  PC pc;
 #if defined(BENCH_FFTW)
   FFTW plan;
 #else
@@ -274,15 +290,15 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   memset(&row, 0, sizeof(row));
-  row.program   = "ranks";
-  row.name      = p->dim == 3 ? "3d" : "2d";
+  row.program = "ranks";
+  row.name = p->dim == 3 ? "3d" : "2d";
   row.precision = "double";
-  row.solver    = solver;
-  row.ranks     = size;
-  row.dim       = p->dim;
+  row.solver = solver;
+  row.ranks = size;
+  row.dim = p->dim;
   row.n[0] = row.n[1] = p->n;
-  row.n[2]            = p->dim == 3 ? p->n : 1;
-  row.first           = NAN;
+  row.n[2] = p->dim == 3 ? p->n : 1;
+  row.first = NAN;
   PetscCall(PetscMalloc2(reps, &t, reps, &copies));
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   start = BenchTime();
@@ -305,7 +321,7 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
   if (direct) PetscCall(KSPViewFromOptions(ksp, NULL, "-view"));
   for (PetscInt i = -1; i < reps; i++) { /* the first is to warm up */
     const double *f;
-    double       *u;
+    double *u;
 
     PetscCall(VecGetArrayRead(p->f, &f));
     PetscCall(VecGetArray(p->u, &u));
@@ -344,10 +360,15 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
   row.iterations = its;
   PetscCall(BenchBackwardError(p->A, (PetscReal)p->norm, p->f, p->u, p->r, &row.residual));
   if (rank == 0) {
-    printf("%d ranks  %" PetscInt_FMT "^%" PetscInt_FMT "  %-16s %9.3f ms (least %9.3f)  set-up %9.3f ms  error %.1e  sent: at most %12.0f bytes in %6.0f messages and %.0f reductions by a rank, %13.0f bytes by all\n", size, p->n, p->dim, solver,
-           1e3 * row.time, 1e3 * row.mintime, 1e3 * row.setup, row.residual, most[0], most[1], most[2], all[0]);
+    printf("%d ranks  %" PetscInt_FMT "^%" PetscInt_FMT
+           "  %-16s %9.3f ms (least %9.3f)  set-up %9.3f ms  error %.1e  sent: at most %12.0f bytes in %6.0f messages "
+           "and %.0f reductions by a rank, %13.0f bytes by all\n",
+           size, p->n, p->dim, solver, 1e3 * row.time, 1e3 * row.mintime, 1e3 * row.setup, row.residual, most[0],
+           most[1], most[2], all[0]);
     BenchWriteRow(csv, &row);
-    if (csv) fprintf(csv, "# sent,%s,%d,%d,%s,%d,%.0f,%.0f,%.0f,%.0f\n", row.name, (int)p->dim, (int)p->n, solver, size, most[0], most[1], most[2], all[0]);
+    if (csv)
+      fprintf(csv, "# sent,%s,%d,%d,%s,%d,%.0f,%.0f,%.0f,%.0f\n", row.name, (int)p->dim, (int)p->n, solver, size,
+              most[0], most[1], most[2], all[0]);
   }
   if (fftw) {
 #if defined(BENCH_FFTW)
@@ -358,23 +379,25 @@ static PetscErrorCode Run(Problem *p, const char *solver, const char *options, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* n lines -1 d -1 of length n along x or y, in slabs along y (split along y, whole along x) or along x: what the coupling across ranks costs.
-   d = 4: each rank's end decays long before the other end, neighbours alone; forced through the reduced system; d = 2: no decay at all. Beside
-   it the same lines whole on each rank, half of them. Times are of the slowest rank. */
-static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal diag, PCNeatoCoupling coupling, PetscInt reps, FILE *csv)
+/* n lines -1 d -1 of length n along x or y, in slabs along y (split along y, whole along x) or
+   along x: what the coupling across ranks costs. d = 4: each rank's end decays long before the
+   other end, neighbours alone; forced through the reduced system; d = 2: no decay at all. Beside it
+   the same lines whole on each rank, half of them. Times are of the slowest rank. */
+static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal diag, PCNeatoCoupling coupling,
+                            PetscInt reps, FILE *csv)
 {
   const PetscReal lines_row[3] = {-1, diag, -1};
-  const char      name[2]      = {axis ? 'y' : 'x', 0};
-  BenchRow        row;
-  PetscBCRLines   lines;
-  PetscMPIInt     size, rank;
-  PetscInt        m, s[2], w[2];
-  double         *t, *copies, sent[3], most[3], all[3], start;
-  double          norms[3] = {0, 0, 0};
-  char            text[64], solver[64];
-  DM              da;
-  Vec             f, u, local;
-  PetscRandom     random;
+  const char name[2] = {axis ? 'y' : 'x', 0};
+  BenchRow row;
+  PetscBCRLines lines;
+  PetscMPIInt size, rank;
+  PetscInt m, s[2], w[2];
+  double *t, *copies, sent[3], most[3], all[3], start;
+  double norms[3] = {0, 0, 0};
+  char text[64], solver[64];
+  DM da;
+  Vec f, u, local;
+  PetscRandom random;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
@@ -382,18 +405,19 @@ static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal d
   memset(&row, 0, sizeof(row));
   PetscCall(PetscSNPrintf(text, sizeof(text), "lines_%s", axis == cut ? "split" : "whole"));
   PetscCall(PetscSNPrintf(solver, sizeof(solver), "d=%g/%s", (double)diag, PCNeatoCouplings[coupling]));
-  row.program   = "ranks";
-  row.name      = text;
-  row.axis      = name;
+  row.program = "ranks";
+  row.name = text;
+  row.axis = name;
   row.precision = sizeof(PetscReal) == 8 ? "double" : "single";
-  row.solver    = solver;
-  row.ranks     = size;
-  row.dim       = 2;
+  row.solver = solver;
+  row.ranks = size;
+  row.dim = 2;
   row.n[0] = row.n[1] = n;
-  row.n[2]            = 1;
-  row.first           = NAN;
-  row.iterations      = 1;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, cut ? 1 : size, cut ? size : 1, 1, 1, NULL, NULL, &da));
+  row.n[2] = 1;
+  row.first = NAN;
+  row.iterations = 1;
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, cut ? 1 : size,
+                         cut ? size : 1, 1, 1, NULL, NULL, &da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateGlobalVector(da, &f));
   PetscCall(VecDuplicate(f, &u));
@@ -411,7 +435,7 @@ static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal d
   row.setup = BenchTime() - start;
   for (PetscInt i = -1; i < reps; i++) {
     const PetscScalar *from;
-    PetscScalar       *to;
+    PetscScalar *to;
 
     PetscCall(VecGetArrayRead(f, &from));
     PetscCall(VecGetArray(u, &to));
@@ -449,8 +473,9 @@ static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal d
     PetscCall(DMDAVecGetArrayRead(da, f, &ff));
     for (PetscInt j = s[1]; j < s[1] + w[1]; j++) {
       for (PetscInt i = s[0]; i < s[0] + w[0]; i++) {
-        const PetscInt    at    = axis ? j : i;
-        const PetscScalar below = at ? (axis ? uu[j - 1][i] : uu[j][i - 1]) : 0, above = at < n - 1 ? (axis ? uu[j + 1][i] : uu[j][i + 1]) : 0;
+        const PetscInt at = axis ? j : i;
+        const PetscScalar below = at ? (axis ? uu[j - 1][i] : uu[j][i - 1]) : 0,
+                          above = at < n - 1 ? (axis ? uu[j + 1][i] : uu[j][i + 1]) : 0;
 
         TestLargest(&norms[0], PetscAbsScalar(ff[j][i] - (diag * uu[j][i] - below - above)));
         norms[1] = PetscMax(norms[1], (double)PetscAbsScalar(uu[j][i]));
@@ -464,10 +489,14 @@ static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal d
     row.residual = norms[0] / (((double)diag + 2) * norms[1] + norms[2]);
   }
   if (rank == 0) {
-    printf("%d ranks  %5" PetscInt_FMT "^2 along %s, %s  %-16s %9.3f ms  %6.2f copies (minima %6.2f)  set-up %9.3f ms  error %.1e  sent: at most %9.0f bytes in %3.0f messages by a rank\n", size, n, name, text + 6, solver, 1e3 * row.time,
-           row.time / row.copy, row.mintime / row.mincopy, 1e3 * row.setup, row.residual, most[0], most[1]);
+    printf("%d ranks  %5" PetscInt_FMT "^2 along %s, %s  %-16s %9.3f ms  %6.2f copies (minima %6.2f)  set-up %9.3f ms  "
+           "error %.1e  sent: at most %9.0f bytes in %3.0f messages by a rank\n",
+           size, n, name, text + 6, solver, 1e3 * row.time, row.time / row.copy, row.mintime / row.mincopy,
+           1e3 * row.setup, row.residual, most[0], most[1]);
     BenchWriteRow(csv, &row);
-    if (csv) fprintf(csv, "# sent,%s/%s,%d,%d,%s,%d,%.0f,%.0f,%.0f,%.0f\n", row.name, name, 2, (int)n, solver, size, most[0], most[1], most[2], all[0]);
+    if (csv)
+      fprintf(csv, "# sent,%s/%s,%d,%d,%s,%d,%.0f,%.0f,%.0f,%.0f\n", row.name, name, 2, (int)n, solver, size, most[0],
+              most[1], most[2], all[0]);
   }
   PetscCall(PetscBCRLinesDestroy(&lines));
   PetscCall(PetscFree2(t, copies));
@@ -477,13 +506,14 @@ static PetscErrorCode Lines(PetscInt n, PetscInt axis, PetscInt cut, PetscReal d
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* For docs/ranks.md: half a round trip between two ranks of 8 bytes and of 1 MB, and an all-to-all of 64 doubles to each */
+/* For docs/ranks.md: half a round trip between two ranks of 8 bytes and of 1 MB, and an all-to-all
+   of 64 doubles to each */
 static PetscErrorCode Constants(FILE *csv)
 {
   enum {
     LARGE = 131072
   };
-  double     *a, *b, t[3], best[3] = {1, 1, 1};
+  double *a, *b, t[3], best[3] = {1, 1, 1};
   PetscMPIInt size, rank;
 
   PetscFunctionBegin;
@@ -514,7 +544,10 @@ static PetscErrorCode Constants(FILE *csv)
   if (rank == 0) {
     char line[256];
 
-    snprintf(line, sizeof(line), "least of 200: 8 bytes in %.2f us, 1 MB in %.1f us (%.2f GB/s), all-to-all of 512 bytes to each of %d ranks in %.1f us", 1e6 * best[0], 1e6 * best[1], 8. * LARGE / best[1] / 1e9, size, 1e6 * best[2]);
+    snprintf(line, sizeof(line),
+             "least of 200: 8 bytes in %.2f us, 1 MB in %.1f us (%.2f GB/s), all-to-all of 512 bytes to each of %d "
+             "ranks in %.1f us",
+             1e6 * best[0], 1e6 * best[1], 8. * LARGE / best[1] / 1e9, size, 1e6 * best[2]);
     printf("%s\n", line);
     if (csv) fprintf(csv, "# %s\n", line);
   }
@@ -531,10 +564,10 @@ int main(int argc, char **argv)
       { 1024,   2048,  4096}
   },
            count[3] = {2, 1, 3}, reps = 5, given = 2;
-  char       *suites[2] = {NULL, NULL};
-  PetscBool   peers = PETSC_TRUE, found, run[2] = {PETSC_TRUE, PETSC_FALSE};
+  char *suites[2] = {NULL, NULL};
+  PetscBool peers = PETSC_TRUE, found, run[2] = {PETSC_TRUE, PETSC_FALSE};
   PetscMPIInt rank;
-  FILE       *csv = NULL;
+  FILE *csv = NULL;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
   PetscCall(PetscBCRInitializePackage());
@@ -544,7 +577,8 @@ int main(int argc, char **argv)
   for (PetscInt k = 0; found && k < given; k++) {
     const PetscBool lines = (PetscBool)!strcmp(suites[k], "lines");
 
-    PetscCheck(lines || !strcmp(suites[k], "poisson"), PETSC_COMM_WORLD, PETSC_ERR_ARG_UNKNOWN_TYPE, "-suite %s: poisson or lines", suites[k]);
+    PetscCheck(lines || !strcmp(suites[k], "poisson"), PETSC_COMM_WORLD, PETSC_ERR_ARG_UNKNOWN_TYPE,
+               "-suite %s: poisson or lines", suites[k]);
     run[lines] = PETSC_TRUE;
     PetscCall(PetscFree(suites[k]));
   }
@@ -557,7 +591,10 @@ int main(int argc, char **argv)
   }
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-reps", &reps, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-peers", &peers, NULL));
-  if (rank == 0) PetscCall(BenchOpen("several ranks; lines '# sent' have case, dims, n, solver, ranks, then bytes, messages and reductions of the rank that sends most in one solve, and bytes of all ranks", &csv));
+  if (rank == 0)
+    PetscCall(BenchOpen("several ranks; lines '# sent' have case, dims, n, solver, ranks, then bytes, messages and "
+                        "reductions of the rank that sends most in one solve, and bytes of all ranks",
+                        &csv));
   PetscCall(Constants(csv));
   for (PetscInt i = 0; run[1] && i < count[2]; i++) {
     for (PetscInt axis = 0; axis < 2; axis++) {
@@ -578,7 +615,8 @@ int main(int argc, char **argv)
         PetscCall(Run(&p, "fftw+transposes", "", reps, csv));
         PetscCall(Run(&p, "cg+mg", "-run_ksp_type cg -run_pc_type mg", PetscMax(1, reps / 3), csv));
 #if defined(PETSC_HAVE_HYPRE)
-        PetscCall(Run(&p, "cg+hypre", "-run_ksp_type cg -run_pc_type hypre -run_pc_hypre_type boomeramg", PetscMax(1, reps / 3), csv));
+        PetscCall(Run(&p, "cg+hypre", "-run_ksp_type cg -run_pc_type hypre -run_pc_hypre_type boomeramg",
+                      PetscMax(1, reps / 3), csv));
 #endif
       }
       PetscCall(ProblemDestroy(&p));

@@ -1,4 +1,5 @@
-static char help[] = "The figures of papers 003 and 004: recurrences by the P-scheme, and a boundary value problem by divide and conquer.\n\
+static char help[] =
+  "The figures of papers 003 and 004: recurrences by the P-scheme, and a boundary value problem by divide and conquer.\n\
   -suite <pscheme|bvp>  pscheme: speed-up over the plain loop against the number of parts, plain and rearranged array (003, figures 4, 6, 8)\n\
                         bvp: A1S, A1D, A2S, A2D and A2SD against n for both problems, time and error (004, tables I to IV)\n\
   -n <...>              sizes (pscheme: 262144,1048576; bvp: 16384, 65536, ..., 16777216)\n\
@@ -16,24 +17,24 @@ static char help[] = "The figures of papers 003 and 004: recurrences by the P-sc
 #define MAX_CASES 64
 
 static PetscInt repetitions = 9;
-static FILE    *csv;
+static FILE *csv;
 
 /* A row of the table; run() is what is timed */
 typedef struct _Case Case;
 struct _Case {
-  char          name[32], solver[32];
-  const char   *precision;
-  PetscInt      parts;
+  char name[32], solver[32];
+  const char *precision;
+  PetscInt parts;
   BCRRecurrence r;
-  BCRTriLocal   tri;
-  PetscScalar  *d, *e; /* factors of LAPACK */
+  BCRTriLocal tri;
+  PetscScalar *d, *e; /* factors of LAPACK */
   PetscErrorCode (*run)(const Case *, PetscInt, const PetscScalar *, PetscScalar *);
   double setup, residual, error, t[MAX_REPS], c[MAX_REPS];
 };
 
 static PetscErrorCode OpenCSV(void)
 {
-  char      path[PETSC_MAX_PATH_LEN];
+  char path[PETSC_MAX_PATH_LEN];
   PetscBool given;
 
   PetscFunctionBegin;
@@ -42,7 +43,9 @@ static PetscErrorCode OpenCSV(void)
     csv = fopen(path, "a");
     PetscCheck(csv, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-csv %s: this file cannot be written", path);
     fseek(csv, 0, SEEK_END);
-    if (!ftell(csv)) fprintf(csv, "program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,min_ms,min_copy_ms,ratio_min,per_unknown_ns,parts,speedup,error\n");
+    if (!ftell(csv))
+      fprintf(csv, "program,case,dims,n,axis,precision,solver,ranks,time_ms,copy_ms,ratio_to_copy,setup_ms,residual,"
+                   "min_ms,min_copy_ms,ratio_min,per_unknown_ns,parts,speedup,error\n");
   }
   PetscCall(BenchEnvironment(csv, "recurrences and the boundary value problem of paper 004"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -62,7 +65,7 @@ static PetscErrorCode Measure(PetscInt n, Case *cases, PetscInt count, const Pet
       start = BenchTime();
       memcpy(u, f, (size_t)n * sizeof(*u));
       cases[i].c[k] = BenchTime() - start;
-      start         = BenchTime();
+      start = BenchTime();
       PetscCall(cases[i].run(&cases[i], n, f, u));
       cases[i].t[k] = BenchTime() - start;
     }
@@ -73,15 +76,18 @@ static PetscErrorCode Measure(PetscInt n, Case *cases, PetscInt count, const Pet
     BenchStatistics(repetitions, c->t, &time, &mintime);
     BenchStatistics(repetitions, c->c, &copy, &mincopy);
     if (!i) first = time;
-    printf("%-14s %10d %-7s %-12s %7d %10.4f ms %8.2f x copy  speed-up %6.2f  residual %9.2e", c->name, (int)n, c->precision, c->solver, (int)c->parts, 1e3 * time, time / copy, first / time, c->residual);
+    printf("%-14s %10d %-7s %-12s %7d %10.4f ms %8.2f x copy  speed-up %6.2f  residual %9.2e", c->name, (int)n,
+           c->precision, c->solver, (int)c->parts, 1e3 * time, time / copy, first / time, c->residual);
     if (c->error == c->error) printf("  error %9.2e", c->error);
     printf("\n");
     fflush(stdout);
     if (!csv) continue;
-    fprintf(csv, "recurrence,%s,1,%d,x,%s,%s,1,%.6g,%.6g,%.4g", c->name, (int)n, c->precision, c->solver, 1e3 * time, 1e3 * copy, time / copy);
+    fprintf(csv, "recurrence,%s,1,%d,x,%s,%s,1,%.6g,%.6g,%.4g", c->name, (int)n, c->precision, c->solver, 1e3 * time,
+            1e3 * copy, time / copy);
     BenchPut(csv, "%.6g", 1e3 * c->setup);
     BenchPut(csv, "%.3g", c->residual);
-    fprintf(csv, ",%.6g,%.6g,%.4g,%.4g,%d,%.4g", 1e3 * mintime, 1e3 * mincopy, mintime / mincopy, 1e9 * time / n, (int)c->parts, first / time);
+    fprintf(csv, ",%.6g,%.6g,%.4g,%.4g,%d,%.4g", 1e3 * mintime, 1e3 * mincopy, mintime / mincopy, 1e9 * time / n,
+            (int)c->parts, first / time);
     BenchPut(csv, "%.4g", c->error);
     fprintf(csv, "\n");
     fflush(csv);
@@ -128,7 +134,8 @@ static PetscErrorCode RunLines(const Case *c, PetscInt n, const PetscScalar *f, 
   #define pttrs_ dpttrs_
 #endif
 extern void pttrf_(const PetscBLASInt *, PetscReal *, PetscReal *, PetscBLASInt *);
-extern void pttrs_(const PetscBLASInt *, const PetscBLASInt *, const PetscReal *, const PetscReal *, PetscReal *, const PetscBLASInt *, PetscBLASInt *);
+extern void pttrs_(const PetscBLASInt *, const PetscBLASInt *, const PetscReal *, const PetscReal *, PetscReal *,
+                   const PetscBLASInt *, PetscBLASInt *);
 
 static PetscErrorCode RunLapack(const Case *c, PetscInt n, const PetscScalar *f, PetscScalar *u)
 {
@@ -144,8 +151,8 @@ static PetscErrorCode RunLapack(const Case *c, PetscInt n, const PetscScalar *f,
 static PetscErrorCode PSchemeSuite(PetscInt n)
 {
   const PetscInt parts[] = {16, 32, 64, 128, 256, 512, 0, 1024, 2048, 4096, 8192, 16384}; /* 0: the automatic choice */
-  PetscScalar   *s, *t, *w;
-  PetscRandom    random;
+  PetscScalar *s, *t, *w;
+  PetscRandom random;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(n, &s, n, &t, n, &w));
@@ -157,23 +164,23 @@ static PetscErrorCode PSchemeSuite(PetscInt n)
     w[i] = 0;
   }
   for (int varying = 0; varying < 2; ++varying) {
-    Case    *cases;
+    Case *cases;
     PetscInt count = 0;
 
     PetscCall(PetscCalloc1(MAX_CASES, &cases));
     for (int k = -1; k < 2 * (int)PETSC_STATIC_ARRAY_LENGTH(parts); ++k) {
-      Case     *c     = &cases[count++];
-      PetscReal size  = 0;
-      double    worst = 0;
+      Case *c = &cases[count++];
+      PetscReal size = 0;
+      double worst = 0;
 
       c->precision = sizeof(PetscReal) == sizeof(double) ? "double" : "single";
-      c->error     = NAN;
-      c->setup     = NAN;
-      c->r.n       = n;
-      c->r.s       = varying ? s : NULL;
-      c->r.scale   = (PetscReal)0.99;
-      c->r.isa     = -1;
-      c->run       = k < 0 ? RunLoop : RunPScheme;
+      c->error = NAN;
+      c->setup = NAN;
+      c->r.n = n;
+      c->r.s = varying ? s : NULL;
+      c->r.scale = (PetscReal)0.99;
+      c->r.isa = -1;
+      c->run = k < 0 ? RunLoop : RunPScheme;
       PetscCall(PetscStrncpy(c->name, varying ? "varying" : "constant", sizeof(c->name)));
       PetscCall(PetscStrncpy(c->solver, k < 0 ? "loop" : (k % 2 ? "plain" : "rearranged"), sizeof(c->solver)));
       c->parts = 1;
@@ -212,9 +219,9 @@ static double Exact(int problem, double x)
 static PetscErrorCode BVPSuite(PetscInt n)
 {
   static const struct {
-    const char     *name, *precision;
-    BCRTriMethod    method;
-    PetscInt        variant;
+    const char *name, *precision;
+    BCRTriMethod method;
+    PetscInt variant;
     BCRTriPrecision how;
   } solvers[] = {
     {"A1D",     "double", BCR_TRI_DC,      1, BCR_TRI_DOUBLE},
@@ -227,30 +234,31 @@ static PetscErrorCode BVPSuite(PetscInt n)
     {"pttrs",   "double", BCR_TRI_AUTO,    0, BCR_TRI_DOUBLE}  /* LAPACK, factors computed before */
   };
   const PetscInt count = PETSC_STATIC_ARRAY_LENGTH(solvers);
-  BCRTriRows     rows  = {
-         {-1,         2, -1},
-         {{0, 1, -1}       },
-         {{0, 0, 0}}
+  BCRTriRows rows = {
+    {-1,         2, -1},
+    {{0, 1, -1}       },
+    {{0, 0, 0}}
   };
-  BCRTriSpec   spec;
+  BCRTriSpec spec;
   PetscScalar *f, *u;
-  Case        *cases;
+  Case *cases;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&spec, sizeof(spec)));
   spec.inner = spec.outer = spec.rep = spec.nfirst = 1;
-  spec.n                                           = n;
-  spec.rows                                        = &rows;
+  spec.n = n;
+  spec.rows = &rows;
   PetscCall(PetscMalloc2(n, &f, n, &u));
   PetscCall(PetscCalloc1(count, &cases));
   for (PetscInt i = 0; i < count; ++i) {
-    Case         *c       = &cases[i];
-    BCRTriOptions options = {.method = solvers[i].method, .precision = solvers[i].how, .variant = solvers[i].variant, .isa = -1};
-    const double  start   = BenchTime();
+    Case *c = &cases[i];
+    BCRTriOptions options = {
+      .method = solvers[i].method, .precision = solvers[i].how, .variant = solvers[i].variant, .isa = -1};
+    const double start = BenchTime();
 
     PetscCall(PetscStrncpy(c->solver, solvers[i].name, sizeof(c->solver)));
     c->precision = solvers[i].precision;
-    c->run       = RunLines;
+    c->run = RunLines;
     if (solvers[i].method != BCR_TRI_AUTO) PetscCall(BCRTriLocalCreate(&spec, &options, &c->tri));
     else {
       PetscBLASInt bn, info;
@@ -265,29 +273,32 @@ static PetscErrorCode BVPSuite(PetscInt n)
       pttrf_(&bn, (PetscReal *)c->d, (PetscReal *)c->e, &info);
     }
     c->setup = BenchTime() - start;
-    c->parts = solvers[i].method == BCR_TRI_THOMAS || solvers[i].method == BCR_TRI_AUTO || solvers[i].variant ? 1 : BCRRecurrenceParts(n, solvers[i].how == BCR_TRI_DOUBLE ? 16 : 32);
+    c->parts = solvers[i].method == BCR_TRI_THOMAS || solvers[i].method == BCR_TRI_AUTO || solvers[i].variant
+                 ? 1
+                 : BCRRecurrenceParts(n, solvers[i].how == BCR_TRI_DOUBLE ? 16 : 32);
   }
   for (int problem = 0; problem < 2; ++problem) {
     const double h = 1 / (double)n;
 
     for (PetscInt j = 0; j < n; ++j) f[j] = (PetscReal)((j ? 1 : 0.5) * h * h * Source(problem, h * (double)j));
     for (PetscInt i = 0; i < count; ++i) {
-      Case  *c  = &cases[i];
+      Case *c = &cases[i];
       double ne = 0, nu = 0, nr = 0, largest = 0, side = 0;
 
       PetscCall(PetscSNPrintf(c->name, sizeof(c->name), "P%d", problem + 1));
       PetscCall(c->run(c, n, f, u));
       for (PetscInt j = 0; j < n; ++j) {
-        const double x = Exact(problem, h * (double)j), r = f[j] - ((j ? 2 : 1) * u[j] - (j ? u[j - 1] : 0) - (j < n - 1 ? u[j + 1] : 0));
+        const double x = Exact(problem, h * (double)j),
+                     r = f[j] - ((j ? 2 : 1) * u[j] - (j ? u[j - 1] : 0) - (j < n - 1 ? u[j + 1] : 0));
 
         ne += (u[j] - x) * (u[j] - x);
         nu += x * x;
         TestLargest(&nr, fabs(r));
         largest = PetscMax(largest, fabs(u[j]));
-        side    = PetscMax(side, fabs(f[j]));
+        side = PetscMax(side, fabs(f[j]));
       }
       c->residual = nr / (4 * largest + side);
-      c->error    = sqrt(ne / nu); /* equation (14) */
+      c->error = sqrt(ne / nu); /* equation (14) */
     }
     PetscCall(Measure(n, cases, count, f, u));
   }
@@ -303,8 +314,8 @@ static PetscErrorCode BVPSuite(PetscInt n)
 int main(int argc, char **argv)
 {
   const char *const suites[] = {"pscheme", "bvp"};
-  PetscInt          which = -1, sizes[MAX_SIZES], count = MAX_SIZES;
-  PetscBool         given;
+  PetscInt which = -1, sizes[MAX_SIZES], count = MAX_SIZES;
+  PetscBool given;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));

@@ -1,5 +1,6 @@
 /* ranks: 1 2 */
-static char help[] = "The boundary value problem of paper 004 (Stpiczynski and Potiopa, 2010), -u'' = f on (0,1), u'(0) = 0, u(1) = 0, by divide and conquer.\n\
+static char help[] =
+  "The boundary value problem of paper 004 (Stpiczynski and Potiopa, 2010), -u'' = f on (0,1), u'(0) = 0, u(1) = 0, by divide and conquer.\n\
 Prints the relative errors ||u - exact||_2 / ||u||_2 of both test problems of the paper on finer and finer grids, and the order.\n\
   -sizes <1024,4096,16384,65536,262144>  unknowns\n\
   -pc_neato_method, -pc_neato_variant, -pc_neato_precision, -pc_neato_parts, -ksp_view, ...\n\
@@ -26,16 +27,17 @@ static PetscReal Exact(int problem, PetscReal x)
   return 100 * (PetscExpReal(-100 * x * x) - PetscExpReal((PetscReal)-100));
 }
 
-/* Nodes x_i = i h, h = 1/n, i < n: row (1, -1) with half the right-hand side at x = 0, rows (-1, 2, -1), and u = 0 behind the last one */
+/* Nodes x_i = i h, h = 1/n, i < n: row (1, -1) with half the right-hand side at x = 0, rows (-1, 2,
+   -1), and u = 0 behind the last one */
 static PetscErrorCode Solve(PetscInt n, PetscReal error[2])
 {
   const PetscReal h = 1 / (PetscReal)n;
-  DM              da;
-  Mat             A;
-  KSP             ksp;
-  PC              pc;
-  Vec             b, u, e;
-  PetscInt        first, count;
+  DM da;
+  Mat A;
+  KSP ksp;
+  PC pc;
+  Vec b, u, e;
+  PetscInt first, count;
 
   PetscFunctionBeginUser;
   PetscCall(DMDACreate1d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, n, 1, 1, NULL, &da));
@@ -92,7 +94,7 @@ static PetscErrorCode Solve(PetscInt n, PetscReal error[2])
 
 int main(int argc, char **argv)
 {
-  PetscInt  sizes[MAX_SIZES] = {1024, 4096, 16384, 65536, 262144}, count = 5, given = MAX_SIZES;
+  PetscInt sizes[MAX_SIZES] = {1024, 4096, 16384, 65536, 262144}, count = 5, given = MAX_SIZES;
   PetscReal before[2] = {0, 0};
   PetscBool set;
 
@@ -101,13 +103,15 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-sizes", sizes, &given, &set));
   if (set) count = given;
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%10s  %12s %6s  %12s %6s\n", "n", "cos(pi x/2)", "order", "exp(-100x^2)", "order"));
+  PetscCall(
+    PetscPrintf(PETSC_COMM_WORLD, "%10s  %12s %6s  %12s %6s\n", "n", "cos(pi x/2)", "order", "exp(-100x^2)", "order"));
   for (PetscInt k = 0; k < count; ++k) {
     PetscReal error[2], order[2] = {0, 0};
 
     PetscCall(Solve(sizes[k], error));
     for (int i = 0; i < 2; ++i) {
-      if (k && error[i] > 0) order[i] = PetscLogReal(before[i] / error[i]) / PetscLogReal((PetscReal)sizes[k] / (PetscReal)sizes[k - 1]);
+      if (k && error[i] > 0)
+        order[i] = PetscLogReal(before[i] / error[i]) / PetscLogReal((PetscReal)sizes[k] / (PetscReal)sizes[k - 1]);
       before[i] = error[i];
     }
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%10" PetscInt_FMT, sizes[k]));
@@ -118,7 +122,10 @@ int main(int argc, char **argv)
     }
     PetscCall(PetscPrintf(PETSC_COMM_WORLD, "\n"));
     if (k == 1 && !set) { /* beyond that the rounding of a lower precision would show */
-      for (int i = 0; i < 2; ++i) PetscCheck(PetscAbsReal(order[i] - 2) < (PetscReal)0.05 || error[i] > (PetscReal)1e-7 || sizeof(PetscReal) < sizeof(double), PETSC_COMM_WORLD, PETSC_ERR_PLIB, "The errors do not fall with the second order");
+      for (int i = 0; i < 2; ++i)
+        PetscCheck(PetscAbsReal(order[i] - 2) < (PetscReal)0.05 || error[i] > (PetscReal)1e-7 ||
+                     sizeof(PetscReal) < sizeof(double),
+                   PETSC_COMM_WORLD, PETSC_ERR_PLIB, "The errors do not fall with the second order");
     }
   }
   PetscCall(PetscFinalize());

@@ -1,5 +1,6 @@
 /* ranks: 1 4 */
-static char help[] = "Derivatives of a 3-D field on a distributed grid by compact finite differences, which is what paper 002 (Trikuta Srinath, thesis, 2015) is about.\n\
+static char help[] =
+  "Derivatives of a 3-D field on a distributed grid by compact finite differences, which is what paper 002 (Trikuta Srinath, thesis, 2015) is about.\n\
 The box is periodic along x and y and has walls along z. The program prints the largest error of each derivative on two grids, and the order between them.\n\
   -n <32>                                      points along an axis of the coarser grid\n\
   -mat_compact_closure <3..6>, -mat_view, ...  see MatCreateCompactDerivative()\n\n";
@@ -22,14 +23,16 @@ static void Field(PetscReal x, PetscReal y, PetscReal z, PetscReal f[4])
 static PetscErrorCode Errors(MatCompactScheme scheme, PetscInt n, PetscReal error[3])
 {
   const PetscReal h[3] = {2 * PETSC_PI / (PetscReal)n, 2 * PETSC_PI / (PetscReal)n, 1 / (PetscReal)(n - 1)};
-  DM              da;
-  Mat             D[3];
-  Vec             f, d[3];
-  DMDALocalInfo   info;
+  DM da;
+  Mat D[3];
+  Vec f, d[3];
+  DMDALocalInfo info;
   PetscScalar ****a;
 
   PetscFunctionBeginUser;
-  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_PERIODIC, DM_BOUNDARY_PERIODIC, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 2, 1, NULL, NULL, NULL, &da));
+  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_PERIODIC, DM_BOUNDARY_PERIODIC, DM_BOUNDARY_NONE,
+                         DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 2, 1, NULL, NULL, NULL,
+                         &da));
   PetscCall(DMSetFromOptions(da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateGlobalVector(da, &f));
@@ -64,7 +67,8 @@ static PetscErrorCode Errors(MatCompactScheme scheme, PetscInt n, PetscReal erro
           PetscReal v[4];
 
           Field((PetscReal)i * h[0], (PetscReal)j * h[1], (PetscReal)k * h[2], v);
-          for (PetscInt c = 0; c < 2; ++c) error[axis] = PetscMax(error[axis], PetscAbsScalar(a[k][j][i][c] - (PetscReal)(1 + c) * v[1 + axis]));
+          for (PetscInt c = 0; c < 2; ++c)
+            error[axis] = PetscMax(error[axis], PetscAbsScalar(a[k][j][i][c] - (PetscReal)(1 + c) * v[1 + axis]));
         }
       }
     }
@@ -99,9 +103,12 @@ int main(int argc, char **argv)
     for (PetscInt axis = 0; axis < 3; ++axis) {
       const PetscReal observed = PetscLog2Real(coarse[axis] / fine[axis]);
 
-      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-9s d/d%c  error %.2e, %.2e  order %.2f\n", MatCompactSchemes[scheme], "xyz"[axis], (double)coarse[axis], (double)fine[axis], (double)observed));
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-9s d/d%c  error %.2e, %.2e  order %.2f\n", MatCompactSchemes[scheme],
+                            "xyz"[axis], (double)coarse[axis], (double)fine[axis], (double)observed));
       /* single precision has no room for the higher orders */
-      PetscCheck(observed > order[scheme][axis] - (PetscReal)0.3 || fine[axis] < 1000 * PETSC_MACHINE_EPSILON * (PetscReal)n, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "The order is not %g", (double)order[scheme][axis]);
+      PetscCheck(observed > order[scheme][axis] - (PetscReal)0.3 ||
+                   fine[axis] < 1000 * PETSC_MACHINE_EPSILON * (PetscReal)n,
+                 PETSC_COMM_WORLD, PETSC_ERR_PLIB, "The order is not %g", (double)order[scheme][axis]);
     }
   }
   PetscCall(PetscFinalize());

@@ -1,5 +1,6 @@
 /* ranks: 1 2 */
-static char help[] = "Compressible flow by compact finite differences and TS: a vortex that a uniform wind carries along, without changing it, in a periodic box.\n\
+static char help[] =
+  "Compressible flow by compact finite differences and TS: a vortex that a uniform wind carries along, without changing it, in a periodic box.\n\
 Prints the largest error of the density against the exact solution and writes a picture of the density.\n\
   -n <64>                        points along either axis\n\
   -picture <compressible.ppm>    the picture; an empty name: none\n\
@@ -21,7 +22,7 @@ Prints the largest error of the density against the exact solution and writes a 
 #define WIND_Y ((PetscReal)0.5)
 
 typedef struct {
-  DM  da;
+  DM da;
   Mat D[2]; /* d/dx and d/dy of all four components */
   Vec flux[2], derivative;
 } Flow;
@@ -30,15 +31,15 @@ typedef struct {
 static void Exact(PetscReal x, PetscReal y, PetscReal t, PetscScalar q[4])
 {
   const PetscReal strength = 5 / (2 * PETSC_PI);
-  PetscReal       dx = x - (LENGTH / 2 + WIND_X * t), dy = y - (LENGTH / 2 + WIND_Y * t), r2, rho, p, u, v;
+  PetscReal dx = x - (LENGTH / 2 + WIND_X * t), dy = y - (LENGTH / 2 + WIND_Y * t), r2, rho, p, u, v;
 
   dx -= LENGTH * PetscFloorReal(dx / LENGTH + (PetscReal)0.5); /* the nearest image */
   dy -= LENGTH * PetscFloorReal(dy / LENGTH + (PetscReal)0.5);
-  r2   = dx * dx + dy * dy;
-  u    = WIND_X - strength * PetscExpReal((1 - r2) / 2) * dy;
-  v    = WIND_Y + strength * PetscExpReal((1 - r2) / 2) * dx;
-  rho  = PetscPowReal(1 - (GAMMA - 1) / (2 * GAMMA) * strength * strength * PetscExpReal(1 - r2), 1 / (GAMMA - 1));
-  p    = PetscPowReal(rho, GAMMA);
+  r2 = dx * dx + dy * dy;
+  u = WIND_X - strength * PetscExpReal((1 - r2) / 2) * dy;
+  v = WIND_Y + strength * PetscExpReal((1 - r2) / 2) * dx;
+  rho = PetscPowReal(1 - (GAMMA - 1) / (2 * GAMMA) * strength * strength * PetscExpReal(1 - r2), 1 / (GAMMA - 1));
+  p = PetscPowReal(rho, GAMMA);
   q[0] = rho;
   q[1] = rho * u;
   q[2] = rho * v;
@@ -47,10 +48,10 @@ static void Exact(PetscReal x, PetscReal y, PetscReal t, PetscScalar q[4])
 
 static PetscErrorCode RightHandSide(TS ts, PetscReal t, Vec q, Vec r, void *ctx)
 {
-  Flow              *flow = (Flow *)ctx;
+  Flow *flow = (Flow *)ctx;
   const PetscScalar *a;
-  PetscScalar       *f, *g;
-  PetscInt           n;
+  PetscScalar *f, *g;
+  PetscInt n;
 
   PetscFunctionBeginUser;
   (void)ts;
@@ -60,13 +61,14 @@ static PetscErrorCode RightHandSide(TS ts, PetscReal t, Vec q, Vec r, void *ctx)
   PetscCall(VecGetArrayWrite(flow->flux[0], &f));
   PetscCall(VecGetArrayWrite(flow->flux[1], &g));
   for (PetscInt i = 0; i < n; i += 4) {
-    const PetscScalar u = a[i + 1] / a[i], v = a[i + 2] / a[i], p = (GAMMA - 1) * (a[i + 3] - a[i] * (u * u + v * v) / (PetscReal)2);
+    const PetscScalar u = a[i + 1] / a[i], v = a[i + 2] / a[i],
+                      p = (GAMMA - 1) * (a[i + 3] - a[i] * (u * u + v * v) / (PetscReal)2);
 
-    f[i]     = -a[i + 1];
+    f[i] = -a[i + 1];
     f[i + 1] = -(a[i + 1] * u + p);
     f[i + 2] = -a[i + 2] * u;
     f[i + 3] = -(a[i + 3] + p) * u;
-    g[i]     = -a[i + 2];
+    g[i] = -a[i + 2];
     g[i + 1] = -a[i + 1] * v;
     g[i + 2] = -(a[i + 2] * v + p);
     g[i + 3] = -(a[i + 3] + p) * v;
@@ -83,9 +85,9 @@ static PetscErrorCode RightHandSide(TS ts, PetscReal t, Vec q, Vec r, void *ctx)
 /* The density as a PPM: blue where it is lowest, white, red where it is highest */
 static PetscErrorCode Picture(DM da, Vec q, const char name[])
 {
-  PetscInt           n[2];
-  Vec                natural, all;
-  VecScatter         scatter;
+  PetscInt n[2];
+  Vec natural, all;
+  VecScatter scatter;
   const PetscScalar *a;
 
   PetscFunctionBeginUser;
@@ -103,11 +105,11 @@ static PetscErrorCode Picture(DM da, Vec q, const char name[])
     PetscCall(VecGetLocalSize(all, &size));
     if (size) { /* the first rank */
       PetscReal low = PETSC_MAX_REAL, high = PETSC_MIN_REAL;
-      FILE     *file = fopen(name, "wb");
+      FILE *file = fopen(name, "wb");
 
       PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-picture %s: this file cannot be written", name);
       for (PetscInt i = 0; i < size; i += 4) {
-        low  = PetscMin(low, PetscRealPart(a[i]));
+        low = PetscMin(low, PetscRealPart(a[i]));
         high = PetscMax(high, PetscRealPart(a[i]));
       }
       fprintf(file, "P6\n%d %d\n255\n", (int)n[0], (int)n[1]);
@@ -120,7 +122,8 @@ static PetscErrorCode Picture(DM da, Vec q, const char name[])
           fputc((int)(255 * (s > 0 ? 1 - s : 1)), file);
         }
       }
-      PetscCheck(!fclose(file), PETSC_COMM_SELF, PETSC_ERR_FILE_WRITE, "-picture %s: this file could not be written", name);
+      PetscCheck(!fclose(file), PETSC_COMM_SELF, PETSC_ERR_FILE_WRITE, "-picture %s: this file could not be written",
+                 name);
     }
   }
   PetscCall(VecRestoreArrayRead(all, &a));
@@ -132,14 +135,14 @@ static PetscErrorCode Picture(DM da, Vec q, const char name[])
 
 int main(int argc, char **argv)
 {
-  PetscInt         n = 64;
-  PetscReal        h, t, error = 0, mass[2], time = 4;
-  char             picture[PETSC_MAX_PATH_LEN] = "compressible.ppm";
-  Flow             flow;
-  TS               ts;
-  Vec              q;
-  DMDALocalInfo    info;
-  PetscScalar   ***a, exact[4], sum[4];
+  PetscInt n = 64;
+  PetscReal h, t, error = 0, mass[2], time = 4;
+  char picture[PETSC_MAX_PATH_LEN] = "compressible.ppm";
+  Flow flow;
+  TS ts;
+  Vec q;
+  DMDALocalInfo info;
+  PetscScalar ***a, exact[4], sum[4];
   MatCompactScheme scheme;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -147,7 +150,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-picture", picture, sizeof(picture), NULL));
   h = LENGTH / (PetscReal)n;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_PERIODIC, DM_BOUNDARY_PERIODIC, DMDA_STENCIL_STAR, n, n, PETSC_DECIDE, PETSC_DECIDE, 4, 1, NULL, NULL, &flow.da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_PERIODIC, DM_BOUNDARY_PERIODIC, DMDA_STENCIL_STAR, n, n,
+                         PETSC_DECIDE, PETSC_DECIDE, 4, 1, NULL, NULL, &flow.da));
   PetscCall(DMSetFromOptions(flow.da));
   PetscCall(DMSetUp(flow.da));
   PetscCall(DMCreateGlobalVector(flow.da, &q));
@@ -191,11 +195,15 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &error, 1, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
   PetscCall(VecStrideSumAll(q, sum));
   mass[1] = h * h * PetscRealPart(sum[0]);
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "time %g: largest error of the density %.2e, mass changed by %.1e of %.4f\n", (double)t, (double)error, (double)PetscAbsReal(mass[1] - mass[0]), (double)mass[0]));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "time %g: largest error of the density %.2e, mass changed by %.1e of %.4f\n",
+                        (double)t, (double)error, (double)PetscAbsReal(mass[1] - mass[0]), (double)mass[0]));
   if (picture[0]) PetscCall(Picture(flow.da, q, picture));
   PetscCall(MatCompactDerivativeGetScheme(flow.D[0], &scheme));
-  if (scheme == MAT_COMPACT_SPECTRAL) PetscCheck(error < (sizeof(PetscReal) < sizeof(double) ? 2e-3 : 3e-5) * PetscPowReal(64 / (PetscReal)n, 6), PETSC_COMM_WORLD, PETSC_ERR_PLIB, "The vortex is not where it should be");
-  PetscCheck(PetscAbsReal(mass[1] - mass[0]) < 1e4 * PETSC_MACHINE_EPSILON * mass[0], PETSC_COMM_WORLD, PETSC_ERR_PLIB, "Mass is not conserved");
+  if (scheme == MAT_COMPACT_SPECTRAL)
+    PetscCheck(error < (sizeof(PetscReal) < sizeof(double) ? 2e-3 : 3e-5) * PetscPowReal(64 / (PetscReal)n, 6),
+               PETSC_COMM_WORLD, PETSC_ERR_PLIB, "The vortex is not where it should be");
+  PetscCheck(PetscAbsReal(mass[1] - mass[0]) < 1e4 * PETSC_MACHINE_EPSILON * mass[0], PETSC_COMM_WORLD, PETSC_ERR_PLIB,
+             "Mass is not conserved");
 
   PetscCall(TSDestroy(&ts));
   PetscCall(VecDestroy(&q));

@@ -8,18 +8,19 @@
 
 int main(int argc, char **argv)
 {
-  DM            da;
-  Mat           A;
-  Vec           b, u;
-  KSP           ksp;
-  PC            pc;
+  DM da;
+  Mat A;
+  Vec b, u;
+  KSP ksp;
+  PC pc;
   DMDALocalInfo info;
-  PetscReal     h = 1. / 256, max;
+  PetscReal h = 1. / 256, max;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
 
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 255, 255, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 255, 255,
+                         PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   PetscCall(DMDAGetLocalInfo(da, &info));
@@ -29,11 +30,16 @@ int main(int argc, char **argv)
                    {
                      .i = i, .j = j
       },
-                 col[5]    = {{.i = i, .j = j}, {.i = i - 1, .j = j}, {.i = i + 1, .j = j}, {.i = i, .j = j - 1}, {.i = i, .j = j + 1}};
+                 col[5] = {{.i = i, .j = j},
+                           {.i = i - 1, .j = j},
+                           {.i = i + 1, .j = j},
+                           {.i = i, .j = j - 1},
+                           {.i = i, .j = j + 1}};
       PetscScalar value[5] = {4 / (h * h), -1 / (h * h), -1 / (h * h), -1 / (h * h), -1 / (h * h)};
 
       for (PetscInt c = 0; c < 5; ++c) {
-        if (col[c].i >= 0 && col[c].i < info.mx && col[c].j >= 0 && col[c].j < info.my) PetscCall(MatSetValuesStencil(A, 1, &row, 1, &col[c], &value[c], INSERT_VALUES));
+        if (col[c].i >= 0 && col[c].i < info.mx && col[c].j >= 0 && col[c].j < info.my)
+          PetscCall(MatSetValuesStencil(A, 1, &row, 1, &col[c], &value[c], INSERT_VALUES));
       }
     }
   }

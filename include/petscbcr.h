@@ -1,10 +1,10 @@
 /*
-  petscbcr: fast direct Poisson and Helmholtz solvers on a DMDA by block cyclic reduction, and tridiagonal solvers of its grid lines,
-  as PETSc PC and KSP types.
+  petscbcr: fast direct Poisson and Helmholtz solvers on a DMDA by block cyclic reduction, and
+  tridiagonal solvers of its grid lines, as PETSc PC and KSP types.
 
   This file is the whole public interface. A program needs none of it to use the library: with
-  `-dll_append /path/to/libpetscbcr.so -pc_type bcrpoisson` it finds the types by name. A program that is linked with the
-  library calls PetscBCRInitializePackage() once after PetscInitialize().
+  `-dll_append /path/to/libpetscbcr.so -pc_type bcrpoisson` it finds the types by name. A program
+  that is linked with the library calls PetscBCRInitializePackage() once after PetscInitialize().
 */
 #pragma once
 
@@ -61,7 +61,8 @@ typedef enum {
 PETSC_EXTERN const char *const PCBCRPoissonTransports[];
 
 /*E
-  PCBCRPoissonPrecision - floating-point precision of the work inside `PCBCRPOISSON`, whatever the precision of the vectors
+  PCBCRPoissonPrecision - floating-point precision of the work inside `PCBCRPOISSON`, whatever the
+  precision of the vectors
 
   Values:
 + `PCBCRPOISSON_PRECISION_DOUBLE` - (`double`) 8-byte reals, backward error at most 1e-14
@@ -319,7 +320,8 @@ typedef enum {
 PETSC_EXTERN const char *const PCNeatoPrecisions[];
 
 /*S
-  PetscBCRLines - tridiagonal systems with constant coefficients on all grid lines of one axis of a `DMDA`, without a matrix
+  PetscBCRLines - tridiagonal systems with constant coefficients on all grid lines of one axis of a
+  `DMDA`, without a matrix
 
   Level: intermediate
 
@@ -354,8 +356,10 @@ PETSC_EXTERN PetscErrorCode PCBCRPoissonSetGraph(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetGraph(PC, PetscBool *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonSetRecursive(PC, PetscBool);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRecursive(PC, PetscBool *);
-PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperator(PC, PetscInt, const PetscReal[], const PCBCRPoissonEnd[], PetscReal, PetscReal);
-PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperator(PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *, PetscReal *);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonSetOperator(PC, PetscInt, const PetscReal[], const PCBCRPoissonEnd[], PetscReal,
+                                                    PetscReal);
+PETSC_EXTERN PetscErrorCode PCBCRPoissonGetOperator(PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *,
+                                                    PetscReal *);
 PETSC_EXTERN PetscErrorCode PCBCRPoissonGetRemovedConstant(PC, PetscReal *);
 
 PETSC_EXTERN PetscErrorCode PCNeatoSetAxis(PC, PCNeatoAxis);
@@ -377,7 +381,8 @@ PETSC_EXTERN PetscErrorCode PCNeatoGetBackend(PC, PCNeatoBackend *);
 PETSC_EXTERN PetscErrorCode PCNeatoSetPrecision(PC, PCNeatoPrecision);
 PETSC_EXTERN PetscErrorCode PCNeatoGetPrecision(PC, PCNeatoPrecision *);
 
-PETSC_EXTERN PetscErrorCode PetscBCRLinesCreate(DM, DMDirection, PetscInt, const PetscReal[], const PetscReal[], PetscInt, const PetscReal[], PetscBCRLines *);
+PETSC_EXTERN PetscErrorCode PetscBCRLinesCreate(DM, DMDirection, PetscInt, const PetscReal[], const PetscReal[],
+                                                PetscInt, const PetscReal[], PetscBCRLines *);
 PETSC_EXTERN PetscErrorCode PetscBCRLinesSetMethod(PetscBCRLines, PCNeatoMethod);
 PETSC_EXTERN PetscErrorCode PetscBCRLinesSetCoupling(PetscBCRLines, PCNeatoCoupling);
 PETSC_EXTERN PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines, PCNeatoPrecision);
@@ -392,7 +397,8 @@ PETSC_EXTERN PetscErrorCode PetscBCRLinesDestroy(PetscBCRLines *);
 + `MAT_COMPACT_PADE4`    - (`pade4`) Pade, 3 points on the right-hand side, order 4
 . `MAT_COMPACT_LELE6`    - (`lele6`) 5 points, order 6
 - `MAT_COMPACT_SPECTRAL` - (`spectral`) 7 points, order 6, with short waves in mind: the wavenumber (its square for the second derivative) is
-                           met to 1e-3 up to 0.588 pi/h (0.647 pi/h), while `lele6` does so up to 0.352 pi/h (0.383 pi/h)
+                           met to 1e-3 up to 0.588 pi/h (0.647 pi/h), while `lele6` does so up to
+                           0.352 pi/h (0.383 pi/h)
 
   Level: beginner
 

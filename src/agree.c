@@ -18,7 +18,7 @@ PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t by
 {
   struct {
     double priority;
-    int    rank;
+    int rank;
   } mine, best;
   PetscMPIInt size, rank;
 
@@ -28,7 +28,7 @@ PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t by
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   mine.priority = priority;
-  mine.rank     = (int)rank;
+  mine.rank = (int)rank;
   PetscCallMPI(MPI_Allreduce(&mine, &best, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm));
   if (data) PetscCallMPI(MPI_Bcast(data, (PetscMPIInt)bytes, MPI_BYTE, (PetscMPIInt)best.rank, comm));
   if (largest) *largest = best.priority;
@@ -38,7 +38,7 @@ PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t by
 PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
 {
   struct {
-    int      rank;
+    int rank;
     BCRFault fault;
   } told;
   PetscMPIInt size, rank, any, mine = fault->code ? 1 : 0;
@@ -52,7 +52,7 @@ PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault)
   PetscCallMPI(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, comm));
   if (!any) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
-  told.rank  = (int)rank;
+  told.rank = (int)rank;
   told.fault = *fault;
   PetscCall(BCRTakeFrom(comm, (double)mine, &told, sizeof(told), NULL));
   SETERRQ(comm, told.fault.code, "Rank %d: %s", told.rank, told.fault.text);
@@ -82,8 +82,8 @@ PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what
 
 PetscErrorCode BCRSame(MPI_Comm comm, const char of[], PetscInt n, const char *const names[], const double mine[])
 {
-  double      first[32];
-  BCRFault    fault = {PETSC_SUCCESS, ""};
+  double first[32];
+  BCRFault fault = {PETSC_SUCCESS, ""};
   PetscMPIInt size;
 
   PetscFunctionBegin;
@@ -93,7 +93,10 @@ PetscErrorCode BCRSame(MPI_Comm comm, const char of[], PetscInt n, const char *c
   PetscCall(PetscArraycpy(first, mine, n));
   PetscCallMPI(MPI_Bcast(first, (PetscMPIInt)n, MPI_DOUBLE, 0, comm));
   for (PetscInt k = 0; k < n; k++) {
-    if (memcmp(&mine[k], &first[k], sizeof(first[k])) && mine[k] != first[k]) PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMETYPE, "%s%s differs from that of rank 0: give the same on every rank", of, names[k])); /* a NaN may be the same */
+    /* a NaN may be the same */
+    if (memcmp(&mine[k], &first[k], sizeof(first[k])) && mine[k] != first[k])
+      PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMETYPE,
+                            "%s%s differs from that of rank 0: give the same on every rank", of, names[k]));
   }
   PetscCall(BCRFaultAgree(comm, &fault));
   PetscFunctionReturn(PETSC_SUCCESS);

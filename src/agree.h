@@ -1,5 +1,6 @@
 /*
-  What ranks tell one another when one of them finds something wrong, so that all of them stop, and none waits for another.
+  What ranks tell one another when one of them finds something wrong, so that all of them stop, and
+  none waits for another.
 */
 #pragma once
 
@@ -8,22 +9,21 @@
 /* An error that one rank has found and all have to raise: set with BCRFaultSet(), then BCRFaultAgree() on all ranks */
 typedef struct {
   PetscErrorCode code; /* 0: none */
-  char           text[1024];
+  char text[1024];
 } BCRFault;
 
-PETSC_INTERN
-PetscErrorCode BCRFaultSet(BCRFault *fault, PetscErrorCode code, const char format[], ...) PETSC_ATTRIBUTE_FORMAT(3, 4);
+PETSC_INTERN PetscErrorCode BCRFaultSet(BCRFault *fault, PetscErrorCode code, const char format[], ...)
+  PETSC_ATTRIBUTE_FORMAT(3, 4);
 /* Collective. The same error on every rank, that of the lowest rank which has one, named where there are several */
-PETSC_INTERN
-PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault);
-/* Collective. A call that has returned an error on some ranks: those go on returning it, the others raise it and name the lowest of them */
-PETSC_INTERN
-PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[]);
+PETSC_INTERN PetscErrorCode BCRFaultAgree(MPI_Comm comm, const BCRFault *fault);
+/* Collective. A call that has returned an error on some ranks: those go on returning it, the others
+   raise it and name the lowest of them */
+PETSC_INTERN PetscErrorCode BCRFaultShare(MPI_Comm comm, PetscErrorCode mine, const char what[]);
 /* what, of a step in which nothing but memory is likely to fail */
 #define BCR_NO_MEMORY "could not go on, as its own message says: out of memory?"
-/* Collective. Numbers that all ranks have to give alike, n <= 32: an error on every rank if one differs, which names it. of: what they are of, before the name */
-PETSC_INTERN
-PetscErrorCode BCRSame(MPI_Comm comm, const char of[], PetscInt n, const char *const names[], const double mine[]);
+/* Collective. Numbers that all ranks have to give alike, n <= 32: an error on every rank if one
+   differs, which names it. of: what they are of, before the name */
+PETSC_INTERN PetscErrorCode BCRSame(MPI_Comm comm, const char of[], PetscInt n, const char *const names[],
+                                    const double mine[]);
 /* Collective. Everyone gets the data of the rank with the largest priority, the lowest of those */
-PETSC_INTERN
-PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest);
+PETSC_INTERN PetscErrorCode BCRTakeFrom(MPI_Comm comm, double priority, void *data, size_t bytes, double *largest);

@@ -29,7 +29,8 @@ typedef PetscOptionItems BCROptionItems;
     } \
   } while (0)
 
-/* A KSPSolve() that ends with an error behind PCPreSolve() does not come to PCPostSolve(), and PETSc allows for two such: for a function of a PC that raises one */
+/* A KSPSolve() that ends with an error behind PCPreSolve() does not come to PCPostSolve(), and
+   PETSc allows for two such: for a function of a PC that raises one */
 #define BCRPreSolveEnds(pc) ((pc)->presolvedone -= (pc)->presolvedone ? 1 : 0)
 
 #if PETSC_VERSION_LT(3, 20, 0)

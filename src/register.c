@@ -9,26 +9,29 @@ PetscLogEvent BCR_Read, BCR_SetUp, BCR_Solve, BCR_Recurrence;
 
 /* All of this file's state. The finalizer puts it back, so that PETSc may be initialized again. */
 static PetscBool PetscBCRPackageInitialized = PETSC_FALSE;
-static PetscBool PetscBCRPoissonCited       = PETSC_FALSE;
-static PetscBool PetscBCRRecurrenceCited    = PETSC_FALSE;
-static PetscBool PetscBCRNeatoCited         = PETSC_FALSE;
+static PetscBool PetscBCRPoissonCited = PETSC_FALSE;
+static PetscBool PetscBCRRecurrenceCited = PETSC_FALSE;
+static PetscBool PetscBCRNeatoCited = PETSC_FALSE;
 
-#define PETSCBCR_VERSION PetscStringize(PETSCBCR_VERSION_MAJOR) "." PetscStringize(PETSCBCR_VERSION_MINOR) "." PetscStringize(PETSCBCR_VERSION_PATCH)
+#define PETSCBCR_VERSION \
+  PetscStringize(PETSCBCR_VERSION_MAJOR) "." PetscStringize(PETSCBCR_VERSION_MINOR) "." PetscStringize( \
+    PETSCBCR_VERSION_PATCH)
 
-static const char PetscBCRPoissonCitation[] = "@InProceedings{MyllykoskiRossiToivanen2013,\n"
-                                              "  author    = {Mirko Myllykoski and Tuomo Rossi and Jari Toivanen},\n"
-                                              "  title     = {Fast {P}oisson Solvers for Graphics Processing Units},\n"
-                                              "  booktitle = {Applied Parallel and Scientific Computing, PARA 2012},\n"
-                                              "  series    = {Lecture Notes in Computer Science},\n"
-                                              "  volume    = {7782},\n"
-                                              "  pages     = {265--279},\n"
-                                              "  publisher = {Springer},\n"
-                                              "  year      = {2013},\n"
-                                              "  doi       = {10.1007/978-3-642-36803-5_19}\n"
-                                              "}\n"
-                                              "@Misc{petscbcr,\n"
-                                              "  title = {petscbcr: fast direct {P}oisson and {H}elmholtz solvers by block cyclic reduction for {PETSc}},\n"
-                                              "  note  = {Version " PETSCBCR_VERSION "}\n}\n";
+static const char PetscBCRPoissonCitation[] =
+  "@InProceedings{MyllykoskiRossiToivanen2013,\n"
+  "  author    = {Mirko Myllykoski and Tuomo Rossi and Jari Toivanen},\n"
+  "  title     = {Fast {P}oisson Solvers for Graphics Processing Units},\n"
+  "  booktitle = {Applied Parallel and Scientific Computing, PARA 2012},\n"
+  "  series    = {Lecture Notes in Computer Science},\n"
+  "  volume    = {7782},\n"
+  "  pages     = {265--279},\n"
+  "  publisher = {Springer},\n"
+  "  year      = {2013},\n"
+  "  doi       = {10.1007/978-3-642-36803-5_19}\n"
+  "}\n"
+  "@Misc{petscbcr,\n"
+  "  title = {petscbcr: fast direct {P}oisson and {H}elmholtz solvers by block cyclic reduction for {PETSc}},\n"
+  "  note  = {Version " PETSCBCR_VERSION "}\n}\n";
 
 PetscErrorCode PetscBCRCitePoisson(void)
 {
@@ -37,14 +40,17 @@ PetscErrorCode PetscBCRCitePoisson(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const char PetscBCRRecurrenceCitation[] = "@InProceedings{Wakatani2012,\n"
-                                                 "  author    = {Akiyoshi Wakatani},\n"
-                                                 "  title     = {Implementation and Evaluation of Recurrence Equation Solvers on {GPGPU} systems using Rearrangement of Array Configurations},\n"
-                                                 "  booktitle = {FUTURE COMPUTING 2012, The Fourth International Conference on Future Computational Technologies and Applications},\n"
-                                                 "  publisher = {IARIA},\n"
-                                                 "  year      = {2012},\n"
-                                                 "  isbn      = {978-1-61208-217-2}\n"
-                                                 "}\n";
+static const char PetscBCRRecurrenceCitation[] =
+  "@InProceedings{Wakatani2012,\n"
+  "  author    = {Akiyoshi Wakatani},\n"
+  "  title     = {Implementation and Evaluation of Recurrence Equation Solvers on {GPGPU} systems using Rearrangement "
+  "of Array Configurations},\n"
+  "  booktitle = {FUTURE COMPUTING 2012, The Fourth International Conference on Future Computational Technologies and "
+  "Applications},\n"
+  "  publisher = {IARIA},\n"
+  "  year      = {2012},\n"
+  "  isbn      = {978-1-61208-217-2}\n"
+  "}\n";
 
 PetscErrorCode PetscBCRCiteRecurrence(void)
 {
@@ -53,16 +59,18 @@ PetscErrorCode PetscBCRCiteRecurrence(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const char PetscBCRNeatoCitation[] = "@MastersThesis{Srinath2015,\n"
-                                            "  author = {Ashwin Trikuta Srinath},\n"
-                                            "  title  = {A novel approach to evaluating compact finite differences and similar tridiagonal schemes on {GPU}-accelerated clusters},\n"
-                                            "  school = {Clemson University},\n"
-                                            "  year   = {2015},\n"
-                                            "  url    = {https://tigerprints.clemson.edu/all_theses/2283}\n"
-                                            "}\n"
-                                            "@Misc{petscbcr-lines,\n"
-                                            "  title = {petscbcr: tridiagonal solvers of the grid lines of a {DMDA} for {PETSc}},\n"
-                                            "  note  = {Version " PETSCBCR_VERSION "}\n}\n";
+static const char PetscBCRNeatoCitation[] =
+  "@MastersThesis{Srinath2015,\n"
+  "  author = {Ashwin Trikuta Srinath},\n"
+  "  title  = {A novel approach to evaluating compact finite differences and similar tridiagonal schemes on "
+  "{GPU}-accelerated clusters},\n"
+  "  school = {Clemson University},\n"
+  "  year   = {2015},\n"
+  "  url    = {https://tigerprints.clemson.edu/all_theses/2283}\n"
+  "}\n"
+  "@Misc{petscbcr-lines,\n"
+  "  title = {petscbcr: tridiagonal solvers of the grid lines of a {DMDA} for {PETSc}},\n"
+  "  note  = {Version " PETSCBCR_VERSION "}\n}\n";
 
 PetscErrorCode PetscBCRCiteNeato(void)
 {
@@ -84,22 +92,22 @@ PetscErrorCode PetscBCRFinalizePackage(void)
 {
   PetscFunctionBegin;
   PetscBCRPackageInitialized = PETSC_FALSE;
-  PetscBCRPoissonCited       = PETSC_FALSE;
-  PetscBCRRecurrenceCited    = PETSC_FALSE;
-  PetscBCRNeatoCited         = PETSC_FALSE;
+  PetscBCRPoissonCited = PETSC_FALSE;
+  PetscBCRRecurrenceCited = PETSC_FALSE;
+  PetscBCRNeatoCited = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Room for a PetscInt or PetscBool of any PETSc; a PetscBool has 4 bytes in some releases, 1 byte in others */
 typedef union {
   PetscInt64 bits64;
-  int        bits32;
+  int bits32;
 } PetscBCRAnyInt;
 
 /* Bytes of what the PETSc that runs calls "int", "real" or "scalar" */
 static PetscErrorCode PetscBCRRunningSize(const char name[], size_t *bytes)
 {
-  PetscDataType  type;
+  PetscDataType type;
   PetscBCRAnyInt found = {0};
 
   PetscFunctionBegin;
@@ -112,11 +120,12 @@ static PetscErrorCode PetscBCRRunningSize(const char name[], size_t *bytes)
 /* What two PETSc must have in common for a library to fit both; index, real and scalar are sizes of types in bytes */
 static PetscErrorCode PetscBCRDescribe(int major, int minor, size_t index, size_t real, size_t scalar, char text[128])
 {
-  const char *kind      = scalar > real ? "complex" : "real";
+  const char *kind = scalar > real ? "complex" : "real";
   const char *precision = real == 2 ? "half" : real == 4 ? "single" : real == 8 ? "double" : "quadruple";
 
   PetscFunctionBegin;
-  PetscCall(PetscSNPrintf(text, 128, "PETSc %d.%d (%s, %s precision, %d-bit indices)", major, minor, kind, precision, 8 * (int)index));
+  PetscCall(PetscSNPrintf(text, 128, "PETSc %d.%d (%s, %s precision, %d-bit indices)", major, minor, kind, precision,
+                          8 * (int)index));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,12 +141,12 @@ static PetscErrorCode PetscBCRDescribe(int major, int minor, size_t index, size_
 static PetscErrorCode PetscBCRCheckPetsc(void)
 {
   PetscBCRAnyInt v[4] = {{0}}; /* major, minor, subminor, release */
-  size_t         index, real, scalar;
-  char           built[128], runs[128];
+  size_t index, real, scalar;
+  char built[128], runs[128];
 
   PetscFunctionBegin;
-  index  = sizeof(PetscInt);
-  real   = sizeof(PetscReal);
+  index = sizeof(PetscInt);
+  real = sizeof(PetscReal);
   scalar = sizeof(PetscScalar);
   PetscCall(PetscBCRDescribe(PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, index, real, scalar, built));
   if (PETSC_COMM_WORLD == MPI_COMM_NULL) {
@@ -164,15 +173,16 @@ static PetscErrorCode PetscBCRCheckPetsc(void)
 }
 
 /*@C
-  PetscBCRInitializePackage - registers the types of this library, `PCBCRPOISSON`, `KSPBCRPOISSON`, `PCNEATO` and `KSPNEATO`, with their log events
+  PetscBCRInitializePackage - registers the types of this library, `PCBCRPOISSON`, `KSPBCRPOISSON`,
+  `PCNEATO` and `KSPNEATO`, with their log events
 
   Not Collective, call it on every process
 
   Level: beginner
 
   Notes:
-  Call it once after `PetscInitialize()`, before the types are used. More calls do nothing; after `PetscFinalize()` and another
-  `PetscInitialize()` it is to be called again.
+  Call it once after `PetscInitialize()`, before the types are used. More calls do nothing; after
+  `PetscFinalize()` and another `PetscInitialize()` it is to be called again.
 
   There is no need to call it where the library is loaded with `-dll_append /path/to/libpetscbcr.so`.
 

@@ -8,8 +8,8 @@ PetscErrorCode BCRGetStream(void **stream)
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     PetscDeviceContext context;
-    PetscDeviceType    type;
-    void              *handle = NULL;
+    PetscDeviceType type;
+    void *handle = NULL;
 
     PetscCall(PetscDeviceContextGetCurrentContext(&context));
     PetscCall(PetscDeviceContextGetDeviceType(context, &type));

@@ -7,11 +7,9 @@
 #include <petscvec.h>
 
 /* The stream on which PETSc works, NULL (the default one) where it has none */
-PETSC_INTERN
-PetscErrorCode BCRGetStream(void **stream);
+PETSC_INTERN PetscErrorCode BCRGetStream(void **stream);
 /* Whether one of two types of vectors (or NULL) is of a device */
-PETSC_INTERN
-PetscErrorCode BCRTypesOnDevice(VecType a, VecType b, PetscBool *device);
+PETSC_INTERN PetscErrorCode BCRTypesOnDevice(VecType a, VecType b, PetscBool *device);
 
 typedef enum {
   BCR_VECS_HOST,
@@ -20,11 +18,8 @@ typedef enum {
 } BCRVecPlace;
 #if defined(PETSCBCR_HAVE_CUDA)
 /* Of two arrays */
-PETSC_INTERN
-BCRVecPlace BCRMemPlace(PetscMemType f, PetscMemType u);
+PETSC_INTERN BCRVecPlace BCRMemPlace(PetscMemType f, PetscMemType u);
 /* Arrays to read x and to write y where they are, with no copy between host and device on the way to place */
-PETSC_INTERN
-PetscErrorCode BCRVecsGetArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u, BCRVecPlace *place);
-PETSC_INTERN
-PetscErrorCode BCRVecsRestoreArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u);
+PETSC_INTERN PetscErrorCode BCRVecsGetArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u, BCRVecPlace *place);
+PETSC_INTERN PetscErrorCode BCRVecsRestoreArrays(Vec x, Vec y, const PetscScalar **f, PetscScalar **u);
 #endif

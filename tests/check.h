@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The exit status of a program, which says on request how many checks there were. One without any is skipped, not passed: 77 is
-   ctest's SKIP_RETURN_CODE (cmake/PETScBCRTests.cmake) */
+/* The exit status of a program, which says on request how many checks there were. One without any
+   is skipped, not passed: 77 is ctest's SKIP_RETURN_CODE (cmake/PETScBCRTests.cmake) */
 static inline int TestStatus(int print, int passed, int failed)
 {
   if (print) {
@@ -18,8 +18,9 @@ static inline int TestStatus(int print, int passed, int failed)
   return failed ? 1 : (passed ? 0 : 77);
 }
 
-/* The largest error so far. A NaN is an infinite one: it stays whatever comes next, and in MPI_MAX too, where PetscMax(), fmax() and
-   if (!(e <= worst)) worst = e; go on with the next finite number */
+/* The largest error so far. A NaN is an infinite one: it stays whatever comes next, and in MPI_MAX
+   too, where PetscMax(), fmax() and if (!(e <= worst)) worst = e; go on with the next finite number
+   */
 static inline void TestLargest(double *worst, double e)
 {
   if (!(e <= *worst)) *worst = e == e ? e : HUGE_VAL;
@@ -29,8 +30,8 @@ static inline void TestLargest(double *worst, double e)
 static inline PetscErrorCode TestMaxNorm(Vec v, PetscReal *norm)
 {
   const PetscScalar *a;
-  PetscInt           n;
-  double             largest = 0;
+  PetscInt n;
+  double largest = 0;
 
   PetscFunctionBegin;
   *norm = (PetscReal)HUGE_VAL; /* what it is where it cannot be told */

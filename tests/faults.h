@@ -1,5 +1,6 @@
 /*
-  Allocations that fail. PETSc's allocator is replaced by one that counts, keeps a list of what has been allocated, and fails where it is told to:
+  Allocations that fail. PETSc's allocator is replaced by one that counts, keeps a list of what has
+  been allocated, and fails where it is told to:
 
     TestFaultsBegin()              once, at a time when memory of before may still be around
     TestFaultsArm(k, from, ours)   the k-th allocation from here on fails (from: and all that follow); ours: those of the library's own sources count, else all
@@ -13,10 +14,10 @@
 #include <string.h>
 
 typedef struct {
-  void         *p;
-  size_t        bytes;
-  int           line;
-  const char   *file;
+  void *p;
+  size_t bytes;
+  int line;
+  const char *file;
   unsigned long number;
 } TestBlock;
 
@@ -24,13 +25,13 @@ static struct {
   PetscErrorCode (*allocate)(size_t, PetscBool, int, const char[], const char[], void **);
   PetscErrorCode (*release)(void *, int, const char[], const char[]);
   PetscErrorCode (*resize)(size_t, int, const char[], const char[], void **);
-  TestBlock    *block; /* hash table, open addressing; of malloc() */
-  size_t        room, used, live;
+  TestBlock *block; /* hash table, open addressing; of malloc() */
+  size_t room, used, live;
   unsigned long number, mark;
-  PetscBool     armed, from, ours, fired;
-  long          left;
-  int           line; /* of the allocation that has failed */
-  const char   *file;
+  PetscBool armed, from, ours, fired;
+  long left;
+  int line; /* of the allocation that has failed */
+  const char *file;
 } TestFaults;
 
 static inline size_t TestBlockSlot(const void *p)
@@ -44,11 +45,11 @@ static inline size_t TestBlockSlot(const void *p)
 static inline void TestBlockAdd(TestBlock b)
 {
   if (2 * TestFaults.used >= TestFaults.room) {
-    TestBlock   *old  = TestFaults.block;
+    TestBlock *old = TestFaults.block;
     const size_t room = TestFaults.room;
 
-    TestFaults.room  = 4 * TestFaults.live + 4096;
-    TestFaults.used  = 0;
+    TestFaults.room = 4 * TestFaults.live + 4096;
+    TestFaults.used = 0;
     TestFaults.block = (TestBlock *)calloc(TestFaults.room, sizeof(TestBlock));
     for (size_t i = 0; i < room; i++)
       if (old[i].p && old[i].number) {
@@ -80,7 +81,9 @@ static inline void TestBlockRemove(const void *p)
 /* a file of the library's */
 static inline PetscBool TestFaultsOurs(const char file[])
 {
-  static const char *const folder[] = {"src/poisson/", "src/operator/", "src/tridiagonal/", "src/recurrence/", "src/compact/", "src/transport/", "src/backend/", "pc/bcrpoisson/", "pc/neato/", "ksp/refine/", "ksp/bcrpoisson/", "ksp/neato/"};
+  static const char *const folder[] = {"src/poisson/", "src/operator/",  "src/tridiagonal/", "src/recurrence/",
+                                       "src/compact/", "src/transport/", "src/backend/",     "pc/bcrpoisson/",
+                                       "pc/neato/",    "ksp/refine/",    "ksp/bcrpoisson/",  "ksp/neato/"};
 
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(folder); i++)
     if (strstr(file, folder[i])) return PETSC_TRUE;
@@ -100,13 +103,15 @@ static inline PetscBool TestFaultsNow(int line, const char file[])
   return PETSC_TRUE;
 }
 
-static PetscErrorCode TestFaultsAllocate(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **p)
+static PetscErrorCode TestFaultsAllocate(size_t bytes, PetscBool clear, int line, const char function[],
+                                         const char file[], void **p)
 {
   PetscErrorCode ierr;
 
   if (bytes && TestFaultsNow(line, file)) {
     *p = NULL;
-    return PetscError(PETSC_COMM_SELF, line, function, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "Allocation made to fail");
+    return PetscError(PETSC_COMM_SELF, line, function, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL,
+                      "Allocation made to fail");
   }
   ierr = (*TestFaults.allocate)(bytes, clear, line, function, file, p);
   if (!ierr && *p) {
@@ -127,7 +132,9 @@ static PetscErrorCode TestFaultsResize(size_t bytes, int line, const char functi
 {
   PetscErrorCode ierr;
 
-  if (bytes && TestFaultsNow(line, file)) return PetscError(PETSC_COMM_SELF, line, function, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "Allocation made to fail");
+  if (bytes && TestFaultsNow(line, file))
+    return PetscError(PETSC_COMM_SELF, line, function, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL,
+                      "Allocation made to fail");
   TestBlockRemove(*p);
   ierr = (*TestFaults.resize)(bytes, line, function, file, p);
   if (!ierr && *p) {
@@ -141,21 +148,21 @@ static PetscErrorCode TestFaultsResize(size_t bytes, int line, const char functi
 static inline void TestFaultsBegin(void)
 {
   TestFaults.allocate = PetscTrMalloc;
-  TestFaults.release  = PetscTrFree;
-  TestFaults.resize   = PetscTrRealloc;
-  PetscTrMalloc       = TestFaultsAllocate;
-  PetscTrFree         = TestFaultsRelease;
-  PetscTrRealloc      = TestFaultsResize;
+  TestFaults.release = PetscTrFree;
+  TestFaults.resize = PetscTrRealloc;
+  PetscTrMalloc = TestFaultsAllocate;
+  PetscTrFree = TestFaultsRelease;
+  PetscTrRealloc = TestFaultsResize;
 }
 
 static inline void TestFaultsArm(long k, PetscBool from, PetscBool ours)
 {
-  TestFaults.left  = k;
-  TestFaults.from  = from;
-  TestFaults.ours  = ours;
+  TestFaults.left = k;
+  TestFaults.from = from;
+  TestFaults.ours = ours;
   TestFaults.fired = PETSC_FALSE;
-  TestFaults.file  = "";
-  TestFaults.line  = 0;
+  TestFaults.file = "";
+  TestFaults.line = 0;
   TestFaults.armed = PETSC_TRUE;
 }
 

@@ -271,8 +271,10 @@ mutation "singular lines not noticed" src/operator/linesolve.c \
 
 # ---- the engine ----
 
-# mutate K FILE: fails where the text is not there, or more than once
-mutate() { OLD=${olds[$1]} NEW=${news[$1]} perl -0777 -pi -e '$n = () = /\Q$ENV{OLD}\E/g; $n == 1 or exit 3; s/\Q$ENV{OLD}\E/$ENV{NEW}/' "$2"; }
+# mutate K FILE: fails where the text is not there, or more than once. How lines are broken and indented makes no difference
+mutate() {
+  OLD=${olds[$1]} NEW=${news[$1]} perl -0777 -pi -e '$o = join("\\s+", map { quotemeta } split(/\s+/, $ENV{OLD})); $n = () = /$o/g; $n == 1 or exit 3; s/$o/$ENV{NEW}/' "$2"
+}
 if [ -n "$dry" ]; then
   wrong=0
   for k in "${!names[@]}"; do

@@ -27,18 +27,23 @@
   Level: beginner
 
   Notes:
-  Solves with `PCBCRPOISSON`, which it makes the type of its `PC`, then repeats x <- x + M^{-1} (b - A x) until the convergence test.
-  With the default tolerances one step does for an operator that `PCBCRPOISSON` solves exactly; `-ksp_rtol 1e-14`, or `single`
-  precision inside, take another or two. The setters are those of the preconditioner: `KSPGetPC()`, then for example `PCBCRPoissonSetPrecision()`.
+  Solves with `PCBCRPOISSON`, which it makes the type of its `PC`, then repeats x <- x + M^{-1} (b -
+  A x) until the convergence test. With the default tolerances one step does for an operator that
+  `PCBCRPOISSON` solves exactly; `-ksp_rtol 1e-14`, or `single` precision inside, take another or
+  two. The setters are those of the preconditioner: `KSPGetPC()`, then for example
+  `PCBCRPoissonSetPrecision()`.
 
   There is always one solve at least, unless the residual is zero. `KSP_NORM_NONE` does one solve and no refinement.
 
-  If the residual does not come down any more, at rounding or because the system has no solution or the matrix is too far from separable, the reason is
-  `KSP_DIVERGED_BREAKDOWN` (`KSP_DIVERGED_DTOL` if it grew). Which of these it was, and what to do, is in `KSPView()` and `PetscInfo()`, and in the error of
-  `KSPSetErrorIfNotConverged()`. For variable coefficients use `PCBCRPOISSON` in `KSPCG` or `KSPGMRES`.
+  If the residual does not come down any more, at rounding or because the system has no solution or
+  the matrix is too far from separable, the reason is `KSP_DIVERGED_BREAKDOWN` (`KSP_DIVERGED_DTOL`
+  if it grew). Which of these it was, and what to do, is in `KSPView()` and `PetscInfo()`, and in
+  the error of `KSPSetErrorIfNotConverged()`. For variable coefficients use `PCBCRPOISSON` in
+  `KSPCG` or `KSPGMRES`.
 
-  Supports the unpreconditioned (default) and preconditioned norm on the left, nonzero initial guesses, null spaces, `KSPSolveTranspose()`, and `KSPMatSolve()` for all columns at once, where each
-  column has to reach the tolerances.
+  Supports the unpreconditioned (default) and preconditioned norm on the left, nonzero initial
+  guesses, null spaces, `KSPSolveTranspose()`, and `KSPMatSolve()` for all columns at once, where
+  each column has to reach the tolerances.
 
   A `-pc_type` other than `bcrpoisson` is an error (`PETSC_ERR_ARG_INCOMP`).
 
@@ -46,7 +51,8 @@
 M*/
 PetscErrorCode KSPCreate_BCRPoisson(KSP ksp)
 {
-  static const KSPRefineKind kind = {"KSPBCRPOISSON", PCBCRPOISSON, "PCBCRPOISSON", "KSP BCR Poisson options", "-ksp_bcrpoisson_", "PCBCRPoissonSetFromOptions_C"};
+  static const KSPRefineKind kind = {"KSPBCRPOISSON",           PCBCRPOISSON,       "PCBCRPOISSON",
+                                     "KSP BCR Poisson options", "-ksp_bcrpoisson_", "PCBCRPoissonSetFromOptions_C"};
 
   PetscFunctionBegin;
   PetscCall(KSPRefineCreate(ksp, &kind));

@@ -21,19 +21,23 @@
   Level: beginner
 
   Notes:
-  Solves with `PCNEATO`, which it makes the type of its `PC`, then repeats x <- x + M^{-1} (b - A x) until the convergence test. Where the matrix
-  couples along one axis alone (always in one dimension) one step does with the default tolerances; `-ksp_rtol 1e-14`, or `single`
-  precision inside, take another or two. The setters are those of the preconditioner: `KSPGetPC()`, then for example `PCNeatoSetMethod()`.
+  Solves with `PCNEATO`, which it makes the type of its `PC`, then repeats x <- x + M^{-1} (b - A x)
+  until the convergence test. Where the matrix couples along one axis alone (always in one
+  dimension) one step does with the default tolerances; `-ksp_rtol 1e-14`, or `single` precision
+  inside, take another or two. The setters are those of the preconditioner: `KSPGetPC()`, then for
+  example `PCNeatoSetMethod()`.
 
-  Couplings across the lines are left out of M, so that this is line Jacobi iteration for a matrix that has them. It converges slowly then, if at all: use `PCNEATO` in
-  `KSPCG` or `KSPGMRES`, or as a smoother in `PCMG`.
+  Couplings across the lines are left out of M, so that this is line Jacobi iteration for a matrix
+  that has them. It converges slowly then, if at all: use `PCNEATO` in `KSPCG` or `KSPGMRES`, or as
+  a smoother in `PCMG`.
 
   There is always one solve at least, unless the residual is zero. `KSP_NORM_NONE` does one solve and no refinement.
 
   If the residual does not come down any more, the reason is `KSP_DIVERGED_BREAKDOWN`.
 
-  Supports the unpreconditioned (default) and preconditioned norm on the left, nonzero initial guesses, `KSPSolveTranspose()`, and `KSPMatSolve()` for all columns at once, where each
-  column has to reach the tolerances.
+  Supports the unpreconditioned (default) and preconditioned norm on the left, nonzero initial
+  guesses, `KSPSolveTranspose()`, and `KSPMatSolve()` for all columns at once, where each column has
+  to reach the tolerances.
 
   A `-pc_type` other than `neato` is an error (`PETSC_ERR_ARG_INCOMP`).
 
@@ -41,7 +45,8 @@
 M*/
 PetscErrorCode KSPCreate_Neato(KSP ksp)
 {
-  static const KSPRefineKind kind = {"KSPNEATO", PCNEATO, "PCNEATO", "KSP NEATO options", "-ksp_neato_", "PCNeatoSetFromOptions_C"};
+  static const KSPRefineKind kind = {"KSPNEATO",          PCNEATO,       "PCNEATO",
+                                     "KSP NEATO options", "-ksp_neato_", "PCNeatoSetFromOptions_C"};
 
   PetscFunctionBegin;
   PetscCall(KSPRefineCreate(ksp, &kind));

@@ -1,6 +1,6 @@
 /*
-  What KSPBCRPOISSON and KSPNEATO are: solve with the direct solver that is the PC, then refine, x <- x + M^{-1} (b - A x), until the convergence
-  test of the KSP is content.
+  What KSPBCRPOISSON and KSPNEATO are: solve with the direct solver that is the PC, then refine, x
+  <- x + M^{-1} (b - A x), until the convergence test of the KSP is content.
 */
 #include <petscbcr.h>
 #include <petsc/private/kspimpl.h> /*I "petscbcr.h" I*/
@@ -9,50 +9,57 @@
 
 #define BCR_WHY 640
 
-/* steps without a smaller residual after which refinement gives up: it moves about at the level of rounding, or diverges */
+/* steps without a smaller residual after which refinement gives up: it moves about at the level of
+   rounding, or diverges */
 #define BCR_STAGNATION 5
 
 typedef struct {
   const KSPRefineKind *kind;
-  PetscInt             solves;       /* applications of the solver in the last KSPSolve(), per right-hand side */
-  Mat                  R, Z;         /* KSPMatSolve(): residuals and corrections */
-  char                 why[BCR_WHY]; /* the last solve did not converge, or nothing */
+  PetscInt solves;   /* applications of the solver in the last KSPSolve(), per right-hand side */
+  Mat R, Z;          /* KSPMatSolve(): residuals and corrections */
+  char why[BCR_WHY]; /* the last solve did not converge, or nothing */
 } KSP_Refine;
 
 /* -pc_type is the user's word, and has to be the right one */
 static PetscErrorCode KSPRefineCheckPCType(KSP ksp)
 {
   const KSPRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
-  PC                   pc;
-  PetscBool            given, same;
-  const char          *prefix;
-  char                 type[64] = "";
-  BCRFault             fault    = {PETSC_SUCCESS, ""};
+  PC pc;
+  PetscBool given, same;
+  const char *prefix;
+  char type[64] = "";
+  BCRFault fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(PetscOptionsGetString(((PetscObject)pc)->options, prefix, "-pc_type", type, sizeof(type), &given));
   PetscCall(PetscStrcmp(type, kind->pc, &same));
-  if (given && !same) PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP, "%s solves with %s, but -%spc_type is %s: leave the option out, or take another -%sksp_type", kind->name, kind->pcname, prefix ? prefix : "", type, prefix ? prefix : ""));
+  if (given && !same)
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP,
+                          "%s solves with %s, but -%spc_type is %s: leave the option out, or take another -%sksp_type",
+                          kind->name, kind->pcname, prefix ? prefix : "", type, prefix ? prefix : ""));
   PetscCall(BCRFaultAgree(PetscObjectComm((PetscObject)ksp), &fault)); /* ranks may have options of their own */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The solver inside is the PC of the KSP. KSPSetFromOptions() may have given it some default type before it comes to the type of the KSP,
-   which cannot be told from a type that the program set: either is replaced. */
+/* The solver inside is the PC of the KSP. KSPSetFromOptions() may have given it some default type
+   before it comes to the type of the KSP, which cannot be told from a type that the program set:
+   either is replaced. */
 static PetscErrorCode KSPRefineSetPCType(KSP ksp, PetscBool *changed)
 {
   const KSPRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
-  PC                   pc;
-  PetscBool            same;
+  PC pc;
+  PetscBool same;
 
   PetscFunctionBegin;
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, kind->pc, &same));
   *changed = (PetscBool)!same;
   if (same) PetscFunctionReturn(PETSC_SUCCESS);
-  if (((PetscObject)pc)->type_name) PetscCall(PetscInfo(ksp, "%s replaces the preconditioner type %s by %s\n", kind->name, ((PetscObject)pc)->type_name, kind->pc));
+  if (((PetscObject)pc)->type_name)
+    PetscCall(PetscInfo(ksp, "%s replaces the preconditioner type %s by %s\n", kind->name, ((PetscObject)pc)->type_name,
+                        kind->pc));
   PetscCall(PCSetType(pc, kind->pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -70,9 +77,9 @@ static PetscErrorCode KSPSetUp_Refine(KSP ksp)
 
 static PetscErrorCode KSPSetFromOptions_Refine(KSP ksp, BCROptionItems PetscOptionsObject)
 {
-  const KSPRefineKind *kind                                   = ((KSP_Refine *)ksp->data)->kind;
+  const KSPRefineKind *kind = ((KSP_Refine *)ksp->data)->kind;
   PetscErrorCode (*options)(PC, const char[], BCROptionItems) = NULL;
-  PC        pc;
+  PC pc;
   PetscBool changed = PETSC_FALSE;
 
   PetscFunctionBegin;
@@ -96,12 +103,14 @@ static PetscErrorCode KSPRefineResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Why the residual norm came down to best and no further, for KSPView(), -info and KSPSetErrorIfNotConverged(): what the solver inside knows (BCRExplain()), else what can be seen
-   from here. Like PETSc's own solvers an inner KSP that has used up its iterations raises nothing. */
+/* Why the residual norm came down to best and no further, for KSPView(), -info and
+   KSPSetErrorIfNotConverged(): what the solver inside knows (BCRExplain()), else what can be seen
+   from here. Like PETSc's own solvers an inner KSP that has used up its iterations raises nothing.
+   */
 static PetscErrorCode KSPRefineExplain(KSP ksp, PetscReal best)
 {
-  KSP_Refine *refine                                       = (KSP_Refine *)ksp->data;
-  char        text[BCR_WHY - 128]                          = "";
+  KSP_Refine *refine = (KSP_Refine *)ksp->data;
+  char text[BCR_WHY - 128] = "";
   PetscErrorCode (*explain)(PC, PetscReal, size_t, char[]) = NULL;
   Mat A, P;
 
@@ -111,27 +120,38 @@ static PetscErrorCode KSPRefineExplain(KSP ksp, PetscReal best)
   PetscCall(PCGetOperators(ksp->pc, &A, &P));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp->pc, "BCRExplain_C", &explain));
   if (explain) PetscCall((*explain)(ksp->pc, best, sizeof(text), text));
-  if (!text[0] && A != P) PetscCall(PetscSNPrintf(text, sizeof(text), "the solver is of the preconditioning matrix, which is not the operator: use KSPCG or KSPGMRES with %s", refine->kind->pcname));
-  if (!text[0]) PetscCall(PetscSNPrintf(text, sizeof(text), "the tolerance is below rounding, or %s does not solve with all of the matrix (see its view): ask for less, or use KSPCG or KSPGMRES with it", refine->kind->pcname));
-  PetscCall(PetscSNPrintf(refine->why, sizeof(refine->why), "%s, smallest residual norm %g after %" PetscInt_FMT " solves: %s", KSPConvergedReasons[ksp->reason], (double)best, refine->solves, text));
+  if (!text[0] && A != P)
+    PetscCall(PetscSNPrintf(
+      text, sizeof(text),
+      "the solver is of the preconditioning matrix, which is not the operator: use KSPCG or KSPGMRES with %s",
+      refine->kind->pcname));
+  if (!text[0])
+    PetscCall(PetscSNPrintf(text, sizeof(text),
+                            "the tolerance is below rounding, or %s does not solve with all of the matrix (see its "
+                            "view): ask for less, or use KSPCG or KSPGMRES with it",
+                            refine->kind->pcname));
+  PetscCall(PetscSNPrintf(refine->why, sizeof(refine->why),
+                          "%s, smallest residual norm %g after %" PetscInt_FMT " solves: %s",
+                          KSPConvergedReasons[ksp->reason], (double)best, refine->solves, text));
   PetscCall(PetscInfo(ksp, "%s\n", refine->why));
-  PetscCheck(!ksp->errorifnotconverged || ksp->reason == KSP_DIVERGED_ITS, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "%s", refine->why);
+  PetscCheck(!ksp->errorifnotconverged || ksp->reason == KSP_DIVERGED_ITS, PetscObjectComm((PetscObject)ksp),
+             PETSC_ERR_NOT_CONVERGED, "%s", refine->why);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode KSPSolve_Refine(KSP ksp)
 {
   KSP_Refine *refine = (KSP_Refine *)ksp->data;
-  Mat         A;
-  Vec         b = ksp->vec_rhs, x = ksp->vec_sol, r = ksp->work[0], z = ksp->work[1], residual = b;
-  PetscReal   norm, best = PETSC_MAX_REAL;
-  PetscInt    stagnant = 0;
-  PetscBool   zero     = ksp->guess_zero; /* x counts as zero and is not read */
+  Mat A;
+  Vec b = ksp->vec_rhs, x = ksp->vec_sol, r = ksp->work[0], z = ksp->work[1], residual = b;
+  PetscReal norm, best = PETSC_MAX_REAL;
+  PetscInt stagnant = 0;
+  PetscBool zero = ksp->guess_zero; /* x counts as zero and is not read */
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-  ksp->its       = 0;
-  ksp->reason    = KSP_CONVERGED_ITERATING;
+  ksp->its = 0;
+  ksp->reason = KSP_CONVERGED_ITERATING;
   refine->solves = 0;
   refine->why[0] = 0;
   if (!zero) {
@@ -143,7 +163,7 @@ static PetscErrorCode KSPSolve_Refine(KSP ksp)
     PetscCall(KSP_PCApply(ksp, residual, zero ? x : z));
     if (!zero) PetscCall(VecAXPY(x, 1, z));
     refine->solves = ksp->its = 1;
-    ksp->reason               = KSP_CONVERGED_ITS;
+    ksp->reason = KSP_CONVERGED_ITS;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (PETSC_TRUE) {
@@ -165,7 +185,7 @@ static PetscErrorCode KSPSolve_Refine(KSP ksp)
     if (ksp->reason > 0 && !ksp->its && norm > 0 && ksp->max_it > 0) ksp->reason = KSP_CONVERGED_ITERATING;
     if (ksp->reason) break;
     stagnant = norm < best ? 0 : stagnant + 1;
-    best     = PetscMin(best, norm);
+    best = PetscMin(best, norm);
     if (ksp->its >= ksp->max_it) {
       ksp->reason = KSP_DIVERGED_ITS;
       break;
@@ -194,9 +214,9 @@ static PetscErrorCode KSPSolve_Refine(KSP ksp)
 /* Z = M^{-1} R, the null space removed as KSP_PCApply() does */
 static PetscErrorCode KSPRefineMatApply(KSP ksp, Mat R, Mat Z)
 {
-  Mat          A;
+  Mat A;
   MatNullSpace nullspace;
-  Vec          column;
+  Vec column;
 #if PETSC_VERSION_LT(3, 24, 0)
   Vec r, z;
 #endif
@@ -245,8 +265,8 @@ static PetscErrorCode KSPRefineMatApply(KSP ksp, Mat R, Mat Z)
 static PetscErrorCode KSPRefineCopy(Vec from, Vec to)
 {
   const PetscScalar *f;
-  PetscScalar       *t;
-  PetscInt           n;
+  PetscScalar *t;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(from, &n));
@@ -262,7 +282,7 @@ static PetscErrorCode KSPRefineCopy(Vec from, Vec to)
 static PetscErrorCode KSPRefineMatNorms(Mat B, PetscReal norms[])
 {
   PetscInt n;
-  Vec      b;
+  Vec b;
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(B, NULL, &n));
@@ -274,11 +294,12 @@ static PetscErrorCode KSPRefineMatNorms(Mat B, PetscReal norms[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One column of the following. A matrix of the device takes host vectors for ones whose entries it has there already, columns of a dense
-   matrix however are one vector with ever another array: the product is taken with the KSP's own vectors where their type differs. */
+/* One column of the following. A matrix of the device takes host vectors for ones whose entries it
+   has there already, columns of a dense matrix however are one vector with ever another array: the
+   product is taken with the KSP's own vectors where their type differs. */
 static PetscErrorCode KSPRefineColumnResidual(KSP ksp, Mat A, Vec b, Vec x, Vec r, PetscReal *norm)
 {
-  VecType   type[2];
+  VecType type[2];
   PetscBool same;
 
   PetscFunctionBegin;
@@ -296,13 +317,14 @@ static PetscErrorCode KSPRefineColumnResidual(KSP ksp, Mat A, Vec b, Vec x, Vec 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. A product that fails leaves dense
-   matrices from which no column is taken out: PETSc would not destroy others. */
+/* R = B - A X column by column (a MATSHELL multiplies vectors only), norms: of the columns of R. A
+   product that fails leaves dense matrices from which no column is taken out: PETSc would not
+   destroy others. */
 static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscReal norms[])
 {
-  Mat            A;
-  Vec            b, x, r;
-  PetscInt       n;
+  Mat A;
+  Vec b, x, r;
+  PetscInt n;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -321,11 +343,12 @@ static PetscErrorCode KSPRefineMatResidual(KSP ksp, Mat B, Mat X, Mat R, PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A dense matrix like B that stays until another block comes or the KSP is reset: memory that is new each time costs more than a solve */
+/* A dense matrix like B that stays until another block comes or the KSP is reset: memory that is
+   new each time costs more than a solve */
 static PetscErrorCode KSPRefineMatWork(Mat B, Mat *work)
 {
-  PetscBool   same = PETSC_FALSE, rows, columns;
-  MatType     type;
+  PetscBool same = PETSC_FALSE, rows, columns;
+  MatType type;
   PetscLayout to[2], of[2];
 
   PetscFunctionBegin;
@@ -344,28 +367,30 @@ static PetscErrorCode KSPRefineMatWork(Mat B, Mat *work)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All columns are refined until each has its residual below max(rtol ||b||, atol). Monitors and history get the largest norm. The guess that counts as
-   zero is not read: the first solve goes from B to X. */
+/* All columns are refined until each has its residual below max(rtol ||b||, atol). Monitors and
+   history get the largest norm. The guess that counts as zero is not read: the first solve goes
+   from B to X. */
 static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
 {
   KSP_Refine *refine = (KSP_Refine *)ksp->data;
-  PetscReal  *norms, *target, norm, best = PETSC_MAX_REAL;
-  PetscInt    n, stagnant = 0;
-  PetscBool   zero = ksp->guess_zero, done;
+  PetscReal *norms, *target, norm, best = PETSC_MAX_REAL;
+  PetscInt n, stagnant = 0;
+  PetscBool zero = ksp->guess_zero, done;
 
   PetscFunctionBegin;
 #if PETSC_VERSION_LT(3, 19, 0)
-  ksp->transpose_solve = PETSC_FALSE; /* KSPMatSolve() has no transpose there, and leaves what KSPSolveTranspose() has set last */
+  /* KSPMatSolve() has no transpose there, and leaves what KSPSolveTranspose() has set last */
+  ksp->transpose_solve = PETSC_FALSE;
 #endif
-  ksp->its       = 0;
-  ksp->reason    = KSP_CONVERGED_ITERATING;
+  ksp->its = 0;
+  ksp->reason = KSP_CONVERGED_ITERATING;
   refine->solves = 0;
   refine->why[0] = 0;
   PetscCall(MatGetSize(B, NULL, &n));
   if (ksp->normtype == KSP_NORM_NONE && zero) {
     PetscCall(KSPRefineMatApply(ksp, B, X));
     refine->solves = ksp->its = 1;
-    ksp->reason               = KSP_CONVERGED_ITS;
+    ksp->reason = KSP_CONVERGED_ITS;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(KSPRefineMatWork(B, &refine->R));
@@ -399,7 +424,7 @@ static PetscErrorCode KSPMatSolve_Refine(KSP ksp, Mat B, Mat X)
       break;
     }
     stagnant = norm < best ? 0 : stagnant + 1;
-    best     = PetscMin(best, norm);
+    best = PetscMin(best, norm);
     if (ksp->its >= ksp->max_it) {
       ksp->reason = KSP_DIVERGED_ITS;
       break;
@@ -446,14 +471,17 @@ static PetscErrorCode KSPDestroy_Refine(KSP ksp)
 static PetscErrorCode KSPView_Refine(KSP ksp, PetscViewer viewer)
 {
   KSP_Refine *refine = (KSP_Refine *)ksp->data;
-  PetscBool   ascii;
+  PetscBool ascii;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   if (!ascii) PetscFunctionReturn(PETSC_SUCCESS);
-  if (ksp->normtype == KSP_NORM_NONE) PetscCall(PetscViewerASCIIPrintf(viewer, "one direct solve, no refinement as no norm is computed\n"));
+  if (ksp->normtype == KSP_NORM_NONE)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "one direct solve, no refinement as no norm is computed\n"));
   else PetscCall(PetscViewerASCIIPrintf(viewer, "direct solve, then refinement until the convergence test\n"));
-  if (refine->solves) PetscCall(PetscViewerASCIIPrintf(viewer, "direct solves of the last right-hand side: %" PetscInt_FMT "\n", refine->solves));
+  if (refine->solves)
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "direct solves of the last right-hand side: %" PetscInt_FMT "\n", refine->solves));
   if (refine->why[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "not converged: %s\n", refine->why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -461,12 +489,12 @@ static PetscErrorCode KSPView_Refine(KSP ksp, PetscViewer viewer)
 PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind)
 {
   KSP_Refine *refine;
-  PC          pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&refine));
   refine->kind = kind;
-  ksp->data    = refine;
+  ksp->data = refine;
   /* at once, so that the program can call the setters of the preconditioner */
   PetscCall(KSPGetPC(ksp, &pc));
   if (!((PetscObject)pc)->type_name) PetscCall(PCSetType(pc, kind->pc));
@@ -478,14 +506,14 @@ PetscErrorCode KSPRefineCreate(KSP ksp, const KSPRefineKind *kind)
 #if PETSC_VERSION_GE(3, 26, 0)
   ksp->guess_not_read = PETSC_TRUE; /* a guess that counts as zero need not be zero: KSPSolve() leaves it alone */
 #endif
-  ksp->ops->setup          = KSPSetUp_Refine;
-  ksp->ops->solve          = KSPSolve_Refine;
-  ksp->ops->matsolve       = KSPMatSolve_Refine;
+  ksp->ops->setup = KSPSetUp_Refine;
+  ksp->ops->solve = KSPSolve_Refine;
+  ksp->ops->matsolve = KSPMatSolve_Refine;
   ksp->ops->setfromoptions = KSPSetFromOptions_Refine;
-  ksp->ops->view           = KSPView_Refine;
-  ksp->ops->reset          = KSPReset_Refine;
-  ksp->ops->destroy        = KSPDestroy_Refine;
-  ksp->ops->buildsolution  = KSPBuildSolutionDefault;
-  ksp->ops->buildresidual  = KSPBuildResidualDefault;
+  ksp->ops->view = KSPView_Refine;
+  ksp->ops->reset = KSPReset_Refine;
+  ksp->ops->destroy = KSPDestroy_Refine;
+  ksp->ops->buildsolution = KSPBuildSolutionDefault;
+  ksp->ops->buildresidual = KSPBuildResidualDefault;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -21,7 +21,8 @@
 
   Notes:
   Each level of the reduction groups that many block rows and eliminates all but one of each group. With 2 and 4 it is
-  the method of Myllykoski, Rossi and Toivanen (2013). A radix above the size of the grid is the Fourier method. The default takes the plan that is fastest.
+  the method of Myllykoski, Rossi and Toivanen (2013). A radix above the size of the grid is the
+  Fourier method. The default takes the plan that is fastest.
 
   Solutions agree to rounding whatever the radix.
 
@@ -185,8 +186,9 @@ PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
   Level: advanced
 
   Notes:
-  It is of no use on one rank, or where the work is done on the host. A transport that this build of the library, this MPI or this machine
-  does not have is an error (`PETSC_ERR_SUP`) at set-up on every rank; `PCBCRPOISSON_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
+  It is of no use on one rank, or where the work is done on the host. A transport that this build of
+  the library, this MPI or this machine does not have is an error (`PETSC_ERR_SUP`) at set-up on
+  every rank; `PCBCRPOISSON_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTransport()`, `PCBCRPoissonTransport`, `PCBCRPoissonSetBackend()`
 @*/
@@ -238,8 +240,10 @@ PetscErrorCode PCBCRPoissonGetTransport(PC pc, PCBCRPoissonTransport *transport)
   Level: intermediate
 
   Note:
-  The default is double where `PetscReal` is, else single. Tables are computed in double in any case. A right-hand side that overflows in single is an error
-  (`PETSC_ERR_FP`) with `KSPSetErrorIfNotConverged()`, else a solution that is not finite; `PCBCRPOISSON_PRECISION_MIXED` scales it.
+  The default is double where `PetscReal` is, else single. Tables are computed in double in any
+  case. A right-hand side that overflows in single is an error (`PETSC_ERR_FP`) with
+  `KSPSetErrorIfNotConverged()`, else a solution that is not finite; `PCBCRPOISSON_PRECISION_MIXED`
+  scales it.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetPrecision()`, `PCBCRPoissonPrecision`
 @*/
@@ -291,7 +295,8 @@ PetscErrorCode PCBCRPoissonGetPrecision(PC pc, PCBCRPoissonPrecision *precision)
   Level: intermediate
 
   Note:
-  `PCSetUp()` raises `PETSC_ERR_ORDER` for `PCBCRPOISSON_OPERATOR_USER` without an operator, and `PETSC_ERR_SUP` for `PCBCRPOISSON_OPERATOR_MATRIX` with a matrix that has no entries (`MATSHELL`).
+  `PCSetUp()` raises `PETSC_ERR_ORDER` for `PCBCRPOISSON_OPERATOR_USER` without an operator, and
+  `PETSC_ERR_SUP` for `PCBCRPOISSON_OPERATOR_MATRIX` with a matrix that has no entries (`MATSHELL`).
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonOperatorSource`
 @*/
@@ -343,13 +348,17 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
   Level: intermediate
 
   Notes:
-  With `PCBCRPOISSON_FIT_AUTO`, the default, a fit is a preconditioner only: `PCPreSolve()` raises `PETSC_ERR_SUP` for a `KSPPREONLY` (or a `KSPBCRPOISSON` that computes no
-  norm) that the user solves with, or a `SNESKSPONLY`, and so does `PCMatApply()`. Inner solvers may use it. With a fit that is chosen by its name its solution is what is asked for.
-  With `KSPPREONLY` use `PCBCRPOISSON_FIT_EXACT`.
+  With `PCBCRPOISSON_FIT_AUTO`, the default, a fit is a preconditioner only: `PCPreSolve()` raises
+  `PETSC_ERR_SUP` for a `KSPPREONLY` (or a `KSPBCRPOISSON` that computes no norm) that the user
+  solves with, or a `SNESKSPONLY`, and so does `PCMatApply()`. Inner solvers may use it. With a fit
+  that is chosen by its name its solution is what is asked for. With `KSPPREONLY` use
+  `PCBCRPOISSON_FIT_EXACT`.
 
-  `PCView()` says what the fit was and the largest deviation of an entry of the matrix from it, relative to the entry of the fit (to its diagonal where the fit has none).
-  `PCSetUp()` raises `PETSC_ERR_SUP` with `PCBCRPOISSON_FIT_EXACT` for a matrix that is not separable, and with any fit for one that no fit helps: a wide stencil, coupled
-  components, complex coefficients, an indefinite operator.
+  `PCView()` says what the fit was and the largest deviation of an entry of the matrix from it,
+  relative to the entry of the fit (to its diagonal where the fit has none). `PCSetUp()` raises
+  `PETSC_ERR_SUP` with `PCBCRPOISSON_FIT_EXACT` for a matrix that is not separable, and with any fit
+  for one that no fit helps: a wide stencil, coupled components, complex coefficients, an indefinite
+  operator.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetFit()`, `PCBCRPoissonFit`
 @*/
@@ -394,7 +403,8 @@ PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
   Input Parameters:
 + pc        - the preconditioner context
 - recursive - `PETSC_TRUE` for the recursion of the paper: each sub-problem of the reduction along z is a two-dimensional shifted problem, itself
-              solved by reduction along y; `PETSC_FALSE` (the default) for a transform along one axis and the reduction of each of its modes
+              solved by reduction along y; `PETSC_FALSE` (the default) for a transform along one
+              axis and the reduction of each of its modes
 
   Options Database Key:
 . -pc_bcrpoisson_recursive (off|on) - the recursion
@@ -419,7 +429,8 @@ PetscErrorCode PCBCRPoissonSetRecursive(PC pc, PetscBool recursive)
 }
 
 /*@
-  PCBCRPoissonGetRecursive - gets whether a given radix or schedule of `PCBCRPOISSON` is applied recursively in three dimensions
+  PCBCRPoissonGetRecursive - gets whether a given radix or schedule of `PCBCRPOISSON` is applied
+  recursively in three dimensions
 
   Not Collective
 
@@ -458,8 +469,9 @@ PetscErrorCode PCBCRPoissonGetRecursive(PC pc, PetscBool *recursive)
 
   Notes:
   For programs that solve many times: set-up costs as much as some twenty solves, once. It happens anew only when the
-  form of the operator changes, not its values. On the host it has nothing to do where the radix or the schedule is given, on a GPU it times their launch
-  parameters. `PCBCRPoissonSetTuneFile()` keeps what it found.
+  form of the operator changes, not its values. On the host it has nothing to do where the radix or
+  the schedule is given, on a GPU it times their launch parameters. `PCBCRPoissonSetTuneFile()`
+  keeps what it found.
 
   Which plan is the fastest depends on the machine and its load, so that two runs need not agree in the last digits.
 
@@ -513,8 +525,10 @@ PetscErrorCode PCBCRPoissonGetTune(PC pc, PetscBool *tune)
   Level: advanced
 
   Notes:
-  A line of text for each grid: what it was timed on (size, number of components, precision, device or instruction set, ranks), then the plan. Where the
-  file has the grid at hand, nothing is timed; else, if `PCBCRPoissonSetTune()` is on, what was found is appended. Lines may be written and removed by hand.
+  A line of text for each grid: what it was timed on (size, number of components, precision, device
+  or instruction set, ranks), then the plan. Where the file has the grid at hand, nothing is timed;
+  else, if `PCBCRPoissonSetTune()` is on, what was found is appended. Lines may be written and
+  removed by hand.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTuneFile()`, `PCBCRPoissonSetTune()`
 @*/
@@ -565,8 +579,9 @@ PetscErrorCode PCBCRPoissonGetTuneFile(PC pc, const char *name[])
   Level: advanced
 
   Note:
-  A graph is a few microseconds faster, which is a good part of the time on small grids. The solution is the same, bit by bit. Tools that look at single
-  kernels may need `off`. Solves that cannot be captured are launched one by one in any case.
+  A graph is a few microseconds faster, which is a good part of the time on small grids. The
+  solution is the same, bit by bit. Tools that look at single kernels may need `off`. Solves that
+  cannot be captured are launched one by one in any case.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetGraph()`, `PCBCRPoissonSetBackend()`
 @*/
@@ -604,7 +619,8 @@ PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
 }
 
 /*@
-  PCBCRPoissonSetOperator - describes the operator that `PCBCRPOISSON` solves with, in place of reading it from the matrix
+  PCBCRPoissonSetOperator - describes the operator that `PCBCRPOISSON` solves with, in place of
+  reading it from the matrix
 
   Logically Collective
 
@@ -625,15 +641,21 @@ PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
   Level: intermediate
 
   Notes:
-  For a matrix without entries, such as a `MATSHELL`. The operator is scale (T_x + T_y + T_z + shift), with T_d of rows (-1, 2, -1)/h_d^2 and first and last rows as in `PCBCRPoissonEnd`.
-  It acts on every node of the `DMDA`, and on each component of one with several. Calls `PCBCRPoissonSetOperatorSource()` with `PCBCRPOISSON_OPERATOR_USER`.
+  For a matrix without entries, such as a `MATSHELL`. The operator is scale (T_x + T_y + T_z +
+  shift), with T_d of rows (-1, 2, -1)/h_d^2 and first and last rows as in `PCBCRPoissonEnd`. It
+  acts on every node of the `DMDA`, and on each component of one with several. Calls
+  `PCBCRPoissonSetOperatorSource()` with `PCBCRPOISSON_OPERATOR_USER`.
 
-  The `DMDA` has to be given with `KSPSetDM()`, `PCSetDM()` or `MatSetDM()`. It knows which axes are periodic: a single word in `-pc_bcrpoisson_ends` is for all other ends.
+  The `DMDA` has to be given with `KSPSetDM()`, `PCSetDM()` or `MatSetDM()`. It knows which axes are
+  periodic: a single word in `-pc_bcrpoisson_ends` is for all other ends.
 
   When only the shift and the scale differ from one call to the next, set-up keeps the plan.
 
-  Raises `PETSC_ERR_ARG_OUTOFRANGE` for another dimension, a spacing that is not positive, an end that does not exist, a shift that is not finite and a scale of zero;
-  `PCSetUp()` raises `PETSC_ERR_ARG_INCOMP` where the `DMDA` has another dimension, an axis is periodic at one end only, or is periodic here and not in the `DMDA` or the other way round, and `PETSC_ERR_SUP` where the shift makes the operator indefinite.
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for another dimension, a spacing that is not positive, an end
+  that does not exist, a shift that is not finite and a scale of zero; `PCSetUp()` raises
+  `PETSC_ERR_ARG_INCOMP` where the `DMDA` has another dimension, an axis is periodic at one end
+  only, or is periodic here and not in the `DMDA` or the other way round, and `PETSC_ERR_SUP` where
+  the shift makes the operator indefinite.
 
   Example Usage:
 .vb
@@ -645,7 +667,8 @@ PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperator()`, `PCBCRPoissonSetOperatorSource()`, `PCBCRPoissonEnd`
 @*/
-PetscErrorCode PCBCRPoissonSetOperator(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[], PetscReal shift, PetscReal scale)
+PetscErrorCode PCBCRPoissonSetOperator(PC pc, PetscInt dim, const PetscReal spacing[], const PCBCRPoissonEnd ends[],
+                                       PetscReal shift, PetscReal scale)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
@@ -653,7 +676,9 @@ PetscErrorCode PCBCRPoissonSetOperator(PC pc, PetscInt dim, const PetscReal spac
   BCRAssertPointer(spacing, 3);
   PetscValidLogicalCollectiveReal(pc, shift, 5);
   PetscValidLogicalCollectiveReal(pc, scale, 6);
-  PetscTryMethod(pc, "PCBCRPoissonSetOperator_C", (PC, PetscInt, const PetscReal[], const PCBCRPoissonEnd[], PetscReal, PetscReal), (pc, dim, spacing, ends, shift, scale));
+  PetscTryMethod(pc, "PCBCRPoissonSetOperator_C",
+                 (PC, PetscInt, const PetscReal[], const PCBCRPoissonEnd[], PetscReal, PetscReal),
+                 (pc, dim, spacing, ends, shift, scale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -675,20 +700,25 @@ PetscErrorCode PCBCRPoissonSetOperator(PC pc, PetscInt dim, const PetscReal spac
   Level: intermediate
 
   Note:
-  Outputs that are not needed may be `NULL`. Ends that were not given are `PCBCRPOISSON_DIRICHLET`, also where the `DMDA` turns out to be periodic.
+  Outputs that are not needed may be `NULL`. Ends that were not given are `PCBCRPOISSON_DIRICHLET`,
+  also where the `DMDA` turns out to be periodic.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonSetOperator()`
 @*/
-PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[], PCBCRPoissonEnd ends[], PetscReal *shift, PetscReal *scale)
+PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[], PCBCRPoissonEnd ends[],
+                                       PetscReal *shift, PetscReal *scale)
 {
   PetscFunctionBegin;
   PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCBCRPoissonGetOperator_C", (PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *, PetscReal *), (pc, dim, spacing, ends, shift, scale));
+  PetscUseMethod(pc, "PCBCRPoissonGetOperator_C",
+                 (PC, PetscInt *, PetscReal[], PCBCRPoissonEnd[], PetscReal *, PetscReal *),
+                 (pc, dim, spacing, ends, shift, scale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*@
-  PCBCRPoissonGetRemovedConstant - gets the size of the constant that the last application of a singular `PCBCRPOISSON` removed
+  PCBCRPoissonGetRemovedConstant - gets the size of the constant that the last application of a
+  singular `PCBCRPOISSON` removed
 
   Not Collective
 
@@ -701,7 +731,8 @@ PetscErrorCode PCBCRPoissonGetOperator(PC pc, PetscInt *dim, PetscReal spacing[]
   Level: intermediate
 
   Note:
-  A value beyond rounding says that the singular system had no solution; the one of the nearest system that has one was returned.
+  A value beyond rounding says that the singular system had no solution; the one of the nearest
+  system that has one was returned.
 
 .seealso: `PCBCRPOISSON`, `MatSetNullSpace()`
 @*/

@@ -20,7 +20,8 @@
   Level: intermediate
 
   Notes:
-  The automatic choice is the axis with the largest sum of couplings in the matrix, the one that a point smoother handles worst; equal axes count in the order x, y, z.
+  The automatic choice is the axis with the largest sum of couplings in the matrix, the one that a
+  point smoother handles worst; equal axes count in the order x, y, z.
 
   An axis that the `DMDA` does not have is an error (`PETSC_ERR_ARG_OUTOFRANGE`) at set-up.
 
@@ -76,9 +77,11 @@ PetscErrorCode PCNeatoGetAxis(PC pc, PCNeatoAxis *axis)
   Level: intermediate
 
   Notes:
-  A method that cannot solve the lines in the matrix is an error at set-up that names the line and a method that can. Solutions agree to rounding whatever the method.
+  A method that cannot solve the lines in the matrix is an error at set-up that names the line and a
+  method that can. Solutions agree to rounding whatever the method.
 
-  On the CPU `scan` leaves lines to `thomas` where that is as fast or more accurate: rows at or near the limit of diagonal dominance, lines of up to 64 rows. `PCView()` has the method used.
+  On the CPU `scan` leaves lines to `thomas` where that is as fast or more accurate: rows at or near
+  the limit of diagonal dominance, lines of up to 64 rows. `PCView()` has the method used.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
@@ -132,7 +135,8 @@ PetscErrorCode PCNeatoGetMethod(PC pc, PCNeatoMethod *method)
   Level: advanced
 
   Notes:
-  `rearranged` and `plain` belong to `pscheme`, `parallel` and `sequential` to `dc`: with another method they are an error (`PETSC_ERR_ARG_INCOMP`) at set-up.
+  `rearranged` and `plain` belong to `pscheme`, `parallel` and `sequential` to `dc`: with another
+  method they are an error (`PETSC_ERR_ARG_INCOMP`) at set-up.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
@@ -186,7 +190,8 @@ PetscErrorCode PCNeatoGetVariant(PC pc, PCNeatoVariant *variant)
   Level: advanced
 
   Notes:
-  The automatic choice is near the square root of half the number of unknowns of a line, where the work of the parts and between the parts is least.
+  The automatic choice is near the square root of half the number of unknowns of a line, where the
+  work of the parts and between the parts is least.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
@@ -348,10 +353,13 @@ PetscErrorCode PCNeatoGetCoupling(PC pc, PCNeatoCoupling *coupling)
   Level: advanced
 
   Notes:
-  It is of use where the work is done on the CUDA devices of several ranks that share lines (`PCNeatoSetBackend()`); the host has MPI. One that this build of the
-  library, this MPI or this machine does not have is an error (`PETSC_ERR_SUP`) at set-up on every rank; `PCNEATO_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
+  It is of use where the work is done on the CUDA devices of several ranks that share lines
+  (`PCNeatoSetBackend()`); the host has MPI. One that this build of the library, this MPI or this
+  machine does not have is an error (`PETSC_ERR_SUP`) at set-up on every rank;
+  `PCNEATO_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
 
-  With `nccl` the host waits for nothing. Where the responses of lines are short, exchange and reduced system are on a stream of their own beside the rank's own rows.
+  With `nccl` the host waits for nothing. Where the responses of lines are short, exchange and
+  reduced system are on a stream of their own beside the rank's own rows.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
@@ -405,9 +413,12 @@ PetscErrorCode PCNeatoGetTransport(PC pc, PCNeatoTransport *transport)
   Level: intermediate
 
   Notes:
-  `PCNEATO_BACKEND_AUTO` works where the vectors are: on the CUDA device if those of the matrix or of the `DMDA` are there (`-dm_vec_type cuda`), and moves once if
-  the first vectors are elsewhere. `PCNEATO_BACKEND_CUDA` also takes vectors of the host, by copies. On several ranks it works on
-  the devices if all ranks have one, and stays there: vectors that a rank has on the host are copied. For lines that are cut by ranks see `PCNeatoSetTransport()`. Precision `mixed` works in double there (but for `dc`), as memory limits the speed of lines.
+  `PCNEATO_BACKEND_AUTO` works where the vectors are: on the CUDA device if those of the matrix or
+  of the `DMDA` are there (`-dm_vec_type cuda`), and moves once if the first vectors are elsewhere.
+  `PCNEATO_BACKEND_CUDA` also takes vectors of the host, by copies. On several ranks it works on the
+  devices if all ranks have one, and stays there: vectors that a rank has on the host are copied.
+  For lines that are cut by ranks see `PCNeatoSetTransport()`. Precision `mixed` works in double
+  there (but for `dc`), as memory limits the speed of lines.
 
   `PETSC_ERR_SUP` at set-up where there is no device, or this build of the library has no CUDA backend.
 
@@ -465,8 +476,10 @@ PetscErrorCode PCNeatoGetBackend(PC pc, PCNeatoBackend *backend)
   Notes:
   The vectors keep theirs. The default is `double`, or `single` where `PetscReal` is.
 
-  With vectors of double, `single` moves as much memory as `double` and saves arithmetic alone. Lines larger than the caches take the same time within a
-  tenth on a CPU; lines along x of fewer rows than a vector has floats (16 with AVX-512) are solved in double, which is faster for them, and `PCView()` says so.
+  With vectors of double, `single` moves as much memory as `double` and saves arithmetic alone.
+  Lines larger than the caches take the same time within a tenth on a CPU; lines along x of fewer
+  rows than a vector has floats (16 with AVX-512) are solved in double, which is faster for them,
+  and `PCView()` says so.
 
   Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 

@@ -10,7 +10,7 @@
 
 static void compact_band_row(const BCRCompactRow *r, double scale, BCRBandRow *b)
 {
-  b->start  = r->start;
+  b->start = r->start;
   b->points = r->points;
   for (PetscInt k = 0; k < r->points; ++k) b->c[k] = scale * r->c[k];
 }
@@ -21,10 +21,10 @@ PetscErrorCode BCRCompactGetBand(const BCRCompactScheme *s, PetscInt n, PetscBoo
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(band, sizeof(*band)));
-  band->n        = n;
+  band->n = n;
   band->periodic = periodic;
-  band->half     = s->half;
-  band->sign     = s->derivative == 1 ? -1 : 1;
+  band->half = s->half;
+  band->sign = s->derivative == 1 ? -1 : 1;
   compact_band_row(&s->inner, scale, &band->inner);
   if (periodic) PetscFunctionReturn(PETSC_SUCCESS);
   band->nfirst = band->nlast = s->closed;
@@ -40,36 +40,37 @@ PetscErrorCode BCRCompactGetBand(const BCRCompactScheme *s, PetscInt n, PetscBoo
 }
 
 struct _n_BCRCompact {
-  MPI_Comm         comm;
+  MPI_Comm comm;
   BCRCompactScheme s;
-  BCRBand          band;
-  PetscInt         inner, local, outer, rep, start;
-  BCRTriOptions    options;
-  BCRStencil       rhs, rhsT;
-  PetscInt         block, width; /* lines solved at a time: of outer; of inner */
-  PetscReal       *buffer;       /* width lines, where they are not all of inner */
-  BCRTri           lines, rest, linesT;
-  PetscReal       *work; /* transposes */
+  BCRBand band;
+  PetscInt inner, local, outer, rep, start;
+  BCRTriOptions options;
+  BCRStencil rhs, rhsT;
+  PetscInt block, width; /* lines solved at a time: of outer; of inner */
+  PetscReal *buffer;     /* width lines, where they are not all of inner */
+  BCRTri lines, rest, linesT;
+  PetscReal *work; /* transposes */
 #if defined(PETSCBCR_HAVE_CUDA)
-  BCRDeviceArena   space; /* on a device: work, staging */
+  BCRDeviceArena space; /* on a device: work, staging */
   BCRDeviceStencil drhs, drhsT;
-  PetscReal       *dwork, *stage[2];
-  PetscBool        begun, fused; /* fused: right-hand side and lines in one pass */
-  BCRCudaCompact   pass;
-  BCRDevicePass    ranks; /* of it over several */
+  PetscReal *dwork, *stage[2];
+  PetscBool begun, fused; /* fused: right-hand side and lines in one pass */
+  BCRCudaCompact pass;
+  BCRDevicePass ranks; /* of it over several */
 #endif
 };
 
-#define COMPACT_BLOCK_BYTES (256 * 1024) /* fits with what it is made from into a second-level cache */
+/* fits with what it is made from into a second-level cache */
+#define COMPACT_BLOCK_BYTES (256 * 1024)
 #define COMPACT_BLOCK_MOST  (2 << 20)
 #define COMPACT_BLOCK_LINES 32 /* the line solver wants some, side by side */
 
-/* How many lines to solve at a time: `block` of outer, or of a stretch of inner where even one of outer is too much for the caches.
-   Over several ranks all of them: each solve has its messages */
+/* How many lines to solve at a time: `block` of outer, or of a stretch of inner where even one of
+   outer is too much for the caches. Over several ranks all of them: each solve has its messages */
 static PetscErrorCode compact_block(BCRCompact c)
 {
   const double bytes = (double)c->local * sizeof(PetscReal), all = (double)c->inner * (double)c->outer * bytes;
-  PetscMPIInt  size;
+  PetscMPIInt size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(c->comm, &size));
@@ -77,11 +78,13 @@ static PetscErrorCode compact_block(BCRCompact c)
   c->width = c->inner;
   if (size > 1 || c->options.device || all <= 2 * COMPACT_BLOCK_BYTES) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)c->inner * bytes <= COMPACT_BLOCK_MOST) {
-    const PetscInt block = PetscMax(PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / (bytes * (double)c->inner)), 1), (COMPACT_BLOCK_LINES + c->inner - 1) / c->inner);
+    const PetscInt block = PetscMax(PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / (bytes * (double)c->inner)), 1),
+                                    (COMPACT_BLOCK_LINES + c->inner - 1) / c->inner);
 
     if ((double)block * (double)c->inner * bytes <= COMPACT_BLOCK_MOST) c->block = PetscMin(block, c->block);
   } else {
-    const PetscInt width = PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / bytes) / COMPACT_BLOCK_LINES, 1) * COMPACT_BLOCK_LINES;
+    const PetscInt width =
+      PetscMax((PetscInt)(COMPACT_BLOCK_BYTES / bytes) / COMPACT_BLOCK_LINES, 1) * COMPACT_BLOCK_LINES;
 
     if (width < c->inner && (double)width * bytes <= COMPACT_BLOCK_MOST) {
       c->width = width;
@@ -100,19 +103,19 @@ static PetscErrorCode compact_spec(BCRCompact c, PetscInt start, PetscInt local,
   PetscFunctionBegin;
   PetscCall(PetscMemzero(spec, sizeof(*spec)));
   PetscCall(PetscMemzero(rows, sizeof(*rows)));
-  spec->inner    = c->width;
-  spec->n        = local;
-  spec->outer    = c->block;
-  spec->rep      = c->rep;
+  spec->inner = c->width;
+  spec->n = local;
+  spec->outer = c->block;
+  spec->rep = c->rep;
   spec->periodic = c->band.periodic;
-  spec->rows     = rows;
-  spec->nfirst   = PetscMax(0, PetscMin(local, closed - start));
-  spec->nlast    = PetscMax(0, PetscMin(local, start + local - (n - closed)));
-  rows->row[0]   = (PetscReal)c->s.inner.low;
-  rows->row[1]   = 1;
-  rows->row[2]   = (PetscReal)c->s.inner.up;
+  spec->rows = rows;
+  spec->nfirst = PetscMax(0, PetscMin(local, closed - start));
+  spec->nlast = PetscMax(0, PetscMin(local, start + local - (n - closed)));
+  rows->row[0] = (PetscReal)c->s.inner.low;
+  rows->row[1] = 1;
+  rows->row[2] = (PetscReal)c->s.inner.up;
   for (PetscInt i = 0; i < spec->nfirst + spec->nlast; ++i) {
-    PetscReal    *row = i < spec->nfirst ? rows->first[i] : rows->last[i - spec->nfirst];
+    PetscReal *row = i < spec->nfirst ? rows->first[i] : rows->last[i - spec->nfirst];
     BCRCompactRow r;
 
     PetscCall(BCRCompactGetRow(&c->s, n, start + (i < spec->nfirst ? i : local - spec->nlast + i - spec->nfirst), &r));
@@ -130,7 +133,7 @@ static void compact_pass_rows(const BCRBand *band, PetscInt from, PetscInt rows,
     BCRBandRow r;
 
     (void)BCRBandGetRow(band, from + e, &r);
-    to[e].start  = (int)r.start;
+    to[e].start = (int)r.start;
     to[e].points = (int)r.points;
     for (PetscInt k = 0; k < r.points; ++k) to[e].c[k] = r.c[k];
   }
@@ -139,24 +142,27 @@ static void compact_pass_rows(const BCRBand *band, PetscInt from, PetscInt rows,
 /* One pass, if the lines, or each rank's parts of them, are not too short and nobody has asked for another method */
 static PetscErrorCode compact_pass(BCRCompact c, const BCRTriOptions *options)
 {
-  const PetscInt  n = c->local, N = c->band.n, ends = PetscMax(c->s.half, c->s.closed);
+  const PetscInt n = c->local, N = c->band.n, ends = PetscMax(c->s.half, c->s.closed);
   BCRCudaCompact *p = &c->pass;
-  PetscMPIInt     size, mine, all;
-  BCRTriSpec      spec;
-  BCRTriRows      rows;
-  BCRTriScanLine  line;
-  double          reach;
+  PetscMPIInt size, mine, all;
+  BCRTriSpec spec;
+  BCRTriRows rows;
+  BCRTriScanLine line;
+  double reach;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(c->comm, &size));
-  if (N < 2 * BCR_CUDA_COMPACT_WIDTH || ends > BCR_CUDA_COMPACT_ENDS || (options->method != BCR_TRI_AUTO && options->method != BCR_TRI_SCAN) || options->precision != BCR_TRI_DOUBLE) PetscFunctionReturn(PETSC_SUCCESS);
-  if (size > 1 && (!options->transport || options->coupling == BCR_TRI_COUPLING_REDUCED)) PetscFunctionReturn(PETSC_SUCCESS);
-  p->inner    = c->inner;
-  p->n        = n;
-  p->outer    = c->outer;
-  p->single   = sizeof(PetscReal) == sizeof(float) ? 1 : 0;
-  p->half     = (int)c->s.half;
-  p->sign     = (int)c->band.sign;
+  if (N < 2 * BCR_CUDA_COMPACT_WIDTH || ends > BCR_CUDA_COMPACT_ENDS ||
+      (options->method != BCR_TRI_AUTO && options->method != BCR_TRI_SCAN) || options->precision != BCR_TRI_DOUBLE)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  if (size > 1 && (!options->transport || options->coupling == BCR_TRI_COUPLING_REDUCED))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  p->inner = c->inner;
+  p->n = n;
+  p->outer = c->outer;
+  p->single = sizeof(PetscReal) == sizeof(float) ? 1 : 0;
+  p->half = (int)c->s.half;
+  p->sign = (int)c->band.sign;
   p->periodic = c->band.periodic ? 1 : 0;
   p->h = p->t = (int)ends;
   for (PetscInt k = 0; k <= c->s.half; ++k) p->c[k] = c->band.inner.c[c->s.half + k];
@@ -165,16 +171,17 @@ static PetscErrorCode compact_pass(BCRCompact c, const BCRTriOptions *options)
   for (PetscInt e = 0; e < ends; ++e) p->last[e].start -= (int)(N - n);
   PetscCall(compact_spec(c, 0, N, &spec, &rows));
   PetscCall(BCRTriScanSetLine(&spec, p->single, 0, ends, ends, &line));
-  p->root  = line.alpha;
+  p->root = line.alpha;
   p->gamma = line.gamma;
   for (PetscInt e = 0; e < 2 * ends * (2 * ends + 2); ++e) p->G[e] = line.G[e];
-  reach    = BCRTriScanDecay(line.alpha, p->single);
+  reach = BCRTriScanDecay(line.alpha, p->single);
   p->reach = (int)PetscMin(reach, 2. * BCR_CUDA_COMPACT_REACH);
-  mine     = size == 1 || n >= 2 * (p->reach + BCR_CUDA_COMPACT_WIDTH) ? 1 : 0;
+  mine = size == 1 || n >= 2 * (p->reach + BCR_CUDA_COMPACT_WIDTH) ? 1 : 0;
   PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, c->comm));
   if (line.alpha != line.beta || reach > BCR_CUDA_COMPACT_REACH || !all) PetscFunctionReturn(PETSC_SUCCESS);
   c->fused = PETSC_TRUE;
-  if (size > 1) PetscCall(BCRDevicePassCreate(c->comm, c->band.periodic, p, options->transport, options->stream, &c->ranks));
+  if (size > 1)
+    PetscCall(BCRDevicePassCreate(c->comm, c->band.periodic, p, options->transport, options->stream, &c->ranks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -200,46 +207,49 @@ static PetscErrorCode compact_lines(BCRCompact c)
 /* Its transpose has one more row of its own at either end: arrays */
 static PetscErrorCode compact_lines_transpose(BCRCompact c)
 {
-  const PetscInt n       = c->band.n;
-  BCRTriOptions  options = c->options;
-  PetscReal     *low = NULL, *diag = NULL, *up = NULL;
-  BCRTriSpec     spec;
+  const PetscInt n = c->band.n;
+  BCRTriOptions options = c->options;
+  PetscReal *low = NULL, *diag = NULL, *up = NULL;
+  BCRTriSpec spec;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&spec, sizeof(spec)));
-  BCRCallElse(BCRFaultShare(c->comm, PetscMalloc3(c->local, &low, c->local, &diag, c->local, &up), BCR_NO_MEMORY), (void)PetscFree3(low, diag, up));
+  BCRCallElse(BCRFaultShare(c->comm, PetscMalloc3(c->local, &low, c->local, &diag, c->local, &up), BCR_NO_MEMORY),
+              (void)PetscFree3(low, diag, up));
   for (PetscInt j = 0; j < c->local; ++j) {
     BCRCompactRow before, after;
 
     PetscCall(BCRCompactGetRow(&c->s, n, (c->start + j + n - 1) % n, &before));
     PetscCall(BCRCompactGetRow(&c->s, n, (c->start + j + 1) % n, &after));
-    low[j]  = (PetscReal)before.up;
+    low[j] = (PetscReal)before.up;
     diag[j] = 1;
-    up[j]   = (PetscReal)after.low;
+    up[j] = (PetscReal)after.low;
   }
-  spec.inner     = c->inner;
-  spec.n         = c->local;
-  spec.outer     = c->outer;
-  spec.rep       = c->rep;
-  spec.periodic  = c->band.periodic;
-  spec.low       = low;
-  spec.diag      = diag;
-  spec.up        = up;
+  spec.inner = c->inner;
+  spec.n = c->local;
+  spec.outer = c->outer;
+  spec.rep = c->rep;
+  spec.periodic = c->band.periodic;
+  spec.low = low;
+  spec.diag = diag;
+  spec.up = up;
   options.method = BCR_TRI_AUTO; /* a method for near-Toeplitz lines may be no method for these */
   BCRCallElse(BCRTriCreate(c->comm, &spec, &options, &c->linesT), (void)PetscFree3(low, diag, up));
   PetscCall(PetscFree3(low, diag, up));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode compact_setup(BCRCompact c, MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep, const BCRTriOptions *options)
+static PetscErrorCode compact_setup(BCRCompact c, MPI_Comm comm, const BCRCompactScheme *s, PetscInt n,
+                                    PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer,
+                                    PetscInt rep, const BCRTriOptions *options)
 {
   PetscFunctionBegin;
-  c->comm    = comm;
-  c->s       = *s;
-  c->inner   = inner;
-  c->local   = local;
-  c->outer   = outer;
-  c->rep     = rep;
+  c->comm = comm;
+  c->s = *s;
+  c->inner = inner;
+  c->local = local;
+  c->outer = outer;
+  c->rep = rep;
   c->options = *options;
   PetscCallMPI(MPI_Scan(&local, &c->start, 1, MPIU_INT, MPI_SUM, comm));
   c->start -= local;
@@ -248,12 +258,15 @@ static PetscErrorCode compact_setup(BCRCompact c, MPI_Comm comm, const BCRCompac
   PetscCall(compact_block(c));
   PetscCall(compact_lines(c));
 #if defined(PETSCBCR_HAVE_CUDA)
-  if (options->device && !c->fused) PetscCall(BCRDeviceStencilCreate(c->rhs, options->transport, options->stream, &c->drhs));
+  if (options->device && !c->fused)
+    PetscCall(BCRDeviceStencilCreate(c->rhs, options->transport, options->stream, &c->drhs));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h, PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep, const BCRTriOptions *options, BCRCompact *compact)
+PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscInt n, PetscBool periodic, PetscReal h,
+                                PetscInt inner, PetscInt local, PetscInt outer, PetscInt rep,
+                                const BCRTriOptions *options, BCRCompact *compact)
 {
   PetscErrorCode ierr;
 
@@ -266,7 +279,8 @@ PetscErrorCode BCRCompactCreate(MPI_Comm comm, const BCRCompactScheme *s, PetscI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The transpose's stencil and lines; nothing is left of either after an error. *band: not a band yet, destroyed by the caller */
+/* The transpose's stencil and lines; nothing is left of either after an error. *band: not a band
+   yet, destroyed by the caller */
 static PetscErrorCode compact_transpose_band(BCRCompact c, BCRBand *band)
 {
   PetscFunctionBegin;
@@ -279,7 +293,7 @@ static PetscErrorCode compact_transpose_band(BCRCompact c, BCRBand *band)
 static PetscErrorCode compact_transpose(BCRCompact c)
 {
   PetscErrorCode ierr;
-  BCRBand        band;
+  BCRBand band;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&band, sizeof(band)));
@@ -334,7 +348,8 @@ PetscErrorCode BCRCompactApplyTransposeDevice(BCRCompact c, void *stream, const 
   if (!c->rhsT) {
     PetscCall(compact_transpose(c));
     PetscCall(BCRDeviceStencilCreate(c->rhsT, c->options.transport, c->options.stream, &c->drhsT));
-    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->inner * (size_t)c->local * (size_t)c->outer * sizeof(PetscReal), "a transposed derivative", &c->dwork));
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->inner * (size_t)c->local * (size_t)c->outer * sizeof(PetscReal),
+                                "a transposed derivative", &c->dwork));
   }
   PetscCall(BCRTriSolveDevice(c->linesT, stream, d, c->dwork));
   PetscCall(BCRDeviceStencilPack(c->drhsT, stream, c->dwork));
@@ -373,7 +388,8 @@ PetscErrorCode BCRCompactBegin(BCRCompact c, const PetscReal *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Lines that are whole on this rank: block by block, so that the right-hand side is still in the cache when the lines are solved */
+/* Lines that are whole on this rank: block by block, so that the right-hand side is still in the
+   cache when the lines are solved */
 static PetscErrorCode compact_blocks(BCRCompact c, const PetscReal *f, PetscReal *d)
 {
   const PetscInt step = c->inner * c->local;
@@ -400,7 +416,8 @@ static PetscErrorCode compact_columns(BCRCompact c, const PetscReal *f, PetscRea
 
       PetscCall(BCRStencilColumns(c->rhs, f, o, i, i + n, c->buffer));
       PetscCall(BCRTriSolve(n == c->width ? c->lines : c->rest, c->buffer, c->buffer));
-      for (PetscInt j = 0; j < c->local; ++j) PetscCall(PetscArraycpy(d + i + (size_t)c->inner * (j + (size_t)c->local * o), c->buffer + j * n, n));
+      for (PetscInt j = 0; j < c->local; ++j)
+        PetscCall(PetscArraycpy(d + i + (size_t)c->inner * (j + (size_t)c->local * o), c->buffer + j * n, n));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -430,7 +447,10 @@ PetscErrorCode BCRCompactCancel(BCRCompact c)
 PetscErrorCode BCRCompactApplyTranspose(BCRCompact c, const PetscReal *d, PetscReal *f)
 {
   PetscFunctionBegin;
-  if (!c->work) PetscCall(BCRFaultShare(c->comm, PetscMalloc1(PetscMax((size_t)c->inner * (size_t)c->local * (size_t)c->outer, 1), &c->work), BCR_NO_MEMORY));
+  if (!c->work)
+    PetscCall(BCRFaultShare(c->comm,
+                            PetscMalloc1(PetscMax((size_t)c->inner * (size_t)c->local * (size_t)c->outer, 1), &c->work),
+                            BCR_NO_MEMORY));
   if (!c->rhsT) PetscCall(compact_transpose(c));
   PetscCall(BCRTriSolve(c->linesT, d, c->work));
   PetscCall(BCRStencilBegin(c->rhsT, c->work));
@@ -447,7 +467,10 @@ PetscErrorCode BCRCompactGetInfo(BCRCompact c, BCRCompactInfo *info)
   PetscFunctionBegin;
   PetscCall(BCRStencilGetInfo(c->rhs, &info->messages, &info->bytes_sent, &info->workspace));
   PetscCall(BCRTriGetInfo(c->lines, &info->lines));
-  info->flops = (3. * (double)c->s.half + (c->s.derivative == 2 ? 1 : -1)) * unknowns + (c->inner && c->outer ? info->lines.flops * ((double)c->outer / (double)c->block) * ((double)c->inner / (double)c->width) : 0);
+  info->flops = (3. * (double)c->s.half + (c->s.derivative == 2 ? 1 : -1)) * unknowns +
+                (c->inner && c->outer
+                   ? info->lines.flops * ((double)c->outer / (double)c->block) * ((double)c->inner / (double)c->width)
+                   : 0);
   if (c->work) info->workspace += (size_t)unknowns * sizeof(PetscReal);
 #if defined(PETSCBCR_HAVE_CUDA)
   info->workspace += c->space.bytes;
@@ -458,7 +481,9 @@ PetscErrorCode BCRCompactGetInfo(BCRCompact c, BCRCompactInfo *info)
     info->workspace += room;
     info->lines.bytes_sent = 0; /* they go with these */
   }
-  if (c->fused) PetscCall(PetscSNPrintf(info->lines.what, sizeof(info->lines.what), "with their right-hand side in one pass, ends reach %d rows", c->pass.reach));
+  if (c->fused)
+    PetscCall(PetscSNPrintf(info->lines.what, sizeof(info->lines.what),
+                            "with their right-hand side in one pass, ends reach %d rows", c->pass.reach));
 #endif
   if (c->buffer) info->workspace += (size_t)(c->width * c->local) * sizeof(PetscReal);
   PetscFunctionReturn(PETSC_SUCCESS);

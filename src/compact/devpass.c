@@ -7,27 +7,30 @@
   #include "../backend/cuda/transport.h"
 
 struct _n_BCRDevicePass {
-  BCRCudaCompact      *pass; /* not owned */
-  BCRTransport         transport;
-  BCRDeviceArena       arena;
-  const double        *weights;
-  int                  rows, n; /* of the weights; messages */
-  void                *out[2];
-  BCRMessage           send[2], recv[2];
-  BCRCudaSide          side;   /* of the exchange */
-  BCRTransportWindow   window; /* or NULL: messages */
+  BCRCudaCompact *pass; /* not owned */
+  BCRTransport transport;
+  BCRDeviceArena arena;
+  const double *weights;
+  int rows, n; /* of the weights; messages */
+  void *out[2];
+  BCRMessage send[2], recv[2];
+  BCRCudaSide side;          /* of the exchange */
+  BCRTransportWindow window; /* or NULL: messages */
   BCRCudaCompactWindow waits;
-  size_t               sent; /* bytes to each neighbour */
+  size_t sent; /* bytes to each neighbour */
 };
 
-/* Without the unknowns of an end where the line goes on: G as for the others alone, which are too far away to matter for one another */
+/* Without the unknowns of an end where the line goes on: G as for the others alone, which are too
+   far away to matter for one another */
 static void Cut(BCRCudaCompact *p, const PetscBool cut[2])
 {
   const int N = p->h + p->t, h = cut[0] ? 0 : p->h, t = cut[1] ? 0 : p->t, n = h + t;
-  double    G[PETSC_STATIC_ARRAY_LENGTH(p->G)];
+  double G[PETSC_STATIC_ARRAY_LENGTH(p->G)];
 
   for (int k = 0; k < n; k++) {
-    for (int m = 0; m < n + 2; m++) G[k * (n + 2) + m] = p->G[(k < h ? k : p->h + k - h) * (N + 2) + (m < h ? m : (m < n ? p->h + m - h : N + m - n))];
+    for (int m = 0; m < n + 2; m++)
+      G[k * (n + 2) + m] =
+        p->G[(k < h ? k : p->h + k - h) * (N + 2) + (m < h ? m : (m < n ? p->h + m - h : N + m - n))];
   }
   for (int k = 0; k < n * (n + 2); k++) p->G[k] = G[k];
   p->h = h;
@@ -41,7 +44,9 @@ static double Weight(const BCRCudaCompact *p, int m)
   double x = 0;
 
   for (int k = -p->half; k <= p->half; k++) {
-    if (m + k >= 0) x += p->gamma * (k < 0 ? p->sign * p->c[-k] : (k || p->sign > 0 ? p->c[k] : 0)) * PetscPowRealInt((PetscReal)p->root, m + k);
+    if (m + k >= 0)
+      x += p->gamma * (k < 0 ? p->sign * p->c[-k] : (k || p->sign > 0 ? p->c[k] : 0)) *
+           PetscPowRealInt((PetscReal)p->root, m + k);
   }
   return x;
 }
@@ -50,26 +55,28 @@ static double Weight(const BCRCudaCompact *p, int m)
 static PetscErrorCode Window(BCRDevicePass d, PetscMPIInt rank, PetscMPIInt size, const PetscBool cut[2])
 {
   const size_t plane = (size_t)d->pass->inner * (size_t)d->pass->outer;
-  int          waits = 0;
-  void       **base;
+  int waits = 0;
+  void **base;
 
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaCompactWaits(d->pass, &waits));
-  PetscCall(BCRTransportWindowCreate(d->transport, waits ? PETSC_TRUE : PETSC_FALSE, 16 * plane * sizeof(double), BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
+  PetscCall(BCRTransportWindowCreate(d->transport, waits ? PETSC_TRUE : PETSC_FALSE, 16 * plane * sizeof(double),
+                                     BCR_CUDA_NOTHING, &d->window, &base, &d->waits.turn));
   if (!d->window) PetscFunctionReturn(PETSC_SUCCESS);
-  d->waits.slot    = (ptrdiff_t)(8 * plane);
-  d->waits.mine    = (double *)base[rank];
-  d->waits.rows    = d->rows;
+  d->waits.slot = (ptrdiff_t)(8 * plane);
+  d->waits.mine = (double *)base[rank];
+  d->waits.rows = d->rows;
   d->waits.weights = d->weights;
-  d->waits.scale   = d->pass->sign / (1 - d->pass->root * d->pass->root);
-  for (int side = 0; side < 2; side++) d->waits.to[side] = cut[side] ? (double *)base[(rank + (side ? 1 : size - 1)) % size] : NULL;
+  d->waits.scale = d->pass->sign / (1 - d->pass->root * d->pass->root);
+  for (int side = 0; side < 2; side++)
+    d->waits.to[side] = cut[side] ? (double *)base[(rank + (side ? 1 : size - 1)) % size] : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Messages(BCRDevicePass d, PetscMPIInt rank, PetscMPIInt size, const PetscBool cut[2])
 {
   void *p;
-  int   n = 0;
+  int n = 0;
 
   PetscFunctionBegin;
   for (int side = 0; side < 2; side++) {
@@ -77,15 +84,16 @@ static PetscErrorCode Messages(BCRDevicePass d, PetscMPIInt rank, PetscMPIInt si
     PetscCall(BCRDeviceArenaGet(&d->arena, d->sent, "planes for other ranks", &d->out[side]));
     PetscCall(BCRDeviceArenaGet(&d->arena, d->sent, "planes of other ranks", &p));
     d->pass->ghost[side] = p;
-    d->recv[n].rank      = (rank + (side ? 1 : size - 1)) % size;
-    d->recv[n].p         = p;
-    d->recv[n++].bytes   = d->sent;
+    d->recv[n].rank = (rank + (side ? 1 : size - 1)) % size;
+    d->recv[n].p = p;
+    d->recv[n++].bytes = d->sent;
   }
   n = 0;
-  for (int side = 1; side >= 0; side--) { /* of two between the same ranks, the one to the rank behind comes first on either side */
+  /* of two between the same ranks, the one to the rank behind comes first on either side */
+  for (int side = 1; side >= 0; side--) {
     if (!cut[side]) continue;
-    d->send[n].rank    = (rank + (side ? 1 : size - 1)) % size;
-    d->send[n].p       = d->out[side];
+    d->send[n].rank = (rank + (side ? 1 : size - 1)) % size;
+    d->send[n].p = d->out[side];
     d->send[n++].bytes = d->sent;
   }
   PetscCall(BCRTransportReserve(d->transport, (size_t)d->n * d->sent, (size_t)d->n * d->sent));
@@ -93,19 +101,21 @@ static PetscErrorCode Messages(BCRDevicePass d, PetscMPIInt rank, PetscMPIInt si
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCompact *pass, BCRTransport transport, BCRStream stream, BCRDevicePass *device)
+PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCompact *pass, BCRTransport transport,
+                                   BCRStream stream, BCRDevicePass *device)
 {
-  const size_t  real = pass->single ? sizeof(float) : sizeof(double), plane = (size_t)pass->inner * (size_t)pass->outer, bytes = (size_t)(pass->half + 1) * plane * real;
+  const size_t real = pass->single ? sizeof(float) : sizeof(double), plane = (size_t)pass->inner * (size_t)pass->outer,
+               bytes = (size_t)(pass->half + 1) * plane * real;
   BCRDevicePass d;
-  PetscMPIInt   rank, size;
-  PetscBool     cut[2];
-  double       *weights;
-  void         *p;
+  PetscMPIInt rank, size;
+  PetscBool cut[2];
+  double *weights;
+  void *p;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&d));
-  *device      = d;
-  d->pass      = pass;
+  *device = d;
+  d->pass = pass;
   d->transport = transport;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   PetscCallMPI(MPI_Comm_size(comm, &size));
@@ -113,7 +123,7 @@ PetscErrorCode BCRDevicePassCreate(MPI_Comm comm, PetscBool periodic, BCRCudaCom
   cut[1] = periodic || rank < size - 1 ? PETSC_TRUE : PETSC_FALSE;
   Cut(pass, cut);
   pass->periodic = 0;
-  d->rows        = pass->reach + pass->half;
+  d->rows = pass->reach + pass->half;
   PetscCall(PetscMalloc1(d->rows, &weights));
   for (int m = 0; m < d->rows; m++) weights[m] = Weight(pass, m);
   PetscCall(BCRDeviceArenaGet(&d->arena, (size_t)d->rows * sizeof(double), "weights", &p));
@@ -176,9 +186,9 @@ PetscErrorCode BCRDevicePassEnd(BCRDevicePass d, BCRStream stream, const PetscRe
 PetscErrorCode BCRDevicePassGetInfo(BCRDevicePass d, PetscInt *messages, size_t *bytes_sent, size_t *workspace)
 {
   PetscFunctionBegin;
-  *messages   = d->n;
+  *messages = d->n;
   *bytes_sent = (size_t)d->n * d->sent;
-  *workspace  = d->arena.bytes;
+  *workspace = d->arena.bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -10,7 +10,8 @@ static PetscErrorCode stencil_ghosts(const BCRBand *band, PetscInt start, PetscI
   for (PetscInt j = 0; j < local; ++j) {
     BCRBandRow r;
 
-    if (j >= band->half && j < local - band->half && start + j >= band->nfirst && start + j < band->n - band->nlast) continue;
+    if (j >= band->half && j < local - band->half && start + j >= band->nfirst && start + j < band->n - band->nlast)
+      continue;
     PetscCall(BCRBandGetRow(band, start + j, &r));
     ghosts[0] = PetscMax(ghosts[0], start - r.start);
     ghosts[1] = PetscMax(ghosts[1], r.start + r.points - start - local);
@@ -18,24 +19,27 @@ static PetscErrorCode stencil_ghosts(const BCRBand *band, PetscInt start, PetscI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The segments that rank `to` receives and rank `from` (negative: any) owns, in the order of the slots of `to`; list NULL: how many */
-static PetscInt stencil_segments(const BCRBand *band, PetscMPIInt size, const PetscInt starts[], const PetscInt ghosts[], PetscMPIInt to, PetscMPIInt from, BCRSegment list[])
+/* The segments that rank `to` receives and rank `from` (negative: any) owns, in the order of the
+   slots of `to`; list NULL: how many */
+static PetscInt stencil_segments(const BCRBand *band, PetscMPIInt size, const PetscInt starts[],
+                                 const PetscInt ghosts[], PetscMPIInt to, PetscMPIInt from, BCRSegment list[])
 {
   const PetscInt start = starts[to], end = starts[to + 1], below = ghosts[2 * to], above = ghosts[2 * to + 1];
-  PetscInt       count = 0, last = -2;
-  PetscMPIInt    before = -1;
+  PetscInt count = 0, last = -2;
+  PetscMPIInt before = -1;
 
   for (PetscInt slot = 0; slot < below + above; ++slot) {
-    const PetscInt point = slot < below ? start - below + slot : end + slot - below, p = ((point % band->n) + band->n) % band->n;
-    PetscMPIInt    owner = 0;
+    const PetscInt point = slot < below ? start - below + slot : end + slot - below,
+                   p = ((point % band->n) + band->n) % band->n;
+    PetscMPIInt owner = 0;
 
     while (owner < size - 1 && p >= starts[owner + 1]) ++owner;
     if (slot == 0 || slot == below || owner != before || p != last + 1) {
       if (from < 0 || owner == from) {
         if (list) {
-          list[count].rank   = from < 0 ? owner : to;
-          list[count].plane  = p - starts[owner];
-          list[count].slot   = slot;
+          list[count].rank = from < 0 ? owner : to;
+          list[count].plane = p - starts[owner];
+          list[count].slot = slot;
           list[count].planes = 0;
         }
         ++count;
@@ -43,19 +47,20 @@ static PetscInt stencil_segments(const BCRBand *band, PetscMPIInt size, const Pe
     }
     if (list && (from < 0 || owner == from)) ++list[count - 1].planes;
     before = owner;
-    last   = p;
+    last = p;
   }
   return count;
 }
 
 #define STENCIL_TAG 4711
 
-static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBand *band, const PetscInt starts[], const PetscInt ghosts[])
+static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBand *band, const PetscInt starts[],
+                                       const PetscInt ghosts[])
 {
   const PetscInt plane = s->inner * s->outer;
-  PetscMPIInt    size, rank;
-  PetscInt       nrecv, nsend = 0, planes = 0;
-  BCRSegment    *recv;
+  PetscMPIInt size, rank;
+  PetscInt nrecv, nsend = 0, planes = 0;
+  BCRSegment *recv;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(comm, &size));
@@ -65,7 +70,8 @@ static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBan
     if (q != rank) nsend += stencil_segments(band, size, starts, ghosts, q, rank, NULL);
   }
   PetscCall(PetscMalloc1(nrecv, &recv));
-  BCRCallElse(PetscMalloc4(nsend, &s->send, nrecv, &s->self, nrecv, &s->recv, nsend + nrecv, &s->request), (void)PetscFree(recv));
+  BCRCallElse(PetscMalloc4(nsend, &s->send, nrecv, &s->self, nrecv, &s->recv, nsend + nrecv, &s->request),
+              (void)PetscFree(recv));
   for (PetscInt i = 0; i < nsend + nrecv; ++i) s->request[i] = MPI_REQUEST_NULL;
   (void)stencil_segments(band, size, starts, ghosts, rank, -1, recv);
   for (PetscMPIInt q = 0; q < size; ++q) {
@@ -82,14 +88,16 @@ static PetscErrorCode stencil_messages(MPI_Comm comm, BCRStencil s, const BCRBan
     }
     s->recv[s->nrecv] = recv[i];
     PetscCall(PetscMPIIntCast(recv[i].planes * plane, &count));
-    PetscCallMPI(MPI_Recv_init(s->ghost + recv[i].slot * plane, count, MPIU_REAL, recv[i].rank, STENCIL_TAG + (PetscMPIInt)recv[i].slot, comm, &s->request[s->nrecv++]));
+    PetscCallMPI(MPI_Recv_init(s->ghost + recv[i].slot * plane, count, MPIU_REAL, recv[i].rank,
+                               STENCIL_TAG + (PetscMPIInt)recv[i].slot, comm, &s->request[s->nrecv++]));
   }
   planes = 0;
   for (PetscInt i = 0; i < s->nsend; ++i) {
     PetscMPIInt count;
 
     PetscCall(PetscMPIIntCast(s->send[i].planes * plane, &count));
-    PetscCallMPI(MPI_Send_init(s->out + planes * plane, count, MPIU_REAL, s->send[i].rank, STENCIL_TAG + (PetscMPIInt)s->send[i].slot, comm, &s->request[s->nrecv + i]));
+    PetscCallMPI(MPI_Send_init(s->out + planes * plane, count, MPIU_REAL, s->send[i].rank,
+                               STENCIL_TAG + (PetscMPIInt)s->send[i].slot, comm, &s->request[s->nrecv + i]));
     planes += s->send[i].planes;
   }
   PetscCall(PetscFree(recv));
@@ -112,11 +120,12 @@ static PetscErrorCode stencil_rows(BCRStencil s, const BCRBand *band)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inner, PetscInt local, PetscInt outer, BCRStencil *stencil)
+PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inner, PetscInt local, PetscInt outer,
+                                BCRStencil *stencil)
 {
-  BCRStencil     s = NULL;
-  PetscMPIInt    size, rank;
-  PetscInt      *starts = NULL, *ghosts = NULL, mine[2];
+  BCRStencil s = NULL;
+  PetscMPIInt size, rank;
+  PetscInt *starts = NULL, *ghosts = NULL, mine[2];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -125,30 +134,31 @@ PetscErrorCode BCRStencilCreate(MPI_Comm comm, const BCRBand *band, PetscInt inn
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
   ierr = PetscNew(&s);
   if (!ierr) ierr = PetscMalloc2(size + 1, &starts, 2 * size, &ghosts);
-  ierr     = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
+  ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
   *stencil = s; /* the caller's to destroy, whatever fails */
   BCRCallElse(ierr, (void)PetscFree2(starts, ghosts));
   starts[0] = 0;
   PetscCallMPI(MPI_Allgather(&local, 1, MPIU_INT, starts + 1, 1, MPIU_INT, comm));
   for (PetscMPIInt q = 0; q < size; ++q) starts[q + 1] += starts[q];
-  PetscCheck(starts[size] == band->n, comm, PETSC_ERR_PLIB, "The ranks have %" PetscInt_FMT " points of lines of %" PetscInt_FMT, starts[size], band->n);
+  PetscCheck(starts[size] == band->n, comm, PETSC_ERR_PLIB,
+             "The ranks have %" PetscInt_FMT " points of lines of %" PetscInt_FMT, starts[size], band->n);
   PetscCall(stencil_ghosts(band, starts[rank], local, mine));
   PetscCallMPI(MPI_Allgather(mine, 2, MPIU_INT, ghosts, 2, MPIU_INT, comm));
 
-  s->n     = band->n;
+  s->n = band->n;
   s->start = starts[rank];
   s->local = local;
   s->inner = inner;
   s->outer = outer;
-  s->half  = band->half;
-  s->sign  = band->sign;
+  s->half = band->half;
+  s->sign = band->sign;
   s->below = mine[0];
   s->above = mine[1];
   s->table = BCRCpuGetTable(-1, sizeof(PetscReal) == sizeof(float))->compact;
   for (PetscInt k = 0; k <= s->half; ++k) s->c[k] = band->inner.c[s->half + k];
   s->from = PetscMin(local, PetscMax(s->half, band->periodic ? 0 : band->nfirst - s->start));
-  s->to   = PetscMax(s->from, PetscMin(local - s->half, band->periodic ? local : band->n - band->nlast - s->start));
-  ierr    = stencil_rows(s, band);
+  s->to = PetscMax(s->from, PetscMin(local - s->half, band->periodic ? local : band->n - band->nlast - s->start));
+  ierr = stencil_rows(s, band);
   if (!ierr) ierr = stencil_messages(comm, s, band, starts, ghosts);
   PetscCall(PetscFree2(starts, ghosts));
   PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
@@ -176,7 +186,7 @@ static void stencil_pack(BCRStencil s, const PetscReal *f, PetscInt first, Petsc
 PetscErrorCode BCRStencilBegin(BCRStencil s, const PetscReal *f)
 {
   const PetscInt plane = s->inner * s->outer;
-  PetscReal     *out   = s->out;
+  PetscReal *out = s->out;
 
   PetscFunctionBegin;
   if (s->nrecv) PetscCallMPI(MPI_Startall((PetscMPIInt)s->nrecv, s->request));
@@ -185,11 +195,13 @@ PetscErrorCode BCRStencilBegin(BCRStencil s, const PetscReal *f)
     PetscCallMPI(MPI_Start(&s->request[s->nrecv + i]));
     out += s->send[i].planes * plane;
   }
-  for (PetscInt i = 0; i < s->nself; ++i) stencil_pack(s, f, s->self[i].plane, s->self[i].planes, s->ghost + s->self[i].slot * plane);
+  for (PetscInt i = 0; i < s->nself; ++i)
+    stencil_pack(s, f, s->self[i].plane, s->self[i].planes, s->ghost + s->self[i].slot * plane);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* reals of a row that are done for all rows of a line before the next ones: the rows of a stencil stay in the first-level cache */
+/* reals of a row that are done for all rows of a line before the next ones: the rows of a stencil
+   stay in the first-level cache */
 #define STENCIL_BLOCK 512
 
 PetscErrorCode BCRStencilInner(BCRStencil s, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to)
@@ -201,12 +213,14 @@ PetscErrorCode BCRStencilInner(BCRStencil s, const PetscReal *f, PetscReal *u, P
   for (PetscInt o = from; o < to; ++o) {
     const PetscInt at = o * step + s->from * inner;
 
-    if (inner < 2 * STENCIL_BLOCK) s->table->stencil((s->to - s->from) * inner, inner, (int)s->half, (int)s->sign, s->c, f + at, u + at);
+    if (inner < 2 * STENCIL_BLOCK)
+      s->table->stencil((s->to - s->from) * inner, inner, (int)s->half, (int)s->sign, s->c, f + at, u + at);
     else {
       for (PetscInt i = 0; i < inner; i += STENCIL_BLOCK) {
         const PetscInt n = PetscMin(STENCIL_BLOCK, inner - i);
 
-        for (PetscInt j = 0; j < s->to - s->from; ++j) s->table->stencil(n, inner, (int)s->half, (int)s->sign, s->c, f + at + i + j * inner, u + at + i + j * inner);
+        for (PetscInt j = 0; j < s->to - s->from; ++j)
+          s->table->stencil(n, inner, (int)s->half, (int)s->sign, s->c, f + at + i + j * inner, u + at + i + j * inner);
       }
     }
   }
@@ -216,12 +230,14 @@ PetscErrorCode BCRStencilInner(BCRStencil s, const PetscReal *f, PetscReal *u, P
 PetscErrorCode BCRStencilWait(BCRStencil s)
 {
   PetscFunctionBegin;
-  if (s->nrecv + s->nsend) PetscCallMPI(MPI_Waitall((PetscMPIInt)(s->nrecv + s->nsend), s->request, MPI_STATUSES_IGNORE));
+  if (s->nrecv + s->nsend)
+    PetscCallMPI(MPI_Waitall((PetscMPIInt)(s->nrecv + s->nsend), s->request, MPI_STATUSES_IGNORE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Where the points of an edge row are, and how far it is from one o to the next */
-static void stencil_points(BCRStencil s, const BCRBandRow *r, const PetscReal *f, const PetscReal *point[], PetscInt by[], PetscReal c[])
+static void stencil_points(BCRStencil s, const BCRBandRow *r, const PetscReal *f, const PetscReal *point[],
+                           PetscInt by[], PetscReal c[])
 {
   const PetscInt inner = s->inner, step = s->inner * s->local, plane = s->inner * s->outer;
 
@@ -231,10 +247,10 @@ static void stencil_points(BCRStencil s, const BCRBandRow *r, const PetscReal *f
     c[k] = (PetscReal)r->c[k];
     if (p >= 0 && p < s->local) {
       point[k] = f + p * inner;
-      by[k]    = step;
+      by[k] = step;
     } else {
       point[k] = s->ghost + (p < 0 ? s->below + p : s->below + p - s->local) * plane;
-      by[k]    = inner;
+      by[k] = inner;
     }
   }
 }
@@ -242,14 +258,14 @@ static void stencil_points(BCRStencil s, const BCRBandRow *r, const PetscReal *f
 PetscErrorCode BCRStencilEdges(BCRStencil s, const PetscReal *f, PetscReal *u, PetscInt from, PetscInt to)
 {
   const PetscInt inner = s->inner, step = s->inner * s->local;
-  PetscInt       edge = 0;
+  PetscInt edge = 0;
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < s->local; ++j) {
     const BCRBandRow *r;
-    const PetscReal  *point[BCR_BAND_WIDTH];
-    PetscInt          by[BCR_BAND_WIDTH];
-    PetscReal         c[BCR_BAND_WIDTH];
+    const PetscReal *point[BCR_BAND_WIDTH];
+    PetscInt by[BCR_BAND_WIDTH];
+    PetscReal c[BCR_BAND_WIDTH];
 
     if (j == s->from) j = s->to;
     if (j >= s->local) break;
@@ -272,18 +288,19 @@ PetscErrorCode BCRStencilEdges(BCRStencil s, const PetscReal *f, PetscReal *u, P
 PetscErrorCode BCRStencilColumns(BCRStencil s, const PetscReal *f, PetscInt o, PetscInt from, PetscInt to, PetscReal *u)
 {
   const PetscInt inner = s->inner, n = to - from;
-  PetscInt       edge = 0;
+  PetscInt edge = 0;
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < s->local; ++j) {
     PetscReal *v = u + j * n;
 
-    if (j >= s->from && j < s->to) s->table->stencil(n, inner, (int)s->half, (int)s->sign, s->c, f + (o * s->local + j) * inner + from, v);
+    if (j >= s->from && j < s->to)
+      s->table->stencil(n, inner, (int)s->half, (int)s->sign, s->c, f + (o * s->local + j) * inner + from, v);
     else {
       const BCRBandRow *r = &s->rows[edge++];
-      const PetscReal  *point[BCR_BAND_WIDTH];
-      PetscInt          by[BCR_BAND_WIDTH];
-      PetscReal         c[BCR_BAND_WIDTH];
+      const PetscReal *point[BCR_BAND_WIDTH];
+      PetscInt by[BCR_BAND_WIDTH];
+      PetscReal c[BCR_BAND_WIDTH];
 
       stencil_points(s, r, f, point, by, c);
       for (PetscInt i = 0; i < n; ++i) v[i] = 0;
@@ -303,9 +320,9 @@ PetscErrorCode BCRStencilGetInfo(BCRStencil s, PetscInt *messages, size_t *bytes
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < s->nsend; ++i) planes += s->send[i].planes;
-  *messages   = s->nsend;
+  *messages = s->nsend;
   *bytes_sent = (size_t)(planes * s->inner * s->outer) * sizeof(PetscReal);
-  *workspace  = (size_t)((planes + s->below + s->above) * s->inner * s->outer) * sizeof(PetscReal);
+  *workspace = (size_t)((planes + s->below + s->above) * s->inner * s->outer) * sizeof(PetscReal);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -46,13 +46,14 @@ PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* 4 sin^2(t/2) for the smallest t of the table in src/backend/cpu/dtt.h: one formula, since an end is so many half cells from the
-   point where the eigenvector vanishes (Dirichlet) or is flat (Neumann) */
+/* 4 sin^2(t/2) for the smallest t of the table in src/backend/cpu/dtt.h: one formula, since an end
+   is so many half cells from the point where the eigenvector vanishes (Dirichlet) or is flat
+   (Neumann) */
 double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high)
 {
-  const BCREnd e[2]  = {low, high};
-  double       cells = (double)(n - 1), t; /* between the two points */
-  int          s, dirichlet = 0;
+  const BCREnd e[2] = {low, high};
+  double cells = (double)(n - 1), t; /* between the two points */
+  int s, dirichlet = 0;
 
   if (low == BCR_END_PERIODIC || n < 1) return 0.0;
   for (s = 0; s < 2; s++) {
@@ -69,13 +70,16 @@ double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high)
 static PetscInt BCRSturm(const BCRAxis *ax, double x)
 {
   PetscInt i, count = 0;
-  double   q = 1.0;
+  double q = 1.0;
 
   for (i = 0; i < ax->n; i++) {
     const double off = i ? (double)ax->lower[i] * (double)ax->upper[i - 1] : 0.0;
 
     q = (double)ax->diag[i] - x - (i ? off / q : 0.0);
-    if (q == 0.0) q = -DBL_EPSILON * DBL_EPSILON * PetscMax(PetscAbs((double)ax->diag[i]), PetscMax(PetscAbs(x), (double)ax->lower[i])) - DBL_MIN;
+    if (q == 0.0)
+      q = -DBL_EPSILON * DBL_EPSILON *
+            PetscMax(PetscAbs((double)ax->diag[i]), PetscMax(PetscAbs(x), (double)ax->lower[i])) -
+          DBL_MIN;
     if (q < 0.0) count++;
   }
   return count;
@@ -84,8 +88,8 @@ static PetscInt BCRSturm(const BCRAxis *ax, double x)
 PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 {
   PetscInt i;
-  int      it;
-  double   a = 0, b = 0;
+  int it;
+  double a = 0, b = 0;
 
   PetscFunctionBegin;
   if (ax->n < 1 || (ax->n == 1 && !ax->lower)) *lo = 0.0;
@@ -112,7 +116,7 @@ PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo)
 
 PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo)
 {
-  PetscInt  d;
+  PetscInt d;
   PetscReal x;
 
   PetscFunctionBegin;
@@ -140,7 +144,8 @@ static PetscBool BCRAxisIsNeutral(const BCRAxis *ax, double tol)
   }
   if (ax->n <= 1) return PETSC_TRUE;
   for (s = 0; s < 2; s++)
-    if (ax->end[s] != BCR_END_NEUMANN && ax->end[s] != BCR_END_CELL_NEUMANN && ax->end[s] != BCR_END_PERIODIC) return PETSC_FALSE;
+    if (ax->end[s] != BCR_END_NEUMANN && ax->end[s] != BCR_END_CELL_NEUMANN && ax->end[s] != BCR_END_PERIODIC)
+      return PETSC_FALSE;
   return PETSC_TRUE;
 }
 
@@ -150,11 +155,11 @@ PetscReal BCROperatorSkewness(const BCROperator *op)
 
   for (PetscInt d = 0; d < op->dim; d++) {
     const BCRAxis *ax = &op->axis[d];
-    double         h = 0, low = 0, high = 0;
+    double h = 0, low = 0, high = 0;
 
     for (PetscInt i = 0; i + 1 < ax->n && ax->lower; i++) {
       if (ax->upper[i] > 0 && ax->lower[i + 1] > 0) h += log((double)ax->upper[i] / (double)ax->lower[i + 1]);
-      low  = PetscMin(low, h);
+      low = PetscMin(low, h);
       high = PetscMax(high, h);
     }
     skew = PetscMax(skew, high - low);
@@ -168,8 +173,8 @@ static PetscReal BCROperatorSize(const BCROperator *op)
   PetscReal size = PetscAbsReal(op->shift);
 
   for (PetscInt d = 0; d < 3; d++) {
-    const BCRAxis *ax  = &op->axis[d];
-    PetscReal      top = 4 * ax->a;
+    const BCRAxis *ax = &op->axis[d];
+    PetscReal top = 4 * ax->a;
 
     if (ax->n == 0) return 0;
     if (ax->lower) {
@@ -183,8 +188,8 @@ static PetscReal BCROperatorSize(const BCROperator *op)
 
 PetscBool BCROperatorNeutral(const BCROperator *op)
 {
-  const PetscReal size    = BCROperatorSize(op);
-  PetscBool       neutral = (PetscBool)(size > 0 && op->shift == 0);
+  const PetscReal size = BCROperatorSize(op);
+  PetscBool neutral = (PetscBool)(size > 0 && op->shift == 0);
 
   for (PetscInt d = 0; d < 3; d++) neutral = (PetscBool)(neutral && BCRAxisIsNeutral(&op->axis[d], BCR_SUM_TOL * size));
   return neutral;
@@ -193,9 +198,9 @@ PetscBool BCROperatorNeutral(const BCROperator *op)
 PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
 {
   static const char xyz[] = "xyz";
-  const PetscReal   size  = BCROperatorSize(op);
-  PetscInt          d, i;
-  PetscReal         lo;
+  const PetscReal size = BCROperatorSize(op);
+  PetscInt d, i;
+  PetscReal lo;
 
   PetscFunctionBegin;
   op->singular = PETSC_FALSE;
@@ -205,14 +210,19 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
     for (d = 0; d < op->dim; d++) {
       const BCRAxis *ax = &op->axis[d];
 
-      PetscCheck(ax->n == 1 || ax->a > 0 || ax->lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
-                 "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one", xyz[d], xyz[d]);
-      /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive where rows are coupled both ways. Without such a pair the
-         planes on either side have null vectors of their own, or the transpose's vanishes on one side. */
+      PetscCheck(
+        ax->n == 1 || ax->a > 0 || ax->lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
+        "The operator is singular and does not couple the grid lines along %c: every plane across %c has a null vector "
+        "of its own. Give a preconditioning matrix with a positive shift, or solve the planes one by one",
+        xyz[d], xyz[d]);
+      /* The null vector of the transpose, h with h_i upper_i = h_(i+1) lower_(i+1), is positive
+         where rows are coupled both ways. Without such a pair the planes on either side have null
+         vectors of their own, or the transpose's vanishes on one side. */
       for (i = 0; i + 1 < ax->n && ax->lower; i++)
         PetscCheck(ax->upper[i] > 0 && ax->lower[i + 1] > 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
                    "The operator is singular, and rows %" PetscInt_FMT " and %" PetscInt_FMT
-                   " of axis %c are not coupled both ways (%g, %g): the constant is not all of its null space, or not that of its transpose. Give a preconditioning matrix with a positive shift, or use another PC",
+                   " of axis %c are not coupled both ways (%g, %g): the constant is not all of its null space, or not "
+                   "that of its transpose. Give a preconditioning matrix with a positive shift, or use another PC",
                    i, i + 1, xyz[d], (double)ax->upper[i], (double)ax->lower[i + 1]);
     }
     op->singular = PETSC_TRUE;
@@ -221,42 +231,58 @@ PetscErrorCode BCROperatorCheckDefinite(BCROperator *op)
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   /* a negative shift is what remains of a subtraction, good to rounding of the diagonal */
   if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);
-  SETERRQ(
-    PETSC_COMM_SELF, PETSC_ERR_SUP,
-    "The operator is %s: its smallest eigenvalue is %g with off-diagonal entries negative (largest coupling %g, constant part of the diagonal %g). This solver needs a definite operator: use a preconditioning matrix (second matrix of KSPSetOperators()) whose diagonal is larger by more than %g, for example the Laplacian alone, or another PC",
-    lo < -BCR_SUM_TOL * size ? "indefinite" : "numerically singular but not by its end types", (double)(lo * PetscAbsReal(op->scale)), (double)(PetscMax(op->axis[0].a, PetscMax(op->axis[1].a, op->axis[2].a)) * PetscAbsReal(op->scale)),
-    (double)(op->shift * PetscAbsReal(op->scale)), (double)(PetscAbsReal(lo * op->scale)));
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
+          "The operator is %s: its smallest eigenvalue is %g with off-diagonal entries negative (largest coupling %g, "
+          "constant part of the diagonal %g). This solver needs a definite operator: use a preconditioning matrix "
+          "(second matrix of KSPSetOperators()) whose diagonal is larger by more than %g, for example the Laplacian "
+          "alone, or another PC",
+          lo < -BCR_SUM_TOL * size ? "indefinite" : "numerically singular but not by its end types",
+          (double)(lo * PetscAbsReal(op->scale)),
+          (double)(PetscMax(op->axis[0].a, PetscMax(op->axis[1].a, op->axis[2].a)) * PetscAbsReal(op->scale)),
+          (double)(op->shift * PetscAbsReal(op->scale)), (double)(PetscAbsReal(lo * op->scale)));
 }
 
-PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[], PetscReal shift, PetscReal scale, BCROperator **op)
+PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[],
+                                     PetscReal shift, PetscReal scale, BCROperator **op)
 {
   static const char xyz[] = "xyz";
-  PetscInt          d, s;
-  BCROperator      *o;
+  PetscInt d, s;
+  BCROperator *o;
 
   PetscFunctionBegin;
-  PetscCheck(dim >= 1 && dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Dimension %" PetscInt_FMT " is not 1, 2 or 3", dim);
-  PetscCheck(scale != 0 && !PetscIsInfOrNanReal(scale), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The overall scale %g of the operator must be finite and not zero", (double)scale);
-  PetscCheck(!PetscIsInfOrNanReal(shift), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The shift %g of the operator must be finite", (double)shift);
+  PetscCheck(dim >= 1 && dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "Dimension %" PetscInt_FMT " is not 1, 2 or 3", dim);
+  PetscCheck(scale != 0 && !PetscIsInfOrNanReal(scale), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "The overall scale %g of the operator must be finite and not zero", (double)scale);
+  PetscCheck(!PetscIsInfOrNanReal(shift), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "The shift %g of the operator must be finite", (double)shift);
   for (d = 0; d < dim; d++) {
-    PetscCheck(n[d] >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " unknowns along %c: at least one is needed", n[d], xyz[d]);
-    PetscCheck(coupling[d] >= 0 && !PetscIsInfOrNanReal(coupling[d]), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Coupling %g along %c must be finite and not negative: the overall scale carries the sign", (double)coupling[d], xyz[d]);
-    PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "One end of %c is periodic and the other is not", xyz[d]);
-    for (s = 0; s < 2; s++) PetscCheck(end[2 * d + s] >= BCR_END_DIRICHLET && end[2 * d + s] < BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "End %d of %c is of no type that coefficients alone describe", (int)s, xyz[d]);
+    PetscCheck(n[d] >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "%" PetscInt_FMT " unknowns along %c: at least one is needed", n[d], xyz[d]);
+    PetscCheck(coupling[d] >= 0 && !PetscIsInfOrNanReal(coupling[d]), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "Coupling %g along %c must be finite and not negative: the overall scale carries the sign",
+               (double)coupling[d], xyz[d]);
+    PetscCheck((end[2 * d] == BCR_END_PERIODIC) == (end[2 * d + 1] == BCR_END_PERIODIC), PETSC_COMM_SELF,
+               PETSC_ERR_ARG_INCOMP, "One end of %c is periodic and the other is not", xyz[d]);
+    for (s = 0; s < 2; s++)
+      PetscCheck(end[2 * d + s] >= BCR_END_DIRICHLET && end[2 * d + s] < BCR_END_GENERAL, PETSC_COMM_SELF,
+                 PETSC_ERR_ARG_OUTOFRANGE, "End %d of %c is of no type that coefficients alone describe", (int)s,
+                 xyz[d]);
   }
   PetscCall(PetscCalloc1(1, &o));
-  o->dim   = dim;
+  o->dim = dim;
   o->shift = shift;
   o->scale = scale;
   for (d = 0; d < 3; d++) {
     BCRAxis *ax = &o->axis[d];
 
     o->owner[d] = d;
-    ax->n       = d < dim ? n[d] : 1;
-    ax->end[0]  = d < dim ? end[2 * d] : BCR_END_CELL_NEUMANN;
-    ax->end[1]  = d < dim ? end[2 * d + 1] : BCR_END_CELL_NEUMANN;
+    ax->n = d < dim ? n[d] : 1;
+    ax->end[0] = d < dim ? end[2 * d] : BCR_END_CELL_NEUMANN;
+    ax->end[1] = d < dim ? end[2 * d + 1] : BCR_END_CELL_NEUMANN;
     if (ax->n > 1) ax->a = coupling[d];
-    else if (d < dim) { /* a single row is a number, and belongs to the shift */ o->shift += (PetscReal)(coupling[d] * BCRAxisUniformLowest(1, ax->end[0], ax->end[1]));
+    else if (d < dim) { /* a single row is a number, and belongs to the shift */
+      o->shift += (PetscReal)(coupling[d] * BCRAxisUniformLowest(1, ax->end[0], ax->end[1]));
       ax->end[0] = ax->end[1] = BCR_END_CELL_NEUMANN;
     }
   }
@@ -266,18 +292,25 @@ PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[], const PetscReal diag[], const PetscReal upper[], const PetscReal weight[])
+PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[], const PetscReal diag[],
+                                      const PetscReal upper[], const PetscReal weight[])
 {
   BCRAxis *ax = &op->axis[d];
   PetscInt i, t;
 
   PetscFunctionBegin;
-  PetscCheck(d >= 0 && d < op->dim, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Axis %" PetscInt_FMT " of an operator in %" PetscInt_FMT " dimensions", d, op->dim);
-  for (t = 0; t < 3; t++) PetscCheck(t == d || !op->axis[t].lower, PETSC_COMM_SELF, PETSC_ERR_SUP, "Only one axis may have coefficients that vary along it; axis %" PetscInt_FMT " has already", t);
+  PetscCheck(d >= 0 && d < op->dim, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "Axis %" PetscInt_FMT " of an operator in %" PetscInt_FMT " dimensions", d, op->dim);
+  for (t = 0; t < 3; t++)
+    PetscCheck(t == d || !op->axis[t].lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "Only one axis may have coefficients that vary along it; axis %" PetscInt_FMT " has already", t);
   for (i = 0; i < ax->n; i++) {
-    PetscCheck((i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "Row %" PetscInt_FMT " of axis %" PetscInt_FMT ": couplings must not be negative, and the diagonal finite", i, d);
-    PetscCheck(!weight || weight[i] > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Weight %" PetscInt_FMT " of axis %" PetscInt_FMT " must be positive", i, d);
+    PetscCheck(
+      (i == 0 || lower[i] >= 0) && (i == ax->n - 1 || upper[i] >= 0) && !PetscIsInfOrNanReal(diag[i]), PETSC_COMM_SELF,
+      PETSC_ERR_ARG_OUTOFRANGE,
+      "Row %" PetscInt_FMT " of axis %" PetscInt_FMT ": couplings must not be negative, and the diagonal finite", i, d);
+    PetscCheck(!weight || weight[i] > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "Weight %" PetscInt_FMT " of axis %" PetscInt_FMT " must be positive", i, d);
   }
   PetscCall(PetscFree(ax->lower));
   PetscCall(PetscFree(ax->diag));
@@ -290,7 +323,7 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
   PetscCall(PetscArraycpy(ax->diag, diag, ax->n));
   PetscCall(PetscArraycpy(ax->upper, upper, ax->n));
   ax->lower[0] = ax->upper[ax->n - 1] = 0;
-  ax->a                               = 0;
+  ax->a = 0;
   ax->end[0] = ax->end[1] = BCR_END_GENERAL;
   if (weight) {
     PetscCall(PetscMalloc1(ax->n, &ax->weight));
@@ -300,13 +333,14 @@ PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const char *const BCREndNames[] = {"Dirichlet", "Neumann", "cell Neumann", "cell Dirichlet", "periodic", "other"};
+static const char *const BCREndNames[] = {"Dirichlet",      "Neumann",  "cell Neumann",
+                                          "cell Dirichlet", "periodic", "other"};
 
 PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
 {
   static const char xyz[] = "xyz";
-  PetscInt          d, s, i;
-  PetscBool         ascii;
+  PetscInt d, s, i;
+  PetscBool ascii;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
@@ -323,8 +357,11 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
         if (i) lo = PetscMin(lo, ax->lower[i]), hi = PetscMax(hi, ax->lower[i]);
         if (i < ax->n - 1) lo = PetscMin(lo, ax->upper[i]), hi = PetscMax(hi, ax->upper[i]);
       }
-      PetscCall(PetscViewerASCIIPrintf(viewer, ", coefficients vary along it, coupling %g to %g", (double)(ax->n > 1 ? lo : 0), (double)hi));
-    } else if (ax->n > 1) PetscCall(PetscViewerASCIIPrintf(viewer, ", ends %s and %s, coupling %g", BCREndNames[ax->end[0]], BCREndNames[ax->end[1]], (double)ax->a));
+      PetscCall(PetscViewerASCIIPrintf(viewer, ", coefficients vary along it, coupling %g to %g",
+                                       (double)(ax->n > 1 ? lo : 0), (double)hi));
+    } else if (ax->n > 1)
+      PetscCall(PetscViewerASCIIPrintf(viewer, ", ends %s and %s, coupling %g", BCREndNames[ax->end[0]],
+                                       BCREndNames[ax->end[1]], (double)ax->a));
     if (ax->weight) PetscCall(PetscViewerASCIIPrintf(viewer, ", row weights"));
     for (s = 0; s < 2; s++) {
       const BCRPlane *pl = &ax->plane[s];
@@ -339,12 +376,17 @@ PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
-  PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale, op->singular ? ", singular: the constant is projected out" : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit, op->left ? ", every row with a factor of its own" : (op->apart ? ", rows apart solved by themselves" : "")));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g, overall scale %g%s\n", (double)op->shift, (double)op->scale,
+                                   op->singular ? ", singular: the constant is projected out" : ""));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "fit %s%s", op->fit,
+                                   op->left ? ", every row with a factor of its own"
+                                            : (op->apart ? ", rows apart solved by themselves" : "")));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   if (op->deviation > 0)
-    PetscCall(
-      PetscViewerASCIIPrintf(viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s", (double)op->deviation, op->devrow, op->devcol, BCROperatorScaled(op) && !op->left ? " (rows and columns scaled)" : ""));
+    PetscCall(PetscViewerASCIIPrintf(
+      viewer, ", largest relative deviation %g in row %" PetscInt_FMT ", column %" PetscInt_FMT "%s",
+      (double)op->deviation, op->devrow, op->devcol,
+      BCROperatorScaled(op) && !op->left ? " (rows and columns scaled)" : ""));
   PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -357,7 +399,7 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) {
     const BCRAxis *ax = &op->axis[d];
-    const double   a  = ax->a;
+    const double a = ax->a;
 
     m[d].n = ax->n;
     m[d].b = ax->plane[0].present ? 1 : 0;
@@ -374,13 +416,13 @@ PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3])
         m[d].dg[f] = ax->diag[i];
       } else if (ax->n > 1) {
         m[d].lo[f] = m[d].up[f] = a;
-        m[d].dg[f]              = 2 * a;
+        m[d].dg[f] = 2 * a;
       }
     }
     for (s = 0; s < 2; s++) {
-      const BCRPlane *pl  = &ax->plane[s];
-      const PetscInt  f   = m[d].b + (s ? ax->n - 1 : 0);
-      double         *out = s ? m[d].up : m[d].lo, *in = s ? m[d].lo : m[d].up;
+      const BCRPlane *pl = &ax->plane[s];
+      const PetscInt f = m[d].b + (s ? ax->n - 1 : 0);
+      double *out = s ? m[d].up : m[d].lo, *in = s ? m[d].lo : m[d].up;
       const PetscBool wrap = (PetscBool)(ax->end[s] == BCR_END_PERIODIC && ax->n > 1);
 
       if (!ax->lower && ax->n > 1) {

@@ -4,7 +4,7 @@
   #include "../poisson/device.h"
 
 struct _n_BCRDeviceScale {
-  double  *inverse;
+  double *inverse;
   PetscInt n, users;
 };
 
@@ -17,8 +17,8 @@ PetscErrorCode BCRDeviceScaleCreate(PetscInt n, BCRDeviceScale *scale, double **
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   (*scale)->inverse = *inverse;
-  (*scale)->n       = n;
-  (*scale)->users   = 1;
+  (*scale)->n = n;
+  (*scale)->users = 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

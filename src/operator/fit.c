@@ -5,15 +5,19 @@
   scaled   A ~ S B S after Concus and Golub (SIAM J. Numer. Anal. 10, 1973): with -div(k grad u) and S = sqrt(k) the couplings of
            S^{-1} A S^{-1} are 1 + O(h^2) and a bounded potential is left on the diagonal, whose mean becomes the shift.
 
-  The fit of a matrix that is regular is regular. Where no end of the fit holds the solution fixed, its shift is the Rayleigh quotient of the matrix, in the
-  scales of the fit, for the constant, over all rows: end rows count (a pinned cell, a wall that conducts heat). It is zero only where the sums of all rows vanish.
+  The fit of a matrix that is regular is regular. Where no end of the fit holds the solution fixed,
+  its shift is the Rayleigh quotient of the matrix, in the scales of the fit, for the constant, over
+  all rows: end rows count (a pinned cell, a wall that conducts heat). It is zero only where the
+  sums of all rows vanish.
 
-  Rows apart (identity rows among others of another size, penalties: the couplings are at most an eighth of the diagonal, which is more than eight times, or
-  less than an eighth of, what the fit has) take no part in means, and are solved by themselves (Jacobi), beside the fit.
+  Rows apart (identity rows among others of another size, penalties: the couplings are at most an
+  eighth of the diagonal, which is more than eight times, or less than an eighth of, what the fit
+  has) take no part in means, and are solved by themselves (Jacobi), beside the fit.
 
-  auto takes the fit for which an estimate of the condition number is smaller: the spread of the couplings times one plus what is left
-  on the diagonal over the smallest eigenvalue of the fit. Of what is left the root mean square distance from the mean counts: the
-  largest would be a bound, but a potential that is large near an end or a corner only does little harm.
+  auto takes the fit for which an estimate of the condition number is smaller: the spread of the
+  couplings times one plus what is left on the diagonal over the smallest eigenvalue of the fit. Of
+  what is left the root mean square distance from the mean counts: the largest would be a bound, but
+  a potential that is large near an end or a corner only does little harm.
 */
 #include "fitimpl.h"
 #include "fitrun.h"
@@ -48,7 +52,8 @@ static inline PetscBool BCRFitOwns(const BCRFitData *F, const PetscInt o[3])
   return PETSC_TRUE;
 }
 
-/* Nodes of the box that have a neighbour in it on all sides, of axes long enough to have such nodes; skip: an axis that does not count */
+/* Nodes of the box that have a neighbour in it on all sides, of axes long enough to have such
+   nodes; skip: an axis that does not count */
 static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], PetscInt skip)
 {
   PetscInt d;
@@ -58,19 +63,20 @@ static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], 
   return PETSC_TRUE;
 }
 
-/* What a thread does of the work: F with its part of this rank's nodes, and what comes of it. Parts write to nodes of their own alone: what two of them
-   have between them is kept apart (below, around) until all are done */
+/* What a thread does of the work: F with its part of this rank's nodes, and what comes of it. Parts
+   write to nodes of their own alone: what two of them have between them is kept apart (below,
+   around) until all are done */
 struct BCRFitPart {
-  BCRFitData    F;
-  PetscInt      first, last; /* along F.split */
-  double       *x, *line, *ghost, *below, *around;
+  BCRFitData F;
+  PetscInt first, last; /* along F.split */
+  double *x, *line, *ghost, *below, *around;
   const double *mean; /* of the axes, if scales are wanted */
   const double *a;    /* couplings of the fit */
-  BCRFitSums    sums;
-  BCRFitRange   scales, link[3], left;
-  BCRFitTotal   total;
-  BCRRowState   state; /* of a row that is no good, if any: its node and the column at fault */
-  PetscInt      ix[3], col;
+  BCRFitSums sums;
+  BCRFitRange scales, link[3], left;
+  BCRFitTotal total;
+  BCRRowState state; /* of a row that is no good, if any: its node and the column at fault */
+  PetscInt ix[3], col;
 };
 
 static void BCRFitRangeAdd(BCRFitRange *r, PetscInt n, const double *x, double f, PetscInt row)
@@ -79,17 +85,17 @@ static void BCRFitRangeAdd(BCRFitRange *r, PetscInt n, const double *x, double f
 
   if (n < 1) return;
   if (r->count == 0) {
-    r->lo  = PETSC_INFINITY;
-    r->hi  = -PETSC_INFINITY;
+    r->lo = PETSC_INFINITY;
+    r->hi = -PETSC_INFINITY;
     r->ref = x[0] * f;
   }
   l = BCRFitRangeLine(n, x, r->ref / f);
   if (l.lo * f < r->lo) {
-    r->lo    = l.lo * f;
+    r->lo = l.lo * f;
     r->lorow = row;
   }
   if (l.hi * f > r->hi) {
-    r->hi    = l.hi * f;
+    r->hi = l.hi * f;
     r->hirow = row;
   }
   r->sum += l.sum * f;
@@ -108,11 +114,11 @@ void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q)
     return;
   }
   if (q->lo < sum->lo) {
-    sum->lo    = q->lo;
+    sum->lo = q->lo;
     sum->lorow = q->lorow;
   }
   if (q->hi > sum->hi) {
-    sum->hi    = q->hi;
+    sum->hi = q->hi;
     sum->hirow = q->hirow;
   }
   e = q->ref - sum->ref;
@@ -125,20 +131,22 @@ void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q)
 static PetscErrorCode BCRFitRangeAgree(const BCRFitData *F, PetscInt n, BCRFitRange r[])
 {
   const PetscMPIInt size = F->A->grid.size;
-  BCRFitRange      *all;
-  PetscInt          i;
+  BCRFitRange *all;
+  PetscInt i;
 
   PetscFunctionBegin;
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(n * (PetscInt)size, &all), BCR_NO_MEMORY));
-  PetscCallMPI(MPI_Allgather(r, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, all, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, F->A->comm));
+  PetscCallMPI(MPI_Allgather(r, (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, all,
+                             (PetscMPIInt)(n * (PetscInt)sizeof(*r)), MPI_BYTE, F->A->comm));
   for (i = 0; i < n; i++) {
     BCRFitRange sum = {0, 0, 0, 0, 0, 0, 0, 0};
 
-    for (PetscInt p = 0; p < (PetscInt)size; p++) BCRFitRangeJoin(&sum, &all[i + n * p]); /* in this order on every rank, so that all get the same numbers */
+    /* in this order on every rank, so that all get the same numbers */
+    for (PetscInt p = 0; p < (PetscInt)size; p++) BCRFitRangeJoin(&sum, &all[i + n * p]);
     sum.lorow = r[i].lorow;
     sum.hirow = r[i].hirow;
-    r[i]      = sum;
+    r[i] = sum;
   }
   PetscCall(PetscFree(all));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -173,33 +181,33 @@ static void BCRFitRun(BCRFitData *F, void (*run)(void *))
 
     p->F = *F;
     if (F->parts > 1) {
-      p->F.lo[F->split]  = p->first;
+      p->F.lo[F->split] = p->first;
       p->F.own[F->split] = p->last - p->first;
     }
-    p->F.x      = p->x;
-    p->F.line   = p->line;
-    p->F.ghost  = p->ghost;
-    p->F.below  = p->below;
+    p->F.x = p->x;
+    p->F.line = p->line;
+    p->F.ghost = p->ghost;
+    p->F.below = p->below;
     p->F.around = p->around;
-    ctx[t]      = p;
+    ctx[t] = p;
   }
   BCRThreadsRun(F->parts, run, ctx);
 }
 
-/* Any row of the box or the shell. Rows of the shell fill the arrays and do not count, and what is wrong with them their own ranks say. *col: the
-   column at fault in a row that is not good */
+/* Any row of the box or the shell. Rows of the shell fill the arrays and do not count, and what is
+   wrong with them their own ranks say. *col: the column at fault in a row that is not good */
 static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q, PetscInt *col)
 {
-  const BCRRows  *A = F->A;
-  double          st[7], rest, left;
-  PetscInt        o[3], d, s, k, idx;
-  PetscBool       plane = PETSC_FALSE;
-  const PetscBool mine  = BCRGridHas(&A->grid, ix);
-  BCRRowState     state = BCRRowGet(A, F->c, ix, st, &rest, col);
+  const BCRRows *A = F->A;
+  double st[7], rest, left;
+  PetscInt o[3], d, s, k, idx;
+  PetscBool plane = PETSC_FALSE;
+  const PetscBool mine = BCRGridHas(&A->grid, ix);
+  BCRRowState state = BCRRowGet(A, F->c, ix, st, &rest, col);
 
   if (state != BCR_ROW_GOOD) return mine ? state : BCR_ROW_GOOD;
   for (d = 0; d < 3; d++) {
-    o[d]  = ix[d] - F->b[d];
+    o[d] = ix[d] - F->b[d];
     plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
   }
   if (plane) {
@@ -207,7 +215,8 @@ static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q,
       for (s = 0; s < 2; s++) {
         BCRPlane *pl = &F->op->axis[d].plane[s];
 
-        if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A, d, ix)] = (PetscReal)(1.0 / st[BCR_CENTRE]);
+        if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0))
+          pl->inv[BCRPlaneNode(A, d, ix)] = (PetscReal)(1.0 / st[BCR_CENTRE]);
       }
     }
     return BCR_ROW_GOOD;
@@ -249,11 +258,13 @@ static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q,
     if (n < 2) continue;
     if (o[d] < n - 1 || F->image[d]) F->C[d][idx] = st[2 * d + 1];
     else if (F->around && d == F->split) F->around[idx % F->stride[d]] = st[2 * d + 1];
-    else if (!F->op->axis[d].plane[1].present) BCRFitJoin(&F->C[d][idx], st[2 * d + 1]); /* around, if anything: the other entry is there */
-    if (o[d] == 0 && F->sn[d] == n && !F->image[d] && !F->op->axis[d].plane[0].present) F->C[d][idx + (n - 1) * F->stride[d]] = st[2 * d];
+    /* around, if anything: the other entry is there */
+    else if (!F->op->axis[d].plane[1].present) BCRFitJoin(&F->C[d][idx], st[2 * d + 1]);
+    if (o[d] == 0 && F->sn[d] == n && !F->image[d] && !F->op->axis[d].plane[0].present)
+      F->C[d][idx + (n - 1) * F->stride[d]] = st[2 * d];
     if (F->below && d == F->split && o[d] == F->lo[d]) F->below[idx % F->stride[d]] = st[2 * d];
     else if (o[d] > F->so[d]) {
-      double      *up = &F->C[d][idx - F->stride[d]];
+      double *up = &F->C[d][idx - F->stride[d]];
       const double lo = st[2 * d];
 
       if (o[d] == 1 && mine) {
@@ -279,27 +290,32 @@ static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q,
   return BCR_ROW_GOOD;
 }
 
-/* The rows of a grid line that are three or more from all ends: a regular pattern, nothing but D and C to fill. Returns how many it could
-   do, from ix on: all or none. A line that is odd in any way is left to BCRFitRow(). */
+/* The rows of a grid line that are three or more from all ends: a regular pattern, nothing but D
+   and C to fill. Returns how many it could do, from ix on: all or none. A line that is odd in any
+   way is left to BCRFitRow(). */
 static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, BCRFitSums *q)
 {
   enum {
     MOST = 256
   };
-  const BCRRows     *A   = F->A;
-  const PetscInt     dof = A->dof, node = BCRNode(A, ix), row = F->c + dof * node, first = A->ai[row], R = A->ai[row + 1] - first, E = A->ai[row + dof] - first;
-  const PetscScalar *v     = A->aa + first;
-  const PetscInt     ox[3] = {ix[0] - F->b[0], ix[1] - F->b[1], ix[2] - F->b[2]}, o = ox[1] + F->n[1] * ox[2], box = BCRFitAt(F, ox[0], ox);
-  double            *C[3]  = {NULL, NULL, NULL};
-  PetscInt           at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
-  int                axis[3] = {0, 0, 0}, axes = 0, wrong, odd = 0;
+  const BCRRows *A = F->A;
+  const PetscInt dof = A->dof, node = BCRNode(A, ix), row = F->c + dof * node, first = A->ai[row],
+                 R = A->ai[row + 1] - first, E = A->ai[row + dof] - first;
+  const PetscScalar *v = A->aa + first;
+  const PetscInt ox[3] = {ix[0] - F->b[0], ix[1] - F->b[1], ix[2] - F->b[2]}, o = ox[1] + F->n[1] * ox[2],
+                 box = BCRFitAt(F, ox[0], ox);
+  double *C[3] = {NULL, NULL, NULL};
+  PetscInt at[7] = {-1, -1, -1, -1, -1, -1, -1}, none[MOST], nnone = 0, p, i, d;
+  int axis[3] = {0, 0, 0}, axes = 0, wrong, odd = 0;
 
   if (A->far.mat && A->far.i[dof * node] != A->far.i[dof * (node + count)]) return 0;
   if (R > MOST || A->ai[row + dof * count] - first != (PetscInt64)E * count) return 0;
-  if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) || !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)E * (size_t)count, (size_t)E, dof)) return 0;
+  if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E) ||
+      !BCRRunColumns(A->aj + A->ai[dof * node], (size_t)E * (size_t)count, (size_t)E, dof))
+    return 0;
   for (p = 0; p < R; p++) {
     const PetscInt j = A->aj[first + p];
-    const int      k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == F->c ? BCRSlot(A, ix, j / dof - node) : -1);
+    const int k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == F->c ? BCRSlot(A, ix, j / dof - node) : -1);
 
     if (k >= 0 && at[k] < 0) at[k] = p;
     else none[nnone++] = p;
@@ -307,7 +323,7 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
   for (d = 0; d < F->dim; d++) {
     if (F->n[d] < 2) continue;
     if (at[2 * d] < 0 || at[2 * d + 1] < 0) return 0;
-    C[d]         = F->C[d] + box;
+    C[d] = F->C[d] + box;
     axis[axes++] = (int)d;
   }
   if (at[BCR_CENTRE] < 0 || axes == 0) return 0;
@@ -320,14 +336,18 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
   }
 #endif
   if (odd) return 0;
-  if (E == 5 && R == 5 && axes == 2 && axis[1] == 1 && at[2] == 0 && at[0] == 1 && at[BCR_CENTRE] == 2 && at[1] == 3) wrong = BCRFitTake5Line(count, v, F->sign, F->D + box, C, F->stride, F->line);
-  else if (E == 7 && R == 7 && axes == 3 && at[4] == 0 && at[2] == 1 && at[0] == 2 && at[BCR_CENTRE] == 3 && at[1] == 4 && at[3] == 5) wrong = BCRFitTake7Line(count, v, F->sign, F->D + box, C, F->stride, F->line);
+  if (E == 5 && R == 5 && axes == 2 && axis[1] == 1 && at[2] == 0 && at[0] == 1 && at[BCR_CENTRE] == 2 && at[1] == 3)
+    wrong = BCRFitTake5Line(count, v, F->sign, F->D + box, C, F->stride, F->line);
+  else if (E == 7 && R == 7 && axes == 3 && at[4] == 0 && at[2] == 1 && at[0] == 2 && at[BCR_CENTRE] == 3 &&
+           at[1] == 4 && at[3] == 5)
+    wrong = BCRFitTake7Line(count, v, F->sign, F->D + box, C, F->stride, F->line);
   else wrong = BCRFitTakeLine(count, v, E, at, axes, axis, F->sign, F->D + box, C, F->stride, F->line);
   if (wrong & 8) return 0;
   for (d = 0; d < axes; d++) {
     double *up = C[axis[d]] - F->stride[axis[d]];
 
-    for (i = 0; i < count && wrong & 1 << d; i++) BCRFitJoin(&up[i], -F->sign * (double)PetscRealPart(v[at[2 * axis[d]] + (size_t)E * (size_t)i]));
+    for (i = 0; i < count && wrong & 1 << d; i++)
+      BCRFitJoin(&up[i], -F->sign * (double)PetscRealPart(v[at[2 * axis[d]] + (size_t)E * (size_t)i]));
     for (i = 0; i < count && q->total == 0; i++) q->total += PetscAbs(C[axis[d]][i]);
   }
   BCRFitRangeAdd(&q->left, count, F->line, 1, o);
@@ -337,7 +357,7 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
 /* What BCRFitExtract() has summed up, over all ranks */
 static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
 {
-  double   all[3 * 2 * 3 + 3 * 2 * 2 + 3 * 2 + 3 + 1 + 3 * 2 + 3 * 2];
+  double all[3 * 2 * 3 + 3 * 2 * 2 + 3 * 2 + 3 + 1 + 3 * 2 + 3 * 2];
   PetscInt d, s, k, n = 0, pass;
 
   PetscFunctionBegin;
@@ -359,7 +379,7 @@ static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
         SUM(q->sum[d][s]);
         SUM(count);
         SUM(couple);
-        q->count[d][s]  = (PetscInt)count;
+        q->count[d][s] = (PetscInt)count;
         q->couple[d][s] = (PetscBool)(couple > 0);
       }
     }
@@ -367,34 +387,36 @@ static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
 #undef SUM
     if (pass) break;
     /* summed once and told to all, for the same last digits everywhere */
-    PetscCallMPI(MPI_Reduce(F->A->grid.rank ? all : MPI_IN_PLACE, all, (PetscMPIInt)n, MPI_DOUBLE, MPI_SUM, 0, F->A->comm));
+    PetscCallMPI(
+      MPI_Reduce(F->A->grid.rank ? all : MPI_IN_PLACE, all, (PetscMPIInt)n, MPI_DOUBLE, MPI_SUM, 0, F->A->comm));
     PetscCallMPI(MPI_Bcast(all, (PetscMPIInt)n, MPI_DOUBLE, 0, F->A->comm));
   }
   PetscCall(BCRFitRangeAgree(F, 1, &q->left));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Nodes of the grid whose rows this rank can look at: its own, planes and all, and those of the shell that the arrays hold */
+/* Nodes of the grid whose rows this rank can look at: its own, planes and all, and those of the
+   shell that the arrays hold */
 static void BCRFitRows(const BCRFitData *F, PetscInt begin[3], PetscInt end[3])
 {
   const BCRRows *A = F->A;
 
   for (PetscInt d = 0; d < 3; d++) {
     begin[d] = A->lo[d];
-    end[d]   = A->nodes ? A->lo[d] + A->n[d] : A->lo[d];
+    end[d] = A->nodes ? A->lo[d] + A->n[d] : A->lo[d];
     if (F->sn[d] == 0 || A->grid.parts[d] == 1) continue;
     begin[d] = PetscMin(begin[d], F->so[d] + F->b[d]);
-    end[d]   = PetscMax(end[d], F->so[d] + F->sn[d] + F->b[d]);
+    end[d] = PetscMax(end[d], F->so[d] + F->sn[d] + F->b[d]);
   }
 }
 
 /* A part of the pass over the matrix, to the first row that is no good */
 static void BCRFitExtractPart(void *ctx)
 {
-  BCRFitPart    *p  = (BCRFitPart *)ctx;
-  BCRFitData    *F  = &p->F;
-  const BCRRows *A  = F->A;
-  PetscInt      *ix = p->ix, begin[3], end[3], d;
+  BCRFitPart *p = (BCRFitPart *)ctx;
+  BCRFitData *F = &p->F;
+  const BCRRows *A = F->A;
+  PetscInt *ix = p->ix, begin[3], end[3], d;
 
   memset(&p->sums, 0, sizeof(p->sums));
   p->state = BCR_ROW_GOOD;
@@ -406,9 +428,12 @@ static void BCRFitExtractPart(void *ctx)
     for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
       PetscBool inside = (PetscBool)(F->n[0] > 20 && !(F->below && ix[F->split] - F->b[F->split] == p->first));
 
-      for (d = 1; d < F->dim; d++) inside = (PetscBool)(inside && ix[d] - F->b[d] > 2 && ix[d] - F->b[d] < F->n[d] - 3 && ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
+      for (d = 1; d < F->dim; d++)
+        inside = (PetscBool)(inside && ix[d] - F->b[d] > 2 && ix[d] - F->b[d] < F->n[d] - 3 && ix[d] >= A->lo[d] &&
+                             ix[d] < A->lo[d] + A->n[d]);
       for (ix[0] = begin[0]; ix[0] < end[0]; ix[0]++) {
-        const PetscInt o = ix[0] - F->b[0], mine = A->lo[0] + A->n[0] - ix[0] - (A->grid.parts[0] > 1 ? 1 : 0), count = PetscMin(F->n[0] - 3 - o, mine);
+        const PetscInt o = ix[0] - F->b[0], mine = A->lo[0] + A->n[0] - ix[0] - (A->grid.parts[0] > 1 ? 1 : 0),
+                       count = PetscMin(F->n[0] - 3 - o, mine);
 
         if (inside && o > 2 && count > 8 && ix[0] > A->lo[0]) {
           const PetscInt done = BCRFitLine(F, ix, count, &p->sums);
@@ -423,14 +448,15 @@ static void BCRFitExtractPart(void *ctx)
   }
 }
 
-/* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends apart. left: over all ranks, its extremes'
-   places are this rank's. read: what the device has summed up, if it has done it */
+/* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends
+   apart. left: over all ranks, its extremes' places are this rank's. read: what the device has
+   summed up, if it has done it */
 static PetscErrorCode BCRFitExtract(BCRFitData *F, const BCRFitSums *read, BCRFitRange *left, BCRFitRange *near)
 {
   const BCRRows *A = F->A;
-  BCRFitSums     q;
-  PetscInt       d, s, k;
-  BCRFault       fault = {PETSC_SUCCESS, ""};
+  BCRFitSums q;
+  PetscInt d, s, k;
+  BCRFault fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   if (F->device) q = *read;
@@ -439,16 +465,17 @@ static PetscErrorCode BCRFitExtract(BCRFitData *F, const BCRFitSums *read, BCRFi
     q = F->part[0].sums;
   }
   for (PetscInt t = 0; t < F->parts; t++) {
-    const BCRFitPart *p  = &F->part[t];
-    const PetscInt    st = F->stride[F->split];
-    double           *C  = F->C[F->split];
+    const BCRFitPart *p = &F->part[t];
+    const PetscInt st = F->stride[F->split];
+    double *C = F->C[F->split];
 
     if (p->state != BCR_ROW_GOOD) {
       PetscCall(BCRRowFault(A, p->state, F->c, p->ix, p->col, &fault));
       break;
     }
     for (PetscInt i = 0; i < st && p->below; i++) BCRFitJoin(&C[(p->first - 1) * st + i], p->below[i]);
-    for (PetscInt i = 0; i < st && p->around && !F->op->axis[F->split].plane[1].present; i++) BCRFitJoin(&C[(p->last - 1) * st + i], p->around[i]);
+    for (PetscInt i = 0; i < st && p->around && !F->op->axis[F->split].plane[1].present; i++)
+      BCRFitJoin(&C[(p->last - 1) * st + i], p->around[i]);
     if (t == 0) continue;
     for (d = 0; d < 3; d++) {
       q.wraps[d] += p->sums.wraps[d];
@@ -467,19 +494,27 @@ static PetscErrorCode BCRFitExtract(BCRFitData *F, const BCRFitSums *read, BCRFi
   *near = q.left;
   PetscCall(BCRFitSumsAgree(F, &q));
   for (d = 0; d < 6; d++) F->op->axis[d / 2].plane[d % 2].couple = q.couple[d / 2][d % 2];
-  PetscCheck(q.total != 0, A->comm, PETSC_ERR_SUP, "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. Use -pc_type jacobi");
+  PetscCheck(q.total != 0, A->comm, PETSC_ERR_SUP,
+             "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. "
+             "Use -pc_type jacobi");
   for (d = 0; d < F->dim; d++) {
     F->wrap[d] = (PetscBool)(F->n[d] > 2 && q.wraps[d] > 0);
     for (s = 0; s < 2; s++) {
-      const double *l = q.link[d][s], beyond = l[2] > 0 ? l[1] * PetscMin(4.0, PetscMax(0.25, l[1] / l[2])) : l[1]; /* the coupling beyond the end, in proportion */
-      PetscInt      t, rows                  = 1;
+      /* the coupling beyond the end, in proportion */
+      const double *l = q.link[d][s], beyond = l[2] > 0 ? l[1] * PetscMin(4.0, PetscMax(0.25, l[1] / l[2])) : l[1];
+      PetscInt t, rows = 1;
 
       for (t = 0; t < 3; t++) rows *= t == d ? 1 : F->n[t];
       F->ratio[d][s] = l[1] > 0 ? l[0] / l[1] : 1;
-      if (q.count[d][s] && beyond > 0) F->extra[d][s] = (q.sum[d][s] - (q.left.count > 0 && F->n[d] > 2 ? (double)q.count[d][s] * BCRFitRangeMean(&q.left) : 0)) / beyond * (double)rows / (double)q.count[d][s];
+      if (q.count[d][s] && beyond > 0)
+        F->extra[d][s] =
+          (q.sum[d][s] - (q.left.count > 0 && F->n[d] > 2 ? (double)q.count[d][s] * BCRFitRangeMean(&q.left) : 0)) /
+          beyond * (double)rows / (double)q.count[d][s];
       /* half rows: couplings along the end are half of what those across it lead one to expect */
       F->half[d][s] = 1;
-      if (F->n[d] > 3 && !F->wrap[d] && !F->op->axis[d].plane[s].present && F->ratio[d][s] < 1.5 && PetscAbs(F->extra[d][s]) < 0.25 && q.side[d][s][1] > 0 && l[1] > 0 && l[2] > 0 && (q.side[d][s][0] / l[1]) / (q.side[d][s][1] / l[2]) < 0.68)
+      if (F->n[d] > 3 && !F->wrap[d] && !F->op->axis[d].plane[s].present && F->ratio[d][s] < 1.5 &&
+          PetscAbs(F->extra[d][s]) < 0.25 && q.side[d][s][1] > 0 && l[1] > 0 && l[2] > 0 &&
+          (q.side[d][s][0] / l[1]) / (q.side[d][s][1] / l[2]) < 0.68)
         F->half[d][s] = 0.5;
     }
   }
@@ -499,7 +534,10 @@ static void BCRFitEnds(BCRFitData *F)
       ax->end[s] = BCR_END_CELL_NEUMANN;
       if (F->n[d] < 2 || d >= F->dim) continue;
       if (F->wrap[d]) ax->end[s] = BCR_END_PERIODIC;
-      else if (ax->plane[s].present && ax->plane[s].couple) ax->end[s] = PetscAbsReal(ax->plane[s].slope) < 0.5 ? BCR_END_DIRICHLET : (ax->plane[s].slope > 0 ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET);
+      else if (ax->plane[s].present && ax->plane[s].couple)
+        ax->end[s] = PetscAbsReal(ax->plane[s].slope) < 0.5
+                       ? BCR_END_DIRICHLET
+                       : (ax->plane[s].slope > 0 ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET);
       else if (ax->plane[s].present) ax->end[s] = BCR_END_DIRICHLET;
       else if ((F->ratio[d][s] > 1.5 && F->ratio[d][s] < 2.7) || F->half[d][s] < 1) ax->end[s] = BCR_END_NEUMANN;
       else if (F->extra[d][s] > 1.5) ax->end[s] = BCR_END_CELL_DIRICHLET;
@@ -520,7 +558,8 @@ static PetscErrorCode BCRFitEndLinks(BCRFitData *F)
     for (s = 0; s < 2; s++) {
       const PetscInt at = (s ? F->n[d] - 2 : 0) - F->so[d];
 
-      if (F->op->axis[d].end[s] != BCR_END_NEUMANN || F->half[d][s] < 1 || F->n[d] < 2 || at < 0 || at >= F->sn[d]) continue;
+      if (F->op->axis[d].end[s] != BCR_END_NEUMANN || F->half[d][s] < 1 || F->n[d] < 2 || at < 0 || at >= F->sn[d])
+        continue;
 #if defined(PETSCBCR_HAVE_CUDA)
       if (F->device) {
         PetscCall(BCRFitDeviceDivide(F, d, at, sqrt(2.0)));
@@ -539,7 +578,9 @@ static inline double BCRFitNullWeight(const BCRFitData *F, PetscInt d, PetscInt 
 {
   const BCRAxis *ax = &F->op->axis[d];
 
-  return ax->n > 1 && ((i == 0 && ax->end[0] == BCR_END_NEUMANN) || (i == ax->n - 1 && ax->end[1] == BCR_END_NEUMANN)) ? 0.5 : 1;
+  return ax->n > 1 && ((i == 0 && ax->end[0] == BCR_END_NEUMANN) || (i == ax->n - 1 && ax->end[1] == BCR_END_NEUMANN))
+           ? 0.5
+           : 1;
 }
 
 static void BCRFitTotalJoin(BCRFitTotal *sum, const BCRFitTotal *q)
@@ -555,8 +596,8 @@ static void BCRFitTotalJoin(BCRFitTotal *sum, const BCRFitTotal *q)
 static inline double BCRFitDiagonal(const BCRFitData *F, PetscInt d, PetscInt i, const double a[3])
 {
   const BCRAxis *ax = &F->op->axis[d];
-  double         t  = 2 * a[d];
-  PetscInt       s;
+  double t = 2 * a[d];
+  PetscInt s;
 
   if (ax->n < 2) return 0;
   for (s = 0; s < 2; s++) {
@@ -577,13 +618,15 @@ static inline double BCRFitRowWeight(const BCRFitData *F, const PetscInt o[3])
   return BCRFitWeight(F, 0, o[0]) * BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2]);
 }
 
-/* Couplings below and above the nodes first .. first + count of a grid line along x, for axis d. Those beyond the ends of the axis: around
-   them if it is periodic, the only one there is of two nodes, else in proportion to the next two */
-static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, PetscInt d, const double **below, const double **above)
+/* Couplings below and above the nodes first .. first + count of a grid line along x, for axis d.
+   Those beyond the ends of the axis: around them if it is periodic, the only one there is of two
+   nodes, else in proportion to the next two */
+static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, PetscInt d,
+                         const double **below, const double **above)
 {
   const PetscInt n = F->n[d], st = F->stride[d];
-  const double  *C = F->C[d] + BCRFitAt(F, 0, o); /* node i of the line at i */
-  PetscInt       i, s;
+  const double *C = F->C[d] + BCRFitAt(F, 0, o); /* node i of the line at i */
+  PetscInt i, s;
 
   if (d == 0) {
     for (i = 0; i <= count; i++) {
@@ -615,29 +658,32 @@ static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt firs
     } else {
       const double *c = s ? C - st : C, *next = s ? C - 2 * st : C + st;
 
-      for (i = 0; i < count; i++) F->ghost[i] = c[i] * PetscMin(4.0, PetscMax(0.25, next[i] > 0 ? c[i] / next[i] : 1.0));
+      for (i = 0; i < count; i++)
+        F->ghost[i] = c[i] * PetscMin(4.0, PetscMax(0.25, next[i] > 0 ? c[i] / next[i] : 1.0));
       if (s) *above = F->ghost;
       else *below = F->ghost;
     }
   }
 }
 
-/* s^2 of the nodes first .. first + count: along each axis the geometric mean of the two couplings beside the node over the mean of the axis; then the
-   mean over the axes */
-static void BCRFitScales(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, const double mean[3], PetscReal *S, BCRFitRange *range)
+/* s^2 of the nodes first .. first + count: along each axis the geometric mean of the two couplings
+   beside the node over the mean of the axis; then the mean over the axes */
+static void BCRFitScales(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, const double mean[3],
+                         PetscReal *S, BCRFitRange *range)
 {
   const double smallest = 1e-4;
-  PetscInt     d, i, axes = 0;
+  PetscInt d, i, axes = 0;
 
   for (i = 0; i < count; i++) F->line[i] = 0;
   for (d = 0; d < F->dim; d++) {
     const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
-    const double  *below, *above;
+    const double *below, *above;
 
     if (F->n[d] < 2 || mean[d] <= 0) continue;
     axes++;
     BCRFitBeside(F, o, first, count, d, &below, &above);
-    BCRFitScaleLine(count, below, above, 1 / (mean[d] * (u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v])), u ? F->ones : F->iwx + first - F->so[0], smallest, F->line);
+    BCRFitScaleLine(count, below, above, 1 / (mean[d] * (u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v])),
+                    u ? F->ones : F->iwx + first - F->so[0], smallest, F->line);
   }
   for (i = 0; i < count && axes == 0; i++) F->line[i] = 1;
   axes = PetscMax(axes, 1);
@@ -651,28 +697,32 @@ static inline PetscInt BCRFitLinkStep(const BCRFitData *F, PetscInt d, PetscBool
   return around ? (BCRFitAround(F, d, F->n[d]) - (F->n[d] - 1)) * F->stride[d] : F->stride[d];
 }
 
-/* Couplings that end at this rank's nodes of a grid line as the fit sees them, c / (s s w), into q: those along axis d from below, or (around)
-   from the last nodes of a periodic axis to the first. Returns how many; *node: where the first of them comes from along x */
-static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q, PetscInt *node)
+/* Couplings that end at this rank's nodes of a grid line as the fit sees them, c / (s s w), into q:
+   those along axis d from below, or (around) from the last nodes of a periodic axis to the first.
+   Returns how many; *node: where the first of them comes from along x */
+static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool around, double *q,
+                            PetscInt *node)
 {
   const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F->n[d], st = F->stride[d], last = F->lo[0] + F->own[0];
-  const PetscInt begin = d ? F->lo[0] : (around ? n - 1 : PetscMax(F->lo[0], 1) - 1), count = d ? F->own[0] : (around ? (last == n && F->own[0] ? 1 : 0) : last - 1 - begin);
-  PetscInt       from, to, i;
-  double         f;
-  const double  *iw = u ? F->ones : F->iwx + F->lo[0] - F->so[0];
+  const PetscInt begin = d ? F->lo[0] : (around ? n - 1 : PetscMax(F->lo[0], 1) - 1),
+                 count = d ? F->own[0] : (around ? (last == n && F->own[0] ? 1 : 0) : last - 1 - begin);
+  PetscInt from, to, i;
+  double f;
+  const double *iw = u ? F->ones : F->iwx + F->lo[0] - F->so[0];
 
   *node = begin;
   if (n < 2 || count < 1 || (around ? !F->wrap[d] || (d && o[d] < n - 1) : d && o[d] == 0)) return 0;
   from = BCRFitAt(F, begin, o) - (d && !around ? st : 0);
-  to   = from + BCRFitLinkStep(F, d, around);
-  f    = 1 / ((u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v]));
+  to = from + BCRFitLinkStep(F, d, around);
+  f = 1 / ((u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v]));
   if (F->S) BCRFitQuotientLine(count, F->C[d] + from, f, iw, F->S + from, F->S + to, q);
   else
     for (i = 0; i < count; i++) q[i] = F->C[d][from + i] * f * iw[i];
   return count;
 }
 
-/* Of `count` numbers x of a line those of nodes that are not apart, and whose neighbours `step` on are not, go to the front. Returns how many */
+/* Of `count` numbers x of a line those of nodes that are not apart, and whose neighbours `step` on
+   are not, go to the front. Returns how many */
 static PetscInt BCRFitCompress(const BCRFitData *F, PetscInt at, PetscInt step, PetscInt count, double *x)
 {
   PetscInt i, n = 0;
@@ -687,14 +737,16 @@ static PetscInt BCRFitCompress(const BCRFitData *F, PetscInt at, PetscInt step, 
 static void BCRFitRest(const BCRFitData *F, const PetscInt o[3], const double a[3], double *t, double *p)
 {
   const PetscInt row = BCRFitAt(F, F->lo[0], o), n = F->own[0];
-  const double   tyz = BCRFitDiagonal(F, 1, o[1], a) + BCRFitDiagonal(F, 2, o[2], a), w = BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2]);
-  const double  *iwx = F->iwx + F->lo[0] - F->so[0];
-  PetscInt       i;
+  const double tyz = BCRFitDiagonal(F, 1, o[1], a) + BCRFitDiagonal(F, 2, o[2], a),
+               w = BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2]);
+  const double *iwx = F->iwx + F->lo[0] - F->so[0];
+  PetscInt i;
 
   for (i = 0; i < n; i++) t[i] = BCRFitDiagonal(F, 0, F->lo[0] + i, a) + tyz;
   if (F->S && w == 1 && F->half[0][0] == 1 && F->half[0][1] == 1) BCRFitRestLine(n, F->D + row, F->S + row, t, p);
   else
-    for (i = 0; i < n; i++) p[i] = F->D[row + i] * iwx[i] / (w * (F->S ? (double)F->S[row + i] * (double)F->S[row + i] : 1)) - t[i];
+    for (i = 0; i < n; i++)
+      p[i] = F->D[row + i] * iwx[i] / (w * (F->S ? (double)F->S[row + i] * (double)F->S[row + i] : 1)) - t[i];
 }
 
 /* The scales of the nodes that this rank's links have at an end: its own, and those one away along axes that are cut */
@@ -703,30 +755,31 @@ static void BCRFitScaled(const BCRFitData *F, PetscInt d, PetscInt *begin, Petsc
   const PetscInt more = F->A->grid.parts[d] > 1 ? 1 : 0, low = F->wrap[d] && F->image[d] ? -1 : 0, high = F->n[d] - low;
 
   *begin = PetscMax(F->lo[d] - more, low);
-  *end   = PetscMin(F->lo[d] + F->own[d] + more, high);
+  *end = PetscMin(F->lo[d] + F->own[d] + more, high);
 }
 
 /* Row scales of the nodes that the links of this part have at an end, if those of others are among them */
 static void BCRFitScalesPart(void *ctx)
 {
-  BCRFitPart       *p    = (BCRFitPart *)ctx;
-  const BCRFitData *F    = &p->F;
-  PetscInt          o[3] = {0, 0, 0}, begin[3], end[3], d;
+  BCRFitPart *p = (BCRFitPart *)ctx;
+  const BCRFitData *F = &p->F;
+  PetscInt o[3] = {0, 0, 0}, begin[3], end[3], d;
 
   memset(&p->scales, 0, sizeof(p->scales));
   for (d = 0; d < 3; d++) BCRFitScaled(F, d, &begin[d], &end[d]);
   if (F->own[0] < 1 || F->own[1] < 1 || F->own[2] < 1) return;
   for (o[2] = begin[2]; o[2] < end[2]; o[2]++)
-    for (o[1] = begin[1]; o[1] < end[1]; o[1]++) BCRFitScales(F, o, begin[0], end[0] - begin[0], p->mean, F->S + BCRFitAt(F, begin[0], o), &p->scales);
+    for (o[1] = begin[1]; o[1] < end[1]; o[1]++)
+      BCRFitScales(F, o, begin[0], end[0] - begin[0], p->mean, F->S + BCRFitAt(F, begin[0], o), &p->scales);
 }
 
 /* Row scales, if this part has all that its links need, and the couplings */
 static void BCRFitMeansPart(void *ctx)
 {
-  BCRFitPart       *p     = (BCRFitPart *)ctx;
-  const BCRFitData *F     = &p->F;
-  PetscInt          o[3]  = {0, 0, 0}, d, k, node;
-  const PetscBool   alone = (PetscBool)(F->A->grid.size == 1 && F->parts == 1);
+  BCRFitPart *p = (BCRFitPart *)ctx;
+  const BCRFitData *F = &p->F;
+  PetscInt o[3] = {0, 0, 0}, d, k, node;
+  const PetscBool alone = (PetscBool)(F->A->grid.size == 1 && F->parts == 1);
 
   memset(p->link, 0, sizeof(p->link));
   if (alone) memset(&p->scales, 0, sizeof(p->scales));
@@ -742,11 +795,13 @@ static void BCRFitMeansPart(void *ctx)
         if (plain && F->n[0] > 1) {
           const PetscInt first = PetscMax(F->lo[0], 1);
 
-          BCRFitRangeAdd(&p->link[d], F->lo[0] + F->own[0] - first, F->C[d] + BCRFitAt(F, first - 1, o), 1 / (BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2])), row);
+          BCRFitRangeAdd(&p->link[d], F->lo[0] + F->own[0] - first, F->C[d] + BCRFitAt(F, first - 1, o),
+                         1 / (BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2])), row);
         }
         for (PetscInt around = plain ? 1 : 0; around < (F->wrap[d] ? 2 : 1); around++) {
           k = BCRFitLinks(F, o, d, (PetscBool)around, F->line, &node);
-          k = BCRFitCompress(F, BCRFitAt(F, node, o) - (d && !around ? F->stride[d] : 0), BCRFitLinkStep(F, d, (PetscBool)around), k, F->line);
+          k = BCRFitCompress(F, BCRFitAt(F, node, o) - (d && !around ? F->stride[d] : 0),
+                             BCRFitLinkStep(F, d, (PetscBool)around), k, F->line);
           BCRFitRangeAdd(&p->link[d], k, F->line, 1, row);
         }
       }
@@ -754,11 +809,12 @@ static void BCRFitMeansPart(void *ctx)
   }
 }
 
-/* Row scales (with mean), then the couplings: mean along each axis, and the largest quotient over all links after division by that mean */
+/* Row scales (with mean), then the couplings: mean along each axis, and the largest quotient over
+   all links after division by that mean */
 static PetscErrorCode BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r)
 {
   PetscInt d, t;
-  double   l = PETSC_MAX_REAL, h = 0;
+  double l = PETSC_MAX_REAL, h = 0;
 
   PetscFunctionBegin;
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -796,41 +852,46 @@ static PetscInt BCRFitInsideLine(const BCRFitData *F, PetscInt *first)
 
 static void BCRFitLeftPart(void *ctx)
 {
-  BCRFitPart       *p     = (BCRFitPart *)ctx;
-  const BCRFitData *F     = &p->F;
-  PetscInt          o[3]  = {0, 0, 0}, d, i, first;
-  const PetscInt    count = BCRFitInsideLine(F, &first);
+  BCRFitPart *p = (BCRFitPart *)ctx;
+  const BCRFitData *F = &p->F;
+  PetscInt o[3] = {0, 0, 0}, d, i, first;
+  const PetscInt count = BCRFitInsideLine(F, &first);
 
   memset(&p->left, 0, sizeof(p->left));
   for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
     for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++) {
       if (!BCRFitInside(F, o, 0)) continue;
       BCRFitRest(F, o, p->a, F->x, F->line);
-      for (d = 0; d < F->dim && !F->S; d++) { /* the two couplings of each axis in place of T's; of two nodes, the one there is */
+      /* the two couplings of each axis in place of T's; of two nodes, the one there is */
+      for (d = 0; d < F->dim && !F->S; d++) {
         const double *below, *above, two = F->n[d] > 2 ? 1 : 0;
 
         if (F->n[d] < 2) continue;
         BCRFitBeside(F, o, F->lo[0], F->own[0], d, &below, &above);
         for (i = 0; i < F->own[0]; i++) F->line[i] += p->a[d] - below[i] + two * (p->a[d] - above[i]);
       }
-      BCRFitRangeAdd(&p->left, BCRFitCompress(F, BCRFitAt(F, first, o), 0, count, F->line + first - F->lo[0]), F->line + first - F->lo[0], 1, o[1] + F->n[1] * o[2]);
+      BCRFitRangeAdd(&p->left, BCRFitCompress(F, BCRFitAt(F, first, o), 0, count, F->line + first - F->lo[0]),
+                     F->line + first - F->lo[0], 1, o[1] + F->n[1] * o[2]);
     }
   }
 }
 
-/* Of the couplings along an axis the mean is that of T, and they add nothing, but where the null vector of the transpose is not one: at the sides of other axes */
+/* Of the couplings along an axis the mean is that of T, and they add nothing, but where the null
+   vector of the transpose is not one: at the sides of other axes */
 static void BCRFitTotalLinks(const BCRFitData *F, const PetscInt o[3], const double a[3], BCRFitTotal *q)
 {
-  const PetscBool ends = (PetscBool)(F->op->axis[0].end[0] == BCR_END_NEUMANN || F->op->axis[0].end[1] == BCR_END_NEUMANN);
+  const PetscBool ends =
+    (PetscBool)(F->op->axis[0].end[0] == BCR_END_NEUMANN || F->op->axis[0].end[1] == BCR_END_NEUMANN);
 
   for (PetscInt d = 0; d < F->dim; d++) {
     const double h = (d == 1 ? 1 : BCRFitNullWeight(F, 1, o[1])) * (d == 2 ? 1 : BCRFitNullWeight(F, 2, o[2]));
 
     if (h == 1 && !(d && ends)) continue;
     for (PetscInt around = 0; around < (F->wrap[d] ? 2 : 1); around++) {
-      PetscInt       node;
-      const PetscInt n  = BCRFitLinks(F, o, d, (PetscBool)around, F->line, &node);
-      const PetscInt at = BCRFitAt(F, node, o) - (d && !around ? F->stride[d] : 0), step = BCRFitLinkStep(F, d, (PetscBool)around);
+      PetscInt node;
+      const PetscInt n = BCRFitLinks(F, o, d, (PetscBool)around, F->line, &node);
+      const PetscInt at = BCRFitAt(F, node, o) - (d && !around ? F->stride[d] : 0),
+                     step = BCRFitLinkStep(F, d, (PetscBool)around);
 
       for (PetscInt i = 0; i < n; i++) {
         if (F->apart && (F->apart[at + i] || F->apart[at + i + step])) continue;
@@ -840,15 +901,16 @@ static void BCRFitTotalLinks(const BCRFitData *F, const PetscInt o[3], const dou
   }
 }
 
-/* BCRFitTotal of this part's rows: the weights are 1/2 in the rows of node-centred Neumann ends. A row apart, as if it had the diagonal of T and no couplings,
-   adds that, and once more what its neighbours lose. */
+/* BCRFitTotal of this part's rows: the weights are 1/2 in the rows of node-centred Neumann ends. A
+   row apart, as if it had the diagonal of T and no couplings, adds that, and once more what its
+   neighbours lose. */
 static void BCRFitTotalPart(void *ctx)
 {
-  BCRFitPart       *p    = (BCRFitPart *)ctx;
-  const BCRFitData *F    = &p->F;
-  const double      size = 2 * (p->a[0] + p->a[1] + p->a[2]);
-  BCRFitTotal      *q    = &p->total;
-  PetscInt          o[3] = {0, 0, 0}, i;
+  BCRFitPart *p = (BCRFitPart *)ctx;
+  const BCRFitData *F = &p->F;
+  const double size = 2 * (p->a[0] + p->a[1] + p->a[2]);
+  BCRFitTotal *q = &p->total;
+  PetscInt o[3] = {0, 0, 0}, i;
 
   memset(q, 0, sizeof(*q));
   q->lo = PETSC_INFINITY;
@@ -856,9 +918,9 @@ static void BCRFitTotalPart(void *ctx)
   if (F->own[0] < 1) return;
   for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
     for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++) {
-      const double    h      = BCRFitNullWeight(F, 1, o[1]) * BCRFitNullWeight(F, 2, o[2]);
-      const PetscInt  at     = BCRFitAt(F, F->lo[0], o);
-      double          excess = 0, weight = 0;
+      const double h = BCRFitNullWeight(F, 1, o[1]) * BCRFitNullWeight(F, 2, o[2]);
+      const PetscInt at = BCRFitAt(F, F->lo[0], o);
+      double excess = 0, weight = 0;
       BCRFitLineRange l;
 
       BCRFitRest(F, o, p->a, F->x, F->line);
@@ -888,7 +950,7 @@ static void BCRFitTotalPart(void *ctx)
 static PetscErrorCode BCRFitTotals(BCRFitData *F, BCRFitResult *r)
 {
   const PetscMPIInt size = F->A->grid.size;
-  BCRFitTotal      *all, mine = {0, 0, PETSC_INFINITY, -PETSC_INFINITY, 0}, sum = mine;
+  BCRFitTotal *all, mine = {0, 0, PETSC_INFINITY, -PETSC_INFINITY, 0}, sum = mine;
 
   PetscFunctionBegin;
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -921,17 +983,18 @@ static PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The largest relative deviation of the matrix from the fit, and where: the extremes that have been met, and the diagonals at the ends */
+/* The largest relative deviation of the matrix from the fit, and where: the extremes that have been
+   met, and the diagonals at the ends */
 static PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
 {
-  const BCRRows *A    = F->A;
-  BCROperator   *op   = F->op;
-  PetscInt       o[3] = {0, 0, 0}, d, i, k, m, two = 0, node, first;
+  const BCRRows *A = F->A;
+  BCROperator *op = F->op;
+  PetscInt o[3] = {0, 0, 0}, d, i, k, m, two = 0, node, first;
   const PetscInt n0 = F->own[0], count = BCRFitInsideLine(F, &first);
-  double         worst = 0;
-  BCRFitRange    left  = r->nearleft;
+  double worst = 0;
+  BCRFitRange left = r->nearleft;
   struct {
-    double   worst;
+    double worst;
     PetscInt row, col;
   } found = {0, 0, 0};
 
@@ -962,7 +1025,7 @@ static PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
           const double dev = PetscAbs(F->line[i] / r->a[d] - 1);
 
           if (dev <= worst) continue;
-          worst     = dev;
+          worst = dev;
           found.row = NODE(node + i) - (d && !m ? step : 0);
           found.col = found.row + (m ? -last : step);
         }
@@ -977,7 +1040,7 @@ static PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
   }
   for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
     for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1] && n0 > 0; o[1]++) {
-      const PetscInt  row = o[1] + F->n[1] * o[2];
+      const PetscInt row = o[1] + F->n[1] * o[2];
       const PetscBool all = (PetscBool)(two || row == left.lorow || row == left.hirow || !BCRFitInside(F, o, 0));
 
       if (!all && (F->n[0] < 2 || F->wrap[0])) continue;
@@ -989,13 +1052,15 @@ static PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
           const PetscInt at = BCRFitAt(F, F->lo[0] + i, o);
 
           if (F->lo[0] + i > 0 && F->lo[0] + i < F->n[0] - 1) continue;
-          F->x[i]    = BCRFitDiagonal(F, 0, F->lo[0] + i, r->a) + BCRFitDiagonal(F, 1, o[1], r->a) + BCRFitDiagonal(F, 2, o[2], r->a);
-          F->line[i] = F->D[at] * F->iwx[F->lo[0] + i - F->so[0]] / (F->S ? (double)F->S[at] * (double)F->S[at] : 1) - F->x[i];
+          F->x[i] = BCRFitDiagonal(F, 0, F->lo[0] + i, r->a) + BCRFitDiagonal(F, 1, o[1], r->a) +
+                    BCRFitDiagonal(F, 2, o[2], r->a);
+          F->line[i] =
+            F->D[at] * F->iwx[F->lo[0] + i - F->so[0]] / (F->S ? (double)F->S[at] * (double)F->S[at] : 1) - F->x[i];
         }
-        t   = PetscAbs(F->x[i] + r->shift);
+        t = PetscAbs(F->x[i] + r->shift);
         dev = PetscAbs(F->line[i] - r->shift) / t;
         if (dev <= worst) continue;
-        worst     = dev;
+        worst = dev;
         found.row = found.col = NODE(F->lo[0] + i);
       }
     }
@@ -1004,12 +1069,13 @@ static PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
   found.worst = worst;
   PetscCall(BCRTakeFrom(A->comm, worst, &found, sizeof(found), NULL));
   op->deviation = (PetscReal)found.worst;
-  op->devrow    = found.row;
-  op->devcol    = found.col;
+  op->devrow = found.row;
+  op->devcol = found.col;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The matrix, in average, is a fit whose shift is zero: does it have that null vector? Inside the box row sums are known from the pass over the matrix */
+/* The matrix, in average, is a fit whose shift is zero: does it have that null vector? Inside the
+   box row sums are known from the pass over the matrix */
 static PetscErrorCode BCRFitNull(BCRFitData *F, const BCRFitResult *r, PetscBool *null)
 {
   const double inside = PetscMax(PetscAbs(r->left.lo), PetscAbs(r->left.hi));
@@ -1024,7 +1090,8 @@ static PetscErrorCode BCRFitNull(BCRFitData *F, const BCRFitResult *r, PetscBool
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(BCRRowsNull(F->A, F->c, F->op, (PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null));
+  PetscCall(
+    BCRRowsNull(F->A, F->c, F->op, (PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1033,14 +1100,16 @@ static PetscBool BCRFitMayBeApart(const BCRFitData *F, const BCRFitResult *r)
 {
   const double size = 2 * (r->a[0] + r->a[1] + r->a[2]);
 
-  if (r->total.count == 0 || (r->total.count >= (double)F->n[0] * (double)F->n[1] * (double)F->n[2] && r->total.lo > 0 && r->total.hi <= 8 * r->total.lo)) return PETSC_FALSE;
+  if (r->total.count == 0 || (r->total.count >= (double)F->n[0] * (double)F->n[1] * (double)F->n[2] &&
+                              r->total.lo > 0 && r->total.hi <= 8 * r->total.lo))
+    return PETSC_FALSE;
   return (PetscBool)(r->total.lo < size / 8 || r->total.hi > 8 * size);
 }
 
 /* The couplings of a row are an eighth of its diagonal or less */
 static PetscBool BCRFitDecoupled(const BCRFitData *F, const PetscInt ix[3], double D)
 {
-  double   st[7], rest, own = 0;
+  double st[7], rest, own = 0;
   PetscInt col;
 
   if (BCRRowGet(F->A, F->c, ix, st, &rest, &col) != BCR_ROW_GOOD) return PETSC_FALSE;
@@ -1048,27 +1117,30 @@ static PetscBool BCRFitDecoupled(const BCRFitData *F, const PetscInt ix[3], doub
   return (PetscBool)(own <= 0.125 * PetscAbs(D));
 }
 
-/* The diagonal that most rows have, D / w less that of T: the median of some rows of all ranks, of those that are coupled if there are any */
+/* The diagonal that most rows have, D / w less that of T: the median of some rows of all ranks, of
+   those that are coupled if there are any */
 static PetscErrorCode BCRFitTypical(BCRFitData *F, const double a[3], double *left)
 {
   enum {
     MOST = 255
   };
-  const PetscInt    own = F->own[0] * F->own[1] * F->own[2], take = PetscMin(own, 4 * MOST);
+  const PetscInt own = F->own[0] * F->own[1] * F->own[2], take = PetscMin(own, 4 * MOST);
   const PetscMPIInt size = F->A->grid.size;
-  PetscReal        *all, mine[2][MOST]; /* of coupled rows, of others */
-  PetscInt          count[2] = {0, 0};
+  PetscReal *all, mine[2][MOST]; /* of coupled rows, of others */
+  PetscInt count[2] = {0, 0};
 
   PetscFunctionBegin;
   for (int k = 0; k < 2 * MOST; k++) mine[k / MOST][k % MOST] = PETSC_MAX_REAL;
   for (PetscInt k = 0; k < take; k++) {
-    const PetscInt at    = (PetscInt)((PetscInt64)own * k / take + (PetscInt64)own / take / 2);
-    const PetscInt o[3]  = {F->lo[0] + at % F->own[0], F->lo[1] + at / F->own[0] % F->own[1], F->lo[2] + at / F->own[0] / F->own[1]};
+    const PetscInt at = (PetscInt)((PetscInt64)own * k / take + (PetscInt64)own / take / 2);
+    const PetscInt o[3] = {F->lo[0] + at % F->own[0], F->lo[1] + at / F->own[0] % F->own[1],
+                           F->lo[2] + at / F->own[0] / F->own[1]};
     const PetscInt ix[3] = {o[0] + F->b[0], o[1] + F->b[1], o[2] + F->b[2]};
-    const double   D     = F->D[BCRFitAt(F, o[0], o)];
-    const int      kind  = BCRFitDecoupled(F, ix, D) ? 1 : 0;
+    const double D = F->D[BCRFitAt(F, o[0], o)];
+    const int kind = BCRFitDecoupled(F, ix, D) ? 1 : 0;
 
-    if (count[kind] < MOST) mine[kind][count[kind]++] = (PetscReal)(D / BCRFitRowWeight(F, o) - BCRFitModelDiagonal(F, o, a));
+    if (count[kind] < MOST)
+      mine[kind][count[kind]++] = (PetscReal)(D / BCRFitRowWeight(F, o) - BCRFitModelDiagonal(F, o, a));
   }
   PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(MOST * (PetscInt)size, &all), BCR_NO_MEMORY));
   *left = 0;
@@ -1085,14 +1157,15 @@ static PetscErrorCode BCRFitTypical(BCRFitData *F, const double a[3], double *le
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* D / w over the diagonal that most rows have is outside 1/8 .. 8 in a row apart; its couplings are an eighth of its diagonal or less, of either sign. *any:
-   there are some, and other rows along each axis, too */
+/* D / w over the diagonal that most rows have is outside 1/8 .. 8 in a row apart; its couplings are
+   an eighth of its diagonal or less, of either sign. *any: there are some, and other rows along
+   each axis, too */
 static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *any)
 {
-  const BCRRows *A       = F->A;
-  double         typical = 0, least = 0;
-  PetscInt       ix[3], begin[3], end[3], d;
-  int            found = 0;
+  const BCRRows *A = F->A;
+  double typical = 0, least = 0;
+  PetscInt ix[3], begin[3], end[3], d;
+  int found = 0;
 
   PetscFunctionBegin;
   PetscCall(BCRFitTypical(F, a, &typical));
@@ -1103,21 +1176,21 @@ static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *a
   for (ix[2] = begin[2]; ix[2] < end[2]; ix[2]++) {
     for (ix[1] = begin[1]; ix[1] < end[1]; ix[1]++) {
       for (ix[0] = begin[0]; ix[0] < end[0]; ix[0]++) {
-        double    ratio;
-        PetscInt  o[3], q[3], at;
+        double ratio;
+        PetscInt o[3], q[3], at;
         PetscBool plane = PETSC_FALSE;
 
         for (d = 0; d < 3; d++) {
-          o[d]  = ix[d] - F->b[d];
-          q[d]  = o[d] < 0 ? o[d] + F->n[d] : (o[d] >= F->n[d] ? o[d] - F->n[d] : o[d]);
+          o[d] = ix[d] - F->b[d];
+          q[d] = o[d] < 0 ? o[d] + F->n[d] : (o[d] >= F->n[d] ? o[d] - F->n[d] : o[d]);
           plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
         }
         if (plane) continue;
-        at    = BCRFitAt(F, o[0], o);
+        at = BCRFitAt(F, o[0], o);
         ratio = F->D[at] / BCRFitRowWeight(F, q) / PetscMax(BCRFitModelDiagonal(F, q, a) + typical, least);
         if ((ratio >= 0.125 && ratio <= 8) || !BCRFitDecoupled(F, ix, F->D[at])) continue;
         F->apart[at] = 1;
-        found        = 1;
+        found = 1;
       }
     }
   }
@@ -1131,7 +1204,7 @@ static PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *a
 static PetscErrorCode BCRFitSetApart(BCRFitData *F)
 {
   const PetscInt *own = F->own;
-  PetscInt        o[3];
+  PetscInt o[3];
 
   PetscFunctionBegin;
   if (!F->S) {
@@ -1145,7 +1218,7 @@ static PetscErrorCode BCRFitSetApart(BCRFitData *F)
         const PetscInt q[3] = {F->lo[0] + o[0], F->lo[1] + o[1], F->lo[2] + o[2]}, at = BCRFitAt(F, q[0], q);
 
         if (!F->apart[at]) continue;
-        F->S[at]                                             = PETSC_INFINITY;
+        F->S[at] = PETSC_INFINITY;
         F->op->apart[o[0] + own[0] * (o[1] + own[1] * o[2])] = (PetscReal)(F->sign / F->D[at]);
       }
     }
@@ -1153,33 +1226,36 @@ static PetscErrorCode BCRFitSetApart(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The axes and the shift of a fit from its means, in units of the matrix, and an estimate of the condition number. known: what is left on
-   the diagonal has been found already */
+/* The axes and the shift of a fit from its means, in units of the matrix, and an estimate of the
+   condition number. known: what is left on the diagonal has been found already */
 static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
 {
   static const char xyz[] = "xyz";
-  BCROperator      *op    = F->op;
-  double            left, far, size, low;
-  PetscInt          d;
-  PetscReal         lo;
+  BCROperator *op = F->op;
+  double left, far, size, low;
+  PetscInt d;
+  PetscReal lo;
 
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) {
-    r->a[d]       = d < F->dim && F->n[d] > 1 ? r->mean[d] : 0;
+    r->a[d] = d < F->dim && F->n[d] > 1 ? r->mean[d] : 0;
     op->axis[d].n = F->n[d];
     op->axis[d].a = (PetscReal)r->a[d];
-    PetscCheck(
-      op->axis[d].a >= 0, F->A->comm, PETSC_ERR_SUP,
-      "The preconditioning matrix has off-diagonal entries of opposite signs along different axes (mean coupling along %c %g): it is indefinite or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone",
-      xyz[d], -r->mean[d] * F->sign);
+    PetscCheck(op->axis[d].a >= 0, F->A->comm, PETSC_ERR_SUP,
+               "The preconditioning matrix has off-diagonal entries of opposite signs along different axes (mean "
+               "coupling along %c %g): it is indefinite or no Poisson operator. Give another preconditioning matrix "
+               "(second matrix of KSPSetOperators()), for example the Laplacian alone",
+               xyz[d], -r->mean[d] * F->sign);
   }
   if (!known) PetscCall(BCRFitLeft(F, r));
   if (r->total.count == 0) PetscCall(BCRFitTotals(F, r)); /* else they are known of these means already */
   left = BCRFitRangeMean(&r->left);
-  far  = PetscMax(r->left.hi - left, left - r->left.lo);
+  far = PetscMax(r->left.hi - left, left - r->left.lo);
   size = left + 2 * (r->a[0] + r->a[1] + r->a[2]);
   PetscCheck(size > 0, F->A->comm, PETSC_ERR_SUP,
-             "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for example the Laplacian alone");
+             "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, "
+             "or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for "
+             "example the Laplacian alone");
   op->shift = 0;
   PetscCall(BCROperatorLowestEigenvalue(op, &lo));
   if ((double)lo > 1e-12 * size) {
@@ -1197,16 +1273,16 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
     } else if (left < 0) left = PetscMax(far, -left);
   }
   op->shift = (PetscReal)left;
-  r->shift  = left;
-  /* what A itself is bounded from below by, in the scales of the fit: T and the least of what is left on the diagonal. Where T is
-     singular, its next eigenvalue counts. */
+  r->shift = left;
+  /* what A itself is bounded from below by, in the scales of the fit: T and the least of what is
+     left on the diagonal. Where T is singular, its next eigenvalue counts. */
   low = (double)lo;
   if (!(low > 1e-12 * size)) {
     low = PETSC_MAX_REAL;
     for (d = 0; d < F->dim; d++)
       if (F->n[d] > 1) {
         const double x = sin((double)PETSC_PI / (F->wrap[d] ? 1 : 2) / (double)F->n[d]);
-        low            = PetscMin(low, 4 * x * x * r->a[d]);
+        low = PetscMin(low, 4 * x * x * r->a[d]);
       }
   }
   if (r->left.lo > 0) low += r->left.lo;
@@ -1219,7 +1295,7 @@ static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
 static PetscErrorCode BCRFitSplit(BCRFitData *F)
 {
   const PetscInt least = 8; /* no part but the first and last has rows that BCRFitRow() counts apart */
-  const BCRRows *A     = F->A;
+  const BCRRows *A = F->A;
 
   PetscFunctionBegin;
   F->split = F->dim - 1;
@@ -1233,13 +1309,13 @@ static PetscErrorCode BCRFitSplit(BCRFitData *F)
     BCRFitPart *p = &F->part[t];
 
     p->first = (PetscInt)((PetscInt64)F->n[F->split] * t / F->parts);
-    p->last  = (PetscInt)((PetscInt64)F->n[F->split] * (t + 1) / F->parts);
+    p->last = (PetscInt)((PetscInt64)F->n[F->split] * (t + 1) / F->parts);
     PetscCall(PetscMalloc3(F->sn[0] + 1, &p->x, F->sn[0], &p->line, F->sn[0], &p->ghost));
     if (t > 0) PetscCall(PetscMalloc1(F->stride[F->split], &p->below));
     if (t > 0 && t == F->parts - 1) PetscCall(PetscMalloc1(F->stride[F->split], &p->around));
   }
-  F->x     = F->part[0].x; /* what is not split works with those of the first */
-  F->line  = F->part[0].line;
+  F->x = F->part[0].x; /* what is not split works with those of the first */
+  F->line = F->part[0].line;
   F->ghost = F->part[0].ghost;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1264,7 +1340,8 @@ static PetscErrorCode BCRFitMemory(BCRFitData *F, BCRFitSums *sums)
     if (F->n[d] < 2 || F->device) continue;
     PetscCall(PetscMalloc1(F->nodes, &F->C[d]));
     /* beyond the last nodes, where nothing may be written */
-    for (PetscInt i = 0; i < slice; i++) F->C[d][(F->sn[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->sn[d]] = 0;
+    for (PetscInt i = 0; i < slice; i++)
+      F->C[d][(F->sn[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->sn[d]] = 0;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1272,13 +1349,13 @@ static PetscErrorCode BCRFitMemory(BCRFitData *F, BCRFitSums *sums)
 /* All of the fit but the planes to drop, the box and the sign, which F has */
 static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
 {
-  const BCRRows *A  = F->A;
-  BCROperator   *op = F->op;
-  BCRFitResult   average, scaled, *take = &average;
-  BCRFitSums     sums;
-  PetscInt       d, s, i;
-  double         unit  = 0;
-  PetscBool      known = PETSC_TRUE; /* what is left on the diagonals is what the pass over the matrix has summed up */
+  const BCRRows *A = F->A;
+  BCROperator *op = F->op;
+  BCRFitResult average, scaled, *take = &average;
+  BCRFitSums sums;
+  PetscInt d, s, i;
+  double unit = 0;
+  PetscBool known = PETSC_TRUE; /* what is left on the diagonals is what the pass over the matrix has summed up */
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&average, sizeof(average)));
@@ -1293,12 +1370,12 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   op->scale = 1;
   for (i = 0; i < F->sn[0]; i++) {
     F->ones[i] = 1;
-    F->iwx[i]  = 1 / BCRFitWeight(F, 0, F->so[0] + i);
+    F->iwx[i] = 1 / BCRFitWeight(F, 0, F->so[0] + i);
   }
 
   PetscCall(BCRFitMeans(F, NULL, NULL, &average));
   for (d = 0; d < 3; d++) {
-    average.a[d]  = d < F->dim && F->n[d] > 1 ? average.mean[d] : 0;
+    average.a[d] = d < F->dim && F->n[d] > 1 ? average.mean[d] : 0;
     op->axis[d].n = F->n[d];
   }
   PetscCall(BCRFitTotals(F, &average));
@@ -1323,18 +1400,21 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
 
     PetscCall(PetscMemzero(&scales, sizeof(scales)));
     F->scaled = PETSC_TRUE;
-    if (!F->device) PetscCall(BCRFaultShare(A->comm, PetscMalloc1(PetscMax(F->nodes, 1), &F->S), BCR_NO_MEMORY)); /* there on all ranks, or on none */
+    /* there on all ranks, or on none */
+    if (!F->device) PetscCall(BCRFaultShare(A->comm, PetscMalloc1(PetscMax(F->nodes, 1), &F->S), BCR_NO_MEMORY));
     PetscCall(BCRFitMeans(F, average.mean, &scales, &scaled));
     take = &scaled;
     if (PetscMax(PetscAbs(sqrt(scales.lo) - 1), PetscAbs(sqrt(scales.hi) - 1)) <= BCR_SAME_TOL) take = &average;
     else PetscCall(BCRFitTry(F, PETSC_FALSE, &scaled));
-    /* Of the spread of couplings half counts (on a logarithmic scale) for what differs from place to place, which the scales take away, half for what differs between
-       the axes at one place, which they do not. What is left on few diagonals, as along a jump, takes fewer iterations than its condition number: hence the 2
-       (tests/petsc/precond.c, Auto(): stretched axes and jumps) */
+    /* Of the spread of couplings half counts (on a logarithmic scale) for what differs from place
+       to place, which the scales take away, half for what differs between the axes at one place,
+       which they do not. What is left on few diagonals, as along a jump, takes fewer iterations
+       than its condition number: hence the 2 (tests/petsc/precond.c, Auto(): stretched axes and
+       jumps) */
     average.bound *= PetscSqrtReal(PetscMax(1, (PetscReal)(scales.hi / scales.lo)) / (PetscReal)average.spread);
     scaled.bound /= PetscSqrtReal((PetscReal)scaled.spread);
     if (take == &average || (fit == BCR_FIT_AUTO && !(scaled.bound < 2 * average.bound))) {
-      take      = &average;
+      take = &average;
       F->scaled = PETSC_FALSE;
       PetscCall(PetscFree(F->S));
       PetscCall(BCRFitTry(F, (PetscBool)(known || fit != BCR_FIT_SCALED), &average));
@@ -1375,14 +1455,15 @@ static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The sign that makes the couplings of most rows positive; where nothing is coupled, most diagonals. Rows are taken here and there over the grid, up to some
-   thousand on a rank; of a matrix on a device those that have been brought to the host */
+/* The sign that makes the couplings of most rows positive; where nothing is coupled, most
+   diagonals. Rows are taken here and there over the grid, up to some thousand on a rank; of a
+   matrix on a device those that have been brought to the host */
 static PetscErrorCode BCRFitSign(BCRFitData *F)
 {
-  const BCRRows   *A       = F->A;
-  const BCRSample *S       = A->device && !A->aa && A->sample.n > 0 ? &A->sample : NULL;
-  const PetscInt   step    = PetscMax(1, A->nodes / 1009);
-  int              vote[2] = {0, 0};
+  const BCRRows *A = F->A;
+  const BCRSample *S = A->device && !A->aa && A->sample.n > 0 ? &A->sample : NULL;
+  const PetscInt step = PetscMax(1, A->nodes / 1009);
+  int vote[2] = {0, 0};
 
   PetscFunctionBegin;
   for (PetscInt b = 0; b < (S ? S->n : 1); b++) {
@@ -1390,8 +1471,8 @@ static PetscErrorCode BCRFitSign(BCRFitData *F)
 
     for (PetscInt q = 0; q < n[0] * n[1] * n[2]; q += S ? 1 : step) {
       const PetscInt ix[3] = {first[0] + q % n[0], first[1] + q / n[0] % n[1], first[2] + q / n[0] / n[1]};
-      double         st[7], rest, off = 0;
-      PetscInt       col;
+      double st[7], rest, off = 0;
+      PetscInt col;
 
       if (BCRRowGet(A, F->c, ix, st, &rest, &col) == BCR_ROW_NAN) continue;
       for (int k = 0; k < 6; k++) off -= st[k];
@@ -1406,16 +1487,16 @@ static PetscErrorCode BCRFitSign(BCRFitData *F)
 
 PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
 {
-  BCRFitData     F;
-  PetscInt       d, s, o[3], box = 1;
+  BCRFitData F;
+  PetscInt d, s, o[3], box = 1;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&F, sizeof(F)));
-  F.A     = A;
-  F.c     = c;
-  F.op    = op;
-  F.dim   = A->dim;
+  F.A = A;
+  F.c = c;
+  F.op = op;
+  F.dim = A->dim;
   F.nodes = 1;
   op->dim = A->dim;
   for (d = 0; d < 3; d++) {
@@ -1428,31 +1509,32 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
     for (s = 0; s < 2; s++) {
       BCRPlane *pl = &ax->plane[s];
 
-      pl->couple   = PETSC_FALSE;
+      pl->couple = PETSC_FALSE;
       pl->coupling = 0;
       if (!pl->present) continue;
       PetscCall(PetscFree(pl->inv));
       PetscCall(PetscFree(pl->couplings));
       if (!ierr) ierr = PetscMalloc1(BCRPlaneNodes(A, d, s), &pl->inv);
-      if (!ierr) ierr = PetscCalloc1(PetscMax(BCRPlaneNodes(A, d, s), 1), &pl->couplings); /* there on all ranks, or on none */
+      /* there on all ranks, or on none */
+      if (!ierr) ierr = PetscCalloc1(PetscMax(BCRPlaneNodes(A, d, s), 1), &pl->couplings);
     }
     F.b[d] = ax->plane[0].present ? 1 : 0;
     F.n[d] = A->N[d] - F.b[d] - (ax->plane[1].present ? 1 : 0);
     box *= F.n[d];
     /* of the rank's nodes those that are unknowns; then what is stored */
-    F.lo[d]  = PetscMax(A->lo[d] - F.b[d], 0);
+    F.lo[d] = PetscMax(A->lo[d] - F.b[d], 0);
     F.own[d] = PetscMax(0, PetscMin(A->lo[d] + A->n[d] - F.b[d], F.n[d]) - F.lo[d]);
-    F.so[d]  = 0;
-    F.sn[d]  = F.n[d];
+    F.so[d] = 0;
+    F.sn[d] = F.n[d];
     if (A->grid.parts[d] > 1) {
       const PetscInt more = 2;
-      PetscInt       end  = A->lo[d] + A->n[d] - F.b[d] + more;
+      PetscInt end = A->lo[d] + A->n[d] - F.b[d] + more;
 
       F.image[d] = (PetscBool)(!ax->plane[0].present && !ax->plane[1].present);
-      F.so[d]    = A->lo[d] - F.b[d] - more;
+      F.so[d] = A->lo[d] - F.b[d] - more;
       if (!F.image[d]) {
         F.so[d] = PetscMax(F.so[d], 0);
-        end     = PetscMin(end, F.n[d]);
+        end = PetscMin(end, F.n[d]);
       }
       F.sn[d] = PetscMax(0, end - F.so[d]);
     }
@@ -1460,12 +1542,16 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
     F.stride[d] = F.nodes;
     F.nodes *= F.sn[d];
     F.half[d][0] = F.half[d][1] = F.ratio[d][0] = F.ratio[d][1] = 1;
-    ax->n                                                       = F.n[d];
+    ax->n = F.n[d];
   }
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
   if (box == 0) { /* only planes, whose corners disagree */
-    PetscCheck(fit != BCR_FIT_EXACT, A->comm, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use -pc_bcrpoisson_fit auto or a finer grid");
-    SETERRQ(A->comm, PETSC_ERR_SUP, "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use a finer grid, or another PC");
+    PetscCheck(fit != BCR_FIT_EXACT, A->comm, PETSC_ERR_SUP,
+               "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use "
+               "-pc_bcrpoisson_fit auto or a finer grid");
+    SETERRQ(A->comm, PETSC_ERR_SUP,
+            "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use a finer "
+            "grid, or another PC");
   }
   PetscCall(BCRFitSign(&F));
   PetscCall(BCRShellOpen(A, 2));
@@ -1494,7 +1580,8 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
       for (o[1] = 0; o[1] < F.own[1] && F.own[0] > 0; o[1]++) {
         const PetscInt at[3] = {0, F.lo[1] + o[1], F.lo[2] + o[2]};
 
-        PetscCall(PetscArraycpy(op->rowscale + F.own[0] * (o[1] + F.own[1] * o[2]), F.S + BCRFitAt(&F, F.lo[0], at), F.own[0]));
+        PetscCall(
+          PetscArraycpy(op->rowscale + F.own[0] * (o[1] + F.own[1] * o[2]), F.S + BCRFitAt(&F, F.lo[0], at), F.own[0]));
       }
     }
     PetscCall(PetscFree(F.S));
@@ -1504,9 +1591,13 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
     const PetscInt r = op->devrow, q = op->devcol;
 
     SETERRQ(A->comm, PETSC_ERR_SUP,
-            "The preconditioning matrix is not separable: row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "), column %" PetscInt_FMT
-            " is off by %g, relatively, from the mean of the coefficients. Let the operator be approximated with -pc_bcrpoisson_fit auto, scaled or average, or give a separable preconditioning matrix (second matrix of KSPSetOperators())",
-            c + A->dof * r, r % A->N[0], (r / A->N[0]) % A->N[1], r / (A->N[0] * A->N[1]), c + A->dof * q, (double)op->deviation);
+            "The preconditioning matrix is not separable: row %" PetscInt_FMT " (grid point %" PetscInt_FMT
+            ",%" PetscInt_FMT ",%" PetscInt_FMT "), column %" PetscInt_FMT
+            " is off by %g, relatively, from the mean of the coefficients. Let the operator be approximated with "
+            "-pc_bcrpoisson_fit auto, scaled or average, or give a separable preconditioning matrix (second matrix of "
+            "KSPSetOperators())",
+            c + A->dof * r, r % A->N[0], (r / A->N[0]) % A->N[1], r / (A->N[0] * A->N[1]), c + A->dof * q,
+            (double)op->deviation);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

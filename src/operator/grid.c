@@ -3,11 +3,11 @@
 PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
 {
   const PetscInt *own[3] = {NULL, NULL, NULL};
-  PetscInt        d, p, rest;
-  DMBoundaryType  bt[3];
-  int             same;
-  BCRFault        fault = {PETSC_SUCCESS, ""};
-  PetscErrorCode  ierr  = PETSC_SUCCESS;
+  PetscInt d, p, rest;
+  DMBoundaryType bt[3];
+  int same;
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(g, sizeof(*g)));
@@ -15,12 +15,20 @@ PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
   PetscCallMPI(MPI_Comm_size(comm, &g->size));
   PetscCallMPI(MPI_Comm_rank(comm, &g->rank));
   PetscCallMPI(MPI_Comm_compare(comm, PetscObjectComm((PetscObject)da), &same));
-  if (same == MPI_UNEQUAL || same == MPI_SIMILAR) PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMECOMM, "The DMDA and the matrix live on different ranks, or on ranks in another order: create both on one communicator"));
+  if (same == MPI_UNEQUAL || same == MPI_SIMILAR)
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_NOTSAMECOMM,
+                          "The DMDA and the matrix live on different ranks, or on ranks in another order: create both "
+                          "on one communicator"));
   PetscCall(BCRFaultAgree(comm, &fault));
-  PetscCall(DMDAGetInfo(da, &g->dim, &g->N[0], &g->N[1], &g->N[2], &g->parts[0], &g->parts[1], &g->parts[2], &g->dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
-  for (d = 0; d < g->dim; d++) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
+  PetscCall(DMDAGetInfo(da, &g->dim, &g->N[0], &g->N[1], &g->N[2], &g->parts[0], &g->parts[1], &g->parts[2], &g->dof,
+                        NULL, &bt[0], &bt[1], &bt[2], NULL));
+  for (d = 0; d < g->dim; d++)
+    PetscCheck(
+      bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP,
+      "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
   PetscCall(DMDAGetOwnershipRanges(da, &own[0], &own[1], &own[2]));
-  if (g->size == 1) PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &g->N[0], &g->N[1], &g->N[2])); /* a subdomain of PCASM has the sizes of the whole grid in DMDAGetInfo() */
+  /* a subdomain of PCASM has the sizes of the whole grid in DMDAGetInfo() */
+  if (g->size == 1) PetscCall(DMDAGetCorners(da, NULL, NULL, NULL, &g->N[0], &g->N[1], &g->N[2]));
   for (d = 0; d < 3 && !ierr; d++) {
     if (d >= g->dim) g->N[d] = g->parts[d] = 1;
     if (g->size == 1) g->parts[d] = 1;
@@ -33,7 +41,7 @@ PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *g)
     p = rest % g->parts[d];
     rest /= g->parts[d];
     g->lo[d] = g->first[d][p];
-    g->n[d]  = g->first[d][p + 1] - g->lo[d];
+    g->n[d] = g->first[d][p + 1] - g->lo[d];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -69,27 +77,28 @@ PetscInt BCRGridNumber(const BCRGrid *g, const PetscInt node[3])
     const PetscInt p = BCRGridPart(g, d, node[d]);
 
     lo[d] = g->first[d][p];
-    n[d]  = g->first[d][p + 1] - lo[d];
+    n[d] = g->first[d][p + 1] - lo[d];
   }
   /* whole planes below the box, whole rows below it in its planes, boxes on its left, then the box */
-  return g->N[0] * g->N[1] * lo[2] + g->N[0] * lo[1] * n[2] + lo[0] * n[1] * n[2] + node[0] - lo[0] + n[0] * (node[1] - lo[1] + n[1] * (node[2] - lo[2]));
+  return g->N[0] * g->N[1] * lo[2] + g->N[0] * lo[1] * n[2] + lo[0] * n[1] * n[2] + node[0] - lo[0] +
+         n[0] * (node[1] - lo[1] + n[1] * (node[2] - lo[2]));
 }
 
 void BCRGridNode(const BCRGrid *g, PetscInt number, PetscInt node[3])
 {
   PetscInt p, lo[3], n[3];
 
-  p     = BCRGridPart(g, 2, number / (g->N[0] * g->N[1]));
+  p = BCRGridPart(g, 2, number / (g->N[0] * g->N[1]));
   lo[2] = g->first[2][p];
-  n[2]  = g->first[2][p + 1] - lo[2];
+  n[2] = g->first[2][p + 1] - lo[2];
   number -= g->N[0] * g->N[1] * lo[2];
-  p     = BCRGridPart(g, 1, number / (g->N[0] * n[2]));
+  p = BCRGridPart(g, 1, number / (g->N[0] * n[2]));
   lo[1] = g->first[1][p];
-  n[1]  = g->first[1][p + 1] - lo[1];
+  n[1] = g->first[1][p + 1] - lo[1];
   number -= g->N[0] * n[2] * lo[1];
-  p     = BCRGridPart(g, 0, number / (n[1] * n[2]));
+  p = BCRGridPart(g, 0, number / (n[1] * n[2]));
   lo[0] = g->first[0][p];
-  n[0]  = g->first[0][p + 1] - lo[0];
+  n[0] = g->first[0][p + 1] - lo[0];
   number -= n[1] * n[2] * lo[0];
   node[0] = lo[0] + number % n[0];
   node[1] = lo[1] + number / n[0] % n[1];
@@ -98,7 +107,8 @@ void BCRGridNode(const BCRGrid *g, PetscInt number, PetscInt node[3])
 
 PetscMPIInt BCRGridRank(const BCRGrid *g, const PetscInt node[3])
 {
-  return (PetscMPIInt)(BCRGridPart(g, 0, node[0]) + g->parts[0] * (BCRGridPart(g, 1, node[1]) + g->parts[1] * BCRGridPart(g, 2, node[2])));
+  return (PetscMPIInt)(BCRGridPart(g, 0, node[0]) +
+                       g->parts[0] * (BCRGridPart(g, 1, node[1]) + g->parts[1] * BCRGridPart(g, 2, node[2])));
 }
 
 PetscErrorCode BCRGridCheckMatrix(const BCRGrid *g, Mat P)
@@ -109,18 +119,26 @@ PetscErrorCode BCRGridCheckMatrix(const BCRGrid *g, Mat P)
   PetscFunctionBegin;
   for (d = 0, n = 1; d < 3; d++) n *= g->N[d];
   PetscCall(MatGetSize(P, &rows, &m));
-  PetscCheck(rows == g->dof * n && m == rows, g->comm, PETSC_ERR_ARG_SIZ, "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT " unknowns: it must be a matrix on the whole DMDA", rows, m, g->dof * n);
+  PetscCheck(rows == g->dof * n && m == rows, g->comm, PETSC_ERR_ARG_SIZ,
+             "The preconditioning matrix is %" PetscInt_FMT " x %" PetscInt_FMT ", the DMDA has %" PetscInt_FMT
+             " unknowns: it must be a matrix on the whole DMDA",
+             rows, m, g->dof * n);
   want = g->dof * (g->N[0] * g->N[1] * g->lo[2] + g->N[0] * g->lo[1] * g->n[2] + g->lo[0] * g->n[1] * g->n[2]);
   rows = g->dof * g->n[0] * g->n[1] * g->n[2];
   PetscCall(MatGetOwnershipRange(P, &range[0], &range[1]));
   PetscCall(MatGetOwnershipRangeColumn(P, &columns[0], &columns[1]));
   if (range[0] != want || range[1] != want + rows)
     PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP,
-                          "The preconditioning matrix has rows %" PetscInt_FMT " to %" PetscInt_FMT " here (end excluded), the DMDA %" PetscInt_FMT " to %" PetscInt_FMT
-                          ": they are laid out differently over the ranks. Create the matrix with DMCreateMatrix() of this DMDA, or a DMDA with the matrix' layout (lx, ly, lz of DMDACreate3d())",
+                          "The preconditioning matrix has rows %" PetscInt_FMT " to %" PetscInt_FMT
+                          " here (end excluded), the DMDA %" PetscInt_FMT " to %" PetscInt_FMT
+                          ": they are laid out differently over the ranks. Create the matrix with DMCreateMatrix() of "
+                          "this DMDA, or a DMDA with the matrix' layout (lx, ly, lz of DMDACreate3d())",
                           range[0], range[1], want, want + rows));
   else if (columns[0] != want || columns[1] != want + rows)
-    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP, "The preconditioning matrix has columns %" PetscInt_FMT " to %" PetscInt_FMT " here (end excluded), but rows %" PetscInt_FMT " to %" PetscInt_FMT ": give rows and columns one layout",
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_ARG_INCOMP,
+                          "The preconditioning matrix has columns %" PetscInt_FMT " to %" PetscInt_FMT
+                          " here (end excluded), but rows %" PetscInt_FMT " to %" PetscInt_FMT
+                          ": give rows and columns one layout",
                           columns[0], columns[1], want, want + rows));
   PetscCall(BCRFaultAgree(g->comm, &fault));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,8 +1,9 @@
 /*
   How the nodes of a DMDA lie on its ranks.
 
-  A DMDA cuts each axis into parts; rank p has the parts (p % m, p/m % n, p/(m n)) of the three axes, a box. Matrices and vectors number
-  the nodes box after box, x fastest within each, so that number and node follow from one another by a formula; no table is needed.
+  A DMDA cuts each axis into parts; rank p has the parts (p % m, p/m % n, p/(m n)) of the three
+  axes, a box. Matrices and vectors number the nodes box after box, x fastest within each, so that
+  number and node follow from one another by a formula; no table is needed.
 */
 #pragma once
 
@@ -10,29 +11,24 @@
 #include <petscdmda.h>
 
 typedef struct {
-  MPI_Comm    comm;
+  MPI_Comm comm;
   PetscMPIInt size, rank;
-  PetscInt    dim, dof, N[3]; /* of the whole grid, in nodes */
-  PetscInt    parts[3];
-  PetscInt   *first[3];    /* where each part of an axis begins, parts + 1 numbers */
-  PetscInt    lo[3], n[3]; /* this rank's box: first node, sizes */
+  PetscInt dim, dof, N[3]; /* of the whole grid, in nodes */
+  PetscInt parts[3];
+  PetscInt *first[3];   /* where each part of an axis begins, parts + 1 numbers */
+  PetscInt lo[3], n[3]; /* this rank's box: first node, sizes */
 } BCRGrid;
 
 /* Collective. comm: that of the objects that live on the grid, which must be the DMDA's own or one like it */
-PETSC_INTERN
-PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *grid);
-PETSC_INTERN
-PetscErrorCode BCRGridDestroy(BCRGrid *grid);
-/* Collective. The rows and columns that each rank has must be those of its box, or every column would mean another node */
-PETSC_INTERN
-PetscErrorCode BCRGridCheckMatrix(const BCRGrid *grid, Mat P);
+PETSC_INTERN PetscErrorCode BCRGridCreate(DM da, MPI_Comm comm, BCRGrid *grid);
+PETSC_INTERN PetscErrorCode BCRGridDestroy(BCRGrid *grid);
+/* Collective. The rows and columns that each rank has must be those of its box, or every column
+   would mean another node */
+PETSC_INTERN PetscErrorCode BCRGridCheckMatrix(const BCRGrid *grid, Mat P);
 /* The number that PETSc gives to a node, and back; the rank of a node */
-PETSC_INTERN
-PetscInt BCRGridNumber(const BCRGrid *grid, const PetscInt node[3]);
-PETSC_INTERN
-void BCRGridNode(const BCRGrid *grid, PetscInt number, PetscInt node[3]);
-PETSC_INTERN
-PetscMPIInt BCRGridRank(const BCRGrid *grid, const PetscInt node[3]);
+PETSC_INTERN PetscInt BCRGridNumber(const BCRGrid *grid, const PetscInt node[3]);
+PETSC_INTERN void BCRGridNode(const BCRGrid *grid, PetscInt number, PetscInt node[3]);
+PETSC_INTERN PetscMPIInt BCRGridRank(const BCRGrid *grid, const PetscInt node[3]);
 
 static inline PetscBool BCRGridHas(const BCRGrid *g, const PetscInt node[3])
 {

@@ -1,5 +1,6 @@
 /*
-  Layout of lines on a DMDA, and how little is needed to describe them: one near-Toeplitz set of rows, one for each line, or arrays.
+  Layout of lines on a DMDA, and how little is needed to describe them: one near-Toeplitz set of
+  rows, one for each line, or arrays.
 */
 #include "linesimpl.h"
 #include <petscviewer.h>
@@ -7,8 +8,8 @@
 PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char message[])
 {
   PetscMPIInt rank, size, mine, first;
-  char        text[BCR_MESSAGE_LENGTH] = "";
-  int         number                   = (int)code;
+  char text[BCR_MESSAGE_LENGTH] = "";
+  int number = (int)code;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
@@ -24,16 +25,16 @@ PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char mess
 
 PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
 {
-  BCRLines       lines = NULL;
-  PetscBool      isda;
-  MPI_Comm       comm;
-  PetscMPIInt    size;
-  PetscInt       procs[3], dim, dof;
+  BCRLines lines = NULL;
+  PetscBool isda;
+  MPI_Comm comm;
+  PetscMPIInt size;
+  PetscInt procs[3], dim, dof;
   DMBoundaryType bt[3];
-  BCRTriSpec    *s;
-  PetscInt64     unknowns, many;
+  BCRTriSpec *s;
+  PetscInt64 unknowns, many;
   PetscErrorCode ierr;
-  char           message[BCR_MESSAGE_LENGTH] = "";
+  char message[BCR_MESSAGE_LENGTH] = "";
 
   PetscFunctionBegin;
   *out = NULL;
@@ -41,36 +42,49 @@ PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
   PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
   PetscCheck(isda, comm, PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: lines are those of a structured grid");
   PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(DMDAGetInfo(da, &dim, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
-  PetscCheck(axis >= 0 && axis < 3, comm, PETSC_ERR_ARG_OUTOFRANGE, "Axis %" PetscInt_FMT ": it is 0, 1 or 2 for x, y or z", axis);
-  PetscCheck(axis < dim, comm, PETSC_ERR_ARG_OUTOFRANGE, "There are no lines along %c: the DMDA has dimension %" PetscInt_FMT ", take %s", (char)('x' + axis), dim, dim == 1 ? "x" : "x or y");
-  for (PetscInt d = 0; d < dim; ++d) PetscCheck(bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP, "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
+  PetscCall(
+    DMDAGetInfo(da, &dim, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], &dof, NULL, &bt[0], &bt[1], &bt[2], NULL));
+  PetscCheck(axis >= 0 && axis < 3, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "Axis %" PetscInt_FMT ": it is 0, 1 or 2 for x, y or z", axis);
+  PetscCheck(axis < dim, comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "There are no lines along %c: the DMDA has dimension %" PetscInt_FMT ", take %s", (char)('x' + axis), dim,
+             dim == 1 ? "x" : "x or y");
+  for (PetscInt d = 0; d < dim; ++d)
+    PetscCheck(
+      bt[d] != DM_BOUNDARY_TWIST, comm, PETSC_ERR_SUP,
+      "The DMDA has twisted periodic ends (DM_BOUNDARY_TWIST): use DM_BOUNDARY_NONE, GHOSTED, MIRROR or PERIODIC");
   BCRCallElse(BCRFaultShare(comm, PetscNew(&lines), BCR_NO_MEMORY), (void)PetscFree(lines));
   lines->comm = comm;
-  lines->dim  = dim;
-  lines->dof  = dof;
+  lines->dim = dim;
+  lines->dof = dof;
   lines->axis = axis;
-  PetscCall(DMDAGetCorners(da, &lines->start[0], &lines->start[1], &lines->start[2], &lines->size[0], &lines->size[1], &lines->size[2]));
+  PetscCall(DMDAGetCorners(da, &lines->start[0], &lines->start[1], &lines->start[2], &lines->size[0], &lines->size[1],
+                           &lines->size[2]));
   if (size == 1) { /* a subdomain of PCASM knows the size of the whole grid only */
     for (PetscInt d = 0; d < 3; ++d) {
-      lines->N[d]     = lines->size[d];
+      lines->N[d] = lines->size[d];
       lines->start[d] = 0;
     }
-  } else PetscCall(DMDAGetInfo(da, NULL, &lines->N[0], &lines->N[1], &lines->N[2], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  } else
+    PetscCall(DMDAGetInfo(da, NULL, &lines->N[0], &lines->N[1], &lines->N[2], NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                          NULL, NULL));
   lines->along = MPI_COMM_NULL;
-  s            = &lines->spec;
-  s->rep       = (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal));
-  s->n         = lines->size[axis];
-  s->inner     = s->rep * dof;
-  s->outer     = 1;
+  s = &lines->spec;
+  s->rep = (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal));
+  s->n = lines->size[axis];
+  s->inner = s->rep * dof;
+  s->outer = 1;
   for (PetscInt d = 0; d < axis; ++d) s->inner *= lines->size[d];
   for (PetscInt d = axis + 1; d < 3; ++d) s->outer *= lines->size[d];
   lines->nlines = s->inner / s->rep * s->outer;
-  unknowns      = (PetscInt64)lines->nlines * s->n;
-  many          = PetscMax(unknowns * s->rep, (PetscInt64)lines->nlines * BCR_LINES_NUMBERS);
+  unknowns = (PetscInt64)lines->nlines * s->n;
+  many = PetscMax(unknowns * s->rep, (PetscInt64)lines->nlines * BCR_LINES_NUMBERS);
   if (unknowns * s->rep > PETSC_MAX_INT || (PetscInt64)lines->nlines * BCR_LINES_NUMBERS > PETSC_MPI_INT_MAX)
-    PetscCall(PetscSNPrintf(message, sizeof(message), "%" PetscInt_FMT " lines of %" PetscInt_FMT " rows on a rank are too many: %" PetscInt64_FMT " numbers are more than an index has room for. Use more ranks, or a PETSc with 64-bit indices",
-                            lines->nlines, s->n, many));
+    PetscCall(
+      PetscSNPrintf(message, sizeof(message),
+                    "%" PetscInt_FMT " lines of %" PetscInt_FMT " rows on a rank are too many: %" PetscInt64_FMT
+                    " numbers are more than an index has room for. Use more ranks, or a PETSc with 64-bit indices",
+                    lines->nlines, s->n, many));
   ierr = BCRErrorAgree(comm, message[0] ? PETSC_ERR_ARG_OUTOFRANGE : PETSC_SUCCESS, message);
   if (ierr) PetscCall(BCRLinesDestroy(&lines));
   PetscCall(ierr);
@@ -86,11 +100,11 @@ PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old)
 
   PetscFunctionBegin;
   if (old && old->id == lines->id && old->axis == lines->axis && old->along != MPI_COMM_NULL) {
-    lines->along     = old->along;
-    old->along       = MPI_COMM_NULL;
+    lines->along = old->along;
+    old->along = MPI_COMM_NULL;
     lines->transport = old->transport;
-    lines->kind      = old->kind;
-    old->transport   = NULL;
+    lines->kind = old->kind;
+    old->transport = NULL;
   } else {
     PetscCallMPI(MPI_Comm_rank(lines->comm, &rank));
     place[0] = rank % (PetscMPIInt)lines->procs[0]; /* DMDA numbers its processes x first */
@@ -123,8 +137,8 @@ static PetscErrorCode BCRLinesFreeSpec(BCRLines lines)
   PetscCall(PetscFree(*(void **)&s->diag));
   PetscCall(PetscFree(*(void **)&s->up));
   s->nfirst = s->nlast = 0;
-  s->perline           = PETSC_FALSE;
-  s->periodic          = PETSC_FALSE;
+  s->perline = PETSC_FALSE;
+  s->periodic = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,8 +159,8 @@ PetscErrorCode BCRLinesDestroy(BCRLines *lines)
 PetscErrorCode BCRLinesName(BCRLines lines, PetscInt l, size_t length, char name[])
 {
   PetscInt at[3], rest = l / lines->dof;
-  char     component[48] = "", where[96] = "";
-  size_t   used = 0;
+  char component[48] = "", where[96] = "";
+  size_t used = 0;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; ++d) {
@@ -157,10 +171,12 @@ PetscErrorCode BCRLinesName(BCRLines lines, PetscInt l, size_t length, char name
     at[d] = lines->start[d] + rest % lines->size[d];
     rest /= lines->size[d];
   }
-  if (lines->dof > 1) PetscCall(PetscSNPrintf(component, sizeof(component), ", component %" PetscInt_FMT, l % lines->dof));
+  if (lines->dof > 1)
+    PetscCall(PetscSNPrintf(component, sizeof(component), ", component %" PetscInt_FMT, l % lines->dof));
   for (PetscInt d = 0; d < lines->dim; ++d) {
     if (d == lines->axis) continue;
-    PetscCall(PetscSNPrintf(where + used, sizeof(where) - used, "%s%c = %" PetscInt_FMT, used ? ", " : " through ", (char)('x' + d), at[d]));
+    PetscCall(PetscSNPrintf(where + used, sizeof(where) - used, "%s%c = %" PetscInt_FMT, used ? ", " : " through ",
+                            (char)('x' + d), at[d]));
     PetscCall(PetscStrlen(where, &used));
   }
   PetscCall(PetscSNPrintf(name, length, "along %c%s%s", (char)('x' + lines->axis), where, component));
@@ -182,27 +198,31 @@ static inline PetscBool BCRSameRow(const PetscReal a[3], const PetscReal b[3])
 {
   const PetscReal size = BCRRowSize(a);
 
-  return (PetscBool)(BCRSameEntry(a[0], b[0], size) && BCRSameEntry(a[1], b[1], size) && BCRSameEntry(a[2], b[2], size));
+  return (PetscBool)(BCRSameEntry(a[0], b[0], size) && BCRSameEntry(a[1], b[1], size) &&
+                     BCRSameEntry(a[2], b[2], size));
 }
 
 /* Row j of line l; couplings beyond the ends of a line that is not periodic are whatever other has */
-static inline void BCRLinesRow(BCRLines lines, const PetscReal *low, const PetscReal *diag, const PetscReal *up, PetscInt l, PetscInt j, const PetscReal other[3], PetscReal row[3])
+static inline void BCRLinesRow(BCRLines lines, const PetscReal *low, const PetscReal *diag, const PetscReal *up,
+                               PetscInt l, PetscInt j, const PetscReal other[3], PetscReal row[3])
 {
-  const BCRTriSpec *s  = &lines->spec;
-  const size_t      at = BCRLinesAt(s, l, j);
-  const PetscInt    g  = lines->start[lines->axis] + j;
+  const BCRTriSpec *s = &lines->spec;
+  const size_t at = BCRLinesAt(s, l, j);
+  const PetscInt g = lines->start[lines->axis] + j;
 
   row[0] = !s->periodic && g == 0 ? (other ? other[0] : 0) : low[at];
   row[1] = diag[at];
   row[2] = !s->periodic && g == lines->N[lines->axis] - 1 ? (other ? other[2] : 0) : up[at];
 }
 
-/* Rows of all lines of this rank, row is that of the middle of each line. Returns how many rows differ from it at the global ends. */
-static void BCRLinesEnds(BCRLines lines, const PetscReal *low, const PetscReal *diag, const PetscReal *up, const PetscReal *row, PetscInt ends[2])
+/* Rows of all lines of this rank, row is that of the middle of each line. Returns how many rows
+   differ from it at the global ends. */
+static void BCRLinesEnds(BCRLines lines, const PetscReal *low, const PetscReal *diag, const PetscReal *up,
+                         const PetscReal *row, PetscInt ends[2])
 {
-  const BCRTriSpec *s     = &lines->spec;
-  const PetscInt    inner = s->inner / s->rep, N = lines->N[lines->axis], first = lines->start[lines->axis];
-  PetscReal         r[3];
+  const BCRTriSpec *s = &lines->spec;
+  const PetscInt inner = s->inner / s->rep, N = lines->N[lines->axis], first = lines->start[lines->axis];
+  PetscReal r[3];
 
   ends[0] = ends[1] = 0;
   for (PetscInt o = 0; o < s->outer; ++o) {
@@ -222,7 +242,7 @@ static void BCRLinesEnds(BCRLines lines, const PetscReal *low, const PetscReal *
 PetscErrorCode BCRLinesMiddle(BCRLines lines, PetscReal row[])
 {
   const PetscInt middle = lines->N[lines->axis] / 2, first = lines->start[lines->axis];
-  PetscMPIInt    rank, mine, owner;
+  PetscMPIInt rank, mine, owner;
 
   PetscFunctionBegin;
   if (lines->ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
@@ -233,11 +253,14 @@ PetscErrorCode BCRLinesMiddle(BCRLines lines, PetscReal row[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Row g of a line, as it acts, from first or last of BCRLinesKeepRows(); couplings beyond the ends of a line that is not periodic are those of other, or nothing */
-static inline void BCRLinesEdgeRow(BCRLines lines, PetscInt l, PetscInt g, const PetscReal first[], const PetscReal last[], const PetscReal other[3], PetscReal row[3])
+/* Row g of a line, as it acts, from first or last of BCRLinesKeepRows(); couplings beyond the ends
+   of a line that is not periodic are those of other, or nothing */
+static inline void BCRLinesEdgeRow(BCRLines lines, PetscInt l, PetscInt g, const PetscReal first[],
+                                   const PetscReal last[], const PetscReal other[3], PetscReal row[3])
 {
-  const PetscInt   N    = lines->N[lines->axis];
-  const PetscReal *from = g < BCR_TRI_EDGE ? first + 3 * (BCR_TRI_EDGE * l + g) : last + 3 * (BCR_TRI_EDGE * l + g - (N - BCR_TRI_EDGE));
+  const PetscInt N = lines->N[lines->axis];
+  const PetscReal *from =
+    g < BCR_TRI_EDGE ? first + 3 * (BCR_TRI_EDGE * l + g) : last + 3 * (BCR_TRI_EDGE * l + g - (N - BCR_TRI_EDGE));
 
   for (PetscInt d = 0; d < 3; ++d) row[d] = from[d];
   if (!lines->spec.periodic && g == 0) row[0] = other ? other[0] : 0;
@@ -246,12 +269,12 @@ static inline void BCRLinesEdgeRow(BCRLines lines, PetscInt l, PetscInt g, const
 
 PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const PetscReal first[], const PetscReal last[])
 {
-  BCRTriSpec    *s = &lines->spec;
+  BCRTriSpec *s = &lines->spec;
   const PetscInt N = lines->N[lines->axis], begin = lines->start[lines->axis], n = s->n, nlines = lines->nlines;
-  PetscBool      periodic = s->periodic;
-  PetscInt       ends[2]  = {0, 0}, all[2];
-  PetscMPIInt    differ   = 0, any;
-  BCRTriRows    *rows     = NULL;
+  PetscBool periodic = s->periodic;
+  PetscInt ends[2] = {0, 0}, all[2];
+  PetscMPIInt differ = 0, any;
+  BCRTriRows *rows = NULL;
 
   PetscFunctionBegin;
   PetscCall(BCRLinesFreeSpec(lines));
@@ -270,12 +293,13 @@ PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const Pet
   }
   PetscCallMPI(MPI_Allreduce(ends, all, 2, MPIU_INT, MPI_MAX, lines->comm));
   s->nfirst = PetscMin(PetscMax(all[0] - begin, 0), n);
-  s->nlast  = PetscMin(PetscMax(begin + n - (N - all[1]), 0), n);
+  s->nlast = PetscMin(PetscMax(begin + n - (N - all[1]), 0), n);
   BCRCallElse(BCRFaultShare(lines->comm, PetscCalloc1(nlines, &rows), BCR_NO_MEMORY), (void)PetscFree(rows));
   for (PetscInt l = 0; l < nlines; ++l) {
     for (PetscInt d = 0; d < 3; ++d) rows[l].row[d] = row[3 * l + d];
     for (PetscInt e = 0; e < s->nfirst; ++e) BCRLinesEdgeRow(lines, l, begin + e, first, last, NULL, rows[l].first[e]);
-    for (PetscInt e = 0; e < s->nlast; ++e) BCRLinesEdgeRow(lines, l, begin + n - s->nlast + e, first, last, NULL, rows[l].last[e]);
+    for (PetscInt e = 0; e < s->nlast; ++e)
+      BCRLinesEdgeRow(lines, l, begin + n - s->nlast + e, first, last, NULL, rows[l].last[e]);
     if (differ) continue;
     differ = !BCRSameRow(rows[0].row, rows[l].row);
     for (PetscInt e = 0; e < s->nfirst && !differ; ++e) differ = !BCRSameRow(rows[0].first[e], rows[l].first[e]);
@@ -297,18 +321,22 @@ PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const Pet
 
 PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up)
 {
-  BCRTriSpec    *s = &lines->spec;
-  const PetscInt N = lines->N[lines->axis], begin = lines->start[lines->axis], n = s->n, nlines = lines->nlines, middle = N / 2;
-  PetscBool      periodic = s->periodic;
-  PetscMPIInt    differ   = 0, any;
-  PetscInt       ends[2], all[2];
-  PetscReal     *row = NULL, *edges = NULL;
+  BCRTriSpec *s = &lines->spec;
+  const PetscInt N = lines->N[lines->axis], begin = lines->start[lines->axis], n = s->n, nlines = lines->nlines,
+                 middle = N / 2;
+  PetscBool periodic = s->periodic;
+  PetscMPIInt differ = 0, any;
+  PetscInt ends[2], all[2];
+  PetscReal *row = NULL, *edges = NULL;
 
   PetscFunctionBegin;
   PetscCall(BCRLinesFreeSpec(lines));
   s->periodic = periodic;
-  BCRCallElse(BCRFaultShare(lines->comm, PetscMalloc2(3 * nlines, &row, 6 * BCR_TRI_EDGE * nlines, &edges), BCR_NO_MEMORY), (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up), (void)PetscFree2(row, edges));
-  for (PetscInt l = 0; l < nlines && middle >= begin && middle < begin + n; ++l) BCRLinesRow(lines, low, diag, up, l, middle - begin, NULL, row + 3 * l);
+  BCRCallElse(
+    BCRFaultShare(lines->comm, PetscMalloc2(3 * nlines, &row, 6 * BCR_TRI_EDGE * nlines, &edges), BCR_NO_MEMORY),
+    (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up), (void)PetscFree2(row, edges));
+  for (PetscInt l = 0; l < nlines && middle >= begin && middle < begin + n; ++l)
+    BCRLinesRow(lines, low, diag, up, l, middle - begin, NULL, row + 3 * l);
   PetscCall(BCRLinesMiddle(lines, row));
   BCRLinesEnds(lines, low, diag, up, row, ends);
   PetscCallMPI(MPI_Allreduce(ends, all, 2, MPIU_INT, MPI_MAX, lines->comm));
@@ -342,23 +370,24 @@ PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag
   }
   PetscCallMPI(MPI_Allreduce(&differ, &any, 1, MPI_INT, MPI_MAX, lines->along));
   s->perline = (PetscBool)any;
-  for (PetscInt j = 0; j < n && !s->perline; ++j) { /* those of line 0 to the front; the place written to is never behind */
+  /* those of line 0 to the front; the place written to is never behind */
+  for (PetscInt j = 0; j < n && !s->perline; ++j) {
     const size_t at = BCRLinesAt(s, 0, j);
 
-    low[j]  = low[at];
+    low[j] = low[at];
     diag[j] = diag[at];
-    up[j]   = up[at];
+    up[j] = up[at];
   }
-  s->low  = low;
+  s->low = low;
   s->diag = diag;
-  s->up   = up;
+  s->up = up;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up)
 {
-  const BCRTriSpec *s     = &lines->spec;
-  const size_t      total = (size_t)lines->nlines * (size_t)s->n;
+  const BCRTriSpec *s = &lines->spec;
+  const size_t total = (size_t)lines->nlines * (size_t)s->n;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(total, low));
@@ -367,77 +396,86 @@ PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag,
   for (PetscInt l = 0; l < lines->nlines; ++l) {
     for (PetscInt j = 0; j < s->n; ++j) {
       const size_t at = BCRLinesAt(s, l, j);
-      PetscReal    row[3];
+      PetscReal row[3];
 
       BCRLinesGetRow(s, l, j, row);
-      (*low)[at]  = row[0];
+      (*low)[at] = row[0];
       (*diag)[at] = row[1];
-      (*up)[at]   = row[2];
+      (*up)[at] = row[2];
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLinesSetRows(BCRLines lines, PetscBool periodic, PetscInt nfirst, const PetscReal first[], const PetscReal row[], PetscInt nlast, const PetscReal last[])
+PetscErrorCode BCRLinesSetRows(BCRLines lines, PetscBool periodic, PetscInt nfirst, const PetscReal first[],
+                               const PetscReal row[], PetscInt nlast, const PetscReal last[])
 {
-  BCRTriSpec    *s = &lines->spec;
+  BCRTriSpec *s = &lines->spec;
   const PetscInt N = lines->N[lines->axis], start = lines->start[lines->axis], n = s->n;
-  BCRTriRows    *rows;
+  BCRTriRows *rows;
 
   PetscFunctionBegin;
-  PetscCheck(nfirst >= 0 && nfirst <= BCR_TRI_EDGE, lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows at the first end: 0 to %d may differ from the others", nfirst, BCR_TRI_EDGE);
-  PetscCheck(nlast >= 0 && nlast <= BCR_TRI_EDGE, lines->comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " rows at the last end: 0 to %d may differ from the others", nlast, BCR_TRI_EDGE);
-  PetscCheck(nfirst + nlast <= N, lines->comm, PETSC_ERR_ARG_SIZ, "%" PetscInt_FMT " rows at the first end and %" PetscInt_FMT " at the last one: the lines have only %" PetscInt_FMT " rows", nfirst, nlast, N);
+  PetscCheck(nfirst >= 0 && nfirst <= BCR_TRI_EDGE, lines->comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt_FMT " rows at the first end: 0 to %d may differ from the others", nfirst, BCR_TRI_EDGE);
+  PetscCheck(nlast >= 0 && nlast <= BCR_TRI_EDGE, lines->comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt_FMT " rows at the last end: 0 to %d may differ from the others", nlast, BCR_TRI_EDGE);
+  PetscCheck(nfirst + nlast <= N, lines->comm, PETSC_ERR_ARG_SIZ,
+             "%" PetscInt_FMT " rows at the first end and %" PetscInt_FMT
+             " at the last one: the lines have only %" PetscInt_FMT " rows",
+             nfirst, nlast, N);
   PetscCall(BCRLinesFreeSpec(lines));
   s->periodic = periodic;
-  s->nfirst   = PetscMin(PetscMax(nfirst - start, 0), n);
-  s->nlast    = PetscMin(PetscMax(start + n - (N - nlast), 0), n);
+  s->nfirst = PetscMin(PetscMax(nfirst - start, 0), n);
+  s->nlast = PetscMin(PetscMax(start + n - (N - nlast), 0), n);
   PetscCall(PetscCalloc1(1, &rows));
   for (PetscInt d = 0; d < 3; ++d) {
     rows->row[d] = row[d];
     for (PetscInt e = 0; e < s->nfirst; ++e) rows->first[e][d] = first[3 * (start + e) + d];
     for (PetscInt e = 0; e < s->nlast; ++e) rows->last[e][d] = last[3 * (start + n - s->nlast + e - (N - nlast)) + d];
   }
-  s->rows        = rows;
+  s->rows = rows;
   lines->dropped = -1; /* there is no matrix */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool *symmetric)
 {
-  BCRTriSpec    *s      = &lines->spec, *ts;
+  BCRTriSpec *s = &lines->spec, *ts;
   const PetscInt nlines = lines->nlines, n = s->n;
-  PetscReal     *low = NULL, *diag = NULL, *up = NULL, *tlow = NULL, *tup = NULL, *send = NULL, *receive = NULL;
-  PetscMPIInt    rank, before, after, differ = 0, any;
-  BCRLines       t = NULL;
+  PetscReal *low = NULL, *diag = NULL, *up = NULL, *tlow = NULL, *tup = NULL, *send = NULL, *receive = NULL;
+  PetscMPIInt rank, before, after, differ = 0, any;
+  BCRLines t = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *transposed = NULL;
-  ierr        = BCRLinesExpand(lines, &low, &diag, &up);
+  ierr = BCRLinesExpand(lines, &low, &diag, &up);
   if (!ierr) ierr = PetscMalloc2(2 * nlines, &send, 2 * nlines, &receive);
   if (!ierr) ierr = PetscMalloc1((size_t)nlines * (size_t)n, &tlow);
   if (!ierr) ierr = PetscMalloc1((size_t)nlines * (size_t)n, &tup);
   ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
   if (ierr) PetscCall(PetscFree2(send, receive));
-  BCRCallElse(ierr, (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up), (void)PetscFree(tlow), (void)PetscFree(tup));
+  BCRCallElse(ierr, (void)PetscFree(low), (void)PetscFree(diag), (void)PetscFree(up), (void)PetscFree(tlow),
+              (void)PetscFree(tup));
   PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
   before = rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
-  after  = rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
+  after = rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
   for (PetscInt l = 0; l < nlines; ++l) {
-    send[l]             = low[BCRLinesAt(s, l, 0)];
-    send[nlines + l]    = up[BCRLinesAt(s, l, n - 1)];
-    receive[l]          = 0; /* up of the row before the first one */
+    send[l] = low[BCRLinesAt(s, l, 0)];
+    send[nlines + l] = up[BCRLinesAt(s, l, n - 1)];
+    receive[l] = 0;          /* up of the row before the first one */
     receive[nlines + l] = 0; /* low of the row after the last one */
   }
-  PetscCallMPI(MPI_Sendrecv(send, (PetscMPIInt)nlines, MPIU_REAL, before, 0, receive + nlines, (PetscMPIInt)nlines, MPIU_REAL, after, 0, lines->along, MPI_STATUS_IGNORE));
-  PetscCallMPI(MPI_Sendrecv(send + nlines, (PetscMPIInt)nlines, MPIU_REAL, after, 1, receive, (PetscMPIInt)nlines, MPIU_REAL, before, 1, lines->along, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(send, (PetscMPIInt)nlines, MPIU_REAL, before, 0, receive + nlines, (PetscMPIInt)nlines,
+                            MPIU_REAL, after, 0, lines->along, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(send + nlines, (PetscMPIInt)nlines, MPIU_REAL, after, 1, receive, (PetscMPIInt)nlines,
+                            MPIU_REAL, before, 1, lines->along, MPI_STATUS_IGNORE));
   for (PetscInt l = 0; l < nlines; ++l) {
     for (PetscInt j = 0; j < n; ++j) {
       const size_t at = BCRLinesAt(s, l, j);
 
       tlow[at] = j ? up[BCRLinesAt(s, l, j - 1)] : receive[l];
-      tup[at]  = j < n - 1 ? low[BCRLinesAt(s, l, j + 1)] : receive[nlines + l];
+      tup[at] = j < n - 1 ? low[BCRLinesAt(s, l, j + 1)] : receive[nlines + l];
       if (!s->periodic && lines->start[lines->axis] + j == 0) low[at] = tlow[at] = 0;
       if (!s->periodic && lines->start[lines->axis] + j == lines->N[lines->axis] - 1) up[at] = tup[at] = 0;
       {
@@ -458,43 +496,56 @@ PetscErrorCode BCRLinesTranspose(BCRLines lines, BCRLines *transposed, PetscBool
     PetscCall(PetscFree(tup));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  BCRCallElse(BCRFaultShare(lines->comm, PetscNew(&t), BCR_NO_MEMORY), (void)PetscFree(tlow), (void)PetscFree(diag), (void)PetscFree(tup), (void)PetscFree(t));
-  *t           = *lines;
-  t->runs      = NULL;
+  BCRCallElse(BCRFaultShare(lines->comm, PetscNew(&t), BCR_NO_MEMORY), (void)PetscFree(tlow), (void)PetscFree(diag),
+              (void)PetscFree(tup), (void)PetscFree(t));
+  *t = *lines;
+  t->runs = NULL;
   t->transport = NULL; /* that of the lines will do for these, too */
   PetscCallMPI(MPI_Comm_dup(lines->along, &t->along));
-  ts       = &t->spec;
+  ts = &t->spec;
   ts->rows = NULL;
   ts->low = ts->diag = ts->up = NULL;
-  BCRCallElse(BCRFaultShare(lines->comm, BCRLinesRecognise(t, tlow, diag, tup), BCR_NO_MEMORY), (void)BCRLinesDestroy(&t));
+  BCRCallElse(BCRFaultShare(lines->comm, BCRLinesRecognise(t, tlow, diag, tup), BCR_NO_MEMORY),
+              (void)BCRLinesDestroy(&t));
   *transposed = t;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRLinesView(BCRLines lines, PetscViewer viewer)
 {
-  const BCRTriSpec *s     = &lines->spec;
-  PetscInt          count = lines->dof;
+  const BCRTriSpec *s = &lines->spec;
+  PetscInt count = lines->dof;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; ++d) count *= d == lines->axis ? 1 : lines->N[d];
-  PetscCall(PetscViewerASCIIPrintf(viewer, "lines: %" PetscInt_FMT " along %c%s, %" PetscInt_FMT " unknowns each%s, over %d rank%s\n", count, (char)('x' + lines->axis), lines->chosen ? " (auto)" : "", lines->N[lines->axis],
-                                   s->periodic ? ", periodic" : "", (int)lines->ranks, lines->ranks > 1 ? "s" : ""));
+  PetscCall(PetscViewerASCIIPrintf(
+    viewer, "lines: %" PetscInt_FMT " along %c%s, %" PetscInt_FMT " unknowns each%s, over %d rank%s\n", count,
+    (char)('x' + lines->axis), lines->chosen ? " (auto)" : "", lines->N[lines->axis], s->periodic ? ", periodic" : "",
+    (int)lines->ranks, lines->ranks > 1 ? "s" : ""));
   if (lines->chosen && lines->dim > 1) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "mean coupling over mean diagonal, by axis:"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
-    for (PetscInt d = 0; d < lines->dim; ++d) PetscCall(PetscViewerASCIIPrintf(viewer, " %c %g", (char)('x' + d), (double)lines->strength[d]));
+    for (PetscInt d = 0; d < lines->dim; ++d)
+      PetscCall(PetscViewerASCIIPrintf(viewer, " %c %g", (char)('x' + d), (double)lines->strength[d]));
     PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
     PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
   }
-  if (s->rows && !s->perline) PetscCall(PetscViewerASCIIPrintf(viewer, "coefficients: (%g, %g, %g), the same on the lines of a rank", (double)s->rows[0].row[0], (double)s->rows[0].row[1], (double)s->rows[0].row[2]));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "coefficients: %s%s", s->rows ? "constant along each line" : "general", s->perline ? ", different from line to line" : ", the same on the lines of a rank"));
+  if (s->rows && !s->perline)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "coefficients: (%g, %g, %g), the same on the lines of a rank",
+                                     (double)s->rows[0].row[0], (double)s->rows[0].row[1], (double)s->rows[0].row[2]));
+  else
+    PetscCall(
+      PetscViewerASCIIPrintf(viewer, "coefficients: %s%s", s->rows ? "constant along each line" : "general",
+                             s->perline ? ", different from line to line" : ", the same on the lines of a rank"));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
   if (s->nfirst) PetscCall(PetscViewerASCIIPrintf(viewer, "; first %" PetscInt_FMT " different", s->nfirst));
   if (s->nlast) PetscCall(PetscViewerASCIIPrintf(viewer, "; last %" PetscInt_FMT " different", s->nlast));
   PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
   PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
-  if (lines->dropped > 0) PetscCall(PetscViewerASCIIPrintf(viewer, "left out: couplings across the lines, up to %g of a row's diagonal\n", (double)lines->dropped));
-  else if (lines->dropped == 0) PetscCall(PetscViewerASCIIPrintf(viewer, "left out: nothing, the lines are the whole matrix\n"));
+  if (lines->dropped > 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "left out: couplings across the lines, up to %g of a row's diagonal\n",
+                                     (double)lines->dropped));
+  else if (lines->dropped == 0)
+    PetscCall(PetscViewerASCIIPrintf(viewer, "left out: nothing, the lines are the whole matrix\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -12,7 +12,8 @@
 #else
   #define BCR_LINES_EPS 2.3e-16
 #endif
-/* Rows that differ by less than this, relative to their largest entry, are the same row: what this adds to a backward error stays below 1e-14 */
+/* Rows that differ by less than this, relative to their largest entry, are the same row: what this
+   adds to a backward error stays below 1e-14 */
 #define BCR_LINES_SAME (16 * BCR_LINES_EPS)
 /* Entries below this, relative to the largest of their row, are nothing that the matrix says about the problem */
 #define BCR_LINES_NOTHING (4 * BCR_LINES_EPS)
@@ -31,8 +32,9 @@ static inline size_t BCRLinesAt(const BCRTriSpec *s, PetscInt l, PetscInt j)
 static inline void BCRLinesGetRow(const BCRTriSpec *s, PetscInt l, PetscInt j, PetscReal row[3])
 {
   if (s->rows) {
-    const BCRTriRows *r    = &s->rows[s->perline ? l : 0];
-    const PetscReal  *from = j < s->nfirst ? r->first[j] : (j >= s->n - s->nlast ? r->last[j - (s->n - s->nlast)] : r->row);
+    const BCRTriRows *r = &s->rows[s->perline ? l : 0];
+    const PetscReal *from =
+      j < s->nfirst ? r->first[j] : (j >= s->n - s->nlast ? r->last[j - (s->n - s->nlast)] : r->row);
 
     for (PetscInt d = 0; d < 3; ++d) row[d] = from[d];
   } else {
@@ -44,22 +46,19 @@ static inline void BCRLinesGetRow(const BCRTriSpec *s, PetscInt l, PetscInt j, P
   }
 }
 
-/* BCRLinesCreate() in two steps: without the communicator, and that; the one of old is taken over where it is the same */
-PETSC_INTERN
-PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
-PETSC_INTERN
-PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
-/* Finds out how little describes the lines whose rows are in low, diag and up (one real for each unknown of this rank; taken over), and
-   makes that lines->spec. Collective. */
-PETSC_INTERN
-PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
-/* The same from what is needed of lines that are near-Toeplitz but for BCR_TRI_EDGE rows at each end at most: row[3*l], that in the middle of
-   line l; first[3*(BCR_TRI_EDGE*l + e)], row e, and last, row N - BCR_TRI_EDGE + e, where this rank has them; spec->periodic is known. Collective. */
-PETSC_INTERN
-PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const PetscReal first[], const PetscReal last[]);
+/* BCRLinesCreate() in two steps: without the communicator, and that; the one of old is taken over
+   where it is the same */
+PETSC_INTERN PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
+PETSC_INTERN PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
+/* Finds out how little describes the lines whose rows are in low, diag and up (one real for each
+   unknown of this rank; taken over), and makes that lines->spec. Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
+/* The same from what is needed of lines that are near-Toeplitz but for BCR_TRI_EDGE rows at each
+   end at most: row[3*l], that in the middle of line l; first[3*(BCR_TRI_EDGE*l + e)], row e, and
+   last, row N - BCR_TRI_EDGE + e, where this rank has them; spec->periodic is known. Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row[], const PetscReal first[],
+                                             const PetscReal last[]);
 /* row[3*l] from the rank that has the middle of the lines to all of them. Collective on along. */
-PETSC_INTERN
-PetscErrorCode BCRLinesMiddle(BCRLines lines, PetscReal row[]);
+PETSC_INTERN PetscErrorCode BCRLinesMiddle(BCRLines lines, PetscReal row[]);
 /* The other way round: arrays to be freed with PetscFree() */
-PETSC_INTERN
-PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);
+PETSC_INTERN PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);

@@ -6,26 +6,35 @@
 static void BCRMovesShare(PetscInt n, PetscInt P, PetscInt p, PetscInt *start, PetscInt *len)
 {
   *start = n / P * p + PetscMin(n % P, p);
-  *len   = n / P + (p < n % P ? 1 : 0);
+  *len = n / P + (p < n % P ? 1 : 0);
 }
 
-/* Boxes are slabs along cut, coefficients vary along general: is it cheaper to leave them so? An interface then is transformed with all n eigenvectors of the
-   general axis, each rank solves twice, and set-up finds the eigenvectors; slabs along the general axis need none of that, but vectors travel. Seconds a
-   solve, measured on one core, the set-up shared by solves of them: 1e-9 n^3 for the eigenvectors, 4e-9 n^2 for the transforms of a line, 15e-9
-   for a node in a solve, twice that for its way to a slab and back. Vectors of a device would go by way of the host: worth ten times the set-up. */
+/* Boxes are slabs along cut, coefficients vary along general: is it cheaper to leave them so? An
+   interface then is transformed with all n eigenvectors of the general axis, each rank solves
+   twice, and set-up finds the eigenvectors; slabs along the general axis need none of that, but
+   vectors travel. Seconds a solve, measured on one core, the set-up shared by solves of them: 1e-9
+   n^3 for the eigenvectors, 4e-9 n^2 for the transforms of a line, 15e-9 for a node in a solve,
+   twice that for its way to a slab and back. Vectors of a device would go by way of the host: worth
+   ten times the set-up. */
 static PetscBool BCRMovesStay(const BCRGrid *g, PetscInt cut, PetscInt general, PetscBool device)
 {
-  const double n = (double)g->N[general], other = (double)(g->N[0] * g->N[1] * g->N[2]) / n / (double)g->N[cut], solves = device ? 1000 : 100;
-  PetscInt     rows = 0, start, most;
+  const double n = (double)g->N[general], other = (double)(g->N[0] * g->N[1] * g->N[2]) / n / (double)g->N[cut],
+               solves = device ? 1000 : 100;
+  PetscInt rows = 0, start, most;
 
-  if (g->N[general] <= 64) return PETSC_TRUE; /* a quarter of a millisecond at most: less than what more messages cost */
+  /* a quarter of a millisecond at most: less than what more messages cost */
+  if (g->N[general] <= 64) return PETSC_TRUE;
   for (PetscInt p = 0; p < g->parts[cut]; p++) rows = PetscMax(rows, g->first[cut][p + 1] - g->first[cut][p]);
   BCRMovesShare(g->N[general], g->size, 0, &start, &most);
-  return 30e-9 * n * (double)rows * other + 4e-9 * n * n * other + 1e-9 * n * n * n / solves <= 45e-9 * (double)most * (double)g->N[cut] * other ? PETSC_TRUE : PETSC_FALSE;
+  return 30e-9 * n * (double)rows * other + 4e-9 * n * n * other + 1e-9 * n * n * n / solves <=
+             45e-9 * (double)most * (double)g->N[cut] * other
+           ? PETSC_TRUE
+           : PETSC_FALSE;
 }
 
-/* The axis to cut: where the boxes are cut already, if that is along one axis alone. Else the one with general coefficients, or the slowest (slabs of
-   it are contiguous, and its rows the longest), unless it has so few rows that ranks would idle and another axis has more. */
+/* The axis to cut: where the boxes are cut already, if that is along one axis alone. Else the one
+   with general coefficients, or the slowest (slabs of it are contiguous, and its rows the longest),
+   unless it has so few rows that ranks would idle and another axis has more. */
 void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool device, PetscInt *axis, PetscBool *inplace)
 {
   PetscInt d, cut = 0, where = 0;
@@ -36,7 +45,7 @@ void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool device, PetscI
     where = d;
   }
   *inplace = (PetscBool)(cut < 2);
-  *axis    = cut == 1 ? where : g->dim - 1;
+  *axis = cut == 1 ? where : g->dim - 1;
   if (cut == 1 && general >= 0 && general != where) *inplace = BCRMovesStay(g, where, general, device);
   if (*inplace) return;
   if (general >= 0) *axis = general;
@@ -46,17 +55,17 @@ void BCRMovesChoose(const BCRGrid *g, PetscInt general, PetscBool device, PetscI
 
 PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace, BCRMoves *s)
 {
-  PetscInt    ix[3], lo[3] = {0, 0, 0}, d, k, common = 1, *numbers = NULL;
-  double      mine[2], all[2];
+  PetscInt ix[3], lo[3] = {0, 0, 0}, d, k, common = 1, *numbers = NULL;
+  double mine[2], all[2];
   PetscLayout layout;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(s, sizeof(*s)));
-  s->axis    = axis;
+  s->axis = axis;
   s->inplace = inplace;
   if (s->inplace) {
     s->start = g->lo[s->axis];
-    s->len   = g->n[s->axis];
+    s->len = g->n[s->axis];
   } else BCRMovesShare(g->N[s->axis], g->size, g->rank, &s->start, &s->len);
   for (d = 0, s->nodes = 1; d < 3; d++) {
     s->n[d] = d == s->axis ? s->len : g->N[d];
@@ -64,7 +73,8 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace
   }
   if (s->inplace) PetscFunctionReturn(PETSC_SUCCESS);
   lo[s->axis] = s->start;
-  BCRCallElse(BCRFaultShare(g->comm, PetscMalloc1(s->nodes, &numbers), BCR_NO_MEMORY), (void)PetscFree(numbers), (void)PetscMemzero(s, sizeof(*s)));
+  BCRCallElse(BCRFaultShare(g->comm, PetscMalloc1(s->nodes, &numbers), BCR_NO_MEMORY), (void)PetscFree(numbers),
+              (void)PetscMemzero(s, sizeof(*s)));
   for (k = 0, ix[2] = lo[2]; ix[2] < lo[2] + s->n[2]; ix[2]++)
     for (ix[1] = lo[1]; ix[1] < lo[1] + s->n[1]; ix[1]++)
       for (ix[0] = lo[0]; ix[0] < lo[0] + s->n[0]; ix[0]++) numbers[k++] = BCRGridNumber(g, ix);
@@ -79,12 +89,13 @@ PetscErrorCode BCRMovesCreate(const BCRGrid *g, PetscInt axis, PetscBool inplace
   PetscCall(PetscFree(numbers));
   PetscCallMPI(MPI_Type_contiguous((PetscMPIInt)g->dof, MPIU_SCALAR, &s->unit));
   PetscCallMPI(MPI_Type_commit(&s->unit));
-  for (d = 0; d < 3; d++) common *= PetscMax(0, PetscMin(g->lo[d] + g->n[d], lo[d] + s->n[d]) - PetscMax(g->lo[d], lo[d]));
+  for (d = 0; d < 3; d++)
+    common *= PetscMax(0, PetscMin(g->lo[d] + g->n[d], lo[d] + s->n[d]) - PetscMax(g->lo[d], lo[d]));
   mine[0] = mine[1] = (double)(g->n[0] * g->n[1] * g->n[2] - common);
   PetscCallMPI(MPI_Allreduce(&mine[0], &all[0], 1, MPI_DOUBLE, MPI_SUM, g->comm));
   PetscCallMPI(MPI_Allreduce(&mine[1], &all[1], 1, MPI_DOUBLE, MPI_MAX, g->comm));
   s->moved = all[0];
-  s->most  = all[1];
+  s->most = all[1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -117,7 +128,8 @@ PetscErrorCode BCRMovesGive(const BCRMoves *s, const PetscScalar *slab, PetscSca
 
 /* ---- operators ---- */
 
-/* Nodes lo .. lo + n of a box or slab, and those of them that are nodes of the operator's box or of one of its planes */
+/* Nodes lo .. lo + n of a box or slab, and those of them that are nodes of the operator's box or of
+   one of its planes */
 typedef struct {
   PetscInt lo[3], n[3];
 } BCRPart;
@@ -125,12 +137,12 @@ typedef struct {
 /* The part of p from node begin[d] to end[d] of each axis */
 static BCRPart BCRPartCut(const BCRPart *p, const PetscInt begin[3], const PetscInt end[3])
 {
-  BCRPart  q;
+  BCRPart q;
   PetscInt d;
 
   for (d = 0; d < 3; d++) {
     q.lo[d] = PetscMax(p->lo[d], begin[d]);
-    q.n[d]  = PetscMax(0, PetscMin(p->lo[d] + p->n[d], end[d]) - q.lo[d]);
+    q.n[d] = PetscMax(0, PetscMin(p->lo[d] + p->n[d], end[d]) - q.lo[d]);
   }
   return q;
 }
@@ -147,7 +159,8 @@ static void BCRPartCopy(const BCRPart *p, const BCRPart *q, PetscBool in, PetscR
 
   for (k = 0; k < q->n[2]; k++) {
     for (j = 0; j < q->n[1]; j++) {
-      PetscReal *f = field + q->lo[0] - p->lo[0] + p->n[0] * (q->lo[1] + j - p->lo[1] + p->n[1] * (q->lo[2] + k - p->lo[2]));
+      PetscReal *f =
+        field + q->lo[0] - p->lo[0] + p->n[0] * (q->lo[1] + j - p->lo[1] + p->n[1] * (q->lo[2] + k - p->lo[2]));
       PetscReal *g = part + q->n[0] * (j + q->n[1] * k);
 
       for (i = 0; i < q->n[0]; i++) {
@@ -162,20 +175,20 @@ static void BCRPartCopy(const BCRPart *p, const BCRPart *q, PetscBool in, PetscR
 #define BCR_MOVES_ARRAYS 14
 
 typedef struct {
-  PetscReal **array, value;     /* what a node has where the array is NULL on its rank */
-  PetscInt    begin[3], end[3]; /* its nodes, of the whole grid */
+  PetscReal **array, value;  /* what a node has where the array is NULL on its rank */
+  PetscInt begin[3], end[3]; /* its nodes, of the whole grid */
 } BCRNodeArray;
 
 static BCRNodeArray BCRNodeArrayOf(const BCRGrid *g, BCROperator *op, PetscInt k)
 {
   BCRNodeArray a;
-  PetscInt     d;
+  PetscInt d;
 
   for (d = 0; d < 3; d++) {
     const PetscInt plane = k < 12 && d == k / 4 ? k / 2 % 2 : -1; /* which end the nodes are those of */
 
     a.begin[d] = k < 12 ? (plane == 1 ? g->N[d] - 1 : 0) : (op->axis[d].plane[0].present ? 1 : 0);
-    a.end[d]   = k < 12 ? (plane >= 0 ? a.begin[d] + 1 : g->N[d]) : g->N[d] - (op->axis[d].plane[1].present ? 1 : 0);
+    a.end[d] = k < 12 ? (plane >= 0 ? a.begin[d] + 1 : g->N[d]) : g->N[d] - (op->axis[d].plane[1].present ? 1 : 0);
   }
   if (k < 12) {
     BCRPlane *plane = &op->axis[k / 4].plane[k / 2 % 2];
@@ -189,16 +202,18 @@ static BCRNodeArray BCRNodeArrayOf(const BCRGrid *g, BCROperator *op, PetscInt k
   return a;
 }
 
-/* field, moved: one value for each node of the box and of the slab; part[k]: over the slab's nodes of the arrays that there are. No rank waits for another */
-static PetscErrorCode BCRMovesRoom(const BCRGrid *g, const BCRPart *box, const BCRPart *slab, BCROperator *op, const int any[], PetscReal **field, PetscReal **moved, PetscReal *part[])
+/* field, moved: one value for each node of the box and of the slab; part[k]: over the slab's nodes
+   of the arrays that there are. No rank waits for another */
+static PetscErrorCode BCRMovesRoom(const BCRGrid *g, const BCRPart *box, const BCRPart *slab, BCROperator *op,
+                                   const int any[], PetscReal **field, PetscReal **moved, PetscReal *part[])
 {
   PetscInt k;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(BCRPartNodes(box), field, BCRPartNodes(slab), moved));
   for (k = 0; k < BCR_MOVES_ARRAYS; k++) {
-    const BCRNodeArray a  = BCRNodeArrayOf(g, op, k);
-    const BCRPart      to = BCRPartCut(slab, a.begin, a.end);
+    const BCRNodeArray a = BCRNodeArrayOf(g, op, k);
+    const BCRPart to = BCRPartCut(slab, a.begin, a.end);
 
     if (any[k]) PetscCall(PetscMalloc1(PetscMax(1, BCRPartNodes(&to)), &part[k]));
   }
@@ -207,25 +222,26 @@ static PetscErrorCode BCRMovesRoom(const BCRGrid *g, const BCRPart *box, const B
 
 PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROperator *op)
 {
-  BCRPart        box, slab;
-  PetscInt       d, i, k;
-  PetscReal     *field = NULL, *moved = NULL, *part[BCR_MOVES_ARRAYS] = {NULL};
-  int            has[BCR_MOVES_ARRAYS], any[BCR_MOVES_ARRAYS];
+  BCRPart box, slab;
+  PetscInt d, i, k;
+  PetscReal *field = NULL, *moved = NULL, *part[BCR_MOVES_ARRAYS] = {NULL};
+  int has[BCR_MOVES_ARRAYS], any[BCR_MOVES_ARRAYS];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) {
-    box.lo[d]  = g->lo[d];
-    box.n[d]   = g->n[d];
+    box.lo[d] = g->lo[d];
+    box.n[d] = g->n[d];
     slab.lo[d] = d == s->axis ? s->start : 0;
-    slab.n[d]  = s->n[d];
+    slab.n[d] = s->n[d];
   }
-  for (k = 0; k < BCR_MOVES_ARRAYS; k++) has[k] = *BCRNodeArrayOf(g, op, k).array && (k >= 12 || op->axis[k / 4].plane[k / 2 % 2].present);
+  for (k = 0; k < BCR_MOVES_ARRAYS; k++)
+    has[k] = *BCRNodeArrayOf(g, op, k).array && (k >= 12 || op->axis[k / 4].plane[k / 2 % 2].present);
   PetscCallMPI(MPI_Allreduce(has, any, BCR_MOVES_ARRAYS, MPI_INT, MPI_MAX, g->comm));
   ierr = BCRFaultShare(g->comm, BCRMovesRoom(g, &box, &slab, op, any, &field, &moved, part), BCR_NO_MEMORY);
   for (k = 0; k < BCR_MOVES_ARRAYS && !ierr; k++) {
-    const BCRNodeArray a    = BCRNodeArrayOf(g, op, k);
-    const BCRPart      from = BCRPartCut(&box, a.begin, a.end), to = BCRPartCut(&slab, a.begin, a.end);
+    const BCRNodeArray a = BCRNodeArrayOf(g, op, k);
+    const BCRPart from = BCRPartCut(&box, a.begin, a.end), to = BCRPartCut(&slab, a.begin, a.end);
 
     if (!any[k]) continue;
     for (i = 0; i < BCRPartNodes(&box); i++) field[i] = a.value;
@@ -235,7 +251,7 @@ PetscErrorCode BCRMovesTakeOperator(const BCRGrid *g, const BCRMoves *s, BCROper
     BCRPartCopy(&slab, &to, PETSC_FALSE, moved, part[k]);
     PetscCall(PetscFree(*a.array));
     *a.array = part[k];
-    part[k]  = NULL;
+    part[k] = NULL;
   }
   for (k = 0; k < BCR_MOVES_ARRAYS; k++) PetscCall(PetscFree(part[k]));
   PetscCall(PetscFree2(field, moved));

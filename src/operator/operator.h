@@ -31,50 +31,71 @@ typedef enum {
 
 /* A plane of rows  d u_b - e u_1 = f_b  (u_1: the neighbour inside the box; e = 0 for identity-like rows) that has
    been dropped from the box. The interior rows beside it hold -scale W coupling u_b when couple is set, in terms of the
-   box's own W. T already has the elimination of u_b in it: its first diagonal is what the matrix holds less coupling*slope. */
+   box's own W. T already has the elimination of u_b in it: its first diagonal is what the matrix
+   holds less coupling*slope. */
 typedef struct {
-  PetscBool  present;
-  PetscBool  couple;    /* the interior rows keep their coupling to this plane */
-  PetscReal  coupling;  /* the axis' a in a uniform axis as a rule; 0 where couple is not set */
-  PetscReal *couplings; /* not separable only, else NULL: one for each node of the plane (numbered as inv), used in place of coupling:
+  PetscBool present;
+  PetscBool couple;   /* the interior rows keep their coupling to this plane */
+  PetscReal coupling; /* the axis' a in a uniform axis as a rule; 0 where couple is not set */
+  PetscReal *
+    couplings; /* not separable only, else NULL: one for each node of the plane (numbered as inv), used in place of coupling:
                            the interior row beside node q holds -scale couplings[q] u_b, with no W and no rowscale */
-  PetscReal  slope;     /* e/d, the same on the whole plane */
-  PetscReal  inv0;      /* 1/d where inv is NULL */
-  PetscReal *inv;       /* 1/d for each node of the plane: the other axes' full extents (dropped planes included), lower axis fastest */
-  PetscBool  varies;    /* d is not the same on the whole plane; several ranks: though it may be on this one's part of it */
+  PetscReal slope; /* e/d, the same on the whole plane */
+  PetscReal inv0;  /* 1/d where inv is NULL */
+  /* 1/d for each node of the plane: the other axes' full extents (dropped planes included), lower
+     axis fastest */
+  PetscReal *inv;
+  /* d is not the same on the whole plane; several ranks: though it may be on this one's part of it
+     */
+  PetscBool varies;
 } BCRPlane;
 
 typedef struct {
-  PetscInt   n;      /* unknowns in the box; 0 when the planes leave none (the box is empty then, and only the planes' rows are solved) */
-  BCREnd     end[2]; /* low, high */
-  PetscReal  a;      /* coupling of a uniform axis, >= 0 (n == 1: only that to the dropped planes; what the single row holds is in the shift) */
-  PetscReal *lower;  /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0; both ends are BCR_END_GENERAL */
+  /* unknowns in the box; 0 when the planes leave none (the box is empty then, and only the planes'
+     rows are solved) */
+  PetscInt n;
+  BCREnd end[2]; /* low, high */
+  /* coupling of a uniform axis, >= 0 (n == 1: only that to the dropped planes; what the single row
+     holds is in the shift) */
+  PetscReal a;
+  /* general axis: three arrays of n, else NULL. lower[0] and upper[n-1] are 0; both ends are
+     BCR_END_GENERAL */
+  PetscReal *lower;
   PetscReal *diag;
   PetscReal *upper;
-  PetscReal *weight;   /* w_d, n entries; NULL: all one */
-  BCRPlane   plane[2]; /* dropped planes */
+  PetscReal *weight; /* w_d, n entries; NULL: all one */
+  BCRPlane plane[2]; /* dropped planes */
 } BCRAxis;
 
-/* devscale.c: 1/rowscale as doubles in the memory of a CUDA device, for as many operators as refer to it. A matrix whose values are there has them made there, and a
-   solver there takes them as they are */
+/* devscale.c: 1/rowscale as doubles in the memory of a CUDA device, for as many operators as refer
+   to it. A matrix whose values are there has them made there, and a solver there takes them as they
+   are */
 typedef struct _n_BCRDeviceScale *BCRDeviceScale;
 
 typedef struct {
-  PetscInt       dim;     /* 1, 2 or 3 */
-  BCRAxis        axis[3]; /* axes beyond dim have n = 1 */
-  PetscReal      shift;
-  PetscReal      scale;    /* overall factor, carries the sign */
-  PetscBool      singular; /* the constant is in the null space */
-  PetscInt       owner[3]; /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
-                            plane of the axis named first. Matters where a slope is not 0: recover planes of owner[2], then owner[1], then owner[0] */
-  PetscReal     *rowscale; /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the box (x fastest; the planes have couplings of their own then); NULL: none, or in devscale */
+  PetscInt dim;    /* 1, 2 or 3 */
+  BCRAxis axis[3]; /* axes beyond dim have n = 1 */
+  PetscReal shift;
+  PetscReal scale;    /* overall factor, carries the sign */
+  PetscBool singular; /* the constant is in the null space */
+  PetscInt owner
+    [3]; /* the axes in the order in which they own nodes that lie in planes of several axes: the row of such a node is that of the
+                            plane of the axis named first. Matters where a slope is not 0: recover
+                            planes of owner[2], then owner[1], then owner[0] */
+  /* 'scaled' fit: A ~ S B S with B the separable operator above and S = diag(rowscale) > 0 over the
+     box (x fastest; the planes have couplings of their own then); NULL: none, or in devscale */
+  PetscReal *rowscale;
   BCRDeviceScale devscale;
-  PetscReal     *apart;          /* over the box, as rowscale: 1 over the diagonal of a row apart, whose rowscale is infinite: it is solved by itself and has no part in the
+  PetscReal *
+    apart; /* over the box, as rowscale: 1 over the diagonal of a row apart, whose rowscale is infinite: it is solved by itself and has no part in the
                            box's solution; 0 for other rows. NULL: there are none */
-  PetscBool      left;           /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no couplings of their own */
-  PetscReal      deviation;      /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
-  PetscInt       devrow, devcol; /* where, in natural numbering of the component */
-  char           fit[16];        /* "exact", "scaled", "average", "user" */
+  /* A = S B instead: rowscale multiplies rows alone, and their coupling to planes that have no
+     couplings of their own */
+  PetscBool left;
+  /* largest |entry - model| / |model|; where the model has no entry, / |diagonal of the model| */
+  PetscReal deviation;
+  PetscInt devrow, devcol; /* where, in natural numbering of the component */
+  char fit[16];            /* "exact", "scaled", "average", "user" */
 } BCROperator;
 
 /* The ratio of the largest to the smallest diagonal along an axis with coefficients, 1 where there is none */
@@ -87,7 +108,7 @@ static inline PetscReal BCROperatorGrading(const BCROperator *op)
 
     for (PetscInt e = 0; e < op->dim; e++) rest += e != d && op->axis[e].n > 1 ? 2 * op->axis[e].a : 0;
     for (PetscInt i = 0; i < op->axis[d].n && op->axis[d].lower; i++) {
-      low  = PetscMin(low, PetscAbsReal(op->axis[d].diag[i] + rest));
+      low = PetscMin(low, PetscAbsReal(op->axis[d].diag[i] + rest));
       high = PetscMax(high, PetscAbsReal(op->axis[d].diag[i] + rest));
     }
     if (high > grading * low) grading = high / low;

@@ -1,8 +1,9 @@
 /*
-  Reads the separable operator out of a matrix: planes to drop are guessed from a few rows, the coefficients of each axis from the rows
-  of one grid line along it, and then every row of the matrix is compared with what was read, at the speed of memory. Only when that
-  fails are planes searched row by row; then A = S B with B such an operator and S any positive diagonal is tried, each row's
-  s being that of its diagonal; and what is still not separable goes to fit.c.
+  Reads the separable operator out of a matrix: planes to drop are guessed from a few rows, the
+  coefficients of each axis from the rows of one grid line along it, and then every row of the
+  matrix is compared with what was read, at the speed of memory. Only when that fails are planes
+  searched row by row; then A = S B with B such an operator and S any positive diagonal is tried,
+  each row's s being that of its diagonal; and what is still not separable goes to fit.c.
 */
 #include "readimpl.h"
 #include "readdevice.h"
@@ -17,7 +18,7 @@
 static PetscErrorCode BCRBlockOpen(Mat mat, PetscBool values, BCRBlock *B)
 {
   PetscBool flg;
-  MatType   type;
+  MatType type;
 
   PetscFunctionBegin;
   PetscCall(MatGetRowIJ(mat, 0, PETSC_FALSE, PETSC_FALSE, &B->rows, &B->i, &B->j, &flg));
@@ -51,15 +52,15 @@ PetscErrorCode BCRRowsFetch(const BCRRows *rows)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then. Products with it, for which it goes to its device, are
-   needed then, and it is read there */
+/* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then.
+   Products with it, for which it goes to its device, are needed then, and it is read there */
 static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRRows *A)
 {
-  PetscBool       isda, flg, only = PETSC_FALSE;
-  PetscInt        d, k, n;
+  PetscBool isda, flg, only = PETSC_FALSE;
+  PetscInt d, k, n;
   const PetscInt *columns = NULL;
-  Mat             near, far = NULL;
-  MatType         type;
+  Mat near, far = NULL;
+  MatType type;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(A, sizeof(*A)));
@@ -67,20 +68,21 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitte
   PetscCall(PetscObjectTypeCompare((PetscObject)da, DMDA, &isda));
   PetscCheck(isda, A->comm, PETSC_ERR_ARG_WRONG, "The DM is not a DMDA: this solver works on structured grids only");
   PetscCall(BCRGridCreate(da, A->comm, &A->grid));
-  A->P     = P;
-  A->dim   = A->grid.dim;
-  A->dof   = A->grid.dof;
+  A->P = P;
+  A->dim = A->grid.dim;
+  A->dof = A->grid.dof;
   A->nodes = 1;
   for (d = 0; d < 3; d++) {
-    A->N[d]      = A->grid.N[d];
-    A->lo[d]     = A->grid.lo[d];
-    A->n[d]      = A->grid.n[d];
+    A->N[d] = A->grid.N[d];
+    A->lo[d] = A->grid.lo[d];
+    A->n[d] = A->grid.n[d];
     A->stride[d] = A->nodes;
     A->nodes *= A->n[d];
   }
   PetscCall(BCRGridCheckMatrix(&A->grid, P));
   PetscCall(MatAssembled(P, &flg));
-  PetscCheck(flg, A->comm, PETSC_ERR_ARG_WRONGSTATE, "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
+  PetscCheck(flg, A->comm, PETSC_ERR_ARG_WRONGSTATE,
+             "The preconditioning matrix is not assembled: call MatAssemblyBegin() and MatAssemblyEnd()");
   PetscCall(MatGetType(P, &type));
   PetscCall(PetscObjectBaseTypeCompareAny((PetscObject)P, &flg, MATSEQAIJ, MATMPIAIJ, ""));
   if (flg) {
@@ -92,7 +94,9 @@ static PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitte
     PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &bare, MATSHELL, MATMFFD, MATSCATTER, MATPYTHON, ""));
     PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &sbaij, MATSEQSBAIJ, MATMPISBAIJ, MATIS, MATNEST, ""));
     PetscCall(MatHasOperation(P, MATOP_GET_ROW, &flg));
-    PetscCheck(!bare && (flg || sbaij), A->comm, PETSC_ERR_SUP, "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix",
+    PetscCheck(!bare && (flg || sbaij), A->comm, PETSC_ERR_SUP,
+               "A matrix of type %s has no rows to read the operator from: describe it with PCBCRPoissonSetOperator() "
+               "or -pc_bcrpoisson_operator user, or give an assembled preconditioning matrix",
                type);
     PetscCall(PetscObjectTypeCompareAny((PetscObject)P, &flg, MATMPIBAIJ, MATMPISBAIJ, ""));
     PetscCall(MatConvert(P, flg || A->grid.size > 1 ? MATMPIAIJ : MATSEQAIJ, MAT_INITIAL_MATRIX, &A->aij));
@@ -143,7 +147,7 @@ static PetscErrorCode BCRRowsClose(BCRRows *A)
 /* The entries of a row in one block, and how to tell what a column is */
 typedef struct {
   const BCRBlock *block;
-  PetscInt        row;
+  PetscInt row;
   enum {
     BCR_NEAR,
     BCR_FAR,
@@ -154,23 +158,25 @@ typedef struct {
 /* The blocks that hold the row of component c at node ix, which is in the box or in the shell */
 static int BCRRowParts(const BCRRows *A, PetscInt c, const PetscInt ix[3], BCRRowPart part[2])
 {
-  if (A->shellmat) { /* a node may be in the shell twice, seen from both ends of a periodic axis: ix is where the box has it */
+  /* a node may be in the shell twice, seen from both ends of a periodic axis: ix is where the box
+     has it */
+  if (A->shellmat) {
     PetscInt d, o[3];
 
     for (d = 0; d < 3; d++) o[d] = ix[d] - A->shelllo[d];
     for (d = 0; d < 3 && o[d] >= 0 && o[d] < A->shelln[d]; d++) {}
     if (d == 3 && A->shellrow[o[0] + A->shelln[0] * (o[1] + A->shelln[1] * o[2])] >= 0) {
       part[0].block = &A->shell;
-      part[0].row   = c + A->shellrow[o[0] + A->shelln[0] * (o[1] + A->shelln[1] * o[2])];
-      part[0].kind  = BCR_SHELL;
+      part[0].row = c + A->shellrow[o[0] + A->shelln[0] * (o[1] + A->shelln[1] * o[2])];
+      part[0].kind = BCR_SHELL;
       return 1;
     }
   }
   part[0].block = &A->near;
   part[1].block = &A->far;
   part[0].row = part[1].row = c + A->dof * BCRNode(A, ix);
-  part[0].kind              = BCR_NEAR;
-  part[1].kind              = BCR_FAR;
+  part[0].kind = BCR_NEAR;
+  part[1].kind = BCR_FAR;
   return A->far.mat ? 2 : 1;
 }
 
@@ -200,31 +206,33 @@ static PetscInt BCRColumn(const BCRRows *A, const BCRRowPart *part, PetscInt j)
   return j % A->dof + A->dof * BCRGridNatural(&A->grid, node);
 }
 
-/* The row of component c at node ix, by value: st[] its star, *rest the largest of what the model has no place for (within tolerance
-   when the row is good), *col the column at fault or of *rest, c + dof (node in natural order) */
+/* The row of component c at node ix, by value: st[] its star, *rest the largest of what the model
+   has no place for (within tolerance when the row is good), *col the column at fault or of *rest, c
+   + dof (node in natural order) */
 BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double st[7], double *rest, PetscInt *col)
 {
-  PetscInt   ix[3], d, p, k, node, row, colimag, colout, colcouple;
-  double     imag = 0, out = 0, couple = 0, size = 0;
+  PetscInt ix[3], d, p, k, node, row, colimag, colout, colcouple;
+  double imag = 0, out = 0, couple = 0, size = 0;
   BCRRowPart part[2];
-  int        parts = BCRRowParts(A, c, at, part), b;
+  int parts = BCRRowParts(A, c, at, part), b;
 
-  for (d = 0; d < 3; d++) ix[d] = at[d] < 0 ? at[d] + A->N[d] : (at[d] >= A->N[d] ? at[d] - A->N[d] : at[d]); /* the shell goes around */
+  /* the shell goes around */
+  for (d = 0; d < 3; d++) ix[d] = at[d] < 0 ? at[d] + A->N[d] : (at[d] >= A->N[d] ? at[d] - A->N[d] : at[d]);
   node = BCRGridNatural(&A->grid, ix);
   row = colimag = colout = colcouple = c + A->dof * node;
   for (k = 0; k < 7; k++) st[k] = 0;
   *rest = 0;
-  *col  = row;
+  *col = row;
   for (b = 0; b < parts; b++) {
-    const BCRBlock    *B      = part[b].block;
-    const PetscInt     here   = part[b].kind == BCR_NEAR ? part[b].row / A->dof : 0;
+    const BCRBlock *B = part[b].block;
+    const PetscInt here = part[b].kind == BCR_NEAR ? part[b].row / A->dof : 0;
     const PetscScalar *values = BCRRowValues(A, &part[b]);
 
     for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++) {
       const PetscInt j = B->j[p];
-      const double   v = (double)PetscRealPart(*values), m = PetscAbs(v);
-      PetscInt       to;
-      int            slot;
+      const double v = (double)PetscRealPart(*values), m = PetscAbs(v);
+      PetscInt to;
+      int slot;
 
       if (!(m <= DBL_MAX)) {
         *col = BCRColumn(A, &part[b], j);
@@ -239,7 +247,7 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double
           return BCR_ROW_NAN;
         }
         if (w > imag) {
-          imag    = w;
+          imag = w;
           colimag = BCRColumn(A, &part[b], j);
         }
       }
@@ -247,16 +255,16 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double
       to = part[b].kind == BCR_NEAR ? j : BCRColumn(A, &part[b], j);
       if (A->dof > 1 && to % A->dof != c) {
         if (m > couple) {
-          couple    = m;
+          couple = m;
           colcouple = BCRColumn(A, &part[b], j);
         }
         continue;
       }
-      to   = A->dof > 1 ? to / A->dof : to;
+      to = A->dof > 1 ? to / A->dof : to;
       slot = part[b].kind == BCR_NEAR ? BCRSlot(A, ix, to - here) : BCRSlotFar(A, ix, to);
       if (slot >= 0) st[slot] += v;
       else if (m > out) {
-        out    = m;
+        out = m;
         colout = BCRColumn(A, &part[b], j);
       }
     }
@@ -264,7 +272,7 @@ BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt at[3], double
   for (k = 0; k < 7; k++) size = PetscMax(size, PetscAbs(st[k]));
   if (out > 0 || couple > 0 || imag > 0) {
     *rest = PetscMax(out, PetscMax(couple, imag));
-    *col  = *rest == out ? colout : (*rest == couple ? colcouple : colimag);
+    *col = *rest == out ? colout : (*rest == couple ? colcouple : colimag);
     if (imag > BCR_SAME_TOL * size) {
       *col = colimag;
       return BCR_ROW_IMAGINARY;
@@ -294,7 +302,8 @@ static PetscInt BCRMatrixNumber(const BCRRows *A, PetscInt natural)
   return natural % A->dof + A->dof * BCRGridNumber(&A->grid, node);
 }
 
-/* Several ranks: the numbers in the rows of this rank make stars in natural order over the whole grid, in which the DMDA does not number its nodes */
+/* Several ranks: the numbers in the rows of this rank make stars in natural order over the whole
+   grid, in which the DMDA does not number its nodes */
 static PetscBool BCRRowsNatural(const BCRRows *A)
 {
   PetscInt ix[3], at[3];
@@ -306,10 +315,10 @@ static PetscBool BCRRowsNatural(const BCRRows *A)
         BCRGridNaturalNode(&A->grid, BCRGridNumber(&A->grid, ix), at);
         for (PetscInt c = 0; c < A->dof; c++) {
           BCRRowPart part[2];
-          const int  parts = BCRRowParts(A, c, ix, part);
+          const int parts = BCRRowParts(A, c, ix, part);
 
           for (int b = 0; b < parts; b++) {
-            const BCRBlock    *B      = part[b].block;
+            const BCRBlock *B = part[b].block;
             const PetscScalar *values = BCRRowValues(A, &part[b]);
 
             for (PetscInt p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++) {
@@ -325,56 +334,75 @@ static PetscBool BCRRowsNatural(const BCRRows *A)
   return PETSC_TRUE;
 }
 
-PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col, BCRFault *fault)
+PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col,
+                           BCRFault *fault)
 {
-  PetscInt    p;
+  PetscInt p;
   PetscScalar v = 0;
-  BCRRowPart  part[2];
-  const int   parts = BCRRowParts(A, c, ix, part);
-  int         b;
-  char        where[160];
+  BCRRowPart part[2];
+  const int parts = BCRRowParts(A, c, ix, part);
+  int b;
+  char where[160];
 
   PetscFunctionBegin;
   for (b = 0; b < parts; b++) {
-    const BCRBlock    *B      = part[b].block;
+    const BCRBlock *B = part[b].block;
     const PetscScalar *values = BCRRowValues(A, &part[b]);
 
     for (p = B->i[part[b].row]; p < B->i[part[b].row + 1]; p++, values++)
       if (BCRColumn(A, &part[b], B->j[p]) == col) v = *values;
   }
-  PetscCall(PetscSNPrintf(where, sizeof(where), "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s), column %" PetscInt_FMT, BCRMatrixNumber(A, c + A->dof * BCRGridNatural(&A->grid, ix)), ix[0], ix[1], ix[2],
+  PetscCall(PetscSNPrintf(where, sizeof(where),
+                          "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT
+                          "%s), column %" PetscInt_FMT,
+                          BCRMatrixNumber(A, c + A->dof * BCRGridNatural(&A->grid, ix)), ix[0], ix[1], ix[2],
                           A->dof > 1 ? " of a component" : "", BCRMatrixNumber(A, col)));
   switch (state) {
   case BCR_ROW_GOOD:
     break;
   case BCR_ROW_NAN:
-    PetscCall(BCRFaultSet(fault, PETSC_ERR_FP, "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where));
+    PetscCall(BCRFaultSet(
+      fault, PETSC_ERR_FP,
+      "The preconditioning matrix holds NaN or Inf in %s: check the coefficients it is assembled from", where));
     break;
   case BCR_ROW_IMAGINARY:
-    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP, "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift",
-                          (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
+    PetscCall(BCRFaultSet(
+      fault, PETSC_ERR_SUP,
+      "The preconditioning matrix holds %g + %g i in %s: this solver needs real coefficients. Give a real "
+      "preconditioning matrix (second matrix of KSPSetOperators()), for example without the imaginary shift",
+      (double)PetscRealPart(v), (double)PetscImaginaryPart(v), where));
     break;
   case BCR_ROW_STENCIL:
     if (BCRRowsNatural(A)) {
       PetscCall(BCRFaultSet(
         fault, PETSC_ERR_ARG_INCOMP,
-        "The preconditioning matrix holds %g in %s, which is no neighbour there, but its rows make sense in natural order over the whole grid: the DMDA numbers its nodes box after box. Create the matrix with DMCreateMatrix() and set it with MatSetValuesStencil() or local numbers, or bring natural numbers to the DMDA's with DMDAGetAO() and AOApplicationToPetsc(), or let the DMDA cut only its last axis",
+        "The preconditioning matrix holds %g in %s, which is no neighbour there, but its rows make sense in natural "
+        "order over the whole grid: the DMDA numbers its nodes box after box. Create the matrix with DMCreateMatrix() "
+        "and set it with MatSetValuesStencil() or local numbers, or bring natural numbers to the DMDA's with "
+        "DMDAGetAO() and AOApplicationToPetsc(), or let the DMDA cut only its last axis",
         (double)PetscRealPart(v), where));
       break;
     }
-    PetscCall(BCRFaultSet(
-      fault, PETSC_ERR_SUP,
-      "The preconditioning matrix holds %g in %s, which is outside the %s-point star of the grid point: a box or wide stencil does not fit this solver. Give a preconditioning matrix (second matrix of KSPSetOperators()) with the %s-point stencil",
-      (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"), A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3")));
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix holds %g in %s, which is outside the %s-point star of the grid "
+                          "point: a box or wide stencil does not fit this solver. Give a preconditioning matrix "
+                          "(second matrix of KSPSetOperators()) with the %s-point stencil",
+                          (double)PetscRealPart(v), where, A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3"),
+                          A->dim == 3 ? "7" : (A->dim == 2 ? "5" : "3")));
     break;
   case BCR_ROW_COUPLED:
     PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
                           "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT
-                          ": %g in %s. This solver takes components one by one: give a preconditioning matrix without that coupling, or use PCFIELDSPLIT with this solver for the blocks",
+                          ": %g in %s. This solver takes components one by one: give a preconditioning matrix without "
+                          "that coupling, or use PCFIELDSPLIT with this solver for the blocks",
                           c, col % A->dof, (double)PetscRealPart(v), where));
     break;
   case BCR_ROW_ZERO:
-    PetscCall(BCRFaultSet(fault, PETSC_ERR_ARG_WRONG, "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by that row. Assemble every row, or put 1 on the diagonal of rows that are not in use", where));
+    PetscCall(
+      BCRFaultSet(fault, PETSC_ERR_ARG_WRONG,
+                  "The diagonal of the preconditioning matrix is zero or missing in %s: no unknown is determined by "
+                  "that row. Assemble every row, or put 1 on the diagonal of rows that are not in use",
+                  where));
     break;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -383,8 +411,8 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
 /* A row of the box; *fault says what is wrong with it */
 static PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], BCRFault *fault)
 {
-  double      rest;
-  PetscInt    col;
+  double rest;
+  PetscInt col;
   BCRRowState state = BCRRowGet(A, c, ix, st, &rest, &col);
 
   PetscFunctionBegin;
@@ -396,7 +424,7 @@ static PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt i
 static PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7])
 {
   struct {
-    double   st[7];
+    double st[7];
     BCRFault fault;
   } told;
 
@@ -412,7 +440,7 @@ static PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[
 PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool ends, PetscBool *null)
 {
   PetscInt ix[3], d, b[3], e[3];
-  int      zero = 1;
+  int zero = 1;
 
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) { /* the box: rows b .. e - 1 of each axis */
@@ -422,11 +450,12 @@ PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, 
   for (ix[2] = PetscMax(A->lo[2], b[2]); ix[2] < PetscMin(A->lo[2] + A->n[2], e[2]) && zero; ix[2]++) {
     for (ix[1] = PetscMax(A->lo[1], b[1]); ix[1] < PetscMin(A->lo[1] + A->n[1], e[1]) && zero; ix[1]++) {
       for (ix[0] = PetscMax(A->lo[0], b[0]); ix[0] < PetscMin(A->lo[0] + A->n[0], e[0]) && zero; ix[0]++) {
-        double    st[7], rest, sum;
-        PetscInt  col;
+        double st[7], rest, sum;
+        PetscInt col;
         PetscBool inside = PETSC_TRUE;
 
-        for (d = 0; d < A->dim; d++) inside = (PetscBool)(inside && (e[d] - b[d] <= 2 || (ix[d] > b[d] && ix[d] < e[d] - 1)));
+        for (d = 0; d < A->dim; d++)
+          inside = (PetscBool)(inside && (e[d] - b[d] <= 2 || (ix[d] > b[d] && ix[d] < e[d] - 1)));
         if (ends && inside) {
           ix[0] = PetscMax(ix[0], PetscMin(A->lo[0] + A->n[0], e[0] - 1) - 1); /* to the last row of the line */
           continue;
@@ -451,9 +480,9 @@ PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, 
 /* 1: nothing but a diagonal; 2: a diagonal and a coupling inward from end s of axis d; 0: neither */
 static int BCRPlaneRow(const double st[7], PetscInt d, PetscInt s, double *slope)
 {
-  const int    inward = (int)(2 * d + 1 - s);
-  const double tol    = BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE]);
-  int          k;
+  const int inward = (int)(2 * d + 1 - s);
+  const double tol = BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE]);
+  int k;
 
   for (k = 0; k < 6; k++)
     if (k != inward && PetscAbs(st[k]) > tol) return 0;
@@ -465,7 +494,7 @@ static int BCRPlaneRow(const double st[7], PetscInt d, PetscInt s, double *slope
 
 static PetscBool BCRPlaneRowFits(const double st[7], PetscInt d, PetscInt s, const BCRPlane *pl)
 {
-  double    slope;
+  double slope;
   const int kind = BCRPlaneRow(st, d, s, &slope);
 
   if (kind == 0) return PETSC_FALSE;
@@ -473,13 +502,14 @@ static PetscBool BCRPlaneRowFits(const double st[7], PetscInt d, PetscInt s, con
   return (PetscBool)(kind == 2 && PetscAbs(slope - (double)pl->slope) <= BCR_SAME_TOL * PetscMax(1.0, PetscAbs(slope)));
 }
 
-/* Looks at one row in the middle of the plane. Rows with a coupling inward make a plane only where the rows beside them are coupled
-   along the plane; else they are an ordinary end of their lines. */
+/* Looks at one row in the middle of the plane. Rows with a coupling inward make a plane only where
+   the rows beside them are coupled along the plane; else they are an ordinary end of their lines.
+   */
 static PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt s, BCRPlane *pl)
 {
   PetscInt ix[3], t;
-  double   st[7], slope;
-  int      kind, k;
+  double st[7], slope;
+  int kind, k;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(pl, sizeof(*pl)));
@@ -489,7 +519,7 @@ static PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, Pe
   PetscCall(BCRRowAsk(A, c, ix, st));
   kind = BCRPlaneRow(st, d, s, &slope);
   if (kind == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  pl->inv0  = (PetscReal)(1.0 / st[BCR_CENTRE]);
+  pl->inv0 = (PetscReal)(1.0 / st[BCR_CENTRE]);
   pl->slope = (PetscReal)slope;
   if (kind == 1) pl->present = PETSC_TRUE;
   else if (A->N[d] > 2) {
@@ -497,13 +527,14 @@ static PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, Pe
     PetscCall(BCRRowAsk(A, c, ix, st));
     for (k = 0; k < 6; k++)
       if (k / 2 != d && PetscAbs(st[k]) > BCR_PLANE_TOL * PetscAbs(st[BCR_CENTRE])) pl->present = PETSC_TRUE;
-    if (BCRPlaneRow(st, d, s, &slope) == 1) pl->present = PETSC_TRUE; /* the row beside it lies in a plane of another axis */
+    /* the row beside it lies in a plane of another axis */
+    if (BCRPlaneRow(st, d, s, &slope) == 1) pl->present = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Drops from the guess every plane with a row that fits neither it nor another plane through the same node, and finds out which axis
-   owns such nodes */
+/* Drops from the guess every plane with a row that fits neither it nor another plane through the
+   same node, and finds out which axis owns such nodes */
 static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
 {
   static const PetscInt order[6][3] = {
@@ -514,10 +545,10 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
     {2, 0, 1},
     {2, 1, 0}
   };
-  int       seen[8][8], wrongs[6];
+  int seen[8][8], wrongs[6];
   PetscBool again, sloped = PETSC_FALSE, there = PETSC_FALSE;
-  PetscInt  d, s, t, k, o;
-  BCRFault  fault = {PETSC_SUCCESS, ""};
+  PetscInt d, s, t, k, o;
+  BCRFault fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   for (again = PETSC_TRUE; again;) {
@@ -531,18 +562,18 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
     for (d = 0; d < A->dim && !again; d++) {
       for (s = 0; s < 2 && !again; s++) {
         BCRPlane *pl = &op->axis[d].plane[s];
-        PetscInt  ix[3], u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+        PetscInt ix[3], u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
         PetscBool here;
-        int       wrong = wrongs[2 * d + s];
+        int wrong = wrongs[2 * d + s];
 
         if (!pl->present) continue;
         if (pl->slope != 0) sloped = PETSC_TRUE;
         ix[d] = s ? A->N[d] - 1 : 0;
-        here  = (PetscBool)(!there && ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
+        here = (PetscBool)(!there && ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
         for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v] && here && !wrong; ix[v]++) {
           for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u] && !wrong; ix[u]++) {
             double st[7];
-            int    in = 0, fits = 0;
+            int in = 0, fits = 0;
 
             PetscCall(BCRRowCheck(A, c, ix, st, &fault));
             if (fault.code) wrong = 2;
@@ -571,7 +602,7 @@ static PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator 
   if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seen, 64, MPI_INT, MPI_MAX, A->comm));
   for (o = 0; o < (sloped ? 6 : 1); o++) {
     PetscBool good = PETSC_TRUE;
-    PetscInt  in, fits;
+    PetscInt in, fits;
 
     for (in = 1; in < 8; in++) {
       for (t = 0; t < 2 && !(in & (1 << order[o][t])); t++) {}
@@ -593,11 +624,14 @@ typedef struct {
   double a, first; /* first: diagonal of the first row */
 } BCRPair;
 
-/* What the diagonal of an end row may differ by from that of an end type, a: the coupling of the axis, noise: what diagonals inside the line differ by, tol:
-   BCR_SAME_TOL of the whole diagonal. An axis that is coupled weakly beside another one has its ends told apart as long as the diagonal has digits for them. */
+/* What the diagonal of an end row may differ by from that of an end type, a: the coupling of the
+   axis, noise: what diagonals inside the line differ by, tol: BCR_SAME_TOL of the whole diagonal.
+   An axis that is coupled weakly beside another one has its ends told apart as long as the diagonal
+   has digits for them. */
 static double BCREndTolerance(double a, double tol, double noise)
 {
-  return PetscMin(0.25 * a, PetscMin(tol, PetscMax(BCR_SAME_TOL * a, PetscMax(4 * noise, 4 * BCR_SUM_TOL / BCR_SAME_TOL * tol))));
+  return PetscMin(0.25 * a,
+                  PetscMin(tol, PetscMax(BCR_SAME_TOL * a, PetscMax(4 * noise, 4 * BCR_SUM_TOL / BCR_SAME_TOL * tol))));
 }
 
 /* Two unknowns: which pairs of ends give [d -q0; -q1 d+delta] up to a multiple of the identity */
@@ -637,31 +671,33 @@ static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list
     if (PetscAbs((t[1] - t[0]) * a[0] - delta) > (a[0] > 0 ? BCREndTolerance(a[0], tol, 0) : tol)) continue;
     list[n].end[0] = ends[k][0];
     list[n].end[1] = ends[k][1];
-    list[n].a      = a[0];
-    list[n].first  = t[0] * a[0];
+    list[n].a = a[0];
+    list[n].first = t[0] * a[0];
     n++;
   }
   return n;
 }
 
-/* One axis as its grid line through the base row has it, in units of the matrix, signs turned so that couplings are positive */
+/* One axis as its grid line through the base row has it, in units of the matrix, signs turned so
+   that couplings are positive */
 typedef struct {
   PetscInt n;
-  double (*st)[7];            /* rows of the line */
-  double   *w, *lo, *up, *dg; /* weight; what is left of the row divided by it; dg: diagonal less that of the base row */
-  double    out[2], slope[2]; /* coupling to the dropped plane, and its slope */
+  double (*st)[7]; /* rows of the line */
+  /* weight; what is left of the row divided by it; dg: diagonal less that of the base row */
+  double *w, *lo, *up, *dg;
+  double out[2], slope[2]; /* coupling to the dropped plane, and its slope */
   PetscBool wrap, general;
-  BCREnd    end[2];
-  double    a, first; /* uniform: coupling, diagonal of the base row that belongs to this axis */
-  int       npairs;
-  BCRPair   pairs[16];
+  BCREnd end[2];
+  double a, first; /* uniform: coupling, diagonal of the base row that belongs to this axis */
+  int npairs;
+  BCRPair pairs[16];
 } BCRLine;
 
 /* Fills lo, up, dg from st and w; false: a weight is impossible */
 static void BCRLineDivide(BCRLine *L, PetscInt d, PetscInt base, double centre)
 {
   PetscInt i, s;
-  double   cor = 0;
+  double cor = 0;
 
   for (i = 0; i < L->n; i++) {
     L->lo[i] = L->st[i][2 * d] / L->w[i];
@@ -685,9 +721,10 @@ static void BCRLineDivide(BCRLine *L, PetscInt d, PetscInt base, double centre)
 static double BCRLineLeast(const BCRLine *L)
 {
   const PetscInt first = L->n > 2 ? 1 : 0;
-  double         least = PETSC_MAX_REAL;
+  double least = PETSC_MAX_REAL;
 
-  for (PetscInt i = first; i < L->n - first; i++) least = PetscMin(least, L->dg[i] - (i ? L->lo[i] : 0) - (i < L->n - 1 ? L->up[i] : 0));
+  for (PetscInt i = first; i < L->n - first; i++)
+    least = PetscMin(least, L->dg[i] - (i ? L->lo[i] : 0) - (i < L->n - 1 ? L->up[i] : 0));
   return least;
 }
 
@@ -695,8 +732,8 @@ static double BCRLineLeast(const BCRLine *L)
 static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol)
 {
   const PetscInt n = L->n;
-  PetscInt       i, s;
-  double         lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, sum = 0, noise = 0;
+  PetscInt i, s;
+  double lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, sum = 0, noise = 0;
 
   if (n == 2) {
     L->npairs = BCRPairs(L->up[0], L->lo[1], L->dg[1] - L->dg[0], tol, L->pairs);
@@ -705,26 +742,29 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
   for (i = 1; i < n - 1; i++) {
     lo = PetscMin(lo, PetscMin(L->lo[i], L->up[i]));
     hi = PetscMax(hi, PetscMax(L->lo[i], L->up[i]));
-    sum += 0.5 * ((L->lo[i] - L->up[1]) + (L->up[i] - L->up[1])); /* of differences, or rounding adds up on long lines */
+    /* of differences, or rounding adds up on long lines */
+    sum += 0.5 * ((L->lo[i] - L->up[1]) + (L->up[i] - L->up[1]));
     noise = PetscMax(noise, PetscAbs(L->dg[i]));
   }
   if (!(noise <= tol)) return PETSC_FALSE;
   if (hi - lo > BCR_SAME_TOL * hi) return PETSC_FALSE;
-  L->a     = hi == lo ? hi : L->up[1] + sum / (double)(n - 2);
+  L->a = hi == lo ? hi : L->up[1] + sum / (double)(n - 2);
   L->first = 2 * L->a;
   if (!plane[0] && !plane[1] && (L->out[0] != 0 || L->out[1] != 0)) {
     for (s = 0; s < 2; s++) {
       const PetscInt e = s ? n - 1 : 0;
 
-      if (PetscAbs(L->out[s] - L->a) > BCR_SAME_TOL * L->a || PetscAbs((s ? L->lo[e] : L->up[e]) - L->a) > BCR_SAME_TOL * L->a || PetscAbs(L->dg[e]) > tol) return PETSC_FALSE;
+      if (PetscAbs(L->out[s] - L->a) > BCR_SAME_TOL * L->a ||
+          PetscAbs((s ? L->lo[e] : L->up[e]) - L->a) > BCR_SAME_TOL * L->a || PetscAbs(L->dg[e]) > tol)
+        return PETSC_FALSE;
       L->end[s] = BCR_END_PERIODIC;
     }
     L->wrap = PETSC_TRUE;
     return PETSC_TRUE;
   }
   for (s = 0; s < 2; s++) {
-    const PetscInt e  = s ? n - 1 : 0;
-    const double   in = s ? L->lo[e] : L->up[e], r = L->dg[e], t = L->a > 0 ? BCREndTolerance(L->a, tol, noise) : tol;
+    const PetscInt e = s ? n - 1 : 0;
+    const double in = s ? L->lo[e] : L->up[e], r = L->dg[e], t = L->a > 0 ? BCREndTolerance(L->a, tol, noise) : tol;
 
     if (PetscAbs(in - L->a) <= BCR_SAME_TOL * L->a) {
       if (PetscAbs(r) <= t) L->end[s] = BCR_END_DIRICHLET;
@@ -744,51 +784,55 @@ static PetscErrorCode BCRLineDestroyAll(BCRLine L[3])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Everything of the operator but the planes, which are given, from one grid line along each axis. *good = PETSC_FALSE: these lines are
-   not those of a separable operator of this library */
+/* Everything of the operator but the planes, which are given, from one grid line along each axis.
+   *good = PETSC_FALSE: these lines are not those of a separable operator of this library */
 #define BCR_LINE_ROWS 0x4000000 /* of 7 numbers each, in one message: an MPI count is an int */
 
 static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
 {
   static const char xyz[] = "xyz";
-  BCRLine           L[3];
-  PetscInt          b[3], base[3], ix[3], d, i, s, t, general = -1;
-  int               k, pick[3] = {0, 0, 0}, best[3] = {0, 0, 0};
-  double            centre, sign = 0, bestscore = PETSC_MAX_REAL, tol, unit = 0, shift, rest, size;
-  double            c0[7];
-  PetscBool         empty = PETSC_FALSE;
-  BCRFault          fault = {PETSC_SUCCESS, ""};
-  PetscErrorCode    ierr;
+  BCRLine L[3];
+  PetscInt b[3], base[3], ix[3], d, i, s, t, general = -1;
+  int k, pick[3] = {0, 0, 0}, best[3] = {0, 0, 0};
+  double centre, sign = 0, bestscore = PETSC_MAX_REAL, tol, unit = 0, shift, rest, size;
+  double c0[7];
+  PetscBool empty = PETSC_FALSE;
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *good   = PETSC_FALSE;
+  *good = PETSC_FALSE;
   op->dim = A->dim;
   PetscCall(PetscMemzero(L, sizeof(L)));
   for (d = 0; d < 3; d++) {
     BCRAxis *ax = &op->axis[d];
 
-    b[d]       = ax->plane[0].present ? 1 : 0;
-    L[d].n     = A->N[d] - b[d] - (ax->plane[1].present ? 1 : 0);
-    ax->n      = L[d].n;
-    ax->a      = 0;
+    b[d] = ax->plane[0].present ? 1 : 0;
+    L[d].n = A->N[d] - b[d] - (ax->plane[1].present ? 1 : 0);
+    ax->n = L[d].n;
+    ax->a = 0;
     ax->end[0] = ax->end[1] = BCR_END_CELL_NEUMANN;
     PetscCall(PetscFree(ax->lower));
     PetscCall(PetscFree(ax->diag));
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
     if (L[d].n == 0) {
-      PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, A->comm, PETSC_ERR_SUP, "The two grid points along %c hold rows that couple them to each other only: too few points for such end rows, use at least three", xyz[d]);
+      PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, A->comm, PETSC_ERR_SUP,
+                 "The two grid points along %c hold rows that couple them to each other only: too few points for such "
+                 "end rows, use at least three",
+                 xyz[d]);
       empty = PETSC_TRUE;
     }
     base[d] = L[d].n > 2 ? L[d].n / 2 : 0;
   }
   op->shift = op->scale = 1;
-  op->singular          = PETSC_FALSE;
+  op->singular = PETSC_FALSE;
   if (empty) {
     *good = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (d = 0, ierr = PETSC_SUCCESS; d < 3 && !ierr; d++) ierr = PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg);
+  for (d = 0, ierr = PETSC_SUCCESS; d < 3 && !ierr; d++)
+    ierr = PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg);
   BCRCallElse(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY), (void)BCRLineDestroyAll(L));
   for (d = 0; d < 3; d++) {
     for (t = 0; t < 3; t++) ix[t] = b[t] + base[t];
@@ -798,7 +842,8 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
       if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, L[d].st[i], &fault));
     }
     for (i = 0; A->grid.size > 1 && i < L[d].n; i += BCR_LINE_ROWS) /* one rank has it, the others zero */
-      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, L[d].st[i], (PetscMPIInt)(7 * PetscMin(BCR_LINE_ROWS, L[d].n - i)), MPI_DOUBLE, MPI_SUM, A->comm));
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, L[d].st[i], (PetscMPIInt)(7 * PetscMin(BCR_LINE_ROWS, L[d].n - i)),
+                                 MPI_DOUBLE, MPI_SUM, A->comm));
     L[d].slope[0] = op->axis[d].plane[0].slope;
     L[d].slope[1] = op->axis[d].plane[1].slope;
   }
@@ -819,12 +864,12 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     if (c0[k] < 0) goto done; /* fit.c says what is wrong with it */
   }
   centre = c0[BCR_CENTRE] * sign;
-  tol    = BCR_SAME_TOL * PetscAbs(centre);
+  tol = BCR_SAME_TOL * PetscAbs(centre);
 
   for (d = 0; d < 3; d++) {
-    BCRLine        *l        = &L[d];
+    BCRLine *l = &L[d];
     const PetscBool plane[2] = {op->axis[d].plane[0].present, op->axis[d].plane[1].present};
-    int             tangent  = -1;
+    int tangent = -1;
 
     for (i = 0; i < l->n; i++) l->w[i] = 1;
     l->end[0] = l->end[1] = BCR_END_CELL_NEUMANN;
@@ -844,7 +889,7 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
       l->general = PETSC_TRUE;
       /* nothing along the line tells the weights: perhaps half weights at Neumann ends */
       for (k = 1; k < 4 && tangent < 0 && l->general; k++) {
-        l->w[0]        = k & 1 ? 0.5 : 1;
+        l->w[0] = k & 1 ? 0.5 : 1;
         l->w[l->n - 1] = k & 2 ? 0.5 : 1;
         BCRLineDivide(l, d, base[d], l->st[base[d]][BCR_CENTRE] / l->w[base[d]]);
         if (BCRLineUniform(l, plane, tol)) l->general = PETSC_FALSE;
@@ -854,13 +899,15 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
         }
       }
       if (l->general) {
-        if (tangent < 0) { /* or all diagonals alike, where that makes it uniform or the rows are of very different size */
+        /* or all diagonals alike, where that makes it uniform or the rows are of very different
+           size */
+        if (tangent < 0) {
           double lo = PETSC_MAX_REAL, hi = 0;
 
           for (i = 0; i < l->n; i++) {
             l->w[i] = l->st[i][BCR_CENTRE] / l->st[base[d]][BCR_CENTRE];
-            lo      = PetscMin(lo, l->w[i]);
-            hi      = PetscMax(hi, l->w[i]);
+            lo = PetscMin(lo, l->w[i]);
+            hi = PetscMax(hi, l->w[i]);
             if (PetscAbs(l->w[i] - 1) <= BCR_SAME_TOL) l->w[i] = 1;
           }
           if (lo > 0) {
@@ -882,8 +929,8 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     }
   }
 
-  /* with two unknowns along an axis its ends are known up to what the shift can take: choose so that the shift vanishes, or is
-     positive with plain names */
+  /* with two unknowns along an axis its ends are known up to what the shift can take: choose so
+     that the shift vanishes, or is positive with plain names */
   centre = c0[BCR_CENTRE] * sign;
   for (d = 0, rest = centre; d < 3; d++) {
     for (s = 0; s < 2; s++) {
@@ -922,8 +969,8 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     if (L[d].n == 2 && !L[d].general) {
       const BCRPair *p = &L[d].pairs[best[d]];
 
-      L[d].a      = p->a;
-      L[d].first  = p->first;
+      L[d].a = p->a;
+      L[d].first = p->first;
       L[d].end[0] = p->end[0];
       L[d].end[1] = p->end[1];
       shift -= p->first;
@@ -931,10 +978,11 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
     if (!L[d].general && L[d].n > 1) unit = PetscMax(unit, L[d].a);
   }
   if (general >= 0) { /* the shift is the smallest row sum of the line, with the couplings to dropped planes */
-    BCRLine *l     = &L[general];
-    double   other = 0;
+    BCRLine *l = &L[general];
+    double other = 0;
 
-    /* diagonals less what the other axes have, not by differences to the base row: that one may be so large that little is left of others */
+    /* diagonals less what the other axes have, not by differences to the base row: that one may be
+       so large that little is left of others */
     for (d = 0; d < 3; d++) {
       for (s = 0; s < 2 && d != general; s++)
         if (base[d] == (s ? L[d].n - 1 : 0)) other += L[d].out[s] * L[d].slope[s];
@@ -957,8 +1005,8 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
   op->scale = (PetscReal)(sign * unit);
   op->shift = (PetscReal)(shift / unit);
   for (d = 0; d < 3; d++) {
-    BCRAxis  *ax       = &op->axis[d];
-    BCRLine  *l        = &L[d];
+    BCRAxis *ax = &op->axis[d];
+    BCRLine *l = &L[d];
     PetscBool weighted = PETSC_FALSE;
 
     ax->end[0] = l->end[0];
@@ -968,19 +1016,22 @@ static PetscErrorCode BCRLinesRead(const BCRRows *A, PetscInt c, BCROperator *op
       BCRPlane *pl = &ax->plane[s];
 
       pl->coupling = 0;
-      if (pl->present) pl->coupling = (PetscReal)(!l->general && l->n > 1 && PetscAbs(l->out[s] - l->a) <= BCR_SAME_TOL * l->a ? l->a / unit : l->out[s] / unit);
+      if (pl->present)
+        pl->coupling =
+          (PetscReal)(!l->general && l->n > 1 && PetscAbs(l->out[s] - l->a) <= BCR_SAME_TOL * l->a ? l->a / unit
+                                                                                                   : l->out[s] / unit);
       pl->couple = (PetscBool)(pl->coupling != 0);
       if (l->n == 1 && pl->couple) ax->a = pl->coupling;
     }
     if (l->general) {
-      ax->a      = 0;
+      ax->a = 0;
       ax->end[0] = ax->end[1] = BCR_END_GENERAL;
       BCRCallElse(PetscMalloc1(l->n, &ax->lower), (void)BCRLineDestroyAll(L));
       BCRCallElse(PetscMalloc1(l->n, &ax->diag), (void)BCRLineDestroyAll(L));
       BCRCallElse(PetscMalloc1(l->n, &ax->upper), (void)BCRLineDestroyAll(L));
       for (i = 0; i < l->n; i++) {
         ax->lower[i] = (PetscReal)(l->lo[i] / unit);
-        ax->diag[i]  = (PetscReal)(l->dg[i] / unit);
+        ax->diag[i] = (PetscReal)(l->dg[i] / unit);
         ax->upper[i] = (PetscReal)(l->up[i] / unit);
       }
     }
@@ -1000,34 +1051,34 @@ done:
 /* ---- comparing every row with the model ---- */
 
 typedef struct {
-  double      dev; /* largest relative deviation, and where (component, nodes in natural order) */
-  PetscInt    comp, row, col;
+  double dev; /* largest relative deviation, and where (component, nodes in natural order) */
+  PetscInt comp, row, col;
   BCRRowState state; /* of the first bad row, with its component, column, node */
-  PetscInt    badix[3];
-  PetscBool   wrongplane; /* a row of a dropped plane is not what its plane says */
+  PetscInt badix[3];
+  PetscBool wrongplane; /* a row of a dropped plane is not what its plane says */
 } BCRVerdict;
 
 typedef struct {
   const BCRRows *A;
-  PetscInt       dof;
-  BCROperator   *ops;
+  PetscInt dof;
+  BCROperator *ops;
   BCRModelAxis (*m)[3];
-  PetscBool     *skip; /* components that are not compared */
-  BCRVerdict     v;
-  PetscErrorCode error;   /* of this rank alone, until the ranks agree */
-  PetscBool      regular; /* all columns that the fast loop relies on are as it expects */
-  uint64_t       boxes;   /* what rows that loop runs over */
+  PetscBool *skip; /* components that are not compared */
+  BCRVerdict v;
+  PetscErrorCode error; /* of this rank alone, until the ranks agree */
+  PetscBool regular;    /* all columns that the fast loop relies on are as it expects */
+  uint64_t boxes;       /* what rows that loop runs over */
 } BCRCheck;
 
 /* What the model has in a row: in[] the star, returns its weight */
 static inline void BCRModelRow(const BCROperator *op, const BCRModelAxis m[3], const PetscInt ix[3], double in[7])
 {
   const double w = (double)op->scale * m[0].w[ix[0]] * m[1].w[ix[1]] * m[2].w[ix[2]];
-  int          d;
+  int d;
 
   in[BCR_CENTRE] = (double)op->shift;
   for (d = 0; d < 3; d++) {
-    in[2 * d]     = -w * m[d].lo[ix[d]];
+    in[2 * d] = -w * m[d].lo[ix[d]];
     in[2 * d + 1] = -w * m[d].up[ix[d]];
     in[BCR_CENTRE] += m[d].dg[ix[d]];
   }
@@ -1044,7 +1095,7 @@ static inline PetscInt BCRInside(const BCRRows *A, PetscInt d, PetscInt b, Petsc
 /* Number of a node among this rank's unknowns */
 static inline PetscInt BCRBoxNode(const BCRRows *A, const BCRModelAxis m[3], const PetscInt ix[3])
 {
-  PetscInt       first[3];
+  PetscInt first[3];
   const PetscInt n0 = BCRInside(A, 0, m[0].b, m[0].n, &first[0]), n1 = BCRInside(A, 1, m[1].b, m[1].n, &first[1]);
 
   (void)BCRInside(A, 2, m[2].b, m[2].n, &first[2]);
@@ -1054,7 +1105,7 @@ static inline PetscInt BCRBoxNode(const BCRRows *A, const BCRModelAxis m[3], con
 static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, const PetscInt ix[3], double diagonal)
 {
   const PetscReal inv = (PetscReal)(1.0 / diagonal);
-  PetscInt        d, s, i;
+  PetscInt d, s, i;
 
   PetscFunctionBegin;
   for (d = 0; d < A->dim; d++) {
@@ -1077,19 +1128,19 @@ static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, con
 /* One row, entry by entry. *stop: the comparison need not go on */
 static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3], PetscBool *stop)
 {
-  const BCRRows      *A  = ck->A;
-  BCROperator        *op = &ck->ops[c];
-  const BCRModelAxis *m  = ck->m[c];
-  double              st[7], in[7], rest, dev;
-  PetscInt            col, d, t, s;
-  int                 k;
-  BCRRowState         state = BCRRowGet(A, c, ix, st, &rest, &col);
+  const BCRRows *A = ck->A;
+  BCROperator *op = &ck->ops[c];
+  const BCRModelAxis *m = ck->m[c];
+  double st[7], in[7], rest, dev;
+  PetscInt col, d, t, s;
+  int k;
+  BCRRowState state = BCRRowGet(A, c, ix, st, &rest, &col);
 
   PetscFunctionBegin;
   if (state != BCR_ROW_GOOD) {
     ck->v.state = state;
-    ck->v.comp  = c;
-    ck->v.col   = col;
+    ck->v.comp = c;
+    ck->v.col = col;
     for (d = 0; d < 3; d++) ck->v.badix[d] = ix[d];
     *stop = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -1101,8 +1152,8 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     s = ix[d] < m[d].b ? 0 : 1;
     if (!BCRPlaneRowFits(st, d, s, &op->axis[d].plane[s])) {
       ck->v.wrongplane = PETSC_TRUE;
-      ck->v.comp       = c;
-      *stop            = PETSC_TRUE;
+      ck->v.comp = c;
+      *stop = PETSC_TRUE;
     } else PetscCall(BCRPlaneSetDiagonal(A, op, ix, st[BCR_CENTRE]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -1111,9 +1162,9 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     const PetscReal s = (PetscReal)(st[BCR_CENTRE] / in[BCR_CENTRE]);
 
     if (!(s > 0)) { /* NaN: the model has no diagonal here */
-      ck->v.dev  = PETSC_INFINITY;
+      ck->v.dev = PETSC_INFINITY;
       ck->v.comp = c;
-      *stop      = PETSC_TRUE;
+      *stop = PETSC_TRUE;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     op->rowscale[BCRBoxNode(A, m, ix)] = s;
@@ -1130,18 +1181,18 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
         const PetscInt e = k / 2, N = A->N[e];
         jx[e] += k % 2 ? (ix[e] < N - 1 ? 1 : 1 - N) : (ix[e] > 0 ? -1 : N - 1);
       }
-      ck->v.dev  = dev;
+      ck->v.dev = dev;
       ck->v.comp = c;
-      ck->v.row  = BCRGridNatural(&A->grid, ix);
-      ck->v.col  = BCRGridNatural(&A->grid, jx);
+      ck->v.row = BCRGridNatural(&A->grid, ix);
+      ck->v.col = BCRGridNatural(&A->grid, jx);
     }
   }
   dev = rest / PetscAbs(in[BCR_CENTRE]);
   if (dev > ck->v.dev) {
-    ck->v.dev  = dev;
+    ck->v.dev = dev;
     ck->v.comp = c;
-    ck->v.row  = BCRGridNatural(&A->grid, ix);
-    ck->v.col  = (col - col % A->dof) / A->dof;
+    ck->v.row = BCRGridNatural(&A->grid, ix);
+    ck->v.col = (col - col % A->dof) / A->dof;
   }
   if (ck->v.dev > BCR_SAME_TOL) *stop = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1154,39 +1205,46 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
 #else
   #define BCR_PARTS 1
 #endif
-#define BCR_RUN_NODES 16  /* nodes in a block: every length is a multiple of 16 */
-#define BCR_RUN_MAX   256 /* entries of a node, all its components together; more than that go row by row */
+#define BCR_RUN_NODES 16 /* nodes in a block: every length is a multiple of 16 */
+/* entries of a node, all its components together; more than that go row by row */
+#define BCR_RUN_MAX 256
 
 /* What the line buffers are good for: nothing in them changes from line to line while this stays as it is */
 typedef struct {
-  double   dev;
+  double dev;
   PetscInt entries;
-  int8_t   slot[BCR_RUN_MAX]; /* -1: the model has nothing there, -2: not compared */
+  int8_t slot[BCR_RUN_MAX]; /* -1: the model has nothing there, -2: not compared */
 } BCRRunKey;
 
 /* What the entries of a line are compared with */
 typedef struct {
   PetscReal *ref, *tol; /* one array of malloc(): several threads may want theirs */
-  size_t     size, len; /* len: entries until they repeat */
-  BCRRunKey  key;
-  double    *factors; /* of the other axes, 6 for each component */
-  PetscBool  valid;
+  size_t size, len;     /* len: entries until they repeat */
+  BCRRunKey key;
+  double *factors; /* of the other axes, 6 for each component */
+  PetscBool valid;
 } BCRRunLine;
 
-#define BCR_RUN_KINDS     4    /* kinds of lines that are remembered: those at the sides of a plane and the ones inside are three */
-#define BCR_BLOCK_LINE    1024 /* entries of a line up to which lines are compared together, */
-#define BCR_BLOCK_ENTRIES 8192 /* and of all those: if they turn out different, they are in a cache when they are compared one by one */
-#define BCR_BLOCK_TRIES   16   /* in vain, one after the other, until no more are made: end rows that differ in rounding from line to line */
+/* kinds of lines that are remembered: those at the sides of a plane and the ones inside are three
+   */
+#define BCR_RUN_KINDS  4
+#define BCR_BLOCK_LINE 1024 /* entries of a line up to which lines are compared together, */
+/* and of all those: if they turn out different, they are in a cache when they are compared one by
+   one */
+#define BCR_BLOCK_ENTRIES 8192
+/* in vain, one after the other, until no more are made: end rows that differ in rounding from line
+   to line */
+#define BCR_BLOCK_TRIES 16
 
 typedef struct {
-  PetscInt   i0, i1;                     /* nodes of a grid line that every component has in its interior along x */
-  PetscBool  uniform;                    /* nothing of the model varies there */
+  PetscInt i0, i1;                       /* nodes of a grid line that every component has in its interior along x */
+  PetscBool uniform;                     /* nothing of the model varies there */
   BCRRunLine line[BCR_RUN_KINDS], whole; /* whole: of a line with its end rows */
-  int        now, next;                  /* of the line before, -1: none; that is replaced */
-  double    *newfactors;
-  int        tries; /* to compare lines together that are left */
-  PetscBool  kept;  /* the line is of the kind of the line before */
-  PetscInt   like;  /* first node of that line if its end rows, too, have been compared; -1 else */
+  int now, next;                         /* of the line before, -1: none; that is replaced */
+  double *newfactors;
+  int tries;      /* to compare lines together that are left */
+  PetscBool kept; /* the line is of the kind of the line before */
+  PetscInt like;  /* first node of that line if its end rows, too, have been compared; -1 else */
 } BCRRun;
 
 static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
@@ -1195,12 +1253,14 @@ static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(run, sizeof(*run)));
-  run->i0      = ck->A->lo[0] + 1; /* the ends of a periodic line have columns in another order, and other ranks may have their neighbours */
-  run->i1      = ck->A->lo[0] + ck->A->n[0] - 2;
+  /* the ends of a periodic line have columns in another order, and other ranks may have their
+     neighbours */
+  run->i0 = ck->A->lo[0] + 1;
+  run->i1 = ck->A->lo[0] + ck->A->n[0] - 2;
   run->uniform = PETSC_TRUE;
-  run->like    = -1;
-  run->now     = -1;
-  run->tries   = BCR_BLOCK_TRIES;
+  run->like = -1;
+  run->now = -1;
+  run->tries = BCR_BLOCK_TRIES;
   for (c = 0; c < ck->dof; c++) {
     const BCRModelAxis *m = &ck->m[c][0];
 
@@ -1213,7 +1273,9 @@ static PetscErrorCode BCRRunCreate(BCRCheck *ck, BCRRun *run)
 
     if (ck->skip[c]) continue;
     for (i = run->i0 + 1; i <= run->i1; i++)
-      if (m->lo[i] != m->lo[run->i0] || m->up[i] != m->up[run->i0] || m->dg[i] != m->dg[run->i0] || m->w[i] != m->w[run->i0]) run->uniform = PETSC_FALSE;
+      if (m->lo[i] != m->lo[run->i0] || m->up[i] != m->up[run->i0] || m->dg[i] != m->dg[run->i0] ||
+          m->w[i] != m->w[run->i0])
+        run->uniform = PETSC_FALSE;
   }
   PetscCall(PetscCalloc1(6 * ck->dof * (BCR_RUN_KINDS + 1), &run->newfactors));
   for (i = 0; i < BCR_RUN_KINDS; i++) run->line[i].factors = run->newfactors + 6 * ck->dof * (i + 1);
@@ -1229,21 +1291,22 @@ static PetscErrorCode BCRRunDestroy(BCRRun *run)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows of component c there when the operator has row scales: finds them, *same as below. Sides of the comparisons are in units of
-   the model, so that a row's scale is one division. */
+/* The rows of component c there when the operator has row scales: finds them, *same as below. Sides
+   of the comparisons are in units of the model, so that a row's scale is one division. */
 static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscInt line[3], PetscBool *same)
 {
-  const BCRRows      *A     = ck->A;
-  const BCROperator  *op    = &ck->ops[c];
-  const BCRModelAxis *m     = ck->m[c];
-  const PetscInt      ix[3] = {run->i0, line[1], line[2]}, dof = ck->dof, node = BCRNode(A, ix), row = c + dof * node, count = run->i1 - run->i0 + 1;
-  const PetscInt      E = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row];
-  const PetscScalar  *v                  = A->aa + A->ai[row];
-  const double        limit              = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
-  PetscReal          *scale              = op->rowscale + BCRBoxNode(A, m, ix);
-  PetscInt            at[BCR_CENTRE + 1] = {0}, none[BCR_RUN_MAX], nnone = 0, p, i;
-  double              in[7], rest;
-  int                 slots[6], nslots = 0, k, bad = 0;
+  const BCRRows *A = ck->A;
+  const BCROperator *op = &ck->ops[c];
+  const BCRModelAxis *m = ck->m[c];
+  const PetscInt ix[3] = {run->i0, line[1], line[2]}, dof = ck->dof, node = BCRNode(A, ix), row = c + dof * node,
+                 count = run->i1 - run->i0 + 1;
+  const PetscInt E = A->ai[dof * (node + 1)] - A->ai[dof * node], R = A->ai[row + 1] - A->ai[row];
+  const PetscScalar *v = A->aa + A->ai[row];
+  const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
+  PetscReal *scale = op->rowscale + BCRBoxNode(A, m, ix);
+  PetscInt at[BCR_CENTRE + 1] = {0}, none[BCR_RUN_MAX], nnone = 0, p, i;
+  double in[7], rest;
+  int slots[6], nslots = 0, k, bad = 0;
 
   for (p = 0; p < R; p++) {
     const PetscInt j = A->aj[A->ai[row] + p];
@@ -1258,20 +1321,21 @@ static void BCRRunLeft(BCRCheck *ck, const BCRRun *run, PetscInt c, const PetscI
   rest = in[BCR_CENTRE] - (double)op->scale * m[0].dg[ix[0]];
   for (i = 0; i < count; i++, v += E) {
     const double centre = (double)PetscRealPart(v[at[BCR_CENTRE]]);
-    double       s, inv, t;
+    double s, inv, t;
 
     if (!run->uniform) {
-      in[0]          = -(double)op->scale * m[0].lo[ix[0] + i];
-      in[1]          = -(double)op->scale * m[0].up[ix[0] + i];
+      in[0] = -(double)op->scale * m[0].lo[ix[0] + i];
+      in[1] = -(double)op->scale * m[0].up[ix[0] + i];
       in[BCR_CENTRE] = rest + (double)op->scale * m[0].dg[ix[0] + i];
     }
-    s        = centre / in[BCR_CENTRE];
-    inv      = 1 / s;
+    s = centre / in[BCR_CENTRE];
+    inv = 1 / s;
     scale[i] = (PetscReal)s;
     bad |= !(s > 0);
     for (p = 0; p < nslots; p++) {
       k = slots[p];
-      bad |= !(PetscAbs((double)PetscRealPart(v[at[k]]) * inv - in[k]) <= limit * PetscAbs(in[k] != 0 ? in[k] : in[BCR_CENTRE]));
+      bad |= !(PetscAbs((double)PetscRealPart(v[at[k]]) * inv - in[k]) <=
+               limit * PetscAbs(in[k] != 0 ? in[k] : in[BCR_CENTRE]));
     }
     t = limit * PetscAbs(centre);
     for (p = 0; p < nnone; p++) bad |= !(PetscAbs((double)PetscRealPart(v[none[p]])) <= t);
@@ -1289,7 +1353,7 @@ static PetscBool BCRRunLineRoom(BCRRunLine *l, size_t len)
   if (len > l->size || !l->ref) {
     free(l->ref);
     l->size = len + (size_t)(8 * BCR_RUN_NODES * BCR_PARTS);
-    l->ref  = (PetscReal *)malloc(2 * (l->size + BCR_RUN_PAD) * sizeof(PetscReal));
+    l->ref = (PetscReal *)malloc(2 * (l->size + BCR_RUN_PAD) * sizeof(PetscReal));
     if (!l->ref) {
       l->size = 0;
       return PETSC_FALSE;
@@ -1305,40 +1369,42 @@ static void BCRRunLineRepeat(BCRRunLine *l, size_t len)
     l->ref[len + i] = l->ref[i];
     l->tol[len + i] = l->tol[i];
   }
-  l->len   = len;
+  l->len = len;
   l->valid = PETSC_TRUE;
 }
 
-/* The rows of nodes i0..i1 of the line through ix, all components: *same says that they are the model's. *fast = PETSC_FALSE: their
-   pattern is not regular, nothing was done. No PETSc function is called: threads do it side by side. */
-static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
+/* The rows of nodes i0..i1 of the line through ix, all components: *same says that they are the
+   model's. *fast = PETSC_FALSE: their pattern is not regular, nothing was done. No PETSc function
+   is called: threads do it side by side. */
+static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[],
+                          PetscBool checkcolumns, PetscBool *fast, PetscBool *same)
 {
-  const BCRRows *A     = ck->A;
-  PetscInt       ix[3] = {run->i0, line[1], line[2]}, c, p, i, block;
+  const BCRRows *A = ck->A;
+  PetscInt ix[3] = {run->i0, line[1], line[2]}, c, p, i, block;
   const PetscInt dof = ck->dof, node = BCRNode(A, ix), count = run->i1 - run->i0 + 1;
   const PetscInt first = A->ai[dof * node], E = A->ai[dof * (node + 1)] - first;
-  size_t         len;
-  BCRRunKey      key;
-  PetscBool      plain = PETSC_FALSE;
-  int            kind;
+  size_t len;
+  BCRRunKey key;
+  PetscBool plain = PETSC_FALSE;
+  int kind;
 
-  *fast     = PETSC_FALSE;
-  *same     = PETSC_FALSE;
+  *fast = PETSC_FALSE;
+  *same = PETSC_FALSE;
   run->kept = PETSC_FALSE;
   if (E > BCR_RUN_MAX || E < dof || A->ai[dof * (node + count)] - first != (PetscInt64)E * count) return;
   if (checkcolumns) {
     if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E)) return;
     if (!BCRRunColumns(A->aj + first, (size_t)E * (size_t)count, (size_t)E, dof)) return;
   }
-  *fast       = PETSC_TRUE;
-  key.dev     = ck->v.dev;
+  *fast = PETSC_TRUE;
+  key.dev = ck->v.dev;
   key.entries = E;
   for (c = 0; c < dof; c++) {
-    const PetscInt      row = c + dof * node;
-    const BCRModelAxis *m   = ck->m[c];
-    double             *f   = run->newfactors + 6 * c;
-    const PetscBool     off = (PetscBool)(ck->skip[c] || !active[c] || ck->ops[c].left);
-    int                 has = 0;
+    const PetscInt row = c + dof * node;
+    const BCRModelAxis *m = ck->m[c];
+    double *f = run->newfactors + 6 * c;
+    const PetscBool off = (PetscBool)(ck->skip[c] || !active[c] || ck->ops[c].left);
+    int has = 0;
 
     for (p = A->ai[row]; p < A->ai[row + 1]; p++) {
       const PetscInt j = A->aj[p];
@@ -1357,7 +1423,10 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
       f[4] = m[2].up[ix[2]];
       f[5] = m[1].dg[ix[1]] + m[2].dg[ix[2]] + (double)ck->ops[c].shift;
       if (active[c] && (has & 1 << BCR_CENTRE) == 0) *fast = PETSC_FALSE;
-      if (active[c] && ((m[0].n > 1 && (has & 3) != 3) || (f[1] != 0 && !(has & 4)) || (f[2] != 0 && !(has & 8)) || (f[3] != 0 && !(has & 16)) || (f[4] != 0 && !(has & 32)))) *fast = PETSC_FALSE; /* entries that the model has are missing */
+      /* entries that the model has are missing */
+      if (active[c] && ((m[0].n > 1 && (has & 3) != 3) || (f[1] != 0 && !(has & 4)) || (f[2] != 0 && !(has & 8)) ||
+                        (f[3] != 0 && !(has & 16)) || (f[4] != 0 && !(has & 32))))
+        *fast = PETSC_FALSE;
     }
     if (!off) plain = PETSC_TRUE;
   }
@@ -1367,38 +1436,40 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
     if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
   if (!plain || !*same) return;
   block = run->uniform ? BCR_RUN_NODES : count;
-  len   = (size_t)block * (size_t)E * BCR_PARTS;
+  len = (size_t)block * (size_t)E * BCR_PARTS;
   for (kind = 0; kind < BCR_RUN_KINDS; kind++) {
     const BCRRunLine *l = &run->line[kind];
 
-    if (l->valid && key.dev == l->key.dev && E == l->key.entries && !memcmp(key.slot, l->key.slot, (size_t)E) && !memcmp(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof)) break;
+    if (l->valid && key.dev == l->key.dev && E == l->key.entries && !memcmp(key.slot, l->key.slot, (size_t)E) &&
+        !memcmp(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof))
+      break;
   }
   run->kept = (PetscBool)(kind < BCR_RUN_KINDS && kind == run->now);
   if (kind == BCR_RUN_KINDS) {
     const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
-    BCRRunLine  *l     = &run->line[kind = run->next];
+    BCRRunLine *l = &run->line[kind = run->next];
 
     run->next = (run->next + 1) % BCR_RUN_KINDS;
-    run->now  = -1;
+    run->now = -1;
     if (!BCRRunLineRoom(l, len)) { /* row by row, then */
       *fast = *same = PETSC_FALSE;
       return;
     }
     for (i = 0; i < block; i++) {
       PetscReal *ref = l->ref + (size_t)i * (size_t)E * BCR_PARTS, *tol = l->tol + (size_t)i * (size_t)E * BCR_PARTS;
-      double     in[8];
+      double in[8];
 
       ix[0] = run->i0 + (run->uniform ? 0 : i);
       for (c = 0; c < dof; c++) {
         const PetscInt row = c + dof * node;
-        double         diagonal;
+        double diagonal;
 
         if (!ck->skip[c] && active[c]) {
           BCRModelRow(&ck->ops[c], ck->m[c], ix, in);
           diagonal = PetscAbs(in[BCR_CENTRE]);
         } else diagonal = 0;
         for (p = A->ai[row] - first; p < A->ai[row + 1] - first; p++) {
-          const int    k = key.slot[p];
+          const int k = key.slot[p];
           const double r = k >= 0 ? in[k] : 0;
 
           ref[BCR_PARTS * p] = (PetscReal)r;
@@ -1415,11 +1486,14 @@ static void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], con
     memcpy(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
   }
   run->now = kind;
-  *same    = BCRRunSame((const PetscReal *)(A->aa + first), (size_t)count * (size_t)E * BCR_PARTS, run->line[kind].ref, run->line[kind].tol, len);
+  *same = BCRRunSame((const PetscReal *)(A->aa + first), (size_t)count * (size_t)E * BCR_PARTS, run->line[kind].ref,
+                     run->line[kind].tol, len);
 }
 
-/* Which components have something to compare in the line through ix: *some, *all; *near: no row of it has entries in another block */
-static void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[], PetscBool *some, PetscBool *all, PetscBool *near)
+/* Which components have something to compare in the line through ix: *some, *all; *near: no row of
+   it has entries in another block */
+static void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[],
+                          PetscBool *some, PetscBool *all, PetscBool *near)
 {
   const BCRRows *A = ck->A;
 
@@ -1427,7 +1501,8 @@ static void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt 
   *all = *near = PETSC_TRUE;
   for (PetscInt c = 0; c < ck->dof; c++) {
     active[c] = (PetscBool)!ck->skip[c];
-    for (PetscInt d = 1; d < 3; d++) active[c] = (PetscBool)(active[c] && ix[d] >= ck->m[c][d].b && ix[d] < ck->m[c][d].b + ck->m[c][d].n);
+    for (PetscInt d = 1; d < 3; d++)
+      active[c] = (PetscBool)(active[c] && ix[d] >= ck->m[c][d].b && ix[d] < ck->m[c][d].b + ck->m[c][d].n);
     if (active[c]) *some = PETSC_TRUE;
     else *all = PETSC_FALSE;
   }
@@ -1439,25 +1514,26 @@ static void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt 
 }
 
 #if defined(PETSCBCR_HAVE_CUDA)
-/* The lines first .. last - 1 of the rank's box, by one of several threads: which of them are the model's, with no deviation but rounding. Ends with
-   the first that is not: the matrix is none that gains by threads. */
+/* The lines first .. last - 1 of the rank's box, by one of several threads: which of them are the
+   model's, with no deviation but rounding. Ends with the first that is not: the matrix is none that
+   gains by threads. */
 typedef struct {
-  BCRCheck   ck;
-  BCRRun     run;
+  BCRCheck ck;
+  BCRRun run;
   PetscBool *active, columns;
-  PetscInt   first, last;
-  char      *good; /* of all lines: 1 where it is, 2 where what it was compared with is that of the line before, too */
-  int       *stop; /* all threads' */
+  PetscInt first, last;
+  char *good; /* of all lines: 1 where it is, 2 where what it was compared with is that of the line before, too */
+  int *stop;  /* all threads' */
 } BCRLines;
 
 static void BCRLinesCompare(void *ctx)
 {
-  BCRLines      *L = (BCRLines *)ctx;
+  BCRLines *L = (BCRLines *)ctx;
   const BCRRows *A = L->ck.A;
 
   for (PetscInt line = L->first; line < L->last && !__atomic_load_n(L->stop, __ATOMIC_RELAXED); line++) {
     const PetscInt ix[3] = {0, A->lo[1] + line % A->n[1], A->lo[2] + line / A->n[1]};
-    PetscBool      some, all, near, fast, same;
+    PetscBool some, all, near, fast, same;
 
     BCRLineActive(&L->ck, &L->run, ix, L->active, &some, &all, &near);
     if (!some || !near) continue;
@@ -1467,18 +1543,19 @@ static void BCRLinesCompare(void *ctx)
   }
 }
 
-/* Looks through the lines by several threads where the process is the host of a device and the matrix is large: one core reads at a fraction of the
-   memory's speed. good[]: lines that need not be compared again. */
+/* Looks through the lines by several threads where the process is the host of a device and the
+   matrix is large: one core reads at a fraction of the memory's speed. good[]: lines that need not
+   be compared again. */
 static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char good[])
 {
-  const BCRRows *A     = ck->A;
+  const BCRRows *A = ck->A;
   const PetscInt lines = A->n[1] * A->n[2];
-  BCRLines      *part;
-  void         **ctx    = NULL;
-  PetscBool     *active = NULL;
-  PetscInt       threads;
+  BCRLines *part;
+  void **ctx = NULL;
+  PetscBool *active = NULL;
+  PetscInt threads;
   PetscErrorCode ierr;
-  int            stop = 0;
+  int stop = 0;
 
   PetscFunctionBegin;
   PetscCall(BCRThreadsNumber(A->near.mat, (size_t)A->ai[A->dof * A->nodes] * sizeof(PetscScalar), &threads));
@@ -1489,15 +1566,15 @@ static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char 
   for (PetscInt t = 0; t < threads && !ierr; t++) {
     BCRLines *L = &part[t];
 
-    L->ck      = *ck;
-    ierr       = BCRRunCreate(&L->ck, &L->run);
-    L->active  = active + t * ck->dof;
+    L->ck = *ck;
+    ierr = BCRRunCreate(&L->ck, &L->run);
+    L->active = active + t * ck->dof;
     L->columns = columns;
-    L->first   = (PetscInt)((PetscInt64)lines * t / threads);
-    L->last    = (PetscInt)((PetscInt64)lines * (t + 1) / threads);
-    L->good    = good;
-    L->stop    = &stop;
-    ctx[t]     = L;
+    L->first = (PetscInt)((PetscInt64)lines * t / threads);
+    L->last = (PetscInt)((PetscInt64)lines * (t + 1) / threads);
+    L->good = good;
+    L->stop = &stop;
+    ctx[t] = L;
   }
   if (!ierr && part[0].run.i1 - part[0].run.i0 + 1 > BCR_RUN_NODES) BCRThreadsRun(threads, BCRLinesCompare, ctx);
   for (PetscInt t = 0; t < threads; t++) PetscCall(BCRRunDestroy(&part[t].run));
@@ -1511,42 +1588,47 @@ static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char 
 /* Row of node with the entries of the row of node like, a constant further on */
 static PetscBool BCRRowsAlike(const BCRRows *A, PetscInt node, PetscInt like)
 {
-  const PetscInt     n = A->ai[node + 1] - A->ai[node], *j = A->aj + A->ai[node], *k = A->aj + A->ai[like];
+  const PetscInt n = A->ai[node + 1] - A->ai[node], *j = A->aj + A->ai[node], *k = A->aj + A->ai[like];
   const PetscScalar *v = A->aa + A->ai[node], *w = A->aa + A->ai[like];
-  PetscInt           i, bad                      = 0;
+  PetscInt i, bad = 0;
 
   if (A->ai[like + 1] - A->ai[like] != n) return PETSC_FALSE;
   for (i = 0; i < n; i++) bad |= (j[i] - k[i] != node - like) | !(v[i] == w[i]);
   return bad ? PETSC_FALSE : PETSC_TRUE;
 }
 
-/* A line whose end rows are as good as those of another one if their entries are the same: no neighbour of it lies round a corner or on another
-   rank, and nothing is kept for each row */
+/* A line whose end rows are as good as those of another one if their entries are the same: no
+   neighbour of it lies round a corner or on another rank, and nothing is kept for each row */
 static PetscBool BCRLineInside(const BCRCheck *ck, const PetscInt ix[3])
 {
   const BCRRows *A = ck->A;
-  PetscInt       d;
+  PetscInt d;
 
-  if (ck->dof > 1 || ck->ops[0].left || A->far.mat || ck->m[0][0].b > A->lo[0] || ck->m[0][0].b + ck->m[0][0].n < A->lo[0] + A->n[0]) return PETSC_FALSE;
+  if (ck->dof > 1 || ck->ops[0].left || A->far.mat || ck->m[0][0].b > A->lo[0] ||
+      ck->m[0][0].b + ck->m[0][0].n < A->lo[0] + A->n[0])
+    return PETSC_FALSE;
   for (d = 1; d < A->dim; d++)
     if (ix[d] <= A->lo[d] || ix[d] >= A->lo[d] + A->n[d] - 1) return PETSC_FALSE;
   return PETSC_TRUE;
 }
 
-/* The lines behind the one through ix, all of whose rows are the model's, in its plane, as long as the model has there what it has in that line: their
-   columns are those of the line before a constant further on, their values the model's, in end rows exactly those of that line. Returns how many lines are so;
-   the next one is to be looked at by itself. */
+/* The lines behind the one through ix, all of whose rows are the model's, in its plane, as long as
+   the model has there what it has in that line: their columns are those of the line before a
+   constant further on, their values the model's, in end rows exactly those of that line. Returns
+   how many lines are so; the next one is to be looked at by itself. */
 static PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line[3], PetscBool checkcolumns)
 {
-  const BCRRows      *A     = ck->A;
-  const BCRModelAxis *m     = &ck->m[0][1];
-  const BCRRunLine   *inner = &run->line[run->now];
-  const PetscInt      n0 = A->n[0], here = line[1], last = PetscMin(A->lo[1] + A->n[1] - 1, m->b + m->n); /* the line at the end is none that is inside */
-  const PetscInt      ix[3] = {A->lo[0], line[1], line[2]}, node = BCRNode(A, ix), E = A->ai[node + n0] - A->ai[node];
-  const PetscReal    *v   = (const PetscReal *)(A->aa + A->ai[node]);
-  const size_t        len = (size_t)E * BCR_PARTS, s0 = (size_t)(A->ai[node + run->i0 - A->lo[0]] - A->ai[node]) * BCR_PARTS, s1 = (size_t)(A->ai[node + run->i1 + 1 - A->lo[0]] - A->ai[node]) * BCR_PARTS;
-  PetscInt            done = 0, l;
-  size_t              i, k;
+  const BCRRows *A = ck->A;
+  const BCRModelAxis *m = &ck->m[0][1];
+  const BCRRunLine *inner = &run->line[run->now];
+  /* the line at the end is none that is inside */
+  const PetscInt n0 = A->n[0], here = line[1], last = PetscMin(A->lo[1] + A->n[1] - 1, m->b + m->n);
+  const PetscInt ix[3] = {A->lo[0], line[1], line[2]}, node = BCRNode(A, ix), E = A->ai[node + n0] - A->ai[node];
+  const PetscReal *v = (const PetscReal *)(A->aa + A->ai[node]);
+  const size_t len = (size_t)E * BCR_PARTS, s0 = (size_t)(A->ai[node + run->i0 - A->lo[0]] - A->ai[node]) * BCR_PARTS,
+               s1 = (size_t)(A->ai[node + run->i1 + 1 - A->lo[0]] - A->ai[node]) * BCR_PARTS;
+  PetscInt done = 0, l;
+  size_t i, k;
 
   if (E > BCR_BLOCK_LINE || here + 1 >= last || run->tries == 0 || !BCRRunLineRoom(&run->whole, len)) return 0;
   for (i = 0; i < len; i++) {
@@ -1560,18 +1642,24 @@ static PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line
   }
   BCRRunLineRepeat(&run->whole, len);
   for (;;) {
-    const PetscInt  first = node + done * n0, most = PetscMin(last - 1 - here - done, PetscMax(BCR_BLOCK_ENTRIES / E, 1));
-    const PetscInt *j     = A->aj + A->ai[first];
-    PetscInt        count = 0;
+    const PetscInt first = node + done * n0,
+                   most = PetscMin(last - 1 - here - done, PetscMax(BCR_BLOCK_ENTRIES / E, 1));
+    const PetscInt *j = A->aj + A->ai[first];
+    PetscInt count = 0;
 
-    for (l = here + done + 1; count < most && m->lo[l] == m->lo[here] && m->up[l] == m->up[here] && m->dg[l] == m->dg[here] && m->w[l] == m->w[here]; l++) count++;
+    for (l = here + done + 1; count < most && m->lo[l] == m->lo[here] && m->up[l] == m->up[here] &&
+                              m->dg[l] == m->dg[here] && m->w[l] == m->w[here];
+         l++)
+      count++;
     if (count == 0) break;
     if (checkcolumns) {
-      if (!BCRRunColumns(A->ai + first, (size_t)(n0 * (count + 1) + 1), (size_t)n0, E) || !BCRRunColumns(j, (size_t)(E * (count + 1)), (size_t)E, n0)) break;
+      if (!BCRRunColumns(A->ai + first, (size_t)(n0 * (count + 1) + 1), (size_t)n0, E) ||
+          !BCRRunColumns(j, (size_t)(E * (count + 1)), (size_t)E, n0))
+        break;
     } else { /* known for all but the end rows */
       for (l = 1; l <= count; l++) {
-        const PetscInt *ai  = A->ai + first + l * n0;
-        PetscInt        bad = 0, p;
+        const PetscInt *ai = A->ai + first + l * n0;
+        PetscInt bad = 0, p;
 
         for (p = 0; p <= n0; p++) {
           if (p == run->i0 - A->lo[0] + 1) p = run->i1 - A->lo[0];
@@ -1586,19 +1674,22 @@ static PetscInt BCRRunBlock(const BCRCheck *ck, BCRRun *run, const PetscInt line
       }
       if (l <= count) break;
     }
-    if (!BCRRunSame((const PetscReal *)(A->aa + A->ai[first + n0]), (size_t)count * len, run->whole.ref, run->whole.tol, len)) break;
+    if (!BCRRunSame((const PetscReal *)(A->aa + A->ai[first + n0]), (size_t)count * len, run->whole.ref, run->whole.tol,
+                    len))
+      break;
     done += count;
   }
   run->tries = done > 0 ? BCR_BLOCK_TRIES : run->tries - 1;
   return done;
 }
 
-/* known: boxes that the columns have been checked for, 0: none yet. active: of the components, good: of the rank's lines, zero */
+/* known: boxes that the columns have been checked for, 0: none yet. active: of the components,
+   good: of the rank's lines, zero */
 static PetscErrorCode BCRCheckRun(BCRCheck *ck, BCRRun *run, uint64_t known, PetscBool active[], char good[])
 {
   const BCRRows *A = ck->A;
-  PetscInt       ix[3], c, d, like;
-  PetscBool      stop = PETSC_FALSE, columns;
+  PetscInt ix[3], c, d, like;
+  PetscBool stop = PETSC_FALSE, columns;
 
   PetscFunctionBegin;
   ck->boxes = 1469598103934665603u; /* FNV hash */
@@ -1610,26 +1701,26 @@ static PetscErrorCode BCRCheckRun(BCRCheck *ck, BCRRun *run, uint64_t known, Pet
       ck->boxes = (ck->boxes ^ n) * 1099511628211u;
     }
   }
-  columns     = (PetscBool)(ck->boxes != known);
+  columns = (PetscBool)(ck->boxes != known);
   ck->regular = PETSC_TRUE;
 #if defined(PETSCBCR_HAVE_CUDA)
   PetscCall(BCRCheckLines(ck, columns, good));
 #endif
   for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && !stop; ix[2]++) {
     for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1] && !stop; ix[1]++) {
-      PetscInt   i0 = run->i0, i1 = run->i1; /* these go fast */
+      PetscInt i0 = run->i0, i1 = run->i1; /* these go fast */
       const char known = good[ix[1] - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])];
-      PetscBool  some, all, near, fast = (PetscBool)(known != 0), same = fast, ends;
+      PetscBool some, all, near, fast = (PetscBool)(known != 0), same = fast, ends;
 
       BCRLineActive(ck, run, ix, active, &some, &all, &near);
       if (known) { /* its buffers were those of a thread */
-        run->now  = -1;
+        run->now = -1;
         run->kept = (PetscBool)(known == 2);
       } else if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) BCRRunCompare(ck, run, ix, active, columns, &fast, &same);
       if (!fast && some && near && i1 >= i0) ck->regular = PETSC_FALSE;
       ix[0] = A->lo[0];
-      ends  = (PetscBool)(same && all && BCRLineInside(ck, ix));
-      like  = ends && run->kept && run->like >= 0 ? BCRNode(A, ix) - run->like : 0;
+      ends = (PetscBool)(same && all && BCRLineInside(ck, ix));
+      like = ends && run->kept && run->like >= 0 ? BCRNode(A, ix) - run->like : 0;
       for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0] && !stop; ix[0]++) {
         if (same && ix[0] == i0 && all) {
           ix[0] = i1;
@@ -1642,7 +1733,9 @@ static PetscErrorCode BCRCheckRun(BCRCheck *ck, BCRRun *run, uint64_t known, Pet
         }
       }
       ix[0] = A->lo[0];
-      if (ends && !stop && run->now >= 0 && ix[1] + 1 < A->lo[1] + A->n[1] && !good[ix[1] + 1 - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])]) ix[1] += BCRRunBlock(ck, run, ix, columns);
+      if (ends && !stop && run->now >= 0 && ix[1] + 1 < A->lo[1] + A->n[1] &&
+          !good[ix[1] + 1 - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])])
+        ix[1] += BCRRunBlock(ck, run, ix, columns);
       run->like = ends ? BCRNode(A, ix) : -1;
     }
   }
@@ -1651,9 +1744,9 @@ static PetscErrorCode BCRCheckRun(BCRCheck *ck, BCRRun *run, uint64_t known, Pet
 
 static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
 {
-  PetscBool     *active = NULL;
-  char          *good   = NULL;
-  BCRRun         run;
+  PetscBool *active = NULL;
+  char *good = NULL;
+  BCRRun run;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -1670,11 +1763,12 @@ static PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
 }
 
 #if defined(PETSCBCR_HAVE_CUDA)
-/* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one of them is not the model's, and the others need not be looked at */
+/* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one
+   of them is not the model's, and the others need not be looked at */
 static PetscErrorCode BCRCheckSample(BCRCheck *ck, PetscBool *wrong)
 {
-  const BCRSample *S    = &ck->A->sample;
-  PetscBool        stop = PETSC_FALSE;
+  const BCRSample *S = &ck->A->sample;
+  PetscBool stop = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&ck->v, sizeof(ck->v)));
@@ -1682,7 +1776,8 @@ static PetscErrorCode BCRCheckSample(BCRCheck *ck, PetscBool *wrong)
     const PetscInt *n = S->count[b];
 
     for (PetscInt q = 0; q < n[0] * n[1] * n[2] && !stop; q++) {
-      const PetscInt ix[3] = {S->first[b][0] + q % n[0], S->first[b][1] + q / n[0] % n[1], S->first[b][2] + q / n[0] / n[1]};
+      const PetscInt ix[3] = {S->first[b][0] + q % n[0], S->first[b][1] + q / n[0] % n[1],
+                              S->first[b][2] + q / n[0] / n[1]};
 
       for (PetscInt c = 0; c < ck->dof && !stop; c++) PetscCall(BCRCheckRow(ck, c, ix, &stop));
     }
@@ -1695,50 +1790,64 @@ static PetscErrorCode BCRCheckSample(BCRCheck *ck, PetscBool *wrong)
 /* The ranks agree on what counts: a row that nothing can be done with, a plane that is none, the largest deviation */
 static PetscErrorCode BCRCheckAgree(BCRCheck *ck)
 {
-  const BCRVerdict *v     = &ck->v;
-  BCRFault          fault = {PETSC_SUCCESS, ""};
+  const BCRVerdict *v = &ck->v;
+  BCRFault fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   PetscCall(BCRFaultShare(ck->A->comm, ck->error, BCR_NO_MEMORY));
   if (v->state != BCR_ROW_GOOD) PetscCall(BCRRowFault(ck->A, v->state, v->comp, v->badix, v->col, &fault));
   PetscCall(BCRFaultAgree(ck->A->comm, &fault));
-  PetscCall(BCRTakeFrom(ck->A->comm, v->wrongplane ? PETSC_INFINITY : PetscMin(v->dev, DBL_MAX), &ck->v, sizeof(ck->v), NULL));
+  PetscCall(
+    BCRTakeFrom(ck->A->comm, v->wrongplane ? PETSC_INFINITY : PetscMin(v->dev, DBL_MAX), &ck->v, sizeof(ck->v), NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* ---- the whole ---- */
 
-/* Takes the old value of everything that is the same to rounding, so that later stages see at once that T has not changed */
+/* Takes the old value of everything that is the same to rounding, so that later stages see at once
+   that T has not changed */
 static PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBool *same)
 {
-  const double tol  = 16 * BCR_EPS;
-  double       rest = PetscAbsReal(old->shift); /* the diagonal of a row of the matrix less that of a general axis, which is what is left of it and no better known */
-  PetscInt     d, s, i;
+  const double tol = 16 * BCR_EPS;
+  /* the diagonal of a row of the matrix less that of a general axis, which is what is left of it
+     and no better known */
+  double rest = PetscAbsReal(old->shift);
+  PetscInt d, s, i;
 
   PetscFunctionBegin;
   *same = PETSC_FALSE;
   for (d = 0; d < 3; d++) rest += 2 * (double)old->axis[d].a;
-  if (old->dim != op->dim || old->singular != op->singular || BCROperatorScaled(old) != BCROperatorScaled(op) || old->left != op->left) PetscFunctionReturn(PETSC_SUCCESS);
+  if (old->dim != op->dim || old->singular != op->singular || BCROperatorScaled(old) != BCROperatorScaled(op) ||
+      old->left != op->left)
+    PetscFunctionReturn(PETSC_SUCCESS);
   for (d = 0; d < 3; d++) {
     const BCRAxis *o = &old->axis[d], *n = &op->axis[d];
 
-    if (o->n != n->n || o->end[0] != n->end[0] || o->end[1] != n->end[1] || !o->lower != !n->lower || !o->weight != !n->weight) PetscFunctionReturn(PETSC_SUCCESS);
+    if (o->n != n->n || o->end[0] != n->end[0] || o->end[1] != n->end[1] || !o->lower != !n->lower ||
+        !o->weight != !n->weight)
+      PetscFunctionReturn(PETSC_SUCCESS);
     for (s = 0; s < 2; s++)
-      if (o->plane[s].present != n->plane[s].present || o->plane[s].couple != n->plane[s].couple || PetscAbsReal(o->plane[s].slope - n->plane[s].slope) > tol * PetscMax(1, PetscAbsReal(o->plane[s].slope))) PetscFunctionReturn(PETSC_SUCCESS);
+      if (o->plane[s].present != n->plane[s].present || o->plane[s].couple != n->plane[s].couple ||
+          PetscAbsReal(o->plane[s].slope - n->plane[s].slope) > tol * PetscMax(1, PetscAbsReal(o->plane[s].slope)))
+        PetscFunctionReturn(PETSC_SUCCESS);
     if (PetscAbsReal(o->a - n->a) > tol * PetscAbsReal(o->a)) PetscFunctionReturn(PETSC_SUCCESS);
     for (i = 0; i < n->n; i++) {
-      if (n->lower && (PetscAbsReal(n->lower[i] - o->lower[i]) > tol * o->lower[i] || PetscAbsReal(n->upper[i] - o->upper[i]) > tol * o->upper[i] || PetscAbsReal(n->diag[i] - o->diag[i]) > tol * (PetscAbsReal(o->diag[i]) + rest)))
+      if (n->lower && (PetscAbsReal(n->lower[i] - o->lower[i]) > tol * o->lower[i] ||
+                       PetscAbsReal(n->upper[i] - o->upper[i]) > tol * o->upper[i] ||
+                       PetscAbsReal(n->diag[i] - o->diag[i]) > tol * (PetscAbsReal(o->diag[i]) + rest)))
         PetscFunctionReturn(PETSC_SUCCESS);
-      if (n->weight && PetscAbsReal(n->weight[i] - o->weight[i]) > tol * o->weight[i]) PetscFunctionReturn(PETSC_SUCCESS);
+      if (n->weight && PetscAbsReal(n->weight[i] - o->weight[i]) > tol * o->weight[i])
+        PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
   for (d = 0; d < 3; d++) {
     const BCRAxis *o = &old->axis[d];
-    BCRAxis       *n = &op->axis[d];
+    BCRAxis *n = &op->axis[d];
 
     for (s = 0; s < 2; s++) n->plane[s].slope = o->plane[s].slope;
     for (s = 0; s < 2; s++)
-      if (PetscAbsReal(n->plane[s].coupling - o->plane[s].coupling) <= tol * o->plane[s].coupling) n->plane[s].coupling = o->plane[s].coupling;
+      if (PetscAbsReal(n->plane[s].coupling - o->plane[s].coupling) <= tol * o->plane[s].coupling)
+        n->plane[s].coupling = o->plane[s].coupling;
     n->a = o->a;
     if (n->lower) {
       PetscCall(PetscArraycpy(n->lower, o->lower, n->n));
@@ -1761,7 +1870,7 @@ enum {
 static PetscErrorCode BCRStageFit(BCROperator *op, PetscInt *stage)
 {
   PetscFunctionBegin;
-  *stage   = BCR_FITTED;
+  *stage = BCR_FITTED;
   op->left = PETSC_FALSE;
   for (PetscInt d = 0; d < 6; d++) PetscCall(PetscFree(op->axis[d / 2].plane[d % 2].inv));
   PetscCall(PetscFree(op->rowscale));
@@ -1796,7 +1905,7 @@ static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op
       box *= BCRInside(A, d, b[d], op->axis[d].n, &first);
     }
     if (op->axis[0].n > 0 && op->axis[1].n > 0 && op->axis[2].n > 0) {
-      *stage   = BCR_LEFT;
+      *stage = BCR_LEFT;
       op->left = PETSC_TRUE;
       for (d = 0; d < 3; d++) PetscCall(PetscFree(op->axis[d].weight)); /* they go into the row scales */
       PetscCall(PetscMalloc1(PetscMax(box, 1), &op->rowscale));         /* there on all ranks, or on none */
@@ -1808,9 +1917,10 @@ static PetscErrorCode BCRStageNext(const BCRRows *A, PetscInt c, BCROperator *op
 }
 
 /* *boxes: what the columns are known to be right for; on return what they have been found right for; 0: nothing */
-static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], PetscInt stage[], BCRModelAxis (*m)[3], PetscBool skip[], PetscBool lines[], uint64_t *boxes)
+static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], PetscInt stage[], BCRModelAxis (*m)[3],
+                                 PetscBool skip[], PetscBool lines[], uint64_t *boxes)
 {
-  PetscInt  c, d, s, dof = A->dof;
+  PetscInt c, d, s, dof = A->dof;
   PetscBool there = PETSC_FALSE; /* compared where it is, and the same */
 #if defined(PETSCBCR_HAVE_CUDA)
   PetscBool first = PETSC_TRUE;
@@ -1819,10 +1929,10 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&ck, sizeof(ck)));
-  ck.A    = A;
-  ck.dof  = dof;
-  ck.ops  = ops;
-  ck.m    = m;
+  ck.A = A;
+  ck.dof = dof;
+  ck.ops = ops;
+  ck.m = m;
   ck.skip = skip;
   for (c = 0; c < dof; c++) {
     for (d = 0; d < 3; d++) {
@@ -1830,7 +1940,8 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
       for (s = 0; s < 2; s++) PetscCall(BCRPlaneGuess(A, c, d, s, &ops[c].axis[d].plane[s]));
     }
     PetscCall(BCRFaultShare(A->comm, BCRLinesRead(A, c, &ops[c], &lines[c]), BCR_NO_MEMORY));
-    if (!lines[c]) PetscCall(BCRFaultShare(A->comm, BCRStageNext(A, c, &ops[c], &stage[c], &lines[c]), BCR_NO_MEMORY)); /* searching the planes may help */
+    /* searching the planes may help */
+    if (!lines[c]) PetscCall(BCRFaultShare(A->comm, BCRStageNext(A, c, &ops[c], &stage[c], &lines[c]), BCR_NO_MEMORY));
   }
   for (;;) {
     PetscBool compare = PETSC_FALSE, wrong = PETSC_FALSE;
@@ -1876,15 +1987,16 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
       if (!there) *boxes = ck.regular ? ck.boxes : 0;
       break;
     }
-    PetscCall(BCRFaultShare(A->comm, BCRStageNext(A, ck.v.comp, &ops[ck.v.comp], &stage[ck.v.comp], &lines[ck.v.comp]), BCR_NO_MEMORY));
+    PetscCall(BCRFaultShare(A->comm, BCRStageNext(A, ck.v.comp, &ops[ck.v.comp], &stage[ck.v.comp], &lines[ck.v.comp]),
+                            BCR_NO_MEMORY));
   }
   for (c = 0; c < dof; c++) {
     if (stage[c] == BCR_FITTED) PetscCall(BCRFaultShare(A->comm, BCRFitRead(A, c, fit, &ops[c]), BCR_NO_MEMORY));
     else {
       PetscCall(PetscStrncpy(ops[c].fit, "exact", sizeof(ops[c].fit)));
       ops[c].deviation = c == ck.v.comp ? (PetscReal)ck.v.dev : 0;
-      ops[c].devrow    = c == ck.v.comp ? ck.v.row : 0;
-      ops[c].devcol    = c == ck.v.comp ? ck.v.col : 0;
+      ops[c].devrow = c == ck.v.comp ? ck.v.row : 0;
+      ops[c].devcol = c == ck.v.comp ? ck.v.col : 0;
     }
     PetscCall(BCRFaultShare(A->comm, BCROperatorCheckDefinite(&ops[c]), BCR_NO_MEMORY));
   }
@@ -1898,15 +2010,16 @@ static PetscErrorCode BCRReadAll(BCRRows *A, BCRFit fit, BCROperator ops[], Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops, PetscBool *same)
+PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops,
+                                     PetscBool *same)
 {
-  BCRRows          A;
-  BCROperator     *fresh = NULL;
-  PetscObjectId    id;
+  BCRRows A;
+  BCROperator *fresh = NULL;
+  PetscObjectId id;
   PetscObjectState state;
-  uint64_t         boxes = 0;
-  PetscBool        keep, all, *skip, *lines, again;
-  PetscInt         c, *stage;
+  uint64_t boxes = 0;
+  PetscBool keep, all, *skip, *lines, again;
+  PetscInt c, *stage;
   BCRModelAxis(*m)[3] = NULL;
   PetscErrorCode ierr;
 
@@ -1937,10 +2050,11 @@ PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *patte
   PetscCall(ierr);
   if (pattern) {
     pattern->known = PETSC_TRUE;
-    pattern->id    = id;
+    pattern->id = id;
     pattern->state = state;
     pattern->boxes = boxes;
-    for (c = 0, pattern->fitted = PETSC_FALSE; c < A.dof; c++) pattern->fitted = (PetscBool)(pattern->fitted || strcmp(fresh[c].fit, "exact"));
+    for (c = 0, pattern->fitted = PETSC_FALSE; c < A.dof; c++)
+      pattern->fitted = (PetscBool)(pattern->fitted || strcmp(fresh[c].fit, "exact"));
   }
   all = (PetscBool)(*ops && *dof == A.dof);
   if (all)

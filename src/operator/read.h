@@ -1,6 +1,6 @@
 /*
-  From an assembled matrix on a DMDA to the separable operator of src/operator/operator.h (docs/method.md, section "operator"),
-  and what else makes, shows and bounds such operators.
+  From an assembled matrix on a DMDA to the separable operator of src/operator/operator.h
+  (docs/method.md, section "operator"), and what else makes, shows and bounds such operators.
 */
 #pragma once
 
@@ -17,43 +17,44 @@ typedef enum {
   BCR_FIT_EXACT
 } BCRFit;
 
-/* Remembers a nonzero pattern: which column indices have been checked, so that reading the same matrix again looks at the values only */
+/* Remembers a nonzero pattern: which column indices have been checked, so that reading the same
+   matrix again looks at the values only */
 typedef struct {
-  PetscBool        known;
-  PetscObjectId    id;
+  PetscBool known;
+  PetscObjectId id;
   PetscObjectState state;
-  uint64_t         boxes;  /* identifies the rows that have been checked; 0: none */
-  PetscBool        full;   /* no row is empty */
-  PetscBool        fitted; /* no operator was the matrix */
+  uint64_t boxes;   /* identifies the rows that have been checked; 0: none */
+  PetscBool full;   /* no row is empty */
+  PetscBool fitted; /* no operator was the matrix */
 } BCRPattern;
 
-/* Allocates one operator for each component. Errors for what no fit can help (NaN, wider stencils, coupled components, zero diagonal,
-   indefinite operators); what is not separable is fitted or refused as fit says. */
-PETSC_INTERN
-PetscErrorCode BCROperatorRead(DM da, Mat P, BCRFit fit, PetscInt *dof, BCROperator **ops);
-/* The same with memory: pattern (zeroed before the first call) and the operators read last time (*ops == NULL: none). Coefficients
-   that differ from the last ones by rounding keep their old values, so that *same == PETSC_TRUE says that the T of every component is
-   bit for bit what it was: only scale, shift, what planes hold, and rowscale may differ. */
-PETSC_INTERN
-PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops, PetscBool *same);
-PETSC_INTERN
-PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops);
+/* Allocates one operator for each component. Errors for what no fit can help (NaN, wider stencils,
+   coupled components, zero diagonal, indefinite operators); what is not separable is fitted or
+   refused as fit says. */
+PETSC_INTERN PetscErrorCode BCROperatorRead(DM da, Mat P, BCRFit fit, PetscInt *dof, BCROperator **ops);
+/* The same with memory: pattern (zeroed before the first call) and the operators read last time
+   (*ops == NULL: none). Coefficients that differ from the last ones by rounding keep their old
+   values, so that *same == PETSC_TRUE says that the T of every component is bit for bit what it
+   was: only scale, shift, what planes hold, and rowscale may differ. */
+PETSC_INTERN PetscErrorCode BCROperatorReadUpdate(DM da, Mat P, BCRFit fit, BCRPattern *pattern, PetscInt *dof,
+                                                  BCROperator **ops, PetscBool *same);
+PETSC_INTERN PetscErrorCode BCROperatorDestroy(PetscInt dof, BCROperator **ops);
 
 /* An operator from its coefficients: n[d] unknowns, a = coupling[d], both ends of axis d in end[2*d], end[2*d+1] */
-PETSC_INTERN
-PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[], const BCREnd end[], PetscReal shift, PetscReal scale, BCROperator **op);
+PETSC_INTERN PetscErrorCode BCROperatorCreateUser(PetscInt dim, const PetscInt n[], const PetscReal coupling[],
+                                                  const BCREnd end[], PetscReal shift, PetscReal scale,
+                                                  BCROperator **op);
 /* Makes axis d general: rows -lower_i u_{i-1} + diag_i u_i - upper_i u_{i+1}, arrays copied; weight may be NULL */
-PETSC_INTERN
-PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[], const PetscReal diag[], const PetscReal upper[], const PetscReal weight[]);
+PETSC_INTERN PetscErrorCode BCROperatorUserSetAxis(BCROperator *op, PetscInt d, const PetscReal lower[],
+                                                   const PetscReal diag[], const PetscReal upper[],
+                                                   const PetscReal weight[]);
 
-PETSC_INTERN
-PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer);
-/* The smallest eigenvalue of Tx (+) Ty (+) Tz + shift: scale, weights and row scales are not in it. 1 for an empty box */
-PETSC_INTERN
-PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo);
-/* How much the diagonal H varies that symmetrises a general axis (H T H^-1 symmetric in the squares, src/poisson/solver.c); 1: no general axis */
-PETSC_INTERN
-PetscReal BCROperatorSkewness(const BCROperator *op);
+PETSC_INTERN PetscErrorCode BCROperatorView(const BCROperator *op, PetscViewer viewer);
+/* The smallest eigenvalue of Tx (+) Ty (+) Tz + shift: scale, weights and row scales are not in it.
+   1 for an empty box */
+PETSC_INTERN PetscErrorCode BCROperatorLowestEigenvalue(const BCROperator *op, PetscReal *lo);
+/* How much the diagonal H varies that symmetrises a general axis (H T H^-1 symmetric in the
+   squares, src/poisson/solver.c); 1: no general axis */
+PETSC_INTERN PetscReal BCROperatorSkewness(const BCROperator *op);
 /* PETSC_ERR_SUP unless the operator is definite or singular by Neumann and periodic ends alone (which it flags) */
-PETSC_INTERN
-PetscErrorCode BCROperatorCheckDefinite(BCROperator *op);
+PETSC_INTERN PetscErrorCode BCROperatorCheckDefinite(BCROperator *op);

@@ -1,6 +1,7 @@
 /*
-  Reading a matrix whose values are on a CUDA device, after its pattern has been read once: the grid lines that the operator is made of come to
-  the host, and every row is compared with the operator where it is. The matrix is copied to the host only if that comparison fails.
+  Reading a matrix whose values are on a CUDA device, after its pattern has been read once: the grid
+  lines that the operator is made of come to the host, and every row is compared with the operator
+  where it is. The matrix is copied to the host only if that comparison fails.
 */
 #include "readimpl.h"
 #include "readdevice.h"
@@ -21,8 +22,9 @@ PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool bring, Pets
   *there = *only = PETSC_FALSE;
   PetscCall(PetscObjectTypeCompare((PetscObject)mat, MATSEQAIJCUSPARSE, &cusparse));
   if (!cusparse || mat->boundtocpu || grid->size > 1) PetscFunctionReturn(PETSC_SUCCESS);
-  *only  = (PetscBool)(mat->offloadmask == PETSC_OFFLOAD_GPU);
-  *there = (PetscBool)(*only || mat->offloadmask == PETSC_OFFLOAD_BOTH || (bring && mat->offloadmask == PETSC_OFFLOAD_CPU));
+  *only = (PetscBool)(mat->offloadmask == PETSC_OFFLOAD_GPU);
+  *there =
+    (PetscBool)(*only || mat->offloadmask == PETSC_OFFLOAD_BOTH || (bring && mat->offloadmask == PETSC_OFFLOAD_CPU));
   if ((double)mat->rmap->n >= 2147483647.0) *there = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -30,38 +32,39 @@ PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool bring, Pets
 PetscErrorCode BCRRowsArrays(const BCRRows *A, BCRCudaRows *rows, BCRStream *stream)
 {
   const PetscInt *i, *j;
-  PetscScalar    *a;
-  PetscMemType    mem;
+  PetscScalar *a;
+  PetscMemType mem;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(rows, sizeof(*rows)));
   PetscCall(MatSeqAIJGetCSRAndMemType(A->near.mat, &i, &j, &a, &mem));
   PetscCheck(PetscMemTypeCUDA(mem), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The matrix has no arrays on the device");
-  rows->i      = i;
-  rows->j      = j;
-  rows->a      = a;
-  rows->wide   = sizeof(PetscInt) == 8;
+  rows->i = i;
+  rows->j = j;
+  rows->a = a;
+  rows->wide = sizeof(PetscInt) == 8;
   rows->single = sizeof(PetscReal) == sizeof(float);
-  rows->parts  = (int)(sizeof(PetscScalar) / sizeof(PetscReal));
-  rows->dim    = (int)A->dim;
-  rows->dof    = (int)A->dof;
+  rows->parts = (int)(sizeof(PetscScalar) / sizeof(PetscReal));
+  rows->dim = (int)A->dim;
+  rows->dof = (int)A->dof;
   for (PetscInt d = 0; d < 3; ++d) rows->n[d] = (int)A->N[d];
   PetscCall(BCRGetStream(stream));
   if (*stream) PetscCallBCRCuda(BCRCudaSynchronize(NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows of the sample's boxes from `first` on come to the host, by lines along their first axis of more than one node. Where there is no room on the device
-   they do not, and the host looks at all rows */
+/* Rows of the sample's boxes from `first` on come to the host, by lines along their first axis of
+   more than one node. Where there is no room on the device they do not, and the host looks at all
+   rows */
 static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt first, PetscScalar **memory)
 {
-  BCRCudaRows     rows;
+  BCRCudaRows rows;
   BCRCudaRowLines lines;
-  BCRStream       stream;
-  PetscInt        width = 0, total = 0, sent = 0;
-  size_t          bytes;
-  char           *values;
-  int             error = 0;
+  BCRStream stream;
+  PetscInt width = 0, total = 0, sent = 0;
+  size_t bytes;
+  char *values;
+  int error = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&lines, sizeof(lines)));
@@ -69,7 +72,8 @@ static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt fi
     const PetscInt *f = S->first[b], *n = S->count[b];
 
     for (PetscInt q = 0; q < n[0] * n[1] * n[2]; ++q) {
-      const PetscInt row = A->dof * (f[0] + q % n[0] + A->stride[1] * (f[1] + q / n[0] % n[1]) + A->stride[2] * (f[2] + q / n[0] / n[1]));
+      const PetscInt row =
+        A->dof * (f[0] + q % n[0] + A->stride[1] * (f[1] + q / n[0] % n[1]) + A->stride[2] * (f[2] + q / n[0] / n[1]));
 
       for (PetscInt c = 0; c < A->dof; ++c) width = PetscMax(width, A->ai[row + c + 1] - A->ai[row + c]);
     }
@@ -83,27 +87,31 @@ static PetscErrorCode BCRSampleFetch(const BCRRows *A, BCRSample *S, PetscInt fi
   PetscCall(PetscMalloc1(PetscMax(total * width, 1), memory));
   PetscCall(BCRRowsArrays(A, &rows, &stream));
   lines.width = (int)width;
-  total       = 0;
+  total = 0;
   for (PetscInt b = first; b < S->n; ++b) {
-    const PetscInt *f = S->first[b], *n = S->count[b], d = n[0] > 1 ? 0 : (n[1] > 1 ? 1 : 2), u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+    const PetscInt *f = S->first[b], *n = S->count[b], d = n[0] > 1 ? 0 : (n[1] > 1 ? 1 : 2), u = d == 0 ? 1 : 0,
+                   v = d == 2 ? 1 : 2;
 
-    S->width[b]  = width;
+    S->width[b] = width;
     S->values[b] = *memory + total * width;
     for (PetscInt q = 0; q < n[u] * n[v]; ++q) {
-      if (lines.n == BCR_CUDA_ROW_LINES || (lines.n && lines.most != (int)(A->dof * n[d]))) { /* of one length, one behind another */
-        if (!error) error = BCRCudaRowsTake(stream, &rows, &lines, values + (size_t)(sent * width) * sizeof(PetscScalar));
-        sent    = total;
+      /* of one length, one behind another */
+      if (lines.n == BCR_CUDA_ROW_LINES || (lines.n && lines.most != (int)(A->dof * n[d]))) {
+        if (!error)
+          error = BCRCudaRowsTake(stream, &rows, &lines, values + (size_t)(sent * width) * sizeof(PetscScalar));
+        sent = total;
         lines.n = 0;
       }
-      lines.most           = (int)(A->dof * n[d]);
+      lines.most = (int)(A->dof * n[d]);
       lines.first[lines.n] = f[d] * A->stride[d] + (f[u] + q % n[u]) * A->stride[u] + (f[v] + q / n[u]) * A->stride[v];
-      lines.step[lines.n]  = A->stride[d];
+      lines.step[lines.n] = A->stride[d];
       lines.count[lines.n] = (int)n[d];
       lines.n++;
       total += A->dof * n[d];
     }
   }
-  if (lines.n && !error) error = BCRCudaRowsTake(stream, &rows, &lines, values + (size_t)(sent * width) * sizeof(PetscScalar));
+  if (lines.n && !error)
+    error = BCRCudaRowsTake(stream, &rows, &lines, values + (size_t)(sent * width) * sizeof(PetscScalar));
   if (!error) error = BCRCudaGet(*memory, values, bytes, stream);
   (void)BCRCudaFree(values);
   PetscCallBCRCuda(error);
@@ -116,7 +124,9 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(S, sizeof(*S)));
-  for (PetscInt d = 0; d < A->dim; ++d) { /* lines through the middle of the grid and those beside them: the base row of BCRLinesRead() is there somewhere */
+  /* lines through the middle of the grid and those beside them: the base row of BCRLinesRead() is
+     there somewhere */
+  for (PetscInt d = 0; d < A->dim; ++d) {
     const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
 
     for (PetscInt b = PetscMax(A->N[v] / 2 - 1, 0); b <= PetscMin(A->N[v] / 2 + 1, A->N[v] - 1); ++b) {
@@ -135,8 +145,8 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
 
 PetscErrorCode BCRSampleTakeFaces(const BCRRows *rows, const BCROperator *op)
 {
-  BCRRows       *A     = (BCRRows *)rows; /* what it says stays what it is */
-  BCRSample     *S     = &A->sample;
+  BCRRows *A = (BCRRows *)rows; /* what it says stays what it is */
+  BCRSample *S = &A->sample;
   const PetscInt first = S->n;
 
   PetscFunctionBegin;
@@ -156,13 +166,14 @@ PetscErrorCode BCRSampleTakeFaces(const BCRRows *rows, const BCROperator *op)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6], int seen[8][8])
+PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool *done, int wrong[6],
+                              int seen[8][8])
 {
-  BCRCudaRows       rows;
+  BCRCudaRows rows;
   BCRCudaRowsPlanes planes;
-  BCRCudaRowsEnd    end[6], *found;
-  BCRStream         stream;
-  int               error;
+  BCRCudaRowsEnd end[6], *found;
+  BCRStream stream;
+  int error;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
@@ -170,7 +181,7 @@ PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *o
   planes.c = (int)c;
   for (PetscInt e = 0; e < 6; ++e) {
     planes.present[e] = op->axis[e / 2].plane[e % 2].present ? 1 : 0;
-    planes.slope[e]   = (double)op->axis[e / 2].plane[e % 2].slope;
+    planes.slope[e] = (double)op->axis[e / 2].plane[e % 2].slope;
   }
   PetscCall(BCRRowsArrays(A, &rows, &stream));
   error = BCRCudaZero(found, sizeof(end), stream);
@@ -188,17 +199,19 @@ PetscErrorCode BCRFacesSearch(const BCRRows *A, PetscInt c, const BCROperator *o
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], const PetscBool skip[], PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col)
+PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRModelAxis (*m)[3], const PetscBool skip[],
+                                PetscBool *good, double *deviation, PetscInt *comp, PetscInt *row, PetscInt *col)
 {
-  const PetscInt    nodes = A->N[0] + A->N[1] + A->N[2], numbers = 4 * A->dof * nodes;
-  const size_t      modelbytes = (size_t)A->dof * sizeof(BCRCudaRowsModel), bytes = (size_t)numbers * sizeof(double) + modelbytes;
-  BCRCudaRows       rows;
+  const PetscInt nodes = A->N[0] + A->N[1] + A->N[2], numbers = 4 * A->dof * nodes;
+  const size_t modelbytes = (size_t)A->dof * sizeof(BCRCudaRowsModel),
+               bytes = (size_t)numbers * sizeof(double) + modelbytes;
+  BCRCudaRows rows;
   BCRCudaRowsModel *model;
   BCRCudaRowsFound *found;
-  BCRStream         stream;
-  double           *table;
-  char             *put, *place;
-  int               odd = 0, error;
+  BCRStream stream;
+  double *table;
+  char *put, *place;
+  int odd = 0, error;
 
   PetscFunctionBegin;
   *good = PETSC_FALSE;
@@ -218,49 +231,53 @@ PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRMo
   PetscCall(PetscMemzero(model, modelbytes));
   for (PetscInt c = 0; c < A->dof; ++c) {
     const BCROperator *op = &ops[c];
-    BCRCudaRowsModel  *to = &model[c];
+    BCRCudaRowsModel *to = &model[c];
 
     to->scale = (double)op->scale;
     to->shift = (double)op->shift;
     for (PetscInt d = 0; d < 3; ++d) {
-      const BCRModelAxis *ax      = &m[c][d];
+      const BCRModelAxis *ax = &m[c][d];
       const double *const from[4] = {ax->lo, ax->up, ax->dg, ax->w};
 
-      to->axis[d]  = (const double *)(place + ((char *)table - put));
+      to->axis[d] = (const double *)(place + ((char *)table - put));
       to->owner[d] = (int)op->owner[d];
-      to->b[d]     = (int)ax->b;
-      to->n[d]     = (int)ax->n;
+      to->b[d] = (int)ax->b;
+      to->n[d] = (int)ax->n;
       for (int q = 0; q < 4; ++q, table += A->N[d]) PetscCall(PetscArraycpy(table, from[q], A->N[d]));
       for (int s = 0; s < 2; ++s) {
         to->present[d][s] = op->axis[d].plane[s].present ? 1 : 0;
-        to->slope[d][s]   = (double)op->axis[d].plane[s].slope;
-        to->inv[d][s]     = (double)op->axis[d].plane[s].inv0;
+        to->slope[d][s] = (double)op->axis[d].plane[s].slope;
+        to->inv[d][s] = (double)op->axis[d].plane[s].inv0;
       }
     }
   }
   {
     BCRCudaRowsFound *on = (BCRCudaRowsFound *)(place + bytes);
-    const PetscInt    n = A->dof * A->nodes, blocks = PetscMin((n + 255) / 256, BCR_ROWS_BLOCKS);
+    const PetscInt n = A->dof * A->nodes, blocks = PetscMin((n + 255) / 256, BCR_ROWS_BLOCKS);
 
     error = BCRCudaPut(place, put, bytes, stream);
-    if (!error) error = BCRCudaRowsCompare(stream, &rows, (const BCRCudaRowsModel *)(place + (size_t)numbers * sizeof(double)), BCR_PLANE_TOL, BCR_SAME_TOL, (int)blocks, on);
+    if (!error)
+      error = BCRCudaRowsCompare(stream, &rows, (const BCRCudaRowsModel *)(place + (size_t)numbers * sizeof(double)),
+                                 BCR_PLANE_TOL, BCR_SAME_TOL, (int)blocks, on);
     if (!error) error = BCRCudaGet(found, on, (size_t)blocks * sizeof(*found), stream);
     (void)BCRCudaFree(place);
     PetscCallBCRCuda(error);
     for (PetscInt b = 0; b < blocks; ++b) {
       odd |= found[b].odd;
-      if (found[b].worst > found[0].worst || (found[b].worst == found[0].worst && found[b].where < found[0].where)) found[0] = found[b];
+      if (found[b].worst > found[0].worst || (found[b].worst == found[0].worst && found[b].where < found[0].where))
+        found[0] = found[b];
     }
   }
   if (!odd && found[0].worst <= BCR_SAME_TOL) {
     const PetscInt r = (PetscInt)(found[0].where / 8), k = (PetscInt)(found[0].where % 8), node = r / A->dof, d = k / 2;
 
-    *good      = PETSC_TRUE;
+    *good = PETSC_TRUE;
     *deviation = found[0].worst;
-    *comp      = r % A->dof;
+    *comp = r % A->dof;
     *row = *col = node;
     if (k < 6) {
-      const PetscInt i = node / A->stride[d] % A->N[d], j = k % 2 ? (i < A->N[d] - 1 ? i + 1 : 0) : (i > 0 ? i - 1 : A->N[d] - 1);
+      const PetscInt i = node / A->stride[d] % A->N[d],
+                     j = k % 2 ? (i < A->N[d] - 1 ? i + 1 : 0) : (i > 0 ? i - 1 : A->N[d] - 1);
 
       *col += (j - i) * A->stride[d];
     }
@@ -272,13 +289,14 @@ PetscErrorCode BCRSampleCompare(const BCRRows *A, const BCROperator ops[], BCRMo
 
 const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row)
 {
-  const BCRSample *S    = &A->sample;
-  const PetscInt   node = row / A->dof, ix[3] = {node % A->n[0], node / A->n[0] % A->n[1], node / A->n[0] / A->n[1]};
+  const BCRSample *S = &A->sample;
+  const PetscInt node = row / A->dof, ix[3] = {node % A->n[0], node / A->n[0] % A->n[1], node / A->n[0] / A->n[1]};
 
   for (PetscInt b = S->n - 1; b >= 0; --b) { /* faces first: they are many rows */
     const PetscInt *n = S->count[b], i = ix[0] - S->first[b][0], j = ix[1] - S->first[b][1], k = ix[2] - S->first[b][2];
 
-    if (i >= 0 && i < n[0] && j >= 0 && j < n[1] && k >= 0 && k < n[2]) return S->values[b] + (A->dof * (i + n[0] * (j + n[1] * k)) + row % A->dof) * S->width[b];
+    if (i >= 0 && i < n[0] && j >= 0 && j < n[1] && k >= 0 && k < n[2])
+      return S->values[b] + (A->dof * (i + n[0] * (j + n[1] * k)) + row % A->dof) * S->width[b];
   }
   return NULL;
 }

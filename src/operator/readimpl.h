@@ -7,8 +7,9 @@
 #include "grid.h"
 #include <float.h>
 
-/* Entries that differ by less than this, relatively, are the same coefficient: programs compute spacings from coordinates, which
-   costs a digit for every factor of ten in the number of points. A row sum below BCR_SUM_TOL of the diagonal is rounding. */
+/* Entries that differ by less than this, relatively, are the same coefficient: programs compute
+   spacings from coordinates, which costs a digit for every factor of ten in the number of points. A
+   row sum below BCR_SUM_TOL of the diagonal is rounding. */
 #if defined(PETSC_USE_REAL_SINGLE)
   #define BCR_SAME_TOL  1e-5
   #define BCR_EPS       1.2e-7
@@ -22,43 +23,48 @@
 /* An operator is singular where the sum of each row, its null vector put in, is below this of the row's diagonal */
 #define BCR_NULL_TOL (256 * BCR_EPS)
 
-#define BCR_CENTRE 6 /* the row of a grid point: slot 2*d+s its neighbour along axis d, s = 0 low, 1 high; 6 the diagonal */
+/* the row of a grid point: slot 2*d+s its neighbour along axis d, s = 0 low, 1 high; 6 the diagonal
+   */
+#define BCR_CENTRE 6
 
 /* A block of the matrix in compressed rows */
 typedef struct {
-  Mat                mat;
-  PetscInt           rows;
-  const PetscInt    *i, *j;
+  Mat mat;
+  PetscInt rows;
+  const PetscInt *i, *j;
   const PetscScalar *a;
 } BCRBlock;
 
-/* Rows whose values have been brought to the host, of a matrix whose values are on a device: those of n boxes of nodes */
+/* Rows whose values have been brought to the host, of a matrix whose values are on a device: those
+   of n boxes of nodes */
 #define BCR_SAMPLE_BOXES 33 /* lines along each axis, and the faces of the grid */
 typedef struct {
-  PetscInt     n, first[BCR_SAMPLE_BOXES][3], count[BCR_SAMPLE_BOXES][3], width[BCR_SAMPLE_BOXES];
+  PetscInt n, first[BCR_SAMPLE_BOXES][3], count[BCR_SAMPLE_BOXES][3], width[BCR_SAMPLE_BOXES];
   PetscScalar *values[BCR_SAMPLE_BOXES]; /* row r (nodes x fastest, all components of each) of a box at r width */
   PetscScalar *memory[2];
-  PetscBool    faces; /* those of planes that were guessed */
+  PetscBool faces; /* those of planes that were guessed */
 } BCRSample;
 
-/* The rows of the nodes of this rank's box. On one rank the box is the grid, and natural numbers are those of the matrix.
-   ai, aj, aa: the entries that couple nodes of the box, columns numbered like its rows, c + dof (node within the box);
-   far: those to nodes of other ranks, on several ranks only; column j is the component and node (in natural order) ghost[j].
-   Rows of nodes beside the box (shell): see BCRShellOpen() */
+/* The rows of the nodes of this rank's box. On one rank the box is the grid, and natural numbers
+   are those of the matrix. ai, aj, aa: the entries that couple nodes of the box, columns numbered
+   like its rows, c + dof (node within the box); far: those to nodes of other ranks, on several
+   ranks only; column j is the component and node (in natural order) ghost[j]. Rows of nodes beside
+   the box (shell): see BCRShellOpen() */
 typedef struct {
-  Mat                P, aij; /* aij: P, or a copy of it in that format that is owned */
-  BCRGrid            grid;
-  MPI_Comm           comm;
-  PetscInt           dim, dof, N[3];                /* of the whole grid, in nodes, x fastest */
-  PetscInt           lo[3], n[3], stride[3], nodes; /* the box */
-  BCRBlock           near, far, shell;
-  const PetscInt    *ai, *aj;
+  Mat P, aij; /* aij: P, or a copy of it in that format that is owned */
+  BCRGrid grid;
+  MPI_Comm comm;
+  PetscInt dim, dof, N[3];                /* of the whole grid, in nodes, x fastest */
+  PetscInt lo[3], n[3], stride[3], nodes; /* the box */
+  BCRBlock near, far, shell;
+  const PetscInt *ai, *aj;
   const PetscScalar *aa;
-  PetscInt          *ghost;
-  PetscInt           shelllo[3], shelln[3], *shellrow; /* the box with its surroundings: where a node's rows begin in shell, -1: in the box */
-  Mat               *shellmat;
-  PetscBool          device; /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
-  BCRSample          sample;
+  PetscInt *ghost;
+  /* the box with its surroundings: where a node's rows begin in shell, -1: in the box */
+  PetscInt shelllo[3], shelln[3], *shellrow;
+  Mat *shellmat;
+  PetscBool device; /* the values are on a CUDA device. aa, near.a: NULL while they are not on the host, too */
+  BCRSample sample;
 } BCRRows;
 
 /* Why a row cannot belong to any operator of this library */
@@ -71,10 +77,11 @@ typedef enum {
   BCR_ROW_ZERO
 } BCRRowState;
 
-/* An axis of the model over the full grid, planes included, as the matrix would hold it: -scale w lo, -scale w up, scale w (sum dg + shift) */
+/* An axis of the model over the full grid, planes included, as the matrix would hold it: -scale w
+   lo, -scale w up, scale w (sum dg + shift) */
 typedef struct {
   PetscInt N, b, n;
-  double  *lo, *up, *dg, *w;
+  double *lo, *up, *dg, *w;
 } BCRModelAxis;
 
 static inline PetscInt BCRFull(const BCRAxis *ax)
@@ -127,7 +134,7 @@ static inline int BCRSlot(const BCRRows *A, const PetscInt ix[3], PetscInt delta
 static inline int BCRSlotFar(const BCRRows *A, const PetscInt ix[3], PetscInt to)
 {
   PetscInt jx[3], d;
-  int      slot = -1;
+  int slot = -1;
 
   BCRGridNaturalNode(&A->grid, to, jx);
   for (d = 0; d < 3; d++) {
@@ -142,33 +149,28 @@ static inline int BCRSlotFar(const BCRRows *A, const PetscInt ix[3], PetscInt to
   return slot < 0 ? BCR_CENTRE : slot;
 }
 
-PETSC_INTERN
-PetscErrorCode BCRRowsFetch(const BCRRows *rows); /* the values of all rows come to the host, if they are not there */
-PETSC_INTERN
-BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest, PetscInt *col);
-PETSC_INTERN
-PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3], PetscInt col, BCRFault *fault); /* says what is wrong with a row of the box */
-/* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box along axes that are cut, going around
-   the ends of the grid: nodes -width .. N + width of an axis. Nothing to do on one rank. */
-PETSC_INTERN
-PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width);
-PETSC_INTERN
-PetscErrorCode BCRShellClose(BCRRows *A);
-PETSC_INTERN
-PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
-PETSC_INTERN
-PetscErrorCode BCROperatorReset(BCROperator *op);
-PETSC_INTERN
-PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);
-PETSC_INTERN
-PetscErrorCode BCRModelDestroy(BCRModelAxis m[3]);
-PETSC_INTERN
-PetscBool BCROperatorNeutral(const BCROperator *op); /* K 1 = 0: a shift of zero, and no end of an axis holds the solution fixed */
-/* Collective. *null: the matrix has a null vector, one in the box (whose axes, ends and planes op has) and the slope of a dropped plane there: the sums of
-   all rows of the box vanish to rounding; ends: those next to the ends of the box only */
-PETSC_INTERN
-PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool ends, PetscBool *null);
-PETSC_INTERN
-double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high);
-PETSC_INTERN
-PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);
+/* the values of all rows come to the host, if they are not there */
+PETSC_INTERN PetscErrorCode BCRRowsFetch(const BCRRows *rows);
+PETSC_INTERN BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest,
+                                   PetscInt *col);
+/* says what is wrong with a row of the box */
+PETSC_INTERN PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3],
+                                        PetscInt col, BCRFault *fault);
+/* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box
+   along axes that are cut, going around the ends of the grid: nodes -width .. N + width of an axis.
+   Nothing to do on one rank. */
+PETSC_INTERN PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width);
+PETSC_INTERN PetscErrorCode BCRShellClose(BCRRows *A);
+PETSC_INTERN PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
+PETSC_INTERN PetscErrorCode BCROperatorReset(BCROperator *op);
+PETSC_INTERN PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);
+PETSC_INTERN PetscErrorCode BCRModelDestroy(BCRModelAxis m[3]);
+/* K 1 = 0: a shift of zero, and no end of an axis holds the solution fixed */
+PETSC_INTERN PetscBool BCROperatorNeutral(const BCROperator *op);
+/* Collective. *null: the matrix has a null vector, one in the box (whose axes, ends and planes op
+   has) and the slope of a dropped plane there: the sums of all rows of the box vanish to rounding;
+   ends: those next to the ends of the box only */
+PETSC_INTERN PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, PetscBool ends,
+                                        PetscBool *null);
+PETSC_INTERN double BCRAxisUniformLowest(PetscInt n, BCREnd low, BCREnd high);
+PETSC_INTERN PetscErrorCode BCRAxisLowest(const BCRAxis *ax, PetscReal *lo);

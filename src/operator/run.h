@@ -5,8 +5,9 @@
            again; or len >= n. A NaN is not the same as anything.
   Columns  j[i] == j[i - lag] + step for i in [lag, n)
 
-  Both go from one cache line's beginning to the next (a vector in two lines takes two of the few misses that a core may have at a time); what
-  is before the first such place and behind the last is covered by a step of its own, which may look at entries that another one looks at, too.
+  Both go from one cache line's beginning to the next (a vector in two lines takes two of the few
+  misses that a core may have at a time); what is before the first such place and behind the last is
+  covered by a step of its own, which may look at entries that another one looks at, too.
 */
 #pragma once
 
@@ -23,7 +24,8 @@ typedef int64_t BCRRunInt;
 typedef int32_t BCRRunInt;
   #endif
 
-/* Asks for the line that is two pages of 4 KiB further on: the hardware's own foresight ends with a page, so that the next ones begin without it */
+/* Asks for the line that is two pages of 4 KiB further on: the hardware's own foresight ends with a
+   page, so that the next ones begin without it */
 static inline void BCRRunAhead(const void *p)
 {
   __builtin_prefetch((const char *)p + 8192, 0, 2);
@@ -33,17 +35,18 @@ static inline void BCRRunAhead(const void *p)
   #define BCR_RUN_LINE(p) (64 / sizeof(*(p)))
   #define BCR_RUN_HEAD(p) ((size_t)(-(intptr_t)(p)&63) / sizeof(*(p)))
 
-  /* For vectors of a width that the instruction set has. What is bad about an entry is the sign of tol - |v - ref|, as integers, where a NaN is larger
-     than any number. */
+  /* For vectors of a width that the instruction set has. What is bad about an entry is the sign of
+     tol - |v - ref|, as integers, where a NaN is larger than any number. */
   #define BCR_RUN_KERNELS(suffix, bytes, attribute) \
     typedef PetscReal BCRRunVec##suffix __attribute__((vector_size(bytes), aligned(sizeof(PetscReal)), may_alias)); \
     typedef BCRRunInt BCRRunBits##suffix __attribute__((vector_size(bytes), aligned(sizeof(PetscReal)), may_alias)); \
-    typedef PetscInt  BCRRunIdx##suffix __attribute__((vector_size(bytes), aligned(sizeof(PetscInt)), may_alias)); \
+    typedef PetscInt BCRRunIdx##suffix __attribute__((vector_size(bytes), aligned(sizeof(PetscInt)), may_alias)); \
 \
-    attribute static inline void BCRRunSameLine##suffix(const PetscReal *v, const PetscReal *ref, const PetscReal *tol, BCRRunBits##suffix *bad) \
+    attribute static inline void BCRRunSameLine##suffix(const PetscReal *v, const PetscReal *ref, \
+                                                        const PetscReal *tol, BCRRunBits##suffix *bad) \
     { \
       const BCRRunBits##suffix sign = (BCRRunBits##suffix)(-(BCRRunVec##suffix){0}); \
-      size_t                   k; \
+      size_t k; \
 \
       for (k = 0; k < BCR_RUN_LINE(v); k += bytes / sizeof(*v)) { \
         const BCRRunVec##suffix d = *(const BCRRunVec##suffix *)(v + k) - *(const BCRRunVec##suffix *)(ref + k); \
@@ -52,12 +55,13 @@ static inline void BCRRunAhead(const void *p)
       } \
     } \
 \
-    attribute static PetscBool BCRRunSame##suffix(const PetscReal *v, size_t n, const PetscReal *ref, const PetscReal *tol, size_t len) \
+    attribute static PetscBool BCRRunSame##suffix(const PetscReal *v, size_t n, const PetscReal *ref, \
+                                                  const PetscReal *tol, size_t len) \
     { \
-      const size_t       head = BCR_RUN_HEAD(v), step = BCR_RUN_LINE(v), last = n - step; \
-      const PetscReal   *w = v + head, *end = v + last; \
+      const size_t head = BCR_RUN_HEAD(v), step = BCR_RUN_LINE(v), last = n - step; \
+      const PetscReal *w = v + head, *end = v + last; \
       BCRRunBits##suffix bad = {0}; \
-      size_t             k; \
+      size_t k; \
 \
       BCRRunSameLine##suffix(v, ref, tol, &bad); \
       BCRRunSameLine##suffix(v + last, ref + last % len, tol + last % len, &bad); \
@@ -74,19 +78,21 @@ static inline void BCRRunAhead(const void *p)
       return PETSC_TRUE; \
     } \
 \
-    attribute static inline void BCRRunColumnsLine##suffix(const PetscInt *j, size_t lag, PetscInt step, BCRRunIdx##suffix *bad) \
+    attribute static inline void BCRRunColumnsLine##suffix(const PetscInt *j, size_t lag, PetscInt step, \
+                                                           BCRRunIdx##suffix *bad) \
     { \
       size_t k; \
 \
-      for (k = 0; k < BCR_RUN_LINE(j); k += bytes / sizeof(*j)) *bad |= (*(const BCRRunIdx##suffix *)(j + k) - *(const BCRRunIdx##suffix *)(j + k - lag)) ^ step; \
+      for (k = 0; k < BCR_RUN_LINE(j); k += bytes / sizeof(*j)) \
+        *bad |= (*(const BCRRunIdx##suffix *)(j + k) - *(const BCRRunIdx##suffix *)(j + k - lag)) ^ step; \
     } \
 \
     attribute static PetscBool BCRRunColumns##suffix(const PetscInt *j, size_t n, size_t lag, PetscInt step) \
     { \
-      const PetscInt   *end = j + n; \
-      PetscInt          any = 0; \
+      const PetscInt *end = j + n; \
+      PetscInt any = 0; \
       BCRRunIdx##suffix bad = {0}; \
-      size_t            k; \
+      size_t k; \
 \
       j += lag; \
       if (n >= lag + BCR_RUN_LINE(j)) { \

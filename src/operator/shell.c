@@ -1,6 +1,7 @@
 /*
-  The rows of the nodes around a rank's box, from the ranks that have them. Fits want them: what they make of a coupling between two nodes
-  takes the rows of both, and the scale of a node all couplings around it.
+  The rows of the nodes around a rank's box, from the ranks that have them. Fits want them: what
+  they make of a coupling between two nodes takes the rows of both, and the scale of a node all
+  couplings around it.
 */
 #include "readimpl.h"
 
@@ -12,12 +13,12 @@ static inline PetscInt BCRAround(PetscInt i, PetscInt N)
 
 PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
 {
-  const BCRGrid *g   = &A->grid;
-  PetscInt64     all = 1;
-  PetscInt       d, k, c, n, count = 0, *numbers = NULL, *rows;
-  PetscInt       o[3], ix[3];
-  IS             isrow = NULL, iscol = NULL;
-  PetscBool      flg;
+  const BCRGrid *g = &A->grid;
+  PetscInt64 all = 1;
+  PetscInt d, k, c, n, count = 0, *numbers = NULL, *rows;
+  PetscInt o[3], ix[3];
+  IS isrow = NULL, iscol = NULL;
+  PetscBool flg;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -26,7 +27,7 @@ PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width)
     const PetscInt w = g->parts[d] > 1 ? width : 0;
 
     A->shelllo[d] = A->lo[d] - w;
-    A->shelln[d]  = A->nodes ? A->n[d] + 2 * w : 0; /* a rank with nothing needs nothing */
+    A->shelln[d] = A->nodes ? A->n[d] + 2 * w : 0; /* a rank with nothing needs nothing */
     all *= A->shelln[d];
   }
   ierr = PetscIntCast(all, &n);
@@ -79,7 +80,8 @@ PetscErrorCode BCRShellClose(BCRRows *A)
   PetscCall(PetscFree(A->shellrow));
   if (!A->shellmat) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJRestoreArrayRead(A->shellmat[0], &A->shell.a));
-  PetscCall(MatRestoreRowIJ(A->shellmat[0], 0, PETSC_FALSE, PETSC_FALSE, &A->shell.rows, &A->shell.i, &A->shell.j, &flg));
+  PetscCall(
+    MatRestoreRowIJ(A->shellmat[0], 0, PETSC_FALSE, PETSC_FALSE, &A->shell.rows, &A->shell.i, &A->shell.j, &flg));
   PetscCall(MatDestroySubMatrices(1, &A->shellmat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -13,7 +13,8 @@ PetscErrorCode BCRThreadsNumber(Mat mat, size_t bytes, PetscInt *n)
   *n = 1;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-bcr_read_threads", n, &set));
   if (set) {
-    PetscCheck(*n >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-bcr_read_threads %" PetscInt_FMT ": give a number from 1 on", *n);
+    PetscCheck(*n >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "-bcr_read_threads %" PetscInt_FMT ": give a number from 1 on", *n);
     *n = PetscMin(*n, BCR_THREADS_MOST);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -21,10 +22,11 @@ PetscErrorCode BCRThreadsNumber(Mat mat, size_t bytes, PetscInt *n)
   #if defined(__linux__)
   if (cusparse && !mat->boundtocpu && bytes > 10000000) {
     PetscMPIInt size;
-    cpu_set_t   cores;
+    cpu_set_t cores;
 
     PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size)); /* as if all were on this machine */
-    if (!sched_getaffinity(0, sizeof(cores), &cores)) *n = PetscMax(1, PetscMin(CPU_COUNT(&cores) / size, (PetscMPIInt)PetscMin(bytes / 5000000, BCR_THREADS_MOST)));
+    if (!sched_getaffinity(0, sizeof(cores), &cores))
+      *n = PetscMax(1, PetscMin(CPU_COUNT(&cores) / size, (PetscMPIInt)PetscMin(bytes / 5000000, BCR_THREADS_MOST)));
   }
   #endif
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -43,14 +45,14 @@ static void *Begin(void *work)
 
 void BCRThreadsRun(PetscInt n, void (*run)(void *), void *ctx[])
 {
-  Work      work[BCR_THREADS_MOST];
+  Work work[BCR_THREADS_MOST];
   pthread_t thread[BCR_THREADS_MOST];
-  int       there[BCR_THREADS_MOST] = {0};
+  int there[BCR_THREADS_MOST] = {0};
 
   for (PetscInt t = 1; t < n && t < BCR_THREADS_MOST; t++) {
     work[t].run = run;
     work[t].ctx = ctx[t];
-    there[t]    = !pthread_create(&thread[t], NULL, Begin, &work[t]);
+    there[t] = !pthread_create(&thread[t], NULL, Begin, &work[t]);
   }
   run(ctx[0]);
   for (PetscInt t = 1; t < n; t++) {

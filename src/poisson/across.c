@@ -1,22 +1,25 @@
 /*
-  Tables for separators that are transformed across, along the block rows, while the sums over poles run along x (polesum.h; docs/method.md,
-  section 5, "Across").
+  Tables for separators that are transformed across, along the block rows, while the sums over poles
+  run along x (polesum.h; docs/method.md, section 5, "Across").
 
-  Where the separators, every eighth row, are the nodes of a coarser axis, of which mode k has the angle Theta, all rows' modes of the angles theta with
-  cos 8 theta = cos Theta alias to it, and the reduced system's inverse is by partial fractions, all of one weight as those of paper 000, (6), here mode by mode,
+  Where the separators, every eighth row, are the nodes of a coarser axis, of which mode k has the
+  angle Theta, all rows' modes of the angles theta with cos 8 theta = cos Theta alias to it, and the
+  reduced system's inverse is by partial fractions, all of one weight as those of paper 000, (6),
+  here mode by mode,
 
       u_k = 1/8 sum_s (T_x + delta_s)^-1 D_k a_y/a_x,    delta_s = (shift + a_y 4 sin^2(theta_s/2))/a_x,    theta_s = |Theta -+ 2 pi l|/8.
 */
 #include "tables.h"
 #include <math.h>
 
-/* The image of a line's end: what it sends back of what arrives one step beyond it, and the same of the end's own right-hand side */
+/* The image of a line's end: what it sends back of what arrives one step beyond it, and the same of
+   the end's own right-hand side */
 static void end_image(BCREnd end, double mu, double *r, double *own)
 {
   *own = 0;
   switch (end) {
   case BCR_END_NEUMANN: /* v_{-1} = v_1; the end itself has no image */
-    *r   = 1 / (mu * mu);
+    *r = 1 / (mu * mu);
     *own = -1 / mu;
     break;
   case BCR_END_CELL_NEUMANN: /* v_{-1} = v_0 */
@@ -46,18 +49,18 @@ static double pole_delta(const BCRAxis *x, const BCRAxis *y, double shift, Petsc
 
 PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcross *a)
 {
-  const double most    = 0.1; /* of what a line's image is to be at its other end: where it is more, images cancel */
-  const BCREnd coarse  = y->end[0] == BCR_END_NEUMANN ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET;
-  PetscInt     gap[2]  = {7, 7};
-  PetscInt     slowest = 1; /* p of the smoothest mode that decays along x by itself */
-  double       d;
+  const double most = 0.1; /* of what a line's image is to be at its other end: where it is more, images cancel */
+  const BCREnd coarse = y->end[0] == BCR_END_NEUMANN ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET;
+  PetscInt gap[2] = {7, 7};
+  PetscInt slowest = 1; /* p of the smoothest mode that decays along x by itself */
+  double d;
 
   if (x->lower || y->lower || y->n < BCR_POLES) return PETSC_FALSE;
   if (y->end[0] == BCR_END_PERIODIC) {
     if (y->n % BCR_POLES || y->n < 2 * BCR_POLES) return PETSC_FALSE;
     a->end[0] = a->end[1] = BCR_END_PERIODIC;
     a->rows.n = a->ng = a->den = y->n / BCR_POLES;
-    slowest                    = 2;
+    slowest = 2;
   } else {
     for (int e = 0; e < 2; e++) {
       if (y->end[e] != BCR_END_DIRICHLET && y->end[e] != BCR_END_NEUMANN) return PETSC_FALSE;
@@ -66,17 +69,18 @@ PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcr
     if (gap[0] != gap[1]) gap[gap[0] == 4 ? 1 : 0] = 3; /* four rows from the node beyond a Dirichlet end */
     a->rows.n = (y->n - gap[0] - gap[1] - 1) / BCR_POLES + 1;
     if (a->rows.n < 1 || gap[0] + gap[1] + BCR_POLES * (a->rows.n - 1) + 1 != y->n) return PETSC_FALSE;
-    a->ng     = a->rows.n + 1;
+    a->ng = a->rows.n + 1;
     a->end[0] = a->end[1] = BCR_END_DIRICHLET;
-    a->den                = gap[0] == 7 ? a->rows.n + 1 : (gap[0] == gap[1] ? a->rows.n : 2 * a->rows.n);
+    a->den = gap[0] == 7 ? a->rows.n + 1 : (gap[0] == gap[1] ? a->rows.n : 2 * a->rows.n);
     if (gap[0] != 7) {
       a->end[0] = coarse;
-      a->end[1] = gap[0] == gap[1] ? coarse : (coarse == BCR_END_CELL_NEUMANN ? BCR_END_CELL_DIRICHLET : BCR_END_CELL_NEUMANN);
+      a->end[1] =
+        gap[0] == gap[1] ? coarse : (coarse == BCR_END_CELL_NEUMANN ? BCR_END_CELL_DIRICHLET : BCR_END_CELL_NEUMANN);
     }
   }
   a->rows.gap = a->rows.gaplast = 7;
   for (int e = 0; e < 2; e++) {
-    a->rows.end[e]    = y->end[e];
+    a->rows.end[e] = y->end[e];
     a->rows.gapend[e] = gap[e];
   }
   d = pole_delta(x, y, shift, a->den, slowest);
@@ -84,31 +88,36 @@ PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcr
   return PETSC_TRUE;
 }
 
-/* The line of the constant mode's first pole: pivots 1 + e as in level0.c, a ring bordered by its last unknown as in lines.c. That unknown is zero where the line is singular */
-static PetscErrorCode line_create(const BCRAxis *x, double delta, double scale, PetscInt row, BCRArena *arena, BCRPoleLine *line)
+/* The line of the constant mode's first pole: pivots 1 + e as in level0.c, a ring bordered by its
+   last unknown as in lines.c. That unknown is zero where the line is singular */
+static PetscErrorCode line_create(const BCRAxis *x, double delta, double scale, PetscInt row, BCRArena *arena,
+                                  BCRPoleLine *line)
 {
   const PetscBool px = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt  n  = x->n - (px ? 1 : 0);
-  double          beyond[2], num = 0, P = 1, *inv;
+  const PetscInt n = x->n - (px ? 1 : 0);
+  double beyond[2], num = 0, P = 1, *inv;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(arena, n * sizeof(*inv), &inv));
-  for (int e = 0; e < 2; e++) beyond[e] = px || x->end[e] == BCR_END_DIRICHLET ? 1 : (x->end[e] == BCR_END_CELL_DIRICHLET ? 2 : 0);
-  line->n     = x->n;
-  line->row   = row;
+  for (int e = 0; e < 2; e++)
+    beyond[e] = px || x->end[e] == BCR_END_DIRICHLET ? 1 : (x->end[e] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+  line->n = x->n;
+  line->row = row;
   line->scale = scale;
-  line->ring  = px;
-  line->up    = !px && x->end[0] == BCR_END_NEUMANN ? 2 : 1;
-  line->low   = !px && x->end[1] == BCR_END_NEUMANN ? 2 : 1;
-  line->inv   = inv;
-  line->last  = 0;
+  line->ring = px;
+  line->up = !px && x->end[0] == BCR_END_NEUMANN ? 2 : 1;
+  line->low = !px && x->end[1] == BCR_END_NEUMANN ? 2 : 1;
+  line->inv = inv;
+  line->last = 0;
   for (PetscInt i = 0; i < n; i++) {
-    num    = delta + (i ? (i == n - 1 ? line->low : 1) * num / P : beyond[0]) + (i == n - 1 ? beyond[1] : 0);
-    P      = (i == n - 1 ? 0 : (i ? 1 : line->up)) + num;
+    num = delta + (i ? (i == n - 1 ? line->low : 1) * num / P : beyond[0]) + (i == n - 1 ? beyond[1] : 0);
+    P = (i == n - 1 ? 0 : (i ? 1 : line->up)) + num;
     inv[i] = P > 0 ? 1 / P : 0;
   }
   if (px) {
-    double y = 0; /* last entry, and for symmetry the first, of the open line's inverse times the row sums, delta, less the couplings to the last unknown */
+    /* last entry, and for symmetry the first, of the open line's inverse times the row sums, delta,
+       less the couplings to the last unknown */
+    double y = 0;
 
     for (PetscInt i = 0; i < n; i++) y = (delta + y) * inv[i];
     line->last = delta > 0 ? 1 / (delta + 2 * y) : 0;
@@ -120,7 +129,7 @@ static PetscErrorCode line_create(const BCRAxis *x, double delta, double scale, 
 void BCRPoleLineSolve(const BCRPoleLine *line, double v[])
 {
   const PetscInt n = line->n - (line->ring ? 1 : 0);
-  double         y = 0, last = 0;
+  double y = 0, last = 0;
 
   for (PetscInt i = 0; i < line->n; i++) v[i] *= line->scale;
   if (line->ring) {
@@ -140,17 +149,19 @@ void BCRPoleLineSolve(const BCRPoleLine *line, double v[])
   for (PetscInt i = n - 2; i >= 0; i--) v[i] = y = v[i] + (i ? 1 : line->up) * line->inv[i] * y;
 }
 
-PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across, const double lambda[], const double norm[], PetscBool single, PetscInt lanes, BCRArena *arena, BCRPoleSum *sum, BCRPoleLine *line)
+PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across,
+                                const double lambda[], const double norm[], PetscBool single, PetscInt lanes,
+                                BCRArena *arena, BCRPoleSum *sum, BCRPoleLine *line)
 {
-  const PetscInt  n = x->n, nk = across->rows.n, den = across->den, nq = (nk + lanes - 1) / lanes;
-  const double    eps = log(single ? 1e-9 : 1e-18); /* what decays below this does not count */
-  const PetscBool px  = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  ptrdiff_t      *near[4];
-  double         *tab;
+  const PetscInt n = x->n, nk = across->rows.n, den = across->den, nq = (nk + lanes - 1) / lanes;
+  const double eps = log(single ? 1e-9 : 1e-18); /* what decays below this does not count */
+  const PetscBool px = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  ptrdiff_t *near[4];
+  double *tab;
 
   PetscFunctionBegin;
-  sum->n    = n;
-  sum->nk   = nk;
+  sum->n = n;
+  sum->nk = nk;
   line->row = -1;
   for (int i = 0; i < 4; i++) {
     PetscCall(BCRArenaGet(arena, nq * sizeof(**near), &near[i]));
@@ -163,21 +174,24 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
       const PetscInt i = PetscMin(q * lanes + l, nk - 1);
       const PetscInt p = (PetscInt)(2 * den / M_PI * asin(0.5 * sqrt(lambda[i])) + 0.5);
 
-      if (p == 0 && line->row < 0) BCRCallElse(line_create(x, shift / x->a, norm[i] / BCR_POLES * y->a / x->a, i, arena, line), (void)PetscFree(tab));
+      if (p == 0 && line->row < 0)
+        BCRCallElse(line_create(x, shift / x->a, norm[i] / BCR_POLES * y->a / x->a, i, arena, line),
+                    (void)PetscFree(tab));
       for (PetscInt s = 0; s < BCR_POLES; s++) {
         const PetscBool apart = p == 0 && s == 0 ? PETSC_TRUE : PETSC_FALSE; /* by its line: it may not decay at all */
-        const double    d = pole_delta(x, y, shift, den, pole_angle(den, p, apart ? 1 : s)), root = sqrt(d) * sqrt(d + 4), e = 0.5 * (d + root), mu = 1 / (1 + e);
-        const double    decay = log1p(e), rho = exp(-(n + 1) * decay), columns = PetscMin(-eps / decay + 1, (double)n);
-        double          r0, r1, own0, own1, *row = tab + BCR_SUM_ROWS * lanes * (q * BCR_POLES + s) + l;
+        const double d = pole_delta(x, y, shift, den, pole_angle(den, p, apart ? 1 : s)), root = sqrt(d) * sqrt(d + 4),
+                     e = 0.5 * (d + root), mu = 1 / (1 + e);
+        const double decay = log1p(e), rho = exp(-(n + 1) * decay), columns = PetscMin(-eps / decay + 1, (double)n);
+        double r0, r1, own0, own1, *row = tab + BCR_SUM_ROWS * lanes * (q * BCR_POLES + s) + l;
 
         row[BCR_SUM_MU * lanes] = mu;
-        row[BCR_SUM_W * lanes]  = q * lanes + l < nk && !apart ? norm[i] / BCR_POLES * y->a / x->a / root : 0;
-        near[s > 0][q]          = PetscMax(near[s > 0][q], (ptrdiff_t)columns);
+        row[BCR_SUM_W * lanes] = q * lanes + l < nk && !apart ? norm[i] / BCR_POLES * y->a / x->a / root : 0;
+        near[s > 0][q] = PetscMax(near[s > 0][q], (ptrdiff_t)columns);
         if (px || rho > exp(eps)) near[2 + (s > 0)][q] = PetscMax(near[2 + (s > 0)][q], (ptrdiff_t)columns);
         if (px) {
           row[BCR_SUM_YZ * lanes] = row[BCR_SUM_Y0 * lanes] = row[BCR_SUM_YN * lanes] = 0;
-          row[BCR_SUM_YY * lanes]                                                     = 1 / (mu - rho);
-          row[BCR_SUM_ZZ * lanes]                                                     = 1 / (mu - rho);
+          row[BCR_SUM_YY * lanes] = 1 / (mu - rho);
+          row[BCR_SUM_ZZ * lanes] = 1 / (mu - rho);
           row[BCR_SUM_ZY * lanes] = row[BCR_SUM_ZN * lanes] = 0;
           continue;
         }
@@ -199,7 +213,8 @@ PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift
     near[0][q] = PetscMax(near[0][q], near[1][q]);
     near[2][q] = PetscMax(near[2][q], near[3][q]);
   }
-  BCRCallElse(BCRArenaReal(arena, single, (size_t)nq * BCR_POLES * BCR_SUM_ROWS * lanes, tab, &sum->tab), (void)PetscFree(tab));
+  BCRCallElse(BCRArenaReal(arena, single, (size_t)nq * BCR_POLES * BCR_SUM_ROWS * lanes, tab, &sum->tab),
+              (void)PetscFree(tab));
   PetscCall(PetscFree(tab));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -7,8 +7,9 @@
     FOURIERX  transform along x, lines along y
     FOURIERY  transform along y, lines along x (a general x axis)
     REDUCTION block cyclic reduction with a given schedule (reduction.h)
-  Three dimensions: transform along a third axis, a plane for each of its modes. That axis is y where it can be: the planes (x, z)
-  then have whole rows of memory for their rows, and the lines of the transform lie in one page after the other.
+  Three dimensions: transform along a third axis, a plane for each of its modes. That axis is y
+  where it can be: the planes (x, z) then have whole rows of memory for their rows, and the lines of
+  the transform lie in one page after the other.
 */
 #include "tables.h"
 #include "reduction.h"
@@ -27,52 +28,61 @@ typedef enum {
 
 typedef struct { /* of one plane */
   BCRLevel0Shape shape;
-  BCRLevel0Kind  kind[3];
-  double         scale;
-  BCRLinesTab    tab;
-  BCRLinesGen    gen;
-  BCRPoleSum     sum;
-  BCRPoleLine    line;
-  PetscBool      general;
-  double        *reach[2]; /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit coupling */
+  BCRLevel0Kind kind[3];
+  double scale;
+  BCRLinesTab tab;
+  BCRLinesGen gen;
+  BCRPoleSum sum;
+  BCRPoleLine line;
+  PetscBool general;
+  /* bordered, level 0: couplings of the first and the last separator to the interfaces, for unit
+     coupling */
+  double *reach[2];
 } BCRPlanePlan;
 
 struct _n_BCRCore {
-  PetscInt           dim, dim0; /* without axes of one unknown; as created */
-  PetscInt           n[3];
-  char               label[3];            /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the third is transformed */
-  ptrdiff_t          stride[3], outer[3]; /* outer: of f and u where those have no unit stride; packed then holds the box */
-  void              *packed;
-  PetscBool          unpacked;             /* inside the solve of the packed box */
-  BCRAxis            axis[3];              /* the axes that are left; arrays owned */
-  double             shift, fixed, factor; /* fixed: what the axes of one unknown add */
-  PetscBool          singular, single;     /* single: work type */
-  BCRPrecision       io;
-  BCRCoreOptions     options;
+  PetscInt dim, dim0; /* without axes of one unknown; as created */
+  PetscInt n[3];
+  /* x, y or z: in the plans the first axis has unit stride, the second one is along the blocks, the
+     third is transformed */
+  char label[3];
+  /* outer: of f and u where those have no unit stride; packed then holds the box */
+  ptrdiff_t stride[3], outer[3];
+  void *packed;
+  PetscBool unpacked;          /* inside the solve of the packed box */
+  BCRAxis axis[3];             /* the axes that are left; arrays owned */
+  double shift, fixed, factor; /* fixed: what the axes of one unknown add */
+  PetscBool singular, single;  /* single: work type */
+  BCRPrecision io;
+  BCRCoreOptions options;
   const BCRCpuTable *cpu, *narrow; /* narrow: of vectors half as long, for a few lines */
-  BCRPlanKind        kind;
-  PetscInt           nplane;
-  BCRPlanePlan      *plane;
-  BCRDtt             dtt[3];
-  const BCRCpuTable *poles;  /* PLAN_LEVEL0: dtt[1] transforms the separators along y, these sum over poles; NULL: dtt[0] along x */
-  BCRAcross          across; /* then */
-  BCRReduction       red;
-  BCRArena           arena;            /* tables */
-  BCRArena           space;            /* work arrays */
-  void              *D, *work, *work0; /* separators, transforms and lines, level 0 */
-  ptrdiff_t          ldd;
-  double            *pivot;  /* PLAN_LINE: 1/P */
-  double            *rowsum; /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the mean of u is not known from them */
-  void              *corner; /* rows of a group; NULL where all weights are one */
-  double             endsum;
-  PetscBool          bordered; /* core.h */
-  BCRCoreBorder      border;
-  ptrdiff_t          dplane;           /* elements of D for one plane: bordered cores keep all */
-  double            *line;             /* across: of the constant mode */
-  double            *edge[2], *column; /* bordered; singular and not: w v of plane_sums() */
-  double             lineq;            /* periodic line: norm of the last unknown */
-  PetscInt           pinx, piny, pinz; /* positions of the constant modes of a singular operator */
-  BCRCoreInfo        info;
+  BCRPlanKind kind;
+  PetscInt nplane;
+  BCRPlanePlan *plane;
+  BCRDtt dtt[3];
+  /* PLAN_LEVEL0: dtt[1] transforms the separators along y, these sum over poles; NULL: dtt[0] along
+     x */
+  const BCRCpuTable *poles;
+  BCRAcross across; /* then */
+  BCRReduction red;
+  BCRArena arena;         /* tables */
+  BCRArena space;         /* work arrays */
+  void *D, *work, *work0; /* separators, transforms and lines, level 0 */
+  ptrdiff_t ldd;
+  double *pivot; /* PLAN_LINE: 1/P */
+  /* PLAN_LEVEL0, singular: means of the rows of f and of u; NULL where the mean of u is not known
+     from them */
+  double *rowsum;
+  void *corner; /* rows of a group; NULL where all weights are one */
+  double endsum;
+  PetscBool bordered; /* core.h */
+  BCRCoreBorder border;
+  ptrdiff_t dplane;          /* elements of D for one plane: bordered cores keep all */
+  double *line;              /* across: of the constant mode */
+  double *edge[2], *column;  /* bordered; singular and not: w v of plane_sums() */
+  double lineq;              /* periodic line: norm of the last unknown */
+  PetscInt pinx, piny, pinz; /* positions of the constant modes of a singular operator */
+  BCRCoreInfo info;
 };
 
 static inline PetscBool axis_general(const BCRAxis *a)
@@ -96,7 +106,10 @@ static inline double end_weight(const BCRAxis *a, PetscInt i)
 /* plain sums along the axis are zero for every mode but the constant */
 static inline PetscBool axis_sums(const BCRAxis *a)
 {
-  return !a->lower && (a->end[0] == BCR_END_PERIODIC || (a->end[0] == BCR_END_CELL_NEUMANN && a->end[1] == BCR_END_CELL_NEUMANN)) ? PETSC_TRUE : PETSC_FALSE;
+  return !a->lower &&
+             (a->end[0] == BCR_END_PERIODIC || (a->end[0] == BCR_END_CELL_NEUMANN && a->end[1] == BCR_END_CELL_NEUMANN))
+           ? PETSC_TRUE
+           : PETSC_FALSE;
 }
 
 static double axis_weight(const BCRAxis *x)
@@ -104,9 +117,9 @@ static double axis_weight(const BCRAxis *x)
   return x->n - (1 - end_weight(x, 0)) - (1 - end_weight(x, x->n - 1));
 }
 
-/* The means m of the rows (columns) of the solution, of weighted mean zero, from those of f less its mean: with unit coupling, slopes
-   g_i = m_(i+1) - m_i fall by f_i from one to the next; the first one is known from a Neumann end, or from their sum being zero round a
-   periodic axis. */
+/* The means m of the rows (columns) of the solution, of weighted mean zero, from those of f less
+   its mean: with unit coupling, slopes g_i = m_(i+1) - m_i fall by f_i from one to the next; the
+   first one is known from a Neumann end, or from their sum being zero round a periodic axis. */
 static void line_solution(const BCRAxis *y, const double *f, double mean, double *m)
 {
   double g = 0, sum = 0;
@@ -115,7 +128,7 @@ static void line_solution(const BCRAxis *y, const double *f, double mean, double
     for (PetscInt i = 0; i < y->n; i++) sum += g -= f[i] - mean;
     g = -sum / y->n;
   }
-  sum  = 0;
+  sum = 0;
   m[0] = 0;
   for (PetscInt i = 0; i < y->n - 1; i++) {
     g -= (f[i] - mean) * end_weight(y, i);
@@ -128,17 +141,17 @@ static void line_solution(const BCRAxis *y, const double *f, double mean, double
 /* row i of a uniform axis: -low u_(i-1) + diag u_i - up u_(i+1); a periodic axis of one unknown gives 0 */
 static void axis_row(const BCRAxis *ax, PetscInt i, double *low, double *diag, double *up)
 {
-  const double    a = ax->a;
+  const double a = ax->a;
   const PetscBool p = axis_periodic(ax);
 
   if (axis_general(ax)) {
-    *low  = ax->lower[i];
+    *low = ax->lower[i];
     *diag = ax->diag[i];
-    *up   = ax->upper[i];
+    *up = ax->upper[i];
     return;
   }
   *low = *up = a;
-  *diag      = 2 * a;
+  *diag = 2 * a;
   if (!p && i == 0) {
     *low = 0;
     if (ax->end[0] == BCR_END_NEUMANN) *up = 2 * a;
@@ -164,7 +177,8 @@ static size_t cache_bytes(size_t otherwise)
   return b > 0 ? (size_t)b : otherwise;
 }
 
-/* Whether level 0 asks for rows of f before it is there: where the box is larger than what the hardware's own prefetch keeps up with, or where lines are so short that it hardly begins */
+/* Whether level 0 asks for rows of f before it is there: where the box is larger than what the
+   hardware's own prefetch keeps up with, or where lines are so short that it hardly begins */
 static PetscBool box_far(BCRCore c)
 {
   const size_t line = (size_t)c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
@@ -173,9 +187,10 @@ static PetscBool box_far(BCRCore c)
 }
 
 /* lines along axis y with any coefficients, shifts sigma[k], factors norm[k] */
-static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm, PetscInt pin, BCRLinesGen *g)
+static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const double *sigma, const double *norm,
+                                 PetscInt pin, BCRLinesGen *g)
 {
-  double        *l, *d, *u;
+  double *l, *d, *u;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -184,11 +199,11 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
     axis_row(y, i, &l[i], &d[i], &u[i]);
     d[i] -= l[i] + u[i];
   }
-  g->n        = y->n - (c->border.open[1] ? 1 : 0);
-  g->nk       = nk;
+  g->n = y->n - (c->border.open[1] ? 1 : 0);
+  g->nk = nk;
   g->periodic = axis_periodic(y);
-  g->pin      = pin;
-  ierr        = BCRArenaReal(&c->arena, c->single, y->n, l, &g->lower);
+  g->pin = pin;
+  ierr = BCRArenaReal(&c->arena, c->single, y->n, l, &g->lower);
   if (!ierr) ierr = BCRArenaReal(&c->arena, c->single, y->n, d, &g->exc);
   if (!ierr) ierr = BCRArenaReal(&c->arena, c->single, y->n, u, &g->upper);
   PetscCall(PetscFree3(l, d, u));
@@ -198,14 +213,18 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The kernels of sums over poles where the separators of level 0 are transformed along y; NULL: along x. For whole planes alone: those of a box, and the rows between two interfaces, are few and
-   transformed while they are in the cache. One mode costs what as many as there are lanes do, so that half as many have to be there */
+/* The kernels of sums over poles where the separators of level 0 are transformed along y; NULL:
+   along x. For whole planes alone: those of a box, and the rows between two interfaces, are few and
+   transformed while they are in the cache. One mode costs what as many as there are lanes do, so
+   that half as many have to be there */
 static const BCRCpuTable *separators_across(BCRCore c, double shift)
 {
   const BCRCpuTable *poles;
-  PetscInt           modes;
+  PetscInt modes;
 
-  if (c->kind != PLAN_LEVEL0 || c->dim != 2 || c->bordered || c->options.separators == 1 || !BCRAcrossRows(&c->axis[0], &c->axis[1], shift, &c->across)) return NULL;
+  if (c->kind != PLAN_LEVEL0 || c->dim != 2 || c->bordered || c->options.separators == 1 ||
+      !BCRAcrossRows(&c->axis[0], &c->axis[1], shift, &c->across))
+    return NULL;
   modes = c->across.rows.n;
   poles = 2 * modes > c->cpu->lanes ? c->cpu : c->narrow;
   return c->options.separators == 2 || 2 * modes >= poles->lanes ? poles : NULL;
@@ -215,21 +234,23 @@ static const BCRCpuTable *separators_across(BCRCore c, double shift)
 static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[1], *z = &c->axis[2];
-  const double  *lx = NULL, *nx = NULL, *ly = NULL, *ny = NULL, *lz = NULL, *nz = NULL;
-  const double   shift = c->singular ? 0 : c->shift + c->fixed;
+  const double *lx = NULL, *nx = NULL, *ly = NULL, *ny = NULL, *lz = NULL, *nz = NULL;
+  const double shift = c->singular ? 0 : c->shift + c->fixed;
   const PetscInt n0 = c->dim > 0 ? x->n : 0, n1 = c->dim > 1 ? y->n : 0;
-  size_t         work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
-  ptrdiff_t      strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
-  const size_t   ring     = c->options.ring ? c->options.ring : cache_bytes(262144) / 4;
-  PetscInt       mostkeep = 0;
+  size_t work = 0, work0 = 0, keep = 0, dsize = 0, lines = 0;
+  ptrdiff_t strip = c->cpu->lines->strip(), lanes = c->cpu->level0->lanes();
+  const size_t ring = c->options.ring ? c->options.ring : cache_bytes(262144) / 4;
+  PetscInt mostkeep = 0;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaFree(&c->arena));
   PetscCall(BCRArenaFree(&c->space));
   c->D = c->work = c->work0 = NULL;
-  c->poles                  = separators_across(c, shift);
-  if (c->poles && !c->dtt[1]) PetscCall(BCRDttCreate(c->across.rows.n, c->across.end[0], c->across.end[1], c->single, &c->dtt[1]));
-  if ((c->kind == PLAN_LEVEL0 || c->kind == PLAN_FOURIERX) && !c->poles && !c->dtt[0]) PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], c->single, &c->dtt[0]));
+  c->poles = separators_across(c, shift);
+  if (c->poles && !c->dtt[1])
+    PetscCall(BCRDttCreate(c->across.rows.n, c->across.end[0], c->across.end[1], c->single, &c->dtt[1]));
+  if ((c->kind == PLAN_LEVEL0 || c->kind == PLAN_FOURIERX) && !c->poles && !c->dtt[0])
+    PetscCall(BCRDttCreate(x->n, x->end[0], x->end[1], c->single, &c->dtt[0]));
   for (PetscInt i = 0; i < 3; i++) {
     const double **l = i == 0 ? &lx : (i == 1 ? &ly : &lz), **n = i == 0 ? &nx : (i == 1 ? &ny : &nz);
 
@@ -248,7 +269,7 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
       for (c->pinz = 0; c->pinz < z->n && lz[c->pinz] != 0;) c->pinz++;
   }
   if (c->kind == PLAN_LINE) {
-    double         num = 0, P = 1, cprev = 0, upprev = 0;
+    double num = 0, P = 1, cprev = 0, upprev = 0;
     const PetscInt n = n0 - (axis_periodic(x) ? 1 : 0);
 
     PetscCall(BCRArenaGet(&c->space, PetscMax(n, 1) * sizeof(double), &c->pivot));
@@ -263,19 +284,21 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
 
         axis_row(x, i, &rl, &rd, &ru);
         num = (rd - rl - ru) + shift + (i == 0 ? rl : low * num / P) + (i == n - 1 ? ru : 0);
-        P   = up + num;
+        P = up + num;
       }
-      upprev      = up;
+      upprev = up;
       c->pivot[i] = P != 0 ? 1 / P : 0;
       if (c->singular && i == n - 1 && !axis_periodic(x)) c->pivot[i] = 0;
       cprev = c->pivot[i];
     }
-    if (axis_periodic(x)) { /* v0, v1: first and last entry of (open line)^-1 of the excess of the row sums, here the shift */
+    /* v0, v1: first and last entry of (open line)^-1 of the excess of the row sums, here the shift
+       */
+    if (axis_periodic(x)) {
       double y0 = 0, y1 = 0, den;
 
       for (PetscInt i = 0; i < n; i++) y1 = (shift + (i ? x->a * y1 : 0)) * c->pivot[i];
-      y0       = y1; /* symmetric */
-      den      = n ? shift + x->a * (y0 + y1) : shift;
+      y0 = y1; /* symmetric */
+      den = n ? shift + x->a * (y0 + y1) : shift;
       c->lineq = den > 0 && !c->singular ? 1 / den : 0;
     }
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -290,35 +313,38 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
     BCRCallElse(BCRReductionSetShifts(c->red, c->nplane, shifts), (void)PetscFree(shifts));
     PetscCall(PetscFree(shifts));
   } else {
-    const BCRAxis  *line     = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
-    const PetscInt  nk       = c->kind == PLAN_FOURIERY ? n1 : n0;
-    const PetscBool far      = box_far(c);
-    BCRLevel0Modes  modes[3] = {
-       {PETSC_FALSE, {0}, {0}, {0}}
+    const BCRAxis *line = c->kind == PLAN_FOURIERY ? x : y; /* along the lines; the other axis is transformed */
+    const PetscInt nk = c->kind == PLAN_FOURIERY ? n1 : n0;
+    const PetscBool far = box_far(c);
+    BCRLevel0Modes modes[3] = {
+      {PETSC_FALSE, {0}, {0}, {0}}
     };
-    const double *lk = c->kind == PLAN_FOURIERY ? ly : lx, *nrm = c->kind == PLAN_FOURIERY ? ny : nx, ak = c->kind == PLAN_FOURIERY ? y->a : x->a;
+    const double *lk = c->kind == PLAN_FOURIERY ? ly : lx, *nrm = c->kind == PLAN_FOURIERY ? ny : nx,
+                 ak = c->kind == PLAN_FOURIERY ? y->a : x->a;
 
     for (PetscInt k = 0; k < c->nplane; k++) {
-      BCRPlanePlan *p  = &c->plane[k];
-      const double  sh = shift + (lz ? z->a * lz[k] : 0), nzk = lz ? nz[k] : 1;
-      PetscBool     ok = PETSC_TRUE;
+      BCRPlanePlan *p = &c->plane[k];
+      const double sh = shift + (lz ? z->a * lz[k] : 0), nzk = lz ? nz[k] : 1;
+      PetscBool ok = PETSC_TRUE;
 
       p->general = PETSC_FALSE;
       if (c->kind == PLAN_LEVEL0) {
         BCRLineRows rows;
-        PetscInt    ng;
+        PetscInt ng;
 
         p->scale = c->factor * nzk / y->a;
         if (c->poles) {
           rows = c->across.rows;
-          ng   = c->across.ng;
+          ng = c->across.ng;
         } else PetscCall(BCRLevel0Rows(y, 8, c->border.open, &rows, &ng));
-        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, ring, &c->arena, modes, &p->shape, p->kind, &ok));
+        PetscCall(BCRLevel0Create(x, y, c->border.open, &rows, ng, sh, p->scale, c->single, (PetscInt)lanes, ring,
+                                  &c->arena, modes, &p->shape, p->kind, &ok));
         if (!ok) break;
         p->shape.far = far;
         if (c->poles) {
           p->tab.n = rows.n;
-          PetscCall(BCRPoleSumCreate(x, y, sh, &c->across, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum, &p->line));
+          PetscCall(
+            BCRPoleSumCreate(x, y, sh, &c->across, ly, ny, c->single, c->poles->lanes, &c->arena, &p->sum, &p->line));
         } else {
           for (PetscInt i = 0; i < n0; i++) {
             d[i] = (sh + x->a * lx[i]) / y->a;
@@ -332,8 +358,8 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
           PetscCall(BCRArenaGet(&c->arena, n0 * sizeof(double), &p->reach[e]));
           for (PetscInt i = 0; i < n0; i++) p->reach[e][i] = BCRLineRowsReach(&rows, e, d[i]);
         }
-        work0    = PetscMax(work0, c->cpu->level0->work(&p->shape));
-        lines    = PetscMax(lines, c->poles ? c->poles->polesum->work(x->n) : c->cpu->lines->work(rows.n));
+        work0 = PetscMax(work0, c->cpu->level0->work(&p->shape));
+        lines = PetscMax(lines, c->poles ? c->poles->polesum->work(x->n) : c->cpu->lines->work(rows.n));
         mostkeep = rows.n + (c->border.open[0] ? 1 : 0) + (c->border.open[1] ? 1 : 0);
       } else {
         for (PetscInt i = 0; i < nk; i++) {
@@ -359,13 +385,15 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
           p->general = PETSC_TRUE;
           PetscCall(gen_create(c, line, nk, d, w, pin, &p->gen));
         }
-        lines = PetscMax(lines, c->kind == PLAN_FOURIERY ? c->cpu->lines->workx(line->n) : c->cpu->lines->work(line->n));
+        lines =
+          PetscMax(lines, c->kind == PLAN_FOURIERY ? c->cpu->lines->workx(line->n) : c->cpu->lines->work(line->n));
       }
     }
     if (c->kind == PLAN_LEVEL0) {
       PetscBool ok = PETSC_TRUE;
 
-      for (PetscInt k = 0; k < c->nplane; k++) /* a negative shift that leaves a group's line without a decay of its own */
+      /* a negative shift that leaves a group's line without a decay of its own */
+      for (PetscInt k = 0; k < c->nplane; k++)
         if (!c->plane[k].tab.tab && !c->plane[k].sum.tab) ok = PETSC_FALSE;
       if (!ok) {
         c->kind = PLAN_FOURIERX;
@@ -378,16 +406,18 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
   if (c->kind == PLAN_LEVEL0) {
     c->ldd = (c->plane[0].shape.nb * lanes + 31) / 16 * 16;
     if (c->ldd % 512 < 16) c->ldd += 16;
-    if (c->poles) { /* an odd number of cache lines: what is transformed at a time, a line of each row, spreads over all sets of the first cache */
+    /* an odd number of cache lines: what is transformed at a time, a line of each row, spreads over
+       all sets of the first cache */
+    if (c->poles) {
       const ptrdiff_t line = 64 / (c->single ? sizeof(float) : sizeof(double));
 
       if (c->ldd / line % 2 == 0) c->ldd += line;
     }
     c->dplane = c->ldd * mostkeep;
-    dsize     = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + 64;
+    dsize = (size_t)c->dplane * (c->bordered ? c->nplane : 1) + 64;
   }
   c->rowsum = c->column = NULL;
-  c->corner             = NULL;
+  c->corner = NULL;
   if (c->kind == PLAN_LEVEL0 && c->singular && (c->dim < 3 || (axis_sums(x) && axis_sums(y) && axis_sums(z)))) {
     PetscCall(BCRArenaGet(&c->space, 2 * (size_t)n1 * sizeof(double), &c->rowsum));
     if (!axis_sums(x) || !axis_sums(y)) {
@@ -411,15 +441,17 @@ static PetscErrorCode core_tables_with(BCRCore c, double d[], double w[])
   work = PetscMax(work, lines);
   PetscCall(BCRArenaGet(&c->space, (dsize + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->D));
   if (c->kind == PLAN_LEVEL0) keep = (c->cpu->level0->keep(&c->plane[0].shape) + 15) / 16 * 16;
-  PetscCall(BCRArenaGet(&c->space, (PetscMax(work0, keep + work) + 64) * (c->single ? sizeof(float) : sizeof(double)), &c->work0));
-  c->work = (char *)c->work0 + keep * (c->single ? sizeof(float) : sizeof(double)); /* nothing of either lasts longer than a call, but what is kept */
+  PetscCall(BCRArenaGet(&c->space, (PetscMax(work0, keep + work) + 64) * (c->single ? sizeof(float) : sizeof(double)),
+                        &c->work0));
+  /* nothing of either lasts longer than a call, but what is kept */
+  c->work = (char *)c->work0 + keep * (c->single ? sizeof(float) : sizeof(double));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode core_tables(BCRCore c)
 {
   const PetscInt n = PetscMax(c->dim > 0 ? c->n[0] : 1, c->dim > 1 ? c->n[1] : 1);
-  double        *d, *w;
+  double *d, *w;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -435,7 +467,7 @@ PetscErrorCode BCRCoreAxisCreate(const BCRAxis *axis, PetscBool singular, BCRAxi
   const PetscInt n = axis->n;
 
   PetscFunctionBegin;
-  *a       = *axis;
+  *a = *axis;
   a->lower = a->diag = a->upper = a->weight = NULL;
   if (!axis->lower) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc3(n, &a->lower, n, &a->diag, n, &a->upper));
@@ -443,11 +475,13 @@ PetscErrorCode BCRCoreAxisCreate(const BCRAxis *axis, PetscBool singular, BCRAxi
   PetscCall(PetscArraycpy(a->diag, axis->diag, n));
   PetscCall(PetscArraycpy(a->upper, axis->upper, n));
   if (singular) {
-    /* sums of rows vanish to rounding of the whole operator, which may be large beside the couplings of this axis: exactly, then */
+    /* sums of rows vanish to rounding of the whole operator, which may be large beside the
+       couplings of this axis: exactly, then */
     for (PetscInt k = 0; k < n; k++) a->diag[k] = a->lower[k] + a->upper[k];
     PetscCall(PetscMalloc1(n, &a->weight));
     a->weight[0] = 1;
-    for (PetscInt k = 1; k < n; k++) a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
+    for (PetscInt k = 1; k < n; k++)
+      a->weight[k] = a->weight[k - 1] * (a->lower[k] > 0 ? a->upper[k - 1] / a->lower[k] : 1);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -460,30 +494,32 @@ PetscErrorCode BCRCoreAxisDestroy(BCRAxis *a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border)
+static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
+                                const BCRCoreBorder *border)
 {
-  PetscInt  ngeneral = 0;
-  char      label;
+  PetscInt ngeneral = 0;
+  char label;
   PetscBool single = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCheck(io == BCR_DOUBLE || single, PETSC_COMM_SELF, PETSC_ERR_SUP, "Double work on single precision arrays");
-  c->dim0     = dim;
-  c->shift    = shift;
-  c->factor   = 1;
+  c->dim0 = dim;
+  c->shift = shift;
+  c->factor = 1;
   c->singular = singular;
-  c->single   = single;
-  c->io       = io;
-  c->options  = *options;
-  c->cpu      = BCRCpuGetTable(options->isa, single);
-  c->narrow   = c->cpu;
+  c->single = single;
+  c->io = io;
+  c->options = *options;
+  c->cpu = BCRCpuGetTable(options->isa, single);
+  c->narrow = c->cpu;
   for (int isa = 1; isa >= 0 && 2 * c->narrow->lanes > c->cpu->lanes; isa--) c->narrow = BCRCpuGetTable(isa, single);
   if (border) {
     c->bordered = PETSC_TRUE;
-    c->border   = *border;
+    c->border = *border;
   }
   for (PetscInt i = 0; i < dim; i++) {
-    BCRAxis       *a = &c->axis[c->dim];
+    BCRAxis *a = &c->axis[c->dim];
     const PetscInt n = axis[i].n;
 
     PetscCheck(n > 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Empty axis %" PetscInt_FMT, i);
@@ -494,14 +530,19 @@ static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], P
     PetscCall(BCRCoreAxisCreate(&axis[i], singular, a));
     if (a->lower) {
       ngeneral++;
-    } else PetscCheck(a->end[0] != BCR_END_GENERAL && a->end[1] != BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_PLIB, "General end without coefficients on axis %" PetscInt_FMT, i);
-    c->label[c->dim]    = "xyz"[i];
-    c->n[c->dim]        = n;
+    } else
+      PetscCheck(a->end[0] != BCR_END_GENERAL && a->end[1] != BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+                 "General end without coefficients on axis %" PetscInt_FMT, i);
+    c->label[c->dim] = "xyz"[i];
+    c->n[c->dim] = n;
     c->stride[c->dim++] = stride[i];
   }
-  PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "Two axes with general coefficients: only one can be solved directly");
+  PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Two axes with general coefficients: only one can be solved directly");
   for (PetscInt i = 0; i < 3; i++) c->outer[i] = c->stride[i];
-  if (c->dim > 1 && c->stride[0] != 1) { /* an axis of one unknown between dropped planes came first: the lanes need neighbours in memory */
+  /* an axis of one unknown between dropped planes came first: the lanes need neighbours in memory
+     */
+  if (c->dim > 1 && c->stride[0] != 1) {
     ptrdiff_t size = 1;
 
     for (PetscInt i = 0; i < c->dim; i++) {
@@ -510,22 +551,24 @@ static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], P
     }
     PetscCall(PetscMalloc1(size * (io == BCR_DOUBLE ? sizeof(double) : sizeof(float)), (char **)&c->packed));
   }
-  if (border ? c->dim == 3 && border->axis == 2 : c->dim == 3 && !axis_general(&c->axis[1]) && !(options->recursive && (options->nlevels || options->radix))) {
-    const BCRAxis   a = c->axis[1];
-    const PetscInt  n = c->n[1];
+  if (border
+        ? c->dim == 3 && border->axis == 2
+        : c->dim == 3 && !axis_general(&c->axis[1]) && !(options->recursive && (options->nlevels || options->radix))) {
+    const BCRAxis a = c->axis[1];
+    const PetscInt n = c->n[1];
     const ptrdiff_t s = c->stride[1], o = c->outer[1];
 
-    c->axis[1]   = c->axis[2];
-    c->n[1]      = c->n[2];
+    c->axis[1] = c->axis[2];
+    c->n[1] = c->n[2];
     c->stride[1] = c->stride[2];
-    c->outer[1]  = c->outer[2];
-    c->axis[2]   = a;
-    c->n[2]      = n;
+    c->outer[1] = c->outer[2];
+    c->axis[2] = a;
+    c->n[2] = n;
     c->stride[2] = s;
-    c->outer[2]  = o;
-    label        = c->label[1];
-    c->label[1]  = c->label[2];
-    c->label[2]  = label;
+    c->outer[2] = o;
+    label = c->label[1];
+    c->label[1] = c->label[2];
+    c->label[2] = label;
   }
   c->nplane = 1;
   if (c->dim == 0) c->kind = PLAN_NONE;
@@ -538,11 +581,14 @@ static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], P
 
       c->kind = c->dim == 3 && options->recursive ? PLAN_RECURSIVE : PLAN_REDUCTION;
       PetscCall(PetscArraycpy(schedule, options->schedule, nlevels));
-      if (!nlevels) PetscCall(BCRScheduleFromRadix(options->radix, c->n[c->kind == PLAN_RECURSIVE ? 2 : 1], &nlevels, schedule));
+      if (!nlevels)
+        PetscCall(BCRScheduleFromRadix(options->radix, c->n[c->kind == PLAN_RECURSIVE ? 2 : 1], &nlevels, schedule));
       ninner = nlevels;
       PetscCall(PetscArraycpy(inner, schedule, nlevels));
-      if (c->kind == PLAN_RECURSIVE && options->radix) PetscCall(BCRScheduleFromRadix(options->radix, c->n[1], &ninner, inner));
-      PetscCall(BCRReductionCreate(c->kind == PLAN_RECURSIVE ? 3 : 2, c->axis, nlevels, schedule, ninner, inner, single, options->isa, &c->red));
+      if (c->kind == PLAN_RECURSIVE && options->radix)
+        PetscCall(BCRScheduleFromRadix(options->radix, c->n[1], &ninner, inner));
+      PetscCall(BCRReductionCreate(c->kind == PLAN_RECURSIVE ? 3 : 2, c->axis, nlevels, schedule, ninner, inner, single,
+                                   options->isa, &c->red));
       c->info.nlevels = nlevels;
       PetscCall(PetscArraycpy(c->info.schedule, schedule, nlevels));
     } else if (axis_general(x)) c->kind = PLAN_FOURIERY;
@@ -559,7 +605,9 @@ static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core)
+static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                  const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
+                                  const BCRCoreBorder *border, BCRCore *core)
 {
   BCRCore c;
 
@@ -571,7 +619,8 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core)
+PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                             const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core)
 {
   PetscFunctionBegin;
   PetscCall(core_create(dim, axis, shift, singular, stride, io, options, NULL, core));
@@ -579,11 +628,14 @@ PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift
 }
 
 /* Rows along x that can be transformed, and a third axis that can, too; enough rows to eliminate */
-PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core)
+PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[],
+                                   BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border,
+                                   BCRCore *core)
 {
   PetscFunctionBegin;
   *core = NULL;
-  if (border->axis == 0 || options->radix || options->nlevels || axis[0].n == 1 || axis[border->axis].n < 3) PetscFunctionReturn(PETSC_SUCCESS);
+  if (border->axis == 0 || options->radix || options->nlevels || axis[0].n == 1 || axis[border->axis].n < 3)
+    PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < dim; d++) {
     if (d != border->axis && axis[d].lower) PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -605,7 +657,8 @@ PetscErrorCode BCRCoreSetFactor(BCRCore core, PetscReal factor)
   PetscFunctionBegin;
   if (core->factor == factor) PetscFunctionReturn(PETSC_SUCCESS);
   core->factor = factor;
-  if (core->kind != PLAN_LINE && core->kind != PLAN_NONE && core->kind != PLAN_REDUCTION && core->kind != PLAN_RECURSIVE) {
+  if (core->kind != PLAN_LINE && core->kind != PLAN_NONE && core->kind != PLAN_REDUCTION &&
+      core->kind != PLAN_RECURSIVE) {
     PetscCall(PetscMemzero(core->plane, core->nplane * sizeof(*core->plane)));
     PetscCall(core_tables(core));
   }
@@ -648,8 +701,8 @@ static inline void *at(BCRPrecision io, const void *f, ptrdiff_t i)
 /* the sum of the row that begins with element o */
 static double row_sum(BCRCore c, const void *u, ptrdiff_t o)
 {
-  const ptrdiff_t s   = c->stride[0];
-  double          sum = 0;
+  const ptrdiff_t s = c->stride[0];
+  double sum = 0;
 
   if (s == 1) return BCRCpuFields(c->options.isa, c->io == BCR_SINGLE)->sum(c->n[0], at(c->io, u, o), NULL, NULL);
   for (PetscInt i = 0; i < c->n[0]; i++) sum += get(c->io, u, o + i * s);
@@ -678,7 +731,8 @@ static void plane_scale(BCRCore c, void *u, double v)
 }
 static void box_scale(BCRCore c, void *u, double v)
 {
-  for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++) plane_scale(c, at(c->io, u, c->dim > 2 ? k * c->stride[2] : 0), v);
+  for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
+    plane_scale(c, at(c->io, u, c->dim > 2 ? k * c->stride[2] : 0), v);
 }
 
 /* mean over the box, with half weights at node-centred Neumann ends if weighted */
@@ -689,7 +743,7 @@ static double box_mean(BCRCore c, const void *u, PetscBool weighted)
   for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
     for (PetscInt j = 0; j < (c->dim > 1 ? c->n[1] : 1); j++) {
       const ptrdiff_t o = (c->dim > 2 ? k * c->stride[2] : 0) + (c->dim > 1 ? j * c->stride[1] : 0), s = c->stride[0];
-      double          w = 1, row = row_sum(c, u, o), nrow = c->n[0];
+      double w = 1, row = row_sum(c, u, o), nrow = c->n[0];
       if (weighted) {
         if (c->dim > 2) w *= end_weight(&c->axis[2], k);
         if (c->dim > 1) w *= end_weight(&c->axis[1], j);
@@ -702,7 +756,7 @@ static double box_mean(BCRCore c, const void *u, PetscBool weighted)
         } else
           for (int e = 0; e < 2; e++) {
             const PetscInt k0 = e ? c->n[0] - 1 : 0;
-            const double   we = end_weight(&c->axis[0], k0);
+            const double we = end_weight(&c->axis[0], k0);
 
             row -= (1 - we) * get(c->io, u, o + k0 * s);
             nrow -= 1 - we;
@@ -717,12 +771,12 @@ static double box_mean(BCRCore c, const void *u, PetscBool weighted)
 /* one line along a strided axis */
 static void solve_line(BCRCore c, const void *f, void *u)
 {
-  const BCRAxis  *x = &c->axis[0];
+  const BCRAxis *x = &c->axis[0];
   const ptrdiff_t s = c->stride[0];
   const PetscBool p = axis_periodic(x);
-  const PetscInt  n = x->n - (p ? 1 : 0);
-  const double    a = x->a;
-  double          y = 0, last = 0, low, diag, up;
+  const PetscInt n = x->n - (p ? 1 : 0);
+  const double a = x->a;
+  double y = 0, last = 0, low, diag, up;
 
   if (p) { /* u_last from the first and the last entry of (open line)^-1 f */
     double y0 = 0, y1 = 0;
@@ -733,7 +787,8 @@ static void solve_line(BCRCore c, const void *f, void *u)
   }
   for (PetscInt i = 0; i < n; i++) {
     axis_row(x, i, &low, &diag, &up);
-    y = (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? a * last : 0) + (p && i == n - 1 ? a * last : 0)) * c->pivot[i];
+    y = (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? a * last : 0) + (p && i == n - 1 ? a * last : 0)) *
+        c->pivot[i];
     set(c->io, u, i * s, y);
   }
   for (PetscInt i = n - 2; i >= 0; i--) {
@@ -747,26 +802,29 @@ static void solve_line(BCRCore c, const void *f, void *u)
 }
 
 /*
-  Singular planes. With the weights w of both axes (1/2 at node-centred Neumann ends), the weighted means of the rows of f, less that of
-  all of f, are the right-hand side of a one-dimensional problem for the means r_j of the rows of the solution whose weighted mean is zero; so are
-  those of the columns, c_i. The plain mean of that solution is then known from its ends: with e = 1 - w,
+  Singular planes. With the weights w of both axes (1/2 at node-centred Neumann ends), the weighted
+  means of the rows of f, less that of all of f, are the right-hand side of a one-dimensional
+  problem for the means r_j of the rows of the solution whose weighted mean is zero; so are those of
+  the columns, c_i. The plain mean of that solution is then known from its ends: with e = 1 - w,
 
     sum_ij u = W_y sum_i e_i c_i + W_x sum_j e_j r_j + sum_ij e_i e_j u_ij,      sum_i e_i c_i = sum_i w_i v_i C_i
 
-  where C are the columns' means of f and v is what c would be for e/w: no column's mean is needed by itself. Where w = 1 everywhere, it is zero.
+  where C are the columns' means of f and v is what c would be for e/w: no column's mean is needed
+  by itself. Where w = 1 everywhere, it is zero.
 */
-/* rows j0 .. j1 - 1 of f, which have just been read: their means, and their share in sum_i e_i c_i. summed: c->rowsum has their sums */
+/* rows j0 .. j1 - 1 of f, which have just been read: their means, and their share in sum_i e_i c_i.
+   summed: c->rowsum has their sums */
 static void plane_sums(BCRCore c, PetscBool summed, const void *f, ptrdiff_t j0, ptrdiff_t j1)
 {
   const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, c->io == BCR_SINGLE);
-  const BCRAxis        *x = &c->axis[0], *y = &c->axis[1];
-  const PetscInt        n  = x->n;
-  const double          Wx = axis_weight(x), left = 1 - end_weight(x, 0), right = 1 - end_weight(x, n - 1), *v = c->column;
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
+  const PetscInt n = x->n;
+  const double Wx = axis_weight(x), left = 1 - end_weight(x, 0), right = 1 - end_weight(x, n - 1), *v = c->column;
 
   for (ptrdiff_t j = j0; j < j1; j++) {
-    const ptrdiff_t o    = j * c->stride[1];
-    double          ends = 0;
-    const double    row  = summed ? c->rowsum[j] : fields->sum(n, at(c->io, f, o), v, &ends);
+    const ptrdiff_t o = j * c->stride[1];
+    double ends = 0;
+    const double row = summed ? c->rowsum[j] : fields->sum(n, at(c->io, f, o), v, &ends);
 
     c->rowsum[j] = (row - left * get(c->io, f, o) - right * get(c->io, f, o + n - 1)) / Wx;
     c->endsum += end_weight(y, j) * ends;
@@ -776,25 +834,27 @@ static void plane_sums(BCRCore c, PetscBool summed, const void *f, ptrdiff_t j0,
 /* transforms rows of D, the last few of them in shorter vectors if they would fill less than half of the long ones */
 static void transform_rows(BCRCore c, int direction, ptrdiff_t count, void *D)
 {
-  const ptrdiff_t full = c->cpu->lanes * BCRDttLines(c->dtt[0]), rest = count % full, few = 2 * rest <= full && c->narrow != c->cpu ? rest : 0;
-  char           *last = (char *)D + (count - few) * c->ldd * (c->single ? sizeof(float) : sizeof(double));
+  const ptrdiff_t full = c->cpu->lanes * BCRDttLines(c->dtt[0]), rest = count % full,
+                  few = 2 * rest <= full && c->narrow != c->cpu ? rest : 0;
+  char *last = (char *)D + (count - few) * c->ldd * (c->single ? sizeof(float) : sizeof(double));
 
   if (count > few) c->cpu->dtt.rows(c->dtt[0], direction, 0, count - few, D, c->ldd, D, c->ldd, c->work);
   if (few > 0) c->narrow->dtt.rows(c->dtt[0], direction, 0, few, last, c->ldd, last, c->ldd, c->work);
 }
 
-/* The lines over a plane's separators D. singular: the plane of the constant mode; norm: what its mean is multiplied by; *sub: what is to be
-   subtracted from f */
-static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, void *D, double *sub, PetscReal *removed)
+/* The lines over a plane's separators D. singular: the plane of the constant mode; norm: what its
+   mean is multiplied by; *sub: what is to be subtracted from f */
+static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, void *D, double *sub,
+                             PetscReal *removed)
 {
-  const BCRPrecision pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
-  const ptrdiff_t    nsep = p->tab.n, ng = p->shape.ng;
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  const ptrdiff_t nsep = p->tab.n, ng = p->shape.ng;
 
   if (singular) { /* take the constant out of f: known from, and removed in, the constant mode of the separators */
     const double *lambda, *nrm;
-    BCRLineRows   rows;
-    PetscInt      n;
-    double        sum = 0, ones = 0, per;
+    BCRLineRows rows;
+    PetscInt n;
+    double sum = 0, ones = 0, per;
 
     (void)!BCRDttGetModes(c->dtt[0], &lambda, &nrm);
     (void)!BCRLevel0Rows(&c->axis[1], 8, c->border.open, &rows, &n);
@@ -804,7 +864,8 @@ static void solve_separators(BCRCore c, const BCRPlanePlan *p, PetscBool singula
       ones += per * BCRLineRowsOnes(&rows, s);
     }
     *sub = sum / ones;
-    for (ptrdiff_t s = 0; s < nsep; s++) set(pd, D, s * c->ldd + c->pinx, get(pd, D, s * c->ldd + c->pinx) - *sub * per * BCRLineRowsOnes(&rows, s));
+    for (ptrdiff_t s = 0; s < nsep; s++)
+      set(pd, D, s * c->ldd + c->pinx, get(pd, D, s * c->ldd + c->pinx) - *sub * per * BCRLineRowsOnes(&rows, s));
     if (removed) *removed = *sub * norm;
   }
   c->cpu->lines->tabled(&p->tab, 0, D, c->ldd, c->work);
@@ -824,22 +885,26 @@ static ptrdiff_t group_step(BCRCore c)
   return PetscMax(c->cpu->lanes * BCRDttLines(c->dtt[0]), 2);
 }
 
-/* u of the ends of the first and of the last row: their groups are substituted back aside. e: what the corner counts in the plain sum */
+/* u of the ends of the first and of the last row: their groups are substituted back aside. e: what
+   the corner counts in the plain sum */
 static double plane_corners(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, ptrdiff_t g)
 {
-  const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       row = g ? c->n[1] - 1 : 0, ld = (c->n[0] + 15) / 16 * 16;
-  const PetscInt        n = c->n[0];
+  const BCRLevel0Shape *sh = &p->shape;
+  const ptrdiff_t row = g ? c->n[1] - 1 : 0, ld = (c->n[0] + 15) / 16 * 16;
+  const PetscInt n = c->n[0];
 
-  c->cpu->level0->back(sh, p->kind, g, g + 1, args, f, c->stride[1], at(c->io, c->corner, -sh->row[g] * ld), ld, c->D, c->ldd, c->work0);
-  return (1 - end_weight(&c->axis[1], row)) * ((1 - end_weight(&c->axis[0], 0)) * get(c->io, c->corner, (row - sh->row[g]) * ld) + (1 - end_weight(&c->axis[0], n - 1)) * get(c->io, c->corner, (row - sh->row[g]) * ld + n - 1));
+  c->cpu->level0->back(sh, p->kind, g, g + 1, args, f, c->stride[1], at(c->io, c->corner, -sh->row[g] * ld), ld, c->D,
+                       c->ldd, c->work0);
+  return (1 - end_weight(&c->axis[1], row)) *
+         ((1 - end_weight(&c->axis[0], 0)) * get(c->io, c->corner, (row - sh->row[g]) * ld) +
+          (1 - end_weight(&c->axis[0], n - 1)) * get(c->io, c->corner, (row - sh->row[g]) * ld + n - 1));
 }
 
 /* The plain mean of the solution, by its ends; the first and the last separator are no modes any more */
 static double plane_mean(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[1];
-  double        *m = c->rowsum + y->n, sum = (double)y->a / (double)x->a * c->endsum;
+  double *m = c->rowsum + y->n, sum = (double)y->a / (double)x->a * c->endsum;
 
   for (int e = 0; e < 2; e++) {
     sum += (1 - end_weight(y, e ? y->n - 1 : 0)) * axis_weight(x) * m[e ? y->n - 1 : 0];
@@ -860,11 +925,13 @@ static void separator_add(BCRCore c, ptrdiff_t s, PetscBool modes, double v)
     for (PetscInt i = 0; i < c->n[0]; i++) ((double *)c->D)[s * c->ldd + i] += v;
 }
 
-/* Substitution back into all groups, from the last one, whose rows of f the cache still has; separators first .. end - 1 are still modes */
-static void back_groups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, void *u, void *D, ptrdiff_t first, ptrdiff_t end)
+/* Substitution back into all groups, from the last one, whose rows of f the cache still has;
+   separators first .. end - 1 are still modes */
+static void back_groups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, void *u, void *D,
+                        ptrdiff_t first, ptrdiff_t end)
 {
   const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
-  const ptrdiff_t    ld = c->stride[1], step = group_step(c);
+  const ptrdiff_t ld = c->stride[1], step = group_step(c);
 
   args->ahead = step; /* the separators that will be transformed next */
   for (ptrdiff_t g1 = p->shape.ng; g1 > 0; g1 -= step) {
@@ -876,16 +943,18 @@ static void back_groups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, c
   }
 }
 
-/* The constant mode along y of a plane whose separators are modes: its first pole by elimination, and, in a singular plane, the constants of f and u. There, what f
-   sends to the separators adds up to its own weighted sum, that of ones to 8 for each of them. *sub: what is to be subtracted from f */
+/* The constant mode along y of a plane whose separators are modes: its first pole by elimination,
+   and, in a singular plane, the constants of f and u. There, what f sends to the separators adds up
+   to its own weighted sum, that of ones to 8 for each of them. *sub: what is to be subtracted from
+   f */
 static void solve_poles(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double *sub)
 {
-  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
-  const BCRAxis        *x    = &c->axis[0];
-  const BCRLevel0Shape *sh   = &p->shape;
-  const ptrdiff_t       nsep = p->tab.n;
-  void                 *D    = at(pd, c->D, PetscMax(p->line.row, 0) * c->ldd);
-  double               *v = c->line, mean = 0, shift = 0;
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  const BCRAxis *x = &c->axis[0];
+  const BCRLevel0Shape *sh = &p->shape;
+  const ptrdiff_t nsep = p->tab.n;
+  void *D = at(pd, c->D, PetscMax(p->line.row, 0) * c->ldd);
+  double *v = c->line, mean = 0, shift = 0;
 
   for (PetscInt i = 0; i < x->n && p->line.row >= 0; i++) v[i] = get(pd, D, i);
   if (singular) {
@@ -897,9 +966,12 @@ static void solve_poles(BCRCore c, const BCRPlanePlan *p, PetscBool singular, do
   if (p->line.row >= 0) BCRPoleLineSolve(&p->line, v);
   c->poles->polesum->solve(&p->sum, c->D, c->ldd, c->work);
   for (PetscInt i = 0; i < x->n && p->line.row >= 0; i++) v[i] += get(pd, D, i);
-  if (singular) { /* the means of the rows of u, which are known, in the place of the constant that the line has left open */
+  /* the means of the rows of u, which are known, in the place of the constant that the line has
+     left open */
+  if (singular) {
     line_solution(&c->axis[1], c->rowsum, *sub, c->rowsum + c->n[1]);
-    for (ptrdiff_t s = 0; s < nsep; s++) shift += c->rowsum[c->n[1] + (s + 1 < sh->ng ? sh->row[s + 1] - 1 : c->n[1] - 1)];
+    for (ptrdiff_t s = 0; s < nsep; s++)
+      shift += c->rowsum[c->n[1] + (s + 1 < sh->ng ? sh->row[s + 1] - 1 : c->n[1] - 1)];
     shift /= (double)nsep;
     for (PetscInt i = 0; i < x->n; i++) shift -= end_weight(x, i) * v[i] / axis_weight(x);
   }
@@ -907,12 +979,14 @@ static void solve_poles(BCRCore c, const BCRPlanePlan *p, PetscBool singular, do
 }
 
 /* a plane by level 0 and sums over poles of the separators' modes along y */
-static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, const void *f, void *u, PetscReal *removed)
+static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, const void *f, void *u,
+                         PetscReal *removed)
 {
-  const BCRCpuTable    *cpu = c->cpu;
-  const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       ld = c->stride[1], n = c->n[0], step = singular ? 8 : sh->ng; /* plane_sums() finds the rows in the cache */
-  BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .ahead = 1};
+  const BCRCpuTable *cpu = c->cpu;
+  const BCRLevel0Shape *sh = &p->shape;
+  /* plane_sums() finds the rows in the cache */
+  const ptrdiff_t ld = c->stride[1], n = c->n[0], step = singular ? 8 : sh->ng;
+  BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .ahead = 1};
 
   cpu->level0->start(sh, c->work0);
   c->endsum = 0;
@@ -921,7 +995,8 @@ static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, c
     const ptrdiff_t g1 = PetscMin(g + step, sh->ng);
 
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
-    if (singular) plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < sh->ng ? sh->row[g1] : c->n[1]);
+    if (singular)
+      plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < sh->ng ? sh->row[g1] : c->n[1]);
   }
   cpu->dtt.cols(c->dtt[1], 0, 0, n, c->D, c->ldd, c->D, c->ldd, c->work);
   solve_poles(c, p, singular, &args.sub);
@@ -936,25 +1011,28 @@ static void solve_across(BCRCore c, const BCRPlanePlan *p, PetscBool singular, c
 }
 
 /* a plane by level 0 and lines over the separators */
-static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
+static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, double norm, const void *f, void *u,
+                         PetscReal *removed)
 {
-  const BCRCpuTable    *cpu = c->cpu;
-  const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c);
-  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
-  const PetscBool       mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
-  BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
-  ptrdiff_t             done = 0, end = nsep; /* separators done .. end - 1 are still modes */
-  double                sum;
+  const BCRCpuTable *cpu = c->cpu;
+  const BCRLevel0Shape *sh = &p->shape;
+  const ptrdiff_t ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c);
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  const PetscBool mean = singular && c->corner ? PETSC_TRUE : PETSC_FALSE;
+  BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
+  ptrdiff_t done = 0, end = nsep; /* separators done .. end - 1 are still modes */
+  double sum;
 
   cpu->level0->start(sh, c->work0);
   c->endsum = 0;
   if (singular && c->rowsum && !c->column && !c->single) args.rowsum = c->rowsum;
   for (ptrdiff_t g = 0; g < ng; g += step) { /* the separators are transformed while they are in the cache */
-    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? nsep : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / step * step;
+    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? nsep : g1 - 1,
+                    count = g1 == ng ? ready - done : (ready - done) / step * step;
 
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, c->D, c->ldd, c->work0);
-    if (singular && c->rowsum) plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
+    if (singular && c->rowsum)
+      plane_sums(c, args.rowsum ? PETSC_TRUE : PETSC_FALSE, f, sh->row[g], g1 < ng ? sh->row[g1] : c->n[1]);
     if (count > 0) transform_rows(c, 0, count, at(pd, c->D, done * c->ldd));
     done += PetscMax(count, 0);
   }
@@ -967,7 +1045,7 @@ static void solve_level0(BCRCore c, const BCRPlanePlan *p, PetscBool singular, d
   if (mean) {
     transform_rows(c, 1, 1, c->D);
     done = 1;
-    sum  = plane_mean(c, p, &args, f);
+    sum = plane_mean(c, p, &args, f);
     for (ptrdiff_t s = 0; s < nsep; s++) separator_add(c, s, s > 0 && s < nsep - 1 ? PETSC_TRUE : PETSC_FALSE, -sum);
   }
   back_groups(c, p, &args, f, u, c->D, done, end);
@@ -988,25 +1066,27 @@ static void project_line(BCRCore c, const BCRAxis *line, void *u, ptrdiff_t inc,
   for (PetscInt s = 0; s < line->n; s++) set(c->io, u, s * inc, get(c->io, u, s * inc) - *mean);
 }
 
-/* Level 0 and the lines over the separators but those of other ranks and to them; D's rows: separators, the own interface row, the first group's
-   part of the one before */
+/* Level 0 and the lines over the separators but those of other ranks and to them; D's rows:
+   separators, the own interface row, the first group's part of the one before */
 static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const void *f, double *left, double *own)
 {
-  const BCRPlanePlan   *p   = &c->plane[k];
-  const BCRCpuTable    *cpu = c->cpu;
-  const BCRLevel0Shape *sh  = &p->shape;
-  const ptrdiff_t       ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c), rows = nsep + (c->border.open[1] ? 1 : 0) + (c->border.open[0] ? 1 : 0);
-  const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
-  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
-  char                 *D    = (char *)c->D + k * c->dplane * sz;
-  BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
-  ptrdiff_t             done = 0;
-  const double         *nrm;
+  const BCRPlanePlan *p = &c->plane[k];
+  const BCRCpuTable *cpu = c->cpu;
+  const BCRLevel0Shape *sh = &p->shape;
+  const ptrdiff_t ld = c->stride[1], ng = sh->ng, nsep = p->tab.n, step = group_step(c),
+                  rows = nsep + (c->border.open[1] ? 1 : 0) + (c->border.open[0] ? 1 : 0);
+  const size_t sz = c->single ? sizeof(float) : sizeof(double);
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  char *D = (char *)c->D + k * c->dplane * sz;
+  BCRLevel0Args args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale};
+  ptrdiff_t done = 0;
+  const double *nrm;
 
   (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
   cpu->level0->start(sh, c->work0);
   for (ptrdiff_t g = 0; g < ng; g += step) {
-    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? rows : g1 - 1, count = g1 == ng ? ready - done : (ready - done) / step * step;
+    const ptrdiff_t g1 = PetscMin(g + step, ng), ready = g1 == ng ? rows : g1 - 1,
+                    count = g1 == ng ? ready - done : (ready - done) / step * step;
 
     cpu->level0->reduce(sh, p->kind, g, g1, &args, f, ld, D, c->ldd, c->work0);
     if (count > 0) transform_rows(c, 0, count, D + done * c->ldd * sz);
@@ -1015,22 +1095,28 @@ static void border_level0_begin(BCRCore c, PetscInt k, PetscBool singular, const
   for (ptrdiff_t s = 0; s < nsep && singular; s++) c->column[s] = get(pd, D, s * c->ldd + c->border.constant % c->n[0]);
   cpu->lines->tabled(&p->tab, 0, D, c->ldd, c->work);
   for (PetscInt i = 0; i < c->n[0]; i++) {
-    if (c->border.open[0]) left[i] = p->scale * c->border.meet[0] * (nrm[i] * get(pd, D, sh->left * c->ldd + i) + p->reach[0][i] * get(pd, D, i));
-    if (c->border.open[1]) own[i] = p->scale * c->border.meet[1] * (nrm[i] * get(pd, D, nsep * c->ldd + i) + p->reach[1][i] * get(pd, D, (nsep - 1) * c->ldd + i));
+    if (c->border.open[0])
+      left[i] =
+        p->scale * c->border.meet[0] * (nrm[i] * get(pd, D, sh->left * c->ldd + i) + p->reach[0][i] * get(pd, D, i));
+    if (c->border.open[1])
+      own[i] = p->scale * c->border.meet[1] *
+               (nrm[i] * get(pd, D, nsep * c->ldd + i) + p->reach[1][i] * get(pd, D, (nsep - 1) * c->ldd + i));
   }
 }
 
-static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double mean, const void *f, void *u, const double *before, const double *x)
+static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double mean, const void *f, void *u,
+                              const double *before, const double *x)
 {
-  const BCRPlanePlan   *p    = &c->plane[k];
-  const BCRCpuTable    *cpu  = c->cpu;
-  const BCRLevel0Shape *sh   = &p->shape;
-  const ptrdiff_t       nsep = p->tab.n;
-  const size_t          sz   = c->single ? sizeof(float) : sizeof(double);
-  const BCRPrecision    pd   = c->single ? BCR_SINGLE : BCR_DOUBLE;
-  char                 *D    = (char *)c->D + k * c->dplane * sz;
-  BCRLevel0Args         args = {.io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .sub = singular ? mean : 0};
-  const double         *nrm;
+  const BCRPlanePlan *p = &c->plane[k];
+  const BCRCpuTable *cpu = c->cpu;
+  const BCRLevel0Shape *sh = &p->shape;
+  const ptrdiff_t nsep = p->tab.n;
+  const size_t sz = c->single ? sizeof(float) : sizeof(double);
+  const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
+  char *D = (char *)c->D + k * c->dplane * sz;
+  BCRLevel0Args args = {
+    .io = c->single && c->io == BCR_DOUBLE ? 1 : 0, .sepscale = p->scale, .sub = singular ? mean : 0};
+  const double *nrm;
 
   (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
   for (PetscInt i = 0; i < c->n[0]; i++) {
@@ -1042,8 +1128,8 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
   cpu->lines->border(&p->tab, NULL, 0, c->edge[0], c->edge[1], D, c->ldd, c->work);
   if (singular) {
     const PetscInt i = c->border.constant % c->n[0];
-    BCRLineRows    line;
-    PetscInt       n;
+    BCRLineRows line;
+    PetscInt n;
 
     (void)!BCRLevel0Rows(&c->axis[1], 8, c->border.open, &line, &n);
     for (ptrdiff_t s = 0; s < nsep; s++) c->column[s] = nrm[i] * c->column[s] - mean * BCRLineRowsOnes(&line, s);
@@ -1056,13 +1142,14 @@ static void border_level0_end(BCRCore c, PetscInt k, PetscBool singular, double 
   back_groups(c, p, &args, f, u, D, 0, nsep + (c->border.open[1] ? 1 : 0));
 }
 
-static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u, PetscReal *removed)
+static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u,
+                        PetscReal *removed)
 {
-  const BCRPlanePlan *p  = &c->plane[k];
-  const ptrdiff_t     ld = c->stride[1];
-  const int           io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  const double       *lambda, *nrm;
-  double              mean;
+  const BCRPlanePlan *p = &c->plane[k];
+  const ptrdiff_t ld = c->stride[1];
+  const int io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const double *lambda, *nrm;
+  double mean;
 
   switch (c->kind) {
   case PLAN_LEVEL0:
@@ -1095,8 +1182,9 @@ static void solve_plane(BCRCore c, PetscInt k, PetscBool singular, double norm, 
   }
 }
 
-/* Bytes of the next layer that come nearer while one is transformed. In place the next one replaces the last; from f to u there are two
-   of each, which pushed each other out where they had no more room than they need */
+/* Bytes of the next layer that come nearer while one is transformed. In place the next one replaces
+   the last; from f to u there are two of each, which pushed each other out where they had no more
+   room than they need */
 static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
 {
   return inplace || 8 * (size_t)bytes <= cache_bytes(1u << 20) ? bytes : 0;
@@ -1105,21 +1193,24 @@ static ptrdiff_t layer_ahead(ptrdiff_t bytes, PetscBool inplace)
 /* a transform along z or y of all lines of the box; axis: which */
 static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *f, void *u)
 {
-  const int       io    = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  const PetscInt  other = axis == 2 ? 1 : 2, n = c->n[0], nother = c->dim > other ? c->n[other] : 1;
-  const ptrdiff_t so = c->stride[other], s = c->stride[axis], size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
-  const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size, ahead = s < so ? layer_ahead(bytes, f == u ? PETSC_TRUE : PETSC_FALSE) : 0;
+  const int io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const PetscInt other = axis == 2 ? 1 : 2, n = c->n[0], nother = c->dim > other ? c->n[other] : 1;
+  const ptrdiff_t so = c->stride[other], s = c->stride[axis],
+                  size = c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float);
+  const ptrdiff_t bytes = ((c->n[axis] - 1) * s + n) * size,
+                  ahead = s < so ? layer_ahead(bytes, f == u ? PETSC_TRUE : PETSC_FALSE) : 0;
 
   if (axis == 2 && so == n) { /* whole planes are contiguous */
     c->cpu->dtt.cols(c->dtt[axis], direction, io, (ptrdiff_t)n * c->n[1], f, s, u, s, c->work);
     return;
   }
   for (PetscInt j = 0; j < nother; j++) {
-    const char       *fj   = (const char *)at(c->io, f, j * so);
-    char             *uj   = (char *)at(c->io, u, j * so);
+    const char *fj = (const char *)at(c->io, f, j * so);
+    char *uj = (char *)at(c->io, u, j * so);
     const BCRDttAhead next = {fj + so * size, j + 1 < nother ? ahead : 0};
 
-    if (f != u && s == n) memcpy(uj, fj, bytes); /* memory in order first: a transform from f to u would touch both in short pieces */
+    /* memory in order first: a transform from f to u would touch both in short pieces */
+    if (f != u && s == n) memcpy(uj, fj, bytes);
     else if (f != u) {
       for (PetscInt k = 0; k < c->n[axis]; k++) memcpy(uj + k * s * size, fj + k * s * size, n * size);
     }
@@ -1127,17 +1218,20 @@ static void transform_cols(BCRCore c, PetscInt axis, int direction, const void *
   }
 }
 
-/* Doubles that are solved in single precision, a box whose layers are whole pieces of memory: between the two transforms u has floats, packed at
-   its beginning, and no pass but the outer ones moves doubles. The floats of a layer end before the doubles of the next one begin */
+/* Doubles that are solved in single precision, a box whose layers are whole pieces of memory:
+   between the two transforms u has floats, packed at its beginning, and no pass but the outer ones
+   moves doubles. The floats of a layer end before the doubles of the next one begin */
 static inline PetscBool solves_in_halves(BCRCore c, const void *f, const void *u)
 {
-  return f != u && c->single && c->io == BCR_DOUBLE && c->stride[2] == c->n[0] && c->stride[1] == c->n[0] * c->n[2] ? PETSC_TRUE : PETSC_FALSE;
+  return f != u && c->single && c->io == BCR_DOUBLE && c->stride[2] == c->n[0] && c->stride[1] == c->n[0] * c->n[2]
+           ? PETSC_TRUE
+           : PETSC_FALSE;
 }
 
 static void transform_to_floats(BCRCore c, const double *f, float *u)
 {
   const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, 0);
-  const ptrdiff_t       layer = c->stride[1], ahead = layer_ahead(layer * sizeof(double), PETSC_FALSE);
+  const ptrdiff_t layer = c->stride[1], ahead = layer_ahead(layer * sizeof(double), PETSC_FALSE);
 
   for (PetscInt j = 0; j < c->n[1]; j++) {
     const BCRDttAhead next = {f + (j + 1) * layer, j + 1 < c->n[1] ? ahead : 0};
@@ -1150,13 +1244,14 @@ static void transform_to_floats(BCRCore c, const double *f, float *u)
 static void transform_from_floats(BCRCore c, float *f, double *u)
 {
   const BCRFieldsTable *fields = BCRCpuFields(c->options.isa, 0);
-  const ptrdiff_t       layer  = c->stride[1];
+  const ptrdiff_t layer = c->stride[1];
 
   for (PetscInt j = c->n[1] - 1; j >= 0; j--) {
     const BCRDttAhead next = {f + PetscMax(j - 1, 0) * layer, j ? layer * (ptrdiff_t)sizeof(float) : 0};
 
     c->cpu->dtt.layer(c->dtt[2], 1, 0, c->n[0], f + j * layer, c->n[0], f + j * layer, c->n[0], &next, c->work);
-    for (ptrdiff_t end = layer, first = 0; end > 1; end = first) { /* the first layer overlaps itself: its upper half, the upper half of the rest, ... */
+    /* the first layer overlaps itself: its upper half, the upper half of the rest, ... */
+    for (ptrdiff_t end = layer, first = 0; end > 1; end = first) {
       if (j == 0) first = (end + 1) / 2;
       fields->add(end - first, 0, 1, f + j * layer + first, u + j * layer + first);
     }
@@ -1167,8 +1262,8 @@ static void transform_from_floats(BCRCore c, float *f, double *u)
 PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *removed)
 {
   const double *lz, *nz;
-  double        mean;
-  PetscBool     fix = c->singular;
+  double mean;
+  PetscBool fix = c->singular;
 
   PetscFunctionBegin;
   if (removed) *removed = 0;
@@ -1177,7 +1272,8 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
       for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
         for (PetscInt j = 0; j < c->n[1]; j++)
           for (PetscInt i = 0; i < c->n[0]; i++) {
-            const ptrdiff_t o = i * c->outer[0] + j * c->outer[1] + (c->dim > 2 ? k * c->outer[2] : 0), q = i + j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0);
+            const ptrdiff_t o = i * c->outer[0] + j * c->outer[1] + (c->dim > 2 ? k * c->outer[2] : 0),
+                            q = i + j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0);
 
             if (back) set(c->io, u, o, get(c->io, c->packed, q));
             else set(c->io, c->packed, q, get(c->io, f, o));
@@ -1219,7 +1315,9 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
       if (f != u)
         for (PetscInt k = 0; k < (c->dim > 2 ? c->n[2] : 1); k++)
           for (PetscInt j = 0; j < c->n[1]; j++)
-            PetscCall(PetscMemcpy(at(c->io, u, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)), at(c->io, f, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)), c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float))));
+            PetscCall(PetscMemcpy(at(c->io, u, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)),
+                                  at(c->io, f, j * c->stride[1] + (c->dim > 2 ? k * c->stride[2] : 0)),
+                                  c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float))));
       box_add(c, u, -mean);
       f = u;
     }
@@ -1228,7 +1326,8 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
       PetscCall(BCRDttGetModes(c->dtt[2], &lz, &nz));
       transform_cols(c, 2, 0, f, u);
       for (PetscInt k = 0; k < c->n[2]; k++) {
-        PetscCall(BCRReductionSolve(c->red, k, c->io, at(c->io, u, k * c->stride[2]), ld, at(c->io, u, k * c->stride[2]), ld));
+        PetscCall(
+          BCRReductionSolve(c->red, k, c->io, at(c->io, u, k * c->stride[2]), ld, at(c->io, u, k * c->stride[2]), ld));
         plane_scale(c, at(c->io, u, k * c->stride[2]), c->factor * nz[k]);
       }
       transform_cols(c, 2, 1, u, u);
@@ -1246,7 +1345,9 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
         transform_to_floats(c, (const double *)f, (float *)u);
         c->io = BCR_SINGLE;
       } else transform_cols(c, 2, 0, f, u);
-      for (PetscInt k = 0; k < c->n[2]; k++) solve_plane(c, k, c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, nz[k], at(c->io, u, k * c->stride[2]), at(c->io, u, k * c->stride[2]), removed);
+      for (PetscInt k = 0; k < c->n[2]; k++)
+        solve_plane(c, k, c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, nz[k], at(c->io, u, k * c->stride[2]),
+                    at(c->io, u, k * c->stride[2]), removed);
       if (halves) {
         c->io = BCR_DOUBLE;
         transform_from_floats(c, (float *)u, (double *)u);
@@ -1258,12 +1359,13 @@ PetscErrorCode BCRCoreSolve(BCRCore c, const void *f, void *u, PetscReal *remove
 }
 
 /* the same for the plan without level 0, on u */
-static void border_fourier_begin(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u, double *left, double *own)
+static void border_fourier_begin(BCRCore c, PetscInt k, PetscBool singular, double norm, const void *f, void *u,
+                                 double *left, double *own)
 {
-  const BCRPlanePlan *p  = &c->plane[k];
-  const ptrdiff_t     ld = c->stride[1], n = c->n[1] - (c->border.open[1] ? 1 : 0);
-  const int           io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  const double       *nrm;
+  const BCRPlanePlan *p = &c->plane[k];
+  const ptrdiff_t ld = c->stride[1], n = c->n[1] - (c->border.open[1] ? 1 : 0);
+  const int io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const double *nrm;
 
   (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
   c->cpu->dtt.rows(c->dtt[0], 0, io, c->n[1], f, ld, u, ld, c->work);
@@ -1272,28 +1374,33 @@ static void border_fourier_begin(BCRCore c, PetscInt k, PetscBool singular, doub
   else c->cpu->lines->tabled(&p->tab, io, u, ld, c->work);
   for (PetscInt i = 0; i < c->n[0]; i++) {
     if (c->border.open[0]) left[i] = c->border.meet[0] * get(c->io, u, i);
-    if (c->border.open[1]) own[i] = nrm[i] * norm * c->factor * get(c->io, u, n * ld + i) + c->border.meet[1] * get(c->io, u, (n - 1) * ld + i);
+    if (c->border.open[1])
+      own[i] =
+        nrm[i] * norm * c->factor * get(c->io, u, n * ld + i) + c->border.meet[1] * get(c->io, u, (n - 1) * ld + i);
   }
 }
 
-static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double norm, double mean, void *u, const double *before, const double *x)
+static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double norm, double mean, void *u,
+                               const double *before, const double *x)
 {
-  const BCRPlanePlan *p  = &c->plane[k];
-  const ptrdiff_t     ld = c->stride[1], n = c->n[1] - (c->border.open[1] ? 1 : 0);
-  const int           io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
-  const double       *nrm;
+  const BCRPlanePlan *p = &c->plane[k];
+  const ptrdiff_t ld = c->stride[1], n = c->n[1] - (c->border.open[1] ? 1 : 0);
+  const int io = c->single && c->io == BCR_DOUBLE ? 1 : 0;
+  const double *nrm;
 
   (void)!BCRDttGetModes(c->dtt[0], NULL, &nrm);
   for (PetscInt i = 0; i < c->n[0]; i++) {
-    const double unit = p->general ? 1 : nrm[i] * norm * c->factor; /* axis[1].a is in the tables' norm and divides the couplings, too */
+    /* axis[1].a is in the tables' norm and divides the couplings, too */
+    const double unit = p->general ? 1 : nrm[i] * norm * c->factor;
 
     c->edge[0][i] = c->border.open[0] ? c->border.reach[0] * before[i] / unit : 0;
     c->edge[1][i] = c->border.open[1] ? c->border.reach[1] * x[i] / unit : 0;
   }
-  c->cpu->lines->border(p->general ? NULL : &p->tab, p->general ? &p->gen : NULL, io, c->edge[0], c->edge[1], u, ld, c->work);
+  c->cpu->lines->border(p->general ? NULL : &p->tab, p->general ? &p->gen : NULL, io, c->edge[0], c->edge[1], u, ld,
+                        c->work);
   if (singular) { /* pivots as in lines.c */
     const PetscInt i = c->border.constant % c->n[0];
-    double        *g = c->column, *b = c->column + n, num = 0, P = 1, low, diag, up;
+    double *g = c->column, *b = c->column + n, num = 0, P = 1, low, diag, up;
 
     for (ptrdiff_t s = 0; s < n; s++) {
       axis_row(&c->axis[1], s, &low, &diag, &up);
@@ -1303,7 +1410,7 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
       if (s == n - 1 && c->border.open[1]) g[s] += c->border.reach[1] * x[i];
       if (s) g[s] += low * g[s - 1];
       num = (diag - low - up) + (s ? low * num / P : low);
-      P   = up + num;
+      P = up + num;
       g[s] /= P;
       b[s] = up / P;
     }
@@ -1314,7 +1421,8 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
   c->cpu->dtt.rows(c->dtt[0], 1, io, c->n[1], u, ld, u, ld, c->work);
 }
 
-PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, double left[], double own[])
+PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, double left[],
+                                  double own[])
 {
   const double *nz = NULL;
 
@@ -1326,15 +1434,19 @@ PetscErrorCode BCRCoreBorderBegin(BCRCore c, PetscInt k0, PetscInt k1, const voi
   }
   for (PetscInt k = k0; k < k1; k++) {
     const PetscBool singular = c->border.constant >= 0 && k == c->border.constant / c->n[0] ? PETSC_TRUE : PETSC_FALSE;
-    const ptrdiff_t o        = c->dim == 3 ? k * c->stride[2] : 0;
+    const ptrdiff_t o = c->dim == 3 ? k * c->stride[2] : 0;
 
-    if (c->kind == PLAN_LEVEL0) border_level0_begin(c, k, singular, at(c->io, f, o), left + k * c->n[0], own + k * c->n[0]);
-    else border_fourier_begin(c, k, singular, nz ? nz[k] : 1, at(c->io, f, o), at(c->io, u, o), left + k * c->n[0], own + k * c->n[0]);
+    if (c->kind == PLAN_LEVEL0)
+      border_level0_begin(c, k, singular, at(c->io, f, o), left + k * c->n[0], own + k * c->n[0]);
+    else
+      border_fourier_begin(c, k, singular, nz ? nz[k] : 1, at(c->io, f, o), at(c->io, u, o), left + k * c->n[0],
+                           own + k * c->n[0]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, const double before[], const double x[], double mean)
+PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void *f, void *u, const double before[],
+                                const double x[], double mean)
 {
   const double *nz = NULL;
 
@@ -1345,10 +1457,13 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void 
   }
   for (PetscInt k = k0; k < k1; k++) {
     const PetscBool singular = c->border.constant >= 0 && k == c->border.constant / c->n[0] ? PETSC_TRUE : PETSC_FALSE;
-    const ptrdiff_t o        = c->dim == 3 ? k * c->stride[2] : 0;
+    const ptrdiff_t o = c->dim == 3 ? k * c->stride[2] : 0;
 
-    if (c->kind == PLAN_LEVEL0) border_level0_end(c, k, singular, mean / (nz ? nz[k] : 1), at(c->io, f, o), at(c->io, u, o), before + k * c->n[0], x + k * c->n[0]);
-    else border_fourier_end(c, k, singular, nz ? nz[k] : 1, mean, at(c->io, u, o), before + k * c->n[0], x + k * c->n[0]);
+    if (c->kind == PLAN_LEVEL0)
+      border_level0_end(c, k, singular, mean / (nz ? nz[k] : 1), at(c->io, f, o), at(c->io, u, o), before + k * c->n[0],
+                        x + k * c->n[0]);
+    else
+      border_fourier_end(c, k, singular, nz ? nz[k] : 1, mean, at(c->io, u, o), before + k * c->n[0], x + k * c->n[0]);
   }
   if (c->dim == 3 && k1 == c->nplane) transform_cols(c, 2, 1, u, u);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1357,14 +1472,14 @@ PetscErrorCode BCRCoreBorderEnd(BCRCore c, PetscInt k0, PetscInt k1, const void 
 PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
 {
   double unknowns = 1;
-  char   pre[64]  = "";
+  char pre[64] = "";
 
   PetscFunctionBegin;
   *info = c->info;
   if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[2]));
   for (PetscInt i = 0; i < c->dim; i++) unknowns *= (double)c->n[i];
   info->workspace = c->space.bytes;
-  info->tables    = c->arena.bytes;
+  info->tables = c->arena.bytes;
   PetscCall(PetscStrncpy(info->isa, c->cpu->isa, sizeof(info->isa)));
   for (PetscInt i = 0; i < 3; i++)
     if (c->dtt[i]) info->tables += BCRDttTableBytes(c->dtt[i]);
@@ -1380,31 +1495,39 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
   case PLAN_LEVEL0: {
     const double nsep = (double)c->plane[0].tab.n, sep = nsep * c->n[0];
 
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix 8 in physical space, then %d separators transformed along %c, %s for each mode", pre, c->label[1], (int)nsep, c->label[c->poles ? 1 : 0],
-                            c->poles ? "the poles' lines" : "a line"));
-    info->nlevels     = 2;
+    PetscCall(PetscSNPrintf(
+      info->plan, sizeof(info->plan),
+      "%sblock rows along %c: radix 8 in physical space, then %d separators transformed along %c, %s for each mode",
+      pre, c->label[1], (int)nsep, c->label[c->poles ? 1 : 0], c->poles ? "the poles' lines" : "a line"));
+    info->nlevels = 2;
     info->schedule[0] = 8;
     info->schedule[1] = (PetscInt)nsep + 1;
-    /* level 0 down 20 + 7*4 + 14 and up 24 + 7*5 + 9 for each 8 unknowns of a column; transforms and lines on the separators */
-    info->flops = unknowns / 8 * 130 + (c->dim == 3 ? (double)c->n[2] : 1) * (c->poles ? 2. * c->n[0] * BCRDttFlops(c->dtt[1]) + (8. * BCR_POLES + 2) * sep : 2 * nsep * BCRDttFlops(c->dtt[0]) + 5 * sep);
+    /* level 0 down 20 + 7*4 + 14 and up 24 + 7*5 + 9 for each 8 unknowns of a column; transforms
+       and lines on the separators */
+    info->flops = unknowns / 8 * 130 + (c->dim == 3 ? (double)c->n[2] : 1) *
+                                         (c->poles ? 2. * c->n[0] * BCRDttFlops(c->dtt[1]) + (8. * BCR_POLES + 2) * sep
+                                                   : 2 * nsep * BCRDttFlops(c->dtt[0]) + 5 * sep);
     break;
   }
   case PLAN_FOURIERX:
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along %c, %s lines along %c", pre, c->label[0], c->plane[0].general ? "general tridiagonal" : "tridiagonal", c->label[1]));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along %c, %s lines along %c", pre, c->label[0],
+                            c->plane[0].general ? "general tridiagonal" : "tridiagonal", c->label[1]));
     info->flops = unknowns * 5 + 2 * unknowns / c->n[0] * BCRDttFlops(c->dtt[0]);
     break;
   case PLAN_FOURIERY:
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along %c, general tridiagonal lines along %c", pre, c->label[1], c->label[0]));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%stransform along %c, general tridiagonal lines along %c",
+                            pre, c->label[1], c->label[0]));
     info->flops = unknowns * 9 + 2 * unknowns / c->n[1] * BCRDttFlops(c->dtt[1]);
     break;
   case PLAN_REDUCTION:
   case PLAN_RECURSIVE: {
     PetscInt sub;
-    size_t   w, t;
-    double   fl;
+    size_t w, t;
+    double fl;
 
     PetscCall(BCRReductionGetInfo(c->red, &sub, &w, &t, &fl));
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c%s", c->kind == PLAN_REDUCTION ? pre : "", c->label[c->kind == PLAN_RECURSIVE ? 2 : 1],
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c%s",
+                            c->kind == PLAN_REDUCTION ? pre : "", c->label[c->kind == PLAN_RECURSIVE ? 2 : 1],
                             c->kind == PLAN_RECURSIVE ? ", its sub-problems by reduction along the axis before" : ""));
     info->subproblems = sub;
     info->workspace += w;

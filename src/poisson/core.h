@@ -16,32 +16,43 @@ typedef enum {
 
 /* launch parameters of a device that the optimizer tries (paper 000, section 3.2); 0: the default */
 enum {
-  BCR_LAUNCH_GROUP,  /* given radix: threads of a work group that solves a line, a power of two from 32 to 1024 */
-  BCR_LAUNCH_SHARED, /* given radix: rows of a line that are in shared memory, the others are reduced in global memory */
+  BCR_LAUNCH_GROUP, /* given radix: threads of a work group that solves a line, a power of two from 32 to 1024 */
+  /* given radix: rows of a line that are in shared memory, the others are reduced in global memory
+     */
+  BCR_LAUNCH_SHARED,
   BCR_LAUNCH_SUM,    /* given radix: terms of a sub-sum */
   BCR_LAUNCH_STRIPS, /* level 0: blocks for each multiprocessor that the rows are cut for */
   BCR_LAUNCH
 };
 
 typedef struct {
-  PetscInt     radix;   /* 0: automatic */
-  PetscInt     nlevels; /* 0: automatic, else the radix of every level follows */
-  PetscInt     schedule[BCR_MAX_LEVELS];
-  BCRPrecision precision;          /* BCR_DOUBLE or BCR_SINGLE for the core */
-  PetscBool    recursive;          /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform along one axis */
-  int          isa;                /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
-  int          launch[BCR_LAUNCH]; /* device */
-  PetscBool    plain;              /* device: transforms and lines only, no level 0 (tests) */
-  size_t       ring;               /* bytes of what level 0 keeps of a line; 0: a quarter of the second-level cache (less: more tiles, tests) */
-  int          level0;             /* device: 16: level 0 of radix 16 wherever that can be, however small the plane (tests) */
-  int          separators;         /* level 0: which axis they are transformed along. 0: the faster one, 1: x, 2: across, along y, wherever that can be (tests) */
+  PetscInt radix;   /* 0: automatic */
+  PetscInt nlevels; /* 0: automatic, else the radix of every level follows */
+  PetscInt schedule[BCR_MAX_LEVELS];
+  BCRPrecision precision; /* BCR_DOUBLE or BCR_SINGLE for the core */
+  /* three dimensions with a given radix or schedule: recursion of paper 000 instead of a transform
+     along one axis */
+  PetscBool recursive;
+  int isa;                /* -1: the best this machine has; 0 base, 1 AVX2, 2 AVX-512 (tests) */
+  int launch[BCR_LAUNCH]; /* device */
+  PetscBool plain;        /* device: transforms and lines only, no level 0 (tests) */
+  /* bytes of what level 0 keeps of a line; 0: a quarter of the second-level cache (less: more
+     tiles, tests) */
+  size_t ring;
+  /* device: 16: level 0 of radix 16 wherever that can be, however small the plane (tests) */
+  int level0;
+  /* level 0: which axis they are transformed along. 0: the faster one, 1: x, 2: across, along y,
+     wherever that can be (tests) */
+  int separators;
 } BCRCoreOptions;
 
 typedef struct _n_BCRCore *BCRCore;
 
 /* axes: the box; stride[d]: distance in elements between neighbours along axis d in f and u (stride[0] = 1).
    io: precision of f and u (BCR_DOUBLE or BCR_SINGLE), the same for both. */
-PETSC_INTERN PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, BCRCore *core);
+PETSC_INTERN PetscErrorCode BCRCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                          const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
+                                          BCRCore *core);
 /* u may be f. singular: the (weighted) mean of f is removed, *removed is that mean (with its sign), u has zero mean */
 PETSC_INTERN PetscErrorCode BCRCoreSolve(BCRCore core, const void *f, void *u, PetscReal *removed);
 /* new shift, everything else as before */
@@ -50,36 +61,53 @@ PETSC_INTERN PetscErrorCode BCRCoreSetShift(BCRCore core, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRCoreSetFactor(BCRCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRCoreDestroy(BCRCore *core);
 
-/* A core's own axis: that of the operator with copies of its general coefficients and, if singular, weights such that w_(i+1) lower_(i+1) = w_i upper_i */
+/* A core's own axis: that of the operator with copies of its general coefficients and, if singular,
+   weights such that w_(i+1) lower_(i+1) = w_i upper_i */
 PETSC_INTERN PetscErrorCode BCRCoreAxisCreate(const BCRAxis *axis, PetscBool singular, BCRAxis *a);
 PETSC_INTERN PetscErrorCode BCRCoreAxisDestroy(BCRAxis *a);
 
 /* A core whose block rows go on on other ranks (ranks.c): modes are those of the other axes, the lower one fastest */
 typedef struct {
-  PetscInt  axis;     /* the block rows' axis; axes[axis] has this rank's rows, general coefficients with the couplings beyond, Dirichlet ends where open */
-  PetscBool open[2];  /* rows of other ranks before the first, after the last row. The last row is an interface row then: it stays, all others are eliminated */
-  double    reach[2]; /* what the first row has as coupling to the interface row before it, and the row before the last to the last row */
-  double    meet[2];  /* what the interface row before has as coupling to the first row, and the last row to the row before it */
-  PetscInt  constant; /* mode whose mean is removed from the right-hand side; -1: none */
+  /* the block rows' axis; axes[axis] has this rank's rows, general coefficients with the couplings
+     beyond, Dirichlet ends where open */
+  PetscInt axis;
+  /* rows of other ranks before the first, after the last row. The last row is an interface row
+     then: it stays, all others are eliminated */
+  PetscBool open[2];
+  /* what the first row has as coupling to the interface row before it, and the row before the last
+     to the last row */
+  double reach[2];
+  /* what the interface row before has as coupling to the first row, and the last row to the row
+     before it */
+  double meet[2];
+  PetscInt constant; /* mode whose mean is removed from the right-hand side; -1: none */
 } BCRCoreBorder;
 /* *core = NULL: no plan for such rows */
-PETSC_INTERN PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, const BCRCoreBorder *border, BCRCore *core);
-/* Eliminates all rows but the last one (all, if it is not open). left, own: the modes of the right-hand sides, times norm and factor, that
-   the interface rows before and at the end of this rank get; set where open. f must stay (it may be u). In three dimensions for the modes
-   k0 to k1 - 1 of the higher of the other axes: in order, each once, the last k1 their number; else 0 and 1. The arrays are whole. */
-PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u, double left[], double own[]);
-/* The solution from those of the interface rows (modes times norm). mean: of the right-hand side, to be taken out, which is known in the part
-   that has the constant mode */
-PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u, const double before[], const double x[], double mean);
+PETSC_INTERN PetscErrorCode BCRCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift,
+                                                const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
+                                                const BCRCoreBorder *border, BCRCore *core);
+/* Eliminates all rows but the last one (all, if it is not open). left, own: the modes of the
+   right-hand sides, times norm and factor, that the interface rows before and at the end of this
+   rank get; set where open. f must stay (it may be u). In three dimensions for the modes k0 to k1 -
+   1 of the higher of the other axes: in order, each once, the last k1 their number; else 0 and 1.
+   The arrays are whole. */
+PETSC_INTERN PetscErrorCode BCRCoreBorderBegin(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u,
+                                               double left[], double own[]);
+/* The solution from those of the interface rows (modes times norm). mean: of the right-hand side,
+   to be taken out, which is known in the part that has the constant mode */
+PETSC_INTERN PetscErrorCode BCRCoreBorderEnd(BCRCore core, PetscInt k0, PetscInt k1, const void *f, void *u,
+                                             const double before[], const double x[], double mean);
 
 typedef struct {
-  char     plan[256]; /* one line: the schedule and the axis order in words */
+  char plan[256]; /* one line: the schedule and the axis order in words */
   PetscInt nlevels;
   PetscInt schedule[BCR_MAX_LEVELS];
-  PetscInt subproblems; /* tridiagonal sub-problems of a solve per block line, paper 000 (17), (18); 0 where the plan has none */
-  size_t   workspace;   /* bytes that live as long as the core: work arrays */
-  size_t   tables;      /* bytes of tables */
-  double   flops;       /* of one solve */
-  char     isa[64];     /* instruction set, or the name of the CUDA device */
+  /* tridiagonal sub-problems of a solve per block line, paper 000 (17), (18); 0 where the plan has
+     none */
+  PetscInt subproblems;
+  size_t workspace; /* bytes that live as long as the core: work arrays */
+  size_t tables;    /* bytes of tables */
+  double flops;     /* of one solve */
+  char isa[64];     /* instruction set, or the name of the CUDA device */
 } BCRCoreInfo;
 PETSC_INTERN PetscErrorCode BCRCoreGetInfo(BCRCore core, BCRCoreInfo *info);

@@ -5,22 +5,28 @@
 struct _n_BCRDeviceBox {
   const BCRAxis *axis;
   double *const *lambda, *const *norm;
-  int              across, in, line; /* axes: of the pass before and after the planes, transformed in the planes, of the lines */
-  PetscBool        single;
-  BCRStream        stream; /* of set-up */
-  BCRDeviceArena   fixedtables, tables;
-  BCRCudaBoxPass   pass;
+  /* axes: of the pass before and after the planes, transformed in the planes, of the lines */
+  int across, in, line;
+  PetscBool single;
+  BCRStream stream; /* of set-up */
+  BCRDeviceArena fixedtables, tables;
+  BCRCudaBoxPass pass;
   BCRCudaBoxPlanes planes;
-  PetscBool        stays; /* planes can stay on chip while ranks exchange */
+  PetscBool stays; /* planes can stay on chip while ranks exchange */
 };
 
 static PetscBool axis_transformed(const BCRAxis *a)
 {
-  return !a->lower && a->end[0] == BCR_END_DIRICHLET && a->end[1] == BCR_END_DIRICHLET && BCRCudaBoxPossible((int)a->n + 1) ? PETSC_TRUE : PETSC_FALSE;
+  return !a->lower && a->end[0] == BCR_END_DIRICHLET && a->end[1] == BCR_END_DIRICHLET &&
+             BCRCudaBoxPossible((int)a->n + 1)
+           ? PETSC_TRUE
+           : PETSC_FALSE;
 }
 
 /* along: the axis of the lines, -1: any */
-static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceBox *box)
+static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[],
+                                 const ptrdiff_t stride[], PetscBool single, PetscInt along, const PetscBool open[2],
+                                 BCRStream stream, BCRDeviceBox *box)
 {
   /* in the order of speed; y goes first, for its neighbours are nearer to each other than those along z */
   static const struct {
@@ -46,31 +52,32 @@ static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *con
     const int across = ways[w].across, in = ways[w].in, line = ways[w].line;
 
     if (!axis_transformed(&axis[across]) || !axis_transformed(&axis[in])) continue;
-    if (ways[w].kind == BCR_CUDA_BOX_ROWS && axis[in].n > 255) continue; /* of those, separators alone are solved on chip (device.c) */
+    /* of those, separators alone are solved on chip (device.c) */
+    if (ways[w].kind == BCR_CUDA_BOX_ROWS && axis[in].n > 255) continue;
     if (along >= 0 && (line != along || ways[w].kind != BCR_CUDA_BOX_MARCH)) continue;
     b->pass.N = b->pass.L = (int)axis[across].n + 1;
-    b->pass.nx            = (int)axis[0].n;
-    b->pass.nb            = (int)axis[3 - across].n;
+    b->pass.nx = (int)axis[0].n;
+    b->pass.nb = (int)axis[3 - across].n;
     b->pass.fs = b->pass.us = stride[across];
     b->pass.fb = b->pass.ub = stride[3 - across];
-    b->planes.kind          = ways[w].kind;
-    b->planes.N             = (int)axis[in].n + 1;
-    b->planes.n             = (int)axis[line].n - (open[1] ? 1 : 0);
+    b->planes.kind = ways[w].kind;
+    b->planes.N = (int)axis[in].n + 1;
+    b->planes.n = (int)axis[line].n - (open[1] ? 1 : 0);
     for (int e = 0; e < 2; e++) b->planes.open[e] = open[e];
     b->planes.planes = (int)axis[across].n;
-    b->planes.ld     = stride[3 - across];
-    b->planes.plane  = stride[across];
+    b->planes.ld = stride[3 - across];
+    b->planes.plane = stride[across];
     for (int e = 0; e < 2; e++) b->planes.half[e] = axis[line].end[e] == BCR_END_NEUMANN;
     if (!BCRCudaBoxFits(&b->planes, single)) continue;
-    *box      = b;
-    b->axis   = axis;
+    *box = b;
+    b->axis = axis;
     b->lambda = lambda;
-    b->norm   = norm;
+    b->norm = norm;
     b->single = single;
     b->stream = stream;
     b->across = across;
-    b->in     = in;
-    b->line   = line;
+    b->in = in;
+    b->line = line;
     break;
   }
   if (!*box) {
@@ -79,7 +86,7 @@ static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *con
   }
   for (int pass = 0; pass < 2; pass++) {
     const int n = BCRCudaBoxRoots(pass ? b->pass.N : b->planes.N, NULL);
-    double   *w;
+    double *w;
 
     PetscCall(PetscMalloc1(2 * n, &w));
     (void)BCRCudaBoxRoots(pass ? b->pass.N : b->planes.N, w);
@@ -89,7 +96,8 @@ static PetscErrorCode box_create(PetscInt dim, const BCRAxis axis[], double *con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, BCRStream stream, BCRDeviceBox *box)
+PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *const lambda[], double *const norm[],
+                                  const ptrdiff_t stride[], PetscBool single, BCRStream stream, BCRDeviceBox *box)
 {
   const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
 
@@ -98,13 +106,17 @@ PetscErrorCode BCRDeviceBoxCreate(PetscInt dim, const BCRAxis axis[], double *co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lambda[], double *const norm[], const ptrdiff_t stride[], PetscBool single, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceBox *box)
+PetscErrorCode BCRDeviceBoxCreateBorder(const BCRAxis axis[], double *const lambda[], double *const norm[],
+                                        const ptrdiff_t stride[], PetscBool single, PetscInt along,
+                                        const PetscBool open[2], BCRStream stream, BCRDeviceBox *box)
 {
   PetscFunctionBegin;
   *box = NULL;
   if (axis[along].n < 4 || axis[along].end[0] == BCR_END_PERIODIC) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(box_create(3, axis, lambda, norm, stride, single, along, open, stream, box));
-  if (*box) (*box)->stays = (*box)->planes.N == 128 && BCRCudaBoxRanksFits(&(*box)->planes, single) ? PETSC_TRUE : PETSC_FALSE; /* larger ones wait longer for others than two more passes take */
+  /* larger ones wait longer for others than two more passes take */
+  if (*box)
+    (*box)->stays = (*box)->planes.N == 128 && BCRCudaBoxRanksFits(&(*box)->planes, single) ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -117,7 +129,7 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double shift, double factor, Pe
 {
   const BCRAxis *x = &b->axis[b->in], *y = &b->axis[b->across], *z = &b->axis[b->line];
   const PetscInt nk = x->n, planes = y->n;
-  double        *shifts, *scales, *tab, *dlambda, *dnorm, *dshift, *dscale;
+  double *shifts, *scales, *tab, *dlambda, *dnorm, *dshift, *dscale;
   BCRCudaSepRows r;
 
   PetscFunctionBegin;
@@ -136,25 +148,27 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double shift, double factor, Pe
     PetscCall(BCRDeviceArenaPut(&b->tables, b->stream, PETSC_FALSE, nk, b->lambda[b->in], &dlambda));
     PetscCall(BCRDeviceArenaPut(&b->tables, b->stream, PETSC_FALSE, nk, b->norm[b->in], &dnorm));
     PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)nk * BCR_CUDA_SEP_TAB * planes * sizeof(double), "tables", &tab));
-    if (b->planes.kind == BCR_CUDA_BOX_MARCH) PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)2 * nk * planes * sizeof(double), "tables", &b->planes.ends));
+    if (b->planes.kind == BCR_CUDA_BOX_MARCH)
+      PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)2 * nk * planes * sizeof(double), "tables", &b->planes.ends));
     PetscCall(PetscMemzero(&r, sizeof(r)));
     if (b->planes.open[0] || b->planes.open[1]) {
-      PetscCall(BCRDeviceArenaGet(&b->tables, (size_t)nk * BCR_CUDA_SEP_BORDER * planes * sizeof(double), "tables", &r.border));
+      PetscCall(
+        BCRDeviceArenaGet(&b->tables, (size_t)nk * BCR_CUDA_SEP_BORDER * planes * sizeof(double), "tables", &r.border));
       b->planes.border = r.border;
-      b->planes.a      = z->a;
+      b->planes.a = z->a;
     }
-    r.n    = b->planes.n;
+    r.n = b->planes.n;
     r.ring = z->end[0] == BCR_END_PERIODIC;
     for (int e = 0; e < 2; e++) r.end[e] = BCRDeviceEnd(z->end[e]);
-    r.nk          = (int)nk;
-    r.planes      = (int)planes;
-    r.pin         = -1;
-    r.ax          = x->a;
-    r.ay          = z->a;
-    r.lambda      = dlambda;
-    r.norm        = dnorm;
-    r.shift       = dshift;
-    r.scale       = dscale;
+    r.nk = (int)nk;
+    r.planes = (int)planes;
+    r.pin = -1;
+    r.ax = x->a;
+    r.ay = z->a;
+    r.lambda = dlambda;
+    r.norm = dnorm;
+    r.shift = dshift;
+    r.scale = dscale;
     b->planes.tab = tab;
     PetscCallBCRCuda(BCRCudaSepTables(b->stream, &r, tab));
   }
@@ -171,10 +185,11 @@ PetscErrorCode BCRDeviceBoxSolve(BCRDeviceBox b, BCRStream stream, const void *f
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *own, double *left)
+PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *own,
+                                       double *left)
 {
   PetscFunctionBegin;
-  b->planes.own  = own;
+  b->planes.own = own;
   b->planes.left = left;
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, f, u));
   PetscCallBCRCuda(BCRCudaBoxHalf(stream, &b->planes, 0, b->single, u));
@@ -184,24 +199,27 @@ PetscErrorCode BCRDeviceBoxBorderBegin(BCRDeviceBox b, BCRStream stream, const v
 PetscErrorCode BCRDeviceBoxBorderEnd(BCRDeviceBox b, BCRStream stream, void *u, const double *own, const double *before)
 {
   PetscFunctionBegin;
-  b->planes.after  = own;
+  b->planes.after = own;
   b->planes.before = before;
   PetscCallBCRCuda(BCRCudaBoxHalf(stream, &b->planes, 1, b->single, u));
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, u, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxReducedBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *own, double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
+PetscErrorCode BCRDeviceBoxReducedBegin(BCRDeviceBox b, BCRStream stream, const void *f, void *u, double *own,
+                                        double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
 {
   PetscFunctionBegin;
-  b->planes.own  = own;
+  b->planes.own = own;
   b->planes.left = left;
   PetscCallBCRCuda(BCRCudaBoxColumns(stream, &b->pass, b->single, f, u));
-  if (!(b->stays && w)) PetscCallBCRCuda(BCRCudaBoxHalfReduced(stream, &b->planes, 0, b->single, u, rows, NULL, part, w));
+  if (!(b->stays && w))
+    PetscCallBCRCuda(BCRCudaBoxHalfReduced(stream, &b->planes, 0, b->single, u, rows, NULL, part, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceBoxReducedPlanes(BCRDeviceBox b, BCRStream stream, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w)
+PetscErrorCode BCRDeviceBoxReducedPlanes(BCRDeviceBox b, BCRStream stream, void *u, const BCRCudaBorderRows *rows,
+                                         const double *received, int part, const BCRCudaWindow *w)
 {
   PetscFunctionBegin;
   if (b->stays && w) PetscCallBCRCuda(BCRCudaBoxRanks(stream, &b->planes, b->single, u, rows, part, w));
@@ -230,9 +248,12 @@ PetscErrorCode BCRDeviceBoxGetInfo(BCRDeviceBox b, const char label[], BCRCoreIn
 {
   PetscFunctionBegin;
   info->tables = b->tables.bytes + b->fixedtables.bytes;
-  info->flops  = (double)b->axis[0].n * (double)b->axis[1].n * (double)b->axis[2].n * 110;
-  PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "sine transform along %c, planes of its modes %s: sine transform along %c, a line along %c for each mode", label[b->across], b->planes.kind == BCR_CUDA_BOX_MARCH ? "in two passes" : "on chip",
-                          label[b->in], label[b->line]));
+  info->flops = (double)b->axis[0].n * (double)b->axis[1].n * (double)b->axis[2].n * 110;
+  PetscCall(PetscSNPrintf(
+    info->plan, sizeof(info->plan),
+    "sine transform along %c, planes of its modes %s: sine transform along %c, a line along %c for each mode",
+    label[b->across], b->planes.kind == BCR_CUDA_BOX_MARCH ? "in two passes" : "on chip", label[b->in],
+    label[b->line]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

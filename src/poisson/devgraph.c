@@ -1,23 +1,26 @@
 /*
-  Launches of a solve as a CUDA graph. The first time that a solve is asked for with some arguments it is launched kernel by kernel, which
-  also loads the kernels and makes what is made when first needed; the second time it is captured, and from then on launched as one graph.
-  Krylov methods come back with a few pairs of vectors: as many graphs are kept, and the one not used for longest gets new parameters.
-  What cannot be captured is launched kernel by kernel as before.
+  Launches of a solve as a CUDA graph. The first time that a solve is asked for with some arguments
+  it is launched kernel by kernel, which also loads the kernels and makes what is made when first
+  needed; the second time it is captured, and from then on launched as one graph. Krylov methods
+  come back with a few pairs of vectors: as many graphs are kept, and the one not used for longest
+  gets new parameters. What cannot be captured is launched kernel by kernel as before.
 */
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "device.h"
   #include <string.h>
 
-static PetscErrorCode graph_capture(BCRDeviceGraphs *g, void **exec, PetscErrorCode (*launch)(void *, BCRStream), void *context, PetscBool *done)
+static PetscErrorCode graph_capture(BCRDeviceGraphs *g, void **exec, PetscErrorCode (*launch)(void *, BCRStream),
+                                    void *context, PetscBool *done)
 {
   PetscErrorCode ierr;
-  void          *graph = NULL;
-  int            error;
+  void *graph = NULL;
+  int error;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  /* nothing runs on this stream; the default one cannot be captured, and the caller's may be in the middle of something */
+  /* nothing runs on this stream; the default one cannot be captured, and the caller's may be in the
+     middle of something */
   if (!g->side) PetscCallBCRCuda(BCRCudaStreamCreate(&g->side));
   error = BCRCudaCaptureBegin(g->side);
   if (!error) {
@@ -32,14 +35,16 @@ static PetscErrorCode graph_capture(BCRDeviceGraphs *g, void **exec, PetscErrorC
   PetscCallBCRCuda(BCRCudaGraphForget(graph));
   if (error) {
     g->failed = PETSC_TRUE;
-    PetscCall(PetscInfo(NULL, "The solve cannot be made a CUDA graph (%s): its kernels are launched one by one\n", error < 0 ? "an error while capturing it" : BCRCudaErrorString(error)));
+    PetscCall(PetscInfo(NULL, "The solve cannot be made a CUDA graph (%s): its kernels are launched one by one\n",
+                        error < 0 ? "an error while capturing it" : BCRCudaErrorString(error)));
   } else *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceGraphsRun(BCRDeviceGraphs *g, BCRStream stream, const void *key, size_t bytes, PetscErrorCode (*launch)(void *, BCRStream), void *context)
+PetscErrorCode BCRDeviceGraphsRun(BCRDeviceGraphs *g, BCRStream stream, const void *key, size_t bytes,
+                                  PetscErrorCode (*launch)(void *, BCRStream), void *context)
 {
-  int       capturing = 0, oldest = 0, mine = -1;
+  int capturing = 0, oldest = 0, mine = -1;
   PetscBool done;
 
   PetscFunctionBegin;
@@ -57,7 +62,7 @@ PetscErrorCode BCRDeviceGraphsRun(BCRDeviceGraphs *g, BCRStream stream, const vo
   if (mine < 0) {
     g->graph[oldest].ready = PETSC_FALSE; /* what is there will be given new parameters */
     g->graph[oldest].bytes = bytes;
-    g->graph[oldest].used  = g->clock;
+    g->graph[oldest].used = g->clock;
     memcpy(g->graph[oldest].key, key, bytes);
     PetscCall((*launch)(context, stream));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -80,7 +85,7 @@ PetscErrorCode BCRDeviceGraphsReset(BCRDeviceGraphs *g)
   for (int i = 0; i < BCR_DEVICE_GRAPHS; i++) {
     g->graph[i].ready = PETSC_FALSE;
     g->graph[i].bytes = 0;
-    g->graph[i].used  = 0;
+    g->graph[i].used = 0;
   }
   g->failed = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -2,10 +2,12 @@
   The numerical core on a CUDA device: plan, tables, solve. See device.h and docs/method.md.
 
   LEVEL0    level 0 in physical space, the separators transformed along x, a line over them for each mode; in three dimensions a
-            transform along y first and last, and a plane for each of its modes, all planes at once; small planes on chip instead, by products
+            transform along y first and last, and a plane for each of its modes, all planes at once;
+            small planes on chip instead, by products
   BOX       devbox.c, where it can be used: planes on chip before LEVEL0, planes in two passes where LEVEL0 cannot be
   FOURIER   transforms along all axes but one, a line along that one for each pair of modes
-  REDUCTION block cyclic reduction of a given radix or schedule (devreduction.c); in three dimensions a transform along y first and last, or the recursion of paper 000
+  REDUCTION block cyclic reduction of a given radix or schedule (devreduction.c); in three
+  dimensions a transform along y first and last, or the recursion of paper 000
 */
 #include "../petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -30,76 +32,80 @@ typedef enum {
 } BCRDeviceDst;
 
 struct _n_BCRDeviceCore {
-  PetscInt        dim;        /* without axes of one unknown */
-  PetscInt        n[3], line; /* line: axis of the lines */
-  ptrdiff_t       stride[3];
-  char            label[3];
-  BCRAxis         axis[3];
-  double          shift, fixed, factor;           /* fixed: what the axes of one unknown add */
-  PetscBool       singular, single, stale, input; /* input: work is where right-hand sides are made */
-  PetscBool       bordered;                       /* made for rows that go on on other ranks */
-  PetscBool       open[2];                        /* rows of another rank go on beyond that end of axis y: LEVEL0 or nothing */
-  BCRCoreOptions  options;
-  BCRDevicePlan   kind;
-  BCRStream       stream; /* of set-up */
-  BCRDeviceArena  fixedtables, tables, space;
-  BCRCudaModes    modes[3];
-  double         *lambda[3], *norm[3]; /* of the axes that are transformed, host */
+  PetscInt dim;        /* without axes of one unknown */
+  PetscInt n[3], line; /* line: axis of the lines */
+  ptrdiff_t stride[3];
+  char label[3];
+  BCRAxis axis[3];
+  double shift, fixed, factor;              /* fixed: what the axes of one unknown add */
+  PetscBool singular, single, stale, input; /* input: work is where right-hand sides are made */
+  PetscBool bordered;                       /* made for rows that go on on other ranks */
+  /* rows of another rank go on beyond that end of axis y: LEVEL0 or nothing */
+  PetscBool open[2];
+  BCRCoreOptions options;
+  BCRDevicePlan kind;
+  BCRStream stream; /* of set-up */
+  BCRDeviceArena fixedtables, tables, space;
+  BCRCudaModes modes[3];
+  double *lambda[3], *norm[3]; /* of the axes that are transformed, host */
   BCRCudaLineRows rows;
-  void           *work;    /* one box */
-  size_t          size;    /* of an element */
-  double         *scalars; /* device: removed, mean, partial sums */
-  char            name[64];
-  int             sms, shared; /* multiprocessors; bytes of shared memory of a block */
-  PetscBool       fft[3];      /* the transform along this axis fits the shared memory of a block */
-  PetscBool       product[3];  /* it is a product on the tensor cores */
-  BCRCudaProducts matrix[3];   /* with these */
-  BCRDeviceDst    dst;         /* transform along separators, with its table */
-  PetscBool       dsteven;     /* it is of cosines, between node-centred Neumann ends */
-  const void     *dsttable;
+  void *work;      /* one box */
+  size_t size;     /* of an element */
+  double *scalars; /* device: removed, mean, partial sums */
+  char name[64];
+  int sms, shared;           /* multiprocessors; bytes of shared memory of a block */
+  PetscBool fft[3];          /* the transform along this axis fits the shared memory of a block */
+  PetscBool product[3];      /* it is a product on the tensor cores */
+  BCRCudaProducts matrix[3]; /* with these */
+  BCRDeviceDst dst;          /* transform along separators, with its table */
+  PetscBool dsteven;         /* it is of cosines, between node-centred Neumann ends */
+  const void *dsttable;
   BCRCudaDstPrime dstprime;
-  BCRCudaRowFft   dstrows;
-  int            *dstmodes; /* DST_PRIME, DST_ROWS, DST_CONVOLVE: their order, then their signs, host */
+  BCRCudaRowFft dstrows;
+  int *dstmodes; /* DST_PRIME, DST_ROWS, DST_CONVOLVE: their order, then their signs, host */
 
   BCRDeviceBox box; /* BOX, or NULL */
-  PetscBool    usebox;
+  PetscBool usebox;
 
   /* LEVEL0 */
-  PetscInt        blk, tra;                /* axis of the blocks; the one that is transformed in three dimensions: y, whose neighbours are nearer to each other */
-  PetscBool       whole;                   /* blocks of threads have whole rows: in place */
-  PetscBool       small;                   /* level 0 and the transform of separators are one kernel */
-  BCRCudaBoxPass  pass;                    /* transform along tra by box.cu, if N is not 0 */
-  BCRCudaRowFft   passrows;                /* by rowfft.cu, if n is not 0; else by the kernels of transform() */
-  int            *passmodes;               /* passrows: the order of its modes, host */
-  PetscInt        ng, planes, strips, per; /* groups; strips of per regular ones */
-  BCRLineRows     seprows;
-  BCRCudaLevel0   level0;
+  /* axis of the blocks; the one that is transformed in three dimensions: y, whose neighbours are
+     nearer to each other */
+  PetscInt blk, tra;
+  PetscBool whole;                  /* blocks of threads have whole rows: in place */
+  PetscBool small;                  /* level 0 and the transform of separators are one kernel */
+  BCRCudaBoxPass pass;              /* transform along tra by box.cu, if N is not 0 */
+  BCRCudaRowFft passrows;           /* by rowfft.cu, if n is not 0; else by the kernels of transform() */
+  int *passmodes;                   /* passrows: the order of its modes, host */
+  PetscInt ng, planes, strips, per; /* groups; strips of per regular ones */
+  BCRLineRows seprows;
+  BCRCudaLevel0 level0;
   BCRCudaSepLines sep;
-  const int      *extraof;
-  PetscInt        ndrows;          /* rows of D: separators, of them the row that others go on from, and the one before the first */
-  void           *D, *D2, *extra;  /* separators; D2: where their transform is not in place */
-  double         *septab, *border; /* border: BCRCudaSepLines */
-  PetscInt        ldd;
+  const int *extraof;
+  /* rows of D: separators, of them the row that others go on from, and the one before the first */
+  PetscInt ndrows;
+  void *D, *D2, *extra;    /* separators; D2: where their transform is not in place */
+  double *septab, *border; /* border: BCRCudaSepLines */
+  PetscInt ldd;
 
-  PetscBool        sepchip; /* three dimensions: planes of separators are solved on chip (box.cu), these */
+  PetscBool sepchip; /* three dimensions: planes of separators are solved on chip (box.cu), these */
   BCRCudaBoxPlanes sepplanes;
-  const void      *seproots;
+  const void *seproots;
 
-  PetscBool        onchip; /* no level 0: planes stay on chip (boxproduct.cu), these */
+  PetscBool onchip; /* no level 0: planes stay on chip (boxproduct.cu), these */
   BCRCudaBoxPlanes chip;
 
   /* REDUCTION */
   BCRDeviceReduction red;
-  PetscInt           nlevels, schedule[BCR_MAX_LEVELS], subproblems;
-  double            *redshift, *redscale[3]; /* device: shifts of the boxes; factors of the right-hand side */
-  const double      *redweight[3];           /* of a mean */
-  double             redtotal;
+  PetscInt nlevels, schedule[BCR_MAX_LEVELS], subproblems;
+  double *redshift, *redscale[3]; /* device: shifts of the boxes; factors of the right-hand side */
+  const double *redweight[3];     /* of a mean */
+  double redtotal;
 };
 
 PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char what[], void *p)
 {
-  int    error;
-  void  *q;
+  int error;
+  void *q;
   size_t available = 0, total = 0;
 
   PetscFunctionBegin;
@@ -110,13 +116,15 @@ PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char
     PetscCall(PetscArraycpy(more, arena->chunk, arena->n));
     PetscCall(PetscFree(arena->chunk));
     arena->chunk = more;
-    arena->max   = 2 * arena->max + 16;
+    arena->max = 2 * arena->max + 16;
   }
   error = BCRCudaMalloc(bytes, &q);
   if (error) {
     (void)BCRCudaMemory(&available, &total);
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "The CUDA device has no room for %s of %zu bytes (%zu of %zu bytes are free; CUDA says: %s): use a smaller grid, -pc_bcrpoisson_precision single, or -pc_bcrpoisson_backend cpu", what, bytes, available,
-            total, BCRCudaErrorString(error));
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM,
+            "The CUDA device has no room for %s of %zu bytes (%zu of %zu bytes are free; CUDA says: %s): use a smaller "
+            "grid, -pc_bcrpoisson_precision single, or -pc_bcrpoisson_backend cpu",
+            what, bytes, available, total, BCRCudaErrorString(error));
   }
   arena->chunk[arena->n++] = q;
   arena->bytes += bytes;
@@ -124,7 +132,8 @@ PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceArenaPut(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscInt n, const double v[], const void *p)
+PetscErrorCode BCRDeviceArenaPut(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscInt n,
+                                 const double v[], const void *p)
 {
   void *q;
 
@@ -150,7 +159,7 @@ PetscErrorCode BCRDeviceArenaFree(BCRDeviceArena *arena)
   for (int i = 0; i < arena->n; i++) PetscCallBCRCuda(BCRCudaFree(arena->chunk[i]));
   PetscCall(PetscFree(arena->chunk));
   arena->n = arena->max = 0;
-  arena->bytes          = 0;
+  arena->bytes = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -171,28 +180,31 @@ static PetscBool axis_periodic(const BCRAxis *a)
 static void modes_describe(PetscInt n, BCREnd left, BCREnd right, BCRCudaModes *m)
 {
   const BCREnd D = BCR_END_DIRICHLET, N = BCR_END_NEUMANN, CN = BCR_END_CELL_NEUMANN, CD = BCR_END_CELL_DIRICHLET;
-  const int    k = (int)n;
+  const int k = (int)n;
 
-  m->n        = k;
-  m->half[0]  = left == N;
-  m->half[1]  = right == N;
+  m->n = k;
+  m->half[0] = left == N;
+  m->half[1] = right == N;
   m->periodic = left == BCR_END_PERIODIC;
-  m->ib       = left == D ? 2 : (left == N || m->periodic ? 0 : 1);
-  m->cosine   = left == N || left == CN;
-  m->ja       = 1;
-  m->jb       = 0;
-  m->P        = k;
+  m->ib = left == D ? 2 : (left == N || m->periodic ? 0 : 1);
+  m->cosine = left == N || left == CN;
+  m->ja = 1;
+  m->jb = 0;
+  m->P = k;
   if (m->periodic) return;
   if (left == D && right == D) m->P = k + 1, m->jb = 1;
   else if (left == N && right == N) m->P = k - 1;
   else if (left == CD && right == CD) m->jb = 1;
   else if (left == CN && right == CN) m->jb = 0;
-  else { /* mixed */ const PetscBool cl = left == CN || left == CD ? PETSC_TRUE : PETSC_FALSE, cr = right == CN || right == CD ? PETSC_TRUE : PETSC_FALSE;
-    const PetscBool                  nl = left == N || left == CN ? PETSC_TRUE : PETSC_FALSE, nr = right == N || right == CN ? PETSC_TRUE : PETSC_FALSE;
+  else { /* mixed */
+    const PetscBool cl = left == CN || left == CD ? PETSC_TRUE : PETSC_FALSE,
+                    cr = right == CN || right == CD ? PETSC_TRUE : PETSC_FALSE;
+    const PetscBool nl = left == N || left == CN ? PETSC_TRUE : PETSC_FALSE,
+                    nr = right == N || right == CN ? PETSC_TRUE : PETSC_FALSE;
 
     m->ja = 2;
     m->jb = nl != nr ? 1 : (nl ? 0 : 2); /* sine at one end and cosine at the other: odd multiples */
-    m->P  = 2 * k;
+    m->P = 2 * k;
     if (cl != cr) m->P = left == N || right == N ? 2 * k - 1 : 2 * k + 1;
   }
 }
@@ -200,17 +212,19 @@ static void modes_describe(PetscInt n, BCREnd left, BCREnd right, BCRCudaModes *
 static void modes_values(const BCRCudaModes *m, double lambda[], double norm[])
 {
   for (int j = 0; j < m->n; j++) {
-    const int    J = m->periodic ? 2 * ((j + 1) / 2) : m->ja * j + m->jb;
-    const double s = sin(0.5 * M_PI * J / m->P), half = m->periodic ? 0.5 * m->n : (m->ja == 2 && m->P % 2 ? 0.25 : (m->ja == 2 ? 0.25 : 0.5)) * m->P;
+    const int J = m->periodic ? 2 * ((j + 1) / 2) : m->ja * j + m->jb;
+    const double s = sin(0.5 * M_PI * J / m->P),
+                 half = m->periodic ? 0.5 * m->n : (m->ja == 2 && m->P % 2 ? 0.25 : (m->ja == 2 ? 0.25 : 0.5)) * m->P;
 
     lambda[j] = J == 0 ? 0 : 4 * s * s;
-    norm[j]   = 1 / half;
+    norm[j] = 1 / half;
     if (J == 0 || J == m->P) norm[j] *= 0.5; /* constant, or alternating */
   }
 }
 
 /* The matrices of a transform as a product */
-static PetscErrorCode product_tables(BCRDeviceArena *arena, BCRStream stream, const BCRCudaModes *modes, BCRCudaProducts *m)
+static PetscErrorCode product_tables(BCRDeviceArena *arena, BCRStream stream, const BCRCudaModes *modes,
+                                     BCRCudaProducts *m)
 {
   PetscFunctionBegin;
   for (int synthesis = 0; synthesis < (m->kind == BCR_CUDA_PRODUCT_ONE ? 1 : 2); synthesis++) {
@@ -225,7 +239,8 @@ static PetscErrorCode product_tables(BCRDeviceArena *arena, BCRStream stream, co
 }
 
 /* Everything about the transform along an axis; fft: it fits the shared memory of a block */
-static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, PetscBool single, int shared, PetscInt n, const BCREnd end[2], BCRCudaModes *m, double lambda[], double norm[], PetscBool *fft)
+static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, PetscBool single, int shared, PetscInt n,
+                                   const BCREnd end[2], BCRCudaModes *m, double lambda[], double norm[], PetscBool *fft)
 {
   double *tab;
 
@@ -235,7 +250,7 @@ static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, Pets
   *fft = m->P > 32 && BCRCudaFftPossible(m->P, single, shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
   PetscCall(PetscMalloc1(4 * m->P, &tab));
   for (int i = 0; i < 4 * m->P; i++) { /* an eighth of the period at most goes into the sine or cosine */
-    const int    q = i / m->P, r = i % m->P;
+    const int q = i / m->P, r = i % m->P;
     const double v = q % 2 ? cos(0.5 * M_PI * r / m->P) : sin(0.5 * M_PI * r / m->P);
 
     tab[i] = q < 2 ? v : -v;
@@ -244,7 +259,7 @@ static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, Pets
   PetscCall(PetscFree(tab));
   if (*fft) {
     const int nw = BCRCudaFftTwiddles(m->P, NULL);
-    double   *w;
+    double *w;
 
     PetscCall(PetscMalloc1(2 * nw, &w));
     (void)BCRCudaFftTwiddles(m->P, w);
@@ -254,10 +269,11 @@ static PetscErrorCode modes_tables(BCRDeviceArena *arena, BCRStream stream, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream stream, BCRDeviceModes *m, double lambda[], double norm[])
+PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream stream, BCRDeviceModes *m,
+                                    double lambda[], double norm[])
 {
   char name[64];
-  int  major, minor, sms;
+  int major, minor, sms;
 
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &m->shared));
@@ -266,12 +282,14 @@ PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream s
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceModesApply(const BCRDeviceModes *m, BCRStream stream, int synthesis, const BCRCudaLines *lines, const double *f, double *u)
+PetscErrorCode BCRDeviceModesApply(const BCRDeviceModes *m, BCRStream stream, int synthesis, const BCRCudaLines *lines,
+                                   const double *f, double *u)
 {
   const int way = m->sine ? 0 : synthesis; /* an analysis is cheaper */
 
   PetscFunctionBegin;
-  if (m->fft) PetscCallBCRCuda(BCRCudaFft(stream, &m->modes, way, 0, m->shared - 1024, lines, f, lines, u, NULL, NULL, 0, 0));
+  if (m->fft)
+    PetscCallBCRCuda(BCRCudaFft(stream, &m->modes, way, 0, m->shared - 1024, lines, f, lines, u, NULL, NULL, 0, 0));
   else PetscCallBCRCuda(BCRCudaDense(stream, &m->modes, way, 0, lines, f, lines, u, NULL, NULL, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -285,32 +303,44 @@ PetscErrorCode BCRDeviceModesDestroy(BCRDeviceModes *m)
 
 int BCRDeviceEnd(BCREnd e)
 {
-  return e == BCR_END_DIRICHLET ? BCR_CUDA_DIRICHLET : (e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_PERIODIC)));
+  return e == BCR_END_DIRICHLET
+           ? BCR_CUDA_DIRICHLET
+           : (e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN
+                                   : (e == BCR_END_CELL_NEUMANN
+                                        ? BCR_CUDA_CELL_NEUMANN
+                                        : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_PERIODIC)));
 }
 
 /* The transform of the separators works in place */
 static PetscBool separators_stay(BCRDeviceCore c)
 {
-  if (c->dst == DST_CONVOLVE && c->level0.end[0] == c->level0.end[1] && (c->level0.end[0] == BCR_CUDA_DIRICHLET || c->level0.end[0] == BCR_CUDA_NEUMANN)) return PETSC_FALSE; /* even modes, then odd ones */
+  /* even modes, then odd ones */
+  if (c->dst == DST_CONVOLVE && c->level0.end[0] == c->level0.end[1] &&
+      (c->level0.end[0] == BCR_CUDA_DIRICHLET || c->level0.end[0] == BCR_CUDA_NEUMANN))
+    return PETSC_FALSE;
   return c->dst || c->product[0] || c->fft[0] ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* Plan and tables of a transform by passes along rows or, rows given, along axis d by that; their modes, then signs, in *modes */
+/* Plan and tables of a transform by passes along rows or, rows given, along axis d by that; their
+   modes, then signs, in *modes */
 static PetscErrorCode rows_tables(BCRDeviceCore c, int shared, PetscInt d, BCRCudaRowFft *rows, int **modes)
 {
-  const PetscInt n  = c->n[d];
-  const int      nw = rows ? rows->nw : c->dstprime.nw, ni = rows ? rows->ni : c->dstprime.ni;
-  const void   **wp = rows ? &rows->w : &c->dstprime.w;
-  const int    **ip = rows ? &rows->index : &c->dstprime.index;
-  double        *w;
-  int           *index, ok;
-  void          *q;
+  const PetscInt n = c->n[d];
+  const int nw = rows ? rows->nw : c->dstprime.nw, ni = rows ? rows->ni : c->dstprime.ni;
+  const void **wp = rows ? &rows->w : &c->dstprime.w;
+  const int **ip = rows ? &rows->index : &c->dstprime.index;
+  double *w;
+  int *index, ok;
+  void *q;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(2 * n, modes));
   PetscCall(PetscMalloc2(2 * nw, &w, ni, &index));
-  ok = rows ? BCRCudaRowFftPlan((int)n, BCRDeviceEnd(c->axis[d].end[0]), d > 0, c->single, shared, rows, w, index, *modes) : BCRCudaDstPrimePlan(c->modes[0].P, c->single, shared, &c->dstprime, w, index, *modes);
-  PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", n);
+  ok = rows
+         ? BCRCudaRowFftPlan((int)n, BCRDeviceEnd(c->axis[d].end[0]), d > 0, c->single, shared, rows, w, index, *modes)
+         : BCRCudaDstPrimePlan(c->modes[0].P, c->single, shared, &c->dstprime, w, index, *modes);
+  PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_MEM,
+             "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", n);
   PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * nw, w, wp));
   PetscCall(BCRDeviceArenaGet(&c->fixedtables, (size_t)ni * sizeof(int), "tables", &q));
   PetscCallBCRCuda(BCRCudaPut(q, index, (size_t)ni * sizeof(int), c->stream));
@@ -319,7 +349,8 @@ static PetscErrorCode rows_tables(BCRDeviceCore c, int shared, PetscInt d, BCRCu
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Level 0 can be used: everything uniform, and the decay along x short enough for a tile. Sets what depends on sizes alone. */
+/* Level 0 can be used: everything uniform, and the decay along x short enough for a tile. Sets what
+   depends on sizes alone. */
 static PetscBool level0_possible(BCRDeviceCore c)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
@@ -342,13 +373,14 @@ static PetscBool pass_doubles(BCRDeviceCore c)
   return c->dim == 3 && (c->pass.N || c->passrows.n) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* What lines over the separators need where other ranks' rows go on: mode order[k] is at position k (-1: none; NULL: as they are), as the transform has it */
+/* What lines over the separators need where other ranks' rows go on: mode order[k] is at position k
+   (-1: none; NULL: as they are), as the transform has it */
 static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int order[])
 {
   const PetscInt all = nk * c->planes;
-  int           *of, *sign;
-  double        *fac;
-  void          *q;
+  int *of, *sign;
+  double *fac;
+  void *q;
 
   PetscFunctionBegin;
   c->border = NULL;
@@ -357,13 +389,13 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
   for (PetscInt k = 0; k < nk; k++) sign[k] = c->dstmodes ? c->dstmodes[c->n[0] + k] : 1;
   if (c->dst == DST_PLAN && !c->dsteven) (void)BCRCudaDstSigns(c->modes[0].P, c->single, sign);
   for (PetscInt k = 0; k < nk; k++) {
-    of[k]  = order ? order[k] : (int)k;
+    of[k] = order ? order[k] : (int)k;
     fac[k] = c->dst ? 2 * sign[k] : 1; /* there and back are twice too large, the norm is a quarter */
     if (c->dsteven && (of[k] == 0 || of[k] == c->modes[0].P)) fac[k] = 1;
   }
   for (PetscInt b = c->planes - 1; b >= 0; b--) { /* the first plane's last, where they have been made */
     for (PetscInt k = 0; k < nk; k++) {
-      of[b * nk + k]  = of[k] < 0 ? -1 : of[k] + (int)(c->n[0] * plane_mode(c, b));
+      of[b * nk + k] = of[k] < 0 ? -1 : of[k] + (int)(c->n[0] * plane_mode(c, b));
       fac[b * nk + k] = fac[k] * (pass_doubles(c) ? 2 : 1);
     }
   }
@@ -373,45 +405,56 @@ static PetscErrorCode level0_border(BCRDeviceCore c, PetscInt nk, const int orde
   PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, all, fac, &c->sep.fac));
   PetscCall(PetscFree3(of, sign, fac));
   PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)all * BCR_CUDA_SEP_BORDER * sizeof(double), "tables", &c->border));
-  if (c->open[0] && c->dim == 2) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->size, "the workspace", &c->level0.before));
+  if (c->open[0] && c->dim == 2)
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->size, "the workspace", &c->level0.before));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Groups of level 0. Large planes in single precision take radix 16, which leaves half of the separators and takes as many registers as radix 8 in double precision; a block
-   wants some groups, or it waits for memory most of the time (rows, unknowns: where it gained on an H200, bench/results/h200_poisson.csv). Small planes take radix 4: a row of them fits one tile, twice as many blocks are at work, and a group takes half the time;
-   there the deeper level, of twice the size, costs no more than its latency. But level0small.cu takes radix 8 where only then every group has a
-   multiprocessor. A Dirichlet end that is one row behind the last group of radix - 1 rows makes that row a separator, so that all groups are regular:
-   the code of others, which is run once, takes as long as several regular groups. */
+/* Groups of level 0. Large planes in single precision take radix 16, which leaves half of the
+   separators and takes as many registers as radix 8 in double precision; a block wants some groups,
+   or it waits for memory most of the time (rows, unknowns: where it gained on an H200,
+   bench/results/h200_poisson.csv). Small planes take radix 4: a row of them fits one tile, twice as
+   many blocks are at work, and a group takes half the time; there the deeper level, of twice the
+   size, costs no more than its latency. But level0small.cu takes radix 8 where only then every
+   group has a multiprocessor. A Dirichlet end that is one row behind the last group of radix - 1
+   rows makes that row a separator, so that all groups are regular: the code of others, which is run
+   once, takes as long as several regular groups. */
 static PetscErrorCode level0_rows(BCRDeviceCore c)
 {
-  const BCRAxis  *x = &c->axis[0], *y = &c->axis[c->blk];
-  const PetscBool plane = c->dim == 2 && !c->open[0] && !c->open[1] && y->end[0] == BCR_END_DIRICHLET && y->end[1] == BCR_END_DIRICHLET ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt  m     = c->n[c->blk] + 1;
-  const PetscBool eight = c->dst == DST_PLAN && !c->dsteven && m % 8 == 0 && m / 8 <= c->sms && m / 4 > c->sms ? PETSC_TRUE : PETSC_FALSE;
-  BCRCudaLevel0  *l     = &c->level0;
+  const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
+  const PetscBool plane =
+    c->dim == 2 && !c->open[0] && !c->open[1] && y->end[0] == BCR_END_DIRICHLET && y->end[1] == BCR_END_DIRICHLET
+      ? PETSC_TRUE
+      : PETSC_FALSE;
+  const PetscInt m = c->n[c->blk] + 1;
+  const PetscBool eight =
+    c->dst == DST_PLAN && !c->dsteven && m % 8 == 0 && m / 8 <= c->sms && m / 4 > c->sms ? PETSC_TRUE : PETSC_FALSE;
+  BCRCudaLevel0 *l = &c->level0;
 
   PetscFunctionBegin;
   l->radix = 8;
   if (plane && x->a <= y->a && c->shift + c->fixed >= 0) {
     if (c->single && c->options.level0 == 16) l->radix = 16;
-    else if (c->dst && !eight && (c->n[1] + 3) / 4 <= 2 * c->sms && c->n[0] >= 400 && c->n[0] <= BCR_CUDA_LEVEL0_SMALL) l->radix = 4;
-    else if (c->single && c->n[0] > BCR_CUDA_LEVEL0_SMALL && c->n[1] >= 3200 && (double)c->n[0] * c->n[1] >= 12e6) l->radix = 16;
+    else if (c->dst && !eight && (c->n[1] + 3) / 4 <= 2 * c->sms && c->n[0] >= 400 && c->n[0] <= BCR_CUDA_LEVEL0_SMALL)
+      l->radix = 4;
+    else if (c->single && c->n[0] > BCR_CUDA_LEVEL0_SMALL && c->n[1] >= 3200 && (double)c->n[0] * c->n[1] >= 12e6)
+      l->radix = 16;
   }
   PetscCall(BCRLevel0Rows(y, l->radix, c->open, &c->seprows, &c->ng));
-  l->hlast  = (int)c->seprows.gapend[1];
+  l->hlast = (int)c->seprows.gapend[1];
   l->sepend = 0;
   if (plane && l->hlast == l->radix) {
-    l->hlast             = l->radix - 1;
-    l->sepend            = 1;
-    c->seprows.n         = c->ng;
+    l->hlast = l->radix - 1;
+    l->sepend = 1;
+    c->seprows.n = c->ng;
     c->seprows.gapend[1] = 0;
   }
-  c->ndrows    = c->seprows.n + (c->open[0] ? 1 : 0) + (c->open[1] ? 1 : 0);
-  l->ng        = (int)c->ng;
+  c->ndrows = c->seprows.n + (c->open[0] ? 1 : 0) + (c->open[1] ? 1 : 0);
+  l->ng = (int)c->ng;
   l->yperiodic = axis_periodic(y);
-  l->short0    = c->seprows.gapend[0] == l->radix - 2 && !l->yperiodic;
-  l->g0        = !l->yperiodic && (c->seprows.gapend[0] != l->radix - 1 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
-  l->g1        = (int)c->ng - (l->hlast != l->radix - 1 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
+  l->short0 = c->seprows.gapend[0] == l->radix - 2 && !l->yperiodic;
+  l->g0 = !l->yperiodic && (c->seprows.gapend[0] != l->radix - 1 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
+  l->g1 = (int)c->ng - (l->hlast != l->radix - 1 || (!l->yperiodic && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -428,20 +471,22 @@ static void plane_numbers(BCRDeviceCore c, PetscInt k, double *shift, double *sc
 /* Planes on chip, where they fit: small ones, for which level 0 has too many kernels */
 static PetscErrorCode onchip_tables(BCRDeviceCore c)
 {
-  const BCRAxis    *x = &c->axis[0], *z = &c->axis[c->blk];
-  const PetscInt    nk = c->n[c->blk];
-  BCRCudaBoxPlanes *p  = &c->chip;
-  BCRCudaSepRows    r;
-  double           *shifts, *scales, *tab;
+  const BCRAxis *x = &c->axis[0], *z = &c->axis[c->blk];
+  const PetscInt nk = c->n[c->blk];
+  BCRCudaBoxPlanes *p = &c->chip;
+  BCRCudaSepRows r;
+  double *shifts, *scales, *tab;
 
   PetscFunctionBegin;
   c->onchip = PETSC_FALSE;
-  if (c->dim != 3 || c->singular || c->open[0] || c->open[1] || c->options.launch[BCR_LAUNCH_STRIPS] > 0 || !c->product[c->blk]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (c->dim != 3 || c->singular || c->open[0] || c->open[1] || c->options.launch[BCR_LAUNCH_STRIPS] > 0 ||
+      !c->product[c->blk])
+    PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(p, sizeof(*p)));
-  p->n      = (int)c->n[0];
+  p->n = (int)c->n[0];
   p->planes = (int)c->planes;
-  p->ld     = c->stride[c->blk];
-  p->plane  = c->stride[c->tra];
+  p->ld = c->stride[c->blk];
+  p->plane = c->stride[c->tra];
   for (int e = 0; e < 2; e++) p->half[e] = x->end[e] == BCR_END_NEUMANN;
   if (!BCRCudaBoxProductFits(p, &c->matrix[c->blk], c->single)) PetscFunctionReturn(PETSC_SUCCESS);
   c->onchip = PETSC_TRUE;
@@ -453,19 +498,20 @@ static PetscErrorCode onchip_tables(BCRDeviceCore c)
   }
   if (c->onchip) {
     PetscCall(PetscMemzero(&r, sizeof(r)));
-    r.n      = (int)c->n[0];
-    r.ring   = axis_periodic(x);
-    r.nk     = (int)nk;
+    r.n = (int)c->n[0];
+    r.ring = axis_periodic(x);
+    r.nk = (int)nk;
     r.planes = (int)c->planes;
-    r.pin    = -1;
-    r.ax     = z->a;
-    r.ay     = x->a;
+    r.pin = -1;
+    r.ax = z->a;
+    r.ay = x->a;
     for (int e = 0; e < 2; e++) r.end[e] = BCRDeviceEnd(x->end[e]);
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->lambda[c->blk], &r.lambda));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->norm[c->blk], &r.norm));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &r.shift));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, scales, &r.scale));
-    PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &tab));
+    PetscCall(
+      BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &tab));
     PetscCallBCRCuda(BCRCudaSepTables(c->stream, &r, tab));
     p->tab = tab;
   }
@@ -473,31 +519,34 @@ static PetscErrorCode onchip_tables(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Planes of separators stay on chip while they are transformed along x, solved and transformed back, where a cluster of blocks has room for one */
+/* Planes of separators stay on chip while they are transformed along x, solved and transformed
+   back, where a cluster of blocks has room for one */
 static PetscErrorCode separators_onchip(BCRDeviceCore c)
 {
   BCRCudaBoxPlanes *p = &c->sepplanes;
 
   PetscFunctionBegin;
   c->sepchip = PETSC_FALSE;
-  if (!c->whole || c->dst != DST_PLAN || c->dsteven || c->singular || c->bordered || axis_periodic(&c->axis[c->blk]) || !BCRCudaBoxPossible((int)c->n[0] + 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!c->whole || c->dst != DST_PLAN || c->dsteven || c->singular || c->bordered || axis_periodic(&c->axis[c->blk]) ||
+      !BCRCudaBoxPossible((int)c->n[0] + 1))
+    PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(p, sizeof(*p)));
-  p->kind   = BCR_CUDA_BOX_ROWS;
-  p->N      = (int)c->n[0] + 1;
-  p->n      = (int)c->seprows.n;
+  p->kind = BCR_CUDA_BOX_ROWS;
+  p->N = (int)c->n[0] + 1;
+  p->n = (int)c->seprows.n;
   p->planes = (int)c->planes;
-  p->ld     = c->ldd;
-  p->plane  = c->level0.dplane;
+  p->ld = c->ldd;
+  p->plane = c->level0.dplane;
   if (c->strips > 1 || c->level0.g0 || c->level0.g1 < c->ng) { /* of the first separator of a strip */
-    p->extraof    = c->extraof;
-    p->extra      = c->extra;
-    p->extrald    = c->ldd;
+    p->extraof = c->extraof;
+    p->extra = c->extra;
+    p->extrald = c->ldd;
     p->extraplane = c->level0.eplane;
   }
   if (!p->n) PetscFunctionReturn(PETSC_SUCCESS);
   if (!c->seproots) { /* sizes do not change from one set-up to the next: the device is asked once */
     const int n = BCRCudaBoxRoots(p->N, NULL);
-    double   *w;
+    double *w;
 
     if (!BCRCudaBoxFits(p, c->single)) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(PetscMalloc1(2 * n, &w));
@@ -506,24 +555,25 @@ static PetscErrorCode separators_onchip(BCRDeviceCore c)
     PetscCall(PetscFree(w));
   }
   c->sepchip = PETSC_TRUE;
-  p->roots   = c->seproots;
+  p->roots = c->seproots;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on their own, or decay too slowly */
+/* Tables of level 0 for all planes; *ok: PETSC_FALSE where a group's lines are not definite on
+   their own, or decay too slowly */
 static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
 {
   const BCRAxis *x = &c->axis[0], *y = &c->axis[c->blk];
-  const double   base = c->singular ? 0 : c->shift + c->fixed, rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
-  double        *tab, *shifts, *scales, *dshift, *dscale, *dlambda, *dnorm, mumax = 0;
-  int            K, columns, blocks, slots;
-  PetscInt       nk = c->n[0], h[3], Q, M, ntab;
+  const double base = c->singular ? 0 : c->shift + c->fixed, rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
+  double *tab, *shifts, *scales, *dshift, *dscale, *dlambda, *dnorm, mumax = 0;
+  int K, columns, blocks, slots;
+  PetscInt nk = c->n[0], h[3], Q, M, ntab;
   BCRCudaSepRows r;
 
   PetscFunctionBegin;
   PetscCall(level0_rows(c));
-  Q    = c->level0.radix;
-  M    = BCR_CUDA_LEVEL0_MOST(Q);
+  Q = c->level0.radix;
+  M = BCR_CUDA_LEVEL0_MOST(Q);
   ntab = c->planes * 3 * BCR_CUDA_LEVEL0_TAB(M);
   h[0] = Q - 1;
   for (int end = 0; end < 2; end++) h[end + 1] = c->seprows.gapend[end];
@@ -532,11 +582,12 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   for (PetscInt k = 0; k < c->planes; k++) { /* the slowest decay along a row decides about tiles */
     for (int kind = 0; kind < 3; kind++) {
       const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
-      double       lambda[16], A[256], S[256], delta;
+      double lambda[16], A[256], S[256], delta;
 
       if (h[kind] < 1) continue;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, M, lambda, A, S);
-      delta = (base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)] : 0) + y->a * lambda[0]) / x->a;
+      delta =
+        (base + (c->dim == 3 ? c->axis[c->tra].a * c->lambda[c->tra][plane_mode(c, k)] : 0) + y->a * lambda[0]) / x->a;
       if (!(delta > 0)) *ok = PETSC_FALSE;
       else mumax = PetscMax(mumax, 1 / (1 + BCRRootGap(delta)));
     }
@@ -544,8 +595,11 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
   if (!*ok) PetscFunctionReturn(PETSC_SUCCESS);
   c->level0.halo = mumax < 0.97 ? (int)ceil(log(eps) / log(mumax)) : 100000;
   BCRCudaLevel0Shape(&c->level0, c->single, c->sms, &K, &columns, &blocks);
-  c->whole = c->dim == 3 && separators_stay(c) && BCRCudaLevel0RowsPossible(&c->level0, c->single, c->sms, &slots) ? PETSC_TRUE : PETSC_FALSE;
-  if (!c->whole && (2 * c->level0.halo + 128 > columns || (c->dim == 3 && (c->open[0] || c->open[1])))) { /* between ranks, planes have whole rows */
+  c->whole = c->dim == 3 && separators_stay(c) && BCRCudaLevel0RowsPossible(&c->level0, c->single, c->sms, &slots)
+               ? PETSC_TRUE
+               : PETSC_FALSE;
+  /* between ranks, planes have whole rows */
+  if (!c->whole && (2 * c->level0.halo + 128 > columns || (c->dim == 3 && (c->open[0] || c->open[1])))) {
     *ok = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -559,12 +613,14 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     if (shifts[k] + x->a * c->lambda[0][0] < 0) *ok = PETSC_FALSE;
     for (int kind = 0; kind < 3 && *ok; kind++) {
       const BCREnd end = kind == 0 || axis_periodic(y) ? BCR_END_DIRICHLET : (kind == 1 ? y->end[0] : y->end[1]);
-      double       lambda[16], A[256] = {0}, S[256] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB(M), *share = v + BCR_CUDA_LEVEL0_SHARE(M), *out = v + BCR_CUDA_LEVEL0_OUT(M);
+      double lambda[16], A[256] = {0}, S[256] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB(M),
+                         *share = v + BCR_CUDA_LEVEL0_SHARE(M), *out = v + BCR_CUDA_LEVEL0_OUT(M);
 
       v[BCR_CUDA_LEVEL0_INVERSE(M)] = 1 / scale;
       BCRLevel0GroupModes(h[kind], end, kind == 2 ? PETSC_TRUE : PETSC_FALSE, M, lambda, A, S);
       for (PetscInt j = 0; j < h[kind]; j++) {
-        const double delta = (shifts[k] + y->a * lambda[j]) / x->a, e = BCRRootGap(delta), mu = 1 / (1 + e), w = mu / rx;
+        const double delta = (shifts[k] + y->a * lambda[j]) / x->a, e = BCRRootGap(delta), mu = 1 / (1 + e),
+                     w = mu / rx;
 
         if (!(delta > 0)) {
           *ok = PETSC_FALSE;
@@ -572,11 +628,12 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
         }
         v[j] = mu;
         if (kind == 0) {
-          for (int q = 0; q < 5 && pow(mu, K << q) > 0.1 * eps; q++) c->level0.steps[j] = PetscMax(c->level0.steps[j], q + 1);
+          for (int q = 0; q < 5 && pow(mu, K << q) > 0.1 * eps; q++)
+            c->level0.steps[j] = PetscMax(c->level0.steps[j], q + 1);
           share[j] = 2. / Q * sin((j + 1) * M_PI / Q) * w;
-          out[j]   = 2. / Q * w * scale;
+          out[j] = 2. / Q * w * scale;
         } else {
-          share[j]     = S[j] * w;
+          share[j] = S[j] * w;
           share[M + j] = S[M * (h[kind] - 1) + j] * w;
           for (PetscInt p = 0; p < h[kind]; p++) {
             v[BCR_CUDA_LEVEL0_A(M) + M * j + p] = A[M * j + p];
@@ -587,41 +644,48 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     }
   }
   if (*ok) {
-    BCRCudaLevel0 *l     = &c->level0;
-    const PetscInt tiles = c->whole ? 1 : (c->n[0] + columns - 2 * l->halo - 1) / (columns - 2 * l->halo), groups = l->g1 - l->g0, other = c->ng - groups;
-    const int      fit  = c->options.launch[BCR_LAUNCH_STRIPS] > 0 ? c->options.launch[BCR_LAUNCH_STRIPS] : blocks;
+    BCRCudaLevel0 *l = &c->level0;
+    const PetscInt tiles = c->whole ? 1 : (c->n[0] + columns - 2 * l->halo - 1) / (columns - 2 * l->halo),
+                   groups = l->g1 - l->g0, other = c->ng - groups;
+    const int fit = c->options.launch[BCR_LAUNCH_STRIPS] > 0 ? c->options.launch[BCR_LAUNCH_STRIPS] : blocks;
     const PetscInt want = PetscMax(1, fit * c->sms / (tiles * c->planes) - other);
 
-    /* strips: as many blocks as run at the same time, or times as many if a plane is as much as a block should have; each costs about two groups more */
+    /* strips: as many blocks as run at the same time, or times as many if a plane is as much as a
+       block should have; each costs about two groups more */
     c->per = PetscMax(1, (groups + want - 1) / want);
     if (c->whole) {
       PetscInt least = PETSC_INT_MAX;
 
       if (c->options.launch[BCR_LAUNCH_STRIPS] > 0) slots = c->options.launch[BCR_LAUNCH_STRIPS] * c->sms;
       for (PetscInt m = 1; m <= PetscMin(groups, 64); m++) {
-        const PetscInt per = (groups + m - 1) / m, all = (other + (groups + per - 1) / per) * c->planes, work = (all + slots - 1) / slots * (per + 2);
+        const PetscInt per = (groups + m - 1) / m, all = (other + (groups + per - 1) / per) * c->planes,
+                       work = (all + slots - 1) / slots * (per + 2);
 
         if (work < least) {
-          least  = work;
+          least = work;
           c->per = per;
         }
       }
     }
     for (int j = 0; j < Q - 1; j++) {
-      l->mu[j]    = tab[j];
+      l->mu[j] = tab[j];
       l->share[j] = tab[BCR_CUDA_LEVEL0_SHARE(M) + j];
-      l->out[j]   = tab[BCR_CUDA_LEVEL0_OUT(M) + j];
+      l->out[j] = tab[BCR_CUDA_LEVEL0_OUT(M) + j];
     }
     l->inverse = tab[BCR_CUDA_LEVEL0_INVERSE(M)];
-    c->small   = c->dim == 2 && c->dst == DST_PLAN && !c->dsteven && c->ng <= 2 * c->sms && c->options.launch[BCR_LAUNCH_STRIPS] <= 0 && BCRCudaLevel0SmallPossible(l, c->single, c->shared - 1024) ? PETSC_TRUE : PETSC_FALSE;
+    c->small = c->dim == 2 && c->dst == DST_PLAN && !c->dsteven && c->ng <= 2 * c->sms &&
+                   c->options.launch[BCR_LAUNCH_STRIPS] <= 0 &&
+                   BCRCudaLevel0SmallPossible(l, c->single, c->shared - 1024)
+                 ? PETSC_TRUE
+                 : PETSC_FALSE;
     if (c->small) c->per = 1;
     c->strips = (groups + c->per - 1) / c->per;
-    l->per    = (int)c->per;
+    l->per = (int)c->per;
     l->strips = (int)c->strips;
     {
-      int     *of;
+      int *of;
       PetscInt nsep = c->ndrows;
-      void    *q;
+      void *q;
 
       PetscCall(PetscMalloc1(nsep, &of));
       for (PetscInt i = 0; i < nsep; i++) of[i] = -1;
@@ -640,17 +704,24 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     c->ldd = (c->n[0] + 16) / 16 * 16;
     if (c->ldd % 128 == 0) c->ldd += 16; /* rows that are a power of two apart meet in the caches */
     PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->ndrows * c->planes * c->size, "the workspace", &c->D));
-    if (!separators_stay(c)) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->ndrows * c->planes * c->size, "the workspace", &c->D2));
-    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->ldd * (c->strips + 1) * c->planes * c->size, "the workspace", &c->extra));
-    if (c->dim == 3 && !c->whole) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
-    c->level0.ldd    = c->ldd;
+    if (!separators_stay(c))
+      PetscCall(
+        BCRDeviceArenaGet(&c->space, (size_t)c->ldd * c->ndrows * c->planes * c->size, "the workspace", &c->D2));
+    PetscCall(
+      BCRDeviceArenaGet(&c->space, (size_t)c->ldd * (c->strips + 1) * c->planes * c->size, "the workspace", &c->extra));
+    if (c->dim == 3 && !c->whole)
+      PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
+    c->level0.ldd = c->ldd;
     c->level0.dplane = (ptrdiff_t)c->ldd * c->ndrows;
     c->level0.eplane = (ptrdiff_t)c->ldd * (c->strips + 1);
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, c->single, ntab, tab, &c->level0.tab));
-    c->level0.early     = !c->open[0] && !c->open[1] && (c->dst == DST_PLAN ? (c->seprows.n * c->planes + 1) / 2 <= c->sms : c->dst == DST_PRIME && c->dim == 2 && BCRCudaDstPrimeEarly(&c->dstprime, (int)c->ndrows, c->sms));
-    c->level0.sub       = c->singular ? c->scalars + 1 : NULL;
+    c->level0.early = !c->open[0] && !c->open[1] &&
+                      (c->dst == DST_PLAN ? (c->seprows.n * c->planes + 1) / 2 <= c->sms
+                                          : c->dst == DST_PRIME && c->dim == 2 &&
+                                              BCRCudaDstPrimeEarly(&c->dstprime, (int)c->ndrows, c->sms));
+    c->level0.sub = c->singular ? c->scalars + 1 : NULL;
     c->level0.subfactor = 1;
-    c->level0.subplane  = 0;
+    c->level0.subplane = 0;
     /* lines over the separators */
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &dshift));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, scales, &dscale));
@@ -665,17 +736,18 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       PetscCall(PetscFree(norm));
     } else if (c->dst) { /* modes in the order, and of the size, in which the transform has them */
       const int N = c->modes[0].P, even = c->dsteven;
-      int      *order;
-      double   *lambda, *norm;
+      int *order;
+      double *lambda, *norm;
 
       PetscCall(PetscMalloc3(N + 1, &order, N + 1, &lambda, N + 1, &norm));
       if (c->dstmodes) {
         nk = c->n[0];
         PetscCall(PetscArraycpy(order, c->dstmodes, nk));
-      } else nk = c->dst == DST_PLAN ? BCRCudaDstOrder(N, even, c->single, order) : BCRCudaDstChirpOrder(N, even, order);
+      } else
+        nk = c->dst == DST_PLAN ? BCRCudaDstOrder(N, even, c->single, order) : BCRCudaDstChirpOrder(N, even, order);
       for (PetscInt i = 0; i < nk; i++) {
         lambda[i] = c->lambda[0][order[i] < 0 ? 0 : order[i]];
-        norm[i]   = order[i] < 0 ? 0 : 0.25 * c->norm[0][order[i]];
+        norm[i] = order[i] < 0 ? 0 : 0.25 * c->norm[0][order[i]];
         if (even && (order[i] == 0 || order[i] == N)) norm[i] *= 2; /* halved on the way back */
       }
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, lambda, &dlambda));
@@ -687,42 +759,43 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
       PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->norm[0], &dnorm));
       PetscCall(level0_border(c, nk, NULL));
     }
-    PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &c->septab));
+    PetscCall(
+      BCRDeviceArenaGet(&c->tables, (size_t)nk * BCR_CUDA_SEP_TAB * c->planes * sizeof(double), "tables", &c->septab));
     PetscCall(PetscMemzero(&r, sizeof(r)));
     r.periodic = axis_periodic(y);
-    r.n        = (int)c->seprows.n - r.periodic;
+    r.n = (int)c->seprows.n - r.periodic;
     for (int e = 0; e < 2; e++) {
-      r.end[e]    = BCRDeviceEnd(y->end[e]);
+      r.end[e] = BCRDeviceEnd(y->end[e]);
       r.gapend[e] = (int)c->seprows.gapend[e];
     }
-    r.gap     = Q - 1;
+    r.gap = Q - 1;
     r.gaplast = (int)c->seprows.gaplast;
-    r.nk      = (int)nk;
-    r.planes  = (int)c->planes;
-    r.pin     = c->singular && !c->border ? 0 : -1; /* with an open end the line is not singular */
-    r.ax      = x->a;
-    r.ay      = y->a;
-    r.lambda  = dlambda;
-    r.norm    = dnorm;
-    r.shift   = dshift;
-    r.scale   = dscale;
-    r.border  = c->border;
+    r.nk = (int)nk;
+    r.planes = (int)c->planes;
+    r.pin = c->singular && !c->border ? 0 : -1; /* with an open end the line is not singular */
+    r.ax = x->a;
+    r.ay = y->a;
+    r.lambda = dlambda;
+    r.norm = dnorm;
+    r.shift = dshift;
+    r.scale = dscale;
+    r.border = c->border;
     PetscCallBCRCuda(BCRCudaSepTables(c->stream, &r, c->septab));
-    c->sepplanes.tab     = c->septab;
-    c->sep.n             = r.n;
-    c->sep.nk            = r.nk;
-    c->sep.planes        = r.planes;
-    c->sep.periodic      = r.periodic;
-    c->sep.ld            = c->ldd;
-    c->sep.plane         = c->level0.dplane;
-    c->sep.tab           = c->septab;
-    c->sep.early         = c->level0.early || c->small;
-    c->sep.more          = c->small ? (const char *)c->extra + (size_t)c->ldd * c->size : NULL;
-    c->sep.pin           = c->singular ? 0 : -1;
-    c->sep.subfactor     = (c->dst ? 0.5 : 1) * c->norm[0][0];
+    c->sepplanes.tab = c->septab;
+    c->sep.n = r.n;
+    c->sep.nk = r.nk;
+    c->sep.planes = r.planes;
+    c->sep.periodic = r.periodic;
+    c->sep.ld = c->ldd;
+    c->sep.plane = c->level0.dplane;
+    c->sep.tab = c->septab;
+    c->sep.early = c->level0.early || c->small;
+    c->sep.more = c->small ? (const char *)c->extra + (size_t)c->ldd * c->size : NULL;
+    c->sep.pin = c->singular ? 0 : -1;
+    c->sep.subfactor = (c->dst ? 0.5 : 1) * c->norm[0][0];
     c->sep.removedfactor = c->sep.subfactor * (c->dim == 3 ? (c->passrows.n ? 0.5 : 1) * c->norm[c->tra][0] : 1);
-    c->sep.removed       = c->scalars;
-    c->sep.border        = c->border;
+    c->sep.removed = c->scalars;
+    c->sep.border = c->border;
     for (int e = 0; e < 2; e++) c->sep.open[e] = c->open[e];
     if (c->singular) {
       double *ones;
@@ -753,32 +826,39 @@ static PetscInt reduction_planes(BCRDeviceCore c)
 static PetscErrorCode reduction_tables(BCRDeviceCore c)
 {
   const PetscBool trans = reduction_transforms(c);
-  const double    base  = c->singular ? 0 : c->shift + c->fixed;
-  const PetscInt  nb    = trans ? c->n[1] : 1;
-  double         *v;
+  const double base = c->singular ? 0 : c->shift + c->fixed;
+  const PetscInt nb = trans ? c->n[1] : 1;
+  double *v;
 
   PetscFunctionBegin;
   if (!c->red) {
-    const PetscInt  yd        = c->dim - 1; /* a third axis that can neither be transformed nor be recursed along is an error of BCRReductionCreate() */
-    const BCRAxis   axis[3]   = {c->axis[0], trans || c->dim == 2 ? c->axis[yd] : c->axis[1], c->axis[2]};
+    /* a third axis that can neither be transformed nor be recursed along is an error of
+       BCRReductionCreate() */
+    const PetscInt yd = c->dim - 1;
+    const BCRAxis axis[3] = {c->axis[0], trans || c->dim == 2 ? c->axis[yd] : c->axis[1], c->axis[2]};
     const ptrdiff_t stride[3] = {c->stride[0], trans || c->dim == 2 ? c->stride[yd] : c->stride[1], c->stride[2]};
-    PetscInt        inner[BCR_MAX_LEVELS], ninner;
+    PetscInt inner[BCR_MAX_LEVELS], ninner;
 
     PetscCheck(!c->axis[yd].lower && !(c->dim == 3 && c->axis[1].lower), PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "Block cyclic reduction needs constant coefficients along axis %c, one of the blocks. Leave radix and schedule at auto: the automatic schedule handles it", c->label[c->axis[yd].lower ? yd : 1]);
+               "Block cyclic reduction needs constant coefficients along axis %c, one of the blocks. Leave radix and "
+               "schedule at auto: the automatic schedule handles it",
+               c->label[c->axis[yd].lower ? yd : 1]);
     c->nlevels = c->options.nlevels;
     PetscCall(PetscArraycpy(c->schedule, c->options.schedule, c->nlevels));
     if (!c->nlevels) PetscCall(BCRScheduleFromRadix(c->options.radix, c->n[yd], &c->nlevels, c->schedule));
     ninner = c->nlevels;
     PetscCall(PetscArraycpy(inner, c->schedule, ninner));
-    if (c->dim == 3 && !trans && !c->options.nlevels) PetscCall(BCRScheduleFromRadix(c->options.radix, c->n[1], &ninner, inner));
-    PetscCall(BCRDeviceReductionCreate(trans ? 2 : c->dim, axis, stride, nb, c->nlevels, c->schedule, ninner, inner, c->single, c->options.launch, c->shared - 1024, c->singular, &c->rows, c->stream, &c->tables, &c->space, &c->red));
+    if (c->dim == 3 && !trans && !c->options.nlevels)
+      PetscCall(BCRScheduleFromRadix(c->options.radix, c->n[1], &ninner, inner));
+    PetscCall(BCRDeviceReductionCreate(trans ? 2 : c->dim, axis, stride, nb, c->nlevels, c->schedule, ninner, inner,
+                                       c->single, c->options.launch, c->shared - 1024, c->singular, &c->rows, c->stream,
+                                       &c->tables, &c->space, &c->red));
     c->subproblems = BCRDeviceReductionSubproblems(c->red);
     PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nb * sizeof(double), "tables", &c->redshift));
     c->redtotal = 1;
     for (PetscInt d = 0; d < 3; d++) {
-      const PetscInt n   = c->n[d];
-      double         sum = 0;
+      const PetscInt n = c->n[d];
+      double sum = 0;
 
       PetscCall(PetscMalloc1(n, &v));
       for (PetscInt i = 0; i < n; i++) v[i] = 1;
@@ -805,14 +885,15 @@ static PetscErrorCode reduction_tables(BCRDeviceCore c)
 /* Everything that the shift or the factor goes into */
 static PetscErrorCode core_tables(BCRDeviceCore c)
 {
-  const BCRAxis *x    = &c->axis[c->line];
-  const PetscInt n    = c->n[c->line];
-  const double   base = c->singular ? 0 : c->shift + c->fixed;
-  PetscInt       t    = 0;
+  const BCRAxis *x = &c->axis[c->line];
+  const PetscInt n = c->n[c->line];
+  const double base = c->singular ? 0 : c->shift + c->fixed;
+  PetscInt t = 0;
 
   PetscFunctionBegin;
   c->usebox = PETSC_FALSE;
-  if (c->box && (c->kind != DEVICE_LEVEL0 || BCRDeviceBoxOnChip(c->box))) PetscCall(BCRDeviceBoxSetUp(c->box, base, c->factor, &c->usebox));
+  if (c->box && (c->kind != DEVICE_LEVEL0 || BCRDeviceBoxOnChip(c->box)))
+    PetscCall(BCRDeviceBoxSetUp(c->box, base, c->factor, &c->usebox));
   if (c->usebox) {
     c->stale = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -828,7 +909,8 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     ok = c->onchip;
     if (!ok) PetscCall(level0_tables(c, &ok));
     if (ok) {
-      if (c->input && c->dim == 2) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
+      if (c->input && c->dim == 2)
+        PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
       c->stale = PETSC_FALSE;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
@@ -842,13 +924,16 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   c->stale = PETSC_FALSE;
-  if (!c->work && c->kind != DEVICE_REDUCTION) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
-  if (!c->work && reduction_transforms(c) && !c->fft[1]) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * reduction_planes(c) * c->size, "the workspace", &c->work));
-  c->rows.n       = (int)n;
-  c->rows.shift   = base;
-  c->rows.factor  = c->factor;
-  c->rows.pina    = c->singular ? 0 : -1;
-  c->rows.pinb    = c->singular ? 0 : -1;
+  if (!c->work && c->kind != DEVICE_REDUCTION)
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->n[2] * c->size, "the workspace", &c->work));
+  if (!c->work && reduction_transforms(c) && !c->fft[1])
+    PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * reduction_planes(c) * c->size, "the workspace",
+                                &c->work));
+  c->rows.n = (int)n;
+  c->rows.shift = base;
+  c->rows.factor = c->factor;
+  c->rows.pina = c->singular ? 0 : -1;
+  c->rows.pinb = c->singular ? 0 : -1;
   c->rows.removed = c->scalars;
   if (c->tables.n) { /* all of the following depends on neither */
     if (c->kind == DEVICE_REDUCTION) PetscCall(reduction_tables(c));
@@ -857,18 +942,18 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
   c->rows.removedfactor = 1;
   {
     const PetscBool p = c->dim > 0 ? axis_periodic(x) : PETSC_FALSE;
-    const PetscInt  m = n - (p ? 1 : 0);
-    double         *low, *exc, *up, *w;
+    const PetscInt m = n - (p ? 1 : 0);
+    double *low, *exc, *up, *w;
 
     PetscCall(PetscMalloc4(n, &low, n, &exc, n, &up, n, &w));
     for (PetscInt i = 0; i < n; i++) {
       const double a = c->dim > 0 ? x->a : 0;
 
       low[i] = up[i] = w[i] = a;
-      exc[i]                = 0;
+      exc[i] = 0;
       if (x->lower) {
         low[i] = i ? x->lower[i] : 0;
-        up[i]  = i < n - 1 ? x->upper[i] : 0;
+        up[i] = i < n - 1 ? x->upper[i] : 0;
         exc[i] = x->diag[i] - low[i] - up[i];
       }
       w[i] = x->weight ? x->weight[i] : 1;
@@ -909,7 +994,8 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
     PetscCall(PetscMalloc1(c->n[d], &s));
     for (PetscInt j = 0; j < c->n[d]; j++) s[j] = c->axis[d].a * c->lambda[d][j];
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[d], s, t ? &c->rows.sigb : &c->rows.siga));
-    PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[d], c->norm[d], t ? &c->rows.normb : &c->rows.norma));
+    PetscCall(
+      BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->n[d], c->norm[d], t ? &c->rows.normb : &c->rows.norma));
     PetscCall(PetscFree(s));
     c->rows.removedfactor *= c->norm[d][0];
     t++;
@@ -922,24 +1008,27 @@ static PetscErrorCode core_tables(BCRDeviceCore c)
 static PetscErrorCode pass_create(BCRDeviceCore c)
 {
   const BCRAxis *a = &c->axis[c->tra];
-  const int      N = (int)c->n[c->tra] + 1, L = BCRCudaBoxLength(N, c->single);
+  const int N = (int)c->n[c->tra] + 1, L = BCRCudaBoxLength(N, c->single);
 
   PetscFunctionBegin;
   if (a->lower || a->end[0] != a->end[1] || c->stride[0] != 1) PetscFunctionReturn(PETSC_SUCCESS);
-  if (BCRCudaRowFftPlan((int)c->n[c->tra], BCRDeviceEnd(a->end[0]), 1, c->single, c->shared - 1024, &c->passrows, NULL, NULL, NULL)) {
+  if (BCRCudaRowFftPlan((int)c->n[c->tra], BCRDeviceEnd(a->end[0]), 1, c->single, c->shared - 1024, &c->passrows, NULL,
+                        NULL, NULL)) {
     PetscCall(rows_tables(c, c->shared - 1024, c->tra, &c->passrows, &c->passmodes));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (a->end[0] != BCR_END_DIRICHLET || !L) PetscFunctionReturn(PETSC_SUCCESS);
   for (int chirp = 0; chirp < 2; chirp++) {
-    int     n = chirp ? BCRCudaBoxChirp(N, L, NULL) : BCRCudaBoxRoots(L, NULL);
+    int n = chirp ? BCRCudaBoxChirp(N, L, NULL) : BCRCudaBoxRoots(L, NULL);
     double *w;
 
     if (n < 1) continue;
     PetscCall(PetscMalloc1(2 * n, &w));
     n = chirp ? BCRCudaBoxChirp(N, L, w) : BCRCudaBoxRoots(L, w);
-    PetscCheck(n > 0, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", c->n[c->tra]);
-    PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, chirp ? &c->pass.chirp : &c->pass.roots));
+    PetscCheck(n > 0, PETSC_COMM_SELF, PETSC_ERR_MEM,
+               "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", c->n[c->tra]);
+    PetscCall(
+      BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * n, w, chirp ? &c->pass.chirp : &c->pass.roots));
     PetscCall(PetscFree(w));
   }
   c->pass.N = N;
@@ -947,7 +1036,8 @@ static PetscErrorCode pass_create(BCRDeviceCore c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The table of a transform along rows that has one: how many complex numbers, and these, and the modes, if they are given */
+/* The table of a transform along rows that has one: how many complex numbers, and these, and the
+   modes, if they are given */
 static int dst_table(BCRDeviceCore c, double *w, int *modes)
 {
   const int P = c->modes[0].P;
@@ -957,28 +1047,30 @@ static int dst_table(BCRDeviceCore c, double *w, int *modes)
   return BCRCudaDstConvolveTable((int)c->n[0], c->level0.end, c->single, w, modes);
 }
 
-static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
+static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                  const PetscInt stride[], const BCRCoreOptions *options, PetscInt along,
+                                  const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   BCRDeviceCore c;
-  PetscInt      ngeneral = 0;
-  int           major, minor, sms, shared;
+  PetscInt ngeneral = 0;
+  int major, minor, sms, shared;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&c));
-  *core       = c;
-  c->shift    = shift;
-  c->factor   = 1;
+  *core = c;
+  c->shift = shift;
+  c->factor = 1;
   c->singular = singular;
-  c->single   = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
-  c->size     = c->single ? sizeof(float) : sizeof(double);
-  c->options  = *options;
-  c->stream   = stream;
-  c->line     = -1;
+  c->single = options->precision == BCR_DOUBLE ? PETSC_FALSE : PETSC_TRUE;
+  c->size = c->single ? sizeof(float) : sizeof(double);
+  c->options = *options;
+  c->stream = stream;
+  c->line = -1;
   PetscCallBCRCuda(BCRCudaDeviceName(c->name, sizeof(c->name), &major, &minor, &sms, &shared));
-  c->sms    = sms;
+  c->sms = sms;
   c->shared = shared;
   for (PetscInt i = 0; i < dim; i++) {
-    BCRAxis       *a = &c->axis[c->dim];
+    BCRAxis *a = &c->axis[c->dim];
     const PetscInt n = axis[i].n;
 
     PetscCheck(n > 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Empty axis %" PetscInt_FMT, i);
@@ -991,11 +1083,12 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
       ngeneral++;
       c->line = c->dim;
     }
-    c->label[c->dim]    = "xyz"[i];
-    c->n[c->dim]        = n;
+    c->label[c->dim] = "xyz"[i];
+    c->n[c->dim] = n;
     c->stride[c->dim++] = stride[i];
   }
-  PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP, "Two axes with general coefficients: only one can be solved directly");
+  PetscCheck(ngeneral <= 1, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Two axes with general coefficients: only one can be solved directly");
   for (PetscInt d = c->dim; d < 3; d++) c->n[d] = 1;
   if (c->dim > 1 && (options->radix || options->nlevels)) {
     c->kind = DEVICE_REDUCTION;
@@ -1004,23 +1097,29 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   if (c->line < 0) c->line = PetscMax(c->dim - 1, 0);
   PetscCall(BCRDeviceArenaGet(&c->fixedtables, (BCR_CUDA_PARTIALS + 8) * sizeof(double), "sums", &c->scalars));
   PetscCallBCRCuda(BCRCudaZero(c->scalars, (BCR_CUDA_PARTIALS + 8) * sizeof(double), stream));
-  c->blk    = c->dim == 3 && !(along == 1 && (open[0] || open[1])) ? 2 : 1;
-  c->tra    = 3 - c->blk;
+  c->blk = c->dim == 3 && !(along == 1 && (open[0] || open[1])) ? 2 : 1;
+  c->tra = 3 - c->blk;
   c->planes = c->dim == 3 ? c->n[c->tra] : 1;
   for (PetscInt d = 0; d < c->dim; d++) {
     if (c->axis[d].lower) continue; /* which of the others has the lines is known later */
     PetscCall(PetscMalloc2(c->n[d], &c->lambda[d], c->n[d], &c->norm[d]));
-    PetscCall(modes_tables(&c->fixedtables, stream, c->single, shared, c->n[d], c->axis[d].end, &c->modes[d], c->lambda[d], c->norm[d], &c->fft[d]));
-    c->product[d] = c->dim == 3 && BCRCudaProductsPlan(&c->modes[d], shared - 1024, &c->matrix[d]) ? PETSC_TRUE : PETSC_FALSE; /* other transforms of strided lines cost more */
+    PetscCall(modes_tables(&c->fixedtables, stream, c->single, shared, c->n[d], c->axis[d].end, &c->modes[d],
+                           c->lambda[d], c->norm[d], &c->fft[d]));
+    /* other transforms of strided lines cost more */
+    c->product[d] =
+      c->dim == 3 && BCRCudaProductsPlan(&c->modes[d], shared - 1024, &c->matrix[d]) ? PETSC_TRUE : PETSC_FALSE;
     if (c->product[d]) PetscCall(product_tables(&c->fixedtables, stream, &c->modes[d], &c->matrix[d]));
   }
   for (int e = 0; e < 2; e++) c->open[e] = open[e];
   c->bordered = along >= 0 ? PETSC_TRUE : PETSC_FALSE;
-  if (c->kind != DEVICE_REDUCTION && !options->plain && !open[0] && !open[1]) PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, stream, &c->box));
-  if (c->kind != DEVICE_REDUCTION && !options->plain && (open[0] || open[1]) && c->dim == 3) PetscCall(BCRDeviceBoxCreateBorder(c->axis, c->lambda, c->norm, c->stride, c->single, along, open, stream, &c->box));
+  if (c->kind != DEVICE_REDUCTION && !options->plain && !open[0] && !open[1])
+    PetscCall(BCRDeviceBoxCreate(c->dim, c->axis, c->lambda, c->norm, c->stride, c->single, stream, &c->box));
+  if (c->kind != DEVICE_REDUCTION && !options->plain && (open[0] || open[1]) && c->dim == 3)
+    PetscCall(
+      BCRDeviceBoxCreateBorder(c->axis, c->lambda, c->norm, c->stride, c->single, along, open, stream, &c->box));
   if (c->kind != DEVICE_REDUCTION && !options->plain && c->dim == 3) PetscCall(pass_create(c));
   if (c->kind != DEVICE_REDUCTION && !options->plain && level0_possible(c)) {
-    const int      P = c->modes[0].P;
+    const int P = c->modes[0].P;
     const BCRAxis *x = &c->axis[0];
     BCRCudaLevel0 *l = &c->level0;
 
@@ -1028,7 +1127,8 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
     for (int e = 0; e < 2; e++) l->open[e] = open[e];
     l->end[0] = BCRDeviceEnd(x->end[0]);
     l->end[1] = BCRDeviceEnd(x->end[1]);
-    if (!c->product[0] && BCRCudaDstConvolvePossible((int)c->n[0], l->end, c->single, shared - 1024)) c->dst = DST_CONVOLVE;
+    if (!c->product[0] && BCRCudaDstConvolvePossible((int)c->n[0], l->end, c->single, shared - 1024))
+      c->dst = DST_CONVOLVE;
     if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) {
       if (BCRCudaDstChirpPossible(P, 0, c->single, shared - 1024)) c->dst = DST_CHIRP;
       if (BCRCudaDstPrimePlan(P, c->single, shared - 1024, &c->dstprime, NULL, NULL, NULL)) c->dst = DST_PRIME;
@@ -1038,11 +1138,14 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
       if (BCRCudaDstChirpPossible(P, 1, c->single, shared - 1024)) c->dst = DST_CHIRP;
       if (BCRCudaDstPossible(P, c->single, shared - 1024)) c->dst = DST_PLAN;
       if (c->dst) c->dsteven = PETSC_TRUE;
-    } else if (x->end[0] == x->end[1] && (!c->product[0] || c->n[0] >= 100) && BCRCudaRowFftPlan((int)c->n[0], l->end[0], 0, c->single, shared - 1024, &c->dstrows, NULL, NULL, NULL)) c->dst = DST_ROWS;
-    if (c->dst == DST_PRIME || c->dst == DST_ROWS) PetscCall(rows_tables(c, shared - 1024, 0, c->dst == DST_ROWS ? &c->dstrows : NULL, &c->dstmodes));
+    } else if (x->end[0] == x->end[1] && (!c->product[0] || c->n[0] >= 100) &&
+               BCRCudaRowFftPlan((int)c->n[0], l->end[0], 0, c->single, shared - 1024, &c->dstrows, NULL, NULL, NULL))
+      c->dst = DST_ROWS;
+    if (c->dst == DST_PRIME || c->dst == DST_ROWS)
+      PetscCall(rows_tables(c, shared - 1024, 0, c->dst == DST_ROWS ? &c->dstrows : NULL, &c->dstmodes));
     else if (c->dst) {
       const int n = dst_table(c, NULL, NULL);
-      double   *w;
+      double *w;
 
       if (c->dst == DST_CONVOLVE) PetscCall(PetscMalloc1(2 * c->n[0], &c->dstmodes));
       PetscCall(PetscMalloc1(2 * n, &w));
@@ -1050,7 +1153,7 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
       PetscCall(BCRDeviceArenaPut(&c->fixedtables, stream, c->single, 2 * n, w, &c->dsttable));
       PetscCall(PetscFree(w));
     }
-    l->nx     = (int)c->n[0];
+    l->nx = (int)c->n[0];
     l->planes = (int)c->planes;
     PetscCall(level0_rows(c));
   }
@@ -1058,7 +1161,9 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core)
+PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                   const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream,
+                                   BCRDeviceCore *core)
 {
   const PetscBool closed[2] = {PETSC_FALSE, PETSC_FALSE};
 
@@ -1067,7 +1172,9 @@ PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
+PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                         const PetscInt stride[], const BCRCoreOptions *options, PetscInt along,
+                                         const PetscBool open[2], BCRStream stream, BCRDeviceCore *core)
 {
   BCRDeviceCore c;
 
@@ -1146,35 +1253,48 @@ PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core)
 static BCRCudaLines lines_along(BCRDeviceCore c, PetscInt d, const ptrdiff_t stride[3])
 {
   const PetscInt a = d == 0 ? 1 : 0, b = d == 2 ? 1 : 2;
-  BCRCudaLines   l;
+  BCRCudaLines l;
 
   l.na = (int)(a < c->dim ? c->n[a] : 1);
   l.nb = (int)(b < c->dim ? c->n[b] : 1);
   l.sa = a < c->dim ? stride[a] : 0;
   l.sb = b < c->dim ? stride[b] : 0;
-  l.s  = stride[d];
+  l.s = stride[d];
   return l;
 }
 
-static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesis, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+static int transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int synthesis, const BCRCudaLines *fl,
+                     const void *f, const BCRCudaLines *ul, void *u)
 {
   /* between two Dirichlet ends both are the same, and an analysis is cheaper */
   if (synthesis && c->axis[d].end[0] == BCR_END_DIRICHLET && c->axis[d].end[1] == BCR_END_DIRICHLET) synthesis = 0;
-  if (c->product[d]) return BCRCudaProductsApply(stream, &c->matrix[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
-  if (c->fft[d]) return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
+  if (c->product[d])
+    return BCRCudaProductsApply(stream, &c->matrix[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
+  if (c->fft[d])
+    return BCRCudaFft(stream, &c->modes[d], synthesis, c->single, c->shared - 1024, fl, f, ul, u, NULL, NULL, 0, 0);
   return BCRCudaDense(stream, &c->modes[d], synthesis, c->single, fl, f, ul, u, NULL, NULL, 0, 0);
 }
 
 /* more: rows of one more plane */
-static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, ptrdiff_t extrab, int more)
+static int sines(BCRDeviceCore c, BCRStream stream, int back, const BCRCudaLines *fl, const void *f,
+                 const BCRCudaLines *ul, void *u, const void *extra, ptrdiff_t extrab, int more)
 {
   const int P = c->modes[0].P;
 
-  if (c->dst == DST_PRIME) return BCRCudaDstPrimeApply(stream, &c->dstprime, back, c->single, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
-  if (c->dst == DST_ROWS) return BCRCudaRowFftApply(stream, &c->dstrows, back, c->single, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
-  if (c->dst == DST_PLAN) return BCRCudaDst(stream, P, c->dsteven, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
-  if (c->dst == DST_CHIRP) return BCRCudaDstChirp(stream, P, c->dsteven, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
-  return BCRCudaDstConvolve(stream, (int)c->n[0], c->level0.end, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd, extrab, more);
+  if (c->dst == DST_PRIME)
+    return BCRCudaDstPrimeApply(stream, &c->dstprime, back, c->single, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd,
+                                extrab, more);
+  if (c->dst == DST_ROWS)
+    return BCRCudaRowFftApply(stream, &c->dstrows, back, c->single, c->sms, fl, f, ul, u, extra, c->extraof, c->ldd,
+                              extrab, more);
+  if (c->dst == DST_PLAN)
+    return BCRCudaDst(stream, P, c->dsteven, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof,
+                      c->ldd, extrab, more);
+  if (c->dst == DST_CHIRP)
+    return BCRCudaDstChirp(stream, P, c->dsteven, back, c->single, c->dsttable, c->sms, fl, f, ul, u, extra, c->extraof,
+                           c->ldd, extrab, more);
+  return BCRCudaDstConvolve(stream, (int)c->n[0], c->level0.end, back, c->single, c->dsttable, c->sms, fl, f, ul, u,
+                            extra, c->extraof, c->ldd, extrab, more);
 }
 
 /* Where the separators are transformed */
@@ -1192,12 +1312,13 @@ static BCRCudaLines separator_lines(BCRDeviceCore c, PetscInt n, PetscInt apart)
   l.nb = (int)c->planes;
   l.sa = apart;
   l.sb = c->level0.dplane;
-  l.s  = 1;
+  l.s = 1;
   return l;
 }
 
 /* Analysis or synthesis across planes */
-static int planes_transform(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u)
+static int planes_transform(BCRDeviceCore c, BCRStream stream, int synthesis, const BCRCudaLines *fl, const void *f,
+                            const BCRCudaLines *ul, void *u)
 {
   BCRCudaBoxPass p = c->pass;
 
@@ -1215,34 +1336,35 @@ static int planes_transform(BCRDeviceCore c, BCRStream stream, int synthesis, co
 /* Separators' right-hand sides, transformed, in level0_separators(); *f: what the back substitution has to take */
 static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void **from, void *u, BCRCudaLevel0 *l)
 {
-  const void  *f = *from;
-  void        *S = level0_separators(c);
+  const void *f = *from;
+  void *S = level0_separators(c);
   BCRCudaLines zl, sl, ul;
 
   PetscFunctionBegin;
-  *l        = c->level0;
-  l->ldu    = c->stride[c->blk];
+  *l = c->level0;
+  l->ldu = c->stride[c->blk];
   l->uplane = c->dim == 3 ? c->stride[c->tra] : 0;
   if (c->dim == 3) {
     const ptrdiff_t packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]}, *to = c->whole ? c->stride : packed;
-    void           *g = c->whole ? u : c->work;
+    void *g = c->whole ? u : c->work;
 
     zl = lines_along(c, c->tra, c->stride);
     ul = lines_along(c, c->tra, to);
     PetscCallBCRCuda(planes_transform(c, stream, 0, &zl, f, &ul, g));
-    f         = g;
-    l->ldf    = to[c->blk];
+    f = g;
+    l->ldf = to[c->blk];
     l->fplane = to[c->tra];
   } else {
-    l->ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
+    l->ldf = c->work && f == c->work ? c->n[0] : c->stride[1];
     l->fplane = 0;
     if (f == u) { /* the back substitution needs f to the end */
-      const int       n[3] = {(int)c->n[0], (int)c->n[1], 1};
+      const int n[3] = {(int)c->n[0], (int)c->n[1], 1};
       const ptrdiff_t s[3] = {1, c->stride[1], 0}, packed[3] = {1, c->n[0], 0};
 
-      if (!c->work) PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
+      if (!c->work)
+        PetscCall(BCRDeviceArenaGet(&c->space, (size_t)c->n[0] * c->n[1] * c->size, "the workspace", &c->work));
       PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, c->work, packed, NULL, NULL));
-      f      = c->work;
+      f = c->work;
       l->ldf = c->n[0];
     }
   }
@@ -1252,21 +1374,28 @@ static PetscErrorCode level0_begin(BCRDeviceCore c, BCRStream stream, const void
   if (c->sepchip) PetscFunctionReturn(PETSC_SUCCESS);
   sl = separator_lines(c, c->ndrows, c->ldd);
   if (c->dst) PetscCallBCRCuda(sines(c, stream, 0, &sl, c->D, &sl, S, c->extra, l->eplane, 0));
-  else if (c->product[0]) PetscCallBCRCuda(BCRCudaProductsApply(stream, &c->matrix[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
-  else if (c->fft[0]) PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
-  else PetscCallBCRCuda(BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
+  else if (c->product[0])
+    PetscCallBCRCuda(BCRCudaProductsApply(stream, &c->matrix[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof,
+                                          c->ldd, l->eplane));
+  else if (c->fft[0])
+    PetscCallBCRCuda(BCRCudaFft(stream, &c->modes[0], 0, c->single, c->shared - 1024, &sl, c->D, &sl, S, c->extra,
+                                c->extraof, c->ldd, l->eplane));
+  else
+    PetscCallBCRCuda(
+      BCRCudaDense(stream, &c->modes[0], 0, c->single, &sl, c->D, &sl, S, c->extra, c->extraof, c->ldd, l->eplane));
   *from = f;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Separators' solutions back into their rows of u: all but the last one are radix rows apart, that one often, too. The row before the first goes with the last launch.
-   whole: all stay where they are */
+/* Separators' solutions back into their rows of u: all but the last one are radix rows apart, that
+   one often, too. The row before the first goes with the last launch. whole: all stay where they
+   are */
 static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const BCRCudaLevel0 *l, void *u)
 {
-  const PetscInt  nsep = c->seprows.n + (c->open[1] ? 1 : 0), first6 = l->short0, Q = l->radix;
+  const PetscInt nsep = c->seprows.n + (c->open[1] ? 1 : 0), first6 = l->short0, Q = l->radix;
   const PetscBool all = nsep < c->ng || l->hlast == Q - 1 ? PETSC_TRUE : PETSC_FALSE;
-  void           *S   = level0_separators(c);
-  BCRCudaLines    sl, ul;
+  void *S = level0_separators(c);
+  BCRCudaLines sl, ul;
 
   PetscFunctionBegin;
   sl = separator_lines(c, c->whole ? c->ndrows : nsep, c->ldd);
@@ -1275,15 +1404,15 @@ static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const 
     else PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, S, &sl, S));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  ul    = sl;
+  ul = sl;
   ul.sa = Q * c->stride[c->blk];
   ul.sb = l->uplane;
   for (int part = 0; part < 2; part++) {
-    const PetscInt n  = part ? 1 : nsep - 1;
-    const size_t   at = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[c->blk] - 1) : (size_t)(Q - 1 - first6);
-    const char    *from = (char *)S + at * c->ldd * c->size;
-    char          *to   = (char *)u + row * c->stride[c->blk] * c->size;
-    const int      more = c->open[0] && (part || all);
+    const PetscInt n = part ? 1 : nsep - 1;
+    const size_t at = (size_t)(part ? nsep - 1 : 0), row = part ? (size_t)(c->n[c->blk] - 1) : (size_t)(Q - 1 - first6);
+    const char *from = (char *)S + at * c->ldd * c->size;
+    char *to = (char *)u + row * c->stride[c->blk] * c->size;
+    const int more = c->open[0] && (part || all);
 
     if (part && all) break;
     sl.na = ul.na = (int)(all ? nsep : n);
@@ -1297,7 +1426,9 @@ static PetscErrorCode level0_synthesis(BCRDeviceCore c, BCRStream stream, const 
     } else {
       PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, from, &ul, to));
       sl.na = ul.na = 1;
-      if (more) PetscCallBCRCuda(transform(c, stream, 0, 1, &sl, (char *)S + (size_t)nsep * c->ldd * c->size, &ul, (void *)l->before));
+      if (more)
+        PetscCallBCRCuda(
+          transform(c, stream, 0, 1, &sl, (char *)S + (size_t)nsep * c->ldd * c->size, &ul, (void *)l->before));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1309,7 +1440,7 @@ static PetscErrorCode solve_level0(BCRDeviceCore c, BCRStream stream, const void
 
   PetscFunctionBegin;
   if (c->small) { /* in place or not */
-    l     = c->level0;
+    l = c->level0;
     l.ldf = c->work && f == c->work ? c->n[0] : c->stride[1];
     l.ldu = c->stride[1];
     PetscCallBCRCuda(BCRCudaLevel0SmallReduce(stream, &l, c->single, c->sms, c->dsttable, f, c->D, c->extra));
@@ -1346,11 +1477,12 @@ PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore c, PetscBool *possible, PetscBo
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
   *possible = c->usebox || c->kind == DEVICE_LEVEL0 ? PETSC_TRUE : PETSC_FALSE;
-  *reduces  = c->singular ? PETSC_FALSE : *possible;
+  *reduces = c->singular ? PETSC_FALSE : *possible;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u, double *own, double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
+PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const void *f, void *u, double *own,
+                                        double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w)
 {
   BCRCudaLevel0 l;
 
@@ -1364,7 +1496,8 @@ PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore c, BCRStream stream, const
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(level0_begin(c, stream, &f, u, &l));
-  if (!w) PetscCallBCRCuda(BCRCudaSepEnds(stream, &c->sep, c->single, level0_separators(c), c->axis[c->blk].a, own, left));
+  if (!w)
+    PetscCallBCRCuda(BCRCudaSepEnds(stream, &c->sep, c->single, level0_separators(c), c->axis[c->blk].a, own, left));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1374,13 +1507,13 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   BCRCudaLevel0 l = c->level0;
 
   PetscFunctionBegin;
-  l.ldu       = c->stride[c->blk];
-  l.sub       = mean;
+  l.ldu = c->stride[c->blk];
+  l.sub = mean;
   l.subfactor = c->sep.subfactor / c->sep.removedfactor;
   if (c->whole) {
     BCRCudaLines zl = lines_along(c, c->tra, c->stride);
 
-    l.ldf    = l.ldu;
+    l.ldf = l.ldu;
     l.uplane = l.fplane = c->stride[c->tra];
     PetscCall(level0_synthesis(c, stream, &l, u));
     PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &l, c->single, u, level0_separators(c)));
@@ -1388,33 +1521,37 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (f == u) f = c->work; /* where level0_begin() has put it */
-  l.ldf    = c->work && f == c->work ? c->n[0] : c->stride[1];
+  l.ldf = c->work && f == c->work ? c->n[0] : c->stride[1];
   l.fplane = l.uplane = 0;
   PetscCall(level0_synthesis(c, stream, &l, u));
   PetscCallBCRCuda(BCRCudaLevel0Back(stream, &l, c->single, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own, const double *before, const double *mean)
+PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore c, BCRStream stream, const void *f, void *u, const double *own,
+                                      const double *before, const double *mean)
 {
   PetscFunctionBegin;
   if (c->usebox) {
     PetscCall(BCRDeviceBoxBorderEnd(c->box, stream, u, own, before));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  c->sep.after   = own;
-  c->sep.before  = before;
+  c->sep.after = own;
+  c->sep.before = before;
   c->sep.removed = (double *)mean;
   PetscCallBCRCuda(BCRCudaSepSolve(stream, &c->sep, c->single, level0_separators(c)));
   PetscCall(border_end(c, stream, f, u, mean));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore c, BCRStream stream, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w)
+PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore c, BCRStream stream, void *u, const BCRCudaBorderRows *rows,
+                                        const double *received, int part, const BCRCudaWindow *w)
 {
   PetscFunctionBegin;
   if (c->usebox) PetscCall(BCRDeviceBoxReducedPlanes(c->box, stream, u, rows, received, part, w));
-  else PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, level0_separators(c), rows, received, part, c->axis[c->blk].a, w));
+  else
+    PetscCallBCRCuda(BCRCudaSepSolveReduced(stream, &c->sep, c->single, level0_separators(c), rows, received, part,
+                                            c->axis[c->blk].a, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1429,15 +1566,16 @@ PetscErrorCode BCRDeviceCoreBorderBack(BCRDeviceCore c, BCRStream stream, const 
 static PetscErrorCode solve_reduction(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
   const PetscBool trans = reduction_transforms(c);
-  const int       n[3]  = {(int)c->n[0], (int)c->n[1], (int)c->n[2]};
-  const ptrdiff_t s[3] = {c->stride[0], c->stride[1], c->dim == 3 ? c->stride[2] : 0}, packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
-  const double   *scale[3] = {c->redscale[0], c->redscale[1], c->redscale[2]};
-  BCRCudaLines    l = lines_along(c, 1, c->stride), w = lines_along(c, 1, packed);
-  BCRCudaBox      box;
+  const int n[3] = {(int)c->n[0], (int)c->n[1], (int)c->n[2]};
+  const ptrdiff_t s[3] = {c->stride[0], c->stride[1], c->dim == 3 ? c->stride[2] : 0},
+                  packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
+  const double *scale[3] = {c->redscale[0], c->redscale[1], c->redscale[2]};
+  BCRCudaLines l = lines_along(c, 1, c->stride), w = lines_along(c, 1, packed);
+  BCRCudaBox box;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) {
-    box.n[d]      = n[d];
+    box.n[d] = n[d];
     box.stride[d] = s[d];
   }
   if (c->singular) {
@@ -1449,28 +1587,30 @@ static PetscErrorCode solve_reduction(BCRDeviceCore c, BCRStream stream, const v
     if (trans && c->fft[1]) PetscCallBCRCuda(transform(c, stream, 1, back, &l, u, &l, u));
     for (PetscInt k = 0; trans && !c->fft[1] && k < c->n[2]; k += reduction_planes(c)) {
       const int m[3] = {n[0], n[1], (int)PetscMin(reduction_planes(c), c->n[2] - k)};
-      void     *at   = (char *)u + (size_t)k * s[2] * c->size;
+      void *at = (char *)u + (size_t)k * s[2] * c->size;
 
       l.nb = w.nb = m[2];
       PetscCallBCRCuda(transform(c, stream, 1, back, &l, at, &w, c->work));
       PetscCallBCRCuda(BCRCudaScaleCopy(stream, m, c->single, c->work, packed, c->single, at, s, NULL, NULL));
     }
     if (back) break;
-    if (trans || c->factor != 1) PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, u, s, c->single, u, s, scale, NULL));
-    PetscCall(BCRDeviceReductionSolve(c->red, stream, u, trans ? c->n[1] : 1, trans ? c->stride[1] : 0, c->redshift, c->singular ? 0 : -1));
+    if (trans || c->factor != 1)
+      PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, u, s, c->single, u, s, scale, NULL));
+    PetscCall(BCRDeviceReductionSolve(c->red, stream, u, trans ? c->n[1] : 1, trans ? c->stride[1] : 0, c->redshift,
+                                      c->singular ? 0 : -1));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void *f, void *u)
 {
-  const void      *from = f;
-  PetscInt         axes[3], nt = 0;
-  ptrdiff_t        packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
-  const ptrdiff_t *stride    = c->stride;
-  BCRCudaLines     fl, ul;
-  void            *to;
-  BCRCudaBox       box;
+  const void *from = f;
+  PetscInt axes[3], nt = 0;
+  ptrdiff_t packed[3] = {1, c->n[0], (ptrdiff_t)c->n[0] * c->n[1]};
+  const ptrdiff_t *stride = c->stride;
+  BCRCudaLines fl, ul;
+  void *to;
+  BCRCudaBox box;
 
   PetscFunctionBegin;
   if (c->stale) PetscCall(core_tables(c));
@@ -1481,7 +1621,7 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
   for (PetscInt d = 0; d < c->dim; d++)
     if (d != c->line) axes[nt++] = d;
   for (PetscInt d = 0; d < 3; d++) {
-    box.n[d]      = (int)c->n[d];
+    box.n[d] = (int)c->n[d];
     box.stride[d] = d < c->dim ? c->stride[d] : 0;
   }
   if (c->kind != DEVICE_FOURIER) {
@@ -1496,12 +1636,12 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
     fl = lines_along(c, axes[t], stride);
     ul = lines_along(c, axes[t], towork ? packed : c->stride);
     PetscCallBCRCuda(transform(c, stream, axes[t], 0, &fl, from, &ul, to));
-    from   = to;
+    from = to;
     stride = towork ? packed : c->stride;
   }
   if (nt == 0) {
     if (f != u) {
-      const int       n[3] = {box.n[0], box.n[1], box.n[2]};
+      const int n[3] = {box.n[0], box.n[1], box.n[2]};
       const ptrdiff_t s[3] = {box.stride[0], box.stride[1], box.stride[2]};
 
       PetscCallBCRCuda(BCRCudaScaleCopy(stream, n, c->single, f, s, c->single, u, s, NULL, NULL));
@@ -1523,12 +1663,13 @@ PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore c, BCRStream stream, const void 
     fl = lines_along(c, axes[t], stride);
     ul = lines_along(c, axes[t], towork ? packed : c->stride);
     PetscCallBCRCuda(transform(c, stream, axes[t], 1, &fl, from, &ul, to));
-    from   = to;
+    from = to;
     stride = towork ? packed : c->stride;
   }
   if (c->singular) {
     PetscCallBCRCuda(BCRCudaSum(stream, &box, c->single, u, NULL, c->scalars + 8, c->scalars + 2));
-    PetscCallBCRCuda(BCRCudaAddValue(stream, &box, c->single, u, u, c->scalars + 2, -1. / ((double)c->n[0] * c->n[1] * c->n[2])));
+    PetscCallBCRCuda(
+      BCRCudaAddValue(stream, &box, c->single, u, u, c->scalars + 2, -1. / ((double)c->n[0] * c->n[1] * c->n[2])));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -1548,28 +1689,35 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
   PetscCall(PetscMemzero(info, sizeof(*info)));
   for (PetscInt i = 0; i < c->dim; i++) unknowns *= (double)c->n[i];
   info->workspace = c->space.bytes;
-  info->tables    = c->tables.bytes + c->fixedtables.bytes;
-  info->flops     = unknowns * 9;
+  info->tables = c->tables.bytes + c->fixedtables.bytes;
+  info->flops = unknowns * 9;
   for (PetscInt i = 0; i < c->dim; i++)
     if (i != c->line) info->flops += 4 * unknowns * (double)c->n[i];
   if (c->usebox) PetscCall(BCRDeviceBoxGetInfo(c->box, c->label, info));
   else if (c->dim == 0) PetscCall(PetscStrncpy(info->plan, "one unknown", sizeof(info->plan)));
   else if (c->onchip) {
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "transform along %c, planes of its modes on chip: transform along %c (as a matrix product), a line along %c for each mode", c->label[c->tra], c->label[c->blk], c->label[0]));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan),
+                            "transform along %c, planes of its modes on chip: transform along %c (as a matrix "
+                            "product), a line along %c for each mode",
+                            c->label[c->tra], c->label[c->blk], c->label[0]));
     info->flops = unknowns * (60 + 4. * (double)c->n[c->blk]);
   } else if (c->kind == DEVICE_LEVEL0) {
     char pre[64] = "";
 
     if (c->dim == 3) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[c->tra]));
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock rows along %c: radix %d in physical space, then %" PetscInt_FMT " separators%s transformed along %c%s, a line for each mode", pre, c->label[c->blk], c->level0.radix, c->seprows.n,
-                            c->sepchip ? " on chip:" : "", c->label[0], c->dst || (c->fft[0] && !c->product[0]) ? "" : " (as a matrix product)"));
-    info->nlevels     = 2;
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan),
+                            "%sblock rows along %c: radix %d in physical space, then %" PetscInt_FMT
+                            " separators%s transformed along %c%s, a line for each mode",
+                            pre, c->label[c->blk], c->level0.radix, c->seprows.n, c->sepchip ? " on chip:" : "",
+                            c->label[0], c->dst || (c->fft[0] && !c->product[0]) ? "" : " (as a matrix product)"));
+    info->nlevels = 2;
     info->schedule[0] = c->level0.radix;
     info->schedule[1] = c->seprows.n + 1;
-    info->flops       = unknowns / 8 * 130 + unknowns / c->level0.radix * (c->fft[0] || c->dst ? 40 : 4. * (double)c->n[0]) + (c->dim == 3 ? unknowns * 60 : 0);
+    info->flops = unknowns / 8 * 130 + unknowns / c->level0.radix * (c->fft[0] || c->dst ? 40 : 4. * (double)c->n[0]) +
+                  (c->dim == 3 ? unknowns * 60 : 0);
   } else if (c->kind == DEVICE_REDUCTION) {
-    const PetscBool trans        = reduction_transforms(c);
-    char            radices[128] = "", pre[64] = "";
+    const PetscBool trans = reduction_transforms(c);
+    char radices[128] = "", pre[64] = "";
 
     if (trans) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", c->label[1]));
     for (PetscInt i = 0; i < c->nlevels; i++) {
@@ -1578,18 +1726,25 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
       PetscCall(PetscSNPrintf(one, sizeof(one), "%s%" PetscInt_FMT, i ? "," : "", c->schedule[i]));
       PetscCall(PetscStrlcat(radices, one, sizeof(radices)));
     }
-    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c, schedule %s, %s%s", pre, c->label[c->dim - 1], radices,
-                            c->axis[0].lower || axis_periodic(&c->axis[0]) ? "lines by elimination" : "lines by scalar cyclic reduction", c->dim == 3 && !trans ? ", its sub-problems by reduction along the axis before" : ""));
+    PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c, schedule %s, %s%s", pre,
+                            c->label[c->dim - 1], radices,
+                            c->axis[0].lower || axis_periodic(&c->axis[0]) ? "lines by elimination"
+                                                                           : "lines by scalar cyclic reduction",
+                            c->dim == 3 && !trans ? ", its sub-problems by reduction along the axis before" : ""));
     info->nlevels = c->nlevels;
     PetscCall(PetscArraycpy(info->schedule, c->schedule, c->nlevels));
     info->subproblems = c->subproblems;
-    info->flops       = (double)c->subproblems * (trans ? (double)c->n[1] : 1) * (double)c->n[0] * 8;
+    info->flops = (double)c->subproblems * (trans ? (double)c->n[1] : 1) * (double)c->n[0] * 8;
   } else if (c->dim == 1) PetscCall(PetscStrncpy(info->plan, "one tridiagonal line", sizeof(info->plan)));
   else {
     const PetscInt a = c->line == 0 ? 1 : 0, b = c->line == 2 ? 1 : 2;
 
-    if (c->dim == 2) PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "transform along %c, tridiagonal lines along %c", c->label[a], c->label[c->line]));
-    else PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "transforms along %c and %c, tridiagonal lines along %c", c->label[a], c->label[b], c->label[c->line]));
+    if (c->dim == 2)
+      PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "transform along %c, tridiagonal lines along %c",
+                              c->label[a], c->label[c->line]));
+    else
+      PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "transforms along %c and %c, tridiagonal lines along %c",
+                              c->label[a], c->label[b], c->label[c->line]));
   }
   PetscCall(PetscStrncpy(info->isa, c->name, sizeof(info->isa)));
   PetscFunctionReturn(PETSC_SUCCESS);

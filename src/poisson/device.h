@@ -1,6 +1,7 @@
 /*
-  The numerical core on a CUDA device: what core.h is for the host. f and u are device arrays of the work type (options->precision).
-  Everything is launched on the stream that is given; a solve neither allocates, copies to or from the host, nor waits.
+  The numerical core on a CUDA device: what core.h is for the host. f and u are device arrays of the
+  work type (options->precision). Everything is launched on the stream that is given; a solve
+  neither allocates, copies to or from the host, nor waits.
 */
 #pragma once
 
@@ -12,18 +13,22 @@
 #define PetscCallBCRCuda(...) \
   do { \
     const int cuda_error_ = (__VA_ARGS__); \
-    PetscCheck(!cuda_error_, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA error %d: %s. If the device is out of order run again, else work on the host (-pc_bcrpoisson_backend cpu, -pc_neato_backend cpu)", cuda_error_, BCRCudaErrorString(cuda_error_)); \
+    PetscCheck(!cuda_error_, PETSC_COMM_SELF, PETSC_ERR_GPU, \
+               "CUDA error %d: %s. If the device is out of order run again, else work on the host " \
+               "(-pc_bcrpoisson_backend cpu, -pc_neato_backend cpu)", \
+               cuda_error_, BCRCudaErrorString(cuda_error_)); \
   } while (0)
 
 /* Device allocations that die together */
 typedef struct {
   void **chunk;
-  int    n, max;
+  int n, max;
   size_t bytes;
 } BCRDeviceArena;
 PETSC_INTERN PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char what[], void *p);
 /* n numbers of v, NULL: none; as doubles, or as floats where single is set */
-PETSC_INTERN PetscErrorCode BCRDeviceArenaPut(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscInt n, const double v[], const void *p);
+PETSC_INTERN PetscErrorCode BCRDeviceArenaPut(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscInt n,
+                                              const double v[], const void *p);
 PETSC_INTERN PetscErrorCode BCRDeviceArenaFree(BCRDeviceArena *arena);
 
 /* devgraph.c: solves as CUDA graphs, one for each of the last few arguments (pointers, mostly) that they came with */
@@ -31,39 +36,52 @@ PETSC_INTERN PetscErrorCode BCRDeviceArenaFree(BCRDeviceArena *arena);
 typedef struct {
   BCRStream side; /* for capturing */
   PetscBool off, failed;
-  long      clock;
-  PetscInt  launched; /* how many solves were graphs */
-  int       nodes[4]; /* of the last graph: kernels, memory set, copies on the device, anything else */
+  long clock;
+  PetscInt launched; /* how many solves were graphs */
+  int nodes[4];      /* of the last graph: kernels, memory set, copies on the device, anything else */
   struct {
-    char      key[64];
-    size_t    bytes;
-    long      used;
+    char key[64];
+    size_t bytes;
+    long used;
     PetscBool ready;
-    void     *exec;
+    void *exec;
   } graph[BCR_DEVICE_GRAPHS];
 } BCRDeviceGraphs;
-/* what launch(context, stream) launches, which depends on nothing but the key (and on what BCRDeviceGraphsReset() is called after) */
-PETSC_INTERN PetscErrorCode BCRDeviceGraphsRun(BCRDeviceGraphs *graphs, BCRStream stream, const void *key, size_t bytes, PetscErrorCode (*launch)(void *context, BCRStream stream), void *context);
+/* what launch(context, stream) launches, which depends on nothing but the key (and on what
+   BCRDeviceGraphsReset() is called after) */
+PETSC_INTERN PetscErrorCode BCRDeviceGraphsRun(BCRDeviceGraphs *graphs, BCRStream stream, const void *key, size_t bytes,
+                                               PetscErrorCode (*launch)(void *context, BCRStream stream),
+                                               void *context);
 PETSC_INTERN PetscErrorCode BCRDeviceGraphsReset(BCRDeviceGraphs *graphs);
 PETSC_INTERN PetscErrorCode BCRDeviceGraphsDestroy(BCRDeviceGraphs *graphs);
 
-/* devreduction.c: a given radix or schedule. dim 2: boxes of lines along axis 0, blocks along axis 1; dim 3: the paper's recursion, blocks along
-   axis 2 (one box). rows: of the lines, where they are not uniform. Tables and workspace come from the two arenas and die with them. */
+/* devreduction.c: a given radix or schedule. dim 2: boxes of lines along axis 0, blocks along axis
+   1; dim 3: the paper's recursion, blocks along axis 2 (one box). rows: of the lines, where they
+   are not uniform. Tables and workspace come from the two arenas and die with them. */
 typedef struct _n_BCRDeviceReduction *BCRDeviceReduction;
-PETSC_INTERN PetscErrorCode           BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], const ptrdiff_t stride[], PetscInt nboxes, PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single,
-                                                               const int launch[], int shared, PetscBool singular, const BCRCudaLineRows *rows, BCRStream stream, BCRDeviceArena *tables, BCRDeviceArena *space, BCRDeviceReduction *red);
+PETSC_INTERN PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], const ptrdiff_t stride[],
+                                                     PetscInt nboxes, PetscInt nlevels, const PetscInt schedule[],
+                                                     PetscInt ninner, const PetscInt inner[], PetscBool single,
+                                                     const int launch[], int shared, PetscBool singular,
+                                                     const BCRCudaLineRows *rows, BCRStream stream,
+                                                     BCRDeviceArena *tables, BCRDeviceArena *space,
+                                                     BCRDeviceReduction *red);
 /* in place; shift: of each box, on the device; pinned: the box with shift 0 where the operator is singular, else -1 */
-PETSC_INTERN PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream, void *u, PetscInt nboxes, ptrdiff_t boxstride, const double *shift, PetscInt pinned);
-PETSC_INTERN PetscInt       BCRDeviceReductionSubproblems(BCRDeviceReduction red); /* of one box */
+PETSC_INTERN PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream, void *u, PetscInt nboxes,
+                                                    ptrdiff_t boxstride, const double *shift, PetscInt pinned);
+PETSC_INTERN PetscInt BCRDeviceReductionSubproblems(BCRDeviceReduction red); /* of one box */
 PETSC_INTERN PetscErrorCode BCRDeviceReductionDestroy(BCRDeviceReduction *red);
 
 typedef struct _n_BCRDeviceCore *BCRDeviceCore;
 
-PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, BCRStream stream, BCRDeviceCore *core);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,
+                                                const PetscInt stride[], const BCRCoreOptions *options,
+                                                BCRStream stream, BCRDeviceCore *core);
 /* tables and workspace, after creation and after a new shift or factor; else the next solve does it */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetUp(BCRDeviceCore core);
-/* Before set-up: right-hand sides will be made for the core (weights, planes, other types of numbers). They go where Input says: an array of the core,
-   packed, of the work type, which a solve then takes as f; NULL: u itself, the solve is in place as well */
+/* Before set-up: right-hand sides will be made for the core (weights, planes, other types of
+   numbers). They go where Input says: an array of the core, packed, of the work type, which a solve
+   then takes as f; NULL: u itself, the solve is in place as well */
 PETSC_INTERN PetscErrorCode BCRDeviceCoreReserveInput(BCRDeviceCore core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInput(BCRDeviceCore core, void **f);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSolve(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
@@ -74,34 +92,45 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore core, PetscReal
 PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo *info);
 
-/* A box that goes on at the open ends of an axis on other ranks: its last row is one to which their rows lead on, both ends are Dirichlet ends otherwise. One
-   pass: Begin gives the right-hand sides of that row (own) and of the row before the first (left) that are left when the rows between are eliminated, in modes of
-   the other axis, mode m at own[-m]; End takes the solutions there, and the mean that a singular operator's right-hand side loses (else NULL). The same f and u in both. *core is NULL where it has no plan for that; possible: tables of this shift allow it;
-   reduces: instead of End, Lines() and Back() can be used, which take the gathered right-hand sides of all parts (BCRCudaSepSolveReduced()) and solve the reduced systems as well; Begin
-   gets the same rows and part then, else NULL. With a window they give and take these right-hand sides by themselves, and own and left need not be set. */
-PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular, const PetscInt stride[], const BCRCoreOptions *options, PetscInt along, const PetscBool open[2], BCRStream stream,
-                                                      BCRDeviceCore *core);
+/* A box that goes on at the open ends of an axis on other ranks: its last row is one to which their
+   rows lead on, both ends are Dirichlet ends otherwise. One pass: Begin gives the right-hand sides
+   of that row (own) and of the row before the first (left) that are left when the rows between are
+   eliminated, in modes of the other axis, mode m at own[-m]; End takes the solutions there, and the
+   mean that a singular operator's right-hand side loses (else NULL). The same f and u in both.
+   *core is NULL where it has no plan for that; possible: tables of this shift allow it; reduces:
+   instead of End, Lines() and Back() can be used, which take the gathered right-hand sides of all
+   parts (BCRCudaSepSolveReduced()) and solve the reduced systems as well; Begin gets the same rows
+   and part then, else NULL. With a window they give and take these right-hand sides by themselves,
+   and own and left need not be set. */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreCreateBorder(PetscInt dim, const BCRAxis axis[], PetscReal shift,
+                                                      PetscBool singular, const PetscInt stride[],
+                                                      const BCRCoreOptions *options, PetscInt along,
+                                                      const PetscBool open[2], BCRStream stream, BCRDeviceCore *core);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorder(BCRDeviceCore core, PetscBool *possible, PetscBool *reduces);
-PETSC_INTERN
-PetscErrorCode              BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStream stream, const void *f, void *u, double *own, double *left, const BCRCudaBorderRows *rows, int part, const BCRCudaWindow *w);
-PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream stream, const void *f, void *u, const double *own, const double *before, const double *mean);
-PETSC_INTERN
-PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore core, BCRStream stream, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w);
-PETSC_INTERN
-PetscErrorCode BCRDeviceCoreBorderBack(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBegin(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
+                                                     double *own, double *left, const BCRCudaBorderRows *rows, int part,
+                                                     const BCRCudaWindow *w);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderEnd(BCRDeviceCore core, BCRStream stream, const void *f, void *u,
+                                                   const double *own, const double *before, const double *mean);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore core, BCRStream stream, void *u,
+                                                     const BCRCudaBorderRows *rows, const double *received, int part,
+                                                     const BCRCudaWindow *w);
+PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBack(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
 
 PETSC_INTERN int BCRDeviceEnd(BCREnd end); /* BCR_CUDA_... */
 /* Transforms along one uniform axis by themselves, in double */
 typedef struct {
-  BCRCudaModes   modes;
-  PetscBool      fft, sine; /* sine: both directions are the same */
-  int            shared;
+  BCRCudaModes modes;
+  PetscBool fft, sine; /* sine: both directions are the same */
+  int shared;
   BCRDeviceArena arena;
 } BCRDeviceModes;
 /* lambda, norm: eigenvalues for unit coupling, and their norms */
-PETSC_INTERN PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream stream, BCRDeviceModes *modes, double lambda[], double norm[]);
+PETSC_INTERN PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream stream,
+                                                 BCRDeviceModes *modes, double lambda[], double norm[]);
 /* out of place */
-PETSC_INTERN PetscErrorCode BCRDeviceModesApply(const BCRDeviceModes *modes, BCRStream stream, int synthesis, const BCRCudaLines *lines, const double *f, double *u);
+PETSC_INTERN PetscErrorCode BCRDeviceModesApply(const BCRDeviceModes *modes, BCRStream stream, int synthesis,
+                                                const BCRCudaLines *lines, const double *f, double *u);
 PETSC_INTERN PetscErrorCode BCRDeviceModesDestroy(BCRDeviceModes *modes);
 
 /* Is there a device to run on? *why: what CUDA says if not */

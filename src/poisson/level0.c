@@ -1,24 +1,27 @@
 #include "tables.h"
 
-/* Groups: a first one of radix - 1 rows, then as many between separators, a last one of 1 to radix. A last group of a single node-centred Neumann row
-   would have a coupling of its own (2), so the first one gives it a row. Periodic: a separator ends every group, the last one of 0 to radix - 1 rows. */
-PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups)
+/* Groups: a first one of radix - 1 rows, then as many between separators, a last one of 1 to radix.
+   A last group of a single node-centred Neumann row would have a coupling of its own (2), so the
+   first one gives it a row. Periodic: a separator ends every group, the last one of 0 to radix - 1
+   rows. */
+PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows,
+                             PetscInt *ngroups)
 {
-  const PetscInt ng    = (y->n + radix - 1) / radix;
-  PetscInt       first = radix - 1, last = y->n - radix * (ng - 1);
+  const PetscInt ng = (y->n + radix - 1) / radix;
+  PetscInt first = radix - 1, last = y->n - radix * (ng - 1);
 
   PetscFunctionBegin;
-  rows->end[0]  = y->end[0];
-  rows->end[1]  = y->end[1];
-  rows->gap     = radix - 1;
+  rows->end[0] = y->end[0];
+  rows->end[1] = y->end[1];
+  rows->gap = radix - 1;
   rows->gaplast = radix - 1;
-  rows->n       = ng - 1;
+  rows->n = ng - 1;
   if (open[1]) { /* the last row is one to which the rows of another rank lead on */
     last--;
     rows->end[1] = BCR_END_DIRICHLET;
   } else if (y->end[0] == BCR_END_PERIODIC) {
     last--;
-    rows->n       = ng;
+    rows->n = ng;
     rows->gaplast = last;
   } else if (last == 1 && y->end[1] == BCR_END_NEUMANN) {
     first--;
@@ -27,13 +30,14 @@ PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool o
   if (open[0]) rows->end[0] = BCR_END_DIRICHLET;
   rows->gapend[0] = first;
   rows->gapend[1] = last;
-  *ngroups        = ng;
+  *ngroups = ng;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Eigenpairs of a group of h rows of tridiag(-1, 2, -1), end on the side of the domain's end (BCR_END_DIRICHLET also stands for a
-   separator), the other side a separator; the formulas of dtt.h. phi: [row][mode], weight of row 0 is 1/2 at a Neumann end.
-   high: the end is behind the last row. */
+/* Eigenpairs of a group of h rows of tridiag(-1, 2, -1), end on the side of the domain's end
+   (BCR_END_DIRICHLET also stands for a separator), the other side a separator; the formulas of
+   dtt.h. phi: [row][mode], weight of row 0 is 1/2 at a Neumann end. high: the end is behind the
+   last row. */
 void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[], double S[])
 {
   double s[17] = {0}; /* sin(m pi/(h + 1)) */
@@ -60,7 +64,11 @@ void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, do
       const PetscInt r = high ? h - 1 - i : i; /* row of the group that is i rows from the end */
       const PetscInt m = (i + 1) * (j + 1) % (2 * h + 2);
 
-      phi[r] = end == BCR_END_NEUMANN ? cos(i * t) : (end == BCR_END_CELL_NEUMANN ? cos((i + 0.5) * t) : (end == BCR_END_CELL_DIRICHLET ? sin((i + 0.5) * t) : (m <= h ? s[m] : -s[m - h - 1])));
+      phi[r] = end == BCR_END_NEUMANN
+                 ? cos(i * t)
+                 : (end == BCR_END_CELL_NEUMANN
+                      ? cos((i + 0.5) * t)
+                      : (end == BCR_END_CELL_DIRICHLET ? sin((i + 0.5) * t) : (m <= h ? s[m] : -s[m - h - 1])));
       norm += (i == 0 && end == BCR_END_NEUMANN ? 0.5 : 1) * phi[r] * phi[r];
     }
     for (PetscInt r = 0; r < h; r++) {
@@ -73,38 +81,41 @@ void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, do
 }
 
 /* Tables of one kind of group */
-static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, PetscBool regular, int side, const double delta[8], const double A[64], const double S[64], double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,
-                                  ptrdiff_t nb, BCRLevel0Kind *k)
+static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, PetscBool regular, int side,
+                                  const double delta[8], const double A[64], const double S[64], double scale,
+                                  PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, ptrdiff_t nb,
+                                  BCRLevel0Kind *k)
 {
-  const double    eps = single ? 4e-8 : 1e-16, tol = single ? 1e-8 : 5e-16;
-  const PetscBool px    = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt  nx    = x->n;
-  const size_t    block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
-  double          mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], least = HUGE_VAL, num[8]; /* least: -log of the largest mu */
-  double         *K = NULL, *F = NULL, *c;
-  PetscInt        cols = 0, fill;
-  PetscErrorCode  ierr;
+  const double eps = single ? 4e-8 : 1e-16, tol = single ? 1e-8 : 5e-16;
+  const PetscBool px = x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscInt nx = x->n;
+  const size_t block = (size_t)lanes * lanes * (single ? sizeof(float) : sizeof(double));
+  /* least: -log of the largest mu */
+  double mu[16], om[16], Cn[16], Fn[16], fac[16], SS[64], sc[8], least = HUGE_VAL, num[8];
+  double *K = NULL, *F = NULL, *c;
+  PetscInt cols = 0, fill;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  k->h       = (int)h;
+  k->h = (int)h;
   k->regular = regular;
-  k->up      = x->end[0] == BCR_END_NEUMANN ? 2 : 1;
-  k->low     = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
+  k->up = x->end[0] == BCR_END_NEUMANN ? 2 : 1;
+  k->low = x->end[1] == BCR_END_NEUMANN ? 2 : 1;
   for (PetscInt l = 0; l < lanes; l++) {
     const PetscInt j = l % 8;
 
     if (j < h) {
       const double e = BCRRootGap(delta[j]), decay = log1p(e);
 
-      mu[l]  = 1 / (1 + e);
+      mu[l] = 1 / (1 + e);
       fac[l] = px ? -1 / expm1(-(double)nx * decay) : 1; /* of 1 - mu^n: mu may be 1 to rounding */
-      least  = PetscMin(least, decay);
-      /* weight of the row next to the separator: left one for groups inside and at the high end; at the low end the right one, whose
-         sum the kernel forms as E - O */
+      least = PetscMin(least, decay);
+      /* weight of the row next to the separator: left one for groups inside and at the high end; at
+         the low end the right one, whose sum the kernel forms as E - O */
       om[l] = (side < 0 ? S[8 * (h - 1) + j] * (j % 2 ? -1 : 1) : S[j]) * mu[l] / rx;
     } else {
-      mu[l]  = 0.1;
-      om[l]  = 0;
+      mu[l] = 0.1;
+      om[l] = 0;
       fac[l] = px ? 1 / (1 - pow(mu[l], (double)nx)) : 1;
     }
     Cn[l] = mu[l];
@@ -125,15 +136,16 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   k->tile = k->tile < 8 ? 8 : k->tile;
   if (!px) {
     /* pivots P = up + num along x until they are constant; c = 1/P of each column and lane */
-    const double b0  = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
-    const double b1  = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0);
-    PetscInt     max = 64, conv = -1;
+    const double b0 = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+    const double b1 = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+    PetscInt max = 64, conv = -1;
 
     PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, max), &c));
     for (PetscInt i = 0; i < nx; i++) {
       const PetscBool last = i == nx - 1 ? PETSC_TRUE : PETSC_FALSE;
-      const double    up = last ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1), low = last && x->end[1] == BCR_END_NEUMANN ? 2 : 1, end = last ? b1 : 0;
-      PetscBool       same = PETSC_TRUE;
+      const double up = last ? 0 : (i == 0 && x->end[0] == BCR_END_NEUMANN ? 2 : 1),
+                   low = last && x->end[1] == BCR_END_NEUMANN ? 2 : 1, end = last ? b1 : 0;
+      PetscBool same = PETSC_TRUE;
 
       if (i == max) {
         double *more;
@@ -141,15 +153,16 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
         BCRCallElse(PetscMalloc1(8 * (size_t)PetscMin(nx, 2 * max), &more), (void)PetscFree(c));
         PetscCall(PetscMemcpy(more, c, 8 * (size_t)max * sizeof(double)));
         PetscCall(PetscFree(c));
-        c   = more;
+        c = more;
         max = 2 * max;
       }
       for (PetscInt j = 0; j < h; j++) {
-        num[j]                  = delta[j] + (i == 0 ? b0 : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + end;
+        num[j] = delta[j] + (i == 0 ? b0 : low * num[j] * c[8 * (ptrdiff_t)(i - 1) + j]) + end;
         c[8 * (ptrdiff_t)i + j] = 1 / (up + num[j]);
       }
       for (PetscInt j = h; j < 8; j++) c[8 * (ptrdiff_t)i + j] = mu[j];
-      for (PetscInt j = 0; j < h && same && !last; j++) same = fabs(c[8 * (ptrdiff_t)i + j] - mu[j]) > tol * mu[j] ? PETSC_FALSE : PETSC_TRUE;
+      for (PetscInt j = 0; j < h && same && !last; j++)
+        same = fabs(c[8 * (ptrdiff_t)i + j] - mu[j]) > tol * mu[j] ? PETSC_FALSE : PETSC_TRUE;
       cols = i + 1;
       if (same && conv < 0 && i > 1 && i < nx - 1) {
         conv = i;
@@ -184,7 +197,7 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   if (k->tile < k->halo) k->tile = k->halo; /* long decay: do not warm up too often */
   if (k->tile > nb) k->tile = nb;
   k->slots = PetscMin(k->tile + k->halo, nb);
-  ierr     = BCRArenaReal(arena, single, px ? 0 : ((size_t)k->peel * lanes + 2) * lanes, K, &k->c);
+  ierr = BCRArenaReal(arena, single, px ? 0 : ((size_t)k->peel * lanes + 2) * lanes, K, &k->c);
   if (!ierr) ierr = BCRArenaReal(arena, single, px ? 0 : (size_t)k->peel * lanes * lanes, F, &k->F);
   PetscCall(PetscFree2(K, F));
   PetscCall(ierr);
@@ -199,28 +212,30 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows, PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena, BCRLevel0Modes modes[3],
-                               BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible)
+PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows,
+                               PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache,
+                               BCRArena *arena, BCRLevel0Modes modes[3], BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
+                               PetscBool *possible)
 {
-  const double    rx       = (double)x->a / (double)y->a;
+  const double rx = (double)x->a / (double)y->a;
   const PetscBool periodic = y->end[0] == BCR_END_PERIODIC && !open[0] ? PETSC_TRUE : PETSC_FALSE;
-  PetscInt        r;
-  unsigned char  *kind;
-  ptrdiff_t      *row;
-  double          delta[8];
+  PetscInt r;
+  unsigned char *kind;
+  ptrdiff_t *row;
+  double delta[8];
 
   PetscFunctionBegin;
-  *possible        = PETSC_TRUE;
-  shape->nx        = x->n;
-  shape->nb        = (x->n + lanes - 1) / lanes;
-  shape->nv        = (int)(x->n - (shape->nb - 1) * lanes);
+  *possible = PETSC_TRUE;
+  shape->nx = x->n;
+  shape->nb = (x->n + lanes - 1) / lanes;
+  shape->nv = (int)(x->n - (shape->nb - 1) * lanes);
   shape->xperiodic = x->end[0] == BCR_END_PERIODIC;
   shape->yperiodic = periodic;
-  shape->ng        = ng;
-  shape->right     = periodic || open[1];
-  shape->left      = periodic ? ng - 1 : (open[0] ? ng - 1 + shape->right : -1);
-  shape->far       = 0;
-  shape->ring      = 0;
+  shape->ng = ng;
+  shape->right = periodic || open[1];
+  shape->left = periodic ? ng - 1 : (open[0] ? ng - 1 + shape->right : -1);
+  shape->far = 0;
+  shape->ring = 0;
   PetscCall(BCRArenaGet(arena, ng * sizeof(*kind), &kind));
   PetscCall(BCRArenaGet(arena, ng * sizeof(*row), &row));
   for (PetscInt g = 0, at = 0; g < ng; g++) {
@@ -233,11 +248,12 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
     if (g == ng - 1 && (h != 7 || (!periodic && rows->end[1] != BCR_END_DIRICHLET))) kind[g] = 2;
   }
   shape->kind = kind;
-  shape->row  = row;
+  shape->row = row;
   for (r = 0; r < 3; r++) {
-    const PetscInt  h    = r == 0 ? 7 : (r == 1 ? rows->gapend[0] : rows->gapend[1]);
-    const BCREnd    end  = r == 0 || periodic ? BCR_END_DIRICHLET : (r == 1 ? rows->end[0] : rows->end[1]);
-    const PetscBool used = r == 0 || (r == 1 && kind[0] == 1) || (r == 2 && kind[ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
+    const PetscInt h = r == 0 ? 7 : (r == 1 ? rows->gapend[0] : rows->gapend[1]);
+    const BCREnd end = r == 0 || periodic ? BCR_END_DIRICHLET : (r == 1 ? rows->end[0] : rows->end[1]);
+    const PetscBool used =
+      r == 0 || (r == 1 && kind[0] == 1) || (r == 2 && kind[ng - 1] == 2) ? PETSC_TRUE : PETSC_FALSE;
 
     PetscCall(PetscMemzero(&kinds[r], sizeof(kinds[r])));
     if (!used || h == 0) continue;
@@ -251,7 +267,8 @@ PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBo
       if (!(delta[j] > 0)) *possible = PETSC_FALSE;
     }
     if (!*possible) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, modes[r].A, modes[r].S, scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
+    PetscCall(kind_create(x, rx, h, r == 0 ? PETSC_TRUE : PETSC_FALSE, r == 1 ? -1 : 1, delta, modes[r].A, modes[r].S,
+                          scale, single, lanes, cache, arena, shape->nb, &kinds[r]));
     shape->ring = PetscMax(shape->ring, kinds[r].slots);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -8,7 +8,7 @@ PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p)
   PetscFunctionBegin;
   if (need > arena->room) {
     const size_t size = PetscMax(need, PetscMin(arena->bytes / 4, (size_t)65536));
-    char        *raw;
+    char *raw;
 
     if (arena->n == arena->max) {
       void **more;
@@ -17,12 +17,12 @@ PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p)
       if (arena->n) PetscCall(PetscMemcpy(more, arena->chunk, arena->n * sizeof(void *)));
       PetscCall(PetscFree(arena->chunk));
       arena->chunk = more;
-      arena->max   = 2 * arena->max + 16;
+      arena->max = 2 * arena->max + 16;
     }
     PetscCall(PetscMalloc1(size + 64, &raw));
     arena->chunk[arena->n++] = raw;
-    arena->at                = (char *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
-    arena->room              = size;
+    arena->at = (char *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
+    arena->room = size;
   }
   *(void **)p = arena->at;
   arena->at += need;
@@ -57,26 +57,27 @@ PetscErrorCode BCRArenaFree(BCRArena *arena)
 
 #define MAXSTRIP 64
 
-/* What h eliminated rows beyond the first or last row leave, with an end, for n modes: extra, what the row's diagonal keeps beyond
-   delta (1 + sigmas), and sigma, the share of a right-hand side of ones that it gets. From the pivots P = up + num of tridiag(-1, 2 + delta, -1),
-   num the excess of the row sum + low num/P of the row before, a sum of positive terms. */
+/* What h eliminated rows beyond the first or last row leave, with an end, for n modes: extra, what
+   the row's diagonal keeps beyond delta (1 + sigmas), and sigma, the share of a right-hand side of
+   ones that it gets. From the pivots P = up + num of tridiag(-1, 2 + delta, -1), num the excess of
+   the row sum + low num/P of the row before, a sum of positive terms. */
 static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], double extra[], double sigma[])
 {
   const double beta = end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0);
-  double       r[MAXSTRIP], num[MAXSTRIP], y[MAXSTRIP];
+  double r[MAXSTRIP], num[MAXSTRIP], y[MAXSTRIP];
 
   for (PetscInt k = 0; k < n; k++) {
     extra[k] = beta;
     sigma[k] = y[k] = r[k] = 0;
-    num[k]                 = beta;
+    num[k] = beta;
   }
   for (PetscInt i = 0; i < h; i++) {
     const double up = i == 0 && end == BCR_END_NEUMANN ? 2 : 1, low = i ? 1 : 0, first = i ? 0 : beta;
 
     for (PetscInt k = 0; k < n; k++) {
-      y[k]   = 1 + y[k] * r[k];
+      y[k] = 1 + y[k] * r[k];
       num[k] = delta[k] + (first + low * num[k] * r[k]);
-      r[k]   = 1 / (up + num[k]);
+      r[k] = 1 / (up + num[k]);
       extra[k] *= r[k];
       sigma[k] = y[k] * r[k];
     }
@@ -120,19 +121,19 @@ double BCRLineRowsReach(const BCRLineRows *rows, int end, double delta)
 
 void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double b[])
 {
-  const PetscInt n   = rows->n;
-  double         num = 0, P = 1, t, sigma, xl, xr;
+  const PetscInt n = rows->n;
+  double num = 0, P = 1, t, sigma, xl, xr;
 
   gap_between(rows->gap, 0, &t, &sigma);
   gap_end(rows->gapend[0], rows->end[0], 0, &xl, &sigma);
   gap_end(rows->gapend[1], rows->end[1], 0, &xr, &sigma);
   for (PetscInt s = 0; s < n; s++) {
-    const double up  = s == n - 1 ? 0 : (s == 0 && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN ? 2 : t);
+    const double up = s == n - 1 ? 0 : (s == 0 && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN ? 2 : t);
     const double low = s == 0 ? 0 : (s == n - 1 && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN ? 2 : t);
 
     g[s] = (g[s] + (s ? low * g[s - 1] : 0));
-    num  = (s ? low * num / P : xl) + (s == n - 1 ? xr : 0);
-    P    = up + num;
+    num = (s ? low * num / P : xl) + (s == n - 1 ? xr : 0);
+    P = up + num;
     g[s] /= P;
     b[s] = up / P;
   }
@@ -147,31 +148,37 @@ static void tab_put(void *tab, PetscBool single, ptrdiff_t i, const double *v, P
     for (PetscInt k = 0; k < n; k++) ((double *)tab)[i + k] = v[k];
 }
 
-PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta, const double *norm, PetscBool single, PetscInt strip, BCRArena *arena, BCRLinesTab *tab)
+PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta, const double *norm,
+                                 PetscBool single, PetscInt strip, BCRArena *arena, BCRLinesTab *tab)
 {
-  const PetscInt  nq       = (nk + strip - 1) / strip;
+  const PetscInt nq = (nk + strip - 1) / strip;
   const PetscBool periodic = rows->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
-  const PetscBool mirrored = !periodic && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN ? PETSC_TRUE : PETSC_FALSE; /* the first row */
-  const PetscInt  n        = rows->n - (periodic ? 1 : 0);                                                                    /* rows of the open line */
-  const size_t    sz       = single ? sizeof(float) : sizeof(double);
-  const double    tol      = single ? 1e-8 : 8e-16; /* of the pivots, once they have converged: a few roundings, or some never do */
-  ptrdiff_t      *off, *nt, used = 0, room;
-  char           *buf;
-  double          low[MAXSTRIP], up[MAXSTRIP], eps[MAXSTRIP], eps0[MAXSTRIP], P[MAXSTRIP], num[MAXSTRIP], l[MAXSTRIP], p[MAXSTRIP], b[MAXSTRIP], y[MAXSTRIP], w0[MAXSTRIP], w1[MAXSTRIP], r[MAXSTRIP], away[MAXSTRIP];
-  double         *wy = NULL, *wb = NULL;
-  void           *zA = NULL, *zB = NULL, *q = NULL;
+  /* the first row */
+  const PetscBool mirrored =
+    !periodic && rows->gapend[0] == 0 && rows->end[0] == BCR_END_NEUMANN ? PETSC_TRUE : PETSC_FALSE;
+  /* rows of the open line */
+  const PetscInt n = rows->n - (periodic ? 1 : 0);
+  const size_t sz = single ? sizeof(float) : sizeof(double);
+  /* of the pivots, once they have converged: a few roundings, or some never do */
+  const double tol = single ? 1e-8 : 8e-16;
+  ptrdiff_t *off, *nt, used = 0, room;
+  char *buf;
+  double low[MAXSTRIP], up[MAXSTRIP], eps[MAXSTRIP], eps0[MAXSTRIP], P[MAXSTRIP], num[MAXSTRIP], l[MAXSTRIP],
+    p[MAXSTRIP], b[MAXSTRIP], y[MAXSTRIP], w0[MAXSTRIP], w1[MAXSTRIP], r[MAXSTRIP], away[MAXSTRIP];
+  double *wy = NULL, *wb = NULL;
+  void *zA = NULL, *zB = NULL, *q = NULL;
 
   PetscFunctionBegin;
   PetscCheck(strip <= MAXSTRIP, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Strip of %" PetscInt_FMT " modes", strip);
   PetscCheck(!mirrored || rows->gap == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A mirrored row beside eliminated ones");
   PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &off));
   PetscCall(BCRArenaGet(arena, nq * sizeof(ptrdiff_t), &nt));
-  tab->n        = rows->n;
-  tab->nk       = nk;
+  tab->n = rows->n;
+  tab->nk = nk;
   tab->periodic = periodic;
-  tab->first    = mirrored ? 0.5 : 1;
-  tab->off      = off;
-  tab->nt       = nt;
+  tab->first = mirrored ? 0.5 : 1;
+  tab->off = off;
+  tab->nt = nt;
   if (periodic) {
     PetscCall(BCRArenaGet(arena, nq * strip * sz, &zA));
     PetscCall(BCRArenaGet(arena, nq * strip * sz, &zB));
@@ -181,15 +188,16 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   room = (ptrdiff_t)strip * (2 * PetscMin(n, 64) + 2) * nq;
   BCRCallElse(PetscMalloc1(room * sz, &buf), (void)PetscFree2(wy, wb));
   for (PetscInt iq = 0; iq < nq; iq++) {
-    double    t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP], nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP], limit[MAXSTRIP];
+    double t[MAXSTRIP], sg[MAXSTRIP], sl[MAXSTRIP], xl[MAXSTRIP], sr[MAXSTRIP], xr[MAXSTRIP], d[MAXSTRIP],
+      nrm[MAXSTRIP], ta[MAXSTRIP], tb[MAXSTRIP], limit[MAXSTRIP];
     ptrdiff_t rowstab = 0;
-    PetscBool done    = PETSC_FALSE;
-    double    before  = 1;
+    PetscBool done = PETSC_FALSE;
+    double before = 1;
 
     for (PetscInt k = 0; k < strip; k++) {
       const PetscInt kk = PetscMin(iq * strip + k, nk - 1);
 
-      d[k]   = delta[kk];
+      d[k] = delta[kk];
       nrm[k] = norm[kk];
       num[k] = P[k] = r[k] = 0;
     }
@@ -217,34 +225,35 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
     off[iq] = used;
     for (PetscInt s = 0; s < n; s++) {
       const PetscBool first = s == 0 ? PETSC_TRUE : PETSC_FALSE, last = s == n - 1 ? PETSC_TRUE : PETSC_FALSE;
-      double          change = 0;
+      double change = 0;
 
       if (done && !last && !periodic) { /* nothing changes up to the last row */
         s = n - 2;
         continue;
       }
       for (PetscInt k = 0; k < strip; k++) {
-        low[k]  = first ? 0 : t[k];
-        up[k]   = last ? 0 : t[k];
+        low[k] = first ? 0 : t[k];
+        up[k] = last ? 0 : t[k];
         eps0[k] = d[k] * (1 + (first ? sl[k] : sg[k]) + (last ? sr[k] : sg[k]));
-        eps[k]  = eps0[k] + ((first ? xl[k] : 0) + (last ? xr[k] : 0));
+        eps[k] = eps0[k] + ((first ? xl[k] : 0) + (last ? xr[k] : 0));
       }
       for (PetscInt k = 0; k < strip && !periodic; k++) {
         if (first && !last && mirrored) up[k] = 2;
         if (last && !first && rows->gapend[1] == 0 && rows->end[1] == BCR_END_NEUMANN) low[k] = 2;
       }
       for (PetscInt k = 0; k < strip; k++) {
-        l[k]    = low[k] * r[k];
-        num[k]  = eps[k] + l[k] * num[k];
-        P[k]    = up[k] + num[k];
-        r[k]    = 1 / (P[k] > 0 ? P[k] : HUGE_VAL); /* the last row of a singular line */
-        b[k]    = up[k] * r[k];
-        p[k]    = r[k] * nrm[k];
+        l[k] = low[k] * r[k];
+        num[k] = eps[k] + l[k] * num[k];
+        P[k] = up[k] + num[k];
+        r[k] = 1 / (P[k] > 0 ? P[k] : HUGE_VAL); /* the last row of a singular line */
+        b[k] = up[k] * r[k];
+        p[k] = r[k] * nrm[k];
         away[k] = fabs(num[k] - limit[k]) * r[k];
       }
       for (PetscInt k = 0; k < strip; k++) change = PetscMax(change, away[k]);
-      for (PetscInt k = 0; k < strip && periodic; k++) { /* w = (open line)^-1 eps0, for the pivot of the last unknown */
-        y[k]                      = eps0[k] + (first ? 0 : l[k] * y[k]);
+      /* w = (open line)^-1 eps0, for the pivot of the last unknown */
+      for (PetscInt k = 0; k < strip && periodic; k++) {
+        y[k] = eps0[k] + (first ? 0 : l[k] * y[k]);
         wy[(size_t)s * strip + k] = y[k] * r[k];
         wb[(size_t)s * strip + k] = b[k];
       }
@@ -255,7 +264,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
         BCRCallElse(PetscMalloc1((2 * room + 4 * strip) * sz, &more), (void)PetscFree(buf), (void)PetscFree2(wy, wb));
         PetscCall(PetscMemcpy(more, buf, used * sz));
         PetscCall(PetscFree(buf));
-        buf  = more;
+        buf = more;
         room = 2 * room + 4 * strip;
       }
       if (!last) {
@@ -301,7 +310,7 @@ PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const dou
   }
   tab->zA = zA;
   tab->zB = zB;
-  tab->q  = q;
+  tab->q = q;
   PetscCall(PetscFree(buf));
   PetscCall(PetscFree2(wy, wb));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,31 +1,32 @@
 /*
-  The eigenbasis of the axes along an interface between ranks (ranks.h). Always in double: an interface is a row or a plane, so
-  that this is little work.
+  The eigenbasis of the axes along an interface between ranks (ranks.h). Always in double: an
+  interface is a row or a plane, so that this is little work.
 */
 #include "ranks.h"
 #include "tables.h"
 #include <math.h>
 
 typedef struct {
-  PetscInt      n;
-  BCRDtt        dtt;       /* uniform axis */
-  double       *to, *from; /* general axis: rows of the analysis, columns of the synthesis, both by mode */
-  double       *lambda;    /* a times that of the transform, or the eigenvalues */
-  const double *norm;      /* NULL: all one */
-  PetscInt      constant;
+  PetscInt n;
+  BCRDtt dtt;         /* uniform axis */
+  double *to, *from;  /* general axis: rows of the analysis, columns of the synthesis, both by mode */
+  double *lambda;     /* a times that of the transform, or the eigenvalues */
+  const double *norm; /* NULL: all one */
+  PetscInt constant;
 } BCRModesAxis;
 
 struct _n_BCRModes {
-  PetscInt           n, size, constant;
-  BCRModesAxis       axis[2];
-  double            *lambda, *norm, *line;
-  void              *work;
-  BCRArena           arena;
+  PetscInt n, size, constant;
+  BCRModesAxis axis[2];
+  double *lambda, *norm, *line;
+  void *work;
+  BCRArena arena;
   const BCRCpuTable *cpu;
 };
 
-/* Eigenvalues (in d) and eigenvectors (vector k: z[k*n + i]) of a symmetric tridiagonal matrix with diagonal d and off-diagonal
-   e[0 .. n-2]: implicit QR steps with Wilkinson's shift, Golub and Van Loan, Matrix Computations, algorithms 8.3.2 and 8.3.3 */
+/* Eigenvalues (in d) and eigenvectors (vector k: z[k*n + i]) of a symmetric tridiagonal matrix with
+   diagonal d and off-diagonal e[0 .. n-2]: implicit QR steps with Wilkinson's shift, Golub and Van
+   Loan, Matrix Computations, algorithms 8.3.2 and 8.3.3 */
 static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[], double z[])
 {
   PetscInt high = n - 1, low, steps = 0;
@@ -43,20 +44,23 @@ static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[],
       high--;
       continue;
     }
-    PetscCheck(steps++ < 50 * (PetscInt64)n, PETSC_COMM_SELF, PETSC_ERR_CONV_FAILED, "The eigenvalues of a general axis of %" PetscInt_FMT " unknowns do not converge: are its coefficients finite?", n);
-    h     = (d[high - 1] - d[high]) / 2;
-    y     = e[high - 1];
+    PetscCheck(steps++ < 50 * (PetscInt64)n, PETSC_COMM_SELF, PETSC_ERR_CONV_FAILED,
+               "The eigenvalues of a general axis of %" PetscInt_FMT
+               " unknowns do not converge: are its coefficients finite?",
+               n);
+    h = (d[high - 1] - d[high]) / 2;
+    y = e[high - 1];
     shift = d[high] - y * (y / (h + (h < 0 ? -1 : 1) * hypot(h, y)));
-    x     = d[low] - shift;
-    y     = e[low];
+    x = d[low] - shift;
+    y = e[low];
     for (PetscInt k = low; k < high; k++) {
       const double r = hypot(x, y), c = r > 0 ? x / r : 1, s = r > 0 ? y / r : 0, a = d[k], b = e[k], g = d[k + 1];
-      double      *u = z + (size_t)k * n, *v = u + n;
+      double *u = z + (size_t)k * n, *v = u + n;
 
       if (k > low) e[k - 1] = r;
-      d[k]     = c * (c * a + 2 * s * b) + s * s * g;
+      d[k] = c * (c * a + 2 * s * b) + s * s * g;
       d[k + 1] = s * (s * a - 2 * c * b) + c * c * g;
-      e[k]     = (c * c - s * s) * b + c * s * (g - a);
+      e[k] = (c * c - s * s) * b + c * s * (g - a);
       if (k + 1 < high) {
         x = e[k];
         y = s * e[k + 1];
@@ -77,7 +81,7 @@ static PetscErrorCode symmetric_eigenvectors(PetscInt n, double d[], double e[],
 static PetscErrorCode general_axis(BCRModes m, const BCRAxis *x, PetscBool singular, BCRModesAxis *a)
 {
   const PetscInt n = x->n;
-  double        *e, *h;
+  double *e, *h;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&m->arena, n * sizeof(double), &a->lambda));
@@ -85,7 +89,10 @@ static PetscErrorCode general_axis(BCRModes m, const BCRAxis *x, PetscBool singu
   PetscCall(BCRArenaGet(&m->arena, (size_t)n * n * sizeof(double), &a->from));
   for (PetscInt i = 0; i + 1 < n; i++) {
     PetscCheck((x->upper[i] > 0) == (x->lower[i + 1] > 0), PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "On several ranks, rows %" PetscInt_FMT " and %" PetscInt_FMT " of the axis with general coefficients must both hold the coupling between them or both not; let the ranks share out this axis, or use one rank", i, i + 1);
+               "On several ranks, rows %" PetscInt_FMT " and %" PetscInt_FMT
+               " of the axis with general coefficients must both hold the coupling between them or both not; let the "
+               "ranks share out this axis, or use one rank",
+               i, i + 1);
   }
   PetscCall(PetscMalloc2(n, &e, n, &h));
   h[0] = 1;
@@ -94,33 +101,33 @@ static PetscErrorCode general_axis(BCRModes m, const BCRAxis *x, PetscBool singu
     const double up = x->upper[i], low = x->lower[i + 1];
 
     h[i + 1] = up > 0 ? h[i] * (up / low) : h[i];
-    e[i]     = -sqrt(up) * sqrt(low);
+    e[i] = -sqrt(up) * sqrt(low);
   }
   BCRCallElse(symmetric_eigenvectors(n, a->lambda, e, a->to), (void)PetscFree2(e, h));
   for (PetscInt k = 0; k < n; k++) {
     for (PetscInt i = 0; i < n; i++) {
       const size_t at = (size_t)k * n + i;
-      const double q  = a->to[at];
+      const double q = a->to[at];
 
-      a->to[at]   = q * sqrt(h[i]);
+      a->to[at] = q * sqrt(h[i]);
       a->from[at] = q / sqrt(h[i]);
     }
   }
   a->constant = -1;
   if (singular) { /* exactly so: eigenvalue 0, the constant, and h in the analysis */
-    PetscInt k   = 0;
-    double   sum = 0;
+    PetscInt k = 0;
+    double sum = 0;
 
     for (PetscInt i = 1; i < n; i++) {
       if (fabs(a->lambda[i]) < fabs(a->lambda[k])) k = i;
     }
     for (PetscInt i = 0; i < n; i++) sum += h[i];
     for (PetscInt i = 0; i < n; i++) {
-      a->to[(size_t)k * n + i]   = h[i] / sum;
+      a->to[(size_t)k * n + i] = h[i] / sum;
       a->from[(size_t)k * n + i] = 1;
     }
     a->lambda[k] = 0;
-    a->constant  = k;
+    a->constant = k;
   }
   PetscCall(PetscFree2(e, h));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -129,13 +136,13 @@ static PetscErrorCode general_axis(BCRModes m, const BCRAxis *x, PetscBool singu
 PetscErrorCode BCRModesCreate(PetscInt n, const BCRAxis axes[], PetscBool singular, int isa, BCRModes *modes)
 {
   BCRModes m;
-  size_t   work = 0, most = 1;
+  size_t work = 0, most = 1;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&m));
-  *modes  = m;
-  m->n    = n;
-  m->cpu  = BCRCpuGetTable(isa, 0);
+  *modes = m;
+  m->n = n;
+  m->cpu = BCRCpuGetTable(isa, 0);
   m->size = 1;
   for (PetscInt i = 0; i < 2; i++) {
     BCRModesAxis *a = &m->axis[i];
@@ -147,7 +154,7 @@ PetscErrorCode BCRModesCreate(PetscInt n, const BCRAxis axes[], PetscBool singul
     else {
       PetscCall(BCRArenaGet(&m->arena, a->n * sizeof(double), &a->lambda));
       a->lambda[0] = 0;
-      a->constant  = singular ? 0 : -1;
+      a->constant = singular ? 0 : -1;
       if (a->n > 1) {
         const double *lambda;
 
@@ -167,7 +174,8 @@ PetscErrorCode BCRModesCreate(PetscInt n, const BCRAxis axes[], PetscBool singul
   for (PetscInt k1 = 0; k1 < m->axis[1].n; k1++) {
     for (PetscInt k0 = 0; k0 < m->axis[0].n; k0++) {
       m->lambda[k0 + m->axis[0].n * k1] = m->axis[0].lambda[k0] + m->axis[1].lambda[k1];
-      m->norm[k0 + m->axis[0].n * k1]   = (m->axis[0].norm ? m->axis[0].norm[k0] : 1) * (m->axis[1].norm ? m->axis[1].norm[k1] : 1);
+      m->norm[k0 + m->axis[0].n * k1] =
+        (m->axis[0].norm ? m->axis[0].norm[k0] : 1) * (m->axis[1].norm ? m->axis[1].norm[k1] : 1);
     }
   }
   PetscCall(BCRArenaGet(&m->arena, most * sizeof(double), &m->line));
@@ -180,7 +188,8 @@ PetscErrorCode BCRModesApply(BCRModes m, int direction, double v[])
   PetscFunctionBegin;
   for (PetscInt i = 0; i < 2; i++) {
     const BCRModesAxis *a = &m->axis[i];
-    const PetscInt      n = a->n, lines = m->size / n, next = i ? m->axis[0].n : 1, apart = i ? 1 : n; /* elements of a line; lines */
+    /* elements of a line; lines */
+    const PetscInt n = a->n, lines = m->size / n, next = i ? m->axis[0].n : 1, apart = i ? 1 : n;
 
     if (a->dtt) {
       if (i) m->cpu->dtt.cols(a->dtt, direction, 0, lines, v, next, v, next, m->work);
@@ -190,7 +199,7 @@ PetscErrorCode BCRModesApply(BCRModes m, int direction, double v[])
         double *x = v + l * apart;
 
         for (PetscInt k = 0; k < n; k++) {
-          m->line[k]  = x[k * next];
+          m->line[k] = x[k * next];
           x[k * next] = 0;
         }
         for (PetscInt k = 0; k < n; k++) {
@@ -222,7 +231,7 @@ PetscErrorCode BCRModesGet(BCRModes m, PetscInt *size, const double **lambda, co
 PetscErrorCode BCRModesGetMatrices(BCRModes m, PetscInt i, const double **to, const double **from)
 {
   PetscFunctionBegin;
-  *to   = m->axis[i].to;
+  *to = m->axis[i].to;
   *from = m->axis[i].from;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -231,7 +240,7 @@ PetscErrorCode BCRModesBytes(BCRModes m, size_t *tables, double *flops)
 {
   PetscFunctionBegin;
   *tables = m->arena.bytes;
-  *flops  = 0; /* of one row or plane, one direction */
+  *flops = 0; /* of one row or plane, one direction */
   for (PetscInt i = 0; i < 2; i++) {
     const BCRModesAxis *a = &m->axis[i];
 

@@ -5,15 +5,16 @@
 
       (e_i + L + low_i + up_i) u_i - low_i u_(i-1) - up_i u_(i+1) = f_i
 
-  with e_i the row's excess, 0 inside a uniform axis. The rows between two interfaces are a block B with B 1 = e + L + low_first e_1 + up_last e_m,
-  so with w = B^-1 (e + L) and the corner entries t_right = (B^-1)_(m,1) low_first, t_left = (B^-1)_(1,m) up_last the elimination leaves
-  the interface row i with
+  with e_i the row's excess, 0 inside a uniform axis. The rows between two interfaces are a block B
+  with B 1 = e + L + low_first e_1 + up_last e_m, so with w = B^-1 (e + L) and the corner entries
+  t_right = (B^-1)_(m,1) low_first, t_left = (B^-1)_(1,m) up_last the elimination leaves the
+  interface row i with
 
       low' = low_i t_right(block before)      up' = up_i t_left(block after)
       diag' = e_i + L + low_i w_m(block before) + up_i w_1(block after) + low' + up'
 
-  sums of positive terms (docs/method.md, section 5, does the same for separators). The right-hand side gains low_i v_m(before) + up_i v_1(after),
-  v the blocks' own solutions.
+  sums of positive terms (docs/method.md, section 5, does the same for separators). The right-hand
+  side gains low_i v_m(before) + up_i v_1(after), v the blocks' own solutions.
 */
 #include "ranks.h"
 #include "tables.h"
@@ -25,35 +26,38 @@
 #define BCR_RANKS_PART 2048 /* modes from which on a plane's are sent in two parts */
 
 struct _n_BCRRanks {
-  MPI_Comm       comm;
-  PetscMPIInt    rank, size, tag, halotag;
-  PetscInt       axis, dim, n, first, m; /* n: rows along the axis on all ranks */
-  BCRAxis        x[3];                   /* of the whole box; arrays owned */
-  PetscInt       nother, other[2], no[2];
-  PetscInt       stride[3];
-  double         shift, factor;
-  PetscBool      singular;
-  BCRPrecision   io;
+  MPI_Comm comm;
+  PetscMPIInt rank, size, tag, halotag;
+  PetscInt axis, dim, n, first, m; /* n: rows along the axis on all ranks */
+  BCRAxis x[3];                    /* of the whole box; arrays owned */
+  PetscInt nother, other[2], no[2];
+  PetscInt stride[3];
+  double shift, factor;
+  PetscBool singular;
+  BCRPrecision io;
   BCRCoreOptions options;
-  BCRSlabRows    p;
-  BCRModes       modes;
-  PetscInt       nmodes, constant;
-  const double  *lambda, *norm;
-  BCRCore        core;               /* the rows between interfaces */
-  PetscBool      bordered;           /* and the interface row: one pass of the core, else two solves of the rows between */
-  double         single;             /* what a single row between interfaces has along the axis */
-  PetscInt       nparted, parted[3]; /* the modes go out in parts, so that one part is on its way while the next is worked on */
-  BCRReduced     reduced[2];
-  BCRArena       space;
-  double        *own, *left, *x0, *before;
-  void          *w; /* the second local solve */
-  size_t         wbytes;
-  double        *clow, *cup, *cones, *cweight; /* interface rows of the constant mode, and what right-hand sides of ones become there */
-  double        *cgather, *cg, *cx;
-  double         cmine[2];
-  PetscReal     *halo[2], *halosend[2];
-  MPI_Request    halorequest[4];
-  int            nhalo;
+  BCRSlabRows p;
+  BCRModes modes;
+  PetscInt nmodes, constant;
+  const double *lambda, *norm;
+  BCRCore core; /* the rows between interfaces */
+  /* and the interface row: one pass of the core, else two solves of the rows between */
+  PetscBool bordered;
+  double single; /* what a single row between interfaces has along the axis */
+  /* the modes go out in parts, so that one part is on its way while the next is worked on */
+  PetscInt nparted, parted[3];
+  BCRReduced reduced[2];
+  BCRArena space;
+  double *own, *left, *x0, *before;
+  void *w; /* the second local solve */
+  size_t wbytes;
+  /* interface rows of the constant mode, and what right-hand sides of ones become there */
+  double *clow, *cup, *cones, *cweight;
+  double *cgather, *cg, *cx;
+  double cmine[2];
+  PetscReal *halo[2], *halosend[2];
+  MPI_Request halorequest[4];
+  int nhalo;
 };
 
 static inline double get(BCRPrecision io, const void *f, ptrdiff_t i)
@@ -70,7 +74,9 @@ static inline void set(BCRPrecision io, void *f, ptrdiff_t i, double v)
 static void row_get(BCRRanks r, const void *f, PetscInt j, double c, double a, double v[])
 {
   for (PetscInt i1 = 0; i1 < r->no[1]; i1++) {
-    const ptrdiff_t o = (ptrdiff_t)j * r->stride[r->axis] + (r->nother > 1 ? (ptrdiff_t)i1 * r->stride[r->other[1]] : 0), s = r->nother > 0 ? r->stride[r->other[0]] : 1;
+    const ptrdiff_t o =
+                      (ptrdiff_t)j * r->stride[r->axis] + (r->nother > 1 ? (ptrdiff_t)i1 * r->stride[r->other[1]] : 0),
+                    s = r->nother > 0 ? r->stride[r->other[0]] : 1;
 
     for (PetscInt i0 = 0; i0 < r->no[0]; i0++) {
       double *p = v + i0 + r->no[0] * i1;
@@ -83,9 +89,13 @@ static void row_get(BCRRanks r, const void *f, PetscInt j, double c, double a, d
 static void row_set(BCRRanks r, void *u, PetscInt j, double c, double a, const double v[])
 {
   for (PetscInt i1 = 0; i1 < r->no[1]; i1++) {
-    const ptrdiff_t o = (ptrdiff_t)j * r->stride[r->axis] + (r->nother > 1 ? (ptrdiff_t)i1 * r->stride[r->other[1]] : 0), s = r->nother > 0 ? r->stride[r->other[0]] : 1;
+    const ptrdiff_t o =
+                      (ptrdiff_t)j * r->stride[r->axis] + (r->nother > 1 ? (ptrdiff_t)i1 * r->stride[r->other[1]] : 0),
+                    s = r->nother > 0 ? r->stride[r->other[0]] : 1;
 
-    for (PetscInt i0 = 0; i0 < r->no[0]; i0++) set(r->io, u, o + i0 * s, (c != 0 ? c * get(r->io, u, o + i0 * s) : 0) + (a != 0 ? a * v[i0 + r->no[0] * i1] : 0));
+    for (PetscInt i0 = 0; i0 < r->no[0]; i0++)
+      set(r->io, u, o + i0 * s,
+          (c != 0 ? c * get(r->io, u, o + i0 * s) : 0) + (a != 0 ? a * v[i0 + r->no[0] * i1] : 0));
   }
 }
 
@@ -93,16 +103,17 @@ static void row_set(BCRRanks r, void *u, PetscInt j, double c, double a, const d
 static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double c)
 {
   PetscInt n[3] = {1, 1, 1};
-  double   sum  = 0;
+  double sum = 0;
 
   for (PetscInt d = 0; d < r->dim; d++) n[d] = d == r->axis ? rows : r->x[d].n;
   for (PetscInt k = 0; k < n[2]; k++) {
     for (PetscInt j = 0; j < n[1]; j++) {
-      const ptrdiff_t o    = (r->dim > 1 ? (ptrdiff_t)j * r->stride[1] : 0) + (r->dim > 2 ? (ptrdiff_t)k * r->stride[2] : 0);
-      double          part = 0;
+      const ptrdiff_t o =
+        (r->dim > 1 ? (ptrdiff_t)j * r->stride[1] : 0) + (r->dim > 2 ? (ptrdiff_t)k * r->stride[2] : 0);
+      double part = 0;
 
       if (r->io == BCR_DOUBLE) {
-        double       *p = (double *)u + o;
+        double *p = (double *)u + o;
         const double *q = w ? (const double *)w + o : NULL;
 
         for (PetscInt i = 0; i < n[0]; i++) {
@@ -110,7 +121,7 @@ static double box_add(BCRRanks r, PetscInt rows, void *u, const void *w, double 
           part += p[i];
         }
       } else {
-        float       *p = (float *)u + o;
+        float *p = (float *)u + o;
         const float *q = w ? (const float *)w + o : NULL;
 
         for (PetscInt i = 0; i < n[0]; i++) {
@@ -136,27 +147,31 @@ static PetscErrorCode ranks_share(BCRRanks r, PetscErrorCode ierr, const char wh
 /* Everything that depends on the shift but the core */
 static PetscErrorCode ranks_tables(BCRRanks r)
 {
-  const PetscInt  rows = r->p.mine >= 0 && r->p.part[r->p.mine].has ? 1 : 0;
-  const PetscReal eps  = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
-  double         *low = NULL, *diag = NULL, *up = NULL;
+  const PetscInt rows = r->p.mine >= 0 && r->p.part[r->p.mine].has ? 1 : 0;
+  const PetscReal eps = r->options.precision == BCR_DOUBLE ? 1e-17 : 1e-9;
+  double *low = NULL, *diag = NULL, *up = NULL;
 
   PetscFunctionBegin;
-  BCRCallElse(ranks_share(r, PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up), BCR_NO_MEMORY), (void)PetscFree3(low, diag, up));
+  BCRCallElse(ranks_share(r, PetscMalloc3(r->nmodes, &low, r->nmodes, &diag, r->nmodes, &up), BCR_NO_MEMORY),
+              (void)PetscFree3(low, diag, up));
   for (PetscInt k = 0; k < r->nmodes && rows; k++) {
     if (k == r->constant) { /* solved by every rank, see constant_mode() */
       low[k] = up[k] = 0;
-      diag[k]        = 1;
+      diag[k] = 1;
       continue;
     }
     BCRSlabRowsInterface(&r->p, r->p.mine, r->shift + r->lambda[k], &low[k], &diag[k], &up[k], NULL);
     low[k] = -low[k];
-    up[k]  = -up[k];
+    up[k] = -up[k];
   }
   for (PetscInt c = 0; c < r->nparted; c++) {
     const PetscInt k = r->parted[c] * r->no[0];
 
     PetscCall(BCRReducedDestroy(&r->reduced[c]));
-    BCRCallElse(BCRReducedCreate(r->comm, r->parted[c + 1] * r->no[0] - k, rows, low + k, diag + k, up + k, r->p.periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO, &r->reduced[c]), (void)PetscFree3(low, diag, up));
+    BCRCallElse(BCRReducedCreate(r->comm, r->parted[c + 1] * r->no[0] - k, rows, low + k, diag + k, up + k,
+                                 r->p.periodic, BCR_REDUCED_BEFORE | BCR_REDUCED_ADD, eps, BCR_TRI_COUPLING_AUTO,
+                                 &r->reduced[c]),
+                (void)PetscFree3(low, diag, up));
   }
   PetscCall(PetscFree3(low, diag, up));
   for (PetscInt p = 0; p < r->p.ninterface && r->constant >= 0; p++) {
@@ -176,18 +191,18 @@ static PetscReal core_shift(BCRRanks r)
 
 static PetscErrorCode core_create(BCRRanks r)
 {
-  const BCRSlabPart *mine     = &r->p.part[r->p.mine];
-  const PetscInt     interior = mine->interior;
-  PetscReal         *zero     = NULL;
-  BCRAxis            axes[3];
+  const BCRSlabPart *mine = &r->p.part[r->p.mine];
+  const PetscInt interior = mine->interior;
+  PetscReal *zero = NULL;
+  BCRAxis axes[3];
 
   PetscFunctionBegin;
   if (!interior) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 0; d < r->dim; d++) axes[d] = r->x[d];
   if (r->p.nparts > 1) {
-    BCRAxis       *a     = &axes[r->axis];
+    BCRAxis *a = &axes[r->axis];
     const PetscInt first = mine->first, last = mine->first + interior - 1;
-    BCRCoreBorder  border;
+    BCRCoreBorder border;
 
     a->n = mine->m;
     if (a->lower) {
@@ -195,7 +210,7 @@ static PetscErrorCode core_create(BCRRanks r)
       a->diag += first;
       a->upper += first;
     }
-    border.axis    = r->axis;
+    border.axis = r->axis;
     border.open[0] = r->p.prev >= 0 ? PETSC_TRUE : PETSC_FALSE;
     border.open[1] = mine->has;
     for (int s = 0; s < 2; s++) {
@@ -203,8 +218,8 @@ static PetscErrorCode core_create(BCRRanks r)
     }
     border.reach[0] = border.open[0] ? r->p.low[first] : 0;
     border.reach[1] = border.open[1] ? r->p.up[last] : 0;
-    border.meet[0]  = border.open[0] ? r->p.up[r->p.part[r->p.prev].first + r->p.part[r->p.prev].interior] : 0;
-    border.meet[1]  = border.open[1] ? r->p.low[last + 1] : 0;
+    border.meet[0] = border.open[0] ? r->p.up[r->p.part[r->p.prev].first + r->p.part[r->p.prev].interior] : 0;
+    border.meet[1] = border.open[1] ? r->p.low[last + 1] : 0;
     border.constant = r->constant;
     PetscCall(BCRCoreCreateBorder(r->dim, axes, (PetscReal)r->shift, r->stride, r->io, &r->options, &border, &r->core));
     if (r->core) {
@@ -214,7 +229,9 @@ static PetscErrorCode core_create(BCRRanks r)
     axes[r->axis] = r->x[r->axis];
   }
   if (r->p.nparts > 1) PetscCall(BCRSlabRowsAxis(&r->p, &axes[r->axis], &zero, &r->single));
-  BCRCallElse(BCRCoreCreate(r->dim, axes, core_shift(r), r->p.nparts > 1 ? PETSC_FALSE : r->singular, r->stride, r->io, &r->options, &r->core), (void)PetscFree(zero));
+  BCRCallElse(BCRCoreCreate(r->dim, axes, core_shift(r), r->p.nparts > 1 ? PETSC_FALSE : r->singular, r->stride, r->io,
+                            &r->options, &r->core),
+              (void)PetscFree(zero));
   PetscCall(PetscFree(zero));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -238,10 +255,10 @@ static PetscErrorCode ranks_axes(BCRRanks r, const BCRAxis axes[])
 /* This rank's core and work space, no rank waiting for another */
 static PetscErrorCode ranks_local(BCRRanks r, PetscBool halo)
 {
-  BCRAxis     other[2];
-  PetscInt    ninterface = r->p.ninterface;
+  BCRAxis other[2];
+  PetscInt ninterface = r->p.ninterface;
   PetscMPIInt count;
-  size_t      size = 1;
+  size_t size = 1;
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < r->nother; i++) other[i] = r->x[r->other[i]];
@@ -257,18 +274,19 @@ static PetscErrorCode ranks_local(BCRRanks r, PetscBool halo)
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->x0));
   PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(double), &r->before));
   PetscCall(BCRArenaGet(&r->space, (6 * (size_t)ninterface + 2 * (size_t)r->size) * sizeof(double), &r->clow));
-  r->cup     = r->clow + ninterface;
-  r->cones   = r->cup + ninterface;
+  r->cup = r->clow + ninterface;
+  r->cones = r->cup + ninterface;
   r->cweight = r->cones + ninterface;
-  r->cx      = r->cweight + ninterface;
-  r->cg      = r->cx + ninterface;
+  r->cx = r->cweight + ninterface;
+  r->cg = r->cx + ninterface;
   r->cgather = r->cg + ninterface;
   for (int i = 0; i < 2 && halo; i++) {
     PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halo[i]));
     PetscCall(BCRArenaGet(&r->space, r->nmodes * sizeof(PetscReal), &r->halosend[i]));
   }
   if (r->core && !r->bordered) {
-    for (PetscInt d = 0; d < r->dim; d++) size += (size_t)r->stride[d] * (size_t)((d == r->axis ? r->p.part[r->p.mine].interior : r->x[d].n) - 1);
+    for (PetscInt d = 0; d < r->dim; d++)
+      size += (size_t)r->stride[d] * (size_t)((d == r->axis ? r->p.part[r->p.mine].interior : r->x[d].n) - 1);
     r->wbytes = size * (r->io == BCR_DOUBLE ? sizeof(double) : sizeof(float));
     PetscCall(BCRArenaGet(&r->space, r->wbytes, &r->w));
   }
@@ -276,8 +294,9 @@ static PetscErrorCode ranks_local(BCRRanks r, PetscBool halo)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ranks_fill(BCRRanks r, MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options,
-                                 PetscBool halo)
+static PetscErrorCode ranks_fill(BCRRanks r, MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim,
+                                 const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[],
+                                 BCRPrecision io, const BCRCoreOptions *options, PetscBool halo)
 {
   PetscFunctionBegin;
   r->comm = MPI_COMM_NULL;
@@ -288,43 +307,45 @@ static PetscErrorCode ranks_fill(BCRRanks r, MPI_Comm comm, PetscInt axis, Petsc
     PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
     PetscCallMPI(MPI_Comm_size(r->comm, &r->size));
   }
-  r->axis     = axis;
-  r->dim      = dim;
-  r->n        = axes[axis].n;
-  r->first    = first;
-  r->m        = m;
-  r->shift    = singular ? 0 : shift;
-  r->factor   = 1;
+  r->axis = axis;
+  r->dim = dim;
+  r->n = axes[axis].n;
+  r->first = first;
+  r->m = m;
+  r->shift = singular ? 0 : shift;
+  r->factor = 1;
   r->singular = singular;
-  r->io       = io;
-  r->options  = *options;
+  r->io = io;
+  r->options = *options;
   r->no[0] = r->no[1] = 1;
   for (PetscInt d = 0; d < dim; d++) {
     const PetscInt n = axes[d].n;
 
-    r->stride[d]  = stride[d];
-    r->x[d]       = axes[d];
+    r->stride[d] = stride[d];
+    r->x[d] = axes[d];
     r->x[d].lower = r->x[d].diag = r->x[d].upper = r->x[d].weight = NULL;
     if (d != axis) {
       r->other[r->nother] = d;
-      r->no[r->nother++]  = n;
+      r->no[r->nother++] = n;
     }
   }
   PetscCall(ranks_share(r, ranks_axes(r, axes), BCR_NO_MEMORY));
   PetscCall(BCRSlabRowsCreate(r->comm, axis, first, m, &r->x[axis], &r->p));
-  PetscCall(ranks_share(r, ranks_local(r, halo), "has no plan for its rows, as its own message says")); /* a schedule that is too short there, say */
+  /* a schedule that is too short there, say */
+  PetscCall(ranks_share(r, ranks_local(r, halo), "has no plan for its rows, as its own message says"));
   if (r->p.nparts == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  r->nparted            = r->no[1] > 1 && r->nmodes >= BCR_RANKS_PART ? 2 : 1;
-  r->parted[1]          = r->no[1] / 2;
+  r->nparted = r->no[1] > 1 && r->nmodes >= BCR_RANKS_PART ? 2 : 1;
+  r->parted[1] = r->no[1] / 2;
   r->parted[r->nparted] = r->no[1];
   PetscCall(ranks_tables(r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim, const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[], BCRPrecision io, const BCRCoreOptions *options, PetscBool halo,
-                              BCRRanks *ranks)
+PetscErrorCode BCRRanksCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, PetscInt dim,
+                              const BCRAxis axes[], PetscReal shift, PetscBool singular, const PetscInt stride[],
+                              BCRPrecision io, const BCRCoreOptions *options, PetscBool halo, BCRRanks *ranks)
 {
-  BCRRanks       r    = NULL;
+  BCRRanks r = NULL;
   PetscErrorCode ierr = PetscNew(&r);
 
   PetscFunctionBegin;
@@ -370,12 +391,13 @@ PetscErrorCode BCRRanksDestroy(BCRRanks *ranks)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The constant mode of a singular operator: all interface rows are known to all. The weighted mean of the right-hand side is taken out; the
-   solution is fixed up to a constant. With d_p = up'_p (x_(p+1) - x_p), the rows say d_p = low'_p/up'_(p-1) d_(p-1) - g_p. */
+/* The constant mode of a singular operator: all interface rows are known to all. The weighted mean
+   of the right-hand side is taken out; the solution is fixed up to a constant. With d_p = up'_p
+   (x_(p+1) - x_p), the rows say d_p = low'_p/up'_(p-1) d_(p-1) - g_p. */
 static void constant_mode(BCRRanks r, double *mean)
 {
-  const PetscInt n   = r->p.ninterface;
-  double         sum = 0, ones = 0, d = 0, rate = 0, total = 0;
+  const PetscInt n = r->p.ninterface;
+  double sum = 0, ones = 0, d = 0, rate = 0, total = 0;
 
   for (PetscInt p = 0; p < n; p++) {
     r->cg[p] = r->cgather[2 * r->p.part[p].rank] + r->cgather[2 * r->p.part[(p + 1) % r->p.nparts].rank + 1];
@@ -383,13 +405,14 @@ static void constant_mode(BCRRanks r, double *mean)
     ones += r->cweight[p] * r->cones[p];
   }
   *mean = sum / ones;
-  for (int pass = r->p.periodic ? 0 : 1; pass < 2; pass++) { /* round a periodic axis the steps add up to zero: what d before the first row does that */
+  /* round a periodic axis the steps add up to zero: what d before the first row does that */
+  for (int pass = r->p.periodic ? 0 : 1; pass < 2; pass++) {
     double x = 0, f = pass && r->p.periodic ? -total / rate : 0;
 
     for (PetscInt p = 0; p < n; p++) {
       r->cx[p] = x;
-      d        = (p ? r->clow[p] * d : f) - (r->cg[p] - *mean * r->cones[p]);
-      d        = p + 1 < n || r->p.periodic ? d / r->cup[p] : 0;
+      d = (p ? r->clow[p] * d : f) - (r->cg[p] - *mean * r->cones[p]);
+      d = p + 1 < n || r->p.periodic ? d / r->cup[p] : 0;
       x += d;
       rate += 1 / r->cup[p];
     }
@@ -399,10 +422,10 @@ static void constant_mode(BCRRanks r, double *mean)
 
 PetscErrorCode BCRRanksSolve(BCRRanks r, const void *f, void *u, PetscReal *removed)
 {
-  const BCRSlabPart *mine   = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
-  const PetscInt     in     = mine ? mine->interior : 0;
-  MPI_Request        gather = MPI_REQUEST_NULL;
-  double             mean   = 0;
+  const BCRSlabPart *mine = r->p.mine >= 0 ? &r->p.part[r->p.mine] : NULL;
+  const PetscInt in = mine ? mine->interior : 0;
+  MPI_Request gather = MPI_REQUEST_NULL;
+  double mean = 0;
 
   PetscFunctionBegin;
   if (removed) *removed = 0;
@@ -494,10 +517,15 @@ PetscErrorCode BCRRanksHaloBegin(BCRRanks r, const PetscReal *v, const PetscInt 
 
     if (to < 0) continue;
     for (PetscInt i1 = 0; i1 < r->no[1]; i1++) {
-      for (PetscInt i0 = 0; i0 < r->no[0]; i0++) r->halosend[s][i0 + r->no[0] * i1] = v[(ptrdiff_t)j * stride[r->axis] + (r->nother > 0 ? (ptrdiff_t)i0 * stride[r->other[0]] : 0) + (r->nother > 1 ? (ptrdiff_t)i1 * stride[r->other[1]] : 0)];
+      for (PetscInt i0 = 0; i0 < r->no[0]; i0++)
+        r->halosend[s][i0 + r->no[0] * i1] =
+          v[(ptrdiff_t)j * stride[r->axis] + (r->nother > 0 ? (ptrdiff_t)i0 * stride[r->other[0]] : 0) +
+            (r->nother > 1 ? (ptrdiff_t)i1 * stride[r->other[1]] : 0)];
     }
-    PetscCallMPI(MPI_Irecv(r->halo[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->p.part[to].rank, s ? r->halotag : r->tag, r->comm, &r->halorequest[r->nhalo++]));
-    PetscCallMPI(MPI_Isend(r->halosend[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->p.part[to].rank, s ? r->tag : r->halotag, r->comm, &r->halorequest[r->nhalo++]));
+    PetscCallMPI(MPI_Irecv(r->halo[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->p.part[to].rank,
+                           s ? r->halotag : r->tag, r->comm, &r->halorequest[r->nhalo++]));
+    PetscCallMPI(MPI_Isend(r->halosend[s], (PetscMPIInt)(r->no[0] * r->no[1]), MPIU_REAL, r->p.part[to].rank,
+                           s ? r->tag : r->halotag, r->comm, &r->halorequest[r->nhalo++]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -525,17 +553,19 @@ PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
   if (r->core) {
     PetscCall(BCRCoreGetInfo(r->core, &info->core));
     info->workspace = info->core.workspace;
-    info->tables    = info->core.tables;
-    info->flops     = (r->p.nparts > 1 && !r->bordered ? 2 : 1) * info->core.flops;
+    info->tables = info->core.tables;
+    info->flops = (r->p.nparts > 1 && !r->bordered ? 2 : 1) * info->core.flops;
   }
   info->workspace += r->space.bytes;
   info->tables += 4 * sizeof(double) * (size_t)r->n;
   if (r->comm == MPI_COMM_NULL) info->what[0] = 0;
-  else if (r->p.nparts == 1) PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", r->p.part[0].rank, 'x' + (int)r->axis));
+  else if (r->p.nparts == 1)
+    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "rank %d has all rows along %c", r->p.part[0].rank,
+                            'x' + (int)r->axis));
   else {
     BCRReducedInfo reduced = {0};
-    size_t         tables;
-    double         flops;
+    size_t tables;
+    double flops;
 
     for (PetscInt c = 0; c < r->nparted; c++) {
       BCRReducedInfo part;
@@ -552,9 +582,12 @@ PetscErrorCode BCRRanksGetInfo(BCRRanks r, BCRRanksInfo *info)
     info->workspace += reduced.workspace;
     if (!r->bordered) info->flops += (double)(2 * (r->p.prev >= 0) + 2 * (r->p.next >= 0)) * flops;
     info->bytes_sent = reduced.bytes_sent;
-    info->messages   = reduced.messages;
-    PetscCall(PetscSNPrintf(info->what, sizeof(info->what), "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT " modes coupled by neighbours alone, %" PetscInt_FMT " shared out", 'x' + (int)r->axis,
-                            r->p.nparts, r->p.ninterface, r->dim == 3 ? "planes" : "rows", reduced.neighbour, reduced.shared));
+    info->messages = reduced.messages;
+    PetscCall(PetscSNPrintf(info->what, sizeof(info->what),
+                            "slabs along %c on %" PetscInt_FMT " ranks, %" PetscInt_FMT " interface %s; %" PetscInt_FMT
+                            " modes coupled by neighbours alone, %" PetscInt_FMT " shared out",
+                            'x' + (int)r->axis, r->p.nparts, r->p.ninterface, r->dim == 3 ? "planes" : "rows",
+                            reduced.neighbour, reduced.shared));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,64 +3,73 @@
 #include <math.h>
 
 /*
-  A level leaves the rows (planes in three dimensions) that are multiples of Qn = q Q and eliminates the other multiples of Q, group
-  by group; a group lies between two neighbouring multiples of Qn, its block is made of all original rows between them. Rows are
-  numbered from 1 (0 and n+1: beyond the ends); those of a periodic axis from 0, row 0 stays to the last level and closes the ring.
+  A level leaves the rows (planes in three dimensions) that are multiples of Qn = q Q and eliminates
+  the other multiples of Q, group by group; a group lies between two neighbouring multiples of Qn,
+  its block is made of all original rows between them. Rows are numbered from 1 (0 and n+1: beyond
+  the ends); those of a periodic axis from 0, row 0 stays to the last level and closes the ring.
 
-  Where a class has fewer poles than a vector has lanes (the first levels), several classes of several groups go side by side: segments.
+  Where a class has fewer poles than a vector has lanes (the first levels), several classes of
+  several groups go side by side: segments.
 
-  Poles: the eigenvalues of the block; a set of poles shares the rows that its right-hand sides are made of. Blocks between two
-  Dirichlet ends (or left rows) whose length fits have classes: sin(j s pi/q) depends on j only modulo 2q up to sign, so all poles of
-  class c have the same right-hand side. Other blocks have one set, and every pole its own weights.
+  Poles: the eigenvalues of the block; a set of poles shares the rows that its right-hand sides are
+  made of. Blocks between two Dirichlet ends (or left rows) whose length fits have classes: sin(j s
+  pi/q) depends on j only modulo 2q up to sign, so all poles of class c have the same right-hand
+  side. Other blocks have one set, and every pole its own weights.
 */
 typedef struct {
-  PetscInt     np, nb, first; /* poles, bundles of them, number of the first one in the whole plan */
-  double      *lambda;
-  void        *wsrc, *wred, *wback, *wout; /* [bundle][..][lane]. Classes: none, 1 out; 1 source (the neighbours), 1 out. Else: ns sources, 1 or 2 outs; ns + 2 (0) sources, ns outs */
-  BCRPolesTab *tab;                        /* for each shift */
+  PetscInt np, nb, first; /* poles, bundles of them, number of the first one in the whole plan */
+  double *lambda;
+  /* [bundle][..][lane]. Classes: none, 1 out; 1 source (the neighbours), 1 out. Else: ns sources, 1
+     or 2 outs; ns + 2 (0) sources, ns outs */
+  void *wsrc, *wred, *wback, *wout;
+  BCRPolesTab *tab; /* for each shift */
 } PoleSet;
 
 typedef struct {
-  PetscInt  m, ns, p0; /* original rows, rows of the level, offset of the first of these from L */
+  PetscInt m, ns, p0; /* original rows, rows of the level, offset of the first of these from L */
   PetscBool classes;
   PetscBool left, right; /* rows L and R exist */
-  PetscInt  q;           /* classes: ns + 1 */
-  PetscInt  nset, nred;  /* nred: outs of the reduction */
-  PoleSet  *set;
-  PoleSet  *seg; /* classes of few poles: all classes of G groups, as many to a bundle as fit; sets hold no tables then */
-  PetscInt  G;
-  PetscInt  ldw;
-  void     *W; /* classes: sin(c s pi/q), ns x ns, twice side by side for the reduction, which has two groups at a row */
+  PetscInt q;            /* classes: ns + 1 */
+  PetscInt nset, nred;   /* nred: outs of the reduction */
+  PoleSet *set;
+  /* classes of few poles: all classes of G groups, as many to a bundle as fit; sets hold no tables
+     then */
+  PoleSet *seg;
+  PetscInt G;
+  PetscInt ldw;
+  /* classes: sin(c s pi/q), ns x ns, twice side by side for the reduction, which has two groups at
+     a row */
+  void *W;
 } Block;
 
 typedef struct {
   PetscInt Q, Qn, ngroups;
-  Block   *block[3]; /* first group, groups between, last group; may be the same */
+  Block *block[3]; /* first group, groups between, last group; may be the same */
 } Level;
 
 struct _n_BCRReduction {
-  PetscInt             dim, n, nx, ny, ldx; /* n: rows along the block axis */
-  PetscBool            periodic, periodic_x, single;
-  double               a, scale; /* coupling along the blocks; what tables of lines have been multiplied with */
-  BCRAxis              x;        /* own arrays */
-  BCREnd               end[2];
-  PetscInt             nlevels, npoles, nsets, lanes;
-  Level                level[BCR_MAX_LEVELS];
-  BCRPolesLine         line;
+  PetscInt dim, n, nx, ny, ldx; /* n: rows along the block axis */
+  PetscBool periodic, periodic_x, single;
+  double a, scale; /* coupling along the blocks; what tables of lines have been multiplied with */
+  BCRAxis x;       /* own arrays */
+  BCREnd end[2];
+  PetscInt nlevels, npoles, nsets, lanes;
+  Level level[BCR_MAX_LEVELS];
+  BCRPolesLine line;
   const BCRPolesTable *kernels;
-  BCRReduction         inner; /* three dimensions: solves the poles */
-  PetscInt             nshift;
-  BCRArena             plan, space, tables;
-  char                *work;
-  size_t               rowbytes;
-  void                *tmp; /* three dimensions: the plane of a pole */
-  void                *kernelwork;
-  const void         **psrc; /* pointers for a call */
-  void               **pdst;
-  void               **pseg;
-  void                *one; /* weights 1, 1, -1 */
-  PetscBool            dry; /* count instead of computing */
-  double               subproblems, flops, planflops;
+  BCRReduction inner; /* three dimensions: solves the poles */
+  PetscInt nshift;
+  BCRArena plan, space, tables;
+  char *work;
+  size_t rowbytes;
+  void *tmp; /* three dimensions: the plane of a pole */
+  void *kernelwork;
+  const void **psrc; /* pointers for a call */
+  void **pdst;
+  void **pseg;
+  void *one;     /* weights 1, 1, -1 */
+  PetscBool dry; /* count instead of computing */
+  double subproblems, flops, planflops;
 };
 
 #define BCR_MAX_LANES 16
@@ -90,8 +99,10 @@ static double cospi_ratio(PetscInt64 num, PetscInt64 den)
 /* Eigenpairs of a block (dtt.h has the table): t = num pi/den */
 static void block_angle(PetscInt m, BCREnd l, BCREnd r, PetscInt j, PetscInt64 *num, PetscInt64 *den)
 {
-  const PetscBool lc = (PetscBool)(l == BCR_END_CELL_NEUMANN || l == BCR_END_CELL_DIRICHLET), rc = (PetscBool)(r == BCR_END_CELL_NEUMANN || r == BCR_END_CELL_DIRICHLET);
-  const PetscBool lz = (PetscBool)(l == BCR_END_DIRICHLET || l == BCR_END_CELL_DIRICHLET), rz = (PetscBool)(r == BCR_END_DIRICHLET || r == BCR_END_CELL_DIRICHLET);
+  const PetscBool lc = (PetscBool)(l == BCR_END_CELL_NEUMANN || l == BCR_END_CELL_DIRICHLET),
+                  rc = (PetscBool)(r == BCR_END_CELL_NEUMANN || r == BCR_END_CELL_DIRICHLET);
+  const PetscBool lz = (PetscBool)(l == BCR_END_DIRICHLET || l == BCR_END_CELL_DIRICHLET),
+                  rz = (PetscBool)(r == BCR_END_DIRICHLET || r == BCR_END_CELL_DIRICHLET);
   /* twice the distance between the points where the value (a Dirichlet end) or the slope is zero */
   const PetscInt64 len = 2 * ((PetscInt64)m - 1) + (lc ? 1 : (lz ? 2 : 0)) + (rc ? 1 : (rz ? 2 : 0));
 
@@ -120,7 +131,8 @@ static double block_vector(BCREnd l, PetscInt64 num, PetscInt64 den, PetscInt i)
 
 static PetscErrorCode weights_create(BCRReduction red, PetscInt np, PetscInt nw, void **w)
 {
-  const size_t bytes = (red->single ? sizeof(float) : sizeof(double)) * ((np + red->lanes - 1) / red->lanes) * red->lanes * nw;
+  const size_t bytes =
+    (red->single ? sizeof(float) : sizeof(double)) * ((np + red->lanes - 1) / red->lanes) * red->lanes * nw;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&red->plan, bytes, w));
@@ -148,8 +160,8 @@ static double weight_get(BCRReduction red, const void *w, PetscInt nw, PetscInt 
 static PetscErrorCode block_segments(BCRReduction red, PetscInt Q, PetscInt ngroups, Block *b)
 {
   const PetscInt most = red->lanes / Q; /* segments in a bundle */
-  PetscInt       nb;
-  PoleSet       *p;
+  PetscInt nb;
+  PoleSet *p;
 
   PetscFunctionBegin;
   for (b->G = 1; b->G < PetscMin(most, ngroups); b->G++) {
@@ -210,8 +222,8 @@ static PetscErrorCode block_classes(BCRReduction red, PetscInt Q, Block *b)
     PetscCall(weights_create(red, Q, 1, &p->wback));
     PetscCall(weights_create(red, Q, 1, &p->wout));
     for (PetscInt l = 0; l < Q; l++) { /* j = c, 2q - c, 2q + c, 4q - c, ...: ascending, and with it lambda */
-      const PetscInt64 j     = l % 2 ? (PetscInt64)(l + 1) * q - c : (PetscInt64)l * q + c;
-      const double     sigma = l % 2 ? -1 : 1, sh = sinpi_ratio(j, 2 * (PetscInt64)m1), w1 = sinpi_ratio(j, m1);
+      const PetscInt64 j = l % 2 ? (PetscInt64)(l + 1) * q - c : (PetscInt64)l * q + c;
+      const double sigma = l % 2 ? -1 : 1, sh = sinpi_ratio(j, 2 * (PetscInt64)m1), w1 = sinpi_ratio(j, m1);
 
       p->lambda[l] = 4 * sh * sh;
       weight_set(red, p->wred, 1, l, 0, red->a * red->scale * 2 / m1 * sigma * w1);
@@ -226,9 +238,11 @@ static PetscErrorCode block_classes(BCRReduction red, PetscInt Q, Block *b)
 static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCREnd r, double coupleR, Block *b)
 {
   const PetscInt m = b->m, ns = b->ns, nsrc = ns + (b->left ? 1 : 0) + (b->right ? 1 : 0);
-  PoleSet       *p;
-  double        *keep; /* of each pole: its vector at the level's rows, in the first and the last row, the sum of its squares */
-  PetscInt       np   = 0;
+  PoleSet *p;
+  /* of each pole: its vector at the level's rows, in the first and the last row, the sum of its
+     squares */
+  double *keep;
+  PetscInt np = 0;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -240,11 +254,12 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   PetscCall(BCRArenaGet(&red->plan, m * sizeof(double), &p->lambda));
   PetscCall(PetscMalloc1((size_t)m * (ns + 3), &keep));
   for (PetscInt j = 0; j < m; j++) {
-    const PetscBool single = (PetscBool)(m == 1 && !b->left && !b->right), periodic = (PetscBool)(l == BCR_END_PERIODIC);
-    const PetscInt  f   = (j + 1) / 2; /* periodic: 1, cos t, sin t, cos 2t, ... */
-    double         *k   = keep + (size_t)np * (ns + 3);
-    PetscInt64      num = 2 * (PetscInt64)f, den = m;
-    PetscBool       used = PETSC_FALSE;
+    const PetscBool single = (PetscBool)(m == 1 && !b->left && !b->right),
+                    periodic = (PetscBool)(l == BCR_END_PERIODIC);
+    const PetscInt f = (j + 1) / 2; /* periodic: 1, cos t, sin t, cos 2t, ... */
+    double *k = keep + (size_t)np * (ns + 3);
+    PetscInt64 num = 2 * (PetscInt64)f, den = m;
+    PetscBool used = PETSC_FALSE;
 
     if (!periodic && !single) block_angle(m, l, r, j, &num, &den);
     for (PetscInt s = 0; s < ns + 2; s++) {
@@ -256,7 +271,8 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
       if (s < ns && k[s] != 0) used = PETSC_TRUE;
     }
     if (!used) continue;
-    /* the sum of squares, a node-centred Neumann row half, is a quarter of the period's rows, twice that for t = 0 and t = pi */
+    /* the sum of squares, a node-centred Neumann row half, is a quarter of the period's rows, twice
+       that for t = 0 and t = pi */
     if (single) k[ns + 2] = 1;
     else k[ns + 2] = (periodic ? 0.5 : 0.25) * (double)den * (num % den ? 1 : 2);
     if (single) num = 0;
@@ -272,12 +288,15 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
   BCRCallElse(ierr, (void)PetscFree(keep));
   for (PetscInt j = 0; j < np; j++) {
     const double *k = keep + (size_t)j * (ns + 3), norm = k[ns + 2];
-    PetscInt      o = 0;
+    PetscInt o = 0;
 
     for (PetscInt s = 0; s < ns; s++) {
       /* rows of the level at a node-centred Neumann end weigh half in the analysis */
       const PetscInt i = b->p0 + s * Q - 1;
-      const double   w = l != BCR_END_PERIODIC && m > 1 - (b->left || b->right) && ((i == 0 && l == BCR_END_NEUMANN) || (i == m - 1 && r == BCR_END_NEUMANN)) ? 0.5 : 1;
+      const double w = l != BCR_END_PERIODIC && m > 1 - (b->left || b->right) &&
+                           ((i == 0 && l == BCR_END_NEUMANN) || (i == m - 1 && r == BCR_END_NEUMANN))
+                         ? 0.5
+                         : 1;
 
       if (b->nred) weight_set(red, p->wsrc, ns, j, s, w * k[s] / norm);
       weight_set(red, p->wback, nsrc, j, s, w * k[s] / norm);
@@ -298,31 +317,33 @@ static PetscErrorCode block_general(BCRReduction red, PetscInt Q, BCREnd l, BCRE
 }
 
 /* last: the first number beyond the rows */
-static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, PetscInt R, PetscInt last, PetscBool span, PetscInt ngroups, Block **block)
+static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, PetscInt R, PetscInt last, PetscBool span,
+                                   PetscInt ngroups, Block **block)
 {
   Block *b;
-  BCREnd l = L == 0 && !red->periodic ? red->end[0] : BCR_END_DIRICHLET, r = R == last && !red->periodic ? red->end[1] : BCR_END_DIRICHLET;
+  BCREnd l = L == 0 && !red->periodic ? red->end[0] : BCR_END_DIRICHLET,
+         r = R == last && !red->periodic ? red->end[1] : BCR_END_DIRICHLET;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&red->plan, sizeof(Block), &b));
   PetscCall(PetscMemzero(b, sizeof(*b)));
   *block = b;
   if (span && red->periodic) {
-    b->m  = red->n;
+    b->m = red->n;
     b->ns = (red->n + Q - 1) / Q;
     b->p0 = 0;
     PetscCall(block_general(red, Q, BCR_END_PERIODIC, BCR_END_PERIODIC, 1, b));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  b->m  = R - L - 1;
+  b->m = R - L - 1;
   b->ns = b->m / Q;
   b->p0 = Q;
   if (!b->ns) PetscFunctionReturn(PETSC_SUCCESS);
-  b->left  = (PetscBool)(red->periodic || L > 0);
+  b->left = (PetscBool)(red->periodic || L > 0);
   b->right = (PetscBool)(red->periodic || R < last);
   if (red->n > 1 && l == BCR_END_DIRICHLET && r == BCR_END_DIRICHLET && (b->m + 1) % Q == 0) {
     b->classes = PETSC_TRUE;
-    b->q       = (b->m + 1) / Q;
+    b->q = (b->m + 1) / Q;
     PetscCall(block_classes(red, Q, b));
     if (red->dim == 2 && 2 * Q <= red->lanes) PetscCall(block_segments(red, Q, ngroups, b));
   } else PetscCall(block_general(red, Q, l, r, R == red->n && b->right && red->end[1] == BCR_END_NEUMANN ? 2 : 1, b));
@@ -332,14 +353,15 @@ static PetscErrorCode block_create(BCRReduction red, PetscInt Q, PetscInt L, Pet
 static PetscErrorCode plan_create(BCRReduction red, PetscInt nlevels, const PetscInt schedule[])
 {
   const PetscInt beyond = red->periodic ? red->n : red->n + 1;
-  PetscInt       Q      = 1;
+  PetscInt Q = 1;
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < nlevels && Q < beyond; r++) {
     Level *lev = &red->level[red->nlevels++];
 
-    lev->Q       = Q;
-    lev->Qn      = schedule[r] > (beyond - 1) / Q ? beyond : Q * schedule[r]; /* no overflow, and nothing beyond the end */
+    lev->Q = Q;
+    /* no overflow, and nothing beyond the end */
+    lev->Qn = schedule[r] > (beyond - 1) / Q ? beyond : Q * schedule[r];
     lev->ngroups = (beyond - 1) / lev->Qn + 1;
     if (lev->Qn >= beyond) lev->ngroups = 1;
     Q = lev->Qn;
@@ -353,8 +375,10 @@ static PetscErrorCode plan_create(BCRReduction red, PetscInt nlevels, const Pets
       /* groups whose blocks are alike share one */
       PetscCall(block_create(red, lev->Q, 0, lev->Qn, beyond, PETSC_FALSE, lev->ngroups, &lev->block[0]));
       if (lev->block[0]->classes) lev->block[1] = lev->block[0];
-      else if (lev->ngroups > 2) PetscCall(block_create(red, lev->Q, lev->Qn, 2 * lev->Qn, beyond, PETSC_FALSE, lev->ngroups, &lev->block[1]));
-      if (lev->block[1] && beyond - lastL == lev->Qn && (red->periodic || red->end[1] == BCR_END_DIRICHLET)) lev->block[2] = lev->block[1];
+      else if (lev->ngroups > 2)
+        PetscCall(block_create(red, lev->Q, lev->Qn, 2 * lev->Qn, beyond, PETSC_FALSE, lev->ngroups, &lev->block[1]));
+      if (lev->block[1] && beyond - lastL == lev->Qn && (red->periodic || red->end[1] == BCR_END_DIRICHLET))
+        lev->block[2] = lev->block[1];
       else PetscCall(block_create(red, lev->Q, lastL, beyond, beyond, PETSC_FALSE, 1, &lev->block[2]));
     } else PetscCall(block_create(red, lev->Q, 0, beyond, beyond, PETSC_TRUE, 1, &lev->block[2]));
   }
@@ -364,7 +388,7 @@ static PetscErrorCode plan_create(BCRReduction red, PetscInt nlevels, const Pets
 /* -------- tables of the lines for a shift -------- */
 
 typedef struct {
-  char  *p;
+  char *p;
   size_t size, used;
 } Buffer;
 
@@ -396,24 +420,27 @@ static PetscErrorCode buffer_put(BCRReduction red, Buffer *b, const double *v)
 }
 
 /*
-  Toeplitz: pivots P = 1 + c + e, c the coupling to a periodic line's last unknown that elimination has carried along (0 else; a Dirichlet
-  end counts into e), e what is left of the row's sum: e_i = delta + e_{i-1}/P_{i-1} has no cancellation for delta >= 0, so the smallest
-  eigenvalues keep their relative accuracy. e tends to a fixed point when delta > 0.
+  Toeplitz: pivots P = 1 + c + e, c the coupling to a periodic line's last unknown that elimination
+  has carried along (0 else; a Dirichlet end counts into e), e what is left of the row's sum: e_i =
+  delta + e_{i-1}/P_{i-1} has no cancellation for delta >= 0, so the smallest eigenvalues keep their
+  relative accuracy. e tends to a fixed point when delta > 0.
 */
 static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buffer *buf, ptrdiff_t *nt)
 {
   const PetscInt bl = red->lanes, nn = red->nx - (red->periodic_x ? 1 : 0);
-  const double   tol = red->single ? 1e-7 : 2.5e-16; /* an ulp of the pivots */
-  double         e[BCR_MAX_LANES], c[BCR_MAX_LANES], fix[BCR_MAX_LANES], r[BCR_MAX_LANES], tail[BCR_MAX_LANES], sum[BCR_MAX_LANES], carry[BCR_MAX_LANES];
-  PetscInt       i    = 0;
-  PetscBool      done = PETSC_FALSE;
+  const double tol = red->single ? 1e-7 : 2.5e-16; /* an ulp of the pivots */
+  double e[BCR_MAX_LANES], c[BCR_MAX_LANES], fix[BCR_MAX_LANES], r[BCR_MAX_LANES], tail[BCR_MAX_LANES],
+    sum[BCR_MAX_LANES], carry[BCR_MAX_LANES];
+  PetscInt i = 0;
+  PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
   for (PetscInt l = 0; l < bl; l++) {
     const BCREnd end = red->x.end[0];
 
-    c[l]   = red->periodic_x ? 1 : 0;
-    e[l]   = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0));
+    c[l] = red->periodic_x ? 1 : 0;
+    e[l] = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) +
+           (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0));
     fix[l] = delta[l] > 0 ? BCRRootGap(delta[l]) : 0;
     sum[l] = delta[l];
   }
@@ -430,27 +457,28 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
     for (PetscInt l = 0; l < bl; l++) {
       sum[l] += c[l] * e[l] * r[l];
       carry[l] = e[l] * r[l];
-      e[l]     = delta[l] + carry[l];
+      e[l] = delta[l] + carry[l];
       c[l] *= r[l];
     }
   }
   *nt = i;
   for (PetscInt l = 0; l < bl; l++) {
     const BCREnd end = red->x.end[1];
-    double       p;
+    double p;
 
     r[l] = 1 / (1 + fix[l]);
     if (done) { /* the rows before the last one have the fixed point */
-      e[l]     = fix[l];
+      e[l] = fix[l];
       carry[l] = fix[l] * r[l];
-      c[l]     = 0;
+      c[l] = 0;
     }
     if (red->periodic_x) { /* the last row is coupled to the last unknown on both sides */
       tail[l] = 1 / (1 + c[l] + e[l]);
       sum[l] += (c[l] + 1) * e[l] * tail[l];
       sum[l] = sum[l] == 0 ? 0 : 1 / sum[l]; /* singular: that unknown is set to zero */
     } else {
-      p       = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0)) + carry[l];
+      p = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) +
+          (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0)) + carry[l];
       tail[l] = p == 0 ? 0 : 1 / p;
     }
   }
@@ -464,12 +492,13 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
 static PetscErrorCode lines_general(BCRReduction red, const double sigma[], Buffer *buf, ptrdiff_t *nt)
 {
   const BCRAxis *x = &red->x;
-  double         e[BCR_MAX_LANES], p[BCR_MAX_LANES], r[BCR_MAX_LANES], big = 0;
+  double e[BCR_MAX_LANES], p[BCR_MAX_LANES], r[BCR_MAX_LANES], big = 0;
 
   PetscFunctionBegin;
   for (PetscInt i = 0; i < x->n; i++) big = PetscMax(big, fabs((double)x->diag[i]));
   for (PetscInt i = 0; i < x->n; i++) {
-    const double lo = i ? (double)x->lower[i] : 0, up = i < x->n - 1 ? (double)x->upper[i] : 0, sum = (double)x->diag[i] - lo - up;
+    const double lo = i ? (double)x->lower[i] : 0, up = i < x->n - 1 ? (double)x->upper[i] : 0,
+                 sum = (double)x->diag[i] - lo - up;
 
     for (PetscInt l = 0; l < red->lanes; l++) {
       e[l] = sum + sigma[l] + (i ? lo * e[l] / p[l] : 0);
@@ -503,7 +532,7 @@ static PetscErrorCode set_number(BCRReduction red, PoleSet *p, void *ctx)
 {
   PetscFunctionBegin;
   (void)ctx;
-  p->nb    = (p->np + red->lanes - 1) / red->lanes;
+  p->nb = (p->np + red->lanes - 1) / red->lanes;
   p->first = red->npoles;
   red->npoles += p->np;
   red->nsets++;
@@ -512,19 +541,20 @@ static PetscErrorCode set_number(BCRReduction red, PoleSet *p, void *ctx)
 
 typedef struct {
   const double *shift;
-  double       *inner; /* three dimensions: shifts of the poles */
-  Buffer        buf;
+  double *inner; /* three dimensions: shifts of the poles */
+  Buffer buf;
 } TableCtx;
 
 static PetscErrorCode set_tables(BCRReduction red, PoleSet *p, void *ctx_)
 {
-  TableCtx    *ctx = (TableCtx *)ctx_;
-  const size_t sz  = red->single ? sizeof(float) : sizeof(double);
+  TableCtx *ctx = (TableCtx *)ctx_;
+  const size_t sz = red->single ? sizeof(float) : sizeof(double);
 
   PetscFunctionBegin;
   if (red->inner) {
     for (PetscInt s = 0; s < red->nshift; s++)
-      for (PetscInt j = 0; j < p->np; j++) ctx->inner[(size_t)s * red->npoles + p->first + j] = ctx->shift[s] + red->a * p->lambda[j];
+      for (PetscInt j = 0; j < p->np; j++)
+        ctx->inner[(size_t)s * red->npoles + p->first + j] = ctx->shift[s] + red->a * p->lambda[j];
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(BCRArenaGet(&red->tables, red->nshift * sizeof(*p->tab), &p->tab));
@@ -537,16 +567,17 @@ static PetscErrorCode set_tables(BCRReduction red, PoleSet *p, void *ctx_)
       double sigma[BCR_MAX_LANES];
 
       off[b] = (ptrdiff_t)(ctx->buf.used / sz); /* from the start of all tables, which may still move */
-      for (PetscInt l = 0; l < red->lanes; l++) sigma[l] = ctx->shift[s] + red->a * p->lambda[PetscMin(b * red->lanes + l, p->np - 1)];
+      for (PetscInt l = 0; l < red->lanes; l++)
+        sigma[l] = ctx->shift[s] + red->a * p->lambda[PetscMin(b * red->lanes + l, p->np - 1)];
       if (red->line.general) PetscCall(lines_general(red, sigma, &ctx->buf, &nt[b]));
       else {
         for (PetscInt l = 0; l < red->lanes; l++) sigma[l] *= red->scale;
         PetscCall(lines_toeplitz(red, sigma, &ctx->buf, &nt[b]));
       }
     }
-    p->tab[s].nb  = p->nb;
+    p->tab[s].nb = p->nb;
     p->tab[s].off = off;
-    p->tab[s].nt  = nt;
+    p->tab[s].nt = nt;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -560,9 +591,9 @@ static PetscErrorCode set_attach(BCRReduction red, PoleSet *p, void *tab)
 
 PetscErrorCode BCRReductionSetShifts(BCRReduction red, PetscInt nshift, const double shift[])
 {
-  TableCtx       ctx;
-  void          *all    = NULL;
-  PetscInt       ninner = 0;
+  TableCtx ctx;
+  void *all = NULL;
+  PetscInt ninner = 0;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -570,7 +601,7 @@ PetscErrorCode BCRReductionSetShifts(BCRReduction red, PetscInt nshift, const do
   if (red->inner) PetscCall(PetscIntMultError(nshift, red->npoles, &ninner));
   PetscCall(BCRArenaFree(&red->tables));
   red->nshift = nshift;
-  ctx.shift   = shift;
+  ctx.shift = shift;
   if (red->inner) PetscCall(PetscMalloc1(ninner, &ctx.inner));
   ierr = sets_each(red, set_tables, &ctx);
   if (!ierr) {
@@ -595,49 +626,60 @@ static PetscInt out_rows(BCRReduction red, const Block *b)
 
 /* -------- the plan -------- */
 
-static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAxis axis[], PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, int isa)
+static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAxis axis[], PetscInt nlevels,
+                                     const PetscInt schedule[], PetscInt ninner, const PetscInt inner[],
+                                     PetscBool single, int isa)
 {
-  const BCRAxis *y     = &axis[dim - 1];
-  const size_t   sz    = single ? sizeof(float) : sizeof(double);
-  PetscInt       nrows = 3, nptr = 3, nseg = 1;
+  const BCRAxis *y = &axis[dim - 1];
+  const size_t sz = single ? sizeof(float) : sizeof(double);
+  PetscInt nrows = 3, nptr = 3, nseg = 1;
 
   PetscFunctionBegin;
   PetscCheck(dim == 2 || dim == 3, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Reduction in %" PetscInt_FMT " dimensions", dim);
-  PetscCheck(!y->lower, PETSC_COMM_SELF, PETSC_ERR_SUP, "Block cyclic reduction needs constant coefficients along axis %c, the one of the blocks. Leave radix and schedule at auto: the automatic schedule handles it", dim == 3 ? 'z' : 'y');
-  PetscCheck(nlevels > 0 && nlevels <= BCR_MAX_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " levels, must be 1 to %d", nlevels, BCR_MAX_LEVELS);
-  for (PetscInt r = 0; r < nlevels; r++) PetscCheck(schedule[r] >= 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Radix %" PetscInt_FMT " on level %" PetscInt_FMT " of the schedule: must be 2 or more", schedule[r], r);
+  PetscCheck(!y->lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Block cyclic reduction needs constant coefficients along axis %c, the one of the blocks. Leave radix and "
+             "schedule at auto: the automatic schedule handles it",
+             dim == 3 ? 'z' : 'y');
+  PetscCheck(nlevels > 0 && nlevels <= BCR_MAX_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt_FMT " levels, must be 1 to %d", nlevels, BCR_MAX_LEVELS);
+  for (PetscInt r = 0; r < nlevels; r++)
+    PetscCheck(schedule[r] >= 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "Radix %" PetscInt_FMT " on level %" PetscInt_FMT " of the schedule: must be 2 or more", schedule[r], r);
   for (PetscInt r = 0, Q = 1; Q <= y->n; Q = schedule[r] > y->n / Q ? y->n + 1 : Q * schedule[r], r++)
-    PetscCheck(r < nlevels, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The product of the schedule's radices is %" PetscInt_FMT ", must exceed the %" PetscInt_FMT " rows along axis %c", Q, y->n, dim == 3 ? 'z' : 'y');
-  red->dim      = dim;
-  red->single   = single;
-  red->n        = y->n;
-  red->nx       = axis[0].n;
-  red->ny       = dim == 3 ? axis[1].n : 1;
-  red->end[0]   = y->n > 1 ? y->end[0] : BCR_END_DIRICHLET; /* one row has no ends */
-  red->end[1]   = y->n > 1 ? y->end[1] : BCR_END_DIRICHLET;
+    PetscCheck(r < nlevels, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "The product of the schedule's radices is %" PetscInt_FMT ", must exceed the %" PetscInt_FMT
+               " rows along axis %c",
+               Q, y->n, dim == 3 ? 'z' : 'y');
+  red->dim = dim;
+  red->single = single;
+  red->n = y->n;
+  red->nx = axis[0].n;
+  red->ny = dim == 3 ? axis[1].n : 1;
+  red->end[0] = y->n > 1 ? y->end[0] : BCR_END_DIRICHLET; /* one row has no ends */
+  red->end[1] = y->n > 1 ? y->end[1] : BCR_END_DIRICHLET;
   red->periodic = (PetscBool)(y->end[0] == BCR_END_PERIODIC && y->n > 1);
-  red->a        = (double)y->a;
-  red->scale    = 1;
-  red->kernels  = BCRCpuPoles(isa, single);
-  red->lanes    = dim == 3 ? 1 : red->kernels->lanes();
-  red->ldx      = (red->nx + BCR_MAX_LANES - 1) / BCR_MAX_LANES * BCR_MAX_LANES;
+  red->a = (double)y->a;
+  red->scale = 1;
+  red->kernels = BCRCpuPoles(isa, single);
+  red->lanes = dim == 3 ? 1 : red->kernels->lanes();
+  red->ldx = (red->nx + BCR_MAX_LANES - 1) / BCR_MAX_LANES * BCR_MAX_LANES;
   if (dim == 2) {
     const BCRAxis *x = &axis[0];
 
-    red->x             = *x;
-    red->line.n        = x->n;
-    red->line.general  = x->lower || x->n == 1 || !(x->a > 0);
-    red->periodic_x    = (PetscBool)(!red->line.general && x->end[0] == BCR_END_PERIODIC);
+    red->x = *x;
+    red->line.n = x->n;
+    red->line.general = x->lower || x->n == 1 || !(x->a > 0);
+    red->periodic_x = (PetscBool)(!red->line.general && x->end[0] == BCR_END_PERIODIC);
     red->line.periodic = red->periodic_x;
-    red->line.first    = x->end[0] == BCR_END_NEUMANN ? 0.5 : 1;
-    red->line.last     = x->end[1] == BCR_END_NEUMANN ? 0.5 : 1;
+    red->line.first = x->end[0] == BCR_END_NEUMANN ? 0.5 : 1;
+    red->line.last = x->end[1] == BCR_END_NEUMANN ? 0.5 : 1;
     if (red->line.general) {
       void *lo, *up;
 
       /* an axis of one unknown or without coupling is zero: its rows are in the shift */
       PetscCall(BCRArenaGet(&red->plan, 3 * (size_t)x->n * sizeof(PetscReal), &red->x.lower));
       PetscCall(PetscMemzero(red->x.lower, 3 * x->n * sizeof(PetscReal)));
-      red->x.diag  = red->x.lower + x->n;
+      red->x.diag = red->x.lower + x->n;
       red->x.upper = red->x.diag + x->n;
       if (x->lower) {
         PetscCall(PetscArraycpy(red->x.lower, x->lower, x->n));
@@ -668,10 +710,10 @@ static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAx
 
       if (!b) continue;
       nrows = PetscMax(nrows, b->classes ? (b->seg ? 0 : b->ns + 3) : out_rows(red, b) + PetscMax(b->ns, 2));
-      nptr  = PetscMax(nptr, 2 * b->ns + 2);
+      nptr = PetscMax(nptr, 2 * b->ns + 2);
       if (b->seg) {
         nrows = PetscMax(nrows, b->G * (b->ns + 2));
-        nseg  = PetscMax(nseg, b->G * b->ns);
+        nseg = PetscMax(nseg, b->G * b->ns);
       }
     }
   if (dim == 3) nrows++;
@@ -691,14 +733,17 @@ static PetscErrorCode reduction_fill(BCRReduction red, PetscInt dim, const BCRAx
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt nlevels, const PetscInt schedule[], PetscInt ninner, const PetscInt inner[], PetscBool single, int isa, BCRReduction *reduction)
+PetscErrorCode BCRReductionCreate(PetscInt dim, const BCRAxis axis[], PetscInt nlevels, const PetscInt schedule[],
+                                  PetscInt ninner, const PetscInt inner[], PetscBool single, int isa,
+                                  BCRReduction *reduction)
 {
   BCRReduction red;
 
   PetscFunctionBegin;
   *reduction = NULL;
   PetscCall(PetscNew(&red));
-  BCRCallElse(reduction_fill(red, dim, axis, nlevels, schedule, ninner, inner, single, isa), (void)BCRReductionDestroy(&red));
+  BCRCallElse(reduction_fill(red, dim, axis, nlevels, schedule, ninner, inner, single, isa),
+              (void)BCRReductionDestroy(&red));
   *reduction = red;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -721,10 +766,10 @@ PetscErrorCode BCRReductionDestroy(BCRReduction *reduction)
 
 typedef struct {
   BCRReduction red;
-  PetscInt     s, ld[2]; /* shift, strides of u */
-  int          io;       /* 1: u is double and the work is not */
-  size_t       szu;
-  char        *u;
+  PetscInt s, ld[2]; /* shift, strides of u */
+  int io;            /* 1: u is double and the work is not */
+  size_t szu;
+  char *u;
 } Solve;
 
 static char *row_u(const Solve *S, PetscInt i)
@@ -738,7 +783,8 @@ static char *row_work(const Solve *S, PetscInt i)
 }
 
 /* dst = (add ? dst : 0) + W src for rows or planes; srcu, dstu: they are u's, not the work space's */
-static PetscErrorCode combine(Solve *S, PetscInt nsrc, PetscBool srcu, const void *src[], const void *W, PetscInt ldw, PetscInt nout, PetscBool dstu, int add, void *dst[])
+static PetscErrorCode combine(Solve *S, PetscInt nsrc, PetscBool srcu, const void *src[], const void *W, PetscInt ldw,
+                              PetscInt nout, PetscBool dstu, int add, void *dst[])
 {
   BCRReduction red = S->red;
   const size_t szw = red->single ? sizeof(float) : sizeof(double);
@@ -759,17 +805,18 @@ static PetscErrorCode combine(Solve *S, PetscInt nsrc, PetscBool srcu, const voi
 }
 
 /* All poles of a set: rows g of the work space, or of u where the two have one type (two dimensions) */
-static PetscErrorCode poles(Solve *S, const PoleSet *p, PetscInt nsrc, PetscBool unit, const void *g[], const void *ws, PetscInt nout, int add, void *out[], const void *wo)
+static PetscErrorCode poles(Solve *S, const PoleSet *p, PetscInt nsrc, PetscBool unit, const void *g[], const void *ws,
+                            PetscInt nout, int add, void *out[], const void *wo)
 {
-  BCRReduction   red  = S->red;
-  const PetscInt nws  = ws ? nsrc - (unit ? 1 : 0) : 0;
-  double         subs = p->np, flops = (double)p->np * red->nx * red->ny * (2 * nws + 2 * nout + 5);
+  BCRReduction red = S->red;
+  const PetscInt nws = ws ? nsrc - (unit ? 1 : 0) : 0;
+  double subs = p->np, flops = (double)p->np * red->nx * red->ny * (2 * nws + 2 * nout + 5);
 
   PetscFunctionBegin;
   if (red->dry) {
     if (red->inner) {
       PetscInt sub;
-      double   fl;
+      double fl;
 
       PetscCall(BCRReductionGetInfo(red->inner, &sub, NULL, NULL, &fl));
       subs *= sub;
@@ -780,29 +827,34 @@ static PetscErrorCode poles(Solve *S, const PoleSet *p, PetscInt nsrc, PetscBool
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!red->inner) {
-    red->kernels->solve(&red->line, &p->tab[S->s], (int)nsrc, unit ? 1 : 0, g, ws, (int)nout, add, out, wo, red->kernelwork);
+    red->kernels->solve(&red->line, &p->tab[S->s], (int)nsrc, unit ? 1 : 0, g, ws, (int)nout, add, out, wo,
+                        red->kernelwork);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (PetscInt j = 0; j < p->np; j++) { /* planes, one by one */
-    const size_t   szw   = red->single ? sizeof(float) : sizeof(double);
+    const size_t szw = red->single ? sizeof(float) : sizeof(double);
     const PetscInt ld[2] = {red->ldx, red->ldx * red->ny};
-    void          *t     = red->tmp;
-    const void    *ct    = red->tmp;
+    void *t = red->tmp;
+    const void *ct = red->tmp;
 
     if (!ws || unit) PetscCall(PetscMemcpy(t, g[0], red->rowbytes));
     for (PetscInt y = 0; ws && y < red->ny; y++) {
       const void *gy[BCR_MAX_LANES];
-      void       *ty = (char *)t + y * red->ldx * szw;
+      void *ty = (char *)t + y * red->ldx * szw;
 
       for (PetscInt k = 0; k < nws; k += BCR_MAX_LANES) {
         const PetscInt n = PetscMin(nws - k, BCR_MAX_LANES);
 
         for (PetscInt i = 0; i < n; i++) gy[i] = (const char *)g[k + i + (unit ? 1 : 0)] + y * red->ldx * szw;
-        red->kernels->rows(red->nx, (int)n, 0, gy, (const char *)ws + ((size_t)j * nws + k) * szw, n, 1, 0, unit || k, &ty);
+        red->kernels->rows(red->nx, (int)n, 0, gy, (const char *)ws + ((size_t)j * nws + k) * szw, n, 1, 0, unit || k,
+                           &ty);
       }
     }
-    PetscCall(BCRReductionSolve(red->inner, S->s * red->npoles + p->first + j, red->single ? BCR_SINGLE : BCR_DOUBLE, t, ld, t, ld));
-    for (PetscInt k = 0; k < nout; k++) red->kernels->rows((ptrdiff_t)red->ldx * red->ny, 1, 0, &ct, (const char *)wo + ((size_t)j * nout + k) * szw, 1, 1, 0, add || j, &out[k]);
+    PetscCall(BCRReductionSolve(red->inner, S->s * red->npoles + p->first + j, red->single ? BCR_SINGLE : BCR_DOUBLE, t,
+                                ld, t, ld));
+    for (PetscInt k = 0; k < nout; k++)
+      red->kernels->rows((ptrdiff_t)red->ldx * red->ny, 1, 0, &ct, (const char *)wo + ((size_t)j * nout + k) * szw, 1,
+                         1, 0, add || j, &out[k]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -812,7 +864,7 @@ static PetscErrorCode copy_rows(Solve *S, PetscInt n, PetscBool srcu, PetscBool 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < n; k++) { /* combine() moves the pointers it is given */
     const void *s = src[k];
-    void       *d = dst[k];
+    void *d = dst[k];
 
     PetscCall(combine(S, 1, srcu, &s, S->red->one, 1, 1, dstu, 0, &d));
   }
@@ -821,19 +873,22 @@ static PetscErrorCode copy_rows(Solve *S, PetscInt n, PetscBool srcu, PetscBool 
 
 /* A row with the groups beside it (reduction), or a group with the rows beside it (back substitution) */
 typedef struct {
-  PetscInt  i;           /* the row; row L of the group */
-  PetscInt  lo, iR;      /* reduction: the left group lies below lo (i but for a ring's first row); back substitution: the row at R */
+  PetscInt i; /* the row; row L of the group */
+  /* reduction: the left group lies below lo (i but for a ring's first row); back substitution: the
+     row at R */
+  PetscInt lo, iR;
   PetscBool left, right; /* which sides there are */
   PetscBool twice;       /* a node-centred Neumann row sees its left neighbours twice */
 } Item;
 
-/* Right-hand sides of a row's classes into work rows k0, k0 + 1, ... The weights of a group's two ends are equal up to (-1)^(c-1), which
-   is the parity of its rows: sources mirror at row i, and classes of both groups are one (paper 000's counts need that) */
+/* Right-hand sides of a row's classes into work rows k0, k0 + 1, ... The weights of a group's two
+   ends are equal up to (-1)^(c-1), which is the parity of its rows: sources mirror at row i, and
+   classes of both groups are one (paper 000's counts need that) */
 static PetscErrorCode reduce_sources(Solve *S, const Block *b, PetscInt Q, const Item *it, PetscInt k0)
 {
-  const void **src  = S->red->psrc;
-  void       **dst  = S->red->pdst;
-  PetscInt     nsrc = 0;
+  const void **src = S->red->psrc;
+  void **dst = S->red->pdst;
+  PetscInt nsrc = 0;
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < (it->twice ? 2 : 1); k++)
@@ -847,7 +902,7 @@ static PetscErrorCode reduce_sources(Solve *S, const Block *b, PetscInt Q, const
 static PetscErrorCode reduce_add(Solve *S, PetscInt k, PetscInt i)
 {
   const void *src = row_work(S, k);
-  void       *dst = row_u(S, i);
+  void *dst = row_u(S, i);
 
   PetscFunctionBegin;
   PetscCall(combine(S, 1, PETSC_FALSE, &src, S->red->one, 1, 1, PETSC_TRUE, 1, &dst));
@@ -856,10 +911,10 @@ static PetscErrorCode reduce_add(Solve *S, PetscInt k, PetscInt i)
 
 static PetscErrorCode segments(Solve *S, const Block *b, PetscInt Q, PetscInt n, PetscBool reduce, PetscBool ends)
 {
-  BCRReduction   red  = S->red;
+  BCRReduction red = S->red;
   const PetscInt nseg = n * b->ns;
-  const void   **g = (const void **)red->pseg, **e = g + b->G * b->ns;
-  void         **out = red->pseg + 2 * b->G * b->ns;
+  const void **g = (const void **)red->pseg, **e = g + b->G * b->ns;
+  void **out = red->pseg + 2 * b->G * b->ns;
 
   PetscFunctionBegin;
   if (red->dry) {
@@ -870,11 +925,12 @@ static PetscErrorCode segments(Solve *S, const Block *b, PetscInt Q, PetscInt n,
   for (PetscInt s = 0; s < nseg; s++) {
     const PetscInt grp = s / b->ns, c = s % b->ns;
 
-    g[s]   = row_work(S, s);
-    e[s]   = row_work(S, b->G * b->ns + 2 * grp + c % 2);
+    g[s] = row_work(S, s);
+    e[s] = row_work(S, b->G * b->ns + 2 * grp + c % 2);
     out[s] = reduce ? row_work(S, b->G * b->ns + grp) : row_work(S, s);
   }
-  red->kernels->segments(&red->line, &b->seg->tab[S->s], (int)Q, (int)nseg, g, ends ? e : NULL, b->seg->wback, out, reduce ? b->seg->wred : b->seg->wout, red->kernelwork);
+  red->kernels->segments(&red->line, &b->seg->tab[S->s], (int)Q, (int)nseg, g, ends ? e : NULL, b->seg->wback, out,
+                         reduce ? b->seg->wred : b->seg->wout, red->kernelwork);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -890,8 +946,8 @@ static PetscErrorCode reduce_classes(Solve *S, const Block *b, PetscInt Q, Petsc
   for (PetscInt k = 0; k < n; k++) {
     PetscCall(reduce_sources(S, b, Q, &it[k], 1));
     for (PetscInt c = 1; c <= b->ns; c++) {
-      const void *g   = row_work(S, c);
-      void       *out = row_work(S, 0);
+      const void *g = row_work(S, c);
+      void *out = row_work(S, 0);
 
       PetscCall(poles(S, &b->set[c - 1], 1, PETSC_FALSE, &g, NULL, 1, c > 1, &out, b->set[c - 1].wred));
     }
@@ -900,11 +956,12 @@ static PetscErrorCode reduce_classes(Solve *S, const Block *b, PetscInt Q, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Right-hand sides of a group's classes into work rows k0, k0 + 1, ..., its neighbours' sum and difference into e0, e0 + 1 */
+/* Right-hand sides of a group's classes into work rows k0, k0 + 1, ..., its neighbours' sum and
+   difference into e0, e0 + 1 */
 static PetscErrorCode back_sources(Solve *S, const Block *b, PetscInt Q, const Item *it, PetscInt k0, PetscInt e0)
 {
   const void **src = S->red->psrc;
-  void       **dst = S->red->pdst;
+  void **dst = S->red->pdst;
   const size_t szw = S->red->single ? sizeof(float) : sizeof(double);
 
   PetscFunctionBegin;
@@ -920,7 +977,8 @@ static PetscErrorCode back_sources(Solve *S, const Block *b, PetscInt Q, const I
     if (it->right) src[n++] = row_u(S, it->iR);
     if (!n) continue;
     dst[0] = row_work(S, e0 + k);
-    PetscCall(combine(S, n, PETSC_TRUE, src, (const char *)S->red->one + (k ? (it->left ? 2 : 3) : 0) * szw, n, 1, PETSC_FALSE, 0, dst));
+    PetscCall(combine(S, n, PETSC_TRUE, src, (const char *)S->red->one + (k ? (it->left ? 2 : 3) : 0) * szw, n, 1,
+                      PETSC_FALSE, 0, dst));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -928,7 +986,7 @@ static PetscErrorCode back_sources(Solve *S, const Block *b, PetscInt Q, const I
 static PetscErrorCode back_rows(Solve *S, const Block *b, PetscInt Q, const Item *it, PetscInt k0)
 {
   const void **src = S->red->psrc;
-  void       **dst = S->red->pdst;
+  void **dst = S->red->pdst;
 
   PetscFunctionBegin;
   for (PetscInt s = 1; s <= b->ns; s++) {
@@ -954,9 +1012,9 @@ static PetscErrorCode back_classes(Solve *S, const Block *b, PetscInt Q, PetscIn
   for (PetscInt k = 0; k < n; k++) {
     PetscCall(back_sources(S, b, Q, &it[k], 1, b->ns + 1));
     for (PetscInt c = 1; c <= b->ns; c++) { /* each class' sum of solutions takes the row before its right-hand side */
-      const PoleSet *p   = &b->set[c - 1];
-      const void    *g[] = {row_work(S, c), row_work(S, b->ns + (c % 2 ? 1 : 2))};
-      void          *out = row_work(S, c - 1);
+      const PoleSet *p = &b->set[c - 1];
+      const void *g[] = {row_work(S, c), row_work(S, b->ns + (c % 2 ? 1 : 2))};
+      void *out = row_work(S, c - 1);
 
       PetscCall(poles(S, p, ends ? 2 : 1, ends, g, ends ? p->wback : NULL, 1, 0, &out, p->wout));
     }
@@ -966,7 +1024,8 @@ static PetscErrorCode back_classes(Solve *S, const Block *b, PetscInt Q, PetscIn
 }
 
 /* Rows of the level, then the neighbours, as sources in the work type */
-static PetscErrorCode general_sources(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt n, const PetscInt beside[])
+static PetscErrorCode general_sources(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt n,
+                                      const PetscInt beside[])
 {
   BCRReduction red = S->red;
 
@@ -984,9 +1043,9 @@ static PetscErrorCode general_sources(Solve *S, const Block *b, PetscInt Q, Pets
 
 static PetscErrorCode reduce_general(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt iL, PetscInt iR)
 {
-  BCRReduction   red = S->red;
-  const PoleSet *p   = b->set;
-  PetscInt       n   = 0;
+  BCRReduction red = S->red;
+  const PoleSet *p = b->set;
+  PetscInt n = 0;
 
   PetscFunctionBegin;
   PetscCall(general_sources(S, b, Q, L, 0, NULL));
@@ -994,7 +1053,7 @@ static PetscErrorCode reduce_general(Solve *S, const Block *b, PetscInt Q, Petsc
   PetscCall(poles(S, p, b->ns, PETSC_FALSE, red->psrc, p->wsrc, b->nred, 0, red->pdst, p->wred));
   for (PetscInt k = 0; k < 2; k++) {
     const void *src = row_work(S, out_rows(red, b) + n);
-    void       *dst;
+    void *dst;
 
     if (!(k ? b->right : b->left)) continue;
     dst = row_u(S, k ? iR : iL);
@@ -1006,9 +1065,9 @@ static PetscErrorCode reduce_general(Solve *S, const Block *b, PetscInt Q, Petsc
 
 static PetscErrorCode back_general(Solve *S, const Block *b, PetscInt Q, PetscInt L, PetscInt iL, PetscInt iR)
 {
-  BCRReduction   red = S->red;
-  const PoleSet *p   = b->set;
-  PetscInt       n   = 0, beside[2];
+  BCRReduction red = S->red;
+  const PoleSet *p = b->set;
+  PetscInt n = 0, beside[2];
 
   PetscFunctionBegin;
   if (b->left) beside[n++] = iL;
@@ -1033,8 +1092,8 @@ static const Block *group_block(const Level *lev, PetscInt g)
 /* Rows or groups with the same block gather until there are as many as go side by side */
 typedef struct {
   const Block *block;
-  PetscInt     n;
-  Item         item[BCR_MAX_LANES];
+  PetscInt n;
+  Item item[BCR_MAX_LANES];
 } Batch;
 
 static PetscErrorCode batch_flush(Solve *S, PetscInt Q, PetscBool reduce, Batch *B)
@@ -1050,7 +1109,7 @@ static PetscErrorCode batch_add(Solve *S, PetscInt Q, PetscBool reduce, Batch *B
 {
   PetscFunctionBegin;
   if (b != B->block) PetscCall(batch_flush(S, Q, reduce, B));
-  B->block        = b;
+  B->block = b;
   B->item[B->n++] = it;
   if (B->n >= (b->seg ? b->G : 1)) PetscCall(batch_flush(S, Q, reduce, B));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1058,20 +1117,21 @@ static PetscErrorCode batch_add(Solve *S, PetscInt Q, PetscBool reduce, Batch *B
 
 static PetscErrorCode levels(Solve *S)
 {
-  BCRReduction   red    = S->red;
+  BCRReduction red = S->red;
   const PetscInt beyond = red->periodic ? red->n : red->n + 1;
-  Batch          B      = {NULL, 0, {{0, 0, 0, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}}};
+  Batch B = {NULL, 0, {{0, 0, 0, PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}}};
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < red->nlevels; r++) {
-    const Level   *lev = &red->level[r];
+    const Level *lev = &red->level[r];
     const PetscInt Q = lev->Q, ng = lev->ngroups;
 
     if (ng == 1) break;
     for (PetscInt g = 0; g < ng; g++) { /* row L of group g, between groups g - 1 and g */
-      const PetscInt i     = g * lev->Qn;
-      const Block   *right = group_block(lev, g), *left = g ? group_block(lev, g - 1) : (red->periodic ? group_block(lev, ng - 1) : NULL);
-      Item           it = {i, g ? i : beyond, 0, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE};
+      const PetscInt i = g * lev->Qn;
+      const Block *right = group_block(lev, g),
+                  *left = g ? group_block(lev, g - 1) : (red->periodic ? group_block(lev, ng - 1) : NULL);
+      Item it = {i, g ? i : beyond, 0, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE};
 
       if (right->ns && !right->classes) PetscCall(reduce_general(S, right, Q, i, i, g == ng - 1 ? 0 : i + lev->Qn));
       if (!left) continue;
@@ -1080,7 +1140,7 @@ static PetscErrorCode levels(Solve *S)
         it.right = PETSC_FALSE;
         it.twice = (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN);
         if (left->classes) PetscCall(batch_add(S, Q, PETSC_TRUE, &B, left, it));
-        it.left  = PETSC_FALSE;
+        it.left = PETSC_FALSE;
         it.right = PETSC_TRUE;
         it.twice = PETSC_FALSE;
         if (right->classes) PetscCall(batch_add(S, Q, PETSC_TRUE, &B, right, it));
@@ -1089,13 +1149,18 @@ static PetscErrorCode levels(Solve *S)
     PetscCall(batch_flush(S, Q, PETSC_TRUE, &B));
   }
   for (PetscInt r = red->nlevels - 1; r >= 0; r--) {
-    const Level   *lev = &red->level[r];
+    const Level *lev = &red->level[r];
     const PetscInt Q = lev->Q, ng = lev->ngroups;
 
     for (PetscInt g = 0; g < ng; g++) {
-      const Block   *b = group_block(lev, g);
+      const Block *b = group_block(lev, g);
       const PetscInt L = g * lev->Qn, R = g == ng - 1 ? 0 : L + lev->Qn;
-      const Item     it = {L, L, R, (PetscBool)(ng > 1 && (g || red->periodic)), (PetscBool)(ng > 1 && (g < ng - 1 || red->periodic)), PETSC_FALSE};
+      const Item it = {L,
+                       L,
+                       R,
+                       (PetscBool)(ng > 1 && (g || red->periodic)),
+                       (PetscBool)(ng > 1 && (g < ng - 1 || red->periodic)),
+                       PETSC_FALSE};
 
       if (!b->ns) continue;
       if (b->classes) PetscCall(batch_add(S, Q, PETSC_FALSE, &B, b, it));
@@ -1106,30 +1171,35 @@ static PetscErrorCode levels(Solve *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReductionSolve(BCRReduction red, PetscInt s, BCRPrecision io, const void *f, const PetscInt ldf[], void *u, const PetscInt ldu[])
+PetscErrorCode BCRReductionSolve(BCRReduction red, PetscInt s, BCRPrecision io, const void *f, const PetscInt ldf[],
+                                 void *u, const PetscInt ldu[])
 {
-  Solve        S;
+  Solve S;
   const size_t sz = io == BCR_SINGLE ? sizeof(float) : sizeof(double);
 
   PetscFunctionBegin;
   PetscCheck(io == BCR_DOUBLE || red->single, PETSC_COMM_SELF, PETSC_ERR_SUP, "Double work on single precision arrays");
-  PetscCheck(s >= 0 && s < red->nshift, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Shift %" PetscInt_FMT " of %" PetscInt_FMT, s, red->nshift);
+  PetscCheck(s >= 0 && s < red->nshift, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Shift %" PetscInt_FMT " of %" PetscInt_FMT, s,
+             red->nshift);
   if (f != u)
     for (PetscInt k = 0; k < (red->dim == 3 ? red->n : 1); k++)
       for (PetscInt j = 0; j < (red->dim == 3 ? red->ny : red->n); j++)
-        PetscCall(PetscMemcpy((char *)u + ((size_t)j * ldu[0] + (k ? (size_t)k * ldu[1] : 0)) * sz, (const char *)f + ((size_t)j * ldf[0] + (k ? (size_t)k * ldf[1] : 0)) * sz, red->nx * sz));
-  S.red   = red;
-  S.s     = s;
+        PetscCall(PetscMemcpy((char *)u + ((size_t)j * ldu[0] + (k ? (size_t)k * ldu[1] : 0)) * sz,
+                              (const char *)f + ((size_t)j * ldf[0] + (k ? (size_t)k * ldf[1] : 0)) * sz,
+                              red->nx * sz));
+  S.red = red;
+  S.s = s;
   S.ld[0] = ldu[0];
   S.ld[1] = red->dim == 3 ? ldu[1] : 0;
-  S.io    = io == BCR_DOUBLE && red->single ? 1 : 0;
-  S.szu   = sz;
-  S.u     = (char *)u;
+  S.io = io == BCR_DOUBLE && red->single ? 1 : 0;
+  S.szu = sz;
+  S.u = (char *)u;
   PetscCall(levels(&S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReductionGetPoles(BCRReduction red, PetscInt level, PetscInt c, PetscInt *np, double theta[], double wreduce[], double wback[])
+PetscErrorCode BCRReductionGetPoles(BCRReduction red, PetscInt level, PetscInt c, PetscInt *np, double theta[],
+                                    double wreduce[], double wback[])
 {
   const Block *b = NULL;
 
@@ -1152,19 +1222,19 @@ PetscErrorCode BCRReductionGetPoles(BCRReduction red, PetscInt level, PetscInt c
 /* -------- the same walk, as a list -------- */
 
 enum {
-  STEP_LEFT    = 1,
-  STEP_RIGHT   = 2,
-  STEP_TWICE   = 4,
-  STEP_BACK    = 8,
+  STEP_LEFT = 1,
+  STEP_RIGHT = 2,
+  STEP_TWICE = 4,
+  STEP_BACK = 8,
   STEP_GENERAL = 16
 };
 
 typedef struct {
-  BCRReduction      red;
-  PetscInt          n, max, room; /* room: items of the last step */
+  BCRReduction red;
+  PetscInt n, max, room; /* room: items of the last step */
   BCRReductionStep *step;
-  const Block      *block; /* of the last step */
-  PetscInt          kind;
+  const Block *block; /* of the last step */
+  PetscInt kind;
 } StepList;
 
 static PetscErrorCode step_weights(BCRReduction red, const Block *b, PetscInt kind, BCRReductionStep *st)
@@ -1174,12 +1244,13 @@ static PetscErrorCode step_weights(BCRReduction red, const Block *b, PetscInt ki
   PetscFunctionBegin;
   st->np = 0;
   for (PetscInt c = 0; c < b->nset; c++) st->np += b->set[c].np;
-  PetscCall(PetscMalloc3(st->np, &st->lambda, (size_t)st->np * st->nsrc, &st->wsrc, (size_t)st->np * st->nout, &st->wout));
+  PetscCall(
+    PetscMalloc3(st->np, &st->lambda, (size_t)st->np * st->nsrc, &st->wsrc, (size_t)st->np * st->nout, &st->wout));
   for (PetscInt c = 0, j = 0; c < b->nset; c++) {
     const PoleSet *p = &b->set[c];
 
     for (PetscInt l = 0; l < p->np; l++, j++) {
-      double  *ws = st->wsrc + (size_t)j * st->nsrc, *wo = st->wout + (size_t)j * st->nout;
+      double *ws = st->wsrc + (size_t)j * st->nsrc, *wo = st->wout + (size_t)j * st->nout;
       PetscInt k = 0;
 
       st->lambda[j] = p->lambda[l];
@@ -1209,9 +1280,10 @@ static PetscErrorCode step_weights(BCRReduction red, const Block *b, PetscInt ki
 }
 
 /* Items that do the same become one step. src, out: rows as row_u() has them */
-static PetscErrorCode step_add(StepList *list, PetscInt level, const Block *b, PetscInt kind, PetscInt nsrc, const PetscInt src[], PetscInt nout, const PetscInt out[])
+static PetscErrorCode step_add(StepList *list, PetscInt level, const Block *b, PetscInt kind, PetscInt nsrc,
+                               const PetscInt src[], PetscInt nout, const PetscInt out[])
 {
-  const PetscInt    first = list->red->periodic ? 0 : 1;
+  const PetscInt first = list->red->periodic ? 0 : 1;
   BCRReductionStep *st;
 
   PetscFunctionBegin;
@@ -1227,13 +1299,13 @@ static PetscErrorCode step_add(StepList *list, PetscInt level, const Block *b, P
     }
     st = &list->step[list->n++];
     PetscCall(PetscMemzero(st, sizeof(*st)));
-    st->level   = level;
-    st->back    = kind & STEP_BACK ? PETSC_TRUE : PETSC_FALSE;
-    st->nsrc    = nsrc;
-    st->nout    = nout;
+    st->level = level;
+    st->back = kind & STEP_BACK ? PETSC_TRUE : PETSC_FALSE;
+    st->nsrc = nsrc;
+    st->nout = nout;
     list->block = b;
-    list->kind  = kind;
-    list->room  = 0;
+    list->kind = kind;
+    list->room = 0;
     PetscCall(step_weights(list->red, b, kind, st));
   }
   st = &list->step[list->n - 1];
@@ -1256,14 +1328,17 @@ static PetscErrorCode step_add(StepList *list, PetscInt level, const Block *b, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode step_reduce(StepList *list, PetscInt level, const Block *b, PetscInt Q, const Item *it, PetscInt src[])
+static PetscErrorCode step_reduce(StepList *list, PetscInt level, const Block *b, PetscInt Q, const Item *it,
+                                  PetscInt src[])
 {
   PetscInt n = 0;
 
   PetscFunctionBegin;
   for (PetscInt s = 1; it->left && s <= b->ns; s++) src[n++] = it->lo - s * Q;
   for (PetscInt s = 1; it->right && s <= b->ns; s++) src[n++] = it->i + s * Q;
-  PetscCall(step_add(list, level, b, (it->left ? STEP_LEFT : 0) | (it->right ? STEP_RIGHT : 0) | (it->twice ? STEP_TWICE : 0), n, src, 1, &it->i));
+  PetscCall(step_add(list, level, b,
+                     (it->left ? STEP_LEFT : 0) | (it->right ? STEP_RIGHT : 0) | (it->twice ? STEP_TWICE : 0), n, src,
+                     1, &it->i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1271,18 +1346,19 @@ static PetscErrorCode step_reduce(StepList *list, PetscInt level, const Block *b
 static PetscErrorCode steps_fill(BCRReduction red, PetscInt src[], StepList *list)
 {
   const PetscInt beyond = red->periodic ? red->n : red->n + 1;
-  PetscInt       out[2];
+  PetscInt out[2];
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < red->nlevels; r++) {
-    const Level   *lev = &red->level[r];
+    const Level *lev = &red->level[r];
     const PetscInt Q = lev->Q, ng = lev->ngroups;
 
     if (ng == 1) break;
     for (PetscInt g = 0; g < ng; g++) {
-      const PetscInt i     = g * lev->Qn;
-      const Block   *right = group_block(lev, g), *left = g ? group_block(lev, g - 1) : (red->periodic ? group_block(lev, ng - 1) : NULL);
-      Item           it = {i, g ? i : beyond, 0, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE};
+      const PetscInt i = g * lev->Qn;
+      const Block *right = group_block(lev, g),
+                  *left = g ? group_block(lev, g - 1) : (red->periodic ? group_block(lev, ng - 1) : NULL);
+      Item it = {i, g ? i : beyond, 0, PETSC_TRUE, PETSC_TRUE, PETSC_FALSE};
 
       if (right->ns && !right->classes) {
         PetscInt n = 0;
@@ -1298,7 +1374,7 @@ static PetscErrorCode steps_fill(BCRReduction red, PetscInt src[], StepList *lis
         it.right = PETSC_FALSE;
         it.twice = (PetscBool)(i == red->n && red->end[1] == BCR_END_NEUMANN);
         if (left->classes) PetscCall(step_reduce(list, r, left, Q, &it, src));
-        it.left  = PETSC_FALSE;
+        it.left = PETSC_FALSE;
         it.right = PETSC_TRUE;
         it.twice = PETSC_FALSE;
         if (right->classes) PetscCall(step_reduce(list, r, right, Q, &it, src));
@@ -1306,20 +1382,23 @@ static PetscErrorCode steps_fill(BCRReduction red, PetscInt src[], StepList *lis
     }
   }
   for (PetscInt r = red->nlevels - 1; r >= 0; r--) {
-    const Level   *lev = &red->level[r];
+    const Level *lev = &red->level[r];
     const PetscInt Q = lev->Q, ng = lev->ngroups;
 
     for (PetscInt g = 0; g < ng; g++) {
-      const Block    *b = group_block(lev, g);
-      const PetscInt  L = g * lev->Qn, R = g == ng - 1 ? 0 : L + lev->Qn;
-      const PetscBool left = (PetscBool)(ng > 1 && (g || red->periodic)), right = (PetscBool)(ng > 1 && (g < ng - 1 || red->periodic));
-      PetscInt        n = b->ns;
+      const Block *b = group_block(lev, g);
+      const PetscInt L = g * lev->Qn, R = g == ng - 1 ? 0 : L + lev->Qn;
+      const PetscBool left = (PetscBool)(ng > 1 && (g || red->periodic)),
+                      right = (PetscBool)(ng > 1 && (g < ng - 1 || red->periodic));
+      PetscInt n = b->ns;
 
       if (!b->ns) continue;
       for (PetscInt s = 0; s < b->ns; s++) src[s] = L + (b->classes ? Q : b->p0) + s * Q;
       if (b->classes ? left : b->left) src[n++] = L;
       if (b->classes ? right : b->right) src[n++] = R;
-      PetscCall(step_add(list, r, b, STEP_BACK | (b->classes ? (left ? STEP_LEFT : 0) | (right ? STEP_RIGHT : 0) : STEP_GENERAL), n, src, b->ns, src));
+      PetscCall(step_add(list, r, b,
+                         STEP_BACK | (b->classes ? (left ? STEP_LEFT : 0) | (right ? STEP_RIGHT : 0) : STEP_GENERAL), n,
+                         src, b->ns, src));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1327,8 +1406,8 @@ static PetscErrorCode steps_fill(BCRReduction red, PetscInt src[], StepList *lis
 
 PetscErrorCode BCRReductionGetSteps(BCRReduction red, double *scale, PetscInt *nsteps, BCRReductionStep **steps)
 {
-  StepList       list = {red, 0, 0, 0, NULL, NULL, 0};
-  PetscInt      *src;
+  StepList list = {red, 0, 0, 0, NULL, NULL, 0};
+  PetscInt *src;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -1337,9 +1416,9 @@ PetscErrorCode BCRReductionGetSteps(BCRReduction red, double *scale, PetscInt *n
   ierr = steps_fill(red, src, &list);
   PetscCall(PetscFree(src));
   BCRCallElse(ierr, (void)BCRReductionFreeSteps(&list.n, &list.step));
-  *scale  = red->scale;
+  *scale = red->scale;
   *nsteps = list.n;
-  *steps  = list.step;
+  *steps = list.step;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1358,20 +1437,21 @@ PetscErrorCode BCRReductionFreeSteps(PetscInt *nsteps, BCRReductionStep **steps)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReductionGetInfo(BCRReduction red, PetscInt *subproblems, size_t *workspace, size_t *tables, double *flops)
+PetscErrorCode BCRReductionGetInfo(BCRReduction red, PetscInt *subproblems, size_t *workspace, size_t *tables,
+                                   double *flops)
 {
-  Solve  S;
+  Solve S;
   size_t w = 0, t = 0;
 
   PetscFunctionBegin;
   if (red->subproblems == 0) { /* walk through a solve without doing it */
     PetscCall(PetscMemzero(&S, sizeof(S)));
-    S.red      = red;
-    S.u        = red->work;
-    red->dry   = PETSC_TRUE;
+    S.red = red;
+    S.u = red->work;
+    red->dry = PETSC_TRUE;
     red->flops = 0;
     PetscCall(levels(&S));
-    red->dry       = PETSC_FALSE;
+    red->dry = PETSC_FALSE;
     red->planflops = red->flops;
   }
   if (red->inner) PetscCall(BCRReductionGetInfo(red->inner, NULL, &w, &t, NULL));
@@ -1383,15 +1463,16 @@ PetscErrorCode BCRReductionGetInfo(BCRReduction red, PetscInt *subproblems, size
 }
 
 /*
-  Radix after radix until the product exceeds n. Radix 4 with n = 2^k - 1, k odd: the last level is what is left, radix 2 (paper 000,
-  end of 2.2, "one radix-2 BCR back substitution step").
+  Radix after radix until the product exceeds n. Radix 4 with n = 2^k - 1, k odd: the last level is
+  what is left, radix 2 (paper 000, end of 2.2, "one radix-2 BCR back substitution step").
 */
 PetscErrorCode BCRScheduleFromRadix(PetscInt radix, PetscInt n, PetscInt *nlevels, PetscInt schedule[])
 {
   PetscInt Q = 1, k = 0;
 
   PetscFunctionBegin;
-  PetscCheck(radix >= 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Radix %" PetscInt_FMT ": must be 2 or more", radix);
+  PetscCheck(radix >= 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Radix %" PetscInt_FMT ": must be 2 or more",
+             radix);
   while (Q <= n) {
     PetscInt q = radix;
 

@@ -1,6 +1,6 @@
 /*
-  Slabs of a box on ranks, see ranks.h: rows along the slabs' axis, which of them are interfaces, what the elimination of the rows between
-  leaves there. ranks.c has the formulas.
+  Slabs of a box on ranks, see ranks.h: rows along the slabs' axis, which of them are interfaces,
+  what the elimination of the rows between leaves there. ranks.c has the formulas.
 */
 #include "ranks.h"
 #include "../agree.h"
@@ -10,51 +10,56 @@
 static PetscErrorCode axis_rows(const BCRAxis *x, BCRSlabRows *r)
 {
   const PetscInt n = x->n;
-  const double   a = x->a;
+  const double a = x->a;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc4(n, &r->low, n, &r->up, n, &r->excess, n, &r->weight));
   for (PetscInt i = 0; i < n; i++) {
-    r->low[i]    = x->lower ? (i ? (double)x->lower[i] : 0) : a;
-    r->up[i]     = x->lower ? (i + 1 < n ? (double)x->upper[i] : 0) : a;
+    r->low[i] = x->lower ? (i ? (double)x->lower[i] : 0) : a;
+    r->up[i] = x->lower ? (i + 1 < n ? (double)x->upper[i] : 0) : a;
     r->excess[i] = x->lower ? (double)x->diag[i] - r->low[i] - r->up[i] : 0;
     r->weight[i] = 1;
   }
   for (int s = 0; s < 2 && !x->lower && !r->periodic && n > 1; s++) {
-    const PetscInt i   = s ? n - 1 : 0;
-    double        *out = s ? &r->up[i] : &r->low[i], *in = s ? &r->low[i] : &r->up[i];
+    const PetscInt i = s ? n - 1 : 0;
+    double *out = s ? &r->up[i] : &r->low[i], *in = s ? &r->low[i] : &r->up[i];
 
     *out = 0;
     if (x->end[s] == BCR_END_NEUMANN) {
-      *in          = 2 * a;
+      *in = 2 * a;
       r->weight[i] = 0.5;
     }
     if (x->end[s] == BCR_END_DIRICHLET) r->excess[i] += a;
     if (x->end[s] == BCR_END_CELL_DIRICHLET) r->excess[i] += 2 * a;
   }
   if (n == 1 && !x->lower) r->low[0] = r->up[0] = r->excess[0] = 0;
-  for (PetscInt i = 1; i < n && x->lower; i++) r->weight[i] = r->low[i] > 0 ? r->weight[i - 1] * (r->up[i - 1] / r->low[i]) : r->weight[i - 1];
+  for (PetscInt i = 1; i < n && x->lower; i++)
+    r->weight[i] = r->low[i] > 0 ? r->weight[i - 1] * (r->up[i - 1] / r->low[i]) : r->weight[i - 1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows first .. first + m - 1 of a mode, forward (dir = 1) or backward: the corner entry t and the last entries of B^-1 (e + L) and B^-1 1.
-   Pivots are P = up + num, where num is what is left of the row's excess. */
-static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int dir, double lambda, double *t, double *w, double *ones)
+/* Rows first .. first + m - 1 of a mode, forward (dir = 1) or backward: the corner entry t and the
+   last entries of B^-1 (e + L) and B^-1 1. Pivots are P = up + num, where num is what is left of
+   the row's excess. */
+static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int dir, double lambda, double *t, double *w,
+                         double *ones)
 {
-  const double   *low = dir > 0 ? r->low : r->up, *up = dir > 0 ? r->up : r->low;
+  const double *low = dir > 0 ? r->low : r->up, *up = dir > 0 ? r->up : r->low;
   const PetscBool uniform = r->uniform;
-  double          num = 0, P = 1, y = 0, z = 0, prod = 1;
+  double num = 0, P = 1, y = 0, z = 0, prod = 1;
 
   for (PetscInt k = 0; k < m; k++) {
     const PetscInt i = dir > 0 ? first + k : first + m - 1 - k;
-    const double   e = r->excess[i] + lambda, ratio = k ? low[i] / P : 0, num0 = num, y0 = y, z0 = z;
+    const double e = r->excess[i] + lambda, ratio = k ? low[i] / P : 0, num0 = num, y0 = y, z0 = z;
 
     num = k ? e + ratio * num : e + low[i];
-    y   = k ? e + ratio * y : e;
-    z   = k ? 1 + ratio * z : 1;
+    y = k ? e + ratio * y : e;
+    z = k ? 1 + ratio * z : 1;
     prod *= k ? ratio : low[i];
     P = up[i] + num;
-    if (uniform && k > 1 && k + 2 < m && fabs(num - num0) <= 1e-16 * fabs(num) && fabs(y - y0) <= 1e-16 * fabs(y) && fabs(z - z0) <= 1e-16 * z) { /* nothing changes up to the last row */
+    /* nothing changes up to the last row */
+    if (uniform && k > 1 && k + 2 < m && fabs(num - num0) <= 1e-16 * fabs(num) && fabs(y - y0) <= 1e-16 * fabs(y) &&
+        fabs(z - z0) <= 1e-16 * z) {
       const PetscInt skip = m - 2 - k;
 
       prod *= pow(low[i] / P, (double)skip);
@@ -63,27 +68,29 @@ static void block_corner(const BCRSlabRows *r, PetscInt first, PetscInt m, int d
   }
   *t = m ? prod / P : 1;
   if (fabs(*t) < 1e-200) *t = 0;
-  *w    = m ? y / P : 0;
+  *w = m ? y / P : 0;
   *ones = m ? z / P : 0;
 }
 
 /* Row of the interface of part p for a mode */
-void BCRSlabRowsInterface(const BCRSlabRows *r, PetscInt p, double lambda, double *low, double *diag, double *up, double *ones)
+void BCRSlabRowsInterface(const BCRSlabRows *r, PetscInt p, double lambda, double *low, double *diag, double *up,
+                          double *ones)
 {
   const BCRSlabPart *a = &r->part[p], *b = &r->part[(p + 1) % r->nparts];
-  const PetscInt     i = a->first + a->interior;
-  double             t0, w0, o0, t1, w1, o1;
+  const PetscInt i = a->first + a->interior;
+  double t0, w0, o0, t1, w1, o1;
 
   block_corner(r, a->first, a->interior, 1, lambda, &t0, &w0, &o0);
   block_corner(r, b->first, b->interior, -1, lambda, &t1, &w1, &o1);
-  *low  = r->low[i] * t0;
-  *up   = r->up[i] * t1;
+  *low = r->low[i] * t0;
+  *up = r->up[i] * t1;
   *diag = r->excess[i] + lambda + r->low[i] * w0 + r->up[i] * w1 + *low + *up;
   if (ones) *ones = 1 + r->low[i] * o0 + r->up[i] * o1;
 }
 
 /* all: first row and number of rows of each rank */
-static PetscErrorCode rows_parts(const PetscInt all[], PetscMPIInt rank, PetscMPIInt size, PetscInt axis, BCRSlabRows *r)
+static PetscErrorCode rows_parts(const PetscInt all[], PetscMPIInt rank, PetscMPIInt size, PetscInt axis,
+                                 BCRSlabRows *r)
 {
   PetscInt at = 0;
 
@@ -92,24 +99,27 @@ static PetscErrorCode rows_parts(const PetscInt all[], PetscMPIInt rank, PetscMP
   for (PetscMPIInt q = 0; q < size; q++) {
     BCRSlabPart *p = &r->part[r->nparts];
 
-    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == at), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, the ranks before have %" PetscInt_FMT, q, all[2 * q],
-               all[2 * q] + all[2 * q + 1] - 1, 'x' + (int)axis, at);
+    PetscCheck(all[2 * q + 1] >= 0 && (all[2 * q + 1] == 0 || all[2 * q] == at), PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+               "Rank %d has rows %" PetscInt_FMT " to %" PetscInt_FMT " along %c, the ranks before have %" PetscInt_FMT,
+               q, all[2 * q], all[2 * q] + all[2 * q + 1] - 1, 'x' + (int)axis, at);
     if (!all[2 * q + 1]) continue;
     at += all[2 * q + 1];
     if (q == rank) r->mine = r->nparts;
-    p->rank  = q;
+    p->rank = q;
     p->first = all[2 * q];
-    p->m     = all[2 * q + 1];
+    p->m = all[2 * q + 1];
     r->nparts++;
   }
-  PetscCheck(r->nparts && at == r->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The ranks have %" PetscInt_FMT " rows along %c, there are %" PetscInt_FMT, at, 'x' + (int)axis, r->n);
+  PetscCheck(r->nparts && at == r->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+             "The ranks have %" PetscInt_FMT " rows along %c, there are %" PetscInt_FMT, at, 'x' + (int)axis, r->n);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, const BCRAxis *x, BCRSlabRows *r)
+PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, PetscInt m, const BCRAxis *x,
+                                 BCRSlabRows *r)
 {
-  PetscInt      *all = NULL, here[2] = {first, m};
-  PetscMPIInt    rank = 0, size = 1;
+  PetscInt *all = NULL, here[2] = {first, m};
+  PetscMPIInt rank = 0, size = 1;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -118,10 +128,10 @@ PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, P
     PetscCallMPI(MPI_Comm_size(comm, &size));
   }
   PetscCall(PetscMemzero(r, sizeof(*r)));
-  r->n        = x->n;
-  r->uniform  = x->lower ? PETSC_FALSE : PETSC_TRUE;
+  r->n = x->n;
+  r->uniform = x->lower ? PETSC_FALSE : PETSC_TRUE;
   r->periodic = x->end[0] == BCR_END_PERIODIC && !x->lower ? PETSC_TRUE : PETSC_FALSE;
-  ierr        = axis_rows(x, r);
+  ierr = axis_rows(x, r);
   if (!ierr) ierr = PetscMalloc1(size, &r->part);
   if (!ierr) ierr = PetscMalloc1(2 * size, &all);
   if (size > 1) ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
@@ -132,7 +142,7 @@ PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, P
   PetscCall(PetscFree(all));
   PetscCall(ierr);
   for (PetscInt p = 0; p < r->nparts; p++) {
-    r->part[p].has      = r->nparts > 1 && (r->periodic || p < r->nparts - 1) ? PETSC_TRUE : PETSC_FALSE;
+    r->part[p].has = r->nparts > 1 && (r->periodic || p < r->nparts - 1) ? PETSC_TRUE : PETSC_FALSE;
     r->part[p].interior = r->part[p].m - (r->part[p].has ? 1 : 0);
     if (r->part[p].has) r->ninterface++;
   }
@@ -145,28 +155,28 @@ PetscErrorCode BCRSlabRowsCreate(MPI_Comm comm, PetscInt axis, PetscInt first, P
 
 PetscErrorCode BCRSlabRowsAxis(const BCRSlabRows *r, BCRAxis *a, PetscReal **zero, double *single)
 {
-  const BCRSlabPart *mine     = &r->part[r->mine];
-  const PetscInt     interior = mine->interior;
+  const BCRSlabPart *mine = &r->part[r->mine];
+  const PetscInt interior = mine->interior;
 
   PetscFunctionBegin;
-  *zero   = NULL;
+  *zero = NULL;
   *single = 0;
-  a->n    = interior;
+  a->n = interior;
   if (a->lower) {
     PetscCall(PetscMalloc1(2 * interior, zero));
     PetscCall(PetscArraycpy(*zero, a->lower + mine->first, interior));
     PetscCall(PetscArraycpy(*zero + interior, a->upper + mine->first, interior));
     (*zero)[0] = (*zero)[2 * interior - 1] = 0;
-    a->lower                               = *zero;
-    a->upper                               = *zero + interior;
-    a->diag                                = a->diag + mine->first;
+    a->lower = *zero;
+    a->upper = *zero + interior;
+    a->diag = a->diag + mine->first;
   } else {
     for (int s = 0; s < 2; s++) {
       if (r->periodic || (s ? mine->first + interior < r->n : mine->first > 0)) a->end[s] = BCR_END_DIRICHLET;
     }
     if (interior == 1) {
       *single = r->excess[mine->first] + r->low[mine->first] + r->up[mine->first];
-      a->a    = 0;
+      a->a = 0;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -5,16 +5,17 @@
 
       u = S^-1 K^-1 W^-1 S^-1 g / scale             g: right-hand side after the planes (planes.c)
 
-  and, since K^T = H K H^-1 with the diagonal H = Hx x Hy x Hz that symmetrises each axis (h = 1/2 at a mirrored end, else 1 on a
-  uniform axis), those of the transpose
+  and, since K^T = H K H^-1 with the diagonal H = Hx x Hy x Hz that symmetrises each axis (h = 1/2
+  at a mirrored end, else 1 on a uniform axis), those of the transpose
 
       u = S^-1 W^-1 H K^-1 H^-1 S^-1 g / scale.
 
   Where A = scale S W K (rows scaled, 'left'), the first S^-1 falls away, and the last in the transpose.
 
-  The core applies 1/scale at no cost. Where nothing else is left it gets the caller's vectors; with planes or factors, one pass
-  prepares the right-hand side in u and the core works in place. Complex scalars, interleaved components and vectors of another
-  precision than the core's go through one box of work space, one real field at a time.
+  The core applies 1/scale at no cost. Where nothing else is left it gets the caller's vectors; with
+  planes or factors, one pass prepares the right-hand side in u and the core works in place. Complex
+  scalars, interleaved components and vectors of another precision than the core's go through one
+  box of work space, one real field at a time.
 */
 #include "solverimpl.h"
 #include "../agree.h"
@@ -82,28 +83,29 @@ static PetscInt BCRAxisExtent(const BCRAxis *x)
   return x->n + (x->plane[0].present ? 1 : 0) + (x->plane[1].present ? 1 : 0);
 }
 
-/* The copy has rowscale inverted, unset axes trivial, and rowscale in the memory that c->op has already, if any. With slabs it is
-   that of the rank's slab, and c->whole the whole axis */
-static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, const BCROperator *from, BCRComponent *c)
+/* The copy has rowscale inverted, unset axes trivial, and rowscale in the memory that c->op has
+   already, if any. With slabs it is that of the rank's slab, and c->whole the whole axis */
+static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, const BCROperator *from,
+                                       BCRComponent *c)
 {
-  BCROperator *to       = &c->op;
-  PetscReal   *rowscale = to->rowscale;
-  PetscInt     N[3], box = 1;
+  BCROperator *to = &c->op;
+  PetscReal *rowscale = to->rowscale;
+  PetscInt N[3], box = 1;
 
   PetscFunctionBegin;
   PetscCall(BCRDeviceScaleDestroy(&to->devscale));
-  *to          = *from;
+  *to = *from;
   to->rowscale = rowscale;
   to->devscale = NULL;
-  to->apart    = NULL;                                     /* BCRComponentSetApart() has the list */
+  to->apart = NULL;                                        /* BCRComponentSetApart() has the list */
   for (int d = 0; d < 3; d++) BCRAxisForget(&to->axis[d]); /* so that it can be released whatever fails below */
-  c->slab  = -1;
+  c->slab = -1;
   c->first = 0;
   if (slabs->comm != MPI_COMM_NULL) {
-    BCRAxis       *x   = &to->axis[slabs->axis];
+    BCRAxis *x = &to->axis[slabs->axis];
     const PetscInt low = x->plane[0].present ? 1 : 0, last = PetscMin(slabs->start + slabs->len, low + x->n);
 
-    c->slab  = slabs->axis;
+    c->slab = slabs->axis;
     c->first = PetscMin(PetscMax(slabs->start, low) - low, x->n);
     c->whole = *x;
     PetscCall(BCRCopyArray(x->n, from->axis[slabs->axis].lower, &c->whole.lower));
@@ -123,8 +125,8 @@ static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, 
     box *= to->axis[d].n;
   }
   for (int d = 0; d < from->dim; d++) {
-    const BCRAxis *x     = &from->axis[d];
-    BCRAxis       *y     = &to->axis[d];
+    const BCRAxis *x = &from->axis[d];
+    BCRAxis *y = &to->axis[d];
     const PetscInt first = d == c->slab ? c->first : 0;
 
     PetscCall(BCRCopyArray(y->n, x->lower ? x->lower + first : NULL, &y->lower));
@@ -158,7 +160,7 @@ static PetscErrorCode BCRComponentCopy(const BCRSlabs *slabs, PetscBool device, 
 static PetscErrorCode BCRComponentSetApart(const BCROperator *from, BCRComponent *c)
 {
   const PetscInt n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, box = n[0] * n[1] * n[2];
-  PetscInt       count = 0;
+  PetscInt count = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscFree3(c->apartat, c->apartinv, c->apartwork));
@@ -168,7 +170,8 @@ static PetscErrorCode BCRComponentSetApart(const BCROperator *from, BCRComponent
   PetscCall(PetscMalloc3(count, &c->apartat, count, &c->apartinv, count, &c->apartwork));
   for (PetscInt i = 0; i < box; i++) {
     if (from->apart[i] == 0) continue;
-    c->apartat[c->napart]    = c->start + i % n[0] * c->stride[0] + i / n[0] % n[1] * c->stride[1] + i / n[0] / n[1] * c->stride[2];
+    c->apartat[c->napart] =
+      c->start + i % n[0] * c->stride[0] + i / n[0] % n[1] * c->stride[1] + i / n[0] / n[1] * c->stride[2];
     c->apartinv[c->napart++] = from->apart[i];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -195,20 +198,23 @@ static PetscErrorCode BCRFactorsSet(PetscInt n, const double v[], BCRFactors *f,
 /* pre and post: W^-1 and 1; transposed H^-1 and H W^-1 */
 static PetscErrorCode BCRComponentSetWeights(BCRComponent *c, BCRPrecision precision)
 {
-  double unit = 1; /* 1/scale, where single precision does not reach it: right-hand sides are brought to the box's units before they become single */
+  /* 1/scale, where single precision does not reach it: right-hand sides are brought to the box's
+     units before they become single */
+  double unit = 1;
 
   PetscFunctionBegin;
   c->badaxis = -1;
-  c->factor  = 1 / c->op.scale;
-  if (precision == BCR_SINGLE && sizeof(PetscReal) > sizeof(float) && !(PetscAbsReal(c->factor) > BCR_SINGLE_LEAST && PetscAbsReal(c->factor) < 1 / BCR_SINGLE_LEAST)) {
-    unit      = 1 / (double)c->op.scale;
+  c->factor = 1 / c->op.scale;
+  if (precision == BCR_SINGLE && sizeof(PetscReal) > sizeof(float) &&
+      !(PetscAbsReal(c->factor) > BCR_SINGLE_LEAST && PetscAbsReal(c->factor) < 1 / BCR_SINGLE_LEAST)) {
+    unit = 1 / (double)c->op.scale;
     c->factor = 1;
   }
   for (int t = 0; t < 2; t++) c->prescale[t] = c->postscale[t] = c->weighted[t] = PETSC_FALSE;
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(c, d);
     const PetscInt n = x->n, here = c->op.axis[d].n, first = d == c->slab ? c->first : 0;
-    double        *h, *v;
+    double *h, *v;
 
     PetscCall(PetscMalloc2(n, &h, n, &v));
     for (PetscInt i = 0; i < n; i++) h[i] = 1;
@@ -222,7 +228,7 @@ static PetscErrorCode BCRComponentSetWeights(BCRComponent *c, BCRPrecision preci
           h[i + 1] = h[i];
           if (up != 0 || lo != 0) {
             c->badaxis = d;
-            c->badrow  = i;
+            c->badrow = i;
           }
         }
       }
@@ -270,10 +276,14 @@ PetscBool BCRSameCore(const BCRComponent *a, const BCRComponent *b)
   for (int d = 0; d < 3; d++) {
     const BCRAxis *x = BCRComponentAxis(a, d), *y = BCRComponentAxis(b, d);
 
-    if (d == a->slab && x->plane[0].present != y->plane[0].present) return PETSC_FALSE; /* other rows of the box on this rank */
+    /* other rows of the box on this rank */
+    if (d == a->slab && x->plane[0].present != y->plane[0].present) return PETSC_FALSE;
 
-    if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || (x->n > 1 && x->a != y->a)) return PETSC_FALSE;
-    if (!BCRSameArray(x->n, x->lower, y->lower) || !BCRSameArray(x->n, x->diag, y->diag) || !BCRSameArray(x->n, x->upper, y->upper)) return PETSC_FALSE;
+    if (x->n != y->n || x->end[0] != y->end[0] || x->end[1] != y->end[1] || (x->n > 1 && x->a != y->a))
+      return PETSC_FALSE;
+    if (!BCRSameArray(x->n, x->lower, y->lower) || !BCRSameArray(x->n, x->diag, y->diag) ||
+        !BCRSameArray(x->n, x->upper, y->upper))
+      return PETSC_FALSE;
   }
   return PETSC_TRUE;
 }
@@ -286,7 +296,8 @@ static PetscErrorCode BCRSolverSetFactors(BCRSolver s)
     const BCRComponent *c = &s->comp[m];
 
     if (c->core < 0) continue;
-    PetscCall(BCRRanksSetFactor(s->core[c->core], s->options.core.precision == BCR_MIXED ? (PetscReal)c->norm : c->factor));
+    PetscCall(
+      BCRRanksSetFactor(s->core[c->core], s->options.core.precision == BCR_MIXED ? (PetscReal)c->norm : c->factor));
     if (s->fallback[c->core]) PetscCall(BCRRanksSetFactor(s->fallback[c->core], 1 / c->op.scale));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -305,7 +316,9 @@ static PetscErrorCode BCRSolverArrays(BCRSolver s, const BCROperator ops[])
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(s->dof, &s->comp));
   PetscCall(PetscCalloc2(s->dof, &s->core, s->dof, &s->fallback));
-  for (PetscInt m = 0; m < s->dof; m++) PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An operator of dimension %" PetscInt_FMT, ops[m].dim);
+  for (PetscInt m = 0; m < s->dof; m++)
+    PetscCheck(ops[m].dim >= 1 && ops[m].dim <= 3, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "An operator of dimension %" PetscInt_FMT, ops[m].dim);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -314,13 +327,15 @@ static PetscErrorCode BCRSolverComponents(BCRSolver s, const BCROperator ops[])
   PetscFunctionBegin;
   for (PetscInt m = 0; m < s->dof; m++) {
     BCRComponent *c = &s->comp[m];
-    PetscInt      n = 1;
+    PetscInt n = 1;
 
     PetscCall(BCRComponentCopy(&s->slabs, s->options.device, &ops[m], c));
     for (int d = 0; d < 3; d++) {
       c->N[d] = BCRAxisExtent(&c->op.axis[d]);
       PetscCheck(c->N[d] > 0 || d == c->slab, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "No nodes along %c", 'x' + d);
-      PetscCheck(c->N[d] == s->comp[0].N[d], PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Component %" PetscInt_FMT " has %" PetscInt_FMT " nodes along %c, component 0 has %" PetscInt_FMT, m, c->N[d], 'x' + d, s->comp[0].N[d]);
+      PetscCheck(c->N[d] == s->comp[0].N[d], PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+                 "Component %" PetscInt_FMT " has %" PetscInt_FMT " nodes along %c, component 0 has %" PetscInt_FMT, m,
+                 c->N[d], 'x' + d, s->comp[0].N[d]);
       c->stride[d] = n;
       n *= c->N[d];
       if (c->op.axis[d].plane[0].present) c->start += c->stride[d];
@@ -332,7 +347,8 @@ static PetscErrorCode BCRSolverComponents(BCRSolver s, const BCROperator ops[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Strides of a box of elements of size bytes, its rows not a multiple of 1 KB apart unless its numbers are too large for more */
+/* Strides of a box of elements of size bytes, its rows not a multiple of 1 KB apart unless its
+   numbers are too large for more */
 void BCRSolverStrides(const PetscInt n[3], size_t size, PetscInt *ldy, PetscInt *ldz)
 {
   const PetscInt more = n[0] && ((size_t)n[0] * size) % 1024 == 0 ? (PetscInt)(64 / size) : 0;
@@ -346,11 +362,12 @@ void BCRSolverStrides(const PetscInt n[3], size_t size, PetscInt *ldy, PetscInt 
 static PetscErrorCode BCRSolverLayout(BCRSolver s)
 {
   const BCRPrecision precision = s->options.core.precision;
-  PetscInt           n[3]      = {0, 0, 0};
+  PetscInt n[3] = {0, 0, 0};
 
   PetscFunctionBegin;
   s->stagesize = precision == BCR_DOUBLE ? 8 : 4;
-  s->staged    = s->dof * BCR_PARTS > 1 || precision == BCR_MIXED || s->stagesize > sizeof(PetscReal) ? PETSC_TRUE : PETSC_FALSE;
+  s->staged =
+    s->dof * BCR_PARTS > 1 || precision == BCR_MIXED || s->stagesize > sizeof(PetscReal) ? PETSC_TRUE : PETSC_FALSE;
   for (PetscInt m = 0; m < s->dof; m++) {
     for (int d = 0; d < 3; d++) n[d] = PetscMax(n[d], s->comp[m].op.axis[d].n);
   }
@@ -358,8 +375,8 @@ static PetscErrorCode BCRSolverLayout(BCRSolver s)
   s->ldz = s->comp[0].stride[2];
   if (s->staged) BCRSolverStrides(n, s->stagesize, &s->ldy, &s->ldz);
   for (PetscInt m = 0; m < s->dof && s->staged; m++) {
-    const BCRComponent *c     = &s->comp[m];
-    const size_t        bytes = (size_t)s->ldz * (size_t)c->op.axis[2].n * s->stagesize;
+    const BCRComponent *c = &s->comp[m];
+    const size_t bytes = (size_t)s->ldz * (size_t)c->op.axis[2].n * s->stagesize;
 
     if (c->core >= 0 && bytes > s->stagebytes) s->stagebytes = bytes;
   }
@@ -371,12 +388,12 @@ static PetscErrorCode BCRSolverLayout(BCRSolver s)
 /* The components, then what solves them. moved: operators that the caller frees, whatever fails */
 static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const BCRSlab *slab, BCROperator **moved)
 {
-  const PetscInt  dof   = s->dof;
+  const PetscInt dof = s->dof;
   const PetscBool mixed = s->options.core.precision == BCR_MIXED ? PETSC_TRUE : PETSC_FALSE;
-  PetscInt        stride[3];
-  BCRCoreOptions  core = s->options.core;
-  BCRPrecision    io   = BCR_IO;
-  PetscErrorCode  ierr;
+  PetscInt stride[3];
+  BCRCoreOptions core = s->options.core;
+  BCRPrecision io = BCR_IO;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   ierr = BCRSolverArrays(s, ops);
@@ -392,7 +409,8 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
     PetscCall(BCRDeviceSolverCreate(s));
     PetscFunctionReturn(PETSC_SUCCESS);
 #else
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "This petscbcr was built without a CUDA backend: use -pc_bcrpoisson_backend cpu or auto");
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP,
+            "This petscbcr was built without a CUDA backend: use -pc_bcrpoisson_backend cpu or auto");
 #endif
   }
   if (s->staged) io = s->stagesize == 4 ? BCR_SINGLE : BCR_DOUBLE;
@@ -402,7 +420,7 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
   stride[2] = s->ldz;
   for (PetscInt m = 0; m < dof; m++) {
     BCRComponent *c = &s->comp[m];
-    BCRAxis       axis[3];
+    BCRAxis axis[3];
 
     if (c->core < 0) continue;
     c->core = -1;
@@ -411,39 +429,43 @@ static PetscErrorCode BCRSolverFill(BCRSolver s, const BCROperator ops[], const 
     }
     if (c->core >= 0) continue;
     for (int d = 0; d < 3; d++) {
-      axis[d]        = *BCRComponentAxis(c, d);
+      axis[d] = *BCRComponentAxis(c, d);
       axis[d].weight = NULL;
       if (axis[d].n == 1) axis[d].a = 0;
       PetscCall(PetscMemzero(axis[d].plane, sizeof(axis[d].plane)));
     }
-    PetscCall(BCRRanksCreate(s->slabs.comm, PetscMax(0, c->slab), c->first, c->op.axis[PetscMax(0, c->slab)].n, c->op.dim, axis, c->op.shift, c->op.singular, stride, io, &core, mixed, &s->core[s->ncore]));
+    PetscCall(BCRRanksCreate(s->slabs.comm, PetscMax(0, c->slab), c->first, c->op.axis[PetscMax(0, c->slab)].n,
+                             c->op.dim, axis, c->op.shift, c->op.singular, stride, io, &core, mixed,
+                             &s->core[s->ncore]));
     c->core = s->ncore++;
   }
   PetscCall(BCRSolverShare(s, BCRSolverSetFactors(s), BCR_NO_MEMORY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
+PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options,
+                               const BCRSlab *slab, BCRSolver *solver)
 {
-  BCRSolver      s     = NULL;
-  BCROperator   *moved = NULL;
+  BCRSolver s = NULL;
+  BCROperator *moved = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *solver = NULL; /* until it is whole */
-  PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " components; there must be at least one", dof);
+  PetscCheck(dof > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt_FMT " components; there must be at least one", dof);
   ierr = PetscNew(&s);
   if (slab) ierr = BCRFaultShare(slab->comm, ierr, BCR_NO_MEMORY);
   BCRCallElse(ierr, (void)PetscFree(s));
-  s->options    = *options;
-  s->dof        = dof;
-  s->fields     = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
+  s->options = *options;
+  s->dof = dof;
+  s->fields = BCRCpuFields(options->core.isa, BCR_IO == BCR_SINGLE);
   s->slabs.comm = MPI_COMM_NULL;
-  ierr          = BCRSolverFill(s, ops, slab, &moved);
+  ierr = BCRSolverFill(s, ops, slab, &moved);
   PetscCall(BCRSlabsFreeOperators(&s->slabs, dof, &moved));
   BCRCallElse(ierr, (void)BCRSolverDestroy(&s));
   s->whole = PETSC_TRUE;
-  *solver  = s;
+  *solver = s;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -495,8 +517,8 @@ static PetscBool BCRProportional(PetscReal value, PetscReal gamma, PetscReal old
 /* The new operator's T is gamma times that of the core, gamma > 0 */
 static PetscBool BCRSameShape(const BCRComponent *c, const BCROperator *op, PetscReal *gamma)
 {
-  const BCROperator *old   = &c->op;
-  PetscBool          known = PETSC_FALSE;
+  const BCROperator *old = &c->op;
+  PetscBool known = PETSC_FALSE;
 
   *gamma = 1;
   if (op->dim != old->dim || op->singular != old->singular) return PETSC_FALSE;
@@ -510,7 +532,7 @@ static PetscBool BCRSameShape(const BCRComponent *c, const BCROperator *op, Pets
     if (x->n < 1 || (x->n == 1 && !x->lower)) continue;
     if (x->lower) {
       PetscReal largest = 0;
-      PetscInt  at      = 0;
+      PetscInt at = 0;
 
       for (PetscInt i = 0; i < x->n; i++) {
         if (PetscAbsReal(y->diag[i]) > PetscAbsReal(y->diag[at])) at = i;
@@ -518,15 +540,18 @@ static PetscBool BCRSameShape(const BCRComponent *c, const BCROperator *op, Pets
       }
       if (!known && y->diag[at] != 0) {
         *gamma = x->diag[at] / y->diag[at];
-        known  = PETSC_TRUE;
+        known = PETSC_TRUE;
       }
       for (PetscInt i = 0; i < x->n; i++) {
-        if (!BCRProportional(x->lower[i], *gamma, y->lower[i], largest) || !BCRProportional(x->diag[i], *gamma, y->diag[i], largest) || !BCRProportional(x->upper[i], *gamma, y->upper[i], largest)) return PETSC_FALSE;
+        if (!BCRProportional(x->lower[i], *gamma, y->lower[i], largest) ||
+            !BCRProportional(x->diag[i], *gamma, y->diag[i], largest) ||
+            !BCRProportional(x->upper[i], *gamma, y->upper[i], largest))
+          return PETSC_FALSE;
       }
     } else {
       if (!known && y->a != 0) {
         *gamma = x->a / y->a;
-        known  = PETSC_TRUE;
+        known = PETSC_TRUE;
       }
       if (!BCRProportional(x->a, *gamma, y->a, PetscAbsReal(x->a))) return PETSC_FALSE;
     }
@@ -534,12 +559,14 @@ static PetscBool BCRSameShape(const BCRComponent *c, const BCROperator *op, Pets
   return *gamma > 0 && !PetscIsInfOrNanReal(*gamma) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* The copies keep the axes that the cores know: scale' (T' + shift') = scale' gamma (T + shift'/gamma). before: the axes of the copy until now,
-   to be released whatever fails. *shifted: the cores need another shift */
-static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCRComponent *c, BCRAxis before[4], PetscBool *shifted)
+/* The copies keep the axes that the cores know: scale' (T' + shift') = scale' gamma (T +
+   shift'/gamma). before: the axes of the copy until now, to be released whatever fails. *shifted:
+   the cores need another shift */
+static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCRComponent *c, BCRAxis before[4],
+                                         PetscBool *shifted)
 {
   const PetscReal shift = c->op.shift;
-  PetscReal       gamma;
+  PetscReal gamma;
 
   PetscFunctionBegin;
   (void)BCRSameShape(c, op, &gamma);
@@ -551,7 +578,7 @@ static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCR
   }
   PetscCall(BCRComponentCopy(&s->slabs, s->options.device, op, c));
   for (int d = 0; d < 4; d++) {
-    BCRAxis   *x = d < 3 ? &c->op.axis[d] : &c->whole, *y = &before[d];
+    BCRAxis *x = d < 3 ? &c->op.axis[d] : &c->whole, *y = &before[d];
     PetscReal *swap;
 
     x->a = (d == c->slab ? before[3].n : x->n) > 1 ? y->a : x->a / gamma;
@@ -559,7 +586,7 @@ static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCR
     swap = x->diag, x->diag = y->diag, y->diag = swap;
     swap = x->upper, x->upper = y->upper, y->upper = swap;
     for (int e = 0; e < 2 && gamma != 1; e++) {
-      BCRPlane      *plane = &x->plane[e];
+      BCRPlane *plane = &x->plane[e];
       const PetscInt nodes = d < 3 ? c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1) : 0;
 
       plane->coupling /= gamma;
@@ -576,12 +603,13 @@ static PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCR
 
 PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *done)
 {
-  BCROperator   *moved = NULL;
+  BCROperator *moved = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  PetscCheck(s->whole, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The last change of this solver has failed: create another one");
+  PetscCheck(s->whole, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE,
+             "The last change of this solver has failed: create another one");
   for (PetscInt m = 0; m < s->dof; m++) {
     PetscReal gamma;
 
@@ -591,16 +619,17 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
 
       if (s->comp[l].core != s->comp[m].core || s->comp[m].core < 0) continue;
       (void)BCRSameShape(&s->comp[l], &ops[l], &other);
-      if (gamma != other || ops[l].shift != ops[m].shift || ops[l].scale != ops[m].scale) PetscFunctionReturn(PETSC_SUCCESS);
+      if (gamma != other || ops[l].shift != ops[m].shift || ops[l].scale != ops[m].scale)
+        PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
   s->whole = PETSC_FALSE; /* until all has changed */
-  ierr     = BCRSolverShare(s, BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved), BCR_NO_MEMORY);
+  ierr = BCRSolverShare(s, BCRSlabsMoveOperators(&s->slabs, s->dof, ops, &moved), BCR_NO_MEMORY);
   if (moved) ops = moved;
   for (PetscInt m = 0; m < s->dof && !ierr; m++) {
-    BCRComponent *c       = &s->comp[m];
-    PetscBool     shifted = PETSC_FALSE;
-    BCRAxis       before[4];
+    BCRComponent *c = &s->comp[m];
+    PetscBool shifted = PETSC_FALSE;
+    BCRAxis before[4];
 
     PetscCall(PetscMemzero(before, sizeof(before)));
     ierr = BCRSolverShare(s, BCRComponentUpdate(s, &ops[m], c, before, &shifted), BCR_NO_MEMORY);
@@ -621,7 +650,8 @@ PetscErrorCode BCRSolverUpdate(BCRSolver s, const BCROperator ops[], PetscBool *
 /* The right-hand side of the box is not just f */
 PetscBool BCRPassMustPrepare(const BCRPass *p)
 {
-  return p->moves || p->c->prescale[p->transpose] || BCRComponentScale(p->c, p->transpose, PETSC_FALSE) ? PETSC_TRUE : PETSC_FALSE;
+  return p->moves || p->c->prescale[p->transpose] || BCRComponentScale(p->c, p->transpose, PETSC_FALSE) ? PETSC_TRUE
+                                                                                                        : PETSC_FALSE;
 }
 
 static PetscReal *BCRPassRow(const BCRPass *p, PetscInt j, PetscInt k)
@@ -648,9 +678,10 @@ static void BCRScaleLine(PetscInt n, double cyz, const BCRFactors *fx, double *r
 void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 {
   const BCRComponent *c = p->c;
-  const BCRFactors   *w = c->pre[p->transpose];
-  const PetscInt      n = c->op.axis[0].n, es = p->es;
-  const PetscReal    *all = BCRComponentScale(c, p->transpose, PETSC_FALSE), *f = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
+  const BCRFactors *w = c->pre[p->transpose];
+  const PetscInt n = c->op.axis[0].n, es = p->es;
+  const PetscReal *all = BCRComponentScale(c, p->transpose, PETSC_FALSE),
+                  *f = p->f + es * (c->start + j * c->stride[1] + k * c->stride[2]);
 
   if (es == 1 && sizeof(PetscReal) == sizeof(double)) {
     if (n > 0 && (const void *)f != (const void *)line) memcpy(line, f, sizeof(double) * (size_t)n);
@@ -670,10 +701,10 @@ void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 void BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 {
   const BCRComponent *c = p->c;
-  const BCRFactors   *w = c->post[p->transpose];
-  const PetscInt      n = c->op.axis[0].n, es = p->es;
-  const PetscReal    *all = BCRComponentScale(c, p->transpose, PETSC_TRUE);
-  PetscReal          *u   = BCRPassRow(p, j, k);
+  const BCRFactors *w = c->post[p->transpose];
+  const PetscInt n = c->op.axis[0].n, es = p->es;
+  const PetscReal *all = BCRComponentScale(c, p->transpose, PETSC_TRUE);
+  PetscReal *u = BCRPassRow(p, j, k);
 
   if (c->postscale[p->transpose]) BCRScaleLine(n, w[1].v[j] * w[2].v[k], &w[0], line);
   if (all) {
@@ -730,9 +761,10 @@ static void BCRPassOut(BCRSolver s, const BCRPass *p, size_t size, void *from, P
 /* One real field */
 static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
 {
-  const BCRComponent *c     = p->c;
-  PetscReal          *box   = p->u + c->start * p->es;
-  const PetscBool     after = c->postscale[p->transpose] || BCRComponentScale(c, p->transpose, PETSC_TRUE) ? PETSC_TRUE : PETSC_FALSE;
+  const BCRComponent *c = p->c;
+  PetscReal *box = p->u + c->start * p->es;
+  const PetscBool after =
+    c->postscale[p->transpose] || BCRComponentScale(c, p->transpose, PETSC_TRUE) ? PETSC_TRUE : PETSC_FALSE;
 
   PetscFunctionBegin;
   *removed = 0;
@@ -741,8 +773,8 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
   if (c->nface || c->nedge) BCRPlanesBefore(p);
   if (c->core >= 0) {
     if (s->options.core.precision == BCR_MIXED) {
-      PetscInt   ld[2] = {c->stride[1], c->stride[2]};
-      PetscReal *v     = box;
+      PetscInt ld[2] = {c->stride[1], c->stride[2]};
+      PetscReal *v = box;
 
       if (p->es > 1 || p->f == p->u) { /* f is needed to the end */
         size_t bytes;
@@ -784,7 +816,7 @@ static PetscErrorCode BCRPassSolve(BCRSolver s, BCRPass *p, PetscReal *removed)
 PetscErrorCode BCRComponentOnesRhs(const BCRComponent *c, PetscInt transpose, PetscReal f[])
 {
   const PetscInt *n = c->N, nx = c->op.axis[0].n, ny = c->op.axis[1].n;
-  PetscReal      *scale = NULL; /* inverted */
+  PetscReal *scale = NULL; /* inverted */
 
   PetscFunctionBegin;
   if (BCRComponentScaled(c, transpose, PETSC_FALSE)) {
@@ -825,14 +857,15 @@ static PetscErrorCode BCRPassOnes(BCRSolver s, BCRComponent *c, const BCRPass *p
 
   PetscFunctionBegin;
   if (c->onesremoved[t] == 0) {
-    BCRPass              q    = *p;
-    PetscReal           *f    = NULL, m;
+    BCRPass q = *p;
+    PetscReal *f = NULL, m;
     const PetscErrorCode ierr = BCRPassOnesBegin(c, t, &f);
 
-    BCRCallElse(BCRSolverShare(s, ierr, "has no memory for the solution of a constant right-hand side"), (void)PetscFree(f));
+    BCRCallElse(BCRSolverShare(s, ierr, "has no memory for the solution of a constant right-hand side"),
+                (void)PetscFree(f));
     q.es = 1;
-    q.f  = f;
-    q.u  = c->ones[t];
+    q.f = f;
+    q.u = c->ones[t];
     BCRCallElse(BCRPassSolve(s, &q, &m), (void)PetscFree(f));
     PetscCall(PetscFree(f));
     c->onesremoved[t] = (double)m;
@@ -842,16 +875,20 @@ static PetscErrorCode BCRPassOnes(BCRSolver s, BCRComponent *c, const BCRPass *p
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf,
+                              PetscScalar *u, PetscInt ldu)
 {
   PetscFunctionBegin;
-  PetscCheck(s->whole, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The last change of this solver has failed: create another one");
+  PetscCheck(s->whole, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE,
+             "The last change of this solver has failed: create another one");
   s->removed = 0;
   for (PetscInt m = 0; m < s->dof && transpose; m++) {
     const BCRComponent *c = &s->comp[m];
 
-    PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP, "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT " and %" PetscInt_FMT " of this axis do not have the same sign", 'x' + (int)c->badaxis, c->badrow,
-               c->badrow + 1);
+    PetscCheck(c->badaxis < 0, PETSC_COMM_SELF, PETSC_ERR_SUP,
+               "The transpose along %c cannot be solved: the entries that couple rows %" PetscInt_FMT
+               " and %" PetscInt_FMT " of this axis do not have the same sign",
+               'x' + (int)c->badaxis, c->badrow, c->badrow + 1);
   }
 #if defined(PETSCBCR_HAVE_CUDA)
   if (s->device) {
@@ -861,7 +898,7 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
 #endif
   for (PetscInt r = 0; r < nrhs; r++) {
     const PetscScalar *fr = f + r * ldf;
-    PetscScalar       *ur = u + r * ldu;
+    PetscScalar *ur = u + r * ldu;
 
     PetscCall(BCRSlabsIn(&s->slabs, &fr, &ur));
     for (PetscInt m = 0; m < s->dof; m++) {
@@ -870,11 +907,11 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
       for (int part = 0; part < BCR_PARTS; part++) {
         BCRPass p;
 
-        p.c         = &s->comp[m];
+        p.c = &s->comp[m];
         p.transpose = transpose ? 1 : 0;
-        p.es        = s->dof * BCR_PARTS;
-        p.f         = (const PetscReal *)(fr + m) + part;
-        p.u         = (PetscReal *)(ur + m) + part;
+        p.es = s->dof * BCR_PARTS;
+        p.f = (const PetscReal *)(fr + m) + part;
+        p.u = (PetscReal *)(ur + m) + part;
         PetscCall(BCRPassSolve(s, &p, &removed[part]));
         if (BCRComponentOnes(p.c, p.transpose)) PetscCall(BCRPassOnes(s, &s->comp[m], &p, &removed[part]));
       }
@@ -885,7 +922,8 @@ PetscErrorCode BCRSolverSolve(BCRSolver s, PetscBool transpose, PetscInt nrhs, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSolverTime(BCRSolver s, PetscInt n, const PetscScalar *f, PetscScalar *u, PetscInt repeat, double *seconds)
+PetscErrorCode BCRSolverTime(BCRSolver s, PetscInt n, const PetscScalar *f, PetscScalar *u, PetscInt repeat,
+                             double *seconds)
 {
   PetscLogDouble start, stop;
 
@@ -927,15 +965,16 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
   PetscCall(PetscMemzero(info, sizeof(*info)));
   info->workspace = s->stagebytes + s->accumbytes + sizeof(double) * (size_t)s->comp[0].op.axis[0].n;
   for (PetscInt m = 0; m < s->dof; m++) {
-    const BCRComponent *c   = &s->comp[m];
-    size_t              box = 1;
-    double              per = 0; /* operations for each unknown */
+    const BCRComponent *c = &s->comp[m];
+    size_t box = 1;
+    double per = 0; /* operations for each unknown */
 
     for (int d = 0; d < 3; d++) {
       const BCRAxis *x = &c->op.axis[d];
 
       box *= (size_t)x->n;
-      info->tables += (size_t)x->n * (4 * sizeof(double) + (x->lower ? 3 * sizeof(PetscReal) : 0) + (c->lower[d] ? 3 * sizeof(double) : 0));
+      info->tables += (size_t)x->n * (4 * sizeof(double) + (x->lower ? 3 * sizeof(PetscReal) : 0) +
+                                      (c->lower[d] ? 3 * sizeof(double) : 0));
       for (int e = 0; e < 2; e++) {
         const size_t nodes = (size_t)(c->N[0] * c->N[1] * c->N[2] / PetscMax(c->N[d], 1));
 
@@ -985,7 +1024,8 @@ PetscErrorCode BCRSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
 }
 
 #if !defined(PETSCBCR_HAVE_CUDA)
-PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu)
+PetscErrorCode BCRSolverSolveDevice(BCRSolver s, void *stream, PetscBool transpose, PetscInt nrhs, const PetscScalar *f,
+                                    PetscInt ldf, PetscScalar *u, PetscInt ldu)
 {
   (void)s, (void)stream, (void)transpose, (void)nrhs, (void)f, (void)ldf, (void)u, (void)ldu;
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "This petscbcr was built without a CUDA backend");

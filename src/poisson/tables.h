@@ -1,6 +1,6 @@
 /*
-  Tables of the default plan, all computed in double once for each matrix: lines over block rows or separators (lines.c) and level 0
-  in physical space (level0.c). Kernels get them in the work type.
+  Tables of the default plan, all computed in double once for each matrix: lines over block rows or
+  separators (lines.c) and level 0 in physical space (level0.c). Kernels get them in the work type.
 */
 #pragma once
 
@@ -11,9 +11,9 @@
 /* A bag of aligned allocations that die together */
 typedef struct {
   void **chunk;
-  int    n, max;
+  int n, max;
   size_t bytes;
-  char  *at; /* the last chunk's free end */
+  char *at; /* the last chunk's free end */
   size_t room;
 } BCRArena;
 PETSC_INTERN PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p);
@@ -27,19 +27,24 @@ static inline double BCRRootGap(double delta)
   return 0.5 * (delta + sqrt(delta) * sqrt(delta + 4));
 }
 
-/* Rows of a line in the eigenbasis of the other axes: block rows (every gap 0), or separators with gap eliminated rows between
-   neighbours. An end gap of 0 means that the first (last) row itself has the end type. */
+/* Rows of a line in the eigenbasis of the other axes: block rows (every gap 0), or separators with
+   gap eliminated rows between neighbours. An end gap of 0 means that the first (last) row itself
+   has the end type. */
 typedef struct {
   PetscInt n; /* rows, the last unknown of a periodic line included */
-  BCREnd   end[2];
-  PetscInt gapend[2]; /* eliminated rows beyond the first and the last row; periodic: gapend[0] lies between the last and the first row */
-  PetscInt gap;       /* between neighbours inside */
-  PetscInt gaplast;   /* periodic: between the last but one and the last row */
+  BCREnd end[2];
+  /* eliminated rows beyond the first and the last row; periodic: gapend[0] lies between the last
+     and the first row */
+  PetscInt gapend[2];
+  PetscInt gap;     /* between neighbours inside */
+  PetscInt gaplast; /* periodic: between the last but one and the last row */
 } BCRLineRows;
 
-/* delta[k] >= 0: eigenvalue of the block row minus 2 - unit block coupling - for mode k; norm: the factor of the mode's solution.
-   single: the kernel's precision. strip: modes in a strip */
-PETSC_INTERN PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta, const double *norm, PetscBool single, PetscInt strip, BCRArena *arena, BCRLinesTab *tab);
+/* delta[k] >= 0: eigenvalue of the block row minus 2 - unit block coupling - for mode k; norm: the
+   factor of the mode's solution. single: the kernel's precision. strip: modes in a strip */
+PETSC_INTERN PetscErrorCode BCRLinesTabCreate(const BCRLineRows *rows, PetscInt nk, const double *delta,
+                                              const double *norm, PetscBool single, PetscInt strip, BCRArena *arena,
+                                              BCRLinesTab *tab);
 /* what the line of a singular mode (delta = 0) makes of a right-hand side of ones: 1 + the eliminated rows' shares */
 PETSC_INTERN double BCRLineRowsOnes(const BCRLineRows *rows, PetscInt s);
 
@@ -48,38 +53,50 @@ PETSC_INTERN double BCRLineRowsReach(const BCRLineRows *rows, int end, double de
 /* Solves the open line of the mode with delta = 0 in place, for a unit norm; work: n numbers */
 PETSC_INTERN void BCRLineRowsSolve(const BCRLineRows *rows, double g[], double work[]);
 
-/* The groups of level 0 of that radix: separators as rows of a line (gapend: rows of the first and the last group), number of groups. open: rows of
-   other ranks go on at that end; the last row of the axis is then a separator itself, but not a row of the line */
-PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows, PetscInt *ngroups);
-/* Eigenpairs of a group of h <= ld rows with one end (docs/method.md, section 4): synthesis S, row p at ld p, analysis A = S^-1, row j at ld j; ld at most 16 */
-PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[], double S[]);
+/* The groups of level 0 of that radix: separators as rows of a line (gapend: rows of the first and
+   the last group), number of groups. open: rows of other ranks go on at that end; the last row of
+   the axis is then a separator itself, but not a row of the line */
+PETSC_INTERN PetscErrorCode BCRLevel0Rows(const BCRAxis *y, PetscInt radix, const PetscBool open[2], BCRLineRows *rows,
+                                          PetscInt *ngroups);
+/* Eigenpairs of a group of h <= ld rows with one end (docs/method.md, section 4): synthesis S, row
+   p at ld p, analysis A = S^-1, row j at ld j; ld at most 16 */
+PETSC_INTERN void BCRLevel0GroupModes(PetscInt h, BCREnd end, PetscBool high, PetscInt ld, double lambda[], double A[],
+                                      double S[]);
 /* Of the groups of one kind, the same for every shift; to begin with, zeros */
 typedef struct {
   PetscBool known;
-  double    lambda[8], A[64], S[64];
+  double lambda[8], A[64], S[64];
 } BCRLevel0Modes;
-/* Level 0 for one shift (what is added to the two axes' operators). rows, ng: of the groups. scale: of what is written to u. lanes: the kernels' BL.
-   cache: bytes that the ring may take. modes: kept from one shift to the next. *possible: PETSC_FALSE where a group's lines are not definite on their own. */
-PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2], const BCRLineRows *rows, PetscInt ng, double shift, double scale, PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,
-                                            BCRLevel0Modes modes[3], BCRLevel0Shape *shape, BCRLevel0Kind kinds[3], PetscBool *possible);
+/* Level 0 for one shift (what is added to the two axes' operators). rows, ng: of the groups. scale:
+   of what is written to u. lanes: the kernels' BL. cache: bytes that the ring may take. modes: kept
+   from one shift to the next. *possible: PETSC_FALSE where a group's lines are not definite on
+   their own. */
+PETSC_INTERN PetscErrorCode BCRLevel0Create(const BCRAxis *x, const BCRAxis *y, const PetscBool open[2],
+                                            const BCRLineRows *rows, PetscInt ng, double shift, double scale,
+                                            PetscBool single, PetscInt lanes, size_t cache, BCRArena *arena,
+                                            BCRLevel0Modes modes[3], BCRLevel0Shape *shape, BCRLevel0Kind kinds[3],
+                                            PetscBool *possible);
 
 /* Separators that are transformed across, along y (across.c): the nodes of a coarser axis */
 typedef struct {
-  BCRLineRows rows;   /* the separators, with groups of 7 rows between them and of 7, 4 or 3 at the ends */
-  PetscInt    ng;     /* groups */
-  BCREnd      end[2]; /* of the coarser axis, which rows.n nodes has */
-  PetscInt    den;    /* the angles of its modes are multiples of pi/den */
+  BCRLineRows rows; /* the separators, with groups of 7 rows between them and of 7, 4 or 3 at the ends */
+  PetscInt ng;      /* groups */
+  BCREnd end[2];    /* of the coarser axis, which rows.n nodes has */
+  PetscInt den;     /* the angles of its modes are multiples of pi/den */
 } BCRAcross;
-/* PETSC_FALSE where the separators cannot be such nodes, or where lines along x decay too slowly for the parallel form */
+/* PETSC_FALSE where the separators cannot be such nodes, or where lines along x decay too slowly
+   for the parallel form */
 PETSC_INTERN PetscBool BCRAcrossRows(const BCRAxis *x, const BCRAxis *y, double shift, BCRAcross *across);
 /* The line of the constant mode's first pole, which decays along x by the shift alone, if at all: by elimination */
 typedef struct {
-  PetscInt      n, row; /* row: which mode; -1: none is constant */
-  PetscBool     ring;
-  double        scale, up, low, last; /* up, low: of the first and the last row; last: inverse pivot of a ring's last unknown */
+  PetscInt n, row; /* row: which mode; -1: none is constant */
+  PetscBool ring;
+  /* up, low: of the first and the last row; last: inverse pivot of a ring's last unknown */
+  double scale, up, low, last;
   const double *inv;
 } BCRPoleLine;
 PETSC_INTERN void BCRPoleLineSolve(const BCRPoleLine *line, double v[]);
 /* The sums over poles along x for the coarser axis' modes; lambda, norm: of their transform. lanes: the kernel's */
-PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across, const double lambda[], const double norm[], PetscBool single, PetscInt lanes, BCRArena *arena, BCRPoleSum *sum,
-                                             BCRPoleLine *line);
+PETSC_INTERN PetscErrorCode BCRPoleSumCreate(const BCRAxis *x, const BCRAxis *y, double shift, const BCRAcross *across,
+                                             const double lambda[], const double norm[], PetscBool single,
+                                             PetscInt lanes, BCRArena *arena, BCRPoleSum *sum, BCRPoleLine *line);

@@ -9,22 +9,22 @@
 
 /* what a candidate sets in the options, as a line of the file has it */
 typedef struct {
-  PetscInt  radix;
+  PetscInt radix;
   PetscBool plain;
-  int       launch[BCR_LAUNCH];
-  double    seconds;
+  int launch[BCR_LAUNCH];
+  double seconds;
 } Choice;
 
 typedef struct {
-  MPI_Comm                comm;
-  PetscInt                dof, n; /* scalars of a vector on this rank */
-  const BCROperator      *ops;
+  MPI_Comm comm;
+  PetscInt dof, n; /* scalars of a vector on this rank */
+  const BCROperator *ops;
   const BCRSolverOptions *options;
-  const BCRSlab          *slab;
-  PetscScalar            *f, *u;
-  BCRSolver               solver; /* of the best so far */
-  Choice                  best;
-  PetscInt                ntimed;
+  const BCRSlab *slab;
+  PetscScalar *f, *u;
+  BCRSolver solver; /* of the best so far */
+  Choice best;
+  PetscInt ntimed;
 } Tuner;
 
 static void choice_apply(const Choice *c, BCRSolverOptions *options)
@@ -38,22 +38,25 @@ static void choice_apply(const Choice *c, BCRSolverOptions *options)
 static PetscErrorCode choice_time(Tuner *t, const Choice *c)
 {
   BCRSolverOptions options = *t->options;
-  BCRSolver        solver  = NULL;
-  double           time    = PETSC_MAX_REAL;
+  BCRSolver solver = NULL;
+  double time = PETSC_MAX_REAL;
 
   PetscFunctionBegin;
   choice_apply(c, &options);
   PetscCall(BCRSolverCreate(t->dof, t->ops, &options, t->slab, &solver));
   BCRCallElse(BCRSolverTime(solver, t->n, t->f, t->u, options.device ? 7 : 3, &time), (void)BCRSolverDestroy(&solver));
-  if (t->slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, t->comm)); /* all must choose the same */
-  PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %d,%d,%d,%d: %g s\n", options.core.radix, options.core.radix || options.core.nlevels ? "" : " (auto)", c->plain ? ", transforms alone" : "", c->launch[0],
-                      c->launch[1], c->launch[2], c->launch[3], time));
+  /* all must choose the same */
+  if (t->slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, t->comm));
+  PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %d,%d,%d,%d: %g s\n",
+                      options.core.radix, options.core.radix || options.core.nlevels ? "" : " (auto)",
+                      c->plain ? ", transforms alone" : "", c->launch[0], c->launch[1], c->launch[2], c->launch[3],
+                      time));
   /* the first one, the default, is the one to beat, by more than what a clock is good for */
   if (!t->ntimed || time < 0.97 * t->best.seconds) {
     PetscCall(BCRSolverDestroy(&t->solver));
-    t->best         = *c;
+    t->best = *c;
     t->best.seconds = time;
-    t->solver       = solver;
+    t->solver = solver;
   } else PetscCall(BCRSolverDestroy(&solver));
   ++t->ntimed;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -78,11 +81,12 @@ static PetscErrorCode launch_time(Tuner *t, int which, PetscInt n, const int val
 static PetscErrorCode tune(Tuner *t, const PetscInt size[])
 {
   static const PetscInt radices[] = {4, 8, 16, 32, 64};
-  static const int      groups[] = {32, 64, 128, 256, 512}, terms[] = {16, 32, 64, 128, 256}, shared[] = {512, 1024, 2048, 4096}, strips[] = {1, 2, 3, 4, 6, 8};
-  const BCRCoreOptions *core    = &t->options->core;
-  const PetscInt        largest = PetscMax(size[0], PetscMax(size[1], size[2]));
-  const PetscBool       given   = core->radix || core->nlevels ? PETSC_TRUE : PETSC_FALSE;
-  Choice                c;
+  static const int groups[] = {32, 64, 128, 256, 512}, terms[] = {16, 32, 64, 128, 256},
+                   shared[] = {512, 1024, 2048, 4096}, strips[] = {1, 2, 3, 4, 6, 8};
+  const BCRCoreOptions *core = &t->options->core;
+  const PetscInt largest = PetscMax(size[0], PetscMax(size[1], size[2]));
+  const PetscBool given = core->radix || core->nlevels ? PETSC_TRUE : PETSC_FALSE;
+  Choice c;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&c, sizeof(c)));
@@ -99,7 +103,7 @@ static PetscErrorCode tune(Tuner *t, const PetscInt size[])
     PetscCall(choice_time(t, &c));
   }
   if (!t->options->device) PetscFunctionReturn(PETSC_SUCCESS);
-  c       = t->best;
+  c = t->best;
   c.radix = 0;
   c.plain = PETSC_TRUE;
   if (!given && t->ops[0].dim > 1) PetscCall(choice_time(t, &c));
@@ -108,7 +112,9 @@ static PetscErrorCode tune(Tuner *t, const PetscInt size[])
 
     PetscCall(launch_time(t, BCR_LAUNCH_GROUP, PETSC_STATIC_ARRAY_LENGTH(groups), groups));
     PetscCall(launch_time(t, BCR_LAUNCH_SUM, PETSC_STATIC_ARRAY_LENGTH(terms), terms));
-    while (n < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(shared) && shared[n] < size[0] && shared[n] >= 2 * t->best.launch[BCR_LAUNCH_GROUP]) n++;
+    while (n < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(shared) && shared[n] < size[0] &&
+           shared[n] >= 2 * t->best.launch[BCR_LAUNCH_GROUP])
+      n++;
     PetscCall(launch_time(t, BCR_LAUNCH_SHARED, n, shared));
   } else if (!t->best.plain) PetscCall(launch_time(t, BCR_LAUNCH_STRIPS, PETSC_STATIC_ARRAY_LENGTH(strips), strips));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -132,18 +138,19 @@ static PetscErrorCode tune_vectors(Tuner *t)
 /* What a line is found by: everything that the time depends on. No blanks in names. */
 static PetscErrorCode tune_key(const Tuner *t, const PetscInt size[], size_t length, char key[])
 {
-  static const char     letters[]    = "dncDpg"; /* as BCREnd */
-  static const char    *precisions[] = {"double", "single", "mixed"};
-  const BCRCoreOptions *core         = &t->options->core;
-  char                  machine[80], ends[8] = "", given[128] = "auto";
-  PetscMPIInt           ranks = 1;
+  static const char letters[] = "dncDpg"; /* as BCREnd */
+  static const char *precisions[] = {"double", "single", "mixed"};
+  const BCRCoreOptions *core = &t->options->core;
+  char machine[80], ends[8] = "", given[128] = "auto";
+  PetscMPIInt ranks = 1;
 
   PetscFunctionBegin;
   PetscCall(BCRSolverMachine(t->options, sizeof(machine), machine));
   for (char *s = machine; *s; s++)
     if (*s == ' ') *s = '_';
   for (PetscInt d = 0; d < t->ops[0].dim; d++)
-    for (int e = 0; e < 2; e++) ends[2 * d + e] = letters[t->ops[0].axis[d].lower ? 5 : PetscMin((int)t->ops[0].axis[d].end[e], 5)];
+    for (int e = 0; e < 2; e++)
+      ends[2 * d + e] = letters[t->ops[0].axis[d].lower ? 5 : PetscMin((int)t->ops[0].axis[d].end[e], 5)];
   ends[2 * t->ops[0].dim] = 0;
   if (core->radix) PetscCall(PetscSNPrintf(given, sizeof(given), "%" PetscInt_FMT, core->radix));
   for (PetscInt i = 0; i < core->nlevels; i++) {
@@ -154,23 +161,30 @@ static PetscErrorCode tune_key(const Tuner *t, const PetscInt size[], size_t len
     PetscCall(PetscStrlcat(given, one, sizeof(given)));
   }
   if (t->slab) PetscCallMPI(MPI_Comm_size(t->comm, &ranks));
-  PetscCall(PetscSNPrintf(key, length, "%s n=%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " dof=%" PetscInt_FMT " ends=%s precision=%s radix=%s ranks=%d", machine, size[0], size[1], size[2], t->dof, ends, precisions[core->precision], given,
+  PetscCall(PetscSNPrintf(key, length,
+                          "%s n=%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " dof=%" PetscInt_FMT
+                          " ends=%s precision=%s radix=%s ranks=%d",
+                          machine, size[0], size[1], size[2], t->dof, ends, precisions[core->precision], given,
                           (int)ranks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The last line with the key; on one rank */
-static PetscErrorCode file_find(const char file[], const char key[], PetscBool must, Choice *c, PetscBool *found, BCRFault *fault)
+static PetscErrorCode file_find(const char file[], const char key[], PetscBool must, Choice *c, PetscBool *found,
+                                BCRFault *fault)
 {
   const size_t length = strlen(key);
-  char         line[512];
-  int          number = 0;
-  FILE        *f      = fopen(file, "r");
+  char line[512];
+  int number = 0;
+  FILE *f = fopen(file, "r");
 
   PetscFunctionBegin;
   *found = PETSC_FALSE;
   if (!f) {
-    if (must || errno != ENOENT) PetscCall(BCRFaultSet(fault, PETSC_ERR_FILE_OPEN, "-pc_bcrpoisson_tune_file %s cannot be read (%s): with -pc_bcrpoisson_tune on it is made", file, strerror(errno)));
+    if (must || errno != ENOENT)
+      PetscCall(BCRFaultSet(fault, PETSC_ERR_FILE_OPEN,
+                            "-pc_bcrpoisson_tune_file %s cannot be read (%s): with -pc_bcrpoisson_tune on it is made",
+                            file, strerror(errno)));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   while (fgets(line, sizeof(line), f)) {
@@ -178,8 +192,13 @@ static PetscErrorCode file_find(const char file[], const char key[], PetscBool m
 
     number++;
     if (strncmp(line, key, length) || line[length] != ' ') continue;
-    if (sscanf(line + length, " : radix=%d plain=%d launch=%d,%d,%d,%d seconds=%lf", &radix, &plain, &l[0], &l[1], &l[2], &l[3], &c->seconds) != 3 + BCR_LAUNCH || radix < 0 || radix == 1) {
-      PetscCall(BCRFaultSet(fault, PETSC_ERR_FILE_UNEXPECTED, "Line %d of -pc_bcrpoisson_tune_file %s is not one that this version of petscbcr writes: remove it", number, file));
+    if (sscanf(line + length, " : radix=%d plain=%d launch=%d,%d,%d,%d seconds=%lf", &radix, &plain, &l[0], &l[1],
+               &l[2], &l[3], &c->seconds) != 3 + BCR_LAUNCH ||
+        radix < 0 || radix == 1) {
+      PetscCall(
+        BCRFaultSet(fault, PETSC_ERR_FILE_UNEXPECTED,
+                    "Line %d of -pc_bcrpoisson_tune_file %s is not one that this version of petscbcr writes: remove it",
+                    number, file));
       break;
     }
     c->radix = radix;
@@ -196,15 +215,21 @@ static PetscErrorCode file_append(const char file[], const char key[], const Cho
   FILE *f = fopen(file, "a");
 
   PetscFunctionBegin;
-  if (!f || fprintf(f, "%s : radix=%d plain=%d launch=%d,%d,%d,%d seconds=%.3e\n", key, (int)c->radix, (int)c->plain, c->launch[0], c->launch[1], c->launch[2], c->launch[3], c->seconds) < 0 || fclose(f))
-    PetscCall(BCRFaultSet(fault, PETSC_ERR_FILE_WRITE, "-pc_bcrpoisson_tune_file %s cannot be written (%s): name another file, or leave the option out", file, strerror(errno)));
+  if (!f ||
+      fprintf(f, "%s : radix=%d plain=%d launch=%d,%d,%d,%d seconds=%.3e\n", key, (int)c->radix, (int)c->plain,
+              c->launch[0], c->launch[1], c->launch[2], c->launch[3], c->seconds) < 0 ||
+      fclose(f))
+    PetscCall(
+      BCRFaultSet(fault, PETSC_ERR_FILE_WRITE,
+                  "-pc_bcrpoisson_tune_file %s cannot be written (%s): name another file, or leave the option out",
+                  file, strerror(errno)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode choice_words(const BCRSolverOptions *options, const Choice *c, size_t length, char words[])
 {
-  const BCRCoreOptions *core  = &options->core;
-  PetscBool             other = PETSC_FALSE;
+  const BCRCoreOptions *core = &options->core;
+  PetscBool other = PETSC_FALSE;
 
   PetscFunctionBegin;
   for (int i = 0; i < BCR_LAUNCH; i++)
@@ -215,28 +240,31 @@ static PetscErrorCode choice_words(const BCRSolverOptions *options, const Choice
   if (other) {
     char more[80];
 
-    PetscCall(PetscSNPrintf(more, sizeof(more), " with -pc_bcrpoisson_launch %d,%d,%d,%d", c->launch[0], c->launch[1], c->launch[2], c->launch[3]));
+    PetscCall(PetscSNPrintf(more, sizeof(more), " with -pc_bcrpoisson_launch %d,%d,%d,%d", c->launch[0], c->launch[1],
+                            c->launch[2], c->launch[3]));
     PetscCall(PetscStrlcat(words, more, length));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSolverTune(MPI_Comm comm, PetscInt dof, const BCROperator ops[], const PetscInt size[], const BCRSolverOptions *options, const BCRSlab *slab, const char file[], PetscBool timeit, BCRSolver *solver, BCRTuned *tuned)
+PetscErrorCode BCRSolverTune(MPI_Comm comm, PetscInt dof, const BCROperator ops[], const PetscInt size[],
+                             const BCRSolverOptions *options, const BCRSlab *slab, const char file[], PetscBool timeit,
+                             BCRSolver *solver, BCRTuned *tuned)
 {
-  Tuner       t;
-  BCRFault    fault = {PETSC_SUCCESS, ""};
-  char        key[256];
-  PetscBool   found = PETSC_FALSE;
-  PetscMPIInt rank  = 0;
+  Tuner t;
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  char key[256];
+  PetscBool found = PETSC_FALSE;
+  PetscMPIInt rank = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&t, sizeof(t)));
   PetscCall(PetscMemzero(tuned, sizeof(*tuned)));
-  t.comm    = comm;
-  t.dof     = dof;
-  t.ops     = ops;
+  t.comm = comm;
+  t.dof = dof;
+  t.ops = ops;
   t.options = options;
-  t.slab    = slab;
+  t.slab = slab;
   if (slab) PetscCallMPI(MPI_Comm_rank(comm, &rank));
   if (file) {
     PetscCall(tune_key(&t, size, sizeof(key), key));
@@ -261,7 +289,7 @@ PetscErrorCode BCRSolverTune(MPI_Comm comm, PetscInt dof, const BCROperator ops[
       ierr = BCRFaultAgree(slab ? comm : PETSC_COMM_SELF, &fault);
     }
     BCRCallElse(ierr, (void)BCRSolverDestroy(&t.solver));
-    *solver       = t.solver;
+    *solver = t.solver;
     tuned->ntimed = t.ntimed;
   } else {
     BCRSolverOptions with = *options;

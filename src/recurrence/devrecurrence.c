@@ -4,9 +4,9 @@
   #include "../backend/cuda/recurrence.h"
 
 static BCRDeviceArena workspace; /* of this process, for calls on any stream: they are one after another for the host */
-static void          *work;
-static size_t         room;
-static void          *last;
+static void *work;
+static size_t room;
+static void *last;
 
 static PetscErrorCode RecurrenceFinalize(void)
 {
@@ -35,14 +35,15 @@ static PetscErrorCode RecurrenceWork(const BCRCudaRecurrence *p, BCRStream strea
 
 static void RecurrenceDescribe(const BCRRecurrence *r, BCRCudaRecurrence *p)
 {
-  p->n      = r->n;
+  p->n = r->n;
   p->single = sizeof(PetscReal) == sizeof(float) ? 1 : 0;
-  p->s      = r->s;
-  p->scale  = (double)PetscRealPart(r->scale);
+  p->s = r->s;
+  p->scale = (double)PetscRealPart(r->scale);
   p->growth = (double)BCR_RECUR_GROWTH;
 }
 
-PetscErrorCode BCRDeviceRecurrenceSolve(const BCRRecurrence *r, void *stream, const PetscScalar *t, PetscScalar start, PetscScalar *w, PetscScalar *end)
+PetscErrorCode BCRDeviceRecurrenceSolve(const BCRRecurrence *r, void *stream, const PetscScalar *t, PetscScalar start,
+                                        PetscScalar *w, PetscScalar *end)
 {
   BCRCudaRecurrence p;
 
@@ -56,10 +57,11 @@ PetscErrorCode BCRDeviceRecurrenceSolve(const BCRRecurrence *r, void *stream, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceRecurrenceReduce(const BCRRecurrence *r, void *stream, const PetscScalar *t, BCRRecurrenceCarry *carry)
+PetscErrorCode BCRDeviceRecurrenceReduce(const BCRRecurrence *r, void *stream, const PetscScalar *t,
+                                         BCRRecurrenceCarry *carry)
 {
   BCRCudaRecurrence p;
-  double            numbers[3], *on;
+  double numbers[3], *on;
 
   PetscFunctionBegin;
   RecurrenceDescribe(r, &p);
@@ -67,8 +69,8 @@ PetscErrorCode BCRDeviceRecurrenceReduce(const BCRRecurrence *r, void *stream, c
   on = (double *)((char *)work + room - sizeof(numbers));
   PetscCallBCRCuda(BCRCudaRecurrenceReduce(stream, &p, t, on, work));
   PetscCallBCRCuda(BCRCudaGet(numbers, on, sizeof(numbers), stream));
-  carry->S      = (PetscScalar)numbers[0];
-  carry->T      = (PetscScalar)numbers[1];
+  carry->S = (PetscScalar)numbers[0];
+  carry->T = (PetscScalar)numbers[1];
   carry->growth = (PetscReal)numbers[2];
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -6,26 +6,27 @@
 
 typedef struct { /* a bundle of parts in one direction */
   BCRRecurMode mode;
-  PetscBool    grows; /* a product is larger than BCR_RECUR_GROWTH: in order */
-  PetscInt     k;
-  const void  *s, *c, *S;
-  double       end[ML]; /* product over the part */
+  PetscBool grows; /* a product is larger than BCR_RECUR_GROWTH: in order */
+  PetscInt k;
+  const void *s, *c, *S;
+  double end[ML]; /* product over the part */
 } Phase;
 
 /*
-  Unit: a line, or the two of a complex number. Group: the units of a bundle (rows), or the lines of a bundle (columns). The phases of a group
-  are those of its bundles (rows) or parts (columns); where all lines are the same, so are the groups' phases.
+  Unit: a line, or the two of a complex number. Group: the units of a bundle (rows), or the lines of
+  a bundle (columns). The phases of a group are those of its bundles (rows) or parts (columns);
+  where all lines are the same, so are the groups' phases.
 */
 struct _n_BCRParts {
   const BCRRecurTable *table;
-  const BCRTriSpec    *spec;
-  int                  L, single, other, width;
-  PetscBool            plain, columns, oneline, constant, carry_double;
-  PetscInt             rows, parts, m, rest;             /* rows = parts*m + rest */
-  PetscInt             units, together, groups, bundles; /* units; in a group; groups; bundles (parts) of a group */
-  Phase               *phase[2], *last[2];               /* last: of the rest */
-  PetscInt             growing;
-  BCRArena            *arena; /* the batch's */
+  const BCRTriSpec *spec;
+  int L, single, other, width;
+  PetscBool plain, columns, oneline, constant, carry_double;
+  PetscInt rows, parts, m, rest;             /* rows = parts*m + rest */
+  PetscInt units, together, groups, bundles; /* units; in a group; groups; bundles (parts) of a group */
+  Phase *phase[2], *last[2];                 /* last: of the rest */
+  PetscInt growing;
+  BCRArena *arena; /* the batch's */
 };
 
 static PetscInt UnitLine(BCRParts p, PetscInt unit)
@@ -46,45 +47,46 @@ static ptrdiff_t UnitBase(BCRParts p, PetscInt unit)
 static PetscInt DefaultParts(PetscInt rows, PetscInt lanes)
 {
   const PetscInt wanted = BCRRecurrenceParts(rows, lanes);
-  PetscInt       parts  = 1;
+  PetscInt parts = 1;
 
   if (wanted >= lanes) return wanted;
   while (2 * parts * parts <= wanted * wanted && parts < lanes) parts *= 2; /* nearest power of two, by ratio */
   return parts;
 }
 
-PetscErrorCode BCRPartsCreate(BCRTriLocal t, PetscInt rows, PetscInt parts, PetscBool plain, PetscBool oneline, PetscBool carry_double, BCRParts *parts_)
+PetscErrorCode BCRPartsCreate(BCRTriLocal t, PetscInt rows, PetscInt parts, PetscBool plain, PetscBool oneline,
+                              PetscBool carry_double, BCRParts *parts_)
 {
   const BCRTriSpec *s = &t->spec;
-  BCRParts          p;
+  BCRParts p;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&p));
-  *parts_         = p;
-  p->table        = t->cpu->recur;
-  p->spec         = s;
-  p->arena        = &t->arena;
-  p->L            = p->table->lanes;
-  p->single       = t->single;
-  p->other        = t->io;
-  p->width        = s->inner == 2 && (s->rep == 2 || !s->perline) ? 2 : 1;
-  p->plain        = plain;
-  p->oneline      = oneline;
+  *parts_ = p;
+  p->table = t->cpu->recur;
+  p->spec = s;
+  p->arena = &t->arena;
+  p->L = p->table->lanes;
+  p->single = t->single;
+  p->other = t->io;
+  p->width = s->inner == 2 && (s->rep == 2 || !s->perline) ? 2 : 1;
+  p->plain = plain;
+  p->oneline = oneline;
   p->carry_double = (PetscBool)(carry_double || !t->single);
-  p->columns      = (PetscBool)(s->inner >= BCR_PARTS_COLUMNS && !oneline);
-  p->rows         = rows;
-  p->parts        = parts > 0 ? PetscMin(parts, PetscMax(rows, 1)) : DefaultParts(rows, p->L);
-  p->m            = rows / p->parts;
-  p->rest         = rows - p->parts * p->m;
-  p->units        = p->width == 2 ? s->outer : s->inner * s->outer;
+  p->columns = (PetscBool)(s->inner >= BCR_PARTS_COLUMNS && !oneline);
+  p->rows = rows;
+  p->parts = parts > 0 ? PetscMin(parts, PetscMax(rows, 1)) : DefaultParts(rows, p->L);
+  p->m = rows / p->parts;
+  p->rest = rows - p->parts * p->m;
+  p->units = p->width == 2 ? s->outer : s->inner * s->outer;
   if (p->columns) {
     p->together = p->L;
-    p->groups   = (s->inner + p->L - 1) / p->L * s->outer;
-    p->bundles  = p->parts;
+    p->groups = (s->inner + p->L - 1) / p->L * s->outer;
+    p->bundles = p->parts;
   } else {
     p->together = p->parts >= p->L || oneline ? 1 : p->L / p->parts;
-    p->groups   = (p->units + p->together - 1) / p->together;
-    p->bundles  = (p->parts + p->L - 1) / p->L;
+    p->groups = (p->units + p->together - 1) / p->together;
+    p->bundles = (p->parts + p->L - 1) / p->L;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -101,8 +103,8 @@ PetscErrorCode BCRPartsDestroy(BCRParts *p)
 PetscErrorCode BCRPartsGetSizes(BCRParts p, PetscInt *parts, PetscInt *length, PetscInt *growing)
 {
   PetscFunctionBegin;
-  *parts   = p->parts;
-  *length  = p->m;
+  *parts = p->parts;
+  *length = p->m;
   *growing = p->growing;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -124,16 +126,20 @@ static PetscBool AllEqual(BCRParts p, PetscInt m, int lanes, const double *const
   return PETSC_TRUE;
 }
 
-/* s[l], c[l]: position 0 of lane l. products: whether there is a propagation. w, forwards: the reciprocal pivots of the rows, by which products
-   become ratios; w[l][-1] is that of the row before, if row[l], where the lane begins, is not 0: nothing comes from before row 0. NULL: products are ratios as they are */
-static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m, int lanes, const double *const s[], const double *const c[], const double *const w[], const PetscInt row[], PetscBool products)
+/* s[l], c[l]: position 0 of lane l. products: whether there is a propagation. w, forwards: the
+   reciprocal pivots of the rows, by which products become ratios; w[l][-1] is that of the row
+   before, if row[l], where the lane begins, is not 0: nothing comes from before row 0. NULL:
+   products are ratios as they are */
+static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m, int lanes, const double *const s[],
+                               const double *const c[], const double *const w[], const PetscInt row[],
+                               PetscBool products)
 {
-  const double tiny  = p->single ? 1e-15 : 1e-32; /* smaller ratios add nothing that would be seen beside their start */
+  const double tiny = p->single ? 1e-15 : 1e-32; /* smaller ratios add nothing that would be seen beside their start */
   const double least = p->single ? (double)FLT_MIN : DBL_MIN;
-  double       P[ML], ratio[ML], largest = 1;
-  PetscBool    lost = PETSC_FALSE; /* a product that counts is beyond the range of the work type */
-  int          width;
-  void        *table[3] = {NULL, NULL, NULL};
+  double P[ML], ratio[ML], largest = 1;
+  PetscBool lost = PETSC_FALSE; /* a product that counts is beyond the range of the work type */
+  int width;
+  void *table[3] = {NULL, NULL, NULL};
 
   PetscFunctionBegin;
   ph->mode = BCR_RECUR_SHARED;
@@ -166,14 +172,15 @@ static PetscErrorCode SetPhase(BCRParts p, Phase *ph, PetscBool back, PetscInt m
   if (ph->grows) ph->k = 0;
   for (int q = 0; q < (c ? 2 : 1); q++) {
     const double *const *x = q ? c : s;
-    const PetscInt       n = ph->mode == BCR_RECUR_CONST ? 1 : m;
+    const PetscInt n = ph->mode == BCR_RECUR_CONST ? 1 : m;
 
     PetscCall(Table(p, (size_t)n * width, &table[q]));
     for (PetscInt j = 0; j < n; j++)
       for (int l = 0; l < width; l++) {
         const double unit = q ? HUGE_VAL : (w && l < lanes && row[l] + j ? fabs(w[l][j] / w[l][j - 1]) : 1);
 
-        PetscCall(BCRTriPutRatio(p->spec, p->single, table[q], (size_t)j * width + l, -1, -1, unit, l < lanes ? x[l][j] : 0));
+        PetscCall(
+          BCRTriPutRatio(p->spec, p->single, table[q], (size_t)j * width + l, -1, -1, unit, l < lanes ? x[l][j] : 0));
       }
   }
   if (ph->k && width == 1) {
@@ -202,9 +209,9 @@ static PetscErrorCode MakePhases(BCRParts p, PetscInt n, PetscInt nlast)
 
 PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConstants *constants)
 {
-  const PetscInt n    = p->oneline && p->spec->perline ? p->spec->inner / p->spec->rep * p->spec->outer : 1;
+  const PetscInt n = p->oneline && p->spec->perline ? p->spec->inner / p->spec->rep * p->spec->outer : 1;
   const PetscInt most = p->parts > 1 ? PetscMax(p->m, p->rest) : 1;
-  double        *x, *c;
+  double *x, *c;
 
   PetscFunctionBegin;
   p->constant = PETSC_TRUE;
@@ -212,16 +219,21 @@ PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConstants *constan
   PetscCall(PetscMalloc2(most, &x, most, &c));
   for (PetscInt l = 0; l < n; l++)
     for (int d = 0; d < 2; d++) {
-      const double        *s1[1] = {x}, *c1[1] = {c};
+      const double *s1[1] = {x}, *c1[1] = {c};
       const double *const *cs = d && constants[l].cb != 1 ? c1 : NULL;
 
       for (PetscInt j = 0; j < most; j++) {
         x[j] = d ? constants[l].sb : constants[l].sf;
         c[j] = constants[l].cb;
       }
-      BCRCallElse(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), 1, s1, cs, NULL, NULL, (PetscBool)(p->parts > 1)), (void)PetscFree2(x, c));
+      BCRCallElse(SetPhase(p, &p->phase[d][l], (PetscBool)d, PetscMin(p->m, most), 1, s1, cs, NULL, NULL,
+                           (PetscBool)(p->parts > 1)),
+                  (void)PetscFree2(x, c));
       for (int i = 1; i < ML; i++) p->phase[d][l].end[i] = p->phase[d][l].end[0];
-      if (p->rest) BCRCallElse(SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), 1, s1, cs, NULL, NULL, p->columns), (void)PetscFree2(x, c));
+      if (p->rest)
+        BCRCallElse(
+          SetPhase(p, &p->last[d][l], (PetscBool)d, PetscMin(p->rest, most), 1, s1, cs, NULL, NULL, p->columns),
+          (void)PetscFree2(x, c));
       if (p->phase[d][l].grows) p->growing++;
     }
   PetscCall(PetscFree2(x, c));
@@ -232,45 +244,52 @@ PetscErrorCode BCRPartsSetConstants(BCRParts p, const BCRPartsConstants *constan
 static PetscErrorCode SetPhases(BCRParts p, BCRPartsLine line, const void *context, double *const x[3])
 {
   const PetscBool perline = p->spec->perline;
-  const PetscInt  groups = perline ? p->groups : 1, lines = perline ? p->together : 1, across = (p->spec->inner + p->L - 1) / p->L;
+  const PetscInt groups = perline ? p->groups : 1, lines = perline ? p->together : 1,
+                 across = (p->spec->inner + p->L - 1) / p->L;
 
   PetscFunctionBegin;
   for (PetscInt g = 0; g < groups; g++) {
     const PetscInt i0 = p->columns ? g % across * p->L : 0;
-    PetscInt       nl = lines; /* lines whose coefficients are at hand */
+    PetscInt nl = lines; /* lines whose coefficients are at hand */
 
-    if (perline) nl = p->columns ? PetscMin((PetscInt)p->L, p->spec->inner - i0) : PetscMin(lines, p->units - g * lines);
+    if (perline)
+      nl = p->columns ? PetscMin((PetscInt)p->L, p->spec->inner - i0) : PetscMin(lines, p->units - g * lines);
     for (PetscInt l = 0; l < nl; l++) {
-      const PetscInt which = !perline ? 0 : (p->columns ? BCRTriLineOf(p->spec, i0 + l, g / across) : UnitLine(p, g * lines + l));
-      const size_t   at    = (size_t)l * p->rows;
+      const PetscInt which =
+        !perline ? 0 : (p->columns ? BCRTriLineOf(p->spec, i0 + l, g / across) : UnitLine(p, g * lines + l));
+      const size_t at = (size_t)l * p->rows;
 
       PetscCall(line(context, which, x[0] + at, x[1] + at, x[2] + at));
     }
     for (int d = 0; d < 2; d++) {
       for (PetscInt b = 0; b <= p->bundles; b++) { /* the last: the rest */
         const double *s[ML], *c[ML], *w[ML];
-        PetscInt      row[ML];
-        int           lanes = 0;
-        Phase        *ph;
+        PetscInt row[ML];
+        int lanes = 0;
+        Phase *ph;
 
         if (b == p->bundles) {
           if (!p->rest) continue;
           for (PetscInt l = 0; l < nl; l++) {
             s[l] = x[d] + (size_t)l * p->rows + p->parts * p->m;
             c[l] = w[l] = x[2] + (size_t)l * p->rows + p->parts * p->m;
-            row[l]      = p->parts * p->m;
+            row[l] = p->parts * p->m;
           }
-          if (p->columns) PetscCall(SetPhase(p, &p->last[d][g], (PetscBool)d, p->rest, (int)nl, s, d ? c : NULL, d ? NULL : w, row, PETSC_TRUE));
+          if (p->columns)
+            PetscCall(SetPhase(p, &p->last[d][g], (PetscBool)d, p->rest, (int)nl, s, d ? c : NULL, d ? NULL : w, row,
+                               PETSC_TRUE));
           else
-            for (PetscInt l = 0; l < nl; l++) PetscCall(SetPhase(p, &p->last[d][g * lines + l], (PetscBool)d, p->rest, 1, s + l, d ? c + l : NULL, d ? NULL : w + l, row + l, PETSC_FALSE));
+            for (PetscInt l = 0; l < nl; l++)
+              PetscCall(SetPhase(p, &p->last[d][g * lines + l], (PetscBool)d, p->rest, 1, s + l, d ? c + l : NULL,
+                                 d ? NULL : w + l, row + l, PETSC_FALSE));
           if (p->columns && p->last[d][g].grows) p->growing++;
           continue;
         }
         if (p->columns) {
           for (; lanes < nl; lanes++) {
-            s[lanes]   = x[d] + (size_t)lanes * p->rows + b * p->m;
-            c[lanes]   = x[2] + (size_t)lanes * p->rows + b * p->m;
-            w[lanes]   = c[lanes];
+            s[lanes] = x[d] + (size_t)lanes * p->rows + b * p->m;
+            c[lanes] = x[2] + (size_t)lanes * p->rows + b * p->m;
+            w[lanes] = c[lanes];
             row[lanes] = b * p->m;
           }
         } else {
@@ -278,15 +297,16 @@ static PetscErrorCode SetPhases(BCRParts p, BCRPartsLine line, const void *conte
             const size_t at = (size_t)(perline ? PetscMin(l, nl - 1) : 0) * p->rows;
 
             for (PetscInt q = b * p->L; q < p->parts && lanes < p->L; q++, lanes++) {
-              s[lanes]   = x[d] + at + q * p->m;
-              c[lanes]   = x[2] + at + q * p->m;
-              w[lanes]   = c[lanes];
+              s[lanes] = x[d] + at + q * p->m;
+              c[lanes] = x[2] + at + q * p->m;
+              w[lanes] = c[lanes];
               row[lanes] = q * p->m;
             }
           }
         }
         ph = &p->phase[d][g * p->bundles + b];
-        PetscCall(SetPhase(p, ph, (PetscBool)d, p->m, lanes, s, d ? c : NULL, d ? NULL : w, row, (PetscBool)(p->parts > 1)));
+        PetscCall(
+          SetPhase(p, ph, (PetscBool)d, p->m, lanes, s, d ? c : NULL, d ? NULL : w, row, (PetscBool)(p->parts > 1)));
         if (!perline) /* of columns: one set for all lanes */
           for (int i = lanes; i < ML; i++) ph->end[i] = ph->end[lanes - 1];
         if (ph->grows) p->growing++;
@@ -299,7 +319,7 @@ static PetscErrorCode SetPhases(BCRParts p, BCRPartsLine line, const void *conte
 PetscErrorCode BCRPartsSetLines(BCRParts p, BCRPartsLine line, const void *context)
 {
   const PetscInt groups = p->spec->perline ? p->groups : 1, lines = p->spec->perline ? p->together : 1;
-  double        *x[3] = {NULL, NULL, NULL};
+  double *x[3] = {NULL, NULL, NULL};
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -326,11 +346,11 @@ static const Phase *GetPhase(BCRParts p, int d, PetscInt g, PetscInt b)
 static void UsePhase(BCRRecurBundle *b, const Phase *ph, PetscInt m)
 {
   b->mode = ph->mode;
-  b->s    = ph->s;
-  b->c    = ph->c;
-  b->S    = ph->S;
-  b->k    = ph->k;
-  b->m    = m;
+  b->s = ph->s;
+  b->c = ph->c;
+  b->S = ph->S;
+  b->k = ph->k;
+  b->m = m;
   b->seed = 0;
 }
 
@@ -362,22 +382,25 @@ static void SolveRows(BCRParts p, BCRRecurBundle *b, int d, const PetscReal *f, 
     for (PetscInt i = 0; i < 2 * nl; i++) x[i] = 0;
     for (PetscInt l = 0; d && p->rest && l < nl; l++) Rest(p, b, d, first + l, f, u, x + 2 * l);
     for (PetscInt q = 0; q < p->bundles; q++) {
-      const PetscInt bundle = d ? p->bundles - 1 - q : q, per = p->together > 1 ? p->parts : PetscMin((PetscInt)p->L, p->parts - bundle * p->L);
-      const Phase   *ph = GetPhase(p, d, g, bundle);
+      const PetscInt bundle = d ? p->bundles - 1 - q : q,
+                     per = p->together > 1 ? p->parts : PetscMin((PetscInt)p->L, p->parts - bundle * p->L);
+      const Phase *ph = GetPhase(p, d, g, bundle);
 
       UsePhase(b, ph, p->m);
       b->lanes = (int)(nl * per);
       for (PetscInt l = 0; l < nl; l++)
-        for (PetscInt i = 0; i < per; i++) b->at[l * per + i] = UnitBase(p, first + l) + (ptrdiff_t)p->spec->inner * p->m * (bundle * p->L + i);
+        for (PetscInt i = 0; i < per; i++)
+          b->at[l * per + i] = UnitBase(p, first + l) + (ptrdiff_t)p->spec->inner * p->m * (bundle * p->L + i);
       if (p->parts == 1 && nl > 1) { /* nothing to propagate but what the rest left */
         b->seed = 1;
-        b->k    = 0;
+        b->k = 0;
         for (PetscInt l = 0; l < nl; l++)
           for (int r = 0; r < p->width; r++) BCRTriPut(p->single, from, (size_t)(r * p->L + l), x[2 * l + r]);
         p->table->apply(b, f, from, u);
       } else if (p->parts == 1 || ph->grows) {
         for (PetscInt l = 0; l < nl; l++)
-          for (PetscInt i = 0; i < per; i++) p->table->sequential(b, (int)(l * per + (d ? per - 1 - i : i)), f, x + 2 * l, u);
+          for (PetscInt i = 0; i < per; i++)
+            p->table->sequential(b, (int)(l * per + (d ? per - 1 - i : i)), f, x + 2 * l, u);
       } else {
         p->table->reduce(b, f, T, NULL, NULL);
         for (PetscInt l = 0; l < nl; l++)
@@ -400,18 +423,18 @@ static void SolveRows(BCRParts p, BCRRecurBundle *b, int d, const PetscReal *f, 
 static void SolveColumns(BCRParts p, BCRRecurBundle *b, int d, const PetscReal *f, PetscReal *u)
 {
   const PetscInt inner = p->spec->inner, across = (inner + p->L - 1) / p->L, count = p->parts + (p->rest ? 1 : 0);
-  double         T[2 * ML] __attribute__((aligned(64))), from[2 * ML] __attribute__((aligned(64))), x[ML];
+  double T[2 * ML] __attribute__((aligned(64))), from[2 * ML] __attribute__((aligned(64))), x[ML];
 
   memset(from, 0, sizeof(from));
   for (PetscInt g = 0; g < p->groups; g++) {
-    const PetscInt  i0   = g % across * p->L;
+    const PetscInt i0 = g % across * p->L;
     const ptrdiff_t base = i0 + (ptrdiff_t)inner * p->spec->n * (g / across);
 
     b->lanes = (int)PetscMin((PetscInt)p->L, inner - i0);
     for (int l = 0; l < b->lanes; l++) x[l] = 0;
     for (PetscInt q = 0; q < count; q++) {
       const PetscInt part = d ? count - 1 - q : q;
-      const Phase   *ph   = GetPhase(p, d, g, part);
+      const Phase *ph = GetPhase(p, d, g, part);
 
       UsePhase(b, ph, part == p->parts ? p->rest : p->m);
       for (int l = 0; l < b->lanes; l++) b->at[l] = base + l + (ptrdiff_t)inner * p->m * part;
@@ -420,7 +443,7 @@ static void SolveColumns(BCRParts p, BCRRecurBundle *b, int d, const PetscReal *
         const PetscReal *end = u + (d ? 0 : (ptrdiff_t)inner * (b->m - 1));
 
         b->seed = 1;
-        b->k    = 0;
+        b->k = 0;
         p->table->apply(b, f, from, u);
         for (int l = 0; l < b->lanes; l++) x[l] = (double)end[b->at[l]];
       } else {
@@ -438,11 +461,11 @@ PetscErrorCode BCRPartsSolve(BCRParts p, const PetscReal *f, PetscReal *u)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&b, sizeof(b)));
-  b.plain    = p->plain;
-  b.width    = p->width;
-  b.other    = p->other;
+  b.plain = p->plain;
+  b.width = p->width;
+  b.other = p->other;
   b.adjacent = p->columns;
-  b.step     = p->spec->inner;
+  b.step = p->spec->inner;
   if (!p->rows) PetscFunctionReturn(PETSC_SUCCESS);
   for (int d = 0; d < 2; d++) {
     b.back = d;

@@ -3,7 +3,8 @@
 #include <float.h>
 #include <math.h>
 
-#define SMALLEST (sizeof(PetscReal) == sizeof(float) ? (PetscReal)FLT_MIN : (PetscReal)DBL_MIN) /* normal number */
+/* normal number */
+#define SMALLEST (sizeof(PetscReal) == sizeof(float) ? (PetscReal)FLT_MIN : (PetscReal)DBL_MIN)
 
 #if defined(PETSC_USE_COMPLEX)
   #define W 2 /* reals in a scalar */
@@ -13,10 +14,10 @@
 
 typedef struct {
   const BCRRecurTable *table;
-  PetscInt             parts, m; /* full parts and their length; what is left of the array is done in order */
-  PetscReal           *powers;   /* of a constant coefficient */
-  PetscInt             k;
-  PetscReal            growth; /* of a constant coefficient over a part */
+  PetscInt parts, m; /* full parts and their length; what is left of the array is done in order */
+  PetscReal *powers; /* of a constant coefficient */
+  PetscInt k;
+  PetscReal growth; /* of a constant coefficient over a part */
 } Cut;
 
 PetscInt BCRRecurrenceParts(PetscInt n, PetscInt lanes)
@@ -27,7 +28,8 @@ PetscInt BCRRecurrenceParts(PetscInt n, PetscInt lanes)
   return PetscMax(parts, 1);
 }
 
-/* One after another in long double, so that each power has the rounding of its last multiplication only, however long the part */
+/* One after another in long double, so that each power has the rounding of its last multiplication
+   only, however long the part */
 PetscErrorCode BCRRecurrencePowers(PetscScalar x, PetscInt n, PetscReal p[], PetscInt *k)
 {
   long double re = 1, im = 0;
@@ -37,8 +39,8 @@ PetscErrorCode BCRRecurrencePowers(PetscScalar x, PetscInt n, PetscReal p[], Pet
   for (PetscInt i = 0; i < n; i++) {
     const long double a = (long double)PetscRealPart(x), b = (long double)PetscImaginaryPart(x), r = re * a - im * b;
 
-    im       = re * b + im * a;
-    re       = r;
+    im = re * b + im * a;
+    re = r;
     p[W * i] = (PetscReal)re;
 #if defined(PETSC_USE_COMPLEX)
     p[W * i + 1] = (PetscReal)im;
@@ -52,7 +54,8 @@ PetscErrorCode BCRRecurrencePowers(PetscScalar x, PetscInt n, PetscReal p[], Pet
 }
 
 /* the plain loop over count elements from first on; w may be NULL */
-static PetscScalar Sequential(const BCRRecurrence *r, const PetscScalar *t, PetscInt first, PetscInt count, PetscScalar start, PetscScalar *w)
+static PetscScalar Sequential(const BCRRecurrence *r, const PetscScalar *t, PetscInt first, PetscInt count,
+                              PetscScalar start, PetscScalar *w)
 {
   PetscScalar x = start;
 
@@ -66,11 +69,11 @@ static PetscScalar Sequential(const BCRRecurrence *r, const PetscScalar *t, Pets
 static PetscErrorCode CutCreate(const BCRRecurrence *r, Cut *cut)
 {
   PetscFunctionBegin;
-  cut->table  = BCRCpuGetTable(r->isa, sizeof(PetscReal) == sizeof(float))->recur;
-  cut->parts  = r->parts > 0 ? PetscMin(r->parts, PetscMax(r->n, 1)) : BCRRecurrenceParts(r->n, cut->table->lanes);
-  cut->m      = r->n / cut->parts;
+  cut->table = BCRCpuGetTable(r->isa, sizeof(PetscReal) == sizeof(float))->recur;
+  cut->parts = r->parts > 0 ? PetscMin(r->parts, PetscMax(r->n, 1)) : BCRRecurrenceParts(r->n, cut->table->lanes);
+  cut->m = r->n / cut->parts;
   cut->powers = NULL;
-  cut->k      = 0;
+  cut->k = 0;
   cut->growth = 1;
   if (!r->s && cut->parts > 1) {
     PetscCall(PetscMalloc1(W * cut->m, &cut->powers));
@@ -94,54 +97,57 @@ static PetscBool IsFinite(PetscScalar x)
 }
 
 /*
-  Walks through the bundles: pre-computation, propagation and (with w) determination of one before the next, so that its elements are
-  still in the cache. carry is of all parts so far; carry->T the value at the end for the given start.
+  Walks through the bundles: pre-computation, propagation and (with w) determination of one before
+  the next, so that its elements are still in the cache. carry is of all parts so far; carry->T the
+  value at the end for the given start.
 */
-static PetscErrorCode Walk(const BCRRecurrence *r, const Cut *cut, const PetscScalar *t, PetscScalar start, PetscScalar *w, BCRRecurrenceCarry *carry)
+static PetscErrorCode Walk(const BCRRecurrence *r, const Cut *cut, const PetscScalar *t, PetscScalar start,
+                           PetscScalar *w, BCRRecurrenceCarry *carry)
 {
-  const int      lanes = cut->table->lanes;
-  PetscReal      T[W * BCR_RECUR_MAX_LANES] __attribute__((aligned(64))), S[W * BCR_RECUR_MAX_LANES] __attribute__((aligned(64))), growth[BCR_RECUR_MAX_LANES] __attribute__((aligned(64)));
-  PetscReal      from[W * BCR_RECUR_MAX_LANES] __attribute__((aligned(64)));
-  PetscScalar    x = start, product = 1;
-  PetscReal      most = 1;
+  const int lanes = cut->table->lanes;
+  PetscReal T[W * BCR_RECUR_MAX_LANES] __attribute__((aligned(64))),
+    S[W * BCR_RECUR_MAX_LANES] __attribute__((aligned(64))), growth[BCR_RECUR_MAX_LANES] __attribute__((aligned(64)));
+  PetscReal from[W * BCR_RECUR_MAX_LANES] __attribute__((aligned(64)));
+  PetscScalar x = start, product = 1;
+  PetscReal most = 1;
   BCRRecurBundle b;
-  PetscInt       done = 0;
+  PetscInt done = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&b, sizeof(b)));
   PetscCall(PetscMemzero(from, sizeof(from)));
   b.plain = r->plain;
   b.width = W;
-  b.cplx  = W == 2;
-  b.step  = W;
-  b.m     = cut->m;
-  b.mode  = r->s ? BCR_RECUR_MEMORY : BCR_RECUR_CONST;
-  b.s     = r->s ? (const void *)r->s : (const void *)&r->scale;
-  b.S     = cut->powers;
-  b.k     = cut->k;
+  b.cplx = W == 2;
+  b.step = W;
+  b.m = cut->m;
+  b.mode = r->s ? BCR_RECUR_MEMORY : BCR_RECUR_CONST;
+  b.s = r->s ? (const void *)r->s : (const void *)&r->scale;
+  b.S = cut->powers;
+  b.k = cut->k;
   for (PetscInt p = 0; cut->parts > 1 && p < cut->parts && cut->growth <= BCR_RECUR_GROWTH; p += lanes) {
     const PetscScalar before = x;
-    PetscBool         sound  = PETSC_TRUE;
+    PetscBool sound = PETSC_TRUE;
 
     b.lanes = (int)PetscMin(lanes, cut->parts - p);
     for (int l = 0; l < b.lanes; l++) b.at[l] = (ptrdiff_t)W * (p + l) * cut->m;
     cut->table->reduce(&b, t, T, S, growth);
     for (int l = 0; l < b.lanes; l++) {
       PetscScalar Sl, Tl;
-      PetscReal   grown;
+      PetscReal grown;
 
 #if defined(PETSC_USE_COMPLEX)
-      Tl              = PetscCMPLX(T[l], T[lanes + l]);
-      Sl              = r->s ? PetscCMPLX(S[l], S[lanes + l]) : (cut->k == cut->m ? ((PetscScalar *)cut->powers)[cut->m - 1] : 0);
-      from[l]         = PetscRealPart(x);
+      Tl = PetscCMPLX(T[l], T[lanes + l]);
+      Sl = r->s ? PetscCMPLX(S[l], S[lanes + l]) : (cut->k == cut->m ? ((PetscScalar *)cut->powers)[cut->m - 1] : 0);
+      from[l] = PetscRealPart(x);
       from[lanes + l] = PetscImaginaryPart(x);
 #else
-      Tl      = T[l];
-      Sl      = r->s ? S[l] : (cut->k == cut->m ? cut->powers[cut->m - 1] : 0);
+      Tl = T[l];
+      Sl = r->s ? S[l] : (cut->k == cut->m ? cut->powers[cut->m - 1] : 0);
       from[l] = x;
 #endif
       grown = r->s ? PetscSqrtReal(growth[l]) : cut->growth;
-      most  = PetscMax(most, PetscAbsScalar(product) * grown);
+      most = PetscMax(most, PetscAbsScalar(product) * grown);
       if (PetscIsInfOrNanReal(grown) || PetscIsInfOrNanScalar(Sl)) most = PETSC_INFINITY;
       product *= Sl;
       if (!(grown <= BCR_RECUR_GROWTH) || !IsFinite(x)) sound = PETSC_FALSE;
@@ -156,13 +162,14 @@ static PetscErrorCode Walk(const BCRRecurrence *r, const Cut *cut, const PetscSc
     if (carry) {
       for (PetscInt i = done; i < r->n; i++) {
         product *= r->s ? r->s[i] : r->scale;
-        if (!(PetscAbsScalar(product) <= most)) most = PetscIsInfOrNanScalar(product) ? PETSC_INFINITY : PetscAbsScalar(product);
+        if (!(PetscAbsScalar(product) <= most))
+          most = PetscIsInfOrNanScalar(product) ? PETSC_INFINITY : PetscAbsScalar(product);
       }
     }
   }
   if (carry) {
-    carry->S      = product;
-    carry->T      = x;
+    carry->S = product;
+    carry->T = x;
     carry->growth = most;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

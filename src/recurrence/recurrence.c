@@ -7,7 +7,8 @@
 
 /* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
 typedef struct {
-  PetscReal S[2], T[2], growth, known, bad, scale[2], initial[2]; /* bad: 1 if sizes differ, 2 after an error; scale: 0 where there are coefficients */
+  /* bad: 1 if sizes differ, 2 after an error; scale: 0 where there are coefficients */
+  PetscReal S[2], T[2], growth, known, bad, scale[2], initial[2];
 } Share;
 #define SHARE_REALS ((PetscMPIInt)(sizeof(Share) / sizeof(PetscReal)))
 #define SHARE_FEW   64 /* ranks that need no memory for what they are told */
@@ -15,10 +16,11 @@ typedef struct {
 /* The arrays' place; and what is done there */
 typedef struct {
   PetscBool device;
-  void     *stream;
+  void *stream;
 } Place;
 
-static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const PetscScalar *t, PetscScalar start, PetscScalar *w, PetscScalar *end)
+static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const PetscScalar *t, PetscScalar start,
+                            PetscScalar *w, PetscScalar *end)
 {
   PetscFunctionBegin;
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -33,7 +35,8 @@ static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Reduce(const Place *place, const BCRRecurrence *r, const PetscScalar *t, BCRRecurrenceCarry *carry)
+static PetscErrorCode Reduce(const Place *place, const BCRRecurrence *r, const PetscScalar *t,
+                             BCRRecurrenceCarry *carry)
 {
   PetscFunctionBegin;
 #if defined(PETSCBCR_HAVE_CUDA)
@@ -63,16 +66,18 @@ static PetscScalar Get(const PetscReal p[2])
 }
 
 /*
-  The P-scheme once more with a rank for each part: pre-computation on all ranks at once, an all-gather of S and T, the propagation on every
-  rank for itself, determination. The rank with the first rows knows its start, and is done at once. A rank whose products grow cannot
-  tell S and T beforehand (see pscheme.h): the ranks after it wait for its last value.
+  The P-scheme once more with a rank for each part: pre-computation on all ranks at once, an
+  all-gather of S and T, the propagation on every rank for itself, determination. The rank with the
+  first rows knows its start, and is done at once. A rank whose products grow cannot tell S and T
+  beforehand (see pscheme.h): the ranks after it wait for its last value.
 */
-static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRecurrence *r, PetscInt first, PetscInt N, const PetscScalar *t, PetscScalar initial, PetscScalar *w, PetscBool bad)
+static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRecurrence *r, PetscInt first, PetscInt N,
+                                  const PetscScalar *t, PetscScalar initial, PetscScalar *w, PetscBool bad)
 {
   const PetscBool knows = (PetscBool)(first == 0 && r->n > 0);
-  PetscBool       done  = knows;
-  PetscScalar     x = initial, start = 0;
-  Share           mine =
+  PetscBool done = knows;
+  PetscScalar x = initial, start = 0;
+  Share mine =
           {
             {1, 0},
             {0, 0},
@@ -80,7 +85,7 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
             {0, 0}
   },
         few[SHARE_FEW], *room = NULL, *all;
-  PetscMPIInt    size, rank;
+  PetscMPIInt size, rank;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -93,7 +98,7 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
   else if (knows) {
     PetscScalar end = 0;
 
-    ierr       = Solve(place, r, t, initial, w, &end);
+    ierr = Solve(place, r, t, initial, w, &end);
     mine.known = 1;
     Put(mine.T, end);
   } else if (r->n && first + r->n < N) { /* nobody comes after the last rows */
@@ -107,20 +112,27 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
     }
   }
   if (ierr) mine.bad = 2;
-  if (size > SHARE_FEW) BCRCallElse(BCRFaultShare(comm, PetscMalloc1(size, &room), BCR_NO_MEMORY), (void)PetscFree(room));
+  if (size > SHARE_FEW)
+    BCRCallElse(BCRFaultShare(comm, PetscMalloc1(size, &room), BCR_NO_MEMORY), (void)PetscFree(room));
   all = room ? room : few;
   PetscCallMPI(MPI_Allgather(&mine, SHARE_REALS, MPIU_REAL, all, SHARE_REALS, MPIU_REAL, comm));
   for (PetscMPIInt p = 0; p < size; p++) {
-    const PetscReal told  = all[p].bad;
+    const PetscReal told = all[p].bad;
     const PetscBool wrong = told > 0 ? PETSC_TRUE : PETSC_FALSE;
 
     /* bits: a NaN is the same as itself */
-    const PetscBool other = (PetscBool)(!wrong && (memcmp(all[p].scale, all[0].scale, sizeof(all[p].scale)) || memcmp(all[p].initial, all[0].initial, sizeof(all[p].initial))));
+    const PetscBool other = (PetscBool)(!wrong && (memcmp(all[p].scale, all[0].scale, sizeof(all[p].scale)) ||
+                                                   memcmp(all[p].initial, all[0].initial, sizeof(all[p].initial))));
 
     if (wrong || other) PetscCall(PetscFree(room));
-    PetscCheck(!other, comm, PETSC_ERR_ARG_NOTSAMETYPE, "Coefficient or initial value of rank %d differ from those of rank 0: give the same on every rank", (int)p);
+    PetscCheck(!other, comm, PETSC_ERR_ARG_NOTSAMETYPE,
+               "Coefficient or initial value of rank %d differ from those of rank 0: give the same on every rank",
+               (int)p);
     if (told > 1) PetscCall(BCRFaultShare(comm, ierr, BCR_NO_MEMORY));
-    PetscCheck(!wrong, comm, PETSC_ERR_ARG_INCOMP, "On rank %d the vectors s, t and w have different local sizes: make them with VecDuplicate(), or give them the same PetscLayout", (int)p);
+    PetscCheck(!wrong, comm, PETSC_ERR_ARG_INCOMP,
+               "On rank %d the vectors s, t and w have different local sizes: make them with VecDuplicate(), or give "
+               "them the same PetscLayout",
+               (int)p);
   }
   for (PetscMPIInt p = 0; p < size; p++) {
     const PetscScalar before = x;
@@ -153,7 +165,7 @@ static PetscErrorCode OnDevice(Vec s, Vec t, Vec w, PetscBool *device)
   *device = PETSC_TRUE;
   for (int i = 0; i < 3 && *device; i++) {
     const PetscScalar *a;
-    PetscMemType       type;
+    PetscMemType type;
 
     if (!v[i]) continue;
     PetscCall(VecGetArrayReadAndMemType(v[i], &a, &type));
@@ -181,19 +193,23 @@ static PetscErrorCode OnDevice(Vec s, Vec t, Vec w, PetscBool *device)
   Level: intermediate
 
   Notes:
-  The vectors have the same communicator and the same layout, of any local sizes, zero among them. They are dense vectors of any
-  type. Where all of a process's vectors are in the memory of a CUDA device the work is done there, in one pass over the arrays; vectors in
-  different memories, and complex ones, are copied to the host and back.
+  The vectors have the same communicator and the same layout, of any local sizes, zero among them.
+  They are dense vectors of any type. Where all of a process's vectors are in the memory of a CUDA
+  device the work is done there, in one pass over the arrays; vectors in different memories, and
+  complex ones, are copied to the host and back.
 
-  The array is cut into parts that are treated at the same time (the P-scheme). Pre-computation: every part from a zero start,
-  which gives w_end = S w_start + T. Propagation: the starts of the parts, one after another. Determination: the parts, each from its
-  start. Within a process the parts lie in the lanes of vector instructions, and there are about sqrt(n/2) of them; each process is
-  one part of the whole. A process sends 7 real numbers, in one `MPI_Allgather()`. On a device the parts have 16 elements and the threads have one each; tiles of 4096 take their start from
+  The array is cut into parts that are treated at the same time (the P-scheme). Pre-computation:
+  every part from a zero start, which gives w_end = S w_start + T. Propagation: the starts of the
+  parts, one after another. Determination: the parts, each from its start. Within a process the
+  parts lie in the lanes of vector instructions, and there are about sqrt(n/2) of them; each process
+  is one part of the whole. A process sends 7 real numbers, in one `MPI_Allgather()`. On a device
+  the parts have 16 elements and the threads have one each; tiles of 4096 take their start from
   those before them.
 
-  The result is that of the sequential loop to rounding, for any coefficients: parts in which the coefficients grow are done in
-  order, and processes with such parts one after another, with a broadcast each. A NaN in t_i or s_i gives NaN in w_i and after it, as in the loop;
-  nothing is raised. Products of coefficients that underflow are taken for zero.
+  The result is that of the sequential loop to rounding, for any coefficients: parts in which the
+  coefficients grow are done in order, and processes with such parts one after another, with a
+  broadcast each. A NaN in t_i or s_i gives NaN in w_i and after it, as in the loop; nothing is
+  raised. Products of coefficients that underflow are taken for zero.
 
   The recurrence from the last element to the first is that of the reversed arrays.
 
@@ -201,21 +217,21 @@ static PetscErrorCode OnDevice(Vec s, Vec t, Vec w, PetscBool *device)
   `PETSC_ERR_ARG_INCOMP` on all processes if the local sizes differ on any; `PETSC_ERR_ARG_SIZ` if the global ones do.
 
   References:
-  A. Wakatani, Implementation and evaluation of recurrence equation solvers on GPGPU systems using rearrangement of array configurations,
-  FUTURE COMPUTING 2012, section II.B and equation (18).
+  A. Wakatani, Implementation and evaluation of recurrence equation solvers on GPGPU systems using
+  rearrangement of array configurations, FUTURE COMPUTING 2012, section II.B and equation (18).
 
 .seealso: `Vec`, `PCNEATO`
 @*/
 PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscScalar initial, Vec w)
 {
-  MPI_Comm           comm;
-  PetscMPIInt        size;
-  BCRRecurrence      r = {0, NULL, scale, 0, PETSC_FALSE, -1};
+  MPI_Comm comm;
+  PetscMPIInt size;
+  BCRRecurrence r = {0, NULL, scale, 0, PETSC_FALSE, -1};
   const PetscScalar *ta, *sa = NULL;
-  PetscScalar       *wa;
-  PetscInt           N, n, first;
-  PetscBool          bad   = PETSC_FALSE;
-  Place              place = {PETSC_FALSE, NULL};
+  PetscScalar *wa;
+  PetscInt N, n, first;
+  PetscBool bad = PETSC_FALSE;
+  Place place = {PETSC_FALSE, NULL};
 
   PetscFunctionBegin;
   if (s) PetscValidHeaderSpecific(s, VEC_CLASSID, 1);
@@ -233,13 +249,15 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
   PetscCall(VecGetLocalSize(t, &r.n));
   PetscCall(VecGetOwnershipRange(t, &first, NULL));
   for (int i = 0; i < 2; i++) {
-    Vec      v = i ? s : w;
+    Vec v = i ? s : w;
     PetscInt M;
 
     if (!v) continue;
     PetscCall(VecGetSize(v, &M));
     PetscCall(VecGetLocalSize(v, &n));
-    PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ, "%s has %" PetscInt_FMT " elements and t has %" PetscInt_FMT ": they must have the same size", i ? "s" : "w", M, N);
+    PetscCheck(M == N, comm, PETSC_ERR_ARG_SIZ,
+               "%s has %" PetscInt_FMT " elements and t has %" PetscInt_FMT ": they must have the same size",
+               i ? "s" : "w", M, N);
     if (n != r.n) bad = PETSC_TRUE;
   }
   PetscCall(PetscLogEventBegin(BCR_Recurrence, t, w, 0, 0));

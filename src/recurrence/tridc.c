@@ -1,77 +1,84 @@
 /*
-  Lines by divide and conquer (paper 004; docs/method.md, section 16). Where all rows are (low, diag, up) but a few at the ends, and x^2 - diag x + low up
-  has real roots, kappa the larger one in modulus, then
+  Lines by divide and conquer (paper 004; docs/method.md, section 16). Where all rows are (low,
+  diag, up) but a few at the ends, and x^2 - diag x + low up has real roots, kappa the larger one in
+  modulus, then
 
       M = kappa (I - p L)(I - q R),  p = -low/kappa,  q = -up/kappa,
 
-  L and R the shifts by one row, is the line but for its first row, which is (kappa, up), and for end rows of its own. The paper's A = LR
-  is M with kappa = p = q = 1. M v = f is two recurrences with constant coefficients, each solved on the s x r array of the paper:
-  steps 1A, 1B, 1C and 2A, 2B, 2C are the three steps of parts.h. Its other form, A1, takes each line as one part.
+  L and R the shifts by one row, is the line but for its first row, which is (kappa, up), and for
+  end rows of its own. The paper's A = LR is M with kappa = p = q = 1. M v = f is two recurrences
+  with constant coefficients, each solved on the s x r array of the paper: steps 1A, 1B, 1C and 2A,
+  2B, 2C are the three steps of parts.h. Its other form, A1, takes each line as one part.
 
-  Rows k of the line, scaled to the size of those of M, that differ from these by d_k (a few entries around the diagonal) are put right after that:
+  Rows k of the line, scaled to the size of those of M, that differ from these by d_k (a few entries
+  around the diagonal) are put right after that:
 
       u = v - V z,  (I + D V) z = D v,  V = M^{-1} [e_k ...],  D = [d_k^T ...].
 
-  V decays from its rows k, and is stored as far as it can be seen. A periodic line is the same with its last unknown as a border
-  of the others: its column is low e_0 + up e_{n-2} and needs the solutions for the ends only, so that they belong to V.
+  V decays from its rows k, and is stored as far as it can be seen. A periodic line is the same with
+  its last unknown as a border of the others: its column is low e_0 + up e_{n-2} and needs the
+  solutions for the ends only, so that they belong to V.
 */
 #include "parts.h"
 #include <math.h>
 
 #define KMAX BCR_TRI_ENDS
 
-typedef struct {                 /* the ends of a line, one set of coefficients */
-  PetscInt   count, row[KMAX];   /* columns of V */
-  PetscInt   lo[KMAX], hi[KMAX]; /* rows of them that are stored */
+typedef struct {               /* the ends of a line, one set of coefficients */
+  PetscInt count, row[KMAX];   /* columns of V */
+  PetscInt lo[KMAX], hi[KMAX]; /* rows of them that are stored */
   PetscReal *V[KMAX];
-  double     D[KMAX][3];          /* of columns row-1, row, row+1 */
-  double     scale[KMAX];         /* the row divided by this, a power of two, is near the size of those of M; so is its right-hand side */
-  double     inverse[KMAX][KMAX]; /* of I + D V */
-  double     border[KMAX];        /* the solution for the border's column is V border */
-  double     low, up, pivot;      /* periodic: of the last row; reciprocal pivot */
+  double D[KMAX][3]; /* of columns row-1, row, row+1 */
+  /* the row divided by this, a power of two, is near the size of those of M; so is its right-hand
+     side */
+  double scale[KMAX];
+  double inverse[KMAX][KMAX]; /* of I + D V */
+  double border[KMAX];        /* the solution for the border's column is V border */
+  double low, up, pivot;      /* periodic: of the last row; reciprocal pivot */
 } Ends;
 
 typedef struct {
-  BCRParts           parts;
-  PetscInt           rows;         /* n, or n-1 of a periodic line */
-  PetscBool          ends, scaled; /* any to put right; any of other size than 1 */
-  Ends              *end;
+  BCRParts parts;
+  PetscInt rows;          /* n, or n-1 of a periodic line */
+  PetscBool ends, scaled; /* any to put right; any of other size than 1 */
+  Ends *end;
   BCRPartsConstants *constants; /* p, q, 1/kappa of each set */
-  PetscReal         *z;         /* KMAX times inner */
-  double            *work;      /* of set-up: the rows of a line */
+  PetscReal *z;                 /* KMAX times inner */
+  double *work;                 /* of set-up: the rows of a line */
 } DC;
 
 /* kappa, p, q; PETSC_FALSE: no real root, or recurrences that grow */
 static PetscBool Split(const PetscReal row[3], double *kappa, double *p, double *q)
 {
   double a, d, c, w, disc;
-  int    e;
+  int e;
 
   (void)frexp(PetscMax(fabs((double)row[1]), PetscMax(fabs((double)row[0]), fabs((double)row[2]))), &e);
-  a    = ldexp(row[0], -e);
-  d    = ldexp(row[1], -e);
-  c    = ldexp(row[2], -e);
-  w    = 4 * a * c;
+  a = ldexp(row[0], -e);
+  d = ldexp(row[1], -e);
+  c = ldexp(row[2], -e);
+  w = 4 * a * c;
   disc = fma(d, d, -w) + fma(-4 * a, c, w); /* without cancellation */
   if (!(disc >= 0)) return PETSC_FALSE;
   *kappa = 0.5 * (d + (d < 0 ? -1 : 1) * sqrt(disc));
   if (*kappa == 0) return PETSC_FALSE;
-  *p     = -a / *kappa;
-  *q     = -c / *kappa;
+  *p = -a / *kappa;
+  *q = -c / *kappa;
   *kappa = ldexp(*kappa, e);
   return (PetscBool)(fabs(*p) <= 1 + 1e-14 && fabs(*q) <= 1 + 1e-14);
 }
 
 /* Column k of M^{-1} in x; rows outside [*lo, *hi) are negligible */
-static void Column(PetscInt rows, PetscInt k, double kappa, double p, double q, double tiny, double *x, PetscInt *lo, PetscInt *hi)
+static void Column(PetscInt rows, PetscInt k, double kappa, double p, double q, double tiny, double *x, PetscInt *lo,
+                   PetscInt *hi)
 {
-  PetscInt    i;
+  PetscInt i;
   long double y = 1, v = 0;
 
   for (i = k; i < rows && (i == k || fabsl(y) > tiny); i++, y *= p) x[i] = (double)y;
   *hi = i;
   for (i = *hi - 1; i >= k; i--) {
-    v    = x[i] / kappa + q * v;
+    v = x[i] / kappa + q * v;
     x[i] = (double)v;
   }
   for (; i >= 0; i--) {
@@ -82,7 +89,8 @@ static void Column(PetscInt rows, PetscInt k, double kappa, double p, double q, 
   *lo = i + 1;
 }
 
-/* B = A^{-1} by Gauss-Jordan with row exchanges. size: of the terms that were added up in A. Returns the column without a pivot, -1: all have one */
+/* B = A^{-1} by Gauss-Jordan with row exchanges. size: of the terms that were added up in A.
+   Returns the column without a pivot, -1: all have one */
 static int Invert(int n, double A[KMAX][KMAX], double B[KMAX][KMAX], const double size[KMAX], double *pivot)
 {
   for (int i = 0; i < n; i++)
@@ -97,10 +105,10 @@ static int Invert(int n, double A[KMAX][KMAX], double B[KMAX][KMAX], const doubl
     for (int j = 0; j < n; j++) {
       double t = A[c][j];
 
-      A[c][j]    = A[best][j];
+      A[c][j] = A[best][j];
       A[best][j] = t;
-      t          = B[c][j];
-      B[c][j]    = B[best][j];
+      t = B[c][j];
+      B[c][j] = B[best][j];
       B[best][j] = t;
     }
     for (int r = 0; r < n; r++) {
@@ -123,7 +131,8 @@ static inline double VAt(const Ends *E, int k, PetscInt j)
   return j >= E->lo[k] && j < E->hi[k] ? (double)E->V[k][j - E->lo[k]] : 0;
 }
 
-/* What to divide a row by to have it near a size: with a row of another size, u would be a small difference of large numbers */
+/* What to divide a row by to have it near a size: with a row of another size, u would be a small
+   difference of large numbers */
 static double Scale(const double row[3], double size, int widest)
 {
   int e;
@@ -133,15 +142,17 @@ static double Scale(const double row[3], double size, int widest)
 }
 
 /* common: the row of M; NULL: there is none, M is the identity */
-static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscReal *common, double kappa, double p, double q, double *work)
+static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscReal *common, double kappa, double p,
+                              double q, double *work)
 {
-  const BCRTriSpec *s    = &t->spec;
-  const PetscInt    rows = P->rows;
-  const double      tiny = t->single ? 1e-15 : 1e-32;
-  const double      low = common ? common[0] : 0, diag = common ? common[1] : 1, up = common ? common[2] : 0, typical = PetscMax(fabs(diag), PetscMax(fabs(low), fabs(up)));
-  Ends             *E = &P->end[line];
-  double            A[KMAX][KMAX], size[KMAX] = {0}, column[KMAX] = {0}, last[3], pivot;
-  int               bad;
+  const BCRTriSpec *s = &t->spec;
+  const PetscInt rows = P->rows;
+  const double tiny = t->single ? 1e-15 : 1e-32;
+  const double low = common ? common[0] : 0, diag = common ? common[1] : 1, up = common ? common[2] : 0,
+               typical = PetscMax(fabs(diag), PetscMax(fabs(low), fabs(up)));
+  Ends *E = &P->end[line];
+  double A[KMAX][KMAX], size[KMAX] = {0}, column[KMAX] = {0}, last[3], pivot;
+  int bad;
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < rows; j++) {
@@ -157,7 +168,7 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
     if (j == 0 && fabs(d[1]) <= 4 * 2.2e-16 * fabs(diag)) d[1] = 0; /* the first row is that of M to rounding */
     if (d[0] == 0 && d[1] == 0 && d[2] == 0 && scale == 1 && !(s->periodic && (j == 0 || j == rows - 1))) continue;
     PetscCheck(E->count < KMAX, PETSC_COMM_SELF, PETSC_ERR_PLIB, "More than %d rows at the ends", KMAX);
-    E->row[E->count]   = j;
+    E->row[E->count] = j;
     E->scale[E->count] = scale;
     if (scale != 1) P->scaled = PETSC_TRUE;
     PetscCall(BCRTriRange(s, t->single, line, j, HUGE_VAL, &scale)); /* right-hand sides are to fit, too */
@@ -187,9 +198,9 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
   if (!s->periodic) PetscFunctionReturn(PETSC_SUCCESS);
 
   BCRTriGetRow(s, line, s->n - 1, last);
-  E->low  = last[0];
-  E->up   = last[2];
-  pivot   = last[1] + (rows ? 0 : last[0] + last[2]);
+  E->low = last[0];
+  E->up = last[2];
+  pivot = last[1] + (rows ? 0 : last[0] + last[2]);
   size[0] = fabs(last[1]) + (rows ? 0 : fabs(last[0]) + fabs(last[2]));
   if (rows) {
     double row[3], z[KMAX];
@@ -221,23 +232,29 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
 
 static PetscErrorCode TriCreate_DC(BCRTriLocal t)
 {
-  const BCRTriSpec  *s            = &t->spec;
-  const PetscInt     lines        = s->perline ? t->lines : 1;
-  const PetscBool    whole        = t->options.variant == 1 ? PETSC_TRUE : PETSC_FALSE;
-  const char *const  precisions[] = {"D", "S", "SD"};
-  DC                *P;
+  const BCRTriSpec *s = &t->spec;
+  const PetscInt lines = s->perline ? t->lines : 1;
+  const PetscBool whole = t->options.variant == 1 ? PETSC_TRUE : PETSC_FALSE;
+  const char *const precisions[] = {"D", "S", "SD"};
+  DC *P;
   BCRPartsConstants *constants;
-  double            *work;
-  PetscInt           parts, length, growing;
+  double *work;
+  PetscInt parts, length, growing;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&P));
   t->data = P;
   P->rows = s->periodic ? s->n - 1 : s->n;
-  PetscCheck(t->options.variant == 0 || t->options.variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Method dc has variants 0 (parallel, A2) and 1 (sequential, A1), not %" PetscInt_FMT, t->options.variant);
-  PetscCheck(!whole || t->options.precision != BCR_TRI_MIXED, PETSC_COMM_SELF, PETSC_ERR_SUP, "The sequential variant of method dc has no steps B that could be in double: choose precision single or double, or the parallel variant");
-  PetscCheck(s->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method dc needs lines whose rows are all the same but for a few at the ends; these have general coefficients: use method thomas or pscheme");
-  PetscCall(BCRPartsCreate(t, P->rows, whole ? 1 : t->options.parts, PETSC_FALSE, s->perline, (PetscBool)(t->options.precision == BCR_TRI_MIXED), &P->parts));
+  PetscCheck(t->options.variant == 0 || t->options.variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "Method dc has variants 0 (parallel, A2) and 1 (sequential, A1), not %" PetscInt_FMT, t->options.variant);
+  PetscCheck(!whole || t->options.precision != BCR_TRI_MIXED, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "The sequential variant of method dc has no steps B that could be in double: choose precision single or "
+             "double, or the parallel variant");
+  PetscCheck(s->rows, PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Method dc needs lines whose rows are all the same but for a few at the ends; these have general "
+             "coefficients: use method thomas or pscheme");
+  PetscCall(BCRPartsCreate(t, P->rows, whole ? 1 : t->options.parts, PETSC_FALSE, s->perline,
+                           (PetscBool)(t->options.precision == BCR_TRI_MIXED), &P->parts));
   PetscCall(PetscCalloc1(lines, &P->end));
   PetscCall(PetscMalloc1(KMAX * (size_t)s->inner, &P->z));
   PetscCall(PetscMalloc1(lines, &constants));
@@ -245,13 +262,15 @@ static PetscErrorCode TriCreate_DC(BCRTriLocal t)
   PetscCall(PetscMalloc1(P->rows, &work));
   P->work = work;
   for (PetscInt l = 0; l < lines; l++) {
-    const PetscReal *row   = s->n > s->nfirst + s->nlast ? s->rows[l].row : NULL;
-    double           kappa = 1, p = 0, q = 0;
+    const PetscReal *row = s->n > s->nfirst + s->nlast ? s->rows[l].row : NULL;
+    double kappa = 1, p = 0, q = 0;
 
     if (row) {
       PetscCheck(Split(row, &kappa, &p, &q), PETSC_COMM_SELF, PETSC_ERR_SUP,
-                 "Line %" PetscInt_FMT " with rows (%g, %g, %g): method dc needs diagonal^2 >= 4 lower upper, and recurrences that do not grow, as with |diagonal| >= |lower| + |upper|: use method thomas", l, (double)row[0], (double)row[1],
-                 (double)row[2]);
+                 "Line %" PetscInt_FMT
+                 " with rows (%g, %g, %g): method dc needs diagonal^2 >= 4 lower upper, and recurrences that do not "
+                 "grow, as with |diagonal| >= |lower| + |upper|: use method thomas",
+                 l, (double)row[0], (double)row[1], (double)row[2]);
     }
     constants[l].sf = p;
     constants[l].sb = q;
@@ -263,36 +282,40 @@ static PetscErrorCode TriCreate_DC(BCRTriLocal t)
   PetscCall(PetscFree(P->work));
   PetscCall(BCRPartsGetSizes(P->parts, &parts, &length, &growing));
   t->info.flops = ((whole ? 4. : 8.) + (P->ends ? 2. : 0.)) * s->inner * s->n * s->outer;
-  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "A%d%s, array of %" PetscInt_FMT " x %" PetscInt_FMT, whole ? 1 : 2, precisions[t->options.precision == BCR_TRI_MIXED ? 2 : (t->single ? 1 : 0)], length, parts));
+  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "A%d%s, array of %" PetscInt_FMT " x %" PetscInt_FMT,
+                          whole ? 1 : 2, precisions[t->options.precision == BCR_TRI_MIXED ? 2 : (t->single ? 1 : 0)],
+                          length, parts));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRTriDCGetEnds(BCRTriLocal t, PetscInt line, BCRTriEnds *e)
 {
-  const DC   *P = (const DC *)t->data;
+  const DC *P = (const DC *)t->data;
   const Ends *E = &P->end[line];
 
   PetscFunctionBegin;
-  e->count   = E->count;
-  e->row     = E->row;
-  e->lo      = E->lo;
-  e->hi      = E->hi;
-  e->V       = E->V;
-  e->D       = E->D;
+  e->count = E->count;
+  e->row = E->row;
+  e->lo = E->lo;
+  e->hi = E->hi;
+  e->V = E->V;
+  e->D = E->D;
   e->inverse = E->inverse;
-  e->border  = E->border;
-  e->scale   = E->scale;
-  e->low     = E->low;
-  e->up      = E->up;
-  e->pivot   = E->pivot;
-  e->p       = P->constants[line].sf;
-  e->q       = P->constants[line].sb;
-  e->kappa   = 1 / P->constants[line].cb;
+  e->border = E->border;
+  e->scale = E->scale;
+  e->low = E->low;
+  e->up = E->up;
+  e->pivot = E->pivot;
+  e->p = P->constants[line].sf;
+  e->q = P->constants[line].sb;
+  e->kappa = 1 / P->constants[line].cb;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Coefficients of V for one line: v is its solution with M, flast the last right-hand side of a periodic line, whose unknown is returned */
-static double EndsOf(const DC *P, const Ends *E, const PetscReal *v, size_t step, PetscBool periodic, double flast, double w[KMAX])
+/* Coefficients of V for one line: v is its solution with M, flast the last right-hand side of a
+   periodic line, whose unknown is returned */
+static double EndsOf(const DC *P, const Ends *E, const PetscReal *v, size_t step, PetscBool periodic, double flast,
+                     double w[KMAX])
 {
   double x = flast;
 
@@ -320,10 +343,10 @@ static double EndsOf(const DC *P, const Ends *E, const PetscReal *v, size_t step
 
 static PetscErrorCode TriSolve_DC(BCRTriLocal t, const PetscReal *f, PetscReal *u)
 {
-  const DC         *P     = (const DC *)t->data;
-  const BCRTriSpec *s     = &t->spec;
-  const size_t      inner = (size_t)s->inner;
-  const PetscReal  *g     = f;
+  const DC *P = (const DC *)t->data;
+  const BCRTriSpec *s = &t->spec;
+  const size_t inner = (size_t)s->inner;
+  const PetscReal *g = f;
 
   PetscFunctionBegin;
   if (P->scaled) {
@@ -332,7 +355,8 @@ static PetscErrorCode TriSolve_DC(BCRTriLocal t, const PetscReal *f, PetscReal *
       for (PetscInt i = 0; i < s->inner; i++) {
         const Ends *E = &P->end[s->perline ? BCRTriLineOf(s, i, o) : 0];
 
-        for (PetscInt k = 0; k < E->count; k++) u[(size_t)i + inner * (size_t)(E->row[k] + s->n * o)] /= (PetscReal)E->scale[k];
+        for (PetscInt k = 0; k < E->count; k++)
+          u[(size_t)i + inner * (size_t)(E->row[k] + s->n * o)] /= (PetscReal)E->scale[k];
       }
     g = u;
   }
@@ -342,9 +366,10 @@ static PetscErrorCode TriSolve_DC(BCRTriLocal t, const PetscReal *f, PetscReal *
 
     for (PetscInt i = 0; i < s->inner; i++) {
       const Ends *E = &P->end[s->perline ? BCRTriLineOf(s, i, o) : 0];
-      double      w[KMAX], x;
+      double w[KMAX], x;
 
-      x = EndsOf(P, E, uo + i, inner, s->periodic, s->periodic ? (double)f[i + inner * ((size_t)s->n * o + P->rows)] : 0, w);
+      x = EndsOf(P, E, uo + i, inner, s->periodic,
+                 s->periodic ? (double)f[i + inner * ((size_t)s->n * o + P->rows)] : 0, w);
       if (s->periodic) uo[i + inner * P->rows] = (PetscReal)x;
       if (!s->perline && s->inner > 1) {
         for (int k = 0; k < E->count; k++) P->z[(size_t)k * inner + (size_t)i] = (PetscReal)w[k];
@@ -363,7 +388,7 @@ static PetscErrorCode TriSolve_DC(BCRTriLocal t, const PetscReal *f, PetscReal *
     for (int k = 0; !s->perline && s->inner > 1 && k < P->end->count; k++)
       for (PetscInt j = P->end->lo[k]; j < P->end->hi[k]; j++) {
         const PetscReal V = P->end->V[k][j - P->end->lo[k]], *z = P->z + (size_t)k * inner;
-        PetscReal      *uj = uo + inner * j;
+        PetscReal *uj = uo + inner * j;
 
         for (PetscInt i = 0; i < s->inner; i++) uj[i] -= V * z[i];
       }

@@ -1,40 +1,43 @@
 /*
-  Lines by the P-scheme (paper 003): with the factors of the line stored, Gauss elimination is two first-order linear recurrences, each solved
-  by parts. (The paper also solves the third recurrence, that of the pivots, by parts. It depends on the matrix alone, so it is part of
-  the set-up here.) Any tridiagonal line. Periodic lines: the last unknown is a border around the rest.
+  Lines by the P-scheme (paper 003): with the factors of the line stored, Gauss elimination is two
+  first-order linear recurrences, each solved by parts. (The paper also solves the third recurrence,
+  that of the pivots, by parts. It depends on the matrix alone, so it is part of the set-up here.)
+  Any tridiagonal line. Periodic lines: the last unknown is a border around the rest.
 */
 #include "parts.h"
 #include <math.h>
 
 typedef struct {
-  BCRParts    parts;
-  PetscInt    rows;       /* n, or n-1 of a periodic line */
-  PetscInt   *near, *far; /* periodic: rows of the border's column that matter, from the first and from the last one */
-  PetscReal **column;     /* the solution of the open line for the column of the border: near entries, then far entries */
-  double     *edge;       /* low and up of the last row, reciprocal pivot */
-  PetscReal  *z;          /* inner values of the last unknown */
+  BCRParts parts;
+  PetscInt rows;        /* n, or n-1 of a periodic line */
+  PetscInt *near, *far; /* periodic: rows of the border's column that matter, from the first and from the last one */
+  /* the solution of the open line for the column of the border: near entries, then far entries */
+  PetscReal **column;
+  double *edge; /* low and up of the last row, reciprocal pivot */
+  PetscReal *z; /* inner values of the last unknown */
 } PScheme;
 
 typedef struct {
   const BCRTriSpec *spec;
-  PetscInt          rows;
+  PetscInt rows;
 } Factorisation;
 
 /* Forwards y_j = f_j - l_j y_{j-1}, backwards u_j = (y_j - up_j u_{j+1}) / pivot_j */
 static PetscErrorCode Factors(const void *context, PetscInt line, double *sf, double *sb, double *cb)
 {
-  const Factorisation *F  = (const Factorisation *)context;
-  double               up = 0;
+  const Factorisation *F = (const Factorisation *)context;
+  double up = 0;
 
   PetscFunctionBegin;
   for (PetscInt j = 0; j < F->rows; j++) {
     double row[3], pivot, l;
 
     BCRTriGetRow(F->spec, line, j, row);
-    l     = j ? row[0] * cb[j - 1] : 0;
+    l = j ? row[0] * cb[j - 1] : 0;
     pivot = row[1] - l * up;
-    if (!(fabs(pivot) > 32 * 2.2e-16 * (fabs(row[1]) + fabs(l * up)))) PetscCall(BCRTriPivotError(F->spec, line, j, pivot));
-    up    = j < F->rows - 1 ? row[2] : 0;
+    if (!(fabs(pivot) > 32 * 2.2e-16 * (fabs(row[1]) + fabs(l * up))))
+      PetscCall(BCRTriPivotError(F->spec, line, j, pivot));
+    up = j < F->rows - 1 ? row[2] : 0;
     sf[j] = -l;
     cb[j] = 1 / pivot;
     sb[j] = -up / pivot;
@@ -51,15 +54,16 @@ PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscInt line, doubl
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *s, PetscInt line, const double *sf, const double *sb, const double *cb, double *y, double edge[3])
+PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *s, PetscInt line, const double *sf, const double *sb,
+                                   const double *cb, double *y, double edge[3])
 {
   const PetscInt rows = s->n - 1;
-  double         row[3], last[3], pivot, size;
+  double row[3], last[3], pivot, size;
 
   PetscFunctionBegin;
   BCRTriGetRow(s, line, s->n - 1, last);
   pivot = last[1];
-  size  = fabs(last[1]);
+  size = fabs(last[1]);
   if (!rows) {
     pivot += last[0] + last[2];
     size += fabs(last[0]) + fabs(last[2]);
@@ -82,13 +86,14 @@ PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *s, PetscInt line, const dou
 }
 
 /* What a periodic line needs more, for one set of coefficients */
-static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Factorisation *F, double *sf, double *sb, double *cb, double *y)
+static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Factorisation *F, double *sf, double *sb,
+                             double *cb, double *y)
 {
-  const BCRTriSpec *s       = &t->spec;
-  const PetscInt    rows    = P->rows;
-  const double      tiny    = t->single ? 1e-15 : 1e-32;
-  double            largest = 0;
-  PetscInt          near, far;
+  const BCRTriSpec *s = &t->spec;
+  const PetscInt rows = P->rows;
+  const double tiny = t->single ? 1e-15 : 1e-32;
+  double largest = 0;
+  PetscInt near, far;
 
   PetscFunctionBegin;
   if (rows) PetscCall(Factors(F, line, sf, sb, cb));
@@ -102,7 +107,7 @@ static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Fac
   for (PetscInt j = near; j < rows - far; j++)
     if (fabs(y[j]) > tiny * largest) near = j + 1;
   P->near[line] = near;
-  P->far[line]  = far;
+  P->far[line] = far;
   PetscCall(BCRArenaGet(&t->arena, sizeof(PetscReal) * (size_t)(near + far + 1), &P->column[line]));
   for (PetscInt j = 0; j < near; j++) P->column[line][j] = (PetscReal)y[j];
   for (PetscInt j = 0; j < far; j++) P->column[line][near + j] = (PetscReal)y[rows - far + j];
@@ -112,26 +117,30 @@ static PetscErrorCode Border(BCRTriLocal t, PScheme *P, PetscInt line, const Fac
 static PetscErrorCode TriCreate_PScheme(BCRTriLocal t)
 {
   const BCRTriSpec *s = &t->spec;
-  PScheme          *P;
-  Factorisation     F;
-  PetscInt          parts, length, growing;
-  char              note[48] = "";
+  PScheme *P;
+  Factorisation F;
+  PetscInt parts, length, growing;
+  char note[48] = "";
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&P));
   t->data = P;
   P->rows = s->periodic ? s->n - 1 : s->n;
-  F.spec  = s;
-  F.rows  = P->rows;
-  PetscCheck(t->options.variant == 0 || t->options.variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Method pscheme has variants 0 (rearranged array) and 1 (plain array), not %" PetscInt_FMT, t->options.variant);
-  PetscCall(BCRPartsCreate(t, P->rows, t->options.parts, (PetscBool)(t->options.variant == 1), PETSC_FALSE, PETSC_FALSE, &P->parts));
+  F.spec = s;
+  F.rows = P->rows;
+  PetscCheck(t->options.variant == 0 || t->options.variant == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "Method pscheme has variants 0 (rearranged array) and 1 (plain array), not %" PetscInt_FMT,
+             t->options.variant);
+  PetscCall(BCRPartsCreate(t, P->rows, t->options.parts, (PetscBool)(t->options.variant == 1), PETSC_FALSE, PETSC_FALSE,
+                           &P->parts));
   if (P->rows) PetscCall(BCRPartsSetLines(P->parts, Factors, &F));
   if (s->periodic) {
     const PetscInt lines = s->perline ? t->lines : 1;
-    double        *work[4];
+    double *work[4];
     PetscErrorCode ierr = PETSC_SUCCESS;
 
-    PetscCall(PetscMalloc5(lines, &P->near, lines, &P->far, lines, &P->column, 3 * (size_t)lines, &P->edge, s->inner, &P->z));
+    PetscCall(
+      PetscMalloc5(lines, &P->near, lines, &P->far, lines, &P->column, 3 * (size_t)lines, &P->edge, s->inner, &P->z));
     PetscCall(PetscMalloc4(P->rows, &work[0], P->rows, &work[1], P->rows, &work[2], P->rows, &work[3]));
     for (PetscInt l = 0; l < lines && !ierr; l++) ierr = Border(t, P, l, &F, work[0], work[1], work[2], work[3]);
     PetscCall(PetscFree4(work[0], work[1], work[2], work[3]));
@@ -140,24 +149,26 @@ static PetscErrorCode TriCreate_PScheme(BCRTriLocal t)
   PetscCall(BCRPartsGetSizes(P->parts, &parts, &length, &growing));
   t->info.flops = (s->periodic ? 11. : 9.) * s->inner * s->n * s->outer;
   if (growing) PetscCall(PetscSNPrintf(note, sizeof(note), ", %" PetscInt_FMT " bundles in order (growth)", growing));
-  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "%s array, %" PetscInt_FMT " parts of %" PetscInt_FMT " rows%s", t->options.variant ? "plain" : "rearranged", parts, length, note));
+  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what),
+                          "%s array, %" PetscInt_FMT " parts of %" PetscInt_FMT " rows%s",
+                          t->options.variant ? "plain" : "rearranged", parts, length, note));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TriSolve_PScheme(BCRTriLocal t, const PetscReal *f, PetscReal *u)
 {
-  const PScheme    *P = (const PScheme *)t->data;
+  const PScheme *P = (const PScheme *)t->data;
   const BCRTriSpec *s = &t->spec;
 
   PetscFunctionBegin;
   PetscCall(BCRPartsSolve(P->parts, f, u));
   for (PetscInt o = 0; s->periodic && o < s->outer; o++) {
-    PetscReal       *uo = u + (size_t)s->inner * s->n * o, *ulast = uo + (size_t)s->inner * P->rows;
+    PetscReal *uo = u + (size_t)s->inner * s->n * o, *ulast = uo + (size_t)s->inner * P->rows;
     const PetscReal *flast = f + (size_t)s->inner * ((size_t)s->n * o + P->rows);
 
     for (PetscInt i = 0; i < s->inner; i++) {
       const double *e = P->edge + 3 * (size_t)(s->perline ? BCRTriLineOf(s, i, o) : 0);
-      double        x = (double)flast[i];
+      double x = (double)flast[i];
 
       if (P->rows) x -= e[0] * (double)(ulast - s->inner)[i] + e[1] * (double)uo[i];
       P->z[i] = (PetscReal)(x * e[2]);
@@ -173,7 +184,8 @@ static PetscErrorCode TriSolve_PScheme(BCRTriLocal t, const PetscReal *f, PetscR
       for (PetscInt i = 0; i < s->inner; i++) {
         const PetscInt l = BCRTriLineOf(s, i, o), near = P->near[l], far = P->far[l];
 
-        for (PetscInt j = 0; j < near + far; j++) uo[i + (size_t)s->inner * (j < near ? j : P->rows - far + j - near)] -= P->column[l][j] * P->z[i];
+        for (PetscInt j = 0; j < near + far; j++)
+          uo[i + (size_t)s->inner * (j < near ? j : P->rows - far + j - near)] -= P->column[l][j] * P->z[i];
       }
     }
   }

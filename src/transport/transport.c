@@ -6,38 +6,41 @@
   #include <string.h>
 
 struct _n_BCRTransportWindow {
-  BCRTransport       transport;
+  BCRTransport transport;
   BCRTransportWindow next; /* of this transport */
-  BCRNcclWindow      window;
-  size_t             bytes;
-  void             **base;
+  BCRNcclWindow window;
+  size_t bytes;
+  void **base;
 };
 
 struct _n_BCRTransport {
-  MPI_Comm           comm;
-  PetscInt           references;
-  PetscMPIInt        rank, size, tag;
-  char               option[64];
-  BCRTransportInfo   info;
-  BCRNccl            nccl; /* of shared */
-  struct _n_Shared  *shared;
+  MPI_Comm comm;
+  PetscInt references;
+  PetscMPIInt rank, size, tag;
+  char option[64];
+  BCRTransportInfo info;
+  BCRNccl nccl; /* of shared */
+  struct _n_Shared *shared;
   BCRTransportWindow windows;
-  char              *pinned[2]; /* of what is sent, received */
-  size_t             room[2];
-  void              *copied; /* an event: the last exchange's copies from pinned memory are done */
-  MPI_Request       *request;
-  int                nrequest;
+  char *pinned[2]; /* of what is sent, received */
+  size_t room[2];
+  void *copied; /* an event: the last exchange's copies from pinned memory are done */
+  MPI_Request *request;
+  int nrequest;
 };
 
   #define TransportCallCuda(t, ...) \
     do { \
       const int cuda_error_ = (__VA_ARGS__); \
-      PetscCheck(!cuda_error_, PETSC_COMM_SELF, PETSC_ERR_GPU, "CUDA error %d: %s. If the device is out of order run again, else use -%s host, or no device", cuda_error_, BCRCudaErrorString(cuda_error_), (t)->option); \
+      PetscCheck(!cuda_error_, PETSC_COMM_SELF, PETSC_ERR_GPU, \
+                 "CUDA error %d: %s. If the device is out of order run again, else use -%s host, or no device", \
+                 cuda_error_, BCRCudaErrorString(cuda_error_), (t)->option); \
     } while (0)
   #define TransportCallNccl(t, ...) \
     do { \
       const char *nccl_error_ = (__VA_ARGS__); \
-      PetscCheck(!nccl_error_, PETSC_COMM_SELF, PETSC_ERR_LIB, "NCCL says: %s (NCCL_DEBUG=INFO says more). Use -%s host", nccl_error_, (t)->option); \
+      PetscCheck(!nccl_error_, PETSC_COMM_SELF, PETSC_ERR_LIB, \
+                 "NCCL says: %s (NCCL_DEBUG=INFO says more). Use -%s host", nccl_error_, (t)->option); \
     } while (0)
 
 const char *BCRTransportName(BCRTransportKind kind)
@@ -68,17 +71,18 @@ static PetscErrorCode transport_sharing(BCRTransport t, const unsigned char mine
 }
 
 /*
-  To make a communicator of NCCL takes a second and more. All transports between the same ranks have the same one, from the first of them until PetscFinalize(): NCCL
-  orders what it is given for a communicator, on whatever streams, and objects are called in the same order by all of their ranks. All ranks of a communicator
-  add and take away such entries together.
+  To make a communicator of NCCL takes a second and more. All transports between the same ranks have
+  the same one, from the first of them until PetscFinalize(): NCCL orders what it is given for a
+  communicator, on whatever streams, and objects are called in the same order by all of their ranks.
+  All ranks of a communicator add and take away such entries together.
 */
 typedef struct _n_Shared *Shared;
 struct _n_Shared {
-  Shared        next;
-  BCRNccl       nccl; /* without its communicator where that has failed */
-  PetscBool     failed;
+  Shared next;
+  BCRNccl nccl; /* without its communicator where that has failed */
+  PetscBool failed;
   unsigned char device[16];
-  PetscMPIInt   size, world[]; /* its ranks in MPI_COMM_WORLD */
+  PetscMPIInt size, world[]; /* its ranks in MPI_COMM_WORLD */
 };
 
 static Shared shared; /* the oldest first, on every rank: they go in that order */
@@ -97,56 +101,63 @@ static PetscErrorCode SharedFinalize(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* That of these ranks and of the device that each has now, or NULL on all of them; what some have and others have not is of no use to anybody */
-static PetscErrorCode SharedFind(BCRTransport t, const PetscMPIInt world[], const unsigned char device[16], Shared *found)
+/* That of these ranks and of the device that each has now, or NULL on all of them; what some have
+   and others have not is of no use to anybody */
+static PetscErrorCode SharedFind(BCRTransport t, const PetscMPIInt world[], const unsigned char device[16],
+                                 Shared *found)
 {
   PetscMPIInt mine, all;
 
   PetscFunctionBegin;
   for (*found = shared; *found; *found = (*found)->next) {
-    if (!(*found)->failed && (*found)->size == t->size && !memcmp((*found)->world, world, (size_t)t->size * sizeof(*world))) break;
+    if (!(*found)->failed && (*found)->size == t->size &&
+        !memcmp((*found)->world, world, (size_t)t->size * sizeof(*world)))
+      break;
   }
   mine = *found && !memcmp((*found)->device, device, 16) ? 1 : 0;
   PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, t->comm));
   if (*found && !all) {
     (*found)->failed = PETSC_TRUE;
-    *found           = NULL;
+    *found = NULL;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SharedAdd(BCRTransport t, const PetscMPIInt world[], const unsigned char device[16], BCRNccl nccl, Shared *added)
+static PetscErrorCode SharedAdd(BCRTransport t, const PetscMPIInt world[], const unsigned char device[16], BCRNccl nccl,
+                                Shared *added)
 {
   Shared s, *last;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc(sizeof(*s) + (size_t)t->size * sizeof(*world), &s));
   if (!shared) PetscCall(PetscRegisterFinalize(SharedFinalize));
-  s->next   = NULL;
-  s->nccl   = nccl;
+  s->next = NULL;
+  s->nccl = nccl;
   s->failed = PETSC_FALSE;
-  s->size   = t->size;
+  s->size = t->size;
   memcpy(s->device, device, 16);
   memcpy(s->world, world, (size_t)t->size * sizeof(*world));
   for (last = &shared; *last;) last = &(*last)->next;
-  *last  = s;
+  *last = s;
   *added = s;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A communicator of NCCL, or in *why what is in its way, the same on every rank; that may be that ranks share a device */
-static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[16], char why[], size_t len, PetscBool *sharing)
+/* A communicator of NCCL, or in *why what is in its way, the same on every rank; that may be that
+   ranks share a device */
+static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[16], char why[], size_t len,
+                                     PetscBool *sharing)
 {
   struct {
     PetscMPIInt rank;
-    char        text[256];
+    char text[256];
   } told;
   unsigned char id[BCR_NCCL_ID];
-  PetscMPIInt   pair[2], *mine, *world;
-  MPI_Group     group, everyone;
-  double        any;
-  const char   *text = BCRNcclPossible();
-  BCRNccl       nccl = NULL;
+  PetscMPIInt pair[2], *mine, *world;
+  MPI_Group group, everyone;
+  double any;
+  const char *text = BCRNcclPossible();
+  BCRNccl nccl = NULL;
 
   PetscFunctionBegin;
   why[0] = 0;
@@ -171,7 +182,8 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
       PetscCallMPI(MPI_Bcast(id, BCR_NCCL_ID, MPI_BYTE, 0, t->comm));
       text = BCRNcclCreate(id, t->size, t->rank, &nccl);
     }
-    if (step == 2) text = BCRNcclTry(nccl, t->size, t->rank); /* what there is no room for is found here, and not in a solve */
+    /* what there is no room for is found here, and not in a solve */
+    if (step == 2) text = BCRNcclTry(nccl, t->size, t->rank);
     if (step == 3) text = BCRNcclWait(nccl);
     memset(&told, 0, sizeof(told));
     told.rank = t->rank;
@@ -188,25 +200,28 @@ static PetscErrorCode transport_nccl(BCRTransport t, const unsigned char device[
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTransportKind kind, PetscBool aware, BCRTransport *transport)
+PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTransportKind kind, PetscBool aware,
+                                  BCRTransport *transport)
 {
-  BCRTransport  t;
-  BCRFault      fault = {PETSC_SUCCESS, ""};
+  BCRTransport t;
+  BCRFault fault = {PETSC_SUCCESS, ""};
   unsigned char device[16];
-  char          why[300] = "";
-  int           error;
+  char why[300] = "";
+  int error;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&t));
-  *transport    = t;
-  t->comm       = MPI_COMM_NULL;
+  *transport = t;
+  t->comm = MPI_COMM_NULL;
   t->references = 1;
   PetscCall(PetscCommDuplicate(comm, &t->comm, &t->tag));
   PetscCallMPI(MPI_Comm_rank(t->comm, &t->rank));
   PetscCallMPI(MPI_Comm_size(t->comm, &t->size));
   PetscCall(PetscStrncpy(t->option, option, sizeof(t->option)));
   error = BCRCudaDeviceId(device);
-  if (error) PetscCall(BCRFaultSet(&fault, PETSC_ERR_GPU, "there is no CUDA device to exchange data of (%s)", BCRCudaErrorString(error)));
+  if (error)
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_GPU, "there is no CUDA device to exchange data of (%s)",
+                          BCRCudaErrorString(error)));
   PetscCall(BCRFaultAgree(t->comm, &fault));
   t->info.kind = kind;
   if (t->size == 1) {
@@ -218,17 +233,22 @@ PetscErrorCode BCRTransportCreate(MPI_Comm comm, const char option[], BCRTranspo
 
     PetscCall(transport_nccl(t, device, why, sizeof(why), &sharing));
     if (kind == BCR_TRANSPORT_NCCL && why[0]) {
-      PetscCall(BCRFaultSet(&fault, PETSC_ERR_SUP, "-%s nccl: %s: use -%s %s", option, why, option, aware ? "mpi, host or auto" : "host or auto, or a GPU for each rank"));
+      PetscCall(BCRFaultSet(&fault, PETSC_ERR_SUP, "-%s nccl: %s: use -%s %s", option, why, option,
+                            aware ? "mpi, host or auto" : "host or auto, or a GPU for each rank"));
       PetscCall(BCRFaultAgree(t->comm, &fault));
     }
     if (!why[0]) t->info.kind = BCR_TRANSPORT_NCCL;
     else {
-      t->info.kind = aware && !sharing ? BCR_TRANSPORT_MPI : BCR_TRANSPORT_HOST; /* within a device the host is the faster way: bench/results/h200_gpu-aware-mpi.csv */
+      /* within a device the host is the faster way: bench/results/h200_gpu-aware-mpi.csv */
+      t->info.kind = aware && !sharing ? BCR_TRANSPORT_MPI : BCR_TRANSPORT_HOST;
       PetscCall(PetscStrncpy(t->info.why, why, sizeof(t->info.why)));
     }
   }
   if (kind == BCR_TRANSPORT_MPI && !aware) {
-    PetscCall(BCRFaultSet(&fault, PETSC_ERR_SUP, "-%s mpi gives MPI pointers to device memory, and -use_gpu_aware_mpi is 0: use -%s nccl, host or auto, or an MPI that is aware of GPUs", option, option));
+    PetscCall(BCRFaultSet(&fault, PETSC_ERR_SUP,
+                          "-%s mpi gives MPI pointers to device memory, and -use_gpu_aware_mpi is 0: use -%s nccl, "
+                          "host or auto, or an MPI that is aware of GPUs",
+                          option, option));
     PetscCall(BCRFaultAgree(t->comm, &fault));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -245,7 +265,7 @@ PetscErrorCode BCRTransportReserve(BCRTransport t, size_t sent, size_t received)
     TransportCallCuda(t, BCRCudaEventWait(t->copied));
     TransportCallCuda(t, BCRCudaHostFree(t->pinned[i]));
     t->pinned[i] = NULL;
-    t->room[i]   = 0;
+    t->room[i] = 0;
     TransportCallCuda(t, BCRCudaHostMalloc(bytes[i], &t->pinned[i]));
     t->room[i] = bytes[i];
   }
@@ -253,14 +273,16 @@ PetscErrorCode BCRTransportReserve(BCRTransport t, size_t sent, size_t received)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Messages to others (way 0) and from others between the device and pinned memory, those that lie behind one another copied at once; without run their bytes alone */
-static PetscErrorCode transport_copy(BCRTransport t, BCRStream stream, int way, int n, const BCRMessage m[], PetscBool run, size_t *total)
+/* Messages to others (way 0) and from others between the device and pinned memory, those that lie
+   behind one another copied at once; without run their bytes alone */
+static PetscErrorCode transport_copy(BCRTransport t, BCRStream stream, int way, int n, const BCRMessage m[],
+                                     PetscBool run, size_t *total)
 {
   PetscFunctionBegin;
   *total = 0;
   for (int i = 0; i < n;) {
     size_t bytes = m[i].bytes;
-    int    next  = i + 1;
+    int next = i + 1;
 
     if (m[i].rank == t->rank) {
       i++;
@@ -282,11 +304,12 @@ void BCRTransportFault(int exchange)
   transport_fault = exchange;
 }
 
-PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, const BCRMessage send[], int nrecv, const BCRMessage recv[])
+PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, const BCRMessage send[], int nrecv,
+                                    const BCRMessage recv[])
 {
   const PetscBool host = t->info.kind == BCR_TRANSPORT_HOST ? PETSC_TRUE : PETSC_FALSE;
-  size_t          bytes[2], at[2] = {0, 0};
-  int             n = 0;
+  size_t bytes[2], at[2] = {0, 0};
+  int n = 0;
 
   PetscFunctionBegin;
   for (int i = 0, j = 0; i < nsend; i++) {
@@ -296,7 +319,8 @@ PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, con
       continue;
     }
     while (j < nrecv && recv[j].rank != t->rank) j++;
-    PetscCheck(j < nrecv && recv[j].bytes == send[i].bytes, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A message of %zu bytes to the rank itself is not received", send[i].bytes);
+    PetscCheck(j < nrecv && recv[j].bytes == send[i].bytes, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+               "A message of %zu bytes to the rank itself is not received", send[i].bytes);
     if (send[i].bytes) TransportCallCuda(t, BCRCudaCopy(recv[j].p, send[i].p, send[i].bytes, stream));
     j++;
   }
@@ -304,14 +328,17 @@ PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, con
   if (t->info.kind == BCR_TRANSPORT_NCCL) {
     const char *why;
 
-    PetscCheck(!t->shared->failed, PETSC_COMM_SELF, PETSC_ERR_LIB, "NCCL has failed between these ranks before. Use -%s host", t->option);
+    PetscCheck(!t->shared->failed, PETSC_COMM_SELF, PETSC_ERR_LIB,
+               "NCCL has failed between these ranks before. Use -%s host", t->option);
     TransportCallNccl(t, BCRNcclBegin(t->nccl));
     why = transport_fault > 0 && --transport_fault == 0 ? BCRNcclSend(t->nccl, NULL, 1, t->size, stream) : NULL;
     for (int i = 0; i < nsend && !why; i++) {
-      if (send[i].rank != t->rank && send[i].bytes) why = BCRNcclSend(t->nccl, send[i].p, send[i].bytes, send[i].rank, stream);
+      if (send[i].rank != t->rank && send[i].bytes)
+        why = BCRNcclSend(t->nccl, send[i].p, send[i].bytes, send[i].rank, stream);
     }
     for (int i = 0; i < nrecv && !why; i++) {
-      if (recv[i].rank != t->rank && recv[i].bytes) why = BCRNcclReceive(t->nccl, recv[i].p, recv[i].bytes, recv[i].rank, stream);
+      if (recv[i].rank != t->rank && recv[i].bytes)
+        why = BCRNcclReceive(t->nccl, recv[i].p, recv[i].bytes, recv[i].rank, stream);
     }
     if (why) (void)BCRNcclEnd(t->nccl); /* what was begun */
     else why = BCRNcclEnd(t->nccl);
@@ -330,14 +357,16 @@ PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, con
     TransportCallCuda(t, BCRCudaEventWait(t->copied));
     PetscCall(transport_copy(t, stream, 0, nsend, send, PETSC_TRUE, &bytes[0]));
   }
-  TransportCallCuda(t, BCRCudaSynchronize(stream)); /* what is sent is there, and nobody needs what was received before */
+  /* what is sent is there, and nobody needs what was received before */
+  TransportCallCuda(t, BCRCudaSynchronize(stream));
   for (int way = 1; way >= 0; way--) {
     for (int i = 0; i < (way ? nrecv : nsend); i++) {
       const BCRMessage *m = way ? &recv[i] : &send[i];
-      void             *p = host ? (void *)(t->pinned[way] + at[way]) : m->p;
+      void *p = host ? (void *)(t->pinned[way] + at[way]) : m->p;
 
       if (m->rank == t->rank || !m->bytes) continue;
-      PetscCheck(m->bytes <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "A message of %zu bytes is too long for MPI: use -%s nccl, or more ranks", m->bytes, t->option);
+      PetscCheck(m->bytes <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP,
+                 "A message of %zu bytes is too long for MPI: use -%s nccl, or more ranks", m->bytes, t->option);
       at[way] += m->bytes;
       if (way) PetscCallMPI(MPI_Irecv(p, (PetscMPIInt)m->bytes, MPI_BYTE, m->rank, t->tag, t->comm, &t->request[n++]));
       else PetscCallMPI(MPI_Isend(p, (PetscMPIInt)m->bytes, MPI_BYTE, m->rank, t->tag, t->comm, &t->request[n++]));
@@ -354,7 +383,7 @@ PetscErrorCode BCRTransportExchange(BCRTransport t, void *stream, int nsend, con
 PetscErrorCode BCRTransportAgree(BCRTransport t, PetscErrorCode mine)
 {
   const PetscBool begun = mine == PETSC_ERR_LIB || mine == PETSC_ERR_GPU ? PETSC_TRUE : PETSC_FALSE;
-  PetscMPIInt     told[3], all[3];
+  PetscMPIInt told[3], all[3];
 
   PetscFunctionBegin;
   if (!t || t->info.kind != BCR_TRANSPORT_NCCL || t->size == 1) PetscFunctionReturn(mine);
@@ -365,24 +394,28 @@ PetscErrorCode BCRTransportAgree(BCRTransport t, PetscErrorCode mine)
   if (all[0] < 0) PetscFunctionReturn(PETSC_SUCCESS);
   if (all[1] || all[2]) { /* else all of them have found something wrong before they sent anything */
     t->shared->failed = PETSC_TRUE;
-    for (BCRTransportWindow w = t->windows; w; w = w->next) (void)BCRNcclWindowPut(w->window, w->bytes + 2 * sizeof(unsigned), 1);
-    if (t->windows) PetscCall(PetscSleep(0.2)); /* kernels that wait there end within milliseconds; with the communicator these addresses go */
+    for (BCRTransportWindow w = t->windows; w; w = w->next)
+      (void)BCRNcclWindowPut(w->window, w->bytes + 2 * sizeof(unsigned), 1);
+    /* kernels that wait there end within milliseconds; with the communicator these addresses go */
+    if (t->windows) PetscCall(PetscSleep(0.2));
     BCRNcclAbort(t->nccl);
   }
   if (mine) PetscFunctionReturn(mine);
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "Rank %d could not send or receive by NCCL, as its own message says. Use -%s host", (int)all[0], t->option);
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB,
+          "Rank %d could not send or receive by NCCL, as its own message says. Use -%s host", (int)all[0], t->option);
 }
 
-PetscErrorCode BCRTransportWindowCreate(BCRTransport t, PetscBool wanted, size_t bytes, int byte, BCRTransportWindow *window, void ***base, unsigned **control)
+PetscErrorCode BCRTransportWindowCreate(BCRTransport t, PetscBool wanted, size_t bytes, int byte,
+                                        BCRTransportWindow *window, void ***base, unsigned **control)
 {
   BCRTransportWindow w;
-  const char        *why    = NULL;
-  PetscMPIInt        failed = 0, seen = -1, serial[2] = {0, 0};
-  const size_t       room = bytes + 3 * sizeof(unsigned);
+  const char *why = NULL;
+  PetscMPIInt failed = 0, seen = -1, serial[2] = {0, 0};
+  const size_t room = bytes + 3 * sizeof(unsigned);
 
   PetscFunctionBegin;
-  *window  = NULL;
-  *base    = NULL;
+  *window = NULL;
+  *base = NULL;
   *control = NULL;
   if (t->info.kind != BCR_TRANSPORT_NCCL || t->size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscNew(&w));
@@ -395,7 +428,8 @@ PetscErrorCode BCRTransportWindowCreate(BCRTransport t, PetscBool wanted, size_t
   if (serial[0]) BCRNcclWindowTake(t->nccl, serial[0], &w->window, w->base);
   for (int step = 0; step < 3 && !failed && !serial[0]; step++) { /* all ranks go on, or none */
     if (step == 0 && !why && !wanted) why = "not wanted";
-    else if (step == 0 && !why) why = BCRNcclWindowPossible(t->nccl, t->size) ? BCRNcclWindowAlloc(t->nccl, room, &w->window) : "not possible";
+    else if (step == 0 && !why)
+      why = BCRNcclWindowPossible(t->nccl, t->size) ? BCRNcclWindowAlloc(t->nccl, room, &w->window) : "not possible";
     else if (step == 1) {
       why = BCRNcclWindowOpen(w->window, t->size, t->rank, w->base);
       if (!why && BCRCudaPut(w->base[t->rank], &t->rank, sizeof(t->rank), NULL)) why = "its own cannot be written";
@@ -415,14 +449,15 @@ PetscErrorCode BCRTransportWindowCreate(BCRTransport t, PetscBool wanted, size_t
   }
   failed = BCRNcclWindowFill(w->window, bytes, byte) ? 1 : 0;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, t->comm)); /* nobody writes before */
-  PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_GPU, "A window of NCCL cannot be written on all ranks. Use -%s host", t->option);
+  PetscCheck(!failed, PETSC_COMM_SELF, PETSC_ERR_GPU, "A window of NCCL cannot be written on all ranks. Use -%s host",
+             t->option);
   w->transport = t;
-  w->bytes     = bytes;
-  w->next      = t->windows;
-  t->windows   = w;
-  *window      = w;
-  *base        = w->base;
-  *control     = (unsigned *)((char *)w->base[t->rank] + bytes);
+  w->bytes = bytes;
+  w->next = t->windows;
+  t->windows = w;
+  *window = w;
+  *base = w->base;
+  *control = (unsigned *)((char *)w->base[t->rank] + bytes);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -445,21 +480,23 @@ PetscErrorCode BCRTransportWindowDestroy(BCRTransportWindow *window)
 }
 
 struct _n_BCRTransportPlan {
-  BCRTransport       transport;
-  int                nsend, nrecv, n[2]; /* n: pieces that go, and that come */
-  BCRMessage        *send, *recv;
+  BCRTransport transport;
+  int nsend, nrecv, n[2]; /* n: pieces that go, and that come */
+  BCRMessage *send, *recv;
   BCRTransportWindow window; /* or NULL */
-  BCRCudaPiece      *pieces; /* on the device */
-  ptrdiff_t          slot, most;
-  unsigned          *turn;
-  size_t             sent[2]; /* bytes and messages */
+  BCRCudaPiece *pieces;      /* on the device */
+  ptrdiff_t slot, most;
+  unsigned *turn;
+  size_t sent[2]; /* bytes and messages */
 };
 
-/* What comes to this rank lies in its window by ranks, messages of one in their order; told[q]: where that from this rank lies in that of rank q. Where numbers go one way
-   only, one goes the other way */
-static PetscErrorCode plan_pieces(BCRTransportPlan p, const PetscInt64 told[], const PetscInt64 count[], const PetscInt64 offset[], void **base)
+/* What comes to this rank lies in its window by ranks, messages of one in their order; told[q]:
+   where that from this rank lies in that of rank q. Where numbers go one way only, one goes the
+   other way */
+static PetscErrorCode plan_pieces(BCRTransportPlan p, const PetscInt64 told[], const PetscInt64 count[],
+                                  const PetscInt64 offset[], void **base)
 {
-  BCRTransport  t = p->transport;
+  BCRTransport t = p->transport;
   BCRCudaPiece *pieces;
 
   PetscFunctionBegin;
@@ -468,19 +505,19 @@ static PetscErrorCode plan_pieces(BCRTransportPlan p, const PetscInt64 told[], c
     const BCRMessage *m = way ? p->recv : p->send;
 
     for (PetscMPIInt q = 0; q < t->size; q++) {
-      double  *at   = (double *)base[way ? t->rank : q] + (way ? offset[q] : told[q]);
+      double *at = (double *)base[way ? t->rank : q] + (way ? offset[q] : told[q]);
       PetscInt left = (PetscInt)count[2 * q + way];
 
       if (q == t->rank) continue;
       for (int i = 0; i < (way ? p->nrecv : p->nsend); i++) {
-        const ptrdiff_t n     = (ptrdiff_t)(m[i].bytes / sizeof(double));
-        BCRCudaPiece   *piece = pieces + p->n[0] + p->n[1];
+        const ptrdiff_t n = (ptrdiff_t)(m[i].bytes / sizeof(double));
+        BCRCudaPiece *piece = pieces + p->n[0] + p->n[1];
 
         if (m[i].rank != q || !n) continue;
         piece->from = way ? at : (double *)m[i].p;
-        piece->to   = way ? (double *)m[i].p : at;
-        piece->n    = n;
-        p->most     = PetscMax(p->most, n);
+        piece->to = way ? (double *)m[i].p : at;
+        piece->n = n;
+        p->most = PetscMax(p->most, n);
         p->n[way]++;
         at += n;
         left -= (PetscInt)n;
@@ -489,7 +526,7 @@ static PetscErrorCode plan_pieces(BCRTransportPlan p, const PetscInt64 told[], c
         const BCRCudaPiece none = {way ? at : NULL, way ? NULL : at, 1};
 
         pieces[p->n[0] + p->n[1]] = none;
-        p->most                   = PetscMax(p->most, 1);
+        p->most = PetscMax(p->most, 1);
         p->n[way]++;
       }
     }
@@ -504,19 +541,20 @@ static PetscErrorCode plan_pieces(BCRTransportPlan p, const PetscInt64 told[], c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTransportPlanCreate(BCRTransport t, int nsend, const BCRMessage send[], int nrecv, const BCRMessage recv[], BCRTransportPlan *plan)
+PetscErrorCode BCRTransportPlanCreate(BCRTransport t, int nsend, const BCRMessage send[], int nrecv,
+                                      const BCRMessage recv[], BCRTransportPlan *plan)
 {
   BCRTransportPlan p;
-  PetscInt64      *count, *offset, *told, room = 0, all;
-  void           **base;
-  PetscErrorCode   ierr = PETSC_SUCCESS;
+  PetscInt64 *count, *offset, *told, room = 0, all;
+  void **base;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&p));
-  *plan        = p;
+  *plan = p;
   p->transport = t;
-  p->nsend     = nsend;
-  p->nrecv     = nrecv;
+  p->nsend = nsend;
+  p->nrecv = nrecv;
   PetscCall(PetscMalloc2(nsend, &p->send, nrecv, &p->recv));
   PetscCall(PetscArraycpy(p->send, send, nsend));
   PetscCall(PetscArraycpy(p->recv, recv, nrecv));
@@ -537,10 +575,12 @@ PetscErrorCode BCRTransportPlanCreate(BCRTransport t, int nsend, const BCRMessag
   }
   PetscCallMPI(MPI_Alltoall(offset, 1, MPIU_INT64, told, 1, MPIU_INT64, t->comm));
   PetscCallMPI(MPI_Allreduce(&room, &all, 1, MPIU_INT64, MPI_MAX, t->comm));
-  if (all) PetscCall(BCRTransportWindowCreate(t, PETSC_TRUE, 2 * (size_t)all * sizeof(double), BCR_CUDA_NOTHING, &p->window, &base, &p->turn));
+  if (all)
+    PetscCall(BCRTransportWindowCreate(t, PETSC_TRUE, 2 * (size_t)all * sizeof(double), BCR_CUDA_NOTHING, &p->window,
+                                       &base, &p->turn));
   if (p->window) {
     p->slot = (ptrdiff_t)all;
-    ierr    = plan_pieces(p, told, count, offset, base);
+    ierr = plan_pieces(p, told, count, offset, base);
     PetscCall(BCRFaultShare(t->comm, ierr, "has no room for what goes between ranks, as its own message says"));
   }
   PetscCall(PetscFree3(count, offset, told));
@@ -589,9 +629,11 @@ PetscErrorCode BCRTransportGetInfo(BCRTransport t, BCRTransportInfo *info)
 PetscErrorCode BCRTransportWindowBegin(BCRTransport t, size_t bytes, size_t messages)
 {
   PetscFunctionBegin;
-  PetscCheck(!t->shared->failed, PETSC_COMM_SELF, PETSC_ERR_LIB, "NCCL has failed between these ranks before. Use -%s host", t->option);
+  PetscCheck(!t->shared->failed, PETSC_COMM_SELF, PETSC_ERR_LIB,
+             "NCCL has failed between these ranks before. Use -%s host", t->option);
   TransportCallNccl(t, BCRNcclError(t->nccl));
-  TransportCallNccl(t, transport_fault > 0 && --transport_fault == 0 ? BCRNcclSend(t->nccl, NULL, 1, t->size, NULL) : NULL);
+  TransportCallNccl(t, transport_fault > 0 && --transport_fault == 0 ? BCRNcclSend(t->nccl, NULL, 1, t->size, NULL)
+                                                                     : NULL);
   t->info.bytes_sent += bytes;
   t->info.messages += messages;
   PetscFunctionReturn(PETSC_SUCCESS);

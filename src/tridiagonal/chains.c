@@ -39,44 +39,49 @@ PetscErrorCode BCRChainsDestroy(BCRChains *chains)
 }
 
 /*
-  Gaussian elimination without row exchanges. Where the rows have off-diagonals <= 0 and a sum e >= 0 (nearly singular lines: d = 2 and
-  a small shift), the pivots are taken from the sums, which eliminate as e_i -= f_i e_{i-1}, both terms >= 0: nothing cancels however
-  close to singular the system is. Else from the diagonal as ever.
+  Gaussian elimination without row exchanges. Where the rows have off-diagonals <= 0 and a sum e >=
+  0 (nearly singular lines: d = 2 and a small shift), the pivots are taken from the sums, which
+  eliminate as e_i -= f_i e_{i-1}, both terms >= 0: nothing cancels however close to singular the
+  system is. Else from the diagonal as ever.
 */
-PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const double *diag, const double *up, PetscBool periodic, BCRChains *chains, PetscInt bad[2])
+PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const double *diag, const double *up,
+                               PetscBool periodic, BCRChains *chains, PetscInt bad[2])
 {
-  const size_t   m = (size_t)ns, total = (size_t)n * m;
+  const size_t m = (size_t)ns, total = (size_t)n * m;
   const PetscInt open = periodic ? n - 1 : n;
-  double        *work = NULL, *pp, *ee, *cc, *ww, *dl, *el;
-  PetscBool     *mono = NULL;
+  double *work = NULL, *pp, *ee, *cc, *ww, *dl, *el;
+  PetscBool *mono = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(chains, sizeof(*chains)));
   bad[0] = bad[1] = -1;
-  chains->n       = n;
-  chains->ns      = ns;
-  chains->border  = periodic;
+  chains->n = n;
+  chains->ns = ns;
+  chains->border = periodic;
   if (!total) PetscFunctionReturn(PETSC_SUCCESS);
   if (m > 1) {
     PetscBool same = PETSC_TRUE;
-    double   *one  = NULL;
+    double *one = NULL;
 
-    for (size_t i = 0; i < total && same; i++) same = (PetscBool)(low[i] == low[i / m * m] && diag[i] == diag[i / m * m] && up[i] == up[i / m * m]);
+    for (size_t i = 0; i < total && same; i++)
+      same = (PetscBool)(low[i] == low[i / m * m] && diag[i] == diag[i / m * m] && up[i] == up[i / m * m]);
     if (same) {
       PetscCall(PetscMalloc1(3 * (size_t)n, &one));
       for (size_t i = 0; i < (size_t)n; i++) {
-        one[i]                 = low[i * m];
-        one[(size_t)n + i]     = diag[i * m];
+        one[i] = low[i * m];
+        one[(size_t)n + i] = diag[i * m];
         one[2 * (size_t)n + i] = up[i * m];
       }
-      BCRCallElse(BCRChainsCreate(n, 1, one, one + n, one + 2 * (size_t)n, periodic, chains, bad), (void)PetscFree(one));
+      BCRCallElse(BCRChainsCreate(n, 1, one, one + n, one + 2 * (size_t)n, periodic, chains, bad),
+                  (void)PetscFree(one));
       PetscCall(PetscFree(one));
-      chains->ns   = ns;
+      chains->ns = ns;
       chains->same = PETSC_TRUE;
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  PetscCheck(!periodic || n > 2, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Periodic chains of %" PetscInt_FMT " rows are to be folded", n);
+  PetscCheck(!periodic || n > 2, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "Periodic chains of %" PetscInt_FMT " rows are to be folded", n);
   PetscCall(PetscMalloc3(total, &chains->f, total, &chains->r, total, &chains->h));
   chains->bytes = 3 * total * sizeof(double);
   if (periodic) {
@@ -107,7 +112,7 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
 
     for (size_t s = 0; s < m; s++) {
       const size_t j = (size_t)i * m + s;
-      double       f = 0, e, p, c = 0, w = 0, u = up[j];
+      double f = 0, e, p, c = 0, w = 0, u = up[j];
 
       if (border) {
         p = mono[s] ? el[s] : dl[s];
@@ -140,7 +145,9 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
         ww[s] = w;
         pp[s] = p;
       }
-      if (!(fabs(p) > 2 * (double)n * DBL_EPSILON * fabs(diag[j]) && fabs(p) <= DBL_MAX) && (bad[0] < 0 || (PetscInt)s < bad[0])) { /* the first row of the first system */
+      /* the first row of the first system */
+      if (!(fabs(p) > 2 * (double)n * DBL_EPSILON * fabs(diag[j]) && fabs(p) <= DBL_MAX) &&
+          (bad[0] < 0 || (PetscInt)s < bad[0])) {
         bad[0] = (PetscInt)s;
         bad[1] = i;
       }
@@ -158,7 +165,8 @@ PetscErrorCode BCRChainsCreate(PetscInt n, PetscInt ns, const double *low, const
 }
 
 /* y -= a z, with one factor for nvec values, or for all (same) */
-static inline void BCRChainsUpdate(size_t m, PetscInt nvec, PetscBool same, const double *restrict a, const double *restrict z, double *restrict y)
+static inline void BCRChainsUpdate(size_t m, PetscInt nvec, PetscBool same, const double *restrict a,
+                                   const double *restrict z, double *restrict y)
 {
   if (same) {
     const double b = a[0];
@@ -193,8 +201,8 @@ static inline void BCRChainsScale(size_t m, PetscInt nvec, PetscBool same, const
 
 PetscErrorCode BCRChainsSolve(const BCRChains *chains, PetscInt nvec, const PetscInt *row, double *x)
 {
-  const PetscInt  n = chains->n, open = chains->border ? n - 1 : n;
-  const size_t    m = (size_t)chains->ns, st = m * (size_t)nvec, table = chains->same ? 1 : m;
+  const PetscInt n = chains->n, open = chains->border ? n - 1 : n;
+  const size_t m = (size_t)chains->ns, st = m * (size_t)nvec, table = chains->same ? 1 : m;
   const PetscBool same = chains->same;
 
   PetscFunctionBegin;
@@ -215,14 +223,17 @@ PetscErrorCode BCRChainsSolve(const BCRChains *chains, PetscInt nvec, const Pets
 }
 
 /*
-  Leave out up_i and low_{i+1}: x' - x = A'^-1 (up_i x_{i+1} e_i + low_{i+1} x_i e_{i+1}), A' the matrix without them. Row i is the last of
-  its piece, so that (A'^-1)_{ii} = 1/p_i with the pivot p_i of elimination from above, and (A'^-1)_{ki} = -up_k/p_k (A'^-1)_{k+1,i} before it:
-  at most g_i/|p_i| with g_i = max(1, |up_{i-1}/p_{i-1}| g_{i-1}). The same from below for row i+1. On periodic chains the pivots are those of
-  the second lap; they do not depend on where the first began if there is a coupling to cut at all, since it starts them anew.
+  Leave out up_i and low_{i+1}: x' - x = A'^-1 (up_i x_{i+1} e_i + low_{i+1} x_i e_{i+1}), A' the
+  matrix without them. Row i is the last of its piece, so that (A'^-1)_{ii} = 1/p_i with the pivot
+  p_i of elimination from above, and (A'^-1)_{ki} = -up_k/p_k (A'^-1)_{k+1,i} before it: at most
+  g_i/|p_i| with g_i = max(1, |up_{i-1}/p_{i-1}| g_{i-1}). The same from below for row i+1. On
+  periodic chains the pivots are those of the second lap; they do not depend on where the first
+  began if there is a coupling to cut at all, since it starts them anew.
 */
-PetscErrorCode BCRChainsCuts(PetscInt n, PetscInt ns, const double *low, const double *diag, const double *up, PetscBool periodic, double *cut)
+PetscErrorCode BCRChainsCuts(PetscInt n, PetscInt ns, const double *low, const double *diag, const double *up,
+                             PetscBool periodic, double *cut)
 {
-  const size_t   m = (size_t)ns, total = (size_t)n * m;
+  const size_t m = (size_t)ns, total = (size_t)n * m;
   const PetscInt laps = periodic ? 2 : 1;
 
   PetscFunctionBegin;
@@ -235,7 +246,7 @@ PetscErrorCode BCRChainsCuts(PetscInt n, PetscInt ns, const double *low, const d
 
       for (PetscInt j = 0; j < laps * n; j++) {
         const PetscInt i = dir ? n - 1 - j % n : j % n, c = dir ? (i ? i - 1 : n - 1) : i;
-        const size_t   k = (size_t)i * m + s;
+        const size_t k = (size_t)i * m + s;
 
         g = PetscMax(1., fabs(o / p) * g);
         p = diag[k] - (j ? in[k] * (o / p) : 0);

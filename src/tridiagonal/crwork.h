@@ -1,6 +1,7 @@
 /*
   Cyclic reduction of a tile of lines in its scratch, for one work type. Included by cr.c with CRReal and CRName().
-  Element (j, k) at j*width + k; row i of level r is row (i + 1) 2^r - 1 of the line, so level r + 1 keeps the rows 1, 3, 5, ... of level r.
+  Element (j, k) at j*width + k; row i of level r is row (i + 1) 2^r - 1 of the line, so level r + 1
+  keeps the rows 1, 3, 5, ... of level r.
 */
 
 /* coefficient q of row i of a level; lane 0 of one set for all lines, else a set for each lane */
@@ -11,37 +12,42 @@ static inline const CRReal *CRName(cr_row)(const CRLevel *L, const void *table, 
   return (const CRReal *)table + (size_t)(L->offset + e) * CR_COEFFICIENTS * lanes;
 }
 
-CR_INLINE void CRName(cr_tile_body)(const CR *cr, const void *table, const PetscInt s, CRReal *restrict w, PetscInt width)
+CR_INLINE void CRName(cr_tile_body)(const CR *cr, const void *table, const PetscInt s, CRReal *restrict w,
+                                    PetscInt width)
 {
   const PetscInt lanes = s ? width : 1;
 
   for (PetscInt r = 0; r + 1 < cr->levels; r++) { /* (2.2)-(2.4) */
-    const CRLevel *L    = &cr->level[r];
-    const size_t   step = ((size_t)1 << r) * width;
+    const CRLevel *L = &cr->level[r];
+    const size_t step = ((size_t)1 << r) * width;
 
     for (PetscInt i = 1; i < L->rows; i += 2) {
       const CRReal *c = CRName(cr_row)(L, table, i, lanes);
-      CRReal       *x = w + (((size_t)i + 1) * step - width);
+      CRReal *x = w + (((size_t)i + 1) * step - width);
 
       if (i + 1 < L->rows) {
-        for (PetscInt k = 0; k < width; k++) x[k] -= c[s * k] * x[k - (ptrdiff_t)step] + c[lanes + s * k] * x[k + (ptrdiff_t)step];
+        for (PetscInt k = 0; k < width; k++)
+          x[k] -= c[s * k] * x[k - (ptrdiff_t)step] + c[lanes + s * k] * x[k + (ptrdiff_t)step];
       } else {
         for (PetscInt k = 0; k < width; k++) x[k] -= c[s * k] * x[k - (ptrdiff_t)step];
       }
     }
   }
   for (PetscInt r = cr->levels - 1; r >= 0; r--) { /* (2.5), (2.6); the last level has one row */
-    const CRLevel *L    = &cr->level[r];
-    const size_t   step = ((size_t)1 << r) * width;
+    const CRLevel *L = &cr->level[r];
+    const size_t step = ((size_t)1 << r) * width;
 
     for (PetscInt i = 0; i < L->rows; i += 2) {
       const CRReal *c = CRName(cr_row)(L, table, i, lanes) + 2 * lanes;
-      CRReal       *x = w + (((size_t)i + 1) * step - width);
+      CRReal *x = w + (((size_t)i + 1) * step - width);
 
       if (i && i + 1 < L->rows) {
-        for (PetscInt k = 0; k < width; k++) x[k] = c[2 * lanes + s * k] * x[k] - c[s * k] * x[k - (ptrdiff_t)step] - c[lanes + s * k] * x[k + (ptrdiff_t)step];
+        for (PetscInt k = 0; k < width; k++)
+          x[k] =
+            c[2 * lanes + s * k] * x[k] - c[s * k] * x[k - (ptrdiff_t)step] - c[lanes + s * k] * x[k + (ptrdiff_t)step];
       } else if (i + 1 < L->rows) {
-        for (PetscInt k = 0; k < width; k++) x[k] = c[2 * lanes + s * k] * x[k] - c[lanes + s * k] * x[k + (ptrdiff_t)step];
+        for (PetscInt k = 0; k < width; k++)
+          x[k] = c[2 * lanes + s * k] * x[k] - c[lanes + s * k] * x[k + (ptrdiff_t)step];
       } else if (i) {
         for (PetscInt k = 0; k < width; k++) x[k] = c[2 * lanes + s * k] * x[k] - c[s * k] * x[k - (ptrdiff_t)step];
       } else {
@@ -59,10 +65,11 @@ static void CRName(cr_tile)(const CR *cr, const void *table, PetscInt perline, C
 }
 
 /* Periodic: the open line of n - 1 rows was solved; its last unknown by the border, then its column */
-static void CRName(cr_close)(PetscInt n, const CRReal *border, const CRReal *z, PetscInt perline, CRReal *restrict w, PetscInt width)
+static void CRName(cr_close)(PetscInt n, const CRReal *border, const CRReal *z, PetscInt perline, CRReal *restrict w,
+                             PetscInt width)
 {
   const PetscInt lanes = perline ? width : 1, s = perline ? 1 : 0;
-  CRReal        *last = w + (size_t)(n - 1) * width;
+  CRReal *last = w + (size_t)(n - 1) * width;
 
   for (PetscInt k = 0; k < width; k++) {
     CRReal x = last[k];

@@ -1,6 +1,8 @@
 /*
-  One rank's batch of lines on a CUDA device: what BCRTriLocal is for the host. The same description, the same numbers from the same set-up; f and u
-  are device arrays of PetscReal. A solve is launched on the stream that is given; it neither allocates, copies to or from the host, nor waits.
+  One rank's batch of lines on a CUDA device: what BCRTriLocal is for the host. The same
+  description, the same numbers from the same set-up; f and u are device arrays of PetscReal. A
+  solve is launched on the stream that is given; it neither allocates, copies to or from the host,
+  nor waits.
 */
 #pragma once
 
@@ -10,23 +12,19 @@
 
 typedef struct _n_BCRTriDevice *BCRTriDevice;
 /* options->stream: of set-up */
-PETSC_INTERN
-PetscErrorCode BCRTriDeviceCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriDevice *device);
-PETSC_INTERN
-PetscErrorCode BCRTriDeviceSolve(BCRTriDevice device, BCRStream stream, const PetscReal *f, PetscReal *u); /* u may be f */
+PETSC_INTERN PetscErrorCode BCRTriDeviceCreate(const BCRTriSpec *spec, const BCRTriOptions *options,
+                                               BCRTriDevice *device);
+/* u may be f */
+PETSC_INTERN PetscErrorCode BCRTriDeviceSolve(BCRTriDevice device, BCRStream stream, const PetscReal *f, PetscReal *u);
 /* lines that go on on other ranks; if it can */
-PETSC_INTERN
-PetscBool BCRTriDeviceWaits(BCRTriDevice device);
-PETSC_INTERN
-PetscErrorCode BCRTriDeviceSolveRanks(BCRTriDevice device, const BCRCudaScanRanks *ranks, BCRStream stream, const PetscReal *f, PetscReal *u);
-PETSC_INTERN
-PetscErrorCode BCRTriDeviceSolveHost(BCRTriDevice device, const PetscReal *f, PetscReal *u); /* host arrays, by copies; waits */
-PETSC_INTERN
-PetscErrorCode BCRTriDeviceGetInfo(BCRTriDevice device, BCRTriInfo *info);
-PETSC_INTERN
-PetscErrorCode BCRTriDeviceDestroy(BCRTriDevice *device);
+PETSC_INTERN PetscBool BCRTriDeviceWaits(BCRTriDevice device);
+PETSC_INTERN PetscErrorCode BCRTriDeviceSolveRanks(BCRTriDevice device, const BCRCudaScanRanks *ranks, BCRStream stream,
+                                                   const PetscReal *f, PetscReal *u);
+/* host arrays, by copies; waits */
+PETSC_INTERN PetscErrorCode BCRTriDeviceSolveHost(BCRTriDevice device, const PetscReal *f, PetscReal *u);
+PETSC_INTERN PetscErrorCode BCRTriDeviceGetInfo(BCRTriDevice device, BCRTriInfo *info);
+PETSC_INTERN PetscErrorCode BCRTriDeviceDestroy(BCRTriDevice *device);
 
 /* bench and tests: how scan is cut, see BCRCudaScan; of device batches that are made from now on */
-PETSC_INTERN
-void BCRTriDeviceTune(const int tune[5]);
+PETSC_INTERN void BCRTriDeviceTune(const int tune[5]);
 #endif

@@ -9,10 +9,12 @@
 
 #define TILE_BYTES (4 << 20)  /* scratch of a tile should stay in a second-level cache */
 #define LINE_BYTES (64 << 20) /* tiles of so few and so long lines are not worth it */
-#define RANGE      62         /* numbers within 2^-62, 2^62 have products and quotients in single precision */
+/* numbers within 2^-62, 2^62 have products and quotients in single precision */
+#define RANGE 62
 
 static const BCRTriOps *const methods[] = {
-  [BCR_TRI_SCAN] = &BCRTriScanOps, [BCR_TRI_CR] = &BCRTriCROps, [BCR_TRI_PSCHEME] = &BCRTriPScheme, [BCR_TRI_DC] = &BCRTriDC, [BCR_TRI_THOMAS] = &BCRTriThomas,
+  [BCR_TRI_SCAN] = &BCRTriScanOps, [BCR_TRI_CR] = &BCRTriCROps,      [BCR_TRI_PSCHEME] = &BCRTriPScheme,
+  [BCR_TRI_DC] = &BCRTriDC,        [BCR_TRI_THOMAS] = &BCRTriThomas,
 };
 
 PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot)
@@ -21,37 +23,49 @@ PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt 
 
   PetscFunctionBegin;
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MAT_LU_ZRPVT,
-          "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT " beyond) has no usable pivot in row %" PetscInt_FMT ": %g. The line is singular, or needs an order of its rows other than the given one", line, line % across,
-          line / across, row, pivot);
+          "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT
+          " beyond) has no usable pivot in row %" PetscInt_FMT
+          ": %g. The line is singular, or needs an order of its rows other than the given one",
+          line, line % across, line / across, row, pivot);
 }
 
 PetscErrorCode BCRTriRange(const BCRTriSpec *spec, int single, PetscInt line, PetscInt row, double unit, double *x)
 {
-  const double size = fabs(*x), least = single ? (double)FLT_MIN : DBL_MIN, most = single ? (double)FLT_MAX : DBL_MAX, eps = single ? (double)FLT_EPSILON : DBL_EPSILON;
-  char         where[128] = "Lines";
+  const double size = fabs(*x), least = single ? (double)FLT_MIN : DBL_MIN, most = single ? (double)FLT_MAX : DBL_MAX,
+               eps = single ? (double)FLT_EPSILON : DBL_EPSILON;
+  char where[128] = "Lines";
 
   PetscFunctionBegin;
-  if (size == 0 || (size < BCRTriTiny(single) && unit < HUGE_VAL && size * unit <= (size < least ? eps / 16 : eps * eps))) {
+  if (size == 0 ||
+      (size < BCRTriTiny(single) && unit < HUGE_VAL && size * unit <= (size < least ? eps / 16 : eps * eps))) {
     *x = 0;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (size >= least && size <= most) PetscFunctionReturn(PETSC_SUCCESS);
-  if (line >= 0) PetscCall(PetscSNPrintf(where, sizeof(where), "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT " beyond), row %" PetscInt_FMT, line, line % (spec->inner / spec->rep), line / (spec->inner / spec->rep), row));
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_FP, "%s: elimination comes to %g, which is beyond the range of %s precision, %g to %g. %scale the matrix and the right-hand side", where, *x, single ? "single" : "double", least, most,
+  if (line >= 0)
+    PetscCall(PetscSNPrintf(where, sizeof(where),
+                            "Line %" PetscInt_FMT " (%" PetscInt_FMT " across, %" PetscInt_FMT
+                            " beyond), row %" PetscInt_FMT,
+                            line, line % (spec->inner / spec->rep), line / (spec->inner / spec->rep), row));
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_FP,
+          "%s: elimination comes to %g, which is beyond the range of %s precision, %g to %g. %scale the matrix and the "
+          "right-hand side",
+          where, *x, single ? "single" : "double", least, most,
           single && sizeof(PetscReal) > sizeof(float) ? "Use precision double, or s" : "S");
 }
 
 PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane)
 {
-  const BCRTriShape *s  = &local->shape;
-  const PetscInt     bl = local->cpu->bundle;
+  const BCRTriShape *s = &local->shape;
+  const PetscInt bl = local->cpu->bundle;
 
   if (s->kind == BCR_TRI_ACROSS) {
     const PetscInt i = (PetscInt)(tile % s->across) * s->nv * bl + v * bl + lane;
 
     return i < local->spec.inner ? BCRTriLineOf(&local->spec, i, (PetscInt)(tile / s->across)) : -1;
   }
-  if (s->kind == BCR_TRI_ALONG) return tile * bl + lane < local->spec.outer ? BCRTriLineOf(&local->spec, v, tile * bl + lane) : -1;
+  if (s->kind == BCR_TRI_ALONG)
+    return tile * bl + lane < local->spec.outer ? BCRTriLineOf(&local->spec, v, tile * bl + lane) : -1;
   return BCRTriLineOf(&local->spec, tile % local->spec.inner, tile / local->spec.inner);
 }
 
@@ -59,27 +73,28 @@ PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, Pets
 static void tri_shape(BCRTriLocal local)
 {
   const BCRTriSpec *spec = &local->spec;
-  BCRTriShape      *s    = &local->shape;
-  const size_t      size = local->single ? sizeof(float) : sizeof(double);
-  const PetscInt    bl   = local->cpu->bundle;
+  BCRTriShape *s = &local->shape;
+  const size_t size = local->single ? sizeof(float) : sizeof(double);
+  const PetscInt bl = local->cpu->bundle;
 
   s->inner = spec->inner;
-  s->n     = spec->n;
+  s->n = spec->n;
   s->outer = spec->outer;
   if (spec->inner * spec->outer < 3 || ((size_t)spec->n * bl * size > LINE_BYTES && spec->inner * spec->outer < bl)) {
-    s->kind  = BCR_TRI_LINE;
-    s->nv    = 1;
+    s->kind = BCR_TRI_LINE;
+    s->nv = 1;
     s->tiles = spec->inner * spec->outer;
   } else if (spec->inner < bl && spec->inner <= BCR_TRI_NV && (spec->outer >= spec->inner || spec->inner == 1)) {
-    s->kind  = BCR_TRI_ALONG;
-    s->nv    = (int)spec->inner;
+    s->kind = BCR_TRI_ALONG;
+    s->nv = (int)spec->inner;
     s->tiles = (spec->outer + bl - 1) / bl;
   } else {
     s->kind = BCR_TRI_ACROSS;
-    s->nv   = 8;
-    while (s->nv > 1 && ((size_t)spec->n * s->nv * bl * size > TILE_BYTES || spec->inner <= bl * (s->nv / 2))) s->nv /= 2;
+    s->nv = 8;
+    while (s->nv > 1 && ((size_t)spec->n * s->nv * bl * size > TILE_BYTES || spec->inner <= bl * (s->nv / 2)))
+      s->nv /= 2;
     s->across = (spec->inner + s->nv * bl - 1) / (s->nv * bl);
-    s->tiles  = s->across * spec->outer;
+    s->tiles = s->across * spec->outer;
   }
 }
 
@@ -88,19 +103,27 @@ PetscErrorCode BCRTriCheck(const BCRTriSpec *s)
   PetscInt lines;
 
   PetscFunctionBegin;
-  PetscCheck(s->inner >= 0 && s->n >= 0 && s->outer >= 0 && s->rep >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Lines: inner %" PetscInt_FMT ", n %" PetscInt_FMT ", outer %" PetscInt_FMT ", rep %" PetscInt_FMT, s->inner, s->n, s->outer, s->rep);
-  PetscCheck(s->inner % s->rep == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Lines: inner %" PetscInt_FMT " is not a multiple of rep %" PetscInt_FMT, s->inner, s->rep);
+  PetscCheck(s->inner >= 0 && s->n >= 0 && s->outer >= 0 && s->rep >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "Lines: inner %" PetscInt_FMT ", n %" PetscInt_FMT ", outer %" PetscInt_FMT ", rep %" PetscInt_FMT,
+             s->inner, s->n, s->outer, s->rep);
+  PetscCheck(s->inner % s->rep == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
+             "Lines: inner %" PetscInt_FMT " is not a multiple of rep %" PetscInt_FMT, s->inner, s->rep);
   if (!s->inner || !s->n || !s->outer) PetscFunctionReturn(PETSC_SUCCESS);
   lines = s->perline ? s->inner / s->rep * s->outer : 1;
   if (s->rows) {
-    PetscCheck(s->nfirst >= 0 && s->nfirst <= BCR_TRI_EDGE && s->nlast >= 0 && s->nlast <= BCR_TRI_EDGE && s->nfirst + s->nlast <= s->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-               "Lines of %" PetscInt_FMT " rows: %" PetscInt_FMT " first and %" PetscInt_FMT " last rows of their own", s->n, s->nfirst, s->nlast);
+    PetscCheck(s->nfirst >= 0 && s->nfirst <= BCR_TRI_EDGE && s->nlast >= 0 && s->nlast <= BCR_TRI_EDGE &&
+                 s->nfirst + s->nlast <= s->n,
+               PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+               "Lines of %" PetscInt_FMT " rows: %" PetscInt_FMT " first and %" PetscInt_FMT " last rows of their own",
+               s->n, s->nfirst, s->nlast);
   } else PetscCheck(s->low && s->diag && s->up, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "Lines without coefficients");
-  if (!s->rows && s->perline) { /* in the order that they are stored in; line by line only if there is something to be named */
+  /* in the order that they are stored in; line by line only if there is something to be named */
+  if (!s->rows && s->perline) {
     const size_t size = (size_t)lines * (size_t)s->n;
-    PetscReal    sum  = 0;
+    PetscReal sum = 0;
 
-    for (size_t i = 0; i < size; i++) sum += 0 * s->low[i] + 0 * s->diag[i] + 0 * s->up[i]; /* NaN if any is NaN or Inf */
+    /* NaN if any is NaN or Inf */
+    for (size_t i = 0; i < size; i++) sum += 0 * s->low[i] + 0 * s->diag[i] + 0 * s->up[i];
     if (sum == 0) PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (PetscInt l = 0; l < lines; l++)
@@ -112,7 +135,9 @@ PetscErrorCode BCRTriCheck(const BCRTriSpec *s)
         continue;
       }
       BCRTriGetRow(s, l, j, row);
-      PetscCheck(isfinite(row[0]) && isfinite(row[1]) && isfinite(row[2]), PETSC_COMM_SELF, PETSC_ERR_FP, "Line %" PetscInt_FMT ", row %" PetscInt_FMT ": a coefficient is not a finite number (%g, %g, %g)", l, j, row[0], row[1], row[2]);
+      PetscCheck(isfinite(row[0]) && isfinite(row[1]) && isfinite(row[2]), PETSC_COMM_SELF, PETSC_ERR_FP,
+                 "Line %" PetscInt_FMT ", row %" PetscInt_FMT ": a coefficient is not a finite number (%g, %g, %g)", l,
+                 j, row[0], row[1], row[2]);
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -124,23 +149,27 @@ static void tri_residual(BCRTriLocal t, const PetscReal *f, const PetscReal *u, 
 
   for (PetscInt o = 0; o < s->outer; o++)
     for (PetscInt j = 0; j < s->n; j++) {
-      const size_t base = (size_t)s->inner * (j + (size_t)s->n * o), before = (size_t)s->inner * ((j ? j : s->n) - 1 + (size_t)s->n * o), after = (size_t)s->inner * ((j + 1) % s->n + (size_t)s->n * o);
-      double       row[3] = {0, 0, 0};
+      const size_t base = (size_t)s->inner * (j + (size_t)s->n * o),
+                   before = (size_t)s->inner * ((j ? j : s->n) - 1 + (size_t)s->n * o),
+                   after = (size_t)s->inner * ((j + 1) % s->n + (size_t)s->n * o);
+      double row[3] = {0, 0, 0};
 
       if (!s->perline) BCRTriGetRow(s, 0, j, row);
       for (PetscInt i = 0; i < s->inner; i++) {
         if (s->perline) BCRTriGetRow(s, BCRTriLineOf(s, i, o), j, row);
-        r[base + i] = (PetscReal)(f[base + i] - (row[0] * u[before + i] + row[1] * u[base + i] + row[2] * u[after + i]));
+        r[base + i] =
+          (PetscReal)(f[base + i] - (row[0] * u[before + i] + row[1] * u[base + i] + row[2] * u[after + i]));
       }
     }
 }
 
-/* A power of two that brings right-hand sides into the middle of the range of single precision; 1: they are there, as mostly, or nothing helps */
+/* A power of two that brings right-hand sides into the middle of the range of single precision; 1:
+   they are there, as mostly, or nothing helps */
 static PetscReal tri_scale(const BCRTriLocal t, const PetscReal *f)
 {
-  const size_t size    = (size_t)t->spec.inner * (size_t)t->spec.n * (size_t)t->spec.outer;
-  PetscReal    most[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-  int          e;
+  const size_t size = (size_t)t->spec.inner * (size_t)t->spec.n * (size_t)t->spec.outer;
+  PetscReal most[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+  int e;
 
   for (size_t i = 0; i < size; i++) most[i % 8] = PetscMax(most[i % 8], PetscAbsReal(f[i]));
   for (int k = 1; k < 8; k++) most[0] = PetscMax(most[0], most[k]);
@@ -151,7 +180,7 @@ static PetscReal tri_scale(const BCRTriLocal t, const PetscReal *f)
 
 static PetscErrorCode tri_solve_mixed(BCRTriLocal t, const PetscReal *f, PetscReal *u, PetscInt corrections)
 {
-  const size_t    size  = (size_t)t->spec.inner * t->spec.n * t->spec.outer;
+  const size_t size = (size_t)t->spec.inner * t->spec.n * t->spec.outer;
   const PetscReal scale = tri_scale(t, f);
 
   PetscFunctionBegin;
@@ -172,7 +201,7 @@ static PetscErrorCode tri_solve_mixed(BCRTriLocal t, const PetscReal *f, PetscRe
 /* Single precision on fields of double: as they are, where float has numbers of that size */
 static PetscErrorCode tri_solve_single(BCRTriLocal t, const PetscReal *f, PetscReal *u)
 {
-  const size_t    size  = (size_t)t->spec.inner * t->spec.n * t->spec.outer;
+  const size_t size = (size_t)t->spec.inner * t->spec.n * t->spec.outer;
   const PetscReal scale = tri_scale(t, f);
 
   PetscFunctionBegin;
@@ -191,7 +220,7 @@ static PetscBool tri_in_range(const BCRTriSpec *s, PetscInt lines)
   for (PetscInt l = 0; l < lines; l++) {
     for (PetscInt j = 0; j < s->n; j++) {
       double row[3];
-      int    e;
+      int e;
 
       if (s->rows && j > s->nfirst && j < s->n - s->nlast - 1) j = s->n - s->nlast - 1; /* all the same */
       BCRTriGetRow(s, l, j, row);
@@ -202,20 +231,21 @@ static PetscBool tri_in_range(const BCRTriSpec *s, PetscInt lines)
   return PETSC_TRUE;
 }
 
-/* Mixed: keeps the operator, and finds with a random right-hand side how many corrections reach double precision; -1: none do */
+/* Mixed: keeps the operator, and finds with a random right-hand side how many corrections reach
+   double precision; -1: none do */
 static PetscErrorCode tri_create_mixed(BCRTriLocal t)
 {
-  const BCRTriSpec  *s       = &t->spec;
-  const size_t       size    = (size_t)s->inner * s->n * s->outer;
-  const PetscInt     lines   = s->perline ? t->lines : 1;
-  unsigned long long state   = 88172645463325252ULL;
-  double             best    = 0;
-  BCRTriOptions      options = t->options;
-  PetscReal         *f, *u;
+  const BCRTriSpec *s = &t->spec;
+  const size_t size = (size_t)s->inner * s->n * s->outer;
+  const PetscInt lines = s->perline ? t->lines : 1;
+  unsigned long long state = 88172645463325252ULL;
+  double best = 0;
+  BCRTriOptions options = t->options;
+  PetscReal *f, *u;
 
   PetscFunctionBegin;
   options.precision = BCR_TRI_SINGLE;
-  t->corrections    = -1;
+  t->corrections = -1;
   if (!tri_in_range(s, lines)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRTriLocalCreate(s, &options, &t->inner));
   PetscCall(PetscMalloc3(size, &t->res, size, &t->cor, size, &t->copy));
@@ -224,13 +254,14 @@ static PetscErrorCode tri_create_mixed(BCRTriLocal t)
     PetscCall(PetscArraycpy(t->rows, s->rows, lines));
     t->spec.rows = t->rows;
   } else {
-    PetscCall(PetscMalloc3((size_t)lines * s->n, &t->low, (size_t)lines * s->n, &t->diag, (size_t)lines * s->n, &t->up));
+    PetscCall(
+      PetscMalloc3((size_t)lines * s->n, &t->low, (size_t)lines * s->n, &t->diag, (size_t)lines * s->n, &t->up));
     PetscCall(PetscArraycpy(t->low, s->low, (size_t)lines * s->n));
     PetscCall(PetscArraycpy(t->diag, s->diag, (size_t)lines * s->n));
     PetscCall(PetscArraycpy(t->up, s->up, (size_t)lines * s->n));
-    t->spec.low  = t->low;
+    t->spec.low = t->low;
     t->spec.diag = t->diag;
-    t->spec.up   = t->up;
+    t->spec.up = t->up;
   }
   PetscCall(PetscMalloc2(size, &f, size, &u));
   for (size_t i = 0; i < size; i++) {
@@ -262,10 +293,12 @@ static PetscErrorCode tri_create_mixed(BCRTriLocal t)
           double row[3], e;
 
           BCRTriGetRow(s, s->perline ? BCRTriLineOf(s, i, o) : 0, j, row);
-          e = fabs((double)t->res[(size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o)]) / (BCRTriRowSize(row) * (1 + normu));
+          e = fabs((double)t->res[(size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o)]) /
+              (BCRTriRowSize(row) * (1 + normu));
           if (!(e <= error)) error = e;
         }
-    if (!(error == error) || (k > 1 && error > 0.5 * best && error > 2 * PETSC_MACHINE_EPSILON)) break; /* no gain from the last one */
+    /* no gain from the last one */
+    if (!(error == error) || (k > 1 && error > 0.5 * best && error > 2 * PETSC_MACHINE_EPSILON)) break;
     best = error;
     if (error <= 20 * PETSC_MACHINE_EPSILON) {
       t->corrections = PetscMax(2, k); /* one more for right-hand sides worse than this one */
@@ -299,19 +332,22 @@ static PetscBool precision_wasted(const BCRTriLocal t)
 PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriLocal *local)
 {
   BCRTriLocal t;
-  PetscInt    bad;
+  PetscInt bad;
 
   PetscFunctionBegin;
   PetscCall(BCRTriCheck(spec));
   PetscCall(PetscNew(&t));
-  *local     = t;
-  t->spec    = *spec;
+  *local = t;
+  t->spec = *spec;
   t->options = *options;
-  t->lines   = spec->inner / spec->rep * spec->outer;
-  if (t->options.method == BCR_TRI_AUTO) t->options.method = BCRTriScanPossible(spec, &bad) ? BCR_TRI_SCAN : BCR_TRI_THOMAS;
-  PetscCheck((size_t)t->options.method < PETSC_STATIC_ARRAY_LENGTH(methods) && methods[t->options.method], PETSC_COMM_SELF, PETSC_ERR_SUP, "Method %d for lines", (int)t->options.method);
+  t->lines = spec->inner / spec->rep * spec->outer;
+  if (t->options.method == BCR_TRI_AUTO)
+    t->options.method = BCRTriScanPossible(spec, &bad) ? BCR_TRI_SCAN : BCR_TRI_THOMAS;
+  PetscCheck((size_t)t->options.method < PETSC_STATIC_ARRAY_LENGTH(methods) && methods[t->options.method],
+             PETSC_COMM_SELF, PETSC_ERR_SUP, "Method %d for lines", (int)t->options.method);
   t->ops = methods[t->options.method];
-  if (!PetscDefined(USE_REAL_SINGLE) && options->precision == BCR_TRI_MIXED && t->options.method != BCR_TRI_DC && t->lines && spec->n) {
+  if (!PetscDefined(USE_REAL_SINGLE) && options->precision == BCR_TRI_MIXED && t->options.method != BCR_TRI_DC &&
+      t->lines && spec->n) {
     PetscCall(tri_create_mixed(t));
     if (t->corrections < 0) {
       PetscCall(tri_free_mixed(t));
@@ -319,16 +355,18 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
     }
   }
   t->single = PetscDefined(USE_REAL_SINGLE) || options->precision == BCR_TRI_SINGLE ? 1 : 0;
-  if (options->precision == BCR_TRI_MIXED && t->options.method == BCR_TRI_DC) t->single = 1; /* its own: A2SD of paper 004 */
+  /* its own: A2SD of paper 004 */
+  if (options->precision == BCR_TRI_MIXED && t->options.method == BCR_TRI_DC) t->single = 1;
   /* lines along x that do not fill a vector of floats: half of its lanes would be idle, and memory is that of double */
   if (precision_wasted(t)) t->single = 0;
-  t->io          = t->single && !PetscDefined(USE_REAL_SINGLE) ? 1 : 0;
-  t->cpu         = BCRCpuGetTable(options->isa, t->single);
+  t->io = t->single && !PetscDefined(USE_REAL_SINGLE) ? 1 : 0;
+  t->cpu = BCRCpuGetTable(options->isa, t->single);
   t->info.method = t->options.method;
   if (t->inner) {
     t->info = t->inner->info;
     t->info.workspace += 3 * sizeof(PetscReal) * (size_t)spec->inner * spec->n * spec->outer;
-    PetscCall(PetscSNPrintf(t->info.what + strlen(t->info.what), sizeof(t->info.what) - strlen(t->info.what), ", %" PetscInt_FMT " corrections in double", t->corrections));
+    PetscCall(PetscSNPrintf(t->info.what + strlen(t->info.what), sizeof(t->info.what) - strlen(t->info.what),
+                            ", %" PetscInt_FMT " corrections in double", t->corrections));
   } else if (t->lines && spec->n) {
     tri_shape(t);
     PetscCall(t->ops->create(t));
@@ -339,8 +377,11 @@ PetscErrorCode BCRTriLocalCreate(const BCRTriSpec *spec, const BCRTriOptions *op
       PetscCall(BCRArenaGet(&t->arena, bytes, &t->work));
       t->info.workspace = bytes;
     }
-    if (precision_wasted(t)) PetscCall(PetscStrlcat(t->info.what, ", in double: lines too short for single", sizeof(t->info.what)));
-    if (options->precision == BCR_TRI_MIXED && !t->single) PetscCall(PetscStrlcat(t->info.what, ", all in double: too ill-conditioned for single, or beyond its range", sizeof(t->info.what)));
+    if (precision_wasted(t))
+      PetscCall(PetscStrlcat(t->info.what, ", in double: lines too short for single", sizeof(t->info.what)));
+    if (options->precision == BCR_TRI_MIXED && !t->single)
+      PetscCall(PetscStrlcat(t->info.what, ", all in double: too ill-conditioned for single, or beyond its range",
+                             sizeof(t->info.what)));
   }
   if (!t->inner) {
     t->spec.rows = NULL;

@@ -1,11 +1,13 @@
 /*
-  Systems of the reduced system over ranks that fall into pieces on one rank or two neighbours: rows next to a boundary between ranks go to the
-  other side, and both sides eliminate. See BCRNeighbours in reducedimpl.h.
+  Systems of the reduced system over ranks that fall into pieces on one rank or two neighbours: rows
+  next to a boundary between ranks go to the other side, and both sides eliminate. See BCRNeighbours
+  in reducedimpl.h.
 */
 #include "reducedimpl.h"
 #include "../agree.h"
 
-/* tags: rows of the rank before a boundary; of the rank after it; what ranks without rows add, for the rank before; and for the others */
+/* tags: rows of the rank before a boundary; of the rank after it; what ranks without rows add, for
+   the rank before; and for the others */
 enum {
   BCR_TAG_BEFORE,
   BCR_TAG_AFTER,
@@ -13,7 +15,9 @@ enum {
   BCR_TAG_ADD_AFTER
 };
 
-typedef struct { /* the ranks of a boundary: p before it, q after it (-1: none), and n without rows from first on, around the ends */
+/* the ranks of a boundary: p before it, q after it (-1: none), and n without rows from first on,
+   around the ends */
+typedef struct {
   PetscMPIInt p, q, first, n;
 } BCRGroup;
 
@@ -21,14 +25,14 @@ typedef struct { /* the ranks of a boundary: p before it, q after it (-1: none),
 static BCRGroup BCRGroupFind(BCRReduced r, PetscBool back)
 {
   const PetscInt *counts = r->counts;
-  BCRGroup        g;
-  PetscMPIInt     size = r->size, p = r->rank, q;
+  BCRGroup g;
+  PetscMPIInt size = r->size, p = r->rank, q;
 
   if (!counts[p] || back) {
     do p = p ? p - 1 : (r->periodic ? size - 1 : -1);
     while (p >= 0 && !counts[p]);
   }
-  q   = p; /* -1 begins before rank 0 */
+  q = p; /* -1 begins before rank 0 */
   g.n = -1;
   do {
     q = q + 1 < size ? q + 1 : (r->periodic ? 0 : -1);
@@ -44,8 +48,8 @@ static void BCRRowsMessageAdd(BCRRowsMessage *list, PetscInt *n, PetscMPIInt pee
 {
   if (!rows) return;
   list[*n].peer = peer;
-  list[*n].tag  = (PetscMPIInt)tag;
-  list[*n].row  = row;
+  list[*n].tag = (PetscMPIInt)tag;
+  list[*n].row = row;
   list[*n].rows = rows;
   (*n)++;
 }
@@ -54,7 +58,7 @@ static void BCRRowsMessageAdd(BCRRowsMessage *list, PetscInt *n, PetscMPIInt pee
 static PetscInt BCRPiece(PetscInt rows, size_t stride, const double *coef, PetscBool back, PetscBool wanted)
 {
   const int into = back ? 1 : 2, out = back ? 2 : 1; /* bits: couplings cut */
-  PetscInt  n;
+  PetscInt n;
 
   if (!rows) return 0;
   if (((int)coef[4 * (back ? (size_t)(rows - 1) * stride : 0) + 3] & out) && !wanted) return 0;
@@ -67,17 +71,18 @@ static PetscInt BCRPiece(PetscInt rows, size_t stride, const double *coef, Petsc
 /* what goes where, from the rows that the ranks of both boundaries give */
 static PetscErrorCode BCRNeighboursMessages(BCRReduced r, const PetscInt *give)
 {
-  BCRNeighbours  *nb   = &r->nb;
-  const PetscInt  add  = r->flags & BCR_REDUCED_ADD ? 1 : 0;
+  BCRNeighbours *nb = &r->nb;
+  const PetscInt add = r->flags & BCR_REDUCED_ADD ? 1 : 0;
   const PetscBool want = r->flags & (BCR_REDUCED_BEFORE | BCR_REDUCED_AFTER) ? PETSC_TRUE : PETSC_FALSE;
-  const BCRGroup  l = BCRGroupFind(r, PETSC_TRUE), g = BCRGroupFind(r, PETSC_FALSE); /* the same for ranks without rows */
-  PetscInt        n = 0, afterrows;
+  /* the same for ranks without rows */
+  const BCRGroup l = BCRGroupFind(r, PETSC_TRUE), g = BCRGroupFind(r, PETSC_FALSE);
+  PetscInt n = 0, afterrows;
 
   PetscFunctionBegin;
-  nb->own       = r->rows;
-  nb->before    = l.p >= 0 && (r->rows || want) ? give[2 * l.p] : 0;
-  nb->after     = g.q >= 0 && (r->rows || want) ? give[2 * g.q + 1] : 0;
-  n             = nb->before;
+  nb->own = r->rows;
+  nb->before = l.p >= 0 && (r->rows || want) ? give[2 * l.p] : 0;
+  nb->after = g.q >= 0 && (r->rows || want) ? give[2 * g.q + 1] : 0;
+  n = nb->before;
   nb->addbefore = nb->addafter = -1;
   if (add) nb->addbefore = n++;
   nb->first = n;
@@ -85,8 +90,8 @@ static PetscErrorCode BCRNeighboursMessages(BCRReduced r, const PetscInt *give)
   if (add) nb->addafter = n++;
   afterrows = n;
   n += nb->after;
-  nb->left   = n;
-  nb->nleft  = 0;
+  nb->left = n;
+  nb->nleft = 0;
   nb->nright = 0;
   PetscCall(PetscMalloc2(2 * (size_t)r->size + 4, &nb->send, 2 * (size_t)r->size + 4, &nb->recv));
   nb->nsend = nb->nrecv = 0;
@@ -117,7 +122,8 @@ static PetscErrorCode BCRNeighboursMessages(BCRReduced r, const PetscInt *give)
       BCREach(g, e, i) BCRRecv(e, BCR_TAG_ADD_BEFORE, nb->right + nb->nright++, 1);
     }
   } else {
-    const PetscInt needed = add && l.p >= 0 && give[2 * l.p] ? 1 : 0; /* others than the rank before solve for its rows */
+    /* others than the rank before solve for its rows */
+    const PetscInt needed = add && l.p >= 0 && give[2 * l.p] ? 1 : 0;
 
     if (want) {
       if (l.p >= 0) BCRRecv(l.p, BCR_TAG_BEFORE, 0, nb->before);
@@ -158,7 +164,9 @@ static PetscErrorCode BCRNeighboursSelf(BCRReduced r, size_t st, double *array)
   for (PetscInt i = 0; i < nb->nsend; i++) {
     if (nb->send[i].peer != r->rank) continue;
     for (PetscInt j = 0; j < nb->nrecv; j++) {
-      if (nb->recv[j].peer == r->rank && nb->recv[j].tag == nb->send[i].tag) PetscCall(PetscArraymove(array + (size_t)nb->recv[j].row * st, array + (size_t)nb->send[i].row * st, (size_t)nb->send[i].rows * st));
+      if (nb->recv[j].peer == r->rank && nb->recv[j].tag == nb->send[i].tag)
+        PetscCall(PetscArraymove(array + (size_t)nb->recv[j].row * st, array + (size_t)nb->send[i].row * st,
+                                 (size_t)nb->send[i].rows * st));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -176,8 +184,12 @@ static PetscErrorCode BCRNeighboursRequests(BCRReduced r, size_t st, MPI_Datatyp
     if (nb->requests[i] != MPI_REQUEST_NULL) PetscCallMPI(MPI_Request_free(&nb->requests[i]));
     nb->requests[i] = MPI_REQUEST_NULL;
     if (m->peer == r->rank || !array) continue;
-    if (i < nb->nrecv) PetscCallMPI(MPI_Recv_init(array + (size_t)m->row * st, (PetscMPIInt)m->rows, type, m->peer, r->tags[m->tag], r->comm, &nb->requests[i]));
-    else PetscCallMPI(MPI_Send_init(array + (size_t)m->row * st, (PetscMPIInt)m->rows, type, m->peer, r->tags[m->tag], r->comm, &nb->requests[i]));
+    if (i < nb->nrecv)
+      PetscCallMPI(MPI_Recv_init(array + (size_t)m->row * st, (PetscMPIInt)m->rows, type, m->peer, r->tags[m->tag],
+                                 r->comm, &nb->requests[i]));
+    else
+      PetscCallMPI(MPI_Send_init(array + (size_t)m->row * st, (PetscMPIInt)m->rows, type, m->peer, r->tags[m->tag],
+                                 r->comm, &nb->requests[i]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -204,11 +216,13 @@ static PetscErrorCode BCRNeighboursWait(BCRReduced r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Work of BCRNeighboursCreate(): array [4*ns*nrows], the others [ns*n], n rows of the pieces; no rank waits for another */
-static PetscErrorCode BCRNeighboursRoom(BCRReduced r, const PetscInt *give, PetscMPIInt *len, double **array, double **low, double **diag, double **up)
+/* Work of BCRNeighboursCreate(): array [4*ns*nrows], the others [ns*n], n rows of the pieces; no
+   rank waits for another */
+static PetscErrorCode BCRNeighboursRoom(BCRReduced r, const PetscInt *give, PetscMPIInt *len, double **array,
+                                        double **low, double **diag, double **up)
 {
   const BCRNeighbours *nb = &r->nb;
-  size_t               m;
+  size_t m;
 
   PetscFunctionBegin;
   PetscCall(PetscMPIIntCast(4 * (PetscInt64)nb->ns, len));
@@ -222,12 +236,12 @@ static PetscErrorCode BCRNeighboursRoom(BCRReduced r, const PetscInt *give, Pets
 PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *give)
 {
   BCRNeighbours *nb = &r->nb;
-  const size_t   ns = (size_t)nb->ns, nsys = (size_t)r->nsys;
-  PetscInt       mine[2] = {0, 0}, n, bad[2] = {-1, -1}, row = 0;
-  PetscMPIInt    len, owner = r->rank;
-  PetscBool      open  = PETSC_FALSE;
-  double        *array = NULL, *low = NULL, *diag = NULL, *up = NULL;
-  MPI_Datatype   type;
+  const size_t ns = (size_t)nb->ns, nsys = (size_t)r->nsys;
+  PetscInt mine[2] = {0, 0}, n, bad[2] = {-1, -1}, row = 0;
+  PetscMPIInt len, owner = r->rank;
+  PetscBool open = PETSC_FALSE;
+  double *array = NULL, *low = NULL, *diag = NULL, *up = NULL;
+  MPI_Datatype type;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -235,17 +249,22 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *g
   for (size_t k = 0; k < ns; k++) {
     const size_t s = nb->index ? (size_t)nb->index[k] : k;
 
-    mine[0] = PetscMax(mine[0], BCRPiece(r->rows, nsys, coef + 4 * s, PETSC_TRUE, (PetscBool)((r->flags & BCR_REDUCED_BEFORE) != 0)));
-    mine[1] = PetscMax(mine[1], BCRPiece(r->rows, nsys, coef + 4 * s, PETSC_FALSE, (PetscBool)((r->flags & BCR_REDUCED_AFTER) != 0)));
+    mine[0] = PetscMax(
+      mine[0], BCRPiece(r->rows, nsys, coef + 4 * s, PETSC_TRUE, (PetscBool)((r->flags & BCR_REDUCED_BEFORE) != 0)));
+    mine[1] = PetscMax(
+      mine[1], BCRPiece(r->rows, nsys, coef + 4 * s, PETSC_FALSE, (PetscBool)((r->flags & BCR_REDUCED_AFTER) != 0)));
   }
   PetscCallMPI(MPI_Allgather(mine, 2, MPIU_INT, give, 2, MPIU_INT, r->comm));
-  BCRCallElse(BCRFaultShare(r->comm, BCRNeighboursRoom(r, give, &len, &array, &low, &diag, &up), BCR_NO_MEMORY), (void)PetscFree(array), (void)PetscFree3(low, diag, up));
+  BCRCallElse(BCRFaultShare(r->comm, BCRNeighboursRoom(r, give, &len, &array, &low, &diag, &up), BCR_NO_MEMORY),
+              (void)PetscFree(array), (void)PetscFree3(low, diag, up));
 
   /* their coefficients */
   PetscCallMPI(MPI_Type_contiguous(len, MPI_DOUBLE, &type));
   PetscCallMPI(MPI_Type_commit(&type));
   for (PetscInt i = 0; i < nb->own; i++)
-    for (size_t k = 0; k < ns; k++) PetscCall(PetscArraycpy(array + 4 * ((size_t)(nb->first + i) * ns + k), coef + 4 * ((size_t)i * nsys + (nb->index ? (size_t)nb->index[k] : k)), 4));
+    for (size_t k = 0; k < ns; k++)
+      PetscCall(PetscArraycpy(array + 4 * ((size_t)(nb->first + i) * ns + k),
+                              coef + 4 * ((size_t)i * nsys + (nb->index ? (size_t)nb->index[k] : k)), 4));
   PetscCall(BCRNeighboursRequests(r, 4 * ns, type, array));
   PetscCall(BCRNeighboursStart(r));
   PetscCall(BCRNeighboursSelf(r, 4 * ns, array));
@@ -256,17 +275,20 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *g
   /* rows of other ranks that are not of the pieces at the boundaries stand alone, as u = g: nobody uses them */
   n = nb->before + nb->own + nb->after;
   for (size_t k = 0; k < ns; k++) {
-    const size_t   after  = (size_t)(n - nb->after);
-    const PetscInt use[2] = {BCRPiece(nb->before, ns, array + 4 * k, PETSC_TRUE, (PetscBool)((r->flags & BCR_REDUCED_BEFORE) != 0)),
-                             nb->after ? BCRPiece(nb->after, ns, array + 4 * ((size_t)nb->rows[after] * ns + k), PETSC_FALSE, (PetscBool)((r->flags & BCR_REDUCED_AFTER) != 0)) : 0};
+    const size_t after = (size_t)(n - nb->after);
+    const PetscInt use[2] = {
+      BCRPiece(nb->before, ns, array + 4 * k, PETSC_TRUE, (PetscBool)((r->flags & BCR_REDUCED_BEFORE) != 0)),
+      nb->after ? BCRPiece(nb->after, ns, array + 4 * ((size_t)nb->rows[after] * ns + k), PETSC_FALSE,
+                           (PetscBool)((r->flags & BCR_REDUCED_AFTER) != 0))
+                : 0};
 
     for (PetscInt i = 0; i < n; i++) {
       const PetscBool alone = (PetscBool)(i < nb->before - use[0] || i >= (PetscInt)after + use[1]);
-      const double   *c     = array + 4 * ((size_t)nb->rows[i] * ns + k);
+      const double *c = array + 4 * ((size_t)nb->rows[i] * ns + k);
 
-      low[(size_t)i * ns + k]  = alone ? 0 : c[0];
+      low[(size_t)i * ns + k] = alone ? 0 : c[0];
       diag[(size_t)i * ns + k] = alone ? 1 : c[1];
-      up[(size_t)i * ns + k]   = alone ? 0 : c[2];
+      up[(size_t)i * ns + k] = alone ? 0 : c[2];
     }
   }
   BCRChainsFold(n, nb->ns, low, diag, up, &open);
@@ -275,7 +297,7 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *g
     const BCRGroup l = BCRGroupFind(r, PETSC_TRUE), g = BCRGroupFind(r, PETSC_FALSE);
 
     bad[0] = nb->index ? nb->index[bad[0]] : bad[0];
-    row    = bad[1] - nb->before;
+    row = bad[1] - nb->before;
     if (row < 0) {
       owner = l.p;
       row += r->counts[l.p];
@@ -293,9 +315,9 @@ PetscErrorCode BCRNeighboursCreate(BCRReduced r, const double *coef, PetscInt *g
 PetscErrorCode BCRNeighboursSetVectors(BCRReduced r)
 {
   BCRNeighbours *nb = &r->nb;
-  const size_t   st = (size_t)nb->ns * (size_t)r->nvec;
-  MPI_Datatype   type;
-  PetscMPIInt    len;
+  const size_t st = (size_t)nb->ns * (size_t)r->nvec;
+  MPI_Datatype type;
+  PetscMPIInt len;
 
   PetscFunctionBegin;
   if (!nb->ns) PetscFunctionReturn(PETSC_SUCCESS);
@@ -319,8 +341,8 @@ PetscErrorCode BCRNeighboursSetVectors(BCRReduced r)
 /* rows between what the caller has and the array */
 static void BCRNeighboursCopy(BCRReduced r, PetscInt rows, double *x, double *array, PetscBool in)
 {
-  const BCRNeighbours *nb   = &r->nb;
-  const size_t         nvec = (size_t)r->nvec, st = (size_t)nb->ns * nvec;
+  const BCRNeighbours *nb = &r->nb;
+  const size_t nvec = (size_t)r->nvec, st = (size_t)nb->ns * nvec;
 
   for (PetscInt i = 0; i < rows; i++) {
     double *a = x + (size_t)i * (size_t)r->nsys * nvec, *b = array + (size_t)i * st;
@@ -341,7 +363,7 @@ static void BCRNeighboursCopy(BCRReduced r, PetscInt rows, double *x, double *ar
 PetscErrorCode BCRNeighboursBegin(BCRReduced r, const double *g, const double *add)
 {
   BCRNeighbours *nb = &r->nb;
-  const size_t   st = (size_t)nb->ns * (size_t)r->nvec;
+  const size_t st = (size_t)nb->ns * (size_t)r->nvec;
 
   PetscFunctionBegin;
   BCRNeighboursCopy(r, nb->own, (double *)g, nb->array + (size_t)nb->first * st, PETSC_TRUE);
@@ -353,9 +375,9 @@ PetscErrorCode BCRNeighboursBegin(BCRReduced r, const double *g, const double *a
 
 PetscErrorCode BCRNeighboursEnd(BCRReduced r, double *x, double *before, double *after)
 {
-  BCRNeighbours *nb    = &r->nb;
-  const size_t   st    = (size_t)nb->ns * (size_t)r->nvec;
-  double        *array = nb->array;
+  BCRNeighbours *nb = &r->nb;
+  const size_t st = (size_t)nb->ns * (size_t)r->nvec;
+  double *array = nb->array;
 
   PetscFunctionBegin;
   PetscCall(BCRNeighboursWait(r));
@@ -376,7 +398,8 @@ PetscErrorCode BCRNeighboursEnd(BCRReduced r, double *x, double *before, double 
   PetscCall(BCRChainsSolve(&nb->chains, r->nvec, nb->rows, array));
   BCRNeighboursCopy(r, nb->own, x, array + (size_t)nb->first * st, PETSC_FALSE);
   if (before && nb->before) BCRNeighboursCopy(r, 1, before, array + (size_t)(nb->before - 1) * st, PETSC_FALSE);
-  if (after && nb->after) BCRNeighboursCopy(r, 1, after, array + (size_t)nb->rows[nb->before + nb->own] * st, PETSC_FALSE);
+  if (after && nb->after)
+    BCRNeighboursCopy(r, 1, after, array + (size_t)nb->rows[nb->before + nb->own] * st, PETSC_FALSE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

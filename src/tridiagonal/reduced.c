@@ -1,6 +1,6 @@
 /*
-  The reduced system over ranks: which systems are shared out, their rows to the owners, elimination there, and back. Those that neighbours
-  can solve are in neighbours.c.
+  The reduced system over ranks: which systems are shared out, their rows to the owners, elimination
+  there, and back. Those that neighbours can solve are in neighbours.c.
 */
 #include "reducedimpl.h"
 #include "../agree.h"
@@ -11,18 +11,20 @@ PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscErrorCode ierr, PetscInt 
 {
   struct {
     double value;
-    int    rank;
+    int rank;
   } mine, first;
   PetscInt64 where[2] = {owner, row};
 
   PetscFunctionBegin;
   mine.value = ierr ? -1 : (sys < 0 ? DBL_MAX : (double)sys);
-  mine.rank  = r->rank;
+  mine.rank = r->rank;
   PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_DOUBLE_INT, MPI_MINLOC, r->comm));
   if (first.value < 0) PetscCall(BCRFaultShare(r->comm, ierr, BCR_NO_MEMORY));
   if (first.value == DBL_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Bcast(where, 2, MPIU_INT64, first.rank, r->comm));
-  SETERRQ(r->comm, PETSC_ERR_MAT_LU_ZRPVT, "The system that couples the ranks has no usable pivot in system (line or mode) %" PetscInt64_FMT ", row %" PetscInt64_FMT " of rank %d: it is singular to rounding, or needs row exchanges",
+  SETERRQ(r->comm, PETSC_ERR_MAT_LU_ZRPVT,
+          "The system that couples the ranks has no usable pivot in system (line or mode) %" PetscInt64_FMT
+          ", row %" PetscInt64_FMT " of rank %d: it is singular to rounding, or needs row exchanges",
           (PetscInt64)first.value, where[1], (int)where[0]);
 }
 
@@ -51,8 +53,8 @@ PetscErrorCode BCRReducedDestroy(BCRReduced *reduced)
 static PetscErrorCode BCRReducedAgree(BCRReduced r, PetscReal eps, BCRTriCoupling coupling, PetscInt64 *all)
 {
   static const char *const names[] = {"rows", "number of systems", "periodic", "flags", "coupling", "eps"};
-  PetscInt64               mine[6], rows = 0;
-  const double             e = (double)eps;
+  PetscInt64 mine[6], rows = 0;
+  const double e = (double)eps;
 
   PetscFunctionBegin;
   mine[0] = r->rows;
@@ -64,12 +66,15 @@ static PetscErrorCode BCRReducedAgree(BCRReduced r, PetscReal eps, BCRTriCouplin
   PetscCallMPI(MPI_Allgather(mine, 6, MPIU_INT64, all, 6, MPIU_INT64, r->comm));
   for (PetscMPIInt p = 0; p < r->size; p++) {
     for (int k = 1; k < 6; k++) {
-      PetscCheck(all[6 * p + k] == all[k], r->comm, PETSC_ERR_ARG_INCOMP, "Ranks %d and 0 have a different %s of the systems across ranks: it must be the same on all ranks", (int)p, names[k]);
+      PetscCheck(all[6 * p + k] == all[k], r->comm, PETSC_ERR_ARG_INCOMP,
+                 "Ranks %d and 0 have a different %s of the systems across ranks: it must be the same on all ranks",
+                 (int)p, names[k]);
     }
     r->counts[p] = (PetscInt)all[6 * p];
     rows += all[6 * p];
   }
-  PetscCheck(rows <= PETSC_MPI_INT_MAX - 2 * (PetscInt64)r->size, r->comm, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt64_FMT " rows over all ranks are too many", rows);
+  PetscCheck(rows <= PETSC_MPI_INT_MAX - 2 * (PetscInt64)r->size, r->comm, PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt64_FMT " rows over all ranks are too many", rows);
   r->total = (PetscInt)rows;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -77,11 +82,13 @@ static PetscErrorCode BCRReducedAgree(BCRReduced r, PetscReal eps, BCRTriCouplin
 /* The rows of this rank's share of n systems, and the way from and to the ranks that have them */
 typedef struct {
   BCRTranspose t;
-  double      *here, *there, *coef; /* own rows [4*n*rows] in the order of the messages; the share's rows [4*m]; own rows of all systems [4*nsys*rows] */
-  double      *low, *diag, *up;     /* of the share, [m] */
-  double      *cut, *need;          /* [m], [t.ns]: of BCRReducedDecide(), as the next two */
+  /* own rows [4*n*rows] in the order of the messages; the share's rows [4*m]; own rows of all
+     systems [4*nsys*rows] */
+  double *here, *there, *coef;
+  double *low, *diag, *up; /* of the share, [m] */
+  double *cut, *need;      /* [m], [t.ns]: of BCRReducedDecide(), as the next two */
   PetscMPIInt *where;
-  char        *mine;
+  char *mine;
 } BCRShareRows;
 
 static PetscErrorCode BCRShareRowsDestroy(BCRShareRows *w)
@@ -97,9 +104,9 @@ static PetscErrorCode BCRShareRowsDestroy(BCRShareRows *w)
 /* all that needs memory; no rank waits for another */
 static PetscErrorCode BCRShareRowsRoom(BCRReduced r, PetscInt n, PetscBool decide, BCRShareRows *w)
 {
-  PetscInt      *off = NULL;
+  PetscInt *off = NULL;
   PetscErrorCode ierr;
-  size_t         m;
+  size_t m;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(r->size, &off));
@@ -108,14 +115,18 @@ static PetscErrorCode BCRShareRowsRoom(BCRReduced r, PetscInt n, PetscBool decid
   PetscCall(PetscFree(off));
   PetscCall(ierr);
   m = (size_t)w->t.ns * (size_t)r->total;
-  PetscCall(PetscMalloc3(4 * (size_t)n * (size_t)r->rows, &w->here, 4 * m, &w->there, 4 * (size_t)r->nsys * (size_t)r->rows, &w->coef));
+  PetscCall(PetscMalloc3(4 * (size_t)n * (size_t)r->rows, &w->here, 4 * m, &w->there,
+                         4 * (size_t)r->nsys * (size_t)r->rows, &w->coef));
   PetscCall(PetscMalloc3(m, &w->low, m, &w->diag, m, &w->up));
-  if (decide) PetscCall(PetscMalloc4(m, &w->cut, (size_t)w->t.ns, &w->need, (size_t)w->t.ns, &w->where, (size_t)w->t.ns, &w->mine));
+  if (decide)
+    PetscCall(
+      PetscMalloc4(m, &w->cut, (size_t)w->t.ns, &w->need, (size_t)w->t.ns, &w->where, (size_t)w->t.ns, &w->mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* collective; the n systems in index (NULL: all). After an error there is nothing to destroy */
-static PetscErrorCode BCRShareRowsCreate(BCRReduced r, PetscInt n, const PetscInt *index, const double *low, const double *diag, const double *up, PetscBool decide, BCRShareRows *w)
+static PetscErrorCode BCRShareRowsCreate(BCRReduced r, PetscInt n, const PetscInt *index, const double *low,
+                                         const double *diag, const double *up, PetscBool decide, BCRShareRows *w)
 {
   MPI_Request request;
 
@@ -123,7 +134,7 @@ static PetscErrorCode BCRShareRowsCreate(BCRReduced r, PetscInt n, const PetscIn
   PetscCall(PetscMemzero(w, sizeof(*w)));
   BCRCallElse(BCRFaultShare(r->comm, BCRShareRowsRoom(r, n, decide, w), BCR_NO_MEMORY), (void)BCRShareRowsDestroy(w));
   for (size_t i = 0; i < (size_t)r->nsys * (size_t)r->rows; i++) {
-    w->coef[4 * i]     = low[i];
+    w->coef[4 * i] = low[i];
     w->coef[4 * i + 1] = diag[i];
     w->coef[4 * i + 2] = up[i];
     w->coef[4 * i + 3] = 0;
@@ -132,19 +143,21 @@ static PetscErrorCode BCRShareRowsCreate(BCRReduced r, PetscInt n, const PetscIn
   PetscCall(BCRTransposeBegin(&w->t, PETSC_FALSE, w->here, w->there, &request));
   PetscCallMPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
   for (size_t i = 0; i < (size_t)w->t.ns * (size_t)r->total; i++) {
-    w->low[i]  = w->there[4 * i];
+    w->low[i] = w->there[4 * i];
     w->diag[i] = w->there[4 * i + 1];
-    w->up[i]   = w->there[4 * i + 2];
+    w->up[i] = w->there[4 * i + 2];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*
-  What neighbour coupling costs rank p in one system: the smallest cut that makes its pieces end on it or a neighbour. A cut between its own
-  rows will do. Without one a piece must not go on at both ends; and if others want its last (first) value, they know the piece only if it
-  does not go on at the other end. What is added to its last row is not known before it.
+  What neighbour coupling costs rank p in one system: the smallest cut that makes its pieces end on
+  it or a neighbour. A cut between its own rows will do. Without one a piece must not go on at both
+  ends; and if others want its last (first) value, they know the piece only if it does not go on at
+  the other end. What is added to its last row is not known before it.
 */
-static double BCRReducedNeed(PetscInt rows, size_t ns, const double *cut, double left, double right, PetscBool before, PetscBool after, PetscBool add)
+static double BCRReducedNeed(PetscInt rows, size_t ns, const double *cut, double left, double right, PetscBool before,
+                             PetscBool after, PetscBool add)
 {
   double need = PetscMax(left, right);
 
@@ -158,7 +171,8 @@ static double BCRReducedNeed(PetscInt rows, size_t ns, const double *cut, double
 }
 
 /* need[s]: of the systems of a share, the largest over ranks, where[s]: that rank */
-static void BCRReducedNeeds(BCRReduced r, size_t ns, const double *cut, PetscBool periodic, double *need, PetscMPIInt *where)
+static void BCRReducedNeeds(BCRReduced r, size_t ns, const double *cut, PetscBool periodic, double *need,
+                            PetscMPIInt *where)
 {
   PetscMPIInt first = -1, last = -1;
 
@@ -169,57 +183,61 @@ static void BCRReducedNeeds(BCRReduced r, size_t ns, const double *cut, PetscBoo
     }
   }
   for (size_t s = 0; s < ns; s++) {
-    need[s]  = 0;
+    need[s] = 0;
     where[s] = 0;
   }
   for (PetscInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) {
     /* nobody is beyond the ends of an open line unless there are ranks without rows */
     const PetscBool later = (PetscBool)(r->periodic || p < r->size - 1), earlier = (PetscBool)(r->periodic || p > 0);
-    const PetscBool before = (PetscBool)(later && (r->flags & BCR_REDUCED_BEFORE)), after = (PetscBool)(earlier && (r->flags & BCR_REDUCED_AFTER)), add = (PetscBool)(later && (r->flags & BCR_REDUCED_ADD));
+    const PetscBool before = (PetscBool)(later && (r->flags & BCR_REDUCED_BEFORE)),
+                    after = (PetscBool)(earlier && (r->flags & BCR_REDUCED_AFTER)),
+                    add = (PetscBool)(later && (r->flags & BCR_REDUCED_ADD));
 
     if (!r->counts[p]) continue;
     for (size_t s = 0; s < ns; s++) {
-      const double left = p == first && !periodic ? 0 : cut[(size_t)(o ? o - 1 : r->total - 1) * ns + s], right = p == last && !periodic ? 0 : cut[(size_t)(o + r->counts[p] - 1) * ns + s];
+      const double left = p == first && !periodic ? 0 : cut[(size_t)(o ? o - 1 : r->total - 1) * ns + s],
+                   right = p == last && !periodic ? 0 : cut[(size_t)(o + r->counts[p] - 1) * ns + s];
       const double e = BCRReducedNeed(r->counts[p], ns, cut + (size_t)o * ns + s, left, right, before, after, add);
 
       if (e > need[s]) {
-        need[s]  = e;
+        need[s] = e;
         where[s] = (PetscMPIInt)p;
       }
     }
   }
 }
 
-/* kind[s], s < nsys, on all ranks: 1 if neighbours can solve it; coef: then the coefficients of the own rows [4*(r*nsys + s)] with couplings cut
-   set to 0, and which are cut (1: before, 2: after) */
-static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const double *diag, const double *up, PetscReal eps, BCRTriCoupling coupling, char *kind, double *coef)
+/* kind[s], s < nsys, on all ranks: 1 if neighbours can solve it; coef: then the coefficients of the
+   own rows [4*(r*nsys + s)] with couplings cut set to 0, and which are cut (1: before, 2: after) */
+static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const double *diag, const double *up,
+                                       PetscReal eps, BCRTriCoupling coupling, char *kind, double *coef)
 {
   BCRShareRows w;
-  double       lost = 0;
-  size_t       ns, m;
-  PetscBool    periodic = r->periodic, loses = PETSC_FALSE;
-  MPI_Request  request;
+  double lost = 0;
+  size_t ns, m;
+  PetscBool periodic = r->periodic, loses = PETSC_FALSE;
+  MPI_Request request;
   struct {
     double value;
-    int    rank;
+    int rank;
   } worst, most = {0, 0};
   PetscInt64 at[2] = {0, 0};
 
   PetscFunctionBegin;
   PetscCall(BCRShareRowsCreate(r, r->nsys, NULL, low, diag, up, PETSC_TRUE, &w));
   ns = (size_t)w.t.ns;
-  m  = ns * (size_t)r->total;
+  m = ns * (size_t)r->total;
   BCRChainsFold(r->total, w.t.ns, w.low, w.diag, w.up, &periodic);
   PetscCall(BCRChainsCuts(r->total, w.t.ns, w.low, w.diag, w.up, periodic, w.cut));
   BCRReducedNeeds(r, ns, w.cut, periodic, w.need, w.where);
   worst.value = 0;
-  worst.rank  = r->rank;
+  worst.rank = r->rank;
   for (size_t s = 0; s < ns; s++) {
     w.mine[s] = w.need[s] <= (double)eps;
     if (!(w.need[s] <= worst.value)) {
       worst.value = w.need[s];
-      at[0]       = w.t.sysoff[r->rank] + (PetscInt64)s;
-      at[1]       = w.where[s];
+      at[0] = w.t.sysoff[r->rank] + (PetscInt64)s;
+      at[1] = w.where[s];
     }
   }
   if (coupling == BCR_TRI_COUPLING_NEIGHBOUR) {
@@ -232,12 +250,12 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
   /* cut, and back to the ranks */
   for (size_t i = 0; i < m; i++) {
     const size_t row = i / ns, s = i % ns, j = row ? i - ns : m - ns + s;
-    int          cuts = 0;
+    int cuts = 0;
 
     if (w.cut[j] <= (double)eps || (!row && !periodic)) cuts |= 1;
     if (w.cut[i] <= (double)eps || (row == (size_t)r->total - 1 && !periodic)) cuts |= 2;
     if (w.mine[s]) lost = PetscMax(lost, w.cut[i] <= (double)eps ? w.cut[i] : 0);
-    w.there[4 * i]     = cuts & 1 ? 0 : w.low[i];
+    w.there[4 * i] = cuts & 1 ? 0 : w.low[i];
     w.there[4 * i + 1] = w.diag[i];
     w.there[4 * i + 2] = cuts & 2 ? 0 : w.up[i];
     w.there[4 * i + 3] = cuts;
@@ -250,19 +268,25 @@ static PetscErrorCode BCRReducedDecide(BCRReduced r, const double *low, const do
   r->info.lost = (PetscReal)lost;
   PetscCall(BCRShareRowsDestroy(&w));
   PetscCheck(!loses, r->comm, PETSC_ERR_ARG_OUTOFRANGE,
-             "Coupling by neighbours alone would lose %.1f digits: system (line or mode) %" PetscInt64_FMT " couples through rank %d with relative size %.1e, above %.1e. Use coupling auto or reduced, or fewer ranks along the lines",
-             PetscMin(log10(most.value / PetscMax((double)eps, DBL_EPSILON / 2)), -log10(PetscMax((double)eps, DBL_EPSILON / 2))), at[0], (int)at[1], most.value, (double)eps);
+             "Coupling by neighbours alone would lose %.1f digits: system (line or mode) %" PetscInt64_FMT
+             " couples through rank %d with relative size %.1e, above %.1e. Use coupling auto or reduced, or fewer "
+             "ranks along the lines",
+             PetscMin(log10(most.value / PetscMax((double)eps, DBL_EPSILON / 2)),
+                      -log10(PetscMax((double)eps, DBL_EPSILON / 2))),
+             at[0], (int)at[1], most.value, (double)eps);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* factors of the systems of this rank's share; rows of the exchange: what ranks add and the values before and after have places between */
+/* factors of the systems of this rank's share; rows of the exchange: what ranks add and the values
+   before and after have places between */
 static PetscErrorCode BCRReducedShareOut(BCRReduced r, const double *low, const double *diag, const double *up)
 {
-  const PetscInt pre = r->flags & (BCR_REDUCED_ADD | BCR_REDUCED_BEFORE) ? 1 : 0, post = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
-  BCRShareRows   w;
-  PetscBool      periodic = r->periodic;
-  PetscInt       bad[2] = {-1, -1}, row = 0, n = 0;
-  PetscMPIInt    p = 0;
+  const PetscInt pre = r->flags & (BCR_REDUCED_ADD | BCR_REDUCED_BEFORE) ? 1 : 0,
+                 post = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
+  BCRShareRows w;
+  PetscBool periodic = r->periodic;
+  PetscInt bad[2] = {-1, -1}, row = 0, n = 0;
+  PetscMPIInt p = 0;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -305,7 +329,9 @@ static PetscErrorCode BCRReducedIndices(BCRReduced r, const char *kind)
 }
 
 /* all: [6*size], give: [2*size], kind: [nsys], coef: [4*nsys*rows], work of this rank */
-static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const double *diag, const double *up, PetscReal eps, BCRTriCoupling coupling, PetscInt64 *all, PetscInt *give, char *kind, double *coef)
+static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const double *diag, const double *up,
+                                      PetscReal eps, BCRTriCoupling coupling, PetscInt64 *all, PetscInt *give,
+                                      char *kind, double *coef)
 {
   PetscInt n = 0;
 
@@ -313,28 +339,31 @@ static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const dou
   PetscCall(BCRReducedAgree(r, eps, coupling, all));
   if (r->nsys && r->total) {
     PetscCall(PetscArrayzero(kind, r->nsys));
-    if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1) PetscCall(BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef));
+    if (coupling != BCR_TRI_COUPLING_REDUCED && r->size > 1)
+      PetscCall(BCRReducedDecide(r, low, diag, up, eps, coupling, kind, coef));
     for (PetscInt s = 0; s < r->nsys; s++) n += kind[s];
-    r->nb.ns   = n;
+    r->nb.ns = n;
     r->nshared = r->nsys - n;
     if (n && n < r->nsys) PetscCall(BCRFaultShare(r->comm, BCRReducedIndices(r, kind), BCR_NO_MEMORY));
     if (r->nshared) PetscCall(BCRReducedShareOut(r, low, diag, up));
     if (r->nb.ns) PetscCall(BCRNeighboursCreate(r, coef, give));
   }
   r->info.neighbour = r->nb.ns;
-  r->info.shared    = r->nshared;
+  r->info.shared = r->nshared;
   PetscCall(BCRReducedSetVectors(r, 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag, const double *up, PetscBool periodic, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced)
+PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag,
+                                const double *up, PetscBool periodic, PetscInt flags, PetscReal eps,
+                                BCRTriCoupling coupling, BCRReduced *reduced)
 {
-  BCRReduced     r    = NULL;
-  PetscInt64    *all  = NULL;
-  PetscInt      *give = NULL;
-  char          *kind = NULL;
-  double        *coef = NULL;
-  PetscMPIInt    size;
+  BCRReduced r = NULL;
+  PetscInt64 *all = NULL;
+  PetscInt *give = NULL;
+  char *kind = NULL;
+  double *coef = NULL;
+  PetscMPIInt size;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -342,22 +371,24 @@ PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, con
   PetscCallMPI(MPI_Comm_size(comm, &size));
   ierr = PetscNew(&r);
   if (!ierr) {
-    r->comm    = MPI_COMM_NULL;
+    r->comm = MPI_COMM_NULL;
     r->request = MPI_REQUEST_NULL;
-    ierr       = PetscMalloc1(size, &r->counts);
+    ierr = PetscMalloc1(size, &r->counts);
   }
-  if (!ierr) ierr = PetscMalloc4(6 * (size_t)size, &all, 2 * (size_t)size, &give, (size_t)nsys, &kind, 4 * (size_t)nsys * (size_t)rows, &coef);
+  if (!ierr)
+    ierr = PetscMalloc4(6 * (size_t)size, &all, 2 * (size_t)size, &give, (size_t)nsys, &kind,
+                        4 * (size_t)nsys * (size_t)rows, &coef);
   ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
   if (!ierr) {
     PetscCall(PetscCommDuplicate(comm, &r->comm, &r->tags[0]));
     for (int k = 1; k < 4; k++) PetscCall(PetscCommGetNewTag(r->comm, &r->tags[k]));
     PetscCallMPI(MPI_Comm_rank(r->comm, &r->rank));
-    r->size     = size;
-    r->nsys     = nsys;
-    r->rows     = rows;
-    r->flags    = flags;
+    r->size = size;
+    r->nsys = nsys;
+    r->rows = rows;
+    r->flags = flags;
     r->periodic = periodic;
-    ierr        = BCRReducedSetUp(r, low, diag, up, eps, coupling, all, give, kind, coef);
+    ierr = BCRReducedSetUp(r, low, diag, up, eps, coupling, all, give, kind, coef);
   }
   PetscCall(PetscFree4(all, give, kind, coef));
   BCRCallElse(ierr, (void)BCRReducedDestroy(&r));
@@ -368,29 +399,30 @@ PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, con
 /* tables and buffers for nvec values; no rank waits for another */
 static PetscErrorCode BCRReducedVectors(BCRReduced r, PetscInt nvec)
 {
-  const PetscInt add = r->flags & BCR_REDUCED_ADD ? 1 : 0, before = r->flags & BCR_REDUCED_BEFORE ? 1 : 0, after = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
+  const PetscInt add = r->flags & BCR_REDUCED_ADD ? 1 : 0, before = r->flags & BCR_REDUCED_BEFORE ? 1 : 0,
+                 after = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
 
   PetscFunctionBegin;
-  r->nvec            = nvec;
+  r->nvec = nvec;
   r->info.bytes_sent = r->info.messages = r->info.workspace = 0;
   PetscCall(BCRTransposeDestroy(&r->there));
   PetscCall(BCRTransposeDestroy(&r->back));
   PetscCall(PetscFree(r->here));
   PetscCall(PetscFree(r->share));
   if (r->nshared) {
-    PetscInt      *rows = NULL, *off = NULL;
+    PetscInt *rows = NULL, *off = NULL;
     PetscErrorCode ierr;
-    size_t         n[2];
+    size_t n[2];
 
     PetscCall(PetscMalloc2(r->size, &rows, r->size, &off));
     for (PetscMPIInt p = 0; p < r->size; p++) {
       rows[p] = r->counts[p] + add;
-      off[p]  = r->block[p] + (before && !add);
+      off[p] = r->block[p] + (before && !add);
     }
     ierr = BCRTransposeCreate(r->comm, r->nshared, rows, off, r->block[r->size], nvec, &r->there);
     for (PetscMPIInt p = 0; p < r->size; p++) {
       rows[p] = r->counts[p] + before + after;
-      off[p]  = r->block[p] + (add && !before);
+      off[p] = r->block[p] + (add && !before);
     }
     if (!ierr) ierr = BCRTransposeCreate(r->comm, r->nshared, rows, off, r->block[r->size], nvec, &r->back);
     PetscCall(PetscFree2(rows, off));
@@ -400,8 +432,8 @@ static PetscErrorCode BCRReducedVectors(BCRReduced r, PetscInt nvec)
     PetscCall(PetscCalloc1(n[0], &r->here));
     PetscCall(PetscCalloc1(n[1], &r->share));
     r->info.bytes_sent = r->there.bytes[0] + r->back.bytes[1];
-    r->info.messages   = r->there.messages[0] + r->back.messages[1];
-    r->info.workspace  = (n[0] + n[1]) * sizeof(double) + r->chains.bytes;
+    r->info.messages = r->there.messages[0] + r->back.messages[1];
+    r->info.workspace = (n[0] + n[1]) * sizeof(double) + r->chains.bytes;
   }
   PetscCall(BCRNeighboursSetVectors(r));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -420,7 +452,8 @@ PetscErrorCode BCRReducedSolveBegin(BCRReduced r, const double *g, const double 
   const PetscInt nadd = r->flags & BCR_REDUCED_ADD ? 1 : 0;
 
   PetscFunctionBegin;
-  PetscCheck(!nadd == !add || !r->nsys, PETSC_COMM_SELF, PETSC_ERR_PLIB, "What ranks add is given with BCR_REDUCED_ADD, and only then");
+  PetscCheck(!nadd == !add || !r->nsys, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "What ranks add is given with BCR_REDUCED_ADD, and only then");
   if (r->nshared) {
     if (add) BCRTransposePack(&r->there, 0, 1, r->nsys, r->index, add, r->here);
     BCRTransposePack(&r->there, nadd, r->rows, r->nsys, r->index, g, r->here);
@@ -430,18 +463,19 @@ PetscErrorCode BCRReducedSolveBegin(BCRReduced r, const double *g, const double 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* this rank's share: what ranks add to rows of others, elimination, and the values that others want next to their rows */
+/* this rank's share: what ranks add to rows of others, elimination, and the values that others want
+   next to their rows */
 static PetscErrorCode BCRReducedShare(BCRReduced r)
 {
-  const PetscInt n  = r->total;
-  const size_t   st = (size_t)r->there.ns * (size_t)r->nvec;
+  const PetscInt n = r->total;
+  const size_t st = (size_t)r->there.ns * (size_t)r->nvec;
 
   PetscFunctionBegin;
   if (!st) PetscFunctionReturn(PETSC_SUCCESS);
   if (r->flags & BCR_REDUCED_ADD) {
     for (PetscInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) {
       const PetscInt row = o ? o - 1 : (r->periodic ? n - 1 : -1);
-      double        *a   = r->share + (size_t)r->block[p] * st, *b;
+      double *a = r->share + (size_t)r->block[p] * st, *b;
 
       if (row < 0) continue;
       b = r->share + (size_t)r->there_rows[row] * st;
@@ -452,8 +486,8 @@ static PetscErrorCode BCRReducedShare(BCRReduced r)
   for (PetscInt p = 0, o = 0; p < r->size; o += r->counts[p], p++) {
     for (int k = 0; k < 2; k++) {
       const PetscInt next = o + r->counts[p];
-      const PetscInt row  = k ? (next < n ? next : (r->periodic ? 0 : -1)) : (o ? o - 1 : (r->periodic ? n - 1 : -1));
-      double        *a    = r->share + (size_t)(k ? r->block[p + 1] - 1 : r->block[p]) * st;
+      const PetscInt row = k ? (next < n ? next : (r->periodic ? 0 : -1)) : (o ? o - 1 : (r->periodic ? n - 1 : -1));
+      double *a = r->share + (size_t)(k ? r->block[p + 1] - 1 : r->block[p]) * st;
 
       if (!(r->flags & (k ? BCR_REDUCED_AFTER : BCR_REDUCED_BEFORE))) continue;
       if (row < 0) PetscCall(PetscArrayzero(a, st));
@@ -466,10 +500,11 @@ static PetscErrorCode BCRReducedShare(BCRReduced r)
 PetscErrorCode BCRReducedSolveEnd(BCRReduced r, double *x, double *before, double *after)
 {
   const PetscInt pre = r->flags & BCR_REDUCED_BEFORE ? 1 : 0, post = r->flags & BCR_REDUCED_AFTER ? 1 : 0;
-  const size_t   n = (size_t)r->nsys * (size_t)r->nvec;
+  const size_t n = (size_t)r->nsys * (size_t)r->nvec;
 
   PetscFunctionBegin;
-  PetscCheck((pre || !before) && (post || !after), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Values before and after are had with BCR_REDUCED_BEFORE and BCR_REDUCED_AFTER");
+  PetscCheck((pre || !before) && (post || !after), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "Values before and after are had with BCR_REDUCED_BEFORE and BCR_REDUCED_AFTER");
   if (r->nshared) {
     PetscCallMPI(MPI_Wait(&r->request, MPI_STATUS_IGNORE));
     PetscCall(BCRReducedShare(r));

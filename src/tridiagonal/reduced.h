@@ -1,12 +1,15 @@
 /*
-  The reduced system over ranks: nsys tridiagonal systems whose rows are spread over the ranks of a communicator, a few rows of each
-  system on each rank. Lines across ranks (Mattor's method, paper 002 section 3.3) leave two rows per rank, Poisson slabs (docs/ranks.md)
-  one row per rank boundary, and both come here. Nothing is gathered to one rank: systems that couple far are shared out among the ranks
-  (one all-to-all of their rows, and one back); a system whose couplings fall below eps often enough for its pieces to lie on
-  one rank or two neighbours needs a message to each neighbour only. Which is which is decided per system at set-up from the coefficients.
+  The reduced system over ranks: nsys tridiagonal systems whose rows are spread over the ranks of a
+  communicator, a few rows of each system on each rank. Lines across ranks (Mattor's method, paper
+  002 section 3.3) leave two rows per rank, Poisson slabs (docs/ranks.md) one row per rank boundary,
+  and both come here. Nothing is gathered to one rank: systems that couple far are shared out among
+  the ranks (one all-to-all of their rows, and one back); a system whose couplings fall below eps
+  often enough for its pieces to lie on one rank or two neighbours needs a message to each neighbour
+  only. Which is which is decided per system at set-up from the coefficients.
 
-  Row r of this rank (0 <= r < rows) of system s: low[r*nsys+s] x_before + diag[r*nsys+s] x + up[r*nsys+s] x_after = g[r*nsys+s].
-  x_before of the first row lies on the nearest rank before that has rows, and so on; periodic: the ends meet.
+  Row r of this rank (0 <= r < rows) of system s: low[r*nsys+s] x_before + diag[r*nsys+s] x +
+  up[r*nsys+s] x_after = g[r*nsys+s]. x_before of the first row lies on the nearest rank before that
+  has rows, and so on; periodic: the ends meet.
 */
 #pragma once
 
@@ -15,25 +18,33 @@
 typedef struct _n_BCRReduced *BCRReduced;
 
 /* what a solve takes and gives besides the own rows: every bit costs one more value per system in the messages */
-#define BCR_REDUCED_BEFORE 1 /* gives the value before the first row, also on ranks without rows (the nearest row before) */
+/* gives the value before the first row, also on ranks without rows (the nearest row before) */
+#define BCR_REDUCED_BEFORE 1
 #define BCR_REDUCED_AFTER  2 /* gives the value after the last row, likewise */
-#define BCR_REDUCED_ADD    4 /* takes what this rank adds to the right-hand side of the nearest row before its own */
+/* takes what this rank adds to the right-hand side of the nearest row before its own */
+#define BCR_REDUCED_ADD 4
 
 typedef struct {
-  PetscInt  neighbour;            /* systems solved with neighbours alone, on all ranks of comm */
-  PetscInt  shared;               /* systems shared out */
-  PetscReal lost;                 /* largest relative effect of a coupling left out, BCRChainsCuts() */
-  size_t    bytes_sent, messages; /* by this rank in one solve, to other ranks */
-  size_t    workspace;            /* bytes: tables and buffers */
+  PetscInt neighbour;          /* systems solved with neighbours alone, on all ranks of comm */
+  PetscInt shared;             /* systems shared out */
+  PetscReal lost;              /* largest relative effect of a coupling left out, BCRChainsCuts() */
+  size_t bytes_sent, messages; /* by this rank in one solve, to other ranks */
+  size_t workspace;            /* bytes: tables and buffers */
 } BCRReducedInfo;
 
-/* Collective; rows may differ from rank to rank and be 0, all else is the same on all ranks (else an error on every rank). eps: couplings
-   whose effect is below eps relative may be left out; 0: only those that are 0. coupling: AUTO by eps; NEIGHBOUR: an error where that would
-   lose more than eps, with the digits; REDUCED: share all out. An unusable pivot: PETSC_ERR_MAT_LU_ZRPVT on every rank. */
-PETSC_INTERN PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low, const double *diag, const double *up, PetscBool periodic, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced);
-/* nvec: values per system (2 for complex scalars, more for several right-hand sides; default 1), collective, allocates the buffers.
-   g[(r*nsys + s)*nvec + v], add[s*nvec + v] (with BCR_REDUCED_ADD, else NULL). Begin starts the exchange; x as g; before and
-   after (NULL without the flags): [s*nvec + v], 0 where a system that is not periodic has no such row. Begin and End are collective. */
+/* Collective; rows may differ from rank to rank and be 0, all else is the same on all ranks (else
+   an error on every rank). eps: couplings whose effect is below eps relative may be left out; 0:
+   only those that are 0. coupling: AUTO by eps; NEIGHBOUR: an error where that would lose more than
+   eps, with the digits; REDUCED: share all out. An unusable pivot: PETSC_ERR_MAT_LU_ZRPVT on every
+   rank. */
+PETSC_INTERN PetscErrorCode BCRReducedCreate(MPI_Comm comm, PetscInt nsys, PetscInt rows, const double *low,
+                                             const double *diag, const double *up, PetscBool periodic, PetscInt flags,
+                                             PetscReal eps, BCRTriCoupling coupling, BCRReduced *reduced);
+/* nvec: values per system (2 for complex scalars, more for several right-hand sides; default 1),
+   collective, allocates the buffers. g[(r*nsys + s)*nvec + v], add[s*nvec + v] (with
+   BCR_REDUCED_ADD, else NULL). Begin starts the exchange; x as g; before and after (NULL without
+   the flags): [s*nvec + v], 0 where a system that is not periodic has no such row. Begin and End
+   are collective. */
 PETSC_INTERN PetscErrorCode BCRReducedSetVectors(BCRReduced reduced, PetscInt nvec);
 PETSC_INTERN PetscErrorCode BCRReducedSolveBegin(BCRReduced reduced, const double *g, const double *add);
 PETSC_INTERN PetscErrorCode BCRReducedSolveEnd(BCRReduced reduced, double *x, double *before, double *after);

@@ -5,42 +5,45 @@
 #include "transpose.h"
 
 /*
-  Systems with neighbours alone. The rows of a boundary between two ranks with rows, p before and q after it, concern a group of ranks:
-  p, q, and the ranks without rows between them. Each gets the rows it needs of the pieces next to the boundary and solves them itself.
-  One array holds, in this order and in rows of all these systems: `before` rows of the rank before, what this rank adds to the last of these,
-  its own rows, what is added to the last of its own by the rank after, `after` rows of the rank after, and what ranks without rows add.
+  Systems with neighbours alone. The rows of a boundary between two ranks with rows, p before and q
+  after it, concern a group of ranks: p, q, and the ranks without rows between them. Each gets the
+  rows it needs of the pieces next to the boundary and solves them itself. One array holds, in this
+  order and in rows of all these systems: `before` rows of the rank before, what this rank adds to
+  the last of these, its own rows, what is added to the last of its own by the rank after, `after`
+  rows of the rank after, and what ranks without rows add.
 */
 typedef struct {
   PetscMPIInt peer, tag;
-  PetscInt    row, rows; /* in the array */
+  PetscInt row, rows; /* in the array */
 } BCRRowsMessage;
 
 typedef struct {
-  PetscInt        ns, *index;                 /* systems, and their numbers; NULL: all */
-  PetscInt        before, after, own, first;  /* rows from the ranks before and after, of this rank, and where those begin */
-  PetscInt        addbefore, addafter, nrows; /* rows for what is added, or -1; rows of the array */
-  PetscInt        left, nleft, right, nright; /* what ranks without rows add on both sides */
-  PetscInt        nsend, nrecv;
+  PetscInt ns, *index; /* systems, and their numbers; NULL: all */
+  /* rows from the ranks before and after, of this rank, and where those begin */
+  PetscInt before, after, own, first;
+  PetscInt addbefore, addafter, nrows; /* rows for what is added, or -1; rows of the array */
+  PetscInt left, nleft, right, nright; /* what ranks without rows add on both sides */
+  PetscInt nsend, nrecv;
   BCRRowsMessage *send, *recv;
-  MPI_Request    *requests; /* recv, send */
-  BCRChains       chains;
-  PetscInt       *rows; /* of the chains, in the array */
-  double         *array;
+  MPI_Request *requests; /* recv, send */
+  BCRChains chains;
+  PetscInt *rows; /* of the chains, in the array */
+  double *array;
 } BCRNeighbours;
 
 struct _n_BCRReduced {
-  MPI_Comm       comm;
-  PetscMPIInt    rank, size, tags[4];
-  PetscInt       nsys, rows, flags, nvec, total; /* total: rows of a system on all ranks */
-  PetscBool      periodic;
-  PetscInt      *counts;          /* rows of all ranks */
-  PetscInt       nshared, *index; /* systems shared out, and their numbers; NULL: all */
-  BCRTranspose   there, back;
-  PetscInt      *there_rows, *block; /* rows of the chains, and blocks of the ranks, on the side of the shares */
-  BCRChains      chains;
-  double        *here, *share;
-  MPI_Request    request;
-  BCRNeighbours  nb;
+  MPI_Comm comm;
+  PetscMPIInt rank, size, tags[4];
+  PetscInt nsys, rows, flags, nvec, total; /* total: rows of a system on all ranks */
+  PetscBool periodic;
+  PetscInt *counts;         /* rows of all ranks */
+  PetscInt nshared, *index; /* systems shared out, and their numbers; NULL: all */
+  BCRTranspose there, back;
+  PetscInt *there_rows, *block; /* rows of the chains, and blocks of the ranks, on the side of the shares */
+  BCRChains chains;
+  double *here, *share;
+  MPI_Request request;
+  BCRNeighbours nb;
   BCRReducedInfo info;
 };
 
@@ -50,5 +53,7 @@ PETSC_INTERN PetscErrorCode BCRNeighboursSetVectors(BCRReduced r);
 PETSC_INTERN PetscErrorCode BCRNeighboursBegin(BCRReduced r, const double *g, const double *add);
 PETSC_INTERN PetscErrorCode BCRNeighboursEnd(BCRReduced r, double *x, double *before, double *after);
 PETSC_INTERN PetscErrorCode BCRNeighboursDestroy(BCRReduced r);
-/* collective: an error on every rank if one has an error ierr already, or a pivot that cannot be used. sys: its system or -1, on rank owner, row of that rank */
-PETSC_INTERN PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscErrorCode ierr, PetscInt sys, PetscMPIInt owner, PetscInt row);
+/* collective: an error on every rank if one has an error ierr already, or a pivot that cannot be
+   used. sys: its system or -1, on rank owner, row of that rank */
+PETSC_INTERN PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscErrorCode ierr, PetscInt sys, PetscMPIInt owner,
+                                                 PetscInt row);

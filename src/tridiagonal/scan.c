@@ -1,22 +1,28 @@
 /*
-  Near-Toeplitz lines by two recurrences with constant coefficients and corrections at the ends (docs/method.md, section 14).
+  Near-Toeplitz lines by two recurrences with constant coefficients and corrections at the ends
+  (docs/method.md, section 14).
 
-  Interior rows a, b, c factor as kappa (1 - alpha L)(1 - beta U), kappa (1 + alpha beta) = b, alpha = -a/kappa, beta = -c/kappa. With any
-  numbers d and e, y_{h-1} = d, y_j = f_j/kappa + alpha y_{j-1} and u_{n-t} = e, u_j = y_j + beta u_{j+1} satisfy all interior rows h <= j < n - t
-  (also u_{h-1}). So d, e and the other unknowns of the ends are all there is to find: the rows of both ends, in which u_h and
-  u_{n-t-1} are linear in them, s = sum beta^{j-h} y_j and y_{n-t-1}, the last two from d = e = 0. That is one small system for each line, inverted in
-  set-up; a periodic line closes there too. d is put in before the backward recurrence (y_j + d alpha^{j-h+1}): y and u then are as large
-  as the solution allows, and nothing cancels that rounding has reached. Dominant rows (|b| >= |a| + |c|) have |alpha|, |beta| <= 1.
+  Interior rows a, b, c factor as kappa (1 - alpha L)(1 - beta U), kappa (1 + alpha beta) = b, alpha
+  = -a/kappa, beta = -c/kappa. With any numbers d and e, y_{h-1} = d, y_j = f_j/kappa + alpha
+  y_{j-1} and u_{n-t} = e, u_j = y_j + beta u_{j+1} satisfy all interior rows h <= j < n - t (also
+  u_{h-1}). So d, e and the other unknowns of the ends are all there is to find: the rows of both
+  ends, in which u_h and u_{n-t-1} are linear in them, s = sum beta^{j-h} y_j and y_{n-t-1}, the
+  last two from d = e = 0. That is one small system for each line, inverted in set-up; a periodic
+  line closes there too. d is put in before the backward recurrence (y_j + d alpha^{j-h+1}): y and u
+  then are as large as the solution allows, and nothing cancels that rounding has reached. Dominant
+  rows (|b| >= |a| + |c|) have |alpha|, |beta| <= 1.
 */
 #include "triimpl.h"
 #include <math.h>
 
-#define MAXENDS     (2 * BCR_TRI_EDGE)
-#define Line        BCRTriScanLine
-#define LAG_BLOCKS  24      /* so far may the backward recurrence lag behind, trilag_kernels.h */
-#define SHORT_ROWS  64      /* lines shorter than this, one set of coefficients: tables of factors */
-#define LINE_ROWS   16384   /* of one line, to be cut into pieces */
-#define INVERSE     64      /* G of so large numbers is for those lines only that are too long for stored factors */
+#define MAXENDS    (2 * BCR_TRI_EDGE)
+#define Line       BCRTriScanLine
+#define LAG_BLOCKS 24 /* so far may the backward recurrence lag behind, trilag_kernels.h */
+/* lines shorter than this, one set of coefficients: tables of factors */
+#define SHORT_ROWS 64
+#define LINE_ROWS  16384 /* of one line, to be cut into pieces */
+/* G of so large numbers is for those lines only that are too long for stored factors */
+#define INVERSE     64
 #define STORED_ROWS 1000000 /* of lines that hardly decay: tables of factors up to this length */
 
 PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line)
@@ -27,7 +33,8 @@ PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line)
   for (*line = 0; *line < lines; (*line)++) {
     const PetscReal *r = spec->rows[*line].row;
 
-    if (!(fabs((double)r[1]) >= (fabs((double)r[0]) + fabs((double)r[2])) * (1 - 8 * PETSC_MACHINE_EPSILON))) return PETSC_FALSE;
+    if (!(fabs((double)r[1]) >= (fabs((double)r[0]) + fabs((double)r[2])) * (1 - 8 * PETSC_MACHINE_EPSILON)))
+      return PETSC_FALSE;
   }
   return PETSC_TRUE;
 }
@@ -41,9 +48,9 @@ static void scan_unknown(const Line *L, PetscInt n, PetscInt h, PetscInt t, Pets
   if (i >= n - t) c[h + i - (n - t)] = 1;
   else if (i < h - 1) c[i] = 1;
   else if (i <= h) {
-    c[N]     = 1;
+    c[N] = 1;
     c[h - 1] = L->uh[0];
-    c[h]     = L->uh[1];
+    c[h] = L->uh[1];
     if (i == h - 1) {
       for (PetscInt k = 0; k < N + 2; k++) c[k] *= L->beta;
       c[h - 1] += 1;
@@ -51,16 +58,17 @@ static void scan_unknown(const Line *L, PetscInt n, PetscInt h, PetscInt t, Pets
   } else {
     c[N + 1] = 1;
     c[h - 1] = pow(L->alpha, (double)(n - h - t));
-    c[h]     = L->beta;
+    c[h] = L->beta;
   }
 }
 
-/* Gaussian elimination with pivoting of the (h+t) x (h+t) system; each entry has beside it how large the numbers were that it came from */
+/* Gaussian elimination with pivoting of the (h+t) x (h+t) system; each entry has beside it how
+   large the numbers were that it came from */
 static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt h, PetscInt t, double eps, Line *L)
 {
   const PetscInt n = spec->n, N = h + t, W = 2 * N + 2;
-  double         A[MAXENDS][2 * MAXENDS + 2], B[MAXENDS][MAXENDS], row[3], c[MAXENDS + 2];
-  int            scale, common;
+  double A[MAXENDS][2 * MAXENDS + 2], B[MAXENDS][MAXENDS], row[3], c[MAXENDS + 2];
+  int scale, common;
 
   PetscFunctionBegin;
   BCRTriGetRow(spec, line, PetscMin(h, n - 1), row);
@@ -74,7 +82,7 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
     (void)frexp(BCRTriRowSize(row), &scale); /* rows may be of any size: pivots are compared with one another */
     if (abs(scale - common) <= 4) scale = common;
     A[r][N + r] = ldexp(1, -scale);
-    L->unit[r]  = BCRTriRowSize(row);
+    L->unit[r] = BCRTriRowSize(row);
     for (PetscInt m = 0; m < 3; m++) {
       if (row[m] == 0) continue;
       row[m] = ldexp(row[m], -scale);
@@ -119,25 +127,26 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTriScanSetLine(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t, BCRTriScanLine *L)
+PetscErrorCode BCRTriScanSetLine(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t,
+                                 BCRTriScanLine *L)
 {
   const PetscReal *r = spec->rows[spec->perline ? line : 0].row;
-  const double     m = (double)(spec->n - h - t);
-  long double      a, c, disc, root;
-  double           ab, rest;
+  const double m = (double)(spec->n - h - t);
+  long double a, c, disc, root;
+  double ab, rest;
 
   PetscFunctionBegin;
   if (r[1] == 0) PetscCall(BCRTriPivotError(spec, line, PetscMin(h, spec->n - 1), 0));
-  a    = (long double)r[0] / r[1];
-  c    = (long double)r[2] / r[1];
+  a = (long double)r[0] / r[1];
+  c = (long double)r[2] / r[1];
   disc = 1 - 4 * a * c;
   root = 0.5L * (1 + sqrtl(disc > 0 ? disc : 0));
   /* as the kernels have them: all else is made from the rounded numbers, so that it fits */
   L->alpha = single ? (float)(-a / root) : (double)(-a / root);
-  L->beta  = single ? (float)(-c / root) : (double)(-c / root);
+  L->beta = single ? (float)(-c / root) : (double)(-c / root);
   L->gamma = (double)(1 / (root * r[1]));
-  ab       = L->alpha * L->beta;
-  rest     = fma(-L->alpha, L->beta, 1); /* 1 - alpha beta */
+  ab = L->alpha * L->beta;
+  rest = fma(-L->alpha, L->beta, 1); /* 1 - alpha beta */
   /* geometric sum over the interior */
   if (rest <= 0) L->uh[0] = L->alpha * m;
   else if (ab > 0.5) L->uh[0] = -L->alpha * expm1(m * log1p(-rest)) / rest;
@@ -159,20 +168,21 @@ double BCRTriScanDecay(double x, int single)
 {
   return scan_decay(x, single ? 24. : 44.); /* exp(-24) = 4e-11, exp(-44) = 8e-20 */
 }
-#define DECAY(single) ((single) ? 24. : 44.) /* exp(-24) = 4e-11, exp(-44) = 8e-20: of numbers that may be larger than the solution */
+/* exp(-24) = 4e-11, exp(-44) = 8e-20: of numbers that may be larger than the solution */
+#define DECAY(single) ((single) ? 24. : 44.)
 #define REACH(single) ((single) ? 20. : 40.) /* 2e-9, 4e-18: of unknowns */
 
 typedef struct {
   BCRTriScan scan;
-  void      *abc, *G, *uh, *weights, *azero, *afirst, *ainside, *bzero, *bfirst, *binside;
-  int        single, bl, width;
+  void *abc, *G, *uh, *weights, *azero, *afirst, *ainside, *bzero, *bfirst, *binside;
+  int single, bl, width;
 } Tables;
 
 typedef struct { /* where numbers of a line go */
   const BCRTriSpec *spec;
-  const Tables     *T;
-  ptrdiff_t         tile;
-  PetscInt          lane, line;
+  const Tables *T;
+  ptrdiff_t tile;
+  PetscInt lane, line;
 } Place;
 
 /* entry e of `entries` */
@@ -181,7 +191,9 @@ static PetscErrorCode scan_put(const Place *p, void *table, ptrdiff_t entries, p
   const Tables *T = p->T;
 
   PetscFunctionBegin;
-  PetscCall(BCRTriPutRatio(p->spec, T->single, table, (size_t)(T->scan.perline ? (p->tile * entries + e) * T->width + p->lane : e), p->line, 0, unit, x));
+  PetscCall(BCRTriPutRatio(p->spec, T->single, table,
+                           (size_t)(T->scan.perline ? (p->tile * entries + e) * T->width + p->lane : e), p->line, 0,
+                           unit, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -189,7 +201,7 @@ static PetscErrorCode scan_put(const Place *p, void *table, ptrdiff_t entries, p
 static PetscErrorCode scan_fill(const Place *p, const Line *L)
 {
   const Tables *T = p->T;
-  const int     h = T->scan.h, N = T->scan.h + T->scan.t, bl = T->bl;
+  const int h = T->scan.h, N = T->scan.h + T->scan.t, bl = T->bl;
 
   PetscFunctionBegin;
   PetscCall(scan_put(p, T->abc, 3, 0, 1, L->alpha));
@@ -203,8 +215,10 @@ static PetscErrorCode scan_fill(const Place *p, const Line *L)
     PetscCall(scan_put(p, T->bzero, bl, r, 1, r >= h ? pow(L->beta, r - h) : 0));
     PetscCall(scan_put(p, T->binside, bl, r, 1, pow(L->beta, r)));
   }
-  for (ptrdiff_t b = 0; b < T->scan.a.blocks; b++) PetscCall(scan_put(p, T->afirst, T->scan.a.blocks, b, 1, b ? pow(L->alpha, (double)(b * bl - h + 1)) : 1));
-  for (ptrdiff_t b = 0; b < T->scan.b.blocks; b++) PetscCall(scan_put(p, T->bfirst, T->scan.b.blocks, b, 1, b ? pow(L->beta, (double)(b * bl - h)) : 1));
+  for (ptrdiff_t b = 0; b < T->scan.a.blocks; b++)
+    PetscCall(scan_put(p, T->afirst, T->scan.a.blocks, b, 1, b ? pow(L->alpha, (double)(b * bl - h + 1)) : 1));
+  for (ptrdiff_t b = 0; b < T->scan.b.blocks; b++)
+    PetscCall(scan_put(p, T->bfirst, T->scan.b.blocks, b, 1, b ? pow(L->beta, (double)(b * bl - h)) : 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -212,7 +226,7 @@ static PetscErrorCode scan_fill(const Place *p, const Line *L)
 static PetscErrorCode scan_thomas(BCRTriLocal t)
 {
   PetscFunctionBegin;
-  t->ops         = &BCRTriThomas;
+  t->ops = &BCRTriThomas;
   t->info.method = BCR_TRI_THOMAS;
   PetscCall(t->ops->create(t));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -222,30 +236,33 @@ static PetscErrorCode scan_thomas(BCRTriLocal t)
 static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
 {
   const BCRTriSpec *spec = &t->spec;
-  const PetscInt    n = spec->n, lines = spec->perline ? t->lines : 1, h = PetscMax(spec->nfirst, 1), tl = PetscMax(spec->nlast, 1), N = h + tl;
-  double            decay[2] = {1, 1}, growth = 1, reach = 1, inverse = 0; /* inverse: the largest entry of G, in units of rows */
-  size_t            copies, bytes;
-  Tables           *T;
-  Place             place = {spec, NULL, 0, 0, 0};
+  const PetscInt n = spec->n, lines = spec->perline ? t->lines : 1, h = PetscMax(spec->nfirst, 1),
+                 tl = PetscMax(spec->nlast, 1), N = h + tl;
+  /* inverse: the largest entry of G, in units of rows */
+  double decay[2] = {1, 1}, growth = 1, reach = 1, inverse = 0;
+  size_t copies, bytes;
+  Tables *T;
+  Place place = {spec, NULL, 0, 0, 0};
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
   PetscCall(PetscMemzero(T, sizeof(*T)));
-  t->data         = T;
-  place.T         = T;
-  T->single       = t->single;
-  T->bl           = t->cpu->bundle;
-  T->width        = T->bl * t->shape.nv;
-  T->scan.shape   = t->shape;
-  T->scan.stream  = BCRTriStream(t);
+  t->data = T;
+  place.T = T;
+  T->single = t->single;
+  T->bl = t->cpu->bundle;
+  T->width = T->bl * t->shape.nv;
+  T->scan.shape = t->shape;
+  T->scan.stream = BCRTriStream(t);
   T->scan.perline = spec->perline ? 1 : 0;
-  T->scan.h       = (int)h;
-  T->scan.t       = (int)tl;
+  T->scan.h = (int)h;
+  T->scan.t = (int)tl;
   for (PetscInt l = 0; l < lines; l++) {
     PetscCall(BCRTriScanSetLine(spec, t->single, l, h, tl, &L[l]));
     decay[0] = PetscMax(decay[0], scan_decay(L[l].alpha, DECAY(t->single)));
     decay[1] = PetscMax(decay[1], scan_decay(L[l].beta, DECAY(t->single)));
-    reach    = PetscMax(reach, PetscMax(scan_decay(L[l].alpha, REACH(t->single)), scan_decay(L[l].beta, REACH(t->single))));
+    reach =
+      PetscMax(reach, PetscMax(scan_decay(L[l].alpha, REACH(t->single)), scan_decay(L[l].beta, REACH(t->single))));
     for (PetscInt e = 0; e < N * (N + 2); e++) inverse = PetscMax(inverse, fabs(L[l].G[e]) * L[l].unit[e % (N + 2)]);
     growth = PetscMax(growth, 1 / PetscMax(1 - fabs(L[l].alpha * L[l].beta), DBL_EPSILON * DBL_EPSILON));
   }
@@ -255,19 +272,20 @@ static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
     if (t->shape.kind == BCR_TRI_ALONG && spec->inner == 1) T->scan.reach = (ptrdiff_t)reach;
     if (t->shape.kind == BCR_TRI_LINE && n >= 64 * (PetscInt)reach) T->scan.reach = (ptrdiff_t)reach;
   }
-  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short. Or the lines are nearly singular: the residual of what an inverse
-     makes is that many roundings */
+  /* the ends reach far: rounding in s would have to be corrected, and a table of pivots is short.
+     Or the lines are nearly singular: the residual of what an inverse makes is that many roundings
+     */
   if (((growth > 8 || inverse > INVERSE) && n <= STORED_ROWS) || (t->shape.kind == BCR_TRI_LINE && !T->scan.reach)) {
     t->data = NULL;
     PetscCall(scan_thomas(t));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  T->scan.lag      = (T->scan.reach + BCR_TRI_LAG_ROWS - 1) / BCR_TRI_LAG_ROWS;
-  T->scan.check    = growth > 8 ? (t->single ? 4 * 6e-8 : 4 * 2.2e-16) : 0;
+  T->scan.lag = (T->scan.reach + BCR_TRI_LAG_ROWS - 1) / BCR_TRI_LAG_ROWS;
+  T->scan.check = growth > 8 ? (t->single ? 4 * 6e-8 : 4 * 2.2e-16) : 0;
   T->scan.a.blocks = (ptrdiff_t)PetscMin((double)((n + T->bl - 1) / T->bl), 2 + (decay[0] + h) / T->bl);
   T->scan.b.blocks = (ptrdiff_t)PetscMin((double)((n + T->bl - 1) / T->bl), 2 + (decay[1] + h) / T->bl);
-  copies           = spec->perline ? (size_t)t->shape.tiles * T->width : 1;
-  bytes            = copies * (t->single ? sizeof(float) : sizeof(double));
+  copies = spec->perline ? (size_t)t->shape.tiles * T->width : 1;
+  bytes = copies * (t->single ? sizeof(float) : sizeof(double));
   PetscCall(BCRArenaGet(&t->arena, 3 * bytes, &T->abc));
   PetscCall(BCRArenaGet(&t->arena, N * (N + 2) * bytes, &T->G));
   PetscCall(BCRArenaGet(&t->arena, 2 * bytes, &T->uh));
@@ -278,17 +296,18 @@ static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
   PetscCall(BCRArenaGet(&t->arena, T->bl * bytes, &T->binside));
   PetscCall(BCRArenaGet(&t->arena, T->scan.b.blocks * bytes, &T->bfirst));
   if (T->scan.lag) PetscCall(BCRArenaGet(&t->arena, (BCR_TRI_LAG_ROWS + 1) * bytes, &T->weights));
-  T->scan.weights  = T->weights;
-  T->scan.abc      = T->abc;
-  T->scan.G        = T->G;
-  T->scan.uh       = T->uh;
-  T->scan.a.zero   = T->azero;
-  T->scan.a.first  = T->afirst;
+  T->scan.weights = T->weights;
+  T->scan.abc = T->abc;
+  T->scan.G = T->G;
+  T->scan.uh = T->uh;
+  T->scan.a.zero = T->azero;
+  T->scan.a.first = T->afirst;
   T->scan.a.inside = T->ainside;
-  T->scan.b.zero   = T->bzero;
-  T->scan.b.first  = T->bfirst;
+  T->scan.b.zero = T->bzero;
+  T->scan.b.first = T->bfirst;
   T->scan.b.inside = T->binside;
-  for (int k = 0; T->scan.lag && k <= BCR_TRI_LAG_ROWS; k++) PetscCall(scan_put(&place, T->weights, BCR_TRI_LAG_ROWS + 1, k, 1, pow(L->beta, k)));
+  for (int k = 0; T->scan.lag && k <= BCR_TRI_LAG_ROWS; k++)
+    PetscCall(scan_put(&place, T->weights, BCR_TRI_LAG_ROWS + 1, k, 1, pow(L->beta, k)));
   if (!spec->perline) PetscCall(scan_fill(&place, L));
   else {
     Line none;
@@ -302,28 +321,34 @@ static PetscErrorCode scan_create(BCRTriLocal t, Line *L)
   }
   bytes = t->cpu->tri->work(&t->shape);
   if (T->scan.lag) bytes = PetscMax(bytes, t->cpu->tri->scanwork(&T->scan));
-  t->info.tables    = t->arena.bytes;
+  t->info.tables = t->arena.bytes;
   t->info.workspace = bytes * (t->single ? sizeof(float) : sizeof(double));
   PetscCall(BCRArenaGet(&t->arena, t->info.workspace, &t->work));
   t->info.flops = 5. * spec->inner * n * spec->outer;
-  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "two constant recurrences, ends reach %" PetscInt_FMT " rows", (PetscInt)PetscMin((double)n, PetscMax(decay[0], decay[1]))));
+  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what),
+                          "two constant recurrences, ends reach %" PetscInt_FMT " rows",
+                          (PetscInt)PetscMin((double)n, PetscMax(decay[0], decay[1]))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
 {
   const BCRTriSpec *spec = &t->spec;
-  const PetscInt    n = spec->n, N = PetscMax(spec->nfirst, 1) + PetscMax(spec->nlast, 1);
-  PetscErrorCode    ierr;
-  PetscInt          bad;
-  Line             *L;
+  const PetscInt n = spec->n, N = PetscMax(spec->nfirst, 1) + PetscMax(spec->nlast, 1);
+  PetscErrorCode ierr;
+  PetscInt bad;
+  Line *L;
 
   PetscFunctionBegin;
-  PetscCheck(spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP, "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas", bad, (double)spec->rows[bad].row[0],
-             (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
+  PetscCheck(
+    spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP,
+    "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
+  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas",
+             bad, (double)spec->rows[bad].row[0], (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
   /* nothing but ends, a short line, or one that cannot be cut into pieces: stored factors are as fast or faster */
-  if (n < N || (n <= SHORT_ROWS && !spec->perline) || (t->shape.kind == BCR_TRI_LINE && (spec->perline || spec->inner > 1 || n < LINE_ROWS))) {
+  if (n < N || (n <= SHORT_ROWS && !spec->perline) ||
+      (t->shape.kind == BCR_TRI_LINE && (spec->perline || spec->inner > 1 || n < LINE_ROWS))) {
     PetscCall(scan_thomas(t));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -1,7 +1,8 @@
 /*
-  Lines by stored factors (the Thomas algorithm with everything that depends on the matrix alone computed before), any tridiagonal.
-  Periodic lines: the same elimination, in which the last row and the last column fill in. Rows of a near-Toeplitz line have factors that
-  converge where the line is dominant: they are tabled until then.
+  Lines by stored factors (the Thomas algorithm with everything that depends on the matrix alone
+  computed before), any tridiagonal. Periodic lines: the same elimination, in which the last row and
+  the last column fill in. Rows of a near-Toeplitz line have factors that converge where the line is
+  dominant: they are tabled until then.
 */
 #include "triimpl.h"
 #include <math.h>
@@ -10,9 +11,11 @@
 
 typedef struct { /* elimination of one line, row after row */
   const BCRTriSpec *spec;
-  PetscInt          line, n;
-  double            p, up, col, r, q;          /* of the row before: reciprocal pivot, coupling on, entry of the last column, fill-in of the last row */
-  double            last[3], sum, abs, before; /* before: largest entry of the row before */
+  PetscInt line, n;
+  /* of the row before: reciprocal pivot, coupling on, entry of the last column, fill-in of the last
+     row */
+  double p, up, col, r, q;
+  double last[3], sum, abs, before; /* before: largest entry of the row before */
 } Elimination;
 
 typedef struct {
@@ -24,7 +27,7 @@ static void elimination_start(const BCRTriSpec *spec, PetscInt line, Elimination
 {
   s->spec = spec;
   s->line = line;
-  s->n    = spec->n;
+  s->n = spec->n;
   s->p = s->up = s->col = s->r = s->q = s->sum = s->abs = s->before = 0;
   BCRTriGetRow(spec, line, spec->n - 1, s->last);
 }
@@ -33,20 +36,20 @@ static void elimination_start(const BCRTriSpec *spec, PetscInt line, Elimination
 static PetscErrorCode elimination_row(Elimination *s, PetscInt j, Factors *F)
 {
   const PetscBool periodic = s->spec->periodic;
-  const PetscInt  n        = s->n;
-  double          row[3], pivot, size;
+  const PetscInt n = s->n;
+  double row[3], pivot, size;
 
   PetscFunctionBegin;
   BCRTriGetRow(s->spec, s->line, j, row);
   F->r = F->e = F->q = 0;
   if (periodic && j == n - 1) {
-    F->l  = 0;
+    F->l = 0;
     pivot = row[1] - s->sum + (n == 1 ? row[0] + row[2] : 0);
-    size  = fabs(row[1]) + s->abs + (n == 1 ? fabs(row[0]) + fabs(row[2]) : 0);
+    size = fabs(row[1]) + s->abs + (n == 1 ? fabs(row[0]) + fabs(row[2]) : 0);
   } else {
-    F->l  = j ? row[0] * s->p : 0;
+    F->l = j ? row[0] * s->p : 0;
     pivot = row[1] - F->l * s->up;
-    size  = fabs(row[1]) + fabs(F->l * s->up);
+    size = fabs(row[1]) + fabs(F->l * s->up);
   }
   if (!(fabs(pivot) > 32 * 2.2e-16 * size)) PetscCall(BCRTriPivotError(s->spec, s->line, j, pivot));
   F->p = 1 / pivot;
@@ -54,47 +57,48 @@ static PetscErrorCode elimination_row(Elimination *s, PetscInt j, Factors *F)
     const double edge = j == n - 2 ? 1 : 0;
 
     s->col = (j ? -F->l * s->col : row[0]) + edge * row[2];
-    s->r   = (j ? -s->r * s->q : s->last[2]) + edge * s->last[0];
-    F->e   = s->col * F->p;
-    F->r   = s->r * F->p;
+    s->r = (j ? -s->r * s->q : s->last[2]) + edge * s->last[0];
+    F->e = s->col * F->p;
+    F->r = s->r * F->p;
     s->sum += s->r * F->e;
     s->abs += fabs(s->r * F->e);
     s->up = edge != 0 ? 0 : row[2];
   } else s->up = row[2];
   F->q = s->q = s->up * F->p;
-  s->p        = F->p;
-  size        = BCRTriRowSize(row);
-  F->unit[0]  = s->before / size; /* l is added to right-hand sides of its row, times those of the row before */
-  F->unit[1]  = HUGE_VAL;
+  s->p = F->p;
+  size = BCRTriRowSize(row);
+  F->unit[0] = s->before / size; /* l is added to right-hand sides of its row, times those of the row before */
+  F->unit[1] = HUGE_VAL;
   F->unit[2] = F->unit[4] = 1;
-  F->unit[3]              = size / BCRTriRowSize(s->last);
-  s->before               = size;
+  F->unit[3] = size / BCRTriRowSize(s->last);
+  s->before = size;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows of a table that suffice: the factors of all rows between the first *nt and the last *nlast are those of row *nt - 1 */
+/* Rows of a table that suffice: the factors of all rows between the first *nt and the last *nlast
+   are those of row *nt - 1 */
 PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast)
 {
-  const PetscInt n   = spec->n;
-  const double   tol = single ? 2e-8 : 4.5e-16;
-  double         disc, kappa;
-  Elimination    s;
-  Factors        F = {
-           0, 1, 0, 0, 0, {1, 1, 1, 1, 1}
+  const PetscInt n = spec->n;
+  const double tol = single ? 2e-8 : 4.5e-16;
+  double disc, kappa;
+  Elimination s;
+  Factors F = {
+    0, 1, 0, 0, 0, {1, 1, 1, 1, 1}
   };
 
   PetscFunctionBegin;
-  *nt    = n;
+  *nt = n;
   *nlast = 0;
   if (!spec->rows || spec->perline) PetscFunctionReturn(PETSC_SUCCESS);
-  disc  = 1 - 4 * ((double)spec->rows->row[0] / spec->rows->row[1]) * ((double)spec->rows->row[2] / spec->rows->row[1]);
+  disc = 1 - 4 * ((double)spec->rows->row[0] / spec->rows->row[1]) * ((double)spec->rows->row[2] / spec->rows->row[1]);
   kappa = 0.5 * spec->rows->row[1] * (1 + sqrt(PetscMax(disc, 0)));
   if (!(disc > 0)) PetscFunctionReturn(PETSC_SUCCESS);
   elimination_start(spec, 0, &s);
   for (PetscInt j = 0, last = PetscMax(spec->nlast, spec->periodic ? 2 : 1); j < n - last - 2; j++) {
     PetscCall(elimination_row(&s, j, &F));
     if (j > spec->nfirst && fabs(F.p * kappa - 1) <= tol && fabs(F.e) < 1e-20 && fabs(F.r) * F.unit[3] < 1e-20) {
-      *nt    = j + 2; /* l has the pivot of the row before */
+      *nt = j + 2; /* l has the pivot of the row before */
       *nlast = last;
       break;
     }
@@ -102,10 +106,11 @@ PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, int single, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets, double *const tables[5])
+PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, int single, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets,
+                                  double *const tables[5])
 {
   Elimination s;
-  Factors     F;
+  Factors F;
 
   PetscFunctionBegin;
   for (PetscInt line = 0; line < sets; line++) {
@@ -128,27 +133,27 @@ PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, int single, ptrdiff_t 
 
 static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
 {
-  const BCRTriSpec  *spec  = &t->spec;
+  const BCRTriSpec *spec = &t->spec;
   const BCRTriShape *shape = &t->shape;
-  const size_t       size  = t->single ? sizeof(float) : sizeof(double);
-  const PetscInt     bl = shape->kind == BCR_TRI_LINE ? 1 : t->cpu->bundle, width = bl * shape->nv;
-  BCRTriFactors     *T;
-  void              *table[5] = {NULL, NULL, NULL, NULL, NULL};
-  const int          ntables  = spec->periodic ? 5 : 3;
-  size_t             entries;
-  Elimination        s;
-  Factors            F;
+  const size_t size = t->single ? sizeof(float) : sizeof(double);
+  const PetscInt bl = shape->kind == BCR_TRI_LINE ? 1 : t->cpu->bundle, width = bl * shape->nv;
+  BCRTriFactors *T;
+  void *table[5] = {NULL, NULL, NULL, NULL, NULL};
+  const int ntables = spec->periodic ? 5 : 3;
+  size_t entries;
+  Elimination s;
+  Factors F;
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(&t->arena, sizeof(*T), &T));
-  t->data     = T;
-  T->shape    = *shape;
-  T->stream   = BCRTriStream(t);
-  T->perline  = spec->perline ? 1 : 0;
+  t->data = T;
+  T->shape = *shape;
+  T->stream = BCRTriStream(t);
+  T->perline = spec->perline ? 1 : 0;
   T->periodic = spec->periodic ? 1 : 0;
   PetscCall(BCRTriThomasRows(spec, t->single, &T->nt, &T->nlast));
   if (spec->n <= FULL_ROWS && T->nlast) { /* all of a short line: no block of rows that has them half from the table */
-    T->nt    = spec->n;
+    T->nt = spec->n;
     T->nlast = 0;
   }
   entries = spec->perline ? (size_t)shape->tiles * spec->n * width : (size_t)(T->nt + T->nlast);
@@ -160,7 +165,8 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
 
       if (k == T->nt) s.r = s.col = 0;
       PetscCall(elimination_row(&s, j, &F));
-      for (int m = 0; m < ntables; m++) PetscCall(BCRTriPutRatio(spec, t->single, table[m], (size_t)k, 0, j, F.unit[m], ((double *)&F)[m]));
+      for (int m = 0; m < ntables; m++)
+        PetscCall(BCRTriPutRatio(spec, t->single, table[m], (size_t)k, 0, j, F.unit[m], ((double *)&F)[m]));
     }
   } else {
     for (PetscInt tile = 0; tile < shape->tiles; tile++)
@@ -173,19 +179,22 @@ static PetscErrorCode TriCreate_Thomas(BCRTriLocal t)
           for (int m = 0; m < ntables; m++) {
             const size_t at = ((size_t)tile * spec->n + j) * width + k;
 
-            if (line >= 0) PetscCall(BCRTriPutRatio(spec, t->single, table[m], at, line, j, F.unit[m], ((double *)&F)[m]));
+            if (line >= 0)
+              PetscCall(BCRTriPutRatio(spec, t->single, table[m], at, line, j, F.unit[m], ((double *)&F)[m]));
             else BCRTriPut(t->single, table[m], at, m == 1 ? 1 : 0);
           }
         }
       }
   }
-  T->l          = table[0];
-  T->p          = table[1];
-  T->q          = table[2];
-  T->r          = table[3];
-  T->e          = table[4];
+  T->l = table[0];
+  T->p = table[1];
+  T->q = table[2];
+  T->r = table[3];
+  T->e = table[4];
   t->info.flops = (spec->periodic ? 9. : 5.) * spec->inner * spec->n * spec->outer;
-  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what), "stored factors, %" PetscInt_FMT " of %" PetscInt_FMT " rows tabled", (PetscInt)(T->nt + T->nlast), spec->n));
+  PetscCall(PetscSNPrintf(t->info.what, sizeof(t->info.what),
+                          "stored factors, %" PetscInt_FMT " of %" PetscInt_FMT " rows tabled",
+                          (PetscInt)(T->nt + T->nlast), spec->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -5,13 +5,15 @@
 void BCRTransposeShare(PetscInt total, PetscMPIInt size, PetscMPIInt p, PetscInt *nsys, PetscInt *sysoff)
 {
   const PetscInt64 units = ((PetscInt64)total + BCR_SHARE - 1) / BCR_SHARE;
-  const PetscInt64 first = PetscMin(BCR_SHARE * (units * p / size), total), last = PetscMin(BCR_SHARE * (units * (p + 1) / size), total);
+  const PetscInt64 first = PetscMin(BCR_SHARE * (units * p / size), total),
+                   last = PetscMin(BCR_SHARE * (units * (p + 1) / size), total);
 
-  *nsys   = (PetscInt)(last - first);
+  *nsys = (PetscInt)(last - first);
   *sysoff = (PetscInt)first;
 }
 
-PetscErrorCode BCRTransposeCreate(MPI_Comm comm, PetscInt total, const PetscInt *rows, const PetscInt *rowoff, PetscInt nrows, PetscInt nvec, BCRTranspose *t)
+PetscErrorCode BCRTransposeCreate(MPI_Comm comm, PetscInt total, const PetscInt *rows, const PetscInt *rowoff,
+                                  PetscInt nrows, PetscInt nvec, BCRTranspose *t)
 {
   PetscMPIInt n[2];
 
@@ -21,9 +23,10 @@ PetscErrorCode BCRTransposeCreate(MPI_Comm comm, PetscInt total, const PetscInt 
   PetscCallMPI(MPI_Comm_rank(comm, &t->rank));
   PetscCallMPI(MPI_Comm_size(comm, &t->size));
   t->total = total;
-  t->nvec  = nvec;
+  t->nvec = nvec;
   t->nrows = nrows;
-  PetscCall(PetscMalloc6(t->size, &t->nsys, t->size, &t->sysoff, t->size, &t->rows, t->size, &t->rowoff, t->size, &t->side, t->size, &t->share));
+  PetscCall(PetscMalloc6(t->size, &t->nsys, t->size, &t->sysoff, t->size, &t->rows, t->size, &t->rowoff, t->size,
+                         &t->side, t->size, &t->share));
   for (PetscMPIInt p = 0; p < t->size; p++) {
     PetscInt ns, off;
 
@@ -34,14 +37,17 @@ PetscErrorCode BCRTransposeCreate(MPI_Comm comm, PetscInt total, const PetscInt 
     PetscCall(PetscMPIIntCast(rowoff[p], &t->rowoff[p]));
   }
   t->mine = rows[t->rank];
-  t->ns   = t->nsys[t->rank];
+  t->ns = t->nsys[t->rank];
   /* counts and offsets of the messages are in whole rows and systems: they fit 32 bits where their bytes do not */
-  PetscCheck((PetscInt64)t->mine * nvec <= PETSC_MPI_INT_MAX && (PetscInt64)t->ns * nvec <= PETSC_MPI_INT_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
-             "%" PetscInt_FMT " rows or %" PetscInt_FMT " systems of %" PetscInt_FMT " values: too many for MPI on one rank", t->mine, t->ns, nvec);
+  PetscCheck((PetscInt64)t->mine * nvec <= PETSC_MPI_INT_MAX && (PetscInt64)t->ns * nvec <= PETSC_MPI_INT_MAX,
+             PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "%" PetscInt_FMT " rows or %" PetscInt_FMT " systems of %" PetscInt_FMT
+             " values: too many for MPI on one rank",
+             t->mine, t->ns, nvec);
   n[0] = (PetscMPIInt)(t->mine * nvec);
   n[1] = (PetscMPIInt)(t->ns * nvec);
   for (PetscMPIInt p = 0; p < t->size; p++) {
-    t->side[p]  = p != t->rank && t->mine ? t->nsys[p] : 0;
+    t->side[p] = p != t->rank && t->mine ? t->nsys[p] : 0;
     t->share[p] = p != t->rank && t->ns ? t->rows[p] : 0;
     t->bytes[0] += (size_t)t->side[p] * (size_t)n[0] * sizeof(double);
     t->bytes[1] += (size_t)t->share[p] * (size_t)n[1] * sizeof(double);
@@ -58,16 +64,22 @@ PetscErrorCode BCRTransposeCreate(MPI_Comm comm, PetscInt total, const PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRTransposeBegin(const BCRTranspose *t, PetscBool back, double *here, double *there, MPI_Request *request)
+PetscErrorCode BCRTransposeBegin(const BCRTranspose *t, PetscBool back, double *here, double *there,
+                                 MPI_Request *request)
 {
   const size_t nself = (size_t)t->mine * (size_t)t->ns * (size_t)t->nvec;
-  double      *h = here + (size_t)t->sysoff[t->rank] * (size_t)t->mine * (size_t)t->nvec, *o = there + (size_t)t->rowoff[t->rank] * (size_t)t->ns * (size_t)t->nvec;
+  double *h = here + (size_t)t->sysoff[t->rank] * (size_t)t->mine * (size_t)t->nvec,
+         *o = there + (size_t)t->rowoff[t->rank] * (size_t)t->ns * (size_t)t->nvec;
 
   PetscFunctionBegin;
   *request = MPI_REQUEST_NULL;
   if (t->size > 1) {
-    if (back) PetscCallMPI(MPI_Ialltoallv(there, t->share, t->rowoff, t->types[1], here, t->side, t->sysoff, t->types[0], t->comm, request));
-    else PetscCallMPI(MPI_Ialltoallv(here, t->side, t->sysoff, t->types[0], there, t->share, t->rowoff, t->types[1], t->comm, request));
+    if (back)
+      PetscCallMPI(MPI_Ialltoallv(there, t->share, t->rowoff, t->types[1], here, t->side, t->sysoff, t->types[0],
+                                  t->comm, request));
+    else
+      PetscCallMPI(MPI_Ialltoallv(here, t->side, t->sysoff, t->types[0], there, t->share, t->rowoff, t->types[1],
+                                  t->comm, request));
   }
   if (nself) PetscCall(PetscArraycpy(back ? h : o, back ? o : h, nself)); /* a message to itself */
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -78,34 +90,39 @@ static inline void BCRCopy(size_t nvec, const double *restrict a, double *restri
   for (size_t v = 0; v < nvec; v++) b[v] = a[v];
 }
 
-void BCRTransposePack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *g, double *here)
+void BCRTransposePack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index,
+                      const double *g, double *here)
 {
   const size_t nvec = (size_t)t->nvec;
 
   for (PetscMPIInt q = 0; q < t->size; q++) {
     for (PetscInt r = 0; r < rows && t->nsys[q]; r++) {
-      double       *b = here + ((size_t)t->sysoff[q] * (size_t)t->mine + (size_t)(first + r) * (size_t)t->nsys[q]) * nvec;
+      double *b = here + ((size_t)t->sysoff[q] * (size_t)t->mine + (size_t)(first + r) * (size_t)t->nsys[q]) * nvec;
       const double *a = g + (size_t)r * (size_t)stride * nvec;
 
       if (!index) memcpy(b, a + (size_t)t->sysoff[q] * nvec, (size_t)t->nsys[q] * nvec * sizeof(double));
       else
-        for (PetscInt s = 0; s < t->nsys[q]; s++) BCRCopy(nvec, a + (size_t)index[t->sysoff[q] + s] * nvec, b + (size_t)s * nvec);
+        for (PetscInt s = 0; s < t->nsys[q]; s++)
+          BCRCopy(nvec, a + (size_t)index[t->sysoff[q] + s] * nvec, b + (size_t)s * nvec);
     }
   }
 }
 
-void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index, const double *here, double *x)
+void BCRTransposeUnpack(const BCRTranspose *t, PetscInt first, PetscInt rows, PetscInt stride, const PetscInt *index,
+                        const double *here, double *x)
 {
   const size_t nvec = (size_t)t->nvec;
 
   for (PetscMPIInt q = 0; q < t->size; q++) {
     for (PetscInt r = 0; r < rows && t->nsys[q]; r++) {
-      const double *b = here + ((size_t)t->sysoff[q] * (size_t)t->mine + (size_t)(first + r) * (size_t)t->nsys[q]) * nvec;
-      double       *a = x + (size_t)r * (size_t)stride * nvec;
+      const double *b =
+        here + ((size_t)t->sysoff[q] * (size_t)t->mine + (size_t)(first + r) * (size_t)t->nsys[q]) * nvec;
+      double *a = x + (size_t)r * (size_t)stride * nvec;
 
       if (!index) memcpy(a + (size_t)t->sysoff[q] * nvec, b, (size_t)t->nsys[q] * nvec * sizeof(double));
       else
-        for (PetscInt s = 0; s < t->nsys[q]; s++) BCRCopy(nvec, b + (size_t)s * nvec, a + (size_t)index[t->sysoff[q] + s] * nvec);
+        for (PetscInt s = 0; s < t->nsys[q]; s++)
+          BCRCopy(nvec, b + (size_t)s * nvec, a + (size_t)index[t->sysoff[q] + s] * nvec);
     }
   }
 }

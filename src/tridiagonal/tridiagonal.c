@@ -1,19 +1,24 @@
 /*
-  Batches of lines over the ranks of a communicator: what PC, KSP, compact derivatives and the public calls use. One rank: BCRTriLocal.
+  Batches of lines over the ranks of a communicator: what PC, KSP, compact derivatives and the
+  public calls use. One rank: BCRTriLocal.
 
-  Several: Mattor's method (paper 002 section 3.3) with the first and last rows of each rank as the unknowns that ranks share. Without the
-  couplings out of the rank a line is solved as r = A^-1 f. The true solution differs by what the ends of the rank's rows are changed by,
+  Several: Mattor's method (paper 002 section 3.3) with the first and last rows of each rank as the
+  unknowns that ranks share. Without the couplings out of the rank a line is solved as r = A^-1 f.
+  The true solution differs by what the ends of the rank's rows are changed by,
 
     x = r + (x_first - r_first) w_first + (x_last - r_last) w_last,
 
-  w_first solves the homogeneous interior rows with values 1 and 0 in the first and last row, w_last with 0 and 1. They depend on the
-  matrix alone, and decay away from their end by the interior's ratios of couplings to pivots, so that they are kept only as far as they count.
-  Eliminating the interior rows leaves S, a 2 x 2 matrix, on the first and last row: a tridiagonal system of two rows per rank, dominant
-  where the lines are, with right-hand side S (r_first, r_last), since S is the inverse of the corners of A^-1. That is what
-  reduced.h solves. (The thesis writes it for the unknowns of the neighbours, which makes a system whose diagonal is small.)
+  w_first solves the homogeneous interior rows with values 1 and 0 in the first and last row, w_last
+  with 0 and 1. They depend on the matrix alone, and decay away from their end by the interior's
+  ratios of couplings to pivots, so that they are kept only as far as they count. Eliminating the
+  interior rows leaves S, a 2 x 2 matrix, on the first and last row: a tridiagonal system of two
+  rows per rank, dominant where the lines are, with right-hand side S (r_first, r_last), since S is
+  the inverse of the corners of A^-1. That is what reduced.h solves. (The thesis writes it for the
+  unknowns of the neighbours, which makes a system whose diagonal is small.)
 
-  The right-hand side is also f_first - v_first^T f and f_last - v_last^T f over the interior rows, v the responses of the transposed interior. Where
-  these reach few rows, it is computed from f so, and the exchange runs while the rank's own lines are solved.
+  The right-hand side is also f_first - v_first^T f and f_last - v_last^T f over the interior rows,
+  v the responses of the transposed interior. Where these reach few rows, it is computed from f so,
+  and the exchange runs while the rank's own lines are solved.
 */
 #include "triimpl.h"
 #include "reduced.h"
@@ -23,40 +28,44 @@
 #include <math.h>
 #include <float.h>
 
-#define RESPONSE_SMALL 3.5e-18 /* 2^-58: with less than that of a value of its size, an element does not change */
-#define RESPONSE_EARLY 8       /* the right-hand side comes from f where that reads at most this part of the rows at each end */
+/* 2^-58: with less than that of a value of its size, an element does not change */
+#define RESPONSE_SMALL 3.5e-18
+/* the right-hand side comes from f where that reads at most this part of the rows at each end */
+#define RESPONSE_EARLY 8
 
 struct _n_BCRTri {
-  MPI_Comm    comm;
+  MPI_Comm comm;
   PetscMPIInt rank, size;
   BCRTriLocal local; /* NULL on ranks without rows, and with one */
-  BCRTriInfo  info;
+  BCRTriInfo info;
 #if defined(PETSCBCR_HAVE_CUDA)
-  BCRTriDevice      device; /* in place of local */
-  BCRTriDeviceRanks ranks;  /* there, across ranks */
-  BCRTransport      transport;
+  BCRTriDevice device;     /* in place of local */
+  BCRTriDeviceRanks ranks; /* there, across ranks */
+  BCRTransport transport;
 #endif
 
   /* across ranks */
-  PetscInt   inner, n, outer, rep, lines, sets; /* sets of coefficients: 1 or lines */
-  PetscInt   nfirst, nlast;                     /* rows next to each end that the responses reach */
-  PetscReal *wfirst, *wlast;                    /* in rows 1 + j and n - 1 - nlast + j, see BCRTriAt() */
-  PetscInt   mfirst, mlast;                     /* rows next to each end that make its right-hand side, and the weights of their values */
-  PetscReal *vfirst, *vlast;                    /* laid out alike; only if early */
-  PetscBool  early;
-  PetscReal  out[2];   /* couplings of the first set out of the rank */
-  double    *schur;    /* S of each set: (first, first), (first, last), (last, first), (last, last) */
-  double    *ends, *g; /* values of the local solution in the first and last row; right-hand side and solution */
+  PetscInt inner, n, outer, rep, lines, sets; /* sets of coefficients: 1 or lines */
+  PetscInt nfirst, nlast;                     /* rows next to each end that the responses reach */
+  PetscReal *wfirst, *wlast;                  /* in rows 1 + j and n - 1 - nlast + j, see BCRTriAt() */
+  /* rows next to each end that make its right-hand side, and the weights of their values */
+  PetscInt mfirst, mlast;
+  PetscReal *vfirst, *vlast; /* laid out alike; only if early */
+  PetscBool early;
+  PetscReal out[2]; /* couplings of the first set out of the rank */
+  double *schur;    /* S of each set: (first, first), (first, last), (last, first), (last, last) */
+  double *ends, *g; /* values of the local solution in the first and last row; right-hand side and solution */
   BCRReduced reduced;
 };
 
 /* The error that a rank has had, kept for all to be told */
 typedef struct {
   PetscErrorCode code;
-  char           message[480];
+  char message[480];
 } BCRTriFault;
 
-static PetscErrorCode BCRTriCatch(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+static PetscErrorCode BCRTriCatch(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n,
+                                  PetscErrorType p, const char *mess, void *ctx)
 {
   BCRTriFault *fault = (BCRTriFault *)ctx;
 
@@ -79,23 +88,25 @@ static PetscErrorCode BCRTriAgree(BCRTri t, BCRTriFault *fault)
   PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, t->comm));
   if (first == t->size) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Bcast(fault, (PetscMPIInt)sizeof(*fault), MPI_BYTE, first, t->comm));
-  if (first == t->rank) SETERRQ(t->comm, fault->code, "%s (rank %d of the %d along the lines)", fault->message, first, t->size);
+  if (first == t->rank)
+    SETERRQ(t->comm, fault->code, "%s (rank %d of the %d along the lines)", fault->message, first, t->size);
   SETERRQ(t->comm, fault->code, "Rank %d of the %d along the lines: %s", first, t->size, fault->message);
 }
 
-/* Responses of the interior rows of a set of coefficients, by the pivots of elimination towards their end: products of ratios, nothing cancels.
-   r: [4*n], of the first and last row, and those of the transposed matrix with the couplings to the end rows */
+/* Responses of the interior rows of a set of coefficients, by the pivots of elimination towards
+   their end: products of ratios, nothing cancels. r: [4*n], of the first and last row, and those of
+   the transposed matrix with the couplings to the end rows */
 static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, double *r, double S[4])
 {
   const PetscInt n = spec->n;
-  double         c[3], p = 1, o = 0, *wfirst = r, *wlast = r + n, *vfirst = r + 2 * (size_t)n, *vlast = r + 3 * (size_t)n;
+  double c[3], p = 1, o = 0, *wfirst = r, *wlast = r + n, *vfirst = r + 2 * (size_t)n, *vlast = r + 3 * (size_t)n;
 
   PetscFunctionBegin;
   for (PetscInt j = n - 2; j > 0; j--) { /* pivots from below, and the coupling to the row before over them */
     BCRTriGetRow(spec, line, j, c);
     p = c[1] - (j < n - 2 ? c[2] * (o / p) : 0); /* the product of the two may be beyond the range of numbers */
     if (!(fabs(p) > 4 * DBL_EPSILON * fabs(c[1]) && fabs(p) <= DBL_MAX)) PetscCall(BCRTriPivotError(spec, line, j, p));
-    o         = c[0];
+    o = c[0];
     wfirst[j] = -c[0] / p;
     vfirst[j] = -1 / p;
   }
@@ -103,7 +114,7 @@ static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, dou
     BCRTriGetRow(spec, line, j, c);
     p = c[1] - (j > 1 ? c[0] * (o / p) : 0);
     if (!(fabs(p) > 4 * DBL_EPSILON * fabs(c[1]) && fabs(p) <= DBL_MAX)) PetscCall(BCRTriPivotError(spec, line, j, p));
-    o        = c[2];
+    o = c[2];
     wlast[j] = -c[2] / p;
     vlast[j] = -1 / p;
   }
@@ -129,12 +140,13 @@ static PetscErrorCode BCRTriResponses(const BCRTriSpec *spec, PetscInt line, dou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* number of rows that a response r from the first (or last) row on reaches; those of right-hand sides in units of their row */
+/* number of rows that a response r from the first (or last) row on reaches; those of right-hand
+   sides in units of their row */
 static PetscInt BCRTriReach(const BCRTriSpec *spec, PetscInt line, const double *r, PetscBool back, PetscBool weights)
 {
   const PetscInt n = spec->n;
-  PetscInt       k = n - 2;
-  double         first[3], c[3] = {0, 1, 0}, size;
+  PetscInt k = n - 2;
+  double first[3], c[3] = {0, 1, 0}, size;
 
   BCRTriGetRow(spec, line, back ? n - 1 : 0, first);
   size = weights ? BCRTriRowSize(first) : 1;
@@ -147,36 +159,41 @@ static PetscInt BCRTriReach(const BCRTriSpec *spec, PetscInt line, const double 
   return k;
 }
 
-/* where the response of line l in the j-th of the rows it reaches is: as the coefficients of a general line are laid out */
+/* where the response of line l in the j-th of the rows it reaches is: as the coefficients of a
+   general line are laid out */
 static inline size_t BCRTriAt(const BCRTri t, PetscInt l, PetscInt j, PetscInt len)
 {
   const PetscInt across = t->inner / t->rep;
 
-  return t->sets == 1 ? (size_t)j : (size_t)(l % across) + (size_t)across * ((size_t)j + (size_t)len * (size_t)(l / across));
+  return t->sets == 1 ? (size_t)j
+                      : (size_t)(l % across) + (size_t)across * ((size_t)j + (size_t)len * (size_t)(l / across));
 }
 
-/* Whether the coefficients of line l are those of the line before: lines of a grid mostly differ at its boundary alone */
+/* Whether the coefficients of line l are those of the line before: lines of a grid mostly differ at
+   its boundary alone */
 static inline PetscBool BCRTriSameAsBefore(const BCRTriSpec *spec, PetscInt l)
 {
   return (PetscBool)(l > 0 && spec->rows && !memcmp(&spec->rows[l], &spec->rows[l - 1], sizeof(*spec->rows)));
 }
 
-/* this rank's part of the set-up: local solver, responses, rows of the reduced system. w: [4*n] work; kept: [4*keep*sets] */
-static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, PetscInt keep, double *w, double *kept, double *low, double *diag, double *up)
+/* this rank's part of the set-up: local solver, responses, rows of the reduced system. w: [4*n]
+   work; kept: [4*keep*sets] */
+static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, PetscInt keep,
+                                       double *w, double *kept, double *low, double *diag, double *up)
 {
   const PetscInt n = spec->n, sets = t->sets;
-  BCRTriSpec     own = *spec, closed = *spec; /* without and with the couplings out of the rank */
-  double         c[3], S[4];
+  BCRTriSpec own = *spec, closed = *spec; /* without and with the couplings out of the rank */
+  double c[3], S[4];
 
   PetscFunctionBegin;
-  own.periodic    = PETSC_FALSE;
+  own.periodic = PETSC_FALSE;
   closed.periodic = PETSC_TRUE;
   if (n == 1) {
     for (PetscInt l = 0; l < t->lines; l++) {
       BCRTriGetRow(&closed, t->sets == 1 ? 0 : l, 0, c);
-      low[l]  = c[0];
+      low[l] = c[0];
       diag[l] = c[1];
-      up[l]   = c[2];
+      up[l] = c[2];
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -202,16 +219,23 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
     PetscCall(BCRTriResponses(&own, l, w, S));
     PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
     t->nfirst = PetscMax(t->nfirst, BCRTriReach(&own, l, w, PETSC_FALSE, PETSC_FALSE));
-    t->nlast  = PetscMax(t->nlast, BCRTriReach(&own, l, w + n, PETSC_TRUE, PETSC_FALSE));
+    t->nlast = PetscMax(t->nlast, BCRTriReach(&own, l, w + n, PETSC_TRUE, PETSC_FALSE));
     t->mfirst = PetscMax(t->mfirst, BCRTriReach(&own, l, w + 2 * (size_t)n, PETSC_FALSE, PETSC_TRUE));
-    t->mlast  = PetscMax(t->mlast, BCRTriReach(&own, l, w + 3 * (size_t)n, PETSC_TRUE, PETSC_TRUE));
-    for (int m = 0; m < 4 && keep; m++) PetscCall(PetscArraycpy(k + (size_t)m * (size_t)keep, w + (size_t)m * (size_t)n + (m % 2 ? n - 1 - keep : 1), keep));
+    t->mlast = PetscMax(t->mlast, BCRTriReach(&own, l, w + 3 * (size_t)n, PETSC_TRUE, PETSC_TRUE));
+    for (int m = 0; m < 4 && keep; m++)
+      PetscCall(
+        PetscArraycpy(k + (size_t)m * (size_t)keep, w + (size_t)m * (size_t)n + (m % 2 ? n - 1 - keep : 1), keep));
   }
   if (PetscMax(t->mfirst, t->mlast) <= n / RESPONSE_EARLY) t->early = PETSC_TRUE;
   else t->mfirst = t->mlast = 0;
-  PetscCall(PetscMalloc4((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1, &t->wlast, (size_t)sets * (size_t)t->mfirst + 1, &t->vfirst, (size_t)sets * (size_t)t->mlast + 1, &t->vlast));
-  for (PetscInt l = 0; l < sets; l++) {                                                                                                   /* keep them */
-    const double *k = kept + 4 * (size_t)keep * (size_t)l, *r[4] = {k, k + 2 * (size_t)keep, k + 2 * (size_t)keep, k + 4 * (size_t)keep}; /* the last ones: their end */
+  PetscCall(PetscMalloc4((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1,
+                         &t->wlast, (size_t)sets * (size_t)t->mfirst + 1, &t->vfirst,
+                         (size_t)sets * (size_t)t->mlast + 1, &t->vlast));
+  /* keep them */
+  for (PetscInt l = 0; l < sets; l++) {
+    /* the last ones: their end */
+    const double *k = kept + 4 * (size_t)keep * (size_t)l,
+                 *r[4] = {k, k + 2 * (size_t)keep, k + 2 * (size_t)keep, k + 4 * (size_t)keep};
 
     if (PetscMax(PetscMax(t->nfirst, t->nlast), PetscMax(t->mfirst, t->mlast)) > keep) {
       if (!BCRTriSameAsBefore(spec, l)) PetscCall(BCRTriResponses(&own, l, w, S));
@@ -229,13 +253,13 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
     const PetscInt set = sets == 1 ? 0 : l;
 
     BCRTriGetRow(&closed, set, 0, c);
-    low[l]  = c[0];
+    low[l] = c[0];
     diag[l] = t->schur[4 * (size_t)set];
-    up[l]   = t->schur[4 * (size_t)set + 1];
+    up[l] = t->schur[4 * (size_t)set + 1];
     BCRTriGetRow(&closed, set, n - 1, c);
-    low[(size_t)t->lines + l]  = t->schur[4 * (size_t)set + 2];
+    low[(size_t)t->lines + l] = t->schur[4 * (size_t)set + 2];
     diag[(size_t)t->lines + l] = t->schur[4 * (size_t)set + 3];
-    up[(size_t)t->lines + l]   = c[2];
+    up[(size_t)t->lines + l] = c[2];
     if (l) continue;
     t->out[0] = (PetscReal)low[0];
     t->out[1] = (PetscReal)c[2];
@@ -247,32 +271,32 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
 static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *options)
 {
 #if defined(PETSCBCR_HAVE_CUDA)
-  BCRTriFault       fault = {PETSC_SUCCESS, ""};
+  BCRTriFault fault = {PETSC_SUCCESS, ""};
   BCRTriRanksTables tables;
-  PetscErrorCode    ierr;
-  size_t            bytes[2] = {0, 0};
+  PetscErrorCode ierr;
+  size_t bytes[2] = {0, 0};
 
   PetscFunctionBegin;
   PetscCheck(options->transport, t->comm, PETSC_ERR_PLIB, "Lines across ranks on devices without a transport");
   PetscCall(BCRTransportReference(options->transport));
-  t->transport  = options->transport;
-  tables.inner  = t->inner;
-  tables.n      = t->n;
-  tables.outer  = t->outer;
-  tables.rep    = t->rep;
-  tables.sets   = t->sets;
+  t->transport = options->transport;
+  tables.inner = t->inner;
+  tables.n = t->n;
+  tables.outer = t->outer;
+  tables.rep = t->rep;
+  tables.sets = t->sets;
   tables.nfirst = t->nfirst;
-  tables.nlast  = t->nlast;
+  tables.nlast = t->nlast;
   tables.mfirst = t->mfirst;
-  tables.mlast  = t->mlast;
+  tables.mlast = t->mlast;
   tables.wfirst = t->wfirst;
-  tables.wlast  = t->wlast;
+  tables.wlast = t->wlast;
   tables.vfirst = t->vfirst;
-  tables.vlast  = t->vlast;
-  tables.schur  = t->schur;
-  tables.low    = t->out[0];
-  tables.up     = t->out[1];
-  tables.early  = t->early;
+  tables.vlast = t->vlast;
+  tables.schur = t->schur;
+  tables.low = t->out[0];
+  tables.up = t->out[1];
+  tables.early = t->early;
   PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault));
   ierr = BCRTriDeviceRanksCreate(&tables, t->device, t->reduced, options->transport, options->stream, &t->ranks);
   if (!ierr) ierr = BCRTriDeviceRanksGetInfo(t->ranks, &bytes[0], &bytes[1]);
@@ -286,7 +310,8 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
     BCRTransportInfo info;
 
     PetscCall(BCRTransportGetInfo(t->transport, &info));
-    PetscCall(PetscSNPrintf(t->info.transport, sizeof(t->info.transport), "%s%s%s", BCRTransportName(info.kind), info.why[0] ? ", as " : "", info.why));
+    PetscCall(PetscSNPrintf(t->info.transport, sizeof(t->info.transport), "%s%s%s", BCRTransportName(info.kind),
+                            info.why[0] ? ", as " : "", info.why));
     t->info.workspace += info.workspace;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -299,20 +324,20 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
 static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options)
 {
   const PetscInt rows = PetscMin(spec->n, 2), keep = PetscMax(PetscMin(spec->n / RESPONSE_EARLY, spec->n - 2), 0);
-  const size_t   values = (size_t)spec->inner * (size_t)spec->outer, m = (size_t)rows * values;
-  BCRTriFault    fault = {PETSC_SUCCESS, ""};
+  const size_t values = (size_t)spec->inner * (size_t)spec->outer, m = (size_t)rows * values;
+  BCRTriFault fault = {PETSC_SUCCESS, ""};
   BCRReducedInfo info;
   PetscErrorCode ierr;
-  double        *low = NULL, *diag = NULL, *up = NULL, *w = NULL, *kept = NULL;
-  PetscReal      eps;
+  double *low = NULL, *diag = NULL, *up = NULL, *w = NULL, *kept = NULL;
+  PetscReal eps;
 
   PetscFunctionBegin;
   t->inner = spec->inner;
-  t->n     = spec->n;
+  t->n = spec->n;
   t->outer = spec->outer;
-  t->rep   = spec->rep;
+  t->rep = spec->rep;
   t->lines = spec->inner / spec->rep * spec->outer;
-  t->sets  = spec->perline ? t->lines : 1;
+  t->sets = spec->perline ? t->lines : 1;
   PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault)); /* this rank's own steps */
   ierr = PetscCalloc3(m, &low, m, &diag, m, &up);
   if (!ierr && !options->device) ierr = PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g);
@@ -324,19 +349,21 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   PetscCall(PetscPopErrorHandler());
   if (ierr && !fault.code) fault.code = ierr;
   BCRCallElse(BCRTriAgree(t, &fault), (void)PetscFree3(low, diag, up));
-  eps  = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
-  ierr = BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced);
+  eps = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
+  ierr =
+    BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced);
   PetscCall(PetscFree3(low, diag, up));
   PetscCall(ierr);
   PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
   if (options->device) PetscCall(BCRTriCreateRanksDevice(t, options));
 
   PetscCall(BCRReducedGetInfo(t->reduced, &info));
-  t->info.coupling   = info.shared ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_NEIGHBOUR;
-  t->info.reduced    = info.shared;
-  t->info.lost       = info.lost;
+  t->info.coupling = info.shared ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_NEIGHBOUR;
+  t->info.reduced = info.shared;
+  t->info.lost = info.lost;
   t->info.bytes_sent = info.bytes_sent;
-  t->info.tables += (size_t)t->sets * ((size_t)(t->nfirst + t->nlast + t->mfirst + t->mlast) * sizeof(PetscReal) + 4 * sizeof(double));
+  t->info.tables +=
+    (size_t)t->sets * ((size_t)(t->nfirst + t->nlast + t->mfirst + t->mlast) * sizeof(PetscReal) + 4 * sizeof(double));
   if (!options->device) t->info.workspace += info.workspace + 4 * values * sizeof(double);
   t->info.flops += (double)values * (2. * (double)(t->nfirst + t->nlast + t->mfirst + t->mlast) + 20);
   if (spec->n < 2 || !t->lines) {
@@ -346,14 +373,16 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   {
     const size_t length = strlen(t->info.what);
 
-    PetscCall(PetscSNPrintf(t->info.what + length, sizeof(t->info.what) - length, ", %d ranks: %" PetscInt_FMT " lines by neighbours, %" PetscInt_FMT " shared out", t->size, info.neighbour, info.shared));
+    PetscCall(PetscSNPrintf(t->info.what + length, sizeof(t->info.what) - length,
+                            ", %d ranks: %" PetscInt_FMT " lines by neighbours, %" PetscInt_FMT " shared out", t->size,
+                            info.neighbour, info.shared));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriOptions *options, BCRTri *tri)
 {
-  BCRTri         t = NULL;
+  BCRTri t = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -382,21 +411,23 @@ PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriO
 /* u += a w_first + b w_last in the interior rows that they reach; a, b: [inner*outer] */
 static void BCRTriCorrect(BCRTri t, const double *a, const double *b, PetscReal *u)
 {
-  const PetscInt inner = t->inner, n = t->n, rep = t->rep, across = inner / rep, nf = t->nfirst, nl = t->nlast, last = n - 1 - nl;
+  const PetscInt inner = t->inner, n = t->n, rep = t->rep, across = inner / rep, nf = t->nfirst, nl = t->nlast,
+                 last = n - 1 - nl;
 
   for (PetscInt o = 0; o < t->outer; o++) {
     const double *ao = a + (size_t)o * (size_t)inner, *bo = b + (size_t)o * (size_t)inner;
-    PetscReal    *uo = u + (size_t)o * (size_t)inner * (size_t)n;
+    PetscReal *uo = u + (size_t)o * (size_t)inner * (size_t)n;
     /* one set: element j; else element [j*across + i/rep] */
-    const PetscReal *wf = t->wfirst + (t->sets == 1 ? 0 : (size_t)across * (size_t)nf * (size_t)o), *wl = t->wlast + (t->sets == 1 ? 0 : (size_t)across * (size_t)nl * (size_t)o);
+    const PetscReal *wf = t->wfirst + (t->sets == 1 ? 0 : (size_t)across * (size_t)nf * (size_t)o),
+                    *wl = t->wlast + (t->sets == 1 ? 0 : (size_t)across * (size_t)nl * (size_t)o);
 
     if (inner <= 4) {
       const size_t st = t->sets == 1 ? 1 : (size_t)across, in = (size_t)inner;
 
       for (PetscInt i = 0; i < inner; i++) {
-        const PetscReal  ai = (PetscReal)ao[i], bi = (PetscReal)bo[i];
+        const PetscReal ai = (PetscReal)ao[i], bi = (PetscReal)bo[i];
         const PetscReal *wfi = wf + (t->sets == 1 ? 0 : i / rep), *wli = wl + (t->sets == 1 ? 0 : i / rep);
-        PetscReal       *uf = uo + in + i, *ul = uo + (size_t)last * in + i;
+        PetscReal *uf = uo + in + i, *ul = uo + (size_t)last * in + i;
 
         if (in * st == 1) {
           for (PetscInt j = 0; j < nf; j++) uf[j] += ai * wfi[j];
@@ -440,14 +471,15 @@ static void BCRTriGather(BCRTri t, PetscBool back, PetscInt m, const PetscReal *
   const PetscInt inner = t->inner, n = t->n, rep = t->rep, across = inner / rep, first = back ? n - 1 - m : 1;
 
   for (PetscInt o = 0; o < t->outer; o++) {
-    const PetscReal *fo = f + (size_t)o * (size_t)inner * (size_t)n, *vo = v + (t->sets == 1 ? 0 : (size_t)across * (size_t)m * (size_t)o);
-    double          *go = g + (size_t)o * (size_t)inner;
+    const PetscReal *fo = f + (size_t)o * (size_t)inner * (size_t)n,
+                    *vo = v + (t->sets == 1 ? 0 : (size_t)across * (size_t)m * (size_t)o);
+    double *go = g + (size_t)o * (size_t)inner;
 
     for (PetscInt i = 0; i < inner; i++) go[i] = fo[(size_t)i + (back ? (size_t)(n - 1) * (size_t)inner : 0)];
     if (inner == 1) { /* lines along x: sums that do not wait for one another */
-      const PetscReal *fj     = fo + first;
-      double           sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-      PetscInt         j      = 0;
+      const PetscReal *fj = fo + first;
+      double sum[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+      PetscInt j = 0;
 
       for (; j + 8 <= m; j += 8) {
         for (PetscInt k = 0; k < 8; k++) sum[k] += (double)vo[j + k] * (double)fj[j + k];
@@ -457,7 +489,8 @@ static void BCRTriGather(BCRTri t, PetscBool back, PetscInt m, const PetscReal *
       continue;
     }
     for (PetscInt j = 0; j < m; j++) {
-      const PetscReal *fj = fo + (size_t)(first + j) * (size_t)inner, *vj = vo + (t->sets == 1 ? (size_t)j : (size_t)j * (size_t)across);
+      const PetscReal *fj = fo + (size_t)(first + j) * (size_t)inner,
+                      *vj = vo + (t->sets == 1 ? (size_t)j : (size_t)j * (size_t)across);
 
       if (t->sets == 1) {
         for (PetscInt i = 0; i < inner; i++) go[i] -= (double)vj[0] * (double)fj[i];
@@ -471,7 +504,7 @@ static void BCRTriGather(BCRTri t, PetscBool back, PetscInt m, const PetscReal *
 static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *u)
 {
   const size_t inner = (size_t)t->inner, n = (size_t)t->n, values = inner * (size_t)t->outer;
-  double      *first = t->ends, *last = t->ends + values, *g = t->g, *h = t->g + values;
+  double *first = t->ends, *last = t->ends + values, *g = t->g, *h = t->g + values;
 
   PetscFunctionBegin;
   if (t->n == 1) {
@@ -485,11 +518,11 @@ static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *
     PetscCall(BCRTriLocalSolve(t->local, f, u));
     for (PetscInt o = 0; o < t->outer; o++) {
       for (size_t i = 0; i < inner; i++) {
-        const size_t  e = i + inner * (size_t)o;
+        const size_t e = i + inner * (size_t)o;
         const double *S = t->schur + (t->sets == 1 ? 0 : 4 * (e / (size_t)t->rep));
 
         first[e] = u[i + inner * n * (size_t)o];
-        last[e]  = u[i + inner * (n * (size_t)o + n - 1)];
+        last[e] = u[i + inner * (n * (size_t)o + n - 1)];
         if (t->early) continue;
         g[e] = S[0] * first[e] + S[1] * last[e];
         h[e] = S[2] * first[e] + S[3] * last[e];
@@ -503,10 +536,10 @@ static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *
       for (size_t i = 0; i < inner; i++) {
         const size_t e = i + inner * (size_t)o;
 
-        u[i + inner * n * (size_t)o]           = (PetscReal)g[e];
+        u[i + inner * n * (size_t)o] = (PetscReal)g[e];
         u[i + inner * (n * (size_t)o + n - 1)] = (PetscReal)h[e];
-        first[e]                               = g[e] - first[e];
-        last[e]                                = h[e] - last[e];
+        first[e] = g[e] - first[e];
+        last[e] = h[e] - last[e];
       }
     }
     BCRTriCorrect(t, first, last, u);

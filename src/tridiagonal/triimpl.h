@@ -1,9 +1,10 @@
 /*
   One rank's batch of lines from the inside: what a method of BCRTriLocal fills, and what it can use.
 
-  A method is a table of operations. create() reads local->spec (the arrays are the caller's: valid in create() only) and keeps tables
-  in local->arena and a structure of its own in local->data; solve() takes fields of PetscReal. Kernels work in float where local->single,
-  on fields of io (tri.h); tables are written with BCRTriPut().
+  A method is a table of operations. create() reads local->spec (the arrays are the caller's: valid
+  in create() only) and keeps tables in local->arena and a structure of its own in local->data;
+  solve() takes fields of PetscReal. Kernels work in float where local->single, on fields of io
+  (tri.h); tables are written with BCRTriPut().
 */
 #pragma once
 
@@ -19,83 +20,76 @@ typedef struct {
   PetscErrorCode (*destroy)(BCRTriLocal); /* data; NULL: nothing but the arena */
 } BCRTriOps;
 
-PETSC_INTERN
-const BCRTriOps BCRTriScanOps;
-PETSC_INTERN
-const BCRTriOps BCRTriCROps;
-PETSC_INTERN
-const BCRTriOps BCRTriThomas;
-PETSC_INTERN
-const BCRTriOps BCRTriPScheme; /* src/recurrence */
-PETSC_INTERN
-const BCRTriOps BCRTriDC;
+PETSC_INTERN const BCRTriOps BCRTriScanOps;
+PETSC_INTERN const BCRTriOps BCRTriCROps;
+PETSC_INTERN const BCRTriOps BCRTriThomas;
+PETSC_INTERN const BCRTriOps BCRTriPScheme; /* src/recurrence */
+PETSC_INTERN const BCRTriOps BCRTriDC;
 
 /* whether scan can solve these lines; if it cannot for the sake of one of them, which one */
-PETSC_INTERN
-PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line);
-/* The numbers of scan for one line with h and t rows at its ends, tri.h; those that are not open to rounding by the kernels are as they have them */
+PETSC_INTERN PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line);
+/* The numbers of scan for one line with h and t rows at its ends, tri.h; those that are not open to
+   rounding by the kernels are as they have them */
 typedef struct {
   double alpha, beta, gamma, uh[2], G[2 * BCR_TRI_EDGE * (2 * BCR_TRI_EDGE + 2)];
   double unit[2 * BCR_TRI_EDGE + 2]; /* of the columns of G, BCRTriPutRatio() */
 } BCRTriScanLine;
-PETSC_INTERN
-PetscErrorCode BCRTriScanSetLine(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t, BCRTriScanLine *numbers);
-PETSC_INTERN
-double BCRTriScanDecay(double x, int single); /* rows after which powers of x no longer count */
-/* The stored factors of thomas: how many rows have some of their own, and all; entry e of set k at e sets + k. The last two only of periodic lines */
-PETSC_INTERN
-PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast);
-PETSC_INTERN
-PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, int single, ptrdiff_t nt, ptrdiff_t nlast, PetscInt sets, double *const tables[5]);
-PETSC_INTERN
-PetscErrorCode BCRTriCheck(const BCRTriSpec *spec);
-/* The coefficients of cr, in double: number q of entry e of set k at (5 e + q) sets + k; border and z only of periodic lines. Freed with PetscFree3(table, border, z) */
+PETSC_INTERN PetscErrorCode BCRTriScanSetLine(const BCRTriSpec *spec, int single, PetscInt line, PetscInt h, PetscInt t,
+                                              BCRTriScanLine *numbers);
+PETSC_INTERN double BCRTriScanDecay(double x, int single); /* rows after which powers of x no longer count */
+/* The stored factors of thomas: how many rows have some of their own, and all; entry e of set k at
+   e sets + k. The last two only of periodic lines */
+PETSC_INTERN PetscErrorCode BCRTriThomasRows(const BCRTriSpec *spec, int single, ptrdiff_t *nt, ptrdiff_t *nlast);
+PETSC_INTERN PetscErrorCode BCRTriThomasTables(const BCRTriSpec *spec, int single, ptrdiff_t nt, ptrdiff_t nlast,
+                                               PetscInt sets, double *const tables[5]);
+PETSC_INTERN PetscErrorCode BCRTriCheck(const BCRTriSpec *spec);
+/* The coefficients of cr, in double: number q of entry e of set k at (5 e + q) sets + k; border and
+   z only of periodic lines. Freed with PetscFree3(table, border, z) */
 typedef struct {
   PetscInt levels, entries, level[64][4]; /* rows, first, last, offset */
-  double  *table, *border, *z;
+  double *table, *border, *z;
 } BCRTriCRTables;
-PETSC_INTERN
-PetscErrorCode BCRTriCRPossible(const BCRTriSpec *spec);
-PETSC_INTERN
-PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTables *tables);
-/* The factors of pscheme of one line (src/recurrence), rows numbers each: y_j = f_j + sf_j y_{j-1}, u_j = cb_j y_j + sb_j u_{j+1}. Periodic: n - 1 rows, and then
-   the solution y for the column of the last unknown; edge: low and up of the last row, reciprocal pivot */
-PETSC_INTERN
-PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscInt line, double *sf, double *sb, double *cb);
-PETSC_INTERN
-PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *spec, PetscInt line, const double *sf, const double *sb, const double *cb, double *y, double edge[3]);
-/* What dc has of line `line` of a batch: y_j = f_j + p y_{j-1}, u_j = y_j/kappa + q u_{j+1}, and then src/recurrence/tridc.c's ends: count columns of V in the
-   rows lo .. hi around row; D, the inverse, the column of the border; low, up, reciprocal pivot of the last row */
+PETSC_INTERN PetscErrorCode BCRTriCRPossible(const BCRTriSpec *spec);
+PETSC_INTERN PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTables *tables);
+/* The factors of pscheme of one line (src/recurrence), rows numbers each: y_j = f_j + sf_j y_{j-1},
+   u_j = cb_j y_j + sb_j u_{j+1}. Periodic: n - 1 rows, and then the solution y for the column of
+   the last unknown; edge: low and up of the last row, reciprocal pivot */
+PETSC_INTERN PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscInt line, double *sf, double *sb,
+                                                 double *cb);
+PETSC_INTERN PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *spec, PetscInt line, const double *sf,
+                                                const double *sb, const double *cb, double *y, double edge[3]);
+/* What dc has of line `line` of a batch: y_j = f_j + p y_{j-1}, u_j = y_j/kappa + q u_{j+1}, and
+   then src/recurrence/tridc.c's ends: count columns of V in the rows lo .. hi around row; D, the
+   inverse, the column of the border; low, up, reciprocal pivot of the last row */
 #define BCR_TRI_ENDS (2 * BCR_TRI_EDGE + 2)
 typedef struct {
-  PetscInt          count;
-  const PetscInt   *row, *lo, *hi;
+  PetscInt count;
+  const PetscInt *row, *lo, *hi;
   PetscReal *const *V;
   const double (*D)[3], (*inverse)[BCR_TRI_ENDS], *border;
   const double *scale; /* right-hand sides of the rows are to be divided by it */
-  double        low, up, pivot, p, q, kappa;
+  double low, up, pivot, p, q, kappa;
 } BCRTriEnds;
-PETSC_INTERN
-PetscErrorCode BCRTriDCGetEnds(BCRTriLocal local, PetscInt line, BCRTriEnds *ends);
+PETSC_INTERN PetscErrorCode BCRTriDCGetEnds(BCRTriLocal local, PetscInt line, BCRTriEnds *ends);
 
 struct _n_BCRTriLocal {
-  const BCRTriOps   *ops;
-  BCRTriSpec         spec;    /* after create without the arrays */
-  BCRTriOptions      options; /* method: the one used */
-  BCRTriInfo         info;
-  PetscInt           lines; /* inner/rep * outer */
-  const BCRCpuTable *cpu;   /* of the work type */
-  int                single, io;
-  BCRTriShape        shape;
-  BCRArena           arena;
-  void              *data; /* the method's */
-  void              *work; /* a tile's scratch */
+  const BCRTriOps *ops;
+  BCRTriSpec spec;       /* after create without the arrays */
+  BCRTriOptions options; /* method: the one used */
+  BCRTriInfo info;
+  PetscInt lines;         /* inner/rep * outer */
+  const BCRCpuTable *cpu; /* of the work type */
+  int single, io;
+  BCRTriShape shape;
+  BCRArena arena;
+  void *data; /* the method's */
+  void *work; /* a tile's scratch */
 
   /* mixed precision: a batch in single precision, and the operator in double */
   BCRTriLocal inner;
-  PetscInt    corrections;
+  PetscInt corrections;
   BCRTriRows *rows;
-  PetscReal  *low, *diag, *up, *res, *cor, *copy;
+  PetscReal *low, *diag, *up, *res, *cor, *copy;
 };
 
 /* Row j of a line as it acts: couplings beyond the ends of a line that is not periodic are zero */
@@ -103,11 +97,12 @@ static inline void BCRTriGetRow(const BCRTriSpec *s, PetscInt line, PetscInt j, 
 {
   if (s->rows) {
     const BCRTriRows *r = s->rows + (s->perline ? line : 0);
-    const PetscReal  *c = j < s->nfirst ? r->first[j] : (j >= s->n - s->nlast ? r->last[j - (s->n - s->nlast)] : r->row);
+    const PetscReal *c = j < s->nfirst ? r->first[j] : (j >= s->n - s->nlast ? r->last[j - (s->n - s->nlast)] : r->row);
 
     for (int k = 0; k < 3; k++) row[k] = c[k];
   } else {
-    const PetscInt across = s->inner / s->rep, i = s->perline ? line % across + across * (j + s->n * (line / across)) : j;
+    const PetscInt across = s->inner / s->rep,
+                   i = s->perline ? line % across + across * (j + s->n * (line / across)) : j;
 
     row[0] = s->low[i];
     row[1] = s->diag[i];
@@ -143,14 +138,17 @@ static inline double BCRTriTiny(int single)
   return single ? (double)FLT_MIN / (double)FLT_EPSILON : DBL_MIN / DBL_EPSILON;
 }
 
-/* x, as the work type has it: 0 where it is below that and, times unit, negligible. Units make it a ratio of numbers of its line, which is
-   what can be judged; HUGE_VAL: x has none, and is never 0. An error if the work type does not reach x; line: -1 if it is not known there. */
-PETSC_INTERN
-PetscErrorCode               BCRTriRange(const BCRTriSpec *spec, int single, PetscInt line, PetscInt row, double unit, double *x);
-static inline PetscErrorCode BCRTriPutRatio(const BCRTriSpec *spec, int single, void *table, size_t i, PetscInt line, PetscInt row, double unit, double x)
+/* x, as the work type has it: 0 where it is below that and, times unit, negligible. Units make it a
+   ratio of numbers of its line, which is what can be judged; HUGE_VAL: x has none, and is never 0.
+   An error if the work type does not reach x; line: -1 if it is not known there. */
+PETSC_INTERN PetscErrorCode BCRTriRange(const BCRTriSpec *spec, int single, PetscInt line, PetscInt row, double unit,
+                                        double *x);
+static inline PetscErrorCode BCRTriPutRatio(const BCRTriSpec *spec, int single, void *table, size_t i, PetscInt line,
+                                            PetscInt row, double unit, double x)
 {
   PetscFunctionBegin;
-  if (!(fabs(x) >= BCRTriTiny(single) && fabs(x) <= (single ? (double)FLT_MAX : DBL_MAX))) PetscCall(BCRTriRange(spec, single, line, row, unit, &x));
+  if (!(fabs(x) >= BCRTriTiny(single) && fabs(x) <= (single ? (double)FLT_MAX : DBL_MAX)))
+    PetscCall(BCRTriRange(spec, single, line, row, unit, &x));
   BCRTriPut(single, table, i, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -162,7 +160,5 @@ static inline double BCRTriRowSize(const double row[3])
 }
 
 /* Line of a lane of a tile, -1: none. LINE: tile after tile is line after line (rep and all), v and lane are 0 */
-PETSC_INTERN
-PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane);
-PETSC_INTERN
-PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);
+PETSC_INTERN PetscInt BCRTriTileLine(const BCRTriLocal local, PetscInt tile, PetscInt v, PetscInt lane);
+PETSC_INTERN PetscErrorCode BCRTriPivotError(const BCRTriSpec *spec, PetscInt line, PetscInt row, double pivot);

@@ -1,8 +1,9 @@
 /*
   Runs CUDA kernels on the host, from their PTX, to test them where there is no device: slow, for small cases.
 
-  ptx.cc reads PTX and executes it, every thread by itself as the PTX manual says, runtime.cc stands in for the functions of libcudart that this
-  library and its tests call (preloaded before the real one).
+  ptx.cc reads PTX and executes it, every thread by itself as the PTX manual says, runtime.cc stands
+  in for the functions of libcudart that this library and its tests call (preloaded before the real
+  one).
 */
 #if !defined(BCR_EMULATOR_H)
   #define BCR_EMULATOR_H
@@ -16,16 +17,19 @@ void emu_module_add(const char *ptx, size_t bytes);
 /* NULL: no module has it. The name is the mangled one */
 EmuKernel *emu_kernel_find(const std::string &name);
 /* Number of parameters, and bytes of each */
-int    emu_kernel_parameters(EmuKernel *kernel);
+int emu_kernel_parameters(EmuKernel *kernel);
 size_t emu_kernel_parameter_bytes(EmuKernel *kernel, int parameter);
 size_t emu_kernel_static_shared(EmuKernel *kernel);
-int    emu_kernel_max_threads(EmuKernel *kernel); /* .maxntid, else 1024 */
+int emu_kernel_max_threads(EmuKernel *kernel); /* .maxntid, else 1024 */
 /* A variable of .global or .const; NULL: no module has it */
 void *emu_variable_find(const std::string &name, size_t *bytes);
-/* arguments: the address of each. Returns when the last thread has ended. An empty string, or what went wrong (an address that no allocation has, a
-   barrier that cannot be left, an instruction that is not known), with the kernel, its thread and the line of PTX */
-std::string emu_launch(EmuKernel *kernel, const unsigned grid[3], const unsigned block[3], const unsigned cluster[3], size_t dynamic_shared, void *const *arguments);
+/* arguments: the address of each. Returns when the last thread has ended. An empty string, or what
+   went wrong (an address that no allocation has, a barrier that cannot be left, an instruction that
+   is not known), with the kernel, its thread and the line of PTX */
+std::string emu_launch(EmuKernel *kernel, const unsigned grid[3], const unsigned block[3], const unsigned cluster[3],
+                       size_t dynamic_shared, void *const *arguments);
 
-/* Memory of the device: of runtime.cc, which ptx.cc asks whether an access lies in it (pinned host memory counts, too), and in what allocation */
+/* Memory of the device: of runtime.cc, which ptx.cc asks whether an access lies in it (pinned host
+   memory counts, too), and in what allocation */
 bool emu_memory_holds(const void *address, size_t bytes, char **begin, char **end);
 #endif

@@ -1,14 +1,17 @@
 /*
   Executes PTX (NVIDIA's "PTX ISA", version 9) on the host.
 
-  Every thread has a program counter of its own; the threads of a warp that are at the same instruction execute it together, those with the least
-  counter first, so that they meet again where branches join. A thread that is at a synchronizing instruction (shfl, vote, bar.warp.sync, mma, bar,
-  barrier.cluster) waits there until those that it names have come. Blocks of a cluster take turns, blocks of the grid begin one after another, and
-  further ones while those before only wait. Asynchronous copies happen when they are waited for, not before; memory that nobody has written holds
-  NaNs: what reads too early gives a wrong answer here, too.
+  Every thread has a program counter of its own; the threads of a warp that are at the same
+  instruction execute it together, those with the least counter first, so that they meet again where
+  branches join. A thread that is at a synchronizing instruction (shfl, vote, bar.warp.sync, mma,
+  bar, barrier.cluster) waits there until those that it names have come. Blocks of a cluster take
+  turns, blocks of the grid begin one after another, and further ones while those before only wait.
+  Asynchronous copies happen when they are waited for, not before; memory that nobody has written
+  holds NaNs: what reads too early gives a wrong answer here, too.
 
-  A register is a slot of 32 numbers of 64 bits, one for each lane; immediate numbers, addresses of variables and special registers are slots that
-  are filled before a warp begins. Addresses of shared memory are (rank in the cluster + 1) * 2^24 + offset, all others are those of the host.
+  A register is a slot of 32 numbers of 64 bits, one for each lane; immediate numbers, addresses of
+  variables and special registers are slots that are filled before a warp begins. Addresses of
+  shared memory are (rank in the cluster + 1) * 2^24 + offset, all others are those of the host.
   Functions that a kernel calls are put in line.
 */
 #include "emulator.h"
@@ -29,7 +32,7 @@ namespace {
 
 typedef uint64_t u64;
 typedef uint32_t Mask;
-const Mask       ALL = 0xffffffffu;
+const Mask ALL = 0xffffffffu;
 
 struct Warp;
 struct Inst;
@@ -52,16 +55,18 @@ enum Space : uint8_t {
 };
 
 struct Inst {
-  Handler  f      = nullptr;
-  Kind     kind   = PLAIN;
-  char     fuses  = 0; /* m(ul), a(dd), s(ub) of floats, M, A, S of doubles, which may become one fma (PTX ISA: those that name no rounding) */
-  Space    space  = GENERIC;
-  bool     negate = false, polls = false; /* polls: reads what others may be about to write */
-  uint8_t  n = 1, bytes = 4;              /* elements, bytes of each */
-  int      guard = -1, members = -1, target = -1;
-  int      d[8], s[16]; /* slots; -1: none */
-  int64_t  offset[2] = {0, 0};
-  unsigned line      = 0;
+  Handler f = nullptr;
+  Kind kind = PLAIN;
+  /* m(ul), a(dd), s(ub) of floats, M, A, S of doubles, which may become one fma (PTX ISA: those
+     that name no rounding) */
+  char fuses = 0;
+  Space space = GENERIC;
+  bool negate = false, polls = false; /* polls: reads what others may be about to write */
+  uint8_t n = 1, bytes = 4;           /* elements, bytes of each */
+  int guard = -1, members = -1, target = -1;
+  int d[8], s[16]; /* slots; -1: none */
+  int64_t offset[2] = {0, 0};
+  unsigned line = 0;
 
   Inst()
   {
@@ -93,50 +98,50 @@ struct Constant {
 
 struct Parameter {
   std::string name;
-  size_t      offset, bytes;
+  size_t offset, bytes;
 };
 
 struct Module;
 struct Copy {
-  char       *to;
+  char *to;
   const char *from;
-  unsigned    bytes, given;
+  unsigned bytes, given;
 };
 struct Bulk {
-  Copy  copy;
+  Copy copy;
   char *barrier;
 };
 
 } // namespace
 
 struct EmuKernel {
-  Module                *module = nullptr;
-  std::string            name, head, body;
-  unsigned               line   = 0;
-  bool                   parsed = false;
+  Module *module = nullptr;
+  std::string name, head, body;
+  unsigned line = 0;
+  bool parsed = false;
   std::vector<Parameter> parameters;
-  size_t                 parameter_bytes = 0, shared_bytes = 0, local_bytes = 0;
-  int                    slots = 0, max_threads = 1024;
-  std::vector<Inst>      code;
-  std::vector<Constant>  constants;
+  size_t parameter_bytes = 0, shared_bytes = 0, local_bytes = 0;
+  int slots = 0, max_threads = 1024;
+  std::vector<Inst> code;
+  std::vector<Constant> constants;
 };
 
 namespace {
 
 struct Function {
-  std::string            head, body;
-  unsigned               line = 0;
+  std::string head, body;
+  unsigned line = 0;
   std::vector<Parameter> results, parameters;
 };
 struct SharedVariable {
   size_t bytes, align;
-  bool   dynamic;
+  bool dynamic;
 };
 struct Module {
   std::unordered_map<std::string, std::unique_ptr<EmuKernel>> kernels;
-  std::unordered_map<std::string, Function>                   functions;
-  std::unordered_map<std::string, SharedVariable>             shared; /* of all of the module */
-  std::unordered_map<std::string, std::pair<char *, size_t>>  variables;
+  std::unordered_map<std::string, Function> functions;
+  std::unordered_map<std::string, SharedVariable> shared; /* of all of the module */
+  std::unordered_map<std::string, std::pair<char *, size_t>> variables;
 };
 std::list<Module> &modules()
 {
@@ -154,47 +159,48 @@ std::vector<std::pair<char *, size_t>> &variable_ranges()
   throw what;
 }
 
-/* ---------------------------------------------------------------- what executes ---------------------------------------------------------------- */
+/* ---------------------------------------------------------------- what executes
+   ---------------------------------------------------------------- */
 
 struct Block;
 struct Lane {
-  std::vector<Copy>   copies;
+  std::vector<Copy> copies;
   std::vector<size_t> groups; /* copies before the end of each committed group */
 };
 struct Warp {
-  Block            *block = nullptr;
-  int               index = 0;
-  std::vector<u64>  r;
+  Block *block = nullptr;
+  int index = 0;
+  std::vector<u64> r;
   std::vector<char> local;
-  int               pc[32], barrier[32];
-  unsigned          phase[32]; /* of the cluster's barrier on arrival */
-  Mask              alive = 0, run = 0, parked = 0, at_barrier = 0, waiting = 0;
-  Lane              lanes[32];
-  bool              last_first = false, yields = false; /* yields: it only polls, it seems */
-  int               polled = 0;
+  int pc[32], barrier[32];
+  unsigned phase[32]; /* of the cluster's barrier on arrival */
+  Mask alive = 0, run = 0, parked = 0, at_barrier = 0, waiting = 0;
+  Lane lanes[32];
+  bool last_first = false, yields = false; /* yields: it only polls, it seems */
+  int polled = 0;
 
   u64 *slot(int k) { return r.data() + 32 * (size_t)k; }
 };
 struct Cluster;
 struct Block {
-  Cluster                           *cluster = nullptr;
-  unsigned                           id[3], rank = 0;
-  std::vector<char>                  shared;
+  Cluster *cluster = nullptr;
+  unsigned id[3], rank = 0;
+  std::vector<char> shared;
   std::vector<std::unique_ptr<Warp>> warps;
-  std::vector<Bulk>                  bulk;
-  unsigned                           threads = 0, arrived[16], expected[16];
+  std::vector<Bulk> bulk;
+  unsigned threads = 0, arrived[16], expected[16];
 };
 struct Grid {
-  const EmuKernel  *kernel = nullptr;
-  unsigned          grid[3], block[3], cluster[3];
-  size_t            dynamic = 0, dynamic_offset = 0;
+  const EmuKernel *kernel = nullptr;
+  unsigned grid[3], block[3], cluster[3];
+  size_t dynamic = 0, dynamic_offset = 0;
   std::vector<char> parameters;
-  char             *low = nullptr, *high = nullptr; /* the allocation of the last access */
+  char *low = nullptr, *high = nullptr; /* the allocation of the last access */
 };
 struct Cluster {
-  Grid                               *grid = nullptr;
+  Grid *grid = nullptr;
   std::vector<std::unique_ptr<Block>> blocks;
-  unsigned                            arrived = 0, threads = 0, phase = 0;
+  unsigned arrived = 0, threads = 0, phase = 0;
 };
 
 template <typename T>
@@ -241,10 +247,13 @@ char *shared_at(Warp &w, u64 address, size_t bytes)
 {
   const u64 rank = (address >> 24) - 1, offset = address & 0xffffff;
 
-  if (address >> 24 == 0 || rank >= w.block->cluster->blocks.size()) fail("an address that is not one of shared memory");
+  if (address >> 24 == 0 || rank >= w.block->cluster->blocks.size())
+    fail("an address that is not one of shared memory");
   Block &b = *w.block->cluster->blocks[rank];
 
-  if (offset + bytes > b.shared.size()) fail("shared memory of " + std::to_string(b.shared.size()) + " bytes has no byte " + std::to_string(offset + bytes - 1));
+  if (offset + bytes > b.shared.size())
+    fail("shared memory of " + std::to_string(b.shared.size()) + " bytes has no byte " +
+         std::to_string(offset + bytes - 1));
   return b.shared.data() + offset;
 }
 char *at(Warp &w, Space space, u64 address, size_t bytes)
@@ -257,7 +266,9 @@ char *at(Warp &w, Space space, u64 address, size_t bytes)
   }
   char *p = (char *)address;
 
-  if (p >= w.block->cluster->grid->low && p + bytes <= w.block->cluster->grid->high && address % bytes == 0 && space != LOCAL) return p;
+  if (p >= w.block->cluster->grid->low && p + bytes <= w.block->cluster->grid->high && address % bytes == 0 &&
+      space != LOCAL)
+    return p;
   if (address % bytes) fail("an address that is not aligned to " + std::to_string(bytes) + " bytes");
   if (space == LOCAL || space == GENERIC) {
     if (p >= w.local.data() && p + bytes <= w.local.data() + w.local.size()) return p;
@@ -271,7 +282,7 @@ char *at(Warp &w, Space space, u64 address, size_t bytes)
   char *low, *high;
 
   if (emu_memory_holds(p, bytes, &low, &high)) {
-    w.block->cluster->grid->low  = low;
+    w.block->cluster->grid->low = low;
     w.block->cluster->grid->high = high;
     return p;
   }
@@ -301,7 +312,12 @@ void do_load(Warp &w, const Inst &i, Mask m)
 void do_load_signed(Warp &w, const Inst &i, Mask m) /* of fewer bytes than the register */
 {
   do_load(w, i, m);
-  for (int k = 0; k < i.n; k++) lanes_of(m, [&](int l) { w.slot(i.d[k])[l] = i.bytes == 1 ? (u64)(int64_t)(int8_t)w.slot(i.d[k])[l] : (i.bytes == 2 ? (u64)(int64_t)(int16_t)w.slot(i.d[k])[l] : (u64)(int64_t)(int32_t)w.slot(i.d[k])[l]); });
+  for (int k = 0; k < i.n; k++)
+    lanes_of(m, [&](int l) {
+      w.slot(i.d[k])[l] = i.bytes == 1 ? (u64)(int64_t)(int8_t)w.slot(i.d[k])[l]
+                                       : (i.bytes == 2 ? (u64)(int64_t)(int16_t)w.slot(i.d[k])[l]
+                                                       : (u64)(int64_t)(int32_t)w.slot(i.d[k])[l]);
+    });
 }
 void do_store(Warp &w, const Inst &i, Mask m)
 {
@@ -317,9 +333,9 @@ template <typename T, int OP>
 void do_atomic(Warp &w, const Inst &i, Mask m)
 {
   lanes_of(m, [&](int l) {
-    char   *p = at(w, i.space, w.slot(i.s[0])[l] + (u64)i.offset[0], sizeof(T));
+    char *p = at(w, i.space, w.slot(i.s[0])[l] + (u64)i.offset[0], sizeof(T));
     const T b = get<T>(w.slot(i.s[1]), l);
-    T       a;
+    T a;
 
     std::memcpy(&a, p, sizeof(T));
     const T c = OP == 0 ? (T)(a + b) : (OP == 1 ? std::max(a, b) : (OP == 2 ? std::min(a, b) : b));
@@ -338,8 +354,8 @@ void do_copy(Warp &w, const Inst &i, Mask m)
 {
   lanes_of(m, [&](int l) {
     const unsigned bytes = (unsigned)w.slot(i.s[2])[l], given = i.s[3] >= 0 ? (unsigned)w.slot(i.s[3])[l] : bytes;
-    char          *to   = at(w, SHARED, w.slot(i.s[0])[l] + (u64)i.offset[0], bytes);
-    const u64      from = w.slot(i.s[1])[l] + (u64)i.offset[1];
+    char *to = at(w, SHARED, w.slot(i.s[0])[l] + (u64)i.offset[0], bytes);
+    const u64 from = w.slot(i.s[1])[l] + (u64)i.offset[1];
 
     if (from % bytes) fail("the source of a copy of " + std::to_string(bytes) + " bytes is not aligned");
     if (given > bytes) fail("a copy of more bytes than there is room for");
@@ -353,7 +369,8 @@ void do_commit(Warp &w, const Inst &, Mask m)
 }
 void finish_copies(Lane &lane, size_t keep, bool all)
 {
-  const size_t done = all ? lane.copies.size() : (lane.groups.size() > keep ? lane.groups[lane.groups.size() - keep - 1] : 0);
+  const size_t done =
+    all ? lane.copies.size() : (lane.groups.size() > keep ? lane.groups[lane.groups.size() - keep - 1] : 0);
 
   if (all) lane.groups.clear();
   else if (lane.groups.size() > keep) lane.groups.erase(lane.groups.begin(), lane.groups.end() - (ptrdiff_t)keep);
@@ -370,9 +387,10 @@ void do_wait_all(Warp &w, const Inst &, Mask m)
   lanes_of(m, [&](int l) { finish_copies(w.lanes[l], 0, true); });
 }
 
-/* mbarrier: 8 bytes of shared memory; bytes that are still to come, arrivals that are still to come, of how many, and the phase */
+/* mbarrier: 8 bytes of shared memory; bytes that are still to come, arrivals that are still to
+   come, of how many, and the phase */
 struct MBarrier {
-  int32_t  bytes;
+  int32_t bytes;
   uint16_t pending : 15, phase : 1, count;
 };
 static_assert(sizeof(MBarrier) == 8, "an mbarrier has 64 bits");
@@ -397,7 +415,9 @@ void do_mbarrier_init(Warp &w, const Inst &i, Mask m)
   lanes_of(m, [&](int l) {
     const uint16_t count = (uint16_t)w.slot(i.s[1])[l];
 
-    mbarrier(at(w, SHARED, w.slot(i.s[0])[l] + (u64)i.offset[0], 8), [&](MBarrier &b) { b = {0, (uint16_t)(count & 0x7fff), 0, count}; });
+    mbarrier(at(w, SHARED, w.slot(i.s[0])[l] + (u64)i.offset[0], 8), [&](MBarrier &b) {
+      b = {0, (uint16_t)(count & 0x7fff), 0, count};
+    });
   });
 }
 void do_mbarrier_arrive(Warp &w, const Inst &i, Mask m) /* s[1]: bytes to expect, or -1 */
@@ -417,7 +437,7 @@ void do_bulk(Warp &w, const Inst &i, Mask m) /* [to], [from], bytes, [barrier] *
 {
   lanes_of(m, [&](int l) {
     const unsigned bytes = (unsigned)w.slot(i.s[2])[l];
-    const u64      to = w.slot(i.s[0])[l] + (u64)i.offset[0], from = w.slot(i.s[1])[l] + (u64)i.offset[1];
+    const u64 to = w.slot(i.s[0])[l] + (u64)i.offset[0], from = w.slot(i.s[1])[l] + (u64)i.offset[1];
 
     if (bytes % 16 || to % 16 || from % 16) fail("a bulk copy of a size or address that is no multiple of 16");
     if (!bytes) fail("a bulk copy of nothing");
@@ -463,13 +483,14 @@ enum Shuffle {
 template <int MODE>
 void do_shuffle(Warp &w, const Inst &i, Mask m)
 {
-  u64        a[32];
+  u64 a[32];
   const u64 *b = w.slot(i.s[1]), *c = w.slot(i.s[2]);
 
   std::memcpy(a, w.slot(i.s[0]), sizeof a);
   lanes_of(m, [&](int l) {
-    const int  bv = (int)b[l] & 31, cv = (int)c[l] & 31, seg = (int)(c[l] >> 8) & 31, most = (l & seg) | (cv & ~seg), least = l & seg;
-    int        j = MODE == UP ? l - bv : (MODE == DOWN ? l + bv : (MODE == BFLY ? l ^ bv : (least | (bv & ~seg))));
+    const int bv = (int)b[l] & 31, cv = (int)c[l] & 31, seg = (int)(c[l] >> 8) & 31, most = (l & seg) | (cv & ~seg),
+              least = l & seg;
+    int j = MODE == UP ? l - bv : (MODE == DOWN ? l + bv : (MODE == BFLY ? l ^ bv : (least | (bv & ~seg))));
     const bool p = MODE == UP ? j >= most : j <= most;
 
     if (!p) j = l;
@@ -494,21 +515,22 @@ void do_active(Warp &w, const Inst &i, Mask m)
 template <int ROWS, int K>
 void do_mma(Warp &w, const Inst &i, Mask m)
 {
-  double    A[ROWS][K], B[K][8], C[ROWS][8];
+  double A[ROWS][K], B[K][8], C[ROWS][8];
   const int na = ROWS * K / 32, nb = K * 8 / 32, nc = ROWS / 4;
 
   if (m != ALL) fail("mma by a part of a warp");
   for (int l = 0; l < 32; l++) {
     const int g = l / 4, t = l % 4;
 
-    for (int q = 0; q < na; q++) A[g + (ROWS == 16 ? 8 * (q % 2) : 0)][t + 4 * (ROWS == 16 ? q / 2 : q)] = get<double>(w.slot(i.s[q]), l);
+    for (int q = 0; q < na; q++)
+      A[g + (ROWS == 16 ? 8 * (q % 2) : 0)][t + 4 * (ROWS == 16 ? q / 2 : q)] = get<double>(w.slot(i.s[q]), l);
     for (int q = 0; q < nb; q++) B[t + 4 * q][g] = get<double>(w.slot(i.s[na + q]), l);
     for (int q = 0; q < nc; q++) C[g + 8 * (q / 2)][2 * t + q % 2] = get<double>(w.slot(i.s[na + nb + q]), l);
   }
   for (int l = 0; l < 32; l++) {
     for (int q = 0; q < nc; q++) {
       const int row = l / 4 + 8 * (q / 2), column = 2 * (l % 4) + q % 2;
-      double    x = C[row][column];
+      double x = C[row][column];
 
       for (int k = 0; k < K; k++) x = std::fma(A[row][k], B[k][column], x);
       put<double>(w.slot(i.d[q]), l, x);
@@ -520,12 +542,14 @@ void do_nothing(Warp &, const Inst &, Mask)
 }
 void do_map(Warp &w, const Inst &i, Mask m) /* mapa of an address of shared memory */
 {
-  each<u64>(w.slot(i.d[0]), m, [&](int l) -> u64 { return ((w.slot(i.s[0])[l] + (u64)i.offset[0]) & 0xffffff) + ((u64)((uint32_t)w.slot(i.s[1])[l] + 1) << 24); });
+  each<u64>(w.slot(i.d[0]), m, [&](int l) -> u64 {
+    return ((w.slot(i.s[0])[l] + (u64)i.offset[0]) & 0xffffff) + ((u64)((uint32_t)w.slot(i.s[1])[l] + 1) << 24);
+  });
 }
 void do_map_generic(Warp &w, const Inst &i, Mask m)
 {
   lanes_of(m, [&](int l) {
-    char          *p    = (char *)w.slot(i.s[0])[l];
+    char *p = (char *)w.slot(i.s[0])[l];
     const unsigned rank = (unsigned)w.slot(i.s[1])[l];
 
     if (rank >= w.block->cluster->blocks.size()) fail("mapa of a block that the cluster has not");
@@ -559,7 +583,8 @@ void do_generic_to_shared(Warp &w, const Inst &i, Mask m)
   });
 }
 
-/* ------------------------------------------------------------ arithmetic, by its name ----------------------------------------------------------- */
+/* ------------------------------------------------------------ arithmetic, by its name
+   ----------------------------------------------------------- */
 
 std::unordered_map<std::string, Handler> &handlers()
 {
@@ -619,7 +644,9 @@ void integer(const std::string &t)
   OP("max." + t, T, 2, std::max(a_, b_))
   OP("div." + t, T, 2, b_ == 0 ? (T)-1 : (b_ == (T)-1 && std::is_signed<T>::value ? (T)(U)(0 - (U)a_) : (T)(a_ / b_)))
   OP("rem." + t, T, 2, b_ == 0 ? a_ : (b_ == (T)-1 && std::is_signed<T>::value ? (T)0 : (T)(a_ % b_)))
-  OP("shr." + t, T, 2, get<uint32_t>(B, l) >= 8 * sizeof(T) ? (std::is_signed<T>::value && a_ < 0 ? (T)-1 : (T)0) : (T)(a_ >> get<uint32_t>(B, l)))
+  OP("shr." + t, T, 2,
+     get<uint32_t>(B, l) >= 8 * sizeof(T) ? (std::is_signed<T>::value && a_ < 0 ? (T)-1 : (T)0)
+                                          : (T)(a_ >> get<uint32_t>(B, l)))
   OP("neg." + t, T, 1, (U)(0 - (U)a_))
   OP("abs." + t, T, 1, a_ < 0 ? (U)(0 - (U)a_) : (U)a_)
 }
@@ -642,8 +669,9 @@ void bits(const std::string &t)
   OP("clz." + t, uint32_t, 1, a_ ? __builtin_clzll((u64)a_) - (64 - 8 * (int)sizeof(T)) : 8 * (int)sizeof(T))
   handlers()["bfi." + t] = [](Warp &w, const Inst &i, Mask m) {
     each<T>(w.slot(i.d[0]), m, [&](int l) -> T {
-      const uint32_t at = (uint32_t)w.slot(i.s[2])[l] & 255, count = (uint32_t)w.slot(i.s[3])[l] & 255, most = 8 * sizeof(T);
-      const T        a = get<T>(w.slot(i.s[0]), l), b = get<T>(w.slot(i.s[1]), l);
+      const uint32_t at = (uint32_t)w.slot(i.s[2])[l] & 255, count = (uint32_t)w.slot(i.s[3])[l] & 255,
+                     most = 8 * sizeof(T);
+      const T a = get<T>(w.slot(i.s[0]), l), b = get<T>(w.slot(i.s[1]), l);
 
       if (at >= most || !count) return b;
       const T ones = (T)((count >= most ? (T) ~(T)0 : (T)(((T)1 << count) - 1)) << at);
@@ -719,8 +747,11 @@ void convert(const std::string &d, const std::string &t)
      std::is_floating_point<D>::value \
        ? (D)truncated((double)a_, MODE) \
        : (!(a_ == a_) ? (D)0 \
-                      : (truncated((double)a_, MODE) >= (double)std::numeric_limits<D>::max() ? std::numeric_limits<D>::max() \
-                                                                                              : (truncated((double)a_, MODE) <= (double)std::numeric_limits<D>::lowest() ? std::numeric_limits<D>::lowest() : (D)truncated((double)a_, MODE)))))
+                      : (truncated((double)a_, MODE) >= (double)std::numeric_limits<D>::max() \
+                           ? std::numeric_limits<D>::max() \
+                           : (truncated((double)a_, MODE) <= (double)std::numeric_limits<D>::lowest() \
+                                ? std::numeric_limits<D>::lowest() \
+                                : (D)truncated((double)a_, MODE)))))
       if (mode == 'z') WHOLE('z')
       else if (mode == 'n') WHOLE('n')
       else if (mode == 'm') WHOLE('m')
@@ -745,18 +776,23 @@ void converts(const std::string &d)
 
 void make_handlers()
 {
-  integer<int16_t>("s16"), integer<uint16_t>("u16"), integer<int32_t>("s32"), integer<uint32_t>("u32"), integer<int64_t>("s64"), integer<u64>("u64");
+  integer<int16_t>("s16"), integer<uint16_t>("u16"), integer<int32_t>("s32"), integer<uint32_t>("u32"),
+    integer<int64_t>("s64"), integer<u64>("u64");
   integer_high<int32_t>("s32"), integer_high<uint32_t>("u32"), integer_high<int64_t>("s64"), integer_high<u64>("u64");
   bits<uint16_t>("b16"), bits<uint32_t>("b32"), bits<u64>("b64");
-  wide<int16_t, int32_t>("s16"), wide<uint16_t, uint32_t>("u16"), wide<int32_t, int64_t>("s32"), wide<uint32_t, u64>("u32");
+  wide<int16_t, int32_t>("s16"), wide<uint16_t, uint32_t>("u16"), wide<int32_t, int64_t>("s32"),
+    wide<uint32_t, u64>("u32");
   real<float>("f32"), real<double>("f64");
-  compare<int16_t>("s16", false), compare<uint16_t>("u16", false), compare<int32_t>("s32", false), compare<uint32_t>("u32", false), compare<int64_t>("s64", false), compare<u64>("u64", false);
-  compare<uint16_t>("b16", false), compare<uint32_t>("b32", false), compare<u64>("b64", false), compare<float>("f32", true), compare<double>("f64", true);
+  compare<int16_t>("s16", false), compare<uint16_t>("u16", false), compare<int32_t>("s32", false),
+    compare<uint32_t>("u32", false), compare<int64_t>("s64", false), compare<u64>("u64", false);
+  compare<uint16_t>("b16", false), compare<uint32_t>("b32", false), compare<u64>("b64", false),
+    compare<float>("f32", true), compare<double>("f64", true);
   for (const char *t : {"b16", "s16", "u16"}) pick<uint16_t>(t);
   for (const char *t : {"b32", "s32", "u32", "f32"}) pick<uint32_t>(t);
   for (const char *t : {"b64", "s64", "u64", "f64"}) pick<u64>(t);
-  converts<int8_t>("s8"), converts<uint8_t>("u8"), converts<int16_t>("s16"), converts<uint16_t>("u16"), converts<int32_t>("s32"), converts<uint32_t>("u32"), converts<int64_t>("s64"), converts<u64>("u64"), converts<float>("f32"),
-    converts<double>("f64");
+  converts<int8_t>("s8"), converts<uint8_t>("u8"), converts<int16_t>("s16"), converts<uint16_t>("u16"),
+    converts<int32_t>("s32"), converts<uint32_t>("u32"), converts<int64_t>("s64"), converts<u64>("u64"),
+    converts<float>("f32"), converts<double>("f64");
   {
     typedef bool T;
 
@@ -802,7 +838,7 @@ void make_handlers()
     typedef double T;
 
     OP("rcp.approx.ftz.f64", T, 1, [](double x) {
-      u64          y;
+      u64 y;
       const double r = 1 / x;
       std::memcpy(&y, &r, 8);
       y &= 0xffffffff00000000u;
@@ -811,17 +847,20 @@ void make_handlers()
       return z;
     }(a_)) /* its upper half */
   }
-  handlers()["cvta.shared.u64"]       = do_shared_to_generic;
-  handlers()["cvta.to.shared.u64"]    = do_generic_to_shared;
-  handlers()["mapa.u64"]              = do_map_generic;
-  handlers()["activemask.b32"]        = do_active;
+  handlers()["cvta.shared.u64"] = do_shared_to_generic;
+  handlers()["cvta.to.shared.u64"] = do_generic_to_shared;
+  handlers()["mapa.u64"] = do_map_generic;
+  handlers()["activemask.b32"] = do_active;
   handlers()["cp.async.commit_group"] = do_commit;
-  handlers()["cp.async.wait_group"]   = do_wait_group;
-  handlers()["cp.async.wait_all"]     = do_wait_all;
-  for (const char *t : {"cvta.to.global.u64", "cvta.param.u64", "cvta.local.u64", "cvta.to.local.u64", "cvta.global.u64"}) handlers()[t] = handlers()["mov.u64"];
+  handlers()["cp.async.wait_group"] = do_wait_group;
+  handlers()["cp.async.wait_all"] = do_wait_all;
+  for (const char *t :
+       {"cvta.to.global.u64", "cvta.param.u64", "cvta.local.u64", "cvta.to.local.u64", "cvta.global.u64"})
+    handlers()[t] = handlers()["mov.u64"];
 }
 
-/* ------------------------------------------------------------------- reading PTX ---------------------------------------------------------------- */
+/* ------------------------------------------------------------------- reading PTX
+   ---------------------------------------------------------------- */
 
 bool starts(const std::string &s, const char *with)
 {
@@ -836,7 +875,7 @@ std::string trimmed(const std::string &s)
 std::vector<std::string> split(const std::string &s, const char *at)
 {
   std::vector<std::string> all;
-  size_t                   a = 0;
+  size_t a = 0;
 
   while (true) {
     const size_t b = s.find_first_of(at, a);
@@ -854,8 +893,8 @@ std::vector<std::string> split(const std::string &s, const char *at)
 std::vector<std::string> operands(const std::string &s)
 {
   std::vector<std::string> all;
-  int                      depth = 0;
-  size_t                   a     = 0;
+  int depth = 0;
+  size_t a = 0;
 
   for (size_t k = 0; k <= s.size(); k++) {
     if (k == s.size() || (s[k] == ',' && !depth)) {
@@ -879,25 +918,27 @@ int type_bytes(const std::string &t)
 /* `.align 8 .b8 name[24]`, `.u64 name`: name, bytes and alignment */
 struct Declared {
   std::string name;
-  size_t      bytes = 0, align = 1;
+  size_t bytes = 0, align = 1;
 };
 Declared declared(const std::string &s)
 {
-  Declared                       r;
+  Declared r;
   const std::vector<std::string> words = split(s, " \t\n");
-  size_t                         unit  = 1;
+  size_t unit = 1;
 
   for (size_t k = 0; k < words.size(); k++) {
     if (words[k] == ".align") r.align = (size_t)std::atoi(words[++k].c_str());
-    else if (words[k][0] == '.' && std::string("busf").find(words[k][1]) != std::string::npos && words[k].size() > 2 && std::isdigit((unsigned char)words[k][2])) {
-      unit    = (size_t)type_bytes(words[k].substr(1));
+    else if (words[k][0] == '.' && std::string("busf").find(words[k][1]) != std::string::npos && words[k].size() > 2 &&
+             std::isdigit((unsigned char)words[k][2])) {
+      unit = (size_t)type_bytes(words[k].substr(1));
       r.align = std::max(r.align, unit);
     } else if (words[k][0] != '.') {
       const size_t bracket = words[k].find('[');
 
-      r.name  = words[k].substr(0, bracket);
+      r.name = words[k].substr(0, bracket);
       r.bytes = unit;
-      for (size_t b = bracket; b != std::string::npos; b = words[k].find('[', b + 1)) r.bytes *= (size_t)std::atoll(words[k].c_str() + b + 1);
+      for (size_t b = bracket; b != std::string::npos; b = words[k].find('[', b + 1))
+        r.bytes *= (size_t)std::atoll(words[k].c_str() + b + 1);
     }
   }
   return r;
@@ -905,7 +946,7 @@ Declared declared(const std::string &s)
 std::vector<Parameter> parameter_list(const std::string &s)
 {
   std::vector<Parameter> all;
-  size_t                 offset = 0;
+  size_t offset = 0;
 
   for (const std::string &t : split(s, ",")) {
     const Declared d = declared(t);
@@ -918,21 +959,23 @@ std::vector<Parameter> parameter_list(const std::string &s)
 }
 
 struct Scope {
-  std::unordered_map<std::string, std::pair<int, int>> registers; /* prefix -> first slot, how many (0: one of just this name) */
-  std::unordered_map<std::string, int>                 labels;
-  std::vector<std::pair<int, std::string>>             jumps;  /* instruction, label */
-  std::unordered_map<std::string, size_t>              locals; /* .local and .param of calls: offset into the thread's own memory */
+  /* prefix -> first slot, how many (0: one of just this name) */
+  std::unordered_map<std::string, std::pair<int, int>> registers;
+  std::unordered_map<std::string, int> labels;
+  std::vector<std::pair<int, std::string>> jumps; /* instruction, label */
+  /* .local and .param of calls: offset into the thread's own memory */
+  std::unordered_map<std::string, size_t> locals;
 };
 
 struct Reader {
-  EmuKernel                              &k;
-  Module                                 &module;
-  std::vector<Scope>                      scopes;
-  std::unordered_map<std::string, int>    constant_slots;
+  EmuKernel &k;
+  Module &module;
+  std::vector<Scope> scopes;
+  std::unordered_map<std::string, int> constant_slots;
   std::unordered_map<std::string, size_t> shared_offsets;
-  std::vector<int>                        returns; /* branches to the end of the function in line */
-  int                                     depth = 0;
-  unsigned                                line  = 0;
+  std::vector<int> returns; /* branches to the end of the function in line */
+  int depth = 0;
+  unsigned line = 0;
 
   Reader(EmuKernel &kernel) : k(kernel), module(*kernel.module) {}
 
@@ -1013,7 +1056,9 @@ struct Reader {
     if (t == "WARP_SZ") return number(32);
     if (starts(t, "0f")) return number(std::strtoull(t.c_str() + 2, nullptr, 16));
     if (starts(t, "0d")) return number(std::strtoull(t.c_str() + 2, nullptr, 16));
-    if (std::isdigit((unsigned char)t[0]) || t[0] == '-') return number((u64)(t[0] == '-' ? std::strtoll(t.c_str(), nullptr, 0) : (int64_t)std::strtoull(t.c_str(), nullptr, 0)));
+    if (std::isdigit((unsigned char)t[0]) || t[0] == '-')
+      return number(
+        (u64)(t[0] == '-' ? std::strtoll(t.c_str(), nullptr, 0) : (int64_t)std::strtoull(t.c_str(), nullptr, 0)));
     size_t offset;
 
     if (local(t, &offset)) return constant("local " + std::to_string(offset), Constant::LOCALVAR, 0, offset);
@@ -1027,7 +1072,7 @@ struct Reader {
 
       if (it == shared_offsets.end()) {
         k.shared_bytes = (k.shared_bytes + sh->second.align - 1) / sh->second.align * sh->second.align;
-        it             = shared_offsets.emplace(t, k.shared_bytes).first;
+        it = shared_offsets.emplace(t, k.shared_bytes).first;
         k.shared_bytes += sh->second.bytes;
       }
       return constant(t, Constant::SHAREDVAR, 0, it->second);
@@ -1041,17 +1086,20 @@ struct Reader {
   int address(const std::string &t, int64_t *offset)
   {
     if (t.size() < 2 || t[0] != '[') fail("'" + t + "' is no address");
-    const std::string in   = trimmed(t.substr(1, t.find(']') - 1));
-    const size_t      plus = in.find('+');
+    const std::string in = trimmed(t.substr(1, t.find(']') - 1));
+    const size_t plus = in.find('+');
 
     *offset = plus == std::string::npos ? 0 : std::strtoll(in.c_str() + plus + 1, nullptr, 0);
     return slot(trimmed(in.substr(0, plus)));
   }
-  std::vector<std::string> elements(const std::string &t) { return t[0] == '{' ? split(t.substr(1, t.find('}') - 1), ",") : std::vector<std::string>(1, t); }
+  std::vector<std::string> elements(const std::string &t)
+  {
+    return t[0] == '{' ? split(t.substr(1, t.find('}') - 1), ",") : std::vector<std::string>(1, t);
+  }
 
   void registers(const std::string &s) /* what follows `.reg` */
   {
-    const size_t      after = s.find_first_of(" \t");
+    const size_t after = s.find_first_of(" \t");
     const std::string names = s.substr(after);
 
     for (const std::string &t : split(names, ",")) {
@@ -1086,7 +1134,7 @@ struct Reader {
   {
     /* (results), name, (arguments): each in parentheses if there is any */
     std::vector<std::string> parts = operands(rest), results, arguments;
-    size_t                   at    = 0;
+    size_t at = 0;
 
     if (guard.guard >= 0) fail("a call with a guard");
     if (parts[0][0] == '(') results = split(parts[at++].substr(1), ",()");
@@ -1111,7 +1159,7 @@ struct Reader {
       scopes.back().locals[f->second.results[q].name] = offset;
     }
     std::vector<int> outer;
-    const unsigned   here = line;
+    const unsigned here = line;
 
     outer.swap(returns);
     line = f->second.line;
@@ -1132,16 +1180,16 @@ struct Reader {
       const size_t e = s.find_first_of(" \t\n");
 
       i.negate = s[1] == '!';
-      i.guard  = reg(s.substr(i.negate ? 2 : 1, e - (i.negate ? 2 : 1)));
+      i.guard = reg(s.substr(i.negate ? 2 : 1, e - (i.negate ? 2 : 1)));
       if (i.guard < 0) fail("its guard is not known");
       s = trimmed(s.substr(e));
     }
-    const size_t                   e  = s.find_first_of(" \t\n");
-    const std::string              op = s.substr(0, e), rest = e == std::string::npos ? "" : trimmed(s.substr(e));
+    const size_t e = s.find_first_of(" \t\n");
+    const std::string op = s.substr(0, e), rest = e == std::string::npos ? "" : trimmed(s.substr(e));
     const std::vector<std::string> part = split(op, ".");
-    const std::string             &root = part[0], &type = part.back();
-    std::vector<std::string>       o   = operands(rest);
-    const auto                     has = [&](const char *name) { return std::find(part.begin(), part.end(), name) != part.end(); };
+    const std::string &root = part[0], &type = part.back();
+    std::vector<std::string> o = operands(rest);
+    const auto has = [&](const char *name) { return std::find(part.begin(), part.end(), name) != part.end(); };
 
     if (root == "call") return call(rest, i);
     if (root == "bra") {
@@ -1153,26 +1201,29 @@ struct Reader {
         returns.push_back((int)k.code.size());
       } else i.kind = EXIT;
     } else if (root == "ld" || root == "st" || root == "ldu") {
-      i.space                             = has("shared") || has("shared::cta") || has("shared::cluster") ? SHARED : (has("local") || has("param") ? LOCAL : GENERIC);
-      i.bytes                             = (uint8_t)type_bytes(type);
+      i.space = has("shared") || has("shared::cta") || has("shared::cluster")
+                  ? SHARED
+                  : (has("local") || has("param") ? LOCAL : GENERIC);
+      i.bytes = (uint8_t)type_bytes(type);
       const std::vector<std::string> list = elements(root == "st" ? o[1] : o[0]);
 
-      i.n    = (uint8_t)list.size();
+      i.n = (uint8_t)list.size();
       i.s[0] = address(root == "st" ? o[0] : o[1], &i.offset[0]);
       for (size_t q = 0; q < list.size(); q++) (root == "st" ? i.s[1 + q] : i.d[q]) = slot(list[q]);
       i.polls = has("volatile") || has("relaxed") || has("acquire");
-      i.f     = root == "st" ? do_store : (type[0] == 's' && type != "s64" ? do_load_signed : do_load);
+      i.f = root == "st" ? do_store : (type[0] == 's' && type != "s64" ? do_load_signed : do_load);
     } else if (root == "atom" || root == "red") {
       i.space = has("shared") ? SHARED : GENERIC;
       if (root == "red") o.insert(o.begin(), "_");
-      i.d[0]         = slot(o[0]);
-      i.s[0]         = address(o[1], &i.offset[0]);
-      i.s[1]         = slot(o[2]);
+      i.d[0] = slot(o[0]);
+      i.s[0] = address(o[1], &i.offset[0]);
+      i.s[1] = slot(o[2]);
       const int what = has("add") ? 0 : (has("max") ? 1 : (has("min") ? 2 : (has("exch") ? 3 : -1)));
 
       if (what < 0) fail("this atomic operation is not known");
 #define ATOMIC(NAME, T) \
-  if (type == NAME) i.f = what == 0 ? do_atomic<T, 0> : (what == 1 ? do_atomic<T, 1> : (what == 2 ? do_atomic<T, 2> : do_atomic<T, 3>));
+  if (type == NAME) \
+    i.f = what == 0 ? do_atomic<T, 0> : (what == 1 ? do_atomic<T, 1> : (what == 2 ? do_atomic<T, 2> : do_atomic<T, 3>));
       ATOMIC("u32", uint32_t)
       ATOMIC("s32", int32_t)
       ATOMIC("u64", u64)
@@ -1181,7 +1232,7 @@ struct Reader {
       ATOMIC("b32", uint32_t)
       ATOMIC("b64", u64)
     } else if (starts(op, "cp.async.ca.") || starts(op, "cp.async.cg.")) {
-      i.f    = do_copy;
+      i.f = do_copy;
       i.s[0] = address(o[0], &i.offset[0]);
       i.s[1] = address(o[1], &i.offset[1]);
       i.s[2] = slot(o[2]);
@@ -1189,7 +1240,7 @@ struct Reader {
     } else if (starts(op, "cp.async.bulk.shared")) {
       int64_t none;
 
-      i.f    = do_bulk;
+      i.f = do_bulk;
       i.s[0] = address(o[0], &i.offset[0]);
       i.s[1] = address(o[1], &i.offset[1]);
       i.s[2] = slot(o[2]);
@@ -1197,12 +1248,12 @@ struct Reader {
       if (none) fail("an mbarrier with an offset");
     } else if (root == "mbarrier") {
       const bool try_wait = has("try_wait") || has("test_wait"), init = has("init");
-      const int  first = init ? 0 : 1;
+      const int first = init ? 0 : 1;
 
       i.s[0] = address(o[(size_t)first], &i.offset[0]);
       if (o.size() > (size_t)first + 1) i.s[1] = slot(o[(size_t)first + 1]);
       if (try_wait) i.d[0] = slot(o[0]);
-      i.f     = init ? do_mbarrier_init : (try_wait ? do_try_wait : do_mbarrier_arrive);
+      i.f = init ? do_mbarrier_init : (try_wait ? do_try_wait : do_mbarrier_arrive);
       i.polls = try_wait;
       if (!init && !try_wait && !has("arrive")) fail("this mbarrier operation is not known");
     } else if (root == "shfl") {
@@ -1213,18 +1264,19 @@ struct Reader {
       if (bar != std::string::npos) i.d[1] = slot(trimmed(o[0].substr(bar + 1)));
       for (int q = 0; q < 3; q++) i.s[q] = slot(o[(size_t)q + 1]);
       i.members = slot(o[4]);
-      i.f       = has("up") ? do_shuffle<UP> : (has("down") ? do_shuffle<DOWN> : (has("bfly") ? do_shuffle<BFLY> : do_shuffle<IDX>));
+      i.f = has("up") ? do_shuffle<UP>
+                      : (has("down") ? do_shuffle<DOWN> : (has("bfly") ? do_shuffle<BFLY> : do_shuffle<IDX>));
     } else if (root == "vote") {
       if (o[1][0] == '!' || i.guard >= 0) fail("a vote with a guard");
-      i.kind    = TOGETHER;
-      i.d[0]    = slot(o[0]);
-      i.s[0]    = slot(o[1]);
+      i.kind = TOGETHER;
+      i.d[0] = slot(o[0]);
+      i.s[0] = slot(o[1]);
       i.members = slot(o[2]);
-      i.f       = has("any") ? do_vote<0> : (has("all") ? do_vote<1> : do_vote<2>);
+      i.f = has("any") ? do_vote<0> : (has("all") ? do_vote<1> : do_vote<2>);
     } else if (op == "bar.warp.sync") {
-      i.kind    = TOGETHER;
+      i.kind = TOGETHER;
       i.members = slot(o[0]);
-      i.f       = do_nothing;
+      i.f = do_nothing;
     } else if (op == "bar.sync" || op == "barrier.sync" || op == "barrier.sync.aligned" || op == "bar.arrive") {
       if (op == "bar.arrive") fail("bar.arrive is not known");
       i.kind = BARRIER;
@@ -1240,15 +1292,18 @@ struct Reader {
         for (const std::string &t : elements(o[q])) i.s[at++] = slot(t);
       at = 0;
       for (const std::string &t : elements(o[0])) i.d[at++] = slot(t);
-      i.kind    = TOGETHER;
+      i.kind = TOGETHER;
       i.members = number(ALL);
-      i.f       = has("m16n8k4") ? do_mma<16, 4> : (has("m16n8k8") ? do_mma<16, 8> : (has("m16n8k16") ? do_mma<16, 16> : do_mma<8, 4>));
+      i.f = has("m16n8k4") ? do_mma<16, 4>
+                           : (has("m16n8k8") ? do_mma<16, 8> : (has("m16n8k16") ? do_mma<16, 16> : do_mma<8, 4>));
     } else if (starts(op, "mapa.shared::cluster")) {
-      i.f    = do_map;
+      i.f = do_map;
       i.d[0] = slot(o[0]);
       i.s[0] = o[1][0] == '[' ? address(o[1], &i.offset[0]) : slot(o[1]);
       i.s[1] = slot(o[2]);
-    } else if (root == "fence" || root == "membar" || root == "griddepcontrol" || root == "nanosleep" || root == "prefetch" || starts(op, "cp.async.bulk.prefetch") || root == "applypriority" || root == "discard") {
+    } else if (root == "fence" || root == "membar" || root == "griddepcontrol" || root == "nanosleep" ||
+               root == "prefetch" || starts(op, "cp.async.bulk.prefetch") || root == "applypriority" ||
+               root == "discard") {
       i.f = do_nothing;
     } else if (root == "mov" && (o[0][0] == '{' || o[1][0] == '{')) {
       const std::vector<std::string> list = elements(o[0][0] == '{' ? o[0] : o[1]);
@@ -1274,7 +1329,9 @@ struct Reader {
         i.f = [](Warp &w, const Inst &q, Mask m) {
           const u64 ones = q.bytes == 4 ? 0xffffffffu : 0xffffu;
 
-          lanes_of(m, [&](int l) { w.slot(q.d[0])[l] = (w.slot(q.s[0])[l] & ones) | (w.slot(q.s[1])[l] & ones) << 8 * q.bytes; });
+          lanes_of(m, [&](int l) {
+            w.slot(q.d[0])[l] = (w.slot(q.s[0])[l] & ones) | (w.slot(q.s[1])[l] & ones) << 8 * q.bytes;
+          });
         };
       }
     } else {
@@ -1314,10 +1371,12 @@ struct Reader {
         close();
         at++;
       } else {
-        const size_t e   = text.find_first_of(";:", at);
-        size_t       end = e;
+        const size_t e = text.find_first_of(";:", at);
+        size_t end = e;
 
-        while (end != std::string::npos && text[end] == ':' && text[end + 1] == ':') end = text.find_first_of(";:", end + 2); /* shared::cluster */
+        /* shared::cluster */
+        while (end != std::string::npos && text[end] == ':' && text[end + 1] == ':')
+          end = text.find_first_of(";:", end + 2);
         if (end == std::string::npos) fail("a statement without an end");
         const std::string s = trimmed(text.substr(at, end - at));
 
@@ -1327,7 +1386,7 @@ struct Reader {
             if (starts(s, ".reg")) registers(trimmed(s.substr(4)));
             else if (starts(s, ".local") || starts(s, ".param")) new_local(declared(s));
             else if (starts(s, ".shared") || starts(s, ".extern")) {
-              const Declared d      = declared(s);
+              const Declared d = declared(s);
               module.shared[d.name] = {d.bytes, d.align, starts(s, ".extern")};
             } else if (starts(s, ".pragma") || starts(s, ".loc")) {
             } else instruction(s);
@@ -1343,12 +1402,13 @@ struct Reader {
   }
 };
 
-/* A product that one sum of the same block of instructions takes, and nothing else, is rounded with it, as ptxas does it */
+/* A product that one sum of the same block of instructions takes, and nothing else, is rounded with
+   it, as ptxas does it */
 void fuse(EmuKernel &k)
 {
-  std::vector<int>  writes((size_t)k.slots), reads((size_t)k.slots), product((size_t)k.slots, -1);
+  std::vector<int> writes((size_t)k.slots), reads((size_t)k.slots), product((size_t)k.slots, -1);
   std::vector<bool> begins(k.code.size() + 1);
-  int               block = 0;
+  int block = 0;
 
   for (size_t q = 0; q < k.code.size(); q++) {
     for (int d : k.code[q].d)
@@ -1375,11 +1435,11 @@ void fuse(EmuKernel &k)
       const int p = product[(size_t)i.s[side]];
 
       if (p < block || (k.code[(size_t)p].fuses == 'm') != (i.fuses == what)) continue;
-      const Inst       &m    = k.code[(size_t)p];
+      const Inst &m = k.code[(size_t)p];
       const std::string type = i.fuses == what ? "f32" : "f64";
-      const int         rest = i.s[1 - side];
+      const int rest = i.s[1 - side];
 
-      i.f    = handlers()[(what == 'a' ? "fma.rn." : (side == 0 ? "product-less." : "less-product.")) + type];
+      i.f = handlers()[(what == 'a' ? "fma.rn." : (side == 0 ? "product-less." : "less-product.")) + type];
       i.s[0] = m.s[0];
       i.s[1] = m.s[1];
       i.s[2] = rest;
@@ -1406,18 +1466,19 @@ void read_kernel(EmuKernel &k)
   k.parsed = true;
 }
 
-/* ------------------------------------------------------------------- execution ------------------------------------------------------------------ */
+/* ------------------------------------------------------------------- execution
+   ------------------------------------------------------------------ */
 
 void begin_warp(Warp &w, Block &b, int index)
 {
-  const Grid      &g = *b.cluster->grid;
+  const Grid &g = *b.cluster->grid;
   const EmuKernel &k = *g.kernel;
-  const unsigned   n = g.block[0] * g.block[1] * g.block[2], first = 32u * (unsigned)index;
+  const unsigned n = g.block[0] * g.block[1] * g.block[2], first = 32u * (unsigned)index;
 
   w.block = &b;
   w.index = index;
   w.alive = n - first >= 32 ? ALL : ((Mask)1 << (n - first)) - 1;
-  w.run   = w.alive;
+  w.run = w.alive;
   w.r.resize(32 * (size_t)k.slots);
   w.local.assign(32 * k.local_bytes, (char)0xff);
   for (int l = 0; l < 32; l++) w.pc[l] = 0;
@@ -1512,7 +1573,7 @@ void check_cluster(Cluster &c)
 }
 void end_threads(Warp &w, Mask m)
 {
-  Block   &b = *w.block;
+  Block &b = *w.block;
   Cluster &c = *b.cluster;
 
   lanes_of(m, [&](int l) { finish_copies(w.lanes[l], 0, true); });
@@ -1528,16 +1589,17 @@ void end_threads(Warp &w, Mask m)
 
 std::string where(const Warp &w, int lane, int pc)
 {
-  const Grid    &g = *w.block->cluster->grid;
-  char           text[200];
+  const Grid &g = *w.block->cluster->grid;
+  char text[200];
   const unsigned t = 32u * (unsigned)w.index + (unsigned)lane;
 
-  std::snprintf(text, sizeof text, "\n  block (%u, %u, %u), thread (%u, %u, %u), line %u of its PTX: ", w.block->id[0], w.block->id[1], w.block->id[2], t % g.block[0], t / g.block[0] % g.block[1], t / g.block[0] / g.block[1],
-                g.kernel->code[(size_t)pc].line);
+  std::snprintf(text, sizeof text, "\n  block (%u, %u, %u), thread (%u, %u, %u), line %u of its PTX: ", w.block->id[0],
+                w.block->id[1], w.block->id[2], t % g.block[0], t / g.block[0] % g.block[1],
+                t / g.block[0] / g.block[1], g.kernel->code[(size_t)pc].line);
   /* the text of that line */
   const std::string &body = g.kernel->body;
-  size_t             at   = 0;
-  unsigned           n    = g.kernel->line;
+  size_t at = 0;
+  unsigned n = g.kernel->line;
 
   while (n < g.kernel->code[(size_t)pc].line && at != std::string::npos && at < body.size()) {
     at = body.find('\n', at);
@@ -1550,13 +1612,14 @@ std::string where(const Warp &w, int lane, int pc)
 /* Until no thread of it can go on or `most` instructions are done; returns their number */
 long run_warp(Warp &w, long most)
 {
-  const std::vector<Inst> &code  = w.block->cluster->grid->kernel->code;
-  long                     steps = 0;
+  const std::vector<Inst> &code = w.block->cluster->grid->kernel->code;
+  long steps = 0;
 
   w.yields = false;
   while (w.run && steps < most) {
-    /* those at the least counter; after a slice that has not come to an end, at the largest: they may be waiting for each other */
-    int  pc = -1, next = 0x7fffffff;
+    /* those at the least counter; after a slice that has not come to an end, at the largest: they
+       may be waiting for each other */
+    int pc = -1, next = 0x7fffffff;
     Mask group = 0;
 
     lanes_of(w.run, [&](int l) {
@@ -1607,7 +1670,7 @@ long run_warp(Warp &w, long most)
             if (i.polls && m && ++w.polled > 8) {
               w.polled = 0;
               w.yields = true;
-              most     = 0;
+              most = 0;
             }
           } else if (i.kind == BRANCH) {
             if (m == group) pc = i.target;
@@ -1626,8 +1689,8 @@ long run_warp(Warp &w, long most)
             steps++;
             if (i.kind == EXIT) end_threads(w, m);
             else if (i.kind == BARRIER) {
-              Block &b   = *w.block;
-              Mask   ids = 0;
+              Block &b = *w.block;
+              Mask ids = 0;
 
               w.run &= ~m;
               w.at_barrier |= m;
@@ -1635,7 +1698,7 @@ long run_warp(Warp &w, long most)
                 const unsigned id = (unsigned)w.slot(i.s[0])[l];
 
                 if (id > 15) fail("a barrier beyond 15");
-                w.barrier[l]   = (int)id;
+                w.barrier[l] = (int)id;
                 b.expected[id] = i.s[1] >= 0 ? (unsigned)w.slot(i.s[1])[l] : 0;
                 b.arrived[id]++;
                 ids |= 1u << id;
@@ -1647,7 +1710,7 @@ long run_warp(Warp &w, long most)
               if (i.kind == ARRIVE) {
                 lanes_of(m, [&](int l) {
                   w.phase[l] = c.phase;
-                  w.pc[l]    = pc + 1;
+                  w.pc[l] = pc + 1;
                 });
                 c.arrived += (unsigned)__builtin_popcount(m);
                 check_cluster(c);
@@ -1682,8 +1745,8 @@ long run_warp(Warp &w, long most)
 void emu_module_add(const char *ptx, size_t bytes)
 {
   std::string text(ptx, strnlen(ptx, bytes));
-  size_t      at   = 0;
-  unsigned    line = 1;
+  size_t at = 0;
+  unsigned line = 1;
 
   modules().emplace_back();
   Module &m = modules().back();
@@ -1694,7 +1757,8 @@ void emu_module_add(const char *ptx, size_t bytes)
     if (start == std::string::npos) break;
     line += (unsigned)std::count(text.begin() + (ptrdiff_t)at, text.begin() + (ptrdiff_t)start, '\n');
     at = start;
-    if (text.compare(at, 2, "//") == 0 || starts(text.substr(at, 12), ".version") || starts(text.substr(at, 12), ".target") || starts(text.substr(at, 16), ".address_size")) {
+    if (text.compare(at, 2, "//") == 0 || starts(text.substr(at, 12), ".version") ||
+        starts(text.substr(at, 12), ".target") || starts(text.substr(at, 16), ".address_size")) {
       at = std::min(text.find('\n', at), text.size());
       continue;
     }
@@ -1703,46 +1767,48 @@ void emu_module_add(const char *ptx, size_t bytes)
 
     if (end == std::string::npos) break;
     const std::string head = text.substr(at, end - at);
-    const bool        code = head.find(".entry") != std::string::npos || head.find(".func") != std::string::npos;
-    std::string       inside;
-    const unsigned    inside_line = line + (unsigned)std::count(text.begin() + (ptrdiff_t)at, text.begin() + (ptrdiff_t)end, '\n');
+    const bool code = head.find(".entry") != std::string::npos || head.find(".func") != std::string::npos;
+    std::string inside;
+    const unsigned inside_line =
+      line + (unsigned)std::count(text.begin() + (ptrdiff_t)at, text.begin() + (ptrdiff_t)end, '\n');
 
     if (text[end] == '{') {
-      int    depth = 0;
-      size_t q     = end;
+      int depth = 0;
+      size_t q = end;
 
       do {
         if (text[q] == '{') depth++;
         if (text[q] == '}') depth--;
         q = text.find_first_of("{}", q + 1);
       } while (depth && q != std::string::npos);
-      q      = depth ? text.size() : (q == std::string::npos ? text.rfind('}') : text.rfind('}', q - 1));
+      q = depth ? text.size() : (q == std::string::npos ? text.rfind('}') : text.rfind('}', q - 1));
       inside = text.substr(end + 1, q - end - 1);
-      end    = q;
+      end = q;
     }
     if (code) {
-      const bool   entry = head.find(".entry") != std::string::npos;
+      const bool entry = head.find(".entry") != std::string::npos;
       const size_t after = head.find(entry ? ".entry" : ".func") + (entry ? 6 : 5);
-      std::string  rest  = trimmed(head.substr(after)), results;
+      std::string rest = trimmed(head.substr(after)), results;
 
       if (rest[0] == '(') {
         results = rest.substr(1, rest.find(')') - 1);
-        rest    = trimmed(rest.substr(rest.find(')') + 1));
+        rest = trimmed(rest.substr(rest.find(')') + 1));
       }
-      const size_t           open = rest.find('('), close = rest.find(')');
-      const std::string      name = trimmed(rest.substr(0, std::min(open, rest.find_first_of(" \t\n"))));
-      std::vector<Parameter> list = open == std::string::npos ? std::vector<Parameter>() : parameter_list(rest.substr(open + 1, close - open - 1));
+      const size_t open = rest.find('('), close = rest.find(')');
+      const std::string name = trimmed(rest.substr(0, std::min(open, rest.find_first_of(" \t\n"))));
+      std::vector<Parameter> list =
+        open == std::string::npos ? std::vector<Parameter>() : parameter_list(rest.substr(open + 1, close - open - 1));
 
       if (entry) {
         std::unique_ptr<EmuKernel> k(new EmuKernel);
 
-        k->module          = &m;
-        k->name            = name;
-        k->body            = inside;
-        k->line            = inside_line;
-        k->parameters      = list;
+        k->module = &m;
+        k->name = name;
+        k->body = inside;
+        k->line = inside_line;
+        k->parameters = list;
         k->parameter_bytes = list.empty() ? 0 : list.back().offset + list.back().bytes;
-        const size_t most  = rest.find(".maxntid");
+        const size_t most = rest.find(".maxntid");
 
         if (most != std::string::npos) {
           const std::vector<std::string> n = split(rest.substr(most + 8, rest.find('\n', most) - most - 8), ",");
@@ -1754,28 +1820,31 @@ void emu_module_add(const char *ptx, size_t bytes)
       } else if (!inside.empty()) {
         Function f;
 
-        f.body            = inside;
-        f.line            = inside_line;
-        f.results         = parameter_list(results);
-        f.parameters      = list;
+        f.body = inside;
+        f.line = inside_line;
+        f.results = parameter_list(results);
+        f.parameters = list;
         m.functions[name] = f;
       }
     } else {
-      const size_t   equals = head.find('=');
-      const Declared d      = declared(head.substr(0, equals));
+      const size_t equals = head.find('=');
+      const Declared d = declared(head.substr(0, equals));
 
-      if (head.find(".shared") != std::string::npos) m.shared[d.name] = {d.bytes, d.align, head.find(".extern") != std::string::npos};
+      if (head.find(".shared") != std::string::npos)
+        m.shared[d.name] = {d.bytes, d.align, head.find(".extern") != std::string::npos};
       else if (head.find(".global") != std::string::npos || head.find(".const") != std::string::npos) {
         char *p = (char *)std::calloc(1, d.bytes + 64);
 
         p += 64 - (size_t)p % 64;
         if (!inside.empty()) {
           const std::vector<std::string> numbers = split(inside, ",");
-          const size_t                   unit    = std::max((size_t)1, numbers.size() && d.bytes % numbers.size() == 0 ? d.bytes / numbers.size() : (size_t)1);
+          const size_t unit =
+            std::max((size_t)1, numbers.size() && d.bytes % numbers.size() == 0 ? d.bytes / numbers.size() : (size_t)1);
 
           for (size_t q = 0; q < numbers.size() && (q + 1) * unit <= d.bytes; q++) {
             const std::string &t = numbers[q];
-            const u64          x = starts(t, "0d") || starts(t, "0f") ? std::strtoull(t.c_str() + 2, nullptr, 16) : (u64)std::strtoll(t.c_str(), nullptr, 0);
+            const u64 x = starts(t, "0d") || starts(t, "0f") ? std::strtoull(t.c_str() + 2, nullptr, 16)
+                                                             : (u64)std::strtoll(t.c_str(), nullptr, 0);
 
             std::memcpy(p + q * unit, &x, std::min(unit, (size_t)8));
           }
@@ -1831,30 +1900,32 @@ void *emu_variable_find(const std::string &name, size_t *bytes)
   return nullptr;
 }
 
-std::string emu_launch(EmuKernel *k, const unsigned grid[3], const unsigned block[3], const unsigned cluster[3], size_t dynamic, void *const *arguments)
+std::string emu_launch(EmuKernel *k, const unsigned grid[3], const unsigned block[3], const unsigned cluster[3],
+                       size_t dynamic, void *const *arguments)
 {
   try {
     Grid g;
 
     read_kernel(*k);
-    g.kernel         = k;
-    g.dynamic        = dynamic;
+    g.kernel = k;
+    g.dynamic = dynamic;
     g.dynamic_offset = (k->shared_bytes + 127) / 128 * 128;
     for (int a = 0; a < 3; a++) {
-      g.grid[a]    = grid[a];
-      g.block[a]   = block[a];
+      g.grid[a] = grid[a];
+      g.block[a] = block[a];
       g.cluster[a] = std::max(1u, cluster[a]);
     }
     if (g.cluster[1] != 1 || g.cluster[2] != 1) fail("clusters along the second or third axis are not known");
     if (g.grid[0] % g.cluster[0]) fail("a grid of blocks that clusters do not divide");
     g.parameters.resize(k->parameter_bytes + 16);
-    for (size_t p = 0; p < k->parameters.size(); p++) std::memcpy(g.parameters.data() + k->parameters[p].offset, arguments[p], k->parameters[p].bytes);
+    for (size_t p = 0; p < k->parameters.size(); p++)
+      std::memcpy(g.parameters.data() + k->parameters[p].offset, arguments[p], k->parameters[p].bytes);
     const unsigned threads = block[0] * block[1] * block[2], per = g.cluster[0];
-    const u64      clusters = (u64)(grid[0] / per) * grid[1] * grid[2];
+    const u64 clusters = (u64)(grid[0] / per) * grid[1] * grid[2];
 
     std::list<std::unique_ptr<Cluster>> active, spare;
-    u64                                 next = 0, idle = 0;
-    bool                                polls = false; /* threads wait for what other blocks are to write */
+    u64 next = 0, idle = 0;
+    bool polls = false; /* threads wait for what other blocks are to write */
 
     while (next < clusters || !active.empty()) {
       if (next < clusters && (active.empty() || ((idle >= 20 || polls) && active.size() < 132 * 2 / per))) {
@@ -1866,9 +1937,9 @@ std::string emu_launch(EmuKernel *k, const unsigned grid[3], const unsigned bloc
           c = std::move(spare.front());
           spare.pop_front();
         }
-        c->grid    = &g;
+        c->grid = &g;
         c->arrived = c->phase = 0;
-        c->threads            = threads * per;
+        c->threads = threads * per;
         c->blocks.resize(per);
         for (unsigned q = 0; q < per; q++)
           if (!c->blocks[q]) c->blocks[q].reset(new Block);
@@ -1876,10 +1947,10 @@ std::string emu_launch(EmuKernel *k, const unsigned grid[3], const unsigned bloc
           Block &b = *c->blocks[q];
 
           b.cluster = c.get();
-          b.rank    = q;
-          b.id[0]   = (unsigned)(next % (grid[0] / per)) * per + q;
-          b.id[1]   = (unsigned)(next / (grid[0] / per) % grid[1]);
-          b.id[2]   = (unsigned)(next / (grid[0] / per) / grid[1]);
+          b.rank = q;
+          b.id[0] = (unsigned)(next % (grid[0] / per)) * per + q;
+          b.id[1] = (unsigned)(next / (grid[0] / per) % grid[1]);
+          b.id[2] = (unsigned)(next / (grid[0] / per) / grid[1]);
           b.threads = threads;
           std::memset(b.arrived, 0, sizeof b.arrived);
           std::memset(b.expected, 0, sizeof b.expected);
@@ -1895,9 +1966,9 @@ std::string emu_launch(EmuKernel *k, const unsigned grid[3], const unsigned bloc
         active.push_back(std::move(c));
       }
       for (auto it = active.begin(); it != active.end();) {
-        Cluster &c     = **it;
-        bool     works = false;
-        long     done  = 0;
+        Cluster &c = **it;
+        bool works = false;
+        long done = 0;
 
         for (auto &b : c.blocks) {
           for (auto &w : b->warps) {
@@ -1905,13 +1976,13 @@ std::string emu_launch(EmuKernel *k, const unsigned grid[3], const unsigned bloc
             const long steps = run_warp(*w, 20000);
 
             w->last_first = (steps >= 20000 || w->yields) && !w->last_first;
-            works         = works || !w->yields;
+            works = works || !w->yields;
             done += steps;
           }
         }
         if (!c.threads) {
           spare.push_back(std::move(*it));
-          it   = active.erase(it);
+          it = active.erase(it);
           idle = 0;
           continue;
         }
@@ -1919,7 +1990,9 @@ std::string emu_launch(EmuKernel *k, const unsigned grid[3], const unsigned bloc
         if (!done) {
           for (auto &b : c.blocks)
             for (auto &w : b->warps)
-              if (w->alive) fail("no thread of the block or cluster can go on" + where(*w, __builtin_ctz(w->alive), w->pc[__builtin_ctz(w->alive)]));
+              if (w->alive)
+                fail("no thread of the block or cluster can go on" +
+                     where(*w, __builtin_ctz(w->alive), w->pc[__builtin_ctz(w->alive)]));
         }
         ++it;
       }

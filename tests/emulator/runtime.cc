@@ -1,10 +1,12 @@
 /*
-  The runtime of the emulator: stands in for the functions of libcudart that this library, its tests and PETSc call, before which it is loaded
-  (LD_PRELOAD). Its devices are like an H200, their memory is the host's. Every stream executes what it is given at once: what does not wait for
-  another stream as it should goes unnoticed.
+  The runtime of the emulator: stands in for the functions of libcudart that this library, its tests
+  and PETSc call, before which it is loaded (LD_PRELOAD). Its devices are like an H200, their memory
+  is the host's. Every stream executes what it is given at once: what does not wait for another
+  stream as it should goes unnoticed.
 
-  What cannot be done on a device is an error here, too: too much shared memory, a block larger than the kernel was compiled for, an allocation or
-  a wait in a capture, a copy from pageable memory there, one that ends behind an allocation. Fresh memory is full of NaN and lies between guards,
+  What cannot be done on a device is an error here, too: too much shared memory, a block larger than
+  the kernel was compiled for, an allocation or a wait in a capture, a copy from pageable memory
+  there, one that ends behind an allocation. Fresh memory is full of NaN and lies between guards,
   which are looked at when it is freed.
 
   Environment:
@@ -36,47 +38,48 @@
 #define API extern "C" __attribute__((visibility("default")))
 
 /* A device: compute capability 9.0. A cluster of blocks lies in one of the groups of multiprocessors */
-static const int    ARCHITECTURE = 90, GROUPS = 8, GROUP_SMS[GROUPS] = {16, 16, 16, 16, 16, 16, 18, 18}, SMS = 132;
-static const int    THREADS_SM = 2048, THREADS_BLOCK = 1024, BLOCKS_SM = 32, REGISTERS = 65536, CLUSTER_PORTABLE = 8, CLUSTER_MOST = 16;
-static const int    SHARED_DEFAULT = 48 << 10, SHARED_OPTIN = 227 << 10, SHARED_SM = 228 << 10, SHARED_RESERVED = 1 << 10;
-static const int    GRID_X = INT_MAX, GRID_YZ = 65535, L2 = 60 << 20, CONSTANT = 64 << 10;
-static const size_t GUARD  = 512;      /* bytes before and behind an allocation; its alignment, too */
+static const int ARCHITECTURE = 90, GROUPS = 8, GROUP_SMS[GROUPS] = {16, 16, 16, 16, 16, 16, 18, 18}, SMS = 132;
+static const int THREADS_SM = 2048, THREADS_BLOCK = 1024, BLOCKS_SM = 32, REGISTERS = 65536, CLUSTER_PORTABLE = 8,
+                 CLUSTER_MOST = 16;
+static const int SHARED_DEFAULT = 48 << 10, SHARED_OPTIN = 227 << 10, SHARED_SM = 228 << 10, SHARED_RESERVED = 1 << 10;
+static const int GRID_X = INT_MAX, GRID_YZ = 65535, L2 = 60 << 20, CONSTANT = 64 << 10;
+static const size_t GUARD = 512;       /* bytes before and behind an allocation; its alignment, too */
 static const size_t MAPPED = 16 << 20; /* from so many bytes on, by mmap() */
 
 struct Allocation {
-  size_t         bytes;
+  size_t bytes;
   cudaMemoryType type;
-  int            device;
-  unsigned long  number; /* this many came before */
+  int device;
+  unsigned long number; /* this many came before */
 };
 
 struct Module {
   const char *fatbinary;
-  bool        loaded;
+  bool loaded;
 };
 
 struct CUkern_st {
   const void *host; /* the function that stands for it in the program */
-  Module     *module;
+  Module *module;
   std::string name;
-  EmuKernel  *kernel;         /* NULL: not looked for yet */
-  int         dynamic_shared; /* most bytes that a launch may ask for */
-  bool        large_clusters;
+  EmuKernel *kernel;  /* NULL: not looked for yet */
+  int dynamic_shared; /* most bytes that a launch may ask for */
+  bool large_clusters;
 };
 
 /* What a stream does, a node of a graph where it is captured */
 struct CUgraphNode_st {
   cudaGraphNodeType type;
   /* kernel */
-  cudaKernel_t                   kernel;
-  unsigned                       grid[3], block[3], cluster[3];
-  size_t                         shared;
+  cudaKernel_t kernel;
+  unsigned grid[3], block[3], cluster[3];
+  size_t shared;
   std::vector<std::vector<char>> arguments;
   /* memset (value), memcpy: `height` rows of `width` bytes */
-  char          *to;
-  const char    *from;
-  int            value;
-  size_t         width, height, topitch, frompitch;
+  char *to;
+  const char *from;
+  int value;
+  size_t width, height, topitch, frompitch;
   cudaMemcpyKind kind;
 };
 struct CUgraph_st {
@@ -86,47 +89,49 @@ struct CUgraphExec_st {
   std::vector<CUgraphNode_st> nodes;
 };
 
-/* A capture ends with an error where a stream that joined it has nodes that its first stream does not wait for. Of each stream is known the last
-   node, and of which nodes of other streams it knows that they have ended (as of an event, when it is recorded) */
+/* A capture ends with an error where a stream that joined it has nodes that its first stream does
+   not wait for. Of each stream is known the last node, and of which nodes of other streams it knows
+   that they have ended (as of an event, when it is recorded) */
 typedef std::map<const CUstream_st *, size_t> Nodes;
 struct Capture {
-  cudaStream_t                origin;
+  cudaStream_t origin;
   std::unique_ptr<CUgraph_st> graph;
-  Nodes                       last;
-  bool                        active = true, invalid = false;
+  Nodes last;
+  bool active = true, invalid = false;
 };
 struct CUstream_st {
-  unsigned                 flags;
-  int                      priority;
+  unsigned flags;
+  int priority;
   std::shared_ptr<Capture> capture; /* NULL: none */
-  Nodes                    ended;
+  Nodes ended;
 };
 struct CUevent_st {
-  unsigned                              flags;
+  unsigned flags;
   std::chrono::steady_clock::time_point time;
-  bool                                  recorded;
-  std::shared_ptr<Capture>              capture; /* that it was recorded in */
-  Nodes                                 ended;
+  bool recorded;
+  std::shared_ptr<Capture> capture; /* that it was recorded in */
+  Nodes ended;
 };
 
 struct Configuration {
-  dim3         grid, block;
-  size_t       shared;
+  dim3 grid, block;
+  size_t shared;
   cudaStream_t stream;
 };
 
-/* Made when first used and never destroyed: programs and libraries register their kernels before, and free memory after, static objects live here */
+/* Made when first used and never destroyed: programs and libraries register their kernels before,
+   and free memory after, static objects live here */
 struct State {
-  std::map<uintptr_t, Allocation>      memory;
+  std::map<uintptr_t, Allocation> memory;
   std::map<const void *, cudaKernel_t> kernels; /* by the host's function, and by themselves */
-  std::vector<std::weak_ptr<Capture>>  captures;
-  std::vector<Configuration>           configurations; /* of <<< >>> */
-  CUstream_st                          legacy{};
-  size_t                               used = 0, total = (size_t)4 << 30;
-  unsigned long                        allocations = 0;
-  int                                  devices = 1, device = 0;
-  bool                                 trace = false, given = false; /* given: PTX by BCR_EMULATOR_PTX, read */
-  cudaError_t                          last = cudaSuccess, pending = cudaSuccess, sticky = cudaSuccess;
+  std::vector<std::weak_ptr<Capture>> captures;
+  std::vector<Configuration> configurations; /* of <<< >>> */
+  CUstream_st legacy{};
+  size_t used = 0, total = (size_t)4 << 30;
+  unsigned long allocations = 0;
+  int devices = 1, device = 0;
+  bool trace = false, given = false; /* given: PTX by BCR_EMULATOR_PTX, read */
+  cudaError_t last = cudaSuccess, pending = cudaSuccess, sticky = cudaSuccess;
 
   State()
   {
@@ -138,7 +143,7 @@ struct State {
   }
 };
 static unsigned allocations_freed = 0;
-static State   &state()
+static State &state()
 {
   static State *s = new State;
 
@@ -154,7 +159,8 @@ static cudaError_t done(cudaError_t e)
   if (e != cudaSuccess) s.last = e;
   return e;
 }
-/* As on a device, the host learns of it by the next function that waits; until then, streams do nothing and say nothing */
+/* As on a device, the host learns of it by the next function that waits; until then, streams do
+   nothing and say nothing */
 static void broken(cudaError_t e, const std::string &why)
 {
   fprintf(stderr, "bcr_emulator: %s\n", why.c_str());
@@ -179,7 +185,7 @@ static cudaError_t not_in_capture()
     if (auto capture = c.lock())
       if (capture->active) {
         capture->invalid = true;
-        e                = cudaErrorStreamCaptureUnsupported;
+        e = cudaErrorStreamCaptureUnsupported;
       }
   return e;
 }
@@ -195,18 +201,20 @@ static cudaError_t not_in_capture()
 static std::string decompressed(const char *data, size_t bytes, size_t text, bool zstd)
 {
   std::string out(text, '\0');
-  void       *library = dlopen(zstd ? "libzstd.so.1" : "liblz4.so.1", RTLD_NOW);
-  void       *f       = library ? dlsym(library, zstd ? "ZSTD_decompress" : "LZ4_decompress_safe") : NULL;
-  size_t      got     = 0;
+  void *library = dlopen(zstd ? "libzstd.so.1" : "liblz4.so.1", RTLD_NOW);
+  void *f = library ? dlsym(library, zstd ? "ZSTD_decompress" : "LZ4_decompress_safe") : NULL;
+  size_t got = 0;
 
-  if (!f) fprintf(stderr, "bcr_emulator: PTX is compressed, and there is no %s: compile with nvcc --compress-mode=none\n", zstd ? "libzstd.so.1" : "liblz4.so.1");
+  if (!f)
+    fprintf(stderr, "bcr_emulator: PTX is compressed, and there is no %s: compile with nvcc --compress-mode=none\n",
+            zstd ? "libzstd.so.1" : "liblz4.so.1");
   else if (zstd) got = ((size_t(*)(void *, size_t, const void *, size_t))f)(&out[0], text, data, bytes);
   else got = (size_t)((int (*)(const char *, char *, int, int))f)(data, &out[0], (int)bytes, (int)text);
   return got == text ? out : "";
 }
 
-/* A fat binary: a header, and entries of a header and data each (kind 1: PTX, 2: machine code). Of PTX, that of the newest architecture that the
-   device can run */
+/* A fat binary: a header, and entries of a header and data each (kind 1: PTX, 2: machine code). Of
+   PTX, that of the newest architecture that the device can run */
 static void module_load(Module *m)
 {
   struct Header {
@@ -228,7 +236,8 @@ static void module_load(Module *m)
   m->loaded = true;
   memcpy(&header, m->fatbinary, sizeof(header));
   if (header.magic != 0xBA55ED50u) return;
-  for (const char *p = m->fatbinary + header.bytes, *end = p + header.data; p + 64 <= end; p += entry.bytes + entry.data) {
+  for (const char *p = m->fatbinary + header.bytes, *end = p + header.data; p + 64 <= end;
+       p += entry.bytes + entry.data) {
     entry = {};
     memcpy(&entry, p, 64); /* what is behind, if the entry says that there is more, is not needed */
     if (entry.kind != 1 || entry.architecture > ARCHITECTURE || entry.architecture <= best.architecture) continue;
@@ -246,13 +255,13 @@ static void module_load(Module *m)
 /* The output of cuobjdump -ptx */
 static void modules_given(const char *file)
 {
-  std::ifstream     in(file);
+  std::ifstream in(file);
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   const std::string begin = "\n.version ", end = "\nFatbin ";
 
   if (!in) fprintf(stderr, "bcr_emulator: cannot read BCR_EMULATOR_PTX=%s\n", file);
   for (size_t at = text.find(begin); at != std::string::npos;) {
-    const size_t      next = text.find(begin, at + 1), bytes = std::min(text.find(end, at), next) - at;
+    const size_t next = text.find(begin, at + 1), bytes = std::min(text.find(end, at), next) - at;
     const std::string ptx = text.substr(at + 1, bytes);
 
     emu_module_add(ptx.c_str(), ptx.size());
@@ -275,7 +284,8 @@ static EmuKernel *kernel_of(cudaKernel_t k)
   if (!k->kernel) {
     Dl_info where;
 
-    fprintf(stderr, "bcr_emulator: no PTX of kernel %s (of %s)\n", k->name.c_str(), dladdr(k->host, &where) && where.dli_fname ? where.dli_fname : "an unknown file");
+    fprintf(stderr, "bcr_emulator: no PTX of kernel %s (of %s)\n", k->name.c_str(),
+            dladdr(k->host, &where) && where.dli_fname ? where.dli_fname : "an unknown file");
   }
   return k->kernel;
 }
@@ -290,9 +300,9 @@ static cudaKernel_t kernel_find(const void *f)
 API void **__cudaRegisterFatBinary(void *wrapper)
 {
   struct Wrapper {
-    int         magic, version;
+    int magic, version;
     const char *data;
-    void       *name;
+    void *name;
   };
 
   return (void **)new Module{((Wrapper *)wrapper)->data, false};
@@ -303,13 +313,15 @@ API void __cudaRegisterFatBinaryEnd(void **)
 API void __cudaUnregisterFatBinary(void **) /* when programs end */
 {
 }
-API void __cudaRegisterFunction(void **module, const char *host, char *, const char *name, int, uint3 *, uint3 *, dim3 *, dim3 *, int *)
+API void __cudaRegisterFunction(void **module, const char *host, char *, const char *name, int, uint3 *, uint3 *,
+                                dim3 *, dim3 *, int *)
 {
   cudaKernel_t k = new CUkern_st{host, (Module *)module, name, NULL, -1, false};
 
   state().kernels[host] = state().kernels[k] = k;
 }
-API void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) /* no function that is here reaches one by its name */
+/* no function that is here reaches one by its name */
+API void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int)
 {
 }
 
@@ -328,9 +340,9 @@ API cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shar
   auto &c = state().configurations;
 
   if (c.empty()) return done(cudaErrorMissingConfiguration);
-  *grid                   = c.back().grid;
-  *block                  = c.back().block;
-  *shared                 = c.back().shared;
+  *grid = c.back().grid;
+  *block = c.back().block;
+  *shared = c.back().shared;
   *(cudaStream_t *)stream = c.back().stream;
   c.pop_back();
   return cudaSuccess;
@@ -348,13 +360,16 @@ static void run(const CUgraphNode_st &n)
   if (state().pending != cudaSuccess) return;
   if (n.type == cudaGraphNodeTypeKernel) {
     std::vector<void *> arguments;
-    const auto          start = std::chrono::steady_clock::now();
+    const auto start = std::chrono::steady_clock::now();
 
     for (auto &a : n.arguments) arguments.push_back((void *)a.data());
     if (state().trace)
-      fprintf(stderr, "bcr_emulator: %s grid (%u %u %u) block (%u %u %u) cluster %u, %zu bytes", n.kernel->name.c_str(), n.grid[0], n.grid[1], n.grid[2], n.block[0], n.block[1], n.block[2], n.cluster[0] * n.cluster[1] * n.cluster[2], n.shared);
+      fprintf(stderr, "bcr_emulator: %s grid (%u %u %u) block (%u %u %u) cluster %u, %zu bytes", n.kernel->name.c_str(),
+              n.grid[0], n.grid[1], n.grid[2], n.block[0], n.block[1], n.block[2],
+              n.cluster[0] * n.cluster[1] * n.cluster[2], n.shared);
     const std::string why = emu_launch(n.kernel->kernel, n.grid, n.block, n.cluster, n.shared, arguments.data());
-    if (state().trace) fprintf(stderr, ", %.4f s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    if (state().trace)
+      fprintf(stderr, ", %.4f s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     if (!why.empty()) broken(cudaErrorLaunchFailure, why);
   } else if (n.type == cudaGraphNodeTypeMemset) {
     for (size_t i = 0; i < n.height; i++) memset(n.to + i * n.topitch, n.value, n.width);
@@ -385,22 +400,29 @@ static cudaError_t add(cudaStream_t stream, CUgraphNode_st &&n)
   return done(cudaSuccess);
 }
 
-static cudaError_t launch(cudaKernel_t k, dim3 grid, dim3 block, dim3 cluster, void **args, size_t shared, cudaStream_t stream)
+static cudaError_t launch(cudaKernel_t k, dim3 grid, dim3 block, dim3 cluster, void **args, size_t shared,
+                          cudaStream_t stream)
 {
   CUgraphNode_st n = {};
-  EmuKernel     *e;
+  EmuKernel *e;
   const unsigned clusters = cluster.x * cluster.y * cluster.z;
 
   RETURN_IF_BROKEN();
   if (!k) return done(cudaErrorInvalidDeviceFunction);
   if (!(e = kernel_of(k))) return done(cudaErrorNoKernelImageForDevice);
-  if (!grid.x || !grid.y || !grid.z || grid.x > (unsigned)GRID_X || grid.y > (unsigned)GRID_YZ || grid.z > (unsigned)GRID_YZ) return done(cudaErrorInvalidConfiguration);
-  if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 || block.x * block.y * block.z > (unsigned)THREADS_BLOCK) return done(cudaErrorInvalidConfiguration);
+  if (!grid.x || !grid.y || !grid.z || grid.x > (unsigned)GRID_X || grid.y > (unsigned)GRID_YZ ||
+      grid.z > (unsigned)GRID_YZ)
+    return done(cudaErrorInvalidConfiguration);
+  if (!block.x || !block.y || !block.z || block.x > 1024 || block.y > 1024 || block.z > 64 ||
+      block.x * block.y * block.z > (unsigned)THREADS_BLOCK)
+    return done(cudaErrorInvalidConfiguration);
   if (block.x * block.y * block.z > (unsigned)emu_kernel_max_threads(e)) return done(cudaErrorInvalidValue);
-  if (shared > (size_t)(k->dynamic_shared < 0 ? SHARED_DEFAULT - (int)emu_kernel_static_shared(e) : k->dynamic_shared)) return done(cudaErrorInvalidValue);
-  if (!clusters || clusters > (unsigned)(k->large_clusters ? CLUSTER_MOST : CLUSTER_PORTABLE)) return done(cudaErrorInvalidClusterSize);
+  if (shared > (size_t)(k->dynamic_shared < 0 ? SHARED_DEFAULT - (int)emu_kernel_static_shared(e) : k->dynamic_shared))
+    return done(cudaErrorInvalidValue);
+  if (!clusters || clusters > (unsigned)(k->large_clusters ? CLUSTER_MOST : CLUSTER_PORTABLE))
+    return done(cudaErrorInvalidClusterSize);
   if (grid.x % cluster.x || grid.y % cluster.y || grid.z % cluster.z) return done(cudaErrorInvalidClusterSize);
-  n.type   = cudaGraphNodeTypeKernel;
+  n.type = cudaGraphNodeTypeKernel;
   n.kernel = k;
   n.shared = shared;
   memcpy(n.grid, &grid, sizeof(n.grid));
@@ -414,7 +436,8 @@ static cudaError_t launch(cudaKernel_t k, dim3 grid, dim3 block, dim3 cluster, v
   return add(stream, std::move(n));
 }
 
-API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+API cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared,
+                                   cudaStream_t stream)
 {
   return launch(kernel, grid, block, dim3{1, 1, 1}, args, shared, stream);
 }
@@ -443,17 +466,19 @@ static cudaError_t cluster_of(const cudaLaunchConfig_t *c, dim3 *cluster)
 }
 API cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *f, void **args)
 {
-  dim3              cluster;
+  dim3 cluster;
   const cudaError_t e = cluster_of(c, &cluster);
 
-  return e == cudaSuccess ? launch(kernel_find(f), c->gridDim, c->blockDim, cluster, args, c->dynamicSmemBytes, c->stream) : done(e);
+  return e == cudaSuccess
+           ? launch(kernel_find(f), c->gridDim, c->blockDim, cluster, args, c->dynamicSmemBytes, c->stream)
+           : done(e);
 }
 
 API cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
 {
   RETURN_IF_BROKEN();
-  *stream             = new CUstream_st{};
-  (*stream)->flags    = flags;
+  *stream = new CUstream_st{};
+  (*stream)->flags = flags;
   (*stream)->priority = std::max(-5, std::min(0, priority));
   return done(cudaSuccess);
 }
@@ -503,7 +528,7 @@ API cudaError_t cudaDeviceSynchronize()
 API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
   RETURN_IF_BROKEN();
-  *event          = new CUevent_st{};
+  *event = new CUevent_st{};
   (*event)->flags = flags;
   return done(cudaSuccess);
 }
@@ -525,9 +550,9 @@ API cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
   RETURN_IF_BROKEN();
   if (!event) return done(cudaErrorInvalidResourceHandle);
   event->recorded = true;
-  event->time     = std::chrono::steady_clock::now();
-  event->capture  = s->capture;
-  event->ended    = s->ended;
+  event->time = std::chrono::steady_clock::now();
+  event->capture = s->capture;
+  event->ended = s->ended;
   return done(cudaSuccess);
 }
 API cudaError_t cudaEventSynchronize(cudaEvent_t event)
@@ -545,7 +570,8 @@ API cudaError_t cudaEventQuery(cudaEvent_t event)
 API cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
 {
   RETURN_IF_BROKEN();
-  if (!start || !end || !start->recorded || !end->recorded || ((start->flags | end->flags) & cudaEventDisableTiming)) return done(cudaErrorInvalidResourceHandle);
+  if (!start || !end || !start->recorded || !end->recorded || ((start->flags | end->flags) & cudaEventDisableTiming))
+    return done(cudaErrorInvalidResourceHandle);
   if (start->capture || end->capture) return done(cudaErrorCapturedEvent);
   *ms = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return done(cudaSuccess);
@@ -579,9 +605,9 @@ API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMod
   RETURN_IF_BROKEN();
   if (s == &state().legacy) return done(cudaErrorStreamCaptureUnsupported);
   if (s->capture) return done(cudaErrorIllegalState);
-  s->capture          = std::make_shared<Capture>();
-  s->capture->origin  = s;
-  s->capture->graph   = std::make_unique<CUgraph_st>();
+  s->capture = std::make_shared<Capture>();
+  s->capture->origin = s;
+  s->capture->graph = std::make_unique<CUgraph_st>();
   s->capture->last[s] = 0;
   s->ended.clear();
   state().captures.push_back(s->capture);
@@ -590,7 +616,7 @@ API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMod
 API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
   cudaStream_t s = stream_of(stream);
-  cudaError_t  e = cudaSuccess;
+  cudaError_t e = cudaSuccess;
 
   RETURN_IF_BROKEN();
   *graph = NULL;
@@ -608,7 +634,9 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     const_cast<CUstream_st *>(n.first)->ended.clear();
   }
   c->active = false;
-  state().captures.erase(std::remove_if(state().captures.begin(), state().captures.end(), [&](const std::weak_ptr<Capture> &w) { return w.expired() || w.lock() == c; }), state().captures.end());
+  state().captures.erase(std::remove_if(state().captures.begin(), state().captures.end(),
+                                        [&](const std::weak_ptr<Capture> &w) { return w.expired() || w.lock() == c; }),
+                         state().captures.end());
   if (e == cudaSuccess) *graph = c->graph.release();
   return done(e);
 }
@@ -617,7 +645,8 @@ API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStat
   const auto &c = stream_of(stream)->capture;
 
   RETURN_IF_BROKEN();
-  *status = !c ? cudaStreamCaptureStatusNone : (c->invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive);
+  *status = !c ? cudaStreamCaptureStatusNone
+               : (c->invalid ? cudaStreamCaptureStatusInvalidated : cudaStreamCaptureStatusActive);
   return done(cudaSuccess);
 }
 
@@ -630,11 +659,12 @@ API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, u
 API cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info)
 {
   const auto &a = exec->nodes, &b = graph->nodes;
-  bool        same = a.size() == b.size();
+  bool same = a.size() == b.size();
 
   RETURN_IF_BROKEN();
-  for (size_t i = 0; i < a.size() && same; i++) same = a[i].type == b[i].type && a[i].kernel == b[i].kernel && a[i].kind == b[i].kind;
-  *info        = {};
+  for (size_t i = 0; i < a.size() && same; i++)
+    same = a[i].type == b[i].type && a[i].kernel == b[i].kernel && a[i].kind == b[i].kind;
+  *info = {};
   info->result = same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged;
   if (same) exec->nodes = graph->nodes;
   return done(same ? cudaSuccess : cudaErrorGraphExecUpdateFailure);
@@ -672,29 +702,32 @@ API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *ty
 API cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms *p)
 {
   if (node->type != cudaGraphNodeTypeMemcpy) return done(cudaErrorInvalidValue);
-  *p        = {};
+  *p = {};
   p->srcPtr = {(void *)node->from, node->frompitch, node->width, node->height};
   p->dstPtr = {node->to, node->topitch, node->width, node->height};
   p->extent = {node->width, node->height, 1};
-  p->kind   = node->kind;
+  p->kind = node->kind;
   return done(cudaSuccess);
 }
 
 /* ---- Memory ---- */
 
-/* The allocation that an address is in. All that a kernel reads and writes comes here, most often to the one of last time */
+/* The allocation that an address is in. All that a kernel reads and writes comes here, most often
+   to the one of last time */
 static const std::pair<const uintptr_t, Allocation> *allocation_of(const void *p, size_t bytes)
 {
-  static thread_local __attribute__((tls_model("initial-exec"))) const std::pair<const uintptr_t, Allocation> *one   = NULL;
-  static thread_local __attribute__((tls_model("initial-exec"))) unsigned                                      known = 0; /* of allocations_freed */
-  const uintptr_t                                                                                              a     = (uintptr_t)p;
+  static thread_local __attribute__((tls_model("initial-exec"))) const std::pair<const uintptr_t, Allocation> *one =
+    NULL;
+  /* of allocations_freed */
+  static thread_local __attribute__((tls_model("initial-exec"))) unsigned known = 0;
+  const uintptr_t a = (uintptr_t)p;
 
   if (one && known == allocations_freed && a >= one->first && a - one->first + bytes <= one->second.bytes) return one;
   auto i = state().memory.upper_bound(a);
   if (i == state().memory.begin()) return NULL;
   --i;
   if (a - i->first + bytes > i->second.bytes) return NULL;
-  one   = &*i;
+  one = &*i;
   known = allocations_freed;
   return one;
 }
@@ -704,12 +737,12 @@ bool emu_memory_holds(const void *address, size_t bytes, char **begin, char **en
 
   if (!m) return false;
   *begin = (char *)m->first;
-  *end   = *begin + m->second.bytes;
+  *end = *begin + m->second.bytes;
   return true;
 }
 
-/* Pages of 0xff, which is NaN, of a file that is mapped again and again, so that what nobody writes to takes no memory: programs may ask for all
-   that the device has. Small ones are of malloc() */
+/* Pages of 0xff, which is NaN, of a file that is mapped again and again, so that what nobody writes
+   to takes no memory: programs may ask for all that the device has. Small ones are of malloc() */
 static size_t room(size_t bytes) /* with guards */
 {
   const size_t unit = bytes < MAPPED ? GUARD : MAPPED;
@@ -718,9 +751,9 @@ static size_t room(size_t bytes) /* with guards */
 }
 static char *room_take(size_t bytes)
 {
-  const size_t all  = room(bytes);
-  static int   file = -1;
-  char        *base = NULL;
+  const size_t all = room(bytes);
+  static int file = -1;
+  char *base = NULL;
 
   if (bytes < MAPPED) {
     base = (char *)aligned_alloc(GUARD, all);
@@ -736,7 +769,8 @@ static char *room_take(size_t bytes)
   base = (char *)mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return NULL;
   for (size_t b = 0; b < all; b += MAPPED)
-    if (mmap(base + b, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED) {
+    if (mmap(base + b, MAPPED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0) ==
+        MAP_FAILED) {
       (void)munmap(base, all);
       return NULL;
     }
@@ -751,7 +785,7 @@ static void room_give(char *base, size_t bytes)
 static cudaError_t allocate(void **p, size_t bytes, cudaMemoryType type)
 {
   State &s = state();
-  char  *base;
+  char *base;
 
   RETURN_IF_CAPTURING();
   *p = NULL;
@@ -759,26 +793,28 @@ static cudaError_t allocate(void **p, size_t bytes, cudaMemoryType type)
   if (type == cudaMemoryTypeDevice && bytes > s.total - s.used) return done(cudaErrorMemoryAllocation);
   base = room_take(bytes);
   if (!base) return done(cudaErrorMemoryAllocation);
-  *p                      = base + GUARD;
+  *p = base + GUARD;
   s.memory[(uintptr_t)*p] = {bytes, type, s.device, s.allocations++};
   if (type == cudaMemoryTypeDevice) s.used += bytes;
   return done(cudaSuccess);
 }
 static cudaError_t release(void *p, cudaMemoryType type)
 {
-  State      &s = state();
-  auto        i = s.memory.find((uintptr_t)p);
+  State &s = state();
+  auto i = s.memory.find((uintptr_t)p);
   std::string why;
 
   RETURN_IF_CAPTURING();
   if (!p) return done(cudaSuccess);
   if (i == s.memory.end() || i->second.type != type) return done(cudaErrorInvalidValue);
   const size_t bytes = i->second.bytes;
-  char        *base  = (char *)p - GUARD;
+  char *base = (char *)p - GUARD;
   for (size_t g = 0; g < 2 * GUARD && why.empty(); g++) {
     const ptrdiff_t at = g < GUARD ? (ptrdiff_t)g - (ptrdiff_t)GUARD : (ptrdiff_t)(bytes + g - GUARD);
 
-    if (((char *)p)[at] != (char)0xff) why = "allocation " + std::to_string(i->second.number) + " of " + std::to_string(bytes) + " bytes: there has been written to byte " + std::to_string(at);
+    if (((char *)p)[at] != (char)0xff)
+      why = "allocation " + std::to_string(i->second.number) + " of " + std::to_string(bytes) +
+            " bytes: there has been written to byte " + std::to_string(at);
   }
   s.memory.erase(i);
   allocations_freed++;
@@ -818,7 +854,7 @@ API cudaError_t cudaFreeHost(void *p)
 API cudaError_t cudaMemGetInfo(size_t *available, size_t *total)
 {
   RETURN_IF_BROKEN();
-  *total     = state().total;
+  *total = state().total;
   *available = state().total - state().used;
   return done(cudaSuccess);
 }
@@ -827,11 +863,11 @@ API cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *a, const void *p
   const auto *m = allocation_of(p, 1);
 
   RETURN_IF_BROKEN();
-  *a               = {};
-  a->type          = m ? m->second.type : cudaMemoryTypeUnregistered;
-  a->device        = m ? m->second.device : cudaInvalidDeviceId;
+  *a = {};
+  a->type = m ? m->second.type : cudaMemoryTypeUnregistered;
+  a->device = m ? m->second.device : cudaInvalidDeviceId;
   a->devicePointer = m ? (void *)p : NULL;
-  a->hostPointer   = m && a->type == cudaMemoryTypeDevice ? NULL : (void *)p;
+  a->hostPointer = m && a->type == cudaMemoryTypeDevice ? NULL : (void *)p;
   return done(cudaSuccess);
 }
 API cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int)
@@ -848,16 +884,21 @@ API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void *)
 static cudaError_t kind_of(cudaMemcpyKind *kind, const void *to, size_t tobytes, const void *from, size_t frombytes)
 {
   const auto *a = allocation_of(to, 1), *b = allocation_of(from, 1);
-  const bool  device[2] = {b && b->second.type == cudaMemoryTypeDevice, a && a->second.type == cudaMemoryTypeDevice};
+  const bool device[2] = {b && b->second.type == cudaMemoryTypeDevice, a && a->second.type == cudaMemoryTypeDevice};
 
   if ((a && !allocation_of(to, tobytes)) || (b && !allocation_of(from, frombytes))) return cudaErrorInvalidValue;
-  if (*kind == cudaMemcpyDefault) *kind = device[0] ? (device[1] ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost) : (device[1] ? cudaMemcpyHostToDevice : cudaMemcpyHostToHost);
+  if (*kind == cudaMemcpyDefault)
+    *kind = device[0] ? (device[1] ? cudaMemcpyDeviceToDevice : cudaMemcpyDeviceToHost)
+                      : (device[1] ? cudaMemcpyHostToDevice : cudaMemcpyHostToHost);
   /* pinned memory may pass for the device's */
-  if ((*kind == cudaMemcpyDeviceToHost || *kind == cudaMemcpyDeviceToDevice) ? !b : device[0]) return cudaErrorInvalidValue;
-  if ((*kind == cudaMemcpyHostToDevice || *kind == cudaMemcpyDeviceToDevice) ? !a : device[1]) return cudaErrorInvalidValue;
+  if ((*kind == cudaMemcpyDeviceToHost || *kind == cudaMemcpyDeviceToDevice) ? !b : device[0])
+    return cudaErrorInvalidValue;
+  if ((*kind == cudaMemcpyHostToDevice || *kind == cudaMemcpyDeviceToDevice) ? !a : device[1])
+    return cudaErrorInvalidValue;
   return cudaSuccess;
 }
-static cudaError_t copy(void *to, size_t topitch, const void *from, size_t frompitch, size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
+static cudaError_t copy(void *to, size_t topitch, const void *from, size_t frompitch, size_t width, size_t height,
+                        cudaMemcpyKind kind, cudaStream_t stream)
 {
   CUgraphNode_st n = {};
 
@@ -870,21 +911,22 @@ static cudaError_t copy(void *to, size_t topitch, const void *from, size_t fromp
     stream->capture->invalid = true;
     return done(cudaErrorStreamCaptureUnsupported);
   }
-  n.type      = cudaGraphNodeTypeMemcpy;
-  n.to        = (char *)to;
-  n.from      = (const char *)from;
-  n.width     = width;
-  n.height    = height;
-  n.topitch   = topitch;
+  n.type = cudaGraphNodeTypeMemcpy;
+  n.to = (char *)to;
+  n.from = (const char *)from;
+  n.width = width;
+  n.height = height;
+  n.topitch = topitch;
   n.frompitch = frompitch;
-  n.kind      = kind;
+  n.kind = kind;
   return add(stream, std::move(n));
 }
 API cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
   return copy(to, bytes, from, bytes, bytes, 1, kind, stream);
 }
-API cudaError_t cudaMemcpy2DAsync(void *to, size_t topitch, const void *from, size_t frompitch, size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream)
+API cudaError_t cudaMemcpy2DAsync(void *to, size_t topitch, const void *from, size_t frompitch, size_t width,
+                                  size_t height, cudaMemcpyKind kind, cudaStream_t stream)
 {
   return copy(to, topitch, from, frompitch, width, height, kind, stream);
 }
@@ -893,7 +935,8 @@ API cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyK
   RETURN_IF_CAPTURING();
   return copy(to, bytes, from, bytes, bytes, 1, kind, NULL);
 }
-API cudaError_t cudaMemcpy2D(void *to, size_t topitch, const void *from, size_t frompitch, size_t width, size_t height, cudaMemcpyKind kind)
+API cudaError_t cudaMemcpy2D(void *to, size_t topitch, const void *from, size_t frompitch, size_t width, size_t height,
+                             cudaMemcpyKind kind)
 {
   RETURN_IF_CAPTURING();
   return copy(to, topitch, from, frompitch, width, height, kind, NULL);
@@ -906,11 +949,11 @@ API cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t widt
   RETURN_IF_BROKEN();
   if (!width || !height) return done(cudaSuccess);
   if (width > pitch || !allocation_of(to, (height - 1) * pitch + width)) return done(cudaErrorInvalidValue);
-  n.type    = cudaGraphNodeTypeMemset;
-  n.to      = (char *)to;
-  n.value   = value;
-  n.width   = width;
-  n.height  = height;
+  n.type = cudaGraphNodeTypeMemset;
+  n.to = (char *)to;
+  n.value = value;
+  n.width = width;
+  n.height = height;
   n.topitch = pitch;
   return add(stream, std::move(n));
 }
@@ -952,7 +995,7 @@ API cudaError_t cudaSetDeviceFlags(unsigned)
 }
 API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 {
-  *least    = 0;
+  *least = 0;
   *greatest = -5;
   return done(cudaSuccess);
 }
@@ -963,33 +1006,34 @@ API cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int device)
   *p = {};
   snprintf(p->name, sizeof(p->name), "NVIDIA H200 (emulated)");
   memcpy(p->uuid.bytes, "emulated device", 15); /* that of another process is the same */
-  p->uuid.bytes[15]              = (char)device;
-  p->major                       = ARCHITECTURE / 10;
-  p->minor                       = ARCHITECTURE % 10;
-  p->totalGlobalMem              = state().total;
-  p->totalConstMem               = CONSTANT;
-  p->sharedMemPerBlock           = SHARED_DEFAULT;
-  p->sharedMemPerBlockOptin      = SHARED_OPTIN;
-  p->sharedMemPerMultiprocessor  = SHARED_SM;
-  p->reservedSharedMemPerBlock   = SHARED_RESERVED;
-  p->regsPerBlock                = REGISTERS;
-  p->regsPerMultiprocessor       = REGISTERS;
-  p->warpSize                    = 32;
-  p->memPitch                    = INT_MAX;
-  p->maxThreadsPerBlock          = THREADS_BLOCK;
+  p->uuid.bytes[15] = (char)device;
+  p->major = ARCHITECTURE / 10;
+  p->minor = ARCHITECTURE % 10;
+  p->totalGlobalMem = state().total;
+  p->totalConstMem = CONSTANT;
+  p->sharedMemPerBlock = SHARED_DEFAULT;
+  p->sharedMemPerBlockOptin = SHARED_OPTIN;
+  p->sharedMemPerMultiprocessor = SHARED_SM;
+  p->reservedSharedMemPerBlock = SHARED_RESERVED;
+  p->regsPerBlock = REGISTERS;
+  p->regsPerMultiprocessor = REGISTERS;
+  p->warpSize = 32;
+  p->memPitch = INT_MAX;
+  p->maxThreadsPerBlock = THREADS_BLOCK;
   p->maxThreadsPerMultiProcessor = THREADS_SM;
-  p->maxBlocksPerMultiProcessor  = BLOCKS_SM;
+  p->maxBlocksPerMultiProcessor = BLOCKS_SM;
   p->maxThreadsDim[0] = p->maxThreadsDim[1] = 1024;
-  p->maxThreadsDim[2]                       = 64;
-  p->maxGridSize[0]                         = GRID_X;
+  p->maxThreadsDim[2] = 64;
+  p->maxGridSize[0] = GRID_X;
   p->maxGridSize[1] = p->maxGridSize[2] = GRID_YZ;
-  p->multiProcessorCount                = SMS;
-  p->l2CacheSize                        = L2;
-  p->memoryBusWidth                     = 6144;
-  p->asyncEngineCount                   = 3;
-  p->concurrentKernels = p->unifiedAddressing = p->canMapHostMemory = p->streamPrioritiesSupported = p->memoryPoolsSupported = p->clusterLaunch = 1;
+  p->multiProcessorCount = SMS;
+  p->l2CacheSize = L2;
+  p->memoryBusWidth = 6144;
+  p->asyncEngineCount = 3;
+  p->concurrentKernels = p->unifiedAddressing = p->canMapHostMemory = p->streamPrioritiesSupported =
+    p->memoryPoolsSupported = p->clusterLaunch = 1;
   p->globalL1CacheSupported = p->localL1CacheSupported = 1;
-  p->textureAlignment                                  = 512;
+  p->textureAlignment = 512;
   return done(cudaSuccess);
 }
 API cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device)
@@ -1035,19 +1079,21 @@ API cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int
   return done(cudaSuccess);
 }
 
-/* ---- Attributes of kernels, and how many blocks there is room for (as if registers sufficed: PTX does not say how many there are) ---- */
+/* ---- Attributes of kernels, and how many blocks there is room for (as if registers sufficed: PTX
+   does not say how many there are) ---- */
 
 API cudaError_t cudaFuncSetAttribute(const void *f, cudaFuncAttribute attribute, int value)
 {
   cudaKernel_t k = kernel_find(f);
-  EmuKernel   *e;
+  EmuKernel *e;
 
   RETURN_IF_BROKEN();
   if (!k) return done(cudaErrorInvalidDeviceFunction);
   if (!(e = kernel_of(k))) return done(cudaErrorNoKernelImageForDevice);
   switch (attribute) {
   case cudaFuncAttributeMaxDynamicSharedMemorySize:
-    if (value < 0 || (size_t)value + emu_kernel_static_shared(e) > (size_t)SHARED_OPTIN) return done(cudaErrorInvalidValue);
+    if (value < 0 || (size_t)value + emu_kernel_static_shared(e) > (size_t)SHARED_OPTIN)
+      return done(cudaErrorInvalidValue);
     k->dynamic_shared = value;
     break;
   case cudaFuncAttributePreferredSharedMemoryCarveout:
@@ -1064,30 +1110,32 @@ API cudaError_t cudaFuncSetAttribute(const void *f, cudaFuncAttribute attribute,
 API cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *a, const void *f)
 {
   cudaKernel_t k = kernel_find(f);
-  EmuKernel   *e;
+  EmuKernel *e;
 
   RETURN_IF_BROKEN();
   *a = {};
   if (!k) return done(cudaErrorInvalidDeviceFunction);
   if (!(e = kernel_of(k))) return done(cudaErrorNoKernelImageForDevice);
-  a->sharedSizeBytes           = emu_kernel_static_shared(e);
-  a->maxThreadsPerBlock        = emu_kernel_max_threads(e);
+  a->sharedSizeBytes = emu_kernel_static_shared(e);
+  a->maxThreadsPerBlock = emu_kernel_max_threads(e);
   a->maxDynamicSharedSizeBytes = k->dynamic_shared < 0 ? SHARED_DEFAULT - (int)a->sharedSizeBytes : k->dynamic_shared;
   a->ptxVersion = a->binaryVersion = ARCHITECTURE;
   a->nonPortableClusterSizeAllowed = k->large_clusters;
-  a->numRegs                       = std::min(255, REGISTERS / a->maxThreadsPerBlock);
+  a->numRegs = std::min(255, REGISTERS / a->maxThreadsPerBlock);
   return done(cudaSuccess);
 }
-API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *f, int threads, size_t shared, unsigned)
+API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *f, int threads,
+                                                                       size_t shared, unsigned)
 {
   cudaFuncAttributes a;
-  const cudaError_t  e = cudaFuncGetAttributes(&a, f);
+  const cudaError_t e = cudaFuncGetAttributes(&a, f);
 
   *blocks = 0;
   if (e != cudaSuccess) return e;
   if (threads < 1) return done(cudaErrorInvalidValue);
   if (threads > a.maxThreadsPerBlock || shared > (size_t)a.maxDynamicSharedSizeBytes) return done(cudaSuccess);
-  *blocks = std::min({BLOCKS_SM, THREADS_SM / ((threads + 31) / 32 * 32), (int)((size_t)SHARED_SM / (shared + a.sharedSizeBytes + SHARED_RESERVED))});
+  *blocks = std::min({BLOCKS_SM, THREADS_SM / ((threads + 31) / 32 * 32),
+                      (int)((size_t)SHARED_SM / (shared + a.sharedSizeBytes + SHARED_RESERVED))});
   return done(cudaSuccess);
 }
 API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *f, int threads, size_t shared)
@@ -1097,15 +1145,18 @@ API cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const
 API cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *f, const cudaLaunchConfig_t *c)
 {
   cudaKernel_t k = kernel_find(f);
-  dim3         cluster;
-  int          blocks;
-  cudaError_t  e = cluster_of(c, &cluster);
+  dim3 cluster;
+  int blocks;
+  cudaError_t e = cluster_of(c, &cluster);
 
   *clusters = 0;
-  if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, (int)(c->blockDim.x * c->blockDim.y * c->blockDim.z), c->dynamicSmemBytes);
+  if (e == cudaSuccess)
+    e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, (int)(c->blockDim.x * c->blockDim.y * c->blockDim.z),
+                                                      c->dynamicSmemBytes);
   if (e != cudaSuccess) return done(e);
   const int size = (int)(cluster.x * cluster.y * cluster.z);
-  if (size < 1 || size > (k->large_clusters ? CLUSTER_MOST : CLUSTER_PORTABLE)) return done(cudaErrorInvalidClusterSize);
+  if (size < 1 || size > (k->large_clusters ? CLUSTER_MOST : CLUSTER_PORTABLE))
+    return done(cudaErrorInvalidClusterSize);
   for (int g = 0; g < GROUPS; g++) *clusters += GROUP_SMS[g] * blocks / size;
   return done(cudaSuccess);
 }

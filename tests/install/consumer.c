@@ -7,13 +7,13 @@
 int main(int argc, char **argv)
 {
   const PetscInt n = 37;
-  DM             da;
-  Mat            A;
-  Vec            b, x;
-  KSP            ksp;
-  PC             pc;
-  PetscReal      worst = 0.0;
-  PetscInt       i;
+  DM da;
+  Mat A;
+  Vec b, x;
+  KSP ksp;
+  PC pc;
+  PetscReal worst = 0.0;
+  PetscInt i;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -44,7 +44,8 @@ int main(int argc, char **argv)
     worst = PetscMax(worst, PetscAbsScalar(u - (PetscScalar)((i + 1) * (n - i))) / (PetscReal)(n * n / 4));
   }
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "largest error %g\n", (double)worst));
-  PetscCheck(worst < 100 * PETSC_MACHINE_EPSILON, PETSC_COMM_SELF, PETSC_ERR_PLIB, "wrong solution: error %g", (double)worst);
+  PetscCheck(worst < 100 * PETSC_MACHINE_EPSILON, PETSC_COMM_SELF, PETSC_ERR_PLIB, "wrong solution: error %g",
+             (double)worst);
   PetscCall(KSPDestroy(&ksp));
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));

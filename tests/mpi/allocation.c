@@ -2,9 +2,12 @@
   ranks: 2 4
   args: -quick
 
-  An allocation of this library's that fails on one rank only: all ranks have an error, none waits for another, and the next use of the same object is
-  right. Every allocation of set-up, of set-up with new values, of the first transposed application and of one to several vectors in turn; with -quick some
-  of them; and of lines and derivatives that are no PC. A rank that waits is found by a clock, which says where. Left alone are allocations of PETSc's own, whose objects are not made to survive that.
+  An allocation of this library's that fails on one rank only: all ranks have an error, none waits
+  for another, and the next use of the same object is right. Every allocation of set-up, of set-up
+  with new values, of the first transposed application and of one to several vectors in turn; with
+  -quick some of them; and of lines and derivatives that are no PC. A rank that waits is found by a
+  clock, which says where. Left alone are allocations of PETSc's own, whose objects are not made to
+  survive that.
 
   -only NAME, -start K: one case, from one allocation on
 */
@@ -14,12 +17,14 @@
 #include <unistd.h>
 
 static PetscMPIInt rank, size;
-static char        now[256];
+static char now[256];
 
 static void Late(int number)
 {
   (void)number;
-  (void)printf("rank %d waits: %s (%s:%d)\n", (int)rank, now, TestFaults.file ? TestFaultsName(TestFaults.file) : "", TestFaults.line); /* to be left at once */
+  /* to be left at once */
+  (void)printf("rank %d waits: %s (%s:%d)\n", (int)rank, now, TestFaults.file ? TestFaultsName(TestFaults.file) : "",
+               TestFaults.line);
   (void)fflush(stdout);
   _exit(3);
 }
@@ -34,8 +39,8 @@ static const char *const stages[] = {"first", "new values", "transposed", "colum
 
 typedef struct {
   const char *name, *pc, *options;
-  PetscInt    cut; /* the axis that is cut; -1: as many as there are, on four ranks and more */
-  PetscBool   moves;
+  PetscInt cut; /* the axis that is cut; -1: as many as there are, on four ranks and more */
+  PetscBool moves;
   TestProblem p;
 } FaultCase;
 
@@ -74,9 +79,9 @@ static PetscErrorCode Make(const FaultCase *c, DM da, Mat A, PC *pc)
 static PetscErrorCode Apply(PC pc, Stage stage, Vec b, Vec x)
 {
   const PetscInt n = 3;
-  PetscInt       m, M;
-  Mat            B, X;
-  Vec            v;
+  PetscInt m, M;
+  Mat B, X;
+  Vec v;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -122,13 +127,14 @@ static PetscErrorCode Moves(PC pc, PetscBool *moves)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Stage stage, PetscMPIInt who, Vec b, Vec right, PetscBool *more)
+static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Stage stage, PetscMPIInt who, Vec b,
+                            Vec right, PetscBool *more)
 {
-  PC             pc;
-  Vec            x;
+  PC pc;
+  Vec x;
   PetscErrorCode ierr;
-  PetscInt       flags[2], all[2];
-  PetscReal      difference = 0;
+  PetscInt flags[2], all[2];
+  PetscReal difference = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscSNPrintf(now, sizeof(now), "%s, %s, allocation %ld of rank %d", c->name, stages[stage], k, (int)who));
@@ -139,7 +145,7 @@ static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Sta
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   (void)alarm(8);
   if (rank == who) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
-  ierr     = stage == FIRST || stage == VALUES ? PCSetUp(pc) : Apply(pc, stage, b, x);
+  ierr = stage == FIRST || stage == VALUES ? PCSetUp(pc) : Apply(pc, stage, b, x);
   flags[0] = rank == who && TestFaultsDisarm() ? 1 : 0;
   PetscCall(PetscPopErrorHandler());
   flags[1] = ierr ? 1 : 0;
@@ -151,7 +157,9 @@ static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Sta
   PetscCall(PCDestroy(&pc));
   (void)alarm(0);
   PetscCall(TestDifference(x, right, &difference));
-  if (rank == 0) Check(difference <= 1e6 * PETSC_MACHINE_EPSILON, "%s: then %g from the solution of another object", now, (double)difference);
+  if (rank == 0)
+    Check(difference <= 1e6 * PETSC_MACHINE_EPSILON, "%s: then %g from the solution of another object", now,
+          (double)difference);
   PetscCall(VecDestroy(&x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,9 +168,9 @@ static PetscErrorCode Point(const FaultCase *c, DM da, Mat A, Mat B, long k, Sta
 static PetscErrorCode Other(int kind, DM da, Vec f, Vec u)
 {
   const PetscReal row[3] = {-1, 3, -1};
-  PetscBCRLines   lines  = NULL;
-  Mat             D      = NULL;
-  PetscErrorCode  ierr;
+  PetscBCRLines lines = NULL;
+  Mat D = NULL;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (kind == 0) {
@@ -180,11 +188,12 @@ static PetscErrorCode Other(int kind, DM da, Vec f, Vec u)
 static PetscErrorCode Others(long start, long step, PetscInt *points)
 {
   static const char *const kinds[] = {"PetscBCRLines", "a compact derivative", "a compact derivative, transposed"};
-  DM                       da;
-  Vec                      f, u, right;
+  DM da;
+  Vec f, u, right;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 6, 12 * (PetscInt)size, 1, size, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 6,
+                         12 * (PetscInt)size, 1, size, 1, 1, NULL, NULL, &da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateGlobalVector(da, &f));
   PetscCall(VecDuplicate(f, &u));
@@ -195,23 +204,25 @@ static PetscErrorCode Others(long start, long step, PetscInt *points)
     for (PetscMPIInt who = 0; who < size; who += size - 1) {
       for (long k = start + (kind + who) % step;; k += step) {
         PetscErrorCode ierr;
-        PetscInt       flags[2], all[2];
-        PetscReal      difference = 0;
+        PetscInt flags[2], all[2];
+        PetscReal difference = 0;
 
         PetscCall(PetscSNPrintf(now, sizeof(now), "%s, allocation %ld of rank %d", kinds[kind], k, (int)who));
         PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
         (void)alarm(8);
         if (rank == who) TestFaultsArm(k, PETSC_FALSE, PETSC_TRUE);
-        ierr     = Other(kind, da, f, u);
+        ierr = Other(kind, da, f, u);
         flags[0] = rank == who && TestFaultsDisarm() ? 1 : 0;
         PetscCall(PetscPopErrorHandler());
         flags[1] = ierr ? 1 : 0;
         PetscCallMPI(MPI_Allreduce(flags, all, 2, MPIU_INT, MPI_SUM, PETSC_COMM_WORLD));
-        if (rank == 0) Check(all[1] == (all[0] ? size : 0), "%s: %d of %d ranks have an error", now, (int)all[1], (int)size);
+        if (rank == 0)
+          Check(all[1] == (all[0] ? size : 0), "%s: %d of %d ranks have an error", now, (int)all[1], (int)size);
         PetscCall(Other(kind, da, f, u));
         (void)alarm(0);
         PetscCall(TestDifference(u, right, &difference));
-        if (rank == 0) Check(difference == 0, "%s: then %g from the solution of another object", now, (double)difference);
+        if (rank == 0)
+          Check(difference == 0, "%s: then %g from the solution of another object", now, (double)difference);
         if (!all[0]) break;
         (*points)++;
       }
@@ -227,8 +238,8 @@ static PetscErrorCode Others(long start, long step, PetscInt *points)
 int main(int argc, char **argv)
 {
   PetscBool quick = PETSC_FALSE, more = PETSC_FALSE;
-  PetscInt  failures, points = 0, start = 1, step;
-  char      only[64] = "";
+  PetscInt failures, points = 0, start = 1, step;
+  char only[64] = "";
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
@@ -241,12 +252,13 @@ int main(int argc, char **argv)
   (void)signal(SIGALRM, Late);
   TestFaultsBegin();
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(cases) && size > 1; i++) {
-    const FaultCase *c        = &cases[i];
-    const PetscInt   parts[3] = {c->cut == 0 ? size : (c->cut < 0 ? 2 : 1), c->cut == 1 ? size : (c->cut < 0 ? size / 2 : 1), c->cut == 2 ? size : 1};
-    DM               da, own;
-    Mat              whole, A, B;
-    Vec              b, x, right;
-    PC               pc;
+    const FaultCase *c = &cases[i];
+    const PetscInt parts[3] = {c->cut == 0 ? size : (c->cut < 0 ? 2 : 1),
+                               c->cut == 1 ? size : (c->cut < 0 ? size / 2 : 1), c->cut == 2 ? size : 1};
+    DM da, own;
+    Mat whole, A, B;
+    Vec b, x, right;
+    PC pc;
 
     if ((only[0] && strcmp(only, c->name)) || (c->cut < 0 && (size < 4 || size % 2))) continue;
     PetscCall(TestMatrix(&c->p, &own, &whole));

@@ -1,18 +1,21 @@
 /*
   ranks: 2 3 4
 
-  What is wrong on one rank, or is not the same on all: the same error on every rank, which names the rank at fault, and no hang.
+  What is wrong on one rank, or is not the same on all: the same error on every rank, which names
+  the rank at fault, and no hang.
 */
 #include "distribute.h"
 
 static PetscMPIInt rank, size;
 
-/* One entry of the whole matrix is replaced; set-up must fail everywhere with this error. owner: the rank to be named, -1: none */
-static PetscErrorCode BadEntry(const TestProblem *p, PetscInt row, PetscInt column, PetscScalar value, PCBCRPoissonFit fit, PetscErrorCode wanted, const char *words)
+/* One entry of the whole matrix is replaced; set-up must fail everywhere with this error. owner:
+   the rank to be named, -1: none */
+static PetscErrorCode BadEntry(const TestProblem *p, PetscInt row, PetscInt column, PetscScalar value,
+                               PCBCRPoissonFit fit, PetscErrorCode wanted, const char *words)
 {
   PetscInt parts[3] = {0, 0, 0};
-  Case     c;
-  char     named[64];
+  Case c;
+  char named[64];
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(p, &c));
@@ -21,7 +24,7 @@ static PetscErrorCode BadEntry(const TestProblem *p, PetscInt row, PetscInt colu
   PetscCall(MatAssemblyBegin(c.A1, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(c.A1, MAT_FINAL_ASSEMBLY));
   while (TestNextCut(p, (PetscInt)size, parts)) {
-    PC  pc;
+    PC pc;
     int owner = -1;
 
     PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
@@ -51,19 +54,21 @@ static PetscErrorCode Matrices(void)
          .dof = 2, .ends = "ddccdd", .a = {1, 2, 1},
          .shift = 0.5, .scale = 1, .row = 2
   };
-  TestProblem  bad  = p;
+  TestProblem bad = p;
   const double zero = 0;
-  Case         c;
-  PC           pc;
-  PetscInt     parts[3] = {1, (PetscInt)size, 1};
+  Case c;
+  PC pc;
+  PetscInt parts[3] = {1, (PetscInt)size, 1};
 
   PetscFunctionBegin;
   for (PetscInt row = 3; row < 90; row += 41) {
     PetscCall(BadEntry(&p, row, row, (PetscScalar)(1 / zero), PCBCRPOISSON_FIT_AUTO, PETSC_ERR_FP, "NaN or Inf"));
     PetscCall(BadEntry(&p, row, row, 0, PCBCRPOISSON_FIT_AUTO, PETSC_ERR_ARG_WRONG, "zero or missing"));
-    PetscCall(BadEntry(&p, row, row < 45 ? row + 20 : row - 20, 0.5, PCBCRPOISSON_FIT_AUTO, PETSC_ERR_SUP, "outside the 5-point star"));
+    PetscCall(BadEntry(&p, row, row < 45 ? row + 20 : row - 20, 0.5, PCBCRPOISSON_FIT_AUTO, PETSC_ERR_SUP,
+                       "outside the 5-point star"));
     PetscCall(BadEntry(&p, row, row, 7, PCBCRPOISSON_FIT_EXACT, PETSC_ERR_SUP, "not separable"));
-    PetscCall(BadEntry(&q, 2 * row, 2 * row + 1, 0.5, PCBCRPOISSON_FIT_AVERAGE, PETSC_ERR_SUP, "couples component 0 to component 1"));
+    PetscCall(BadEntry(&q, 2 * row, 2 * row + 1, 0.5, PCBCRPOISSON_FIT_AVERAGE, PETSC_ERR_SUP,
+                       "couples component 0 to component 1"));
   }
   bad.shift = -30;
   PetscCall(CaseCreate(&bad, &c));
@@ -84,19 +89,20 @@ static PetscErrorCode Layouts(void)
          .shift = 0.5, .scale = 1, .row = 2
   };
   PetscInt parts[3] = {1, (PetscInt)size, 1};
-  Case     c;
+  Case c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
   PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
   for (PetscInt how = 0; how < 5; ++how) {
-    PC       pc;
-    Mat      B;
-    DM       da = c.da;
-    PetscInt n  = c.n, first;
-    char     named[64];
+    PC pc;
+    Mat B;
+    DM da = c.da;
+    PetscInt n = c.n, first;
+    char named[64];
 
-    /* a row less on the last rank and one more on the one before; no rows at all on the last rank; DM of one rank; DM on some ranks only */
+    /* a row less on the last rank and one more on the one before; no rows at all on the last rank;
+       DM of one rank; DM on some ranks only */
     if (how == 0 && (int)rank == (int)size - 1) n -= 1;
     if (how == 0 && (int)rank == (int)size - 2) n += 1;
     if (how == 1) n = (int)rank == (int)size - 1 ? 0 : ((int)rank == 0 ? 72 : 0);
@@ -111,7 +117,8 @@ static PetscErrorCode Layouts(void)
     PetscCall(PCSetType(pc, PCBCRPOISSON));
     PetscCall(PCSetOperators(pc, B, B));
     if (da) PetscCall(PCSetDM(pc, da));
-    PetscCall(PetscSNPrintf(named, sizeof(named), "Rank %d: ", how == 0 ? (int)size - 2 : (how == 3 ? (int)size - 1 : 0)));
+    PetscCall(
+      PetscSNPrintf(named, sizeof(named), "Rank %d: ", how == 0 ? (int)size - 2 : (how == 3 ? (int)size - 1 : 0)));
     if (how < 2) {
       CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "laid out differently");
       CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, named);
@@ -150,7 +157,7 @@ static PetscErrorCode RankOptions(void)
 {
   static const struct {
     const char *options, *words;
-    PetscBool   early; /* PCSetFromOptions() finds it */
+    PetscBool early; /* PCSetFromOptions() finds it */
   } bad[] = {
     {"-pc_bcrpoisson_radix 4",             "-pc_bcrpoisson_radix",     PETSC_FALSE},
     {"-pc_bcrpoisson_schedule 16,16",      "-pc_bcrpoisson_schedule",  PETSC_FALSE},
@@ -175,16 +182,16 @@ static PetscErrorCode RankOptions(void)
          .shift = 0.5, .scale = 1, .row = 2
   };
   PetscInt parts[3] = {1, (PetscInt)size, 1};
-  Case     c;
+  Case c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
   PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(bad); ++k) {
-    const int    odd = (int)size - 1 - (int)(k % 2); /* the rank that has the option */
-    PC           pc;
+    const int odd = (int)size - 1 - (int)(k % 2); /* the rank that has the option */
+    PC pc;
     PetscOptions db;
-    char         named[64];
+    char named[64];
 
     PetscCall(PetscOptionsCreate(&db));
     if ((int)rank == odd) PetscCall(PetscOptionsInsertString(db, bad[k].options));
@@ -194,7 +201,9 @@ static PetscErrorCode RankOptions(void)
     if (bad[k].early) {
       if ((int)rank == odd) CheckError(PCSetFromOptions(pc), PETSC_ERR_ARG_OUTOFRANGE, "pc_bcrpoisson_");
       else CheckError(PCSetFromOptions(pc), PETSC_ERR_ARG_OUTOFRANGE, named);
-    } else if (!PetscDefined(USE_DEBUG)) { /* a PETSc with debugging finds these in the setters, and does not know which rank it is */
+    } else if (
+      !PetscDefined(
+        USE_DEBUG)) { /* a PETSc with debugging finds these in the setters, and does not know which rank it is */
       PetscCall(PCSetFromOptions(pc));
       CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, bad[k].words);
       if (odd > 0) CheckError(PCSetUp(pc), PETSC_ERR_ARG_NOTSAMETYPE, named);
@@ -216,16 +225,16 @@ static PetscErrorCode Schedules(void)
            .dof = 1, .ends = "rdcr", .a = {1, 2},
            .shift = 0.5, .scale = 1, .row = 2
     };
-    PetscInt        parts[3] = {1, 1, 1}, l[2][8], whole = 4 * (PetscInt)size + 12;
+    PetscInt parts[3] = {1, 1, 1}, l[2][8], whole = 4 * (PetscInt)size + 12;
     const PetscInt *pl[3] = {l[0], l[1], NULL}, schedule[] = {2, 4};
-    Case            c;
-    PC              pc;
-    PetscErrorCode  code[2];
+    Case c;
+    PC pc;
+    PetscErrorCode code[2];
 
-    p.n[d]   = whole;
+    p.n[d] = whole;
     parts[d] = (PetscInt)size;
-    l[0][0]  = p.n[0];
-    l[1][0]  = p.n[1];
+    l[0][0] = p.n[0];
+    l[1][0] = p.n[1];
     for (PetscInt r = 0; r < (PetscInt)size; ++r) l[d][r] = r == 1 ? 16 : 4;
     PetscCall(CaseCreate(&p, &c));
     PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, pl));
@@ -236,8 +245,11 @@ static PetscErrorCode Schedules(void)
     PetscCall(PetscPopErrorHandler());
     code[1] = code[0];
     PetscCallMPI(MPI_Bcast(&code[1], 1, MPI_INT, 0, PETSC_COMM_WORLD));
-    Check((int)code[0] == (int)code[1], "rank %d: a schedule too short along axis %d: error %d, on rank 0 %d", (int)rank, (int)d, (int)code[0], (int)code[1]);
-    if (d == 1) Check(code[0] == PETSC_ERR_ARG_OUTOFRANGE, "rank %d: a schedule too short for the rows of a rank: error %d", (int)rank, (int)code[0]);
+    Check((int)code[0] == (int)code[1], "rank %d: a schedule too short along axis %d: error %d, on rank 0 %d",
+          (int)rank, (int)d, (int)code[0], (int)code[1]);
+    if (d == 1)
+      Check(code[0] == PETSC_ERR_ARG_OUTOFRANGE, "rank %d: a schedule too short for the rows of a rank: error %d",
+            (int)rank, (int)code[0]);
     PetscCall(PCDestroy(&pc));
     PetscCall(CaseDestroy(&c));
   }
@@ -252,18 +264,18 @@ static PetscErrorCode RightHandSides(void)
          .dof = 1, .ends = "ddcc", .a = {1, 2 },
          .shift = 0.5, .scale = 1, .row = 2
   };
-  const double zero     = 0;
-  PetscInt     parts[3] = {0, 0, 0};
-  Case         c;
+  const double zero = 0;
+  PetscInt parts[3] = {0, 0, 0};
+  Case c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
   while (TestNextCut(&p, (PetscInt)size, parts)) {
-    KSP                ksp;
-    PC                 pc;
-    PetscInt           first, last, n;
+    KSP ksp;
+    PC pc;
+    PetscInt first, last, n;
     KSPConvergedReason reason;
-    char               words[64];
+    char words[64];
 
     PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
     PetscCall(CaseDeal(&c, c.b1, c.b));
@@ -281,7 +293,7 @@ static PetscErrorCode RightHandSides(void)
     PetscCall(PCApply(pc, c.b, c.x));
     {
       const PetscScalar *x;
-      PetscBool          nan = PETSC_TRUE;
+      PetscBool nan = PETSC_TRUE;
 
       PetscCall(VecGetArrayRead(c.x, &x));
       for (PetscInt i = 0; i < c.n; ++i) nan = (PetscBool)(nan && PetscIsInfOrNanScalar(x[i]));
@@ -291,7 +303,8 @@ static PetscErrorCode RightHandSides(void)
     PetscCall(KSPSetType(ksp, KSPGMRES));
     PetscCall(KSPSolve(ksp, c.b, c.x));
     PetscCall(KSPGetConvergedReason(ksp, &reason));
-    Check(reason == KSP_DIVERGED_NANORINF, "rank %d: %s: reason %d, not KSP_DIVERGED_NANORINF", (int)rank, c.what, (int)reason);
+    Check(reason == KSP_DIVERGED_NANORINF, "rank %d: %s: reason %d, not KSP_DIVERGED_NANORINF", (int)rank, c.what,
+          (int)reason);
     PetscCall(PCSetErrorIfFailure(pc, PETSC_TRUE));
     PetscCall(PetscSNPrintf(words, sizeof(words), "Entry %d of the right-hand side", (int)n - 2));
     CheckError(PCApply(pc, c.b, c.x), PETSC_ERR_FP, words);
@@ -301,7 +314,8 @@ static PetscErrorCode RightHandSides(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows and columns numbered in natural order over the whole grid: what the DMDA does only if it is cut along its last axis alone */
+/* Rows and columns numbered in natural order over the whole grid: what the DMDA does only if it is
+   cut along its last axis alone */
 static PetscErrorCode NaturalOrder(void)
 {
   const TestProblem p[] = {
@@ -313,22 +327,22 @@ static PetscErrorCode NaturalOrder(void)
   PetscFunctionBegin;
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(p); ++i) {
     PetscInt parts[3] = {0, 0, 0};
-    Case     c;
+    Case c;
 
     PetscCall(CaseCreate(&p[i], &c));
     while (TestNextCut(&p[i], (PetscInt)size, parts)) {
       const PetscBool same = (PetscBool)(parts[0] == 1 && (p[i].dim == 2 || parts[1] == 1));
-      Mat             B;
-      PC              pc;
-      PetscInt        first;
+      Mat B;
+      PC pc;
+      PetscInt first;
 
       PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
       PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, c.n, c.n, PETSC_DETERMINE, PETSC_DETERMINE, 14, NULL, 14, NULL, &B));
       PetscCall(MatGetOwnershipRange(B, &first, NULL));
       for (PetscInt row = first; row < first + c.n; ++row) {
-        const PetscInt    *columns;
+        const PetscInt *columns;
         const PetscScalar *values;
-        PetscInt           entries;
+        PetscInt entries;
 
         PetscCall(MatGetRow(c.A1, row, &entries, &columns, &values));
         PetscCall(MatSetValues(B, 1, &row, entries, columns, values, INSERT_VALUES));
@@ -343,7 +357,8 @@ static PetscErrorCode NaturalOrder(void)
         PetscCall(CaseDeal(&c, c.b1, c.b));
         PetscCall(PCApply(pc, c.b, c.x));
         PetscCall(TestBackwardError(B, PETSC_FALSE, c.b, c.x, &backward));
-        Check(backward <= TestBackwardBound(), "rank %d: %s, natural order: backward error %g", (int)rank, c.what, (double)backward);
+        Check(backward <= TestBackwardBound(), "rank %d: %s, natural order: backward error %g", (int)rank, c.what,
+              (double)backward);
       } else CheckError(PCSetUp(pc), PETSC_ERR_ARG_INCOMP, "the DMDA numbers its nodes box after box");
       PetscCall(PCDestroy(&pc));
       PetscCall(MatDestroy(&B));

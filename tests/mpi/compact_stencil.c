@@ -1,4 +1,5 @@
-static char help[] = "Right-hand sides of compact differences over ranks, and their transposes: every row against a sum over the gathered line.\n\n";
+static char help[] = "Right-hand sides of compact differences over ranks, and their transposes: every row against a "
+                     "sum over the gathered line.\n\n";
 
 /* ranks: 1 2 3 4 6 8 */
 
@@ -12,14 +13,15 @@ static PetscReal Random(unsigned *seed)
 }
 
 /* parts[]: of each rank */
-static PetscErrorCode TestBand(MPI_Comm comm, const char *what, const BCRBand *band, const PetscInt parts[], PetscInt inner, PetscInt outer)
+static PetscErrorCode TestBand(MPI_Comm comm, const char *what, const BCRBand *band, const PetscInt parts[],
+                               PetscInt inner, PetscInt outer)
 {
   PetscMPIInt rank;
-  PetscInt    start = 0, local, n = band->n;
-  unsigned    seed = (unsigned)(17 * n + inner);
-  PetscReal  *all, *f, *u, size = 0;
-  double      worst = 0;
-  BCRStencil  s;
+  PetscInt start = 0, local, n = band->n;
+  unsigned seed = (unsigned)(17 * n + inner);
+  PetscReal *all, *f, *u, size = 0;
+  double worst = 0;
+  BCRStencil s;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(comm, &rank));
@@ -30,7 +32,8 @@ static PetscErrorCode TestBand(MPI_Comm comm, const char *what, const BCRBand *b
   PetscCall(BCRStencilCreate(comm, band, inner, local, outer, &s));
   for (PetscInt again = 0; again < 2; ++again) { /* buffers are used again */
     for (PetscInt i = 0; i < inner * n * outer; ++i) all[i] += (PetscReal)again;
-    for (PetscInt o = 0; o < outer; ++o) PetscCall(PetscArraycpy(f + inner * local * o, all + inner * (start + n * o), inner * local));
+    for (PetscInt o = 0; o < outer; ++o)
+      PetscCall(PetscArraycpy(f + inner * local * o, all + inner * (start + n * o), inner * local));
     PetscCall(PetscArrayzero(u, inner * local * outer));
     PetscCall(BCRStencilBegin(s, f));
     PetscCall(BCRStencilInner(s, f, u, 0, outer / 2));
@@ -46,14 +49,17 @@ static PetscErrorCode TestBand(MPI_Comm comm, const char *what, const BCRBand *b
         for (PetscInt i = 0; i < inner; ++i) {
           PetscReal sum = 0;
 
-          for (PetscInt k = 0; k < r.points; ++k) sum += (PetscReal)r.c[k] * all[i + inner * ((r.start + k + 4 * n) % n + n * o)];
+          for (PetscInt k = 0; k < r.points; ++k)
+            sum += (PetscReal)r.c[k] * all[i + inner * ((r.start + k + 4 * n) % n + n * o)];
           TestLargest(&worst, PetscAbsReal(sum - u[i + inner * (j + local * o)]));
           size = PetscMax(size, PetscAbsReal(sum));
         }
       }
     }
   }
-  Check(worst <= 20 * PETSC_MACHINE_EPSILON * (1 + size), "%s, n %d, my part %d from %d, inner %d, outer %d: off by %g of %g", what, (int)n, (int)local, (int)start, (int)inner, (int)outer, (double)worst, (double)size);
+  Check(worst <= 20 * PETSC_MACHINE_EPSILON * (1 + size),
+        "%s, n %d, my part %d from %d, inner %d, outer %d: off by %g of %g", what, (int)n, (int)local, (int)start,
+        (int)inner, (int)outer, (double)worst, (double)size);
   PetscCall(BCRStencilDestroy(&s));
   PetscCall(PetscFree3(all, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -63,8 +69,8 @@ static PetscErrorCode TestBand(MPI_Comm comm, const char *what, const BCRBand *b
 static PetscErrorCode TestTranspose(const char *what, const BCRBand *B, const BCRBand *T)
 {
   const PetscInt n = B->n;
-  double        *b;
-  PetscInt       wrong = 0;
+  double *b;
+  PetscInt wrong = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(n * n, &b));
@@ -97,22 +103,24 @@ int main(int argc, char **argv)
   for (PetscInt scheme = 0; scheme <= MAT_COMPACT_SPECTRAL; ++scheme) {
     for (PetscInt m = 1; m <= 2; ++m) {
       for (PetscInt periodic = 0; periodic < 2; ++periodic) {
-        const PetscInt   closure = periodic ? PETSC_DECIDE : (m == 1 ? 3 : 4);
+        const PetscInt closure = periodic ? PETSC_DECIDE : (m == 1 ? 3 : 4);
         BCRCompactScheme s;
 
         PetscCall(BCRCompactGetScheme((MatCompactScheme)scheme, m, closure, (PetscBool)periodic, &s));
         for (PetscInt split = 0; split < 4; ++split) {
           PetscInt parts[8], n = 0;
-          BCRBand  B, T;
-          char     what[64];
+          BCRBand B, T;
+          char what[64];
 
           for (PetscMPIInt q = 0; q < size; ++q) {
             /* one point per rank but for one; even; uneven; an empty one */
-            parts[q] = split == 0 ? (q == size - 1 ? PetscMax(1, s.minimum + 1 - size) : 1) : (split == 1 ? 13 : (split == 2 ? 1 + 7 * ((q + 1) % 3) : (q == 1 ? 0 : 11)));
+            parts[q] = split == 0 ? (q == size - 1 ? PetscMax(1, s.minimum + 1 - size) : 1)
+                                  : (split == 1 ? 13 : (split == 2 ? 1 + 7 * ((q + 1) % 3) : (q == 1 ? 0 : 11)));
             n += parts[q];
           }
           if (n < s.minimum) parts[0] += s.minimum - n, n = s.minimum;
-          (void)snprintf(what, sizeof(what), "%s, derivative %d%s, split %d", MatCompactSchemes[scheme], (int)m, periodic ? ", periodic" : "", (int)split);
+          (void)snprintf(what, sizeof(what), "%s, derivative %d%s, split %d", MatCompactSchemes[scheme], (int)m,
+                         periodic ? ", periodic" : "", (int)split);
           PetscCall(BCRCompactGetBand(&s, n, (PetscBool)periodic, (PetscReal)0.25, &B));
           PetscCall(BCRBandTranspose(&B, &T));
           PetscCall(TestTranspose(what, &B, &T));

@@ -1,4 +1,5 @@
-/* Counts what MPI is given to send to other ranks by persistent requests and all-to-alls. Included once in a program. */
+/* Counts what MPI is given to send to other ranks by persistent requests and all-to-alls. Included
+   once in a program. */
 #pragma once
 
 #include <petscsys.h>
@@ -8,7 +9,7 @@
 static size_t sent_bytes, sent_messages;
 static struct {
   MPI_Request request;
-  size_t      bytes;
+  size_t bytes;
 } persistent[4096];
 static int npersistent;
 
@@ -21,7 +22,7 @@ int MPI_Send_init(const void *buf, int count, MPI_Datatype type, int dest, int t
     ;
   if (k == npersistent && k < 4095) npersistent++;
   persistent[k].request = *request;
-  persistent[k].bytes   = (size_t)count * (size_t)len;
+  persistent[k].bytes = (size_t)count * (size_t)len;
   return err;
 }
 
@@ -44,7 +45,8 @@ int MPI_Start(MPI_Request *request)
   return PMPI_Start(request);
 }
 
-int MPI_Ialltoallv(const void *a, const int *n, const int *d, MPI_Datatype type, void *b, const int *m, const int *e, MPI_Datatype other, MPI_Comm comm, MPI_Request *request)
+int MPI_Ialltoallv(const void *a, const int *n, const int *d, MPI_Datatype type, void *b, const int *m, const int *e,
+                   MPI_Datatype other, MPI_Comm comm, MPI_Request *request)
 {
   int len, p;
 

@@ -1,9 +1,11 @@
 /*
   ranks: 1 2 3 4
 
-  PCBCRPOISSON on several ranks with CUDA devices: every transport that there is gives the solution of one rank, what is not there is an error on every
-  rank that says what to use instead, PCView() says which it is; vectors that live on the device on some ranks and on the host on others; slabs along
-  each axis, decompositions that have to be redistributed; messages that NCCL refuses in a solve. On a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
+  PCBCRPOISSON on several ranks with CUDA devices: every transport that there is gives the solution
+  of one rank, what is not there is an error on every rank that says what to use instead, PCView()
+  says which it is; vectors that live on the device on some ranks and on the host on others; slabs
+  along each axis, decompositions that have to be redistributed; messages that NCCL refuses in a
+  solve. On a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
 */
 #include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "distribute.h"
@@ -39,7 +41,8 @@ static PetscErrorCode Compare(Case *c, PC pc, const char how[])
   PetscCall(VecSet(c->x, 7));
   PetscCall(PCApply(pc, c->b, c->x));
   PetscCall(CaseDifference(c, c->x, c->y1, &difference));
-  Check(difference <= Bound(), "rank %d: %s, %s: differs from one rank by %g", (int)rank, c->what, how, (double)difference);
+  Check(difference <= Bound(), "rank %d: %s, %s: differs from one rank by %g", (int)rank, c->what, how,
+        (double)difference);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -58,8 +61,8 @@ static PetscErrorCode Transports(PetscBool there)
 
     for (PetscInt d = 0; d <= p->dim; ++d) { /* slabs along d; then another decomposition */
       PetscInt parts[3] = {1, 1, 1};
-      Case     c;
-      PC       one;
+      Case c;
+      PC one;
 
       if (d < p->dim) parts[d] = (PetscInt)size;
       else {
@@ -74,9 +77,9 @@ static PetscErrorCode Transports(PetscBool there)
       PetscCall(PCDestroy(&one));
       PetscCall(CaseDeal(&c, c.b1, c.b));
       for (int transport = 0; transport < 4; ++transport) {
-        PC             pc;
+        PC pc;
         PetscErrorCode ierr;
-        TestCaught     caught = {0, ""};
+        TestCaught caught = {0, ""};
 
         if (transport == PCBCRPOISSON_TRANSPORT_MPI && size > 1 && there && !use_gpu_aware_mpi) {
           PetscCall(NewPC(&c, PCBCRPOISSON_BACKEND_CUDA, PCBCRPOISSON_TRANSPORT_MPI, &pc));
@@ -88,9 +91,14 @@ static PetscErrorCode Transports(PetscBool there)
         PetscCall(PetscPushErrorHandler(TestCatch, &caught));
         ierr = PCSetUp(pc);
         PetscCall(PetscPopErrorHandler());
-        if (!there) Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_bcrpoisson_backend cpu or auto"), "no device: error %d, %s", (int)ierr, caught.message);
+        if (!there)
+          Check(ierr && caught.code == PETSC_ERR_SUP &&
+                  strstr(caught.message, "use -pc_bcrpoisson_backend cpu or auto"),
+                "no device: error %d, %s", (int)ierr, caught.message);
         else if (ierr)
-          Check(transport == PCBCRPOISSON_TRANSPORT_NCCL && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_bcrpoisson_transport"), "transport %s: error %d, %s", PCBCRPoissonTransports[transport], (int)ierr, caught.message);
+          Check(transport == PCBCRPOISSON_TRANSPORT_NCCL && caught.code == PETSC_ERR_SUP &&
+                  strstr(caught.message, "use -pc_bcrpoisson_transport"),
+                "transport %s: error %d, %s", PCBCRPoissonTransports[transport], (int)ierr, caught.message);
         else {
           char *text;
 
@@ -98,7 +106,9 @@ static PetscErrorCode Transports(PetscBool there)
           PetscCall(TestViewText((PetscObject)pc, &text));
           if (size > 1 && rank == 0) {
             Check(strstr(text, "transport: "), "no transport in %s", text);
-            if (transport) Check(strstr(strstr(text, "transport: "), PCBCRPoissonTransports[transport]), "another transport than %s: %s", PCBCRPoissonTransports[transport], text);
+            if (transport)
+              Check(strstr(strstr(text, "transport: "), PCBCRPoissonTransports[transport]),
+                    "another transport than %s: %s", PCBCRPoissonTransports[transport], text);
           }
           free(text);
         }
@@ -116,7 +126,9 @@ static PetscErrorCode Transports(PetscBool there)
               PetscCall(NewPC(&c, PCBCRPOISSON_BACKEND_AUTO, PCBCRPOISSON_TRANSPORT_AUTO, &pc));
             }
             if (rank == size - 1) PetscCall(VecBindToCPU(c.b, PETSC_TRUE));
-            PetscCall(Compare(&c, pc, turn ? "right-hand side of one rank on the host from the start" : "right-hand side of one rank on the host"));
+            PetscCall(Compare(&c, pc,
+                              turn ? "right-hand side of one rank on the host from the start"
+                                   : "right-hand side of one rank on the host"));
             if (rank == size - 1) PetscCall(VecBindToCPU(c.b, PETSC_FALSE));
           }
         }
@@ -128,8 +140,9 @@ static PetscErrorCode Transports(PetscBool there)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* NCCL refuses the messages of one rank in the middle of a solve: an error on every rank that says what to choose, at once and from then on, and not one that waits for
-   messages that never come; that other way then works, and a solver that comes later has NCCL again */
+/* NCCL refuses the messages of one rank in the middle of a solve: an error on every rank that says
+   what to choose, at once and from then on, and not one that waits for messages that never come;
+   that other way then works, and a solver that comes later has NCCL again */
 static PetscErrorCode Faults(void)
 {
   const size_t which[] = {0, 3};
@@ -137,12 +150,12 @@ static PetscErrorCode Faults(void)
   PetscFunctionBegin;
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(which); ++k) {
-    const TestProblem *p        = &problems[which[k]];
-    PetscInt           parts[3] = {1, 1, 1};
-    TestCaught         caught   = {0, ""};
-    PetscErrorCode     ierr;
-    Case               c;
-    PC                 pc;
+    const TestProblem *p = &problems[which[k]];
+    PetscInt parts[3] = {1, 1, 1};
+    TestCaught caught = {0, ""};
+    PetscErrorCode ierr;
+    Case c;
+    PC pc;
 
     parts[p->dim - 1] = (PetscInt)size;
     PetscCall(CaseCreate(p, &c));

@@ -1,15 +1,17 @@
 /*
-  Shared by the tests across ranks: a problem is assembled whole on every rank, as the tests on one rank do it, and its rows are then
-  dealt out to a DMDA of any decomposition, by way of PETSc's own ordering (AO).
+  Shared by the tests across ranks: a problem is assembled whole on every rank, as the tests on one
+  rank do it, and its rows are then dealt out to a DMDA of any decomposition, by way of PETSc's own
+  ordering (AO).
 */
 #pragma once
 
 #include "tests/petsc/testing.h"
 
 /* The DMDA of the problem on comm, cut into parts[d] along each axis; lx: NULL or the sizes of the parts */
-static inline PetscErrorCode TestCutDMDA(MPI_Comm comm, const TestProblem *p, const PetscInt parts[3], const PetscInt *const l[3], DM *da)
+static inline PetscErrorCode TestCutDMDA(MPI_Comm comm, const TestProblem *p, const PetscInt parts[3],
+                                         const PetscInt *const l[3], DM *da)
 {
-  DMBoundaryType  b[3] = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
+  DMBoundaryType b[3] = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
   const PetscInt *x = l ? l[0] : NULL, *y = l ? l[1] : NULL, *z = l ? l[2] : NULL;
 
   PetscFunctionBegin;
@@ -17,14 +19,19 @@ static inline PetscErrorCode TestCutDMDA(MPI_Comm comm, const TestProblem *p, co
     if (p->ends[2 * d] == 'p') b[d] = DM_BOUNDARY_PERIODIC;
   }
   if (p->dim == 1) PetscCall(DMDACreate1d(comm, b[0], p->n[0], p->dof, 1, x, da));
-  else if (p->dim == 2) PetscCall(DMDACreate2d(comm, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], parts[0], parts[1], p->dof, 1, x, y, da));
-  else PetscCall(DMDACreate3d(comm, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], parts[0], parts[1], parts[2], p->dof, 1, x, y, z, da));
+  else if (p->dim == 2)
+    PetscCall(
+      DMDACreate2d(comm, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], parts[0], parts[1], p->dof, 1, x, y, da));
+  else
+    PetscCall(DMDACreate3d(comm, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], parts[0], parts[1],
+                           parts[2], p->dof, 1, x, y, z, da));
   PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The next way to cut an axis each of the grid so that there are size parts in all; parts[0] == 0 before the first. False: no more */
+/* The next way to cut an axis each of the grid so that there are size parts in all; parts[0] == 0
+   before the first. False: no more */
 static inline PetscBool TestNextCut(const TestProblem *p, PetscInt size, PetscInt parts[3])
 {
   if (!parts[0]) parts[0] = parts[1] = 1, parts[2] = 0;
@@ -42,8 +49,8 @@ static inline PetscBool TestNextCut(const TestProblem *p, PetscInt size, PetscIn
 /* Natural numbers of the unknowns whose rows are here, in the order of the rows */
 static inline PetscErrorCode TestNatural(DM da, PetscInt *n, PetscInt **natural)
 {
-  AO       ao;
-  Vec      v;
+  AO ao;
+  Vec v;
   PetscInt first;
 
   PetscFunctionBegin;
@@ -61,7 +68,7 @@ static inline PetscErrorCode TestNatural(DM da, PetscInt *n, PetscInt **natural)
 /* The whole matrix, which every rank has, dealt out to the DMDA. reuse: into *A, whose pattern has the room */
 static inline PetscErrorCode TestDeal(DM da, Mat whole, PetscBool reuse, Mat *A)
 {
-  AO       ao;
+  AO ao;
   PetscInt n, first, last, *natural;
 
   PetscFunctionBegin;
@@ -73,9 +80,9 @@ static inline PetscErrorCode TestDeal(DM da, Mat whole, PetscBool reuse, Mat *A)
   PetscCall(TestNatural(da, &n, &natural));
   PetscCall(MatGetOwnershipRange(*A, &first, &last));
   for (PetscInt i = 0; i < n; ++i) {
-    const PetscInt    *columns;
+    const PetscInt *columns;
     const PetscScalar *values;
-    PetscInt           entries, *there, row = first + i;
+    PetscInt entries, *there, row = first + i;
 
     PetscCall(MatGetRow(whole, natural[i], &entries, &columns, &values));
     PetscCall(PetscMalloc1(entries, &there));
@@ -94,11 +101,11 @@ static inline PetscErrorCode TestDeal(DM da, Mat whole, PetscBool reuse, Mat *A)
 /* A problem on all ranks, and on each of them alone */
 typedef struct {
   const TestProblem *p;
-  DM                 da1, da;
-  Mat                A1, A;
-  Vec                b1, x1, y1, b, x; /* y1: the solution of one rank */
-  PetscInt           n, *natural;
-  char               what[128];
+  DM da1, da;
+  Mat A1, A;
+  Vec b1, x1, y1, b, x; /* y1: the solution of one rank */
+  PetscInt n, *natural;
+  char what[128];
 } Case;
 
 static inline PetscErrorCode CaseCreate(const TestProblem *p, Case *c)
@@ -128,8 +135,9 @@ static inline PetscErrorCode CaseCut(Case *c, MPI_Comm comm, const PetscInt part
   PetscCall(TestDeal(c->da, c->A1, PETSC_FALSE, &c->A));
   PetscCall(DMCreateGlobalVector(c->da, &c->b));
   PetscCall(VecDuplicate(c->b, &c->x));
-  PetscCall(PetscSNPrintf(c->what, sizeof(c->what), "%d x %d x %d, ends %s, dof %d, cut %d x %d x %d", (int)c->p->n[0], c->p->dim > 1 ? (int)c->p->n[1] : 1, c->p->dim > 2 ? (int)c->p->n[2] : 1, c->p->ends, (int)c->p->dof, (int)parts[0],
-                          (int)parts[1], (int)parts[2]));
+  PetscCall(PetscSNPrintf(c->what, sizeof(c->what), "%d x %d x %d, ends %s, dof %d, cut %d x %d x %d", (int)c->p->n[0],
+                          c->p->dim > 1 ? (int)c->p->n[1] : 1, c->p->dim > 2 ? (int)c->p->n[2] : 1, c->p->ends,
+                          (int)c->p->dof, (int)parts[0], (int)parts[1], (int)parts[2]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -153,7 +161,7 @@ static inline PetscErrorCode CaseDestroy(Case *c)
 static inline PetscErrorCode CaseDeal(const Case *c, Vec whole, Vec v)
 {
   const PetscScalar *from;
-  PetscScalar       *to;
+  PetscScalar *to;
 
   PetscFunctionBegin;
   PetscCall(VecGetArrayRead(whole, &from));
@@ -168,7 +176,7 @@ static inline PetscErrorCode CaseDeal(const Case *c, Vec whole, Vec v)
 static inline PetscErrorCode CaseDifference(const Case *c, Vec v, Vec whole, PetscReal *difference)
 {
   const PetscScalar *a, *b;
-  double             worst[2] = {0, 0};
+  double worst[2] = {0, 0};
 
   PetscFunctionBegin;
   PetscCall(VecGetArrayRead(whole, &b));
@@ -199,7 +207,7 @@ static inline PetscErrorCode CasePC(DM da, Mat A, PC *pc)
 /* What all ranks found, as if one had; rank 0 prints */
 static inline int TestEndAll(MPI_Comm comm)
 {
-  int         mine[2] = {(int)TestPassed, (int)TestFailed}, all[2];
+  int mine[2] = {(int)TestPassed, (int)TestFailed}, all[2];
   PetscMPIInt rank;
 
   (void)MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, comm);

@@ -1,11 +1,13 @@
 /*
-  Matrices that are near to a singular operator, or to one of another size, without being it: a Krylov method that says it has converged has to be right,
-  within few iterations, and one solve without iterations is refused.
+  Matrices that are near to a singular operator, or to one of another size, without being it: a
+  Krylov method that says it has converged has to be right, within few iterations, and one solve
+  without iterations is refused.
 
   ranks: 1 2 3
 
-  Each case is a cell-centred Laplacian, all ends Neumann or periodic (-1/h^2 for each neighbour), which something small makes regular; its solution is held
-  against that of PETSc's LU, and its residual taken anew.
+  Each case is a cell-centred Laplacian, all ends Neumann or periodic (-1/h^2 for each neighbour),
+  which something small makes regular; its solution is held against that of PETSc's LU, and its
+  residual taken anew.
 */
 #include "../petsc/testing.h"
 #include "../check.h"
@@ -42,31 +44,40 @@ static const char *const names[] = {"corner row and column of the identity",
                                     "1e-11 of one diagonal"};
 
 /* -scale times the Laplacian of n cells (1/h = n[0]), and what the case does to it */
-static PetscErrorCode Assemble(Case what, PetscInt dim, const PetscInt n[3], PetscBool periodic, PetscReal scale, DM *da, Mat *A)
+static PetscErrorCode Assemble(Case what, PetscInt dim, const PetscInt n[3], PetscBool periodic, PetscReal scale,
+                               DM *da, Mat *A)
 {
   const DMBoundaryType b = periodic ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
-  DMDALocalInfo        info;
-  MatStencil           row, col[7];
-  PetscScalar          v[7];
-  PetscInt             at[3];
+  DMDALocalInfo info;
+  MatStencil row, col[7];
+  PetscScalar v[7];
+  PetscInt at[3];
 
   PetscFunctionBegin;
-  if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b, b, DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b, b, b, DMDA_STENCIL_STAR, n[0], n[1], n[2], PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, da));
+  if (dim == 2)
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b, b, DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, PETSC_DECIDE, 1, 1,
+                           NULL, NULL, da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b, b, b, DMDA_STENCIL_STAR, n[0], n[1], n[2], PETSC_DECIDE, PETSC_DECIDE,
+                           PETSC_DECIDE, 1, 1, NULL, NULL, NULL, da));
   PetscCall(DMSetFromOptions(*da));
   PetscCall(DMSetUp(*da));
   PetscCall(DMCreateMatrix(*da, A));
   PetscCall(DMDAGetLocalInfo(*da, &info));
-  for (PetscInt d = 0; d < 3; d++) at[d] = what == INSIDE_IDENTITY || what == INSIDE_OPPOSITE || what == INSIDE_HUGE ? n[d] / 2 : 0;
+  for (PetscInt d = 0; d < 3; d++)
+    at[d] = what == INSIDE_IDENTITY || what == INSIDE_OPPOSITE || what == INSIDE_HUGE ? n[d] / 2 : 0;
   if (what == WALL_CELL) at[1] = n[1] / 3;
-#define IS(i, j, k) (((i) + n[0]) % n[0] == at[0] && ((j) + n[1]) % n[1] == at[1] && (dim == 2 || ((k) + n[2]) % n[2] == at[2]))
+#define IS(i, j, k) \
+  (((i) + n[0]) % n[0] == at[0] && ((j) + n[1]) % n[1] == at[1] && (dim == 2 || ((k) + n[2]) % n[2] == at[2]))
   for (PetscInt k = info.zs; k < info.zs + info.zm; k++) {
     for (PetscInt j = info.ys; j < info.ys + info.ym; j++) {
       for (PetscInt i = info.xs; i < info.xs + info.xm; i++) {
-        const PetscReal h2   = (PetscReal)(n[0] * n[0]);
-        PetscInt        m    = 1;
-        PetscReal       diag = 0;
-        const PetscBool own = (PetscBool)IS(i, j, k), identity = (PetscBool)(what == CORNER_IDENTITY || what == INSIDE_IDENTITY || what == INSIDE_OPPOSITE);
+        const PetscReal h2 = (PetscReal)(n[0] * n[0]);
+        PetscInt m = 1;
+        PetscReal diag = 0;
+        const PetscBool own = (PetscBool)IS(i, j, k),
+                        identity =
+                          (PetscBool)(what == CORNER_IDENTITY || what == INSIDE_IDENTITY || what == INSIDE_OPPOSITE);
 
         row.c = 0, row.i = i, row.j = j, row.k = k;
         col[0] = row;
@@ -77,7 +88,8 @@ static PetscErrorCode Assemble(Case what, PetscInt dim, const PetscInt n[3], Pet
             to[d] += s;
             if (!periodic && (to[d] < 0 || to[d] >= n[d])) {
               if (what == ROBIN && d < 2) diag += (PetscReal)0.1 * (PetscReal)n[0];
-              if ((what == PENALTY_SOFT || what == PENALTY_HARD) && d < 2) diag = what == PENALTY_SOFT ? (PetscReal)1e8 : (PetscReal)1e12;
+              if ((what == PENALTY_SOFT || what == PENALTY_HARD) && d < 2)
+                diag = what == PENALTY_SOFT ? (PetscReal)1e8 : (PetscReal)1e12;
               if (what == WALL_CELL && own && d == 0) diag += 2 * h2;
               continue;
             }
@@ -106,7 +118,7 @@ static PetscErrorCode Assemble(Case what, PetscInt dim, const PetscInt n[3], Pet
 /* |b - A x| / (|A| |x| + |b|), largest norms */
 static PetscErrorCode Residual(Mat A, Vec b, Vec x, PetscReal *residual)
 {
-  Vec       r;
+  Vec r;
   PetscReal norm[3];
 
   PetscFunctionBegin;
@@ -125,7 +137,7 @@ static PetscErrorCode Residual(Mat A, Vec b, Vec x, PetscReal *residual)
 static PetscErrorCode LU(Mat A, Vec b, Vec x)
 {
   KSP ksp;
-  PC  pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));
@@ -145,11 +157,11 @@ static PetscErrorCode Solve(Case what, PetscInt dim, PetscBool periodic, PetscRe
     {20, 16, 1},
     {10, 9,  8}
   };
-  static const KSPType         types[] = {KSPCG, KSPGMRES, KSPBCGS, KSPFGMRES};
-  static const PCBCRPoissonFit fits[]  = {PCBCRPOISSON_FIT_AUTO, PCBCRPOISSON_FIT_SCALED, PCBCRPOISSON_FIT_AVERAGE};
-  DM                           da;
-  Mat                          A;
-  Vec                          b, x, ref;
+  static const KSPType types[] = {KSPCG, KSPGMRES, KSPBCGS, KSPFGMRES};
+  static const PCBCRPoissonFit fits[] = {PCBCRPOISSON_FIT_AUTO, PCBCRPOISSON_FIT_SCALED, PCBCRPOISSON_FIT_AVERAGE};
+  DM da;
+  Mat A;
+  Vec b, x, ref;
 
   PetscFunctionBegin;
   PetscCall(Assemble(what, dim, grids[dim - 2], periodic, scale, &da, &A));
@@ -159,13 +171,16 @@ static PetscErrorCode Solve(Case what, PetscInt dim, PetscBool periodic, PetscRe
   PetscCall(LU(A, b, ref));
   for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
     for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(fits); f++) {
-      KSP                ksp;
-      PC                 pc;
+      KSP ksp;
+      PC pc;
       KSPConvergedReason reason;
-      PetscReal          residual, error = 0;
-      PetscInt           its;
+      PetscReal residual, error = 0;
+      PetscInt its;
 
-      if (t == 0 && (what == CORNER_ROW || what == INSIDE_OPPOSITE || ((what == INSIDE_IDENTITY || what == CORNER_IDENTITY) && scale < 0))) continue; /* not symmetric, or of both signs */
+      /* not symmetric, or of both signs */
+      if (t == 0 && (what == CORNER_ROW || what == INSIDE_OPPOSITE ||
+                     ((what == INSIDE_IDENTITY || what == CORNER_IDENTITY) && scale < 0)))
+        continue;
       PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
       PetscCall(KSPSetOperators(ksp, A, A));
       PetscCall(KSPSetType(ksp, types[t]));
@@ -179,8 +194,10 @@ static PetscErrorCode Solve(Case what, PetscInt dim, PetscBool periodic, PetscRe
       PetscCall(Residual(A, b, x, &residual));
       PetscCall(TestDifference(x, ref, &error));
       *most = PetscMax(*most, its);
-      Check(reason > 0 && residual < 1e-9 && error < (what == NEARLY_SINGULAR ? 0.05 : 1e-5), "%s, %d-D%s, scale %g: %s, fit %s: %s after %d iterations, residual %g, differs by %g from LU", names[what], (int)dim, periodic ? ", periodic" : "",
-            (double)scale, types[t], PCBCRPoissonFits[fits[f]], KSPConvergedReasons[reason], (int)its, (double)residual, (double)error);
+      Check(reason > 0 && residual < 1e-9 && error < (what == NEARLY_SINGULAR ? 0.05 : 1e-5),
+            "%s, %d-D%s, scale %g: %s, fit %s: %s after %d iterations, residual %g, differs by %g from LU", names[what],
+            (int)dim, periodic ? ", periodic" : "", (double)scale, types[t], PCBCRPoissonFits[fits[f]],
+            KSPConvergedReasons[reason], (int)its, (double)residual, (double)error);
       if (t == 0 && f == 0) { /* one solve is not the solution */
         PetscCall(KSPSetType(ksp, KSPPREONLY));
         for (PetscInt again = 0; again < 4; again++) CheckError(KSPSolve(ksp, b, x), PETSC_ERR_SUP, "KSPPREONLY");
@@ -202,40 +219,42 @@ static PetscErrorCode Solve(Case what, PetscInt dim, PetscBool periodic, PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Row sums are zero, but rows 1 and 2 of x are coupled one way, or not at all: the null space is not the constant alone, or not that of the transpose */
+/* Row sums are zero, but rows 1 and 2 of x are coupled one way, or not at all: the null space is
+   not the constant alone, or not that of the transpose */
 static PetscErrorCode OneWay(void)
 {
   PetscFunctionBegin;
   for (int kind = 0; kind < 2; kind++) {
     for (int g = 0; g < 2; g++) {
       const PetscInt n[2] = {g ? 9 : 3, g ? 6 : 1};
-      DM             da;
-      Mat            A;
-      Vec            b, x;
-      KSP            ksp;
-      PC             pc;
-      DMDALocalInfo  info;
+      DM da;
+      Mat A;
+      Vec b, x;
+      KSP ksp;
+      PC pc;
+      DMDALocalInfo info;
 
-      PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n[0], n[1], PETSC_DECIDE, 1, 1, 1, NULL, NULL, &da));
+      PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n[0], n[1],
+                             PETSC_DECIDE, 1, 1, 1, NULL, NULL, &da));
       PetscCall(DMSetFromOptions(da));
       PetscCall(DMSetUp(da));
       PetscCall(DMCreateMatrix(da, &A));
       PetscCall(DMDAGetLocalInfo(da, &info));
       for (PetscInt j = info.ys; j < info.ys + info.ym; j++) {
         for (PetscInt i = info.xs; i < info.xs + info.xm; i++) {
-          MatStencil  row = {0, j, i, 0}, col[5] = {row, row, row, row, row};
+          MatStencil row = {0, j, i, 0}, col[5] = {row, row, row, row, row};
           PetscScalar v[5] = {0};
-          PetscInt    m    = 1;
+          PetscInt m = 1;
 
           for (PetscInt q = 0; q < 4; q++) {
             const PetscInt to[2] = {i + (q == 0) - (q == 1), j + (q == 2) - (q == 3)};
-            PetscReal      a     = (PetscReal)1.5;
+            PetscReal a = (PetscReal)1.5;
 
             if (to[0] < 0 || to[0] >= n[0] || to[1] < 0 || to[1] >= n[1]) continue;
             if ((i == 1 && q == 0) || (kind && i == 2 && q == 1)) a = 0;
             col[m].i = to[0];
             col[m].j = to[1];
-            v[m++]   = -a;
+            v[m++] = -a;
             v[0] += a;
           }
           PetscCall(MatSetValuesStencil(A, 1, &row, m, col, v, INSERT_VALUES));
@@ -261,22 +280,25 @@ static PetscErrorCode OneWay(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows -a, 2 a + 2 b + c, ... of a star with couplings a along x and b along y, all times scale; big: added to the diagonal of the first node of each line along x */
-static PetscErrorCode Star(PetscInt nx, PetscInt ny, PetscReal a, PetscReal b, PetscReal c, PetscReal scale, PetscReal big, DM *da, Mat *A)
+/* Rows -a, 2 a + 2 b + c, ... of a star with couplings a along x and b along y, all times scale;
+   big: added to the diagonal of the first node of each line along x */
+static PetscErrorCode Star(PetscInt nx, PetscInt ny, PetscReal a, PetscReal b, PetscReal c, PetscReal scale,
+                           PetscReal big, DM *da, Mat *A)
 {
   DMDALocalInfo info;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, nx, ny, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, nx, ny, PETSC_DECIDE,
+                         PETSC_DECIDE, 1, 1, NULL, NULL, da));
   PetscCall(DMSetFromOptions(*da));
   PetscCall(DMSetUp(*da));
   PetscCall(DMCreateMatrix(*da, A));
   PetscCall(DMDAGetLocalInfo(*da, &info));
   for (PetscInt j = info.ys; j < info.ys + info.ym; j++) {
     for (PetscInt i = info.xs; i < info.xs + info.xm; i++) {
-      MatStencil  row = {0, j, i, 0}, col[5] = {row, row, row, row, row};
+      MatStencil row = {0, j, i, 0}, col[5] = {row, row, row, row, row};
       PetscScalar v[5];
-      PetscInt    m = 1;
+      PetscInt m = 1;
 
       v[0] = scale * (2 * a + 2 * b + c) + (i == 0 ? big : 0);
       for (PetscInt q = 0; q < 4; q++) {
@@ -285,7 +307,7 @@ static PetscErrorCode Star(PetscInt nx, PetscInt ny, PetscReal a, PetscReal b, P
         if (to[0] < 0 || to[0] >= nx || to[1] < 0 || to[1] >= ny) continue;
         col[m].i = to[0];
         col[m].j = to[1];
-        v[m++]   = -scale * (q < 2 ? a : b);
+        v[m++] = -scale * (q < 2 ? a : b);
       }
       PetscCall(MatSetValuesStencil(*A, 1, &row, m, col, v, INSERT_VALUES));
     }
@@ -295,11 +317,12 @@ static PetscErrorCode Star(PetscInt nx, PetscInt ny, PetscReal a, PetscReal b, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Numbers far from one: a penalty, whole matrices times powers of ten, couplings of very different size. The right-hand side is a product with the matrix */
+/* Numbers far from one: a penalty, whole matrices times powers of ten, couplings of very different
+   size. The right-hand side is a product with the matrix */
 static PetscErrorCode Sizes(void)
 {
   static const struct {
-    PetscReal   a, b, c, scale, big;
+    PetscReal a, b, c, scale, big;
     const char *pc, *options;
   } cases[] = {
     {1, 0,      2, 1,      1e30, "neato",      "auto"   },
@@ -320,7 +343,8 @@ static PetscErrorCode Sizes(void)
     {1, 2,      0, 1e-200, 0,    "bcrpoisson", "mixed"  },
     {1, 2,      0, 1e200,  0,    "bcrpoisson", "single" },
     {1, 2,      0, 1e-200, 0,    "bcrpoisson", "single" },
-    {1, 3e6,    0, 1,      1e-2, "bcrpoisson", "double" }, /* 2e-9 of the diagonal tells this end of x from a Dirichlet one */
+ /* 2e-9 of the diagonal tells this end of x from a Dirichlet one */
+    {1, 3e6,    0, 1,      1e-2, "bcrpoisson", "double" },
     {1, 3e6,    0, 1,      1e-4, "bcrpoisson", "double" },
     {1, 2,      0, 1,      1e8,  "bcrpoisson", "double" },
     {1, 2,      0, 1,      1e12, "bcrpoisson", "double" },
@@ -330,14 +354,14 @@ static PetscErrorCode Sizes(void)
   PetscFunctionBegin;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
     for (int g = 0; g < 2; g++) {
-      const PetscInt  nx = g ? 131 : 19, ny = g ? 6 : 15;
+      const PetscInt nx = g ? 131 : 19, ny = g ? 6 : 15;
       const PetscBool single = (PetscBool)!strcmp(cases[k].options, "single");
-      DM              da;
-      Mat             A;
-      Vec             b, x, u;
-      KSP             ksp;
-      PC              pc;
-      PetscReal       residual, error = 0;
+      DM da;
+      Mat A;
+      Vec b, x, u;
+      KSP ksp;
+      PC pc;
+      PetscReal residual, error = 0;
 
       PetscCall(Star(nx, ny, cases[k].a, cases[k].b, cases[k].c, cases[k].scale, cases[k].big, &da, &A));
       PetscCall(MatCreateVecs(A, &x, &b));
@@ -346,7 +370,9 @@ static PetscErrorCode Sizes(void)
       PetscCall(MatMult(A, u, b));
       PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
       PetscCall(KSPSetOptionsPrefix(ksp, "sizes_"));
-      PetscCall(PetscOptionsSetValue(NULL, !strcmp(cases[k].pc, "neato") ? "-sizes_pc_neato_method" : "-sizes_pc_bcrpoisson_precision", cases[k].options));
+      PetscCall(PetscOptionsSetValue(
+        NULL, !strcmp(cases[k].pc, "neato") ? "-sizes_pc_neato_method" : "-sizes_pc_bcrpoisson_precision",
+        cases[k].options));
       PetscCall(KSPSetOperators(ksp, A, A));
       PetscCall(KSPSetType(ksp, KSPPREONLY));
       PetscCall(KSPGetPC(ksp, &pc));
@@ -355,9 +381,12 @@ static PetscErrorCode Sizes(void)
       PetscCall(KSPSolve(ksp, b, x));
       PetscCall(Residual(A, b, x, &residual));
       PetscCall(TestDifference(x, u, &error));
-      Check(residual < (single ? 5e-7 : 1e-14) && error < (single ? 1e-3 : 1e-9), "%s %s, couplings %g and %g, scale %g, penalty %g, %d x %d: backward error %g, solution off by %g", cases[k].pc, cases[k].options, (double)cases[k].a,
-            (double)cases[k].b, (double)cases[k].scale, (double)cases[k].big, (int)nx, (int)ny, (double)residual, (double)error);
-      PetscCall(PetscOptionsClearValue(NULL, !strcmp(cases[k].pc, "neato") ? "-sizes_pc_neato_method" : "-sizes_pc_bcrpoisson_precision"));
+      Check(residual < (single ? 5e-7 : 1e-14) && error < (single ? 1e-3 : 1e-9),
+            "%s %s, couplings %g and %g, scale %g, penalty %g, %d x %d: backward error %g, solution off by %g",
+            cases[k].pc, cases[k].options, (double)cases[k].a, (double)cases[k].b, (double)cases[k].scale,
+            (double)cases[k].big, (int)nx, (int)ny, (double)residual, (double)error);
+      PetscCall(PetscOptionsClearValue(NULL, !strcmp(cases[k].pc, "neato") ? "-sizes_pc_neato_method"
+                                                                           : "-sizes_pc_bcrpoisson_precision"));
       PetscCall(KSPDestroy(&ksp));
       PetscCall(VecDestroy(&b));
       PetscCall(VecDestroy(&x));
@@ -406,20 +435,21 @@ static PetscErrorCode Preonly(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* KSPPREONLY with a fit inside other solvers: what looks at residuals may have it, what takes its answer for the solution may not */
+/* KSPPREONLY with a fit inside other solvers: what looks at residuals may have it, what takes its
+   answer for the solution may not */
 static PetscErrorCode Inside(void)
 {
   static const PetscInt n[3] = {20, 16, 1};
-  DM                    da;
-  Linear                linear;
-  Vec                   x, ref, f;
-  KSP                   ksp, inner;
-  PC                    pc;
-  SNES                  snes;
-  TS                    ts;
-  Mat                   B, X;
-  PetscInt              local;
-  PetscReal             error = 0;
+  DM da;
+  Linear linear;
+  Vec x, ref, f;
+  KSP ksp, inner;
+  PC pc;
+  SNES snes;
+  TS ts;
+  Mat B, X;
+  PetscInt local;
+  PetscReal error = 0;
 
   PetscFunctionBegin;
   PetscCall(Assemble(ROBIN, 2, n, PETSC_FALSE, 1, &da, &linear.A));
@@ -446,7 +476,8 @@ static PetscErrorCode Inside(void)
       PetscCall(SNESSolve(snes, NULL, x));
       PetscCall(SNESGetConvergedReason(snes, &reason));
       PetscCall(TestDifference(x, ref, &error));
-      Check(reason > 0 && error < 1e-8, "Newton's steps by a fit: %s, differs by %g from LU", SNESConvergedReasons[reason], (double)error);
+      Check(reason > 0 && error < 1e-8, "Newton's steps by a fit: %s, differs by %g from LU",
+            SNESConvergedReasons[reason], (double)error);
     } else CheckError(SNESSolve(snes, NULL, x), PETSC_ERR_SUP, "KSPPREONLY");
     PetscCall(SNESDestroy(&snes));
   }
@@ -489,7 +520,7 @@ static PetscErrorCode Inside(void)
   PetscCall(MatSetRandom(B, NULL));
   PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
   for (int refined = 0; refined < 2; refined++) {
-    Mat       R;
+    Mat R;
     PetscReal norm[2];
 
     PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
@@ -526,12 +557,17 @@ int main(int argc, char **argv)
   PetscCall(PetscBCRInitializePackage());
   for (int what = 0; what < CASES; what++) {
     for (PetscInt dim = 2; dim < 4; dim++) {
-      for (int periodic = 0; periodic < (what == ROBIN || what == WALL_CELL || what == PENALTY_SOFT || what == PENALTY_HARD ? 1 : 2); periodic++) {
+      for (int periodic = 0;
+           periodic < (what == ROBIN || what == WALL_CELL || what == PENALTY_SOFT || what == PENALTY_HARD ? 1 : 2);
+           periodic++) {
         PetscInt most = 0;
 
-        if (sizeof(PetscReal) < sizeof(double)) continue; /* the cases are of numbers that single precision does not tell apart */
-        for (int sign = 0; sign < 2; sign++) PetscCall(Solve((Case)what, dim, (PetscBool)periodic, sign ? -1 : 1, &most));
-        PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d-D%s: at most %d iterations\n", names[what], (int)dim, periodic ? ", periodic" : "", (int)most));
+        /* the cases are of numbers that single precision does not tell apart */
+        if (sizeof(PetscReal) < sizeof(double)) continue;
+        for (int sign = 0; sign < 2; sign++)
+          PetscCall(Solve((Case)what, dim, (PetscBool)periodic, sign ? -1 : 1, &most));
+        PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s, %d-D%s: at most %d iterations\n", names[what], (int)dim,
+                              periodic ? ", periodic" : "", (int)most));
       }
     }
   }

@@ -63,18 +63,18 @@ static double RollLog(Dice *d, double lo, double hi)
 /* What a case is */
 
 enum {
-  MAX_STEPS   = 4,
-  MAX_DOF     = 3,
+  MAX_STEPS = 4,
+  MAX_DOF = 3,
   MAX_DEFECTS = 2,
-  SOLVERS     = 2,
-  COLUMNS     = 3
+  SOLVERS = 2,
+  COLUMNS = 3
 };
 
 typedef struct {
-  char   end[2];   /* d, c, D, n, p, r as in TestProblem; h: n with half rows; e: r, columns eliminated */
+  char end[2];     /* d, c, D, n, p, r as in TestProblem; h: n with half rows; e: r, columns eliminated */
   double a;        /* coupling */
   double stretch;  /* spacings exp(stretch s), s between -1 and 1; 0: uniform */
-  char   spacings; /* s: smooth, r: rough */
+  char spacings;   /* s: smooth, r: rough */
   double robin[2]; /* added to the diagonal of end rows, in units of the coupling there: convective walls, penalties */
 } Axis;
 
@@ -96,27 +96,40 @@ typedef enum {
   SUNK,           /* indefinite by far: to be refused, or right */
   DEFECTS
 } DefectKind;
-static const char *const DefectNames[] = {
-  "pin row", "pin row and column", "diagonal times", "perturb an entry by", "perturb all by", "drop a link", "one-way link", "one-way plane", "decouple at a plane", "half wall", "wrong sign", "more on the diagonal", "round a corner", "NaN", "sunk"};
+static const char *const DefectNames[] = {"pin row",
+                                          "pin row and column",
+                                          "diagonal times",
+                                          "perturb an entry by",
+                                          "perturb all by",
+                                          "drop a link",
+                                          "one-way link",
+                                          "one-way plane",
+                                          "decouple at a plane",
+                                          "half wall",
+                                          "wrong sign",
+                                          "more on the diagonal",
+                                          "round a corner",
+                                          "NaN",
+                                          "sunk"};
 
 typedef struct {
   DefectKind kind;
-  PetscInt   node, axis;
-  double     size;
+  PetscInt node, axis;
+  double size;
 } Defect;
 
 /* One component: scale S (sum of axes + shift) and what spoils it */
 typedef struct {
-  Axis      axis[3];
-  double    shift, scale;
-  PetscBool volume;        /* rows times the volumes of their cells, so that a stretched grid has a symmetric matrix */
-  char      field;         /* coefficient: 1, s: smooth, r: rough, j: jump */
-  double    contrast;      /* its logarithm is within +- contrast */
-  double    left, both;    /* rows (rows and columns) times exp(left s), s random in -1 to 1 */
-  double    plane, varies; /* diagonal of kept rows, times exp(varies s) */
-  PetscInt  ndefects;
-  Defect    defect[MAX_DEFECTS];
-  uint64_t  salt;
+  Axis axis[3];
+  double shift, scale;
+  PetscBool volume;     /* rows times the volumes of their cells, so that a stretched grid has a symmetric matrix */
+  char field;           /* coefficient: 1, s: smooth, r: rough, j: jump */
+  double contrast;      /* its logarithm is within +- contrast */
+  double left, both;    /* rows (rows and columns) times exp(left s), s random in -1 to 1 */
+  double plane, varies; /* diagonal of kept rows, times exp(varies s) */
+  PetscInt ndefects;
+  Defect defect[MAX_DEFECTS];
+  uint64_t salt;
 } Operator;
 
 typedef enum {
@@ -128,35 +141,35 @@ typedef enum {
 static const char *const ChangeNames[] = {"same", "new values", "new matrix", "shell"};
 
 typedef struct {
-  Change    change;
+  Change change;
   PetscBool coupled;   /* components are coupled at one node: to be refused */
   PetscBool imaginary; /* complex scalars: one entry has an imaginary part: to be refused */
   PetscBool nullspace, left;
-  Operator  op[MAX_DOF];
+  Operator op[MAX_DOF];
 } Step;
 
 static const char *const KSPNames[] = {KSPPREONLY, KSPPREONLY, KSPBCRPOISSON, KSPCG, KSPGMRES, KSPBCGS, KSPFGMRES};
 
 typedef struct {
-  const char           *type;
-  PetscBool             right; /* gmres: preconditioned from the right */
-  PetscBool             plain; /* cg: norm of the residual, not of the preconditioned one */
-  PCBCRPoissonFit       fit;
+  const char *type;
+  PetscBool right; /* gmres: preconditioned from the right */
+  PetscBool plain; /* cg: norm of the residual, not of the preconditioned one */
+  PCBCRPoissonFit fit;
   PCBCRPoissonPrecision precision;
-  PetscInt              radix, nlevels, schedule[8];
-  PetscBool             recursive;
+  PetscInt radix, nlevels, schedule[8];
+  PetscBool recursive;
 } Solver;
 
 typedef struct {
-  PetscInt       number, seed, size; /* size: ranks */
-  PetscInt       dim, n[3], N, dof, parts[3], width;
+  PetscInt number, seed, size; /* size: ranks */
+  PetscInt dim, n[3], N, dof, parts[3], width;
   DMBoundaryType boundary[3];
-  PetscBool      box, uneven, patternonly; /* patternonly: the matrix has no entries that are not set */
-  MatType        mattype;
-  PetscInt       nsteps, nsolves;
-  Step           step[MAX_STEPS];
-  Solver         solver[SOLVERS];
-  Dice           dice; /* goes on with right-hand sides */
+  PetscBool box, uneven, patternonly; /* patternonly: the matrix has no entries that are not set */
+  MatType mattype;
+  PetscInt nsteps, nsolves;
+  Step step[MAX_STEPS];
+  Solver solver[SOLVERS];
+  Dice dice; /* goes on with right-hand sides */
 } Case;
 
 static PetscBool Single(void)
@@ -186,7 +199,7 @@ static void DrawAxis(Dice *d, PetscInt n, PetscBool periodic, Axis *x)
   if (OneIn(d, 15)) x->a *= RollLog(d, 1e-12, 1e6);
   if (OneIn(d, 40)) x->a = 0;
   if (OneIn(d, 4)) {
-    x->stretch  = OneIn(d, 5) ? Roll(d, 1, 5) : Roll(d, 0.01, 1);
+    x->stretch = OneIn(d, 5) ? Roll(d, 1, 5) : Roll(d, 0.01, 1);
     x->spacings = OneIn(d, 2) ? 's' : 'r';
   }
   for (int s = 0; s < 2 && OneIn(d, 4); ++s) {
@@ -230,7 +243,9 @@ static void DrawOperator(Dice *d, const Case *c, PetscBool plain, Operator *op)
 
   memset(op, 0, sizeof(*op));
   op->salt = (uint64_t)Roll(d, 0, 1e15);
-  for (PetscInt a = 0; a < 3; ++a) DrawAxis(d, c->n[a], (PetscBool)(a < c->dim && c->boundary[a] == DM_BOUNDARY_PERIODIC && !OneIn(d, 8)), &op->axis[a]);
+  for (PetscInt a = 0; a < 3; ++a)
+    DrawAxis(d, c->n[a], (PetscBool)(a < c->dim && c->boundary[a] == DM_BOUNDARY_PERIODIC && !OneIn(d, 8)),
+             &op->axis[a]);
   if (OneIn(d, 3)) AllNeumann(d, c, op);
   for (PetscInt a = 0; a < c->dim; ++a) { /* most of them with one general axis at most */
     Axis *x = &op->axis[a];
@@ -245,14 +260,14 @@ static void DrawOperator(Dice *d, const Case *c, PetscBool plain, Operator *op)
   op->scale = OneIn(d, 2) ? 1 : RollLog(d, 1e-6, 1e6);
   if (OneIn(d, 3)) op->scale = -op->scale;
   op->volume = OneIn(d, 2);
-  op->field  = '1';
+  op->field = '1';
   if (!plain && OneIn(d, 5)) {
-    op->field    = "srj"[RollInt(d, 3)];
+    op->field = "srj"[RollInt(d, 3)];
     op->contrast = OneIn(d, 4) ? Roll(d, 2, 6) : Roll(d, 0.01, 2);
   }
   if (OneIn(d, 6)) op->left = OneIn(d, 3) ? Roll(d, 1, 8) : Roll(d, 0.01, 1);
   if (!plain && OneIn(d, 12)) op->both = Roll(d, 0.01, 2);
-  op->plane  = OneIn(d, 2) ? 1 : RollLog(d, 1e-4, 1e4) * (OneIn(d, 4) ? -1 : 1);
+  op->plane = OneIn(d, 2) ? 1 : RollLog(d, 1e-4, 1e4) * (OneIn(d, 4) ? -1 : 1);
   op->varies = OneIn(d, 4) ? Roll(d, 0, 2) : 0;
   if (!plain && OneIn(d, 2)) {
     op->ndefects = 1 + (OneIn(d, 6) ? 1 : 0);
@@ -263,11 +278,12 @@ static void DrawOperator(Dice *d, const Case *c, PetscBool plain, Operator *op)
 static void DrawSolver(Dice *d, Solver *s)
 {
   memset(s, 0, sizeof(*s));
-  s->type      = KSPNames[RollInt(d, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(KSPNames))];
-  s->right     = OneIn(d, 2);
-  s->plain     = OneIn(d, 2);
-  s->fit       = OneIn(d, 2) ? PCBCRPOISSON_FIT_AUTO : (PCBCRPoissonFit)RollInt(d, 4);
-  s->precision = OneIn(d, 3) ? (OneIn(d, 2) ? PCBCRPOISSON_PRECISION_SINGLE : PCBCRPOISSON_PRECISION_MIXED) : PCBCRPOISSON_PRECISION_DOUBLE;
+  s->type = KSPNames[RollInt(d, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(KSPNames))];
+  s->right = OneIn(d, 2);
+  s->plain = OneIn(d, 2);
+  s->fit = OneIn(d, 2) ? PCBCRPOISSON_FIT_AUTO : (PCBCRPoissonFit)RollInt(d, 4);
+  s->precision = OneIn(d, 3) ? (OneIn(d, 2) ? PCBCRPOISSON_PRECISION_SINGLE : PCBCRPOISSON_PRECISION_MIXED)
+                             : PCBCRPOISSON_PRECISION_DOUBLE;
   if (Single()) s->precision = PCBCRPOISSON_PRECISION_SINGLE;
   s->radix = OneIn(d, 4) ? (PetscInt)RollLog(d, 2, 40) : PCBCRPOISSON_RADIX_AUTO;
   if (OneIn(d, 10)) {
@@ -281,9 +297,10 @@ static void DrawSolver(Dice *d, Solver *s)
 /* Sizes, some of which have a level 0, and a process grid for them */
 static void DrawGrid(Dice *d, Case *c)
 {
-  static const PetscInt sizes[] = {1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 8, 9, 9, 10, 11, 12, 13, 15, 16, 17, 19, 23, 31, 32, 33, 37, 63, 64, 65, 97, 127, 128, 129, 251};
-  const PetscInt        most    = OneIn(d, 10) ? 1200 : (OneIn(d, 3) ? 600 : 150);
-  PetscInt              cuts = 0, take = -1;
+  static const PetscInt sizes[] = {1,  2,  3,  3,  4,  5,  5,  6,  7,  7,  8,  8,  9,  9,   10,  11,  12, 13,
+                                   15, 16, 17, 19, 23, 31, 32, 33, 37, 63, 64, 65, 97, 127, 128, 129, 251};
+  const PetscInt most = OneIn(d, 10) ? 1200 : (OneIn(d, 3) ? 600 : 150);
+  PetscInt cuts = 0, take = -1;
 
   c->dim = 1 + (RollInt(d, 8) + 3) / 4;
   if (c->dim > 3) c->dim = 3;
@@ -296,7 +313,8 @@ static void DrawGrid(Dice *d, Case *c)
     }
   } while (c->N > most || c->N < c->size);
   c->width = OneIn(d, 12) ? 2 : 1;
-  for (PetscInt a = 0; a < 3; ++a) c->boundary[a] = OneIn(d, 4) ? DM_BOUNDARY_PERIODIC : (OneIn(d, 20) ? DM_BOUNDARY_GHOSTED : DM_BOUNDARY_NONE);
+  for (PetscInt a = 0; a < 3; ++a)
+    c->boundary[a] = OneIn(d, 4) ? DM_BOUNDARY_PERIODIC : (OneIn(d, 20) ? DM_BOUNDARY_GHOSTED : DM_BOUNDARY_NONE);
   while (take < 0 || cuts) { /* count the cuts that there are, then take one of them */
     PetscInt p[3], found = 0;
 
@@ -324,33 +342,33 @@ static void DrawGrid(Dice *d, Case *c)
     cuts = found;
     if (!cuts) { /* no cut: a line that is long enough */
       c->width = 1;
-      c->dim   = 1;
-      c->n[0]  = c->N;
+      c->dim = 1;
+      c->n[0] = c->N;
       c->n[1] = c->n[2] = 1;
-      c->boundary[0]    = DM_BOUNDARY_NONE;
+      c->boundary[0] = DM_BOUNDARY_NONE;
     }
   }
 }
 
 static void DrawCase(PetscInt seed, PetscInt number, PetscInt size, Case *c)
 {
-  Dice     *d = &c->dice;
+  Dice *d = &c->dice;
   PetscBool plain, refused = PETSC_FALSE;
 
   memset(c, 0, sizeof(*c));
   c->number = number;
-  c->seed   = seed;
-  c->size   = size;
-  d->state  = Mix((uint64_t)seed * 1000003u + (uint64_t)number);
+  c->seed = seed;
+  c->size = size;
+  d->state = Mix((uint64_t)seed * 1000003u + (uint64_t)number);
   DrawGrid(d, c);
-  c->dof         = OneIn(d, 6) ? 2 + RollInt(d, MAX_DOF - 1) : 1;
-  c->box         = OneIn(d, 8);
-  c->uneven      = OneIn(d, 4);
+  c->dof = OneIn(d, 6) ? 2 + RollInt(d, MAX_DOF - 1) : 1;
+  c->box = OneIn(d, 8);
+  c->uneven = OneIn(d, 4);
   c->patternonly = OneIn(d, 2);
-  c->mattype     = MATAIJ;
+  c->mattype = MATAIJ;
   if (OneIn(d, 8)) c->mattype = OneIn(d, 2) ? MATBAIJ : MATSBAIJ; /* sbaij: where the matrix is symmetric */
-  plain      = OneIn(d, 2);
-  c->nsteps  = OneIn(d, 3) ? 1 : 1 + RollInt(d, MAX_STEPS);
+  plain = OneIn(d, 2);
+  c->nsteps = OneIn(d, 3) ? 1 : 1 + RollInt(d, MAX_STEPS);
   c->nsolves = 1 + RollInt(d, 3);
   for (PetscInt k = 0; k < c->nsteps; ++k) {
     Step *s = &c->step[k];
@@ -359,8 +377,8 @@ static void DrawCase(PetscInt seed, PetscInt number, PetscInt size, Case *c)
     if (k && OneIn(d, 12)) s->change = SAME_MATRIX;
     if (k + 1 < c->nsteps && OneIn(d, 30)) s->change = SHELL;
     s->nullspace = OneIn(d, 2);
-    s->left      = OneIn(d, 2);
-    s->coupled   = (PetscBool)(c->dof > 1 && OneIn(d, 20));
+    s->left = OneIn(d, 2);
+    s->coupled = (PetscBool)(c->dof > 1 && OneIn(d, 20));
     s->imaginary = PetscDefined(USE_COMPLEX) ? OneIn(d, 20) : PETSC_FALSE;
     if (k && s->change == NEW_VALUES && c->step[k - 1].change == SHELL) s->change = NEW_MATRIX;
     if (s->change == SAME_MATRIX || (k && !refused && OneIn(d, 2))) { /* little changes */
@@ -376,7 +394,7 @@ static void DrawCase(PetscInt seed, PetscInt number, PetscInt size, Case *c)
         if (OneIn(d, 6)) op->field = '1';
       }
       if (s->change == SAME_MATRIX) {
-        s->coupled   = c->step[k - 1].coupled;
+        s->coupled = c->step[k - 1].coupled;
         s->imaginary = c->step[k - 1].imaginary;
         if (c->step[k - 1].change == SHELL) s->change = NEW_MATRIX;
       }
@@ -389,10 +407,10 @@ static void DrawCase(PetscInt seed, PetscInt number, PetscInt size, Case *c)
       if (OneIn(d, 2)) DrawOperator(d, c, plain, &s->op[m]);
     }
     if (k && !plain && OneIn(d, 6)) { /* a refused matrix in between */
-      s->op[0].ndefects       = 1;
+      s->op[0].ndefects = 1;
       s->op[0].defect[0].kind = (DefectKind)(CORNER + RollInt(d, 3));
       s->op[0].defect[0].size = 3;
-      refused                 = PETSC_TRUE;
+      refused = PETSC_TRUE;
     }
   }
   for (PetscInt k = 0; k < SOLVERS; ++k) DrawSolver(d, &c->solver[k]);
@@ -401,7 +419,8 @@ static void DrawCase(PetscInt seed, PetscInt number, PetscInt size, Case *c)
 
     for (PetscInt k = 0; k < SOLVERS; ++k) {
       c->solver[k].type = KSPPREONLY;
-      if (c->solver[k].precision == PCBCRPOISSON_PRECISION_SINGLE && !Single()) c->solver[k].precision = PCBCRPOISSON_PRECISION_DOUBLE;
+      if (c->solver[k].precision == PCBCRPOISSON_PRECISION_SINGLE && !Single())
+        c->solver[k].precision = PCBCRPOISSON_PRECISION_DOUBLE;
     }
     for (PetscInt k = 0; k < c->nsteps && !Single(); ++k)
       for (PetscInt m = 0; m < c->dof; ++m) c->step[k].op[m].scale *= far * further;
@@ -415,7 +434,7 @@ static char Text[16384]; /* of the case that runs, for the watchdog too */
 static void Add(const char *format, ...)
 {
   const size_t at = strlen(Text);
-  va_list      args;
+  va_list args;
 
   va_start(args, format);
   (void)vsnprintf(Text + at, sizeof(Text) - at, format, args);
@@ -436,7 +455,9 @@ static void DescribeOperator(const Case *c, const Operator *op)
   if (op->left) Add("; rows scaled %.3g", op->left);
   if (op->both) Add("; rows and columns scaled %.3g", op->both);
   if (op->plane != 1 || op->varies) Add("; kept rows %.3g varying %.3g", op->plane, op->varies);
-  for (PetscInt k = 0; k < op->ndefects; ++k) Add("; %s %.3g at node %d, axis %d", DefectNames[op->defect[k].kind], op->defect[k].size, (int)op->defect[k].node, (int)op->defect[k].axis);
+  for (PetscInt k = 0; k < op->ndefects; ++k)
+    Add("; %s %.3g at node %d, axis %d", DefectNames[op->defect[k].kind], op->defect[k].size, (int)op->defect[k].node,
+        (int)op->defect[k].axis);
   Add("\n");
 }
 
@@ -444,19 +465,23 @@ static void DescribeCase(const Case *c)
 {
   Text[0] = 0;
   Add("  repeat: -n %d, -seed %d -first %d -cases 1\n", (int)c->size, (int)c->seed, (int)c->number);
-  Add("  %d x %d x %d (dim %d), dof %d, cut %d x %d x %d%s, width %d%s, boundary %d %d %d, %s%s\n", (int)c->n[0], (int)c->n[1], (int)c->n[2], (int)c->dim, (int)c->dof, (int)c->parts[0], (int)c->parts[1], (int)c->parts[2],
-      c->uneven ? " unevenly" : "", (int)c->width, c->box ? " box" : "", (int)c->boundary[0], (int)c->boundary[1], (int)c->boundary[2], c->mattype, c->patternonly ? ", no zeros in the pattern" : "");
+  Add("  %d x %d x %d (dim %d), dof %d, cut %d x %d x %d%s, width %d%s, boundary %d %d %d, %s%s\n", (int)c->n[0],
+      (int)c->n[1], (int)c->n[2], (int)c->dim, (int)c->dof, (int)c->parts[0], (int)c->parts[1], (int)c->parts[2],
+      c->uneven ? " unevenly" : "", (int)c->width, c->box ? " box" : "", (int)c->boundary[0], (int)c->boundary[1],
+      (int)c->boundary[2], c->mattype, c->patternonly ? ", no zeros in the pattern" : "");
   for (PetscInt k = 0; k < SOLVERS; ++k) {
     const Solver *s = &c->solver[k];
 
-    Add("  solver %d: %s%s%s, fit %s, %s", (int)k, s->type, s->right ? " right" : "", s->plain ? " plain" : "", PCBCRPoissonFits[s->fit], PCBCRPoissonPrecisions[s->precision]);
+    Add("  solver %d: %s%s%s, fit %s, %s", (int)k, s->type, s->right ? " right" : "", s->plain ? " plain" : "",
+        PCBCRPoissonFits[s->fit], PCBCRPoissonPrecisions[s->precision]);
     if (s->radix != PCBCRPOISSON_RADIX_AUTO) Add(", radix %d", (int)s->radix);
     for (PetscInt l = 0; l < s->nlevels; ++l) Add("%s%d", l ? "," : ", schedule ", (int)s->schedule[l]);
     Add("%s\n", s->recursive ? ", recursive" : "");
   }
   for (PetscInt k = 0; k < c->nsteps; ++k) {
-    Add("  step %d: %s%s%s%s%s\n", (int)k, ChangeNames[c->step[k].change], c->step[k].coupled ? ", components coupled" : "", c->step[k].imaginary ? ", imaginary part" : "", c->step[k].nullspace ? ", null space if singular" : "",
-        c->step[k].left ? ", and of the transpose" : "");
+    Add("  step %d: %s%s%s%s%s\n", (int)k, ChangeNames[c->step[k].change],
+        c->step[k].coupled ? ", components coupled" : "", c->step[k].imaginary ? ", imaginary part" : "",
+        c->step[k].nullspace ? ", null space if singular" : "", c->step[k].left ? ", and of the transpose" : "");
     for (PetscInt m = 0; m < c->dof; ++m) {
       Add("    %d: ", (int)m);
       DescribeOperator(c, &c->step[k].op[m]);
@@ -483,7 +508,8 @@ static double Spacing(const Operator *op, PetscInt d, PetscInt n, PetscInt i) /*
   else if (i == 0 && (x->end[0] == 'n' || x->end[0] == 'h')) i = 1; /* mirrored */
   else if (i == n && (x->end[1] == 'n' || x->end[1] == 'h')) i = n - 1;
   if (!x->stretch) return 1;
-  return exp(x->stretch * (x->spacings == 's' ? sin(6.283 * (double)i / (double)n) : Hash(op->salt, (uint64_t)d + 10, (uint64_t)i)));
+  return exp(x->stretch *
+             (x->spacings == 's' ? sin(6.283 * (double)i / (double)n) : Hash(op->salt, (uint64_t)d + 10, (uint64_t)i)));
 }
 
 /* The coefficient halfway between a node and the next, the same from both sides; at: twice the place on each axis */
@@ -497,7 +523,10 @@ static double Coefficient(const Case *c, const Operator *op, const PetscInt at[3
   }
   if (op->field == 's') return exp(op->contrast * sin(6.283 * t[0]) * cos(6.283 * (t[1] + t[2])));
   if (op->field == 'j') return t[0] > 0.3 && t[0] < 0.7 && t[1] > 0.2 ? exp(op->contrast) : 1;
-  if (op->field == 'r') return exp(op->contrast * Hash(op->salt, 77, (uint64_t)(1e6 * t[0]) * 4000003u + (uint64_t)(1e6 * t[1]) * 2003u + (uint64_t)(1e6 * t[2])));
+  if (op->field == 'r')
+    return exp(
+      op->contrast *
+      Hash(op->salt, 77, (uint64_t)(1e6 * t[0]) * 4000003u + (uint64_t)(1e6 * t[1]) * 2003u + (uint64_t)(1e6 * t[2])));
   return 1;
 }
 
@@ -519,8 +548,8 @@ static void Where(const Case *c, PetscInt node, PetscInt at[3])
 static void AddRow(const Case *c, const Operator *op, PetscInt row, double *values)
 {
   const PetscInt step[3] = {1, c->n[0], c->n[0] * c->n[1]};
-  PetscInt       at[3], to[3], half[3];
-  double         diag = op->shift;
+  PetscInt at[3], to[3], half[3];
+  double diag = op->shift;
 
   Where(c, row, at);
   if (Kept(c, op, at, "re")) {
@@ -528,14 +557,14 @@ static void AddRow(const Case *c, const Operator *op, PetscInt row, double *valu
     return;
   }
   for (PetscInt a = 0; a < c->dim; ++a) {
-    const Axis  *x      = &op->axis[a];
+    const Axis *x = &op->axis[a];
     const double volume = (Spacing(op, a, c->n[a], at[a]) + Spacing(op, a, c->n[a], at[a] + 1)) / 2;
 
     for (int s = 0; s < 2; ++s) { /* the neighbour below and above */
-      const PetscBool last  = (PetscBool)(at[a] == (s ? c->n[a] - 1 : 0));
-      const char      end   = last ? x->end[s] : ' ';
-      double          value = x->a / (Spacing(op, a, c->n[a], at[a] + s) * volume);
-      PetscInt        there = row + (s ? step[a] : -step[a]);
+      const PetscBool last = (PetscBool)(at[a] == (s ? c->n[a] - 1 : 0));
+      const char end = last ? x->end[s] : ' ';
+      double value = x->a / (Spacing(op, a, c->n[a], at[a] + s) * volume);
+      PetscInt there = row + (s ? step[a] : -step[a]);
 
       for (PetscInt b = 0; b < 3; ++b) half[b] = 2 * at[b] + (b == a ? (s ? 1 : -1) : 0);
       if (end == 'n' || end == 'h') half[a] = s ? half[a] - 2 : half[a] + 2;
@@ -556,7 +585,7 @@ static void AddRow(const Case *c, const Operator *op, PetscInt row, double *valu
 
 static double RowFactor(const Case *c, const Operator *op, PetscInt row)
 {
-  double   f = op->scale;
+  double f = op->scale;
   PetscInt at[3];
 
   Where(c, row, at);
@@ -573,8 +602,8 @@ static double RowFactor(const Case *c, const Operator *op, PetscInt row)
 static void AddDefect(const Case *c, const Operator *op, const Defect *f, double *A)
 {
   const PetscInt N = c->N, step[3] = {1, c->n[0], c->n[0] * c->n[1]};
-  PetscInt       at[3], i          = f->node, j;
-  double         largest = 0;
+  PetscInt at[3], i = f->node, j;
+  double largest = 0;
 
   Where(c, i, at);
   if (at[f->axis] == c->n[f->axis] - 1 && i >= step[f->axis]) i -= step[f->axis];
@@ -610,7 +639,7 @@ static void AddDefect(const Case *c, const Operator *op, const Defect *f, double
   case DECOUPLE_PLANE:
     for (PetscInt k = 0; k + step[f->axis] < N; ++k) {
       const PetscInt m = k + step[f->axis];
-      PetscInt       q[3];
+      PetscInt q[3];
 
       Where(c, k, q);
       if (q[f->axis] != at[f->axis] || q[f->axis] == c->n[f->axis] - 1) continue;
@@ -636,7 +665,8 @@ static void AddDefect(const Case *c, const Operator *op, const Defect *f, double
     A[f->node * N + f->node] += f->size * (op->scale < 0 ? -largest : largest);
     break;
   case CORNER:
-    if (c->dim > 1 && c->n[0] > 2 && c->n[1] > 2) A[(c->n[0] + 1) * N + 2 * c->n[0] + 2] += (c->n[1] > 3 && c->n[0] > 3 ? 0.3 : 0) * largest;
+    if (c->dim > 1 && c->n[0] > 2 && c->n[1] > 2)
+      A[(c->n[0] + 1) * N + 2 * c->n[0] + 2] += (c->n[1] > 3 && c->n[0] > 3 ? 0.3 : 0) * largest;
     break;
   case NOT_A_NUMBER:
     A[i * N + i] = NAN;
@@ -673,14 +703,15 @@ static void AssembleDense(const Case *c, const Operator *op, double *A, double *
 static PetscBool Promised(const Case *c, const Operator *op)
 {
   PetscInt general = 0;
-  double   low = HUGE_VAL, high = 0;
+  double low = HUGE_VAL, high = 0;
 
   if (c->N == 1 && op->shift == 0) return PETSC_FALSE; /* may be zero */
-  if (op->ndefects || op->field != '1' || op->both || op->shift < 0 || (op->shift > 0 && op->shift < 1e-8)) return PETSC_FALSE;
+  if (op->ndefects || op->field != '1' || op->both || op->shift < 0 || (op->shift > 0 && op->shift < 1e-8))
+    return PETSC_FALSE;
   for (PetscInt a = 0; a < c->dim; ++a) {
     const Axis *x = &op->axis[a];
 
-    low  = PetscMin(low, x->a);
+    low = PetscMin(low, x->a);
     high = PetscMax(high, x->a);
     if (x->robin[0] < 0 || x->robin[1] < 0) return PETSC_FALSE;
     if (x->stretch > 3) return PETSC_FALSE;
@@ -698,21 +729,23 @@ static PetscBool Refused(const Case *c, const Step *s)
   if (s->change == SHELL || s->coupled || s->imaginary) return PETSC_TRUE;
   for (PetscInt m = 0; m < c->dof; ++m)
     for (PetscInt k = 0; k < s->op[m].ndefects; ++k)
-      if (s->op[m].defect[k].kind == NOT_A_NUMBER || (s->op[m].defect[k].kind == CORNER && c->dim > 1 && c->n[0] > 3 && c->n[1] > 3)) return PETSC_TRUE;
+      if (s->op[m].defect[k].kind == NOT_A_NUMBER ||
+          (s->op[m].defect[k].kind == CORNER && c->dim > 1 && c->n[0] > 3 && c->n[1] > 3))
+        return PETSC_TRUE;
   return PETSC_FALSE;
 }
 
 /* Elimination with partial pivoting of a matrix whose rows are scaled to a largest entry of one; rank 0 */
 
 typedef struct {
-  PetscInt  N;
-  double   *A, *factor;     /* of all ranks */
-  double   *lu, *scale;     /* P diag(scale) A = L U */
+  PetscInt N;
+  double *A, *factor;       /* of all ranks */
+  double *lu, *scale;       /* P diag(scale) A = L U */
   PetscInt *pivot, *last;   /* rows changed; last column of each row of U that is not zero */
-  double    norm[2];        /* largest row sum of A, of its transpose */
-  double   *sum[2];         /* row sums of absolute values */
-  double    sigma;          /* smallest singular value of diag(scale) A, about */
-  double   *null[2];        /* null vectors of A and of its transpose, if it is nearly singular */
+  double norm[2];           /* largest row sum of A, of its transpose */
+  double *sum[2];           /* row sums of absolute values */
+  double sigma;             /* smallest singular value of diag(scale) A, about */
+  double *null[2];          /* null vectors of A and of its transpose, if it is nearly singular */
   PetscBool singular, near; /* to rounding; nearly: neither answer is wrong */
   PetscBool constant;       /* the null vector is */
 } Reference;
@@ -738,15 +771,15 @@ static PetscErrorCode ReferenceDestroy(Reference *r)
 /* x = (diag(scale) A)^-1 x, or with its transpose */
 static void ReferenceEliminate(const Reference *r, PetscBool transpose, double *x)
 {
-  const PetscInt N  = r->N;
-  const double  *lu = r->lu;
+  const PetscInt N = r->N;
+  const double *lu = r->lu;
 
   if (!transpose) {
     for (PetscInt i = 0; i < N; ++i) {
       const double t = x[r->pivot[i]];
 
       x[r->pivot[i]] = x[i];
-      x[i]           = t;
+      x[i] = t;
     }
     for (PetscInt i = 0; i < N; ++i)
       for (PetscInt j = 0; j < i; ++j)
@@ -768,7 +801,7 @@ static void ReferenceEliminate(const Reference *r, PetscBool transpose, double *
     const double t = x[r->pivot[i]];
 
     x[r->pivot[i]] = x[i];
-    x[i]           = t;
+    x[i] = t;
   }
 }
 
@@ -791,8 +824,8 @@ static double Normalise(PetscInt n, double *x)
 
 static void ReferenceFactor(Reference *r)
 {
-  const PetscInt N  = r->N;
-  double        *lu = r->lu;
+  const PetscInt N = r->N;
+  double *lu = r->lu;
 
   r->norm[0] = r->norm[1] = 0;
   memset(r->sum[1], 0, (size_t)N * sizeof(double));
@@ -800,7 +833,7 @@ static void ReferenceFactor(Reference *r)
     double most = 0;
 
     r->sum[0][i] = 0;
-    r->last[i]   = i;
+    r->last[i] = i;
     for (PetscInt j = 0; j < N; ++j) {
       const double v = fabs(r->A[i * N + j]);
 
@@ -838,7 +871,7 @@ static void ReferenceFactor(Reference *r)
       double m = lu[i * N + k];
 
       if (m == 0) continue;
-      m          = lu[i * N + k] /= lu[k * N + k];
+      m = lu[i * N + k] /= lu[k * N + k];
       r->last[i] = PetscMax(r->last[i], r->last[k]);
       for (PetscInt j = k + 1; j <= r->last[k]; ++j) lu[i * N + j] -= m * lu[k * N + j];
     }
@@ -860,7 +893,7 @@ static void ReferenceFactor(Reference *r)
     (void)Normalise(N, r->null[1]);
   }
   r->singular = (PetscBool)(r->sigma < 20 * TestEpsilon());
-  r->near     = (PetscBool)(r->sigma < 2000 * TestEpsilon());
+  r->near = (PetscBool)(r->sigma < 2000 * TestEpsilon());
   for (PetscInt i = 0; i < N; ++i) r->null[1][i] *= r->scale[i];
   (void)Normalise(N, r->null[1]);
   r->constant = PETSC_TRUE;
@@ -920,15 +953,16 @@ typedef struct {
 
 /* size: |A| |x| + |b|, xsize: |x|. Of a singular matrix, what the right-hand side has beyond its range may be taken out
    along any of the vectors that a solver may know; the best one counts */
-static void Judge(const Reference *r, PetscBool transpose, const double *b, const double *x, double size, double xsize, double *work, Verdict *v)
+static void Judge(const Reference *r, PetscBool transpose, const double *b, const double *x, double size, double xsize,
+                  double *work, Verdict *v)
 {
-  const PetscInt N   = r->N;
-  const int      t   = transpose ? 1 : 0;
-  const double   xn  = Largest(N, x);
-  double        *res = work, *other = work + N;
+  const PetscInt N = r->N;
+  const int t = transpose ? 1 : 0;
+  const double xn = Largest(N, x);
+  double *res = work, *other = work + N;
 
   v->backward = v->row = HUGE_VAL;
-  v->error             = 0;
+  v->error = 0;
   for (int way = 0; way < (r->near ? 6 : 1); ++way) {
     double backward = 0, row = 0;
 
@@ -959,22 +993,23 @@ static void Judge(const Reference *r, PetscBool transpose, const double *b, cons
 
 typedef struct {
   const Case *c;
-  MPI_Comm    comm;
+  MPI_Comm comm;
   PetscMPIInt rank;
-  DM          da;
-  Mat         A;
-  KSP         ksp[SOLVERS];
-  Reference   ref[MAX_DOF];
-  PetscInt    lo[3], len[3], *number; /* this rank's box; natural node to PETSc's number of its first component */
-  double     *b, *x;                  /* COLUMNS x 2 (real, imaginary part) x dof x N, natural */
-  double     *work;                   /* 2 N */
-  PetscBool   failed, erred;          /* erred: some call before returned an error */
-  char        where[128];             /* which call of the library is judged */
+  DM da;
+  Mat A;
+  KSP ksp[SOLVERS];
+  Reference ref[MAX_DOF];
+  PetscInt lo[3], len[3], *number; /* this rank's box; natural node to PETSc's number of its first component */
+  double *b, *x;                   /* COLUMNS x 2 (real, imaginary part) x dof x N, natural */
+  double *work;                    /* 2 N */
+  PetscBool failed, erred;         /* erred: some call before returned an error */
+  char where[128];                 /* which call of the library is judged */
 } Run;
 
 static struct {
   PetscInt cases, solves, right, exact, errors[200], reasons[40], promisederrors;
-  double   worst[3][3]; /* double, single, mixed: backward error, that of a row, error / condition of what is promised */
+  /* double, single, mixed: backward error, that of a row, error / condition of what is promised */
+  double worst[3][3];
 } Count;
 
 static void Fail(Run *r, const char *format, ...)
@@ -994,12 +1029,12 @@ static void Fail(Run *r, const char *format, ...)
 
 static PetscErrorCode CreateGrid(Run *r)
 {
-  const Case     *c     = r->c;
-  PetscInt       *lx[3] = {NULL, NULL, NULL}, *all;
-  DMBoundaryType  b[3];
+  const Case *c = r->c;
+  PetscInt *lx[3] = {NULL, NULL, NULL}, *all;
+  DMBoundaryType b[3];
   DMDAStencilType stencil = c->box ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR;
-  Dice            d       = {Mix((uint64_t)c->number)};
-  AO              ao;
+  Dice d = {Mix((uint64_t)c->number)};
+  AO ao;
 
   PetscFunctionBegin;
   for (PetscInt a = 0; a < 3; ++a) {
@@ -1010,8 +1045,12 @@ static PetscErrorCode CreateGrid(Run *r)
     for (PetscInt p = c->parts[a] * c->width; p < c->n[a] && c->parts[a] > 1; ++p) ++lx[a][RollInt(&d, c->parts[a])];
   }
   if (c->dim == 1) PetscCall(DMDACreate1d(r->comm, b[0], c->n[0], c->dof, c->width, lx[0], &r->da));
-  else if (c->dim == 2) PetscCall(DMDACreate2d(r->comm, b[0], b[1], stencil, c->n[0], c->n[1], c->parts[0], c->parts[1], c->dof, c->width, lx[0], lx[1], &r->da));
-  else PetscCall(DMDACreate3d(r->comm, b[0], b[1], b[2], stencil, c->n[0], c->n[1], c->n[2], c->parts[0], c->parts[1], c->parts[2], c->dof, c->width, lx[0], lx[1], lx[2], &r->da));
+  else if (c->dim == 2)
+    PetscCall(DMDACreate2d(r->comm, b[0], b[1], stencil, c->n[0], c->n[1], c->parts[0], c->parts[1], c->dof, c->width,
+                           lx[0], lx[1], &r->da));
+  else
+    PetscCall(DMDACreate3d(r->comm, b[0], b[1], b[2], stencil, c->n[0], c->n[1], c->n[2], c->parts[0], c->parts[1],
+                           c->parts[2], c->dof, c->width, lx[0], lx[1], lx[2], &r->da));
   PetscCall(DMSetFromOptions(r->da));
   PetscCall(DMSetUp(r->da));
   PetscCall(DMDAGetCorners(r->da, &r->lo[0], &r->lo[1], &r->lo[2], &r->len[0], &r->len[1], &r->len[2]));
@@ -1043,15 +1082,19 @@ static PetscErrorCode FillMatrix(Run *r, const Step *s)
     if (!Mine(r, i)) continue;
     for (PetscInt m = 0; m < c->dof; ++m) {
       for (PetscInt j = 0; j < c->N; ++j) {
-        const double      v     = r->ref[m].A[i * c->N + j];
+        const double v = r->ref[m].A[i * c->N + j];
         const PetscScalar value = (PetscScalar)(PetscReal)v;
 
         if (v != 0 || i == j) PetscCall(MatSetValue(r->A, r->number[i] + m, r->number[j] + m, value, INSERT_VALUES));
       }
     }
-    if (s->coupled && i == c->N / 2) PetscCall(MatSetValue(r->A, r->number[i], r->number[i] + 1, (PetscScalar)(PetscReal)r->ref[0].A[i * c->N + i], INSERT_VALUES));
+    if (s->coupled && i == c->N / 2)
+      PetscCall(MatSetValue(r->A, r->number[i], r->number[i] + 1, (PetscScalar)(PetscReal)r->ref[0].A[i * c->N + i],
+                            INSERT_VALUES));
 #if defined(PETSC_USE_COMPLEX)
-    if (s->imaginary && i == c->N / 2) PetscCall(MatSetValue(r->A, r->number[i], r->number[i], (PetscReal)r->ref[0].A[i * c->N + i] * PetscCMPLX(1, (PetscReal)0.3), INSERT_VALUES));
+    if (s->imaginary && i == c->N / 2)
+      PetscCall(MatSetValue(r->A, r->number[i], r->number[i],
+                            (PetscReal)r->ref[0].A[i * c->N + i] * PetscCMPLX(1, (PetscReal)0.3), INSERT_VALUES));
 #endif
   }
   PetscCall(MatAssemblyBegin(r->A, MAT_FINAL_ASSEMBLY));
@@ -1072,9 +1115,9 @@ static PetscBool Symmetric(const Case *c, const Reference *ref)
 /* A vector from (to) arrays that hold it whole: real and imaginary parts of the components, one after another */
 static PetscErrorCode ToVec(Run *r, const double *whole, Vec v)
 {
-  const Case  *c = r->c;
+  const Case *c = r->c;
   PetscScalar *a;
-  PetscInt     first;
+  PetscInt first;
 
   PetscFunctionBegin;
   PetscCall(VecGetOwnershipRange(v, &first, NULL));
@@ -1083,7 +1126,8 @@ static PetscErrorCode ToVec(Run *r, const double *whole, Vec v)
     if (!Mine(r, i)) continue;
     for (PetscInt m = 0; m < c->dof; ++m) {
 #if defined(PETSC_USE_COMPLEX)
-      a[r->number[i] + m - first] = PetscCMPLX((PetscReal)whole[m * c->N + i], (PetscReal)whole[(c->dof + m) * c->N + i]);
+      a[r->number[i] + m - first] =
+        PetscCMPLX((PetscReal)whole[m * c->N + i], (PetscReal)whole[(c->dof + m) * c->N + i]);
 #else
       a[r->number[i] + m - first] = (PetscScalar)whole[m * c->N + i];
 #endif
@@ -1095,10 +1139,10 @@ static PetscErrorCode ToVec(Run *r, const double *whole, Vec v)
 
 static PetscErrorCode FromVec(Run *r, Vec v, double *whole)
 {
-  const Case        *c = r->c;
+  const Case *c = r->c;
   const PetscScalar *a;
-  PetscInt           first;
-  double            *mine;
+  PetscInt first;
+  double *mine;
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc1(2 * c->dof * c->N, &mine));
@@ -1107,7 +1151,7 @@ static PetscErrorCode FromVec(Run *r, Vec v, double *whole)
   for (PetscInt i = 0; i < c->N; ++i) {
     if (!Mine(r, i)) continue;
     for (PetscInt m = 0; m < c->dof; ++m) {
-      mine[m * c->N + i]            = (double)PetscRealPart(a[r->number[i] + m - first]);
+      mine[m * c->N + i] = (double)PetscRealPart(a[r->number[i] + m - first]);
       mine[(c->dof + m) * c->N + i] = (double)PetscImaginaryPart(a[r->number[i] + m - first]);
     }
   }
@@ -1121,8 +1165,8 @@ static PetscErrorCode FromVec(Run *r, Vec v, double *whole)
 static PetscErrorCode NullSpace(Run *r, int transpose, PetscBool constant, MatNullSpace *space)
 {
   const Case *c = r->c;
-  Vec         v[MAX_DOF];
-  PetscInt    n = 0;
+  Vec v[MAX_DOF];
+  PetscInt n = 0;
 
   PetscFunctionBegin;
   *space = NULL;
@@ -1171,10 +1215,10 @@ static PetscErrorCode CreateMatrix(Run *r, MatType type)
 /* The matrix of a step, its reference on rank 0, its null space */
 static PetscErrorCode SetStep(Run *r, const Step *s)
 {
-  const Case  *c        = r->c;
-  PetscBool    singular = PETSC_FALSE, exact = PETSC_TRUE;
+  const Case *c = r->c;
+  PetscBool singular = PETSC_FALSE, exact = PETSC_TRUE;
   MatNullSpace space = NULL;
-  PetscMPIInt  flags[2];
+  PetscMPIInt flags[2];
 
   PetscFunctionBegin;
   for (PetscInt m = 0; m < c->dof; ++m) {
@@ -1200,7 +1244,7 @@ static PetscErrorCode SetStep(Run *r, const Step *s)
 
       PetscCall(MatDestroy(&r->A));
       if (s->change == SHELL) {
-        Vec      v;
+        Vec v;
         PetscInt n;
 
         PetscCall(DMCreateGlobalVector(r->da, &v));
@@ -1266,8 +1310,9 @@ typedef enum {
 static const char *const HowNames[] = {"solve", "transposed", "several columns", "in place", "with a guess"};
 
 /* Whether right-hand sides have to be consistent, if the operator is singular: its null space may have more dimensions
-   than one, or the row scales are not known for sure (one axis alone: an end row of cells is half of one of nodes), or a
-   Krylov method is given them, some of which call a breakdown convergence then */
+   than one, or the row scales are not known for sure (one axis alone: an end row of cells is half
+   of one of nodes), or a Krylov method is given them, some of which call a breakdown convergence
+   then */
 static PetscBool Consistent(const Case *c, const Operator *op, const Solver *solver)
 {
   PetscInt axes = 0;
@@ -1283,19 +1328,21 @@ static PetscBool Consistent(const Case *c, const Operator *op, const Solver *sol
 /* A right-hand side for each column, whole, on every rank; some of a size that only double precision has */
 static void DrawRightHandSides(Run *r, const Step *s, const Solver *solver, PetscInt columns, How how, Dice *d)
 {
-  const Case     *c    = r->c;
-  const PetscInt  kind = RollInt(d, how == GUESS ? 7 : 10), fields = PetscDefined(USE_COMPLEX) ? 2 : 1;
-  const PetscBool wide = (PetscBool)(!strcmp(solver->type, KSPPREONLY) && solver->precision != PCBCRPOISSON_PRECISION_SINGLE);
-  const double    size = wide && OneIn(d, 4) ? RollLog(d, 1e-60, 1e60) : 1;
+  const Case *c = r->c;
+  const PetscInt kind = RollInt(d, how == GUESS ? 7 : 10), fields = PetscDefined(USE_COMPLEX) ? 2 : 1;
+  const PetscBool wide =
+    (PetscBool)(!strcmp(solver->type, KSPPREONLY) && solver->precision != PCBCRPOISSON_PRECISION_SINGLE);
+  const double size = wide && OneIn(d, 4) ? RollLog(d, 1e-60, 1e60) : 1;
 
   memset(r->b, 0, (size_t)(2 * columns * c->dof * c->N) * sizeof(double));
   for (PetscInt k = 0; k < columns; ++k) {
     for (PetscInt f = 0; f < fields; ++f) {
       for (PetscInt m = 0; m < c->dof; ++m) {
-        double    *b   = r->b + ((k * 2 + f) * c->dof + m) * c->N;
+        double *b = r->b + ((k * 2 + f) * c->dof + m) * c->N;
         Reference *ref = &r->ref[m];
 
-        if (kind < 5 || (ref->singular && (kind == 5 || Consistent(c, &s->op[m], solver)))) { /* that of a known solution */
+        /* that of a known solution */
+        if (kind < 5 || (ref->singular && (kind == 5 || Consistent(c, &s->op[m], solver)))) {
           for (PetscInt i = 0; i < c->N; ++i) r->work[i] = -Roll(d, -1, 1);
           ReferenceResidual(ref, (PetscBool)(how == TRANSPOSE), NULL, r->work, b);
         } else {
@@ -1310,19 +1357,20 @@ static void DrawRightHandSides(Run *r, const Step *s, const Solver *solver, Pets
   }
 }
 
-/* One call of KSPSolve() or one of its kin: right-hand sides r->b, solutions r->x on rank 0. What PETSc keeps of vectors
-   after an error (locks) goes with them */
-static PetscErrorCode Solve(Run *r, KSP ksp, How how, PetscInt columns, TestCaught *caught, PetscErrorCode *code, KSPConvergedReason *reason)
+/* One call of KSPSolve() or one of its kin: right-hand sides r->b, solutions r->x on rank 0. What
+   PETSc keeps of vectors after an error (locks) goes with them */
+static PetscErrorCode Solve(Run *r, KSP ksp, How how, PetscInt columns, TestCaught *caught, PetscErrorCode *code,
+                            KSPConvergedReason *reason)
 {
-  const Case    *c    = r->c;
+  const Case *c = r->c;
   const PetscInt size = 2 * c->dof * c->N;
-  Vec            b, x;
-  Mat            B = NULL, X = NULL;
-  PetscInt       n;
+  Vec b, x;
+  Mat B = NULL, X = NULL;
+  PetscInt n;
 
   PetscFunctionBegin;
   memset(caught, 0, sizeof(*caught));
-  *code   = PETSC_SUCCESS;
+  *code = PETSC_SUCCESS;
   *reason = KSP_CONVERGED_ITERATING;
   PetscCall(DMCreateGlobalVector(r->da, &b));
   PetscCall(VecDuplicate(b, &x));
@@ -1381,7 +1429,8 @@ static double Perturbed(const Case *c, const Step *s)
     for (PetscInt k = 0; k < s->op[m].ndefects; ++k) {
       const Defect *f = &s->op[m].defect[k];
 
-      if ((f->kind == PERTURB_ONE || f->kind == PERTURB_ALL || f->kind == MORE) && f->size < 1e-9) most = PetscMax(most, f->size);
+      if ((f->kind == PERTURB_ONE || f->kind == PERTURB_ALL || f->kind == MORE) && f->size < 1e-9)
+        most = PetscMax(most, f->size);
     }
   return most;
 }
@@ -1404,13 +1453,14 @@ static const char *Verb(double value, double bound)
 }
 
 /* The answers of a solve that returned without an error, on rank 0 */
-static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, PetscInt columns, KSPConvergedReason reason)
+static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, PetscInt columns,
+                         KSPConvergedReason reason)
 {
-  const Case     *c        = r->c;
-  const PetscBool direct   = (PetscBool)!strcmp(solver->type, KSPPREONLY);
-  const PetscBool single   = (PetscBool)(solver->precision == PCBCRPOISSON_PRECISION_SINGLE);
-  PetscBool       promised = PETSC_TRUE, unpreconditioned = PETSC_FALSE; /* the norm that the KSP looks at */
-  double          bound[3] = {1e-13, 1e-11, 0}, rtol = Single() ? 1e-4 : 1e-10;
+  const Case *c = r->c;
+  const PetscBool direct = (PetscBool)!strcmp(solver->type, KSPPREONLY);
+  const PetscBool single = (PetscBool)(solver->precision == PCBCRPOISSON_PRECISION_SINGLE);
+  PetscBool promised = PETSC_TRUE, unpreconditioned = PETSC_FALSE; /* the norm that the KSP looks at */
+  double bound[3] = {1e-13, 1e-11, 0}, rtol = Single() ? 1e-4 : 1e-10;
 
   ++Count.reasons[reason + 20];
   for (PetscInt m = 0; m < c->dof; ++m) promised = (PetscBool)(promised && Promised(c, &s->op[m]));
@@ -1446,29 +1496,31 @@ static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, P
   if (single && !strcmp(solver->type, KSPGMRES)) rtol = PetscMax(rtol, 1e-8);
   if (!strcmp(solver->type, KSPBCGS)) rtol = PetscMax(rtol, single ? 1e-7 : 1e-8);
   for (PetscInt m = 0; m < c->dof && single; ++m)
-    for (PetscInt a = 0; a < c->dim; ++a)
-      if (s->op[m].axis[a].stretch > 3) return;                                                                   /* more than 7 digits between couplings */
-  if (single && !Single() && Spread(c, r->ref) > 1e6 && strcmp(solver->type, KSPCG) && !unpreconditioned) return; /* has 7 digits */
+    for (PetscInt a = 0; a < c->dim; ++a) /* more than 7 digits between couplings */
+      if (s->op[m].axis[a].stretch > 3) return;
+  /* has 7 digits */
+  if (single && !Single() && Spread(c, r->ref) > 1e6 && strcmp(solver->type, KSPCG) && !unpreconditioned) return;
   /* the others solve column after column, and the reason is that of the last */
   for (PetscInt k = direct || !strcmp(solver->type, KSPBCRPOISSON) ? 0 : columns - 1; k < columns; ++k) {
     const PetscInt fields = PetscDefined(USE_COMPLEX) ? 2 * c->dof : c->dof, N = c->N;
-    double         size = 0, xsize = 0; /* of all fields: what a Krylov method measures its residuals by */
+    double size = 0, xsize = 0; /* of all fields: what a Krylov method measures its residuals by */
 
     for (PetscInt f = 0; f < fields; ++f) {
       const Reference *ref = &r->ref[f % c->dof];
-      const double    *b = r->b + (k * 2 * c->dof + f) * N, *x = r->x + (k * 2 * c->dof + f) * N;
+      const double *b = r->b + (k * 2 * c->dof + f) * N, *x = r->x + (k * 2 * c->dof + f) * N;
 
       TestLargest(&size, ref->norm[how == TRANSPOSE] * Largest(N, x) + Largest(N, b));
       TestLargest(&xsize, Largest(N, x));
     }
     for (PetscInt f = 0; f < fields; ++f) {
       const Reference *ref = &r->ref[f % c->dof];
-      const double    *b = r->b + (k * 2 * c->dof + f) * N, *x = r->x + (k * 2 * c->dof + f) * N, condition = 4 / ref->sigma;
-      Verdict          v;
+      const double *b = r->b + (k * 2 * c->dof + f) * N, *x = r->x + (k * 2 * c->dof + f) * N,
+                   condition = 4 / ref->sigma;
+      Verdict v;
 
       if (direct) {
-        xsize    = Largest(N, x);
-        size     = ref->norm[how == TRANSPOSE] * xsize + Largest(N, b);
+        xsize = Largest(N, x);
+        size = ref->norm[how == TRANSPOSE] * xsize + Largest(N, b);
         bound[2] = 10 * condition * bound[1];
         if (condition > 1e8) bound[0] = PetscMax(bound[0], 1e-12);
       } else {
@@ -1488,8 +1540,9 @@ static void JudgeAnswers(Run *r, const Step *s, const Solver *solver, How how, P
       Fail(r,
            "%s, column %d, component %d, backward error %.3g (bound %.1g)%s, of a row %.3g (%.1g)%s,"
            " error %.3g (%.1g)%s, condition %.3g%s%s",
-           KSPConvergedReasons[reason], (int)k, (int)f, v.backward, bound[0], Verb(v.backward, bound[0]), v.row, bound[1], Verb(v.row, bound[1]), v.error, bound[2], Verb(v.error, bound[2]), condition, ref->near ? ", (nearly) singular" : "",
-           promised ? ", promised" : "");
+           KSPConvergedReasons[reason], (int)k, (int)f, v.backward, bound[0], Verb(v.backward, bound[0]), v.row,
+           bound[1], Verb(v.row, bound[1]), v.error, bound[2], Verb(v.error, bound[2]), condition,
+           ref->near ? ", (nearly) singular" : "", promised ? ", promised" : "");
       return;
     }
   }
@@ -1505,7 +1558,8 @@ static PetscBool ErrorAllowed(const Case *c, const Step *s, const Solver *solver
     for (PetscInt a = 0; a < c->dim; ++a) {
       const Axis *x = &s->op[m].axis[a];
 
-      if ((solver->radix != PCBCRPOISSON_RADIX_AUTO || solver->nlevels) && (x->stretch || x->robin[0] || x->robin[1])) return PETSC_TRUE;
+      if ((solver->radix != PCBCRPOISSON_RADIX_AUTO || solver->nlevels) && (x->stretch || x->robin[0] || x->robin[1]))
+        return PETSC_TRUE;
     }
   }
   return PETSC_FALSE;
@@ -1524,25 +1578,27 @@ static PetscErrorCode OnDevice(Run *r, PetscBool *device)
 
 static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice *d, PetscBool verbose)
 {
-  const Case        *c       = r->c;
-  const Step        *s       = &c->step[stepnumber];
-  const PetscInt     which   = RollInt(d, SOLVERS);
-  const Solver      *solver  = &c->solver[which];
-  const PetscBool    direct  = (PetscBool)!strcmp(solver->type, KSPPREONLY);
-  How                how     = OneIn(d, 2) ? SOLVE : (How)RollInt(d, 5);
-  PetscInt           columns = 1;
-  TestCaught         caught;
-  PetscErrorCode     code = PETSC_SUCCESS;
+  const Case *c = r->c;
+  const Step *s = &c->step[stepnumber];
+  const PetscInt which = RollInt(d, SOLVERS);
+  const Solver *solver = &c->solver[which];
+  const PetscBool direct = (PetscBool)!strcmp(solver->type, KSPPREONLY);
+  How how = OneIn(d, 2) ? SOLVE : (How)RollInt(d, 5);
+  PetscInt columns = 1;
+  TestCaught caught;
+  PetscErrorCode code = PETSC_SUCCESS;
   KSPConvergedReason reason;
-  int                codes[4], all[4], failed;
-  PetscBool          device = PETSC_FALSE;
+  int codes[4], all[4], failed;
+  PetscBool device = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(OnDevice(r, &device));
-  if (how == COLUMNWISE && device && !direct && strcmp(solver->type, KSPBCRPOISSON)) how = SOLVE; /* PETSc's products with columns of a dense matrix are wrong there (ksp/refine) */
+  /* PETSc's products with columns of a dense matrix are wrong there (ksp/refine) */
+  if (how == COLUMNWISE && device && !direct && strcmp(solver->type, KSPBCRPOISSON)) how = SOLVE;
   if (how == COLUMNWISE) columns = COLUMNS;
   if ((how == IN_PLACE || how == GUESS) && direct == (how == GUESS)) how = SOLVE; /* of preonly, and not of it */
-  PetscCall(PetscSNPrintf(r->where, sizeof(r->where), "step %d, solve %d, solver %d (%s), %s", (int)stepnumber, (int)solve, (int)which, solver->type, HowNames[how]));
+  PetscCall(PetscSNPrintf(r->where, sizeof(r->where), "step %d, solve %d, solver %d (%s), %s", (int)stepnumber,
+                          (int)solve, (int)which, solver->type, HowNames[how]));
   (void)alarm(300); /* on machines that are busy with other things, too */
   DrawRightHandSides(r, s, solver, columns, how, d);
   if (!r->ksp[which]) PetscCall(CreateSolver(r, solver, &r->ksp[which]));
@@ -1553,12 +1609,14 @@ static PetscErrorCode RunSolve(Run *r, PetscInt stepnumber, PetscInt solve, Dice
   codes[2] = (int)reason;
   codes[3] = -(int)reason;
   PetscCallMPI(MPI_Allreduce(codes, all, 4, MPI_INT, MPI_MIN, r->comm));
-  if (verbose && !r->rank) printf("  %s: %s%s\n", r->where, code ? caught.message : "", code ? "" : KSPConvergedReasons[reason]);
+  if (verbose && !r->rank)
+    printf("  %s: %s%s\n", r->where, code ? caught.message : "", code ? "" : KSPConvergedReasons[reason]);
   if (all[0] != -all[1]) Fail(r, "ranks have different error codes, %d to %d: %s", all[0], -all[1], caught.message);
   else if (all[2] != -all[3]) Fail(r, "ranks have different reasons, %d to %d", all[2], -all[3]);
   else if (code) {
     ++Count.errors[PetscMin((int)code, 199)];
-    if (!ErrorAllowed(c, s, solver)) Fail(r, "error %d for a matrix that is promised to be solved: %s", (int)code, caught.message);
+    if (!ErrorAllowed(c, s, solver))
+      Fail(r, "error %d for a matrix that is promised to be solved: %s", (int)code, caught.message);
   } else if (!r->rank) JudgeAnswers(r, s, solver, how, columns, reason);
   failed = r->failed;
   PetscCallMPI(MPI_Bcast(&failed, 1, MPI_INT, 0, r->comm));
@@ -1573,7 +1631,7 @@ static PetscErrorCode RunCase(MPI_Comm comm, Case *c, PetscBool verbose)
 
   PetscFunctionBegin;
   memset(&r, 0, sizeof(r));
-  r.c    = c;
+  r.c = c;
   r.comm = comm;
   PetscCallMPI(MPI_Comm_rank(comm, &r.rank));
   DescribeCase(c);
@@ -1606,14 +1664,15 @@ static void Report(void)
     if (Count.reasons[k]) printf(", %d %s", (int)Count.reasons[k], KSPConvergedReasons[k - 20]);
   printf("\n%d promised direct answers; largest backward error, that of a row, error / condition:", (int)Count.exact);
   for (int k = 0; k < 3; ++k)
-    if (Count.worst[k][0] > 0) printf(" %s %.2g %.2g %.2g", PCBCRPoissonPrecisions[k], Count.worst[k][0], Count.worst[k][1], Count.worst[k][2]);
+    if (Count.worst[k][0] > 0)
+      printf(" %s %.2g %.2g %.2g", PCBCRPoissonPrecisions[k], Count.worst[k][0], Count.worst[k][1], Count.worst[k][2]);
   printf("\n");
 }
 
 int main(int argc, char **argv)
 {
-  PetscInt    cases = 120, first = 0, seed = 1;
-  PetscBool   longer = PETSC_FALSE, verbose = PETSC_FALSE, given = PETSC_FALSE;
+  PetscInt cases = 120, first = 0, seed = 1;
+  PetscBool longer = PETSC_FALSE, verbose = PETSC_FALSE, given = PETSC_FALSE;
   PetscMPIInt rank, size;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));

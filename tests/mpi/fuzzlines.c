@@ -1,11 +1,13 @@
 /*
-  Random lines for PCNEATO, KSPNEATO and PetscBCRLines: rows of every kind, size and scale, grids and their parts, methods, precisions, types of
-  matrices, new values for the same objects, matrices that are refused. Every rank has the whole system in arrays of its own, applies each row to the solution,
-  and compares it with LAPACK's LU (MATSEQDENSE). What is said to be solved has to be.
+  Random lines for PCNEATO, KSPNEATO and PetscBCRLines: rows of every kind, size and scale, grids
+  and their parts, methods, precisions, types of matrices, new values for the same objects, matrices
+  that are refused. Every rank has the whole system in arrays of its own, applies each row to the
+  solution, and compares it with LAPACK's LU (MATSEQDENSE). What is said to be solved has to be.
 
   ranks: 1 2 3 4
 
-  Options: -cases 300 (60 on three ranks and more), -seed 1, -first 0 (a failure names its case: -seed S -first K -cases 1 repeats it alone), -long (10 times as many), -say (each case)
+  Options: -cases 300 (60 on three ranks and more), -seed 1, -first 0 (a failure names its case:
+  -seed S -first K -cases 1 repeats it alone), -long (10 times as many), -say (each case)
 */
 #include "tests/petsc/testing.h"
 #include "tests/check.h"
@@ -27,16 +29,19 @@ enum {
   ZEROROW,         /* a row of zeros */
   NOTFINITE        /* a NaN */
 };
-static const char *const Kinds[] = {"toeplitz", "dominant", "oneway", "broken", "big", "weak", "columns", "loose", "neumann", "zerorow", "notfinite"};
+static const char *const Kinds[] = {"toeplitz", "dominant", "oneway",  "broken",  "big",      "weak",
+                                    "columns",  "loose",    "neumann", "zerorow", "notfinite"};
 
 typedef struct {
   unsigned long long state; /* of the random numbers: the same on all ranks */
-  PetscInt           number, dim, n[3], procs[3], dof, axis, kind, size;
-  PetscBool          periodic, same, across, tall, known; /* the same rows on all lines; couplings across; rows of very different scales; the axis is given */
-  double             scale;
-  PetscInt           method, precision, coupling, parts, type, ksp;
-  double            *a, *u, *f; /* [7*size]: low, up along x, y, z, diagonal; solution; right-hand side */
-  double            *row;       /* [size]: size of rows, powers of two */
+  PetscInt number, dim, n[3], procs[3], dof, axis, kind, size;
+  /* the same rows on all lines; couplings across; rows of very different scales; the axis is given
+     */
+  PetscBool periodic, same, across, tall, known;
+  double scale;
+  PetscInt method, precision, coupling, parts, type, ksp;
+  double *a, *u, *f; /* [7*size]: low, up along x, y, z, diagonal; solution; right-hand side */
+  double *row;       /* [size]: size of rows, powers of two */
 } Fuzz;
 static const char *const MatTypes[] = {"aij", "baij", "sell"};
 static const char *const KSPTypes[] = {KSPPREONLY, KSPNEATO, KSPGMRES, KSPCG};
@@ -67,9 +72,14 @@ static PetscBool Chance(Fuzz *z, double p)
 
 static void Say(const Fuzz *z)
 {
-  (void)printf("case %d: dim %d n %d %d %d ranks %d %d %d dof %d axis %d%s %s%s%s%s%s scale %g method %s precision %s coupling %s parts %d type %s ksp %s\n", (int)z->number, (int)z->dim, (int)z->n[0], (int)z->n[1], (int)z->n[2], (int)z->procs[0],
-               (int)z->procs[1], (int)z->procs[2], (int)z->dof, (int)z->axis, z->known ? "" : " (auto)", Kinds[z->kind], z->periodic ? " periodic" : "", z->same ? " same" : "", z->across ? " across" : "", z->tall ? " rows of all sizes" : "",
-               z->scale, PCNeatoMethods[z->method], PCNeatoPrecisions[z->precision], PCNeatoCouplings[z->coupling], (int)z->parts, MatTypes[z->type], KSPTypes[z->ksp]);
+  (void)printf("case %d: dim %d n %d %d %d ranks %d %d %d dof %d axis %d%s %s%s%s%s%s scale %g method %s precision %s "
+               "coupling %s parts %d type %s ksp %s\n",
+               (int)z->number, (int)z->dim, (int)z->n[0], (int)z->n[1], (int)z->n[2], (int)z->procs[0],
+               (int)z->procs[1], (int)z->procs[2], (int)z->dof, (int)z->axis, z->known ? "" : " (auto)", Kinds[z->kind],
+               z->periodic ? " periodic" : "", z->same ? " same" : "", z->across ? " across" : "",
+               z->tall ? " rows of all sizes" : "", z->scale, PCNeatoMethods[z->method],
+               PCNeatoPrecisions[z->precision], PCNeatoCouplings[z->coupling], (int)z->parts, MatTypes[z->type],
+               KSPTypes[z->ksp]);
   (void)fflush(stdout);
 }
 
@@ -113,31 +123,31 @@ static PetscInt Beside(const Fuzz *z, PetscInt i, PetscInt k)
 static void Fill(Fuzz *z, PetscInt kind)
 {
   const PetscInt n = z->n[z->axis], edge = Pick(z, PetscMin(n / 2, 3) + 1), size = z->size;
-  const double   gap[] = {0, 1e-3, 0.1, 1}, more = gap[Pick(z, 4)], weak = Chance(z, 0.5) ? 1e-35 : 0;
-  double         common[3], ends[6][3];
+  const double gap[] = {0, 1e-3, 0.1, 1}, more = gap[Pick(z, 4)], weak = Chance(z, 0.5) ? 1e-35 : 0;
+  double common[3], ends[6][3];
 
   z->kind = kind;
   for (PetscInt d = 0; d < 3; ++d) common[d] = Uniform(z, 0.2, 1);
   for (PetscInt e = 0; e < 6; ++e)
     for (PetscInt d = 0; d < 3; ++d) ends[e][d] = Uniform(z, 0.2, 1);
   for (PetscInt i = 0; i < size; ++i) {
-    double   *a = z->a + 7 * i, low, up, diag = 0, sum = 0, columns = 1;
-    PetscInt  x[3], c, at;
+    double *a = z->a + 7 * i, low, up, diag = 0, sum = 0, columns = 1;
+    PetscInt x[3], c, at;
     PetscBool apart = PETSC_FALSE;
 
     Place(z, i, x, &c);
-    at         = x[z->axis];
+    at = x[z->axis];
     x[z->axis] = 0;
     for (PetscInt k = 0; k < 7; ++k) a[k] = 0;
     low = -Uniform(z, 0.2, 1);
-    up  = -Uniform(z, 0.2, 1);
+    up = -Uniform(z, 0.2, 1);
     if (kind == TOEPLITZ || kind == NEUMANN) {
       const PetscInt e = at < edge ? at : (at >= n - edge ? 3 + n - 1 - at : -1);
-      const double  *r = e < 0 || z->periodic ? common : ends[e];
-      const double   l = z->same ? 1 : 1 + 0.01 * (double)(Unknown(z, x, c) % 5);
+      const double *r = e < 0 || z->periodic ? common : ends[e];
+      const double l = z->same ? 1 : 1 + 0.01 * (double)(Unknown(z, x, c) % 5);
 
       low = -r[0] * (kind == NEUMANN ? 1 : l);
-      up  = -r[1] * (kind == NEUMANN ? 1 : l);
+      up = -r[1] * (kind == NEUMANN ? 1 : l);
       if (kind == NEUMANN) low = up = -common[0];
       diag = (e < 0 || z->periodic) ? more : r[2];
     } else diag = more + Uniform(z, 0, 0.3);
@@ -147,7 +157,7 @@ static void Fill(Fuzz *z, PetscInt kind)
     }
     if (kind == BROKEN && Chance(z, 0.3)) {
       low = up = 0;
-      diag     = 1;
+      diag = 1;
     }
     if (kind == WEAK) {
       low *= weak;
@@ -155,21 +165,23 @@ static void Fill(Fuzz *z, PetscInt kind)
       diag = 1;
     }
     if (kind == BIG && Chance(z, 0.2)) apart = PETSC_TRUE;
-    a[2 * z->axis]     = low;
+    a[2 * z->axis] = low;
     a[2 * z->axis + 1] = up;
     for (PetscInt d = 0; z->across && d < z->dim; ++d) {
       if (d == z->axis) continue;
-      a[2 * d]     = -Uniform(z, 0.01, 0.1);
+      a[2 * d] = -Uniform(z, 0.01, 0.1);
       a[2 * d + 1] = -Uniform(z, 0.01, 0.1);
       diag += 0.02;
     }
     if (z->ksp == 3) /* symmetric: constant along each axis */
-      for (PetscInt d = 0; d < 3; ++d) a[2 * d] = a[2 * d + 1] = a[2 * d] == 0 && d != z->axis ? 0 : (d == z->axis ? -common[0] : -0.05);
+      for (PetscInt d = 0; d < 3; ++d)
+        a[2 * d] = a[2 * d + 1] = a[2 * d] == 0 && d != z->axis ? 0 : (d == z->axis ? -common[0] : -0.05);
     for (PetscInt k = 0; k < 6; ++k) {
       const PetscInt j = Beside(z, i, k);
 
       sum += fabs(a[k]);
-      if (k / 2 == z->axis && z->periodic && (n == 1 || (n == 2 && (at ? k % 2 : !(k % 2))))) a[k] = 0; /* both neighbours are one point */
+      /* both neighbours are one point */
+      if (k / 2 == z->axis && z->periodic && (n == 1 || (n == 2 && (at ? k % 2 : !(k % 2))))) a[k] = 0;
       if (j < 0) {
         if (kind == NEUMANN) sum -= fabs(a[k]);
         a[k] = 0;
@@ -220,11 +232,11 @@ static PetscErrorCode Assemble(const Fuzz *z, DM da, Mat A)
       for (x[0] = s[0]; x[0] < s[0] + m[0]; ++x[0]) {
         for (PetscInt c = 0; c < z->dof; ++c) {
           const MatStencil row = {.k = x[2], .j = x[1], .i = x[0], .c = c};
-          const PetscInt   i   = Unknown(z, x, c);
+          const PetscInt i = Unknown(z, x, c);
 
           for (PetscInt k = 0; k < 7; ++k) {
-            MatStencil        to = row;
-            const PetscInt    by = k == 6 ? 0 : (k % 2 ? 1 : -1), d = k / 2;
+            MatStencil to = row;
+            const PetscInt by = k == 6 ? 0 : (k % 2 ? 1 : -1), d = k / 2;
             const PetscScalar v = (PetscScalar)z->a[7 * i + k];
 
             if (z->a[7 * i + k] == 0) continue;
@@ -245,7 +257,7 @@ static PetscErrorCode Assemble(const Fuzz *z, DM da, Mat A)
 /* z->f to a vector of the DMDA */
 static PetscErrorCode ToVec(const Fuzz *z, DM da, const double w[], Vec v)
 {
-  PetscInt     s[3], m[3], x[3];
+  PetscInt s[3], m[3], x[3];
   PetscScalar *a;
 
   PetscFunctionBegin;
@@ -254,7 +266,9 @@ static PetscErrorCode ToVec(const Fuzz *z, DM da, const double w[], Vec v)
   for (x[2] = s[2]; x[2] < s[2] + m[2]; ++x[2])
     for (x[1] = s[1]; x[1] < s[1] + m[1]; ++x[1])
       for (x[0] = s[0]; x[0] < s[0] + m[0]; ++x[0])
-        for (PetscInt c = 0; c < z->dof; ++c) a[c + z->dof * (x[0] - s[0] + m[0] * (x[1] - s[1] + m[1] * (x[2] - s[2])))] = (PetscScalar)w[Unknown(z, x, c)];
+        for (PetscInt c = 0; c < z->dof; ++c)
+          a[c + z->dof * (x[0] - s[0] + m[0] * (x[1] - s[1] + m[1] * (x[2] - s[2])))] =
+            (PetscScalar)w[Unknown(z, x, c)];
   PetscCall(VecRestoreArray(v, &a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -263,7 +277,7 @@ static PetscErrorCode ToVec(const Fuzz *z, DM da, const double w[], Vec v)
 static PetscErrorCode FromVec(DM da, Vec v, double w[])
 {
   PetscScalar *a;
-  PetscInt     n;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(TestGather(da, v, &a, &n));
@@ -275,8 +289,8 @@ static PetscErrorCode FromVec(DM da, Vec v, double w[])
 /* The solution by LAPACK, rows brought to one size before; PETSC_FALSE: it finds none */
 static PetscErrorCode Reference(const Fuzz *z, double u[], PetscBool *there)
 {
-  Mat          A;
-  Vec          x, y;
+  Mat A;
+  Vec x, y;
   PetscScalar *a;
 
   PetscFunctionBegin;
@@ -326,9 +340,9 @@ static double Backward(const Fuzz *z, const double u[])
     TestLargest(&all, fabs(u[i]));
   }
   for (PetscInt i = 0; i < z->size; ++i) {
-    PetscInt    x[3], c;
-    long double r    = (long double)z->f[i] - (long double)z->a[7 * i + 6] * (long double)u[i];
-    double      size = fabs(z->a[7 * i + 6]);
+    PetscInt x[3], c;
+    long double r = (long double)z->f[i] - (long double)z->a[7 * i + 6] * (long double)u[i];
+    double size = fabs(z->a[7 * i + 6]);
 
     Place(z, i, x, &c);
     x[z->axis] = 0;
@@ -339,7 +353,9 @@ static double Backward(const Fuzz *z, const double u[])
       r -= (long double)z->a[7 * i + k] * (long double)u[j];
       size += fabs(z->a[7 * i + k]);
     }
-    TestLargest(&worst, (double)(fabsl(r) / ((long double)size * (long double)(z->across ? all : most[Unknown(z, x, c)]) + fabsl((long double)z->f[i]))));
+    TestLargest(&worst,
+                (double)(fabsl(r) / ((long double)size * (long double)(z->across ? all : most[Unknown(z, x, c)]) +
+                                     fabsl((long double)z->f[i]))));
   }
   free(most);
   return worst;
@@ -352,14 +368,16 @@ static PetscErrorCode Same(const Fuzz *z, PetscErrorCode ierr, const TestCaught 
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, code, 2, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
-  FuzzCheck(z, code[0] == -code[1], "ranks have errors %d and %d; here: %d, %s", code[0], -code[1], (int)ierr, caught->message);
+  FuzzCheck(z, code[0] == -code[1], "ranks have errors %d and %d; here: %d, %s", code[0], -code[1], (int)ierr,
+            caught->message);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* dc has a mixed precision of its own, that of the paper */
 static PetscBool IsSingle(const Fuzz *z)
 {
-  return (PetscBool)(SINGLE_REAL || z->precision == PCNEATO_PRECISION_SINGLE || (z->precision == PCNEATO_PRECISION_MIXED && z->method == PCNEATO_METHOD_DC));
+  return (PetscBool)(SINGLE_REAL || z->precision == PCNEATO_PRECISION_SINGLE ||
+                     (z->precision == PCNEATO_PRECISION_MIXED && z->method == PCNEATO_METHOD_DC));
 }
 
 /* Whether the work type reaches the numbers of the lines */
@@ -374,16 +392,19 @@ static PetscBool Due(const Fuzz *z)
 {
   if (z->kind >= COLUMNS || !InRange(z)) return PETSC_FALSE;
   if (z->coupling == PCNEATO_COUPLING_NEIGHBOUR && z->procs[z->axis] > 1) return PETSC_FALSE;
-  if (z->method == PCNEATO_METHOD_AUTO || z->method == PCNEATO_METHOD_THOMAS || z->method == PCNEATO_METHOD_PSCHEME) return PETSC_TRUE;
+  if (z->method == PCNEATO_METHOD_AUTO || z->method == PCNEATO_METHOD_THOMAS || z->method == PCNEATO_METHOD_PSCHEME)
+    return PETSC_TRUE;
   return (PetscBool)(z->kind == TOEPLITZ && !z->tall);
 }
 
 static PetscErrorCode Solved(const Fuzz *z, DM da, Vec u, const char what[])
 {
-  const double eps   = IsSingle(z) && z->ksp == 0 ? 1.2e-7 : (SINGLE_REAL ? 1.2e-7 : 2.3e-16);
-  const double bound = z->ksp >= 2 ? (SINGLE_REAL ? 1e-4 : (IsSingle(z) ? 1e-6 : 1e-9)) : (z->ksp == 1 && !SINGLE_REAL ? 1e-10 : (z->kind >= COLUMNS ? 40960 : 100) * eps); /* 4096 is where lines are refused */
-  double      *w, *v, e, most = 0, worst = 0;
-  PetscBool    there = PETSC_FALSE;
+  const double eps = IsSingle(z) && z->ksp == 0 ? 1.2e-7 : (SINGLE_REAL ? 1.2e-7 : 2.3e-16);
+  /* 4096 is where lines are refused */
+  const double bound = z->ksp >= 2 ? (SINGLE_REAL ? 1e-4 : (IsSingle(z) ? 1e-6 : 1e-9))
+                                   : (z->ksp == 1 && !SINGLE_REAL ? 1e-10 : (z->kind >= COLUMNS ? 40960 : 100) * eps);
+  double *w, *v, e, most = 0, worst = 0;
+  PetscBool there = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(z->size, &w, z->size, &v));
@@ -394,7 +415,8 @@ static PetscErrorCode Solved(const Fuzz *z, DM da, Vec u, const char what[])
       long double r = (long double)z->f[i] - (long double)z->a[7 * i + 6] * (long double)w[i];
       for (PetscInt k = 0; k < 6; ++k)
         if (Beside(z, i, k) >= 0) r -= (long double)z->a[7 * i + k] * (long double)w[Beside(z, i, k)];
-      printf("%d: %g %g %g  f %g u %.16g (%.16g) r %Lg\n", (int)i, z->a[7 * i + 2 * z->axis], z->a[7 * i + 6], z->a[7 * i + 2 * z->axis + 1], z->f[i], w[i], z->u[i], r);
+      printf("%d: %g %g %g  f %g u %.16g (%.16g) r %Lg\n", (int)i, z->a[7 * i + 2 * z->axis], z->a[7 * i + 6],
+             z->a[7 * i + 2 * z->axis + 1], z->f[i], w[i], z->u[i], r);
     }
   FuzzCheck(z, e <= bound, "%s: backward error %g of %g", what, e, bound);
   if (z->kind < COLUMNS) {
@@ -411,10 +433,11 @@ static PetscErrorCode Solved(const Fuzz *z, DM da, Vec u, const char what[])
 
 static PetscErrorCode Grid(Fuzz *z, DM *da)
 {
-  static const PetscInt sizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 11, 13, 15, 16, 17, 23, 31, 32, 33, 47, 63, 64, 65, 97, 127, 128, 129, 251};
-  DMBoundaryType        b[3]    = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
-  PetscInt             *width[3];
-  PetscMPIInt           ranks, rest;
+  static const PetscInt sizes[] = {1,  2,  3,  4,  5,  7,  8,  9,  11, 13,  15,  16,  17,
+                                   23, 31, 32, 33, 47, 63, 64, 65, 97, 127, 128, 129, 251};
+  DMBoundaryType b[3] = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
+  PetscInt *width[3];
+  PetscMPIInt ranks, rest;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));
@@ -422,7 +445,7 @@ static PetscErrorCode Grid(Fuzz *z, DM *da)
   z->dof = Chance(z, 0.25) ? 2 + Pick(z, 2) : 1;
   do {
     for (PetscInt d = 0; d < 3; ++d) {
-      z->n[d]     = d < z->dim ? sizes[Pick(z, z->dim == 1 ? 26 : (z->dim == 2 ? 21 : 12))] : 1;
+      z->n[d] = d < z->dim ? sizes[Pick(z, z->dim == 1 ? 26 : (z->dim == 2 ? 21 : 12))] : 1;
       z->procs[d] = 1;
     }
     rest = ranks;
@@ -434,17 +457,22 @@ static PetscErrorCode Grid(Fuzz *z, DM *da)
     for (PetscInt d = 0; d < z->dim; ++d) z->n[d] = PetscMax(z->n[d], z->procs[d]);
     z->size = z->dof * z->n[0] * z->n[1] * z->n[2];
   } while (z->size > 400);
-  z->axis     = Pick(z, z->dim);
+  z->axis = Pick(z, z->dim);
   z->periodic = Chance(z, 0.3);
   if (z->periodic) b[z->axis] = DM_BOUNDARY_PERIODIC;
   for (PetscInt d = 0; d < 3; ++d) { /* at least one row each, the others anywhere */
     PetscCall(PetscMalloc1(z->procs[d], &width[d]));
     for (PetscInt p = 0; p < z->procs[d]; ++p) width[d][p] = 1;
-    for (PetscInt k = z->procs[d]; k < z->n[d]; ++k) ++width[d][Chance(z, 0.5) ? Pick(z, z->procs[d]) : k * z->procs[d] / z->n[d]];
+    for (PetscInt k = z->procs[d]; k < z->n[d]; ++k)
+      ++width[d][Chance(z, 0.5) ? Pick(z, z->procs[d]) : k * z->procs[d] / z->n[d]];
   }
   if (z->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, b[0], z->n[0], z->dof, 1, width[0], da));
-  else if (z->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_STAR, z->n[0], z->n[1], z->procs[0], z->procs[1], z->dof, 1, width[0], width[1], da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_STAR, z->n[0], z->n[1], z->n[2], z->procs[0], z->procs[1], z->procs[2], z->dof, 1, width[0], width[1], width[2], da));
+  else if (z->dim == 2)
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_STAR, z->n[0], z->n[1], z->procs[0], z->procs[1],
+                           z->dof, 1, width[0], width[1], da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_STAR, z->n[0], z->n[1], z->n[2],
+                           z->procs[0], z->procs[1], z->procs[2], z->dof, 1, width[0], width[1], width[2], da));
   PetscCall(DMSetFromOptions(*da));
   PetscCall(DMSetUp(*da));
   for (PetscInt d = 0; d < 3; ++d) PetscCall(PetscFree(width[d]));
@@ -454,11 +482,11 @@ static PetscErrorCode Grid(Fuzz *z, DM *da)
 /* One set of objects; several matrices */
 static PetscErrorCode Matrices(Fuzz *z, DM da)
 {
-  const PetscInt     rounds = 1 + Pick(z, 3);
-  Mat                A;
-  Vec                f, u;
-  KSP                ksp;
-  PC                 pc;
+  const PetscInt rounds = 1 + Pick(z, 3);
+  Mat A;
+  Vec f, u;
+  KSP ksp;
+  PC pc;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -479,10 +507,13 @@ static PetscErrorCode Matrices(Fuzz *z, DM da)
   PetscCall(KSPSetTolerances(ksp, SINGLE_REAL ? (PetscReal)1e-5 : (PetscReal)1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 300));
   PetscCall(KSPSetFromOptions(ksp));
   for (PetscInt round = 0; round < rounds; ++round) {
-    Mat       B   = NULL;
+    Mat B = NULL;
     PetscBool bad = (PetscBool)(z->kind >= KINDS);
 
-    if (round) Fill(z, bad || z->across || z->ksp == 3 ? (z->across || z->ksp == 3 ? DOMINANT : Pick(z, COLUMNS)) : (Chance(z, 0.3) ? NEUMANN + Pick(z, 3) : (Chance(z, 0.5) ? z->kind : Pick(z, KINDS))));
+    if (round)
+      Fill(z, bad || z->across || z->ksp == 3
+                ? (z->across || z->ksp == 3 ? DOMINANT : Pick(z, COLUMNS))
+                : (Chance(z, 0.3) ? NEUMANN + Pick(z, 3) : (Chance(z, 0.5) ? z->kind : Pick(z, KINDS))));
     if (z->kind == ZEROROW && z->size < 3) z->kind = DOMINANT, Fill(z, DOMINANT);
     PetscCall(Assemble(z, da, A));
     if (z->type) PetscCall(MatConvert(A, z->type == 1 ? MATBAIJ : MATSELL, MAT_INITIAL_MATRIX, &B));
@@ -491,7 +522,7 @@ static PetscErrorCode Matrices(Fuzz *z, DM da)
     PetscCall(ToVec(z, da, z->f, f));
     for (PetscInt again = 0; again < 2; ++again) { /* twice: after an error, too */
       PetscErrorCode ierr;
-      TestCaught     caught = {0, ""};
+      TestCaught caught = {0, ""};
 
       PetscCall(VecSet(u, 0));
       PetscCall(PetscPushErrorHandler(TestCatch, &caught));
@@ -500,14 +531,19 @@ static PetscErrorCode Matrices(Fuzz *z, DM da)
       PetscCall(Same(z, ierr, &caught));
       if (ierr) {
         FuzzCheck(z, !Due(z), "round %d.%d: refused, %s", (int)round, (int)again, caught.message);
-        FuzzCheck(z, caught.code == PETSC_ERR_MAT_LU_ZRPVT || caught.code == PETSC_ERR_SUP || caught.code == PETSC_ERR_FP || caught.code == PETSC_ERR_ARG_OUTOFRANGE || (z->kind == ZEROROW && caught.code == PETSC_ERR_ARG_WRONG),
+        FuzzCheck(z,
+                  caught.code == PETSC_ERR_MAT_LU_ZRPVT || caught.code == PETSC_ERR_SUP ||
+                    caught.code == PETSC_ERR_FP || caught.code == PETSC_ERR_ARG_OUTOFRANGE ||
+                    (z->kind == ZEROROW && caught.code == PETSC_ERR_ARG_WRONG),
                   "round %d.%d: error %d, %s", (int)round, (int)again, caught.code, caught.message);
         continue;
       }
       PetscCall(KSPGetConvergedReason(ksp, &reason));
-      FuzzCheck(z, z->kind < NEUMANN || (z->kind == NEUMANN && z->n[z->axis] == 1) || reason < 0, "round %d.%d: a matrix that cannot be solved, %s", (int)round, (int)again, KSPConvergedReasons[reason]);
+      FuzzCheck(z, z->kind < NEUMANN || (z->kind == NEUMANN && z->n[z->axis] == 1) || reason < 0,
+                "round %d.%d: a matrix that cannot be solved, %s", (int)round, (int)again, KSPConvergedReasons[reason]);
       if (z->kind >= NEUMANN) continue;
-      if (z->kind < COLUMNS) FuzzCheck(z, reason > 0, "round %d.%d: %s", (int)round, (int)again, KSPConvergedReasons[reason]);
+      if (z->kind < COLUMNS)
+        FuzzCheck(z, reason > 0, "round %d.%d: %s", (int)round, (int)again, KSPConvergedReasons[reason]);
       if (reason > 0) PetscCall(Solved(z, da, u, again ? "solved again" : (round ? "new values" : "first solve")));
     }
   }
@@ -522,9 +558,9 @@ static PetscErrorCode Matrices(Fuzz *z, DM da)
 static PetscErrorCode Rows(Fuzz *z, DM da)
 {
   const PetscInt n = z->n[z->axis], ends = z->periodic ? 0 : PetscMin(n / 2, 3);
-  PetscReal      first[9], last[9], row[3];
-  PetscBCRLines  lines;
-  Vec            f, u;
+  PetscReal first[9], last[9], row[3];
+  PetscBCRLines lines;
+  Vec f, u;
 
   PetscFunctionBegin;
   PetscCall(DMCreateGlobalVector(da, &f));
@@ -533,13 +569,13 @@ static PetscErrorCode Rows(Fuzz *z, DM da)
     PetscInt x[3] = {0, 0, 0}, i;
 
     x[z->axis] = k / 3;
-    i          = Unknown(z, x, 0);
-    first[k]   = i < 0 ? 0 : (PetscReal)z->a[7 * i + (k % 3 == 1 ? 6 : 2 * z->axis + k % 3 / 2)];
+    i = Unknown(z, x, 0);
+    first[k] = i < 0 ? 0 : (PetscReal)z->a[7 * i + (k % 3 == 1 ? 6 : 2 * z->axis + k % 3 / 2)];
     x[z->axis] = n - ends + k / 3;
-    i          = Unknown(z, x, 0);
-    last[k]    = i < 0 ? 0 : (PetscReal)z->a[7 * i + (k % 3 == 1 ? 6 : 2 * z->axis + k % 3 / 2)];
+    i = Unknown(z, x, 0);
+    last[k] = i < 0 ? 0 : (PetscReal)z->a[7 * i + (k % 3 == 1 ? 6 : 2 * z->axis + k % 3 / 2)];
     x[z->axis] = n / 2;
-    i          = Unknown(z, x, 0);
+    i = Unknown(z, x, 0);
     if (k < 3) row[k] = (PetscReal)z->a[7 * i + (k == 1 ? 6 : 2 * z->axis + k / 2)];
   }
   PetscCall(ToVec(z, da, z->f, f));
@@ -548,7 +584,7 @@ static PetscErrorCode Rows(Fuzz *z, DM da)
   PetscCall(PetscBCRLinesSetCoupling(lines, (PCNeatoCoupling)z->coupling));
   for (PetscInt again = 0; again < 3; ++again) {
     PetscErrorCode ierr;
-    TestCaught     caught = {0, ""};
+    TestCaught caught = {0, ""};
 
     if (again < 2) PetscCall(PetscBCRLinesSetMethod(lines, (PCNeatoMethod)z->method));
     PetscCall(VecSet(u, 0));
@@ -569,10 +605,10 @@ static PetscErrorCode Rows(Fuzz *z, DM da)
 static PetscErrorCode One(PetscInt seed, PetscInt number, PetscBool say)
 {
   static const double scales[] = {1, 1, 1, 1e-30, 1e30, 1e-100, 1e100, 1e-200, 1e200};
-  Fuzz                z        = {.state = (unsigned long long)seed * 1000003ULL + (unsigned long long)number, .number = number};
-  DM                  da;
-  PetscMPIInt         rank, ranks;
-  PetscBool           plain;
+  Fuzz z = {.state = (unsigned long long)seed * 1000003ULL + (unsigned long long)number, .number = number};
+  DM da;
+  PetscMPIInt rank, ranks;
+  PetscBool plain;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -580,19 +616,19 @@ static PetscErrorCode One(PetscInt seed, PetscInt number, PetscBool say)
   (void)Next(&z);
   PetscCall(Grid(&z, &da));
   PetscCall(PetscMalloc4(7 * z.size, &z.a, z.size, &z.u, z.size, &z.f, z.size, &z.row));
-  plain       = Chance(&z, 0.2);
-  z.across    = (PetscBool)(!plain && z.dim > 1 && Chance(&z, 0.25));
-  z.same      = (PetscBool)(plain || Chance(&z, 0.4));
-  z.kind      = plain ? TOEPLITZ : (z.across ? DOMINANT : Pick(&z, KINDS + 1));
-  z.scale     = SINGLE_REAL ? pow(10, (double)Pick(&z, 5) * 5 - 10) : scales[Pick(&z, 9)];
-  z.tall      = (PetscBool)(!plain && !z.across && fabs(log10(z.scale)) < 150 && Chance(&z, 0.2));
-  z.known     = (PetscBool)(z.across || z.tall || z.kind == BIG || z.n[z.axis] == 1 || Chance(&z, 0.5));
-  z.method    = Pick(&z, 6);
+  plain = Chance(&z, 0.2);
+  z.across = (PetscBool)(!plain && z.dim > 1 && Chance(&z, 0.25));
+  z.same = (PetscBool)(plain || Chance(&z, 0.4));
+  z.kind = plain ? TOEPLITZ : (z.across ? DOMINANT : Pick(&z, KINDS + 1));
+  z.scale = SINGLE_REAL ? pow(10, (double)Pick(&z, 5) * 5 - 10) : scales[Pick(&z, 9)];
+  z.tall = (PetscBool)(!plain && !z.across && fabs(log10(z.scale)) < 150 && Chance(&z, 0.2));
+  z.known = (PetscBool)(z.across || z.tall || z.kind == BIG || z.n[z.axis] == 1 || Chance(&z, 0.5));
+  z.method = Pick(&z, 6);
   z.precision = Chance(&z, 0.6) ? PCNEATO_PRECISION_DOUBLE : 1 + Pick(&z, 2);
-  z.coupling  = Chance(&z, 0.7) ? PCNEATO_COUPLING_AUTO : 1 + Pick(&z, 2);
-  z.parts     = Chance(&z, 0.5) ? 0 : 1 + Pick(&z, 6);
-  z.type      = Chance(&z, 0.7) ? 0 : 1 + (ranks == 1 ? Pick(&z, 2) : 0); /* MPISELL does not let its rows be read */
-  z.ksp       = z.across ? 2 : Pick(&z, 2);
+  z.coupling = Chance(&z, 0.7) ? PCNEATO_COUPLING_AUTO : 1 + Pick(&z, 2);
+  z.parts = Chance(&z, 0.5) ? 0 : 1 + Pick(&z, 6);
+  z.type = Chance(&z, 0.7) ? 0 : 1 + (ranks == 1 ? Pick(&z, 2) : 0); /* MPISELL does not let its rows be read */
+  z.ksp = z.across ? 2 : Pick(&z, 2);
   if (z.ksp == 1 && (z.tall || z.kind == BIG)) z.ksp = 0; /* norms of rows of all sizes say little */
   if (z.across) z.scale = 1;
   if (z.across && Chance(&z, 0.4)) z.ksp = 3;
@@ -613,8 +649,8 @@ static PetscErrorCode One(PetscInt seed, PetscInt number, PetscBool say)
 
 int main(int argc, char **argv)
 {
-  PetscInt    cases = 300, seed = 1, first = 0;
-  PetscBool   full = PETSC_FALSE, say = PETSC_FALSE;
+  PetscInt cases = 300, seed = 1, first = 0;
+  PetscBool full = PETSC_FALSE, say = PETSC_FALSE;
   PetscMPIInt rank, size;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -633,7 +669,8 @@ int main(int argc, char **argv)
     const PetscInt before = TestFailed;
 
     PetscCall(One(seed, k, say));
-    if (TestFailed > before) (void)printf("rank %d failed: -seed %d -first %d -cases 1\n", (int)rank, (int)seed, (int)k);
+    if (TestFailed > before)
+      (void)printf("rank %d failed: -seed %d -first %d -cases 1\n", (int)rank, (int)seed, (int)k);
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &TestFailed, 1, MPIU_INT, MPI_MAX, PETSC_COMM_WORLD));
   if (!rank || TestFailed) (void)TestEnd();

@@ -1,9 +1,11 @@
 /*
   ranks: 1 2 3
 
-  Singular operators whose rows at Neumann ends are halved, so that the matrix A is symmetric: the preconditioner M is symmetric to rounding, M A M = M, A M f is f less its mean, for
-  every f, and CG converges for right-hand sides that are not in the range of A. All combinations of halved, cell-centred and periodic ends; where rows are mirrored and not halved
-  (A not symmetric), what is removed from f is a constant, and the mean of u is zero all the same.
+  Singular operators whose rows at Neumann ends are halved, so that the matrix A is symmetric: the
+  preconditioner M is symmetric to rounding, M A M = M, A M f is f less its mean, for every f, and
+  CG converges for right-hand sides that are not in the range of A. All combinations of halved,
+  cell-centred and periodic ends; where rows are mirrored and not halved (A not symmetric), what is
+  removed from f is a constant, and the mean of u is zero all the same.
 */
 #include "distribute.h"
 
@@ -13,15 +15,15 @@ static PetscMPIInt rank, size;
 static PetscErrorCode Halve(const TestProblem *p, const char half[], Mat A)
 {
   const PetscInt n[3] = {p->n[0], p->dim > 1 ? p->n[1] : 1, p->dim > 2 ? p->n[2] : 1};
-  Vec            w;
-  PetscScalar   *v;
+  Vec w;
+  PetscScalar *v;
 
   PetscFunctionBegin;
   PetscCall(MatCreateVecs(A, &w, NULL));
   PetscCall(VecGetArray(w, &v));
   for (PetscInt i = 0; i < n[0] * n[1] * n[2]; ++i) {
     const PetscInt at[3] = {i % n[0], i / n[0] % n[1], i / n[0] / n[1]};
-    PetscReal      f     = 1;
+    PetscReal f = 1;
 
     for (PetscInt d = 0; d < p->dim; ++d) {
       for (PetscInt s = 0; s < 2; ++s)
@@ -39,7 +41,7 @@ static PetscErrorCode Halve(const TestProblem *p, const char half[], Mat A)
 static PetscErrorCode RemoveMeans(PetscInt dof, Vec v)
 {
   PetscScalar *a, mean[2] = {0, 0};
-  PetscInt     n, N;
+  PetscInt n, N;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(v, &n));
@@ -52,23 +54,30 @@ static PetscErrorCode RemoveMeans(PetscInt dof, Vec v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Run(PetscInt dim, const char half[], PetscInt dof, PCBCRPoissonPrecision precision, const PetscInt parts[3])
+static PetscErrorCode Run(PetscInt dim, const char half[], PetscInt dof, PCBCRPoissonPrecision precision,
+                          const PetscInt parts[3])
 {
-  const PetscReal eps = precision == PCBCRPOISSON_PRECISION_SINGLE || sizeof(PetscReal) < sizeof(double) ? (PetscReal)2e-5 : (PetscReal)2e-13;
-  char            ends[7];
-  TestProblem     p = {
-        .dim = dim, .n = {dim == 1 ? 41 : 13, 11,  8   },
-             .dof = dof, .ends = ends, .a = {1,                  1.5, 0.75},
-             .scale = 2, .contrast = 0.5
+  const PetscReal eps = precision == PCBCRPOISSON_PRECISION_SINGLE || sizeof(PetscReal) < sizeof(double)
+                          ? (PetscReal)2e-5
+                          : (PetscReal)2e-13;
+  char ends[7];
+  TestProblem p = {
+    .dim = dim,
+    .n = {dim == 1 ? 41 : 13, 11,  8   },
+    .dof = dof,
+    .ends = ends,
+    .a = {1,                  1.5, 0.75},
+    .scale = 2,
+    .contrast = 0.5
   };
-  Case               c;
-  PC                 pc;
-  Vec                f, g, u, v, r;
-  PetscScalar        a, b, sum;
-  PetscReal          norm, rnorm, unorm, removed;
-  PetscBool          symmetric = PETSC_TRUE;
-  PetscInt           N;
-  KSP                ksp;
+  Case c;
+  PC pc;
+  Vec f, g, u, v, r;
+  PetscScalar a, b, sum;
+  PetscReal norm, rnorm, unorm, removed;
+  PetscBool symmetric = PETSC_TRUE;
+  PetscInt N;
+  KSP ksp;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -103,32 +112,41 @@ static PetscErrorCode Run(PetscInt dim, const char half[], PetscInt dof, PCBCRPo
     PetscCall(VecDot(f, v, &b));
     PetscCall(VecNorm(u, NORM_2, &unorm));
     PetscCall(VecNorm(g, NORM_2, &norm));
-    Check(PetscAbsScalar(a - b) <= eps * unorm * norm, "rank %d: %s (%s), precision %d: g' M f and f' M g differ by %g of %g", (int)rank, c.what, half, (int)precision, (double)PetscAbsScalar(a - b), (double)(unorm * norm));
+    Check(PetscAbsScalar(a - b) <= eps * unorm * norm,
+          "rank %d: %s (%s), precision %d: g' M f and f' M g differ by %g of %g", (int)rank, c.what, half,
+          (int)precision, (double)PetscAbsScalar(a - b), (double)(unorm * norm));
     PetscCall(PCApplyTranspose(pc, f, v));
     PetscCall(VecAXPY(v, -1, u));
     PetscCall(VecNorm(v, NORM_2, &norm));
-    Check(norm <= 20 * eps * unorm, "rank %d: %s (%s), precision %d: M^T f differs by %g of %g", (int)rank, c.what, half, (int)precision, (double)norm, (double)unorm);
+    Check(norm <= 20 * eps * unorm, "rank %d: %s (%s), precision %d: M^T f differs by %g of %g", (int)rank, c.what,
+          half, (int)precision, (double)norm, (double)unorm);
   }
   /* f - A M f: a constant, that of the mean where A is symmetric; the mean of u is zero */
   PetscCall(MatMult(c.A, u, r));
   PetscCall(VecAYPX(r, -1, f));
   if (dof == 1) {
     PetscCall(VecSum(r, &sum));
-    Check(PetscAbsReal(removed - PetscAbsScalar(sum) / (PetscReal)N) <= 100 * eps * (1 + removed), "rank %d: %s (%s): %g was removed, not %g", (int)rank, c.what, half, (double)removed, (double)(PetscAbsScalar(sum) / (PetscReal)N));
+    Check(PetscAbsReal(removed - PetscAbsScalar(sum) / (PetscReal)N) <= 100 * eps * (1 + removed),
+          "rank %d: %s (%s): %g was removed, not %g", (int)rank, c.what, half, (double)removed,
+          (double)(PetscAbsScalar(sum) / (PetscReal)N));
     if (symmetric) {
       PetscCall(VecSum(f, &a));
-      Check(PetscAbsScalar(sum - a) <= 100 * eps * (PetscReal)N, "rank %d: %s (%s): the sum of the residual is %g, that of the right-hand side %g", (int)rank, c.what, half, (double)PetscRealPart(sum), (double)PetscRealPart(a));
+      Check(PetscAbsScalar(sum - a) <= 100 * eps * (PetscReal)N,
+            "rank %d: %s (%s): the sum of the residual is %g, that of the right-hand side %g", (int)rank, c.what, half,
+            (double)PetscRealPart(sum), (double)PetscRealPart(a));
     }
   }
   PetscCall(RemoveMeans(dof, r));
   PetscCall(VecNorm(r, NORM_INFINITY, &rnorm));
   PetscCall(VecNorm(u, NORM_INFINITY, &unorm));
-  Check(rnorm <= eps * (40 * unorm + 3), "rank %d: %s (%s), precision %d: f - A M f differs from a constant by %g", (int)rank, c.what, half, (int)precision, (double)rnorm);
+  Check(rnorm <= eps * (40 * unorm + 3), "rank %d: %s (%s), precision %d: f - A M f differs from a constant by %g",
+        (int)rank, c.what, half, (int)precision, (double)rnorm);
   PetscCall(VecCopy(u, v));
   PetscCall(RemoveMeans(dof, v));
   PetscCall(VecAXPY(v, -1, u));
   PetscCall(VecNorm(v, NORM_INFINITY, &norm));
-  Check(norm <= 10 * eps * unorm, "rank %d: %s (%s), precision %d: the mean of the solution is %g", (int)rank, c.what, half, (int)precision, (double)norm);
+  Check(norm <= 10 * eps * unorm, "rank %d: %s (%s), precision %d: the mean of the solution is %g", (int)rank, c.what,
+        half, (int)precision, (double)norm);
   if (symmetric) {
     PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
     PetscCall(KSPSetOperators(ksp, c.A, c.A));
@@ -139,12 +157,14 @@ static PetscErrorCode Run(PetscInt dim, const char half[], PetscInt dof, PCBCRPo
     PetscCall(TestKSPSetDMInactive(ksp));
     PetscCall(KSPSolve(ksp, f, u));
     PetscCall(KSPGetConvergedReason(ksp, &reason));
-    Check(reason > 0, "rank %d: %s (%s), precision %d: CG says %s", (int)rank, c.what, half, (int)precision, KSPConvergedReasons[reason]);
+    Check(reason > 0, "rank %d: %s (%s), precision %d: CG says %s", (int)rank, c.what, half, (int)precision,
+          KSPConvergedReasons[reason]);
     PetscCall(MatMult(c.A, u, r));
     PetscCall(VecAYPX(r, -1, f));
     PetscCall(RemoveMeans(dof, r));
     PetscCall(VecNorm(r, NORM_INFINITY, &rnorm));
-    Check(rnorm <= 1000 * eps * unorm, "rank %d: %s (%s), precision %d: residual of CG less its mean %g", (int)rank, c.what, half, (int)precision, (double)rnorm);
+    Check(rnorm <= 1000 * eps * unorm, "rank %d: %s (%s), precision %d: residual of CG less its mean %g", (int)rank,
+          c.what, half, (int)precision, (double)rnorm);
     PetscCall(KSPDestroy(&ksp));
   }
   PetscCall(VecDestroy(&f));
@@ -160,9 +180,9 @@ static PetscErrorCode Run(PetscInt dim, const char half[], PetscInt dof, PCBCRPo
 int main(int argc, char **argv)
 {
   static const char *const pairs[] = {"hh", "hc", "ch", "cc", "pp", "nn", "hn", "nc"};
-  const PetscInt           np      = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(pairs);
-  PetscInt                 number  = 0;
-  int                      bad;
+  const PetscInt np = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(pairs);
+  PetscInt number = 0;
+  int bad;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
@@ -172,14 +192,17 @@ int main(int argc, char **argv)
     for (PetscInt i = 0; i < np; ++i) {
       for (PetscInt j = 0; j < (dim > 1 ? np : 1); ++j) {
         const PetscInt k = (i + 3 * j) % np; /* each pair along z with each along x and y */
-        TestProblem    p = {
-             .dim = dim, .n = {13, 11, 8}
+        TestProblem p = {
+          .dim = dim, .n = {13, 11, 8}
         };
         PetscInt parts[3] = {0, 0, 0};
-        char     half[7];
+        char half[7];
 
-        PetscCall(PetscSNPrintf(half, sizeof(half), "%s%s%s", pairs[i], dim > 1 ? pairs[j] : "", dim > 2 ? pairs[k] : ""));
-        for (; TestNextCut(&p, (PetscInt)size, parts); ++number) PetscCall(Run(dim, half, number % 5 == 4 ? 2 : 1, (PCBCRPoissonPrecision)(number % 4 < 2 ? 0 : number % 4 - 1), parts));
+        PetscCall(
+          PetscSNPrintf(half, sizeof(half), "%s%s%s", pairs[i], dim > 1 ? pairs[j] : "", dim > 2 ? pairs[k] : ""));
+        for (; TestNextCut(&p, (PetscInt)size, parts); ++number)
+          PetscCall(Run(dim, half, number % 5 == 4 ? 2 : 1,
+                        (PCBCRPoissonPrecision)(number % 4 < 2 ? 0 : number % 4 - 1), parts));
       }
     }
   }

@@ -1,9 +1,10 @@
 /*
   ranks: 1 2 3
 
-  Solvers in slabs whose error another part of the library would mend, or hide: mixed precision that falls back on double, where corrections of the single
-  solve must do; fallbacks that get new shifts; components that share a core until their scales part; rows that a rank hands to its neighbour. Against the
-  equations, row by row. And the strides of a box near 2^31.
+  Solvers in slabs whose error another part of the library would mend, or hide: mixed precision that
+  falls back on double, where corrections of the single solve must do; fallbacks that get new
+  shifts; components that share a core until their scales part; rows that a rank hands to its
+  neighbour. Against the equations, row by row. And the strides of a box near 2^31.
 */
 #include <petscbcr.h>
 #include "../check.h"
@@ -11,7 +12,7 @@
 #include "src/operator/read.h"
 #include <string.h>
 
-static PetscInt    passed = 0, failed = 0;
+static PetscInt passed = 0, failed = 0;
 static PetscMPIInt rank, size;
 
 #define Check(condition, ...) \
@@ -39,7 +40,7 @@ static double AxisRow(PetscInt n, PetscReal a, const BCREnd end[2], PetscInt i, 
     const PetscBool last = (PetscBool)(s ? i == n - 1 : i == 0);
 
     value[s] = n > 1 ? (double)a : 0;
-    at[s]    = last ? (s ? 0 : n - 1) : (s ? i + 1 : i - 1);
+    at[s] = last ? (s ? 0 : n - 1) : (s ? i + 1 : i - 1);
     diag += value[s];
     if (!last || end[s] == BCR_END_PERIODIC) continue;
     if (end[s] == BCR_END_CELL_NEUMANN) diag -= value[s];
@@ -52,15 +53,15 @@ static double AxisRow(PetscInt n, PetscReal a, const BCREnd end[2], PetscInt i, 
 static double Backward(const BCROperator *op, PetscInt dof, PetscInt c, const PetscScalar f[], const PetscScalar u[])
 {
   const PetscInt N[3] = {op->axis[0].n, op->axis[1].n, op->axis[2].n}, stride[3] = {1, N[0], N[0] * N[1]};
-  double         worst = 0, un = 0, fn = 0, an = 0;
+  double worst = 0, un = 0, fn = 0, an = 0;
 
   for (PetscInt k = 0; k < N[0] * N[1] * N[2]; k++) {
     const PetscInt ix[3] = {k % N[0], k / N[0] % N[1], k / N[0] / N[1]};
-    double         diag = (double)op->shift, sum = 0, off = 0;
+    double diag = (double)op->shift, sum = 0, off = 0;
 
     for (int d = 0; d < op->dim; d++) {
       PetscInt at[2];
-      double   value[2];
+      double value[2];
 
       diag += AxisRow(N[d], op->axis[d].a, op->axis[d].end, ix[d], at, value);
       for (int s = 0; s < 2; s++) {
@@ -68,7 +69,8 @@ static double Backward(const BCROperator *op, PetscInt dof, PetscInt c, const Pe
         off += value[s];
       }
     }
-    TestLargest(&worst, fabs((double)PetscRealPart(f[c + dof * k]) - (double)op->scale * (diag * (double)PetscRealPart(u[c + dof * k]) - sum)));
+    TestLargest(&worst, fabs((double)PetscRealPart(f[c + dof * k]) -
+                             (double)op->scale * (diag * (double)PetscRealPart(u[c + dof * k]) - sum)));
     TestLargest(&un, fabs((double)PetscRealPart(u[c + dof * k])));
     TestLargest(&fn, fabs((double)PetscRealPart(f[c + dof * k])));
     TestLargest(&an, fabs((double)op->scale) * (fabs(diag) + off));
@@ -77,11 +79,12 @@ static double Backward(const BCROperator *op, PetscInt dof, PetscInt c, const Pe
 }
 
 /* f and u of the whole box on all ranks; the solver has slabs along axis */
-static PetscErrorCode Solve(BCRSolver solver, const BCROperator *op, PetscInt dof, const BCRSlab *slab, const PetscScalar f[], PetscScalar u[])
+static PetscErrorCode Solve(BCRSolver solver, const BCROperator *op, PetscInt dof, const BCRSlab *slab,
+                            const PetscScalar f[], PetscScalar u[])
 {
   const PetscInt N[3] = {op->axis[0].n, op->axis[1].n, op->axis[2].n}, total = dof * N[0] * N[1] * N[2];
-  PetscInt       inner = dof, outer = 1;
-  PetscScalar   *x, *y;
+  PetscInt inner = dof, outer = 1;
+  PetscScalar *x, *y;
 
   PetscFunctionBegin;
   for (int d = 0; d < 3; d++) {
@@ -89,23 +92,28 @@ static PetscErrorCode Solve(BCRSolver solver, const BCROperator *op, PetscInt do
     if (d > slab->axis) outer *= N[d];
   }
   PetscCall(PetscMalloc2(inner * outer * slab->len, &x, inner * outer * slab->len, &y));
-  for (PetscInt o = 0; o < outer; o++) PetscCall(PetscArraycpy(x + inner * slab->len * o, f + inner * (slab->start + N[slab->axis] * o), inner * slab->len));
+  for (PetscInt o = 0; o < outer; o++)
+    PetscCall(
+      PetscArraycpy(x + inner * slab->len * o, f + inner * (slab->start + N[slab->axis] * o), inner * slab->len));
   PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, x, inner * outer * slab->len, y, inner * outer * slab->len));
   PetscCall(PetscArrayzero(u, total));
-  for (PetscInt o = 0; o < outer; o++) PetscCall(PetscArraycpy(u + inner * (slab->start + N[slab->axis] * o), y + inner * slab->len * o, inner * slab->len));
+  for (PetscInt o = 0; o < outer; o++)
+    PetscCall(
+      PetscArraycpy(u + inner * (slab->start + N[slab->axis] * o), y + inner * slab->len * o, inner * slab->len));
   PetscCall(PetscFree2(x, y));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, u, (PetscMPIInt)total, MPIU_SCALAR, MPIU_SUM, PETSC_COMM_WORLD));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Create(PetscInt dof, const BCROperator ops[], BCRPrecision precision, const BCRSlab *slab, BCRSolver *solver)
+static PetscErrorCode Create(PetscInt dof, const BCROperator ops[], BCRPrecision precision, const BCRSlab *slab,
+                             BCRSolver *solver)
 {
   BCRSolverOptions options;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&options, sizeof(options)));
   options.core.precision = precision;
-  options.core.isa       = -1;
+  options.core.isa = -1;
   PetscCall(BCRSolverCreate(dof, ops, &options, size > 1 ? slab : NULL, solver));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -145,15 +153,15 @@ static PetscErrorCode Corrections(void)
   for (PetscInt dim = 1; dim <= 3; dim++) {
     for (PetscInt axis = 0; axis < dim; axis++) {
       for (PetscInt kind = 0; kind < 4 * 4 * 4; kind++) {
-        const PetscInt  n[3]   = {dim > 2 ? 7 : 12, dim > 2 ? 8 : 11, 9};
-        const PetscReal a[3]   = {1, (PetscReal)0.7, (PetscReal)1.3};
-        const BCREnd   *e[3]   = {kinds[kind % 4], kinds[kind / 4 % 4], kinds[kind / 16]};
-        const BCREnd    end[6] = {e[0][0], e[0][1], e[1][0], e[1][1], e[2][0], e[2][1]};
-        BCRSlab         slab   = {PETSC_COMM_WORLD, axis, Share(n[axis], rank), Share(n[axis], rank + 1) - Share(n[axis], rank)};
-        BCROperator    *op;
-        BCRSolver       solver;
-        PetscScalar    *f, *u;
-        double          error;
+        const PetscInt n[3] = {dim > 2 ? 7 : 12, dim > 2 ? 8 : 11, 9};
+        const PetscReal a[3] = {1, (PetscReal)0.7, (PetscReal)1.3};
+        const BCREnd *e[3] = {kinds[kind % 4], kinds[kind / 4 % 4], kinds[kind / 16]};
+        const BCREnd end[6] = {e[0][0], e[0][1], e[1][0], e[1][1], e[2][0], e[2][1]};
+        BCRSlab slab = {PETSC_COMM_WORLD, axis, Share(n[axis], rank), Share(n[axis], rank + 1) - Share(n[axis], rank)};
+        BCROperator *op;
+        BCRSolver solver;
+        PetscScalar *f, *u;
+        double error;
 
         if ((dim < 3 && kind >= 16) || (dim < 2 && kind >= 4)) continue;
         PetscCall(BCROperatorCreateUser(dim, n, a, end, (PetscReal)0.1, -2, &op));
@@ -161,9 +169,12 @@ static PetscErrorCode Corrections(void)
         PetscCall(Vectors(op->axis[0].n * op->axis[1].n * op->axis[2].n, &f, &u));
         PetscCall(Solve(solver, op, 1, &slab, f, u));
         error = Backward(op, 1, 0, f, u);
-        Check(error <= Bound(), "mixed, dimension %d, slabs along %d, ends %d: backward error %g", (int)dim, (int)axis, (int)kind, error);
-        Check(solver->fallback[0] == NULL, "mixed, dimension %d, slabs along %d, ends %d: fell back on double", (int)dim, (int)axis, (int)kind);
-        Check(solver->ncorrect <= 4, "mixed, dimension %d, slabs along %d, ends %d: %d corrections", (int)dim, (int)axis, (int)kind, (int)solver->ncorrect);
+        Check(error <= Bound(), "mixed, dimension %d, slabs along %d, ends %d: backward error %g", (int)dim, (int)axis,
+              (int)kind, error);
+        Check(solver->fallback[0] == NULL, "mixed, dimension %d, slabs along %d, ends %d: fell back on double",
+              (int)dim, (int)axis, (int)kind);
+        Check(solver->ncorrect <= 4, "mixed, dimension %d, slabs along %d, ends %d: %d corrections", (int)dim,
+              (int)axis, (int)kind, (int)solver->ncorrect);
         PetscCall(PetscFree2(f, u));
         PetscCall(BCRSolverDestroy(&solver));
         PetscCall(BCROperatorDestroy(1, &op));
@@ -173,18 +184,21 @@ static PetscErrorCode Corrections(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All but singular: single precision corrects it slowly, or not at all, and a fallback has to know each new shift (FallbackShifts() always has one).
-   Corrections may end at a residual of 1e-14 in the two-norm; of that the largest entry, which is measured here, was 2.5e-14 with one compiler's rounding. */
+/* All but singular: single precision corrects it slowly, or not at all, and a fallback has to know
+   each new shift (FallbackShifts() always has one). Corrections may end at a residual of 1e-14 in
+   the two-norm; of that the largest entry, which is measured here, was 2.5e-14 with one compiler's
+   rounding. */
 static PetscErrorCode Fallback(void)
 {
-  const PetscInt  n[3]   = {20, 18, 1};
-  const PetscReal a[3]   = {1, 2, 0};
-  const BCREnd    end[6] = {BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN};
-  const BCRSlab   slab   = {PETSC_COMM_WORLD, 1, Share(n[1], rank), Share(n[1], rank + 1) - Share(n[1], rank)};
-  BCROperator    *op;
-  BCRSolver       solver;
-  PetscScalar    *f, *u, mean = 0;
-  PetscBool       done;
+  const PetscInt n[3] = {20, 18, 1};
+  const PetscReal a[3] = {1, 2, 0};
+  const BCREnd end[6] = {BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN,
+                         BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN};
+  const BCRSlab slab = {PETSC_COMM_WORLD, 1, Share(n[1], rank), Share(n[1], rank + 1) - Share(n[1], rank)};
+  BCROperator *op;
+  BCRSolver solver;
+  PetscScalar *f, *u, mean = 0;
+  PetscBool done;
 
   PetscFunctionBegin;
   if (sizeof(PetscReal) < sizeof(double)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -193,7 +207,8 @@ static PetscErrorCode Fallback(void)
   PetscCall(Vectors(n[0] * n[1], &f, &u));
   for (PetscInt i = 0; i < n[0] * n[1]; i++) mean += f[i] / (PetscScalar)(n[0] * n[1]);
   for (PetscInt i = 0; i < n[0] * n[1]; i++) f[i] -= mean; /* so that the solution is not all constant */
-  for (PetscInt step = 0; step < 12; step++) {             /* there and back, so that a fallback sees shifts of before */
+  /* there and back, so that a fallback sees shifts of before */
+  for (PetscInt step = 0; step < 12; step++) {
     double error;
 
     PetscCall(Solve(solver, op, 1, &slab, f, u));
@@ -209,19 +224,21 @@ static PetscErrorCode Fallback(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Between Dirichlet ends, with a shift that leaves 10^-9.5 of the smallest eigenvalue: the first solve falls back on double, and so does one with each other
-   shift, by the core that is there. Its solution solves the equations with the new shift; with the shift before the residual is 1e-12 */
+/* Between Dirichlet ends, with a shift that leaves 10^-9.5 of the smallest eigenvalue: the first
+   solve falls back on double, and so does one with each other shift, by the core that is there. Its
+   solution solves the equations with the new shift; with the shift before the residual is 1e-12 */
 static PetscErrorCode FallbackShifts(void)
 {
   static const double parts[] = {1, 2, 1, 0.5, 4}; /* of what is left of the eigenvalue */
-  const PetscInt      n[3]    = {31, 30, 1};
-  const PetscReal     a[3]    = {1, 1, 0};
-  const BCREnd        end[6]  = {BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN};
-  const BCRSlab       slab    = {PETSC_COMM_WORLD, 1, Share(n[1], rank), Share(n[1], rank + 1) - Share(n[1], rank)};
-  const double        lowest  = 4 - 2 * cos(PETSC_PI / (double)(n[0] + 1)) - 2 * cos(PETSC_PI / (double)(n[1] + 1));
-  BCROperator        *op;
-  BCRSolver           solver = NULL;
-  PetscScalar        *f, *u;
+  const PetscInt n[3] = {31, 30, 1};
+  const PetscReal a[3] = {1, 1, 0};
+  const BCREnd end[6] = {BCR_END_DIRICHLET, BCR_END_DIRICHLET,    BCR_END_DIRICHLET,
+                         BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN};
+  const BCRSlab slab = {PETSC_COMM_WORLD, 1, Share(n[1], rank), Share(n[1], rank + 1) - Share(n[1], rank)};
+  const double lowest = 4 - 2 * cos(PETSC_PI / (double)(n[0] + 1)) - 2 * cos(PETSC_PI / (double)(n[1] + 1));
+  BCROperator *op;
+  BCRSolver solver = NULL;
+  PetscScalar *f, *u;
 
   PetscFunctionBegin;
   if (sizeof(PetscReal) < sizeof(double)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -230,12 +247,14 @@ static PetscErrorCode FallbackShifts(void)
   for (size_t step = 0; step < PETSC_STATIC_ARRAY_LENGTH(parts); step++) {
     BCRSolver fresh;
     PetscBool done = PETSC_TRUE;
-    double    error;
+    double error;
 
     op->shift = (PetscReal)(-lowest * (1 - parts[step] * pow(10, -9.5)));
     PetscCall(Create(1, op, BCR_MIXED, &slab, &fresh));
     PetscCall(Solve(fresh, op, 1, &slab, f, u));
-    Check(fresh->fallback[0], "near an eigenvalue, step %d: single precision is corrected, this test needs a shift nearer to it", (int)step);
+    Check(fresh->fallback[0],
+          "near an eigenvalue, step %d: single precision is corrected, this test needs a shift nearer to it",
+          (int)step);
     if (solver) {
       PetscCall(BCRSolverUpdate(solver, op, &done));
       PetscCall(BCRSolverDestroy(&fresh));
@@ -255,10 +274,11 @@ static PetscErrorCode FallbackShifts(void)
 /* Two components alike, then with scales or shifts of their own, then alike again */
 static PetscErrorCode Components(void)
 {
-  const PetscInt  n[3]   = {9, 10, 1};
-  const PetscReal a[3]   = {1, 2, 0};
-  const BCREnd    end[6] = {BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN};
-  const BCRSlab   slab   = {PETSC_COMM_WORLD, 1, Share(n[1], rank), Share(n[1], rank + 1) - Share(n[1], rank)};
+  const PetscInt n[3] = {9, 10, 1};
+  const PetscReal a[3] = {1, 2, 0};
+  const BCREnd end[6] = {BCR_END_DIRICHLET,    BCR_END_DIRICHLET,    BCR_END_DIRICHLET,
+                         BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_NEUMANN};
+  const BCRSlab slab = {PETSC_COMM_WORLD, 1, Share(n[1], rank), Share(n[1], rank + 1) - Share(n[1], rank)};
   const PetscReal scale[5][2] =
     {
       {1,  1},
@@ -272,13 +292,13 @@ static PetscErrorCode Components(void)
   PetscFunctionBegin;
   for (PetscInt precision = BCR_DOUBLE; precision <= BCR_MIXED; precision++) {
     BCROperator ops[2], *one;
-    BCRSolver   solver = NULL;
+    BCRSolver solver = NULL;
 
     if (precision == BCR_SINGLE || (precision == BCR_DOUBLE && sizeof(PetscReal) < sizeof(double))) continue;
     PetscCall(BCROperatorCreateUser(2, n, a, end, 0, 1, &one));
     ops[0] = ops[1] = *one;
     for (PetscInt step = 0; step < 5; step++) {
-      PetscBool    done = PETSC_FALSE;
+      PetscBool done = PETSC_FALSE;
       PetscScalar *f, *u;
 
       for (PetscInt c = 0; c < 2; c++) {
@@ -295,7 +315,8 @@ static PetscErrorCode Components(void)
       for (PetscInt c = 0; c < 2; c++) {
         const double error = Backward(&ops[c], 2, c, f, u);
 
-        Check(error <= Bound(), "step %d, component %d, scale %g, shift %g%s: backward error %g", (int)step, (int)c, (double)ops[c].scale, (double)ops[c].shift, done ? ", updated" : "", error);
+        Check(error <= Bound(), "step %d, component %d, scale %g, shift %g%s: backward error %g", (int)step, (int)c,
+              (double)ops[c].scale, (double)ops[c].shift, done ? ", updated" : "", error);
       }
       PetscCall(PetscFree2(f, u));
     }
@@ -305,42 +326,44 @@ static PetscErrorCode Components(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The first rank has no more than a plane of boundary rows, and hands it over. One diagonal of the planes along x differs, on the rank that gets the row */
+/* The first rank has no more than a plane of boundary rows, and hands it over. One diagonal of the
+   planes along x differs, on the rank that gets the row */
 static PetscErrorCode HandOver(void)
 {
   const PetscInt n = 8, rows = 4 * (PetscInt)size;
-  PetscInt       ly[16], lx[1];
-  DM             da;
-  Mat            A;
-  PC             pc;
-  Vec            b, x, r;
-  PetscReal      norm[3];
-  PetscInt       ys, ym;
+  PetscInt ly[16], lx[1];
+  DM da;
+  Mat A;
+  PC pc;
+  Vec b, x, r;
+  PetscReal norm[3];
+  PetscInt ys, ym;
 
   PetscFunctionBegin;
   if (size == 1 || size > 16) PetscFunctionReturn(PETSC_SUCCESS);
   lx[0] = n;
   for (PetscMPIInt q = 0; q < size; q++) ly[q] = q ? 4 : 1;
   ly[size - 1] += 3;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, rows, 1, size, 1, 1, lx, ly, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, rows, 1, size, 1,
+                         1, lx, ly, &da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   PetscCall(DMDAGetCorners(da, NULL, &ys, NULL, NULL, &ym, NULL));
   for (PetscInt j = ys; j < ys + ym; j++) {
     for (PetscInt i = 0; i < n; i++) {
-      MatStencil  row = {.i = i, .j = j}, col[5];
+      MatStencil row = {.i = i, .j = j}, col[5];
       PetscScalar v[5];
-      PetscInt    m = 0;
+      PetscInt m = 0;
 
       if (i == 0 || i == n - 1 || j == 0 || j == rows - 1) {
         col[m] = row;
         v[m++] = i == 0 && j == 2 ? 7 : 3;
       } else {
         for (int k = 0; k < 5; k++) {
-          col[m]   = row;
+          col[m] = row;
           col[m].i = i + (k == 1) - (k == 2);
           col[m].j = j + (k == 3) - (k == 4);
-          v[m++]   = k ? -1 : 4;
+          v[m++] = k ? -1 : 4;
         }
       }
       PetscCall(MatSetValuesStencil(A, 1, &row, m, col, v, INSERT_VALUES));
@@ -362,7 +385,8 @@ static PetscErrorCode HandOver(void)
     PetscCall(VecNorm(r, NORM_INFINITY, &norm[0]));
     PetscCall(VecNorm(x, NORM_INFINITY, &norm[1]));
     PetscCall(VecNorm(b, NORM_INFINITY, &norm[2]));
-    Check(norm[0] <= Bound() * (8 * norm[1] + norm[2]), "a plane that is handed over, step %d: residual %g", (int)step, (double)norm[0]);
+    Check(norm[0] <= Bound() * (8 * norm[1] + norm[2]), "a plane that is handed over, step %d: residual %g", (int)step,
+          (double)norm[0]);
     PetscCall(MatScale(A, 2)); /* and when the solver is given new values */
     PetscCall(PCSetOperators(pc, A, A));
   }
@@ -375,7 +399,8 @@ static PetscErrorCode HandOver(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Boxes whose numbers of nodes just fit into 31 bits: rows are not a multiple of 1 KB apart, unless there is no room for more */
+/* Boxes whose numbers of nodes just fit into 31 bits: rows are not a multiple of 1 KB apart, unless
+   there is no room for more */
 static PetscErrorCode Strides(void)
 {
   const PetscInt box[][3] = {
@@ -391,13 +416,16 @@ static PetscErrorCode Strides(void)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(box); k++) {
     for (size_t bytes = 4; bytes <= 8; bytes += 4) {
       const PetscInt *n = box[k];
-      PetscInt        ldy, ldz;
-      double          all;
+      PetscInt ldy, ldz;
+      double all;
 
       BCRSolverStrides(n, bytes, &ldy, &ldz);
       all = (double)ldy * (double)n[1] * (double)n[2];
-      Check(ldy >= n[0] && (double)ldz == (double)ldy * (double)n[1] && all <= (double)PETSC_MAX_INT, "%d x %d x %d: strides %g, %g", (int)n[0], (int)n[1], (int)n[2], (double)ldy, (double)ldz);
-      Check(n[0] * (PetscInt)bytes % 1024 || n[0] == 0 || all + 16. * (double)n[1] * (double)n[2] > 2147483647. || ldy > n[0], "%d x %d x %d: rows a multiple of 1 KB apart", (int)n[0], (int)n[1], (int)n[2]);
+      Check(ldy >= n[0] && (double)ldz == (double)ldy * (double)n[1] && all <= (double)PETSC_MAX_INT,
+            "%d x %d x %d: strides %g, %g", (int)n[0], (int)n[1], (int)n[2], (double)ldy, (double)ldz);
+      Check(n[0] * (PetscInt)bytes % 1024 || n[0] == 0 || all + 16. * (double)n[1] * (double)n[2] > 2147483647. ||
+              ldy > n[0],
+            "%d x %d x %d: rows a multiple of 1 KB apart", (int)n[0], (int)n[1], (int)n[2]);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

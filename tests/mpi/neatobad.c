@@ -1,6 +1,6 @@
 /*
-  Lines over several ranks: what is wrong on one rank is the same PETSc error on all of them, and nobody hangs. PCASM whose subdomains are
-  solved by lines.
+  Lines over several ranks: what is wrong on one rank is the same PETSc error on all of them, and
+  nobody hangs. PCASM whose subdomains are solved by lines.
 
   ranks: 2 3 4 6 8
 */
@@ -9,7 +9,7 @@
 /* Where grid point x is in the matrix; sets the entry on the rank that owns it */
 static PetscErrorCode Put(DM da, Mat A, const PetscInt n[3], const PetscInt x[3], const PetscInt y[3], PetscScalar v)
 {
-  AO       ao;
+  AO ao;
   PetscInt at[2] = {x[0] + n[0] * (x[1] + n[1] * x[2]), y[0] + n[0] * (y[1] + n[1] * y[2])}, start, end;
 
   PetscFunctionBegin;
@@ -22,12 +22,14 @@ static PetscErrorCode Put(DM da, Mat A, const PetscInt n[3], const PetscInt x[3]
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One entry changed in the matrix of k, and one of the same row made zero (NULL: none); set-up has to fail with these words on every rank */
-static PetscErrorCode Bad(const Case *k, const PetscInt x[3], const PetscInt y[3], PetscScalar v, const PetscInt zero[3], PetscErrorCode code, const char words[], const char more[])
+/* One entry changed in the matrix of k, and one of the same row made zero (NULL: none); set-up has
+   to fail with these words on every rank */
+static PetscErrorCode Bad(const Case *k, const PetscInt x[3], const PetscInt y[3], PetscScalar v,
+                          const PetscInt zero[3], PetscErrorCode code, const char words[], const char more[])
 {
-  DM  da;
+  DM da;
   Mat A;
-  PC  pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(NewDMDA(k, &da));
@@ -53,13 +55,13 @@ static PetscErrorCode Bad(const Case *k, const PetscInt x[3], const PetscInt y[3
 static PetscErrorCode Singular(void)
 {
   const PetscReal row[3] = {-1, 2, -1}, first[3] = {0, 1, -1}, last[3] = {-1, 1, 0};
-  PetscBCRLines   lines;
-  DM              da;
-  Vec             f, u, v;
-  PetscReal       difference = 0;
-  Case            k          = {
-                        2, {23, 19, 1},
-                         1, 0, PETSC_FALSE, SAME, 0, 0, 0, 0, 0
+  PetscBCRLines lines;
+  DM da;
+  Vec f, u, v;
+  PetscReal difference = 0;
+  Case k = {
+    2, {23, 19, 1},
+     1, 0, PETSC_FALSE, SAME, 0, 0, 0, 0, 0
   };
 
   PetscFunctionBegin;
@@ -69,12 +71,13 @@ static PetscErrorCode Singular(void)
   PetscCall(VecDuplicate(f, &v));
   PetscCall(FillRhs(&k, da, f));
   for (PetscInt axis = 0; axis < 2; ++axis) {
-    PetscScalar     **uu, **ff, **vv;
-    PetscInt          s[2], m[2];
+    PetscScalar **uu, **ff, **vv;
+    PetscInt s[2], m[2];
     const PetscScalar none = -1;
 
     PetscCall(PetscBCRLinesCreate(da, (DMDirection)axis, 1, first, row, 1, last, &lines));
-    CheckError(PetscBCRLinesSolve(lines, f, u), PETSC_ERR_MAT_LU_ZRPVT, axis ? "line along y through x = " : "line along x through y = ");
+    CheckError(PetscBCRLinesSolve(lines, f, u), PETSC_ERR_MAT_LU_ZRPVT,
+               axis ? "line along y through x = " : "line along x through y = ");
     PetscCall(PetscBCRLinesDestroy(&lines));
     PetscCall(PetscBCRLinesCreate(da, (DMDirection)axis, 0, NULL, row, 0, NULL, &lines));
     PetscCall(PetscBCRLinesSolve(lines, f, u));
@@ -94,7 +97,8 @@ static PetscErrorCode Singular(void)
         for (PetscInt i = s[0]; i < s[0] + m[0]; ++i) {
           const PetscInt at = axis ? j : i, n = k.n[axis];
 
-          vv[j][i] = (PetscScalar)2 * uu[j][i] + (at > 0 ? none * (axis ? uu[j - 1][i] : uu[j][i - 1]) : 0) + (at < n - 1 ? none * (axis ? uu[j + 1][i] : uu[j][i + 1]) : 0);
+          vv[j][i] = (PetscScalar)2 * uu[j][i] + (at > 0 ? none * (axis ? uu[j - 1][i] : uu[j][i - 1]) : 0) +
+                     (at < n - 1 ? none * (axis ? uu[j + 1][i] : uu[j][i + 1]) : 0);
         }
       }
       PetscCall(DMDAVecRestoreArray(da, local, &uu));
@@ -103,7 +107,8 @@ static PetscErrorCode Singular(void)
       PetscCall(DMRestoreLocalVector(da, &local));
     }
     PetscCall(TestDifference(v, f, &difference));
-    Check(difference < 1000 * PETSC_MACHINE_EPSILON, "d = 2 along axis %d: second difference off by %g", (int)axis, (double)difference);
+    Check(difference < 1000 * PETSC_MACHINE_EPSILON, "d = 2 along axis %d: second difference off by %g", (int)axis,
+          (double)difference);
   }
   PetscCall(VecDestroy(&f));
   PetscCall(VecDestroy(&u));
@@ -119,10 +124,10 @@ static PetscErrorCode NotANumber(void)
     2, {23, 19, 1},
      1, 1, PETSC_FALSE, SAME, 0, 0, 0, 0, 0.5
   };
-  DM       da;
-  Mat      A;
-  Vec      f, u;
-  PC       pc;
+  DM da;
+  Mat A;
+  Vec f, u;
+  PC pc;
   PetscInt size;
 
   PetscFunctionBegin;
@@ -157,11 +162,11 @@ static PetscErrorCode Schwarz(const char sub[], PetscInt *its)
     1, {61, 1, 1},
      1, 0, PETSC_FALSE, GENERAL, 0, 0, 0, (PetscReal)-1e-3, 0
   };
-  DM                 da;
-  Mat                A;
-  Vec                f, u;
-  KSP                ksp;
-  PetscOptions       own;
+  DM da;
+  Mat A;
+  Vec f, u;
+  KSP ksp;
+  PetscOptions own;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -199,9 +204,10 @@ int main(int argc, char **argv)
     2, {23, 19, 1},
      1, 0, PETSC_FALSE, SAME, 0, 0, 0, 0, 0.5
   };
-  const PetscInt corner[3] = {0, 18, 0}, far[3] = {2, 18, 0}, end[3] = {22, 18, 0}, before[3] = {21, 18, 0}, middle[3] = {12, 3, 0};
-  PetscInt       its[2];
-  int            status = 1;
+  const PetscInt corner[3] = {0, 18, 0}, far[3] = {2, 18, 0}, end[3] = {22, 18, 0}, before[3] = {21, 18, 0},
+                 middle[3] = {12, 3, 0};
+  PetscInt its[2];
+  int status = 1;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
@@ -213,9 +219,14 @@ int main(int argc, char **argv)
   PetscCall(Bad(&k, middle, middle, (PetscScalar)NAN, NULL, PETSC_ERR_FP, "NaN or Inf", "grid point 12,3,0"));
   PetscCall(Singular());
   PetscCall(NotANumber());
-  PetscCall(Schwarz("-ksp_rtol 1e-6 -ksp_type gmres -pc_type asm -pc_asm_dm_subdomains -sub_ksp_type preonly -sub_pc_type lu", &its[0]));
-  PetscCall(Schwarz("-ksp_rtol 1e-6 -ksp_type gmres -pc_type asm -pc_asm_dm_subdomains -sub_ksp_type preonly -sub_pc_type neato", &its[1]));
-  Check(PetscAbs(its[0] - its[1]) <= (PetscDefined(USE_REAL_SINGLE) ? 1 : 0) && its[0] > 1, "PCASM: %d iterations with PCNEATO, %d with LU in the subdomains", (int)its[1], (int)its[0]);
+  PetscCall(
+    Schwarz("-ksp_rtol 1e-6 -ksp_type gmres -pc_type asm -pc_asm_dm_subdomains -sub_ksp_type preonly -sub_pc_type lu",
+            &its[0]));
+  PetscCall(Schwarz(
+    "-ksp_rtol 1e-6 -ksp_type gmres -pc_type asm -pc_asm_dm_subdomains -sub_ksp_type preonly -sub_pc_type neato",
+    &its[1]));
+  Check(PetscAbs(its[0] - its[1]) <= (PetscDefined(USE_REAL_SINGLE) ? 1 : 0) && its[0] > 1,
+        "PCASM: %d iterations with PCNEATO, %d with LU in the subdomains", (int)its[1], (int)its[0]);
   PetscCall(TestSum(&status));
   PetscCall(PetscFinalize());
   return status;

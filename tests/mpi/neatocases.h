@@ -16,14 +16,14 @@ typedef enum {
 } Kind;
 
 typedef struct {
-  PetscInt  dim, n[3], dof, axis;
+  PetscInt dim, n[3], dof, axis;
   PetscBool periodic;
-  Kind      kind;
-  PetscInt  edge;       /* rows that differ at each end */
-  PetscInt  seed, same; /* other numbers; the same for all components */
-  PetscReal boost;      /* 0, or a factor of the diagonal; negative: the diagonal is
+  Kind kind;
+  PetscInt edge;       /* rows that differ at each end */
+  PetscInt seed, same; /* other numbers; the same for all components */
+  PetscReal boost;     /* 0, or a factor of the diagonal; negative: the diagonal is
                        (1 - boost) times the sum of the couplings */
-  PetscReal across;     /* couplings of the other axes */
+  PetscReal across;    /* couplings of the other axes */
 } Case;
 
 /* a number in (1, 2) that depends on all arguments in no simple way */
@@ -40,7 +40,7 @@ static inline void Row(const Case *k, const PetscInt x[3], PetscInt c, double ro
 {
   const PetscInt j = x[k->axis], n = k->n[k->axis];
   const PetscInt line = 1 + (k->same ? 0 : c) + 5 * x[(k->axis + 1) % 3] + 77 * x[(k->axis + 2) % 3];
-  PetscInt       edge = -1;
+  PetscInt edge = -1;
 
   if (!k->periodic && j < k->edge) edge = j;
   else if (!k->periodic && j >= n - k->edge) edge = 10 + n - 1 - j;
@@ -69,14 +69,16 @@ static inline void Row(const Case *k, const PetscInt x[3], PetscInt c, double ro
   if (k->periodic && n == 2) row[j ? 2 : 0] = 0; /* both neighbours are the same point */
 }
 
-/* How the next grids are cut: 0, as PETSc does; else all ranks along the axis, 1 evenly, 2 one row on each but the first, 3 but the last */
+/* How the next grids are cut: 0, as PETSc does; else all ranks along the axis, 1 evenly, 2 one row
+   on each but the first, 3 but the last */
 static PetscInt Cut = 0;
 
 static inline PetscErrorCode NewDMDA(const Case *k, DM *da)
 {
   DMBoundaryType b[3] = {DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE};
 
-  PetscInt    procs[3] = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE}, *width[3] = {NULL, NULL, NULL}, all[3] = {k->n[0], k->n[1], k->n[2]}, *along = NULL;
+  PetscInt procs[3] = {PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE}, *width[3] = {NULL, NULL, NULL},
+           all[3] = {k->n[0], k->n[1], k->n[2]}, *along = NULL;
   PetscMPIInt ranks;
 
   PetscFunctionBegin;
@@ -90,12 +92,17 @@ static inline PetscErrorCode NewDMDA(const Case *k, DM *da)
       width[d] = &all[d];
     }
     PetscCall(PetscMalloc1(ranks, &along));
-    for (PetscMPIInt r = 0; r < ranks; ++r) along[r] = Cut == 1 ? n / ranks + (r < n % ranks) : (r == (Cut == 2 ? 0 : ranks - 1) ? n - ranks + 1 : 1);
+    for (PetscMPIInt r = 0; r < ranks; ++r)
+      along[r] = Cut == 1 ? n / ranks + (r < n % ranks) : (r == (Cut == 2 ? 0 : ranks - 1) ? n - ranks + 1 : 1);
     width[k->axis] = along;
   }
   if (k->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_WORLD, b[0], k->n[0], k->dof, 1, width[0], da));
-  else if (k->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_BOX, k->n[0], k->n[1], procs[0], procs[1], k->dof, 1, width[0], width[1], da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_BOX, k->n[0], k->n[1], k->n[2], procs[0], procs[1], procs[2], k->dof, 1, width[0], width[1], width[2], da));
+  else if (k->dim == 2)
+    PetscCall(DMDACreate2d(PETSC_COMM_WORLD, b[0], b[1], DMDA_STENCIL_BOX, k->n[0], k->n[1], procs[0], procs[1], k->dof,
+                           1, width[0], width[1], da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, b[0], b[1], b[2], DMDA_STENCIL_BOX, k->n[0], k->n[1], k->n[2], procs[0],
+                           procs[1], procs[2], k->dof, 1, width[0], width[1], width[2], da));
   PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscCall(PetscFree(along));
@@ -104,7 +111,7 @@ static inline PetscErrorCode NewDMDA(const Case *k, DM *da)
 
 static inline PetscErrorCode Set(Mat A, const PetscInt x[3], const PetscInt y[3], PetscInt c, double v)
 {
-  MatStencil  row = {.k = x[2], .j = x[1], .i = x[0], .c = c}, col = {.k = y[2], .j = y[1], .i = y[0], .c = c};
+  MatStencil row = {.k = x[2], .j = x[1], .i = x[0], .c = c}, col = {.k = y[2], .j = y[1], .i = y[0], .c = c};
   PetscScalar s = (PetscScalar)v;
 
   PetscFunctionBegin;
@@ -123,7 +130,7 @@ static inline PetscErrorCode Assemble(const Case *k, DM da, Mat *A)
     for (x[1] = s[1]; x[1] < s[1] + m[1]; ++x[1]) {
       for (x[0] = s[0]; x[0] < s[0] + m[0]; ++x[0]) {
         for (PetscInt c = 0; c < k->dof; ++c) {
-          double   row[3];
+          double row[3];
           PetscInt y[3] = {x[0], x[1], x[2]};
 
           Row(k, x, c, row);
@@ -131,7 +138,8 @@ static inline PetscErrorCode Assemble(const Case *k, DM da, Mat *A)
           for (PetscInt e = -1; e <= 1; e += 2) {
             for (PetscInt d = 0; d < k->dim; ++d) {
               y[d] = x[d] + e;
-              if (d != k->axis && y[d] >= 0 && y[d] < k->n[d] && k->across != 0) PetscCall(Set(*A, x, y, c, -k->across));
+              if (d != k->axis && y[d] >= 0 && y[d] < k->n[d] && k->across != 0)
+                PetscCall(Set(*A, x, y, c, -k->across));
               if (d == k->axis && row[e + 1] != 0) PetscCall(Set(*A, x, y, c, row[e + 1]));
               y[d] = x[d];
             }
@@ -149,7 +157,7 @@ static inline PetscErrorCode Assemble(const Case *k, DM da, Mat *A)
 static inline PetscErrorCode TestSum(int *status)
 {
   PetscMPIInt rank;
-  int         mine[2] = {(int)TestPassed, (int)TestFailed}, all[2];
+  int mine[2] = {(int)TestPassed, (int)TestFailed}, all[2];
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -171,7 +179,7 @@ static inline PetscScalar Rhs(const PetscInt x[3], PetscInt c)
 
 static inline PetscErrorCode FillRhs(const Case *k, DM da, Vec f)
 {
-  PetscInt     x[3], s[3], m[3], at = 0;
+  PetscInt x[3], s[3], m[3], at = 0;
   PetscScalar *a;
 
   PetscFunctionBegin;
@@ -193,11 +201,11 @@ static inline PetscErrorCode FillRhs(const Case *k, DM da, Vec f)
  */
 static inline PetscErrorCode CompareDense(const Case *k, DM da, PetscBool transpose, Vec u, PetscReal *difference)
 {
-  PetscInt           x[3], s[3], m[3], n = k->n[k->axis];
-  PetscScalar       *A, *b;
+  PetscInt x[3], s[3], m[3], n = k->n[k->axis];
+  PetscScalar *A, *b;
   const PetscScalar *a;
-  PetscBLASInt      *pivot, nb, one = 1, info;
-  double             worst[2] = {0, 0}, all[2];
+  PetscBLASInt *pivot, nb, one = 1, info;
+  double worst[2] = {0, 0}, all[2];
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(n, &nb));
@@ -228,7 +236,7 @@ static inline PetscErrorCode CompareDense(const Case *k, DM da, PetscBool transp
             PetscInt at;
 
             y[k->axis] = j;
-            at         = c + k->dof * (y[0] - s[0] + m[0] * (y[1] - s[1] + m[1] * (y[2] - s[2])));
+            at = c + k->dof * (y[0] - s[0] + m[0] * (y[1] - s[1] + m[1] * (y[2] - s[2])));
             TestLargest(&worst[0], (double)PetscAbsScalar(a[at] - b[j]));
             TestLargest(&worst[1], (double)PetscAbsScalar(b[j]));
           }

@@ -1,9 +1,11 @@
 /*
   ranks: 1 2 3 4
 
-  PCNEATO, compact derivatives and recurrences on several ranks with CUDA devices: lines that are cut, by every transport that there is, against dense LAPACK; what is not
-  there is an error on every rank that says what to use instead, and so is a message that NCCL refuses in a solve; PCView() says which it is. Vectors that one rank has on the host and the others on the
-  device. On a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
+  PCNEATO, compact derivatives and recurrences on several ranks with CUDA devices: lines that are
+  cut, by every transport that there is, against dense LAPACK; what is not there is an error on
+  every rank that says what to use instead, and so is a message that NCCL refuses in a solve;
+  PCView() says which it is. Vectors that one rank has on the host and the others on the device. On
+  a machine without a device: `cuda` is an error on all ranks, `auto` works on the host.
 */
 #include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
 #include "neatocases.h"
@@ -13,7 +15,7 @@
   #include <stdlib.h>
 
 static PetscMPIInt rank, size;
-static PetscBool   there;
+static PetscBool there;
 
 static PetscReal Bound(void)
 {
@@ -42,14 +44,15 @@ static PetscErrorCode Compare(const Case *k, DM da, PC pc, Vec f, Vec u, const c
     PetscCall(VecSet(u, 7));
     PetscCall(t ? PCApplyTranspose(pc, f, u) : PCApply(pc, f, u));
     PetscCall(CompareDense(k, da, (PetscBool)t, u, &difference));
-    Check(difference <= Bound(), "axis %d kind %d periodic %d cut %d, %s, transpose %d: off by %g", (int)k->axis, (int)k->kind, (int)k->periodic, (int)Cut, how, t, (double)difference);
+    Check(difference <= Bound(), "axis %d kind %d periodic %d cut %d, %s, transpose %d: off by %g", (int)k->axis,
+          (int)k->kind, (int)k->periodic, (int)Cut, how, t, (double)difference);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Transports(const Case *k)
 {
-  DM  da;
+  DM da;
   Mat A;
   Vec f, u;
 
@@ -61,17 +64,25 @@ static PetscErrorCode Transports(const Case *k)
   PetscCall(VecDuplicate(f, &u));
   PetscCall(FillRhs(k, da, f));
   for (int transport = 0; transport < 4; ++transport) {
-    PC             pc;
+    PC pc;
     PetscErrorCode ierr;
-    TestCaught     caught = {0, ""};
+    TestCaught caught = {0, ""};
 
     PetscCall(NewPC(k, da, A, PCNEATO_BACKEND_CUDA, (PCNeatoTransport)transport, &pc));
     PetscCall(PetscPushErrorHandler(TestCatch, &caught));
     ierr = PCSetUp(pc);
     PetscCall(PetscPopErrorHandler());
-    if (!there) Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_"), "no device: error %d, %s", (int)ierr, caught.message);
-    else if (transport == PCNEATO_TRANSPORT_MPI && size > 1 && !use_gpu_aware_mpi) Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_transport nccl, host or auto"), "mpi: error %d, %s", (int)ierr, caught.message);
-    else if (ierr) Check(transport == PCNEATO_TRANSPORT_NCCL && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_transport"), "transport %s: error %d, %s", PCNeatoTransports[transport], (int)ierr, caught.message);
+    if (!there)
+      Check(ierr && caught.code == PETSC_ERR_SUP && strstr(caught.message, "use -pc_neato_"), "no device: error %d, %s",
+            (int)ierr, caught.message);
+    else if (transport == PCNEATO_TRANSPORT_MPI && size > 1 && !use_gpu_aware_mpi)
+      Check(ierr && caught.code == PETSC_ERR_SUP &&
+              strstr(caught.message, "use -pc_neato_transport nccl, host or auto"),
+            "mpi: error %d, %s", (int)ierr, caught.message);
+    else if (ierr)
+      Check(transport == PCNEATO_TRANSPORT_NCCL && caught.code == PETSC_ERR_SUP &&
+              strstr(caught.message, "use -pc_neato_transport"),
+            "transport %s: error %d, %s", PCNeatoTransports[transport], (int)ierr, caught.message);
     else {
       char *text;
 
@@ -79,10 +90,13 @@ static PetscErrorCode Transports(const Case *k)
       PetscCall(TestViewText((PetscObject)pc, &text));
       if (rank == 0) {
         Check(strstr(text, "backend: cuda"), "the view does not say that the backend is cuda: %s", text);
-        if (size > 1 && transport) Check(strstr(text, "transport: ") && strstr(strstr(text, "transport: "), PCNeatoTransports[transport]), "another transport than %s: %s", PCNeatoTransports[transport], text);
+        if (size > 1 && transport)
+          Check(strstr(text, "transport: ") && strstr(strstr(text, "transport: "), PCNeatoTransports[transport]),
+                "another transport than %s: %s", PCNeatoTransports[transport], text);
       }
       free(text);
-      if (size > 1 && transport == PCNEATO_TRANSPORT_NCCL) { /* NCCL refuses the messages of one rank: an error on every rank, now and from now on */
+      /* NCCL refuses the messages of one rank: an error on every rank, now and from now on */
+      if (size > 1 && transport == PCNEATO_TRANSPORT_NCCL) {
         if (rank == 0) BCRTransportFault(1);
         CheckError(PCApply(pc, f, u), PETSC_ERR_LIB, "Use -pc_neato_transport host");
         BCRTransportFault(0);
@@ -93,7 +107,8 @@ static PetscErrorCode Transports(const Case *k)
     }
     PetscCall(PCDestroy(&pc));
   }
-  for (int turn = 0; turn < 3; ++turn) { /* auto: vectors as the DMDA has them; of one rank on the host then; from the start */
+  /* auto: vectors as the DMDA has them; of one rank on the host then; from the start */
+  for (int turn = 0; turn < 3; ++turn) {
     static PC pc;
 
     if (turn != 1) PetscCall(NewPC(k, da, A, PCNEATO_BACKEND_AUTO, PCNEATO_TRANSPORT_AUTO, &pc));
@@ -109,19 +124,22 @@ static PetscErrorCode Transports(const Case *k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Derivatives along x of a grid that is cut there, with the field of one rank on the host: as with all of them where they were */
+/* Derivatives along x of a grid that is cut there, with the field of one rank on the host: as with
+   all of them where they were */
 static PetscErrorCode Compact(void)
 {
-  DM        da;
-  Mat       D[2];
-  Vec       f, d[2], e;
+  DM da;
+  Mat D[2];
+  Vec f, d[2], e;
   PetscReal off, norm;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_PERIODIC, DMDA_STENCIL_STAR, 37, 21, size, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_PERIODIC, DMDA_STENCIL_STAR, 37, 21, size, 1,
+                         1, 1, NULL, NULL, &da));
   PetscCall(DMSetVecType(da, there ? VECCUDA : VECSTANDARD));
   PetscCall(DMSetUp(da));
-  for (int i = 0; i < 2; ++i) PetscCall(MatCreateCompactDerivative(da, (DMDirection)i, MAT_COMPACT_LELE6, 1 + i, (PetscReal)0.1, &D[i]));
+  for (int i = 0; i < 2; ++i)
+    PetscCall(MatCreateCompactDerivative(da, (DMDirection)i, MAT_COMPACT_LELE6, 1 + i, (PetscReal)0.1, &D[i]));
   PetscCall(DMCreateGlobalVector(da, &f));
   PetscCall(VecDuplicate(f, &e));
   for (int i = 0; i < 2; ++i) PetscCall(VecDuplicate(f, &d[i]));
@@ -135,9 +153,11 @@ static PetscErrorCode Compact(void)
     PetscCall(VecAXPY(e, -1, d[i]));
     PetscCall(TestMaxNorm(e, &off));
     PetscCall(VecNorm(d[i], NORM_INFINITY, &norm));
-    Check(off == 0 && norm > 0, "derivative %d with one rank's field on the host: off by %g of %g", i, (double)off, (double)norm);
+    Check(off == 0 && norm > 0, "derivative %d with one rank's field on the host: off by %g of %g", i, (double)off,
+          (double)norm);
     PetscCall(TestViewText((PetscObject)D[i], &text));
-    if (rank == 0) Check(strstr(text, there ? "backend: cuda" : "backend: cpu"), "the view does not say where: %s", text);
+    if (rank == 0)
+      Check(strstr(text, there ? "backend: cuda" : "backend: cpu"), "the view does not say where: %s", text);
     free(text);
   }
   PetscCall(VecCopy(d[1], e));
@@ -159,7 +179,7 @@ static PetscErrorCode Compact(void)
 /* A recurrence with all vectors of one rank on the host, and with some of them */
 static PetscErrorCode Recurrence(void)
 {
-  Vec       s, t, w, v;
+  Vec s, t, w, v;
   PetscReal off, norm;
 
   PetscFunctionBegin;
@@ -188,7 +208,8 @@ static PetscErrorCode Recurrence(void)
     PetscCall(VecAXPY(w, -1, v));
     PetscCall(TestMaxNorm(w, &off));
     PetscCall(VecNorm(v, NORM_INFINITY, &norm));
-    Check(off <= 20 * PETSC_MACHINE_EPSILON * norm, "recurrence with vectors of one rank on the host, turn %d: off by %g of %g", turn, (double)off, (double)norm);
+    Check(off <= 20 * PETSC_MACHINE_EPSILON * norm,
+          "recurrence with vectors of one rank on the host, turn %d: off by %g of %g", turn, (double)off, (double)norm);
   }
   PetscCall(VecDestroy(&s));
   PetscCall(VecDestroy(&t));
@@ -206,7 +227,7 @@ int main(int argc, char **argv)
     {3, {40, 35, 3}, 1, 0, PETSC_TRUE,  SAME,    0, 0, 0, 0, 0.5 }
   };
   BCRTriOptions options = {.method = BCR_TRI_AUTO};
-  int           status  = 1;
+  int status = 1;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());

@@ -12,10 +12,10 @@
 /* transpose: of the formula's rows */
 static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose, const char what[])
 {
-  PetscReal     *low, *diag, *up;
-  PetscInt       x[3], at = 0;
-  const PetscInt n     = k->n[k->axis];
-  double         worst = 0;
+  PetscReal *low, *diag, *up;
+  PetscInt x[3], at = 0;
+  const PetscInt n = k->n[k->axis];
+  double worst = 0;
 
   PetscFunctionBegin;
   PetscCall(BCRLinesExpand(lines, &low, &diag, &up));
@@ -23,17 +23,17 @@ static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose
     for (x[1] = lines->start[1]; x[1] < lines->start[1] + lines->size[1]; ++x[1]) {
       for (x[0] = lines->start[0]; x[0] < lines->start[0] + lines->size[0]; ++x[0]) {
         for (PetscInt c = 0; c < k->dof; ++c, ++at) {
-          double         row[3];
+          double row[3];
           const PetscInt j = x[k->axis];
 
           Row(k, x, c, row);
           if (transpose) {
-            double          other[3];
-            PetscInt        y[3]  = {x[0], x[1], x[2]};
+            double other[3];
+            PetscInt y[3] = {x[0], x[1], x[2]};
             const PetscBool wraps = (PetscBool)(k->periodic && n > 2);
 
             row[0] = row[2] = 0;
-            y[k->axis]      = (j + n - 1) % n;
+            y[k->axis] = (j + n - 1) % n;
             Row(k, y, c, other);
             if (j > 0 || wraps) row[0] = other[2];
             y[k->axis] = (j + 1) % n;
@@ -50,7 +50,8 @@ static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose
   Check(worst < 200 * PETSC_MACHINE_EPSILON,
         "%s, dim %d n %d %d %d dof %d axis %d kind %d edge %d periodic %d: "
         "coefficients off by %g",
-        what, (int)k->dim, (int)k->n[0], (int)k->n[1], (int)k->n[2], (int)k->dof, (int)k->axis, (int)k->kind, (int)k->edge, (int)k->periodic, worst);
+        what, (int)k->dim, (int)k->n[0], (int)k->n[1], (int)k->n[2], (int)k->dof, (int)k->axis, (int)k->kind,
+        (int)k->edge, (int)k->periodic, worst);
   PetscCall(PetscFree(low));
   PetscCall(PetscFree(diag));
   PetscCall(PetscFree(up));
@@ -59,11 +60,11 @@ static PetscErrorCode Compare(const Case *k, BCRLines lines, PetscBool transpose
 
 static PetscErrorCode One(const Case *k, MatType type)
 {
-  DM        da;
-  Mat       A;
-  BCRLines  lines = NULL, transposed;
+  DM da;
+  Mat A;
+  BCRLines lines = NULL, transposed;
   PetscBool symmetric;
-  PetscInt  other = 0;
+  PetscInt other = 0;
 
   PetscFunctionBegin;
   PetscCall(NewDMDA(k, &da));
@@ -75,8 +76,10 @@ static PetscErrorCode One(const Case *k, MatType type)
   for (PetscInt d = 0; d < k->dim; ++d) other = d == k->axis ? other : PetscMax(other, k->n[d]);
   Check((lines->dropped > 0) == (k->across != 0 && other > 1), "dropped %g", (double)lines->dropped);
   if (k->n[k->axis] > 8) {
-    Check((lines->spec.rows != NULL) == (k->kind <= PERLINE), "kind %d: near-Toeplitz is %d", (int)k->kind, lines->spec.rows != NULL);
-    if (k->kind == SAME || k->kind == STRETCHED) Check(!lines->spec.perline, "kind %d seen as different from line to line", (int)k->kind);
+    Check((lines->spec.rows != NULL) == (k->kind <= PERLINE), "kind %d: near-Toeplitz is %d", (int)k->kind,
+          lines->spec.rows != NULL);
+    if (k->kind == SAME || k->kind == STRETCHED)
+      Check(!lines->spec.perline, "kind %d seen as different from line to line", (int)k->kind);
     else if (lines->nlines > 1) Check(lines->spec.perline, "kind %d seen as the same on all lines", (int)k->kind);
   }
   PetscCall(BCRLinesTranspose(lines, &transposed, &symmetric));
@@ -89,19 +92,20 @@ static PetscErrorCode One(const Case *k, MatType type)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same matrix again: with other values, with one row in the middle that is not as the others, with an entry where there was none (the
-   reader keeps what it knows of the pattern). With more than one point on each rank along x there are runs of rows of one pattern. */
+/* The same matrix again: with other values, with one row in the middle that is not as the others,
+   with an entry where there was none (the reader keeps what it knows of the pattern). With more
+   than one point on each rank along x there are runs of rows of one pattern. */
 static PetscErrorCode Again(const Case *k)
 {
-  DM             da;
-  AO             ao;
-  Mat            A, B;
-  BCRLines       lines = NULL;
-  Case           other = *k;
-  PetscInt       x[3], start, end, at[2];
-  PetscReal     *low, *diag, *up, dropped;
+  DM da;
+  AO ao;
+  Mat A, B;
+  BCRLines lines = NULL;
+  Case other = *k;
+  PetscInt x[3], start, end, at[2];
+  PetscReal *low, *diag, *up, dropped;
   const PetscInt axis = k->axis, across = (axis + 1) % k->dim;
-  PetscMPIInt    found = 0, all;
+  PetscMPIInt found = 0, all;
 
   PetscFunctionBegin;
   PetscCall(NewDMDA(k, &da));
@@ -122,7 +126,8 @@ static PetscErrorCode Again(const Case *k)
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (PetscInt step = 0; step < 2; ++step) {
     at[0] = at[1] = k->dof * (x[0] + k->n[0] * (x[1] + k->n[1] * x[2]));
-    if (step) at[1] += k->dof * 2 * (across == 0 ? 1 : (across == 1 ? k->n[0] : k->n[0] * k->n[1])); /* two points away on another axis: left out */
+    /* two points away on another axis: left out */
+    if (step) at[1] += k->dof * 2 * (across == 0 ? 1 : (across == 1 ? k->n[0] : k->n[0] * k->n[1]));
     PetscCall(AOApplicationToPetsc(ao, 2, at));
     if (at[0] >= start && at[0] < end) PetscCall(MatSetValue(A, at[0], at[1], step ? 4e4 : 77, INSERT_VALUES));
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
@@ -137,8 +142,12 @@ static PetscErrorCode Again(const Case *k)
     PetscCall(PetscFree(low));
     PetscCall(PetscFree(diag));
     PetscCall(PetscFree(up));
-    if (step) Check(PetscAbsReal(lines->dropped - (PetscReal)(4e4 + 2 * (k->dim - 1) * k->across) / 77) < (PetscReal)1e-3, "dropped %g", (double)lines->dropped);
-    else Check(lines->dropped <= dropped * (1 + (PetscReal)1e-5), "dropped %g, then %g", (double)dropped, (double)lines->dropped);
+    if (step)
+      Check(PetscAbsReal(lines->dropped - (PetscReal)(4e4 + 2 * (k->dim - 1) * k->across) / 77) < (PetscReal)1e-3,
+            "dropped %g", (double)lines->dropped);
+    else
+      Check(lines->dropped <= dropped * (1 + (PetscReal)1e-5), "dropped %g, then %g", (double)dropped,
+            (double)lines->dropped);
   }
   PetscCallMPI(MPI_Allreduce(&found, &all, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
   Check(all == 1, "the point was on %d ranks", (int)all);
@@ -156,15 +165,17 @@ static PetscErrorCode Axis(void)
     {0.1, 4, 1 },
     {1,   2, 50}
   };
-  DM       da;
-  Mat      A;
+  DM da;
+  Mat A;
   BCRLines lines = NULL, transposed;
 
   PetscFunctionBegin;
   for (PetscInt best = 0; best < 3; ++best) {
     PetscBool symmetric = PETSC_FALSE;
 
-    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_PERIODIC, DMDA_STENCIL_STAR, 5, 7, 6, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
+    PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_PERIODIC,
+                           DMDA_STENCIL_STAR, 5, 7, 6, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL,
+                           &da));
     PetscCall(DMSetUp(da));
     PetscCall(DMCreateMatrix(da, &A));
     {
@@ -191,8 +202,10 @@ static PetscErrorCode Axis(void)
     }
     PetscCall(BCRLinesRead(da, A, BCR_LINES_ANY_AXIS, &lines));
     Check(lines->axis == best, "axis %d, not %d", (int)lines->axis, (int)best);
-    Check(lines->spec.rows && !lines->spec.perline && !lines->spec.nfirst && !lines->spec.nlast, "a Toeplitz line was not recognised");
-    Check(lines->spec.rows && lines->spec.rows[0].row[1] == 2 * (a[best][0] + a[best][1] + a[best][2]), "diagonal %g", (double)lines->spec.rows[0].row[1]);
+    Check(lines->spec.rows && !lines->spec.perline && !lines->spec.nfirst && !lines->spec.nlast,
+          "a Toeplitz line was not recognised");
+    Check(lines->spec.rows && lines->spec.rows[0].row[1] == 2 * (a[best][0] + a[best][1] + a[best][2]), "diagonal %g",
+          (double)lines->spec.rows[0].row[1]);
     Check(lines->spec.periodic == (best == 2), "periodic %d", (int)lines->spec.periodic);
     PetscCall(BCRLinesTranspose(lines, &transposed, &symmetric));
     Check(symmetric && !transposed, "not seen as symmetric");
@@ -212,8 +225,8 @@ static PetscErrorCode Bad(void)
                 .dof = 1, .axis = 0, .kind = GENERAL
   },
        two = {.dim = 2, .n = {9, 8, 1}, .dof = 2, .axis = 1, .kind = SAME, .across = 0.25};
-  DM       da, other;
-  Mat      A;
+  DM da, other;
+  Mat A;
   BCRLines lines = NULL;
   PetscInt start, end, mine;
 
@@ -233,7 +246,8 @@ static PetscErrorCode Bad(void)
     }
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-    CheckError(BCRLinesRead(da, A, 0, &lines), wrong == 0 ? PETSC_ERR_SUP : (wrong == 3 ? PETSC_ERR_ARG_WRONG : PETSC_ERR_FP), "row 17");
+    CheckError(BCRLinesRead(da, A, 0, &lines),
+               wrong == 0 ? PETSC_ERR_SUP : (wrong == 3 ? PETSC_ERR_ARG_WRONG : PETSC_ERR_FP), "row 17");
     if (!wrong) CheckError(BCRLinesRead(da, A, 0, &lines), PETSC_ERR_SUP, "column 14");
     if (!wrong) CheckError(BCRLinesRead(da, A, 0, &lines), PETSC_ERR_SUP, "not tridiagonal along x");
     CheckError(BCRLinesRead(da, A, 1, &lines), PETSC_ERR_ARG_OUTOFRANGE, "no lines along y");
@@ -248,7 +262,7 @@ static PetscErrorCode Bad(void)
     PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
     PetscCall(MatGetOwnershipRange(A, &start, &end));
     {
-      AO       ao;
+      AO ao;
       PetscInt at[4] = {2 * (3 + 9 * 4), 2 * (3 + 9 * 4) + 1, 2 * (3 + 9 * 6), 2 * (6 + 9 * 4)};
 
       PetscCall(DMDAGetAO(other, &ao));
@@ -308,7 +322,7 @@ int main(int argc, char **argv)
     {3, {19, 6, 12}, 1, 2, PETSC_FALSE, SAME,      3, 0, 0, 0, 0.5 }
   };
   PetscMPIInt ranks;
-  int         status = 1;
+  int status = 1;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &ranks));

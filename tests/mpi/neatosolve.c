@@ -21,20 +21,22 @@ static PetscErrorCode NewPC(DM da, Mat A, PetscInt axis, PCNeatoMethod method, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define Describe     "dim %d n %d %d %d dof %d axis %d kind %d edge %d periodic %d"
-#define Described(k) (int)(k)->dim, (int)(k)->n[0], (int)(k)->n[1], (int)(k)->n[2], (int)(k)->dof, (int)(k)->axis, (int)(k)->kind, (int)(k)->edge, (int)(k)->periodic
+#define Describe "dim %d n %d %d %d dof %d axis %d kind %d edge %d periodic %d"
+#define Described(k) \
+  (int)(k)->dim, (int)(k)->n[0], (int)(k)->n[1], (int)(k)->n[2], (int)(k)->dof, (int)(k)->axis, (int)(k)->kind, \
+    (int)(k)->edge, (int)(k)->periodic
 
 static PetscErrorCode One(const Case *k, PCNeatoMethod method)
 {
-  DM              da;
-  Mat             A, B, X, Y;
-  Vec             f, u, column;
-  PC              pc;
-  Case            changed = *k;
-  PetscReal       difference;
-  double          worst;
-  PetscBool       refused = PETSC_FALSE;
-  const PetscReal bound   = sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-13;
+  DM da;
+  Mat A, B, X, Y;
+  Vec f, u, column;
+  PC pc;
+  Case changed = *k;
+  PetscReal difference;
+  double worst;
+  PetscBool refused = PETSC_FALSE;
+  const PetscReal bound = sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-13;
 
   PetscFunctionBegin;
   PetscCall(NewDMDA(k, &da));
@@ -43,15 +45,17 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
   PetscCall(VecDuplicate(f, &u));
   PetscCall(FillRhs(k, da, f));
   PetscCall(NewPC(da, A, k->axis, method, &pc));
-  if (method != PCNEATO_METHOD_AUTO && method != PCNEATO_METHOD_THOMAS && method != PCNEATO_METHOD_PSCHEME && k->kind >= STRETCHED && k->n[k->axis] > 2 * BCR_TRI_EDGE + 1) {
+  if (method != PCNEATO_METHOD_AUTO && method != PCNEATO_METHOD_THOMAS && method != PCNEATO_METHOD_PSCHEME &&
+      k->kind >= STRETCHED && k->n[k->axis] > 2 * BCR_TRI_EDGE + 1) {
     PetscErrorCode ierr;
-    TestCaught     caught = {0, ""};
+    TestCaught caught = {0, ""};
 
     PetscCall(PetscPushErrorHandler(TestCatch, &caught));
     ierr = PCSetUp(pc);
     PetscCall(PetscPopErrorHandler());
     refused = (PetscBool)(ierr != 0); /* methods for lines with constant coefficients say so */
-    Check(!refused || strstr(caught.message, "use method thomas"), Describe " %s: %s", Described(k), PCNeatoMethods[method], caught.message);
+    Check(!refused || strstr(caught.message, "use method thomas"), Describe " %s: %s", Described(k),
+          PCNeatoMethods[method], caught.message);
   }
   if (refused) {
     PetscCall(PCDestroy(&pc));
@@ -66,7 +70,8 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
   Check(difference < bound, Describe " %s: off by %g", Described(k), PCNeatoMethods[method], (double)difference);
   PetscCall(PCApplyTranspose(pc, f, u));
   PetscCall(CompareDense(k, da, PETSC_TRUE, u, &difference));
-  Check(difference < bound, Describe " %s: transpose off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+  Check(difference < bound, Describe " %s: transpose off by %g", Described(k), PCNeatoMethods[method],
+        (double)difference);
 
   /* right-hand sides f, -2 f, 3 f; then two of them whose columns do not follow one another in memory */
   for (PetscInt columns = 3; columns > 1; --columns) {
@@ -100,14 +105,15 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
       TestLargest(&worst, difference);
       PetscCall(MatDenseRestoreColumnVecRead(Y, c, &column));
     }
-    Check(worst < bound, Describe " %s: PCMatApply() of %d columns off by %g", Described(k), PCNeatoMethods[method], (int)columns, (double)worst);
+    Check(worst < bound, Describe " %s: PCMatApply() of %d columns off by %g", Described(k), PCNeatoMethods[method],
+          (int)columns, (double)worst);
     PetscCall(MatDestroy(&X));
     PetscCall(MatDestroy(&Y));
   }
 
   if (k->dim == 1) { /* the whole matrix: KSPNEATO, too */
-    KSP                ksp;
-    PC                 inner;
+    KSP ksp;
+    PC inner;
     KSPConvergedReason reason;
 
     PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
@@ -115,11 +121,13 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
     PetscCall(KSPSetOperators(ksp, A, A));
     PetscCall(KSPGetPC(ksp, &inner));
     PetscCall(PCNeatoSetMethod(inner, method));
-    PetscCall(KSPSetTolerances(ksp, sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 3));
+    PetscCall(KSPSetTolerances(ksp, sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-12,
+                               PETSC_DEFAULT, PETSC_DEFAULT, 3));
     PetscCall(KSPSolve(ksp, f, u));
     PetscCall(KSPGetConvergedReason(ksp, &reason));
     PetscCall(CompareDense(k, da, PETSC_FALSE, u, &difference));
-    Check(reason > 0 && difference < bound, Describe " %s: KSPNEATO %s, off by %g", Described(k), PCNeatoMethods[method], KSPConvergedReasons[reason], (double)difference);
+    Check(reason > 0 && difference < bound, Describe " %s: KSPNEATO %s, off by %g", Described(k),
+          PCNeatoMethods[method], KSPConvergedReasons[reason], (double)difference);
     PetscCall(KSPDestroy(&ksp));
   }
 
@@ -131,10 +139,12 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
   PetscCall(PCSetOperators(pc, A, A));
   PetscCall(PCApply(pc, f, u));
   PetscCall(CompareDense(&changed, da, PETSC_FALSE, u, &difference));
-  Check(difference < bound, Describe " %s: new values off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+  Check(difference < bound, Describe " %s: new values off by %g", Described(k), PCNeatoMethods[method],
+        (double)difference);
   PetscCall(PCApplyTranspose(pc, f, u));
   PetscCall(CompareDense(&changed, da, PETSC_TRUE, u, &difference));
-  Check(difference < bound, Describe " %s: transpose with new values off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+  Check(difference < bound, Describe " %s: transpose with new values off by %g", Described(k), PCNeatoMethods[method],
+        (double)difference);
 
   PetscCall(MatDestroy(&B));
   PetscCall(PCDestroy(&pc));
@@ -148,12 +158,12 @@ static PetscErrorCode One(const Case *k, PCNeatoMethod method)
 /* The public call without a matrix, in place and not */
 static PetscErrorCode Public(const Case *k, PCNeatoMethod method)
 {
-  DM              da;
-  Vec             f, u;
-  PetscBCRLines   lines;
-  PetscReal       rows[7][3], difference;
-  PetscInt        x[3] = {0, 0, 0};
-  const PetscInt  n = k->n[k->axis], edge = k->periodic ? 0 : k->edge;
+  DM da;
+  Vec f, u;
+  PetscBCRLines lines;
+  PetscReal rows[7][3], difference;
+  PetscInt x[3] = {0, 0, 0};
+  const PetscInt n = k->n[k->axis], edge = k->periodic ? 0 : k->edge;
   const PetscReal bound = sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-5 : (PetscReal)1e-13;
 
   PetscFunctionBegin;
@@ -176,10 +186,12 @@ static PetscErrorCode Public(const Case *k, PCNeatoMethod method)
 
     one.same = 1; /* components have the same coefficients */
     PetscCall(CompareDense(&one, da, PETSC_FALSE, u, &difference));
-    Check(difference < bound, Describe " %s: PetscBCRLines off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+    Check(difference < bound, Describe " %s: PetscBCRLines off by %g", Described(k), PCNeatoMethods[method],
+          (double)difference);
     PetscCall(PetscBCRLinesSolve(lines, f, f));
     PetscCall(CompareDense(&one, da, PETSC_FALSE, f, &difference));
-    Check(difference < bound, Describe " %s: PetscBCRLines in place off by %g", Described(k), PCNeatoMethods[method], (double)difference);
+    Check(difference < bound, Describe " %s: PetscBCRLines in place off by %g", Described(k), PCNeatoMethods[method],
+          (double)difference);
   }
   PetscCall(PetscBCRLinesDestroy(&lines));
   PetscCall(VecDestroy(&f));
@@ -200,23 +212,30 @@ static PetscErrorCode Couplings(PetscMPIInt ranks)
       for (PetscInt coupling = PCNEATO_COUPLING_AUTO; coupling <= PCNEATO_COUPLING_REDUCED; ++coupling) {
         for (PetscInt weak = 0; weak < 2; ++weak) {
           Case k = {
-            .dim = 2, .n = {n[0], n[1], 1},
-                 .dof = 1, .axis = axis, .periodic = (PetscBool)periodic, .kind = SAME, .boost = weak ? (PetscReal)1e5 : (PetscReal)-1e-3
+            .dim = 2,
+            .n = {n[0], n[1], 1},
+            .dof = 1,
+            .axis = axis,
+            .periodic = (PetscBool)periodic,
+            .kind = SAME,
+            .boost = weak ? (PetscReal)1e5 : (PetscReal)-1e-3
           };
-          DM              da;
-          Mat             A;
-          Vec             f, u;
-          PC              pc;
-          PetscInt        procs[3];
-          PetscReal       difference;
+          DM da;
+          Mat A;
+          Vec f, u;
+          PC pc;
+          PetscInt procs[3];
+          PetscReal difference;
           const PetscReal bound = sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-12;
 
           PetscCall(NewDMDA(&k, &da));
           PetscCall(Assemble(&k, da, &A));
-          PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], NULL, NULL, NULL, NULL, NULL, NULL));
+          PetscCall(DMDAGetInfo(da, NULL, NULL, NULL, NULL, &procs[0], &procs[1], &procs[2], NULL, NULL, NULL, NULL,
+                                NULL, NULL));
           PetscCall(NewPC(da, A, axis, PCNEATO_METHOD_AUTO, &pc));
           PetscCall(PCNeatoSetCoupling(pc, (PCNeatoCoupling)coupling));
-          if (coupling == PCNEATO_COUPLING_NEIGHBOUR && !weak && procs[axis] > 2 - periodic) { /* between two ranks there is nothing but neighbours */
+          /* between two ranks there is nothing but neighbours */
+          if (coupling == PCNEATO_COUPLING_NEIGHBOUR && !weak && procs[axis] > 2 - periodic) {
             CheckError(PCSetUp(pc), -1, "digits");
           } else {
             PetscCall(DMCreateGlobalVector(da, &f));
@@ -224,7 +243,8 @@ static PetscErrorCode Couplings(PetscMPIInt ranks)
             PetscCall(FillRhs(&k, da, f));
             PetscCall(PCApply(pc, f, u));
             PetscCall(CompareDense(&k, da, PETSC_FALSE, u, &difference));
-            Check(difference < bound, Describe " %s coupling, %s lines, %d ranks: off by %g", Described(&k), PCNeatoCouplings[coupling], weak ? "weak" : "strong", (int)ranks, (double)difference);
+            Check(difference < bound, Describe " %s coupling, %s lines, %d ranks: off by %g", Described(&k),
+                  PCNeatoCouplings[coupling], weak ? "weak" : "strong", (int)ranks, (double)difference);
             PetscCall(VecDestroy(&f));
             PetscCall(VecDestroy(&u));
           }
@@ -273,9 +293,10 @@ int main(int argc, char **argv)
     {3, {3, 20, 4}, 1, 1, PETSC_TRUE,  SAME,    0, 0, 0, 0, 0.5},
     {3, {4, 3, 21}, 1, 2, PETSC_TRUE,  PERLINE, 0, 0, 0, 0, 0.5}
   };
-  static const PCNeatoMethod methods[] = {PCNEATO_METHOD_AUTO, PCNEATO_METHOD_SCAN, PCNEATO_METHOD_CR, PCNEATO_METHOD_PSCHEME, PCNEATO_METHOD_DC, PCNEATO_METHOD_THOMAS};
-  PetscMPIInt                ranks;
-  int                        status = 1;
+  static const PCNeatoMethod methods[] = {PCNEATO_METHOD_AUTO,    PCNEATO_METHOD_SCAN, PCNEATO_METHOD_CR,
+                                          PCNEATO_METHOD_PSCHEME, PCNEATO_METHOD_DC,   PCNEATO_METHOD_THOMAS};
+  PetscMPIInt ranks;
+  int status = 1;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
@@ -286,13 +307,15 @@ int main(int argc, char **argv)
       PetscCall(One(&list[i], methods[m]));
       if (list[i].kind == SAME) PetscCall(Public(&list[i], methods[m]));
     }
-    for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(along); ++i) { /* all ranks along the lines: even parts, one row on each rank but the first, but the last */
+    /* all ranks along the lines: even parts, one row on each rank but the first, but the last */
+    for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(along); ++i) {
       Case k = along[i];
 
       if (!k.n[k.axis]) k.n[k.axis] = ranks;
       for (Cut = 1; Cut <= (along[i].n[k.axis] ? 3 : 1); ++Cut) {
         PetscCall(One(&k, methods[m]));
-        if (k.kind == SAME && k.n[k.axis] > (k.periodic ? 2 : 2 * k.edge)) PetscCall(Public(&k, methods[m])); /* the formula has both neighbours in one entry of a row of two */
+        /* the formula has both neighbours in one entry of a row of two */
+        if (k.kind == SAME && k.n[k.axis] > (k.periodic ? 2 : 2 * k.edge)) PetscCall(Public(&k, methods[m]));
       }
       Cut = 0;
     }

@@ -1,8 +1,9 @@
 /*
   ranks: 1 2 3 4
 
-  The objects across ranks: communicators that are not PETSC_COMM_WORLD, several solvers alive at once, KSPBCRPOISSON, preconditioned Krylov
-  methods, matrix types, no matrix at all, options, what PCView() says.
+  The objects across ranks: communicators that are not PETSC_COMM_WORLD, several solvers alive at
+  once, KSPBCRPOISSON, preconditioned Krylov methods, matrix types, no matrix at all, options, what
+  PCView() says.
 */
 #include "distribute.h"
 #include <stdlib.h>
@@ -36,7 +37,8 @@ static PetscErrorCode CheckSolution(Case *c, const char *how)
 
   PetscFunctionBegin;
   PetscCall(CaseDifference(c, c->x, c->y1, &difference));
-  Check(difference <= Bound(), "rank %d: %s, %s: differs from LU on one rank by %g", (int)rank, c->what, how, (double)difference);
+  Check(difference <= Bound(), "rank %d: %s, %s: differs from LU on one rank by %g", (int)rank, c->what, how,
+        (double)difference);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -65,27 +67,35 @@ static PetscErrorCode NewKSP(const Case *c, const char *type, KSP *ksp)
   PetscCall(KSPSetType(*ksp, type));
   PetscCall(KSPGetPC(*ksp, &pc));
   PetscCall(PCSetType(pc, PCBCRPOISSON));
-  PetscCall(KSPSetTolerances(*ksp, sizeof(PetscReal) < sizeof(double) ? 1e-5 : 1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 200));
+  PetscCall(
+    KSPSetTolerances(*ksp, sizeof(PetscReal) < sizeof(double) ? 1e-5 : 1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 200));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One PC for grids of one size that lie on the ranks in one way after another; several columns at once, in arrays whose columns are apart */
+/* One PC for grids of one size that lie on the ranks in one way after another; several columns at
+   once, in arrays whose columns are apart */
 static PetscErrorCode Layouts(void)
 {
   TestProblem p = {
-    .dim = 2, .n = {16, 14},
-         .dof = 2, .ends = "ddrn", .a = {1,  2 },
-         .shift = 0.5, .scale = 1, .row = 2, .contrast = 0.5
+    .dim = 2,
+    .n = {16, 14},
+    .dof = 2,
+    .ends = "ddrn",
+    .a = {1,  2 },
+    .shift = 0.5,
+    .scale = 1,
+    .row = 2,
+    .contrast = 0.5
   };
   Case c;
-  PC   pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
   for (int k = 0; k < 4; ++k) {
-    PetscInt        parts[3] = {1, (PetscInt)size, 1}, l[3][8] = {{p.n[0]}, {p.n[1]}, {1}};
+    PetscInt parts[3] = {1, (PetscInt)size, 1}, l[3][8] = {{p.n[0]}, {p.n[1]}, {1}};
     const PetscInt *pl[3] = {l[0], l[1], l[2]};
-    Mat             B, X;
+    Mat B, X;
 
     if (k > 1) SquareCut(size, parts);
     for (PetscInt d = 0; d < 2; ++d) { /* the first rank, or the last one, has most of the rows */
@@ -147,15 +157,15 @@ static PetscErrorCode Communicators(void)
     { .dim = 2,       .n = {9, 11},      .dof = 2,    .ends = "cDdd",       .a = {1, 0.5},  .shift = 0,     .scale = 1, .row = 2,         .contrast = 1}
   };
   MPI_Comm comm[3] = {MPI_COMM_NULL, MPI_COMM_NULL, PETSC_COMM_SELF};
-  Case     c[3];
-  PC       pc[3];
+  Case c[3];
+  PC pc[3];
 
   PetscFunctionBegin;
   /* all ranks in another order; the even and the odd ones */
   PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, 0, -(int)rank, &comm[0]));
   PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, (int)rank % 2, (int)rank, &comm[1]));
   for (int k = 0; k < 3; ++k) {
-    PetscInt    parts[3];
+    PetscInt parts[3];
     PetscMPIInt ranks;
 
     PetscCallMPI(MPI_Comm_size(comm[k], &ranks));
@@ -194,7 +204,7 @@ static PetscErrorCode Krylov(void)
              .dof = 1, .ends = "ddccDd", .a = {1,  2,  1},
              .shift = 0.5, .scale = 1, .row = 2
       };
-      Case     c;
+      Case c;
       PetscInt parts[3];
 
       if (variable) p.k = Smooth;
@@ -203,10 +213,10 @@ static PetscErrorCode Krylov(void)
       PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
       PetscCall(Reference(&c));
       for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); ++t) {
-        KSP                ksp, one;
-        PetscInt           its, its1;
+        KSP ksp, one;
+        PetscInt its, its1;
         KSPConvergedReason reason;
-        PC                 pc;
+        PC pc;
 
         if (variable && t != 2 && t != 3) continue;
         PetscCall(NewKSP(&c, types[t], &ksp));
@@ -221,10 +231,12 @@ static PetscErrorCode Krylov(void)
         PetscCall(KSPSetType(one, types[t]));
         PetscCall(KSPGetPC(one, &pc));
         PetscCall(PCSetType(pc, PCBCRPOISSON));
-        PetscCall(KSPSetTolerances(one, sizeof(PetscReal) < sizeof(double) ? 1e-5 : 1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 200));
+        PetscCall(
+          KSPSetTolerances(one, sizeof(PetscReal) < sizeof(double) ? 1e-5 : 1e-12, PETSC_DEFAULT, PETSC_DEFAULT, 200));
         PetscCall(KSPSolve(one, c.b1, c.x1));
         PetscCall(KSPGetIterationNumber(one, &its1));
-        Check(its - its1 <= 1 && its1 - its <= 1 && its <= (variable ? 40 : 3), "rank %d: %s, KSP %s: %d iterations, on one rank %d", (int)rank, c.what, types[t], (int)its, (int)its1);
+        Check(its - its1 <= 1 && its1 - its <= 1 && its <= (variable ? 40 : 3),
+              "rank %d: %s, KSP %s: %d iterations, on one rank %d", (int)rank, c.what, types[t], (int)its, (int)its1);
         PetscCall(KSPDestroy(&one));
         PetscCall(KSPDestroy(&ksp));
       }
@@ -248,8 +260,8 @@ static PetscErrorCode Singular(void)
              .shift = 0, .scale = 1, .row = 2
       };
       PetscInt parts[3] = {0, 0, 0};
-      Case     c;
-      PC       pc, one;
+      Case c;
+      PC pc, one;
 
       PetscCall(CaseCreate(&p, &c));
       PetscCall(CasePC(c.da1, c.A1, &one));
@@ -265,8 +277,10 @@ static PetscErrorCode Singular(void)
         PetscCall(CaseDifference(&c, c.x, c.y1, &difference));
         PetscCall(PCBCRPoissonGetRemovedConstant(pc, &removed));
         PetscCall(PCBCRPoissonGetRemovedConstant(one, &removed1));
-        Check(difference <= Bound() * 10, "rank %d: %s: singular, differs from one rank by %g", (int)rank, c.what, (double)difference);
-        Check(PetscAbsReal(removed - removed1) <= Bound() * 3, "rank %d: %s: removed %g, on one rank %g", (int)rank, c.what, (double)removed, (double)removed1);
+        Check(difference <= Bound() * 10, "rank %d: %s: singular, differs from one rank by %g", (int)rank, c.what,
+              (double)difference);
+        Check(PetscAbsReal(removed - removed1) <= Bound() * 3, "rank %d: %s: removed %g, on one rank %g", (int)rank,
+              c.what, (double)removed, (double)removed1);
         PetscCall(PCDestroy(&pc));
       }
       PetscCall(PCDestroy(&one));
@@ -290,15 +304,16 @@ static PetscErrorCode ShellMult(Mat S, Vec x, Vec y)
 static PetscErrorCode Matrices(void)
 {
   static const char *const types[] = {MATMPIBAIJ, MATMPISBAIJ, MATSHELL};
-  const PCBCRPoissonEnd    ends[]  = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_CELL_NEUMANN, PCBCRPOISSON_CELL_DIRICHLET};
-  const PetscReal          h[]     = {1, 0.5};
-  TestProblem              p       = {
-                       .dim = 2, .n = {10, 9},
-                            .dof = 1, .ends = "ddcD", .a = {1,  4},
-                            .shift = 0.5, .scale = 1, .row = 2
+  const PCBCRPoissonEnd ends[] = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_CELL_NEUMANN,
+                                  PCBCRPOISSON_CELL_DIRICHLET};
+  const PetscReal h[] = {1, 0.5};
+  TestProblem p = {
+    .dim = 2, .n = {10, 9},
+         .dof = 1, .ends = "ddcD", .a = {1,  4},
+         .shift = 0.5, .scale = 1, .row = 2
   };
   PetscInt parts[3] = {0, 0, 0};
-  Case     c;
+  Case c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
@@ -307,7 +322,7 @@ static PetscErrorCode Matrices(void)
     PetscCall(Reference(&c));
     for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); ++t) {
       Mat B;
-      PC  pc;
+      PC pc;
 
       if (t == 2) {
         PetscCall(MatCreateShell(PETSC_COMM_WORLD, c.n, c.n, PETSC_DETERMINE, PETSC_DETERMINE, c.A, &B));
@@ -333,14 +348,16 @@ static PetscErrorCode Matrices(void)
 /* Plans by options, the optimizer */
 static PetscErrorCode Options(void)
 {
-  static const char *const options[] = {"-pc_bcrpoisson_radix 2", "-pc_bcrpoisson_radix 8", "-pc_bcrpoisson_schedule 8,16", "-pc_bcrpoisson_tune on", "-pc_bcrpoisson_radix 1000", "-pc_bcrpoisson_precision mixed"};
-  TestProblem              p         = {
-                         .dim = 2, .n = {20, 37},
-                              .dof = 1, .ends = "ddrr", .a = {1,  2 },
-                              .shift = 0, .scale = 1, .row = 2
+  static const char *const options[] = {"-pc_bcrpoisson_radix 2",       "-pc_bcrpoisson_radix 8",
+                                        "-pc_bcrpoisson_schedule 8,16", "-pc_bcrpoisson_tune on",
+                                        "-pc_bcrpoisson_radix 1000",    "-pc_bcrpoisson_precision mixed"};
+  TestProblem p = {
+    .dim = 2, .n = {20, 37},
+         .dof = 1, .ends = "ddrr", .a = {1,  2 },
+         .shift = 0, .scale = 1, .row = 2
   };
   PetscInt parts[3] = {0, 0, 0};
-  Case     c;
+  Case c;
 
   PetscFunctionBegin;
   PetscCall(CaseCreate(&p, &c));
@@ -348,7 +365,7 @@ static PetscErrorCode Options(void)
     PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
     PetscCall(Reference(&c));
     for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(options); ++o) {
-      PC           pc;
+      PC pc;
       PetscOptions db;
 
       PetscCall(PetscOptionsCreate(&db));
@@ -375,16 +392,16 @@ static PetscErrorCode View(void)
          .shift = 0.5, .scale = 1, .row = 2
   };
   PetscInt parts[3] = {0, 0, 0};
-  Case     c;
+  Case c;
 
   PetscFunctionBegin;
   if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(CaseCreate(&p, &c));
   while (TestNextCut(&p, (PetscInt)size, parts)) {
-    PC          pc;
+    PC pc;
     PetscViewer viewer;
-    FILE       *file       = rank ? NULL : tmpfile();
-    char        text[8192] = "", words[64];
+    FILE *file = rank ? NULL : tmpfile();
+    char text[8192] = "", words[64];
 
     PetscCall(CaseCut(&c, PETSC_COMM_WORLD, parts, NULL));
     PetscCall(DMSetOptionsPrefix(c.da, "mine_"));
@@ -398,17 +415,22 @@ static PetscErrorCode View(void)
 
       (void)fflush(file);
       rewind(file);
-      length       = fread(text, 1, sizeof(text) - 1, file);
+      length = fread(text, 1, sizeof(text) - 1, file);
       text[length] = 0;
       (void)fclose(file);
       PetscCall(PetscSNPrintf(words, sizeof(words), "ranks: %d, slabs of", (int)size));
       Check(strstr(text, words), "PCView() lacks '%s':\n%s", words, text);
       if (parts[0] > 1 && parts[1] > 1) {
-        Check(strstr(text, "redistributed: the DMDA is cut 2 x 2 x 1"), "PCView() lacks that vectors are moved:\n%s", text);
-        Check(strstr(text, " -mine_da_processors_x 1 -mine_da_processors_y 4"), "PCView() lacks what avoids that:\n%s", text);
-        /* each rank keeps one of the parts of 3 or 4 rows of its half of the columns: 6 x 7 and 6 x 6 nodes, of which 6 x 4 .. remain */
+        Check(strstr(text, "redistributed: the DMDA is cut 2 x 2 x 1"), "PCView() lacks that vectors are moved:\n%s",
+              text);
+        Check(strstr(text, " -mine_da_processors_x 1 -mine_da_processors_y 4"), "PCView() lacks what avoids that:\n%s",
+              text);
+        /* each rank keeps one of the parts of 3 or 4 rows of its half of the columns: 6 x 7 and 6 x
+           6 nodes, of which 6 x 4 .. remain */
         Check(strstr(text, "bytes between ranks"), "PCView() lacks what that costs:\n%s", text);
-      } else Check(strstr(text, "as the DMDA has them") && !strstr(text, "redistributed"), "PCView() of slabs in place:\n%s", text);
+      } else
+        Check(strstr(text, "as the DMDA has them") && !strstr(text, "redistributed"), "PCView() of slabs in place:\n%s",
+              text);
     }
     PetscCall(PCDestroy(&pc));
   }

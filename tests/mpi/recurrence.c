@@ -1,9 +1,11 @@
 /*
   ranks: 1 2 3 4 5 6 8
 
-  PetscBCRRecurrenceSolve() against the plain loop in long double: sizes from 0 to 2^20, ranks without rows, uneven parts; constant
-  and varying coefficients that shrink, have modulus one, grow on some ranks or everywhere, or underflow; w in the place of t and of s;
-  NaN and infinities; vectors that do not fit together. Every rank has the whole sequences, and the whole result by VecScatter.
+  PetscBCRRecurrenceSolve() against the plain loop in long double: sizes from 0 to 2^20, ranks
+  without rows, uneven parts; constant and varying coefficients that shrink, have modulus one, grow
+  on some ranks or everywhere, or underflow; w in the place of t and of s; NaN and infinities;
+  vectors that do not fit together. Every rank has the whole sequences, and the whole result by
+  VecScatter.
 */
 #include "tests/petsc/testing.h"
 #include <math.h>
@@ -55,13 +57,14 @@ static PetscScalar coefficient(Kind kind, PetscInt i, unsigned short state[3])
 static PetscErrorCode vector(PetscInt N, int layout, unsigned short state[3], Vec *v)
 {
   PetscMPIInt size, rank;
-  PetscInt    n = PETSC_DECIDE, left = N;
+  PetscInt n = PETSC_DECIDE, left = N;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   for (PetscMPIInt p = 0; layout && p < size; p++) {
-    PetscInt here = p == size - 1 ? left : (layout == 2 || erand48(state) < 0.3 ? 0 : (PetscInt)(erand48(state) * (double)left));
+    PetscInt here =
+      p == size - 1 ? left : (layout == 2 || erand48(state) < 0.3 ? 0 : (PetscInt)(erand48(state) * (double)left));
 
     left -= here;
     if (p == rank) n = here;
@@ -75,7 +78,7 @@ static PetscErrorCode vector(PetscInt N, int layout, unsigned short state[3], Ve
 static PetscErrorCode fill(Vec v, const PetscScalar *all)
 {
   PetscScalar *a;
-  PetscInt     first, last;
+  PetscInt first, last;
 
   PetscFunctionBegin;
   PetscCall(VecGetOwnershipRange(v, &first, &last));
@@ -87,10 +90,10 @@ static PetscErrorCode fill(Vec v, const PetscScalar *all)
 
 static PetscErrorCode collect(Vec v, PetscScalar *all)
 {
-  VecScatter         scatter;
-  Vec                whole;
+  VecScatter scatter;
+  Vec whole;
   const PetscScalar *a;
-  PetscInt           n;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(VecScatterCreateToAll(v, &scatter, &whole));
@@ -106,16 +109,17 @@ static PetscErrorCode collect(Vec v, PetscScalar *all)
 }
 
 /* place: 0 w apart, 1 w is t, 2 w is s; special: -1, or the row whose t is not finite */
-static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout, int place, PetscInt special, PetscReal value, unsigned short state[3])
+static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout, int place, PetscInt special,
+                          PetscReal value, unsigned short state[3])
 {
-  PetscScalar    *s, *t, *w, start, scale;
-  Vec             vs, vt, vw;
-  PetscReal       size     = 1;
-  double          worst    = 0;
-  long double     distance = 0;
-  wide            exact;
-  PetscInt        differ = 0, rankends = 0;
-  PetscReal       largest = 1;
+  PetscScalar *s, *t, *w, start, scale;
+  Vec vs, vt, vw;
+  PetscReal size = 1;
+  double worst = 0;
+  long double distance = 0;
+  wide exact;
+  PetscInt differ = 0, rankends = 0;
+  PetscReal largest = 1;
   const PetscInt *ranges;
 
   PetscFunctionBegin;
@@ -139,32 +143,40 @@ static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout,
 
     for (PetscInt i = 0; i < N; i++) {
       x = s[i] * x + t[i];
-      if (PetscIsNanScalar(x) != PetscIsNanScalar(w[i]) || PetscIsInfOrNanScalar(x) != PetscIsInfOrNanScalar(w[i])) differ++;
+      if (PetscIsNanScalar(x) != PetscIsNanScalar(w[i]) || PetscIsInfOrNanScalar(x) != PetscIsInfOrNanScalar(w[i]))
+        differ++;
     }
-    Check(!differ, "N %d %s constant %d layout %d, %g in row %d: %d entries are not as in the loop", (int)N, kinds[kind], constant, layout, (double)value, (int)special, (int)differ);
+    Check(!differ, "N %d %s constant %d layout %d, %g in row %d: %d entries are not as in the loop", (int)N,
+          kinds[kind], constant, layout, (double)value, (int)special, (int)differ);
   } else {
     exact = start;
     PetscCall(VecGetOwnershipRanges(vt, &ranges));
     for (PetscInt i = 0; i < N; i++) {
       const PetscScalar before = i ? w[i - 1] : start;
-      long double       res    = wide_abs((wide)w[i] - (wide)s[i] * (wide)before - (wide)t[i]);
+      long double res = wide_abs((wide)w[i] - (wide)s[i] * (wide)before - (wide)t[i]);
 
       largest = PetscMax(largest, PetscAbsScalar(before));
       while (ranges[rankends + 1] <= i) {
         rankends++;
-        /* what a rank starts from is the product of all s of the rank before times what that one started from: as many roundings of a number that, with
-           |s| = 1, may be larger than those around */
-        if (kind == UNIT && ranges[rankends] == i && i > ranges[rankends - 1]) res = PetscMax(0, res - 2 * PETSC_MACHINE_EPSILON * sqrtl((long double)(i - ranges[rankends - 1])) * largest);
+        /* what a rank starts from is the product of all s of the rank before times what that one
+           started from: as many roundings of a number that, with |s| = 1, may be larger than those
+           around */
+        if (kind == UNIT && ranges[rankends] == i && i > ranges[rankends - 1])
+          res = PetscMax(0, res - 2 * PETSC_MACHINE_EPSILON * sqrtl((long double)(i - ranges[rankends - 1])) * largest);
       }
 
       exact = (wide)s[i] * exact + (wide)t[i];
-      size  = PetscMax(PetscMax(size * (PetscReal)0.99, PetscAbsScalar(w[i])), PetscAbsScalar(s[i] * before));
+      size = PetscMax(PetscMax(size * (PetscReal)0.99, PetscAbsScalar(w[i])), PetscAbsScalar(s[i] * before));
       TestLargest(&worst, (double)(res / size));
       if (wide_abs((wide)w[i] - exact) > distance) distance = wide_abs((wide)w[i] - exact);
     }
     {
-      Check(worst <= (kind == PATCHES ? 200 : 40) * PETSC_MACHINE_EPSILON, "N %d %s constant %d layout %d place %d: residual %g", (int)N, kinds[kind], constant, layout, place, (double)worst);
-      if (kind != UNIT && kind != PATCHES) Check(distance <= 100 * PETSC_MACHINE_EPSILON, "N %d %s constant %d layout %d place %d: off by %Lg", (int)N, kinds[kind], constant, layout, place, distance);
+      Check(worst <= (kind == PATCHES ? 200 : 40) * PETSC_MACHINE_EPSILON,
+            "N %d %s constant %d layout %d place %d: residual %g", (int)N, kinds[kind], constant, layout, place,
+            (double)worst);
+      if (kind != UNIT && kind != PATCHES)
+        Check(distance <= 100 * PETSC_MACHINE_EPSILON, "N %d %s constant %d layout %d place %d: off by %Lg", (int)N,
+              kinds[kind], constant, layout, place, distance);
     }
   }
   PetscCall(VecDestroy(&vs));
@@ -177,7 +189,7 @@ static PetscErrorCode one(PetscInt N, Kind kind, PetscBool constant, int layout,
 /* the same error on all ranks, and no hang */
 static PetscErrorCode bad_input(void)
 {
-  Vec         t, w;
+  Vec t, w;
   PetscMPIInt size, rank;
 
   PetscFunctionBegin;
@@ -188,7 +200,8 @@ static PetscErrorCode bad_input(void)
   CheckError(PetscBCRRecurrenceSolve(NULL, 1, t, 0, w), PETSC_ERR_ARG_SIZ, "same size");
   CheckError(PetscBCRRecurrenceSolve(w, 1, t, 0, t), PETSC_ERR_ARG_SIZ, "same size");
   PetscCall(VecDestroy(&w));
-  for (PetscMPIInt more = 0; more + 1 < size; more += PetscMax(1, size - 2)) { /* on the first two ranks, on the last two */
+  /* on the first two ranks, on the last two */
+  for (PetscMPIInt more = 0; more + 1 < size; more += PetscMax(1, size - 2)) {
     PetscInt n;
 
     PetscCall(VecGetLocalSize(t, &n));
@@ -202,17 +215,18 @@ static PetscErrorCode bad_input(void)
 
 int main(int argc, char **argv)
 {
-  static const PetscInt sizes[]  = {0, 1, 2, 3, 4, 5, 7, 16, 17, 61, 128, 1009, 5000};
-  unsigned short        state[3] = {1, 2, 3};
-  PetscMPIInt           rank;
-  PetscInt              failed;
+  static const PetscInt sizes[] = {0, 1, 2, 3, 4, 5, 7, 16, 17, 61, 128, 1009, 5000};
+  unsigned short state[3] = {1, 2, 3};
+  PetscMPIInt rank;
+  PetscInt failed;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   for (size_t a = 0; a < PETSC_STATIC_ARRAY_LENGTH(sizes); a++) {
     for (int kind = 0; kind < NKINDS; kind++) {
       for (int layout = 0; layout < 3; layout++) {
-        if (kind != PATCHES) PetscCall(one(sizes[a], (Kind)kind, PETSC_TRUE, layout, (int)(a + (size_t)layout) % 2, -1, 0, state));
+        if (kind != PATCHES)
+          PetscCall(one(sizes[a], (Kind)kind, PETSC_TRUE, layout, (int)(a + (size_t)layout) % 2, -1, 0, state));
         PetscCall(one(sizes[a], (Kind)kind, PETSC_FALSE, layout, (int)(a + (size_t)layout) % 3, -1, 0, state));
       }
     }

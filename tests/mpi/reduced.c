@@ -1,7 +1,8 @@
 /*
-  The reduced system over ranks (src/tridiagonal/reduced.h) against Gaussian elimination with row exchanges of the whole systems in long
-  double: rows spread evenly, unevenly and on some ranks only, open and periodic, all flags, both couplings, one to three values per
-  system, two objects on different communicators at once; bytes and messages against what MPI was given; errors.
+  The reduced system over ranks (src/tridiagonal/reduced.h) against Gaussian elimination with row
+  exchanges of the whole systems in long double: rows spread evenly, unevenly and on some ranks
+  only, open and periodic, all flags, both couplings, one to three values per system, two objects on
+  different communicators at once; bytes and messages against what MPI was given; errors.
 
   ranks: 1 2 3 4 5 7
 */
@@ -10,7 +11,7 @@
 #include "tests/check.h"
 #include <math.h>
 
-static int         passed, failed;
+static int passed, failed;
 static PetscMPIInt rank, size;
 
 static double rnd(void) /* the same on all ranks */
@@ -56,7 +57,7 @@ static void row(int kind, PetscInt j, PetscInt n, double c[3])
     break;
   case 1: /* d = 2, and nearly */
     c[0] = c[2] = -1;
-    c[1]        = 2 + (j == n / 2 ? 1e-3 : 0);
+    c[1] = 2 + (j == n / 2 ? 1e-3 : 0);
     break;
   case 2: /* lines that decay over a rank: rows in pairs */
     c[0] = j % 2 ? 1e-30 * a : -0.4;
@@ -75,14 +76,14 @@ static void row(int kind, PetscInt j, PetscInt n, double c[3])
     break;
   default: /* compact schemes */
     c[0] = c[2] = 1. / 3;
-    c[1]        = 1;
+    c[1] = 1;
   }
 }
 
 /* x of the full system by elimination with row exchanges; low, diag, up of n rows */
 static void dense(PetscInt n, PetscInt nrhs, const double *c, PetscBool periodic, const double *g, double *x)
 {
-  long double   *a = calloc((size_t)(n * (n + nrhs)), sizeof(*a));
+  long double *a = calloc((size_t)(n * (n + nrhs)), sizeof(*a));
   const PetscInt w = n + nrhs;
 
   for (PetscInt i = 0; i < n; i++) {
@@ -119,38 +120,40 @@ static void dense(PetscInt n, PetscInt nrhs, const double *c, PetscBool periodic
 }
 
 typedef struct {
-  MPI_Comm    comm;
+  MPI_Comm comm;
   PetscMPIInt rank, size;
-  int         how, kind;
-  PetscBool   periodic;
-  PetscInt    nsys, nvec, flags, n, rows, start, add;
-  PetscReal   eps;
-  double     *low, *diag, *up, *g, *add_g, *x, *before, *after, *want, *scale;
-  BCRReduced  reduced;
+  int how, kind;
+  PetscBool periodic;
+  PetscInt nsys, nvec, flags, n, rows, start, add;
+  PetscReal eps;
+  double *low, *diag, *up, *g, *add_g, *x, *before, *after, *want, *scale;
+  BCRReduced reduced;
 } Case;
 
-static PetscErrorCode CaseCreate(MPI_Comm comm, int how, int kind, PetscBool periodic, PetscInt nsys, PetscInt nvec, PetscInt flags, PetscReal eps, BCRTriCoupling coupling, Case *c)
+static PetscErrorCode CaseCreate(MPI_Comm comm, int how, int kind, PetscBool periodic, PetscInt nsys, PetscInt nvec,
+                                 PetscInt flags, PetscReal eps, BCRTriCoupling coupling, Case *c)
 {
   double *coef, *g, *x;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(comm, &c->rank));
   PetscCallMPI(MPI_Comm_size(comm, &c->size));
-  c->how      = how;
-  c->kind     = kind;
+  c->how = how;
+  c->kind = kind;
   c->periodic = periodic;
-  c->nsys     = nsys;
-  c->nvec     = nvec;
-  c->flags    = flags;
-  c->eps      = eps;
-  c->n        = 0;
+  c->nsys = nsys;
+  c->nvec = nvec;
+  c->flags = flags;
+  c->eps = eps;
+  c->n = 0;
   for (PetscMPIInt p = 0; p < c->size; p++) {
     if (p == c->rank) c->start = c->n;
     c->n += spread(how, p, c->size);
   }
   c->rows = spread(how, c->rank, c->size);
   PetscCall(PetscMalloc3(c->rows * nsys + 1, &c->low, c->rows * nsys + 1, &c->diag, c->rows * nsys + 1, &c->up));
-  PetscCall(PetscMalloc5(c->rows * nsys * nvec + 1, &c->g, c->rows * nsys * nvec + 1, &c->x, nsys * nvec, &c->before, nsys * nvec, &c->after, nsys * nvec, &c->add_g));
+  PetscCall(PetscMalloc5(c->rows * nsys * nvec + 1, &c->g, c->rows * nsys * nvec + 1, &c->x, nsys * nvec, &c->before,
+                         nsys * nvec, &c->after, nsys * nvec, &c->add_g));
   PetscCall(PetscMalloc2(c->n * nsys * nvec + 1, &c->want, nsys, &c->scale));
   PetscCall(PetscMalloc3(3 * c->n + 1, &coef, c->n * nvec + 1, &g, c->n * nvec + 1, &x));
   for (PetscInt s = 0; s < nsys; s++) {
@@ -160,9 +163,9 @@ static PetscErrorCode CaseCreate(MPI_Comm comm, int how, int kind, PetscBool per
       if (j >= c->start && j < c->start + c->rows) {
         const PetscInt k = (j - c->start) * nsys + s;
 
-        c->low[k]  = coef[3 * j];
+        c->low[k] = coef[3 * j];
         c->diag[k] = coef[3 * j + 1];
-        c->up[k]   = coef[3 * j + 2];
+        c->up[k] = coef[3 * j + 2];
         for (PetscInt v = 0; v < nvec; v++) c->g[k * nvec + v] = g[j * nvec + v];
       }
     }
@@ -181,7 +184,7 @@ static PetscErrorCode CaseCreate(MPI_Comm comm, int how, int kind, PetscBool per
     for (PetscInt j = 0; j < c->n; j++)
       for (PetscInt v = 0; v < nvec; v++) {
         c->want[(j * nsys + s) * nvec + v] = x[j * nvec + v];
-        c->scale[s]                        = PetscMax(c->scale[s], fabs(x[j * nvec + v]));
+        c->scale[s] = PetscMax(c->scale[s], fabs(x[j * nvec + v]));
       }
   }
   PetscCall(PetscFree3(coef, g, x));
@@ -202,39 +205,44 @@ static PetscErrorCode CaseBegin(Case *c)
 static PetscErrorCode CaseEnd(Case *c, const char *what)
 {
   BCRReducedInfo info;
-  double         worst = 0, e, all;
-  size_t         bytes = sent_bytes, messages = sent_messages;
-  PetscBool      count = (PetscBool)(what[0] == 'o');
-  const double   cond  = c->kind == 1 || c->kind == 6 ? 4. * (double)(c->n * c->n) : 20;
+  double worst = 0, e, all;
+  size_t bytes = sent_bytes, messages = sent_messages;
+  PetscBool count = (PetscBool)(what[0] == 'o');
+  const double cond = c->kind == 1 || c->kind == 6 ? 4. * (double)(c->n * c->n) : 20;
 
   PetscFunctionBegin;
-  PetscCall(BCRReducedSolveEnd(c->reduced, c->x, c->flags & BCR_REDUCED_BEFORE ? c->before : NULL, c->flags & BCR_REDUCED_AFTER ? c->after : NULL));
+  PetscCall(BCRReducedSolveEnd(c->reduced, c->x, c->flags & BCR_REDUCED_BEFORE ? c->before : NULL,
+                               c->flags & BCR_REDUCED_AFTER ? c->after : NULL));
   (void)bytes;
   (void)messages;
   for (PetscInt s = 0; s < c->nsys; s++) {
     for (PetscInt v = 0; v < c->nvec; v++) {
       for (PetscInt i = -1; i <= c->rows; i++) {
-        PetscInt j    = c->start + i;
-        double   want = 0, got;
+        PetscInt j = c->start + i;
+        double want = 0, got;
 
         if (i < 0 && !(c->flags & BCR_REDUCED_BEFORE)) continue;
         if (i == c->rows && !(c->flags & BCR_REDUCED_AFTER)) continue;
         if (c->periodic && c->n) j = (j + c->n) % c->n;
         if (j >= 0 && j < c->n) want = c->want[(j * c->nsys + s) * c->nvec + v];
-        got = i < 0 ? c->before[s * c->nvec + v] : (i == c->rows ? c->after[s * c->nvec + v] : c->x[(i * c->nsys + s) * c->nvec + v]);
-        e   = fabs(got - want) / (c->scale[s] > 0 ? c->scale[s] : 1);
+        got = i < 0 ? c->before[s * c->nvec + v]
+                    : (i == c->rows ? c->after[s * c->nvec + v] : c->x[(i * c->nsys + s) * c->nvec + v]);
+        e = fabs(got - want) / (c->scale[s] > 0 ? c->scale[s] : 1);
         TestLargest(&worst, e);
       }
     }
   }
-  PetscCallMPI(MPI_Allreduce(&worst, &all, 1, MPI_DOUBLE, MPI_MAX, c->comm == MPI_COMM_NULL ? PETSC_COMM_WORLD : c->comm));
+  PetscCallMPI(
+    MPI_Allreduce(&worst, &all, 1, MPI_DOUBLE, MPI_MAX, c->comm == MPI_COMM_NULL ? PETSC_COMM_WORLD : c->comm));
   PetscCall(BCRReducedGetInfo(c->reduced, &info));
   if (all <= 2.3e-16 * cond + 3 * (double)c->eps && info.neighbour + info.shared == (c->n ? c->nsys : 0)) passed++;
   else {
     failed++;
     if (!c->rank)
-      printf("FAILED %s: %d ranks, spread %d, kind %d, periodic %d, %d systems, %d values, flags %d, eps %.1e: error %.2e, neighbour %d shared %d lost %.1e\n", what, c->size, c->how, c->kind, c->periodic, (int)c->nsys, (int)c->nvec, (int)c->flags,
-             (double)c->eps, all, (int)info.neighbour, (int)info.shared, (double)info.lost);
+      printf("FAILED %s: %d ranks, spread %d, kind %d, periodic %d, %d systems, %d values, flags %d, eps %.1e: error "
+             "%.2e, neighbour %d shared %d lost %.1e\n",
+             what, c->size, c->how, c->kind, c->periodic, (int)c->nsys, (int)c->nvec, (int)c->flags, (double)c->eps,
+             all, (int)info.neighbour, (int)info.shared, (double)info.lost);
   }
   if (count) {
     int ok = sent_bytes == info.bytes_sent && sent_messages == info.messages, allok;
@@ -243,7 +251,9 @@ static PetscErrorCode CaseEnd(Case *c, const char *what)
     if (allok) passed++;
     else {
       failed++;
-      printf("FAILED count: rank %d of %d, spread %d, kind %d, periodic %d, flags %d: %zu bytes in %zu messages, said %zu in %zu\n", c->rank, c->size, c->how, c->kind, c->periodic, (int)c->flags, sent_bytes, sent_messages, info.bytes_sent,
+      printf("FAILED count: rank %d of %d, spread %d, kind %d, periodic %d, flags %d: %zu bytes in %zu messages, said "
+             "%zu in %zu\n",
+             c->rank, c->size, c->how, c->kind, c->periodic, (int)c->flags, sent_bytes, sent_messages, info.bytes_sent,
              info.messages);
     }
   }
@@ -260,7 +270,8 @@ static PetscErrorCode CaseDestroy(Case *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode check(int how, int kind, PetscBool periodic, PetscInt nsys, PetscInt nvec, PetscInt flags, PetscReal eps, BCRTriCoupling coupling)
+static PetscErrorCode check(int how, int kind, PetscBool periodic, PetscInt nsys, PetscInt nvec, PetscInt flags,
+                            PetscReal eps, BCRTriCoupling coupling)
 {
   Case c;
 
@@ -279,7 +290,7 @@ static PetscErrorCode check(int how, int kind, PetscBool periodic, PetscInt nsys
 /* how many systems neighbours solve, and that forcing and forbidding it does what it says */
 static PetscErrorCode couplings(int how, int kind, PetscInt flags, PetscInt expect)
 {
-  Case           c;
+  Case c;
   BCRReducedInfo info;
 
   PetscFunctionBegin;
@@ -287,13 +298,19 @@ static PetscErrorCode couplings(int how, int kind, PetscInt flags, PetscInt expe
   for (int k = 0; k < 3; k++) {
     PetscInt want = k == 1 ? 0 : expect;
 
-    PetscCall(CaseCreate(PETSC_COMM_WORLD, how, kind, PETSC_FALSE, 24, 2, flags, 1.2e-16, k == 0 ? BCR_TRI_COUPLING_AUTO : k == 1 ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_NEIGHBOUR, &c));
+    PetscCall(CaseCreate(PETSC_COMM_WORLD, how, kind, PETSC_FALSE, 24, 2, flags, 1.2e-16,
+                         k == 0   ? BCR_TRI_COUPLING_AUTO
+                         : k == 1 ? BCR_TRI_COUPLING_REDUCED
+                                  : BCR_TRI_COUPLING_NEIGHBOUR,
+                         &c));
     PetscCall(BCRReducedGetInfo(c.reduced, &info));
     if (size == 1) want = info.neighbour;
     if (info.neighbour == want && info.shared == 24 - want && (double)info.lost <= 1.2e-16) passed++;
     else {
       failed++;
-      if (!rank) printf("FAILED coupling %d of spread %d, kind %d, flags %d: %d by neighbours, %d shared, expected %d\n", k, how, kind, (int)flags, (int)info.neighbour, (int)info.shared, (int)want);
+      if (!rank)
+        printf("FAILED coupling %d of spread %d, kind %d, flags %d: %d by neighbours, %d shared, expected %d\n", k, how,
+               kind, (int)flags, (int)info.neighbour, (int)info.shared, (int)want);
     }
     PetscCall(CaseBegin(&c));
     PetscCall(CaseEnd(&c, "forced"));
@@ -306,12 +323,12 @@ static PetscErrorCode couplings(int how, int kind, PetscInt flags, PetscInt expe
 static PetscErrorCode together(void)
 {
   MPI_Comm half;
-  Case     a, b;
+  Case a, b;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, rank % 2, -rank, &half));
-  a.comm    = PETSC_COMM_WORLD;
-  b.comm    = half;
+  a.comm = PETSC_COMM_WORLD;
+  b.comm = half;
   TestState = 77;
   PetscCall(CaseCreate(PETSC_COMM_WORLD, 2, 6, PETSC_TRUE, 33, 2, 7, 1.2e-16, BCR_TRI_COUPLING_AUTO, &a));
   TestState = 78;
@@ -332,7 +349,8 @@ static PetscErrorCode together(void)
 /* the last error message */
 static char message[2048];
 
-static PetscErrorCode keep(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+static PetscErrorCode keep(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n,
+                           PetscErrorType p, const char *mess, void *ctx)
 {
   (void)comm;
   (void)line;
@@ -360,40 +378,46 @@ static PetscErrorCode error(const char *what, PetscErrorCode code, const char *w
 
 static PetscErrorCode errors(void)
 {
-  double         low[8], diag[8], up[8];
-  BCRReduced     r = NULL;
+  double low[8], diag[8], up[8];
+  BCRReduced r = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscPushErrorHandler(keep, NULL));
   for (int i = 0; i < 8; i++) {
     low[i] = up[i] = -1;
-    diag[i]        = 2;
+    diag[i] = 2;
   }
   /* singular: constants */
   ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_TRUE, 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
   PetscCall(error("singular", PETSC_ERR_MAT_LU_ZRPVT, "(line or mode) 0, row 1 of rank", ierr));
   diag[2] = NAN;
-  ierr    = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+  ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
   PetscCall(error("NaN", PETSC_ERR_MAT_LU_ZRPVT, "(line or mode) 2, row 0 of rank 0", ierr));
   diag[2] = 2;
   if (size > 2) {
     char digits[64];
 
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_NEIGHBOUR, &r);
+    ierr =
+      BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_NEIGHBOUR, &r);
     snprintf(digits, sizeof(digits), "would lose 15.");
     PetscCall(error("digits", PETSC_ERR_ARG_OUTOFRANGE, digits, ierr));
   }
   if (size > 1) {
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, rank == 1 ? PETSC_TRUE : PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, rank == 1 ? PETSC_TRUE : PETSC_FALSE, 0, 1e-16,
+                            BCR_TRI_COUPLING_AUTO, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "Ranks 1 and 0 have a different periodic", ierr));
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, rank == size - 1 ? 3 : 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, rank == size - 1 ? 3 : 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16,
+                            BCR_TRI_COUPLING_AUTO, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different number of systems", ierr));
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, rank == 1 ? BCR_REDUCED_ADD : 0, 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, rank == 1 ? BCR_REDUCED_ADD : 0, 1e-16,
+                            BCR_TRI_COUPLING_AUTO, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different flags", ierr));
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16, rank == size - 1 ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_AUTO, &r);
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, 1e-16,
+                            rank == size - 1 ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_AUTO, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different coupling", ierr));
-    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, rank == size - 1 ? 1e-8 : 1e-16, BCR_TRI_COUPLING_AUTO, &r);
+    ierr = BCRReducedCreate(PETSC_COMM_WORLD, 4, 2, low, diag, up, PETSC_FALSE, 0, rank == size - 1 ? 1e-8 : 1e-16,
+                            BCR_TRI_COUPLING_AUTO, &r);
     PetscCall(error("different", PETSC_ERR_ARG_INCOMP, "different eps", ierr));
   }
   PetscCall(PetscPopErrorHandler());
@@ -417,7 +441,9 @@ int main(int argc, char **argv)
             const int count = 16 * (how * 7 + kind) + flags * 2 + k;
 
             if (size > 4 && (count / 16 + count) % 3) continue; /* ranks that wait for cores take their time */
-            PetscCall(check(how, kind, (PetscBool)periodic, nsys[count % 3 + (count % 31 == 0)], 1 + count % 3, flags, kind == 3 && k ? 1e-5 : 1.2e-16, k && kind != 3 ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_AUTO));
+            PetscCall(check(how, kind, (PetscBool)periodic, nsys[count % 3 + (count % 31 == 0)], 1 + count % 3, flags,
+                            kind == 3 && k ? 1e-5 : 1.2e-16,
+                            k && kind != 3 ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_AUTO));
           }
   PetscCall(couplings(1, 2, 0, 24));
   PetscCall(couplings(0, 4, 0, 24));

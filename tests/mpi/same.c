@@ -1,6 +1,7 @@
 /*
-  Options and arguments that differ between ranks: PCNEATO, KSPNEATO, PetscBCRLines, compact derivatives and recurrences raise the same error on every rank, nobody waits for
-  another, and what is given alike afterwards works. Matrices and closures that are refused leave nothing behind.
+  Options and arguments that differ between ranks: PCNEATO, KSPNEATO, PetscBCRLines, compact
+  derivatives and recurrences raise the same error on every rank, nobody waits for another, and what
+  is given alike afterwards works. Matrices and closures that are refused leave nothing behind.
 
   ranks: 2 3
 */
@@ -13,15 +14,16 @@ static PetscMPIInt Rank;
 #define CheckSame(call, wanted, words) \
   do { \
     PetscErrorCode error_; \
-    int            code_[2]; \
-    TestCaught     caught_ = {0, ""}; \
+    int code_[2]; \
+    TestCaught caught_ = {0, ""}; \
     PetscCall(PetscPushErrorHandler(TestCatch, &caught_)); \
     error_ = (call); \
     PetscCall(PetscPopErrorHandler()); \
     code_[0] = caught_.code; \
     code_[1] = -caught_.code; \
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, code_, 2, MPI_INT, MPI_MAX, PETSC_COMM_WORLD)); \
-    Check(error_ &&code_[0] == (int)(wanted) && code_[1] == -(int)(wanted), "errors %d to %d on the ranks, not %d: %s", -code_[1], code_[0], (int)(wanted), caught_.message); \
+    Check(error_ &&code_[0] == (int)(wanted) && code_[1] == -(int)(wanted), \
+          "errors %d to %d on the ranks, not %d: %s", -code_[1], code_[0], (int)(wanted), caught_.message); \
     Check(strstr(caught_.message, words), "no '%s' in: %s", words, caught_.message); \
   } while (0)
 
@@ -30,7 +32,8 @@ static PetscErrorCode Grid(DM *da, Mat *A, Vec *f, Vec *u)
   PetscInt s, m;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 24, 20, 1, PETSC_DECIDE, 1, 1, NULL, NULL, da));
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 24, 20, 1,
+                         PETSC_DECIDE, 1, 1, NULL, NULL, da));
   PetscCall(DMSetUp(*da));
   PetscCall(DMCreateMatrix(*da, A));
   PetscCall(DMCreateGlobalVector(*da, f));
@@ -39,7 +42,7 @@ static PetscErrorCode Grid(DM *da, Mat *A, Vec *f, Vec *u)
   for (PetscInt j = s; j < s + m; ++j) {
     for (PetscInt i = 0; i < 24; ++i) {
       for (PetscInt k = -1; k <= 1; ++k) {
-        const MatStencil  row = {.j = j, .i = i}, column = {.j = j + k, .i = i};
+        const MatStencil row = {.j = j, .i = i}, column = {.j = j + k, .i = i};
         const PetscScalar v = (PetscScalar)(k ? -1 : 3);
 
         if (j + k >= 0 && j + k < 20) PetscCall(MatSetValuesStencil(*A, 1, &row, 1, &column, &v, INSERT_VALUES));
@@ -55,13 +58,13 @@ static PetscErrorCode Grid(DM *da, Mat *A, Vec *f, Vec *u)
 /* A solver whose options differ, then not */
 static PetscErrorCode Solver(KSPType type, const char option[], const char one[], const char other[])
 {
-  DM        da;
-  Mat       A;
-  Vec       f, u;
-  KSP       ksp;
-  PC        pc;
+  DM da;
+  Mat A;
+  Vec f, u;
+  KSP ksp;
+  PC pc;
   PetscReal error = 0;
-  char      words[64];
+  char words[64];
 
   PetscFunctionBegin;
   PetscCall(Grid(&da, &A, &f, &u));
@@ -112,17 +115,19 @@ static PetscErrorCode Solver(KSPType type, const char option[], const char one[]
 static PetscErrorCode Lines(void)
 {
   const PetscReal row[3] = {-1, 3, -1}, other[3] = {-1, Rank ? 4 : 3, -1};
-  DM              da;
-  Mat             A;
-  Vec             f, u, wrong;
-  PetscBCRLines   lines;
-  PetscReal       error = 0;
-  PetscInt        n;
+  DM da;
+  Mat A;
+  Vec f, u, wrong;
+  PetscBCRLines lines;
+  PetscReal error = 0;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(Grid(&da, &A, &f, &u));
-  CheckSame(PetscBCRLinesCreate(da, Rank ? DM_X : DM_Y, 0, NULL, row, 0, NULL, &lines), PETSC_ERR_ARG_NOTSAMETYPE, "axis differs");
-  CheckSame(PetscBCRLinesCreate(da, DM_Y, Rank ? 1 : 0, row, row, 0, NULL, &lines), PETSC_ERR_ARG_NOTSAMETYPE, "number of first rows differs");
+  CheckSame(PetscBCRLinesCreate(da, Rank ? DM_X : DM_Y, 0, NULL, row, 0, NULL, &lines), PETSC_ERR_ARG_NOTSAMETYPE,
+            "axis differs");
+  CheckSame(PetscBCRLinesCreate(da, DM_Y, Rank ? 1 : 0, row, row, 0, NULL, &lines), PETSC_ERR_ARG_NOTSAMETYPE,
+            "number of first rows differs");
   CheckSame(PetscBCRLinesCreate(da, DM_Y, 0, NULL, other, 0, NULL, &lines), PETSC_ERR_ARG_NOTSAMETYPE, "row differs");
   PetscCall(PetscBCRLinesCreate(da, DM_Y, 0, NULL, row, 0, NULL, &lines));
   PetscCall(PetscBCRLinesSetMethod(lines, Rank ? PCNEATO_METHOD_SCAN : PCNEATO_METHOD_THOMAS));
@@ -146,7 +151,7 @@ static PetscErrorCode Lines(void)
 
 static PetscErrorCode Compact(void)
 {
-  DM  da;
+  DM da;
   Mat A, D;
   Vec f, u, v;
 
@@ -154,11 +159,16 @@ static PetscErrorCode Compact(void)
   PetscCall(Grid(&da, &A, &f, &u));
   PetscCall(VecDuplicate(f, &v));
   if (!PetscDefined(USE_DEBUG)) {
-    CheckSame(MatCreateCompactDerivative(da, Rank ? DM_X : DM_Y, MAT_COMPACT_LELE6, 1, 1, &D), PETSC_ERR_ARG_NOTSAMETYPE, "axis differs");
-    CheckSame(MatCreateCompactDerivative(da, DM_Y, Rank ? MAT_COMPACT_LELE6 : MAT_COMPACT_PADE4, 1, 1, &D), PETSC_ERR_ARG_NOTSAMETYPE, "scheme differs");
-    CheckSame(MatCreateCompactDerivative(da, DM_Y, MAT_COMPACT_LELE6, Rank ? 1 : 2, 1, &D), PETSC_ERR_ARG_NOTSAMETYPE, "derivative differs");
-    CheckSame(MatCreateCompactDerivative(da, DM_Y, MAT_COMPACT_LELE6, 1, Rank ? 1 : 2, &D), PETSC_ERR_ARG_NOTSAMETYPE, "spacing differs");
-    CheckSame(MatCreateCompactDerivative(da, Rank ? DM_Y : DM_Z, MAT_COMPACT_LELE6, 1, 1, &D), PETSC_ERR_ARG_NOTSAMETYPE, "axis differs");
+    CheckSame(MatCreateCompactDerivative(da, Rank ? DM_X : DM_Y, MAT_COMPACT_LELE6, 1, 1, &D),
+              PETSC_ERR_ARG_NOTSAMETYPE, "axis differs");
+    CheckSame(MatCreateCompactDerivative(da, DM_Y, Rank ? MAT_COMPACT_LELE6 : MAT_COMPACT_PADE4, 1, 1, &D),
+              PETSC_ERR_ARG_NOTSAMETYPE, "scheme differs");
+    CheckSame(MatCreateCompactDerivative(da, DM_Y, MAT_COMPACT_LELE6, Rank ? 1 : 2, 1, &D), PETSC_ERR_ARG_NOTSAMETYPE,
+              "derivative differs");
+    CheckSame(MatCreateCompactDerivative(da, DM_Y, MAT_COMPACT_LELE6, 1, Rank ? 1 : 2, &D), PETSC_ERR_ARG_NOTSAMETYPE,
+              "spacing differs");
+    CheckSame(MatCreateCompactDerivative(da, Rank ? DM_Y : DM_Z, MAT_COMPACT_LELE6, 1, 1, &D),
+              PETSC_ERR_ARG_NOTSAMETYPE, "axis differs");
   }
   PetscCall(MatCreateCompactDerivative(da, DM_Y, MAT_COMPACT_LELE6, 1, 1, &D));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_compact_closure", Rank ? "4" : "3"));
@@ -204,8 +214,10 @@ static PetscErrorCode Recurrence(void)
   PetscCall(VecDuplicate(t, &w));
   PetscCall(VecSet(t, 1));
   if (!PetscDefined(USE_DEBUG)) {
-    CheckSame(PetscBCRRecurrenceSolve(NULL, (PetscScalar)(Rank ? 0.5 : 0.25), t, 0, w), PETSC_ERR_ARG_NOTSAMETYPE, "differ from those of rank 0");
-    CheckSame(PetscBCRRecurrenceSolve(NULL, (PetscScalar)0.5, t, (PetscScalar)Rank, w), PETSC_ERR_ARG_NOTSAMETYPE, "differ from those of rank 0");
+    CheckSame(PetscBCRRecurrenceSolve(NULL, (PetscScalar)(Rank ? 0.5 : 0.25), t, 0, w), PETSC_ERR_ARG_NOTSAMETYPE,
+              "differ from those of rank 0");
+    CheckSame(PetscBCRRecurrenceSolve(NULL, (PetscScalar)0.5, t, (PetscScalar)Rank, w), PETSC_ERR_ARG_NOTSAMETYPE,
+              "differ from those of rank 0");
   }
   PetscCall(PetscBCRRecurrenceSolve(NULL, (PetscScalar)0.5, t, (PetscScalar)2, w)); /* 2 is where it stays */
   PetscCall(VecShift(w, -2));

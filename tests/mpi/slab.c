@@ -1,6 +1,7 @@
 /*
-  BCRSolver with slabs on several ranks: random operators of every kind (tests/unit/problem.h), slabs along each axis, cut at random, evenly,
-  into single rows, with ranks that have nothing. The solution, put together, against the equations, LAPACK, and the solver on one process.
+  BCRSolver with slabs on several ranks: random operators of every kind (tests/unit/problem.h),
+  slabs along each axis, cut at random, evenly, into single rows, with ranks that have nothing. The
+  solution, put together, against the equations, LAPACK, and the solver on one process.
   -backend cuda: on the CUDA devices that the ranks have, or share; the one process stays on the host.
   ranks: 1 2 3 4 5 7
 */
@@ -11,18 +12,19 @@
 #endif
 
 static PetscMPIInt rank, size;
-static int         nlevel0; /* solves with level 0 */
-static PetscBool   device;  /* -backend cuda */
-static PetscInt    transport;
+static int nlevel0;      /* solves with level 0 */
+static PetscBool device; /* -backend cuda */
+static PetscInt transport;
 
-static PetscErrorCode CreateSlabs(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, const BCRSlab *slab, BCRSolver *solver)
+static PetscErrorCode CreateSlabs(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options,
+                                  const BCRSlab *slab, BCRSolver *solver)
 {
   BCRSolverOptions with = *options;
 
   PetscFunctionBegin;
-  with.device    = device;
+  with.device = device;
   with.transport = (int)transport;
-  with.gpuaware  = use_gpu_aware_mpi;
+  with.gpuaware = use_gpu_aware_mpi;
   PetscCall(BCRSolverCreate(dof, ops, &with, slab, solver));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -33,7 +35,7 @@ static void Cut(PetscInt N, int how, PetscInt start[])
   start[0] = 0;
   for (int q = 0; q < size; q++) {
     const PetscInt left = N - start[q];
-    PetscInt       len  = 0;
+    PetscInt len = 0;
 
     switch (how) {
     case 0: /* as DMDA does */
@@ -58,13 +60,14 @@ static void Cut(PetscInt N, int how, PetscInt start[])
 static PetscReal *Part(const PetscReal *v, const PetscInt e[], int d, PetscInt first, PetscInt len)
 {
   PetscReal *w;
-  PetscInt   n = 0, c[3];
+  PetscInt n = 0, c[3];
 
   if (!v) return NULL;
   w = malloc(sizeof(PetscReal) * (size_t)(e[0] * e[1] * e[2] / PetscMax(1, e[d]) * len + 1));
   for (c[2] = d == 2 ? first : 0; c[2] < (d == 2 ? first + len : e[2]); c[2]++) {
     for (c[1] = d == 1 ? first : 0; c[1] < (d == 1 ? first + len : e[1]); c[1]++) {
-      for (c[0] = d == 0 ? first : 0; c[0] < (d == 0 ? first + len : e[0]); c[0]++) w[n++] = v[c[0] + e[0] * (c[1] + e[1] * c[2])];
+      for (c[0] = d == 0 ? first : 0; c[0] < (d == 0 ? first + len : e[0]); c[0]++)
+        w[n++] = v[c[0] + e[0] * (c[1] + e[1] * c[2])];
     }
   }
   return w;
@@ -75,15 +78,15 @@ static void OperatorPart(const Problem *p, int axis, PetscInt start, PetscInt le
 {
   const PetscInt low = p->line[axis].low, first = PetscMax(start, low), last = PetscMin(start + len, low + p->n[axis]);
 
-  *op          = p->op;
+  *op = p->op;
   op->rowscale = Part(p->op.rowscale, p->n, axis, first - low, PetscMax(0, last - first));
   for (int d = 0; d < 3; d++) {
     for (int s = 0; s < 2; s++) {
-      BCRPlane       *plane = &op->axis[d].plane[s];
-      PetscInt        e[3]  = {p->N[0], p->N[1], p->N[2]};
-      const PetscBool here  = d != axis || (s ? start + len == p->N[d] : start == 0) ? PETSC_TRUE : PETSC_FALSE;
+      BCRPlane *plane = &op->axis[d].plane[s];
+      PetscInt e[3] = {p->N[0], p->N[1], p->N[2]};
+      const PetscBool here = d != axis || (s ? start + len == p->N[d] : start == 0) ? PETSC_TRUE : PETSC_FALSE;
 
-      e[d]       = 1;
+      e[d] = 1;
       plane->inv = here && len ? Part(plane->inv, e, axis, d == axis ? 0 : start, d == axis ? 1 : len) : NULL;
       if (plane->inv) {
         PetscInt q = 0, nodes = e[0] * e[1] * e[2] / (d == axis ? 1 : PetscMax(1, e[axis])) * (d == axis ? 1 : len);
@@ -94,7 +97,8 @@ static void OperatorPart(const Problem *p, int axis, PetscInt start, PetscInt le
           plane->inv = NULL;
         }
       }
-      plane->couplings = here && len ? Part(plane->couplings, e, axis, d == axis ? 0 : start, d == axis ? 1 : len) : NULL;
+      plane->couplings =
+        here && len ? Part(plane->couplings, e, axis, d == axis ? 0 : start, d == axis ? 1 : len) : NULL;
     }
   }
 }
@@ -109,16 +113,17 @@ static void OperatorPartFree(BCROperator *op)
   }
 }
 
-/* Some planes' diagonals are the same but for those in one row along the axis of the slabs: ranks without that row have no array of them, as the reader leaves it */
+/* Some planes' diagonals are the same but for those in one row along the axis of the slabs: ranks
+   without that row have no array of them, as the reader leaves it */
 static void FewDiagonals(Problem *p, int axis)
 {
   const PetscInt rows[] = {0, p->N[axis] - 1, p->N[axis] / 2};
 
   for (int d = 0; d < 3; d++) {
     for (int s = 0; s < 2; s++) {
-      BCRPlane      *plane = &p->op.axis[d].plane[s];
-      const PetscInt row   = rows[Pick(3)];
-      PetscInt       c[3], n[3];
+      BCRPlane *plane = &p->op.axis[d].plane[s];
+      const PetscInt row = rows[Pick(3)];
+      PetscInt c[3], n[3];
 
       if (!plane->present || !plane->inv || d == axis || Pick(2)) continue;
       plane->inv0 = (PetscReal)Real(Random(.5, 2));
@@ -137,7 +142,8 @@ static void FewDiagonals(Problem *p, int axis)
 }
 
 /* from the slab to the whole (put) or the other way; ranks' parts are summed up elsewhere */
-static void Copy(const PetscInt N[], PetscInt dof, int axis, PetscInt start, PetscInt len, PetscBool put, PetscScalar *whole, PetscScalar *part)
+static void Copy(const PetscInt N[], PetscInt dof, int axis, PetscInt start, PetscInt len, PetscBool put,
+                 PetscScalar *whole, PetscScalar *part)
 {
   PetscInt n = 0, c[3];
 
@@ -155,29 +161,34 @@ static void Copy(const PetscInt N[], PetscInt dof, int axis, PetscInt start, Pet
   }
 }
 
-static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt dof, const Problem p[], const Matrix A[], PetscBool transpose, PetscInt nrhs, int axis, PetscInt start, PetscInt len, int precision, const char *name)
+static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt dof, const Problem p[],
+                                      const Matrix A[], PetscBool transpose, PetscInt nrhs, int axis, PetscInt start,
+                                      PetscInt len, int precision, const char *name)
 {
   const PetscInt *N = p[0].N, n = p[0].nodes * dof, local = n / N[axis] * len, ld = local + 2;
-  PetscScalar    *f, *u, *v, *fl, *ul;
-  BCRSolverInfo   info, info1;
-  double          bound = sizeof(PetscReal) == 4 || precision == BCR_SINGLE ? 1e-3 : 2e-11;
+  PetscScalar *f, *u, *v, *fl, *ul;
+  BCRSolverInfo info, info1;
+  double bound = sizeof(PetscReal) == 4 || precision == BCR_SINGLE ? 1e-3 : 2e-11;
 
   PetscFunctionBegin;
   PetscCall(BCRSolverGetInfo(solver, &info));
-  if (info.ranks[0] && (device ? strstr(info.ranks, "one pass") : strstr(info.core.plan, "radix 8 in physical space"))) nlevel0++;
+  if (info.ranks[0] && (device ? strstr(info.ranks, "one pass") : strstr(info.core.plan, "radix 8 in physical space")))
+    nlevel0++;
   PetscCall(PetscCalloc5(n * nrhs, &f, n * nrhs, &u, n * nrhs, &v, ld * nrhs, &fl, ld * nrhs, &ul));
   RandomVector(n * nrhs, f);
   PetscCall(BCRSolverSolve(one, transpose, nrhs, f, n, v, n));
   PetscCall(BCRSolverGetInfo(one, &info1));
   for (PetscInt i = 0; i < ld * nrhs; i++) ul[i] = (PetscScalar)NAN;
   for (int place = 0; place < 2; place++) { /* then in place */
-    for (PetscInt r = 0; r < nrhs; r++) Copy(N, dof, axis, start, len, PETSC_FALSE, f + r * n, (place ? ul : fl) + r * ld);
+    for (PetscInt r = 0; r < nrhs; r++)
+      Copy(N, dof, axis, start, len, PETSC_FALSE, f + r * n, (place ? ul : fl) + r * ld);
     PetscCall(BCRSolverSolve(solver, transpose, nrhs, place ? ul : fl, ld, ul, ld));
     PetscCall(BCRSolverGetInfo(solver, &info));
     PetscCall(PetscArrayzero(u, n * nrhs));
     for (PetscInt r = 0; r < nrhs; r++) Copy(N, dof, axis, start, len, PETSC_TRUE, u + r * n, ul + r * ld);
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, u, (PetscMPIInt)(n * nrhs), MPIU_SCALAR, MPIU_SUM, PETSC_COMM_WORLD));
-    Check(PetscAbsReal(info.removed - info1.removed) <= bound * (1 + info1.removed), name, "removed constant", (double)info.removed, (double)info1.removed);
+    Check(PetscAbsReal(info.removed - info1.removed) <= bound * (1 + info1.removed), name, "removed constant",
+          (double)info.removed, (double)info1.removed);
     for (PetscInt r = 0; r < nrhs; r++) {
       double difference = 0, largest = 0;
 
@@ -187,9 +198,12 @@ static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt 
         TestLargest(&difference, d);
         largest = PetscMax(largest, (double)PetscAbsScalar(v[r * n + i]));
       }
-      Check(difference <= bound * largest || Same(n, u + r * n, v + r * n), name, place ? "difference from one rank, in place" : "difference from one rank", difference / largest, bound);
+      Check(difference <= bound * largest || Same(n, u + r * n, v + r * n), name,
+            place ? "difference from one rank, in place" : "difference from one rank", difference / largest, bound);
       if (rank == 0 && !place) {
-        for (PetscInt c = 0; c < dof; c++) PetscCall(Compare(&p[c], &A[c], transpose, dof, f + r * n + c, u + r * n + c, precision, nrhs == 1 && dof == 1 ? (double)info.removed : -1, name));
+        for (PetscInt c = 0; c < dof; c++)
+          PetscCall(Compare(&p[c], &A[c], transpose, dof, f + r * n + c, u + r * n + c, precision,
+                            nrhs == 1 && dof == 1 ? (double)info.removed : -1, name));
       }
     }
   }
@@ -197,33 +211,34 @@ static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof, int axis, int how, PetscInt radix)
+static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof, int axis,
+                              int how, PetscInt radix)
 {
-  static int  count  = 0;
-  const int   number = count++;
-  Problem     p[3];
-  Matrix      A[3];
+  static int count = 0;
+  const int number = count++;
+  Problem p[3];
+  Matrix A[3];
   BCROperator ops[3], parts[3];
-  BCRSlab     slab;
-  PetscInt    start[64];
-  char        name[300], cut[100] = "";
-  uint64_t    keep;
-  PetscBool   singular = PETSC_FALSE;
+  BCRSlab slab;
+  PetscInt start[64];
+  char name[300], cut[100] = "";
+  uint64_t keep;
+  PetscBool singular = PETSC_FALSE;
 
   PetscFunctionBegin;
   for (PetscInt c = 0; c < dof; c++) {
     ProblemCreate(&p[c], dim, n, planes, c == 2 && !(kind & COUPLINGS) ? kind | NEUMANN : kind);
     FewDiagonals(&p[c], axis);
     if (p[c].singular && kind & GENERAL) singular = PETSC_TRUE;
-    A[c]   = MatrixCreate(&p[c]);
+    A[c] = MatrixCreate(&p[c]);
     ops[c] = p[c].op;
   }
   Cut(p[0].N[axis], how, start);
-  keep       = TestState;
-  slab.comm  = PETSC_COMM_WORLD;
-  slab.axis  = axis;
+  keep = TestState;
+  slab.comm = PETSC_COMM_WORLD;
+  slab.axis = axis;
   slab.start = start[rank];
-  slab.len   = start[rank + 1] - start[rank];
+  slab.len = start[rank + 1] - start[rank];
   for (int q = 0; q < size; q++) {
     char one[16];
 
@@ -233,22 +248,31 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
   for (PetscInt c = 0; c < dof; c++) OperatorPart(&p[c], axis, slab.start, slab.len, &parts[c]);
   for (int precision = 0; precision < 3; precision++) {
     BCRSolverOptions options;
-    BCRSolver        one, solver;
+    BCRSolver one, solver;
 
     if (dof > 1 && precision == 1 && number % 2) continue;
     memset(&options, 0, sizeof(options));
     options.core.precision = (BCRPrecision)precision;
-    options.core.isa       = number % 4 - 1;
-    options.core.radix     = radix;
+    options.core.isa = number % 4 - 1;
+    options.core.radix = radix;
     PetscCall(BCRSolverCreate(dof, ops, &options, NULL, &one));
     PetscCall(CreateSlabs(dof, parts, &options, &slab, &solver));
     for (int t = 0; t < 2; t++) {
       TestState = keep;
-      slack     = singular ? 10 : (precision == BCR_SINGLE ? 3 : 1); /* the rows of a general axis add up to zero to rounding only, and one row gets what a slab's rows leave */
-      PetscCall(PetscSNPrintf(name, sizeof(name), "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " planes %d%d%d%d%d%d ends %d%d %d%d %d%d kind %d dof %" PetscInt_FMT " radix %" PetscInt_FMT ") along %c %s, %s%s", number, p[0].n[0],
-                              p[0].n[1], p[0].n[2], p[0].line[0].plane[0], p[0].line[0].plane[1], p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], p[0].op.axis[0].end[0], p[0].op.axis[0].end[1],
-                              p[0].op.axis[1].end[0], p[0].op.axis[1].end[1], p[0].op.axis[2].end[0], p[0].op.axis[2].end[1], kind, dof, radix, 'x' + axis, cut, precisions[precision], t ? " transpose" : ""));
-      PetscCall(SolveAndCompare(one, solver, dof, p, A, t ? PETSC_TRUE : PETSC_FALSE, 1 + (number + t) % 2, axis, slab.start, slab.len, precision, name));
+      /* the rows of a general axis add up to zero to rounding only, and one row gets what a slab's
+         rows leave */
+      slack = singular ? 10 : (precision == BCR_SINGLE ? 3 : 1);
+      PetscCall(PetscSNPrintf(
+        name, sizeof(name),
+        "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT
+        " planes %d%d%d%d%d%d ends %d%d %d%d %d%d kind %d dof %" PetscInt_FMT " radix %" PetscInt_FMT
+        ") along %c %s, %s%s",
+        number, p[0].n[0], p[0].n[1], p[0].n[2], p[0].line[0].plane[0], p[0].line[0].plane[1], p[0].line[1].plane[0],
+        p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], p[0].op.axis[0].end[0],
+        p[0].op.axis[0].end[1], p[0].op.axis[1].end[0], p[0].op.axis[1].end[1], p[0].op.axis[2].end[0],
+        p[0].op.axis[2].end[1], kind, dof, radix, 'x' + axis, cut, precisions[precision], t ? " transpose" : ""));
+      PetscCall(SolveAndCompare(one, solver, dof, p, A, t ? PETSC_TRUE : PETSC_FALSE, 1 + (number + t) % 2, axis,
+                                slab.start, slab.len, precision, name));
     }
     PetscCall(BCRSolverDestroy(&one));
     PetscCall(BCRSolverDestroy(&solver));
@@ -261,12 +285,13 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Larger ones; a new shift, scale and gamma; ranks in another order, and a second solver on a part of them at the same time */
+/* Larger ones; a new shift, scale and gamma; ranks in another order, and a second solver on a part
+   of them at the same time */
 static PetscErrorCode Larger(PetscBool quick)
 {
   const struct {
     PetscInt n[3];
-    int      axis, kind;
+    int axis, kind;
   } cases[] = {
     {{130, 301, 1},  1, 0                },
     {{301, 130, 1},  0, PLANES           },
@@ -274,10 +299,11 @@ static PetscErrorCode Larger(PetscBool quick)
     {{52, 64, 40},   1, 0                },
     {{1000, 1, 1},   0, GENERAL          },
     {{100, 90, 1},   1, NEUMANN | GENERAL},
-    {{127, 127, 42}, 2, 0                }, /* these two have Dirichlet ends across the slabs: on devices lines along them, one pass */
+ /* these two have Dirichlet ends across the slabs: on devices lines along them, one pass */
+    {{127, 127, 42}, 2, 0                },
     {{127, 42, 127}, 1, 0                }
   };
-  MPI_Comm    comm[2];
+  MPI_Comm comm[2];
   PetscMPIInt half;
 
   PetscFunctionBegin;
@@ -291,14 +317,14 @@ static PetscErrorCode Larger(PetscBool quick)
         {(cases[i].kind & PLANES) != 0, 0},
         {0,                             0}
     },
-              axis       = cases[i].axis;
-    const PetscInt   dim = cases[i].n[2] > 1 ? 3 : (cases[i].n[1] > 1 ? 2 : 1);
-    BCRSolver        one, solver[2];
+              axis = cases[i].axis;
+    const PetscInt dim = cases[i].n[2] > 1 ? 3 : (cases[i].n[1] > 1 ? 2 : 1);
+    BCRSolver one, solver[2];
     BCRSolverOptions options;
-    BCROperator      part[2], op;
-    BCRSlab          slab[2];
-    Problem          p;
-    PetscScalar     *f, *u, *v, *fl[2], *ul[2];
+    BCROperator part[2], op;
+    BCRSlab slab[2];
+    Problem p;
+    PetscScalar *f, *u, *v, *fl[2], *ul[2];
 
     if (quick && cases[i].n[0] != 127) continue;
     ProblemCreate(&p, dim, cases[i].n, planes, cases[i].kind);
@@ -310,19 +336,19 @@ static PetscErrorCode Larger(PetscBool quick)
     op = p.op;
     PetscCall(PetscCalloc3(p.nodes, &f, p.nodes, &u, p.nodes, &v));
     memset(&options, 0, sizeof(options));
-    options.core.isa       = -1;
+    options.core.isa = -1;
     options.core.precision = i % 2 && sizeof(PetscReal) == 8 ? BCR_MIXED : BCR_DOUBLE;
     if (sizeof(PetscReal) == 4) options.core.precision = BCR_DOUBLE;
     PetscCall(BCRSolverCreate(1, &op, &options, NULL, &one));
     for (int c = 0; c < 2; c++) {
       const PetscInt N = p.N[axis], P = c ? half : size;
-      PetscMPIInt    q;
+      PetscMPIInt q;
 
       PetscCallMPI(MPI_Comm_rank(comm[c], &q));
-      slab[c].comm  = comm[c];
-      slab[c].axis  = axis;
+      slab[c].comm = comm[c];
+      slab[c].axis = axis;
       slab[c].start = q * (N / P) + PetscMin(q, N % P);
-      slab[c].len   = N / P + (q < N % P ? 1 : 0);
+      slab[c].len = N / P + (q < N % P ? 1 : 0);
       OperatorPart(&p, axis, slab[c].start, slab[c].len, &part[c]);
       PetscCall(CreateSlabs(1, &part[c], &options, &slab[c], &solver[c]));
       PetscCall(PetscCalloc2(p.nodes / N * slab[c].len, &fl[c], p.nodes / N * slab[c].len, &ul[c]));
@@ -363,9 +389,9 @@ static PetscErrorCode Larger(PetscBool quick)
       for (int c = 0; c < 2; c++) Copy(p.N, 1, axis, slab[c].start, slab[c].len, PETSC_FALSE, f, fl[c]);
       for (int c = 1; c >= 0; c--) PetscCall(BCRSolverSolve(solver[c], PETSC_FALSE, 1, fl[c], 0, ul[c], 0));
       for (int c = 0; c < 2; c++) {
-        double        difference = 0, largest = 0, bound = sizeof(PetscReal) == 4 ? 1e-3 : 1e-10;
+        double difference = 0, largest = 0, bound = sizeof(PetscReal) == 4 ? 1e-3 : 1e-10;
         BCRSolverInfo info;
-        char          name[100];
+        char name[100];
 
         PetscCall(PetscArrayzero(u, p.nodes));
         Copy(p.N, 1, axis, slab[c].start, slab[c].len, PETSC_TRUE, u, ul[c]);
@@ -380,10 +406,13 @@ static PetscErrorCode Larger(PetscBool quick)
         Check(difference <= bound * largest, name, "difference from one rank", difference / largest, bound);
         if (device && cases[i].n[0] == 127) {
           PetscCall(BCRSolverGetInfo(solver[c], &info));
-          Check(!info.ranks[0] || strstr(info.ranks, "one pass") || strstr(info.ranks, "has all rows"), name, info.ranks, 0, 0);
+          Check(!info.ranks[0] || strstr(info.ranks, "one pass") || strstr(info.ranks, "has all rows"), name,
+                info.ranks, 0, 0);
         }
         PetscCall(BCRSolverGetInfo(solver[c], &info));
-        if ((c ? half : size) > 1) Check(info.ranks[0] && (info.messages > 0 || rank > 0), name, "no messages counted", (double)info.messages, 1);
+        if ((c ? half : size) > 1)
+          Check(info.ranks[0] && (info.messages > 0 || rank > 0), name, "no messages counted", (double)info.messages,
+                1);
       }
     }
     for (int c = 0; c < 2; c++) {
@@ -402,12 +431,12 @@ static PetscErrorCode Larger(PetscBool quick)
 /* Rows that leave gaps: an error on every rank, none waits for another */
 static PetscErrorCode Errors(void)
 {
-  const PetscInt   n[3]         = {9, 8, 1};
-  const int        planes[3][2] = {{0}};
+  const PetscInt n[3] = {9, 8, 1};
+  const int planes[3][2] = {{0}};
   BCRSolverOptions options;
-  BCRSolver        solver;
-  Problem          p;
-  PetscErrorCode   ierr;
+  BCRSolver solver;
+  Problem p;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   ProblemCreate(&p, 2, n, planes, 0);
@@ -426,11 +455,12 @@ static PetscErrorCode Errors(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Level 0 on every rank, with slabs of every height modulo 8, rows along x, and in three dimensions the axis across, for kinds of transforms that there are on devices */
+/* Level 0 on every rank, with slabs of every height modulo 8, rows along x, and in three dimensions
+   the axis across, for kinds of transforms that there are on devices */
 static PetscErrorCode Heights(void)
 {
   const PetscInt columns[] = {127, 40, 41}, across[] = {12, 10, 33};
-  const int      planes[3][2] = {{0}};
+  const int planes[3][2] = {{0}};
 
   PetscFunctionBegin;
   for (PetscInt h = 0; h < 8; h++) {
@@ -440,9 +470,9 @@ static PetscErrorCode Heights(void)
   }
   for (PetscInt h = 0; h < 8; h++) { /* planes of modes across the slabs, which lie along z or y */
     const int axis = h % 4 == 3 ? 1 : 2;
-    PetscInt  n[3] = {columns[(h + h / 3) % 3], 0, 0};
+    PetscInt n[3] = {columns[(h + h / 3) % 3], 0, 0};
 
-    n[axis]     = (24 + h) * size - h % 2;
+    n[axis] = (24 + h) * size - h % 2;
     n[3 - axis] = across[h % 3];
     PetscCall(RunCase(3, n, planes, h % 4 == 1 ? 0 : NEUMANN, 1, axis, 0, 0));
   }
@@ -467,27 +497,29 @@ static PetscErrorCode HandOvers(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* |f - A u| / (|A| |u| + |f|) in the largest norm, which on devices was 1.5e-14 for interfaces whose values came in by the right-hand sides of lines with slow decay */
+/* |f - A u| / (|A| |u| + |f|) in the largest norm, which on devices was 1.5e-14 for interfaces
+   whose values came in by the right-hand sides of lines with slow decay */
 static PetscErrorCode Residual(void)
 {
-  const PetscInt    nx = 2047, N = 256 * size - 1, start = N / size * rank + PetscMin(N % size, rank), rows = N / size + (rank < N % size ? 1 : 0);
+  const PetscInt nx = 2047, N = 256 * size - 1, start = N / size * rank + PetscMin(N % size, rank),
+                 rows = N / size + (rank < N % size ? 1 : 0);
   const PetscMPIInt before = rank ? rank - 1 : MPI_PROC_NULL, after = rank + 1 < size ? rank + 1 : MPI_PROC_NULL;
-  BCRSlab           slab = {PETSC_COMM_WORLD, 1, start, rows};
-  BCROperator       op;
-  BCRSolverOptions  options;
-  BCRSolver         solver;
-  PetscScalar      *f, *u;
-  double            all[3] = {0, 0, 0}, residual;
+  BCRSlab slab = {PETSC_COMM_WORLD, 1, start, rows};
+  BCROperator op;
+  BCRSolverOptions options;
+  BCRSolver solver;
+  PetscScalar *f, *u;
+  double all[3] = {0, 0, 0}, residual;
 
   PetscFunctionBegin;
   if (sizeof(PetscReal) == 4) PetscFunctionReturn(PETSC_SUCCESS);
   memset(&op, 0, sizeof(op));
   memset(&options, 0, sizeof(options));
-  op.dim           = 2;
-  op.scale         = 1;
+  op.dim = 2;
+  op.scale = 1;
   options.core.isa = -1;
   for (int d = 0; d < 3; d++) {
-    op.owner[d]  = d;
+    op.owner[d] = d;
     op.axis[d].n = d == 0 ? nx : (d == 1 ? N : 1);
     op.axis[d].a = 1;
   }
@@ -498,11 +530,14 @@ static PetscErrorCode Residual(void)
   PetscCall(CreateSlabs(1, &op, &options, &slab, &solver));
   PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, nx * rows, u + nx, nx * rows));
   PetscCall(BCRSolverDestroy(&solver));
-  PetscCallMPI(MPI_Sendrecv(u + nx, (PetscMPIInt)nx, MPIU_SCALAR, before, 1, u + nx * (rows + 1), (PetscMPIInt)nx, MPIU_SCALAR, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
-  PetscCallMPI(MPI_Sendrecv(u + nx * rows, (PetscMPIInt)nx, MPIU_SCALAR, after, 2, u, (PetscMPIInt)nx, MPIU_SCALAR, before, 2, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(u + nx, (PetscMPIInt)nx, MPIU_SCALAR, before, 1, u + nx * (rows + 1), (PetscMPIInt)nx,
+                            MPIU_SCALAR, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(u + nx * rows, (PetscMPIInt)nx, MPIU_SCALAR, after, 2, u, (PetscMPIInt)nx, MPIU_SCALAR,
+                            before, 2, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));
   for (PetscInt i = 0; i < nx * rows; i++) {
     const PetscScalar *p = u + nx + i;
-    const PetscScalar  v = (PetscReal)4 * p[0] - p[-nx] - p[nx] - (i % nx > 0 ? p[-1] : (PetscScalar)0) - (i % nx < nx - 1 ? p[1] : (PetscScalar)0);
+    const PetscScalar v = (PetscReal)4 * p[0] - p[-nx] - p[nx] - (i % nx > 0 ? p[-1] : (PetscScalar)0) -
+                          (i % nx < nx - 1 ? p[1] : (PetscScalar)0);
 
     TestLargest(&all[0], (double)PetscAbsScalar(f[i] - v));
     all[1] = PetscMax(all[1], (double)PetscAbsScalar(p[0]));
@@ -519,12 +554,25 @@ static PetscErrorCode Residual(void)
 
 int main(int argc, char **argv)
 {
-  const int kinds[] = {0, PLANES, WEIGHTS, GENERAL, NEUMANN, PLANES | SLOPES, PLANES | GENERAL | SLOPES, ROWSCALE | PLANES | COUPLINGS, NEUMANN | PLANES | SLOPES, NEUMANN | GENERAL, WEIGHTS | NEUMANN, ROWSCALE | LEFT | PLANES, ROWSCALE, NEGATIVE};
+  const int kinds[] = {0,
+                       PLANES,
+                       WEIGHTS,
+                       GENERAL,
+                       NEUMANN,
+                       PLANES | SLOPES,
+                       PLANES | GENERAL | SLOPES,
+                       ROWSCALE | PLANES | COUPLINGS,
+                       NEUMANN | PLANES | SLOPES,
+                       NEUMANN | GENERAL,
+                       WEIGHTS | NEUMANN,
+                       ROWSCALE | LEFT | PLANES,
+                       ROWSCALE,
+                       NEGATIVE};
   const char *const transports[] = {"auto", "mpi", "nccl", "host"};
-  PetscInt          cases        = 220;
-  char              backend[8]   = "cpu";
-  PetscBool         quick        = PETSC_FALSE;
-  int               total[3];
+  PetscInt cases = 220;
+  char backend[8] = "cpu";
+  PetscBool quick = PETSC_FALSE;
+  int total[3];
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(TestSeed());
@@ -539,11 +587,11 @@ int main(int argc, char **argv)
 #endif
   PetscCall(PetscOptionsGetEList(NULL, NULL, "-transport", transports, 4, &transport, NULL));
   for (PetscInt i = 0; i < cases; i++) {
-    const PetscInt dim  = 1 + Pick(3);
-    const int      kind = kinds[Pick((int)PETSC_STATIC_ARRAY_LENGTH(kinds))], axis = Pick((int)dim), big = !Pick(6);
-    const PetscInt most         = dim == 1 ? 60 : (dim == 2 ? (big ? 70 : 18) : (big ? 18 : 9));
-    PetscInt       n[3]         = {1, 1, 1};
-    int            planes[3][2] = {{0}};
+    const PetscInt dim = 1 + Pick(3);
+    const int kind = kinds[Pick((int)PETSC_STATIC_ARRAY_LENGTH(kinds))], axis = Pick((int)dim), big = !Pick(6);
+    const PetscInt most = dim == 1 ? 60 : (dim == 2 ? (big ? 70 : 18) : (big ? 18 : 9));
+    PetscInt n[3] = {1, 1, 1};
+    int planes[3][2] = {{0}};
 
     for (int d = 0; d < dim; d++) {
       n[d] = 1 + Pick(Pick(3) ? (int)most : 4);
@@ -554,7 +602,8 @@ int main(int argc, char **argv)
       n[axis] = (device ? 20 : 16) * size + Pick(30);
       if (dim == 3) n[3 - axis] = 1 + Pick(4);
     }
-    PetscCall(RunCase(dim, n, planes, kind, Pick(6) ? 1 : 1 + Pick(3), axis, Pick(4), Pick(6) || kind & GENERAL ? 0 : 2 + 2 * Pick(2)));
+    PetscCall(RunCase(dim, n, planes, kind, Pick(6) ? 1 : 1 + Pick(3), axis, Pick(4),
+                      Pick(6) || kind & GENERAL ? 0 : 2 + 2 * Pick(2)));
   }
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));
   PetscCall(Heights());

@@ -1,7 +1,9 @@
 /*
-  Messages between the memories of CUDA devices (src/transport/transport.h) by each transport that this machine has: a ring, all to all with
-  lengths that differ and some of none, to oneself, several to one rank, rounds without a pause, on two streams; against what the numbers
-  must be. What cannot be used is an error on every rank that says what can, and what fails on one rank is one on all. Without a CUDA device only the first is tested.
+  Messages between the memories of CUDA devices (src/transport/transport.h) by each transport that
+  this machine has: a ring, all to all with lengths that differ and some of none, to oneself,
+  several to one rank, rounds without a pause, on two streams; against what the numbers must be.
+  What cannot be used is an error on every rank that says what can, and what fails on one rank is
+  one on all. Without a CUDA device only the first is tested.
 
   ranks: 1 2 3 4
 */
@@ -13,7 +15,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../../src/poisson/device.h"
 
-static int         passed, failed;
+static int passed, failed;
 static PetscMPIInt rank, size;
 
 static void check(PetscBool good, BCRTransportKind kind, const char what[])
@@ -38,11 +40,11 @@ static int length(int p, int q, int m)
 /* messages: of every pair, or with the neighbours of a ring */
 static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ring, int nmessage, BCRStream stream[2])
 {
-  BCRDeviceArena   arena;
-  BCRMessage      *send, *recv;
-  double          *here, *there[2];
-  int              nsend = 0, nrecv = 0, n[2] = {0, 0}, total = 0;
-  size_t           bytes = 0, count = 0;
+  BCRDeviceArena arena;
+  BCRMessage *send, *recv;
+  double *here, *there[2];
+  int nsend = 0, nrecv = 0, n[2] = {0, 0}, total = 0;
+  size_t bytes = 0, count = 0;
   BCRTransportPlan plan = NULL;
 
   PetscFunctionBegin;
@@ -52,8 +54,8 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
     if (ring && q != (rank + 1) % size && q != (rank + size - 1) % size) continue;
     for (int m = 0; m < nmessage; m++) {
       send[nsend].rank = recv[nrecv].rank = q;
-      send[nsend++].bytes                 = (size_t)length(rank, q, m) * sizeof(double);
-      recv[nrecv++].bytes                 = (size_t)length(q, rank, m) * sizeof(double);
+      send[nsend++].bytes = (size_t)length(rank, q, m) * sizeof(double);
+      recv[nrecv++].bytes = (size_t)length(q, rank, m) * sizeof(double);
       n[0] += length(rank, q, m);
       n[1] += length(q, rank, m);
       if (q != rank) {
@@ -64,11 +66,12 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
   }
   total = PetscMax(PetscMax(n[0], n[1]), 1);
   PetscCall(PetscMalloc1(total, &here));
-  for (int i = 0; i < 2; i++) PetscCall(BCRDeviceArenaGet(&arena, (size_t)total * sizeof(double), "messages", &there[i]));
+  for (int i = 0; i < 2; i++)
+    PetscCall(BCRDeviceArenaGet(&arena, (size_t)total * sizeof(double), "messages", &there[i]));
   PetscCall(BCRTransportCount(t));
   for (int round = 0; round < 11; round++) { /* from the sixth one on by a plan */
-    BCRStream st   = stream[round % 2];
-    double   *v    = here;
+    BCRStream st = stream[round % 2];
+    double *v = here;
     PetscBool good = PETSC_TRUE;
 
     for (int k = 0; k < nsend; k++) {
@@ -105,7 +108,8 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
       if (n[0]) PetscCallBCRCuda(BCRCudaGet(here, there[0], (size_t)n[0] * sizeof(double), st));
       v = here;
       for (int k = 0; k < nsend; k++) {
-        for (int i = 0; i < length(rank, send[k].rank, k % nmessage); i++) good = (PetscBool)(good && *v++ == number(rank, send[k].rank, k % nmessage, i, round));
+        for (int i = 0; i < length(rank, send[k].rank, k % nmessage); i++)
+          good = (PetscBool)(good && *v++ == number(rank, send[k].rank, k % nmessage, i, round));
       }
       check(good, kind, "there and back");
       good = PETSC_TRUE;
@@ -113,13 +117,14 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
     if (n[1]) PetscCallBCRCuda(BCRCudaGet(here, there[1], (size_t)n[1] * sizeof(double), st));
     v = here;
     for (int k = 0; k < nrecv; k++) {
-      for (int i = 0; i < length(recv[k].rank, rank, k % nmessage); i++) good = (PetscBool)(good && *v++ == number(recv[k].rank, rank, k % nmessage, i, round));
+      for (int i = 0; i < length(recv[k].rank, rank, k % nmessage); i++)
+        good = (PetscBool)(good && *v++ == number(recv[k].rank, rank, k % nmessage, i, round));
     }
     check(good, kind, ring ? "ring" : "all to all");
   }
   {
     BCRTransportInfo info;
-    size_t           back = 0, nback = 0;
+    size_t back = 0, nback = 0;
 
     for (int k = 0; k < nrecv; k++) {
       if (recv[k].rank == rank) continue;
@@ -127,7 +132,8 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
       nback += recv[k].bytes ? 1 : 0;
     }
     PetscCall(BCRTransportGetInfo(t, &info));
-    check(info.bytes_sent == 11 * bytes + back && info.messages == 11 * count + nback ? PETSC_TRUE : PETSC_FALSE, kind, "bytes and messages");
+    check(info.bytes_sent == 11 * bytes + back && info.messages == 11 * count + nback ? PETSC_TRUE : PETSC_FALSE, kind,
+          "bytes and messages");
   }
   PetscCall(BCRTransportPlanDestroy(&plan));
   PetscCall(PetscFree(here));
@@ -139,9 +145,9 @@ static PetscErrorCode Rounds(BCRTransport t, BCRTransportKind kind, PetscBool ri
 /* Several at once, made and destroyed in another order: those that come later take over what others have left */
 static PetscErrorCode Several(void)
 {
-  BCRTransport     t[6] = {NULL, NULL, NULL, NULL, NULL, NULL};
+  BCRTransport t[6] = {NULL, NULL, NULL, NULL, NULL, NULL};
   BCRTransportInfo info;
-  BCRStream        stream[2] = {NULL, NULL};
+  BCRStream stream[2] = {NULL, NULL};
 
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaStreamCreate(&stream[1]));
@@ -161,11 +167,12 @@ static PetscErrorCode Several(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Memory that all ranks reach: on all of them or on none, filled, also where it was used before; what a rank writes into that of the next one is found there */
+/* Memory that all ranks reach: on all of them or on none, filled, also where it was used before;
+   what a rank writes into that of the next one is found there */
 static PetscErrorCode Windows(void)
 {
-  const size_t     words[3] = {1000, 600000, 30};
-  BCRTransport     t;
+  const size_t words[3] = {1000, 600000, 30};
+  BCRTransport t;
   BCRTransportInfo info;
 
   PetscFunctionBegin;
@@ -175,18 +182,21 @@ static PetscErrorCode Windows(void)
     BCRTransportWindow window[4];
 
     for (int k = 0; k < 4; k++) {
-      const size_t n    = words[(k + round) % 3];
-      PetscBool    good = PETSC_TRUE;
-      PetscMPIInt  there, all[2];
-      void       **base;
-      unsigned    *control, numbers[3];
-      PetscInt64  *v;
+      const size_t n = words[(k + round) % 3];
+      PetscBool good = PETSC_TRUE;
+      PetscMPIInt there, all[2];
+      void **base;
+      unsigned *control, numbers[3];
+      PetscInt64 *v;
 
-      PetscCall(BCRTransportWindowCreate(t, k < 3 || rank || size == 1 ? PETSC_TRUE : PETSC_FALSE, n * sizeof(*v), 0xa5, &window[k], &base, &control)); /* rank 0 does not want the last one */
+      /* rank 0 does not want the last one */
+      PetscCall(BCRTransportWindowCreate(t, k < 3 || rank || size == 1 ? PETSC_TRUE : PETSC_FALSE, n * sizeof(*v), 0xa5,
+                                         &window[k], &base, &control));
       there = window[k] ? 1 : 0;
       PetscCallMPI(MPI_Allreduce(&there, &all[0], 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
       PetscCallMPI(MPI_Allreduce(&there, &all[1], 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
-      check(all[0] == all[1] && (!there || (k < 3 && info.kind == BCR_TRANSPORT_NCCL)) ? PETSC_TRUE : PETSC_FALSE, info.kind, "a window for all or for none");
+      check(all[0] == all[1] && (!there || (k < 3 && info.kind == BCR_TRANSPORT_NCCL)) ? PETSC_TRUE : PETSC_FALSE,
+            info.kind, "a window for all or for none");
       if (!there) continue;
       PetscCall(PetscMalloc1(n, &v));
       PetscCallBCRCuda(BCRCudaGet(v, base[rank], n * sizeof(*v), NULL));
@@ -199,7 +209,9 @@ static PetscErrorCode Windows(void)
       PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
       PetscCallBCRCuda(BCRCudaGet(v, base[rank], n * sizeof(*v), NULL));
       good = PETSC_TRUE;
-      for (size_t i = 0; i < n; i++) good = (PetscBool)(good && v[i] == (PetscInt64)(1000000 * (size_t)((rank + size - 1) % size) + i + (size_t)round));
+      for (size_t i = 0; i < n; i++)
+        good =
+          (PetscBool)(good && v[i] == (PetscInt64)(1000000 * (size_t)((rank + size - 1) % size) + i + (size_t)round));
       check(good, info.kind, "what another rank wrote");
       PetscCall(PetscFree(v));
     }
@@ -211,35 +223,38 @@ static PetscErrorCode Windows(void)
 
 static char report[8192];
 
-static PetscErrorCode Report(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+static PetscErrorCode Report(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n,
+                             PetscErrorType p, const char *mess, void *ctx)
 {
   (void)comm, (void)line, (void)fun, (void)file, (void)p, (void)ctx;
   if (mess) (void)PetscStrlcat(report, mess, sizeof(report));
   return n;
 }
 
-/* NCCL refuses what the last rank sends: all of them say so, and that rank; what they wait for on their devices is given up; others that share the communicator know; a new one works */
+/* NCCL refuses what the last rank sends: all of them say so, and that rank; what they wait for on
+   their devices is given up; others that share the communicator know; a new one works */
 static PetscErrorCode Fault(void)
 {
-  BCRTransport     t[2];
+  BCRTransport t[2];
   BCRTransportInfo info;
-  BCRStream        stream[2] = {NULL, NULL};
-  BCRDeviceArena   arena;
-  BCRMessage       send, recv;
-  void            *p;
+  BCRStream stream[2] = {NULL, NULL};
+  BCRDeviceArena arena;
+  BCRMessage send, recv;
+  void *p;
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "some_transport", BCR_TRANSPORT_AUTO, PETSC_FALSE, &t[k]));
+  for (int k = 0; k < 2; k++)
+    PetscCall(BCRTransportCreate(PETSC_COMM_WORLD, "some_transport", BCR_TRANSPORT_AUTO, PETSC_FALSE, &t[k]));
   PetscCall(BCRTransportGetInfo(t[0], &info));
   if (info.kind == BCR_TRANSPORT_NCCL && size > 1) {
     PetscCall(PetscMemzero(&arena, sizeof(arena)));
     PetscCall(BCRDeviceArenaGet(&arena, 2 * 4096, "messages", &p));
     PetscCallBCRCuda(BCRCudaStreamCreate(&stream[1]));
-    send.rank  = (rank + 1) % size;
-    recv.rank  = (rank + size - 1) % size;
+    send.rank = (rank + 1) % size;
+    recv.rank = (rank + size - 1) % size;
     send.bytes = recv.bytes = 4096;
-    send.p                  = p;
-    recv.p                  = (char *)p + 4096;
+    send.p = p;
+    recv.p = (char *)p + 4096;
     for (int round = 0; round < 3; round++) { /* a good one, a bad one, one after it by the other transport */
       PetscErrorCode ierr;
 
@@ -249,7 +264,9 @@ static PetscErrorCode Fault(void)
       ierr = BCRTransportExchange(t[round / 2], stream[1], 1, &send, 1, &recv);
       ierr = BCRTransportAgree(t[round / 2], ierr);
       PetscCall(PetscPopErrorHandler());
-      if (round) check(ierr == PETSC_ERR_LIB && strstr(report, "Use -some_transport host") ? PETSC_TRUE : PETSC_FALSE, info.kind, report);
+      if (round)
+        check(ierr == PETSC_ERR_LIB && strstr(report, "Use -some_transport host") ? PETSC_TRUE : PETSC_FALSE, info.kind,
+              report);
       else check(ierr ? PETSC_FALSE : PETSC_TRUE, info.kind, "no fault");
       PetscCallBCRCuda(BCRCudaSynchronize(stream[1])); /* comes back */
     }
@@ -262,7 +279,7 @@ static PetscErrorCode Fault(void)
 
 int main(int argc, char **argv)
 {
-  int       total[3];
+  int total[3];
   PetscBool there, aware = PETSC_FALSE;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -272,16 +289,18 @@ int main(int argc, char **argv)
   there = BCRDeviceAvailable(NULL);
   if (there) PetscCall(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
   for (int kind = 0; kind < 4; kind++) {
-    for (int claim = aware ? 1 : 0; claim < 2; claim++) { /* MPI takes device pointers; a claim that is not tried where it is not so */
-      BCRTransport     t = NULL;
+    /* MPI takes device pointers; a claim that is not tried where it is not so */
+    for (int claim = aware ? 1 : 0; claim < 2; claim++) {
+      BCRTransport t = NULL;
       BCRTransportInfo info;
-      BCRStream        stream[2] = {NULL, NULL};
-      PetscErrorCode   ierr;
+      BCRStream stream[2] = {NULL, NULL};
+      PetscErrorCode ierr;
 
       if (claim && !aware && (kind == BCR_TRANSPORT_MPI || kind == BCR_TRANSPORT_AUTO)) continue;
       report[0] = 0;
       PetscCall(PetscPushErrorHandler(Report, NULL));
-      ierr = BCRTransportCreate(PETSC_COMM_WORLD, "some_transport", (BCRTransportKind)kind, claim ? PETSC_TRUE : PETSC_FALSE, &t);
+      ierr = BCRTransportCreate(PETSC_COMM_WORLD, "some_transport", (BCRTransportKind)kind,
+                                claim ? PETSC_TRUE : PETSC_FALSE, &t);
       PetscCall(PetscPopErrorHandler());
       if (ierr) { /* on all ranks alike */
         int code[2] = {(int)ierr, -(int)ierr};
@@ -289,16 +308,26 @@ int main(int argc, char **argv)
         PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, code, 2, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
         check(code[0] == -code[1] ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind, "the same error on all ranks");
         if (there) {
-          check(ierr == PETSC_ERR_SUP && strstr(report, "use -some_transport") ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind, report);
-          check(kind == BCR_TRANSPORT_NCCL || (kind == BCR_TRANSPORT_MPI && !claim) ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind, "an error");
-        } else check(ierr == PETSC_ERR_GPU && strstr(report, "no CUDA device") ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind, report);
+          check(ierr == PETSC_ERR_SUP && strstr(report, "use -some_transport") ? PETSC_TRUE : PETSC_FALSE,
+                (BCRTransportKind)kind, report);
+          check(kind == BCR_TRANSPORT_NCCL || (kind == BCR_TRANSPORT_MPI && !claim) ? PETSC_TRUE : PETSC_FALSE,
+                (BCRTransportKind)kind, "an error");
+        } else
+          check(ierr == PETSC_ERR_GPU && strstr(report, "no CUDA device") ? PETSC_TRUE : PETSC_FALSE,
+                (BCRTransportKind)kind, report);
         if (rank == 0 && !claim) (void)printf("%s: %s\n", BCRTransportName((BCRTransportKind)kind), report);
       } else {
         PetscCall(BCRTransportGetInfo(t, &info));
-        if (rank == 0) (void)printf("%s: %s%s%s\n", BCRTransportName((BCRTransportKind)kind), BCRTransportName(info.kind), info.why[0] ? ", as " : "", info.why);
+        if (rank == 0)
+          (void)printf("%s: %s%s%s\n", BCRTransportName((BCRTransportKind)kind), BCRTransportName(info.kind),
+                       info.why[0] ? ", as " : "", info.why);
         check(there, (BCRTransportKind)kind, "no error without a device");
-        check(kind == BCR_TRANSPORT_AUTO || (int)info.kind == kind ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind, "another one");
-        check(kind != BCR_TRANSPORT_AUTO || !strstr(info.why, "share a GPU") || info.kind == BCR_TRANSPORT_HOST ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind, "ranks that share a GPU, and not by the host");
+        check(kind == BCR_TRANSPORT_AUTO || (int)info.kind == kind ? PETSC_TRUE : PETSC_FALSE, (BCRTransportKind)kind,
+              "another one");
+        check(kind != BCR_TRANSPORT_AUTO || !strstr(info.why, "share a GPU") || info.kind == BCR_TRANSPORT_HOST
+                ? PETSC_TRUE
+                : PETSC_FALSE,
+              (BCRTransportKind)kind, "ranks that share a GPU, and not by the host");
         PetscCallBCRCuda(BCRCudaStreamCreate(&stream[1]));
         for (int ring = 0; ring < 2; ring++) {
           for (int n = 1; n < 4; n += 2) PetscCall(Rounds(t, info.kind, ring ? PETSC_TRUE : PETSC_FALSE, n, stream));

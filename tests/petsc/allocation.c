@@ -1,6 +1,7 @@
 /*
-  One allocation after another of set-up and solve fails: each time there is an error, what is left can be destroyed, no memory is lost, and the next
-  set-up of the same object, with allocations that work again, is right. So it is where all allocations from one on fail.
+  One allocation after another of set-up and solve fails: each time there is an error, what is left
+  can be destroyed, no memory is lost, and the next set-up of the same object, with allocations that
+  work again, is right. So it is where all allocations from one on fail.
 
   -all: allocations of PETSc's own sources fail as well, where nothing is asked but that this library does not crash and is right again
   -only NAME, -at K: one case, one allocation
@@ -88,7 +89,7 @@ static const Case cases[] = {
 /* clang-format on */
 
 typedef struct {
-  DM  da;
+  DM da;
   Mat A, B; /* B: of stage MATRIX */
   KSP ksp;
   Vec b, x; /* made before anything fails */
@@ -147,12 +148,12 @@ static PetscErrorCode Error(const Case *c, Mat A, Vec b, Vec x, PetscReal *error
 /* *more: an allocation has failed */
 static PetscErrorCode Point(const Case *c, Stage stage, long k, PetscBool from, PetscBool ours, PetscBool *more)
 {
-  Objects        o = {NULL, NULL, NULL, NULL, NULL, NULL};
-  Mat            A;
+  Objects o = {NULL, NULL, NULL, NULL, NULL, NULL};
+  Mat A;
   PetscErrorCode ierr;
-  PetscReal      error;
-  PetscBool      good;
-  char           what[256];
+  PetscReal error;
+  PetscBool good;
+  char what[256];
 
   PetscFunctionBegin;
   TestFaultsMark();
@@ -181,7 +182,9 @@ static PetscErrorCode Point(const Case *c, Stage stage, long k, PetscBool from, 
   if (!ierr) ierr = KSPSolve(o.ksp, o.b, o.x);
   *more = TestFaultsDisarm();
   PetscCall(PetscPopErrorHandler());
-  PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s, allocation %ld%s%s (%s:%d)", c->name, stages[stage], k, from ? " and all behind" : "", ours ? "" : " of all", TestFaultsName(TestFaults.file), TestFaults.line));
+  PetscCall(PetscSNPrintf(what, sizeof(what), "%s, %s, allocation %ld%s%s (%s:%d)", c->name, stages[stage], k,
+                          from ? " and all behind" : "", ours ? "" : " of all", TestFaultsName(TestFaults.file),
+                          TestFaults.line));
   good = PETSC_FALSE;
   if (!ierr) {
     PetscCall(Error(c, A, o.b, o.x, &error, &good));
@@ -214,11 +217,11 @@ static PetscErrorCode Point(const Case *c, Stage stage, long k, PetscBool from, 
 /* Objects without a KSP: made, used once, and checked by residual[], which is to be small */
 static PetscErrorCode LinesOnce(DM da, Vec f, Vec u, PetscReal *residual)
 {
-  const PetscReal    row[3] = {-1, 3, -1}, end[3] = {0, 4, -2};
-  PetscBCRLines      lines;
+  const PetscReal row[3] = {-1, 3, -1}, end[3] = {0, 4, -2};
+  PetscBCRLines lines;
   const PetscScalar *g, *v;
-  PetscInt           n;
-  PetscErrorCode     ierr;
+  PetscInt n;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscBCRLinesCreate(da, DM_X, 1, end, row, 0, NULL, &lines));
@@ -230,7 +233,8 @@ static PetscErrorCode LinesOnce(DM da, Vec f, Vec u, PetscReal *residual)
   PetscCall(VecGetArrayRead(u, &v));
   *residual = 0;
   for (PetscInt i = 0; i < n; ++i) {
-    const PetscScalar left = i ? v[i - 1] : 0, right = i + 1 < n ? v[i + 1] : 0, r = g[i] - (i ? 3 * v[i] - left - right : 4 * v[i] - 2 * right);
+    const PetscScalar left = i ? v[i - 1] : 0, right = i + 1 < n ? v[i + 1] : 0,
+                      r = g[i] - (i ? 3 * v[i] - left - right : 4 * v[i] - 2 * right);
 
     if (!(PetscAbsScalar(r) <= *residual)) *residual = PetscAbsScalar(r);
   }
@@ -242,7 +246,7 @@ static PetscErrorCode LinesOnce(DM da, Vec f, Vec u, PetscReal *residual)
 /* the derivative of a constant */
 static PetscErrorCode CompactOnce(DM da, Vec f, Vec u, PetscReal *residual)
 {
-  Mat            D;
+  Mat D;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -260,7 +264,7 @@ static PetscErrorCode CompactOnce(DM da, Vec f, Vec u, PetscReal *residual)
 static PetscErrorCode RecurrenceOnce(DM da, Vec f, Vec u, PetscReal *residual)
 {
   const PetscScalar *g, *v;
-  PetscInt           n;
+  PetscInt n;
 
   PetscFunctionBegin;
   (void)da;
@@ -282,17 +286,17 @@ static PetscErrorCode RecurrenceOnce(DM da, Vec f, Vec u, PetscReal *residual)
 static PetscErrorCode Once(const char name[], PetscErrorCode (*once)(DM, Vec, Vec, PetscReal *), long *points)
 {
   TestProblem p = {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
-  DM          da;
+  DM da;
 
   PetscFunctionBegin;
   PetscCall(TestDMDA(&p, &da));
   for (int from = 0; from < 2; from++) {
     for (long k = 0;; k++) { /* 0: what is made once */
-      Vec            f, u;
-      PetscReal      residual = 0;
+      Vec f, u;
+      PetscReal residual = 0;
       PetscErrorCode ierr;
-      PetscBool      more;
-      long           left;
+      PetscBool more;
+      long left;
 
       PetscCall(DMCreateGlobalVector(da, &f));
       PetscCall(VecDuplicate(f, &u));
@@ -303,11 +307,14 @@ static PetscErrorCode Once(const char name[], PetscErrorCode (*once)(DM, Vec, Ve
       ierr = (*once)(da, f, u, &residual);
       more = TestFaultsDisarm();
       PetscCall(PetscPopErrorHandler());
-      Check(more ? (int)ierr : !ierr && residual <= 1000 * PETSC_MACHINE_EPSILON, "%s, allocation %ld (%s:%d): error %d, residual %g", name, k, TestFaultsName(TestFaults.file), TestFaults.line, (int)ierr, (double)residual);
+      Check(more ? (int)ierr : !ierr && residual <= 1000 * PETSC_MACHINE_EPSILON,
+            "%s, allocation %ld (%s:%d): error %d, residual %g", name, k, TestFaultsName(TestFaults.file),
+            TestFaults.line, (int)ierr, (double)residual);
       PetscCall(VecDestroy(&u));
       PetscCall(VecDestroy(&f));
       left = TestFaultsBlocks(k ? name : NULL);
-      Check(!k || !left, "%s, allocation %ld%s (%s:%d): %ld blocks are left", name, k, from ? " and all behind" : "", TestFaultsName(TestFaults.file), TestFaults.line, left);
+      Check(!k || !left, "%s, allocation %ld%s (%s:%d): %ld blocks are left", name, k, from ? " and all behind" : "",
+            TestFaultsName(TestFaults.file), TestFaults.line, left);
       if (k && !more) break;
       *points += k > 0;
     }
@@ -330,10 +337,10 @@ static PetscErrorCode Warm(const Case *c)
 
 int main(int argc, char **argv)
 {
-  char      only[64] = "", stageonly[64] = "";
+  char only[64] = "", stageonly[64] = "";
   PetscBool quick = PETSC_FALSE, all = PETSC_FALSE, more = PETSC_FALSE, found = PETSC_FALSE, verbose = PETSC_FALSE;
-  PetscInt  at     = 0;
-  long      points = 0;
+  PetscInt at = 0;
+  long points = 0;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());
@@ -349,11 +356,14 @@ int main(int argc, char **argv)
     if (!found) PetscCall(Warm(&cases[i]));
     found = PETSC_TRUE;
     for (Stage stage = FIRST; stage <= SOLVE; stage++) {
-      if (strstr(cases[i].options, "spacing") && stage != FIRST && stage != SOLVE) continue; /* of the user's operator there are no other values */
+      /* of the user's operator there are no other values */
+      if (strstr(cases[i].options, "spacing") && stage != FIRST && stage != SOLVE) continue;
       if (stageonly[0] && strcmp(stageonly, stages[stage])) continue;
       for (int from = 0; from < 2; from++) {
-        for (long k = at ? (long)at : 1 + (quick ? (long)(i + (size_t)stage + (size_t)from) % 4 : 0);; k += quick ? 4 : 1) {
-          if (verbose) (void)printf("%s %s %ld%s\n", cases[i].name, stages[stage], k, from ? "+" : ""), (void)fflush(stdout);
+        for (long k = at ? (long)at : 1 + (quick ? (long)(i + (size_t)stage + (size_t)from) % 4 : 0);;
+             k += quick ? 4 : 1) {
+          if (verbose)
+            (void)printf("%s %s %ld%s\n", cases[i].name, stages[stage], k, from ? "+" : ""), (void)fflush(stdout);
           PetscCall(Point(&cases[i], stage, k, from ? PETSC_TRUE : PETSC_FALSE, all ? PETSC_FALSE : PETSC_TRUE, &more));
           if (!more || at) break;
           points++;

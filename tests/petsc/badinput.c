@@ -1,5 +1,6 @@
 /*
-  What is wrong is a PETSc error that names the cause and the remedy, or has a defined outcome. tests/mpi/badinput.c: the same on all ranks.
+  What is wrong is a PETSc error that names the cause and the remedy, or has a defined outcome.
+  tests/mpi/badinput.c: the same on all ranks.
 */
 #include "testing.h"
 #include <petsc/private/pcimpl.h>
@@ -15,11 +16,13 @@ static PetscErrorCode NewPC(DM da, Mat A, PC *pc)
 }
 
 /* Set-up of the problem with one more entry has to fail */
-static PetscErrorCode BadEntry(const TestProblem *p, PetscInt stencil, DMDAStencilType type, PetscInt row, PetscInt col, PetscScalar value, PCBCRPoissonFit fit, PetscErrorCode code, const char words[], const char more[])
+static PetscErrorCode BadEntry(const TestProblem *p, PetscInt stencil, DMDAStencilType type, PetscInt row, PetscInt col,
+                               PetscScalar value, PCBCRPoissonFit fit, PetscErrorCode code, const char words[],
+                               const char more[])
 {
-  DM             da;
-  Mat            A;
-  PC             pc;
+  DM da;
+  Mat A;
+  PC pc;
   DMBoundaryType none = DM_BOUNDARY_NONE;
 
   PetscFunctionBegin;
@@ -49,11 +52,11 @@ static PetscErrorCode Matrices(void)
                        .dof = 1, .ends = "dddd", .a = {1, 2},
                        .scale = 1
   },
-              two     = p;
+              two = p;
   const PetscReal nan = NAN, inf = INFINITY;
-  DM              da, other;
-  Mat             A, S;
-  PC              pc;
+  DM da, other;
+  Mat A, S;
+  PC pc;
 
   PetscFunctionBegin;
   two.dof = 2;
@@ -63,7 +66,8 @@ static PetscErrorCode Matrices(void)
     PetscCall(BadEntry(&p, 1, DMDA_STENCIL_BOX, 8, 15, -0.5, f, PETSC_ERR_SUP, "stencil", "row 8"));
     PetscCall(BadEntry(&p, 2, DMDA_STENCIL_STAR, 8, 10, 0.25, f, PETSC_ERR_SUP, "stencil", "row 8"));
     PetscCall(BadEntry(&p, 1, DMDA_STENCIL_STAR, 8, 29, 0.25, f, PETSC_ERR_SUP, "stencil", "column 29"));
-    PetscCall(BadEntry(&two, 1, DMDA_STENCIL_STAR, 16, 17, 0.25, f, PETSC_ERR_SUP, "component 0 to component 1", "PCFIELDSPLIT"));
+    PetscCall(BadEntry(&two, 1, DMDA_STENCIL_STAR, 16, 17, 0.25, f, PETSC_ERR_SUP, "component 0 to component 1",
+                       "PCFIELDSPLIT"));
     PetscCall(BadEntry(&p, 1, DMDA_STENCIL_STAR, 8, 8, nan, f, PETSC_ERR_FP, "NaN or Inf", "row 8"));
     PetscCall(BadEntry(&p, 1, DMDA_STENCIL_STAR, 9, 8, inf, f, PETSC_ERR_FP, "NaN or Inf", "row 9"));
     PetscCall(BadEntry(&p, 1, DMDA_STENCIL_STAR, 8, 8, 0, f, PETSC_ERR_ARG_WRONG, "diagonal", "row 8"));
@@ -72,7 +76,8 @@ static PetscErrorCode Matrices(void)
 #endif
   }
   PetscCall(BadEntry(&p, 1, DMDA_STENCIL_STAR, 8, 9, -1.5, PCBCRPOISSON_FIT_EXACT, PETSC_ERR_SUP, "row 8", "column 9"));
-  PetscCall(BadEntry(&p, 1, DMDA_STENCIL_STAR, 8, 9, -1.5, PCBCRPOISSON_FIT_EXACT, PETSC_ERR_SUP, "-pc_bcrpoisson_fit", NULL));
+  PetscCall(
+    BadEntry(&p, 1, DMDA_STENCIL_STAR, 8, 9, -1.5, PCBCRPOISSON_FIT_EXACT, PETSC_ERR_SUP, "-pc_bcrpoisson_fit", NULL));
 
   /* indefinite */
   p.shift = -1;
@@ -135,14 +140,15 @@ static PetscErrorCode CheckSolved(PC pc, Mat A, Vec b, Vec x, const char ends[],
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Shifts up to minus the smallest eigenvalue are solved, those beyond it refused, never solved wrongly; and the object works on afterwards */
+/* Shifts up to minus the smallest eigenvalue are solved, those beyond it refused, never solved
+   wrongly; and the object works on afterwards */
 static PetscErrorCode Shifts(void)
 {
   static const struct {
-    PetscInt    dim, n[3];
+    PetscInt dim, n[3];
     const char *ends;
-    PetscReal   a[3];
-    PetscInt    intervals[3]; /* the smallest eigenvalue of an axis is 4 a sin^2(pi / (2 intervals)); 0: it is 0 */
+    PetscReal a[3];
+    PetscInt intervals[3]; /* the smallest eigenvalue of an axis is 4 a sin^2(pi / (2 intervals)); 0: it is 0 */
   } cases[] = {
     {1, {37, 1, 1},  "dd",     {1, 0, 0},   {38, 0, 0} },
     {1, {40, 1, 1},  "nd",     {3, 0, 0},   {80, 0, 0} },
@@ -159,17 +165,18 @@ static PetscErrorCode Shifts(void)
 
   PetscFunctionBegin;
   for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(cases); ++c) {
-    TestProblem p   = {.dim = cases[c].dim, .dof = 1, .ends = cases[c].ends, .row = 3};
-    PetscReal   low = 0;
-    DM          da;
-    Mat         A;
-    PC          pc;
-    Vec         b, x;
+    TestProblem p = {.dim = cases[c].dim, .dof = 1, .ends = cases[c].ends, .row = 3};
+    PetscReal low = 0;
+    DM da;
+    Mat A;
+    PC pc;
+    Vec b, x;
 
     for (PetscInt d = 0; d < 3; ++d) {
       p.n[d] = cases[c].n[d];
       p.a[d] = cases[c].a[d];
-      if (cases[c].intervals[d]) low += 4 * p.a[d] * PetscSqr(PetscSinReal(PETSC_PI / (2 * (PetscReal)cases[c].intervals[d])));
+      if (cases[c].intervals[d])
+        low += 4 * p.a[d] * PetscSqr(PetscSinReal(PETSC_PI / (2 * (PetscReal)cases[c].intervals[d])));
     }
     for (PetscInt sign = -1; sign < 2; sign += 2) {
       p.scale = (PetscReal)sign * 7;
@@ -199,11 +206,12 @@ static PetscErrorCode Shifts(void)
 /* One option of a PC with the prefix of its own, so that nothing is left for the next */
 static PetscErrorCode BadOption(const char option[], const char value[], PetscErrorCode code, const char words[])
 {
-  const PetscBool ours  = (PetscBool)(code != PETSC_ERR_ARG_WRONG); /* that of a switch is PETSc's, which names the value alone */
+  /* that of a switch is PETSc's, which names the value alone */
+  const PetscBool ours = (PetscBool)(code != PETSC_ERR_ARG_WRONG);
   static PetscInt count = 0;
-  char            prefix[32], name[128], named[128];
-  PC              pc;
-  KSP             ksp;
+  char prefix[32], name[128], named[128];
+  PC pc;
+  KSP ksp;
 
   PetscFunctionBegin;
   for (PetscInt form = 0; form < 2; ++form) {
@@ -234,8 +242,8 @@ static PetscErrorCode BadOption(const char option[], const char value[], PetscEr
 static PetscErrorCode BadOptions(void)
 {
   const char *switches[] = {"tune", "recursive", "graph"};
-  char       *levels     = NULL;
-  size_t      used       = 0;
+  char *levels = NULL;
+  size_t used = 0;
 
   PetscFunctionBegin;
   PetscCall(BadOption("radix", "0", PETSC_ERR_ARG_OUTOFRANGE, "at least 2"));
@@ -265,13 +273,15 @@ static PetscErrorCode BadOptions(void)
   PetscCall(BadOption("operator", "shell", PETSC_ERR_USER, "matrix user"));
   PetscCall(BadOption("ends", "dirichlet,robin", PETSC_ERR_ARG_OUTOFRANGE, "\"robin\": they are dirichlet, neumann"));
   PetscCall(BadOption("ends", "", PETSC_ERR_ARG_OUTOFRANGE, "they are dirichlet, neumann"));
-  PetscCall(BadOption("ends", "neumann,neumann,neumann,neumann,neumann,neumann,neumann", PETSC_ERR_ARG_OUTOFRANGE, "more than 6 ends"));
+  PetscCall(BadOption("ends", "neumann,neumann,neumann,neumann,neumann,neumann,neumann", PETSC_ERR_ARG_OUTOFRANGE,
+                      "more than 6 ends"));
   PetscCall(BadOption("spacing", "1,0", PETSC_ERR_ARG_OUTOFRANGE, "positive"));
   PetscCall(BadOption("spacing", "-1", PETSC_ERR_ARG_OUTOFRANGE, "positive"));
   PetscCall(BadOption("scale", "0", PETSC_ERR_ARG_OUTOFRANGE, "not zero"));
   PetscCall(BadOption("scale", "inf", PETSC_ERR_ARG_OUTOFRANGE, "finite"));
   PetscCall(BadOption("shift", "nan", PETSC_ERR_ARG_OUTOFRANGE, "finite"));
-  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(switches); ++s) PetscCall(BadOption(switches[s], "perhaps", PETSC_ERR_ARG_WRONG, "perhaps"));
+  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(switches); ++s)
+    PetscCall(BadOption(switches[s], "perhaps", PETSC_ERR_ARG_WRONG, "perhaps"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -282,14 +292,17 @@ static PetscErrorCode Calls(void)
          .dof = 1, .ends = "dddd", .a = {1, 2},
          .scale = 1
   };
-  const PetscInt        radices[] = {8, 1}, many[65] = {0};
-  const PetscReal       h[] = {1, 1, 1}, none[] = {1, 0}, nan = NAN;
-  const PCBCRPoissonEnd one[] = {PCBCRPOISSON_PERIODIC, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET}, wrong[] = {PCBCRPOISSON_PERIODIC, PCBCRPOISSON_PERIODIC, (PCBCRPoissonEnd)17, PCBCRPOISSON_DIRICHLET};
-  DM                    da;
-  Mat                   A;
-  PC                    pc;
-  Vec                   b, x;
-  PetscBool             gpu;
+  const PetscInt radices[] = {8, 1}, many[65] = {0};
+  const PetscReal h[] = {1, 1, 1}, none[] = {1, 0}, nan = NAN;
+  const PCBCRPoissonEnd one[] = {PCBCRPOISSON_PERIODIC, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET,
+                                 PCBCRPOISSON_DIRICHLET},
+                        wrong[] = {PCBCRPOISSON_PERIODIC, PCBCRPOISSON_PERIODIC, (PCBCRPoissonEnd)17,
+                                   PCBCRPOISSON_DIRICHLET};
+  DM da;
+  Mat A;
+  PC pc;
+  Vec b, x;
+  PetscBool gpu;
 
   PetscFunctionBegin;
   PetscCall(TestMatrix(&p, &da, &A));
@@ -299,7 +312,9 @@ static PetscErrorCode Calls(void)
   /* before set-up */
   PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
   PetscCall(PCSetType(pc, PCBCRPOISSON));
-  CheckError(PCSetUp(pc), -1, "atrix"); /* PETSc's own, worded and numbered by release; PCApply() sets up by itself where there is a matrix */
+  /* PETSc's own, worded and numbered by release; PCApply() sets up by itself where there is a
+     matrix */
+  CheckError(PCSetUp(pc), -1, "atrix");
   CheckError((*pc->ops->apply)(pc, b, x), PETSC_ERR_ORDER, "PCSetUp()");
   CheckError((*pc->ops->applytranspose)(pc, b, x), PETSC_ERR_ORDER, "PCSetUp()");
 
@@ -329,7 +344,8 @@ static PetscErrorCode Calls(void)
   PetscCall(PCSetUp(pc)); /* and it recovers */
   PetscCall(PCApply(pc, b, x));
   PetscCall(PCDestroy(&pc));
-  PetscCall(PetscOptionsInsertString(NULL, "-few_pc_bcrpoisson_spacing 1,1,1 -ends_pc_bcrpoisson_spacing 1 -ends_pc_bcrpoisson_ends dirichlet,neumann,dirichlet"));
+  PetscCall(PetscOptionsInsertString(NULL, "-few_pc_bcrpoisson_spacing 1,1,1 -ends_pc_bcrpoisson_spacing 1 "
+                                           "-ends_pc_bcrpoisson_ends dirichlet,neumann,dirichlet"));
   PetscCall(NewPC(NULL, A, &pc));
   PetscCall(PCSetOptionsPrefix(pc, "few_"));
   PetscCall(PCSetFromOptions(pc));
@@ -367,19 +383,19 @@ static PetscErrorCode RightHandSides(void)
          .dof = 1, .ends = "dddd", .a = {1,  2 },
          .scale = 1
   };
-  const char     *types[]  = {KSPCG, KSPGMRES, KSPFGMRES, KSPRICHARDSON, KSPBCRPOISSON};
+  const char *types[] = {KSPCG, KSPGMRES, KSPFGMRES, KSPRICHARDSON, KSPBCRPOISSON};
   const PetscReal values[] = {NAN, INFINITY, -INFINITY};
-  DM              da;
-  Mat             A;
-  Vec             b, x, bad;
+  DM da;
+  Mat A;
+  Vec b, x, bad;
 
   PetscFunctionBegin;
   PetscCall(TestMatrix(&p, &da, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); ++t) {
     for (size_t v = 0; v < PETSC_STATIC_ARRAY_LENGTH(values); ++v) {
-      KSP                ksp;
-      PC                 pc;
+      KSP ksp;
+      PC pc;
       KSPConvergedReason reason;
 
       PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
@@ -393,12 +409,14 @@ static PetscErrorCode RightHandSides(void)
       PetscCall(VecAssemblyEnd(b));
       PetscCall(KSPSolve(ksp, b, x));
       PetscCall(KSPGetConvergedReason(ksp, &reason));
-      Check(reason == KSP_DIVERGED_NANORINF, "%s with %g on the right-hand side: %s", types[t], (double)values[v], KSPConvergedReasons[reason]);
+      Check(reason == KSP_DIVERGED_NANORINF, "%s with %g on the right-hand side: %s", types[t], (double)values[v],
+            KSPConvergedReasons[reason]);
       PetscCall(VecSet(b, 1));
       PetscCall(VecSet(x, 0));
       PetscCall(KSPSolve(ksp, b, x));
       PetscCall(KSPGetConvergedReason(ksp, &reason));
-      Check(reason > 0, "%s, the right-hand side after that with %g: %s", types[t], (double)values[v], KSPConvergedReasons[reason]);
+      Check(reason > 0, "%s, the right-hand side after that with %g: %s", types[t], (double)values[v],
+            KSPConvergedReasons[reason]);
       /* with errors on request, the entry is named */
       PetscCall(VecDuplicate(b, &bad));
       PetscCall(VecCopy(b, bad));
@@ -426,7 +444,7 @@ static PetscErrorCode KSPTypes(void)
          .dof = 1, .ends = "dddd", .a = {1, 2},
          .scale = 1
   };
-  DM  da;
+  DM da;
   Mat A;
   KSP ksp;
 

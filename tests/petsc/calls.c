@@ -1,7 +1,9 @@
 /*
-  What an application of PCBCRPOISSON and PCNEATO to vectors on a CUDA device asks of CUDA, by counting calls (cudacalls.h): from the first
-  application on nothing is allocated or freed, the host does not wait, nothing is copied between host and device; with graphs an application
-  is one launch. Vectors have to be on the device: -dm_vec_type cuda -dm_mat_type aijcusparse. Nothing is tested where there is no device.
+  What an application of PCBCRPOISSON and PCNEATO to vectors on a CUDA device asks of CUDA, by
+  counting calls (cudacalls.h): from the first application on nothing is allocated or freed, the
+  host does not wait, nothing is copied between host and device; with graphs an application is one
+  launch. Vectors have to be on the device: -dm_vec_type cuda -dm_mat_type aijcusparse. Nothing is
+  tested where there is no device.
 */
 #define _GNU_SOURCE
 #include "testing.h"
@@ -14,18 +16,24 @@ static const TestProblem problems[] = {
   {.dim = 2,    .n = {200, 131, 1}, .dof = 1, .ends = "dddd",             .a = {1, 1},       .scale = 1                          },
   {.dim = 2,    .n = {129, 97, 1},  .dof = 1, .ends = "rrrr",             .a = {3, 1},       .scale = -2,                          .row = 4},
   {.dim = 2,           .n = {96, 80, 1},                      .dof = 2,    .ends = "ncpp", .a = {1, 2}, .shift = 0.5,                          .scale = 1},
-  {.dim = 2, .n = {90, 70, 1},                   .dof = 1,                    .ends = "cccc",                              .a = {1, 1},                     .scale = 3}, /* singular */
+ /* singular */
+  {.dim = 2, .n = {90, 70, 1},                   .dof = 1,                    .ends = "cccc",                              .a = {1, 1},                     .scale = 3},
   {.dim = 3, .n = {34, 40, 37},                   .dof = 1,                    .ends = "dddddd",                             .a = {1, 2, 3},.scale = 1  },
   {.dim = 3, .n = {127, 127, 10},                   .dof = 1,                    .ends = "dddddd",                           .a = {1, 2, 3},                   .scale = 1                 },
 };
 
-static const char *const options[] = {
-  "-pc_type bcrpoisson", "-pc_type bcrpoisson -pc_bcrpoisson_precision single", "-pc_type bcrpoisson -pc_bcrpoisson_precision mixed", "-pc_type bcrpoisson -pc_bcrpoisson_radix 4", "-pc_type bcrpoisson -pc_bcrpoisson_graph off", "-pc_type neato"};
+static const char *const options[] = {"-pc_type bcrpoisson",
+                                      "-pc_type bcrpoisson -pc_bcrpoisson_precision single",
+                                      "-pc_type bcrpoisson -pc_bcrpoisson_precision mixed",
+                                      "-pc_type bcrpoisson -pc_bcrpoisson_radix 4",
+                                      "-pc_type bcrpoisson -pc_bcrpoisson_graph off",
+                                      "-pc_type neato"};
 
 /* calls since the last time: nothing that must not be in an application; *launched: kernels and graphs */
 static void Counted(const char what[], PetscInt problem, const char option[])
 {
-  for (int k = 0; k < KERNELS; ++k) Check(calls[k] == 0, "problem %d, %s, %s: %d %s", (int)problem, option, what, calls[k], kinds[k]);
+  for (int k = 0; k < KERNELS; ++k)
+    Check(calls[k] == 0, "problem %d, %s, %s: %d %s", (int)problem, option, what, calls[k], kinds[k]);
   Check(calls[KERNELS] + calls[GRAPHS] > 0, "problem %d, %s, %s: nothing was launched", (int)problem, option, what);
 }
 
@@ -34,19 +42,20 @@ static PetscErrorCode Applications(void)
   PetscFunctionBegin;
   for (PetscInt i = 0; i < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(problems); ++i) {
     for (PetscInt o = 0; o < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(options); ++o) {
-      TestProblem        p = problems[i];
-      DM                 da;
-      Mat                A;
-      KSP                ksp;
-      PC                 pc;
-      Vec                x, y;
+      TestProblem p = problems[i];
+      DM da;
+      Mat A;
+      KSP ksp;
+      PC pc;
+      Vec x, y;
       const PetscScalar *v;
-      PetscMemType       mem;
-      const PetscInt     again = 8;
-      PetscBool          graph;
+      PetscMemType mem;
+      const PetscInt again = 8;
+      PetscBool graph;
 
       if (strstr(options[o], "neato") && (p.dof > 1 || strchr(p.ends, 'r'))) continue;
-      PetscCall(PetscOptionsInsertString(NULL, "-pc_bcrpoisson_radix auto -pc_bcrpoisson_precision double -pc_bcrpoisson_graph on"));
+      PetscCall(PetscOptionsInsertString(
+        NULL, "-pc_bcrpoisson_radix auto -pc_bcrpoisson_precision double -pc_bcrpoisson_graph on"));
       PetscCall(PetscOptionsInsertString(NULL, options[o]));
       PetscCall(TestMatrix(&p, &da, &A));
       PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
@@ -76,9 +85,16 @@ static PetscErrorCode Applications(void)
         for (PetscInt a = 0; a < again; ++a) PetscCall(PCApply(pc, x, y));
         Counted("later applications", i, options[o]);
         Check(calls[CAPTURES] == 0, "problem %d, %s: %d captures later on", (int)i, options[o], calls[CAPTURES]);
-        if (!strstr(options[o], "neato")) Check(graph == (PetscBool)!strstr(options[o], "graph off"), "problem %d, %s: %s", (int)i, options[o], graph ? "captured" : "never captured");
-        if (graph) Check(calls[GRAPHS] == again && calls[KERNELS] == 0, "problem %d, %s: %d graphs and %d kernels in %d applications", (int)i, options[o], calls[GRAPHS], calls[KERNELS], (int)again);
-        if (i == 0) printf("# %s: %d applications: %d graphs, %d kernels, 0 allocations, waits, copies\n", options[o], (int)again, calls[GRAPHS], calls[KERNELS]);
+        if (!strstr(options[o], "neato"))
+          Check(graph == (PetscBool)!strstr(options[o], "graph off"), "problem %d, %s: %s", (int)i, options[o],
+                graph ? "captured" : "never captured");
+        if (graph)
+          Check(calls[GRAPHS] == again && calls[KERNELS] == 0,
+                "problem %d, %s: %d graphs and %d kernels in %d applications", (int)i, options[o], calls[GRAPHS],
+                calls[KERNELS], (int)again);
+        if (i == 0)
+          printf("# %s: %d applications: %d graphs, %d kernels, 0 allocations, waits, copies\n", options[o], (int)again,
+                 calls[GRAPHS], calls[KERNELS]);
         PetscCall(KSPSolve(ksp, x, y));
         PetscCall(PetscMemzero(calls, sizeof(calls)));
         for (PetscInt a = 0; a < again; ++a) PetscCall(KSPSolve(ksp, x, y));

@@ -1,6 +1,7 @@
 /*
-  Counts what a program asks of CUDA: the functions below stand in front of those of the CUDA runtime, for the library and for PETSc. For a
-  source that defines _GNU_SOURCE first, in a program of its own.
+  Counts what a program asks of CUDA: the functions below stand in front of those of the CUDA
+  runtime, for the library and for PETSc. For a source that defines _GNU_SOURCE first, in a program
+  of its own.
 */
 #pragma once
 
@@ -16,7 +17,7 @@ enum {
   KINDS
 };
 static const char *const kinds[] = {"allocations", "waits", "copies with the host", "kernels", "graphs", "captures"};
-static int               calls[KINDS];
+static int calls[KINDS];
 
 typedef struct {
   unsigned x, y, z;
@@ -25,7 +26,7 @@ typedef struct {
 /* name, of which none but its number of calls matters, then does what it does; kind -1: not counted */
 #define IN_FRONT(kind, name, parameters, ...) \
   __attribute__((visibility("default"))) int name parameters; \
-  int name                                        parameters \
+  int name parameters \
   { \
     static int(*next) parameters; \
     const int k = (kind); \
@@ -46,9 +47,13 @@ IN_FRONT(WAITS, cudaStreamSynchronize, (void *s), s)
 IN_FRONT(WAITS, cudaEventSynchronize, (void *e), e)
 /* kind 3: on the device */
 IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpy, (void *to, const void *from, size_t n, int kind), to, from, n, kind)
-IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpyAsync, (void *to, const void *from, size_t n, int kind, void *s), to, from, n, kind, s)
-IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpy2D, (void *to, size_t p, const void *from, size_t q, size_t w, size_t h, int kind), to, p, from, q, w, h, kind)
-IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpy2DAsync, (void *to, size_t p, const void *from, size_t q, size_t w, size_t h, int kind, void *s), to, p, from, q, w, h, kind, s)
+IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpyAsync, (void *to, const void *from, size_t n, int kind, void *s), to,
+         from, n, kind, s)
+IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpy2D,
+         (void *to, size_t p, const void *from, size_t q, size_t w, size_t h, int kind), to, p, from, q, w, h, kind)
+IN_FRONT(kind == 3 ? -1 : HOST_COPIES, cudaMemcpy2DAsync,
+         (void *to, size_t p, const void *from, size_t q, size_t w, size_t h, int kind, void *s), to, p, from, q, w, h,
+         kind, s)
 IN_FRONT(KERNELS, cudaLaunchKernel, (const void *f, Three g, Three b, void **a, size_t m, void *s), f, g, b, a, m, s)
 IN_FRONT(KERNELS, __cudaLaunchKernel, (const void *f, Three g, Three b, void **a, size_t m, void *s), f, g, b, a, m, s)
 IN_FRONT(KERNELS, cudaLaunchKernelExC, (const void *c, const void *f, void **a), c, f, a)

@@ -1,7 +1,9 @@
 /*
-  What is special about a CUDA device: solves as graphs and kernel by kernel give the same bits; nothing is allocated, waited for or copied
-  to or from the host in a solve; streams; workspace; a device without room, a kernel that fails, no device at all. On a machine without a
-  device only the last one is there to be tested. Vectors are on the device if -dm_vec_type cuda -dm_mat_type aijcusparse are given.
+  What is special about a CUDA device: solves as graphs and kernel by kernel give the same bits;
+  nothing is allocated, waited for or copied to or from the host in a solve; streams; workspace; a
+  device without room, a kernel that fails, no device at all. On a machine without a device only the
+  last one is there to be tested. Vectors are on the device if -dm_vec_type cuda -dm_mat_type
+  aijcusparse are given.
 
   -fault: a kernel that fails, after which the process is good for nothing more
 */
@@ -22,7 +24,8 @@ static const TestProblem problems[] = {
   {.dim = 2,       .n = {90, 70, 1},                         .dof = 1,                          .ends = "cccc",                                    .a = {1, 1},                                 .scale = 3},
   {.dim = 3,       .n = {34, 40, 37},                         .dof = 1,                          .ends = "dddddd",                                   .a = {1, 2, 3},.scale = 1                  },
   {.dim = 3,       .n = {33, 20, 18},                         .dof = 1,                          .ends = "ppcnrd",                                   .a = {1, 1, 1},                                 .shift = 0.1,                          .scale = 1, .row = 1},
-  {.dim = 3,     .n = {127, 127, 10},             .dof = 1,             .ends = "dddddd",                                             .a = {1, 2, 3},                                   .scale = 1                                      }, /* clusters of blocks, lines along z */
+ /* clusters of blocks, lines along z */
+  {.dim = 3,     .n = {127, 127, 10},             .dof = 1,             .ends = "dddddd",                                             .a = {1, 2, 3},                                   .scale = 1                                      },
   {.dim = 3, .n = {9, 127, 127},     .dof = 1,.ends = "cndddd",.a = {1, 2, 3},.scale = 1}, /* along x */
   {.dim = 1, .n = {500, 1, 1},     .dof = 1,             .ends = "dc",                                                                   .a = {1},                                                                                                                           .scale = 1                                                                                                                                                                                                    }
 };
@@ -37,7 +40,8 @@ static PetscErrorCode NewPC(const TestProblem *p, const char options[], DM *da, 
   PetscCall(PCSetOperators(*pc, *A, *A));
   PetscCall(PCSetType(*pc, PCBCRPOISSON));
   PetscCall(PCSetDM(*pc, *da));
-  PetscCall(PetscOptionsInsertString(NULL, "-pc_bcrpoisson_radix auto -pc_bcrpoisson_schedule auto -pc_bcrpoisson_precision double -pc_bcrpoisson_recursive off"));
+  PetscCall(PetscOptionsInsertString(NULL, "-pc_bcrpoisson_radix auto -pc_bcrpoisson_schedule auto "
+                                           "-pc_bcrpoisson_precision double -pc_bcrpoisson_recursive off"));
   PetscCall(PetscOptionsInsertString(NULL, options));
   PetscCall(PCSetFromOptions(*pc));
   PetscCall(PCBCRPoissonSetBackend(*pc, there ? PCBCRPOISSON_BACKEND_CUDA : PCBCRPOISSON_BACKEND_CPU));
@@ -57,13 +61,13 @@ static PetscErrorCode Done(DM *da, Mat *A, PC *pc)
 static PetscErrorCode Tunes(void)
 {
   TestProblem p = problems[0];
-  DM          da;
-  Mat         A;
-  PC          pc;
-  Vec         x, y;
-  char       *text, name[PETSC_MAX_PATH_LEN], options[PETSC_MAX_PATH_LEN + 128];
-  PetscReal   error;
-  FILE       *file;
+  DM da;
+  Mat A;
+  PC pc;
+  Vec x, y;
+  char *text, name[PETSC_MAX_PATH_LEN], options[PETSC_MAX_PATH_LEN + 128];
+  PetscReal error;
+  FILE *file;
 
   PetscFunctionBegin;
   PetscCall(PetscGetTmp(PETSC_COMM_SELF, name, sizeof(name) - 32));
@@ -74,8 +78,10 @@ static PetscErrorCode Tunes(void)
   PetscCall(NewPC(&p, options, &da, &A, &pc));
   CheckError(PCSetUp(pc), PETSC_ERR_FILE_OPEN, "cannot be read");
   PetscCall(Done(&da, &A, &pc));
-  for (PetscInt round = 0; round < (there ? 4 : 2); ++round) { /* automatic, the same from the file, radix 4, that from the file */
-    PetscCall(PetscSNPrintf(options, sizeof(options), "-pc_bcrpoisson_tune %s -pc_bcrpoisson_tune_file %s", round % 2 ? "off" : "on", name));
+  /* automatic, the same from the file, radix 4, that from the file */
+  for (PetscInt round = 0; round < (there ? 4 : 2); ++round) {
+    PetscCall(PetscSNPrintf(options, sizeof(options), "-pc_bcrpoisson_tune %s -pc_bcrpoisson_tune_file %s",
+                            round % 2 ? "off" : "on", name));
     PetscCall(NewPC(&p, options, &da, &A, &pc));
     if (round > 1) PetscCall(PCBCRPoissonSetRadix(pc, 4));
     PetscCall(DMCreateGlobalVector(da, &x));
@@ -85,7 +91,8 @@ static PetscErrorCode Tunes(void)
     PetscCall(TestBackwardError(A, PETSC_FALSE, x, y, &error));
     Check(error <= TestBackwardBound(), "tuned, round %d: backward error %g", (int)round, (double)error);
     PetscCall(TestViewText((PetscObject)pc, &text));
-    Check(strstr(text, round % 2 ? "tune: off, from " : "plans timed, fastest "), "PCView() of a tuned solver, round %d:\n%s", (int)round, text);
+    Check(strstr(text, round % 2 ? "tune: off, from " : "plans timed, fastest "),
+          "PCView() of a tuned solver, round %d:\n%s", (int)round, text);
     free(text);
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&y));
@@ -98,7 +105,7 @@ static PetscErrorCode Tunes(void)
     Check(file && fgets(line, sizeof(line), file) && strstr(line, " : radix="), "the file begins with: %s", line);
     if (file) fclose(file);
     colon = strstr(line, " : ");
-    file  = fopen(name, "w");
+    file = fopen(name, "w");
     if (colon) *colon = 0;
     fprintf(file, "%s : whatever\n", line);
     fclose(file);
@@ -119,11 +126,11 @@ static PetscErrorCode Tunes(void)
 static PetscErrorCode NoDevice(void)
 {
   TestProblem p = problems[1];
-  DM          da;
-  Mat         A;
-  PC          pc;
-  Vec         x, y;
-  PetscReal   error;
+  DM da;
+  Mat A;
+  PC pc;
+  Vec x, y;
+  PetscReal error;
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, "", &da, &A, &pc));
@@ -142,27 +149,29 @@ static PetscErrorCode NoDevice(void)
 }
 
 #if defined(PETSCBCR_HAVE_CUDA)
-static const char *const plans[] = {"", "-pc_bcrpoisson_precision single", "-pc_bcrpoisson_precision mixed", "-pc_bcrpoisson_radix 2", "-pc_bcrpoisson_schedule 8,5,64"};
+static const char *const plans[] = {"", "-pc_bcrpoisson_precision single", "-pc_bcrpoisson_precision mixed",
+                                    "-pc_bcrpoisson_radix 2", "-pc_bcrpoisson_schedule 8,5,64"};
 
 static PetscBool PlanFits(const TestProblem *p, PetscInt plan)
 {
   return p->dim > 1 || plan < 3 ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* Graphs: the same bits as kernel by kernel, whatever the vectors, and after new values; workspace; what set-up allocated is all there is */
+/* Graphs: the same bits as kernel by kernel, whatever the vectors, and after new values; workspace;
+   what set-up allocated is all there is */
 static PetscErrorCode Graphs(void)
 {
   PetscFunctionBegin;
   for (PetscInt i = 0; i < NPROBLEMS; ++i) {
     for (PetscInt plan = 0; plan < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(plans); ++plan) {
       TestProblem p = problems[i];
-      DM          da[2];
-      Mat         A[2];
-      PC          pc[2];
-      Vec         x[3], y[3], z;
-      PetscBool   same;
-      char       *text    = NULL, *at;
-      PetscReal   vectors = 100;
+      DM da[2];
+      Mat A[2];
+      PC pc[2];
+      Vec x[3], y[3], z;
+      PetscBool same;
+      char *text = NULL, *at;
+      PetscReal vectors = 100;
 
       if (!PlanFits(&p, plan)) continue;
       for (PetscInt g = 0; g < 2; ++g) {
@@ -198,13 +207,16 @@ static PetscErrorCode Graphs(void)
           PetscCall(VecEqual(y[w], z, &same));
           if (!same) ++wrong;
         }
-        Check(!wrong, "problem %d, plan '%s', values %d: %d of 24 solves differ from those without graphs", (int)i, plans[plan], (int)values, (int)wrong);
+        Check(!wrong, "problem %d, plan '%s', values %d: %d of 24 solves differ from those without graphs", (int)i,
+              plans[plan], (int)values, (int)wrong);
       }
       PetscCall(TestViewText((PetscObject)pc[1], &text));
-      Check(strstr(text, " as CUDA graphs"), "problem %d, plan '%s': no graph was launched:\n%s", (int)i, plans[plan], text);
+      Check(strstr(text, " as CUDA graphs"), "problem %d, plan '%s': no graph was launched:\n%s", (int)i, plans[plan],
+            text);
       at = strstr(text, "bytes (");
       if (at) vectors = (PetscReal)atof(at + 7);
-      if (p.n[0] * p.n[1] * p.n[2] > 5000) Check(vectors <= 1.5, "problem %d, plan '%s': workspace of %g vectors", (int)i, plans[plan], (double)vectors);
+      if (p.n[0] * p.n[1] * p.n[2] > 5000)
+        Check(vectors <= 1.5, "problem %d, plan '%s': workspace of %g vectors", (int)i, plans[plan], (double)vectors);
       free(text);
       text = NULL;
       PetscCall(TestViewText((PetscObject)pc[0], &text));
@@ -221,15 +233,16 @@ static PetscErrorCode Graphs(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Vectors of the host are solved for on the device, too, with the same result; PCView() says what their copies there take */
+/* Vectors of the host are solved for on the device, too, with the same result; PCView() says what
+   their copies there take */
 static PetscErrorCode HostVectors(PC pc, Vec x, Vec y)
 {
-  const char   word[] = "copies of vectors of the host ";
-  Vec          f, u, z;
-  PetscInt     n;
-  PetscBool    same, cuda;
-  double       bytes = 0;
-  char        *text, *at;
+  const char word[] = "copies of vectors of the host ";
+  Vec f, u, z;
+  PetscInt n;
+  PetscBool same, cuda;
+  double bytes = 0;
+  char *text, *at;
   PetscScalar *a;
 
   PetscFunctionBegin;
@@ -256,7 +269,8 @@ static PetscErrorCode HostVectors(PC pc, Vec x, Vec y)
   PetscCall(TestViewText((PetscObject)pc, &text));
   at = strstr(text, word);
   if (at) bytes = atof(at + strlen(word));
-  Check(bytes >= (double)n * sizeof(PetscScalar) && bytes <= 2.0 * (double)n * sizeof(PetscScalar), "copies of vectors of %d numbers take %g bytes:\n%s", (int)n, bytes, text);
+  Check(bytes >= (double)n * sizeof(PetscScalar) && bytes <= 2.0 * (double)n * sizeof(PetscScalar),
+        "copies of vectors of %d numbers take %g bytes:\n%s", (int)n, bytes, text);
   free(text);
   PetscCall(VecDestroy(&f));
   PetscCall(VecDestroy(&u));
@@ -270,12 +284,13 @@ static PetscErrorCode HostAndDevice(void)
   PetscFunctionBegin;
   for (PetscInt i = 0; i < NPROBLEMS; ++i) {
     for (PetscInt plan = 0; plan < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(plans); ++plan) {
-      const PetscReal bound = plan == 1 || sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-6 : (PetscReal)2e-14; /* what either may have */
-      DM              da;
-      Mat             A;
-      PC              pc;
-      Vec             x, y[2], r;
-      PetscReal       norm, size, difference;
+      /* what either may have */
+      const PetscReal bound = plan == 1 || sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-6 : (PetscReal)2e-14;
+      DM da;
+      Mat A;
+      PC pc;
+      Vec x, y[2], r;
+      PetscReal norm, size, difference;
 
       if (!PlanFits(&problems[i], plan)) continue;
       PetscCall(NewPC(&problems[i], plans[plan], &da, &A, &pc));
@@ -293,7 +308,9 @@ static PetscErrorCode HostAndDevice(void)
       PetscCall(MatMult(A, y[0], r));
       PetscCall(TestMaxNorm(r, &difference));
       PetscCall(MatNorm(A, NORM_INFINITY, &norm));
-      Check(difference <= bound * norm * size, "problem %d, plan '%s': A times the difference from the host is %g of ||A|| ||y||", (int)i, plans[plan], (double)(difference / (norm * size)));
+      Check(difference <= bound * norm * size,
+            "problem %d, plan '%s': A times the difference from the host is %g of ||A|| ||y||", (int)i, plans[plan],
+            (double)(difference / (norm * size)));
       PetscCall(VecDestroy(&r));
       PetscCall(VecDestroy(&y[0]));
       PetscCall(VecDestroy(&y[1]));
@@ -304,12 +321,13 @@ static PetscErrorCode HostAndDevice(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Work space of other sizes than those above: awkward ones, flat ones, and those that have kernels of their own; each with every precision */
+/* Work space of other sizes than those above: awkward ones, flat ones, and those that have kernels
+   of their own; each with every precision */
 static PetscErrorCode Workspaces(void)
 {
   static const struct {
     PetscInt n[3];
-    BCREnd   end;
+    BCREnd end;
   } boxes[] = {
     {{1000000, 1, 1}, BCR_END_DIRICHLET     },
     {{511, 511, 1},   BCR_END_DIRICHLET     },
@@ -340,27 +358,30 @@ static PetscErrorCode Workspaces(void)
 
   PetscFunctionBegin;
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(boxes); ++i) {
-    const PetscInt *const n   = boxes[i].n;
-    const PetscInt        dim = n[2] > 1 ? 3 : (n[1] > 1 ? 2 : 1);
+    const PetscInt *const n = boxes[i].n;
+    const PetscInt dim = n[2] > 1 ? 3 : (n[1] > 1 ? 2 : 1);
 
     for (int precision = 0; precision < 3; ++precision) {
-      const BCREnd     ends[6] = {boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end};
-      BCRSolver        solver;
+      const BCREnd ends[6] = {boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end, boxes[i].end};
+      BCRSolver solver;
       BCRSolverOptions options;
-      BCRSolverInfo    info;
-      BCROperator     *op;
-      double           vectors;
+      BCRSolverInfo info;
+      BCROperator *op;
+      double vectors;
 
       PetscCall(PetscMemzero(&options, sizeof(options)));
-      options.core.isa       = -1;
+      options.core.isa = -1;
       options.core.precision = (BCRPrecision)precision;
-      options.device         = PETSC_TRUE;
+      options.device = PETSC_TRUE;
       PetscCall(BCROperatorCreateUser(dim, n, coupling, ends, 0.25, 1, &op));
       PetscCall(BCRSolverCreate(1, op, &options, NULL, &solver));
       PetscCall(BCRSolverGetInfo(solver, &info));
       vectors = (double)info.workspace / ((double)n[0] * (double)n[1] * (double)n[2] * (double)sizeof(PetscScalar));
       if (sizeof(PetscReal) == sizeof(double) || precision == BCR_SINGLE) {
-        Check(vectors <= 1.5, "%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT ", ends %d, precision %d: workspace of %g vectors", n[0], n[1], n[2], (int)boxes[i].end, precision, vectors);
+        Check(vectors <= 1.5,
+              "%" PetscInt_FMT " x %" PetscInt_FMT " x %" PetscInt_FMT
+              ", ends %d, precision %d: workspace of %g vectors",
+              n[0], n[1], n[2], (int)boxes[i].end, precision, vectors);
       }
       PetscCall(BCRSolverDestroy(&solver));
       PetscCall(BCROperatorDestroy(1, &op));
@@ -370,9 +391,10 @@ static PetscErrorCode Workspaces(void)
 }
 
 /*
-  Solvers on arrays of the device. That a solve can be captured shows that it neither allocates nor waits (both are errors while capturing);
-  the nodes of the graph that come of it show that it copies nothing to or from the host. Two solvers on two streams, launched in
-  turns, get the bits that each has alone.
+  Solvers on arrays of the device. That a solve can be captured shows that it neither allocates nor
+  waits (both are errors while capturing); the nodes of the graph that come of it show that it
+  copies nothing to or from the host. Two solvers on two streams, launched in turns, get the bits
+  that each has alone.
 */
 static PetscErrorCode Streams(void)
 {
@@ -382,24 +404,25 @@ static PetscErrorCode Streams(void)
       {300, 257, 1 },
       {70,  40,  33}
     };
-    const PetscReal  coupling[3] = {1, 1, 1};
-    const BCREnd     ends[6]     = {BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
-    BCRSolver        solver[2];
+    const PetscReal coupling[3] = {1, 1, 1};
+    const BCREnd ends[6] = {BCR_END_DIRICHLET, BCR_END_DIRICHLET,      BCR_END_DIRICHLET,
+                            BCR_END_NEUMANN,   BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET};
+    BCRSolver solver[2];
     BCRSolverOptions options;
-    BCROperator     *op[2];
-    BCRStream        stream[2];
-    PetscScalar     *f[2], *u[2], *host[3];
-    PetscInt         n[2], wrong = 0;
-    BCRSolverInfo    info;
+    BCROperator *op[2];
+    BCRStream stream[2];
+    PetscScalar *f[2], *u[2], *host[3];
+    PetscInt n[2], wrong = 0;
+    BCRSolverInfo info;
 
     for (PetscInt s = 0; s < 2; ++s) {
       n[s] = size[s][0] * size[s][1] * size[s][2];
       PetscCall(PetscMemzero(&options, sizeof(options)));
-      options.core.isa       = -1;
+      options.core.isa = -1;
       options.core.precision = plan == 1 ? BCR_SINGLE : (plan == 2 ? BCR_MIXED : BCR_DOUBLE);
-      options.core.radix     = plan == 3 ? 4 : 0;
-      options.core.plain     = plan == 4 ? PETSC_TRUE : PETSC_FALSE;
-      options.device         = PETSC_TRUE;
+      options.core.radix = plan == 3 ? 4 : 0;
+      options.core.plain = plan == 4 ? PETSC_TRUE : PETSC_FALSE;
+      options.device = PETSC_TRUE;
       PetscCall(BCROperatorCreateUser(s ? 3 : 2, size[s], coupling, ends, 0.25, 1, &op[s]));
       PetscCall(BCRSolverCreate(1, op[s], &options, NULL, &solver[s]));
       PetscCallBCRCuda(BCRCudaStreamCreate(&stream[s]));
@@ -412,9 +435,11 @@ static PetscErrorCode Streams(void)
       PetscCallBCRCuda(BCRCudaGet(host[s], u[s], (size_t)n[s] * sizeof(PetscScalar), stream[s]));
     }
     for (PetscInt round = 0; round < 3; ++round) {
-      for (PetscInt s = 0; s < 2; ++s) PetscCallBCRCuda(BCRCudaZero(u[s], (size_t)n[s] * sizeof(PetscScalar), stream[s]));
+      for (PetscInt s = 0; s < 2; ++s)
+        PetscCallBCRCuda(BCRCudaZero(u[s], (size_t)n[s] * sizeof(PetscScalar), stream[s]));
       for (PetscInt again = 0; again < 10; ++again)
-        for (PetscInt s = 0; s < 2; ++s) PetscCall(BCRSolverSolveDevice(solver[s], stream[s], PETSC_FALSE, 1, f[s], n[s], u[s], n[s]));
+        for (PetscInt s = 0; s < 2; ++s)
+          PetscCall(BCRSolverSolveDevice(solver[s], stream[s], PETSC_FALSE, 1, f[s], n[s], u[s], n[s]));
       for (PetscInt s = 0; s < 2; ++s) {
         PetscCall(PetscMalloc1(n[s], &host[2]));
         PetscCallBCRCuda(BCRCudaGet(host[2], u[s], (size_t)n[s] * sizeof(PetscScalar), stream[s]));
@@ -425,8 +450,11 @@ static PetscErrorCode Streams(void)
     Check(!wrong, "plan %d: %d of 6 differ from what a solver gets alone", (int)plan, (int)wrong);
     for (PetscInt s = 0; s < 2; ++s) {
       PetscCall(BCRSolverGetInfo(solver[s], &info));
-      Check(info.graph && info.graphs == 30, "plan %d, %d dimensions: captured: %d, graphs launched: %d", (int)plan, s ? 3 : 2, (int)info.graph, (int)info.graphs);
-      Check(info.nodes[0] >= 1 && info.nodes[3] == 0, "plan %d, %d dimensions: %d kernels, %d memory set, %d copies on the device, %d other nodes", (int)plan, s ? 3 : 2, (int)info.nodes[0], (int)info.nodes[1], (int)info.nodes[2], (int)info.nodes[3]);
+      Check(info.graph && info.graphs == 30, "plan %d, %d dimensions: captured: %d, graphs launched: %d", (int)plan,
+            s ? 3 : 2, (int)info.graph, (int)info.graphs);
+      Check(info.nodes[0] >= 1 && info.nodes[3] == 0,
+            "plan %d, %d dimensions: %d kernels, %d memory set, %d copies on the device, %d other nodes", (int)plan,
+            s ? 3 : 2, (int)info.nodes[0], (int)info.nodes[1], (int)info.nodes[2], (int)info.nodes[3]);
       PetscCall(BCRSolverDestroy(&solver[s]));
       PetscCall(BCROperatorDestroy(1, &op[s]));
       PetscCallBCRCuda(BCRCudaStreamDestroy(stream[s]));
@@ -441,13 +469,13 @@ static PetscErrorCode Streams(void)
 /* The vectors stay where they are: PETSc counts its own copies */
 static PetscErrorCode Copies(void)
 {
-  TestProblem        p = problems[0];
-  DM                 da;
-  Mat                A;
-  PC                 pc;
-  Vec                x, y;
-  PetscMemType       mem;
-  PetscLogDouble     before[2];
+  TestProblem p = problems[0];
+  DM da;
+  Mat A;
+  PC pc;
+  Vec x, y;
+  PetscMemType mem;
+  PetscLogDouble before[2];
   const PetscScalar *v;
 
   PetscFunctionBegin;
@@ -466,7 +494,9 @@ static PetscErrorCode Copies(void)
   }
   PetscCall(VecGetArrayReadAndMemType(y, &v, &mem));
   PetscCall(VecRestoreArrayReadAndMemType(y, &v));
-  if (PetscMemTypeCUDA(mem)) Check(petsc_ctog_ct == before[0] && petsc_gtoc_ct == before[1], "%g copies to the device, %g from it", (double)(petsc_ctog_ct - before[0]), (double)(petsc_gtoc_ct - before[1]));
+  if (PetscMemTypeCUDA(mem))
+    Check(petsc_ctog_ct == before[0] && petsc_gtoc_ct == before[1], "%g copies to the device, %g from it",
+          (double)(petsc_ctog_ct - before[0]), (double)(petsc_gtoc_ct - before[1]));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
   PetscCall(Done(&da, &A, &pc));
@@ -476,14 +506,14 @@ static PetscErrorCode Copies(void)
 /* The stream is that of PETSc's current context */
 static PetscErrorCode Contexts(void)
 {
-  TestProblem        p = problems[0];
-  DM                 da;
-  Mat                A;
-  PC                 pc;
-  Vec                x, y, z;
+  TestProblem p = problems[0];
+  DM da;
+  Mat A;
+  PC pc;
+  Vec x, y, z;
   PetscDeviceContext old, context;
-  PetscBool          same;
-  PetscInt           wrong = 0;
+  PetscBool same;
+  PetscInt wrong = 0;
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, "", &da, &A, &pc));
@@ -519,15 +549,15 @@ static PetscErrorCode Contexts(void)
 static PetscErrorCode NoRoom(void)
 {
   TestProblem p = problems[0];
-  DM          da;
-  Mat         A;
-  PC          pc;
-  Vec         x, y;
-  void       *hog[64];
-  PetscInt    nhog = 0;
-  size_t      chunk, available, total;
-  PetscReal   error;
-  char       *text = NULL;
+  DM da;
+  Mat A;
+  PC pc;
+  Vec x, y;
+  void *hog[64];
+  PetscInt nhog = 0;
+  size_t chunk, available, total;
+  PetscReal error;
+  char *text = NULL;
 
   PetscFunctionBegin;
   p.n[0] = p.n[1] = 1500;
@@ -565,11 +595,11 @@ static PetscErrorCode NoRoom(void)
 static PetscErrorCode BadNumbers(void)
 {
   TestProblem p = problems[0];
-  DM          da;
-  Mat         A;
-  PC          pc;
-  Vec         x, y;
-  PetscReal   norm;
+  DM da;
+  Mat A;
+  PC pc;
+  Vec x, y;
+  PetscReal norm;
 
   PetscFunctionBegin;
   for (PetscInt plan = 0; plan < 5; ++plan) {
@@ -601,26 +631,28 @@ static PetscErrorCode BadNumbers(void)
 /* A kernel that reads where nothing is: the next call says so */
 static PetscErrorCode Fault(void)
 {
-  const PetscInt   size[3]     = {300, 257, 1};
-  const PetscReal  coupling[3] = {1, 1, 1};
-  const BCREnd     ends[6]     = {BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET};
-  const PetscInt   n           = 300 * 257;
-  BCRSolver        solver;
+  const PetscInt size[3] = {300, 257, 1};
+  const PetscReal coupling[3] = {1, 1, 1};
+  const BCREnd ends[6] = {BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET,
+                          BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET};
+  const PetscInt n = 300 * 257;
+  BCRSolver solver;
   BCRSolverOptions options;
-  BCROperator     *op;
-  PetscScalar     *u, *nowhere = (PetscScalar *)(size_t)0x7000;
+  BCROperator *op;
+  PetscScalar *u, *nowhere = (PetscScalar *)(size_t)0x7000;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&options, sizeof(options)));
   options.core.isa = -1;
-  options.device   = PETSC_TRUE;
+  options.device = PETSC_TRUE;
   PetscCall(BCROperatorCreateUser(2, size, coupling, ends, 0.25, 1, &op));
   PetscCall(BCRSolverCreate(1, op, &options, NULL, &solver));
   PetscCallBCRCuda(BCRCudaMalloc((size_t)n * sizeof(PetscScalar), &u));
   (void)BCRSolverSolveDevice(solver, NULL, PETSC_FALSE, 1, nowhere, n, u, n);
   (void)BCRCudaSynchronize(NULL);
   CheckError(BCRSolverSolveDevice(solver, NULL, PETSC_FALSE, 1, nowhere, n, u, n), PETSC_ERR_GPU, "CUDA error");
-  CheckError(BCRSolverSolveDevice(solver, NULL, PETSC_FALSE, 1, nowhere, n, u, n), PETSC_ERR_GPU, "-pc_bcrpoisson_backend cpu");
+  CheckError(BCRSolverSolveDevice(solver, NULL, PETSC_FALSE, 1, nowhere, n, u, n), PETSC_ERR_GPU,
+             "-pc_bcrpoisson_backend cpu");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

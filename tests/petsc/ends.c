@@ -1,11 +1,15 @@
 /*
-  Ends of the user's operator (-pc_bcrpoisson_ends, PCBCRPoissonSetOperator()) and the DMDA's boundary types: periodic axes are those of the DMDA, whether
-  ends are given or not; what contradicts it is an error that names option and axis. Solutions against the matrix with these ends.
+  Ends of the user's operator (-pc_bcrpoisson_ends, PCBCRPoissonSetOperator()) and the DMDA's
+  boundary types: periodic axes are those of the DMDA, whether ends are given or not; what
+  contradicts it is an error that names option and axis. Solutions against the matrix with these
+  ends.
 */
 #include "testing.h"
 
-/* ends: words of the option (or, setter, for PCBCRPoissonSetOperator()), NULL: none. letters: what the matrix has then; NULL: an error with these words */
-static PetscErrorCode Ends(PetscInt dim, const char grid[], const char *ends, PetscBool setter, const char *letters, const char *words)
+/* ends: words of the option (or, setter, for PCBCRPoissonSetOperator()), NULL: none. letters: what
+   the matrix has then; NULL: an error with these words */
+static PetscErrorCode Ends(PetscInt dim, const char grid[], const char *ends, PetscBool setter, const char *letters,
+                           const char *words)
 {
   TestProblem p = {
     .dim = dim, .n = {7, 6, 5 },
@@ -13,12 +17,12 @@ static PetscErrorCode Ends(PetscInt dim, const char grid[], const char *ends, Pe
          .shift = 0.5, .scale = -2
   };
   const PetscReal h[] = {0.5, 1, 0.25};
-  DM              da;
-  Mat             A;
-  PC              pc;
-  Vec             b, x;
-  char            options[256];
-  PetscReal       backward = 1;
+  DM da;
+  Mat A;
+  PC pc;
+  Vec b, x;
+  char options[256];
+  PetscReal backward = 1;
 
   PetscFunctionBegin;
   PetscCall(TestDMDA(&p, &da));
@@ -33,12 +37,18 @@ static PetscErrorCode Ends(PetscInt dim, const char grid[], const char *ends, Pe
   if (setter) {
     PCBCRPoissonEnd end[6] = {PCBCRPOISSON_DIRICHLET};
 
-    for (PetscInt e = 0; ends && e < 2 * dim; ++e) end[e] = ends[e] == 'p' ? PCBCRPOISSON_PERIODIC : (ends[e] == 'n' ? PCBCRPOISSON_NEUMANN : (ends[e] == 'c' ? PCBCRPOISSON_CELL_NEUMANN : PCBCRPOISSON_DIRICHLET));
+    for (PetscInt e = 0; ends && e < 2 * dim; ++e)
+      end[e] = ends[e] == 'p'
+                 ? PCBCRPOISSON_PERIODIC
+                 : (ends[e] == 'n' ? PCBCRPOISSON_NEUMANN
+                                   : (ends[e] == 'c' ? PCBCRPOISSON_CELL_NEUMANN : PCBCRPOISSON_DIRICHLET));
     PetscCall(PCBCRPoissonSetOperator(pc, dim, h, ends ? end : NULL, p.shift, p.scale));
   } else {
     PetscCall(PetscOptionsClear(NULL));
-    PetscCall(PetscSNPrintf(options, sizeof(options), "-mine_pc_bcrpoisson_spacing 0.5%s -mine_pc_bcrpoisson_shift 0.5 -mine_pc_bcrpoisson_scale -2 %s %s", dim == 1 ? "" : (dim == 2 ? ",1" : ",1,0.25"), ends ? "-mine_pc_bcrpoisson_ends" : "",
-                            ends ? ends : ""));
+    PetscCall(PetscSNPrintf(
+      options, sizeof(options),
+      "-mine_pc_bcrpoisson_spacing 0.5%s -mine_pc_bcrpoisson_shift 0.5 -mine_pc_bcrpoisson_scale -2 %s %s",
+      dim == 1 ? "" : (dim == 2 ? ",1" : ",1,0.25"), ends ? "-mine_pc_bcrpoisson_ends" : "", ends ? ends : ""));
     PetscCall(PetscOptionsInsertString(NULL, options));
     PetscCall(PCSetFromOptions(pc));
   }
@@ -50,7 +60,8 @@ static PetscErrorCode Ends(PetscInt dim, const char grid[], const char *ends, Pe
     PetscCall(TestRandom(b));
     PetscCall(PCApply(pc, b, x));
     PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &backward));
-    Check(backward <= TestBackwardBound(), "%s with %s (%s): backward error %g of the matrix with ends %s", grid, ends ? ends : "no ends", setter ? "setter" : "option", (double)backward, letters);
+    Check(backward <= TestBackwardBound(), "%s with %s (%s): backward error %g of the matrix with ends %s", grid,
+          ends ? ends : "no ends", setter ? "setter" : "option", (double)backward, letters);
     PetscCall(VecDestroy(&b));
     PetscCall(VecDestroy(&x));
   }
@@ -88,7 +99,8 @@ int main(int argc, char **argv)
   /* all of them */
   PetscCall(Ends(2, "ddpp", "neumann,dirichlet,periodic,periodic", PETSC_FALSE, "ndpp", NULL));
   PetscCall(Ends(2, "ddpp", "ndpp", PETSC_TRUE, "ndpp", NULL));
-  PetscCall(Ends(2, "ddpp", "neumann,dirichlet,dirichlet,neumann", PETSC_FALSE, NULL, "dirichlet and neumann as ends of axis y"));
+  PetscCall(Ends(2, "ddpp", "neumann,dirichlet,dirichlet,neumann", PETSC_FALSE, NULL,
+                 "dirichlet and neumann as ends of axis y"));
   PetscCall(Ends(2, "ddpp", "nddn", PETSC_TRUE, NULL, "dirichlet and neumann as ends of axis y"));
   PetscCall(Ends(2, "dddd", "periodic,periodic,dirichlet,neumann", PETSC_FALSE, NULL, "makes axis x periodic"));
   PetscCall(Ends(3, "ddddpp", "ddpppp", PETSC_TRUE, NULL, "makes axis y periodic"));

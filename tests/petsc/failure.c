@@ -1,7 +1,9 @@
 /*
-  The state that an error leaves: an object whose set-up failed has no solver, so that the next solve fails or sets up anew, and is right; it never gives
-  the solution of the matrix before. And memory: objects that are created, set up, solved with, given new values, refused and destroyed again and again
-  (-cycles, 200) leave nothing behind, neither of PETSc's memory nor of that of malloc().
+  The state that an error leaves: an object whose set-up failed has no solver, so that the next
+  solve fails or sets up anew, and is right; it never gives the solution of the matrix before. And
+  memory: objects that are created, set up, solved with, given new values, refused and destroyed
+  again and again (-cycles, 200) leave nothing behind, neither of PETSc's memory nor of that of
+  malloc().
 */
 #include "testing.h"
 #include "../faults.h"
@@ -77,8 +79,9 @@ static PetscErrorCode NewKSP(const Kind *kind, DM da, Mat A, KSP *ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The KSP is told of the new values, and sets up before it solves. A KSP of PETSc's that is not told finds them in its first application, and has no way
-   back from an error there ("Cannot embed PCPreSolve() more than twice") */
+/* The KSP is told of the new values, and sets up before it solves. A KSP of PETSc's that is not
+   told finds them in its first application, and has no way back from an error there ("Cannot embed
+   PCPreSolve() more than twice") */
 static PetscErrorCode NewValues(KSP ksp, const TestProblem *p, PetscReal scale, Mat A)
 {
   PetscFunctionBegin;
@@ -110,11 +113,12 @@ static PetscErrorCode Solve(KSP ksp, Mat A, PetscErrorCode *ierr, PetscReal *err
 static PetscErrorCode Solved(KSP ksp, Mat A, const char what[])
 {
   PetscErrorCode ierr;
-  PetscReal      error;
+  PetscReal error;
 
   PetscFunctionBegin;
   PetscCall(Solve(ksp, A, &ierr, &error));
-  Check(!ierr && error >= 0 && error <= TestBackwardBound(), "%s: error %d, backward error %g", what, (int)ierr, (double)error);
+  Check(!ierr && error >= 0 && error <= TestBackwardBound(), "%s: error %d, backward error %g", what, (int)ierr,
+        (double)error);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -122,9 +126,9 @@ static PetscErrorCode Solved(KSP ksp, Mat A, const char what[])
 static PetscErrorCode Refused(KSP ksp, Mat A, const char what[])
 {
   PetscErrorCode ierr;
-  PetscReal      error;
-  PC             pc;
-  Vec            b, x;
+  PetscReal error;
+  PC pc;
+  Vec b, x;
 
   PetscFunctionBegin;
   for (int k = 0; k < 3; k++) {
@@ -147,9 +151,9 @@ static PetscErrorCode Refused(KSP ksp, Mat A, const char what[])
 static PetscErrorCode RefusedMatrix(const Kind *kind)
 {
   TestProblem p = Square(), bad = p;
-  DM          da;
-  Mat         A;
-  KSP         ksp;
+  DM da;
+  Mat A;
+  KSP ksp;
 
   PetscFunctionBegin;
   bad.shift = -3;
@@ -177,14 +181,15 @@ static PetscErrorCode RefusedMatrix(const Kind *kind)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* FAULTS: a plan that cannot be made for new values, which then change by a factor only: what an update keeps the plan for */
+/* FAULTS: a plan that cannot be made for new values, which then change by a factor only: what an
+   update keeps the plan for */
 static PetscErrorCode FailedPlan(void)
 {
-  const Kind  radix = {"preonly", PCBCRPOISSON, "-pc_bcrpoisson_radix 8"};
+  const Kind radix = {"preonly", PCBCRPOISSON, "-pc_bcrpoisson_radix 8"};
   TestProblem p = Square(), bad = p;
-  DM          da;
-  Mat         A;
-  KSP         ksp;
+  DM da;
+  Mat A;
+  KSP ksp;
 
   PetscFunctionBegin;
   bad.k = AlongY;
@@ -206,12 +211,12 @@ static PetscErrorCode FailedPlan(void)
 /* The first set-up is the one that fails; an option mends it, or another matrix */
 static PetscErrorCode FailedFirst(void)
 {
-  const Kind  radix = {"preonly", PCBCRPOISSON, "-pc_bcrpoisson_radix 8"};
+  const Kind radix = {"preonly", PCBCRPOISSON, "-pc_bcrpoisson_radix 8"};
   TestProblem p = Square(), other = p;
-  DM          da;
-  Mat         A, B;
-  KSP         ksp;
-  PC          pc;
+  DM da;
+  Mat A, B;
+  KSP ksp;
+  PC pc;
 
   PetscFunctionBegin;
   p.k = AlongY;
@@ -249,9 +254,9 @@ static double Used(void)
 static PetscErrorCode Cycle(const Kind *kind, const TestProblem *problem)
 {
   TestProblem p = *problem, bad = p;
-  DM          da;
-  Mat         A;
-  KSP         ksp;
+  DM da;
+  Mat A;
+  KSP ksp;
 
   PetscFunctionBegin;
   bad.a[0] = bad.a[1] = bad.a[2] = NAN;
@@ -276,22 +281,30 @@ static PetscErrorCode Cycle(const Kind *kind, const TestProblem *problem)
 static PetscErrorCode Cycles(PetscInt cycles)
 {
   const struct {
-    Kind        kind;
+    Kind kind;
     TestProblem p;
   } lives[] = {
-    {{"preonly", PCBCRPOISSON, ""},                               {.dim = 2, .n = {20, 18}, .dof = 1, .ends = "rddn", .a = {1, 1.5}, .scale = 1, .row = 2}      },
-    {{"preonly", PCBCRPOISSON, "-pc_bcrpoisson_precision mixed"}, {.dim = 3, .n = {6, 5, 4}, .dof = 2, .ends = "dddddd", .a = {1, 1.5, 1}, .scale = 1}          },
-    {{"preonly", PCBCRPOISSON, "-pc_bcrpoisson_radix 4"},         {.dim = 2, .n = {9, 17}, .dof = 1, .ends = "dddd", .a = {1, 1.5}, .scale = 1}                 },
-    {{"cg", PCBCRPOISSON, ""},                                    {.dim = 2, .n = {20, 18}, .dof = 1, .ends = "dddd", .a = {1, 1.5}, .scale = 1, .k = AlongBoth}},
-    {{"preonly", PCNEATO, ""},                                    {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}              },
-    {{"preonly", PCNEATO, "-pc_neato_method dc"},                 {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}              },
+    {{"preonly", PCBCRPOISSON, ""},
+     {.dim = 2, .n = {20, 18}, .dof = 1, .ends = "rddn", .a = {1, 1.5}, .scale = 1, .row = 2}                                                     },
+    {{"preonly", PCBCRPOISSON, "-pc_bcrpoisson_precision mixed"},
+     {.dim = 3, .n = {6, 5, 4}, .dof = 2, .ends = "dddddd", .a = {1, 1.5, 1}, .scale = 1}                                                         },
+    {{"preonly", PCBCRPOISSON, "-pc_bcrpoisson_radix 4"},
+     {.dim = 2, .n = {9, 17}, .dof = 1, .ends = "dddd", .a = {1, 1.5}, .scale = 1}                                                                },
+    {{"cg", PCBCRPOISSON, ""},
+     {.dim = 2, .n = {20, 18}, .dof = 1, .ends = "dddd", .a = {1, 1.5}, .scale = 1, .k = AlongBoth}                                               },
+    {{"preonly", PCNEATO, ""},                                    {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}},
+    {{"preonly", PCNEATO, "-pc_neato_method dc"},
+     {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .shift = .1, .scale = 1}                                                             },
   };
 
   PetscFunctionBegin;
-  for (PetscInt c = 0; c < 2 * cycles; c++) PetscCall(Cycle(&lives[0].kind, &lives[0].p)); /* tables of newer PETScs grow for some hundred objects */
+  /* tables of newer PETScs grow for some hundred objects */
+  for (PetscInt c = 0; c < 2 * cycles; c++) PetscCall(Cycle(&lives[0].kind, &lives[0].p));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lives); k++) {
-    long   blocks   = 0;
-    double bytes[4] = {0}, grown = HUGE_VAL; /* at four moments; what is lost in each cycle is lost between any two, a table of PETSc's grows now and then */
+    long blocks = 0;
+    /* at four moments; what is lost in each cycle is lost between any two, a table of PETSc's grows
+       now and then */
+    double bytes[4] = {0}, grown = HUGE_VAL;
 
     for (PetscInt c = 0; c < cycles; c++) {
       PetscCall(Cycle(&lives[k].kind, &lives[k].p));
@@ -303,8 +316,11 @@ static PetscErrorCode Cycles(PetscInt cycles)
         if (c == cycles / 10 + m * (cycles - 1 - cycles / 10) / 3) bytes[m] = Used();
     }
     for (int m = 0; m < 3; m++) grown = PetscMin(grown, bytes[m + 1] - bytes[m]);
-    Check(TestFaultsBlocks(NULL) == 0, "%s %s: after %d cycles %ld blocks more than the %ld after a tenth of them", lives[k].kind.pc, lives[k].kind.options, (int)cycles, TestFaultsBlocks("cycle"), blocks);
-    Check(grown <= GROWTH, "%s %s: at least %g bytes of malloc() more in each third of the last nine tenths of %d cycles", lives[k].kind.pc, lives[k].kind.options, grown, (int)cycles);
+    Check(TestFaultsBlocks(NULL) == 0, "%s %s: after %d cycles %ld blocks more than the %ld after a tenth of them",
+          lives[k].kind.pc, lives[k].kind.options, (int)cycles, TestFaultsBlocks("cycle"), blocks);
+    Check(grown <= GROWTH,
+          "%s %s: at least %g bytes of malloc() more in each third of the last nine tenths of %d cycles",
+          lives[k].kind.pc, lives[k].kind.options, grown, (int)cycles);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,7 +37,7 @@ static PetscErrorCode Done(DM *da, Mat *A, KSP *ksp, Vec *b, Vec *x)
 /* ||b - A x|| / ||b||, computed apart from the KSP */
 static PetscErrorCode Residual(Mat A, PetscBool transpose, Vec b, Vec x, PetscReal *residual)
 {
-  Vec       r;
+  Vec r;
   PetscReal rn, bn;
 
   PetscFunctionBegin;
@@ -60,13 +60,13 @@ static const TestProblem problem = {
 
 static PetscErrorCode TakesItsPreconditioner(void)
 {
-  DM        da;
-  Mat       A;
-  KSP       ksp;
-  PC        pc;
-  Vec       b, x;
+  DM da;
+  Mat A;
+  KSP ksp;
+  PC pc;
+  Vec b, x;
   PetscBool is;
-  PetscInt  radix;
+  PetscInt radix;
 
   PetscFunctionBegin;
   /* set in the program: at once */
@@ -85,7 +85,8 @@ static PetscErrorCode TakesItsPreconditioner(void)
   Check(is, "solved with another PC");
   PetscCall(Done(&da, &A, &ksp, &b, &x));
   /* by options, with both spellings */
-  PetscCall(PetscOptionsInsertString(NULL, "-o_ksp_type bcrpoisson -o_ksp_bcrpoisson_radix 8 -o_pc_bcrpoisson_fit exact -o_ksp_bcrpoisson_precision mixed -o_ksp_bcrpoisson_schedule 4,4"));
+  PetscCall(PetscOptionsInsertString(NULL, "-o_ksp_type bcrpoisson -o_ksp_bcrpoisson_radix 8 -o_pc_bcrpoisson_fit "
+                                           "exact -o_ksp_bcrpoisson_precision mixed -o_ksp_bcrpoisson_schedule 4,4"));
   PetscCall(TestMatrix(&problem, &da, &A));
   PetscCall(MatCreateVecs(A, &x, &b));
   PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
@@ -96,15 +97,17 @@ static PetscErrorCode TakesItsPreconditioner(void)
   PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCBCRPOISSON, &is));
   Check(is, "-ksp_type bcrpoisson does not set the type of the PC");
   if (is) {
-    PCBCRPoissonFit       fit;
+    PCBCRPoissonFit fit;
     PCBCRPoissonPrecision precision;
-    PetscInt              n;
+    PetscInt n;
 
     PetscCall(PCBCRPoissonGetRadix(pc, &radix));
     PetscCall(PCBCRPoissonGetFit(pc, &fit));
     PetscCall(PCBCRPoissonGetPrecision(pc, &precision));
     PetscCall(PCBCRPoissonGetSchedule(pc, &n, NULL));
-    Check(radix == 8 && n == 2 && fit == PCBCRPOISSON_FIT_EXACT && precision == PCBCRPOISSON_PRECISION_MIXED, "-ksp_bcrpoisson_ options: radix %d, %d levels, fit %d, precision %d", (int)radix, (int)n, (int)fit, (int)precision);
+    Check(radix == 8 && n == 2 && fit == PCBCRPOISSON_FIT_EXACT && precision == PCBCRPOISSON_PRECISION_MIXED,
+          "-ksp_bcrpoisson_ options: radix %d, %d levels, fit %d, precision %d", (int)radix, (int)n, (int)fit,
+          (int)precision);
   }
   PetscCall(TestRandom(b));
   PetscCall(KSPSolve(ksp, b, x));
@@ -113,7 +116,7 @@ static PetscErrorCode TakesItsPreconditioner(void)
 }
 
 typedef struct {
-  PetscInt  calls, last;
+  PetscInt calls, last;
   PetscReal norm[64];
 } Seen;
 
@@ -129,22 +132,24 @@ static PetscErrorCode Monitor(KSP ksp, PetscInt it, PetscReal norm, void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Default tolerances: one solve. Single precision inside: more, to the same tolerance. Both norms, each precision; monitors and history agree */
+/* Default tolerances: one solve. Single precision inside: more, to the same tolerance. Both norms,
+   each precision; monitors and history agree */
 static PetscErrorCode Refines(void)
 {
   PetscFunctionBegin;
   for (PetscInt precision = 0; precision < 3; ++precision) {
     for (PetscInt form = 0; form < 4; ++form) {
-      const KSPNormType  norms[] = {KSP_NORM_UNPRECONDITIONED, KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED, KSP_NORM_UNPRECONDITIONED};
-      DM                 da;
-      Mat                A;
-      KSP                ksp;
-      PC                 pc;
-      Vec                b, x;
-      PetscInt           its, nhistory;
-      PetscReal          residual, bnorm, norm, history[64];
+      const KSPNormType norms[] = {KSP_NORM_UNPRECONDITIONED, KSP_NORM_PRECONDITIONED, KSP_NORM_UNPRECONDITIONED,
+                                   KSP_NORM_UNPRECONDITIONED};
+      DM da;
+      Mat A;
+      KSP ksp;
+      PC pc;
+      Vec b, x;
+      PetscInt its, nhistory;
+      PetscReal residual, bnorm, norm, history[64];
       KSPConvergedReason reason;
-      Seen               seen = {0, 0, {0}};
+      Seen seen = {0, 0, {0}};
 
       PetscCall(NewKSP(&problem, &da, &A, &ksp, &b, &x));
       PetscCall(KSPGetPC(ksp, &pc));
@@ -165,20 +170,33 @@ static PetscErrorCode Refines(void)
       PetscCall(KSPGetResidualNorm(ksp, &norm));
       PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
       PetscCall(VecNorm(b, NORM_2, &bnorm));
-      Check(reason == KSP_CONVERGED_RTOL, "precision %d, form %d: %s", (int)precision, (int)form, KSPConvergedReasons[reason]);
-      Check(its >= 1 && its <= (form == 1 ? 4 : 3), "precision %d, form %d: %d iterations", (int)precision, (int)form, (int)its);
-      if (precision == PCBCRPOISSON_PRECISION_SINGLE && sizeof(PetscReal) == sizeof(double)) Check(its >= 2, "form %d: one iteration to %g in single precision", (int)form, (double)Tight());
-      Check(residual <= Tight() * (form == 1 ? 100 : 1), "precision %d, form %d: residual %g", (int)precision, (int)form, (double)residual);
-      if (form != 1) Check(PetscAbsReal(norm - residual * bnorm) <= Tight() * bnorm, "precision %d, form %d: KSPGetResidualNorm() is %g, the residual %g", (int)precision, (int)form, (double)norm, (double)(residual * bnorm));
+      Check(reason == KSP_CONVERGED_RTOL, "precision %d, form %d: %s", (int)precision, (int)form,
+            KSPConvergedReasons[reason]);
+      Check(its >= 1 && its <= (form == 1 ? 4 : 3), "precision %d, form %d: %d iterations", (int)precision, (int)form,
+            (int)its);
+      if (precision == PCBCRPOISSON_PRECISION_SINGLE && sizeof(PetscReal) == sizeof(double))
+        Check(its >= 2, "form %d: one iteration to %g in single precision", (int)form, (double)Tight());
+      Check(residual <= Tight() * (form == 1 ? 100 : 1), "precision %d, form %d: residual %g", (int)precision,
+            (int)form, (double)residual);
+      if (form != 1)
+        Check(PetscAbsReal(norm - residual * bnorm) <= Tight() * bnorm,
+              "precision %d, form %d: KSPGetResidualNorm() is %g, the residual %g", (int)precision, (int)form,
+              (double)norm, (double)(residual * bnorm));
       PetscCall(KSPGetResidualHistory(ksp, NULL, &nhistory));
-      Check(seen.calls == its + 1 && seen.last == its && nhistory == its + 1, "precision %d, form %d: %d iterations, %d monitor calls, %d in the history", (int)precision, (int)form, (int)its, (int)seen.calls, (int)nhistory);
-      for (PetscInt i = 0; i < PetscMin(nhistory, seen.calls); ++i) Check(history[i] == seen.norm[i], "history %d", (int)i);
-      if (form == 0) Check(PetscAbsReal(history[0] - bnorm) <= 1e-5 * bnorm, "the first norm is %g, not that of b, %g", (double)history[0], (double)bnorm);
+      Check(seen.calls == its + 1 && seen.last == its && nhistory == its + 1,
+            "precision %d, form %d: %d iterations, %d monitor calls, %d in the history", (int)precision, (int)form,
+            (int)its, (int)seen.calls, (int)nhistory);
+      for (PetscInt i = 0; i < PetscMin(nhistory, seen.calls); ++i)
+        Check(history[i] == seen.norm[i], "history %d", (int)i);
+      if (form == 0)
+        Check(PetscAbsReal(history[0] - bnorm) <= 1e-5 * bnorm, "the first norm is %g, not that of b, %g",
+              (double)history[0], (double)bnorm);
       /* again: the same object, as many steps */
       PetscCall(TestRandom(b));
       PetscCall(KSPSolve(ksp, b, x));
       PetscCall(KSPGetConvergedReason(ksp, &reason));
-      Check(reason > 0, "precision %d, form %d, second solve: %s", (int)precision, (int)form, KSPConvergedReasons[reason]);
+      Check(reason > 0, "precision %d, form %d, second solve: %s", (int)precision, (int)form,
+            KSPConvergedReasons[reason]);
       PetscCall(Done(&da, &A, &ksp, &b, &x));
     }
   }
@@ -197,13 +215,13 @@ static PetscErrorCode StopAtOnce(KSP ksp, PetscInt it, PetscReal norm, KSPConver
 /* When it stops, and what it says */
 static PetscErrorCode Stops(void)
 {
-  DM                 da;
-  Mat                A;
-  KSP                ksp;
-  PC                 pc;
-  Vec                b, x, ref;
-  PetscInt           its, three = 3;
-  PetscReal          residual, norm;
+  DM da;
+  Mat A;
+  KSP ksp;
+  PC pc;
+  Vec b, x, ref;
+  PetscInt its, three = 3;
+  PetscReal residual, norm;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -214,7 +232,8 @@ static PetscErrorCode Stops(void)
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(KSPGetIterationNumber(ksp, &its));
   PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
-  Check(reason == KSP_CONVERGED_ITS && its == 1 && residual <= Tight() * 10, "no norm: %s, %d iterations, residual %g", KSPConvergedReasons[reason], (int)its, (double)residual);
+  Check(reason == KSP_CONVERGED_ITS && its == 1 && residual <= Tight() * 10, "no norm: %s, %d iterations, residual %g",
+        KSPConvergedReasons[reason], (int)its, (double)residual);
   PetscCall(KSPSetInitialGuessNonzero(ksp, PETSC_TRUE));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
@@ -229,13 +248,15 @@ static PetscErrorCode Stops(void)
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(VecNorm(x, NORM_INFINITY, &norm));
-  Check(reason == KSP_CONVERGED_ATOL && norm == 0, "b = 0: %s, solution of norm %g", KSPConvergedReasons[reason], (double)norm);
+  Check(reason == KSP_CONVERGED_ATOL && norm == 0, "b = 0: %s, solution of norm %g", KSPConvergedReasons[reason],
+        (double)norm);
   PetscCall(TestRandom(b));
   PetscCall(KSPSetTolerances(ksp, 1e-5, 0, 1e5, 0));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(VecNorm(x, NORM_INFINITY, &norm));
-  Check(reason == KSP_DIVERGED_ITS && norm == 0, "no iterations allowed: %s, norm %g", KSPConvergedReasons[reason], (double)norm);
+  Check(reason == KSP_DIVERGED_ITS && norm == 0, "no iterations allowed: %s, norm %g", KSPConvergedReasons[reason],
+        (double)norm);
   PetscCall(KSPSetTolerances(ksp, 1e-5, 0, 1e5, 100));
   PetscCall(KSPSolve(ksp, b, ref));
   PetscCall(KSPSetInitialGuessNonzero(ksp, PETSC_TRUE));
@@ -259,7 +280,9 @@ static PetscErrorCode Stops(void)
   PetscCall(KSPGetIterationNumber(ksp, &its));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
-  Check(reason == KSP_DIVERGED_BREAKDOWN && its < 100 && residual <= Tight(), "tolerance 1e-30: %s after %d iterations, residual %g", KSPConvergedReasons[reason], (int)its, (double)residual);
+  Check(reason == KSP_DIVERGED_BREAKDOWN && its < 100 && residual <= Tight(),
+        "tolerance 1e-30: %s after %d iterations, residual %g", KSPConvergedReasons[reason], (int)its,
+        (double)residual);
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(Done(&da, &A, &ksp, &b, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -267,11 +290,11 @@ static PetscErrorCode Stops(void)
 
 static PetscErrorCode Transposed(void)
 {
-  DM                 da;
-  Mat                A;
-  KSP                ksp, lu;
-  Vec                b, x, ref;
-  PetscReal          residual = 0, difference = 0;
+  DM da;
+  Mat A;
+  KSP ksp, lu;
+  Vec b, x, ref;
+  PetscReal residual = 0, difference = 0;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -284,7 +307,9 @@ static PetscErrorCode Transposed(void)
   PetscCall(TestReference(A, &lu));
   PetscCall(KSPSolveTranspose(lu, b, ref));
   PetscCall(TestDifference(x, ref, &difference));
-  Check(reason > 0 && residual <= Tight() && difference <= TestDifferenceBound(), "transpose: %s, residual %g, differs by %g from LU", KSPConvergedReasons[reason], (double)residual, (double)difference);
+  Check(reason > 0 && residual <= Tight() && difference <= TestDifferenceBound(),
+        "transpose: %s, residual %g, differs by %g from LU", KSPConvergedReasons[reason], (double)residual,
+        (double)difference);
   PetscCall(VecDestroy(&ref));
   PetscCall(KSPDestroy(&lu));
   PetscCall(Done(&da, &A, &ksp, &b, &x));
@@ -295,8 +320,8 @@ static PetscErrorCode Transposed(void)
 static PetscErrorCode CopyEntries(Vec from, Vec to)
 {
   const PetscScalar *f;
-  PetscScalar       *t;
-  PetscInt           n;
+  PetscScalar *t;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(from, &n));
@@ -313,15 +338,15 @@ static PetscErrorCode ManyRightHandSides(void)
 {
   PetscFunctionBegin;
   for (PetscInt form = 0; form < 4; ++form) { /* plain, from a guess, no norm, single precision inside */
-    DM                 da;
-    Mat                A, B, X;
-    KSP                ksp;
-    PC                 pc;
-    Vec                b, x, bc, xc;
-    PetscInt           n, its, columns = 5;
-    PetscReal          residual;
+    DM da;
+    Mat A, B, X;
+    KSP ksp;
+    PC pc;
+    Vec b, x, bc, xc;
+    PetscInt n, its, columns = 5;
+    PetscReal residual;
     KSPConvergedReason reason;
-    Seen               seen = {0, 0, {0}};
+    Seen seen = {0, 0, {0}};
 
     PetscCall(NewKSP(&problem, &da, &A, &ksp, &b, &x));
     PetscCall(VecGetSize(b, &n));
@@ -350,21 +375,27 @@ static PetscErrorCode ManyRightHandSides(void)
     PetscCall(KSPMatSolve(ksp, B, X));
     PetscCall(KSPGetConvergedReason(ksp, &reason));
     PetscCall(KSPGetIterationNumber(ksp, &its));
-    Check(reason > 0 && its >= 1 && its <= 4, "many, form %d: %s, %d iterations", (int)form, KSPConvergedReasons[reason], (int)its);
-    if (form != 2) Check(seen.calls == its + 1, "many, form %d: %d iterations, %d monitor calls", (int)form, (int)its, (int)seen.calls);
+    Check(reason > 0 && its >= 1 && its <= 4, "many, form %d: %s, %d iterations", (int)form,
+          KSPConvergedReasons[reason], (int)its);
+    if (form != 2)
+      Check(seen.calls == its + 1, "many, form %d: %d iterations, %d monitor calls", (int)form, (int)its,
+            (int)seen.calls);
     for (PetscInt c = 0; c < columns; ++c) {
       PetscCall(MatDenseGetColumnVecRead(B, c, &bc));
       PetscCall(MatDenseGetColumnVecRead(X, c, &xc));
-      PetscCall(CopyEntries(bc, b)); /* vectors of the type of A: it does not see that a column is another array than the last one */
+      /* vectors of the type of A: it does not see that a column is another array than the last one
+         */
+      PetscCall(CopyEntries(bc, b));
       PetscCall(CopyEntries(xc, x));
       PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
-      Check(residual <= Tight() * (form == 2 ? 10 : 1), "many, form %d, column %d: residual %g", (int)form, (int)c, (double)residual);
+      Check(residual <= Tight() * (form == 2 ? 10 : 1), "many, form %d, column %d: residual %g", (int)form, (int)c,
+            (double)residual);
       PetscCall(MatDenseRestoreColumnVecRead(X, c, &xc));
       PetscCall(MatDenseRestoreColumnVecRead(B, c, &bc));
     }
     /* blocks of other widths by the same KSP, the last one of zeros into a block that is not zero */
     for (PetscInt width = 2; width <= 3 && form != 1; ++width) {
-      Mat       C, Y;
+      Mat C, Y;
       PetscReal norm;
 
       PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, n, width, NULL, &C));
@@ -390,7 +421,9 @@ static PetscErrorCode ManyRightHandSides(void)
         PetscCall(CopyEntries(xc, x));
         if (width == 2) PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
         else PetscCall(VecNorm(x, NORM_INFINITY, &norm));
-        if (width == 2) Check(residual <= Tight() * (form == 2 ? 10 : 1), "many, form %d, width %d, column %d: residual %g", (int)form, (int)width, (int)c, (double)residual);
+        if (width == 2)
+          Check(residual <= Tight() * (form == 2 ? 10 : 1), "many, form %d, width %d, column %d: residual %g",
+                (int)form, (int)width, (int)c, (double)residual);
         else Check(norm == 0, "many, form %d: %g from a right-hand side of zero", (int)form, (double)norm);
         PetscCall(MatDenseRestoreColumnVecRead(Y, c, &xc));
         PetscCall(MatDenseRestoreColumnVecRead(C, c, &bc));
@@ -405,7 +438,8 @@ static PetscErrorCode ManyRightHandSides(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* With the null space on the matrix a singular system is solved to the tolerance; an inconsistent one without it is refused in the end */
+/* With the null space on the matrix a singular system is solved to the tolerance; an inconsistent
+   one without it is refused in the end */
 static PetscErrorCode Singular(void)
 {
   TestProblem p = {
@@ -413,15 +447,15 @@ static PetscErrorCode Singular(void)
          .dof = 1, .ends = "cccc", .a = {1,  3},
          .scale = 1
   };
-  DM                 da;
-  Mat                A;
-  KSP                ksp;
-  Vec                b, x;
-  MatNullSpace       nullspace;
+  DM da;
+  Mat A;
+  KSP ksp;
+  Vec b, x;
+  MatNullSpace nullspace;
   KSPConvergedReason reason;
-  PetscInt           its, n;
-  PetscScalar        sum;
-  PetscReal          residual;
+  PetscInt its, n;
+  PetscScalar sum;
+  PetscReal residual;
 
   PetscFunctionBegin;
   PetscCall(NewKSP(&p, &da, &A, &ksp, &b, &x));
@@ -431,7 +465,8 @@ static PetscErrorCode Singular(void)
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(KSPGetIterationNumber(ksp, &its));
-  Check(reason == KSP_DIVERGED_BREAKDOWN && its < 50, "inconsistent: %s after %d iterations", KSPConvergedReasons[reason], (int)its);
+  Check(reason == KSP_DIVERGED_BREAKDOWN && its < 50, "inconsistent: %s after %d iterations",
+        KSPConvergedReasons[reason], (int)its);
   PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &nullspace));
   PetscCall(MatSetNullSpace(A, nullspace));
   PetscCall(MatSetTransposeNullSpace(A, nullspace));
@@ -443,8 +478,9 @@ static PetscErrorCode Singular(void)
   PetscCall(VecShift(b, -sum / (PetscReal)n));
   PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
   PetscCall(VecSum(x, &sum));
-  Check(reason > 0 && its <= 3 && residual <= Tight() * 10 && PetscAbsScalar(sum) <= Tight() * n * 100, "with the null space: %s, %d iterations, residual %g, sum %g", KSPConvergedReasons[reason], (int)its, (double)residual,
-        (double)PetscAbsScalar(sum));
+  Check(reason > 0 && its <= 3 && residual <= Tight() * 10 && PetscAbsScalar(sum) <= Tight() * n * 100,
+        "with the null space: %s, %d iterations, residual %g, sum %g", KSPConvergedReasons[reason], (int)its,
+        (double)residual, (double)PetscAbsScalar(sum));
   PetscCall(MatNullSpaceDestroy(&nullspace));
   PetscCall(Done(&da, &A, &ksp, &b, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -453,14 +489,14 @@ static PetscErrorCode Singular(void)
 /* The matrix of the residual and the one that the solver is read from differ: refinement converges to the former */
 static PetscErrorCode TwoMatrices(void)
 {
-  TestProblem        p = problem, q = problem;
-  DM                 da, da2;
-  Mat                A, P;
-  KSP                ksp;
-  Vec                b, x;
+  TestProblem p = problem, q = problem;
+  DM da, da2;
+  Mat A, P;
+  KSP ksp;
+  Vec b, x;
   KSPConvergedReason reason;
-  PetscInt           its;
-  PetscReal          residual;
+  PetscInt its;
+  PetscReal residual;
 
   PetscFunctionBegin;
   q.a[0] *= 1.1;
@@ -472,7 +508,8 @@ static PetscErrorCode TwoMatrices(void)
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(KSPGetIterationNumber(ksp, &its));
   PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
-  Check(reason == KSP_CONVERGED_RTOL && its > 2 && its < 20 && residual <= Tight(), "two matrices: %s, %d iterations, residual %g", KSPConvergedReasons[reason], (int)its, (double)residual);
+  Check(reason == KSP_CONVERGED_RTOL && its > 2 && its < 20 && residual <= Tight(),
+        "two matrices: %s, %d iterations, residual %g", KSPConvergedReasons[reason], (int)its, (double)residual);
   PetscCall(MatDestroy(&P));
   PetscCall(DMDestroy(&da2));
   PetscCall(Done(&da, &A, &ksp, &b, &x));
@@ -482,14 +519,14 @@ static PetscErrorCode TwoMatrices(void)
 /* View, reset, new values */
 static PetscErrorCode Lives(void)
 {
-  TestProblem        p = problem;
-  DM                 da;
-  Mat                A;
-  KSP                ksp;
-  Vec                b, x;
+  TestProblem p = problem;
+  DM da;
+  Mat A;
+  KSP ksp;
+  Vec b, x;
   KSPConvergedReason reason;
-  PetscReal          residual;
-  char              *text = NULL;
+  PetscReal residual;
+  char *text = NULL;
 
   PetscFunctionBegin;
   PetscCall(NewKSP(&p, &da, &A, &ksp, &b, &x));
@@ -504,10 +541,13 @@ static PetscErrorCode Lives(void)
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(KSPGetConvergedReason(ksp, &reason));
     PetscCall(Residual(A, PETSC_FALSE, b, x, &residual));
-    Check(reason > 0 && residual <= Tight() * 10, "values %d: %s, residual %g", (int)i, KSPConvergedReasons[reason], (double)residual);
+    Check(reason > 0 && residual <= Tight() * 10, "values %d: %s, residual %g", (int)i, KSPConvergedReasons[reason],
+          (double)residual);
   }
   PetscCall(TestViewText((PetscObject)ksp, &text));
-  Check(strstr(text, "type: bcrpoisson") && strstr(text, "refinement") && strstr(text, "direct solves of the last right-hand side: 1") && strstr(text, "plan: "), "KSPView():\n%s", text);
+  Check(strstr(text, "type: bcrpoisson") && strstr(text, "refinement") &&
+          strstr(text, "direct solves of the last right-hand side: 1") && strstr(text, "plan: "),
+        "KSPView():\n%s", text);
   free(text);
   PetscCall(Done(&da, &A, &ksp, &b, &x));
   PetscFunctionReturn(PETSC_SUCCESS);

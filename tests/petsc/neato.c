@@ -1,6 +1,6 @@
 /*
-  PCNEATO and KSPNEATO as PETSc objects on one rank: direct solves in one dimension against LU, line preconditioning in Krylov methods and
-  multigrid, options, views, and what they refuse.
+  PCNEATO and KSPNEATO as PETSc objects on one rank: direct solves in one dimension against LU, line
+  preconditioning in Krylov methods and multigrid, options, views, and what they refuse.
 */
 #include "testing.h"
 #include <petsc/private/pcimpl.h>
@@ -22,14 +22,14 @@ static PetscErrorCode NewKSP(DM da, Mat A, KSPType type, KSP *ksp)
 /* One dimension: the inverse, its transpose, and refinement to the tolerance of the KSP */
 static PetscErrorCode Direct(PetscInt n, const char ends[], PetscReal shift)
 {
-  TestProblem        p = {.dim = 1, .n = {n}, .dof = 1, .ends = ends, .a = {3}, .shift = shift, .scale = -2, .row = 7};
-  DM                 da;
-  Mat                A;
-  Vec                b, x, y;
-  KSP                lu, ksp;
-  PC                 pc;
-  PetscReal          error = 0, difference;
-  PetscInt           its;
+  TestProblem p = {.dim = 1, .n = {n}, .dof = 1, .ends = ends, .a = {3}, .shift = shift, .scale = -2, .row = 7};
+  DM da;
+  Mat A;
+  Vec b, x, y;
+  KSP lu, ksp;
+  PC pc;
+  PetscReal error = 0, difference;
+  PetscInt its;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -44,7 +44,11 @@ static PetscErrorCode Direct(PetscInt n, const char ends[], PetscReal shift)
     PetscCall(KSPGetPC(ksp, &pc));
     PetscCall(PCNeatoSetPrecision(pc, (PCNeatoPrecision)precision));
     /* a residual in single precision is not smaller than rounding of A x, and x is up to n^2/8 times b */
-    PetscCall(KSPSetTolerances(ksp, sizeof(PetscReal) < sizeof(double) ? PetscMax((PetscReal)1e-5, PETSC_MACHINE_EPSILON * (PetscReal)n * (PetscReal)n) : (PetscReal)1e-11, PETSC_DEFAULT, PETSC_DEFAULT, 20));
+    PetscCall(KSPSetTolerances(ksp,
+                               sizeof(PetscReal) < sizeof(double)
+                                 ? PetscMax((PetscReal)1e-5, PETSC_MACHINE_EPSILON * (PetscReal)n * (PetscReal)n)
+                                 : (PetscReal)1e-11,
+                               PETSC_DEFAULT, PETSC_DEFAULT, 20));
     for (PetscInt t = 0; t < 2; ++t) {
       if (t) {
         PetscCall(KSPSolveTranspose(lu, b, y));
@@ -57,10 +61,16 @@ static PetscErrorCode Direct(PetscInt n, const char ends[], PetscReal shift)
       PetscCall(KSPGetIterationNumber(ksp, &its));
       PetscCall(TestBackwardError(A, (PetscBool)t, b, x, &error));
       PetscCall(TestDifference(x, y, &difference));
-      Check(reason > 0, "n %d ends %s transpose %d precision %s: %s", (int)n, ends, (int)t, PCNeatoPrecisions[precision], KSPConvergedReasons[reason]);
-      Check(its <= (precision == PCNEATO_PRECISION_SINGLE || sizeof(PetscReal) < sizeof(double) ? 5 : 1), "n %d ends %s transpose %d precision %s: %d solves", (int)n, ends, (int)t, PCNeatoPrecisions[precision], (int)its);
-      Check(error <= (precision == PCNEATO_PRECISION_SINGLE ? 1e-11 : 0) + TestBackwardBound(), "n %d ends %s transpose %d precision %s: backward error %g", (int)n, ends, (int)t, PCNeatoPrecisions[precision], (double)error);
-      Check(difference <= TestDifferenceBound(), "n %d ends %s transpose %d precision %s: off LU by %g", (int)n, ends, (int)t, PCNeatoPrecisions[precision], (double)difference);
+      Check(reason > 0, "n %d ends %s transpose %d precision %s: %s", (int)n, ends, (int)t,
+            PCNeatoPrecisions[precision], KSPConvergedReasons[reason]);
+      Check(its <= (precision == PCNEATO_PRECISION_SINGLE || sizeof(PetscReal) < sizeof(double) ? 5 : 1),
+            "n %d ends %s transpose %d precision %s: %d solves", (int)n, ends, (int)t, PCNeatoPrecisions[precision],
+            (int)its);
+      Check(error <= (precision == PCNEATO_PRECISION_SINGLE ? 1e-11 : 0) + TestBackwardBound(),
+            "n %d ends %s transpose %d precision %s: backward error %g", (int)n, ends, (int)t,
+            PCNeatoPrecisions[precision], (double)error);
+      Check(difference <= TestDifferenceBound(), "n %d ends %s transpose %d precision %s: off LU by %g", (int)n, ends,
+            (int)t, PCNeatoPrecisions[precision], (double)difference);
     }
     PetscCall(KSPDestroy(&ksp));
   }
@@ -76,12 +86,12 @@ static PetscErrorCode Direct(PetscInt n, const char ends[], PetscReal shift)
 /* Iterations of a Krylov method; the solution has to be that of LU */
 static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCType pctype, PetscInt axis, PetscInt *its)
 {
-  DM                 da;
-  Mat                A;
-  Vec                b, x, y;
-  KSP                lu, ksp;
-  PC                 pc;
-  PetscReal          difference;
+  DM da;
+  Mat A;
+  Vec b, x, y;
+  KSP lu, ksp;
+  PC pc;
+  PetscReal difference;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -96,13 +106,15 @@ static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCType pcty
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCSetType(pc, pctype));
   PetscCall(PCNeatoSetAxis(pc, (PCNeatoAxis)(axis + 1)));
-  PetscCall(KSPSetTolerances(ksp, sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-10, PETSC_DEFAULT, PETSC_DEFAULT, 2000));
+  PetscCall(KSPSetTolerances(ksp, sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-10,
+                             PETSC_DEFAULT, PETSC_DEFAULT, 2000));
   PetscCall(KSPSolve(ksp, b, x));
   PetscCall(KSPGetConvergedReason(ksp, &reason));
   PetscCall(KSPGetIterationNumber(ksp, its));
   PetscCall(TestDifference(x, y, &difference));
   Check(reason > 0, "%s with %s: %s", type, pctype, KSPConvergedReasons[reason]);
-  Check(difference < (sizeof(PetscReal) < sizeof(double) ? 2e-2 : 1e-6), "%s with %s: off LU by %g", type, pctype, (double)difference);
+  Check(difference < (sizeof(PetscReal) < sizeof(double) ? 2e-2 : 1e-6), "%s with %s: off LU by %g", type, pctype,
+        (double)difference);
   PetscCall(KSPDestroy(&ksp));
   PetscCall(KSPDestroy(&lu));
   PetscCall(VecDestroy(&b));
@@ -127,7 +139,7 @@ static PetscErrorCode Krylov(void)
          .scale = 1, .contrast = 0.5
   };
   const KSPType types[] = {KSPCG, KSPGMRES};
-  PetscInt      its[4];
+  PetscInt its[4];
 
   PetscFunctionBegin;
   for (PetscInt t = 0; t < 2; ++t) {
@@ -137,9 +149,12 @@ static PetscErrorCode Krylov(void)
     PetscCall(Iterations(&p, types[t], PCNEATO, 1, &its[1]));
     PetscCall(Iterations(&p, types[t], PCNEATO, -1, &its[2]));
     PetscCall(Iterations(&p, types[t], PCNEATO, 0, &its[3]));
-    Check(3 * its[1] < its[0], "%s: %d iterations with lines along the strong axis, %d with Jacobi", types[t], (int)its[1], (int)its[0]);
-    Check(its[2] == its[1], "%s: %d iterations along the automatic axis, %d along y", types[t], (int)its[2], (int)its[1]);
-    Check(its[3] > its[1], "%s: %d iterations with lines along the weak axis, %d along the strong one", types[t], (int)its[3], (int)its[1]);
+    Check(3 * its[1] < its[0], "%s: %d iterations with lines along the strong axis, %d with Jacobi", types[t],
+          (int)its[1], (int)its[0]);
+    Check(its[2] == its[1], "%s: %d iterations along the automatic axis, %d along y", types[t], (int)its[2],
+          (int)its[1]);
+    Check(its[3] > its[1], "%s: %d iterations with lines along the weak axis, %d along the strong one", types[t],
+          (int)its[3], (int)its[1]);
     PetscCall(Iterations(&q, types[t], PCJACOBI, 0, &its[0]));
     PetscCall(Iterations(&q, types[t], PCNEATO, -1, &its[1]));
     Check(its[1] < its[0], "%s in 3-D: %d iterations with lines, %d with Jacobi", types[t], (int)its[1], (int)its[0]);
@@ -161,18 +176,18 @@ static PetscErrorCode Options(void)
     {"backend",   "cpu"    },
     {"precision", "mixed"  }
   };
-  PCNeatoAxis      axis      = PCNEATO_AXIS_X;
-  PCNeatoMethod    method    = PCNEATO_METHOD_SCAN;
-  PCNeatoVariant   variant   = PCNEATO_VARIANT_PLAIN;
-  PCNeatoMemory    memory    = PCNEATO_MEMORY_SHARED;
-  PCNeatoCoupling  coupling  = PCNEATO_COUPLING_REDUCED;
+  PCNeatoAxis axis = PCNEATO_AXIS_X;
+  PCNeatoMethod method = PCNEATO_METHOD_SCAN;
+  PCNeatoVariant variant = PCNEATO_VARIANT_PLAIN;
+  PCNeatoMemory memory = PCNEATO_MEMORY_SHARED;
+  PCNeatoCoupling coupling = PCNEATO_COUPLING_REDUCED;
   PCNeatoTransport transport = PCNEATO_TRANSPORT_MPI;
-  PCNeatoBackend   backend   = PCNEATO_BACKEND_CPU;
+  PCNeatoBackend backend = PCNEATO_BACKEND_CPU;
   PCNeatoPrecision precision = PCNEATO_PRECISION_MIXED;
-  PetscInt         parts     = -1;
-  KSP              ksp;
-  PC               pc;
-  char             name[64];
+  PetscInt parts = -1;
+  KSP ksp;
+  PC pc;
+  char name[64];
 
   PetscFunctionBegin;
   PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
@@ -186,9 +201,13 @@ static PetscErrorCode Options(void)
   PetscCall(PCNeatoGetTransport(pc, &transport));
   PetscCall(PCNeatoGetBackend(pc, &backend));
   PetscCall(PCNeatoGetPrecision(pc, &precision));
-  Check(axis == PCNEATO_AXIS_AUTO && method == PCNEATO_METHOD_AUTO && variant == PCNEATO_VARIANT_AUTO && parts == 0 && memory == PCNEATO_MEMORY_AUTO, "defaults %d %d %d %d %d", (int)axis, (int)method, (int)variant, (int)parts, (int)memory);
-  Check(coupling == PCNEATO_COUPLING_AUTO && transport == PCNEATO_TRANSPORT_AUTO && backend == PCNEATO_BACKEND_AUTO, "defaults %d %d %d", (int)coupling, (int)transport, (int)backend);
-  Check(precision == (sizeof(PetscReal) < sizeof(double) ? PCNEATO_PRECISION_SINGLE : PCNEATO_PRECISION_DOUBLE), "default precision %d", (int)precision);
+  Check(axis == PCNEATO_AXIS_AUTO && method == PCNEATO_METHOD_AUTO && variant == PCNEATO_VARIANT_AUTO && parts == 0 &&
+          memory == PCNEATO_MEMORY_AUTO,
+        "defaults %d %d %d %d %d", (int)axis, (int)method, (int)variant, (int)parts, (int)memory);
+  Check(coupling == PCNEATO_COUPLING_AUTO && transport == PCNEATO_TRANSPORT_AUTO && backend == PCNEATO_BACKEND_AUTO,
+        "defaults %d %d %d", (int)coupling, (int)transport, (int)backend);
+  Check(precision == (sizeof(PetscReal) < sizeof(double) ? PCNEATO_PRECISION_SINGLE : PCNEATO_PRECISION_DOUBLE),
+        "default precision %d", (int)precision);
   PetscCall(PCDestroy(&pc));
   for (PetscInt form = 0; form < 2; ++form) {
     for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(list); ++o) {
@@ -210,10 +229,12 @@ static PetscErrorCode Options(void)
     PetscCall(PCNeatoGetTransport(pc, &transport));
     PetscCall(PCNeatoGetBackend(pc, &backend));
     PetscCall(PCNeatoGetPrecision(pc, &precision));
-    Check(axis == PCNEATO_AXIS_Z && method == PCNEATO_METHOD_PSCHEME && variant == PCNEATO_VARIANT_PLAIN && parts == 17 && memory == PCNEATO_MEMORY_GLOBAL, "form %d: %d %d %d %d %d", (int)form, (int)axis, (int)method, (int)variant, (int)parts,
-          (int)memory);
-    Check(coupling == PCNEATO_COUPLING_REDUCED && transport == PCNEATO_TRANSPORT_HOST && backend == PCNEATO_BACKEND_CPU && precision == PCNEATO_PRECISION_MIXED, "form %d: %d %d %d %d", (int)form, (int)coupling, (int)transport, (int)backend,
-          (int)precision);
+    Check(axis == PCNEATO_AXIS_Z && method == PCNEATO_METHOD_PSCHEME && variant == PCNEATO_VARIANT_PLAIN &&
+            parts == 17 && memory == PCNEATO_MEMORY_GLOBAL,
+          "form %d: %d %d %d %d %d", (int)form, (int)axis, (int)method, (int)variant, (int)parts, (int)memory);
+    Check(coupling == PCNEATO_COUPLING_REDUCED && transport == PCNEATO_TRANSPORT_HOST &&
+            backend == PCNEATO_BACKEND_CPU && precision == PCNEATO_PRECISION_MIXED,
+          "form %d: %d %d %d %d", (int)form, (int)coupling, (int)transport, (int)backend, (int)precision);
     PetscCall(KSPDestroy(&ksp));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -222,9 +243,9 @@ static PetscErrorCode Options(void)
 static PetscErrorCode Contains(PC pc, const char words[], PetscBool wanted)
 {
   PetscViewer viewer;
-  FILE       *file = tmpfile();
-  size_t      got;
-  char        text[8192] = "";
+  FILE *file = tmpfile();
+  size_t got;
+  char text[8192] = "";
 
   PetscFunctionBegin;
   PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No temporary file");
@@ -232,11 +253,12 @@ static PetscErrorCode Contains(PC pc, const char words[], PetscBool wanted)
   PetscCall(PCView(pc, viewer));
   PetscCall(PetscViewerFlush(viewer));
   rewind(file);
-  got       = fread(text, 1, sizeof(text) - 1, file);
+  got = fread(text, 1, sizeof(text) - 1, file);
   text[got] = 0;
   PetscCall(PetscViewerDestroy(&viewer));
   (void)fclose(file);
-  Check((strstr(text, words) != NULL) == (int)wanted, "%s '%s' in the view:\n%s", wanted ? "no" : "there is", words, text);
+  Check((strstr(text, words) != NULL) == (int)wanted, "%s '%s' in the view:\n%s", wanted ? "no" : "there is", words,
+        text);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -247,9 +269,9 @@ static PetscErrorCode View(void)
          .dof = 1, .ends = "ddcc", .a = {1,  5},
          .shift = 0.5, .scale = 1
   };
-  DM  da;
+  DM da;
   Mat A;
-  PC  pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(TestMatrix(&p, &da, &A));
@@ -260,7 +282,9 @@ static PetscErrorCode View(void)
   PetscCall(PCSetOperators(pc, A, A));
   PetscCall(PCSetUp(pc));
   PetscCall(Contains(pc, "12 along y (auto), 9 unknowns each", PETSC_TRUE));
-  PetscCall(Contains(pc, "coefficients: (-5., 12.5, -5.), the same on the lines of a rank; first 1 different; last 1 different", PETSC_TRUE));
+  PetscCall(
+    Contains(pc, "coefficients: (-5., 12.5, -5.), the same on the lines of a rank; first 1 different; last 1 different",
+             PETSC_TRUE));
   PetscCall(Contains(pc, "memory of a GPU: global", PETSC_TRUE));
   PetscCall(Contains(pc, "left out: couplings across the lines", PETSC_TRUE));
   PetscCall(PCNeatoSetAxis(pc, PCNEATO_AXIS_X));
@@ -273,7 +297,7 @@ static PetscErrorCode View(void)
            .dof = 1, .ends = "dddd", .a = {5,                                 1 },
            .scale = 1
     };
-    DM  db;
+    DM db;
     Mat B;
 
     PetscCall(TestMatrix(&q, &db, &B));
@@ -301,13 +325,13 @@ static PetscErrorCode View(void)
 /* One of each for a set-up and a solve */
 static PetscErrorCode Events(void)
 {
-  TestProblem        p        = {.dim = 1, .n = {50}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
-  const char        *events[] = {"BCRRead", "BCRSetUp", "BCRSolve"};
-  DM                 da;
-  Mat                A;
-  PC                 pc;
-  Vec                b, x;
-  PetscLogEvent      event;
+  TestProblem p = {.dim = 1, .n = {50}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
+  const char *events[] = {"BCRRead", "BCRSetUp", "BCRSolve"};
+  DM da;
+  Mat A;
+  PC pc;
+  Vec b, x;
+  PetscLogEvent event;
   PetscEventPerfInfo before[3], after[3];
 
   PetscFunctionBegin;
@@ -329,7 +353,9 @@ static PetscErrorCode Events(void)
       PetscCall(PetscLogEventGetPerfInfo(0, event, pass ? &after[e] : &before[e]));
     }
   }
-  for (PetscInt e = 0; e < 3; ++e) Check(after[e].count == before[e].count + 1, "event %s counted %d times", events[e], (int)(after[e].count - before[e].count));
+  for (PetscInt e = 0; e < 3; ++e)
+    Check(after[e].count == before[e].count + 1, "event %s counted %d times", events[e],
+          (int)(after[e].count - before[e].count));
   Check(after[2].flops > before[2].flops, "BCRSolve has no flops");
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));

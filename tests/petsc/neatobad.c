@@ -19,11 +19,12 @@ static PetscErrorCode NewPC(DM da, Mat A, PC *pc)
 }
 
 /* Set-up of the problem, with one more entry (row >= 0), has to fail */
-static PetscErrorCode BadMatrix(const TestProblem *p, PetscInt row, PetscInt col, PetscScalar value, PCNeatoAxis axis, PetscErrorCode code, const char words[], const char more[])
+static PetscErrorCode BadMatrix(const TestProblem *p, PetscInt row, PetscInt col, PetscScalar value, PCNeatoAxis axis,
+                                PetscErrorCode code, const char words[], const char more[])
 {
-  DM  da;
+  DM da;
   Mat A;
-  PC  pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(TestMatrix(p, &da, &A));
@@ -35,7 +36,8 @@ static PetscErrorCode BadMatrix(const TestProblem *p, PetscInt row, PetscInt col
   }
   PetscCall(NewPC(NULL, A, &pc));
   PetscCall(PCNeatoSetAxis(pc, axis));
-  if (row >= 0 && code == PETSC_ERR_MAT_LU_ZRPVT) PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS)); /* scan has no such pivots */
+  /* scan has no such pivots */
+  if (row >= 0 && code == PETSC_ERR_MAT_LU_ZRPVT) PetscCall(PCNeatoSetMethod(pc, PCNEATO_METHOD_THOMAS));
   CheckError(PCSetUp(pc), code, words);
   if (more) CheckError(PCSetUp(pc), code, more);
   PetscCall(PCDestroy(&pc));
@@ -47,14 +49,14 @@ static PetscErrorCode BadMatrix(const TestProblem *p, PetscInt row, PetscInt col
 /* A zero on the diagonal that is no harm to the line: solved with all digits, or refused, but never solved badly */
 static PetscErrorCode ZeroPivot(PetscInt at, PCNeatoMethod method)
 {
-  TestProblem    p = {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
-  DM             da;
-  Mat            A;
-  PC             pc;
-  Vec            b, x;
-  PetscReal      error = 0;
+  TestProblem p = {.dim = 1, .n = {40}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
+  DM da;
+  Mat A;
+  PC pc;
+  Vec b, x;
+  PetscReal error = 0;
   PetscErrorCode ierr;
-  TestCaught     caught = {0, ""};
+  TestCaught caught = {0, ""};
 
   PetscFunctionBegin;
   PetscCall(TestMatrix(&p, &da, &A));
@@ -69,11 +71,15 @@ static PetscErrorCode ZeroPivot(PetscInt at, PCNeatoMethod method)
   PetscCall(PetscPushErrorHandler(TestCatch, &caught));
   ierr = PCSetUp(pc);
   PetscCall(PetscPopErrorHandler());
-  if (ierr) Check(caught.code == (int)PETSC_ERR_MAT_LU_ZRPVT || caught.code == (int)PETSC_ERR_SUP || caught.code == (int)PETSC_ERR_ARG_INCOMP, "zero in row %d, %s: error %d, %s", (int)at, PCNeatoMethods[method], caught.code, caught.message);
+  if (ierr)
+    Check(caught.code == (int)PETSC_ERR_MAT_LU_ZRPVT || caught.code == (int)PETSC_ERR_SUP ||
+            caught.code == (int)PETSC_ERR_ARG_INCOMP,
+          "zero in row %d, %s: error %d, %s", (int)at, PCNeatoMethods[method], caught.code, caught.message);
   else {
     PetscCall(PCApply(pc, b, x));
     PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
-    Check(error <= 100 * TestBackwardBound(), "zero in row %d, %s: backward error %g", (int)at, PCNeatoMethods[method], (double)error);
+    Check(error <= 100 * TestBackwardBound(), "zero in row %d, %s: backward error %g", (int)at, PCNeatoMethods[method],
+          (double)error);
   }
   PetscCall(PCDestroy(&pc));
   PetscCall(VecDestroy(&b));
@@ -87,19 +93,20 @@ static PetscErrorCode ZeroPivot(PetscInt at, PCNeatoMethod method)
 static PetscErrorCode NotDominant(void)
 {
   const PCNeatoMethod methods[] = {PCNEATO_METHOD_SCAN, PCNEATO_METHOD_CR, PCNEATO_METHOD_DC};
-  DM                  da;
-  Mat                 A;
-  PC                  pc;
-  Vec                 b, x;
-  PetscReal           error = 0;
+  DM da;
+  Mat A;
+  PC pc;
+  Vec b, x;
+  PetscReal error = 0;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 9, 5, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 9, 5, 1, 1, 1, 1, NULL,
+                         NULL, &da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   for (PetscInt j = 0; j < 5; ++j) {
     for (PetscInt i = 0; i < 9; ++i) {
-      const PetscInt    at[3]  = {9 * j + i, 9 * j + i - 1, 9 * j + i + 1};
+      const PetscInt at[3] = {9 * j + i, 9 * j + i - 1, 9 * j + i + 1};
       const PetscScalar row[3] = {j == 3 ? (PetscReal)1.5 : 4, -1, -1};
 
       PetscCall(MatSetValues(A, 1, at, 1, at, row, INSERT_VALUES));
@@ -134,20 +141,21 @@ static PetscErrorCode NotDominant(void)
 static PetscErrorCode Matrices(void)
 {
   TestProblem one = {.dim = 1, .n = {12}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
-  TestProblem p   = {
-      .dim = 2, .n = {6, 5},
-           .dof = 1, .ends = "dddd", .a = {1, 2},
-           .scale = 1
+  TestProblem p = {
+    .dim = 2, .n = {6, 5},
+         .dof = 1, .ends = "dddd", .a = {1, 2},
+         .scale = 1
   };
   const PetscReal nan = NAN, inf = INFINITY;
-  TestProblem     two = p, three = p;
-  DM              da, shell;
-  Mat             A, S;
-  PC              pc;
+  TestProblem two = p, three = p;
+  DM da, shell;
+  Mat A, S;
+  PC pc;
 
   PetscFunctionBegin;
   two.dof = 2;
-  PetscCall(BadMatrix(&one, 5, 8, 0.5, PCNEATO_AXIS_AUTO, PETSC_ERR_SUP, "not tridiagonal along x", "row 5 (grid point 5,0,0), column 8"));
+  PetscCall(BadMatrix(&one, 5, 8, 0.5, PCNEATO_AXIS_AUTO, PETSC_ERR_SUP, "not tridiagonal along x",
+                      "row 5 (grid point 5,0,0), column 8"));
   PetscCall(BadMatrix(&one, 5, 5, nan, PCNEATO_AXIS_X, PETSC_ERR_FP, "NaN or Inf", "row 5"));
   PetscCall(BadMatrix(&one, 5, 4, inf, PCNEATO_AXIS_X, PETSC_ERR_FP, "NaN or Inf", "column 4"));
   PetscCall(BadMatrix(&one, -1, 0, 0, PCNEATO_AXIS_Y, PETSC_ERR_ARG_OUTOFRANGE, "no lines along y", "dimension 1"));
@@ -162,28 +170,33 @@ static PetscErrorCode Matrices(void)
   /* singular lines: Neumann and periodic ends without a shift; a row in the
    * middle that makes a pivot zero */
   one.ends = "nn";
-  PetscCall(BadMatrix(&one, -1, 0, 0, PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "line along x is singular", "PCBCRPOISSON"));
+  PetscCall(
+    BadMatrix(&one, -1, 0, 0, PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "line along x is singular", "PCBCRPOISSON"));
   one.ends = "cc";
   PetscCall(BadMatrix(&one, -1, 0, 0, PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "line along x is singular", NULL));
   one.ends = "pp";
   PetscCall(BadMatrix(&one, -1, 0, 0, PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "Neumann or periodic", NULL));
-  three.dim  = 3;
+  three.dim = 3;
   three.n[2] = 7;
   three.ends = "ccddcc";
   three.a[1] = 0; /* nothing across holds the lines */
   three.a[2] = 0;
-  PetscCall(BadMatrix(&three, -1, 0, 0, PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "along x through y = 0, z = 0", "Dirichlet"));
+  PetscCall(
+    BadMatrix(&three, -1, 0, 0, PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "along x through y = 0, z = 0", "Dirichlet"));
   three.a[2] = 2;
   three.a[0] = 0;
   PetscCall(BadMatrix(&three, -1, 0, 0, PCNEATO_AXIS_Z, PETSC_ERR_MAT_LU_ZRPVT, "along z through x = 0, y = 0", NULL));
   /* the first pivot of line y = 3, and the second of line x = 4 */
   PetscCall(BadMatrix(&p, 6 * 3, 6 * 3, 0, PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "along x through y = 3", "row 0"));
-  PetscCall(BadMatrix(&p, 4 + 6, 4 + 6, (PetscScalar)(2. / 3.), PCNEATO_AXIS_Y, PETSC_ERR_MAT_LU_ZRPVT, "along y through x = 4", PetscDefined(USE_REAL_SINGLE) ? NULL : "row 1")); /* there is no float 2/3: digits are lost instead */
+  /* there is no float 2/3: digits are lost instead */
+  PetscCall(BadMatrix(&p, 4 + 6, 4 + 6, (PetscScalar)(2. / 3.), PCNEATO_AXIS_Y, PETSC_ERR_MAT_LU_ZRPVT,
+                      "along y through x = 4", PetscDefined(USE_REAL_SINGLE) ? NULL : "row 1"));
 
   /* not dominant: fine where elimination without pivoting does (d = 1.2), an
    * error where it loses digits: the pivot 2/3 + 1e-13 in row 1 */
   one.ends = "dd";
-  PetscCall(BadMatrix(&one, 1, 1, (PetscScalar)(0.5 + (sizeof(PetscReal) < sizeof(double) ? 6e-8 : 1e-12)), PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "line along x is not diagonally dominant", "PCLU"));
+  PetscCall(BadMatrix(&one, 1, 1, (PetscScalar)(0.5 + (sizeof(PetscReal) < sizeof(double) ? 6e-8 : 1e-12)),
+                      PCNEATO_AXIS_X, PETSC_ERR_MAT_LU_ZRPVT, "line along x is not diagonally dominant", "PCLU"));
 
   /* no rows to be had; no DM, a DM of another type, of another size */
   PetscCall(TestMatrix(&p, &da, &A));
@@ -219,19 +232,20 @@ static PetscErrorCode Matrices(void)
 
 /* One option under a prefix of its own, so that nothing is left for the next;
  * when: at set-up, or when options are read */
-static PetscErrorCode BadOption(const char option[], const char value[], PetscBool atsetup, PetscErrorCode code, const char words[])
+static PetscErrorCode BadOption(const char option[], const char value[], PetscBool atsetup, PetscErrorCode code,
+                                const char words[])
 {
   static PetscInt count = 0;
-  TestProblem     p     = {
-            .dim = 2, .n = {6, 5},
-                 .dof = 1, .ends = "dddd", .a = {1, 2},
-                 .scale = 1
+  TestProblem p = {
+    .dim = 2, .n = {6, 5},
+         .dof = 1, .ends = "dddd", .a = {1, 2},
+         .scale = 1
   };
   char prefix[32], name[128], named[128];
-  DM   da;
-  Mat  A;
-  PC   pc;
-  KSP  ksp;
+  DM da;
+  Mat A;
+  PC pc;
+  KSP ksp;
 
   PetscFunctionBegin;
   PetscCall(TestMatrix(&p, &da, &A));
@@ -247,7 +261,8 @@ static PetscErrorCode BadOption(const char option[], const char value[], PetscBo
     PetscCall(KSPGetPC(ksp, &pc));
     if (!form) PetscCall(PCSetType(pc, PCNEATO));
     if (atsetup) PetscCall(KSPSetFromOptions(ksp));
-    for (PetscInt w = 0; w < 2; ++w) CheckError(atsetup ? PCSetUp(pc) : KSPSetFromOptions(ksp), code, w ? named : words);
+    for (PetscInt w = 0; w < 2; ++w)
+      CheckError(atsetup ? PCSetUp(pc) : KSPSetFromOptions(ksp), code, w ? named : words);
     PetscCall(KSPDestroy(&ksp));
     PetscCall(PetscOptionsClearValue(NULL, name));
   }
@@ -273,7 +288,8 @@ static PetscErrorCode Options(void)
   {
     BCRTriOptions any = {.method = BCR_TRI_AUTO};
 
-    if (!BCRTriDevicePossible(&any, NULL)) PetscCall(BadOption("backend", "cuda", PETSC_TRUE, PETSC_ERR_SUP, "cannot be used here"));
+    if (!BCRTriDevicePossible(&any, NULL))
+      PetscCall(BadOption("backend", "cuda", PETSC_TRUE, PETSC_ERR_SUP, "cannot be used here"));
   }
 #if defined(PETSCBCR_HAVE_CUDA)
   if (!BCRTransportHaveNccl(NULL))
@@ -294,14 +310,14 @@ static PetscErrorCode Options(void)
  * the next right-hand side is solved */
 static PetscErrorCode RightHandSides(void)
 {
-  TestProblem        p       = {.dim = 1, .n = {20}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
-  const KSPType      types[] = {KSPNEATO, KSPCG, KSPGMRES, KSPPREONLY};
-  DM                 da;
-  Mat                A;
-  Vec                b, x;
-  KSP                ksp;
-  PC                 pc;
-  PetscReal          error = 0;
+  TestProblem p = {.dim = 1, .n = {20}, .dof = 1, .ends = "dd", .a = {1}, .scale = 1};
+  const KSPType types[] = {KSPNEATO, KSPCG, KSPGMRES, KSPPREONLY};
+  DM da;
+  Mat A;
+  Vec b, x;
+  KSP ksp;
+  PC pc;
+  PetscReal error = 0;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -327,7 +343,8 @@ static PetscErrorCode RightHandSides(void)
     PetscCall(VecSet(x, 0));
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
-    Check(error <= (t == 1 || t == 2 ? 1e-4 : 0) + TestBackwardBound(), "%s after NaN: backward error %g", types[t], (double)error);
+    Check(error <= (t == 1 || t == 2 ? 1e-4 : 0) + TestBackwardBound(), "%s after NaN: backward error %g", types[t],
+          (double)error);
     PetscCall(KSPDestroy(&ksp));
   }
   PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
@@ -352,17 +369,19 @@ static PetscErrorCode RightHandSides(void)
 static PetscErrorCode Lines(void)
 {
   const PetscReal row[3] = {-1, 2, -1}, singular[3] = {-1, 1, 0}, singularlast[3] = {0, 1, -1}, bad[3] = {-1, NAN, -1};
-  PetscReal       many[12] = {0};
-  PetscBCRLines   lines;
-  DM              da;
-  Vec             f, u;
+  PetscReal many[12] = {0};
+  PetscBCRLines lines;
+  DM da;
+  Vec f, u;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_PERIODIC, DMDA_STENCIL_STAR, 6, 5, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_PERIODIC, DMDA_STENCIL_STAR, 6, 5, 1, 1, 1, 1,
+                         NULL, NULL, &da));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateGlobalVector(da, &f));
   PetscCall(TestRandom(f));
-  CheckError(PetscBCRLinesCreate(da, DM_Z, 0, NULL, row, 0, NULL, &lines), PETSC_ERR_ARG_OUTOFRANGE, "no lines along z");
+  CheckError(PetscBCRLinesCreate(da, DM_Z, 0, NULL, row, 0, NULL, &lines), PETSC_ERR_ARG_OUTOFRANGE,
+             "no lines along z");
   CheckError(PetscBCRLinesCreate(da, DM_X, 4, many, row, 0, NULL, &lines), PETSC_ERR_ARG_OUTOFRANGE, "0 to 3");
   CheckError(PetscBCRLinesCreate(da, DM_Y, 3, many, row, 3, many, &lines), PETSC_ERR_ARG_SIZ, "only 5 rows");
   CheckError(PetscBCRLinesCreate(da, DM_X, 0, NULL, bad, 0, NULL, &lines), PETSC_ERR_FP, "Coefficient 1 of the row");
@@ -391,7 +410,7 @@ static PetscErrorCode Lines(void)
 int main(int argc, char **argv)
 {
   PetscMPIInt rank;
-  int         status;
+  int status;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscBCRInitializePackage());

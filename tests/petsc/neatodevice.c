@@ -1,6 +1,7 @@
 /*
-  PCNEATO, KSPNEATO and PetscBCRLines with vectors on a CUDA device, and with vectors of the host and -pc_neato_backend cuda: every axis, method and memory
-  against the host backend; transposes, several right-hand sides, views. Says so and passes where there is no device.
+  PCNEATO, KSPNEATO and PetscBCRLines with vectors on a CUDA device, and with vectors of the host
+  and -pc_neato_backend cuda: every axis, method and memory against the host backend; transposes,
+  several right-hand sides, views. Says so and passes where there is no device.
 */
 #include "testing.h"
 #include <petsc/private/pcimpl.h>
@@ -23,7 +24,7 @@ static PetscErrorCode NewPC(DM da, Mat A, PetscInt axis, PCNeatoMethod method, P
 /* what PCView says of the backend */
 static PetscErrorCode Viewed(PC pc, const char what[], PetscBool *said)
 {
-  char        text[4096] = "", *at;
+  char text[4096] = "", *at;
   PetscViewer viewer;
 
   PetscFunctionBegin;
@@ -31,8 +32,8 @@ static PetscErrorCode Viewed(PC pc, const char what[], PetscBool *said)
   PetscCall(PCView(pc, viewer));
   PetscCall(PetscViewerDestroy(&viewer));
   {
-    FILE  *file = fopen("neatodevice.view", "r");
-    size_t n    = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    FILE *file = fopen("neatodevice.view", "r");
+    size_t n = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
 
     text[n] = 0;
     if (file) fclose(file);
@@ -43,17 +44,23 @@ static PetscErrorCode Viewed(PC pc, const char what[], PetscBool *said)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Case(PetscInt dim, const PetscInt n[3], const char ends[], PetscInt dof, PetscInt axis, PCNeatoMethod method, PCNeatoMemory memory, PetscBool device)
+static PetscErrorCode Case(PetscInt dim, const PetscInt n[3], const char ends[], PetscInt dof, PetscInt axis,
+                           PCNeatoMethod method, PCNeatoMemory memory, PetscBool device)
 {
   TestProblem p = {
-    .dim = dim, .n = {n[0], n[1], n[2]},
-         .dof = dof, .ends = ends, .a = {1,    2,    3   },
-         .shift = (PetscReal)0.5, .scale = 1, .row = 0
+    .dim = dim,
+    .n = {n[0], n[1], n[2]},
+    .dof = dof,
+    .ends = ends,
+    .a = {1,    2,    3   },
+    .shift = (PetscReal)0.5,
+    .scale = 1,
+    .row = 0
   };
-  DM        da;
-  Mat       A, X, Y;
-  Vec       b, x, y, c[2];
-  PC        pc, host;
+  DM da;
+  Mat A, X, Y;
+  Vec b, x, y, c[2];
+  PC pc, host;
   PetscReal difference;
   PetscBool said;
 
@@ -71,10 +78,13 @@ static PetscErrorCode Case(PetscInt dim, const PetscInt n[3], const char ends[],
     PetscCall(t ? PCApplyTranspose(pc, b, x) : PCApply(pc, b, x));
     PetscCall(t ? PCApplyTranspose(host, b, y) : PCApply(host, b, y));
     PetscCall(TestDifference(x, y, &difference));
-    Check(difference <= TestDifferenceBound(), "dim %d axis %d method %s memory %s ends %s transpose %d device %d: off the host by %g", (int)dim, (int)axis, PCNeatoMethods[method], PCNeatoMemories[memory], ends, t, (int)device, (double)difference);
+    Check(difference <= TestDifferenceBound(),
+          "dim %d axis %d method %s memory %s ends %s transpose %d device %d: off the host by %g", (int)dim, (int)axis,
+          PCNeatoMethods[method], PCNeatoMemories[memory], ends, t, (int)device, (double)difference);
   }
   PetscCall(Viewed(pc, "backend: cuda, device", &said));
-  Check(said, "method %s device %d: the view does not say that the backend is cuda", PCNeatoMethods[method], (int)device);
+  Check(said, "method %s device %d: the view does not say that the backend is cuda", PCNeatoMethods[method],
+        (int)device);
   PetscCall(Viewed(host, "backend: cpu", &said));
   Check(said, "the view does not say that the backend is cpu");
   /* several right-hand sides */
@@ -97,7 +107,8 @@ static PetscErrorCode Case(PetscInt dim, const PetscInt n[3], const char ends[],
     PetscCall(VecCopy(c[k], x));
     if (k) PetscCall(VecScale(x, (PetscScalar)-0.5));
     PetscCall(TestDifference(x, y, &difference));
-    Check(difference <= TestDifferenceBound(), "dim %d axis %d method %s column %d device %d: off the host by %g", (int)dim, (int)axis, PCNeatoMethods[method], (int)k, (int)device, (double)difference);
+    Check(difference <= TestDifferenceBound(), "dim %d axis %d method %s column %d device %d: off the host by %g",
+          (int)dim, (int)axis, PCNeatoMethods[method], (int)k, (int)device, (double)difference);
     PetscCall(MatDenseRestoreColumnVecRead(Y, k, &c[k]));
   }
   PetscCall(MatDestroy(&X));
@@ -115,14 +126,17 @@ static PetscErrorCode Case(PetscInt dim, const PetscInt n[3], const char ends[],
 /* near-Toeplitz lines by a few rows, in place too; and what is there without the host having touched it */
 static PetscErrorCode Lines(PetscInt axis, PCNeatoMethod method)
 {
-  const PetscReal end = method == PCNEATO_METHOD_AUTO ? 2 : (PetscReal)0.5, first[3] = {0, 1, end}, row[3] = {(PetscReal)0.25, 1, (PetscReal)0.25}, last[3] = {end, 1, 0}; /* of the compact derivatives, or dominant */
-  DM              da;
-  Vec             f, u, v;
-  PetscReal       difference;
-  PetscBCRLines   lines, host;
+  /* of the compact derivatives, or dominant */
+  const PetscReal end = method == PCNEATO_METHOD_AUTO ? 2 : (PetscReal)0.5, first[3] = {0, 1, end},
+                  row[3] = {(PetscReal)0.25, 1, (PetscReal)0.25}, last[3] = {end, 1, 0};
+  DM da;
+  Vec f, u, v;
+  PetscReal difference;
+  PetscBCRLines lines, host;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate3d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 33, 20, 17, 1, 1, 1, 1, 1, NULL, NULL, NULL, &da));
+  PetscCall(DMDACreate3d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 33,
+                         20, 17, 1, 1, 1, 1, 1, NULL, NULL, NULL, &da));
   PetscCall(DMSetVecType(da, VECCUDA));
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateGlobalVector(da, &f));
@@ -137,10 +151,12 @@ static PetscErrorCode Lines(PetscInt axis, PCNeatoMethod method)
   PetscCall(PetscBCRLinesSolve(lines, f, u));
   PetscCall(PetscBCRLinesSolve(host, v, v));
   PetscCall(TestDifference(u, v, &difference));
-  Check(difference <= TestDifferenceBound(), "PetscBCRLines, axis %d method %s: off the host by %g", (int)axis, PCNeatoMethods[method], (double)difference);
+  Check(difference <= TestDifferenceBound(), "PetscBCRLines, axis %d method %s: off the host by %g", (int)axis,
+        PCNeatoMethods[method], (double)difference);
   PetscCall(PetscBCRLinesSolve(lines, f, f));
   PetscCall(TestDifference(f, v, &difference));
-  Check(difference <= TestDifferenceBound(), "PetscBCRLines in place, axis %d method %s: off the host by %g", (int)axis, PCNeatoMethods[method], (double)difference);
+  Check(difference <= TestDifferenceBound(), "PetscBCRLines in place, axis %d method %s: off the host by %g", (int)axis,
+        PCNeatoMethods[method], (double)difference);
   PetscCall(PetscBCRLinesDestroy(&lines));
   PetscCall(PetscBCRLinesDestroy(&host));
   PetscCall(VecDestroy(&f));
@@ -168,7 +184,9 @@ static PetscErrorCode All(void)
           char all[8] = "";
 
           for (PetscInt d = 0; d < sizes[s][0]; ++d) PetscCall(PetscStrlcat(all, ends[(e + (int)d) % 3], sizeof(all)));
-          for (int device = 0; device < 2; ++device) PetscCall(Case(sizes[s][0], sizes[s] + 1, all, s == 2 ? 2 : 1, axis, (PCNeatoMethod)m, m == PCNEATO_METHOD_CR ? (PCNeatoMemory)e : PCNEATO_MEMORY_AUTO, (PetscBool)device));
+          for (int device = 0; device < 2; ++device)
+            PetscCall(Case(sizes[s][0], sizes[s] + 1, all, s == 2 ? 2 : 1, axis, (PCNeatoMethod)m,
+                           m == PCNEATO_METHOD_CR ? (PCNeatoMemory)e : PCNEATO_MEMORY_AUTO, (PetscBool)device));
         }
   for (PetscInt axis = 0; axis < 3; ++axis)
     for (int m = PCNEATO_METHOD_AUTO; m <= PCNEATO_METHOD_THOMAS; ++m) PetscCall(Lines(axis, (PCNeatoMethod)m));
@@ -184,7 +202,7 @@ int main(int argc, char **argv)
 #if defined(PETSCBCR_HAVE_CUDA)
   {
     BCRTriOptions options = {.method = BCR_TRI_AUTO};
-    const char   *why     = NULL;
+    const char *why = NULL;
 
     if (BCRTriDevicePossible(&options, &why)) PetscCall(All());
     else PetscCall(PetscPrintf(PETSC_COMM_SELF, "no device: %s\n", why ? why : ""));

@@ -1,5 +1,6 @@
 /*
-  PCBCRPOISSON as a PETSc object: registration, options, setters and getters, application in all its forms, new values, view, log.
+  PCBCRPOISSON as a PETSc object: registration, options, setters and getters, application in all its
+  forms, new values, view, log.
 */
 #include "testing.h"
 #include <stdio.h>
@@ -17,17 +18,19 @@ static PetscErrorCode NewPC(const TestProblem *p, DM *da, Mat *A, PC *pc)
 
 static PetscErrorCode SettersAndGetters(void)
 {
-  PC                         pc, other;
-  PetscInt                   radix, n, dim;
-  const PetscInt            *schedule, wanted[] = {8, 16, 32};
-  PCBCRPoissonBackend        backend;
-  PCBCRPoissonTransport      transport;
-  PCBCRPoissonPrecision      precision;
+  PC pc, other;
+  PetscInt radix, n, dim;
+  const PetscInt *schedule, wanted[] = {8, 16, 32};
+  PCBCRPoissonBackend backend;
+  PCBCRPoissonTransport transport;
+  PCBCRPoissonPrecision precision;
   PCBCRPoissonOperatorSource source;
-  PCBCRPoissonFit            fit;
-  PetscBool                  tune;
-  PetscReal                  h[] = {0.5, 0.25, 2}, hh[3], shift, scale, removed;
-  PCBCRPoissonEnd            e[] = {PCBCRPOISSON_NEUMANN, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_PERIODIC, PCBCRPOISSON_PERIODIC, PCBCRPOISSON_CELL_NEUMANN, PCBCRPOISSON_CELL_DIRICHLET}, ee[6];
+  PCBCRPoissonFit fit;
+  PetscBool tune;
+  PetscReal h[] = {0.5, 0.25, 2}, hh[3], shift, scale, removed;
+  PCBCRPoissonEnd e[] = {PCBCRPOISSON_NEUMANN,  PCBCRPOISSON_DIRICHLET,    PCBCRPOISSON_PERIODIC,
+                         PCBCRPOISSON_PERIODIC, PCBCRPOISSON_CELL_NEUMANN, PCBCRPOISSON_CELL_DIRICHLET},
+                  ee[6];
 
   PetscFunctionBegin;
   PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
@@ -43,8 +46,12 @@ static PetscErrorCode SettersAndGetters(void)
   PetscCall(PCBCRPoissonGetRemovedConstant(pc, &removed));
   PetscCall(PCBCRPoissonGetTransport(pc, &transport));
   Check(transport == PCBCRPOISSON_TRANSPORT_AUTO, "default transport %d", (int)transport);
-  Check(radix == PCBCRPOISSON_RADIX_AUTO && n == 0 && backend == PCBCRPOISSON_BACKEND_AUTO && source == PCBCRPOISSON_OPERATOR_MATRIX && fit == PCBCRPOISSON_FIT_AUTO && !tune && removed == 0, "a default is not the documented one");
-  Check(precision == (sizeof(PetscReal) < sizeof(double) ? PCBCRPOISSON_PRECISION_SINGLE : PCBCRPOISSON_PRECISION_DOUBLE), "default precision %d", (int)precision);
+  Check(radix == PCBCRPOISSON_RADIX_AUTO && n == 0 && backend == PCBCRPOISSON_BACKEND_AUTO &&
+          source == PCBCRPOISSON_OPERATOR_MATRIX && fit == PCBCRPOISSON_FIT_AUTO && !tune && removed == 0,
+        "a default is not the documented one");
+  Check(precision ==
+          (sizeof(PetscReal) < sizeof(double) ? PCBCRPOISSON_PRECISION_SINGLE : PCBCRPOISSON_PRECISION_DOUBLE),
+        "default precision %d", (int)precision);
   /* what is set is got */
   PetscCall(PCBCRPoissonSetRadix(pc, 16));
   PetscCall(PCBCRPoissonSetSchedule(pc, 3, wanted));
@@ -66,7 +73,9 @@ static PetscErrorCode SettersAndGetters(void)
   PetscCall(PCBCRPoissonGetOperator(pc, &dim, hh, ee, &shift, &scale));
   Check(radix == 16, "radix %d", (int)radix);
   Check(n == 3 && schedule[0] == 8 && schedule[1] == 16 && schedule[2] == 32, "schedule of %d", (int)n);
-  Check(backend == PCBCRPOISSON_BACKEND_CPU && precision == PCBCRPOISSON_PRECISION_MIXED && fit == PCBCRPOISSON_FIT_EXACT && tune, "backend, precision, fit or tune");
+  Check(backend == PCBCRPOISSON_BACKEND_CPU && precision == PCBCRPOISSON_PRECISION_MIXED &&
+          fit == PCBCRPOISSON_FIT_EXACT && tune,
+        "backend, precision, fit or tune");
   Check(source == PCBCRPOISSON_OPERATOR_USER, "PCBCRPoissonSetOperator() leaves the source at matrix");
   Check(dim == 3 && shift == (PetscReal)0.5 && scale == -2, "operator");
   for (PetscInt d = 0; d < 3; ++d) Check(hh[d] == h[d], "spacing %d", (int)d);
@@ -96,21 +105,25 @@ static PetscErrorCode SettersAndGetters(void)
 
 static PetscErrorCode Options(void)
 {
-  PC                         pc;
-  PetscInt                   radix, n;
-  const PetscInt            *schedule;
-  PCBCRPoissonBackend        backend;
-  PCBCRPoissonTransport      transport;
-  PCBCRPoissonPrecision      precision;
+  PC pc;
+  PetscInt radix, n;
+  const PetscInt *schedule;
+  PCBCRPoissonBackend backend;
+  PCBCRPoissonTransport transport;
+  PCBCRPoissonPrecision precision;
   PCBCRPoissonOperatorSource source;
-  PCBCRPoissonFit            fit;
-  PetscBool                  tune;
-  PetscReal                  h[3], shift, scale;
-  PCBCRPoissonEnd            e[6];
-  const char                *options =
-    "-a_pc_type bcrpoisson -a_pc_bcrpoisson_radix 4 -a_pc_bcrpoisson_schedule 8,16 -a_pc_bcrpoisson_backend cpu -a_pc_bcrpoisson_transport host -a_pc_bcrpoisson_precision mixed -a_pc_bcrpoisson_fit average -a_pc_bcrpoisson_tune on "
-    "-b_pc_type bcrpoisson -b_pc_bcrpoisson_spacing 0.5,0.25 -b_pc_bcrpoisson_ends neumann,dirichlet,periodic,periodic -b_pc_bcrpoisson_shift 3 -b_pc_bcrpoisson_scale -1 "
-    "-c_pc_type bcrpoisson -c_pc_bcrpoisson_operator user -c_pc_bcrpoisson_spacing 0.125 -c_pc_bcrpoisson_ends cell_neumann -c_pc_bcrpoisson_radix auto -c_pc_bcrpoisson_schedule auto -c_pc_bcrpoisson_tune off "
+  PCBCRPoissonFit fit;
+  PetscBool tune;
+  PetscReal h[3], shift, scale;
+  PCBCRPoissonEnd e[6];
+  const char *options =
+    "-a_pc_type bcrpoisson -a_pc_bcrpoisson_radix 4 -a_pc_bcrpoisson_schedule 8,16 -a_pc_bcrpoisson_backend cpu "
+    "-a_pc_bcrpoisson_transport host -a_pc_bcrpoisson_precision mixed -a_pc_bcrpoisson_fit average "
+    "-a_pc_bcrpoisson_tune on "
+    "-b_pc_type bcrpoisson -b_pc_bcrpoisson_spacing 0.5,0.25 -b_pc_bcrpoisson_ends neumann,dirichlet,periodic,periodic "
+    "-b_pc_bcrpoisson_shift 3 -b_pc_bcrpoisson_scale -1 "
+    "-c_pc_type bcrpoisson -c_pc_bcrpoisson_operator user -c_pc_bcrpoisson_spacing 0.125 -c_pc_bcrpoisson_ends "
+    "cell_neumann -c_pc_bcrpoisson_radix auto -c_pc_bcrpoisson_schedule auto -c_pc_bcrpoisson_tune off "
     "-d_pc_bcrpoisson_operator matrix -d_pc_bcrpoisson_spacing 1";
 
   PetscFunctionBegin;
@@ -127,7 +140,9 @@ static PetscErrorCode Options(void)
   PetscCall(PCBCRPoissonGetTransport(pc, &transport));
   Check(transport == PCBCRPOISSON_TRANSPORT_HOST, "transport of options a: %d", (int)transport);
   Check(radix == 4 && n == 2 && schedule[0] == 8 && schedule[1] == 16, "radix %d, %d levels", (int)radix, (int)n);
-  Check(backend == PCBCRPOISSON_BACKEND_CPU && precision == PCBCRPOISSON_PRECISION_MIXED && fit == PCBCRPOISSON_FIT_AVERAGE && tune, "options a");
+  Check(backend == PCBCRPOISSON_BACKEND_CPU && precision == PCBCRPOISSON_PRECISION_MIXED &&
+          fit == PCBCRPOISSON_FIT_AVERAGE && tune,
+        "options a");
   PetscCall(PCDestroy(&pc));
 
   PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
@@ -137,7 +152,9 @@ static PetscErrorCode Options(void)
   PetscCall(PCBCRPoissonGetOperator(pc, NULL, h, e, &shift, &scale));
   Check(source == PCBCRPOISSON_OPERATOR_USER, "a spacing implies the user's operator");
   Check(h[0] == (PetscReal)0.5 && h[1] == (PetscReal)0.25 && shift == 3 && scale == -1, "options b");
-  Check(e[0] == PCBCRPOISSON_NEUMANN && e[1] == PCBCRPOISSON_DIRICHLET && e[2] == PCBCRPOISSON_PERIODIC && e[3] == PCBCRPOISSON_PERIODIC, "ends b");
+  Check(e[0] == PCBCRPOISSON_NEUMANN && e[1] == PCBCRPOISSON_DIRICHLET && e[2] == PCBCRPOISSON_PERIODIC &&
+          e[3] == PCBCRPOISSON_PERIODIC,
+        "ends b");
   PetscCall(PCDestroy(&pc));
 
   PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
@@ -148,7 +165,10 @@ static PetscErrorCode Options(void)
   PetscCall(PCBCRPoissonGetTune(pc, &tune));
   PetscCall(PCBCRPoissonGetOperator(pc, NULL, h, e, &shift, &scale));
   Check(radix == PCBCRPOISSON_RADIX_AUTO && n == 0 && !tune, "options c");
-  for (PetscInt d = 0; d < 3; ++d) Check(h[d] == (PetscReal)0.125 && e[2 * d] == PCBCRPOISSON_CELL_NEUMANN && e[2 * d + 1] == PCBCRPOISSON_CELL_NEUMANN, "one for all, axis %d", (int)d);
+  for (PetscInt d = 0; d < 3; ++d)
+    Check(h[d] == (PetscReal)0.125 && e[2 * d] == PCBCRPOISSON_CELL_NEUMANN &&
+            e[2 * d + 1] == PCBCRPOISSON_CELL_NEUMANN,
+          "one for all, axis %d", (int)d);
   PetscCall(PCDestroy(&pc));
 
   PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
@@ -161,19 +181,24 @@ static PetscErrorCode Options(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* -help has every option of both objects, and the choices of those that are words; PETSc's lists of types go to stdout itself and are not looked at */
+/* -help has every option of both objects, and the choices of those that are words; PETSc's lists of
+   types go to stdout itself and are not looked at */
 static PetscErrorCode Help(void)
 {
-  static const char *options[] = {"radix", "schedule", "recursive", "backend", "transport", "precision", "fit", "tune", "tune_file", "graph", "operator", "spacing", "ends", "shift", "scale"};
-  static const char *choices[] = {"auto cpu cuda", "auto mpi nccl host", "double single mixed", "auto scaled average exact", "matrix user", "neumann"};
+  static const char *options[] = {"radix",     "schedule", "recursive", "backend",   "transport",
+                                  "precision", "fit",      "tune",      "tune_file", "graph",
+                                  "operator",  "spacing",  "ends",      "shift",     "scale"};
+  static const char *choices[] = {"auto cpu cuda",       "auto mpi nccl host",
+                                  "double single mixed", "auto scaled average exact",
+                                  "matrix user",         "neumann"};
 
   PetscFunctionBegin;
   for (PetscInt form = 0; form < 2; ++form) {
-    FILE  *out = PETSC_STDOUT;
-    char   name[64], *text = NULL;
+    FILE *out = PETSC_STDOUT;
+    char name[64], *text = NULL;
     size_t size;
-    PC     pc;
-    KSP    ksp;
+    PC pc;
+    KSP ksp;
 
     PETSC_STDOUT = open_memstream(&text, &size);
     PetscCheck(PETSC_STDOUT, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "open_memstream()");
@@ -196,7 +221,8 @@ static PetscErrorCode Help(void)
       PetscCall(PetscSNPrintf(name, sizeof(name), "-%s_bcrpoisson_%s", form ? "hk_ksp" : "hp_pc", options[o]));
       Check(strstr(text, name), "-help lacks %s:\n%s", name, text);
     }
-    for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(choices); ++o) Check(strstr(text, choices[o]), "-help lacks the choices %s:\n%s", choices[o], text);
+    for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(choices); ++o)
+      Check(strstr(text, choices[o]), "-help lacks the choices %s:\n%s", choices[o], text);
     free(text);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -205,13 +231,13 @@ static PetscErrorCode Help(void)
 /* One problem, every way to apply, against LU */
 static PetscErrorCode Application(const TestProblem *p)
 {
-  DM        da;
-  Mat       A, X, Y, XX, YY;
-  PC        pc;
-  KSP       lu;
-  Vec       b, b0, x, x2, ref, column, xc;
+  DM da;
+  Mat A, X, Y, XX, YY;
+  PC pc;
+  KSP lu;
+  Vec b, b0, x, x2, ref, column, xc;
   PetscReal error;
-  PetscInt  n;
+  PetscInt n;
   PetscBool same;
 
   PetscFunctionBegin;
@@ -227,9 +253,11 @@ static PetscErrorCode Application(const TestProblem *p)
   PetscCall(PCApply(pc, b, x));
   PetscCall(KSPSolve(lu, b, ref));
   PetscCall(TestDifference(x, ref, &error));
-  Check(error <= TestDifferenceBound(), "%s %dx%dx%d: differs by %g from LU", p->ends, (int)p->n[0], (int)p->n[1], (int)p->n[2], (double)error);
+  Check(error <= TestDifferenceBound(), "%s %dx%dx%d: differs by %g from LU", p->ends, (int)p->n[0], (int)p->n[1],
+        (int)p->n[2], (double)error);
   PetscCall(TestBackwardError(A, PETSC_FALSE, b, x, &error));
-  Check(error <= TestBackwardBound(), "%s %dx%dx%d: backward error %g", p->ends, (int)p->n[0], (int)p->n[1], (int)p->n[2], (double)error);
+  Check(error <= TestBackwardBound(), "%s %dx%dx%d: backward error %g", p->ends, (int)p->n[0], (int)p->n[1],
+        (int)p->n[2], (double)error);
   PetscCall(VecEqual(b, b0, &same));
   Check(same, "%s: the right-hand side was changed", p->ends);
   PetscCall(PCApply(pc, b, x2));
@@ -239,15 +267,17 @@ static PetscErrorCode Application(const TestProblem *p)
   PetscCall(PCApplyTranspose(pc, b, x));
   PetscCall(KSPSolveTranspose(lu, b, ref));
   PetscCall(TestDifference(x, ref, &error));
-  Check(error <= TestDifferenceBound(), "%s %dx%dx%d: transpose differs by %g from LU", p->ends, (int)p->n[0], (int)p->n[1], (int)p->n[2], (double)error);
+  Check(error <= TestDifferenceBound(), "%s %dx%dx%d: transpose differs by %g from LU", p->ends, (int)p->n[0],
+        (int)p->n[1], (int)p->n[2], (double)error);
   PetscCall(TestBackwardError(A, PETSC_TRUE, b, x, &error));
-  Check(error <= 3 * TestBackwardBound(), "%s %dx%dx%d: backward error of the transpose %g", p->ends, (int)p->n[0], (int)p->n[1], (int)p->n[2], (double)error);
+  Check(error <= 3 * TestBackwardBound(), "%s %dx%dx%d: backward error of the transpose %g", p->ends, (int)p->n[0],
+        (int)p->n[1], (int)p->n[2], (double)error);
 
   /* several right-hand sides: all at once, and a part of wider matrices with a leading dimension of their own */
   PetscCall(VecGetSize(b, &n));
   for (PetscInt part = 0; part < 2; ++part) {
     PetscScalar *memory[2] = {NULL, NULL};
-    PetscInt     ld = part ? n + 3 : n, columns = part ? 5 : 4;
+    PetscInt ld = part ? n + 3 : n, columns = part ? 5 : 4;
 
     for (PetscInt m = 0; m < 2; ++m) PetscCall(PetscCalloc1(ld * columns, &memory[m]));
     PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, n, columns, memory[0], &X));
@@ -269,12 +299,14 @@ static PetscErrorCode Application(const TestProblem *p)
       PetscCall(MatDenseGetColumnVecRead(Y, c, &xc));
       PetscCall(PCApply(pc, column, x2));
       PetscCall(TestDifference(xc, x2, &error));
-      Check(error <= TestBackwardBound() * 100, "%s: column %d of %d differs by %g from a solve of its own", p->ends, (int)c, (int)columns, (double)error);
+      Check(error <= TestBackwardBound() * 100, "%s: column %d of %d differs by %g from a solve of its own", p->ends,
+            (int)c, (int)columns, (double)error);
       PetscCall(MatDenseRestoreColumnVecRead(Y, c, &xc));
       PetscCall(MatDenseRestoreColumnVecRead(X, c, &column));
     }
     for (PetscInt c = 0; c < columns; ++c) {
-      for (PetscInt i = n; i < ld; ++i) Check(memory[1][c * ld + i] == (PetscScalar)0, "%s: wrote between the columns", p->ends);
+      for (PetscInt i = n; i < ld; ++i)
+        Check(memory[1][c * ld + i] == (PetscScalar)0, "%s: wrote between the columns", p->ends);
     }
 #if PETSC_VERSION_GE(3, 24, 0)
     PetscCall(PCMatApplyTranspose(pc, XX, YY));
@@ -283,7 +315,8 @@ static PetscErrorCode Application(const TestProblem *p)
       PetscCall(MatDenseGetColumnVecRead(Y, c, &xc));
       PetscCall(PCApplyTranspose(pc, column, x2));
       PetscCall(TestDifference(xc, x2, &error));
-      Check(error <= TestBackwardBound() * 100, "%s: transpose of column %d differs by %g", p->ends, (int)c, (double)error);
+      Check(error <= TestBackwardBound() * 100, "%s: transpose of column %d differs by %g", p->ends, (int)c,
+            (double)error);
       PetscCall(MatDenseRestoreColumnVecRead(Y, c, &xc));
       PetscCall(MatDenseRestoreColumnVecRead(X, c, &column));
     }
@@ -316,8 +349,8 @@ static PetscErrorCode Application(const TestProblem *p)
 
 static PetscErrorCode SolveAndCompare(PC pc, Mat A, const char what[])
 {
-  KSP       lu;
-  Vec       b, x, ref;
+  KSP lu;
+  Vec b, x, ref;
   PetscReal error;
 
   PetscFunctionBegin;
@@ -345,9 +378,9 @@ static PetscErrorCode TwoObjects(void)
                        .scale = 1
   },
               q = {.dim = 3, .n = {5, 6, 7}, .dof = 1, .ends = "ddccnd", .a = {1, 2, 4}, .scale = -0.5};
-  DM  da[2];
+  DM da[2];
   Mat A[2];
-  PC  pc[2];
+  PC pc[2];
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, &da[0], &A[0], &pc[0]));
@@ -375,9 +408,9 @@ static PetscErrorCode NewValues(void)
          .shift = 0.5, .scale = 1, .row = 2
   };
   const PetscInt schedule[] = {4, 2, 8};
-  DM             da;
-  Mat            A;
-  PC             pc;
+  DM da;
+  Mat A;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, &da, &A, &pc));
@@ -434,7 +467,7 @@ static PetscErrorCode NewValues(void)
            .dof = 1, .ends = "dddd", .a = {1,  1 },
            .scale = 1
     };
-    DM  da2;
+    DM da2;
     Mat A2;
 
     p.n[0] = 17;
@@ -466,7 +499,11 @@ static PetscErrorCode ShellMult(Mat S, Vec x, Vec y)
 
 static PCBCRPoissonEnd EndOf(char c)
 {
-  return c == 'n' ? PCBCRPOISSON_NEUMANN : c == 'c' ? PCBCRPOISSON_CELL_NEUMANN : c == 'D' ? PCBCRPOISSON_CELL_DIRICHLET : c == 'p' ? PCBCRPOISSON_PERIODIC : PCBCRPOISSON_DIRICHLET;
+  return c == 'n'   ? PCBCRPOISSON_NEUMANN
+         : c == 'c' ? PCBCRPOISSON_CELL_NEUMANN
+         : c == 'D' ? PCBCRPOISSON_CELL_DIRICHLET
+         : c == 'p' ? PCBCRPOISSON_PERIODIC
+                    : PCBCRPOISSON_DIRICHLET;
 }
 
 static PetscErrorCode UserOperator(void)
@@ -476,20 +513,24 @@ static PetscErrorCode UserOperator(void)
   PetscFunctionBegin;
   for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); ++e) {
     const PetscReal h[3] = {0.5, 0.25, 1};
-    PetscInt        dim  = (PetscInt)strlen(ends[e]) / 2;
-    TestProblem     p    = {
-             .dim = dim, .n = {9, dim > 1 ? 14 : 1, dim > 2 ? 6 : 1},
-                  .dof = e % 3 == 2 ? 2 : 1, .ends = ends[e], .a = {4, 16,               1              },
-                  .shift = 0.75, .scale = e % 2 ? -2 : 0.3
+    PetscInt dim = (PetscInt)strlen(ends[e]) / 2;
+    TestProblem p = {
+      .dim = dim,
+      .n = {9, dim > 1 ? 14 : 1, dim > 2 ? 6 : 1},
+      .dof = e % 3 == 2 ? 2 : 1,
+      .ends = ends[e],
+      .a = {4, 16,               1              },
+      .shift = 0.75,
+      .scale = e % 2 ? -2 : 0.3
     };
     PCBCRPoissonEnd end[6];
-    DM              da;
-    Mat             A, S;
-    PC              pc;
-    KSP             lu, ksp;
-    PetscInt        n, its;
-    Vec             b, x, ref;
-    PetscReal       error;
+    DM da;
+    Mat A, S;
+    PC pc;
+    KSP lu, ksp;
+    PetscInt n, its;
+    Vec b, x, ref;
+    PetscReal error;
 
     PetscCall(TestMatrix(&p, &da, &A));
     PetscCall(MatGetSize(A, &n, NULL));
@@ -513,13 +554,15 @@ static PetscErrorCode UserOperator(void)
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(KSPGetIterationNumber(ksp, &its));
     PetscCall(TestDifference(x, ref, &error));
-    Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9), "user's operator %s: %d iterations, differs by %g from LU", ends[e], (int)its, (double)error);
+    Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9),
+          "user's operator %s: %d iterations, differs by %g from LU", ends[e], (int)its, (double)error);
     /* the same by options alone */
     if (!strcmp(ends[e], "ndcD")) {
       KSP by;
 
-      PetscCall(
-        PetscOptionsInsertString(NULL, "-by_ksp_type gmres -by_pc_type bcrpoisson -by_pc_bcrpoisson_spacing 0.5,0.25 -by_pc_bcrpoisson_ends neumann,dirichlet,cell_neumann,cell_dirichlet -by_pc_bcrpoisson_shift 0.75 -by_pc_bcrpoisson_scale -2"));
+      PetscCall(PetscOptionsInsertString(
+        NULL, "-by_ksp_type gmres -by_pc_type bcrpoisson -by_pc_bcrpoisson_spacing 0.5,0.25 -by_pc_bcrpoisson_ends "
+              "neumann,dirichlet,cell_neumann,cell_dirichlet -by_pc_bcrpoisson_shift 0.75 -by_pc_bcrpoisson_scale -2"));
       PetscCall(KSPCreate(PETSC_COMM_SELF, &by));
       PetscCall(KSPSetOptionsPrefix(by, "by_"));
       PetscCall(KSPSetDM(by, da));
@@ -530,7 +573,8 @@ static PetscErrorCode UserOperator(void)
       PetscCall(KSPSolve(by, b, x));
       PetscCall(KSPGetIterationNumber(by, &its));
       PetscCall(TestDifference(x, ref, &error));
-      Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9), "user's operator by options: %d iterations, differs by %g from LU", (int)its, (double)error);
+      Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9),
+            "user's operator by options: %d iterations, differs by %g from LU", (int)its, (double)error);
       PetscCall(KSPDestroy(&by));
     }
     /* a new shift */
@@ -542,7 +586,8 @@ static PetscErrorCode UserOperator(void)
     PetscCall(KSPSolve(ksp, b, x));
     PetscCall(KSPGetIterationNumber(ksp, &its));
     PetscCall(TestDifference(x, ref, &error));
-    Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9), "user's operator %s, new shift: %d iterations, differs by %g from LU", ends[e], (int)its, (double)error);
+    Check(its == 1 && error <= PetscMax(TestDifferenceBound(), 1e-9),
+          "user's operator %s, new shift: %d iterations, differs by %g from LU", ends[e], (int)its, (double)error);
     PetscCall(KSPDestroy(&ksp));
     PetscCall(KSPDestroy(&lu));
     PetscCall(VecDestroy(&b));
@@ -555,26 +600,30 @@ static PetscErrorCode UserOperator(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* No constant in the right-hand side, then one of known size: it is removed, reported, and the mean of the solution is zero */
+/* No constant in the right-hand side, then one of known size: it is removed, reported, and the mean
+   of the solution is zero */
 static PetscErrorCode Singular(void)
 {
   const char *ends[] = {"cccc", "pppp", "ccpp", "cccccc", "pp", "cc"};
 
   PetscFunctionBegin;
   for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); ++e) {
-    PetscInt    dim = (PetscInt)strlen(ends[e]) / 2;
-    TestProblem p   = {
-        .dim = dim, .n = {11, dim > 1 ? 8 : 1, dim > 2 ? 5 : 1},
-             .dof = 1, .ends = ends[e], .a = {4,  16,              1              },
-             .scale = e % 2 ? 1 : -3
+    PetscInt dim = (PetscInt)strlen(ends[e]) / 2;
+    TestProblem p = {
+      .dim = dim,
+      .n = {11, dim > 1 ? 8 : 1, dim > 2 ? 5 : 1},
+      .dof = 1,
+      .ends = ends[e],
+      .a = {4,  16,              1              },
+      .scale = e % 2 ? 1 : -3
     };
-    DM          da;
-    Mat         A;
-    PC          pc;
-    Vec         b, x, x2;
+    DM da;
+    Mat A;
+    PC pc;
+    Vec b, x, x2;
     PetscScalar mean;
-    PetscInt    n;
-    PetscReal   error, removed, largest;
+    PetscInt n;
+    PetscReal error, removed, largest;
 
     PetscCall(NewPC(&p, &da, &A, &pc));
     PetscCall(MatCreateVecs(A, &x, &b));
@@ -588,15 +637,19 @@ static PetscErrorCode Singular(void)
     Check(error <= TestBackwardBound(), "singular %s: backward error %g", ends[e], (double)error);
     PetscCall(VecSum(x, &mean));
     PetscCall(VecNorm(x, NORM_INFINITY, &largest));
-    Check(PetscAbsScalar(mean) <= TestBackwardBound() * n * 100 * largest, "singular %s: mean %g of the solution", ends[e], (double)PetscAbsScalar(mean));
+    Check(PetscAbsScalar(mean) <= TestBackwardBound() * n * 100 * largest, "singular %s: mean %g of the solution",
+          ends[e], (double)PetscAbsScalar(mean));
     PetscCall(PCBCRPoissonGetRemovedConstant(pc, &removed));
-    Check(PetscAbsReal(removed) <= TestBackwardBound() * 100, "singular %s: removed %g from a consistent right-hand side", ends[e], (double)removed);
+    Check(PetscAbsReal(removed) <= TestBackwardBound() * 100,
+          "singular %s: removed %g from a consistent right-hand side", ends[e], (double)removed);
     PetscCall(VecShift(b, 2.5));
     PetscCall(PCApply(pc, b, x2));
     PetscCall(PCBCRPoissonGetRemovedConstant(pc, &removed));
-    Check(PetscAbsReal(removed - (PetscReal)2.5) <= TestBackwardBound() * 100, "singular %s: removed %g, not 2.5", ends[e], (double)removed);
+    Check(PetscAbsReal(removed - (PetscReal)2.5) <= TestBackwardBound() * 100, "singular %s: removed %g, not 2.5",
+          ends[e], (double)removed);
     PetscCall(TestDifference(x2, x, &error));
-    Check(error <= TestBackwardBound() * 1e4, "singular %s: the constant changes the solution by %g", ends[e], (double)error);
+    Check(error <= TestBackwardBound() * 1e4, "singular %s: the constant changes the solution by %g", ends[e],
+          (double)error);
     PetscCall(VecDestroy(&b));
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&x2));
@@ -615,14 +668,16 @@ static PetscErrorCode View(void)
                        .dof = 1, .ends = "dddd", .a = {3,  1 },
                        .shift = 0.5, .scale = 1
   },
-              q       = {.dim = 1, .n = {15}, .dof = 1, .ends = "cc", .a = {1}, .scale = 1};
-  const char *words[] = {"bcrpoisson", "operator: from the matrix", "15", "20", "fit exact", "plan: ", "backend: cpu", "instruction set", "precision: ", "tune: off", "workspace", "tables", "bytes\n"};
-  DM          da;
-  Mat         A;
-  PC          pc;
-  Vec         b, x;
-  char       *text;
-  PetscBool   gpu;
+              q = {.dim = 1, .n = {15}, .dof = 1, .ends = "cc", .a = {1}, .scale = 1};
+  const char *words[] = {"bcrpoisson",   "operator: from the matrix", "15",          "20",        "fit exact", "plan: ",
+                         "backend: cpu", "instruction set",           "precision: ", "tune: off", "workspace", "tables",
+                         "bytes\n"};
+  DM da;
+  Mat A;
+  PC pc;
+  Vec b, x;
+  char *text;
+  PetscBool gpu;
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, &da, &A, &pc));
@@ -633,7 +688,9 @@ static PetscErrorCode View(void)
   PetscCall(TestViewText((PetscObject)pc, &text));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-dm_vec_type", &gpu)); /* scripts/check-gpu */
   for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(words); ++w) {
-    const char *word = gpu && strstr(words[w], "backend") ? "backend: cuda" : (gpu && strstr(words[w], "instruction") ? "device" : words[w]);
+    const char *word = gpu && strstr(words[w], "backend")
+                         ? "backend: cuda"
+                         : (gpu && strstr(words[w], "instruction") ? "device" : words[w]);
 
     Check(strstr(text, word), "PCView() lacks '%s':\n%s", word, text);
   }
@@ -655,7 +712,8 @@ static PetscErrorCode View(void)
   PetscCall(PCBCRPoissonSetRadix(pc, 2));
   PetscCall(PCSetUp(pc));
   PetscCall(TestViewText((PetscObject)pc, &text));
-  Check(strstr(text, gpu ? "fastest the given one" : "nothing to choose") && strstr(text, "sub-problems"), "PCView() with radix 2:\n%s", text);
+  Check(strstr(text, gpu ? "fastest the given one" : "nothing to choose") && strstr(text, "sub-problems"),
+        "PCView() with radix 2:\n%s", text);
   free(text);
   PetscCall(PCDestroy(&pc));
   PetscCall(MatDestroy(&A));
@@ -676,7 +734,8 @@ static PetscErrorCode View(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The PC is applied by programs that never call KSPSetDM(), and by those whose PC has a DM of another type while the matrix has the DMDA */
+/* The PC is applied by programs that never call KSPSetDM(), and by those whose PC has a DM of
+   another type while the matrix has the DMDA */
 static PetscErrorCode WhereTheDMIs(void)
 {
   TestProblem p = {
@@ -684,9 +743,9 @@ static PetscErrorCode WhereTheDMIs(void)
          .dof = 1, .ends = "dddd", .a = {1, 1},
          .scale = 1
   };
-  DM  da, shell, none;
+  DM da, shell, none;
   Mat A, B;
-  PC  pc;
+  PC pc;
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, &da, &A, &pc)); /* of the matrix alone */
@@ -725,11 +784,11 @@ static PetscErrorCode Log(void)
          .dof = 1, .ends = "dddd", .a = {1, 1},
          .scale = 1
   };
-  const char        *events[] = {"BCRRead", "BCRSetUp", "BCRSolve"};
-  DM                 da;
-  Mat                A;
-  PC                 pc;
-  PetscLogEvent      event;
+  const char *events[] = {"BCRRead", "BCRSetUp", "BCRSolve"};
+  DM da;
+  Mat A;
+  PC pc;
+  PetscLogEvent event;
   PetscEventPerfInfo before[3], after[3];
 
   PetscFunctionBegin;
@@ -743,7 +802,8 @@ static PetscErrorCode Log(void)
   for (PetscInt e = 0; e < 3; ++e) {
     PetscCall(PetscLogEventGetId(events[e], &event));
     PetscCall(PetscLogEventGetPerfInfo(0, event, &after[e]));
-    Check(after[e].count == before[e].count + 1, "event %s counted %d times", events[e], (int)(after[e].count - before[e].count));
+    Check(after[e].count == before[e].count + 1, "event %s counted %d times", events[e],
+          (int)(after[e].count - before[e].count));
   }
   Check(after[2].flops > before[2].flops, "BCRSolve has no flops");
   PetscCall(PCDestroy(&pc));
@@ -773,11 +833,11 @@ static PetscErrorCode Recursion(void)
          .dof = 1, .ends = "ddddnd", .a = {1, 2,  1 },
          .shift = 0.1, .scale = 2
   };
-  DM        da;
-  Mat       A;
-  PC        pc;
+  DM da;
+  Mat A;
+  PC pc;
   PetscBool recursive = PETSC_TRUE;
-  char     *text;
+  char *text;
 
   PetscFunctionBegin;
   PetscCall(NewPC(&p, &da, &A, &pc));
@@ -845,8 +905,8 @@ static PetscErrorCode All(void)
 
 int main(int argc, char **argv)
 {
-  char  name[] = "citations.XXXXXX", text[8192] = "";
-  int   file;
+  char name[] = "citations.XXXXXX", text[8192] = "";
+  int file;
   FILE *citations;
 
   /* PETSc may come and go several times under one MPI */
@@ -872,7 +932,8 @@ int main(int argc, char **argv)
   if (citations) text[fread(text, 1, sizeof(text) - 1, citations)] = 0;
   if (citations) fclose(citations);
   (void)remove(name);
-  Check(strstr(text, "MyllykoskiRossiToivanen2013") && strstr(text, "petscbcr"), "-citations lacks the papers: %s", text);
+  Check(strstr(text, "MyllykoskiRossiToivanen2013") && strstr(text, "petscbcr"), "-citations lacks the papers: %s",
+        text);
   MPI_Finalize();
   return TestEnd();
 }

@@ -1,6 +1,6 @@
 /*
-  PCBCRPOISSON as a preconditioner for variable coefficients: each fit where it is meant for, `auto` choosing well, iterations
-  independent of the mesh, solutions those of LU.
+  PCBCRPOISSON as a preconditioner for variable coefficients: each fit where it is meant for, `auto`
+  choosing well, iterations independent of the mesh, solutions those of LU.
 */
 #include "testing.h"
 
@@ -29,13 +29,16 @@ static PetscReal Exponential(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 static PetscReal Jump(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 {
   (void)z;
-  return PetscAbsReal(x - (PetscReal)0.5) < (PetscReal)0.25 && PetscAbsReal(y - (PetscReal)0.5) < (PetscReal)0.25 ? *(PetscReal *)ctx : 1;
+  return PetscAbsReal(x - (PetscReal)0.5) < (PetscReal)0.25 && PetscAbsReal(y - (PetscReal)0.5) < (PetscReal)0.25
+           ? *(PetscReal *)ctx
+           : 1;
 }
 
 static PetscReal Ball(PetscReal x, PetscReal y, PetscReal z, void *ctx)
 {
   (void)ctx;
-  return 1 + 4 * PetscExpReal(-8 * (PetscSqr(x - (PetscReal)0.4) + PetscSqr(y - (PetscReal)0.6) + PetscSqr(z - (PetscReal)0.5)));
+  return 1 + 4 * PetscExpReal(
+                   -8 * (PetscSqr(x - (PetscReal)0.4) + PetscSqr(y - (PetscReal)0.6) + PetscSqr(z - (PetscReal)0.5)));
 }
 
 static PetscReal Tolerance(void)
@@ -46,12 +49,12 @@ static PetscReal Tolerance(void)
 /* Iterations of a Krylov method to the tolerance; its solution against LU */
 static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCBCRPoissonFit fit, PetscInt *its)
 {
-  DM                 da;
-  Mat                A;
-  KSP                ksp, lu;
-  PC                 pc;
-  Vec                b, x, ref;
-  PetscReal          difference = 0;
+  DM da;
+  Mat A;
+  KSP ksp, lu;
+  PC pc;
+  Vec b, x, ref;
+  PetscReal difference = 0;
   KSPConvergedReason reason;
 
   PetscFunctionBegin;
@@ -72,7 +75,8 @@ static PetscErrorCode Iterations(const TestProblem *p, KSPType type, PCBCRPoisso
   PetscCall(TestReference(A, &lu));
   PetscCall(KSPSolve(lu, b, ref));
   PetscCall(TestDifference(x, ref, &difference));
-  Check(reason > 0 && difference <= Tolerance() * 1e4, "%s, %d unknowns along x, fit %s: %s, differs by %g from LU", type, (int)p->n[0], PCBCRPoissonFits[fit], KSPConvergedReasons[reason], (double)difference);
+  Check(reason > 0 && difference <= Tolerance() * 1e4, "%s, %d unknowns along x, fit %s: %s, differs by %g from LU",
+        type, (int)p->n[0], PCBCRPoissonFits[fit], KSPConvergedReasons[reason], (double)difference);
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&ref));
@@ -89,7 +93,7 @@ static PetscErrorCode Coefficients(void)
   const struct {
     const char *name;
     PetscReal (*k)(PetscReal, PetscReal, PetscReal, void *);
-    void    *ctx;
+    void *ctx;
     PetscInt most[2]; /* average, scaled */
   } cases[] = {
     {"exp(2 sin sin)", Smooth,      NULL,      {90, 16} },
@@ -105,19 +109,24 @@ static PetscErrorCode Coefficients(void)
 
     for (PetscInt mesh = 0; mesh < 2; ++mesh) {
       const PetscInt n = mesh ? 63 : 31;
-      TestProblem    p = {
-           .dim = 2, .n = {n, n},
-                .dof = 1, .ends = "dddd", .a = {1, 1},
-                .scale = 1, .k = cases[c].k, .ctx = cases[c].ctx
+      TestProblem p = {
+        .dim = 2, .n = {n, n},
+             .dof = 1, .ends = "dddd", .a = {1, 1},
+             .scale = 1, .k = cases[c].k, .ctx = cases[c].ctx
       };
 
       PetscCall(Iterations(&p, KSPCG, PCBCRPOISSON_FIT_AVERAGE, &its[mesh][0]));
       PetscCall(Iterations(&p, KSPCG, PCBCRPOISSON_FIT_SCALED, &its[mesh][1]));
       PetscCall(Iterations(&p, KSPCG, PCBCRPOISSON_FIT_AUTO, &its[mesh][2]));
-      for (PetscInt fit = 0; fit < 2; ++fit) Check(its[mesh][fit] <= cases[c].most[fit], "%s, n = %d, fit %s: %d iterations, more than %d", cases[c].name, (int)n, fit ? "scaled" : "average", (int)its[mesh][fit], (int)cases[c].most[fit]);
-      Check(its[mesh][2] <= PetscMin(its[mesh][0], its[mesh][1]) + 1, "%s, n = %d: auto takes %d iterations, average %d, scaled %d", cases[c].name, (int)n, (int)its[mesh][2], (int)its[mesh][0], (int)its[mesh][1]);
+      for (PetscInt fit = 0; fit < 2; ++fit)
+        Check(its[mesh][fit] <= cases[c].most[fit], "%s, n = %d, fit %s: %d iterations, more than %d", cases[c].name,
+              (int)n, fit ? "scaled" : "average", (int)its[mesh][fit], (int)cases[c].most[fit]);
+      Check(its[mesh][2] <= PetscMin(its[mesh][0], its[mesh][1]) + 1,
+            "%s, n = %d: auto takes %d iterations, average %d, scaled %d", cases[c].name, (int)n, (int)its[mesh][2],
+            (int)its[mesh][0], (int)its[mesh][1]);
     }
-    Check(its[1][2] <= its[0][2] + 3, "%s: %d iterations with n = 31, %d with 63", cases[c].name, (int)its[0][2], (int)its[1][2]);
+    Check(its[1][2] <= its[0][2] + 3, "%s: %d iterations with n = 31, %d with 63", cases[c].name, (int)its[0][2],
+          (int)its[1][2]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -145,19 +154,20 @@ static PetscErrorCode Forms(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The Bratu problem, -Laplace u = lambda exp(u), with Dirichlet rows kept, as snes ex5 assembles it: Newton, the matrix new in each step */
+/* The Bratu problem, -Laplace u = lambda exp(u), with Dirichlet rows kept, as snes ex5 assembles
+   it: Newton, the matrix new in each step */
 typedef struct {
   PetscReal lambda;
 } Bratu;
 
 static PetscErrorCode BratuFunction(SNES snes, Vec X, Vec F, void *ctx)
 {
-  DM                  da;
-  DMDALocalInfo       info;
-  Vec                 local;
+  DM da;
+  DMDALocalInfo info;
+  Vec local;
   const PetscScalar **x;
-  PetscScalar       **f;
-  PetscReal           h2;
+  PetscScalar **f;
+  PetscReal h2;
 
   PetscFunctionBegin;
   PetscCall(SNESGetDM(snes, &da));
@@ -170,7 +180,10 @@ static PetscErrorCode BratuFunction(SNES snes, Vec X, Vec F, void *ctx)
   for (PetscInt j = 0; j < info.my; ++j) {
     for (PetscInt i = 0; i < info.mx; ++i) {
       if (i == 0 || j == 0 || i == info.mx - 1 || j == info.my - 1) f[j][i] = 4 * x[j][i];
-      else f[j][i] = 4 * x[j][i] - (i > 1 ? x[j][i - 1] : 0) - (i < info.mx - 2 ? x[j][i + 1] : 0) - (j > 1 ? x[j - 1][i] : 0) - (j < info.my - 2 ? x[j + 1][i] : 0) - h2 * ((Bratu *)ctx)->lambda * PetscExpScalar(x[j][i]);
+      else
+        f[j][i] = 4 * x[j][i] - (i > 1 ? x[j][i - 1] : 0) - (i < info.mx - 2 ? x[j][i + 1] : 0) -
+                  (j > 1 ? x[j - 1][i] : 0) - (j < info.my - 2 ? x[j + 1][i] : 0) -
+                  h2 * ((Bratu *)ctx)->lambda * PetscExpScalar(x[j][i]);
     }
   }
   PetscCall(DMDAVecRestoreArray(da, F, &f));
@@ -181,10 +194,10 @@ static PetscErrorCode BratuFunction(SNES snes, Vec X, Vec F, void *ctx)
 
 static PetscErrorCode BratuJacobian(SNES snes, Vec X, Mat J, Mat P, void *ctx)
 {
-  DM                 da;
-  DMDALocalInfo      info;
+  DM da;
+  DMDALocalInfo info;
   const PetscScalar *x;
-  PetscReal          h2;
+  PetscReal h2;
 
   PetscFunctionBegin;
   (void)J;
@@ -194,10 +207,13 @@ static PetscErrorCode BratuJacobian(SNES snes, Vec X, Mat J, Mat P, void *ctx)
   h2 = 1 / PetscSqr((PetscReal)(info.mx - 1));
   for (PetscInt j = 0; j < info.my; ++j) {
     for (PetscInt i = 0; i < info.mx; ++i) {
-      const PetscInt  row = i + info.mx * j, step[] = {-1, 1, -info.mx, info.mx};
-      const PetscBool there[] = {(PetscBool)(i > 1), (PetscBool)(i < info.mx - 2), (PetscBool)(j > 1), (PetscBool)(j < info.my - 2)}, edge = (PetscBool)(i == 0 || j == 0 || i == info.mx - 1 || j == info.my - 1);
+      const PetscInt row = i + info.mx * j, step[] = {-1, 1, -info.mx, info.mx};
+      const PetscBool there[] = {(PetscBool)(i > 1), (PetscBool)(i < info.mx - 2), (PetscBool)(j > 1),
+                                 (PetscBool)(j < info.my - 2)},
+                      edge = (PetscBool)(i == 0 || j == 0 || i == info.mx - 1 || j == info.my - 1);
 
-      PetscCall(MatSetValue(P, row, row, edge ? 4 : 4 - h2 * ((Bratu *)ctx)->lambda * PetscExpScalar(x[row]), INSERT_VALUES));
+      PetscCall(
+        MatSetValue(P, row, row, edge ? 4 : 4 - h2 * ((Bratu *)ctx)->lambda * PetscExpScalar(x[row]), INSERT_VALUES));
       for (PetscInt s = 0; s < 4 && !edge; ++s) {
         if (there[s]) PetscCall(MatSetValue(P, row, row + step[s], -1, INSERT_VALUES));
       }
@@ -215,19 +231,20 @@ static PetscErrorCode Newton(void)
 
   PetscFunctionBegin;
   for (PetscInt mesh = 0; mesh < 2; ++mesh) {
-    Bratu               bratu = {6};
-    const PetscInt      n     = mesh ? 65 : 33;
-    DM                  da;
-    SNES                snes;
-    KSP                 ksp;
-    PC                  pc;
-    Vec                 x;
-    Mat                 J;
-    PetscInt            its, linear;
-    PetscReal           largest;
+    Bratu bratu = {6};
+    const PetscInt n = mesh ? 65 : 33;
+    DM da;
+    SNES snes;
+    KSP ksp;
+    PC pc;
+    Vec x;
+    Mat J;
+    PetscInt its, linear;
+    PetscReal largest;
     SNESConvergedReason reason;
 
-    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1,
+                           NULL, NULL, &da));
     PetscCall(DMSetFromOptions(da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
     PetscCall(DMSetUp(da));
     PetscCall(DMCreateGlobalVector(da, &x));
@@ -248,7 +265,8 @@ static PetscErrorCode Newton(void)
     PetscCall(SNESGetLinearSolveIterations(snes, &linear));
     PetscCall(VecNorm(x, NORM_INFINITY, &largest));
     /* the lower branch has its maximum at 0.79 for lambda = 6 */
-    Check(reason > 0 && largest > (PetscReal)0.7 && largest < (PetscReal)0.9, "Bratu, n = %d: %s, largest u %g", (int)n, SNESConvergedReasons[reason], (double)largest);
+    Check(reason > 0 && largest > (PetscReal)0.7 && largest < (PetscReal)0.9, "Bratu, n = %d: %s, largest u %g", (int)n,
+          SNESConvergedReasons[reason], (double)largest);
     per[mesh] = its ? linear / its : 1000;
     Check(per[mesh] <= 10, "Bratu, n = %d: %d linear iterations in %d Newton steps", (int)n, (int)linear, (int)its);
     PetscCall(SNESDestroy(&snes));
@@ -260,7 +278,8 @@ static PetscErrorCode Newton(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows of an axis stretched by ratio towards the middle of 0 .. 1: 2 / (h_i (h_i + h_(i+1))), or (finite volumes) 1 / h_i */
+/* Rows of an axis stretched by ratio towards the middle of 0 .. 1: 2 / (h_i (h_i + h_(i+1))), or
+   (finite volumes) 1 / h_i */
 static void Stretched(PetscInt n, double ratio, PetscBool divided, double *low, double *up)
 {
   double sum = 0, h[257];
@@ -271,7 +290,7 @@ static void Stretched(PetscInt n, double ratio, PetscBool divided, double *low, 
     const double v = divided ? 0.5 * (h[i] + h[i + 1]) : 1;
 
     low[i] = 1 / (h[i] * v);
-    up[i]  = 1 / (h[i + 1] * v);
+    up[i] = 1 / (h[i + 1] * v);
   }
 }
 
@@ -279,8 +298,8 @@ static void Stretched(PetscInt n, double ratio, PetscBool divided, double *low, 
 static PetscErrorCode Auto(void)
 {
   static const struct {
-    PetscInt  n;
-    double    stretch, jump;
+    PetscInt n;
+    double stretch, jump;
     PetscBool divided, smooth;
   } cases[] = {
     {32, 29, 1,    PETSC_TRUE,  PETSC_FALSE},
@@ -299,33 +318,38 @@ static PetscErrorCode Auto(void)
   PetscFunctionBegin;
   for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(cases); c++) {
     const PetscInt n = cases[c].n;
-    double         low[256], up[256];
-    PetscInt       its[3];
-    DM             da;
-    Mat            A;
-    Vec            b, x;
+    double low[256], up[256];
+    PetscInt its[3];
+    DM da;
+    Mat A;
+    Vec b, x;
 
-    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+    PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1,
+                           NULL, NULL, &da));
     PetscCall(DMSetUp(da));
     PetscCall(DMCreateMatrix(da, &A));
     Stretched(n, cases[c].stretch, cases[c].divided, low, up);
     for (PetscInt j = 0; j < n; j++) {
       for (PetscInt i = 0; i < n; i++) {
-        const double   link[4]  = {low[i], up[i], low[j], up[j]};
+        const double link[4] = {low[i], up[i], low[j], up[j]};
         const PetscInt to[4][2] = {
           {i - 1, j    },
           {i + 1, j    },
           {i,     j - 1},
           {i,     j + 1}
         };
-        MatStencil  row = {0, j, i, 0}, col[5];
+        MatStencil row = {0, j, i, 0}, col[5];
         PetscScalar v[5];
-        PetscInt    m        = 1;
-        double      diagonal = 0;
+        PetscInt m = 1;
+        double diagonal = 0;
 
-#define IN(i, j) (fabs(((i) + 0.5) / (double)n - 0.5) < 0.25 && fabs(((j) + 0.5) / (double)n - 0.5) < 0.25 ? cases[c].jump : 1)
+#define IN(i, j) \
+  (fabs(((i) + 0.5) / (double)n - 0.5) < 0.25 && fabs(((j) + 0.5) / (double)n - 0.5) < 0.25 ? cases[c].jump : 1)
         for (PetscInt q = 0; q < 4; q++) {
-          const double k = cases[c].smooth ? exp(sin(2 * 3.14159 * (double)i / (double)n) * sin(2 * 3.14159 * (double)j / (double)n)) : 1, a = IN(i, j), e = IN(to[q][0], to[q][1]), v_ = link[q] * k * 2 * a * e / (a + e);
+          const double k = cases[c].smooth
+                             ? exp(sin(2 * 3.14159 * (double)i / (double)n) * sin(2 * 3.14159 * (double)j / (double)n))
+                             : 1,
+                       a = IN(i, j), e = IN(to[q][0], to[q][1]), v_ = link[q] * k * 2 * a * e / (a + e);
 
           diagonal += v_;
           if (to[q][0] < 0 || to[q][1] < 0 || to[q][0] >= n || to[q][1] >= n) continue;
@@ -334,7 +358,7 @@ static PetscErrorCode Auto(void)
         }
 #undef IN
         col[0] = row;
-        v[0]   = (PetscScalar)diagonal;
+        v[0] = (PetscScalar)diagonal;
         PetscCall(MatSetValuesStencil(A, 1, &row, m, col, v, INSERT_VALUES));
       }
     }
@@ -343,8 +367,8 @@ static PetscErrorCode Auto(void)
     PetscCall(MatCreateVecs(A, &x, &b));
     PetscCall(TestRandom(b));
     for (int f = 0; f < 3; f++) {
-      KSP                ksp;
-      PC                 pc;
+      KSP ksp;
+      PC pc;
       KSPConvergedReason reason;
 
       PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
@@ -354,14 +378,18 @@ static PetscErrorCode Auto(void)
       PetscCall(KSPSetTolerances(ksp, Tolerance(), 0, 1e8, 400));
       PetscCall(KSPGetPC(ksp, &pc));
       PetscCall(PCSetType(pc, PCBCRPOISSON));
-      PetscCall(PCBCRPoissonSetFit(pc, f == 0 ? PCBCRPOISSON_FIT_AUTO : (f == 1 ? PCBCRPOISSON_FIT_SCALED : PCBCRPOISSON_FIT_AVERAGE)));
+      PetscCall(PCBCRPoissonSetFit(pc, f == 0 ? PCBCRPOISSON_FIT_AUTO
+                                              : (f == 1 ? PCBCRPOISSON_FIT_SCALED : PCBCRPOISSON_FIT_AVERAGE)));
       PetscCall(KSPSolve(ksp, b, x));
       PetscCall(KSPGetConvergedReason(ksp, &reason));
       PetscCall(KSPGetIterationNumber(ksp, &its[f]));
-      Check(f > 0 || reason > 0, "%d^2, stretched 1 : %g, jump %g, fit %d: %s", (int)n, cases[c].stretch, cases[c].jump, f, KSPConvergedReasons[reason]);
+      Check(f > 0 || reason > 0, "%d^2, stretched 1 : %g, jump %g, fit %d: %s", (int)n, cases[c].stretch, cases[c].jump,
+            f, KSPConvergedReasons[reason]);
       PetscCall(KSPDestroy(&ksp));
     }
-    Check(its[0] <= PetscMin(its[1], its[2]) + PetscMin(its[1], its[2]) / 4 + 2, "%d^2, stretched 1 : %g, jump %g: auto takes %d iterations, scaled %d, average %d", (int)n, cases[c].stretch, cases[c].jump, (int)its[0], (int)its[1], (int)its[2]);
+    Check(its[0] <= PetscMin(its[1], its[2]) + PetscMin(its[1], its[2]) / 4 + 2,
+          "%d^2, stretched 1 : %g, jump %g: auto takes %d iterations, scaled %d, average %d", (int)n, cases[c].stretch,
+          cases[c].jump, (int)its[0], (int)its[1], (int)its[2]);
     PetscCall(VecDestroy(&b));
     PetscCall(VecDestroy(&x));
     PetscCall(MatDestroy(&A));

@@ -1,7 +1,9 @@
 /*
-  The operator reader: matrices of every form that it must recognise are assembled on a DMDA, read, multiplied out again from what was
-  read by code that shares nothing with the reader, and compared with products of its rows and random vectors; then solved with, as they are and
-  transposed, by the preconditioner. Then the fits of matrices that are not separable, against dense eigenvalues, and the errors.
+  The operator reader: matrices of every form that it must recognise are assembled on a DMDA, read,
+  multiplied out again from what was read by code that shares nothing with the reader, and compared
+  with products of its rows and random vectors; then solved with, as they are and transposed, by the
+  preconditioner. Then the fits of matrices that are not separable, against dense eigenvalues, and
+  the errors.
 */
 #include <petscdmda.h>
 #include <petscbcr.h>
@@ -10,7 +12,7 @@
 #include "../../src/operator/devscale.h"
 #include "tests/check.h"
 
-static int      passed = 0, failed = 0;
+static int passed = 0, failed = 0;
 static PetscInt every = 1, share; /* -part n -share i: assembled problems i, i + n, ... */
 
 #if defined(PETSC_USE_REAL_SINGLE)
@@ -41,7 +43,8 @@ static void Report(PetscBool ok, const char *fmt, ...)
 /* an error handler that keeps the message of the place where the error was found */
 static char message[2048];
 
-static PetscErrorCode Keep(MPI_Comm comm, int line, const char *func, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+static PetscErrorCode Keep(MPI_Comm comm, int line, const char *func, const char *file, PetscErrorCode n,
+                           PetscErrorType p, const char *mess, void *ctx)
 {
   (void)comm;
   (void)line;
@@ -73,22 +76,25 @@ typedef enum {
   ROBIN,
   PERIODIC
 } End;
-static const char *const names[] = {"dirichlet", "neumann", "half", "cellneumann", "celldirichlet", "identity", "apart", "slope", "robin", "periodic"};
+static const char *const names[] = {"dirichlet", "neumann", "half",  "cellneumann", "celldirichlet",
+                                    "identity",  "apart",   "slope", "robin",       "periodic"};
 
 typedef struct {
-  PetscInt  N;
-  End       end[2];
-  double    a, d[2], e[2], robin[2]; /* plane rows: d (and e) */
-  PetscBool vary[2];                 /* the planes' diagonal varies */
-  int       stretch;                 /* 0 uniform; 1 finite differences on a stretched axis; 2 finite volumes: symmetric, with weights; 3 random coefficients, unsymmetric */
-  double   *l, *u, *c, *w;           /* the axis in full */
+  PetscInt N;
+  End end[2];
+  double a, d[2], e[2], robin[2]; /* plane rows: d (and e) */
+  PetscBool vary[2];              /* the planes' diagonal varies */
+  /* 0 uniform; 1 finite differences on a stretched axis; 2 finite volumes: symmetric, with weights;
+     3 random coefficients, unsymmetric */
+  int stretch;
+  double *l, *u, *c, *w; /* the axis in full */
 } Axis;
 
 typedef struct {
   PetscInt dim, dof;
-  Axis     axis[3];
-  int      order[3]; /* whose rows the corners have */
-  double   shift, scale;
+  Axis axis[3];
+  int order[3]; /* whose rows the corners have */
+  double shift, scale;
 } Problem;
 
 static PetscBool IsPlane(End e)
@@ -100,9 +106,9 @@ static PetscBool IsPlane(End e)
 static void AxisBuild(Axis *x)
 {
   const PetscInt n = x->N, b = IsPlane(x->end[0]) ? 1 : 0, t = n - 1 - (IsPlane(x->end[1]) ? 1 : 0);
-  PetscInt       i;
-  int            s;
-  double        *h;
+  PetscInt i;
+  int s;
+  double *h;
 
   PetscCallAbort(PETSC_COMM_SELF, PetscMalloc4(n, &x->l, n, &x->u, n, &x->c, n, &x->w));
   PetscCallAbort(PETSC_COMM_SELF, PetscMalloc1(n + 1, &h));
@@ -126,8 +132,8 @@ static void AxisBuild(Axis *x)
     x->c[i] = x->l[i] + x->u[i] + (x->stretch == 3 ? 0.3 * x->a * TestUniform() : 0);
   }
   for (s = 0; s < 2 && b <= t; s++) {
-    const PetscInt e   = s ? t : b;
-    double        *out = s ? &x->u[e] : &x->l[e], *in = s ? &x->l[e] : &x->u[e];
+    const PetscInt e = s ? t : b;
+    double *out = s ? &x->u[e] : &x->l[e], *in = s ? &x->l[e] : &x->u[e];
 
     switch (x->end[s]) {
     case DIRICHLET:
@@ -171,16 +177,20 @@ static void ProblemDestroy(Problem *p)
   }
 }
 
-static PetscErrorCode Grid(PetscInt dim, const PetscInt N[], PetscInt dof, const PetscBool periodic[], DMDAStencilType stencil, DM *da)
+static PetscErrorCode Grid(PetscInt dim, const PetscInt N[], PetscInt dof, const PetscBool periodic[],
+                           DMDAStencilType stencil, DM *da)
 {
   DMBoundaryType b[3];
-  PetscInt       d;
+  PetscInt d;
 
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) b[d] = periodic[d] ? DM_BOUNDARY_PERIODIC : DM_BOUNDARY_NONE;
   if (dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_SELF, b[0], N[0], dof, 1, NULL, da));
-  else if (dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], stencil, N[0], N[1], 1, 1, dof, 1, NULL, NULL, da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, b[0], b[1], b[2], stencil, N[0], N[1], N[2], 1, 1, 1, dof, 1, NULL, NULL, NULL, da));
+  else if (dim == 2)
+    PetscCall(DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], stencil, N[0], N[1], 1, 1, dof, 1, NULL, NULL, da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_SELF, b[0], b[1], b[2], stencil, N[0], N[1], N[2], 1, 1, 1, dof, 1, NULL, NULL,
+                           NULL, da));
   PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -195,9 +205,10 @@ static PetscErrorCode Fill(const Problem *p, PetscInt c, PetscInt dof, Mat A)
   for (ix[2] = 0; ix[2] < p->axis[2].N; ix[2]++) {
     for (ix[1] = 0; ix[1] < p->axis[1].N; ix[1]++) {
       for (ix[0] = 0; ix[0] < p->axis[0].N; ix[0]++) {
-        const PetscInt st[3] = {1, p->axis[0].N, p->axis[0].N * p->axis[1].N}, node = ix[0] * st[0] + ix[1] * st[1] + ix[2] * st[2], row = c + dof * node;
-        double         w = p->scale, diagonal = p->shift;
-        PetscBool      plane = PETSC_FALSE;
+        const PetscInt st[3] = {1, p->axis[0].N, p->axis[0].N * p->axis[1].N},
+                       node = ix[0] * st[0] + ix[1] * st[1] + ix[2] * st[2], row = c + dof * node;
+        double w = p->scale, diagonal = p->shift;
+        PetscBool plane = PETSC_FALSE;
 
         for (k = 0; k < 3 && !plane; k++) {
           const Axis *x;
@@ -210,19 +221,24 @@ static PetscErrorCode Fill(const Problem *p, PetscInt c, PetscInt dof, Mat A)
             {
               const double vary = x->vary[s] ? 1 + 0.5 * sin(1.0 + (double)node) : 1;
               PetscCall(MatSetValue(A, row, row, (PetscScalar)(x->d[s] * vary), ADD_VALUES));
-              if (x->end[s] == SLOPE) PetscCall(MatSetValue(A, row, row + (s ? -1 : 1) * dof * st[d], (PetscScalar)(-x->e[s] * vary), ADD_VALUES));
+              if (x->end[s] == SLOPE)
+                PetscCall(
+                  MatSetValue(A, row, row + (s ? -1 : 1) * dof * st[d], (PetscScalar)(-x->e[s] * vary), ADD_VALUES));
             }
           }
         }
         if (plane) continue;
         for (d = 0; d < 3; d++) w *= p->axis[d].w[ix[d]];
         for (d = 0; d < p->dim; d++) {
-          const Axis    *x = &p->axis[d];
-          const PetscInt i = ix[d], lo = i ? node - st[d] : node + (x->N - 1) * st[d], hi = i < x->N - 1 ? node + st[d] : node - (x->N - 1) * st[d];
+          const Axis *x = &p->axis[d];
+          const PetscInt i = ix[d], lo = i ? node - st[d] : node + (x->N - 1) * st[d],
+                         hi = i < x->N - 1 ? node + st[d] : node - (x->N - 1) * st[d];
 
           diagonal += x->c[i];
-          if (x->l[i] != 0 && (i || x->end[0] == PERIODIC)) PetscCall(MatSetValue(A, row, c + dof * lo, (PetscScalar)(-w * x->l[i]), ADD_VALUES));
-          if (x->u[i] != 0 && (i < x->N - 1 || x->end[0] == PERIODIC)) PetscCall(MatSetValue(A, row, c + dof * hi, (PetscScalar)(-w * x->u[i]), ADD_VALUES));
+          if (x->l[i] != 0 && (i || x->end[0] == PERIODIC))
+            PetscCall(MatSetValue(A, row, c + dof * lo, (PetscScalar)(-w * x->l[i]), ADD_VALUES));
+          if (x->u[i] != 0 && (i < x->N - 1 || x->end[0] == PERIODIC))
+            PetscCall(MatSetValue(A, row, c + dof * hi, (PetscScalar)(-w * x->u[i]), ADD_VALUES));
         }
         PetscCall(MatSetValue(A, row, row, (PetscScalar)(w * diagonal), ADD_VALUES));
       }
@@ -244,8 +260,8 @@ static PetscErrorCode Assemble(Mat A)
 static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[3], const double *x)
 {
   const PetscInt st[3] = {1, N[0], N[0] * N[1]}, node = ix[0] + st[1] * ix[1] + st[2] * ix[2];
-  PetscInt       k, d, s, o[3], box = 0, size = 1;
-  double         w = 1, y, add = 0, S = 1;
+  PetscInt k, d, s, o[3], box = 0, size = 1;
+  double w = 1, y, add = 0, S = 1;
 
   for (k = 0; k < 3; k++) {
     d = op->owner[k];
@@ -253,8 +269,8 @@ static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[
       const BCRPlane *pl = &op->axis[d].plane[s];
 
       if (pl->present && ix[d] == (s ? N[d] - 1 : 0)) {
-        const PetscInt q   = d == 0 ? ix[1] + N[1] * ix[2] : (d == 1 ? ix[0] + N[0] * ix[2] : ix[0] + N[0] * ix[1]);
-        const double   inv = pl->inv ? pl->inv[q] : pl->inv0;
+        const PetscInt q = d == 0 ? ix[1] + N[1] * ix[2] : (d == 1 ? ix[0] + N[0] * ix[2] : ix[0] + N[0] * ix[1]);
+        const double inv = pl->inv ? pl->inv[q] : pl->inv0;
 
         return (x[node] - (pl->slope != 0 ? (double)pl->slope * x[node + (s ? -1 : 1) * st[d]] : 0)) / inv;
       }
@@ -272,8 +288,8 @@ static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[
   for (d = 0, size = 1; d < 3; d++) {
     const BCRAxis *ax = &op->axis[d];
     const PetscInt n = ax->n, i = o[d], step = size;
-    const double   u = x[node];
-    double         T = 0;
+    const double u = x[node];
+    double T = 0;
 
     size *= n;
 #define AT(j) (x[node + ((j)-i) * st[d]] * (op->rowscale && !op->left ? (double)op->rowscale[box + ((j)-i) * step] : 1))
@@ -282,8 +298,22 @@ static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[
       if (i > 0) T -= ax->lower[i] * AT(i - 1);
       if (i < n - 1) T -= ax->upper[i] * AT(i + 1);
     } else if (n > 1) {
-      const double lo = i > 0 ? AT(i - 1) : (ax->end[0] == BCR_END_PERIODIC ? AT(n - 1) : (ax->end[0] == BCR_END_NEUMANN ? AT(1) : (ax->end[0] == BCR_END_CELL_NEUMANN ? S * u : (ax->end[0] == BCR_END_CELL_DIRICHLET ? -S * u : 0))));
-      const double hi = i < n - 1 ? AT(i + 1) : (ax->end[1] == BCR_END_PERIODIC ? AT(0) : (ax->end[1] == BCR_END_NEUMANN ? AT(n - 2) : (ax->end[1] == BCR_END_CELL_NEUMANN ? S * u : (ax->end[1] == BCR_END_CELL_DIRICHLET ? -S * u : 0))));
+      const double lo =
+        i > 0 ? AT(i - 1)
+              : (ax->end[0] == BCR_END_PERIODIC
+                   ? AT(n - 1)
+                   : (ax->end[0] == BCR_END_NEUMANN
+                        ? AT(1)
+                        : (ax->end[0] == BCR_END_CELL_NEUMANN ? S * u
+                                                              : (ax->end[0] == BCR_END_CELL_DIRICHLET ? -S * u : 0))));
+      const double hi =
+        i < n - 1 ? AT(i + 1)
+                  : (ax->end[1] == BCR_END_PERIODIC
+                       ? AT(0)
+                       : (ax->end[1] == BCR_END_NEUMANN ? AT(n - 2)
+                                                        : (ax->end[1] == BCR_END_CELL_NEUMANN
+                                                             ? S * u
+                                                             : (ax->end[1] == BCR_END_CELL_DIRICHLET ? -S * u : 0))));
 
       T = ax->a * (2 * S * u - lo - hi);
     }
@@ -291,11 +321,13 @@ static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[
       const BCRPlane *pl = &ax->plane[s];
 
       if (pl->present && pl->couple && i == (s ? n - 1 : 0)) {
-        PetscInt     at[3] = {ix[0], ix[1], ix[2]};
-        const double ub    = x[node + (s ? 1 : -1) * st[d]];
+        PetscInt at[3] = {ix[0], ix[1], ix[2]};
+        const double ub = x[node + (s ? 1 : -1) * st[d]];
 
         at[d] = s ? N[d] - 1 : 0;
-        if (pl->couplings) add -= pl->couplings[d == 0 ? at[1] + N[1] * at[2] : (d == 1 ? at[0] + N[0] * at[2] : at[0] + N[0] * at[1])] * ub;
+        if (pl->couplings)
+          add -=
+            pl->couplings[d == 0 ? at[1] + N[1] * at[2] : (d == 1 ? at[0] + N[0] * at[2] : at[0] + N[0] * at[1])] * ub;
         else T += pl->coupling * (pl->slope * u - ub);
       }
     }
@@ -305,24 +337,27 @@ static double Row(const BCROperator *op, const PetscInt N[3], const PetscInt ix[
 }
 
 /*
-  y = A x, row by row on the host. MatMult() of MATSEQAIJCUSPARSE is no reference: on an H200 it left out the last of 32 rows in two of some 60000 products. In
-  cuSPARSE 12.6 (CUDA 13.0, CSR_ALG1; CSR_ALG2 looks the same) a block of threads that has 32 rows writes where each begins to shared memory, 32 words, and takes
-  the end of the last one from a 33rd that nobody has written. Where an earlier kernel has left a number there that is one of an entry of that row but the
-  first, or shortly behind, the row is not stored: the kernel's PTX, run on the host with such numbers, gives 0 there, and with 30, 31, 33 and 34 rows never.
+  y = A x, row by row on the host. MatMult() of MATSEQAIJCUSPARSE is no reference: on an H200 it
+  left out the last of 32 rows in two of some 60000 products. In cuSPARSE 12.6 (CUDA 13.0, CSR_ALG1;
+  CSR_ALG2 looks the same) a block of threads that has 32 rows writes where each begins to shared
+  memory, 32 words, and takes the end of the last one from a 33rd that nobody has written. Where an
+  earlier kernel has left a number there that is one of an entry of that row but the first, or
+  shortly behind, the row is not stored: the kernel's PTX, run on the host with such numbers, gives
+  0 there, and with 30, 31, 33 and 34 rows never.
 */
 static PetscErrorCode Product(Mat A, Vec x, Vec y)
 {
   const PetscScalar *xx;
-  PetscScalar       *yy;
-  PetscInt           rows;
+  PetscScalar *yy;
+  PetscInt rows;
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(A, &rows, NULL));
   PetscCall(VecGetArrayRead(x, &xx));
   PetscCall(VecGetArrayWrite(y, &yy));
   for (PetscInt i = 0; i < rows; i++) {
-    PetscInt           entries;
-    const PetscInt    *j;
+    PetscInt entries;
+    const PetscInt *j;
     const PetscScalar *a;
 
     PetscCall(MatGetRow(A, i, &entries, &j, &a));
@@ -341,12 +376,12 @@ static char where[256];
 /* ||A x - model x|| / (||A|| ||x||), infinity norms, one random x */
 static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator ops[], double *diff)
 {
-  PetscInt           N[3], dim, n, i, c, ix[3];
-  Vec                x, y;
-  PetscReal          norm, xnorm;
-  double            *v;
+  PetscInt N[3], dim, n, i, c, ix[3];
+  Vec x, y;
+  PetscReal norm, xnorm;
+  double *v;
   const PetscScalar *yy;
-  PetscScalar       *xx;
+  PetscScalar *xx;
 
   PetscFunctionBegin;
   PetscCall(DMDAGetInfo(da, &dim, &N[0], &N[1], &N[2], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
@@ -361,7 +396,7 @@ static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator o
   PetscCall(MatNorm(A, NORM_INFINITY, &norm));
   PetscCall(VecNorm(x, NORM_INFINITY, &xnorm));
   PetscCall(PetscMalloc1(n, &v));
-  *diff    = 0;
+  *diff = 0;
   where[0] = 0;
   PetscCall(VecGetArrayRead(x, (const PetscScalar **)&xx));
   PetscCall(VecGetArrayRead(y, &yy));
@@ -370,11 +405,14 @@ static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator o
     for (i = 0, ix[2] = 0; ix[2] < N[2]; ix[2]++)
       for (ix[1] = 0; ix[1] < N[1]; ix[1]++)
         for (ix[0] = 0; ix[0] < N[0]; ix[0]++, i++) {
-          const double model = Row(&ops[c], N, ix, v), product = (double)PetscRealPart(yy[c + dof * i]), off = fabs(model - product);
+          const double model = Row(&ops[c], N, ix, v), product = (double)PetscRealPart(yy[c + dof * i]),
+                       off = fabs(model - product);
 
           if (off <= *diff) continue;
           TestLargest(diff, off);
-          if (*diff > TOL * (double)(norm * xnorm)) snprintf(where, sizeof(where), " (row %d of %d: operator %.17g, product %.17g, x %.17g)", (int)(c + dof * i), (int)(dof * n), model, product, v[i]);
+          if (*diff > TOL * (double)(norm * xnorm))
+            snprintf(where, sizeof(where), " (row %d of %d: operator %.17g, product %.17g, x %.17g)",
+                     (int)(c + dof * i), (int)(dof * n), model, product, v[i]);
         }
   }
   *diff /= (double)(norm * xnorm);
@@ -389,27 +427,30 @@ static PetscErrorCode Difference(DM da, Mat A, PetscInt dof, const BCROperator o
 static const char *Describe(const Problem *p)
 {
   static char text[512];
-  int         k = 0, d;
+  int k = 0, d;
 
-  for (d = 0; d < p->dim; d++) k += snprintf(text + k, sizeof(text) - (size_t)k, "[%d %s %s a=%g stretch=%d] ", (int)p->axis[d].N, names[p->axis[d].end[0]], names[p->axis[d].end[1]], p->axis[d].a, p->axis[d].stretch);
-  snprintf(text + k, sizeof(text) - (size_t)k, "shift=%g scale=%g order=%d%d%d", p->shift, p->scale, p->order[0], p->order[1], p->order[2]);
+  for (d = 0; d < p->dim; d++)
+    k += snprintf(text + k, sizeof(text) - (size_t)k, "[%d %s %s a=%g stretch=%d] ", (int)p->axis[d].N,
+                  names[p->axis[d].end[0]], names[p->axis[d].end[1]], p->axis[d].a, p->axis[d].stretch);
+  snprintf(text + k, sizeof(text) - (size_t)k, "shift=%g scale=%g order=%d%d%d", p->shift, p->scale, p->order[0],
+           p->order[1], p->order[2]);
   return text;
 }
 
 static void AxisDefault(Axis *x, PetscInt N)
 {
   memset(x, 0, sizeof(*x));
-  x->N      = N;
-  x->a      = 1;
+  x->N = N;
+  x->a = 1;
   x->end[0] = x->end[1] = DIRICHLET;
-  x->d[0]               = 4;
-  x->d[1]               = 4;
+  x->d[0] = 4;
+  x->d[1] = 4;
 }
 
 static void ProblemDefault(Problem *p, PetscInt dim, PetscInt nx, PetscInt ny, PetscInt nz)
 {
   memset(p, 0, sizeof(*p));
-  p->dim   = dim;
+  p->dim = dim;
   p->scale = 1;
   AxisDefault(&p->axis[0], nx);
   AxisDefault(&p->axis[1], dim > 1 ? ny : 1);
@@ -420,17 +461,20 @@ static void ProblemDefault(Problem *p, PetscInt dim, PetscInt nx, PetscInt ny, P
 static PetscBool Neutral(const Axis *x)
 {
   return (PetscBool)((x->N == 1 && (x->end[0] == PERIODIC || x->end[0] == NEUMANN)) ||
-                     ((x->end[0] == NEUMANN || x->end[0] == NEUMANN_HALF || x->end[0] == CELL_NEUMANN || x->end[0] == PERIODIC) && (x->end[1] == NEUMANN || x->end[1] == NEUMANN_HALF || x->end[1] == CELL_NEUMANN || x->end[1] == PERIODIC)));
+                     ((x->end[0] == NEUMANN || x->end[0] == NEUMANN_HALF || x->end[0] == CELL_NEUMANN ||
+                       x->end[0] == PERIODIC) &&
+                      (x->end[1] == NEUMANN || x->end[1] == NEUMANN_HALF || x->end[1] == CELL_NEUMANN ||
+                       x->end[1] == PERIODIC)));
 }
 
 static PetscErrorCode Build(Problem *p, DMDAStencilType stencil, DM *da, Mat *A)
 {
-  PetscInt  N[3], d;
+  PetscInt N[3], d;
   PetscBool periodic[3];
 
   PetscFunctionBegin;
   for (d = 0; d < 3; d++) {
-    N[d]        = p->axis[d].N;
+    N[d] = p->axis[d].N;
     periodic[d] = (PetscBool)(p->axis[d].end[0] == PERIODIC);
     if (d < p->dim) AxisBuild(&p->axis[d]);
     else {
@@ -446,11 +490,12 @@ static PetscErrorCode Build(Problem *p, DMDAStencilType stencil, DM *da, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* every row of component c times a factor of its own, which no product of factors along the axes gives: from 1/spread to spread */
+/* every row of component c times a factor of its own, which no product of factors along the axes
+   gives: from 1/spread to spread */
 static PetscErrorCode ScaleRows(Mat A, PetscInt c, PetscInt dof, double spread)
 {
-  Vec          s;
-  PetscInt     i, n;
+  Vec s;
+  PetscInt i, n;
   PetscScalar *v;
 
   PetscFunctionBegin;
@@ -494,22 +539,35 @@ static PetscBool SameReading(PetscInt dof, const BCROperator a[], const BCROpera
   for (PetscInt c = 0; c < dof; c++) {
     PetscInt N[3];
 
-    if (strcmp(a[c].fit, b[c].fit) || a[c].singular != b[c].singular || a[c].left != b[c].left || !Near(a[c].scale, b[c].scale)) return PETSC_FALSE;
-    if (PetscAbsReal(a[c].shift - b[c].shift) > 64 * PETSC_MACHINE_EPSILON * (1 + PetscAbsReal(b[c].shift))) return PETSC_FALSE;
-    if (PetscAbsReal(a[c].deviation - b[c].deviation) > 64 * PETSC_MACHINE_EPSILON * (1 + b[c].deviation)) return PETSC_FALSE;
-    if (!strcmp(b[c].fit, "exact") && b[c].deviation > 200 * PETSC_MACHINE_EPSILON && (a[c].devrow != b[c].devrow || a[c].devcol != b[c].devcol)) return PETSC_FALSE;
-    for (int d = 0; d < 3; d++) N[d] = b[c].axis[d].n + (b[c].axis[d].plane[0].present ? 1 : 0) + (b[c].axis[d].plane[1].present ? 1 : 0);
+    if (strcmp(a[c].fit, b[c].fit) || a[c].singular != b[c].singular || a[c].left != b[c].left ||
+        !Near(a[c].scale, b[c].scale))
+      return PETSC_FALSE;
+    if (PetscAbsReal(a[c].shift - b[c].shift) > 64 * PETSC_MACHINE_EPSILON * (1 + PetscAbsReal(b[c].shift)))
+      return PETSC_FALSE;
+    if (PetscAbsReal(a[c].deviation - b[c].deviation) > 64 * PETSC_MACHINE_EPSILON * (1 + b[c].deviation))
+      return PETSC_FALSE;
+    if (!strcmp(b[c].fit, "exact") && b[c].deviation > 200 * PETSC_MACHINE_EPSILON &&
+        (a[c].devrow != b[c].devrow || a[c].devcol != b[c].devcol))
+      return PETSC_FALSE;
+    for (int d = 0; d < 3; d++)
+      N[d] = b[c].axis[d].n + (b[c].axis[d].plane[0].present ? 1 : 0) + (b[c].axis[d].plane[1].present ? 1 : 0);
     if (!NearArrays(b[c].axis[0].n * b[c].axis[1].n * b[c].axis[2].n, a[c].rowscale, b[c].rowscale)) return PETSC_FALSE;
     for (int d = 0; d < 3; d++) {
       const BCRAxis *x = &a[c].axis[d], *y = &b[c].axis[d];
 
-      if (x->n != y->n || !Near(x->a, y->a) || x->end[0] != y->end[0] || x->end[1] != y->end[1] || a[c].owner[d] != b[c].owner[d]) return PETSC_FALSE;
-      if (!NearArrays(x->n, x->lower, y->lower) || !NearArrays(x->n, x->diag, y->diag) || !NearArrays(x->n, x->upper, y->upper) || !NearArrays(x->n, x->weight, y->weight)) return PETSC_FALSE;
+      if (x->n != y->n || !Near(x->a, y->a) || x->end[0] != y->end[0] || x->end[1] != y->end[1] ||
+          a[c].owner[d] != b[c].owner[d])
+        return PETSC_FALSE;
+      if (!NearArrays(x->n, x->lower, y->lower) || !NearArrays(x->n, x->diag, y->diag) ||
+          !NearArrays(x->n, x->upper, y->upper) || !NearArrays(x->n, x->weight, y->weight))
+        return PETSC_FALSE;
       for (int t = 0; t < 2; t++) {
         const BCRPlane *q = &x->plane[t], *r = &y->plane[t];
-        const PetscInt  n = N[d ? 0 : 1] * N[d == 2 ? 1 : 2];
+        const PetscInt n = N[d ? 0 : 1] * N[d == 2 ? 1 : 2];
 
-        if (q->present != r->present || q->couple != r->couple || !Near(q->slope, r->slope) || !Near(q->coupling, r->coupling) || !Near(q->inv0, r->inv0) || !NearArrays(n, q->inv, r->inv) || !NearArrays(n, q->couplings, r->couplings))
+        if (q->present != r->present || q->couple != r->couple || !Near(q->slope, r->slope) ||
+            !Near(q->coupling, r->coupling) || !Near(q->inv0, r->inv0) || !NearArrays(n, q->inv, r->inv) ||
+            !NearArrays(n, q->couplings, r->couplings))
           return PETSC_FALSE;
       }
     }
@@ -528,7 +586,8 @@ static double FromDevice(void)
 }
 
 /* BCROperatorReadUpdate(); row scales that it left on the device come to the host, where the tests look at them */
-static PetscErrorCode ReadUpdate(DM da, Mat A, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops, PetscBool *same)
+static PetscErrorCode ReadUpdate(DM da, Mat A, BCRFit fit, BCRPattern *pattern, PetscInt *dof, BCROperator **ops,
+                                 PetscBool *same)
 {
   PetscFunctionBegin;
   PetscCall(BCROperatorReadUpdate(da, A, fit, pattern, dof, ops, same));
@@ -546,45 +605,47 @@ static PetscErrorCode ReadUpdate(DM da, Mat A, BCRFit fit, BCRPattern *pattern, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Reads a matrix again after its values have gone to the device, and after one of them has changed, by little, by much, to NaN: what comes of it is
-   what a reading that remembers nothing says, and a matrix that is the operator is not copied to the host */
+/* Reads a matrix again after its values have gone to the device, and after one of them has changed,
+   by little, by much, to NaN: what comes of it is what a reading that remembers nothing says, and a
+   matrix that is the operator is not copied to the host */
 static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *described)
 {
   static const double off[] = {0, 0, 0.02 * SAME, 30 * SAME, 1, 0};
-  const uint64_t      kept  = TestState;
-  BCROperator        *ops = NULL, *fresh = NULL;
-  PetscInt            dof = 0, got = 0, rows;
-  PetscBool           same;
-  BCRPattern          pattern;
-  Mat                 B;
+  const uint64_t kept = TestState;
+  BCROperator *ops = NULL, *fresh = NULL;
+  PetscInt dof = 0, got = 0, rows;
+  PetscBool same;
+  BCRPattern pattern;
+  Mat B;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&pattern, sizeof(pattern)));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
   PetscCall(MatGetSize(B, &rows, NULL));
-  for (int k = 0; k < 6; k++) { /* as it is; moved; one entry off by less than counts, by more, a diagonal by a factor, NaN */
-    char               said[sizeof(message)];
-    double             copies, diff = 0;
-    PetscInt           row = (PetscInt)(TestUniform() * (double)rows), n, at;
-    PetscScalar        value, old;
-    const PetscInt    *cols;
+  /* as it is; moved; one entry off by less than counts, by more, a diagonal by a factor, NaN */
+  for (int k = 0; k < 6; k++) {
+    char said[sizeof(message)];
+    double copies, diff = 0;
+    PetscInt row = (PetscInt)(TestUniform() * (double)rows), n, at;
+    PetscScalar value, old;
+    const PetscInt *cols;
     const PetscScalar *v;
-    PetscErrorCode     ierr, expected;
+    PetscErrorCode ierr, expected;
 
     PetscCall(MatGetRow(B, row, &n, &cols, &v));
     at = Pick((int)n);
     for (PetscInt q = 0; q < n && k == 4; q++)
       if (cols[q] == row) at = q;
-    old   = v[at];
+    old = v[at];
     value = k == 5 ? (PetscScalar)NAN : old * (PetscScalar)(1 + off[k]);
-    at    = cols[at];
+    at = cols[at];
     PetscCall(MatRestoreRow(B, row, &n, &cols, &v));
     if (k > 1) {
       PetscCall(MatSetValues(B, 1, &row, 1, &at, &value, INSERT_VALUES));
       PetscCall(Assemble(B));
     }
     if (k) PetscCall(Away(B));
-    copies     = FromDevice();
+    copies = FromDevice();
     message[0] = 0;
     PetscCall(PetscPushErrorHandler(Keep, NULL));
     ierr = ReadUpdate(da, B, BCR_FIT_AUTO, &pattern, &dof, &ops, &same);
@@ -595,20 +656,27 @@ static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *desc
     PetscCall(PetscPushErrorHandler(Keep, NULL));
     expected = BCROperatorRead(da, B, BCR_FIT_AUTO, &got, &fresh);
     PetscCall(PetscPopErrorHandler());
-    Report((PetscBool)(ierr == expected && !strcmp(said, message)), "%s, away %d: '%s', not '%s': %s", what, k, said, message, described);
+    Report((PetscBool)(ierr == expected && !strcmp(said, message)), "%s, away %d: '%s', not '%s': %s", what, k, said,
+           message, described);
     if (!ierr && !expected) {
-      Report(SameReading(dof, ops, fresh), "%s, away %d: read again fit %s, deviation %g in row %d, column %d; afresh %s, %g, row %d, column %d: %s", what, k, ops[0].fit, (double)ops[0].deviation, (int)ops[0].devrow, (int)ops[0].devcol, fresh[0].fit,
+      Report(SameReading(dof, ops, fresh),
+             "%s, away %d: read again fit %s, deviation %g in row %d, column %d; afresh %s, %g, row %d, column %d: %s",
+             what, k, ops[0].fit, (double)ops[0].deviation, (int)ops[0].devrow, (int)ops[0].devcol, fresh[0].fit,
              (double)fresh[0].deviation, (int)fresh[0].devrow, (int)fresh[0].devcol, described);
       if (k == 1) {
         PetscBool plain = pattern.full;
 
         for (PetscInt c = 0; c < dof; c++) {
           plain = (PetscBool)(plain && !ops[c].left && !strcmp(ops[c].fit, "exact"));
-          for (int d = 0; d < 6; d++) plain = (PetscBool)(plain && !ops[c].axis[d / 2].plane[d % 2].inv && ops[c].axis[d / 2].n > 0 && ops[c].owner[d / 2] == d / 2);
+          for (int d = 0; d < 6; d++)
+            plain = (PetscBool)(plain && !ops[c].axis[d / 2].plane[d % 2].inv && ops[c].axis[d / 2].n > 0 &&
+                                ops[c].owner[d / 2] == d / 2);
         }
-        Report((PetscBool)(!plain || copies == 0), "%s: %g copies of the matrix to read it again: %s", what, copies, described);
+        Report((PetscBool)(!plain || copies == 0), "%s: %g copies of the matrix to read it again: %s", what, copies,
+               described);
         PetscCall(Difference(da, B, dof, ops, &diff));
-        Report((PetscBool)(strcmp(ops[0].fit, "exact") != 0 || diff < TOL), "%s, away: read operator differs by %g%s: %s", what, diff, where, described);
+        Report((PetscBool)(strcmp(ops[0].fit, "exact") != 0 || diff < TOL),
+               "%s, away: read operator differs by %g%s: %s", what, diff, where, described);
       }
     }
     if (!expected) PetscCall(BCROperatorDestroy(got, &fresh));
@@ -623,25 +691,32 @@ static PetscErrorCode CheckAway(DM da, Mat A, const char *what, const char *desc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void ReportReadings(PetscInt dof, const BCROperator a[], const BCROperator b[], const char *what, const char *how)
+static void ReportReadings(PetscInt dof, const BCROperator a[], const BCROperator b[], const char *what,
+                           const char *how)
 {
-  Report(SameReading(dof, a, b), "%s, read %s: fit %s, scale %.17g, shift %.17g, couplings %.17g %.17g %.17g, deviation %.17g in row %d, column %d; on the host %s, %.17g, %.17g, %.17g %.17g %.17g, %.17g, row %d, column %d", what, how, a->fit,
-         (double)a->scale, (double)a->shift, (double)a->axis[0].a, (double)a->axis[1].a, (double)a->axis[2].a, (double)a->deviation, (int)a->devrow, (int)a->devcol, b->fit, (double)b->scale, (double)b->shift, (double)b->axis[0].a,
-         (double)b->axis[1].a, (double)b->axis[2].a, (double)b->deviation, (int)b->devrow, (int)b->devcol);
+  Report(SameReading(dof, a, b),
+         "%s, read %s: fit %s, scale %.17g, shift %.17g, couplings %.17g %.17g %.17g, deviation %.17g in row %d, "
+         "column %d; on the host %s, %.17g, %.17g, %.17g %.17g %.17g, %.17g, row %d, column %d",
+         what, how, a->fit, (double)a->scale, (double)a->shift, (double)a->axis[0].a, (double)a->axis[1].a,
+         (double)a->axis[2].a, (double)a->deviation, (int)a->devrow, (int)a->devcol, b->fit, (double)b->scale,
+         (double)b->shift, (double)b->axis[0].a, (double)b->axis[1].a, (double)b->axis[2].a, (double)b->deviation,
+         (int)b->devrow, (int)b->devcol);
 }
 
-/* Reads a matrix that is no separable operator again after its values have gone to the device, which is where it is fitted then: *ops. What the host says of
-   it is the same, and what comes of values that have been changed on the host. stays: values are not copied to the host for that */
-static PetscErrorCode ReadFitAway(DM da, Mat A, BCRFit fit, PetscBool stays, const char *what, PetscInt *dof, BCROperator **ops)
+/* Reads a matrix that is no separable operator again after its values have gone to the device,
+   which is where it is fitted then: *ops. What the host says of it is the same, and what comes of
+   values that have been changed on the host. stays: values are not copied to the host for that */
+static PetscErrorCode ReadFitAway(DM da, Mat A, BCRFit fit, PetscBool stays, const char *what, PetscInt *dof,
+                                  BCROperator **ops)
 {
-  BCROperator       *host = NULL, *back = NULL;
-  PetscInt           got = 0, n, j, there, scaled = 0;
-  const PetscInt     row = 0, *cols;
+  BCROperator *host = NULL, *back = NULL;
+  PetscInt got = 0, n, j, there, scaled = 0;
+  const PetscInt row = 0, *cols;
   const PetscScalar *v;
-  PetscScalar        value;
-  BCRPattern         pattern;
-  PetscBool          same, cusparse;
-  double             copies;
+  PetscScalar value;
+  BCRPattern pattern;
+  PetscBool same, cusparse;
+  double copies;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&pattern, sizeof(pattern)));
@@ -649,20 +724,21 @@ static PetscErrorCode ReadFitAway(DM da, Mat A, BCRFit fit, PetscBool stays, con
   PetscCall(BCROperatorDestroy(got, &host));
   PetscCall(Away(A));
   copies = FromDevice();
-  there  = onDevice;
-  *ops   = NULL;
+  there = onDevice;
+  *ops = NULL;
   PetscCall(ReadUpdate(da, A, fit, &pattern, dof, ops, &same));
   copies = FromDevice() - copies;
-  there  = onDevice - there;
+  there = onDevice - there;
   PetscCall(BCROperatorRead(da, A, fit, &got, &host));
   PetscCheck(got == *dof, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Components");
   ReportReadings(got, *ops, host, what, "on the device");
   Report((PetscBool)(!stays || copies == 0), "%s: %g copies of the matrix to fit it again", what, copies);
   PetscCall(PetscObjectTypeCompare((PetscObject)A, MATSEQAIJCUSPARSE, &cusparse));
   for (PetscInt c = 0; c < got; c++) scaled += !strcmp(host[c].fit, "scaled");
-  Report((PetscBool)(!stays || there == (cusparse ? scaled : 0)), "%s: %d of %d operators have their row scales on the device", what, (int)there, (int)scaled);
+  Report((PetscBool)(!stays || there == (cusparse ? scaled : 0)),
+         "%s: %d of %d operators have their row scales on the device", what, (int)there, (int)scaled);
   PetscCall(MatGetRow(A, row, &n, &cols, &v));
-  j     = cols[n - 1];
+  j = cols[n - 1];
   value = v[n - 1];
   PetscCall(MatRestoreRow(A, row, &n, &cols, &v));
   PetscCall(MatSetValues(A, 1, &row, 1, &j, &value, INSERT_VALUES));
@@ -675,17 +751,19 @@ static PetscErrorCode ReadFitAway(DM da, Mat A, BCRFit fit, PetscBool stays, con
 }
 
 /*
-  The matrix through PETSc's objects, as it is and transposed: the residual of every row by itself, |b - A x|_i / (|A|_i max|x| + |b_i|), with the matrix
-  as it was assembled. Rows with factors of their own (scaled) make columns of the transpose that have them: there |A|_i max|x| is with columns divided, and
-  unknowns multiplied, by the columns' largest entries. The right-hand side is a product with the matrix, so that singular systems have a solution; to the
-  rounding of its largest entry only, which all rows share as the constant that is removed.
+  The matrix through PETSc's objects, as it is and transposed: the residual of every row by itself,
+  |b - A x|_i / (|A|_i max|x| + |b_i|), with the matrix as it was assembled. Rows with factors of
+  their own (scaled) make columns of the transpose that have them: there |A|_i max|x| is with
+  columns divided, and unknowns multiplied, by the columns' largest entries. The right-hand side is
+  a product with the matrix, so that singular systems have a solution; to the rounding of its
+  largest entry only, which all rows share as the constant that is removed.
 */
 static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, const char *what, const char *described)
 {
-  PC         pc;
-  Mat        T;
+  PC pc;
+  Mat T;
   PetscReal *unit;
-  PetscInt   n;
+  PetscInt n;
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(A, &n, NULL));
@@ -696,18 +774,18 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
   PetscCall(PCBCRPoissonSetFit(pc, PCBCRPOISSON_FIT_EXACT));
   PetscCall(PCSetOperators(pc, A, A));
   for (int t = 0; t < 2; t++) {
-    const Mat          B = t ? T : A;
-    Vec                x, b, y, r;
-    PetscReal          xnorm = 0, bnorm;
-    double             worst = 0;
+    const Mat B = t ? T : A;
+    Vec x, b, y, r;
+    PetscReal xnorm = 0, bnorm;
+    double worst = 0;
     const PetscScalar *bb, *rr;
-    PetscScalar       *xx;
+    PetscScalar *xx;
 
     PetscCall(MatCreateVecs(B, &x, &b));
     PetscCall(VecDuplicate(x, &y));
     PetscCall(VecDuplicate(b, &r));
     for (PetscInt j = 0; j < n; j++) { /* column j of the transpose is row j of the matrix */
-      PetscInt           entries;
+      PetscInt entries;
       const PetscScalar *a;
 
       unit[j] = t && scaled ? 0 : 1;
@@ -730,10 +808,10 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
     PetscCall(VecGetArrayRead(b, &bb));
     PetscCall(VecGetArrayRead(r, &rr));
     for (PetscInt i = 0; i < n; i++) {
-      PetscInt           entries;
-      const PetscInt    *j;
+      PetscInt entries;
+      const PetscInt *j;
       const PetscScalar *a;
-      PetscReal          sum = 0, error;
+      PetscReal sum = 0, error;
 
       PetscCall(MatGetRow(B, i, &entries, &j, &a));
       for (PetscInt k = 0; k < entries; k++) sum += PetscAbsScalar(a[k]) / unit[j[k]];
@@ -743,7 +821,8 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
     }
     PetscCall(VecRestoreArrayRead(r, &rr));
     PetscCall(VecRestoreArrayRead(b, &bb));
-    Report((PetscBool)(worst <= SOLVED), "%s: solved%s: a row's backward error is %g: %s", what, t ? " transposed" : "", (double)worst, described);
+    Report((PetscBool)(worst <= SOLVED), "%s: solved%s: a row's backward error is %g: %s", what, t ? " transposed" : "",
+           (double)worst, described);
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&b));
     PetscCall(VecDestroy(&y));
@@ -757,14 +836,14 @@ static PetscErrorCode CheckSolve(Mat A, PetscBool singular, PetscBool scaled, co
 
 static PetscErrorCode CheckProblemScaled(Problem *p, DMDAStencilType stencil, double spread, const char *what)
 {
-  static int   turn = 0, problem = 0;
-  DM           da;
-  Mat          A;
-  PetscInt     dof, d;
+  static int turn = 0, problem = 0;
+  DM da;
+  Mat A;
+  PetscInt dof, d;
   BCROperator *ops;
-  double       diff    = 0;
-  PetscBool    neutral = PETSC_TRUE;
-  PetscReal    lo;
+  double diff = 0;
+  PetscBool neutral = PETSC_TRUE;
+  PetscReal lo;
 
   PetscFunctionBegin;
   if (problem++ % every != share) PetscFunctionReturn(PETSC_SUCCESS);
@@ -788,7 +867,9 @@ static PetscErrorCode CheckProblemScaled(Problem *p, DMDAStencilType stencil, do
   Report((PetscBool)(diff < TOL), "%s: read operator differs by %g%s: %s", what, diff, where, Describe(p));
   Report((PetscBool)!strcmp(ops[0].fit, "exact"), "%s: fit %s: %s", what, ops[0].fit, Describe(p));
   for (d = 0; d < p->dim; d++) neutral = (PetscBool)(neutral && Neutral(&p->axis[d]) && p->axis[d].stretch != 3);
-  if (neutral) Report((PetscBool)(ops[0].singular == (p->shift == 0)), "%s: singular %d: %s", what, (int)ops[0].singular, Describe(p));
+  if (neutral)
+    Report((PetscBool)(ops[0].singular == (p->shift == 0)), "%s: singular %d: %s", what, (int)ops[0].singular,
+           Describe(p));
   PetscCall(BCROperatorLowestEigenvalue(&ops[0], &lo));
   Report((PetscBool)(ops[0].singular || lo > 0), "%s: smallest eigenvalue %g: %s", what, (double)lo, Describe(p));
   PetscCall(CheckSolve(A, ops[0].singular, (PetscBool)(spread > 1), what, Describe(p)));
@@ -820,9 +901,9 @@ static void RandomEnds(Axis *x, PetscBool robin, PetscBool slope)
     if (x->end[s] == ROBIN || x->end[s] == SLOPE) {
       if ((x->end[s] == ROBIN && !robin) || (x->end[s] == SLOPE && !slope)) x->end[s] = CELL_NEUMANN;
     }
-    x->d[s]     = (Pick(2) ? 1 : -1) * (0.1 + 10 * TestUniform());
-    x->e[s]     = x->d[s] * (Pick(3) || !robin ? 1.0 : 0.3); /* a slope that is not 1 makes the axis a general one */
-    x->vary[s]  = (PetscBool)(Pick(4) == 0);
+    x->d[s] = (Pick(2) ? 1 : -1) * (0.1 + 10 * TestUniform());
+    x->e[s] = x->d[s] * (Pick(3) || !robin ? 1.0 : 0.3); /* a slope that is not 1 makes the axis a general one */
+    x->vary[s] = (PetscBool)(Pick(4) == 0);
     x->robin[s] = 0.1 + 0.7 * TestUniform();
   }
 }
@@ -854,15 +935,15 @@ static PetscErrorCode RandomProblems(void)
     {1, 2, 3, 4, 5, 5, 6, 7, 8,  9,  11,  23 }
   };
   static const double scales[] = {1, -1, 1e-12, 1e12, -3.7e5, 0.1};
-  int                 trial;
+  int trial;
 
   PetscFunctionBegin;
   for (trial = 0; trial < 1500; trial++) {
-    Problem  p;
+    Problem p;
     PetscInt dim = 1 + trial % 3, d, special = Pick(2 * (int)dim);
 
     memset(&p, 0, sizeof(p));
-    p.dim   = dim;
+    p.dim = dim;
     p.scale = scales[Pick(6)];
     p.shift = Pick(2) ? 0 : (Pick(2) ? 0.37 : 5e-4);
     for (d = 0; d < 3; d++) {
@@ -880,12 +961,12 @@ static PetscErrorCode RandomProblems(void)
     p.order[1] = 1;
     /* an operator that is zero, or end rows that need their neighbours coupled along them */
     for (d = 0; d < dim; d++) {
-      PetscInt  t;
+      PetscInt t;
       PetscBool along = PETSC_FALSE, zero = PETSC_TRUE;
 
       for (t = 0; t < dim; t++) {
         along = (PetscBool)(along || (t != d && p.axis[t].N > 4));
-        zero  = (PetscBool)(zero && p.axis[t].N == 1);
+        zero = (PetscBool)(zero && p.axis[t].N == 1);
       }
       for (t = 0; t < dim; t++)
         if (p.axis[t].N == 2 && IsPlane(p.axis[t].end[0])) along = PETSC_FALSE; /* end rows only */
@@ -895,7 +976,9 @@ static PetscErrorCode RandomProblems(void)
       if (zero && p.shift == 0) p.shift = 1;
     }
     if (trial < 900) PetscCall(CheckProblem(&p, Pick(4) ? DMDA_STENCIL_STAR : DMDA_STENCIL_BOX, "random"));
-    else PetscCall(CheckProblemScaled(&p, Pick(4) ? DMDA_STENCIL_STAR : DMDA_STENCIL_BOX, trial % 2 ? 3 : 1e4, "rows scaled"));
+    else
+      PetscCall(
+        CheckProblemScaled(&p, Pick(4) ? DMDA_STENCIL_STAR : DMDA_STENCIL_BOX, trial % 2 ? 3 : 1e4, "rows scaled"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -904,7 +987,7 @@ static PetscErrorCode RandomProblems(void)
 static PetscErrorCode AllPairs(void)
 {
   static const PetscInt sizes[] = {2, 3, 4, 5, 9, 40};
-  int                   dim, d, e0, e1, k;
+  int dim, d, e0, e1, k;
 
   PetscFunctionBegin;
   for (dim = 1; dim <= 3; dim++)
@@ -912,19 +995,19 @@ static PetscErrorCode AllPairs(void)
       for (e0 = 0; e0 < 10; e0++)
         for (e1 = 0; e1 < 10; e1++)
           for (k = 0; k < 6; k++) {
-            Problem        p;
+            Problem p;
             const PetscInt planes = (IsPlane((End)e0) ? 1 : 0) + (IsPlane((End)e1) ? 1 : 0);
 
             if ((e0 == PERIODIC) != (e1 == PERIODIC)) continue;
             if ((e0 == SLOPE || e1 == SLOPE) && (dim == 1 || sizes[k] < 5)) continue;
             if (sizes[k] < planes || (sizes[k] - planes < 2 && planes != 2)) continue;
             ProblemDefault(&p, dim, 6, 5, 4);
-            p.axis[d].N      = sizes[k];
+            p.axis[d].N = sizes[k];
             p.axis[d].end[0] = (End)e0;
             p.axis[d].end[1] = (End)e1;
             p.axis[d].e[0] = p.axis[d].e[1] = 4;
-            p.axis[d].robin[0]              = 0.5;
-            p.axis[d].robin[1]              = 0.25;
+            p.axis[d].robin[0] = 0.5;
+            p.axis[d].robin[1] = 0.25;
             if (dim > 1) p.axis[(d + 1) % dim].end[1] = CELL_NEUMANN;
             PetscCall(CheckProblem(&p, DMDA_STENCIL_STAR, "pair"));
           }
@@ -941,16 +1024,16 @@ static PetscErrorCode Components(void)
   PetscFunctionBegin;
   for (trial = 0; trial < 90; trial++) {
     const PetscInt dim = 1 + trial % 3, dof = 2 + trial % 2;
-    Problem        p[3];
-    PetscInt       N[3]        = {1, 1, 1}, c, d, got;
-    PetscBool      periodic[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
-    DM             da;
-    Mat            A;
-    BCROperator   *ops;
-    double         diff = 0;
+    Problem p[3];
+    PetscInt N[3] = {1, 1, 1}, c, d, got;
+    PetscBool periodic[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
+    DM da;
+    Mat A;
+    BCROperator *ops;
+    double diff = 0;
 
     for (d = 0; d < dim; d++) {
-      N[d]        = 4 + Pick(dim == 1 ? 90 : (dim == 2 ? 40 : 22));
+      N[d] = 4 + Pick(dim == 1 ? 90 : (dim == 2 ? 40 : 22));
       periodic[d] = (PetscBool)(Pick(5) == 0);
     }
     for (c = 0; c < dof; c++) {
@@ -980,8 +1063,10 @@ static PetscErrorCode Components(void)
     if (trial >= 60) PetscCall(ScaleRows(A, dof - 1, dof, 10));
     PetscCall(BCROperatorRead(da, A, BCR_FIT_EXACT, &got, &ops));
     PetscCall(Difference(da, A, dof, ops, &diff));
-    Report((PetscBool)(dim == 1 || trial < 60 || ops[dof - 1].left), "rows scaled, %d components: not read as such", (int)dof);
-    Report((PetscBool)(got == dof && diff < TOL), "component operators differ by %g, component 0: %s", diff, Describe(&p[0]));
+    Report((PetscBool)(dim == 1 || trial < 60 || ops[dof - 1].left), "rows scaled, %d components: not read as such",
+           (int)dof);
+    Report((PetscBool)(got == dof && diff < TOL), "component operators differ by %g, component 0: %s", diff,
+           Describe(&p[0]));
     PetscCall(BCROperatorDestroy(got, &ops));
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
@@ -992,20 +1077,21 @@ static PetscErrorCode Components(void)
 
 static PetscErrorCode MatrixTypes(void)
 {
-  static const char *const types[] = {MATSEQAIJ, MATMPIAIJ, MATSEQSBAIJ, MATMPISBAIJ, MATSEQBAIJ, MATMPIBAIJ, MATSEQAIJPERM, MATSEQDENSE};
-  size_t                   t;
+  static const char *const types[] = {MATSEQAIJ,  MATMPIAIJ,  MATSEQSBAIJ,   MATMPISBAIJ,
+                                      MATSEQBAIJ, MATMPIBAIJ, MATSEQAIJPERM, MATSEQDENSE};
+  size_t t;
 
   PetscFunctionBegin;
   for (t = 0; t < sizeof(types) / sizeof(types[0]); t++) {
-    Problem      p;
-    DM           da;
-    Mat          A, B;
-    PetscInt     dof;
+    Problem p;
+    DM da;
+    Mat A, B;
+    PetscInt dof;
     BCROperator *ops;
-    double       diff = 1;
+    double diff = 1;
 
     ProblemDefault(&p, 2, 23, 6, 1);
-    p.axis[0].end[0]  = NEUMANN_HALF; /* symmetric, as sbaij must be */
+    p.axis[0].end[0] = NEUMANN_HALF; /* symmetric, as sbaij must be */
     p.axis[1].stretch = 2;
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
     PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
@@ -1025,22 +1111,23 @@ static PetscErrorCode MatrixTypes(void)
 /* a DMDA with mirrored ends, and the stencil written without looking at the ends */
 static PetscErrorCode Mirror(void)
 {
-  DM           da;
-  Mat          A;
-  PetscInt     i, j, dof;
+  DM da;
+  Mat A;
+  PetscInt i, j, dof;
   BCROperator *ops;
-  double       diff = 1;
+  double diff = 1;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_MIRROR, DM_BOUNDARY_MIRROR, DMDA_STENCIL_STAR, 21, 8, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_MIRROR, DM_BOUNDARY_MIRROR, DMDA_STENCIL_STAR, 21, 8, 1, 1, 1, 1,
+                         NULL, NULL, &da));
   PetscCall(DMSetFromOptions(da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   for (j = 0; j < 8; j++) {
     for (i = 0; i < 21; i++) {
-      MatStencil        row, col[5];
+      MatStencil row, col[5];
       const PetscScalar v[5] = {6, -1, -1, -2, -2};
-      int               k;
+      int k;
 
       memset(&row, 0, sizeof(row));
       row.i = i;
@@ -1056,7 +1143,9 @@ static PetscErrorCode Mirror(void)
   PetscCall(Assemble(A));
   PetscCall(BCROperatorRead(da, A, BCR_FIT_EXACT, &dof, &ops));
   PetscCall(Difference(da, A, dof, ops, &diff));
-  Report((PetscBool)(diff < TOL && ops[0].singular && ops[0].axis[0].end[0] == BCR_END_NEUMANN && ops[0].axis[1].end[1] == BCR_END_NEUMANN), "mirrored DMDA: differs by %g, singular %d", diff, (int)ops[0].singular);
+  Report((PetscBool)(diff < TOL && ops[0].singular && ops[0].axis[0].end[0] == BCR_END_NEUMANN &&
+                     ops[0].axis[1].end[1] == BCR_END_NEUMANN),
+         "mirrored DMDA: differs by %g, singular %d", diff, (int)ops[0].singular);
   PetscCall(BCROperatorDestroy(dof, &ops));
   PetscCall(MatDestroy(&A));
   PetscCall(DMDestroy(&da));
@@ -1079,19 +1168,19 @@ static PetscErrorCode Corners(void)
       {2, 1, 0}
     };
     Problem p;
-    int     d;
+    int d;
 
     ProblemDefault(&p, 3, 7, 6, 8);
     for (d = 0; d < 3; d++) {
-      p.order[d]       = order[k][d];
+      p.order[d] = order[k][d];
       p.axis[d].end[0] = SLOPE;
       p.axis[d].end[1] = d == 1 ? IDENTITY : SLOPE;
       p.axis[d].e[0] = p.axis[d].e[1] = 4;
     }
     PetscCall(CheckProblem(&p, DMDA_STENCIL_STAR, "corners"));
     ProblemDefault(&p, 2, 31, 9, 1);
-    p.order[0]       = k % 2;
-    p.order[1]       = 1 - k % 2;
+    p.order[0] = k % 2;
+    p.order[1] = 1 - k % 2;
     p.axis[0].end[0] = p.axis[0].end[1] = SLOPE;
     p.axis[1].end[0] = p.axis[1].end[1] = k < 3 ? SLOPE : IDENTITY;
     for (d = 0; d < 2; d++) p.axis[d].e[0] = p.axis[d].e[1] = 4;
@@ -1103,28 +1192,35 @@ static PetscErrorCode Corners(void)
 /* What ends and planes are called where that is unambiguous */
 static PetscErrorCode Names(void)
 {
-  static const End    e[]    = {DIRICHLET, NEUMANN, NEUMANN_HALF, CELL_NEUMANN, CELL_DIRICHLET, IDENTITY, IDENTITY_APART, SLOPE, ROBIN};
-  static const BCREnd want[] = {BCR_END_DIRICHLET, BCR_END_NEUMANN, BCR_END_NEUMANN, BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_CELL_NEUMANN, BCR_END_GENERAL};
-  int                 k, s;
+  static const End e[] = {DIRICHLET, NEUMANN,        NEUMANN_HALF, CELL_NEUMANN, CELL_DIRICHLET,
+                          IDENTITY,  IDENTITY_APART, SLOPE,        ROBIN};
+  static const BCREnd want[] = {BCR_END_DIRICHLET,    BCR_END_NEUMANN,        BCR_END_NEUMANN,
+                                BCR_END_CELL_NEUMANN, BCR_END_CELL_DIRICHLET, BCR_END_DIRICHLET,
+                                BCR_END_DIRICHLET,    BCR_END_CELL_NEUMANN,   BCR_END_GENERAL};
+  int k, s;
 
   PetscFunctionBegin;
   for (k = 0; k < 9; k++) {
     for (s = 0; s < 2; s++) {
-      Problem      p;
-      DM           da;
-      Mat          A;
-      PetscInt     dof;
+      Problem p;
+      DM da;
+      Mat A;
+      PetscInt dof;
       BCROperator *ops;
 
       ProblemDefault(&p, 2, 19, 12, 1);
-      p.axis[0].end[s]   = e[k];
-      p.axis[0].e[s]     = 4;
+      p.axis[0].end[s] = e[k];
+      p.axis[0].e[s] = 4;
       p.axis[0].robin[s] = 0.5;
       PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
       PetscCall(BCROperatorRead(da, A, BCR_FIT_EXACT, &dof, &ops));
-      Report((PetscBool)(ops[0].axis[0].end[s] == want[k] && ops[0].axis[0].plane[s].present == IsPlane(e[k]) && ops[0].axis[0].plane[s].couple == (PetscBool)(e[k] == IDENTITY || e[k] == SLOPE) && (!ops[0].axis[0].weight) == (e[k] != NEUMANN_HALF) &&
-                         ops[0].axis[1].end[0] == BCR_END_DIRICHLET && ops[0].axis[1].end[1] == BCR_END_DIRICHLET && (e[k] == ROBIN || ops[0].shift == 0)),
-             "end %s was read as type %d, plane %d coupled %d", names[e[k]], (int)ops[0].axis[0].end[s], (int)ops[0].axis[0].plane[s].present, (int)ops[0].axis[0].plane[s].couple);
+      Report((PetscBool)(ops[0].axis[0].end[s] == want[k] && ops[0].axis[0].plane[s].present == IsPlane(e[k]) &&
+                         ops[0].axis[0].plane[s].couple == (PetscBool)(e[k] == IDENTITY || e[k] == SLOPE) &&
+                         (!ops[0].axis[0].weight) == (e[k] != NEUMANN_HALF) &&
+                         ops[0].axis[1].end[0] == BCR_END_DIRICHLET && ops[0].axis[1].end[1] == BCR_END_DIRICHLET &&
+                         (e[k] == ROBIN || ops[0].shift == 0)),
+             "end %s was read as type %d, plane %d coupled %d", names[e[k]], (int)ops[0].axis[0].end[s],
+             (int)ops[0].axis[0].plane[s].present, (int)ops[0].axis[0].plane[s].couple);
       PetscCall(BCROperatorDestroy(dof, &ops));
       PetscCall(MatDestroy(&A));
       PetscCall(DMDestroy(&da));
@@ -1134,7 +1230,8 @@ static PetscErrorCode Names(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A line whose rows are of sizes that differ, but not so much that they are divided by them: none is read less well than another */
+/* A line whose rows are of sizes that differ, but not so much that they are divided by them: none
+   is read less well than another */
 static PetscErrorCode Uneven(void)
 {
   const uint64_t kept = TestState;
@@ -1144,11 +1241,11 @@ static PetscErrorCode Uneven(void)
     Problem p;
 
     ProblemDefault(&p, 1, 3 + k, 1, 1);
-    p.axis[0].a       = 0.731;
+    p.axis[0].a = 0.731;
     p.axis[0].stretch = 1 + k % 2;
-    p.axis[0].end[0]  = k % 3 ? CELL_DIRICHLET : DIRICHLET;
-    p.axis[0].end[1]  = k % 4 ? IDENTITY : CELL_NEUMANN;
-    p.shift           = k % 5 ? 0.0005 : 0.1;
+    p.axis[0].end[0] = k % 3 ? CELL_DIRICHLET : DIRICHLET;
+    p.axis[0].end[1] = k % 4 ? IDENTITY : CELL_NEUMANN;
+    p.shift = k % 5 ? 0.0005 : 0.1;
     PetscCall(CheckProblemScaled(&p, DMDA_STENCIL_STAR, 30, "rows of uneven size"));
   }
   TestState = kept; /* the problems that follow stay what they are */
@@ -1161,48 +1258,54 @@ static PetscErrorCode Again(void)
 
   PetscFunctionBegin;
   for (k = 0; k < 4; k++) {
-    Problem      p;
-    DM           da;
-    Mat          A;
-    PetscInt     dof = 0, row;
+    Problem p;
+    DM da;
+    Mat A;
+    PetscInt dof = 0, row;
     BCROperator *ops = NULL;
-    BCRPattern   pattern;
-    PetscBool    same;
-    PetscReal    a;
-    PetscScalar  v;
-    double       diff = 1;
+    BCRPattern pattern;
+    PetscBool same;
+    PetscReal a;
+    PetscScalar v;
+    double diff = 1;
 
     memset(&pattern, 0, sizeof(pattern));
     ProblemDefault(&p, 2, 60, 33, 1);
-    p.shift     = 0.1;
+    p.shift = 0.1;
     p.axis[0].a = 0.3;
     if (k == 1) p.axis[0].end[0] = p.axis[1].end[1] = IDENTITY;
     if (k == 2) p.axis[0].stretch = 2;
     if (k == 3) p.axis[1].stretch = 1;
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
     PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
-    Report((PetscBool)(!same && pattern.known && pattern.boxes), "first reading %d: same %d, pattern known %d", k, (int)same, (int)pattern.known);
+    Report((PetscBool)(!same && pattern.known && pattern.boxes), "first reading %d: same %d, pattern known %d", k,
+           (int)same, (int)pattern.known);
     a = ops[0].axis[0].a;
     for (j = 0; j < 25; j++) { /* each rounds in another way */
-      const double   factor = j % 2 ? -1.7312377 - 0.1 * j : 0.31415926 + 0.01 * j;
-      const uint64_t kept   = TestState;
+      const double factor = j % 2 ? -1.7312377 - 0.1 * j : 0.31415926 + 0.01 * j;
+      const uint64_t kept = TestState;
 
       PetscCall(MatScale(A, (PetscScalar)factor));
       PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
       PetscCall(Difference(da, A, dof, ops, &diff));
       if (j) TestState = kept; /* the problems that follow stay what they are */
-      Report((PetscBool)(same && ((ops[0].scale < 0) == (j % 4 == 1 || j % 4 == 2)) && a == ops[0].axis[0].a && diff < TOL), "scaled matrix %d, factor %d: same %d, differs by %g", k, j, (int)same, diff);
+      Report(
+        (PetscBool)(same && ((ops[0].scale < 0) == (j % 4 == 1 || j % 4 == 2)) && a == ops[0].axis[0].a && diff < TOL),
+        "scaled matrix %d, factor %d: same %d, differs by %g", k, j, (int)same, diff);
     }
     PetscCall(MatShift(A, (PetscScalar)-0.25));
     PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
     PetscCall(Difference(da, A, dof, ops, &diff));
-    Report((PetscBool)((same || k == 2) && diff < 10 * TOL), "shifted matrix %d: same %d, differs by %g", k, (int)same, diff); /* k = 2: a shift that is not weighted is a change of the general axis */
+    /* k = 2: a shift that is not weighted is a change of the general axis */
+    Report((PetscBool)((same || k == 2) && diff < 10 * TOL), "shifted matrix %d: same %d, differs by %g", k, (int)same,
+           diff);
     row = 60 * 17 + 31;
-    v   = (PetscScalar)0.01;
+    v = (PetscScalar)0.01;
     PetscCall(MatSetValues(A, 1, &row, 1, &row, &v, ADD_VALUES));
     PetscCall(Assemble(A));
     PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
-    Report((PetscBool)(strcmp(ops[0].fit, "exact") != 0 && (k > 1 || (ops[0].devrow == row && ops[0].devcol == row))), "changed entry %d: fit %s, deviation in row %d", k, ops[0].fit, (int)ops[0].devrow);
+    Report((PetscBool)(strcmp(ops[0].fit, "exact") != 0 && (k > 1 || (ops[0].devrow == row && ops[0].devcol == row))),
+           "changed entry %d: fit %s, deviation in row %d", k, ops[0].fit, (int)ops[0].devrow);
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
@@ -1213,7 +1316,7 @@ static PetscErrorCode Again(void)
 
 static PetscErrorCode ReadWith(DM da, Mat A, BCRFit fit, PetscErrorCode *code)
 {
-  PetscInt     dof;
+  PetscInt dof;
   BCROperator *ops = NULL;
 
   PetscFunctionBegin;
@@ -1225,7 +1328,8 @@ static PetscErrorCode ReadWith(DM da, Mat A, BCRFit fit, PetscErrorCode *code)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A = R B: what is read, its update with another R, one entry that is wrong; and that a matrix without the factors has none */
+/* A = R B: what is read, its update with another R, one entry that is wrong; and that a matrix
+   without the factors has none */
 static PetscErrorCode Left(void)
 {
   int k;
@@ -1233,15 +1337,15 @@ static PetscErrorCode Left(void)
   PetscFunctionBegin;
   for (k = 0; k < 10; k++) {
     const PetscInt nx = k == 8 ? 3001 : 60;
-    Problem        p;
-    DM             da;
-    Mat            A;
-    PetscInt       dof = 0, row, col;
-    BCROperator   *ops = NULL;
-    BCRPattern     pattern;
-    PetscBool      same;
-    PetscScalar    v;
-    double         diff = 1;
+    Problem p;
+    DM da;
+    Mat A;
+    PetscInt dof = 0, row, col;
+    BCROperator *ops = NULL;
+    BCRPattern pattern;
+    PetscBool same;
+    PetscScalar v;
+    double diff = 1;
 
     memset(&pattern, 0, sizeof(pattern));
     ProblemDefault(&p, 2 + k % 2, nx, 13, 7);
@@ -1262,13 +1366,17 @@ static PetscErrorCode Left(void)
     PetscCall(ScaleRows(A, 0, 1, 100));
     PetscCall(ReadUpdate(da, A, (BCRFit)(k % 4), &pattern, &dof, &ops, &same));
     PetscCall(Difference(da, A, dof, ops, &diff));
-    Report((PetscBool)(ops[0].left && ops[0].rowscale && diff < TOL && !strcmp(ops[0].fit, "exact") && ops[0].deviation < 100 * PETSC_MACHINE_EPSILON && !ops[0].axis[0].weight), "rows scaled: left %d, fit %s, deviation %g, differs by %g: %s",
-           (int)ops[0].left, ops[0].fit, (double)ops[0].deviation, diff, Describe(&p));
-    Report((PetscBool)(ops[0].singular == (k / 2 == 4)), "rows scaled: singular %d: %s", (int)ops[0].singular, Describe(&p));
+    Report((PetscBool)(ops[0].left && ops[0].rowscale && diff < TOL && !strcmp(ops[0].fit, "exact") &&
+                       ops[0].deviation < 100 * PETSC_MACHINE_EPSILON && !ops[0].axis[0].weight),
+           "rows scaled: left %d, fit %s, deviation %g, differs by %g: %s", (int)ops[0].left, ops[0].fit,
+           (double)ops[0].deviation, diff, Describe(&p));
+    Report((PetscBool)(ops[0].singular == (k / 2 == 4)), "rows scaled: singular %d: %s", (int)ops[0].singular,
+           Describe(&p));
     PetscCall(ScaleRows(A, 0, 1, 3));
     PetscCall(ReadUpdate(da, A, BCR_FIT_EXACT, &pattern, &dof, &ops, &same));
     PetscCall(Difference(da, A, dof, ops, &diff));
-    Report((PetscBool)(ops[0].left && (same || k / 2 == 2 || k / 2 == 3) && diff < TOL), "rows scaled anew: left %d, same %d, differs by %g: %s", (int)ops[0].left, (int)same, diff, Describe(&p));
+    Report((PetscBool)(ops[0].left && (same || k / 2 == 2 || k / 2 == 3) && diff < TOL),
+           "rows scaled anew: left %d, same %d, differs by %g: %s", (int)ops[0].left, (int)same, diff, Describe(&p));
     row = nx / 2 + nx * (6 + (k % 2 ? 13 * 5 : 0));
     col = row + (k % 3 == 0 ? nx : (k % 3 == 1 ? -1 : 0));
     PetscCall(MatGetValues(A, 1, &row, 1, &col, &v));
@@ -1276,7 +1384,9 @@ static PetscErrorCode Left(void)
     PetscCall(MatSetValues(A, 1, &row, 1, &col, &v, INSERT_VALUES));
     PetscCall(Assemble(A));
     PetscCall(ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same));
-    Report((PetscBool)(!ops[0].left && strcmp(ops[0].fit, "exact") != 0), "rows scaled, one entry wrong: left %d, fit %s: row %d, column %d, %s", (int)ops[0].left, ops[0].fit, (int)row, (int)col, Describe(&p));
+    Report((PetscBool)(!ops[0].left && strcmp(ops[0].fit, "exact") != 0),
+           "rows scaled, one entry wrong: left %d, fit %s: row %d, column %d, %s", (int)ops[0].left, ops[0].fit,
+           (int)row, (int)col, Describe(&p));
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
@@ -1285,20 +1395,21 @@ static PetscErrorCode Left(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Entries that are not stored are zero: lines of the grid that lack the couplings across them, with the others' diagonal; rows scaled too */
+/* Entries that are not stored are zero: lines of the grid that lack the couplings across them, with
+   the others' diagonal; rows scaled too */
 static PetscErrorCode Missing(void)
 {
   int k;
 
   PetscFunctionBegin;
   for (k = 0; k < 4; k++) {
-    const PetscInt  nx = 40, ny = 12, nz = 5;
+    const PetscInt nx = 40, ny = 12, nz = 5;
     const PetscBool periodic[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
-    const PetscInt  N[3]        = {nx, ny, nz};
-    PetscInt        i, j, l, s;
-    PetscErrorCode  code;
-    DM              da;
-    Mat             A;
+    const PetscInt N[3] = {nx, ny, nz};
+    PetscInt i, j, l, s;
+    PetscErrorCode code;
+    DM da;
+    Mat A;
 
     PetscCall(Grid(3, N, 1, periodic, DMDA_STENCIL_STAR, &da));
     PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, nx * ny * nz, nx * ny * nz, 7, NULL, &A));
@@ -1310,8 +1421,10 @@ static PetscErrorCode Missing(void)
           PetscCall(MatSetValue(A, row, row, 6, INSERT_VALUES));
           for (s = -1; s <= 1; s += 2) {
             if (i + s >= 0 && i + s < nx) PetscCall(MatSetValue(A, row, row + s, -1, INSERT_VALUES));
-            if (j + s >= 0 && j + s < ny && (k > 1 || j != 9 || l != 3)) PetscCall(MatSetValue(A, row, row + s * nx, -1, INSERT_VALUES));
-            if (l + s >= 0 && l + s < nz && (k < 2 || j != 9 || l != 3)) PetscCall(MatSetValue(A, row, row + s * nx * ny, -1, INSERT_VALUES));
+            if (j + s >= 0 && j + s < ny && (k > 1 || j != 9 || l != 3))
+              PetscCall(MatSetValue(A, row, row + s * nx, -1, INSERT_VALUES));
+            if (l + s >= 0 && l + s < nz && (k < 2 || j != 9 || l != 3))
+              PetscCall(MatSetValue(A, row, row + s * nx * ny, -1, INSERT_VALUES));
           }
         }
       }
@@ -1319,7 +1432,8 @@ static PetscErrorCode Missing(void)
     PetscCall(Assemble(A));
     if (k % 2) PetscCall(ScaleRows(A, 0, 1, 2));
     PetscCall(ReadWith(da, A, BCR_FIT_EXACT, &code));
-    Report((PetscBool)(code == PETSC_ERR_SUP && strstr(message, "not separable")), "couplings missing: code %d, %s", (int)code, message);
+    Report((PetscBool)(code == PETSC_ERR_SUP && strstr(message, "not separable")), "couplings missing: code %d, %s",
+           (int)code, message);
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
   }
@@ -1334,15 +1448,15 @@ static PetscErrorCode OneEntry(void)
 
   PetscFunctionBegin;
   for (trial = 0; trial < 150; trial++) {
-    Problem            p;
-    DM                 da;
-    Mat                A;
-    PetscInt           row, n, k, col;
-    const PetscInt    *cols;
+    Problem p;
+    DM da;
+    Mat A;
+    PetscInt row, n, k, col;
+    const PetscInt *cols;
     const PetscScalar *vals;
-    PetscErrorCode     code;
-    PetscScalar        v;
-    char               want[32];
+    PetscErrorCode code;
+    PetscScalar v;
+    char want[32];
 
     ProblemDefault(&p, 2 + trial % 2, 43, 9, 6);
     if (trial % 5 == 1) p.axis[1].stretch = 2;
@@ -1353,12 +1467,13 @@ static PetscErrorCode OneEntry(void)
     PetscCall(MatGetSize(A, &n, NULL));
     row = Pick((int)n);
     PetscCall(MatGetRow(A, row, &n, &cols, &vals));
-    k   = Pick((int)n);
+    k = Pick((int)n);
     col = cols[k];
-    v   = vals[k];
+    v = vals[k];
     PetscCall(MatRestoreRow(A, row, &n, &cols, &vals));
     if (trial % 5 != 3 || (row % 43 > 0 && row % 43 < 42 && (row / 43) % 9 > 0)) {
-      PetscScalar slight = v * (PetscScalar)(1 + 10 * PETSC_MACHINE_EPSILON), wrong = v * (PetscScalar)(1 + 100 * (sizeof(PetscReal) == 4 ? 1e-5 : 1e-10));
+      PetscScalar slight = v * (PetscScalar)(1 + 10 * PETSC_MACHINE_EPSILON),
+                  wrong = v * (PetscScalar)(1 + 100 * (sizeof(PetscReal) == 4 ? 1e-5 : 1e-10));
 
       if (v == (PetscScalar)0) wrong = (PetscScalar)-1e-3;
       PetscCall(MatSetValues(A, 1, &row, 1, &col, &slight, INSERT_VALUES));
@@ -1369,14 +1484,17 @@ static PetscErrorCode OneEntry(void)
       PetscCall(Assemble(A));
       PetscCall(ReadWith(da, A, BCR_FIT_EXACT, &code));
       snprintf(want, sizeof(want), "row %d ", (int)row);
-      Report((PetscBool)(code == PETSC_ERR_SUP && (trial % 5 == 1 || trial % 5 == 2 || strstr(message, want) || strstr(message, "column"))), "row %d column %d of %s is wrong: code %d, %s", (int)row, (int)col, Describe(&p), (int)code, message);
+      Report((PetscBool)(code == PETSC_ERR_SUP &&
+                         (trial % 5 == 1 || trial % 5 == 2 || strstr(message, want) || strstr(message, "column"))),
+             "row %d column %d of %s is wrong: code %d, %s", (int)row, (int)col, Describe(&p), (int)code, message);
     }
     v = (PetscScalar)(trial % 3 ? NAN : INFINITY);
     PetscCall(MatSetValues(A, 1, &row, 1, &col, &v, INSERT_VALUES));
     PetscCall(Assemble(A));
     PetscCall(ReadWith(da, A, (BCRFit)(trial % 4), &code));
     snprintf(want, sizeof(want), "row %d (", (int)row);
-    Report((PetscBool)(code == PETSC_ERR_FP && strstr(message, want) && strstr(message, "NaN")), "NaN in row %d column %d: code %d, %s", (int)row, (int)col, (int)code, message);
+    Report((PetscBool)(code == PETSC_ERR_FP && strstr(message, want) && strstr(message, "NaN")),
+           "NaN in row %d column %d: code %d, %s", (int)row, (int)col, (int)code, message);
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
     ProblemDestroy(&p);
@@ -1384,22 +1502,23 @@ static PetscErrorCode OneEntry(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One entry that is in another column, in a row with as many entries as its neighbours have: refused, unless it is zero */
+/* One entry that is in another column, in a row with as many entries as its neighbours have:
+   refused, unless it is zero */
 static PetscErrorCode OneColumn(void)
 {
   const uint64_t kept = TestState;
 
   PetscFunctionBegin;
   for (int trial = 0; trial < 150; trial++) {
-    Problem         p;
-    DM              da;
-    Mat             A;
-    PetscInt        n, row;
+    Problem p;
+    DM da;
+    Mat A;
+    PetscInt n, row;
     const PetscInt *ia, *ja;
-    PetscBool       done;
-    PetscScalar    *a, v;
-    PetscErrorCode  code;
-    char            want[32];
+    PetscBool done;
+    PetscScalar *a, v;
+    PetscErrorCode code;
+    char want[32];
 
     ProblemDefault(&p, 2 + trial % 2, 43, trial % 4 > 1 ? 40 : 9, 6);
     if (trial % 5 == 1) p.axis[1].stretch = 2;
@@ -1414,10 +1533,12 @@ static PetscErrorCode OneColumn(void)
     PetscCall(MatSeqAIJGetArray(A, &a));
     v = a[ia[row + 1] - 1];
     PetscCall(MatSeqAIJRestoreArray(A, &a));
-    ((PetscInt *)ja)[ia[row + 1] - 1]++; /* the matrix is not told: readers that have seen it before would not look again */
+    /* the matrix is not told: readers that have seen it before would not look again */
+    ((PetscInt *)ja)[ia[row + 1] - 1]++;
     PetscCall(ReadWith(da, A, (BCRFit)(trial % 4), &code));
     snprintf(want, sizeof(want), "row %d (", (int)row);
-    Report(v == (PetscScalar)0 ? (PetscBool)(code == 0) : (PetscBool)(code == PETSC_ERR_SUP && strstr(message, want)), "the last column of row %d of %s is wrong: code %d, %s", (int)row, Describe(&p), (int)code, message);
+    Report(v == (PetscScalar)0 ? (PetscBool)(code == 0) : (PetscBool)(code == PETSC_ERR_SUP && strstr(message, want)),
+           "the last column of row %d of %s is wrong: code %d, %s", (int)row, Describe(&p), (int)code, message);
     ((PetscInt *)ja)[ia[row + 1] - 1]--;
     PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
     PetscCall(MatDestroy(&A));
@@ -1436,7 +1557,8 @@ static PetscErrorCode Expect(DM da, Mat A, BCRFit fit, PetscErrorCode want, cons
 
   PetscFunctionBegin;
   PetscCall(ReadWith(da, A, fit, &code));
-  Report((PetscBool)(code == want && strstr(message, word) && strstr(message, word2)), "expected error %d with \"%s\" and \"%s\", got %d: %s", (int)want, word, word2, (int)code, message);
+  Report((PetscBool)(code == want && strstr(message, word) && strstr(message, word2)),
+         "expected error %d with \"%s\" and \"%s\", got %d: %s", (int)want, word, word2, (int)code, message);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -1450,12 +1572,12 @@ static PetscErrorCode SetOne(Mat A, PetscInt row, PetscInt col, PetscScalar v)
 
 static PetscErrorCode Errors(void)
 {
-  Problem         p;
-  DM              da, other;
-  Mat             A, shell;
-  int             fit;
-  PetscInt        n, lower[3] = {0, 0, 0};
-  PetscErrorCode  code;
+  Problem p;
+  DM da, other;
+  Mat A, shell;
+  int fit;
+  PetscInt n, lower[3] = {0, 0, 0};
+  PetscErrorCode code;
   const PetscReal one[3] = {1, 1, 1};
 
   (void)lower;
@@ -1484,7 +1606,7 @@ static PetscErrorCode Errors(void)
     ProblemDestroy(&p);
     /* components */
     {
-      const PetscInt  N[3]        = {25, 6, 1};
+      const PetscInt N[3] = {25, 6, 1};
       const PetscBool periodic[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
 
       ProblemDefault(&p, 2, 25, 6, 1);
@@ -1540,7 +1662,7 @@ static PetscErrorCode Errors(void)
     ProblemDestroy(&p);
     /* decoupled planes, each singular */
     ProblemDefault(&p, 2, 30, 20, 1);
-    p.axis[1].a      = 0;
+    p.axis[1].a = 0;
     p.axis[0].end[0] = p.axis[0].end[1] = CELL_NEUMANN;
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
     PetscCall(ReadWith(da, A, f, &code));
@@ -1556,7 +1678,8 @@ static PetscErrorCode Errors(void)
   ProblemDefault(&p, 2, 30, 20, 1);
   PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
   PetscCall(SetOne(A, 30 * 8 + 19, 30 * 9 + 19, (PetscScalar)-1.5));
-  PetscCall(Expect(da, A, BCR_FIT_EXACT, PETSC_ERR_SUP, "row 259 (grid point 19,8,0), column 289", "-pc_bcrpoisson_fit"));
+  PetscCall(
+    Expect(da, A, BCR_FIT_EXACT, PETSC_ERR_SUP, "row 259 (grid point 19,8,0), column 289", "-pc_bcrpoisson_fit"));
 #if defined(PETSC_USE_COMPLEX)
   PetscCall(SetOne(A, 30 * 8 + 19, 30 * 9 + 19, PetscCMPLX(-1, 0)));
   PetscCall(SetOne(A, 77, 78, PetscCMPLX(-1, 1e-3)));
@@ -1573,7 +1696,8 @@ static PetscErrorCode Errors(void)
   PetscCall(DMShellCreate(PETSC_COMM_SELF, &other));
   PetscCall(Expect(other, A, BCR_FIT_AUTO, PETSC_ERR_ARG_WRONG, "not a DMDA", "structured"));
   PetscCall(DMDestroy(&other));
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 30, 21, 1, 1, 1, 1, NULL, NULL, &other));
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 30, 21, 1, 1, 1, 1,
+                         NULL, NULL, &other));
   PetscCall(DMSetFromOptions(other)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(other));
   PetscCall(Expect(other, A, BCR_FIT_AUTO, PETSC_ERR_ARG_SIZ, "600 x 600", "630"));
@@ -1590,8 +1714,9 @@ static PetscErrorCode Errors(void)
   /* by coefficients */
   {
     const PetscInt size[3] = {4, 0, 3}, good[3] = {4, 5, 3};
-    BCREnd         end[6] = {BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_PERIODIC, BCR_END_DIRICHLET, BCR_END_GENERAL};
-    BCROperator   *op     = NULL;
+    BCREnd end[6] = {BCR_END_DIRICHLET, BCR_END_DIRICHLET, BCR_END_DIRICHLET,
+                     BCR_END_PERIODIC,  BCR_END_DIRICHLET, BCR_END_GENERAL};
+    BCROperator *op = NULL;
     PetscErrorCode e[5];
 
     PetscCall(PetscPushErrorHandler(Keep, NULL));
@@ -1601,19 +1726,22 @@ static PetscErrorCode Errors(void)
     e[3] = BCROperatorCreateUser(1, good, one, end + 4, 0, 1, &op);
     e[4] = BCROperatorCreateUser(4, good, one, end, 0, 1, &op);
     PetscCall(PetscPopErrorHandler());
-    Report((PetscBool)(e[0] == PETSC_ERR_ARG_OUTOFRANGE && e[1] == PETSC_ERR_ARG_INCOMP && e[2] == PETSC_ERR_ARG_OUTOFRANGE && e[3] == PETSC_ERR_ARG_OUTOFRANGE && e[4] == PETSC_ERR_ARG_OUTOFRANGE), "wrong coefficients: codes %d %d %d %d %d",
-           (int)e[0], (int)e[1], (int)e[2], (int)e[3], (int)e[4]);
+    Report((PetscBool)(e[0] == PETSC_ERR_ARG_OUTOFRANGE && e[1] == PETSC_ERR_ARG_INCOMP &&
+                       e[2] == PETSC_ERR_ARG_OUTOFRANGE && e[3] == PETSC_ERR_ARG_OUTOFRANGE &&
+                       e[4] == PETSC_ERR_ARG_OUTOFRANGE),
+           "wrong coefficients: codes %d %d %d %d %d", (int)e[0], (int)e[1], (int)e[2], (int)e[3], (int)e[4]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* ---- eigenvalues ---- */
 
-/* eigenvalues w[] of the symmetric-definite pencil A - lambda B, or of A alone: Cholesky, Householder, bisection; A and B are lost */
+/* eigenvalues w[] of the symmetric-definite pencil A - lambda B, or of A alone: Cholesky,
+   Householder, bisection; A and B are lost */
 static PetscErrorCode Eigenvalues(PetscInt n, double *a, double *b, double *w)
 {
   PetscInt i, j, k;
-  double  *d, *e, *v, *p, lo = 0, hi = 0;
+  double *d, *e, *v, *p, lo = 0, hi = 0;
 
   PetscFunctionBegin;
 #define M(x, r, c) (x)[(r) + n * (c)]
@@ -1641,7 +1769,7 @@ static PetscErrorCode Eigenvalues(PetscInt n, double *a, double *b, double *w)
     double norm = 0, vp = 0;
 
     for (i = k + 1; i < n; i++) norm += M(a, i, k) * M(a, i, k);
-    norm     = sqrt(norm);
+    norm = sqrt(norm);
     e[k + 1] = M(a, k + 1, k) > 0 ? -norm : norm;
     if (norm == 0) continue;
     for (i = k + 1; i < n; i++) v[i] = M(a, i, k);
@@ -1662,18 +1790,18 @@ static PetscErrorCode Eigenvalues(PetscInt n, double *a, double *b, double *w)
     const double r = fabs(e[i]) + (i < n - 1 ? fabs(e[i + 1]) : 0);
 
     d[i] = M(a, i, i);
-    lo   = i ? PetscMin(lo, d[i] - r) : d[i] - r;
-    hi   = i ? PetscMax(hi, d[i] + r) : d[i] + r;
+    lo = i ? PetscMin(lo, d[i] - r) : d[i] - r;
+    hi = i ? PetscMax(hi, d[i] + r) : d[i] + r;
   }
   for (k = 0; k < n; k++) {
     double x0 = lo, x1 = hi;
-    int    it;
+    int it;
 
     if (k > 1 && k < n - 1) continue; /* nobody asks for these */
     for (it = 0; it < 200; it++) {
-      const double x     = 0.5 * (x0 + x1);
-      PetscInt     count = 0;
-      double       q     = 1;
+      const double x = 0.5 * (x0 + x1);
+      PetscInt count = 0;
+      double q = 1;
 
       for (i = 0; i < n; i++) {
         q = d[i] - x - (i ? e[i] * e[i] / q : 0);
@@ -1694,23 +1822,24 @@ static PetscErrorCode Eigenvalues(PetscInt n, double *a, double *b, double *w)
 static PetscErrorCode AxisEigenvalues(void)
 {
   PetscInt n, i;
-  int      e0, e1;
+  int e0, e1;
 
   PetscFunctionBegin;
   for (n = 1; n <= 12; n++) {
     for (e0 = 0; e0 <= BCR_END_GENERAL; e0++) {
       for (e1 = 0; e1 <= BCR_END_GENERAL; e1++) {
         const PetscReal a = 2.5, shift = 0.125;
-        const BCREnd    end[2] = {(BCREnd)e0, (BCREnd)e1};
-        double          m[144], w[12];
-        PetscReal       lo = 0, l[12], u[12], c[12];
-        BCROperator    *op = NULL;
+        const BCREnd end[2] = {(BCREnd)e0, (BCREnd)e1};
+        double m[144], w[12];
+        PetscReal lo = 0, l[12], u[12], c[12];
+        BCROperator *op = NULL;
 
-        if ((e0 == BCR_END_PERIODIC) != (e1 == BCR_END_PERIODIC) || (e0 == BCR_END_GENERAL) != (e1 == BCR_END_GENERAL)) continue;
+        if ((e0 == BCR_END_PERIODIC) != (e1 == BCR_END_PERIODIC) || (e0 == BCR_END_GENERAL) != (e1 == BCR_END_GENERAL))
+          continue;
         memset(m, 0, sizeof(m));
         for (i = 0; i < n; i++) {
           l[i] = u[i] = a;
-          c[i]        = 2 * a;
+          c[i] = 2 * a;
         }
         if (e0 == BCR_END_GENERAL) {
           const BCREnd plain[2] = {BCR_END_DIRICHLET, BCR_END_DIRICHLET};
@@ -1730,8 +1859,9 @@ static PetscErrorCode AxisEigenvalues(void)
           if (n == 2) l[1] = u[0] = 2 * a;
         } else if (e0 != BCR_END_GENERAL && n == 1) { /* half a cell less for a Neumann end, more for a Dirichlet end */
           static const double half[4] = {1, 0, 0.5, 0.5};
-          const double        cells   = half[e0] + half[e1];
-          const int           fixed   = (e0 == BCR_END_DIRICHLET || e0 == BCR_END_CELL_DIRICHLET) + (e1 == BCR_END_DIRICHLET || e1 == BCR_END_CELL_DIRICHLET);
+          const double cells = half[e0] + half[e1];
+          const int fixed = (e0 == BCR_END_DIRICHLET || e0 == BCR_END_CELL_DIRICHLET) +
+                            (e1 == BCR_END_DIRICHLET || e1 == BCR_END_CELL_DIRICHLET);
 
           c[0] = (PetscReal)(fixed == 0 ? 0 : a * (2 - 2 * cos((fixed == 2 ? PETSC_PI : PETSC_PI / 2) / cells)));
         } else if (e0 != BCR_END_GENERAL) {
@@ -1746,7 +1876,8 @@ static PetscErrorCode AxisEigenvalues(void)
         }
         if (e0 == BCR_END_PERIODIC && n > 2) m[n - 1] = m[n * (n - 1)] = -a;
         PetscCall(Eigenvalues(n, m, NULL, w));
-        Report((PetscBool)(fabs(w[0] - (double)lo) < 100 * TOL * a), "n = %d, ends %d %d: smallest eigenvalue %.15g, should be %.15g", (int)n, e0, e1, (double)lo, w[0]);
+        Report((PetscBool)(fabs(w[0] - (double)lo) < 100 * TOL * a),
+               "n = %d, ends %d %d: smallest eigenvalue %.15g, should be %.15g", (int)n, e0, e1, (double)lo, w[0]);
         PetscCall(BCROperatorDestroy(1, &op));
       }
     }
@@ -1792,10 +1923,13 @@ static double Constant(double x, double y, double z)
 /* -div k grad u + V u on n^dim points, one of the end types of End on all sides; sign */
 static PetscErrorCode Variable(PetscInt dim, PetscInt n, End end, Coefficient k, double V, double scale, DM *da, Mat *A)
 {
-  const PetscInt  N[3] = {n, dim > 1 ? n : 1, dim > 2 ? n : 1}, st[3] = {1, n, n * n};
-  const PetscBool periodic[3] = {(PetscBool)(end == PERIODIC), (PetscBool)(end == PERIODIC), (PetscBool)(end == PERIODIC)};
-  PetscInt        ix[3], d, s;
-  double          h = end == CELL_NEUMANN || end == CELL_DIRICHLET ? 1.0 / (double)n : 1.0 / (double)(n + (end == DIRICHLET ? 1 : -1)), x0 = end == DIRICHLET ? h : (end == CELL_NEUMANN || end == CELL_DIRICHLET ? h / 2 : 0);
+  const PetscInt N[3] = {n, dim > 1 ? n : 1, dim > 2 ? n : 1}, st[3] = {1, n, n * n};
+  const PetscBool periodic[3] = {(PetscBool)(end == PERIODIC), (PetscBool)(end == PERIODIC),
+                                 (PetscBool)(end == PERIODIC)};
+  PetscInt ix[3], d, s;
+  double h = end == CELL_NEUMANN || end == CELL_DIRICHLET ? 1.0 / (double)n
+                                                          : 1.0 / (double)(n + (end == DIRICHLET ? 1 : -1)),
+         x0 = end == DIRICHLET ? h : (end == CELL_NEUMANN || end == CELL_DIRICHLET ? h / 2 : 0);
 
   PetscFunctionBegin;
   PetscCall(Grid(dim, N, 1, periodic, DMDA_STENCIL_STAR, da));
@@ -1803,9 +1937,9 @@ static PetscErrorCode Variable(PetscInt dim, PetscInt n, End end, Coefficient k,
   for (ix[2] = 0; ix[2] < N[2]; ix[2]++) {
     for (ix[1] = 0; ix[1] < N[1]; ix[1]++) {
       for (ix[0] = 0; ix[0] < N[0]; ix[0]++) {
-        const PetscInt row   = ix[0] + st[1] * ix[1] * (dim > 1) + st[2] * ix[2] * (dim > 2);
-        double         w     = 1, diagonal, x[3];
-        PetscBool      plane = PETSC_FALSE;
+        const PetscInt row = ix[0] + st[1] * ix[1] * (dim > 1) + st[2] * ix[2] * (dim > 2);
+        double w = 1, diagonal, x[3];
+        PetscBool plane = PETSC_FALSE;
 
         for (d = 0; d < 3; d++) {
           x[d] = d < dim ? x0 + h * (double)ix[d] : 0;
@@ -1815,16 +1949,17 @@ static PetscErrorCode Variable(PetscInt dim, PetscInt n, End end, Coefficient k,
           }
         }
         if (plane) {
-          PetscCall(MatSetValue(*A, row, row, (PetscScalar)(scale * 2 * (double)dim * k(x[0], x[1], x[2])), ADD_VALUES));
+          PetscCall(
+            MatSetValue(*A, row, row, (PetscScalar)(scale * 2 * (double)dim * k(x[0], x[1], x[2])), ADD_VALUES));
           continue;
         }
         diagonal = w * V * h * h * (1 + 0.5 * sin(9 * x[0]) * cos(7 * x[1]));
         for (d = 0; d < dim; d++) {
           for (s = -1; s <= 1; s += 2) {
-            double         m[3] = {x[0], x[1], x[2]}, c;
-            PetscBool      out  = (PetscBool)(s < 0 ? ix[d] == 0 : ix[d] == n - 1);
-            const PetscInt to   = row + s * st[d] + (out ? -s * n * st[d] : 0);
-            double         wt   = 1;
+            double m[3] = {x[0], x[1], x[2]}, c;
+            PetscBool out = (PetscBool)(s < 0 ? ix[d] == 0 : ix[d] == n - 1);
+            const PetscInt to = row + s * st[d] + (out ? -s * n * st[d] : 0);
+            double wt = 1;
 
             for (PetscInt t = 0; t < dim; t++)
               if (t != d && end == NEUMANN_HALF && (ix[t] == 0 || ix[t] == n - 1)) wt *= 0.5;
@@ -1845,13 +1980,14 @@ static PetscErrorCode Variable(PetscInt dim, PetscInt n, End end, Coefficient k,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the spread of the eigenvalues of B^{-1} A on the box, the constant left out where A is singular; *asym: ||B - B^T|| / ||B|| */
+/* the spread of the eigenvalues of B^{-1} A on the box, the constant left out where A is singular;
+   *asym: ||B - B^T|| / ||B|| */
 static PetscErrorCode Condition(DM da, Mat A, const BCROperator *op, double *condition, double *smallest, double *asym)
 {
-  PetscInt           N[3] = {1, 1, 1}, dim, i, j, k, n = 1, ix[3], *node;
-  double            *a, *b, *w, *x, top = 0;
-  PetscBool          singular;
-  Vec                e, y;
+  PetscInt N[3] = {1, 1, 1}, dim, i, j, k, n = 1, ix[3], *node;
+  double *a, *b, *w, *x, top = 0;
+  PetscBool singular;
+  Vec e, y;
   const PetscScalar *yy;
 
   PetscFunctionBegin;
@@ -1861,7 +1997,9 @@ static PetscErrorCode Condition(DM da, Mat A, const BCROperator *op, double *con
   PetscCall(PetscCalloc5(n * n, &a, n * n, &b, n, &w, N[0] * N[1] * N[2], &x, n, &node));
   for (k = 0, ix[2] = 0; ix[2] < op->axis[2].n; ix[2]++)
     for (ix[1] = 0; ix[1] < op->axis[1].n; ix[1]++)
-      for (ix[0] = 0; ix[0] < op->axis[0].n; ix[0]++) node[k++] = ix[0] + op->axis[0].plane[0].present + N[0] * (ix[1] + op->axis[1].plane[0].present + N[1] * (ix[2] + op->axis[2].plane[0].present));
+      for (ix[0] = 0; ix[0] < op->axis[0].n; ix[0]++)
+        node[k++] = ix[0] + op->axis[0].plane[0].present +
+                    N[0] * (ix[1] + op->axis[1].plane[0].present + N[1] * (ix[2] + op->axis[2].plane[0].present));
   PetscCall(MatCreateVecs(A, &e, &y));
   for (j = 0; j < n; j++) {
     PetscCall(VecSet(e, 0));
@@ -1905,7 +2043,7 @@ static PetscErrorCode Condition(DM da, Mat A, const BCROperator *op, double *con
       a[i] += top / (double)n;
     }
   PetscCall(Eigenvalues(n, a, b, w));
-  *smallest  = w[0];
+  *smallest = w[0];
   *condition = w[n - 1] / w[singular && !op->singular ? 1 : 0];
   PetscCall(PetscFree5(a, b, w, x, node));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -1917,7 +2055,7 @@ static PetscErrorCode Fits(void)
   static const struct {
     Coefficient k;
     const char *name, *pick;
-    double      scaled, average; /* condition numbers not to be exceeded; twice as much where the matrix is singular */
+    double scaled, average; /* condition numbers not to be exceeded; twice as much where the matrix is singular */
   } cases[] = {
     {Smooth,      "smooth",      "scaled", 12,  60  },
     {Bilinear,    "bilinear",    "scaled", 12,  110 },
@@ -1934,23 +2072,31 @@ static PetscErrorCode Fits(void)
         double best = 1e99, condition = 0, smallest = 0, asym = 0, limit;
 
         for (fit = 2; fit >= 0; fit--) { /* auto last */
-          DM           da;
-          Mat          A;
-          PetscInt     dof;
+          DM da;
+          Mat A;
+          PetscInt dof;
           BCROperator *ops;
-          PetscBool    scaled;
+          PetscBool scaled;
 
           PetscCall(Variable(2, n, ends[e], cases[c].k, 0, c % 2 ? -0.01 : 50, &da, &A));
           PetscCall(ReadFitAway(da, A, (BCRFit)fit, PETSC_FALSE, cases[c].name, &dof, &ops));
           PetscCall(Condition(da, A, &ops[0], &condition, &smallest, &asym));
           scaled = (PetscBool)!strcmp(ops[0].fit, "scaled");
-          limit  = (scaled ? cases[c].scaled : cases[c].average) * (ends[e] == CELL_NEUMANN || ends[e] == NEUMANN_HALF || ends[e] == PERIODIC ? 2 : 1);
+          limit = (scaled ? cases[c].scaled : cases[c].average) *
+                  (ends[e] == CELL_NEUMANN || ends[e] == NEUMANN_HALF || ends[e] == PERIODIC ? 2 : 1);
           if (fit == BCR_FIT_AUTO)
-            Report((PetscBool)(!cases[c].pick || (!strcmp(ops[0].fit, cases[c].pick) && condition < 2 * best)), "%s, ends %s, n = %d: auto chose %s, condition number %g, could be %g", cases[c].name, names[ends[e]], n, ops[0].fit, condition, best);
-          else Report((PetscBool)(scaled == (PetscBool)(fit == BCR_FIT_SCALED)), "%s: fit %d is called %s", cases[c].name, fit, ops[0].fit);
+            Report((PetscBool)(!cases[c].pick || (!strcmp(ops[0].fit, cases[c].pick) && condition < 2 * best)),
+                   "%s, ends %s, n = %d: auto chose %s, condition number %g, could be %g", cases[c].name,
+                   names[ends[e]], n, ops[0].fit, condition, best);
+          else
+            Report((PetscBool)(scaled == (PetscBool)(fit == BCR_FIT_SCALED)), "%s: fit %d is called %s", cases[c].name,
+                   fit, ops[0].fit);
           best = PetscMin(best, condition);
-          Report((PetscBool)(smallest > (sizeof(PetscReal) == 4 ? -1e-5 : -1e-9) && condition < limit && asym < 1e-12 + (sizeof(PetscReal) == 4 ? 1e-6 : 0)),
-                 "%s, ends %s, n = %d, fit %s: condition number %g, smallest %g, asymmetry %g, read as ends %d %d, shift %g, singular %d", cases[c].name, names[ends[e]], n, ops[0].fit, condition, smallest, asym, (int)ops[0].axis[0].end[0],
+          Report((PetscBool)(smallest > (sizeof(PetscReal) == 4 ? -1e-5 : -1e-9) && condition < limit &&
+                             asym < 1e-12 + (sizeof(PetscReal) == 4 ? 1e-6 : 0)),
+                 "%s, ends %s, n = %d, fit %s: condition number %g, smallest %g, asymmetry %g, read as ends %d %d, "
+                 "shift %g, singular %d",
+                 cases[c].name, names[ends[e]], n, ops[0].fit, condition, smallest, asym, (int)ops[0].axis[0].end[0],
                  (int)ops[0].axis[0].end[1], (double)ops[0].shift, (int)ops[0].singular);
           Report((PetscBool)(ops[0].deviation > 0), "%s: deviation %g", cases[c].name, (double)ops[0].deviation);
           PetscCall(BCROperatorDestroy(dof, &ops));
@@ -1960,11 +2106,12 @@ static PetscErrorCode Fits(void)
       }
     }
   }
-  /* lines through the middle that are those of a separable operator: on a device the rows beside them tell, and the others are not brought to the host */
+  /* lines through the middle that are those of a separable operator: on a device the rows beside
+     them tell, and the others are not brought to the host */
   for (c = 0; c < 4; c++) {
-    DM           da;
-    Mat          A;
-    PetscInt     dof;
+    DM da;
+    Mat A;
+    PetscInt dof;
     BCROperator *ops;
 
     PetscCall(Variable(2 + c % 2, 15, c / 2 ? IDENTITY : DIRICHLET, Flat, 0, 1, &da, &A));
@@ -1974,24 +2121,27 @@ static PetscErrorCode Fits(void)
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
   }
-  /* a potential: positive, and negative as in the Bratu problem, down to nearly singular and beyond; three dimensions; one */
+  /* a potential: positive, and negative as in the Bratu problem, down to nearly singular and
+     beyond; three dimensions; one */
   for (c = 0; c < 6; c++) {
     static const double V[] = {30, -15, -60, 30, 5, 20};
-    const PetscInt      dim = c == 3 ? 3 : (c == 4 ? 1 : 2);
-    DM                  da;
-    Mat                 A;
-    PetscInt            dof;
-    BCROperator        *ops;
-    double              condition = 0, smallest = 0, asym;
-    PetscReal           lo = 0;
+    const PetscInt dim = c == 3 ? 3 : (c == 4 ? 1 : 2);
+    DM da;
+    Mat A;
+    PetscInt dof;
+    BCROperator *ops;
+    double condition = 0, smallest = 0, asym;
+    PetscReal lo = 0;
 
-    PetscCall(Variable(dim, dim == 3 ? 7 : 15, c == 5 ? CELL_NEUMANN : DIRICHLET, c == 3 ? Smooth : Constant, V[c], 1, &da, &A));
+    PetscCall(Variable(dim, dim == 3 ? 7 : 15, c == 5 ? CELL_NEUMANN : DIRICHLET, c == 3 ? Smooth : Constant, V[c], 1,
+                       &da, &A));
     PetscCall(ReadFitAway(da, A, BCR_FIT_AUTO, PETSC_FALSE, "potential", &dof, &ops));
     PetscCall(BCROperatorLowestEigenvalue(&ops[0], &lo));
     if (c != 4) Report((PetscBool) !!strcmp(ops[0].fit, "exact"), "potential %g: fit %s", V[c], ops[0].fit);
     Report((PetscBool)(lo > 0), "potential %g: fit with smallest eigenvalue %g", V[c], (double)lo);
     PetscCall(Condition(da, A, &ops[0], &condition, &smallest, &asym));
-    Report((PetscBool)(c == 2 || (smallest > 0 && condition < 12)), "potential %g: condition number %g", V[c], condition);
+    Report((PetscBool)(c == 2 || (smallest > 0 && condition < 12)), "potential %g: condition number %g", V[c],
+           condition);
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
@@ -1999,13 +2149,14 @@ static PetscErrorCode Fits(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What a fit consists of, found again from the entries of the matrix one by one: long lines, several components, box stencils, links
-   that are not symmetric, axes of one and two points and around, dropped planes */
+/* What a fit consists of, found again from the entries of the matrix one by one: long lines,
+   several components, box stencils, links that are not symmetric, axes of one and two points and
+   around, dropped planes */
 static PetscErrorCode FitNumbers(void)
 {
   static const struct {
-    PetscInt        N[3], dof;
-    PetscBool       periodic[3], unsym, planes;
+    PetscInt N[3], dof;
+    PetscBool periodic[3], unsym, planes;
     DMDAStencilType stencil;
   } cases[] = {
     {{45, 31, 1}, 1, {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, PETSC_FALSE, PETSC_FALSE, DMDA_STENCIL_STAR},
@@ -2021,7 +2172,8 @@ static PetscErrorCode FitNumbers(void)
     {{2, 33, 1},  1, {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, PETSC_FALSE, PETSC_FALSE, DMDA_STENCIL_STAR},
     {{1, 33, 12}, 1, {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, PETSC_TRUE,  PETSC_FALSE, DMDA_STENCIL_STAR},
     {{3, 4, 3},   1, {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, PETSC_FALSE, PETSC_FALSE, DMDA_STENCIL_STAR},
-    {{30, 5, 26}, 1, {PETSC_FALSE, PETSC_FALSE, PETSC_TRUE},  PETSC_TRUE,  PETSC_FALSE, DMDA_STENCIL_STAR}, /* these for several threads */
+ /* these for several threads */
+    {{30, 5, 26}, 1, {PETSC_FALSE, PETSC_FALSE, PETSC_TRUE},  PETSC_TRUE,  PETSC_FALSE, DMDA_STENCIL_STAR},
     {{30, 6, 25}, 2, {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, PETSC_FALSE, PETSC_FALSE, DMDA_STENCIL_STAR},
     {{30, 44, 1}, 1, {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, PETSC_FALSE, PETSC_TRUE,  DMDA_STENCIL_STAR}
   };
@@ -2029,15 +2181,16 @@ static PetscErrorCode FitNumbers(void)
 
   PetscFunctionBegin;
   for (size_t c = 0; c < 2 * sizeof(cases) / sizeof(cases[0]); c++) {
-    const PetscInt *N = cases[c / 2].N, dof = cases[c / 2].dof, dim = N[2] > 1 ? 3 : 2, nodes = N[0] * N[1] * N[2], st[3] = {1, N[0], N[0] * N[1]}, comp = dof - 1;
+    const PetscInt *N = cases[c / 2].N, dof = cases[c / 2].dof, dim = N[2] > 1 ? 3 : 2, nodes = N[0] * N[1] * N[2],
+                   st[3] = {1, N[0], N[0] * N[1]}, comp = dof - 1;
     const PetscBool planes = cases[c / 2].planes, *wrap = cases[c / 2].periodic;
     const PetscBool scaled = (PetscBool)(c % 2);
-    PetscInt        ix[3], d, s, got, n[3], counts[3] = {0, 0, 0}, ninside = 0;
-    double         *D, *C[3], *S, *x, mean[3] = {0, 0, 0}, a[3] = {0, 0, 0}, rest = 0, worst = 0, at = 0, wrongS = 0;
-    BCROperator    *ops, *op;
-    PetscBool       two = PETSC_FALSE, neutral = PETSC_TRUE;
-    DM              da;
-    Mat             A;
+    PetscInt ix[3], d, s, got, n[3], counts[3] = {0, 0, 0}, ninside = 0;
+    double *D, *C[3], *S, *x, mean[3] = {0, 0, 0}, a[3] = {0, 0, 0}, rest = 0, worst = 0, at = 0, wrongS = 0;
+    BCROperator *ops, *op;
+    PetscBool two = PETSC_FALSE, neutral = PETSC_TRUE;
+    DM da;
+    Mat A;
 
     PetscCall(Grid(dim, N, dof, wrap, cases[c / 2].stencil, &da));
     PetscCall(DMCreateMatrix(da, &A));
@@ -2061,7 +2214,9 @@ static PetscErrorCode FitNumbers(void)
     {
       const PetscInt row = comp + dof * NODE;
 
-      for (PetscInt q = 0; q < dof; q++) PetscCall(MatSetValue(A, q + dof * NODE, q + dof * NODE, q == comp ? (PetscScalar)(ISPLANE ? 5 : 0.3 + TestUniform()) : 3, ADD_VALUES));
+      for (PetscInt q = 0; q < dof; q++)
+        PetscCall(MatSetValue(A, q + dof * NODE, q + dof * NODE,
+                              q == comp ? (PetscScalar)(ISPLANE ? 5 : 0.3 + TestUniform()) : 3, ADD_VALUES));
       if (ISPLANE) continue;
       for (d = 0; d < dim; d++) {
         const double k = 1 + TestUniform(), f = cases[c / 2].unsym ? 1 + 0.3 * TestUniform() : 1;
@@ -2084,8 +2239,10 @@ static PetscErrorCode FitNumbers(void)
     PetscCall(Assemble(A));
     PetscCall(MatScale(A, -2));
     {
-      PetscBool stays = (PetscBool)(dof == 1); /* lines of few points may be those of a separable operator, and then every row is looked at */
-      char      what[32];
+      /* lines of few points may be those of a separable operator, and then every row is looked at
+         */
+      PetscBool stays = (PetscBool)(dof == 1);
+      char what[32];
 
       for (d = 0; d < dim; d++) stays = (PetscBool)(stays && N[d] > 4);
       snprintf(what, sizeof(what), "fit numbers %d", (int)c);
@@ -2095,7 +2252,7 @@ static PetscErrorCode FitNumbers(void)
 #define ENTRY(i, j, v) \
   do { \
     const PetscInt i_ = comp + dof * (i), j_ = comp + dof * (j); \
-    PetscScalar    v_ = 0; \
+    PetscScalar v_ = 0; \
     PetscCall(MatGetValues(A, 1, &i_, 1, &j_, &v_)); \
     (v) = (double)PetscRealPart(v_); \
   } while (0)
@@ -2128,11 +2285,11 @@ static PetscErrorCode FitNumbers(void)
         if (!LAST(d) || wrap[d]) above = -C[d][NODE];
         if (!FIRST(d) || wrap[d]) below = -C[d][PREV(d)];
         if (FIRST(d) && !wrap[d]) {
-          q     = n[d] > 2 ? above / -C[d][NEXT(d)] : 1;
+          q = n[d] > 2 ? above / -C[d][NEXT(d)] : 1;
           below = above * PetscMin(4, PetscMax(0.25, q));
         }
         if (LAST(d) && !wrap[d]) {
-          q     = n[d] > 2 ? below / -C[d][NODE - 2 * st[d]] : 1;
+          q = n[d] > 2 ? below / -C[d][NODE - 2 * st[d]] : 1;
           above = below * PetscMin(4, PetscMax(0.25, q));
         }
         S[NODE] += sqrt(below * above) / mean[d];
@@ -2148,13 +2305,16 @@ static PetscErrorCode FitNumbers(void)
     FORALL
     {
       for (d = 0; d < dim; d++)
-        if (!ISPLANE && n[d] > 1 && (!LAST(d) || wrap[d])) a[d] += -C[d][NODE] / (S[NODE] * S[NEXT(d)]) / (double)counts[d];
+        if (!ISPLANE && n[d] > 1 && (!LAST(d) || wrap[d]))
+          a[d] += -C[d][NODE] / (S[NODE] * S[NEXT(d)]) / (double)counts[d];
     }
     for (d = 0; d < dim; d++) neutral = (PetscBool)(neutral && wrap[d]);
-    FORALL /* where no end holds the solution fixed the shift is what the matrix has on the constant, all rows together */
+    /* where no end holds the solution fixed the shift is what the matrix has on the constant, all
+       rows together */
+    FORALL
     {
       PetscBool inside = (PetscBool)!ISPLANE;
-      double    left   = D[NODE] / (S[NODE] * S[NODE]);
+      double left = D[NODE] / (S[NODE] * S[NODE]);
 
       for (d = 0; d < dim; d++)
         if (n[d] > 2 && (!wrap[d] || !scaled) && !neutral && (FIRST(d) || LAST(d))) inside = PETSC_FALSE;
@@ -2171,28 +2331,34 @@ static PetscErrorCode FitNumbers(void)
       ninside++;
     }
     rest /= (double)ninside;
-    for (d = 0; d < dim; d++) Report((PetscBool)(n[d] < 2 || fabs((double)(op->axis[d].a * PetscAbsReal(op->scale)) - a[d]) < tol), "fit numbers %d: coupling %d is %g, not %g", (int)c, (int)d, (double)(op->axis[d].a * PetscAbsReal(op->scale)), a[d]);
-    Report((PetscBool)(two || fabs((double)(op->shift * PetscAbsReal(op->scale)) - rest) < 10 * tol), "fit numbers %d: shift %g, not %g", (int)c, (double)(op->shift * PetscAbsReal(op->scale)), rest);
-    Report((PetscBool)(wrongS < tol && scaled == (PetscBool)(op->rowscale != NULL) && !op->left && op->scale < 0), "fit numbers %d: row scales differ by %g", (int)c, wrongS);
+    for (d = 0; d < dim; d++)
+      Report((PetscBool)(n[d] < 2 || fabs((double)(op->axis[d].a * PetscAbsReal(op->scale)) - a[d]) < tol),
+             "fit numbers %d: coupling %d is %g, not %g", (int)c, (int)d,
+             (double)(op->axis[d].a * PetscAbsReal(op->scale)), a[d]);
+    Report((PetscBool)(two || fabs((double)(op->shift * PetscAbsReal(op->scale)) - rest) < 10 * tol),
+           "fit numbers %d: shift %g, not %g", (int)c, (double)(op->shift * PetscAbsReal(op->scale)), rest);
+    Report((PetscBool)(wrongS < tol && scaled == (PetscBool)(op->rowscale != NULL) && !op->left && op->scale < 0),
+           "fit numbers %d: row scales differ by %g", (int)c, wrongS);
     FORALL /* the deviation, from what the operator's rows are */
     {
       if (ISPLANE) continue;
       for (d = -1; d < dim; d++) {
-        double         m[2] = {0, 0}, dev, to;
-        const PetscInt j    = d < 0 ? NODE : NEXT(d);
+        double m[2] = {0, 0}, dev, to;
+        const PetscInt j = d < 0 ? NODE : NEXT(d);
 
         if (d >= 0 && (n[d] < 2 || (LAST(d) && !wrap[d]))) continue;
         x[j] = 1;
         m[0] = Row(op, N, ix, x);
         x[j] = 0;
-        to   = d < 0 ? D[NODE] : C[d][NODE];
-        dev  = fabs(-m[0] - to) / fabs(m[0]);
+        to = d < 0 ? D[NODE] : C[d][NODE];
+        dev = fabs(-m[0] - to) / fabs(m[0]);
         TestLargest(&worst, dev);
         if (op->devrow == NODE && op->devcol == j) at = dev;
       }
     }
-    Report((PetscBool)(fabs(worst - (double)op->deviation) < tol * (1 + worst) && fabs(at - worst) < tol * (1 + worst)), "fit numbers %d: deviation %g in row %d, column %d, where it is %g; the largest is %g", (int)c, (double)op->deviation,
-           (int)op->devrow, (int)op->devcol, at, worst);
+    Report((PetscBool)(fabs(worst - (double)op->deviation) < tol * (1 + worst) && fabs(at - worst) < tol * (1 + worst)),
+           "fit numbers %d: deviation %g in row %d, column %d, where it is %g; the largest is %g", (int)c,
+           (double)op->deviation, (int)op->devrow, (int)op->devcol, at, worst);
 #undef FORALL
 #undef NODE
 #undef LOW
@@ -2210,7 +2376,8 @@ static PetscErrorCode FitNumbers(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* auto on finer grids, where eigenvalues are too much work: which it chooses, when conjugate gradients tell which is better by far */
+/* auto on finer grids, where eigenvalues are too much work: which it chooses, when conjugate
+   gradients tell which is better by far */
 static double Layer(double x, double y, double z)
 {
   (void)z;
@@ -2235,15 +2402,16 @@ static PetscErrorCode Choices(void)
   for (int c = 0; c < 5; c++) {
     for (int e = 0; e < 3; e++) {
       for (PetscInt n = 40; n <= 640; n *= 4) {
-        DM           da;
-        Mat          A;
-        PetscInt     dof;
+        DM da;
+        Mat A;
+        PetscInt dof;
         BCROperator *ops;
 
         if (n > 200 && e) continue;
         PetscCall(Variable(2, n, ends[e], cases[c].k, 0, 1, &da, &A));
         PetscCall(ReadFitAway(da, A, BCR_FIT_AUTO, PETSC_FALSE, cases[c].name, &dof, &ops));
-        Report((PetscBool)!strcmp(ops[0].fit, cases[c].pick), "%s, ends %s, n = %d: auto chose %s", cases[c].name, names[ends[e]], (int)n, ops[0].fit);
+        Report((PetscBool)!strcmp(ops[0].fit, cases[c].pick), "%s, ends %s, n = %d: auto chose %s", cases[c].name,
+               names[ends[e]], (int)n, ops[0].fit);
         PetscCall(BCROperatorDestroy(dof, &ops));
         PetscCall(MatDestroy(&A));
         PetscCall(DMDestroy(&da));
@@ -2256,19 +2424,19 @@ static PetscErrorCode Choices(void)
 /* the planes of a matrix that is not separable: rows and couplings are those of the matrix, exactly */
 static PetscErrorCode FitPlanes(void)
 {
-  DM           da;
-  Mat          A;
-  PetscInt     dof, i, n = 14;
+  DM da;
+  Mat A;
+  PetscInt dof, i, n = 14;
   BCROperator *ops;
-  double       worst = 0;
-  int          fit;
+  double worst = 0;
+  int fit;
 
   PetscFunctionBegin;
   for (fit = 0; fit < 3; fit++) {
     const PetscInt N[3] = {14, 14, 1};
-    double        *x;
-    PetscScalar   *z;
-    Vec            v, y;
+    double *x;
+    PetscScalar *z;
+    Vec v, y;
 
     PetscCall(Variable(2, n, IDENTITY, Bilinear, 3, -4, &da, &A));
     PetscCall(ReadFitAway(da, A, (BCRFit)fit, PETSC_FALSE, "planes", &dof, &ops));
@@ -2298,22 +2466,23 @@ static PetscErrorCode FitPlanes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A row that no fit can do anything with, away from all that a first look takes in: the same error wherever the values are */
+/* A row that no fit can do anything with, away from all that a first look takes in: the same error
+   wherever the values are */
 static PetscErrorCode FitFaults(void)
 {
   static const double bad[] = {NAN, INFINITY, 0};
-  const PetscInt      n = 30, row = 4 + 6 * n;
+  const PetscInt n = 30, row = 4 + 6 * n;
 
   PetscFunctionBegin;
   for (int k = 0; k < 3; k++) {
-    DM             da;
-    Mat            A;
-    PetscInt       dof = 0;
-    BCROperator   *ops = NULL;
-    BCRPattern     pattern;
-    PetscBool      same;
+    DM da;
+    Mat A;
+    PetscInt dof = 0;
+    BCROperator *ops = NULL;
+    BCRPattern pattern;
+    PetscBool same;
     PetscErrorCode ierr[2];
-    char           said[sizeof(message)];
+    char said[sizeof(message)];
 
     PetscCall(PetscMemzero(&pattern, sizeof(pattern)));
     PetscCall(Variable(2, n, DIRICHLET, Bilinear, 0, 1, &da, &A));
@@ -2323,13 +2492,14 @@ static PetscErrorCode FitFaults(void)
     PetscCall(Away(A));
     PetscCall(PetscPushErrorHandler(Keep, NULL));
     message[0] = 0;
-    ierr[0]    = ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same);
+    ierr[0] = ReadUpdate(da, A, BCR_FIT_AUTO, &pattern, &dof, &ops, &same);
     PetscCall(PetscStrncpy(said, message, sizeof(said)));
     message[0] = 0;
     PetscCall(BCROperatorDestroy(dof, &ops));
     ierr[1] = BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops);
     PetscCall(PetscPopErrorHandler());
-    Report((PetscBool)(ierr[0] && ierr[0] == ierr[1] && !strcmp(said, message)), "diagonal %g: error %d, '%s'; read afresh %d, '%s'", bad[k], (int)ierr[0], said, (int)ierr[1], message);
+    Report((PetscBool)(ierr[0] && ierr[0] == ierr[1] && !strcmp(said, message)),
+           "diagonal %g: error %d, '%s'; read afresh %d, '%s'", bad[k], (int)ierr[0], said, (int)ierr[1], message);
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
   }
@@ -2339,26 +2509,28 @@ static PetscErrorCode FitFaults(void)
 /* spacing computed from coordinates: couplings agree to 1e-13 only, row sums vanish */
 static PetscErrorCode Rounded(void)
 {
-  DM             da;
-  Mat            A;
-  PetscInt       i, j, dof;
+  DM da;
+  Mat A;
+  PetscInt i, j, dof;
   const PetscInt n = 200;
-  BCROperator   *ops;
+  BCROperator *ops;
 
   PetscFunctionBegin;
-  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL, NULL, &da));
+  PetscCall(DMDACreate2d(PETSC_COMM_SELF, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, 1, 1, 1, 1, NULL,
+                         NULL, &da));
   PetscCall(DMSetFromOptions(da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(da));
   PetscCall(DMCreateMatrix(da, &A));
   for (j = 0; j < n; j++) {
     for (i = 0; i < n; i++) {
-      const PetscReal h        = 1 / (PetscReal)n;
-      PetscReal       diagonal = 0;
-      int             k;
+      const PetscReal h = 1 / (PetscReal)n;
+      PetscReal diagonal = 0;
+      int k;
 
       for (k = 0; k < 4; k++) {
-        const PetscInt  c = k < 2 ? i : j, to = i + n * j + (k < 2 ? 1 : n) * (k % 2 ? 1 : -1);
-        const PetscReal x0 = (PetscReal)c * h, x1 = (PetscReal)(c + (k % 2 ? 1 : -1)) * h, v = 1 / ((x1 - x0) * (x1 - x0));
+        const PetscInt c = k < 2 ? i : j, to = i + n * j + (k < 2 ? 1 : n) * (k % 2 ? 1 : -1);
+        const PetscReal x0 = (PetscReal)c * h, x1 = (PetscReal)(c + (k % 2 ? 1 : -1)) * h,
+                        v = 1 / ((x1 - x0) * (x1 - x0));
 
         if (k % 2 ? c == n - 1 : c == 0) continue;
         diagonal += v;
@@ -2370,8 +2542,10 @@ static PetscErrorCode Rounded(void)
   PetscCall(Assemble(A));
   PetscCall(BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops));
   if (sizeof(PetscReal) > 4)
-    Report((PetscBool)(!strcmp(ops[0].fit, "exact") && ops[0].singular && ops[0].shift == 0 && ops[0].deviation < (sizeof(PetscReal) == 4 ? 1e-4 : 1e-11)), "spacing from coordinates: fit %s, singular %d, shift %g, deviation %g", ops[0].fit,
-           (int)ops[0].singular, (double)ops[0].shift, (double)ops[0].deviation);
+    Report((PetscBool)(!strcmp(ops[0].fit, "exact") && ops[0].singular && ops[0].shift == 0 &&
+                       ops[0].deviation < (sizeof(PetscReal) == 4 ? 1e-4 : 1e-11)),
+           "spacing from coordinates: fit %s, singular %d, shift %g, deviation %g", ops[0].fit, (int)ops[0].singular,
+           (double)ops[0].shift, (double)ops[0].deviation);
   else Report(ops[0].singular, "spacing from coordinates: fit %s, singular %d", ops[0].fit, (int)ops[0].singular);
   PetscCall(BCROperatorDestroy(dof, &ops));
   PetscCall(MatDestroy(&A));
@@ -2392,13 +2566,13 @@ static PetscErrorCode Extremes(void)
     {1,    1,   1  }
   };
   size_t k;
-  int    m;
+  int m;
 
   PetscFunctionBegin;
   for (k = 0; k < sizeof(size) / sizeof(size[0]); k++) {
     for (m = 0; m < 3; m++) {
       Problem p;
-      int     d;
+      int d;
 
       ProblemDefault(&p, 3, size[k][0], size[k][1], size[k][2]);
       for (d = 0; d < 3; d++) {
@@ -2409,9 +2583,9 @@ static PetscErrorCode Extremes(void)
       PetscCall(CheckProblem(&p, DMDA_STENCIL_STAR, "extreme"));
       for (d = 0; d < 2; d++) {
         ProblemDefault(&p, 2, size[k][0] + 2, size[k][1] + 2, 1); /* boxes down to one unknown or none */
-        p.axis[0].a      = m == 1 ? 1e6 : 1;
+        p.axis[0].a = m == 1 ? 1e6 : 1;
         p.axis[0].end[0] = p.axis[0].end[1] = p.axis[1].end[0] = p.axis[1].end[1] = m == 2 ? IDENTITY_APART : IDENTITY;
-        p.axis[0].vary[0]                                                         = (PetscBool)d;
+        p.axis[0].vary[0] = (PetscBool)d;
         PetscCall(CheckProblem(&p, DMDA_STENCIL_STAR, "flat box"));
       }
     }
@@ -2432,23 +2606,24 @@ static PetscErrorCode Extremes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What is told apart, and what is rounding: an operator whose smallest eigenvalue is a billionth of itself below or above zero, a shift of a few hundred
-   roundings of the diagonal, rows of a plane that couple to the row beside them by as much */
+/* What is told apart, and what is rounding: an operator whose smallest eigenvalue is a billionth of
+   itself below or above zero, a shift of a few hundred roundings of the diagonal, rows of a plane
+   that couple to the row beside them by as much */
 static PetscErrorCode Tolerances(void)
 {
   const double eps = PETSC_MACHINE_EPSILON;
-  Problem      p;
-  DM           da;
-  Mat          A;
-  PetscInt     dof;
+  Problem p;
+  DM da;
+  Mat A;
+  PetscInt dof;
   BCROperator *ops;
-  double       lowest = 0;
+  double lowest = 0;
 
   PetscFunctionBegin;
   for (int sign = -1; sign <= 1; sign += 2) {
     ProblemDefault(&p, 2, 20, 16, 1);
     for (int d = 0; d < 2; d++) p.axis[d].a = 1;
-    lowest  = 4 * (pow(sin(PETSC_PI / 42), 2) + pow(sin(PETSC_PI / 34), 2));
+    lowest = 4 * (pow(sin(PETSC_PI / 42), 2) + pow(sin(PETSC_PI / 34), 2));
     p.shift = -lowest * (1 - sign * 4e6 * eps);
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
     if (sign < 0) PetscCall(Expect(da, A, BCR_FIT_EXACT, PETSC_ERR_SUP, "indefinite", "smallest eigenvalue is -"));
@@ -2460,24 +2635,28 @@ static PetscErrorCode Tolerances(void)
   for (int k = 0; k < 2; k++) { /* 400 roundings of the diagonal, none */
     ProblemDefault(&p, 2, 20, 16, 1);
     for (int d = 0; d < 2; d++) {
-      p.axis[d].a      = 1;
+      p.axis[d].a = 1;
       p.axis[d].end[0] = p.axis[d].end[1] = d && k ? PERIODIC : CELL_NEUMANN;
     }
     p.shift = 1600 * eps;
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
     PetscCall(BCROperatorRead(da, A, BCR_FIT_EXACT, &dof, &ops));
-    Report((PetscBool)(!ops[0].singular && fabs((double)(ops[0].shift * ops[0].scale) / p.shift - 1) < 0.1), "a shift of 400 roundings: singular %d, %g of it", (int)ops[0].singular, (double)(ops[0].shift * ops[0].scale) / p.shift);
+    Report((PetscBool)(!ops[0].singular && fabs((double)(ops[0].shift * ops[0].scale) / p.shift - 1) < 0.1),
+           "a shift of 400 roundings: singular %d, %g of it", (int)ops[0].singular,
+           (double)(ops[0].shift * ops[0].scale) / p.shift);
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
     ProblemDestroy(&p);
   }
-  { /* a fit, since one coupling is another: the diagonal of a corner is 2000 roundings larger, of which the mean has nothing */
+  /* a fit, since one coupling is another: the diagonal of a corner is 2000 roundings larger, of
+     which the mean has nothing */
+  {
     const PetscInt at[] = {20 * 5 + 8, 20 * 5 + 9};
 
     ProblemDefault(&p, 2, 20, 16, 1);
     for (int d = 0; d < 2; d++) {
-      p.axis[d].a      = 1;
+      p.axis[d].a = 1;
       p.axis[d].end[0] = p.axis[d].end[1] = CELL_NEUMANN;
     }
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
@@ -2488,7 +2667,9 @@ static PetscErrorCode Tolerances(void)
     PetscCall(MatSetValue(A, 0, 0, (PetscScalar)(4000 * eps), ADD_VALUES));
     PetscCall(Assemble(A));
     PetscCall(BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops));
-    Report((PetscBool)(strcmp(ops[0].fit, "exact") && !ops[0].singular), "a corner 2000 roundings larger, one coupling another: fit %s, singular %d", ops[0].fit, (int)ops[0].singular);
+    Report((PetscBool)(strcmp(ops[0].fit, "exact") && !ops[0].singular),
+           "a corner 2000 roundings larger, one coupling another: fit %s, singular %d", ops[0].fit,
+           (int)ops[0].singular);
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(MatDestroy(&A));
     PetscCall(DMDestroy(&da));
@@ -2500,10 +2681,14 @@ static PetscErrorCode Tolerances(void)
     ProblemDefault(&p, 2, nx, ny, 1);
     p.axis[0].end[s] = IDENTITY;
     PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
-    for (PetscInt j = 0; j < ny; j++) PetscCall(MatSetValue(A, (s ? nx - 1 : 0) + nx * j, (s ? nx - 2 : 1) + nx * j, (PetscScalar)(-1000 * eps * p.axis[0].d[s]), INSERT_VALUES));
+    for (PetscInt j = 0; j < ny; j++)
+      PetscCall(MatSetValue(A, (s ? nx - 1 : 0) + nx * j, (s ? nx - 2 : 1) + nx * j,
+                            (PetscScalar)(-1000 * eps * p.axis[0].d[s]), INSERT_VALUES));
     PetscCall(Assemble(A));
     PetscCall(BCROperatorRead(da, A, BCR_FIT_EXACT, &dof, &ops));
-    Report((PetscBool)(ops[0].axis[0].plane[s].present && fabs((double)ops[0].axis[0].plane[s].slope / (1000 * eps) - 1) < 0.01), "rows of a plane coupled by 1000 roundings: present %d, slope %g", (int)ops[0].axis[0].plane[s].present,
+    Report((PetscBool)(ops[0].axis[0].plane[s].present &&
+                       fabs((double)ops[0].axis[0].plane[s].slope / (1000 * eps) - 1) < 0.01),
+           "rows of a plane coupled by 1000 roundings: present %d, slope %g", (int)ops[0].axis[0].plane[s].present,
            (double)ops[0].axis[0].plane[s].slope);
     PetscCall(BCROperatorDestroy(dof, &ops));
     PetscCall(MatDestroy(&A));
@@ -2515,20 +2700,20 @@ static PetscErrorCode Tolerances(void)
 
 static PetscErrorCode View(void)
 {
-  Problem      p;
-  DM           da;
-  Mat          A;
-  PetscInt     dof;
+  Problem p;
+  DM da;
+  Mat A;
+  PetscInt dof;
   BCROperator *ops;
-  PetscViewer  viewer;
-  char         text[4096];
+  PetscViewer viewer;
+  char text[4096];
 
   PetscFunctionBegin;
   ProblemDefault(&p, 2, 12, 9, 1);
-  p.axis[0].end[0]  = IDENTITY;
-  p.axis[0].end[1]  = CELL_NEUMANN;
+  p.axis[0].end[0] = IDENTITY;
+  p.axis[0].end[1] = CELL_NEUMANN;
   p.axis[1].stretch = 2;
-  p.shift           = 0.5;
+  p.shift = 0.5;
   PetscCall(Build(&p, DMDA_STENCIL_STAR, &da, &A));
   PetscCall(BCROperatorRead(da, A, BCR_FIT_AUTO, &dof, &ops));
   memset(text, 0, sizeof(text));
@@ -2537,7 +2722,7 @@ static PetscErrorCode View(void)
   Report((PetscBool)(text[0] == 0), "a string viewer got %s", text);
   PetscCall(PetscViewerDestroy(&viewer));
   {
-    FILE  *file = tmpfile();
+    FILE *file = tmpfile();
     size_t len;
 
     PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No temporary file");
@@ -2546,11 +2731,13 @@ static PetscErrorCode View(void)
     PetscCall(PetscViewerFlush(viewer));
     PetscCall(PetscViewerDestroy(&viewer));
     rewind(file);
-    len       = fread(text, 1, sizeof(text) - 1, file);
+    len = fread(text, 1, sizeof(text) - 1, file);
     text[len] = 0;
     fclose(file);
   }
-  Report((PetscBool)(strstr(text, "axis x: 11 unknowns, ends Dirichlet and cell Neumann") && strstr(text, "low plane eliminated (diagonal 4") && strstr(text, "axis y: 9 unknowns, coefficients vary") && strstr(text, "row weights") &&
+  Report((PetscBool)(strstr(text, "axis x: 11 unknowns, ends Dirichlet and cell Neumann") &&
+                     strstr(text, "low plane eliminated (diagonal 4") &&
+                     strstr(text, "axis y: 9 unknowns, coefficients vary") && strstr(text, "row weights") &&
                      strstr(text, "fit exact")),
          "view: %s", text);
   PetscCall(BCROperatorDestroy(dof, &ops));

@@ -38,23 +38,25 @@ static PetscInt TestPassed = 0, TestFailed = 0;
 #define CheckError(call, wanted, words) \
   do { \
     PetscErrorCode error_; \
-    TestCaught     caught_ = {0, ""}; \
+    TestCaught caught_ = {0, ""}; \
     PetscCall(PetscPushErrorHandler(TestCatch, &caught_)); \
     error_ = (call); \
     PetscCall(PetscPopErrorHandler()); \
     Check((int)error_ != 0, "no error where one with '%s' was due", words); \
     if (error_) { \
-      Check((int)(wanted) < 0 || (int)caught_.code == (int)(wanted), "error %d, not %d: %s", (int)caught_.code, (int)(wanted), caught_.message); \
+      Check((int)(wanted) < 0 || (int)caught_.code == (int)(wanted), "error %d, not %d: %s", (int)caught_.code, \
+            (int)(wanted), caught_.message); \
       Check(strstr(caught_.message, words), "no '%s' in: %s", words, caught_.message); \
     } \
   } while (0)
 
 typedef struct {
-  int  code;
+  int code;
   char message[1024];
 } TestCaught;
 
-static inline PetscErrorCode TestCatch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode code, PetscErrorType type, const char *message, void *ctx)
+static inline PetscErrorCode TestCatch(MPI_Comm comm, int line, const char *function, const char *file,
+                                       PetscErrorCode code, PetscErrorType type, const char *message, void *ctx)
 {
   TestCaught *caught = (TestCaught *)ctx;
 
@@ -82,12 +84,12 @@ static inline int TestEnd(void)
     s  Neumann rows kept: rows with a diagonal and minus it on the neighbour inside. Where kept rows meet, the last axis has the corner
 */
 typedef struct {
-  PetscInt    dim, n[3], dof;
+  PetscInt dim, n[3], dof;
   const char *ends; /* 2 dim letters */
-  PetscReal   a[3]; /* coupling of each axis */
-  PetscReal   shift, scale;
-  PetscReal   row;                                                  /* diagonal of kept rows */
-  PetscReal   contrast;                                             /* component c is (1 + contrast c) times as stiff */
+  PetscReal a[3];   /* coupling of each axis */
+  PetscReal shift, scale;
+  PetscReal row;                                                    /* diagonal of kept rows */
+  PetscReal contrast;                                               /* component c is (1 + contrast c) times as stiff */
   PetscReal (*k)(PetscReal x, PetscReal y, PetscReal z, void *ctx); /* conductivity, NULL: one */
   void *ctx;
 } TestProblem;
@@ -118,8 +120,12 @@ static inline PetscErrorCode TestDMDA(const TestProblem *p, DM *da)
     if (p->ends[2 * d] == 'p') b[d] = DM_BOUNDARY_PERIODIC;
   }
   if (p->dim == 1) PetscCall(DMDACreate1d(PETSC_COMM_SELF, b[0], p->n[0], p->dof, 1, NULL, da));
-  else if (p->dim == 2) PetscCall(DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], 1, 1, p->dof, 1, NULL, NULL, da));
-  else PetscCall(DMDACreate3d(PETSC_COMM_SELF, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], 1, 1, 1, p->dof, 1, NULL, NULL, NULL, da));
+  else if (p->dim == 2)
+    PetscCall(
+      DMDACreate2d(PETSC_COMM_SELF, b[0], b[1], DMDA_STENCIL_STAR, p->n[0], p->n[1], 1, 1, p->dof, 1, NULL, NULL, da));
+  else
+    PetscCall(DMDACreate3d(PETSC_COMM_SELF, b[0], b[1], b[2], DMDA_STENCIL_STAR, p->n[0], p->n[1], p->n[2], 1, 1, 1,
+                           p->dof, 1, NULL, NULL, NULL, da));
   PetscCall(DMSetFromOptions(*da)); /* -dm_vec_type cuda -dm_mat_type aijcusparse: scripts/check-gpu */
   PetscCall(DMSetUp(*da));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -140,14 +146,14 @@ static inline PetscErrorCode TestFill(const TestProblem *p, Mat A)
     for (at[1] = 0; at[1] < n[1]; ++at[1]) {
       for (at[0] = 0; at[0] < n[0]; ++at[0]) {
         for (PetscInt c = 0; c < p->dof; ++c) {
-          PetscInt  row = c + at[0] * step[0] + at[1] * step[1] + at[2] * step[2], inside = row;
+          PetscInt row = c + at[0] * step[0] + at[1] * step[1] + at[2] * step[2], inside = row;
           PetscReal size = p->scale * (1 + p->contrast * (PetscReal)c), diag = p->shift;
           PetscBool kept = PETSC_FALSE;
 
           for (PetscInt d = 0; d < p->dim; ++d) {
             for (PetscInt s = 0; s < 2; ++s) {
               if (at[d] != (s ? n[d] - 1 : 0) || !strchr("rs", p->ends[2 * d + s])) continue;
-              kept   = PETSC_TRUE;
+              kept = PETSC_TRUE;
               inside = p->ends[2 * d + s] == 's' ? row + (s ? -step[d] : step[d]) : row;
             }
           }
@@ -158,19 +164,20 @@ static inline PetscErrorCode TestFill(const TestProblem *p, Mat A)
           }
           for (PetscInt d = 0; d < p->dim; ++d) {
             for (PetscInt s = 0; s < 2; ++s) { /* the neighbour below and above */
-              const PetscBool last  = (PetscBool)(s ? at[d] == n[d] - 1 : at[d] == 0);
-              const char      end   = p->ends[2 * d + s];
-              PetscReal       value = p->a[d];
-              PetscInt        there = row + (s ? step[d] : -step[d]);
+              const PetscBool last = (PetscBool)(s ? at[d] == n[d] - 1 : at[d] == 0);
+              const char end = p->ends[2 * d + s];
+              PetscReal value = p->a[d];
+              PetscInt there = row + (s ? step[d] : -step[d]);
 
               if (p->k) {
                 PetscReal x[3];
 
                 for (PetscInt e = 0; e < 3; ++e) { /* nodes between the ends of (0, 1), cells of a periodic axis */
                   const PetscBool cells = (PetscBool)(e < p->dim && p->ends[2 * e] == 'p');
-                  const PetscReal h     = 1 / (PetscReal)(cells ? n[e] : n[e] + 1);
+                  const PetscReal h = 1 / (PetscReal)(cells ? n[e] : n[e] + 1);
 
-                  x[e] = h * ((PetscReal)at[e] + (cells ? (PetscReal)0.5 : 1) + (e == d ? (s ? (PetscReal)0.5 : -(PetscReal)0.5) : 0));
+                  x[e] = h * ((PetscReal)at[e] + (cells ? (PetscReal)0.5 : 1) +
+                              (e == d ? (s ? (PetscReal)0.5 : -(PetscReal)0.5) : 0));
                 }
                 value *= p->k(x[0], x[1], x[2], p->ctx);
               }
@@ -221,9 +228,9 @@ static inline PetscErrorCode TestRandom(Vec v)
 /* ||b - A x|| / (||A|| ||x|| + ||b||) in the maximum norm; the transpose of A on request */
 static inline PetscErrorCode TestBackwardError(Mat A, PetscBool transpose, Vec b, Vec x, PetscReal *error)
 {
-  Vec       r;
+  Vec r;
   PetscReal ra, rb, rx, rr = 0;
-  Mat       T;
+  Mat T;
 
   PetscFunctionBegin;
   PetscCall(VecDuplicate(b, &r));
@@ -263,7 +270,7 @@ static inline PetscErrorCode TestReference(Mat A, KSP *lu)
 /* ||x - y|| / ||y|| */
 static inline PetscErrorCode TestDifference(Vec x, Vec y, PetscReal *difference)
 {
-  Vec       d, e;
+  Vec d, e;
   PetscReal dn, yn, size;
 
   PetscFunctionBegin;
@@ -299,8 +306,8 @@ static inline PetscReal TestDifferenceBound(void)
 /* Collective. What the object's view says, on its first rank; to be given to free() on all */
 static inline PetscErrorCode TestViewText(PetscObject object, char **text)
 {
-  size_t      size;
-  FILE       *file = open_memstream(text, &size);
+  size_t size;
+  FILE *file = open_memstream(text, &size);
   PetscViewer viewer;
 
   PetscFunctionBegin;
@@ -315,8 +322,8 @@ static inline PetscErrorCode TestViewText(PetscObject object, char **text)
 /* Collective. All of a vector in natural order, on every rank; all: [n], to be given to PetscFree() */
 static inline PetscErrorCode TestGather(DM da, Vec v, PetscScalar **all, PetscInt *n)
 {
-  Vec                natural, seq;
-  VecScatter         scatter;
+  Vec natural, seq;
+  VecScatter scatter;
   const PetscScalar *a;
 
   PetscFunctionBegin;

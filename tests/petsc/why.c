@@ -21,8 +21,12 @@ int main(int argc, char **argv)
     USER,
     CASES
   };
-  static const char *const words[] = {
-    "the right-hand side is not in its range, a constant of size 3.", NULL, "the matrix is not separable", "the tolerance is below rounding", "the preconditioning matrix, which is not the operator", "not the operator that was described"};
+  static const char *const words[] = {"the right-hand side is not in its range, a constant of size 3.",
+                                      NULL,
+                                      "the matrix is not separable",
+                                      "the tolerance is below rounding",
+                                      "the preconditioning matrix, which is not the operator",
+                                      "not the operator that was described"};
   int bad;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -30,23 +34,30 @@ int main(int argc, char **argv)
   for (int i = 0; i < CASES; ++i) {
     TestProblem p =
                   {
-                    .dim = 2, .n = {12, 9},
-                         .dof = 1, .ends = i <= CONSISTENT ? "cccc" : "ddnc", .a = {1,  3},
-                         .shift = i <= CONSISTENT ? 0 : 0.5, .scale = 1, .k = i == JUMP ? Jump : NULL
+                    .dim = 2,
+                    .n = {12, 9},
+                    .dof = 1,
+                    .ends = i <= CONSISTENT ? "cccc" : "ddnc",
+                    .a = {1,  3},
+                    .shift = i <= CONSISTENT ? 0 : 0.5,
+                    .scale = 1,
+                    .k = i == JUMP ? Jump : NULL
     },
-                q                   = p;
-    const PetscReal       spacing[] = {1, 1};
-    const PCBCRPoissonEnd ends[]    = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_NEUMANN, PCBCRPOISSON_CELL_NEUMANN};
-    const PetscReal       rtol      = i == ROUNDING ? (PetscReal)1e-30 : (sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-9);
-    KSPConvergedReason    reason;
-    char                 *text;
-    DM                    da, other;
-    Mat                   A, P, B, X;
-    KSP                   ksp;
-    PC                    pc;
-    Vec                   b, x, column;
-    PetscScalar           sum;
-    PetscInt              n;
+                q = p;
+    const PetscReal spacing[] = {1, 1};
+    const PCBCRPoissonEnd ends[] = {PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_DIRICHLET, PCBCRPOISSON_NEUMANN,
+                                    PCBCRPOISSON_CELL_NEUMANN};
+    const PetscReal rtol =
+      i == ROUNDING ? (PetscReal)1e-30 : (sizeof(PetscReal) < sizeof(double) ? (PetscReal)1e-4 : (PetscReal)1e-9);
+    KSPConvergedReason reason;
+    char *text;
+    DM da, other;
+    Mat A, P, B, X;
+    KSP ksp;
+    PC pc;
+    Vec b, x, column;
+    PetscScalar sum;
+    PetscInt n;
 
     PetscCall(TestMatrix(&p, &da, &A));
     q.a[0] = (PetscReal)0.1; /* less than half of the operator: refinement diverges */
@@ -80,12 +91,16 @@ int main(int argc, char **argv)
       PetscCall(KSPGetConvergedReason(ksp, &reason));
       PetscCall(TestViewText((PetscObject)ksp, &text));
       if (words[i]) {
-        Check(reason == KSP_DIVERGED_BREAKDOWN || reason == KSP_DIVERGED_DTOL, "case %d, block %d: %s", i, block, KSPConvergedReasons[reason]);
-        Check(strstr(text, "not converged: ") && strstr(text, words[i]), "case %d, block %d: the view lacks '%s':\n%s", i, block, words[i], text);
+        Check(reason == KSP_DIVERGED_BREAKDOWN || reason == KSP_DIVERGED_DTOL, "case %d, block %d: %s", i, block,
+              KSPConvergedReasons[reason]);
+        Check(strstr(text, "not converged: ") && strstr(text, words[i]), "case %d, block %d: the view lacks '%s':\n%s",
+              i, block, words[i], text);
         PetscCall(KSPSetErrorIfNotConverged(ksp, PETSC_TRUE));
         if (block) CheckError(KSPMatSolve(ksp, B, X), PETSC_ERR_NOT_CONVERGED, words[i]);
         else CheckError(KSPSolve(ksp, b, x), PETSC_ERR_NOT_CONVERGED, words[i]);
-      } else Check(reason > 0 && !strstr(text, "not converged"), "case %d, block %d: %s, view\n%s", i, block, KSPConvergedReasons[reason], text);
+      } else
+        Check(reason > 0 && !strstr(text, "not converged"), "case %d, block %d: %s, view\n%s", i, block,
+              KSPConvergedReasons[reason], text);
       free(text);
     }
     PetscCall(MatDestroy(&B));

@@ -1,6 +1,6 @@
 /*
-  Chains of the reduced systems over ranks: what leaving out a coupling changes (BCRChainsCuts()), against the inverse of the matrix without it from
-  LAPACK, for rows that are not dominant too.
+  Chains of the reduced systems over ranks: what leaving out a coupling changes (BCRChainsCuts()),
+  against the inverse of the matrix without it from LAPACK, for rows that are not dominant too.
 */
 #include "../petsc/testing.h"
 #include "src/tridiagonal/chains.h"
@@ -32,13 +32,13 @@ static PetscErrorCode Solve(PetscInt n, PetscScalar *A, PetscInt columns, PetscS
 static PetscErrorCode Cuts(PetscInt n, PetscInt ns, PetscBool dominant)
 {
   const double tolerance = sizeof(PetscReal) < sizeof(double) ? 1e-2 : 1e-9;
-  double       low[3 * MOST], diag[3 * MOST], up[3 * MOST], cut[3 * MOST], worst = 0;
-  PetscScalar  A[MOST * MOST], inverse[MOST * MOST];
+  double low[3 * MOST], diag[3 * MOST], up[3 * MOST], cut[3 * MOST], worst = 0;
+  PetscScalar A[MOST * MOST], inverse[MOST * MOST];
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < n * ns; ++k) {
-    low[k]  = k < ns ? 0 : 2 * TestUniform() - 1;
-    up[k]   = k >= (n - 1) * ns ? 0 : 2 * TestUniform() - 1;
+    low[k] = k < ns ? 0 : 2 * TestUniform() - 1;
+    up[k] = k >= (n - 1) * ns ? 0 : 2 * TestUniform() - 1;
     diag[k] = (dominant ? 2 : 0.3) + TestUniform();
   }
   PetscCall(BCRChainsCuts(n, ns, low, diag, up, PETSC_FALSE, cut));
@@ -63,7 +63,8 @@ static PetscErrorCode Cuts(PetscInt n, PetscInt ns, PetscBool dominant)
       TestLargest(&worst, fabs(cut[i * ns + s] / effect - 1));
     }
   }
-  Check(worst <= tolerance, "chains of %d rows%s: what a cut changes is off by %g", (int)n, dominant ? ", dominant" : "", worst);
+  Check(worst <= tolerance, "chains of %d rows%s: what a cut changes is off by %g", (int)n,
+        dominant ? ", dominant" : "", worst);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

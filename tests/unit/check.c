@@ -1,12 +1,13 @@
-/* The tests' own tools (tests/check.h): a maximum keeps a NaN that finite numbers follow, and takes it through MPI_MAX. */
+/* The tests' own tools (tests/check.h): a maximum keeps a NaN that finite numbers follow, and takes
+   it through MPI_MAX. */
 #include <petscsys.h>
 #include "tests/check.h"
 
 int main(int argc, char **argv)
 {
-  const double e[]   = {1e-16, NAN, NAN, 2e-16, 1e-16};
-  double       worst = 0, none = 0, all;
-  int          failed;
+  const double e[] = {1e-16, NAN, NAN, 2e-16, 1e-16};
+  double worst = 0, none = 0, all;
+  int failed;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   for (int i = 0; i < 5; i++) TestLargest(&worst, e[i]);

@@ -1,4 +1,5 @@
-static char help[] = "Coefficients of the compact schemes: exact on polynomials up to the order and not beyond, known values, modified wavenumbers,\n\
+static char help[] =
+  "Coefficients of the compact schemes: exact on polynomials up to the order and not beyond, known values, modified wavenumbers,\n\
 derivatives by dense LAPACK, and the spectrum of an advection operator.\n\n";
 
 /* ranks: 1 */
@@ -37,7 +38,8 @@ static void CheckRow(const char *what, const BCRCompactRow *r, PetscInt m, Petsc
 
   for (PetscInt degree = 0; degree < r->order + m; ++degree) {
     defect = RowDefect(r, m, degree, row, &size);
-    Check(fabs(defect) <= 2e-15 * size, "%s, row %d: degree %d is off by %g of %g", what, (int)row, (int)degree, defect, size);
+    Check(fabs(defect) <= 2e-15 * size, "%s, row %d: degree %d is off by %g of %g", what, (int)row, (int)degree, defect,
+          size);
   }
   defect = RowDefect(r, m, r->order + m, row, &size);
   Check(fabs(defect) > 1e-4, "%s, row %d: of higher order than %d", what, (int)row, (int)r->order);
@@ -49,18 +51,21 @@ static PetscErrorCode TestOrders(void)
   for (PetscInt scheme = 0; scheme <= MAT_COMPACT_SPECTRAL; ++scheme) {
     for (PetscInt m = 1; m <= 2; ++m) {
       for (PetscInt closure = 3; closure <= (scheme == MAT_COMPACT_PADE4 ? 4 : 6); ++closure) {
-        const PetscInt   n = 23;
+        const PetscInt n = 23;
         BCRCompactScheme s;
-        char             what[64];
+        char what[64];
 
         PetscCall(BCRCompactGetScheme((MatCompactScheme)scheme, m, closure, PETSC_FALSE, &s));
-        (void)snprintf(what, sizeof(what), "%s, derivative %d, closure %d", MatCompactSchemes[scheme], (int)m, (int)closure);
-        Check(s.closed == s.half && s.inner.order == (scheme == MAT_COMPACT_PADE4 ? 4 : 6), "%s: order of the inner rows %d", what, (int)s.inner.order);
+        (void)snprintf(what, sizeof(what), "%s, derivative %d, closure %d", MatCompactSchemes[scheme], (int)m,
+                       (int)closure);
+        Check(s.closed == s.half && s.inner.order == (scheme == MAT_COMPACT_PADE4 ? 4 : 6),
+              "%s: order of the inner rows %d", what, (int)s.inner.order);
         for (PetscInt row = 0; row < n; ++row) {
           BCRCompactRow r;
 
           PetscCall(BCRCompactGetRow(&s, n, row, &r));
-          Check(r.start >= 0 && r.start + r.points <= n && r.order >= closure, "%s, row %d: points %d to %d, order %d", what, (int)row, (int)r.start, (int)(r.start + r.points), (int)r.order);
+          Check(r.start >= 0 && r.start + r.points <= n && r.order >= closure, "%s, row %d: points %d to %d, order %d",
+                what, (int)row, (int)r.start, (int)(r.start + r.points), (int)r.order);
           CheckRow(what, &r, m, row);
         }
       }
@@ -72,15 +77,18 @@ static PetscErrorCode TestOrders(void)
 static void CheckValues(const char *what, const BCRCompactRow *r, PetscInt n, const double c[])
 {
   Check(r->points == n, "%s: %d points", what, (int)r->points);
-  for (PetscInt k = 0; k < n; ++k) Check(fabs(r->c[k] - c[k]) < 1e-15 * (1 + fabs(c[k])), "%s: coefficient %d is %.17g, not %.17g", what, (int)k, r->c[k], c[k]);
+  for (PetscInt k = 0; k < n; ++k)
+    Check(fabs(r->c[k] - c[k]) < 1e-15 * (1 + fabs(c[k])), "%s: coefficient %d is %.17g, not %.17g", what, (int)k,
+          r->c[k], c[k]);
 }
 
 /* What the papers print (Lele's tables; (1.3) of paper 002 with 2 dx) */
 static PetscErrorCode TestValues(void)
 {
-  const double     pade1[] = {-3. / 4, 0, 3. / 4}, lele1[] = {-1. / 36, -14. / 18, 0, 14. / 18, 1. / 36};
-  const double     pade2[] = {6. / 5, -12. / 5, 6. / 5}, lele2[] = {3. / 44, 12. / 11, -6. / 44 - 24. / 11, 12. / 11, 3. / 44};
-  const double     end13[] = {-5. / 2, 2, 1. / 2}, end4[] = {-17. / 6, 3. / 2, 3. / 2, -1. / 6}, end2[] = {13, -27, 15, -1};
+  const double pade1[] = {-3. / 4, 0, 3. / 4}, lele1[] = {-1. / 36, -14. / 18, 0, 14. / 18, 1. / 36};
+  const double pade2[] = {6. / 5, -12. / 5, 6. / 5},
+               lele2[] = {3. / 44, 12. / 11, -6. / 44 - 24. / 11, 12. / 11, 3. / 44};
+  const double end13[] = {-5. / 2, 2, 1. / 2}, end4[] = {-17. / 6, 3. / 2, 3. / 2, -1. / 6}, end2[] = {13, -27, 15, -1};
   BCRCompactScheme s;
 
   PetscFunctionBegin;
@@ -112,31 +120,34 @@ static PetscErrorCode TestWaves(void)
   for (PetscInt scheme = 0; scheme <= MAT_COMPACT_SPECTRAL; ++scheme) {
     for (PetscInt m = 1; m <= 2; ++m) {
       BCRCompactScheme s;
-      double           reached = 0;
+      double reached = 0;
 
       PetscCall(BCRCompactGetScheme((MatCompactScheme)scheme, m, PETSC_DECIDE, PETSC_TRUE, &s));
       for (PetscInt i = 1; i < 20000; ++i) {
         const double w = PETSC_PI * (double)i / 20000;
-        double       q = 0;
+        double q = 0;
 
-        for (PetscInt k = 0; k < s.inner.points; ++k) q += s.inner.c[k] * (m == 1 ? sin((double)(s.inner.start + k) * w) : -cos((double)(s.inner.start + k) * w));
+        for (PetscInt k = 0; k < s.inner.points; ++k)
+          q += s.inner.c[k] * (m == 1 ? sin((double)(s.inner.start + k) * w) : -cos((double)(s.inner.start + k) * w));
         q /= (1 + 2 * s.inner.up * cos(w)) * (m == 1 ? w : w * w);
         if (fabs(q - 1) > 1e-3) break;
         reached = w / PETSC_PI;
       }
-      Check(fabs(reached - resolution[scheme][m - 1]) < 6e-4, "%s, derivative %d: waves up to %.4f pi/h, not %.3f", MatCompactSchemes[scheme], (int)m, reached, resolution[scheme][m - 1]);
+      Check(fabs(reached - resolution[scheme][m - 1]) < 6e-4, "%s, derivative %d: waves up to %.4f pi/h, not %.3f",
+            MatCompactSchemes[scheme], (int)m, reached, resolution[scheme][m - 1]);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Largest real part of the eigenvalues of -d/dx with u given at the first point, of d2/dx2 with u given at both ends; spacing 1 */
+/* Largest real part of the eigenvalues of -d/dx with u given at the first point, of d2/dx2 with u
+   given at both ends; spacing 1 */
 static PetscErrorCode Abscissa(const BCRCompactScheme *s, PetscInt n, PetscReal *largest)
 {
   const PetscInt k = s->derivative == 1 ? n - 1 : n - 2;
-  PetscScalar   *A, *B, *work, none;
-  PetscReal     *re, *im;
-  PetscBLASInt   N, K, *pivots, info, one = 1, lwork;
+  PetscScalar *A, *B, *work, none;
+  PetscReal *re, *im;
+  PetscBLASInt N, K, *pivots, info, one = 1, lwork;
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(n, &N));
@@ -185,11 +196,13 @@ static PetscErrorCode TestStability(void)
       for (PetscInt closure = 3; closure <= (scheme == MAT_COMPACT_PADE4 ? 4 : 6); ++closure) {
         for (PetscInt n = 20; n <= 60; n += 20) {
           BCRCompactScheme s;
-          PetscReal        largest = 0;
+          PetscReal largest = 0;
 
           PetscCall(BCRCompactGetScheme((MatCompactScheme)scheme, m, closure, PETSC_FALSE, &s));
           PetscCall(Abscissa(&s, n, &largest));
-          Check(largest < (m == 2 || closure == 3 ? eps : (PetscReal)0.21), "%s, derivative %d, closure %d, n %d: an eigenvalue of real part %g", MatCompactSchemes[scheme], (int)m, (int)closure, (int)n, (double)largest);
+          Check(largest < (m == 2 || closure == 3 ? eps : (PetscReal)0.21),
+                "%s, derivative %d, closure %d, n %d: an eigenvalue of real part %g", MatCompactSchemes[scheme], (int)m,
+                (int)closure, (int)n, (double)largest);
         }
       }
     }

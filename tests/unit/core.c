@@ -1,8 +1,9 @@
 /*
-  The numerical core on random boxes: sizes from 1 up, every pair of ends on every axis, a general axis, shifts of either sign,
-  singular operators, strides, in place and not, factors, every instruction set, double and single work, the default plans and
-  block cyclic reduction. Asserted is the backward error |f - A u| / (|A| |u| + |f|) (largest entries), A applied row by row here;
-  and for singular operators the mean of the solution and the size of what was removed.
+  The numerical core on random boxes: sizes from 1 up, every pair of ends on every axis, a general
+  axis, shifts of either sign, singular operators, strides, in place and not, factors, every
+  instruction set, double and single work, the default plans and block cyclic reduction. Asserted is
+  the backward error |f - A u| / (|A| |u| + |f|) (largest entries), A applied row by row here; and
+  for singular operators the mean of the solution and the size of what was removed.
 
   args: -cases 1500
 */
@@ -10,7 +11,9 @@
 #include "tests/check.h"
 #include <string.h>
 
-static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0; /* solves with separators transformed across: regular and singular, by across_names; on a device: with separators solved on chip, with radix 16 at level 0 */
+/* solves with separators transformed across: regular and singular, by across_names; on a device:
+   with separators solved on chip, with radix 16 at level 0 */
+static PetscInt passed = 0, failed = 0, nacross[2][5] = {{0}}, nchip = 0, nsixteen = 0;
 
 static double rnd(void)
 {
@@ -23,13 +26,13 @@ static void row(const BCRAxis *x, PetscInt i, double *low, double *diag, double 
   const double a = x->a;
 
   if (x->lower) {
-    *low  = x->lower[i];
+    *low = x->lower[i];
     *diag = x->diag[i];
-    *up   = x->upper[i];
+    *up = x->upper[i];
     return;
   }
   *low = *up = a;
-  *diag      = 2 * a;
+  *diag = 2 * a;
   for (int e = 0; e < 2 && x->end[0] != BCR_END_PERIODIC; e++) {
     if (i != (e ? x->n - 1 : 0)) continue;
     *(e ? up : low) = 0;
@@ -47,26 +50,34 @@ static const BCREnd across_ends[5][2] = {
   {BCR_END_DIRICHLET, BCR_END_NEUMANN  },
   {BCR_END_NEUMANN,   BCR_END_DIRICHLET}
 };
-static const PetscInt    across_rows[5]  = {-1, 0, 1, 0, 0}; /* beyond a multiple of 8 */
-static const char *const across_names[5] = {"Dirichlet", "periodic", "Neumann", "Dirichlet and Neumann", "Neumann and Dirichlet"};
+static const PetscInt across_rows[5] = {-1, 0, 1, 0, 0}; /* beyond a multiple of 8 */
+static const char *const across_names[5] = {"Dirichlet", "periodic", "Neumann", "Dirichlet and Neumann",
+                                            "Neumann and Dirichlet"};
 
 typedef struct {
-  PetscInt  dim, n[3], stride[3];
-  BCRAxis   axis[3];
-  double    shift, lowest; /* lowest: a lower bound of the axes' smallest eigenvalues together */
+  PetscInt dim, n[3], stride[3];
+  BCRAxis axis[3];
+  double shift, lowest; /* lowest: a lower bound of the axes' smallest eigenvalues together */
   PetscBool singular;
-  size_t    size;
+  size_t size;
 } Box;
 
-/* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1 unknowns along x or two axes, for the plans on the
-   device that take no others. planes: three dimensions, long rows along x, most between Dirichlet ends, or boxes for other plans of the device.
-   number: not negative for planes whose separators are an axis of their own; successive numbers go through all pairs of ends with each other: the random numbers
-   of seeds that are multiples of 8 do not. sixteen: planes for level 0 of radix 16 on the device; tall: more separators than lines of the device have with eight modes in a block */
-static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool sixteen, PetscBool tall)
+/* transformed: one in so many boxes of two or three dimensions has Dirichlet ends and 2^k - 1
+   unknowns along x or two axes, for the plans on the device that take no others. planes: three
+   dimensions, long rows along x, most between Dirichlet ends, or boxes for other plans of the
+   device. number: not negative for planes whose separators are an axis of their own; successive
+   numbers go through all pairs of ends with each other: the random numbers of seeds that are
+   multiples of 8 do not. sixteen: planes for level 0 of radix 16 on the device; tall: more
+   separators than lines of the device have with eight modes in a block */
+static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt number, PetscBool sixteen,
+                       PetscBool tall)
 {
-  static const PetscInt sizes[]   = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
-  static const PetscInt lengths[] = {127, 255, 511, 511, 1023, 1023, 2047}, columns[] = {19, 63, 64, 127, 130, 257, 511, 1055, 1063};
-  static const PetscInt powers[] = {127, 127, 127, 255, 255, 511}, others[] = {2, 3, 16, 17, 31, 32, 33, 40, 64, 65, 100, 257};
+  static const PetscInt sizes[] = {1,  2,  3,  4,  7,  8,  9,  15,  16,  17,  31,  32,  33,
+                                   40, 48, 49, 63, 64, 65, 97, 100, 127, 128, 129, 200, 257};
+  static const PetscInt lengths[] = {127, 255, 511, 511, 1023, 1023, 2047},
+                        columns[] = {19, 63, 64, 127, 130, 257, 511, 1055, 1063};
+  static const PetscInt powers[] = {127, 127, 127, 255, 255, 511},
+                        others[] = {2, 3, 16, 17, 31, 32, 33, 40, 64, 65, 100, 257};
   static const PetscInt rows[3][8] = {
     {97, 127, 129, 255, 300, 385, 511, 1100},
     {2,  3,   5,   9,   17,  33,  40,  127 },
@@ -81,14 +92,15 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
     {257, 130,  161},
     {100, 1030, 30 }
   };
-  PetscBool       any = PETSC_FALSE, dirichlet = PETSC_FALSE;
-  PetscInt        pad[2], line = -1, plane = 0; /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
+  PetscBool any = PETSC_FALSE, dirichlet = PETSC_FALSE;
+  /* line: the third axis; plane: 1, and 2 with Dirichlet ends along y as well */
+  PetscInt pad[2], line = -1, plane = 0;
   const PetscBool across = number >= 0 ? PETSC_TRUE : PETSC_FALSE;
-  const PetscInt  ends = number % 5, xends = number % 17;        /* along y; along x, 16: periodic */
-  PetscInt        sort = planes ? (PetscInt)(lrand48() % 3) : 0; /* of planes */
+  const PetscInt ends = number % 5, xends = number % 17;  /* along y; along x, 16: periodic */
+  PetscInt sort = planes ? (PetscInt)(lrand48() % 3) : 0; /* of planes */
 
   memset(b, 0, sizeof(*b));
-  b->dim      = 1 + (PetscInt)(lrand48() % 3);
+  b->dim = 1 + (PetscInt)(lrand48() % 3);
   b->singular = PETSC_TRUE;
   if (planes) b->dim = 3;
   else if (b->dim == 3 && lrand48() % transformed == 0) line = (PetscInt)(lrand48() % 3);
@@ -100,19 +112,32 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
     b->n[d] = x->n = 1;
     if (d >= b->dim) continue;
     b->n[d] = x->n = sizes[lrand48() % (b->dim == 3 ? 17 : 26)];
-    if (transformed < 100 && b->dim == 2 && lrand48() % 2) b->n[d] = x->n = (PetscInt)(16 + lrand48() % (d ? 150 : (lrand48() % 4 ? 1200 : 9300))); /* transforms of any length */
-    if (line >= 0) b->n[d] = x->n = d == line ? others[lrand48() % 12] : powers[lrand48() % (d == 2 && b->n[0] > 33 ? 4 : 6)];
-    if (planes) b->n[d] = x->n = sort ? (PetscInt)(least[sort - 1][d] + lrand48() % (most[sort - 1][d] - least[sort - 1][d])) : rows[d][lrand48() % 8];
+    /* transforms of any length */
+    if (transformed < 100 && b->dim == 2 && lrand48() % 2)
+      b->n[d] = x->n = (PetscInt)(16 + lrand48() % (d ? 150 : (lrand48() % 4 ? 1200 : 9300)));
+    if (line >= 0)
+      b->n[d] = x->n = d == line ? others[lrand48() % 12] : powers[lrand48() % (d == 2 && b->n[0] > 33 ? 4 : 6)];
+    if (planes)
+      b->n[d] = x->n = sort ? (PetscInt)(least[sort - 1][d] + lrand48() % (most[sort - 1][d] - least[sort - 1][d]))
+                            : rows[d][lrand48() % 8];
     if (plane) b->n[d] = x->n = d ? columns[lrand48() % 9] : lengths[lrand48() % 7];
-    if (across) b->n[d] = x->n = d ? (PetscInt)(8 * (2 + lrand48() % (lrand48() % 4 ? 40 : 140)) + across_rows[ends]) : (PetscInt)(16 + lrand48() % 500);
-    if (sixteen) b->n[d] = x->n = d ? (PetscInt)(17 + lrand48() % 200) : (PetscInt)(16 + lrand48() % (lrand48() % 4 ? 700 : 3000));
-    if (tall) b->n[d] = x->n = d ? (PetscInt)(16385 + lrand48() % (lrand48() % 2 ? 16000 : 48000)) : (PetscInt)(4 + lrand48() % 15);
+    if (across)
+      b->n[d] = x->n = d ? (PetscInt)(8 * (2 + lrand48() % (lrand48() % 4 ? 40 : 140)) + across_rows[ends])
+                         : (PetscInt)(16 + lrand48() % 500);
+    if (sixteen)
+      b->n[d] = x->n = d ? (PetscInt)(17 + lrand48() % 200) : (PetscInt)(16 + lrand48() % (lrand48() % 4 ? 700 : 3000));
+    if (tall)
+      b->n[d] = x->n =
+        d ? (PetscInt)(16385 + lrand48() % (lrand48() % 2 ? 16000 : 48000)) : (PetscInt)(4 + lrand48() % 15);
     if (x->n == 1) continue;
-    any  = PETSC_TRUE;
+    any = PETSC_TRUE;
     x->a = lrand48() % 3 ? 1 : exp(6 * rnd());
-    if ((line >= 0 && d != line) || (planes && d == 0 && lrand48() % 4) || (sort == 2 && d == 1 && lrand48() % 2) || d < plane || (sixteen && d)) x->end[0] = x->end[1] = BCR_END_DIRICHLET;
+    if ((line >= 0 && d != line) || (planes && d == 0 && lrand48() % 4) || (sort == 2 && d == 1 && lrand48() % 2) ||
+        d < plane || (sixteen && d))
+      x->end[0] = x->end[1] = BCR_END_DIRICHLET;
     else if (across) {
-      for (int e = 0; e < 2; e++) x->end[e] = d ? across_ends[ends][e] : (xends == 16 ? BCR_END_PERIODIC : (BCREnd)(xends >> (2 * e) & 3));
+      for (int e = 0; e < 2; e++)
+        x->end[e] = d ? across_ends[ends][e] : (xends == 16 ? BCR_END_PERIODIC : (BCREnd)(xends >> (2 * e) & 3));
     } else if (lrand48() % 4 == 0) x->end[0] = x->end[1] = BCR_END_PERIODIC;
     else
       for (int e = 0; e < 2; e++) x->end[e] = lrand48() % 3 ? (BCREnd)(lrand48() % 4) : BCR_END_DIRICHLET;
@@ -125,8 +150,9 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
       dirichlet = PETSC_TRUE;
     }
   }
-  if (sixteen) b->axis[1].a *= PetscMax(1, b->axis[0].a / b->axis[1].a); /* couplings along x are not the stronger ones */
-  if (line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0) {  /* one general axis */
+  /* couplings along x are not the stronger ones */
+  if (sixteen) b->axis[1].a *= PetscMax(1, b->axis[0].a / b->axis[1].a);
+  if (line < 0 && !across && !sixteen && !tall && lrand48() % 6 == 0) { /* one general axis */
     BCRAxis *x = &b->axis[lrand48() % b->dim];
 
     if (x->n > 1) {
@@ -134,24 +160,27 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
 
       (void)PetscMalloc3(x->n, &x->lower, x->n, &x->diag, x->n, &x->upper);
       x->end[0] = x->end[1] = BCR_END_GENERAL;
-      b->lowest             = 0;
-      dirichlet             = PETSC_FALSE;
-      b->singular           = PETSC_TRUE;
+      b->lowest = 0;
+      dirichlet = PETSC_FALSE;
+      b->singular = PETSC_TRUE;
       { /* cells of random widths: couplings over cell sizes */
         double s = 0, next, w;
 
         for (PetscInt i = 0; i < x->n; i++, s = next) {
-          next        = i < x->n - 1 ? 0.5 + drand48() : 0;
-          w           = 0.5 + drand48();
-          x->lower[i] = (PetscReal)(rint(1024 * s / w) / 1024); /* so that their sum has no rounding error in single precision either */
+          next = i < x->n - 1 ? 0.5 + drand48() : 0;
+          w = 0.5 + drand48();
+          /* so that their sum has no rounding error in single precision either */
+          x->lower[i] = (PetscReal)(rint(1024 * s / w) / 1024);
           x->upper[i] = (PetscReal)(rint(1024 * next / w) / 1024);
-          x->diag[i]  = x->lower[i] + x->upper[i] + (i == 0 && !neumann ? 1 : 0);
+          x->diag[i] = x->lower[i] + x->upper[i] + (i == 0 && !neumann ? 1 : 0);
         }
       }
       if (!neumann) b->singular = PETSC_FALSE;
       for (PetscInt d = 0; d < b->dim; d++)
         for (int e = 0; e < 2; e++)
-          if (b->n[d] > 1 && !b->axis[d].lower && (b->axis[d].end[e] == BCR_END_DIRICHLET || b->axis[d].end[e] == BCR_END_CELL_DIRICHLET)) b->singular = PETSC_FALSE;
+          if (b->n[d] > 1 && !b->axis[d].lower &&
+              (b->axis[d].end[e] == BCR_END_DIRICHLET || b->axis[d].end[e] == BCR_END_CELL_DIRICHLET))
+            b->singular = PETSC_FALSE;
     }
   }
   switch (lrand48() % 5) {
@@ -171,16 +200,17 @@ static void box_random(Box *b, PetscInt transformed, PetscBool planes, PetscInt 
   if (!any && b->shift <= 0) b->shift = 1;
   if (b->shift != 0 || !any) b->singular = PETSC_FALSE;
   b->stride[0] = lrand48() % 8 ? 1 : 2;
-  pad[0]       = (PetscInt)(lrand48() % 3);
-  pad[1]       = (PetscInt)(lrand48() % 3);
+  pad[0] = (PetscInt)(lrand48() % 3);
+  pad[1] = (PetscInt)(lrand48() % 3);
   if ((pad[0] + pad[1]) % 2 == 0) pad[0] = pad[1] = 0; /* half of the boxes are one piece of memory */
   b->stride[1] = b->stride[0] * b->n[0] + pad[0];
   b->stride[2] = b->stride[1] * b->n[1] + pad[1];
-  b->size      = (size_t)b->stride[2] * b->n[2] + 8;
+  b->size = (size_t)b->stride[2] * b->n[2] + 8;
 }
 
 /* backward error of u, mean of u over the box; the right-hand side was factor*(f - removed) */
-static void box_check(const Box *b, double factor, double removed, const double *f, const double *u, double *error, double *mean)
+static void box_check(const Box *b, double factor, double removed, const double *f, const double *u, double *error,
+                      double *mean)
 {
   double r = 0, umax = 0, fmax_ = 0, A = fabs(b->shift), sum = 0;
 
@@ -190,11 +220,11 @@ static void box_check(const Box *b, double factor, double removed, const double 
     for (PetscInt j = 0; j < b->n[1]; j++)
       for (PetscInt i = 0; i < b->n[0]; i++) {
         const PetscInt id[3] = {i, j, k}, q = i * b->stride[0] + j * b->stride[1] + k * b->stride[2];
-        double         s = b->shift * u[q], e;
+        double s = b->shift * u[q], e;
 
         for (PetscInt d = 0; d < 3; d++) {
           const PetscInt last = b->n[d] - 1;
-          double         low, diag, up;
+          double low, diag, up;
 
           if (b->n[d] == 1) continue;
           row(&b->axis[d], id[d], &low, &diag, &up);
@@ -203,28 +233,32 @@ static void box_check(const Box *b, double factor, double removed, const double 
           if (up != 0) s -= up * u[id[d] < last ? q + b->stride[d] : q - last * b->stride[d]];
         }
         e = fabs(s - factor * (f[q] - removed));
-        if (sizeof(PetscReal) < sizeof(double)) e = e <= fabs(factor * removed) * PETSC_MACHINE_EPSILON ? 0 : e - fabs(factor * removed) * PETSC_MACHINE_EPSILON; /* it is told as a PetscReal */
+        /* it is told as a PetscReal */
+        if (sizeof(PetscReal) < sizeof(double))
+          e = e <= fabs(factor * removed) * PETSC_MACHINE_EPSILON ? 0
+                                                                  : e - fabs(factor * removed) * PETSC_MACHINE_EPSILON;
         TestLargest(&r, e);
-        umax  = PetscMax(umax, fabs(u[q]));
+        umax = PetscMax(umax, fabs(u[q]));
         fmax_ = PetscMax(fmax_, fabs(factor * f[q]));
         sum += u[q];
       }
   *error = r / (A * umax + fmax_);
-  *mean  = fabs(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
+  *mean = fabs(sum) / ((double)b->n[0] * b->n[1] * b->n[2]) / (umax > 0 ? umax : 1);
 }
 
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "src/poisson/device.h"
 
 /* The same on a CUDA device (-backend cuda): io is the work type there */
-static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, double factor, PetscBool inplace, const void *f, void *u, PetscReal *removed, BCRCoreInfo *info)
+static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, double factor, PetscBool inplace,
+                                   const void *f, void *u, PetscReal *removed, BCRCoreInfo *info)
 {
-  const size_t  bytes = b->size * (options->precision == BCR_SINGLE ? sizeof(float) : sizeof(double));
+  const size_t bytes = b->size * (options->precision == BCR_SINGLE ? sizeof(float) : sizeof(double));
   BCRDeviceCore core;
   const double *where;
-  double        value = 0;
-  void         *df, *du;
-  char         *before;
+  double value = 0;
+  void *df, *du;
+  char *before;
 
   PetscFunctionBeginUser;
   PetscCall(PetscMalloc1(bytes, &before));
@@ -232,7 +266,8 @@ static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, 
   PetscCallBCRCuda(BCRCudaMalloc(bytes, &du));
   PetscCallBCRCuda(BCRCudaPut(df, f, bytes, NULL));
   PetscCallBCRCuda(BCRCudaPut(du, f, bytes, NULL));
-  PetscCall(BCRDeviceCoreCreate(b->dim, b->axis, lrand48() % 2 ? b->shift : b->shift + (b->singular ? 0 : 1), b->singular, b->stride, options, NULL, &core));
+  PetscCall(BCRDeviceCoreCreate(b->dim, b->axis, lrand48() % 2 ? b->shift : b->shift + (b->singular ? 0 : 1),
+                                b->singular, b->stride, options, NULL, &core));
   PetscCall(BCRDeviceCoreSetFactor(core, (PetscReal)factor));
   PetscCall(BCRDeviceCoreSetShift(core, b->shift));
   for (int again = 0; again < 2; again++) {
@@ -259,10 +294,10 @@ static PetscErrorCode solve_device(const Box *b, const BCRCoreOptions *options, 
 int main(int argc, char **argv)
 {
   static const PetscInt radices[] = {0, 0, 0, 2, 4, 8, 16, 3};
-  PetscInt              cases = 1500, first = 0;
-  double                worst[2]   = {0, 0};
-  char                  backend[8] = "cpu";
-  PetscBool             device     = PETSC_FALSE;
+  PetscInt cases = 1500, first = 0;
+  double worst[2] = {0, 0};
+  char backend[8] = "cpu";
+  PetscBool device = PETSC_FALSE;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Tests the numerical core"));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-cases", &cases, NULL));
@@ -273,44 +308,47 @@ int main(int argc, char **argv)
     Box b;
 
     srand48(t + 1);
-    box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE, !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE, device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE);
+    box_random(&b, device ? 6 : 200, device && t % 8 == 7 ? PETSC_TRUE : PETSC_FALSE,
+               !device && t % 8 == 7 ? t / 8 : -1, device && t % 8 == 3 ? PETSC_TRUE : PETSC_FALSE,
+               device && t % 32 == 14 ? PETSC_TRUE : PETSC_FALSE);
     for (int precision = 0; precision < 3; precision++) /* double; float arrays; double arrays, float work */
       for (int isa = 0; isa < (device ? (precision < 2 ? 1 : 0) : 3); isa++) {
-        const PetscBool    single  = precision == 0 ? PETSC_FALSE : PETSC_TRUE;
-        const BCRPrecision io      = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
-        const PetscBool    inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
-        const double       factor  = lrand48() % 2 ? 1 : -2.5;
-        double             tol     = single ? 5e-7 : 5e-15;
-        BCRCoreOptions     options;
-        BCRCore            core = NULL;
-        BCRCoreInfo        info;
-        PetscReal          removed;
-        double            *f, *u, *g, *before, error, mean;
-        float             *ff, *uu;
+        const PetscBool single = precision == 0 ? PETSC_FALSE : PETSC_TRUE;
+        const BCRPrecision io = precision == 1 ? BCR_SINGLE : BCR_DOUBLE;
+        const PetscBool inplace = lrand48() % 2 ? PETSC_TRUE : PETSC_FALSE;
+        const double factor = lrand48() % 2 ? 1 : -2.5;
+        double tol = single ? 5e-7 : 5e-15;
+        BCRCoreOptions options;
+        BCRCore core = NULL;
+        BCRCoreInfo info;
+        PetscReal removed;
+        double *f, *u, *g, *before, error, mean;
+        float *ff, *uu;
 
         memset(&options, 0, sizeof(options));
-        options.isa       = isa;
+        options.isa = isa;
         options.precision = single ? BCR_SINGLE : BCR_DOUBLE;
-        options.radix     = radices[lrand48() % 8];
+        options.radix = radices[lrand48() % 8];
         options.recursive = lrand48() % 4 == 0 ? PETSC_TRUE : PETSC_FALSE;
-        options.ring      = t / 2 % 2 ? 24576 : 0;
+        options.ring = t / 2 % 2 ? 24576 : 0;
         if (!device && t % 8 == 7) {
-          options.radix      = 0;
+          options.radix = 0;
           options.separators = 2 - (int)(t / 8 % 4 == 3);
         }
         if (device && t % 32 == 14) options.radix = 0;
         if (device && t % 8 == 3) {
-          options.radix  = 0;
+          options.radix = 0;
           options.level0 = 16;
         }
         for (PetscInt d = 0; d < 3; d++)
           if ((b.axis[d].lower && !(device && d == 0)) || (b.n[d] > 1 && b.n[d] < 4)) options.radix = 0;
         if (device && lrand48() % 2) { /* all stages of the lines, sub-sums */
-          static const int groups[] = {0, 32, 64}, shared[] = {0, 40, 64, 128}, sums[] = {0, 3, 40}, strips[] = {0, 1, 5};
+          static const int groups[] = {0, 32, 64}, shared[] = {0, 40, 64, 128}, sums[] = {0, 3, 40},
+                           strips[] = {0, 1, 5};
 
-          options.launch[BCR_LAUNCH_GROUP]  = groups[lrand48() % 3];
+          options.launch[BCR_LAUNCH_GROUP] = groups[lrand48() % 3];
           options.launch[BCR_LAUNCH_SHARED] = shared[lrand48() % 4];
-          options.launch[BCR_LAUNCH_SUM]    = sums[lrand48() % 3];
+          options.launch[BCR_LAUNCH_SUM] = sums[lrand48() % 3];
           options.launch[BCR_LAUNCH_STRIPS] = strips[lrand48() % 3];
         }
         PetscCall(PetscCalloc6(b.size, &f, b.size, &u, b.size, &g, b.size, &before, b.size, &ff, b.size, &uu));
@@ -329,12 +367,15 @@ int main(int argc, char **argv)
           if (strstr(info.plan, "separators on chip")) nchip++;
           if (strstr(info.plan, "radix 16")) nsixteen++;
         } else {
-          PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular, b.stride, io, &options, &core));
+          PetscCall(BCRCoreCreate(b.dim, b.axis, lrand48() % 2 ? b.shift : b.shift + (b.singular ? 0 : 1), b.singular,
+                                  b.stride, io, &options, &core));
           PetscCall(BCRCoreSetFactor(core, factor));
           PetscCall(BCRCoreSetShift(core, b.shift));
           PetscCall(BCRCoreGetInfo(core, &info));
           if (options.separators == 2 && strstr(info.plan, "poles"))
-            for (int e = 0; e < 5; e++) nacross[b.singular ? 1 : 0][e] += b.axis[1].end[0] == across_ends[e][0] && b.axis[1].end[1] == across_ends[e][1] ? 1 : 0;
+            for (int e = 0; e < 5; e++)
+              nacross[b.singular ? 1 : 0][e] +=
+                b.axis[1].end[0] == across_ends[e][0] && b.axis[1].end[1] == across_ends[e][1] ? 1 : 0;
           for (int again = 0; again < 2; again++) { /* a second solve gives the same bits */
             if (again) PetscCall(PetscArraycpy(before, u, b.size));
             if (io == BCR_SINGLE) {
@@ -353,13 +394,19 @@ int main(int argc, char **argv)
         }
         box_check(&b, factor, b.singular ? (double)removed : 0, f, u, &error, &mean);
         TestLargest(&worst[single], error);
-        if (b.singular && (b.axis[0].lower || b.axis[1].lower || b.axis[2].lower)) tol = PetscMax(tol, 4 * PETSC_MACHINE_EPSILON); /* the null vector's weights are PetscReals */
+        /* the null vector's weights are PetscReals */
+        if (b.singular && (b.axis[0].lower || b.axis[1].lower || b.axis[2].lower))
+          tol = PetscMax(tol, 4 * PETSC_MACHINE_EPSILON);
         if (error <= tol && (!b.singular || mean <= tol)) passed++;
         else {
           failed++;
           if (!device) PetscCall(BCRCoreGetInfo(core, &info));
-          printf("case %d isa %d precision %d n %d %d %d ends %d%d %d%d %d%d a %g %g %g shift %g singular %d radix %d: error %.1e mean %.1e, %s\n", (int)t, isa, precision, (int)b.n[0], (int)b.n[1], (int)b.n[2], b.axis[0].end[0], b.axis[0].end[1],
-                 b.axis[1].end[0], b.axis[1].end[1], b.axis[2].end[0], b.axis[2].end[1], (double)b.axis[0].a, (double)b.axis[1].a, (double)b.axis[2].a, b.shift, b.singular, (int)options.radix, error, mean, info.plan);
+          printf("case %d isa %d precision %d n %d %d %d ends %d%d %d%d %d%d a %g %g %g shift %g singular %d radix %d: "
+                 "error %.1e mean %.1e, %s\n",
+                 (int)t, isa, precision, (int)b.n[0], (int)b.n[1], (int)b.n[2], b.axis[0].end[0], b.axis[0].end[1],
+                 b.axis[1].end[0], b.axis[1].end[1], b.axis[2].end[0], b.axis[2].end[1], (double)b.axis[0].a,
+                 (double)b.axis[1].a, (double)b.axis[2].a, b.shift, b.singular, (int)options.radix, error, mean,
+                 info.plan);
         }
         PetscCall(BCRCoreDestroy(&core));
         PetscCall(PetscFree6(f, u, g, before, ff, uu));
@@ -370,7 +417,8 @@ int main(int argc, char **argv)
   for (int e = 0; e < 5 && !device; e++) { /* periodic and Neumann ends along x as well make the operator singular */
     const PetscBool singular = e == 1 || e == 2 ? PETSC_TRUE : PETSC_FALSE;
 
-    printf("separators transformed across, %s ends along y: %d solves, %d of singular operators\n", across_names[e], (int)nacross[0][e], (int)nacross[1][e]);
+    printf("separators transformed across, %s ends along y: %d solves, %d of singular operators\n", across_names[e],
+           (int)nacross[0][e], (int)nacross[1][e]);
     if (cases >= 1000 && (nacross[0][e] == 0 || (singular && nacross[1][e] == 0))) failed++;
   }
   if (device) printf("separators on chip: %d solves, radix 16 at level 0: %d\n", (int)nchip, (int)nsixteen);

@@ -1,6 +1,7 @@
 /*
-  The batched trigonometric transforms against the sums that dtt.h defines, in long double, for every pair of ends, instruction set
-  and precision; by rows and by columns, in place and not, float work on double data; large sizes by round trip and sampled sums.
+  The batched trigonometric transforms against the sums that dtt.h defines, in long double, for
+  every pair of ends, instruction set and precision; by rows and by columns, in place and not, float
+  work on double data; large sizes by round trip and sampled sums.
 */
 #include "../../src/backend/cpu/cpu.h"
 #include "tests/check.h"
@@ -31,7 +32,7 @@ static const BCREnd ends[17][2] = {
 static const char *name(int t)
 {
   static const char *kinds[] = {"dirichlet", "neumann", "cell-neumann", "cell-dirichlet", "periodic", "general"};
-  static char        s[64];
+  static char s[64];
 
   snprintf(s, sizeof(s), "%s/%s", kinds[ends[t][0]], kinds[ends[t][1]]);
   return s;
@@ -54,16 +55,16 @@ static double random_number(void)
 
 /* phi_j(i) as written in dtt.h: trig(pi a b/den), and its table[0..2 den) of cos, sin of pi q/den */
 typedef struct {
-  int       n, t, odd, period;
+  int n, t, odd, period;
   long long den;
-  double    w0, w1; /* weights of the first and last row in the analysis */
+  double w0, w1; /* weights of the first and last row in the analysis */
 } Basis;
 
 static Basis basis(int t, int n)
 {
   static const int odd[16] = {1, 0, 0, 1, 1, 0, 0, 1, 1, 0, 1, 1, 0, 0, 0, 1};
-  Basis            b       = {.n = n, .t = t, .odd = t < 16 ? odd[t] : 0, .period = t == 16};
-  const BCREnd     l = ends[t][0], r = ends[t][1];
+  Basis b = {.n = n, .t = t, .odd = t < 16 ? odd[t] : 0, .period = t == 16};
+  const BCREnd l = ends[t][0], r = ends[t][1];
 
   b.w0 = l == BCR_END_NEUMANN ? 0.5 : 1;
   b.w1 = r == BCR_END_NEUMANN ? 0.5 : 1;
@@ -112,9 +113,9 @@ static long long frequency(const Basis *b, int j)
 
 static long double phi(const Basis *b, const long double *table, int i, int j)
 {
-  const BCREnd    l = ends[b->t][0];
+  const BCREnd l = ends[b->t][0];
   const long long a = l == BCR_END_DIRICHLET ? i + 1 : (l == BCR_END_NEUMANN || b->period ? i : 2LL * i + 1);
-  const int       s = b->period ? (j > 0 && j % 2 == 0) : b->odd;
+  const int s = b->period ? (j > 0 && j % 2 == 0) : b->odd;
 
   return table[2 * (a * frequency(b, j) % (2 * b->den)) + s];
 }
@@ -124,7 +125,7 @@ static long double *table_new(const Basis *b)
   long double *t = malloc(sizeof(*t) * 4 * (size_t)b->den);
 
   for (long long q = 0; q < 2 * b->den; q++) {
-    t[2 * q]     = cosl(3.14159265358979323846264338327950288L * q / b->den);
+    t[2 * q] = cosl(3.14159265358979323846264338327950288L * q / b->den);
     t[2 * q + 1] = sinl(3.14159265358979323846264338327950288L * q / b->den);
   }
   return t;
@@ -153,8 +154,9 @@ static double factor(int l)
 }
 
 typedef struct {
-  int     n;
-  double *x[LINES], *y[2][LINES], rms[LINES]; /* input, analysis and synthesis of it, size of these: sqrt(sum x^2 / 2) */
+  int n;
+  /* input, analysis and synthesis of it, size of these: sqrt(sum x^2 / 2) */
+  double *x[LINES], *y[2][LINES], rms[LINES];
 } Reference;
 
 static Reference reference_new(const Basis *b, const long double *table)
@@ -203,16 +205,17 @@ static double tolerance(int n, int single)
   return (single ? 5.4e8 : 1.) * 1e-15 * (1 + log2(n));
 }
 
-/* one call: by rows (cols 0) or columns (1; 2: as a layer, other memory coming nearer), in place or not, padding left alone; the error
-   relative to the rms size of the line */
-static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, int t, int isa, int single, int io, int cols, int place, int count, int direction)
+/* one call: by rows (cols 0) or columns (1; 2: as a layer, other memory coming nearer), in place or
+   not, padding left alone; the error relative to the rms size of the line */
+static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, int t, int isa, int single, int io,
+                     int cols, int place, int count, int direction)
 {
-  const int       n = r->n, wide = !single || io;
+  const int n = r->n, wide = !single || io;
   const ptrdiff_t len = cols ? count : n, num = cols ? n : count, lf = len + 3, lu = place ? lf : len + 2;
-  const size_t    lanes = table->lanes, size = wide ? 8 : 4, wsize = BCRDttWork(dtt, (int)lanes) * (single ? 4 : 8);
-  char           *f = malloc(size * (size_t)(lf * num)), *u = place ? f : malloc(size * (size_t)(lu * num)), *work;
-  double          worst   = 0;
-  int             touched = 0;
+  const size_t lanes = table->lanes, size = wide ? 8 : 4, wsize = BCRDttWork(dtt, (int)lanes) * (single ? 4 : 8);
+  char *f = malloc(size * (size_t)(lf * num)), *u = place ? f : malloc(size * (size_t)(lu * num)), *work;
+  double worst = 0;
+  int touched = 0;
 
   for (ptrdiff_t k = 0; k < lf * num; k++) put(f, k, wide, 77);
   if (!place)
@@ -241,7 +244,9 @@ static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, i
     e = sqrt(e) / r->rms[l % LINES];
     TestLargest(&worst, e);
   }
-  check(worst <= tolerance(n, single), direction ? (cols ? "synthesis, columns" : "synthesis, rows") : (cols ? "analysis, columns" : "analysis, rows"), t, n, isa, single, worst);
+  check(worst <= tolerance(n, single),
+        direction ? (cols ? "synthesis, columns" : "synthesis, rows") : (cols ? "analysis, columns" : "analysis, rows"),
+        t, n, isa, single, worst);
   check(touched == 0, "memory that is not the call's was written", t, n, isa, single, touched);
   free(work);
   if (!place) free(u);
@@ -251,9 +256,9 @@ static void one_call(BCRDtt dtt, const BCRCpuTable *table, const Reference *r, i
 /* lambda against T phi = lambda phi on the interior rows and the end rows, norm against the sum of w phi^2 */
 static PetscErrorCode modes(BCRDtt dtt, const Basis *b, const long double *table)
 {
-  const int     n = b->n, t = b->t;
+  const int n = b->n, t = b->t;
   const double *lambda, *norm;
-  double        el = 0, en = 0;
+  double el = 0, en = 0;
 
   PetscFunctionBegin;
   PetscCall(BCRDttGetModes(dtt, &lambda, &norm));
@@ -262,12 +267,12 @@ static PetscErrorCode modes(BCRDtt dtt, const Basis *b, const long double *table
 
     for (int i = 0; i < n; i++) {
       const long double p = phi(b, table, i, j);
-      long double       v = 2 * p, w = i == 0 ? b->w0 : (i == n - 1 ? b->w1 : 1);
+      long double v = 2 * p, w = i == 0 ? b->w0 : (i == n - 1 ? b->w1 : 1);
 
       s += w * p * p;
       if (n == 1) continue; /* the row says nothing of the ends then */
       for (int side = 0; side < 2; side++) {
-        const int    in = side ? i + 1 : i - 1, out = side ? i - 1 : i + 1;
+        const int in = side ? i + 1 : i - 1, out = side ? i - 1 : i + 1;
         const BCREnd e = ends[t][side];
 
         if (in >= 0 && in < n) v -= phi(b, table, in, j);
@@ -287,9 +292,9 @@ static PetscErrorCode modes(BCRDtt dtt, const Basis *b, const long double *table
 
 static PetscErrorCode all_sums(int t, int n)
 {
-  const Basis  b     = basis(t, n);
+  const Basis b = basis(t, n);
   long double *table = table_new(&b);
-  Reference    r     = reference_new(&b, table);
+  Reference r = reference_new(&b, table);
 
   PetscFunctionBegin;
   for (int single = 0; single < 2; single++) {
@@ -298,15 +303,17 @@ static PetscErrorCode all_sums(int t, int n)
     PetscCall(BCRDttCreate(n, ends[t][0], ends[t][1], single ? PETSC_TRUE : PETSC_FALSE, &dtt));
     if (!single) PetscCall(modes(dtt, &b, table));
     for (int isa = 0; isa <= BCRCpuBestISA(); isa++) {
-      const BCRCpuTable *cpu  = BCRCpuGetTable(isa, single);
-      const int          full = 2 * cpu->lanes + 1;
+      const BCRCpuTable *cpu = BCRCpuGetTable(isa, single);
+      const int full = 2 * cpu->lanes + 1;
 
       for (int mode = 0; mode < 12; mode++) { /* columns, direction, in place; layers */
-        const int cols = mode < 8 ? mode & 1 : 2, direction = mode < 8 ? (mode >> 1) & 1 : mode & 1, place = mode < 8 ? (mode >> 2) & 1 : (mode >> 1) & 1;
+        const int cols = mode < 8 ? mode & 1 : 2, direction = mode < 8 ? (mode >> 1) & 1 : mode & 1,
+                  place = mode < 8 ? (mode >> 2) & 1 : (mode >> 1) & 1;
 
         for (int io = 0; io <= single; io++) {
           if (n <= 17 && t < 3)
-            for (int count = 1; count < full; count++) one_call(dtt, cpu, &r, t, isa, single, io, cols, place, count, direction);
+            for (int count = 1; count < full; count++)
+              one_call(dtt, cpu, &r, t, isa, single, io, cols, place, count, direction);
           else one_call(dtt, cpu, &r, t, isa, single, io, cols, place, 1 + (t + n) % (full - 1), direction);
           if (n <= 129 || !place) one_call(dtt, cpu, &r, t, isa, single, io, cols, place, full, direction);
         }
@@ -319,11 +326,12 @@ static PetscErrorCode all_sums(int t, int n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* large sizes: a few outputs of the analysis by direct sums, and synthesis of norm times analysis gives the input back */
+/* large sizes: a few outputs of the analysis by direct sums, and synthesis of norm times analysis
+   gives the input back */
 static PetscErrorCode large(int t, int n)
 {
-  const Basis   b     = basis(t, n);
-  long double  *table = table_new(&b);
+  const Basis b = basis(t, n);
+  long double *table = table_new(&b);
   const double *norm;
 
   PetscFunctionBegin;
@@ -333,11 +341,11 @@ static PetscErrorCode large(int t, int n)
     PetscCall(BCRDttCreate(n, ends[t][0], ends[t][1], single ? PETSC_TRUE : PETSC_FALSE, &dtt));
     PetscCall(BCRDttGetModes(dtt, NULL, &norm));
     for (int isa = 0; isa <= BCRCpuBestISA(); isa++) {
-      const BCRCpuTable *cpu   = BCRCpuGetTable(isa, single);
-      const int          count = cpu->lanes + 1;
-      const size_t       size = single ? 4 : 8, total = (size_t)n * (size_t)count;
-      char              *f = malloc(size * total), *u = malloc(size * total), *work;
-      double             e = 0, rms[2] = {0, 0}, *line = malloc(sizeof(double) * (size_t)n);
+      const BCRCpuTable *cpu = BCRCpuGetTable(isa, single);
+      const int count = cpu->lanes + 1;
+      const size_t size = single ? 4 : 8, total = (size_t)n * (size_t)count;
+      char *f = malloc(size * total), *u = malloc(size * total), *work;
+      double e = 0, rms[2] = {0, 0}, *line = malloc(sizeof(double) * (size_t)n);
 
       for (size_t k = 0; k < total; k++) put(f, (ptrdiff_t)k, !single, nearbyint(4096 * random_number()) / 4096);
       if (posix_memalign((void **)&work, 64, BCRDttWork(dtt, cpu->lanes) * size)) abort();
@@ -349,15 +357,18 @@ static PetscErrorCode large(int t, int n)
           rms[0] += line[i] * line[i] / 2; /* of the outputs: half of them is in the mean */
         }
         for (int k = 0; k < 8; k++) {
-          const int    j = k < 2 ? k : (k < 4 ? n - 1 - (k - 2) : (int)(random_number() * random_number() * (n - 1) / 2 + n / 2.));
+          const int j =
+            k < 2 ? k : (k < 4 ? n - 1 - (k - 2) : (int)(random_number() * random_number() * (n - 1) / 2 + n / 2.));
           const double d = get(u, (ptrdiff_t)j * count + l, !single) - (double)direct(&b, table, 0, line, 1, j);
 
           TestLargest(&e, fabs(d));
         }
         e /= sqrt(rms[0]);
-        check(e <= 4 * tolerance(n, single), "sampled analysis", t, n, isa, single, e); /* the largest of eight, not the rms */
+        /* the largest of eight, not the rms */
+        check(e <= 4 * tolerance(n, single), "sampled analysis", t, n, isa, single, e);
       }
-      for (size_t k = 0; k < total; k++) put(u, (ptrdiff_t)k, !single, get(u, (ptrdiff_t)k, !single) * norm[k / (size_t)count]);
+      for (size_t k = 0; k < total; k++)
+        put(u, (ptrdiff_t)k, !single, get(u, (ptrdiff_t)k, !single) * norm[k / (size_t)count]);
       cpu->dtt.cols(dtt, 1, 0, count, u, count, u, count, work);
       e = rms[0] = 0;
       for (size_t k = 0; k < total; k++) {
@@ -380,7 +391,8 @@ static PetscErrorCode large(int t, int n)
 }
 
 /* says nothing: PETSc's own handler for this has two names over the releases */
-static PetscErrorCode quiet(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+static PetscErrorCode quiet(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n,
+                            PetscErrorType p, const char *mess, void *ctx)
 {
   (void)comm;
   (void)line;
@@ -394,10 +406,11 @@ static PetscErrorCode quiet(MPI_Comm comm, int line, const char *fun, const char
 
 int main(int argc, char **argv)
 {
-  static const int sizes[]  = {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 15, 16, 17, 23, 31, 32, 33, 49, 63, 64, 65, 100, 101, 127, 128, 129, 255, 256, 257, 509, 1000};
+  static const int sizes[] = {1,  2,  3,  4,  5,  6,  7,   8,   9,   11,  13,  15,  16,  17,  23,  31,
+                              32, 33, 49, 63, 64, 65, 100, 101, 127, 128, 129, 255, 256, 257, 509, 1000};
   static const int larger[] = {999, 1023, 1234, 1439, 1500, 2047, 2500, 2878, 3001, 4095, 8191};
-  BCRDtt           dtt;
-  PetscErrorCode   ierr;
+  BCRDtt dtt;
+  PetscErrorCode ierr;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(TestSeed());

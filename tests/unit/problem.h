@@ -1,5 +1,6 @@
-/* Random operators of every kind, for tests of the solver: the equations as a sparse matrix, the BCROperator that stands for them, and
-   the comparison of a solution with both the equations and LAPACK */
+/* Random operators of every kind, for tests of the solver: the equations as a sparse matrix, the
+   BCROperator that stands for them, and the comparison of a solution with both the equations and
+   LAPACK */
 #pragma once
 
 #include <petscsys.h>
@@ -9,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-static int         npassed, nfailed;
+static int npassed, nfailed;
 static const char *precisions[] = {"double", "single", "mixed"};
 
 static void Check(int good, const char *name, const char *what, double value, double bound)
@@ -35,32 +36,32 @@ static int Pick(int n)
 /* One axis as equations: rows of the box with entries for what lies beyond either end, planes, weights */
 typedef struct {
   PetscInt N, n, low; /* whole extent, box, nodes before the box */
-  double   lower[MOST], diag[MOST], upper[MOST], w[MOST], h[MOST];
-  int      periodic;
-  int      plane[2], couple[2];
-  double   slope[2];
+  double lower[MOST], diag[MOST], upper[MOST], w[MOST], h[MOST];
+  int periodic;
+  int plane[2], couple[2];
+  double slope[2];
 } Line;
 
 typedef struct {
-  PetscInt    dim, N[3], n[3], nodes;
-  Line        line[3];
-  int         owner[3];
-  double      shift, scale;
-  int         singular;
-  double     *inv[3][2], *couplings[3][2], *rowscale; /* rowscale over the box */
+  PetscInt dim, N[3], n[3], nodes;
+  Line line[3];
+  int owner[3];
+  double shift, scale;
+  int singular;
+  double *inv[3][2], *couplings[3][2], *rowscale; /* rowscale over the box */
   BCROperator op;
 } Problem;
 
 enum {
-  PLANES    = 1,
-  WEIGHTS   = 2,
-  GENERAL   = 4,
-  SLOPES    = 8,
-  ROWSCALE  = 16,
+  PLANES = 1,
+  WEIGHTS = 2,
+  GENERAL = 4,
+  SLOPES = 8,
+  ROWSCALE = 16,
   COUPLINGS = 32,
-  NEUMANN   = 64,  /* only ends that have the constant in the null space */
-  NEGATIVE  = 128, /* a shift below zero, but above minus the smallest eigenvalue */
-  LEFT      = 256  /* with ROWSCALE: of the rows alone */
+  NEUMANN = 64,   /* only ends that have the constant in the null space */
+  NEGATIVE = 128, /* a shift below zero, but above minus the smallest eigenvalue */
+  LEFT = 256      /* with ROWSCALE: of the rows alone */
 };
 
 static PetscReal *ToReal(PetscInt n, const double *x)
@@ -104,13 +105,13 @@ static void ProblemFree(Problem *p)
 /* A random operator on a grid whose box and planes are given */
 static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const int planes[][2], int kind)
 {
-  const int general  = kind & GENERAL ? Pick((int)dim) : -1;
-  double    floor_   = 0; /* the box's T is at least this positive */
-  int       definite = 0, box = 1;
+  const int general = kind & GENERAL ? Pick((int)dim) : -1;
+  double floor_ = 0; /* the box's T is at least this positive */
+  int definite = 0, box = 1;
 
   memset(p, 0, sizeof(*p));
   p->dim = p->op.dim = dim;
-  p->nodes           = 1;
+  p->nodes = 1;
   for (int d = 0; d < 3; d++) p->owner[d] = d;
   for (int d = 2; d > 0; d--) {
     const int e = Pick(d + 1), t = p->owner[d];
@@ -120,15 +121,15 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
   }
   for (int d = 0; d < 3; d++) p->op.owner[d] = p->owner[d];
   for (int d = 0; d < 3; d++) {
-    Line    *l = &p->line[d];
+    Line *l = &p->line[d];
     BCRAxis *x = &p->op.axis[d];
-    double   a = Real(exp(Random(-2, 2)));
-    int      end[2];
+    double a = Real(exp(Random(-2, 2)));
+    int end[2];
 
     l->n = d < dim ? n[d] : 1;
     for (int s = 0; s < 2; s++) l->plane[s] = d < dim ? planes[d][s] : 0;
-    l->low  = l->plane[0];
-    l->N    = l->n + l->plane[0] + l->plane[1];
+    l->low = l->plane[0];
+    l->N = l->n + l->plane[0] + l->plane[1];
     p->N[d] = l->N;
     p->n[d] = x->n = l->n;
     p->nodes *= l->N;
@@ -153,7 +154,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
     /* rows: inside, then the ends */
     for (PetscInt i = 0; i < l->n; i++) {
       l->lower[i] = l->upper[i] = l->n > 1 ? a : 0;
-      l->diag[i]                = 2 * l->lower[i];
+      l->diag[i] = 2 * l->lower[i];
     }
     if (d == general) {
       const double spread = .3;
@@ -161,8 +162,8 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       for (PetscInt i = 0; i < l->n; i++) {
         l->lower[i] = Real(a * exp(Random(-spread, spread)));
         l->upper[i] = Real(a * exp(Random(-spread, spread)));
-        l->diag[i]  = Real(l->lower[i] + l->upper[i] + (kind & NEUMANN ? 0 : a * TestUniform()));
-        x->a        = 0;
+        l->diag[i] = Real(l->lower[i] + l->upper[i] + (kind & NEUMANN ? 0 : a * TestUniform()));
+        x->a = 0;
       }
       for (int s = 0; s < 2; s++) {
         const PetscInt i = s ? PetscMax(l->n - 1, 0) : 0;
@@ -175,11 +176,11 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       end[0] = end[1] = BCR_END_GENERAL;
     }
     for (int s = 0; s < 2; s++) {
-      const PetscInt i   = s ? PetscMax(l->n - 1, 0) : 0;
-      double        *out = s ? &l->upper[i] : &l->lower[i], *in = s ? &l->lower[i] : &l->upper[i];
-      BCRPlane      *pl   = &x->plane[s];
-      double         c    = 0;
-      PetscInt       face = 1;
+      const PetscInt i = s ? PetscMax(l->n - 1, 0) : 0;
+      double *out = s ? &l->upper[i] : &l->lower[i], *in = s ? &l->lower[i] : &l->upper[i];
+      BCRPlane *pl = &x->plane[s];
+      double c = 0;
+      PetscInt face = 1;
 
       if (l->plane[s] && l->n) {
         if (d != general) {
@@ -191,7 +192,7 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       }
       if (l->n > 1 && d != general) {
         if (end[s] == BCR_END_NEUMANN) {
-          *in     = 2 * a;
+          *in = 2 * a;
           l->h[i] = .5;
         }
         if (end[s] == BCR_END_CELL_NEUMANN) l->diag[i] -= a;
@@ -199,20 +200,23 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       }
       if (l->n && !c && !(l->periodic && l->n > 1)) *out = 0;
       x->end[s] = (BCREnd)end[s];
-      if (d != general && l->n > 1 && c) x->end[s] = l->slope[s] == 0 ? BCR_END_DIRICHLET : (l->slope[s] > 0 ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET);
+      if (d != general && l->n > 1 && c)
+        x->end[s] =
+          l->slope[s] == 0 ? BCR_END_DIRICHLET : (l->slope[s] > 0 ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET);
       if (l->n > 1 && (x->end[s] == BCR_END_DIRICHLET || x->end[s] == BCR_END_CELL_DIRICHLET)) {
         definite = 1;
-        floor_ += a / (double)(l->n + 1) / (double)(l->n + 1); /* below the smallest eigenvalue even with one such end: (pi/2)^2 times this */
+        /* below the smallest eigenvalue even with one such end: (pi/2)^2 times this */
+        floor_ += a / (double)(l->n + 1) / (double)(l->n + 1);
       }
       if (l->n == 1 && d != general) {
         x->a = (PetscReal)c; /* a plane's coupling only */
         l->diag[0] += c * l->slope[s];
       }
       if (l->plane[s]) {
-        pl->present  = PETSC_TRUE;
-        pl->couple   = l->couple[s] ? PETSC_TRUE : PETSC_FALSE;
+        pl->present = PETSC_TRUE;
+        pl->couple = l->couple[s] ? PETSC_TRUE : PETSC_FALSE;
         pl->coupling = (PetscReal)c;
-        pl->slope    = (PetscReal)l->slope[s];
+        pl->slope = (PetscReal)l->slope[s];
         for (int e = 0; e < dim; e++) face *= e == d ? 1 : n[e] + planes[e][0] + planes[e][1];
         p->inv[d][s] = malloc(sizeof(double) * (size_t)face);
         for (PetscInt q = 0; q < face; q++) p->inv[d][s][q] = Real((Pick(2) ? 1 : -1) * exp(Random(-1, 1)));
@@ -234,12 +238,12 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
       for (PetscInt i = 0; i < l->n; i++) {
         lower[i] = i ? l->lower[i] : 0;
         upper[i] = i + 1 < l->n ? l->upper[i] : 0;
-        diag[i]  = l->diag[i];
+        diag[i] = l->diag[i];
       }
       if (l->plane[0]) diag[0] -= (double)x->plane[0].coupling * l->slope[0];
       if (l->plane[1]) diag[l->n - 1] -= (double)x->plane[1].coupling * l->slope[1];
       x->lower = ToReal(l->n, lower);
-      x->diag  = ToReal(l->n, diag);
+      x->diag = ToReal(l->n, diag);
       x->upper = ToReal(l->n, upper);
       for (PetscInt i = 0; i < l->n; i++) l->diag[i] += (double)x->diag[i] - diag[i];
     }
@@ -259,22 +263,22 @@ static void ProblemCreate(Problem *p, PetscInt dim, const PetscInt n[], const in
   if (kind & NEUMANN) p->shift = 0;
   else if (!definite) p->shift = Real(exp(Random(-2, 1)));
   if (kind & NEGATIVE && !(kind & GENERAL) && definite) p->shift = Real(-floor_ * .9);
-  p->singular    = !definite && p->shift == 0 && box > 0;
-  p->op.shift    = (PetscReal)p->shift;
-  p->op.scale    = (PetscReal)p->scale;
+  p->singular = !definite && p->shift == 0 && box > 0;
+  p->op.shift = (PetscReal)p->shift;
+  p->op.scale = (PetscReal)p->scale;
   p->op.singular = p->singular ? PETSC_TRUE : PETSC_FALSE;
   if (kind & ROWSCALE) {
     p->rowscale = malloc(sizeof(double) * (size_t)(box + 1));
     for (int i = 0; i < box; i++) p->rowscale[i] = Real(Random(.5, 2));
     p->op.rowscale = ToReal(box, p->rowscale);
-    p->op.left     = kind & LEFT ? PETSC_TRUE : PETSC_FALSE;
+    p->op.left = kind & LEFT ? PETSC_TRUE : PETSC_FALSE;
   }
 }
 
 /* The matrix, at most 7 entries a row */
 typedef struct {
   PetscInt *count, *col;
-  double   *val;
+  double *val;
 } Matrix;
 
 static void MatrixFree(Matrix *A)
@@ -307,16 +311,18 @@ static double RowScale(const Problem *p, const PetscInt c[])
 static Matrix MatrixCreate(const Problem *p)
 {
   PetscInt c[3], row = 0;
-  Matrix   A = {calloc((size_t)p->nodes, sizeof(PetscInt)), calloc((size_t)p->nodes * 7, sizeof(PetscInt)), calloc((size_t)p->nodes * 7, sizeof(double))};
+  Matrix A = {calloc((size_t)p->nodes, sizeof(PetscInt)), calloc((size_t)p->nodes * 7, sizeof(PetscInt)),
+              calloc((size_t)p->nodes * 7, sizeof(double))};
 
   for (c[2] = 0; c[2] < p->N[2]; c[2]++) {
     for (c[1] = 0; c[1] < p->N[1]; c[1]++) {
       for (c[0] = 0; c[0] < p->N[0]; c[0]++, row++) {
-        PetscInt *col   = A.col + 7 * row;
-        double   *val   = A.val + 7 * row;
-        int       owner = -1, side[3], m = 1;
+        PetscInt *col = A.col + 7 * row;
+        double *val = A.val + 7 * row;
+        int owner = -1, side[3], m = 1;
 
-        for (int d = 0; d < 3; d++) side[d] = c[d] < p->line[d].low ? 0 : (c[d] >= p->line[d].low + p->line[d].n ? 1 : -1);
+        for (int d = 0; d < 3; d++)
+          side[d] = c[d] < p->line[d].low ? 0 : (c[d] >= p->line[d].low + p->line[d].n ? 1 : -1);
         for (int d = 2; d >= 0; d--) owner = side[p->owner[d]] >= 0 ? p->owner[d] : owner;
         col[0] = row;
         if (owner >= 0) { /* d u_b - slope d u_1 */
@@ -327,27 +333,27 @@ static Matrix MatrixCreate(const Problem *p)
             PetscInt at[3] = {c[0], c[1], c[2]};
 
             at[owner] += side[owner] ? -1 : 1;
-            col[m]   = NodeNumber(p, at);
+            col[m] = NodeNumber(p, at);
             val[m++] = -l->slope[side[owner]] * val[0];
           }
         } else { /* scale S W (T + shift) S, the last S not where it is left */
           const double s = p->op.left ? 1 : RowScale(p, c);
-          double       w = p->scale * RowScale(p, c);
+          double w = p->scale * RowScale(p, c);
 
           for (int d = 0; d < 3; d++) w *= p->line[d].w[c[d] - p->line[d].low];
           val[0] = w * s * p->shift;
           for (int d = 0; d < 3; d++) {
-            const Line    *l = &p->line[d];
+            const Line *l = &p->line[d];
             const PetscInt i = c[d] - l->low;
 
             val[0] += w * s * l->diag[i];
             for (int e = 0; e < 2; e++) { /* the neighbours before and behind */
               const double entry = e ? l->upper[i] : l->lower[i];
-              PetscInt     at[3] = {c[0], c[1], c[2]}, j = i + (e ? 1 : -1);
-              const int    beyond = (j < 0 || j >= l->n) && !l->periodic;
+              PetscInt at[3] = {c[0], c[1], c[2]}, j = i + (e ? 1 : -1);
+              const int beyond = (j < 0 || j >= l->n) && !l->periodic;
 
               if (entry == 0) continue;
-              at[d]  = l->low + (l->periodic ? (j + l->n) % l->n : j);
+              at[d] = l->low + (l->periodic ? (j + l->n) % l->n : j);
               col[m] = NodeNumber(p, at);
               if (!beyond) val[m] = -w * entry * (p->op.left ? 1 : RowScale(p, at));
               else val[m] = p->couplings[d][e] ? -p->scale * p->couplings[d][e][PlaneNumber(p, d, c)] : -w * entry;
@@ -363,7 +369,8 @@ static Matrix MatrixCreate(const Problem *p)
 }
 
 /* y += alpha op(A) x, and the sums of the rows' absolute values */
-static void MatrixApply(const Problem *p, const Matrix *A, int transpose, double alpha, const double *x, double *y, double *sums)
+static void MatrixApply(const Problem *p, const Matrix *A, int transpose, double alpha, const double *x, double *y,
+                        double *sums)
 {
   for (PetscInt i = 0; i < p->nodes; i++) {
     for (PetscInt m = 0; m < A->count[i]; m++) {
@@ -384,33 +391,36 @@ static double Tolerance(int precision)
 }
 
 /* One component of a solution: every row of f - A u against the sizes in this row, and u against LAPACK's */
-static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool transpose, PetscInt dof, const PetscScalar *f, const PetscScalar *u, int precision, double removed, const char *name)
+static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool transpose, PetscInt dof,
+                              const PetscScalar *f, const PetscScalar *u, int precision, double removed,
+                              const char *name)
 {
-  const PetscInt N    = p->nodes;
-  double         umax = 0, worst = 0, mean[2] = {0, 0}, weight = 0, *r[2], *x, *target, *sums;
+  const PetscInt N = p->nodes;
+  double umax = 0, worst = 0, mean[2] = {0, 0}, weight = 0, *r[2], *x, *target, *sums;
 
   PetscFunctionBegin;
   for (int c = 0; c < 2; c++) r[c] = calloc((size_t)N, sizeof(double));
-  x      = calloc((size_t)N, sizeof(double));
+  x = calloc((size_t)N, sizeof(double));
   target = calloc((size_t)N, sizeof(double));
-  sums   = calloc((size_t)N, sizeof(double));
+  sums = calloc((size_t)N, sizeof(double));
   for (int c = 0; c < 2; c++) {
     for (PetscInt i = 0; i < N; i++) {
-      umax    = PetscMax(umax, (double)PetscAbsScalar(u[i * dof]));
+      umax = PetscMax(umax, (double)PetscAbsScalar(u[i * dof]));
       r[c][i] = (double)(c ? PetscImaginaryPart(f[i * dof]) : PetscRealPart(f[i * dof]));
-      x[i]    = (double)(c ? PetscImaginaryPart(u[i * dof]) : PetscRealPart(u[i * dof]));
+      x[i] = (double)(c ? PetscImaginaryPart(u[i * dof]) : PetscRealPart(u[i * dof]));
     }
     MatrixApply(p, A, transpose, -1, x, r[c], c ? NULL : sums);
   }
   if (p->singular) { /* what is left is a constant over the box, times the row scaling */
-    double   sum[2] = {0, 0}, vmax = 0;
+    double sum[2] = {0, 0}, vmax = 0;
     PetscInt boxes = 0;
 
     for (PetscInt k = 0; k < p->n[2]; k++) {
       for (PetscInt j = 0; j < p->n[1]; j++) {
         for (PetscInt i = 0; i < p->n[0]; i++, boxes++) {
           const PetscInt at = i + p->line[0].low + p->N[0] * (j + p->line[1].low + p->N[1] * (k + p->line[2].low));
-          const double   s = p->rowscale && !p->op.left ? p->rowscale[boxes] : 1, t = p->rowscale && !(p->op.left && transpose) ? p->rowscale[boxes] : 1;
+          const double s = p->rowscale && !p->op.left ? p->rowscale[boxes] : 1,
+                       t = p->rowscale && !(p->op.left && transpose) ? p->rowscale[boxes] : 1;
 
           target[at] = t;
           weight += target[at] * target[at];
@@ -427,15 +437,19 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
     for (int c = 0; c < 2; c++) {
       for (PetscInt i = 0; i < N; i++) r[c][i] -= mean[c] / weight * target[i];
     }
-    if (removed >= 0) Check(fabs(hypot(mean[0], mean[1]) / weight - removed) <= 100 * Tolerance(precision) * (1 + removed), name, "removed constant", removed, hypot(mean[0], mean[1]) / weight);
+    if (removed >= 0)
+      Check(fabs(hypot(mean[0], mean[1]) / weight - removed) <= 100 * Tolerance(precision) * (1 + removed), name,
+            "removed constant", removed, hypot(mean[0], mean[1]) / weight);
     if (!transpose) {
       const double average = hypot(sum[0], sum[1]) / (double)boxes;
 
-      Check(average <= 100 * Tolerance(precision) * vmax, name, "mean of the solution", average, 100 * Tolerance(precision) * vmax);
+      Check(average <= 100 * Tolerance(precision) * vmax, name, "mean of the solution", average,
+            100 * Tolerance(precision) * vmax);
     }
   }
   for (PetscInt i = 0; i < N; i++) {
-    const double off = hypot(r[0][i], r[1][i]), size = sums[i] * umax + hypot((double)PetscRealPart(f[i * dof]), (double)PetscImaginaryPart(f[i * dof]));
+    const double off = hypot(r[0][i], r[1][i]), size = sums[i] * umax + hypot((double)PetscRealPart(f[i * dof]),
+                                                                              (double)PetscImaginaryPart(f[i * dof]));
 
     TestLargest(&worst, off == 0 ? 0 : off / size);
   }
@@ -447,13 +461,14 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
   if (!p->singular && N <= 350) {
     PetscBLASInt n, one = 1, info, *pivot;
     PetscScalar *M, *y;
-    double       difference = 0, size = 0;
+    double difference = 0, size = 0;
 
     PetscCall(PetscBLASIntCast(N, &n));
     PetscCall(PetscCalloc3(N * N, &M, N, &y, N, &pivot));
     for (PetscInt i = 0; i < N; i++) {
       y[i] = f[i * dof];
-      for (PetscInt m = 0; m < A->count[i]; m++) M[transpose ? A->col[7 * i + m] + i * N : i + A->col[7 * i + m] * N] += (PetscScalar)A->val[7 * i + m];
+      for (PetscInt m = 0; m < A->count[i]; m++)
+        M[transpose ? A->col[7 * i + m] + i * N : i + A->col[7 * i + m] * N] += (PetscScalar)A->val[7 * i + m];
     }
     PetscCallBLAS("LAPACKgesv", LAPACKgesv_(&n, &one, M, &n, pivot, y, &n, &info));
     PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "gesv: %d", (int)info);
@@ -461,7 +476,8 @@ static PetscErrorCode Compare(const Problem *p, const Matrix *A, PetscBool trans
       TestLargest(&difference, (double)PetscAbsScalar(y[i] - u[i * dof]));
       size = PetscMax(size, (double)PetscAbsScalar(y[i]));
     }
-    Check(difference <= 3000 * Tolerance(precision) * size, name, "difference from gesv", difference / size, 3000 * Tolerance(precision));
+    Check(difference <= 3000 * Tolerance(precision) * size, name, "difference from gesv", difference / size,
+          3000 * Tolerance(precision));
     PetscCall(PetscFree3(M, y, pivot));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,6 +1,7 @@
 /*
-  Block cyclic reduction (src/poisson/reduction.h) against the operator itself: residuals for every kind of end, size and schedule,
-  Gaussian elimination on small problems, and paper 000's counts (17), (18) and partial fractions (5)-(7).
+  Block cyclic reduction (src/poisson/reduction.h) against the operator itself: residuals for every
+  kind of end, size and schedule, Gaussian elimination on small problems, and paper 000's counts
+  (17), (18) and partial fractions (5)-(7).
 */
 #include "../../src/poisson/reduction.h"
 #include "../../src/backend/cpu/cpu.h"
@@ -22,7 +23,9 @@ static void axis_apply(const BCRAxis *x, const double *v, double *t, PetscInt st
   const PetscInt n = x->n;
 
   if (x->lower) {
-    for (PetscInt i = 0; i < n; i++) t[i * st] += x->diag[i] * v[i * st] - (i ? x->lower[i] * v[(i - 1) * st] : 0) - (i < n - 1 ? x->upper[i] * v[(i + 1) * st] : 0);
+    for (PetscInt i = 0; i < n; i++)
+      t[i * st] += x->diag[i] * v[i * st] - (i ? x->lower[i] * v[(i - 1) * st] : 0) -
+                   (i < n - 1 ? x->upper[i] * v[(i + 1) * st] : 0);
     return;
   }
   if (n == 1) return;
@@ -103,10 +106,10 @@ static void gauss(PetscInt n, double *A, double *b)
 /* The solve as the list of steps that other backends take, lines by elimination; u has the right-hand side first */
 static PetscErrorCode steps_solve(BCRReduction red, const BCRAxis *x, double shift, double *u)
 {
-  const PetscInt    n = x[0].n;
+  const PetscInt n = x[0].n;
   BCRReductionStep *step;
-  PetscInt          nsteps;
-  double            scale, *A, *e, *t, *g;
+  PetscInt nsteps;
+  double scale, *A, *e, *t, *g;
 
   PetscFunctionBegin;
   PetscCall(BCRReductionGetSteps(red, &scale, &nsteps, &step));
@@ -117,7 +120,7 @@ static PetscErrorCode steps_solve(BCRReduction red, const BCRAxis *x, double shi
     PetscCall(PetscMalloc1(st->count * st->np * n, &g));
     for (PetscInt k = 0; k < st->count * st->np; k++) {
       const PetscInt p = k % st->np, item = k / st->np;
-      double        *v = g + k * n;
+      double *v = g + k * n;
 
       for (PetscInt j = 0; j < n; j++) v[j] = 0;
       for (PetscInt s = 0; s < st->nsrc; s++)
@@ -170,15 +173,16 @@ static PetscBool semidefinite(const BCRAxis *x)
 static double worst[2];
 
 /* mode 0: double; 1: float work, double arrays; 2: float */
-static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, double shift, Schedule sch, Schedule inner, int mode, int isa, PetscBool inplace)
+static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, double shift, Schedule sch, Schedule inner,
+                          int mode, int isa, PetscBool inplace)
 {
   const PetscInt n0 = x[0].n, n1 = x[1].n, n2 = dim == 3 ? x[2].n : 1, pad = 3, ldx = n0 + pad, N = n0 * n1 * n2;
   const PetscInt ld[2] = {ldx, ldx * n1 + 2};
-  const PetscInt NL    = ld[1] * n2 + 16;
-  BCRReduction   red;
-  double        *f, *u, *t, *F, *U, mf = 0, mu = 0, mr = 0, norm = fabs(shift), err, tol;
-  const double   shifts[3] = {shift + 1, shift, shift + 2};
-  PetscBool      singular  = shift == 0, ok;
+  const PetscInt NL = ld[1] * n2 + 16;
+  BCRReduction red;
+  double *f, *u, *t, *F, *U, mf = 0, mu = 0, mr = 0, norm = fabs(shift), err, tol;
+  const double shifts[3] = {shift + 1, shift, shift + 2};
+  PetscBool singular = shift == 0, ok;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < dim; d++) {
@@ -196,7 +200,7 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
     const PetscInt o = i % n0 + (i / n0) % n1 * ld[0] + i / (n0 * n1) * ld[1];
 
     if (mode == 2) {
-      f[i]            = (float)f[i];
+      f[i] = (float)f[i];
       ((float *)F)[o] = (float)f[i];
     } else F[o] = f[i];
   }
@@ -212,12 +216,14 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
     for (PetscInt i = 0; i < N; i++) {
       TestLargest(&r, fabs(f[i] - t[i]));
       largest = PetscMax(largest, fabs(u[i]));
-      size    = PetscMax(size, fabs(f[i]));
+      size = PetscMax(size, fabs(f[i]));
     }
     if (r <= 1e-14 * (norm * largest + size)) passed++;
     else {
       failed++;
-      printf("FAILED steps of %s: n %d %d ends %d%d %d%d, %d levels of %d ...: %g\n", what, (int)n0, (int)n1, x[0].end[0], x[0].end[1], x[1].end[0], x[1].end[1], (int)sch.n, (int)sch.q[0], r / (norm * largest + size));
+      printf("FAILED steps of %s: n %d %d ends %d%d %d%d, %d levels of %d ...: %g\n", what, (int)n0, (int)n1,
+             x[0].end[0], x[0].end[1], x[1].end[0], x[1].end[1], (int)sch.n, (int)sch.q[0],
+             r / (norm * largest + size));
     }
   }
   PetscCall(BCRReductionDestroy(&red));
@@ -227,7 +233,7 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
     const PetscInt o = i % n0 + (i / n0) % n1 * ld[0] + i / (n0 * n1) * ld[1];
 
     if (mode == 2) {
-      u[i]            = ((float *)U)[o];
+      u[i] = ((float *)U)[o];
       ((float *)U)[o] = 0;
     } else {
       u[i] = U[o];
@@ -264,8 +270,9 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
   else {
     failed++;
     if (failed < 60) {
-      printf("FAILED %s: dim %d n %d %d %d ends %d%d %d%d a %g %g shift %g mode %d isa %d levels", what, (int)dim, (int)n0, (int)n1, (int)n2, x[0].end[0], x[0].end[1], x[dim - 1].end[0], x[dim - 1].end[1], (double)x[0].a, (double)x[dim - 1].a, shift,
-             mode, isa);
+      printf("FAILED %s: dim %d n %d %d %d ends %d%d %d%d a %g %g shift %g mode %d isa %d levels", what, (int)dim,
+             (int)n0, (int)n1, (int)n2, x[0].end[0], x[0].end[1], x[dim - 1].end[0], x[dim - 1].end[1], (double)x[0].a,
+             (double)x[dim - 1].a, shift, mode, isa);
       for (PetscInt r = 0; r < sch.n; r++) printf(" %d", (int)sch.q[r]);
       printf(": %g%s\n", err, ok ? "" : ", wrote beside the box");
     }
@@ -277,10 +284,10 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
 static void axis_set(BCRAxis *x, PetscInt n, BCREnd l, BCREnd r, double a)
 {
   (void)memset(x, 0, sizeof(*x));
-  x->n      = n;
+  x->n = n;
   x->end[0] = l;
   x->end[1] = r;
-  x->a      = a;
+  x->a = a;
 }
 
 /* radices[] over and over until the product exceeds n */
@@ -354,9 +361,9 @@ static void check(const char *what, double n, double got, double expected, doubl
 /* Paper 000's counts of sub-problems, (17) and (18), and the partial fractions (5)-(7) of radix 2 */
 static PetscErrorCode paper(void)
 {
-  BCRAxis      x[3];
+  BCRAxis x[3];
   BCRReduction red;
-  PetscInt     sub, inner, nlevels, nin, sch[BCR_MAX_LEVELS], in[BCR_MAX_LEVELS], np;
+  PetscInt sub, inner, nlevels, nin, sch[BCR_MAX_LEVELS], in[BCR_MAX_LEVELS], np;
 
   PetscFunctionBegin;
   for (PetscInt k = 1; k <= 11; k++) {
@@ -371,7 +378,10 @@ static PetscErrorCode paper(void)
       PetscCall(BCRReductionGetInfo(red, &sub, NULL, NULL, NULL));
       if (radix == 2) check("(17)", n, sub, (n + 1.) * (k - 1) + 1, 0);
       else if (k % 2 == 0) check("(18)", n, sub, (n + 1.) * (0.75 * k - 1) + 1, 0);
-      else { /* an odd power closes with one radix-2 level: of full size in the back substitution, of none in the reduction */ check("levels of radix 4, odd power", n, nlevels, (k + 1) / 2, 0);
+      /* an odd power closes with one radix-2 level: of full size in the back substitution, of none
+         in the reduction */
+      else {
+        check("levels of radix 4, odd power", n, nlevels, (k + 1) / 2, 0);
         check("last radix of radix 4, odd power", n, sch[nlevels - 1], 2, 0);
       }
       if (radix == 2)
@@ -408,24 +418,26 @@ static PetscErrorCode paper(void)
 /* What cannot be is an error */
 static PetscErrorCode refused(void)
 {
-  BCRAxis        x[3];
-  BCRReduction   red;
-  PetscReal      c[12]  = {0};
+  BCRAxis x[3];
+  BCRReduction red;
+  PetscReal c[12] = {0};
   const PetscInt one[1] = {1}, shortone[2] = {2, 2}, good[1] = {8};
-  PetscInt       k, sch[BCR_MAX_LEVELS];
+  PetscInt k, sch[BCR_MAX_LEVELS];
 
   PetscFunctionBegin;
   axis_set(&x[0], 4, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
   axis_set(&x[1], 4, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1);
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   check("radix 1", 1, BCRReductionCreate(2, x, 1, one, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
-  check("schedule too short", 4, BCRReductionCreate(2, x, 2, shortone, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
+  check("schedule too short", 4, BCRReductionCreate(2, x, 2, shortone, 0, NULL, PETSC_FALSE, -1, &red),
+        PETSC_ERR_ARG_OUTOFRANGE, 0);
   check("no levels", 4, BCRReductionCreate(2, x, 0, NULL, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_ARG_OUTOFRANGE, 0);
   check("radix 0", 4, BCRScheduleFromRadix(0, 4, &k, sch), PETSC_ERR_ARG_OUTOFRANGE, 0);
   x[1].lower = c;
-  x[1].diag  = c + 4;
+  x[1].diag = c + 4;
   x[1].upper = c + 8;
-  check("stretched along the blocks", 4, BCRReductionCreate(2, x, 1, good, 0, NULL, PETSC_FALSE, -1, &red), PETSC_ERR_SUP, 0);
+  check("stretched along the blocks", 4, BCRReductionCreate(2, x, 1, good, 0, NULL, PETSC_FALSE, -1, &red),
+        PETSC_ERR_SUP, 0);
   PetscCall(PetscPopErrorHandler());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -440,11 +452,12 @@ static double smallest(const BCRAxis *x)
 
 int main(int argc, char **argv)
 {
-  static const PetscInt sizes[]  = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 100, 127, 128, 129, 255, 300, 1000};
+  static const PetscInt sizes[] = {1,  2,  3,  4,  5,   7,   8,   9,   15,  16,  17,
+                                   31, 33, 63, 64, 100, 127, 128, 129, 255, 300, 1000};
   static const PetscInt widths[] = {1, 2, 3, 8, 17, 64, 100};
-  static const double   shifts[] = {0, 1.7, 1e-3, 250};
-  BCRAxis               x[3];
-  const Schedule        none = {0, {0}};
+  static const double shifts[] = {0, 1.7, 1e-3, 250};
+  BCRAxis x[3];
+  const Schedule none = {0, {0}};
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(TestSeed());
@@ -464,13 +477,14 @@ int main(int argc, char **argv)
     for (PetscInt i = 0; i < 22; i++)
       for (PetscInt k = 0; k < NMIX; k++) {
         const PetscInt n = sizes[i], ex = (i + k * 5 + e) % 17;
-        const double   a = (i + k) % 5 == 0 ? 1e-3 : ((i + k) % 5 == 1 ? 1e3 : 1.3);
+        const double a = (i + k) % 5 == 0 ? 1e-3 : ((i + k) % 5 == 1 ? 1e3 : 1.3);
 
         if (n > 130 && (e + k) % 4) continue;
         axis_set(&x[0], widths[(i + k + e) % 7], ends[ex][0], ends[ex][1], 1.1);
         axis_set(&x[1], n, ends[e][0], ends[e][1], a);
         PetscCall(run("ends", 2, x, shifts[(i + k) % 4], mix(k, n), none, 0, -1, PETSC_TRUE));
-        PetscCall(run("ends, float", 2, x, shifts[(i + k) % 4], mix(k, n), none, 1 + (int)((i + e) % 2), -1, PETSC_TRUE));
+        PetscCall(
+          run("ends, float", 2, x, shifts[(i + k) % 4], mix(k, n), none, 1 + (int)((i + e) % 2), -1, PETSC_TRUE));
       }
   /* each instruction set */
   for (int isa = 0; isa <= BCRCpuBestISA(); isa++)
@@ -481,7 +495,8 @@ int main(int argc, char **argv)
         if (n > 300) continue;
         axis_set(&x[0], widths[(i + k) % 7], ends[ex][0], ends[ex][1], 1.1);
         axis_set(&x[1], n, ends[e][0], ends[e][1], 0.7);
-        for (int mode = 0; mode < 3; mode++) PetscCall(run("instruction sets", 2, x, shifts[(i + k) % 4], mix(k, n), none, mode, isa, PETSC_FALSE));
+        for (int mode = 0; mode < 3; mode++)
+          PetscCall(run("instruction sets", 2, x, shifts[(i + k) % 4], mix(k, n), none, mode, isa, PETSC_FALSE));
       }
   /* negative shifts: still definite, between the first two eigenvalues is not asked for */
   for (PetscInt i = 0; i < 22; i++)
@@ -490,14 +505,17 @@ int main(int argc, char **argv)
 
       axis_set(&x[0], w, BCR_END_DIRICHLET, BCR_END_DIRICHLET, 1.1);
       axis_set(&x[1], n, BCR_END_DIRICHLET, BCR_END_DIRICHLET, k % 3 == 0 ? 1e-3 : 1.9);
-      PetscCall(run("negative shift", 2, x, -0.9 * (smallest(&x[0]) + smallest(&x[1])), mix(k, n), none, 0, -1, PETSC_TRUE));
-      if (n < 200) PetscCall(run("negative shift, float", 2, x, -0.9 * (smallest(&x[0]) + smallest(&x[1])), mix(k, n), none, 1, -1, PETSC_TRUE));
+      PetscCall(
+        run("negative shift", 2, x, -0.9 * (smallest(&x[0]) + smallest(&x[1])), mix(k, n), none, 0, -1, PETSC_TRUE));
+      if (n < 200)
+        PetscCall(run("negative shift, float", 2, x, -0.9 * (smallest(&x[0]) + smallest(&x[1])), mix(k, n), none, 1, -1,
+                      PETSC_TRUE));
     }
   /* a stretched axis across the blocks */
   for (PetscInt i = 0; i < 22; i++)
     for (PetscInt k = 0; k < NMIX; k++) {
       const PetscInt n = sizes[i], w = widths[(i + k) % 7], e = (i + 3 * k) % 17;
-      PetscReal      c[3][100];
+      PetscReal c[3][100];
 
       axis_set(&x[0], w, BCR_END_GENERAL, BCR_END_GENERAL, 0);
       axis_set(&x[1], n, ends[e][0], ends[e][1], 0.6);
@@ -507,7 +525,7 @@ int main(int argc, char **argv)
         c[1][l] = c[0][l] + c[2][l] + (l ? 0 : 1);
       }
       x[0].lower = c[0];
-      x[0].diag  = c[1];
+      x[0].diag = c[1];
       x[0].upper = c[2];
       PetscCall(run("stretched", 2, x, shifts[(i + k) % 3], mix(k, n), none, 0, (int)(k % 3), PETSC_TRUE));
       PetscCall(run("stretched, float", 2, x, shifts[(i + k) % 3], mix(k, n), none, 1, (int)(k % 3), PETSC_TRUE));
@@ -516,13 +534,16 @@ int main(int argc, char **argv)
   for (PetscInt i = 0; i < 9; i++)
     for (PetscInt k = 0; k < NMIX; k++) {
       static const PetscInt small[] = {1, 2, 3, 4, 5, 7, 8, 15, 17};
-      const PetscInt        e = (i + k) % 17, e1 = (2 * i + 3 * k) % 17, e2 = (5 * i + k) % 17, n1 = small[(i + k) % 9], n2 = small[(2 * i + k + 1) % 9];
+      const PetscInt e = (i + k) % 17, e1 = (2 * i + 3 * k) % 17, e2 = (5 * i + k) % 17, n1 = small[(i + k) % 9],
+                     n2 = small[(2 * i + k + 1) % 9];
 
       axis_set(&x[0], small[i], ends[e][0], ends[e][1], 1.1);
       axis_set(&x[1], n1, ends[e1][0], ends[e1][1], 0.7);
       axis_set(&x[2], n2, ends[e2][0], ends[e2][1], 1.9);
-      PetscCall(run("recursion", 3, x, shifts[(i + k) % 4], mix(k, n2), mix((k + 1) % NMIX, n1), 0, -1, (PetscBool)(k % 2)));
-      PetscCall(run("recursion, float", 3, x, shifts[(i + k) % 4], mix(k, n2), mix((k + 1) % NMIX, n1), 1 + (int)(k % 2), -1, PETSC_FALSE));
+      PetscCall(
+        run("recursion", 3, x, shifts[(i + k) % 4], mix(k, n2), mix((k + 1) % NMIX, n1), 0, -1, (PetscBool)(k % 2)));
+      PetscCall(run("recursion, float", 3, x, shifts[(i + k) % 4], mix(k, n2), mix((k + 1) % NMIX, n1),
+                    1 + (int)(k % 2), -1, PETSC_FALSE));
     }
   PetscCall(paper());
   PetscCall(refused());

@@ -1,7 +1,8 @@
 /*
-  BCRSolver against dense matrices: operators of every kind (ends, weights, dropped planes with and without coupling and slope, scale of
-  either sign, a general axis, row scaling, several components, empty boxes), each precision, transposes, several right-hand sides,
-  in place, updates. The dense matrix is built from the equations that the operator stands for, not from the operator.
+  BCRSolver against dense matrices: operators of every kind (ends, weights, dropped planes with and
+  without coupling and slope, scale of either sign, a general axis, row scaling, several components,
+  empty boxes), each precision, transposes, several right-hand sides, in place, updates. The dense
+  matrix is built from the equations that the operator stands for, not from the operator.
 */
 #include "problem.h"
 #include "../../src/operator/devscale.h"
@@ -25,13 +26,16 @@ static PetscErrorCode MoveScales(PetscInt dof, const BCROperator ops[], BCROpera
     moved[c] = ops[c];
 #if defined(PETSCBCR_HAVE_CUDA)
     if (device && call % 2 && ops[c].rowscale) {
-      const PetscInt n = ops[c].axis[0].n * (ops[c].dim > 1 ? ops[c].axis[1].n : 1) * (ops[c].dim > 2 ? ops[c].axis[2].n : 1);
-      double        *inverse, *there;
+      const PetscInt n =
+        ops[c].axis[0].n * (ops[c].dim > 1 ? ops[c].axis[1].n : 1) * (ops[c].dim > 2 ? ops[c].axis[2].n : 1);
+      double *inverse, *there;
 
       PetscCall(PetscMalloc1(n, &inverse));
       for (PetscInt i = 0; i < n; i++) inverse[i] = 1 / (double)ops[c].rowscale[i];
       PetscCall(BCRDeviceScaleCreate(n, &moved[c].devscale, &there));
-      if (n) PetscCheck(moved[c].devscale && !BCRCudaPut(there, inverse, (size_t)n * sizeof(double), NULL), PETSC_COMM_SELF, PETSC_ERR_GPU, "Row scales to the device");
+      if (n)
+        PetscCheck(moved[c].devscale && !BCRCudaPut(there, inverse, (size_t)n * sizeof(double), NULL), PETSC_COMM_SELF,
+                   PETSC_ERR_GPU, "Row scales to the device");
       PetscCall(PetscFree(inverse));
       moved[c].rowscale = NULL;
     }
@@ -40,14 +44,16 @@ static PetscErrorCode MoveScales(PetscInt dof, const BCROperator ops[], BCROpera
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CreateSolver(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options, BCRSolver *solver)
+static PetscErrorCode CreateSolver(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options,
+                                   BCRSolver *solver)
 {
-  static int       call = 0;
+  static int call = 0;
   BCRSolverOptions with = *options;
-  BCROperator     *moved;
+  BCROperator *moved;
 
   PetscFunctionBeginUser;
-  with.device      = device && ++call % 8 ? PETSC_TRUE : PETSC_FALSE; /* the host takes operators with row scales on the device, too */
+  /* the host takes operators with row scales on the device, too */
+  with.device = device && ++call % 8 ? PETSC_TRUE : PETSC_FALSE;
   with.plainlaunch = graph ? PETSC_FALSE : PETSC_TRUE;
   PetscCall(PetscMalloc1(dof, &moved));
   PetscCall(MoveScales(dof, ops, moved));
@@ -71,11 +77,12 @@ static PetscErrorCode UpdateSolver(BCRSolver solver, PetscInt dof, const BCROper
 }
 
 /* Solves with dof problems and compares every component */
-static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Problem p[], const Matrix A[], PetscBool transpose, PetscInt nrhs, int precision, const char *name)
+static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Problem p[], const Matrix A[],
+                                      PetscBool transpose, PetscInt nrhs, int precision, const char *name)
 {
   const PetscInt n = p[0].nodes * dof, ld = n + 3;
-  PetscScalar   *f, *u, *again;
-  BCRSolverInfo  info;
+  PetscScalar *f, *u, *again;
+  BCRSolverInfo info;
 
   PetscFunctionBegin;
   PetscCall(PetscCalloc3(ld * nrhs, &f, ld * nrhs, &u, ld * nrhs, &again));
@@ -85,20 +92,25 @@ static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Prob
   Check(Same(ld * nrhs, f, again), name, "the right-hand side was changed", 1, 0);
   PetscCall(BCRSolverGetInfo(solver, &info));
   for (PetscInt r = 0; r < nrhs; r++) {
-    for (PetscInt c = 0; c < dof; c++) PetscCall(Compare(&p[c], &A[c], transpose, dof, f + r * ld + c, u + r * ld + c, precision, nrhs == 1 && dof == 1 ? (double)info.removed : -1, name));
+    for (PetscInt c = 0; c < dof; c++)
+      PetscCall(Compare(&p[c], &A[c], transpose, dof, f + r * ld + c, u + r * ld + c, precision,
+                        nrhs == 1 && dof == 1 ? (double)info.removed : -1, name));
     for (PetscInt i = n; i < ld; i++) {
-      if (u[r * ld + i] != (PetscScalar)0) Check(0, name, "written beyond the vector", (double)PetscAbsScalar(u[r * ld + i]), 0);
+      if (u[r * ld + i] != (PetscScalar)0)
+        Check(0, name, "written beyond the vector", (double)PetscAbsScalar(u[r * ld + i]), 0);
     }
   }
   /* the same bits again */
   for (PetscInt i = 0; i < ld * nrhs; i++) again[i] = (PetscScalar)NAN;
   PetscCall(BCRSolverSolve(solver, transpose, nrhs, f, ld, again, ld));
-  for (PetscInt r = 0; r < nrhs; r++) Check(Same(n, u + r * ld, again + r * ld), name, "a repeated solve differs", 1, 0);
+  for (PetscInt r = 0; r < nrhs; r++)
+    Check(Same(n, u + r * ld, again + r * ld), name, "a repeated solve differs", 1, 0);
   /* in place */
   PetscCall(PetscArraycpy(again, f, ld * nrhs));
   PetscCall(BCRSolverSolve(solver, transpose, nrhs, again, ld, again, ld));
   for (PetscInt r = 0; r < nrhs; r++) {
-    for (PetscInt c = 0; c < dof; c++) PetscCall(Compare(&p[c], &A[c], transpose, dof, f + r * ld + c, again + r * ld + c, precision, -1, name));
+    for (PetscInt c = 0; c < dof; c++)
+      PetscCall(Compare(&p[c], &A[c], transpose, dof, f + r * ld + c, again + r * ld + c, precision, -1, name));
   }
   PetscCall(PetscFree3(f, u, again));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -106,43 +118,49 @@ static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Prob
 
 static int mixed[2]; /* solvers of mixed precision: that were enough; that went on in double */
 
-static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof, int equal)
+static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof,
+                              int equal)
 {
-  static int  count = 0;
-  const int   first = count++;
-  Problem     p[3];
-  Matrix      A[3];
+  static int count = 0;
+  const int first = count++;
+  Problem p[3];
+  Matrix A[3];
   BCROperator ops[3];
-  char        name[256];
-  uint64_t    seed = TestState;
+  char name[256];
+  uint64_t seed = TestState;
 
   PetscFunctionBegin;
   for (PetscInt c = 0; c < dof; c++) {
     const uint64_t keep = TestState;
-    int            k    = kind;
+    int k = kind;
 
     if (equal && c) TestState = seed; /* the operator of component 0 again */
     else if (c == 2 && !(k & COUPLINGS)) k |= NEUMANN;
     ProblemCreate(&p[c], dim, n, planes, k);
     if (equal && c) TestState = keep;
-    A[c]   = MatrixCreate(&p[c]);
+    A[c] = MatrixCreate(&p[c]);
     ops[c] = p[c].op;
   }
   for (int precision = 0; precision < 3; precision++) {
     BCRSolverOptions options;
-    BCRSolverInfo    info[2];
-    BCRSolver        solver;
+    BCRSolverInfo info[2];
+    BCRSolver solver;
 
     memset(&options, 0, sizeof(options));
     options.core.precision = (BCRPrecision)precision;
-    options.core.isa       = first % 4 - 1;
+    options.core.isa = first % 4 - 1;
     PetscCall(CreateSolver(dof, ops, &options, &solver));
     PetscCall(BCRSolverGetInfo(solver, &info[0]));
     for (int t = 0; t < 2; t++) {
       PetscInt nrhs = 1 + (first + t + precision) % 3;
 
-      PetscCall(PetscSNPrintf(name, sizeof(name), "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT " planes %d%d%d%d%d%d kind %d dof %" PetscInt_FMT "%s) %s%s", first, p[0].n[0], p[0].n[1], p[0].n[2], p[0].line[0].plane[0],
-                              p[0].line[0].plane[1], p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0], p[0].line[2].plane[1], kind, dof, equal ? " equal" : "", precisions[precision], t ? " transpose" : ""));
+      PetscCall(PetscSNPrintf(name, sizeof(name),
+                              "case %d (%" PetscInt_FMT "x%" PetscInt_FMT "x%" PetscInt_FMT
+                              " planes %d%d%d%d%d%d kind %d dof %" PetscInt_FMT "%s) %s%s",
+                              first, p[0].n[0], p[0].n[1], p[0].n[2], p[0].line[0].plane[0], p[0].line[0].plane[1],
+                              p[0].line[1].plane[0], p[0].line[1].plane[1], p[0].line[2].plane[0],
+                              p[0].line[2].plane[1], kind, dof, equal ? " equal" : "", precisions[precision],
+                              t ? " transpose" : ""));
       PetscCall(SolveAndCompare(solver, dof, p, A, t ? PETSC_TRUE : PETSC_FALSE, nrhs, precision, name));
     }
     PetscCall(BCRSolverGetInfo(solver, &info[1]));
@@ -163,7 +181,7 @@ static PetscErrorCode Random_(int rounds)
   PetscFunctionBegin;
   for (int round = 0; round < rounds; round++) {
     PetscInt dim = 1 + Pick(3), n[3] = {1, 1, 1}, nodes = 1, dof = Pick(4) ? 1 : 2 + Pick(2);
-    int      planes[3][2] = {{0}}, kind = 0;
+    int planes[3][2] = {{0}}, kind = 0;
 
     if (Pick(2)) kind |= PLANES;
     if (!Pick(3)) kind |= WEIGHTS;
@@ -198,7 +216,7 @@ static PetscErrorCode Larger(void)
 {
   static const struct {
     PetscInt dim, n[3];
-    int      planes[3][2], kind;
+    int planes[3][2], kind;
   } cases[] = {
     {1, {1000, 1, 1},  {{1, 0}, {0, 0}, {0, 0}}, PLANES                   },
     {2, {257, 130, 1}, {{0, 0}, {0, 0}, {0, 0}}, 0                        },
@@ -215,16 +233,27 @@ static PetscErrorCode Larger(void)
   };
 
   PetscFunctionBegin;
-  for (size_t m = 0; m < sizeof(cases) / sizeof(cases[0]); m++) PetscCall(RunCase(cases[m].dim, cases[m].n, cases[m].planes, cases[m].kind, m % 4 == 3 ? 2 : 1, 0));
+  for (size_t m = 0; m < sizeof(cases) / sizeof(cases[0]); m++)
+    PetscCall(RunCase(cases[m].dim, cases[m].n, cases[m].planes, cases[m].kind, m % 4 == 3 ? 2 : 1, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* New values in the same shape: scale, shift, planes, row scales, weights, all couplings times a constant; then what it has to refuse */
+/* New values in the same shape: scale, shift, planes, row scales, weights, all couplings times a
+   constant; then what it has to refuse */
 static PetscErrorCode Updates(void)
 {
-  const int      kinds[] = {0, PLANES, PLANES | SLOPES, PLANES | WEIGHTS, ROWSCALE, ROWSCALE | PLANES | COUPLINGS, GENERAL, GENERAL | PLANES | SLOPES, ROWSCALE | LEFT | PLANES | SLOPES, ROWSCALE | LEFT | WEIGHTS};
-  const PetscInt n[]     = {7, 6, 5};
-  const int      planes[][2] =
+  const int kinds[] = {0,
+                       PLANES,
+                       PLANES | SLOPES,
+                       PLANES | WEIGHTS,
+                       ROWSCALE,
+                       ROWSCALE | PLANES | COUPLINGS,
+                       GENERAL,
+                       GENERAL | PLANES | SLOPES,
+                       ROWSCALE | LEFT | PLANES | SLOPES,
+                       ROWSCALE | LEFT | WEIGHTS};
+  const PetscInt n[] = {7, 6, 5};
+  const int planes[][2] =
     {
       {1, 0},
       {1, 1},
@@ -237,21 +266,21 @@ static PetscErrorCode Updates(void)
     const int kind = kinds[round % 10];
 
     for (int precision = 0; precision < 3; precision++) {
-      const PetscInt   dim = 2 + (round + round / 10) % 2;
-      Problem          p[2], other;
-      Matrix           A[2];
-      BCROperator      ops[2];
+      const PetscInt dim = 2 + (round + round / 10) % 2;
+      Problem p[2], other;
+      Matrix A[2];
+      BCROperator ops[2];
       BCRSolverOptions options;
-      BCRSolver        solver, second;
-      PetscBool        done;
-      char             name[128];
+      BCRSolver solver, second;
+      PetscBool done;
+      char name[128];
 
       memset(&options, 0, sizeof(options));
       options.core.precision = (BCRPrecision)precision;
-      options.core.isa       = -1;
+      options.core.isa = -1;
       for (int c = 0; c < 2; c++) {
         ProblemCreate(&p[c], dim, n, kind & PLANES ? planes : none, kind);
-        A[c]   = MatrixCreate(&p[c]);
+        A[c] = MatrixCreate(&p[c]);
         ops[c] = p[c].op;
       }
       PetscCall(CreateSolver(2, ops, &options, &solver));
@@ -272,12 +301,14 @@ static PetscErrorCode Updates(void)
               for (PetscInt i = 0; i < nodes; i++) q->inv[d][s][i] = Real(Random(.5, 2));
               free(q->op.axis[d].plane[s].inv);
               q->op.axis[d].plane[s].inv = ToReal(nodes, q->inv[d][s]);
-              for (PetscInt i = 0; i < nodes && q->couplings[d][s]; i++) q->op.axis[d].plane[s].couplings[i] = (PetscReal)(q->couplings[d][s][i] = Real(Random(-1, 1)));
+              for (PetscInt i = 0; i < nodes && q->couplings[d][s]; i++)
+                q->op.axis[d].plane[s].couplings[i] = (PetscReal)(q->couplings[d][s][i] = Real(Random(-1, 1)));
             }
           }
           if (step == 3) {
             if (kind & ROWSCALE) {
-              for (PetscInt i = 0; i < q->n[0] * q->n[1] * q->n[2]; i++) q->op.rowscale[i] = (PetscReal)(q->rowscale[i] = Real(Random(.5, 2)));
+              for (PetscInt i = 0; i < q->n[0] * q->n[1] * q->n[2]; i++)
+                q->op.rowscale[i] = (PetscReal)(q->rowscale[i] = Real(Random(.5, 2)));
             }
             free(q->op.axis[0].weight);
             for (PetscInt i = 0; i < n[0]; i++) q->line[0].w[i] = Real(Random(.5, 2));
@@ -285,7 +316,7 @@ static PetscErrorCode Updates(void)
           }
           if (step == 5) { /* another time step: T times 1/7 */
             for (int d = 0; d < 3; d++) {
-              Line    *l = &q->line[d];
+              Line *l = &q->line[d];
               BCRAxis *x = &q->op.axis[d];
 
               for (PetscInt i = 0; i < l->n; i++) {
@@ -299,7 +330,7 @@ static PetscErrorCode Updates(void)
             }
           }
           MatrixFree(&A[c]);
-          A[c]   = MatrixCreate(q);
+          A[c] = MatrixCreate(q);
           ops[c] = q->op;
         }
         PetscCall(UpdateSolver(solver, 2, ops, &done));
@@ -321,7 +352,8 @@ static PetscErrorCode Updates(void)
           ProblemCreate(&other, dim, more, kind & PLANES ? planes : none, kind);
           ops[0] = other.op;
         }
-        if (step == 2) ops[0].axis[0].end[1] = ops[0].axis[0].end[1] == BCR_END_NEUMANN ? BCR_END_DIRICHLET : BCR_END_NEUMANN;
+        if (step == 2)
+          ops[0].axis[0].end[1] = ops[0].axis[0].end[1] == BCR_END_NEUMANN ? BCR_END_DIRICHLET : BCR_END_NEUMANN;
         if (step == 3) ops[0].axis[1].plane[0].present = kind & PLANES ? PETSC_FALSE : PETSC_TRUE;
         PetscCall(UpdateSolver(solver, 2, ops, &done));
         Check(!done, "updates", "an operator of another shape was taken", step, 0);
@@ -346,26 +378,26 @@ static PetscErrorCode Updates(void)
 /* The solver is linear in f and 1/scale: powers of two change no digit, however far they go; zero gives zero */
 static PetscErrorCode Extremes(void)
 {
-  const PetscInt n[]         = {9, 12, 1};
-  const int      planes[][2] = {
-         {1, 0},
-         {0, 0},
-         {0, 0}
+  const PetscInt n[] = {9, 12, 1};
+  const int planes[][2] = {
+    {1, 0},
+    {0, 0},
+    {0, 0}
   };
   const int far = sizeof(PetscReal) == 4 ? 40 : 900;
 
   PetscFunctionBegin;
   for (int precision = 0; precision < 3; precision++) {
     for (int kind = 0; kind < 2; kind++) {
-      Problem          p;
+      Problem p;
       BCRSolverOptions options;
-      BCRSolver        solver;
-      PetscScalar     *f, *u, *v;
-      PetscInt         N;
+      BCRSolver solver;
+      PetscScalar *f, *u, *v;
+      PetscInt N;
 
       memset(&options, 0, sizeof(options));
       options.core.precision = (BCRPrecision)precision;
-      options.core.isa       = -1;
+      options.core.isa = -1;
       ProblemCreate(&p, 2, n, planes, kind ? PLANES | WEIGHTS : PLANES);
       N = p.nodes;
       PetscCall(CreateSolver(1, &p.op, &options, &solver));
@@ -373,7 +405,8 @@ static PetscErrorCode Extremes(void)
       for (PetscInt i = 0; i < N; i++) f[i] = 0;
       PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, N, u, N));
       for (PetscInt i = 0; i < N; i++) {
-        if (u[i] != (PetscScalar)0) Check(0, "zero right-hand side", precisions[precision], (double)PetscAbsScalar(u[i]), 0);
+        if (u[i] != (PetscScalar)0)
+          Check(0, "zero right-hand side", precisions[precision], (double)PetscAbsScalar(u[i]), 0);
       }
       npassed++;
       RandomVector(N, f);
@@ -388,7 +421,8 @@ static PetscErrorCode Extremes(void)
             largest = PetscMax(largest, (double)PetscAbsScalar(u[i]));
             TestLargest(&difference, (double)PetscAbsScalar(v[i] * (PetscReal)ldexp(1., -sign * far) - u[i]));
           }
-          Check(difference <= 100 * Tolerance(precision) * largest, "far scale", precisions[precision], difference, 100 * Tolerance(precision) * largest);
+          Check(difference <= 100 * Tolerance(precision) * largest, "far scale", precisions[precision], difference,
+                100 * Tolerance(precision) * largest);
         }
       }
       PetscCall(PetscFree3(f, u, v));
@@ -399,68 +433,69 @@ static PetscErrorCode Extremes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Smallest eigenvalue lost in single precision, more or less: mixed has to notice and still deliver, where corrections gain little too */
+/* Smallest eigenvalue lost in single precision, more or less: mixed has to notice and still
+   deliver, where corrections gain little too */
 static PetscErrorCode NearlySingular(void)
 {
-  const PetscInt n[]         = {31, 30, 1};
-  const int      planes[][2] = {
-         {1, 1},
-         {0, 0},
-         {0, 0}
+  const PetscInt n[] = {31, 30, 1};
+  const int planes[][2] = {
+    {1, 1},
+    {0, 0},
+    {0, 0}
   };
 
   PetscFunctionBegin;
   if (sizeof(PetscReal) == 4) PetscFunctionReturn(PETSC_SUCCESS);
   for (int quarter = 8; quarter < 50; quarter++) {
-    const double     decade = quarter / 4.;
-    Problem          p;
-    Matrix           A;
+    const double decade = quarter / 4.;
+    Problem p;
+    Matrix A;
     BCRSolverOptions options;
-    BCRSolver        solver;
-    char             name[64];
-    double           smallest = 0;
+    BCRSolver solver;
+    char name[64];
+    double smallest = 0;
 
     ProblemCreate(&p, 2, n, planes, PLANES);
     for (int d = 0; d < 2; d++) { /* Dirichlet ends all round, coupled to the planes of x */
       BCRAxis *x = &p.op.axis[d];
-      Line    *l = &p.line[d];
+      Line *l = &p.line[d];
 
-      x->a        = 1;
+      x->a = 1;
       l->periodic = 0;
       for (int s = 0; s < 2; s++) {
         x->end[s] = BCR_END_DIRICHLET;
         if (l->plane[s]) {
-          x->plane[s].couple   = PETSC_TRUE;
+          x->plane[s].couple = PETSC_TRUE;
           x->plane[s].coupling = 1;
         }
       }
       for (PetscInt i = 0; i < n[d]; i++) {
-        l->diag[i]  = 2;
+        l->diag[i] = 2;
         l->lower[i] = i || d == 0 ? 1 : 0;
         l->upper[i] = i + 1 < n[d] || d == 0 ? 1 : 0;
       }
       smallest += 2 - 2 * cos(PETSC_PI / (double)(n[d] + 1));
     }
-    p.shift       = -smallest * (1 - pow(10, -decade));
-    p.op.shift    = (PetscReal)p.shift;
-    p.singular    = 0;
+    p.shift = -smallest * (1 - pow(10, -decade));
+    p.op.shift = (PetscReal)p.shift;
+    p.singular = 0;
     p.op.singular = PETSC_FALSE;
-    A             = MatrixCreate(&p);
+    A = MatrixCreate(&p);
     for (int precision = 0; precision < 3; precision += 2) {
       memset(&options, 0, sizeof(options));
       options.core.precision = (BCRPrecision)precision;
-      options.core.isa       = -1;
+      options.core.isa = -1;
       PetscCall(PetscSNPrintf(name, sizeof(name), "nearly singular, 1e-%g, %s", decade, precisions[precision]));
       PetscCall(CreateSolver(1, &p.op, &options, &solver));
       PetscCall(SolveAndCompare(solver, 1, &p, &A, PETSC_FALSE, 1, precision, name));
       if (quarter % 8 == 0) { /* another shift and scale, for the core in double that has been in use */
-        Problem   q = p;
-        Matrix    B;
+        Problem q = p;
+        Matrix B;
         PetscBool done;
 
         q.op.shift = (PetscReal)(q.shift = Real(-smallest * (1 - 2 * pow(10, -decade))));
         q.op.scale = (PetscReal)(q.scale = Real(-3 * q.scale));
-        B          = MatrixCreate(&q);
+        B = MatrixCreate(&q);
         PetscCall(UpdateSolver(solver, 1, &q.op, &done));
         Check(done, name, "another shift was refused", 0, 1);
         if (done) PetscCall(SolveAndCompare(solver, 1, &q, &B, PETSC_FALSE, 1, precision, name));
@@ -474,36 +509,37 @@ static PetscErrorCode NearlySingular(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Components with one operator, which share a core, as long as their operators stay alike: scale, shift and all couplings change, together and apart */
+/* Components with one operator, which share a core, as long as their operators stay alike: scale,
+   shift and all couplings change, together and apart */
 static PetscErrorCode Shared(void)
 {
-  const PetscInt n[]       = {7, 9, 1};
-  const int      none[][2] = {
-         {0, 0},
-         {0, 0},
-         {0, 0}
+  const PetscInt n[] = {7, 9, 1};
+  const int none[][2] = {
+    {0, 0},
+    {0, 0},
+    {0, 0}
   };
 
   PetscFunctionBegin;
   for (int precision = 0; precision < 3; precision++) {
     for (int change = 0; change < 8; change++) {
-      Problem          p[2];
-      Matrix           A[2];
-      BCROperator      ops[2];
+      Problem p[2];
+      Matrix A[2];
+      BCROperator ops[2];
       BCRSolverOptions options;
-      BCRSolver        solver;
-      PetscBool        done;
-      uint64_t         seed  = TestState;
-      const PetscBool  alike = change > 3 ? PETSC_TRUE : PETSC_FALSE;
-      char             name[64];
+      BCRSolver solver;
+      PetscBool done;
+      uint64_t seed = TestState;
+      const PetscBool alike = change > 3 ? PETSC_TRUE : PETSC_FALSE;
+      char name[64];
 
       memset(&options, 0, sizeof(options));
       options.core.precision = (BCRPrecision)precision;
-      options.core.isa       = -1;
+      options.core.isa = -1;
       for (int c = 0; c < 2; c++) {
         TestState = seed;
         ProblemCreate(&p[c], 2, n, none, NEGATIVE);
-        A[c]   = MatrixCreate(&p[c]);
+        A[c] = MatrixCreate(&p[c]);
         ops[c] = p[c].op;
       }
       PetscCall(CreateSolver(2, ops, &options, &solver));
@@ -522,7 +558,7 @@ static PetscErrorCode Shared(void)
           q->op.axis[d].a *= 2;
         }
         MatrixFree(&A[c]);
-        A[c]   = MatrixCreate(q);
+        A[c] = MatrixCreate(q);
         ops[c] = q->op;
       }
       PetscCall(PetscSNPrintf(name, sizeof(name), "shared core, change %d, %s", change, precisions[precision]));
@@ -542,32 +578,34 @@ static PetscErrorCode Shared(void)
 /* Work space, in vectors of the caller: 1.5 at most, but for the row scaling, itself one vector */
 static PetscErrorCode Memory(void)
 {
-  const PetscInt n[]         = {1023, 1000, 1};
-  const int      planes[][2] = {
-         {0, 0},
-         {0, 0},
-         {0, 0}
+  const PetscInt n[] = {1023, 1000, 1};
+  const int planes[][2] = {
+    {0, 0},
+    {0, 0},
+    {0, 0}
   };
 
   PetscFunctionBegin;
   for (int precision = 0; precision < 3; precision++) {
     for (int m = 0; m < 6; m++) {
-      const PetscInt   dof = m % 3 + 1;
-      Problem          p[3];
-      BCROperator      ops[3];
+      const PetscInt dof = m % 3 + 1;
+      Problem p[3];
+      BCROperator ops[3];
       BCRSolverOptions options;
-      BCRSolver        solver;
-      BCRSolverInfo    info;
-      PetscScalar     *f, *u;
-      PetscInt         size = 0;
-      double           vectors, bound = m / 3 ? 2. : 1.5;
-      char             name[64];
+      BCRSolver solver;
+      BCRSolverInfo info;
+      PetscScalar *f, *u;
+      PetscInt size = 0;
+      double vectors, bound = m / 3 ? 2. : 1.5;
+      char name[64];
 
-      if (sizeof(PetscReal) == 4 && precision == BCR_MIXED && m / 3) bound += 0.5; /* the box of floats is a whole vector of that PETSc, not half of one */
-      if (sizeof(PetscReal) == 4 && precision == BCR_DOUBLE) continue;             /* work in double on vectors in single: twice the size of a component */
+      /* the box of floats is a whole vector of that PETSc, not half of one */
+      if (sizeof(PetscReal) == 4 && precision == BCR_MIXED && m / 3) bound += 0.5;
+      /* work in double on vectors in single: twice the size of a component */
+      if (sizeof(PetscReal) == 4 && precision == BCR_DOUBLE) continue;
       memset(&options, 0, sizeof(options));
       options.core.precision = (BCRPrecision)precision;
-      options.core.isa       = -1;
+      options.core.isa = -1;
       for (PetscInt c = 0; c < dof; c++) {
         ProblemCreate(&p[c], 2, n, planes, m / 3 ? ROWSCALE : 0);
         ops[c] = p[c].op;
@@ -592,8 +630,8 @@ static PetscErrorCode Memory(void)
 
 int main(int argc, char **argv)
 {
-  char      backend[8] = "cpu";
-  PetscInt  cases      = 600;
+  char backend[8] = "cpu";
+  PetscInt cases = 600;
   PetscBool quick;
 
   PetscFunctionBeginUser;
@@ -614,7 +652,8 @@ int main(int argc, char **argv)
   if (!device) PetscCall(Memory());
 done:
   printf("mixed precision: %d solvers, %d of them in double in the end\n", mixed[0] + mixed[1], mixed[1]);
-  if (!device) Check(20 * mixed[1] <= mixed[0], "mixed precision", "solvers that went on in double", mixed[1], mixed[0] / 20);
+  if (!device)
+    Check(20 * mixed[1] <= mixed[0], "mixed precision", "solvers that went on in double", mixed[1], mixed[0] / 20);
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)npassed, (int)nfailed);
 }

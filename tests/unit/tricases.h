@@ -1,5 +1,6 @@
 /*
-  Batches of lines that tests of one rank have in common (tri.c, tridevice.c): kinds of coefficients, layouts, ends; the backward error of a line
+  Batches of lines that tests of one rank have in common (tri.c, tridevice.c): kinds of
+  coefficients, layouts, ends; the backward error of a line
 */
 #pragma once
 
@@ -21,17 +22,17 @@ typedef enum {
   KIND_ONESIDED, /* low = 0 or up = 0 */
   KIND_WEAK      /* d = 1.9: not dominant, LAPACK pivots */
 } Kind;
-static const char *const kinds[]       = {"dominant", "two", "neartwo", "skew", "compact", "onesided", "weak"};
+static const char *const kinds[] = {"dominant", "two", "neartwo", "skew", "compact", "onesided", "weak"};
 static const char *const methodnames[] = {"auto", "scan", "cr", "pscheme", "dc", "thomas"};
 
 typedef struct {
   PetscInt inner, n, outer, rep;
-  Kind     kind;
-  int      general, perline, periodic, edges;
+  Kind kind;
+  int general, perline, periodic, edges;
 } Shape;
 
 static BCRTriRows *rows;
-static PetscReal  *low, *diag, *up;
+static PetscReal *low, *diag, *up;
 
 static void fill(Kind kind, PetscReal c[3])
 {
@@ -40,15 +41,15 @@ static void fill(Kind kind, PetscReal c[3])
   switch (kind) {
   case KIND_DOMINANT:
     c[0] = c[2] = (PetscReal)-s;
-    c[1]        = (PetscReal)(s * (2.05 + fabs(number())));
+    c[1] = (PetscReal)(s * (2.05 + fabs(number())));
     break;
   case KIND_TWO:
     c[0] = c[2] = -1;
-    c[1]        = 2;
+    c[1] = 2;
     break;
   case KIND_NEARTWO:
     c[0] = c[2] = -1;
-    c[1]        = (PetscReal)(2 + 1e-7);
+    c[1] = (PetscReal)(2 + 1e-7);
     break;
   case KIND_SKEW:
     c[0] = (PetscReal)number();
@@ -57,7 +58,7 @@ static void fill(Kind kind, PetscReal c[3])
     break;
   case KIND_COMPACT:
     c[0] = c[2] = (PetscReal)0.25;
-    c[1]        = 1;
+    c[1] = 1;
     break;
   case KIND_ONESIDED:
     c[0] = number() < 0 ? 0 : (PetscReal)number();
@@ -66,7 +67,7 @@ static void fill(Kind kind, PetscReal c[3])
     break;
   case KIND_WEAK:
     c[0] = c[2] = -1;
-    c[1]        = (PetscReal)1.9;
+    c[1] = (PetscReal)1.9;
     break;
   }
 }
@@ -78,12 +79,12 @@ static PetscErrorCode make(const Shape *c, BCRTriSpec *spec)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(spec, sizeof(*spec)));
-  spec->inner    = c->inner;
-  spec->n        = c->n;
-  spec->outer    = c->outer;
-  spec->rep      = c->rep;
+  spec->inner = c->inner;
+  spec->n = c->n;
+  spec->outer = c->outer;
+  spec->rep = c->rep;
   spec->periodic = (PetscBool)c->periodic;
-  spec->perline  = (PetscBool)c->perline;
+  spec->perline = (PetscBool)c->perline;
   if (c->general) {
     const size_t total = (size_t)lines * c->n;
 
@@ -92,16 +93,16 @@ static PetscErrorCode make(const Shape *c, BCRTriSpec *spec)
       PetscReal r[3];
 
       fill(c->kind, r);
-      low[i]  = r[0];
+      low[i] = r[0];
       diag[i] = r[1];
-      up[i]   = r[2];
+      up[i] = r[2];
     }
-    spec->low  = low;
+    spec->low = low;
     spec->diag = diag;
-    spec->up   = up;
+    spec->up = up;
   } else {
     spec->nfirst = PetscMin(c->edges, c->n / 2);
-    spec->nlast  = PetscMin(c->edges, c->n - spec->nfirst);
+    spec->nlast = PetscMin(c->edges, c->n - spec->nfirst);
     PetscCall(PetscMalloc1(lines, &rows));
     for (PetscInt l = 0; l < lines; l++) {
       fill(c->kind, rows[l].row);
@@ -110,7 +111,7 @@ static PetscErrorCode make(const Shape *c, BCRTriSpec *spec)
         fill(c->kind == KIND_COMPACT ? KIND_COMPACT : KIND_DOMINANT, rows[l].last[k]);
       }
       if (c->kind == KIND_COMPACT && !c->periodic && c->n > 4) {
-        rows[l].first[0][2]                           = 2;
+        rows[l].first[0][2] = 2;
         rows[l].last[PetscMax(spec->nlast, 1) - 1][0] = 2;
       }
     }
@@ -131,7 +132,7 @@ static PetscErrorCode unmake(const Shape *c)
 static double backward(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, const PetscReal *u)
 {
   const PetscInt n = spec->n;
-  double         row[3], nr = 0, nu = 0, nf = 0, na = 0;
+  double row[3], nr = 0, nu = 0, nf = 0, na = 0;
 
   for (PetscInt j = 0; j < n; j++) {
     long double r = f[j];

@@ -1,6 +1,7 @@
 /*
-  Batches of tridiagonal lines on a CUDA device against LAPACK: methods, layouts, ends, periodic lines, precisions, sizes around powers of two and those that
-  are cut into chunks; lines with d = 2. Says so and passes where there is no device.
+  Batches of tridiagonal lines on a CUDA device against LAPACK: methods, layouts, ends, periodic
+  lines, precisions, sizes around powers of two and those that are cut into chunks; lines with d =
+  2. Says so and passes where there is no device.
 
   Options: -long (lines of up to 2^24 rows too), -quick, -sanitizer (a tenth, a hundredth of the cases)
 */
@@ -14,21 +15,23 @@ static int passed = 0, failed = 0;
   #include "tricases.h"
 
 typedef struct {
-  Shape           s;
-  BCRTriMethod    method;
+  Shape s;
+  BCRTriMethod method;
   BCRTriPrecision precision;
-  int             inplace, variant, memory, tune[5];
-  PetscInt        parts;
+  int inplace, variant, memory, tune[5];
+  PetscInt parts;
 } Case;
 
-/* The solution of one line: LAPACK, pivoting, in double whatever PetscReal is; periodic lines of any length through their last unknown */
+/* The solution of one line: LAPACK, pivoting, in double whatever PetscReal is; periodic lines of
+   any length through their last unknown */
 static PetscErrorCode reference(const BCRTriSpec *spec, PetscInt line, const PetscReal *f, double *u)
 {
-  extern void        dgtsv_(const PetscBLASInt *, const PetscBLASInt *, double *, double *, double *, double *, const PetscBLASInt *, PetscBLASInt *);
-  const PetscInt     n = spec->n, m = spec->periodic ? n - 1 : n;
+  extern void dgtsv_(const PetscBLASInt *, const PetscBLASInt *, double *, double *, double *, double *,
+                     const PetscBLASInt *, PetscBLASInt *);
+  const PetscInt n = spec->n, m = spec->periodic ? n - 1 : n;
   const PetscBLASInt nrhs = 2;
-  PetscBLASInt       bn, info = 0;
-  double            *dl, *d, *du, *x, row[3], last[3] = {0, 0, 0};
+  PetscBLASInt bn, info = 0;
+  double *dl, *d, *du, *x, row[3], last[3] = {0, 0, 0};
 
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(m, &bn));
@@ -36,9 +39,9 @@ static PetscErrorCode reference(const BCRTriSpec *spec, PetscInt line, const Pet
   for (PetscInt j = 0; j < m; j++) {
     BCRTriGetRow(spec, line, j, row);
     if (j) dl[j - 1] = row[0];
-    d[j]     = row[1];
-    du[j]    = row[2];
-    x[j]     = f[j];
+    d[j] = row[1];
+    du[j] = row[2];
+    x[j] = f[j];
     x[m + j] = (spec->periodic && j == 0 ? row[0] : 0) + (spec->periodic && j == m - 1 ? row[2] : 0);
   }
   if (m) dgtsv_(&bn, &nrhs, dl, d, du, x, &bn, &info);
@@ -60,11 +63,12 @@ static PetscErrorCode reference(const BCRTriSpec *spec, PetscInt line, const Pet
 }
 
 /* Divide and conquer loses digits where it has to put much right at the ends: no more than on the host */
-static PetscErrorCode onhost(const Case *c, const BCRTriSpec *spec, const BCRTriOptions *options, const PetscReal *f, double *worst)
+static PetscErrorCode onhost(const Case *c, const BCRTriSpec *spec, const BCRTriOptions *options, const PetscReal *f,
+                             double *worst)
 {
   const size_t size = (size_t)c->s.inner * c->s.n * c->s.outer;
-  BCRTriLocal  local;
-  PetscReal   *u, *lf, *lu;
+  BCRTriLocal local;
+  PetscReal *u, *lf, *lu;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(size, &u, c->s.n, &lf, c->s.n, &lu));
@@ -86,25 +90,27 @@ static PetscErrorCode onhost(const Case *c, const BCRTriSpec *spec, const BCRTri
 
 static PetscErrorCode run(const Case *c, double *error)
 {
-  const size_t   size = (size_t)c->s.inner * c->s.n * c->s.outer, at = c->s.n % 2 ? 1 : 4, bytes = (size + at + 1) * sizeof(PetscReal); /* at: odd lengths begin anywhere, others 16 bytes */
+  /* at: odd lengths begin anywhere, others 16 bytes */
+  const size_t size = (size_t)c->s.inner * c->s.n * c->s.outer, at = c->s.n % 2 ? 1 : 4,
+               bytes = (size + at + 1) * sizeof(PetscReal);
   const PetscInt across = c->s.inner / c->s.rep, lines = across * c->s.outer;
-  BCRTriSpec     spec;
-  BCRTriOptions  options;
-  BCRTriDevice   device;
-  PetscReal     *f, *u, *lf, *lu, *df, *du;
-  double         worst = 0, differ = 0, tolerance, *lx;
-  BCRTriInfo     info;
+  BCRTriSpec spec;
+  BCRTriOptions options;
+  BCRTriDevice device;
+  PetscReal *f, *u, *lf, *lu, *df, *du;
+  double worst = 0, differ = 0, tolerance, *lx;
+  BCRTriInfo info;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(make(&c->s, &spec));
   PetscCall(PetscMemzero(&options, sizeof(options)));
-  options.method    = c->method;
+  options.method = c->method;
   options.precision = c->precision;
-  options.variant   = c->variant;
-  options.memory    = c->memory;
-  options.parts     = c->parts;
-  options.isa       = -1;
+  options.variant = c->variant;
+  options.memory = c->memory;
+  options.parts = c->parts;
+  options.isa = -1;
   PetscCall(PetscMalloc5(size + at + 1, &f, size + at + 1, &u, c->s.n, &lf, c->s.n, &lu, c->s.n, &lx));
   for (size_t i = 0; i < size + at + 1; i++) f[i] = i + 1 < at ? 0 : (PetscReal)number();
   for (size_t i = 0; i < size + at + 1; i++) u[i] = 77;
@@ -115,7 +121,8 @@ static PetscErrorCode run(const Case *c, double *error)
   BCRTriDeviceTune(c->tune);
   PetscCall(BCRTriDeviceCreate(&spec, &options, &device));
   ierr = PETSC_SUCCESS;
-  for (int again = 0; again < (c->method == BCR_TRI_SCAN ? 3 : 1) && !ierr; again++) { /* blocks that wait for each other count the solves */
+  /* blocks that wait for each other count the solves */
+  for (int again = 0; again < (c->method == BCR_TRI_SCAN ? 3 : 1) && !ierr; again++) {
     PetscCallBCRCuda(BCRCudaPut(du, u, bytes, NULL));
     ierr = BCRTriDeviceSolve(device, NULL, c->inplace ? du + at : df + at, du + at);
   }
@@ -128,7 +135,7 @@ static PetscErrorCode run(const Case *c, double *error)
   for (PetscInt o = 0; o < c->s.outer; o++)
     for (PetscInt i = 0; i < c->s.inner; i++) {
       const PetscInt line = i / c->s.rep + across * o;
-      double         nu   = 0;
+      double nu = 0;
 
       if (lines > 200 && line % 37 && line != lines - 1) continue;
       for (PetscInt j = 0; j < c->s.n; j++) {
@@ -141,23 +148,34 @@ static PetscErrorCode run(const Case *c, double *error)
       for (PetscInt j = 0; j < c->s.n; j++) nu = PetscMax(nu, fabs(lx[j]));
       for (PetscInt j = 0; j < c->s.n; j++) TestLargest(&differ, fabs(((double)lu[j] - lx[j])) / nu);
     }
-  tolerance = PetscDefined(USE_REAL_SINGLE) || c->precision == BCR_TRI_SINGLE || (c->method == BCR_TRI_DC && c->precision == BCR_TRI_MIXED) ? 5e-7 : 1e-15;
+  tolerance = PetscDefined(USE_REAL_SINGLE) || c->precision == BCR_TRI_SINGLE ||
+                  (c->method == BCR_TRI_DC && c->precision == BCR_TRI_MIXED)
+                ? 5e-7
+                : 1e-15;
   if (error) error[tolerance > 1e-10] = PetscMax(error[tolerance > 1e-10], worst);
-  if (c->s.kind == KIND_COMPACT && c->s.edges) tolerance *= 100;                                                                 /* growth at ends that are not dominant */
-  if ((c->s.kind == KIND_TWO || c->s.kind == KIND_NEARTWO) && c->method == BCR_TRI_SCAN && tolerance < 1e-14) tolerance = 1e-14; /* sums over the whole line: the bound of the library */
+  /* growth at ends that are not dominant */
+  if (c->s.kind == KIND_COMPACT && c->s.edges) tolerance *= 100;
+  /* sums over the whole line: the bound of the library */
+  if ((c->s.kind == KIND_TWO || c->s.kind == KIND_NEARTWO) && c->method == BCR_TRI_SCAN && tolerance < 1e-14)
+    tolerance = 1e-14;
   if (c->method == BCR_TRI_DC && worst > tolerance) {
     double host = 0;
 
     PetscCall(onhost(c, &spec, &options, f + at, &host));
     tolerance = PetscMax(tolerance, 4 * host);
   }
-  if (!ierr && worst <= tolerance && u[at - 1] == 77 && u[size + at] == 77 && (c->s.kind != KIND_DOMINANT || differ <= 1e3 * tolerance)) passed++;
+  if (!ierr && worst <= tolerance && u[at - 1] == 77 && u[size + at] == 77 &&
+      (c->s.kind != KIND_DOMINANT || differ <= 1e3 * tolerance))
+    passed++;
   else {
     failed++;
     if (failed < 60)
-      printf("%s variant %d memory %d parts %d, %s, inner %d n %d outer %d rep %d, general %d perline %d periodic %d edges %d, precision %d, in place %d, tune %d %d %d %d: backward error %g, difference %g%s [%s]\n", methodnames[c->method],
-             c->variant, c->memory, (int)c->parts, kinds[c->s.kind], (int)c->s.inner, (int)c->s.n, (int)c->s.outer, (int)c->s.rep, c->s.general, c->s.perline, c->s.periodic, c->s.edges, (int)c->precision, c->inplace, c->tune[0], c->tune[1],
-             c->tune[2], c->tune[3], worst, differ, u[at - 1] != 77 || u[size + at] != 77 ? ", wrote outside" : "", info.what);
+      printf("%s variant %d memory %d parts %d, %s, inner %d n %d outer %d rep %d, general %d perline %d periodic %d "
+             "edges %d, precision %d, in place %d, tune %d %d %d %d: backward error %g, difference %g%s [%s]\n",
+             methodnames[c->method], c->variant, c->memory, (int)c->parts, kinds[c->s.kind], (int)c->s.inner,
+             (int)c->s.n, (int)c->s.outer, (int)c->s.rep, c->s.general, c->s.perline, c->s.periodic, c->s.edges,
+             (int)c->precision, c->inplace, c->tune[0], c->tune[1], c->tune[2], c->tune[3], worst, differ,
+             u[at - 1] != 77 || u[size + at] != 77 ? ", wrote outside" : "", info.what);
   }
   PetscCall(PetscFree5(f, u, lf, lu, lx));
   PetscCall(unmake(&c->s));
@@ -168,8 +186,10 @@ static PetscErrorCode run(const Case *c, double *error)
 static PetscBool can(const Case *c)
 {
   if (c->s.general && (c->s.kind == KIND_NEARTWO || c->s.kind == KIND_COMPACT)) return PETSC_FALSE;
-  if (c->s.general && (c->method == BCR_TRI_SCAN || c->method == BCR_TRI_CR || c->method == BCR_TRI_DC)) return PETSC_FALSE;
-  if (c->s.periodic && (c->s.kind == KIND_TWO || c->s.kind == KIND_NEARTWO) && (c->s.general || !c->s.edges)) return PETSC_FALSE;
+  if (c->s.general && (c->method == BCR_TRI_SCAN || c->method == BCR_TRI_CR || c->method == BCR_TRI_DC))
+    return PETSC_FALSE;
+  if (c->s.periodic && (c->s.kind == KIND_TWO || c->s.kind == KIND_NEARTWO) && (c->s.general || !c->s.edges))
+    return PETSC_FALSE;
   return PETSC_TRUE;
 }
 
@@ -186,9 +206,10 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     {1,   300},
     {600, 1  }
   };
-  static const PetscInt     sizes[]     = {1, 2, 3, 4, 5, 7, 31, 32, 33, 61, 127, 128, 129, 130, 255, 256, 257, 511, 513, 1021, 1024, 1025, 2049, 4099};
-  static const BCRTriMethod methods[]   = {BCR_TRI_SCAN, BCR_TRI_THOMAS, BCR_TRI_CR, BCR_TRI_PSCHEME, BCR_TRI_DC};
-  double                    error[6][2] = {{0}};
+  static const PetscInt sizes[] = {1,   2,   3,   4,   5,   7,   31,  32,   33,   61,   127,  128,
+                                   129, 130, 255, 256, 257, 511, 513, 1021, 1024, 1025, 2049, 4099};
+  static const BCRTriMethod methods[] = {BCR_TRI_SCAN, BCR_TRI_THOMAS, BCR_TRI_CR, BCR_TRI_PSCHEME, BCR_TRI_DC};
+  double error[6][2] = {{0}};
 
   PetscFunctionBegin;
   for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(methods); m++)
@@ -199,22 +220,22 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
             Case c;
 
             PetscCall(PetscMemzero(&c, sizeof(c)));
-            c.s.inner    = shapes[s][0];
-            c.s.outer    = shapes[s][1];
-            c.s.n        = sizes[k];
-            c.s.kind     = (Kind)kind;
-            c.method     = methods[m];
-            c.s.rep      = c.s.inner % 2 == 0 && (s + k) % 2 ? 2 : 1;
-            c.s.perline  = v % 2;
+            c.s.inner = shapes[s][0];
+            c.s.outer = shapes[s][1];
+            c.s.n = sizes[k];
+            c.s.kind = (Kind)kind;
+            c.method = methods[m];
+            c.s.rep = c.s.inner % 2 == 0 && (s + k) % 2 ? 2 : 1;
+            c.s.perline = v % 2;
             c.s.periodic = v / 2;
-            c.s.edges    = (int)((s + k + v + kind) % 4);
-            c.inplace    = (int)((k + v) % 2);
+            c.s.edges = (int)((s + k + v + kind) % 4);
+            c.inplace = (int)((k + v) % 2);
             if (c.s.inner * c.s.outer * c.s.n > 300000 && kind % 3) continue;
             if ((s * 7 + k * 5 + (size_t)kind * 3 + (size_t)v) % (size_t)part) continue; /* one in so many */
             if (c.method == BCR_TRI_CR) c.memory = 1 + (int)((s + k + (size_t)kind) % 2);
             if (c.method == BCR_TRI_PSCHEME || c.method == BCR_TRI_DC) {
               c.variant = (int)((s + k + (size_t)(kind / 2)) % 2);
-              c.parts   = (PetscInt)((s + k) % 3 ? 0 : 1 + (k * 7 + (size_t)kind) % 40);
+              c.parts = (PetscInt)((s + k) % 3 ? 0 : 1 + (k * 7 + (size_t)kind) % 40);
             }
             for (c.s.general = 0; c.s.general < 2; c.s.general++) {
               if (!can(&c)) continue;
@@ -223,29 +244,30 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
               c.precision = BCR_TRI_SINGLE;
               if ((s + 2 * k + (size_t)v + (size_t)kind) % 3 == 0) PetscCall(run(&c, error[c.method]));
               c.precision = BCR_TRI_MIXED; /* dc: A2SD; the others work in double */
-              if ((s + 2 * k + (size_t)v + (size_t)kind) % 3 == 1 && !(c.method == BCR_TRI_DC && c.variant == 1)) PetscCall(run(&c, error[c.method]));
+              if ((s + 2 * k + (size_t)v + (size_t)kind) % 3 == 1 && !(c.method == BCR_TRI_DC && c.variant == 1))
+                PetscCall(run(&c, error[c.method]));
             }
           }
   /* scan in chunks and in other cuts, clusters among them */
   for (int q = 0; q < 440 / part; q++) {
     static const int K[] = {4, 8, 16, 32};
-    Case             c;
+    Case c;
 
     PetscCall(PetscMemzero(&c, sizeof(c)));
-    c.method     = BCR_TRI_SCAN;
-    c.s.inner    = q % 2 ? 1 : (q % 4 ? 40 : 3);
-    c.s.outer    = q % 2 ? 3 : 1;
-    c.s.rep      = 1;
-    c.s.kind     = (Kind)(q / 4 % KIND_WEAK);
-    c.s.perline  = q / 24 % 2;
+    c.method = BCR_TRI_SCAN;
+    c.s.inner = q % 2 ? 1 : (q % 4 ? 40 : 3);
+    c.s.outer = q % 2 ? 3 : 1;
+    c.s.rep = 1;
+    c.s.kind = (Kind)(q / 4 % KIND_WEAK);
+    c.s.perline = q / 24 % 2;
     c.s.periodic = q / 48 % 2;
-    c.s.edges    = q / 5 % 4;
-    c.inplace    = q / 3 % 2;
-    c.precision  = q % 7 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
-    c.tune[0]    = K[q / 2 % 4];
-    c.tune[1]    = q % 2 ? 1 + q % 4 : 2 * (1 + q % 8);
-    c.tune[2]    = q / 8 % 2;
-    c.tune[3]    = q % 3 ? 16 : 8;
+    c.s.edges = q / 5 % 4;
+    c.inplace = q / 3 % 2;
+    c.precision = q % 7 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
+    c.tune[0] = K[q / 2 % 4];
+    c.tune[1] = q % 2 ? 1 + q % 4 : 2 * (1 + q % 8);
+    c.tune[2] = q / 8 % 2;
+    c.tune[3] = q % 3 ? 16 : 8;
     if (c.s.inner == 1) c.tune[3] = q / 9 % 2; /* 1: no vectors */
     if (c.tune[2]) c.tune[0] = c.s.inner == 1 ? 16 : (q % 8 < 4 ? 16 : 32);
     c.s.n = (q % 2 ? 32 : 1) * c.tune[0] * c.tune[1] * (c.tune[2] ? 12 : 1 + q % 6) - q / 2 % 40;
@@ -270,24 +292,25 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
       {32, 4}
     };
     static const int inner[] = {3, 32, 40, 65};
-    Case             c;
-    int              rows;
+    Case c;
+    int rows;
 
     PetscCall(PetscMemzero(&c, sizeof(c)));
-    c.method  = BCR_TRI_SCAN;
-    c.s.rep   = 1;
-    c.s.kind  = (Kind)(q / 3 % KIND_WEAK);
+    c.method = BCR_TRI_SCAN;
+    c.s.rep = 1;
+    c.s.kind = (Kind)(q / 3 % KIND_WEAK);
     c.s.inner = q % 3 ? inner[q / 5 % 4] : 1;
     c.s.outer = 1 + q / 7 % 3;
-    for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = c.s.inner > 1 ? across[q / 2 % 8][i] : (i < 2 ? along[q / 9 % 3][i] : 0);
-    c.tune[2]    = 2;
-    rows         = c.tune[0] * c.tune[1] * (c.s.inner > 1 ? 1 : 32);
-    c.s.n        = rows * (1 + q / 4 % (c.s.inner == 1 ? 40 : (q % 9 ? 12 : 64))) + 1 - q % 50;
-    c.s.perline  = c.s.inner > 1 && q / 11 % 2;
+    for (int i = 0; i < 3; i++)
+      c.tune[i + (i == 2)] = c.s.inner > 1 ? across[q / 2 % 8][i] : (i < 2 ? along[q / 9 % 3][i] : 0);
+    c.tune[2] = 2;
+    rows = c.tune[0] * c.tune[1] * (c.s.inner > 1 ? 1 : 32);
+    c.s.n = rows * (1 + q / 4 % (c.s.inner == 1 ? 40 : (q % 9 ? 12 : 64))) + 1 - q % 50;
+    c.s.perline = c.s.inner > 1 && q / 11 % 2;
     c.s.periodic = q / 13 % 2;
-    c.s.edges    = q / 5 % 4;
-    c.inplace    = q / 2 % 2;
-    c.precision  = q % 7 && c.tune[0] < 64 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
+    c.s.edges = q / 5 % 4;
+    c.inplace = q / 2 % 2;
+    c.precision = q % 7 && c.tune[0] < 64 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
     if (can(&c)) PetscCall(run(&c, error[c.method]));
   }
   /* whole lines across, blocks that go from some of them to the next ones */
@@ -303,20 +326,20 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
     Case c;
 
     PetscCall(PetscMemzero(&c, sizeof(c)));
-    c.method  = BCR_TRI_SCAN;
-    c.s.rep   = 1;
-    c.s.kind  = (Kind)(q / 3 % KIND_WEAK);
+    c.method = BCR_TRI_SCAN;
+    c.s.rep = 1;
+    c.s.kind = (Kind)(q / 3 % KIND_WEAK);
     c.s.inner = q % 3 ? 150 : 33;
     c.s.outer = q % 3 ? 1 + q % 2 : 9;
     for (int i = 0; i < 3; i++) c.tune[i + (i == 2)] = across[q % 6][i];
-    c.tune[2]    = 2;
-    c.tune[4]    = 1; /* two or three blocks */
-    c.s.n        = c.tune[0] * c.tune[1] + 1 - q / 6 % 17 * 3;
-    c.s.perline  = q / 11 % 2;
+    c.tune[2] = 2;
+    c.tune[4] = 1; /* two or three blocks */
+    c.s.n = c.tune[0] * c.tune[1] + 1 - q / 6 % 17 * 3;
+    c.s.perline = q / 11 % 2;
     c.s.periodic = q / 13 % 2;
-    c.s.edges    = q / 5 % 4;
-    c.inplace    = q / 2 % 2;
-    c.precision  = q % 7 && c.tune[0] < 64 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
+    c.s.edges = q / 5 % 4;
+    c.inplace = q / 2 % 2;
+    c.precision = q % 7 && c.tune[0] < 64 ? BCR_TRI_DOUBLE : BCR_TRI_SINGLE;
     if (can(&c)) PetscCall(run(&c, error[c.method]));
   }
   if (longer) {
@@ -328,19 +351,20 @@ static PetscErrorCode all(PetscInt part, PetscBool longer)
           Case c;
 
           PetscCall(PetscMemzero(&c, sizeof(c)));
-          c.method     = BCR_TRI_SCAN;
-          c.s.n        = n[k];
-          c.s.inner    = v % 2 ? (n[k] > 200000 ? 2 : 17) : 1;
-          c.s.outer    = v % 2 || n[k] > 200000 ? 1 : 3;
-          c.s.rep      = 1;
-          c.s.kind     = (Kind)kind;
+          c.method = BCR_TRI_SCAN;
+          c.s.n = n[k];
+          c.s.inner = v % 2 ? (n[k] > 200000 ? 2 : 17) : 1;
+          c.s.outer = v % 2 || n[k] > 200000 ? 1 : 3;
+          c.s.rep = 1;
+          c.s.kind = (Kind)kind;
           c.s.periodic = v / 2;
-          c.s.edges    = c.s.periodic || v == 0 ? 1 : 0;
+          c.s.edges = c.s.periodic || v == 0 ? 1 : 0;
           if (can(&c)) PetscCall(run(&c, error[c.method]));
         }
   }
   for (int m = 0; m < 6; m++)
-    if (error[m][0] > 0) printf("%s: largest backward error %.2g, single %.2g\n", methodnames[m], error[m][0], error[m][1]);
+    if (error[m][0] > 0)
+      printf("%s: largest backward error %.2g, single %.2g\n", methodnames[m], error[m][0], error[m][1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -351,7 +375,7 @@ int main(int argc, char **argv)
   PetscCall(TestSeed());
 #if defined(PETSCBCR_HAVE_CUDA)
   {
-    PetscBool   quick = PETSC_FALSE, sanitizer = PETSC_FALSE, longer = PETSC_FALSE;
+    PetscBool quick = PETSC_FALSE, sanitizer = PETSC_FALSE, longer = PETSC_FALSE;
     const char *why = NULL;
 
     PetscCall(PetscOptionsGetBool(NULL, NULL, "-quick", &quick, NULL));

@@ -1,7 +1,8 @@
 /*
-  Backward errors at full size, 4097^2 and 257^3 and sizes around, for the default plan, every radix and mixed schedules, double,
-  single and mixed precision: at most 1e-14 in double and mixed, 5e-7 in single, and all double solutions equal to rounding. Then
-  the discretisation error of a smooth solution, which falls by four with every halving of the spacing.
+  Backward errors at full size, 4097^2 and 257^3 and sizes around, for the default plan, every radix
+  and mixed schedules, double, single and mixed precision: at most 1e-14 in double and mixed, 5e-7
+  in single, and all double solutions equal to rounding. Then the discretisation error of a smooth
+  solution, which falls by four with every halving of the spacing.
 
   labels: large
   long: yes
@@ -25,13 +26,13 @@ static void check(PetscBool ok, const char *what, const char *plan, double value
 static double backward_error(PetscInt dim, PetscInt n, const PetscScalar *f, const PetscScalar *u)
 {
   const PetscInt n2 = dim > 2 ? n : 1, s1 = n, s2 = n * n;
-  double         r = 0, um = 0, fm = 0;
+  double r = 0, um = 0, fm = 0;
 
   for (PetscInt k = 0; k < n2; k++)
     for (PetscInt j = 0; j < n; j++)
       for (PetscInt i = 0; i < n; i++) {
         const size_t q = i + (size_t)s1 * j + (size_t)s2 * k;
-        double       s = 2 * dim * PetscRealPart(u[q]), e;
+        double s = 2 * dim * PetscRealPart(u[q]), e;
 
         if (i) s -= PetscRealPart(u[q - 1]);
         if (i < n - 1) s -= PetscRealPart(u[q + 1]);
@@ -48,8 +49,8 @@ static double backward_error(PetscInt dim, PetscInt n, const PetscScalar *f, con
 }
 
 typedef struct {
-  const char  *name;
-  PetscInt     radix, nlevels, schedule[8];
+  const char *name;
+  PetscInt radix, nlevels, schedule[8];
   BCRPrecision precision;
 } Plan;
 
@@ -70,10 +71,10 @@ static PetscErrorCode operator_poisson(PetscInt dim, PetscInt n, PetscReal a, BC
 {
   PetscFunctionBegin;
   PetscCall(PetscMemzero(op, sizeof(*op)));
-  op->dim   = dim;
+  op->dim = dim;
   op->scale = 1;
   for (PetscInt d = 0; d < 3; d++) {
-    op->owner[d]  = d;
+    op->owner[d] = d;
     op->axis[d].n = d < dim ? n : 1;
     op->axis[d].a = d < dim ? a : 0;
   }
@@ -82,12 +83,12 @@ static PetscErrorCode operator_poisson(PetscInt dim, PetscInt n, PetscReal a, BC
 
 static PetscErrorCode sizes(PetscInt dim, PetscInt n)
 {
-  BCROperator  op;
-  size_t       N = 1;
+  BCROperator op;
+  size_t N = 1;
   PetscScalar *f, *u, *u0;
-  PetscRandom  random;
-  PetscReal    x;
-  char         what[64];
+  PetscRandom random;
+  PetscReal x;
+  char what[64];
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < dim; d++) N *= n;
@@ -103,14 +104,15 @@ static PetscErrorCode sizes(PetscInt dim, PetscInt n)
   PetscCall(operator_poisson(dim, n, 1, &op));
   for (size_t p = 0; p < sizeof(plans) / sizeof(plans[0]); p++) {
     BCRSolverOptions options;
-    BCRSolver        solver;
-    const PetscBool  single = plans[p].precision == BCR_SINGLE || sizeof(PetscReal) == sizeof(float) ? PETSC_TRUE : PETSC_FALSE;
-    double           error, differ = 0, scale = 0;
+    BCRSolver solver;
+    const PetscBool single =
+      plans[p].precision == BCR_SINGLE || sizeof(PetscReal) == sizeof(float) ? PETSC_TRUE : PETSC_FALSE;
+    double error, differ = 0, scale = 0;
 
     PetscCall(PetscMemzero(&options, sizeof(options)));
-    options.core.isa       = -1;
-    options.core.radix     = plans[p].radix;
-    options.core.nlevels   = plans[p].nlevels;
+    options.core.isa = -1;
+    options.core.radix = plans[p].radix;
+    options.core.nlevels = plans[p].nlevels;
     options.core.precision = plans[p].precision;
     PetscCall(PetscArraycpy(options.core.schedule, plans[p].schedule, 8));
     PetscCall(BCRSolverCreate(1, &op, &options, NULL, &solver));
@@ -134,12 +136,12 @@ static PetscErrorCode sizes(PetscInt dim, PetscInt n)
 /* -Laplace u = f on the unit square or cube with u = prod sin(pi x) x, largest error at the nodes */
 static PetscErrorCode smooth(PetscInt dim, PetscInt n, double *error)
 {
-  const double     h = 1.0 / (n + 1), pi = acos(-1.0);
-  BCROperator      op;
+  const double h = 1.0 / (n + 1), pi = acos(-1.0);
+  BCROperator op;
   BCRSolverOptions options;
-  BCRSolver        solver;
-  size_t           N = 1;
-  PetscScalar     *f, *u;
+  BCRSolver solver;
+  size_t N = 1;
+  PetscScalar *f, *u;
 
   PetscFunctionBegin;
   for (PetscInt d = 0; d < dim; d++) N *= n;
@@ -151,7 +153,7 @@ static PetscErrorCode smooth(PetscInt dim, PetscInt n, double *error)
     x[1] = h * (double)(q / n % n + 1);
     x[2] = h * (double)(q / n / n + 1);
     for (PetscInt d = 0; d < dim; d++) { /* g = x sin pi x, g2 = -g'' */
-      g[d]  = x[d] * sin(pi * x[d]);
+      g[d] = x[d] * sin(pi * x[d]);
       g2[d] = pi * pi * x[d] * sin(pi * x[d]) - 2 * pi * cos(pi * x[d]);
     }
     for (PetscInt d = 0; d < dim; d++) {
@@ -165,7 +167,7 @@ static PetscErrorCode smooth(PetscInt dim, PetscInt n, double *error)
   }
   PetscCall(operator_poisson(dim, n, (PetscReal)(1 / (h * h)), &op));
   PetscCall(PetscMemzero(&options, sizeof(options)));
-  options.core.isa       = -1;
+  options.core.isa = -1;
   options.core.precision = sizeof(PetscReal) == sizeof(float) ? BCR_SINGLE : BCR_DOUBLE;
   PetscCall(BCRSolverCreate(1, &op, &options, NULL, &solver));
   PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, (PetscInt)N, u, (PetscInt)N));
@@ -193,7 +195,9 @@ int main(int argc, char **argv)
 
       for (PetscInt n = 15; n <= (dim == 2 ? 1023 : 127); n = 2 * n + 1) {
         PetscCall(smooth(dim, n, &error));
-        if (before > 0) check(before / error > 3.9 && before / error < 4.1 ? PETSC_TRUE : PETSC_FALSE, dim == 2 ? "order in 2-D" : "order in 3-D", "auto", before / error);
+        if (before > 0)
+          check(before / error > 3.9 && before / error < 4.1 ? PETSC_TRUE : PETSC_FALSE,
+                dim == 2 ? "order in 2-D" : "order in 3-D", "auto", before / error);
         before = error;
       }
     }

@@ -1,7 +1,8 @@
 /* Included by kernels.h, once for each instruction set and precision: see compact.h */
 #include "compact.h"
 
-BCR_INLINE void BCRN(BCRCompactBody)(ptrdiff_t n, ptrdiff_t s, int half, int sign, const double c[4], const real *restrict f, real *restrict u)
+BCR_INLINE void BCRN(BCRCompactBody)(ptrdiff_t n, ptrdiff_t s, int half, int sign, const double c[4],
+                                     const real *restrict f, real *restrict u)
 {
   const real c0 = (real)c[0], c1 = (real)c[1], c2 = (real)c[2], c3 = (real)c[3];
 
@@ -15,10 +16,11 @@ BCR_INLINE void BCRN(BCRCompactBody)(ptrdiff_t n, ptrdiff_t s, int half, int sig
   }
 }
 
-static void BCRN(BCRCompactStencil)(ptrdiff_t n, ptrdiff_t s, int half, int sign, const double c[4], const void *vf, void *vu)
+static void BCRN(BCRCompactStencil)(ptrdiff_t n, ptrdiff_t s, int half, int sign, const double c[4], const void *vf,
+                                    void *vu)
 {
   const real *f = (const real *)vf;
-  real       *u = (real *)vu;
+  real *u = (real *)vu;
 
   if (sign < 0) {
     if (half == 1) BCRN(BCRCompactBody)(n, s, 1, -1, c, f, u);

@@ -12,20 +12,21 @@
 #include "compact.h"
 
 typedef struct {
-  const char            *isa;
-  int                    lanes; /* of a native vector */
-  BCRDttTable            dtt;
-  const BCRLinesTable   *lines;
-  const BCRLevel0Table  *level0;
-  const BCRPolesTable   *poles;
+  const char *isa;
+  int lanes; /* of a native vector */
+  BCRDttTable dtt;
+  const BCRLinesTable *lines;
+  const BCRLevel0Table *level0;
+  const BCRPolesTable *poles;
   const BCRPoleSumTable *polesum;
-  const BCRFieldsTable  *fields;
-  const BCRTriTable     *tri;
-  int                    bundle; /* BL of lanes.h */
-  const BCRRecurTable   *recur;
+  const BCRFieldsTable *fields;
+  const BCRTriTable *tri;
+  int bundle; /* BL of lanes.h */
+  const BCRRecurTable *recur;
   const BCRCompactTable *compact;
 } BCRCpuTable;
 
-/* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine lacks gives the next lower one */
+/* isa: -1 the best this machine has, 0 baseline, 1 AVX2 + FMA, 2 AVX-512; a set that the machine
+   lacks gives the next lower one */
 PETSC_INTERN const BCRCpuTable *BCRCpuGetTable(int isa, int single);
-PETSC_INTERN int                BCRCpuBestISA(void);
+PETSC_INTERN int BCRCpuBestISA(void);

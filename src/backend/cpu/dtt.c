@@ -1,11 +1,12 @@
 #include "dttimpl.h"
 
-/* cos and sin of 2 pi a/b, a >= 0: reduced to an eighth of the circle first, so that every value is right to the last place */
+/* cos and sin of 2 pi a/b, a >= 0: reduced to an eighth of the circle first, so that every value is
+   right to the last place */
 static void BCRUnit(PetscInt64 a, PetscInt64 b, long double *c, long double *s)
 {
   const long double pi = 3.14159265358979323846264338327950288L;
-  long double       x, y, t;
-  PetscInt64        e; /* eighths */
+  long double x, y, t;
+  PetscInt64 e; /* eighths */
 
   a %= b;
   a *= 8; /* angle 2 pi a/(8 b) */
@@ -103,16 +104,18 @@ static PetscErrorCode BCRFftDestroy(BCRFft *fft)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the FFT by the plan's own levels in long double, for the kernels of Rader's convolution; root: 2 pi q/f->n, t: 2 f->n */
-static void BCRFftHost(BCRFft f, int l, const long double *root, const long double *x, ptrdiff_t xs, long double *y, long double *t)
+/* the FFT by the plan's own levels in long double, for the kernels of Rader's convolution; root: 2
+   pi q/f->n, t: 2 f->n */
+static void BCRFftHost(BCRFft f, int l, const long double *root, const long double *x, ptrdiff_t xs, long double *y,
+                       long double *t)
 {
-  const int        r = f->level[l].radix, m = f->level[l].m;
+  const int r = f->level[l].radix, m = f->level[l].m;
   const PetscInt64 size = (PetscInt64)r * m, step = f->n / size;
 
   for (int j = 0; j < r; j++) {
     if (m > 1) BCRFftHost(f, l + 1, root, x + 2 * j * xs, r * xs, y + 2 * (ptrdiff_t)j * m, t);
     else {
-      y[2 * j]     = x[2 * j * xs];
+      y[2 * j] = x[2 * j * xs];
       y[2 * j + 1] = x[2 * j * xs + 1];
     }
   }
@@ -120,14 +123,15 @@ static void BCRFftHost(BCRFft f, int l, const long double *root, const long doub
     for (int q = 0; q < r; q++) {
       t[2 * q] = t[2 * q + 1] = 0;
       for (int j = 0; j < r; j++) {
-        const long double *w = root + 2 * (j * (k + (PetscInt64)m * q) % size * step), *v = y + 2 * (k + (ptrdiff_t)j * m);
+        const long double *w = root + 2 * (j * (k + (PetscInt64)m * q) % size * step),
+                          *v = y + 2 * (k + (ptrdiff_t)j * m);
 
         t[2 * q] += w[0] * v[0] + w[1] * v[1];
         t[2 * q + 1] += w[0] * v[1] - w[1] * v[0];
       }
     }
     for (int q = 0; q < r; q++) {
-      y[2 * (k + (ptrdiff_t)q * m)]     = t[2 * q];
+      y[2 * (k + (ptrdiff_t)q * m)] = t[2 * q];
       y[2 * (k + (ptrdiff_t)q * m) + 1] = t[2 * q + 1];
     }
   }
@@ -144,8 +148,9 @@ static int BCRRough(int m)
   return m;
 }
 
-/* a length whose FFT is cheap for a convolution of length m: m itself, or the inputs padded with zeros as for Bluestein's transform. One prime may take a
-   convolution of its own, but none in that: each adds its rounding, 6e-7 in single precision with three of them */
+/* a length whose FFT is cheap for a convolution of length m: m itself, or the inputs padded with
+   zeros as for Bluestein's transform. One prime may take a convolution of its own, but none in
+   that: each adds its rounding, 6e-7 in single precision with three of them */
 static int BCRConvolutionLength(int m)
 {
   int rest = BCRRough(m), S;
@@ -159,10 +164,12 @@ static int BCRConvolutionLength(int m)
   }
 }
 
-/* FFT of the kernel K_0..K_{m-1} of a convolution of length m (K_{j+m} = sign K_j), over its length, with factors 1/length */
-static PetscErrorCode BCRConvolutionKernel(BCRFft f, int m, int sign, const long double *K, PetscBool single, size_t *bytes, void **kernel)
+/* FFT of the kernel K_0..K_{m-1} of a convolution of length m (K_{j+m} = sign K_j), over its
+   length, with factors 1/length */
+static PetscErrorCode BCRConvolutionKernel(BCRFft f, int m, int sign, const long double *K, PetscBool single,
+                                           size_t *bytes, void **kernel)
 {
-  const int    S = f->n;
+  const int S = f->n;
   long double *root, *x, *y, *t;
 
   PetscFunctionBegin;
@@ -171,7 +178,7 @@ static PetscErrorCode BCRConvolutionKernel(BCRFft f, int m, int sign, const long
   for (int k = 0; k < 2 * S; k++) x[k] = k < 2 * m ? K[k] : 0;
   for (int k = 0; k < S; k++) BCRUnit(k, S, &root[2 * k], &root[2 * k + 1]);
   for (int k = 1; k < m && S > m; k++) {
-    x[2 * (S - k)]     = sign * K[2 * (m - k)];
+    x[2 * (S - k)] = sign * K[2 * (m - k)];
     x[2 * (S - k) + 1] = sign * K[2 * (m - k) + 1];
   }
   BCRFftHost(f, 0, root, x, 1, y, t);
@@ -183,8 +190,8 @@ static PetscErrorCode BCRConvolutionKernel(BCRFft f, int m, int sign, const long
 /* Rader: X_{g^-q} = x_0 + sum_p x_{g^p} w^{g^(p-q)} */
 static PetscErrorCode BCRFftRader(BCRFftLevel *v, PetscBool single, size_t *bytes)
 {
-  const int    p = v->radix, m = p - 1, g = BCRGenerator(p), gi = (int)BCRPowerMod(g, p - 2, p);
-  PetscInt64   a = 1, b = 1;
+  const int p = v->radix, m = p - 1, g = BCRGenerator(p), gi = (int)BCRPowerMod(g, p - 2, p);
+  PetscInt64 a = 1, b = 1;
   long double *K;
 
   PetscFunctionBegin;
@@ -193,7 +200,7 @@ static PetscErrorCode BCRFftRader(BCRFftLevel *v, PetscBool single, size_t *byte
   *bytes += 2 * (size_t)m * sizeof(int);
   PetscCall(PetscMalloc1(2 * (size_t)m, &K));
   for (int k = 0; k < m; k++) {
-    v->perm[k]     = (int)a;
+    v->perm[k] = (int)a;
     v->perm[m + k] = (int)b;
     BCRUnit(p - b, p, &K[2 * k], &K[2 * k + 1]);
     a = a * g % p;
@@ -207,9 +214,9 @@ static PetscErrorCode BCRFftRader(BCRFftLevel *v, PetscBool single, size_t *byte
 static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFft *fft)
 {
   static const double flops[9] = {0, 0, 4, 16, 16, 40, 0, 0, 52};
-  BCRFft              f;
-  int                 r[BCR_FFT_LEVELS], nr = 0, rest = n, two = 0, size = n;
-  long double         c, s;
+  BCRFft f;
+  int r[BCR_FFT_LEVELS], nr = 0, rest = n, two = 0, size = n;
+  long double c, s;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&f));
@@ -237,12 +244,12 @@ static PetscErrorCode BCRFftCreate(int n, PetscBool single, size_t *bytes, BCRFf
   f->nlevels = nr;
   for (int l = 0; l < nr; l++) {
     BCRFftLevel *v = &f->level[l];
-    const int    p = r[l], m = size / p;
-    double       work = p <= 8 ? flops[p] : 0;
-    size_t       need = 0;
+    const int p = r[l], m = size / p;
+    double work = p <= 8 ? flops[p] : 0;
+    size_t need = 0;
 
     v->radix = p;
-    v->m     = m;
+    v->m = m;
     if (m > 1) {
       PetscCall(BCRTableNew(2 * (size_t)m * (p - 1), single, &v->tw, bytes));
       for (int k = 0; k < m; k++)
@@ -311,21 +318,25 @@ static double BCRSymProductFlops(int p, int odd, int ways)
 /* the parts that it takes: of a prime several, if that is cheaper */
 static int BCRSymWays(int p, int odd)
 {
-  const int h    = (p - 1) / 2;
-  int       best = 1;
+  const int h = (p - 1) / 2;
+  int best = 1;
 
   for (int ways = 2; ways <= 3 && BCRSmallestPrime(p) == p; ways++)
-    if (h % ways == 0 && !(odd && ways == 2) && BCRSymProductFlops(p, odd, ways) < BCRSymProductFlops(p, odd, best)) best = ways;
+    if (h % ways == 0 && !(odd && ways == 2) && BCRSymProductFlops(p, odd, ways) < BCRSymProductFlops(p, odd, best))
+      best = ways;
   return best;
 }
 
-/* the indices 0 and, up to their sign, 1..(p-1)/2: powers of a generator where that splits a matrix, the second third with a minus, for which sines have the period h */
+/* the indices 0 and, up to their sign, 1..(p-1)/2: powers of a generator where that splits a
+   matrix, the second third with a minus, for which sines have the period h */
 static void BCRSymOrder(int p, int *order)
 {
-  const int h = (p - 1) / 2, g = BCRSymWays(p, 0) > 1 || BCRSymWays(p, 1) > 1 ? BCRGenerator(p) : 0, third = BCRSymWays(p, 1) == 3 ? h / 3 : h;
+  const int h = (p - 1) / 2, g = BCRSymWays(p, 0) > 1 || BCRSymWays(p, 1) > 1 ? BCRGenerator(p) : 0,
+            third = BCRSymWays(p, 1) == 3 ? h / 3 : h;
 
   order[0] = 0;
-  for (PetscInt64 i = 1, power = 1; i <= h; i++, power = power * g % p) order[i] = (int)(!g ? i : (i > third && i <= 2 * third ? p - power : power));
+  for (PetscInt64 i = 1, power = 1; i <= h; i++, power = power * g % p)
+    order[i] = (int)(!g ? i : (i > third && i <= 2 * third ? p - power : power));
 }
 
 /* row i and column j, both from 0, of what symproduct() takes, of order N; more rows are zero */
@@ -335,14 +346,15 @@ static void BCRSymPut(void *matrix, PetscBool single, int N, int i, int j, long 
 }
 
 /* factor: of all columns but that of index 0 */
-static PetscErrorCode BCRSymMatrixCreate(int p, const int *order, int odd, int factor, PetscBool single, size_t *bytes, BCRSymMatrix *M)
+static PetscErrorCode BCRSymMatrixCreate(int p, const int *order, int odd, int factor, PetscBool single, size_t *bytes,
+                                         BCRSymMatrix *M)
 {
-  const int    h = (p - 1) / 2, w = BCRSymWays(p, odd), m = h / w, first = odd ? 1 : 0, N = m + 1 - first, rest = h - m;
-  const int    size[2] = {N, rest};
+  const int h = (p - 1) / 2, w = BCRSymWays(p, odd), m = h / w, first = odd ? 1 : 0, N = m + 1 - first, rest = h - m;
+  const int size[2] = {N, rest};
   long double *root;
 
   PetscFunctionBegin;
-  M->h    = h;
+  M->h = h;
   M->zero = !odd;
   M->ways = w;
   for (int k = 0; k < 2; k++) {
@@ -375,7 +387,9 @@ static double BCRSymPairFlops(int a, int b)
 {
   double flops = 0;
 
-  for (int odd = 0; odd < 2; odd++) flops += (a + 1) / 2 * BCRSymProductFlops(b, odd, BCRSymWays(b, odd)) + (b + 1) / 2 * BCRSymProductFlops(a, odd, BCRSymWays(a, odd));
+  for (int odd = 0; odd < 2; odd++)
+    flops += (a + 1) / 2 * BCRSymProductFlops(b, odd, BCRSymWays(b, odd)) +
+             (b + 1) / 2 * BCRSymProductFlops(a, odd, BCRSymWays(a, odd));
   return flops;
 }
 
@@ -388,9 +402,9 @@ static int BCRSymPlace(PetscInt64 p, int n, int odd)
 
 static PetscErrorCode BCRSymPairCreate(BCRSym v, int a, int b, int odd, PetscBool single, size_t *bytes)
 {
-  const int      n = v->n, A = (a + 1) / 2, B = (b + 1) / 2;
-  PetscInt64     ea = b, eb = a; /* 1 mod a and 0 mod b, and the other way round */
-  int           *oa, *ob;
+  const int n = v->n, A = (a + 1) / 2, B = (b + 1) / 2;
+  PetscInt64 ea = b, eb = a; /* 1 mod a and 0 mod b, and the other way round */
+  int *oa, *ob;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -409,7 +423,7 @@ static PetscErrorCode BCRSymPairCreate(BCRSym v, int a, int b, int odd, PetscBoo
         const PetscInt64 jj = minus ? b - ob[j] : ob[j];
 
         v->from[2 * (i * B + j) + minus] = BCRSymPlace((PetscInt64)b * oa[i] + a * jj, n, odd);
-        v->to[2 * (j * A + i) + minus]   = BCRSymPlace(ea * oa[i] + eb * jj, n, odd);
+        v->to[2 * (j * A + i) + minus] = BCRSymPlace(ea * oa[i] + eb * jj, n, odd);
       }
   ierr = BCRSymMatrixCreate(a, oa, 0, 2, single, bytes, &v->ca);
   if (!ierr) ierr = BCRSymMatrixCreate(a, oa, 1, 2, single, bytes, &v->sa);
@@ -418,15 +432,17 @@ static PetscErrorCode BCRSymPairCreate(BCRSym v, int a, int b, int odd, PetscBoo
   PetscCall(PetscFree2(oa, ob));
   PetscCall(ierr);
   v->scratch = 2 * (size_t)A * B + 4 * (size_t)PetscMax(A, B);
-  v->flops   = BCRSymPairFlops(a, b);
+  v->flops = BCRSymPairFlops(a, b);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* sum_p z_p sin (cos) 2 pi p k/n at p = g^a, k = g^-c: sum_a u_a K_{c-a}, K_j = sin (cos) 2 pi g^-j/n, j mod h with K_{j+h} = -K_j (K_j) */
+/* sum_p z_p sin (cos) 2 pi p k/n at p = g^a, k = g^-c: sum_a u_a K_{c-a}, K_j = sin (cos) 2 pi
+   g^-j/n, j mod h with K_{j+h} = -K_j (K_j) */
 static PetscErrorCode BCRSymConvolution(BCRSym v, int odd, PetscBool single, size_t *bytes)
 {
-  const int    n = v->n, h = (n - 1) / 2, S = BCRConvolutionLength(h), g = BCRGenerator(n), gi = (int)BCRPowerMod(g, n - 2, n);
-  PetscInt64   a = 1, b = 1;
+  const int n = v->n, h = (n - 1) / 2, S = BCRConvolutionLength(h), g = BCRGenerator(n),
+            gi = (int)BCRPowerMod(g, n - 2, n);
+  PetscInt64 a = 1, b = 1;
   long double *K, c, s, k2[2];
 
   PetscFunctionBegin;
@@ -439,10 +455,10 @@ static PetscErrorCode BCRSymConvolution(BCRSym v, int odd, PetscBool single, siz
   for (int k = 0; k < h; k++) {
     const int sa = odd && 2 * a > n ? -1 : 1, sb = odd && 2 * b > n ? -1 : 1;
 
-    v->perm[k]     = (int)(2 * a > n ? n - a : a);
+    v->perm[k] = (int)(2 * a > n ? n - a : a);
     v->perm[h + k] = (int)(2 * b > n ? n - b : b);
-    c              = 1;
-    s              = 0;
+    c = 1;
+    s = 0;
     if (odd && S == h) { /* twist e^{-i pi k/h}, (-1)^k where h is odd: a factor -1 after h */
       if (h % 2) c = k % 2 ? -1 : 1;
       else BCRUnit(k, 2 * (PetscInt64)h, &c, &s);
@@ -452,15 +468,15 @@ static PetscErrorCode BCRSymConvolution(BCRSym v, int odd, PetscBool single, siz
     BCRTablePut(v->out, single, 2 * (size_t)k, 2 * sb * c);
     BCRTablePut(v->out, single, 2 * (size_t)k + 1, 2 * sb * s);
     BCRUnit(b, n, &k2[0], &k2[1]);
-    K[2 * k]     = k2[odd] * c;
+    K[2 * k] = k2[odd] * c;
     K[2 * k + 1] = -k2[odd] * s;
-    a            = a * g % n;
-    b            = b * gi % n;
+    a = a * g % n;
+    b = b * gi % n;
   }
   BCRCallElse(BCRConvolutionKernel(v->fft, h, odd ? -1 : 1, K, single, bytes, &v->kernel), (void)PetscFree(K));
   PetscCall(PetscFree(K));
   v->scratch = 2 * (size_t)S + v->fft->scratch;
-  v->flops   = 2 * v->fft->flops + 8. * S + 14. * h;
+  v->flops = 2 * v->fft->flops + 8. * S + 14. * h;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -468,16 +484,16 @@ static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *byt
 
 static PetscErrorCode BCRSymTransformCreate(int n, int odd, PetscBool single, size_t *bytes, BCRSym *sym)
 {
-  const int   r = BCRSmallestPrime(n), m = n / r, h = (m + 1) / 2;
-  BCRSym      v;
+  const int r = BCRSmallestPrime(n), m = n / r, h = (m + 1) / 2;
+  BCRSym v;
   long double c, s;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&v));
-  *sym     = v;
-  v->n     = n;
+  *sym = v;
+  v->n = n;
   v->radix = r;
-  v->m     = m;
+  v->m = m;
   *bytes += sizeof(*v);
   if (n == 1) PetscFunctionReturn(PETSC_SUCCESS);
   if (m == 1 && n > 2 * BCR_FFT_DIRECT) {
@@ -499,8 +515,10 @@ static PetscErrorCode BCRSymTransformCreate(int n, int odd, PetscBool single, si
       BCRTablePut(v->tw, single, (size_t)k * (r - 1) + 2 * (j - 1), c);
       BCRTablePut(v->tw, single, (size_t)k * (r - 1) + 2 * (j - 1) + 1, -s);
     }
-  v->scratch = (size_t)h + (size_t)m * (r - 1) / 2 + m + 2 * (size_t)r + PetscMax(PetscMax(v->fft->scratch, v->sub->scratch), v->big ? v->big->scratch : 0);
-  v->flops   = (r - 1) / 2 * v->fft->flops + v->sub->flops + h * ((v->big ? v->big->flops : 2. * (r - 1) * (r - 1)) + 6. * (r - 1));
+  v->scratch = (size_t)h + (size_t)m * (r - 1) / 2 + m + 2 * (size_t)r +
+               PetscMax(PetscMax(v->fft->scratch, v->sub->scratch), v->big ? v->big->scratch : 0);
+  v->flops = (r - 1) / 2 * v->fft->flops + v->sub->flops +
+             h * ((v->big ? v->big->flops : 2. * (r - 1) * (r - 1)) + 6. * (r - 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -519,8 +537,8 @@ static PetscBool BCRCoprime(int a, int b)
 /* by transforms, or in two dimensions where that is cheaper */
 static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *bytes, BCRSym *sym)
 {
-  size_t own  = 0;
-  int    best = 0;
+  size_t own = 0;
+  int best = 0;
   double most;
 
   PetscFunctionBegin;
@@ -536,7 +554,7 @@ static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *byt
 
     PetscCall(BCRSymDestroy(sym));
     PetscCall(PetscNew(&v));
-    own  = sizeof(*v);
+    own = sizeof(*v);
     *sym = v;
     v->n = n;
     PetscCall(BCRSymPairCreate(v, best, n / best, odd, single, &own));
@@ -548,7 +566,7 @@ static PetscErrorCode BCRSymCreate(int n, int odd, PetscBool single, size_t *byt
 /* what dtt.h's table says: phi_j(i) = sin or cos of 2 pi (ia i + ib) (ja j + jb)/F; F = fn n + f0 */
 typedef struct {
   BCREnd left, right;
-  int    odd, ia, ib, ja, jb, fn, f0;
+  int odd, ia, ib, ja, jb, fn, f0;
 } BCRDttType;
 
 static const BCRDttType types[] = {
@@ -572,12 +590,13 @@ static const BCRDttType types[] = {
 
 static PetscErrorCode BCRDttModes(BCRDtt d, const BCRDttType *t, PetscInt64 F)
 {
-  const int   n      = d->n;
-  double      length = n; /* of the axis in units of the mesh width */
+  const int n = d->n;
+  double length = n; /* of the axis in units of the mesh width */
   long double c, s;
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) length += d->end[k] == BCR_END_DIRICHLET ? 0.5 : (d->end[k] == BCR_END_NEUMANN ? -0.5 : 0);
+  for (int k = 0; k < 2; k++)
+    length += d->end[k] == BCR_END_DIRICHLET ? 0.5 : (d->end[k] == BCR_END_NEUMANN ? -0.5 : 0);
   PetscCall(PetscMalloc2(n, &d->lambda, n, &d->norm));
   d->bytes += 2 * (size_t)n * sizeof(double);
   for (int j = 0; j < n; j++) {
@@ -587,8 +606,10 @@ static PetscErrorCode BCRDttModes(BCRDtt d, const BCRDttType *t, PetscInt64 F)
       BCRUnit(m, 2 * (PetscInt64)n, &c, &s);
       d->norm[j] = (m == 0 || 2 * m == n) ? 1. / n : 2. / n;
     } else {
-      const PetscInt64 b    = (PetscInt64)t->ja * j + t->jb;       /* the angle from one row to the next is 2 pi ia b/F */
-      const PetscBool  ends = (PetscBool)(2 * b * t->ia % F == 0); /* it is 0 or pi: all |phi_j(i)| are 1, else they average 1/2 */
+      /* the angle from one row to the next is 2 pi ia b/F */
+      const PetscInt64 b = (PetscInt64)t->ja * j + t->jb;
+      /* it is 0 or pi: all |phi_j(i)| are 1, else they average 1/2 */
+      const PetscBool ends = (PetscBool)(2 * b * t->ia % F == 0);
 
       BCRUnit(t->ia * b, 2 * F, &c, &s);
       d->norm[j] = (ends ? 1 : 2) / length;
@@ -601,8 +622,8 @@ static PetscErrorCode BCRDttModes(BCRDtt d, const BCRDttType *t, PetscInt64 F)
 /* one halving, M its half length: even M the tables of type III by a half-length FFT, odd M those for two lines */
 static PetscErrorCode BCRDttSplitCreate(int M, PetscBool single, size_t *bytes, BCRDttSplit *s)
 {
-  const int   H = M % 2 ? M : M / 2;
-  size_t      e = 0;
+  const int H = M % 2 ? M : M / 2;
+  size_t e = 0;
   long double c[2];
 
   PetscFunctionBegin;
@@ -635,8 +656,8 @@ static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
   if (L == 8) d->flops += 40;
   else if (d->odd && L == 4) d->flops += 5;
   else if (d->odd && (L == 64 || L == 128 || L == 256)) {
-    const int   M = L == 256 ? 32 : 16, R = 2 * L / M;
-    size_t      e = 0;
+    const int M = L == 256 ? 32 : 16, R = 2 * L / M;
+    size_t e = 0;
     long double c, s;
 
     PetscCall(BCRTableNew((size_t)(M - 2) * (R / 2 - 1), d->single, &d->sine, &d->bytes));
@@ -658,7 +679,7 @@ static PetscErrorCode BCRDttOneCreate(BCRDtt d, int L)
 
 static PetscErrorCode BCRDttFourCreate(BCRDtt d)
 {
-  const int   n = d->n;
+  const int n = d->n;
   long double c, s;
 
   PetscFunctionBegin;
@@ -671,13 +692,13 @@ static PetscErrorCode BCRDttFourCreate(BCRDtt d)
     BCRTablePut(d->in, d->single, 2 * (size_t)k + 1, -s);
   }
   d->scratch = n + d->fft->scratch;
-  d->flops   = d->fft->flops + 6. * n;
+  d->flops = d->fft->flops + 6. * n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode BCRDttRealCreate(BCRDtt d)
 {
-  const int   n = d->n;
+  const int n = d->n;
   long double c, s;
 
   PetscFunctionBegin;
@@ -690,7 +711,7 @@ static PetscErrorCode BCRDttRealCreate(BCRDtt d)
     BCRTablePut(d->in, d->single, 2 * (size_t)k + 1, s / 2);
   }
   d->scratch = n + d->fft->scratch;
-  d->flops   = d->fft->flops + 4. * n;
+  d->flops = d->fft->flops + 4. * n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -725,11 +746,11 @@ static void BCRDttPairPut(BCRDtt d, int k, int second, int pos, long double c, l
 /* type: 0 periodic, 2 types II and III, 4 type IV; n odd for these */
 static PetscErrorCode BCRDttPairCreate(BCRDtt d, int type)
 {
-  const int   n = d->n, odd = d->odd;
+  const int n = d->n, odd = d->odd;
   long double c, s;
 
   PetscFunctionBegin;
-  d->kind  = BCR_DTT_PAIR;
+  d->kind = BCR_DTT_PAIR;
   d->lines = 2;
   PetscCall(BCRFftCreate(n, d->single, &d->bytes, &d->fft));
   PetscCall(PetscMalloc2(n, &d->perm, n + 2, &d->pos));
@@ -738,15 +759,17 @@ static PetscErrorCode BCRDttPairCreate(BCRDtt d, int type)
   PetscCall(BCRTableNew(2 * (size_t)n + 4, d->single, &d->rot, &d->bytes));
   d->pos[1] = -1;
   BCRDttPairPut(d, 0, 0, type == 2 && odd ? n - 1 : 0, 2, 0);
-  if (type == 4) { /* 2 pi ab/(8 n) by the Chinese remainder theorem: 1/(8n) = n/8 + beta/n; ab is odd, so cos, sin of pi nab/4 are signs */
-    const PetscInt64  beta = BCRInverseMod(8, n);
-    const long double h    = sqrtl(0.5L);
-    char             *used;
+  /* 2 pi ab/(8 n) by the Chinese remainder theorem: 1/(8n) = n/8 + beta/n; ab is odd, so cos, sin
+     of pi nab/4 are signs */
+  if (type == 4) {
+    const PetscInt64 beta = BCRInverseMod(8, n);
+    const long double h = sqrtl(0.5L);
+    char *used;
 
     PetscCall(PetscCalloc1(n, &used));
     for (int i = 0; i < n; i++) {
       const PetscInt64 a = 2 * (PetscInt64)i + 1, f = beta * a % n;
-      const int        r = (int)(BCRSign4(a) > 0 ? a % n : (n - a % n) % n), k = (int)PetscMin(f, n - f);
+      const int r = (int)(BCRSign4(a) > 0 ? a % n : (n - a % n) % n), k = (int)PetscMin(f, n - f);
 
       d->perm[r] = i;
       BCRTablePut(d->in, d->single, r, odd ? BCRSin8(a) : BCRCos8(a));
@@ -771,19 +794,20 @@ static PetscErrorCode BCRDttPairCreate(BCRDtt d, int type)
     if (n % 2 == 0) BCRDttPairPut(d, n / 2, 0, n - 1, 2, 0);
   }
   d->scratch = 2 * (size_t)n + d->fft->scratch;
-  d->flops   = d->fft->flops / 2 + 10. * n;
+  d->flops = d->fft->flops / 2 + 10. * n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* odd period N: a or b even where F = 2N, else shifted by N: trig(pi a b/N) = (-1)^a trig(pi a (b + N)/N); F = 4N: both odd, Chinese
-   remainders 1/(4N) = (N mod 4)/4 + beta/N turn cosines into sines and sines into cosines */
+/* odd period N: a or b even where F = 2N, else shifted by N: trig(pi a b/N) = (-1)^a trig(pi a (b +
+   N)/N); F = 4N: both odd, Chinese remainders 1/(4N) = (N mod 4)/4 + beta/N turn cosines into sines
+   and sines into cosines */
 static PetscErrorCode BCRDttSymCreate(BCRDtt d, const BCRDttType *t, PetscInt64 F)
 {
-  const int        n = d->n;
+  const int n = d->n;
   const PetscInt64 N = F % 2 ? F : (F % 4 ? F / 2 : F / 4), beta = F == 4 * N ? BCRInverseMod(4, N) : 1;
 
   PetscFunctionBegin;
-  d->kind  = BCR_DTT_SYM;
+  d->kind = BCR_DTT_SYM;
   d->lines = 2;
   if (F == 4 * N) d->odd = !t->odd;
   PetscCall(BCRSymCreate((int)N, d->odd, d->single, &d->bytes, &d->sym));
@@ -793,9 +817,10 @@ static PetscErrorCode BCRDttSymCreate(BCRDtt d, const BCRDttType *t, PetscInt64 
   d->bytes += 2 * (size_t)n * sizeof(int);
   for (int k = 0; k < 2; k++)
     for (int i = 0; i < n; i++) {
-      const int  step = k ? t->ja : t->ia, other = k ? t->ia : t->ja; /* 1: any integer, 2: odd where the form has F > N */
-      PetscInt64 a    = (PetscInt64)step * i + (k ? t->jb : t->ib);
-      int        sign = 1;
+      /* 1: any integer, 2: odd where the form has F > N */
+      const int step = k ? t->ja : t->ia, other = k ? t->ia : t->ja;
+      PetscInt64 a = (PetscInt64)step * i + (k ? t->jb : t->ib);
+      int sign = 1;
 
       if (F == 2 * N) {
         if (step == 2 && a % 2) a = (a + N) / 2;
@@ -816,34 +841,36 @@ static PetscErrorCode BCRDttSymCreate(BCRDtt d, const BCRDttType *t, PetscInt64 
       BCRTablePut(k ? d->rot : d->in, d->single, i, sign);
     }
   d->scratch = (size_t)N + 1 + d->sym->scratch;
-  d->flops   = d->sym->flops / 2 + 3. * n;
+  d->flops = d->sym->flops / 2 + 3. * n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool single, BCRDtt *dtt)
 {
   const BCRDttType *t = NULL;
-  BCRDtt            d;
-  PetscInt64        F;
-  long double       c[2];
+  BCRDtt d;
+  PetscInt64 F;
+  long double c[2];
 
   PetscFunctionBegin;
-  PetscCheck(n >= 1 && n <= (1 << 26), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "An axis of %" PetscInt_FMT " unknowns cannot be transformed: 1 to 2^26", n);
+  PetscCheck(n >= 1 && n <= (1 << 26), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE,
+             "An axis of %" PetscInt_FMT " unknowns cannot be transformed: 1 to 2^26", n);
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++)
     if (types[k].left == left && types[k].right == right) t = &types[k];
-  PetscCheck(t || (left == BCR_END_PERIODIC && right == BCR_END_PERIODIC), PETSC_COMM_SELF, PETSC_ERR_SUP, "No transform for an axis with ends %d and %d", (int)left, (int)right);
+  PetscCheck(t || (left == BCR_END_PERIODIC && right == BCR_END_PERIODIC), PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "No transform for an axis with ends %d and %d", (int)left, (int)right);
   PetscCall(PetscNew(&d));
-  *dtt       = d;
-  d->n       = (int)n;
-  d->end[0]  = left;
-  d->end[1]  = right;
-  d->single  = single;
-  d->bytes   = sizeof(*d);
-  d->lines   = 1;
-  d->odd     = t ? t->odd : 0;
+  *dtt = d;
+  d->n = (int)n;
+  d->end[0] = left;
+  d->end[1] = right;
+  d->single = single;
+  d->bytes = sizeof(*d);
+  d->lines = 1;
+  d->odd = t ? t->odd : 0;
   d->half[0] = left == BCR_END_NEUMANN;
   d->half[1] = right == BCR_END_NEUMANN && n > 1;
-  F          = t ? (PetscInt64)t->fn * n + t->f0 : n;
+  F = t ? (PetscInt64)t->fn * n + t->f0 : n;
   PetscCall(BCRDttModes(d, t, PetscMax(F, 1)));
   if (n == 1) {
     if (F == 0) d->norm[0] = 2; /* two Neumann ends: the constant, weight 1/2 */
@@ -864,11 +891,11 @@ PetscErrorCode BCRDttCreate(PetscInt n, BCREnd left, BCREnd right, PetscBool sin
     d->flip = t->jb && t->ja == 2; /* odd frequencies: the analysis is type III */
     if (n % 2) PetscCall(BCRDttPairCreate(d, 2));
     else {
-      d->kind   = BCR_DTT_TWO;
+      d->kind = BCR_DTT_TWO;
       d->nsplit = 1;
       PetscCall(BCRDttSplitCreate(d->n, single, &d->bytes, &d->split[0]));
       d->scratch = n + d->split[0].fft->scratch;
-      d->flops   = d->split[0].fft->flops + 6.5 * n;
+      d->flops = d->split[0].fft->flops + 6.5 * n;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

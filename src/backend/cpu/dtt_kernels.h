@@ -8,9 +8,9 @@
 /* pairs of lines x = a + i b to y; z, Z: room for N */
 static void BCRN(DttSym)(BCRDtt d, int direction, const cvec *x, cvec *y, cvec *w)
 {
-  const int   n = d->n, N = d->sym->n, *a = direction ? d->pos : d->perm, *b = direction ? d->perm : d->pos;
+  const int n = d->n, N = d->sym->n, *a = direction ? d->pos : d->perm, *b = direction ? d->perm : d->pos;
   const real *s = (const real *)(direction ? d->rot : d->in), *t = (const real *)(direction ? d->in : d->rot);
-  cvec       *z = w, *Z = w + (N + 1) / 2;
+  cvec *z = w, *Z = w + (N + 1) / 2;
 
   if (d->odd) {
     for (int i = 0; i < n; i++) z[a[i]] = cscale(x[i], s[i]);
@@ -29,9 +29,9 @@ static void BCRN(DttSym)(BCRDtt d, int direction, const cvec *x, cvec *y, cvec *
 
 static void BCRN(DttPair)(BCRDtt d, int transpose, const cvec *x, cvec *y, cvec *w)
 {
-  const int   n = d->n, *p = d->perm, *pos = d->pos;
+  const int n = d->n, *p = d->perm, *pos = d->pos;
   const real *s = (const real *)d->in, *t = (const real *)d->rot;
-  cvec       *z = w, *Z = w + n;
+  cvec *z = w, *Z = w + n;
 
   if (!transpose) {
     for (int k = 0; k < n; k++) z[k] = cscale(x[p[k]], s[k]);
@@ -40,7 +40,7 @@ static void BCRN(DttPair)(BCRDtt d, int transpose, const cvec *x, cvec *y, cvec 
     for (int k = 1; 2 * k < n; k++) {
       const cvec C = cadd(Z[k], Z[n - k]), D = csub(Z[k], Z[n - k]), S = {vset1(0) - D.i, D.r};
 
-      y[pos[2 * k]]     = cadd(cscale(C, t[4 * k]), cscale(S, t[4 * k + 1]));
+      y[pos[2 * k]] = cadd(cscale(C, t[4 * k]), cscale(S, t[4 * k + 1]));
       y[pos[2 * k + 1]] = cadd(cscale(C, t[4 * k + 2]), cscale(S, t[4 * k + 3]));
     }
     if (n % 2 == 0) y[pos[n]] = cscale(Z[n / 2], t[2 * n]);
@@ -48,9 +48,10 @@ static void BCRN(DttPair)(BCRDtt d, int transpose, const cvec *x, cvec *y, cvec 
     z[0] = cscale(x[pos[0]], t[0]);
     for (int k = 1; 2 * k < n; k++) {
       const cvec a = x[pos[2 * k]], b = x[pos[2 * k + 1]];
-      const cvec P = cadd(cscale(a, t[4 * k]), cscale(b, t[4 * k + 2])), Q = cadd(cscale(a, t[4 * k + 1]), cscale(b, t[4 * k + 3]));
+      const cvec P = cadd(cscale(a, t[4 * k]), cscale(b, t[4 * k + 2])),
+                 Q = cadd(cscale(a, t[4 * k + 1]), cscale(b, t[4 * k + 3]));
 
-      z[k]     = caddi(P, Q);
+      z[k] = caddi(P, Q);
       z[n - k] = csubi(P, Q);
     }
     if (n % 2 == 0) z[n / 2] = cscale(x[pos[n]], t[2 * n]);
@@ -102,16 +103,18 @@ BCR_INLINE vec dtt3in(vec *x, ptrdiff_t M, ptrdiff_t q, vec a, vec b, const int 
 }
 
 /* z_k and z_{H-k} from what dtt3load() gave for k, M - k, H - k and H + k */
-BCR_INLINE void dtt3step(const ptrdiff_t M, const ptrdiff_t k, const vec *a, const vec *b, const real *t, vec *x, cvec *z, const int mode)
+BCR_INLINE void dtt3step(const ptrdiff_t M, const ptrdiff_t k, const vec *a, const vec *b, const real *t, vec *x,
+                         cvec *z, const int mode)
 {
   const ptrdiff_t H = M / 2;
-  const real      h = (real)0.70710678118654752440;
-  const vec       c = dtt3in(x, M, k, a[0], b[0], mode), d = dtt3in(x, M, M - k, a[1], b[1], mode);
-  const vec       u = dtt3in(x, M, H - k, a[2], b[2], mode), v = dtt3in(x, M, H + k, a[3], b[3], mode);
-  const vec       p = u + v, q = v - u;
-  const cvec      P = cmul((cvec){c + p * h, q * h - d}, t[0], t[1]), R = cmul((cvec){c - p * h, vset1(0) - (q * h + d)}, t[2], t[3]);
+  const real h = (real)0.70710678118654752440;
+  const vec c = dtt3in(x, M, k, a[0], b[0], mode), d = dtt3in(x, M, M - k, a[1], b[1], mode);
+  const vec u = dtt3in(x, M, H - k, a[2], b[2], mode), v = dtt3in(x, M, H + k, a[3], b[3], mode);
+  const vec p = u + v, q = v - u;
+  const cvec P = cmul((cvec){c + p * h, q * h - d}, t[0], t[1]),
+             R = cmul((cvec){c - p * h, vset1(0) - (q * h + d)}, t[2], t[3]);
 
-  z[k]     = (cvec){P.i + R.r, P.r - R.i};
+  z[k] = (cvec){P.i + R.r, P.r - R.i};
   z[H - k] = (cvec){R.r - P.i, P.r + R.i};
 }
 
@@ -119,7 +122,7 @@ BCR_INLINE void dtt3step(const ptrdiff_t M, const ptrdiff_t k, const vec *a, con
 BCR_INLINE void dtt3ends(const ptrdiff_t M, const vec *a, const vec *b, vec *x, cvec *z, const int mode)
 {
   const ptrdiff_t H = M / 2;
-  const vec       c = dtt3in(x, M, 0, a[0], b[0], mode), d = dtt3in(x, M, H, a[1], b[1], mode) * (real)0.70710678118654752440;
+  const vec c = dtt3in(x, M, 0, a[0], b[0], mode), d = dtt3in(x, M, H, a[1], b[1], mode) * (real)0.70710678118654752440;
 
   z[0] = (cvec){c - d, c + d};
   if (H % 2 == 0) {
@@ -130,14 +133,15 @@ BCR_INLINE void dtt3ends(const ptrdiff_t M, const vec *a, const vec *b, vec *x, 
 }
 
 /*
-  z, real and imaginary part swapped so that a forward FFT does the inverse one: with V_k = e^{i pi k/(2M)} (c_k - i c_{M-k})/2,
-  W_k = P + Q, W_{H-k} = conj(P - Q), P = V_k + conj V_{H-k}, Q = i e^{2 pi i k/M} (V_k - conj V_{H-k}).
+  z, real and imaginary part swapped so that a forward FFT does the inverse one: with V_k = e^{i pi
+  k/(2M)} (c_k - i c_{M-k})/2, W_k = P + Q, W_{H-k} = conj(P - Q), P = V_k + conj V_{H-k}, Q = i
+  e^{2 pi i k/M} (V_k - conj V_{H-k}).
 */
 BCR_INLINE void dtt3pre(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z, const int mode)
 {
   const ptrdiff_t M = s->M, H = M / 2;
-  const real     *t = (const real *)s->tw;
-  vec             a[4], b[4], e[4], g[4];
+  const real *t = (const real *)s->tw;
+  vec a[4], b[4], e[4], g[4];
 
   dtt3load(f, fs, M, 0, &e[0], &g[0], mode);
   dtt3load(f, fs, M, H, &e[1], &g[1], mode);
@@ -148,7 +152,8 @@ BCR_INLINE void dtt3pre(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *
   if (mode == DTT_COS1) x[M] = vload(f + M * fs);
   dtt3ends(M, e, g, x, z, mode);
   for (ptrdiff_t k = 1; 2 * k < H; k++, t += 4) {
-    dtt3load(f, fs, M, k, &a[0], &b[0], mode); /* all loads before the stores, which may be a multiple of 4096 bytes away */
+    /* all loads before the stores, which may be a multiple of 4096 bytes away */
+    dtt3load(f, fs, M, k, &a[0], &b[0], mode);
     dtt3load(f, fs, M, M - k, &a[1], &b[1], mode);
     dtt3load(f, fs, M, H - k, &a[2], &b[2], mode);
     dtt3load(f, fs, M, H + k, &a[3], &b[3], mode);
@@ -184,12 +189,14 @@ BCR_INLINE void dttblock(const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, ptrdi
   _Pragma("GCC unroll 16") for (int k = 0; k < VL; k++) r[k] = b[k];
 }
 
-/* the first step of a type I on rows, M >= 4 VL: they go through a few blocks in the first level cache, instead of lane by lane as a whole */
-BCR_INLINE void dtt3rows(BCRDtt d, int direction, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, cvec *z, const int mode, const int io)
+/* the first step of a type I on rows, M >= 4 VL: they go through a few blocks in the first level
+   cache, instead of lane by lane as a whole */
+BCR_INLINE void dtt3rows(BCRDtt d, int direction, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, cvec *z,
+                         const int mode, const int io)
 {
   const ptrdiff_t M = d->split[0].M, H = M / 2, o = mode == DTT_SIN1; /* sines have no element 0 */
-  const real     *t = (const real *)d->split[0].tw;
-  vec             a[4], b[4], r[8][VL];
+  const real *t = (const real *)d->split[0].tw;
+  vec a[4], b[4], r[8][VL];
 
   a[0] = dttcolumn(f, l, nv, ld, mode == DTT_SIN1 ? M - o : 0, io);
   b[0] = mode == DTT_SIN1 ? vset1(0) : dttcolumn(f, l, nv, ld, 2 * M, io);
@@ -228,11 +235,13 @@ BCR_INLINE void dtt3rows(BCRDtt d, int direction, const void *f, ptrdiff_t l, in
     }
   }
 }
-static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z)
+static __attribute__((noinline)) void BCRN(Dtt3PreSin1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x,
+                                                        cvec *z)
 {
   dtt3pre(s, f, fs, x, z, DTT_SIN1);
 }
-static __attribute__((noinline)) void BCRN(Dtt3PreCos1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x, cvec *z)
+static __attribute__((noinline)) void BCRN(Dtt3PreCos1)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, vec *x,
+                                                        cvec *z)
 {
   dtt3pre(s, f, fs, x, z, DTT_COS1);
 }
@@ -246,14 +255,16 @@ static __attribute__((noinline)) void BCRN(Dtt3PreCos3)(const BCRDttSplit *s, co
   dtt3pre(s, f, fs, NULL, z, DTT_COS3);
 }
 
-/* type III of odd length M inside type I, two lines: V_k = P + i Q, V_{-k} = P - i Q; forward FFT, so V_{-k} goes to z_k */
-BCR_INLINE void dtt3odd(const BCRDttSplit *s, const real *f0, const real *f1, ptrdiff_t fs, vec *x0, vec *x1, cvec *w, real *y0, real *y1, ptrdiff_t ys, const int odd)
+/* type III of odd length M inside type I, two lines: V_k = P + i Q, V_{-k} = P - i Q; forward FFT,
+   so V_{-k} goes to z_k */
+BCR_INLINE void dtt3odd(const BCRDttSplit *s, const real *f0, const real *f1, ptrdiff_t fs, vec *x0, vec *x1, cvec *w,
+                        real *y0, real *y1, ptrdiff_t ys, const int odd)
 {
-  const ptrdiff_t M    = s->M;
-  const int       mode = odd ? DTT_SIN1 : DTT_COS1;
-  const real     *t    = (const real *)s->tw;
-  cvec           *z = w, *Z = w + M;
-  vec             a, b;
+  const ptrdiff_t M = s->M;
+  const int mode = odd ? DTT_SIN1 : DTT_COS1;
+  const real *t = (const real *)s->tw;
+  cvec *z = w, *Z = w + M;
+  vec a, b;
 
   if (!odd) {
     x0[M] = vload(f0 + M * fs);
@@ -273,10 +284,10 @@ BCR_INLINE void dtt3odd(const BCRDttSplit *s, const real *f0, const real *f1, pt
     dtt3load(f0, fs, M, M - k, &a, &b, mode);
     d.r = dtt3in(x0, M, M - k, a, b, mode);
     dtt3load(f1, fs, M, M - k, &a, &b, mode);
-    d.i      = dtt3in(x1, M, M - k, a, b, mode);
-    P        = cadd(cscale(c, t[2 * k]), cscale(d, t[2 * k + 1]));
-    Q        = csub(cscale(c, t[2 * k + 1]), cscale(d, t[2 * k]));
-    z[k]     = csubi(P, Q);
+    d.i = dtt3in(x1, M, M - k, a, b, mode);
+    P = cadd(cscale(c, t[2 * k]), cscale(d, t[2 * k + 1]));
+    Q = csub(cscale(c, t[2 * k + 1]), cscale(d, t[2 * k]));
+    z[k] = csubi(P, Q);
     z[M - k] = caddi(P, Q);
   }
   BCRN(FftRun)(s->fft, z, 1, Z, w + 2 * M);
@@ -286,12 +297,13 @@ BCR_INLINE void dtt3odd(const BCRDttSplit *s, const real *f0, const real *f1, pt
   }
 }
 
-/* type I of odd length L, one line: its even and its odd outputs are both sums over the period L of a sequence of the same symmetry */
+/* type I of odd length L, one line: its even and its odd outputs are both sums over the period L of
+   a sequence of the same symmetry */
 BCR_INLINE void dtt1odd(BCRSym v, const real *f, ptrdiff_t fs, cvec *w, real *y, ptrdiff_t ys, const int odd)
 {
   const ptrdiff_t L = v->n;
-  cvec           *z = w, *Z = w + (L + 1) / 2;
-  const real      h = (real)0.5;
+  cvec *z = w, *Z = w + (L + 1) / 2;
+  const real h = (real)0.5;
 
   if (v->a) {
     const BCRN(SymEnds) e = {.f = odd ? f - fs : f, .y = y, .fs = fs, .ys = ys, .L = L};
@@ -337,16 +349,18 @@ BCR_INLINE void dtt1eight(const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, co
   }
 }
 
-/* begun: dtt3rows() has done the first step. Type I, nl lines fo (uo) apart from f to u; x: n vectors for each line; u may be f: it is written after all of f is read */
-static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t fs, ptrdiff_t fo, real *u, ptrdiff_t us, ptrdiff_t uo, vec *x, cvec *w)
+/* begun: dtt3rows() has done the first step. Type I, nl lines fo (uo) apart from f to u; x: n
+   vectors for each line; u may be f: it is written after all of f is read */
+static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t fs, ptrdiff_t fo, real *u, ptrdiff_t us,
+                         ptrdiff_t uo, vec *x, cvec *w)
 {
-  const int n  = d->n;
+  const int n = d->n;
   ptrdiff_t ys = 1;
 
   for (int l = 0; l < d->nsplit; l++, ys *= 2) {
-    const BCRDttSplit *s    = &d->split[l];
-    real              *y    = u + (d->odd ? ys - 1 : ys) * us;
-    const ptrdiff_t    step = 2 * ys * us;
+    const BCRDttSplit *s = &d->split[l];
+    real *y = u + (d->odd ? ys - 1 : ys) * us;
+    const ptrdiff_t step = 2 * ys * us;
 
     for (int k = 0; k < nl && s->M % 2 == 0; k++) {
       if (d->odd) {
@@ -361,7 +375,7 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
       if (d->odd) dtt3odd(s, f, f + fo, fs, x, x + n, w, y, y + uo, step, 1);
       else dtt3odd(s, f, f + fo, fs, x, x + n, w, y, y + uo, step, 0);
     }
-    f  = (const real *)x; /* a shorter type I is left there */
+    f = (const real *)x; /* a shorter type I is left there */
     fs = VL;
     fo = (ptrdiff_t)n * VL;
   }
@@ -403,11 +417,12 @@ static void BCRN(DttOne)(BCRDtt d, int nl, int begun, const real *f, ptrdiff_t f
 BCR_INLINE void dtt2(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w, const int odd)
 {
   const ptrdiff_t M = s->M, H = M / 2;
-  const real      h = (real)0.70710678118654752440, *t = (const real *)s->tw;
-  cvec           *z = w, *W = w + H;
+  const real h = (real)0.70710678118654752440, *t = (const real *)s->tw;
+  cvec *z = w, *W = w + H;
 
   for (ptrdiff_t k = 0; k < H; k++) {
-    const vec a = vload(f + (2 * k < H ? 4 * k : 2 * M - 1 - 4 * k) * fs), b = vload(f + (2 * k + 1 < H ? 4 * k + 2 : 2 * M - 3 - 4 * k) * fs);
+    const vec a = vload(f + (2 * k < H ? 4 * k : 2 * M - 1 - 4 * k) * fs),
+              b = vload(f + (2 * k + 1 < H ? 4 * k + 2 : 2 * M - 3 - 4 * k) * fs);
 
     z[k] = (cvec){a, b};
     if (odd && 2 * k >= H) z[k].r = vset1(0) - a;
@@ -428,28 +443,32 @@ BCR_INLINE void dtt2(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y,
     DTT2_PUT(H + k, (q.r + q.i) * h);
   }
   if (H % 2 == 0) {
-    const cvec p = cmul((cvec){W[H / 2].r, vset1(0) - W[H / 2].i}, (real)0.92387953251128675613, (real)-0.38268343236508977173);
+    const cvec p =
+      cmul((cvec){W[H / 2].r, vset1(0) - W[H / 2].i}, (real)0.92387953251128675613, (real)-0.38268343236508977173);
 
     DTT2_PUT(H / 2, p.r);
     DTT2_PUT(M - H / 2, vset1(0) - p.i);
   }
 #undef DTT2_PUT
 }
-static __attribute__((noinline)) void BCRN(Dtt2Sin)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+static __attribute__((noinline)) void BCRN(Dtt2Sin)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y,
+                                                    ptrdiff_t ys, cvec *w)
 {
   dtt2(s, f, fs, y, ys, w, 1);
 }
-static __attribute__((noinline)) void BCRN(Dtt2Cos)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+static __attribute__((noinline)) void BCRN(Dtt2Cos)(const BCRDttSplit *s, const real *f, ptrdiff_t fs, real *y,
+                                                    ptrdiff_t ys, cvec *w)
 {
   dtt2(s, f, fs, y, ys, w, 0);
 }
 
-/* type IV of even length: (x_{2k} + i x_{n-1-2k}) twisted, FFT of length n/2, twisted; sines: the reversed line, odd outputs with a minus */
+/* type IV of even length: (x_{2k} + i x_{n-1-2k}) twisted, FFT of length n/2, twisted; sines: the
+   reversed line, odd outputs with a minus */
 BCR_INLINE void dtt4(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w, const int odd)
 {
   const ptrdiff_t n = d->n, H = n / 2;
-  const real     *t = (const real *)d->in;
-  cvec           *z = w, *W = w + H;
+  const real *t = (const real *)d->in;
+  cvec *z = w, *W = w + H;
 
   for (ptrdiff_t k = 0; k < H; k++) {
     const vec a = vload(f + 2 * k * fs), b = vload(f + (n - 1 - 2 * k) * fs);
@@ -465,31 +484,36 @@ BCR_INLINE void dtt4(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t y
     else vstore(y + (n - 1 - 2 * k) * ys, vset1(0) - c.i);
   }
 }
-static __attribute__((noinline)) void BCRN(Dtt4Sin)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+static __attribute__((noinline)) void BCRN(Dtt4Sin)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys,
+                                                    cvec *w)
 {
   dtt4(d, f, fs, y, ys, w, 1);
 }
-static __attribute__((noinline)) void BCRN(Dtt4Cos)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+static __attribute__((noinline)) void BCRN(Dtt4Cos)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys,
+                                                    cvec *w)
 {
   dtt4(d, f, fs, y, ys, w, 0);
 }
 
 /*
-  Periodic of even length n = 2H, one line: modes 1, c_1, s_1, ... The sequence z_m = x_{2m} + i x_{2m+1} has the DFT Z, and with E = (Z_k + conj Z_{H-k})/2,
-  i O = (Z_k - conj Z_{H-k})/2 that of x is X_k = E + e^{-2 pi i k/n} O = c_k - i s_k, X_{H-k} = conj(E - e^{-2 pi i k/n} O).
+  Periodic of even length n = 2H, one line: modes 1, c_1, s_1, ... The sequence z_m = x_{2m} + i
+  x_{2m+1} has the DFT Z, and with E = (Z_k + conj Z_{H-k})/2, i O = (Z_k - conj Z_{H-k})/2 that of
+  x is X_k = E + e^{-2 pi i k/n} O = c_k - i s_k, X_{H-k} = conj(E - e^{-2 pi i k/n} O).
 */
-static __attribute__((noinline)) void BCRN(DttRealAnalysis)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+static __attribute__((noinline)) void BCRN(DttRealAnalysis)(BCRDtt d, const real *f, ptrdiff_t fs, real *y,
+                                                            ptrdiff_t ys, cvec *w)
 {
   const ptrdiff_t n = d->n, H = n / 2;
-  const real     *t = (const real *)d->in, h = (real)0.5;
-  cvec           *z = w, *Z = w + H;
+  const real *t = (const real *)d->in, h = (real)0.5;
+  cvec *z = w, *Z = w + H;
 
   for (ptrdiff_t m = 0; m < H; m++) z[m] = (cvec){vload(f + 2 * m * fs), vload(f + (2 * m + 1) * fs)};
   BCRN(FftRun)(d->fft, z, 1, Z, w + n);
   vstore(y, Z[0].r + Z[0].i);
   vstore(y + (n - 1) * ys, Z[0].r - Z[0].i);
   for (ptrdiff_t k = 1; 2 * k < H; k++) {
-    const cvec a = Z[k], b = Z[H - k], E = {(a.r + b.r) * h, (a.i - b.i) * h}, R = cmul((cvec){a.i + b.i, b.r - a.r}, t[2 * k], -t[2 * k + 1]);
+    const cvec a = Z[k], b = Z[H - k], E = {(a.r + b.r) * h, (a.i - b.i) * h},
+               R = cmul((cvec){a.i + b.i, b.r - a.r}, t[2 * k], -t[2 * k + 1]);
 
     vstore(y + (2 * k - 1) * ys, E.r + R.r);
     vstore(y + 2 * k * ys, vset1(0) - E.i - R.i);
@@ -502,21 +526,25 @@ static __attribute__((noinline)) void BCRN(DttRealAnalysis)(BCRDtt d, const real
   }
 }
 
-/* x_i = Re sum V_k e^{2 pi i ik/n}, V_k = c_k - i s_k: z as above is the inverse DFT of P + i e^{2 pi i k/n} Q, P, Q = (V_k +- conj V_{H-k})/2, here as a
-   forward one with real and imaginary part swapped */
-static __attribute__((noinline)) void BCRN(DttRealSynthesis)(BCRDtt d, const real *f, ptrdiff_t fs, real *y, ptrdiff_t ys, cvec *w)
+/* x_i = Re sum V_k e^{2 pi i ik/n}, V_k = c_k - i s_k: z as above is the inverse DFT of P + i e^{2
+   pi i k/n} Q, P, Q = (V_k +- conj V_{H-k})/2, here as a forward one with real and imaginary part
+   swapped */
+static __attribute__((noinline)) void BCRN(DttRealSynthesis)(BCRDtt d, const real *f, ptrdiff_t fs, real *y,
+                                                             ptrdiff_t ys, cvec *w)
 {
   const ptrdiff_t n = d->n, H = n / 2;
-  const real     *t = (const real *)d->in, h = (real)0.5;
-  cvec           *z = w, *Z = w + H;
-  const vec       first = vload(f), last = vload(f + (n - 1) * fs);
+  const real *t = (const real *)d->in, h = (real)0.5;
+  cvec *z = w, *Z = w + H;
+  const vec first = vload(f), last = vload(f + (n - 1) * fs);
 
   z[0] = (cvec){first - last, first + last};
   for (ptrdiff_t k = 1; 2 * k < H; k++) {
-    const cvec V = {vload(f + (2 * k - 1) * fs), vload(f + 2 * k * fs)}, U = {vload(f + (n - 2 * k - 1) * fs), vload(f + (n - 2 * k) * fs)};
-    const cvec P = {(V.r + U.r) * h, (U.i - V.i) * h}, R = cmul((cvec){V.r - U.r, vset1(0) - V.i - U.i}, t[2 * k], t[2 * k + 1]);
+    const cvec V = {vload(f + (2 * k - 1) * fs), vload(f + 2 * k * fs)},
+               U = {vload(f + (n - 2 * k - 1) * fs), vload(f + (n - 2 * k) * fs)};
+    const cvec P = {(V.r + U.r) * h, (U.i - V.i) * h},
+               R = cmul((cvec){V.r - U.r, vset1(0) - V.i - U.i}, t[2 * k], t[2 * k + 1]);
 
-    z[k]     = (cvec){P.i + R.r, P.r - R.i};
+    z[k] = (cvec){P.i + R.r, P.r - R.i};
     z[H - k] = (cvec){R.r - P.i, P.r + R.i};
   }
   if (H % 2 == 0) z[H / 2] = (cvec){vload(f + H * fs), vload(f + (H - 1) * fs)};
@@ -527,8 +555,8 @@ static __attribute__((noinline)) void BCRN(DttRealSynthesis)(BCRDtt d, const rea
   }
 }
 
-/* One group of VL lines straight from f to u (which may be f), or d->lines of them from and to x, n vectors each (complex vectors for
-   SYM and PAIR). x: d->lines n vectors */
+/* One group of VL lines straight from f to u (which may be f), or d->lines of them from and to x, n
+   vectors each (complex vectors for SYM and PAIR). x: d->lines n vectors */
 static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, vec *x, cvec *w)
 {
   const BCRDttSplit *s = &d->split[0];
@@ -568,11 +596,12 @@ static void BCRN(DttLines)(BCRDtt d, int direction, const real *f, ptrdiff_t fs,
   }
 }
 
-/* Lines l .. l + m - 1 into the second level cache while the ones before are worked on: hardware does not foresee long strides */
+/* Lines l .. l + m - 1 into the second level cache while the ones before are worked on: hardware
+   does not foresee long strides */
 BCR_INLINE void dttprefetch(int n, const int cols, const int io, const void *f, ptrdiff_t l, ptrdiff_t m, ptrdiff_t ld)
 {
   const ptrdiff_t size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  const char     *p    = (const char *)f + l * (cols ? 1 : ld) * size;
+  const char *p = (const char *)f + l * (cols ? 1 : ld) * size;
 
   if (cols) {
     if (ld < 4 * VL) return;
@@ -584,7 +613,8 @@ BCR_INLINE void dttprefetch(int n, const int cols, const int io, const void *f, 
   }
 }
 
-static __attribute__((noinline)) void BCRN(Dtt3RowsSin)(BCRDtt d, int direction, int io, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, cvec *z)
+static __attribute__((noinline)) void BCRN(Dtt3RowsSin)(BCRDtt d, int direction, int io, const void *f, ptrdiff_t l,
+                                                        int nv, ptrdiff_t ld, vec *x, cvec *z)
 {
 #if defined(BCR_REAL_SINGLE)
   if (io) {
@@ -597,7 +627,8 @@ static __attribute__((noinline)) void BCRN(Dtt3RowsSin)(BCRDtt d, int direction,
   dtt3rows(d, direction, f, l, nv, ld, x, z, DTT_SIN1, 0);
 }
 
-static __attribute__((noinline)) void BCRN(Dtt3RowsCos)(BCRDtt d, int direction, int io, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, cvec *z)
+static __attribute__((noinline)) void BCRN(Dtt3RowsCos)(BCRDtt d, int direction, int io, const void *f, ptrdiff_t l,
+                                                        int nv, ptrdiff_t ld, vec *x, cvec *z)
 {
 #if defined(BCR_REAL_SINGLE)
   if (io) {
@@ -611,13 +642,14 @@ static __attribute__((noinline)) void BCRN(Dtt3RowsCos)(BCRDtt d, int direction,
 }
 
 /* cols, io and xs are constants of the callers; xs = 2: two groups as complex vectors */
-BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io, const ptrdiff_t xs, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io, const ptrdiff_t xs, ptrdiff_t count,
+                           const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
 {
-  const int       n = d->n, nl = d->lines, direct = cols && !io && nl == 1 && (direction || !(d->half[0] || d->half[1]));
-  const int       blocks = !cols && d->kind == BCR_DTT_ONE && nl == 1 && d->split[0].M >= 4 * VL;
-  const ptrdiff_t x1     = xs == 2 ? 1 : n; /* from one group to the next */
-  vec            *y = (vec *)work, *x = y + (ptrdiff_t)nl * n;
-  cvec           *w = (cvec *)(x + (ptrdiff_t)nl * n);
+  const int n = d->n, nl = d->lines, direct = cols && !io && nl == 1 && (direction || !(d->half[0] || d->half[1]));
+  const int blocks = !cols && d->kind == BCR_DTT_ONE && nl == 1 && d->split[0].M >= 4 * VL;
+  const ptrdiff_t x1 = xs == 2 ? 1 : n; /* from one group to the next */
+  vec *y = (vec *)work, *x = y + (ptrdiff_t)nl * n;
+  cvec *w = (cvec *)(x + (ptrdiff_t)nl * n);
 
   for (ptrdiff_t l = 0; l < count; l += nl * VL) {
     if (count > l + nl * VL) dttprefetch(n, cols, io, f, l + nl * VL, PetscMin(count - l - nl * VL, nl * VL), ldf);
@@ -626,7 +658,9 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
       continue;
     }
     if (direct && d->sine && d->nsplit == 0) {
-      BCRN(DttSine)(d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), &(const BCRN(DttAhead)){NULL, NULL}, (vec *)w);
+      BCRN(DttSine)
+      (d, (const real *)f + l, ldf, (real *)u + l, ldu, (int)(count - l), &(const BCRN(DttAhead)){NULL, NULL},
+       (vec *)w);
       continue;
     }
     if (blocks) {
@@ -640,8 +674,8 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
     }
     for (int k = 0; k < nl; k++) {
       const ptrdiff_t lk = l + k * VL < count ? l + k * VL : l; /* a second group that is not there: the first again */
-      const int       nv = (int)PetscMin(count - lk, VL);
-      vec            *yk = y + k * x1;
+      const int nv = (int)PetscMin(count - lk, VL);
+      vec *yk = y + k * x1;
 
       if (cols) dttreadcols(n, f, lk, nv, ldf, yk, xs, io);
       else dttreadrows(n, f, lk, nv, ldf, yk, xs, io);
@@ -652,7 +686,7 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
     BCRN(DttLines)(d, direction, (const real *)y, VL, (real *)y, VL, x, w);
     for (int k = 0; k < nl && l + k * VL < count; k++) {
       const ptrdiff_t lk = l + k * VL;
-      const int       nv = (int)PetscMin(count - lk, VL);
+      const int nv = (int)PetscMin(count - lk, VL);
 
       if (cols) dttwritecols(n, u, lk, nv, ldu, y + k * x1, xs, io);
       else dttwriterows(n, u, lk, nv, ldu, y + k * x1, xs, io);
@@ -660,13 +694,16 @@ BCR_INLINE void dttruntype(BCRDtt d, int direction, const int cols, const int io
   }
 }
 
-BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+BCR_INLINE void dttrun(BCRDtt d, int direction, const int cols, const int io, ptrdiff_t count, const void *f,
+                       ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
 {
-  if (d->kind == BCR_DTT_SYM || d->kind == BCR_DTT_PAIR) dttruntype(d, direction, cols, io, 2, count, f, ldf, u, ldu, work);
+  if (d->kind == BCR_DTT_SYM || d->kind == BCR_DTT_PAIR)
+    dttruntype(d, direction, cols, io, 2, count, f, ldf, u, ldu, work);
   else dttruntype(d, direction, cols, io, 1, count, f, ldf, u, ldu, work);
 }
 
-static void BCRN(BCRDttRows)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+static void BCRN(BCRDttRows)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u,
+                             ptrdiff_t ldu, void *work)
 {
 #if defined(BCR_REAL_SINGLE)
   if (io) {
@@ -679,7 +716,8 @@ static void BCRN(BCRDttRows)(BCRDtt d, int direction, int io, ptrdiff_t count, c
   dttrun(d, direction, 0, 0, count, f, ldf, u, ldu, work);
 }
 
-static void BCRN(BCRDttCols)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, void *work)
+static void BCRN(BCRDttCols)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u,
+                             ptrdiff_t ldu, void *work)
 {
 #if defined(BCR_REAL_SINGLE)
   if (io) {
@@ -692,18 +730,20 @@ static void BCRN(BCRDttCols)(BCRDtt d, int direction, int io, ptrdiff_t count, c
   dttrun(d, direction, 1, 0, count, f, ldf, u, ldu, work);
 }
 
-static void BCRN(BCRDttLayer)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const BCRDttAhead *ahead, void *work)
+static void BCRN(BCRDttLayer)(BCRDtt d, int direction, int io, ptrdiff_t count, const void *f, ptrdiff_t ldf, void *u,
+                              ptrdiff_t ldu, const BCRDttAhead *ahead, void *work)
 {
   const ptrdiff_t step = (ptrdiff_t)d->lines * VL, size = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   BCRN(DttAhead) a = {(const char *)ahead->next, NULL};
 
   for (ptrdiff_t l = 0; l < count; l += step, a.next = a.end) {
     const ptrdiff_t some = PetscMin(step, count - l);
-    const char     *fl   = (const char *)f + l * size;
-    char           *ul   = (char *)u + l * size;
+    const char *fl = (const char *)f + l * size;
+    char *ul = (char *)u + l * size;
 
     a.end = (const char *)ahead->next + ahead->bytes * (l + some) / count;
-    if (d->sine && d->nsplit == 0 && !io) BCRN(DttSine)(d, (const real *)fl, ldf, (real *)ul, ldu, (int)some, &a, (vec *)work);
+    if (d->sine && d->nsplit == 0 && !io)
+      BCRN(DttSine)(d, (const real *)fl, ldf, (real *)ul, ldu, (int)some, &a, (vec *)work);
     else {
       (void)dttahead(&a, a.next, ahead->bytes);
       BCRN(BCRDttCols)(d, direction, io, some, fl, ldf, ul, ldu, work);

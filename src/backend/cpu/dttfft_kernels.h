@@ -44,7 +44,8 @@ BCR_INLINE void fft2(cvec *z)
 
 BCR_INLINE void fft3(cvec *z)
 {
-  const cvec s = cadd(z[1], z[2]), d = cscale(csub(z[1], z[2]), (real)0.86602540378443864676), m = {z[0].r - s.r * (real)0.5, z[0].i - s.i * (real)0.5};
+  const cvec s = cadd(z[1], z[2]), d = cscale(csub(z[1], z[2]), (real)0.86602540378443864676),
+             m = {z[0].r - s.r * (real)0.5, z[0].i - s.i * (real)0.5};
 
   z[0] = cadd(z[0], s);
   z[1] = csubi(m, d);
@@ -63,9 +64,11 @@ BCR_INLINE void fft4(cvec *z)
 
 BCR_INLINE void fft5(cvec *z)
 {
-  const real c1 = (real)0.30901699437494742410, c2 = (real)-0.80901699437494742410, s1 = (real)0.95105651629515357212, s2 = (real)0.58778525229247312917;
+  const real c1 = (real)0.30901699437494742410, c2 = (real)-0.80901699437494742410, s1 = (real)0.95105651629515357212,
+             s2 = (real)0.58778525229247312917;
   const cvec a = cadd(z[1], z[4]), b = cadd(z[2], z[3]), d = csub(z[1], z[4]), e = csub(z[2], z[3]);
-  const cvec m1 = {z[0].r + a.r * c1 + b.r * c2, z[0].i + a.i * c1 + b.i * c2}, m2 = {z[0].r + a.r * c2 + b.r * c1, z[0].i + a.i * c2 + b.i * c1};
+  const cvec m1 = {z[0].r + a.r * c1 + b.r * c2, z[0].i + a.i * c1 + b.i * c2},
+             m2 = {z[0].r + a.r * c2 + b.r * c1, z[0].i + a.i * c2 + b.i * c1};
   const cvec n1 = {d.r * s1 + e.r * s2, d.i * s1 + e.i * s2}, n2 = {d.r * s2 - e.r * s1, d.i * s2 - e.i * s1};
 
   z[0] = cadd(z[0], cadd(a, b));
@@ -77,34 +80,35 @@ BCR_INLINE void fft5(cvec *z)
 
 BCR_INLINE void fft8(cvec *z)
 {
-  const real h    = (real)0.70710678118654752440;
-  cvec       e[4] = {z[0], z[2], z[4], z[6]}, o[4] = {z[1], z[3], z[5], z[7]}, t;
+  const real h = (real)0.70710678118654752440;
+  cvec e[4] = {z[0], z[2], z[4], z[6]}, o[4] = {z[1], z[3], z[5], z[7]}, t;
 
   fft4(e);
   fft4(o);
   z[0] = cadd(e[0], o[0]);
   z[4] = csub(e[0], o[0]);
-  t    = (cvec){(o[1].r + o[1].i) * h, (o[1].i - o[1].r) * h};
+  t = (cvec){(o[1].r + o[1].i) * h, (o[1].i - o[1].r) * h};
   z[1] = cadd(e[1], t);
   z[5] = csub(e[1], t);
   z[2] = csubi(e[2], o[2]);
   z[6] = caddi(e[2], o[2]);
-  t    = (cvec){(o[3].i - o[3].r) * h, (o[3].r + o[3].i) * -h};
+  t = (cvec){(o[3].i - o[3].r) * h, (o[3].r + o[3].i) * -h};
   z[3] = cadd(e[3], t);
   z[7] = csub(e[3], t);
 }
 
-/* odd prime p, in place: sums and differences of mirrored inputs, (p-1)/2 x (p-1)/2 products; p is a constant, all in registers or nearly */
+/* odd prime p, in place: sums and differences of mirrored inputs, (p-1)/2 x (p-1)/2 products; p is
+   a constant, all in registers or nearly */
 BCR_INLINE void fftprime(const int p, const real *root, cvec *z)
 {
   const int h = (p - 1) / 2;
-  cvec      s[8], d[8], sum = z[0];
+  cvec s[8], d[8], sum = z[0];
 
   _Pragma("GCC unroll 8") for (int j = 1; j <= h; j++)
   {
     s[j] = cadd(z[j], z[p - j]);
     d[j] = csub(z[j], z[p - j]);
-    sum  = cadd(sum, s[j]);
+    sum = cadd(sum, s[j]);
   }
   _Pragma("GCC unroll 8") for (int k = 1; k <= h; k++)
   {
@@ -121,7 +125,7 @@ BCR_INLINE void fftprime(const int p, const real *root, cvec *z)
       e.r += d[j].r * root[2 * q + 1];
       e.i += d[j].i * root[2 * q + 1];
     }
-    z[k]     = csubi(c, e);
+    z[k] = csubi(c, e);
     z[p - k] = caddi(c, e);
   }
   z[0] = sum;
@@ -130,20 +134,20 @@ BCR_INLINE void fftprime(const int p, const real *root, cvec *z)
 /* the same for any p, z (overwritten) to y, four outputs and their mirrors at a time */
 static __attribute__((noinline)) void BCRN(FftPrime)(int p, const real *root, cvec *z, cvec *y)
 {
-  const int h   = (p - 1) / 2;
-  cvec      sum = z[0];
+  const int h = (p - 1) / 2;
+  cvec sum = z[0];
 
   for (int j = 1; j <= h; j++) {
     const cvec a = z[j], b = z[p - j];
 
-    z[j]     = cadd(a, b);
+    z[j] = cadd(a, b);
     z[p - j] = csub(a, b);
-    sum      = cadd(sum, z[j]);
+    sum = cadd(sum, z[j]);
   }
   y[0] = sum;
   for (int k = 1; k <= h; k += 3) {
     const int k1 = PetscMin(k + 1, h), k2 = PetscMin(k + 2, h);
-    cvec      c0 = z[0], c1 = z[0], c2 = z[0], s0 = {vset1(0), vset1(0)}, s1 = s0, s2 = s0;
+    cvec c0 = z[0], c1 = z[0], c2 = z[0], s0 = {vset1(0), vset1(0)}, s1 = s0, s2 = s0;
 
     for (int j = 1, q0 = 0, q1 = 0, q2 = 0; j <= h; j++) {
       const cvec a = z[j], b = z[p - j];
@@ -167,23 +171,24 @@ static __attribute__((noinline)) void BCRN(FftPrime)(int p, const real *root, cv
       s2.r += b.r * root[2 * q2 + 1];
       s2.i += b.i * root[2 * q2 + 1];
     }
-    y[k]      = csubi(c0, s0);
-    y[p - k]  = caddi(c0, s0);
-    y[k1]     = csubi(c1, s1);
+    y[k] = csubi(c0, s0);
+    y[p - k] = caddi(c0, s0);
+    y[k1] = csubi(c1, s1);
     y[p - k1] = caddi(c1, s1);
-    y[k2]     = csubi(c2, s2);
+    y[k2] = csubi(c2, s2);
     y[p - k2] = caddi(c2, s2);
   }
 }
 
 static void BCRN(FftRun)(BCRFft f, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w);
 
-/* Rader: over the powers of a generator the DFT of prime length is a cyclic convolution. z to y; w: two of its length and more */
+/* Rader: over the powers of a generator the DFT of prime length is a cyclic convolution. z to y; w:
+   two of its length and more */
 static void BCRN(FftRader)(const BCRFftLevel *v, const cvec *z, cvec *y, cvec *w)
 {
-  const int   p = v->radix, m = p - 1, S = v->conv->n;
+  const int p = v->radix, m = p - 1, S = v->conv->n;
   const real *b = (const real *)v->kernel;
-  cvec       *a = w, *A = w + S;
+  cvec *a = w, *A = w + S;
 
   for (int k = 0; k < m; k++) a[k] = z[v->perm[k]];
   for (int k = m; k < S; k++) a[k] = (cvec){vset1(0), vset1(0)};
@@ -210,8 +215,9 @@ static void BCRN(FftRader)(const BCRFftLevel *v, const cvec *z, cvec *y, cvec *w
   for (int k = 0; k < m; k++, t += 2 * (R - 1)) { \
     cvec z[R]; \
 \
-    z[0]                                                      = y[k]; \
-    _Pragma("GCC unroll 16") for (int j = 1; j < R; j++) z[j] = cmul(y[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
+    z[0] = y[k]; \
+    _Pragma("GCC unroll 16") for (int j = 1; j < R; j++) z[j] = \
+      cmul(y[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
     BCR_FFT_##R(z); \
     _Pragma("GCC unroll 16") for (int j = 0; j < R; j++) y[k + (ptrdiff_t)j * m] = z[j]; \
   }
@@ -228,8 +234,8 @@ static void BCRN(FftRader)(const BCRFftLevel *v, const cvec *z, cvec *y, cvec *w
 static void BCRN(FftLevel)(BCRFft f, int l, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w)
 {
   const BCRFftLevel *v = &f->level[l];
-  const int          r = v->radix, m = v->m;
-  const real        *t = (const real *)v->tw;
+  const int r = v->radix, m = v->m;
+  const real *t = (const real *)v->tw;
 
   if (m == 1) {
     switch (r) {
@@ -295,9 +301,10 @@ static void BCRN(FftRun)(BCRFft f, const cvec *x, ptrdiff_t xs, cvec *y, cvec *w
 }
 
 /*
-  The last pass of a cosine or sine transform of type III of even length M = 2 m0 (dtt_kernels.h): the complex result n holds, with real
-  and imaginary part swapped, the entries 2n and 2n + 1 of the reordered sequence v, v_j = C_{2j} in its first half and
-  v_{M-1-j} = C_{2j+1} in its second; sine: odd entries change sign.
+  The last pass of a cosine or sine transform of type III of even length M = 2 m0 (dtt_kernels.h):
+  the complex result n holds, with real and imaginary part swapped, the entries 2n and 2n + 1 of the
+  reordered sequence v, v_j = C_{2j} in its first half and v_{M-1-j} = C_{2j+1} in its second; sine:
+  odd entries change sign.
 */
 BCR_INLINE void fft3put(real *y, ptrdiff_t ys, ptrdiff_t M, ptrdiff_t j, vec v, const int odd, const int second)
 {
@@ -312,7 +319,8 @@ BCR_INLINE void fft3put(real *y, ptrdiff_t ys, ptrdiff_t M, ptrdiff_t j, vec v, 
 \
     z[0] = m > 1 ? b[k] : x[0]; \
     if (m > 1) { \
-      _Pragma("GCC unroll 8") for (int j = 1; j < R; j++) z[j] = cmul(b[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
+      _Pragma("GCC unroll 8") for (int j = 1; j < R; j++) z[j] = \
+        cmul(b[k + (ptrdiff_t)j * m], t[2 * j - 2], t[2 * j - 1]); \
     } else { \
       _Pragma("GCC unroll 8") for (int j = 1; j < R; j++) z[j] = x[j]; \
     } \
@@ -330,9 +338,9 @@ BCR_INLINE void fft3put(real *y, ptrdiff_t ys, ptrdiff_t M, ptrdiff_t j, vec v, 
 BCR_INLINE void fft3run(BCRFft f, const cvec *x, cvec *b, cvec *w, real *y, ptrdiff_t ys, const int odd)
 {
   const BCRFftLevel *v = &f->level[0];
-  const int          r = v->radix, m = v->m;
-  const ptrdiff_t    M = 2 * (ptrdiff_t)f->n;
-  const real        *t = (const real *)v->tw;
+  const int r = v->radix, m = v->m;
+  const ptrdiff_t M = 2 * (ptrdiff_t)f->n;
+  const real *t = (const real *)v->tw;
 
   if (r == 2 || r == 4 || r == 8) {
     if (m > 1)
@@ -364,10 +372,11 @@ static __attribute__((noinline)) void BCRN(Fft3Cos)(BCRFft f, const cvec *x, cve
 /* z to Z, indices 0..(n-1)/2; odd: Z_k = -2i sum_{p>0} z_p sin, even: z_0 + 2 sum_{p>0} z_p cos of 2 pi pk/n */
 static void BCRN(SymPrime)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
 {
-  const int   n = v->n, h = (n - 1) / 2, *p = v->perm;
-  const real *a = (const real *)v->in, *b = (const real *)v->kernel, *c = (const real *)v->out, *root = (const real *)v->root;
-  const int   S   = root ? 0 : v->fft->n;
-  cvec        sum = odd ? (cvec){vset1(0), vset1(0)} : z[0], *A = w, *B = w + S;
+  const int n = v->n, h = (n - 1) / 2, *p = v->perm;
+  const real *a = (const real *)v->in, *b = (const real *)v->kernel, *c = (const real *)v->out,
+             *root = (const real *)v->root;
+  const int S = root ? 0 : v->fft->n;
+  cvec sum = odd ? (cvec){vset1(0), vset1(0)} : z[0], *A = w, *B = w + S;
 
   if (!odd)
     for (int k = 1; k <= h; k++) sum = cadd(sum, cscale(z[k], 2));
@@ -401,12 +410,13 @@ static void BCRN(SymPrime)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec
 }
 
 /* y_i = sum_j M_ij x_j of two columns (complex vectors), or of one: rows i < ni, columns j < nj */
-BCR_INLINE void symproduct(const real *M, int ni, int nj, const int two, const cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc)
+BCR_INLINE void symproduct(const real *M, int ni, int nj, const int two, const cvec *x, ptrdiff_t xj, ptrdiff_t xc,
+                           cvec *y, ptrdiff_t yi, ptrdiff_t yc)
 {
   for (int i = 0; i < ni; i += BCR_SYM_ROWS, M += (ptrdiff_t)BCR_SYM_ROWS * nj) {
     const real *m = M;
     const cvec *p = x;
-    cvec        s[BCR_SYM_ROWS], t[BCR_SYM_ROWS];
+    cvec s[BCR_SYM_ROWS], t[BCR_SYM_ROWS];
 
 #pragma GCC unroll 8
     for (int r = 0; r < BCR_SYM_ROWS; r++) s[r] = t[r] = (cvec){vset1(0), vset1(0)};
@@ -429,7 +439,8 @@ BCR_INLINE void symproduct(const real *M, int ni, int nj, const int two, const c
     }
   }
 }
-static __attribute__((noinline)) void BCRN(SymProduct)(const void *M, int ni, int nj, const cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc, int columns)
+static __attribute__((noinline)) void BCRN(SymProduct)(const void *M, int ni, int nj, const cvec *x, ptrdiff_t xj,
+                                                       ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc, int columns)
 {
 #if BCR_ISA == 2
   if (columns == 2) symproduct((const real *)M, ni, nj, 1, x, xj, xc, y, yi, yc);
@@ -444,7 +455,7 @@ BCR_INLINE void symparts(const int ways, const int back, int m, cvec *x, ptrdiff
 {
   for (int j = 0; j < m; j++)
     for (int c = 0; c < columns; c++) {
-      cvec      *p = x + j * xj + c * xc, *q = p + m * xj, *r = q + m * xj;
+      cvec *p = x + j * xj + c * xc, *q = p + m * xj, *r = q + m * xj;
       const cvec a = *p, b = *q;
 
       if (ways == 2) {
@@ -467,7 +478,8 @@ BCR_INLINE void symparts(const int ways, const int back, int m, cvec *x, ptrdiff
 }
 
 /* y = M x for two columns or one; x is overwritten where M has parts */
-static __attribute__((noinline)) void BCRN(SymMatrix)(const BCRSymMatrix *M, cvec *x, ptrdiff_t xj, ptrdiff_t xc, cvec *y, ptrdiff_t yi, ptrdiff_t yc, int columns)
+static __attribute__((noinline)) void BCRN(SymMatrix)(const BCRSymMatrix *M, cvec *x, ptrdiff_t xj, ptrdiff_t xc,
+                                                      cvec *y, ptrdiff_t yi, ptrdiff_t yc, int columns)
 {
   const int z = M->zero, m = M->h / M->ways, N = m + z, rest = M->h - m;
 
@@ -480,21 +492,23 @@ static __attribute__((noinline)) void BCRN(SymMatrix)(const BCRSymMatrix *M, cve
   else symparts(3, 1, m, y + z * yi, yi, yc, columns);
 }
 
-/* Where sympair() takes its sequence from and brings its sums to: complex vectors z, indices 0..(n-1)/2; or, of one line of type I of length L = n, its even and its odd
-   outputs as real and imaginary part, each of which is sums over the period L of a sequence of the same symmetry. Sines: one step before the first element */
+/* Where sympair() takes its sequence from and brings its sums to: complex vectors z, indices
+   0..(n-1)/2; or, of one line of type I of length L = n, its even and its odd outputs as real and
+   imaginary part, each of which is sums over the period L of a sequence of the same symmetry.
+   Sines: one step before the first element */
 typedef struct {
   const cvec *z;
-  cvec       *Z;
+  cvec *Z;
   const real *f; /* NULL: z */
-  real       *y;
-  ptrdiff_t   fs, ys, L;
+  real *y;
+  ptrdiff_t fs, ys, L;
 } BCRN(SymEnds);
 
 /* place: -1 - index for a minus */
 BCR_INLINE cvec symget(const BCRN(SymEnds) * e, int place, const int line, const int odd)
 {
   const ptrdiff_t p = place >= 0 ? place : -1 - place;
-  const real      h = (real)(place >= 0 ? 1 : -1) * (line && p ? (real)0.5 : (real)1), k = p % 2 ? -h : h;
+  const real h = (real)(place >= 0 ? 1 : -1) * (line && p ? (real)0.5 : (real)1), k = p % 2 ? -h : h;
 
   if (!line) return cscale(e->z[p], h);
   {
@@ -506,7 +520,7 @@ BCR_INLINE cvec symget(const BCRN(SymEnds) * e, int place, const int line, const
 BCR_INLINE void symput(const BCRN(SymEnds) * e, int place, cvec s, const int line, const int odd)
 {
   const ptrdiff_t q = place >= 0 ? place : -1 - place;
-  const real      h = (real)(place >= 0 ? 1 : -1);
+  const real h = (real)(place >= 0 ? 1 : -1);
 
   if (line) {
     if (odd && !q) return;
@@ -516,19 +530,20 @@ BCR_INLINE void symput(const BCRN(SymEnds) * e, int place, cvec s, const int lin
 }
 
 /*
-  n = a b in two dimensions. E, O: sums and differences of p2 and -p2; in p1 one of them has the sequence's symmetry, the other one the opposite. With CE, SO their
-  sums of cosines, of sines along p2, for p1 = 0..(a-1)/2,
+  n = a b in two dimensions. E, O: sums and differences of p2 and -p2; in p1 one of them has the
+  sequence's symmetry, the other one the opposite. With CE, SO their sums of cosines, of sines along
+  p2, for p1 = 0..(a-1)/2,
 
     odd:  S(k1, k2) = U + V, S(k1, -k2) = U - V,   U = 2 sum_{p1 > 0} sin CE,               V = SO_0 + 2 sum_{p1 > 0} cos SO
     even: S(k1, k2) = U - V, S(k1, -k2) = U + V,   U = CE_0 + 2 sum_{p1 > 0} cos CE,        V = 2 sum_{p1 > 0} sin SO
 */
 BCR_INLINE void sympair(BCRSym v, const int odd, const int line, const BCRN(SymEnds) * e, cvec *w)
 {
-  const int       A = (v->a + 1) / 2, B = (v->b + 1) / 2;
+  const int A = (v->a + 1) / 2, B = (v->b + 1) / 2;
   const ptrdiff_t size = (ptrdiff_t)A * B;
-  const cvec      zero = {vset1(0), vset1(0)};
-  cvec           *CE = w, *SO = CE + size, *E = SO + size, *O = E + 2 * PetscMax(A, B);
-  const int      *from = v->from, *to = v->to;
+  const cvec zero = {vset1(0), vset1(0)};
+  cvec *CE = w, *SO = CE + size, *E = SO + size, *O = E + 2 * PetscMax(A, B);
+  const int *from = v->from, *to = v->to;
 
   for (int p = 0; p < A; p += 2) {
     const int columns = PetscMin(2, A - p), skipE = odd && p == 0, skipO = !odd && p == 0; /* of p1 = 0 one is zero */
@@ -581,10 +596,10 @@ static __attribute__((noinline)) void BCRN(SymPairCos1)(BCRSym v, const BCRN(Sym
 
 static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *w)
 {
-  const int   n = v->n, r = v->radix, m = v->m, h = (m + 1) / 2;
-  const real *t    = (const real *)v->tw;
-  const cvec  zero = {vset1(0), vset1(0)};
-  cvec       *Y0 = w, *Y = Y0 + h, *x = Y + (ptrdiff_t)(r - 1) / 2 * m, *u = x + m, *V = u + r, *rest = V + r;
+  const int n = v->n, r = v->radix, m = v->m, h = (m + 1) / 2;
+  const real *t = (const real *)v->tw;
+  const cvec zero = {vset1(0), vset1(0)};
+  cvec *Y0 = w, *Y = Y0 + h, *x = Y + (ptrdiff_t)(r - 1) / 2 * m, *u = x + m, *V = u + r, *rest = V + r;
 
   if (n == 1) {
     Z[0] = odd ? zero : z[0];
@@ -615,7 +630,7 @@ static void BCRN(SymRun)(BCRSym v, const int odd, const cvec *z, cvec *Z, cvec *
       const cvec a = Y[(ptrdiff_t)(j - 1) * m + k], b = Y[(ptrdiff_t)(j - 1) * m + (k ? m - k : 0)];
       const cvec c = cmul(b, t[2 * j - 2], -t[2 * j - 1]);
 
-      u[j]     = cmul(a, t[2 * j - 2], t[2 * j - 1]);
+      u[j] = cmul(a, t[2 * j - 2], t[2 * j - 1]);
       u[r - j] = odd ? csub(zero, c) : c;
     }
     if (v->big) BCRN(FftRun)(v->big, u, 1, V, rest);

@@ -12,11 +12,14 @@ BCR_INLINE vec dttload(const void *p, ptrdiff_t i, const int io)
   #if BCR_ISA == 2
     const double *q = (const double *)p + i;
 
-    return (vec)_mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(q)))), _mm256_castps_pd(_mm512_cvtpd_ps(_mm512_loadu_pd(q + 8))), 1));
+    return (vec)_mm512_castpd_ps(
+      _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(q)))),
+                         _mm256_castps_pd(_mm512_cvtpd_ps(_mm512_loadu_pd(q + 8))), 1));
   #elif BCR_ISA == 1
     const double *q = (const double *)p + i;
 
-    return (vec)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(_mm256_loadu_pd(q))), _mm256_cvtpd_ps(_mm256_loadu_pd(q + 4)), 1);
+    return (vec)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(_mm256_loadu_pd(q))),
+                                     _mm256_cvtpd_ps(_mm256_loadu_pd(q + 4)), 1);
   #else
     return __builtin_convertvector(*(const dttwide *)((const double *)p + i), vec);
   #endif
@@ -62,19 +65,25 @@ BCR_INLINE vec dttloadpart(const void *p, ptrdiff_t i, int nv, const int io)
   const unsigned m = (1u << nv) - 1;
 
   if (io) {
-    const double *q  = (const double *)p + i;
-    const __m256  lo = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)m, q)), hi = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)(m >> 8), q + 8));
+    const double *q = (const double *)p + i;
+    const __m256 lo = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)m, q)),
+                 hi = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)(m >> 8), q + 8));
 
-    return (vec)_mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(lo)), _mm256_castps_pd(hi), 1));
+    return (vec)_mm512_castpd_ps(
+      _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(lo)), _mm256_castps_pd(hi), 1));
   }
   return (vec)_mm512_maskz_loadu_ps((__mmask16)m, (const float *)p + i);
 #else
   real t[VL] __attribute__((aligned(64))) = {0};
 
   #if BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
-  if (!io) return (vec)_mm256_maskload_ps((const float *)p + i, _mm256_cmpgt_epi32(_mm256_set1_epi32(nv), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
+  if (!io)
+    return (vec)_mm256_maskload_ps(
+      (const float *)p + i, _mm256_cmpgt_epi32(_mm256_set1_epi32(nv), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)));
   #elif BCR_ISA == 1
-  if (!io) return (vec)_mm256_maskload_pd((const double *)p + i, _mm256_cmpgt_epi64(_mm256_set1_epi64x(nv), _mm256_setr_epi64x(0, 1, 2, 3)));
+  if (!io)
+    return (vec)_mm256_maskload_pd((const double *)p + i,
+                                   _mm256_cmpgt_epi64(_mm256_set1_epi64x(nv), _mm256_setr_epi64x(0, 1, 2, 3)));
   #endif
   for (int k = 0; k < nv; k++) t[k] = io ? (real)((const double *)p)[i + k] : ((const real *)p)[i + k];
   return vload(t);
@@ -93,19 +102,22 @@ BCR_INLINE void dttstorepart(void *p, ptrdiff_t i, vec v, int nv, const int io)
     double *q = (double *)p + i;
 
     _mm512_mask_storeu_pd(q, (__mmask8)m, _mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v)));
-    _mm512_mask_storeu_pd(q + 8, (__mmask8)(m >> 8), _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1))));
+    _mm512_mask_storeu_pd(q + 8, (__mmask8)(m >> 8),
+                          _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)v), 1))));
   } else _mm512_mask_storeu_ps((float *)p + i, (__mmask16)m, (__m512)v);
 #else
   real t[VL] __attribute__((aligned(64)));
 
   #if BCR_ISA == 1 && defined(BCR_REAL_SINGLE)
   if (!io) {
-    _mm256_maskstore_ps((float *)p + i, _mm256_cmpgt_epi32(_mm256_set1_epi32(nv), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)), (__m256)v);
+    _mm256_maskstore_ps(
+      (float *)p + i, _mm256_cmpgt_epi32(_mm256_set1_epi32(nv), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)), (__m256)v);
     return;
   }
   #elif BCR_ISA == 1
   if (!io) {
-    _mm256_maskstore_pd((double *)p + i, _mm256_cmpgt_epi64(_mm256_set1_epi64x(nv), _mm256_setr_epi64x(0, 1, 2, 3)), (__m256d)v);
+    _mm256_maskstore_pd((double *)p + i, _mm256_cmpgt_epi64(_mm256_set1_epi64x(nv), _mm256_setr_epi64x(0, 1, 2, 3)),
+                        (__m256d)v);
     return;
   }
   #endif
@@ -125,19 +137,19 @@ BCR_INLINE void dtttranspose(vec *r)
 
   _Pragma("GCC unroll 8") for (int i = 0; i < 8; i += 2)
   {
-    p[i]     = _mm512_unpacklo_pd((__m512d)r[i], (__m512d)r[i + 1]);
+    p[i] = _mm512_unpacklo_pd((__m512d)r[i], (__m512d)r[i + 1]);
     p[i + 1] = _mm512_unpackhi_pd((__m512d)r[i], (__m512d)r[i + 1]);
   }
   _Pragma("GCC unroll 2") for (int i = 0; i < 2; i++)
   { /* pairs of rows: columns i, i + 4 and i + 2, i + 6 */
-    q[i]     = _mm512_shuffle_f64x2(p[i], p[i + 2], 0x88);
+    q[i] = _mm512_shuffle_f64x2(p[i], p[i + 2], 0x88);
     q[i + 2] = _mm512_shuffle_f64x2(p[i], p[i + 2], 0xdd);
     q[i + 4] = _mm512_shuffle_f64x2(p[i + 4], p[i + 6], 0x88);
     q[i + 6] = _mm512_shuffle_f64x2(p[i + 4], p[i + 6], 0xdd);
   }
   _Pragma("GCC unroll 4") for (int i = 0; i < 4; i++)
   {
-    r[i]     = (vec)_mm512_shuffle_f64x2(q[i], q[i + 4], 0x88);
+    r[i] = (vec)_mm512_shuffle_f64x2(q[i], q[i + 4], 0x88);
     r[i + 4] = (vec)_mm512_shuffle_f64x2(q[i], q[i + 4], 0xdd);
   }
 }
@@ -161,7 +173,8 @@ BCR_INLINE void dtttranspose(vec *r)
   _Pragma("GCC unroll 4") for (int c = 0; c < 4; c++)
   {
     const __m512 e0 = _mm512_shuffle_f32x4(q[c], q[4 + c], 0x88), o0 = _mm512_shuffle_f32x4(q[c], q[4 + c], 0xdd);
-    const __m512 e1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0x88), o1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0xdd);
+    const __m512 e1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0x88),
+                 o1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0xdd);
 
     r[c] = (vec)_mm512_shuffle_f32x4(e0, e1, 0x88);
     r[8 + c] = (vec)_mm512_shuffle_f32x4(e0, e1, 0xdd);
@@ -195,8 +208,10 @@ BCR_INLINE void dtttranspose(vec *r)
 #elif BCR_ISA == 1
 BCR_INLINE void dtttranspose(vec *r)
 {
-  const __m256d p0 = _mm256_unpacklo_pd((__m256d)r[0], (__m256d)r[1]), p1 = _mm256_unpackhi_pd((__m256d)r[0], (__m256d)r[1]);
-  const __m256d p2 = _mm256_unpacklo_pd((__m256d)r[2], (__m256d)r[3]), p3 = _mm256_unpackhi_pd((__m256d)r[2], (__m256d)r[3]);
+  const __m256d p0 = _mm256_unpacklo_pd((__m256d)r[0], (__m256d)r[1]),
+                p1 = _mm256_unpackhi_pd((__m256d)r[0], (__m256d)r[1]);
+  const __m256d p2 = _mm256_unpacklo_pd((__m256d)r[2], (__m256d)r[3]),
+                p3 = _mm256_unpackhi_pd((__m256d)r[2], (__m256d)r[3]);
 
   r[0] = (vec)_mm256_permute2f128_pd(p0, p2, 0x20);
   r[1] = (vec)_mm256_permute2f128_pd(p1, p3, 0x20);
@@ -224,7 +239,8 @@ BCR_INLINE void dtttranspose(vec *r)
 #endif
 
 /* nv <= VL rows from line l on */
-BCR_INLINE void dttreadrows(int n, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, const ptrdiff_t xs, const int io)
+BCR_INLINE void dttreadrows(int n, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, const ptrdiff_t xs,
+                            const int io)
 {
   vec r[BCR_VECTOR_BYTES / sizeof(real)];
 
@@ -243,7 +259,8 @@ BCR_INLINE void dttreadrows(int n, const void *f, ptrdiff_t l, int nv, ptrdiff_t
   }
 }
 
-BCR_INLINE void dttwriterows(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, const vec *x, const ptrdiff_t xs, const int io)
+BCR_INLINE void dttwriterows(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, const vec *x, const ptrdiff_t xs,
+                             const int io)
 {
   vec r[BCR_VECTOR_BYTES / sizeof(real)];
 
@@ -262,7 +279,8 @@ BCR_INLINE void dttwriterows(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, 
   }
 }
 
-BCR_INLINE void dttreadcols(int n, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, const ptrdiff_t xs, const int io)
+BCR_INLINE void dttreadcols(int n, const void *f, ptrdiff_t l, int nv, ptrdiff_t ld, vec *x, const ptrdiff_t xs,
+                            const int io)
 {
   if (nv == VL)
     for (int i = 0; i < n; i++) x[i * xs] = dttload(f, l + i * ld, io);
@@ -270,7 +288,8 @@ BCR_INLINE void dttreadcols(int n, const void *f, ptrdiff_t l, int nv, ptrdiff_t
     for (int i = 0; i < n; i++) x[i * xs] = dttloadpart(f, l + i * ld, nv, io);
 }
 
-BCR_INLINE void dttwritecols(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, const vec *x, const ptrdiff_t xs, const int io)
+BCR_INLINE void dttwritecols(int n, void *u, ptrdiff_t l, int nv, ptrdiff_t ld, const vec *x, const ptrdiff_t xs,
+                             const int io)
 {
   if (nv == VL)
     for (int i = 0; i < n; i++) dttstore(u, l + i * ld, x[i * xs], io);

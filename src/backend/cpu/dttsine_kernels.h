@@ -1,6 +1,7 @@
 /*
-  Type I sums of sines of length L = 64, 128 or 256 in two steps that stay in registers. An odd sequence of period P = 2 L = R M falls
-  into R interleaved ones, of which r and R - r mirror each other; 0 is odd, R/2 odd about a half:
+  Type I sums of sines of length L = 64, 128 or 256 in two steps that stay in registers. An odd
+  sequence of period P = 2 L = R M falls into R interleaved ones, of which r and R - r mirror each
+  other; 0 is odd, R/2 odd about a half:
 
     first step   C_r(k) + i S_r(k) = sum_m x_{R m + r} e^{2 pi i m k/M}, k = 0..M/2, 0 < r < R/2; S alone for r = 0 and R/2
     second step  y_{k + M q} = S_0(k) + (-1)^q S_{R/2}(k) + sum_r a_r cos(2 pi r q/R) + b_r sin(2 pi r q/R),   y_{P - j} = -y_j
@@ -29,7 +30,7 @@ BCR_INLINE real dttsine32(int n)
                              (real)0.98078528040323044913,
                              (real)0.99518472667219688624,
                              1};
-  const int         m     = n % 32;
+  const int m = n % 32;
 
   return n % 64 < 32 ? s[m > 16 ? 32 - m : m] : -s[m > 16 ? 32 - m : m];
 }
@@ -38,8 +39,8 @@ BCR_INLINE real dttsine32(int n)
 BCR_INLINE void sine7(vec *x)
 {
   const real a = (real)0.38268343236508977173, b = (real)0.70710678118654752440, c = (real)0.92387953251128675613;
-  const vec  s1 = x[0] + x[6], d1 = x[0] - x[6], s2 = x[1] + x[5], d2 = x[1] - x[5], s3 = x[2] + x[4], d3 = x[2] - x[4];
-  const vec  t1 = a * s1 + c * s3, t2 = c * s1 - a * s3, u1 = b * s2 + x[3], u2 = b * s2 - x[3], e = d1 + d3;
+  const vec s1 = x[0] + x[6], d1 = x[0] - x[6], s2 = x[1] + x[5], d2 = x[1] - x[5], s3 = x[2] + x[4], d3 = x[2] - x[4];
+  const vec t1 = a * s1 + c * s3, t2 = c * s1 - a * s3, u1 = b * s2 + x[3], u2 = b * s2 - x[3], e = d1 + d3;
 
   x[0] = t1 + u1;
   x[6] = t1 - u1;
@@ -54,8 +55,10 @@ BCR_INLINE void sine7(vec *x)
 BCR_INLINE void cosine9(const vec *x, vec *y)
 {
   const real s1 = (real)0.38268343236508977173, s2 = (real)0.70710678118654752440, s3 = (real)0.92387953251128675613;
-  const vec  a0 = x[0] + x[8], b0 = x[0] - x[8], a1 = x[1] + x[7], b1 = x[1] - x[7], a2 = x[2] + x[6], b2 = x[2] - x[6], a3 = x[3] + x[5], b3 = x[3] - x[5];
-  const vec  p = a1 - a3, o = a1 + a3, q = b1 * s3 + b3 * s1, r = b1 * s1 - b3 * s3, t = b0 + b2 * s2, v = b0 - b2 * s2, e = a0 + x[4], d = a0 - x[4], g = e + a2;
+  const vec a0 = x[0] + x[8], b0 = x[0] - x[8], a1 = x[1] + x[7], b1 = x[1] - x[7], a2 = x[2] + x[6], b2 = x[2] - x[6],
+            a3 = x[3] + x[5], b3 = x[3] - x[5];
+  const vec p = a1 - a3, o = a1 + a3, q = b1 * s3 + b3 * s1, r = b1 * s1 - b3 * s3, t = b0 + b2 * s2, v = b0 - b2 * s2,
+            e = a0 + x[4], d = a0 - x[4], g = e + a2;
 
   y[0] = g + o;
   y[8] = g - o;
@@ -85,7 +88,7 @@ BCR_INLINE void dttfour(const vec *x, vec *y, const int n, const int odd)
 BCR_INLINE void cosine3four(const vec *x, vec *y)
 {
   const real c1 = (real)0.92387953251128675613, c2 = (real)0.70710678118654752440, c3 = (real)0.38268343236508977173;
-  const vec  a0 = x[0] + x[2] * c2, a1 = x[0] - x[2] * c2, b0 = x[1] * c1 + x[3] * c3, b1 = x[1] * c3 - x[3] * c1;
+  const vec a0 = x[0] + x[2] * c2, a1 = x[0] - x[2] * c2, b0 = x[1] * c1 + x[3] * c3, b1 = x[1] * c3 - x[3] * c1;
 
   y[0] = a0 + b0;
   y[3] = a0 - b0;
@@ -97,7 +100,7 @@ BCR_INLINE void cosine3four(const vec *x, vec *y)
 BCR_INLINE void sine3four(const vec *x, vec *y)
 {
   const real s1 = (real)0.38268343236508977173, s2 = (real)0.70710678118654752440, s3 = (real)0.92387953251128675613;
-  const vec  a0 = x[0] * s1 + x[2] * s3, a1 = x[0] * s3 - x[2] * s1, b0 = x[1] * s2 + x[3], b1 = x[1] * s2 - x[3];
+  const vec a0 = x[0] * s1 + x[2] * s3, a1 = x[0] * s3 - x[2] * s1, b0 = x[1] * s2 + x[3], b1 = x[1] * s2 - x[3];
 
   y[0] = a0 + b0;
   y[3] = a0 - b0;
@@ -109,13 +112,13 @@ BCR_INLINE void sine3four(const vec *x, vec *y)
 BCR_INLINE void sine3eight(const vec *x, vec *y)
 {
   const vec o[4] = {x[0], x[2], x[4], x[6]}, e[4] = {x[1], x[3], x[5], x[7]};
-  vec       a[4], b[4];
+  vec a[4], b[4];
 
   dttfour(o, a, 4, 1);
   sine3four(e, b);
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
-    y[j]     = a[j] + b[j];
+    y[j] = a[j] + b[j];
     y[7 - j] = a[j] - b[j];
   }
 }
@@ -124,7 +127,7 @@ BCR_INLINE void sine3eight(const vec *x, vec *y)
 BCR_INLINE void sine2four(const vec *x, vec *y)
 {
   const real s1 = (real)0.38268343236508977173, s2 = (real)0.70710678118654752440, s3 = (real)0.92387953251128675613;
-  const vec  p = x[0] + x[3], q = x[1] + x[2], d = x[0] - x[3], e = x[1] - x[2];
+  const vec p = x[0] + x[3], q = x[1] + x[2], d = x[0] - x[3], e = x[1] - x[2];
 
   y[0] = p * s1 + q * s3;
   y[2] = p * s3 - q * s1;
@@ -132,7 +135,8 @@ BCR_INLINE void sine2four(const vec *x, vec *y)
   y[3] = d - e;
 }
 
-/* the same of length 2n = 8 or 16: odd j are a type IV of the sums of mirrored inputs, even j the same of their differences */
+/* the same of length 2n = 8 or 16: odd j are a type IV of the sums of mirrored inputs, even j the
+   same of their differences */
 BCR_INLINE void sine2twice(const vec *x, vec *y, const int n)
 {
   vec s[8], d[8], a[8], b[8];
@@ -156,13 +160,13 @@ BCR_INLINE void sine2twice(const vec *x, vec *y, const int n)
     sine2four(e, t);
 #pragma GCC unroll 4
     for (int j = 0; j < 4; j++) {
-      b[2 * j]     = s[j];
+      b[2 * j] = s[j];
       b[2 * j + 1] = t[j];
     }
   }
 #pragma GCC unroll 8
   for (int j = 0; j < n; j++) {
-    y[2 * j]     = a[j];
+    y[2 * j] = a[j];
     y[2 * j + 1] = b[j];
   }
 }
@@ -207,16 +211,17 @@ BCR_INLINE void cosine17(const vec *x, vec *y)
   dttfour(o, b, 4, 0);
 #pragma GCC unroll 4
   for (int j = 0; j < 4; j++) {
-    y[2 * j + 1]  = a[j] + b[j];
+    y[2 * j + 1] = a[j] + b[j];
     y[15 - 2 * j] = a[j] - b[j];
   }
 }
 
-/* v_q = E[q] + O[q], v_{q + R/2} = E[q] - O[q] for v_q = s + (-1)^q h + sum_r a[r] cos(2 pi r q/R) + b[r] sin(2 pi r q/R), 0 < r < R/2; R = 8 */
+/* v_q = E[q] + O[q], v_{q + R/2} = E[q] - O[q] for v_q = s + (-1)^q h + sum_r a[r] cos(2 pi r q/R)
+   + b[r] sin(2 pi r q/R), 0 < r < R/2; R = 8 */
 BCR_INLINE void dtthalves8(vec s, vec h, const vec *a, const vec *b, vec *E, vec *O)
 {
   const real c = (real)0.70710678118654752440;
-  const vec  p = s + h, m = s - h, d = a[1] - a[3], t = b[1] + b[3];
+  const vec p = s + h, m = s - h, d = a[1] - a[3], t = b[1] + b[3];
 
   E[0] = p + a[2];
   E[2] = p - a[2];
@@ -232,10 +237,12 @@ BCR_INLINE void dtthalves8(vec s, vec h, const vec *a, const vec *b, vec *E, vec
 BCR_INLINE void dtthalves16(vec s, vec h, const vec *a, const vec *b, vec *E, vec *O)
 {
   const real s1 = (real)0.38268343236508977173, s2 = (real)0.70710678118654752440, s3 = (real)0.92387953251128675613;
-  const vec  ea[4] = {s, a[2], a[4], a[6]}, eb[4] = {s, b[2], b[4], b[6]};
-  const vec  A1 = a[1] + a[7], A3 = a[3] + a[5], D1 = a[1] - a[7], D3 = a[3] - a[5], B1 = b[1] + b[7], B3 = b[3] + b[5], F1 = b[1] - b[7], F3 = b[3] - b[5];
-  const vec  c1 = D1 * s3 + D3 * s1, c2 = A1 - A3, c3 = D1 * s1 - D3 * s3, g1 = B1 * s1 + B3 * s3, g2 = F1 + F3, g3 = B1 * s3 - B3 * s1;
-  vec        e[4], o[4];
+  const vec ea[4] = {s, a[2], a[4], a[6]}, eb[4] = {s, b[2], b[4], b[6]};
+  const vec A1 = a[1] + a[7], A3 = a[3] + a[5], D1 = a[1] - a[7], D3 = a[3] - a[5], B1 = b[1] + b[7], B3 = b[3] + b[5],
+            F1 = b[1] - b[7], F3 = b[3] - b[5];
+  const vec c1 = D1 * s3 + D3 * s1, c2 = A1 - A3, c3 = D1 * s1 - D3 * s3, g1 = B1 * s1 + B3 * s3, g2 = F1 + F3,
+            g3 = B1 * s3 - B3 * s1;
+  vec e[4], o[4];
 
   O[0] = A1 + A3;
   O[4] = F1 - F3;
@@ -248,7 +255,7 @@ BCR_INLINE void dtthalves16(vec s, vec h, const vec *a, const vec *b, vec *E, ve
   dtthalves8(s, h, ea, eb, e, o);
 #pragma GCC unroll 4
   for (int q = 0; q < 4; q++) {
-    E[q]     = e[q] + o[q];
+    E[q] = e[q] + o[q];
     E[q + 4] = e[q] - o[q];
   }
 }
@@ -264,8 +271,9 @@ BCR_INLINE void dttsinestore(real *p, vec v, int nv, const int PART)
   else vstore(p, v);
 }
 
-/* A piece of memory that is on its way nearer. By address: by value two stores of pointers were followed by a load of both as one vector, which
-   waits until all stores before it are done (13 % of a solve at 63^3 on a Xeon, by samples) */
+/* A piece of memory that is on its way nearer. By address: by value two stores of pointers were
+   followed by a load of both as one vector, which waits until all stores before it are done (13 %
+   of a solve at 63^3 on a Xeon, by samples) */
 typedef struct {
   const char *next, *end;
 } BCRN(DttAhead);
@@ -279,13 +287,15 @@ BCR_INLINE const char *dttahead(const BCRN(DttAhead) * a, const char *next, ptrd
   return p;
 }
 
-/* x_1 at f to y_1 at u; T: (M/2 + 1)(R + 1) vectors; tw: for k = 1..M/2-1, r = 1..R/2-1: cos t, sin t. The memory ahead comes
-   nearer, a little in each pass of the two loops: at once it would hold up the loads of f */
-BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T)
+/* x_1 at f to y_1 at u; T: (M/2 + 1)(R + 1) vectors; tw: for k = 1..M/2-1, r = 1..R/2-1: cos t, sin
+   t. The memory ahead comes nearer, a little in each pass of the two loops: at once it would hold
+   up the loads of f */
+BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw, const real *f, ptrdiff_t fs, real *u,
+                        ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T)
 {
-  const int       L = R * M / 2, N = M / 2, H = R / 2, ts = R + 1; /* T[k ts + ...]: S_0, S_R/2, C_1, S_1, C_2, ... */
+  const int L = R * M / 2, N = M / 2, H = R / 2, ts = R + 1; /* T[k ts + ...]: S_0, S_R/2, C_1, S_1, C_2, ... */
   const ptrdiff_t each = (((ahead->end - ahead->next) >> 6) / (H + N - 2) + 1) * 64;
-  const char     *next = ahead->next;
+  const char *next = ahead->next;
 
   f -= fs;
   u -= us;
@@ -314,7 +324,7 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
     for (int m = 1; m < N; m++) {
       const vec p = dttsineload(f + (R * m + r) * fs, nv, PART), q = dttsineload(f + (R * m - r) * fs, nv, PART);
 
-      e[m]     = p - q;
+      e[m] = p - q;
       o[m - 1] = p + q;
     }
     if (N == 8) cosine9(e, y);
@@ -351,12 +361,12 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
   }
   for (int k = 1; k < N; k++, tw += 2 * (H - 1)) {
     const vec *t = T + k * ts;
-    vec        a[8], b[8], E[8], O[8];
+    vec a[8], b[8], E[8], O[8];
 
     next = dttahead(ahead, next, each);
 #pragma GCC unroll 8
     for (int r = 1; r < H; r++) {
-      const vec  C = t[2 * r], S = t[2 * r + 1];
+      const vec C = t[2 * r], S = t[2 * r + 1];
       const real c = tw[2 * r - 2], s = tw[2 * r - 1];
 
       a[r] = c * S + s * C;
@@ -373,11 +383,13 @@ BCR_INLINE void dttsine(const int R, const int M, const int PART, const real *tw
 }
 /* nv < VL: a part of a vector */
 #define DTT_SINE(L, R, M) \
-  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec * T) \
+  static __attribute__((noinline)) void BCRN(DttSine##L)(const real *tw, const real *f, ptrdiff_t fs, real *u, \
+                                                         ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec * T) \
   { \
     dttsine(R, M, 0, tw, f, fs, u, us, nv, ahead, T); \
   } \
-  static __attribute__((noinline)) void BCRN(DttSine##L##Part)(const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec * T) \
+  static __attribute__((noinline)) void BCRN(DttSine##L##Part)( \
+    const real *tw, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec * T) \
   { \
     dttsine(R, M, 1, tw, f, fs, u, us, nv, ahead, T); \
   }
@@ -387,7 +399,8 @@ DTT_SINE(256, 16, 32)
 #undef DTT_SINE
 
 /* d->base is 64, 128 or 256 and d->sine its table; ahead: memory to bring nearer meanwhile, may be empty */
-static void BCRN(DttSine)(BCRDtt d, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv, const BCRN(DttAhead) * ahead, vec *T)
+static void BCRN(DttSine)(BCRDtt d, const real *f, ptrdiff_t fs, real *u, ptrdiff_t us, int nv,
+                          const BCRN(DttAhead) * ahead, vec *T)
 {
   const real *tw = (const real *)d->sine;
 

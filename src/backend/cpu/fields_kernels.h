@@ -7,8 +7,8 @@ enum {
   DV = BCR_VECTOR_BYTES / 8
 };
 typedef double BCRN(bcrdv) __attribute__((vector_size(BCR_VECTOR_BYTES), aligned(8), may_alias));
-typedef float  BCRN(bcrfv) __attribute__((vector_size(BCR_VECTOR_BYTES / 2), aligned(4), may_alias));
-typedef real   BCRN(bcrrv) __attribute__((vector_size(DV * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef float BCRN(bcrfv) __attribute__((vector_size(BCR_VECTOR_BYTES / 2), aligned(4), may_alias));
+typedef real BCRN(bcrrv) __attribute__((vector_size(DV * sizeof(real)), aligned(sizeof(real)), may_alias));
 #define dv       BCRN(bcrdv)
 #define fv       BCRN(bcrfv)
 #define rv       BCRN(bcrrv)
@@ -25,9 +25,9 @@ BCR_INLINE double BCRN(BCRFieldsSum)(const dv *x)
 
 BCR_INLINE double BCRN(BCRResidualPoint)(const BCRResidualRow *w, ptrdiff_t i, int dim)
 {
-  const real  *v = (const real *)w->v;
+  const real *v = (const real *)w->v;
   const double l = (double)v[i > 0 ? i - 1 : w->n - 1], r = (double)v[i + 1 < w->n ? i + 1 : 0];
-  double       s = w->g[i] - w->c;
+  double s = w->g[i] - w->c;
 
   s -= (w->diag[i] + w->centre) * (double)v[i] - w->lower[i] * l - w->upper[i] * r;
   for (int d = 0; d < 2 * (dim - 1); d++) s += w->coef[d] * (double)((const real *)w->side[d])[i];
@@ -36,12 +36,12 @@ BCR_INLINE double BCRN(BCRResidualPoint)(const BCRResidualRow *w, ptrdiff_t i, i
 
 BCR_INLINE void BCRN(BCRResidualBody)(BCRResidualRow *w, float *r, int dim, int uniform)
 {
-  const ptrdiff_t n  = w->n;
-  const real     *v  = (const real *)w->v;
-  const dv        rs = w->rs - (dv){0}, vs = w->vs - (dv){0}, c = w->c - (dv){0}, centre = w->centre - (dv){0};
-  dv              lo = {0}, di = {0}, up = {0}, sumr = {0}, sumv = {0};
-  double          tr = 0, tv = 0;
-  ptrdiff_t       i = 0;
+  const ptrdiff_t n = w->n;
+  const real *v = (const real *)w->v;
+  const dv rs = w->rs - (dv){0}, vs = w->vs - (dv){0}, c = w->c - (dv){0}, centre = w->centre - (dv){0};
+  dv lo = {0}, di = {0}, up = {0}, sumr = {0}, sumv = {0};
+  double tr = 0, tv = 0;
+  ptrdiff_t i = 0;
 
   if (uniform && n > 2) {
     lo = w->lower[1] - (dv){0};
@@ -61,7 +61,7 @@ BCR_INLINE void BCRN(BCRResidualBody)(BCRResidualRow *w, float *r, int dim, int 
     if (part) break;
     for (; i + DV < n; i += DV) {
       const dv u = LOAD(v + i);
-      dv       s = LOADD(w->g + i) - c, y;
+      dv s = LOADD(w->g + i) - c, y;
 
       if (!uniform) {
         lo = LOADD(w->lower + i);
@@ -72,7 +72,7 @@ BCR_INLINE void BCRN(BCRResidualBody)(BCRResidualRow *w, float *r, int dim, int 
       for (int d = 0; d < 2 * (dim - 1); d++) s += w->coef[d] * LOAD((const real *)w->side[d] + i);
       s *= rs;
       *(fv *)(r + i) = __builtin_convertvector(s, fv);
-      y              = u * vs;
+      y = u * vs;
       sumr += s * s;
       sumv += y * y;
     }
@@ -96,23 +96,25 @@ static void BCRN(BCRFieldsResidual)(BCRResidualRow *w, float *r)
 
 static void BCRN(BCRFieldsAdd)(ptrdiff_t n, int keep, double c, const float *e, void *v)
 {
-  real     *u = (real *)v;
+  real *u = (real *)v;
   ptrdiff_t i = 0;
 
   if (keep) {
-    for (; i + DV <= n; i += DV) *(rv *)(u + i) = __builtin_convertvector(LOAD(u + i) + c * __builtin_convertvector(*(const fv *)(e + i), dv), rv);
+    for (; i + DV <= n; i += DV)
+      *(rv *)(u + i) = __builtin_convertvector(LOAD(u + i) + c * __builtin_convertvector(*(const fv *)(e + i), dv), rv);
     for (; i < n; i++) u[i] = (real)((double)u[i] + c * (double)e[i]);
   } else {
-    for (; i + DV <= n; i += DV) *(rv *)(u + i) = __builtin_convertvector(c * __builtin_convertvector(*(const fv *)(e + i), dv), rv);
+    for (; i + DV <= n; i += DV)
+      *(rv *)(u + i) = __builtin_convertvector(c * __builtin_convertvector(*(const fv *)(e + i), dv), rv);
     for (; i < n; i++) u[i] = (real)(c * (double)e[i]);
   }
 }
 
 static double BCRN(BCRFieldsBegin)(ptrdiff_t n, double rs, const double *g, float *r)
 {
-  dv        sum = {0};
-  double    s   = 0;
-  ptrdiff_t i   = 0;
+  dv sum = {0};
+  double s = 0;
+  ptrdiff_t i = 0;
 
   for (; i + DV <= n; i += DV) {
     const dv x = rs * LOADD(g + i);
@@ -131,8 +133,8 @@ static double BCRN(BCRFieldsBegin)(ptrdiff_t n, double rs, const double *g, floa
 
 BCR_INLINE double BCRN(BCRFieldsSumBody)(ptrdiff_t n, const real *v, const double *w, double *weighted, const int both)
 {
-  dv        s[4] = {{0}}, t[4] = {{0}};
-  double    sum, wsum;
+  dv s[4] = {{0}}, t[4] = {{0}};
+  double sum, wsum;
   ptrdiff_t i = 0;
 
   for (; i + 4 * DV <= n; i += 4 * DV) {
@@ -146,7 +148,7 @@ BCR_INLINE double BCRN(BCRFieldsSumBody)(ptrdiff_t n, const real *v, const doubl
   }
   s[0] = (s[0] + s[1]) + (s[2] + s[3]);
   t[0] = (t[0] + t[1]) + (t[2] + t[3]);
-  sum  = BCRN(BCRFieldsSum)(&s[0]);
+  sum = BCRN(BCRFieldsSum)(&s[0]);
   wsum = BCRN(BCRFieldsSum)(&t[0]);
   for (; i < n; i++) {
     sum += (double)v[i];
@@ -157,10 +159,12 @@ BCR_INLINE double BCRN(BCRFieldsSumBody)(ptrdiff_t n, const real *v, const doubl
 }
 static double BCRN(BCRFieldsRowSum)(ptrdiff_t n, const void *v, const double *w, double *weighted)
 {
-  return w ? BCRN(BCRFieldsSumBody)(n, (const real *)v, w, weighted, 1) : BCRN(BCRFieldsSumBody)(n, (const real *)v, NULL, NULL, 0);
+  return w ? BCRN(BCRFieldsSumBody)(n, (const real *)v, w, weighted, 1)
+           : BCRN(BCRFieldsSumBody)(n, (const real *)v, NULL, NULL, 0);
 }
 
-static const BCRFieldsTable BCRN(BCRFields) = {BCRN(BCRFieldsResidual), BCRN(BCRFieldsAdd), BCRN(BCRFieldsBegin), BCRN(BCRFieldsRowSum)};
+static const BCRFieldsTable BCRN(BCRFields) = {BCRN(BCRFieldsResidual), BCRN(BCRFieldsAdd), BCRN(BCRFieldsBegin),
+                                               BCRN(BCRFieldsRowSum)};
 
 #undef LOAD
 #undef LOADD

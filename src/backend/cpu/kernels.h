@@ -1,7 +1,9 @@
 /*
-  All CPU kernels for one instruction set and one precision. Included by kernels_{d,f}{0,1,2}.c, and with BCR_KERNELS_TRI (those of lines
-  alone, so that they compile on their own) by tri_{d,f}{0,1,2}.c, which define BCR_ISA and, for float work, BCR_REAL_SINGLE. The targets are set here, in the source, so that no build system needs flags per file; the
-  code runs only after cpu.c has seen that the machine has the instructions.
+  All CPU kernels for one instruction set and one precision. Included by kernels_{d,f}{0,1,2}.c, and
+  with BCR_KERNELS_TRI (those of lines alone, so that they compile on their own) by
+  tri_{d,f}{0,1,2}.c, which define BCR_ISA and, for float work, BCR_REAL_SINGLE. The targets are set
+  here, in the source, so that no build system needs flags per file; the code runs only after cpu.c
+  has seen that the machine has the instructions.
 */
 #include "../../petscbcrimpl.h"
 
@@ -56,22 +58,23 @@ typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */
   #endif
 
   #if defined(BCR_KERNELS_TRI)
-const BCRTriTable BCRN(BCRTri) = {BCRN(lag_work), BCRN(tri_work), BCRN(tri_pack), BCRN(tri_unpack), BCRN(tri_factors), BCRN(tri_scan)};
+const BCRTriTable BCRN(BCRTri) = {BCRN(lag_work),   BCRN(tri_work),    BCRN(tri_pack),
+                                  BCRN(tri_unpack), BCRN(tri_factors), BCRN(tri_scan)};
   #else
 extern const BCRTriTable BCRN(BCRTri);
 
 const BCRCpuTable BCRN(BCRCpuTable) = {
-  .isa     = BCR_ISA == 2 ? "AVX-512" : (BCR_ISA == 1 ? "AVX2" : "baseline"),
-  .lanes   = VL,
-  .dtt     = {BCRN(BCRDttRows), BCRN(BCRDttCols), BCRN(BCRDttLayer)},
-  .lines   = &BCRN(BCRLines),
-  .level0  = &BCRN(BCRLevel0),
-  .poles   = &BCRN(BCRPoles),
+  .isa = BCR_ISA == 2 ? "AVX-512" : (BCR_ISA == 1 ? "AVX2" : "baseline"),
+  .lanes = VL,
+  .dtt = {BCRN(BCRDttRows), BCRN(BCRDttCols), BCRN(BCRDttLayer)},
+  .lines = &BCRN(BCRLines),
+  .level0 = &BCRN(BCRLevel0),
+  .poles = &BCRN(BCRPoles),
   .polesum = &BCRN(BCRPoleSums),
-  .fields  = &BCRN(BCRFields),
-  .tri     = &BCRN(BCRTri),
-  .bundle  = BL,
-  .recur   = &BCRN(BCRRecur),
+  .fields = &BCRN(BCRFields),
+  .tri = &BCRN(BCRTri),
+  .bundle = BL,
+  .recur = &BCRN(BCRRecur),
   .compact = &BCRN(BCRCompact),
 };
   #endif

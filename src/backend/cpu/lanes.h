@@ -1,7 +1,8 @@
 /*
-  Bundles of lanes for the level-0 kernels: BL lanes that hold the modes of one group of radix 8 (lanes 0..6, or 0..7 in an end
-  group), or of two groups side by side where a vector has 16 lanes. In the row domain the same bundle holds BL neighbouring columns.
-  tr() goes between the two; fold() sums weighted lanes of one group, odd and even modes apart.
+  Bundles of lanes for the level-0 kernels: BL lanes that hold the modes of one group of radix 8
+  (lanes 0..6, or 0..7 in an end group), or of two groups side by side where a vector has 16 lanes.
+  In the row domain the same bundle holds BL neighbouring columns. tr() goes between the two; fold()
+  sums weighted lanes of one group, odd and even modes apart.
 */
 #if BCR_ISA == 2 && defined(BCR_REAL_SINGLE)
   #define BCR_BL 16
@@ -12,7 +13,7 @@
 #define BG (BL / 8) /* groups side by side */
 
 #if BCR_ISA == 2 || (BCR_ISA == 1 && defined(BCR_REAL_SINGLE))
-typedef vec    bun;
+typedef vec bun;
 BCR_INLINE bun badd(bun a, bun b)
 {
   return a + b;
@@ -148,11 +149,15 @@ BCR_INLINE bun bloadio(const void *p, ptrdiff_t i, const int io)
   if (io) {
     const double *q = (const double *)p + i;
   #if BCR_ISA == 2
-    return (bun)_mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(q)))), _mm256_castps_pd(_mm512_cvtpd_ps(_mm512_loadu_pd(q + 8))), 1));
+    return (bun)_mm512_castpd_ps(
+      _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(_mm512_cvtpd_ps(_mm512_loadu_pd(q)))),
+                         _mm256_castps_pd(_mm512_cvtpd_ps(_mm512_loadu_pd(q + 8))), 1));
   #elif BCR_ISA == 1
-    return (bun)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(_mm256_loadu_pd(q))), _mm256_cvtpd_ps(_mm256_loadu_pd(q + 4)), 1);
+    return (bun)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(_mm256_loadu_pd(q))),
+                                     _mm256_cvtpd_ps(_mm256_loadu_pd(q + 4)), 1);
   #else
-    return BB(((vec){(real)q[0], (real)q[1], (real)q[2], (real)q[3]}), ((vec){(real)q[4], (real)q[5], (real)q[6], (real)q[7]}));
+    return BB(((vec){(real)q[0], (real)q[1], (real)q[2], (real)q[3]}),
+              ((vec){(real)q[4], (real)q[5], (real)q[6], (real)q[7]}));
   #endif
   }
 #else
@@ -174,7 +179,7 @@ BCR_INLINE void bstoreio(void *p, ptrdiff_t i, bun v, const int io)
     _mm256_storeu_pd(q + 4, _mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1)));
   #else
     for (int k = 0; k < 4; k++) {
-      q[k]     = v.a[k];
+      q[k] = v.a[k];
       q[k + 4] = v.b[k];
     }
   #endif
@@ -246,19 +251,19 @@ BCR_INLINE void btr(bun *r)
 
   #pragma GCC unroll 8
   for (int i = 0; i < 8; i += 2) { /* 2 x 2 blocks inside 128 bits */
-    p[i]     = _mm512_unpacklo_pd((__m512d)r[i], (__m512d)r[i + 1]);
+    p[i] = _mm512_unpacklo_pd((__m512d)r[i], (__m512d)r[i + 1]);
     p[i + 1] = _mm512_unpackhi_pd((__m512d)r[i], (__m512d)r[i + 1]);
   }
   #pragma GCC unroll 2
   for (int i = 0; i < 2; i++) { /* 128-bit pieces: columns 0,4 | 2,6 of rows 0..3 and of rows 4..7 */
-    q[i]     = _mm512_shuffle_f64x2(p[i], p[i + 2], 0x88);
+    q[i] = _mm512_shuffle_f64x2(p[i], p[i + 2], 0x88);
     q[i + 2] = _mm512_shuffle_f64x2(p[i], p[i + 2], 0xdd);
     q[i + 4] = _mm512_shuffle_f64x2(p[i + 4], p[i + 6], 0x88);
     q[i + 6] = _mm512_shuffle_f64x2(p[i + 4], p[i + 6], 0xdd);
   }
   #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
-    r[i]     = (bun)_mm512_shuffle_f64x2(q[i], q[i + 4], 0x88);
+    r[i] = (bun)_mm512_shuffle_f64x2(q[i], q[i + 4], 0x88);
     r[i + 4] = (bun)_mm512_shuffle_f64x2(q[i], q[i + 4], 0xdd);
   }
 }
@@ -269,12 +274,13 @@ BCR_INLINE void btr(bun *r)
 
   #pragma GCC unroll 8
   for (int i = 0; i < 16; i += 2) {
-    p[i]     = _mm512_unpacklo_ps((__m512)r[i], (__m512)r[i + 1]);
+    p[i] = _mm512_unpacklo_ps((__m512)r[i], (__m512)r[i + 1]);
     p[i + 1] = _mm512_unpackhi_ps((__m512)r[i], (__m512)r[i + 1]);
   }
   #pragma GCC unroll 4
-  for (int i = 0; i < 16; i += 4) { /* q[4a + c]: rows 4a..4a+3 of columns c, 4 + c, 8 + c, 12 + c, a 128-bit piece each */
-    q[i]     = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(p[i]), _mm512_castps_pd(p[i + 2])));
+  /* q[4a + c]: rows 4a..4a+3 of columns c, 4 + c, 8 + c, 12 + c, a 128-bit piece each */
+  for (int i = 0; i < 16; i += 4) {
+    q[i] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(p[i]), _mm512_castps_pd(p[i + 2])));
     q[i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(p[i]), _mm512_castps_pd(p[i + 2])));
     q[i + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(p[i + 1]), _mm512_castps_pd(p[i + 3])));
     q[i + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(p[i + 1]), _mm512_castps_pd(p[i + 3])));
@@ -282,11 +288,12 @@ BCR_INLINE void btr(bun *r)
   #pragma GCC unroll 4
   for (int c = 0; c < 4; c++) {
     const __m512 e0 = _mm512_shuffle_f32x4(q[c], q[4 + c], 0x88), o0 = _mm512_shuffle_f32x4(q[c], q[4 + c], 0xdd);
-    const __m512 e1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0x88), o1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0xdd);
+    const __m512 e1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0x88),
+                 o1 = _mm512_shuffle_f32x4(q[8 + c], q[12 + c], 0xdd);
 
-    r[c]      = (bun)_mm512_shuffle_f32x4(e0, e1, 0x88);
-    r[8 + c]  = (bun)_mm512_shuffle_f32x4(e0, e1, 0xdd);
-    r[4 + c]  = (bun)_mm512_shuffle_f32x4(o0, o1, 0x88);
+    r[c] = (bun)_mm512_shuffle_f32x4(e0, e1, 0x88);
+    r[8 + c] = (bun)_mm512_shuffle_f32x4(e0, e1, 0xdd);
+    r[4 + c] = (bun)_mm512_shuffle_f32x4(o0, o1, 0x88);
     r[12 + c] = (bun)_mm512_shuffle_f32x4(o0, o1, 0xdd);
   }
 }
@@ -297,27 +304,29 @@ BCR_INLINE void btr(bun *r)
 
   #pragma GCC unroll 4
   for (int i = 0; i < 8; i += 2) {
-    p[i]     = _mm256_unpacklo_ps((__m256)r[i], (__m256)r[i + 1]);
+    p[i] = _mm256_unpacklo_ps((__m256)r[i], (__m256)r[i + 1]);
     p[i + 1] = _mm256_unpackhi_ps((__m256)r[i], (__m256)r[i + 1]);
   }
   #pragma GCC unroll 2
   for (int i = 0; i < 8; i += 4) {
-    q[i]     = _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(p[i]), _mm256_castps_pd(p[i + 2])));
+    q[i] = _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(p[i]), _mm256_castps_pd(p[i + 2])));
     q[i + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(p[i]), _mm256_castps_pd(p[i + 2])));
     q[i + 2] = _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(p[i + 1]), _mm256_castps_pd(p[i + 3])));
     q[i + 3] = _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(p[i + 1]), _mm256_castps_pd(p[i + 3])));
   }
   #pragma GCC unroll 4
   for (int c = 0; c < 4; c++) {
-    r[c]     = (bun)_mm256_permute2f128_ps(q[c], q[4 + c], 0x20);
+    r[c] = (bun)_mm256_permute2f128_ps(q[c], q[4 + c], 0x20);
     r[4 + c] = (bun)_mm256_permute2f128_ps(q[c], q[4 + c], 0x31);
   }
 }
 #elif BCR_ISA == 1
 BCR_INLINE void btr4(vec *r0, vec *r1, vec *r2, vec *r3)
 {
-  const __m256d p0 = _mm256_unpacklo_pd((__m256d)*r0, (__m256d)*r1), p1 = _mm256_unpackhi_pd((__m256d)*r0, (__m256d)*r1);
-  const __m256d p2 = _mm256_unpacklo_pd((__m256d)*r2, (__m256d)*r3), p3 = _mm256_unpackhi_pd((__m256d)*r2, (__m256d)*r3);
+  const __m256d p0 = _mm256_unpacklo_pd((__m256d)*r0, (__m256d)*r1),
+                p1 = _mm256_unpackhi_pd((__m256d)*r0, (__m256d)*r1);
+  const __m256d p2 = _mm256_unpacklo_pd((__m256d)*r2, (__m256d)*r3),
+                p3 = _mm256_unpackhi_pd((__m256d)*r2, (__m256d)*r3);
 
   *r0 = (vec)_mm256_permute2f128_pd(p0, p2, 0x20);
   *r1 = (vec)_mm256_permute2f128_pd(p1, p3, 0x20);
@@ -334,8 +343,8 @@ BCR_INLINE void btr(bun *r)
   btr4(&r[4].a, &r[5].a, &r[6].a, &r[7].a);
   #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) {
-    t          = r[i].b;
-    r[i].b     = r[i + 4].a;
+    t = r[i].b;
+    r[i].b = r[i + 4].a;
     r[i + 4].a = t;
   }
 }
@@ -351,23 +360,28 @@ BCR_INLINE void btr(bun *r)
 }
 #endif
 
-/* For columns i = 0..VL-1 with modes in lanes: E[g] (lanes: columns) the sum of w * t over the lanes 0,2,4,6 of group g, O[g] over 1,3,5,7 */
+/* For columns i = 0..VL-1 with modes in lanes: E[g] (lanes: columns) the sum of w * t over the
+   lanes 0,2,4,6 of group g, O[g] over 1,3,5,7 */
 #if BCR_ISA == 2 && !defined(BCR_REAL_SINGLE)
 BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
 {
   const __m512i ix = _mm512_setr_epi64(2, 3, 8, 9, 6, 7, 12, 13);
   const __m512d ws = _mm512_shuffle_f64x2((__m512d)w, (__m512d)w, 0x4e);
-  __m512d       h[4], p[2];
+  __m512d h[4], p[2];
 
   #pragma GCC unroll 4
-  for (int i = 0; i < 4; i++) h[i] = _mm512_fmadd_pd((__m512d)w, _mm512_mask_blend_pd(0xf0, (__m512d)t[i], (__m512d)t[i + 4]), _mm512_mul_pd(ws, _mm512_shuffle_f64x2((__m512d)t[i], (__m512d)t[i + 4], 0x4e)));
+  for (int i = 0; i < 4; i++)
+    h[i] = _mm512_fmadd_pd((__m512d)w, _mm512_mask_blend_pd(0xf0, (__m512d)t[i], (__m512d)t[i + 4]),
+                           _mm512_mul_pd(ws, _mm512_shuffle_f64x2((__m512d)t[i], (__m512d)t[i + 4], 0x4e)));
   #pragma GCC unroll 2
-  for (int i = 0; i < 2; i++) p[i] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, h[i], h[i + 2]), _mm512_permutex2var_pd(h[i], ix, h[i + 2]));
+  for (int i = 0; i < 2; i++)
+    p[i] = _mm512_add_pd(_mm512_mask_blend_pd(0xcc, h[i], h[i + 2]), _mm512_permutex2var_pd(h[i], ix, h[i + 2]));
   E[0] = (bun)_mm512_unpacklo_pd(p[0], p[1]);
   O[0] = (bun)_mm512_unpackhi_pd(p[0], p[1]);
 }
 #elif BCR_ISA == 2
-BCR_INLINE void bfold8(const bun *t, bun w, __m512 *E, __m512 *O) /* columns 0..7 of both groups: lanes 0..7 group 0, 8..15 group 1 */
+/* columns 0..7 of both groups: lanes 0..7 group 0, 8..15 group 1 */
+BCR_INLINE void bfold8(const bun *t, bun w, __m512 *E, __m512 *O)
 {
   __m512 h[4], p[2], lo, hi;
 
@@ -378,7 +392,8 @@ BCR_INLINE void bfold8(const bun *t, bun w, __m512 *E, __m512 *O) /* columns 0..
     h[i] = _mm512_add_ps(_mm512_mask_blend_ps(0xf0f0, a, b), _mm512_shuffle_f32x4(x, x, 0xb1));
   }
   #pragma GCC unroll 2
-  for (int i = 0; i < 2; i++) p[i] = _mm512_add_ps(_mm512_mask_blend_ps(0xcccc, h[i], h[i + 2]), _mm512_shuffle_ps(h[i], h[i + 2], 0x4e));
+  for (int i = 0; i < 2; i++)
+    p[i] = _mm512_add_ps(_mm512_mask_blend_ps(0xcccc, h[i], h[i + 2]), _mm512_shuffle_ps(h[i], h[i + 2], 0x4e));
   lo = _mm512_unpacklo_ps(p[0], p[1]);
   hi = _mm512_unpackhi_ps(p[0], p[1]);
   *E = _mm512_shuffle_ps(lo, hi, 0x44);
@@ -407,9 +422,10 @@ BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
     h[i] = _mm256_add_ps(_mm256_blend_ps(a, b, 0xf0), _mm256_permute2f128_ps(a, b, 0x21));
   }
   #pragma GCC unroll 2
-  for (int i = 0; i < 2; i++) p[i] = _mm256_add_ps(_mm256_blend_ps(h[i], h[i + 2], 0xcc), _mm256_shuffle_ps(h[i], h[i + 2], 0x4e));
-  lo   = _mm256_unpacklo_ps(p[0], p[1]);
-  hi   = _mm256_unpackhi_ps(p[0], p[1]);
+  for (int i = 0; i < 2; i++)
+    p[i] = _mm256_add_ps(_mm256_blend_ps(h[i], h[i + 2], 0xcc), _mm256_shuffle_ps(h[i], h[i + 2], 0x4e));
+  lo = _mm256_unpacklo_ps(p[0], p[1]);
+  hi = _mm256_unpackhi_ps(p[0], p[1]);
   E[0] = (bun)_mm256_shuffle_ps(lo, hi, 0x44);
   O[0] = (bun)_mm256_shuffle_ps(lo, hi, 0xee);
 }
@@ -421,7 +437,8 @@ BCR_INLINE void bfold(const bun *t, bun w, vec *E, vec *O)
   #pragma GCC unroll 4
   for (int i = 0; i < 4; i++) h[i] = (__m256d)(t[i].a * w.a + t[i].b * w.b);
   #pragma GCC unroll 2
-  for (int i = 0; i < 2; i++) p[i] = _mm256_add_pd(_mm256_blend_pd(h[i], h[i + 2], 0xc), _mm256_permute2f128_pd(h[i], h[i + 2], 0x21));
+  for (int i = 0; i < 2; i++)
+    p[i] = _mm256_add_pd(_mm256_blend_pd(h[i], h[i + 2], 0xc), _mm256_permute2f128_pd(h[i], h[i + 2], 0x21));
   E[0] = (vec)_mm256_unpacklo_pd(p[0], p[1]);
   O[0] = (vec)_mm256_unpackhi_pd(p[0], p[1]);
 }

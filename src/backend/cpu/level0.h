@@ -1,66 +1,79 @@
 /*
-  Level 0 of the default plan: groups of up to 8 block rows (7 and a separator inside the domain) are eliminated in physical
-  space, one pass over f (reduce), and substituted back, one pass over f and u (back). docs/method.md, "Level 0".
+  Level 0 of the default plan: groups of up to 8 block rows (7 and a separator inside the domain)
+  are eliminated in physical space, one pass over f (reduce), and substituted back, one pass over f
+  and u (back). docs/method.md, "Level 0".
 
   Block rows y, lines along x. In a group of h rows with eigenpairs (lambda_j, S), A = S^-1, unit block coupling:
 
      T_j v_j = (A f)_j / r,   T_j = tridiag(-1, 2 + delta_j, -1) and ends,   r = a_x/a_y,   delta_j = (shift + a_y lambda_j)/a_x
 
-  T_j is solved by y_i = g_i + mu y_{i-1}, t_i = y_i + mu t_{i+1}, v = mu t with the constant mu = 1/(1 + e), e the limit of its
-  pivots 1 + e_i; the pivots of the columns at the left end, before they have converged, are tabled (C, B, F), the right end is
-  one column (Cn, Fn). Modes sit in lanes.
+  T_j is solved by y_i = g_i + mu y_{i-1}, t_i = y_i + mu t_{i+1}, v = mu t with the constant mu =
+  1/(1 + e), e the limit of its pivots 1 + e_i; the pivots of the columns at the left end, before
+  they have converged, are tabled (C, B, F), the right end is one column (Cn, Fn). Modes sit in
+  lanes.
 */
 #pragma once
 
 #include <stddef.h>
 
 typedef struct {
-  int       h;       /* rows in a group of this kind */
-  int       regular; /* 7 rows, a separator or a Dirichlet end on either side: fast sine transform */
-  ptrdiff_t peel;    /* blocks of columns that use the tables c, F; all of them: the last column is in the tables too */
-  ptrdiff_t halo;    /* blocks after which mu^(columns) is below rounding; at most all */
-  ptrdiff_t tile;    /* blocks in a tile, >= peel */
-  ptrdiff_t slots;   /* blocks of the forward recurrence that are kept: tile + halo, at most all */
-  void     *mu;      /* [BL] */
-  void     *om;      /* [BL] weight of mode j in the sum for the left separator; times (-1)^j for the right one */
-  void     *Cn, *Fn; /* [BL] last column: multiplier of the forward recurrence, scale */
-  void     *fac;     /* [BL] 1/(1 - mu^nx), periodic lines */
-  void     *c;       /* [peel*BL + 2][BL] inverse pivots of the column before the first and of all others: forward multiplier of column i at i, backward one at i + 2 */
-  void     *F;       /* [peel*BL][BL] output scale relative to mu */
-  double    up, low; /* 2 where the line's first (last) column is mirrored, else 1: times the first backward (last forward) multiplier */
-  void     *A;       /* [8][8] analysis, row j */
-  void     *S;       /* [8][8] synthesis, row p, output scale included */
-  void     *sc;      /* [8] output scale of a regular group */
+  int h;           /* rows in a group of this kind */
+  int regular;     /* 7 rows, a separator or a Dirichlet end on either side: fast sine transform */
+  ptrdiff_t peel;  /* blocks of columns that use the tables c, F; all of them: the last column is in the tables too */
+  ptrdiff_t halo;  /* blocks after which mu^(columns) is below rounding; at most all */
+  ptrdiff_t tile;  /* blocks in a tile, >= peel */
+  ptrdiff_t slots; /* blocks of the forward recurrence that are kept: tile + halo, at most all */
+  void *mu;        /* [BL] */
+  void *om;        /* [BL] weight of mode j in the sum for the left separator; times (-1)^j for the right one */
+  void *Cn, *Fn;   /* [BL] last column: multiplier of the forward recurrence, scale */
+  void *fac;       /* [BL] 1/(1 - mu^nx), periodic lines */
+  /* [peel*BL + 2][BL] inverse pivots of the column before the first and of all others: forward
+     multiplier of column i at i, backward one at i + 2 */
+  void *c;
+  void *F; /* [peel*BL][BL] output scale relative to mu */
+  /* 2 where the line's first (last) column is mirrored, else 1: times the first backward (last
+     forward) multiplier */
+  double up, low;
+  void *A;  /* [8][8] analysis, row j */
+  void *S;  /* [8][8] synthesis, row p, output scale included */
+  void *sc; /* [8] output scale of a regular group */
 } BCRLevel0Kind;
 
 typedef struct {
-  ptrdiff_t            nx, nb; /* columns, blocks of BL columns */
-  int                  nv;     /* columns in the last block */
-  ptrdiff_t            ring;   /* blocks in the ring of the forward recurrence: the most slots of a kind */
-  int                  xperiodic, yperiodic;
-  ptrdiff_t            ng;    /* groups */
-  const unsigned char *kind;  /* of each group */
-  const ptrdiff_t     *row;   /* first row of each group; a separator follows every group but the last, the last too if right */
-  int                  right; /* on a periodic y axis, and where an interface to another rank's rows is the last row */
-  ptrdiff_t            left;  /* row of D of the separator before the first group, -1: none. Periodic: the last separator; else a row of its own, which gets
+  ptrdiff_t nx, nb; /* columns, blocks of BL columns */
+  int nv;           /* columns in the last block */
+  ptrdiff_t ring;   /* blocks in the ring of the forward recurrence: the most slots of a kind */
+  int xperiodic, yperiodic;
+  ptrdiff_t ng;              /* groups */
+  const unsigned char *kind; /* of each group */
+  /* first row of each group; a separator follows every group but the last, the last too if right */
+  const ptrdiff_t *row;
+  int right; /* on a periodic y axis, and where an interface to another rank's rows is the last row */
+  ptrdiff_t
+    left; /* row of D of the separator before the first group, -1: none. Periodic: the last separator; else a row of its own, which gets
                                   what the first group adds to a separator that is not here */
-  int                  far;   /* f comes from so far that it is asked for ahead; nearer by, what the hardware fetches by itself is enough */
+  /* f comes from so far that it is asked for ahead; nearer by, what the hardware fetches by itself
+     is enough */
+  int far;
 } BCRLevel0Shape;
 
 typedef struct {
-  int       io;       /* 0: f and u have the work type, 1: they are double and the work type is float */
-  double    sepscale; /* separators are multiplied by this on their way to u */
-  double    sub;      /* subtracted from f (singular case) */
-  double   *rowsum;   /* reduce: the sums of the rows of f, of which each element is there once; NULL: not wanted */
-  ptrdiff_t ahead;    /* back: separators so many groups before come nearer meanwhile; 0: none */
+  int io;          /* 0: f and u have the work type, 1: they are double and the work type is float */
+  double sepscale; /* separators are multiplied by this on their way to u */
+  double sub;      /* subtracted from f (singular case) */
+  double *rowsum;  /* reduce: the sums of the rows of f, of which each element is there once; NULL: not wanted */
+  ptrdiff_t ahead; /* back: separators so many groups before come nearer meanwhile; 0: none */
 } BCRLevel0Args;
 
 typedef struct {
-  int (*lanes)(void);                                 /* BL */
-  size_t (*work)(const BCRLevel0Shape *s);            /* elements of work */
-  size_t (*keep)(const BCRLevel0Shape *s);            /* the first of them that must stay as they are from one call to the next */
+  int (*lanes)(void);                      /* BL */
+  size_t (*work)(const BCRLevel0Shape *s); /* elements of work */
+  /* the first of them that must stay as they are from one call to the next */
+  size_t (*keep)(const BCRLevel0Shape *s);
   void (*start)(const BCRLevel0Shape *s, void *work); /* before the first reduce */
   /* D[s] complete for s < g1 - 1 afterwards (all, when g1 == ng) */
-  void (*reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work);
-  void (*back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D, ptrdiff_t ldd, void *work);
+  void (*reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1,
+                 const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work);
+  void (*back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, BCRLevel0Args *args,
+               const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D, ptrdiff_t ldd, void *work);
 } BCRLevel0Table;

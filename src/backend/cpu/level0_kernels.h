@@ -2,13 +2,15 @@
 #include "level0.h"
 
 /*
-  Rows hold VL neighbouring columns in a vector, eight rows for each group side by side; bundles hold the modes of one column. A block of
-  BL columns is worked on VL at a time, so that rows and columns stay in registers where a bundle takes several.
+  Rows hold VL neighbouring columns in a vector, eight rows for each group side by side; bundles
+  hold the modes of one column. A block of BL columns is worked on VL at a time, so that rows and
+  columns stay in registers where a bundle takes several.
 */
 #define LN (BL / VL) /* pieces of a block */
 
-/* Blocks ahead of which f and u are asked for, into the first cache. They share it with a ring that is as large as it may be: further ahead they would
-   push each other out (docs/method.md, section 4) */
+/* Blocks ahead of which f and u are asked for, into the first cache. They share it with a ring that
+   is as large as it may be: further ahead they would push each other out (docs/method.md, section
+   4) */
 #define F_AHEAD 16
 #define U_AHEAD 5
 
@@ -52,9 +54,12 @@ BCR_INLINE int level0_part(int nv, int q)
 BCR_INLINE void sine7w(vec *x, const real *w)
 {
   const real a = (real)0.38268343236508977173, b = (real)0.70710678118654752440, c = (real)0.92387953251128675613;
-  const vec  p0 = w[0] * x[0], p1 = w[1] * x[1], p2 = w[2] * x[2], w3 = vset1(w[3]), w4 = vset1(w[4]), w5 = vset1(w[5]), w6 = vset1(w[6]);
-  const vec  s1 = w6 * x[6] + p0, d1 = p0 - w6 * x[6], s2 = w5 * x[5] + p1, d2 = p1 - w5 * x[5], s3 = w4 * x[4] + p2, d3 = p2 - w4 * x[4];
-  const vec  t1 = a * s1 + c * s3, t2 = c * s1 - a * s3, bs = b * s2, u1 = w3 * x[3] + bs, u2 = bs - w3 * x[3], e = d1 + d3;
+  const vec p0 = w[0] * x[0], p1 = w[1] * x[1], p2 = w[2] * x[2], w3 = vset1(w[3]), w4 = vset1(w[4]), w5 = vset1(w[5]),
+            w6 = vset1(w[6]);
+  const vec s1 = w6 * x[6] + p0, d1 = p0 - w6 * x[6], s2 = w5 * x[5] + p1, d2 = p1 - w5 * x[5], s3 = w4 * x[4] + p2,
+            d3 = p2 - w4 * x[4];
+  const vec t1 = a * s1 + c * s3, t2 = c * s1 - a * s3, bs = b * s2, u1 = w3 * x[3] + bs, u2 = bs - w3 * x[3],
+            e = d1 + d3;
 
   x[0] = t1 + u1;
   x[6] = t1 - u1;
@@ -84,14 +89,16 @@ BCR_INLINE void dense8(vec *x, const real *M, int ni, int nk)
 BCR_INLINE bun level0_warm(const real *ring, ptrdiff_t nslot, ptrdiff_t slot, ptrdiff_t nh, bun mu)
 {
   const bun mu2 = bmul(mu, mu), mu4 = bmul(mu2, mu2), mu8 = bmul(mu4, mu4);
-  bun       t = bnull();
+  bun t = bnull();
 
   slot += nh - 1;
   slot %= nslot;
   for (ptrdiff_t h = nh - 1; h >= 0; h--) {
     for (int k = BL - 8; k >= 0; k -= 8) {
-      const real *q  = ring + BL * (BL * slot + k);
-      const bun   p0 = bfma(mu, bload(q + BL), bload(q)), p1 = bfma(mu, bload(q + 3 * BL), bload(q + 2 * BL)), p2 = bfma(mu, bload(q + 5 * BL), bload(q + 4 * BL)), p3 = bfma(mu, bload(q + 7 * BL), bload(q + 6 * BL));
+      const real *q = ring + BL * (BL * slot + k);
+      const bun p0 = bfma(mu, bload(q + BL), bload(q)), p1 = bfma(mu, bload(q + 3 * BL), bload(q + 2 * BL)),
+                p2 = bfma(mu, bload(q + 5 * BL), bload(q + 4 * BL)),
+                p3 = bfma(mu, bload(q + 7 * BL), bload(q + 6 * BL));
 
       t = bfma(mu8, t, bfma(mu4, bfma(mu2, p3, p2), bfma(mu2, p1, p0)));
     }
@@ -103,25 +110,28 @@ BCR_INLINE bun level0_warm(const real *ring, ptrdiff_t nslot, ptrdiff_t slot, pt
 /* What stays the same along a line */
 typedef struct {
   const BCRLevel0Shape *s;
-  const BCRLevel0Kind  *k;
-  const char           *f[BG]; /* first row of each group in flight */
-  char                 *u[BG];
-  ptrdiff_t             ldf, ldu;   /* bytes */
-  const real           *uL[BG + 1]; /* back: separators left of group 0, between, right of the last */
-  const char           *fs[BG];     /* reduce: f at the separator right of each group */
-  real                 *dst[BG];    /* reduce: where the sum for the separator left of each group goes */
-  real                 *carry;      /* reduce: what the separator to come has so far */
-  real                 *sums;       /* reduce: 9 VL partial sums for each group, of up to 8 rows and of the separator; NULL: not wanted */
-  char                 *us[BG];     /* back: row of u of the separator right of each group, NULL: none */
-  real                 *ring;
-  ptrdiff_t             pf;      /* bytes from f to the group to come, which is prefetched; 0: none */
-  ptrdiff_t             pfd[BG]; /* back: the same of separators, from uL */
-  real                  sub, sepscale;
+  const BCRLevel0Kind *k;
+  const char *f[BG]; /* first row of each group in flight */
+  char *u[BG];
+  ptrdiff_t ldf, ldu;     /* bytes */
+  const real *uL[BG + 1]; /* back: separators left of group 0, between, right of the last */
+  const char *fs[BG];     /* reduce: f at the separator right of each group */
+  real *dst[BG];          /* reduce: where the sum for the separator left of each group goes */
+  real *carry;            /* reduce: what the separator to come has so far */
+  /* reduce: 9 VL partial sums for each group, of up to 8 rows and of the separator; NULL: not
+     wanted */
+  real *sums;
+  char *us[BG]; /* back: row of u of the separator right of each group, NULL: none */
+  real *ring;
+  ptrdiff_t pf;      /* bytes from f to the group to come, which is prefetched; 0: none */
+  ptrdiff_t pfd[BG]; /* back: the same of separators, from uL */
+  real sub, sepscale;
 #if BCR_ISA == 2
-  /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put together from the ends of two
-     neighbouring blocks, element i from element i + BL - off of the pair. Blocks at a tile's ends are stored as they are. */
-  int   align;        /* some row is not aligned */
-  int   off[8 * BG];  /* from a block to the first cache line that begins in it */
+  /* Rows of u seldom start on a cache line, and stores that cross one are slow: whole lines are put
+     together from the ends of two neighbouring blocks, element i from element i + BL - off of the
+     pair. Blocks at a tile's ends are stored as they are. */
+  int align;          /* some row is not aligned */
+  int off[8 * BG];    /* from a block to the first cache line that begins in it */
   char *line[8 * BG]; /* that of block 0, the separator's row last; NULL: none */
   real *ix;           /* [8 BG][BL] indices of the permutation, as integers */
   real *edge;
@@ -137,16 +147,20 @@ BCR_INLINE void level0_sum(const BCRN(Level0Line) * S, const int g, const int p,
 }
 
 /* modes of piece q of block b of f (and of the separators): a[i] = column i. Any block, any kind of group */
-BCR_INLINE void level0_modes(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK, const int REG, const int NG, const int io)
+BCR_INLINE void level0_modes(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK,
+                             const int REG, const int NG, const int io)
 {
-  const int       h = REG ? 7 : S->k->h, nv = level0_part(b < S->s->nb - 1 ? BL : S->s->nv, q);
+  const int h = REG ? 7 : S->k->h, nv = level0_part(b < S->s->nb - 1 ? BL : S->s->nv, q);
   const ptrdiff_t x0 = BL * b + VL * q;
-  vec             r[8 * BG];
+  vec r[8 * BG];
 
   for (int g = 0; g < BG; g++) {
     vec *rg = r + 8 * g;
 
-    for (int p = 0; p < 8; p++) rg[p] = g >= NG || p >= h ? vset1(0) : (nv == VL ? dttload(S->f[g] + p * S->ldf, x0, io) : dttloadpart(S->f[g] + p * S->ldf, x0, nv, io));
+    for (int p = 0; p < 8; p++)
+      rg[p] = g >= NG || p >= h
+                ? vset1(0)
+                : (nv == VL ? dttload(S->f[g] + p * S->ldf, x0, io) : dttloadpart(S->f[g] + p * S->ldf, x0, nv, io));
     if (g >= NG) continue;
     if (!BACK && S->sums)
       for (int p = 0; p < h; p++) level0_sum(S, g, p, rg[p]);
@@ -172,12 +186,13 @@ BCR_INLINE void level0_modes(const BCRN(Level0Line) * S, const ptrdiff_t b, cons
 }
 
 /* the same for a whole block of regular groups */
-BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK, const int NG, const int io)
+BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, bun *a, const int BACK,
+                                  const int NG, const int io)
 {
   const ptrdiff_t x0 = BL * b + VL * q, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  const ptrdiff_t ahead  = PetscMin(F_AHEAD, S->s->nb);
-  const int       inside = b + ahead < S->s->nb; /* in this group, not in the one to come */
-  vec             r[8 * BG];
+  const ptrdiff_t ahead = PetscMin(F_AHEAD, S->s->nb);
+  const int inside = b + ahead < S->s->nb; /* in this group, not in the one to come */
+  vec r[8 * BG];
 
 #pragma GCC unroll 2
   for (int g = 0; g < BG; g++) {
@@ -219,7 +234,8 @@ BCR_INLINE void level0_modes_full(const BCRN(Level0Line) * S, const ptrdiff_t b,
 }
 
 /* forward recurrence over a block, y of all its columns to the ring */
-BCR_INLINE bun level0_forward(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bun y, const int BACK, const int NG, const int io, const bun mu, const bun mu2)
+BCR_INLINE bun level0_forward(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bun y, const int BACK,
+                              const int NG, const int io, const bun mu, const bun mu2)
 {
   for (int q = 0; q < LN; q++, yb += BL * VL) {
     bun a[VL];
@@ -248,11 +264,12 @@ BCR_INLINE bun level0_forward(const BCRN(Level0Line) * S, const ptrdiff_t b, rea
 }
 
 /* the same for any block and group; the last block has the line's right end */
-BCR_INLINE bun level0_forward_any(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bun y, const int BACK, const int REG, const int NG, const int io)
+BCR_INLINE bun level0_forward_any(const BCRN(Level0Line) * S, const ptrdiff_t b, real *yb, bun y, const int BACK,
+                                  const int REG, const int NG, const int io)
 {
   const bun mu = bload((const real *)S->k->mu), y0 = y;
-  const int nv  = S->s->nv;
-  bun       end = bnull(); /* right-hand side of the last column */
+  const int nv = S->s->nv;
+  bun end = bnull(); /* right-hand side of the last column */
 
   for (int q = 0; q < LN; q++) {
     bun a[VL];
@@ -269,14 +286,18 @@ BCR_INLINE bun level0_forward_any(const BCRN(Level0Line) * S, const ptrdiff_t b,
   }
   if (b == S->s->nb - 1) {
     if (S->s->xperiodic) y = bload(yb + BL * (nv - 1));
-    else if (b >= S->k->peel) bstore(yb + BL * (nv - 1), bmul(bload((const real *)S->k->Fn), bfma(bload((const real *)S->k->Cn), nv > 1 ? bload(yb + BL * (nv - 2)) : y0, end)));
+    else if (b >= S->k->peel)
+      bstore(yb + BL * (nv - 1),
+             bmul(bload((const real *)S->k->Fn),
+                  bfma(bload((const real *)S->k->Cn), nv > 1 ? bload(yb + BL * (nv - 2)) : y0, end)));
     for (int i = nv; i < BL; i++) bstore(yb + BL * i, bnull());
   }
   return y;
 }
 
 /* backward recurrence over piece q of a block: v[i] (without the output scale) of its columns; returns t */
-BCR_INLINE bun level0_backward(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, const real *yb, bun t, bun *v, const bun mu, const bun mu2)
+BCR_INLINE bun level0_backward(const BCRN(Level0Line) * S, const ptrdiff_t b, const int q, const real *yb, bun t,
+                               bun *v, const bun mu, const bun mu2)
 {
   yb += BL * VL * q;
   if (__builtin_expect(b >= S->k->peel, 1)) {
@@ -285,25 +306,27 @@ BCR_INLINE bun level0_backward(const BCRN(Level0Line) * S, const ptrdiff_t b, co
       const bun y0 = bload(yb + BL * i), y1 = bload(yb + BL * (i + 1)), h = bfma(mu, y1, y0);
 
       v[i + 1] = bfma(mu, t, y1);
-      t        = bfma(mu2, t, h);
-      v[i]     = t;
+      t = bfma(mu2, t, h);
+      v[i] = t;
     }
   } else {
-    const real *B = (const real *)S->k->c + BL * (BL * b + VL * q + 2), *F = (const real *)S->k->F + BL * (BL * b + VL * q);
+    const real *B = (const real *)S->k->c + BL * (BL * b + VL * q + 2),
+               *F = (const real *)S->k->F + BL * (BL * b + VL * q);
 
 #pragma GCC unroll 16
     for (int i = VL - 1; i > 0; i--) {
-      t    = bfma(bload(B + BL * i), t, bload(yb + BL * i));
+      t = bfma(bload(B + BL * i), t, bload(yb + BL * i));
       v[i] = bmul(t, bload(F + BL * i));
     }
-    t    = bfma(bmul(bset1((real)(b == 0 && q == 0 ? S->k->up : 1)), bload(B)), t, bload(yb));
+    t = bfma(bmul(bset1((real)(b == 0 && q == 0 ? S->k->up : 1)), bload(B)), t, bload(yb));
     v[0] = bmul(t, bload(F));
   }
   return t;
 }
 
 /* sums for the separators; x0, nv: of the piece */
-BCR_INLINE void level0_collect(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int nv, const bun *v, const int NG, const int io, const bun om)
+BCR_INLINE void level0_collect(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int nv, const bun *v, const int NG,
+                               const int io, const bun om)
 {
   vec E[BG], O[BG], c;
 
@@ -321,10 +344,11 @@ BCR_INLINE void level0_collect(const BCRN(Level0Line) * S, const ptrdiff_t x0, c
 }
 
 /* rows of u from modes, any block and group */
-BCR_INLINE void level0_rows_any(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int nv, const bun *v, const int REG, const int NG, const int io)
+BCR_INLINE void level0_rows_any(const BCRN(Level0Line) * S, const ptrdiff_t x0, const int nv, const bun *v,
+                                const int REG, const int NG, const int io)
 {
   const int h = REG ? 7 : S->k->h;
-  vec       r[8 * BG + 1];
+  vec r[8 * BG + 1];
 
   level0_torows(v, r);
   for (int g = 0; g < NG; g++) {
@@ -390,7 +414,8 @@ BCR_INLINE void level0_rows(const BCRN(Level0Line) * S, const ptrdiff_t x0, cons
 }
 
 /* v[r] of a block as it is, over the ends of cache lines */
-BCR_INLINE void level0_store_block(const BCRN(Level0Line) * S, const ptrdiff_t b, const vec *v, const int NG, const int io)
+BCR_INLINE void level0_store_block(const BCRN(Level0Line) * S, const ptrdiff_t b, const vec *v, const int NG,
+                                   const int io)
 {
   #pragma GCC unroll 2
   for (int g = 0; g < NG; g++) {
@@ -400,15 +425,18 @@ BCR_INLINE void level0_store_block(const BCRN(Level0Line) * S, const ptrdiff_t b
   }
 }
 
-/* Blocks bhi down to blo of a tile, all of them whole and of regular groups, written as whole cache lines: line b of a row is the end
-   of block b and the start of block b + 1 (io: two cache lines). The tile's last block waits in edge for the next tile. */
-BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot, bun t, const int NG, const int io, const bun mu, const bun mu2)
+/* Blocks bhi down to blo of a tile, all of them whole and of regular groups, written as whole cache
+   lines: line b of a row is the end of block b and the start of block b + 1 (io: two cache lines).
+   The tile's last block waits in edge for the next tile. */
+BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t blo, const ptrdiff_t bhi, ptrdiff_t bslot,
+                                  bun t, const int NG, const int io, const bun mu, const bun mu2)
 {
-  bun             c[BL];
-  vec             v[8 * BG], p[8 * BG];
-  ptrdiff_t       b    = bhi;
-  const ptrdiff_t sz   = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  real           *edge = S->edge + BL * 8 * BG * (blo / S->k->tile % 2), *edgenew = S->edge + BL * 8 * BG * ((blo / S->k->tile + 1) % 2);
+  bun c[BL];
+  vec v[8 * BG], p[8 * BG];
+  ptrdiff_t b = bhi;
+  const ptrdiff_t sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  real *edge = S->edge + BL * 8 * BG * (blo / S->k->tile % 2),
+       *edgenew = S->edge + BL * 8 * BG * ((blo / S->k->tile + 1) % 2);
 
   t = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
   level0_torows(c, p);
@@ -421,11 +449,13 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
   }
   for (b--; b >= blo; b--) {
     bslot = bslot ? bslot - 1 : S->k->slots - 1;
-    t     = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
+    t = level0_backward(S, b, 0, S->ring + BL * BL * bslot, t, c, mu, mu2);
     level0_torows(c, v);
   #pragma GCC unroll 2
     for (int g = 0; g < NG; g++) {
-      const ptrdiff_t left = b - U_AHEAD, right = left + 2 * S->k->tile, next = left >= blo ? left : (right < S->s->nb ? right : S->s->nb - 1); /* of this tile, or where the next one begins */
+      /* of this tile, or where the next one begins */
+      const ptrdiff_t left = b - U_AHEAD, right = left + 2 * S->k->tile,
+                      next = left >= blo ? left : (right < S->s->nb ? right : S->s->nb - 1);
 
       for (ptrdiff_t line = 0; line < BL * sz; line += 64) {
         const char *q = S->u[g] + BL * next * sz + line;
@@ -459,18 +489,22 @@ BCR_INLINE void level0_back_lines(const BCRN(Level0Line) * S, const ptrdiff_t bl
 /* one group, or BG regular ones side by side, over the whole line */
 BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, const int REG, const int NG, const int io)
 {
-  const BCRN(Level0Line) here = *given, *S = &here; /* nothing that is stored can be part of it: no need to load it again */
-  const BCRLevel0Shape *s  = S->s;
-  const bun             mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
-  const ptrdiff_t       nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->k->slots, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
-  const int             periodic = s->xperiodic;
-  const ptrdiff_t       whole    = periodic && s->nv == BL ? nb : nb - 1; /* blocks like all others */
-  ptrdiff_t             fb = 0, fslot = 0;
-  bun                   y = bnull(), t, acc = bnull(), pw = bset1(1);
+  /* nothing that is stored can be part of it: no need to load it again */
+  const BCRN(Level0Line) here = *given, *S = &here;
+  const BCRLevel0Shape *s = S->s;
+  const bun mu = bload((const real *)S->k->mu), mu2 = bmul(mu, mu), om = bload((const real *)S->k->om);
+  const ptrdiff_t nb = s->nb, tile = S->k->tile, halo = S->k->halo, nslot = S->k->slots,
+                  sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const int periodic = s->xperiodic;
+  const ptrdiff_t whole = periodic && s->nv == BL ? nb : nb - 1; /* blocks like all others */
+  ptrdiff_t fb = 0, fslot = 0;
+  bun y = bnull(), t, acc = bnull(), pw = bset1(1);
 
   (void)sz;
   if (periodic) { /* the carry that comes round: the line's last columns, once; the last block may hold few */
-    for (ptrdiff_t b = nb > halo ? nb - halo - 1 : 0; b < nb; b++) y = REG && b < whole ? level0_forward(S, b, S->ring, y, BACK, NG, io, mu, mu2) : level0_forward_any(S, b, S->ring, y, BACK, REG, NG, io);
+    for (ptrdiff_t b = nb > halo ? nb - halo - 1 : 0; b < nb; b++)
+      y = REG && b < whole ? level0_forward(S, b, S->ring, y, BACK, NG, io, mu, mu2)
+                           : level0_forward_any(S, b, S->ring, y, BACK, REG, NG, io);
     y = bmul(y, bload((const real *)S->k->fac));
   }
   if (!BACK && S->sums)
@@ -478,8 +512,8 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
   for (ptrdiff_t b0 = -tile; b0 < nb; b0 += tile) {
     /* this tile backward ... */
     if (b0 >= 0) {
-      const ptrdiff_t b1    = b0 + tile < nb ? b0 + tile : nb;
-      ptrdiff_t       bslot = (b1 - 1) % nslot, b = b1 - 1;
+      const ptrdiff_t b1 = b0 + tile < nb ? b0 + tile : nb;
+      ptrdiff_t bslot = (b1 - 1) % nslot, b = b1 - 1;
 
       if (periodic && fb == nb && b1 + halo >= nb) { /* y continues round the corner */
         const bun wrap = bmul(acc, bload((const real *)S->k->fac));
@@ -516,7 +550,7 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
 
         for (int q = LN - 1; q >= 0; q--) {
           const ptrdiff_t x0 = BL * b + VL * q;
-          bun             v[VL];
+          bun v[VL];
 
           t = level0_backward(S, b, q, yb, t, v, mu, mu2);
           if (!REG || __builtin_expect(b >= whole, 0)) {
@@ -563,7 +597,7 @@ BCR_INLINE void level0_line(const BCRN(Level0Line) * given, const int BACK, cons
         if (__builtin_expect(periodic && fb < halo, 0)) {
           for (int i = 0; i < (fb < nb - 1 ? BL : s->nv); i++) {
             acc = bfma(pw, bload(yf + BL * i), acc);
-            pw  = bmul(pw, mu);
+            pw = bmul(pw, mu);
           }
         }
       }
@@ -667,24 +701,26 @@ static size_t BCRN(level0_work)(const BCRLevel0Shape *s)
 static void BCRN(level0_start)(const BCRLevel0Shape *s, void *work)
 {
   const size_t line = (size_t)s->nb * BL;
-  real        *w    = (real *)work;
+  real *w = (real *)work;
 
   for (size_t i = 0; i < line * (1 + sizeof(double) / sizeof(real)); i++) w[i] = 0;
 }
 
-static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd, void *work)
+static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1,
+                                const BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *D, ptrdiff_t ldd,
+                                void *work)
 {
-  const size_t    line = (size_t)s->nb * BL;
-  const ptrdiff_t sz   = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
+  const size_t line = (size_t)s->nb * BL;
+  const ptrdiff_t sz = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   BCRN(Level0Line) S;
 
-  S.s     = s;
-  S.ldf   = ldf * sz;
-  S.ldu   = 0;
+  S.s = s;
+  S.ldf = ldf * sz;
+  S.ldu = 0;
   S.carry = (real *)work;
-  S.ring  = S.carry + BCRN(level0_keep)(s);
+  S.ring = S.carry + BCRN(level0_keep)(s);
   S.sub = S.sepscale = 0;
-  S.sums             = args->rowsum ? S.ring + (size_t)s->ring * BL * BL : NULL;
+  S.sums = args->rowsum ? S.ring + (size_t)s->ring * BL * BL : NULL;
   for (ptrdiff_t g = g0; g < g1;) {
     int ng = 1;
 
@@ -695,15 +731,17 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
     for (int q = 0; q < ng; q++) {
       const ptrdiff_t gq = g + q;
 
-      S.f[q]   = (const char *)f + s->row[gq] * S.ldf;
-      S.fs[q]  = gq < s->ng - 1 || s->right ? S.f[q] + kinds[s->kind[gq]].h * S.ldf : (const char *)(S.carry + line);
-      S.dst[q] = gq > 0 ? (real *)D + (gq - 1) * ldd : (s->left >= 0 ? (real *)D + s->left * ldd : S.carry + line + line * sizeof(double) / sizeof(real));
+      S.f[q] = (const char *)f + s->row[gq] * S.ldf;
+      S.fs[q] = gq < s->ng - 1 || s->right ? S.f[q] + kinds[s->kind[gq]].h * S.ldf : (const char *)(S.carry + line);
+      S.dst[q] = gq > 0
+                   ? (real *)D + (gq - 1) * ldd
+                   : (s->left >= 0 ? (real *)D + s->left * ldd : S.carry + line + line * sizeof(double) / sizeof(real));
     }
     S.pf = g + ng < s->ng ? (s->row[g + ng] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) { /* two separators side by side */
       for (ptrdiff_t i = 0; i < s->nx; i++) {
         S.dst[0][i] = S.carry[i];
-        S.carry[i]  = args->io ? (real)((const double *)S.fs[0])[i] : ((const real *)S.fs[0])[i];
+        S.carry[i] = args->io ? (real)((const double *)S.fs[0])[i] : ((const real *)S.fs[0])[i];
       }
       if (args->rowsum && (g < s->ng - 1 || s->right)) {
         args->rowsum[s->row[g]] = 0;
@@ -718,7 +756,7 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
 
       for (int p = 0; p < h + sep; p++) {
         const real *sum = S.sums + VL * (9 * q + (p < h ? p : 8));
-        double      all = 0;
+        double all = 0;
 
         for (int i = 0; i < VL; i++) all += (double)sum[i];
         args->rowsum[s->row[g + q] + p] = all;
@@ -733,24 +771,26 @@ static void BCRN(level0_reduce)(const BCRLevel0Shape *s, const BCRLevel0Kind *ki
   }
 }
 
-static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1, BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D, ptrdiff_t ldd, void *work)
+static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kinds, ptrdiff_t g0, ptrdiff_t g1,
+                              BCRLevel0Args *args, const void *f, ptrdiff_t ldf, void *u, ptrdiff_t ldu, const void *D,
+                              ptrdiff_t ldd, void *work)
 {
   const ptrdiff_t sz = args->io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
   BCRN(Level0Line) S;
   const real *zero;
 #if BCR_ISA == 2
-  int  nset = 0; /* groups that the offsets are of */
+  int nset = 0; /* groups that the offsets are of */
   real ix[8 * BG * BL] __attribute__((aligned(64)));
 #endif
 
-  S.s        = s;
-  S.sums     = NULL;
-  S.ldf      = ldf * sz;
-  S.ldu      = ldu * sz;
-  S.carry    = (real *)work;
-  S.ring     = S.carry + BCRN(level0_keep)(s);
-  zero       = S.carry + (size_t)s->nb * BL;
-  S.sub      = (real)args->sub;
+  S.s = s;
+  S.sums = NULL;
+  S.ldf = ldf * sz;
+  S.ldu = ldu * sz;
+  S.carry = (real *)work;
+  S.ring = S.carry + BCRN(level0_keep)(s);
+  zero = S.carry + (size_t)s->nb * BL;
+  S.sub = (real)args->sub;
   S.sepscale = (real)args->sepscale;
   for (ptrdiff_t g = g1 - 1; g >= g0; g--) {
     int ng = 1;
@@ -764,24 +804,26 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
 #endif
     S.uL[0] = g > 0 ? (const real *)D + (g - 1) * ldd : (s->left >= 0 ? (const real *)D + s->left * ldd : zero);
     for (int q = 0; q < ng; q++) {
-      const ptrdiff_t gq  = g + q;
-      const int       sep = gq < s->ng - 1 || s->right;
+      const ptrdiff_t gq = g + q;
+      const int sep = gq < s->ng - 1 || s->right;
 
-      S.f[q]      = (const char *)f + s->row[gq] * S.ldf;
-      S.u[q]      = (char *)u + s->row[gq] * S.ldu;
-      S.pfd[q]    = args->ahead > 0 && gq > args->ahead ? -args->ahead * ldd * (ptrdiff_t)sizeof(real) : 0;
+      S.f[q] = (const char *)f + s->row[gq] * S.ldf;
+      S.u[q] = (char *)u + s->row[gq] * S.ldu;
+      S.pfd[q] = args->ahead > 0 && gq > args->ahead ? -args->ahead * ldd * (ptrdiff_t)sizeof(real) : 0;
       S.uL[q + 1] = sep ? (const real *)D + gq * ldd : zero;
-      S.us[q]     = sep ? S.u[q] + kinds[s->kind[gq]].h * S.ldu : NULL;
+      S.us[q] = sep ? S.u[q] + kinds[s->kind[gq]].h * S.ldu : NULL;
     }
 #if BCR_ISA == 2
     S.edge = S.ring + (size_t)s->ring * BL * BL;
-    S.ix   = ix;
-    if (ng != nset || level0_offset(S.u[0], sz) != BL - S.off[0]) { /* mostly the same for all groups: eight rows, or sixteen, are whole cache lines */
+    S.ix = ix;
+    /* mostly the same for all groups: eight rows, or sixteen, are whole cache lines */
+    if (ng != nset || level0_offset(S.u[0], sz) != BL - S.off[0]) {
       level0_offsets(&S, ng, sz);
       nset = ng;
     }
     for (int q = 0; q < ng; q++)
-      for (int p = 0; p < 8; p++) S.line[8 * q + p] = p < 7 || S.us[q] ? S.u[q] + p * S.ldu + S.off[8 * q + p] * sz : NULL;
+      for (int p = 0; p < 8; p++)
+        S.line[8 * q + p] = p < 7 || S.us[q] ? S.u[q] + p * S.ldu + S.off[8 * q + p] * sz : NULL;
 #endif
     S.pf = g > 0 ? (s->row[PetscMax(g - ng, 0)] - s->row[g]) * S.ldf : 0;
     if (S.k->h == 0) {
@@ -797,4 +839,5 @@ static void BCRN(level0_back)(const BCRLevel0Shape *s, const BCRLevel0Kind *kind
   }
 }
 
-static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work), BCRN(level0_keep), BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};
+static const BCRLevel0Table BCRN(BCRLevel0) = {BCRN(level0_lanes), BCRN(level0_work),   BCRN(level0_keep),
+                                               BCRN(level0_start), BCRN(level0_reduce), BCRN(level0_back)};

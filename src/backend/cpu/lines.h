@@ -1,10 +1,11 @@
 /*
   Batches of tridiagonal lines, one line a mode, neighbouring modes in the lanes.
 
-  Tabled: near-Toeplitz lines with one constant a mode. Forward y_s = g_s + l_s y_{s-1}, backward v_s = p_s y_s + b_s v_{s+1}; the
-  factors p, b of a mode soon stop changing from row to row, so they are tabled, strip by strip of BCR_STRIP bytes of modes, only
-  until they have converged; the last row of the line is apart. Both couplings of two rows are the same, so that l_s = b_{s-1}, but where
-  the first or the last row is mirrored.
+  Tabled: near-Toeplitz lines with one constant a mode. Forward y_s = g_s + l_s y_{s-1}, backward
+  v_s = p_s y_s + b_s v_{s+1}; the factors p, b of a mode soon stop changing from row to row, so
+  they are tabled, strip by strip of BCR_STRIP bytes of modes, only until they have converged; the
+  last row of the line is apart. Both couplings of two rows are the same, so that l_s = b_{s-1}, but
+  where the first or the last row is mirrored.
   General: any tridiagonal plus a shift a mode, factored on the way.
   Periodic lines are bordered by their last unknown.
 */
@@ -15,32 +16,38 @@
 #define BCR_STRIP 256 /* bytes of neighbouring modes that share a table */
 
 typedef struct {
-  ptrdiff_t        n, nk; /* rows (the last unknown of a periodic line included), modes */
-  int              periodic;
-  double           first;       /* l_1 over b_0: 1/2 where the first row is mirrored, else 1 */
-  const ptrdiff_t *off;         /* of each strip's table, in elements */
-  const ptrdiff_t *nt;          /* tabled rows of each strip, at most (rows of the open line) - 1 */
-  const void      *tab;         /* for each tabled row p, b, then l, p of the line's last row: a strip's width each */
-  const void      *zA, *zB, *q; /* periodic: couplings of the last unknown to the first and last row over norm, norm over the pivot it is left with */
+  ptrdiff_t n, nk; /* rows (the last unknown of a periodic line included), modes */
+  int periodic;
+  double first;         /* l_1 over b_0: 1/2 where the first row is mirrored, else 1 */
+  const ptrdiff_t *off; /* of each strip's table, in elements */
+  const ptrdiff_t *nt;  /* tabled rows of each strip, at most (rows of the open line) - 1 */
+  const void *tab;      /* for each tabled row p, b, then l, p of the line's last row: a strip's width each */
+  /* periodic: couplings of the last unknown to the first and last row over norm, norm over the
+     pivot it is left with */
+  const void *zA, *zB, *q;
 } BCRLinesTab;
 
 typedef struct {
-  ptrdiff_t   n, nk;
-  int         periodic;
-  const void *lower, *exc, *upper; /* n each, exc: the diagonal less both couplings; a periodic line's lower[0] and upper[n-1] are its couplings round the corner */
-  const void *sigma;               /* shift of each mode */
-  const void *scale;               /* factor of each mode */
-  ptrdiff_t   pin;                 /* mode that is singular: its last unknown is set to zero; -1: none */
+  ptrdiff_t n, nk;
+  int periodic;
+  /* n each, exc: the diagonal less both couplings; a periodic line's lower[0] and upper[n-1] are
+     its couplings round the corner */
+  const void *lower, *exc, *upper;
+  const void *sigma; /* shift of each mode */
+  const void *scale; /* factor of each mode */
+  ptrdiff_t pin;     /* mode that is singular: its last unknown is set to zero; -1: none */
 } BCRLinesGen;
 
 typedef struct {
-  int (*strip)(void);                                                               /* modes in a strip */
-  size_t (*work)(ptrdiff_t n);                                                      /* elements of work for tabled(), general() and border() */
+  int (*strip)(void); /* modes in a strip */
+  /* elements of work for tabled(), general() and border() */
+  size_t (*work)(ptrdiff_t n);
   void (*tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t ld, void *work);  /* in place; row s at u + s*ld */
   void (*general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work); /* the same */
-  /* adds the solution of open lines whose right-hand side has entries in the first and the last row alone; one of tab and gen is NULL, and gen's
-     scale is left out */
-  void (*border)(const BCRLinesTab *tab, const BCRLinesGen *gen, int io, const double *first, const double *last, void *u, ptrdiff_t ld, void *work);
+  /* adds the solution of open lines whose right-hand side has entries in the first and the last row
+     alone; one of tab and gen is NULL, and gen's scale is left out */
+  void (*border)(const BCRLinesTab *tab, const BCRLinesGen *gen, int io, const double *first, const double *last,
+                 void *u, ptrdiff_t ld, void *work);
   size_t (*workx)(ptrdiff_t n);
   void (*generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_t ld, void *work); /* line k contiguous at u + k*ld */
 } BCRLinesTable;

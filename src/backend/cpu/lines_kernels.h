@@ -4,14 +4,16 @@
 #define LSW ((int)(BCR_STRIP / sizeof(real))) /* modes in a strip */
 #define LNV (LSW / VL)                        /* vectors in a strip */
 
-/* row pieces of a strip with nk <= LSW modes, to and from a vector array; what is beyond nk is loaded as zero and not stored */
+/* row pieces of a strip with nk <= LSW modes, to and from a vector array; what is beyond nk is
+   loaded as zero and not stored */
 BCR_INLINE void strip_load(vec *g, const void *u, ptrdiff_t i, int nk, const int io)
 {
   if (__builtin_expect(nk == LSW, 1)) {
 #pragma GCC unroll 16
     for (int v = 0; v < LNV; v++) g[v] = dttload(u, i + VL * v, io);
   } else {
-    for (int v = 0; v < LNV; v++) g[v] = nk >= VL * (v + 1) ? dttload(u, i + VL * v, io) : dttloadpart(u, i + VL * v, PetscMax(nk - VL * v, 0), io);
+    for (int v = 0; v < LNV; v++)
+      g[v] = nk >= VL * (v + 1) ? dttload(u, i + VL * v, io) : dttloadpart(u, i + VL * v, PetscMax(nk - VL * v, 0), io);
   }
 }
 
@@ -39,11 +41,12 @@ static size_t BCRN(lines_work)(ptrdiff_t n)
 }
 
 /* one strip of an open line; u0: the strip's first mode */
-BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const real *tab, const real first, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const real *tab, const real first, int nk,
+                                 void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
 {
   const real *last = tab + 2 * LSW * nt, *c;
-  vec         y[LNV], g[LNV];
-  ptrdiff_t   s = 0;
+  vec y[LNV], g[LNV];
+  ptrdiff_t s = 0;
 
   if (n > 1) { /* the first row stays; what the second one has of it */
     strip_load(y, u, u0, nk, io);
@@ -71,16 +74,19 @@ BCR_INLINE void lines_strip_open(const ptrdiff_t n, const ptrdiff_t nt, const re
   }
 }
 
-/* the closing of periodic lines: u_last = q (g_last + zA y_first + zB y_(n-2)), u_s = y_s + u_last z_s; z is zero beyond the first and the last
-   near rows */
-BCR_INLINE void lines_strip_close(const ptrdiff_t n, const ptrdiff_t near, const real *z, const real *zA, const real *zB, const real *q, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+/* the closing of periodic lines: u_last = q (g_last + zA y_first + zB y_(n-2)), u_s = y_s + u_last
+   z_s; z is zero beyond the first and the last near rows */
+BCR_INLINE void lines_strip_close(const ptrdiff_t n, const ptrdiff_t near, const real *z, const real *zA,
+                                  const real *zB, const real *q, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld,
+                                  const int io)
 {
   vec x[LNV], y0[LNV], y1[LNV];
 
   strip_load(x, u, u0 + (n - 1) * ld, nk, io);
   strip_load(y0, u, u0, nk, io);
   strip_load(y1, u, u0 + (n - 2) * ld, nk, io);
-  for (int v = 0; v < LNV; v++) x[v] = vload(q + VL * v) * (x[v] + vload(zA + VL * v) * y0[v] + vload(zB + VL * v) * y1[v]);
+  for (int v = 0; v < LNV; v++)
+    x[v] = vload(q + VL * v) * (x[v] + vload(zA + VL * v) * y0[v] + vload(zB + VL * v) * y1[v]);
   strip_store(u, u0 + (n - 1) * ld, x, nk, io);
   for (ptrdiff_t s = 0; s < n - 1; s++) {
     if (s == near && n - 1 - near > s) s = n - 1 - near;
@@ -90,11 +96,13 @@ BCR_INLINE void lines_strip_close(const ptrdiff_t n, const ptrdiff_t near, const
   }
 }
 
-/* z: solution of an open line of n rows with zA in the first and zB in the last row alone, where 2 near < n and it falls below rounding within near rows */
-BCR_INLINE void lines_strip_ends(const ptrdiff_t n, const ptrdiff_t near, const ptrdiff_t nt, const real *tab, const real *zA, const real *zB, real *z)
+/* z: solution of an open line of n rows with zA in the first and zB in the last row alone, where 2
+   near < n and it falls below rounding within near rows */
+BCR_INLINE void lines_strip_ends(const ptrdiff_t n, const ptrdiff_t near, const ptrdiff_t nt, const real *tab,
+                                 const real *zA, const real *zB, real *z)
 {
   const real *last = tab + 2 * LSW * nt;
-  vec         y[LNV];
+  vec y[LNV];
 
   for (int v = 0; v < LNV; v++) y[v] = vload(zA + VL * v);
   for (ptrdiff_t s = 0; s < near; s++) {
@@ -128,7 +136,7 @@ BCR_INLINE void lines_strip_ends(const ptrdiff_t n, const ptrdiff_t near, const 
 BCR_INLINE void lines_tabled_io(const BCRLinesTab *t, const int io, void *u, ptrdiff_t ld, real *work)
 {
   for (ptrdiff_t q = 0, k = 0; k < t->nk; q++, k += LSW) {
-    const int   nk  = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
+    const int nk = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
     const real *tab = (const real *)t->tab + t->off[q];
 
     if (!t->periodic) lines_strip_open(t->n, t->nt[q], tab, (real)t->first, nk, u, k, ld, io);
@@ -171,8 +179,11 @@ static void BCRN(lines_tabled)(const BCRLinesTab *t, int io, void *u, ptrdiff_t 
 }
 
 /* Factors as it goes. b: scratch of n rows for the backward multipliers; pin: lane that is singular or -1 */
-/* Pivots P = up + num from sums of rows, num_s = exc_s + sigma + low num_(s-1)/P_(s-1), so that nothing cancels where a line is nearly singular */
-BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const real *exc, const real *upper, const vec *sigma, const vec *scale, int pin, real *b, int nk, void *u, ptrdiff_t u0, ptrdiff_t ld, const int io)
+/* Pivots P = up + num from sums of rows, num_s = exc_s + sigma + low num_(s-1)/P_(s-1), so that
+   nothing cancels where a line is nearly singular */
+BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const real *exc, const real *upper,
+                                   const vec *sigma, const vec *scale, int pin, real *b, int nk, void *u, ptrdiff_t u0,
+                                   ptrdiff_t ld, const int io)
 {
   vec y[LNV], g[LNV], p[LNV], w[LNV];
 
@@ -204,13 +215,13 @@ BCR_INLINE void lines_general_open(const ptrdiff_t n, const real *lower, const r
 
 BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, ptrdiff_t ld, real *work)
 {
-  const real     *lower = (const real *)t->lower, *exc = (const real *)t->exc, *upper = (const real *)t->upper;
+  const real *lower = (const real *)t->lower, *exc = (const real *)t->exc, *upper = (const real *)t->upper;
   const ptrdiff_t n = t->n;
 
   for (ptrdiff_t k = 0; k < t->nk; k += LSW) {
-    const int nk  = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
+    const int nk = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
     const int pin = t->pin >= k && t->pin < k + LSW ? (int)(t->pin - k) : -1;
-    vec       sigma[LNV], scale[LNV];
+    vec sigma[LNV], scale[LNV];
 
     strip_load(sigma, t->sigma, k, nk, 0);
     strip_load(scale, t->scale, k, nk, 0);
@@ -224,8 +235,9 @@ BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, pt
     if (!t->periodic) lines_general_open(n, lower, exc, upper, sigma, scale, pin, work, nk, u, k, ld, io);
     else {
       real *z = work + LSW * (n + 1);
-      real  zA[LSW] __attribute__((aligned(64))), zB[LSW] __attribute__((aligned(64))), q[LSW] __attribute__((aligned(64)));
-      vec   one[LNV];
+      real zA[LSW] __attribute__((aligned(64))), zB[LSW] __attribute__((aligned(64))),
+        q[LSW] __attribute__((aligned(64)));
+      vec one[LNV];
 
       for (int v = 0; v < LNV; v++) {
         one[v] = vset1(1);
@@ -238,9 +250,11 @@ BCR_INLINE void lines_general_io(const BCRLinesGen *t, const int io, void *u, pt
           for (int v = 0; v < LSW; v++) z[LSW * s + v] = (s == 0 ? lower[0] : 0) + (s == n - 2 ? upper[n - 2] : 0);
         lines_general_open(n - 1, lower, exc, upper, sigma, one, -1, work, LSW, z, 0, LSW, 0);
       }
-      for (int i = 0; i < LSW; i++) { /* the last row: scale g + upper y_0 + lower y_(n-2) over what is left of its diagonal */
+      /* the last row: scale g + upper y_0 + lower y_(n-2) over what is left of its diagonal */
+      for (int i = 0; i < LSW; i++) {
         const real sg = sigma[i / VL][i % VL], sc = scale[i / VL][i % VL];
-        const real den = exc[n - 1] + sg + (n > 1 ? upper[n - 1] * (1 - z[i]) + lower[n - 1] * (1 - z[LSW * (n - 2) + i]) : 0);
+        const real den =
+          exc[n - 1] + sg + (n > 1 ? upper[n - 1] * (1 - z[i]) + lower[n - 1] * (1 - z[LSW * (n - 2) + i]) : 0);
 
         q[i] = i == pin ? 0 : sc / den;
         zA[i] /= sc;
@@ -270,14 +284,15 @@ static void BCRN(lines_general)(const BCRLinesGen *t, int io, void *u, ptrdiff_t
   lines_general_io(t, 0, u, ld, (real *)work);
 }
 
-BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, const int io, const double *first, const double *last, void *u, ptrdiff_t ld, real *work)
+BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, const int io, const double *first,
+                                const double *last, void *u, ptrdiff_t ld, real *work)
 {
   const ptrdiff_t n = t ? t->n : gen->n, nmodes = t ? t->nk : gen->nk;
-  real           *z = work + LSW * (n + 1);
+  real *z = work + LSW * (n + 1);
 
   for (ptrdiff_t q = 0, k = 0; k < nmodes; q++, k += LSW) {
     const int nk = nmodes - k < LSW ? (int)(nmodes - k) : LSW;
-    vec       x[LNV], y[LNV];
+    vec x[LNV], y[LNV];
 
     for (ptrdiff_t i = 0; i < n * LSW; i++) z[i] = 0;
     for (int i = 0; i < nk; i++) {
@@ -298,7 +313,8 @@ BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, co
         for (int i = nk; i < LSW; i++) w[i] = w[0];
         for (int v = 0; v < LNV; v++) sigma[v] = vload(w + VL * v);
       }
-      lines_general_open(n, (const real *)gen->lower, (const real *)gen->exc, (const real *)gen->upper, sigma, unit, -1, work, LSW, z, 0, LSW, 0);
+      lines_general_open(n, (const real *)gen->lower, (const real *)gen->exc, (const real *)gen->upper, sigma, unit, -1,
+                         work, LSW, z, 0, LSW, 0);
     }
     for (ptrdiff_t s = 0; s < n; s++) {
       strip_load(x, z, LSW * s, LSW, 0);
@@ -309,7 +325,8 @@ BCR_INLINE void lines_border_io(const BCRLinesTab *t, const BCRLinesGen *gen, co
   }
 }
 
-static void BCRN(lines_border)(const BCRLinesTab *tab, const BCRLinesGen *gen, int io, const double *first, const double *last, void *u, ptrdiff_t ld, void *work)
+static void BCRN(lines_border)(const BCRLinesTab *tab, const BCRLinesGen *gen, int io, const double *first,
+                               const double *last, void *u, ptrdiff_t ld, void *work)
 {
 #if defined(BCR_REAL_SINGLE)
   if (io) {
@@ -329,13 +346,13 @@ static size_t BCRN(lines_workx)(ptrdiff_t n)
 
 BCR_INLINE void lines_generalx_io(const BCRLinesGen *t, const int io, void *u, ptrdiff_t ld, real *work)
 {
-  real           *w = work + BCRN(lines_work)(t->n), *sg = w + (size_t)(t->n + 2 * BL) * LSW, *sc = sg + LSW;
+  real *w = work + BCRN(lines_work)(t->n), *sg = w + (size_t)(t->n + 2 * BL) * LSW, *sc = sg + LSW;
   const ptrdiff_t n = t->n, sz = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
 
   for (ptrdiff_t k = 0; k < t->nk; k += LSW) {
-    const int   nk = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
-    BCRLinesGen g  = *t;
-    bun         a[BL];
+    const int nk = t->nk - k < LSW ? (int)(t->nk - k) : LSW;
+    BCRLinesGen g = *t;
+    bun a[BL];
 
     for (int i = 0; i < LSW; i++) {
       sg[i] = ((const real *)t->sigma)[i < nk ? k + i : k];
@@ -351,10 +368,10 @@ BCR_INLINE void lines_generalx_io(const BCRLinesGen *t, const int io, void *u, p
         btr(a);
         for (int p = 0; p < BL; p++) bstore(w + LSW * (i + p) + r, a[p]);
       }
-    g.nk    = LSW;
+    g.nk = LSW;
     g.sigma = sg;
     g.scale = sc;
-    g.pin   = t->pin >= k && t->pin < k + nk ? t->pin - k : -1;
+    g.pin = t->pin >= k && t->pin < k + nk ? t->pin - k : -1;
     lines_general_io(&g, 0, w, LSW, work);
     for (int r = 0; r < nk; r += BL)
       for (ptrdiff_t i = 0; i < n; i += BL) {
@@ -382,4 +399,6 @@ static void BCRN(lines_generalx)(const BCRLinesGen *t, int io, void *u, ptrdiff_
   lines_generalx_io(t, 0, u, ld, (real *)work);
 }
 
-static const BCRLinesTable BCRN(BCRLines) = {BCRN(lines_strip), BCRN(lines_work), BCRN(lines_tabled), BCRN(lines_general), BCRN(lines_border), BCRN(lines_workx), BCRN(lines_generalx)};
+static const BCRLinesTable BCRN(BCRLines) = {BCRN(lines_strip),   BCRN(lines_work),   BCRN(lines_tabled),
+                                             BCRN(lines_general), BCRN(lines_border), BCRN(lines_workx),
+                                             BCRN(lines_generalx)};

@@ -11,10 +11,12 @@ static size_t BCRN(poles_work)(ptrdiff_t n)
 }
 
 #ifndef POLES_SUM
-  #define POLES_SUM 16 /* long sums are made of short ones: rounding grows with the root of their number */
+  /* long sums are made of short ones: rounding grows with the root of their number */
+  #define POLES_SUM 16
 #endif
 
-/* The right-hand side of a bundle at row i. kind 0: one source, 1: two with weights 1 and ws, 2: any, 3: in the lanes already */
+/* The right-hand side of a bundle at row i. kind 0: one source, 1: two with weights 1 and ws, 2:
+   any, 3: in the lanes already */
 BCR_INLINE bun BCRN(poles_rhs)(const int kind, int nsrc, const void *const g[], const real *ws, ptrdiff_t i)
 {
   bun t;
@@ -26,20 +28,23 @@ BCR_INLINE bun BCRN(poles_rhs)(const int kind, int nsrc, const void *const g[], 
   for (int s0 = 0; s0 < nsrc; s0 += POLES_SUM) {
     bun p = bnull();
 
-    for (int s = s0; s < nsrc && s < s0 + POLES_SUM; s++) p = bfma(bload(ws + s * BL), bset1(((const real *)g[s])[i]), p);
+    for (int s = s0; s < nsrc && s < s0 + POLES_SUM; s++)
+      p = bfma(bload(ws + s * BL), bset1(((const real *)g[s])[i]), p);
     t = badd(t, p);
   }
   return t;
 }
 
-/* The last unknown of a singular line has no equation and is zero. What elimination leaves of the right-hand side there, the rounding of all rows,
-   would be the residual of that row alone: the lane's right-hand side is shifted by a constant so that nothing is left. last: the lanes' last
+/* The last unknown of a singular line has no equation and is zero. What elimination leaves of the
+   right-hand side there, the rounding of all rows, would be the residual of that row alone: the
+   lane's right-hand side is shifted by a constant so that nothing is left. last: the lanes' last
    inverse pivots, 0 if singular; y: after elimination; left: what is left */
-static __attribute__((noinline)) void BCRN(poles_spread)(const BCRPolesLine *L, const real *tab, ptrdiff_t nt, const real *last, real *y, bun left)
+static __attribute__((noinline)) void BCRN(poles_spread)(const BCRPolesLine *L, const real *tab, ptrdiff_t nt,
+                                                         const real *last, real *y, bun left)
 {
   const ptrdiff_t n = L->n - (L->periodic ? 1 : 0);
-  bun             h = bnull(), c = bset1(1), t = bset1(1), ones = bnull();
-  real            m[BL] __attribute__((aligned(64))), o[BL] __attribute__((aligned(64)));
+  bun h = bnull(), c = bset1(1), t = bset1(1), ones = bnull();
+  real m[BL] __attribute__((aligned(64))), o[BL] __attribute__((aligned(64)));
 
   for (int pass = 0; pass < 2; pass++) {
     for (ptrdiff_t i = 0; i < n; i++) { /* h is y, and t is left of a periodic line, for a right-hand side of ones */
@@ -72,12 +77,14 @@ BCR_INLINE int BCRN(poles_singular)(const real *last)
 }
 
 /* One bundle: v into acc ([row][lane], weighted and added as asked) or, many set, over y */
-BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdiff_t nt, const int kind, int nsrc, const void *const g[], const real *ws, const int many, const real *wo, int add, real *acc, real *y)
+BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdiff_t nt, const int kind, int nsrc,
+                                   const void *const g[], const real *ws, const int many, const real *wo, int add,
+                                   real *acc, real *y)
 {
-  const ptrdiff_t n  = L->n - (L->periodic ? 1 : 0);
-  const real     *lo = (const real *)L->lower, *up = (const real *)L->upper;
-  const bun       w = many ? bnull() : bload(wo);
-  bun             z, rn;
+  const ptrdiff_t n = L->n - (L->periodic ? 1 : 0);
+  const real *lo = (const real *)L->lower, *up = (const real *)L->upper;
+  const bun w = many ? bnull() : bload(wo);
+  bun z, rn;
 
 #define POLES_OUT(i, v) \
   do { \
@@ -92,7 +99,8 @@ BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdi
       if (i) z = bfma(bmul(bload(tab + (i - 1) * BL), bset1(lo[i])), bload(y + (i - 1) * BL), z);
       bstore(y + i * BL, z);
     }
-    if (BCRN(poles_singular)(tab + (n - 1) * BL)) BCRN(poles_spread)(L, tab, nt, tab + (n - 1) * BL, y, bload(y + (n - 1) * BL));
+    if (BCRN(poles_singular)(tab + (n - 1) * BL))
+      BCRN(poles_spread)(L, tab, nt, tab + (n - 1) * BL, y, bload(y + (n - 1) * BL));
     x = bnull();
     for (ptrdiff_t i = n - 1; i >= 0; i--) {
       x = bmul(bload(tab + i * BL), bfma(bset1(up[i]), x, bload(y + i * BL)));
@@ -115,7 +123,8 @@ BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdi
       bstore(y + i * BL, z);
     }
     if (n > 1) {
-      z = bfma(nt == n - 1 ? bload(tab + (n - 2) * BL) : r, z, bmul(bset1((real)L->last), BCRN(poles_rhs)(kind, nsrc, g, ws, n - 1)));
+      z = bfma(nt == n - 1 ? bload(tab + (n - 2) * BL) : r, z,
+               bmul(bset1((real)L->last), BCRN(poles_rhs)(kind, nsrc, g, ws, n - 1)));
       bstore(y + (n - 1) * BL, z);
     }
     if (L->periodic) { /* the last unknown hears from the first row what elimination carries along, c */
@@ -145,12 +154,12 @@ BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdi
     rn = rl;
     POLES_OUT(n - 1, bmul(rl, z));
     for (i = n - 2; i >= nt; i--) {
-      z  = bfma(rn, z, bload(y + i * BL));
+      z = bfma(rn, z, bload(y + i * BL));
       rn = r;
       POLES_OUT(i, bmul(r, z));
     }
     for (; i >= 0; i--) {
-      z  = bfma(rn, z, bload(y + i * BL));
+      z = bfma(rn, z, bload(y + i * BL));
       rn = bload(tab + i * BL);
       POLES_OUT(i, bmul(rn, z));
     }
@@ -158,17 +167,19 @@ BCR_INLINE void BCRN(poles_bundle)(const BCRPolesLine *L, const real *tab, ptrdi
 #undef POLES_OUT
 }
 
-static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int nsrc, int unit, const void *const g[], const void *ws_, int nout, int add, void *const out[], const void *wo_, void *work)
+static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int nsrc, int unit, const void *const g[],
+                              const void *ws_, int nout, int add, void *const out[], const void *wo_, void *work)
 {
   const real *ws = (const real *)ws_, *wo = (const real *)wo_, *t = (const real *)tab->tab;
-  real       *y = (real *)work, *acc = y + (L->n + 2 * BL) * BL;
-  const int   nws = ws ? (unit ? 1 : nsrc) : 0;
+  real *y = (real *)work, *acc = y + (L->n + 2 * BL) * BL;
+  const int nws = ws ? (unit ? 1 : nsrc) : 0;
 
   if (!add)
     for (int k = 0; k < nout; k++)
       if (nout > 1)
         for (ptrdiff_t i = 0; i < L->n; i += BL) bstore((real *)out[k] + i, bnull());
-  for (ptrdiff_t b = tab->nb - 1; b >= 0; b--) { /* the largest eigenvalues first: their solutions are small, sums keep their digits */
+  /* the largest eigenvalues first: their solutions are small, sums keep their digits */
+  for (ptrdiff_t b = tab->nb - 1; b >= 0; b--) {
     const real *tb = t + tab->off[b], *wsb = ws + b * nws * BL, *wob = wo + b * nout * BL;
 
     if (nout > 1) {
@@ -201,7 +212,8 @@ static void BCRN(poles_solve)(const BCRPolesLine *L, const BCRPolesTab *tab, int
     }
 }
 
-/* Rows that the lanes of one bundle take, segment by segment, into the lanes; ws: added with this weight to what is there */
+/* Rows that the lanes of one bundle take, segment by segment, into the lanes; ws: added with this
+   weight to what is there */
 BCR_INLINE void BCRN(poles_tolanes)(ptrdiff_t n, int np, int ns, const void *const row[], const real *ws, real *t)
 {
   const real *p[BL];
@@ -216,15 +228,16 @@ BCR_INLINE void BCRN(poles_tolanes)(ptrdiff_t n, int np, int ns, const void *con
   }
 }
 
-static void BCRN(poles_segments)(const BCRPolesLine *L, const BCRPolesTab *tab, int np, int nseg, const void *const g[], const void *const e[], const void *ws_, void *const out[], const void *wo_, void *work)
+static void BCRN(poles_segments)(const BCRPolesLine *L, const BCRPolesTab *tab, int np, int nseg, const void *const g[],
+                                 const void *const e[], const void *ws_, void *const out[], const void *wo_, void *work)
 {
-  const int   most = BL / np;
+  const int most = BL / np;
   const real *ws = (const real *)ws_, *wo = (const real *)wo_, *t = (const real *)tab->tab;
-  real       *y = (real *)work, *rhs = y + (L->n + 2 * BL) * BL;
+  real *y = (real *)work, *rhs = y + (L->n + 2 * BL) * BL;
 
   for (int b = 0, s0 = 0; s0 < nseg; b++, s0 += most) {
-    const int   ns = nseg - s0 < most ? nseg - s0 : most;
-    const void *r  = rhs;
+    const int ns = nseg - s0 < most ? nseg - s0 : most;
+    const void *r = rhs;
 
     BCRN(poles_tolanes)(L->n, np, ns, g + s0, NULL, rhs);
     if (e) BCRN(poles_tolanes)(L->n, np, ns, e + s0, ws + b * BL, rhs);
@@ -246,14 +259,17 @@ static void BCRN(poles_segments)(const BCRPolesLine *L, const BCRPolesTab *tab, 
 }
 
 /* Columns i .. i+nv-1 of m outs: chains of multiply-adds that do not wait for each other */
-BCR_INLINE void BCRN(poles_rows_block)(ptrdiff_t i, const int nv, int nsrc, const int iosrc, const void *const g[], const real *W, ptrdiff_t ldw, const int m, const int ioout, int add, void *const out[])
+BCR_INLINE void BCRN(poles_rows_block)(ptrdiff_t i, const int nv, int nsrc, const int iosrc, const void *const g[],
+                                       const real *W, ptrdiff_t ldw, const int m, const int ioout, int add,
+                                       void *const out[])
 {
   bun o[4];
 
-  for (int k = 0; k < m; k++) o[k] = add ? (nv == BL ? bloadio(out[k], i, ioout) : bloadpart(out[k], i, nv, ioout)) : bnull();
+  for (int k = 0; k < m; k++)
+    o[k] = add ? (nv == BL ? bloadio(out[k], i, ioout) : bloadpart(out[k], i, nv, ioout)) : bnull();
   for (int s1 = nsrc; s1 > 0; s1 -= POLES_SUM) {
     const int s0 = s1 > POLES_SUM ? s1 - POLES_SUM : 0;
-    bun       p[4];
+    bun p[4];
 
     for (int k = 0; k < m; k++) p[k] = bnull();
     for (int s = s1 - 1; s >= s0; s--) {
@@ -269,21 +285,25 @@ BCR_INLINE void BCRN(poles_rows_block)(ptrdiff_t i, const int nv, int nsrc, cons
   }
 }
 
-BCR_INLINE void BCRN(poles_rows_io)(ptrdiff_t n, int nsrc, const int iosrc, const void *const g[], const real *W, ptrdiff_t ldw, int nout, const int ioout, int add, void *const out[])
+BCR_INLINE void BCRN(poles_rows_io)(ptrdiff_t n, int nsrc, const int iosrc, const void *const g[], const real *W,
+                                    ptrdiff_t ldw, int nout, const int ioout, int add, void *const out[])
 {
   ptrdiff_t i = 0;
 
   for (; i + BL <= n; i += BL) {
     int k = 0;
 
-    for (; k + 4 <= nout; k += 4) BCRN(poles_rows_block)(i, BL, nsrc, iosrc, g, W + k * ldw, ldw, 4, ioout, add, out + k);
+    for (; k + 4 <= nout; k += 4)
+      BCRN(poles_rows_block)(i, BL, nsrc, iosrc, g, W + k * ldw, ldw, 4, ioout, add, out + k);
     for (; k < nout; k++) BCRN(poles_rows_block)(i, BL, nsrc, iosrc, g, W + k * ldw, ldw, 1, ioout, add, out + k);
   }
   if (i < n)
-    for (int k = 0; k < nout; k++) BCRN(poles_rows_block)(i, (int)(n - i), nsrc, iosrc, g, W + k * ldw, ldw, 1, ioout, add, out + k);
+    for (int k = 0; k < nout; k++)
+      BCRN(poles_rows_block)(i, (int)(n - i), nsrc, iosrc, g, W + k * ldw, ldw, 1, ioout, add, out + k);
 }
 
-static void BCRN(poles_rows)(ptrdiff_t n, int nsrc, int iosrc, const void *const g[], const void *W, ptrdiff_t ldw, int nout, int ioout, int add, void *const out[])
+static void BCRN(poles_rows)(ptrdiff_t n, int nsrc, int iosrc, const void *const g[], const void *W, ptrdiff_t ldw,
+                             int nout, int ioout, int add, void *const out[])
 {
   if (!iosrc && !ioout) BCRN(poles_rows_io)(n, nsrc, 0, g, (const real *)W, ldw, nout, 0, add, out);
   else if (!iosrc) BCRN(poles_rows_io)(n, nsrc, 0, g, (const real *)W, ldw, nout, 1, add, out);
@@ -291,4 +311,5 @@ static void BCRN(poles_rows)(ptrdiff_t n, int nsrc, int iosrc, const void *const
   else BCRN(poles_rows_io)(n, nsrc, 1, g, (const real *)W, ldw, nout, 1, add, out);
 }
 
-static const BCRPolesTable BCRN(BCRPoles) = {BCRN(poles_lanes), BCRN(poles_work), BCRN(poles_solve), BCRN(poles_segments), BCRN(poles_rows)};
+static const BCRPolesTable BCRN(BCRPoles) = {BCRN(poles_lanes), BCRN(poles_work), BCRN(poles_solve),
+                                             BCRN(poles_segments), BCRN(poles_rows)};

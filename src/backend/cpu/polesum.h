@@ -1,5 +1,6 @@
 /*
-  Sums over the poles of radix 8, for separators whose modes along the block rows are rows of memory (docs/method.md, section 5, "Across"):
+  Sums over the poles of radix 8, for separators whose modes along the block rows are rows of memory
+  (docs/method.md, section 5, "Across"):
 
       v = sum_s w_s (T + delta_s)^-1 g,   s = 0..7,   T = tridiag(-1, 2, -1) and ends along x
 
@@ -7,8 +8,9 @@
 
       (T + delta_s)^-1 g = kappa_s (y + z - g),   y_i = mu_s y_{i-1} + g_i,   z_i = mu_s z_{i+1} + g_i,   1/kappa_s = 1/mu_s - mu_s
 
-  both recurrences run on g, so that the eight poles of a mode are in registers and g is read once for each direction. The ends are images:
-  y_{-1} and z_n are what the line's mirror images (or the line itself, if periodic) send in, from
+  both recurrences run on g, so that the eight poles of a mode are in registers and g is read once
+  for each direction. The ends are images: y_{-1} and z_n are what the line's mirror images (or the
+  line itself, if periodic) send in, from
 
       Z = sum_i mu^{i+1} g_i,   Y = sum_i mu^{n-i} g_i.
 */
@@ -33,9 +35,13 @@ enum {
 };
 
 typedef struct {
-  ptrdiff_t        n, nk;   /* columns, modes */
-  const void      *tab;     /* for every lanes modes (BCRCpuTable), the last ones padded with weights of zero: [pole][BCR_SUM_ROWS][lane] */
-  const ptrdiff_t *near[4]; /* for every lanes modes, columns that count in Z for pole 0, in Z for the other poles, and the same in Y */
+  ptrdiff_t n, nk; /* columns, modes */
+  /* for every lanes modes (BCRCpuTable), the last ones padded with weights of zero:
+     [pole][BCR_SUM_ROWS][lane] */
+  const void *tab;
+  /* for every lanes modes, columns that count in Z for pole 0, in Z for the other poles, and the
+     same in Y */
+  const ptrdiff_t *near[4];
 } BCRPoleSum;
 
 typedef struct {

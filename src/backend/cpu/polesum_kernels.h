@@ -8,7 +8,8 @@ static size_t BCRN(polesum_work)(ptrdiff_t n)
   return 2 * (size_t)(n + VL) * VL;
 }
 
-/* column x0 + i of nk modes to t[i], zero from column n on; modes beyond are the last one again: their weights are zero */
+/* column x0 + i of nk modes to t[i], zero from column n on; modes beyond are the last one again:
+   their weights are zero */
 BCR_INLINE void polesum_load(const real *u, ptrdiff_t ld, int nk, ptrdiff_t x0, ptrdiff_t n, vec *t)
 {
   if (__builtin_expect(x0 >= 0 && x0 + VL <= n, 1)) {
@@ -20,13 +21,15 @@ BCR_INLINE void polesum_load(const real *u, ptrdiff_t ld, int nk, ptrdiff_t x0, 
   dtttranspose(t);
 }
 
-/* Z of all poles (its first pole from more columns), each but its last factor mu: z[s] = sum_i mu^i g_i. In the steps of the recurrence itself: what its
-   rounding adds up to over long ways is in the image then, too, and the residual at the line's end is that of one step */
-BCR_INLINE void polesum_left(const real *tab, const real *u, ptrdiff_t ld, int nk, ptrdiff_t n, ptrdiff_t first, ptrdiff_t others, vec *z)
+/* Z of all poles (its first pole from more columns), each but its last factor mu: z[s] = sum_i mu^i
+   g_i. In the steps of the recurrence itself: what its rounding adds up to over long ways is in the
+   image then, too, and the residual at the line's end is that of one step */
+BCR_INLINE void polesum_left(const real *tab, const real *u, ptrdiff_t ld, int nk, ptrdiff_t n, ptrdiff_t first,
+                             ptrdiff_t others, vec *z)
 {
   const vec m = SUM_TAB(tab, 0, BCR_SUM_MU);
   ptrdiff_t b = (PetscMin(first, n) - 1) / VL;
-  vec       a = vset1(0), t[VL];
+  vec a = vset1(0), t[VL];
 
   for (; b > (PetscMin(others, n) - 1) / VL; b--) {
     polesum_load(u, ld, nk, b * VL, n, t);
@@ -46,11 +49,12 @@ BCR_INLINE void polesum_left(const real *tab, const real *u, ptrdiff_t ld, int n
 }
 
 /* the same of Y: y[s] = sum_i mu^(n-1-i) g_i. Columns x0 + i, x0 = n - VL (b + 1), from the line's right end */
-BCR_INLINE void polesum_right(const real *tab, const real *u, ptrdiff_t ld, int nk, ptrdiff_t n, ptrdiff_t first, ptrdiff_t others, vec *y)
+BCR_INLINE void polesum_right(const real *tab, const real *u, ptrdiff_t ld, int nk, ptrdiff_t n, ptrdiff_t first,
+                              ptrdiff_t others, vec *y)
 {
-  const vec m  = SUM_TAB(tab, 0, BCR_SUM_MU);
+  const vec m = SUM_TAB(tab, 0, BCR_SUM_MU);
   ptrdiff_t x0 = (n - PetscMin(first, n)) / VL * VL;
-  vec       a  = vset1(0), t[VL];
+  vec a = vset1(0), t[VL];
 
   for (; x0 + VL <= n - PetscMin(others, n); x0 += VL) {
     polesum_load(u, ld, nk, x0, n, t);
@@ -76,14 +80,15 @@ BCR_INLINE vec polesum_weighted(vec sum, const vec *w, const vec *p)
   sum = w[0] * p[0] + sum;
 #pragma GCC unroll 8
   for (int s = 2; s < BCR_POLES; s += 2) {
-    sum   = w[s] * p[s] + sum;
+    sum = w[s] * p[s] + sum;
     other = w[s + 1] * p[s + 1] + other;
   }
   return sum + other;
 }
 
 /* nv columns of both recurrences; t: right-hand sides in, solutions out of the backward one */
-BCR_INLINE void polesum_forward(const vec *mu, const vec *w, vec all, vec *p, const int nv, const vec *t, real *g, real *sums)
+BCR_INLINE void polesum_forward(const vec *mu, const vec *w, vec all, vec *p, const int nv, const vec *t, real *g,
+                                real *sums)
 {
 #pragma GCC unroll 16
   for (int i = 0; i < nv; i++) {
@@ -93,7 +98,8 @@ BCR_INLINE void polesum_forward(const vec *mu, const vec *w, vec all, vec *p, co
     vstore(sums + VL * i, polesum_weighted(vset1(0) - all * t[i], w, p));
   }
 }
-BCR_INLINE void polesum_backward(const vec *mu, const vec *w, vec *p, const int nv, vec *t, const real *g, const real *sums)
+BCR_INLINE void polesum_backward(const vec *mu, const vec *w, vec *p, const int nv, vec *t, const real *g,
+                                 const real *sums)
 {
 #pragma GCC unroll 16
   for (int i = nv - 1; i >= 0; i--) {
@@ -106,18 +112,19 @@ BCR_INLINE void polesum_backward(const vec *mu, const vec *w, vec *p, const int 
 }
 
 /* VL modes, of which nk are there */
-BCR_INLINE void polesum_modes(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff_t ld, const int nk, real *g, real *sums)
+BCR_INLINE void polesum_modes(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff_t ld, const int nk, real *g,
+                              real *sums)
 {
-  const real     *tab = (const real *)T->tab + q * BCR_POLES * BCR_SUM_ROWS * VL;
+  const real *tab = (const real *)T->tab + q * BCR_POLES * BCR_SUM_ROWS * VL;
   const ptrdiff_t n = T->n, end = (n - 1) / VL * VL; /* where the last columns begin, which may be few */
-  const int       nv = (int)(n - end);
-  vec             mu[BCR_POLES], w[BCR_POLES], p[BCR_POLES], t[VL], Z[BCR_POLES], Y[BCR_POLES], all = vset1(0), first, last;
+  const int nv = (int)(n - end);
+  vec mu[BCR_POLES], w[BCR_POLES], p[BCR_POLES], t[VL], Z[BCR_POLES], Y[BCR_POLES], all = vset1(0), first, last;
 
 #pragma GCC unroll 8
   for (int s = 0; s < BCR_POLES; s++) {
     mu[s] = SUM_TAB(tab, s, BCR_SUM_MU);
-    w[s]  = SUM_TAB(tab, s, BCR_SUM_W);
-    Y[s]  = vset1(0);
+    w[s] = SUM_TAB(tab, s, BCR_SUM_W);
+    Y[s] = vset1(0);
     all += w[s];
   }
   polesum_left(tab, u, ld, nk, n, T->near[0][q], T->near[1][q], Z);
@@ -129,7 +136,8 @@ BCR_INLINE void polesum_modes(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff
 #pragma GCC unroll 8
   for (int s = 0; s < BCR_POLES; s++) {
     Z[s] *= mu[s];
-    p[s] = SUM_TAB(tab, s, BCR_SUM_YZ) * Z[s] + SUM_TAB(tab, s, BCR_SUM_YY) * mu[s] * Y[s] + SUM_TAB(tab, s, BCR_SUM_Y0) * first + SUM_TAB(tab, s, BCR_SUM_YN) * last;
+    p[s] = SUM_TAB(tab, s, BCR_SUM_YZ) * Z[s] + SUM_TAB(tab, s, BCR_SUM_YY) * mu[s] * Y[s] +
+           SUM_TAB(tab, s, BCR_SUM_Y0) * first + SUM_TAB(tab, s, BCR_SUM_YN) * last;
   }
   for (ptrdiff_t x = 0; x < end; x += VL) {
     polesum_load(u, ld, nk, x, n, t);
@@ -138,7 +146,8 @@ BCR_INLINE void polesum_modes(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff
   polesum_load(u, ld, nk, end, n, t);
   polesum_forward(mu, w, all, p, nv, t, g + VL * end, sums + VL * end);
 #pragma GCC unroll 8
-  for (int s = 0; s < BCR_POLES; s++) p[s] = SUM_TAB(tab, s, BCR_SUM_ZZ) * Z[s] + SUM_TAB(tab, s, BCR_SUM_ZY) * p[s] + SUM_TAB(tab, s, BCR_SUM_ZN) * last;
+  for (int s = 0; s < BCR_POLES; s++)
+    p[s] = SUM_TAB(tab, s, BCR_SUM_ZZ) * Z[s] + SUM_TAB(tab, s, BCR_SUM_ZY) * p[s] + SUM_TAB(tab, s, BCR_SUM_ZN) * last;
   for (int i = nv; i < VL; i++) t[i] = vset1(0);
   polesum_backward(mu, w, p, nv, t, g + VL * end, sums + VL * end);
   dtttranspose(t);
@@ -151,11 +160,13 @@ BCR_INLINE void polesum_modes(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff
   }
 }
 
-static __attribute__((noinline)) void BCRN(polesum_some)(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff_t ld, int nk, real *g, real *sums)
+static __attribute__((noinline)) void BCRN(polesum_some)(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff_t ld,
+                                                         int nk, real *g, real *sums)
 {
   polesum_modes(T, q, u, ld, nk, g, sums);
 }
-static __attribute__((noinline)) void BCRN(polesum_full)(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff_t ld, real *g, real *sums)
+static __attribute__((noinline)) void BCRN(polesum_full)(const BCRPoleSum *T, ptrdiff_t q, real *u, ptrdiff_t ld,
+                                                         real *g, real *sums)
 {
   polesum_modes(T, q, u, ld, VL, g, sums);
 }

@@ -2,9 +2,10 @@
 #include "recurrence.h"
 #include <string.h>
 
-#define RL    ((int)(BCR_RECUR_BYTES / sizeof(real))) /* lanes */
-#define RV    (RL / VL)                               /* vectors in a row of lanes */
-#define RTILE 64                                      /* rows of lanes in a tile, a multiple of BL */
+#define RL ((int)(BCR_RECUR_BYTES / sizeof(real))) /* lanes */
+#define RV (RL / VL)                               /* vectors in a row of lanes */
+/* rows of lanes in a tile, a multiple of BL */
+#define RTILE 64
 
 #if defined(BCR_REAL_SINGLE)
 typedef double rother;
@@ -140,23 +141,26 @@ BCR_INLINE void recur_out(const BCRRecurBundle *b, void *p, ptrdiff_t r0, int nr
 }
 
 /*
-  The recurrence over the ne elements of a tile that starts at position j0. T: state for zero start, kept from tile to tile. REDUCE:
-  nothing else. Otherwise the tile becomes w = T + S_i w0 for the steps before k, w = T from there on. P: S_i where it is not tabled.
+  The recurrence over the ne elements of a tile that starts at position j0. T: state for zero start,
+  kept from tile to tile. REDUCE: nothing else. Otherwise the tile becomes w = T + S_i w0 for the
+  steps before k, w = T from there on. P: S_i where it is not tabled.
 */
-BCR_INLINE void recur_tile(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, int ne, vec *T, const vec *w0, vec *P, const BCRRecurMode mode, const int W, const int back, const int hasc, const int reduce)
+BCR_INLINE void recur_tile(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, int ne, vec *T, const vec *w0, vec *P,
+                           const BCRRecurMode mode, const int W, const int back, const int hasc, const int reduce)
 {
   const real *s = (const real *)b->s, *c = (const real *)b->c, *S = (const real *)b->S;
-  const vec   s0 = vset1(mode == BCR_RECUR_CONST ? s[0] : 0), c0 = vset1(mode == BCR_RECUR_CONST && hasc ? c[0] : 0);
-  vec         X[2 * RV];
+  const vec s0 = vset1(mode == BCR_RECUR_CONST ? s[0] : 0), c0 = vset1(mode == BCR_RECUR_CONST && hasc ? c[0] : 0);
+  vec X[2 * RV];
 
   for (int v = 0; v < W * RV; v++) X[v] = T[v];
   for (int i = 0; i < ne; i++) {
-    const int       e = back ? ne - 1 - i : i;
+    const int e = back ? ne - 1 - i : i;
     const ptrdiff_t j = j0 + e, step = back ? b->m - 1 - j : j;
-    const vec       s1 = mode == BCR_RECUR_SHARED ? vset1(s[j]) : s0, c1 = mode == BCR_RECUR_SHARED && hasc ? vset1(c[j]) : c0;
-    real           *row  = tile + (size_t)e * W * RL;
-    const int       near = !reduce && step < b->k;
-    const vec       S1   = near && mode != BCR_RECUR_LANES ? vset1(S[step]) : s0;
+    const vec s1 = mode == BCR_RECUR_SHARED ? vset1(s[j]) : s0,
+              c1 = mode == BCR_RECUR_SHARED && hasc ? vset1(c[j]) : c0;
+    real *row = tile + (size_t)e * W * RL;
+    const int near = !reduce && step < b->k;
+    const vec S1 = near && mode != BCR_RECUR_LANES ? vset1(S[step]) : s0;
 
 #pragma GCC unroll 16
     for (int v = 0; v < W * RV; v++) {
@@ -176,10 +180,11 @@ BCR_INLINE void recur_tile(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, in
 }
 
 /* one complex constant, forwards */
-BCR_INLINE void recur_tile_complex(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, int ne, vec *T, const vec *w0, const int reduce)
+BCR_INLINE void recur_tile_complex(const BCRRecurBundle *b, real *tile, ptrdiff_t j0, int ne, vec *T, const vec *w0,
+                                   const int reduce)
 {
   const real *s = (const real *)b->s, *S = (const real *)b->S;
-  const vec   sr = vset1(s[0]), si = vset1(s[1]);
+  const vec sr = vset1(s[0]), si = vset1(s[1]);
 
   for (int i = 0; i < ne; i++) {
     real *row = tile + (size_t)2 * i * RL;
@@ -187,7 +192,7 @@ BCR_INLINE void recur_tile_complex(const BCRRecurBundle *b, real *tile, ptrdiff_
     for (int v = 0; v < RV; v++) {
       const vec x = T[v], y = T[RV + v];
 
-      T[v]      = sr * x - si * y + vload(row + VL * v);
+      T[v] = sr * x - si * y + vload(row + VL * v);
       T[RV + v] = sr * y + si * x + vload(row + RL + VL * v);
       if (reduce) continue;
       if (j0 + i < b->k) {
@@ -204,13 +209,14 @@ BCR_INLINE void recur_tile_complex(const BCRRecurBundle *b, real *tile, ptrdiff_
 }
 
 /* coefficients from memory, forwards; P: the product so far, zero where it has become negligible */
-BCR_INLINE void recur_tile_memory(real *tile, const real *stile, int ne, vec *T, vec *P, vec *G, const vec *w0, const int cplx, const int live, const int reduce)
+BCR_INLINE void recur_tile_memory(real *tile, const real *stile, int ne, vec *T, vec *P, vec *G, const vec *w0,
+                                  const int cplx, const int live, const int reduce)
 {
   const int W = cplx ? 2 : 1;
 
   for (int i = 0; i < ne; i++) {
-    real       *row = tile + (size_t)i * W * RL;
-    const real *s   = stile + (size_t)i * W * RL;
+    real *row = tile + (size_t)i * W * RL;
+    const real *s = stile + (size_t)i * W * RL;
 
 #pragma GCC unroll 8
     for (int v = 0; v < RV; v++) {
@@ -226,12 +232,12 @@ BCR_INLINE void recur_tile_memory(real *tile, const real *stile, int ne, vec *T,
       } else {
         const vec si = vload(s + RL + VL * v), x = T[v], y = T[RV + v];
 
-        T[v]      = sr * x - si * y + vload(row + VL * v);
+        T[v] = sr * x - si * y + vload(row + VL * v);
         T[RV + v] = sr * y + si * x + vload(row + RL + VL * v);
         if (live) {
           const vec p = P[v], q = P[RV + v];
 
-          P[v]      = sr * p - si * q;
+          P[v] = sr * p - si * q;
           P[RV + v] = sr * q + si * p;
           if (reduce) G[v] = rmax(G[v], P[v] * P[v] + P[RV + v] * P[RV + v]);
         }
@@ -244,7 +250,8 @@ BCR_INLINE void recur_tile_memory(real *tile, const real *stile, int ne, vec *T,
   }
 }
 
-/* products below the smallest normal number become zero: they add nothing, and denormal numbers are slow. Returns whether any is left. */
+/* products below the smallest normal number become zero: they add nothing, and denormal numbers are
+   slow. Returns whether any is left. */
 static int BCRN(recur_flush)(int n, vec *P)
 {
   int any = 0;
@@ -258,22 +265,25 @@ static int BCRN(recur_flush)(int n, vec *P)
   return any;
 }
 
-#define RECUR_CASE(mode_, W_, back_, hasc_, reduce_) recur_tile(b, tile, j0, ne, X, Y, P, mode_, W_, back_, hasc_, reduce_)
-#define RECUR_C(mode_, W_, back_, reduce_)           (b->c ? RECUR_CASE(mode_, W_, back_, 1, reduce_) : RECUR_CASE(mode_, W_, back_, 0, reduce_))
-#define RECUR_B(mode_, W_, reduce_)                  (b->back ? RECUR_C(mode_, W_, 1, reduce_) : RECUR_C(mode_, W_, 0, reduce_))
-#define RECUR_W(mode_, reduce_)                      (b->width == 2 ? RECUR_B(mode_, 2, reduce_) : RECUR_B(mode_, 1, reduce_))
+#define RECUR_CASE(mode_, W_, back_, hasc_, reduce_) \
+  recur_tile(b, tile, j0, ne, X, Y, P, mode_, W_, back_, hasc_, reduce_)
+#define RECUR_C(mode_, W_, back_, reduce_) \
+  (b->c ? RECUR_CASE(mode_, W_, back_, 1, reduce_) : RECUR_CASE(mode_, W_, back_, 0, reduce_))
+#define RECUR_B(mode_, W_, reduce_) (b->back ? RECUR_C(mode_, W_, 1, reduce_) : RECUR_C(mode_, W_, 0, reduce_))
+#define RECUR_W(mode_, reduce_)     (b->width == 2 ? RECUR_B(mode_, 2, reduce_) : RECUR_B(mode_, 1, reduce_))
 
 /* both operations: tile after tile in the order of the recurrence */
-BCR_INLINE void recur_run(const BCRRecurBundle *b, const void *t, void *w, vec *X, const vec *Y, vec *P, vec *G, const int reduce)
+BCR_INLINE void recur_run(const BCRRecurBundle *b, const void *t, void *w, vec *X, const vec *Y, vec *P, vec *G,
+                          const int reduce)
 {
-  real            tile[RTILE * RL] __attribute__((aligned(64))), stile[RTILE * RL] __attribute__((aligned(64)));
-  const int       height = b->plain ? 1 : RTILE / b->width; /* elements in a tile */
-  const ptrdiff_t count  = (b->m + height - 1) / height;
-  int             live   = 1;
+  real tile[RTILE * RL] __attribute__((aligned(64))), stile[RTILE * RL] __attribute__((aligned(64)));
+  const int height = b->plain ? 1 : RTILE / b->width; /* elements in a tile */
+  const ptrdiff_t count = (b->m + height - 1) / height;
+  int live = 1;
 
   for (ptrdiff_t q = 0; q < count; q++) {
     const ptrdiff_t j0 = (b->back ? count - 1 - q : q) * height;
-    const int       ne = (int)(b->m - j0 < height ? b->m - j0 : height);
+    const int ne = (int)(b->m - j0 < height ? b->m - j0 : height);
 
     recur_in(b, t, j0 * b->width, ne * b->width, tile);
     if (b->mode == BCR_RECUR_MEMORY) {
@@ -328,8 +338,8 @@ static void BCRN(recur_apply)(const BCRRecurBundle *b, const void *t, const void
 
 static void BCRN(recur_sequential)(const BCRRecurBundle *b, int lane, const void *t, double *x, void *w)
 {
-  const real     *s = (const real *)b->s, *c = (const real *)b->c;
-  const ptrdiff_t sj   = b->mode == BCR_RECUR_CONST ? 0 : (b->mode == BCR_RECUR_SHARED ? 1 : RL);
+  const real *s = (const real *)b->s, *c = (const real *)b->c;
+  const ptrdiff_t sj = b->mode == BCR_RECUR_CONST ? 0 : (b->mode == BCR_RECUR_SHARED ? 1 : RL);
   const ptrdiff_t step = b->back ? -1 : 1;
 
   if (b->mode == BCR_RECUR_LANES) {
@@ -338,11 +348,11 @@ static void BCRN(recur_sequential)(const BCRRecurBundle *b, int lane, const void
   }
   for (int r = 0; r < b->width; r++) {
     const ptrdiff_t at = b->at[lane] + r;
-    real            y  = (real)x[r];
+    real y = (real)x[r];
 
     for (ptrdiff_t i = 0, j = b->back ? b->m - 1 : 0; i < b->m; i++, j += step) {
       const ptrdiff_t a = at + j * b->step;
-      real            g = b->other ? (real)((const rother *)t)[a] : ((const real *)t)[a];
+      real g = b->other ? (real)((const rother *)t)[a] : ((const real *)t)[a];
 
       if (c) g *= c[j * sj];
       y = s[j * sj] * y + g;

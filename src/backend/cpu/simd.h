@@ -35,7 +35,8 @@ typedef double real;
 #define VL ((int)(BCR_VECTOR_BYTES / sizeof(real)))
 
 typedef real vec __attribute__((vector_size(BCR_VECTOR_BYTES), aligned(BCR_VECTOR_BYTES), may_alias));
-typedef real vecu __attribute__((vector_size(BCR_VECTOR_BYTES), aligned(sizeof(real)), may_alias)); /* unaligned memory */
+/* unaligned memory */
+typedef real vecu __attribute__((vector_size(BCR_VECTOR_BYTES), aligned(sizeof(real)), may_alias));
 
 #define BCR_CAT2(a, b, c) a##_##b##c
 #define BCR_CAT(a, b, c)  BCR_CAT2(a, b, c)

@@ -21,7 +21,9 @@ BCR_INLINE void tri_load(bun *x, const void *f, ptrdiff_t i, ptrdiff_t lanes, co
 #pragma GCC unroll 8
     for (int v = 0; v < NV; v++) x[v] = bloadio(f, i + BL * v, io);
   } else {
-    for (int v = 0; v < NV; v++) x[v] = lanes >= BL * (v + 1) ? bloadio(f, i + BL * v, io) : (lanes > BL * v ? bloadpart(f, i + BL * v, (int)(lanes - BL * v), io) : bnull());
+    for (int v = 0; v < NV; v++)
+      x[v] = lanes >= BL * (v + 1) ? bloadio(f, i + BL * v, io)
+                                   : (lanes > BL * v ? bloadpart(f, i + BL * v, (int)(lanes - BL * v), io) : bnull());
   }
 }
 
@@ -78,13 +80,14 @@ BCR_INLINE int tri_aligned(const BCRTriShape *s, const void *u, const int io)
   return (uintptr_t)u % 64 == 0 && ld * (ptrdiff_t)(io ? sizeof(double) : sizeof(real)) % 64 == 0;
 }
 
-#define TRI_AHEAD 8 /* rows to prefetch ahead: rows across are too far apart for the machine to see the pattern */
+/* rows to prefetch ahead: rows across are too far apart for the machine to see the pattern */
+#define TRI_AHEAD 8
 
 /* all cache lines of a row of a tile, wherever it begins */
 BCR_INLINE void tri_prefetch(const void *f, ptrdiff_t i, const int NV, const int io, const int write)
 {
   const ptrdiff_t es = io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real), bytes = NV * BL * es;
-  const char     *p = (const char *)f + i * es;
+  const char *p = (const char *)f + i * es;
 
   for (ptrdiff_t k = 0; k <= bytes; k += 64) {
     const char *at = p + (k < bytes ? k : bytes - 1);
@@ -94,7 +97,8 @@ BCR_INLINE void tri_prefetch(const void *f, ptrdiff_t i, const int NV, const int
   }
 }
 
-BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream)
+BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io,
+                          const int stream)
 {
   if (__builtin_expect(lanes == NV * BL, 1)) {
     if (stream) {
@@ -112,15 +116,17 @@ BCR_INLINE void tri_store(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, c
   }
 }
 
-/* Rows across past the caches wherever they begin. AVX-512: cache lines are put together from the vectors of neighbouring bundles, whose last
-   words wait here row by row for the tile beside, that of the next panel too; what is left of a line at the ends of a row goes past the caches too, for a
-   store that waits for its line holds up all those behind it. */
-#define TRI_EDGE      (64 / (ptrdiff_t)sizeof(real)) /* elements for a row */
-#define TRI_EDGE_ROWS 128                            /* rows that wait for the next tile of their panel, at most; a power of two */
+/* Rows across past the caches wherever they begin. AVX-512: cache lines are put together from the
+   vectors of neighbouring bundles, whose last words wait here row by row for the tile beside, that
+   of the next panel too; what is left of a line at the ends of a row goes past the caches too, for
+   a store that waits for its line holds up all those behind it. */
+#define TRI_EDGE (64 / (ptrdiff_t)sizeof(real)) /* elements for a row */
+/* rows that wait for the next tile of their panel, at most; a power of two */
+#define TRI_EDGE_ROWS 128
 typedef struct {
-  real     *words;
-  ptrdiff_t mask;        /* row j has place j & mask: of all rows, or with one panel of a few */
-  int       first, last; /* tile of the row */
+  real *words;
+  ptrdiff_t mask;  /* row j has place j & mask: of all rows, or with one panel of a few */
+  int first, last; /* tile of the row */
 } TriEdge;
 
 BCR_INLINE TriEdge tri_edge(real *words, ptrdiff_t panels, int first, int last)
@@ -157,26 +163,32 @@ BCR_INLINE void tri_bits(char *p, __m512i z, int from, int to, const int es)
 
 BCR_INLINE __m512i tri_shift(__m512i a, __m512i b, int o, const int es)
 {
-  if (es == 8) return _mm512_permutex2var_epi64(a, _mm512_add_epi64(_mm512_set1_epi64(o), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7)), b);
-  return _mm512_permutex2var_epi32(a, _mm512_add_epi32(_mm512_set1_epi32(o), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)), b);
+  if (es == 8)
+    return _mm512_permutex2var_epi64(
+      a, _mm512_add_epi64(_mm512_set1_epi64(o), _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7)), b);
+  return _mm512_permutex2var_epi32(
+    a, _mm512_add_epi32(_mm512_set1_epi32(o), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15)),
+    b);
 }
 #endif
 
-BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream, const TriEdge *edge, ptrdiff_t row)
+BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io,
+                        const int stream, const TriEdge *edge, ptrdiff_t row)
 {
 #if BCR_ISA == 2
   if (stream) {
     const int es = io ? 8 : (int)sizeof(real), ew = 64 / es, words = NV * BL / ew;
-    char     *p = (char *)u + i * es;
+    char *p = (char *)u + i * es;
     const int o = (int)(-(uintptr_t)p % 64) / es;
-    __m512i   z[2 * BCR_TRI_NV], before;
+    __m512i z[2 * BCR_TRI_NV], before;
 
   #pragma GCC unroll 8
     for (int v = 0; v < NV; v++) {
   #if defined(BCR_REAL_SINGLE)
       if (io) {
-        z[2 * v]     = _mm512_castpd_si512(_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x[v])));
-        z[2 * v + 1] = _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)x[v]), 1))));
+        z[2 * v] = _mm512_castpd_si512(_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x[v])));
+        z[2 * v + 1] = _mm512_castpd_si512(
+          _mm512_cvtps_pd(_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd((__m512)x[v]), 1))));
       } else z[v] = _mm512_castps_si512((__m512)x[v]);
   #else
       z[v] = _mm512_castpd_si512((__m512d)x[v]);
@@ -199,14 +211,17 @@ BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, con
         return;
       }
   #pragma GCC unroll 16
-      for (int v = 0; v < words - 1; v++) _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), tri_shift(z[v], z[v + 1], o, es));
+      for (int v = 0; v < words - 1; v++)
+        _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), tri_shift(z[v], z[v + 1], o, es));
       if (edge->last) tri_bits(p + 64 * (words - 1), z[words - 1], o, ew, es);
     } else {
       for (int v = 0; v < words && ew * v < lanes; v++) {
-        if (lanes >= ew * (v + 1) + o) _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), o ? tri_shift(z[v], z[v + 1], o, es) : z[v]);
+        if (lanes >= ew * (v + 1) + o)
+          _mm512_stream_si512((__m512i *)(p + es * o + 64 * v), o ? tri_shift(z[v], z[v + 1], o, es) : z[v]);
         else {
           tri_bits(p + 64 * v, z[v], o, (int)PetscMin(ew, lanes - ew * v), es);
-          if (o && v + 1 < words && lanes > ew * (v + 1)) tri_bits(p + 64 * (v + 1), z[v + 1], 0, (int)PetscMin(o, lanes - ew * (v + 1)), es);
+          if (o && v + 1 < words && lanes > ew * (v + 1))
+            tri_bits(p + 64 * (v + 1), z[v + 1], 0, (int)PetscMin(o, lanes - ew * (v + 1)), es);
         }
       }
     }
@@ -216,22 +231,30 @@ BCR_INLINE void tri_out(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, con
   (void)edge;
   (void)row;
 #endif
-  tri_store(u, i, x, lanes, NV, io, stream && (uintptr_t)((const char *)u + i * (io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real))) % 64 == 0);
+  tri_store(u, i, x, lanes, NV, io,
+            stream &&
+              (uintptr_t)((const char *)u + i * (io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real))) % 64 == 0);
 }
 
-static __attribute__((noinline)) void BCRN(tri_out_any)(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes, const int NV, const int io, const int stream, const TriEdge *edge, ptrdiff_t row)
+static __attribute__((noinline)) void BCRN(tri_out_any)(void *u, ptrdiff_t i, const bun *x, ptrdiff_t lanes,
+                                                        const int NV, const int io, const int stream,
+                                                        const TriEdge *edge, ptrdiff_t row)
 {
   tri_out(u, i, x, lanes, NV, io, stream, edge, row);
 }
 
 /* BL elements from k on of each of the lines of ALONG, brought to the lanes: a[e] has element k + e. len: of a line */
-BCR_INLINE void tri_loadx(bun *a, const void *f, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, ptrdiff_t lanes, const int io)
+BCR_INLINE void tri_loadx(bun *a, const void *f, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, ptrdiff_t lanes,
+                          const int io)
 {
   if (__builtin_expect(lanes == BL && k + BL <= len, 1)) {
 #pragma GCC unroll 16
     for (int p = 0; p < BL; p++) a[p] = bloadio(f, base + p * len + k, io);
   } else {
-    for (int p = 0; p < BL; p++) a[p] = p >= lanes || k >= len ? bnull() : (k + BL <= len ? bloadio(f, base + p * len + k, io) : bloadpart(f, base + p * len + k, (int)(len - k), io));
+    for (int p = 0; p < BL; p++)
+      a[p] = p >= lanes || k >= len ? bnull()
+                                    : (k + BL <= len ? bloadio(f, base + p * len + k, io)
+                                                     : bloadpart(f, base + p * len + k, (int)(len - k), io));
   }
   btr(a);
 }
@@ -245,7 +268,8 @@ BCR_INLINE void tri_ahead(const void *f, ptrdiff_t i, ptrdiff_t len, const int i
     for (ptrdiff_t k = 0; k < BL * size; k += 64) __builtin_prefetch((const char *)f + (i + p * len) * size + k, 0, 3);
 }
 
-BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, bun *a, ptrdiff_t lanes, const int io, const int stream)
+BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, bun *a, ptrdiff_t lanes, const int io,
+                           const int stream)
 {
   btr(a);
   if (__builtin_expect(lanes == BL && k + BL <= len, 1)) {
@@ -265,43 +289,53 @@ BCR_INLINE void tri_storex(void *u, ptrdiff_t base, ptrdiff_t k, ptrdiff_t len, 
 }
 
 /*
-  ALONG past the caches wherever lines begin. Only whole cache lines are written, for a store that waits for its line holds up all those behind it.
-  Short lines: a tile is put together in a near cache, where it has the same place in its cache lines as in memory.
-  Long ones: the lanes of a tile are lines whose first elements lie alike in their cache lines, `period` lines apart, and rows are counted from
-  the beginning of that cache line on: row `shift` is the first of the line. A cache line with the end of one line and the beginning of the next
-  waits in `seam` until both are there, that is, for the end of a group of BL * period lines. Without stream: period 1, shift 0.
+  ALONG past the caches wherever lines begin. Only whole cache lines are written, for a store that
+  waits for its line holds up all those behind it. Short lines: a tile is put together in a near
+  cache, where it has the same place in its cache lines as in memory. Long ones: the lanes of a tile
+  are lines whose first elements lie alike in their cache lines, `period` lines apart, and rows are
+  counted from the beginning of that cache line on: row `shift` is the first of the line. A cache
+  line with the end of one line and the beginning of the next waits in `seam` until both are there,
+  that is, for the end of a group of BL * period lines. Without stream: period 1, shift 0.
 */
 typedef struct {
   const void *f;
-  void       *u;
-  ptrdiff_t   len, lines, period, groups;             /* of a line; in all */
-  ptrdiff_t   first, base, pitch, lanes, shift, next; /* tile: its first line; element of row 0; from lane to lane; the tile after it, from its last row on */
-  int         stream;
-  char       *seam;  /* cache lines in front of each line of the group, and one behind them; or the tile */
-  char       *image; /* the tile's first element there; NULL: long lines */
+  void *u;
+  ptrdiff_t len, lines, period, groups; /* of a line; in all */
+  /* tile: its first line; element of row 0; from lane to lane; the tile after it, from its last row
+     on */
+  ptrdiff_t first, base, pitch, lanes, shift, next;
+  int stream;
+  char *seam;  /* cache lines in front of each line of the group, and one behind them; or the tile */
+  char *image; /* the tile's first element there; NULL: long lines */
 } TriAlong;
 
-#define TRI_SOON  1024                                                                                                        /* elements to prefetch ahead, at least */
-#define TRI_IMAGE 128                                                                                                         /* elements of a short line, at most */
-#define TRI_SEAM  (BL * PetscMax(TRI_EDGE * TRI_EDGE, TRI_IMAGE * (ptrdiff_t)(sizeof(double) / sizeof(real))) + 3 * TRI_EDGE) /* elements for seams; lines lie alike after TRI_EDGE at most */
+/* elements to prefetch ahead, at least */
+#define TRI_SOON 1024
+/* elements of a short line, at most */
+#define TRI_IMAGE 128
+/* elements for seams; lines lie alike after TRI_EDGE at most */
+#define TRI_SEAM \
+  (BL * PetscMax(TRI_EDGE * TRI_EDGE, TRI_IMAGE * (ptrdiff_t)(sizeof(double) / sizeof(real))) + 3 * TRI_EDGE)
 
 BCR_INLINE ptrdiff_t tri_size(const int io)
 {
   return io ? (ptrdiff_t)sizeof(double) : (ptrdiff_t)sizeof(real);
 }
 
-/* What tiles are cut out of; one: their lanes have to be neighbours. 0: these lines cannot go past the caches, `stream` is not followed */
-BCR_INLINE int tri_along(TriAlong *A, const BCRTriShape *s, const void *f, void *u, real *seam, int stream, const int one, const int io)
+/* What tiles are cut out of; one: their lanes have to be neighbours. 0: these lines cannot go past
+   the caches, `stream` is not followed */
+BCR_INLINE int tri_along(TriAlong *A, const BCRTriShape *s, const void *f, void *u, real *seam, int stream,
+                         const int one, const int io)
 {
   const ptrdiff_t es = tri_size(io), words = 64 / es;
 
-  A->f      = f;
-  A->u      = u;
-  A->len    = s->n * s->inner;
-  A->lines  = s->outer;
+  A->f = f;
+  A->u = u;
+  A->len = s->n * s->inner;
+  A->lines = s->outer;
   A->period = 1;
-  A->seam   = (char *)(((uintptr_t)seam + 63) / 64 * 64);
-  A->image  = stream && A->len <= TRI_IMAGE && BL * A->len * es >= 128 ? A->seam : NULL;
+  A->seam = (char *)(((uintptr_t)seam + 63) / 64 * 64);
+  A->image = stream && A->len <= TRI_IMAGE && BL * A->len * es >= 128 ? A->seam : NULL;
   A->stream = stream && !A->image && (uintptr_t)u % (size_t)es == 0 && A->len >= 2 * words;
   if (A->stream) {
     while (A->period * A->len % words) A->period *= 2;
@@ -324,8 +358,8 @@ BCR_INLINE int tri_along_tile(TriAlong *A, ptrdiff_t g, ptrdiff_t t, const int i
   A->pitch = A->period * A->len;
   A->lanes = PetscMin((left + A->period - 1) / A->period, BL);
   A->shift = A->stream ? (ptrdiff_t)((uintptr_t)((char *)A->u + A->first * A->len * es) % 64) / es : 0;
-  A->base  = A->first * A->len - A->shift;
-  A->next  = t + 1 < A->period ? 0 : (BL - 1) * A->pitch;
+  A->base = A->first * A->len - A->shift;
+  A->next = t + 1 < A->period ? 0 : (BL - 1) * A->pitch;
   if (A->image) A->image = A->seam + (uintptr_t)((char *)A->u + A->first * A->len * es) % 64;
   return 1;
 }
@@ -347,10 +381,12 @@ BCR_INLINE bun bloadclip(const void *p, ptrdiff_t i, ptrdiff_t from, ptrdiff_t t
 
   #if defined(BCR_REAL_SINGLE)
   if (io) {
-    const double *q  = (const double *)p + i;
-    const __m256  lo = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)m, q)), hi = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)(m >> 8), q + 8));
+    const double *q = (const double *)p + i;
+    const __m256 lo = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)m, q)),
+                 hi = _mm512_cvtpd_ps(_mm512_maskz_loadu_pd((__mmask8)(m >> 8), q + 8));
 
-    return (bun)_mm512_castpd_ps(_mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(lo)), _mm256_castps_pd(hi), 1));
+    return (bun)_mm512_castpd_ps(
+      _mm512_insertf64x4(_mm512_castps_pd(_mm512_castps256_ps512(lo)), _mm256_castps_pd(hi), 1));
   }
   return (bun)_mm512_maskz_loadu_ps((__mmask16)m, (const float *)p + i);
   #else
@@ -367,7 +403,8 @@ BCR_INLINE bun bloadclip(const void *p, ptrdiff_t i, ptrdiff_t from, ptrdiff_t t
 
 static __attribute__((noinline)) void BCRN(tri_along_load_edge)(const TriAlong *A, ptrdiff_t k, bun *a, const int io)
 {
-  const ptrdiff_t from = PetscMin(PetscMax(A->shift - k, 0), BL), to = PetscMax(PetscMin(A->shift + A->len - k, BL), from);
+  const ptrdiff_t from = PetscMin(PetscMax(A->shift - k, 0), BL),
+                  to = PetscMax(PetscMin(A->shift + A->len - k, BL), from);
 
   for (ptrdiff_t p = 0; p < BL; p++) {
     if (p >= A->lanes || to == from) a[p] = bnull();
@@ -401,10 +438,13 @@ BCR_INLINE void tri_stream_line(char *to, const char *from)
 }
 
 /* a[p]: of lane p */
-static __attribute__((noinline)) void BCRN(tri_along_store_edge)(const TriAlong *A, ptrdiff_t k, const bun *a, const int io)
+static __attribute__((noinline)) void BCRN(tri_along_store_edge)(const TriAlong *A, ptrdiff_t k, const bun *a,
+                                                                 const int io)
 {
-  const ptrdiff_t es = tri_size(io), words = 64 / es, end = A->shift + A->len, from = PetscMax(A->shift, k), to = PetscMin(end, k + BL);
-  char            t[BL * sizeof(double)] __attribute__((aligned(64))) = {0}; /* all of it is never read where words are short */
+  const ptrdiff_t es = tri_size(io), words = 64 / es, end = A->shift + A->len, from = PetscMax(A->shift, k),
+                  to = PetscMin(end, k + BL);
+  /* all of it is never read where words are short */
+  char t[BL * sizeof(double)] __attribute__((aligned(64))) = {0};
 
   for (ptrdiff_t p = 0; A->image && p < A->lanes; p++) {
     if (k + BL <= A->len) bstoreio(A->image + p * A->len * es, k, a[p], io);
@@ -412,14 +452,16 @@ static __attribute__((noinline)) void BCRN(tri_along_store_edge)(const TriAlong 
   }
   for (ptrdiff_t p = 0; !A->image && p < A->lanes; p++) {
     const ptrdiff_t l = A->first % (BL * A->period) + A->period * p;
-    char           *u = (char *)A->u + (A->base + A->pitch * p) * es;
+    char *u = (char *)A->u + (A->base + A->pitch * p) * es;
 
     bstoreio(t, 0, a[p], io);
     for (ptrdiff_t i = from, stop; i < to; i = stop) {
       const ptrdiff_t line = i / words * words;
 
       stop = PetscMin(line + words, to);
-      if (A->stream && (line < A->shift || line + words > end)) __builtin_memcpy(A->seam + 64 * (line < A->shift ? l : l + 1) + es * (i - line), t + es * (i - k), (size_t)(es * (stop - i)));
+      if (A->stream && (line < A->shift || line + words > end))
+        __builtin_memcpy(A->seam + 64 * (line < A->shift ? l : l + 1) + es * (i - line), t + es * (i - k),
+                         (size_t)(es * (stop - i)));
       else if (A->stream && stop - i == words) tri_stream_line(u + es * i, t + es * (i - k));
       else __builtin_memcpy(u + es * i, t + es * (i - k), (size_t)(es * (stop - i)));
     }
@@ -435,7 +477,7 @@ BCR_INLINE void tri_along_store(const TriAlong *A, ptrdiff_t k, bun *a, const in
 #pragma GCC unroll 16
       for (int p = 0; p < BL; p++) tri_stream(A->u, A->base + p * A->pitch + k, a[p], io);
     } else {
-      void           *u = A->image ? (void *)A->image : A->u;
+      void *u = A->image ? (void *)A->image : A->u;
       const ptrdiff_t i = A->image ? k : A->base + k;
 
 #pragma GCC unroll 16
@@ -447,10 +489,11 @@ BCR_INLINE void tri_along_store(const TriAlong *A, ptrdiff_t k, bun *a, const in
 /* All lines of group g are done: the tile, or the cache lines between them */
 static __attribute__((noinline)) void BCRN(tri_along_group)(const TriAlong *A, ptrdiff_t g, const int io)
 {
-  const ptrdiff_t es = tri_size(io), words = 64 / es, first = BL * A->period * g, count = PetscMin(A->lines - first, BL * A->period);
+  const ptrdiff_t es = tri_size(io), words = 64 / es, first = BL * A->period * g,
+                  count = PetscMin(A->lines - first, BL * A->period);
 
   if (A->image) {
-    char     *u = (char *)A->u + first * A->len * es, *seam = A->seam;
+    char *u = (char *)A->u + first * A->len * es, *seam = A->seam;
     ptrdiff_t i = 0, o = (ptrdiff_t)((uintptr_t)u % 64), end = o + count * A->len * es;
 
     u -= o;
@@ -464,9 +507,9 @@ static __attribute__((noinline)) void BCRN(tri_along_group)(const TriAlong *A, p
   }
   if (!A->stream) return;
   for (ptrdiff_t l = 0; l <= count; l++) {
-    char           *u    = (char *)A->u + (first + l) * A->len * es;
-    const ptrdiff_t o    = (ptrdiff_t)((uintptr_t)u % 64);
-    const char     *seam = A->seam + 64 * l;
+    char *u = (char *)A->u + (first + l) * A->len * es;
+    const ptrdiff_t o = (ptrdiff_t)((uintptr_t)u % 64);
+    const char *seam = A->seam + 64 * l;
 
     if (!o) continue;
     if (g == 0 && l == 0) __builtin_memcpy(u, seam + o, (size_t)(es * words - o));
@@ -510,8 +553,8 @@ static size_t BCRN(tri_work)(const BCRTriShape *s)
 
 static void BCRN(tri_pack)(const BCRTriShape *s, int io, ptrdiff_t tile, const void *f, void *work)
 {
-  real           *w = (real *)work;
-  ptrdiff_t       lanes;
+  real *w = (real *)work;
+  ptrdiff_t lanes;
   const ptrdiff_t base = tri_tile(s, tile, &lanes), len = s->n * s->inner;
 
   if (s->kind == BCR_TRI_ACROSS) {
@@ -535,8 +578,8 @@ static void BCRN(tri_pack)(const BCRTriShape *s, int io, ptrdiff_t tile, const v
 
 static void BCRN(tri_unpack)(const BCRTriShape *s, int io, ptrdiff_t tile, const void *work, void *u)
 {
-  const real     *w = (const real *)work;
-  ptrdiff_t       lanes;
+  const real *w = (const real *)work;
+  ptrdiff_t lanes;
   const ptrdiff_t base = tri_tile(s, tile, &lanes), len = s->n * s->inner;
 
   if (s->kind == BCR_TRI_ACROSS) {
@@ -566,17 +609,20 @@ BCR_INLINE ptrdiff_t tri_entry(const BCRTriFactors *t, ptrdiff_t j)
 }
 
 /* entry of row j, bundle v */
-BCR_INLINE bun tri_coef(const BCRTriFactors *t, const void *table, ptrdiff_t tile, ptrdiff_t j, int v, const int NV, const int perline)
+BCR_INLINE bun tri_coef(const BCRTriFactors *t, const void *table, ptrdiff_t tile, ptrdiff_t j, int v, const int NV,
+                        const int perline)
 {
-  return perline ? bload((const real *)table + BL * (NV * (t->shape.n * tile + j) + v)) : bset1(((const real *)table)[tri_entry(t, j)]);
+  return perline ? bload((const real *)table + BL * (NV * (t->shape.n * tile + j) + v))
+                 : bset1(((const real *)table)[tri_entry(t, j)]);
 }
 
-BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *u, real *w, ptrdiff_t tile, const int NV, const int perline, const int io, const int stream)
+BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *u, real *w, ptrdiff_t tile,
+                                   const int NV, const int perline, const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
-  ptrdiff_t       lanes;
+  ptrdiff_t lanes;
   const ptrdiff_t base = tri_tile(&t->shape, tile, &lanes);
-  bun             x[BCR_TRI_NV], y[BCR_TRI_NV], s[BCR_TRI_NV], z[BCR_TRI_NV];
+  bun x[BCR_TRI_NV], y[BCR_TRI_NV], s[BCR_TRI_NV], z[BCR_TRI_NV];
 
   for (int v = 0; v < NV; v++) y[v] = s[v] = z[v] = bnull();
   for (ptrdiff_t j = 0; j < n; j++) {
@@ -594,7 +640,8 @@ BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *
   for (int v = 0; v < NV; v++) y[v] = bnull();
   for (ptrdiff_t j = n - 1; j >= 0; j--) {
     for (int v = 0; v < NV; v++) {
-      y[v] = bfnma(tri_coef(t, t->q, tile, j, v, NV, perline), y[v], bmul(tri_coef(t, t->p, tile, j, v, NV, perline), bload(w + BL * (NV * j + v))));
+      y[v] = bfnma(tri_coef(t, t->q, tile, j, v, NV, perline), y[v],
+                   bmul(tri_coef(t, t->p, tile, j, v, NV, perline), bload(w + BL * (NV * j + v))));
       if (t->periodic && j < n - 1) y[v] = bfnma(tri_coef(t, t->e, tile, j, v, NV, perline), z[v], y[v]);
     }
     if (t->periodic && j == n - 1)
@@ -605,28 +652,33 @@ BCR_INLINE void tri_factors_across(const BCRTriFactors *t, const void *f, void *
 }
 
 /*
-  One set of factors for all columns: nothing of a column is kept but y at the ends of blocks of rows. The forward recurrence goes down all blocks but
-  the last for that; then each block, from below, has it once more, f being in a cache still, and is finished. The numbers are those of the plain order.
+  One set of factors for all columns: nothing of a column is kept but y at the ends of blocks of
+  rows. The forward recurrence goes down all blocks but the last for that; then each block, from
+  below, has it once more, f being in a cache still, and is finished. The numbers are those of the
+  plain order.
 */
 typedef struct {
   ptrdiff_t base, lanes;
-  real     *start, *below, *sum; /* y before each block, STRIP bundles apart; unknowns below; of a periodic line what the last row subtracts, then its unknown */
-  TriEdge   edge;
+  /* y before each block, STRIP bundles apart; unknowns below; of a periodic line what the last row
+     subtracts, then its unknown */
+  real *start, *below, *sum;
+  TriEdge edge;
 } Strip;
 
 /* Rows j0..j1-1 forward; y: kept, NULL in the first pass */
-BCR_INLINE void strip_forward(const BCRTriFactors *t, const void *f, const Strip *S, ptrdiff_t b, ptrdiff_t j0, ptrdiff_t j1, real *y, ptrdiff_t next, const int PERIODIC, const int io)
+BCR_INLINE void strip_forward(const BCRTriFactors *t, const void *f, const Strip *S, ptrdiff_t b, ptrdiff_t j0,
+                              ptrdiff_t j1, real *y, ptrdiff_t next, const int PERIODIC, const int io)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
-  const real     *l = (const real *)t->l, *c = (const real *)t->r;
-  real           *start = S->start + BL * STRIP * b;
-  bun             x[STRIP_NV], a[STRIP_NV];
+  const real *l = (const real *)t->l, *c = (const real *)t->r;
+  real *start = S->start + BL * STRIP * b;
+  bun x[STRIP_NV], a[STRIP_NV];
 
 #pragma GCC unroll 8
   for (int v = 0; v < STRIP_NV; v++) a[v] = bload(start + BL * v);
   for (ptrdiff_t j = j0; j < j1; j++) {
-    const ptrdiff_t e  = tri_entry(t, j);
-    const bun       lj = bset1(l[e]);
+    const ptrdiff_t e = tri_entry(t, j);
+    const bun lj = bset1(l[e]);
 
     if (y) {
       if (j0) tri_prefetch(f, S->base + ld * (j - (j1 - j0)), STRIP_NV, io, 0);
@@ -637,7 +689,8 @@ BCR_INLINE void strip_forward(const BCRTriFactors *t, const void *f, const Strip
     for (int v = 0; v < STRIP_NV; v++) {
       if (PERIODIC && j == n - 1) a[v] = bsub(x[v], bload(S->sum + BL * v));
       else a[v] = bfnma(lj, a[v], x[v]);
-      if (PERIODIC && j < n - 1 && (!y || j1 == n)) bstore(S->sum + BL * v, bfma(bset1(c[e]), a[v], bload(S->sum + BL * v)));
+      if (PERIODIC && j < n - 1 && (!y || j1 == n))
+        bstore(S->sum + BL * v, bfma(bset1(c[e]), a[v], bload(S->sum + BL * v)));
       if (y) bstore(y + BL * (STRIP_NV * (j - j0) + v), a[v]);
     }
   }
@@ -647,17 +700,18 @@ BCR_INLINE void strip_forward(const BCRTriFactors *t, const void *f, const Strip
   }
 }
 
-BCR_INLINE void strip_backward(const BCRTriFactors *t, void *u, const Strip *S, ptrdiff_t j0, ptrdiff_t j1, const real *y, const int PERIODIC, const int io, const int stream)
+BCR_INLINE void strip_backward(const BCRTriFactors *t, void *u, const Strip *S, ptrdiff_t j0, ptrdiff_t j1,
+                               const real *y, const int PERIODIC, const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, ld = t->shape.inner;
-  const real     *p = (const real *)t->p, *q = (const real *)t->q, *c = (const real *)t->e;
-  bun             a[STRIP_NV];
+  const real *p = (const real *)t->p, *q = (const real *)t->q, *c = (const real *)t->e;
+  bun a[STRIP_NV];
 
 #pragma GCC unroll 8
   for (int v = 0; v < STRIP_NV; v++) a[v] = bload(S->below + BL * v);
   for (ptrdiff_t j = j1 - 1; j >= j0; j--) {
-    const ptrdiff_t e  = tri_entry(t, j);
-    const bun       pj = bset1(p[e]), qj = bset1(q[e]);
+    const ptrdiff_t e = tri_entry(t, j);
+    const bun pj = bset1(p[e]), qj = bset1(q[e]);
 
 #pragma GCC unroll 8
     for (int v = 0; v < STRIP_NV; v++) {
@@ -672,23 +726,25 @@ BCR_INLINE void strip_backward(const BCRTriFactors *t, void *u, const Strip *S, 
   for (int v = 0; v < STRIP_NV; v++) bstore(S->below + BL * v, a[v]);
 }
 
-BCR_INLINE void tri_factors_strips(const BCRTriFactors *t, const void *f, void *u, real *work, const int PERIODIC, const int io, const int stream)
+BCR_INLINE void tri_factors_strips(const BCRTriFactors *t, const void *f, void *u, real *work, const int PERIODIC,
+                                   const int io, const int stream)
 {
   const ptrdiff_t n = t->shape.n, rows = strip_rows(n), blocks = (n + rows - 1) / rows, width = BL * STRIP;
-  real           *y = work + BL * STRIP * (blocks + 2);
+  real *y = work + BL * STRIP * (blocks + 2);
 
   for (ptrdiff_t o = 0; o < t->shape.outer; o++)
     for (ptrdiff_t i = 0; i < t->shape.inner; i += width) {
       const ptrdiff_t lanes = PetscMin(width, t->shape.inner - i), subs = (lanes + BL * STRIP_NV - 1) / (BL * STRIP_NV);
-      Strip           S[STRIP / STRIP_NV];
+      Strip S[STRIP / STRIP_NV];
 
       for (ptrdiff_t c = 0; c < subs; c++) {
-        S[c].base  = i + t->shape.inner * n * o + BL * STRIP_NV * c;
+        S[c].base = i + t->shape.inner * n * o + BL * STRIP_NV * c;
         S[c].lanes = PetscMin(lanes - BL * STRIP_NV * c, BL * STRIP_NV);
         S[c].start = work + BL * STRIP_NV * c;
         S[c].below = S[c].start + BL * STRIP * blocks;
-        S[c].sum   = S[c].below + BL * STRIP;
-        S[c].edge  = tri_edge(y + BL * STRIP_NV * rows, 1 + (t->shape.inner - 1) / width, i == 0 && c == 0, i + width >= t->shape.inner && c == subs - 1);
+        S[c].sum = S[c].below + BL * STRIP;
+        S[c].edge = tri_edge(y + BL * STRIP_NV * rows, 1 + (t->shape.inner - 1) / width, i == 0 && c == 0,
+                             i + width >= t->shape.inner && c == subs - 1);
         for (int v = 0; v < STRIP_NV; v++) {
           bstore(S[c].start + BL * v, bnull());
           bstore(S[c].below + BL * v, bnull());
@@ -696,22 +752,26 @@ BCR_INLINE void tri_factors_strips(const BCRTriFactors *t, const void *f, void *
         }
       }
       for (ptrdiff_t b = 0; b < blocks - 1; b++)
-        for (ptrdiff_t c = 0; c < subs; c++) strip_forward(t, f, &S[c], b, rows * b, rows * (b + 1), NULL, -1, PERIODIC, io);
+        for (ptrdiff_t c = 0; c < subs; c++)
+          strip_forward(t, f, &S[c], b, rows * b, rows * (b + 1), NULL, -1, PERIODIC, io);
       for (ptrdiff_t b = blocks - 1; b >= 0; b--)
         for (ptrdiff_t c = 0; c < subs; c++) {
           const ptrdiff_t j0 = rows * b, j1 = PetscMin(j0 + rows, n);
 
-          strip_forward(t, f, &S[c], b, j0, j1, y, i + width < t->shape.inner ? rows * (blocks - 1 - b) : -1, PERIODIC, io);
+          strip_forward(t, f, &S[c], b, j0, j1, y, i + width < t->shape.inner ? rows * (blocks - 1 - b) : -1, PERIODIC,
+                        io);
           strip_backward(t, u, &S[c], j0, j1, y, PERIODIC, io, stream);
         }
     }
 }
 
 /* A tile of ALONG: element e of the lines is at k = shift + e; w: k = 0 */
-BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, real *w, const int NV, const int perline, const int io)
+BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, real *w, const int NV, const int perline,
+                                  const int io)
 {
-  const ptrdiff_t n = t->shape.n, begin = A->shift, end = begin + n * NV, tile = A->first / BL; /* perline: tiles of neighbours */
-  bun             s[BCR_TRI_NV], z[BCR_TRI_NV], a[BL];
+  /* perline: tiles of neighbours */
+  const ptrdiff_t n = t->shape.n, begin = A->shift, end = begin + n * NV, tile = A->first / BL;
+  bun s[BCR_TRI_NV], z[BCR_TRI_NV], a[BL];
 
   for (int v = 0; v < NV; v++) {
     s[v] = z[v] = bnull();
@@ -720,10 +780,11 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
   }
   for (ptrdiff_t k = 0, j = 0, v = 0; k < end; k += BL) {
     tri_along_load(A, k, a, io);
-    if (NV == 1 && !perline && !t->periodic && k >= begin && k + BL <= end && (j + BL <= t->nt || (j >= t->nt - 1 && j + BL <= n - t->nlast))) {
+    if (NV == 1 && !perline && !t->periodic && k >= begin && k + BL <= end &&
+        (j + BL <= t->nt || (j >= t->nt - 1 && j + BL <= n - t->nlast))) {
       const ptrdiff_t step = j + BL <= t->nt ? 1 : 0;
-      const real     *l    = (const real *)t->l + (step ? j : t->nt - 1);
-      bun             y    = bload(w + BL * (k - 1));
+      const real *l = (const real *)t->l + (step ? j : t->nt - 1);
+      bun y = bload(w + BL * (k - 1));
 
 #pragma GCC unroll 16
       for (int p = 0; p < BL; p++) {
@@ -751,14 +812,19 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
   }
   for (int v = 0; v < NV; v++) bstore(w + BL * (end + v), bnull());
   for (ptrdiff_t k = (end - 1) / BL * BL, j = n - 1, v = NV - 1, ahead = 0; k >= 0; k -= BL, ahead += BL) {
-    if (A->first + A->lanes < A->lines) tri_ahead(A->f, A->base + PetscMax(A->len + A->next, TRI_SOON) + ahead, A->pitch, io); /* the next tile, from its beginning on; of short lines a later one */
-    if (NV == 1 && !perline && !t->periodic && k >= begin && k + BL <= end && (k - begin + BL <= t->nt || (k - begin >= t->nt - 1 && k - begin + BL <= n - t->nlast))) {
+    /* the next tile, from its beginning on; of short lines a later one */
+    if (A->first + A->lanes < A->lines)
+      tri_ahead(A->f, A->base + PetscMax(A->len + A->next, TRI_SOON) + ahead, A->pitch, io);
+    if (NV == 1 && !perline && !t->periodic && k >= begin && k + BL <= end &&
+        (k - begin + BL <= t->nt || (k - begin >= t->nt - 1 && k - begin + BL <= n - t->nlast))) {
       const ptrdiff_t step = k - begin + BL <= t->nt ? 1 : 0;
-      const real     *P = (const real *)t->p + (step ? k - begin : t->nt - 1), *Q = (const real *)t->q + (step ? k - begin : t->nt - 1);
-      bun             y = bload(w + BL * (k + BL));
+      const real *P = (const real *)t->p + (step ? k - begin : t->nt - 1),
+                 *Q = (const real *)t->q + (step ? k - begin : t->nt - 1);
+      bun y = bload(w + BL * (k + BL));
 
 #pragma GCC unroll 16
-      for (int p = BL - 1; p >= 0; p--) a[p] = y = bfnma(bset1(Q[step * p]), y, bmul(bset1(P[step * p]), bload(w + BL * (k + p))));
+      for (int p = BL - 1; p >= 0; p--)
+        a[p] = y = bfnma(bset1(Q[step * p]), y, bmul(bset1(P[step * p]), bload(w + BL * (k + p))));
       bstore(w + BL * k, y);
       j -= BL;
       tri_along_store(A, k, a, io);
@@ -771,7 +837,8 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
         a[p] = bnull();
         continue;
       }
-      a[p] = bfnma(tri_coef(t, t->q, tile, j, (int)v, NV, perline), bload(y + BL * NV), bmul(tri_coef(t, t->p, tile, j, (int)v, NV, perline), bload(y)));
+      a[p] = bfnma(tri_coef(t, t->q, tile, j, (int)v, NV, perline), bload(y + BL * NV),
+                   bmul(tri_coef(t, t->p, tile, j, (int)v, NV, perline), bload(y)));
       if (t->periodic) {
         if (j == n - 1) z[v] = a[p];
         else a[p] = bfnma(tri_coef(t, t->e, tile, j, (int)v, NV, perline), z[v], a[p]);
@@ -786,14 +853,16 @@ BCR_INLINE void tri_factors_along(const BCRTriFactors *t, const TriAlong *A, rea
   }
 }
 
-BCR_INLINE void tri_factors_tiles(const BCRTriFactors *t, const void *f, void *u, real *work, const int NV, const int perline, const int io)
+BCR_INLINE void tri_factors_tiles(const BCRTriFactors *t, const void *f, void *u, real *work, const int NV,
+                                  const int perline, const int io)
 {
-  real    *w = work + BL * (t->shape.nv + 2 * BL);
+  real *w = work + BL * (t->shape.nv + 2 * BL);
   TriAlong A;
 
   tri_along(&A, &t->shape, f, u, work + tri_tile_work(&t->shape) + BL * TRI_EDGE, t->stream, perline, io);
   for (ptrdiff_t g = 0; g < A.groups; g++) {
-    for (ptrdiff_t tile = 0; tile < A.period && tri_along_tile(&A, g, tile, io); tile++) tri_factors_along(t, &A, w, NV, perline, io);
+    for (ptrdiff_t tile = 0; tile < A.period && tri_along_tile(&A, g, tile, io); tile++)
+      tri_factors_along(t, &A, w, NV, perline, io);
     BCRN(tri_along_group)(&A, g, io);
   }
 }
@@ -823,13 +892,15 @@ BCR_INLINE void tri_set(void *u, ptrdiff_t i, real x, const int io)
 
 BCR_INLINE void tri_factors_line(const BCRTriFactors *t, const void *f, void *u, ptrdiff_t line, const int io)
 {
-  const ptrdiff_t n = t->shape.n, ld = t->shape.inner, base = line % ld + ld * n * (line / ld), c = t->perline ? n * line : 0;
-  const real     *l = (const real *)t->l + c, *p = (const real *)t->p + c, *q = (const real *)t->q + c, *r = (const real *)t->r + c, *e = (const real *)t->e + c;
-  real            y = 0, s = 0, z = 0;
+  const ptrdiff_t n = t->shape.n, ld = t->shape.inner, base = line % ld + ld * n * (line / ld),
+                  c = t->perline ? n * line : 0;
+  const real *l = (const real *)t->l + c, *p = (const real *)t->p + c, *q = (const real *)t->q + c,
+             *r = (const real *)t->r + c, *e = (const real *)t->e + c;
+  real y = 0, s = 0, z = 0;
 
   for (ptrdiff_t j = 0; j < n; j++) {
     const ptrdiff_t k = tri_entry(t, j);
-    const real      g = tri_get(f, base + ld * j, io);
+    const real g = tri_get(f, base + ld * j, io);
 
     if (t->periodic && j == n - 1) y = g - s;
     else {
@@ -853,7 +924,7 @@ BCR_INLINE void tri_factors_line(const BCRTriFactors *t, const void *f, void *u,
 
 BCR_INLINE void tri_factors_io(const BCRTriFactors *t, const void *f, void *u, real *work, const int io)
 {
-  real     *w  = work + BL * (t->shape.nv + 2 * BL);
+  real *w = work + BL * (t->shape.nv + 2 * BL);
   const int nv = t->shape.nv, stream = t->stream && tri_aligned(&t->shape, u, io);
 
   if (t->shape.kind == BCR_TRI_ALONG) {

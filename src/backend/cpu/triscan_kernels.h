@@ -12,34 +12,35 @@ BCR_INLINE bun scan_c(const real *table, ptrdiff_t e, int v, const int NV, const
 /* a tile */
 typedef struct {
   const BCRTriScan *t;
-  const void       *f;
-  void             *u;
-  int               stream;
-  real             *w;               /* row 0 of the scratch */
-  ptrdiff_t         base, ld, lanes; /* in memory: row 0, from row to row (ACROSS) or length of a line (ALONG), lanes with lines */
-  const real       *abc, *G, *uh, *a0, *a1, *a2, *b0, *b1, *b2;
-  bun               end[SCAN_ENDS + 2][BCR_TRI_NV]; /* f of the end rows, s, the last y */
-  bun               x[SCAN_ENDS][BCR_TRI_NV];
-  bun               uhead[BCR_TRI_NV], sum[BCR_TRI_NV]; /* u_h; squares of one u of each block */
+  const void *f;
+  void *u;
+  int stream;
+  real *w; /* row 0 of the scratch */
+  /* in memory: row 0, from row to row (ACROSS) or length of a line (ALONG), lanes with lines */
+  ptrdiff_t base, ld, lanes;
+  const real *abc, *G, *uh, *a0, *a1, *a2, *b0, *b1, *b2;
+  bun end[SCAN_ENDS + 2][BCR_TRI_NV]; /* f of the end rows, s, the last y */
+  bun x[SCAN_ENDS][BCR_TRI_NV];
+  bun uhead[BCR_TRI_NV], sum[BCR_TRI_NV]; /* u_h; squares of one u of each block */
 } ScanTile;
 
 BCR_INLINE void scan_tile(ScanTile *S, ptrdiff_t tile, const int NV)
 {
   const BCRTriScan *t = S->t;
-  const ptrdiff_t   k = t->perline ? tile * NV * BL : 0;
-  const int         N = t->h + t->t;
+  const ptrdiff_t k = t->perline ? tile * NV * BL : 0;
+  const int N = t->h + t->t;
 
   S->base = tri_tile(&t->shape, tile, &S->lanes);
-  S->ld   = t->shape.kind == BCR_TRI_ACROSS ? t->shape.inner : t->shape.inner * t->shape.n;
-  S->abc  = (const real *)t->abc + 3 * k;
-  S->G    = (const real *)t->G + N * (N + 2) * k;
-  S->uh   = (const real *)t->uh + 2 * k;
-  S->a0   = (const real *)t->a.zero + BL * k;
-  S->a1   = (const real *)t->a.first + t->a.blocks * k;
-  S->a2   = (const real *)t->a.inside + BL * k;
-  S->b0   = (const real *)t->b.zero + BL * k;
-  S->b1   = (const real *)t->b.first + t->b.blocks * k;
-  S->b2   = (const real *)t->b.inside + BL * k;
+  S->ld = t->shape.kind == BCR_TRI_ACROSS ? t->shape.inner : t->shape.inner * t->shape.n;
+  S->abc = (const real *)t->abc + 3 * k;
+  S->G = (const real *)t->G + N * (N + 2) * k;
+  S->uh = (const real *)t->uh + 2 * k;
+  S->a0 = (const real *)t->a.zero + BL * k;
+  S->a1 = (const real *)t->a.first + t->a.blocks * k;
+  S->a2 = (const real *)t->a.inside + BL * k;
+  S->b0 = (const real *)t->b.zero + BL * k;
+  S->b1 = (const real *)t->b.first + t->b.blocks * k;
+  S->b2 = (const real *)t->b.inside + BL * k;
 }
 
 /* A block of ALONG into the scratch */
@@ -65,7 +66,8 @@ BCR_INLINE void scan_put(ScanTile *S, const ptrdiff_t b, const int NV, const int
 }
 
 /* Rows of a block all inside the line and not of the ends. SUM: powers of beta count */
-BCR_INLINE void scan_forward_block(ScanTile *S, const ptrdiff_t b, bun *y, const int ALONG, const int NV, const int PER, const int SUM, const int io)
+BCR_INLINE void scan_forward_block(ScanTile *S, const ptrdiff_t b, bun *y, const int ALONG, const int NV, const int PER,
+                                   const int SUM, const int io)
 {
   bun x[BCR_TRI_NV], s[BCR_TRI_NV];
 
@@ -81,21 +83,23 @@ BCR_INLINE void scan_forward_block(ScanTile *S, const ptrdiff_t b, bun *y, const
     }
 #pragma GCC unroll 8
     for (int v = 0; v < NV; v++) {
-      y[v] = bfma(scan_c(S->abc, 0, v, NV, PER), y[v], bmul(scan_c(S->abc, 2, v, NV, PER), ALONG ? bload(w + BL * v) : x[v]));
+      y[v] = bfma(scan_c(S->abc, 0, v, NV, PER), y[v],
+                  bmul(scan_c(S->abc, 2, v, NV, PER), ALONG ? bload(w + BL * v) : x[v]));
       bstore(w + BL * v, y[v]);
       if (SUM) s[v] = bfma(scan_c(S->b2, r, v, NV, PER), y[v], s[v]);
     }
   }
   if (SUM)
-    for (int v = 0; v < NV; v++) S->end[S->t->h + S->t->t][v] = bfma(scan_c(S->b1, b, v, NV, PER), s[v], S->end[S->t->h + S->t->t][v]);
+    for (int v = 0; v < NV; v++)
+      S->end[S->t->h + S->t->t][v] = bfma(scan_c(S->b1, b, v, NV, PER), s[v], S->end[S->t->h + S->t->t][v]);
 }
 
 /* the same in registers, where a row is one bundle */
 BCR_INLINE void scan_forward_x(ScanTile *S, const ptrdiff_t b, bun *y, const int PER, const int SUM, const int io)
 {
   const bun alpha = scan_c(S->abc, 0, 0, 1, PER), gamma = scan_c(S->abc, 2, 0, 1, PER);
-  real     *w = S->w + BL * BL * b;
-  bun       a[BL], s = bnull();
+  real *w = S->w + BL * BL * b;
+  bun a[BL], s = bnull();
 
   tri_loadx(a, S->f, S->base, BL * b, S->ld, S->lanes, io);
 #pragma GCC unroll 16
@@ -110,14 +114,14 @@ BCR_INLINE void scan_forward_x(ScanTile *S, const ptrdiff_t b, bun *y, const int
 /* any block */
 static __attribute__((noinline)) void BCRN(scan_forward_any)(ScanTile *S, const ptrdiff_t b, bun *y, const int io)
 {
-  const BCRTriScan *t     = S->t;
-  const int         along = t->shape.kind == BCR_TRI_ALONG, nv = t->shape.nv, per = t->perline;
-  const ptrdiff_t   n = t->shape.n;
+  const BCRTriScan *t = S->t;
+  const int along = t->shape.kind == BCR_TRI_ALONG, nv = t->shape.nv, per = t->perline;
+  const ptrdiff_t n = t->shape.n;
 
   if (along) scan_get(S, b, nv, io);
   for (ptrdiff_t j = BL * b; j < PetscMin(BL * (b + 1), n); j++) {
     real *w = S->w + BL * nv * j;
-    bun   x[BCR_TRI_NV];
+    bun x[BCR_TRI_NV];
 
     if (!along) tri_load(x, S->f, S->base + S->ld * j, S->lanes, nv, io);
     for (int v = 0; v < nv; v++) {
@@ -129,17 +133,21 @@ static __attribute__((noinline)) void BCRN(scan_forward_any)(ScanTile *S, const 
       }
       y[v] = bfma(scan_c(S->abc, 0, v, nv, per), y[v], bmul(scan_c(S->abc, 2, v, nv, per), x[v]));
       bstore(w + BL * v, y[v]);
-      if (b < t->b.blocks) S->end[t->h + t->t][v] = bfma(bmul(scan_c(S->b1, b, v, nv, per), scan_c(b ? S->b2 : S->b0, j - BL * b, v, nv, per)), y[v], S->end[t->h + t->t][v]);
+      if (b < t->b.blocks)
+        S->end[t->h + t->t][v] =
+          bfma(bmul(scan_c(S->b1, b, v, nv, per), scan_c(b ? S->b2 : S->b0, j - BL * b, v, nv, per)), y[v],
+               S->end[t->h + t->t][v]);
     }
   }
 }
 
 BCR_INLINE void scan_forward(ScanTile *S, const int ALONG, const int NV, const int PER, const int io)
 {
-  const BCRTriScan *t  = S->t;
-  const ptrdiff_t   nb = (t->shape.n + BL - 1) / BL, fast = PetscMax((t->shape.n - t->t) / BL, 1), sum = PetscMin(t->b.blocks, fast);
-  bun               y[BCR_TRI_NV];
-  ptrdiff_t         b;
+  const BCRTriScan *t = S->t;
+  const ptrdiff_t nb = (t->shape.n + BL - 1) / BL, fast = PetscMax((t->shape.n - t->t) / BL, 1),
+                  sum = PetscMin(t->b.blocks, fast);
+  bun y[BCR_TRI_NV];
+  ptrdiff_t b;
 
   for (int v = 0; v < NV; v++) y[v] = S->end[t->h + t->t][v] = bnull();
   BCRN(scan_forward_any)(S, 0, y, io);
@@ -169,7 +177,8 @@ BCR_INLINE void scan_ends(ScanTile *S, const int NV, const int PER)
     }
 }
 
-BCR_INLINE void scan_backward_block(ScanTile *S, const ptrdiff_t b, bun *u, const int ALONG, const int NV, const int PER, const int COR, const int io)
+BCR_INLINE void scan_backward_block(ScanTile *S, const ptrdiff_t b, bun *u, const int ALONG, const int NV,
+                                    const int PER, const int COR, const int io)
 {
   bun d[BCR_TRI_NV];
 
@@ -197,9 +206,10 @@ BCR_INLINE void scan_backward_block(ScanTile *S, const ptrdiff_t b, bun *u, cons
 
 BCR_INLINE void scan_backward_x(ScanTile *S, const ptrdiff_t b, bun *u, const int PER, const int COR, const int io)
 {
-  const bun beta = scan_c(S->abc, 1, 0, 1, PER), d = COR ? bmul(scan_c(S->a1, b, 0, 1, PER), S->x[S->t->h - 1][0]) : bnull();
-  real     *w = S->w + BL * BL * b;
-  bun       a[BL];
+  const bun beta = scan_c(S->abc, 1, 0, 1, PER),
+            d = COR ? bmul(scan_c(S->a1, b, 0, 1, PER), S->x[S->t->h - 1][0]) : bnull();
+  real *w = S->w + BL * BL * b;
+  bun a[BL];
 
 #pragma GCC unroll 16
   for (int r = BL - 1; r >= 0; r--) {
@@ -214,13 +224,13 @@ BCR_INLINE void scan_backward_x(ScanTile *S, const ptrdiff_t b, bun *u, const in
 
 static __attribute__((noinline)) void BCRN(scan_backward_any)(ScanTile *S, const ptrdiff_t b, bun *u, const int io)
 {
-  const BCRTriScan *t     = S->t;
-  const int         along = t->shape.kind == BCR_TRI_ALONG, nv = t->shape.nv, per = t->perline;
-  const ptrdiff_t   n = t->shape.n;
+  const BCRTriScan *t = S->t;
+  const int along = t->shape.kind == BCR_TRI_ALONG, nv = t->shape.nv, per = t->perline;
+  const ptrdiff_t n = t->shape.n;
 
   for (ptrdiff_t j = PetscMin(BL * (b + 1), n) - 1; j >= BL * b; j--) {
     real *w = S->w + BL * nv * j;
-    bun   z[BCR_TRI_NV];
+    bun z[BCR_TRI_NV];
 
     for (int v = 0; v < nv; v++) {
       if (j >= n - t->t) z[v] = S->x[j - (n - t->t) + t->h][v];
@@ -229,7 +239,9 @@ static __attribute__((noinline)) void BCRN(scan_backward_any)(ScanTile *S, const
         bun y = bload(w + BL * v);
 
         if (j == t->h - 1) S->uhead[v] = u[v];
-        if (b < t->a.blocks) y = bfma(bmul(scan_c(S->a1, b, v, nv, per), scan_c(b ? S->a2 : S->a0, j - BL * b, v, nv, per)), S->x[t->h - 1][v], y);
+        if (b < t->a.blocks)
+          y = bfma(bmul(scan_c(S->a1, b, v, nv, per), scan_c(b ? S->a2 : S->a0, j - BL * b, v, nv, per)),
+                   S->x[t->h - 1][v], y);
         z[v] = u[v] = bfma(scan_c(S->abc, 1, v, nv, per), u[v], y);
       }
       if (along) bstore(w + BL * v, z[v]);
@@ -242,13 +254,13 @@ static __attribute__((noinline)) void BCRN(scan_backward_any)(ScanTile *S, const
 
 BCR_INLINE void scan_backward(ScanTile *S, const int ALONG, const int NV, const int PER, const int io)
 {
-  const BCRTriScan *t  = S->t;
-  const ptrdiff_t   nb = (t->shape.n + BL - 1) / BL, fast = PetscMax((t->shape.n - t->t) / BL, 1);
-  bun               u[BCR_TRI_NV];
-  ptrdiff_t         b = nb - 1;
+  const BCRTriScan *t = S->t;
+  const ptrdiff_t nb = (t->shape.n + BL - 1) / BL, fast = PetscMax((t->shape.n - t->t) / BL, 1);
+  bun u[BCR_TRI_NV];
+  ptrdiff_t b = nb - 1;
 
   for (int v = 0; v < NV; v++) {
-    u[v]      = S->x[t->h][v];
+    u[v] = S->x[t->h][v];
     S->sum[v] = bnull();
   }
   for (; b >= fast; b--) BCRN(scan_backward_any)(S, b, u, io);
@@ -269,26 +281,30 @@ BCR_INLINE double scan_1(const real *table, ptrdiff_t e, int v, int lane, int NV
   return PER ? table[BL * (e * NV + v) + lane] : table[e];
 }
 
-/* u_h came out as other than what G took it for: rounding of a sum much larger than the solution. As if s had been larger by that much */
-static __attribute__((noinline)) void BCRN(scan_correct)(const ScanTile *S, int NV, int PER, int io, int v, int lane, double delta)
+/* u_h came out as other than what G took it for: rounding of a sum much larger than the solution.
+   As if s had been larger by that much */
+static __attribute__((noinline)) void BCRN(scan_correct)(const ScanTile *S, int NV, int PER, int io, int v, int lane,
+                                                         double delta)
 {
   const BCRTriScan *t = S->t;
-  const ptrdiff_t   n = t->shape.n, step = t->shape.inner, i0 = S->base + (t->shape.kind == BCR_TRI_ACROSS ? BL * v + lane : S->ld * lane + v);
-  const int         h = t->h, N = t->h + t->t;
-  const double      beta         = scan_1(S->abc, 1, v, lane, NV, PER);
-  double            x[SCAN_ENDS] = {0}, z; /* h < N, which compilers cannot see */
+  const ptrdiff_t n = t->shape.n, step = t->shape.inner,
+                  i0 = S->base + (t->shape.kind == BCR_TRI_ACROSS ? BL * v + lane : S->ld * lane + v);
+  const int h = t->h, N = t->h + t->t;
+  const double beta = scan_1(S->abc, 1, v, lane, NV, PER);
+  double x[SCAN_ENDS] = {0}, z; /* h < N, which compilers cannot see */
 
   for (int r = 0; r < N; r++) x[r] = delta * scan_1(S->G, (N + 2) * r + N, v, lane, NV, PER);
   z = x[h];
   for (ptrdiff_t j = n - 1; j >= 0; j--) {
     const ptrdiff_t b = j / BL, i = i0 + step * j;
-    double          c;
+    double c;
 
     if (j >= n - t->t) c = x[h + j - (n - t->t)];
     else if (j < h - 1) c = x[j];
     else {
       z = beta * z;
-      if (b < t->a.blocks) z += x[h - 1] * scan_1(b ? S->a2 : S->a0, j % BL, v, lane, NV, PER) * scan_1(S->a1, b, v, lane, NV, PER);
+      if (b < t->a.blocks)
+        z += x[h - 1] * scan_1(b ? S->a2 : S->a0, j % BL, v, lane, NV, PER) * scan_1(S->a1, b, v, lane, NV, PER);
       c = z;
     }
     if (io) ((double *)S->u)[i] += c;
@@ -298,30 +314,33 @@ static __attribute__((noinline)) void BCRN(scan_correct)(const ScanTile *S, int 
 
 BCR_INLINE void scan_check(const ScanTile *S, const int NV, const int PER, const int io)
 {
-  const BCRTriScan *t  = S->t;
-  const int         N  = t->h + t->t;
-  const real        nb = (real)((t->shape.n + BL - 1) / BL), tol = (real)(t->check * t->check);
+  const BCRTriScan *t = S->t;
+  const int N = t->h + t->t;
+  const real nb = (real)((t->shape.n + BL - 1) / BL), tol = (real)(t->check * t->check);
 
   for (int v = 0; v < NV; v++) {
-    const bun delta = bsub(S->uhead[v], bfma(scan_c(S->uh, 0, v, NV, PER), S->x[t->h - 1][v], bfma(scan_c(S->uh, 1, v, NV, PER), S->x[t->h][v], S->end[N][v])));
-    real      d[BL], s[BL], q[BL];
+    const bun delta = bsub(S->uhead[v], bfma(scan_c(S->uh, 0, v, NV, PER), S->x[t->h - 1][v],
+                                             bfma(scan_c(S->uh, 1, v, NV, PER), S->x[t->h][v], S->end[N][v])));
+    real d[BL], s[BL], q[BL];
 
     bstore(d, delta);
     bstore(s, bmul(bset1(tol), bfma(bset1(nb), bmul(S->uhead[v], S->uhead[v]), S->sum[v])));
     bstore(q, bmul(bset1(nb), bmul(delta, delta)));
     for (int l = 0; l < BL; l++)
-      if (q[l] > s[l] && (t->shape.kind == BCR_TRI_ACROSS ? BL * v + l : l) < S->lanes) BCRN(scan_correct)(S, NV, PER, io, v, l, d[l]);
+      if (q[l] > s[l] && (t->shape.kind == BCR_TRI_ACROSS ? BL * v + l : l) < S->lanes)
+        BCRN(scan_correct)(S, NV, PER, io, v, l, d[l]);
   }
 }
 
-BCR_INLINE void scan_one(const BCRTriScan *t, const void *f, void *u, real *w, ptrdiff_t tile, const int ALONG, const int NV, const int PER, const int io)
+BCR_INLINE void scan_one(const BCRTriScan *t, const void *f, void *u, real *w, ptrdiff_t tile, const int ALONG,
+                         const int NV, const int PER, const int io)
 {
   ScanTile S;
 
-  S.t      = t;
-  S.f      = f;
-  S.u      = u;
-  S.w      = w;
+  S.t = t;
+  S.f = f;
+  S.u = u;
+  S.w = w;
   S.stream = t->stream && tri_aligned(&t->shape, u, io);
   scan_tile(&S, tile, NV);
   scan_forward(&S, ALONG, NV, PER, io);
@@ -334,9 +353,9 @@ BCR_INLINE void scan_one(const BCRTriScan *t, const void *f, void *u, real *w, p
 
 BCR_INLINE void scan_io(const BCRTriScan *t, const void *f, void *u, real *work, const int io)
 {
-  real     *w  = work + BL * (t->shape.nv + 2 * BL);
+  real *w = work + BL * (t->shape.nv + 2 * BL);
   const int nv = t->shape.nv, per = t->perline;
-  TriAlong  A;
+  TriAlong A;
 
   /* the lag is no faster where memory is not written past the caches though it should be */
   if (t->lag && (t->shape.kind != BCR_TRI_ALONG || tri_along(&A, &t->shape, f, u, NULL, t->stream, 0, io))) {

@@ -1,4 +1,5 @@
-/* Poisson across ranks: see border.h. A thread has a mode (or an element of a row); every order of summation is fixed. */
+/* Poisson across ranks: see border.h. A thread has a mode (or an element of a row); every order of
+   summation is fixed. */
 #include "common.cuh"
 #include "reduced.cuh"
 
@@ -45,11 +46,12 @@ int BCRCudaRowSet(BCRStream stream, const BCRCudaRow *row, int single, void *u, 
   return bcr_done();
 }
 
-static __global__ void matrix(int n, const double *__restrict__ M, BCRCudaLines l, const double *__restrict__ x, double *__restrict__ y)
+static __global__ void matrix(int n, const double *__restrict__ M, BCRCudaLines l, const double *__restrict__ x,
+                              double *__restrict__ y)
 {
-  const int       i   = blockIdx.x * blockDim.x + threadIdx.x;
-  const ptrdiff_t o   = blockIdx.y * l.sa + blockIdx.z * l.sb;
-  double          sum = 0;
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  const ptrdiff_t o = blockIdx.y * l.sa + blockIdx.z * l.sb;
+  double sum = 0;
 
   if (i >= n) return;
   for (int j = 0; j < n; j++) sum += M[i + (ptrdiff_t)n * j] * x[o + j * l.s];
@@ -58,7 +60,8 @@ static __global__ void matrix(int n, const double *__restrict__ M, BCRCudaLines 
 
 int BCRCudaMatrix(BCRStream stream, int n, const double *M, const BCRCudaLines *lines, const double *x, double *y)
 {
-  matrix<<<dim3((unsigned)((n + THREADS - 1) / THREADS), (unsigned)lines->na, (unsigned)lines->nb), THREADS, 0, bcr_stream(stream)>>>(n, M, *lines, x, y);
+  matrix<<<dim3((unsigned)((n + THREADS - 1) / THREADS), (unsigned)lines->na, (unsigned)lines->nb), THREADS, 0,
+           bcr_stream(stream)>>>(n, M, *lines, x, y);
   return bcr_done();
 }
 
@@ -70,34 +73,39 @@ static __device__ int part_of(int nparts, const int *first, int k)
   return q;
 }
 
-static __global__ void pack(int nparts, int nmodes, const int *first, const double *norm, const double *own, int way, const double *left, double *sent)
+static __global__ void pack(int nparts, int nmodes, const int *first, const double *norm, const double *own, int way,
+                            const double *left, double *sent)
 {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
   if (k >= nmodes) return;
-  const int       q = nparts > 1 ? part_of(nparts, first, k) : 0, n = nparts > 1 ? first[q + 1] - first[q] : nmodes, k0 = nparts > 1 ? first[q] : 0;
+  const int q = nparts > 1 ? part_of(nparts, first, k) : 0, n = nparts > 1 ? first[q + 1] - first[q] : nmodes,
+            k0 = nparts > 1 ? first[q] : 0;
   const ptrdiff_t at = 2 * (ptrdiff_t)k0 + k - k0;
-  const double    f  = norm ? norm[k] : 1;
+  const double f = norm ? norm[k] : 1;
 
   sent[nparts > 1 ? at : n - 1 - k] = f * own[(ptrdiff_t)way * k];
-  sent[at + n]                      = f * left[k];
+  sent[at + n] = f * left[k];
 }
 
-int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own, int way, const double *left, double *sent)
+int BCRCudaBorderPack(BCRStream stream, int nparts, int nmodes, const int *first, const double *norm, const double *own,
+                      int way, const double *left, double *sent)
 {
-  pack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first, norm, own, way, left, sent);
+  pack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first, norm,
+                                                                                         own, way, left, sent);
   return bcr_done();
 }
 
-static __global__ void unpack(int nparts, int nmodes, const int *first, const double *received, double *x, double *before, double *mean)
+static __global__ void unpack(int nparts, int nmodes, const int *first, const double *received, double *x,
+                              double *before, double *mean)
 {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
 
   if (k >= nmodes) return;
-  const int       q = part_of(nparts, first, k), n = first[q + 1] - first[q];
+  const int q = part_of(nparts, first, k), n = first[q + 1] - first[q];
   const ptrdiff_t at = 2 * (ptrdiff_t)first[q] + q + k - first[q];
 
-  x[k]      = received[at];
+  x[k] = received[at];
   before[k] = received[at + n];
   if (k == 0) {
     double m = 0;
@@ -107,27 +115,31 @@ static __global__ void unpack(int nparts, int nmodes, const int *first, const do
   }
 }
 
-int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received, double *x, double *before, double *mean)
+int BCRCudaBorderUnpack(BCRStream stream, int nparts, int nmodes, const int *first, const double *received, double *x,
+                        double *before, double *mean)
 {
-  unpack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first, received, x, before, mean);
+  unpack<<<(unsigned)((nmodes + THREADS - 1) / THREADS), THREADS, 0, bcr_stream(stream)>>>(nparts, nmodes, first,
+                                                                                           received, x, before, mean);
   return bcr_done();
 }
 
-/* block_corner() of src/poisson/slabrows.c: the corner entry of a block's inverse and the last entry of its inverse times (e + lambda) */
+/* block_corner() of src/poisson/slabrows.c: the corner entry of a block's inverse and the last
+   entry of its inverse times (e + lambda) */
 static __device__ void corner(const BCRCudaBorderTab &b, int first, int m, int dir, double lambda, double *t, double *w)
 {
   const double *low = dir > 0 ? b.low : b.up, *up = dir > 0 ? b.up : b.low;
-  double        num = 0, P = 1, y = 0, prod = 1;
+  double num = 0, P = 1, y = 0, prod = 1;
 
   for (int k = 0; k < m; k++) {
-    const int    i = dir > 0 ? first + k : first + m - 1 - k;
+    const int i = dir > 0 ? first + k : first + m - 1 - k;
     const double e = b.excess[i] + lambda, ratio = k ? low[i] / P : 0, num0 = num, y0 = y;
 
     num = k ? e + ratio * num : e + low[i];
-    y   = k ? e + ratio * y : e;
+    y = k ? e + ratio * y : e;
     prod *= k ? ratio : low[i];
     P = up[i] + num;
-    if (b.uniform && k > 1 && k + 2 < m && fabs(num - num0) <= 1e-16 * fabs(num) && fabs(y - y0) <= 1e-16 * fabs(y)) { /* nothing changes up to the last row */
+    /* nothing changes up to the last row */
+    if (b.uniform && k > 1 && k + 2 < m && fabs(num - num0) <= 1e-16 * fabs(num) && fabs(y - y0) <= 1e-16 * fabs(y)) {
       const int skip = m - 2 - k;
 
       prod *= pow(low[i] / P, (double)skip);
@@ -145,13 +157,13 @@ static __global__ void border_tables(BCRCudaBorderTab b)
 
   if (j >= n) return;
   const double lambda = b.shift + b.lambda[b.k0 + j];
-  double       num = 0, P = 1, w = 0, wfirst = 0, elast = 0;
+  double num = 0, P = 1, w = 0, wfirst = 0, elast = 0;
 
   if (b.k0 + j == b.constant) return;
   for (int p = 0; p < b.nrow; p++) { /* rows: their excess goes where the pivots will be */
-    const int       after = (p + 1) % b.nparts, i = b.first[p] + b.interior[p];
+    const int after = (p + 1) % b.nparts, i = b.first[p] + b.interior[p];
     const ptrdiff_t at = (ptrdiff_t)p * n + j;
-    double          t0, w0, t1, w1;
+    double t0, w0, t1, w1;
 
     corner(b, b.first[p], b.interior[p], 1, lambda, &t0, &w0);
     corner(b, b.first[after], b.interior[after], -1, lambda, &t1, &w1);
@@ -162,40 +174,41 @@ static __global__ void border_tables(BCRCudaBorderTab b)
   if (b.periodic) {
     const ptrdiff_t at = (ptrdiff_t)open * n + j;
 
-    elast     = b.t[2][at];
+    elast = b.t[2][at];
     b.t[5][j] = b.t[0][at];
     b.t[6][j] = b.t[1][at];
     for (int p = open - 1; p >= 0; p--) { /* the first entry of (open rows)^-1 e: from the end */
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
-      const double    e = b.t[2][a], up = b.t[1][a];
+      const double e = b.t[2][a], up = b.t[1][a];
 
-      num    = p == open - 1 ? e + up : e + up * num / P;
+      num = p == open - 1 ? e + up : e + up * num / P;
       wfirst = p == open - 1 ? e : e + up * wfirst / P;
-      P      = b.t[0][a] + num;
+      P = b.t[0][a] + num;
     }
     if (open) wfirst /= P;
   }
   num = 0;
-  P   = 1;
+  P = 1;
   for (int p = 0; p < open; p++) {
     const ptrdiff_t a = (ptrdiff_t)p * n + j;
-    const double    e = b.t[2][a], low = b.t[0][a], up = b.t[1][a];
+    const double e = b.t[2][a], low = b.t[0][a], up = b.t[1][a];
 
-    num       = p ? e + low * num / P : e + low;
-    w         = p ? e + low * w / P : e;
-    P         = up + num;
+    num = p ? e + low * num / P : e + low;
+    w = p ? e + low * w / P : e;
+    P = up + num;
     b.t[2][a] = 1 / P;
     b.t[1][a] = up / P;
     if (b.periodic) b.t[3][a] = w / P; /* forward part of (open rows)^-1 e */
   }
   if (b.periodic) {
     const double wlast = open ? b.t[3][(ptrdiff_t)(open - 1) * n + j] : 0;
-    double       v     = 0;
+    double v = 0;
 
-    for (int p = open - 1; p >= 0; p--) { /* and its backward part: q = 1 - (open rows)^-1 e is what the last unknown adds */
+    /* and its backward part: q = 1 - (open rows)^-1 e is what the last unknown adds */
+    for (int p = open - 1; p >= 0; p--) {
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
 
-      v         = b.t[3][a] + (p < open - 1 ? b.t[1][a] * v : 0);
+      v = b.t[3][a] + (p < open - 1 ? b.t[1][a] * v : 0);
       b.t[3][a] = 1 - v;
     }
     b.t[4][j] = 1 / (elast + (open ? b.t[5][j] * wlast + b.t[6][j] * wfirst : 0));
@@ -212,17 +225,19 @@ int BCRCudaBorderTables(BCRStream stream, const BCRCudaBorderTab *tab)
 /* constant_mode() of src/poisson/ranks.c */
 static __device__ double constant_mode(const BCRCudaBorderRows &b, int j, double *work)
 {
-  const int n   = b.nrow;
-  double    sum = 0, ones = 0, d = 0, rate = 0, total = 0, mean;
-  double   *x = work + j;
+  const int n = b.nrow;
+  double sum = 0, ones = 0, d = 0, rate = 0, total = 0, mean;
+  double *x = work + j;
 
   for (int p = 0; p < n; p++) {
     sum += b.cweight[p] * x[(ptrdiff_t)p * b.n];
     ones += b.cweight[p] * b.cones[p];
   }
   mean = sum / ones;
-  for (int p = 0; p < n; p++) rate += 1 / b.cup[p];       /* used for periodic axes alone, where all of them are positive */
-  for (int pass = b.periodic ? 0 : 1; pass < 2; pass++) { /* round a periodic axis the steps add up to zero: what d before the first row does that */
+  /* used for periodic axes alone, where all of them are positive */
+  for (int p = 0; p < n; p++) rate += 1 / b.cup[p];
+  /* round a periodic axis the steps add up to zero: what d before the first row does that */
+  for (int pass = b.periodic ? 0 : 1; pass < 2; pass++) {
     double v = 0, f = pass && b.periodic ? -total / rate : 0;
 
     for (int p = 0; p < n; p++) {
@@ -241,41 +256,42 @@ static __device__ double constant_mode(const BCRCudaBorderRows &b, int j, double
 static __global__ void border_solve(BCRCudaBorderRows b, const double *received, double *work, int part, double *sent)
 {
   const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow;
-  double    y = 0, mean = 0;
+  double y = 0, mean = 0;
 
   if (j >= n) return;
   for (int p = 0; p < b.nrow; p++) {
     const int after = (p + 1) % b.nparts;
 
-    work[(ptrdiff_t)p * n + j] = received[2 * (ptrdiff_t)n * p + (part < 0 ? j : n - 1 - j)] + received[2 * (ptrdiff_t)n * after + n + j];
+    work[(ptrdiff_t)p * n + j] =
+      received[2 * (ptrdiff_t)n * p + (part < 0 ? j : n - 1 - j)] + received[2 * (ptrdiff_t)n * after + n + j];
   }
   if (b.k0 + j == b.constant) mean = constant_mode(b, j, work);
   else {
     for (int p = 0; p < open; p++) {
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
 
-      y       = (work[a] + (p ? b.low[a] * y : 0)) * b.inv[a];
+      y = (work[a] + (p ? b.low[a] * y : 0)) * b.inv[a];
       work[a] = y;
     }
     for (int p = open - 2; p >= 0; p--) {
       const ptrdiff_t a = (ptrdiff_t)p * n + j;
 
-      y       = work[a] + b.up[a] * y;
+      y = work[a] + b.up[a] * y;
       work[a] = y;
     }
     if (b.periodic) {
-      const ptrdiff_t a    = (ptrdiff_t)open * n + j;
-      const double    last = (work[a] + (open ? b.lowlast[j] * work[a - n] + b.uplast[j] * work[j] : 0)) * b.den[j];
+      const ptrdiff_t a = (ptrdiff_t)open * n + j;
+      const double last = (work[a] + (open ? b.lowlast[j] * work[a - n] + b.uplast[j] * work[j] : 0)) * b.den[j];
 
       work[a] = last;
       for (int p = 0; p < open; p++) work[(ptrdiff_t)p * n + j] += b.q[(ptrdiff_t)p * n + j] * last;
     }
   }
   for (int p = max(part, 0); p < (part < 0 ? b.nparts : part + 1); p++) {
-    double   *to     = sent + (2 * (ptrdiff_t)n + 1) * (part < 0 ? p : 0);
+    double *to = sent + (2 * (ptrdiff_t)n + 1) * (part < 0 ? p : 0);
     const int before = p ? p - 1 : (b.periodic ? b.nparts - 1 : -1);
 
-    to[j]     = p < b.nrow ? work[(ptrdiff_t)p * n + j] : 0;
+    to[j] = p < b.nrow ? work[(ptrdiff_t)p * n + j] : 0;
     to[n + j] = before >= 0 ? work[(ptrdiff_t)before * n + j] : 0;
     if (b.constant < b.k0 || b.constant >= b.k0 + n) {
       if (j == 0) to[2 * n] = 0;
@@ -287,11 +303,11 @@ static __global__ void border_solve(BCRCudaBorderRows b, const double *received,
 static __global__ void part_solve(BCRReduced r, double *__restrict__ sent)
 {
   const int j = blockIdx.x * blockDim.x + threadIdx.x;
-  double    after, before;
+  double after, before;
 
   if (j >= r.rows.n) return;
   reduced(r, j, &after, &before);
-  sent[j]            = after;
+  sent[j] = after;
   sent[r.rows.n + j] = before;
   if (j == 0) sent[2 * (ptrdiff_t)r.rows.n] = 0;
 }
@@ -299,7 +315,8 @@ static __global__ void part_solve(BCRReduced r, double *__restrict__ sent)
 /* A column at a time, as border_solve() */
 static __global__ void border_inverse(BCRCudaBorderRows b, int part, double *inverse)
 {
-  const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow, before = part ? part - 1 : (b.periodic ? b.nparts - 1 : -1);
+  const int j = blockIdx.x * blockDim.x + threadIdx.x, n = b.n, open = b.periodic ? b.nrow - 1 : b.nrow,
+            before = part ? part - 1 : (b.periodic ? b.nparts - 1 : -1);
 
   if (j >= n) return;
   for (int row = 0; row < b.nrow; row++) {
@@ -312,11 +329,11 @@ static __global__ void border_inverse(BCRCudaBorderRows b, int part, double *inv
     }
     for (int p = open - 2; p >= 0; p--) x[p] = y = x[p] + b.up[(ptrdiff_t)p * n + j] * y;
     if (b.periodic) {
-      last    = ((row == open) + (open ? b.lowlast[j] * x[open - 1] + b.uplast[j] * x[0] : 0)) * b.den[j];
+      last = ((row == open) + (open ? b.lowlast[j] * x[open - 1] + b.uplast[j] * x[0] : 0)) * b.den[j];
       x[open] = last;
       for (int p = 0; p < open; p++) x[p] += b.q[(ptrdiff_t)p * n + j] * last;
     }
-    inverse[(ptrdiff_t)row * n + j]            = part < b.nrow ? x[part] : 0;
+    inverse[(ptrdiff_t)row * n + j] = part < b.nrow ? x[part] : 0;
     inverse[(ptrdiff_t)(b.nrow + row) * n + j] = before >= 0 ? x[before] : 0;
   }
 }
@@ -328,7 +345,8 @@ int BCRCudaBorderInverse(BCRStream stream, const BCRCudaBorderRows *rows, int pa
   return bcr_done();
 }
 
-int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, int part, double *sent)
+int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const double *received, double *work, int part,
+                       double *sent)
 {
   if (rows->n < 1) return 0;
   if (part >= 0 && rows->inverse) {
@@ -344,7 +362,7 @@ int BCRCudaBorderSolve(BCRStream stream, const BCRCudaBorderRows *rows, const do
 static __global__ void window_put_all(BCRCudaWindow w, const double *__restrict__ received)
 {
   const ptrdiff_t slot = window_slot(w);
-  const int       k = blockIdx.x * blockDim.x + threadIdx.x, left = blockIdx.y;
+  const int k = blockIdx.x * blockDim.x + threadIdx.x, left = blockIdx.y;
 
   if (k < w.n) window_put(w, slot, left, k, received[window_at(w, w.mine, left, k)]);
 }
@@ -369,17 +387,18 @@ static __global__ void window_take_all(BCRCudaWindow w, double *received)
 
 int BCRCudaWindowTake(BCRStream stream, const BCRCudaWindow *w, double *received)
 {
-  window_take_all<<<dim3((unsigned)((w->n + THREADS - 1) / THREADS), (unsigned)(2 * w->parts)), THREADS, 0, bcr_stream(stream)>>>(*w, received);
+  window_take_all<<<dim3((unsigned)((w->n + THREADS - 1) / THREADS), (unsigned)(2 * w->parts)), THREADS, 0,
+                    bcr_stream(stream)>>>(*w, received);
   return bcr_done();
 }
 
 /* A thread for each part, of one warp */
 static __global__ void window_sum(BCRCudaWindow w, double *sum)
 {
-  const int       q   = threadIdx.x;
-  const ptrdiff_t at  = 2 * w.slot + (*(volatile unsigned *)w.turn & 1) * w.parts;
-  const double    own = *sum;
-  double          v = own, total = 0;
+  const int q = threadIdx.x;
+  const ptrdiff_t at = 2 * w.slot + (*(volatile unsigned *)w.turn & 1) * w.parts;
+  const double own = *sum;
+  double v = own, total = 0;
 
   if (q < w.parts && q != w.mine) {
     window_store(w.to[q] + at + w.mine, own);

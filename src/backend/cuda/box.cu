@@ -5,7 +5,7 @@
 
 enum { /* unknowns of convolutions, in single precision: fewer, and those of double precision, are products */
   CHIRP_LEAST = 160,
-  CHIRP_MOST  = 512
+  CHIRP_MOST = 512
 };
 
 int bcr_box_columns_double(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st);
@@ -23,7 +23,8 @@ int BCRCudaBoxPossible(int N)
 /* e^(-i pi m/N) */
 static void root(int N, int m, double w[2])
 {
-  const int    q = (4 * m + N) / (2 * N), r = 2 * m - q * N; /* angle pi (q/2 + r/(2 N)), |r| <= N/2: an eighth of the period goes into the sine or cosine */
+  /* angle pi (q/2 + r/(2 N)), |r| <= N/2: an eighth of the period goes into the sine or cosine */
+  const int q = (4 * m + N) / (2 * N), r = 2 * m - q * N;
   const double c = cos(0.5 * 3.14159265358979323846 * r / N), s = sin(0.5 * 3.14159265358979323846 * r / N);
 
   w[0] = q % 2 ? (q % 4 == 1 ? -s : s) : (q % 4 == 0 ? c : -c);
@@ -33,7 +34,7 @@ static void root(int N, int m, double w[2])
 int BCRCudaBoxRoots(int N, double *w)
 {
   const int first = N / 16 + 1, split = N / 128; /* sines.cuh */
-  int       n = 2 * N + 8 * first + 16 * split;
+  int n = 2 * N + 8 * first + 16 * split;
 
   if (!w) return n;
   n = 0;
@@ -54,12 +55,13 @@ int BCRCudaBoxLength(int N, int single)
   return n > 256 ? 512 : 256;
 }
 
-/* e^(-i pi j^2/N), j <= h = (N - 1)/2, then what a convolution with q_n = e^(i pi n^2/N), |n| <= 2 h <= L, multiplies mode k < L by: i/(2 L) sum_n q_n e^(-i pi n k/L) of a line of
-   period 2 L, where the two transforms are each twice too large and the result is to be, too */
+/* e^(-i pi j^2/N), j <= h = (N - 1)/2, then what a convolution with q_n = e^(i pi n^2/N), |n| <= 2
+   h <= L, multiplies mode k < L by: i/(2 L) sum_n q_n e^(-i pi n k/L) of a line of period 2 L,
+   where the two transforms are each twice too large and the result is to be, too */
 int BCRCudaBoxChirp(int N, int L, double *w)
 {
   const int h = (N - 1) / 2;
-  double   *q, *c; /* of q_n the conjugate; cosines */
+  double *q, *c; /* of q_n the conjugate; cosines */
 
   if (L == N) return 0;
   if (!w) return h + 1 + L;
@@ -69,7 +71,7 @@ int BCRCudaBoxChirp(int N, int L, double *w)
   for (int j = 0; j <= 2 * h; j++) {
     root(N, (int)((long long)j * j % (2 * N)), q + 2 * j);
     if (j <= h) {
-      w[2 * j]     = q[2 * j];
+      w[2 * j] = q[2 * j];
       w[2 * j + 1] = q[2 * j + 1];
     }
   }
@@ -89,7 +91,7 @@ int BCRCudaBoxChirp(int N, int L, double *w)
       x += f * q[2 * n];
       y -= f * q[2 * n + 1];
     }
-    w[2 * k]     = -y / (2. * L);
+    w[2 * k] = -y / (2. * L);
     w[2 * k + 1] = x / (2. * L);
   }
   free(q);
@@ -107,13 +109,15 @@ int BCRCudaBoxFits(const BCRCudaBoxPlanes *p, int single)
 int BCRCudaBoxColumns(BCRStream stream, const BCRCudaBoxPass *p, int single, const void *f, void *u)
 {
   if (p->nx < 1 || p->nb < 1) return 0;
-  return single ? bcr_box_columns_float(p, f, u, bcr_stream(stream)) : bcr_box_columns_double(p, f, u, bcr_stream(stream));
+  return single ? bcr_box_columns_float(p, f, u, bcr_stream(stream))
+                : bcr_box_columns_double(p, f, u, bcr_stream(stream));
 }
 
 int BCRCudaBoxSolve(BCRStream stream, const BCRCudaBoxPlanes *p, int single, void *u)
 {
   if (p->n < 1 || p->planes < 1) return 0;
-  return single ? bcr_box_planes_float(p, u, bcr_stream(stream), NULL) : bcr_box_planes_double(p, u, bcr_stream(stream), NULL);
+  return single ? bcr_box_planes_float(p, u, bcr_stream(stream), NULL)
+                : bcr_box_planes_double(p, u, bcr_stream(stream), NULL);
 }
 
 static int box_half(cudaStream_t st, const BCRCudaBoxPlanes *p, int up, int single, void *u, const BCRReduced &red)
@@ -127,7 +131,8 @@ int BCRCudaBoxHalf(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int sing
   return box_half(bcr_stream(stream), p, up, single, u, BCRReduced());
 }
 
-int BCRCudaBoxHalfReduced(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u, const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w)
+int BCRCudaBoxHalfReduced(BCRStream stream, const BCRCudaBoxPlanes *p, int up, int single, void *u,
+                          const BCRCudaBorderRows *rows, const double *received, int part, const BCRCudaWindow *w)
 {
   BCRReduced red = {*rows, received, part, 0, {}};
 

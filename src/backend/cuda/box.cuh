@@ -1,10 +1,12 @@
 /*
-  Three dimensions with sine transforms along two axes (docs/method.md, section 7): kernels. One axis across x is transformed a plane of
-  lines at a time (box_columns). For each of its modes the plane of the other two axes is then transformed along one of them, solved by a line
-  along the other for each mode, and transformed back without leaving the chip: by a cluster of blocks, each with a slab of K positions
-  along the lines, which are coupled through two numbers a block. Lines along x, transforms along the other axis: box_slabs, which has columns
-  in neighbouring threads as box_columns has. Lines along the other axis, transforms along x: box_rows. Planes that do not fit a cluster
-  are gone over twice by one block (box_down, box_up), also with transforms along x.
+  Three dimensions with sine transforms along two axes (docs/method.md, section 7): kernels. One
+  axis across x is transformed a plane of lines at a time (box_columns). For each of its modes the
+  plane of the other two axes is then transformed along one of them, solved by a line along the
+  other for each mode, and transformed back without leaving the chip: by a cluster of blocks, each
+  with a slab of K positions along the lines, which are coupled through two numbers a block. Lines
+  along x, transforms along the other axis: box_slabs, which has columns in neighbouring threads as
+  box_columns has. Lines along the other axis, transforms along x: box_rows. Planes that do not fit
+  a cluster are gone over twice by one block (box_down, box_up), also with transforms along x.
   Lines are those of BCRCudaSepLines with no rows eliminated.
 */
 #pragma once
@@ -16,32 +18,37 @@
   #define BCR_GLOBAL(p) __builtin_assume(__isGlobal(p))
 #endif
 
-/* Columns in shared memory: W pairs of columns, a and a + W, as classes; task threadIdx.x / W of column pair threadIdx.x % W. Loads and
-   stores: load(j) gives the pair at point j, store(k, v, w) takes mode k of both */
+/* Columns in shared memory: W pairs of columns, a and a + W, as classes; task threadIdx.x / W of
+   column pair threadIdx.x % W. Loads and stores: load(j) gives the pair at point j, store(k, v, w)
+   takes mode k of both */
 template <typename T, int N, int A, int W>
 struct Columns {
-  static constexpr int L = Sine<N, A>::L, CLASSES = Sine<N, A>::CLASSES, NT = W * Sine<N, A>::TASKS, BYTES = CLASSES * L * W * 2 * (int)sizeof(T);
+  static constexpr int L = Sine<N, A>::L, CLASSES = Sine<N, A>::CLASSES, NT = W * Sine<N, A>::TASKS,
+                       BYTES = CLASSES * L * W * 2 * (int)sizeof(T);
 
-  /* SHARED: what is loaded, or stored, lies where the classes go. IDLE: threads without points do what others do, so that no registers are kept
-     for what they had before; for kernels with two transforms. HALF: points (1), modes (2) beyond N/2 are not needed */
+  /* SHARED: what is loaded, or stored, lies where the classes go. IDLE: threads without points do
+     what others do, so that no registers are kept for what they had before; for kernels with two
+     transforms. HALF: points (1), modes (2) beyond N/2 are not needed */
   template <int LOAD_SHARED, int STORE_SHARED, int IDLE, int HALF, typename Load, typename Store>
   static __device__ __forceinline__ void transform(char *sm, const T *roots, Load load, Store store)
   {
-    Cplx<T>  *y    = (Cplx<T> *)sm + threadIdx.x % W;
+    Cplx<T> *y = (Cplx<T> *)sm + threadIdx.x % W;
     const int task = threadIdx.x / W;
 
     {
       const int p = IDLE ? min(task, Sine<N, A>::FIRST - 1) : task;
-      Cplx<T>   x[A];
+      Cplx<T> x[A];
 
       if (p < Sine<N, A>::FIRST) sine_load<T, N, A, (HALF & 1)>(p, load, x);
       if (LOAD_SHARED) __syncthreads();
-      if (task < Sine<N, A>::FIRST) sine_first<T, N, A, IDLE && A == 16, !IDLE>(p, x, roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
+      if (task < Sine<N, A>::FIRST)
+        sine_first<T, N, A, IDLE && A == 16, !IDLE>(p, x, roots,
+                                                    [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
     }
     __syncthreads();
     {
       const int c = min(task, Sine<N, A>::SECOND - 1), r = c % CLASSES, s = c / CLASSES;
-      Cplx<T>   x[A];
+      Cplx<T> x[A];
 
       sine_second<T, N, A, IDLE && A == 16, !IDLE>(
         r, s, roots, [&](int q, int t) { return y[(q * L + t) * W]; }, x);
@@ -51,11 +58,14 @@ struct Columns {
   }
 };
 
-/* Results of W = 16 columns a and a + W, of two tasks in the halves of a warp: either half writes one of them in the rows of both tasks, after the halves have exchanged what belongs
-   there. A row's 2 W columns are then written at once, and half as many sectors of the cache are written in part. row: of this half's task, row + next of the first half's is
-   the second half's; first: whether there is the first half's; here: whether there is the half's column, where u is row 0 */
+/* Results of W = 16 columns a and a + W, of two tasks in the halves of a warp: either half writes
+   one of them in the rows of both tasks, after the halves have exchanged what belongs there. A
+   row's 2 W columns are then written at once, and half as many sectors of the cache are written in
+   part. row: of this half's task, row + next of the first half's is the second half's; first:
+   whether there is the first half's; here: whether there is the half's column, where u is row 0 */
 template <typename T>
-static __device__ __forceinline__ void halves_store(T *u, ptrdiff_t s, int half, int row, int next, bool first, bool here, T v, T w)
+static __device__ __forceinline__ void halves_store(T *u, ptrdiff_t s, int half, int row, int next, bool first,
+                                                    bool here, T v, T w)
 {
   const T c = __shfl_xor_sync(0xffffffffu, half ? v : w, 16);
 
@@ -68,13 +78,14 @@ template <typename T, int N, int A, int W, int MINB, int HALVES>
 __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCRCudaBoxPass p, const T *f, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  const int                            a  = blockIdx.x * 2 * W + threadIdx.x % W;
-  const bool                           va = a < p.nx, vb = a + W < p.nx;
-  const T                             *g     = f + blockIdx.y * p.fb + (va ? a : p.nx - 1) - p.fs; /* columns beyond the last one repeat others: no predicates */
-  const int                            other = vb ? W : 0;
+  const int a = blockIdx.x * 2 * W + threadIdx.x % W;
+  const bool va = a < p.nx, vb = a + W < p.nx;
+  /* columns beyond the last one repeat others: no predicates */
+  const T *g = f + blockIdx.y * p.fb + (va ? a : p.nx - 1) - p.fs;
+  const int other = vb ? W : 0;
 
   u += blockIdx.y * p.ub + a - p.us;
-  auto load  = [&](int j) { return Cplx<T>{g[j * p.fs], g[j * p.fs + other]}; };
+  auto load = [&](int j) { return Cplx<T>{g[j * p.fs], g[j * p.fs + other]}; };
   auto store = [&](int k, T v, T w) {
     if (va) u[k * p.us] = v;
     if (vb) u[k * p.us + W] = w;
@@ -82,12 +93,13 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
 
   if constexpr (HALVES) {
     typedef Sine<N, A> S;
-    constexpr int      L = S::L;
-    static_assert(W == 16 && S::SPLIT == 1 && S::FIRST == S::SECOND && S::FIRST % 2 == 1, "tasks are points, then classes, in pairs but for the last one");
-    const int  task = threadIdx.x / W, half = task & 1;
+    constexpr int L = S::L;
+    static_assert(W == 16 && S::SPLIT == 1 && S::FIRST == S::SECOND && S::FIRST % 2 == 1,
+                  "tasks are points, then classes, in pairs but for the last one");
+    const int task = threadIdx.x / W, half = task & 1;
     const bool pair = task > 1, here = half ? vb : va; /* first task of the two is not class 0, which is shorter */
-    Cplx<T>   *y = (Cplx<T> *)sm + threadIdx.x % W;
-    Cplx<T>    x[A];
+    Cplx<T> *y = (Cplx<T> *)sm + threadIdx.x % W;
+    Cplx<T> x[A];
 
     sine_load<T, N, A, 0>(task, load, x);
     sine_first<T, N, A, 0, 1>(task, x, (const T *)p.roots, [&](int r, int q, Cplx<T> v) { y[(r * L + q) * W] = v; });
@@ -102,7 +114,7 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
 #pragma unroll
     for (int m = 0; m < A; m++) { /* as sine_store(): the other class is the next one */
       const Cplx<T> v = x[sine_at<A>(m)];
-      const int     k = task + A * m;
+      const int k = task + A * m;
 
       if (m < A / 2) halves_store(u, p.us, half, k, 1, m > 0 || pair, here, -v.y, v.x);
       else halves_store(u, p.us, half, 2 * N - k, -1, pair, here, v.y, -v.x);
@@ -110,14 +122,16 @@ __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_columns(BCR
   } else Columns<T, N, A, W>::template transform<0, 0, 0, 0>(sm, (const T *)p.roots, load, store);
 }
 
-/* Odd lengths N of lines that are convolutions (dst.cu), of length L, which is at least N - 1: half-lines j <= h = (N - 1)/2, one complex number for each of the W columns. The two
-   halves of it, times e^(-i pi j^2/N), are transformed, multiplied by the transform of q, transformed back; and are, times the same numbers, modes 2 m and N - 2 m */
+/* Odd lengths N of lines that are convolutions (dst.cu), of length L, which is at least N - 1:
+   half-lines j <= h = (N - 1)/2, one complex number for each of the W columns. The two halves of
+   it, times e^(-i pi j^2/N), are transformed, multiplied by the transform of q, transformed back;
+   and are, times the same numbers, modes 2 m and N - 2 m */
 template <typename T, int L, int A, int W>
 static __device__ __noinline__ void chirp_analysis(const BCRCudaBoxPass &p, const T *f, int h)
 {
   extern __shared__ __align__(16) char sm[];
-  Cplx<T>                             *y  = (Cplx<T> *)sm + threadIdx.x % W;
-  const T                             *to = f + p.N * p.fs;
+  Cplx<T> *y = (Cplx<T> *)sm + threadIdx.x % W;
+  const T *to = f + p.N * p.fs;
 
   BCR_GLOBAL(f);
   Columns<T, L, A, W>::template transform<0, 1, 1, 1>(
@@ -139,8 +153,8 @@ template <typename T, int L, int A, int W>
 static __device__ __noinline__ void chirp_synthesis(const BCRCudaBoxPass &p, T *u, int h, bool here)
 {
   extern __shared__ __align__(16) char sm[];
-  const Cplx<T>                       *y  = (const Cplx<T> *)sm + threadIdx.x % W;
-  T                                   *to = u + p.N * p.us;
+  const Cplx<T> *y = (const Cplx<T> *)sm + threadIdx.x % W;
+  T *to = u + p.N * p.us;
 
   BCR_GLOBAL(u);
   Columns<T, L, A, W>::template transform<1, 0, 1, 2>(
@@ -149,25 +163,27 @@ static __device__ __noinline__ void chirp_synthesis(const BCRCudaBoxPass &p, T *
       if (m > h || !here) return;
       const Cplx<T> z = Cplx<T>{v, w} * load_root<1>((const T *)p.chirp, m);
 
-      u[2 * m * p.us]   = z.x;
+      u[2 * m * p.us] = z.x;
       to[-2 * m * p.us] = z.y;
     });
 }
 template <typename T, int L, int A, int W, int MINB>
-__global__ void __launch_bounds__(Columns<T, L, A, W>::NT, MINB) box_chirp(const __grid_constant__ BCRCudaBoxPass p, const T *f, T *u)
+__global__ void __launch_bounds__(Columns<T, L, A, W>::NT, MINB)
+  box_chirp(const __grid_constant__ BCRCudaBoxPass p, const T *f, T *u)
 {
-  const int  a = blockIdx.x * W + threadIdx.x % W, h = (p.N - 1) / 2;
+  const int a = blockIdx.x * W + threadIdx.x % W, h = (p.N - 1) / 2;
   const bool here = a < p.nx;
 
   chirp_analysis<T, L, A, W>(p, f + blockIdx.y * p.fb + min(a, p.nx - 1) - p.fs, h);
   chirp_synthesis<T, L, A, W>(p, u + blockIdx.y * p.ub + a - p.us, h, here);
 }
 
-/* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at i PITCH, column j at j) */
+/* Rows in shared memory: PAIRS pairs of rows, as classes (complex) or as modes or points (row i at
+   i PITCH, column j at j) */
 template <typename T, int N, int PAIRS, int A = 16>
 struct Rows {
-  typedef Sine<N, A>      S;
-  static constexpr int    L = S::L, CLASSES = S::CLASSES * (L + 1), PITCH = N + 1, NT = PAIRS * S::TASKS;
+  typedef Sine<N, A> S;
+  static constexpr int L = S::L, CLASSES = S::CLASSES * (L + 1), PITCH = N + 1, NT = PAIRS * S::TASKS;
   static constexpr size_t BYTES = (size_t)PAIRS * CLASSES * 2 * sizeof(T);
 
   /* Rows i and i + PAIRS are a pair: of the thread's pair the points from wherever load(i, j) takes them */
@@ -189,23 +205,26 @@ struct Rows {
     __syncthreads();
     {
       const int task = threadIdx.x / S::FIRST;
-      Cplx<T>  *y    = (Cplx<T> *)sm + task * CLASSES;
+      Cplx<T> *y = (Cplx<T> *)sm + task * CLASSES;
 
-      if (task < PAIRS) sine_first<T, N, A, A == 16, 0>(threadIdx.x % S::FIRST, x, roots, [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
+      if (task < PAIRS)
+        sine_first<T, N, A, A == 16, 0>(threadIdx.x % S::FIRST, x, roots,
+                                        [&](int r, int q, Cplx<T> v) { y[r * (L + 1) + q] = v; });
     }
     __syncthreads();
     {
-      const int      task = threadIdx.x / S::SECOND, i = min(task, PAIRS - 1), r = threadIdx.x % S::SECOND % S::CLASSES, s = threadIdx.x % S::SECOND / S::CLASSES;
+      const int task = threadIdx.x / S::SECOND, i = min(task, PAIRS - 1), r = threadIdx.x % S::SECOND % S::CLASSES,
+                s = threadIdx.x % S::SECOND / S::CLASSES;
       const Cplx<T> *y = (const Cplx<T> *)sm + i * CLASSES;
-      T             *m = (T *)sm + i * PITCH;
-      Cplx<T>        z[A];
+      T *m = (T *)sm + i * PITCH;
+      Cplx<T> z[A];
 
       sine_second<T, N, A, A == 16, 0>(
         r, s, roots, [&](int q, int t) { return y[q * (L + 1) + t]; }, z);
       __syncthreads();
       if (task < PAIRS)
         sine_store<T, N, A, 0>(r, s, z, [&](int k, T v, T w) {
-          m[k]                 = v;
+          m[k] = v;
           m[PAIRS * PITCH + k] = w;
         });
     }
@@ -224,7 +243,7 @@ struct Rows {
   {
     for (int i = threadIdx.x / 16; i < rows; i += NT / 16) {
       const T *m = (const T *)sm + i * PITCH;
-      T       *v = u + i * ld;
+      T *v = u + i * ld;
 
 #pragma unroll 8
       for (int j = threadIdx.x % 16 + 1; j < N; j += 16) v[j] = m[j];
@@ -279,15 +298,24 @@ static __device__ __forceinline__ T cluster_right(T hs, bool half0, bool half1, 
 
 /* What a block knows of a mode's line when all blocks have gone over their rows once with nothing carried in */
 struct ClusterChain {
-  double C, X1;     /* of all rows: the end of the forward recurrence, and what it gives the first position of the backward one */
-  double in, pwin;  /* what comes in to this block's rows; power of mu at their beginning */
-  double R, RA, pr; /* what the rows behind give back, for what comes to the line's first one, and the power of mu over them */
+  /* of all rows: the end of the forward recurrence, and what it gives the first position of the
+     backward one */
+  double C, X1;
+  double in, pwin; /* what comes in to this block's rows; power of mu at their beginning */
+  /* what the rows behind give back, for what comes to the line's first one, and the power of mu
+     over them */
+  double R, RA, pr;
 };
 
-/* A thread has modes threadIdx.x + m blockDim.x, m < M, of `modes`; at(m, i): the value at position i of rows of one; mu, hs: of each. tail: rows of the last block; E: shared, N numbers, then N more: of this block's positions the end of the forward recurrence, and what it gives the first position of the backward one. Within a
-   block's rows numbers are those of the vectors, T, what is carried between blocks is in double precision */
+/* A thread has modes threadIdx.x + m blockDim.x, m < M, of `modes`; at(m, i): the value at position
+   i of rows of one; mu, hs: of each. tail: rows of the last block; E: shared, N numbers, then N
+   more: of this block's positions the end of the forward recurrence, and what it gives the first
+   position of the backward one. Within a block's rows numbers are those of the vectors, T, what is
+   carried between blocks is in double precision */
 template <typename T, int K, int N, int M, typename At>
-static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes, int rank, int nrank, int rows, int tail, bool half0, bool half1, const double *mu, const double *hs, T *E, At at)
+static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes, int rank, int nrank, int rows,
+                                                     int tail, bool half0, bool half1, const double *mu,
+                                                     const double *hs, T *E, At at)
 {
   const int k = threadIdx.x, each = blockDim.x;
 
@@ -296,8 +324,8 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
 
 #pragma unroll
     for (int q = 0; q < M; q++) {
-      m[q]  = (T)mu[q];
-      h[q]  = (T)hs[q];
+      m[q] = (T)mu[q];
+      h[q] = (T)hs[q];
       pw[q] = 1;
       c[q] = b[q] = 0;
     }
@@ -313,7 +341,7 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
 #pragma unroll
     for (int q = 0; q < M; q++) {
       if (k + q * each < modes) {
-        E[k + q * each]     = c[q];
+        E[k + q * each] = c[q];
         E[N + k + q * each] = b[q];
       }
     }
@@ -326,7 +354,7 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
     double power = mu[q], sum = mu[q];
 
     mK[q] = PK[q] = PT[q] = 0;
-    mT[q]                 = 1;
+    mT[q] = 1;
 #pragma unroll
     for (int i = 0; i < 6; i++) { /* mu^(2^i), sum of as many */
       if (1 << i == K) {
@@ -345,8 +373,8 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
 #pragma unroll
   for (int m = 0; m < M; m++) {
     const int at = k + m * each;
-    T         e[RANKS], h[RANKS];
-    double    pw = 1;
+    T e[RANKS], h[RANKS];
+    double pw = 1;
 
     a[m] = {0, 0, 0, 1, 0, 0, 1};
     if (at >= modes) continue;
@@ -358,11 +386,12 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
 #pragma unroll
     for (int q = 0; q < RANKS; q++) {
       if (q < nrank) {
-        const double s = q == nrank - 1 ? mT[m] : mK[m], t = q == nrank - 1 ? PT[m] : PK[m], x = (double)h[q] + a[m].C * t;
+        const double s = q == nrank - 1 ? mT[m] : mK[m], t = q == nrank - 1 ? PT[m] : PK[m],
+                     x = (double)h[q] + a[m].C * t;
 
         a[m].X1 += pw * x;
         if (q == rank) {
-          a[m].in   = a[m].C;
+          a[m].in = a[m].C;
           a[m].pwin = pw;
         } else if (q > rank) {
           a[m].R += a[m].pr * x;
@@ -376,14 +405,16 @@ static __device__ __forceinline__ void cluster_chain(ClusterChain *a, int modes,
   }
 }
 
-/* Lines over the slabs of a cluster, K positions each; t: tables, of modes next to each other. Values stay in shared memory: registers are short. Whoever calls has to do a
-   cluster_wait() at the end. */
+/* Lines over the slabs of a cluster, K positions each; t: tables, of modes next to each other.
+   Values stay in shared memory: registers are short. Whoever calls has to do a cluster_wait() at
+   the end. */
 template <typename T, int K, int N, int M, typename At>
-static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, int modes, int rank, int nrank, const double *t, T *E, At at)
+static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, int modes, int rank, int nrank,
+                                                     const double *t, T *E, At at)
 {
-  const int    rows  = min(K, p.n - rank * K);
-  const bool   half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank == nrank - 1;
-  double       mu[M], hs[M];
+  const int rows = min(K, p.n - rank * K);
+  const bool half0 = p.half[0] && rank == 0, half1 = p.half[1] && rank == nrank - 1;
+  double mu[M], hs[M];
   ClusterChain c[M];
 
 #pragma unroll
@@ -396,18 +427,19 @@ static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, 
   cluster_chain<T, K, N, M>(c, modes, rank, nrank, rows, p.n - (nrank - 1) * K, half0, half1, mu, hs, E, at);
   cluster_arrive(); /* others may go on reading until all blocks are here */
   if ((int)threadIdx.x < modes) {
-    T    m[M], h[M], in[M], R[M];
+    T m[M], h[M], in[M], R[M];
     bool there[M];
 
 #pragma unroll
     for (int q = 0; q < M; q++) {
       const double *e = t + min((int)(threadIdx.x + q * blockDim.x), modes - 1);
-      const double  A = (e[3 * modes] * c[q].X1 + e[4 * modes] * c[q].C) / mu[q], B = (e[6 * modes] * c[q].X1 + e[7 * modes] * c[q].C) / mu[q];
+      const double A = (e[3 * modes] * c[q].X1 + e[4 * modes] * c[q].C) / mu[q],
+                   B = (e[6 * modes] * c[q].X1 + e[7 * modes] * c[q].C) / mu[q];
 
-      m[q]     = (T)mu[q];
-      h[q]     = (T)hs[q];
-      in[q]    = (T)(c[q].in + A * c[q].pwin);
-      R[q]     = (T)(c[q].R + A * c[q].RA + c[q].pr * B);
+      m[q] = (T)mu[q];
+      h[q] = (T)hs[q];
+      in[q] = (T)(c[q].in + A * c[q].pwin);
+      R[q] = (T)(c[q].R + A * c[q].RA + c[q].pr * B);
       there[q] = q == 0 || (int)(threadIdx.x + q * blockDim.x) < modes;
     }
 #pragma unroll 8
@@ -429,14 +461,15 @@ static __device__ __forceinline__ void cluster_lines(const BCRCudaBoxPlanes &p, 
   }
 }
 
-/* The two transforms of box_slabs(); not in line, for the registers of one would be kept for the other. left: columns from this thread's first one on */
+/* The two transforms of box_slabs(); not in line, for the registers of one would be kept for the
+   other. left: columns from this thread's first one on */
 template <typename T, int N, int A, int W>
 static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        PITCH = 2 * W + 1;
-  T                                   *m     = (T *)sm + threadIdx.x % W;
-  const int                            other = left > W ? W : 0; /* columns beyond the last one repeat others */
+  constexpr int PITCH = 2 * W + 1;
+  T *m = (T *)sm + threadIdx.x % W;
+  const int other = left > W ? W : 0; /* columns beyond the last one repeat others */
 
   BCR_GLOBAL(u);
   BCR_GLOBAL(roots);
@@ -447,7 +480,7 @@ static __device__ __noinline__ void slab_analysis(const T *roots, const T *u, pt
       return Cplx<T>{u[j * ld], u[j * ld + other]};
     },
     [&](int k, T v, T w) {
-      m[k * PITCH]     = v;
+      m[k * PITCH] = v;
       m[k * PITCH + W] = w;
     });
   __syncthreads();
@@ -456,8 +489,8 @@ template <typename T, int N, int A, int W>
 static __device__ __noinline__ void slab_synthesis(const T *roots, T *u, ptrdiff_t ld, int left)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        PITCH = 2 * W + 1;
-  const T                             *m     = (const T *)sm + threadIdx.x % W;
+  constexpr int PITCH = 2 * W + 1;
+  const T *m = (const T *)sm + threadIdx.x % W;
 
   BCR_GLOBAL(u);
   BCR_GLOBAL(roots);
@@ -478,36 +511,44 @@ template <typename T, int N, int A, int W, int MINB>
 __global__ void __launch_bounds__(Columns<T, N, A, W>::NT, MINB) box_slabs(BCRCudaBoxPlanes p, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * W, PITCH = K + 1, NT = Columns<T, N, A, W>::NT, M = (N - 2 + NT) / NT;
+  constexpr int K = 2 * W, PITCH = K + 1, NT = Columns<T, N, A, W>::NT, M = (N - 2 + NT) / NT;
   static_assert(N * PITCH * (int)sizeof(T) <= Columns<T, N, A, W>::BYTES, "modes go where classes have been");
   const int rank = blockIdx.x, left = p.n - rank * K - (int)threadIdx.x % W;
-  T        *line[M];
+  T *line[M];
 
 #pragma unroll
-  for (int q = 0; q < M; q++) line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0) * PITCH; /* there is no mode 0 */
+  /* there is no mode 0 */
+  for (int q = 0; q < M; q++)
+    line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0) * PITCH;
   u += blockIdx.y * p.plane + rank * K + threadIdx.x % W - p.ld;
   slab_analysis<T, N, A, W>((const T *)p.roots, u, p.ld, left);
-  cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1), (T *)(sm + Columns<T, N, A, W>::BYTES), [&](int q, int i) -> T & { return line[q][i]; });
+  cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1),
+                            (T *)(sm + Columns<T, N, A, W>::BYTES), [&](int q, int i) -> T & { return line[q][i]; });
   slab_synthesis<T, N, A, W>((const T *)p.roots, u, p.ld, left);
   cluster_wait();
 }
 
-/* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place. EXTRA: of rows' right-hand sides */
+/* Block (rank, plane): rows rank * 2 PAIRS .. of the plane, lines across x. u: in place. EXTRA: of
+   rows' right-hand sides */
 template <typename T, int N, int PAIRS, int A, int MINB, int EXTRA>
 __global__ void __launch_bounds__(Rows<T, N, PAIRS, A>::NT, MINB) box_rows(BCRCudaBoxPlanes p, T *u)
 {
   typedef Rows<T, N, PAIRS, A> R;
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * PAIRS, NT = R::NT, PITCH = R::PITCH, M = (N - 2 + NT) / NT;
-  const int                            rank = blockIdx.x, rows = min(K, p.n - rank * K);
-  T                                   *line[M];
+  constexpr int K = 2 * PAIRS, NT = R::NT, PITCH = R::PITCH, M = (N - 2 + NT) / NT;
+  const int rank = blockIdx.x, rows = min(K, p.n - rank * K);
+  T *line[M];
 
 #pragma unroll
-  for (int q = 0; q < M; q++) line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0); /* there is no mode 0 */
+  /* there is no mode 0 */
+  for (int q = 0; q < M; q++) line[q] = (T *)sm + ((int)threadIdx.x + q * NT < N - 1 ? threadIdx.x + q * NT + 1 : 0);
   u += (ptrdiff_t)blockIdx.y * p.plane + (ptrdiff_t)rank * K * p.ld - 1;
   if constexpr (EXTRA) {
-    const int pair = min((int)threadIdx.x / R::S::FIRST, PAIRS - 1), of[2] = {pair < rows ? p.extraof[rank * K + pair] : -1, pair + PAIRS < rows ? p.extraof[rank * K + pair + PAIRS] : -1}; /* as Rows::load() */
-    const T  *extra = (const T *)p.extra + blockIdx.y * p.extraplane - 1;
+    /* as Rows::load() */
+    const int pair = min((int)threadIdx.x / R::S::FIRST, PAIRS - 1),
+              of[2] = {pair < rows ? p.extraof[rank * K + pair] : -1,
+                       pair + PAIRS < rows ? p.extraof[rank * K + pair + PAIRS] : -1};
+    const T *extra = (const T *)p.extra + blockIdx.y * p.extraplane - 1;
 
     R::transform(
       [&](int i, int j) {
@@ -517,46 +558,53 @@ __global__ void __launch_bounds__(Rows<T, N, PAIRS, A>::NT, MINB) box_rows(BCRCu
       },
       sm, (const T *)p.roots);
   } else R::transform([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
-  cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1), (T *)(sm + R::BYTES), [&](int q, int i) -> T & { return line[q][i * PITCH]; });
+  cluster_lines<T, K, N, M>(p, N - 1, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * (N - 1),
+                            (T *)(sm + R::BYTES), [&](int q, int i) -> T & { return line[q][i * PITCH]; });
   __syncthreads();
   R::transform([&](int i, int j) { return ((const T *)sm)[i * PITCH + j]; }, sm, (const T *)p.roots);
   R::store(rows, u, p.ld, sm);
   cluster_wait();
 }
 
-/* Down the rows of plane blockIdx.x: transforms along x, forward recurrences. ends: what follows for both ends, for box_up(). OPEN: open ends; four transforms,
-   each times two, are 16 times too large, so that solutions here are a quarter of those of others */
+/* Down the rows of plane blockIdx.x: transforms along x, forward recurrences. ends: what follows
+   for both ends, for box_up(). OPEN: open ends; four transforms, each times two, are 16 times too
+   large, so that solutions here are a quarter of those of others */
 template <typename T, int N, int PAIRS, int MINB, int OPEN>
 __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaBoxPlanes p, BCRReduced red, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
-  const T                             *M     = (const T *)sm;
-  double                              *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* of each mode: the recurrence, what it adds to the first unknown, power of mu */
-  const double                        *t     = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
-  double                              *ends  = p.ends + (ptrdiff_t)blockIdx.x * 2 * (N - 1);
+  constexpr int K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
+  const T *M = (const T *)sm;
+  /* of each mode: the recurrence, what it adds to the first unknown, power of mu */
+  double *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES);
+  const double *t = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
+  double *ends = p.ends + (ptrdiff_t)blockIdx.x * 2 * (N - 1);
 
   u += (ptrdiff_t)blockIdx.x * p.plane - 1;
   for (int k = threadIdx.x; k < N - 1; k += NT) {
     state[k] = state[N + k] = 0;
-    state[2 * N + k]        = 1;
+    state[2 * N + k] = 1;
   }
-  constexpr bool AHEAD = sizeof(T) == 4; /* the next rows are on their way during the lines; in double that takes too many registers */
-  const int      rows  = p.n + (OPEN ? p.open[1] : 0);
-  Cplx<T>        x[16];
+  /* the next rows are on their way during the lines; in double that takes too many registers */
+  constexpr bool AHEAD = sizeof(T) == 4;
+  const int rows = p.n + (OPEN ? p.open[1] : 0);
+  Cplx<T> x[16];
 
   if (AHEAD) Rows<T, N, PAIRS>::load([&](int i, int j) { return i < rows ? u[i * p.ld + j] : (T)0; }, x);
   for (int row = 0; row < rows; row += K) {
     T *v = u + row * p.ld;
 
-    if (!AHEAD) Rows<T, N, PAIRS>::transform([&](int i, int j) { return row + i < rows ? v[i * p.ld + j] : (T)0; }, sm, (const T *)p.roots);
+    if (!AHEAD)
+      Rows<T, N, PAIRS>::transform([&](int i, int j) { return row + i < rows ? v[i * p.ld + j] : (T)0; }, sm,
+                                   (const T *)p.roots);
     else {
       Rows<T, N, PAIRS>::transform(x, sm, (const T *)p.roots);
-      if (row + K < rows) Rows<T, N, PAIRS>::load([&](int i, int j) { return row + K + i < rows ? v[(K + i) * p.ld + j] : (T)0; }, x);
+      if (row + K < rows)
+        Rows<T, N, PAIRS>::load([&](int i, int j) { return row + K + i < rows ? v[(K + i) * p.ld + j] : (T)0; }, x);
     }
     for (int k = threadIdx.x; k < N - 1; k += NT) {
       const double mu = __ldg(t + k), hs = __ldg(t + N - 1 + k);
-      double       c = state[k], X1 = state[N + k], pw = state[2 * N + k];
+      double c = state[k], X1 = state[N + k], pw = state[2 * N + k];
 
 #pragma unroll
       for (int i = 0; i < K; i++) {
@@ -568,23 +616,25 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_down(BCRCudaB
           X1 += pw * c;
           pw *= mu;
           v[i * p.ld + k + 1] = (T)c;
-        } else if (OPEN && row + i < rows) p.own[-(ptrdiff_t)blockIdx.x * (N - 1) - k] = g; /* what is beyond is added below */
+        } else if (OPEN && row + i < rows)
+          p.own[-(ptrdiff_t)blockIdx.x * (N - 1) - k] = g; /* what is beyond is added below */
       }
-      state[k]         = c;
-      state[N + k]     = X1;
+      state[k] = c;
+      state[N + k] = X1;
       state[2 * N + k] = pw;
     }
   }
   for (int k = threadIdx.x; k < N - 1; k += NT) {
     const double mu = t[k], X1 = state[N + k], Xn = state[k];
 
-    ends[k]         = (t[3 * (N - 1) + k] * X1 + t[4 * (N - 1) + k] * Xn) / mu;
+    ends[k] = (t[3 * (N - 1) + k] * X1 + t[4 * (N - 1) + k] * Xn) / mu;
     ends[k + N - 1] = (t[6 * (N - 1) + k] * X1 + t[7 * (N - 1) + k] * Xn) / mu;
     if (OPEN) {
-      const double   *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
+      const double *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
       const ptrdiff_t o = (ptrdiff_t)blockIdx.x * (N - 1) + k;
 
-      const double own  = p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.own[-o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
+      const double own =
+        p.open[1] ? 4 * p.a * (e[4 * (N - 1)] * p.own[-o] + e[2 * (N - 1)] * X1 + e[3 * (N - 1)] * Xn) : 0;
       const double left = p.open[0] ? 4 * p.a * (e[0] * X1 + e[N - 1] * Xn) : 0;
 
       p.own[-o] = own;
@@ -604,27 +654,27 @@ template <typename T, int N, int PAIRS, int MINB, int OPEN>
 __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBoxPlanes p, BCRReduced red, T *u)
 {
   extern __shared__ __align__(16) char sm[];
-  constexpr int                        K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
+  constexpr int K = 2 * PAIRS, NT = PAIRS * Sine<N>::TASKS, PITCH = Rows<T, N, PAIRS>::PITCH;
   static_assert((K & (K - 1)) == 0, "powers");
-  T            *M     = (T *)sm;
-  double       *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* the recurrence of each mode */
-  const double *t     = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
-  double       *ends  = p.ends + (ptrdiff_t)blockIdx.x * 2 * (N - 1);
-  const int     rows  = p.n + (OPEN ? p.open[1] : 0);
+  T *M = (T *)sm;
+  double *state = (double *)(sm + Rows<T, N, PAIRS>::BYTES); /* the recurrence of each mode */
+  const double *t = p.tab + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_TAB * (N - 1);
+  double *ends = p.ends + (ptrdiff_t)blockIdx.x * 2 * (N - 1);
+  const int rows = p.n + (OPEN ? p.open[1] : 0);
 
   u += (ptrdiff_t)blockIdx.x * p.plane - 1;
   for (int k = threadIdx.x; k < N - 1; k += NT) {
     double R = ends[N - 1 + k];
 
     if (OPEN) { /* each thread comes back to its own modes */
-      const double   *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
+      const double *e = p.border + (ptrdiff_t)blockIdx.x * BCR_CUDA_SEP_BORDER * (N - 1) + k;
       const ptrdiff_t o = (ptrdiff_t)blockIdx.x * (N - 1) + k;
-      const double    f = e[5 * (N - 1)] / t[k];
-      double          after, before;
+      const double f = e[5 * (N - 1)] / t[k];
+      double after, before;
 
       if (red.received) reduced(red, (int)o, &after, &before);
       else {
-        after  = p.open[1] ? p.after[o] : 0;
+        after = p.open[1] ? p.after[o] : 0;
         before = p.open[0] ? p.before[o] : 0;
       }
       after *= 0.25;
@@ -641,7 +691,7 @@ __global__ void __launch_bounds__(PAIRS *Sine<N>::TASKS, MINB) box_up(BCRCudaBox
     __syncthreads(); /* the rows before have been stored */
     for (int k = threadIdx.x; k < N - 1; k += NT) {
       const double mu = __ldg(t + k);
-      double       g[K], in = OPEN ? ends[k] : __ldg(ends + k), b = mu, R = state[k];
+      double g[K], in = OPEN ? ends[k] : __ldg(ends + k), b = mu, R = state[k];
 
 #pragma unroll
       for (int i = 0; i < K; i++) g[i] = row + i < p.n ? (double)v[i * p.ld + k + 1] : 0;

@@ -7,7 +7,8 @@ int bcr_box_columns_float(const BCRCudaBoxPass *p, const void *f, void *u, cudaS
   if (p->L != p->N) return chirp_launch<float, 512, 32, 16, 2>(p, f, u, st);
   if (p->N == 128) return columns_launch<float, 128, 16, 32, 2>(p, f, u, st);
   if (p->N == 256) return columns_launch<float, 256, 16, 16, 3>(p, f, u, st);
-  return f == u ? columns_launch<float, 512, 32, 16, 2>(p, f, u, st) : columns_launch<float, 512, 32, 16, 2, 1>(p, f, u, st);
+  return f == u ? columns_launch<float, 512, 32, 16, 2>(p, f, u, st)
+                : columns_launch<float, 512, 32, 16, 2, 1>(p, f, u, st);
 }
 int bcr_box_planes_float(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {

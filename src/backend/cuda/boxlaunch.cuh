@@ -6,9 +6,10 @@
 template <typename T, int N, int A, int W, int MINB, int HALVES = 0>
 static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
 {
-  const int   bytes = Columns<T, N, A, W>::BYTES;
-  const dim3  grid((unsigned)((p->nx + 2 * W - 1) / (2 * W)), (unsigned)p->nb);
-  cudaError_t e = cudaFuncSetAttribute((const void *)box_columns<T, N, A, W, MINB, HALVES>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  const int bytes = Columns<T, N, A, W>::BYTES;
+  const dim3 grid((unsigned)((p->nx + 2 * W - 1) / (2 * W)), (unsigned)p->nb);
+  cudaError_t e = cudaFuncSetAttribute((const void *)box_columns<T, N, A, W, MINB, HALVES>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
   box_columns<T, N, A, W, MINB, HALVES><<<grid, Columns<T, N, A, W>::NT, bytes, st>>>(*p, (const T *)f, (T *)u);
@@ -18,34 +19,39 @@ static int columns_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaS
 template <typename T, int L, int A, int W, int MINB>
 static int chirp_launch(const BCRCudaBoxPass *p, const void *f, void *u, cudaStream_t st)
 {
-  const int   bytes = Columns<T, L, A, W>::BYTES;
-  const dim3  grid((unsigned)((p->nx + W - 1) / W), (unsigned)p->nb);
-  cudaError_t e = cudaFuncSetAttribute((const void *)box_chirp<T, L, A, W, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  const int bytes = Columns<T, L, A, W>::BYTES;
+  const dim3 grid((unsigned)((p->nx + W - 1) / W), (unsigned)p->nb);
+  cudaError_t e =
+    cudaFuncSetAttribute((const void *)box_chirp<T, L, A, W, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
   box_chirp<T, L, A, W, MINB><<<grid, Columns<T, L, A, W>::NT, bytes, st>>>(*p, (const T *)f, (T *)u);
   return bcr_done();
 }
 
-/* A cluster of ranks blocks for each of the planes. fits given: how many clusters the device has room for at a time, and no launch */
+/* A cluster of ranks blocks for each of the planes. fits given: how many clusters the device has
+   room for at a time, and no launch */
 template <typename... A>
-static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threads, size_t bytes, cudaStream_t st, int *fits, A... args)
+static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threads, size_t bytes, cudaStream_t st,
+                          int *fits, A... args)
 {
-  cudaLaunchConfig_t  config = {};
+  cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attribute[1];
-  cudaError_t         e = ranks > RANKS ? cudaErrorNotSupported : cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  cudaError_t e =
+    ranks > RANKS ? cudaErrorNotSupported
+                  : cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
 
-  config.gridDim                = dim3((unsigned)ranks, (unsigned)planes);
-  config.blockDim               = dim3((unsigned)threads);
-  config.dynamicSmemBytes       = bytes;
-  config.stream                 = st;
-  attribute[0].id               = cudaLaunchAttributeClusterDimension;
+  config.gridDim = dim3((unsigned)ranks, (unsigned)planes);
+  config.blockDim = dim3((unsigned)threads);
+  config.dynamicSmemBytes = bytes;
+  config.stream = st;
+  attribute[0].id = cudaLaunchAttributeClusterDimension;
   attribute[0].val.clusterDim.x = (unsigned)ranks;
   attribute[0].val.clusterDim.y = 1;
   attribute[0].val.clusterDim.z = 1;
-  config.attrs                  = attribute;
-  config.numAttrs               = 1;
+  config.attrs = attribute;
+  config.numAttrs = 1;
   if (fits) {
     *fits = 0;
     if (e == cudaSuccess) e = cudaOccupancyMaxActiveClusters(fits, kernel, &config);
@@ -59,23 +65,29 @@ static int cluster_launch(void (*kernel)(A...), int ranks, int planes, int threa
 template <typename T, int N, int A, int W, int MINB>
 static int slabs_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  return cluster_launch(box_slabs<T, N, A, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, Columns<T, N, A, W>::NT, Columns<T, N, A, W>::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
+  return cluster_launch(box_slabs<T, N, A, W, MINB>, (p->n + 2 * W - 1) / (2 * W), p->planes, Columns<T, N, A, W>::NT,
+                        Columns<T, N, A, W>::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
 }
 template <typename T, int N, int PAIRS, int A, int MINB>
 static int rows_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
   typedef Rows<T, N, PAIRS, A> R;
 
-  return cluster_launch(p->extra ? box_rows<T, N, PAIRS, A, MINB, 1> : box_rows<T, N, PAIRS, A, MINB, 0>, (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, R::NT, R::BYTES + 2 * N * sizeof(T), st, fits, *p, (T *)u);
+  return cluster_launch(p->extra ? box_rows<T, N, PAIRS, A, MINB, 1> : box_rows<T, N, PAIRS, A, MINB, 0>,
+                        (p->n + 2 * PAIRS - 1) / (2 * PAIRS), p->planes, R::NT, R::BYTES + 2 * N * sizeof(T), st, fits,
+                        *p, (T *)u);
 }
 
 template <typename T, int N, int PAIRS, int MINB>
 static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int *fits)
 {
-  const int   bytes = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
-  cudaError_t e     = cudaFuncSetAttribute((const void *)box_down<T, N, PAIRS, MINB, 0>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  const int bytes = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
+  cudaError_t e = cudaFuncSetAttribute((const void *)box_down<T, N, PAIRS, MINB, 0>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
-  if (e == cudaSuccess) e = cudaFuncSetAttribute((const void *)box_up<T, N, PAIRS, MINB, 0>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  if (e == cudaSuccess)
+    e = cudaFuncSetAttribute((const void *)box_up<T, N, PAIRS, MINB, 0>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             bytes);
   if (fits) {
     *fits = e == cudaSuccess;
     (void)cudaGetLastError();
@@ -87,13 +99,14 @@ static int march_launch(const BCRCudaBoxPlanes *p, void *u, cudaStream_t st, int
   return bcr_done();
 }
 
-/* With open ends, one way. There are as many planes as lines, often fewer than a device has room for: blocks are larger than where these two are what is left */
+/* With open ends, one way. There are as many planes as lines, often fewer than a device has room
+   for: blocks are larger than where these two are what is left */
 template <typename T, int N, int PAIRS, int MINB>
 static int half_launch(const BCRCudaBoxPlanes *p, int up, void *u, const BCRReduced &red, cudaStream_t st)
 {
-  const int   bytes  = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
-  const auto  kernel = up ? box_up<T, N, PAIRS, MINB, 1> : box_down<T, N, PAIRS, MINB, 1>;
-  cudaError_t e      = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  const int bytes = (int)(Rows<T, N, PAIRS>::BYTES + 3 * N * sizeof(double));
+  const auto kernel = up ? box_up<T, N, PAIRS, MINB, 1> : box_down<T, N, PAIRS, MINB, 1>;
+  cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
 
   if (e != cudaSuccess) return (int)e;
   kernel<<<(unsigned)p->planes, PAIRS * Sine<N>::TASKS, bytes, st>>>(*p, red, (T *)u);

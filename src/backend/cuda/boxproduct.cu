@@ -1,28 +1,31 @@
 /*
-  box_slabs() of box.cuh with transforms of any end types and lengths up to 256 as products (product.cuh): planes of three dimensions stay on chip, transformed
-  along one axis, a line along x for each mode, and transformed back. A cluster of blocks has a plane, each of them W columns. In double, for single
-  precision too.
+  box_slabs() of box.cuh with transforms of any end types and lengths up to 256 as products
+  (product.cuh): planes of three dimensions stay on chip, transformed along one axis, a line along x
+  for each mode, and transformed back. A cluster of blocks has a plane, each of them W columns. In
+  double, for single precision too.
 */
 #include "boxlaunch.cuh"
 #include "product.cuh"
 
 enum {
-  BOX_W     = 32,  /* columns of a block */
+  BOX_W = 32,      /* columns of a block */
   BOX_MODES = 256, /* at most: a thread each */
-  BOX_ROWS  = 32,  /* results of a column that a warp has */
-  /* most modes for which this takes less time than level 0 does, in seven kernels of which two read less: double, single precision */
+  BOX_ROWS = 32,   /* results of a column that a warp has */
+  /* most modes for which this takes less time than level 0 does, in seven kernels of which two read
+     less: double, single precision */
   BOX_DOUBLE = 160,
   BOX_SINGLE = 128
 };
 
 template <typename T, int KIND>
-__global__ void __launch_bounds__(BOX_MODES, 2) box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, T *u)
+__global__ void __launch_bounds__(BOX_MODES, 2)
+  box_products(BCRCudaBoxPlanes p, const __grid_constant__ BCRCudaProducts m, T *u)
 {
-  constexpr int     W = BOX_W, G = ProductKind<KIND>::GROUPS, MT = BOX_ROWS / 16 / G;
+  constexpr int W = BOX_W, G = ProductKind<KIND>::GROUPS, MT = BOX_ROWS / 16 / G;
   extern __shared__ __align__(16) char sm[];
-  double                              *lines = (double *)sm, *E = lines + 4 * m.steps * G * W;
-  const int                            rank = blockIdx.x, k = threadIdx.x, n = m.n, last = 8 * m.steps - 1, first = (threadIdx.x >> 5) * MT;
-  const bool                           here = (int)threadIdx.x % W < p.n - rank * W;
+  double *lines = (double *)sm, *E = lines + 4 * m.steps * G * W;
+  const int rank = blockIdx.x, k = threadIdx.x, n = m.n, last = 8 * m.steps - 1, first = (threadIdx.x >> 5) * MT;
+  const bool here = (int)threadIdx.x % W < p.n - rank * W;
 
   u += blockIdx.y * p.plane + rank * W + threadIdx.x % W;
   product_load<T, KIND, W>(m, 0, here, u, p.ld, lines);
@@ -38,15 +41,16 @@ __global__ void __launch_bounds__(BOX_MODES, 2) box_products(BCRCudaBoxPlanes p,
     if (synthesis) break;
     const int row = product_row<KIND>(m, 1, min(k, n - 1));
 
-    cluster_lines<double, W, BOX_MODES, 1>(p, n, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * n, E, [&](int, int i) -> double & { return lines[product_at<W>(row, i)]; });
+    cluster_lines<double, W, BOX_MODES, 1>(p, n, rank, gridDim.x, p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * n,
+                                           E, [&](int, int i) -> double & { return lines[product_at<W>(row, i)]; });
     if (KIND == BCR_CUDA_PRODUCT_ONE) { /* the way back is the same transform */
       __syncthreads();
       for (int e = threadIdx.x; 2 * (e / W) < n; e += blockDim.x) {
         const int i = e / W, l = e % W, at = product_at<W>(i, l), mirror = product_at<W>(last - i, l);
-        double    a = lines[at], b = lines[mirror];
+        double a = lines[at], b = lines[mirror];
 
         product_terms<KIND>(0, i, &a, &b);
-        lines[at]     = a;
+        lines[at] = a;
         lines[mirror] = b;
       }
     }
@@ -60,13 +64,15 @@ static int launch(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, 
 {
   const size_t bytes = ((size_t)4 * m->steps * ProductKind<KIND>::GROUPS * BOX_W + 2 * BOX_MODES) * sizeof(double);
 
-  return cluster_launch(box_products<T, KIND>, (p->n + BOX_W - 1) / BOX_W, p->planes, 32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS), bytes, st, fits, *p, *m, (T *)u);
+  return cluster_launch(box_products<T, KIND>, (p->n + BOX_W - 1) / BOX_W, p->planes,
+                        32 * ((m->n + BOX_ROWS - 1) / BOX_ROWS), bytes, st, fits, *p, *m, (T *)u);
 }
 template <typename T>
 static int launch_any(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, void *u, cudaStream_t st, int *fits)
 {
   if (m->kind == BCR_CUDA_PRODUCT_WHOLE) return launch<T, BCR_CUDA_PRODUCT_WHOLE>(p, m, u, st, fits);
-  return m->kind == BCR_CUDA_PRODUCT_ONE ? launch<T, BCR_CUDA_PRODUCT_ONE>(p, m, u, st, fits) : launch<T, BCR_CUDA_PRODUCT_PARITIES>(p, m, u, st, fits);
+  return m->kind == BCR_CUDA_PRODUCT_ONE ? launch<T, BCR_CUDA_PRODUCT_ONE>(p, m, u, st, fits)
+                                         : launch<T, BCR_CUDA_PRODUCT_PARITIES>(p, m, u, st, fits);
 }
 
 int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single)

@@ -19,12 +19,15 @@ static inline unsigned bcr_blocks(ptrdiff_t n, int per, unsigned most)
   return (unsigned)(b < 1 ? 1 : (b > (ptrdiff_t)most ? (ptrdiff_t)most : b));
 }
 
-/* Kernels of one solve overlap: one that is launched as dependent may begin before the one before it has ended, and waits with
-   bcr_wait_before() before it touches what that one reads or writes; bcr_go_after() lets the next one begin. Where that is called before the end
-   (`early`), its launch and first steps cost no time. But its blocks then go where there is room first, several to a multiprocessor, which must
-   not happen to transforms (they take so much shared memory that it cannot), and they find the first-level cache that the one before left, small
-   after transforms, which back substitutions of many groups do not bear: early is for solves whose transforms have a multiprocessor each (those by
-   prime factors: two to a multiprocessor at most, no more than it takes). */
+/* Kernels of one solve overlap: one that is launched as dependent may begin before the one before
+   it has ended, and waits with bcr_wait_before() before it touches what that one reads or writes;
+   bcr_go_after() lets the next one begin. Where that is called before the end (`early`), its launch
+   and first steps cost no time. But its blocks then go where there is room first, several to a
+   multiprocessor, which must not happen to transforms (they take so much shared memory that it
+   cannot), and they find the first-level cache that the one before left, small after transforms,
+   which back substitutions of many groups do not bear: early is for solves whose transforms have a
+   multiprocessor each (those by prime factors: two to a multiprocessor at most, no more than it
+   takes). */
 static __device__ __forceinline__ void bcr_wait_before()
 {
 #if __CUDA_ARCH__ >= 900
@@ -38,23 +41,25 @@ static __device__ __forceinline__ void bcr_go_after()
 #endif
 }
 template <typename... P, typename... A>
-static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, dim3 block, size_t bytes, cudaStream_t st, const A &...args)
+static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...), dim3 grid, dim3 block, size_t bytes,
+                               cudaStream_t st, const A &...args)
 {
-  cudaLaunchConfig_t  config = {};
+  cudaLaunchConfig_t config = {};
   cudaLaunchAttribute attribute[2];
-  int                 device = 0, major = 0;
+  int device = 0, major = 0;
 
-  config.gridDim          = grid;
-  config.blockDim         = block;
+  config.gridDim = grid;
+  config.blockDim = block;
   config.dynamicSmemBytes = bytes;
-  config.stream           = st;
-  config.attrs            = attribute;
-  if (dependent && cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9) {
-    attribute[config.numAttrs].id                                           = cudaLaunchAttributeProgrammaticStreamSerialization;
+  config.stream = st;
+  config.attrs = attribute;
+  if (dependent && cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9) {
+    attribute[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
   }
   if (cluster > 1) {
-    attribute[config.numAttrs].id               = cudaLaunchAttributeClusterDimension;
+    attribute[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
     attribute[config.numAttrs].val.clusterDim.x = (unsigned)cluster;
     attribute[config.numAttrs].val.clusterDim.y = 1;
     attribute[config.numAttrs].val.clusterDim.z = 1;
@@ -63,13 +68,15 @@ static int bcr_launch_clusters(int dependent, int cluster, void (*kernel)(P...),
   return (int)cudaLaunchKernelEx(&config, kernel, P(args)...);
 }
 template <typename... P, typename... A>
-static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st, const A &...args)
+static int bcr_launch(int dependent, void (*kernel)(P...), dim3 grid, int threads, size_t bytes, cudaStream_t st,
+                      const A &...args)
 {
   return bcr_launch_clusters(dependent, 1, kernel, grid, threads, bytes, st, args...);
 }
 
-/* The number of this thread's warp, or of what all of a warp have in common: read from the first lane, so that the compiler knows that lanes do not differ; code
-   that depends on it then keeps descriptors of memory in uniform registers, and there is one copy of what lanes exchange */
+/* The number of this thread's warp, or of what all of a warp have in common: read from the first
+   lane, so that the compiler knows that lanes do not differ; code that depends on it then keeps
+   descriptors of memory in uniform registers, and there is one copy of what lanes exchange */
 static __device__ __forceinline__ int bcr_uniform(int v)
 {
   return __shfl_sync(0xffffffffu, v, 0);
@@ -91,17 +98,19 @@ static __device__ __forceinline__ int bcr_warp()
     } \
   } while (0)
 
-/* Arguments of a transform along rows that lines fl and ul describe: more rows stand behind them, extra is added to those that extraof names */
+/* Arguments of a transform along rows that lines fl and ul describe: more rows stand behind them,
+   extra is added to those that extraof names */
 template <typename A>
-static inline void bcr_rows(A *a, const BCRCudaLines *fl, const BCRCudaLines *ul, int more, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+static inline void bcr_rows(A *a, const BCRCudaLines *fl, const BCRCudaLines *ul, int more, const int *extraof,
+                            ptrdiff_t extrald, ptrdiff_t extrab)
 {
-  a->nrows   = fl->na * fl->nb + more;
-  a->na      = fl->na;
-  a->fa      = fl->sa;
-  a->fb      = fl->sb;
-  a->ua      = ul->sa;
-  a->ub      = ul->sb;
+  a->nrows = fl->na * fl->nb + more;
+  a->na = fl->na;
+  a->fa = fl->sa;
+  a->fb = fl->sb;
+  a->ua = ul->sa;
+  a->ub = ul->sb;
   a->extraof = extraof;
   a->extrald = extrald;
-  a->extrab  = extrab;
+  a->extrab = extrab;
 }

@@ -1,12 +1,17 @@
 /*
-  Compact differences in one pass: stencil, forward and backward recurrence (src/tridiagonal/scan.c has these and the ends).
+  Compact differences in one pass: stencil, forward and backward recurrence (src/tridiagonal/scan.c
+  has these and the ends).
 
-  The roots are small (at most 1/2 in size), so that what comes from more than BCR_CUDA_COMPACT_REACH rows away is below rounding: a thread with K rows takes its carries from the few
-  threads beside it, and a long line is cut into tiles that begin and end so many rows beyond what they write. Only tiles with an end of the line solve for the unknowns there.
+  The roots are small (at most 1/2 in size), so that what comes from more than
+  BCR_CUDA_COMPACT_REACH rows away is below rounding: a thread with K rows takes its carries from
+  the few threads beside it, and a long line is cut into tiles that begin and end so many rows
+  beyond what they write. Only tiles with an end of the line solve for the unknowns there.
 
-  A warp has a line in shared memory, of lines that are contiguous (compact_along) and of others (compact_columns), whose neighbours come with them. Short lines of the second kind
-  are in the registers of a few threads each (compact_across), which begins here. There positions are rows from row h on (around: row 0), a tile's first is lo. In it y without what comes
-  from before the tile's first row, or from row h-1; b: the same backwards.
+  A warp has a line in shared memory, of lines that are contiguous (compact_along) and of others
+  (compact_columns), whose neighbours come with them. Short lines of the second kind are in the
+  registers of a few threads each (compact_across), which begins here. There positions are rows from
+  row h on (around: row 0), a tile's first is lo. In it y without what comes from before the tile's
+  first row, or from row h-1; b: the same backwards.
 */
 #include "tri.cuh"
 #include "window.cuh"
@@ -18,26 +23,28 @@
 #define COMPACT_ENDS (2 * BCR_CUDA_COMPACT_ENDS)
 
 struct CompactShape {
-  ptrdiff_t columns, m;   /* lines; positions of a line */
-  int       nq, tx;       /* threads of a line, lines of a block (across) or of a warp (along) */
-  int       tiles, out;   /* of a line; positions that a tile writes */
-  int       around, halo; /* positions beyond these */
-  int       klast;        /* rows of the last thread of a line, less one */
-  double    A, P, pl, Pl; /* root^K, sum of root^(2 k + 1) over k < K; the same of the last thread's rows */
-  double    powers[6];    /* of A */
+  ptrdiff_t columns, m; /* lines; positions of a line */
+  int nq, tx;           /* threads of a line, lines of a block (across) or of a warp (along) */
+  int tiles, out;       /* of a line; positions that a tile writes */
+  int around, halo;     /* positions beyond these */
+  int klast;            /* rows of the last thread of a line, less one */
+  double A, P, pl, Pl;  /* root^K, sum of root^(2 k + 1) over k < K; the same of the last thread's rows */
+  double powers[6];     /* of A */
 };
 
-/* What a tile has in shared memory of one line: of each thread (end of y, b), right-hand sides of the ends, y in the last position; all `stride` apart */
+/* What a tile has in shared memory of one line: of each thread (end of y, b), right-hand sides of
+   the ends, y in the last position; all `stride` apart */
 struct CompactLine {
   double2 *ex;
-  double  *fe, *last;
-  int      stride;
+  double *fe, *last;
+  int stride;
 };
 
 /* A tile's place */
 struct CompactTile {
-  ptrdiff_t lo, hi, write0, write1;    /* positions: of the tile, those it writes */
-  int       qlast, klast, left, right; /* thread and row of it that have the last position; whether there are ends of the line */
+  ptrdiff_t lo, hi, write0, write1; /* positions: of the tile, those it writes */
+  /* thread and row of it that have the last position; whether there are ends of the line */
+  int qlast, klast, left, right;
 };
 
 template <int K>
@@ -47,13 +54,13 @@ static __device__ inline CompactTile compact_tile(const CompactShape &s, int til
 
   t.write0 = (ptrdiff_t)tile * s.out;
   t.write1 = t.write0 + s.out < s.m ? t.write0 + s.out : s.m;
-  t.lo     = t.write0 - s.halo;
-  t.hi     = t.write0 + s.out + s.halo;
+  t.lo = t.write0 - s.halo;
+  t.hi = t.write0 + s.out + s.halo;
   if (!s.around) {
     if (t.lo < 0 || s.tiles == 1) t.lo = 0;
     if (t.hi > s.m || s.tiles == 1) t.hi = s.m;
   }
-  t.left  = !s.around && t.lo == 0;
+  t.left = !s.around && t.lo == 0;
   t.right = !s.around && t.hi == s.m;
   t.qlast = (int)((t.hi - t.lo - 1) / K);
   t.klast = (int)((t.hi - t.lo - 1) % K);
@@ -72,11 +79,12 @@ static __device__ inline double compact_before(const CompactShape &s, const Comp
   return c;
 }
 
-static __device__ inline double compact_unknown(const BCRCudaCompact &p, const CompactLine &l, const CompactTile &t, int k, double s0, double yl)
+static __device__ inline double compact_unknown(const BCRCudaCompact &p, const CompactLine &l, const CompactTile &t,
+                                                int k, double s0, double yl)
 {
-  const int     N = p.h + p.t;
+  const int N = p.h + p.t;
   const double *G = p.G + k * (N + 2);
-  double        x = 0;
+  double x = 0;
 
   if (t.left) {
     for (int m = 0; m < p.h; m++) x += G[m] * l.fe[m * l.stride];
@@ -89,13 +97,16 @@ static __device__ inline double compact_unknown(const BCRCudaCompact &p, const C
   return x;
 }
 
-/* In a thread near an end of the line: d and e, which are carried in from there. The first and the last thread write the rows of the ends, if they are the tile's
-   (write), but that row h-1 lacks what comes backwards */
+/* In a thread near an end of the line: d and e, which are carried in from there. The first and the
+   last thread write the rows of the ends, if they are the tile's (write), but that row h-1 lacks
+   what comes backwards */
 template <typename T, int K>
-static __device__ inline void compact_ends(const BCRCudaCompact &p, const CompactShape &s, const CompactLine &l, const CompactTile &t, int q, T *u, ptrdiff_t step, bool write, double *d, double *e)
+static __device__ inline void compact_ends(const BCRCudaCompact &p, const CompactShape &s, const CompactLine &l,
+                                           const CompactTile &t, int q, T *u, ptrdiff_t step, bool write, double *d,
+                                           double *e)
 {
   const double partial = t.right ? s.Pl : s.P;
-  double       s0 = 0, yl = 0;
+  double s0 = 0, yl = 0;
 
   if (t.left) {
     double C = 0, w = 1;
@@ -118,12 +129,15 @@ static __device__ inline void compact_ends(const BCRCudaCompact &p, const Compac
     for (int k = 0; k < p.t; k++) u[step * (p.n - p.t + k)] = (T)(k ? compact_unknown(p, l, t, p.h + k, s0, yl) : *e);
 }
 
-/* Carries of thread q: c forwards into its first row; r backwards into its last row, which for the last thread of a line is row n-t-1 */
+/* Carries of thread q: c forwards into its first row; r backwards into its last row, which for the
+   last thread of a line is row n-t-1 */
 template <typename T, int K>
-static __device__ inline void compact_carry(const BCRCudaCompact &p, const CompactShape &s, const CompactLine &l, const CompactTile &t, int q, T *u, ptrdiff_t step, bool write, double *c, double *r)
+static __device__ inline void compact_carry(const BCRCudaCompact &p, const CompactShape &s, const CompactLine &l,
+                                            const CompactTile &t, int q, T *u, ptrdiff_t step, bool write, double *c,
+                                            double *r)
 {
   constexpr int M = BCR_CUDA_COMPACT_REACH / K;
-  double        d = 0, e = 0, C = compact_before<K>(s, l, q), sum = 0, w = 1;
+  double d = 0, e = 0, C = compact_before<K>(s, l, q), sum = 0, w = 1;
 
   if ((t.left && q <= M) || (t.right && q >= t.qlast - M)) compact_ends<T, K>(p, s, l, t, q, u, step, write, &d, &e);
   if (t.left && q <= M) C += d * s.powers[q];
@@ -144,7 +158,7 @@ template <typename F>
 static __device__ inline double compact_end(const BCRCudaCompact &p, const F &f, int e)
 {
   const BCRCudaCompactRow &r = e < p.h ? p.first[e] : p.last[e - p.h];
-  double                   v[BCR_CUDA_COMPACT_WIDTH], x = 0;
+  double v[BCR_CUDA_COMPACT_WIDTH], x = 0;
 
 #pragma unroll
   for (int k = 0; k < BCR_CUDA_COMPACT_WIDTH; k++) {
@@ -159,12 +173,15 @@ static __device__ inline double compact_end(const BCRCudaCompact &p, const F &f,
   return x;
 }
 
-/* x: y with zero carry of the positions of a thread, from those in w (H before its first one); returns y in the last of them, yl; b */
+/* x: y with zero carry of the positions of a thread, from those in w (H before its first one);
+   returns y in the last of them, yl; b */
 template <typename T, int H, int SIGN, int K, typename W>
-static __device__ __forceinline__ void compact_rows(const BCRCudaCompact &p, const W &w, int klim, T x[K], double2 *ex, double *yl)
+static __device__ __forceinline__ void compact_rows(const BCRCudaCompact &p, const W &w, int klim, T x[K], double2 *ex,
+                                                    double *yl)
 {
-  const T root = (T)p.root, c0 = (T)(p.gamma * p.c[0]), c1 = (T)(p.gamma * p.c[1]), c2 = (T)(p.gamma * p.c[2]), c3 = (T)(p.gamma * p.c[3]);
-  T       y = 0, b = 0, last = 0;
+  const T root = (T)p.root, c0 = (T)(p.gamma * p.c[0]), c1 = (T)(p.gamma * p.c[1]), c2 = (T)(p.gamma * p.c[2]),
+          c3 = (T)(p.gamma * p.c[3]);
+  T y = 0, b = 0, last = 0;
 
 #pragma unroll
   for (int k = 0; k < K; k++) {
@@ -173,7 +190,7 @@ static __device__ __forceinline__ void compact_rows(const BCRCudaCompact &p, con
     v += c1 * (SIGN > 0 ? w(k + H + 1) + w(k + H - 1) : w(k + H + 1) - w(k + H - 1));
     if (H > 1) v += c2 * (SIGN > 0 ? w(k + H + 2) + w(k + H - 2) : w(k + H + 2) - w(k + H - 2));
     if (H > 2) v += c3 * (SIGN > 0 ? w(k + H + 3) + w(k + H - 3) : w(k + H + 3) - w(k + H - 3));
-    y    = k <= klim ? v + root * y : (T)0;
+    y = k <= klim ? v + root * y : (T)0;
     x[k] = y;
     if (k == klim) last = y;
   }
@@ -188,29 +205,30 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
 {
   extern __shared__ double2 shared[];
 
-  const int       tx = threadIdx.x % s.tx, q = threadIdx.x / s.tx, N = s.around ? 0 : p.h + p.t;
-  const ptrdiff_t at     = (ptrdiff_t)(blockIdx.x / s.tiles) * s.tx + tx;
-  const bool      active = at < s.columns;
-  const ptrdiff_t column = active ? at : s.columns - 1, i = column % p.inner, o = column / p.inner, h = s.around ? 0 : p.h;
-  CompactLine     l;
-  T               x[K];
+  const int tx = threadIdx.x % s.tx, q = threadIdx.x / s.tx, N = s.around ? 0 : p.h + p.t;
+  const ptrdiff_t at = (ptrdiff_t)(blockIdx.x / s.tiles) * s.tx + tx;
+  const bool active = at < s.columns;
+  const ptrdiff_t column = active ? at : s.columns - 1, i = column % p.inner, o = column / p.inner,
+                  h = s.around ? 0 : p.h;
+  CompactLine l;
+  T x[K];
 
-  l.ex                = shared + tx;
-  l.fe                = (double *)(shared + s.tx * s.nq) + tx;
-  l.last              = l.fe + s.tx * COMPACT_ENDS;
-  l.stride            = s.tx;
+  l.ex = shared + tx;
+  l.fe = (double *)(shared + s.tx * s.nq) + tx;
+  l.last = l.fe + s.tx * COMPACT_ENDS;
+  l.stride = s.tx;
   const CompactTile t = compact_tile<K>(s, (int)(blockIdx.x % s.tiles));
 
   f += i + p.inner * p.n * o;
   u += i + p.inner * p.n * o;
   const ptrdiff_t pos = t.lo + (ptrdiff_t)K * q, row = pos + h; /* of this thread's first */
-  const int       klim = q < t.qlast ? K - 1 : (q == t.qlast ? t.klast : -1);
-  double2         mine;
-  double          yl;
+  const int klim = q < t.qlast ? K - 1 : (q == t.qlast ? t.klast : -1);
+  double2 mine;
+  double yl;
 
   if (klim == K - 1 && row >= H && row + K + H <= p.n) {
     const T *from = f + p.inner * (row - H);
-    T        w[K + 2 * H];
+    T w[K + 2 * H];
 
 #pragma unroll
     for (int k = 0; k < K + 2 * H; k++) w[k] = from[p.inner * k];
@@ -242,7 +260,7 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
 
   compact_carry<T, K>(p, s, l, t, q, u, p.inner, true, &c, &r);
   const T root = (T)p.root;
-  T       y = (T)c, b = (T)r;
+  T y = (T)c, b = (T)r;
 
 #pragma unroll
   for (int k = 0; k < K; k++) {
@@ -254,7 +272,7 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
   if (klim == K - 1 && pos >= t.write0 && pos + K <= t.write1) {
 #pragma unroll
     for (int k = K - 1; k >= 0; k--) {
-      b               = x[k] + root * b;
+      b = x[k] + root * b;
       to[p.inner * k] = b;
     }
   } else {
@@ -268,27 +286,31 @@ __global__ void __launch_bounds__(512, 1) compact_across(BCRCudaCompact p, Compa
 }
 
 /*
-  Lines that are contiguous. A warp takes one line (or tile) after the other, with the next ones on their way to shared memory: a line comes as one bulk copy, is solved
-  in place there, and nothing but its own warp waits. A lane has K rows. K is odd, so that lanes find their rows in different banks without padding. The
-  last lane's last row is the last row of the tile: the first rows may be missing (k < first), so that the sum at the first row and y in the last one are where both
-  chains end. What comes before a lane's rows and after them is scanned over lanes, over as many as BCR_CUDA_COMPACT_REACH rows need, of a periodic line that is one tile
-  around the ring of them. A lane's rows then are u = b + c Q + r R: one fma for each of the two, no chain.
+  Lines that are contiguous. A warp takes one line (or tile) after the other, with the next ones on
+  their way to shared memory: a line comes as one bulk copy, is solved in place there, and nothing
+  but its own warp waits. A lane has K rows. K is odd, so that lanes find their rows in different
+  banks without padding. The last lane's last row is the last row of the tile: the first rows may be
+  missing (k < first), so that the sum at the first row and y in the last one are where both chains
+  end. What comes before a lane's rows and after them is scanned over lanes, over as many as
+  BCR_CUDA_COMPACT_REACH rows need, of a periodic line that is one tile around the ring of them. A
+  lane's rows then are u = b + c Q + r R: one fma for each of the two, no chain.
 
-  The unknowns X of the ends are combinations of the 8 points at either end (C), s and the last y (g). Lanes 0..15 have those of the first rows, h-1 first, lanes 16..31
-  those of the last; each of the 16 has a point. Where the line goes on, on another rank, there is what is carried in instead of them, with H points of that rank: one lane loads each of
-  these, a line ahead.
+  The unknowns X of the ends are combinations of the 8 points at either end (C), s and the last y
+  (g). Lanes 0..15 have those of the first rows, h-1 first, lanes 16..31 those of the last; each of
+  the 16 has a point. Where the line goes on, on another rank, there is what is carried in instead
+  of them, with H points of that rank: one lane loads each of these, a line ahead.
 */
 #define ALONG_POINTS (2 * BCR_CUDA_COMPACT_WIDTH)
 
 template <typename T, int K>
 struct CompactAlong {
   ptrdiff_t n, lines, inner;
-  int       h, t, tiles, out, halo, ring, periodic, bulk, warps; /* out, halo: rows; warps: that have work */
-  double    root;
-  T         alpha, c[4], Q[K], R[K]; /* alpha: root */
-  int       cut[2], slots;           /* slots: unknowns of an end, at most */
-  const T  *ghost[2];
-  double    C[2][BCR_CUDA_COMPACT_ENDS][ALONG_POINTS], g[2][BCR_CUDA_COMPACT_ENDS][2];
+  int h, t, tiles, out, halo, ring, periodic, bulk, warps; /* out, halo: rows; warps: that have work */
+  double root;
+  T alpha, c[4], Q[K], R[K]; /* alpha: root */
+  int cut[2], slots;         /* slots: unknowns of an end, at most */
+  const T *ghost[2];
+  double C[2][BCR_CUDA_COMPACT_ENDS][ALONG_POINTS], g[2][BCR_CUDA_COMPACT_ENDS][2];
 };
 
 static __host__ __device__ inline double compact_power(double x, int n)
@@ -333,8 +355,12 @@ static __device__ inline void bulk_init_done()
 }
 static __device__ inline void bulk_load(void *to, const void *from, unsigned bytes, unsigned long long *barrier)
 {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bulk_shared(barrier)), "r"(bytes) : "memory");
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(bulk_shared(to)), "l"(from), "r"(bytes), "r"(bulk_shared(barrier)) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bulk_shared(barrier)), "r"(bytes)
+               : "memory");
+  asm volatile(
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(bulk_shared(to)),
+    "l"(from), "r"(bytes), "r"(bulk_shared(barrier))
+    : "memory");
 }
 static __device__ inline void bulk_wait(unsigned long long *barrier, unsigned parity)
 {
@@ -394,56 +420,62 @@ template <typename T, int H, int SIGN, int K, bool CUT, int PITCH>
 struct AlongLane {
   static constexpr int STEPS = along_steps(K);
 
-  ptrdiff_t w0, w1, l0;                             /* rows: to write; the first in shared memory, which has `count` from `shift` on */
-  int       lane, count, shift, mine, none, kfirst; /* mine: this lane's first row there; none: the first lane that has any, kfirst: its first */
-  int       point, side, number;                    /* of an end; of another rank's numbers */
-  bool      left, right, ends, bulk, other;
-  int       source[STEPS], target[STEPS]; /* what lanes hand on */
-  T         fore[STEPS], back[STEPS], pc, cs, dc, dr, er, C[BCR_CUDA_COMPACT_ENDS], g[BCR_CUDA_COMPACT_ENDS][2];
+  /* rows: to write; the first in shared memory, which has `count` from `shift` on */
+  ptrdiff_t w0, w1, l0;
+  /* mine: this lane's first row there; none: the first lane that has any, kfirst: its first */
+  int lane, count, shift, mine, none, kfirst;
+  int point, side, number; /* of an end; of another rank's numbers */
+  bool left, right, ends, bulk, other;
+  int source[STEPS], target[STEPS]; /* what lanes hand on */
+  T fore[STEPS], back[STEPS], pc, cs, dc, dr, er, C[BCR_CUDA_COMPACT_ENDS], g[BCR_CUDA_COMPACT_ENDS][2];
 
   __device__ __forceinline__ void set(const CompactAlong<T, K> &p, int lane_, int tile);
   __device__ __forceinline__ void solve(const CompactAlong<T, K> &p, T *in, T ghost);
 };
 
 template <typename T, int H, int SIGN, int K, bool CUT, int PITCH>
-__device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const CompactAlong<T, K> &p, int lane_, int tile)
+__device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const CompactAlong<T, K> &p, int lane_,
+                                                                          int tile)
 {
   lane = lane_;
   /* rows: to write, to solve, in shared memory */
-  w0                 = (ptrdiff_t)tile * p.out;
-  w1                 = w0 + p.out < p.n ? w0 + p.out : p.n;
-  left               = !p.periodic && w0 - p.halo <= p.h;
-  right              = !p.periodic && w1 + p.halo >= p.n - p.t;
-  ends               = left || right;
+  w0 = (ptrdiff_t)tile * p.out;
+  w1 = w0 + p.out < p.n ? w0 + p.out : p.n;
+  left = !p.periodic && w0 - p.halo <= p.h;
+  right = !p.periodic && w1 + p.halo >= p.n - p.t;
+  ends = left || right;
   const ptrdiff_t r0 = p.ring ? 0 : (left ? p.h : w0 - p.halo), r1 = p.ring ? p.n : (right ? p.n - p.t : w1 + p.halo);
-  ptrdiff_t       l1 = right || p.ring ? p.n : r1 + H;
+  ptrdiff_t l1 = right || p.ring ? p.n : r1 + H;
 
-  l0   = left || p.ring ? 0 : r0 - H;
+  l0 = left || p.ring ? 0 : r0 - H;
   bulk = p.bulk && l0 >= 0 && l1 <= p.n;
 
   if (bulk) {
     l0 = l0 / 4 * 4;
     l1 = (l1 + 3) / 4 * 4 < p.n ? (l1 + 3) / 4 * 4 : p.n;
   }
-  const int before = H + 32 * K - (int)(r1 - l0), missing = (int)(r0 - r1) + (32 - lane) * K, round = (int)((r1 - r0 + K - 1) / K);
+  const int before = H + 32 * K - (int)(r1 - l0), missing = (int)(r0 - r1) + (32 - lane) * K,
+            round = (int)((r1 - r0 + K - 1) / K);
 
-  count  = (int)(l1 - l0);
-  shift  = (before < 4 ? 4 : before + 3) / 4 * 4;
-  mine   = (int)(r1 - l0) - (32 - lane) * K + shift;
-  none   = 32 - round;
+  count = (int)(l1 - l0);
+  shift = (before < 4 ? 4 : before + 3) / 4 * 4;
+  mine = (int)(r1 - l0) - (32 - lane) * K + shift;
+  none = 32 - round;
   kfirst = missing < 0 ? 0 : (missing > K ? K : missing);
-  point  = (int)(r1 - l0) - 1 + shift; /* any that is there */
+  point = (int)(r1 - l0) - 1 + shift; /* any that is there */
   dc = dr = er = 0;
   for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) C[e] = g[e][0] = g[e][1] = 0;
   {
-    const bool   active = lane >= none, start = lane == none && !p.ring;
+    const bool active = lane >= none, start = lane == none && !p.ring;
     const double own = active ? compact_power(p.root, K - kfirst) : 0;
-    double       F[STEPS], B[STEPS], P = 0, scale = active ? 1 / compact_power(p.root, kfirst) : 0;
+    double F[STEPS], B[STEPS], P = 0, scale = active ? 1 / compact_power(p.root, kfirst) : 0;
 
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {
-      source[s] = p.ring ? (active ? none + ((lane - none - (1 << s)) % round + round) % round : lane) : (lane >= 1 << s ? lane - (1 << s) : lane);
-      target[s] = p.ring ? (active ? none + (lane - none + (1 << s)) % round : lane) : (lane + (1 << s) < 32 ? lane + (1 << s) : lane);
+      source[s] = p.ring ? (active ? none + ((lane - none - (1 << s)) % round + round) % round : lane)
+                         : (lane >= 1 << s ? lane - (1 << s) : lane);
+      target[s] = p.ring ? (active ? none + (lane - none + (1 << s)) % round : lane)
+                         : (lane + (1 << s) < 32 ? lane + (1 << s) : lane);
     }
     along_factors<STEPS>(start ? 0 : own, lane, source, F);
     along_factors<STEPS>(lane == 31 && !p.ring ? 0 : own, lane, target, B);
@@ -456,8 +488,9 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const 
     pc = (T)(start ? 0 : P);
     cs = (T)(start ? 0 : scale);
     if (ends) { /* what d and e add */
-      const double in = lane == none ? 1 : (active ? compact_power(p.root, (int)((r1 - r0) - (32 - lane) * (ptrdiff_t)K)) : 0);
-      double       V  = along_scan<double, STEPS>(P * in, B, target);
+      const double in =
+        lane == none ? 1 : (active ? compact_power(p.root, (int)((r1 - r0) - (32 - lane) * (ptrdiff_t)K)) : 0);
+      double V = along_scan<double, STEPS>(P * in, B, target);
 
       V = __shfl_down_sync(~0u, V, 1);
       if (left) {
@@ -465,7 +498,7 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const 
         dr = (T)(lane < 31 ? V : 0);
       }
       if (right) er = (T)(active ? compact_power(p.root, (31 - lane) * K) : 0);
-      const int  side = lane >> 4, i = lane & 15;
+      const int side = lane >> 4, i = lane & 15;
       const bool there = i < BCR_CUDA_COMPACT_WIDTH ? left : right;
 
       for (int e = 0; e < BCR_CUDA_COMPACT_ENDS; e++) {
@@ -478,9 +511,9 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::set(const 
     }
   }
   /* a number of another rank: of its planes, for the side of this lane, and what is carried in, 8 */
-  side   = lane >> 4;
+  side = lane >> 4;
   number = (lane & 15) < H ? lane & 15 : ((lane & 15) == 8 ? H : H + 1);
-  other  = CUT && number <= H && p.cut[side] && (side ? right : left);
+  other = CUT && number <= H && p.cut[side] && (side ? right : left);
 }
 
 /* All lanes come here with the line in shared memory, and it is solved in there when they have left and met */
@@ -495,7 +528,7 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(cons
   }
   if (p.ring) {
     if (lane < H) {
-      in[PITCH * (shift - H + lane)]   = in[PITCH * (shift + p.n - H + lane)];
+      in[PITCH * (shift - H + lane)] = in[PITCH * (shift + p.n - H + lane)];
       in[PITCH * (shift + p.n + lane)] = in[PITCH * (shift + lane)];
     }
     __syncwarp();
@@ -508,8 +541,10 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(cons
       T v = SIGN > 0 ? p.c[0] * w[PITCH * k] : (T)0;
 
       v += p.c[1] * (SIGN > 0 ? w[PITCH * (k + 1)] + w[PITCH * (k - 1)] : w[PITCH * (k + 1)] - w[PITCH * (k - 1)]);
-      if (H > 1) v += p.c[2] * (SIGN > 0 ? w[PITCH * (k + 2)] + w[PITCH * (k - 2)] : w[PITCH * (k + 2)] - w[PITCH * (k - 2)]);
-      if (H > 2) v += p.c[3] * (SIGN > 0 ? w[PITCH * (k + 3)] + w[PITCH * (k - 3)] : w[PITCH * (k + 3)] - w[PITCH * (k - 3)]);
+      if (H > 1)
+        v += p.c[2] * (SIGN > 0 ? w[PITCH * (k + 2)] + w[PITCH * (k - 2)] : w[PITCH * (k + 2)] - w[PITCH * (k - 2)]);
+      if (H > 2)
+        v += p.c[3] * (SIGN > 0 ? w[PITCH * (k + 3)] + w[PITCH * (k - 3)] : w[PITCH * (k + 3)] - w[PITCH * (k - 3)]);
       if (k >= kfirst) y = v + p.alpha * y;
       x[k] = y;
     }
@@ -577,9 +612,12 @@ __device__ __forceinline__ void AlongLane<T, H, SIGN, K, CUT, PITCH>::solve(cons
 }
 
 /*
-  Where ranks reach one another's memory (window.cuh) nothing but this kernel is needed: what other ranks want of a line they get from here, ALONG_SENT lines before
-  that line is solved, when its ends come to the cache of the device, where the copy of the whole line finds them. So numbers are on their way while lines are solved, and those that have not come are
-  waited for when their line is. All blocks are there at once (BCRCudaCompactWaits()), and lines go in the same order everywhere.
+  Where ranks reach one another's memory (window.cuh) nothing but this kernel is needed: what other
+  ranks want of a line they get from here, ALONG_SENT lines before that line is solved, when its
+  ends come to the cache of the device, where the copy of the whole line finds them. So numbers are
+  on their way while lines are solved, and those that have not come are waited for when their line
+  is. All blocks are there at once (BCRCudaCompactWaits()), and lines go in the same order
+  everywhere.
 */
 #define ALONG_SENT  3
 #define ALONG_ENDS  3 /* rows of a thread at either end, of 32 threads: 64 + 3 rows at most */
@@ -596,42 +634,48 @@ static __device__ __forceinline__ ptrdiff_t compact_place(ptrdiff_t lines, int s
 /* What a lane has of other ranks' numbers (AlongLane's side and number), from their messages or from a window */
 template <typename T>
 struct CompactGhost {
-  const T        *from; /* or NULL */
-  double         *in;   /* or NULL; its slot */
+  const T *from; /* or NULL */
+  double *in;    /* or NULL; its slot */
   const unsigned *turn;
-  ptrdiff_t       step;
+  ptrdiff_t step;
 
   template <typename P, typename M>
   __device__ __forceinline__ void set(const P &p, const BCRCudaCompactWindow &o, const M &m)
   {
     step = o.mine ? ALONG_PLACE : 1;
     from = m.other && !o.mine ? (m.side ? p.ghost[1] : p.ghost[0]) + m.number * p.lines : NULL;
-    in   = m.other && o.mine ? o.mine + (*(const volatile unsigned *)o.turn & 1) * o.slot + compact_place(p.lines, m.side, 0, m.number) : NULL;
+    in = m.other && o.mine
+           ? o.mine + (*(const volatile unsigned *)o.turn & 1) * o.slot + compact_place(p.lines, m.side, 0, m.number)
+           : NULL;
     turn = o.turn;
   }
   /* that of a line, if it is there; no line: -1 */
-  __device__ __forceinline__ double ask(ptrdiff_t line) const { return line < 0 ? 0 : (in ? window_load(in + step * line) : (from ? (double)from[line] : 0)); }
-  __device__ __forceinline__ T      take(ptrdiff_t line, double asked) const
+  __device__ __forceinline__ double ask(ptrdiff_t line) const
+  {
+    return line < 0 ? 0 : (in ? window_load(in + step * line) : (from ? (double)from[line] : 0));
+  }
+  __device__ __forceinline__ T take(ptrdiff_t line, double asked) const
   {
     if (!in) return (T)asked;
     return (T)window_take(in + step * line, asked, turn);
   }
 };
 
-/* Rows m = first, first + 32, ... from the ends of a line, of which another rank wants a sum with weights, and the first ones themselves */
+/* Rows m = first, first + 32, ... from the ends of a line, of which another rank wants a sum with
+   weights, and the first ones themselves */
 template <typename T>
 struct CompactSends {
-  T       v[2][ALONG_ENDS];
-  double  w[ALONG_ENDS], scale; /* of the sum for the rank before */
-  double *to[2];                /* the slot in their memory, or NULL */
-  int     first, rows;
+  T v[2][ALONG_ENDS];
+  double w[ALONG_ENDS], scale; /* of the sum for the rank before */
+  double *to[2];               /* the slot in their memory, or NULL */
+  int first, rows;
 
   __device__ __forceinline__ void set(const BCRCudaCompactWindow &o, bool left, bool right, int first_)
   {
     const ptrdiff_t slot = o.mine ? (*(const volatile unsigned *)o.turn & 1) * o.slot : 0;
 
     first = first_;
-    rows  = o.rows;
+    rows = o.rows;
     scale = o.scale;
     to[0] = o.mine && left && o.to[0] ? o.to[0] + slot : NULL;
     to[1] = o.mine && right && o.to[1] ? o.to[1] + slot : NULL;
@@ -654,7 +698,7 @@ struct CompactSends {
   __device__ __forceinline__ double total() const
   {
     const int lane = threadIdx.x & 31;
-    double    a = 0, b = 0, x;
+    double a = 0, b = 0, x;
 
 #pragma unroll
     for (int i = 0; i < ALONG_ENDS; i++) {
@@ -676,16 +720,20 @@ struct CompactSends {
 };
 
 template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
-__global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const __grid_constant__ CompactAlong<T, K> p, const __grid_constant__ BCRCudaCompactWindow o, const T *f, T *u)
+__global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS)
+  compact_along(const __grid_constant__ CompactAlong<T, K> p, const __grid_constant__ BCRCudaCompactWindow o,
+                const T *f, T *u)
 {
   constexpr int ROOM = ALONG_ROOM(K), AHEAD = STAGES == 2 ? 2 : STAGES - 1;
 
   extern __shared__ double2 shared[];
 
-  const int           lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = blockIdx.x * ALONG_WARPS + warp, tile = group % p.tiles;
-  unsigned long long *barrier = (unsigned long long *)(shared + (size_t)ALONG_WARPS * STAGES * ROOM * sizeof(T) / 16) + warp * STAGES;
-  T                  *buffer  = (T *)shared + (size_t)warp * STAGES * ROOM;
-  const ptrdiff_t     first = group < p.warps ? group / p.tiles : p.lines, step = p.warps / p.tiles;
+  const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, group = blockIdx.x * ALONG_WARPS + warp,
+            tile = group % p.tiles;
+  unsigned long long *barrier =
+    (unsigned long long *)(shared + (size_t)ALONG_WARPS * STAGES * ROOM * sizeof(T) / 16) + warp * STAGES;
+  T *buffer = (T *)shared + (size_t)warp * STAGES * ROOM;
+  const ptrdiff_t first = group < p.warps ? group / p.tiles : p.lines, step = p.warps / p.tiles;
 
   AlongLane<T, H, SIGN, K, CUT, 1> m;
 
@@ -695,7 +743,8 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
     T *to = buffer + stage * ROOM + m.shift;
 
     if (m.bulk) {
-      if (lane == 0 && line < p.lines) bulk_load(to, f + line * p.n + m.l0, (unsigned)(m.count * sizeof(T)), barrier + stage);
+      if (lane == 0 && line < p.lines)
+        bulk_load(to, f + line * p.n + m.l0, (unsigned)(m.count * sizeof(T)), barrier + stage);
       return;
     }
     if (line < p.lines) {
@@ -715,11 +764,13 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
   ghosts.set(p, o, m);
   sends.set(o, m.left, m.right, lane);
   const auto send = [&](ptrdiff_t line) { /* what is loaded of it: the lanes of either half to one rank */
-                                          const int    k = lane & 15, behind = lane >> 4;
-                                          const T      plane = __shfl_sync(~0u, sends.v[1][0], k);
+                                          const int k = lane & 15, behind = lane >> 4;
+                                          const T plane = __shfl_sync(~0u, sends.v[1][0], k);
                                           const double total = sends.total();
 
-                                          if (line < p.lines && k <= H) sends.store(p.lines, behind, line, behind && k < H ? H - 1 - k : k, k < H ? (double)(behind ? plane : sends.v[0][0]) : total);
+                                          if (line < p.lines && k <= H)
+                                            sends.store(p.lines, behind, line, behind && k < H ? H - 1 - k : k,
+                                                        k < H ? (double)(behind ? plane : sends.v[0][0]) : total);
   };
 
   if (m.bulk) {
@@ -737,14 +788,14 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
       send(first + s * step);
     }
   }
-  double   next   = ghosts.ask(first < p.lines ? first : -1);
-  int      stage  = 0;
+  double next = ghosts.ask(first < p.lines ? first : -1);
+  int stage = 0;
   unsigned parity = 0;
 
   for (ptrdiff_t line = first; line < p.lines; line += step) {
-    T              *in    = buffer + stage * ROOM;
+    T *in = buffer + stage * ROOM;
     const ptrdiff_t later = line + ALONG_SENT * step;
-    const T         ghost = ghosts.take(line, next);
+    const T ghost = ghosts.take(line, next);
 
     next = ghosts.ask(line + step < p.lines ? line + step : -1);
     if (CUT && o.mine) sends.load(f + later * p.n, p.n, later < p.lines);
@@ -761,7 +812,8 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
       if (m.bulk) {
         constexpr int V = 16 / sizeof(T);
 
-        for (int e = (int)(m.w0 - m.l0) + V * lane; e < (int)(m.w1 - m.l0); e += 32 * V) *(double2 *)(to + e) = *(const double2 *)(in + m.shift + e);
+        for (int e = (int)(m.w0 - m.l0) + V * lane; e < (int)(m.w1 - m.l0); e += 32 * V)
+          *(double2 *)(to + e) = *(const double2 *)(in + m.shift + e);
         bulk_written();
       } else {
         for (int e = (int)(m.w0 - m.l0) + lane; e < (int)(m.w1 - m.l0); e += 32) to[e] = in[m.shift + e];
@@ -779,25 +831,29 @@ __global__ void __launch_bounds__(32 * ALONG_WARPS, BLOCKS) compact_along(const 
 }
 
 /*
-  Lines that are not: a block takes 16 columns side by side, a warp each, the next ones on their way to shared memory too. There rows are 17 numbers apart, so that the rows of a column that the
-  lanes want at once are in different banks.
+  Lines that are not: a block takes 16 columns side by side, a warp each, the next ones on their way
+  to shared memory too. There rows are 17 numbers apart, so that the rows of a column that the lanes
+  want at once are in different banks.
 */
 #define COLUMNS       16
 #define COLUMNS_PITCH 17
 
 template <typename T, int H, int SIGN, int K, bool CUT>
-__global__ void __launch_bounds__(32 * COLUMNS, 1) compact_columns(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
+__global__ void __launch_bounds__(32 * COLUMNS, 1)
+  compact_columns(const __grid_constant__ CompactAlong<T, K> p, const T *f, T *u)
 {
   extern __shared__ double2 shared[];
 
-  const int       c = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS, warp = threadIdx.x >> 5, tile = blockIdx.x % p.tiles;
+  const int c = threadIdx.x % COLUMNS, row = threadIdx.x / COLUMNS, warp = threadIdx.x >> 5,
+            tile = blockIdx.x % p.tiles;
   const ptrdiff_t groups = (p.lines + COLUMNS - 1) / COLUMNS, first = blockIdx.x / p.tiles, step = gridDim.x / p.tiles;
 
   AlongLane<T, H, SIGN, K, CUT, COLUMNS_PITCH> m;
 
   m.set(p, threadIdx.x & 31, tile);
   const auto at = [&](ptrdiff_t group) { /* of this thread's column in a copy */
-                                         const ptrdiff_t column = group * COLUMNS + c < p.lines ? group * COLUMNS + c : p.lines - 1;
+                                         const ptrdiff_t column =
+                                           group * COLUMNS + c < p.lines ? group * COLUMNS + c : p.lines - 1;
 
                                          return column % p.inner + p.inner * p.n * (column / p.inner);
   };
@@ -817,14 +873,16 @@ __global__ void __launch_bounds__(32 * COLUMNS, 1) compact_columns(const __grid_
     }
     __pipeline_commit();
   };
-  const T   *from  = m.other ? p.ghost[m.side] + m.number * p.lines + warp : NULL;
-  const auto carry = [&](ptrdiff_t group) { return m.other && group * COLUMNS + warp < p.lines ? from[group * COLUMNS] : (T)0; };
-  T          next  = carry(first);
+  const T *from = m.other ? p.ghost[m.side] + m.number * p.lines + warp : NULL;
+  const auto carry = [&](ptrdiff_t group) {
+    return m.other && group * COLUMNS + warp < p.lines ? from[group * COLUMNS] : (T)0;
+  };
+  T next = carry(first);
 
   load(0, first);
   load(1, first + step);
   for (ptrdiff_t group = first, stage = 0; group < groups; group += step, stage ^= 1) {
-    T      *in    = (T *)shared + stage * ALONG_ROOM(K) * COLUMNS_PITCH;
+    T *in = (T *)shared + stage * ALONG_ROOM(K) * COLUMNS_PITCH;
     const T ghost = next;
 
     next = carry(group + step);
@@ -836,54 +894,63 @@ __global__ void __launch_bounds__(32 * COLUMNS, 1) compact_columns(const __grid_
       T *to = u + at(group) + p.inner * m.l0;
 
 #pragma unroll 4
-      for (int e = (int)(m.w0 - m.l0) + row; e < (int)(m.w1 - m.l0); e += 32) to[p.inner * e] = in[COLUMNS_PITCH * (m.shift + e) + c];
+      for (int e = (int)(m.w0 - m.l0) + row; e < (int)(m.w1 - m.l0); e += 32)
+        to[p.inner * e] = in[COLUMNS_PITCH * (m.shift + e) + c];
     }
     __syncthreads();
     load((int)stage, group + 2 * step);
   }
 }
 
-/* Whether blocks may wait for other ranks: the device has them all at once, and each number has one tile that takes it */
+/* Whether blocks may wait for other ranks: the device has them all at once, and each number has one
+   tile that takes it */
 template <typename T, int K, typename F>
 static int along_waits(F *kernel, const CompactAlong<T, K> &p, unsigned grid, size_t shared, int sms, int *waits)
 {
-  const bool  one    = p.tiles == 1 || ((ptrdiff_t)p.out - p.halo > p.h && (ptrdiff_t)(p.tiles - 1) * p.out + p.halo < p.n - p.t);
-  int         blocks = 0;
-  cudaError_t e      = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+  const bool one =
+    p.tiles == 1 || ((ptrdiff_t)p.out - p.halo > p.h && (ptrdiff_t)(p.tiles - 1) * p.out + p.halo < p.n - p.t);
+  int blocks = 0;
+  cudaError_t e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
 
-  if (e == cudaSuccess) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+  if (e == cudaSuccess)
+    e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                             cudaSharedmemCarveoutMaxShared);
   if (e == cudaSuccess) e = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 32 * ALONG_WARPS, shared);
   *waits = one && (ptrdiff_t)blocks * sms >= (ptrdiff_t)grid;
   return (int)e;
 }
 
 template <typename T, int H, int SIGN, int K, int STAGES, int BLOCKS, bool CUT>
-static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u, const BCRCudaCompactWindow *w, int *waits)
+static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f, void *u,
+                        const BCRCudaCompactWindow *w, int *waits)
 {
   const BCRCudaCompactWindow o = w ? *w : BCRCudaCompactWindow();
-  const int                  N = b->h + b->t, W = BCR_CUDA_COMPACT_WIDTH;
-  const ptrdiff_t            n = b->n;
-  CompactAlong<T, K>         p;
-  int                        device = 0, sms = 0, major = 0, e;
+  const int N = b->h + b->t, W = BCR_CUDA_COMPACT_WIDTH;
+  const ptrdiff_t n = b->n;
+  CompactAlong<T, K> p;
+  int device = 0, sms = 0, major = 0, e;
 
-  if ((e = (int)cudaGetDevice(&device)) || (e = (int)cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) || (e = (int)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device))) return e;
+  if ((e = (int)cudaGetDevice(&device)) ||
+      (e = (int)cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) ||
+      (e = (int)cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device)))
+    return e;
   memset(&p, 0, sizeof(p));
-  p.n        = n;
-  p.lines    = b->outer * b->inner;
-  p.inner    = b->inner;
+  p.n = n;
+  p.lines = b->outer * b->inner;
+  p.inner = b->inner;
   p.periodic = b->periodic;
-  p.h        = p.periodic ? 0 : b->h;
-  p.t        = p.periodic ? 0 : b->t;
-  p.halo     = (b->reach + 3) / 4 * 4;
-  p.tiles    = 1;
-  p.out      = (int)n;
+  p.h = p.periodic ? 0 : b->h;
+  p.t = p.periodic ? 0 : b->t;
+  p.halo = (b->reach + 3) / 4 * 4;
+  p.tiles = 1;
+  p.out = (int)n;
   if (n - p.h - p.t > 32 * K || (p.periodic && b->reach > along_covers(K, n))) {
     p.tiles = (int)((n + 32 * K - 2 * p.halo - 4) / (32 * K - 2 * p.halo - 3));
-    p.out   = (int)(((n + p.tiles - 1) / p.tiles + 3) / 4 * 4);
+    p.out = (int)(((n + p.tiles - 1) / p.tiles + 3) / 4 * 4);
     p.tiles = (int)((n + p.out - 1) / p.out);
   } else p.ring = p.periodic;
-  p.bulk  = major >= 9 && n * (ptrdiff_t)sizeof(T) % 16 == 0 && (uintptr_t)f % 16 == 0 && (uintptr_t)u % 16 == 0;
-  p.root  = b->root;
+  p.bulk = major >= 9 && n * (ptrdiff_t)sizeof(T) % 16 == 0 && (uintptr_t)f % 16 == 0 && (uintptr_t)u % 16 == 0;
+  p.root = b->root;
   p.alpha = (T)b->root;
   for (int k = 0; k < 4; k++) p.c[k] = (T)(b->gamma * b->c[k]);
   for (int k = 0; k < K; k++) {
@@ -895,7 +962,7 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
   }
   p.slots = p.h > p.t ? p.h : p.t;
   for (int side = 0; side < 2 && !p.periodic; side++) {
-    p.cut[side]   = b->cut[side];
+    p.cut[side] = b->cut[side];
     p.ghost[side] = (const T *)b->ghost[side];
     if (b->cut[side]) {
       for (int k = 0; k < b->half; k++) p.C[side][0][side ? 2 * W - 1 - k : k] = b->owed[side][k];
@@ -907,7 +974,8 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
       for (int m = 0; m < N; m++) {
         const BCRCudaCompactRow &r = m < b->h ? b->first[m] : b->last[m - b->h];
 
-        for (int i = 0; i < r.points; i++) p.C[side][k][r.start + i < W ? r.start + i : r.start + i - n + 2 * W] += G[m] * r.c[i];
+        for (int i = 0; i < r.points; i++)
+          p.C[side][k][r.start + i < W ? r.start + i : r.start + i - n + 2 * W] += G[m] * r.c[i];
       }
       for (int i = 0; i < 2; i++) p.g[side][k][i] = G[N + i];
     }
@@ -917,58 +985,64 @@ static int along_launch(BCRStream stream, const BCRCudaCompact *b, const void *f
 
     if (b->inner > 1 && waits) return 0; /* its few blocks would wait */
     if (b->inner > 1)
-      return bcr_launch_cluster(compact_columns<T, H, SIGN, K, CUT>, dim3((unsigned)(blocks < sms ? blocks : (sms < p.tiles ? p.tiles : sms / p.tiles * p.tiles))), dim3(32 * COLUMNS), 2 * ALONG_ROOM(K) * COLUMNS_PITCH * sizeof(T), 1, stream, p,
-                                (const T *)f, (T *)u);
+      return bcr_launch_cluster(
+        compact_columns<T, H, SIGN, K, CUT>,
+        dim3((unsigned)(blocks < sms ? blocks : (sms < p.tiles ? p.tiles : sms / p.tiles * p.tiles))),
+        dim3(32 * COLUMNS), 2 * ALONG_ROOM(K) * COLUMNS_PITCH * sizeof(T), 1, stream, p, (const T *)f, (T *)u);
   }
   const ptrdiff_t resident = (ptrdiff_t)sms * BLOCKS * ALONG_WARPS, tasks = p.lines * p.tiles;
-  const size_t    bytes = (size_t)ALONG_WARPS * STAGES * (ALONG_ROOM(K) * sizeof(T) + sizeof(double));
+  const size_t bytes = (size_t)ALONG_WARPS * STAGES * (ALONG_ROOM(K) * sizeof(T) + sizeof(double));
 
   p.warps = (int)(tasks < resident ? tasks : (resident < p.tiles ? p.tiles : resident / p.tiles * p.tiles));
 
   const unsigned grid = (unsigned)((p.warps + ALONG_WARPS - 1) / ALONG_WARPS);
 
   if (waits) return along_waits(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, p, grid, bytes, sms, waits);
-  return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, dim3(grid), dim3(32 * ALONG_WARPS), bytes, 1, stream, p, o, (const T *)f, (T *)u);
+  return bcr_launch_cluster(compact_along<T, H, SIGN, K, STAGES, BLOCKS, CUT>, dim3(grid), dim3(32 * ALONG_WARPS),
+                            bytes, 1, stream, p, o, (const T *)f, (T *)u);
 }
 
 /* Threads of a line, tiles: the whole line where `most` threads have room for it */
 static void compact_shape(const BCRCudaCompact *p, int K, int most, CompactShape *s)
 {
   s->columns = p->inner * p->outer;
-  s->m       = p->n - p->h - p->t;
-  s->around  = 0;
-  s->halo    = (p->reach + K - 1) / K * K;
-  s->tiles   = 1;
+  s->m = p->n - p->h - p->t;
+  s->around = 0;
+  s->halo = (p->reach + K - 1) / K * K;
+  s->tiles = 1;
   if (s->m > (ptrdiff_t)K * most) {
     const int out = K * most - 2 * s->halo;
 
     s->around = p->periodic;
     if (s->around) s->m = p->n;
     s->tiles = (int)((s->m + out - 1) / out);
-    s->out   = (int)((s->m + s->tiles - 1) / s->tiles + K - 1) / K * K;
+    s->out = (int)((s->m + s->tiles - 1) / s->tiles + K - 1) / K * K;
     s->tiles = (int)((s->m + s->out - 1) / s->out);
-    s->nq    = (s->out + 2 * s->halo) / K;
+    s->nq = (s->out + 2 * s->halo) / K;
   } else {
-    s->nq  = (int)((s->m + K - 1) / K);
+    s->nq = (int)((s->m + K - 1) / K);
     s->out = (int)s->m;
   }
   s->klast = (int)((s->m - 1) % K);
-  s->A     = pow(p->root, K);
-  s->pl    = pow(p->root, s->klast + 1);
+  s->A = pow(p->root, K);
+  s->pl = pow(p->root, s->klast + 1);
   s->P = s->Pl = 0;
   for (int k = 0; k < K; k++) s->P = p->root + p->root * p->root * s->P;
   for (int k = 0; k <= s->klast; k++) s->Pl = p->root + p->root * p->root * s->Pl;
   for (int k = 0; k < 6; k++) s->powers[k] = pow(s->A, k);
 }
 
-/* What goes to other ranks: LANES neighbours in a warp for a line, or a thread; blockIdx.y: to the rank before, or behind */
+/* What goes to other ranks: LANES neighbours in a warp for a line, or a thread; blockIdx.y: to the
+   rank before, or behind */
 template <typename T, int LANES>
-__global__ void __launch_bounds__(256) compact_out(BCRCudaCompact p, int rows, const double *weights, const T *f, T *before, T *behind)
+__global__ void __launch_bounds__(256)
+  compact_out(BCRCudaCompact p, int rows, const double *weights, const T *f, T *before, T *behind)
 {
-  const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES, e = line < columns ? line : columns - 1;
-  const int       lane = threadIdx.x % LANES, side = blockIdx.y;
-  T              *to  = (side ? behind : before) + e;
-  double          sum = 0;
+  const ptrdiff_t columns = p.inner * p.outer, line = ((ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x) / LANES,
+                  e = line < columns ? line : columns - 1;
+  const int lane = threadIdx.x % LANES, side = blockIdx.y;
+  T *to = (side ? behind : before) + e;
+  double sum = 0;
 
   if (!p.cut[side]) return;
   f += e % p.inner + p.inner * p.n * (e / p.inner);
@@ -981,22 +1055,30 @@ __global__ void __launch_bounds__(256) compact_out(BCRCudaCompact p, int rows, c
   for (int k = lane; k < p.half; k += LANES) to[k * columns] = f[p.inner * (side ? p.n - p.half + k : k)];
 }
 
-int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, const double *weights, const void *f, void *const to[2])
+int BCRCudaCompactEnds(BCRStream stream, const BCRCudaCompact *p, int rows, const double *weights, const void *f,
+                       void *const to[2])
 {
   const ptrdiff_t columns = p->inner * p->outer;
-  int             e       = 0;
+  int e = 0;
 
   if (!columns) return 0;
-  if (p->inner == 1) BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(compact_out<T, 8>, dim3((unsigned)((8 * columns + 255) / 256), 2), dim3(256), 0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0], (T *)to[1]));
-  else BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(compact_out<T, 1>, dim3((unsigned)((columns + 255) / 256), 2), dim3(256), 0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0], (T *)to[1]));
+  if (p->inner == 1)
+    BCR_CUDA_TYPE(p->single,
+                  e = bcr_launch_cluster(compact_out<T, 8>, dim3((unsigned)((8 * columns + 255) / 256), 2), dim3(256),
+                                         0, 1, stream, *p, rows, weights, (const T *)f, (T *)to[0], (T *)to[1]));
+  else
+    BCR_CUDA_TYPE(p->single,
+                  e = bcr_launch_cluster(compact_out<T, 1>, dim3((unsigned)((columns + 255) / 256), 2), dim3(256), 0, 1,
+                                         stream, *p, rows, weights, (const T *)f, (T *)to[0], (T *)to[1]));
   return e ? e : bcr_done();
 }
 
 template <typename T, int H, int SIGN>
-static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w, int *waits)
+static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w,
+                       int *waits)
 {
   const ptrdiff_t m = p->periodic ? p->n : p->n - p->h - p->t;
-  CompactShape    s;
+  CompactShape s;
 
   if (p->cut[0] || p->cut[1]) {
     if (m <= 17 * 32 || p->inner > 1) return along_launch<T, H, SIGN, 17, 3, 3, true>(stream, p, f, u, w, waits);
@@ -1014,13 +1096,17 @@ static int compact_run(BCRStream stream, const BCRCudaCompact *p, const void *f,
   s.tx = 32;
   while (s.tx > 1 && s.tx / 2 >= s.columns) s.tx /= 2;
   while (s.tx < 128 && s.tx * 2 * s.nq <= 256 && s.tx < s.columns) s.tx *= 2; /* short lines */
-  return bcr_launch_cluster(compact_across<T, H, SIGN, 32>, dim3((unsigned)((s.columns + s.tx - 1) / s.tx * s.tiles)), dim3((unsigned)(s.tx * s.nq)), (size_t)s.tx * (s.nq * sizeof(double2) + (COMPACT_ENDS + 1) * sizeof(double)), 1, stream, *p, s,
-                            (const T *)f, (T *)u);
+  return bcr_launch_cluster(compact_across<T, H, SIGN, 32>, dim3((unsigned)((s.columns + s.tx - 1) / s.tx * s.tiles)),
+                            dim3((unsigned)(s.tx * s.nq)),
+                            (size_t)s.tx * (s.nq * sizeof(double2) + (COMPACT_ENDS + 1) * sizeof(double)), 1, stream,
+                            *p, s, (const T *)f, (T *)u);
 }
 
-#define COMPACT_RUN(H) (p->sign > 0 ? compact_run<T, H, 1>(stream, p, f, u, w, waits) : compact_run<T, H, -1>(stream, p, f, u, w, waits))
+#define COMPACT_RUN(H) \
+  (p->sign > 0 ? compact_run<T, H, 1>(stream, p, f, u, w, waits) : compact_run<T, H, -1>(stream, p, f, u, w, waits))
 
-static int compact_solve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w, int *waits)
+static int compact_solve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u,
+                         const BCRCudaCompactWindow *w, int *waits)
 {
   int e = 0;
 
@@ -1029,7 +1115,8 @@ static int compact_solve(BCRStream stream, const BCRCudaCompact *p, const void *
   return e ? e : bcr_done();
 }
 
-int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u, const BCRCudaCompactWindow *w)
+int BCRCudaCompactSolve(BCRStream stream, const BCRCudaCompact *p, const void *f, void *u,
+                        const BCRCudaCompactWindow *w)
 {
   return compact_solve(stream, p, f, u, w, NULL);
 }

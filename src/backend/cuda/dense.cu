@@ -1,6 +1,7 @@
 /*
-  Transforms of any end types and any size as products with the matrix of eigenvectors, of which only one period of the sine is stored:
-  entry (i, j) is tab[I J mod 4 P]. Work grows with the square of the size: for sizes that no other kernel takes.
+  Transforms of any end types and any size as products with the matrix of eigenvectors, of which
+  only one period of the sine is stored: entry (i, j) is tab[I J mod 4 P]. Work grows with the
+  square of the size: for sizes that no other kernel takes.
 */
 #include "common.cuh"
 
@@ -12,9 +13,10 @@ enum {
 template <typename T>
 static __device__ __forceinline__ T mode_value(const BCRCudaModes &m, int i, int j)
 {
-  const unsigned I = 2u * i + m.ib, J = m.periodic ? 2u * ((j + 1) / 2) : (unsigned)(m.ja * j + m.jb), period = 4u * m.P;
-  const int      cosine = m.periodic ? (j == 0 || (j & 1)) : m.cosine;
-  unsigned       r      = m.P < 8192 ? (I * J) % period : (unsigned)(((unsigned long long)I * J) % period);
+  const unsigned I = 2u * i + m.ib, J = m.periodic ? 2u * ((j + 1) / 2) : (unsigned)(m.ja * j + m.jb),
+                 period = 4u * m.P;
+  const int cosine = m.periodic ? (j == 0 || (j & 1)) : m.cosine;
+  unsigned r = m.P < 8192 ? (I * J) % period : (unsigned)(((unsigned long long)I * J) % period);
 
   if (cosine) {
     r += m.P;
@@ -26,12 +28,13 @@ static __device__ __forceinline__ T mode_value(const BCRCudaModes &m, int i, int
 /* 64 outputs of 64 lines a block, 4 x 4 a thread */
 template <typename T>
 __global__ void __launch_bounds__(256)
-  dense(BCRCudaModes m, int synthesis, BCRCudaLines fl, const T *__restrict__ f, BCRCudaLines ul, T *__restrict__ u, const T *__restrict__ extra, const int *__restrict__ extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+  dense(BCRCudaModes m, int synthesis, BCRCudaLines fl, const T *__restrict__ f, BCRCudaLines ul, T *__restrict__ u,
+        const T *__restrict__ extra, const int *__restrict__ extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
   __shared__ T A[STEP][TILE + 1], B[STEP][TILE + 1];
-  const int    tid = threadIdx.x, tx = tid & 15, ty = tid >> 4, i0 = blockIdx.y * TILE;
-  const bool   along  = fl.s == 1; /* lines are contiguous */
-  const long   nlines = (long)fl.na * fl.nb;
+  const int tid = threadIdx.x, tx = tid & 15, ty = tid >> 4, i0 = blockIdx.y * TILE;
+  const bool along = fl.s == 1; /* lines are contiguous */
+  const long nlines = (long)fl.na * fl.nb;
 
   for (long l0 = (long)blockIdx.x * TILE; l0 < nlines; l0 += (long)gridDim.x * TILE) {
     double acc[4][4] = {}; /* many terms: in double, for single too */
@@ -39,7 +42,7 @@ __global__ void __launch_bounds__(256)
     for (int j0 = 0; j0 < m.n; j0 += STEP) {
       for (int e = tid; e < TILE * STEP; e += 256) {
         const int jj = e % STEP, ii = e / STEP, i = i0 + ii, j = j0 + jj;
-        T         v = 0;
+        T v = 0;
 
         if (i < m.n && j < m.n) {
           v = synthesis ? mode_value<T>(m, i, j) : mode_value<T>(m, j, i);
@@ -48,7 +51,7 @@ __global__ void __launch_bounds__(256)
         A[jj][ii] = v;
       }
       for (int e = tid; e < TILE * STEP; e += 256) {
-        const int  jj = along ? e % STEP : e / TILE, ll = along ? e / STEP : e % TILE, j = j0 + jj;
+        const int jj = along ? e % STEP : e / TILE, ll = along ? e / STEP : e % TILE, j = j0 + jj;
         const long l = l0 + ll;
 
         T v = 0;
@@ -88,7 +91,7 @@ __global__ void __launch_bounds__(256)
     for (int p = 0; p < 4; p++)
 #pragma unroll
       for (int q = 0; q < 4; q++) {
-        const int  i = i0 + (along ? tx : ty) + 16 * p;
+        const int i = i0 + (along ? tx : ty) + 16 * p;
         const long l = l0 + (along ? ty : tx) + 16 * q;
 
         if (i < m.n && l < nlines) u[(l % ul.na) * ul.sa + (l / ul.na) * ul.sb + i * ul.s] = (T)acc[p][q];
@@ -96,12 +99,15 @@ __global__ void __launch_bounds__(256)
   }
 }
 
-int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+int BCRCudaDense(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, const BCRCudaLines *fl,
+                 const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof,
+                 ptrdiff_t extrald, ptrdiff_t extrab)
 {
   const ptrdiff_t lines = (ptrdiff_t)fl->na * fl->nb;
-  const dim3      grid(bcr_blocks(lines, TILE, 65535), (unsigned)((modes->n + TILE - 1) / TILE));
+  const dim3 grid(bcr_blocks(lines, TILE, 65535), (unsigned)((modes->n + TILE - 1) / TILE));
 
   if (lines < 1) return 0;
-  BCR_CUDA_TYPE(single, dense<<<grid, 256, 0, bcr_stream(stream)>>>(*modes, synthesis, *fl, (const T *)f, *ul, (T *)u, (const T *)extra, extraof, extrald, extrab));
+  BCR_CUDA_TYPE(single, dense<<<grid, 256, 0, bcr_stream(stream)>>>(*modes, synthesis, *fl, (const T *)f, *ul, (T *)u,
+                                                                    (const T *)extra, extraof, extrald, extrab));
   return bcr_done();
 }

@@ -15,8 +15,8 @@ const char *BCRCudaErrorString(int error)
 
 int BCRCudaDeviceName(char *name, size_t len, int *major, int *minor, int *sms, int *shared)
 {
-  int         device = 0;
-  cudaError_t e      = cudaGetDevice(&device);
+  int device = 0;
+  cudaError_t e = cudaGetDevice(&device);
 
   *major = *minor = *sms = *shared = 0;
   if (e == cudaSuccess && name) {
@@ -86,7 +86,7 @@ int BCRCudaTime(BCRStream stream, int (*run)(void *), void *context, int repeat,
 {
   cudaEvent_t a, b;
   cudaError_t e = cudaEventCreate(&a);
-  int         r = 0;
+  int r = 0;
 
   *seconds = 1e30;
   if (e != cudaSuccess) return (int)e;

@@ -1,4 +1,5 @@
-/* What sine and cosine transforms of rows are made of: dst.cu has how they work; all of this is also taken by level0small.cu */
+/* What sine and cosine transforms of rows are made of: dst.cu has how they work; all of this is
+   also taken by level0small.cu */
 #pragma once
 
 #include "passes.cuh"
@@ -6,16 +7,24 @@
 /* A classes of length L = R1 R2 R3, E elements a thread, PAIRS pairs of rows a block, MINB blocks at the same time */
 template <typename T_, int L_, int A_, int R1_, int R2_, int R3_, int E_, int PAIRS_, int MINB_>
 struct DstShape {
-  typedef T_              T;
-  static constexpr int    L = L_, A = A_, R1 = R1_, R2 = R2_, R3 = R3_, E = E_, PAIRS = PAIRS_, MINB = MINB_;
-  static constexpr int    N = A * L / 2, CLASSES = A / 2 + 1, EACH = L / E, HALF = L / 2 + 1;
-  static constexpr int    ROW = CLASSES * EACH >= HALF ? CLASSES * EACH : (HALF + 31) / 32 * 32, NT = ROW * PAIRS; /* threads of a class, of a pair, of a block */
-  static constexpr int    SHIFT = sizeof(T) == 8 ? 4 : 5, PITCH = L + (L >> SHIFT) + 1, PLANE = CLASSES * PITCH;
-  static constexpr bool   FULL = sizeof(T) == 4; /* tables have every power of a twiddle; else 1, 2, 4, ... and products of these */
-  static constexpr int    powers(int R) { return FULL ? R - 1 : (R <= 1 ? 0 : (R <= 2 ? 1 : (R <= 4 ? 2 : (R <= 8 ? 3 : 4)))); }
-  static constexpr bool   TIGHT  = FULL && A == 16 && L == 1024; /* without the last power of the first pass (the square of another) two blocks of a transform have room */
-  static constexpr int    BLOCKS = TIGHT ? 2 : MINB;
-  static constexpr int    FIRST = powers(A / 2 + 1) - TIGHT, AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1, TABLE = AT3 + powers(R3) * R1 * R2;
+  typedef T_ T;
+  static constexpr int L = L_, A = A_, R1 = R1_, R2 = R2_, R3 = R3_, E = E_, PAIRS = PAIRS_, MINB = MINB_;
+  static constexpr int N = A * L / 2, CLASSES = A / 2 + 1, EACH = L / E, HALF = L / 2 + 1;
+  /* threads of a class, of a pair, of a block */
+  static constexpr int ROW = CLASSES * EACH >= HALF ? CLASSES * EACH : (HALF + 31) / 32 * 32, NT = ROW * PAIRS;
+  static constexpr int SHIFT = sizeof(T) == 8 ? 4 : 5, PITCH = L + (L >> SHIFT) + 1, PLANE = CLASSES * PITCH;
+  /* tables have every power of a twiddle; else 1, 2, 4, ... and products of these */
+  static constexpr bool FULL = sizeof(T) == 4;
+  static constexpr int powers(int R)
+  {
+    return FULL ? R - 1 : (R <= 1 ? 0 : (R <= 2 ? 1 : (R <= 4 ? 2 : (R <= 8 ? 3 : 4))));
+  }
+  /* without the last power of the first pass (the square of another) two blocks of a transform have
+     room */
+  static constexpr bool TIGHT = FULL && A == 16 && L == 1024;
+  static constexpr int BLOCKS = TIGHT ? 2 : MINB;
+  static constexpr int FIRST = powers(A / 2 + 1) - TIGHT, AT2 = FIRST * HALF, AT3 = AT2 + powers(R2) * R1,
+                       TABLE = AT3 + powers(R3) * R1 * R2;
   static constexpr size_t BYTES = ((size_t)PLANE * PAIRS + TABLE) * 2 * sizeof(T);
   static_assert(R1 * R2 * R3 == L, "");
 };
@@ -46,7 +55,7 @@ using Dst9216 = DstShape<T, 1024, 18, 8, 16, 8, 16, 1, 1>;
 /* so much shared memory that no two blocks are on a multiprocessor */
 static inline cudaError_t bcr_alone(size_t *bytes)
 {
-  int         device, shared = 0;
+  int device, shared = 0;
   cudaError_t e = cudaGetDevice(&device);
 
   if (e == cudaSuccess) e = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
@@ -60,27 +69,28 @@ static __device__ __forceinline__ int at(int i)
   return i + (i >> S::SHIFT);
 }
 
-/* Unknown (0: the end before the first one) that is element q + s L of the extension, but for its sign where s >= A/2 */
+/* Unknown (0: the end before the first one) that is element q + s L of the extension, but for its
+   sign where s >= A/2 */
 template <class S>
 static __device__ __forceinline__ int unknown_of(int q, int s)
 {
   return s < S::A / 2 ? q + s * S::L : (S::A - s) * S::L - q;
 }
 
-/* Modes of class c: so many, from base on; classes 0 and A/2 (edge) have half as many, which the others mirror about mirror/2. Threads
-   of a warp behind the last class have none */
+/* Modes of class c: so many, from base on; classes 0 and A/2 (edge) have half as many, which the
+   others mirror about mirror/2. Threads of a warp behind the last class have none */
 template <class S, int EVEN>
 struct ClassModes {
-  int  size, base, mirror;
+  int size, base, mirror;
   bool edge;
 
   __device__ __forceinline__ ClassModes(int c)
   {
     constexpr int L = S::L, A = S::A, L0 = EVEN ? L / 2 + 1 : (L + 1) / 2;
 
-    edge   = c == 0 || c == A / 2;
-    size   = c == 0 ? L0 : (c == A / 2 ? L / 2 : (S::CLASSES * S::EACH % 32 && c > A / 2 ? 0 : L));
-    base   = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN);
+    edge = c == 0 || c == A / 2;
+    size = c == 0 ? L0 : (c == A / 2 ? L / 2 : (S::CLASSES * S::EACH % 32 && c > A / 2 ? 0 : L));
+    base = c == 0 ? 0 : (c == A / 2 ? L0 : c * L + EVEN);
     mirror = c == 0 ? L : L - 1;
   }
 };
@@ -98,7 +108,8 @@ static __device__ __forceinline__ void twiddles(const Cplx<typename S::T> *table
 {
   if constexpr (S::FULL) {
 #pragma unroll
-    for (int r = 1; r < R; r++) w[r] = S::TIGHT && R == S::A / 2 + 1 && r == S::A / 2 ? w[r / 2] * w[r / 2] : table[(r - 1) * n + k];
+    for (int r = 1; r < R; r++)
+      w[r] = S::TIGHT && R == S::A / 2 + 1 && r == S::A / 2 ? w[r / 2] * w[r / 2] : table[(r - 1) * n + k];
   } else {
 #pragma unroll
     for (int r = 1, q = 0; r < R; r *= 2, q++) w[r] = table[q * n + k];
@@ -130,7 +141,8 @@ static __device__ __forceinline__ void sync_class(int c)
 
 /* a pass over a class: E/R butterflies a thread. load(i, r): element i = (butterfly) + r L/R */
 template <class S, int R, int NS, typename Load>
-static __device__ __forceinline__ void class_pass(Load load, const Cplx<typename S::T> *table, int t, Cplx<typename S::T> *z)
+static __device__ __forceinline__ void class_pass(Load load, const Cplx<typename S::T> *table, int t,
+                                                  Cplx<typename S::T> *z)
 {
   typedef Cplx<typename S::T> C;
 
@@ -138,7 +150,7 @@ static __device__ __forceinline__ void class_pass(Load load, const Cplx<typename
 #pragma unroll
   for (int m = 0; m < S::E / R; m++) {
     const int id = t + S::EACH * m;
-    C        *x  = z + m * R;
+    C *x = z + m * R;
 
 #pragma unroll
     for (int r = 0; r < R; r++) x[r] = load(id + r * (S::L / R), r);
@@ -153,7 +165,8 @@ static __device__ __forceinline__ void class_pass(Load load, const Cplx<typename
   }
 }
 template <class S, int R, int NS>
-static __device__ __forceinline__ void class_store(typename S::T *re, typename S::T *im, int t, const Cplx<typename S::T> *z)
+static __device__ __forceinline__ void class_store(typename S::T *re, typename S::T *im, int t,
+                                                   const Cplx<typename S::T> *z)
 {
   t = again(t);
 #pragma unroll
@@ -172,7 +185,8 @@ static __device__ __forceinline__ void class_store(typename S::T *re, typename S
 
 /* all passes over a class; the last one's results stay in z */
 template <class S, typename Load>
-static __device__ __forceinline__ void forward_passes(Load load, const Cplx<typename S::T> *table, int c, int t, typename S::T *re, typename S::T *im, Cplx<typename S::T> *z)
+static __device__ __forceinline__ void forward_passes(Load load, const Cplx<typename S::T> *table, int c, int t,
+                                                      typename S::T *re, typename S::T *im, Cplx<typename S::T> *z)
 {
   class_pass<S, S::R1, 1>(load, table, t, z);
   if constexpr (S::R2 > 1) {
@@ -191,7 +205,8 @@ static __device__ __forceinline__ void forward_passes(Load load, const Cplx<type
 
 /* all but the first one, whose results are stored */
 template <class S, typename Load>
-static __device__ __forceinline__ void backward_passes(Load load, const Cplx<typename S::T> *table, int c, int t, typename S::T *re, typename S::T *im, Cplx<typename S::T> *z)
+static __device__ __forceinline__ void backward_passes(Load load, const Cplx<typename S::T> *table, int c, int t,
+                                                       typename S::T *re, typename S::T *im, Cplx<typename S::T> *z)
 {
   if constexpr (S::R2 > 1) {
     sync_class<S>(c);
@@ -216,7 +231,9 @@ static __device__ __forceinline__ void fetch_table(Cplx<typename S::T> *to, cons
   for (int i = threadIdx.x; i < S::TABLE; i += NT) {
     const unsigned s = (unsigned)__cvta_generic_to_shared(to + i);
 
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(s), "l"((const char *)from + (size_t)i * bytes), "n"(bytes) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(s), "l"((const char *)from + (size_t)i * bytes),
+                 "n"(bytes)
+                 : "memory");
   }
 }
 static __device__ __forceinline__ void wait_table()
@@ -227,18 +244,19 @@ static __device__ __forceinline__ void wait_table()
 
 /* first pass: element q of all classes, and element L - q. mirror: 1 for an even extension, -1 for an odd one */
 template <class S>
-static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, typename S::T *re, typename S::T *im, typename S::T mirror)
+static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table,
+                                              typename S::T *re, typename S::T *im, typename S::T mirror)
 {
   typedef Cplx<typename S::T> C;
-  constexpr int               A   = S::A;
-  const bool                  two = q > 0 && (S::L % 2 || q < S::L / 2);
-  C                           w[A / 2 + 1];
+  constexpr int A = S::A;
+  const bool two = q > 0 && (S::L % 2 || q < S::L / 2);
+  C w[A / 2 + 1];
 
   Dft<typename S::T, A>::run(x);
   twiddles<S, A / 2 + 1>(table, S::HALF, q, w);
 #pragma unroll
   for (int k = 0; k <= A / 2; k++) {
-    const C   v = k ? x[k] * w[k] : x[k];
+    const C v = k ? x[k] * w[k] : x[k];
     const int i = k * S::PITCH + at<S>(q), o = k * S::PITCH + at<S>(S::L - q);
 
     re[i] = v.x;
@@ -254,12 +272,13 @@ static __device__ __forceinline__ void spread(Cplx<typename S::T> *x, int q, con
 
 /* last pass of the way back */
 template <class S>
-static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table, const typename S::T *re, const typename S::T *im, typename S::T mirror)
+static __device__ __forceinline__ void gather(Cplx<typename S::T> *x, int q, const Cplx<typename S::T> *table,
+                                              const typename S::T *re, const typename S::T *im, typename S::T mirror)
 {
   typedef Cplx<typename S::T> C;
-  constexpr int               A = S::A;
-  const int                   o = q ? S::L - q : 0;
-  C                           w[A / 2 + 1];
+  constexpr int A = S::A;
+  const int o = q ? S::L - q : 0;
+  C w[A / 2 + 1];
 
   twiddles<S, A / 2 + 1>(table, S::HALF, q, w);
 #pragma unroll

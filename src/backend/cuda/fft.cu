@@ -1,10 +1,11 @@
 /*
-  Transforms of any end types along an axis by a complex Fourier transform of length P (cuda.h: phi_j(i) = sin or cos (pi I J/(2 P))),
-  each line in the shared memory of a block.
+  Transforms of any end types along an axis by a complex Fourier transform of length P (cuda.h:
+  phi_j(i) = sin or cos (pi I J/(2 P))), each line in the shared memory of a block.
 
   With M = 2 P and E_k = sum_i x_i e^(-2 pi i k i/M), a real transform of the zero-padded line, an analysis is
-  X_j = Re or -Im (e^(-i pi ib J/M) E_J): pairs of neighbours are packed to complex numbers, and untangled afterwards. A synthesis is
-  the same backwards: the modes are put into a spectrum with the symmetry of a real line.
+  X_j = Re or -Im (e^(-i pi ib J/M) E_J): pairs of neighbours are packed to complex numbers, and
+  untangled afterwards. A synthesis is the same backwards: the modes are put into a spectrum with
+  the symmetry of a real line.
 */
 #include "fft.cuh"
 #include <cmath>
@@ -15,12 +16,13 @@ enum {
 
 struct Plan {
   BCRCudaModes m;
-  int          npass, radix[MAXPASS], at[MAXPASS], per; /* at: twiddles of the pass; per: lines in a block */
-  int          pitch;                                   /* elements of a line in shared memory */
-  int          ahead;                                   /* lines that are neighbours in memory go to neighbouring threads */
+  int npass, radix[MAXPASS], at[MAXPASS], per; /* at: twiddles of the pass; per: lines in a block */
+  int pitch;                                   /* elements of a line in shared memory */
+  /* lines that are neighbours in memory go to neighbouring threads */
+  int ahead;
   BCRCudaLines f, u;
-  const int   *extraof;         /* analysis: row of extra that is added to a line, or -1 */
-  ptrdiff_t    extrald, extrab; /* its rows, and what belongs to the next b */
+  const int *extraof;        /* analysis: row of extra that is added to a line, or -1 */
+  ptrdiff_t extrald, extrab; /* its rows, and what belongs to the next b */
 };
 
 static __device__ __forceinline__ int pad(int i)
@@ -33,7 +35,7 @@ template <typename T>
 static __device__ __forceinline__ Cplx<T> root(const Plan &p, unsigned m)
 {
   const T *tab = (const T *)p.m.tab;
-  unsigned c   = m + p.m.P;
+  unsigned c = m + p.m.P;
 
   if (c >= 4u * p.m.P) c -= 4u * p.m.P;
   return {__ldg(tab + c), -__ldg(tab + m)};
@@ -44,9 +46,9 @@ template <typename T, int R>
 static __device__ __forceinline__ void twiddle(const double *tw, int NS, int k, Cplx<T> *x)
 {
   if (NS > 1) {
-    const double2      v  = __ldg((const double2 *)(tw + 2 * k));
-    const Cplx<double> w  = {v.x, v.y};
-    Cplx<double>       ww = w;
+    const double2 v = __ldg((const double2 *)(tw + 2 * k));
+    const Cplx<double> w = {v.x, v.y};
+    Cplx<double> ww = w;
 
 #pragma unroll
     for (int r = 1; r < R; r++) {
@@ -64,7 +66,7 @@ static __device__ void pass(const Plan &p, const double *tw, int NS, Load load, 
 
   for (int id = t; id < nb; id += step) {
     const int q = id / NS, k = id - q * NS;
-    Cplx<T>   x[R];
+    Cplx<T> x[R];
 
 #pragma unroll
     for (int r = 0; r < R; r++) x[r] = load(id + r * nb);
@@ -82,9 +84,11 @@ static __device__ void pass_any(const Plan &p, int R, int NS, Load load, Cplx<T>
   const int nb = p.m.P / R, unit = p.m.P / (NS * R);
 
   for (int o = t; o < p.m.P; o += step) {
-    const int q = o / (NS * R), rest = o - q * NS * R, id = q * NS + rest % NS; /* rest = k + (output of the butterfly) NS */
-    double    a = 0, b = 0;                                                     /* many terms: in double, for single too */
-    unsigned  m = 0;
+    /* rest = k + (output of the butterfly) NS */
+    const int q = o / (NS * R), rest = o - q * NS * R, id = q * NS + rest % NS;
+    /* many terms: in double, for single too */
+    double a = 0, b = 0;
+    unsigned m = 0;
 
     for (int r = 0; r < R; r++) {
       const Cplx<T> v = load(id + r * nb), w = root<T>(p, 4u * m);
@@ -99,7 +103,8 @@ static __device__ void pass_any(const Plan &p, int R, int NS, Load load, Cplx<T>
 }
 
 template <typename T, typename Load>
-static __device__ void one_pass(const Plan &p, const double *tw, int R, int NS, Load load, Cplx<T> *dst, int t, int step)
+static __device__ void one_pass(const Plan &p, const double *tw, int R, int NS, Load load, Cplx<T> *dst, int t,
+                                int step)
 {
   switch (R) {
   case 2:
@@ -134,10 +139,10 @@ static __device__ void one_pass(const Plan &p, const double *tw, int R, int NS, 
 /* a line of the analysis: two neighbours as a complex number */
 template <typename T>
 struct LoadPairs {
-  const T  *f, *extra;
+  const T *f, *extra;
   ptrdiff_t s;
-  int       n, half0, half1;
-  bool      valid;
+  int n, half0, half1;
+  bool valid;
 
   __device__ __forceinline__ T one(int i) const
   {
@@ -155,14 +160,14 @@ struct LoadPairs {
 template <typename T>
 struct LoadModes {
   const Plan &p;
-  const T    *f;
-  ptrdiff_t   s;
-  bool        valid;
+  const T *f;
+  ptrdiff_t s;
+  bool valid;
 
   __device__ __forceinline__ Cplx<T> mode(int J) const /* c_J, halved but at the two ends */
   {
     const int P = p.m.P;
-    Cplx<T>   c = {0, 0};
+    Cplx<T> c = {0, 0};
 
     if (!valid) return c;
     if (p.m.periodic) {
@@ -174,7 +179,7 @@ struct LoadModes {
       if (J == P) c.y = 0; /* n is even, this is the alternating mode */
     } else {
       const int a = J - p.m.jb, j = p.m.ja == 2 ? a >> 1 : a;
-      Cplx<T>   w;
+      Cplx<T> w;
 
       if (a < 0 || j >= p.m.n || (p.m.ja == 2 && (a & 1))) return c;
       const T X = f[j * s];
@@ -190,7 +195,8 @@ struct LoadModes {
   }
   __device__ __forceinline__ Cplx<T> operator()(int k) const
   {
-    const Cplx<T> h = mode(k), g = mode(p.m.P - k), c = {g.x, -g.y}, s1 = h + c, d = root<T>(p, 2u * (unsigned)k) * (h - c);
+    const Cplx<T> h = mode(k), g = mode(p.m.P - k), c = {g.x, -g.y}, s1 = h + c,
+                  d = root<T>(p, 2u * (unsigned)k) * (h - c);
 
     return {s1.x - d.y, s1.y + d.x};
   }
@@ -209,10 +215,12 @@ static __device__ __forceinline__ void store_line(const Plan &p, const Cplx<T> *
     }
   } else {
     for (int j = t; j < p.m.n; j += step) {
-      const int     J = p.m.periodic ? 2 * ((j + 1) / 2) : p.m.ja * j + p.m.jb, a = J < P ? J : 0, b = J == 0 || J == P ? 0 : P - J;
-      const bool    cosine = p.m.periodic ? (j == 0 || (j & 1)) : p.m.cosine;
-      const Cplx<T> A = w[pad(a)], B = {w[pad(b)].x, -w[pad(b)].y}, s1 = A + B, d = minus_i(root<T>(p, 2u * (unsigned)J) * (A - B));
-      Cplx<T>       E = {(T)0.5 * (s1.x + d.x), (T)0.5 * (s1.y + d.y)};
+      const int J = p.m.periodic ? 2 * ((j + 1) / 2) : p.m.ja * j + p.m.jb, a = J < P ? J : 0,
+                b = J == 0 || J == P ? 0 : P - J;
+      const bool cosine = p.m.periodic ? (j == 0 || (j & 1)) : p.m.cosine;
+      const Cplx<T> A = w[pad(a)], B = {w[pad(b)].x, -w[pad(b)].y}, s1 = A + B,
+                    d = minus_i(root<T>(p, 2u * (unsigned)J) * (A - B));
+      Cplx<T> E = {(T)0.5 * (s1.x + d.x), (T)0.5 * (s1.y + d.y)};
 
       if (p.m.ib && !p.m.periodic) E = E * root<T>(p, (unsigned)(p.m.ib * J));
       u[j * s] = cosine ? E.x : -E.y;
@@ -224,13 +232,14 @@ template <typename T, int SYNTHESIS>
 __global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
-  const int                            each = blockDim.x / p.per;
-  const int                            ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / each, t = p.ahead ? threadIdx.x / p.per : threadIdx.x % each;
-  const long                           line = (long)blockIdx.x * p.per + ln, all = (long)p.f.na * p.f.nb;
-  const bool                           valid = line < all;
-  const int                            a = (int)(line % p.f.na), b = (int)(line / p.f.na);
-  Cplx<T>                             *w0 = (Cplx<T> *)sm + (size_t)ln * p.pitch, *w1 = w0 + (size_t)p.per * p.pitch;
-  int                                  NS = 1;
+  const int each = blockDim.x / p.per;
+  const int ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / each,
+            t = p.ahead ? threadIdx.x / p.per : threadIdx.x % each;
+  const long line = (long)blockIdx.x * p.per + ln, all = (long)p.f.na * p.f.nb;
+  const bool valid = line < all;
+  const int a = (int)(line % p.f.na), b = (int)(line / p.f.na);
+  Cplx<T> *w0 = (Cplx<T> *)sm + (size_t)ln * p.pitch, *w1 = w0 + (size_t)p.per * p.pitch;
+  int NS = 1;
 
   f += valid ? a * p.f.sa + b * p.f.sb : 0;
   u += valid ? a * p.u.sa + b * p.u.sb : 0;
@@ -243,19 +252,20 @@ __global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const
 
         one_pass<T>(p, p.m.twiddle, R, NS, load, w0, t, each);
       } else {
-        const int          row  = extra && valid && p.extraof ? p.extraof[line % p.f.na] : -1;
-        const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
+        const int row = extra && valid && p.extraof ? p.extraof[line % p.f.na] : -1;
+        const LoadPairs<T> load = {
+          f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
 
         one_pass<T>(p, p.m.twiddle, R, NS, load, w0, t, each);
       }
     } else {
-      const Cplx<T> *src  = w0;
-      auto           load = [src](int i) { return src[pad(i)]; };
+      const Cplx<T> *src = w0;
+      auto load = [src](int i) { return src[pad(i)]; };
 
       one_pass<T>(p, p.m.twiddle + 2 * p.at[q], R, NS, load, w1, t, each);
       Cplx<T> *swap = w0;
-      w0            = w1;
-      w1            = swap;
+      w0 = w1;
+      w1 = swap;
     }
     NS *= R;
     __syncthreads();
@@ -265,10 +275,11 @@ __global__ void __launch_bounds__(512) fft_lines(Plan p, const T *f, T *u, const
 
 /* For lines of which two do not fit: each thread keeps B butterflies in registers, so that one buffer is enough */
 template <typename T, int R, int B, typename Load>
-static __device__ __forceinline__ void pass_held(const Plan &p, const double *tw, int ls, Load load, Cplx<T> *dst, int t, int step)
+static __device__ __forceinline__ void pass_held(const Plan &p, const double *tw, int ls, Load load, Cplx<T> *dst,
+                                                 int t, int step)
 {
   const int nb = p.m.P / R;
-  Cplx<T>   x[B][R];
+  Cplx<T> x[B][R];
 
 #pragma unroll
   for (int b = 0; b < B; b++) {
@@ -298,7 +309,8 @@ static __device__ __forceinline__ void pass_held(const Plan &p, const double *tw
 }
 
 template <typename T, int H, typename Load>
-static __device__ __forceinline__ void held(const Plan &p, const double *tw, int R, int ls, Load load, Cplx<T> *dst, int t, int step)
+static __device__ __forceinline__ void held(const Plan &p, const double *tw, int R, int ls, Load load, Cplx<T> *dst,
+                                            int t, int step)
 {
   if (R == 8) pass_held<T, 8, H / 8>(p, tw, ls, load, dst, t, step);
   else pass_held<T, 4, H / 4>(p, tw, ls, load, dst, t, step);
@@ -309,12 +321,13 @@ template <typename T, int SYNTHESIS, int H, int NT, int MINB>
 __global__ void __launch_bounds__(NT, MINB) fft_held(Plan p, const T *f, T *u, const T *extra)
 {
   extern __shared__ __align__(16) char sm[];
-  const int                            step = blockDim.x / p.per, ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / step, t = p.ahead ? threadIdx.x / p.per : threadIdx.x % step;
-  const long                           line  = (long)blockIdx.x * p.per + ln;
-  const bool                           valid = line < (long)p.f.na * p.f.nb;
-  const int                            a = valid ? (int)(line % p.f.na) : 0, b = valid ? (int)(line / p.f.na) : 0;
-  Cplx<T>                             *w  = (Cplx<T> *)sm + (size_t)ln * p.pitch;
-  int                                  ls = 31 - __clz(p.radix[0]);
+  const int step = blockDim.x / p.per, ln = p.ahead ? threadIdx.x % p.per : threadIdx.x / step,
+            t = p.ahead ? threadIdx.x / p.per : threadIdx.x % step;
+  const long line = (long)blockIdx.x * p.per + ln;
+  const bool valid = line < (long)p.f.na * p.f.nb;
+  const int a = valid ? (int)(line % p.f.na) : 0, b = valid ? (int)(line / p.f.na) : 0;
+  Cplx<T> *w = (Cplx<T> *)sm + (size_t)ln * p.pitch;
+  int ls = 31 - __clz(p.radix[0]);
 
   f += a * p.f.sa + b * p.f.sb;
   u += a * p.u.sa + b * p.u.sb;
@@ -323,8 +336,9 @@ __global__ void __launch_bounds__(NT, MINB) fft_held(Plan p, const T *f, T *u, c
 
     held<T, H>(p, p.m.twiddle, p.radix[0], 0, load, w, t, step);
   } else {
-    const int          row  = extra && p.extraof ? p.extraof[a] : -1;
-    const LoadPairs<T> load = {f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
+    const int row = extra && p.extraof ? p.extraof[a] : -1;
+    const LoadPairs<T> load = {
+      f, row >= 0 ? extra + row * p.extrald + b * p.extrab : NULL, p.f.s, p.m.n, p.m.half[0], p.m.half[1], valid};
 
     held<T, H>(p, p.m.twiddle, p.radix[0], 0, load, w, t, step);
   }
@@ -367,13 +381,13 @@ static int passes(Plan *p, int P)
 
 int BCRCudaFftTwiddles(int P, double *w)
 {
-  Plan      p;
-  const int n  = passes(&p, P);
-  int       NS = 1;
+  Plan p;
+  const int n = passes(&p, P);
+  int NS = 1;
 
   for (int q = 0; q < p.npass && w; NS *= p.radix[q++]) {
     for (int k = 0; k < NS && q; k++) {
-      w[2 * (p.at[q] + k)]     = cos(2 * 3.14159265358979323846 * k / ((double)NS * p.radix[q]));
+      w[2 * (p.at[q] + k)] = cos(2 * 3.14159265358979323846 * k / ((double)NS * p.radix[q]));
       w[2 * (p.at[q] + k) + 1] = -sin(2 * 3.14159265358979323846 * k / ((double)NS * p.radix[q]));
     }
   }
@@ -388,7 +402,8 @@ static size_t plan_bytes(const Plan *p, size_t size)
 /* one buffer, 8 elements a thread, 16 in single precision */
 static int can_hold(int P, int single, int shared)
 {
-  return (P & (P - 1)) == 0 && P >= 1024 && P <= (single ? 16384 : 8192) && (size_t)(P + P / 8 + 3) * 2 * (single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
+  return (P & (P - 1)) == 0 && P >= 1024 && P <= (single ? 16384 : 8192) &&
+         (size_t)(P + P / 8 + 3) * 2 * (single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
 }
 
 int BCRCudaFftPossible(int P, int single, int shared)
@@ -398,7 +413,7 @@ int BCRCudaFftPossible(int P, int single, int shared)
   if (can_hold(P, single, shared)) return 1;
 
   p.npass = factor(P, 257, p.radix);
-  p.per   = 1;
+  p.per = 1;
   p.pitch = (P + P / 8 + 2) | 1;
   return p.npass && plan_bytes(&p, single ? sizeof(float) : sizeof(double)) <= (size_t)shared;
 }
@@ -406,33 +421,38 @@ int BCRCudaFftPossible(int P, int single, int shared)
 template <typename T>
 static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T *extra, cudaStream_t st)
 {
-  const long  lines = (long)p->f.na * p->f.nb;
-  int         threads, each;
-  size_t      bytes;
+  const long lines = (long)p->f.na * p->f.nb;
+  int threads, each;
+  size_t bytes;
   cudaError_t e;
 
-  if (can_hold(p->m.P, sizeof(T) == sizeof(float), shared) || (p->m.P >= 64 && p->m.P <= 1024 && (p->m.P & (p->m.P - 1)) == 0)) {
-    const int     H      = sizeof(T) == sizeof(float) ? (p->m.P > 8192 ? 16 : 8) : (p->m.P > 4096 ? 16 : 8);
-    constexpr int BIG    = sizeof(T) == sizeof(float) ? 1024 : 512; /* of 16 elements a thread */
-    const void   *k      = H == 16 ? (synthesis ? (const void *)fft_held<T, 1, 16, BIG, 1> : (const void *)fft_held<T, 0, 16, BIG, 1>) : (synthesis ? (const void *)fft_held<T, 1, 8, BIG, 1> : (const void *)fft_held<T, 0, 8, BIG, 1>);
-    void         *args[] = {p, (void *)&f, (void *)&u, (void *)&extra};
+  if (can_hold(p->m.P, sizeof(T) == sizeof(float), shared) ||
+      (p->m.P >= 64 && p->m.P <= 1024 && (p->m.P & (p->m.P - 1)) == 0)) {
+    const int H = sizeof(T) == sizeof(float) ? (p->m.P > 8192 ? 16 : 8) : (p->m.P > 4096 ? 16 : 8);
+    constexpr int BIG = sizeof(T) == sizeof(float) ? 1024 : 512; /* of 16 elements a thread */
+    const void *k =
+      H == 16 ? (synthesis ? (const void *)fft_held<T, 1, 16, BIG, 1> : (const void *)fft_held<T, 0, 16, BIG, 1>)
+              : (synthesis ? (const void *)fft_held<T, 1, 8, BIG, 1> : (const void *)fft_held<T, 0, 8, BIG, 1>);
+    void *args[] = {p, (void *)&f, (void *)&u, (void *)&extra};
 
     p->per = 1;
     if (p->ahead && p->m.P <= 1024) { /* strided lines, neighbours side by side */
       p->per = 4096 / p->m.P;
-      k      = synthesis ? (const void *)fft_held<T, 1, 8, 512, 2> : (const void *)fft_held<T, 0, 8, 512, 2>;
+      k = synthesis ? (const void *)fft_held<T, 1, 8, 512, 2> : (const void *)fft_held<T, 0, 8, 512, 2>;
     } else if (p->m.P < 1024) p->per = 1024 / p->m.P;
     threads = p->m.P / H * p->per;
-    bytes   = (size_t)p->pitch * p->per * 2 * sizeof(T);
-    e       = cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+    bytes = (size_t)p->pitch * p->per * 2 * sizeof(T);
+    e = cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     if (e != cudaSuccess) return (int)e;
-    (void)cudaLaunchKernel(k, dim3((unsigned)((lines + p->per - 1) / p->per)), dim3((unsigned)threads), args, bytes, st);
+    (void)cudaLaunchKernel(k, dim3((unsigned)((lines + p->per - 1) / p->per)), dim3((unsigned)threads), args, bytes,
+                           st);
     return bcr_done();
   }
   p->per = 1;
   while (p->per < 16 && (p->ahead ? 1 : 0) + (p->m.P * p->per < 1024 ? 1 : 0) > 0 && p->per < lines) {
     p->per *= 2;
-    if (plan_bytes(p, sizeof(T)) > (size_t)shared / (p->ahead && p->per > 4 ? 2 : 1) || (p->ahead && p->per > 4 && p->m.P * p->per > 16384)) {
+    if (plan_bytes(p, sizeof(T)) > (size_t)shared / (p->ahead && p->per > 4 ? 2 : 1) ||
+        (p->ahead && p->per > 4 && p->m.P * p->per > 16384)) {
       p->per /= 2;
       break;
     }
@@ -445,27 +465,32 @@ static int launch(Plan *p, int synthesis, int shared, const T *f, T *u, const T 
   threads = threads < 32 ? 32 : threads;
   while (threads % p->per) threads++;
   bytes = plan_bytes(p, sizeof(T));
-  e     = cudaFuncSetAttribute(synthesis ? (const void *)fft_lines<T, 1> : (const void *)fft_lines<T, 0>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
+  e = cudaFuncSetAttribute(synthesis ? (const void *)fft_lines<T, 1> : (const void *)fft_lines<T, 0>,
+                           cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
   if (e != cudaSuccess) return (int)e;
   if (synthesis) fft_lines<T, 1><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, st>>>(*p, f, u, extra);
   else fft_lines<T, 0><<<(unsigned)((lines + p->per - 1) / p->per), threads, bytes, st>>>(*p, f, u, extra);
   return bcr_done();
 }
 
-int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+int BCRCudaFft(BCRStream stream, const BCRCudaModes *modes, int synthesis, int single, int shared,
+               const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra,
+               const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
 {
   Plan p;
 
   if ((long)fl->na * fl->nb < 1) return 0;
   p.m = *modes;
   (void)passes(&p, modes->P);
-  p.f       = *fl;
-  p.u       = *ul;
-  p.ahead   = fl->s != 1;
-  p.pitch   = (modes->P + modes->P / 8 + 2) | 1;
+  p.f = *fl;
+  p.u = *ul;
+  p.ahead = fl->s != 1;
+  p.pitch = (modes->P + modes->P / 8 + 2) | 1;
   p.extraof = extraof;
   p.extrald = extrald;
-  p.extrab  = extrab;
-  if (single) return launch<float>(&p, synthesis, shared, (const float *)f, (float *)u, (const float *)extra, bcr_stream(stream));
-  return launch<double>(&p, synthesis, shared, (const double *)f, (double *)u, (const double *)extra, bcr_stream(stream));
+  p.extrab = extrab;
+  if (single)
+    return launch<float>(&p, synthesis, shared, (const float *)f, (float *)u, (const float *)extra, bcr_stream(stream));
+  return launch<double>(&p, synthesis, shared, (const double *)f, (double *)u, (const double *)extra,
+                        bcr_stream(stream));
 }

@@ -40,7 +40,7 @@ static __device__ __forceinline__ void dft4(Cplx<T> &a, Cplx<T> &b, Cplx<T> &c, 
 }
 
 static constexpr double PI = 3.14159265358979323846;
-constexpr double        series_sin(double x) /* |x| <= pi/2 */
+constexpr double series_sin(double x) /* |x| <= pi/2 */
 {
   double t = x, s = x;
 
@@ -83,13 +83,13 @@ struct Dft {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     constexpr int h = (R - 1) / 2;
-    Cplx<T>       s[h], d[h], y0 = x[0];
+    Cplx<T> s[h], d[h], y0 = x[0];
 
 #pragma unroll
     for (int r = 0; r < h; r++) {
       s[r] = x[r + 1] + x[R - 1 - r];
       d[r] = x[r + 1] - x[R - 1 - r];
-      y0   = y0 + s[r];
+      y0 = y0 + s[r];
     }
 #pragma unroll
     for (int q = 1; q <= h; q++) {
@@ -104,7 +104,7 @@ struct Dft {
         b.x += n * d[r].y;
         b.y -= n * d[r].x;
       }
-      x[q]     = a + b;
+      x[q] = a + b;
       x[R - q] = a - b;
     }
     x[0] = y0;
@@ -125,7 +125,7 @@ struct Dft<T, 3> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     const Cplx<T> s = x[1] + x[2], d = x[1] - x[2], a = x[0];
-    const T       h = (T)0.86602540378443864676;
+    const T h = (T)0.86602540378443864676;
     const Cplx<T> m = {a.x - (T)0.5 * s.x, a.y - (T)0.5 * s.y}, r = {h * d.y, -h * d.x};
 
     x[0] = a + s;
@@ -141,10 +141,13 @@ template <typename T>
 struct Dft<T, 5> {
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
-    const T       c1 = (T)0.30901699437494742410, c2 = (T)-0.80901699437494742410, s1 = (T)0.95105651629515357212, s2 = (T)0.58778525229247312917;
+    const T c1 = (T)0.30901699437494742410, c2 = (T)-0.80901699437494742410, s1 = (T)0.95105651629515357212,
+            s2 = (T)0.58778525229247312917;
     const Cplx<T> a = x[0], p = x[1] + x[4], q = x[2] + x[3], u = x[1] - x[4], v = x[2] - x[3];
-    const Cplx<T> m1 = {a.x + c1 * p.x + c2 * q.x, a.y + c1 * p.y + c2 * q.y}, m2 = {a.x + c2 * p.x + c1 * q.x, a.y + c2 * p.y + c1 * q.y};
-    const Cplx<T> r1 = {s1 * u.y + s2 * v.y, -(s1 * u.x + s2 * v.x)}, r2 = {s2 * u.y - s1 * v.y, -(s2 * u.x - s1 * v.x)};
+    const Cplx<T> m1 = {a.x + c1 * p.x + c2 * q.x, a.y + c1 * p.y + c2 * q.y},
+                  m2 = {a.x + c2 * p.x + c1 * q.x, a.y + c2 * p.y + c1 * q.y};
+    const Cplx<T> r1 = {s1 * u.y + s2 * v.y, -(s1 * u.x + s2 * v.x)},
+                  r2 = {s2 * u.y - s1 * v.y, -(s2 * u.x - s1 * v.x)};
 
     x[0] = a + p + q;
     x[1] = m1 + r1;
@@ -161,7 +164,8 @@ struct Dft<T, 8> {
 
     dft4(x[0], x[2], x[4], x[6]);
     dft4(x[1], x[3], x[5], x[7]);
-    const Cplx<T> a = x[1], b = {h * (x[3].x + x[3].y), h * (x[3].y - x[3].x)}, c = minus_i(x[5]), d = {h * (x[7].y - x[7].x), -h * (x[7].x + x[7].y)};
+    const Cplx<T> a = x[1], b = {h * (x[3].x + x[3].y), h * (x[3].y - x[3].x)}, c = minus_i(x[5]),
+                  d = {h * (x[7].y - x[7].x), -h * (x[7].x + x[7].y)};
     const Cplx<T> e0 = x[0], e1 = x[2], e2 = x[4], e3 = x[6];
 
     x[0] = e0 + a;
@@ -183,13 +187,13 @@ struct Dft<T, 16> {
 #pragma unroll
     for (int r = 0; r < 4; r++) dft4(x[r], x[r + 4], x[r + 8], x[r + 12]);
     /* x[r + 4 q] times e^(-2 pi i r q/16) */
-    x[5]  = x[5] * Cplx<T>{c, -s};
-    x[9]  = {h * (x[9].x + x[9].y), h * (x[9].y - x[9].x)};
+    x[5] = x[5] * Cplx<T>{c, -s};
+    x[9] = {h * (x[9].x + x[9].y), h * (x[9].y - x[9].x)};
     x[13] = x[13] * Cplx<T>{s, -c};
-    x[6]  = {h * (x[6].x + x[6].y), h * (x[6].y - x[6].x)};
+    x[6] = {h * (x[6].x + x[6].y), h * (x[6].y - x[6].x)};
     x[10] = minus_i(x[10]);
     x[14] = {h * (x[14].y - x[14].x), -h * (x[14].x + x[14].y)};
-    x[7]  = x[7] * Cplx<T>{s, -c};
+    x[7] = x[7] * Cplx<T>{s, -c};
     x[11] = {h * (x[11].y - x[11].x), -h * (x[11].x + x[11].y)};
     x[15] = x[15] * Cplx<T>{-c, s};
 #pragma unroll
@@ -218,7 +222,8 @@ struct Dft<T, 9> {
 
       Dft<T, 3>::run(z);
 #pragma unroll
-      for (int q = 0; q < 3; q++) y[r + 3 * q] = r && q ? z[q] * Cplx<T>{(T)turns<9>.c[r * q], -(T)turns<9>.s[r * q]} : z[q];
+      for (int q = 0; q < 3; q++)
+        y[r + 3 * q] = r && q ? z[q] * Cplx<T>{(T)turns<9>.c[r * q], -(T)turns<9>.s[r * q]} : z[q];
     }
 #pragma unroll
     for (int q = 0; q < 3; q++) {
@@ -245,7 +250,7 @@ struct Dft<T, 18> {
     for (int k = 0; k < 9; k++) {
       const Cplx<T> w = k ? o[k] * Cplx<T>{(T)turns<18>.c[k], -(T)turns<18>.s[k]} : o[k];
 
-      x[k]     = e[k] + w;
+      x[k] = e[k] + w;
       x[k + 9] = e[k] - w;
     }
   }

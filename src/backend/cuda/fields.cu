@@ -5,7 +5,7 @@ struct Three {
   const double *w[3];
 };
 struct Strides {
-  int       n[3];
+  int n[3];
   ptrdiff_t f[3], t[3];
 };
 
@@ -28,17 +28,19 @@ __global__ void scale_copy(Strides s, const A *from, B *to, Three w, const doubl
 
 static dim3 grid3(const int n[3], int threads)
 {
-  return dim3((unsigned)((n[0] + threads - 1) / threads), (unsigned)(n[1] < 32768 ? n[1] : 32768), (unsigned)(n[2] < 1024 ? n[2] : 1024));
+  return dim3((unsigned)((n[0] + threads - 1) / threads), (unsigned)(n[1] < 32768 ? n[1] : 32768),
+              (unsigned)(n[2] < 1024 ? n[2] : 1024));
 }
 
-int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const void *from, const ptrdiff_t fs[3], int to_single, void *to, const ptrdiff_t ts[3], const double *const w[3], const double *all)
+int BCRCudaScaleCopy(BCRStream stream, const int n[3], int from_single, const void *from, const ptrdiff_t fs[3],
+                     int to_single, void *to, const ptrdiff_t ts[3], const double *const w[3], const double *all)
 {
-  const int  threads = 128;
-  const dim3 grid    = grid3(n, threads);
-  Three      three   = {
-           {NULL, NULL, NULL}
+  const int threads = 128;
+  const dim3 grid = grid3(n, threads);
+  Three three = {
+    {NULL, NULL, NULL}
   };
-  Strides      s;
+  Strides s;
   cudaStream_t st = bcr_stream(stream);
 
   for (int d = 0; d < 3; d++) {
@@ -73,13 +75,13 @@ template <typename T>
 __global__ void sum_rows(BCRCudaBox b, const T *__restrict__ u, Three w, double *partial)
 {
   const ptrdiff_t rows = (ptrdiff_t)b.n[1] * b.n[2];
-  double          sum  = 0;
+  double sum = 0;
 
   for (ptrdiff_t r = blockIdx.x; r < rows; r += gridDim.x) {
-    const int    j = (int)(r % b.n[1]), k = (int)(r / b.n[1]);
-    const T     *p  = u + j * b.stride[1] + k * b.stride[2];
+    const int j = (int)(r % b.n[1]), k = (int)(r / b.n[1]);
+    const T *p = u + j * b.stride[1] + k * b.stride[2];
     const double wr = w.w[0] ? w.w[1][j] * w.w[2][k] : 1;
-    double       v  = 0;
+    double v = 0;
 
     for (int i = threadIdx.x; i < b.n[0]; i += blockDim.x) v += (w.w[0] ? w.w[0][i] : 1) * (double)p[i * b.stride[0]];
     sum += wr * v;
@@ -97,11 +99,12 @@ static __global__ void sum_partials(int n, const double *partial, double *sum)
   if (threadIdx.x == 0) *sum = v;
 }
 
-int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *u, const double *const w[3], double *partial, double *sum)
+int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *u, const double *const w[3],
+               double *partial, double *sum)
 {
   const unsigned blocks = bcr_blocks((ptrdiff_t)box->n[1] * box->n[2], 1, BCR_CUDA_PARTIALS);
-  Three          three  = {
-              {NULL, NULL, NULL}
+  Three three = {
+    {NULL, NULL, NULL}
   };
 
   for (int d = 0; d < 3 && w; d++) three.w[d] = w[d];
@@ -113,7 +116,7 @@ int BCRCudaSum(BCRStream stream, const BCRCudaBox *box, int single, const void *
 template <typename T>
 __global__ void add_value(BCRCudaBox b, const T *from, T *u, const double *value, double factor)
 {
-  const int    i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const double v = factor * *value;
 
   if (i >= b.n[0]) return;
@@ -126,16 +129,19 @@ __global__ void add_value(BCRCudaBox b, const T *from, T *u, const double *value
   }
 }
 
-int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int single, const void *from, void *u, const double *value, double factor)
+int BCRCudaAddValue(BCRStream stream, const BCRCudaBox *box, int single, const void *from, void *u, const double *value,
+                    double factor)
 {
-  BCR_CUDA_TYPE(single, add_value<<<grid3(box->n, 128), 128, 0, bcr_stream(stream)>>>(*box, (const T *)from, (T *)u, value, factor));
+  BCR_CUDA_TYPE(single, add_value<<<grid3(box->n, 128), 128, 0, bcr_stream(stream)>>>(*box, (const T *)from, (T *)u,
+                                                                                      value, factor));
   return bcr_done();
 }
 
 template <typename T>
-__global__ void add_scaled(BCRCudaBox b, const T *__restrict__ from, ptrdiff_t s0, ptrdiff_t s1, ptrdiff_t s2, T *u, const double *value, double factor)
+__global__ void add_scaled(BCRCudaBox b, const T *__restrict__ from, ptrdiff_t s0, ptrdiff_t s1, ptrdiff_t s2, T *u,
+                           const double *value, double factor)
 {
-  const int    i = blockIdx.x * blockDim.x + threadIdx.x;
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const double v = factor * *value;
 
   if (i >= b.n[0]) return;
@@ -148,9 +154,11 @@ __global__ void add_scaled(BCRCudaBox b, const T *__restrict__ from, ptrdiff_t s
   }
 }
 
-int BCRCudaAddScaled(BCRStream stream, const BCRCudaBox *box, int single, const void *from, const ptrdiff_t fs[3], void *u, const double *value, double factor)
+int BCRCudaAddScaled(BCRStream stream, const BCRCudaBox *box, int single, const void *from, const ptrdiff_t fs[3],
+                     void *u, const double *value, double factor)
 {
-  BCR_CUDA_TYPE(single, add_scaled<<<grid3(box->n, 128), 128, 0, bcr_stream(stream)>>>(*box, (const T *)from, fs[0], fs[1], fs[2], (T *)u, value, factor));
+  BCR_CUDA_TYPE(single, add_scaled<<<grid3(box->n, 128), 128, 0, bcr_stream(stream)>>>(
+                          *box, (const T *)from, fs[0], fs[1], fs[2], (T *)u, value, factor));
   return bcr_done();
 }
 

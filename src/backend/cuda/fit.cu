@@ -1,6 +1,7 @@
 /*
-  The passes of src/operator/fit.c over a matrix that lies on the device, a thread for each node. What single nodes get is rounded as on the host (no
-  multiplication is joined with an addition), so that the extremes, and where they are, are the same; sums are in another order.
+  The passes of src/operator/fit.c over a matrix that lies on the device, a thread for each node.
+  What single nodes get is rounded as on the host (no multiplication is joined with an addition), so
+  that the extremes, and where they are, are the same; sums are in another order.
 */
 #include "rows.cuh"
 #include "fit.h"
@@ -61,9 +62,9 @@ static __device__ __forceinline__ double join(double up, double lo)
 
 struct Range {
   double lo, hi, sum, square, count;
-  int    lorow, hirow;
+  int lorow, hirow;
 
-  __device__      Range() : lo(1. / 0.), hi(-1. / 0.), sum(0), square(0), count(0), lorow(0x7fffffff), hirow(0x7fffffff) {}
+  __device__ Range() : lo(1. / 0.), hi(-1. / 0.), sum(0), square(0), count(0), lorow(0x7fffffff), hirow(0x7fffffff) {}
   __device__ void add(double x, double ref, int row)
   {
     const double e = x - ref;
@@ -86,38 +87,38 @@ struct Range {
   {
     Range q;
 
-    q.lo     = __shfl_down_sync(0xffffffffu, lo, step);
-    q.hi     = __shfl_down_sync(0xffffffffu, hi, step);
-    q.sum    = __shfl_down_sync(0xffffffffu, sum, step);
+    q.lo = __shfl_down_sync(0xffffffffu, lo, step);
+    q.hi = __shfl_down_sync(0xffffffffu, hi, step);
+    q.sum = __shfl_down_sync(0xffffffffu, sum, step);
     q.square = __shfl_down_sync(0xffffffffu, square, step);
-    q.count  = __shfl_down_sync(0xffffffffu, count, step);
-    q.lorow  = __shfl_down_sync(0xffffffffu, lorow, step);
-    q.hirow  = __shfl_down_sync(0xffffffffu, hirow, step);
+    q.count = __shfl_down_sync(0xffffffffu, count, step);
+    q.lorow = __shfl_down_sync(0xffffffffu, lorow, step);
+    q.hirow = __shfl_down_sync(0xffffffffu, hirow, step);
     return q;
   }
   __device__ void put(double ref, BCRCudaFitRange *out) const
   {
-    out->lo     = lo;
-    out->hi     = hi;
-    out->ref    = ref;
-    out->sum    = sum;
+    out->lo = lo;
+    out->hi = hi;
+    out->ref = ref;
+    out->sum = sum;
     out->square = square;
-    out->count  = count;
-    out->lorow  = lorow;
-    out->hirow  = hirow;
+    out->count = count;
+    out->lorow = lorow;
+    out->hirow = hirow;
   }
 };
 
 struct Worst {
-  double    worst;
+  double worst;
   long long where;
 
-  __device__      Worst() : worst(0), where(0x7fffffffffffffffll) {}
+  __device__ Worst() : worst(0), where(0x7fffffffffffffffll) {}
   __device__ void add(double x, long long at)
   {
     if (x > worst || (x == worst && at < where)) worst = x, where = at;
   }
-  __device__ void  join(const Worst &q) { add(q.worst, q.where); }
+  __device__ void join(const Worst &q) { add(q.worst, q.where); }
   __device__ Worst from(int step) const
   {
     Worst q;
@@ -131,9 +132,9 @@ struct Worst {
 struct Sum {
   double s;
 
-  __device__      Sum() : s(0) {}
+  __device__ Sum() : s(0) {}
   __device__ void join(const Sum &q) { s += q.s; }
-  __device__ Sum  from(int step) const
+  __device__ Sum from(int step) const
   {
     Sum q;
 
@@ -147,7 +148,7 @@ template <typename V>
 static __device__ void reduce(V &v)
 {
   __shared__ __align__(16) char memory[THREADS / 32 * sizeof(V)];
-  V                            *warp = (V *)memory;
+  V *warp = (V *)memory;
 
   for (int step = 16; step > 0; step >>= 1) v.join(v.from(step));
   __syncthreads(); /* what was reduced before has been read */
@@ -163,24 +164,26 @@ static __device__ void reduce(V &v)
 template <typename I, typename R, int parts>
 __global__ void __launch_bounds__(THREADS) take(BCRCudaRows m, BCRCudaFitRows r, BCRCudaFit F, int *flags)
 {
-  const I       *ai = (const I *)m.i, *aj = (const I *)m.j;
-  const R       *aa    = (const R *)m.a;
+  const I *ai = (const I *)m.i, *aj = (const I *)m.j;
+  const R *aa = (const R *)m.a;
   const unsigned nodes = (unsigned)(m.n[0] * m.n[1] * m.n[2]);
-  int            found = 0;
+  int found = 0;
 
   for (unsigned node = blockIdx.x * THREADS + threadIdx.x; node < nodes; node += gridDim.x * THREADS) {
     const unsigned line = node / (unsigned)m.n[0], row = node * (unsigned)m.dof + (unsigned)r.c;
-    const int      ix[3] = {(int)(node - line * (unsigned)m.n[0]), (int)(line % (unsigned)m.n[1]), (int)(line / (unsigned)m.n[1])};
-    const int      o[3]  = {ix[0] - r.b[0], ix[1] - r.b[1], ix[2] - r.b[2]};
-    double         st[7] = {0, 0, 0, 0, 0, 0, 0}, left;
-    const I        end   = ai[row + 1];
-    bool           plane = false;
-    int            index;
+    const int ix[3] = {(int)(node - line * (unsigned)m.n[0]), (int)(line % (unsigned)m.n[1]),
+                       (int)(line / (unsigned)m.n[1])};
+    const int o[3] = {ix[0] - r.b[0], ix[1] - r.b[1], ix[2] - r.b[2]};
+    double st[7] = {0, 0, 0, 0, 0, 0, 0}, left;
+    const I end = ai[row + 1];
+    bool plane = false;
+    int index;
 
     for (I p = ai[row]; p < end; p++) {
       const unsigned to = (unsigned)aj[p] / (unsigned)m.dof;
-      const double   v  = (double)aa[parts * p];
-      const int      k  = (int)((unsigned)aj[p] - to * (unsigned)m.dof) == r.c ? slot_of(m, ix, (long long)to - (long long)node) : -1;
+      const double v = (double)aa[parts * p];
+      const int k =
+        (int)((unsigned)aj[p] - to * (unsigned)m.dof) == r.c ? slot_of(m, ix, (long long)to - (long long)node) : -1;
 
       if (!(fabs(v) <= 1.7976931348623157e308) || (k < 0 && v != 0)) found |= BCR_CUDA_FIT_ODD;
       if (parts == 2 && aa[parts * p + parts - 1] != 0) found |= BCR_CUDA_FIT_ODD;
@@ -221,7 +224,7 @@ __global__ void __launch_bounds__(THREADS) take(BCRCudaRows m, BCRCudaFitRows r,
         st[CENTRE] = __dadd_rn(st[CENTRE], -__dmul_rn(st[2 * d + s], r.slope[d][s]));
       }
       F.low[d][index] = st[2 * d];
-      F.C[d][index]   = st[2 * d + 1];
+      F.C[d][index] = st[2 * d + 1];
     }
 #undef PLANE
     F.D[index] = st[CENTRE];
@@ -231,23 +234,27 @@ __global__ void __launch_bounds__(THREADS) take(BCRCudaRows m, BCRCudaFitRows r,
     if (found >> k & 1) flags[k] = 1;
 }
 
-int BCRCudaFitTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaFitRows *r, const BCRCudaFit *fit, int *flags)
+int BCRCudaFitTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaFitRows *r, const BCRCudaFit *fit,
+                   int *flags)
 {
-  ROWS_LAUNCH(take, bcr_blocks((ptrdiff_t)rows->n[0] * rows->n[1] * rows->n[2], THREADS, 1u << 20), *rows, *r, *fit, flags);
+  ROWS_LAUNCH(take, bcr_blocks((ptrdiff_t)rows->n[0] * rows->n[1] * rows->n[2], THREADS, 1u << 20), *rows, *r, *fit,
+              flags);
   return bcr_done();
 }
 
 /* ---- the ends ---- */
 
 /* A thread for each node across axis d; low, high: there is a plane at that end */
-static __global__ void __launch_bounds__(THREADS) ends(BCRCudaFit F, int d, int low, int high, double (*parts)[BCR_CUDA_FIT_SUMS])
+static __global__ void __launch_bounds__(THREADS)
+  ends(BCRCudaFit F, int d, int low, int high, double (*parts)[BCR_CUDA_FIT_SUMS])
 {
   const int u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, n = F.n[d], st = stride_of(F, d);
-  double q[BCR_CUDA_FIT_SUMS] = {0}, *const link = q, *const side = q + 6, *const sum = q + 10, *const count = q + 12, *const wraps = q + 14;
+  double q[BCR_CUDA_FIT_SUMS] = {0}, *const link = q, *const side = q + 6, *const sum = q + 10, *const count = q + 12,
+         *const wraps = q + 14;
 
   for (int k = blockIdx.x * THREADS + threadIdx.x; k < F.n[u] * F.n[v]; k += gridDim.x * THREADS) {
     const int base = k % F.n[u] * stride_of(F, u) + k / F.n[u] * stride_of(F, v);
-    int       o[3];
+    int o[3];
 
     o[d] = 0;
     o[u] = k % F.n[u];
@@ -289,7 +296,8 @@ static __global__ void __launch_bounds__(THREADS) ends(BCRCudaFit F, int d, int 
   }
 }
 
-int BCRCudaFitEnds(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitRows *r, int d, double (*parts)[BCR_CUDA_FIT_SUMS])
+int BCRCudaFitEnds(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitRows *r, int d,
+                   double (*parts)[BCR_CUDA_FIT_SUMS])
 {
   ends<<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, d, r->present[d][0], r->present[d][1], parts);
   return bcr_done();
@@ -326,7 +334,8 @@ static __global__ void __launch_bounds__(THREADS) divide(BCRCudaFit F, int d, in
 {
   const int u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
 
-  for (int k = blockIdx.x * THREADS + threadIdx.x; k < F.n[u] * F.n[v]; k += gridDim.x * THREADS) F.C[d][at * stride_of(F, d) + k % F.n[u] * stride_of(F, u) + k / F.n[u] * stride_of(F, v)] /= by;
+  for (int k = blockIdx.x * THREADS + threadIdx.x; k < F.n[u] * F.n[v]; k += gridDim.x * THREADS)
+    F.C[d][at * stride_of(F, d) + k % F.n[u] * stride_of(F, u) + k / F.n[u] * stride_of(F, v)] /= by;
 }
 
 int BCRCudaFitDivide(BCRStream stream, const BCRCudaFit *fit, int d, int at, double by)
@@ -337,7 +346,8 @@ int BCRCudaFitDivide(BCRStream stream, const BCRCudaFit *fit, int d, int at, dou
 
 /* ---- scales and couplings ---- */
 
-/* BCRFitBeside(): couplings below and above a node; beyond the ends of an axis that does not close, in proportion to the next two */
+/* BCRFitBeside(): couplings below and above a node; beyond the ends of an axis that does not close,
+   in proportion to the next two */
 static __device__ __forceinline__ double beyond(double c, double next)
 {
   return __dmul_rn(c, fmin(4.0, fmax(0.25, next > 0 ? c / next : 1.0)));
@@ -345,7 +355,7 @@ static __device__ __forceinline__ double beyond(double c, double next)
 
 static __device__ __forceinline__ void beside(const BCRCudaFit &F, const Node &N, int d, double *below, double *above)
 {
-  const int     st = stride_of(F, d), n = F.n[d], i = N.o[d];
+  const int st = stride_of(F, d), n = F.n[d], i = N.o[d];
   const double *C = F.C[d] + N.index;
 
   if (n == 2) *below = *above = C[-i * st];
@@ -361,22 +371,22 @@ struct Mean {
 
 static __device__ double scale_at(const BCRCudaFit &F, const Mean &mean, const Node &N)
 {
-  double g    = 0;
-  int    axes = 0;
+  double g = 0;
+  int axes = 0;
 
 #pragma unroll
   for (int d = 0; d < 3; d++) {
     const int u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
-    double    below, above, f;
+    double below, above, f;
 
     if (d >= F.dim || F.n[d] < 2 || mean.m[d] <= 0) continue;
     axes++;
     beside(F, N, d, &below, &above);
-    f     = 1 / __dmul_rn(__dmul_rn(mean.m[d], u ? weight_of(F, u, N.o[u]) : 1), weight_of(F, v, N.o[v]));
-    f     = u ? f : __dmul_rn(f, 1 / weight_of(F, 0, N.o[0]));
+    f = 1 / __dmul_rn(__dmul_rn(mean.m[d], u ? weight_of(F, u, N.o[u]) : 1), weight_of(F, v, N.o[v]));
+    f = u ? f : __dmul_rn(f, 1 / weight_of(F, 0, N.o[0]));
     below = fmax(__dmul_rn(below, f), 1e-4);
     above = fmax(__dmul_rn(above, f), 1e-4);
-    g     = __dadd_rn(g, sqrt(__dmul_rn(below, above)));
+    g = __dadd_rn(g, sqrt(__dmul_rn(below, above)));
   }
   return axes ? __dmul_rn(g, 1.0 / axes) : 1;
 }
@@ -409,7 +419,8 @@ int BCRCudaFitScales(BCRStream stream, const BCRCudaFit *fit, const double mean[
 template <typename R>
 __global__ void __launch_bounds__(THREADS) inverses(BCRCudaFit F, double *v)
 {
-  for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) v[i] = 1 / (double)((const R *)F.S)[i];
+  for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS)
+    v[i] = 1 / (double)((const R *)F.S)[i];
 }
 
 int BCRCudaFitInverse(BCRStream stream, const BCRCudaFit *fit, double *v)
@@ -422,9 +433,10 @@ int BCRCudaFitInverse(BCRStream stream, const BCRCudaFit *fit, double *v)
 template <typename R>
 static __device__ __forceinline__ double link_from(const BCRCudaFit &F, const Node &N, int d)
 {
-  const int    u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, st = stride_of(F, d), next = N.index + (N.o[d] < F.n[d] - 1 ? st : -(F.n[d] - 1) * st);
+  const int u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2, st = stride_of(F, d),
+            next = N.index + (N.o[d] < F.n[d] - 1 ? st : -(F.n[d] - 1) * st);
   const double f = 1 / __dmul_rn(u ? weight_of(F, u, N.o[u]) : 1, weight_of(F, v, N.o[v]));
-  double       q = __dmul_rn(F.C[d][N.index], f);
+  double q = __dmul_rn(F.C[d][N.index], f);
 
   if (!u) q = __dmul_rn(q, 1 / weight_of(F, 0, N.o[0]));
   return F.S ? q / __dmul_rn((double)((const R *)F.S)[N.index], (double)((const R *)F.S)[next]) : q;
@@ -444,15 +456,15 @@ template <typename R>
 __global__ void __launch_bounds__(THREADS) links(BCRCudaFit F, BCRCudaFitRange (*parts)[3])
 {
   const Node middle = node_of(F, middle_of(F));
-  double     ref[3] = {0, 0, 0};
-  Range      q[3];
+  double ref[3] = {0, 0, 0};
+  Range q[3];
 
 #pragma unroll
   for (int d = 0; d < 3; d++)
     if (d < F.dim && F.n[d] > 1) ref[d] = link_from<R>(F, before(F, middle, d), d);
   for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) {
-    const Node N   = node_of(F, i);
-    const int  row = N.o[1] + F.n[1] * N.o[2]; /* of the node that the link ends at, or around the end is from */
+    const Node N = node_of(F, i);
+    const int row = N.o[1] + F.n[1] * N.o[2]; /* of the node that the link ends at, or around the end is from */
 
 #pragma unroll
     for (int d = 0; d < 3; d++) {
@@ -493,7 +505,8 @@ static __device__ __forceinline__ double diagonal(const BCRCudaFit &F, const BCR
 template <typename R>
 static __device__ __forceinline__ double rest_at(const BCRCudaFit &F, const Node &N, double t)
 {
-  const double w = __dmul_rn(weight_of(F, 1, N.o[1]), weight_of(F, 2, N.o[2])), s = F.S ? (double)((const R *)F.S)[N.index] : 1;
+  const double w = __dmul_rn(weight_of(F, 1, N.o[1]), weight_of(F, 2, N.o[2])),
+               s = F.S ? (double)((const R *)F.S)[N.index] : 1;
 
   return __dadd_rn(__dmul_rn(F.D[N.index], 1 / weight_of(F, 0, N.o[0])) / __dmul_rn(w, __dmul_rn(s, s)), -t);
 }
@@ -514,7 +527,7 @@ static __device__ double left_at(const BCRCudaFit &F, const BCRCudaFitModel &M, 
     beside(F, N, d, &below, &above);
     below = __dadd_rn(M.a[d], -below);
     above = F.n[d] > 2 ? __dadd_rn(M.a[d], -above) : 0;
-    p     = __dadd_rn(p, __dadd_rn(below, above));
+    p = __dadd_rn(p, __dadd_rn(below, above));
   }
   return p;
 }
@@ -523,7 +536,7 @@ template <typename R, int sums>
 __global__ void __launch_bounds__(THREADS) lefts(BCRCudaFit F, BCRCudaFitModel M, BCRCudaFitRange *parts)
 {
   const double ref = left_at<R, sums>(F, M, node_of(F, middle_of(F)));
-  Range        q;
+  Range q;
 
   for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) {
     const Node N = node_of(F, i);
@@ -543,7 +556,9 @@ int BCRCudaFitLeft(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitMode
     0
   };
 
-  if (model) BCR_CUDA_TYPE(fit->single, lefts<T, 0><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, *model, parts));
+  if (model)
+    BCR_CUDA_TYPE(fit->single,
+                  lefts<T, 0><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, *model, parts));
   else lefts<double, 1><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, none, parts);
   return bcr_done();
 }
@@ -568,7 +583,7 @@ __global__ void __launch_bounds__(THREADS) totals(BCRCudaFit F, BCRCudaFitModel 
   Range q;
 
   for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) {
-    const Node   N = node_of(F, i);
+    const Node N = node_of(F, i);
     const double t = diagonal(F, M, N), p = rest_at<R>(F, N, t), h = null_of(F, M, N, -1);
 
     q.sum += h * p;
@@ -600,7 +615,8 @@ static __global__ void __launch_bounds__(THREADS) nulls(BCRCudaFit F, BCRCudaFit
 {
   Worst q;
 
-  for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) q.add(fabs(F.rest[i]) / fabs(F.D[i]), i);
+  for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS)
+    q.add(fabs(F.rest[i]) / fabs(F.D[i]), i);
   reduce(q);
   if (threadIdx.x == 0) {
     parts[blockIdx.x].worst = q.worst;
@@ -620,7 +636,7 @@ __global__ void __launch_bounds__(THREADS) deviation(BCRCudaFit F, BCRCudaFitMod
   Worst q[4];
 
   for (int i = blockIdx.x * THREADS + threadIdx.x; i < nodes_of(F); i += gridDim.x * THREADS) {
-    const Node   N = node_of(F, i);
+    const Node N = node_of(F, i);
     const double t = diagonal(F, M, N);
 
 #pragma unroll
@@ -629,9 +645,12 @@ __global__ void __launch_bounds__(THREADS) deviation(BCRCudaFit F, BCRCudaFitMod
       if (N.o[d] > 0) { /* counted with the line that it ends in, as on the host */
         const Node from = before(F, N, d);
 
-        q[d].add(fabs(__dadd_rn(link_from<R>(F, from, d) / M.a[d], -1)), 2ll * F.n[0] * (N.o[1] + F.n[1] * N.o[2]) + from.o[0]);
+        q[d].add(fabs(__dadd_rn(link_from<R>(F, from, d) / M.a[d], -1)),
+                 2ll * F.n[0] * (N.o[1] + F.n[1] * N.o[2]) + from.o[0]);
       }
-      if (F.wrap[d] && N.o[d] == F.n[d] - 1) q[d].add(fabs(__dadd_rn(link_from<R>(F, N, d) / M.a[d], -1)), 2ll * F.n[0] * (N.o[1] + F.n[1] * N.o[2]) + F.n[0] + N.o[0]);
+      if (F.wrap[d] && N.o[d] == F.n[d] - 1)
+        q[d].add(fabs(__dadd_rn(link_from<R>(F, N, d) / M.a[d], -1)),
+                 2ll * F.n[0] * (N.o[1] + F.n[1] * N.o[2]) + F.n[0] + N.o[0]);
     }
     q[3].add(fabs(__dadd_rn(rest_at<R>(F, N, t), -M.shift)) / fabs(__dadd_rn(t, M.shift)), i);
   }
@@ -645,8 +664,10 @@ __global__ void __launch_bounds__(THREADS) deviation(BCRCudaFit F, BCRCudaFitMod
   }
 }
 
-int BCRCudaFitDeviation(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitModel *model, BCRCudaFitWorst (*parts)[4])
+int BCRCudaFitDeviation(BCRStream stream, const BCRCudaFit *fit, const BCRCudaFitModel *model,
+                        BCRCudaFitWorst (*parts)[4])
 {
-  BCR_CUDA_TYPE(fit->single, deviation<T><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, *model, parts));
+  BCR_CUDA_TYPE(fit->single,
+                deviation<T><<<(unsigned)fit->blocks, THREADS, 0, bcr_stream(stream)>>>(*fit, *model, parts));
   return bcr_done();
 }

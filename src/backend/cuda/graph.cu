@@ -4,7 +4,7 @@
 
 int BCRCudaStreamCreate(BCRStream *stream)
 {
-  cudaStream_t      s = NULL;
+  cudaStream_t s = NULL;
   const cudaError_t e = cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
 
   *stream = (BCRStream)s;
@@ -19,13 +19,14 @@ int BCRCudaStreamDestroy(BCRStream stream)
 int BCRCudaIsCapturing(BCRStream stream, int *capturing)
 {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  const cudaError_t       e      = cudaStreamIsCapturing(bcr_stream(stream), &status);
+  const cudaError_t e = cudaStreamIsCapturing(bcr_stream(stream), &status);
 
   *capturing = status != cudaStreamCaptureStatusNone;
   return (int)e;
 }
 
-/* thread-local: what this thread may not do while capturing (allocate, wait, copy from pageable memory) is an error, other threads go on */
+/* thread-local: what this thread may not do while capturing (allocate, wait, copy from pageable
+   memory) is an error, other threads go on */
 int BCRCudaCaptureBegin(BCRStream stream)
 {
   return (int)cudaStreamBeginCapture(bcr_stream(stream), cudaStreamCaptureModeThreadLocal);
@@ -33,7 +34,7 @@ int BCRCudaCaptureBegin(BCRStream stream)
 
 int BCRCudaCaptureEnd(BCRStream stream, void **graph)
 {
-  cudaGraph_t       g = NULL;
+  cudaGraph_t g = NULL;
   const cudaError_t e = cudaStreamEndCapture(bcr_stream(stream), &g);
 
   *graph = (void *)g;
@@ -43,8 +44,8 @@ int BCRCudaCaptureEnd(BCRStream stream, void **graph)
 
 int BCRCudaGraphParts(void *graph, int parts[4])
 {
-  size_t           n = 0;
-  cudaError_t      e = cudaGraphGetNodes((cudaGraph_t)graph, NULL, &n);
+  size_t n = 0;
+  cudaError_t e = cudaGraphGetNodes((cudaGraph_t)graph, NULL, &n);
   cudaGraphNode_t *node;
 
   parts[0] = parts[1] = parts[2] = parts[3] = 0;
@@ -80,7 +81,7 @@ int BCRCudaGraphMake(void *graph, void **exec)
 
     if (cudaGraphExecUpdate(x, (cudaGraph_t)graph, &info) == cudaSuccess) return 0;
 #else
-    cudaGraphNode_t           node;
+    cudaGraphNode_t node;
     cudaGraphExecUpdateResult info;
 
     if (cudaGraphExecUpdate(x, (cudaGraph_t)graph, &node, &info) == cudaSuccess) return 0;

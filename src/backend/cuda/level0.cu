@@ -20,10 +20,13 @@ static const struct {
   {320, 5, {0, 1}}
 };
 
-/* Columns that go through a multiprocessor, halos too, where a plane is cut into as many strips as run at the same time; each costs about a group more */
+/* Columns that go through a multiprocessor, halos too, where a plane is cut into as many strips as
+   run at the same time; each costs about a group more */
 static double level0_columns(const BCRCudaLevel0 *p, int single, int sms, int shape)
 {
-  const int columns = shapes[shape].threads * shapes[shape].K, most = columns - 2 * p->halo, tiles = (p->nx + most - 1) / most, slots = shapes[shape].blocks[single] * sms, strips = slots > tiles ? slots / tiles : 1;
+  const int columns = shapes[shape].threads * shapes[shape].K, most = columns - 2 * p->halo,
+            tiles = (p->nx + most - 1) / most, slots = shapes[shape].blocks[single] * sms,
+            strips = slots > tiles ? slots / tiles : 1;
 
   return (double)((p->ng + strips - 1) / strips + 1) * columns * shapes[shape].blocks[single];
 }
@@ -42,9 +45,9 @@ void BCRCudaLevel0Shape(BCRCudaLevel0 *p, int single, int sms, int *K, int *colu
         if (level0_columns(p, 1, sms, shape) < level0_columns(p, 1, sms, p->shape)) p->shape = shape;
     }
   }
-  *K       = shapes[p->shape].K;
+  *K = shapes[p->shape].K;
   *columns = shapes[p->shape].K * shapes[p->shape].threads;
-  *blocks  = shapes[p->shape].blocks[single != 0];
+  *blocks = shapes[p->shape].blocks[single != 0];
 }
 
 int BCRCudaLevel0Reduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra)

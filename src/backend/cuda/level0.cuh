@@ -1,10 +1,13 @@
 /*
-  Level 0 of the default plan on the device (docs/method.md, section 4): groups of seven (radix 8), three (radix 4) or fifteen (radix 16) block rows between
-  separators are eliminated (BACK = 0) or substituted back (BACK = 1) in physical space. A block has a tile of columns, with a halo on either
-  side after which the recurrences along the row have forgotten what was before, and goes through a strip of groups, the next one on its way
-  to shared memory while one is in registers: upwards in the elimination, downwards in the substitution, which so finds in the cache what the
-  elimination read last. Ends along the row are reflections. Ends along the blocks have other eigenvectors: groups there are not regular,
-  have as many rows as the radix at most, and a block of their own in the same launch (level0end.cuh).
+  Level 0 of the default plan on the device (docs/method.md, section 4): groups of seven (radix 8),
+  three (radix 4) or fifteen (radix 16) block rows between separators are eliminated (BACK = 0) or
+  substituted back (BACK = 1) in physical space. A block has a tile of columns, with a halo on
+  either side after which the recurrences along the row have forgotten what was before, and goes
+  through a strip of groups, the next one on its way to shared memory while one is in registers:
+  upwards in the elimination, downwards in the substitution, which so finds in the cache what the
+  elimination read last. Ends along the row are reflections. Ends along the blocks have other
+  eigenvectors: groups there are not regular, have as many rows as the radix at most, and a block of
+  their own in the same launch (level0end.cuh).
 */
 #pragma once
 
@@ -21,8 +24,8 @@ struct Level0Modes {
 /* Those of a single plane are arguments, so that they are operands from constant memory */
 template <typename T, int K, int R>
 struct Level0Args {
-  BCRCudaLevel0        p;
-  int                  width; /* columns of a tile, without its halos */
+  BCRCudaLevel0 p;
+  int width; /* columns of a tile, without its halos */
   Level0Modes<T, K, R> modes;
 };
 
@@ -32,10 +35,10 @@ static __host__ __device__ __forceinline__ void level0_mode(Level0Modes<T, K, R>
 {
   V v = mu;
 
-  m->mu[j]    = (T)mu;
+  m->mu[j] = (T)mu;
   m->scale[j] = (T)(1 / (1 - mu * mu));
   m->share[j] = (T)share;
-  m->out[j]   = (T)out;
+  m->out[j] = (T)out;
   for (int i = 1; i < K; i++) v *= mu;
   for (int q = 0; q < 5; q++) {
     m->step[j][q] = (T)v;
@@ -47,8 +50,8 @@ static __host__ __device__ __forceinline__ void level0_mode(Level0Modes<T, K, R>
 template <typename T, int R>
 struct Level0Ends {
   typedef typename std::conditional<sizeof(T) == 8, double2, float4>::type Wide;
-  static constexpr int                                                     EACH = sizeof(Wide) / sizeof(T), N = (R + EACH - 1) / EACH;
-  Wide                                                                     v[N];
+  static constexpr int EACH = sizeof(Wide) / sizeof(T), N = (R + EACH - 1) / EACH;
+  Wide v[N];
 
   __device__ __forceinline__ void put(const T *from)
   {
@@ -66,8 +69,8 @@ struct Level0Ends {
   {
 #pragma unroll
     for (int i = 0; i < N; i++) {
-      const Wide w    = v[i];
-      T          t[4] = {};
+      const Wide w = v[i];
+      T t[4] = {};
 
       if constexpr (sizeof(T) == 8) {
         t[0] = w.x;
@@ -87,7 +90,8 @@ struct Level0Ends {
 
 template <int R>
 static constexpr int Level0Rows = R + 3; /* of a warp in shared memory */
-/* Single precision moves 16 bytes at a time: a row in shared memory begins as many elements after a multiple of that as in memory, and has room for it */
+/* Single precision moves 16 bytes at a time: a row in shared memory begins as many elements after a
+   multiple of that as in memory, and has room for it */
 template <typename T>
 static constexpr int Level0Wide = sizeof(T) == 4 ? 4 : 0;
 
@@ -96,12 +100,16 @@ static __device__ __forceinline__ void copy_async(T *shared, const T *global, bo
 {
   const unsigned s = (unsigned)__cvta_generic_to_shared(shared);
 
-  if (sizeof(T) == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(s), "l"(global), "r"(valid ? 8 : 0) : "memory");
-  else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(s), "l"(global), "r"(valid ? 4 : 0) : "memory");
+  if (sizeof(T) == 8)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(s), "l"(global), "r"(valid ? 8 : 0) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(s), "l"(global), "r"(valid ? 4 : 0) : "memory");
 }
 static __device__ __forceinline__ void copy_wide(float *shared, const float *global, bool valid)
 {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)), "l"(global), "r"(valid ? 16 : 0) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(shared)),
+               "l"(global), "r"(valid ? 16 : 0)
+               : "memory");
 }
 static __device__ __forceinline__ void copy_commit()
 {
@@ -112,8 +120,8 @@ static __device__ __forceinline__ void copy_wait()
   asm volatile("cp.async.wait_group 0;" ::: "memory");
 }
 
-/* The four modes of a sine transform of eight that are even about its middle: sin((p + 1)(j + 1) pi/8), j = 0, 2, 4, 6, over rows 0, 1, 2 folded, a1, a2, a3, and the
-   one in the middle, c */
+/* The four modes of a sine transform of eight that are even about its middle: sin((p + 1)(j + 1)
+   pi/8), j = 0, 2, 4, 6, over rows 0, 1, 2 folded, a1, a2, a3, and the one in the middle, c */
 template <typename T>
 static __device__ __forceinline__ void sine_even(T a1, T a2, T a3, T c, T *x0, T *x2, T *x4, T *x6)
 {
@@ -147,8 +155,10 @@ static __device__ __forceinline__ void sine(T *x)
     x[5] = s2 * e - b2;
   } else { /* modes that are odd about the middle: the transform of half the length. Even ones: rows with an even and with an odd p + 1, modes k and 7 - k of them at once */
     static_assert(R == 15, "");
-    const T w[4] = {(T)0.19509032201612826785, (T)0.55557023301960222474, (T)0.83146961230254523708, (T)0.98078528040323044913}; /* sin((2 k + 1) pi/16) */
-    T       a[7], b[7], e[4];
+    /* sin((2 k + 1) pi/16) */
+    const T w[4] = {(T)0.19509032201612826785, (T)0.55557023301960222474, (T)0.83146961230254523708,
+                    (T)0.98078528040323044913};
+    T a[7], b[7], e[4];
 
 #pragma unroll
     for (int p = 0; p < 7; p++) {
@@ -167,7 +177,7 @@ static __device__ __forceinline__ void sine(T *x)
 
         o += (m < 16 ? w[i] : -w[i]) * a[2 * q];
       }
-      x[2 * k]      = o + e[k];
+      x[2 * k] = o + e[k];
       x[14 - 2 * k] = o - e[k];
     }
 #pragma unroll
@@ -210,8 +220,8 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
   return sign;
 }
 
-/* Doublings after which mu^(K 2^q) is below rounding, for mode j. USUAL: the decay of a plane with equal couplings along both axes or a
-   faster one */
+/* Doublings after which mu^(K 2^q) is below rounding, for mode j. USUAL: the decay of a plane with
+   equal couplings along both axes or a faster one */
 template <typename T, int K, int R, int USUAL>
 __host__ __device__ constexpr int doublings(int j)
 {
@@ -230,7 +240,7 @@ static __device__ __forceinline__ void level0_reach(const Level0Modes<T, K, R> &
 {
   for (int i = threadIdx.x; i < 32 * R; i += NT) {
     const int j = i / 32, l = i % 32;
-    T         v = 1;
+    T v = 1;
 
 #pragma unroll
     for (int q = 0; q < 5; q++)
@@ -239,16 +249,20 @@ static __device__ __forceinline__ void level0_reach(const Level0Modes<T, K, R> &
   }
 }
 
-/* Rows to modes, and the line of each mode, x_i to z_i = (F_i + mu B_(i+1))/(1 - mu^2) with F_i = x_i + mu F_(i-1) and B_i = x_i + mu B_(i+1). K columns a thread;
-   neither recurrence needs the other: both go over the lanes of a warp together and, through shared memory (ex, other memory the next time), to the
-   neighbouring warps. The last column of a thread has z from both, the others z_i = F_i + mu z_(i+1). odd, or NULL: 1/mu; NW warps have a whole row, which goes
-   on oddly at its first column, where F = -B, and behind its last one */
+/* Rows to modes, and the line of each mode, x_i to z_i = (F_i + mu B_(i+1))/(1 - mu^2) with F_i =
+   x_i + mu F_(i-1) and B_i = x_i + mu B_(i+1). K columns a thread; neither recurrence needs the
+   other: both go over the lanes of a warp together and, through shared memory (ex, other memory the
+   next time), to the neighbouring warps. The last column of a thread has z from both, the others
+   z_i = F_i + mu z_(i+1). odd, or NULL: 1/mu; NW warps have a whole row, which goes on oddly at its
+   first column, where F = -B, and behind its last one */
 template <int USUAL, int NW, typename T, int K, int R>
-static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &m, T (*x)[K], Level0Ends<T, R> (*ex)[NW], const T (*reach)[32], const T *odd)
+static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &m, T (*x)[K],
+                                                    Level0Ends<T, R> (*ex)[NW], const T (*reach)[32], const T *odd)
 {
-  constexpr int NEAR = USUAL ? 1 : 2; /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < 32 NEAR K */
-  const int     lane = threadIdx.x & 31, warp = bcr_warp();
-  T             F[R], B[R];
+  /* warps that a recurrence remembers: mu^(halo) is below rounding, and halo < 32 NEAR K */
+  constexpr int NEAR = USUAL ? 1 : 2;
+  const int lane = threadIdx.x & 31, warp = bcr_warp();
+  T F[R], B[R];
 
 #pragma unroll
   for (int i = 0; i < K; i++) {
@@ -330,7 +344,7 @@ static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &
   for (int i = 0; i < K; i++) {
 #pragma unroll
     for (int j = 0; j < R; j++) {
-      F[j]    = x[j][i] + m.mu[j] * F[j];
+      F[j] = x[j][i] + m.mu[j] * F[j];
       x[j][i] = F[j];
     }
   }
@@ -343,36 +357,41 @@ static __device__ __forceinline__ void level0_lines(const Level0Modes<T, K, R> &
   }
 }
 
-/* Regular groups first .. last - 1 of R = 7, 3 or 15 rows. K columns a thread, NT threads. ARGS: tables are arguments. Each warp has ROWS rows of 32 K columns
-   in shared memory: the group's, the separator's, two for results. */
+/* Regular groups first .. last - 1 of R = 7, 3 or 15 rows. K columns a thread, NT threads. ARGS:
+   tables are arguments. Each warp has ROWS rows of 32 K columns in shared memory: the group's, the
+   separator's, two for results. */
 template <typename T, int K, int NT, int R, int BACK, int USUAL, int ARGS>
-static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra, int first, int last)
+static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &a, const T *__restrict__ f, T *u,
+                                                     T *__restrict__ D, T *__restrict__ extra, int first, int last)
 {
-  constexpr int     NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>;
-  constexpr int     M = BCR_CUDA_LEVEL0_MOST(Q), WIDE = Level0Wide<T>, PITCH = CH + WIDE, CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
+  constexpr int NW = NT / 32, CH = 32 * K, Q = R + 1, ROWS = Level0Rows<R>;
+  constexpr int M = BCR_CUDA_LEVEL0_MOST(Q), WIDE = Level0Wide<T>, PITCH = CH + WIDE,
+                CHUNKS = WIDE ? (PITCH / 4 + 31) / 32 : 0;
   extern __shared__ __align__(16) char sm[];
-  __shared__ T                         reach[R][32];
+  __shared__ T reach[R][32];
   __shared__ Level0Ends<T, R> ex[2][2][NW];
   __shared__ Level0Modes<T, K, R> tables;
-  const Level0Modes<T, K, R>     &m    = ARGS ? a.modes : tables;
-  const BCRCudaLevel0            &p    = a.p;
-  const int                       lane = threadIdx.x & 31, warp = bcr_warp();
-  const int                       H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
-  const T                        *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB(M);
-  T                              *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
-  int                            *cols  = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH; /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
-  const bool                      inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
-  const T                         inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[BCR_CUDA_LEVEL0_INVERSE(M)]);
-  unsigned                        minus   = 0; /* columns with the other sign */
-  T                               x[R][K], carry[K] = {}, sub = 0;
+  const Level0Modes<T, K, R> &m = ARGS ? a.modes : tables;
+  const BCRCudaLevel0 &p = a.p;
+  const int lane = threadIdx.x & 31, warp = bcr_warp();
+  const int H = p.halo, lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - H + warp * CH;
+  const T *tab = (const T *)p.tab + (ptrdiff_t)blockIdx.z * 3 * BCR_CUDA_LEVEL0_TAB(M);
+  T *buf = (T *)sm + warp * (PITCH * ROWS), *out = buf + (R + 1) * PITCH;
+  /* at the ends of the row: 2 (where the column lies) + (its sign < 0), -1: zero */
+  int *cols = (int *)(sm + sizeof(T) * NW * PITCH * ROWS) + warp * CH;
+  const bool inner = WIDE ? c0 >= WIDE && c0 + PITCH <= p.nx : c0 >= 0 && c0 + CH <= p.nx, outside = c0 >= hi + H;
+  const T inverse = !BACK ? (T)1 : (ARGS ? (T)p.inverse : tab[BCR_CUDA_LEVEL0_INVERSE(M)]);
+  unsigned minus = 0; /* columns with the other sign */
+  T x[R][K], carry[K] = {}, sub = 0;
 
   if (!ARGS) {
-    for (int i = threadIdx.x; i < R; i += NT) level0_mode(&tables, i, tab[i], tab[BCR_CUDA_LEVEL0_SHARE(M) + i], tab[BCR_CUDA_LEVEL0_OUT(M) + i]);
+    for (int i = threadIdx.x; i < R; i += NT)
+      level0_mode(&tables, i, tab[i], tab[BCR_CUDA_LEVEL0_SHARE(M) + i], tab[BCR_CUDA_LEVEL0_OUT(M) + i]);
     __syncthreads();
   }
   if (!inner) {
     for (int q = lane; q < CH; q += 32) {
-      int       c    = c0 + q;
+      int c = c0 + q;
       const int sign = outside ? 0 : reflect(&c, p.nx, p.end[0], p.end[1]);
 
       cols[q] = sign ? 2 * c + (sign < 0) : -1;
@@ -380,35 +399,49 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     __syncwarp();
   }
 
-  /* from, to: the first row of the group that is next or in registers, in f from where loads of this warp begin (at the ends of a row: from column 0 on), in u
-     from column c0 + lane on. The separators of a regular group are the rows before and after it, but for what comes round or from another rank (before0()) */
-  const ptrdiff_t ldf = p.ldf, ldu = p.ldu, start = Q * (BACK ? last - 1 : first) - p.short0, in = inner ? c0 : 0, shift = in - c0 - lane;
-  const unsigned  apart = WIDE && inner ? 15 : 0;
-  const T        *from  = f + start * ldf + in;
-  T              *to    = u + start * ldu + c0 + lane;
-  const bool      begin = p.yperiodic || p.open[0], end = p.yperiodic || p.open[1] || p.sepend; /* separators before the first group, after the last one */
-  auto            after   = [&](int g) { return end || g < p.ng - 1; };
-  auto            loaded  = [&](const T *at, const T *row) { return (const T *)((const char *)at + ((unsigned)(size_t)row & apart)); }; /* where its first column is in shared memory */
-  auto            before0 = [&]() { return (const T *)(p.open[0] ? p.before : u + (p.ng > 1 ? Q * (p.ng - 1) - p.short0 + p.hlast : R - p.short0) * ldu) + in; };
-  auto            load    = [&](T *row, const T *source, bool have) { /* or zeros */
-                                                        if (inner && WIDE) {
-                                                                        if constexpr (WIDE > 0) {
-                                                                          const T *wide = (const T *)((size_t)source & ~(size_t)15) + 4 * lane;
-
-#pragma unroll
-                                                            for (int q = 0; q < CHUNKS; q++)
-                                                              if (lane + 32 * q < PITCH / 4) copy_wide(row + 4 * (lane + 32 * q), wide + 128 * q, have);
-                                                          }
-                                                        } else {
-#pragma unroll
-                                                          for (int q = 0; q < K; q++) {
-                                                            const int c = inner ? 2 * (q * 32 + lane) : cols[q * 32 + lane];
-
-                                                            copy_async(row + q * 32 + lane, source + (c < 0 ? 0 : c >> 1), have && c >= 0);
-                                                          }
-                                                        }
+  /* from, to: the first row of the group that is next or in registers, in f from where loads of
+     this warp begin (at the ends of a row: from column 0 on), in u from column c0 + lane on. The
+     separators of a regular group are the rows before and after it, but for what comes round or
+     from another rank (before0()) */
+  const ptrdiff_t ldf = p.ldf, ldu = p.ldu, start = Q * (BACK ? last - 1 : first) - p.short0, in = inner ? c0 : 0,
+                  shift = in - c0 - lane;
+  const unsigned apart = WIDE && inner ? 15 : 0;
+  const T *from = f + start * ldf + in;
+  T *to = u + start * ldu + c0 + lane;
+  /* separators before the first group, after the last one */
+  const bool begin = p.yperiodic || p.open[0], end = p.yperiodic || p.open[1] || p.sepend;
+  auto after = [&](int g) { return end || g < p.ng - 1; };
+  /* where its first column is in shared memory */
+  auto loaded = [&](const T *at, const T *row) {
+    return (const T *)((const char *)at + ((unsigned)(size_t)row & apart));
   };
-  /* Rows of a group, in the elimination also the separator's right-hand side. Column by column, so that few loads in a row want the same line of the cache */
+  auto before0 = [&]() {
+    return (const T *)(p.open[0] ? p.before
+                                 : u + (p.ng > 1 ? Q * (p.ng - 1) - p.short0 + p.hlast : R - p.short0) * ldu) +
+           in;
+  };
+  auto load = [&](T *row, const T *source,
+                  bool have) { /* or zeros */
+                               if (inner && WIDE) {
+                                 if constexpr (WIDE > 0) {
+                                   const T *wide = (const T *)((size_t)source & ~(size_t)15) + 4 * lane;
+
+#pragma unroll
+                                   for (int q = 0; q < CHUNKS; q++)
+                                     if (lane + 32 * q < PITCH / 4)
+                                       copy_wide(row + 4 * (lane + 32 * q), wide + 128 * q, have);
+                                 }
+                               } else {
+#pragma unroll
+                                 for (int q = 0; q < K; q++) {
+                                   const int c = inner ? 2 * (q * 32 + lane) : cols[q * 32 + lane];
+
+                                   copy_async(row + q * 32 + lane, source + (c < 0 ? 0 : c >> 1), have && c >= 0);
+                                 }
+                               }
+  };
+  /* Rows of a group, in the elimination also the separator's right-hand side. Column by column, so
+     that few loads in a row want the same line of the cache */
   auto load_rows = [&](const T *rows, bool have) {
     const T *separator = have ? rows + R * ldf : f; /* what is not there is not read */
 
@@ -431,7 +464,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
     } else {
 #pragma unroll
       for (int q = 0; q < K; q++) {
-        const int  c = cols[q * 32 + lane], at = c < 0 ? 0 : c >> 1;
+        const int c = cols[q * 32 + lane], at = c < 0 ? 0 : c >> 1;
         const bool there = c >= 0;
 
 #pragma unroll
@@ -451,7 +484,7 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
 
   for (int it = first - 1; it < last; it++) { /* the first time round only loads: their code is there once */
     const int g = BACK ? first + last - 1 - it : it, next = BACK ? g - 1 : g + 1;
-    T         sep[K];
+    T sep[K];
 
     if (it >= first) {
       const T *row = from, *separator = BACK ? (g > 0 ? to + shift - ldu : before0()) : from + R * ldf;
@@ -538,10 +571,15 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
           else even += m.share[j] * x[j][i];
         }
         out[lane * K + i] = carry[i] + even + odd;
-        carry[i]          = sep[i] + even - odd;
+        carry[i] = sep[i] + even - odd;
       }
       __syncwarp();
-      if (g > 0 || begin) store((g > first ? D + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra)) + c0 + lane, out); /* the strip's first one goes where the transform adds it */
+      /* the strip's first one goes where the transform adds it */
+      if (g > 0 || begin)
+        store((g > first ? D + (ptrdiff_t)(g - 1) * p.ldd
+                         : (g == 0 && p.open[0] ? D + (ptrdiff_t)(p.ng - 1 + p.open[1]) * p.ldd : extra)) +
+                c0 + lane,
+              out);
     } else {
 #pragma unroll
       for (int i = 0; i < K; i++) {
@@ -577,12 +615,15 @@ static __device__ __forceinline__ void level0_groups(const Level0Args<T, K, R> &
 
 #include "level0end.cuh"
 
-/* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where they are not regular (radix 4 and 16: the last one) */
+/* Blocks of y: strips of regular groups of R rows, then (ENDS) the first and the last group where
+   they are not regular (radix 4 and 16: the last one) */
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
-__global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level0Args<T, K, R> a, const T *__restrict__ f, T *u, T *__restrict__ D, T *__restrict__ extra)
+__global__ void __launch_bounds__(NT, MINB)
+  level0(const __grid_constant__ Level0Args<T, K, R> a, const T *__restrict__ f, T *u, T *__restrict__ D,
+         T *__restrict__ extra)
 {
-  const BCRCudaLevel0 &p     = a.p;
-  const int            strip = blockIdx.y;
+  const BCRCudaLevel0 &p = a.p;
+  const int strip = blockIdx.y;
 
   f += blockIdx.z * p.fplane;
   u += blockIdx.z * p.uplane;
@@ -603,17 +644,20 @@ __global__ void __launch_bounds__(NT, MINB) level0(const __grid_constant__ Level
 template <typename T, int K, int NT, int R, int BACK, int MINB, int USUAL, int ARGS, int ENDS>
 static int level0_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  const size_t        bytes = (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT + Level0Rows<R> * sizeof(T) * Level0Wide<T> * (NT / 32);
-  const int           most = K * NT - 2 * p->halo, tiles = (p->nx + most - 1) / most;
-  const dim3          grid((unsigned)tiles, (unsigned)(p->strips + (p->g0 > 0) + (p->g1 < p->ng)), (unsigned)p->planes);
-  cudaError_t         e = cudaFuncSetAttribute((const void *)level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  const size_t bytes =
+    (size_t)(Level0Rows<R> * sizeof(T) + sizeof(int)) * K * NT + Level0Rows<R> * sizeof(T) * Level0Wide<T> * (NT / 32);
+  const int most = K * NT - 2 * p->halo, tiles = (p->nx + most - 1) / most;
+  const dim3 grid((unsigned)tiles, (unsigned)(p->strips + (p->g0 > 0) + (p->g1 < p->ng)), (unsigned)p->planes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   Level0Args<T, K, R> a;
 
   if (e != cudaSuccess) return (int)e;
-  a.p     = *p;
+  a.p = *p;
   a.width = (p->nx + tiles - 1) / tiles;
   for (int j = 0; j < R; j++) level0_mode(&a.modes, j, p->mu[j], p->share[j], p->out[j]);
-  return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, st, a, (const T *)f, (T *)u, (T *)D, (T *)extra);
+  return bcr_launch(BACK, level0<T, K, NT, R, BACK, MINB, USUAL, ARGS, ENDS>, grid, NT, bytes, st, a, (const T *)f,
+                    (T *)u, (T *)D, (T *)extra);
 }
 
 /* the decay, where the tables are, and whether all groups are regular, decide which */

@@ -1,24 +1,32 @@
 /*
-  A group of level 0 that is not regular (level0.cuh): the first or the last one, of h <= Q rows, with eigenvectors of its own. A block does one such group
-  beside others that have many regular ones, and only must not be the last to end: code that is run once takes five cycles or more for an instruction to
-  come, so there are few of them. Modes are taken one after another, from rows in shared memory to sums or solutions in registers.
+  A group of level 0 that is not regular (level0.cuh): the first or the last one, of h <= Q rows,
+  with eigenvectors of its own. A block does one such group beside others that have many regular
+  ones, and only must not be the last to end: code that is run once takes five cycles or more for an
+  instruction to come, so there are few of them. Modes are taken one after another, from rows in
+  shared memory to sums or solutions in registers.
 */
 #pragma once
 
 template <typename T, int K, int NT, int Q, int BACK>
-static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a, const T *f, T *u, T *D, T *extra, int g, int kind, int h)
+static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a, const T *f, T *u, T *D, T *extra,
+                                               int g, int kind, int h)
 {
-  constexpr int     M = BCR_CUDA_LEVEL0_MOST(Q), NW = NT / 32, CH = 32 * K;
+  constexpr int M = BCR_CUDA_LEVEL0_MOST(Q), NW = NT / 32, CH = 32 * K;
   extern __shared__ __align__(16) char sm[];
-  __shared__ T                         ex[2][2][NW];
-  const BCRCudaLevel0                 &p    = a.p;
-  const int                            lane = threadIdx.x & 31, warp = bcr_warp(), lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width), c0 = lo - p.halo + warp * CH;
-  const bool                           after = g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend, before = g > 0 || p.yperiodic || p.open[0]; /* separators */
-  const ptrdiff_t                      row = g ? Q * g - p.short0 : 0;
-  const T                             *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(M);
-  T                                   *buf = (T *)sm + warp * (CH * (Q + 2)), *own = buf + lane * K;         /* rows, then the separators after and before */
-  int                                 *cols               = (int *)((T *)sm + NT * K * (Q + 2)) + warp * CH; /* as in level0_groups() */
-  T                                    y[BACK ? Q : 2][K] = {};                                              /* solution, or what both separators get */
+  __shared__ T ex[2][2][NW];
+  const BCRCudaLevel0 &p = a.p;
+  const int lane = threadIdx.x & 31, warp = bcr_warp(), lo = blockIdx.x * a.width, hi = min(p.nx, lo + a.width),
+            c0 = lo - p.halo + warp * CH;
+  /* separators */
+  const bool after = g < p.ng - 1 || p.yperiodic || p.open[1] || p.sepend, before = g > 0 || p.yperiodic || p.open[0];
+  const ptrdiff_t row = g ? Q * g - p.short0 : 0;
+  const T *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(M);
+  /* rows, then the separators after and before */
+  T *buf = (T *)sm + warp * (CH * (Q + 2)), *own = buf + lane * K;
+  /* as in level0_groups() */
+  int *cols = (int *)((T *)sm + NT * K * (Q + 2)) + warp * CH;
+  /* solution, or what both separators get */
+  T y[BACK ? Q : 2][K] = {};
 
   auto load = [&](int r, const T *from, bool have) {
 #pragma unroll
@@ -39,7 +47,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
 
 #pragma unroll 1
   for (int q = lane; q < CH; q += 32) {
-    int       c    = c0 + q;
+    int c = c0 + q;
     const int sign = c0 >= hi + p.halo ? 0 : reflect(&c, p.nx, p.end[0], p.end[1]);
 
     cols[q] = sign ? 2 * c + (sign < 0) : -1;
@@ -50,18 +58,20 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
   if (BACK) {
     bcr_wait_before();
     load(Q, u + (row + h) * p.ldu, after);
-    load(Q + 1, g == 0 && p.open[0] ? (const T *)p.before : u + (g ? row - 1 : Q * (p.ng - 1) + p.hlast) * p.ldu, before);
+    load(Q + 1, g == 0 && p.open[0] ? (const T *)p.before : u + (g ? row - 1 : Q * (p.ng - 1) + p.hlast) * p.ldu,
+         before);
   } else load(Q, f + (row + h) * p.ldf, after);
   copy_commit();
   copy_wait();
   __syncwarp();
   if (!BACK && p.early) bcr_go_after();
-  const T inverse = tab[BCR_CUDA_LEVEL0_INVERSE(M)], sub = BACK && p.sub && (int)blockIdx.z == p.subplane ? (T)(p.subfactor * *p.sub) : (T)0;
+  const T inverse = tab[BCR_CUDA_LEVEL0_INVERSE(M)],
+          sub = BACK && p.sub && (int)blockIdx.z == p.subplane ? (T)(p.subfactor * *p.sub) : (T)0;
 
 #pragma unroll 1
   for (int i = 0; i < K; i++) { /* right-hand side, continued beyond the ends of the row */
-    const int c    = cols[lane * K + i];
-    const T   sign = c >= 0 && (c & 1) ? (T)-1 : (T)1;
+    const int c = cols[lane * K + i];
+    const T sign = c >= 0 && (c & 1) ? (T)-1 : (T)1;
 
 #pragma unroll 1
     for (int r = 0; r < h; r++) {
@@ -75,7 +85,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
 #pragma unroll 1
   for (int j = 0; j < h; j++) {
     const T mu = tab[j];
-    T       v[K], power = mu;
+    T v[K], power = mu;
 
 #pragma unroll
     for (int i = 0; i < K; i++) v[i] = 0;
@@ -91,7 +101,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
 #pragma unroll 1
     for (int dir = 0; dir < 2; dir++) { /* along the row and, backwards, back */
       const int at = dir ? 31 - lane : lane, w = dir ? NW - 1 - warp : warp;
-      T         c, s = power, reach = 1;
+      T c, s = power, reach = 1;
 
 #pragma unroll
       for (int i = 1; i < K; i++) v[i] += mu * v[i - 1];
@@ -119,7 +129,7 @@ static __device__ __noinline__ void level0_end(const Level0Args<T, K, Q - 1> &a,
       for (int i = 0; i < K / 2; i++) {
         const T t = v[i];
 
-        v[i]         = v[K - 1 - i];
+        v[i] = v[K - 1 - i];
         v[K - 1 - i] = t;
       }
     }

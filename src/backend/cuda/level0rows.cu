@@ -15,7 +15,8 @@ static constexpr int resident(int nw)
 
 int BCRCudaLevel0RowsPossible(const BCRCudaLevel0 *p, int single, int sms, int *slots)
 {
-  const int nw = warps(p->nx), last = p->nx - (nw - 1) * ((p->nx + ROWS_K * nw - 1) / (ROWS_K * nw) * ROWS_K); /* columns of the last warp: no warp has fewer */
+  /* columns of the last warp: no warp has fewer */
+  const int nw = warps(p->nx), last = p->nx - (nw - 1) * ((p->nx + ROWS_K * nw - 1) / (ROWS_K * nw) * ROWS_K);
 
   *slots = sms * ((single ? resident<float>(nw) : resident<double>(nw)) / nw);
   return nw <= ROWS_WARPS && (nw == 1 || p->halo <= 2 * last); /* a warp takes what two others leave */
@@ -25,26 +26,31 @@ template <typename T, int NW, int BACK>
 static int rows_run(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
   constexpr int MINB = NW > 4 ? 1 : resident<T>(NW) / NW;
-  const int     nw = warps(p->nx), irregular = (p->g0 > 0) + (p->g1 < p->ng);
-  const size_t  bytes = sizeof(T) * nw * ROWS_CH * ROWS_OF(irregular ? 8 : 7);
-  const dim3    grid(1, (unsigned)(p->strips + irregular), (unsigned)p->planes);
-  cudaError_t   e = cudaFuncSetAttribute((const void *)level0_rows<T, NW, BACK, MINB>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  const int nw = warps(p->nx), irregular = (p->g0 > 0) + (p->g1 < p->ng);
+  const size_t bytes = sizeof(T) * nw * ROWS_CH * ROWS_OF(irregular ? 8 : 7);
+  const dim3 grid(1, (unsigned)(p->strips + irregular), (unsigned)p->planes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)level0_rows<T, NW, BACK, MINB>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
-  return bcr_launch(BACK, level0_rows<T, NW, BACK, MINB>, grid, 32 * nw, bytes, st, *p, (const T *)f, (T *)u, (T *)D, (T *)extra);
+  return bcr_launch(BACK, level0_rows<T, NW, BACK, MINB>, grid, 32 * nw, bytes, st, *p, (const T *)f, (T *)u, (T *)D,
+                    (T *)extra);
 }
 template <typename T, int BACK>
 static int rows_launch(const BCRCudaLevel0 *p, const void *f, void *u, void *D, void *extra, cudaStream_t st)
 {
-  return p->nx <= 4 * ROWS_CH ? rows_run<T, 4, BACK>(p, f, u, D, extra, st) : rows_run<T, ROWS_WARPS, BACK>(p, f, u, D, extra, st);
+  return p->nx <= 4 * ROWS_CH ? rows_run<T, 4, BACK>(p, f, u, D, extra, st)
+                              : rows_run<T, ROWS_WARPS, BACK>(p, f, u, D, extra, st);
 }
 
 int BCRCudaLevel0RowsReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, const void *f, void *D, void *extra)
 {
-  return single ? rows_launch<float, 0>(p, f, NULL, D, extra, bcr_stream(stream)) : rows_launch<double, 0>(p, f, NULL, D, extra, bcr_stream(stream));
+  return single ? rows_launch<float, 0>(p, f, NULL, D, extra, bcr_stream(stream))
+                : rows_launch<double, 0>(p, f, NULL, D, extra, bcr_stream(stream));
 }
 
 int BCRCudaLevel0RowsBack(BCRStream stream, const BCRCudaLevel0 *p, int single, void *u, void *D)
 {
-  return single ? rows_launch<float, 1>(p, u, u, D, NULL, bcr_stream(stream)) : rows_launch<double, 1>(p, u, u, D, NULL, bcr_stream(stream));
+  return single ? rows_launch<float, 1>(p, u, u, D, NULL, bcr_stream(stream))
+                : rows_launch<double, 1>(p, u, u, D, NULL, bcr_stream(stream));
 }

@@ -1,29 +1,38 @@
 /*
-  Level 0 where a block has whole rows (at most 2048 columns): what level0.cuh does for tiles of a row, without halos and in place. Planes of three
-  dimensions are solved like that, all at once.
+  Level 0 where a block has whole rows (at most 2048 columns): what level0.cuh does for tiles of a
+  row, without halos and in place. Planes of three dimensions are solved like that, all at once.
 
-  With F_i = g_i + mu F_(i-1) and B_i = g_i + mu B_(i+1) the line of a mode has the solution (F_i + mu B_(i+1))/(1 - mu^2), where an end is a reflection:
-  F_(-1) = e B_0 with e = -mu (Dirichlet), -1 and 1 (cell-centred Dirichlet, Neumann), or (B_0 - g_0)/mu (node-centred Neumann), B_n from F_(n-1) likewise;
-  periodic F_(-1) = F_(n-1), B_n = B_0. Neither recurrence needs the other but for these: a thread has four columns, carries
-  go over the lanes of a warp for both, and through shared memory to the neighbouring warps, so that a group takes one barrier.
+  With F_i = g_i + mu F_(i-1) and B_i = g_i + mu B_(i+1) the line of a mode has the solution (F_i +
+  mu B_(i+1))/(1 - mu^2), where an end is a reflection: F_(-1) = e B_0 with e = -mu (Dirichlet), -1
+  and 1 (cell-centred Dirichlet, Neumann), or (B_0 - g_0)/mu (node-centred Neumann), B_n from
+  F_(n-1) likewise; periodic F_(-1) = F_(n-1), B_n = B_0. Neither recurrence needs the other but for
+  these: a thread has four columns, carries go over the lanes of a warp for both, and through shared
+  memory to the neighbouring warps, so that a group takes one barrier.
 */
 #pragma once
 
 #include "level0.cuh"
 
 enum {
-  ROWS_K     = 4,           /* columns of a thread */
-  ROWS_CH    = 32 * ROWS_K, /* most columns of a warp */
+  ROWS_K = 4,            /* columns of a thread */
+  ROWS_CH = 32 * ROWS_K, /* most columns of a warp */
   ROWS_WARPS = 16
 };
-#define ROWS_OF(R) ((R) + 4) /* in shared memory: the group's, two separators, two for what is stored */
+/* in shared memory: the group's, two separators, two for what is stored */
+#define ROWS_OF(R) ((R) + 4)
 
 template <typename T, int NW>
 struct RowsShared {
-  T   mu[8], power[8], lastpower[8], both[8], inverse[8], end[2][8], share[2][8], out[8], dense[2][64]; /* power: mu^(columns of a warp), of the last one; both: mu^n; end: e, or 0 (periodic); inverse: 1/(1 - e e both^2), 1/(1 - both) */
-  T   step[5][8], reach[8][32], tail[8][32];                                                            /* mu^(4 2^q); mu^(4 lane); from a lane's end to the end of the row */
-  T   ex[2][3][8][NW];                                                                                  /* of groups with even and odd numbers: ends of F, of B, F at the end of the row; less g_0, g_(n-1) where the end is a node-centred Neumann one */
-  int far, steps[3];                                                                                    /* a recurrence is felt after a whole warp; doublings for mode 0, modes 1 and 2, others */
+  /* power: mu^(columns of a warp), of the last one; both: mu^n; end: e, or 0 (periodic); inverse:
+     1/(1 - e e both^2), 1/(1 - both) */
+  T mu[8], power[8], lastpower[8], both[8], inverse[8], end[2][8], share[2][8], out[8], dense[2][64];
+  /* mu^(4 2^q); mu^(4 lane); from a lane's end to the end of the row */
+  T step[5][8], reach[8][32], tail[8][32];
+  /* of groups with even and odd numbers: ends of F, of B, F at the end of the row; less g_0,
+     g_(n-1) where the end is a node-centred Neumann one */
+  T ex[2][3][8][NW];
+  /* a recurrence is felt after a whole warp; doublings for mode 0, modes 1 and 2, others */
+  int far, steps[3];
 };
 
 template <typename T>
@@ -48,7 +57,8 @@ template <typename T>
 static __device__ __forceinline__ void rows_get(const T *row, int lane, T *x)
 {
   if constexpr (sizeof(T) == 8) {
-    const double2 a = *(const double2 *)(row + rows_at<T>(4 * lane)), b = *(const double2 *)(row + rows_at<T>(4 * lane + 2));
+    const double2 a = *(const double2 *)(row + rows_at<T>(4 * lane)),
+                  b = *(const double2 *)(row + rows_at<T>(4 * lane + 2));
 
     x[0] = a.x;
     x[1] = a.y;
@@ -67,29 +77,34 @@ template <typename T>
 static __device__ __forceinline__ void rows_put(T *row, int lane, const T *x)
 {
   if constexpr (sizeof(T) == 8) {
-    *(double2 *)(row + rows_at<T>(4 * lane))     = double2{x[0], x[1]};
+    *(double2 *)(row + rows_at<T>(4 * lane)) = double2{x[0], x[1]};
     *(double2 *)(row + rows_at<T>(4 * lane + 2)) = double2{x[2], x[3]};
   } else *(float4 *)(row + 4 * lane) = float4{x[0], x[1], x[2], x[3]};
 }
 
 /* Groups first .. last - 1, as level0_groups(). S: separators, their right-hand sides (BACK = 0) or solutions */
 template <typename T, int NW, int R, int BACK>
-static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsShared<T, NW> &s, const T *f, T *u, T *__restrict__ S, T *__restrict__ extra, int first, int last, int kind, int h)
+static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsShared<T, NW> &s, const T *f, T *u,
+                                                   T *__restrict__ S, T *__restrict__ extra, int first, int last,
+                                                   int kind, int h)
 {
-  constexpr int     K = ROWS_K, CH = ROWS_CH;
+  constexpr int K = ROWS_K, CH = ROWS_CH;
   extern __shared__ __align__(16) char sm[];
-  const int                            nw = blockDim.x >> 5, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  const int                            CW = (p.nx + K * nw - 1) / (K * nw) * K, c0 = warp * CW, mine = min(CW, p.nx - c0), end = (CW >> 2) - 1; /* columns of a warp, of this one; last lane with any */
-  const bool                           rightmost = warp == nw - 1, periodic = p.end[0] == BCR_CUDA_PERIODIC;
-  const T                             *tab     = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
-  const T                              inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
-  T                                   *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH; /* carry: what the separator before has from its left, BACK = 0 */
+  const int nw = blockDim.x >> 5, lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+  /* columns of a warp, of this one; last lane with any */
+  const int CW = (p.nx + K * nw - 1) / (K * nw) * K, c0 = warp * CW, mine = min(CW, p.nx - c0), end = (CW >> 2) - 1;
+  const bool rightmost = warp == nw - 1, periodic = p.end[0] == BCR_CUDA_PERIODIC;
+  const T *tab = (const T *)p.tab + ((ptrdiff_t)blockIdx.z * 3 + kind) * BCR_CUDA_LEVEL0_TAB(8);
+  const T inverse = BACK ? tab[BCR_CUDA_LEVEL0_INVERSE(8)] : (T)1;
+  /* carry: what the separator before has from its left, BACK = 0 */
+  T *buf = (T *)sm + warp * (CH * ROWS_OF(R)), *seps = buf + R * CH, *out = seps + 2 * CH, *carry = out + CH;
 
-  auto       row_of  = [&](int g) { return g ? 8 * g - p.short0 : 0; };
-  auto       has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1]; };
-  const int  prior   = p.open[0] ? p.ng - 1 + p.open[1] : p.ng - 1; /* the row of S that is before the first group, if one is */
-  const bool begins  = p.yperiodic || p.open[0];
-  auto       load    = [&](T *to, const T *from, bool have) {
+  auto row_of = [&](int g) { return g ? 8 * g - p.short0 : 0; };
+  auto has_sep = [&](int g) { return g < p.ng - 1 || p.yperiodic || p.open[1]; };
+  /* the row of S that is before the first group, if one is */
+  const int prior = p.open[0] ? p.ng - 1 + p.open[1] : p.ng - 1;
+  const bool begins = p.yperiodic || p.open[0];
+  auto load = [&](T *to, const T *from, bool have) {
     if (mine == CH) {
 #pragma unroll
       for (int q = 0; q < K; q++) copy_async(to + rows_at<T>(q * 32 + lane), from + q * 32, have);
@@ -112,12 +127,16 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       asm volatile("" : "+l"(from)); /* addresses of all rows at once would take registers */
     }
   };
-  auto load_separator = [&](int g) { /* after group g */
-                                     const int  at   = g < 0 ? prior : g;
-                                     const bool have = g < 0 ? begins : has_sep(g);
+  auto load_separator =
+    [&](int g) { /* after group g */
+                 const int at = g < 0 ? prior : g;
+                 const bool have = g < 0 ? begins : has_sep(g);
 
-                                     load(seps + (g & 1) * CH, have ? (BACK ? S + (ptrdiff_t)at * p.ldd : f + (ptrdiff_t)(row_of(g) + h) * p.ldf) + c0 + lane : f, have);
-  };
+                 load(seps + (g & 1) * CH,
+                      have ? (BACK ? S + (ptrdiff_t)at * p.ldd : f + (ptrdiff_t)(row_of(g) + h) * p.ldf) + c0 + lane
+                           : f,
+                      have);
+    };
   auto store = [&](T *to, const T *row) {
 #pragma unroll
     for (int q = 0; q < K; q++)
@@ -127,7 +146,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
   load_rows(first);
   for (int i = threadIdx.x; i < 8; i += blockDim.x) {
     const T m = i < h ? tab[i] : 0, c = 1 / (1 - m * m);
-    T       v = m * m;
+    T v = m * m;
 
     v *= v;
     s.mu[i] = m;
@@ -136,22 +155,27 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       s.step[q][i] = v;
       v *= v;
     }
-    s.power[i]     = power_of(m, CW);
+    s.power[i] = power_of(m, CW);
     s.lastpower[i] = power_of(m, p.nx - (nw - 1) * CW);
-    s.both[i]      = power_of(m, p.nx);
+    s.both[i] = power_of(m, p.nx);
 #pragma unroll
-    for (int e = 0; e < 2; e++) s.end[e][i] = i >= h || periodic ? (T)0 : (p.end[e] == BCR_CUDA_DIRICHLET ? -m : (p.end[e] == BCR_CUDA_NEUMANN ? 1 / m : (T)(p.end[e] == BCR_CUDA_CELL_NEUMANN ? 1 : -1)));
-    s.inverse[i]  = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
+    for (int e = 0; e < 2; e++)
+      s.end[e][i] = i >= h || periodic
+                      ? (T)0
+                      : (p.end[e] == BCR_CUDA_DIRICHLET
+                           ? -m
+                           : (p.end[e] == BCR_CUDA_NEUMANN ? 1 / m : (T)(p.end[e] == BCR_CUDA_CELL_NEUMANN ? 1 : -1)));
+    s.inverse[i] = 1 / (1 - (periodic ? s.both[i] : (s.end[0][i] * s.both[i]) * (s.end[1][i] * s.both[i])));
     s.share[0][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + i] : 0;
     s.share[1][i] = i < h ? c * tab[BCR_CUDA_LEVEL0_SHARE(8) + 8 + i] : 0;
-    s.out[i]      = i < h ? c * (R == 7 ? tab[BCR_CUDA_LEVEL0_OUT(8) + i] : (T)1) : 0;
+    s.out[i] = i < h ? c * (R == 7 ? tab[BCR_CUDA_LEVEL0_OUT(8) + i] : (T)1) : 0;
   }
   if (R != 7)
     for (int i = threadIdx.x; i < 128; i += blockDim.x) s.dense[i / 64][i % 64] = tab[BCR_CUDA_LEVEL0_A(8) + i];
   __syncthreads();
   for (int i = threadIdx.x; i < 256; i += blockDim.x) {
     const int j = i / 32, l = i % 32, left = p.nx - (nw - 1) * CW - 4 * (l + 1);
-    T         v = 1, w = left & 1 ? s.mu[j] : (T)1;
+    T v = 1, w = left & 1 ? s.mu[j] : (T)1;
 
     if (left & 2) w *= s.mu[j] * s.mu[j];
 #pragma unroll
@@ -162,7 +186,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       if (left >> (q + 2) & 1) w *= m;
     }
     s.reach[j][l] = v;
-    s.tail[j][l]  = left < 0 ? (T)0 : w;
+    s.tail[j][l] = left < 0 ? (T)0 : w;
   }
   if (threadIdx.x == 0) {
     const T eps = sizeof(T) == 8 ? (T)1e-17 : (T)1e-9;
@@ -179,7 +203,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       if (s.power[j] > eps || s.lastpower[j] > eps) s.far = 1;
   }
   __syncthreads();
-  const int  q0 = s.steps[0], q1 = s.steps[1], q2 = s.steps[2];
+  const int q0 = s.steps[0], q1 = s.steps[1], q2 = s.steps[2];
   const bool far = s.far;
 
   if (BACK) {
@@ -269,7 +293,8 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       }
     }
     auto doubling = [&](int j, int q) {
-      const T t = __shfl_up_sync(BCR_FULL, F[j], 1 << q), v = __shfl_down_sync(BCR_FULL, B[j], 1 << q), w = s.step[q][j];
+      const T t = __shfl_up_sync(BCR_FULL, F[j], 1 << q), v = __shfl_down_sync(BCR_FULL, B[j], 1 << q),
+              w = s.step[q][j];
 
       F[j] += (lane >= 1 << q ? w : (T)0) * t;
       B[j] += (lane + (1 << q) < 32 ? w : (T)0) * v;
@@ -317,7 +342,7 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 #pragma unroll
     for (int j = 0; j < R; j++) {
       const T e0 = s.end[0][j], e1 = s.end[1][j], b0 = ex[1][j][0], fn = ex[2][j][0];
-      T       l, r; /* F before the warp's first column, B behind its last one */
+      T l, r; /* F before the warp's first column, B behind its last one */
 
       if (nw == 1) {
         l = s.inverse[j] * (periodic ? fn : e0 * (b0 + e1 * s.both[j] * fn));
@@ -330,8 +355,10 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
         if (far) {
           const T P = s.power[j], Q = s.lastpower[j];
 
-          l += warp ? P * (warp > 1 ? ex[0][j][warp - 2] : before) : (periodic ? Q * ex[0][j][nw - 2] : e0 * P * ex[1][j][1]);
-          r += rightmost ? (periodic ? P * ex[1][j][1] : e1 * Q * ex[0][j][warp - 1]) : (warp + 2 < nw ? P * ex[1][j][warp + 2] : Q * behind);
+          l += warp ? P * (warp > 1 ? ex[0][j][warp - 2] : before)
+                    : (periodic ? Q * ex[0][j][nw - 2] : e0 * P * ex[1][j][1]);
+          r += rightmost ? (periodic ? P * ex[1][j][1] : e1 * Q * ex[0][j][warp - 1])
+                         : (warp + 2 < nw ? P * ex[1][j][warp + 2] : Q * behind);
         }
       }
       F[j] += l * s.reach[j][lane];
@@ -344,14 +371,14 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 #pragma unroll
     for (int j = 0; j < R; j++) {
       const T mu = s.mu[j];
-      T       b[K], v = F[j];
+      T b[K], v = F[j];
 
       b[K - 1] = B[j];
 #pragma unroll
       for (int i = K - 1; i > 0; i--) b[i - 1] = x[j][i] + mu * b[i];
 #pragma unroll
       for (int i = 0; i < K; i++) {
-        v       = x[j][i] + mu * v;
+        v = x[j][i] + mu * v;
         x[j][i] = v + mu * b[i];
       }
     }
@@ -380,7 +407,10 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
       rows_put(carry, lane, w);
       rows_put(out, lane, v);
       __syncwarp();
-      if (g > 0 || begins) store(g > first ? S + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? S + (ptrdiff_t)prior * p.ldd : extra), out); /* the strip's first one goes where the transform adds it */
+      /* the strip's first one goes where the transform adds it */
+      if (g > 0 || begins)
+        store(g > first ? S + (ptrdiff_t)(g - 1) * p.ldd : (g == 0 && p.open[0] ? S + (ptrdiff_t)prior * p.ldd : extra),
+              out);
     } else {
 #pragma unroll
       for (int i = 0; i < K; i++) {
@@ -428,17 +458,19 @@ static __device__ __forceinline__ void rows_groups(const BCRCudaLevel0 &p, RowsS
 }
 
 template <typename T, int NW, int BACK>
-static __device__ __noinline__ void rows_irregular(const BCRCudaLevel0 &p, RowsShared<T, NW> &s, const T *f, T *u, T *S, T *extra, int g, int kind, int h)
+static __device__ __noinline__ void rows_irregular(const BCRCudaLevel0 &p, RowsShared<T, NW> &s, const T *f, T *u, T *S,
+                                                   T *extra, int g, int kind, int h)
 {
   rows_groups<T, NW, 8, BACK>(p, s, f, u, S, extra, g, g + 1, kind, h);
 }
 
 /* Blocks of y: strips of regular groups, then the first and the last group where they are not regular. u may be f */
 template <typename T, int NW, int BACK, int MINB>
-__global__ void __launch_bounds__(32 * NW, MINB) level0_rows(const __grid_constant__ BCRCudaLevel0 p, const T *f, T *u, T *S, T *extra)
+__global__ void __launch_bounds__(32 * NW, MINB)
+  level0_rows(const __grid_constant__ BCRCudaLevel0 p, const T *f, T *u, T *S, T *extra)
 {
   __shared__ RowsShared<T, NW> s;
-  const int                    strip = blockIdx.y;
+  const int strip = blockIdx.y;
 
   f += blockIdx.z * p.fplane;
   u += blockIdx.z * p.uplane;

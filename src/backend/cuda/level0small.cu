@@ -1,12 +1,16 @@
 /*
-  Level 0 and the sine transform of its separators in one kernel each way, for planes so small that launches and what waits for memory
-  are what a solve costs: a block has a group of R = 3 or 7 rows (radix 4 or 8), whole rows of N - 1 unknowns between two Dirichlet ends, and four columns a thread. In the
-  elimination (level0.cuh) the group's two contributions to separators, with the separator's own right-hand side, are a pair of rows for the transform
-  (dst.cuh); their modes are left in D and extra, which the lines add. In the substitution every block transforms the solutions of both its
-  separators back by itself, while its rows of the right-hand side have been on their way since before the lines.
+  Level 0 and the sine transform of its separators in one kernel each way, for planes so small that
+  launches and what waits for memory are what a solve costs: a block has a group of R = 3 or 7 rows
+  (radix 4 or 8), whole rows of N - 1 unknowns between two Dirichlet ends, and four columns a
+  thread. In the elimination (level0.cuh) the group's two contributions to separators, with the
+  separator's own right-hand side, are a pair of rows for the transform (dst.cuh); their modes are
+  left in D and extra, which the lines add. In the substitution every block transforms the solutions
+  of both its separators back by itself, while its rows of the right-hand side have been on their
+  way since before the lines.
 
-  Position 0 of a row is the end before its first unknown, with the right-hand side 0. The row goes on oddly there, F_0 = -B_0 or F_(-1) = -B_0/mu (level0_lines()),
-  and at the other end, B_N = -F_N = -mu F_(N-1).
+  Position 0 of a row is the end before its first unknown, with the right-hand side 0. The row goes
+  on oddly there, F_0 = -B_0 or F_(-1) = -B_0/mu (level0_lines()), and at the other end, B_N = -F_N
+  = -mu F_(N-1).
 */
 #include "dst.cuh"
 #include "level0.cuh"
@@ -14,23 +18,26 @@
 
 template <class S, int R>
 struct Small {
-  typedef typename S::T   T;
-  static constexpr int    K = 4, NT = S::N / K, NW = NT / 32, CH = 32 * K;
-  static constexpr int    FFT = (S::ROW + 31) / 32 * 32, PLANE = FFT / S::EACH * S::PITCH; /* whole warps: threads, and what they have of a plane */
-  static constexpr int    ROWS    = S::N + (S::N >> S::SHIFT);                             /* of a row in shared memory */
-  static constexpr size_t FORWARD = ((R + 3) * ROWS + 2 * S::TABLE) * sizeof(T), BACK = ((R + 2) * ROWS + 2 * PLANE + 2 * S::TABLE) * sizeof(T);
+  typedef typename S::T T;
+  static constexpr int K = 4, NT = S::N / K, NW = NT / 32, CH = 32 * K;
+  /* whole warps: threads, and what they have of a plane */
+  static constexpr int FFT = (S::ROW + 31) / 32 * 32, PLANE = FFT / S::EACH * S::PITCH;
+  /* of a row in shared memory */
+  static constexpr int ROWS = S::N + (S::N >> S::SHIFT);
+  static constexpr size_t FORWARD = ((R + 3) * ROWS + 2 * S::TABLE) * sizeof(T),
+                          BACK = ((R + 2) * ROWS + 2 * PLANE + 2 * S::TABLE) * sizeof(T);
   static_assert(S::EACH <= 32 && FFT <= NT && 2 * PLANE <= (R + 1) * ROWS && ROWS % 2 == 0, "");
 };
 
 template <class S, int R>
 struct SmallArgs {
   typedef typename S::T T;
-  int                   ng;
-  ptrdiff_t             ldf, ldu, ldd;
-  const void           *table; /* of the transform */
-  Level0Modes<T, 4, R>  modes;
-  T                     odd[R]; /* 1/mu */
-  T                     inverse;
+  int ng;
+  ptrdiff_t ldf, ldu, ldd;
+  const void *table; /* of the transform */
+  Level0Modes<T, 4, R> modes;
+  T odd[R]; /* 1/mu */
+  T inverse;
 };
 
 /* a warp's part of a row of memory, to where position 0 of it is in shared memory */
@@ -40,28 +47,34 @@ static __device__ __forceinline__ void small_load(typename S::T *to, const typen
   const int j = bcr_warp() * Small<S, R>::CH + (threadIdx.x & 31);
 
 #pragma unroll
-  for (int q = 0; q < Small<S, R>::K; q++) copy_async(to + at<S>(j + 32 * q), j + 32 * q && have ? row + j + 32 * q - 1 : row, have && j + 32 * q);
+  for (int q = 0; q < Small<S, R>::K; q++)
+    copy_async(to + at<S>(j + 32 * q), j + 32 * q && have ? row + j + 32 * q - 1 : row, have && j + 32 * q);
 }
 
 template <class S, int R>
-__global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<S, R>::NT) small_forward(const __grid_constant__ SmallArgs<S, R> a, const typename S::T *__restrict__ f, typename S::T *__restrict__ D, typename S::T *__restrict__ extra)
+__global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<S, R>::NT)
+  small_forward(const __grid_constant__ SmallArgs<S, R> a, const typename S::T *__restrict__ f,
+                typename S::T *__restrict__ D, typename S::T *__restrict__ extra)
 {
   typedef typename S::T T;
-  typedef Cplx<T>       C;
-  typedef Small<S, R>   M;
+  typedef Cplx<T> C;
+  typedef Small<S, R> M;
   extern __shared__ __align__(16) char sm[];
-  __shared__ T                         reach[R][32];
+  __shared__ T reach[R][32];
   __shared__ Level0Ends<T, R> ex[2][M::NW];
-  constexpr int               L = S::L, A = S::A;
-  T                          *rows = (T *)sm, *to = rows + (R + 1) * M::ROWS; /* the group's and the separator's; what separators get: the group's own, the one before */
-  T                          *re = rows, *im = rows + M::PLANE;
-  C                          *table = (C *)(to + 2 * M::ROWS);
-  const int                   tid = threadIdx.x, g = blockIdx.x, base = at<S>(M::K * tid);
-  T                           x[R][M::K];
+  constexpr int L = S::L, A = S::A;
+  /* the group's and the separator's; what separators get: the group's own, the one before */
+  T *rows = (T *)sm, *to = rows + (R + 1) * M::ROWS;
+  T *re = rows, *im = rows + M::PLANE;
+  C *table = (C *)(to + 2 * M::ROWS);
+  const int tid = threadIdx.x, g = blockIdx.x, base = at<S>(M::K * tid);
+  T x[R][M::K];
 
   bcr_go_after();
 #pragma unroll
-  for (int r = 0; r <= R; r++) small_load<S, R>(rows + r * M::ROWS, f + (ptrdiff_t)((R + 1) * g + (r < R || g < a.ng - 1 ? r : 0)) * a.ldf, r < R || g < a.ng - 1);
+  for (int r = 0; r <= R; r++)
+    small_load<S, R>(rows + r * M::ROWS, f + (ptrdiff_t)((R + 1) * g + (r < R || g < a.ng - 1 ? r : 0)) * a.ldf,
+                     r < R || g < a.ng - 1);
   fetch_table<S, M::NT>(table, a.table);
   copy_commit();
   level0_reach<M::NT>(a.modes, reach);
@@ -79,13 +92,13 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
 
 #pragma unroll
     for (int j = 0; j < R; j++) (j & 1 ? odd : even) += a.modes.share[j] * x[j][i];
-    to[base + i]           = rows[R * M::ROWS + base + i] + (even - odd);
+    to[base + i] = rows[R * M::ROWS + base + i] + (even - odd);
     to[M::ROWS + base + i] = even + odd;
   }
   __syncthreads();
   if (tid < S::HALF) {
     const int q = tid;
-    C         y[A];
+    C y[A];
 
 #pragma unroll
     for (int s = 0; s < A; s++) {
@@ -100,12 +113,13 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   }
   __syncthreads();
   if (tid < M::FFT) {
-    constexpr int          F = S::R3;
-    const int              c = class_of<S>(tid), t = tid % S::EACH;
+    constexpr int F = S::R3;
+    const int c = class_of<S>(tid), t = tid % S::EACH;
     const ClassModes<S, 0> modes(c);
-    T                     *cre = re + c * S::PITCH, *cim = im + c * S::PITCH, *y0 = D + g * a.ldd + modes.base, *y1 = extra + g * a.ldd + modes.base;
-    C                      z[S::E];
-    auto                   load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+    T *cre = re + c * S::PITCH, *cim = im + c * S::PITCH, *y0 = D + g * a.ldd + modes.base,
+      *y1 = extra + g * a.ldd + modes.base;
+    C z[S::E];
+    auto load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
 
     forward_passes<S>(load, table, c, t, cre, cim, z);
 #pragma unroll
@@ -124,20 +138,23 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
 }
 
 template <class S, int R>
-__global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<S, R>::NT) small_back(const __grid_constant__ SmallArgs<S, R> a, const typename S::T *f, typename S::T *u, const typename S::T *__restrict__ D)
+__global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<S, R>::NT)
+  small_back(const __grid_constant__ SmallArgs<S, R> a, const typename S::T *f, typename S::T *u,
+             const typename S::T *__restrict__ D)
 {
   typedef typename S::T T;
-  typedef Cplx<T>       C;
-  typedef Small<S, R>   M;
+  typedef Cplx<T> C;
+  typedef Small<S, R> M;
   extern __shared__ __align__(16) char sm[];
-  __shared__ T                         reach[R][32];
+  __shared__ T reach[R][32];
   __shared__ Level0Ends<T, R> ex[2][M::NW];
-  constexpr int               L = S::L, A = S::A;
-  T                          *rows = (T *)sm, *sep = rows + R * M::ROWS; /* the group's; the separators' before and after it */
-  T                          *re = sep + 2 * M::ROWS, *im = re + M::PLANE;
-  C                          *table = (C *)(im + M::PLANE);
-  const int                   tid = threadIdx.x, lane = tid & 31, warp = bcr_warp(), g = blockIdx.x, base = at<S>(M::K * tid);
-  T                           x[R][M::K];
+  constexpr int L = S::L, A = S::A;
+  /* the group's; the separators' before and after it */
+  T *rows = (T *)sm, *sep = rows + R * M::ROWS;
+  T *re = sep + 2 * M::ROWS, *im = re + M::PLANE;
+  C *table = (C *)(im + M::PLANE);
+  const int tid = threadIdx.x, lane = tid & 31, warp = bcr_warp(), g = blockIdx.x, base = at<S>(M::K * tid);
+  T x[R][M::K];
 
 #pragma unroll
   for (int r = 0; r < R; r++) small_load<S, R>(rows + r * M::ROWS, f + (ptrdiff_t)((R + 1) * g + r) * a.ldf, true);
@@ -148,16 +165,16 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   __syncthreads();
   bcr_wait_before();
   if (tid < M::FFT) {
-    const int              c = class_of<S>(tid), t = tid % S::EACH;
+    const int c = class_of<S>(tid), t = tid % S::EACH;
     const ClassModes<S, 0> modes(c);
-    const T               *x0 = D + (g ? g - 1 : 0) * a.ldd + modes.base, *x1 = D + (g < a.ng - 1 ? g : 0) * a.ldd + modes.base;
-    T                     *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
-    C                      z[S::E];
-    auto                   load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
-    auto                   mode = [&](int m, int r) {
+    const T *x0 = D + (g ? g - 1 : 0) * a.ldd + modes.base, *x1 = D + (g < a.ng - 1 ? g : 0) * a.ldd + modes.base;
+    T *cre = re + c * S::PITCH, *cim = im + c * S::PITCH;
+    C z[S::E];
+    auto load = [&](int i, int) { return C{cre[at<S>(i)], cim[at<S>(i)]}; };
+    auto mode = [&](int m, int r) {
       const bool mirrored = 2 * r >= S::R1 && modes.edge;
-      const int  k        = mirrored ? modes.mirror - m : m;
-      C          v        = {0, 0};
+      const int k = mirrored ? modes.mirror - m : m;
+      C v = {0, 0};
 
       if (k < modes.size) {
         if (g) v.x = x0[k];
@@ -172,18 +189,18 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
   }
   __syncthreads();
   if (tid < S::HALF) {
-    const int  q   = tid;
+    const int q = tid;
     const bool two = q > 0 && q < L / 2;
-    C          y[A];
+    C y[A];
 
     gather<S>(y, q, table, re, im, -1);
 #pragma unroll
     for (int s = 0; s < A; s++) {
-      const int i    = at<S>(unknown_of<S>(q, s));
-      const T   sign = s < A / 2 ? (T)1 : (T)-1;
+      const int i = at<S>(unknown_of<S>(q, s));
+      const T sign = s < A / 2 ? (T)1 : (T)-1;
 
       if (s < A / 2 ? s || q : two) {
-        sep[i]           = -sign * y[s].y;
+        sep[i] = -sign * y[s].y;
         sep[M::ROWS + i] = sign * y[s].x;
       }
     }
@@ -229,54 +246,70 @@ __global__ void __launch_bounds__(Small<S, R>::NT, (R == 3 ? 768 : 512) / Small<
 }
 
 template <class S, int R>
-static int launch(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int launch(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D,
+                  void *extra, cudaStream_t st)
 {
   typedef typename S::T T;
-  const void           *kernel = back ? (const void *)small_back<S, R> : (const void *)small_forward<S, R>;
-  size_t                bytes  = back ? Small<S, R>::BACK : Small<S, R>::FORWARD;
-  cudaError_t           e      = back && p->ng <= sms ? bcr_alone(&bytes) : cudaSuccess; /* they come while there is not room everywhere */
-  SmallArgs<S, R>       a;
+  const void *kernel = back ? (const void *)small_back<S, R> : (const void *)small_forward<S, R>;
+  size_t bytes = back ? Small<S, R>::BACK : Small<S, R>::FORWARD;
+  /* they come while there is not room everywhere */
+  cudaError_t e = back && p->ng <= sms ? bcr_alone(&bytes) : cudaSuccess;
+  SmallArgs<S, R> a;
 
   if (e == cudaSuccess) e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
-  if (e == cudaSuccess) e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared); /* one size for all: blocks of the next kernel come while those of the one before are there */
+  /* one size for all: blocks of the next kernel come while those of the one before are there */
+  if (e == cudaSuccess)
+    e = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
   if (e != cudaSuccess) return (int)e;
-  a.ng      = p->ng;
-  a.ldf     = p->ldf;
-  a.ldu     = p->ldu;
-  a.ldd     = p->ldd;
-  a.table   = table;
+  a.ng = p->ng;
+  a.ldf = p->ldf;
+  a.ldu = p->ldu;
+  a.ldd = p->ldd;
+  a.table = table;
   a.inverse = (T)p->inverse;
   for (int j = 0; j < R; j++) {
     level0_mode(&a.modes, j, p->mu[j], p->share[j], p->out[j]);
     a.odd[j] = (T)(1 / p->mu[j]);
   }
-  if (back) return bcr_launch(1, small_back<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)u, (const T *)D);
-  return bcr_launch(0, small_forward<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)D, (T *)extra);
+  if (back)
+    return bcr_launch(1, small_back<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)u,
+                      (const T *)D);
+  return bcr_launch(0, small_forward<S, R>, dim3((unsigned)p->ng), Small<S, R>::NT, bytes, st, a, (const T *)f, (T *)D,
+                    (T *)extra);
 }
 
 template <typename T>
-static int level0_small(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D, void *extra, cudaStream_t st)
+static int level0_small(const BCRCudaLevel0 *p, int back, int sms, const void *table, const void *f, void *u, void *D,
+                        void *extra, cudaStream_t st)
 {
-  if (p->nx == 511) return p->radix == 4 ? launch<Dst512<T>, 3>(p, back, sms, table, f, u, D, extra, st) : launch<Dst512<T>, 7>(p, back, sms, table, f, u, D, extra, st);
-  return p->radix == 4 ? launch<Dst1024<T>, 3>(p, back, sms, table, f, u, D, extra, st) : launch<Dst1024<T>, 7>(p, back, sms, table, f, u, D, extra, st);
+  if (p->nx == 511)
+    return p->radix == 4 ? launch<Dst512<T>, 3>(p, back, sms, table, f, u, D, extra, st)
+                         : launch<Dst512<T>, 7>(p, back, sms, table, f, u, D, extra, st);
+  return p->radix == 4 ? launch<Dst1024<T>, 3>(p, back, sms, table, f, u, D, extra, st)
+                       : launch<Dst1024<T>, 7>(p, back, sms, table, f, u, D, extra, st);
 }
 
 int BCRCudaLevel0SmallPossible(const BCRCudaLevel0 *p, int single, int shared)
 {
-  const int R     = p->radix - 1;
-  size_t    bytes = 0;
+  const int R = p->radix - 1;
+  size_t bytes = 0;
 
-  if (p->planes > 1 || p->open[0] || p->open[1] || p->yperiodic || p->end[0] != BCR_CUDA_DIRICHLET || p->end[1] != BCR_CUDA_DIRICHLET || p->g0 || p->g1 < p->ng || p->sepend) return 0;
-  BCR_CUDA_TYPE(single, bytes = p->nx == 511 ? Small<Dst512<T>, 7>::BACK : (p->nx == 1023 ? Small<Dst1024<T>, 7>::BACK : 0));
+  if (p->planes > 1 || p->open[0] || p->open[1] || p->yperiodic || p->end[0] != BCR_CUDA_DIRICHLET ||
+      p->end[1] != BCR_CUDA_DIRICHLET || p->g0 || p->g1 < p->ng || p->sepend)
+    return 0;
+  BCR_CUDA_TYPE(single,
+                bytes = p->nx == 511 ? Small<Dst512<T>, 7>::BACK : (p->nx == 1023 ? Small<Dst1024<T>, 7>::BACK : 0));
   for (int j = 0; j < R; j++) {
-    const int steps = single ? (R == 3 ? doublings<float, 4, 3, 1>(j) : doublings<float, 4, 7, 1>(j)) : (R == 3 ? doublings<double, 4, 3, 1>(j) : doublings<double, 4, 7, 1>(j));
+    const int steps = single ? (R == 3 ? doublings<float, 4, 3, 1>(j) : doublings<float, 4, 7, 1>(j))
+                             : (R == 3 ? doublings<double, 4, 3, 1>(j) : doublings<double, 4, 7, 1>(j));
 
     if (pow(p->mu[j], 4 << steps) > (single ? 4e-9 : 1e-17)) return 0;
   }
   return bytes && bytes <= (size_t)shared;
 }
 
-int BCRCudaLevel0SmallReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms, const void *table, const void *f, void *D, void *extra)
+int BCRCudaLevel0SmallReduce(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms, const void *table,
+                             const void *f, void *D, void *extra)
 {
   int error = 0;
 
@@ -284,7 +317,8 @@ int BCRCudaLevel0SmallReduce(BCRStream stream, const BCRCudaLevel0 *p, int singl
   return error;
 }
 
-int BCRCudaLevel0SmallBack(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms, const void *table, const void *D, const void *f, void *u)
+int BCRCudaLevel0SmallBack(BCRStream stream, const BCRCudaLevel0 *p, int single, int sms, const void *table,
+                           const void *D, const void *f, void *u)
 {
   int error = 0;
 

@@ -1,16 +1,19 @@
 /*
-  The ends of a rank's rows of lines across ranks, see lineranks.h. Lines of a field with few neighbours in memory (inner < 32) have neighbouring threads for their
-  rows, others threads that are neighbours as their lines are.
+  The ends of a rank's rows of lines across ranks, see lineranks.h. Lines of a field with few
+  neighbours in memory (inner < 32) have neighbouring threads for their rows, others threads that
+  are neighbours as their lines are.
 */
 #include "tri.cuh"
 #include "lineranks.h"
 #include "window.cuh"
 
-#define RANKS_SHORT 512 /* responses of at most so many rows are added by the threads that have the ends */
+/* responses of at most so many rows are added by the threads that have the ends */
+#define RANKS_SHORT 512
 
 /* Element j of the table of line l */
 template <typename T>
-static __device__ inline double entry(const BCRCudaRanks &p, const void *table, ptrdiff_t i, ptrdiff_t o, ptrdiff_t j, ptrdiff_t length)
+static __device__ inline double entry(const BCRCudaRanks &p, const void *table, ptrdiff_t i, ptrdiff_t o, ptrdiff_t j,
+                                      ptrdiff_t length)
 {
   const ptrdiff_t across = p.inner / p.rep;
 
@@ -21,15 +24,18 @@ static __device__ inline double entry(const BCRCudaRanks &p, const void *table, 
 #define RANKS_LANES 8
 
 template <typename T, int NEAR>
-__global__ void __launch_bounds__(32 * RANKS_LANES) ranks_gather(BCRCudaRanks p, const T *f, double *g, BCRCudaRanksWindow w)
+__global__ void __launch_bounds__(32 * RANKS_LANES)
+  ranks_gather(BCRCudaRanks p, const T *f, double *g, BCRCudaRanksWindow w)
 {
   __shared__ double part[RANKS_LANES][32];
-  const ptrdiff_t   columns = p.inner * p.outer, line = blockIdx.x * (ptrdiff_t)32 + (NEAR ? threadIdx.x / RANKS_LANES : threadIdx.x % 32), e = line < columns ? line : columns - 1;
-  const int         lane = NEAR ? threadIdx.x % RANKS_LANES : threadIdx.x / 32, back = blockIdx.y;
-  const ptrdiff_t   i = e % p.inner, o = e / p.inner, m = back ? p.mlast : p.mfirst;
-  const void       *v    = back ? p.vlast : p.vfirst;
-  const T          *from = f + i + p.inner * (p.n * o + (back ? p.n - 1 - m : 1));
-  double            sum  = lane ? 0 : (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))];
+  const ptrdiff_t columns = p.inner * p.outer,
+                  line = blockIdx.x * (ptrdiff_t)32 + (NEAR ? threadIdx.x / RANKS_LANES : threadIdx.x % 32),
+                  e = line < columns ? line : columns - 1;
+  const int lane = NEAR ? threadIdx.x % RANKS_LANES : threadIdx.x / 32, back = blockIdx.y;
+  const ptrdiff_t i = e % p.inner, o = e / p.inner, m = back ? p.mlast : p.mfirst;
+  const void *v = back ? p.vlast : p.vfirst;
+  const T *from = f + i + p.inner * (p.n * o + (back ? p.n - 1 - m : 1));
+  double sum = lane ? 0 : (double)f[i + p.inner * (p.n * o + (back ? p.n - 1 : 0))];
 
 #pragma unroll 4
   for (ptrdiff_t j = lane; j < m; j += RANKS_LANES) sum -= entry<T>(p, v, i, o, j, m) * (double)from[p.inner * j];
@@ -61,10 +67,10 @@ __global__ void ranks_ends(BCRCudaRanks p, const T *u, double *g)
 
   if (e >= columns) return;
   const ptrdiff_t i = e % p.inner, o = e / p.inner;
-  const double   *S     = p.schur + (p.perline ? 4 * (i / p.rep + p.inner / p.rep * o) : 0);
-  const double    first = (double)u[i + p.inner * p.n * o], last = (double)u[i + p.inner * (p.n * o + p.n - 1)];
+  const double *S = p.schur + (p.perline ? 4 * (i / p.rep + p.inner / p.rep * o) : 0);
+  const double first = (double)u[i + p.inner * p.n * o], last = (double)u[i + p.inner * (p.n * o + p.n - 1)];
 
-  g[e]           = S[0] * first + S[1] * last;
+  g[e] = S[0] * first + S[1] * last;
   g[columns + e] = S[2] * first + S[3] * last;
 }
 
@@ -76,7 +82,7 @@ __global__ void ranks_set(BCRCudaRanks p, double *g, T *u)
 
   if (e >= columns) return;
   const ptrdiff_t i = e % p.inner, o = e / p.inner;
-  T              *first = u + i + p.inner * p.n * o, *last = first + p.inner * (p.n - 1);
+  T *first = u + i + p.inner * p.n * o, *last = first + p.inner * (p.n - 1);
 
   if (p.n == 1) {
     *first = (T)g[e];
@@ -84,22 +90,22 @@ __global__ void ranks_set(BCRCudaRanks p, double *g, T *u)
   }
   const double x = g[e], y = g[columns + e];
 
-  g[e]           = x - (double)*first;
+  g[e] = x - (double)*first;
   g[columns + e] = y - (double)*last;
-  *first         = (T)x;
-  *last          = (T)y;
+  *first = (T)x;
+  *last = (T)y;
 }
 
 /* The rows that responses reach, and of row j that of the first and that of the last row */
 struct Reached {
-  bool      all; /* the responses meet */
+  bool all; /* the responses meet */
   ptrdiff_t from, rows;
 };
 
 static __device__ inline Reached ranks_reached(const BCRCudaRanks &p)
 {
   const ptrdiff_t from = p.n - 1 - p.nlast;
-  const bool      all  = from <= p.nfirst + 1;
+  const bool all = from <= p.nfirst + 1;
 
   return {all, from, all ? p.n - 2 : p.nfirst + p.nlast};
 }
@@ -111,22 +117,25 @@ static __device__ inline ptrdiff_t ranks_row(const BCRCudaRanks &p, const Reache
 }
 
 template <typename T>
-static __device__ inline double2 ranks_weights(const BCRCudaRanks &p, const Reached &r, ptrdiff_t j, ptrdiff_t i, ptrdiff_t o)
+static __device__ inline double2 ranks_weights(const BCRCudaRanks &p, const Reached &r, ptrdiff_t j, ptrdiff_t i,
+                                               ptrdiff_t o)
 {
-  return {j <= p.nfirst ? entry<T>(p, p.wfirst, i, o, j - 1, p.nfirst) : 0, j >= r.from ? entry<T>(p, p.wlast, i, o, j - r.from, p.nlast) : 0};
+  return {j <= p.nfirst ? entry<T>(p, p.wfirst, i, o, j - 1, p.nfirst) : 0,
+          j >= r.from ? entry<T>(p, p.wlast, i, o, j - r.from, p.nlast) : 0};
 }
 
 /* After that the other rows: blockIdx.y and y within the block */
 template <typename T>
 __global__ void ranks_add(BCRCudaRanks p, const double *g, T *u)
 {
-  const ptrdiff_t columns = p.inner * p.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, by = (ptrdiff_t)gridDim.y * blockDim.y;
+  const ptrdiff_t columns = p.inner * p.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x,
+                  by = (ptrdiff_t)gridDim.y * blockDim.y;
 
   if (e >= columns) return;
   const ptrdiff_t i = e % p.inner, o = e / p.inner;
-  const double    a = g[e], b = g[columns + e];
-  const Reached   r  = ranks_reached(p);
-  T              *to = u + i + p.inner * p.n * o;
+  const double a = g[e], b = g[columns + e];
+  const Reached r = ranks_reached(p);
+  T *to = u + i + p.inner * p.n * o;
 
 #pragma unroll 4
   for (ptrdiff_t k = (ptrdiff_t)blockIdx.y * blockDim.y + threadIdx.y; k < r.rows; k += by) {
@@ -139,12 +148,13 @@ __global__ void ranks_add(BCRCudaRanks p, const double *g, T *u)
 }
 
 /* The chain of a line: first and last row of this rank */
-static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, ptrdiff_t columns, ptrdiff_t e, double *first, double *last)
+static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, ptrdiff_t columns, ptrdiff_t e,
+                                                   double *first, double *last)
 {
   const BCRCudaChains &c = w.chain;
-  const ptrdiff_t      s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
-  double              *from  = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, x[4], f[4], r[4], h[4], *at[4];
-  const int            begin = w.before ? 1 : 0;
+  const ptrdiff_t s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
+  double *from = w.mine + (*(volatile unsigned *)w.turn & 1) * w.slot + e, x[4], f[4], r[4], h[4], *at[4];
+  const int begin = w.before ? 1 : 0;
 
 #pragma unroll
   for (int i = 0; i < 4; i++) { /* on their way while others send */
@@ -155,7 +165,7 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     at[i] = from + window_row(i, begin) * columns;
-    x[i]  = i < c.n ? window_load(at[i]) : 0; /* at once, where they are there */
+    x[i] = i < c.n ? window_load(at[i]) : 0; /* at once, where they are there */
   }
 #pragma unroll
   for (int i = 0; i < 4; i++) {
@@ -163,30 +173,33 @@ static __device__ __forceinline__ void ranks_chain(const BCRCudaRanksWindow &w, 
   }
   window_chain(x, f, r, h);
   *first = begin ? x[1] : x[0];
-  *last  = begin ? x[2] : x[1];
+  *last = begin ? x[2] : x[1];
 }
 
-/* Both at once where the responses are short: a warp for each line (WARP), or some with 32 lines. WAITS: for the right-hand sides, those of this rank, too; that does not need the local solution, and comes before it is there */
+/* Both at once where the responses are short: a warp for each line (WARP), or some with 32 lines.
+   WAITS: for the right-hand sides, those of this rank, too; that does not need the local solution,
+   and comes before it is there */
 template <typename T, int WARP, int WAITS>
 __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const double *g, T *u, BCRCudaRanksWindow w)
 {
   __shared__ double solved[2][32];
-  const int         lane = threadIdx.x % 32, warp = threadIdx.x / 32, nw = blockDim.x / 32;
-  const int         mine = WARP ? lane : warp, by = WARP ? 32 : nw, at = WARP ? warp : lane; /* which of so many threads of a line, which line of the block's */
-  const ptrdiff_t   columns = p.inner * p.outer, line = (ptrdiff_t)blockIdx.x * (WARP ? nw : 32) + at;
-  const bool        active = line < columns;
-  const ptrdiff_t   e      = active ? line : columns - 1;
-  const ptrdiff_t   i = e % p.inner, o = e / p.inner, last = p.inner * (p.n - 1);
-  T                *to = u + i + p.inner * p.n * o;
-  const Reached     r  = ranks_reached(p);
-  ptrdiff_t         j[2];
-  T                 v[2];
-  double2           weight[2];
-  double            x, y;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, nw = blockDim.x / 32;
+  /* which of so many threads of a line, which line of the block's */
+  const int mine = WARP ? lane : warp, by = WARP ? 32 : nw, at = WARP ? warp : lane;
+  const ptrdiff_t columns = p.inner * p.outer, line = (ptrdiff_t)blockIdx.x * (WARP ? nw : 32) + at;
+  const bool active = line < columns;
+  const ptrdiff_t e = active ? line : columns - 1;
+  const ptrdiff_t i = e % p.inner, o = e / p.inner, last = p.inner * (p.n - 1);
+  T *to = u + i + p.inner * p.n * o;
+  const Reached r = ranks_reached(p);
+  ptrdiff_t j[2];
+  T v[2];
+  double2 weight[2];
+  double x, y;
 
 #pragma unroll
   for (int k = 0; k < 2; k++) {
-    j[k]      = mine + k * by < r.rows ? ranks_row(p, r, mine + k * by) : 0;
+    j[k] = mine + k * by < r.rows ? ranks_row(p, r, mine + k * by) : 0;
     weight[k] = j[k] ? ranks_weights<T>(p, r, j[k], i, o) : double2{0, 0};
   }
   if (WAITS && mine == 0 && active) ranks_chain(w, columns, e, &solved[0][at], &solved[1][at]);
@@ -208,7 +221,7 @@ __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const doub
   const double a = x - was[0], b = y - was[1];
 
   if (mine == 0) {
-    to[0]    = (T)x;
+    to[0] = (T)x;
     to[last] = (T)y;
   }
 #pragma unroll
@@ -216,8 +229,8 @@ __global__ void __launch_bounds__(1024) ranks_correct(BCRCudaRanks p, const doub
     if (j[k]) to[p.inner * j[k]] = v[k] + (T)(a * weight[k].x + b * weight[k].y);
 #pragma unroll 2
   for (ptrdiff_t k = mine + 2 * by; k < r.rows; k += by) {
-    const ptrdiff_t row     = ranks_row(p, r, k);
-    const double2   weights = ranks_weights<T>(p, r, row, i, o);
+    const ptrdiff_t row = ranks_row(p, r, k);
+    const double2 weights = ranks_weights<T>(p, r, row, i, o);
 
     to[p.inner * row] += (T)(a * weights.x + b * weights.y);
   }
@@ -229,14 +242,16 @@ static unsigned ranks_blocks(ptrdiff_t n, int per)
 }
 
 template <typename T>
-static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow &w)
+static int ranks_gather_run(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g,
+                            const BCRCudaRanksWindow &w)
 {
   const ptrdiff_t columns = p->inner * p->outer;
-  const dim3      grid(ranks_blocks(columns, 32), p->n > 1 ? 2 : 1), block(32 * RANKS_LANES);
-  BCRCudaRanks    q = *p;
+  const dim3 grid(ranks_blocks(columns, 32), p->n > 1 ? 2 : 1), block(32 * RANKS_LANES);
+  BCRCudaRanks q = *p;
 
   if (p->n == 1) q.mfirst = q.mlast = 0;
-  return p->inner < 32 ? bcr_launch_cluster(ranks_gather<T, 1>, grid, block, 0, 1, stream, q, (const T *)f, g, w) : bcr_launch_cluster(ranks_gather<T, 0>, grid, block, 0, 1, stream, q, (const T *)f, g, w);
+  return p->inner < 32 ? bcr_launch_cluster(ranks_gather<T, 1>, grid, block, 0, 1, stream, q, (const T *)f, g, w)
+                       : bcr_launch_cluster(ranks_gather<T, 0>, grid, block, 0, 1, stream, q, (const T *)f, g, w);
 }
 
 int BCRCudaRanksGather(BCRStream stream, const BCRCudaRanks *p, const void *f, double *g, const BCRCudaRanksWindow *w)
@@ -253,7 +268,8 @@ int BCRCudaRanksEnds(BCRStream stream, const BCRCudaRanks *p, const void *u, dou
   int e = 0;
 
   if (p->n < 2 || !p->inner || !p->outer) return 0;
-  BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(ranks_ends<T>, dim3(ranks_blocks(p->inner * p->outer, 128)), dim3(128), 0, 1, stream, *p, (const T *)u, g));
+  BCR_CUDA_TYPE(p->single, e = bcr_launch_cluster(ranks_ends<T>, dim3(ranks_blocks(p->inner * p->outer, 128)),
+                                                  dim3(128), 0, 1, stream, *p, (const T *)u, g));
   return e ? e : bcr_done();
 }
 
@@ -267,31 +283,37 @@ static int ranks_correct_short(BCRStream stream, const BCRCudaRanks *p, double *
 {
   const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
 
-  if (p->inner < 32) return bcr_launch(1, ranks_correct<T, 1, WAITS>, dim3(ranks_blocks(columns, 4)), 32 * 4, 0, bcr_stream(stream), *p, (const double *)g, (T *)u, w);
-  return bcr_launch(1, ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, 32)), 32 * (most < 16 ? 16 : 32), 0, bcr_stream(stream), *p, (const double *)g, (T *)u, w);
+  if (p->inner < 32)
+    return bcr_launch(1, ranks_correct<T, 1, WAITS>, dim3(ranks_blocks(columns, 4)), 32 * 4, 0, bcr_stream(stream), *p,
+                      (const double *)g, (T *)u, w);
+  return bcr_launch(1, ranks_correct<T, 0, WAITS>, dim3(ranks_blocks(columns, 32)), 32 * (most < 16 ? 16 : 32), 0,
+                    bcr_stream(stream), *p, (const double *)g, (T *)u, w);
 }
 
 template <typename T>
 static int ranks_correct_run(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow *w)
 {
   const ptrdiff_t columns = p->inner * p->outer, most = p->nfirst > p->nlast ? p->nfirst : p->nlast;
-  int             e;
+  int e;
 
   if (p->n == 1 || most > RANKS_SHORT) {
     const ptrdiff_t side = columns < 64 ? columns : 64;
-    unsigned        tx   = 1, z;
+    unsigned tx = 1, z;
 
     e = bcr_launch_cluster(ranks_set<T>, dim3(ranks_blocks(columns, 128)), dim3(128), 0, 1, stream, *p, g, (T *)u);
     if (e || p->n < 3 || !most) return e;
     if (p->inner == 1) { /* neighbouring rows to neighbouring threads */
       z = bcr_blocks(2 * most, 8 * 256, 4096);
-      return bcr_launch_cluster(ranks_add<T>, dim3((unsigned)columns, z), dim3(1, 256), 0, 1, stream, *p, (const double *)g, (T *)u);
+      return bcr_launch_cluster(ranks_add<T>, dim3((unsigned)columns, z), dim3(1, 256), 0, 1, stream, *p,
+                                (const double *)g, (T *)u);
     }
     while ((ptrdiff_t)tx < side) tx *= 2;
     z = bcr_blocks(2 * most, 8 * (256 / (int)tx), 4096);
-    return bcr_launch_cluster(ranks_add<T>, dim3(ranks_blocks(columns, (int)tx), z), dim3(tx, 256 / tx), 0, 1, stream, *p, (const double *)g, (T *)u);
+    return bcr_launch_cluster(ranks_add<T>, dim3(ranks_blocks(columns, (int)tx), z), dim3(tx, 256 / tx), 0, 1, stream,
+                              *p, (const double *)g, (T *)u);
   }
-  return w ? ranks_correct_short<T, 1>(stream, p, g, u, *w) : ranks_correct_short<T, 0>(stream, p, g, u, BCRCudaRanksWindow());
+  return w ? ranks_correct_short<T, 1>(stream, p, g, u, *w)
+           : ranks_correct_short<T, 0>(stream, p, g, u, BCRCudaRanksWindow());
 }
 
 int BCRCudaRanksCorrect(BCRStream stream, const BCRCudaRanks *p, double *g, void *u, const BCRCudaRanksWindow *w)

@@ -1,6 +1,7 @@
 /*
-  Tridiagonal lines of any kind, a thread each, eliminated as they are solved: pivots P = up + num with num a sum of what the rows have in
-  excess of their couplings (docs/method.md, section 5), in double whatever the type of the data.
+  Tridiagonal lines of any kind, a thread each, eliminated as they are solved: pivots P = up + num
+  with num a sum of what the rows have in excess of their couplings (docs/method.md, section 5), in
+  double whatever the type of the data.
 */
 #include "common.cuh"
 
@@ -14,13 +15,14 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
   const long line = (long)blockIdx.x * blockDim.x + threadIdx.x;
 
   if (line >= (long)lines.na * lines.nb) return;
-  const int       a = (int)(line % lines.na), b = (int)(line / lines.na), n = r.periodic ? r.n - 1 : r.n; /* rows of the open line */
+  /* rows of the open line */
+  const int a = (int)(line % lines.na), b = (int)(line / lines.na), n = r.periodic ? r.n - 1 : r.n;
   const ptrdiff_t s = lines.s, ws = wl.s;
-  T              *g = u + a * lines.sa + b * lines.sb, *c = work + a * wl.sa + b * wl.sb;
-  const double    sigma = r.shift + (r.siga ? r.siga[a] : 0) + (r.sigb ? r.sigb[b] : 0);
-  const double    norm  = r.factor * (r.norma ? r.norma[a] : 1) * (r.normb ? r.normb[b] : 1);
-  const bool      pin   = a == r.pina && b == r.pinb;
-  double          mean = 0, last = 0, P = 1, num = 0, y = 0, up = 0, v = 0;
+  T *g = u + a * lines.sa + b * lines.sb, *c = work + a * wl.sa + b * wl.sb;
+  const double sigma = r.shift + (r.siga ? r.siga[a] : 0) + (r.sigb ? r.sigb[b] : 0);
+  const double norm = r.factor * (r.norma ? r.norma[a] : 1) * (r.normb ? r.normb[b] : 1);
+  const bool pin = a == r.pina && b == r.pinb;
+  double mean = 0, last = 0, P = 1, num = 0, y = 0, up = 0, v = 0;
 
   if (pin) {
     double sum = 0, total = 0;
@@ -39,14 +41,14 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
 
     for (int i = 0; i < n; i++) {
       const double low = i ? r.coupling : 0;
-      double       inv;
+      double inv;
 
       num = r.exc[i] + sigma + (i ? r.low[i] * num / P : 0);
-      P   = r.up[i] + num;
+      P = r.up[i] + num;
       inv = P > 0 ? 1 / P : 0;
-      zf  = ((double)g[i * s] - mean + low * zf) * inv;
-      zb  = ((double)g[(n - 1 - i) * s] - mean + low * zb) * inv;
-      zw  = (sigma + low * zw) * inv;
+      zf = ((double)g[i * s] - mean + low * zf) * inv;
+      zb = ((double)g[(n - 1 - i) * s] - mean + low * zb) * inv;
+      zw = (sigma + low * zw) * inv;
     }
     if (n) {
       const double den = sigma + 2 * r.coupling * zw;
@@ -65,17 +67,17 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
 
       if (i < n) {
         const double low = r.low[i];
-        double       t   = x[q] - mean, inv;
+        double t = x[q] - mean, inv;
 
         if (r.periodic && i == 0) t += r.coupling * last;
         if (r.periodic && i == n - 1) t += r.coupling * last;
         num = r.exc[i] + sigma + (i ? low * num / P : 0);
-        up  = r.up[i];
-        P   = up + num;
+        up = r.up[i];
+        P = up + num;
         inv = P != 0 ? 1 / P : 0;
         if (pin && i == n - 1 && !r.periodic) inv = 0;
-        y         = (t + (i ? low * y : 0)) * inv;
-        g[i * s]  = (T)y;
+        y = (t + (i ? low * y : 0)) * inv;
+        g[i * s] = (T)y;
         c[i * ws] = (T)(up * inv);
       }
     }
@@ -85,13 +87,13 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
 
 #pragma unroll
     for (int q = 0; q < AHEAD; q++) {
-      x[q]  = i0 + q < n ? (double)g[(i0 + q) * s] : 0;
+      x[q] = i0 + q < n ? (double)g[(i0 + q) * s] : 0;
       cc[q] = i0 + q < n ? (double)c[(i0 + q) * ws] : 0;
     }
 #pragma unroll
     for (int q = AHEAD - 1; q >= 0; q--) {
       if (i0 + q < n) {
-        v               = x[q] + (i0 + q < n - 1 ? cc[q] * v : 0);
+        v = x[q] + (i0 + q < n - 1 ? cc[q] * v : 0);
         g[(i0 + q) * s] = (T)(norm * v);
       }
     }
@@ -99,11 +101,13 @@ __global__ void line_solve(BCRCudaLineRows r, BCRCudaLines lines, T *u, BCRCudaL
   if (r.periodic) g[n * s] = (T)(norm * last);
 }
 
-int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines, void *u, const BCRCudaLines *worklines, void *work)
+int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows, int single, const BCRCudaLines *lines, void *u,
+                     const BCRCudaLines *worklines, void *work)
 {
   const ptrdiff_t n = (ptrdiff_t)lines->na * lines->nb;
 
   if (n < 1) return 0;
-  BCR_CUDA_TYPE(single, line_solve<<<(unsigned)((n + 63) / 64), 64, 0, bcr_stream(stream)>>>(*rows, *lines, (T *)u, *worklines, (T *)work));
+  BCR_CUDA_TYPE(single, line_solve<<<(unsigned)((n + 63) / 64), 64, 0, bcr_stream(stream)>>>(*rows, *lines, (T *)u,
+                                                                                             *worklines, (T *)work));
   return bcr_done();
 }

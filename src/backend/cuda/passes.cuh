@@ -1,7 +1,9 @@
 /*
-  Fourier transforms in place in shared memory by passes of small radices, whose number and sizes are known at run time: what kernels need, and set-up
-  on the host. A pass of radix R over blocks of R s elements takes elements s apart; with decimation in frequency factors follow, transposed they come
-  before. Where R and s are coprime there are none (prime factor algorithm; Good 1958), and elements lie in another order.
+  Fourier transforms in place in shared memory by passes of small radices, whose number and sizes
+  are known at run time: what kernels need, and set-up on the host. A pass of radix R over blocks of
+  R s elements takes elements s apart; with decimation in frequency factors follow, transposed they
+  come before. Where R and s are coprime there are none (prime factor algorithm; Good 1958), and
+  elements lie in another order.
 */
 #pragma once
 
@@ -27,7 +29,7 @@ struct DftCoprime { /* R1, R2 coprime */
     while (k % b != 1) k += a;
     return k;
   }
-  static constexpr int                   M1 = multiple(R2, R1), M2 = multiple(R1, R2);
+  static constexpr int M1 = multiple(R2, R1), M2 = multiple(R1, R2);
   static __device__ __forceinline__ void run(Cplx<T> *x)
   {
     Cplx<T> y[R];
@@ -141,7 +143,8 @@ enum {
   PASS_AHEAD = 4 /* loads of a thread that are under way at the same time */
 };
 
-/* times the factors w[r], 0 < r < R, of element i: in double by powers of two and their products, which is faster than to load them; single precision has not the digits */
+/* times the factors w[r], 0 < r < R, of element i: in double by powers of two and their products,
+   which is faster than to load them; single precision has not the digits */
 template <typename T, int R>
 static __device__ __forceinline__ void pass_factors(const void *table, int w, int s, int i, Cplx<T> *x)
 {
@@ -163,19 +166,22 @@ static __device__ __forceinline__ void pass_factors(const void *table, int w, in
   }
 }
 
-/* A pass over count elements, back: transposed; then over tail elements behind them, of blocks without the factor `each`. The code is run through once by each
-   warp and comes from far: it is short rather than fast, and the same for all passes of a radix */
+/* A pass over count elements, back: transposed; then over tail elements behind them, of blocks
+   without the factor `each`. The code is run through once by each warp and comes from far: it is
+   short rather than fast, and the same for all passes of a radix */
 template <typename T, int R, int PAD>
-static __device__ __forceinline__ void pass_do(const BCRCudaDstPass &s, const void *table, int count, int tail, int threads, PassField<T, PAD> z, int back, int tid)
+static __device__ __forceinline__ void pass_do(const BCRCudaDstPass &s, const void *table, int count, int tail,
+                                               int threads, PassField<T, PAD> z, int back, int tid)
 {
   const int main = count / R, items = main + tail / R, w = s.w;
 
 #pragma unroll 1
   for (int e = tid; e < items; e += threads) {
     const bool last = e >= main;
-    const int  f = last ? e - main : e, n = last ? s.s : s.n, block = pass_divide(f, n, last ? s.pers : s.pern), i = f - block * n, at = (last ? count : 0) + block * R * n + i;
-    const int  k = last ? i : pass_divide(i, s.each, s.pereach);
-    Cplx<T>    x[R];
+    const int f = last ? e - main : e, n = last ? s.s : s.n, block = pass_divide(f, n, last ? s.pers : s.pern),
+              i = f - block * n, at = (last ? count : 0) + block * R * n + i;
+    const int k = last ? i : pass_divide(i, s.each, s.pereach);
+    Cplx<T> x[R];
 
 #pragma unroll
     for (int r = 0; r < R; r++) x[r] = z.get(at + r * n);
@@ -191,7 +197,8 @@ static __device__ __forceinline__ void pass_do(const BCRCudaDstPass &s, const vo
     __VA_ARGS__; \
     break;
 template <typename T, int PAD, int BIG>
-static __device__ __forceinline__ void pass_any(const BCRCudaDstPass &s, const void *table, int count, int tail, int threads, PassField<T, PAD> z, int back, int tid)
+static __device__ __forceinline__ void pass_any(const BCRCudaDstPass &s, const void *table, int count, int tail,
+                                                int threads, PassField<T, PAD> z, int back, int tid)
 {
 #define CASE(R) PASS_CASE(R, pass_do<T, R, PAD>(s, table, count, tail, threads, z, back, tid))
   switch (s.R) {
@@ -251,9 +258,9 @@ static inline long long pass_power(long long a, long long e, long long m)
 /* in[position], out[position] of passes with radices R[0 .. n - 1] over M = their product. */
 static inline void pass_positions(int n, const int R[], const int coprime[], int M, int *in, int *out)
 {
-  const int       s       = n ? M / R[0] : 1;
+  const int s = n ? M / R[0] : 1;
   const long long inverse = n && coprime[0] ? pass_inverse(R[0] % s, s) : 0;
-  int            *si, *so;
+  int *si, *so;
 
   in[0] = out[0] = 0;
   if (!n) return;
@@ -279,28 +286,31 @@ static inline double pass_cost(int R)
   return each[R] + 9;
 }
 
-/* and for each of so many elements of a block what it costs that the code comes from far (H200: 4, 5, 5, 5, 3 are faster than 10, 15, 10) */
+/* and for each of so many elements of a block what it costs that the code comes from far (H200: 4,
+   5, 5, 5, 3 are faster than 10, 15, 10) */
 static inline double pass_code(int R, int elements)
 {
   return 90. / elements * R * pass_cost(R);
 }
 
-/* the last pass of PASS_MIDDLE at most takes R neighbours at once: threads meet in banks of shared memory where R is even */
+/* the last pass of PASS_MIDDLE at most takes R neighbours at once: threads meet in banks of shared
+   memory where R is even */
 static inline double pass_banks(int R)
 {
   return R % 4 == 0 ? 3 : (R % 2 == 0 ? 1 : 0);
 }
 
-/* the best radices for M by that, n of them chosen so far; single: there is one at least, which may be 1 or 6, and the last one is no larger
-   than PASS_MIDDLE */
-static inline double pass_choose(int M, int n, int elements, int single, int R[], int *nR, int now[], double sofar, double best)
+/* the best radices for M by that, n of them chosen so far; single: there is one at least, which may
+   be 1 or 6, and the last one is no larger than PASS_MIDDLE */
+static inline double pass_choose(int M, int n, int elements, int single, int R[], int *nR, int now[], double sofar,
+                                 double best)
 {
   if (n > BCR_CUDA_DST_PASSES - 1) return best;
   if (M == 1 && (n || !single)) {
     if (single) sofar += pass_banks(now[n - 1]);
     if (sofar < best && (!single || now[n - 1] <= PASS_MIDDLE)) {
       best = sofar;
-      *nR  = n;
+      *nR = n;
       for (int i = 0; i < n; i++) R[i] = now[i];
     }
     return best;
@@ -311,11 +321,12 @@ static inline double pass_choose(int M, int n, int elements, int single, int R[]
     if (M % r) continue;
     for (int i = 0; i < n; i++) again |= now[i] == r;
     now[n] = r;
-    best   = pass_choose(M / r, n + 1, elements, single, R, nR, now, sofar + pass_cost(r) + (again ? 0 : pass_code(r, elements)), best);
+    best = pass_choose(M / r, n + 1, elements, single, R, nR, now,
+                       sofar + pass_cost(r) + (again ? 0 : pass_code(r, elements)), best);
   }
   if (n == 0 && single && (M == 1 || M == 6)) {
     now[0] = M;
-    best   = pass_choose(1, 1, elements, single, R, nR, now, sofar + pass_cost(M) + pass_code(M, elements), best);
+    best = pass_choose(1, 1, elements, single, R, nR, now, sofar + pass_cost(M) + pass_code(M, elements), best);
   }
   return best;
 }
@@ -328,33 +339,35 @@ static inline int pass_coprime(const int R[], int n, int i)
   return s > 1 && pass_gcd(R[i], s) == 1;
 }
 
-/* n passes over M rows of `each` numbers: sizes, which index lies where before and after them, factors from w[2 nw] on (w: NULL to count). Returns nw after them */
-static inline int pass_tables(int n, const int R[], int M, int each, BCRCudaDstPass *pass, int *in, int *out, double *w, int nw)
+/* n passes over M rows of `each` numbers: sizes, which index lies where before and after them,
+   factors from w[2 nw] on (w: NULL to count). Returns nw after them */
+static inline int pass_tables(int n, const int R[], int M, int each, BCRCudaDstPass *pass, int *in, int *out, double *w,
+                              int nw)
 {
-  const double turn                             = 2 * 3.14159265358979323846;
-  int          coprime[BCR_CUDA_DST_PASSES + 1] = {0}, left = M;
+  const double turn = 2 * 3.14159265358979323846;
+  int coprime[BCR_CUDA_DST_PASSES + 1] = {0}, left = M;
 
   for (int i = 0; i < n; i++) coprime[i] = pass_coprime(R, n, i);
   pass_positions(n, R, coprime, M, in, out);
   for (int i = 0; i < n; i++) {
-    const int s  = left / R[i];
-    int      *si = (int *)malloc(2 * (size_t)s * sizeof(int));
+    const int s = left / R[i];
+    int *si = (int *)malloc(2 * (size_t)s * sizeof(int));
 
     if (!si) return -1;
     pass_positions(n - i - 1, R + i + 1, coprime + i + 1, s, si, si + s);
-    pass[i].R       = R[i];
-    pass[i].s       = s;
-    pass[i].n       = s * each;
-    pass[i].each    = each;
-    pass[i].pers    = pass_reciprocal(s);
-    pass[i].pern    = pass_reciprocal(s * each);
+    pass[i].R = R[i];
+    pass[i].s = s;
+    pass[i].n = s * each;
+    pass[i].each = each;
+    pass[i].pers = pass_reciprocal(s);
+    pass[i].pern = pass_reciprocal(s * each);
     pass[i].pereach = pass_reciprocal(each);
-    pass[i].w       = -1;
+    pass[i].w = -1;
     if (s > 1 && !coprime[i]) {
       pass[i].w = nw;
       for (int k = 0; k < R[i] && w; k++) {
         for (int q = 0; q < s; q++) {
-          w[2 * (nw + k * s + q)]     = cos(turn * ((long long)si[q] * k % left) / left);
+          w[2 * (nw + k * s + q)] = cos(turn * ((long long)si[q] * k % left) / left);
           w[2 * (nw + k * s + q) + 1] = -sin(turn * ((long long)si[q] * k % left) / left);
         }
       }
@@ -366,18 +379,20 @@ static inline int pass_tables(int n, const int R[], int M, int each, BCRCudaDstP
   return nw;
 }
 
-/* Threads of a block for that many jobs: the most with which they take as few waves as possible. bytes: shared memory of a block, shared: the most */
+/* Threads of a block for that many jobs: the most with which they take as few waves as possible.
+   bytes: shared memory of a block, shared: the most */
 static inline int pass_threads(int jobs, int sms, int registers, int most, size_t bytes, int shared)
 {
   int best = 96, least = 1 << 30;
 
   for (int n = 96; n <= most; n += 32) {
-    const int byregs = 65536 / (registers * n), bybytes = (int)(((size_t)shared + 1024) / (bytes + 1024)), fit = (byregs < bybytes ? byregs : bybytes) > 0 ? (byregs < bybytes ? byregs : bybytes) : 1;
+    const int byregs = 65536 / (registers * n), bybytes = (int)(((size_t)shared + 1024) / (bytes + 1024)),
+              fit = (byregs < bybytes ? byregs : bybytes) > 0 ? (byregs < bybytes ? byregs : bybytes) : 1;
     const int waves = (jobs + fit * sms - 1) / (fit * sms);
 
     if (waves <= least) {
       least = waves;
-      best  = n;
+      best = n;
     }
   }
   return best;

@@ -2,8 +2,9 @@
 #include "face.cuh"
 
 #define FACE_NODE() \
-  const int       j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y; \
-  const ptrdiff_t at = face.at + j * face.stride[0] + i * face.stride[1], q = face.q + j * face.qstride[0] + i * face.qstride[1]; \
+  const int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y; \
+  const ptrdiff_t at = face.at + j * face.stride[0] + i * face.stride[1], \
+                  q = face.q + j * face.qstride[0] + i * face.qstride[1]; \
   if (j >= face.n[0]) return; \
   (void)q
 
@@ -26,10 +27,12 @@ __global__ void face_begin(BCRCudaFace face, ptrdiff_t es, const T *f, T *u, int
   u[at * es] = v;
 }
 
-int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *f, void *u, int scaled)
+int BCRCudaFaceBegin(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, const void *f, void *u,
+                     int scaled)
 {
   if (face_empty(face)) return 0;
-  BCR_CUDA_TYPE(single, face_begin<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, es, (const T *)f, (T *)u, scaled));
+  BCR_CUDA_TYPE(single,
+                face_begin<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, es, (const T *)f, (T *)u, scaled));
   return bcr_done();
 }
 
@@ -49,11 +52,12 @@ int BCRCudaFaceSlope(BCRStream stream, const BCRCudaFace *face, int single, ptrd
 
 struct All {
   const double *v;
-  ptrdiff_t     at, s[2];
+  ptrdiff_t at, s[2];
 };
 
 template <typename T>
-__global__ void face_end(BCRCudaFace face, ptrdiff_t es, T *u, int couple, double coupling, double scale, const double *w0, const double *w1, All all)
+__global__ void face_end(BCRCudaFace face, ptrdiff_t es, T *u, int couple, double coupling, double scale,
+                         const double *w0, const double *w1, All all)
 {
   FACE_NODE();
   double v = (double)u[at * es];
@@ -67,14 +71,17 @@ __global__ void face_end(BCRCudaFace face, ptrdiff_t es, T *u, int couple, doubl
   u[at * es] = (T)((face.inv ? face.inv[q] : face.inv0) * v);
 }
 
-int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u, int couple, double coupling, double scale, const double *w0, const double *w1, const double *all, ptrdiff_t all0, const ptrdiff_t alls[2])
+int BCRCudaFaceEnd(BCRStream stream, const BCRCudaFace *face, int single, ptrdiff_t es, void *u, int couple,
+                   double coupling, double scale, const double *w0, const double *w1, const double *all, ptrdiff_t all0,
+                   const ptrdiff_t alls[2])
 {
   const All a = {
     all, all0, {all ? alls[0] : 0, all ? alls[1] : 0}
   };
 
   if (face_empty(face)) return 0;
-  BCR_CUDA_TYPE(single, face_end<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, es, (T *)u, couple, coupling, scale, w0, w1, a));
+  BCR_CUDA_TYPE(single, face_end<<<face_grid(face), 128, 0, bcr_stream(stream)>>>(*face, es, (T *)u, couple, coupling,
+                                                                                  scale, w0, w1, a));
   return bcr_done();
 }
 
@@ -82,17 +89,18 @@ template <typename R, typename T>
 __global__ void face_move(BCRCudaFaceTerm term, ptrdiff_t es, const R *u, T *t, ptrdiff_t ts0, ptrdiff_t ts1)
 {
   const int j = blockIdx.x * blockDim.x + threadIdx.x, i = blockIdx.y;
-  T        *p = t + j * ts0 + i * ts1;
+  T *p = t + j * ts0 + i * ts1;
 
   if (j >= term.face.n[0]) return;
   *p = (T)((double)*p + bcr_face_term(term, es, u, j, i));
 }
 
-int BCRCudaFaceMove(BCRStream stream, const BCRCudaFaceTerm *term, int single, ptrdiff_t es, const void *u, int t_single, void *t, const ptrdiff_t ts[3])
+int BCRCudaFaceMove(BCRStream stream, const BCRCudaFaceTerm *term, int single, ptrdiff_t es, const void *u,
+                    int t_single, void *t, const ptrdiff_t ts[3])
 {
-  const dim3      g  = face_grid(&term->face);
+  const dim3 g = face_grid(&term->face);
   const ptrdiff_t t0 = term->end * ts[term->axis], s0 = ts[term->other[0]], s1 = ts[term->other[1]];
-  cudaStream_t    st = bcr_stream(stream);
+  cudaStream_t st = bcr_stream(stream);
 
   if (face_empty(&term->face)) return 0;
   if (single && t_single) face_move<<<g, 128, 0, st>>>(*term, es, (const float *)u, (float *)t + t0, s0, s1);
@@ -117,7 +125,9 @@ __global__ void edge_slope(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t e
   if (b >= n) return;
   if (!transpose) {
     if (e[b].slope != 0) u[e[b].at * es] = (T)((double)u[e[b].at * es] + e[b].slope * (double)u[e[b].from * es]);
-  } else if (b == 0 || e[b - 1].from != e[b].from) { /* the first of those with one neighbour does it for all, in the same order every time */
+  } else if (b == 0 ||
+             e[b - 1].from !=
+               e[b].from) { /* the first of those with one neighbour does it for all, in the same order every time */
     T v = u[e[b].from * es];
 
     for (int a = b; a < n && e[a].from == e[b].from; a++)
@@ -133,10 +143,12 @@ __global__ void edge_scale(int n, const BCRCudaEdge *__restrict__ e, ptrdiff_t e
   if (b < n) u[e[b].at * es] = (T)((double)u[e[b].at * es] * e[b].inv);
 }
 
-int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const void *f, void *u, int scaled)
+int BCRCudaEdgeBegin(BCRStream stream, int n, const BCRCudaEdge *e, int single, ptrdiff_t es, const void *f, void *u,
+                     int scaled)
 {
   if (n < 1) return 0;
-  BCR_CUDA_TYPE(single, edge_begin<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, es, (const T *)f, (T *)u, scaled));
+  BCR_CUDA_TYPE(single,
+                edge_begin<<<(n + 127) / 128, 128, 0, bcr_stream(stream)>>>(n, e, es, (const T *)f, (T *)u, scaled));
   return bcr_done();
 }
 

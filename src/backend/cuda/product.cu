@@ -1,38 +1,42 @@
 /*
-  Transforms of any end types and lengths up to a thousand as products with the matrix of eigenvectors (product.cuh), which up to a few hundred unknowns
-  cost about as much as memory does. Everything in double, for single precision too.
+  Transforms of any end types and lengths up to a thousand as products with the matrix of
+  eigenvectors (product.cuh), which up to a few hundred unknowns cost about as much as memory does.
+  Everything in double, for single precision too.
 */
 #include "product.cuh"
 
 enum {
-  PRODUCT_WIDE  = 640, /* unknowns at most where a block has 32 lines and a warp 32 results of each, for the registers of a block; else 16 lines and 64 results */
-  PRODUCT_MOST  = 1024,
+  /* unknowns at most where a block has 32 lines and a warp 32 results of each, for the registers of
+     a block; else 16 lines and 64 results */
+  PRODUCT_WIDE = 640,
+  PRODUCT_MOST = 1024,
   PRODUCT_TILES = 1024 /* results of a warp */
 };
 
 struct ProductArgs {
   BCRCudaProducts m;
-  int             synthesis;
-  long            nlines;
-  BCRCudaLines    f, u;
-  const int      *extraof;
-  ptrdiff_t       extrald, extrab;
+  int synthesis;
+  long nlines;
+  BCRCudaLines f, u;
+  const int *extraof;
+  ptrdiff_t extrald, extrab;
 };
 
 template <typename T, int KIND, int W>
-__global__ void __launch_bounds__((W == 32 ? PRODUCT_WIDE : PRODUCT_MOST) * W / 32, 1) product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
+__global__ void __launch_bounds__((W == 32 ? PRODUCT_WIDE : PRODUCT_MOST) * W / 32, 1)
+  product_lines(const __grid_constant__ ProductArgs p, const T *f, T *u, const T *extra)
 {
-  constexpr int     MT = PRODUCT_TILES / W / 16 / ProductKind<KIND>::GROUPS, G = ProductKind<KIND>::GROUPS, BATCH = 4;
+  constexpr int MT = PRODUCT_TILES / W / 16 / ProductKind<KIND>::GROUPS, G = ProductKind<KIND>::GROUPS, BATCH = 4;
   extern __shared__ __align__(16) char sm[];
-  __shared__ ptrdiff_t                 foff[W], uoff[W], eoff[W];
-  double                              *lines = (double *)sm;
-  const int                            first = (threadIdx.x >> 5) * MT, padded = 4 * p.m.steps, n = p.m.n, apart = blockDim.x / 32;
-  const long                           line0 = (long)blockIdx.x * W;
-  const bool                           here  = line0 + threadIdx.x % W < p.nlines;
+  __shared__ ptrdiff_t foff[W], uoff[W], eoff[W];
+  double *lines = (double *)sm;
+  const int first = (threadIdx.x >> 5) * MT, padded = 4 * p.m.steps, n = p.m.n, apart = blockDim.x / 32;
+  const long line0 = (long)blockIdx.x * W;
+  const bool here = line0 + threadIdx.x % W < p.nlines;
 
   for (int l = threadIdx.x; l < W; l += blockDim.x) {
     const long line = min(line0 + l, p.nlines - 1); /* lines beyond the last one repeat it */
-    const int  a = (int)(line % p.f.na), b = (int)(line / p.f.na), row = extra ? p.extraof[a] : -1;
+    const int a = (int)(line % p.f.na), b = (int)(line / p.f.na), row = extra ? p.extraof[a] : -1;
 
     foff[l] = a * p.f.sa + b * p.f.sb;
     uoff[l] = a * p.u.sa + b * p.u.sb;
@@ -42,16 +46,17 @@ __global__ void __launch_bounds__((W == 32 ? PRODUCT_WIDE : PRODUCT_MOST) * W / 
   __syncthreads();
   if (p.f.s != 1) product_load<T, KIND, W>(p.m, p.synthesis, here, f + foff[threadIdx.x % W], p.f.s, lines);
   else {
-    for (int l0 = threadIdx.x / 32; l0 < W; l0 += BATCH * apart) { /* a warp some lines, parts of them on their way at a time */
+    /* a warp some lines, parts of them on their way at a time */
+    for (int l0 = threadIdx.x / 32; l0 < W; l0 += BATCH * apart) {
       for (int i = threadIdx.x % 32; i < padded; i += 32) {
-        const int  j = product_first<KIND>(p.synthesis, i), k = product_second<KIND>(p.m, p.synthesis, i);
+        const int j = product_first<KIND>(p.synthesis, i), k = product_second<KIND>(p.m, p.synthesis, i);
         const bool one = product_one<KIND>(p.m, i), two = product_two<KIND>(p.m, i);
-        T          v[BATCH], w[BATCH];
+        T v[BATCH], w[BATCH];
 
 #pragma unroll
         for (int q = 0; q < BATCH; q++) {
           const int l = min(l0 + q * apart, W - 1);
-          const T  *x = f + foff[l];
+          const T *x = f + foff[l];
 
           v[q] = one ? x[j] : (T)0;
           w[q] = two ? x[k] : (T)0;
@@ -59,7 +64,7 @@ __global__ void __launch_bounds__((W == 32 ? PRODUCT_WIDE : PRODUCT_MOST) * W / 
 #pragma unroll
         for (int q = 0; q < BATCH; q++) {
           const int l = l0 + q * apart;
-          double    a = (double)v[q], b = (double)w[q];
+          double a = (double)v[q], b = (double)w[q];
 
           if (l >= W) continue;
           if (extra && eoff[l] >= 0) {
@@ -89,7 +94,8 @@ __global__ void __launch_bounds__((W == 32 ? PRODUCT_WIDE : PRODUCT_MOST) * W / 
       T *y = u + uoff[l];
 
 #pragma unroll 4
-      for (int j = threadIdx.x % 32; j < n; j += 32) y[j] = (T)lines[product_at<W>(product_row<KIND>(p.m, !p.synthesis, j), l)];
+      for (int j = threadIdx.x % 32; j < n; j += 32)
+        y[j] = (T)lines[product_at<W>(product_row<KIND>(p.m, !p.synthesis, j), l)];
     }
   }
   bcr_go_after();
@@ -101,20 +107,26 @@ static size_t product_bytes(const BCRCudaProducts *m, int W)
 }
 static int product_width(const BCRCudaProducts *m, int shared)
 {
-  return m->n <= PRODUCT_WIDE && product_bytes(m, 32) + 1024 <= (size_t)shared ? 32 : (product_bytes(m, 16) + 1024 <= (size_t)shared ? 16 : 0);
+  return m->n <= PRODUCT_WIDE && product_bytes(m, 32) + 1024 <= (size_t)shared
+           ? 32
+           : (product_bytes(m, 16) + 1024 <= (size_t)shared ? 16 : 0);
 }
 
 int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m)
 {
   const int alike = !modes->periodic && modes->ja == 1, n = modes->n, terms = alike ? (n + 1) / 2 : n;
-  int       device = 0, major = 0;
+  int device = 0, major = 0;
 
-  m->n     = n;
-  m->kind  = !alike ? BCR_CUDA_PRODUCT_WHOLE : (modes->ib == 2 && n % 2 == 0 ? BCR_CUDA_PRODUCT_ONE : BCR_CUDA_PRODUCT_PARITIES); /* ib 2: Dirichlet ends */
+  m->n = n;
+  /* ib 2: Dirichlet ends */
+  m->kind =
+    !alike ? BCR_CUDA_PRODUCT_WHOLE : (modes->ib == 2 && n % 2 == 0 ? BCR_CUDA_PRODUCT_ONE : BCR_CUDA_PRODUCT_PARITIES);
   m->steps = (terms + 3) / 4;
   m->tiles = (terms + 63) / 64 * 4;
   m->width = product_width(m, shared);
-  if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess) return 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
+    return 0;
   return major >= 8 && n <= PRODUCT_MOST && m->width > 0;
 }
 
@@ -126,39 +138,46 @@ size_t BCRCudaProductsCount(const BCRCudaProducts *m)
 /* A thread a pair of entries, eight rows apart, of lane (row % 8, term % 4) */
 static __global__ void product_table(BCRCudaModes s, BCRCudaProducts m, int synthesis, double *table)
 {
-  const int lane = threadIdx.x & 31, term = 4 * blockIdx.x + (lane & 3), matrix = blockIdx.z, folded = m.kind != BCR_CUDA_PRODUCT_WHOLE, parity = m.kind == BCR_CUDA_PRODUCT_ONE ? 1 : matrix;
+  const int lane = threadIdx.x & 31, term = 4 * blockIdx.x + (lane & 3), matrix = blockIdx.z,
+            folded = m.kind != BCR_CUDA_PRODUCT_WHOLE, parity = m.kind == BCR_CUDA_PRODUCT_ONE ? 1 : matrix;
 
   table += 2 * ((((size_t)matrix * m.tiles + blockIdx.y) * m.steps + blockIdx.x) * 32 + lane);
   for (int h = 0; h < 2; h++) {
-    const int row = 16 * blockIdx.y + 8 * h + (lane >> 2), mode = synthesis ? term : row, i = synthesis ? row : term, j = folded ? 2 * mode + parity : mode;
-    double    v = 0;
+    const int row = 16 * blockIdx.y + 8 * h + (lane >> 2), mode = synthesis ? term : row, i = synthesis ? row : term,
+              j = folded ? 2 * mode + parity : mode;
+    double v = 0;
 
     if (j < s.n && (folded ? 2 * i : i) < s.n) {
-      const unsigned I = 2u * i + s.ib, J = s.periodic ? 2u * ((j + 1) / 2) : (unsigned)(s.ja * j + s.jb), P = (unsigned)s.P;
-      const int      cosine = s.periodic ? (j == 0 || (j & 1)) : s.cosine;
+      const unsigned I = 2u * i + s.ib, J = s.periodic ? 2u * ((j + 1) / 2) : (unsigned)(s.ja * j + s.jb),
+                     P = (unsigned)s.P;
+      const int cosine = s.periodic ? (j == 0 || (j & 1)) : s.cosine;
       const unsigned r = (I * J + (cosine ? P : 0)) % (4 * P), q = r / P;
-      const double   a = (double)(r % P) / (2. * P);
+      const double a = (double)(r % P) / (2. * P);
 
       v = q & 1 ? cospi(a) : sinpi(a);
       if (q >= 2) v = -v;
-      if (!synthesis && ((i == 0 && s.half[0]) || (i == s.n - 1 && s.half[1]))) v *= 0.5; /* folded: both ends are alike */
+      /* folded: both ends are alike */
+      if (!synthesis && ((i == 0 && s.half[0]) || (i == s.n - 1 && s.half[1]))) v *= 0.5;
     }
     table[h] = v;
   }
 }
 
-int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis, double *table)
+int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis,
+                         double *table)
 {
-  product_table<<<dim3((unsigned)m->steps, (unsigned)m->tiles, m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2u : 1u), 32, 0, bcr_stream(stream)>>>(*modes, *m, synthesis, table);
+  product_table<<<dim3((unsigned)m->steps, (unsigned)m->tiles, m->kind == BCR_CUDA_PRODUCT_PARITIES ? 2u : 1u), 32, 0,
+                  bcr_stream(stream)>>>(*modes, *m, synthesis, table);
   return bcr_done();
 }
 
 template <typename T, int KIND, int W>
 static int launch(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
 {
-  const int    rows = PRODUCT_TILES / W, warps = (p->m.n + rows - 1) / rows;
+  const int rows = PRODUCT_TILES / W, warps = (p->m.n + rows - 1) / rows;
   const size_t bytes = product_bytes(&p->m, W);
-  cudaError_t  e     = cudaFuncSetAttribute((const void *)product_lines<T, KIND, W>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+  cudaError_t e = cudaFuncSetAttribute((const void *)product_lines<T, KIND, W>,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
 
   if (e != cudaSuccess) return (int)e;
   product_lines<T, KIND, W><<<(unsigned)((p->nlines + W - 1) / W), 32 * warps, bytes, st>>>(*p, f, u, extra);
@@ -173,22 +192,25 @@ template <typename T>
 static int launch_any(const ProductArgs *p, const T *f, T *u, const T *extra, cudaStream_t st)
 {
   if (p->m.kind == BCR_CUDA_PRODUCT_WHOLE) return launch_kind<T, BCR_CUDA_PRODUCT_WHOLE>(p, f, u, extra, st);
-  return p->m.kind == BCR_CUDA_PRODUCT_ONE ? launch_kind<T, BCR_CUDA_PRODUCT_ONE>(p, f, u, extra, st) : launch_kind<T, BCR_CUDA_PRODUCT_PARITIES>(p, f, u, extra, st);
+  return p->m.kind == BCR_CUDA_PRODUCT_ONE ? launch_kind<T, BCR_CUDA_PRODUCT_ONE>(p, f, u, extra, st)
+                                           : launch_kind<T, BCR_CUDA_PRODUCT_PARITIES>(p, f, u, extra, st);
 }
 
-int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab)
+int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthesis, int single, const BCRCudaLines *fl,
+                         const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof,
+                         ptrdiff_t extrald, ptrdiff_t extrab)
 {
   ProductArgs p;
-  int         error = 0;
+  int error = 0;
 
-  p.m         = *m;
+  p.m = *m;
   p.synthesis = synthesis != 0;
-  p.nlines    = (long)fl->na * fl->nb;
-  p.f         = *fl;
-  p.u         = *ul;
-  p.extraof   = extraof;
-  p.extrald   = extrald;
-  p.extrab    = extrab;
+  p.nlines = (long)fl->na * fl->nb;
+  p.f = *fl;
+  p.u = *ul;
+  p.extraof = extraof;
+  p.extrald = extrald;
+  p.extrab = extrab;
   if (p.nlines < 1) return 0;
   BCR_CUDA_TYPE(single, error = launch_any<T>(&p, (const T *)f, (T *)u, (const T *)extra, bcr_stream(stream)));
   return error;

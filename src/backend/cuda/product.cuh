@@ -1,11 +1,14 @@
 /*
-  Products of a transform's matrix with lines in shared memory on the tensor cores, in double precision. A block has W whole lines, so that it works in
-  place; a warp has some rows of the matrix for all of them, whose entries come from a table in the order in which its lanes take them.
+  Products of a transform's matrix with lines in shared memory on the tensor cores, in double
+  precision. A block has W whole lines, so that it works in place; a warp has some rows of the
+  matrix for all of them, whose entries come from a table in the order in which its lanes take them.
 
-  Where both ends are alike, mode j is (-1)^j times itself mirrored: sums and differences of mirrored unknowns, h = (n + 1)/2 of each, go with the even and the
-  odd modes, half the work of the whole matrix, and for a synthesis the even and the odd modes give sums and differences. Between Dirichlet ends and for even n,
-  sin(pi i (n + 1 - k)/(n + 1)) = -(-1)^i sin(pi i k/(n + 1)) makes the matrix of the even modes that of the odd ones up to signs and the order of its rows:
-  one matrix serves both, and the way back.
+  Where both ends are alike, mode j is (-1)^j times itself mirrored: sums and differences of
+  mirrored unknowns, h = (n + 1)/2 of each, go with the even and the odd modes, half the work of the
+  whole matrix, and for a synthesis the even and the odd modes give sums and differences. Between
+  Dirichlet ends and for even n, sin(pi i (n + 1 - k)/(n + 1)) = -(-1)^i sin(pi i k/(n + 1)) makes
+  the matrix of the even modes that of the odd ones up to signs and the order of its rows: one
+  matrix serves both, and the way back.
 */
 #pragma once
 
@@ -14,7 +17,9 @@
 
 template <int KIND>
 struct ProductKind {
-  static constexpr int GROUPS = KIND == BCR_CUDA_PRODUCT_WHOLE ? 1 : 2, MATRICES = KIND == BCR_CUDA_PRODUCT_PARITIES ? 2 : 1; /* of columns; of tables */
+  /* of columns; of tables */
+  static constexpr int GROUPS = KIND == BCR_CUDA_PRODUCT_WHOLE ? 1 : 2,
+                       MATRICES = KIND == BCR_CUDA_PRODUCT_PARITIES ? 2 : 1;
 };
 
 /* Element l of row r of the lines in shared memory: neither rows nor columns meet in banks */
@@ -27,8 +32,9 @@ static __device__ __forceinline__ int product_at(int r, int l)
 {
   return r * W + (l ^ product_swizzle(r));
 }
-/* The row of unknown or mode j. Mirrored unknowns (and modes, where one matrix does for both ways) become their sum and difference in place: the second half ends with the
-   last row, rows between are zero. Odd modes go backwards from there */
+/* The row of unknown or mode j. Mirrored unknowns (and modes, where one matrix does for both ways)
+   become their sum and difference in place: the second half ends with the last row, rows between
+   are zero. Odd modes go backwards from there */
 template <int KIND>
 static __device__ __forceinline__ int product_row(const BCRCudaProducts &m, int modes, int j)
 {
@@ -39,7 +45,8 @@ static __device__ __forceinline__ int product_row(const BCRCudaProducts &m, int 
   return 2 * j < m.n ? j : j + rows - m.n;
 }
 
-/* Terms of both groups are sums and differences of mirrored numbers; otherwise (whole matrix, and synthesis by parities) they are what is read */
+/* Terms of both groups are sums and differences of mirrored numbers; otherwise (whole matrix, and
+   synthesis by parities) they are what is read */
 template <int KIND>
 static __device__ __forceinline__ bool product_folds(int synthesis)
 {
@@ -77,15 +84,18 @@ static __device__ __forceinline__ bool product_two(const BCRCudaProducts &m, int
   return ProductKind<KIND>::GROUPS == 2 && 2 * i + 1 < m.n;
 }
 
-/* Lines that are apart in memory while neighbours are together: this thread's, from f on (here: there is one), its numbers s apart, as terms to the shared memory */
+/* Lines that are apart in memory while neighbours are together: this thread's, from f on (here:
+   there is one), its numbers s apart, as terms to the shared memory */
 template <typename T, int KIND, int W>
-static __device__ __forceinline__ void product_load(const BCRCudaProducts &m, int synthesis, bool here, const T *f, ptrdiff_t s, double *lines)
+static __device__ __forceinline__ void product_load(const BCRCudaProducts &m, int synthesis, bool here, const T *f,
+                                                    ptrdiff_t s, double *lines)
 {
-  constexpr int   BATCH = 8; /* on their way at a time */
-  const int       l = threadIdx.x % W, apart = blockDim.x / W, padded = 4 * m.steps;
-  int             i    = threadIdx.x / W;
-  const ptrdiff_t step = s * (product_first<KIND>(synthesis, apart) - product_first<KIND>(synthesis, 0)), other = s * (product_second<KIND>(m, synthesis, apart) - product_second<KIND>(m, synthesis, 0));
-  const T        *x = f + s * product_first<KIND>(synthesis, i), *y = f + s * product_second<KIND>(m, synthesis, i);
+  constexpr int BATCH = 8; /* on their way at a time */
+  const int l = threadIdx.x % W, apart = blockDim.x / W, padded = 4 * m.steps;
+  int i = threadIdx.x / W;
+  const ptrdiff_t step = s * (product_first<KIND>(synthesis, apart) - product_first<KIND>(synthesis, 0)),
+                  other = s * (product_second<KIND>(m, synthesis, apart) - product_second<KIND>(m, synthesis, 0));
+  const T *x = f + s * product_first<KIND>(synthesis, i), *y = f + s * product_second<KIND>(m, synthesis, i);
 
   while (i < padded) {
     T v[BATCH], w[BATCH];
@@ -112,9 +122,10 @@ static __device__ __forceinline__ void product_load(const BCRCudaProducts &m, in
 }
 /* and results to u */
 template <typename T, int KIND, int W>
-static __device__ __forceinline__ void product_store(const BCRCudaProducts &m, int synthesis, bool here, const double *lines, T *u, ptrdiff_t s)
+static __device__ __forceinline__ void product_store(const BCRCudaProducts &m, int synthesis, bool here,
+                                                     const double *lines, T *u, ptrdiff_t s)
 {
-  const int       l = threadIdx.x % W, apart = blockDim.x / W;
+  const int l = threadIdx.x % W, apart = blockDim.x / W;
   const ptrdiff_t step = s * apart;
 
   u += s * (threadIdx.x / W);
@@ -125,7 +136,8 @@ static __device__ __forceinline__ void product_store(const BCRCudaProducts &m, i
 
 /* and the results of row r of the matrices: j and k have the sum and the difference, or one each */
 template <int KIND, typename Put>
-static __device__ __forceinline__ void product_results(const BCRCudaProducts &m, int synthesis, int r, double v, double w, Put put)
+static __device__ __forceinline__ void product_results(const BCRCudaProducts &m, int synthesis, int r, double v,
+                                                       double w, Put put)
 {
   if (KIND == BCR_CUDA_PRODUCT_WHOLE) {
     if (r < m.n) put(r, v);
@@ -147,23 +159,32 @@ static __device__ __forceinline__ void product_results(const BCRCudaProducts &m,
 static __device__ __forceinline__ void product_16x8x4(double *c, double2 a, double b)
 {
 #if __CUDA_ARCH__ >= 900
-  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3]) : "d"(a.x), "d"(a.y), "d"(b));
+  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+      : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+      : "d"(a.x), "d"(a.y), "d"(b));
 #elif __CUDA_ARCH__ >= 800
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(c[0]), "+d"(c[1]) : "d"(a.x), "d"(b));
-  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};" : "+d"(c[2]), "+d"(c[3]) : "d"(a.y), "d"(b));
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c[0]), "+d"(c[1])
+      : "d"(a.x), "d"(b));
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+      : "+d"(c[2]), "+d"(c[3])
+      : "d"(a.y), "d"(b));
 #else
   (void)c, (void)a, (void)b;
 #endif
 }
 
-/* The warp's MT tiles of 16 rows, from tile `first` on, times all lines: lane's results are in c[][m][q][2 h + e], row 16 (first + m) + 8 h + lane/4, line 8 q + 2 (lane % 4) + e */
+/* The warp's MT tiles of 16 rows, from tile `first` on, times all lines: lane's results are in
+   c[][m][q][2 h + e], row 16 (first + m) + 8 h + lane/4, line 8 q + 2 (lane % 4) + e */
 template <int KIND, int MT, int W>
-static __device__ __forceinline__ void product_multiply(const BCRCudaProducts &p, const double *table, int first, const double *lines, double (&c)[ProductKind<KIND>::GROUPS][MT][W / 8][4])
+static __device__ __forceinline__ void product_multiply(const BCRCudaProducts &p, const double *table, int first,
+                                                        const double *lines,
+                                                        double (&c)[ProductKind<KIND>::GROUPS][MT][W / 8][4])
 {
-  constexpr int  NT = W / 8, G = ProductKind<KIND>::GROUPS, M = ProductKind<KIND>::MATRICES;
-  const int      lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3, last = 8 * p.steps - 1;
+  constexpr int NT = W / 8, G = ProductKind<KIND>::GROUPS, M = ProductKind<KIND>::MATRICES;
+  const int lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3, last = 8 * p.steps - 1;
   const double2 *A = (const double2 *)table + (size_t)first * p.steps * 32 + lane;
-  double2        next[M][MT];
+  double2 next[M][MT];
 
   auto fetch = [&](int k) {
 #pragma unroll
@@ -184,7 +205,7 @@ static __device__ __forceinline__ void product_multiply(const BCRCudaProducts &p
 #pragma unroll 2
   for (int k = 0; k < p.steps; k++) {
     double2 a[M][MT];
-    double  b[G][NT];
+    double b[G][NT];
 
 #pragma unroll
     for (int i = 0; i < M; i++) {
@@ -212,10 +233,12 @@ static __device__ __forceinline__ void product_multiply(const BCRCudaProducts &p
 
 /* these results to the shared memory, which no warp reads any more */
 template <int KIND, int MT, int W>
-static __device__ __forceinline__ void product_keep(const BCRCudaProducts &p, int synthesis, int first, const double (&c)[ProductKind<KIND>::GROUPS][MT][W / 8][4], double *lines)
+static __device__ __forceinline__ void product_keep(const BCRCudaProducts &p, int synthesis, int first,
+                                                    const double (&c)[ProductKind<KIND>::GROUPS][MT][W / 8][4],
+                                                    double *lines)
 {
   constexpr int NT = W / 8, G = ProductKind<KIND>::GROUPS;
-  const int     lane = threadIdx.x & 31;
+  const int lane = threadIdx.x & 31;
 
 #pragma unroll
   for (int m = 0; m < MT; m++) {
@@ -225,8 +248,11 @@ static __device__ __forceinline__ void product_keep(const BCRCudaProducts &p, in
       for (int q = 0; q < NT; q++) {
 #pragma unroll
         for (int e = 0; e < 2; e++)
-          product_results<KIND>(p, synthesis, 16 * (first + m) + 8 * h + (lane >> 2), c[0][m][q][2 * h + e], c[G - 1][m][q][2 * h + e],
-                                [&](int j, double v) { lines[product_at<W>(product_row<KIND>(p, !synthesis, j), 8 * q + 2 * (lane & 3) + e)] = v; });
+          product_results<KIND>(
+            p, synthesis, 16 * (first + m) + 8 * h + (lane >> 2), c[0][m][q][2 * h + e], c[G - 1][m][q][2 * h + e],
+            [&](int j, double v) {
+              lines[product_at<W>(product_row<KIND>(p, !synthesis, j), 8 * q + 2 * (lane & 3) + e)] = v;
+            });
       }
     }
   }

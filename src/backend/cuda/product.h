@@ -1,6 +1,7 @@
 /*
-  Transforms along an axis (BCRCudaModes, cuda.h) as products with the matrix of eigenvectors on the tensor cores, any end types and lengths up to about a
-  thousand (product.cu); the same in planes that stay on chip (boxproduct.cu).
+  Transforms along an axis (BCRCudaModes, cuda.h) as products with the matrix of eigenvectors on the
+  tensor cores, any end types and lengths up to about a thousand (product.cu); the same in planes
+  that stay on chip (boxproduct.cu).
 */
 #pragma once
 
@@ -17,20 +18,26 @@ enum {
   BCR_CUDA_PRODUCT_ONE       /* one for both, analysis and synthesis */
 };
 typedef struct {
-  int           n, kind, width, steps, tiles; /* lines of a block; four terms each, of a sum; 16 rows each, of a matrix */
-  const double *table[2];                     /* analysis, synthesis */
+  /* lines of a block; four terms each, of a sum; 16 rows each, of a matrix */
+  int n, kind, width, steps, tiles;
+  const double *table[2]; /* analysis, synthesis */
 } BCRCudaProducts;
-BCR_CUDA_API int    BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
+BCR_CUDA_API int BCRCudaProductsPlan(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
 BCR_CUDA_API size_t BCRCudaProductsCount(const BCRCudaProducts *m);
-BCR_CUDA_API int    BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m, int synthesis, double *table);
+BCR_CUDA_API int BCRCudaProductsTable(BCRStream stream, const BCRCudaModes *modes, const BCRCudaProducts *m,
+                                      int synthesis, double *table);
 /* as BCRCudaFft(); in place where f and u have the same strides */
-BCR_CUDA_API int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthesis, int single, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u, const void *extra, const int *extraof, ptrdiff_t extrald,
-                                      ptrdiff_t extrab);
+BCR_CUDA_API int BCRCudaProductsApply(BCRStream stream, const BCRCudaProducts *m, int synthesis, int single,
+                                      const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u,
+                                      const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab);
 
-/* boxproduct.cu: planes of a box, in place, between transforms across them: a product along one axis, of m (its width aside), a line of p->n unknowns along x for each
-   mode, and back; p as for BCRCudaBoxSolve(): n, planes, half, ld, plane, tab (m->n modes) */
-BCR_CUDA_API int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single); /* planes that the device has room for at a time */
-BCR_CUDA_API int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single, void *u);
+/* boxproduct.cu: planes of a box, in place, between transforms across them: a product along one
+   axis, of m (its width aside), a line of p->n unknowns along x for each mode, and back; p as for
+   BCRCudaBoxSolve(): n, planes, half, ld, plane, tab (m->n modes) */
+/* planes that the device has room for at a time */
+BCR_CUDA_API int BCRCudaBoxProductFits(const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single);
+BCR_CUDA_API int BCRCudaBoxProduct(BCRStream stream, const BCRCudaBoxPlanes *p, const BCRCudaProducts *m, int single,
+                                   void *u);
 
 #if defined(__cplusplus)
 }

@@ -1,19 +1,21 @@
-/* The reduced systems of lines across ranks, see lineranks.h: a thread for each system and value, neighbours side by side */
+/* The reduced systems of lines across ranks, see lineranks.h: a thread for each system and value,
+   neighbours side by side */
 #include "tri.cuh"
 #include "lineranks.h"
 
 __global__ void chains_solve(BCRCudaChains c, double *x)
 {
-  const ptrdiff_t st = c.ns * c.nvec, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, open = c.border ? c.n - 1 : c.n;
+  const ptrdiff_t st = c.ns * c.nvec, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x,
+                  open = c.border ? c.n - 1 : c.n;
 
   if (e >= st) return;
   const ptrdiff_t s = c.same ? 0 : e / c.nvec, table = c.same ? 1 : c.ns;
-  double          y = 0, last = c.border ? x[c.row[c.n - 1] * st + e] : 0;
+  double y = 0, last = c.border ? x[c.row[c.n - 1] * st + e] : 0;
 
   for (ptrdiff_t i = 0; i < open; i++) {
     double *at = x + c.row[i] * st + e;
 
-    y   = *at - (i ? c.f[i * table + s] * y : 0);
+    y = *at - (i ? c.f[i * table + s] * y : 0);
     *at = y;
     if (c.border) last -= c.w[i * table + s] * y;
   }
@@ -39,22 +41,26 @@ int BCRCudaChainsSolve(BCRStream stream, const BCRCudaChains *c, double *x)
   return e ? e : bcr_done();
 }
 
-__global__ void systems_move(ptrdiff_t rows, ptrdiff_t ns, ptrdiff_t nsys, int nvec, const int *index, const int *base, const int *step, int back, double *x, double *y)
+__global__ void systems_move(ptrdiff_t rows, ptrdiff_t ns, ptrdiff_t nsys, int nvec, const int *index, const int *base,
+                             const int *step, int back, double *x, double *y)
 {
   const ptrdiff_t e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y;
 
   if (e >= ns * nvec) return;
-  const ptrdiff_t s = e / nvec, v = e % nvec, i = (r * nsys + (index ? index[s] : s)) * nvec + v, j = ((base ? base[s] : s) + r * (step ? step[s] : ns)) * nvec + v;
+  const ptrdiff_t s = e / nvec, v = e % nvec, i = (r * nsys + (index ? index[s] : s)) * nvec + v,
+                  j = ((base ? base[s] : s) + r * (step ? step[s] : ns)) * nvec + v;
 
   if (back) x[i] = y[j];
   else y[j] = x[i];
 }
 
-int BCRCudaSystemsMove(BCRStream stream, ptrdiff_t rows, ptrdiff_t ns, ptrdiff_t nsys, int nvec, const int *index, const int *base, const int *step, int back, double *x, double *y)
+int BCRCudaSystemsMove(BCRStream stream, ptrdiff_t rows, ptrdiff_t ns, ptrdiff_t nsys, int nvec, const int *index,
+                       const int *base, const int *step, int back, double *x, double *y)
 {
   int e;
 
   if (!rows || !ns || !nvec) return 0;
-  e = bcr_launch_cluster(systems_move, dim3((unsigned)((ns * nvec + 127) / 128), (unsigned)rows), dim3(128), 0, 1, stream, rows, ns, nsys, nvec, index, base, step, back, x, y);
+  e = bcr_launch_cluster(systems_move, dim3((unsigned)((ns * nvec + 127) / 128), (unsigned)rows), dim3(128), 0, 1,
+                         stream, rows, ns, nsys, nvec, index, base, step, back, x, y);
   return e ? e : bcr_done();
 }

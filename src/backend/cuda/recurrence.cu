@@ -1,11 +1,16 @@
 /*
-  First-order recurrences in one pass, see recurrence.h. The array is cut into tiles, a block each, these into parts, a thread each. Every part gives w_end = S w_start + T;
-  parts are put together in a warp, in a block, and tiles with those before them ("decoupled look-back"): a tile says what it does to its start as soon as it has been read, and the
-  value at its end once its own start is known, which it finds from the nearest tile before it that has said that, and what those in between do.
+  First-order recurrences in one pass, see recurrence.h. The array is cut into tiles, a block each,
+  these into parts, a thread each. Every part gives w_end = S w_start + T; parts are put together in
+  a warp, in a block, and tiles with those before them ("decoupled look-back"): a tile says what it
+  does to its start as soon as it has been read, and the value at its end once its own start is
+  known, which it finds from the nearest tile before it that has said that, and what those in
+  between do.
 
-  S and T of several parts, and the values at the ends of tiles, are kept with what their rounding left out: with coefficients of modulus 1 the values where parts meet
-  would differ by the rounding of all factors and sums else. A tile in which products grow, or whose start or end is not a finite number, waits for the end of the one before and is run through in order; nor are
-  tiles put together whose product grows.
+  S and T of several parts, and the values at the ends of tiles, are kept with what their rounding
+  left out: with coefficients of modulus 1 the values where parts meet would differ by the rounding
+  of all factors and sums else. A tile in which products grow, or whose start or end is not a finite
+  number, waits for the end of the one before and is run through in order; nor are tiles put
+  together whose product grows.
 */
 #include "tri.cuh"
 #include "recurrence.h"
@@ -18,7 +23,7 @@
 
 /* w_end = s w_start + t; g: largest modulus of a product from the start on */
 struct Recur {
-  Power  s, t;
+  Power s, t;
   double g;
 };
 
@@ -34,7 +39,8 @@ static __device__ inline Recur recur_none()
 /* s x + t */
 static __device__ inline Power recur_step(const Power &s, const Power &x, const Power &t)
 {
-  const double p = s.h * x.h, q = p + t.h, b = q - p, l = fma(s.h, x.h, -p) + (s.h * x.l + s.l * x.h) + ((p - (q - b)) + (t.h - b)) + t.l, h = q + l;
+  const double p = s.h * x.h, q = p + t.h, b = q - p,
+               l = fma(s.h, x.h, -p) + (s.h * x.l + s.l * x.h) + ((p - (q - b)) + (t.h - b)) + t.l, h = q + l;
 
   return {h, (q - h) + l};
 }
@@ -66,7 +72,7 @@ static __device__ inline Recur recur_up(const Recur &a, int d)
 
 /* What tiles say; said: 0 nothing, 1 tile, 2 end */
 struct RecurSaid {
-  int    *said, *ticket;
+  int *said, *ticket;
   double *tile, *end; /* 5 numbers for each tile; 2 */
 };
 
@@ -74,9 +80,9 @@ static __host__ __device__ inline RecurSaid recur_said(void *work, ptrdiff_t til
 {
   RecurSaid r;
 
-  r.tile   = (double *)work;
-  r.end    = r.tile + 5 * tiles;
-  r.said   = (int *)(r.end + 2 * tiles);
+  r.tile = (double *)work;
+  r.end = r.tile + 5 * tiles;
+  r.said = (int *)(r.end + 2 * tiles);
   r.ticket = r.said + tiles;
   return r;
 }
@@ -120,23 +126,26 @@ static __device__ inline void recur_say(const RecurSaid &r, ptrdiff_t tile, cons
   *(volatile int *)(r.said + tile) = 2;
 }
 
-/* The start of a tile, by the lanes of a warp: lane i hears tile - 1 - i. sound: only then may what tiles do be put together with what this one does */
+/* The start of a tile, by the lanes of a warp: lane i hears tile - 1 - i. sound: only then may what
+   tiles do be put together with what this one does */
 static __device__ inline Power recur_look_back(const RecurSaid &r, ptrdiff_t tile, bool sound, double growth)
 {
   const int lane = threadIdx.x & 31;
 
   for (;;) {
-    Recur     after = recur_none(); /* of the tiles that have been passed */
-    ptrdiff_t base  = tile - 1;
+    Recur after = recur_none(); /* of the tiles that have been passed */
+    ptrdiff_t base = tile - 1;
 
     while (base >= 0) {
-      const ptrdiff_t q    = base - lane;
-      const int       said = q >= 0 ? recur_hear(r.said + q) : 2;
-      const unsigned  ends = __ballot_sync(0xffffffffu, q >= 0 && said == 2), some = __ballot_sync(0xffffffffu, said != 0);
-      const int       near = ends ? __ffs((int)ends) - 1 : 32;
-      Recur           mine = recur_none();
+      const ptrdiff_t q = base - lane;
+      const int said = q >= 0 ? recur_hear(r.said + q) : 2;
+      const unsigned ends = __ballot_sync(0xffffffffu, q >= 0 && said == 2),
+                     some = __ballot_sync(0xffffffffu, said != 0);
+      const int near = ends ? __ffs((int)ends) - 1 : 32;
+      Recur mine = recur_none();
 
-      if ((some | (near < 32 ? 0xffffffffu << near : 0)) != 0xffffffffu) break; /* one on the way there has not spoken */
+      /* one on the way there has not spoken */
+      if ((some | (near < 32 ? 0xffffffffu << near : 0)) != 0xffffffffu) break;
       if (near > 0 && !sound) break;
       if (q >= 0 && lane < near) mine = recur_tile(r, q);
       for (int d = 1; d < 32; d *= 2) { /* tiles base - lane .. base */
@@ -145,11 +154,11 @@ static __device__ inline Power recur_look_back(const RecurSaid &r, ptrdiff_t til
         if (lane >= d) mine = recur_join(mine, x);
       }
       if (near > 0) { /* all of them */
-        const int   last = near - 1;
-        const Recur all  = {
-           {__shfl_sync(0xffffffffu, mine.s.h, last), __shfl_sync(0xffffffffu, mine.s.l, last)},
-           {__shfl_sync(0xffffffffu, mine.t.h, last), __shfl_sync(0xffffffffu, mine.t.l, last)},
-           __shfl_sync(0xffffffffu, mine.g, last)
+        const int last = near - 1;
+        const Recur all = {
+          {__shfl_sync(0xffffffffu, mine.s.h, last), __shfl_sync(0xffffffffu, mine.s.l, last)},
+          {__shfl_sync(0xffffffffu, mine.t.h, last), __shfl_sync(0xffffffffu, mine.t.l, last)},
+          __shfl_sync(0xffffffffu, mine.g, last)
         };
 
         after = recur_join(all, after);
@@ -157,7 +166,7 @@ static __device__ inline Power recur_look_back(const RecurSaid &r, ptrdiff_t til
       if (!recur_sound(after, growth)) break;
       if (near < 32) {
         const volatile double *v = r.end + 2 * (base - near);
-        const Power            x = {v[0], v[1]};
+        const Power x = {v[0], v[1]};
 
         if (base == tile - 1 && near == 0) return x;
         if (isnan(x.h)) return x;
@@ -195,7 +204,7 @@ static __device__ inline int recur_mine()
 static __device__ inline void recur_block(const Recur &part, Recur *warps, Recur *before, Recur *all)
 {
   const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-  Recur     mine = part, e;
+  Recur mine = part, e;
 
 #pragma unroll
   for (int d = 1; d < 32; d *= 2) {
@@ -220,7 +229,8 @@ static __device__ inline void recur_block(const Recur &part, Recur *warps, Recur
 
 /* y with zero start, and what the part does; count: numbers of the array from the thread's first on */
 template <int CONSTANT>
-static __device__ inline Recur recur_part(const double *s, double scale, const double *t, ptrdiff_t count, double y[RECUR_K])
+static __device__ inline Recur recur_part(const double *s, double scale, const double *t, ptrdiff_t count,
+                                          double y[RECUR_K])
 {
   double P = 1, x = 0, g = 1;
 
@@ -243,20 +253,23 @@ static __device__ inline Recur recur_part(const double *s, double scale, const d
 }
 
 template <typename IO, int CONSTANT>
-__global__ void __launch_bounds__(RECUR_THREADS, 3) recur_solve(BCRCudaRecurrence r, const IO *t, double start, IO *w, void *work)
+__global__ void __launch_bounds__(RECUR_THREADS, 3)
+  recur_solve(BCRCudaRecurrence r, const IO *t, double start, IO *w, void *work)
 {
   extern __shared__ double2 shared[];
-  __shared__ Recur          warps[RECUR_THREADS / 32];
-  __shared__ Power          from;
-  __shared__ int            ticket, inorder;
+  __shared__ Recur warps[RECUR_THREADS / 32];
+  __shared__ Power from;
+  __shared__ int ticket, inorder;
 
   const ptrdiff_t tiles = (r.n + RECUR_TILE - 1) / RECUR_TILE;
-  const RecurSaid said  = recur_said(work, tiles);
-  double         *room = (double *)shared + recur_mine(), *s = room + RECUR_ROOM, y[RECUR_K];
+  const RecurSaid said = recur_said(work, tiles);
+  double *room = (double *)shared + recur_mine(), *s = room + RECUR_ROOM, y[RECUR_K];
 
-  if (threadIdx.x == 0) ticket = atomicAdd(said.ticket, 1); /* tiles begin in order, so that those that are waited for are there */
+  /* tiles begin in order, so that those that are waited for are there */
+  if (threadIdx.x == 0) ticket = atomicAdd(said.ticket, 1);
   __syncthreads();
-  const ptrdiff_t tile = ticket, at = tile * RECUR_TILE, left = r.n - at, count = left - (ptrdiff_t)threadIdx.x * RECUR_K;
+  const ptrdiff_t tile = ticket, at = tile * RECUR_TILE, left = r.n - at,
+                  count = left - (ptrdiff_t)threadIdx.x * RECUR_K;
 
   recur_load(t + at, left, (double *)shared);
   if (!CONSTANT) recur_load((const IO *)r.s + at, left, (double *)shared + RECUR_ROOM);
@@ -277,7 +290,7 @@ __global__ void __launch_bounds__(RECUR_THREADS, 3) recur_solve(BCRCudaRecurrenc
     if (threadIdx.x == 0) {
       const bool plain = !sound || (!isfinite(end.h) && !isnan(x.h)); /* from a NaN on there is nothing else */
 
-      from    = x;
+      from = x;
       inorder = plain;
       if (!plain) recur_say(said, tile, isnan(x.h) ? x : end);
     }
@@ -285,7 +298,7 @@ __global__ void __launch_bounds__(RECUR_THREADS, 3) recur_solve(BCRCudaRecurrenc
   __syncthreads();
   if (!inorder) {
     const double x = isnan(from.h) ? from.h : recur_end(before, from).h;
-    double       P = 1;
+    double P = 1;
 
 #pragma unroll
     for (int k = 0; k < RECUR_K; k++) {
@@ -324,11 +337,12 @@ template <typename IO, int CONSTANT>
 __global__ void __launch_bounds__(RECUR_THREADS, 3) recur_reduce(BCRCudaRecurrence r, const IO *t, void *work)
 {
   extern __shared__ double2 shared[];
-  __shared__ Recur          warps[RECUR_THREADS / 32];
+  __shared__ Recur warps[RECUR_THREADS / 32];
 
-  const ptrdiff_t tile = blockIdx.x, at = tile * RECUR_TILE, left = r.n - at, count = left - (ptrdiff_t)threadIdx.x * RECUR_K;
-  double         *room = (double *)shared + recur_mine(), y[RECUR_K];
-  Recur           before, all;
+  const ptrdiff_t tile = blockIdx.x, at = tile * RECUR_TILE, left = r.n - at,
+                  count = left - (ptrdiff_t)threadIdx.x * RECUR_K;
+  double *room = (double *)shared + recur_mine(), y[RECUR_K];
+  Recur before, all;
 
   recur_load(t + at, left, (double *)shared);
   if (!CONSTANT) recur_load((const IO *)r.s + at, left, (double *)shared + RECUR_ROOM);
@@ -343,14 +357,14 @@ static __global__ void __launch_bounds__(RECUR_THREADS) recur_total(ptrdiff_t ti
   __shared__ Recur warps[RECUR_THREADS / 32];
 
   const ptrdiff_t per = (tiles + RECUR_THREADS - 1) / RECUR_THREADS;
-  Recur           x   = recur_none(), before, all;
+  Recur x = recur_none(), before, all;
 
   for (ptrdiff_t q = threadIdx.x * per; q < (threadIdx.x + 1) * per && q < tiles; q++) {
     const double *v = work + 5 * q;
-    const Recur   y = {
-        {v[0], v[1]},
-        {v[2], v[3]},
-        v[4]
+    const Recur y = {
+      {v[0], v[1]},
+      {v[2], v[3]},
+      v[4]
     };
 
     x = recur_join(x, y);
@@ -372,14 +386,17 @@ size_t BCRCudaRecurrenceWorkspace(const BCRCudaRecurrence *r)
   return (size_t)recur_tiles(r) * (7 * sizeof(double) + sizeof(int)) + 2 * sizeof(double);
 }
 
-#define RECUR_SHARED            ((size_t)(r->s ? 2 : 1) * RECUR_ROOM * sizeof(double))
-#define RECUR_RUN(IO, CONSTANT) bcr_launch_cluster(recur_solve<IO, CONSTANT>, grid, dim3(RECUR_THREADS), RECUR_SHARED, 1, stream, *r, (const IO *)t, start, (IO *)w, work)
+#define RECUR_SHARED ((size_t)(r->s ? 2 : 1) * RECUR_ROOM * sizeof(double))
+#define RECUR_RUN(IO, CONSTANT) \
+  bcr_launch_cluster(recur_solve<IO, CONSTANT>, grid, dim3(RECUR_THREADS), RECUR_SHARED, 1, stream, *r, (const IO *)t, \
+                     start, (IO *)w, work)
 
-int BCRCudaRecurrenceSolve(BCRStream stream, const BCRCudaRecurrence *r, const void *t, double start, void *w, void *work)
+int BCRCudaRecurrenceSolve(BCRStream stream, const BCRCudaRecurrence *r, const void *t, double start, void *w,
+                           void *work)
 {
   const ptrdiff_t tiles = recur_tiles(r);
-  const dim3      grid((unsigned)tiles);
-  int             e;
+  const dim3 grid((unsigned)tiles);
+  int e;
 
   if (!r->n) return 0;
   e = BCRCudaZero(recur_said(work, tiles).said, (size_t)(tiles + 1) * sizeof(int), stream);
@@ -388,14 +405,17 @@ int BCRCudaRecurrenceSolve(BCRStream stream, const BCRCudaRecurrence *r, const v
   return e ? e : bcr_done();
 }
 
-#define RECUR_REDUCE(IO, CONSTANT) bcr_launch_cluster(recur_reduce<IO, CONSTANT>, dim3((unsigned)tiles), dim3(RECUR_THREADS), RECUR_SHARED, 1, stream, *r, (const IO *)t, work)
+#define RECUR_REDUCE(IO, CONSTANT) \
+  bcr_launch_cluster(recur_reduce<IO, CONSTANT>, dim3((unsigned)tiles), dim3(RECUR_THREADS), RECUR_SHARED, 1, stream, \
+                     *r, (const IO *)t, work)
 
 int BCRCudaRecurrenceReduce(BCRStream stream, const BCRCudaRecurrence *r, const void *t, double carry[3], void *work)
 {
   const ptrdiff_t tiles = recur_tiles(r);
-  int             e     = 0;
+  int e = 0;
 
   if (tiles) BCR_CUDA_TYPE(r->single, e = r->s ? RECUR_REDUCE(T, 0) : RECUR_REDUCE(T, 1));
-  if (!e) e = bcr_launch_cluster(recur_total, dim3(1), dim3(RECUR_THREADS), 0, 1, stream, tiles, (const double *)work, carry);
+  if (!e)
+    e = bcr_launch_cluster(recur_total, dim3(1), dim3(RECUR_THREADS), 0, 1, stream, tiles, (const double *)work, carry);
   return e ? e : bcr_done();
 }

@@ -5,26 +5,30 @@
 
 struct BCRReduced {
   BCRCudaBorderRows rows;
-  const double     *received; /* NULL: the reduced systems have been solved */
-  int               part;
-  double            a; /* coupling of the rows, where the lines exchange */
-  BCRCudaWindow     window;
+  const double *received; /* NULL: the reduced systems have been solved */
+  int part;
+  double a; /* coupling of the rows, where the lines exchange */
+  BCRCudaWindow window;
 };
 
-/* Solutions of a mode in the row of this part and in the one before: two rows of the inverse, which are positive, times the right-hand sides of all interfaces. What other parts
-   send is in received, or has to come to the window; own, left: of this part */
-static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, double own, double left, double *after, double *before)
+/* Solutions of a mode in the row of this part and in the one before: two rows of the inverse, which
+   are positive, times the right-hand sides of all interfaces. What other parts send is in received,
+   or has to come to the window; own, left: of this part */
+static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, double own, double left, double *after,
+                                               double *before)
 {
-  const BCRCudaBorderRows &b  = r.rows;
-  const double            *c  = b.inverse + mode;
-  const BCRCudaWindow     &w  = r.window;
-  double                  *at = w.n ? w.to[r.part] + window_slot(w) : NULL, sa = 0, sb = 0;
+  const BCRCudaBorderRows &b = r.rows;
+  const double *c = b.inverse + mode;
+  const BCRCudaWindow &w = r.window;
+  double *at = w.n ? w.to[r.part] + window_slot(w) : NULL, sa = 0, sb = 0;
 
-  for (int q = 0; q < 2 * b.nrow && w.n; q++) asm volatile("prefetch.global.L1 [%0];" ::"l"(c + (ptrdiff_t)q * b.n)); /* on their way while others send */
+  /* on their way while others send */
+  for (int q = 0; q < 2 * b.nrow && w.n; q++) asm volatile("prefetch.global.L1 [%0];" ::"l"(c + (ptrdiff_t)q * b.n));
 #pragma unroll 1
   for (int i = 0; i < 2 * b.nrow; i++) {
-    const int p = (i + 1) / 2 < b.nparts ? (i + 1) / 2 : 0; /* whose number: of row i/2 its own part's, then the one behind it */
-    double    v = 0;
+    /* whose number: of row i/2 its own part's, then the one behind it */
+    const int p = (i + 1) / 2 < b.nparts ? (i + 1) / 2 : 0;
+    double v = 0;
 
     if (p == r.part) v = i % 2 ? left : own;
     else if (!w.n) v = r.received[(2 * (ptrdiff_t)p + 1) * b.n + (i % 2 ? mode : -1 - mode)];
@@ -32,7 +36,7 @@ static __device__ __forceinline__ void reduced(const BCRReduced &r, int mode, do
     sa += c[(ptrdiff_t)(i / 2) * b.n] * v;
     sb += c[(ptrdiff_t)(b.nrow + i / 2) * b.n] * v;
   }
-  *after  = sa;
+  *after = sa;
   *before = sb;
 }
 

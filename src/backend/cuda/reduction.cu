@@ -1,8 +1,9 @@
 /*
-  Block cyclic reduction of a given radix, in the structure of paper 000, section 3.2: for each step one kernel that forms the right-hand
-  sides of the sub-problems, one that solves them and one that sums the solutions (in sub-sums where they are many). The sub-problems are
-  Toeplitz lines but for their ends, and solved by the simplified scalar cyclic reduction of (22), (23), a block for each line, in the three
-  stages of section 3.4.
+  Block cyclic reduction of a given radix, in the structure of paper 000, section 3.2: for each step
+  one kernel that forms the right-hand sides of the sub-problems, one that solves them and one that
+  sums the solutions (in sub-sums where they are many). The sub-problems are Toeplitz lines but for
+  their ends, and solved by the simplified scalar cyclic reduction of (22), (23), a block for each
+  line, in the three stages of section 3.4.
 */
 #include "common.cuh"
 
@@ -12,16 +13,16 @@
 template <typename T, int P>
 __global__ void form(BCRCudaStep st, BCRCudaPlanes u, const T *U, T *G, ptrdiff_t g1, ptrdiff_t gline)
 {
-  const int  i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (st.np + P - 1) / P;
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (st.np + P - 1) / P;
   const long all = (long)st.count * chunks * u.n1;
 
   if (i >= u.n0) return;
   for (int b = blockIdx.z; b < u.nb; b += gridDim.z)
     for (long k = blockIdx.y; k < all; k += gridDim.y) {
-      const int  j = (int)(k % u.n1), c = (int)(k / u.n1 % chunks), item = (int)(k / u.n1 / chunks), p0 = c * P;
+      const int j = (int)(k % u.n1), c = (int)(k / u.n1 % chunks), item = (int)(k / u.n1 / chunks), p0 = c * P;
       const int *src = st.src + (size_t)item * st.nsrc;
-      const T   *at = U + i * u.s0 + j * u.s1 + b * u.sb, *w = (const T *)st.wsrc + (size_t)p0 * st.nsrc;
-      double     sum[P];
+      const T *at = U + i * u.s0 + j * u.s1 + b * u.sb, *w = (const T *)st.wsrc + (size_t)p0 * st.nsrc;
+      double sum[P];
 
 #pragma unroll
       for (int p = 0; p < P; p++) sum[p] = 0;
@@ -37,21 +38,25 @@ __global__ void form(BCRCudaStep st, BCRCudaPlanes u, const T *U, T *G, ptrdiff_
     }
 }
 
-/* U[out[item][o]] (+)= sum_p w[p][o] G[item][p], O rows at a time; or sums of `terms` of them each to parts[item][sum][o] */
+/* U[out[item][o]] (+)= sum_p w[p][o] G[item][p], O rows at a time; or sums of `terms` of them each
+   to parts[item][sum][o] */
 template <typename T, int O>
-__global__ void sums(BCRCudaStep st, BCRCudaPlanes u, const T *G, ptrdiff_t g1, ptrdiff_t gline, int terms, T *parts, T *U)
+__global__ void sums(BCRCudaStep st, BCRCudaPlanes u, const T *G, ptrdiff_t g1, ptrdiff_t gline, int terms, T *parts,
+                     T *U)
 {
-  const int  i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (st.nout + O - 1) / O, nsum = (st.np + terms - 1) / terms;
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), chunks = (st.nout + O - 1) / O,
+            nsum = (st.np + terms - 1) / terms;
   const long all = (long)st.count * nsum * chunks * u.n1;
 
   if (i >= u.n0) return;
   for (int b = blockIdx.z; b < u.nb; b += gridDim.z)
     for (long k = blockIdx.y; k < all; k += gridDim.y) {
-      const int    j = (int)(k % u.n1), c = (int)(k / u.n1 % chunks), sum = (int)(k / u.n1 / chunks % nsum), item = (int)(k / u.n1 / chunks / nsum), o0 = c * O;
-      const int    first = sum * terms, last = min(st.np, first + terms);
+      const int j = (int)(k % u.n1), c = (int)(k / u.n1 % chunks), sum = (int)(k / u.n1 / chunks % nsum),
+                item = (int)(k / u.n1 / chunks / nsum), o0 = c * O;
+      const int first = sum * terms, last = min(st.np, first + terms);
       const size_t of = (size_t)b * st.count + item;
-      const T     *at = G + (of * st.np) * gline + i + j * g1, *w = (const T *)st.wout + o0;
-      double       v[O];
+      const T *at = G + (of * st.np) * gline + i + j * g1, *w = (const T *)st.wout + o0;
+      double v[O];
 
 #pragma unroll
       for (int o = 0; o < O; o++) v[o] = 0;
@@ -78,16 +83,16 @@ __global__ void sums(BCRCudaStep st, BCRCudaPlanes u, const T *G, ptrdiff_t g1, 
 template <typename T>
 __global__ void total(BCRCudaStep st, BCRCudaPlanes u, const T *parts, ptrdiff_t g1, ptrdiff_t gline, int nsum, T *U)
 {
-  const int  i   = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+  const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
   const long all = (long)st.count * st.nout * u.n1;
 
   if (i >= u.n0) return;
   for (int b = blockIdx.z; b < u.nb; b += gridDim.z)
     for (long k = blockIdx.y; k < all; k += gridDim.y) {
-      const int    j = (int)(k % u.n1), o = (int)(k / u.n1 % st.nout), item = (int)(k / u.n1 / st.nout);
+      const int j = (int)(k % u.n1), o = (int)(k / u.n1 % st.nout), item = (int)(k / u.n1 / st.nout);
       const size_t of = (size_t)b * st.count + item;
-      T           *to = U + i * u.s0 + j * u.s1 + b * u.sb + st.out[(size_t)item * st.nout + o] * u.sr;
-      double       v  = st.add ? (double)*to : 0;
+      T *to = U + i * u.s0 + j * u.s1 + b * u.sb + st.out[(size_t)item * st.nout + o] * u.sr;
+      double v = st.add ? (double)*to : 0;
 
       for (int q = 0; q < nsum; q++) v += (double)parts[((of * nsum + q) * st.nout + o) * gline + i + j * g1];
       *to = (T)v;
@@ -99,26 +104,41 @@ static dim3 step_grid(const BCRCudaPlanes *u, long rows)
   return dim3((unsigned)((u->n0 + 127) / 128), bcr_blocks(rows * u->n1, 1, 65535), bcr_blocks(u->nb, 1, 65535));
 }
 
-int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *U, void *G, ptrdiff_t g1, ptrdiff_t gline)
+int BCRCudaStepForm(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *U, void *G,
+                    ptrdiff_t g1, ptrdiff_t gline)
 {
-  const long   np = st->np;
-  cudaStream_t s  = bcr_stream(stream);
+  const long np = st->np;
+  cudaStream_t s = bcr_stream(stream);
 
-  if (np < 2) BCR_CUDA_TYPE(single, form<T, 1><<<step_grid(u, st->count), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
-  else if (np < 4) BCR_CUDA_TYPE(single, form<T, 2><<<step_grid(u, st->count * ((np + 1) / 2)), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
-  else BCR_CUDA_TYPE(single, form<T, 4><<<step_grid(u, st->count * ((np + 3) / 4)), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
+  if (np < 2)
+    BCR_CUDA_TYPE(single, form<T, 1><<<step_grid(u, st->count), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
+  else if (np < 4)
+    BCR_CUDA_TYPE(single, form<T, 2>
+                  <<<step_grid(u, st->count * ((np + 1) / 2)), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
+  else
+    BCR_CUDA_TYPE(single, form<T, 4>
+                  <<<step_grid(u, st->count * ((np + 3) / 4)), 128, 0, s>>>(*st, *u, (const T *)U, (T *)G, g1, gline));
   return bcr_done();
 }
 
-int BCRCudaStepSum(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *G, ptrdiff_t g1, ptrdiff_t gline, int terms, void *parts, void *U)
+int BCRCudaStepSum(BCRStream stream, const BCRCudaStep *st, const BCRCudaPlanes *u, int single, const void *G,
+                   ptrdiff_t g1, ptrdiff_t gline, int terms, void *parts, void *U)
 {
-  const long   nsum = (st->np + terms - 1) / terms, no = st->nout;
+  const long nsum = (st->np + terms - 1) / terms, no = st->nout;
   cudaStream_t s = bcr_stream(stream);
 
-  if (no < 2) BCR_CUDA_TYPE(single, sums<T, 1><<<step_grid(u, st->count * nsum), 128, 0, s>>>(*st, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
-  else if (no < 5) BCR_CUDA_TYPE(single, sums<T, 4><<<step_grid(u, st->count * nsum), 128, 0, s>>>(*st, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
-  else BCR_CUDA_TYPE(single, sums<T, 8><<<step_grid(u, st->count * nsum * ((no + 7) / 8)), 128, 0, s>>>(*st, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
-  if (nsum > 1) BCR_CUDA_TYPE(single, total<T><<<step_grid(u, st->count * no), 128, 0, s>>>(*st, *u, (const T *)parts, g1, gline, (int)nsum, (T *)U));
+  if (no < 2)
+    BCR_CUDA_TYPE(single, sums<T, 1><<<step_grid(u, st->count * nsum), 128, 0, s>>>(*st, *u, (const T *)G, g1, gline,
+                                                                                    terms, (T *)parts, (T *)U));
+  else if (no < 5)
+    BCR_CUDA_TYPE(single, sums<T, 4><<<step_grid(u, st->count * nsum), 128, 0, s>>>(*st, *u, (const T *)G, g1, gline,
+                                                                                    terms, (T *)parts, (T *)U));
+  else
+    BCR_CUDA_TYPE(single, sums<T, 8><<<step_grid(u, st->count * nsum * ((no + 7) / 8)), 128, 0, s>>>(
+                            *st, *u, (const T *)G, g1, gline, terms, (T *)parts, (T *)U));
+  if (nsum > 1)
+    BCR_CUDA_TYPE(single, total<T><<<step_grid(u, st->count * no), 128, 0, s>>>(*st, *u, (const T *)parts, g1, gline,
+                                                                                (int)nsum, (T *)U));
   return bcr_done();
 }
 
@@ -127,12 +147,14 @@ static __global__ void plane_shifts(BCRCudaStep st, int nb, const double *shift,
 {
   const long all = (long)nb * st.count * st.np;
 
-  for (long k = (long)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += (long)gridDim.x * blockDim.x) to[k] = shift[k / st.np / st.count] + a * st.lambda[k % st.np];
+  for (long k = (long)blockIdx.x * blockDim.x + threadIdx.x; k < all; k += (long)gridDim.x * blockDim.x)
+    to[k] = shift[k / st.np / st.count] + a * st.lambda[k % st.np];
 }
 
 int BCRCudaStepShifts(BCRStream stream, const BCRCudaStep *st, int nb, const double *shift, double a, double *to)
 {
-  plane_shifts<<<bcr_blocks((ptrdiff_t)nb * st->count * st->np, 256, 1024), 256, 0, bcr_stream(stream)>>>(*st, nb, shift, a, to);
+  plane_shifts<<<bcr_blocks((ptrdiff_t)nb * st->count * st->np, 256, 1024), 256, 0, bcr_stream(stream)>>>(*st, nb,
+                                                                                                          shift, a, to);
   return bcr_done();
 }
 
@@ -160,25 +182,30 @@ static __host__ __device__ inline int halved(int n)
 }
 
 /*
-  (22) with ends of any kind. Row sums s = d - t (one end) and delta = d - 2t instead of the diagonals, so that nothing cancels where d is
-  close to 2; the couplings are t. Lane 1 goes down along the first row, lane 2 along the last one.
+  (22) with ends of any kind. Row sums s = d - t (one end) and delta = d - 2t instead of the
+  diagonals, so that nothing cancels where d is close to 2; the couplings are t. Lane 1 goes down
+  along the first row, lane 2 along the last one.
 */
 static __device__ void line_factors(Factors *f, int n, double delta, int first, int last)
 {
   const int e = threadIdx.x;
-  double    t = 1, dl = delta, s;
+  double t = 1, dl = delta, s;
   const int kind = e == 2 ? last : first;
 
   if (e > 2) return;
-  s = kind == BCR_CUDA_NEUMANN ? 0.5 * delta : (kind == BCR_CUDA_CELL_NEUMANN ? delta : (kind == BCR_CUDA_CELL_DIRICHLET ? 2 + delta : 1 + delta));
+  s = kind == BCR_CUDA_NEUMANN
+        ? 0.5 * delta
+        : (kind == BCR_CUDA_CELL_NEUMANN ? delta : (kind == BCR_CUDA_CELL_DIRICHLET ? 2 + delta : 1 + delta));
   for (int r = 0;; r++, n = halved(n)) {
     const double d = 2 * t + dl, inv = 1 / d, q = t * inv, diag = e ? s + t : d, einv = e ? 1 / diag : inv;
     const double dn = dl * (1 + 2 * q), tn = t * q;
 
     f->inv[e][r] = einv;
-    f->q[e][r]   = t * einv;
+    f->q[e][r] = t * einv;
     if (!e) f->t[r] = t;
-    if (n == 1) { /* the only row is the first and the last one; its diagonal is zero where the line is singular: its solution is zero then */
+    /* the only row is the first and the last one; its diagonal is zero where the line is singular:
+       its solution is zero then */
+    if (n == 1) {
       const double s1 = __shfl_sync(7u, s, 1), s2 = __shfl_sync(7u, s, 2), only = s1 + s2 - dl;
 
       if (!e) f->inv[0][r] = only == 0 ? 0 : 1 / only;
@@ -187,13 +214,14 @@ static __device__ void line_factors(Factors *f, int n, double delta, int first, 
     if (e == 2 && n % 2 == 0) s += q * dl; /* the last row stays, and loses the one before it */
     else s = dn + tn * (2 * s - dl) * einv;
     dl = dn;
-    t  = tn;
+    t = tn;
   }
 }
 
 /*
-  One level for rows in sections of W (a pair of sections at a time, as in Figure 1): section s begins at (2^r (s + 1) - 1) W. Odd rows
-  (counted from one) go to the first section of the pair, what is left of the even ones to the second one, which are the sections of the next level.
+  One level for rows in sections of W (a pair of sections at a time, as in Figure 1): section s
+  begins at (2^r (s + 1) - 1) W. Odd rows (counted from one) go to the first section of the pair,
+  what is left of the even ones to the second one, which are the sections of the next level.
 */
 template <typename T>
 static __device__ void sections_down(T *g, int r, int n, const Factors &f, int level)
@@ -201,11 +229,12 @@ static __device__ void sections_down(T *g, int r, int n, const Factors &f, int l
   const int W = blockDim.x, w = threadIdx.x, pairs = (n + 2 * W - 1) / (2 * W);
 
   for (int p = 0; p < pairs; p++) {
-    const ptrdiff_t A = (((ptrdiff_t)(2 * p + 1) << r) - 1) * W, B = (((ptrdiff_t)(2 * p + 2) << r) - 1) * W, C = (((ptrdiff_t)(2 * p + 3) << r) - 1) * W;
-    const int       e = 2 * w, k = 2 * W * p + e; /* the odd row, from 0 */
-    Pair<T>         x    = {0, 0};
-    T               next = 0;
-    double          v;
+    const ptrdiff_t A = (((ptrdiff_t)(2 * p + 1) << r) - 1) * W, B = (((ptrdiff_t)(2 * p + 2) << r) - 1) * W,
+                    C = (((ptrdiff_t)(2 * p + 3) << r) - 1) * W;
+    const int e = 2 * w, k = 2 * W * p + e; /* the odd row, from 0 */
+    Pair<T> x = {0, 0};
+    T next = 0;
+    double v;
 
     if (k + 1 < n) x = *(const Pair<T> *)(g + (e < W ? A + e : B + e - W));
     else if (k < n) x.a = g[e < W ? A + e : B + e - W];
@@ -225,10 +254,11 @@ static __device__ void sections_up(T *g, int r, int n, const Factors &f, int lev
   const int W = blockDim.x, w = threadIdx.x, pairs = (n + 2 * W - 1) / (2 * W);
 
   for (int p = 0; p < pairs; p++) {
-    const ptrdiff_t A = (((ptrdiff_t)(2 * p + 1) << r) - 1) * W, B = (((ptrdiff_t)(2 * p + 2) << r) - 1) * W, Z = ((((ptrdiff_t)2 * p) << r) - 1) * W;
-    const int       e = 2 * w, k = 2 * W * p + e, end = k == 0 ? 1 : (k == n - 1 ? 2 : 0);
-    Pair<T>         x = {0, 0};
-    double          v = 0;
+    const ptrdiff_t A = (((ptrdiff_t)(2 * p + 1) << r) - 1) * W, B = (((ptrdiff_t)(2 * p + 2) << r) - 1) * W,
+                    Z = ((((ptrdiff_t)2 * p) << r) - 1) * W;
+    const int e = 2 * w, k = 2 * W * p + e, end = k == 0 ? 1 : (k == n - 1 ? 2 : 0);
+    Pair<T> x = {0, 0};
+    double v = 0;
 
     if (k < n) x.a = g[A + w];
     if (k + 1 < n) x.b = g[B + w], v = (double)x.b;
@@ -251,18 +281,19 @@ static __host__ __device__ inline int third_width(int n)
 }
 
 template <typename T>
-__global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double a, const double *shift, int first, int last, T *G, ptrdiff_t ld, int rows)
+__global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double a, const double *shift, int first,
+                             int last, T *G, ptrdiff_t ld, int rows)
 {
   extern __shared__ __align__(16) char bcr_lines_shared[];
-  __shared__ Factors                   f;
-  T                                   *sm = (T *)bcr_lines_shared;
-  const int                            W = blockDim.x, w = threadIdx.x;
-  const long                           lines = (long)nb * st.count * st.np;
+  __shared__ Factors f;
+  T *sm = (T *)bcr_lines_shared;
+  const int W = blockDim.x, w = threadIdx.x;
+  const long lines = (long)nb * st.count * st.np;
 
   for (long line = blockIdx.x; line < lines; line += gridDim.x) {
-    T        *g = G + line * ld;
+    T *g = G + line * ld;
     const int p = (int)(line % st.np), b = (int)(line / st.np / st.count);
-    int       level = 0, m = n, top, base = 0, r2 = 0;
+    int level = 0, m = n, top, base = 0, r2 = 0;
 
     line_factors(&f, n, scale * (shift[b] + a * st.lambda[p]), first, last);
     if (w == 0) { /* node-centred Neumann rows count half */
@@ -290,8 +321,8 @@ __global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double
     /* third stage */
     while (m > 1) {
       const int h = third_width(m), k = 2 * w;
-      T         x = 0;
-      double    v = 0;
+      T x = 0;
+      double v = 0;
 
       if (k < m) x = sm[base + k];
       if (k + 1 < m) v = (double)sm[base + k + 1] + f.q[k == 0 ? 1 : 0][level] * (double)x;
@@ -309,7 +340,7 @@ __global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double
     /* and back; m: rows of each level again */
     while (level > top + r2) {
       int h, k = 2 * w, end;
-      T   x = 0, y = 0;
+      T x = 0, y = 0;
 
       level--;
       m = n;
@@ -351,7 +382,8 @@ __global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double
   }
 }
 
-/* elements that n rows in sections of W take down to at most `rows` (global memory), or down to W rows (shared memory) */
+/* elements that n rows in sections of W take down to at most `rows` (global memory), or down to W
+   rows (shared memory) */
 static ptrdiff_t sections_extent(int n, int W, int rows)
 {
   ptrdiff_t extent = n;
@@ -366,9 +398,10 @@ static ptrdiff_t sections_extent(int n, int W, int rows)
 
 int BCRCudaLinesCyclicShape(int n, int single, int shared, int width, int *rows, ptrdiff_t *ld)
 {
-  const int size = single ? (int)sizeof(float) : (int)sizeof(double), room = (shared - (int)sizeof(Factors) - 64) / size;
+  const int size = single ? (int)sizeof(float) : (int)sizeof(double),
+            room = (shared - (int)sizeof(Factors) - 64) / size;
   const int W = width;
-  int       R = *rows;
+  int R = *rows;
 
   if (W > 1024 || W < 32 || (W & (W - 1))) return 1;
   if (R < 1 || R > n) R = n;
@@ -376,15 +409,16 @@ int BCRCudaLinesCyclicShape(int n, int single, int shared, int width, int *rows,
   while (R > W && sections_extent(R, W, W) + W > room) R = R / 2;
   if (sections_extent(R, W, W) + W > room || 2 * W > room) return 1;
   *rows = R;
-  *ld   = (sections_extent(n, W, R) + 3) / 4 * 4; /* pairs of neighbours are read at once */
+  *ld = (sections_extent(n, W, R) + 3) / 4 * 4; /* pairs of neighbours are read at once */
   return 0;
 }
 
-int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, double scale, double a, const double *shift, int first, int last, int single, void *G, ptrdiff_t ld, int width, int rows)
+int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, double scale, double a,
+                       const double *shift, int first, int last, int single, void *G, ptrdiff_t ld, int width, int rows)
 {
-  const long  lines = (long)nb * st->count * st->np;
-  ptrdiff_t   most  = 2 * width; /* the third stage has up to twice that */
-  size_t      bytes;
+  const long lines = (long)nb * st->count * st->np;
+  ptrdiff_t most = 2 * width; /* the third stage has up to twice that */
+  size_t bytes;
   cudaError_t e = cudaSuccess;
 
   for (int m = n;; m = halved(m)) { /* what comes to the shared memory depends on the halvings */
@@ -396,6 +430,8 @@ int BCRCudaLinesCyclic(BCRStream stream, const BCRCudaStep *st, int nb, int n, d
   if (single) e = cudaFuncSetAttribute(lines_cyclic<float>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   else e = cudaFuncSetAttribute(lines_cyclic<double>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
   if (e != cudaSuccess) return (int)e;
-  BCR_CUDA_TYPE(single, lines_cyclic<T><<<(unsigned)(lines < (1 << 30) ? lines : (1 << 30)), width, bytes, bcr_stream(stream)>>>(*st, nb, n, scale, a, shift, first, last, (T *)G, ld, rows));
+  BCR_CUDA_TYPE(single, lines_cyclic<T>
+                <<<(unsigned)(lines < (1 << 30) ? lines : (1 << 30)), width, bytes, bcr_stream(stream)>>>(
+                  *st, nb, n, scale, a, shift, first, last, (T *)G, ld, rows));
   return bcr_done();
 }

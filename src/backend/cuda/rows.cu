@@ -1,13 +1,14 @@
-/* Reading a matrix in compressed rows that lies on the device: a few rows of it, and every row compared with a separable operator */
+/* Reading a matrix in compressed rows that lies on the device: a few rows of it, and every row
+   compared with a separable operator */
 #include "rows.cuh"
 
 /* BCRPlaneRowFits(), with the same roundings */
 template <typename R>
 static __device__ bool plane_fits(const double st[7], int d, int s, double slope, double plane_tol, double same_tol)
 {
-  const int    inward = 2 * d + 1 - s;
-  const double tol    = plane_tol * fabs(st[CENTRE]);
-  double       in     = 0;
+  const int inward = 2 * d + 1 - s;
+  const double tol = plane_tol * fabs(st[CENTRE]);
+  double in = 0;
 
 #pragma unroll
   for (int k = 0; k < 6; k++) {
@@ -22,16 +23,18 @@ static __device__ bool plane_fits(const double st[7], int d, int s, double slope
 
 /* BCRRowGet(): the star of a row; anything that it would report or keep for later is `odd` */
 template <typename I, typename R, int parts>
-static __device__ __forceinline__ int star_of(const BCRCudaRows &m, unsigned row, unsigned node, int c, const int ix[3], double st[7])
+static __device__ __forceinline__ int star_of(const BCRCudaRows &m, unsigned row, unsigned node, int c, const int ix[3],
+                                              double st[7])
 {
   const I *ai = (const I *)m.i, *aj = (const I *)m.j;
-  const R *aa  = (const R *)m.a;
-  int      odd = 0;
+  const R *aa = (const R *)m.a;
+  int odd = 0;
 
   for (I p = ai[row]; p < ai[row + 1]; p++) {
     const unsigned to = (unsigned)aj[p] / (unsigned)m.dof;
-    const double   v  = (double)aa[parts * p];
-    const int      k  = (int)((unsigned)aj[p] - to * (unsigned)m.dof) == c ? slot_of(m, ix, (long long)to - (long long)node) : -1;
+    const double v = (double)aa[parts * p];
+    const int k =
+      (int)((unsigned)aj[p] - to * (unsigned)m.dof) == c ? slot_of(m, ix, (long long)to - (long long)node) : -1;
 
     odd |= !(fabs(v) <= 1.7976931348623157e308) || (k < 0 && v != 0);
     if (parts == 2) odd |= aa[parts * p + parts - 1] != 0;
@@ -42,28 +45,31 @@ static __device__ __forceinline__ int star_of(const BCRCudaRows &m, unsigned row
   return odd | (st[CENTRE] == 0);
 }
 
-/* One row a thread: as BCRRowGet() and BCRCheckRow() have it, and anything that these would report or keep for later is left to them (`odd`) */
+/* One row a thread: as BCRRowGet() and BCRCheckRow() have it, and anything that these would report
+   or keep for later is left to them (`odd`) */
 template <typename I, typename R, int parts>
-__global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCRCudaRowsModel *models, double plane_tol, double same_tol, BCRCudaRowsFound *found)
+__global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCRCudaRowsModel *models, double plane_tol,
+                                                        double same_tol, BCRCudaRowsFound *found)
 {
-  const unsigned rows  = (unsigned)(m.dof * m.n[0] * m.n[1] * m.n[2]);
-  double         worst = 0;
-  long long      where = 0;
-  int            odd   = 0;
+  const unsigned rows = (unsigned)(m.dof * m.n[0] * m.n[1] * m.n[2]);
+  double worst = 0;
+  long long where = 0;
+  int odd = 0;
   __shared__ struct {
-    double    worst;
+    double worst;
     long long where;
-    int       odd;
+    int odd;
   } warp[THREADS / 32];
 
   for (unsigned row = blockIdx.x * THREADS + threadIdx.x; row < rows; row += gridDim.x * THREADS) {
-    const unsigned          node  = m.dof == 1 ? row : row / (unsigned)m.dof;
-    const int               c     = m.dof == 1 ? 0 : (int)(row - node * (unsigned)m.dof);
-    const unsigned          line  = node / (unsigned)m.n[0];
-    const int               ix[3] = {(int)(node - line * (unsigned)m.n[0]), (int)(line % (unsigned)m.n[1]), (int)(line / (unsigned)m.n[1])};
-    const BCRCudaRowsModel &o     = models[c];
-    double                  st[7] = {0, 0, 0, 0, 0, 0, 0};
-    bool                    done  = false;
+    const unsigned node = m.dof == 1 ? row : row / (unsigned)m.dof;
+    const int c = m.dof == 1 ? 0 : (int)(row - node * (unsigned)m.dof);
+    const unsigned line = node / (unsigned)m.n[0];
+    const int ix[3] = {(int)(node - line * (unsigned)m.n[0]), (int)(line % (unsigned)m.n[1]),
+                       (int)(line / (unsigned)m.n[1])};
+    const BCRCudaRowsModel &o = models[c];
+    double st[7] = {0, 0, 0, 0, 0, 0, 0};
+    bool done = false;
 
     odd |= star_of<I, R, parts>(m, row, node, c, ix, st);
 #pragma unroll
@@ -72,7 +78,8 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
 
       if (done || (ix[d] >= o.b[d] && ix[d] < o.b[d] + o.n[d])) continue;
       done = true;
-      if (!plane_fits<R>(st, d, ix[d] < o.b[d] ? 0 : 1, o.slope[d][ix[d] < o.b[d] ? 0 : 1], plane_tol, same_tol)) odd = 1;
+      if (!plane_fits<R>(st, d, ix[d] < o.b[d] ? 0 : 1, o.slope[d][ix[d] < o.b[d] ? 0 : 1], plane_tol, same_tol))
+        odd = 1;
       for (int e = 0; e < m.dim; e++)
         for (int s = 0; s < 2; s++)
           if (o.present[e][s] && ix[e] == (s ? m.n[e] - 1 : 0)) odd |= (double)(R)(1.0 / st[CENTRE]) != o.inv[e][s];
@@ -80,13 +87,20 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
     if (done) continue;
     {
       const double *x = o.axis[0] + ix[0], *y = o.axis[1] + ix[1], *z = o.axis[2] + ix[2];
-      const int     nx = m.n[0], ny = m.n[1], nz = m.n[2];
-      const double  w     = __dmul_rn(__dmul_rn(__dmul_rn(o.scale, x[3 * nx]), y[3 * ny]), z[3 * nz]);
-      const double  in[7] = {__dmul_rn(-w, x[0]), __dmul_rn(-w, x[nx]), __dmul_rn(-w, y[0]), __dmul_rn(-w, y[ny]), __dmul_rn(-w, z[0]), __dmul_rn(-w, z[nz]), __dmul_rn(__dadd_rn(__dadd_rn(__dadd_rn(o.shift, x[2 * nx]), y[2 * ny]), z[2 * nz]), w)};
+      const int nx = m.n[0], ny = m.n[1], nz = m.n[2];
+      const double w = __dmul_rn(__dmul_rn(__dmul_rn(o.scale, x[3 * nx]), y[3 * ny]), z[3 * nz]);
+      const double in[7] = {__dmul_rn(-w, x[0]),
+                            __dmul_rn(-w, x[nx]),
+                            __dmul_rn(-w, y[0]),
+                            __dmul_rn(-w, y[ny]),
+                            __dmul_rn(-w, z[0]),
+                            __dmul_rn(-w, z[nz]),
+                            __dmul_rn(__dadd_rn(__dadd_rn(__dadd_rn(o.shift, x[2 * nx]), y[2 * ny]), z[2 * nz]), w)};
 
 #pragma unroll
       for (int k = 0; k < 7; k++) {
-        const double model = (double)(R)in[k], dev = fabs(st[k] - model) / (in[k] != 0 ? fabs(model) : fabs(in[CENTRE]));
+        const double model = (double)(R)in[k],
+                     dev = fabs(st[k] - model) / (in[k] != 0 ? fabs(model) : fabs(in[CENTRE]));
 
         if (dev > worst) {
           worst = dev;
@@ -96,7 +110,7 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
     }
   }
   for (int s = 16; s > 0; s >>= 1) {
-    const double    v = __shfl_down_sync(0xffffffffu, worst, s);
+    const double v = __shfl_down_sync(0xffffffffu, worst, s);
     const long long a = __shfl_down_sync(0xffffffffu, where, s);
 
     odd |= __shfl_down_sync(0xffffffffu, odd, s);
@@ -108,7 +122,7 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
   if ((threadIdx.x & 31) == 0) {
     warp[threadIdx.x >> 5].worst = worst;
     warp[threadIdx.x >> 5].where = where;
-    warp[threadIdx.x >> 5].odd   = odd;
+    warp[threadIdx.x >> 5].odd = odd;
   }
   __syncthreads();
   if (threadIdx.x == 0) {
@@ -121,11 +135,12 @@ __global__ void __launch_bounds__(THREADS) compare_rows(BCRCudaRows m, const BCR
     }
     found[blockIdx.x].worst = worst;
     found[blockIdx.x].where = where;
-    found[blockIdx.x].odd   = odd;
+    found[blockIdx.x].odd = odd;
   }
 }
 
-int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *models, double plane_tol, double same_tol, int blocks, BCRCudaRowsFound *found)
+int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsModel *models, double plane_tol,
+                       double same_tol, int blocks, BCRCudaRowsFound *found)
 {
   ROWS_LAUNCH(compare_rows, (unsigned)blocks, *rows, models, plane_tol, same_tol, found);
   return bcr_done();
@@ -135,13 +150,13 @@ int BCRCudaRowsCompare(BCRStream stream, const BCRCudaRows *rows, const BCRCudaR
 template <typename I, typename R, int parts>
 __global__ void take_rows(BCRCudaRows m, BCRCudaRowLines lines, R *out)
 {
-  const I  *ai = (const I *)m.i;
-  const R  *aa = (const R *)m.a;
-  const int l  = blockIdx.y;
+  const I *ai = (const I *)m.i;
+  const R *aa = (const R *)m.a;
+  const int l = blockIdx.y;
 
   for (int r = blockIdx.x * THREADS + threadIdx.x; r < lines.count[l] * m.dof; r += gridDim.x * THREADS) {
     const I row = (lines.first[l] + (I)(r / m.dof) * lines.step[l]) * m.dof + r % m.dof;
-    R      *to  = out + ((size_t)l * lines.most + r) * lines.width * parts;
+    R *to = out + ((size_t)l * lines.most + r) * lines.width * parts;
 
     for (I p = ai[row]; p < ai[row + 1] && p - ai[row] < lines.width; p++)
       for (int q = 0; q < parts; q++) to[(p - ai[row]) * parts + q] = aa[p * parts + q];
@@ -157,22 +172,23 @@ int BCRCudaRowsTake(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowL
 }
 
 template <typename I, typename R, int parts>
-__global__ void __launch_bounds__(THREADS) search_rows(BCRCudaRows m, BCRCudaRowsPlanes planes, double plane_tol, double same_tol, BCRCudaRowsEnd *found)
+__global__ void __launch_bounds__(THREADS)
+  search_rows(BCRCudaRows m, BCRCudaRowsPlanes planes, double plane_tol, double same_tol, BCRCudaRowsEnd *found)
 {
-  const int          end = blockIdx.y, d = end / 2, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
-  unsigned long long seen  = 0;
-  unsigned int       wrong = 0;
+  const int end = blockIdx.y, d = end / 2, u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+  unsigned long long seen = 0;
+  unsigned int wrong = 0;
 
   if (!planes.present[end]) return;
   for (int q = blockIdx.x * THREADS + threadIdx.x; q < m.n[u] * m.n[v]; q += gridDim.x * THREADS) {
-    int      ix[3], in = 0, fits = 0;
-    double   st[7] = {0, 0, 0, 0, 0, 0, 0};
+    int ix[3], in = 0, fits = 0;
+    double st[7] = {0, 0, 0, 0, 0, 0, 0};
     unsigned node;
 
     ix[u] = q % m.n[u];
     ix[v] = q / m.n[u];
     ix[d] = end % 2 ? m.n[d] - 1 : 0;
-    node  = (unsigned)(ix[0] + m.n[0] * (ix[1] + m.n[1] * ix[2]));
+    node = (unsigned)(ix[0] + m.n[0] * (ix[1] + m.n[1] * ix[2]));
     if (star_of<I, R, parts>(m, node * (unsigned)m.dof + (unsigned)planes.c, node, planes.c, ix, st)) {
       wrong |= 2;
       continue;
@@ -198,7 +214,8 @@ __global__ void __launch_bounds__(THREADS) search_rows(BCRCudaRows m, BCRCudaRow
   }
 }
 
-int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsPlanes *planes, double plane_tol, double same_tol, BCRCudaRowsEnd found[6])
+int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRowsPlanes *planes, double plane_tol,
+                      double same_tol, BCRCudaRowsEnd found[6])
 {
   int most = 1;
 
@@ -207,6 +224,7 @@ int BCRCudaRowsSearch(BCRStream stream, const BCRCudaRows *rows, const BCRCudaRo
 
     if (nodes > most) most = nodes;
   }
-  ROWS_LAUNCH(search_rows, dim3((unsigned)((most + THREADS - 1) / THREADS), 6), *rows, *planes, plane_tol, same_tol, found);
+  ROWS_LAUNCH(search_rows, dim3((unsigned)((most + THREADS - 1) / THREADS), 6), *rows, *planes, plane_tol, same_tol,
+              found);
   return bcr_done();
 }

@@ -4,7 +4,7 @@
 #include "common.cuh"
 
 enum {
-  CENTRE  = 6,
+  CENTRE = 6,
   THREADS = 256
 };
 
@@ -44,7 +44,8 @@ static __device__ __forceinline__ int slot_of(const BCRCudaRows &m, const int ix
   } while (0)
 #define ROWS_LAUNCH_OF(kernel, grid, ...) \
   do { \
-    if (rows->wide && rows->parts == 2) kernel<long long, R, 2><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \
+    if (rows->wide && rows->parts == 2) \
+      kernel<long long, R, 2><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \
     else if (rows->wide) kernel<long long, R, 1><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \
     else if (rows->parts == 2) kernel<int, R, 2><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \
     else kernel<int, R, 1><<<grid, THREADS, 0, bcr_stream(stream)>>>(__VA_ARGS__); \

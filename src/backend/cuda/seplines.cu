@@ -1,10 +1,12 @@
 /*
-  Lines over the separators of level 0 (cuda.h: BCRCudaSepLines), a constant mu for each mode: y_i = g_i + mu y_(i-1), x_i = y_i + mu x_(i+1).
-  A block has 8 modes (4 or 2 of long lines) and up to 16 warps, a warp four (8, 16) chunks of K rows of each mode, a thread one chunk in registers. Each chunk's recurrences
-  begin with nothing carried in; what is carried between chunks goes over the lanes, then every thread follows the chain of the warps by itself:
-  first for x_1 and x_n, from which what the ends take follows, then with that. Rows are counted from the end: the first chunks may be empty
-  and the one after them short, so that all others have the same powers of mu. Within a chunk numbers are those of the vectors, what is carried is
-  in double precision.
+  Lines over the separators of level 0 (cuda.h: BCRCudaSepLines), a constant mu for each mode: y_i =
+  g_i + mu y_(i-1), x_i = y_i + mu x_(i+1). A block has 8 modes (4 or 2 of long lines) and up to 16
+  warps, a warp four (8, 16) chunks of K rows of each mode, a thread one chunk in registers. Each
+  chunk's recurrences begin with nothing carried in; what is carried between chunks goes over the
+  lanes, then every thread follows the chain of the warps by itself: first for x_1 and x_n, from
+  which what the ends take follows, then with that. Rows are counted from the end: the first chunks
+  may be empty and the one after them short, so that all others have the same powers of mu. Within a
+  chunk numbers are those of the vectors, what is carried is in double precision.
 */
 #include "common.cuh"
 #include <float.h>
@@ -28,9 +30,11 @@ static __device__ __forceinline__ double factor_of(const BCRCudaSepLines &p, int
   return p.fac[(ptrdiff_t)blockIdx.y * p.nk + k];
 }
 
-/* What solutions at the ends, in the rows of other ranks (if open), add to the first (0) and to the last row of mode k; they go behind the rows of g */
+/* What solutions at the ends, in the rows of other ranks (if open), add to the first (0) and to the
+   last row of mode k; they go behind the rows of g */
 template <typename T>
-static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, double after, double before, T *g, double add[2])
+static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, double after, double before, T *g,
+                                              double add[2])
 {
   const double *b = border_of(p, k), other = 1 / factor_of(p, k);
 
@@ -42,7 +46,8 @@ static __device__ __forceinline__ void beyond(const BCRCudaSepLines &p, int k, d
 }
 
 /* OPEN: rows of other ranks beyond the ends */
-static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const BCRReduced &r, int k, double *after, double *before)
+static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const BCRReduced &r, int k, double *after,
+                                                 double *before)
 {
   const int mode = mode_of(p, k);
 
@@ -55,16 +60,18 @@ static __device__ __forceinline__ void solutions(const BCRCudaSepLines &p, const
   }
 }
 
-/* What the lines leave for the rows beyond their ends, where right-hand sides are mine (the row after) and other (the row before), goes to other ranks; what comes from these gives
-   the solutions there. X1, Xn: first and last unknown of the recurrences alone */
+/* What the lines leave for the rows beyond their ends, where right-hand sides are mine (the row
+   after) and other (the row before), goes to other ranks; what comes from these gives the solutions
+   there. X1, Xn: first and last unknown of the recurrences alone */
 template <typename T>
-static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const BCRReduced &r, int k, int mode, double X1, double Xn, double mine, double other, T *g, double add[2])
+static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const BCRReduced &r, int k, int mode,
+                                                double X1, double Xn, double mine, double other, T *g, double add[2])
 {
-  const double   *e = border_of(p, k), f = r.a * factor_of(p, k);
+  const double *e = border_of(p, k), f = r.a * factor_of(p, k);
   const ptrdiff_t slot = window_slot(r.window);
-  double          after, before;
+  double after, before;
 
-  mine  = p.open[1] ? f * (e[4 * p.nk] * mine + e[2 * p.nk] * X1 + e[3 * p.nk] * Xn) : 0;
+  mine = p.open[1] ? f * (e[4 * p.nk] * mine + e[2 * p.nk] * X1 + e[3 * p.nk] * Xn) : 0;
   other = p.open[0] ? f * (e[4 * p.nk] * other + e[0] * X1 + e[p.nk] * Xn) : 0;
   window_put(r.window, slot, 0, mode, mine);
   window_put(r.window, slot, 1, mode, other);
@@ -72,28 +79,33 @@ static __device__ __forceinline__ void exchange(const BCRCudaSepLines &p, const 
   beyond(p, k, after, before, g, add);
 }
 
-/* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular operator, whose mean is known */
+/* PLAIN: neither periodic nor singular, 2: p.more is added; OPEN: open ends, 2: of a singular
+   operator, whose mean is known */
 template <typename T, int K, int MODES, int PLAIN, int OPEN>
-__global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? (sizeof(T) == 4 ? 4 : 2) : 3)) sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
+__global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? (sizeof(T) == 4 ? 4 : 2) : 3))
+  sep_lines(BCRCudaSepLines p, T *g, BCRReduced red)
 {
-  constexpr int      PARTS = 32 / MODES; /* chunks of a warp */
+  constexpr int PARTS = 32 / MODES; /* chunks of a warp */
   __shared__ double2 ends[WARPS][MODES];
-  __shared__ double  part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
-  const int          lane = threadIdx.x & 31, m = lane % MODES, ci = lane / MODES, w = threadIdx.x >> 5, nw = blockDim.x >> 5, ch = w * PARTS + ci, k = blockIdx.x * MODES + m, kk = min(k, p.nk - 1);
-  const int          pad = nw * PARTS * K - p.n, f = pad / K, skip = max(0, min(K, pad - ch * K)), row = ch * K - pad, left0 = K - pad % K; /* first chunk that is not empty; rows of this one that are none; rows of chunk f */
-  const double      *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
-  const double       mu = t[0], hs = t[p.nk];
-  const T            mt = (T)mu, ht = (T)hs;
-  T                  x[K], first = 0, last = 0; /* of a chunk with nothing carried in: its first solution, its last y */
-  double             gl = 0, mK = mu, PK = 1, m0 = 1, P0 = 0;
+  __shared__ double part[WARPS * PARTS], ofends[4][MODES], added[2][MODES];
+  const int lane = threadIdx.x & 31, m = lane % MODES, ci = lane / MODES, w = threadIdx.x >> 5, nw = blockDim.x >> 5,
+            ch = w * PARTS + ci, k = blockIdx.x * MODES + m, kk = min(k, p.nk - 1);
+  /* first chunk that is not empty; rows of this one that are none; rows of chunk f */
+  const int pad = nw * PARTS * K - p.n, f = pad / K, skip = max(0, min(K, pad - ch * K)), row = ch * K - pad,
+            left0 = K - pad % K;
+  const double *t = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
+  const double mu = t[0], hs = t[p.nk];
+  const T mt = (T)mu, ht = (T)hs;
+  T x[K], first = 0, last = 0; /* of a chunk with nothing carried in: its first solution, its last y */
+  double gl = 0, mK = mu, PK = 1, m0 = 1, P0 = 0;
 
   if (p.early) bcr_go_after();
   g += blockIdx.y * p.plane + kk + row * p.ld;
   if (w == 0 && ci < 4) ofends[ci][m] = t[(ci < 2 ? 3 + ci : 4 + ci) * p.nk]; /* needed late */
   bcr_wait_before();
   const bool asks = OPEN == 1 && red.window.n && w == 0 && ci == PARTS - 1 && k < p.nk; /* other ranks, for its mode */
-  double     mine = 0, other = 0;
-  int        mode = -1;
+  double mine = 0, other = 0;
+  int mode = -1;
 
   if (asks) {
     mode = mode_of(p, k);
@@ -126,7 +138,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
       if (i >= skip) x[i] += more[i * p.ld];
   }
   if (!PLAIN && p.periodic) gl = (double)g[(p.n - row) * p.ld];
-  if (!PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES) { /* the whole block knows */
+  /* the whole block knows */
+  if (!PLAIN && p.pin >= 0 && p.pinplane == (int)blockIdx.y && (int)blockIdx.x == p.pin / MODES) {
     double sum = 0, total = 0;
 
 #pragma unroll
@@ -156,7 +169,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     for (int i = 0; i < K; i++)
       if (i >= skip) x[i] -= (T)(mean * p.ones[row + i]);
   }
-  /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the chunk; m0, P0: of the short one */
+  /* mu^K, and mu^1 + mu^3 + ... + mu^(2 K - 1): what a carried y makes of x at the begin of the
+     chunk; m0, P0: of the short one */
 #pragma unroll
   for (int q = 1; q <= K; q *= 2) {
     if (left0 & q) {
@@ -194,9 +208,9 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
 
 #pragma unroll
   for (int q = 1; q < PARTS; q++) mW0 *= q > f ? mK : 1;
-  const bool   shorter = w == 0 && ci == f;
+  const bool shorter = w == 0 && ci == f;
   const double mi = shorter ? m0 : mK, Pi = shorter ? P0 : PK;
-  double       E = last, b = first, cx, A, V, next, pw = mK;
+  double E = last, b = first, cx, A, V, next, pw = mK;
 
 #pragma unroll
   for (int s = MODES; s < 32; s *= 2) {
@@ -208,7 +222,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   cx = __shfl_up_sync(0xffffffffu, E, MODES);
   if (ci == 0) cx = 0;
   A = V = b + Pi * cx;
-  pw    = mK;
+  pw = mK;
 #pragma unroll
   for (int s = MODES; s < 32; s *= 2) {
     const double v = __shfl_down_sync(0xffffffffu, V, s);
@@ -218,28 +232,29 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   }
   next = __shfl_down_sync(0xffffffffu, V, MODES);
   if (ci == PARTS - 1) {
-    next         = 0;
+    next = 0;
     ends[w][m].x = E;
   }
   if (ci == (w == 0 ? f : 0)) ends[w][m].y = A + mi * next;
   __syncthreads();
-  /* Chain of the warps with nothing carried in: x_1, the last y, what comes to this warp from either side; M: what the first y is multiplied by
-     there, RM: what a unit of it makes of what comes from the right */
+  /* Chain of the warps with nothing carried in: x_1, the last y, what comes to this warp from
+     either side; M: what the first y is multiplied by there, RM: what a unit of it makes of what
+     comes from the right */
   double y = 0, X1 = 0, C = 0, M = 1, R = 0, RM = 0, pr = 0;
 
   pw = 1;
 #pragma unroll 4
   for (int q = 0; q < nw; q++) {
-    const double2 v  = ends[q][m];
-    const double  x1 = v.y + y * PW;
+    const double2 v = ends[q][m];
+    const double x1 = v.y + y * PW;
 
     X1 += pw * x1;
     R += pr * x1;
     RM += pr * pw * PW;
     pr *= mW;
     if (q == w) {
-      C  = y;
-      M  = pw;
+      C = y;
+      M = pw;
       pr = 1;
     }
     y = v.x + mW * y;
@@ -247,7 +262,8 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
   }
   double left = ofends[0][m] * X1 + ofends[1][m] * y, right = ofends[2][m] * X1 + ofends[3][m] * y;
 
-  if (OPEN == 1 && red.window.n) { /* blocks begin in their order everywhere, so that those that wait are those that others are at */
+  /* blocks begin in their order everywhere, so that those that wait are those that others are at */
+  if (OPEN == 1 && red.window.n) {
     if (asks) {
       double add[2] = {0, 0};
 
@@ -276,7 +292,7 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
     if (q < PARTS - 1 - ci) R *= mK;
   }
   C += cx;
-  V  = b + Pi * C;
+  V = b + Pi * C;
   pw = mK;
 #pragma unroll
   for (int s = MODES; s < 32; s *= 2) {
@@ -309,10 +325,10 @@ __global__ void __launch_bounds__(K == 32 ? 512 : 256, K == 32 ? 1 : (K == 16 ? 
 template <typename T>
 static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T *g, const BCRReduced &red, int k)
 {
-  const double *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + k;
-  const double  mu = t[0], hs = t[p.nk];
-  double        y = 0, X1 = 0, pw = 1, gl = 0, mean = 0;
-  const bool    pinned = k == p.pin && (int)blockIdx.y == p.pinplane;
+  const double *t = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + k;
+  const double mu = t[0], hs = t[p.nk];
+  double y = 0, X1 = 0, pw = 1, gl = 0, mean = 0;
+  const bool pinned = k == p.pin && (int)blockIdx.y == p.pinplane;
 
   g += blockIdx.y * p.plane + k;
   if (pinned && p.border) mean = p.removed[0] / p.removedfactor;
@@ -323,7 +339,7 @@ static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T
       sum += (double)g[i * p.ld];
       total += p.ones[i];
     }
-    mean         = sum / total;
+    mean = sum / total;
     p.removed[0] = mean * p.removedfactor;
     p.removed[1] = mean * p.subfactor;
   }
@@ -334,8 +350,8 @@ static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T
     pw *= mu;
     g[i * p.ld] = (T)y;
   }
-  double       in = (t[3 * p.nk] * X1 + t[4 * p.nk] * y + t[5 * p.nk] * gl);
-  double       R  = (t[6 * p.nk] * X1 + t[7 * p.nk] * y + t[8 * p.nk] * gl) / mu;
+  double in = (t[3 * p.nk] * X1 + t[4 * p.nk] * y + t[5 * p.nk] * gl);
+  double R = (t[6 * p.nk] * X1 + t[7 * p.nk] * y + t[8 * p.nk] * gl) / mu;
   const double xl = t[9 * p.nk] * X1 + t[10 * p.nk] * y + t[11 * p.nk] * gl;
 
   if (p.border) {
@@ -344,7 +360,9 @@ static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T
     if (red.window.n) {
       const int mode = mode_of(p, k);
 
-      if (mode >= 0) exchange(p, red, k, mode, X1, y, p.open[1] ? (double)g[p.n * p.ld] : 0, p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] : 0, g, add);
+      if (mode >= 0)
+        exchange(p, red, k, mode, X1, y, p.open[1] ? (double)g[p.n * p.ld] : 0,
+                 p.open[0] ? (double)g[(p.n + p.open[1]) * p.ld] : 0, g, add);
     } else {
       solutions(p, red, k, &after, &before);
       beyond(p, k, after, before, g, add);
@@ -360,7 +378,7 @@ static __device__ __forceinline__ void sep_long_line(const BCRCudaSepLines &p, T
     if (fabs(in) < least) in = 0;
   }
   for (int i = p.n - 1; i >= 0; i--) {
-    R           = (double)g[i * p.ld] + mu * R;
+    R = (double)g[i * p.ld] + mu * R;
     g[i * p.ld] = (T)R;
   }
   if (p.periodic) g[p.n * p.ld] = (T)xl;
@@ -379,12 +397,15 @@ template <typename T, int K, int MODES>
 static int launch(const BCRCudaSepLines *p, T *g, const BCRReduced &red, cudaStream_t st)
 {
   const dim3 grid((unsigned)((p->nk + MODES - 1) / MODES), (unsigned)p->planes);
-  const int  rows = 32 / MODES * K, threads = 32 * ((p->n + rows - 1) / rows);
+  const int rows = 32 / MODES * K, threads = 32 * ((p->n + rows - 1) / rows);
 
   if (p->border && p->pin >= 0) return bcr_launch(1, sep_lines<T, K, MODES, 1, 2>, grid, threads, 0, st, *p, g, red);
   if (p->border) return bcr_launch(1, sep_lines<T, K, MODES, 1, 1>, grid, threads, 0, st, *p, g, red);
   if (p->more) {
-    const cudaError_t e = cudaFuncSetAttribute((const void *)sep_lines<T, K, MODES, 2, 0>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared); /* as level0small.cu's */
+    /* as level0small.cu's */
+    const cudaError_t e =
+      cudaFuncSetAttribute((const void *)sep_lines<T, K, MODES, 2, 0>, cudaFuncAttributePreferredSharedMemoryCarveout,
+                           cudaSharedmemCarveoutMaxShared);
 
     return e == cudaSuccess ? bcr_launch(1, sep_lines<T, K, MODES, 2, 0>, grid, threads, 0, st, *p, g, red) : (int)e;
   }
@@ -397,8 +418,11 @@ static int sep_choose(cudaStream_t st, const BCRCudaSepLines *p, T *g, const BCR
 {
   const int n = p->n;
 
-  if (p->planes > 8 && n <= 256) return n <= 32 ? launch<T, 8, 8>(p, g, red, st) : launch<T, 16, 8>(p, g, red, st); /* enough lines for long chunks: less is carried */
-  if (n <= 512) return n <= 128 ? launch<T, 4, 8>(p, g, red, st) : (n <= 256 ? launch<T, 8, 8>(p, g, red, st) : launch<T, 16, 8>(p, g, red, st));
+  /* enough lines for long chunks: less is carried */
+  if (p->planes > 8 && n <= 256) return n <= 32 ? launch<T, 8, 8>(p, g, red, st) : launch<T, 16, 8>(p, g, red, st);
+  if (n <= 512)
+    return n <= 128 ? launch<T, 4, 8>(p, g, red, st)
+                    : (n <= 256 ? launch<T, 8, 8>(p, g, red, st) : launch<T, 16, 8>(p, g, red, st));
   if (n <= 128 * WARPS) return launch<T, 32, 8>(p, g, red, st);
   return n <= 256 * WARPS ? launch<T, 32, 4>(p, g, red, st) : launch<T, 32, 2>(p, g, red, st);
 }
@@ -424,7 +448,9 @@ int BCRCudaSepSolve(BCRStream stream, const BCRCudaSepLines *p, int single, void
   return sep_solve(bcr_stream(stream), p, single, g, red);
 }
 
-int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int single, void *g, const BCRCudaBorderRows *rows, const double *received, int part, double a, const BCRCudaWindow *w)
+int BCRCudaSepSolveReduced(BCRStream stream, const BCRCudaSepLines *p, int single, void *g,
+                           const BCRCudaBorderRows *rows, const double *received, int part, double a,
+                           const BCRCudaWindow *w)
 {
   BCRReduced red = {*rows, received, part, a, {}};
 
@@ -436,18 +462,20 @@ enum {
   ENDS = 32 /* chunks of a line */
 };
 
-/* What open lines give the rows beyond their ends. A block has 32 modes, a warp a chunk of the rows; chunks from which nothing reaches an end are not read */
+/* What open lines give the rows beyond their ends. A block has 32 modes, a warp a chunk of the
+   rows; chunks from which nothing reaches an end are not read */
 template <typename T>
-__global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T *__restrict__ g, double a, double *__restrict__ own, double *__restrict__ left)
+__global__ void __launch_bounds__(32 * ENDS)
+  sep_ends(BCRCudaSepLines p, const T *__restrict__ g, double a, double *__restrict__ own, double *__restrict__ left)
 {
   __shared__ double part[4][ENDS][32];
-  const int         lane = threadIdx.x & 31, w = threadIdx.x >> 5, k = blockIdx.x * 32 + lane, kk = min(k, p.nk - 1);
-  const int         rows = (p.n + ENDS - 1) / ENDS, first = min(p.n, w * rows), last = min(p.n, first + rows);
-  const double     *t  = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
-  const double      mu = t[0], hs = t[p.nk];
-  const float       decay = __log2f((float)mu);
-  const bool        far   = decay * first < -64 && decay * (p.n - last) < -64;
-  double            c = 0, b = 0, pw = 1, P = 0;
+  const int lane = threadIdx.x & 31, w = threadIdx.x >> 5, k = blockIdx.x * 32 + lane, kk = min(k, p.nk - 1);
+  const int rows = (p.n + ENDS - 1) / ENDS, first = min(p.n, w * rows), last = min(p.n, first + rows);
+  const double *t = p.tab + (ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB * p.nk + kk;
+  const double mu = t[0], hs = t[p.nk];
+  const float decay = __log2f((float)mu);
+  const bool far = decay * first < -64 && decay * (p.n - last) < -64;
+  double c = 0, b = 0, pw = 1, P = 0;
 
   g += blockIdx.y * p.plane + kk;
   bcr_wait_before();
@@ -493,11 +521,13 @@ __global__ void __launch_bounds__(32 * ENDS) sep_ends(BCRCudaSepLines p, const T
   }
 }
 
-int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a, double *own, double *left)
+int BCRCudaSepEnds(BCRStream stream, const BCRCudaSepLines *p, int single, const void *g, double a, double *own,
+                   double *left)
 {
   const dim3 grid((unsigned)((p->nk + 31) / 32), (unsigned)p->planes);
-  int        error = 0;
+  int error = 0;
 
-  BCR_CUDA_TYPE(single, error = bcr_launch(1, sep_ends<T>, grid, 32 * ENDS, 0, bcr_stream(stream), *p, (const T *)g, a, own, left));
+  BCR_CUDA_TYPE(
+    single, error = bcr_launch(1, sep_ends<T>, grid, 32 * ENDS, 0, bcr_stream(stream), *p, (const T *)g, a, own, left));
   return error;
 }

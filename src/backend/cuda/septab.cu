@@ -1,13 +1,15 @@
-/* Tables of the lines over the separators, a thread a mode: src/poisson/lines.c says where the numbers come from, BCRCudaSepLines what they are for */
+/* Tables of the lines over the separators, a thread a mode: src/poisson/lines.c says where the
+   numbers come from, BCRCudaSepLines what they are for */
 #include "common.cuh"
 #include <float.h>
 
-/* what h eliminated rows between two rows leave: their coupling t, and the share sigma of a right-hand side of ones that each gets */
+/* what h eliminated rows between two rows leave: their coupling t, and the share sigma of a
+   right-hand side of ones that each gets */
 static __device__ void between(int h, double delta, double *t, double *sigma)
 {
   double e = 0, y = 0, prod = 1, P = 1;
 
-  *t     = 1;
+  *t = 1;
   *sigma = 0;
   for (int i = 0; i < h; i++) {
     e = i ? delta + e / (1 + e) : 1 + delta;
@@ -16,7 +18,7 @@ static __device__ void between(int h, double delta, double *t, double *sigma)
     prod /= P;
   }
   if (h) {
-    *t     = prod;
+    *t = prod;
     *sigma = y / P;
   }
 }
@@ -25,14 +27,14 @@ static __device__ void between(int h, double delta, double *t, double *sigma)
 static __device__ void beyond(int h, int end, double delta, double *extra, double *sigma)
 {
   const double beta = end == BCR_CUDA_DIRICHLET ? 1 : (end == BCR_CUDA_CELL_DIRICHLET ? 2 : 0);
-  double       P = 1, num = 0, y = 0, prod = 1;
+  double P = 1, num = 0, y = 0, prod = 1;
 
   for (int i = 0; i < h; i++) {
     const double up = i == 0 && end == BCR_CUDA_NEUMANN ? 2 : 1;
 
-    y   = i ? 1 + y / P : 1;
+    y = i ? 1 + y / P : 1;
     num = i ? delta + num / P : delta + beta;
-    P   = up + num;
+    P = up + num;
     prod /= P;
   }
   *extra = h ? beta * prod : beta;
@@ -45,8 +47,8 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
 
   if (k >= r.nk) return;
   const double delta = (r.shift[blockIdx.y] + r.ax * r.lambda[k]) / r.ay, norm = r.norm[k] * r.scale[blockIdx.y];
-  const bool   pin = k == r.pin && (int)blockIdx.y == r.pinplane;
-  double       t, sg, xl, sl, xr, sr, v[BCR_CUDA_SEP_TAB];
+  const bool pin = k == r.pin && (int)blockIdx.y == r.pinplane;
+  double t, sg, xl, sl, xr, sr, v[BCR_CUDA_SEP_TAB];
 
   between(r.gap, delta, &t, &sg);
   if (r.periodic) {
@@ -56,39 +58,49 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     beyond(r.gapend[0], r.end[0], delta, &xl, &sl);
     beyond(r.gapend[1], r.end[1], delta, &xr, &sr);
   }
-  t                = fmax(t, DBL_MIN);                                                                                                                                                    /* of a coupling of 1 */
-  const double eps = delta * (1 + 2 * sg), limit = 0.5 * (eps + sqrt(eps) * sqrt(eps + 4 * t)), P = t + limit, mu = fmax(t / P, 1e-30), lg = limit > 0 ? fmin(log1p(limit / t), 69.) : 0; /* mu and exp(-69): ratios */
+  /* of a coupling of 1 */
+  t = fmax(t, DBL_MIN);
+  /* mu and exp(-69): ratios */
+  const double eps = delta * (1 + 2 * sg), limit = 0.5 * (eps + sqrt(eps) * sqrt(eps + 4 * t)), P = t + limit,
+               mu = fmax(t / P, 1e-30), lg = limit > 0 ? fmin(log1p(limit / t), 69.) : 0;
   if (r.ring) { /* T = (I - mu L)(I - mu U)/mu with cyclic shifts: what goes round is a geometric sum of what arrives */
-    const double around = limit > 0 ? -expm1(-n * lg) : 1, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P;
+    const double around = limit > 0 ? -expm1(-n * lg) : 1,
+                 p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P;
 
     v[0] = mu;
     v[1] = norm / P;
     for (int i = 2; i < BCR_CUDA_SEP_TAB; i++) v[i] = 0;
     v[4] = v[6] = mu / around;
-    v[7]        = v[6] * p1 / around;
+    v[7] = v[6] * p1 / around;
     for (int i = 0; i < BCR_CUDA_SEP_TAB; i++) tab[((ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_TAB + i) * r.nk + k] = v[i];
     return;
   }
   /* an end row that is node-centred Neumann itself is halved, with its right-hand side */
-  const double w0 = !r.periodic && r.gapend[0] == 0 && r.end[0] == BCR_CUDA_NEUMANN ? 0.5 : 1, wn = !r.periodic && r.gapend[1] == 0 && r.end[1] == BCR_CUDA_NEUMANN ? 0.5 : 1;
-  const double ef = n == 1 ? delta * (1 + sl + sr) + xl + xr : w0 * delta * (1 + sl + sg) + xl, el = wn * delta * (1 + sg + sr) + xr;
-  const double mun = exp(-(n - 1) * lg), mu2n = exp(-2 * n * lg), rest = -expm1(-2 * n * lg); /* 1 - mu^2n, small where delta is rounding */
-  double       a1 = ef - limit, an = el - limit - t * mu, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P, q1 = mun / P;
-  double       m11, m12, m21, m22, det = 1, num = 0, Ps = 1;
+  const double w0 = !r.periodic && r.gapend[0] == 0 && r.end[0] == BCR_CUDA_NEUMANN ? 0.5 : 1,
+               wn = !r.periodic && r.gapend[1] == 0 && r.end[1] == BCR_CUDA_NEUMANN ? 0.5 : 1;
+  const double ef = n == 1 ? delta * (1 + sl + sr) + xl + xr : w0 * delta * (1 + sl + sg) + xl,
+               el = wn * delta * (1 + sg + sr) + xr;
+  /* 1 - mu^2n, small where delta is rounding */
+  const double mun = exp(-(n - 1) * lg), mu2n = exp(-2 * n * lg), rest = -expm1(-2 * n * lg);
+  double a1 = ef - limit, an = el - limit - t * mu, p1 = (limit > 0 ? expm1(-2 * n * lg) / expm1(-2 * lg) : n) / P,
+         q1 = mun / P;
+  double m11, m12, m21, m22, det = 1, num = 0, Ps = 1;
 
-  for (int s = 0; s < n; s++) { /* determinants of the line and of its factors of constant mu, from pivots without cancellation */
+  /* determinants of the line and of its factors of constant mu, from pivots without cancellation */
+  for (int s = 0; s < n; s++) {
     num = (s == 0 ? ef : (s == n - 1 ? el : eps)) + (s ? t * num / Ps : 0);
-    Ps  = (s == n - 1 ? 0 : t) + num;
+    Ps = (s == n - 1 ? 0 : t) + num;
     det *= Ps / P;
   }
   if (n > 1 && a1 > 0.5 * ef && limit > 0) { /* all of its terms are positive, and they are few */
-    const double q = -expm1(-2 * lg), A = -expm1(-2 * (n - 1) * lg) / q, B = -expm1(-2 * n * lg) / q, p2 = exp(-2 * (n - 1) * lg);
+    const double q = -expm1(-2 * lg), A = -expm1(-2 * (n - 1) * lg) / q, B = -expm1(-2 * n * lg) / q,
+                 p2 = exp(-2 * (n - 1) * lg);
 
     det = (el + mu * limit) / P + a1 * (el * A + mu * limit * B + (limit + t * mu) * p2) / (P * P);
   }
   if (n == 1) {
-    a1  = ef - P;
-    an  = 0;
+    a1 = ef - P;
+    an = 0;
     m11 = m22 = 1 / det;
     m12 = m21 = 0;
   } else {
@@ -100,10 +112,13 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
   v[0] = mu;
   v[1] = norm / P;
   for (int i = 2; i < BCR_CUDA_SEP_TAB; i++) v[i] = 0;
-  if (r.border) { /* of unknowns beyond the ends: as a part of the right-hand sides they would be 1/(1 - mu^2) times too large in X_1, and be cancelled */
+  /* of unknowns beyond the ends: as a part of the right-hand sides they would be 1/(1 - mu^2) times
+     too large in X_1, and be cancelled */
+  if (r.border) {
     const double e[BCR_CUDA_SEP_BORDER] = {xl * m11, xl * m12, xr * m21, xr * m22, norm, 1 / P};
 
-    for (int i = 0; i < BCR_CUDA_SEP_BORDER; i++) r.border[((ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_BORDER + i) * r.nk + k] = e[i];
+    for (int i = 0; i < BCR_CUDA_SEP_BORDER; i++)
+      r.border[((ptrdiff_t)blockIdx.y * BCR_CUDA_SEP_BORDER + i) * r.nk + k] = e[i];
   }
   if (!r.periodic && !pin) {
     v[3] = -a1 / P * m11;
@@ -111,20 +126,23 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     v[6] = -an / P * m21;
     v[7] = -an / P * m22;
   } else if (r.periodic) {
-    const double z1 = m11 * (xl * p1 + xr * q1) + m12 * (xl * q1 + xr / P), zn = m21 * (xl * p1 + xr * q1) + m22 * (xl * q1 + xr / P), e1 = n == 1 ? 0 : 1;
-    double       w0 = 0, w1 = 0, den, L[3] = {0, 0, 0};
+    const double z1 = m11 * (xl * p1 + xr * q1) + m12 * (xl * q1 + xr / P),
+                 zn = m21 * (xl * p1 + xr * q1) + m22 * (xl * q1 + xr / P), e1 = n == 1 ? 0 : 1;
+    double w0 = 0, w1 = 0, den, L[3] = {0, 0, 0};
 
-    for (int way = 0; way < 2; way++) { /* last and first entry of the open line's solution for what its rows have in excess of their couplings */
+    /* last and first entry of the open line's solution for what its rows have in excess of their
+       couplings */
+    for (int way = 0; way < 2; way++) {
       const double first = way ? sr : sl, last = way ? sl : sr, xf = way ? xr : xl, xe = way ? xl : xr;
-      double       w = 0;
+      double w = 0;
 
       num = 0;
       for (int s = 0; s < n; s++) {
         const double e0 = delta * (1 + (s == 0 ? first : sg) + (s == n - 1 ? last : sg)), low = s ? t / Ps : 0;
 
-        w   = e0 + low * w;
+        w = e0 + low * w;
         num = e0 + (s == 0 ? xf : 0) + (s == n - 1 ? xe : 0) + low * num;
-        Ps  = (s == n - 1 ? 0 : t) + num;
+        Ps = (s == n - 1 ? 0 : t) + num;
       }
       if (way) w0 = w / Ps;
       else w1 = w / Ps;
@@ -136,7 +154,8 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
       L[2] = norm / den;
     }
     for (int i = 0; i < 3; i++) {
-      const double f1 = (i == 0 ? m11 : (i == 1 ? m12 : 0)) + z1 * L[i], fn = (i == 0 ? m21 : (i == 1 ? m22 : 0)) + zn * L[i];
+      const double f1 = (i == 0 ? m11 : (i == 1 ? m12 : 0)) + z1 * L[i],
+                   fn = (i == 0 ? m21 : (i == 1 ? m22 : 0)) + zn * L[i];
 
       v[3 + i] = (-a1 * f1 + xl * L[i] + (n == 1 ? xr * L[i] : 0)) / P;
       v[6 + i] = e1 * (-an * fn + xr * L[i]) / P;

@@ -1,4 +1,5 @@
-/* Right-hand sides of compact differences by themselves, see compact.h and src/compact/stencil.h: a thread for each number */
+/* Right-hand sides of compact differences by themselves, see compact.h and src/compact/stencil.h: a
+   thread for each number */
 #include "tri.cuh"
 #include "compact.h"
 
@@ -12,8 +13,8 @@ __global__ void stencil_inner(BCRCudaStencil s, const T *f, T *u)
 
   for (ptrdiff_t o = blockIdx.y; o < s.outer; o += gridDim.y) {
     const ptrdiff_t at = o * s.n * s.inner + s.from * s.inner + e;
-    const T        *p  = f + at;
-    T               v  = SIGN > 0 ? c0 * p[0] : (T)0;
+    const T *p = f + at;
+    T v = SIGN > 0 ? c0 * p[0] : (T)0;
 
     v += c1 * (SIGN > 0 ? p[s.inner] + p[-s.inner] : p[s.inner] - p[-s.inner]);
     if (H > 1) v += c2 * (SIGN > 0 ? p[2 * s.inner] + p[-2 * s.inner] : p[2 * s.inner] - p[-2 * s.inner]);
@@ -26,16 +27,17 @@ template <typename T>
 __global__ void stencil_edges(BCRCudaStencil s, const T *f, const T *ghost, T *u)
 {
   const ptrdiff_t plane = s.inner * s.outer, e = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const int       edge = blockIdx.y;
-  const ptrdiff_t row  = edge < s.from ? edge : edge - s.from + s.to;
-  T               sum  = 0;
+  const int edge = blockIdx.y;
+  const ptrdiff_t row = edge < s.from ? edge : edge - s.from + s.to;
+  T sum = 0;
 
   if (e >= plane) return;
   const ptrdiff_t i = e % s.inner, o = e / s.inner, first = s.start[edge];
 
   for (int k = 0; k < s.points[edge]; k++) {
     const ptrdiff_t j = first + k;
-    const T         v = j >= 0 && j < s.n ? f[i + s.inner * (j + s.n * o)] : ghost[(j < 0 ? s.below + j : s.below + j - s.n) * plane + e];
+    const T v =
+      j >= 0 && j < s.n ? f[i + s.inner * (j + s.n * o)] : ghost[(j < 0 ? s.below + j : s.below + j - s.n) * plane + e];
 
     sum += (T)s.weights[edge * s.width + k] * v;
   }
@@ -55,7 +57,8 @@ static unsigned stencil_blocks(ptrdiff_t n)
   return (unsigned)((n + 127) / 128);
 }
 
-#define STENCIL_RUN(H, SIGN) bcr_launch_cluster(stencil_inner<T, H, SIGN>, grid, dim3(128), 0, 1, stream, *s, (const T *)f, (T *)u)
+#define STENCIL_RUN(H, SIGN) \
+  bcr_launch_cluster(stencil_inner<T, H, SIGN>, grid, dim3(128), 0, 1, stream, *s, (const T *)f, (T *)u)
 
 template <typename T>
 static int stencil_run(BCRStream stream, const BCRCudaStencil *s, const void *f, void *u)
@@ -80,15 +83,20 @@ int BCRCudaStencilEdges(BCRStream stream, const BCRCudaStencil *s, const void *f
   int e = 0;
 
   if (!s->edges || !s->inner || !s->outer) return 0;
-  BCR_CUDA_TYPE(s->single, e = bcr_launch_cluster(stencil_edges<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)s->edges), dim3(128), 0, 1, stream, *s, (const T *)f, (const T *)ghost, (T *)u));
+  BCR_CUDA_TYPE(s->single,
+                e = bcr_launch_cluster(stencil_edges<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)s->edges),
+                                       dim3(128), 0, 1, stream, *s, (const T *)f, (const T *)ghost, (T *)u));
   return e ? e : bcr_done();
 }
 
-int BCRCudaStencilPack(BCRStream stream, const BCRCudaStencil *s, const void *f, ptrdiff_t first, ptrdiff_t planes, void *to)
+int BCRCudaStencilPack(BCRStream stream, const BCRCudaStencil *s, const void *f, ptrdiff_t first, ptrdiff_t planes,
+                       void *to)
 {
   int e = 0;
 
   if (!planes || !s->inner || !s->outer) return 0;
-  BCR_CUDA_TYPE(s->single, e = bcr_launch_cluster(stencil_pack<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)planes), dim3(128), 0, 1, stream, *s, (const T *)f, first, (T *)to));
+  BCR_CUDA_TYPE(s->single,
+                e = bcr_launch_cluster(stencil_pack<T>, dim3(stencil_blocks(s->inner * s->outer), (unsigned)planes),
+                                       dim3(128), 0, 1, stream, *s, (const T *)f, first, (T *)to));
   return e ? e : bcr_done();
 }

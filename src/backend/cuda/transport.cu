@@ -62,10 +62,12 @@ int BCRCudaEventDestroy(void *event)
 
 int BCRCudaSideCreate(BCRCudaSide *side)
 {
-  int         least = 0, greatest = 0;
+  int least = 0, greatest = 0;
   cudaError_t e = cudaDeviceGetStreamPriorityRange(&least, &greatest);
 
-  return (int)(e == cudaSuccess ? cudaStreamCreateWithPriority((cudaStream_t *)&side->stream, cudaStreamNonBlocking, greatest) : e);
+  return (int)(e == cudaSuccess
+                 ? cudaStreamCreateWithPriority((cudaStream_t *)&side->stream, cudaStreamNonBlocking, greatest)
+                 : e);
 }
 
 int BCRCudaSideBegin(BCRCudaSide *side, BCRStream stream)
@@ -85,7 +87,8 @@ int BCRCudaSideEnd(BCRCudaSide *side, BCRStream stream)
 int BCRCudaSideDestroy(BCRCudaSide *side)
 {
   const BCRCudaSide s = *side;
-  int               e = BCRCudaEventDestroy(s.begun), f = BCRCudaEventDestroy(s.ended), g = s.stream ? (int)cudaStreamDestroy(bcr_stream(s.stream)) : 0;
+  int e = BCRCudaEventDestroy(s.begun), f = BCRCudaEventDestroy(s.ended),
+      g = s.stream ? (int)cudaStreamDestroy(bcr_stream(s.stream)) : 0;
 
   side->stream = NULL;
   side->begun = side->ended = NULL;
@@ -101,8 +104,8 @@ int BCRCudaMark(void **event, BCRStream stream)
 
 int BCRCudaMarkTime(void *from, void *to, double *seconds)
 {
-  float       ms = 0;
-  cudaError_t e  = cudaEventSynchronize((cudaEvent_t)to);
+  float ms = 0;
+  cudaError_t e = cudaEventSynchronize((cudaEvent_t)to);
 
   if (e == cudaSuccess) e = cudaEventElapsedTime(&ms, (cudaEvent_t)from, (cudaEvent_t)to);
   *seconds = 1e-3 * ms;
@@ -116,9 +119,9 @@ int BCRCudaMarkForget(void *event)
 
 int BCRCudaDeviceId(unsigned char id[16])
 {
-  int            device = 0;
+  int device = 0;
   cudaDeviceProp p;
-  cudaError_t    e = cudaGetDevice(&device);
+  cudaError_t e = cudaGetDevice(&device);
 
   memset(id, 0, 16);
   if (e == cudaSuccess) e = cudaGetDeviceProperties(&p, device);
@@ -127,10 +130,11 @@ int BCRCudaDeviceId(unsigned char id[16])
 }
 
 /* Blocks begin in their order: all that is sent goes before any wait */
-static __global__ void window_exchange(int nsend, const BCRCudaPiece *__restrict__ pieces, ptrdiff_t slot, unsigned *turn)
+static __global__ void window_exchange(int nsend, const BCRCudaPiece *__restrict__ pieces, ptrdiff_t slot,
+                                       unsigned *turn)
 {
-  const BCRCudaPiece p  = pieces[blockIdx.y];
-  const ptrdiff_t    at = (*(volatile unsigned *)turn & 1) * slot, step = (ptrdiff_t)gridDim.x * blockDim.x;
+  const BCRCudaPiece p = pieces[blockIdx.y];
+  const ptrdiff_t at = (*(volatile unsigned *)turn & 1) * slot, step = (ptrdiff_t)gridDim.x * blockDim.x;
 
   for (ptrdiff_t i = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x; i < p.n; i += step) {
     if ((int)blockIdx.y < nsend) window_store(p.to + at + i, p.from ? p.from[i] : 0);
@@ -143,27 +147,29 @@ static __global__ void window_exchange(int nsend, const BCRCudaPiece *__restrict
   window_done(turn);
 }
 
-int BCRCudaWindowExchange(BCRStream stream, int nsend, int nrecv, const BCRCudaPiece *pieces, ptrdiff_t most, ptrdiff_t slot, unsigned *turn)
+int BCRCudaWindowExchange(BCRStream stream, int nsend, int nrecv, const BCRCudaPiece *pieces, ptrdiff_t most,
+                          ptrdiff_t slot, unsigned *turn)
 {
   const int threads = 128;
 
   if (nsend + nrecv < 1) return 0;
-  window_exchange<<<dim3(bcr_blocks(most, threads, 64), (unsigned)(nsend + nrecv)), threads, 0, bcr_stream(stream)>>>(nsend, pieces, slot, turn);
+  window_exchange<<<dim3(bcr_blocks(most, threads, 64), (unsigned)(nsend + nrecv)), threads, 0, bcr_stream(stream)>>>(
+    nsend, pieces, slot, turn);
   return (int)cudaGetLastError();
 }
 
 #if defined(PETSCBCR_HAVE_NCCL)
 
 struct _n_BCRNccl {
-  ncclComm_t                 comm;
-  void                      *tried;   /* room for the messages of BCRNcclTry() */
-  int                        windows; /* so many were made */
+  ncclComm_t comm;
+  void *tried; /* room for the messages of BCRNcclTry() */
+  int windows; /* so many were made */
   std::vector<BCRNcclWindow> idle;
 };
 
 static struct {
   void *library;
-  char  why[256];
+  char why[256];
   ncclResult_t (*getuniqueid)(ncclUniqueId *);
   ncclResult_t (*init)(ncclComm_t *, int, ncclUniqueId, int);
   ncclResult_t (*destroy)(ncclComm_t);
@@ -204,13 +210,18 @@ const char *BCRNcclPossible(void)
     return lib.why;
   }
   lib.library = library;
-  if (find(&lib.getuniqueid, "ncclGetUniqueId") && find(&lib.init, "ncclCommInitRank") && find(&lib.destroy, "ncclCommDestroy") && find(&lib.abort, "ncclCommAbort") && find(&lib.asyncerror, "ncclCommGetAsyncError") &&
-      find(&lib.start, "ncclGroupStart") && find(&lib.end, "ncclGroupEnd") && find(&lib.send, "ncclSend") && find(&lib.recv, "ncclRecv") && find(&lib.error, "ncclGetErrorString")) {
+  if (find(&lib.getuniqueid, "ncclGetUniqueId") && find(&lib.init, "ncclCommInitRank") &&
+      find(&lib.destroy, "ncclCommDestroy") && find(&lib.abort, "ncclCommAbort") &&
+      find(&lib.asyncerror, "ncclCommGetAsyncError") && find(&lib.start, "ncclGroupStart") &&
+      find(&lib.end, "ncclGroupEnd") && find(&lib.send, "ncclSend") && find(&lib.recv, "ncclRecv") &&
+      find(&lib.error, "ncclGetErrorString")) {
   #if defined(HAVE_WINDOWS)
     int version = 0;
 
-    lib.windows = find(&lib.version, "ncclGetVersion") && find(&lib.memalloc, "ncclMemAlloc") && find(&lib.memfree, "ncclMemFree") && find(&lib.windowregister, "ncclCommWindowRegister") && find(&lib.windowderegister, "ncclCommWindowDeregister") &&
-                  find(&lib.teamlsa, "ncclTeamLsa") && lib.version(&version) == ncclSuccess && version / 100 == NCCL_VERSION_CODE / 100;
+    lib.windows = find(&lib.version, "ncclGetVersion") && find(&lib.memalloc, "ncclMemAlloc") &&
+                  find(&lib.memfree, "ncclMemFree") && find(&lib.windowregister, "ncclCommWindowRegister") &&
+                  find(&lib.windowderegister, "ncclCommWindowDeregister") && find(&lib.teamlsa, "ncclTeamLsa") &&
+                  lib.version(&version) == ncclSuccess && version / 100 == NCCL_VERSION_CODE / 100;
   #endif
     return NULL;
   }
@@ -235,22 +246,22 @@ const char *BCRNcclMakeId(void *id)
 const char *BCRNcclCreate(const void *id, int size, int rank, BCRNccl *nccl)
 {
   ncclUniqueId unique;
-  BCRNccl      n = new _n_BCRNccl;
-  const char  *why;
+  BCRNccl n = new _n_BCRNccl;
+  const char *why;
 
   memcpy(&unique, id, sizeof(unique));
-  n->comm    = NULL;
-  n->tried   = NULL;
+  n->comm = NULL;
+  n->tried = NULL;
   n->windows = 0;
-  why        = result(lib.init(&n->comm, size, unique, rank));
-  *nccl      = n;
+  why = result(lib.init(&n->comm, size, unique, rank));
+  *nccl = n;
   return why;
 }
 
 const char *BCRNcclError(BCRNccl nccl)
 {
-  ncclResult_t r   = ncclSuccess;
-  const char  *why = result(lib.asyncerror(nccl->comm, &r));
+  ncclResult_t r = ncclSuccess;
+  const char *why = result(lib.asyncerror(nccl->comm, &r));
 
   return why ? why : result(r);
 }
@@ -280,18 +291,18 @@ const char *BCRNcclEnd(BCRNccl nccl)
 
 const char *BCRNcclWait(BCRNccl nccl)
 {
-  const cudaError_t e   = cudaDeviceSynchronize();
-  ncclResult_t      r   = ncclSuccess;
-  const char       *why = e == cudaSuccess ? result(lib.asyncerror(nccl->comm, &r)) : cudaGetErrorString(e);
+  const cudaError_t e = cudaDeviceSynchronize();
+  ncclResult_t r = ncclSuccess;
+  const char *why = e == cudaSuccess ? result(lib.asyncerror(nccl->comm, &r)) : cudaGetErrorString(e);
 
   return why ? why : result(r);
 }
 
 const char *BCRNcclTry(BCRNccl nccl, int size, int rank)
 {
-  const size_t      bytes = 256;
-  const cudaError_t e     = cudaMalloc(&nccl->tried, 2 * bytes * (size_t)size);
-  const char       *why, *end;
+  const size_t bytes = 256;
+  const cudaError_t e = cudaMalloc(&nccl->tried, 2 * bytes * (size_t)size);
+  const char *why, *end;
 
   if (e != cudaSuccess) {
     (void)cudaGetLastError();
@@ -330,17 +341,17 @@ void BCRNcclDestroy(BCRNccl *nccl)
   #if defined(HAVE_WINDOWS)
 
 struct _n_BCRNcclWindow {
-  BCRNccl             nccl;
-  int                 serial;
-  size_t              bytes;
-  void               *p;
-  ncclWindow_t        window;
+  BCRNccl nccl;
+  int serial;
+  size_t bytes;
+  void *p;
+  ncclWindow_t window;
   std::vector<void *> base;
 };
 
 enum {
   GRAIN = 2097152, /* of memory that others can map: sizes that are alike fit one another */
-  IDLE  = 8
+  IDLE = 8
 };
 
 int BCRNcclWindowPossible(BCRNccl nccl, int size)
@@ -351,15 +362,15 @@ int BCRNcclWindowPossible(BCRNccl nccl, int size)
 const char *BCRNcclWindowAlloc(BCRNccl nccl, size_t bytes, BCRNcclWindow *window)
 {
   BCRNcclWindow w = new _n_BCRNcclWindow;
-  const char   *why;
+  const char *why;
 
-  w->nccl   = nccl;
+  w->nccl = nccl;
   w->serial = ++nccl->windows;
-  w->bytes  = (bytes + GRAIN - 1) / GRAIN * GRAIN;
-  w->p      = NULL;
+  w->bytes = (bytes + GRAIN - 1) / GRAIN * GRAIN;
+  w->p = NULL;
   w->window = NULL;
-  *window   = w;
-  why       = result(lib.memalloc(&w->p, w->bytes));
+  *window = w;
+  why = result(lib.memalloc(&w->p, w->bytes));
   if (why) (void)cudaGetLastError();
   return why;
 }
@@ -371,7 +382,7 @@ static __global__ void window_pointers(ncclWindow_t w, int n, void **p)
 
 const char *BCRNcclWindowOpen(BCRNcclWindow w, int size, int rank, void *base[])
 {
-  void      **p = NULL;
+  void **p = NULL;
   cudaError_t e;
   const char *why = result(lib.windowregister(w->nccl->comm, w->p, w->bytes, &w->window, NCCL_WIN_COLL_SYMMETRIC));
 
@@ -383,7 +394,8 @@ const char *BCRNcclWindowOpen(BCRNcclWindow w, int size, int rank, void *base[])
     e = cudaMemcpy(base, p, (size_t)size * sizeof(*p), cudaMemcpyDeviceToHost);
   }
   (void)cudaFree(p);
-  if (e == cudaSuccess) e = cudaMemcpy(base[rank], &base[rank], sizeof(base[rank]), cudaMemcpyHostToDevice); /* these are the same memory */
+  /* these are the same memory */
+  if (e == cudaSuccess) e = cudaMemcpy(base[rank], &base[rank], sizeof(base[rank]), cudaMemcpyHostToDevice);
   if (e == cudaSuccess) {
     void *seen = NULL;
 
@@ -400,13 +412,13 @@ const char *BCRNcclWindowOpen(BCRNcclWindow w, int size, int rank, void *base[])
 
 int BCRNcclWindowIdle(BCRNccl nccl, size_t bytes)
 {
-  int    serial = 0;
-  size_t least  = 2 * bytes + 2 * GRAIN; /* not one that is much too large */
+  int serial = 0;
+  size_t least = 2 * bytes + 2 * GRAIN; /* not one that is much too large */
 
   for (BCRNcclWindow w : nccl->idle) {
     if (w->bytes < bytes || w->bytes >= least) continue;
     serial = w->serial;
-    least  = w->bytes;
+    least = w->bytes;
   }
   return serial;
 }
@@ -445,10 +457,11 @@ int BCRNcclWindowFill(BCRNcclWindow w, size_t bytes, int byte)
 int BCRNcclWindowPut(BCRNcclWindow w, size_t at, unsigned value)
 {
   cudaStream_t stream = NULL;
-  cudaError_t  e      = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaError_t e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
 
   if (e != cudaSuccess) return (int)e;
-  e = cudaMemcpyAsync((char *)w->p + at, &value, sizeof(value), cudaMemcpyHostToDevice, stream); /* not a kernel: there may be no room for one */
+  /* not a kernel: there may be no room for one */
+  e = cudaMemcpyAsync((char *)w->p + at, &value, sizeof(value), cudaMemcpyHostToDevice, stream);
   if (e == cudaSuccess) e = cudaStreamSynchronize(stream);
   (void)cudaStreamDestroy(stream);
   return (int)e;
@@ -523,7 +536,7 @@ void BCRNcclDestroy(BCRNccl *)
 #if !defined(HAVE_WINDOWS)
 enum {
   GRAIN = 2097152, /* of memory that others can map: sizes that are alike fit one another */
-  IDLE  = 8
+  IDLE = 8
 };
 
 int BCRNcclWindowPossible(BCRNccl, int)

@@ -17,10 +17,11 @@ static __device__ inline Power operator*(const Power &x, const Power &y)
   return {h, (p - h) + l};
 }
 
-/* m rows of y_i = alpha y_(i-1) + .., u_i = y_i + beta u_(i+1) as one: a = alpha^m, b = beta^m; a value carried in forwards leaves p = sum alpha^(i+1) beta^i
-   of itself at the backward end. By doubling: exact for alpha = beta = 1 */
+/* m rows of y_i = alpha y_(i-1) + .., u_i = y_i + beta u_(i+1) as one: a = alpha^m, b = beta^m; a
+   value carried in forwards leaves p = sum alpha^(i+1) beta^i of itself at the backward end. By
+   doubling: exact for alpha = beta = 1 */
 struct Segment {
-  Power  a, b;
+  Power a, b;
   double p;
 };
 
@@ -54,18 +55,25 @@ static __device__ inline Segment seg_repeat(Segment s, ptrdiff_t m)
   return x;
 }
 
-/* Launches with a cluster of blocks along x (1: none) and any amount of shared memory; dependent: the kernel may begin before the one before it has ended (bcr_wait_before()) */
+/* Launches with a cluster of blocks along x (1: none) and any amount of shared memory; dependent:
+   the kernel may begin before the one before it has ended (bcr_wait_before()) */
 template <typename... P, typename... A>
-static int bcr_launch_lines(int dependent, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, BCRStream stream, A... args)
+static int bcr_launch_lines(int dependent, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster,
+                            BCRStream stream, A... args)
 {
   cudaError_t e = cudaSuccess;
 
-  if (shared > 48000) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-  if (e == cudaSuccess && cluster > 8) e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-  return e == cudaSuccess ? bcr_launch_clusters(dependent, cluster, kernel, grid, block, shared, bcr_stream(stream), args...) : (int)e;
+  if (shared > 48000)
+    e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+  if (e == cudaSuccess && cluster > 8)
+    e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  return e == cudaSuccess
+           ? bcr_launch_clusters(dependent, cluster, kernel, grid, block, shared, bcr_stream(stream), args...)
+           : (int)e;
 }
 template <typename... P, typename... A>
-static int bcr_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, BCRStream stream, A... args)
+static int bcr_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, int cluster, BCRStream stream,
+                              A... args)
 {
   return bcr_launch_lines(0, kernel, grid, block, shared, cluster, stream, args...);
 }
@@ -79,7 +87,7 @@ static int bcr_launch_cluster(void (*kernel)(P...), dim3 grid, dim3 block, size_
       __VA_ARGS__; \
     } else if (io) { \
       typedef double IO; \
-      typedef float  W; \
+      typedef float W; \
       __VA_ARGS__; \
     } else { \
       typedef float IO; \

@@ -1,6 +1,8 @@
 /*
-  Near-Toeplitz lines by cyclic reduction with precomputed coefficients (NEATO, paper 002 chapter 2; src/tridiagonal/cr.c has the equations and makes the
-  tables). Two forms, as in its section 2.2: a block has its lines in shared memory through all levels, or each level is a kernel on global memory.
+  Near-Toeplitz lines by cyclic reduction with precomputed coefficients (NEATO, paper 002 chapter 2;
+  src/tridiagonal/cr.c has the equations and makes the tables). Two forms, as in its section 2.2: a
+  block has its lines in shared memory through all levels, or each level is a kernel on global
+  memory.
 */
 #include "tri.cuh"
 
@@ -9,7 +11,7 @@
 static __device__ inline const double *cr_row(const BCRCudaCR &c, int r, ptrdiff_t i, ptrdiff_t set)
 {
   const BCRCudaCRLevel &L = c.level[r];
-  const ptrdiff_t       e = i < L.first ? i : (i >= L.rows - L.last ? L.first + 1 + i - (L.rows - L.last) : L.first);
+  const ptrdiff_t e = i < L.first ? i : (i >= L.rows - L.last ? L.first + 1 + i - (L.rows - L.last) : L.first);
 
   return c.table + (L.offset + e) * CR_COEFFICIENTS * c.sets + set;
 }
@@ -18,9 +20,9 @@ static __device__ inline const double *cr_row(const BCRCudaCR &c, int r, ptrdiff
 template <typename W, typename Get>
 static __device__ inline W cr_reduce(const BCRCudaCR &c, int r, ptrdiff_t i, ptrdiff_t set, Get get)
 {
-  const double   *k    = cr_row(c, r, i, set);
+  const double *k = cr_row(c, r, i, set);
   const ptrdiff_t step = (ptrdiff_t)1 << r, j = (i + 1) * step - 1;
-  W               x = get(j) - (W)k[0] * get(j - step);
+  W x = get(j) - (W)k[0] * get(j - step);
 
   if (i + 1 < c.level[r].rows) x -= (W)k[c.sets] * get(j + step);
   return x;
@@ -30,9 +32,9 @@ static __device__ inline W cr_reduce(const BCRCudaCR &c, int r, ptrdiff_t i, ptr
 template <typename W, typename Get>
 static __device__ inline W cr_back(const BCRCudaCR &c, int r, ptrdiff_t i, ptrdiff_t set, Get get)
 {
-  const double   *k    = cr_row(c, r, i, set) + 2 * c.sets;
+  const double *k = cr_row(c, r, i, set) + 2 * c.sets;
   const ptrdiff_t step = (ptrdiff_t)1 << r, j = (i + 1) * step - 1;
-  W               x = (W)k[2 * c.sets] * get(j);
+  W x = (W)k[2 * c.sets] * get(j);
 
   if (i) x -= (W)k[0] * get(j - step);
   if (i + 1 < c.level[r].rows) x -= (W)k[c.sets] * get(j + step);
@@ -44,31 +46,34 @@ static __device__ inline ptrdiff_t cr_set(const BCRCudaCR &c, ptrdiff_t column)
   return c.perline ? column % c.inner / c.rep + c.inner / c.rep * (column / c.inner) : 0;
 }
 
-/* a block: tx columns, threads of one column are blockDim.x / tx; a line is spread so that powers of two do not meet in a bank */
+/* a block: tx columns, threads of one column are blockDim.x / tx; a line is spread so that powers
+   of two do not meet in a bank */
 template <typename IO, typename W>
 __global__ void __launch_bounds__(512) cr_shared(BCRCudaCR c, int tx_, const IO *f, IO *u)
 {
   extern __shared__ double2 shared[];
 
-  const int       tx = threadIdx.x % tx_, ty = threadIdx.x / tx_, ny = blockDim.x / tx_;
-  ptrdiff_t       column = (ptrdiff_t)blockIdx.x * tx_ + tx;
-  const bool      active = column < c.inner * c.outer;
+  const int tx = threadIdx.x % tx_, ty = threadIdx.x / tx_, ny = blockDim.x / tx_;
+  ptrdiff_t column = (ptrdiff_t)blockIdx.x * tx_ + tx;
+  const bool active = column < c.inner * c.outer;
   const ptrdiff_t n = c.n, open = c.periodic ? n - 1 : n;
-  W              *w = (W *)shared + tx;
+  W *w = (W *)shared + tx;
 
   if (!active) column = c.inner * c.outer - 1;
   const ptrdiff_t set = cr_set(c, column), at0 = column % c.inner + c.inner * n * (column / c.inner);
-  const auto      at  = [&](ptrdiff_t j) { return (j + (j >> 5)) * tx_; };
-  const auto      get = [&](ptrdiff_t j) { return w[at(j)]; };
+  const auto at = [&](ptrdiff_t j) { return (j + (j >> 5)) * tx_; };
+  const auto get = [&](ptrdiff_t j) { return w[at(j)]; };
 
   for (ptrdiff_t j = ty; j < n; j += ny) w[at(j)] = (W)f[at0 + c.inner * j];
   for (int r = 0; r + 1 < c.levels; r++) {
     __syncthreads();
-    for (ptrdiff_t i = 2 * ty + 1; i < c.level[r].rows; i += 2 * ny) w[at(((i + 1) << r) - 1)] = cr_reduce<W>(c, r, i, set, get);
+    for (ptrdiff_t i = 2 * ty + 1; i < c.level[r].rows; i += 2 * ny)
+      w[at(((i + 1) << r) - 1)] = cr_reduce<W>(c, r, i, set, get);
   }
   for (int r = c.levels - 1; r >= 0; r--) {
     __syncthreads();
-    for (ptrdiff_t i = 2 * ty; i < c.level[r].rows; i += 2 * ny) w[at(((i + 1) << r) - 1)] = cr_back<W>(c, r, i, set, get);
+    for (ptrdiff_t i = 2 * ty; i < c.level[r].rows; i += 2 * ny)
+      w[at(((i + 1) << r) - 1)] = cr_back<W>(c, r, i, set, get);
   }
   __syncthreads();
   W last = 0;
@@ -92,13 +97,15 @@ __global__ void cr_level(BCRCudaCR c, int r, int back, ptrdiff_t rows, const IO 
 {
   const ptrdiff_t columns = c.inner * c.outer, t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
   /* rows next to each other where the line is contiguous, else columns */
-  const ptrdiff_t column = c.inner == 1 ? t / rows : t % columns, i = 2 * (c.inner == 1 ? t % rows : t / columns) + (back ? 0 : 1);
+  const ptrdiff_t column = c.inner == 1 ? t / rows : t % columns,
+                  i = 2 * (c.inner == 1 ? t % rows : t / columns) + (back ? 0 : 1);
 
   if (t >= rows * columns) return;
   const ptrdiff_t set = cr_set(c, column), at0 = column % c.inner + c.inner * c.n * (column / c.inner);
-  const auto      get = [&](ptrdiff_t j) { return (W)(f + at0)[c.inner * j]; };
+  const auto get = [&](ptrdiff_t j) { return (W)(f + at0)[c.inner * j]; };
 
-  u[at0 + c.inner * (((i + 1) << r) - 1)] = (IO)(back ? cr_back<W>(c, r, i, set, get) : cr_reduce<W>(c, r, i, set, get));
+  u[at0 + c.inner * (((i + 1) << r) - 1)] =
+    (IO)(back ? cr_back<W>(c, r, i, set, get) : cr_reduce<W>(c, r, i, set, get));
 }
 
 /* periodic: the last unknown, then what it changes in the others */
@@ -109,8 +116,8 @@ __global__ void cr_last(BCRCudaCR c, IO *u)
 
   if (column >= c.inner * c.outer) return;
   const ptrdiff_t set = cr_set(c, column);
-  IO             *v   = u + column % c.inner + c.inner * c.n * (column / c.inner);
-  W               x   = (W)v[c.inner * (c.n - 1)];
+  IO *v = u + column % c.inner + c.inner * c.n * (column / c.inner);
+  W x = (W)v[c.inner * (c.n - 1)];
 
   if (c.n > 1) x -= (W)c.border[set] * (W)v[0] + (W)c.border[c.sets + set] * (W)v[c.inner * (c.n - 2)];
   v[c.inner * (c.n - 1)] = (IO)((W)c.border[2 * c.sets + set] * x);
@@ -132,7 +139,7 @@ __global__ void cr_close(BCRCudaCR c, IO *u)
 static int cr_columns(const BCRCudaCR *c, size_t size)
 {
   const size_t line = (size_t)(c->n + c->n / 32 + 1) * size;
-  int          tx   = c->inner == 1 ? 1 : 16;
+  int tx = c->inner == 1 ? 1 : 16;
 
   while (tx > 1 && (tx * line > (size_t)c->shared / 2 || tx / 2 >= c->inner * c->outer)) tx /= 2;
   if (tx * line > (size_t)c->shared) tx = 0;
@@ -148,14 +155,15 @@ template <typename IO, typename W>
 static int cr_run(BCRStream stream, const BCRCudaCR *c, int global, const IO *f, IO *u)
 {
   const ptrdiff_t columns = c->inner * c->outer;
-  int             e;
+  int e;
 
   if (!global) {
-    const int tx      = cr_columns(c, sizeof(W));
-    int       threads = 32;
+    const int tx = cr_columns(c, sizeof(W));
+    int threads = 32;
 
     while (threads < 512 && threads < tx * (c->n / 2)) threads *= 2;
-    return bcr_launch_cluster(cr_shared<IO, W>, dim3((unsigned)((columns + tx - 1) / tx)), dim3((unsigned)threads), (size_t)tx * (c->n + c->n / 32 + 1) * sizeof(W), 1, stream, *c, tx, f, u);
+    return bcr_launch_cluster(cr_shared<IO, W>, dim3((unsigned)((columns + tx - 1) / tx)), dim3((unsigned)threads),
+                              (size_t)tx * (c->n + c->n / 32 + 1) * sizeof(W), 1, stream, *c, tx, f, u);
   }
   if (f != u) {
     e = BCRCudaCopy(u, f, (size_t)columns * c->n * sizeof(IO), stream);
@@ -166,14 +174,16 @@ static int cr_run(BCRStream stream, const BCRCudaCR *c, int global, const IO *f,
       const ptrdiff_t rows = pass ? (c->level[k].rows + 1) / 2 : c->level[k].rows / 2;
 
       if (rows < 1) continue;
-      e = bcr_launch_cluster(cr_level<IO, W>, dim3((unsigned)((rows * columns + 255) / 256)), dim3(256), 0, 1, stream, *c, k, pass, rows, (const IO *)u, u);
+      e = bcr_launch_cluster(cr_level<IO, W>, dim3((unsigned)((rows * columns + 255) / 256)), dim3(256), 0, 1, stream,
+                             *c, k, pass, rows, (const IO *)u, u);
       if (e) return e;
     }
   }
   if (!c->periodic) return 0;
   e = bcr_launch_cluster(cr_last<IO, W>, dim3((unsigned)((columns + 127) / 128)), dim3(128), 0, 1, stream, *c, u);
   if (e || c->n < 2) return e;
-  return bcr_launch_cluster(cr_close<IO, W>, dim3((unsigned)(((c->n - 1) * columns + 255) / 256)), dim3(256), 0, 1, stream, *c, u);
+  return bcr_launch_cluster(cr_close<IO, W>, dim3((unsigned)(((c->n - 1) * columns + 255) / 256)), dim3(256), 0, 1,
+                            stream, *c, u);
 }
 
 int BCRCudaCRSolve(BCRStream stream, const BCRCudaCR *c, int global, int single, int io, const void *f, void *u)

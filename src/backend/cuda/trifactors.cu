@@ -1,6 +1,7 @@
 /*
-  Lines by stored factors (src/tridiagonal/thomas.c): a thread for each line, y in place of the solution until the way back. Lines beside each other
-  in memory are read and written as they are, contiguous ones by tiles of 32 lines x 16 rows through shared memory, so that both are coalesced.
+  Lines by stored factors (src/tridiagonal/thomas.c): a thread for each line, y in place of the
+  solution until the way back. Lines beside each other in memory are read and written as they are,
+  contiguous ones by tiles of 32 lines x 16 rows through shared memory, so that both are coalesced.
   The factors of neighbouring lines are neighbours in memory (interleaved).
 */
 #include "tri.cuh"
@@ -11,9 +12,12 @@ enum {
 
 struct Factor {
   const BCRCudaFactors &t;
-  const ptrdiff_t       set;
+  const ptrdiff_t set;
 
-  __device__ ptrdiff_t at(ptrdiff_t j) const { return (j < t.nt ? j : (j < t.n - t.nlast ? t.nt - 1 : t.nt + j - (t.n - t.nlast))) * t.sets + set; }
+  __device__ ptrdiff_t at(ptrdiff_t j) const
+  {
+    return (j < t.nt ? j : (j < t.n - t.nlast ? t.nt - 1 : t.nt + j - (t.n - t.nlast))) * t.sets + set;
+  }
 };
 
 template <typename W>
@@ -29,8 +33,8 @@ __global__ void __launch_bounds__(128) factors_across(BCRCudaFactors t, const IO
 
   if (column >= t.inner * t.outer) return;
   const ptrdiff_t i = column % t.inner, o = column / t.inner;
-  const Factor    F = {t, t.perline ? i / t.rep + t.inner / t.rep * o : 0};
-  W               y = 0, sum = 0;
+  const Factor F = {t, t.perline ? i / t.rep + t.inner / t.rep * o : 0};
+  W y = 0, sum = 0;
 
   f += i + s * n * o;
   u += i + s * n * o;
@@ -39,7 +43,7 @@ __global__ void __launch_bounds__(128) factors_across(BCRCudaFactors t, const IO
 
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-      const bool      in = j0 + k < n;
+      const bool in = j0 + k < n;
       const ptrdiff_t at = in ? F.at(j0 + k) : 0;
 
       x[k] = in ? (W)f[s * (j0 + k)] : (W)0;
@@ -65,7 +69,7 @@ __global__ void __launch_bounds__(128) factors_across(BCRCudaFactors t, const IO
 
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-      const bool      in = j0 + k < n;
+      const bool in = j0 + k < n;
       const ptrdiff_t at = in ? F.at(j0 + k) : 0;
 
       x[k] = in ? (W)u[s * (j0 + k)] : (W)0;
@@ -93,15 +97,17 @@ __global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *
 {
   __shared__ W tiles[2][32 * (ROWS + 1)];
 
-  const int       lane = threadIdx.x & 31, row = lane % ROWS, half = lane / ROWS;
-  const ptrdiff_t first = ((ptrdiff_t)blockIdx.x * 2 + (threadIdx.x >> 5)) * 32, n = t.n, line = first + lane < t.outer ? first + lane : t.outer - 1;
-  const Factor    F    = {t, t.perline ? line / t.rep : 0};
-  W              *tile = tiles[threadIdx.x >> 5], *mine = tile + lane * (ROWS + 1);
-  W               y = 0, sum = 0, move[ROWS];
+  const int lane = threadIdx.x & 31, row = lane % ROWS, half = lane / ROWS;
+  const ptrdiff_t first = ((ptrdiff_t)blockIdx.x * 2 + (threadIdx.x >> 5)) * 32, n = t.n,
+                  line = first + lane < t.outer ? first + lane : t.outer - 1;
+  const Factor F = {t, t.perline ? line / t.rep : 0};
+  W *tile = tiles[threadIdx.x >> 5], *mine = tile + lane * (ROWS + 1);
+  W y = 0, sum = 0, move[ROWS];
 
   for (ptrdiff_t j0 = 0; j0 < n; j0 += ROWS) {
 #pragma unroll
-    for (int k = 0; k < ROWS; k++) move[k] = first + 2 * k + half < t.outer && j0 + row < n ? (W)f[(first + 2 * k + half) * n + j0 + row] : (W)0;
+    for (int k = 0; k < ROWS; k++)
+      move[k] = first + 2 * k + half < t.outer && j0 + row < n ? (W)f[(first + 2 * k + half) * n + j0 + row] : (W)0;
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < ROWS; k++) tile[(2 * k + half) * (ROWS + 1) + row] = move[k];
@@ -110,7 +116,7 @@ __global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *
     for (int k = 0; k < ROWS; k++) {
       if (j0 + k < n) {
         const ptrdiff_t at = F.at(j0 + k);
-        const W         x  = mine[k];
+        const W x = mine[k];
 
         y = x - entry<W>(t.l, at) * y;
         if (t.periodic) {
@@ -123,13 +129,15 @@ __global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < ROWS; k++)
-      if (first + 2 * k + half < t.outer && j0 + row < n) u[(first + 2 * k + half) * n + j0 + row] = (IO)tile[(2 * k + half) * (ROWS + 1) + row];
+      if (first + 2 * k + half < t.outer && j0 + row < n)
+        u[(first + 2 * k + half) * n + j0 + row] = (IO)tile[(2 * k + half) * (ROWS + 1) + row];
   }
   W v = 0, last = 0;
 
   for (ptrdiff_t j0 = (n - 1) / ROWS * ROWS; j0 >= 0; j0 -= ROWS) {
 #pragma unroll
-    for (int k = 0; k < ROWS; k++) move[k] = first + 2 * k + half < t.outer && j0 + row < n ? (W)u[(first + 2 * k + half) * n + j0 + row] : (W)0;
+    for (int k = 0; k < ROWS; k++)
+      move[k] = first + 2 * k + half < t.outer && j0 + row < n ? (W)u[(first + 2 * k + half) * n + j0 + row] : (W)0;
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < ROWS; k++) tile[(2 * k + half) * (ROWS + 1) + row] = move[k];
@@ -150,20 +158,26 @@ __global__ void __launch_bounds__(64) factors_along(BCRCudaFactors t, const IO *
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < ROWS; k++)
-      if (first + 2 * k + half < t.outer && j0 + row < n) u[(first + 2 * k + half) * n + j0 + row] = (IO)tile[(2 * k + half) * (ROWS + 1) + row];
+      if (first + 2 * k + half < t.outer && j0 + row < n)
+        u[(first + 2 * k + half) * n + j0 + row] = (IO)tile[(2 * k + half) * (ROWS + 1) + row];
   }
 }
 
 int BCRCudaFactorsSolve(BCRStream stream, const BCRCudaFactors *t, int single, int io, const void *f, void *u)
 {
   const ptrdiff_t columns = t->inner * t->outer;
-  int             e       = 0;
+  int e = 0;
 
-  if (t->inner == 1 && t->outer > 1) BCR_TRI_TYPES(single, io, e = bcr_launch_cluster(factors_along<IO, W>, dim3((unsigned)((columns + 63) / 64)), dim3(64), 0, 1, stream, *t, (const IO *)f, (IO *)u));
+  if (t->inner == 1 && t->outer > 1)
+    BCR_TRI_TYPES(single, io,
+                  e = bcr_launch_cluster(factors_along<IO, W>, dim3((unsigned)((columns + 63) / 64)), dim3(64), 0, 1,
+                                         stream, *t, (const IO *)f, (IO *)u));
   else {
     const unsigned threads = columns >= 128 * 132 ? 128 : 32;
 
-    BCR_TRI_TYPES(single, io, e = bcr_launch_cluster(factors_across<IO, W>, dim3((unsigned)((columns + threads - 1) / threads)), dim3(threads), 0, 1, stream, *t, (const IO *)f, (IO *)u));
+    BCR_TRI_TYPES(single, io,
+                  e = bcr_launch_cluster(factors_across<IO, W>, dim3((unsigned)((columns + threads - 1) / threads)),
+                                         dim3(threads), 0, 1, stream, *t, (const IO *)f, (IO *)u));
   }
   return e ? e : bcr_done();
 }

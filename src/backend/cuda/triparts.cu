@@ -4,9 +4,11 @@
     forwards   y_j = sf_j y_{j-1} + f_j               j = 0, ..., rows-1
     backwards  u_j = sb_j u_{j+1} + cb_j y_j          j = rows-1, ..., 0
 
-  A line has `parts` parts of m rows, the last one fewer. A: each part from a zero start, a thread each, which leaves T. B: the starts, from T and the
-  products S of the coefficients, which are made in set-up. C: the parts from their starts. Contiguous lines: the array is rearranged on the way,
-  by tiles of 32 parts x 16 rows through shared memory, so that memory is read and written in order (plain: it is not).
+  A line has `parts` parts of m rows, the last one fewer. A: each part from a zero start, a thread
+  each, which leaves T. B: the starts, from T and the products S of the coefficients, which are made
+  in set-up. C: the parts from their starts. Contiguous lines: the array is rearranged on the way,
+  by tiles of 32 parts x 16 rows through shared memory, so that memory is read and written in order
+  (plain: it is not).
 */
 #include "tri.cuh"
 
@@ -22,12 +24,12 @@ struct Unit {
 static __device__ inline Unit unit_of(const BCRCudaParts &p, ptrdiff_t unit)
 {
   const ptrdiff_t columns = p.inner * p.outer;
-  Unit            q;
+  Unit q;
 
-  q.line   = p.inner == 1 ? unit / p.parts : unit % columns;
-  q.part   = p.inner == 1 ? unit % p.parts : unit / columns;
-  q.set    = p.perline ? q.line % p.inner / p.rep + p.inner / p.rep * (q.line / p.inner) : 0;
-  q.base   = q.line % p.inner + p.inner * (p.n * (q.line / p.inner) + q.part * p.m);
+  q.line = p.inner == 1 ? unit / p.parts : unit % columns;
+  q.part = p.inner == 1 ? unit % p.parts : unit / columns;
+  q.set = p.perline ? q.line % p.inner / p.rep + p.inner / p.rep * (q.line / p.inner) : 0;
+  q.base = q.line % p.inner + p.inner * (p.n * (q.line / p.inner) + q.part * p.m);
   q.length = p.rows - q.part * p.m < p.m ? p.rows - q.part * p.m : p.m;
   return q;
 }
@@ -52,17 +54,17 @@ __global__ void __launch_bounds__(128) parts_plain(BCRCudaParts p, const IO *f, 
   const ptrdiff_t t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x;
 
   if (t >= p.inner * p.outer * p.parts) return;
-  const Unit      q = unit_of(p, t);
+  const Unit q = unit_of(p, t);
   const ptrdiff_t s = p.inner;
-  W               y = APPLY ? (W)carry[carry_at(p, q)] : (W)0;
+  W y = APPLY ? (W)carry[carry_at(p, q)] : (W)0;
 
   for (ptrdiff_t k0 = 0; k0 < q.length; k0 += ROWS) {
     W x[ROWS], a[ROWS];
 
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-      const ptrdiff_t i  = BACK ? q.length - 1 - k0 - k : k0 + k;
-      const bool      in = k0 + k < q.length;
+      const ptrdiff_t i = BACK ? q.length - 1 - k0 - k : k0 + k;
+      const bool in = k0 + k < q.length;
 
       x[k] = in ? (W)f[q.base + s * i] : (W)0;
       a[k] = in ? coefficient<W>(p, BACK ? p.sb : p.sf, q, i) : (W)0;
@@ -84,23 +86,23 @@ __global__ void __launch_bounds__(64) parts_rearranged(BCRCudaParts p, const IO 
 {
   __shared__ W tiles[2][32 * (ROWS + 1)];
 
-  const int       lane = threadIdx.x & 31, row = lane % ROWS, half = lane / ROWS;
+  const int lane = threadIdx.x & 31, row = lane % ROWS, half = lane / ROWS;
   const ptrdiff_t units = p.outer * p.parts, first = ((ptrdiff_t)blockIdx.x * 2 + (threadIdx.x >> 5)) * 32;
-  const Unit      q    = unit_of(p, first + lane < units ? first + lane : units - 1);
-  W              *tile = tiles[threadIdx.x >> 5], *mine = tile + lane * (ROWS + 1);
-  W               y = APPLY ? (W)carry[carry_at(p, q)] : (W)0;
+  const Unit q = unit_of(p, first + lane < units ? first + lane : units - 1);
+  W *tile = tiles[threadIdx.x >> 5], *mine = tile + lane * (ROWS + 1);
+  W y = APPLY ? (W)carry[carry_at(p, q)] : (W)0;
 
   for (ptrdiff_t k0 = 0; k0 < p.m; k0 += ROWS) {
     const ptrdiff_t i0 = BACK ? (p.m - 1) / ROWS * ROWS - k0 : k0; /* first row of the tile */
-    ptrdiff_t       at[ROWS];
-    W               move[ROWS];
+    ptrdiff_t at[ROWS];
+    W move[ROWS];
 
 #pragma unroll
     for (int k = 0; k < ROWS; k++) { /* unit 2 k + half, row i0 + row of it */
-      const int       src  = 2 * k + half;
+      const int src = 2 * k + half;
       const ptrdiff_t base = __shfl_sync(0xffffffffu, q.base, src), length = __shfl_sync(0xffffffffu, q.length, src);
 
-      at[k]   = first + src < units && i0 + row < length ? base + i0 + row : -1;
+      at[k] = first + src < units && i0 + row < length ? base + i0 + row : -1;
       move[k] = at[k] >= 0 ? (W)f[at[k]] : (W)0;
     }
     __syncwarp();
@@ -109,14 +111,14 @@ __global__ void __launch_bounds__(64) parts_rearranged(BCRCudaParts p, const IO 
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < ROWS; k++) {
-      const int       kk = BACK ? ROWS - 1 - k : k;
-      const ptrdiff_t i  = i0 + kk;
+      const int kk = BACK ? ROWS - 1 - k : k;
+      const ptrdiff_t i = i0 + kk;
 
       if (i < q.length) {
         W x = mine[kk];
 
         if (BACK) x *= coefficient<W>(p, p.cb, q, i);
-        y        = coefficient<W>(p, BACK ? p.sb : p.sf, q, i) * y + x;
+        y = coefficient<W>(p, BACK ? p.sb : p.sf, q, i) * y + x;
         mine[kk] = y;
       }
     }
@@ -142,15 +144,16 @@ static __global__ void parts_starts(BCRCudaParts p, int back, int small, double 
   const ptrdiff_t column = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, columns = p.inner * p.outer;
 
   if (column >= columns) return;
-  const double *S = (back ? p.Sb : p.Sf) + (p.perline ? column % p.inner / p.rep + p.inner / p.rep * (column / p.inner) : 0);
-  double        x = start;
+  const double *S =
+    (back ? p.Sb : p.Sf) + (p.perline ? column % p.inner / p.rep + p.inner / p.rep * (column / p.inner) : 0);
+  double x = start;
 
   for (ptrdiff_t k = 0; k < p.parts; k++) {
     const ptrdiff_t q = back ? p.parts - 1 - k : k, at = p.inner == 1 ? q + p.parts * column : column + columns * q;
-    const double    T = carry[at];
+    const double T = carry[at];
 
     carry[at] = x;
-    x         = step(S[q * p.sets], x, T, small);
+    x = step(S[q * p.sets], x, T, small);
   }
 }
 
@@ -159,9 +162,10 @@ static __global__ void parts_starts_block(BCRCudaParts p, int back, int small, d
 {
   __shared__ double2 ex[256];
 
-  const ptrdiff_t line = blockIdx.x, per = (p.parts + blockDim.x - 1) / blockDim.x, k0 = threadIdx.x * per, k1 = k0 + per < p.parts ? k0 + per : p.parts;
-  const double   *S = (back ? p.Sb : p.Sf) + (p.perline ? line / p.rep : 0);
-  double          x = 0, product = 1;
+  const ptrdiff_t line = blockIdx.x, per = (p.parts + blockDim.x - 1) / blockDim.x, k0 = threadIdx.x * per,
+                  k1 = k0 + per < p.parts ? k0 + per : p.parts;
+  const double *S = (back ? p.Sb : p.Sf) + (p.perline ? line / p.rep : 0);
+  double x = 0, product = 1;
 
   carry += p.parts * line;
   for (ptrdiff_t k = k0; k < k1; k++) {
@@ -178,17 +182,17 @@ static __global__ void parts_starts_block(BCRCudaParts p, int back, int small, d
       const double2 v = ex[t];
 
       ex[t].x = x;
-      x       = step(v.x, x, v.y, small);
+      x = step(v.x, x, v.y, small);
     }
   }
   __syncthreads();
   x = ex[threadIdx.x].x;
   for (ptrdiff_t k = k0; k < k1; k++) {
     const ptrdiff_t q = back ? p.parts - 1 - k : k;
-    const double    T = carry[q];
+    const double T = carry[q];
 
     carry[q] = x;
-    x        = step(S[q * p.sets], x, T, small);
+    x = step(S[q * p.sets], x, T, small);
   }
 }
 
@@ -197,23 +201,29 @@ static int parts_pass(BCRStream stream, const BCRCudaParts *p, const IO *f, IO *
 {
   const ptrdiff_t units = p->inner * p->outer * p->parts;
 
-  if (p->inner == 1 && !p->plain) return bcr_launch_cluster(parts_rearranged<IO, W, BACK, APPLY>, dim3((unsigned)((units + 63) / 64)), dim3(64), 0, 1, stream, *p, f, u, carry);
-  return bcr_launch_cluster(parts_plain<IO, W, BACK, APPLY>, dim3((unsigned)((units + 127) / 128)), dim3(128), 0, 1, stream, *p, f, u, carry);
+  if (p->inner == 1 && !p->plain)
+    return bcr_launch_cluster(parts_rearranged<IO, W, BACK, APPLY>, dim3((unsigned)((units + 63) / 64)), dim3(64), 0, 1,
+                              stream, *p, f, u, carry);
+  return bcr_launch_cluster(parts_plain<IO, W, BACK, APPLY>, dim3((unsigned)((units + 127) / 128)), dim3(128), 0, 1,
+                            stream, *p, f, u, carry);
 }
 
 template <typename IO, typename W, int BACK>
-static int parts_direction(BCRStream stream, const BCRCudaParts *p, int small, double start, const IO *f, IO *u, double *carry)
+static int parts_direction(BCRStream stream, const BCRCudaParts *p, int small, double start, const IO *f, IO *u,
+                           double *carry)
 {
   const ptrdiff_t columns = p->inner * p->outer;
-  int             e       = parts_pass<IO, W, BACK, 0>(stream, p, f, u, carry);
+  int e = parts_pass<IO, W, BACK, 0>(stream, p, f, u, carry);
 
   if (e) return e;
   if (p->inner == 1 && p->parts > 32) {
-    e = bcr_launch_cluster(parts_starts_block, dim3((unsigned)columns), dim3(256), 0, 1, stream, *p, BACK, small, start, carry);
+    e = bcr_launch_cluster(parts_starts_block, dim3((unsigned)columns), dim3(256), 0, 1, stream, *p, BACK, small, start,
+                           carry);
   } else {
     const unsigned threads = 64;
 
-    e = bcr_launch_cluster(parts_starts, dim3((unsigned)((columns + threads - 1) / threads)), dim3(threads), 0, 1, stream, *p, BACK, small, start, carry);
+    e = bcr_launch_cluster(parts_starts, dim3((unsigned)((columns + threads - 1) / threads)), dim3(threads), 0, 1,
+                           stream, *p, BACK, small, start, carry);
   }
   return e ? e : parts_pass<IO, W, BACK, 1>(stream, p, f, u, carry);
 }
@@ -226,7 +236,8 @@ static int parts_solve(BCRStream stream, const BCRCudaParts *p, int small, const
   return e ? e : parts_direction<IO, W, 1>(stream, p, small, 0, u, u, carry);
 }
 
-int BCRCudaPartsSolve(BCRStream stream, const BCRCudaParts *p, int single, int io, int small, const void *f, void *u, double *carry)
+int BCRCudaPartsSolve(BCRStream stream, const BCRCudaParts *p, int single, int io, int small, const void *f, void *u,
+                      double *carry)
 {
   int e = 0;
 
@@ -242,10 +253,11 @@ __global__ void ends_numbers(BCRCudaEnds d, const IO *f, const IO *v, IO *u, dou
   const ptrdiff_t line = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, columns = d.inner * d.outer, s = d.inner;
 
   if (line >= columns) return;
-  const ptrdiff_t set = d.perline ? line % d.inner / d.rep + d.inner / d.rep * (line / d.inner) : 0, base = line % s + s * d.n * (line / s);
-  const double   *t  = d.numbers + set;
+  const ptrdiff_t set = d.perline ? line % d.inner / d.rep + d.inner / d.rep * (line / d.inner) : 0,
+                  base = line % s + s * d.n * (line / s);
+  const double *t = d.numbers + set;
   const ptrdiff_t ns = d.sets;
-  double          z[BCR_CUDA_ENDS], x, first = 0, last = 0;
+  double z[BCR_CUDA_ENDS], x, first = 0, last = 0;
 
   for (int r = 0; r < d.count; r++) {
     z[r] = 0;
@@ -258,7 +270,7 @@ __global__ void ends_numbers(BCRCudaEnds d, const IO *f, const IO *v, IO *u, dou
   t += 3 * d.count * ns;
   if (d.periodic && d.rows) {
     first = (double)v[base];
-    last  = (double)v[base + s * (d.rows - 1)];
+    last = (double)v[base + s * (d.rows - 1)];
   }
   for (int k = 0; k < d.count; k++) { /* inverse; of column k in the first and the last row: V */
     double wk = 0;
@@ -277,19 +289,20 @@ __global__ void ends_numbers(BCRCudaEnds d, const IO *f, const IO *v, IO *u, dou
   x *= t[(d.count + 2) * ns];
   for (int k = 0; k < d.count; k++) w[k * columns + line] += x * t[k * ns];
   w[d.count * columns + line] = x;
-  u[base + s * d.rows]        = (IO)x;
+  u[base + s * d.rows] = (IO)x;
 }
 
 /* u_j -= V_k w_k for the rows lo .. hi of column k */
 template <typename IO, typename W>
 __global__ void ends_columns(BCRCudaEnds d, int k, IO *u, const double *w)
 {
-  const ptrdiff_t columns = d.inner * d.outer, t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x, rows = d.hi[k] - d.lo[k];
+  const ptrdiff_t columns = d.inner * d.outer, t = (ptrdiff_t)blockIdx.x * blockDim.x + threadIdx.x,
+                  rows = d.hi[k] - d.lo[k];
   const ptrdiff_t line = d.inner == 1 ? t / rows : t % columns, j = d.inner == 1 ? t % rows : t / columns;
 
   if (t >= rows * columns) return;
   const ptrdiff_t set = d.perline ? line % d.inner / d.rep + d.inner / d.rep * (line / d.inner) : 0;
-  IO             *x   = u + line % d.inner + d.inner * (d.n * (line / d.inner) + d.lo[k] + j);
+  IO *x = u + line % d.inner + d.inner * (d.n * (line / d.inner) + d.lo[k] + j);
 
   *x = (IO)((W)*x - ((const W *)d.V[k])[j * d.sets + set] * (W)w[k * columns + line]);
 }
@@ -298,12 +311,15 @@ template <typename IO, typename W>
 static int ends_run(BCRStream stream, const BCRCudaEnds *d, const IO *f, IO *u, double *w)
 {
   const ptrdiff_t columns = d->inner * d->outer;
-  int             e       = bcr_launch_cluster(ends_numbers<IO, W>, dim3((unsigned)((columns + 63) / 64)), dim3(64), 0, 1, stream, *d, f, (const IO *)u, u, w);
+  int e = bcr_launch_cluster(ends_numbers<IO, W>, dim3((unsigned)((columns + 63) / 64)), dim3(64), 0, 1, stream, *d, f,
+                             (const IO *)u, u, w);
 
   for (int k = 0; k < d->columns && !e; k++) {
     const ptrdiff_t rows = d->hi[k] - d->lo[k];
 
-    if (rows > 0) e = bcr_launch_cluster(ends_columns<IO, W>, dim3((unsigned)((rows * columns + 255) / 256)), dim3(256), 0, 1, stream, *d, k, u, (const double *)w);
+    if (rows > 0)
+      e = bcr_launch_cluster(ends_columns<IO, W>, dim3((unsigned)((rows * columns + 255) / 256)), dim3(256), 0, 1,
+                             stream, *d, k, u, (const double *)w);
   }
   return e;
 }

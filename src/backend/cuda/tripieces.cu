@@ -1,18 +1,25 @@
 /*
-  Lines across which memory is contiguous (along y and z) by two constant recurrences, in one pass over memory; triscan.cu has the notation.
+  Lines across which memory is contiguous (along y and z) by two constant recurrences, in one pass
+  over memory; triscan.cu has the notation.
 
-  A line is cut into pieces of K NT rows. A block has one piece of TX lines beside each other, K rows of a line in the registers of a thread: f is read once
-  and u written once. The blocks of a line tell each other what leaves their pieces with nothing carried in, forwards E and backwards B, through global memory, and each then
-  finds what comes into its own (the decoupled scan of one pass, in both directions). Where powers of alpha and beta fall below rounding within a piece it needs its
-  neighbours' numbers only, and the pieces at both ends each other's. No block waits for more than the 127 others of its lines, which have numbers next to its own and are resident
-  with it.
+  A line is cut into pieces of K NT rows. A block has one piece of TX lines beside each other, K
+  rows of a line in the registers of a thread: f is read once and u written once. The blocks of a
+  line tell each other what leaves their pieces with nothing carried in, forwards E and backwards B,
+  through global memory, and each then finds what comes into its own (the decoupled scan of one
+  pass, in both directions). Where powers of alpha and beta fall below rounding within a piece it
+  needs its neighbours' numbers only, and the pieces at both ends each other's. No block waits for
+  more than the 127 others of its lines, which have numbers next to its own and are resident with
+  it.
 
-  While a block waits, what a later one will load comes to the cache of the device, and what depends on the numbers of the lines alone is found. Where a piece is a whole line, as many blocks
-  as are resident go from group of lines to group of lines instead: what comes next is then on its way to shared memory while a block works and stores (a thread finds there what it has asked for itself, and
-  asks for more as soon as its rows are in registers).
+  While a block waits, what a later one will load comes to the cache of the device, and what depends
+  on the numbers of the lines alone is found. Where a piece is a whole line, as many blocks as are
+  resident go from group of lines to group of lines instead: what comes next is then on its way to
+  shared memory while a block works and stores (a thread finds there what it has asked for itself,
+  and asks for more as soon as its rows are in registers).
 
-  A number that is not there yet is +0 (a true zero is sent as -0). There are two arrays of them: one solve uses one and clears the other, so that no solve
-  begins with a clearing; which one, the count of pieces that have ended says. So the workspace has to be zero before the first solve.
+  A number that is not there yet is +0 (a true zero is sent as -0). There are two arrays of them:
+  one solve uses one and clears the other, so that no solve begins with a clearing; which one, the
+  count of pieces that have ended says. So the workspace has to be zero before the first solve.
 */
 #include "scanranks.cuh"
 #include <type_traits>
@@ -32,29 +39,40 @@ static constexpr int pieces_blocks(int size, int K, int threads)
 
 /* s.chunks pieces of a line; RANKS: ScanAlone, or ScanCut */
 template <typename IO, typename W, int K, int NT, int TX, int PER, typename RANKS>
-__global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) scan_pieces(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, double2 *ws, const __grid_constant__ RANKS ranks)
+__global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT))
+  scan_pieces(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u,
+              double2 *ws, const __grid_constant__ RANKS ranks)
 {
-  constexpr int             R = K * NT, T = TX * NT;
-  constexpr bool            CUT = !std::is_empty<RANKS>::value;
+  constexpr int R = K * NT, T = TX * NT;
+  constexpr bool CUT = !std::is_empty<RANKS>::value;
   extern __shared__ double2 shared[];
 
-  const int       tx = threadIdx.x % TX, ty = threadIdx.x / TX, N = p.h + p.t, nt = PER ? BCR_CUDA_SCAN_TAB + N * (N + 2) : 0;
-  const int       P = (int)s.chunks, piece = (int)(blockIdx.x % P), pad = piece ? 0 : (int)s.pad, slot = piece ? -1 : pad / K, ip = ty == slot ? pad % K : -1;
-  const unsigned  columns = (unsigned)s.columns, inner = (unsigned)s.inner, groups = (columns + TX - 1) / TX, by = gridDim.x / P;
-  const bool      local = P > 4 && p.reach <= R;
-  const int       needs = local ? (piece <= 1 || piece == P - 1 ? 6 : 2) : P;                    /* pieces whose numbers this one needs */
-  const bool      edges = !local || needs > 2;                                                   /* and the ends */
-  const bool      each  = local || P == 1;                                                       /* each thread puts them together: else those of the first part, for all */
-  const ptrdiff_t first = (ptrdiff_t)R * piece + K * ty - s.pad + p.h - 1;                       /* row of this thread's first position */
-  const int       none  = piece ? 0 : (int)(p.h - first);                                        /* rows of this thread that are zeros */
-  const unsigned  step  = inner * (unsigned)sizeof(IO);                                          /* bytes from row to row */
-  double2        *ex = shared + tx, *xs = ex + T, *adds = xs + (local ? 6 : P) * TX;             /* of the parts; of the pieces; what other ranks add at the ends */
-  double         *own    = (double *)(shared + T + ((local ? 6 : P) + (CUT ? 1 : 0)) * TX) + tx; /* numbers of the lines, and those to come; so the right-hand sides at their ends; rows to come */
-  const int       halves = P == 1 ? 2 : 1;
-  IO             *fe = (IO *)(own - tx + halves * nt * TX) + tx, *tile = fe - tx + halves * N * TX + threadIdx.x;
+  const int tx = threadIdx.x % TX, ty = threadIdx.x / TX, N = p.h + p.t, nt = PER ? BCR_CUDA_SCAN_TAB + N * (N + 2) : 0;
+  const int P = (int)s.chunks, piece = (int)(blockIdx.x % P), pad = piece ? 0 : (int)s.pad, slot = piece ? -1 : pad / K,
+            ip = ty == slot ? pad % K : -1;
+  const unsigned columns = (unsigned)s.columns, inner = (unsigned)s.inner, groups = (columns + TX - 1) / TX,
+                 by = gridDim.x / P;
+  const bool local = P > 4 && p.reach <= R;
+  /* pieces whose numbers this one needs */
+  const int needs = local ? (piece <= 1 || piece == P - 1 ? 6 : 2) : P;
+  const bool edges = !local || needs > 2; /* and the ends */
+  /* each thread puts them together: else those of the first part, for all */
+  const bool each = local || P == 1;
+  /* row of this thread's first position */
+  const ptrdiff_t first = (ptrdiff_t)R * piece + K * ty - s.pad + p.h - 1;
+  /* rows of this thread that are zeros */
+  const int none = piece ? 0 : (int)(p.h - first);
+  /* bytes from row to row */
+  const unsigned step = inner * (unsigned)sizeof(IO);
+  /* of the parts; of the pieces; what other ranks add at the ends */
+  double2 *ex = shared + tx, *xs = ex + T, *adds = xs + (local ? 6 : P) * TX;
+  /* numbers of the lines, and those to come; so the right-hand sides at their ends; rows to come */
+  double *own = (double *)(shared + T + ((local ? 6 : P) + (CUT ? 1 : 0)) * TX) + tx;
+  const int halves = P == 1 ? 2 : 1;
+  IO *fe = (IO *)(own - tx + halves * nt * TX) + tx, *tile = fe - tx + halves * N * TX + threadIdx.x;
 
   const auto column_of = [&](unsigned group) { return group * TX + tx < columns ? group * TX + tx : columns - 1; };
-  const auto row0      = [&](unsigned column) { return column % inner + s.inner * s.n * (column / inner); };
+  const auto row0 = [&](unsigned column) { return column % inner + s.inner * s.n * (column / inner); };
 
   /* what this thread alone uses; what the block uses */
   const auto fetch = [&](unsigned group) {
@@ -65,7 +83,9 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
       for (int k = 0; k < K; k++) __pipeline_memcpy_async(tile + k * T, scan_row(mine, step, k), sizeof(IO));
     } else {
 #pragma unroll
-      for (int k = 0; k < K; k++) __pipeline_memcpy_async(tile + k * T, k < none ? from : scan_row(mine, step, k), sizeof(IO), k < none ? sizeof(IO) : 0);
+      for (int k = 0; k < K; k++)
+        __pipeline_memcpy_async(tile + k * T, k < none ? from : scan_row(mine, step, k), sizeof(IO),
+                                k < none ? sizeof(IO) : 0);
     }
     __pipeline_commit();
   };
@@ -74,16 +94,19 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
     const unsigned column = column_of(group);
 
     if (edges)
-      for (int e = ty; e < N; e += NT) __pipeline_memcpy_async(fe + (half * N + e) * TX, f + row0(column) + s.inner * (e < p.h ? e : s.n - N + e), sizeof(IO));
+      for (int e = ty; e < N; e += NT)
+        __pipeline_memcpy_async(fe + (half * N + e) * TX, f + row0(column) + s.inner * (e < p.h ? e : s.n - N + e),
+                                sizeof(IO));
     if (PER) {
       const ptrdiff_t set = column % inner / (unsigned)s.rep + s.inner / s.rep * (column / inner);
 
-      for (int e = ty; e < nt; e += NT) __pipeline_memcpy_async(own + (half * nt + e) * TX, p.tab + e * p.sets + set, sizeof(double));
+      for (int e = ty; e < nt; e += NT)
+        __pipeline_memcpy_async(own + (half * nt + e) * TX, p.tab + e * p.sets + set, sizeof(double));
     }
     __pipeline_commit();
   };
   unsigned group = blockIdx.x / P;
-  W        x[K];
+  W x[K];
 
   bcr_go_after();
   bcr_wait_before();
@@ -99,8 +122,8 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
     }
   }
   fetch_numbers(group, 0);
-  const unsigned long long                      ended = *(volatile unsigned long long *)ws;
-  const unsigned                                all   = groups * TX;
+  const unsigned long long ended = *(volatile unsigned long long *)ws;
+  const unsigned all = groups * TX;
   std::conditional_t<CUT, ScanSlots, ScanAlone> slots;
 
   if constexpr (CUT) slots = scan_slots(ranks);
@@ -109,9 +132,9 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
 #pragma unroll 1
   for (int half = 0; group < groups; group += by, half ^= 1) {
     const unsigned at = group * TX + tx, column = column_of(group);
-    const bool     active = at < columns, more = group + by < groups;
-    const IO      *fh = fe + half * N * TX;
-    W              y = 0, b = 0;
+    const bool active = at < columns, more = group + by < groups;
+    const IO *fh = fe + half * N * TX;
+    W y = 0, b = 0;
 
     if constexpr (CUT) {
       if (!ranks.late && (piece == 0 || piece == P - 1)) {
@@ -119,7 +142,7 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
 
         for (int later = group < (unsigned)ranks.lead ? 0 : 1; later < 2; later++) { /* these lines, and later ones */
           const unsigned line = at + (unsigned)(later * ranks.lead) * TX;
-          const bool     have = line < columns;
+          const bool have = line < columns;
 
           sums[ty][tx] = have ? scan_end<NT>(ranks, f + row0(line), s.inner, s.n, piece ? 1 : 0, ty) : 0;
           __syncthreads();
@@ -141,14 +164,17 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
       for (int k = 0; k < K; k++) x[k] = (W)tile[k * T];
     }
     if (more) fetch(group + by);
-    const Numbers<PER> t  = {PER ? own + half * nt * TX : p.numbers, TX};
-    const W            al = (W)t[0], be = (W)t[1], ga = (W)t[2];
-    const Part         sk = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]}, s1 = {t[TAB_LEVEL], t[TAB_LEVEL + 1], t[TAB_LEVEL + 2]}; /* of a part, of a piece */
-    const double       qa = slot < 0 ? sk.a : t[TAB_THREAD], qb = slot < 0 ? sk.b : t[TAB_THREAD + 1];                                   /* of the first part, from the slot on where that is */
+    const Numbers<PER> t = {PER ? own + half * nt * TX : p.numbers, TX};
+    const W al = (W)t[0], be = (W)t[1], ga = (W)t[2];
+    /* of a part, of a piece */
+    const Part sk = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]},
+               s1 = {t[TAB_LEVEL], t[TAB_LEVEL + 1], t[TAB_LEVEL + 2]};
+    /* of the first part, from the slot on where that is */
+    const double qa = slot < 0 ? sk.a : t[TAB_THREAD], qb = slot < 0 ? sk.b : t[TAB_THREAD + 1];
 
 #pragma unroll
     for (int k = 0; k < K; k++) {
-      y    = fma(al, y, ga * x[k]);
+      y = fma(al, y, ga * x[k]);
       x[k] = y;
     }
     if (PER || piece == 0) {
@@ -158,7 +184,7 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
     } else {
 #pragma unroll
       for (int k = K - 1; k >= 0; k--) {
-        b    = fma(be, b, x[k]);
+        b = fma(be, b, x[k]);
         x[k] = b;
       }
     }
@@ -166,9 +192,10 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
     __syncthreads();
     if (more) fetch_numbers(group + by, half ^ 1);
 
-    /* with nothing carried into the piece: what comes into this part, c, and what is to its right, r; of the piece, forwards, end */
+    /* with nothing carried into the piece: what comes into this part, c, and what is to its right,
+       r; of the piece, forwards, end */
     double2 *post = ws + 1 + (ptrdiff_t)turn * all * P + (ptrdiff_t)group * TX * P + tx;
-    double   end = 0, c = 0, r = 0, pw = 1;
+    double end = 0, c = 0, r = 0, pw = 1;
 
 #pragma unroll
     for (int q = 0; q < NT; q++) {
@@ -192,17 +219,19 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
     const unsigned next = blockIdx.x + s.ahead;
 
     if (s.ahead && next < gridDim.x) { /* what a block after this one will load, to the cache of the device */
-      const IO       *from = f + (next / P * TX % inner + s.inner * s.n * (next / P * TX / inner));
-      const ptrdiff_t row  = (ptrdiff_t)R * (next % P) + p.h - 1 - s.pad;
+      const IO *from = f + (next / P * TX % inner + s.inner * s.n * (next / P * TX / inner));
+      const ptrdiff_t row = (ptrdiff_t)R * (next % P) + p.h - 1 - s.pad;
 
       for (int i = threadIdx.x; i < R; i += T)
         if (row + i >= 0)
-          for (int k = 0; k < TX * (int)sizeof(IO); k += 128) scan_prefetch((const char *)(from + s.inner * (row + i)) + k);
+          for (int k = 0; k < TX * (int)sizeof(IO); k += 128)
+            scan_prefetch((const char *)(from + s.inner * (row + i)) + k);
     }
-    double       va, vr, vb, wa, wr, wb, C = 0, Z = 0, s0 = 0, last = 0, d = 0, e = 0;
+    double va, vr, vb, wa, wr, wb, C = 0, Z = 0, s0 = 0, last = 0, d = 0, e = 0;
     const double ra = t[TAB_REST], rb = t[TAB_REST + 1];
 
-    /* what is left of one carried into the piece (or put into the slot) and of one to its right, in this part; of d and e, in the piece */
+    /* what is left of one carried into the piece (or put into the slot) and of one to its right, in
+       this part; of d and e, in the piece */
     if (PER) scan_weights(ty, NT, slot, slot < 0 ? 1 : qa, sk, va, vr, vb);
     else scan_place(p, piece > 0, ty, NT, va, vr, vb);
     if (local) {
@@ -214,7 +243,7 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
     } else scan_place(p, 2, piece, NT, wa, wr, wb);
     for (int j = ty; j < needs && P > 1; j += NT) {
       const int q = !local ? j : (j < 2 ? piece - 1 + 2 * j : (j < 4 ? j - 2 : P - 6 + j));
-      double2   v = make_double2(0, 0);
+      double2 v = make_double2(0, 0);
 
       if (q >= 0 && q < P) {
         do v = scan_receive(post + q * TX);
@@ -231,7 +260,7 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
       C = xs[0].x;
       if (piece < P - 1) Z = fma(s1.p, end, xs[TX].y);
       if (needs > 2) {
-        s0   = fma(rb, fma(s1.p, xs[2 * TX].x, xs[3 * TX].y), xs[2 * TX].y);
+        s0 = fma(rb, fma(s1.p, xs[2 * TX].x, xs[3 * TX].y), xs[2 * TX].y);
         last = fma(s1.a, xs[4 * TX].x, xs[5 * TX].x);
       }
     } else if (each || ty == 0) {
@@ -239,9 +268,11 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
 
       last = xs[0].x;
 #pragma unroll 4
-      for (int q = 1; q < P; q++) { /* s0 and last to the last bit as the other pieces have them: where rows on other ranks reach all others, solutions hang on these digits */
+      /* s0 and last to the last bit as the other pieces have them: where rows on other ranks reach
+         all others, solutions hang on these digits */
+      for (int q = 1; q < P; q++) {
         const double2 v = xs[q * TX];
-        const double  x = fma(s1.p, last, v.y);
+        const double x = fma(s1.p, last, v.y);
 
         s0 = fma(p0, x, s0);
         p0 *= s1.b;
@@ -260,7 +291,8 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
         double2 add = make_double2(0, 0);
 
         if (ranks.late && ty == 0) { /* from these ends, without the rows beyond, comes what the other ranks need */
-          const double2 g = scan_ends(ranks, p, ends(t, fh, TX, N, 0, s0, last), e, ends(t, fh, TX, N, N - 1, s0, last), s0);
+          const double2 g =
+            scan_ends(ranks, p, ends(t, fh, TX, N, 0, s0, last), e, ends(t, fh, TX, N, N - 1, s0, last), s0);
 
           if (piece == 0 && active) scan_tell_both(ranks, slots, column, g);
           adds[0] = scan_beyond(ranks, slots, column, piece == 0 && active, g.x, g.y);
@@ -274,9 +306,11 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
         const double2 add = CUT ? adds[0] : make_double2(0, 0);
 
         if (piece == 0)
-          for (int k = 0; k < p.h - 1; k++) u[row0(column) + s.inner * k] = (IO)(ends(t, fh, TX, N, k, s0, last) + ends_add(t, N, k, add));
+          for (int k = 0; k < p.h - 1; k++)
+            u[row0(column) + s.inner * k] = (IO)(ends(t, fh, TX, N, k, s0, last) + ends_add(t, N, k, add));
         if (piece == P - 1)
-          for (int k = p.h; k < N; k++) u[row0(column) + s.inner * (s.n - N + k)] = (IO)(ends(t, fh, TX, N, k, s0, last) + ends_add(t, N, k, add));
+          for (int k = p.h; k < N; k++)
+            u[row0(column) + s.inner * (s.n - N + k)] = (IO)(ends(t, fh, TX, N, k, s0, last) + ends_add(t, N, k, add));
       }
     }
     if (each || ty == 0) {
@@ -319,7 +353,8 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
   if constexpr (CUT) scan_ended(ranks, threadIdx.x == 0);
 }
 
-/* the cuts that there are: rows of a thread (64: in single precision), threads and lines of a block; those whose lines may go on on other ranks */
+/* the cuts that there are: rows of a thread (64: in single precision), threads and lines of a
+   block; those whose lines may go on on other ranks */
 #define PIECES_CUTS(X) \
   X(8, 8, 32) \
   X(8, 16, 32) \
@@ -337,57 +372,65 @@ __global__ void __launch_bounds__(TX *NT, pieces_blocks(sizeof(W), K, TX *NT)) s
   X(64, 8, 32)
 
 /* later: there is room for what comes next */
-static size_t pieces_shared(const BCRCudaScan *p, int K, int nt, int tx, ptrdiff_t pieces, int local, size_t size, int later)
+static size_t pieces_shared(const BCRCudaScan *p, int K, int nt, int tx, ptrdiff_t pieces, int local, size_t size,
+                            int later)
 {
   const size_t N = (size_t)(p->h + p->t), numbers = p->perline ? BCR_CUDA_SCAN_NUMBERS(N) : 0, halves = later ? 2 : 1;
 
-  return (size_t)tx * ((size_t)(nt + (local ? 6 : pieces) + 1) * sizeof(double2) + halves * (numbers * sizeof(double) + N * size) + (later ? (size_t)nt * (size_t)K * size : 0));
+  return (size_t)tx * ((size_t)(nt + (local ? 6 : pieces) + 1) * sizeof(double2) +
+                       halves * (numbers * sizeof(double) + N * size) + (later ? (size_t)nt * (size_t)K * size : 0));
 }
 
 int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1, columns = p->inner * p->outer;
-  const int       near = p->reach <= 256, whole = m > (single ? 128 : 256) && m <= 512 && (columns + 31) / 32 >= 4 * p->sms; /* short lines of which there are many: a piece is a line */
-  const size_t    size = single && !io ? sizeof(float) : sizeof(double);
-  ScanShape      *s    = &q->s;
-  int             nt, e = 0, local, blocks;
-  ptrdiff_t       by;
+  /* short lines of which there are many: a piece is a line */
+  const int near = p->reach <= 256, whole = m > (single ? 128 : 256) && m <= 512 && (columns + 31) / 32 >= 4 * p->sms;
+  const size_t size = single && !io ? sizeof(float) : sizeof(double);
+  ScanShape *s = &q->s;
+  int nt, e = 0, local, blocks;
+  ptrdiff_t by;
 
   q->pieces = 0;
-  if (p->inner == 1 || (p->tune[2] != 2 && ((m <= 512 && !whole) || p->tune[0] || p->tune[1] || p->tune[2] || p->tune[3]))) return 0; /* other short lines: triscan.cu */
+  /* other short lines: triscan.cu */
+  if (p->inner == 1 ||
+      (p->tune[2] != 2 && ((m <= 512 && !whole) || p->tune[0] || p->tune[1] || p->tune[2] || p->tune[3])))
+    return 0;
   if (p->tune[2]) {
-    q->K  = p->tune[0];
-    nt    = p->tune[1];
+    q->K = p->tune[0];
+    nt = p->tune[1];
     s->tx = p->tune[3];
   } else if (whole) {
-    q->K  = single && !io && m > 256 ? 64 : 32;
-    nt    = q->K * 8 >= m ? 8 : 16;
+    q->K = single && !io && m > 256 ? 64 : 32;
+    nt = q->K * 8 >= m ? 8 : 16;
     s->tx = 32;
   } else {
-    q->K  = m <= 1024 ? 16 : (single && !io ? 64 : 32);
-    nt    = near || m <= (single && io ? 4096 : 8000) || q->K == 64 ? 8 : 16;
+    q->K = m <= 1024 ? 16 : (single && !io ? 64 : 32);
+    nt = near || m <= (single && io ? 4096 : 8000) || q->K == 64 ? 8 : 16;
     s->tx = near || single || m <= 8000 ? 32 : 16;
   }
 #define X(K_, NT_, TX_) e |= q->K == K_ && nt == NT_ && s->tx == TX_ && (K_ <= 32 || single);
   PIECES_CUTS(X)
 #undef X
   if (!e) return 0;
-  q->L       = (ptrdiff_t)q->K * nt;
-  by         = (m + q->L - 1) / q->L;
-  local      = by > 4 && p->reach <= q->L;
+  q->L = (ptrdiff_t)q->K * nt;
+  by = (m + q->L - 1) / q->L;
+  local = by > 4 && p->reach <= q->L;
   q->threads = s->tx * nt;
-  q->groups  = (s->columns + s->tx - 1) / s->tx;
-  q->shared  = pieces_shared(p, q->K, nt, s->tx, by, local, size, by == 1);
-  blocks     = pieces_blocks(single ? sizeof(float) : sizeof(double), q->K, q->threads);
+  q->groups = (s->columns + s->tx - 1) / s->tx;
+  q->shared = pieces_shared(p, q->K, nt, s->tx, by, local, size, by == 1);
+  blocks = pieces_blocks(single ? sizeof(float) : sizeof(double), q->K, q->threads);
   if ((size_t)blocks > (p->shared + 1024) / (q->shared + 1024)) blocks = (int)((p->shared + 1024) / (q->shared + 1024));
   blocks *= p->sms; /* resident, at least */
   if (by == 1 && p->tune[4]) blocks = (blocks * p->tune[4] + 99) / 100;
   if (q->shared > p->shared || by > (local ? 128 : 64) || by > blocks || s->columns >= 1 << 29) return 0;
   q->pieces = (int)by;
-  s->parts  = nt;
+  s->parts = nt;
   s->chunks = q->pieces;
-  s->pad    = q->L * q->pieces - m;
-  if (by == 1 && q->groups > blocks) q->blocks = (q->groups + (q->groups + blocks - 1) / blocks - 1) / ((q->groups + blocks - 1) / blocks); /* as few as take no more turns */
+  s->pad = q->L * q->pieces - m;
+  /* as few as take no more turns */
+  if (by == 1 && q->groups > blocks)
+    q->blocks = (q->groups + (q->groups + blocks - 1) / blocks - 1) / ((q->groups + blocks - 1) / blocks);
   else {
     q->blocks = q->groups * by;
     if (by > 1 && p->inner >= s->tx && q->blocks > blocks) s->ahead = (p->tune[4] ? p->tune[4] : 100) * p->sms / 100;
@@ -400,25 +443,31 @@ size_t bcr_scan_pieces_space(const ScanPlan *q)
   return (1 + 2 * (size_t)q->groups * q->s.tx * q->pieces) * sizeof(double2);
 }
 
-#define PIECES_RUN(K_, NT_, TX_, PER, R, r) bcr_launch_lines(1, scan_pieces<IO, W, K_, NT_, TX_, PER, R>, dim3((unsigned)q->blocks), dim3((unsigned)q->threads), q->shared, 1, stream, *p, q->s, f, u, (double2 *)ws, r)
+#define PIECES_RUN(K_, NT_, TX_, PER, R, r) \
+  bcr_launch_lines(1, scan_pieces<IO, W, K_, NT_, TX_, PER, R>, dim3((unsigned)q->blocks), dim3((unsigned)q->threads), \
+                   q->shared, 1, stream, *p, q->s, f, u, (double2 *)ws, r)
 
 template <typename IO, typename W, int PER>
 static int pieces_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const IO *f, IO *u, void *ws)
 {
 #define X(K_, NT_, TX_) \
   if constexpr (K_ * sizeof(W) <= 256) { \
-    if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) return PIECES_RUN(K_, NT_, TX_, PER, ScanAlone, ScanAlone()); \
+    if (q->K == K_ && q->s.parts == NT_ && q->s.tx == TX_) \
+      return PIECES_RUN(K_, NT_, TX_, PER, ScanAlone, ScanAlone()); \
   }
   PIECES_CUTS(X)
 #undef X
   return (int)cudaErrorInvalidConfiguration;
 }
 
-int bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u, void *ws)
+int bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f,
+                    void *u, void *ws)
 {
   int e = 0;
 
-  BCR_TRI_TYPES(single, io, e = p->perline ? pieces_run<IO, W, 1>(stream, p, q, (const IO *)f, (IO *)u, ws) : pieces_run<IO, W, 0>(stream, p, q, (const IO *)f, (IO *)u, ws));
+  BCR_TRI_TYPES(single, io,
+                e = p->perline ? pieces_run<IO, W, 1>(stream, p, q, (const IO *)f, (IO *)u, ws)
+                               : pieces_run<IO, W, 0>(stream, p, q, (const IO *)f, (IO *)u, ws));
   return e;
 }
 
@@ -435,7 +484,8 @@ int bcr_scan_pieces_waits(const ScanPlan *q)
 }
 
 template <typename W>
-static int pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const ScanCut &r, const W *f, W *u, void *ws)
+static int pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const ScanCut &r, const W *f, W *u,
+                        void *ws)
 {
   typedef W IO;
 
@@ -448,10 +498,13 @@ static int pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *
   return (int)cudaErrorInvalidConfiguration;
 }
 
-int bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u, void *ws)
+int bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks,
+                          int single, const void *f, void *u, void *ws)
 {
-  const ScanCut r = {*ranks, (int)(q->s.ahead ? (4 * q->s.ahead + q->pieces - 1) / q->pieces : q->groups), (unsigned)q->blocks}; /* twice as many as are at work */
-  int           e = 0;
+  /* twice as many as are at work */
+  const ScanCut r = {*ranks, (int)(q->s.ahead ? (4 * q->s.ahead + q->pieces - 1) / q->pieces : q->groups),
+                     (unsigned)q->blocks};
+  int e = 0;
 
   BCR_CUDA_TYPE(single, e = pieces_ranks<T>(stream, p, q, r, (const T *)f, (T *)u, ws));
   return e;

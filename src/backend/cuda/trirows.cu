@@ -1,19 +1,23 @@
 /*
-  Whole contiguous lines by two constant recurrences, a line in a warp, a block or a cluster of blocks; triscan.cu has the notation. Each thread has K rows in registers. Powers that depend on the
-  place of a thread in its line alone come from a table where all lines have the same numbers.
+  Whole contiguous lines by two constant recurrences, a line in a warp, a block or a cluster of
+  blocks; triscan.cu has the notation. Each thread has K rows in registers. Powers that depend on
+  the place of a thread in its line alone come from a table where all lines have the same numbers.
 */
 #include "scanranks.cuh"
 #include <cmath>
 #include <type_traits>
 
-/* threads of a block, and blocks that a multiprocessor should have room for, by bytes of a thread's rows in registers */
+/* threads of a block, and blocks that a multiprocessor should have room for, by bytes of a thread's
+   rows in registers */
 #define ROWS_BOUNDS(W, K) __launch_bounds__(256, (K) * sizeof(W) > 128 ? 2 : ((K) * sizeof(W) > 64 ? 3 : 4))
 
 /* numbers that a line has in shared memory for the right-hand sides at its ends */
 #define ROWS_ENDS 8
 
-/* The parts of a line, one a lane, with nothing carried in: what comes into each part, and what is to its right; what leaves the last one */
-static __device__ inline void scan_warps(double E, double B, int nq, int lane, const Part &s, double &in, double &out, double &end)
+/* The parts of a line, one a lane, with nothing carried in: what comes into each part, and what is
+   to its right; what leaves the last one */
+static __device__ inline void scan_warps(double E, double B, int nq, int lane, const Part &s, double &in, double &out,
+                                         double &end)
 {
   double a = s.a, b = s.b;
 
@@ -27,7 +31,7 @@ static __device__ inline void scan_warps(double E, double B, int nq, int lane, c
     }
   }
   end = __shfl_sync(0xffffffffu, E, nq - 1);
-  in  = __shfl_up_sync(0xffffffffu, E, 1);
+  in = __shfl_up_sync(0xffffffffu, E, 1);
   if (lane == 0) in = 0;
   B = lane < nq ? fma(s.p, in, B) : 0;
 #pragma unroll
@@ -43,9 +47,11 @@ static __device__ inline void scan_warps(double E, double B, int nq, int lane, c
   if (lane >= nq - 1) out = 0;
 }
 
-/* The 32 K rows of a warp in shared memory; in memory they begin at row `first`, of which those before `least` are zeros (V > 1: anything) and are not stored. V = 1: a thread's rows are K + 1 apart
-   from the next one's. V > 1: pieces of 16 bytes as memory has them, so from the second row on: those of a thread are beside each other, in an order that differs from thread to thread so that eight
-   threads use all banks; the first row comes last */
+/* The 32 K rows of a warp in shared memory; in memory they begin at row `first`, of which those
+   before `least` are zeros (V > 1: anything) and are not stored. V = 1: a thread's rows are K + 1
+   apart from the next one's. V > 1: pieces of 16 bytes as memory has them, so from the second row
+   on: those of a thread are beside each other, in an order that differs from thread to thread so
+   that eight threads use all banks; the first row comes last */
 template <typename IO, typename W, int K, int V>
 struct RowsTile {
   static constexpr int SIZE = V > 1 ? 32 * K + V : 32 * (K + 1), CHUNKS = K / V, STEP = K + 1;
@@ -55,7 +61,10 @@ struct RowsTile {
   IO *tile;
   int lane;
 
-  static __device__ inline int chunk(int thread, int j) { return thread * CHUNKS + (j ^ (CHUNKS < 8 ? thread / (8 / CHUNKS) & (CHUNKS - 1) : thread & 7)); }
+  static __device__ inline int chunk(int thread, int j)
+  {
+    return thread * CHUNKS + (j ^ (CHUNKS < 8 ? thread / (8 / CHUNKS) & (CHUNKS - 1) : thread & 7));
+  }
 
   /* where position i > 0 is */
   static __device__ inline int place(int i) { return chunk((i - 1) / K, (i - 1) % K / V) * V + (i - 1) % V; }
@@ -69,10 +78,13 @@ struct RowsTile {
         const IO *from = f + first + 1 + V * lane;
 
 #pragma unroll
-        for (int j = 0; j < CHUNKS; j++) __pipeline_memcpy_async((Chunk *)tile + chunk(32 / CHUNKS * j + lane / CHUNKS, lane % CHUNKS), from + 32 * V * j, 16);
+        for (int j = 0; j < CHUNKS; j++)
+          __pipeline_memcpy_async((Chunk *)tile + chunk(32 / CHUNKS * j + lane / CHUNKS, lane % CHUNKS),
+                                  from + 32 * V * j, 16);
       } else {
 #pragma unroll 1
-        for (int i = 1 + lane; i <= 32 * K; i += 32) __pipeline_memcpy_async(tile + place(i), f + (first + i > 0 ? first + i : 0), sizeof(IO));
+        for (int i = 1 + lane; i <= 32 * K; i += 32)
+          __pipeline_memcpy_async(tile + place(i), f + (first + i > 0 ? first + i : 0), sizeof(IO));
       }
     }
   }
@@ -142,24 +154,34 @@ struct RowsTile {
   }
 };
 
-/* threadIdx is lane, part, line; a warp has 32 K rows, the rows of a thread are in registers. V: numbers of IO that are loaded and stored at once, 16 bytes or one. Where V > 1, 16 bytes begin with
-   the second row of each thread (with one row at the end of a line, as n - t + 1 is a multiple of V): a thread finds its first row at the end of the pieces of the one before, and stores that of the
-   next one. What depends on the numbers of the lines alone is found while f is on its way. RANKS: ScanAlone, or ScanCut, late */
+/* threadIdx is lane, part, line; a warp has 32 K rows, the rows of a thread are in registers. V:
+   numbers of IO that are loaded and stored at once, 16 bytes or one. Where V > 1, 16 bytes begin
+   with the second row of each thread (with one row at the end of a line, as n - t + 1 is a multiple
+   of V): a thread finds its first row at the end of the pieces of the one before, and stores that
+   of the next one. What depends on the numbers of the lines alone is found while f is on its way.
+   RANKS: ScanAlone, or ScanCut, late */
 template <typename IO, typename W, int K, int V, int PER, typename RANKS>
-__global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, const __grid_constant__ RANKS ranks)
+__global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s,
+                                            const IO *f, IO *u, const __grid_constant__ RANKS ranks)
 {
-  constexpr int             TILE = RowsTile<IO, W, K, V>::SIZE;
-  constexpr bool            CUT  = !std::is_empty<RANKS>::value;
+  constexpr int TILE = RowsTile<IO, W, K, V>::SIZE;
+  constexpr bool CUT = !std::is_empty<RANKS>::value;
   extern __shared__ double2 shared[];
 
-  const int      lane = threadIdx.x, w = threadIdx.y, local = threadIdx.z, rank = s.cluster > 1 ? (int)(blockIdx.x % s.cluster) : 0, gw = rank * s.parts + w, nq = s.parts * s.cluster, N = p.h + p.t, nt = PER ? BCR_CUDA_SCAN_TAB + N * (N + 2) : 0;
-  const unsigned at = (s.cluster > 1 ? blockIdx.x / s.cluster : blockIdx.x) * s.lines + local, line = at < (unsigned)s.columns ? at : (unsigned)s.columns - 1;
-  const int      pad = (int)s.pad, slot = pad / (32 * K), lp = gw == slot ? pad % (32 * K) / K : -1, ip = pad % K, first = 32 * K * gw - pad + p.h - 1; /* row of this warp's first position */
-  double2       *ex     = shared + local * nq;
-  double        *tables = (double *)(shared + s.lines * nq), *own = tables + local * ((nt + 1) / 2 * 2);
-  IO            *fe = (IO *)(tables + s.lines * ((nt + 1) / 2 * 2)) + local * ROWS_ENDS, *tile = fe + (s.lines - local) * ROWS_ENDS + (local * s.parts + w) * TILE;
-  const RowsTile<IO, W, K, V> rows    = {tile, lane};
-  cg::cluster_group           cluster = cg::this_cluster();
+  const int lane = threadIdx.x, w = threadIdx.y, local = threadIdx.z,
+            rank = s.cluster > 1 ? (int)(blockIdx.x % s.cluster) : 0, gw = rank * s.parts + w, nq = s.parts * s.cluster,
+            N = p.h + p.t, nt = PER ? BCR_CUDA_SCAN_TAB + N * (N + 2) : 0;
+  const unsigned at = (s.cluster > 1 ? blockIdx.x / s.cluster : blockIdx.x) * s.lines + local,
+                 line = at < (unsigned)s.columns ? at : (unsigned)s.columns - 1;
+  /* row of this warp's first position */
+  const int pad = (int)s.pad, slot = pad / (32 * K), lp = gw == slot ? pad % (32 * K) / K : -1, ip = pad % K,
+            first = 32 * K * gw - pad + p.h - 1;
+  double2 *ex = shared + local * nq;
+  double *tables = (double *)(shared + s.lines * nq), *own = tables + local * ((nt + 1) / 2 * 2);
+  IO *fe = (IO *)(tables + s.lines * ((nt + 1) / 2 * 2)) + local * ROWS_ENDS,
+     *tile = fe + (s.lines - local) * ROWS_ENDS + (local * s.parts + w) * TILE;
+  const RowsTile<IO, W, K, V> rows = {tile, lane};
+  cg::cluster_group cluster = cg::this_cluster();
 
   bcr_go_after();
   if (s.cluster > 1) cluster.barrier_arrive();
@@ -167,7 +189,8 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   f += (ptrdiff_t)line * s.n;
   u += (ptrdiff_t)line * s.n;
   if (PER) {
-    for (int e = lane + 32 * w; e < nt; e += 32 * s.parts) __pipeline_memcpy_async(own + e, p.tab + (ptrdiff_t)line * nt + e, sizeof(double));
+    for (int e = lane + 32 * w; e < nt; e += 32 * s.parts)
+      __pipeline_memcpy_async(own + e, p.tab + (ptrdiff_t)line * nt + e, sizeof(double));
     __pipeline_commit();
   }
   rows.fetch(f, first, p.h);
@@ -180,11 +203,11 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   std::conditional_t<CUT, ScanSlots, ScanAlone> slots;
 
   if constexpr (CUT) slots = scan_slots(ranks);
-  const Numbers<PER>   t    = {PER ? own : p.numbers, 1};
+  const Numbers<PER> t = {PER ? own : p.numbers, 1};
   const WarpRows<W, K> warp = {(W)t[0], (W)t[1], (W)t[2], lane, lp, ip};
-  const Part           sw   = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
-  double               va, vr, vb, wa = 0, wr = 0, wb = 1, x = 0, E, B, c, r, C = 0, R = 0;
-  W                    v[K], y = 0, b = 0;
+  const Part sw = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
+  double va, vr, vb, wa = 0, wr = 0, wb = 1, x = 0, E, B, c, r, C = 0, R = 0;
+  W v[K], y = 0, b = 0;
 
   if (PER) {
     warp.weights(t, va, vr, vb);
@@ -197,8 +220,8 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   __syncwarp();
   if (s.ahead && at + s.ahead < (unsigned)s.columns) { /* what a later block will load, to the cache of the device */
     constexpr int PIECE = 128 / (int)sizeof(IO), PIECES = 32 * K / PIECE;
-    const int     row   = first + PIECE * lane;
-    const IO     *later = f + (ptrdiff_t)s.ahead * s.n;
+    const int row = first + PIECE * lane;
+    const IO *later = f + (ptrdiff_t)s.ahead * s.n;
 
 #pragma unroll
     for (int i = 0; i < PIECES; i += 32)
@@ -212,7 +235,7 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   }
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    y    = fma(warp.al, y, warp.ga * v[k]);
+    y = fma(warp.al, y, warp.ga * v[k]);
     v[k] = y;
   }
   if (PER || gw == slot) {
@@ -222,7 +245,7 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
   } else {
 #pragma unroll
     for (int k = K - 1; k >= 0; k--) {
-      b    = fma(warp.be, b, v[k]);
+      b = fma(warp.be, b, v[k]);
       v[k] = b;
     }
   }
@@ -242,14 +265,15 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
 
     scan_warps(part.x, part.y, nq, lane, sw, C, R, end);
     s0 = __shfl_sync(0xffffffffu, fma(t[TAB_WARP + 1], R, part.y), slot);
-    C  = __shfl_sync(0xffffffffu, C, gw);
-    R  = __shfl_sync(0xffffffffu, R, gw);
+    C = __shfl_sync(0xffffffffu, C, gw);
+    R = __shfl_sync(0xffffffffu, R, gw);
   }
   if (lane < N) x = ends(t, fe, 1, N, lane, s0, end);
   if constexpr (CUT) {
-    const double2 g   = scan_ends(ranks, p, __shfl_sync(0xffffffffu, x, 0), __shfl_sync(0xffffffffu, x, p.h), __shfl_sync(0xffffffffu, x, N - 1), s0);
-    double2       add = make_double2(0, 0);
-    const bool    one = gw == 0 && at < (unsigned)s.columns; /* of the warps of this line */
+    const double2 g = scan_ends(ranks, p, __shfl_sync(0xffffffffu, x, 0), __shfl_sync(0xffffffffu, x, p.h),
+                                __shfl_sync(0xffffffffu, x, N - 1), s0);
+    double2 add = make_double2(0, 0);
+    const bool one = gw == 0 && at < (unsigned)s.columns; /* of the warps of this line */
 
     if (lane == 0) {
       if (one) scan_tell_both(ranks, slots, line, g);
@@ -260,9 +284,10 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
     if (lane < N) x += ends_add(t, N, lane, add);
   }
   const double d = __shfl_sync(0xffffffffu, x, p.h - 1), e = __shfl_sync(0xffffffffu, x, p.h);
-  const bool   active = at < (unsigned)s.columns;
+  const bool active = at < (unsigned)s.columns;
 
-  if (active && ((gw == slot && lane < p.h - 1) || (gw == nq - 1 && lane >= p.h && lane < N))) u[lane < p.h ? lane : s.n - N + lane] = (IO)x;
+  if (active && ((gw == slot && lane < p.h - 1) || (gw == nq - 1 && lane >= p.h && lane < N)))
+    u[lane < p.h ? lane : s.n - N + lane] = (IO)x;
   C = gw == slot ? d : fma(wa, d, C);
   R = fma(wr, d, fma(wb, e, R));
   y = (W)fma(va, C, c);
@@ -276,7 +301,7 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
     }
 #pragma unroll
     for (int k = K - 1; k >= 0; k--) {
-      b    = fma(warp.be, b, v[k]);
+      b = fma(warp.be, b, v[k]);
       v[k] = b;
     }
   } else {
@@ -296,12 +321,16 @@ __global__ void ROWS_BOUNDS(W, K) scan_rows(const __grid_constant__ BCRCudaScan 
 
 void bcr_scan_rows_plan(const BCRCudaScan *p, size_t size, ScanPlan *q)
 {
-  const ptrdiff_t numbers = p->perline ? (BCR_CUDA_SCAN_NUMBERS(p->h + p->t) + 1) / 2 * 2 : 0, vector = (ptrdiff_t)(16 / size);
-  ScanShape      *s = &q->s;
+  const ptrdiff_t numbers = p->perline ? (BCR_CUDA_SCAN_NUMBERS(p->h + p->t) + 1) / 2 * 2 : 0,
+                  vector = (ptrdiff_t)(16 / size);
+  ScanShape *s = &q->s;
 
-  q->shared = (size_t)s->lines * (s->parts * s->cluster * sizeof(double2) + numbers * sizeof(double) + ROWS_ENDS * size) + (size_t)q->threads * (q->K + 1) * size;
+  q->shared =
+    (size_t)s->lines * (s->parts * s->cluster * sizeof(double2) + numbers * sizeof(double) + ROWS_ENDS * size) +
+    (size_t)q->threads * (q->K + 1) * size;
   q->vector = p->n % vector == 0 && (p->n - p->t + 1) % vector == 0 && p->tune[3] != 1;
-  if (q->groups * s->cluster * q->threads > (ptrdiff_t)p->sms * 1024) s->ahead = (p->tune[4] ? p->tune[4] : 100) * p->sms / 100 / s->cluster * s->lines;
+  if (q->groups * s->cluster * q->threads > (ptrdiff_t)p->sms * 1024)
+    s->ahead = (p->tune[4] ? p->tune[4] : 100) * p->sms / 100 / s->cluster * s->lines;
 }
 
 template <typename IO, typename W, int V, int PER, typename RANKS>
@@ -309,29 +338,39 @@ static int rows_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, c
 {
   const dim3 grid((unsigned)(q.groups * q.s.cluster)), block(32, (unsigned)q.s.parts, (unsigned)q.s.lines);
 
-  return bcr_launch_lines(1, q.K == 4 ? scan_rows<IO, W, 4, V, PER, RANKS> : (q.K == 8 ? scan_rows<IO, W, 8, V, PER, RANKS> : (q.K == 16 ? scan_rows<IO, W, 16, V, PER, RANKS> : scan_rows<IO, W, 32, V, PER, RANKS>)), grid, block, q.shared,
-                          q.s.cluster, stream, *p, q.s, f, u, ranks);
+  return bcr_launch_lines(
+    1,
+    q.K == 4 ? scan_rows<IO, W, 4, V, PER, RANKS>
+             : (q.K == 8 ? scan_rows<IO, W, 8, V, PER, RANKS>
+                         : (q.K == 16 ? scan_rows<IO, W, 16, V, PER, RANKS> : scan_rows<IO, W, 32, V, PER, RANKS>)),
+    grid, block, q.shared, q.s.cluster, stream, *p, q.s, f, u, ranks);
 }
 
 template <typename IO, typename W, int PER, typename RANKS>
-static int rows_choose(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const IO *f, IO *u, const RANKS &ranks)
+static int rows_choose(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const IO *f, IO *u,
+                       const RANKS &ranks)
 {
-  return q.vector && ((size_t)f | (size_t)u) % 16 == 0 ? rows_run<IO, W, 16 / sizeof(IO), PER>(stream, p, q, f, u, ranks) : rows_run<IO, W, 1, PER>(stream, p, q, f, u, ranks);
+  return q.vector && ((size_t)f | (size_t)u) % 16 == 0
+           ? rows_run<IO, W, 16 / sizeof(IO), PER>(stream, p, q, f, u, ranks)
+           : rows_run<IO, W, 1, PER>(stream, p, q, f, u, ranks);
 }
 
 int bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u)
 {
   const ScanAlone alone = ScanAlone();
-  int             e     = 0;
+  int e = 0;
 
-  BCR_TRI_TYPES(single, io, e = p->perline ? rows_choose<IO, W, 1>(stream, p, *q, (const IO *)f, (IO *)u, alone) : rows_choose<IO, W, 0>(stream, p, *q, (const IO *)f, (IO *)u, alone));
+  BCR_TRI_TYPES(single, io,
+                e = p->perline ? rows_choose<IO, W, 1>(stream, p, *q, (const IO *)f, (IO *)u, alone)
+                               : rows_choose<IO, W, 0>(stream, p, *q, (const IO *)f, (IO *)u, alone));
   return e;
 }
 
-int bcr_scan_rows_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u)
+int bcr_scan_rows_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks,
+                        int single, const void *f, void *u)
 {
   const ScanCut r = {*ranks, 0, (unsigned)(q->groups * q->s.cluster)};
-  int           e = 0;
+  int e = 0;
 
   BCR_CUDA_TYPE(single, (e = rows_choose<T, T, 0>(stream, p, *q, (const T *)f, (T *)u, r)));
   return e;

@@ -1,12 +1,17 @@
 /*
-  Near-Toeplitz lines by two constant recurrences (src/tridiagonal/scan.c has the method and makes the numbers; docs/method.md, section 14).
+  Near-Toeplitz lines by two constant recurrences (src/tridiagonal/scan.c has the method and makes
+  the numbers; docs/method.md, section 14).
 
-  The rows h-1, h, ..., n-t-1 of a line are positions 0, 1, ...; what is missing to a whole number of chunks comes before them, as zeros. So position
-  `pad` is the slot of d, and the last position always is row n-t-1, to whose right e is. Each thread has K rows in registers. With nothing carried in it
-  finds what it carries out, forwards E and backwards B; these are put together in a warp, in a block, in a cluster of blocks, or, where the line is
-  longer than that, in a kernel of their own (WHOLE, or SUMMARY, INTERFACE and FINAL). Then y_{h-1} = d and u_{n-t} = e are known, hence all carries.
+  The rows h-1, h, ..., n-t-1 of a line are positions 0, 1, ...; what is missing to a whole number
+  of chunks comes before them, as zeros. So position `pad` is the slot of d, and the last position
+  always is row n-t-1, to whose right e is. Each thread has K rows in registers. With nothing
+  carried in it finds what it carries out, forwards E and backwards B; these are put together in a
+  warp, in a block, in a cluster of blocks, or, where the line is longer than that, in a kernel of
+  their own (WHOLE, or SUMMARY, INTERFACE and FINAL). Then y_{h-1} = d and u_{n-t} = e are known,
+  hence all carries.
 
-  Where powers of alpha and beta fall below rounding within a part of a chunk (p.reach rows), a summary reads that part only.
+  Where powers of alpha and beta fall below rounding within a part of a chunk (p.reach rows), a
+  summary reads that part only.
 */
 #include "triscan.cuh"
 #include <cmath>
@@ -25,36 +30,42 @@ enum {
 
 /* Lines that are contiguous, in chunks: a warp has 32 K rows, a block s.parts warps */
 template <typename IO, typename W, int K, int MODE, int PER>
-__global__ void __launch_bounds__(256, 4) scan_along(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, double *ws)
+__global__ void __launch_bounds__(256, 4)
+  scan_along(const __grid_constant__ BCRCudaScan p, const __grid_constant__ ScanShape s, const IO *f, IO *u, double *ws)
 {
-  constexpr int             STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
+  constexpr int STEP = 32 + 32 / K; /* a thread's rows are K + 1 apart in shared memory */
   extern __shared__ double2 shared[];
 
-  const int       lane = threadIdx.x & 31, w = threadIdx.x >> 5, nq = s.parts, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
-  const ptrdiff_t chunk = (ptrdiff_t)blockIdx.x % s.chunks, line = (ptrdiff_t)blockIdx.x / s.chunks, L = (ptrdiff_t)32 * K * nq, slotat = chunk == 0 ? s.pad : -1;
-  const int       slot = slotat >= 0 ? (int)(slotat / (32 * K)) : -1, inwarp = slotat >= 0 ? (int)(slotat % (32 * K)) : 0; /* part, and place in it */
-  double2        *ex  = shared;
-  double         *own = (double *)(shared + nq); /* numbers of the line */
-  IO             *in = (IO *)(own + (PER ? nt : 0)) + w * 32 * (K + 1), *mine = in + lane * (K + 1), *place = in + lane + lane / K;
-  const ptrdiff_t first = (ptrdiff_t)32 * K * (chunk * s.parts + w) - s.pad + p.h - 1; /* row of this warp's first position */
-  WarpRows<W, K>  rows;
+  const int lane = threadIdx.x & 31, w = threadIdx.x >> 5, nq = s.parts, N = p.h + p.t,
+            nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
+  const ptrdiff_t chunk = (ptrdiff_t)blockIdx.x % s.chunks, line = (ptrdiff_t)blockIdx.x / s.chunks,
+                  L = (ptrdiff_t)32 * K * nq, slotat = chunk == 0 ? s.pad : -1;
+  /* part, and place in it */
+  const int slot = slotat >= 0 ? (int)(slotat / (32 * K)) : -1, inwarp = slotat >= 0 ? (int)(slotat % (32 * K)) : 0;
+  double2 *ex = shared;
+  double *own = (double *)(shared + nq); /* numbers of the line */
+  IO *in = (IO *)(own + (PER ? nt : 0)) + w * 32 * (K + 1), *mine = in + lane * (K + 1), *place = in + lane + lane / K;
+  /* row of this warp's first position */
+  const ptrdiff_t first = (ptrdiff_t)32 * K * (chunk * s.parts + w) - s.pad + p.h - 1;
+  WarpRows<W, K> rows;
 
   f += line * s.n;
   u += line * s.n;
   rows.lane = lane;
-  rows.lp   = w == slot ? inwarp / K : -1;
-  rows.ip   = inwarp % K;
+  rows.lp = w == slot ? inwarp / K : -1;
+  rows.ip = inwarp % K;
   if (PER) {
-    for (int e = threadIdx.x; e < nt; e += 32 * s.parts) __pipeline_memcpy_async(own + e, p.tab + line * nt + e, sizeof(double));
+    for (int e = threadIdx.x; e < nt; e += 32 * s.parts)
+      __pipeline_memcpy_async(own + e, p.tab + line * nt + e, sizeof(double));
     __pipeline_commit();
   }
   if (MODE != SUMMARY || p.reach >= L) rows.fetch(place, f, first, p.h);
   else {
 #pragma unroll 1
     for (int j = 0; j < K; j++) {
-      const int       e = j * 32 + lane;
+      const int e = j * 32 + lane;
       const ptrdiff_t r = first + e, at = (ptrdiff_t)32 * K * w + e;
-      const bool      need = r >= p.h && (at < (slotat >= 0 ? slotat : 0) + p.reach || at >= L - p.reach);
+      const bool need = r >= p.h && (at < (slotat >= 0 ? slotat : 0) + p.reach || at >= L - p.reach);
 
       __pipeline_memcpy_async(place + j * STEP, f + (need ? r : 0), sizeof(IO), need ? 0 : sizeof(IO));
     }
@@ -65,10 +76,10 @@ __global__ void __launch_bounds__(256, 4) scan_along(const __grid_constant__ BCR
     __syncthreads();
   }
 
-  const Numbers<PER> t  = {PER ? own : p.numbers, 1};
-  const Part         sw = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
-  const double       dE = t[TAB_WARP], bE = t[TAB_WARP + 1];
-  double             E, B, c, r, va, vr, vb, C, R, end;
+  const Numbers<PER> t = {PER ? own : p.numbers, 1};
+  const Part sw = {t[TAB_LEVEL + 15], t[TAB_LEVEL + 16], t[TAB_LEVEL + 17]};
+  const double dE = t[TAB_WARP], bE = t[TAB_WARP + 1];
+  double E, B, c, r, va, vr, vb, C, R, end;
 
   rows.al = (W)t[0];
   rows.be = (W)t[1];
@@ -83,14 +94,15 @@ __global__ void __launch_bounds__(256, 4) scan_along(const __grid_constant__ BCR
     scan_chain(ex, nq, slot, slot, sw, 0, dE, 0, C, R, end);
     if (slot >= 0) R = ex[slot].y + bE * R;
     if (threadIdx.x == 0) {
-      ws[2 * chunk * s.columns + line]       = end;
+      ws[2 * chunk * s.columns + line] = end;
       ws[(2 * chunk + 1) * s.columns + line] = R;
     }
   } else {
     const double d = ws[2 * chunk * s.columns + line], e = ws[(2 * chunk + 1) * s.columns + line];
 
     if (w == slot && lane < p.h - 1) u[lane] = (IO)ws[(2 * s.chunks + lane) * s.columns + line];
-    if (chunk == s.chunks - 1 && w == nq - 1 && lane < p.t) u[s.n - p.t + lane] = (IO)ws[(2 * s.chunks + p.h + lane) * s.columns + line];
+    if (chunk == s.chunks - 1 && w == nq - 1 && lane < p.t)
+      u[s.n - p.t + lane] = (IO)ws[(2 * s.chunks + p.h + lane) * s.columns + line];
     scan_chain(ex, nq, slot, w, sw, d, dE, e, C, R, end);
     rows.solve(mine, (W)fma(va, C, c), (W)fma(vr, C, fma(vb, R, r)), (W)d);
     rows.store(place, u, first, p.h - 1);
@@ -104,15 +116,16 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
   extern __shared__ double2 shared[];
 
   cg::cluster_group cluster = cg::this_cluster();
-  const int         tx = threadIdx.x % s.tx, ty = threadIdx.x / s.tx, rank = MODE == WHOLE ? (int)(blockIdx.x % s.cluster) : 0;
-  const int         nq = s.parts, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
-  const ptrdiff_t   chunk = MODE == WHOLE ? rank : (ptrdiff_t)blockIdx.x % s.chunks, L = (ptrdiff_t)K * nq;
-  ptrdiff_t         column = (MODE == WHOLE ? (ptrdiff_t)(blockIdx.x / s.cluster) : (ptrdiff_t)blockIdx.x / s.chunks) * s.tx + tx;
-  const bool        active = column < s.columns;
-  const int         slot = chunk == 0 ? (int)(s.pad / K) : -1, ip = ty == slot ? (int)(s.pad % K) : -1;
-  double2          *ex     = shared + tx; /* of this column, tx apart; then of the blocks */
-  double2          *blocks = shared + s.tx * nq + tx;
-  double           *fe = (double *)(shared + s.tx * (nq + s.cluster)) + tx, *own = fe + N * s.tx;
+  const int tx = threadIdx.x % s.tx, ty = threadIdx.x / s.tx, rank = MODE == WHOLE ? (int)(blockIdx.x % s.cluster) : 0;
+  const int nq = s.parts, N = p.h + p.t, nt = BCR_CUDA_SCAN_TAB + N * (N + 2);
+  const ptrdiff_t chunk = MODE == WHOLE ? rank : (ptrdiff_t)blockIdx.x % s.chunks, L = (ptrdiff_t)K * nq;
+  ptrdiff_t column =
+    (MODE == WHOLE ? (ptrdiff_t)(blockIdx.x / s.cluster) : (ptrdiff_t)blockIdx.x / s.chunks) * s.tx + tx;
+  const bool active = column < s.columns;
+  const int slot = chunk == 0 ? (int)(s.pad / K) : -1, ip = ty == slot ? (int)(s.pad % K) : -1;
+  double2 *ex = shared + tx; /* of this column, tx apart; then of the blocks */
+  double2 *blocks = shared + s.tx * nq + tx;
+  double *fe = (double *)(shared + s.tx * (nq + s.cluster)) + tx, *own = fe + N * s.tx;
 
   if (!active) column = s.columns - 1;
   if (MODE == WHOLE && s.cluster > 1) cluster.barrier_arrive();
@@ -121,7 +134,7 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
   f += i + s.inner * s.n * o;
   u += i + s.inner * s.n * o;
   const ptrdiff_t first = (ptrdiff_t)K * (chunk * nq + ty) - s.pad + p.h - 1;
-  W               x[K], y = 0, b = 0;
+  W x[K], y = 0, b = 0;
 
   const bool inside = first >= p.h; /* all rows of this thread */
 
@@ -145,12 +158,12 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
     for (int e = ty; e < nt; e += nq) own[e * s.tx] = p.tab[e * p.sets + set];
     __syncthreads();
   }
-  const Numbers<PER> t  = {PER ? own : p.numbers, s.tx};
-  const W            al = (W)t[0], be = (W)t[1], ga = (W)t[2];
+  const Numbers<PER> t = {PER ? own : p.numbers, s.tx};
+  const W al = (W)t[0], be = (W)t[1], ga = (W)t[2];
 
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    y    = fma(al, y, ga * x[k]);
+    y = fma(al, y, ga * x[k]);
     x[k] = y;
   }
 #pragma unroll
@@ -191,14 +204,14 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
       if (slot >= 0) R = at + qb * R;
     }
     if (MODE == SUMMARY && active) {
-      ws[2 * chunk * s.columns + column]       = end;
+      ws[2 * chunk * s.columns + column] = end;
       ws[(2 * chunk + 1) * s.columns + column] = R;
     }
     if (MODE == FINAL) {
       d = ws[2 * chunk * s.columns + column];
       e = ws[(2 * chunk + 1) * s.columns + column];
     }
-    s0   = R;
+    s0 = R;
     last = end;
   }
   if (MODE == SUMMARY) return;
@@ -210,11 +223,11 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
   }
   if (ty == 0) {
     const Part sk = {t[TAB_LEVEL], t[TAB_LEVEL + 1], t[TAB_LEVEL + 2]};
-    double     c, r, dE;
-    int        q0 = slot > 0 ? slot : 0;
+    double c, r, dE;
+    int q0 = slot > 0 ? slot : 0;
 
     if (MODE == WHOLE) {
-      const Part   sb = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]};
+      const Part sb = {t[TAB_CHUNK], t[TAB_CHUNK + 1], t[TAB_CHUNK + 2]};
       const double sa = t[TAB_REST], sr = t[TAB_REST + 1];
 
       if (s.cluster > 1) {
@@ -228,7 +241,7 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
           pw *= sb.b;
           e1 = v.x + sb.a * e1;
         }
-        s0   = blocks[0].y + sr * r;
+        s0 = blocks[0].y + sr * r;
         last = e1;
       }
       d = ends(t, fe, s.tx, N, p.h - 1, s0, last);
@@ -236,13 +249,14 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
       if (active && slot >= 0)
         for (int k = 0; k < p.h - 1; k++) u[s.inner * k] = (IO)ends(t, fe, s.tx, N, k, s0, last);
       if (active && rank == s.cluster - 1)
-        for (int k = 0; k < p.t; k++) u[s.inner * (s.n - p.t + k)] = (IO)(k ? ends(t, fe, s.tx, N, p.h + k, s0, last) : e);
+        for (int k = 0; k < p.t; k++)
+          u[s.inner * (s.n - p.t + k)] = (IO)(k ? ends(t, fe, s.tx, N, p.h + k, s0, last) : e);
       if (s.cluster > 1) { /* carries into this block */
         double pw = 1, in = d;
 
         dE = sa;
-        r  = 0;
-        c  = d;
+        r = 0;
+        c = d;
         for (int q = 0; q < s.cluster; q++) {
           const double2 v = blocks[q * s.tx];
 
@@ -260,7 +274,8 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
       if (active && slot >= 0)
         for (int k = 0; k < p.h - 1; k++) u[s.inner * k] = (IO)ws[(2 * s.chunks + k) * s.columns + column];
       if (active && chunk == s.chunks - 1)
-        for (int k = 0; k < p.t; k++) u[s.inner * (s.n - p.t + k)] = (IO)ws[(2 * s.chunks + p.h + k) * s.columns + column];
+        for (int k = 0; k < p.t; k++)
+          u[s.inner * (s.n - p.t + k)] = (IO)ws[(2 * s.chunks + p.h + k) * s.columns + column];
     }
     c = d;
     for (; q0 < nq; q0 += 4) {
@@ -272,7 +287,7 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
       for (int q = 0; q < 4; q++) {
         if (q0 + q < nq) {
           ex[(q0 + q) * s.tx] = make_double2(c, v[q].y + sk.p * c); /* of the slot's part nothing is needed */
-          c                   = v[q].x + (q0 + q == slot ? qa : sk.a) * c;
+          c = v[q].x + (q0 + q == slot ? qa : sk.a) * c;
         }
       }
     }
@@ -286,7 +301,7 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
       for (int q = 3; q >= 0; q--) {
         if (q0 + q < nq) {
           ex[(q0 + q) * s.tx].y = r;
-          r                     = v[q] + sk.b * r;
+          r = v[q] + sk.b * r;
         }
       }
     }
@@ -307,7 +322,7 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
 
 #pragma unroll
     for (int k = K - 1; k >= 0; k--) {
-      b               = x[k] + be * b;
+      b = x[k] + be * b;
       to[s.inner * k] = (IO)b;
     }
   } else if (active) {
@@ -319,26 +334,29 @@ __global__ void SCAN_BOUNDS(K) scan_across(BCRCudaScan p, ScanShape s, const IO 
   }
 }
 
-/* Between SUMMARY and FINAL: ws gets the carries into each chunk (d into the first one) and the unknowns of the ends. Threads: s.tx columns,
-   s.parts for each, with some chunks each. These groups are put together by the first of the threads. L: rows of a chunk */
+/* Between SUMMARY and FINAL: ws gets the carries into each chunk (d into the first one) and the
+   unknowns of the ends. Threads: s.tx columns, s.parts for each, with some chunks each. These
+   groups are put together by the first of the threads. L: rows of a chunk */
 template <typename IO>
 __global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s, ptrdiff_t L, const IO *f, double *ws)
 {
   extern __shared__ double2 shared[];
 
-  const int       tx = threadIdx.x % s.tx, ty = threadIdx.x / s.tx, nq = s.parts, N = p.h + p.t;
+  const int tx = threadIdx.x % s.tx, ty = threadIdx.x / s.tx, nq = s.parts, N = p.h + p.t;
   const ptrdiff_t per = (s.chunks + nq - 1) / nq, q0 = ty * per, q1 = q0 + per < s.chunks ? q0 + per : s.chunks;
-  ptrdiff_t       column = (ptrdiff_t)blockIdx.x * s.tx + tx;
-  const bool      active = column < s.columns;
-  double2        *ex     = shared + tx;
+  ptrdiff_t column = (ptrdiff_t)blockIdx.x * s.tx + tx;
+  const bool active = column < s.columns;
+  double2 *ex = shared + tx;
 
   if (!active) column = s.columns - 1;
   const ptrdiff_t i = column % s.inner, o = column / s.inner, set = p.perline ? i / s.rep + s.inner / s.rep * o : 0;
   const ptrdiff_t ts = s.inner == 1 ? 1 : p.sets; /* BCRCudaScanTables() */
-  const double   *t  = p.perline ? p.tab + (s.inner == 1 ? set * BCR_CUDA_SCAN_NUMBERS(N) : set) : p.numbers;
-  const Segment   s1 = seg_row(t[0], t[ts]), sl = seg_repeat(s1, L), sp = seg_repeat(sl, per), sr = seg_repeat(s1, L - 1 - s.pad); /* sr: what follows the slot in its chunk */
-  double          c = 0, r = 0, pw = 1;
-  double         *E = ws + column, *B = E + s.columns;
+  const double *t = p.perline ? p.tab + (s.inner == 1 ? set * BCR_CUDA_SCAN_NUMBERS(N) : set) : p.numbers;
+  /* sr: what follows the slot in its chunk */
+  const Segment s1 = seg_row(t[0], t[ts]), sl = seg_repeat(s1, L), sp = seg_repeat(sl, per),
+                sr = seg_repeat(s1, L - 1 - s.pad);
+  double c = 0, r = 0, pw = 1;
+  double *E = ws + column, *B = E + s.columns;
   const ptrdiff_t at = 2 * s.columns;
 
   f += i + s.inner * s.n * o;
@@ -352,13 +370,14 @@ __global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s
   ex[ty * s.tx] = make_double2(c, r);
   __syncthreads();
   if (ty == 0) {
-    const int       used = (int)((s.chunks + per - 1) / per); /* groups that have chunks, and how many the first and the last one has */
+    /* groups that have chunks, and how many the first and the last one has */
+    const int used = (int)((s.chunks + per - 1) / per);
     const ptrdiff_t n0 = per < s.chunks ? per : s.chunks, nl = s.chunks - (used - 1) * per;
-    const Segment   tail = seg_repeat(sl, nl), head = seg_join(sr, seg_repeat(sl, n0 - 1));
-    double          s0, x[2 * 3 + 2];
+    const Segment tail = seg_repeat(sl, nl), head = seg_join(sr, seg_repeat(sl, n0 - 1));
+    double s0, x[2 * 3 + 2];
 
-    c  = ex[0].x;
-    r  = ex[0].y;
+    c = ex[0].x;
+    r = ex[0].y;
     pw = seg_repeat(sl, n0 - 1).b.h;
     for (int q = 1; q < used; q++) {
       const double2 v = ex[q * s.tx];
@@ -382,13 +401,13 @@ __global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s
       const Segment g = q == 0 ? head : (q < used - 1 ? sp : tail);
 
       ex[q * s.tx] = make_double2(c, v.y + g.p * c);
-      c            = v.x + g.a.h * c;
+      c = v.x + g.a.h * c;
     }
     for (int q = used - 1; q >= 0; q--) {
       const double v = ex[q * s.tx].y;
 
       ex[q * s.tx].y = r;
-      r              = v + (q < used - 1 ? sp.b : tail.b).h * r;
+      r = v + (q < used - 1 ? sp.b : tail.b).h * r;
     }
   }
   __syncthreads();
@@ -406,7 +425,7 @@ __global__ void __launch_bounds__(512) scan_interface(BCRCudaScan p, ScanShape s
     const double b = B[at * q];
 
     B[at * q] = r;
-    r         = b + sl.b.h * r;
+    r = b + sl.b.h * r;
   }
 }
 
@@ -414,48 +433,55 @@ static int scan_attribute(cudaDeviceAttr what)
 {
   int device = 0, value = 0;
 
-  return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&value, what, device) == cudaSuccess ? value : 0;
+  return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&value, what, device) == cudaSuccess ? value
+                                                                                                              : 0;
 }
 
 static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 {
   const ptrdiff_t m = p->n - p->h - p->t + 1; /* the slot among them */
-  ScanPlan        q;
-  ScanShape      *s = &q.s;
+  ScanPlan q;
+  ScanShape *s = &q.s;
 
-  q.along    = p->inner == 1;
-  s->inner   = p->inner;
-  s->n       = p->n;
+  q.along = p->inner == 1;
+  s->inner = p->inner;
+  s->n = p->n;
   s->columns = p->inner * p->outer;
-  s->rep     = p->rep;
+  s->rep = p->rep;
   s->lines = s->cluster = s->tx = 1;
-  s->chunks                     = 1;
-  s->ahead                      = 0;
-  q.whole                       = 1;
-  q.vector                      = 0;
-  q.pieces                      = 0;
-  q.line.ranges                 = 0;
+  s->chunks = 1;
+  s->ahead = 0;
+  q.whole = 1;
+  q.vector = 0;
+  q.pieces = 0;
+  q.line.ranges = 0;
   if (bcr_scan_pieces_plan(p, single, io, &q)) return q;
   if (q.along) {
-    const int    longest = single && !io ? 32768 : 16384; /* rows of a line in registers */
-    const size_t size    = single && !io ? sizeof(float) : sizeof(double);
+    const int longest = single && !io ? 32768 : 16384; /* rows of a line in registers */
+    const size_t size = single && !io ? sizeof(float) : sizeof(double);
 
     q.K = p->tune[0] ? p->tune[0] : (m <= 128 ? 4 : (m <= 256 ? 8 : (m <= 2048 ? 16 : 32)));
     if (p->tune[1]) s->parts = p->tune[1];
     else s->parts = (int)(m <= 256 * q.K ? (m + 32 * q.K - 1) / (32 * q.K) : 8);
-    q.L        = (ptrdiff_t)32 * q.K * s->parts;
+    q.L = (ptrdiff_t)32 * q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
-    if (p->tune[2] != 1 && (p->tune[2] == 2 || s->cluster > 8 || s->cluster * s->parts > 32 || m > longest) && bcr_scan_line_plan(p, single, io, &q)) return q;
-    if (s->cluster > 8 || s->cluster * s->parts > 32 || m > longest || p->tune[2] == 1 || (s->cluster > 1 && !p->clusters)) { /* in chunks */
-      q.K        = 16;
-      s->parts   = p->tune[1] ? p->tune[1] : (m < (1 << 20) ? 4 : 8);
-      q.L        = (ptrdiff_t)32 * q.K * s->parts;
-      q.whole    = 0;
+    if (p->tune[2] != 1 && (p->tune[2] == 2 || s->cluster > 8 || s->cluster * s->parts > 32 || m > longest) &&
+        bcr_scan_line_plan(p, single, io, &q))
+      return q;
+    /* in chunks */
+    if (s->cluster > 8 || s->cluster * s->parts > 32 || m > longest || p->tune[2] == 1 ||
+        (s->cluster > 1 && !p->clusters)) {
+      q.K = 16;
+      s->parts = p->tune[1] ? p->tune[1] : (m < (1 << 20) ? 4 : 8);
+      q.L = (ptrdiff_t)32 * q.K * s->parts;
+      q.whole = 0;
       s->cluster = 1;
     } else if (s->cluster == 1 && s->parts < 4) s->lines = 4 / s->parts;
     q.threads = 32 * s->parts * s->lines;
-    q.groups  = (s->columns + s->lines - 1) / s->lines;
-    q.shared  = (size_t)s->parts * sizeof(double2) + (p->perline ? BCR_CUDA_SCAN_NUMBERS(p->h + p->t) * sizeof(double) : 0) + (size_t)q.threads * (q.K + 1) * size;
+    q.groups = (s->columns + s->lines - 1) / s->lines;
+    q.shared = (size_t)s->parts * sizeof(double2) +
+               (p->perline ? BCR_CUDA_SCAN_NUMBERS(p->h + p->t) * sizeof(double) : 0) +
+               (size_t)q.threads * (q.K + 1) * size;
     if (q.whole) bcr_scan_rows_plan(p, size, &q);
   } else {
     const int N = p->h + p->t;
@@ -469,18 +495,18 @@ static ScanPlan scan_plan(const BCRCudaScan *p, int single, int io)
 
       s->parts = (int)(m <= most * q.K ? (m + q.K - 1) / q.K : most);
     }
-    q.L        = (ptrdiff_t)q.K * s->parts;
+    q.L = (ptrdiff_t)q.K * s->parts;
     s->cluster = (int)((m + q.L - 1) / q.L < 64 ? (m + q.L - 1) / q.L : 64);
     if (s->cluster > (p->clusters ? 16 : 1) || p->tune[2] == 1) {
-      q.K        = p->tune[0] == 16 ? 16 : 32;
-      s->parts   = p->tune[1] ? p->tune[1] : (s->tx < 16 ? 256 / s->tx : 512 / s->tx);
-      q.L        = (ptrdiff_t)q.K * s->parts;
-      q.whole    = 0;
+      q.K = p->tune[0] == 16 ? 16 : 32;
+      s->parts = p->tune[1] ? p->tune[1] : (s->tx < 16 ? 256 / s->tx : 512 / s->tx);
+      q.L = (ptrdiff_t)q.K * s->parts;
+      q.whole = 0;
       s->cluster = 1;
     }
     q.threads = s->tx * s->parts;
-    q.groups  = (s->columns + s->tx - 1) / s->tx;
-    q.shared  = (size_t)s->tx * ((s->parts + s->cluster) * sizeof(double2) + SCAN_LINE(p->perline, N) * sizeof(double));
+    q.groups = (s->columns + s->tx - 1) / s->tx;
+    q.shared = (size_t)s->tx * ((s->parts + s->cluster) * sizeof(double2) + SCAN_LINE(p->perline, N) * sizeof(double));
   }
   if (!q.whole) s->chunks = (m + q.L - 1) / q.L;
   s->pad = q.L * (q.whole ? s->cluster : s->chunks) - m;
@@ -497,7 +523,7 @@ void bcr_scan_segment(long double alpha, long double beta, ptrdiff_t m, double *
 {
   long double sum = 0, z = 1, s = alpha; /* of alpha^(i+1) beta^i over m rows, by the binary digits of m */
 
-  t[0]      = (double)powl(alpha, m);
+  t[0] = (double)powl(alpha, m);
   t[stride] = (double)powl(beta, m);
   for (ptrdiff_t k = 1; k <= m; k *= 2) {
     const long double ab = powl(alpha * beta, k);
@@ -511,8 +537,10 @@ void bcr_scan_segment(long double alpha, long double beta, ptrdiff_t m, double *
   t[2 * stride] = (double)sum;
 }
 
-/* scan_weights() of n parts of m rows, after the slot at row `slot` of them, -1: before the first; number e of part i at e te + i ti */
-static void scan_places(long double alpha, long double beta, ptrdiff_t m, int n, ptrdiff_t slot, double *t, int te, int ti)
+/* scan_weights() of n parts of m rows, after the slot at row `slot` of them, -1: before the first;
+   number e of part i at e te + i ti */
+static void scan_places(long double alpha, long double beta, ptrdiff_t m, int n, ptrdiff_t slot, double *t, int te,
+                        int ti)
 {
   double rest[3];
 
@@ -520,8 +548,8 @@ static void scan_places(long double alpha, long double beta, ptrdiff_t m, int n,
     const ptrdiff_t in = m * i - slot - 1, out = in + m; /* rows to the start and to the end of the part */
 
     bcr_scan_segment(alpha, beta, m * (n - 1 - i), rest, 1);
-    t[0]      = in >= 0 ? (double)powl(alpha, in) : 0;
-    t[te]     = out >= 0 ? (double)powl(alpha, out) * rest[2] : 0;
+    t[0] = in >= 0 ? (double)powl(alpha, in) : 0;
+    t[te] = out >= 0 ? (double)powl(alpha, out) * rest[2] : 0;
     t[2 * te] = rest[1];
   }
 }
@@ -544,18 +572,20 @@ void bcr_scan_thread(BCRCudaScan *p, int K, int single, long double alpha, long 
 
 void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, const double *G, double *tab)
 {
-  p->sms      = scan_attribute(cudaDevAttrMultiProcessorCount);
+  p->sms = scan_attribute(cudaDevAttrMultiProcessorCount);
   p->clusters = scan_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
-  p->shared   = (size_t)scan_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  p->shared = (size_t)scan_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
   bcr_scan_line_resident(p, single, io);
-  const ScanPlan  q   = scan_plan(p, single, io);
+  const ScanPlan q = scan_plan(p, single, io);
   const ptrdiff_t pad = q.s.pad, inwarp = pad % (32 * q.K);
-  const ptrdiff_t st    = q.along ? 1 : p->sets;                              /* numbers of a contiguous line are beside each other */
-  const ptrdiff_t level = q.pieces ? q.L : q.K, chunk = q.pieces ? q.K : q.L; /* tripieces.cu: the levels are those of pieces, a chunk is a thread */
+  /* numbers of a contiguous line are beside each other */
+  const ptrdiff_t st = q.along ? 1 : p->sets;
+  /* tripieces.cu: the levels are those of pieces, a chunk is a thread */
+  const ptrdiff_t level = q.pieces ? q.L : q.K, chunk = q.pieces ? q.K : q.L;
 
   for (ptrdiff_t l = 0; l < p->sets; l++) {
     const long double a = abc[l], b = abc[p->sets + l];
-    double           *t = tab + (q.along ? l * BCR_CUDA_SCAN_NUMBERS(p->h + p->t) : l);
+    double *t = tab + (q.along ? l * BCR_CUDA_SCAN_NUMBERS(p->h + p->t) : l);
 
     for (int e = 0; e < 3; e++) t[e * st] = abc[e * p->sets + l];
     for (int i = 0; i < 6; i++) bcr_scan_segment(a, b, level << i, t + (TAB_LEVEL + 3 * i) * st, st);
@@ -564,17 +594,17 @@ void BCRCudaScanTables(BCRCudaScan *p, int single, int io, const double *abc, co
       const long double x = e ? b : a;
 
       t[(TAB_THREAD + e) * st] = (double)powl(x, q.K - 1 - pad % q.K);
-      t[(TAB_WARP + e) * st]   = (double)powl(x, 32 * q.K - 1 - inwarp);
-      t[(TAB_REST + e) * st]   = pad < q.L ? (double)powl(x, q.L - 1 - pad) : 0;
+      t[(TAB_WARP + e) * st] = (double)powl(x, 32 * q.K - 1 - inwarp);
+      t[(TAB_REST + e) * st] = pad < q.L ? (double)powl(x, q.L - 1 - pad) : 0;
     }
     for (int e = 0; e < (p->h + p->t) * (p->h + p->t + 2); e++) t[(BCR_CUDA_SCAN_TAB + e) * st] = G[e * p->sets + l];
   }
   if (!p->perline) bcr_scan_thread(p, q.K, single, abc[0], abc[1]);
   if (q.line.ranges) bcr_scan_line_tables(p, &q, abc[0], abc[1]);
   if (!p->perline && (q.pieces || (q.along && q.whole && !q.line.ranges))) {
-    const int       n = q.pieces ? q.s.parts : 32, chunks = q.pieces ? q.pieces : q.s.parts * q.s.cluster;
+    const int n = q.pieces ? q.s.parts : 32, chunks = q.pieces ? q.pieces : q.s.parts * q.s.cluster;
     const ptrdiff_t m = (ptrdiff_t)q.K * n;
-    double         *t = tab + BCR_CUDA_SCAN_NUMBERS(p->h + p->t);
+    double *t = tab + BCR_CUDA_SCAN_NUMBERS(p->h + p->t);
 
     scan_places(abc[0], abc[1], q.K, n, pad % m, t, n, 1);
     scan_places(abc[0], abc[1], q.K, n, -1, t + 3 * n, n, 1);
@@ -594,42 +624,57 @@ size_t BCRCudaScanWorkspace(const BCRCudaScan *p, int single, int io)
 }
 
 #define SCAN_K(name, mode, cluster) \
-  (q.K == 4    ? bcr_launch_cluster(name<IO, W, 4, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
-   : q.K == 8  ? bcr_launch_cluster(name<IO, W, 8, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
-   : q.K == 16 ? bcr_launch_cluster(name<IO, W, 16, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
-               : bcr_launch_cluster(name<IO, W, 32, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws))
+  (q.K == 4    ? bcr_launch_cluster(name<IO, W, 4, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, \
+                                    (const IO *)f, (IO *)u, (double *)ws) \
+   : q.K == 8  ? bcr_launch_cluster(name<IO, W, 8, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, \
+                                    (const IO *)f, (IO *)u, (double *)ws) \
+   : q.K == 16 ? bcr_launch_cluster(name<IO, W, 16, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, \
+                                    (const IO *)f, (IO *)u, (double *)ws) \
+               : bcr_launch_cluster(name<IO, W, 32, mode, PER>, grid, q.threads, q.shared, cluster, stream, *p, q.s, \
+                                    (const IO *)f, (IO *)u, (double *)ws))
 #define SCAN_CHUNKS(name, mode) \
-  (q.K == 16 ? bcr_launch_cluster(name<IO, W, 16, mode, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) \
-             : bcr_launch_cluster(name<IO, W, 32, mode, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws))
+  (q.K == 16 ? bcr_launch_cluster(name<IO, W, 16, mode, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, \
+                                  (const IO *)f, (IO *)u, (double *)ws) \
+             : bcr_launch_cluster(name<IO, W, 32, mode, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, \
+                                  (const IO *)f, (IO *)u, (double *)ws))
 
 template <typename IO, typename W, int PER>
 static int scan_run(BCRStream stream, const BCRCudaScan *p, const ScanPlan &q, const void *f, void *u, void *ws)
 {
   const dim3 grid((unsigned)(q.groups * (q.whole ? q.s.cluster : q.s.chunks)));
-  ScanPlan   r = q;
-  int        e;
+  ScanPlan r = q;
+  int e;
 
   if (q.whole) return SCAN_K(scan_across, WHOLE, q.s.cluster);
-  e = q.along ? bcr_launch_cluster(scan_along<IO, W, 16, SUMMARY, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) : SCAN_CHUNKS(scan_across, SUMMARY);
+  e = q.along ? bcr_launch_cluster(scan_along<IO, W, 16, SUMMARY, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s,
+                                   (const IO *)f, (IO *)u, (double *)ws)
+              : SCAN_CHUNKS(scan_across, SUMMARY);
   if (e) return e;
   r.s.parts = 1;
   while (r.s.parts < 512 && 8 * r.s.parts < q.s.chunks) r.s.parts *= 2;
   r.s.tx = 1;
   while (r.s.tx < 32 && r.s.tx * r.s.parts < 256 && r.s.tx < q.s.columns) r.s.tx *= 2;
-  e = bcr_launch_cluster(scan_interface<IO>, dim3((unsigned)((q.s.columns + r.s.tx - 1) / r.s.tx)), dim3((unsigned)(r.s.tx * r.s.parts)), (size_t)r.s.tx * r.s.parts * sizeof(double2), 1, stream, *p, r.s, q.L, (const IO *)f, (double *)ws);
+  e = bcr_launch_cluster(scan_interface<IO>, dim3((unsigned)((q.s.columns + r.s.tx - 1) / r.s.tx)),
+                         dim3((unsigned)(r.s.tx * r.s.parts)), (size_t)r.s.tx * r.s.parts * sizeof(double2), 1, stream,
+                         *p, r.s, q.L, (const IO *)f, (double *)ws);
   if (e) return e;
-  return q.along ? bcr_launch_cluster(scan_along<IO, W, 16, FINAL, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s, (const IO *)f, (IO *)u, (double *)ws) : SCAN_CHUNKS(scan_across, FINAL);
+  return q.along ? bcr_launch_cluster(scan_along<IO, W, 16, FINAL, PER>, grid, q.threads, q.shared, 1, stream, *p, q.s,
+                                      (const IO *)f, (IO *)u, (double *)ws)
+                 : SCAN_CHUNKS(scan_across, FINAL);
 }
 
 int BCRCudaScanSolve(BCRStream stream, const BCRCudaScan *p, int single, int io, const void *f, void *u, void *ws)
 {
   const ScanPlan q = scan_plan(p, single, io);
-  int            e = 0;
+  int e = 0;
 
   if (q.pieces) e = bcr_scan_pieces(stream, p, &q, single, io, f, u, ws);
   else if (q.line.ranges) e = bcr_scan_line(stream, p, &q, single, io, f, u, ws);
   else if (q.along && q.whole) e = bcr_scan_rows(stream, p, &q, single, io, f, u);
-  else BCR_TRI_TYPES(single, io, e = p->perline ? scan_run<IO, W, 1>(stream, p, q, f, u, ws) : scan_run<IO, W, 0>(stream, p, q, f, u, ws));
+  else
+    BCR_TRI_TYPES(single, io,
+                  e = p->perline ? scan_run<IO, W, 1>(stream, p, q, f, u, ws)
+                                 : scan_run<IO, W, 0>(stream, p, q, f, u, ws));
   return e ? e : bcr_done();
 }
 
@@ -640,10 +685,12 @@ int BCRCudaScanWaits(const BCRCudaScan *p, int single, int io)
   return !p->perline && !io && (q.pieces ? bcr_scan_pieces_waits(&q) : q.along && q.whole && !q.line.ranges);
 }
 
-int BCRCudaScanSolveRanks(BCRStream stream, const BCRCudaScan *p, const BCRCudaScanRanks *ranks, int single, const void *f, void *u, void *ws)
+int BCRCudaScanSolveRanks(BCRStream stream, const BCRCudaScan *p, const BCRCudaScanRanks *ranks, int single,
+                          const void *f, void *u, void *ws)
 {
   const ScanPlan q = scan_plan(p, single, 0);
-  const int      e = q.pieces ? bcr_scan_pieces_ranks(stream, p, &q, ranks, single, f, u, ws) : bcr_scan_rows_ranks(stream, p, &q, ranks, single, f, u);
+  const int e = q.pieces ? bcr_scan_pieces_ranks(stream, p, &q, ranks, single, f, u, ws)
+                         : bcr_scan_rows_ranks(stream, p, &q, ranks, single, f, u);
 
   return e ? e : bcr_done();
 }

@@ -7,9 +7,9 @@
 namespace cg /* no clusters there: scan_plan() makes none */
 {
 struct cluster_group {
-  __device__ void     barrier_arrive() const {}
-  __device__ void     barrier_wait() const {}
-  __device__ void     sync() const {}
+  __device__ void barrier_arrive() const {}
+  __device__ void barrier_wait() const {}
+  __device__ void sync() const {}
   __device__ unsigned block_rank() const { return 0; }
   template <typename T>
   __device__ T *map_shared_rank(T *p, int) const
@@ -29,49 +29,57 @@ namespace cg = cooperative_groups;
 /* Where the lines are */
 struct ScanShape {
   ptrdiff_t inner, n, columns; /* columns: lines of reals */
-  int       rep, parts;        /* parts of a chunk in a block: warps of a line, or threads of a column */
-  int       lines, cluster;    /* lines of a block; blocks of a line */
-  int       tx;                /* across: columns of a block */
-  int       ahead;             /* the block so many after this one finds in the cache of the device what it loads; 0: no */
+  int rep, parts;              /* parts of a chunk in a block: warps of a line, or threads of a column */
+  int lines, cluster;          /* lines of a block; blocks of a line */
+  int tx;                      /* across: columns of a block */
+  /* the block so many after this one finds in the cache of the device what it loads; 0: no */
+  int ahead;
   ptrdiff_t chunks, pad;
 };
 
-/* A line's numbers, BCR_CUDA_SCAN_TAB of them: alpha, beta, gamma; a, b, p (struct Segment) of 2^i threads, i = 0..5, and of a chunk; of the
-   rows after the slot alpha^m, beta^m: in its thread, in its warp, in its chunk */
+/* A line's numbers, BCR_CUDA_SCAN_TAB of them: alpha, beta, gamma; a, b, p (struct Segment) of 2^i
+   threads, i = 0..5, and of a chunk; of the rows after the slot alpha^m, beta^m: in its thread, in
+   its warp, in its chunk */
 enum {
-  TAB_LEVEL  = 3,
-  TAB_CHUNK  = 21,
+  TAB_LEVEL = 3,
+  TAB_CHUNK = 21,
   TAB_THREAD = 24,
-  TAB_WARP   = 26,
-  TAB_REST   = 28
+  TAB_WARP = 26,
+  TAB_REST = 28
 };
 
 struct Part {
   double a, b, p;
 };
 
-/* The numbers of a line: where all lines have the same they are parameters of the kernel, else they are brought to shared memory */
+/* The numbers of a line: where all lines have the same they are parameters of the kernel, else they
+   are brought to shared memory */
 template <int PER>
 struct Numbers {
   const double *v;
-  int           stride;
+  int stride;
 
   __device__ double operator[](int e) const { return PER ? v[e * stride] : v[e]; }
 };
 
-/* What one carried into a thread of K rows from the left makes of its row k, sum over j >= k of alpha^(j+1) beta^(j-k), at k; one from the right, beta^(K-k), at K + k; where all lines
-   have the same numbers. Row k is then what it is with nothing carried in and these times the carries, with no recurrence left */
+/* What one carried into a thread of K rows from the left makes of its row k, sum over j >= k of
+   alpha^(j+1) beta^(j-k), at k; one from the right, beta^(K-k), at K + k; where all lines have the
+   same numbers. Row k is then what it is with nothing carried in and these times the carries, with
+   no recurrence left */
 template <typename W>
 static __device__ inline const W *scan_thread(const BCRCudaScan &p)
 {
   return (const W *)p.thread;
 }
 
-/* scan_weights() (WarpRows::weights()) from p.tab, where all lines have the same numbers, of part i of n in a chunk: which 0 in the chunk that has the slot, 1 in others; 2: of chunk i of the line */
-static __device__ inline void scan_place(const BCRCudaScan &p, int which, int i, int n, double &va, double &vr, double &vb)
+/* scan_weights() (WarpRows::weights()) from p.tab, where all lines have the same numbers, of part i
+   of n in a chunk: which 0 in the chunk that has the slot, 1 in others; 2: of chunk i of the line
+   */
+static __device__ inline void scan_place(const BCRCudaScan &p, int which, int i, int n, double &va, double &vr,
+                                         double &vb)
 {
   const double *t = p.tab + BCR_CUDA_SCAN_NUMBERS(p.h + p.t) + 3 * n * which + i * (which == 2 ? 3 : 1);
-  const int     e = which == 2 ? 1 : n;
+  const int e = which == 2 ? 1 : n;
 
   va = t[0];
   vr = t[e];
@@ -80,10 +88,11 @@ static __device__ inline void scan_place(const BCRCudaScan &p, int which, int i,
 
 /* unknown k of the ends: row k of G times what they have, fe the right-hand sides there */
 template <int PER, typename F>
-static __device__ inline double ends(const Numbers<PER> &t, const F *fe, int stride, int N, int k, double s, double last)
+static __device__ inline double ends(const Numbers<PER> &t, const F *fe, int stride, int N, int k, double s,
+                                     double last)
 {
   const int g = BCR_CUDA_SCAN_TAB + k * (N + 2);
-  double    x = t[g + N] * s + t[g + N + 1] * last;
+  double x = t[g + N] * s + t[g + N + 1] * last;
 
 #pragma unroll 1
   for (int m = 0; m < N; m++) x += t[g + m] * (double)fe[m * stride];
@@ -92,7 +101,8 @@ static __device__ inline double ends(const Numbers<PER> &t, const F *fe, int str
 
 /* the two that the rows between the ends need: d and e */
 template <int PER, typename F>
-static __device__ inline void ends_inner(const Numbers<PER> &t, const F *fe, int stride, int N, int h, double s, double last, double &d, double &e)
+static __device__ inline void ends_inner(const Numbers<PER> &t, const F *fe, int stride, int N, int h, double s,
+                                         double last, double &d, double &e)
 {
   const int gd = BCR_CUDA_SCAN_TAB + (h - 1) * (N + 2), ge = gd + N + 2;
 
@@ -116,11 +126,13 @@ static __device__ inline double ends_add(const Numbers<PER> &t, int N, int k, co
   return fma(t[g], add.x, t[g + N - 1] * add.y);
 }
 
-/* Of one put into the slot, which leaves first at the end of its part: what comes into part q of nq, va, and what is to its right, vr; of one to the right of the last part the latter, vb */
-static __device__ inline void scan_weights(int q, int nq, int slot, double first, const Part &s, double &va, double &vr, double &vb)
+/* Of one put into the slot, which leaves first at the end of its part: what comes into part q of
+   nq, va, and what is to its right, vr; of one to the right of the last part the latter, vb */
+static __device__ inline void scan_weights(int q, int nq, int slot, double first, const Part &s, double &va, double &vr,
+                                           double &vb)
 {
   const int after = nq - 1 - q, before = q - slot - 1;
-  Part      power = s, rest = {1, 1, 0}; /* the parts after q */
+  Part power = s, rest = {1, 1, 0}; /* the parts after q */
 
   va = q > slot ? first : 0;
 #pragma unroll
@@ -140,9 +152,11 @@ static __device__ inline void scan_weights(int q, int nq, int slot, double first
   vb = rest.b;
 }
 
-/* Carries into part w of the nq parts in ex (E, B), from `in` on the left (slot >= 0: put into the slot in part `slot`, which leaves dE of it
-   at its end) and `right` on the right; end: what leaves the last part. w = -1: rw is what leaves the first part backwards */
-static __device__ inline void scan_chain(const double2 *ex, int nq, int slot, int w, const Part &s, double in, double dE, double right, double &cw, double &rw, double &end)
+/* Carries into part w of the nq parts in ex (E, B), from `in` on the left (slot >= 0: put into the
+   slot in part `slot`, which leaves dE of it at its end) and `right` on the right; end: what leaves
+   the last part. w = -1: rw is what leaves the first part backwards */
+static __device__ inline void scan_chain(const double2 *ex, int nq, int slot, int w, const Part &s, double in,
+                                         double dE, double right, double &cw, double &rw, double &end)
 {
   double c = in, r = 0, pw = 1;
 
@@ -159,7 +173,7 @@ static __device__ inline void scan_chain(const double2 *ex, int nq, int slot, in
     c = v.x + (q == slot ? dE : s.a) * c;
   }
   end = c;
-  rw  = r + pw * right;
+  rw = r + pw * right;
 }
 
 /* v and a times that of the lane BY before, after this one, where there is one */
@@ -184,13 +198,15 @@ static __device__ inline double scan_after(double a, double v)
   return v;
 }
 
-/* Contiguous lines: a warp has 32 K rows in shared memory, a thread K of them at `mine`. In thread lp (-1: none) the slot of d is row ip */
+/* Contiguous lines: a warp has 32 K rows in shared memory, a thread K of them at `mine`. In thread
+   lp (-1: none) the slot of d is row ip */
 template <typename W, int K>
 struct WarpRows {
-  W   al, be, ga;
+  W al, be, ga;
   int lane, lp, ip;
 
-  /* with nothing carried in: what leaves the warp forwards, E, and (the rows after the slot) backwards, B; what comes into this thread, c, r. y, b: what leaves it */
+  /* with nothing carried in: what leaves the warp forwards, E, and (the rows after the slot)
+     backwards, B; what comes into this thread, c, r. y, b: what leaves it */
   template <int PER>
   __device__ inline void leave(const Numbers<PER> &t, W y, W b, double &E, double &B, double &c, double &r) const
   {
@@ -231,7 +247,8 @@ struct WarpRows {
     leave(t, y, b, E, B, c, r);
   }
 
-  /* what is left of one carried into the warp, or put into the slot: at the start of this thread, va, at its backward end, vr; of one from the right, vb */
+  /* what is left of one carried into the warp, or put into the slot: at the start of this thread,
+     va, at its backward end, vr; of one from the right, vb */
   template <int PER>
   __device__ inline void weights(const Numbers<PER> &t, double &va, double &vr, double &vb) const
   {
@@ -265,13 +282,14 @@ struct WarpRows {
     }
 #pragma unroll
     for (int i = K - 1; i >= 0; i--) {
-      b       = fma(be, b, (W)mine[i]);
+      b = fma(be, b, (W)mine[i]);
       mine[i] = (IO)b;
     }
     __syncwarp();
   }
 
-  /* from shared memory, place: at row `lane` of the warp, to rows from `first`, of which those before `least` are others' */
+  /* from shared memory, place: at row `lane` of the warp, to rows from `first`, of which those
+     before `least` are others' */
   template <typename IO>
   __device__ inline void store(const IO *place, IO *u, ptrdiff_t first, ptrdiff_t least) const
   {
@@ -306,7 +324,7 @@ struct WarpRows {
     } else {
 #pragma unroll 1
       for (int j = 0; j < K; j++) {
-        const int  e    = j * 32 + lane;
+        const int e = j * 32 + lane;
         const bool need = first + e >= least;
 
         __pipeline_memcpy_async(place + j * STEP, f + (need ? first + e : 0), sizeof(IO), need ? 0 : sizeof(IO));
@@ -341,20 +359,22 @@ static __device__ inline void scan_prefetch(const void *from)
 
 /* How long lines are cut into ranges (triline.cu) */
 struct ScanLine {
-  ptrdiff_t ranges;                        /* of a line; 0: not that way */
-  int       local, first, per, off, begin; /* pieces of the first range; ranges of a lane in the scan over ranges, right-aligned after `off` empty ones; lane of range 0 */
+  ptrdiff_t ranges; /* of a line; 0: not that way */
+  /* pieces of the first range; ranges of a lane in the scan over ranges, right-aligned after `off`
+     empty ones; lane of range 0 */
+  int local, first, per, off, begin;
 };
 
 /* How a batch is cut */
 struct ScanPlan {
   ScanShape s;
-  int       K, along, whole, threads;
-  int       pieces;    /* tripieces.cu: of a line; 0: not that way */
-  int       vector;    /* contiguous lines whose rows are in step with 16 bytes, if the array is */
+  int K, along, whole, threads;
+  int pieces;          /* tripieces.cu: of a line; 0: not that way */
+  int vector;          /* contiguous lines whose rows are in step with 16 bytes, if the array is */
   ptrdiff_t L, groups; /* rows of a chunk; blocks beside each other */
   ptrdiff_t blocks;    /* tripieces.cu: of all, or that go from group to group */
-  size_t    shared;
-  ScanLine  line;
+  size_t shared;
+  ScanLine line;
 };
 
 /* triscan.cu: struct Segment of m rows, stride apart */
@@ -365,19 +385,25 @@ void bcr_scan_thread(BCRCudaScan *p, int K, int single, long double alpha, long 
 
 /* trirows.cu: shared memory, and whether rows may be loaded by 16 bytes; its launch */
 void bcr_scan_rows_plan(const BCRCudaScan *p, size_t size, ScanPlan *q);
-int  bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u);
-int  bcr_scan_rows_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u);
+int bcr_scan_rows(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f,
+                  void *u);
+int bcr_scan_rows_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks,
+                        int single, const void *f, void *u);
 
 /* tripieces.cu: whether a batch can be cut so, and then how; bytes of its workspace; its launch */
-int    bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q);
+int bcr_scan_pieces_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q);
 size_t bcr_scan_pieces_space(const ScanPlan *q);
-int    bcr_scan_pieces_waits(const ScanPlan *q); /* whether these lines may go on on other ranks */
-int    bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u, void *ws);
-int    bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks, int single, const void *f, void *u, void *ws);
+int bcr_scan_pieces_waits(const ScanPlan *q); /* whether these lines may go on on other ranks */
+int bcr_scan_pieces(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f,
+                    void *u, void *ws);
+int bcr_scan_pieces_ranks(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, const BCRCudaScanRanks *ranks,
+                          int single, const void *f, void *u, void *ws);
 
-/* triline.cu: the same, for long contiguous lines that have the same numbers; the blocks that are resident, which the plan needs; what BCRCudaScan has of it */
-int    bcr_scan_line_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q);
-void   bcr_scan_line_resident(BCRCudaScan *p, int single, int io);
-void   bcr_scan_line_tables(BCRCudaScan *p, const ScanPlan *q, double alpha, double beta);
+/* triline.cu: the same, for long contiguous lines that have the same numbers; the blocks that are
+   resident, which the plan needs; what BCRCudaScan has of it */
+int bcr_scan_line_plan(const BCRCudaScan *p, int single, int io, ScanPlan *q);
+void bcr_scan_line_resident(BCRCudaScan *p, int single, int io);
+void bcr_scan_line_tables(BCRCudaScan *p, const ScanPlan *q, double alpha, double beta);
 size_t bcr_scan_line_space(const ScanPlan *q);
-int    bcr_scan_line(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u, void *ws);
+int bcr_scan_line(BCRStream stream, const BCRCudaScan *p, const ScanPlan *q, int single, int io, const void *f, void *u,
+                  void *ws);

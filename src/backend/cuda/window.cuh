@@ -1,4 +1,5 @@
-/* Numbers in the memory of other parts: BCRCudaWindow of border.h. Each of them is its own flag, so that nothing waits but who needs it */
+/* Numbers in the memory of other parts: BCRCudaWindow of border.h. Each of them is its own flag, so
+   that nothing waits but who needs it */
 #pragma once
 
 #include "common.cuh"
@@ -27,7 +28,7 @@ static __device__ __forceinline__ ptrdiff_t window_slot(const BCRCudaWindow &w)
 static __device__ __forceinline__ void window_store(double *p, double v)
 {
   const long long nothing = -1, other = 0x7ff8000000000000; /* two NaNs */
-  long long       b = __double_as_longlong(v);
+  long long b = __double_as_longlong(v);
 
   if (b == nothing) b = other;
   asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(p), "l"(b) : "memory");
@@ -80,8 +81,10 @@ static __device__ __forceinline__ double window_take(double *p, double asked, co
   return asked;
 }
 
-/* Lines that go on on other ranks, up to four rows: the ranks before, `begin` of them, the first and the last row here, those behind. Which of a line's four numbers row i has: 0 from the rank before
-   and 1 from the one behind, the nearer row; 2 and 3 the own ones, or, where these are at hand, the further rows of both */
+/* Lines that go on on other ranks, up to four rows: the ranks before, `begin` of them, the first
+   and the last row here, those behind. Which of a line's four numbers row i has: 0 from the rank
+   before and 1 from the one behind, the nearer row; 2 and 3 the own ones, or, where these are at
+   hand, the further rows of both */
 static __device__ __forceinline__ int window_row(int i, int begin)
 {
   const int row = i - begin;
@@ -90,7 +93,8 @@ static __device__ __forceinline__ int window_row(int i, int begin)
 }
 
 /* These rows, as chains_solve() of rankchains.cu; of rows that are not there factors and right-hand sides are 0 */
-static __device__ __forceinline__ void window_chain(double x[4], const double f[4], const double r[4], const double h[4])
+static __device__ __forceinline__ void window_chain(double x[4], const double f[4], const double r[4],
+                                                    const double h[4])
 {
   double y = 0;
 
