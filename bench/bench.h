@@ -3,7 +3,7 @@
 */
 #pragma once
 
-#include "src/petscbcrimpl.h"
+#include "src/base/petscbcrimpl.h"
 #include "tests/check.h"
 #include <petscksp.h>
 #include <petscdmda.h>

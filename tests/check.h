@@ -2,7 +2,7 @@
 #pragma once
 
 #include <petscvec.h>
-#include "src/petscbcrimpl.h"
+#include "src/base/petscbcrimpl.h"
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <petscbcr.h>
 #include <petsc/private/kspimpl.h> /*I "petscbcr.h" I*/
 #include "refine.h"
-#include "../../src/agree.h"
+#include "../../src/base/agree.h"
 
 #define BCR_WHY 640
 

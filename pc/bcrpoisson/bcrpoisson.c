@@ -8,7 +8,7 @@
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
 #include <petsctime.h>
 #include "../../src/register.h"
-#include "../../src/stream.h"
+#include "../../src/base/stream.h"
 #include "../../src/operator/read.h"
 #include "../../src/operator/moves.h"
 #include "../../src/poisson/tune.h"

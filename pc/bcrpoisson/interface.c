@@ -3,7 +3,7 @@
 */
 #include <petscbcr.h>
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
-#include "../../src/petscbcrimpl.h"
+#include "../../src/base/petscbcrimpl.h"
 
 /*@
   PCBCRPoissonSetRadix - sets the radix of the reduction in `PCBCRPOISSON`

@@ -3,7 +3,7 @@
 */
 #include <petscbcr.h>
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
-#include "../../src/petscbcrimpl.h"
+#include "../../src/base/petscbcrimpl.h"
 
 /*@
   PCNeatoSetAxis - sets the axis along which `PCNEATO` solves the grid lines

@@ -5,10 +5,10 @@
 #include <petscbcr.h>
 #include <petscdevice.h>
 #include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
-#include "../../src/agree.h"
+#include "../../src/base/agree.h"
 #include "../../src/register.h"
 #include "../../src/operator/lines.h"
-#include "../../src/stream.h"
+#include "../../src/base/stream.h"
 
 const char *const PCNeatoAxes[] = {"auto", "x", "y", "z", "PCNeatoAxis", "PCNEATO_AXIS_", NULL};
 const char *const PCNeatoMethods[] = {

@@ -1,6 +1,6 @@
 /* Compact derivatives along lines, see compact.h */
 #include "compact.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include "devpass.h"
 #include "devstencil.h"
 #if defined(PETSCBCR_HAVE_CUDA)

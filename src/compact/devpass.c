@@ -1,8 +1,9 @@
 /* Compact derivatives in one pass over ranks with CUDA devices, see devpass.h */
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devpass.h"
-  #include "../poisson/device.h"
+  #include "../base/device.h"
+  #include "../backend/cuda/border.h"
   #include "../backend/cuda/lineranks.h"
   #include "../backend/cuda/transport.h"
 

@@ -9,7 +9,7 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../backend/cuda/compact.h"
   #include "../transport/transport.h"

@@ -6,7 +6,7 @@
 
 #include "stencil.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "../poisson/device.h"
+  #include "../base/device.h"
   #include "../transport/transport.h"
 
 typedef struct _n_BCRDeviceStencil *BCRDeviceStencil;

@@ -5,9 +5,9 @@
 #include <petscbcr.h> /*I "petscbcr.h" I*/
 #include <petscdevice.h>
 #include "compact.h"
-#include "../agree.h"
-#include "../register.h"
-#include "../stream.h"
+#include "../base/agree.h"
+#include "../base/log.h"
+#include "../base/stream.h"
 #include "../transport/transport.h"
 
 const char *const MatCompactSchemes[] = {"pade4", "lele6", "spectral", "MatCompactScheme", "MAT_COMPACT_", NULL};

@@ -8,7 +8,7 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #include <petscbcr.h>
 
 #define BCR_COMPACT_HALF  3 /* widest inner stencil: 2*3 + 1 points */

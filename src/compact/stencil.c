@@ -1,6 +1,6 @@
 /* Banded operators along lines over ranks, see stencil.h */
 #include "stencilimpl.h"
-#include "../agree.h"
+#include "../base/agree.h"
 
 /* Points of the rows [start, start + local) that are below start and beyond its end */
 static PetscErrorCode stencil_ghosts(const BCRBand *band, PetscInt start, PetscInt local, PetscInt ghosts[2])

@@ -10,7 +10,7 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 
 #define BCR_BAND_WIDTH 16 /* points of a row, at most */
 

@@ -1,7 +1,7 @@
 #include "devscale.h"
 
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "../poisson/device.h"
+  #include "../base/device.h"
 
 struct _n_BCRDeviceScale {
   double *inverse;

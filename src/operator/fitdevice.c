@@ -9,7 +9,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "readdevice.h"
   #include "../backend/cuda/fit.h"
-  #include "../poisson/device.h"
+  #include "../base/device.h"
 
 struct BCRFitDevice {
   BCRStream stream;

@@ -7,7 +7,7 @@
 */
 #pragma once
 
-#include "../agree.h"
+#include "../base/agree.h"
 #include <petscdmda.h>
 
 typedef struct {

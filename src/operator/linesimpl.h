@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lines.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include <float.h>
 
 #if defined(PETSC_USE_REAL_SINGLE)

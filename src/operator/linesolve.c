@@ -2,10 +2,10 @@
   The solver of the lines of a DMDA, and the functions of PetscBCRLines for
   users.
 */
-#include "../agree.h"
-#include "../register.h"
+#include "../base/agree.h"
+#include "../base/log.h"
 #include "linesimpl.h"
-#include "../stream.h"
+#include "../base/stream.h"
 #include <math.h>
 #include <petsc/private/petscimpl.h> /*I "petscbcr.h" I*/
 #include <petscbcr.h>

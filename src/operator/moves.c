@@ -1,5 +1,5 @@
 #include "moves.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include "readimpl.h"
 
 /* Rows of n that part p of P equal ones has, and where they begin */

@@ -18,16 +18,8 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
-
-typedef enum {
-  BCR_END_DIRICHLET,      /* node-centred, value beyond the end is zero: row (2a, -a) */
-  BCR_END_NEUMANN,        /* node-centred, mirrored: row (2a, -2a) */
-  BCR_END_CELL_NEUMANN,   /* cell-centred: row (a, -a) */
-  BCR_END_CELL_DIRICHLET, /* cell-centred: row (3a, -a) */
-  BCR_END_PERIODIC,       /* both ends of the axis */
-  BCR_END_GENERAL         /* any other first row; the axis then carries lower/diag/upper */
-} BCREnd;
+#include "../base/petscbcrimpl.h"
+#include "../base/ends.h"
 
 /* A plane of rows  d u_b - e u_1 = f_b  (u_1: the neighbour inside the box; e = 0 for identity-like rows) that has
    been dropped from the box. The interior rows beside it hold -scale W coupling u_b when couple is set, in terms of the

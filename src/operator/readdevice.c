@@ -7,8 +7,8 @@
 #include "readdevice.h"
 
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "../stream.h"
-  #include "../poisson/device.h"
+  #include "../base/stream.h"
+  #include "../base/device.h"
   #include <petscdevice.h>
   #include <petsc/private/matimpl.h>
 

@@ -5,7 +5,7 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #include <petscmat.h>
 
 enum {

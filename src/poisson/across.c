@@ -99,8 +99,7 @@ static PetscErrorCode line_create(const BCRAxis *x, double delta, double scale, 
 
   PetscFunctionBegin;
   PetscCall(BCRArenaGet(arena, n * sizeof(*inv), &inv));
-  for (int e = 0; e < 2; e++)
-    beyond[e] = px || x->end[e] == BCR_END_DIRICHLET ? 1 : (x->end[e] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+  for (int e = 0; e < 2; e++) beyond[e] = px ? 1 : BCREndExcess(x->end[e]);
   line->n = x->n;
   line->row = row;
   line->scale = scale;

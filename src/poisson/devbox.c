@@ -1,4 +1,4 @@
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devbox.h"
 
@@ -159,7 +159,7 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double shift, double factor, Pe
     }
     r.n = b->planes.n;
     r.ring = z->end[0] == BCR_END_PERIODIC;
-    for (int e = 0; e < 2; e++) r.end[e] = BCRDeviceEnd(z->end[e]);
+    for (int e = 0; e < 2; e++) r.end[e] = z->end[e];
     r.nk = (int)nk;
     r.planes = (int)planes;
     r.pin = -1;

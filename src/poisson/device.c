@@ -9,7 +9,7 @@
   REDUCTION block cyclic reduction of a given radix or schedule (devreduction.c); in three
   dimensions a transform along y first and last, or the recursion of paper 000
 */
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devbox.h"
   #include "../backend/cuda/product.h"
@@ -101,75 +101,6 @@ struct _n_BCRDeviceCore {
   const double *redweight[3];     /* of a mean */
   double redtotal;
 };
-
-PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char what[], void *p)
-{
-  int error;
-  void *q;
-  size_t available = 0, total = 0;
-
-  PetscFunctionBegin;
-  if (arena->n == arena->max) {
-    void **more;
-
-    PetscCall(PetscMalloc1(2 * arena->max + 16, &more));
-    PetscCall(PetscArraycpy(more, arena->chunk, arena->n));
-    PetscCall(PetscFree(arena->chunk));
-    arena->chunk = more;
-    arena->max = 2 * arena->max + 16;
-  }
-  error = BCRCudaMalloc(bytes, &q);
-  if (error) {
-    (void)BCRCudaMemory(&available, &total);
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM,
-            "The CUDA device has no room for %s of %zu bytes (%zu of %zu bytes are free; CUDA says: %s): use a smaller "
-            "grid, -pc_bcrpoisson_precision single, or -pc_bcrpoisson_backend cpu",
-            what, bytes, available, total, BCRCudaErrorString(error));
-  }
-  arena->chunk[arena->n++] = q;
-  arena->bytes += bytes;
-  *(void **)p = q;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRDeviceArenaPut(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscInt n,
-                                 const double v[], const void *p)
-{
-  void *q;
-
-  PetscFunctionBegin;
-  *(void **)p = NULL;
-  if (!v) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(BCRDeviceArenaGet(arena, (size_t)n * (single ? sizeof(float) : sizeof(double)), "tables", &q));
-  if (single) {
-    float *w;
-
-    PetscCall(PetscMalloc1(n, &w));
-    for (PetscInt i = 0; i < n; i++) w[i] = (float)v[i];
-    PetscCallBCRCuda(BCRCudaPut(q, w, (size_t)n * sizeof(float), stream));
-    PetscCall(PetscFree(w));
-  } else PetscCallBCRCuda(BCRCudaPut(q, v, (size_t)n * sizeof(double), stream));
-  *(void **)p = q;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRDeviceArenaFree(BCRDeviceArena *arena)
-{
-  PetscFunctionBegin;
-  for (int i = 0; i < arena->n; i++) PetscCallBCRCuda(BCRCudaFree(arena->chunk[i]));
-  PetscCall(PetscFree(arena->chunk));
-  arena->n = arena->max = 0;
-  arena->bytes = 0;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscBool BCRDeviceAvailable(const char **why)
-{
-  int n = 0, error = BCRCudaDevices(&n);
-
-  if (why) *why = error ? BCRCudaErrorString(error) : (n < 1 ? "no CUDA device" : NULL);
-  return !error && n > 0 ? PETSC_TRUE : PETSC_FALSE;
-}
 
 static PetscBool axis_periodic(const BCRAxis *a)
 {
@@ -301,22 +232,12 @@ PetscErrorCode BCRDeviceModesDestroy(BCRDeviceModes *m)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int BCRDeviceEnd(BCREnd e)
-{
-  return e == BCR_END_DIRICHLET
-           ? BCR_CUDA_DIRICHLET
-           : (e == BCR_END_NEUMANN ? BCR_CUDA_NEUMANN
-                                   : (e == BCR_END_CELL_NEUMANN
-                                        ? BCR_CUDA_CELL_NEUMANN
-                                        : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_PERIODIC)));
-}
-
 /* The transform of the separators works in place */
 static PetscBool separators_stay(BCRDeviceCore c)
 {
   /* even modes, then odd ones */
   if (c->dst == DST_CONVOLVE && c->level0.end[0] == c->level0.end[1] &&
-      (c->level0.end[0] == BCR_CUDA_DIRICHLET || c->level0.end[0] == BCR_CUDA_NEUMANN))
+      (c->level0.end[0] == BCR_END_DIRICHLET || c->level0.end[0] == BCR_END_NEUMANN))
     return PETSC_FALSE;
   return c->dst || c->product[0] || c->fft[0] ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -336,9 +257,8 @@ static PetscErrorCode rows_tables(BCRDeviceCore c, int shared, PetscInt d, BCRCu
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(2 * n, modes));
   PetscCall(PetscMalloc2(2 * nw, &w, ni, &index));
-  ok = rows
-         ? BCRCudaRowFftPlan((int)n, BCRDeviceEnd(c->axis[d].end[0]), d > 0, c->single, shared, rows, w, index, *modes)
-         : BCRCudaDstPrimePlan(c->modes[0].P, c->single, shared, &c->dstprime, w, index, *modes);
+  ok = rows ? BCRCudaRowFftPlan((int)n, c->axis[d].end[0], d > 0, c->single, shared, rows, w, index, *modes)
+            : BCRCudaDstPrimePlan(c->modes[0].P, c->single, shared, &c->dstprime, w, index, *modes);
   PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_MEM,
              "No memory for the tables of a transform of %" PetscInt_FMT " unknowns", n);
   PetscCall(BCRDeviceArenaPut(&c->fixedtables, c->stream, c->single, 2 * nw, w, wp));
@@ -505,7 +425,7 @@ static PetscErrorCode onchip_tables(BCRDeviceCore c)
     r.pin = -1;
     r.ax = z->a;
     r.ay = x->a;
-    for (int e = 0; e < 2; e++) r.end[e] = BCRDeviceEnd(x->end[e]);
+    for (int e = 0; e < 2; e++) r.end[e] = x->end[e];
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->lambda[c->blk], &r.lambda));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, nk, c->norm[c->blk], &r.norm));
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, c->planes, shifts, &r.shift));
@@ -765,7 +685,7 @@ static PetscErrorCode level0_tables(BCRDeviceCore c, PetscBool *ok)
     r.periodic = axis_periodic(y);
     r.n = (int)c->seprows.n - r.periodic;
     for (int e = 0; e < 2; e++) {
-      r.end[e] = BCRDeviceEnd(y->end[e]);
+      r.end[e] = y->end[e];
       r.gapend[e] = (int)c->seprows.gapend[e];
     }
     r.gap = Q - 1;
@@ -1012,8 +932,7 @@ static PetscErrorCode pass_create(BCRDeviceCore c)
 
   PetscFunctionBegin;
   if (a->lower || a->end[0] != a->end[1] || c->stride[0] != 1) PetscFunctionReturn(PETSC_SUCCESS);
-  if (BCRCudaRowFftPlan((int)c->n[c->tra], BCRDeviceEnd(a->end[0]), 1, c->single, c->shared - 1024, &c->passrows, NULL,
-                        NULL, NULL)) {
+  if (BCRCudaRowFftPlan((int)c->n[c->tra], a->end[0], 1, c->single, c->shared - 1024, &c->passrows, NULL, NULL, NULL)) {
     PetscCall(rows_tables(c, c->shared - 1024, c->tra, &c->passrows, &c->passmodes));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -1125,8 +1044,8 @@ static PetscErrorCode core_create(PetscInt dim, const BCRAxis axis[], PetscReal 
 
     c->kind = DEVICE_LEVEL0;
     for (int e = 0; e < 2; e++) l->open[e] = open[e];
-    l->end[0] = BCRDeviceEnd(x->end[0]);
-    l->end[1] = BCRDeviceEnd(x->end[1]);
+    l->end[0] = x->end[0];
+    l->end[1] = x->end[1];
     if (!c->product[0] && BCRCudaDstConvolvePossible((int)c->n[0], l->end, c->single, shared - 1024))
       c->dst = DST_CONVOLVE;
     if (x->end[0] == BCR_END_DIRICHLET && x->end[1] == BCR_END_DIRICHLET) {

@@ -6,54 +6,10 @@
 #pragma once
 
 #include "core.h"
+#include "../base/device.h"
+#include "../base/graph.h"
 #include "../backend/cuda/cuda.h"
 #include "../backend/cuda/border.h"
-
-/* of a call of the backend */
-#define PetscCallBCRCuda(...) \
-  do { \
-    const int cuda_error_ = (__VA_ARGS__); \
-    PetscCheck(!cuda_error_, PETSC_COMM_SELF, PETSC_ERR_GPU, \
-               "CUDA error %d: %s. If the device is out of order run again, else work on the host " \
-               "(-pc_bcrpoisson_backend cpu, -pc_neato_backend cpu)", \
-               cuda_error_, BCRCudaErrorString(cuda_error_)); \
-  } while (0)
-
-/* Device allocations that die together */
-typedef struct {
-  void **chunk;
-  int n, max;
-  size_t bytes;
-} BCRDeviceArena;
-PETSC_INTERN PetscErrorCode BCRDeviceArenaGet(BCRDeviceArena *arena, size_t bytes, const char what[], void *p);
-/* n numbers of v, NULL: none; as doubles, or as floats where single is set */
-PETSC_INTERN PetscErrorCode BCRDeviceArenaPut(BCRDeviceArena *arena, BCRStream stream, PetscBool single, PetscInt n,
-                                              const double v[], const void *p);
-PETSC_INTERN PetscErrorCode BCRDeviceArenaFree(BCRDeviceArena *arena);
-
-/* devgraph.c: solves as CUDA graphs, one for each of the last few arguments (pointers, mostly) that they came with */
-#define BCR_DEVICE_GRAPHS 4
-typedef struct {
-  BCRStream side; /* for capturing */
-  PetscBool off, failed;
-  long clock;
-  PetscInt launched; /* how many solves were graphs */
-  int nodes[4];      /* of the last graph: kernels, memory set, copies on the device, anything else */
-  struct {
-    char key[64];
-    size_t bytes;
-    long used;
-    PetscBool ready;
-    void *exec;
-  } graph[BCR_DEVICE_GRAPHS];
-} BCRDeviceGraphs;
-/* what launch(context, stream) launches, which depends on nothing but the key (and on what
-   BCRDeviceGraphsReset() is called after) */
-PETSC_INTERN PetscErrorCode BCRDeviceGraphsRun(BCRDeviceGraphs *graphs, BCRStream stream, const void *key, size_t bytes,
-                                               PetscErrorCode (*launch)(void *context, BCRStream stream),
-                                               void *context);
-PETSC_INTERN PetscErrorCode BCRDeviceGraphsReset(BCRDeviceGraphs *graphs);
-PETSC_INTERN PetscErrorCode BCRDeviceGraphsDestroy(BCRDeviceGraphs *graphs);
 
 /* devreduction.c: a given radix or schedule. dim 2: boxes of lines along axis 0, blocks along axis
    1; dim 3: the paper's recursion, blocks along axis 2 (one box). rows: of the lines, where they
@@ -117,7 +73,6 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderLines(BCRDeviceCore core, BCRStre
                                                      const BCRCudaWindow *w);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreBorderBack(BCRDeviceCore core, BCRStream stream, const void *f, void *u);
 
-PETSC_INTERN int BCRDeviceEnd(BCREnd end); /* BCR_CUDA_... */
 /* Transforms along one uniform axis by themselves, in double */
 typedef struct {
   BCRCudaModes modes;
@@ -132,6 +87,3 @@ PETSC_INTERN PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2]
 PETSC_INTERN PetscErrorCode BCRDeviceModesApply(const BCRDeviceModes *modes, BCRStream stream, int synthesis,
                                                 const BCRCudaLines *lines, const double *f, double *u);
 PETSC_INTERN PetscErrorCode BCRDeviceModesDestroy(BCRDeviceModes *modes);
-
-/* Is there a device to run on? *why: what CUDA says if not */
-PETSC_INTERN PetscBool BCRDeviceAvailable(const char **why);

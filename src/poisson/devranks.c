@@ -13,11 +13,11 @@
   two rows back, and the mean that a singular operator's right-hand side loses (0 from all but the
   rank that has the constant mode).
 */
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devranks.h"
   #include "tables.h"
-  #include "../agree.h"
+  #include "../base/agree.h"
   #include "../backend/cuda/border.h"
   #include "../backend/cuda/transport.h"
 

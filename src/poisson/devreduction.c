@@ -3,7 +3,7 @@
   items of one at a time, three kernels for each (paper 000, section 3.2). In three dimensions a
   solution of a step is a plane, which a reduction of its own solves.
 */
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "device.h"
   #include "reduction.h"
@@ -27,14 +27,6 @@ struct _n_BCRDeviceReduction {
   void *G, *parts, *work;
   PetscInt subproblems;
 };
-
-static int device_end(BCREnd e)
-{
-  return e == BCR_END_NEUMANN
-           ? BCR_CUDA_NEUMANN
-           : (e == BCR_END_CELL_NEUMANN ? BCR_CUDA_CELL_NEUMANN
-                                        : (e == BCR_END_CELL_DIRICHLET ? BCR_CUDA_CELL_DIRICHLET : BCR_CUDA_DIRICHLET));
-}
 
 /* Threads of the group that solves a line, and rows of it in shared memory (0: as many as have
    room), where nobody asks for other numbers: the fastest on an H200 (bench/results/h200_tune.csv,
@@ -139,7 +131,9 @@ PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], cons
   red->s[1] = dim == 3 ? stride[1] : 0;
   red->s[2] = stride[dim - 1];
   red->a = (double)y->a;
-  for (int e = 0; e < 2; e++) red->end[e] = device_end(x->end[e]);
+  for (int e = 0; e < 2; e++) { /* others have their rows */
+    red->end[e] = x->end[e] == BCR_END_PERIODIC || x->end[e] == BCR_END_GENERAL ? BCR_END_DIRICHLET : x->end[e];
+  }
   /* the steps depend on the block axis alone; with one unknown along the other one the weights have
      no scale of lines in them */
   outer[0] = *x;

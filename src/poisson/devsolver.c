@@ -3,12 +3,12 @@
   each loop. The components (operators, faces, factors) are those that solver.c sets up; this file
   has copies of their tables on the device.
 */
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "solverimpl.h"
   #include "../operator/devscale.h"
   #include "devranks.h"
-  #include "../agree.h"
+  #include "../base/agree.h"
   #include <stdlib.h>
 
   #if defined(PETSC_USE_COMPLEX)

@@ -136,8 +136,8 @@ static PetscErrorCode kind_create(const BCRAxis *x, double rx, PetscInt h, Petsc
   k->tile = k->tile < 8 ? 8 : k->tile;
   if (!px) {
     /* pivots P = up + num along x until they are constant; c = 1/P of each column and lane */
-    const double b0 = x->end[0] == BCR_END_DIRICHLET ? 1 : (x->end[0] == BCR_END_CELL_DIRICHLET ? 2 : 0);
-    const double b1 = x->end[1] == BCR_END_DIRICHLET ? 1 : (x->end[1] == BCR_END_CELL_DIRICHLET ? 2 : 0);
+    const double b0 = BCREndExcess(x->end[0]);
+    const double b1 = BCREndExcess(x->end[1]);
     PetscInt max = 64, conv = -1;
 
     PetscCall(PetscMalloc1(8 * (size_t)PetscMin(nx, max), &c));

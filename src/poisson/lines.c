@@ -1,60 +1,5 @@
 #include "tables.h"
 
-/* small pieces come from chunks a quarter as large as all before */
-PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p)
-{
-  const size_t need = (bytes + 63) & ~(size_t)63;
-
-  PetscFunctionBegin;
-  if (need > arena->room) {
-    const size_t size = PetscMax(need, PetscMin(arena->bytes / 4, (size_t)65536));
-    char *raw;
-
-    if (arena->n == arena->max) {
-      void **more;
-
-      PetscCall(PetscMalloc1(2 * arena->max + 16, &more));
-      if (arena->n) PetscCall(PetscMemcpy(more, arena->chunk, arena->n * sizeof(void *)));
-      PetscCall(PetscFree(arena->chunk));
-      arena->chunk = more;
-      arena->max = 2 * arena->max + 16;
-    }
-    PetscCall(PetscMalloc1(size + 64, &raw));
-    arena->chunk[arena->n++] = raw;
-    arena->at = (char *)(((uintptr_t)raw + 63) & ~(uintptr_t)63);
-    arena->room = size;
-  }
-  *(void **)p = arena->at;
-  arena->at += need;
-  arena->room -= need;
-  arena->bytes += bytes;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRArenaReal(BCRArena *arena, PetscBool single, size_t n, const double v[], void *p)
-{
-  void *q;
-
-  PetscFunctionBegin;
-  PetscCall(BCRArenaGet(arena, n * (single ? sizeof(float) : sizeof(double)), &q));
-  for (size_t i = 0; i < n; i++) {
-    if (single) ((float *)q)[i] = (float)v[i];
-    else ((double *)q)[i] = v[i];
-  }
-  *(void **)p = q;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode BCRArenaFree(BCRArena *arena)
-{
-  PetscFunctionBegin;
-  for (int i = 0; i < arena->n; i++) PetscCall(PetscFree(arena->chunk[i]));
-  PetscCall(PetscFree(arena->chunk));
-  arena->n = arena->max = 0;
-  arena->bytes = arena->room = 0;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #define MAXSTRIP 64
 
 /* What h eliminated rows beyond the first or last row leave, with an end, for n modes: extra, what
@@ -63,7 +8,7 @@ PetscErrorCode BCRArenaFree(BCRArena *arena)
    the row sum + low num/P of the row before, a sum of positive terms. */
 static void gaps_end(PetscInt n, PetscInt h, BCREnd end, const double delta[], double extra[], double sigma[])
 {
-  const double beta = end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0);
+  const double beta = BCREndExcess(end);
   double r[MAXSTRIP], num[MAXSTRIP], y[MAXSTRIP];
 
   for (PetscInt k = 0; k < n; k++) {

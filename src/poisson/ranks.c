@@ -19,7 +19,7 @@
 #include "ranks.h"
 #include "tables.h"
 #include "../tridiagonal/reduced.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include <math.h>
 #include <string.h>
 

@@ -439,8 +439,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
     const BCREnd end = red->x.end[0];
 
     c[l] = red->periodic_x ? 1 : 0;
-    e[l] = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) +
-           (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0));
+    e[l] = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + BCREndExcess(end);
     fix[l] = delta[l] > 0 ? BCRRootGap(delta[l]) : 0;
     sum[l] = delta[l];
   }
@@ -477,8 +476,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
       sum[l] += (c[l] + 1) * e[l] * tail[l];
       sum[l] = sum[l] == 0 ? 0 : 1 / sum[l]; /* singular: that unknown is set to zero */
     } else {
-      p = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) +
-          (end == BCR_END_DIRICHLET ? 1 : (end == BCR_END_CELL_DIRICHLET ? 2 : 0)) + carry[l];
+      p = delta[l] * (end == BCR_END_NEUMANN ? 0.5 : 1) + BCREndExcess(end) + carry[l];
       tail[l] = p == 0 ? 0 : 1 / p;
     }
   }

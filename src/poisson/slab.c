@@ -5,7 +5,7 @@
   solution back. All other couplings of planes stay within a rank.
 */
 #include "solverimpl.h"
-#include "../agree.h"
+#include "../base/agree.h"
 
 /* all: first row and number of rows of each rank, of which some change */
 static PetscErrorCode BCRSlabsShare(const BCRSlab *slab, PetscInt dof, const BCROperator ops[], PetscMPIInt rank,

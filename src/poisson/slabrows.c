@@ -3,7 +3,7 @@
   what the elimination of the rows between leaves there. ranks.c has the formulas.
 */
 #include "ranks.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include <math.h>
 
 /* low, up and excess of all rows; the diagonal is their sum */

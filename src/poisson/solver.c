@@ -18,7 +18,7 @@
   box of work space, one real field at a time.
 */
 #include "solverimpl.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include "../operator/devscale.h"
 #include <petsctime.h>
 #include <string.h>

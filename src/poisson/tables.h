@@ -5,27 +5,10 @@
 #pragma once
 
 #include "core.h"
+#include "../base/arena.h"
+#include "../base/modes.h"
 #include "../backend/cpu/cpu.h"
 #include <math.h>
-
-/* A bag of aligned allocations that die together */
-typedef struct {
-  void **chunk;
-  int n, max;
-  size_t bytes;
-  char *at; /* the last chunk's free end */
-  size_t room;
-} BCRArena;
-PETSC_INTERN PetscErrorCode BCRArenaGet(BCRArena *arena, size_t bytes, void *p);
-/* an array of n numbers of the kernels' precision */
-PETSC_INTERN PetscErrorCode BCRArenaReal(BCRArena *arena, PetscBool single, size_t n, const double v[], void *p);
-PETSC_INTERN PetscErrorCode BCRArenaFree(BCRArena *arena);
-
-/* 1/mu - 1 for the smaller root mu of the row (-1, 2 + delta, -1); no square of delta, which may be of any size */
-static inline double BCRRootGap(double delta)
-{
-  return 0.5 * (delta + sqrt(delta) * sqrt(delta + 4));
-}
 
 /* Rows of a line in the eigenbasis of the other axes: block rows (every gap 0), or separators with
    gap eliminated rows between neighbours. An end gap of 0 means that the first (last) row itself

@@ -1,5 +1,5 @@
 #include "tune.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include "../backend/cpu/cpu.h"
 #include <errno.h>
 #include <petsctime.h>

@@ -13,7 +13,7 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 
 #define BCR_RECUR_GROWTH ((PetscReal)16)
 

@@ -1,9 +1,9 @@
 #include <petsc/private/petscimpl.h>
 #include <petscbcr.h>
 #include "devrecurrence.h"
-#include "../agree.h"
-#include "../register.h"
-#include "../stream.h"
+#include "../base/agree.h"
+#include "../base/log.h"
+#include "../base/stream.h"
 
 /* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
 typedef struct {

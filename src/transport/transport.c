@@ -1,6 +1,6 @@
 #include "transport.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "../agree.h"
+  #include "../base/agree.h"
   #include "../backend/cuda/border.h"
   #include "../backend/cuda/transport.h"
   #include <string.h>

@@ -8,7 +8,7 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 
 typedef enum {
   BCR_TRANSPORT_AUTO, /* nccl where it is possible, else mpi, else host */

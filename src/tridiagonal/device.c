@@ -1,5 +1,5 @@
 /* Lines on a CUDA device: tables and choice of the method. The kernels are in src/backend/cuda/tri*.cu. */
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "device.h"
   #include "../recurrence/pscheme.h"

@@ -8,7 +8,7 @@
 
 #include "triimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "../poisson/device.h"
+  #include "../base/device.h"
 
 typedef struct _n_BCRTriDevice *BCRTriDevice;
 /* options->stream: of set-up */

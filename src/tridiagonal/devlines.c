@@ -1,5 +1,5 @@
 /* Lines across ranks on CUDA devices, see devlines.h */
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devlines.h"
   #include "../backend/cuda/lineranks.h"

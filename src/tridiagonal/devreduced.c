@@ -1,5 +1,5 @@
 /* The reduced system over ranks on CUDA devices, see devreduced.h */
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devreduced.h"
   #include "reducedimpl.h"

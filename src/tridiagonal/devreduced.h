@@ -6,7 +6,7 @@
 
 #include "reduced.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "../poisson/device.h"
+  #include "../base/device.h"
   #include "../transport/transport.h"
   #include "../backend/cuda/lineranks.h"
 

@@ -4,7 +4,7 @@
   in reducedimpl.h.
 */
 #include "reducedimpl.h"
-#include "../agree.h"
+#include "../base/agree.h"
 
 /* tags: rows of the rank before a boundary; of the rank after it; what ranks without rows add, for
    the rank before; and for the others */

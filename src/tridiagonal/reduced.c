@@ -3,7 +3,7 @@
   there, and back. Those that neighbours can solve are in neighbours.c.
 */
 #include "reducedimpl.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include <math.h>
 #include <float.h>
 

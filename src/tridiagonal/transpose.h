@@ -9,7 +9,7 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 
 typedef struct {
   MPI_Comm comm;

@@ -22,7 +22,7 @@
 */
 #include "triimpl.h"
 #include "reduced.h"
-#include "../agree.h"
+#include "../base/agree.h"
 #include "device.h"
 #include "devlines.h"
 #include <math.h>

@@ -19,7 +19,7 @@
 */
 #pragma once
 
-#include "../petscbcrimpl.h"
+#include "../base/petscbcrimpl.h"
 
 #define BCR_TRI_EDGE 3
 

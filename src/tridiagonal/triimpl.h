@@ -9,7 +9,9 @@
 #pragma once
 
 #include "tridiagonal.h"
-#include "../poisson/tables.h"
+#include "../base/arena.h"
+#include "../base/modes.h"
+#include "../backend/cpu/cpu.h"
 #include <float.h>
 #include <math.h>
 
@@ -59,7 +61,7 @@ PETSC_INTERN PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscIn
 PETSC_INTERN PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *spec, PetscInt line, const double *sf,
                                                 const double *sb, const double *cb, double *y, double edge[3]);
 /* What dc has of line `line` of a batch: y_j = f_j + p y_{j-1}, u_j = y_j/kappa + q u_{j+1}, and
-   then src/recurrence/tridc.c's ends: count columns of V in the rows lo .. hi around row; D, the
+   then src/tridiagonal/tridc.c's ends: count columns of V in the rows lo .. hi around row; D, the
    inverse, the column of the border; low, up, reciprocal pivot of the last row */
 #define BCR_TRI_ENDS (2 * BCR_TRI_EDGE + 2)
 typedef struct {

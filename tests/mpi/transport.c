@@ -7,7 +7,7 @@
 
   ranks: 1 2 3 4
 */
-#include "../../src/agree.h"
+#include "../../src/base/agree.h"
 #include "../../src/transport/transport.h"
 #include "tests/check.h"
 #include <petscdevice.h>

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/petscbcrimpl.h"
+#include "src/base/petscbcrimpl.h"
 #include "tests/check.h"
 
 /* The DM is for the preconditioner, the operators are ours */

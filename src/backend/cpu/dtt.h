@@ -32,8 +32,8 @@
 */
 #pragma once
 
-#include "../../petscbcrimpl.h"
-#include "../../operator/operator.h"
+#include "../../base/petscbcrimpl.h"
+#include "../../base/ends.h"
 
 typedef struct _n_BCRDtt *BCRDtt;
 

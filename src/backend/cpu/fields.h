@@ -5,7 +5,7 @@
 */
 #pragma once
 
-#include "../../petscbcrimpl.h"
+#include "../../base/petscbcrimpl.h"
 #include <stddef.h>
 
 /* One row of  r = rs (g - c - K v),  K a 3-, 5- or 7-point operator of constant coefficients along

@@ -5,7 +5,7 @@
   here, in the source, so that no build system needs flags per file; the code runs only after cpu.c
   has seen that the machine has the instructions.
 */
-#include "../../petscbcrimpl.h"
+#include "../../base/petscbcrimpl.h"
 
 #if BCR_ISA > 0 && !defined(__x86_64__)
 typedef int bcr_no_kernels_here; /* the wider instruction sets are x86-64's */

@@ -11,7 +11,7 @@
 */
 #pragma once
 
-#include "../../petscbcrimpl.h"
+#include "../../base/petscbcrimpl.h"
 #include <stddef.h>
 
 typedef struct {

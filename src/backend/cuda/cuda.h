@@ -8,46 +8,12 @@
 #pragma once
 
 #include <stddef.h>
+#include "../../base/cuda.h"
+#include "../../base/ends.h"
 
 #if defined(__cplusplus)
 extern "C" {
 #endif
-
-#if !defined(BCR_CUDA_API)
-  #define BCR_CUDA_API __attribute__((visibility("hidden")))
-#endif
-
-typedef void *BCRStream; /* a cudaStream_t */
-
-/* device.cu */
-BCR_CUDA_API int BCRCudaDevices(int *n);
-BCR_CUDA_API const char *BCRCudaErrorString(int error);
-/* of the current device; shared: bytes a block may have */
-BCR_CUDA_API int BCRCudaDeviceName(char *name, size_t len, int *major, int *minor, int *sms, int *shared);
-BCR_CUDA_API int BCRCudaMemory(size_t *available, size_t *total);
-BCR_CUDA_API int BCRCudaMalloc(size_t bytes, void *p);
-BCR_CUDA_API int BCRCudaFree(void *p);
-BCR_CUDA_API int BCRCudaPut(void *device, const void *host, size_t bytes, BCRStream stream); /* waits */
-BCR_CUDA_API int BCRCudaGet(void *host, const void *device, size_t bytes, BCRStream stream); /* waits */
-BCR_CUDA_API int BCRCudaCopy(void *to, const void *from, size_t bytes, BCRStream stream);    /* on the device */
-BCR_CUDA_API int BCRCudaZero(void *p, size_t bytes, BCRStream stream);
-BCR_CUDA_API int BCRCudaSynchronize(BCRStream stream);
-/* least of repeat runs; waits */
-BCR_CUDA_API int BCRCudaTime(BCRStream stream, int (*run)(void *), void *context, int repeat, double *seconds);
-
-/* graph.cu: what is launched between CaptureBegin and CaptureEnd becomes a graph; Make makes it
-   ready to launch, giving *exec the new parameters where it has one */
-BCR_CUDA_API int BCRCudaStreamCreate(BCRStream *stream); /* one that does not wait for the default stream */
-BCR_CUDA_API int BCRCudaStreamDestroy(BCRStream stream);
-BCR_CUDA_API int BCRCudaIsCapturing(BCRStream stream, int *capturing);
-BCR_CUDA_API int BCRCudaCaptureBegin(BCRStream stream);
-BCR_CUDA_API int BCRCudaCaptureEnd(BCRStream stream, void **graph);
-/* kernels, memory set, copies on the device, anything else */
-BCR_CUDA_API int BCRCudaGraphParts(void *graph, int parts[4]);
-BCR_CUDA_API int BCRCudaGraphMake(void *graph, void **exec);
-BCR_CUDA_API int BCRCudaGraphLaunch(void *exec, BCRStream stream);
-BCR_CUDA_API int BCRCudaGraphForget(void *graph);
-BCR_CUDA_API int BCRCudaGraphDestroy(void *exec);
 
 /* A box of unknowns; distances in elements */
 typedef struct {
@@ -287,8 +253,8 @@ BCR_CUDA_API int BCRCudaDstPrimeApply(BCRStream stream, const BCRCudaDstPrime *p
                                       const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
                                       int more);
 
-/* rowfft.cu: the same for rows that are periodic (ends BCR_CUDA_PERIODIC), or between two ends of
-   the same kind, BCR_CUDA_CELL_NEUMANN or BCR_CUDA_CELL_DIRICHLET, where n has small factors only.
+/* rowfft.cu: the same for rows that are periodic (ends BCR_END_PERIODIC), or between two ends of
+   the same kind, BCR_END_CELL_NEUMANN or BCR_END_CELL_DIRICHLET, where n has small factors only.
    The constant mode, if there is one, comes first */
 typedef struct {
   int n, end, np, pad, threads, shared;
@@ -336,13 +302,6 @@ BCR_CUDA_API int BCRCudaLineSolve(BCRStream stream, const BCRCudaLineRows *rows,
    them each: mu, weights of the modes in what the separator on the left gets, on the right
    (regular: unused), scale of the solution (regular); then the matrices of analysis and synthesis,
    m x m, of groups that are not regular; the inverse of the scale that separators in u have */
-enum {
-  BCR_CUDA_DIRICHLET,
-  BCR_CUDA_NEUMANN,
-  BCR_CUDA_CELL_NEUMANN,
-  BCR_CUDA_CELL_DIRICHLET,
-  BCR_CUDA_PERIODIC
-};
 #define BCR_CUDA_LEVEL0_MOST(radix) ((radix) > 8 ? 16 : 8)
 #define BCR_CUDA_LEVEL0_SHARE(m)    (m)
 #define BCR_CUDA_LEVEL0_OUT(m)      (3 * (m))

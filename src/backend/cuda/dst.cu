@@ -954,16 +954,16 @@ int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, int single, con
 static int convolve_period(int n, const int end[2], int *kind, int *natural)
 {
   *natural = 0;
-  *kind = end[0] == BCR_CUDA_PERIODIC
+  *kind = end[0] == BCR_END_PERIODIC
             ? CONVOLVE_CIRCLE
-            : (end[0] == BCR_CUDA_DIRICHLET ? CONVOLVE_SINES
-                                            : (end[0] == BCR_CUDA_NEUMANN ? CONVOLVE_COSINES : CONVOLVE_CELLS));
+            : (end[0] == BCR_END_DIRICHLET ? CONVOLVE_SINES
+                                           : (end[0] == BCR_END_NEUMANN ? CONVOLVE_COSINES : CONVOLVE_CELLS));
   if (end[0] != end[1]) {
-    if ((end[0] != BCR_CUDA_DIRICHLET && end[0] != BCR_CUDA_NEUMANN) ||
-        (end[1] != BCR_CUDA_DIRICHLET && end[1] != BCR_CUDA_NEUMANN))
+    if ((end[0] != BCR_END_DIRICHLET && end[0] != BCR_END_NEUMANN) ||
+        (end[1] != BCR_END_DIRICHLET && end[1] != BCR_END_NEUMANN))
       return 0;
     *kind = CONVOLVE_CELLS; /* sin(pi i (2 m + 1)/(2 n)), cos: modes of n cells, with unknowns and modes exchanged */
-    *natural = end[0] == BCR_CUDA_NEUMANN ? 1 : 2;
+    *natural = end[0] == BCR_END_NEUMANN ? 1 : 2;
   }
   if (*kind < CONVOLVE_SINES) return n > 2 ? n : 0;
   return n > 3 && n % 2 ? (*kind == CONVOLVE_SINES ? n + 1 : n - 1) : 0;
@@ -1011,9 +1011,9 @@ int BCRCudaDstConvolveTable(int n, const int end[2], int single, double *w, int 
     int lo, hi;
 
     convolve_places(kind, 0, P, 0, j, &lo, &hi);
-    modes[lo] = kind == CONVOLVE_CIRCLE ? (j ? 2 * j - 1 : 0) : (end[0] == BCR_CUDA_CELL_NEUMANN ? j : n - 1 - j);
+    modes[lo] = kind == CONVOLVE_CIRCLE ? (j ? 2 * j - 1 : 0) : (end[0] == BCR_END_CELL_NEUMANN ? j : n - 1 - j);
     if (j > 0 && 2 * j < P) {
-      modes[hi] = kind == CONVOLVE_CIRCLE ? 2 * j : (end[0] == BCR_CUDA_CELL_NEUMANN ? n - j : j - 1);
+      modes[hi] = kind == CONVOLVE_CIRCLE ? 2 * j : (end[0] == BCR_END_CELL_NEUMANN ? n - j : j - 1);
       modes[n + hi] = -1;
     }
   }
@@ -1050,7 +1050,7 @@ int BCRCudaDstConvolve(BCRStream stream, int n, const int end[2], int back, int 
   args.roles = args.kind >= CONVOLVE_SINES ? 1 : 2;
   args.back = (back != 0) != (args.natural != 0);
   args.odd = 0;
-  args.high = end[0] == BCR_CUDA_CELL_DIRICHLET || args.natural == 2 ? -1 : 1;
+  args.high = end[0] == BCR_END_CELL_DIRICHLET || args.natural == 2 ? -1 : 1;
   bcr_rows(&args, fl, ul, more, extraof, extrald, extrab);
   args.npairs = (args.nrows + 1) / 2;
   if (args.nrows < 1) return 0;

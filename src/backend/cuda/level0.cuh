@@ -190,29 +190,29 @@ static __device__ __forceinline__ int reflect(int *col, int n, int e0, int e1)
 {
   int c = *col, sign = 1;
 
-  if (e0 == BCR_CUDA_DIRICHLET && e1 == BCR_CUDA_DIRICHLET && c >= -n && c <= 2 * n) { /* once at most */
+  if (e0 == BCR_END_DIRICHLET && e1 == BCR_END_DIRICHLET && c >= -n && c <= 2 * n) { /* once at most */
     if (c < 0) c = -2 - c, sign = -1;
     else if (c >= n) c = 2 * n - c, sign = -1;
     if (c < 0 || c >= n) c = sign = 0;
-  } else if (e0 == BCR_CUDA_PERIODIC) {
+  } else if (e0 == BCR_END_PERIODIC) {
     c %= n;
     if (c < 0) c += n;
   } else {
     while (c < 0 || c >= n) {
       if (c < 0) {
-        if (e0 == BCR_CUDA_DIRICHLET && c == -1) {
+        if (e0 == BCR_END_DIRICHLET && c == -1) {
           *col = 0;
           return 0;
         }
-        c = e0 == BCR_CUDA_DIRICHLET ? -2 - c : (e0 == BCR_CUDA_NEUMANN ? -c : -1 - c);
-        if (e0 == BCR_CUDA_DIRICHLET || e0 == BCR_CUDA_CELL_DIRICHLET) sign = -sign;
+        c = e0 == BCR_END_DIRICHLET ? -2 - c : (e0 == BCR_END_NEUMANN ? -c : -1 - c);
+        if (e0 == BCR_END_DIRICHLET || e0 == BCR_END_CELL_DIRICHLET) sign = -sign;
       } else {
-        if (e1 == BCR_CUDA_DIRICHLET && c == n) {
+        if (e1 == BCR_END_DIRICHLET && c == n) {
           *col = 0;
           return 0;
         }
-        c = e1 == BCR_CUDA_DIRICHLET ? 2 * n - c : (e1 == BCR_CUDA_NEUMANN ? 2 * n - 2 - c : 2 * n - 1 - c);
-        if (e1 == BCR_CUDA_DIRICHLET || e1 == BCR_CUDA_CELL_DIRICHLET) sign = -sign;
+        c = e1 == BCR_END_DIRICHLET ? 2 * n - c : (e1 == BCR_END_NEUMANN ? 2 * n - 2 - c : 2 * n - 1 - c);
+        if (e1 == BCR_END_DIRICHLET || e1 == BCR_END_CELL_DIRICHLET) sign = -sign;
       }
     }
   }

@@ -193,9 +193,9 @@ static __device__ void line_factors(Factors *f, int n, double delta, int first, 
   const int kind = e == 2 ? last : first;
 
   if (e > 2) return;
-  s = kind == BCR_CUDA_NEUMANN
+  s = kind == BCR_END_NEUMANN
         ? 0.5 * delta
-        : (kind == BCR_CUDA_CELL_NEUMANN ? delta : (kind == BCR_CUDA_CELL_DIRICHLET ? 2 + delta : 1 + delta));
+        : (kind == BCR_END_CELL_NEUMANN ? delta : (kind == BCR_END_CELL_DIRICHLET ? 2 + delta : 1 + delta));
   for (int r = 0;; r++, n = halved(n)) {
     const double d = 2 * t + dl, inv = 1 / d, q = t * inv, diag = e ? s + t : d, einv = e ? 1 / diag : inv;
     const double dn = dl * (1 + 2 * q), tn = t * q;
@@ -297,8 +297,8 @@ __global__ void lines_cyclic(BCRCudaStep st, int nb, int n, double scale, double
 
     line_factors(&f, n, scale * (shift[b] + a * st.lambda[p]), first, last);
     if (w == 0) { /* node-centred Neumann rows count half */
-      if (first == BCR_CUDA_NEUMANN) g[0] *= (T)0.5;
-      if (last == BCR_CUDA_NEUMANN) g[n - 1] *= (T)0.5;
+      if (first == BCR_END_NEUMANN) g[0] *= (T)0.5;
+      if (last == BCR_END_NEUMANN) g[n - 1] *= (T)0.5;
     }
     __syncthreads();
     /* first stage, in global memory, for what does not fit the shared memory */

@@ -251,7 +251,7 @@ int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCud
   BCRCudaRowFft t;
 
   memset(&t, 0, sizeof(t));
-  if (n < 2 || (end != BCR_CUDA_PERIODIC && end != BCR_CUDA_CELL_NEUMANN && end != BCR_CUDA_CELL_DIRICHLET) ||
+  if (n < 2 || (end != BCR_END_PERIODIC && end != BCR_END_CELL_NEUMANN && end != BCR_END_CELL_DIRICHLET) ||
       pass_choose(n, 0, n * each, 0, R, &t.np, now, 0, 1e30) > 1e29)
     return 0;
   t.n = n;
@@ -263,32 +263,32 @@ int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCud
   out = in + n;
   where = out + n;
   t.nw = pass_tables(t.np, R, n, each, t.pass, in, out, w, 0);
-  t.half = end == BCR_CUDA_PERIODIC ? -1 : t.nw;
+  t.half = end == BCR_END_PERIODIC ? -1 : t.nw;
   t.in = 0;
   t.partner = n;
   t.ni = 2 * n;
-  for (int p = 0; p < n && w && end != BCR_CUDA_PERIODIC; p++) {
+  for (int p = 0; p < n && w && end != BCR_END_PERIODIC; p++) {
     const double a = 3.14159265358979323846 * out[p] / (2. * n);
 
     w[2 * (t.half + p)] = cos(a);
     w[2 * (t.half + p) + 1] = -sin(a);
   }
-  if (end != BCR_CUDA_PERIODIC) t.nw += n;
+  if (end != BCR_END_PERIODIC) t.nw += n;
   for (int i = 0; i < n && index; i++) where[in[i]] = i;
   for (int i = 0; i < n && index; i++)
     index[t.in + i] =
-      end == BCR_CUDA_PERIODIC
+      end == BCR_END_PERIODIC
         ? where[i]
         : (i % 2 == 0 ? where[i / 2]
-                      : (int)((unsigned)where[n - 1 - i / 2] | (end == BCR_CUDA_CELL_DIRICHLET ? 0x80000000u : 0u)));
+                      : (int)((unsigned)where[n - 1 - i / 2] | (end == BCR_END_CELL_DIRICHLET ? 0x80000000u : 0u)));
   for (int p = 0; p < n && index; p++) where[out[p]] = p;
   for (int p = 0; p < n && index; p++) {
     const int k = out[p];
 
     index[t.partner + p] =
-      (int)((unsigned)where[(n - k) % n] | (end == BCR_CUDA_PERIODIC && 2 * k > n ? 0x80000000u : 0u));
-    if (end == BCR_CUDA_PERIODIC) modes[p] = 2 * k > n ? 2 * (n - k) : (k ? 2 * k - 1 : 0);
-    else modes[p] = end == BCR_CUDA_CELL_NEUMANN ? k : n - 1 - k;
+      (int)((unsigned)where[(n - k) % n] | (end == BCR_END_PERIODIC && 2 * k > n ? 0x80000000u : 0u));
+    if (end == BCR_END_PERIODIC) modes[p] = 2 * k > n ? 2 * (n - k) : (k ? 2 * k - 1 : 0);
+    else modes[p] = end == BCR_END_CELL_NEUMANN ? k : n - 1 - k;
     modes[n + p] = 1;
   }
   free(in);

@@ -26,11 +26,11 @@ static __device__ void between(int h, double delta, double *t, double *sigma)
 /* the same beyond the first or last row; extra: what the row's diagonal keeps besides */
 static __device__ void beyond(int h, int end, double delta, double *extra, double *sigma)
 {
-  const double beta = end == BCR_CUDA_DIRICHLET ? 1 : (end == BCR_CUDA_CELL_DIRICHLET ? 2 : 0);
+  const double beta = BCREndExcess((BCREnd)end);
   double P = 1, num = 0, y = 0, prod = 1;
 
   for (int i = 0; i < h; i++) {
-    const double up = i == 0 && end == BCR_CUDA_NEUMANN ? 2 : 1;
+    const double up = i == 0 && end == BCR_END_NEUMANN ? 2 : 1;
 
     y = i ? 1 + y / P : 1;
     num = i ? delta + num / P : delta + beta;
@@ -76,8 +76,8 @@ static __global__ void tables(BCRCudaSepRows r, double *tab)
     return;
   }
   /* an end row that is node-centred Neumann itself is halved, with its right-hand side */
-  const double w0 = !r.periodic && r.gapend[0] == 0 && r.end[0] == BCR_CUDA_NEUMANN ? 0.5 : 1,
-               wn = !r.periodic && r.gapend[1] == 0 && r.end[1] == BCR_CUDA_NEUMANN ? 0.5 : 1;
+  const double w0 = !r.periodic && r.gapend[0] == 0 && r.end[0] == BCR_END_NEUMANN ? 0.5 : 1,
+               wn = !r.periodic && r.gapend[1] == 0 && r.end[1] == BCR_END_NEUMANN ? 0.5 : 1;
   const double ef = n == 1 ? delta * (1 + sl + sr) + xl + xr : w0 * delta * (1 + sl + sg) + xl,
                el = wn * delta * (1 + sg + sr) + xr;
   /* 1 - mu^2n, small where delta is rounding */

@@ -13,7 +13,7 @@
 */
 #pragma once
 
-#include "../tridiagonal/triimpl.h"
+#include "triimpl.h"
 
 #define BCR_PARTS_COLUMNS 8
 

@@ -5,9 +5,9 @@
   come back with a few pairs of vectors: as many graphs are kept, and the one not used for longest
   gets new parameters. What cannot be captured is launched kernel by kernel as before.
 */
-#include "../petscbcrimpl.h"
+#include "petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "device.h"
+  #include "graph.h"
   #include <string.h>
 
 static PetscErrorCode graph_capture(BCRDeviceGraphs *g, void **exec, PetscErrorCode (*launch)(void *, BCRStream),

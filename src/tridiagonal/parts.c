@@ -1,5 +1,5 @@
 #include "parts.h"
-#include "pscheme.h"
+#include "../recurrence/pscheme.h"
 #include <math.h>
 
 #define ML BCR_RECUR_MAX_LANES
