@@ -5,6 +5,8 @@
 #   args: -n 33         arguments
 #   long: yes           label long: left out where scripts/check wants a short test, of other PETSc variants; so are runs
 #                       on more than 3 ranks
+#   quick: 1            numbers of ranks (of those above) whose runs get the label quick: scripts/check quick, scripts/check sanitize
+#   quick-args: -n 9    fewer cases: the quick runs are further ones, with these arguments in place of args, and "-quick" in their names
 #
 # One that tested nothing, as there is no device, ends with 77 and is told as skipped (TestStatus() of tests/check.h).
 #
@@ -55,6 +57,9 @@ function(petscbcr_set_test_properties name)
   set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" PROCESSORS ${T_RANKS} TIMEOUT ${T_TIMEOUT} SKIP_RETURN_CODE 77 ENVIRONMENT "${PETSCBCR_TEST_ENVIRONMENT};OMPI_MCA_orte_tmpdir_base=${CMAKE_BINARY_DIR}/mpi/${name}")
 endfunction()
 
+# what the tests labelled quick need, and no other test program: cmake --build build --target quick
+add_custom_target(quick DEPENDS petscbcr)
+
 # one folder of C test programs
 function(petscbcr_add_tests folder)
   file(GLOB sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}/${folder}" "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.c")
@@ -78,18 +83,36 @@ function(petscbcr_add_tests folder)
     if(long)
       list(APPEND labels long)
     endif()
-    foreach(n ${ranks})
-      set(name "${label}-${base}-${n}")
+    petscbcr_test_property("${source}" quick "" quick)
+    petscbcr_test_property("${source}" quick-args "" quick_args)
+    set(runs ${ranks})
+    if(quick)
+      add_dependencies(quick ${target})
+      if(quick_args)
+        list(TRANSFORM quick APPEND -quick OUTPUT_VARIABLE quick)
+        list(APPEND runs ${quick})
+      endif()
+    endif()
+    foreach(run ${runs})
+      set(name "${label}-${base}-${run}")
+      string(REPLACE "-quick" "" n "${run}")
+      set(run_args ${args})
+      if(NOT run STREQUAL n)
+        set(run_args ${quick_args})
+      endif()
       if(n EQUAL 1)
-        add_test(NAME ${name} COMMAND ${target} ${args} ${PETSCBCR_TEST_ARGS})
+        add_test(NAME ${name} COMMAND ${target} ${run_args} ${PETSCBCR_TEST_ARGS})
       elseif(MPIEXEC_EXECUTABLE)
-        add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} $<TARGET_FILE:${target}> ${args} ${PETSCBCR_TEST_ARGS})
+        add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${n} $<TARGET_FILE:${target}> ${run_args} ${PETSCBCR_TEST_ARGS})
       else()
         message(FATAL_ERROR "test ${name} needs mpiexec, which was not found: set MPIEXEC_EXECUTABLE")
       endif()
       set(more ranks${n})
       if(n GREATER 3)
         list(APPEND more long)
+      endif()
+      if(run IN_LIST quick)
+        list(APPEND more quick)
       endif()
       petscbcr_set_test_properties(${name} RANKS ${n} LABELS ${label} ${labels} ${more})
     endforeach()

@@ -2,6 +2,7 @@ static char help[] = "Right-hand sides of compact differences over ranks, and th
                      "sum over the gathered line.\n\n";
 
 /* ranks: 1 2 3 4 6 8 */
+/* quick: 2 */
 
 #include "../petsc/testing.h"
 #include "src/compact/compact.h"

@@ -4,6 +4,7 @@
   without iterations is refused.
 
   ranks: 1 2 3
+  quick: 1
 
   Each case is a cell-centred Laplacian, all ends Neumann or periodic (-1/h^2 for each neighbour),
   which something small makes regular; its solution is held against that of PETSc's LU, and its

@@ -1,5 +1,6 @@
 /*
   ranks: 1 2 3 4
+  quick: 1
 
   A fuzz of PCBCRPOISSON and KSPBCRPOISSON: random operators of every form, and of forms that the library does not
   solve, in random sequences of solves on the same objects, against dense elimination. What counts is the true residual:

@@ -4,6 +4,7 @@
   transposes, several right-hand sides, new values.
 
   ranks: 1 2 3 4 6 8
+  quick: 2
 */
 #include "neatocases.h"
 #include "src/tridiagonal/tridiagonal.h"

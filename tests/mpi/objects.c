@@ -1,5 +1,6 @@
 /*
   ranks: 1 2 3 4
+  quick: 2
 
   The objects across ranks: communicators that are not PETSC_COMM_WORLD, several solvers alive at
   once, KSPBCRPOISSON, preconditioned Krylov methods, matrix types, no matrix at all, options, what

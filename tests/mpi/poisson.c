@@ -1,5 +1,6 @@
 /*
   ranks: 1 2 3 4 5 7
+  quick: 2
 
   PCBCRPOISSON and KSPBCRPOISSON across ranks, against the same problem on one rank (and PETSc's LU
   there): every end, every way to cut a DMDA, grids with fewer rows than ranks, uneven parts,

@@ -1,5 +1,6 @@
 /*
   ranks: 1 2 3 4 5 7
+  quick: 2
 
   The operator reader across ranks. Each matrix is read whole on one rank, and dealt out over all
   ranks in every way that a DMDA can be cut: what is read must be the same, on every rank, and what

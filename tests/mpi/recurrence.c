@@ -1,5 +1,6 @@
 /*
   ranks: 1 2 3 4 5 6 8
+  quick: 2
 
   PetscBCRRecurrenceSolve() against the plain loop in long double: sizes from 0 to 2^20, ranks
   without rows, uneven parts; constant and varying coefficients that shrink, have modulus one, grow

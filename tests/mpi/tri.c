@@ -7,6 +7,7 @@
   of transport there is (-transport).
 
   ranks: 1 2 3 4 6 8
+  quick: 1 2
 */
 #include "../../src/tridiagonal/tridiagonal.h"
 #include "counting.h"

@@ -1,6 +1,8 @@
 /*
   What is wrong is a PETSc error that names the cause and the remedy, or has a defined outcome.
   tests/mpi/badinput.c: the same on all ranks.
+
+  quick: 1
 */
 #include "testing.h"
 #include <petsc/private/pcimpl.h>

@@ -4,6 +4,7 @@
   leaves; where it cannot work, the error says why.
 
   ranks: 1 2
+  quick: 1 2
 */
 #include "testing.h"
 

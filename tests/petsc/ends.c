@@ -3,6 +3,8 @@
   boundary types: periodic axes are those of the DMDA, whether ends are given or not; what
   contradicts it is an error that names option and axis. Solutions against the matrix with these
   ends.
+
+  quick: 1
 */
 #include "testing.h"
 

@@ -4,6 +4,8 @@
   memory: objects that are created, set up, solved with, given new values, refused and destroyed
   again and again (-cycles, 200) leave nothing behind, neither of PETSc's memory nor of that of
   malloc().
+
+  quick: 1
 */
 #include "testing.h"
 #include "../faults.h"

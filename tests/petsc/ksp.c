@@ -1,5 +1,7 @@
 /*
   KSPBCRPOISSON: a solve, then refinement; what every KSP has to do.
+
+  quick: 1
 */
 #include "testing.h"
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /*
   PCNEATO and KSPNEATO as PETSc objects on one rank: direct solves in one dimension against LU, line
   preconditioning in Krylov methods and multigrid, options, views, and what they refuse.
+
+  quick: 1
 */
 #include "testing.h"
 #include <petsc/private/pcimpl.h>

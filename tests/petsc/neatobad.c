@@ -2,6 +2,7 @@
   What is wrong with lines is a PETSc error that names the row, the line or the
   option, and says what to do.
 
+  quick: 1
 */
 #include "testing.h"
 #include "../../src/transport/transport.h"

@@ -1,6 +1,8 @@
 /*
   PCNEATO as the smoother of PCMG on an anisotropic problem, with full and semi-coarsening, beside
   Jacobi and SOR; and PCCOMPOSITE of the lines of two axes.
+
+  quick: 1
 */
 #include "testing.h"
 

@@ -1,6 +1,8 @@
 /*
   PCBCRPOISSON as a PETSc object: registration, options, setters and getters, application in all its
   forms, new values, view, log.
+
+  quick: 1
 */
 #include "testing.h"
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /*
   PCBCRPOISSON as a preconditioner for variable coefficients: each fit where it is meant for, `auto`
   choosing well, iterations independent of the mesh, solutions those of LU.
+
+  quick: 1
 */
 #include "testing.h"
 

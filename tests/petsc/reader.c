@@ -4,6 +4,8 @@
   with products of its rows and random vectors; then solved with, as they are and transposed, by the
   preconditioner. Then the fits of matrices that are not separable, against dense eigenvalues, and
   the errors.
+
+  quick: 1
 */
 #include <petscdmda.h>
 #include <petscbcr.h>

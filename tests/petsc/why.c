@@ -1,5 +1,7 @@
 /*
   KSPBCRPOISSON that does not converge says why: in KSPView(), and in the error of KSPSetErrorIfNotConverged().
+
+  quick: 1
 */
 #include "testing.h"
 

@@ -1,6 +1,8 @@
 /*
   Chains of the reduced systems over ranks: what leaving out a coupling changes (BCRChainsCuts()),
   against the inverse of the matrix without it from LAPACK, for rows that are not dominant too.
+
+  quick: 1
 */
 #include "../petsc/testing.h"
 #include "src/tridiagonal/chains.h"

@@ -1,5 +1,8 @@
 /* The tests' own tools (tests/check.h): a maximum keeps a NaN that finite numbers follow, and takes
-   it through MPI_MAX. */
+   it through MPI_MAX.
+
+  quick: 1
+*/
 #include <petscsys.h>
 #include "tests/check.h"
 

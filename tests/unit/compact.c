@@ -3,6 +3,7 @@ static char help[] =
 derivatives by dense LAPACK, and the spectrum of an advection operator.\n\n";
 
 /* ranks: 1 */
+/* quick: 1 */
 
 #include "../petsc/testing.h"
 #include "src/compact/scheme.h"

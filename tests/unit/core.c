@@ -6,6 +6,8 @@
   for singular operators the mean of the solution and the size of what was removed.
 
   args: -cases 1500
+  quick: 1
+  quick-args: -cases 150
 */
 #include "../../src/poisson/core.h"
 #include "tests/check.h"

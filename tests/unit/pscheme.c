@@ -7,6 +7,8 @@
   rows before it and, where |s| = 1, the value at the start of its part (w_i is s^k times it plus a
   sum that may nearly cancel it), the distance from the loop where it is well conditioned, and that
   infinities and NaN are where the loop has them.
+
+  quick: 1
 */
 #include "../../src/recurrence/pscheme.h"
 #include "../../src/backend/cpu/cpu.h"

@@ -2,6 +2,8 @@
   Block cyclic reduction (src/poisson/reduction.h) against the operator itself: residuals for every
   kind of end, size and schedule, Gaussian elimination on small problems, and paper 000's counts
   (17), (18) and partial fractions (5)-(7).
+
+  quick: 1
 */
 #include "../../src/poisson/reduction.h"
 #include "../../src/backend/cpu/cpu.h"

@@ -3,6 +3,8 @@
   without coupling and slope, scale of either sign, a general axis, row scaling, several components,
   empty boxes), each precision, transposes, several right-hand sides, in place, updates. The dense
   matrix is built from the equations that the operator stands for, not from the operator.
+
+  quick: 1
 */
 #include "problem.h"
 #include "../../src/operator/devscale.h"
