@@ -10,6 +10,7 @@
   #include "readdevice.h"
   #include "../backend/cuda/fit.h"
   #include "../base/device.h"
+  #include "../backend/cuda/cuda.h"
 
 struct BCRFitDevice {
   BCRStream stream;
