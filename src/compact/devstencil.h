@@ -7,7 +7,6 @@
 #include "stencil.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
   #include "../transport/transport.h"
 
 typedef struct _n_BCRDeviceStencil *BCRDeviceStencil;

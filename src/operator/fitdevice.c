@@ -10,7 +10,6 @@
   #include "readdevice.h"
   #include "../backend/cuda/fit.h"
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
 
 struct BCRFitDevice {
   BCRStream stream;

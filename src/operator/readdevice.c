@@ -9,7 +9,6 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/stream.h"
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
   #include <petscdevice.h>
   #include <petsc/private/matimpl.h>
 

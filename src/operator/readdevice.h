@@ -5,7 +5,7 @@
 
 #include "readimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
-  #include "../backend/cuda/cuda.h"
+  #include "../backend/cuda/rows.h"
 #endif
 
 /* The values of a row of the box that has been brought to the host, or NULL */

@@ -12,6 +12,8 @@
 #include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "devbox.h"
+  #include "../backend/cuda/fields.h"
+  #include "../backend/cuda/level0.h"
   #include "../backend/cuda/product.h"
   #include "reduction.h"
   #include "tables.h"
@@ -28,7 +30,7 @@ typedef enum {
   DST_PRIME,
   DST_CHIRP,
   DST_ROWS,    /* not a sine transform: periodic, or between cell-centred ends (rowfft.cu) */
-  DST_CONVOLVE /* any ends (dst.cu) */
+  DST_CONVOLVE /* any ends (dstconvolve.cu) */
 } BCRDeviceDst;
 
 struct _n_BCRDeviceCore {

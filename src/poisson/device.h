@@ -8,8 +8,9 @@
 #include "core.h"
 #include "../base/device.h"
 #include "../base/graph.h"
-#include "../backend/cuda/cuda.h"
 #include "../backend/cuda/border.h"
+#include "../backend/cuda/lines.h"
+#include "../backend/cuda/transforms.h"
 
 /* devreduction.c: a given radix or schedule. dim 2: boxes of lines along axis 0, blocks along axis
    1; dim 3: the paper's recursion, blocks along axis 2 (one box). rows: of the lines, where they

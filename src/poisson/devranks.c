@@ -19,6 +19,7 @@
   #include "tables.h"
   #include "../base/agree.h"
   #include "../backend/cuda/border.h"
+  #include "../backend/cuda/fields.h"
   #include "../backend/cuda/transport.h"
 
 typedef struct { /* eigenbasis of an axis along the interfaces */

@@ -7,6 +7,7 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "device.h"
   #include "reduction.h"
+  #include "../backend/cuda/reduction.h"
 
 struct _n_BCRDeviceReduction {
   PetscBool single;

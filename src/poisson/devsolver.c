@@ -9,6 +9,8 @@
   #include "../operator/devscale.h"
   #include "devranks.h"
   #include "../base/agree.h"
+  #include "../backend/cuda/fields.h"
+  #include "../backend/cuda/refine.h"
   #include <stdlib.h>
 
   #if defined(PETSC_USE_COMPLEX)

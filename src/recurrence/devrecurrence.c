@@ -1,7 +1,6 @@
 #include "devrecurrence.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
   #include "../backend/cuda/recurrence.h"
 
 static BCRDeviceArena workspace; /* of this process, for calls on any stream: they are one after another for the host */

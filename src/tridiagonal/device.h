@@ -9,7 +9,7 @@
 #include "triimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
+  #include "../backend/cuda/tri.h"
 
 typedef struct _n_BCRTriDevice *BCRTriDevice;
 /* options->stream: of set-up */

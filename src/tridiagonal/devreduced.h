@@ -7,7 +7,6 @@
 #include "reduced.h"
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
   #include "../transport/transport.h"
   #include "../backend/cuda/lineranks.h"
 

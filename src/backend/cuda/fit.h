@@ -3,7 +3,7 @@
 */
 #pragma once
 
-#include "cuda.h"
+#include "rows.h"
 
 #if defined(__cplusplus)
 extern "C" {

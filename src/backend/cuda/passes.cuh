@@ -8,6 +8,7 @@
 #pragma once
 
 #include "fft.cuh"
+#include "transforms.h"
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
