@@ -587,8 +587,17 @@ static PetscErrorCode core_fill(BCRCore c, PetscInt dim, const BCRAxis axis[], P
       PetscCall(PetscArraycpy(inner, schedule, nlevels));
       if (c->kind == PLAN_RECURSIVE && options->radix)
         PetscCall(BCRScheduleFromRadix(options->radix, c->n[1], &ninner, inner));
-      PetscCall(BCRReductionCreate(c->kind == PLAN_RECURSIVE ? 3 : 2, c->axis, nlevels, schedule, ninner, inner, single,
-                                   options->isa, &c->red));
+      {
+        const BCRReductionSpec spec = {.dim = c->kind == PLAN_RECURSIVE ? 3 : 2,
+                                       .axis = c->axis,
+                                       .nlevels = nlevels,
+                                       .schedule = schedule,
+                                       .ninner = ninner,
+                                       .inner = inner,
+                                       .single = single};
+
+        PetscCall(BCRReductionCreate(&spec, options->isa, &c->red));
+      }
       c->info.nlevels = nlevels;
       PetscCall(PetscArraycpy(c->info.schedule, schedule, nlevels));
     } else if (axis_general(x)) c->kind = PLAN_FOURIERY;
@@ -1521,18 +1530,17 @@ PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
     break;
   case PLAN_REDUCTION:
   case PLAN_RECURSIVE: {
-    PetscInt sub;
+    BCRReductionCost cost;
     size_t w, t;
-    double fl;
 
-    PetscCall(BCRReductionGetInfo(c->red, &sub, &w, &t, &fl));
+    PetscCall(BCRReductionGetInfo(c->red, &cost, &w, &t));
     PetscCall(PetscSNPrintf(info->plan, sizeof(info->plan), "%sblock cyclic reduction along %c%s",
                             c->kind == PLAN_REDUCTION ? pre : "", c->label[c->kind == PLAN_RECURSIVE ? 2 : 1],
                             c->kind == PLAN_RECURSIVE ? ", its sub-problems by reduction along the axis before" : ""));
-    info->subproblems = sub;
+    info->subproblems = (PetscInt)cost.subproblems;
     info->workspace += w;
     info->tables += t;
-    info->flops = fl * (c->kind == PLAN_REDUCTION ? (double)c->nplane : 1);
+    info->flops = cost.flops * (c->kind == PLAN_REDUCTION ? (double)c->nplane : 1);
     break;
   }
   }
