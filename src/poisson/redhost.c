@@ -64,12 +64,12 @@ PetscErrorCode BCRReductionSpace(BCRReduction red)
   PetscCall(PetscMemzero(red->work, nrows * red->rowbytes)); /* what pads the rows takes part in sums */
   red->plane = red->work + (nrows - 1) * red->rowbytes;
   if (!red->inner) PetscCall(BCRArenaGet(&red->space, red->kernels->work(red->nx) * red->size, &red->kernelwork));
-  PetscCall(BCRArenaGet(&red->space, nptr * sizeof(void *), &red->src));
-  PetscCall(BCRArenaGet(&red->space, nptr * sizeof(void *), &red->dst));
-  PetscCall(BCRArenaGet(&red->space, nside * sizeof(void *), &red->side_src));
-  PetscCall(BCRArenaGet(&red->space, nside * sizeof(void *), &red->side_beside));
-  PetscCall(BCRArenaGet(&red->space, nside * sizeof(void *), &red->side_dst));
-  PetscCall(BCRArenaReal(&red->space, red->plan.single, 4, one, &red->one));
+  PetscCall(BCRArenaGet(&red->lasting, nptr * sizeof(void *), &red->src));
+  PetscCall(BCRArenaGet(&red->lasting, nptr * sizeof(void *), &red->dst));
+  PetscCall(BCRArenaGet(&red->lasting, nside * sizeof(void *), &red->side_src));
+  PetscCall(BCRArenaGet(&red->lasting, nside * sizeof(void *), &red->side_beside));
+  PetscCall(BCRArenaGet(&red->lasting, nside * sizeof(void *), &red->side_dst));
+  PetscCall(BCRArenaReal(&red->lasting, red->plan.single, 4, one, &red->one));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

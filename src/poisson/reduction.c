@@ -23,7 +23,7 @@ static PetscErrorCode lines_general_create(BCRReduction red, const BCRAxis *x)
   double *v;
 
   PetscFunctionBegin;
-  PetscCall(BCRArenaGet(&red->lines, 3 * (size_t)x->n * sizeof(PetscReal), &lower));
+  PetscCall(BCRArenaGet(&red->lasting, 3 * (size_t)x->n * sizeof(PetscReal), &lower));
   PetscCall(PetscArrayzero(lower, 3 * x->n));
   diag = lower + x->n;
   upper = diag + x->n;
@@ -39,7 +39,7 @@ static PetscErrorCode lines_general_create(BCRReduction red, const BCRAxis *x)
   PetscCall(PetscMalloc1(x->n, &v));
   for (int side = 0; side < 2; side++) {
     for (PetscInt i = 0; i < x->n; i++) v[i] = (double)(side ? upper : lower)[i];
-    BCRCallElse(BCRArenaReal(&red->lines, red->plan.single, x->n, v, side ? &red->line.upper : &red->line.lower),
+    BCRCallElse(BCRArenaReal(&red->lasting, red->plan.single, x->n, v, side ? &red->line.upper : &red->line.lower),
                 (void)PetscFree(v));
   }
   PetscCall(PetscFree(v));
@@ -103,7 +103,7 @@ PetscErrorCode BCRReductionDestroy(BCRReduction *reduction)
   if (!red) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRReductionDestroy(&red->inner));
   PetscCall(BCRReductionPlanFree(&red->plan));
-  PetscCall(BCRArenaFree(&red->lines));
+  PetscCall(BCRArenaFree(&red->lasting));
   PetscCall(BCRArenaFree(&red->space));
   PetscCall(BCRArenaFree(&red->tables));
   PetscCall(PetscFree(*reduction));
@@ -119,7 +119,7 @@ PetscErrorCode BCRReductionGetInfo(BCRReduction red, BCRReductionCost *cost, siz
   if (red->inner) PetscCall(BCRReductionGetInfo(red->inner, &inner, &w, &t));
   if (cost) *cost = BCRReductionPlanCost(&red->plan, red->nx * red->ny, red->inner ? &inner : NULL);
   if (workspace) *workspace = w + red->space.bytes;
-  if (tables) *tables = t + red->plan.arena.bytes + red->lines.bytes + red->tables.bytes;
+  if (tables) *tables = t + red->plan.arena.bytes + red->lasting.bytes + red->tables.bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

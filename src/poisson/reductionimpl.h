@@ -18,15 +18,15 @@ struct _n_BCRReduction {
   PetscInt ldx; /* distance of lines in the work space */
   size_t rowbytes;
   /* two dimensions: lines, and how each set of poles has them for each shift */
-  BCRAxis x; /* general: coefficients are copies, else those of the caller are not there */
+  BCRAxis x; /* its coefficients, if general, are the object's own */
   BCRPolesLine line;
   PetscInt nshift;
   BCRPolesTab *tab; /* [nsets][nshift] */
   /* three dimensions: planes, shift s and pole j (of npoles) have shift s npoles + j there */
   BCRReduction inner;
-  BCRArena lines, space, tables; /* of the axis x; of the workspace; of shifts */
-  char *work;                    /* rows */
-  void *plane;                   /* three dimensions: of a pole */
+  BCRArena lasting, space, tables; /* what no shift changes; rows of the work space; tables of the shifts */
+  char *work;                      /* rows */
+  void *plane;                     /* three dimensions: of a pole */
   void *kernelwork;
   const void **src; /* pointers to rows for a call of a kernel */
   void **dst;
