@@ -15,7 +15,7 @@
   #include "../backend/cuda/fields.h"
   #include "../backend/cuda/level0.h"
   #include "../backend/cuda/product.h"
-  #include "reduction.h"
+  #include "devreduction.h"
   #include "tables.h"
 
 typedef enum {
@@ -98,7 +98,7 @@ struct _n_BCRDeviceCore {
 
   /* REDUCTION */
   BCRDeviceReduction red;
-  PetscInt nlevels, schedule[BCR_MAX_LEVELS], subproblems;
+  PetscInt nlevels, schedule[BCR_MAX_LEVELS];
   double *redshift, *redscale[3]; /* device: shifts of the boxes; factors of the right-hand side */
   const double *redweight[3];     /* of a mean */
   double redtotal;
@@ -772,10 +772,27 @@ static PetscErrorCode reduction_tables(BCRDeviceCore c)
     PetscCall(PetscArraycpy(inner, c->schedule, ninner));
     if (c->dim == 3 && !trans && !c->options.nlevels)
       PetscCall(BCRScheduleFromRadix(c->options.radix, c->n[1], &ninner, inner));
-    PetscCall(BCRDeviceReductionCreate(trans ? 2 : c->dim, axis, stride, nb, c->nlevels, c->schedule, ninner, inner,
-                                       c->single, c->options.launch, c->shared - 1024, c->singular, &c->rows, c->stream,
-                                       &c->tables, &c->space, &c->red));
-    c->subproblems = BCRDeviceReductionSubproblems(c->red);
+    {
+      const BCRDeviceReductionSpec spec = {
+        .reduction = {.dim = trans ? 2 : c->dim,
+                      .axis = axis,
+                      .nlevels = c->nlevels,
+                      .schedule = c->schedule,
+                      .ninner = ninner,
+                      .inner = inner,
+                      .single = c->single},
+        .stride = stride,
+        .nboxes = nb,
+        .singular = c->singular,
+        .rows = &c->rows,
+        .sharedbytes = c->shared - 1024,
+        .threads = c->options.launch[BCR_LAUNCH_GROUP],
+        .sharedrows = c->options.launch[BCR_LAUNCH_SHARED],
+        .terms = c->options.launch[BCR_LAUNCH_SUM]
+      };
+
+      PetscCall(BCRDeviceReductionCreate(&spec, c->stream, &c->tables, &c->space, &c->red));
+    }
     PetscCall(BCRDeviceArenaGet(&c->tables, (size_t)nb * sizeof(double), "tables", &c->redshift));
     c->redtotal = 1;
     for (PetscInt d = 0; d < 3; d++) {
@@ -1654,8 +1671,13 @@ PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore c, BCRCoreInfo *info)
                             c->dim == 3 && !trans ? ", its sub-problems by reduction along the axis before" : ""));
     info->nlevels = c->nlevels;
     PetscCall(PetscArraycpy(info->schedule, c->schedule, c->nlevels));
-    info->subproblems = c->subproblems;
-    info->flops = (double)c->subproblems * (trans ? (double)c->n[1] : 1) * (double)c->n[0] * 8;
+    info->flops = 0;
+    if (c->red) { /* else there are no tables yet */
+      const BCRReductionCost cost = BCRDeviceReductionGetCost(c->red);
+
+      info->subproblems = (PetscInt)cost.subproblems;
+      info->flops = cost.flops * (trans ? (double)c->n[1] : 1);
+    }
   } else if (c->dim == 1) PetscCall(PetscStrncpy(info->plan, "one tridiagonal line", sizeof(info->plan)));
   else {
     const PetscInt a = c->line == 0 ? 1 : 0, b = c->line == 2 ? 1 : 2;

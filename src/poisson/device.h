@@ -12,23 +12,6 @@
 #include "../backend/cuda/lines.h"
 #include "../backend/cuda/transforms.h"
 
-/* devreduction.c: a given radix or schedule. dim 2: boxes of lines along axis 0, blocks along axis
-   1; dim 3: the paper's recursion, blocks along axis 2 (one box). rows: of the lines, where they
-   are not uniform. Tables and workspace come from the two arenas and die with them. */
-typedef struct _n_BCRDeviceReduction *BCRDeviceReduction;
-PETSC_INTERN PetscErrorCode BCRDeviceReductionCreate(PetscInt dim, const BCRAxis axis[], const ptrdiff_t stride[],
-                                                     PetscInt nboxes, PetscInt nlevels, const PetscInt schedule[],
-                                                     PetscInt ninner, const PetscInt inner[], PetscBool single,
-                                                     const int launch[], int shared, PetscBool singular,
-                                                     const BCRCudaLineRows *rows, BCRStream stream,
-                                                     BCRDeviceArena *tables, BCRDeviceArena *space,
-                                                     BCRDeviceReduction *red);
-/* in place; shift: of each box, on the device; pinned: the box with shift 0 where the operator is singular, else -1 */
-PETSC_INTERN PetscErrorCode BCRDeviceReductionSolve(BCRDeviceReduction red, BCRStream stream, void *u, PetscInt nboxes,
-                                                    ptrdiff_t boxstride, const double *shift, PetscInt pinned);
-PETSC_INTERN PetscInt BCRDeviceReductionSubproblems(BCRDeviceReduction red); /* of one box */
-PETSC_INTERN PetscErrorCode BCRDeviceReductionDestroy(BCRDeviceReduction *red);
-
 typedef struct _n_BCRDeviceCore *BCRDeviceCore;
 
 PETSC_INTERN PetscErrorCode BCRDeviceCoreCreate(PetscInt dim, const BCRAxis axis[], PetscReal shift, PetscBool singular,

@@ -143,6 +143,19 @@ static PetscErrorCode plan_schedule(BCRPlan p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+BCRReductionSpec BCRPlanReductionSpec(BCRPlan p, const BCRAxis axis[])
+{
+  const BCRReductionSpec spec = {.dim = p->kind == BCR_PLAN_RECURSIVE ? 3 : 2,
+                                 .axis = axis,
+                                 .nlevels = p->nlevels,
+                                 .schedule = p->schedule,
+                                 .ninner = p->ninner,
+                                 .inner = p->inner,
+                                 .single = p->single};
+
+  return spec;
+}
+
 double BCRPlanPlaneShift(BCRPlan p, PetscInt k)
 {
   const double shift = p->singular ? 0 : p->shift + p->fixed;
@@ -357,10 +370,9 @@ static void plan_stages(BCRPlan p)
       if (p->kind == BCR_PLAN_REDUCTION && p->across >= 0)
         stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
                   N / (double)p->n[p->across] * transform_flops(p, p->acrossby, p->across));
-      /* each sub-problem is a line: read, solved, written */
       if (!back)
-        stage_add(p, BCR_STAGE_REDUCTION, p->kind == BCR_PLAN_RECURSIVE ? 2 : p->blocks, b,
-                  2 * (double)p->subproblems * (double)p->n[0] * planes, 8 * (double)p->subproblems * (double)p->n[0] * planes);
+        stage_add(p, BCR_STAGE_REDUCTION, p->kind == BCR_PLAN_RECURSIVE ? 2 : p->blocks, b, planes * p->reduction.moved,
+                  planes * p->reduction.flops);
       break;
     case BCR_PLAN_BOX:
     case BCR_PLAN_BOX_PASSES:
@@ -576,7 +588,7 @@ PetscErrorCode BCRPlanDescribe(BCRPlan p, BCRCoreInfo *info)
   if (BCRPlanIsReduction(p->kind)) {
     info->nlevels = p->nlevels;
     PetscCall(PetscArraycpy(info->schedule, p->schedule, p->nlevels));
-    info->subproblems = p->subproblems;
+    info->subproblems = (PetscInt)p->reduction.subproblems;
   } else if (BCRPlanIsLevel0(p->kind)) {
     info->nlevels = 2;
     info->schedule[0] = p->radix;

@@ -16,6 +16,7 @@
 
 #include "core.h"
 #include "tables.h"
+#include "reduction.h"
 
 extern PETSC_VISIBILITY_INTERNAL const char *const BCRPlanKinds[]; /* names of BCRPlanKind */
 
@@ -127,7 +128,7 @@ struct _n_BCRPlan {
   double decay;                  /* level 0: largest factor by which lines of a group decay along a row */
   PetscBool general;             /* FOURIER: lines by elimination with any coefficients */
   PetscInt nlevels, schedule[BCR_MAX_LEVELS], ninner, inner[BCR_MAX_LEVELS]; /* REDUCTION; inner: of a recursion */
-  PetscInt subproblems; /* REDUCTION: of a solve per block line, paper 000 (17), (18), set by the backend */
+  BCRReductionCost reduction; /* REDUCTION: of a plane, from its steps, which the backend has: zeros before */
   struct {
     PetscBool asked, found;     /* which depends on the axes alone */
     int kind, across, in, line; /* axes: transformed first and last, in the planes, of the lines */
@@ -150,6 +151,9 @@ PETSC_INTERN PetscErrorCode BCRPlanDestroy(BCRPlan *plan);
 PETSC_INTERN PetscErrorCode BCRPlanDescribe(BCRPlan plan, BCRCoreInfo *info);
 /* axes, modes, stages, and each way that was refused with the reason; not collective: prefix is put before each line */
 PETSC_INTERN PetscErrorCode BCRPlanView(BCRPlan plan, PetscViewer viewer);
+
+/* REDUCTION, RECURSIVE: axes by their parts, rows first */
+PETSC_INTERN BCRReductionSpec BCRPlanReductionSpec(BCRPlan plan, const BCRAxis axis[]);
 
 /* Plane k of the modes along `across`: what is added to the operator of the other axes, and the norm of the mode */
 PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);

@@ -62,8 +62,9 @@ static PetscErrorCode core_fill(BCRCore c, const BCRPlanSpec *spec, const BCRCor
   c->nplane = p->kind == BCR_PLAN_RECURSIVE ? 1 : p->nplanes;
   PetscCall(core_pack(c));
   if (BCRPlanIsReduction(p->kind)) {
-    PetscCall(BCRReductionCreate(p->kind == BCR_PLAN_RECURSIVE ? 3 : 2, c->axis, p->nlevels, p->schedule, p->ninner,
-                                 p->inner, c->single, options->isa, &c->red));
+    const BCRReductionSpec reduction = BCRPlanReductionSpec(p, c->axis);
+
+    PetscCall(BCRReductionCreate(&reduction, options->isa, &c->red));
   }
   PetscCall(PetscCalloc1(c->nplane, &c->plane));
   PetscCall(BCRCoreTables(c));
@@ -159,11 +160,10 @@ PetscErrorCode BCRCoreGetPlan(BCRCore c, BCRPlan *plan)
 PetscErrorCode BCRCoreGetInfo(BCRCore c, BCRCoreInfo *info)
 {
   size_t workspace = 0, tables = 0;
-  double flops;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(info, sizeof(*info)));
-  if (c->red) PetscCall(BCRReductionGetInfo(c->red, &c->plan->subproblems, &workspace, &tables, &flops));
+  if (c->red) PetscCall(BCRReductionGetInfo(c->red, &c->plan->reduction, &workspace, &tables));
   info->workspace = c->space.bytes + workspace;
   info->tables = c->arena.bytes + tables;
   for (PetscInt i = 0; i < 3; i++)
