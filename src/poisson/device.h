@@ -30,6 +30,8 @@ PETSC_INTERN PetscErrorCode BCRDeviceCoreGetRemoved(BCRDeviceCore core, const do
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetShift(BCRDeviceCore core, PetscReal shift);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreSetFactor(BCRDeviceCore core, PetscReal factor);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreDestroy(BCRDeviceCore *core);
+/* how the core solves; it stays the core's */
+PETSC_INTERN PetscErrorCode BCRDeviceCoreGetPlan(BCRDeviceCore core, BCRPlan *plan);
 PETSC_INTERN PetscErrorCode BCRDeviceCoreGetInfo(BCRDeviceCore core, BCRCoreInfo *info);
 
 /* A box that goes on at the open ends of an axis on other ranks: its last row is one to which their

@@ -9,11 +9,13 @@
 #include <petscviewer.h>
 #include <string.h>
 
-const char *const BCRPlanKinds[] = {
-  "none",         "point",       "line",        "recursive", "reduction", "box",        "box-product", "level0-small",
-  "level0-chip",  "level0-rows", "level0-poles", "level0",    "box-passes", "fourier", "BCRPlanKind", "BCR_PLAN_", NULL};
-const char *const BCRTransformKinds[] = {"none", "host", "sine", "rows", "product", "prime", "chirp", "convolve", "fft",
-                                         "columns", "dense", "BCRTransformKind", "BCR_TRANSFORM_", NULL};
+const char *const BCRPlanKinds[] = {"none",         "point",       "line",         "recursive",   "reduction",
+                                    "box",          "box-product", "level0-small", "level0-chip", "level0-rows",
+                                    "level0-poles", "level0",      "box-passes",   "fourier",     "BCRPlanKind",
+                                    "BCR_PLAN_",    NULL};
+const char *const BCRTransformKinds[] = {"none",           "host",     "sine", "rows",    "product", "prime",
+                                         "chirp",          "convolve", "fft",  "columns", "dense",   "BCRTransformKind",
+                                         "BCR_TRANSFORM_", NULL};
 
 /* ---- the box ---- */
 
@@ -85,21 +87,28 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRPlanModes(PetscInt n, const BCREnd end[2], double lambda[], double norm[])
+{
+  const double *l, *w;
+  BCRDtt dtt;
+
+  PetscFunctionBegin;
+  PetscCall(BCRDttCreate(n, end[0], end[1], PETSC_FALSE, &dtt));
+  PetscCall(BCRDttGetModes(dtt, &l, &w));
+  PetscCall(PetscArraycpy(lambda, l, n));
+  PetscCall(PetscArraycpy(norm, w, n));
+  PetscCall(BCRDttDestroy(&dtt));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode plan_modes(BCRPlan p)
 {
   PetscFunctionBegin;
   for (PetscInt d = 0; d < 3; d++) {
-    const double *lambda, *norm;
-    BCRDtt dtt;
-
     p->constant[d] = -1;
     if (d >= p->dim || p->axis[d].lower) continue;
     PetscCall(PetscMalloc2(p->n[d], &p->lambda[d], p->n[d], &p->norm[d]));
-    PetscCall(BCRDttCreate(p->n[d], p->axis[d].end[0], p->axis[d].end[1], p->single, &dtt));
-    PetscCall(BCRDttGetModes(dtt, &lambda, &norm));
-    PetscCall(PetscArraycpy(p->lambda[d], lambda, p->n[d]));
-    PetscCall(PetscArraycpy(p->norm[d], norm, p->n[d]));
-    PetscCall(BCRDttDestroy(&dtt));
+    PetscCall(BCRPlanModes(p->n[d], p->axis[d].end, p->lambda[d], p->norm[d]));
     for (PetscInt j = 0; j < p->n[d] && p->singular && p->constant[d] < 0; j++)
       if (p->lambda[d][j] == 0) p->constant[d] = j;
   }
@@ -110,7 +119,8 @@ static PetscErrorCode plan_modes(BCRPlan p)
    each other in memory than those along z, and the planes (x, z) have whole rows of memory for their rows */
 static void plan_parts(BCRPlan p)
 {
-  const PetscBool recursive = p->options.recursive && (p->options.nlevels || p->options.radix) ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool recursive =
+    p->options.recursive && (p->options.nlevels || p->options.radix) ? PETSC_TRUE : PETSC_FALSE;
   PetscBool swap = p->dim == 3 && !p->axis[1].lower && !recursive ? PETSC_TRUE : PETSC_FALSE;
 
   if (p->along >= 0) swap = p->dim == 3 && p->along == 2 ? PETSC_TRUE : PETSC_FALSE;
@@ -130,10 +140,11 @@ static PetscErrorCode plan_schedule(BCRPlan p)
   PetscFunctionBegin;
   if (p->dim < 2 || (!o->nlevels && !o->radix)) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt d = 1; d < p->dim; d++)
-    PetscCheck(!p->axis[d].lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
-               "Block cyclic reduction needs constant coefficients along axis %c. Leave radix and schedule at auto: the "
-               "automatic schedule handles it",
-               p->label[d]);
+    PetscCheck(
+      !p->axis[d].lower, PETSC_COMM_SELF, PETSC_ERR_SUP,
+      "Block cyclic reduction needs constant coefficients along axis %c. Leave radix and schedule at auto: the "
+      "automatic schedule handles it",
+      p->label[d]);
   p->nlevels = o->nlevels;
   PetscCall(PetscArraycpy(p->schedule, o->schedule, p->nlevels));
   if (!p->nlevels) PetscCall(BCRScheduleFromRadix(o->radix, p->n[blocks], &p->nlevels, p->schedule));
@@ -348,7 +359,8 @@ static void stage_add(BCRPlan p, BCRStageKind kind, PetscInt axis, PetscBool bac
 /* N: unknowns. Elements: what a stage reads and writes once */
 static void plan_stages(BCRPlan p)
 {
-  const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1, line = 5; /* line: flops of an unknown */
+  const double planes = p->kind == BCR_PLAN_REDUCTION ? (double)p->nplanes : 1,
+               line = 5; /* line: flops of an unknown */
   double N = 1, sep = 0;
 
   p->nstages = 0;
@@ -396,7 +408,8 @@ static void plan_stages(BCRPlan p)
     case BCR_PLAN_LEVEL0_CHIP: {
       const PetscInt t = p->kind == BCR_PLAN_POLES ? p->blocks : 0;
       const double nt = p->kind == BCR_PLAN_POLES ? (double)p->separators.n : (double)p->n[0],
-                   rows = sep / nt * (p->kind == BCR_PLAN_POLES ? 2.5 * nt * log2(nt + 1) : transform_flops(p, p->rowsby, 0));
+                   rows = sep / nt *
+                          (p->kind == BCR_PLAN_POLES ? 2.5 * nt * log2(nt + 1) : transform_flops(p, p->rowsby, 0));
 
       if (!back && p->across >= 0)
         stage_add(p, BCR_STAGE_ACROSS, p->across, b, 2 * N,
@@ -423,8 +436,8 @@ static void plan_stages(BCRPlan p)
     case BCR_PLAN_FOURIER:
       for (PetscInt i = 0; i < p->dim; i++) {
         /* the host goes through planes; a device through axes in the order of memory */
-        const PetscInt parts[3] = {p->across >= 0 ? p->across : 0, p->across >= 0 ? 0 : 1, p->blocks}, j = back ? p->dim - 1 - i : i,
-                       d = p->limits.cuda ? j : parts[j];
+        const PetscInt parts[3] = {p->across >= 0 ? p->across : 0, p->across >= 0 ? 0 : 1, p->blocks},
+                       j = back ? p->dim - 1 - i : i, d = p->limits.cuda ? j : parts[j];
 
         if (d != p->line)
           stage_add(p, d == p->across && !p->limits.cuda ? BCR_STAGE_ACROSS : BCR_STAGE_TRANSFORM, d, b, 2 * N,
@@ -520,7 +533,8 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
   char pre[64] = "", schedule[128];
 
   PetscFunctionBegin;
-  if (p->across >= 0) PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", p->label[p->across]));
+  if (p->across >= 0)
+    PetscCall(PetscSNPrintf(pre, sizeof(pre), "transform along %c, planes with ", p->label[p->across]));
   switch (p->kind) {
   case BCR_PLAN_NONE:
   case BCR_PLAN_KINDS:
@@ -535,23 +549,25 @@ static PetscErrorCode plan_text(BCRPlan p, char text[], size_t size)
   case BCR_PLAN_RECURSIVE:
   case BCR_PLAN_REDUCTION:
     PetscCall(plan_schedule_text(p, schedule, sizeof(schedule)));
-    PetscCall(PetscSNPrintf(text, size, "%sblock cyclic reduction along %c, schedule %s%s",
-                            p->kind == BCR_PLAN_REDUCTION ? pre : "",
-                            p->label[p->kind == BCR_PLAN_RECURSIVE ? 2 : p->blocks], schedule,
-                            p->kind == BCR_PLAN_RECURSIVE ? ", its sub-problems by reduction along the axis before" : ""));
+    PetscCall(PetscSNPrintf(
+      text, size, "%sblock cyclic reduction along %c, schedule %s%s", p->kind == BCR_PLAN_REDUCTION ? pre : "",
+      p->label[p->kind == BCR_PLAN_RECURSIVE ? 2 : p->blocks], schedule,
+      p->kind == BCR_PLAN_RECURSIVE ? ", its sub-problems by reduction along the axis before" : ""));
     break;
   case BCR_PLAN_BOX:
   case BCR_PLAN_BOX_PASSES:
     PetscCall(PetscSNPrintf(
-      text, size, "sine transform along %c, planes of its modes %s: sine transform along %c, a line along %c for each mode",
+      text, size,
+      "sine transform along %c, planes of its modes %s: sine transform along %c, a line along %c for each mode",
       p->label[p->box.across], p->kind == BCR_PLAN_BOX || p->box.stays ? "on chip" : "in two passes",
       p->label[p->box.in], p->label[p->box.line]));
     break;
   case BCR_PLAN_BOX_PRODUCT:
-    PetscCall(PetscSNPrintf(text, size,
-                            "transform along %c, planes of its modes on chip: transform along %c (as a matrix product), "
-                            "a line along %c for each mode",
-                            p->label[p->across], p->label[p->blocks], p->label[0]));
+    PetscCall(
+      PetscSNPrintf(text, size,
+                    "transform along %c, planes of its modes on chip: transform along %c (as a matrix product), "
+                    "a line along %c for each mode",
+                    p->label[p->across], p->label[p->blocks], p->label[0]));
     break;
   case BCR_PLAN_LEVEL0_SMALL:
   case BCR_PLAN_LEVEL0_CHIP:
@@ -604,8 +620,14 @@ PetscErrorCode BCRPlanDescribe(BCRPlan p, BCRCoreInfo *info)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static const char *const stage_names[] = {"transform across planes", "level 0, down", "transform", "lines", "poles",
-                                          "planes on chip", "level 0, up", "block cyclic reduction", "mean"};
+static const char *const stage_names[] = {
+  "transform across planes", "level 0, down", "transform", "lines", "poles", "planes on chip", "level 0, up",
+  "block cyclic reduction",  "mean"};
+
+const char *BCRPlanStageName(BCRStageKind kind)
+{
+  return stage_names[kind];
+}
 
 static const char *end_name(BCREnd end)
 {
@@ -654,16 +676,18 @@ PetscErrorCode BCRPlanView(BCRPlan p, PetscViewer viewer)
   PetscCall(PetscViewerASCIIPrintf(viewer, "shift %g%s\n", p->singular ? 0 : p->shift + p->fixed,
                                    p->singular ? ", singular" : ""));
   if (BCRPlanIsLevel0(p->kind))
-    PetscCall(PetscViewerASCIIPrintf(
-      viewer, "groups: %" PetscInt_FMT " of radix %" PetscInt_FMT ", the first of %" PetscInt_FMT " rows, the last of %" PetscInt_FMT
-              "; rows of a group decay by %g and less from one column to the next\n",
-      p->ngroups, p->radix, p->separators.gapend[0], p->separators.gapend[1], p->decay));
+    PetscCall(PetscViewerASCIIPrintf(viewer,
+                                     "groups: %" PetscInt_FMT " of radix %" PetscInt_FMT ", the first of %" PetscInt_FMT
+                                     " rows, the last of %" PetscInt_FMT
+                                     "; rows of a group decay by %g and less from one column to the next\n",
+                                     p->ngroups, p->radix, p->separators.gapend[0], p->separators.gapend[1], p->decay));
   for (PetscInt i = 0; i < p->nstages; i++) {
     const BCRStage *s = &p->stage[i];
 
-    PetscCall(PetscViewerASCIIPrintf(viewer, "stage %" PetscInt_FMT ": %s%s%c%s: %g MB, %g Mflop\n", i, stage_names[s->kind],
-                                     s->axis >= 0 ? " along " : "", s->axis >= 0 ? p->label[s->axis] : ' ',
-                                     s->back ? ", back" : "", 1e-6 * s->bytes, 1e-6 * s->flops));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "stage %" PetscInt_FMT ": %s%s%c%s: %g MB, %g Mflop\n", i,
+                                     BCRPlanStageName(s->kind), s->axis >= 0 ? " along " : "",
+                                     s->axis >= 0 ? p->label[s->axis] : ' ', s->back ? ", back" : "", 1e-6 * s->bytes,
+                                     1e-6 * s->flops));
   }
   for (PetscInt w = 0; w < p->limits.nways; w++) {
     const BCRPlanKind kind = p->limits.way[w].kind;

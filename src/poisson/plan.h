@@ -39,23 +39,23 @@ extern PETSC_VISIBILITY_INTERNAL const char *const BCRTransformKinds[];
 
 /* A plan is a list of stages; each reads and writes memory once, or stays on chip (no bytes) */
 typedef enum {
-  BCR_STAGE_ACROSS,     /* transform along `across` */
-  BCR_STAGE_REDUCE,     /* level 0: right-hand sides of the separators */
-  BCR_STAGE_TRANSFORM,  /* transform of the separators, or of everything, along `axis` */
-  BCR_STAGE_LINES,      /* tridiagonal lines */
-  BCR_STAGE_POLES,      /* sums over poles */
-  BCR_STAGE_PLANES,     /* planes of modes: transform, lines, transform */
-  BCR_STAGE_BACK,       /* level 0: substitution back into the groups */
-  BCR_STAGE_REDUCTION,  /* block cyclic reduction of all planes */
-  BCR_STAGE_MEAN,       /* the mean of a singular operator's solution */
+  BCR_STAGE_ACROSS,    /* transform along `across` */
+  BCR_STAGE_REDUCE,    /* level 0: right-hand sides of the separators */
+  BCR_STAGE_TRANSFORM, /* transform of the separators, or of everything, along `axis` */
+  BCR_STAGE_LINES,     /* tridiagonal lines */
+  BCR_STAGE_POLES,     /* sums over poles */
+  BCR_STAGE_PLANES,    /* planes of modes: transform, lines, transform */
+  BCR_STAGE_BACK,      /* level 0: substitution back into the groups */
+  BCR_STAGE_REDUCTION, /* block cyclic reduction of all planes */
+  BCR_STAGE_MEAN,      /* the mean of a singular operator's solution */
   BCR_STAGES
 } BCRStageKind;
 
 typedef struct {
   BCRStageKind kind;
-  PetscInt axis;        /* along which, -1: none */
-  PetscBool back;       /* a transform: synthesis */
-  double bytes, flops;  /* of one solve: memory read and written, floating point operations */
+  PetscInt axis;       /* along which, -1: none */
+  PetscBool back;      /* a transform: synthesis */
+  double bytes, flops; /* of one solve: memory read and written, floating point operations */
 } BCRStage;
 
 typedef struct _BCRPlanLimits BCRPlanLimits;
@@ -71,10 +71,10 @@ typedef struct {
 struct _BCRPlanLimits {
   const char *name;
   PetscInt nways;
-  const BCRPlanWay *way;    /* [nways] in order of preference */
-  PetscInt row;             /* level 0: least unknowns of a row */
-  PetscInt rows, openrows;  /* level 0: least rows along `blocks`; where rows of other ranks go on */
-  PetscInt lanes, narrow;   /* host: lanes of the vectors of the kernels, and of shorter ones for a few lines */
+  const BCRPlanWay *way;           /* [nways] in order of preference */
+  PetscInt row;                    /* level 0: least unknowns of a row */
+  PetscInt rows, openrows;         /* level 0: least rows along `blocks`; where rows of other ranks go on */
+  PetscInt lanes, narrow;          /* host: lanes of the vectors of the kernels, and of shorter ones for a few lines */
   const struct _BCRPlanCuda *cuda; /* plancuda.h; NULL: not a CUDA device */
 };
 /* The host's, with kernels of that instruction set (-1: the best) */
@@ -102,14 +102,14 @@ struct _n_BCRPlan {
   PetscInt dim0, dim; /* as given; without axes of one unknown */
   PetscInt n[3];      /* 1 beyond dim */
   ptrdiff_t stride[3];
-  char label[3];             /* x, y or z */
-  BCRAxis axis[3];           /* copies; weights of a singular one */
-  double shift, fixed;       /* fixed: what the axes of one unknown add */
-  double factor;             /* of the solution */
-  PetscBool singular;        /* the constant is in the null space */
+  char label[3];               /* x, y or z */
+  BCRAxis axis[3];             /* copies; weights of a singular one */
+  double shift, fixed;         /* fixed: what the axes of one unknown add */
+  double factor;               /* of the solution */
+  PetscBool singular;          /* the constant is in the null space */
   double *lambda[3], *norm[3]; /* [n] modes of the uniform axes: eigenvalues for unit coupling, norms */
-  PetscInt constant[3];      /* number of the constant mode of each axis, -1: none, or not singular */
-  PetscInt along;            /* axis whose rows go on, -1: none */
+  PetscInt constant[3];        /* number of the constant mode of each axis, -1: none, or not singular */
+  PetscInt along;              /* axis whose rows go on, -1: none */
   PetscBool open[2];
 
   /* the axes' parts */
@@ -152,8 +152,12 @@ PETSC_INTERN PetscErrorCode BCRPlanDescribe(BCRPlan plan, BCRCoreInfo *info);
 /* axes, modes, stages, and each way that was refused with the reason; not collective: prefix is put before each line */
 PETSC_INTERN PetscErrorCode BCRPlanView(BCRPlan plan, PetscViewer viewer);
 
+/* eigenvalues for unit coupling, and norms, of the modes of a uniform axis; [n] */
+PETSC_INTERN PetscErrorCode BCRPlanModes(PetscInt n, const BCREnd end[2], double lambda[], double norm[]);
 /* REDUCTION, RECURSIVE: axes by their parts, rows first */
 PETSC_INTERN BCRReductionSpec BCRPlanReductionSpec(BCRPlan plan, const BCRAxis axis[]);
+
+PETSC_INTERN const char *BCRPlanStageName(BCRStageKind kind);
 
 /* Plane k of the modes along `across`: what is added to the operator of the other axes, and the norm of the mode */
 PETSC_INTERN double BCRPlanPlaneShift(BCRPlan plan, PetscInt k);

@@ -46,6 +46,12 @@ void BCRPlanCudaModes(PetscInt n, const BCREnd end[2], BCRCudaModes *m)
   }
 }
 
+PetscBool BCRPlanCudaFft(BCRPlan p, int P)
+{
+  return P > BCR_PLAN_DENSE_MOST && p->limits.cuda->fft(P, p->single, p->limits.cuda->shared) ? PETSC_TRUE
+                                                                                              : PETSC_FALSE;
+}
+
 /* Of the rows of separators. One transform of a row: whether its kernels have this axis. In order of speed on an H200,
    bench/results/h200_poisson.csv; a product is faster than a transform of fewer than 100 unknowns between ends of a kind
    by rowfft.cu, and than convolutions of any length */
@@ -142,7 +148,7 @@ void BCRPlanCudaTransforms(BCRPlan p)
     if (p->axis[d].lower) continue;
     BCRPlanCudaModes(p->n[d], p->axis[d].end, &m);
     if (p->dim == 3 && cuda->product(&m, cuda->shared, &product)) p->transform[d] = BCR_TRANSFORM_PRODUCT;
-    else if (m.P > 32 && cuda->fft(m.P, p->single, cuda->shared)) p->transform[d] = BCR_TRANSFORM_FFT;
+    else if (BCRPlanCudaFft(p, m.P)) p->transform[d] = BCR_TRANSFORM_FFT;
     else p->transform[d] = BCR_TRANSFORM_DENSE;
   }
   if (p->across >= 0 && !p->axis[p->across].lower) p->acrossby = across_choose(p);
@@ -161,7 +167,8 @@ void BCRPlanCudaTransforms(BCRPlan p)
 PetscBool BCRPlanCudaEven(BCRPlan p)
 {
   return both_ends(&p->axis[0], BCR_END_NEUMANN) &&
-             (p->rowsby == BCR_TRANSFORM_SINE || p->rowsby == BCR_TRANSFORM_CHIRP || p->rowsby == BCR_TRANSFORM_CONVOLVE)
+             (p->rowsby == BCR_TRANSFORM_SINE || p->rowsby == BCR_TRANSFORM_CHIRP ||
+              p->rowsby == BCR_TRANSFORM_CONVOLVE)
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
@@ -248,8 +255,7 @@ static const char *box_find(BCRPlan p)
     if (!p->limits.cuda->boxfits(&planes, p->single)) continue;
     p->box.found = PETSC_TRUE;
     /* larger ones wait longer for others than two more passes take */
-    p->box.stays =
-      open && planes.N == 128 && p->limits.cuda->boxranks(&planes, p->single) ? PETSC_TRUE : PETSC_FALSE;
+    p->box.stays = open && planes.N == 128 && p->limits.cuda->boxranks(&planes, p->single) ? PETSC_TRUE : PETSC_FALSE;
     return NULL;
   }
   return "no two axes have lengths of its transforms, or no plane fits";
@@ -334,10 +340,11 @@ static PetscInt level0_radix(BCRPlan p)
   const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
   const int sms = p->limits.cuda->sms;
   const PetscInt m = p->n[p->blocks] + 1;
-  const PetscBool eight = p->rowsby == BCR_TRANSFORM_SINE && !BCRPlanCudaEven(p) && m % 8 == 0 && m / 8 <= sms && m / 4 > sms;
-  const PetscInt least16 = 3200;     /* rows that radix 16 takes */
-  const double unknowns16 = 12e6;    /* and unknowns of the plane */
-  const PetscInt least4 = 400;       /* unknowns of a row that radix 4 takes */
+  const PetscBool eight =
+    p->rowsby == BCR_TRANSFORM_SINE && !BCRPlanCudaEven(p) && m % 8 == 0 && m / 8 <= sms && m / 4 > sms;
+  const PetscInt least16 = 3200;  /* rows that radix 16 takes */
+  const double unknowns16 = 12e6; /* and unknowns of the plane */
+  const PetscInt least4 = 400;    /* unknowns of a row that radix 4 takes */
   const PetscBool fast = p->rowsby != p->transform[0] ? PETSC_TRUE : PETSC_FALSE; /* a transform of rows of its own */
 
   if (p->dim != 2 || p->open[0] || p->open[1] || !both_ends(y, BCR_END_DIRICHLET)) return 8;
@@ -491,6 +498,11 @@ static const char *cuda_fourier(BCRPlan p)
 {
   if (p->open[0] || p->open[1]) return "rows go on on other ranks";
   return BCRPlanWhyNotFourier(p);
+}
+
+PetscBool BCRPlanCudaBorder(BCRPlan p)
+{
+  return !level0_sizes(p) || !box_find(p) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* In order of speed on an H200: bench/results/h200_poisson.csv */

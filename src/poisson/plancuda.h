@@ -5,9 +5,14 @@
 #pragma once
 
 #include "plan.h"
-#include "../backend/cuda/cuda.h"
+#include "../backend/cuda/box.h"
+#include "../backend/cuda/level0.h"
+#include "../backend/cuda/transforms.h"
 #include "../backend/cuda/product.h"
 #include "../backend/cuda/border.h"
+
+/* length up to which a product with a matrix that is not stored takes no longer than a transform */
+#define BCR_PLAN_DENSE_MOST 32
 
 typedef struct _BCRPlanCuda BCRPlanCuda;
 struct _BCRPlanCuda {
@@ -56,5 +61,9 @@ PETSC_INTERN void BCRPlanCudaLevel0(BCRPlan plan, BCRCudaLevel0 *level0, BCRPlan
 PETSC_INTERN PetscBool BCRPlanCudaEven(BCRPlan plan);
 /* the transform of the separators works in place */
 PETSC_INTERN PetscBool BCRPlanCudaStays(BCRPlan plan);
+/* a transform of length P by fft.cu */
+PETSC_INTERN PetscBool BCRPlanCudaFft(BCRPlan plan, int P);
+/* whether rows that go on on other ranks can be taken, for some shift */
+PETSC_INTERN PetscBool BCRPlanCudaBorder(BCRPlan plan);
 /* Eigenvectors of a uniform axis as the kernels take them, in natural order; no tables */
 PETSC_INTERN void BCRPlanCudaModes(PetscInt n, const BCREnd end[2], BCRCudaModes *modes);

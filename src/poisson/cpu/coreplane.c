@@ -120,7 +120,7 @@ static void separator_add(BCRCore c, ptrdiff_t s, PetscBool modes, double v)
 /* Substitution back into all groups, from the last one, whose rows of f the cache still has;
    separators first .. end - 1 are still modes */
 void BCRCoreBackGroups(BCRCore c, const BCRPlanePlan *p, BCRLevel0Args *args, const void *f, void *u, void *D,
-                        ptrdiff_t first, ptrdiff_t end)
+                       ptrdiff_t first, ptrdiff_t end)
 {
   const BCRPrecision pd = c->single ? BCR_SINGLE : BCR_DOUBLE;
   const ptrdiff_t ld = c->stride[1], step = core_group_step(c);

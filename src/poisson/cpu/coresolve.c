@@ -148,7 +148,8 @@ void BCRCoreTransformLayers(BCRCore c, PetscInt axis, int direction, const void 
    moves doubles. The floats of a layer end before the doubles of the next one begin */
 static inline PetscBool solves_in_halves(BCRCore c, const void *f, const void *u)
 {
-  return c->kind != BCR_PLAN_REDUCTION && c->kind != BCR_PLAN_RECURSIVE && f != u && c->single && c->io == BCR_DOUBLE && c->stride[2] == c->n[0] && c->stride[1] == c->n[0] * c->n[2]
+  return c->kind != BCR_PLAN_REDUCTION && c->kind != BCR_PLAN_RECURSIVE && f != u && c->single && c->io == BCR_DOUBLE &&
+             c->stride[2] == c->n[0] && c->stride[1] == c->n[0] * c->n[2]
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
@@ -194,7 +195,8 @@ static void stage_project(BCRCore c, const void *f, void *u, PetscReal *removed)
     for (PetscInt j = 0; j < (c->dim > 1 ? c->n[1] : 1); j++) {
       const ptrdiff_t o = (c->dim > 1 ? j * c->stride[1] : 0) + (c->dim > 2 ? k * c->stride[2] : 0), s = c->stride[0];
 
-      if (s == 1) memcpy(at(c->io, u, o), at(c->io, f, o), c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)));
+      if (s == 1)
+        memcpy(at(c->io, u, o), at(c->io, f, o), c->n[0] * (c->io == BCR_DOUBLE ? sizeof(double) : sizeof(float)));
       else
         for (PetscInt i = 0; i < c->n[0]; i++) set(c->io, u, o + i * s, get(c->io, f, o + i * s));
     }
@@ -230,7 +232,8 @@ static void stage_planes(BCRCore c, const void *f, void *u, PetscReal *removed)
   for (PetscInt k = 0; k < c->n[2]; k++) {
     void *plane = at(c->io, u, k * c->stride[2]);
 
-    BCRCorePlaneSolve(c, k, c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, c->norm[2][k], plane, plane, removed);
+    BCRCorePlaneSolve(c, k, c->singular && k == c->pinz ? PETSC_TRUE : PETSC_FALSE, c->norm[2][k], plane, plane,
+                      removed);
   }
 }
 

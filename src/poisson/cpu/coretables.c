@@ -155,7 +155,8 @@ static PetscErrorCode tables_line(BCRCore c)
     if (c->singular && i == n - 1 && !axis_periodic(x)) c->pivot[i] = 0;
     before = c->pivot[i];
   }
-  if (axis_periodic(x)) { /* first and last entry, the same, of (open line)^-1 of the excess of the row sums, the shift */
+  if (axis_periodic(
+        x)) { /* first and last entry, the same, of (open line)^-1 of the excess of the row sums, the shift */
     double y = 0, den;
 
     for (PetscInt i = 0; i < n; i++) y = (shift + (i ? x->a * y : 0)) * c->pivot[i];
@@ -184,7 +185,7 @@ static PetscErrorCode tables_reduction(BCRCore c)
 typedef struct {
   size_t level0, lines;
   PetscInt rows;
-  double *delta, *norm; /* [longer of the first two axes] of the lines of one plane */
+  double *delta, *norm;    /* [longer of the first two axes] of the lines of one plane */
   BCRLevel0Modes modes[3]; /* of the groups, the same for all planes */
 } Scratch;
 
@@ -203,15 +204,16 @@ static PetscErrorCode tables_level0(BCRCore c, PetscInt k, Scratch *s)
   p->scale = c->factor * BCRPlanPlaneNorm(c->plan, k) / y->a;
   PetscCall(BCRLevel0Create(x, y, c->border.open, rows, c->plan->ngroups, shift, p->scale, c->single,
                             (PetscInt)c->cpu->level0->lanes(), ring, &c->arena, s->modes, &p->shape, p->kind, &ok));
-  PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The plan has level 0, but a group of plane %" PetscInt_FMT " is not definite", k);
+  PetscCheck(ok, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "The plan has level 0, but a group of plane %" PetscInt_FMT " is not definite", k);
   p->shape.far = box_far(c);
   if (c->poles) {
     const double *lambda, *norm;
 
     PetscCall(BCRDttGetModes(c->dtt[1], &lambda, &norm)); /* of the coarser axis */
     p->tab.n = rows->n;
-    PetscCall(BCRPoleSumCreate(x, y, shift, &c->plan->poles, lambda, norm, c->single, c->poles->lanes, &c->arena, &p->sum,
-                               &p->line));
+    PetscCall(BCRPoleSumCreate(x, y, shift, &c->plan->poles, lambda, norm, c->single, c->poles->lanes, &c->arena,
+                               &p->sum, &p->line));
     s->lines = PetscMax(s->lines, c->poles->polesum->work(x->n));
   } else {
     for (PetscInt i = 0; i < x->n; i++) {
@@ -252,7 +254,11 @@ static PetscErrorCode tables_fourier(BCRCore c, PetscInt k, Scratch *s)
 
     PetscCall(gen_create(c, line, across->n, s->delta, s->norm, pin, &p->gen));
   } else {
-    const BCRLineRows rows = {line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]}, {0, 0}, 0, 0};
+    const BCRLineRows rows = {
+      line->n - (c->border.open[1] ? 1 : 0), {line->end[0], line->end[1]},
+             {0,            0           },
+             0, 0
+    };
 
     for (PetscInt i = 0; i < across->n; i++) {
       s->delta[i] /= line->a;
