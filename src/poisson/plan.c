@@ -5,7 +5,7 @@
 #include "plan.h"
 #include "plancuda.h"
 #include "reduction.h"
-#include "../backend/cpu/dtt.h"
+#include "../base/modes.h"
 #include <petscviewer.h>
 #include <string.h>
 
@@ -74,7 +74,7 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
       ngeneral++;
       p->line = p->dim;
     } else
-      PetscCheck(a->end[0] != BCR_END_GENERAL && a->end[1] != BCR_END_GENERAL, PETSC_COMM_SELF, PETSC_ERR_PLIB,
+      PetscCheck(!BCREndIsGeneral(a->end[0]) && !BCREndIsGeneral(a->end[1]), PETSC_COMM_SELF, PETSC_ERR_PLIB,
                  "General end without coefficients on axis %" PetscInt_FMT, i);
     if (i == spec->along) p->along = p->dim;
     p->label[p->dim] = "xyz"[i];
@@ -89,15 +89,12 @@ static PetscErrorCode plan_axes(BCRPlan p, const BCRPlanSpec *spec)
 
 PetscErrorCode BCRPlanModes(PetscInt n, const BCREnd end[2], double lambda[], double norm[])
 {
-  const double *l, *w;
-  BCRDtt dtt;
+  BCRAxisModes modes;
 
   PetscFunctionBegin;
-  PetscCall(BCRDttCreate(n, end[0], end[1], PETSC_FALSE, &dtt));
-  PetscCall(BCRDttGetModes(dtt, &l, &w));
-  PetscCall(PetscArraycpy(lambda, l, n));
-  PetscCall(PetscArraycpy(norm, w, n));
-  PetscCall(BCRDttDestroy(&dtt));
+  PetscCheck(BCRAxisModesDescribe(n, end[0], end[1], &modes), PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "No transform for an axis with ends %s and %s", BCREndGetRule(end[0]).name, BCREndGetRule(end[1]).name);
+  BCRAxisModesGetValues(&modes, lambda, norm);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -109,8 +106,7 @@ static PetscErrorCode plan_modes(BCRPlan p)
     if (d >= p->dim || p->axis[d].lower) continue;
     PetscCall(PetscMalloc2(p->n[d], &p->lambda[d], p->n[d], &p->norm[d]));
     PetscCall(BCRPlanModes(p->n[d], p->axis[d].end, p->lambda[d], p->norm[d]));
-    for (PetscInt j = 0; j < p->n[d] && p->singular && p->constant[d] < 0; j++)
-      if (p->lambda[d][j] == 0) p->constant[d] = j;
+    if (p->singular) p->constant[d] = BCRAxisModesFindConstant(p->n[d], p->lambda[d]);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -181,11 +177,6 @@ double BCRPlanPlaneNorm(BCRPlan p, PetscInt k)
 
 /* ---- why not ---- */
 
-static inline PetscBool axis_periodic(const BCRAxis *a)
-{
-  return a->end[0] == BCR_END_PERIODIC && !a->lower ? PETSC_TRUE : PETSC_FALSE;
-}
-
 const char *BCRPlanWhyNotPoint(BCRPlan p)
 {
   return p->dim ? "there is more than one unknown" : NULL;
@@ -236,12 +227,12 @@ const char *BCRPlanWhyNotLevel0Sizes(BCRPlan p)
 const char *BCRPlanWhyNotLevel0Groups(BCRPlan p)
 {
   const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
-  const PetscBool ring = axis_periodic(y) && !p->open[0] ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool ring = BCRAxisIsPeriodic(y) && !p->open[0] ? PETSC_TRUE : PETSC_FALSE;
 
   p->decay = 0;
   for (int kind = 0; kind < 3; kind++) { /* groups inside, the first and the last one */
     const PetscInt h = kind == 0 ? p->radix - 1 : p->separators.gapend[kind - 1];
-    const BCREnd end = kind == 0 || ring ? BCR_END_DIRICHLET : p->separators.end[kind - 1];
+    const BCREnd end = kind == 0 || ring ? BCREndAtSeparator() : p->separators.end[kind - 1];
     double lambda[16], A[256], S[256];
 
     if (h < 1) continue;
@@ -629,25 +620,6 @@ const char *BCRPlanStageName(BCRStageKind kind)
   return stage_names[kind];
 }
 
-static const char *end_name(BCREnd end)
-{
-  switch (end) {
-  case BCR_END_DIRICHLET:
-    return "dirichlet";
-  case BCR_END_NEUMANN:
-    return "neumann";
-  case BCR_END_CELL_NEUMANN:
-    return "cell-neumann";
-  case BCR_END_CELL_DIRICHLET:
-    return "cell-dirichlet";
-  case BCR_END_PERIODIC:
-    return "periodic";
-  case BCR_END_GENERAL:
-    return "general";
-  }
-  return "?";
-}
-
 PetscErrorCode BCRPlanView(BCRPlan p, PetscViewer viewer)
 {
   char text[256];
@@ -662,8 +634,9 @@ PetscErrorCode BCRPlanView(BCRPlan p, PetscViewer viewer)
 
     PetscCall(PetscViewerASCIIPrintf(
       viewer, "axis %c: %" PetscInt_FMT " unknowns, %s%s to %s%s, coupling %g, stride %" PetscInt_FMT ", %s\n",
-      p->label[d], p->n[d], end_name(a->end[0]), d == p->along && p->open[0] ? " (goes on)" : "", end_name(a->end[1]),
-      d == p->along && p->open[1] ? " (goes on)" : "", (double)a->a, (PetscInt)p->stride[d],
+      p->label[d], p->n[d], BCREndGetRule(a->end[0]).name, d == p->along && p->open[0] ? " (goes on)" : "",
+      BCREndGetRule(a->end[1]).name, d == p->along && p->open[1] ? " (goes on)" : "", (double)a->a,
+      (PetscInt)p->stride[d],
       d == p->across   ? "transformed across planes"
       : d == p->blocks ? "of the block rows"
                        : "of the rows"));

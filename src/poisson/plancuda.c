@@ -2,48 +2,37 @@
   Which ways a CUDA device has to solve a box: plancuda.h. No CUDA is called but by the pointers of BCRPlanCuda.
 */
 #include "plancuda.h"
+#include "../base/modes.h"
 #include <math.h>
 #include <string.h>
 
-static inline PetscBool both_ends(const BCRAxis *a, BCREnd end)
+/* both ends are nodes with images of that sign: -1 sines, 1 cosines, in nodes */
+static PetscBool node_ends(const BCRAxis *a, int sign)
 {
-  return !a->lower && a->end[0] == end && a->end[1] == end ? PETSC_TRUE : PETSC_FALSE;
+  const BCREndMirror low = BCREndGetRule(a->end[0]).mirror, high = BCREndGetRule(a->end[1]).mirror;
+
+  return !a->lower && low.sign == sign && high.sign == sign && low.distance != 1 && high.distance != 1 ? PETSC_TRUE
+                                                                                                       : PETSC_FALSE;
 }
 
 /* ---- transforms ---- */
 
-/* Eigenvectors as dtt.h has them */
+/* angles pi (ja j + jb)/P */
 void BCRPlanCudaModes(PetscInt n, const BCREnd end[2], BCRCudaModes *m)
 {
-  const BCREnd left = end[0], right = end[1], D = BCR_END_DIRICHLET, N = BCR_END_NEUMANN, CN = BCR_END_CELL_NEUMANN,
-               CD = BCR_END_CELL_DIRICHLET;
-  const int k = (int)n;
+  BCRAxisModes modes;
+  int common; /* factor of angle and length */
 
-  m->n = k;
-  m->half[0] = left == N;
-  m->half[1] = right == N;
-  m->periodic = left == BCR_END_PERIODIC;
-  m->ib = left == D ? 2 : (left == N || m->periodic ? 0 : 1);
-  m->cosine = left == N || left == CN;
-  m->ja = 1;
-  m->jb = 0;
-  m->P = k;
-  if (m->periodic) return;
-  if (left == D && right == D) m->P = k + 1, m->jb = 1;
-  else if (left == N && right == N) m->P = k - 1;
-  else if (left == CD && right == CD) m->jb = 1;
-  else if (left == CN && right == CN) m->jb = 0;
-  else { /* mixed */
-    const PetscBool cl = left == CN || left == CD ? PETSC_TRUE : PETSC_FALSE,
-                    cr = right == CN || right == CD ? PETSC_TRUE : PETSC_FALSE;
-    const PetscBool nl = left == N || left == CN ? PETSC_TRUE : PETSC_FALSE,
-                    nr = right == N || right == CN ? PETSC_TRUE : PETSC_FALSE;
-
-    m->ja = 2;
-    m->jb = nl != nr ? 1 : (nl ? 0 : 2); /* sine at one end and cosine at the other: odd multiples */
-    m->P = 2 * k;
-    if (cl != cr) m->P = left == N || right == N ? 2 * k - 1 : 2 * k + 1;
-  }
+  (void)BCRAxisModesDescribe(n, end[0], end[1], &modes); /* BCRPlanModes() has seen to pairs without modes */
+  common = modes.periodic || modes.first % 2 || modes.length % 2 ? 1 : 2;
+  m->n = (int)modes.n;
+  for (int e = 0; e < 2; e++) m->half[e] = BCREndGetRule(end[e]).weight < 1;
+  m->periodic = modes.periodic;
+  m->ib = modes.offset;
+  m->cosine = !modes.periodic && !modes.odd;
+  m->ja = modes.periodic ? 1 : 2 / common;
+  m->jb = modes.first / common;
+  m->P = (int)(modes.length / common);
 }
 
 PetscBool BCRPlanCudaFft(BCRPlan p, int P)
@@ -62,8 +51,8 @@ typedef struct {
 
 static PetscBool rows_sine(BCRPlan p, const BCRCudaModes *m)
 {
-  const PetscBool sine = both_ends(&p->axis[0], BCR_END_DIRICHLET),
-                  even = p->transform[0] != BCR_TRANSFORM_PRODUCT && both_ends(&p->axis[0], BCR_END_NEUMANN);
+  const PetscBool sine = node_ends(&p->axis[0], -1),
+                  even = p->transform[0] != BCR_TRANSFORM_PRODUCT && node_ends(&p->axis[0], 1);
 
   return (sine || even) && p->limits.cuda->sine(m->P, p->single, p->limits.cuda->shared) ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -74,7 +63,7 @@ static PetscBool rows_rows(BCRPlan p, const BCRCudaModes *m)
   BCRCudaRowFft plan;
 
   (void)m;
-  if (x->end[0] != x->end[1] || both_ends(x, BCR_END_DIRICHLET) || both_ends(x, BCR_END_NEUMANN)) return PETSC_FALSE;
+  if (x->end[0] != x->end[1] || node_ends(x, -1) || node_ends(x, 1)) return PETSC_FALSE;
   if (p->transform[0] == BCR_TRANSFORM_PRODUCT && p->n[0] < 100) return PETSC_FALSE;
   return p->limits.cuda->rows((int)p->n[0], x->end[0], 0, p->single, p->limits.cuda->shared, &plan, NULL, NULL, NULL)
            ? PETSC_TRUE
@@ -91,7 +80,7 @@ static PetscBool rows_prime(BCRPlan p, const BCRCudaModes *m)
 {
   BCRCudaDstPrime plan;
 
-  return both_ends(&p->axis[0], BCR_END_DIRICHLET) &&
+  return node_ends(&p->axis[0], -1) &&
              p->limits.cuda->prime(m->P, p->single, p->limits.cuda->shared, &plan, NULL, NULL, NULL)
            ? PETSC_TRUE
            : PETSC_FALSE;
@@ -99,20 +88,18 @@ static PetscBool rows_prime(BCRPlan p, const BCRCudaModes *m)
 
 static PetscBool rows_chirp(BCRPlan p, const BCRCudaModes *m)
 {
-  const PetscBool even = both_ends(&p->axis[0], BCR_END_NEUMANN);
+  const PetscBool even = node_ends(&p->axis[0], 1);
 
-  return (even || both_ends(&p->axis[0], BCR_END_DIRICHLET)) &&
-             p->limits.cuda->chirp(m->P, even, p->single, p->limits.cuda->shared)
+  return (even || node_ends(&p->axis[0], -1)) && p->limits.cuda->chirp(m->P, even, p->single, p->limits.cuda->shared)
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
 
 static PetscBool rows_convolve(BCRPlan p, const BCRCudaModes *m)
 {
-  const int end[2] = {p->axis[0].end[0], p->axis[0].end[1]};
-
   (void)m;
-  return p->limits.cuda->convolve((int)p->n[0], end, p->single, p->limits.cuda->shared) ? PETSC_TRUE : PETSC_FALSE;
+  return p->limits.cuda->convolve((int)p->n[0], p->axis[0].end, p->single, p->limits.cuda->shared) ? PETSC_TRUE
+                                                                                                   : PETSC_FALSE;
 }
 
 static const RowsWay rows_ways[] = {
@@ -133,7 +120,7 @@ static BCRTransformKind across_choose(BCRPlan p)
 
   if (p->options.plain || p->nlevels || a->end[0] != a->end[1] || p->stride[0] != 1) return p->transform[p->across];
   if (cuda->rows((int)a->n, a->end[0], 1, p->single, cuda->shared, &plan, NULL, NULL, NULL)) return BCR_TRANSFORM_ROWS;
-  if (both_ends(a, BCR_END_DIRICHLET) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
+  if (node_ends(a, -1) && cuda->columns((int)a->n + 1, p->single)) return BCR_TRANSFORM_COLUMNS;
   return p->transform[p->across];
 }
 
@@ -166,9 +153,8 @@ void BCRPlanCudaTransforms(BCRPlan p)
 
 PetscBool BCRPlanCudaEven(BCRPlan p)
 {
-  return both_ends(&p->axis[0], BCR_END_NEUMANN) &&
-             (p->rowsby == BCR_TRANSFORM_SINE || p->rowsby == BCR_TRANSFORM_CHIRP ||
-              p->rowsby == BCR_TRANSFORM_CONVOLVE)
+  return node_ends(&p->axis[0], 1) && (p->rowsby == BCR_TRANSFORM_SINE || p->rowsby == BCR_TRANSFORM_CHIRP ||
+                                       p->rowsby == BCR_TRANSFORM_CONVOLVE)
            ? PETSC_TRUE
            : PETSC_FALSE;
 }
@@ -176,8 +162,7 @@ PetscBool BCRPlanCudaEven(BCRPlan p)
 PetscBool BCRPlanCudaStays(BCRPlan p)
 {
   /* even modes, then odd ones */
-  if (p->rowsby == BCR_TRANSFORM_CONVOLVE &&
-      (both_ends(&p->axis[0], BCR_END_DIRICHLET) || both_ends(&p->axis[0], BCR_END_NEUMANN)))
+  if (p->rowsby == BCR_TRANSFORM_CONVOLVE && (node_ends(&p->axis[0], -1) || node_ends(&p->axis[0], 1)))
     return PETSC_FALSE;
   return p->rowsby != BCR_TRANSFORM_DENSE ? PETSC_TRUE : PETSC_FALSE;
 }
@@ -203,13 +188,13 @@ void BCRPlanCudaBox(BCRPlan p, BCRCudaBoxPass *pass, BCRCudaBoxPlanes *planes)
   planes->plane = p->stride[across];
   for (int e = 0; e < 2; e++) {
     planes->open[e] = p->open[e];
-    planes->half[e] = p->axis[line].end[e] == BCR_END_NEUMANN;
+    planes->half[e] = BCREndGetRule(p->axis[line].end[e]).weight < 1;
   }
 }
 
 static PetscBool box_axis(BCRPlan p, PetscInt d)
 {
-  return both_ends(&p->axis[d], BCR_END_DIRICHLET) && p->limits.cuda->box((int)p->n[d] + 1) ? PETSC_TRUE : PETSC_FALSE;
+  return node_ends(&p->axis[d], -1) && p->limits.cuda->box((int)p->n[d] + 1) ? PETSC_TRUE : PETSC_FALSE;
 }
 
 /* Sine transforms along two axes, lines along the third, with planes on chip where they fit: by the axes alone, so that
@@ -235,7 +220,7 @@ static const char *box_find(BCRPlan p)
   for (PetscInt d = 0; d < 3; d++)
     if (!(p->axis[d].a > 0) || p->axis[d].lower || p->axis[d].n > 32768)
       return "an axis has no coupling, coefficients that vary or too many unknowns";
-  if (open && (p->n[p->along] < 4 || p->axis[p->along].end[0] == BCR_END_PERIODIC))
+  if (open && (p->n[p->along] < 4 || BCREndIsPeriodic(p->axis[p->along].end[0])))
     return "rows that go on are few or a ring";
   if (p->box.asked) return p->box.found ? NULL : "no two axes have lengths of its transforms, or no plane fits";
   p->box.asked = PETSC_TRUE;
@@ -306,7 +291,7 @@ void BCRPlanCudaProduct(BCRPlan p, BCRCudaBoxPlanes *planes)
   planes->planes = (int)p->nplanes;
   planes->ld = p->stride[p->blocks];
   planes->plane = p->stride[p->across];
-  for (int e = 0; e < 2; e++) planes->half[e] = p->axis[0].end[e] == BCR_END_NEUMANN;
+  for (int e = 0; e < 2; e++) planes->half[e] = BCREndGetRule(p->axis[0].end[e]).weight < 1;
 }
 
 /* Small planes, for which level 0 has too many kernels */
@@ -347,7 +332,7 @@ static PetscInt level0_radix(BCRPlan p)
   const PetscInt least4 = 400;    /* unknowns of a row that radix 4 takes */
   const PetscBool fast = p->rowsby != p->transform[0] ? PETSC_TRUE : PETSC_FALSE; /* a transform of rows of its own */
 
-  if (p->dim != 2 || p->open[0] || p->open[1] || !both_ends(y, BCR_END_DIRICHLET)) return 8;
+  if (p->dim != 2 || p->open[0] || p->open[1] || !node_ends(y, -1)) return 8;
   if (x->a > y->a || p->shift + p->fixed < 0) return 8;
   if (p->single && p->options.level0 == 16) return 16;
   if (fast && !eight && (p->n[1] + 3) / 4 <= 2 * sms && p->n[0] >= least4 && p->n[0] <= BCR_CUDA_LEVEL0_SMALL) return 4;
@@ -360,7 +345,7 @@ static PetscInt level0_radix(BCRPlan p)
    are regular: the code of others, which is run once, takes as long as several regular groups */
 static PetscBool level0_sepend(BCRPlan p)
 {
-  return p->dim == 2 && !p->open[0] && !p->open[1] && both_ends(&p->axis[1], BCR_END_DIRICHLET) &&
+  return p->dim == 2 && !p->open[0] && !p->open[1] && node_ends(&p->axis[1], -1) &&
              (p->n[1] - p->radix * (p->ngroups - 1)) == p->radix
            ? PETSC_TRUE
            : PETSC_FALSE;
@@ -372,14 +357,14 @@ void BCRPlanCudaLevel0(BCRPlan p, BCRCudaLevel0 *l, BCRPlanCudaShape *shape)
   const double eps = p->single ? 4e-8 : 1e-16;
   const double fades = 0.97; /* slower ones have no halo that is worth its columns */
   const int never = 100000;
-  const PetscBool ring = y->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool ring = BCREndIsPeriodic(y->end[0]) ? PETSC_TRUE : PETSC_FALSE;
 
   memset(l, 0, sizeof(*l));
   l->nx = (int)p->n[0];
   l->planes = (int)p->nplanes;
   for (int e = 0; e < 2; e++) {
     l->open[e] = p->open[e];
-    l->end[e] = x->end[e];
+    l->mirror[e] = BCREndGetRule(x->end[e]).mirror;
   }
   l->radix = (int)p->radix;
   l->sepend = level0_sepend(p);
@@ -387,8 +372,8 @@ void BCRPlanCudaLevel0(BCRPlan p, BCRCudaLevel0 *l, BCRPlanCudaShape *shape)
   l->ng = (int)p->ngroups;
   l->yperiodic = ring;
   l->short0 = p->separators.gapend[0] == l->radix - 2 && !ring;
-  l->g0 = !ring && (p->separators.gapend[0] != l->radix - 1 || y->end[0] != BCR_END_DIRICHLET) ? 1 : 0;
-  l->g1 = (int)p->ngroups - (l->hlast != l->radix - 1 || (!ring && y->end[1] != BCR_END_DIRICHLET) ? 1 : 0);
+  l->g0 = !ring && (p->separators.gapend[0] != l->radix - 1 || !BCREndIsZero(y->end[0])) ? 1 : 0;
+  l->g1 = (int)p->ngroups - (l->hlast != l->radix - 1 || (!ring && !BCREndIsZero(y->end[1])) ? 1 : 0);
   l->halo = p->decay < fades ? (int)ceil(log(eps) / log(p->decay)) : never;
   p->limits.cuda->shape(l, p->single, p->limits.cuda->sms, &shape->K, &shape->columns, &shape->blocks);
   shape->slots = 0;
@@ -486,7 +471,7 @@ static const char *cuda_level0_chip(BCRPlan p)
     return "rows have no sine transform of its kernels";
   if (p->singular) return "the operator is singular";
   if (p->along >= 0) return "rows go on on other ranks";
-  if (p->axis[p->blocks].end[0] == BCR_END_PERIODIC) return "lines over separators are rings";
+  if (BCREndIsPeriodic(p->axis[p->blocks].end[0])) return "lines over separators are rings";
   if (!p->separators.n) return "there is no separator";
   BCRPlanCudaChip(p, &planes);
   if (!p->chip.asked) p->chip.fits = p->limits.cuda->boxfits(&planes, p->single) ? PETSC_TRUE : PETSC_FALSE;

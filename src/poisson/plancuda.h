@@ -23,8 +23,8 @@ struct _BCRPlanCuda {
   int (*sine)(int N, int single, int shared);
   int (*prime)(int P, int single, int shared, BCRCudaDstPrime *plan, double *w, int *index, int *modes);
   int (*chirp)(int P, int even, int single, int shared);
-  int (*convolve)(int n, const int end[2], int single, int shared);
-  int (*rows)(int n, int end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index,
+  int (*convolve)(int n, const BCREnd end[2], int single, int shared);
+  int (*rows)(int n, BCREnd end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index,
               int *modes);
   int (*product)(const BCRCudaModes *modes, int shared, BCRCudaProducts *m);
   int (*columns)(int N, int single);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda.h"
+#include "../../base/ends.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -36,8 +37,8 @@ typedef struct {
   /* regular groups g0 .. g1 - 1, in strips of per; of the others there is one at most at either end
      */
   int g0, g1, per, strips;
-  int end[2]; /* along the row, BCR_CUDA_... */
-  int halo;   /* columns */
+  BCREndMirror mirror[2]; /* of the ends along the row, none: it is periodic */
+  int halo;               /* columns */
   /* regular groups: doublings after which mu^K is below rounding, for each mode */
   int steps[BCR_CUDA_LEVEL0_MODES];
   ptrdiff_t ldf, fplane, ldu, uplane, ldd, dplane, eplane; /* eplane: of the strips' first contributions */

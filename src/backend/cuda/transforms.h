@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda.h"
+#include "../../base/ends.h"
 
 #if defined(__cplusplus)
 extern "C" {
@@ -59,12 +60,12 @@ BCR_CUDA_API int BCRCudaDstChirp(BCRStream stream, int P, int even, int back, in
    two cell-centred ends of a kind, one Dirichlet and one node-centred Neumann end; and what is too
    long for the others between two of a kind of these (n odd), not in place. Places have n modes
    (modes: n of them, then their signs), the constant first */
-BCR_CUDA_API int BCRCudaDstConvolvePossible(int n, const int end[2], int single, int shared);
-BCR_CUDA_API int BCRCudaDstConvolveTable(int n, const int end[2], int single, double *w, int *modes);
-BCR_CUDA_API int BCRCudaDstConvolve(BCRStream stream, int n, const int end[2], int back, int single, const void *table,
-                                    int sms, const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u,
-                                    const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
-                                    int more);
+BCR_CUDA_API int BCRCudaDstConvolvePossible(int n, const BCREnd end[2], int single, int shared);
+BCR_CUDA_API int BCRCudaDstConvolveTable(int n, const BCREnd end[2], int single, double *w, int *modes);
+BCR_CUDA_API int BCRCudaDstConvolve(BCRStream stream, int n, const BCREnd end[2], int back, int single,
+                                    const void *table, int sms, const BCRCudaLines *fl, const void *f,
+                                    const BCRCudaLines *ul, void *u, const void *extra, const int *extraof,
+                                    ptrdiff_t extrald, ptrdiff_t extrab, int more);
 
 /* dstprime.cu: the same for lengths with a prime factor of its own, n modes: passes in shared
    memory, whose tables are w (complex numbers, in the work type) and index. Plan fills w, index and
@@ -95,11 +96,11 @@ BCR_CUDA_API int BCRCudaDstPrimeApply(BCRStream stream, const BCRCudaDstPrime *p
                                       const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,
                                       int more);
 
-/* rowfft.cu: the same for rows that are periodic (ends BCR_END_PERIODIC), or between two ends of
-   the same kind, BCR_END_CELL_NEUMANN or BCR_END_CELL_DIRICHLET, where n has small factors only.
+/* rowfft.cu: the same for rows that are periodic, or between two cell-centred ends of the same kind,
+   where n has small factors only.
    The constant mode, if there is one, comes first */
 typedef struct {
-  int n, end, np, pad, threads, shared;
+  int n, np, pad, threads, shared;
   int half;        /* in w: half roots, or -1 */
   int in, partner; /* in index */
   int nw, ni;
@@ -107,8 +108,8 @@ typedef struct {
   const void *w;
   const int *index;
 } BCRCudaRowFft;
-BCR_CUDA_API int BCRCudaRowFftPlan(int n, int end, int across, int single, int shared, BCRCudaRowFft *plan, double *w,
-                                   int *index, int *modes);
+BCR_CUDA_API int BCRCudaRowFftPlan(int n, BCREnd end, int across, int single, int shared, BCRCudaRowFft *plan,
+                                   double *w, int *index, int *modes);
 BCR_CUDA_API int BCRCudaRowFftApply(BCRStream stream, const BCRCudaRowFft *plan, int back, int single, int sms,
                                     const BCRCudaLines *fl, const void *f, const BCRCudaLines *ul, void *u,
                                     const void *extra, const int *extraof, ptrdiff_t extrald, ptrdiff_t extrab,

@@ -118,7 +118,7 @@ static void border_fourier_end(BCRCore c, PetscInt k, PetscBool singular, double
     double *g = c->column, *b = c->column + n, num = 0, P = 1, low, diag, up;
 
     for (ptrdiff_t s = 0; s < n; s++) {
-      BCRCoreAxisRow(&c->axis[1], s, &low, &diag, &up);
+      BCRAxisGetRow(&c->axis[1], s, &low, &diag, &up);
       if (s == 0 && c->border.open[0]) low = c->border.reach[0]; /* a Dirichlet end has it in its diagonal alone */
       g[s] = c->factor * (nrm[i] * norm * g[s] - mean);
       if (s == 0 && c->border.open[0]) g[s] += c->border.reach[0] * before[i];

@@ -63,27 +63,19 @@ static inline PetscBool axis_general(const BCRAxis *a)
 {
   return a->lower ? PETSC_TRUE : PETSC_FALSE;
 }
-static inline PetscBool axis_periodic(const BCRAxis *a)
-{
-  return a->end[0] == BCR_END_PERIODIC && !a->lower ? PETSC_TRUE : PETSC_FALSE;
-}
 /* null vector of the transpose of a singular axis */
 static inline double end_weight(const BCRAxis *a, PetscInt i)
 {
-  double w = 1;
-
-  if (a->weight) return a->weight[i];
-  if (i == 0 && a->end[0] == BCR_END_NEUMANN) w *= 0.5;
-  if (i == a->n - 1 && a->end[1] == BCR_END_NEUMANN) w *= 0.5;
-  return w;
+  return a->weight ? (double)a->weight[i] : BCRAxisGetEndWeight(a, i);
 }
-/* plain sums along the axis are zero for every mode but the constant */
+/* plain sums along the axis are zero for every mode but the constant: both the axis and its transpose have
+   the constant in their null spaces */
 static inline PetscBool axis_sums(const BCRAxis *a)
 {
-  return !a->lower &&
-             (a->end[0] == BCR_END_PERIODIC || (a->end[0] == BCR_END_CELL_NEUMANN && a->end[1] == BCR_END_CELL_NEUMANN))
-           ? PETSC_TRUE
-           : PETSC_FALSE;
+  const BCREndRule low = BCREndGetRule(a->end[0]), high = BCREndGetRule(a->end[1]);
+
+  return !a->lower && low.excess == 0 && high.excess == 0 && low.weight == 1 && high.weight == 1 ? PETSC_TRUE
+                                                                                                 : PETSC_FALSE;
 }
 
 static inline double axis_weight(const BCRAxis *x)
@@ -93,8 +85,6 @@ static inline double axis_weight(const BCRAxis *x)
 
 /* The means m of the rows (columns) of the solution, of weighted mean zero, from those of f less its mean */
 PETSC_INTERN void BCRCoreLineMeans(const BCRAxis *y, const double *f, double mean, double *m);
-/* row i of an axis: -low u_(i-1) + diag u_i - up u_(i+1); a periodic axis of one unknown gives 0 */
-PETSC_INTERN void BCRCoreAxisRow(const BCRAxis *ax, PetscInt i, double *low, double *diag, double *up);
 /* bytes of the second-level cache, otherwise where the system does not say */
 PETSC_INTERN size_t BCRCoreCacheBytes(size_t otherwise);
 

@@ -79,7 +79,7 @@ static void solve_line(BCRCore c, const void *f, void *u)
 {
   const BCRAxis *x = &c->axis[0];
   const ptrdiff_t s = c->stride[0];
-  const PetscBool p = axis_periodic(x);
+  const PetscBool p = BCRAxisIsPeriodic(x);
   const PetscInt n = x->n - (p ? 1 : 0);
   const double a = x->a;
   double y = 0, last = 0, low, diag, up;
@@ -92,13 +92,13 @@ static void solve_line(BCRCore c, const void *f, void *u)
     last = c->lineq * (get(c->io, f, n * s) + (n ? a * (y0 + y1) : 0));
   }
   for (PetscInt i = 0; i < n; i++) {
-    BCRCoreAxisRow(x, i, &low, &diag, &up);
+    BCRAxisGetRow(x, i, &low, &diag, &up);
     y = (get(c->io, f, i * s) + (i ? low * y : 0) + (p && i == 0 ? a * last : 0) + (p && i == n - 1 ? a * last : 0)) *
         c->pivot[i];
     set(c->io, u, i * s, y);
   }
   for (PetscInt i = n - 2; i >= 0; i--) {
-    BCRCoreAxisRow(x, i, &low, &diag, &up);
+    BCRAxisGetRow(x, i, &low, &diag, &up);
     y = get(c->io, u, i * s) + up * c->pivot[i] * y;
     set(c->io, u, i * s, y);
   }

@@ -11,7 +11,7 @@ void BCRCoreLineMeans(const BCRAxis *y, const double *f, double mean, double *m)
 {
   double g = 0, sum = 0;
 
-  if (axis_periodic(y)) {
+  if (BCRAxisIsPeriodic(y)) {
     for (PetscInt i = 0; i < y->n; i++) sum += g -= f[i] - mean;
     g = -sum / y->n;
   }
@@ -23,34 +23,6 @@ void BCRCoreLineMeans(const BCRAxis *y, const double *f, double mean, double *m)
     sum += end_weight(y, i + 1) * m[i + 1];
   }
   for (PetscInt i = 0; i < y->n; i++) m[i] -= sum / axis_weight(y);
-}
-
-/* row i of a uniform axis: -low u_(i-1) + diag u_i - up u_(i+1); a periodic axis of one unknown gives 0 */
-void BCRCoreAxisRow(const BCRAxis *ax, PetscInt i, double *low, double *diag, double *up)
-{
-  const double a = ax->a;
-  const PetscBool p = axis_periodic(ax);
-
-  if (axis_general(ax)) {
-    *low = ax->lower[i];
-    *diag = ax->diag[i];
-    *up = ax->upper[i];
-    return;
-  }
-  *low = *up = a;
-  *diag = 2 * a;
-  if (!p && i == 0) {
-    *low = 0;
-    if (ax->end[0] == BCR_END_NEUMANN) *up = 2 * a;
-    if (ax->end[0] == BCR_END_CELL_NEUMANN) *diag -= a;
-    if (ax->end[0] == BCR_END_CELL_DIRICHLET) *diag += a;
-  }
-  if (!p && i == ax->n - 1) {
-    *up = 0;
-    if (ax->end[1] == BCR_END_NEUMANN) *low = 2 * a;
-    if (ax->end[1] == BCR_END_CELL_NEUMANN) *diag -= a;
-    if (ax->end[1] == BCR_END_CELL_DIRICHLET) *diag += a;
-  }
 }
 
 /* Bytes of the second-level cache, otherwise where the system does not say */
@@ -83,12 +55,12 @@ static PetscErrorCode gen_create(BCRCore c, const BCRAxis *y, PetscInt nk, const
   PetscFunctionBegin;
   PetscCall(PetscMalloc3(y->n, &l, y->n, &d, y->n, &u));
   for (PetscInt i = 0; i < y->n; i++) {
-    BCRCoreAxisRow(y, i, &l[i], &d[i], &u[i]);
+    BCRAxisGetRow(y, i, &l[i], &d[i], &u[i]);
     d[i] -= l[i] + u[i];
   }
   g->n = y->n - (c->border.open[1] ? 1 : 0);
   g->nk = nk;
-  g->periodic = axis_periodic(y);
+  g->periodic = BCRAxisIsPeriodic(y);
   g->pin = pin;
   ierr = BCRArenaReal(&c->arena, c->single, y->n, l, &g->lower);
   if (!ierr) ierr = BCRArenaReal(&c->arena, c->single, y->n, d, &g->exc);
@@ -134,7 +106,7 @@ static PetscErrorCode tables_line(BCRCore c)
 {
   const BCRAxis *x = &c->axis[0];
   const double shift = BCRPlanPlaneShift(c->plan, 0);
-  const PetscInt n = c->n[0] - (axis_periodic(x) ? 1 : 0);
+  const PetscInt n = c->n[0] - (BCRAxisIsPeriodic(x) ? 1 : 0);
   double num = 0, P = 1, before = 0, upbefore = 0; /* of the row before: 1/P, and its coupling to this one */
 
   PetscFunctionBegin;
@@ -142,7 +114,7 @@ static PetscErrorCode tables_line(BCRCore c)
   for (PetscInt i = 0; i < n; i++) {
     double rl, rd, ru, low, up;
 
-    BCRCoreAxisRow(x, i, &rl, &rd, &ru);
+    BCRAxisGetRow(x, i, &rl, &rd, &ru);
     low = i == 0 ? 0 : rl;
     up = i == n - 1 ? 0 : ru;
     if (axis_general(x)) P = rd + shift - low * upbefore * before;
@@ -152,10 +124,10 @@ static PetscErrorCode tables_line(BCRCore c)
     }
     upbefore = up;
     c->pivot[i] = P != 0 ? 1 / P : 0;
-    if (c->singular && i == n - 1 && !axis_periodic(x)) c->pivot[i] = 0;
+    if (c->singular && i == n - 1 && !BCRAxisIsPeriodic(x)) c->pivot[i] = 0;
     before = c->pivot[i];
   }
-  if (axis_periodic(
+  if (BCRAxisIsPeriodic(
         x)) { /* first and last entry, the same, of (open line)^-1 of the excess of the row sums, the shift */
     double y = 0, den;
 

@@ -56,8 +56,7 @@ static PetscErrorCode border_end(BCRDeviceCore c, BCRStream stream, const void *
   w.level0.fplane = w.level0.uplane = p->dim == 3 ? p->stride[p->across] : 0;
   w.at = p->dim == 3 ? u : (f == u ? c->work : f);
   w.level0.ldf = p->dim == 3 ? w.level0.ldu : (c->work && w.at == c->work ? p->n[0] : p->stride[1]);
-  PetscCall(
-    BCRDeviceCoreStages(c, stream, BCRDeviceStageFind(c, BCR_STAGE_LINES, PETSC_FALSE) + 1, mean_stage, &w, u));
+  PetscCall(BCRDeviceCoreStages(c, stream, BCRDeviceStageFind(c, BCR_STAGE_LINES, PETSC_FALSE) + 1, mean_stage, &w, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -67,7 +67,7 @@ PetscErrorCode BCRDeviceBoxSetUp(BCRDeviceBox b, double factor)
     b->planes.a = z->a;
   }
   r.n = b->planes.n;
-  r.ring = z->end[0] == BCR_END_PERIODIC;
+  r.ring = BCREndIsPeriodic(z->end[0]);
   for (int e = 0; e < 2; e++) r.end[e] = z->end[e];
   r.nk = (int)nk;
   r.planes = (int)planes;

@@ -54,7 +54,7 @@ static PetscErrorCode lines_rows(BCRDeviceCore c)
   const BCRPlan p = c->plan;
   const PetscInt d = p->dim ? p->line : 0, n = p->n[d];
   const BCRAxis *x = &p->axis[d];
-  const PetscBool ring = p->dim > 0 && !x->lower && x->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool ring = p->dim > 0 && BCRAxisIsPeriodic(x) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt m = n - (ring ? 1 : 0);
   const double a = p->dim > 0 ? x->a : 0;
   double *low, *exc, *up, *w;
@@ -74,15 +74,13 @@ static PetscErrorCode lines_rows(BCRDeviceCore c)
   if (p->dim == 0) low[0] = up[0] = 0;
   else if (!x->lower && m > 0) {
     low[0] = up[m - 1] = 0;
-    exc[0] += ring ? a : a * BCREndExcess(x->end[0]);
-    exc[m - 1] += ring ? a : a * BCREndExcess(x->end[1]);
-    if (x->end[0] == BCR_END_NEUMANN) {
-      up[0] = 2 * a;
-      w[0] *= 0.5;
-    }
-    if (x->end[1] == BCR_END_NEUMANN) {
-      low[m - 1] = 2 * a;
-      w[m - 1] *= 0.5;
+    for (int e = 0; e < 2; e++) {
+      const BCREndRule rule = BCREndGetRule(x->end[e]);
+      const PetscInt i = e ? m - 1 : 0;
+
+      exc[i] += ring ? a : rule.excess * a;
+      if (!ring) *(e ? &low[i] : &up[i]) = rule.inward * a;
+      w[i] *= rule.weight;
     }
   }
   c->rows.periodic = ring;

@@ -38,13 +38,13 @@ struct _n_BCRDeviceCore {
   /* transforms */
   BCRCudaModes modes[3];
   BCRCudaProducts matrix[3];
-  BCRCudaDstPrime prime;    /* of the rows, as plan->rowsby says: plan or table */
+  BCRCudaDstPrime prime; /* of the rows, as plan->rowsby says: plan or table */
   BCRCudaRowFft rowfft;
   const void *rowtable;
   BCRDeviceOrder roworder;
-  BCRCudaBoxPass columns;   /* across planes, as plan->acrossby says */
+  BCRCudaBoxPass columns; /* across planes, as plan->acrossby says */
   BCRCudaRowFft acrossrows;
-  int *acrossmode;          /* [planes] mode that a plane has; NULL: its number. Host */
+  int *acrossmode; /* [planes] mode that a plane has; NULL: its number. Host */
 
   /* FOURIER, LINE, POINT */
   BCRCudaLineRows rows;

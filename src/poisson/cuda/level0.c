@@ -82,7 +82,7 @@ PetscErrorCode BCRDeviceProductTables(BCRDeviceCore c)
   PetscCall(PetscMemzero(&r, sizeof(r)));
   BCRPlanCudaProduct(p, &c->chip);
   r.n = (int)p->n[0];
-  r.ring = x->end[0] == BCR_END_PERIODIC;
+  r.ring = BCREndIsPeriodic(x->end[0]);
   r.nk = (int)p->n[p->blocks];
   r.pin = -1;
   r.ax = z->a;
@@ -100,7 +100,7 @@ static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
   const BCRPlan p = c->plan;
   const BCRAxis *x = &p->axis[0], *y = &p->axis[p->blocks];
   const BCRLineRows *rows = &p->separators;
-  const PetscBool ring = y->end[0] == BCR_END_PERIODIC ? PETSC_TRUE : PETSC_FALSE;
+  const PetscBool ring = BCREndIsPeriodic(y->end[0]) ? PETSC_TRUE : PETSC_FALSE;
   const PetscInt Q = p->radix, M = BCR_CUDA_LEVEL0_MOST(Q), h[3] = {Q - 1, rows->gapend[0], rows->gapend[1]};
   const double rx = x->a / y->a, eps = c->single ? 4e-8 : 1e-16;
 
@@ -110,7 +110,7 @@ static void group_table(BCRDeviceCore c, int K, double tab[], BCRCudaLevel0 *l)
     BCRDevicePlaneNumbers(c, k, &shift, &scale);
     scale /= y->a;
     for (int kind = 0; kind < 3; kind++) {
-      const BCREnd end = kind == 0 || ring ? BCR_END_DIRICHLET : y->end[kind - 1];
+      const BCREnd end = kind == 0 || ring ? BCREndAtSeparator() : y->end[kind - 1];
       double lambda[16], A[256] = {0}, S[256] = {0}, *v = tab + (k * 3 + kind) * BCR_CUDA_LEVEL0_TAB(M),
                          *share = v + BCR_CUDA_LEVEL0_SHARE(M), *out = v + BCR_CUDA_LEVEL0_OUT(M);
 
@@ -154,8 +154,7 @@ static void strips_choose(BCRDeviceCore c, const BCRPlanCudaShape *shape, PetscB
   const PetscInt columns = shape->columns - 2 * l->halo, tiles = whole ? 1 : (p->n[0] + columns - 1) / columns,
                  groups = l->g1 - l->g0, other = p->ngroups - groups,
                  slots = asked > 0 ? asked * c->cuda.sms : shape->slots;
-  const PetscInt want =
-    PetscMax(1, (asked > 0 ? asked : shape->blocks) * c->cuda.sms / (tiles * p->nplanes) - other);
+  const PetscInt want = PetscMax(1, (asked > 0 ? asked : shape->blocks) * c->cuda.sms / (tiles * p->nplanes) - other);
   const PetscInt most = 64; /* strips of a plane */
   PetscInt least = PETSC_INT_MAX;
 
@@ -264,7 +263,7 @@ static PetscErrorCode separators_tables(BCRDeviceCore c)
     lambda[k] = p->lambda[0][PetscMax(m, 0)];
     norm[k] = m < 0 ? 0 : (chip ? 0.25 : o->norm[k]) * p->norm[0][m];
   }
-  r.periodic = y->end[0] == BCR_END_PERIODIC;
+  r.periodic = BCREndIsPeriodic(y->end[0]);
   r.n = (int)p->separators.n - r.periodic;
   for (int e = 0; e < 2; e++) {
     r.end[e] = y->end[e];
@@ -388,7 +387,8 @@ PetscErrorCode BCRDeviceLevel0Begin(BCRDeviceCore c, BCRStream stream, BCRDevice
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRDeviceLevel0Reduce(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w, void *u)
+PetscErrorCode BCRDeviceLevel0Reduce(BCRDeviceCore c, BCRStream stream, const BCRStage *stage, BCRDeviceWalk *w,
+                                     void *u)
 {
   PetscFunctionBegin;
   (void)stage;
@@ -396,7 +396,8 @@ PetscErrorCode BCRDeviceLevel0Reduce(BCRDeviceCore c, BCRStream stream, const BC
   if (c->kind == BCR_PLAN_LEVEL0_SMALL)
     PetscCallBCRCuda(
       BCRCudaLevel0SmallReduce(stream, &w->level0, c->single, c->cuda.sms, c->rowtable, w->at, c->D, c->extra));
-  else if (whole_rows(c)) PetscCallBCRCuda(BCRCudaLevel0RowsReduce(stream, &w->level0, c->single, w->at, c->D, c->extra));
+  else if (whole_rows(c))
+    PetscCallBCRCuda(BCRCudaLevel0RowsReduce(stream, &w->level0, c->single, w->at, c->D, c->extra));
   else PetscCallBCRCuda(BCRCudaLevel0Reduce(stream, &w->level0, c->single, w->at, c->D, c->extra));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -466,8 +467,7 @@ PetscErrorCode BCRDeviceLevel0Back(BCRDeviceCore c, BCRStream stream, const BCRS
   PetscFunctionBegin;
   (void)stage;
   if (c->kind == BCR_PLAN_LEVEL0_SMALL)
-    PetscCallBCRCuda(
-      BCRCudaLevel0SmallBack(stream, &w->level0, c->single, c->cuda.sms, c->rowtable, c->D, w->at, u));
+    PetscCallBCRCuda(BCRCudaLevel0SmallBack(stream, &w->level0, c->single, c->cuda.sms, c->rowtable, c->D, w->at, u));
   else if (whole_rows(c))
     PetscCallBCRCuda(BCRCudaLevel0RowsBack(stream, &w->level0, c->single, u, BCRDeviceSeparators(c)));
   else PetscCallBCRCuda(BCRCudaLevel0Back(stream, &w->level0, c->single, w->at, u));

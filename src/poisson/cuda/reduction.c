@@ -21,7 +21,8 @@ static PetscBool across_stays(BCRDeviceCore c)
 static PetscErrorCode reduction_create(BCRDeviceCore c)
 {
   const BCRPlan p = c->plan;
-  const PetscInt part[3] = {0, p->kind == BCR_PLAN_RECURSIVE ? 1 : p->blocks, 2}, nboxes = p->kind == BCR_PLAN_RECURSIVE ? 1 : p->nplanes;
+  const PetscInt part[3] = {0, p->kind == BCR_PLAN_RECURSIVE ? 1 : p->blocks, 2},
+                 nboxes = p->kind == BCR_PLAN_RECURSIVE ? 1 : p->nplanes;
   const BCRAxis axis[3] = {p->axis[0], p->axis[part[1]], p->axis[2]};
   const ptrdiff_t stride[3] = {p->stride[0], p->stride[part[1]], p->stride[2]};
   BCRDeviceReductionSpec spec;
@@ -50,8 +51,7 @@ static PetscErrorCode reduction_create(BCRDeviceCore c)
     for (PetscInt i = 0; i < n; i++) v[i] = 1;
     PetscCall(BCRDeviceArenaPut(&c->tables, c->stream, PETSC_FALSE, n, v, &c->redscale[d]));
     for (PetscInt i = 0; i < n && d < p->dim; i++) {
-      if (p->axis[d].weight) v[i] = p->axis[d].weight[i];
-      else if (p->axis[d].end[i ? 1 : 0] == BCR_END_NEUMANN && (i == 0 || i == n - 1)) v[i] = 0.5;
+      v[i] = p->axis[d].weight ? (double)p->axis[d].weight[i] : BCRAxisGetEndWeight(&p->axis[d], i);
     }
     for (PetscInt i = 0; i < n; i++) sum += v[i];
     c->redtotal *= sum;

@@ -59,7 +59,7 @@ PetscErrorCode BCRDeviceModesCreate(PetscInt n, const BCREnd end[2], BCRStream s
   PetscFunctionBegin;
   PetscCallBCRCuda(BCRCudaDeviceName(name, sizeof(name), &major, &minor, &sms, &m->shared));
   m->shared -= BCR_CUDA_SHARED_RESERVED;
-  m->sine = end[0] == BCR_END_DIRICHLET && end[1] == BCR_END_DIRICHLET ? PETSC_TRUE : PETSC_FALSE;
+  m->sine = BCREndIsZero(end[0]) && BCREndIsZero(end[1]) ? PETSC_TRUE : PETSC_FALSE;
   BCRPlanCudaModes(n, end, &m->modes);
   PetscCall(BCRPlanModes(n, end, lambda, norm));
   m->fft = m->modes.P > BCR_PLAN_DENSE_MOST && BCRCudaFftPossible(m->modes.P, 0, m->shared) ? PETSC_TRUE : PETSC_FALSE;
@@ -87,10 +87,12 @@ PetscErrorCode BCRDeviceModesDestroy(BCRDeviceModes *m)
 
 /* Plan and tables of a transform by passes, of rows (prime) or along axis d by rowfft.cu. modes: [2 n] the order of its
    modes, then their signs */
-static PetscErrorCode passes_tables(BCRDeviceCore c, PetscInt d, BCRCudaDstPrime *prime, BCRCudaRowFft *fft, int modes[])
+static PetscErrorCode passes_tables(BCRDeviceCore c, PetscInt d, BCRCudaDstPrime *prime, BCRCudaRowFft *fft,
+                                    int modes[])
 {
   const PetscInt n = c->plan->n[d];
-  const int P = c->modes[d].P, end = c->plan->axis[d].end[0], shared = c->cuda.shared;
+  const BCREnd end = c->plan->axis[d].end[0];
+  const int P = c->modes[d].P, shared = c->cuda.shared;
   const void **wp = prime ? &prime->w : &fft->w;
   const int **ip = prime ? &prime->index : &fft->index;
   double *w = NULL;
@@ -118,7 +120,8 @@ static PetscErrorCode passes_tables(BCRDeviceCore c, PetscInt d, BCRCudaDstPrime
 /* The table of a transform along rows that has one: how many complex numbers, and these, and the modes, if given */
 static int row_table(BCRDeviceCore c, double *w, int *modes)
 {
-  const int P = c->modes[0].P, end[2] = {c->plan->axis[0].end[0], c->plan->axis[0].end[1]};
+  const int P = c->modes[0].P;
+  const BCREnd *end = c->plan->axis[0].end;
 
   if (c->plan->rowsby == BCR_TRANSFORM_SINE) return BCRCudaDstTable(P, c->single, w);
   if (c->plan->rowsby == BCR_TRANSFORM_CHIRP) return BCRCudaDstChirpTable(P, BCRPlanCudaEven(c->plan), c->single, w);
@@ -274,7 +277,7 @@ static int axis_transform(BCRDeviceCore c, BCRStream stream, PetscInt d, int syn
   const ptrdiff_t ld = extra ? c->ldd : 0, plane = extra ? c->level0.eplane : 0;
 
   /* between two Dirichlet ends both are the same, and an analysis is cheaper */
-  if (synthesis && a->end[0] == BCR_END_DIRICHLET && a->end[1] == BCR_END_DIRICHLET) synthesis = 0;
+  if (synthesis && BCREndIsZero(a->end[0]) && BCREndIsZero(a->end[1])) synthesis = 0;
   if (c->plan->transform[d] == BCR_TRANSFORM_PRODUCT)
     return BCRCudaProductsApply(stream, &c->matrix[d], synthesis, c->single, fl, f, ul, u, extra, of, ld, plane);
   if (c->plan->transform[d] == BCR_TRANSFORM_FFT)
@@ -292,7 +295,7 @@ int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int synthesis, con
                            const BCRCudaLines *ul, void *u, const void *extra, int more)
 {
   const int P = c->modes[0].P, even = BCRPlanCudaEven(c->plan), sms = c->cuda.sms, *of = c->extraof;
-  const int end[2] = {c->plan->axis[0].end[0], c->plan->axis[0].end[1]};
+  const BCREnd *end = c->plan->axis[0].end;
   const ptrdiff_t ld = c->ldd, plane = extra ? c->level0.eplane : 0;
 
   switch (c->plan->rowsby) {
@@ -301,7 +304,8 @@ int BCRDeviceTransformRows(BCRDeviceCore c, BCRStream stream, int synthesis, con
   case BCR_TRANSFORM_ROWS:
     return BCRCudaRowFftApply(stream, &c->rowfft, synthesis, c->single, sms, fl, f, ul, u, extra, of, ld, plane, more);
   case BCR_TRANSFORM_SINE:
-    return BCRCudaDst(stream, P, even, synthesis, c->single, c->rowtable, sms, fl, f, ul, u, extra, of, ld, plane, more);
+    return BCRCudaDst(stream, P, even, synthesis, c->single, c->rowtable, sms, fl, f, ul, u, extra, of, ld, plane,
+                      more);
   case BCR_TRANSFORM_CHIRP:
     return BCRCudaDstChirp(stream, P, even, synthesis, c->single, c->rowtable, sms, fl, f, ul, u, extra, of, ld, plane,
                            more);
