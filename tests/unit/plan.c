@@ -64,7 +64,8 @@ static int can_convolve(int n, const BCREnd end[2], int single, int shared)
 {
   (void)single;
   (void)shared;
-  return n >= 64 && n <= 4608 && (end[0] == end[1] || (!BCREndIsPeriodic(end[0]) && BCREndGetRule(end[0]).mirror.distance != 1));
+  return n >= 64 && n <= 4608 &&
+         (end[0] == end[1] || (!BCREndIsPeriodic(end[0]) && BCREndGetRule(end[0]).mirror.distance != 1));
 }
 static int can_rows(int n, BCREnd end, int across, int single, int shared, BCRCudaRowFft *plan, double *w, int *index,
                     int *modes)
@@ -130,11 +131,23 @@ static int small_plane(const BCRCudaLevel0 *l, int single, int shared)
   return (l->nx == 511 || l->nx == 1023) && !l->yperiodic && !l->g0 && l->g1 == l->ng && !l->sepend;
 }
 
-static const BCRPlanCuda device = {.sms = 132, .shared = 232448 - BCR_CUDA_SHARED_RESERVED, .fft = can_fft,
-                                   .sine = can_sine, .prime = can_prime, .chirp = can_chirp, .convolve = can_convolve,
-                                   .rows = can_rows, .product = can_product, .columns = can_columns, .box = can_box,
-                                   .boxfits = box_fits, .boxranks = box_ranks, .boxproduct = box_product,
-                                   .shape = shape, .wholerows = whole_rows, .small = small_plane};
+static const BCRPlanCuda device = {.sms = 132,
+                                   .shared = 232448 - BCR_CUDA_SHARED_RESERVED,
+                                   .fft = can_fft,
+                                   .sine = can_sine,
+                                   .prime = can_prime,
+                                   .chirp = can_chirp,
+                                   .convolve = can_convolve,
+                                   .rows = can_rows,
+                                   .product = can_product,
+                                   .columns = can_columns,
+                                   .box = can_box,
+                                   .boxfits = box_fits,
+                                   .boxranks = box_ranks,
+                                   .boxproduct = box_product,
+                                   .shape = shape,
+                                   .wholerows = whole_rows,
+                                   .small = small_plane};
 
 /* ---- problems ---- */
 
@@ -203,8 +216,9 @@ static PetscErrorCode problem_random(Problem *q)
 
 static PetscErrorCode plans(const Problem *q, PetscReal shift, BCRPlan plan[2])
 {
-  const BCRPlanSpec spec = {q->dim, q->axis, q->stride, shift, q->singular, q->options.precision, &q->options, -1,
-                            {PETSC_FALSE, PETSC_FALSE}};
+  const BCRPlanSpec spec = {
+    q->dim, q->axis, q->stride, shift, q->singular, q->options.precision, &q->options, -1, {PETSC_FALSE, PETSC_FALSE}
+  };
   BCRPlanLimits limits[2];
 
   PetscFunctionBegin;
@@ -237,7 +251,8 @@ static void compare(PetscInt t, BCRPlan h, BCRPlan c)
   for (PetscInt l = 0; l < h->nlevels && same; l++) same = h->schedule[l] == c->schedule[l] ? PETSC_TRUE : PETSC_FALSE;
   TestCheck(same, "problem %d: the two plans describe different problems", (int)t);
   if (h->kind == BCR_PLAN_POINT || h->kind == BCR_PLAN_LINE || BCRPlanIsReduction(h->kind))
-    TestCheck(h->kind == c->kind, "problem %d: host %s, device %s", (int)t, BCRPlanKinds[h->kind], BCRPlanKinds[c->kind]);
+    TestCheck(h->kind == c->kind, "problem %d: host %s, device %s", (int)t, BCRPlanKinds[h->kind],
+              BCRPlanKinds[c->kind]);
   if (h->kind == BCR_PLAN_LEVEL0 && BCRPlanIsLevel0(c->kind) && h->radix == c->radix)
     TestCheck(h->ngroups == c->ngroups && h->decay == c->decay, "problem %d: groups differ", (int)t);
 }
@@ -252,17 +267,19 @@ static PetscErrorCode consistent(PetscInt t, BCRPlan p)
   PetscFunctionBegin;
   for (PetscInt w = 0; w < p->limits.nways && p->limits.way[w].kind != p->kind; w++)
     if (!p->refused[p->limits.way[w].kind]) reasons = PETSC_FALSE;
-  TestCheck(reasons && p->kind != BCR_PLAN_NONE && !p->refused[p->kind], "problem %d (%s): %s, and a way before it has no reason",
-            (int)t, p->limits.name, BCRPlanKinds[p->kind]);
+  TestCheck(reasons && p->kind != BCR_PLAN_NONE && !p->refused[p->kind],
+            "problem %d (%s): %s, and a way before it has no reason", (int)t, p->limits.name, BCRPlanKinds[p->kind]);
   PetscCall(PetscMemzero(&info, sizeof(info)));
   PetscCall(BCRPlanDescribe(p, &info));
   for (PetscInt i = 0; i < p->nstages; i++) {
     if (p->stage[i].kind == BCR_STAGE_ACROSS) across += p->stage[i].back ? -1 : 1;
     if (p->stage[i].kind == BCR_STAGE_TRANSFORM) transforms += p->stage[i].back ? -1 : 1;
   }
-  TestCheck(p->nstages > 0 && !across && !transforms, "problem %d (%s): transforms forth without back", (int)t, p->limits.name);
+  TestCheck(p->nstages > 0 && !across && !transforms, "problem %d (%s): transforms forth without back", (int)t,
+            p->limits.name);
   TestCheck(info.kind == p->kind && info.plan[0] && (BCRPlanIsReduction(p->kind) || (info.flops > 0 && info.bytes > 0)),
-            "problem %d (%s): text '%s', %g flops, %g bytes", (int)t, p->limits.name, info.plan, info.flops, info.bytes);
+            "problem %d (%s): text '%s', %g flops, %g bytes", (int)t, p->limits.name, info.plan, info.flops,
+            info.bytes);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -332,8 +349,9 @@ static PetscErrorCode known(void)
     }
     PetscCall(plans(&q, 0, plan));
     for (int b = 0; b < 2; b++) {
-      TestCheck(plan[b]->kind == kind[b], "%d x %d x %d, %s: %s instead of %s", (int)problem[i].n[0], (int)problem[i].n[1],
-                (int)problem[i].n[2], plan[b]->limits.name, BCRPlanKinds[plan[b]->kind], BCRPlanKinds[kind[b]]);
+      TestCheck(plan[b]->kind == kind[b], "%d x %d x %d, %s: %s instead of %s", (int)problem[i].n[0],
+                (int)problem[i].n[1], (int)problem[i].n[2], plan[b]->limits.name, BCRPlanKinds[plan[b]->kind],
+                BCRPlanKinds[kind[b]]);
       PetscCall(BCRPlanDestroy(&plan[b]));
     }
   }
