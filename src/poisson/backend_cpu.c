@@ -162,17 +162,17 @@ static PetscErrorCode cpu_face_begin(const BCRPass *p, const BCRFace *face, Pets
   const ptrdiff_t es = p->es;
 
   PetscFunctionBegin;
-  *moves = p->transpose ? PETSC_TRUE : PETSC_FALSE;
-  if (p->transpose && u == f) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->transpose) {
+    if (u != f) FACE_LOOP(face, at, q) u[at * es] = f[at * es];
+    *moves = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   FACE_LOOP(face, at, q)
   {
-    if (p->transpose) u[at * es] = f[at * es];
-    else {
-      const PetscReal x = f[at * es] * (plane->inv ? plane->inv[q] : plane->inv0);
+    const PetscReal x = f[at * es] * (plane->inv ? plane->inv[q] : plane->inv0);
 
-      u[at * es] = x;
-      if (x != 0) *moves = PETSC_TRUE;
-    }
+    u[at * es] = x;
+    if (x != 0) *moves = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -188,12 +188,13 @@ static PetscErrorCode cpu_face_end(const BCRPass *p, const BCRFace *face)
   const ptrdiff_t es = p->es;
 
   PetscFunctionBegin;
-  if (!p->transpose && plane->slope == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  FACE_LOOP(face, at, q)
-  {
-    if (!p->transpose) u[at * es] += plane->slope * u[(at + face->inward) * es];
-    else if (!face->couple) u[at * es] *= plane->inv ? plane->inv[q] : plane->inv0;
-    else {
+  if (!p->transpose) {
+    if (plane->slope != 0) FACE_LOOP(face, at, q) u[at * es] += plane->slope * u[(at + face->inward) * es];
+  } else if (!face->couple) {
+    FACE_LOOP(face, at, q) u[at * es] *= plane->inv ? plane->inv[q] : plane->inv0;
+  } else {
+    FACE_LOOP(face, at, q)
+    {
       double entry = plane->couplings ? (double)plane->couplings[q]
                                       : face->back * (w0 ? (double)w0[j0] : 1.) * (w1 ? (double)w1[j1] : 1.);
 
@@ -283,7 +284,7 @@ static void row_terms(const BCRPass *p, PetscInt j, PetscInt k, double line[])
 
   for (PetscInt b = 0; b < c->nterm[p->transpose]; b++) {
     const BCRFaceTerm *term = &c->term[p->transpose][b];
-    const BCRFace *face = &c->face[term->face];
+    const BCRFace *face = term->face;
     const PetscReal *rowscale = term->scaled ? all + n[0] * (j + n[1] * k) : NULL;
     PetscInt node, q;
 
@@ -435,14 +436,18 @@ static inline PetscReal *row_real(const BCRField *x, PetscInt j, PetscInt k)
   return (PetscReal *)x->v + j * x->stride[1] + k * x->stride[2];
 }
 
-/* Row of the right-hand side, where it lies if nothing changes on its way */
-static const double *row_rhs(const BCRPass *p, PetscInt j, PetscInt k)
+/* nothing changes on the way from f to the right-hand side */
+static PetscBool is_plain(const BCRPass *p)
+{
+  return p->es == 1 && !BCR_REAL_SINGLE && !BCRPassMustPrepare(p) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+/* Row of the right-hand side, where it lies if it is f's */
+static const double *row_rhs(const BCRPass *p, PetscBool plain, PetscInt j, PetscInt k)
 {
   double *line = state(p)->line;
 
-#if !defined(PETSC_USE_REAL_SINGLE)
-  if (p->es == 1 && !BCRPassMustPrepare(p)) return p->f + p->c->start + j * p->c->stride[1] + k * p->c->stride[2];
-#endif
+  if (plain) return (const double *)(p->f + p->c->start + j * p->c->stride[1] + k * p->c->stride[2]);
   row_in(p, j, k, line);
   return line;
 }
@@ -450,6 +455,7 @@ static const double *row_rhs(const BCRPass *p, PetscInt j, PetscInt k)
 static PetscErrorCode cpu_refine_begin(const BCRPass *p, BCRRefine *x)
 {
   const BCRFieldsTable *fields = state(p)->fields;
+  const PetscBool plain = is_plain(p);
   const Rows n = rows_of(p);
 
   PetscFunctionBegin;
@@ -461,14 +467,14 @@ static PetscErrorCode cpu_refine_begin(const BCRPass *p, BCRRefine *x)
     x->sumg = 0;
     for (PetscInt k = 0; k < n.nz; k++) {
       for (PetscInt j = 0; j < n.ny; j++)
-        x->sumg += fields->begin(n.nx, x->rs, row_rhs(p, j, k), row_float(&x->r, j, k));
+        x->sumg += fields->begin(n.nx, x->rs, row_rhs(p, plain, j, k), row_float(&x->r, j, k));
     }
     PetscCall(BCRRanksSum((BCRRanks)x->core, MPI_SUM, 1, &x->sumg));
     mean = x->sumg / BCRComponentUnknowns(p->c);
     if (attempt || (mean > 1e-16 && mean < 1e16)) break;
     for (PetscInt k = 0; k < n.nz; k++) {
       for (PetscInt j = 0; j < n.ny; j++) {
-        const double *g = row_rhs(p, j, k);
+        const double *g = row_rhs(p, plain, j, k);
 
         for (PetscInt i = 0; i < n.nx; i++) {
           if (fabs(g[i]) > largest) largest = fabs(g[i]);
@@ -516,6 +522,7 @@ static PetscErrorCode cpu_refine_step(const BCRPass *p, BCRRefine *x)
   const BCRFieldsTable *fields = state(p)->fields;
   double *line = state(p)->line;
   const double ce = correction(p, x);
+  const PetscBool plain = is_plain(p);
   const Rows n = rows_of(p);
   const PetscInt nx = n.nx, ny = n.ny, nz = n.nz, stride[3] = {1, (PetscInt)x->v.stride[1], (PetscInt)x->v.stride[2]};
   /* has rows of other ranks beside it */
@@ -561,7 +568,7 @@ static PetscErrorCode cpu_refine_step(const BCRPass *p, BCRRefine *x)
       const PetscInt below = k > 0 ? k - 1 : (wrapz ? nz - 1 : k), above = k + 1 < nz ? k + 1 : (wrapz ? 0 : k);
 
       for (; done <= k * ny + j + lag && done < left; done++) ADD_ROW(done);
-      w.g = row_rhs(p, j, k);
+      w.g = row_rhs(p, plain, j, k);
       w.v = row_real(&x->v, j, k);
       w.side[0] = row_real(&x->v, south, k);
       w.side[1] = row_real(&x->v, north, k);

@@ -243,10 +243,10 @@ static PetscErrorCode tables_faces(const BCRComponent *c, CudaTables *d, BCRStre
   for (int t = 0; t < 2; t++) {
     for (PetscInt b = 0; b < c->nterm[t]; b++) {
       const BCRFaceTerm *term = &c->term[t][b];
-      const BCRFace *f = &c->face[term->face];
+      const BCRFace *f = term->face;
       BCRCudaFaceTerm *g = &d->term[t][b];
 
-      g->face = d->face[term->face];
+      g->face = d->face[f - c->face];
       g->axis = (int)f->axis;
       g->end = (int)term->end;
       g->use_couplings = term->couplings ? 1 : 0;

@@ -160,7 +160,7 @@ static void planes_terms(BCRComponent *c, PetscInt transpose)
     BCRFaceTerm *term = &c->term[transpose][c->nterm[transpose]];
 
     if ((transpose ? plane->slope == 0 : !face->couple) || face->n[0] < 1 || face->n[1] < 1) continue;
-    term->face = b;
+    term->face = face;
     term->end = face->side ? c->op.axis[face->axis].n - 1 : 0;
     term->couplings = transpose ? NULL : plane->couplings;
     if (transpose) term->factor = (double)plane->slope;
@@ -195,7 +195,7 @@ PetscErrorCode BCRPlanesBegin(BCRPass *p)
 
     PetscCall(be->face_begin(p, &c->face[b], &moves));
     for (PetscInt q = 0; q < c->nterm[p->transpose] && moves && c->core >= 0; q++)
-      if (c->term[p->transpose][q].face == b) p->moves = PETSC_TRUE;
+      if (c->term[p->transpose][q].face == &c->face[b]) p->moves = PETSC_TRUE;
   }
   if (!c->nedge) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(be->edge_begin(p));

@@ -45,7 +45,8 @@ typedef struct {
    face's axis: factor [couplings] [weights: those of the axes, before the solve] [scaled: the row
    scale there] times what its nodes have */
 typedef struct {
-  PetscInt face, end;
+  const BCRFace *face;
+  PetscInt end;
   double factor;
   const PetscReal *couplings; /* [nodes of the plane], NULL: none */
   PetscBool weights, scaled;
