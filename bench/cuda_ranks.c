@@ -38,7 +38,7 @@ static PetscErrorCode Solve(void *context)
 {
   Run *r = (Run *)context;
 
-  return BCRSolverSolveDevice(r->solver, r->stream, PETSC_FALSE, 1, r->f, r->n, r->u, r->n);
+  return BCRSolverSolve(r->solver, PETSC_MEMTYPE_DEVICE, r->stream, PETSC_FALSE, 1, r->f, r->n, r->u, r->n);
 }
 static PetscErrorCode Peer(void *context)
 {

@@ -432,6 +432,7 @@ static PetscErrorCode PCBCRPoissonPlan(PC pc)
   for (PetscInt l = 0; l < bcr->nlevels; ++l) options.core.schedule[l] = bcr->schedule[l];
   options.device = bcr->device;
   options.plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
+  options.inplace = bcr->slab ? PETSC_TRUE : PETSC_FALSE;
   options.transport = (int)bcr->transport;
 #if defined(PETSCBCR_HAVE_CUDA)
   options.gpuaware = use_gpu_aware_mpi;
@@ -674,13 +675,13 @@ static PetscErrorCode PCBCRPoissonSolve(PC pc, PetscBool transpose, PetscInt nrh
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
-  if (!bcr->slab) PetscCall(BCRSolverSolve(bcr->solver, transpose, nrhs, f, ldf, u, ldu));
+  if (!bcr->slab) PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ldf, u, ldu));
   else {
     const PetscInt n = bcr->dof * bcr->moves.nodes;
 
     for (PetscInt r = 0; r < nrhs; ++r) {
       PetscCall(BCRMovesTake(&bcr->moves, f + (size_t)r * ldf, bcr->slab));
-      PetscCall(BCRSolverSolve(bcr->solver, transpose, 1, bcr->slab, n, bcr->slab, n));
+      PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_HOST, NULL, transpose, 1, bcr->slab, n, bcr->slab, n));
       PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldu));
     }
   }
@@ -708,7 +709,7 @@ static PetscErrorCode PCBCRPoissonSolveDevice(PC pc, PetscBool transpose, PetscI
   PetscCall(PetscLogEventBegin(BCR_Solve, pc, 0, 0, 0));
   PetscCall(BCRGetStream(&stream));
   PetscCall(PetscLogGpuTimeBegin());
-  PetscCall(BCRSolverSolveDevice(bcr->solver, stream, transpose, nrhs, f, ldf, u, ldu));
+  PetscCall(BCRSolverSolve(bcr->solver, PETSC_MEMTYPE_DEVICE, stream, transpose, nrhs, f, ldf, u, ldu));
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(PetscLogGpuFlops(bcr->info.flops * nrhs));
   PetscCall(PetscLogEventEnd(BCR_Solve, pc, 0, 0, 0));

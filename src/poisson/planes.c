@@ -9,11 +9,15 @@
   u_e = D_e^-1 f_e + slope u_b. The transpose goes the other way: t_e = f_e, t_b = f_b + slope t_e,
   f_i += slope t_b; after the box, u_b = D_b^-1 (t_b + C^T u_i) and u_e = D_e^-1 t_e. (slope = e/d,
   so that E D^-1 acts by it.)
+
+  This file says which nodes these are and in which order they are worked on; a backend has the loops
+  over them. What moves into the box is a list of terms: the host adds them to a row of the
+  right-hand side while it is made, a device one after the other.
 */
-#include "solverimpl.h"
+#include "backend.h"
 
 /* The nodes of one combination of categories per axis: -1 low plane, 0 box, 1 high plane */
-static PetscErrorCode BCRPlanesEdges(BCRComponent *c, const int cat[3], PetscInt key, PetscBool count)
+static PetscErrorCode edges_of(BCRComponent *c, const int cat[3], PetscInt key, PetscBool count)
 {
   const BCROperator *op = &c->op;
   PetscInt level = 0, owner = -1, first[3], n[3];
@@ -68,7 +72,7 @@ static PetscErrorCode BCRPlanesEdges(BCRComponent *c, const int cat[3], PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
+static PetscErrorCode planes_faces(BCRComponent *c)
 {
   const BCROperator *op = &c->op;
 
@@ -102,9 +106,24 @@ PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
         q *= c->N[x];
         o++;
       }
+      face->back = 0;
+      face->backscaled = PETSC_FALSE;
+      if (face->couple) {
+        const BCRAxis *a = &op->axis[d];
+
+        face->back = (double)plane->coupling * (a->weight ? (double)a->weight[s ? a->n - 1 : 0] : 1.);
+        face->backscaled = op->left && BCROperatorScaled(op) && !plane->couplings ? PETSC_TRUE : PETSC_FALSE;
+      }
       c->nface++;
     }
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Once counted, once written */
+static PetscErrorCode planes_edges(BCRComponent *c)
+{
+  PetscFunctionBegin;
   for (int pass = 0; pass < 2; pass++) {
     PetscInt count = c->nedge;
 
@@ -121,7 +140,7 @@ PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
           for (int x = -1; x <= 1; x++) {
             const int cat[3] = {x, y, z};
 
-            PetscCall(BCRPlanesEdges(c, cat, key, pass ? PETSC_FALSE : PETSC_TRUE));
+            PetscCall(edges_of(c, cat, key, pass ? PETSC_FALSE : PETSC_TRUE));
           }
         }
       }
@@ -131,137 +150,70 @@ PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the nodes of a face: in the vector (at), and in arrays of its plane (q) */
-#define BCRFaceNodes(face, at) \
-  for (PetscInt i_ = 0, at##_ = (face)->at; i_ < (face)->n[1]; i_++, at##_ += (face)->stride[1]) \
-    for (PetscInt j_ = 0, at = at##_; j_ < (face)->n[0]; j_++, at += (face)->stride[0])
-#define BCRFaceLoop(face, at, q) \
-  for (PetscInt i_ = 0, at##_ = (face)->at, q##_ = (face)->q; i_ < (face)->n[1]; \
-       i_++, at##_ += (face)->stride[1], q##_ += (face)->qstride[1]) \
-    for (PetscInt j_ = 0, at = at##_, q = q##_; j_ < (face)->n[0]; \
-         j_++, at += (face)->stride[0], q += (face)->qstride[0])
-
-void BCRPlanesBefore(BCRPass *p)
+/* What faces add to the right-hand side of the box */
+static void planes_terms(BCRComponent *c, PetscInt transpose)
 {
-  const BCRComponent *c = p->c;
-  const PetscReal *f = p->f;
-  PetscReal *u = p->u;
-  const ptrdiff_t es = p->es;
-
-  p->moves = PETSC_FALSE;
-  if (!p->transpose) {
-    for (PetscInt b = 0; b < c->nface; b++) {
-      const BCRFace *face = &c->face[b];
-      PetscBool moves = PETSC_FALSE;
-
-      BCRFaceLoop(face, at, q)
-      {
-        const PetscReal x = f[at * es] * (face->plane->inv ? face->plane->inv[q] : face->plane->inv0);
-
-        u[at * es] = x;
-        if (x != 0) moves = PETSC_TRUE;
-      }
-      if (moves && face->couple) p->moves = PETSC_TRUE;
-    }
-    for (PetscInt b = 0; b < c->nedge; b++) u[c->edge[b].at * es] = f[c->edge[b].at * es] * c->edge[b].inv;
-  } else {
-    for (PetscInt b = 0; b < c->nface && u != f; b++) BCRFaceNodes(&c->face[b], at) u[at * es] = f[at * es];
-    for (PetscInt b = 0; b < c->nedge; b++) u[c->edge[b].at * es] = f[c->edge[b].at * es];
-    for (PetscInt b = c->nedge - 1; b >= 0; b--) {
-      if (c->edge[b].slope != 0) u[c->edge[b].from * es] += c->edge[b].slope * u[c->edge[b].at * es];
-    }
-    for (PetscInt b = 0; b < c->nface; b++) {
-      if (c->face[b].plane->slope != 0 && c->core >= 0) p->moves = PETSC_TRUE;
-    }
-  }
-}
-
-/* What a face's node brings to the box row beside it, as the core sees that row, but for the
-   factors of BCRPlanesFactor() */
-static inline double BCRPlanesEntry(const BCRPass *p, const BCRFace *face, PetscInt q, double w)
-{
-  if (p->transpose) return (double)face->plane->slope * w;
-  if (face->plane->couplings) return (double)p->c->op.scale * (double)face->plane->couplings[q] * w;
-  return (double)p->c->op.scale * (double)face->plane->coupling; /* times W, and W^-1 */
-}
-
-void BCRPlanesMove(const BCRPass *p, PetscInt j, PetscInt k, double line[])
-{
-  const BCRComponent *c = p->c;
-  const BCRFactors *w = c->pre[p->transpose];
-  const PetscInt n[3] = {c->op.axis[0].n, c->op.axis[1].n, c->op.axis[2].n}, at[3] = {0, j, k};
-  const PetscReal *all = BCRComponentScale(c, p->transpose, PETSC_FALSE);
-  const double wyz = w[1].v[j] * w[2].v[k];
-
-  for (PetscInt b = 0; b < c->nface; b++) {
-    const BCRFace *face = &c->face[b];
-    PetscInt node, q;
-    /* none where the coupling has S, as in A = S B */
-    const PetscReal *rowscale = all && !(c->op.left && !face->plane->couplings) ? all + n[0] * (j + n[1] * k) : NULL;
-
-    if (p->transpose ? face->plane->slope == 0 : !face->couple) continue;
-    if (face->axis == 0) {
-      const PetscInt i = face->side ? n[0] - 1 : 0;
-
-      node = face->at + j * face->stride[0] + k * face->stride[1];
-      q = face->q + j * face->qstride[0] + k * face->qstride[1];
-      line[i] += BCRPlanesEntry(p, face, q, w[0].v[i] * wyz) * (double)p->u[node * p->es] *
-                 (rowscale ? (double)rowscale[i] : 1.);
-    } else if (at[face->axis] == (face->side ? n[face->axis] - 1 : 0)) {
-      const PetscInt m = face->axis == 1 ? k : j; /* the other axis but x */
-
-      node = face->at + m * face->stride[1];
-      q = face->q + m * face->qstride[1];
-      for (PetscInt i = 0; i < n[0]; i++)
-        line[i] += BCRPlanesEntry(p, face, q + i * face->qstride[0], w[0].v[i] * wyz) *
-                   (double)p->u[(node + i * face->stride[0]) * p->es] * (rowscale ? (double)rowscale[i] : 1.);
-    }
-  }
-}
-
-void BCRPlanesAfter(const BCRPass *p)
-{
-  const BCRComponent *c = p->c;
-  PetscReal *u = p->u;
-  const ptrdiff_t es = p->es;
-
+  c->nterm[transpose] = 0;
   for (PetscInt b = 0; b < c->nface; b++) {
     const BCRFace *face = &c->face[b];
     const BCRPlane *plane = face->plane;
+    BCRFaceTerm *term = &c->term[transpose][c->nterm[transpose]];
 
-    if (!p->transpose) {
-      if (plane->slope != 0) BCRFaceNodes(face, at) u[at * es] += plane->slope * u[(at + face->inward) * es];
-    } else if (!face->couple) {
-      BCRFaceLoop(face, at, q) u[at * es] *= plane->inv ? plane->inv[q] : plane->inv0;
-    } else {
-      const BCRAxis *axis = c->op.axis, *a = &axis[face->axis], *a0 = &axis[face->other[0]],
-                    *a1 = &axis[face->other[1]];
-      const double w = a->weight ? (double)a->weight[face->side ? a->n - 1 : 0] : 1.;
-
-      BCRFaceLoop(face, at, q)
-      {
-        double entry = plane->couplings ? (double)plane->couplings[q]
-                                        : (double)plane->coupling * w * (a0->weight ? (double)a0->weight[j_] : 1.) *
-                                            (a1->weight ? (double)a1->weight[i_] : 1.);
-
-        if (c->op.left && c->op.rowscale && !plane->couplings) {
-          const PetscInt far = face->side ? a->n - 1 : 0,
-                         i[3] = {face->axis == 0 ? far : j_, face->axis == 1 ? far : (face->axis == 0 ? j_ : i_),
-                                 face->axis == 2 ? far : i_};
-
-          entry /= (double)c->op.rowscale[i[0] + axis[0].n * (i[1] + axis[1].n * i[2])];
-        }
-        entry *= (double)c->op.scale * (double)u[(at + face->inward) * es];
-        u[at * es] =
-          (PetscReal)((plane->inv ? (double)plane->inv[q] : (double)plane->inv0) * ((double)u[at * es] + entry));
-      }
-    }
+    if ((transpose ? plane->slope == 0 : !face->couple) || face->n[0] < 1 || face->n[1] < 1) continue;
+    term->face = face;
+    term->end = face->side ? c->op.axis[face->axis].n - 1 : 0;
+    term->couplings = transpose ? NULL : plane->couplings;
+    if (transpose) term->factor = (double)plane->slope;
+    else if (plane->couplings) term->factor = (double)c->op.scale;
+    else term->factor = (double)c->op.scale * (double)plane->coupling; /* times W, and W^-1 */
+    term->weights = transpose || plane->couplings ? PETSC_TRUE : PETSC_FALSE;
+    /* none where the coupling has S, as in A = S B */
+    term->scaled =
+      BCRComponentScaled(c, transpose, PETSC_FALSE) && !(c->op.left && !plane->couplings) ? PETSC_TRUE : PETSC_FALSE;
+    c->nterm[transpose]++;
   }
-  if (p->transpose) {
-    for (PetscInt b = 0; b < c->nedge; b++) u[c->edge[b].at * es] *= c->edge[b].inv;
-  } else {
-    for (PetscInt b = 0; b < c->nedge; b++) {
-      if (c->edge[b].slope != 0) u[c->edge[b].at * es] += c->edge[b].slope * u[c->edge[b].from * es];
-    }
+}
+
+PetscErrorCode BCRPlanesSetUp(BCRComponent *c)
+{
+  PetscFunctionBegin;
+  PetscCall(planes_faces(c));
+  PetscCall(planes_edges(c));
+  for (PetscInt t = 0; t < 2; t++) planes_terms(c, t);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlanesBegin(BCRPass *p)
+{
+  const BCRComponent *c = p->c;
+  const BCRBackend *be = p->s->be;
+
+  PetscFunctionBegin;
+  p->moves = PETSC_FALSE;
+  for (PetscInt b = 0; b < c->nface; b++) {
+    PetscBool moves = PETSC_FALSE;
+
+    PetscCall(be->face_begin(p, &c->face[b], &moves));
+    for (PetscInt q = 0; q < c->nterm[p->transpose] && moves && c->core >= 0; q++)
+      if (c->term[p->transpose][q].face == &c->face[b]) p->moves = PETSC_TRUE;
   }
+  if (!c->nedge) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(be->edge_begin(p));
+  for (int key = 7; key >= 2 && p->transpose; key--)
+    PetscCall(be->edge_slope(p, c->edgestart[key], c->edgestart[key + 1] - c->edgestart[key]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPlanesEnd(const BCRPass *p)
+{
+  const BCRComponent *c = p->c;
+  const BCRBackend *be = p->s->be;
+
+  PetscFunctionBegin;
+  for (PetscInt b = 0; b < c->nface; b++) PetscCall(be->face_end(p, &c->face[b]));
+  if (!c->nedge) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->transpose) PetscCall(be->edge_scale(p));
+  for (int key = 2; key < 8 && !p->transpose; key++)
+    PetscCall(be->edge_slope(p, c->edgestart[key], c->edgestart[key + 1] - c->edgestart[key]));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -39,7 +39,7 @@ static PetscErrorCode buffer_put(Buffer *b, const double v[])
 /* What an end row has besides the coupling to its neighbour: half of it where it is mirrored */
 static double end_sum(BCREnd end, double delta)
 {
-  return delta * (end == BCR_END_NEUMANN ? 0.5 : 1) + BCREndExcess(end);
+  return delta * BCREndGetRule(end).weight + BCREndGetRule(end).excess;
 }
 
 /*

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core.h"
+#include <petscdevicetypes.h>
 
 typedef struct _n_BCRSolver *BCRSolver;
 
@@ -16,6 +17,7 @@ typedef struct {
   PetscBool device;      /* on the CUDA device that is current */
   void *stream;          /* for what set-up does there */
   PetscBool plainlaunch; /* there: no CUDA graphs */
+  PetscBool inplace;     /* solves in place will come (mixed precision keeps a vector for them) */
   int transport;         /* several ranks with devices: a BCRTransportKind (src/transport/transport.h) */
   PetscBool gpuaware;    /* MPI takes pointers of the device */
 } BCRSolverOptions;
@@ -36,21 +38,22 @@ typedef struct {
    an error. */
 PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[], const BCRSolverOptions *options,
                                             const BCRSlab *slab, BCRSolver *solver);
-/* nrhs right-hand sides, column r at f + r*ldf, u + r*ldu; u may be f */
-PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscBool transpose, PetscInt nrhs, const PetscScalar *f,
-                                           PetscInt ldf, PetscScalar *u, PetscInt ldu);
-/* The same with vectors in the memory of the device that the solver was created for: launches on
-   the stream, and returns before it is done */
-PETSC_INTERN PetscErrorCode BCRSolverSolveDevice(BCRSolver solver, void *stream, PetscBool transpose, PetscInt nrhs,
-                                                 const PetscScalar *f, PetscInt ldf, PetscScalar *u, PetscInt ldu);
+/* nrhs right-hand sides, column r at f + r*ldf, u + r*ldu; u may be f. where: the memory that they
+   are in; in that of the device that the solver was created for it launches on the stream, and
+   returns before it is done. Nothing is allocated, but by the first solve of a kind that has to be
+   known before: transposed ones of singular operators, those in place in mixed precision (options),
+   those of vectors that are not in the solver's memory. */
+PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscMemType where, void *stream, PetscBool transpose,
+                                           PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u,
+                                           PetscInt ldu);
 /* Numbers from the memory of the device, waiting for the stream */
 PETSC_INTERN PetscErrorCode BCRSolverFetch(void *stream, PetscInt n, const PetscScalar *there, PetscScalar *here);
 /* Is there a device? *why (or NULL): what stands in the way */
 PETSC_INTERN PetscBool BCRSolverHaveDevice(const char **why);
-/* The fastest of so many solves, after two: f and u on the host, of n scalars; on a device the
-   vectors are there while the clock runs */
-PETSC_INTERN PetscErrorCode BCRSolverTime(BCRSolver solver, PetscInt n, const PetscScalar *f, PetscScalar *u,
-                                          PetscInt repeat, double *seconds);
+/* The fastest of so many solves, after two: f on the host, of n scalars; on a device the vectors are
+   there while the clock runs */
+PETSC_INTERN PetscErrorCode BCRSolverTime(BCRSolver solver, PetscInt n, const PetscScalar *f, PetscInt repeat,
+                                          double *seconds);
 /* What such a solver would run on: the device's name, or the instruction set */
 PETSC_INTERN PetscErrorCode BCRSolverMachine(const BCRSolverOptions *options, size_t length, char name[]);
 /* Takes new operators of the same shape (sizes, ends, planes). *done = PETSC_FALSE: more than
@@ -65,7 +68,8 @@ typedef struct {
   size_t tables;
   /* device: of vectors of the host, made by the first solve with such vectors; no workspace */
   size_t copies;
-  double flops; /* of one solve with one right-hand side */
+  double flops;     /* of one solve with one right-hand side */
+  PetscInt doubles; /* mixed precision: components that corrections would not do for, solved in double */
   /* singular operators: size of the constant that the last solve removed from the right-hand side
      */
   PetscReal removed;

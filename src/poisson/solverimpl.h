@@ -1,13 +1,31 @@
 /*
-  What solver.c, planes.c and refine.c share. A pass is the solve of one real field: one component,
-  one of its real and imaginary part, of one right-hand side. Its vectors are PetscReal arrays whose
-  nodes are es apart.
+  What the files of the solver share: component.c, planes.c (set-up of components), solver.c (of cores,
+  workspace), pass.c (the order of a solve), refine.c (mixed precision), backend.h and its two tables.
+  A pass is the solve of one real field: one component, one of its real and imaginary part, of one
+  right-hand side. Its vectors are PetscReal arrays whose nodes are es apart.
 */
 #pragma once
 
 #include "solver.h"
 #include "ranks.h"
-#include "../backend/cpu/fields.h"
+
+#if defined(PETSC_USE_COMPLEX)
+  #define BCR_PARTS 2
+#else
+  #define BCR_PARTS 1
+#endif
+#define BCR_REAL_SINGLE (sizeof(PetscReal) == sizeof(float) ? PETSC_TRUE : PETSC_FALSE)
+#define BCR_IO          (BCR_REAL_SINGLE ? BCR_SINGLE : BCR_DOUBLE)
+#define BCR_SLOTS       32 /* right-hand sides whose removed constants are kept */
+
+typedef struct _BCRBackend BCRBackend; /* backend.h */
+
+/* One real field over a box, in the backend's memory */
+typedef struct {
+  void *v;             /* its first node */
+  PetscBool single;    /* floats, else doubles */
+  ptrdiff_t stride[3]; /* elements between neighbours along each axis */
+} BCRField;
 
 /* The part of a dropped plane that lies beside box rows: its n[0] x n[1] nodes, lower axis fastest */
 typedef struct {
@@ -18,7 +36,21 @@ typedef struct {
   PetscInt n[2], other[2]; /* sizes, the axes they belong to */
   PetscInt inward;         /* from a node to its neighbour in the box */
   PetscBool couple;        /* box rows hold couplings to it */
+  /* transposed: the plane's coupling times the weight of the box row beside it; over the row scale there */
+  double back;
+  PetscBool backscaled;
 } BCRFace;
+
+/* What a face adds to the right-hand side of the box in the rows beside it, node `end` along the
+   face's axis: factor [couplings] [weights: those of the axes, before the solve] [scaled: the row
+   scale there] times what its nodes have */
+typedef struct {
+  const BCRFace *face;
+  PetscInt end;
+  double factor;
+  const PetscReal *couplings; /* [nodes of the plane], NULL: none */
+  PetscBool weights, scaled;
+} BCRFaceTerm;
 
 /* A node of two or three planes (or of a plane whose neighbour is the opposite plane):  u[at] = inv
    f[at] + slope u[from] */
@@ -44,13 +76,15 @@ typedef struct {
   PetscInt core;                   /* which of the solver's cores; -1: the box is empty */
   PetscInt nface, nedge;
   BCRFace face[6];
+  PetscInt nterm[2]; /* [transpose] */
+  BCRFaceTerm term[2][6];
   BCREdge *edge;         /* those that depend on others behind them */
   PetscInt edgestart[9]; /* first edge of each group of edges that do not depend on one another */
   /* [transpose][axis]: K^-1 stands between them, see BCRComponentSetWeights() */
   BCRFactors pre[2][3], post[2][3];
   PetscBool prescale[2], postscale[2];   /* on this rank */
   PetscBool weighted[2];                 /* prescale on some rank */
-  PetscReal factor;                      /* what the core multiplies with: 1/scale, or 1 where pre has that */
+  PetscReal factor;                      /* 1/scale, which the core multiplies with, or 1 where pre has that */
   PetscInt badaxis, badrow;              /* badaxis >= 0: no diagonal similarity gives the transpose of that axis */
   double *lower[3], *diag[3], *upper[3]; /* refine.c: rows of scale*T */
   /* slabs along x: lower of the first and upper of the last node, which lower and upper do not have
@@ -58,10 +92,17 @@ typedef struct {
   double beyond[2];
   PetscInt napart, *apartat;       /* rows apart: nodes of the whole grid, */
   PetscReal *apartinv, *apartwork; /* 1 over their diagonals, and, in a solve, their solution */
-  /* [transpose]: see BCRComponentOnes(); the nodes of the rank's part of the grid */
+  /* [transpose]: see BCRComponentOnes(); the nodes of the rank's part of the grid, in the backend's
+     memory */
   PetscReal *ones[2];
   double onesremoved[2]; /* 0: ones is not set */
-  double norm;           /* bound on the largest row sum of |scale (T + shift)| */
+  PetscBool shifted;     /* the last update has brought another shift, which the cores have to be told, */
+  PetscBool untried;     /* and which mixed precision has to be tried with, as one that is new */
+  void *tables;          /* the backend's */
+  /* mixed precision: corrections where their number is fixed; -1: in double from the start */
+  PetscInt ncorrect;
+  PetscBool wantdouble; /* a core in double is wanted */
+  double norm;          /* bound on the largest row sum of |scale (T + shift)| */
 } BCRComponent;
 
 /* slab.c. A plane of boundary rows that is all that a rank has is solved by the rank that has the row next to it. */
@@ -91,24 +132,33 @@ PETSC_INTERN PetscErrorCode BCRSlabsDestroy(BCRSlabs *slabs);
 
 struct _n_BCRSolver {
   BCRSolverOptions options;
+  const BCRBackend *be;
+  void *state; /* the backend's */
   /* not so after an error in the middle of BCRSolverUpdate(): nothing but destroying it is left */
   PetscBool whole;
+  BCRPrecision precision; /* options.core.precision, or what the backend can of it on these ranks */
+  PetscBool mixed;        /* it is BCR_MIXED */
   PetscInt dof;
   BCRComponent *comp;
   PetscInt ncore;
-  BCRRanks *core, *fallback; /* fallback: double, for what single cannot correct; made when needed */
-  PetscBool staged;          /* the cores work on stage, not on the caller's vectors */
-  size_t stagesize;          /* of an element: 4 or 8 */
-  PetscInt ldy, ldz;         /* of the cores' arrays, in elements */
-  void *stage;               /* one box; mixed precision: residual and correction */
-  /* mixed precision where the caller's vector cannot hold the sum of the corrections */
-  PetscReal *accum;
-  double *line; /* one row */
-  size_t stagebytes, accumbytes;
+  void **core, **fallback; /* [ncore]; fallback: in double, for what single precision cannot correct; or NULL */
+  /* the cores work on stage, one box, not on the caller's vectors; mixed precision: correction, and
+     residual where the core has no array for it */
+  PetscBool staged;
+  BCRField stage;
+  /* mixed precision: the sum of the corrections, where the caller's vector cannot hold it; made when
+     first needed unless sums */
+  PetscBool sums; /* it never can */
+  BCRField sum;
+  size_t bytes;      /* of the workspace that BCRSolverArray() has given */
   PetscInt ncorrect; /* corrections of the last solve */
-  PetscReal removed;
-  const BCRFieldsTable *fields;
-  struct _n_BCRDeviceSolver *device; /* devsolver.c: cores and tables on a CUDA device, in place of core and stage */
+  /* constants that passes removed, [BCR_SLOTS][dof][BCR_PARTS], in the backend's memory; slots: right-hand
+     sides of the last solve; earlier: the largest of solves before that belong to it */
+  double *removed;
+  PetscInt slots;
+  PetscReal earlier;
+  PetscScalar *copy, *hostcopy; /* a vector in the backend's memory, of the host's; on the host, of the backend's */
+  size_t copies;
   BCRSlabs slabs;
 };
 
@@ -119,14 +169,17 @@ static inline const BCRAxis *BCRComponentAxis(const BCRComponent *c, int d)
 }
 
 typedef struct {
-  const BCRComponent *c;
+  BCRSolver s;
+  BCRComponent *c;
   PetscInt transpose;
-  const PetscReal *f;
+  const PetscReal *f; /* in the backend's memory, as u */
   PetscReal *u;
   /* node numbers times this may be more than a PetscInt holds: parts of complex numbers are two of
      each */
   ptrdiff_t es;
   PetscBool moves; /* some plane node adds to the box's right-hand side */
+  void *stream;
+  double *removed; /* the constant that the core removes, in the backend's memory */
 } BCRPass;
 
 /* A singular operator whose right-hand side has factors of the axes, W^-1 (transposed H^-1): what
@@ -138,12 +191,33 @@ static inline PetscBool BCRComponentOnes(const BCRComponent *c, PetscInt transpo
 {
   return c->op.singular && c->core >= 0 && c->weighted[transpose] ? PETSC_TRUE : PETSC_FALSE;
 }
-/* solver.c: that right-hand side, at all nodes of the rank */
-PETSC_INTERN PetscErrorCode BCRComponentOnesRhs(const BCRComponent *c, PetscInt transpose, PetscReal f[]);
 
-/* solver.c, collective: an error of a rank's own steps becomes one of all ranks that have slabs;
-   "Rank r <what>" on the others */
-PETSC_INTERN PetscErrorCode BCRSolverShare(BCRSolver s, PetscErrorCode ierr, const char what[]);
+/* component.c */
+PETSC_INTERN PetscErrorCode BCRComponentsCreate(BCRSolver s, const BCROperator ops[]);
+PETSC_INTERN PetscErrorCode BCRComponentRelease(BCRComponent *c);
+/* Both can be solved by one core */
+PETSC_INTERN PetscBool BCRComponentSameCore(const BCRComponent *a, const BCRComponent *b);
+/* The new operator's T is gamma times that of the core, gamma > 0 */
+PETSC_INTERN PetscBool BCRComponentSameShape(const BCRComponent *c, const BCROperator *op, PetscReal *gamma);
+/* op: of the same shape. Sets c->shifted */
+PETSC_INTERN PetscErrorCode BCRComponentUpdate(BCRSolver s, const BCROperator *op, BCRComponent *c);
+/* the right-hand side of BCRComponentOnes(), on the host, at all nodes of the rank */
+PETSC_INTERN PetscErrorCode BCRComponentOnesRhs(const BCRComponent *c, PetscInt transpose, PetscReal f[]);
+/* nodes of this rank, dropped planes included, and of the box */
+static inline size_t BCRComponentNodes(const BCRComponent *c)
+{
+  return (size_t)c->N[0] * (size_t)c->N[1] * (size_t)c->N[2];
+}
+static inline size_t BCRComponentBox(const BCRComponent *c)
+{
+  return (size_t)c->op.axis[0].n * (size_t)c->op.axis[1].n * (size_t)c->op.axis[2].n;
+}
+
+/* of the box on all ranks */
+static inline double BCRComponentUnknowns(const BCRComponent *c)
+{
+  return (double)BCRComponentAxis(c, 0)->n * (double)BCRComponentAxis(c, 1)->n * (double)BCRComponentAxis(c, 2)->n;
+}
 
 /* Factors 1/S before and after the solve; A = S B has them at one end only */
 static inline PetscBool BCRComponentScaled(const BCRComponent *c, PetscInt transpose, PetscBool after)
@@ -151,63 +225,40 @@ static inline PetscBool BCRComponentScaled(const BCRComponent *c, PetscInt trans
   return BCROperatorScaled(&c->op) && !(c->op.left && (transpose != 0) != after) ? PETSC_TRUE : PETSC_FALSE;
 }
 
-/* NULL: none, or on the device */
-static inline const PetscReal *BCRComponentScale(const BCRComponent *c, PetscInt transpose, PetscBool after)
+/* The right-hand side of the box is not just f */
+static inline PetscBool BCRPassMustPrepare(const BCRPass *p)
 {
-  return BCRComponentScaled(c, transpose, after) ? c->op.rowscale : NULL;
-}
-
-/* Rows apart, before a pass (f may be u), and behind the solution of the box */
-static inline void BCRPassApartBefore(const BCRPass *p)
-{
-  for (PetscInt k = 0; k < p->c->napart; k++) p->c->apartwork[k] = p->c->apartinv[k] * p->f[p->c->apartat[k] * p->es];
-}
-
-static inline void BCRPassApartAfter(const BCRPass *p)
-{
-  for (PetscInt k = 0; k < p->c->napart; k++) p->u[p->c->apartat[k] * p->es] = p->c->apartwork[k];
+  return p->moves || p->c->prescale[p->transpose] || BCRComponentScaled(p->c, p->transpose, PETSC_FALSE) ? PETSC_TRUE
+                                                                                                         : PETSC_FALSE;
 }
 
 /* planes.c */
 PETSC_INTERN PetscErrorCode BCRPlanesSetUp(BCRComponent *c);
-PETSC_INTERN void BCRPlanesBefore(BCRPass *p); /* what the planes' rows can say before the box is known, into u */
-/* adds the planes' part to row (j, k) of the box's right-hand side */
-PETSC_INTERN void BCRPlanesMove(const BCRPass *p, PetscInt j, PetscInt k, double line[]);
-PETSC_INTERN void BCRPlanesAfter(const BCRPass *p); /* the rest of the planes' rows */
+PETSC_INTERN PetscErrorCode
+BCRPlanesBegin(BCRPass *p); /* what the planes' rows can say before the box is known, into u */
+PETSC_INTERN PetscErrorCode BCRPlanesEnd(const BCRPass *p); /* the rest of the planes' rows */
 
-/* solver.c */
-PETSC_INTERN void BCRSolverStrides(const PetscInt n[3], size_t size, PetscInt *ldy, PetscInt *ldz);
-PETSC_INTERN PetscBool BCRPassMustPrepare(const BCRPass *p);
-/* row (j, k) of the core's right-hand side */
-PETSC_INTERN void BCRPassRowIn(const BCRPass *p, PetscInt j, PetscInt k, double line[]);
-/* and of its solution into u; line is overwritten */
-PETSC_INTERN void BCRPassRowOut(const BCRPass *p, PetscInt j, PetscInt k, double line[]);
+/* solver.c, collective: an error of a rank's own steps becomes one of all ranks that have slabs;
+   "Rank r <what>" on the others */
+PETSC_INTERN PetscErrorCode BCRSolverShare(BCRSolver s, PetscErrorCode ierr, const char what[]);
+/* Strides of a box of elements of size bytes; rows that would be a multiple of 1 KB apart get pad bytes more, unless
+   numbers then are too large */
+PETSC_INTERN void BCRSolverStrides(const PetscInt n[3], size_t size, size_t pad, PetscInt *ldy, PetscInt *ldz);
+/* workspace of the backend, which lives as long as the solver */
+PETSC_INTERN PetscErrorCode BCRSolverArray(BCRSolver s, size_t bytes, const char what[], void *p);
+/* What solves of one kind need besides, once: transposed ones, those in place. Collective */
+PETSC_INTERN PetscErrorCode BCRSolverReserve(BCRSolver s, void *stream, PetscInt transpose, PetscBool inplace);
 
-/* Near to singular a correction gains little more than a digit, long before rounding, and what is
-   left is in few rows: then the norm of the residual says too little of single rows, and
-   corrections go on to rounding, or the solve to double precision */
-static inline PetscBool BCRRefineSlow(double error, double before)
-{
-  return error > 1e-14 && error > 0.05 * before ? PETSC_TRUE : PETSC_FALSE;
-}
+/* pass.c */
+PETSC_INTERN PetscErrorCode BCRPassSolve(BCRPass *p); /* one real field */
+PETSC_INTERN PetscErrorCode BCRPassRemoved(BCRSolver s, void *stream, PetscReal *largest);
 
-/* refine.c: solves K v = (what BCRPassRowIn gives), v with leading dimensions ldv[0] (rows), ldv[1] (planes) */
+/* where mixed precision sums: in the box of u, or in s->sum */
+PETSC_INTERN void BCRPassSum(const BCRPass *p, BCRField *v);
+
+/* refine.c. Rows of the box, and a bound on its norm */
 PETSC_INTERN PetscErrorCode BCRRefineSetUp(BCRComponent *c);
-PETSC_INTERN PetscErrorCode BCRRefineSolve(BCRSolver s, const BCRPass *p, PetscReal *v, const PetscInt ldv[],
-                                           PetscReal *removed);
-
-/* devsolver.c; the components of the solver are set up, stride: of the caller's vectors */
-#if defined(PETSCBCR_HAVE_CUDA)
-PETSC_INTERN PetscErrorCode BCRDeviceSolverCreate(BCRSolver s);
-PETSC_INTERN PetscErrorCode BCRDeviceSolverUpdate(BCRSolver s); /* the components have new values */
-PETSC_INTERN PetscErrorCode BCRDeviceSolverDestroy(BCRSolver s);
-/* vectors on the host */
-PETSC_INTERN PetscErrorCode BCRDeviceSolverStage(BCRSolver s, PetscBool transpose, PetscInt nrhs, const PetscScalar *f,
-                                                 PetscInt ldf, PetscScalar *u, PetscInt ldu);
-/* f on the host */
-PETSC_INTERN PetscErrorCode BCRDeviceSolverTime(BCRSolver s, PetscInt n, const PetscScalar *f, PetscInt repeat,
-                                                double *seconds);
-PETSC_INTERN PetscErrorCode BCRDeviceSolverMachine(size_t length, char name[]);
-PETSC_INTERN PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info);
-#endif
-PETSC_INTERN PetscBool BCRSameCore(const BCRComponent *a, const BCRComponent *b);
+/* v = K^-1 g in mixed precision, with the right-hand side of the pass. *good: to the precision of double */
+PETSC_INTERN PetscErrorCode BCRRefineSolve(const BCRPass *p, const BCRField *v, PetscBool *good);
+/* sets c->ncorrect, by a trial; collective */
+PETSC_INTERN PetscErrorCode BCRRefineTrial(BCRSolver s, BCRComponent *c);

@@ -21,7 +21,7 @@ typedef struct {
   const BCROperator *ops;
   const BCRSolverOptions *options;
   const BCRSlab *slab;
-  PetscScalar *f, *u;
+  PetscScalar *f;
   BCRSolver solver; /* of the best so far */
   Choice best;
   PetscInt ntimed;
@@ -44,7 +44,7 @@ static PetscErrorCode choice_time(Tuner *t, const Choice *c)
   PetscFunctionBegin;
   choice_apply(c, &options);
   PetscCall(BCRSolverCreate(t->dof, t->ops, &options, t->slab, &solver));
-  BCRCallElse(BCRSolverTime(solver, t->n, t->f, t->u, options.device ? 7 : 3, &time), (void)BCRSolverDestroy(&solver));
+  BCRCallElse(BCRSolverTime(solver, t->n, t->f, options.device ? 7 : 3, &time), (void)BCRSolverDestroy(&solver));
   /* all must choose the same */
   if (t->slab) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &time, 1, MPI_DOUBLE, MPI_MAX, t->comm));
   PetscCall(PetscInfo(NULL, "Optimizer: radix %" PetscInt_FMT "%s%s, launch parameters %d,%d,%d,%d: %g s\n",
@@ -126,7 +126,7 @@ static PetscErrorCode tune_vectors(Tuner *t)
   PetscRandom random;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc2(t->n, &t->f, t->n, &t->u));
+  PetscCall(PetscMalloc1(t->n, &t->f));
   PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
   for (PetscInt i = 0; i < t->n; ++i) PetscCall(PetscRandomGetValue(random, &t->f[i]));
   PetscCall(PetscRandomDestroy(&random));
@@ -283,7 +283,7 @@ PetscErrorCode BCRSolverTune(MPI_Comm comm, PetscInt dof, const BCROperator ops[
     ierr = tune_vectors(&t);
     if (slab) ierr = BCRFaultShare(comm, ierr, BCR_NO_MEMORY);
     if (!ierr) ierr = tune(&t, size);
-    PetscCall(PetscFree2(t.f, t.u));
+    PetscCall(PetscFree(t.f));
     if (file && !ierr) {
       if (rank == 0) PetscCall(file_append(file, key, &t.best, &fault));
       ierr = BCRFaultAgree(slab ? comm : PETSC_COMM_SELF, &fault);

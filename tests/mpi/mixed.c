@@ -95,7 +95,8 @@ static PetscErrorCode Solve(BCRSolver solver, const BCROperator *op, PetscInt do
   for (PetscInt o = 0; o < outer; o++)
     PetscCall(
       PetscArraycpy(x + inner * slab->len * o, f + inner * (slab->start + N[slab->axis] * o), inner * slab->len));
-  PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, x, inner * outer * slab->len, y, inner * outer * slab->len));
+  PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, x, inner * outer * slab->len, y,
+                           inner * outer * slab->len));
   PetscCall(PetscArrayzero(u, total));
   for (PetscInt o = 0; o < outer; o++)
     PetscCall(
@@ -419,7 +420,7 @@ static PetscErrorCode Strides(void)
       PetscInt ldy, ldz;
       double all;
 
-      BCRSolverStrides(n, bytes, &ldy, &ldz);
+      BCRSolverStrides(n, bytes, 64, &ldy, &ldz);
       all = (double)ldy * (double)n[1] * (double)n[2];
       Check(ldy >= n[0] && (double)ldz == (double)ldy * (double)n[1] && all <= (double)PETSC_MAX_INT,
             "%d x %d x %d: strides %g, %g", (int)n[0], (int)n[1], (int)n[2], (double)ldy, (double)ldz);

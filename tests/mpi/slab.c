@@ -177,13 +177,13 @@ static PetscErrorCode SolveAndCompare(BCRSolver one, BCRSolver solver, PetscInt 
     nlevel0++;
   PetscCall(PetscCalloc5(n * nrhs, &f, n * nrhs, &u, n * nrhs, &v, ld * nrhs, &fl, ld * nrhs, &ul));
   RandomVector(n * nrhs, f);
-  PetscCall(BCRSolverSolve(one, transpose, nrhs, f, n, v, n));
+  PetscCall(BCRSolverSolve(one, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, n, v, n));
   PetscCall(BCRSolverGetInfo(one, &info1));
   for (PetscInt i = 0; i < ld * nrhs; i++) ul[i] = (PetscScalar)NAN;
   for (int place = 0; place < 2; place++) { /* then in place */
     for (PetscInt r = 0; r < nrhs; r++)
       Copy(N, dof, axis, start, len, PETSC_FALSE, f + r * n, (place ? ul : fl) + r * ld);
-    PetscCall(BCRSolverSolve(solver, transpose, nrhs, place ? ul : fl, ld, ul, ld));
+    PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, place ? ul : fl, ld, ul, ld));
     PetscCall(BCRSolverGetInfo(solver, &info));
     PetscCall(PetscArrayzero(u, n * nrhs));
     for (PetscInt r = 0; r < nrhs; r++) Copy(N, dof, axis, start, len, PETSC_TRUE, u + r * n, ul + r * ld);
@@ -386,9 +386,10 @@ static PetscErrorCode Larger(PetscBool quick)
         }
       }
       RandomVector(p.nodes, f);
-      PetscCall(BCRSolverSolve(one, PETSC_FALSE, 1, f, 0, v, 0));
+      PetscCall(BCRSolverSolve(one, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, f, 0, v, 0));
       for (int c = 0; c < 2; c++) Copy(p.N, 1, axis, slab[c].start, slab[c].len, PETSC_FALSE, f, fl[c]);
-      for (int c = 1; c >= 0; c--) PetscCall(BCRSolverSolve(solver[c], PETSC_FALSE, 1, fl[c], 0, ul[c], 0));
+      for (int c = 1; c >= 0; c--)
+        PetscCall(BCRSolverSolve(solver[c], PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, fl[c], 0, ul[c], 0));
       for (int c = 0; c < 2; c++) {
         double difference = 0, largest = 0, bound = sizeof(PetscReal) == 4 ? 1e-3 : 1e-10;
         BCRSolverInfo info;
@@ -529,7 +530,7 @@ static PetscErrorCode Residual(void)
   for (PetscInt i = 0; i < nx * rank; i++) (void)TestUniform(); /* not the same on all ranks */
   RandomVector(nx * rows, f);
   PetscCall(CreateSlabs(1, &op, &options, &slab, &solver));
-  PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, nx * rows, u + nx, nx * rows));
+  PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, f, nx * rows, u + nx, nx * rows));
   PetscCall(BCRSolverDestroy(&solver));
   PetscCallMPI(MPI_Sendrecv(u + nx, (PetscMPIInt)nx, MPIU_SCALAR, before, 1, u + nx * (rows + 1), (PetscMPIInt)nx,
                             MPIU_SCALAR, after, 1, PETSC_COMM_WORLD, MPI_STATUS_IGNORE));

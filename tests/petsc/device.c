@@ -431,7 +431,7 @@ static PetscErrorCode Streams(void)
       PetscCall(PetscMalloc1(n[s], &host[s]));
       for (PetscInt i = 0; i < n[s]; ++i) host[s][i] = drand48() - 0.5;
       PetscCallBCRCuda(BCRCudaPut(f[s], host[s], (size_t)n[s] * sizeof(PetscScalar), stream[s]));
-      PetscCall(BCRSolverSolveDevice(solver[s], stream[s], PETSC_FALSE, 1, f[s], n[s], u[s], n[s]));
+      PetscCall(BCRSolverSolve(solver[s], PETSC_MEMTYPE_DEVICE, stream[s], PETSC_FALSE, 1, f[s], n[s], u[s], n[s]));
       PetscCallBCRCuda(BCRCudaGet(host[s], u[s], (size_t)n[s] * sizeof(PetscScalar), stream[s]));
     }
     for (PetscInt round = 0; round < 3; ++round) {
@@ -439,7 +439,7 @@ static PetscErrorCode Streams(void)
         PetscCallBCRCuda(BCRCudaZero(u[s], (size_t)n[s] * sizeof(PetscScalar), stream[s]));
       for (PetscInt again = 0; again < 10; ++again)
         for (PetscInt s = 0; s < 2; ++s)
-          PetscCall(BCRSolverSolveDevice(solver[s], stream[s], PETSC_FALSE, 1, f[s], n[s], u[s], n[s]));
+          PetscCall(BCRSolverSolve(solver[s], PETSC_MEMTYPE_DEVICE, stream[s], PETSC_FALSE, 1, f[s], n[s], u[s], n[s]));
       for (PetscInt s = 0; s < 2; ++s) {
         PetscCall(PetscMalloc1(n[s], &host[2]));
         PetscCallBCRCuda(BCRCudaGet(host[2], u[s], (size_t)n[s] * sizeof(PetscScalar), stream[s]));
@@ -648,10 +648,11 @@ static PetscErrorCode Fault(void)
   PetscCall(BCROperatorCreateUser(2, size, coupling, ends, 0.25, 1, &op));
   PetscCall(BCRSolverCreate(1, op, &options, NULL, &solver));
   PetscCallBCRCuda(BCRCudaMalloc((size_t)n * sizeof(PetscScalar), &u));
-  (void)BCRSolverSolveDevice(solver, NULL, PETSC_FALSE, 1, nowhere, n, u, n);
+  (void)BCRSolverSolve(solver, PETSC_MEMTYPE_DEVICE, NULL, PETSC_FALSE, 1, nowhere, n, u, n);
   (void)BCRCudaSynchronize(NULL);
-  CheckError(BCRSolverSolveDevice(solver, NULL, PETSC_FALSE, 1, nowhere, n, u, n), PETSC_ERR_GPU, "CUDA error");
-  CheckError(BCRSolverSolveDevice(solver, NULL, PETSC_FALSE, 1, nowhere, n, u, n), PETSC_ERR_GPU,
+  CheckError(BCRSolverSolve(solver, PETSC_MEMTYPE_DEVICE, NULL, PETSC_FALSE, 1, nowhere, n, u, n), PETSC_ERR_GPU,
+             "CUDA error");
+  CheckError(BCRSolverSolve(solver, PETSC_MEMTYPE_DEVICE, NULL, PETSC_FALSE, 1, nowhere, n, u, n), PETSC_ERR_GPU,
              "-pc_bcrpoisson_backend cpu");
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -90,7 +90,7 @@ static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Prob
   PetscCall(PetscCalloc3(ld * nrhs, &f, ld * nrhs, &u, ld * nrhs, &again));
   for (PetscInt r = 0; r < nrhs; r++) RandomVector(n, f + r * ld);
   PetscCall(PetscArraycpy(again, f, ld * nrhs));
-  PetscCall(BCRSolverSolve(solver, transpose, nrhs, f, ld, u, ld));
+  PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ld, u, ld));
   Check(Same(ld * nrhs, f, again), name, "the right-hand side was changed", 1, 0);
   PetscCall(BCRSolverGetInfo(solver, &info));
   for (PetscInt r = 0; r < nrhs; r++) {
@@ -104,12 +104,12 @@ static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Prob
   }
   /* the same bits again */
   for (PetscInt i = 0; i < ld * nrhs; i++) again[i] = (PetscScalar)NAN;
-  PetscCall(BCRSolverSolve(solver, transpose, nrhs, f, ld, again, ld));
+  PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, f, ld, again, ld));
   for (PetscInt r = 0; r < nrhs; r++)
     Check(Same(n, u + r * ld, again + r * ld), name, "a repeated solve differs", 1, 0);
   /* in place */
   PetscCall(PetscArraycpy(again, f, ld * nrhs));
-  PetscCall(BCRSolverSolve(solver, transpose, nrhs, again, ld, again, ld));
+  PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, transpose, nrhs, again, ld, again, ld));
   for (PetscInt r = 0; r < nrhs; r++) {
     for (PetscInt c = 0; c < dof; c++)
       PetscCall(Compare(&p[c], &A[c], transpose, dof, f + r * ld + c, again + r * ld + c, precision, -1, name));
@@ -118,7 +118,7 @@ static PetscErrorCode SolveAndCompare(BCRSolver solver, PetscInt dof, const Prob
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static int mixed[2]; /* solvers of mixed precision: that were enough; that went on in double */
+static int mixed[2]; /* solvers of mixed precision: by corrections; in double, as a trial of those in set-up said */
 
 static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes[][2], int kind, PetscInt dof,
                               int equal)
@@ -145,14 +145,15 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
   }
   for (int precision = 0; precision < 3; precision++) {
     BCRSolverOptions options;
-    BCRSolverInfo info[2];
+    BCRSolverInfo info;
     BCRSolver solver;
 
     memset(&options, 0, sizeof(options));
     options.core.precision = (BCRPrecision)precision;
     options.core.isa = first % 4 - 1;
     PetscCall(CreateSolver(dof, ops, &options, &solver));
-    PetscCall(BCRSolverGetInfo(solver, &info[0]));
+    PetscCall(BCRSolverGetInfo(solver, &info));
+    if (precision == BCR_MIXED) mixed[info.doubles > 0]++;
     for (int t = 0; t < 2; t++) {
       PetscInt nrhs = 1 + (first + t + precision) % 3;
 
@@ -165,8 +166,6 @@ static PetscErrorCode RunCase(PetscInt dim, const PetscInt n[], const int planes
                               t ? " transpose" : ""));
       PetscCall(SolveAndCompare(solver, dof, p, A, t ? PETSC_TRUE : PETSC_FALSE, nrhs, precision, name));
     }
-    PetscCall(BCRSolverGetInfo(solver, &info[1]));
-    if (precision == BCR_MIXED) mixed[info[1].tables > info[0].tables]++; /* those of a core in double */
     PetscCall(BCRSolverDestroy(&solver));
   }
   for (PetscInt c = 0; c < dof; c++) {
@@ -405,20 +404,20 @@ static PetscErrorCode Extremes(void)
       PetscCall(CreateSolver(1, &p.op, &options, &solver));
       PetscCall(PetscMalloc3(N, &f, N, &u, N, &v));
       for (PetscInt i = 0; i < N; i++) f[i] = 0;
-      PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, N, u, N));
+      PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, f, N, u, N));
       for (PetscInt i = 0; i < N; i++) {
         if (u[i] != (PetscScalar)0)
           Check(0, "zero right-hand side", precisions[precision], (double)PetscAbsScalar(u[i]), 0);
       }
       npassed++;
       RandomVector(N, f);
-      PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, N, u, N));
+      PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, f, N, u, N));
       if (precision != BCR_SINGLE) { /* single has the range of single */
         for (int sign = -1; sign < 2; sign += 2) {
           double largest = 0, difference = 0;
 
           for (PetscInt i = 0; i < N; i++) v[i] = f[i] * (PetscReal)ldexp(1., sign * far);
-          PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, v, N, v, N));
+          PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, v, N, v, N));
           for (PetscInt i = 0; i < N; i++) {
             largest = PetscMax(largest, (double)PetscAbsScalar(u[i]));
             TestLargest(&difference, (double)PetscAbsScalar(v[i] * (PetscReal)ldexp(1., -sign * far) - u[i]));
@@ -616,7 +615,7 @@ static PetscErrorCode Memory(void)
       PetscCall(CreateSolver(dof, ops, &options, &solver));
       PetscCall(PetscMalloc2(size, &f, size, &u));
       RandomVector(size, f);
-      PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, size, u, size));
+      PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, f, size, u, size));
       PetscCall(BCRSolverGetInfo(solver, &info));
       vectors = (double)info.workspace / ((double)size * (double)sizeof(PetscScalar));
       PetscCall(PetscSNPrintf(name, sizeof(name), "work space, dof %" PetscInt_FMT " %s", dof, precisions[precision]));
@@ -653,9 +652,8 @@ int main(int argc, char **argv)
   PetscCall(NearlySingular());
   if (!device) PetscCall(Memory());
 done:
-  printf("mixed precision: %d solvers, %d of them in double in the end\n", mixed[0] + mixed[1], mixed[1]);
-  if (!device)
-    Check(20 * mixed[1] <= mixed[0], "mixed precision", "solvers that went on in double", mixed[1], mixed[0] / 20);
+  printf("mixed precision: %d solvers, %d of them in double\n", mixed[0] + mixed[1], mixed[1]);
+  if (!device) Check(20 * mixed[1] <= mixed[0], "mixed precision", "solvers in double", mixed[1], mixed[0] / 20);
   PetscCall(PetscFinalize());
   return TestStatus(1, (int)npassed, (int)nfailed);
 }

@@ -116,7 +116,7 @@ static PetscErrorCode sizes(PetscInt dim, PetscInt n)
     options.core.precision = plans[p].precision;
     PetscCall(PetscArraycpy(options.core.schedule, plans[p].schedule, 8));
     PetscCall(BCRSolverCreate(1, &op, &options, NULL, &solver));
-    PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, (PetscInt)N, u, (PetscInt)N));
+    PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, f, (PetscInt)N, u, (PetscInt)N));
     error = backward_error(dim, n, f, u);
     check(error <= (single ? 5e-7 : 1e-14) ? PETSC_TRUE : PETSC_FALSE, what, plans[p].name, error);
     if (!p) PetscCall(PetscArraycpy(u0, u, N));
@@ -170,7 +170,7 @@ static PetscErrorCode smooth(PetscInt dim, PetscInt n, double *error)
   options.core.isa = -1;
   options.core.precision = sizeof(PetscReal) == sizeof(float) ? BCR_SINGLE : BCR_DOUBLE;
   PetscCall(BCRSolverCreate(1, &op, &options, NULL, &solver));
-  PetscCall(BCRSolverSolve(solver, PETSC_FALSE, 1, f, (PetscInt)N, u, (PetscInt)N));
+  PetscCall(BCRSolverSolve(solver, PETSC_MEMTYPE_HOST, NULL, PETSC_FALSE, 1, f, (PetscInt)N, u, (PetscInt)N));
   *error = 0;
   for (size_t q = 0; q < N; q++) {
     const double x = h * (double)(q % n + 1), y = h * (double)(q / n % n + 1), z = h * (double)(q / n / n + 1);

@@ -1,5 +1,5 @@
 /* Mixed precision: residuals in double of a solution that is corrected with solves in single
-   (src/poisson/devsolver.c) */
+   (src/poisson/refine.c) */
 #include "face.cuh"
 #include "refine.h"
 
