@@ -3,6 +3,7 @@
   rows of its level.
 */
 #include "redplan.h"
+#include "../base/modes.h"
 #include <math.h>
 
 #define BCR_PI 3.14159265358979323846 /* PETSC_PI is a float where PetscReal is */
