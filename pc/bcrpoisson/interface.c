@@ -1,9 +1,9 @@
 /*
-  The functions of PCBCRPOISSON for users. Each hands over to the method that the PC carries if it is of this type.
+  The functions of PCBCRPOISSON for users. Each sets or gets what a line of the table in options.c says,
+  if the PC is of this type.
 */
-#include <petscbcr.h>
-#include <petsc/private/pcimpl.h> /*I "petscbcr.h" I*/
-#include "../../src/base/petscbcrimpl.h"
+#include <petscbcr.h> /*I "petscbcr.h" I*/
+#include "../options.h"
 
 /*@
   PCBCRPoissonSetRadix - sets the radix of the reduction in `PCBCRPOISSON`
@@ -33,9 +33,7 @@
 PetscErrorCode PCBCRPoissonSetRadix(PC pc, PetscInt radix)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, radix, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetRadix_C", (PC, PetscInt), (pc, radix));
+  PetscCall(BCROptionSet(pc, __func__, 1, &radix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,9 +55,7 @@ PetscErrorCode PCBCRPoissonSetRadix(PC pc, PetscInt radix)
 PetscErrorCode PCBCRPoissonGetRadix(PC pc, PetscInt *radix)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(radix, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetRadix_C", (PC, PetscInt *), (pc, radix));
+  PetscCall(BCROptionGet(pc, __func__, NULL, radix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,10 +84,7 @@ PetscErrorCode PCBCRPoissonGetRadix(PC pc, PetscInt *radix)
 PetscErrorCode PCBCRPoissonSetSchedule(PC pc, PetscInt n, const PetscInt radix[])
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveInt(pc, n, 2);
-  if (n > 0) BCRAssertPointer(radix, 3);
-  PetscTryMethod(pc, "PCBCRPoissonSetSchedule_C", (PC, PetscInt, const PetscInt[]), (pc, n, radix));
+  PetscCall(BCROptionSet(pc, __func__, n, radix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -114,8 +107,7 @@ PetscErrorCode PCBCRPoissonSetSchedule(PC pc, PetscInt n, const PetscInt radix[]
 PetscErrorCode PCBCRPoissonGetSchedule(PC pc, PetscInt *n, const PetscInt *radix[])
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscUseMethod(pc, "PCBCRPoissonGetSchedule_C", (PC, PetscInt *, const PetscInt *[]), (pc, n, radix));
+  PetscCall(BCROptionGet(pc, __func__, n, radix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -141,9 +133,7 @@ PetscErrorCode PCBCRPoissonGetSchedule(PC pc, PetscInt *n, const PetscInt *radix
 PetscErrorCode PCBCRPoissonSetBackend(PC pc, PCBCRPoissonBackend backend)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, backend, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetBackend_C", (PC, PCBCRPoissonBackend), (pc, backend));
+  PetscCall(BCROptionSet(pc, __func__, 1, &backend));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,9 +155,7 @@ PetscErrorCode PCBCRPoissonSetBackend(PC pc, PCBCRPoissonBackend backend)
 PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(backend, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetBackend_C", (PC, PCBCRPoissonBackend *), (pc, backend));
+  PetscCall(BCROptionGet(pc, __func__, NULL, backend));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -195,9 +183,7 @@ PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
 PetscErrorCode PCBCRPoissonSetTransport(PC pc, PCBCRPoissonTransport transport)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, transport, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetTransport_C", (PC, PCBCRPoissonTransport), (pc, transport));
+  PetscCall(BCROptionSet(pc, __func__, 1, &transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -219,9 +205,7 @@ PetscErrorCode PCBCRPoissonSetTransport(PC pc, PCBCRPoissonTransport transport)
 PetscErrorCode PCBCRPoissonGetTransport(PC pc, PCBCRPoissonTransport *transport)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(transport, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetTransport_C", (PC, PCBCRPoissonTransport *), (pc, transport));
+  PetscCall(BCROptionGet(pc, __func__, NULL, transport));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -250,9 +234,7 @@ PetscErrorCode PCBCRPoissonGetTransport(PC pc, PCBCRPoissonTransport *transport)
 PetscErrorCode PCBCRPoissonSetPrecision(PC pc, PCBCRPoissonPrecision precision)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, precision, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetPrecision_C", (PC, PCBCRPoissonPrecision), (pc, precision));
+  PetscCall(BCROptionSet(pc, __func__, 1, &precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -274,9 +256,7 @@ PetscErrorCode PCBCRPoissonSetPrecision(PC pc, PCBCRPoissonPrecision precision)
 PetscErrorCode PCBCRPoissonGetPrecision(PC pc, PCBCRPoissonPrecision *precision)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(precision, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetPrecision_C", (PC, PCBCRPoissonPrecision *), (pc, precision));
+  PetscCall(BCROptionGet(pc, __func__, NULL, precision));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -303,9 +283,7 @@ PetscErrorCode PCBCRPoissonGetPrecision(PC pc, PCBCRPoissonPrecision *precision)
 PetscErrorCode PCBCRPoissonSetOperatorSource(PC pc, PCBCRPoissonOperatorSource source)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, source, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetOperatorSource_C", (PC, PCBCRPoissonOperatorSource), (pc, source));
+  PetscCall(BCROptionSet(pc, __func__, 1, &source));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -327,9 +305,7 @@ PetscErrorCode PCBCRPoissonSetOperatorSource(PC pc, PCBCRPoissonOperatorSource s
 PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *source)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(source, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetOperatorSource_C", (PC, PCBCRPoissonOperatorSource *), (pc, source));
+  PetscCall(BCROptionGet(pc, __func__, NULL, source));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -365,9 +341,7 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
 PetscErrorCode PCBCRPoissonSetFit(PC pc, PCBCRPoissonFit fit)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveEnum(pc, fit, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetFit_C", (PC, PCBCRPoissonFit), (pc, fit));
+  PetscCall(BCROptionSet(pc, __func__, 1, &fit));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -389,9 +363,7 @@ PetscErrorCode PCBCRPoissonSetFit(PC pc, PCBCRPoissonFit fit)
 PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(fit, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetFit_C", (PC, PCBCRPoissonFit *), (pc, fit));
+  PetscCall(BCROptionGet(pc, __func__, NULL, fit));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -422,9 +394,7 @@ PetscErrorCode PCBCRPoissonGetFit(PC pc, PCBCRPoissonFit *fit)
 PetscErrorCode PCBCRPoissonSetRecursive(PC pc, PetscBool recursive)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, recursive, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetRecursive_C", (PC, PetscBool), (pc, recursive));
+  PetscCall(BCROptionSet(pc, __func__, 1, &recursive));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -447,9 +417,7 @@ PetscErrorCode PCBCRPoissonSetRecursive(PC pc, PetscBool recursive)
 PetscErrorCode PCBCRPoissonGetRecursive(PC pc, PetscBool *recursive)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(recursive, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetRecursive_C", (PC, PetscBool *), (pc, recursive));
+  PetscCall(BCROptionGet(pc, __func__, NULL, recursive));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -480,9 +448,7 @@ PetscErrorCode PCBCRPoissonGetRecursive(PC pc, PetscBool *recursive)
 PetscErrorCode PCBCRPoissonSetTune(PC pc, PetscBool tune)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, tune, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetTune_C", (PC, PetscBool), (pc, tune));
+  PetscCall(BCROptionSet(pc, __func__, 1, &tune));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -504,9 +470,7 @@ PetscErrorCode PCBCRPoissonSetTune(PC pc, PetscBool tune)
 PetscErrorCode PCBCRPoissonGetTune(PC pc, PetscBool *tune)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(tune, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetTune_C", (PC, PetscBool *), (pc, tune));
+  PetscCall(BCROptionGet(pc, __func__, NULL, tune));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -535,8 +499,7 @@ PetscErrorCode PCBCRPoissonGetTune(PC pc, PetscBool *tune)
 PetscErrorCode PCBCRPoissonSetTuneFile(PC pc, const char name[])
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscTryMethod(pc, "PCBCRPoissonSetTuneFile_C", (PC, const char[]), (pc, name));
+  PetscCall(BCROptionSet(pc, __func__, 1, name));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -558,9 +521,7 @@ PetscErrorCode PCBCRPoissonSetTuneFile(PC pc, const char name[])
 PetscErrorCode PCBCRPoissonGetTuneFile(PC pc, const char *name[])
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(name, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetTuneFile_C", (PC, const char *[]), (pc, name));
+  PetscCall(BCROptionGet(pc, __func__, NULL, name));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -588,9 +549,7 @@ PetscErrorCode PCBCRPoissonGetTuneFile(PC pc, const char *name[])
 PetscErrorCode PCBCRPoissonSetGraph(PC pc, PetscBool graph)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  PetscValidLogicalCollectiveBool(pc, graph, 2);
-  PetscTryMethod(pc, "PCBCRPoissonSetGraph_C", (PC, PetscBool), (pc, graph));
+  PetscCall(BCROptionSet(pc, __func__, 1, &graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -612,9 +571,7 @@ PetscErrorCode PCBCRPoissonSetGraph(PC pc, PetscBool graph)
 PetscErrorCode PCBCRPoissonGetGraph(PC pc, PetscBool *graph)
 {
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(pc, PC_CLASSID, 1);
-  BCRAssertPointer(graph, 2);
-  PetscUseMethod(pc, "PCBCRPoissonGetGraph_C", (PC, PetscBool *), (pc, graph));
+  PetscCall(BCROptionGet(pc, __func__, NULL, graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -983,13 +983,6 @@ PetscErrorCode BCRDeviceSolverGetInfo(BCRSolver s, BCRSolverInfo *info)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRSolverFetch(void *stream, PetscInt n, const PetscScalar *there, PetscScalar *here)
-{
-  PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaGet(here, there, (size_t)n * sizeof(PetscScalar), stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscBool BCRSolverHaveDevice(const char **why)
 {
   return BCRDeviceAvailable(why);
