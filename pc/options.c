@@ -363,14 +363,15 @@ PetscErrorCode BCROptionsCheckSame(PC pc)
 PetscErrorCode BCROptionsView(PC pc, PetscViewer viewer)
 {
   const BCROptions *options = options_of(pc);
-  PetscBool any = PETSC_FALSE;
+  PetscBool any = PETSC_FALSE, implied = PETSC_FALSE;
   char text[PETSC_MAX_PATH_LEN];
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < options->noptions; k++) {
     const BCROption *o = &options->option[k];
 
-    if (option_is_standard(pc, o)) continue;
+    if (option_is_standard(pc, o) && !(implied && (o->flags & BCR_OPTION_IMPLIED))) continue;
+    if (o->given) implied = PETSC_TRUE;
     PetscCall(option_text(pc, o, sizeof(text), text));
     if (!any) PetscCall(PetscViewerASCIIPrintf(viewer, "options:"));
     if (!any) PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));

@@ -17,8 +17,9 @@ typedef enum {
 } BCROptionType;
 
 /* flags */
-#define BCR_OPTION_PLAN 1 /* the plan of a solver depends on it, not only what the solver is given */
-#define BCR_OPTION_RANK 2 /* ranks may have different ones */
+#define BCR_OPTION_PLAN    1 /* the plan of a solver depends on it, not only what the solver is given */
+#define BCR_OPTION_RANK    2 /* ranks may have different ones */
+#define BCR_OPTION_IMPLIED 4 /* options with `given` imply a value that is not the default */
 
 #define BCR_OPTION_MAX 64 /* values of a list, at most */
 

@@ -82,7 +82,7 @@ static PetscErrorCode check_finite(PC pc, const PetscScalar *f, const PetscScala
 {
   PC_BCRPoisson *bcr = (PC_BCRPoisson *)pc->data;
   const PetscInt *n = bcr->grid.n, first = bcr->n ? bcr->dof * BCRGridNumber(&bcr->grid, bcr->grid.lo) : 0;
-  PetscInt middle, bad = bcr->n;
+  PetscInt middle, bad;
   PetscBool finite = PETSC_TRUE;
   double found;
 

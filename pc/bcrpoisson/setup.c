@@ -318,7 +318,7 @@ static PetscErrorCode set_grading(PC pc)
   PetscFunctionBegin;
   bcr->grading = bcr->skewness = 1;
   for (PetscInt c = 0; c < bcr->dof; ++c) {
-    if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact")) continue;
+    if (bcr->ops[c].singular || strcmp(bcr->ops[c].fit, "exact") != 0) continue;
     bcr->grading = PetscMax(bcr->grading, BCROperatorGrading(&bcr->ops[c]));
     bcr->skewness = PetscMax(bcr->skewness, BCROperatorSkewness(&bcr->ops[c]));
   }
