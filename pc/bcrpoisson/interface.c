@@ -125,8 +125,10 @@ PetscErrorCode PCBCRPoissonGetSchedule(PC pc, PetscInt *n, const PetscInt *radix
 
   Level: intermediate
 
-  Note:
+  Notes:
   A backend that this build of the library does not have is an error (`PETSC_ERR_SUP`) at set-up.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetBackend()`, `PCBCRPoissonBackend`
 @*/
@@ -178,6 +180,8 @@ PetscErrorCode PCBCRPoissonGetBackend(PC pc, PCBCRPoissonBackend *backend)
   the library, this MPI or this machine does not have is an error (`PETSC_ERR_SUP`) at set-up on
   every rank; `PCBCRPOISSON_TRANSPORT_AUTO` takes another one, and `PCView()` says why.
 
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
+
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetTransport()`, `PCBCRPoissonTransport`, `PCBCRPoissonSetBackend()`
 @*/
 PetscErrorCode PCBCRPoissonSetTransport(PC pc, PCBCRPoissonTransport transport)
@@ -223,11 +227,13 @@ PetscErrorCode PCBCRPoissonGetTransport(PC pc, PCBCRPoissonTransport *transport)
 
   Level: intermediate
 
-  Note:
+  Notes:
   The default is double where `PetscReal` is, else single. Tables are computed in double in any
   case. A right-hand side that overflows in single is an error (`PETSC_ERR_FP`) with
   `KSPSetErrorIfNotConverged()`, else a solution that is not finite; `PCBCRPOISSON_PRECISION_MIXED`
   scales it.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetPrecision()`, `PCBCRPoissonPrecision`
 @*/
@@ -274,9 +280,11 @@ PetscErrorCode PCBCRPoissonGetPrecision(PC pc, PCBCRPoissonPrecision *precision)
 
   Level: intermediate
 
-  Note:
+  Notes:
   `PCSetUp()` raises `PETSC_ERR_ORDER` for `PCBCRPOISSON_OPERATOR_USER` without an operator, and
   `PETSC_ERR_SUP` for `PCBCRPOISSON_OPERATOR_MATRIX` with a matrix that has no entries (`MATSHELL`).
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetOperatorSource()`, `PCBCRPoissonSetOperator()`, `PCBCRPoissonOperatorSource`
 @*/
@@ -335,6 +343,8 @@ PetscErrorCode PCBCRPoissonGetOperatorSource(PC pc, PCBCRPoissonOperatorSource *
   `PETSC_ERR_SUP` with `PCBCRPOISSON_FIT_EXACT` for a matrix that is not separable, and with any fit
   for one that no fit helps: a wide stencil, coupled components, complex coefficients, an indefinite
   operator.
+
+  Raises `PETSC_ERR_ARG_OUTOFRANGE` for any other value.
 
 .seealso: `PCBCRPOISSON`, `PCBCRPoissonGetFit()`, `PCBCRPoissonFit`
 @*/
