@@ -38,7 +38,7 @@ mutation "last entry of a row of a staged solve unwritten" src/poisson/backend_c
   'for (PetscInt i = 0; i < n; i++) u[i * es] = (PetscReal)line[i];' \
   'for (PetscInt i = 0; i < n - 1; i++) u[i * es] = (PetscReal)line[i];' \
   'unit/solver -quick -cases 100'
-mutation "NaN in the middle of PCNEATO's solution" pc/neato/neato.c \
+mutation "NaN in the middle of PCNEATO's solution" pc/neato/apply.c \
   'PetscCall(BCRTriSolve(tri, (const PetscReal *)f, (PetscReal *)u));' \
   'PetscCall(BCRTriSolve(tri, (const PetscReal *)f, (PetscReal *)u)); if (neato->lines->size[0] > 1) u[neato->lines->dof * neato->lines->size[0] / 2] = (PetscScalar)NAN;' \
   '2 mpi/neatosolve'
@@ -259,24 +259,24 @@ mutation "ghost points above a rank one short" src/compact/stencil.c \
 
 # ---- PCs ----
 
-mutation "an option may differ between ranks" pc/bcrpoisson/bcrpoisson.c \
-  'mine[n++] = (double)bcr->shift;' \
-  'mine[n++] = 0;' \
+mutation "an option may differ between ranks" pc/options.c \
+  'mine[n++] = option_fingerprint(pc, o);' \
+  'mine[n++] = o->type == BCR_OPTION_REAL ? 0 : option_fingerprint(pc, o);' \
   '2 mpi/badinput'
-mutation "one solve with a fit that nobody chose" pc/bcrpoisson/bcrpoisson.c \
-  'PetscCall(PCBCRPoissonRefuseFit(pc, c, "A solve without iterations (KSPPREONLY)"));' \
+mutation "one solve with a fit that nobody chose" pc/bcrpoisson/apply.c \
+  'PetscCall(refuse_fit(pc, c, "A solve without iterations (KSPPREONLY)"));' \
   '' \
   '2 mpi/faults'
-mutation "the solver of the matrix before outlives a matrix that is refused" pc/bcrpoisson/bcrpoisson.c \
-  'PCBCRPoissonOperatorChanged(pc);
-  BCRCallElse(PCBCRPoissonSetUpSolver(pc), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));' \
-  'PetscCall(PCBCRPoissonSetUpSolver(pc));' \
+mutation "the solver of the matrix before outlives a matrix that is refused" pc/bcrpoisson/setup.c \
+  'BCROptionsChanged(pc, PETSC_FALSE);
+  BCRCallElse(set_up(pc), (void)PCReset_BCRPoisson(pc), BCRPreSolveEnds(pc));' \
+  'PetscCall(set_up(pc));' \
   'petsc/failure -cycles 20'
-mutation "columns of a block solved with the stride of the right-hand sides" pc/bcrpoisson/bcrpoisson.c \
+mutation "columns of a block solved with the stride of the right-hand sides" pc/bcrpoisson/apply.c \
   'PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldu));' \
   'PetscCall(BCRMovesGive(&bcr->moves, bcr->slab, u + (size_t)r * ldf));' \
   '4 mpi/objects'
-mutation "NaN in the right-hand side found on its rank only" pc/bcrpoisson/bcrpoisson.c \
+mutation "NaN in the right-hand side found on its rank only" pc/bcrpoisson/apply.c \
   'PetscCall(BCRTakeFrom(PetscObjectComm((PetscObject)pc), found, &entry, sizeof(entry), &found));' \
   '' \
   '2 mpi/badinput'

@@ -51,10 +51,10 @@
 M*/
 PetscErrorCode KSPCreate_BCRPoisson(KSP ksp)
 {
-  static const KSPRefineKind kind = {"KSPBCRPOISSON",           PCBCRPOISSON,       "PCBCRPOISSON",
+  static const BCRRefineKind kind = {"KSPBCRPOISSON",           PCBCRPOISSON,       "PCBCRPOISSON",
                                      "KSP BCR Poisson options", "-ksp_bcrpoisson_", "PCBCRPoissonSetFromOptions_C"};
 
   PetscFunctionBegin;
-  PetscCall(KSPRefineCreate(ksp, &kind));
+  PetscCall(BCRRefineCreate(ksp, &kind));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -528,7 +528,7 @@ static PetscErrorCode PetscBCRLinesChoose(PetscBCRLines lines, Vec f, Vec u)
     lines->options.device = all ? PETSC_TRUE : PETSC_FALSE;
     if (lines->options.device) PetscCall(BCRGetStream(&lines->options.stream));
     PetscCall(
-      BCRLinesTransport(lines->lines, "pc_neato_transport", BCR_TRANSPORT_AUTO, use_gpu_aware_mpi, &lines->options));
+      BCRLinesTransport(lines->lines, "pc_neato_transport", BCR_TRANSPORT_AUTO, BCRGpuAwareMPI(), &lines->options));
   }
 #else
   (void)f;
