@@ -57,11 +57,11 @@ mutation "NaN in the right-hand side of a compact derivative" src/compact/stenci
 
 # ---- reading a matrix ----
 
-mutation "ranks do not agree on a wrong plane" src/operator/read.c \
+mutation "ranks do not agree on a wrong plane" src/operator/planesread.c \
   'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, A->comm));' \
   '' \
   '3 mpi/reader'
-mutation "ranks do not agree on planes through one node" src/operator/read.c \
+mutation "ranks do not agree on planes through one node" src/operator/planesread.c \
   'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seen, 64, MPI_INT, MPI_MAX, A->comm));' \
   '' \
   '3 mpi/reader'
@@ -77,7 +77,7 @@ mutation "row sums of a fit are not looked at" src/operator/fit.c \
   '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null));' \
   '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null)); *null = PETSC_TRUE;' \
   '2 mpi/faults'
-mutation "the reader loses its lines" src/operator/read.c \
+mutation "the reader loses its lines" src/operator/axesread.c \
   'for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree5(L[d].st, L[d].w, L[d].lo, L[d].up, L[d].dg));' \
   '(void)L;' \
   'petsc/failure -cycles 200' 'petsc/allocation -quick'

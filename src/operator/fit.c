@@ -20,9 +20,9 @@
   a potential that is large near an end or a corner only does little harm.
 */
 #include "fitimpl.h"
-#include "fitrun.h"
+#include "fit_kernels.h"
 #include "readdevice.h"
-#include "run.h"
+#include "run_kernels.h"
 #include "threads.h"
 
 static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)

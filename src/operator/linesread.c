@@ -3,7 +3,7 @@
   rows; what the columns of other ranks are on the grid follows from the sizes of the boxes.
 */
 #include "linesimpl.h"
-#include "run.h"
+#include "run_kernels.h"
 
 /* Rows of this rank: the columns it owns and, on several ranks, the others */
 typedef struct {

@@ -125,7 +125,7 @@ PetscErrorCode BCRSampleTake(BCRRows *A)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(S, sizeof(*S)));
-  /* lines through the middle of the grid and those beside them: the base row of BCRLinesRead() is
+  /* lines through the middle of the grid and those beside them: the base row of BCRAxesRead() is
      there somewhere */
   for (PetscInt d = 0; d < A->dim; ++d) {
     const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;

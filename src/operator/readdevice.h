@@ -15,7 +15,7 @@ PETSC_INTERN const PetscScalar *BCRSampleRow(const BCRRows *A, PetscInt row);
 PETSC_INTERN PetscErrorCode BCRRowsDevice(Mat mat, const BCRGrid *grid, PetscBool bring, PetscBool *there,
                                           PetscBool *only);
 /* Brings rows to the host, where values are on the device alone: those that BCRPlaneGuess() and
-   BCRLinesRead() look at; those of BCRPlanesSearch() */
+   BCRAxesRead() look at; those of BCRPlanesSearch() */
 PETSC_INTERN PetscErrorCode BCRSampleTake(BCRRows *A);
 PETSC_INTERN PetscErrorCode BCRSampleTakeFaces(const BCRRows *A, const BCROperator *op);
 /* The same search where the values are. *done: rows of a present plane that fit none (wrong) and

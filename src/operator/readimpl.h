@@ -149,6 +149,10 @@ static inline int BCRSlotFar(const BCRRows *A, const PetscInt ix[3], PetscInt to
   return slot < 0 ? BCR_CENTRE : slot;
 }
 
+/* again: this matrix has been read before, and has no empty rows; fitted: it was no operator then.
+   Products with it, for which it goes to its device, are needed then, and it is read there */
+PETSC_INTERN PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRRows *A);
+PETSC_INTERN PetscErrorCode BCRRowsClose(BCRRows *A);
 /* the values of all rows come to the host, if they are not there */
 PETSC_INTERN PetscErrorCode BCRRowsFetch(const BCRRows *rows);
 PETSC_INTERN BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], double *rest,
@@ -156,6 +160,15 @@ PETSC_INTERN BCRRowState BCRRowGet(const BCRRows *A, PetscInt c, const PetscInt 
 /* says what is wrong with a row of the box */
 PETSC_INTERN PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, const PetscInt ix[3],
                                         PetscInt col, BCRFault *fault);
+/* A row of the box; *fault says what is wrong with it */
+PETSC_INTERN PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7],
+                                        BCRFault *fault);
+/* Any row of the grid, on all ranks. Collective */
+PETSC_INTERN PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7]);
+PETSC_INTERN PetscBool BCRPlaneRowFits(const double st[7], PetscInt d, PetscInt s, const BCRPlane *pl);
+PETSC_INTERN PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt s, BCRPlane *pl);
+PETSC_INTERN PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op);
+PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
 /* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box
    along axes that are cut, going around the ends of the grid: nodes -width .. N + width of an axis.
    Nothing to do on one rank. */
