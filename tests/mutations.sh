@@ -73,7 +73,7 @@ mutation "row sums 100 times looser" src/operator/readimpl.h \
   '#define BCR_SUM_TOL (16 * BCR_EPS)' \
   '#define BCR_SUM_TOL (1600 * BCR_EPS)' \
   'petsc/reader'
-mutation "row sums of a fit are not looked at" src/operator/fit.c \
+mutation "row sums of a fit are not looked at" src/operator/fitpasses.c \
   '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null));' \
   '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null)); *null = PETSC_TRUE;' \
   '2 mpi/faults'
@@ -101,7 +101,7 @@ mutation "only the first layer beside a box is read for a fit" src/operator/shel
   'const PetscInt w = g->parts[d] > 1 ? width : 0;' \
   'const PetscInt w = g->parts[d] > 1 ? 1 : 0;' \
   '3 mpi/reader'
-mutation "a fit's range takes the largest of one rank" src/operator/fit.c \
+mutation "a fit's range takes the largest of one rank" src/operator/fitrange.c \
   'if (q->hi > sum->hi) {' \
   'if (0) {' \
   '3 mpi/reader' 'petsc/reader'

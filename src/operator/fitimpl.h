@@ -4,12 +4,7 @@
 #pragma once
 
 #include "readimpl.h"
-
-/* What a sequence of numbers amounts to; sums are those of x - ref and of its square */
-typedef struct {
-  double lo, hi, ref, sum, square, count;
-  PetscInt lorow, hirow; /* grid lines where the smallest and the largest were met */
-} BCRFitRange;
+#include "fitrange.h"
 
 typedef struct BCRFitPart BCRFitPart;
 typedef struct BCRFitDevice BCRFitDevice;
@@ -45,14 +40,6 @@ typedef struct {
   BCRFitDevice *device; /* has D, C and S; NULL: they are here */
 } BCRFitData;
 
-/* What all rows have, those at the ends too: how much the diagonals D / (w s^2), weighted as the
-   null vector of the transpose of T is, exceed those of T; those weights; the smallest and the
-   largest diagonal of `count` rows among which all are whose couplings are an eighth of it or less
-   */
-typedef struct {
-  double excess, weight, lo, hi, count;
-} BCRFitTotal;
-
 /* A fit and what it is judged by: couplings divided by weights and scales, what is left on the diagonal inside */
 typedef struct {
   BCRFitRange link[3], left;
@@ -71,6 +58,45 @@ typedef struct {
   BCRFitRange left;
 } BCRFitSums;
 
+static inline double BCRFitWeight(const BCRFitData *F, PetscInt d, PetscInt i)
+{
+  if (i < 0 || i >= F->n[d]) i += i < 0 ? F->n[d] : -F->n[d];
+  return i == 0 ? F->half[d][0] * (F->n[d] == 1 ? F->half[d][1] : 1) : (i == F->n[d] - 1 ? F->half[d][1] : 1);
+}
+
+/* Where the arrays have node o */
+static inline PetscInt BCRFitAt(const BCRFitData *F, PetscInt i, const PetscInt o[3])
+{
+  return i - F->so[0] + F->stride[1] * (o[1] - F->so[1]) + F->stride[2] * (o[2] - F->so[2]);
+}
+
+/* Node i of axis d, beyond its ends too, as the arrays have it if the axis is periodic */
+static inline PetscInt BCRFitAround(const BCRFitData *F, PetscInt d, PetscInt i)
+{
+  return i < F->so[d] ? i + F->n[d] : (i >= F->so[d] + F->sn[d] ? i - F->n[d] : i);
+}
+
+static inline PetscBool BCRFitOwns(const BCRFitData *F, const PetscInt o[3])
+{
+  PetscInt d;
+
+  for (d = 0; d < 3; d++)
+    if (o[d] < F->lo[d] || o[d] >= F->lo[d] + F->own[d]) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* Nodes of the box that have a neighbour in it on all sides, of axes long enough to have such
+   nodes; skip: an axis that does not count */
+static inline PetscBool BCRFitInside(const BCRFitData *F, const PetscInt ix[3], PetscInt skip)
+{
+  PetscInt d;
+
+  for (d = 0; d < F->dim; d++)
+    if (d != skip && F->n[d] > 2 && !F->wrap[d] && (ix[d] == 0 || ix[d] == F->n[d] - 1)) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+
 #if defined(PETSCBCR_HAVE_CUDA)
 /* The passes of fit.c on the device that the matrix is on. Open: BCRFitExtract()'s; F->device ==
    NULL on return: there is a row that the host has to look at */
@@ -87,4 +113,3 @@ PETSC_INTERN PetscErrorCode BCRFitDeviceDeviation(BCRFitData *F, const double a[
 /* F->op->devscale from S; where the device has no room, F->S */
 PETSC_INTERN PetscErrorCode BCRFitDeviceScales(BCRFitData *F);
 #endif
-PETSC_INTERN void BCRFitRangeJoin(BCRFitRange *sum, const BCRFitRange *q);
