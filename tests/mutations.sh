@@ -264,7 +264,7 @@ mutation "NaN in the right-hand side found on its rank only" pc/bcrpoisson/bcrpo
   'PetscCall(BCRTakeFrom(PetscObjectComm((PetscObject)pc), found, &entry, sizeof(entry), &found));' \
   '' \
   '2 mpi/badinput'
-mutation "singular lines not noticed" src/operator/linesolve.c \
+mutation "singular lines not noticed" src/operator/linescheck.c \
   'if (all[l] <= (PetscReal)BCR_LINES_SINGULAR) bad = l;' \
   '' \
   'petsc/neatobad' '2 mpi/neatobad'
