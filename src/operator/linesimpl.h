@@ -50,6 +50,7 @@ static inline void BCRLinesGetRow(const BCRTriSpec *s, PetscInt l, PetscInt j, P
    where it is the same */
 PETSC_INTERN PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *lines);
 PETSC_INTERN PetscErrorCode BCRLinesConnect(BCRLines lines, BCRLines old);
+PETSC_INTERN PetscErrorCode BCRLinesFreeSpec(BCRLines lines);
 /* Finds out how little describes the lines whose rows are in low, diag and up (one real for each
    unknown of this rank; taken over), and makes that lines->spec. Collective. */
 PETSC_INTERN PetscErrorCode BCRLinesRecognise(BCRLines lines, PetscReal *low, PetscReal *diag, PetscReal *up);
