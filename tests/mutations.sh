@@ -78,8 +78,8 @@ mutation "row sums of a fit are not looked at" src/operator/fitpasses.c \
   '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null)); *null = PETSC_TRUE;' \
   '2 mpi/faults'
 mutation "the reader loses its lines" src/operator/axesread.c \
-  'for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree5(L[d].st, L[d].w, L[d].lo, L[d].up, L[d].dg));' \
-  '(void)L;' \
+  'PetscCall(PetscFree5(l->star, l->weight, l->low, l->up, l->diag));' \
+  '(void)l;' \
   'petsc/failure -cycles 200' 'petsc/allocation -quick'
 mutation "slightly indefinite operator accepted" src/operator/axis.c \
   'if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);' \

@@ -1,12 +1,49 @@
 /*
-  Axes, shift and scale of the operator, from the rows of one grid line along each axis.
+  Axes, shift and scale of the operator, from the rows of one grid line along each axis. The three lines meet in one row
+  of the box, the base row: the middle one, or the first of an axis of two unknowns.
+
+      samples   the rows of the lines come to all ranks, signs turned so that couplings are positive
+      weigh     what multiplies each row of a line: the couplings along another axis tell it
+      divide    by that; and what a dropped plane adds to the end rows comes off
+      name      uniform, with its ends, or general
+      settle    ends of two unknowns, shift, units
+      write     the axes of the operator
 */
 #include "readimpl.h"
 
+#define BCR_LINE_ROWS 0x4000000 /* of 7 numbers each, in one message: an MPI count is an int */
+
+/* Ends, coupling and first diagonal of an axis of two unknowns */
 typedef struct {
   BCREnd end[2];
-  double a, first; /* first: diagonal of the first row */
+  double a, first;
 } BCRPair;
+
+/* One axis as its grid line through the base row has it, in units of the matrix, signs turned so that couplings are
+   positive. Arrays of n rows */
+typedef struct {
+  PetscInt axis, n;
+  PetscInt base; /* the base row's place */
+  double (*star)[7];
+  double *weight;          /* what multiplies a row; below: what is left of it divided by that */
+  double *low, *up, *diag; /* diag: less that of the base row */
+  PetscBool plane[2];      /* the plane at this end is dropped */
+  double out[2], slope[2]; /* coupling to it, and its slope */
+  PetscBool general;       /* else uniform: */
+  BCREnd end[2];
+  double a, first; /* coupling; what this axis has of the diagonal of the base row */
+  int npairs;      /* two unknowns: what their ends may be */
+  BCRPair pairs[16];
+} BCRLine;
+
+/* The lines along all axes */
+typedef struct {
+  BCRLine line[3];
+  PetscInt general;         /* the general axis, -1: none */
+  double sign, star[7];     /* the base row */
+  double tol;               /* diagonals that differ by less are the same */
+  double size, shift, unit; /* the largest diagonal; the shift; the coupling that the axes are in units of */
+} BCRSamples;
 
 /* What the diagonal of an end row may differ by from that of an end type, a: the coupling of the
    axis, noise: what diagonals inside the line differ by, tol: BCR_SAME_TOL of the whole diagonal.
@@ -62,43 +99,26 @@ static int BCRPairs(double q0, double q1, double delta, double tol, BCRPair list
   return n;
 }
 
-/* One axis as its grid line through the base row has it, in units of the matrix, signs turned so
-   that couplings are positive */
-typedef struct {
-  PetscInt n;
-  double (*st)[7]; /* rows of the line */
-  /* weight; what is left of the row divided by it; dg: diagonal less that of the base row */
-  double *w, *lo, *up, *dg;
-  double out[2], slope[2]; /* coupling to the dropped plane, and its slope */
-  PetscBool wrap, general;
-  BCREnd end[2];
-  double a, first; /* uniform: coupling, diagonal of the base row that belongs to this axis */
-  int npairs;
-  BCRPair pairs[16];
-} BCRLine;
-
-/* Fills lo, up, dg from st and w; false: a weight is impossible */
-static void BCRLineDivide(BCRLine *L, PetscInt d, PetscInt base, double centre)
+/* Fills low, up, diag from star and weight: diag less `centre`, which is the base row's if there is one (-1: none) */
+static void BCRLineDivide(BCRLine *L, PetscInt base, double centre)
 {
-  PetscInt i, s;
-  double cor = 0;
+  double planes = 0; /* what dropped planes add to the base row */
 
-  for (i = 0; i < L->n; i++) {
-    L->lo[i] = L->st[i][2 * d] / L->w[i];
-    L->up[i] = L->st[i][2 * d + 1] / L->w[i];
-    L->dg[i] = L->st[i][BCR_CENTRE] / L->w[i] - centre;
+  for (PetscInt i = 0; i < L->n; i++) {
+    L->low[i] = L->star[i][2 * L->axis] / L->weight[i];
+    L->up[i] = L->star[i][2 * L->axis + 1] / L->weight[i];
+    L->diag[i] = L->star[i][BCR_CENTRE] / L->weight[i] - centre;
   }
-  L->wrap = PETSC_FALSE;
-  for (s = 0; s < 2; s++) {
+  for (PetscInt s = 0; s < 2; s++) {
     const PetscInt e = s ? L->n - 1 : 0;
 
-    L->out[s] = s ? L->up[e] : L->lo[e];
+    L->out[s] = s ? L->up[e] : L->low[e];
     if (L->slope[s] != 0) {
-      L->dg[e] -= L->out[s] * L->slope[s];
-      if (e == base) cor += L->out[s] * L->slope[s];
+      L->diag[e] -= L->out[s] * L->slope[s];
+      if (e == base) planes += L->out[s] * L->slope[s];
     }
   }
-  for (i = 0; i < L->n; i++) L->dg[i] += cor; /* base row: 0 */
+  for (PetscInt i = 0; i < L->n; i++) L->diag[i] += planes; /* base row: 0 */
 }
 
 /* The least of the row sums of a line, of its inner rows where there are any */
@@ -108,47 +128,45 @@ static double BCRLineLeast(const BCRLine *L)
   double least = PETSC_MAX_REAL;
 
   for (PetscInt i = first; i < L->n - first; i++)
-    least = PetscMin(least, L->dg[i] - (i ? L->lo[i] : 0) - (i < L->n - 1 ? L->up[i] : 0));
+    least = PetscMin(least, L->diag[i] - (i ? L->low[i] : 0) - (i < L->n - 1 ? L->up[i] : 0));
   return least;
 }
 
-/* Names the ends of an axis that is uniform, tol for differences of diagonals; PETSC_FALSE: it is not */
-static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol)
+/* Names the ends of an axis that is uniform; PETSC_FALSE: it is not */
+static PetscBool BCRLineUniform(BCRLine *L, double tol)
 {
   const PetscInt n = L->n;
-  PetscInt i, s;
   double lo = PETSC_MAX_REAL, hi = -PETSC_MAX_REAL, sum = 0, noise = 0;
 
   if (n == 2) {
-    L->npairs = BCRPairs(L->up[0], L->lo[1], L->dg[1] - L->dg[0], tol, L->pairs);
+    L->npairs = BCRPairs(L->up[0], L->low[1], L->diag[1] - L->diag[0], tol, L->pairs);
     return (PetscBool)(L->npairs > 0);
   }
-  for (i = 1; i < n - 1; i++) {
-    lo = PetscMin(lo, PetscMin(L->lo[i], L->up[i]));
-    hi = PetscMax(hi, PetscMax(L->lo[i], L->up[i]));
+  for (PetscInt i = 1; i < n - 1; i++) {
+    lo = PetscMin(lo, PetscMin(L->low[i], L->up[i]));
+    hi = PetscMax(hi, PetscMax(L->low[i], L->up[i]));
     /* of differences, or rounding adds up on long lines */
-    sum += 0.5 * ((L->lo[i] - L->up[1]) + (L->up[i] - L->up[1]));
-    noise = PetscMax(noise, PetscAbs(L->dg[i]));
+    sum += 0.5 * ((L->low[i] - L->up[1]) + (L->up[i] - L->up[1]));
+    noise = PetscMax(noise, PetscAbs(L->diag[i]));
   }
   if (!(noise <= tol)) return PETSC_FALSE;
   if (hi - lo > BCR_SAME_TOL * hi) return PETSC_FALSE;
   L->a = hi == lo ? hi : L->up[1] + sum / (double)(n - 2);
   L->first = 2 * L->a;
-  if (!plane[0] && !plane[1] && (L->out[0] != 0 || L->out[1] != 0)) {
-    for (s = 0; s < 2; s++) {
+  if (!L->plane[0] && !L->plane[1] && (L->out[0] != 0 || L->out[1] != 0)) {
+    for (PetscInt s = 0; s < 2; s++) {
       const PetscInt e = s ? n - 1 : 0;
 
       if (PetscAbs(L->out[s] - L->a) > BCR_SAME_TOL * L->a ||
-          PetscAbs((s ? L->lo[e] : L->up[e]) - L->a) > BCR_SAME_TOL * L->a || PetscAbs(L->dg[e]) > tol)
+          PetscAbs((s ? L->low[e] : L->up[e]) - L->a) > BCR_SAME_TOL * L->a || PetscAbs(L->diag[e]) > tol)
         return PETSC_FALSE;
       L->end[s] = BCR_END_PERIODIC;
     }
-    L->wrap = PETSC_TRUE;
     return PETSC_TRUE;
   }
-  for (s = 0; s < 2; s++) {
+  for (PetscInt s = 0; s < 2; s++) {
     const PetscInt e = s ? n - 1 : 0;
-    const double in = s ? L->lo[e] : L->up[e], r = L->dg[e], t = L->a > 0 ? BCREndTolerance(L->a, tol, noise) : tol;
+    const double in = s ? L->low[e] : L->up[e], r = L->diag[e], t = L->a > 0 ? BCREndTolerance(L->a, tol, noise) : tol;
 
     if (PetscAbs(in - L->a) <= BCR_SAME_TOL * L->a) {
       if (PetscAbs(r) <= t) L->end[s] = BCR_END_DIRICHLET;
@@ -161,273 +179,368 @@ static PetscBool BCRLineUniform(BCRLine *L, const PetscBool plane[2], double tol
   return PETSC_TRUE;
 }
 
-static PetscErrorCode BCRLineDestroyAll(BCRLine L[3])
-{
-  PetscFunctionBegin;
-  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree5(L[d].st, L[d].w, L[d].lo, L[d].up, L[d].dg));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+/* ---- samples ---- */
 
-/* Everything of the operator but the planes, which are given, from one grid line along each axis.
-   *good = PETSC_FALSE: these lines are not those of a separable operator of this library */
-#define BCR_LINE_ROWS 0x4000000 /* of 7 numbers each, in one message: an MPI count is an int */
-
-PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
+/* Clears the axes of the operator and sizes the lines. *empty: planes leave no unknown */
+static PetscErrorCode BCRSamplesSize(const BCRRows *A, BCROperator *op, BCRSamples *S, PetscBool *empty)
 {
   static const char xyz[] = "xyz";
-  BCRLine L[3];
-  PetscInt b[3], base[3], ix[3], d, i, s, t, general = -1;
-  int k, pick[3] = {0, 0, 0}, best[3] = {0, 0, 0};
-  double centre, sign = 0, bestscore = PETSC_MAX_REAL, tol, unit = 0, shift, rest, size;
-  double c0[7];
-  PetscBool empty = PETSC_FALSE;
-  BCRFault fault = {PETSC_SUCCESS, ""};
-  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *good = PETSC_FALSE;
+  PetscCall(PetscMemzero(S, sizeof(*S)));
+  S->general = -1;
+  *empty = PETSC_FALSE;
   op->dim = A->dim;
-  PetscCall(PetscMemzero(L, sizeof(L)));
-  for (d = 0; d < 3; d++) {
+  op->shift = op->scale = 1;
+  op->singular = PETSC_FALSE;
+  for (PetscInt d = 0; d < 3; d++) {
     BCRAxis *ax = &op->axis[d];
+    BCRLine *l = &S->line[d];
 
-    b[d] = ax->plane[0].present ? 1 : 0;
-    L[d].n = A->N[d] - b[d] - (ax->plane[1].present ? 1 : 0);
-    ax->n = L[d].n;
+    l->axis = d;
+    l->n = A->N[d];
+    for (PetscInt s = 0; s < 2; s++) {
+      l->plane[s] = ax->plane[s].present;
+      l->slope[s] = ax->plane[s].slope;
+      l->n -= l->plane[s] ? 1 : 0;
+      l->end[s] = ax->end[s] = BCR_END_CELL_NEUMANN;
+    }
+    l->base = l->n > 2 ? l->n / 2 : 0;
+    ax->n = l->n;
     ax->a = 0;
-    ax->end[0] = ax->end[1] = BCR_END_CELL_NEUMANN;
     PetscCall(PetscFree(ax->lower));
     PetscCall(PetscFree(ax->diag));
     PetscCall(PetscFree(ax->upper));
     PetscCall(PetscFree(ax->weight));
-    if (L[d].n == 0) {
-      PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, A->comm, PETSC_ERR_SUP,
-                 "The two grid points along %c hold rows that couple them to each other only: too few points for such "
-                 "end rows, use at least three",
-                 xyz[d]);
-      empty = PETSC_TRUE;
-    }
-    base[d] = L[d].n > 2 ? L[d].n / 2 : 0;
+    if (l->n > 0) continue;
+    PetscCheck(ax->plane[0].slope == 0 && ax->plane[1].slope == 0, A->comm, PETSC_ERR_SUP,
+               "The two grid points along %c hold rows that couple them to each other only: too few points for such "
+               "end rows, use at least three",
+               xyz[d]);
+    *empty = PETSC_TRUE;
   }
-  op->shift = op->scale = 1;
-  op->singular = PETSC_FALSE;
-  if (empty) {
-    *good = PETSC_TRUE;
-    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRSamplesDestroy(BCRSamples *S)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+
+    PetscCall(PetscFree5(l->star, l->weight, l->low, l->up, l->diag));
   }
-  for (d = 0, ierr = PETSC_SUCCESS; d < 3 && !ierr; d++)
-    ierr = PetscMalloc5(L[d].n, &L[d].st, L[d].n, &L[d].w, L[d].n, &L[d].lo, L[d].n, &L[d].up, L[d].n, &L[d].dg);
-  BCRCallElse(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY), (void)BCRLineDestroyAll(L));
-  for (d = 0; d < 3; d++) {
-    for (t = 0; t < 3; t++) ix[t] = b[t] + base[t];
-    PetscCall(PetscMemzero(L[d].st, sizeof(*L[d].st) * (size_t)L[d].n));
-    for (i = 0; i < L[d].n && !fault.code; i++) {
-      ix[d] = b[d] + i;
-      if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, L[d].st[i], &fault));
-    }
-    for (i = 0; A->grid.size > 1 && i < L[d].n; i += BCR_LINE_ROWS) /* one rank has it, the others zero */
-      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, L[d].st[i], (PetscMPIInt)(7 * PetscMin(BCR_LINE_ROWS, L[d].n - i)),
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of the lines, on all ranks. Collective */
+static PetscErrorCode BCRSamplesRead(const BCRRows *A, PetscInt c, BCRSamples *S)
+{
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3 && !ierr; d++) {
+    BCRLine *l = &S->line[d];
+
+    ierr = PetscMalloc5(l->n, &l->star, l->n, &l->weight, l->n, &l->low, l->n, &l->up, l->n, &l->diag);
+  }
+  PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+    PetscInt ix[3];
+
+    for (PetscInt t = 0; t < 3; t++) ix[t] = (S->line[t].plane[0] ? 1 : 0) + (t == d ? 0 : S->line[t].base);
+    PetscCall(PetscMemzero(l->star, sizeof(*l->star) * (size_t)l->n));
+    for (PetscInt i = 0; i < l->n && !fault.code; i++, ix[d]++)
+      if (BCRGridHas(&A->grid, ix)) PetscCall(BCRRowCheck(A, c, ix, l->star[i], &fault));
+    for (PetscInt i = 0; A->grid.size > 1 && i < l->n; i += BCR_LINE_ROWS) /* one rank has it, the others zero */
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, l->star[i], (PetscMPIInt)(7 * PetscMin(BCR_LINE_ROWS, l->n - i)),
                                  MPI_DOUBLE, MPI_SUM, A->comm));
-    L[d].slope[0] = op->axis[d].plane[0].slope;
-    L[d].slope[1] = op->axis[d].plane[1].slope;
   }
-  BCRCallElse(BCRFaultAgree(A->comm, &fault), (void)BCRLineDestroyAll(L));
-  /* the sign: that which makes couplings positive here; without any, the diagonal positive */
-  for (k = 0; k < 7; k++) c0[k] = L[0].st[base[0]][k];
-  for (k = 0; k < 6; k++) sign -= c0[k];
-  if (sign == 0) sign = c0[BCR_CENTRE];
-  sign = sign < 0 ? -1 : 1;
-  for (d = 0; d < 3; d++) {
-    for (i = 0; i < L[d].n; i++) {
-      for (k = 0; k < 6; k++) L[d].st[i][k] = L[d].st[i][k] == 0 ? 0 : -sign * L[d].st[i][k];
-      L[d].st[i][BCR_CENTRE] *= sign;
+  PetscCall(BCRFaultAgree(A->comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The sign: that which makes the couplings of the base row positive together; without any, its diagonal. PETSC_FALSE:
+   one of them is negative then (fit.c says what is wrong with it) */
+static PetscBool BCRSamplesTurn(BCRSamples *S)
+{
+  const double *base = S->line[0].star[S->line[0].base];
+  double sign = 0;
+
+  for (int k = 0; k < 6; k++) sign -= base[k];
+  if (sign == 0) sign = base[BCR_CENTRE];
+  S->sign = sign < 0 ? -1 : 1;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+
+    for (PetscInt i = 0; i < l->n; i++) {
+      for (int k = 0; k < 6; k++) l->star[i][k] = l->star[i][k] == 0 ? 0 : -S->sign * l->star[i][k];
+      l->star[i][BCR_CENTRE] *= S->sign;
     }
   }
-  for (k = 0; k < 6; k++) {
-    c0[k] = c0[k] == 0 ? 0 : -sign * c0[k];
-    if (c0[k] < 0) goto done; /* fit.c says what is wrong with it */
+  for (int k = 0; k < 7; k++) S->star[k] = base[k];
+  S->tol = BCR_SAME_TOL * PetscAbs(S->star[BCR_CENTRE]);
+  for (int k = 0; k < 6; k++)
+    if (S->star[k] < 0) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* ---- one axis: weights, uniform or general ---- */
+
+/* Weights of the rows from the strongest coupling of the base row along another axis, *told; all 1 where there is none.
+   PETSC_FALSE: a weight is impossible */
+static PetscBool BCRLineWeigh(const BCRSamples *S, BCRLine *l, PetscBool *told)
+{
+  int along = -1;
+
+  for (PetscInt i = 0; i < l->n; i++) l->weight[i] = 1;
+  for (int k = 0; k < 6 && l->n > 1; k++)
+    if (k / 2 != l->axis && S->star[k] > 0 && (along < 0 || S->star[k] > S->star[along])) along = k;
+  *told = (PetscBool)(along >= 0);
+  for (PetscInt i = 0; i < l->n && along >= 0; i++) {
+    double *w = &l->weight[i];
+
+    *w = l->star[i][along] / S->star[along];
+    if (!(*w > 0)) return PETSC_FALSE;
+    if (PetscAbs(*w - 1) <= BCR_SAME_TOL) *w = 1;
+    if ((i == 0 || i == l->n - 1) && PetscAbs(*w - 0.5) <= BCR_SAME_TOL) *w = 0.5;
   }
-  centre = c0[BCR_CENTRE] * sign;
-  tol = BCR_SAME_TOL * PetscAbs(centre);
+  return PETSC_TRUE;
+}
 
-  for (d = 0; d < 3; d++) {
-    BCRLine *l = &L[d];
-    const PetscBool plane[2] = {op->axis[d].plane[0].present, op->axis[d].plane[1].present};
-    int tangent = -1;
-
-    for (i = 0; i < l->n; i++) l->w[i] = 1;
-    l->end[0] = l->end[1] = BCR_END_CELL_NEUMANN;
-    if (l->n > 1) {
-      for (k = 0; k < 6; k++)
-        if (k / 2 != d && c0[k] > 0 && (tangent < 0 || c0[k] > c0[tangent])) tangent = k;
-      for (i = 0; i < l->n && tangent >= 0; i++) {
-        l->w[i] = l->st[i][tangent] / c0[tangent];
-        if (!(l->w[i] > 0)) goto done;
-        if (PetscAbs(l->w[i] - 1) <= BCR_SAME_TOL) l->w[i] = 1;
-        if ((i == 0 || i == l->n - 1) && PetscAbs(l->w[i] - 0.5) <= BCR_SAME_TOL) l->w[i] = 0.5;
-      }
-    }
-    BCRLineDivide(l, d, base[d], centre);
-    if (l->n == 1) l->first = 0;
-    else if (!BCRLineUniform(l, plane, tol)) {
-      l->general = PETSC_TRUE;
-      /* nothing along the line tells the weights: perhaps half weights at Neumann ends */
-      for (k = 1; k < 4 && tangent < 0 && l->general; k++) {
-        l->w[0] = k & 1 ? 0.5 : 1;
-        l->w[l->n - 1] = k & 2 ? 0.5 : 1;
-        BCRLineDivide(l, d, base[d], l->st[base[d]][BCR_CENTRE] / l->w[base[d]]);
-        if (BCRLineUniform(l, plane, tol)) l->general = PETSC_FALSE;
-        if (l->n == 2 && !l->general) { /* the base row is the first */
-          centre *= 1 / l->w[0];
-          c0[BCR_CENTRE] *= 1 / l->w[0];
-        }
-      }
-      if (l->general) {
-        /* or all diagonals alike, where that makes it uniform or the rows are of very different
-           size */
-        if (tangent < 0) {
-          double lo = PETSC_MAX_REAL, hi = 0;
-
-          for (i = 0; i < l->n; i++) {
-            l->w[i] = l->st[i][BCR_CENTRE] / l->st[base[d]][BCR_CENTRE];
-            lo = PetscMin(lo, l->w[i]);
-            hi = PetscMax(hi, l->w[i]);
-            if (PetscAbs(l->w[i] - 1) <= BCR_SAME_TOL) l->w[i] = 1;
-          }
-          if (lo > 0) {
-            BCRLineDivide(l, d, base[d], centre);
-            if (BCRLineUniform(l, plane, tol)) l->general = PETSC_FALSE;
-          }
-          if (l->general && !(lo > 0 && hi > 1000 * lo)) {
-            for (i = 0; i < l->n; i++) l->w[i] = 1;
-            BCRLineDivide(l, d, base[d], centre);
-          }
-        }
-      }
-      if (l->general) {
-        if (general >= 0 || ((l->out[0] != 0 && !plane[0]) || (l->out[1] != 0 && !plane[1]))) goto done;
-        for (i = 0; i < l->n; i++)
-          if (l->lo[i] < 0 || l->up[i] < 0) goto done;
-        general = d;
-      }
-    }
+/* Half weights at one or both ends, as rows of Neumann ends may have them: PETSC_TRUE where they make the axis uniform */
+static PetscBool BCRLineHalves(BCRSamples *S, BCRLine *l)
+{
+  for (int k = 1; k < 4; k++) {
+    l->weight[0] = k & 1 ? 0.5 : 1;
+    l->weight[l->n - 1] = k & 2 ? 0.5 : 1;
+    BCRLineDivide(l, l->base, l->star[l->base][BCR_CENTRE] / l->weight[l->base]);
+    if (!BCRLineUniform(l, S->tol)) continue;
+    if (l->n == 2) S->star[BCR_CENTRE] *= 1 / l->weight[0]; /* the base row is the first */
+    return PETSC_TRUE;
   }
+  return PETSC_FALSE;
+}
 
-  /* with two unknowns along an axis its ends are known up to what the shift can take: choose so
-     that the shift vanishes, or is positive with plain names */
-  centre = c0[BCR_CENTRE] * sign;
-  for (d = 0, rest = centre; d < 3; d++) {
-    for (s = 0; s < 2; s++) {
-      const PetscInt e = s ? L[d].n - 1 : 0;
+/* Weights that make all diagonals alike: PETSC_TRUE where they make the axis uniform. They stay where rows are of very
+   different size, else weights are 1 again */
+static PetscBool BCRLineDiagonals(const BCRSamples *S, BCRLine *l)
+{
+  const double different = 1000;
+  double lo = PETSC_MAX_REAL, hi = 0;
 
-      if (base[d] == e && d != general) rest -= L[d].out[s] * L[d].slope[s];
-    }
-    if (L[d].n > 2 && !L[d].general) rest -= L[d].first;
-    if (L[d].n > 2 || L[d].general || L[d].n == 1) L[d].npairs = 1;
+  for (PetscInt i = 0; i < l->n; i++) {
+    double *w = &l->weight[i];
+
+    *w = l->star[i][BCR_CENTRE] / l->star[l->base][BCR_CENTRE];
+    lo = PetscMin(lo, *w);
+    hi = PetscMax(hi, *w);
+    if (PetscAbs(*w - 1) <= BCR_SAME_TOL) *w = 1;
   }
-  size = PetscAbs(centre);
-  if (general >= 0) { /* what its rows have is not in the base row alone */
-    BCRLineDivide(&L[general], general, -1, 0);
-    rest += BCRLineLeast(&L[general]) - centre;
-    for (i = 0; i < L[general].n; i++) size = PetscMax(size, PetscAbs(L[general].dg[i]));
+  if (lo > 0) {
+    BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
+    if (BCRLineUniform(l, S->tol)) return PETSC_TRUE;
   }
-  for (pick[0] = 0; pick[0] < L[0].npairs; pick[0]++) {
-    for (pick[1] = 0; pick[1] < L[1].npairs; pick[1]++) {
-      for (pick[2] = 0; pick[2] < L[2].npairs; pick[2]++) {
+  if (!(lo > 0 && hi > different * lo)) {
+    for (PetscInt i = 0; i < l->n; i++) l->weight[i] = 1;
+    BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
+  }
+  return PETSC_FALSE;
+}
+
+/* What the axis is; PETSC_FALSE: nothing that an operator of this library has */
+static PetscBool BCRLineName(BCRSamples *S, BCRLine *l)
+{
+  PetscBool told; /* by what is coupled across the line; else weights are tried */
+
+  if (!BCRLineWeigh(S, l, &told)) return PETSC_FALSE;
+  BCRLineDivide(l, l->base, S->star[BCR_CENTRE]);
+  if (l->n == 1 || BCRLineUniform(l, S->tol)) return PETSC_TRUE;
+  if (!told && (BCRLineHalves(S, l) || BCRLineDiagonals(S, l))) return PETSC_TRUE;
+  l->general = PETSC_TRUE;
+  if (S->general >= 0) return PETSC_FALSE;
+  S->general = l->axis;
+  for (PetscInt s = 0; s < 2; s++)
+    if (l->out[s] != 0 && !l->plane[s]) return PETSC_FALSE;
+  for (PetscInt i = 0; i < l->n; i++)
+    if (l->low[i] < 0 || l->up[i] < 0) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* ---- all axes: ends of two unknowns, shift, units ---- */
+
+/* What is left of the base row's diagonal without what axes of more than two unknowns have: the shift, and the axes of
+   two. Sets size */
+static double BCRSamplesRest(BCRSamples *S)
+{
+  const double centre = S->star[BCR_CENTRE];
+  double rest = centre;
+
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRLine *l = &S->line[d];
+
+    for (PetscInt s = 0; s < 2 && d != S->general; s++)
+      if (l->base == (s ? l->n - 1 : 0)) rest -= l->out[s] * l->slope[s];
+    if (l->n > 2 && !l->general) rest -= l->first;
+  }
+  S->size = PetscAbs(centre);
+  if (S->general >= 0) { /* what its rows have is not in the base row alone */
+    BCRLine *l = &S->line[S->general];
+
+    BCRLineDivide(l, -1, 0);
+    rest += BCRLineLeast(l) - centre;
+    for (PetscInt i = 0; i < l->n; i++) S->size = PetscMax(S->size, PetscAbs(l->diag[i]));
+  }
+  return rest;
+}
+
+/* With two unknowns along an axis its ends are known up to what the shift can take: chosen so that the shift vanishes,
+   or is positive with plain names. Returns the shift */
+static double BCRSamplesPick(BCRSamples *S, double rest)
+{
+  PetscInt pick[3], best[3] = {0, 0, 0}, most[3];
+  double bestscore = PETSC_MAX_REAL;
+
+  for (PetscInt d = 0; d < 3; d++) most[d] = S->line[d].n == 2 && !S->line[d].general ? S->line[d].npairs : 1;
+  for (pick[0] = 0; pick[0] < most[0]; pick[0]++) {
+    for (pick[1] = 0; pick[1] < most[1]; pick[1]++) {
+      for (pick[2] = 0; pick[2] < most[2]; pick[2]++) {
         double score = 0, left = rest;
 
-        for (d = 0; d < 3; d++) {
-          if (L[d].n == 2 && !L[d].general) left -= L[d].pairs[pick[d]].first;
-          score += pick[d];
+        for (PetscInt d = 0; d < 3; d++) {
+          if (S->line[d].n == 2 && !S->line[d].general) left -= S->line[d].pairs[pick[d]].first;
+          score += (double)pick[d];
         }
-        if (PetscAbs(left) > BCR_SUM_TOL * size) score += left > 0 ? 1000 : 2000;
+        if (PetscAbs(left) > BCR_SUM_TOL * S->size) score += left > 0 ? 1000 : 2000;
         if (score < bestscore) {
           bestscore = score;
-          for (d = 0; d < 3; d++) best[d] = pick[d];
+          for (PetscInt d = 0; d < 3; d++) best[d] = pick[d];
         }
       }
     }
   }
-  shift = rest;
-  for (d = 0; d < 3; d++) {
-    if (L[d].n == 2 && !L[d].general) {
-      const BCRPair *p = &L[d].pairs[best[d]];
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRLine *l = &S->line[d];
+    const BCRPair *p = &l->pairs[best[d]];
 
-      L[d].a = p->a;
-      L[d].first = p->first;
-      L[d].end[0] = p->end[0];
-      L[d].end[1] = p->end[1];
-      shift -= p->first;
-    }
-    if (!L[d].general && L[d].n > 1) unit = PetscMax(unit, L[d].a);
+    if (l->n != 2 || l->general) continue;
+    l->a = p->a;
+    l->first = p->first;
+    l->end[0] = p->end[0];
+    l->end[1] = p->end[1];
+    rest -= p->first;
   }
-  if (general >= 0) { /* the shift is the smallest row sum of the line, with the couplings to dropped planes */
-    BCRLine *l = &L[general];
-    double other = 0;
+  return rest;
+}
 
-    /* diagonals less what the other axes have, not by differences to the base row: that one may be
-       so large that little is left of others */
-    for (d = 0; d < 3; d++) {
-      for (s = 0; s < 2 && d != general; s++)
-        if (base[d] == (s ? L[d].n - 1 : 0)) other += L[d].out[s] * L[d].slope[s];
-      if (d != general && L[d].n > 1) other += L[d].first;
-    }
-    BCRLineDivide(l, general, -1, other); /* no base row */
-    shift = BCRLineLeast(l);
-    for (s = 0; s < 2; s++) { /* T ends with the box */
-      if (s) l->up[l->n - 1] = 0;
-      else l->lo[0] = 0;
-    }
-    if (PetscAbs(shift) <= BCR_SUM_TOL * size) shift = 0;
-    for (i = 0; i < l->n; i++) l->dg[i] -= shift;
-    if (unit == 0)
-      for (i = 0; i < l->n; i++) unit = PetscMax(unit, PetscMax(l->lo[i], l->up[i]));
-  } else if (PetscAbs(shift) <= BCR_SUM_TOL * PetscAbs(centre)) shift = 0;
-  if (unit == 0) unit = PetscAbs(shift);
-  if (unit == 0) unit = PetscAbs(centre);
+/* A general axis has the couplings to dropped planes in its diagonal; the shift is the smallest row sum of the line with
+   them. Diagonals are less what the other axes have, not differences to the base row: that one may be so large that
+   little is left of others */
+static double BCRSamplesGeneral(BCRSamples *S)
+{
+  BCRLine *l = &S->line[S->general];
+  double other = 0, shift;
 
-  op->scale = (PetscReal)(sign * unit);
-  op->shift = (PetscReal)(shift / unit);
-  for (d = 0; d < 3; d++) {
-    BCRAxis *ax = &op->axis[d];
-    BCRLine *l = &L[d];
-    PetscBool weighted = PETSC_FALSE;
+  for (PetscInt d = 0; d < 3; d++) {
+    const BCRLine *o = &S->line[d];
 
-    ax->end[0] = l->end[0];
-    ax->end[1] = l->end[1];
-    if (l->n > 1) ax->a = (PetscReal)(l->a / unit);
-    for (s = 0; s < 2; s++) {
-      BCRPlane *pl = &ax->plane[s];
+    if (d == S->general) continue;
+    for (PetscInt s = 0; s < 2; s++)
+      if (o->base == (s ? o->n - 1 : 0)) other += o->out[s] * o->slope[s];
+    if (o->n > 1) other += o->first;
+  }
+  BCRLineDivide(l, -1, other);
+  shift = BCRLineLeast(l);
+  l->low[0] = l->up[l->n - 1] = 0; /* T ends with the box */
+  if (PetscAbs(shift) <= BCR_SUM_TOL * S->size) shift = 0;
+  for (PetscInt i = 0; i < l->n; i++) l->diag[i] -= shift;
+  return shift;
+}
 
-      pl->coupling = 0;
-      if (pl->present)
-        pl->coupling =
-          (PetscReal)(!l->general && l->n > 1 && PetscAbs(l->out[s] - l->a) <= BCR_SAME_TOL * l->a ? l->a / unit
-                                                                                                   : l->out[s] / unit);
-      pl->couple = (PetscBool)(pl->coupling != 0);
-      if (l->n == 1 && pl->couple) ax->a = pl->coupling;
-    }
-    if (l->general) {
-      ax->a = 0;
-      ax->end[0] = ax->end[1] = BCR_END_GENERAL;
-      BCRCallElse(PetscMalloc1(l->n, &ax->lower), (void)BCRLineDestroyAll(L));
-      BCRCallElse(PetscMalloc1(l->n, &ax->diag), (void)BCRLineDestroyAll(L));
-      BCRCallElse(PetscMalloc1(l->n, &ax->upper), (void)BCRLineDestroyAll(L));
-      for (i = 0; i < l->n; i++) {
-        ax->lower[i] = (PetscReal)(l->lo[i] / unit);
-        ax->diag[i] = (PetscReal)(l->dg[i] / unit);
-        ax->upper[i] = (PetscReal)(l->up[i] / unit);
-      }
-    }
-    for (i = 0; i < l->n; i++) weighted = (PetscBool)(weighted || l->w[i] != 1);
-    if (weighted) {
-      BCRCallElse(PetscMalloc1(l->n, &ax->weight), (void)BCRLineDestroyAll(L));
-      for (i = 0; i < l->n; i++) ax->weight[i] = (PetscReal)l->w[i];
+/* Ends of two unknowns, the shift, and the unit: the largest coupling of uniform axes, else of the general one, else the
+   shift */
+static void BCRSamplesSettle(BCRSamples *S)
+{
+  S->shift = BCRSamplesPick(S, BCRSamplesRest(S));
+  if (S->general >= 0) S->shift = BCRSamplesGeneral(S);
+  else if (PetscAbs(S->shift) <= BCR_SUM_TOL * S->size) S->shift = 0;
+  for (PetscInt d = 0; d < 3; d++)
+    if (!S->line[d].general && S->line[d].n > 1) S->unit = PetscMax(S->unit, S->line[d].a);
+  if (S->unit == 0 && S->general >= 0) {
+    const BCRLine *l = &S->line[S->general];
+
+    for (PetscInt i = 0; i < l->n; i++) S->unit = PetscMax(S->unit, PetscMax(l->low[i], l->up[i]));
+  }
+  if (S->unit == 0) S->unit = PetscAbs(S->shift);
+  if (S->unit == 0) S->unit = PetscAbs(S->star[BCR_CENTRE]);
+}
+
+/* ---- the operator ---- */
+
+static PetscErrorCode BCRLineWrite(const BCRLine *l, double unit, BCRAxis *ax)
+{
+  PetscBool weighted = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  ax->end[0] = l->end[0];
+  ax->end[1] = l->end[1];
+  if (l->n > 1) ax->a = (PetscReal)(l->a / unit);
+  for (PetscInt s = 0; s < 2; s++) {
+    BCRPlane *pl = &ax->plane[s];
+    const PetscBool same =
+      (PetscBool)(!l->general && l->n > 1 && PetscAbs(l->out[s] - l->a) <= BCR_SAME_TOL * l->a); /* as inside */
+
+    pl->coupling = pl->present ? (PetscReal)((same ? l->a : l->out[s]) / unit) : 0;
+    pl->couple = (PetscBool)(pl->coupling != 0);
+    if (l->n == 1 && pl->couple) ax->a = pl->coupling;
+  }
+  if (l->general) {
+    ax->a = 0;
+    ax->end[0] = ax->end[1] = BCR_END_GENERAL;
+    PetscCall(PetscMalloc1(l->n, &ax->lower));
+    PetscCall(PetscMalloc1(l->n, &ax->diag));
+    PetscCall(PetscMalloc1(l->n, &ax->upper));
+    for (PetscInt i = 0; i < l->n; i++) {
+      ax->lower[i] = (PetscReal)(l->low[i] / unit);
+      ax->diag[i] = (PetscReal)(l->diag[i] / unit);
+      ax->upper[i] = (PetscReal)(l->up[i] / unit);
     }
   }
-  *good = PETSC_TRUE;
+  for (PetscInt i = 0; i < l->n; i++) weighted = (PetscBool)(weighted || l->weight[i] != 1);
+  if (weighted) {
+    PetscCall(PetscMalloc1(l->n, &ax->weight));
+    for (PetscInt i = 0; i < l->n; i++) ax->weight[i] = (PetscReal)l->weight[i];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-done:
-  PetscCall(BCRLineDestroyAll(L));
+/* From lines that have their sizes to the operator, if they are those of one */
+static PetscErrorCode BCRSamplesMake(const BCRRows *A, PetscInt c, BCRSamples *S, BCROperator *op, PetscBool *good)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRSamplesRead(A, c, S));
+  *good = BCRSamplesTurn(S);
+  for (PetscInt d = 0; d < 3 && *good; d++) *good = BCRLineName(S, &S->line[d]);
+  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  BCRSamplesSettle(S);
+  op->scale = (PetscReal)(S->sign * S->unit);
+  op->shift = (PetscReal)(S->shift / S->unit);
+  for (PetscInt d = 0; d < 3; d++) PetscCall(BCRLineWrite(&S->line[d], S->unit, &op->axis[d]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good)
+{
+  BCRSamples S;
+  PetscBool empty;
+
+  PetscFunctionBegin;
+  *good = PETSC_FALSE;
+  PetscCall(BCRSamplesSize(A, op, &S, &empty));
+  if (empty) *good = PETSC_TRUE;
+  else BCRCallElse(BCRSamplesMake(A, c, &S, op, good), (void)BCRSamplesDestroy(&S));
+  PetscCall(BCRSamplesDestroy(&S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
