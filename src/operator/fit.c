@@ -19,231 +19,304 @@
   what is left the root mean square distance from the mean counts: the largest would be a bound, but
   a potential that is large near an end or a corner only does little harm.
 */
-#include "fithost.h"
+#include "fitimpl.h"
 #include <math.h>
 
-/* The end types nearest to what the matrix has */
-static void BCRFitEnds(BCRFitData *F)
+/* T is singular where its smallest eigenvalue is below this of its diagonal */
+#define BCR_FIT_SINGULAR 1e-12
+
+/* ---- what passes amount to, over all ranks ---- */
+
+/* Row scales (F->scaled: with the mean couplings), then the couplings: mean along each axis, and the largest quotient
+   over all links after division by that mean */
+static PetscErrorCode BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r)
 {
-  PetscInt d, s;
-
-  for (d = 0; d < 3; d++) {
-    BCRAxis *ax = &F->op->axis[d];
-
-    for (s = 0; s < 2; s++) {
-      ax->end[s] = BCR_END_CELL_NEUMANN;
-      if (F->n[d] < 2 || d >= F->dim) continue;
-      if (F->wrap[d]) ax->end[s] = BCR_END_PERIODIC;
-      else if (ax->plane[s].present && ax->plane[s].couple)
-        ax->end[s] = PetscAbsReal(ax->plane[s].slope) < 0.5
-                       ? BCR_END_DIRICHLET
-                       : (ax->plane[s].slope > 0 ? BCR_END_CELL_NEUMANN : BCR_END_CELL_DIRICHLET);
-      else if (ax->plane[s].present) ax->end[s] = BCR_END_DIRICHLET;
-      else if ((F->ratio[d][s] > 1.5 && F->ratio[d][s] < 2.7) || F->half[d][s] < 1) ax->end[s] = BCR_END_NEUMANN;
-      else if (F->extra[d][s] > 1.5) ax->end[s] = BCR_END_CELL_DIRICHLET;
-      else if (F->extra[d][s] > 0.25) ax->end[s] = BCR_END_DIRICHLET;
-    }
-  }
-}
-
-/* With an unsymmetric Neumann end the link was the mean of a and 2a */
-static PetscErrorCode BCRFitEndLinks(BCRFitData *F)
-{
-  PetscInt d, s, i, j, u, v;
+  double lo = PETSC_MAX_REAL, hi = 0;
 
   PetscFunctionBegin;
-  for (d = 0; d < F->dim; d++) {
-    u = d == 0 ? 1 : 0;
-    v = d == 2 ? 1 : 2;
-    for (s = 0; s < 2; s++) {
-      const PetscInt at = (s ? F->n[d] - 2 : 0) - F->so[d];
-
-      if (F->op->axis[d].end[s] != BCR_END_NEUMANN || F->half[d][s] < 1 || F->n[d] < 2 || at < 0 || at >= F->sn[d])
-        continue;
-#if defined(PETSCBCR_HAVE_CUDA)
-      if (F->device) {
-        PetscCall(BCRFitDeviceDivide(F, d, at, sqrt(2.0)));
-        continue;
-      }
-#endif
-      for (j = 0; j < F->sn[v]; j++)
-        for (i = 0; i < F->sn[u]; i++) F->C[d][at * F->stride[d] + i * F->stride[u] + j * F->stride[v]] /= sqrt(2.0);
-    }
+  PetscCall(PetscMemzero(r->link, sizeof(r->link)));
+  PetscCall(F->passes->means(F, mean, scales, r->link));
+  PetscCall(PetscArraycpy(r->near, r->link, 3));
+  PetscCall(BCRFitRangeAgree(F->A->comm, 3, r->link));
+  if (scales) PetscCall(BCRFitRangeAgree(F->A->comm, 1, scales));
+  r->spread = 1;
+  for (PetscInt d = 0; d < 3; d++) {
+    r->mean[d] = BCRFitRangeMean(&r->link[d]);
+    r->a[d] = d < F->dim && F->n[d] > 1 ? r->mean[d] : 0;
+    if (d >= F->dim || F->n[d] < 2 || r->mean[d] == 0) continue;
+    lo = PetscMin(lo, r->link[d].lo / r->mean[d]);
+    hi = PetscMax(hi, r->link[d].hi / r->mean[d]);
   }
+  if (hi > 0) r->spread = lo > 0 ? hi / lo : PETSC_INFINITY;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The axes and the shift of a fit from its means, in units of the matrix, and an estimate of the
-   condition number. known: what is left on the diagonal has been found already */
-static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
+/* What is left inside the box */
+static PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r)
 {
-  static const char xyz[] = "xyz";
-  BCROperator *op = F->op;
-  double left, far, size, low;
-  PetscInt d;
-  PetscReal lo;
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&r->left, sizeof(r->left)));
+  PetscCall(F->passes->left(F, r->a, &r->left));
+  r->nearleft = r->left;
+  PetscCall(BCRFitRangeAgree(F->A->comm, 1, &r->left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRFitTotals(BCRFitData *F, BCRFitResult *r)
+{
+  const PetscMPIInt size = F->A->grid.size;
+  BCRFitTotal *all, mine = {0, 0, PETSC_INFINITY, -PETSC_INFINITY, 0};
 
   PetscFunctionBegin;
-  for (d = 0; d < 3; d++) {
-    r->a[d] = d < F->dim && F->n[d] > 1 ? r->mean[d] : 0;
-    op->axis[d].n = F->n[d];
-    op->axis[d].a = (PetscReal)r->a[d];
-    PetscCheck(op->axis[d].a >= 0, F->A->comm, PETSC_ERR_SUP,
+  r->total = mine;
+  PetscCall(F->passes->total(F, r->a, &mine));
+  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(size, &all), BCR_NO_MEMORY));
+  PetscCallMPI(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, F->A->comm));
+  for (PetscInt p = 0; p < (PetscInt)size; p++) BCRFitTotalJoin(&r->total, &all[p]); /* in this order on every rank */
+  PetscCall(PetscFree(all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- one fit ---- */
+
+/* Its axes, from the means. Their diagonal: 2 a for each */
+static PetscErrorCode BCRFitAxes(BCRFitData *F, const BCRFitResult *r, double *diagonal)
+{
+  static const char xyz[] = "xyz";
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) {
+    BCRAxis *ax = &F->op->axis[d];
+
+    ax->a = (PetscReal)r->a[d];
+    PetscCheck(ax->a >= 0, F->A->comm, PETSC_ERR_SUP,
                "The preconditioning matrix has off-diagonal entries of opposite signs along different axes (mean "
                "coupling along %c %g): it is indefinite or no Poisson operator. Give another preconditioning matrix "
                "(second matrix of KSPSetOperators()), for example the Laplacian alone",
                xyz[d], -r->mean[d] * F->sign);
   }
+  *diagonal = 2 * (r->a[0] + r->a[1] + r->a[2]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Its shift; lowest: eigenvalue of T without one, size: of the diagonal */
+static PetscErrorCode BCRFitShift(BCRFitData *F, BCRFitResult *r, double lowest, double size)
+{
+  const double rounding = 4 * BCR_SUM_TOL * size;
+  const double mean = BCRFitRangeMean(&r->left), far = PetscMax(r->left.hi - mean, mean - r->left.lo);
+
+  PetscFunctionBegin;
+  if (lowest > BCR_FIT_SINGULAR * size) {
+    r->shift = PetscAbs(mean) <= rounding ? 0 : mean;
+    /* definite, whatever the matrix is, and by more than BCROperatorCheckDefinite() takes for rounding */
+    r->shift = PetscMax(r->shift, -PetscMax(0, PetscMin(0.9 * lowest, lowest - rounding)));
+  } else {
+    /* no end holds the solution fixed: what the matrix has on the constant, all rows taken together */
+    r->shift = r->total.excess / r->total.weight;
+    if (PetscAbs(r->shift) <= rounding) {
+      PetscBool null = PETSC_FALSE;
+
+      if (!F->scaled && !F->apart) PetscCall(F->passes->null(F, r, &null));
+      r->shift = null ? 0 : PetscMax(far, 16 * rounding);
+    } else if (r->shift < 0) r->shift = PetscMax(far, -r->shift);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* An estimate of the condition number. What A itself is bounded from below by, in the scales of the fit: T and the least
+   of what is left on the diagonal. Where T is singular, its next eigenvalue counts. */
+static double BCRFitBound(const BCRFitData *F, const BCRFitResult *r, double lowest, double size)
+{
+  double low = lowest;
+
+  if (!(low > BCR_FIT_SINGULAR * size)) {
+    low = PETSC_MAX_REAL;
+    for (PetscInt d = 0; d < F->dim; d++) {
+      const double x = sin((double)PETSC_PI / (F->wrap[d] ? 1 : 2) / (double)F->n[d]);
+
+      if (F->n[d] > 1) low = PetscMin(low, 4 * x * x * r->a[d]);
+    }
+  }
+  if (r->left.lo > 0) low += r->left.lo;
+  if (low == 0) return PETSC_INFINITY;
+  return r->spread * (1 + BCRFitRangeDistance(&r->left, BCRFitRangeMean(&r->left)) / low);
+}
+
+/* The axes and the shift of a fit from its means, in units of the matrix, and its bound. known: what is left on the
+   diagonal has been found already */
+static PetscErrorCode BCRFitTry(BCRFitData *F, PetscBool known, BCRFitResult *r)
+{
+  BCROperator *op = F->op;
+  double size;
+  PetscReal lowest;
+
+  PetscFunctionBegin;
+  PetscCall(BCRFitAxes(F, r, &size));
   if (!known) PetscCall(BCRFitLeft(F, r));
   if (r->total.count == 0) PetscCall(BCRFitTotals(F, r)); /* else they are known of these means already */
-  left = BCRFitRangeMean(&r->left);
-  far = PetscMax(r->left.hi - left, left - r->left.lo);
-  size = left + 2 * (r->a[0] + r->a[1] + r->a[2]);
+  size = BCRFitRangeMean(&r->left) + size;
   PetscCheck(size > 0, F->A->comm, PETSC_ERR_SUP,
              "The preconditioning matrix has off-diagonal entries of the same sign as its diagonal: it is indefinite, "
              "or no Poisson operator. Give another preconditioning matrix (second matrix of KSPSetOperators()), for "
              "example the Laplacian alone");
   op->shift = 0;
-  PetscCall(BCROperatorLowestEigenvalue(op, &lo));
-  if ((double)lo > 1e-12 * size) {
-    if (PetscAbs(left) <= 4 * BCR_SUM_TOL * size) left = 0;
-    /* definite, whatever the matrix is, and by more than BCROperatorCheckDefinite() takes for rounding */
-    left = PetscMax(left, -PetscMax(0, PetscMin(0.9 * (double)lo, (double)lo - 4 * BCR_SUM_TOL * size)));
-  } else {
-    /* no end holds the solution fixed: what the matrix has on the constant, all rows taken together */
-    left = r->total.excess / r->total.weight;
-    if (PetscAbs(left) <= 4 * BCR_SUM_TOL * size) {
-      PetscBool null = PETSC_FALSE;
-
-      if (!F->scaled && !F->apart) PetscCall(BCRFitNull(F, r, &null));
-      left = null ? 0 : PetscMax(far, 64 * BCR_SUM_TOL * size);
-    } else if (left < 0) left = PetscMax(far, -left);
-  }
-  op->shift = (PetscReal)left;
-  r->shift = left;
-  /* what A itself is bounded from below by, in the scales of the fit: T and the least of what is
-     left on the diagonal. Where T is singular, its next eigenvalue counts. */
-  low = (double)lo;
-  if (!(low > 1e-12 * size)) {
-    low = PETSC_MAX_REAL;
-    for (d = 0; d < F->dim; d++)
-      if (F->n[d] > 1) {
-        const double x = sin((double)PETSC_PI / (F->wrap[d] ? 1 : 2) / (double)F->n[d]);
-        low = PetscMin(low, 4 * x * x * r->a[d]);
-      }
-  }
-  if (r->left.lo > 0) low += r->left.lo;
-  r->bound = r->spread * (1 + BCRFitRangeDistance(&r->left, BCRFitRangeMean(&r->left)) / low);
-  if (low == 0) r->bound = PETSC_INFINITY;
+  PetscCall(BCROperatorLowestEigenvalue(op, &lowest));
+  PetscCall(BCRFitShift(F, r, (double)lowest, size));
+  op->shift = (PetscReal)r->shift;
+  r->bound = BCRFitBound(F, r, (double)lowest, size);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All of the fit but the planes to drop, the box and the sign, which F has */
-static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
+/* ---- which fit ---- */
+
+/* Ends and mean couplings. *known is unset if what is left on the diagonals inside is not what the pass over the matrix
+   has summed up.
+   F->host is set if this has to begin again on the host: odd matrices are none of a device's */
+static PetscErrorCode BCRFitAverage(BCRFitData *F, BCRFitResult *r, PetscBool *known)
 {
-  const BCRRows *A = F->A;
-  BCROperator *op = F->op;
-  BCRFitResult average, scaled, *take = &average;
-  BCRFitSums sums;
-  PetscInt d, s, i;
-  double unit = 0;
-  PetscBool known = PETSC_TRUE; /* what is left on the diagonals is what the pass over the matrix has summed up */
+  PetscBool apart;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(&average, sizeof(average)));
-  PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
-  PetscCall(PetscMemzero(&sums, sizeof(sums)));
-  PetscCall(BCRFaultShare(A->comm, BCRFitMemory(F, &sums), BCR_NO_MEMORY));
-  for (d = 0; d < F->dim; d++)
-    if (F->n[d] == 2) known = PETSC_FALSE;
-  PetscCall(BCRFitExtract(F, &sums, &average.left, &average.nearleft));
-  BCRFitEnds(F);
-  PetscCall(BCRFitEndLinks(F));
-  op->scale = 1;
-  for (i = 0; i < F->sn[0]; i++) {
+  PetscCall(BCRFitEnds(F, &r->left, &r->nearleft));
+  for (PetscInt i = 0; i < F->size[0]; i++) {
     F->ones[i] = 1;
-    F->iwx[i] = 1 / BCRFitWeight(F, 0, F->so[0] + i);
+    F->iwx[i] = 1 / BCRFitWeight(F, 0, F->begin[0] + i);
   }
-
-  PetscCall(BCRFitMeans(F, NULL, NULL, &average));
-  for (d = 0; d < 3; d++) {
-    average.a[d] = d < F->dim && F->n[d] > 1 ? average.mean[d] : 0;
-    op->axis[d].n = F->n[d];
+  for (PetscInt d = 0; d < F->dim; d++)
+    if (F->n[d] == 2) *known = PETSC_FALSE;
+  PetscCall(BCRFitMeans(F, NULL, NULL, r));
+  PetscCall(BCRFitTotals(F, r));
+  if (!BCRFitMayBeApart(F, r)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (F->device) {
+    F->host = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRFitTotals(F, &average));
-  if (BCRFitMayBeApart(F, &average)) {
-    PetscBool apart;
+  PetscCall(BCRFitApart(F, r->a, &apart));
+  if (!apart) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMemzero(&r->total, sizeof(r->total)));
+  PetscCall(BCRFitMeans(F, NULL, NULL, r));
+  *known = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    if (F->device) { /* odd matrices are the host's */
-      F->host = PETSC_TRUE;
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-    PetscCall(BCRFitApart(F, average.a, &apart));
-    if (apart) {
-      PetscCall(PetscMemzero(average.link, sizeof(average.link)));
-      PetscCall(PetscMemzero(&average.total, sizeof(average.total)));
-      PetscCall(BCRFitMeans(F, NULL, NULL, &average));
-      known = PETSC_FALSE;
-    }
-  }
-  if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(F, known, &average));
-  if (fit == BCR_FIT_SCALED || (fit == BCR_FIT_AUTO && average.spread < PETSC_INFINITY)) {
-    BCRFitRange scales;
+/* The scaled fit, if it is wanted: F->scaled says whether it has been taken, *scaled what it is, and the operator is that
+   of the fit taken */
+static PetscErrorCode BCRFitChoose(BCRFitData *F, BCRFit fit, PetscBool known, BCRFitResult *average,
+                                   BCRFitResult *scaled)
+{
+  BCRFitRange scales;
+  PetscBool better;
 
-    PetscCall(PetscMemzero(&scales, sizeof(scales)));
-    F->scaled = PETSC_TRUE;
-    /* there on all ranks, or on none */
-    if (!F->device) PetscCall(BCRFaultShare(A->comm, PetscMalloc1(PetscMax(F->nodes, 1), &F->S), BCR_NO_MEMORY));
-    PetscCall(BCRFitMeans(F, average.mean, &scales, &scaled));
-    take = &scaled;
-    if (PetscMax(PetscAbs(sqrt(scales.lo) - 1), PetscAbs(sqrt(scales.hi) - 1)) <= BCR_SAME_TOL) take = &average;
-    else PetscCall(BCRFitTry(F, PETSC_FALSE, &scaled));
+  PetscFunctionBegin;
+  if (fit != BCR_FIT_SCALED) PetscCall(BCRFitTry(F, known, average));
+  if (fit != BCR_FIT_SCALED && !(fit == BCR_FIT_AUTO && average->spread < PETSC_INFINITY))
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMemzero(&scales, sizeof(scales)));
+  F->scaled = PETSC_TRUE;
+  /* there on all ranks, or on none */
+  if (!F->device) PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(PetscMax(F->nodes, 1), &F->S), BCR_NO_MEMORY));
+  PetscCall(BCRFitMeans(F, average->mean, &scales, scaled));
+  better =
+    (PetscBool)(PetscMax(PetscAbs(sqrt(scales.lo) - 1), PetscAbs(sqrt(scales.hi) - 1)) > BCR_SAME_TOL); /* not all 1 */
+  if (better) {
+    PetscCall(BCRFitTry(F, PETSC_FALSE, scaled));
     /* Of the spread of couplings half counts (on a logarithmic scale) for what differs from place
        to place, which the scales take away, half for what differs between the axes at one place,
        which they do not. What is left on few diagonals, as along a jump, takes fewer iterations
        than its condition number: hence the 2 (tests/petsc/precond.c, Auto(): stretched axes and
        jumps) */
-    average.bound *= PetscSqrtReal(PetscMax(1, (PetscReal)(scales.hi / scales.lo)) / (PetscReal)average.spread);
-    scaled.bound /= PetscSqrtReal((PetscReal)scaled.spread);
-    if (take == &average || (fit == BCR_FIT_AUTO && !(scaled.bound < 2 * average.bound))) {
-      take = &average;
-      F->scaled = PETSC_FALSE;
-      PetscCall(PetscFree(F->S));
-      PetscCall(BCRFitTry(F, (PetscBool)(known || fit != BCR_FIT_SCALED), &average));
-    }
+    average->bound *= PetscSqrtReal(PetscMax(1, (PetscReal)(scales.hi / scales.lo)) / (PetscReal)average->spread);
+    scaled->bound /= PetscSqrtReal((PetscReal)scaled->spread);
+    better = (PetscBool)(fit == BCR_FIT_SCALED || scaled->bound < 2 * average->bound);
   }
-  PetscCall(BCRFitDeviation(F, take));
-  if (F->apart) PetscCall(BCRFitSetApart(F));
+  if (better) PetscFunctionReturn(PETSC_SUCCESS);
+  F->scaled = PETSC_FALSE;
+  PetscCall(PetscFree(F->S));
+  PetscCall(BCRFitTry(F, (PetscBool)(known || fit != BCR_FIT_SCALED), average));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-  /* units of the largest coupling; weights; planes */
-  for (d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);
+/* The operator in units of its largest coupling; weights; planes */
+static PetscErrorCode BCRFitWrite(BCRFitData *F)
+{
+  BCROperator *op = F->op;
+  double unit = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < 3; d++) unit = PetscMax(unit, (double)op->axis[d].a);
   if (unit == 0) unit = (double)op->shift;
   op->scale = (PetscReal)(F->sign * unit);
   op->shift /= (PetscReal)unit;
-  for (d = 0; d < 3; d++) {
+  for (PetscInt d = 0; d < 3; d++) {
     BCRAxis *ax = &op->axis[d];
 
     ax->a /= (PetscReal)unit;
     if (F->half[d][0] < 1 || F->half[d][1] < 1) {
       PetscCall(PetscMalloc1(ax->n, &ax->weight));
-      for (i = 0; i < ax->n; i++) ax->weight[i] = (PetscReal)BCRFitWeight(F, d, i);
+      for (PetscInt i = 0; i < ax->n; i++) ax->weight[i] = (PetscReal)BCRFitWeight(F, d, i);
     }
-    for (s = 0; s < 2; s++) {
+    for (PetscInt s = 0; s < 2; s++) {
       BCRPlane *pl = &ax->plane[s];
+      const PetscInt nodes = BCRPlaneNodes(F->A, d, s);
+      PetscInt same = 0;
 
       if (!pl->present) continue;
       if (!pl->couple) PetscCall(PetscFree(pl->couplings));
       else
-        for (i = 0; i < BCRPlaneNodes(A, d, s); i++) pl->couplings[i] /= (PetscReal)unit;
+        for (PetscInt i = 0; i < nodes; i++) pl->couplings[i] /= (PetscReal)unit;
       pl->coupling = pl->couple ? ax->a : 0;
-      for (i = 0; i < BCRPlaneNodes(A, d, s) && pl->inv[i] == pl->inv0; i++) {}
-      if (i == BCRPlaneNodes(A, d, s)) PetscCall(PetscFree(pl->inv));
+      while (same < nodes && pl->inv[same] == pl->inv0) same++;
+      if (same == nodes) PetscCall(PetscFree(pl->inv));
     }
   }
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (F->device && F->scaled) PetscCall(BCRFitDeviceScales(F));
-#endif
+  PetscCall(F->passes->scales(F));
   PetscCall(PetscStrncpy(op->fit, F->scaled ? "scaled" : "average", sizeof(op->fit)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ---- the whole ---- */
+
+static PetscErrorCode BCRFitOpen(BCRFitData *F)
+{
+  PetscFunctionBegin;
+  F->passes = NULL;
+  PetscCall(PetscMalloc2(F->size[0], &F->ones, F->size[0], &F->iwx));
+  if (F->A->device && !F->host) PetscCall(BCRFitDeviceOpen(F));
+  if (!F->passes) PetscCall(BCRFitHostOpen(F));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRFitClose(BCRFitData *F)
+{
+  PetscFunctionBegin;
+  if (F->passes) PetscCall(F->passes->close(F));
+  PetscCall(PetscFree2(F->ones, F->iwx));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All of the fit but the planes to drop, the box and the sign, which F has. F->host is set if it has to be done again */
+static PetscErrorCode BCRFitCompute(BCRFitData *F, BCRFit fit)
+{
+  const PetscBool host = F->host;
+  BCRFitResult average, scaled;
+  BCRFitWorst worst = {0, 0, 0};
+  PetscBool known = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&average, sizeof(average)));
+  PetscCall(PetscMemzero(&scaled, sizeof(scaled)));
+  PetscCall(BCRFaultShare(F->A->comm, BCRFitOpen(F), BCR_NO_MEMORY));
+  F->op->scale = 1;
+  PetscCall(BCRFitAverage(F, &average, &known));
+  if (F->host != host) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(BCRFitChoose(F, fit, known, &average, &scaled));
+  PetscCall(F->passes->deviation(F, F->scaled ? &scaled : &average, &worst));
+  PetscCall(BCRTakeFrom(F->A->comm, worst.worst, &worst, sizeof(worst), NULL));
+  F->op->deviation = (PetscReal)worst.worst;
+  F->op->devrow = worst.row;
+  F->op->devcol = worst.col;
+  if (F->apart) PetscCall(BCRFitSetApart(F));
+  PetscCall(BCRFitWrite(F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -277,10 +350,62 @@ static PetscErrorCode BCRFitSign(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The box along axis d: what of it this rank has, and what the arrays hold */
+static void BCRFitBox(BCRFitData *F, PetscInt d)
+{
+  const BCRRows *A = F->A;
+  const PetscBool low = F->op->axis[d].plane[0].present, high = F->op->axis[d].plane[1].present;
+
+  F->b[d] = low ? 1 : 0;
+  F->n[d] = A->N[d] - F->b[d] - (high ? 1 : 0);
+  F->lo[d] = PetscMax(A->lo[d] - F->b[d], 0);
+  F->own[d] = PetscMax(0, PetscMin(A->lo[d] + A->n[d] - F->b[d], F->n[d]) - F->lo[d]);
+  F->begin[d] = 0;
+  F->size[d] = F->n[d];
+  if (A->grid.parts[d] > 1) {
+    PetscInt end = A->lo[d] + A->n[d] - F->b[d] + BCR_FIT_BESIDE;
+
+    F->image[d] = (PetscBool)(!low && !high);
+    F->begin[d] = A->lo[d] - F->b[d] - BCR_FIT_BESIDE;
+    if (!F->image[d]) {
+      F->begin[d] = PetscMax(F->begin[d], 0);
+      end = PetscMin(end, F->n[d]);
+    }
+    F->size[d] = PetscMax(0, end - F->begin[d]);
+  }
+  if (A->nodes == 0) F->size[d] = F->own[d] = 0;
+  F->stride[d] = F->nodes;
+  F->nodes *= F->size[d];
+  F->half[d][0] = F->half[d][1] = F->ratio[d][0] = F->ratio[d][1] = 1;
+  F->op->axis[d].n = F->n[d];
+}
+
+/* Clears axis d of the operator but for the planes to drop, which get room for a number for each node */
+static PetscErrorCode BCRFitClear(const BCRRows *A, PetscInt d, BCRAxis *ax)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(ax->lower));
+  PetscCall(PetscFree(ax->diag));
+  PetscCall(PetscFree(ax->upper));
+  PetscCall(PetscFree(ax->weight));
+  for (PetscInt s = 0; s < 2; s++) {
+    BCRPlane *pl = &ax->plane[s];
+
+    pl->couple = PETSC_FALSE;
+    pl->coupling = 0;
+    if (!pl->present) continue;
+    PetscCall(PetscFree(pl->inv));
+    PetscCall(PetscFree(pl->couplings));
+    PetscCall(PetscMalloc1(BCRPlaneNodes(A, d, s), &pl->inv));
+    PetscCall(PetscCalloc1(PetscMax(BCRPlaneNodes(A, d, s), 1), &pl->couplings)); /* there on all ranks, or on none */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
 {
   BCRFitData F;
-  PetscInt d, s, o[3], box = 1;
+  PetscBool host;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -288,96 +413,25 @@ PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op)
   F.A = A;
   F.c = c;
   F.op = op;
-  F.dim = A->dim;
+  F.dim = op->dim = A->dim;
   F.nodes = 1;
-  op->dim = A->dim;
-  for (d = 0; d < 3; d++) {
-    BCRAxis *ax = &op->axis[d];
-
-    PetscCall(PetscFree(ax->lower));
-    PetscCall(PetscFree(ax->diag));
-    PetscCall(PetscFree(ax->upper));
-    PetscCall(PetscFree(ax->weight));
-    for (s = 0; s < 2; s++) {
-      BCRPlane *pl = &ax->plane[s];
-
-      pl->couple = PETSC_FALSE;
-      pl->coupling = 0;
-      if (!pl->present) continue;
-      PetscCall(PetscFree(pl->inv));
-      PetscCall(PetscFree(pl->couplings));
-      if (!ierr) ierr = PetscMalloc1(BCRPlaneNodes(A, d, s), &pl->inv);
-      /* there on all ranks, or on none */
-      if (!ierr) ierr = PetscCalloc1(PetscMax(BCRPlaneNodes(A, d, s), 1), &pl->couplings);
-    }
-    F.b[d] = ax->plane[0].present ? 1 : 0;
-    F.n[d] = A->N[d] - F.b[d] - (ax->plane[1].present ? 1 : 0);
-    box *= F.n[d];
-    /* of the rank's nodes those that are unknowns; then what is stored */
-    F.lo[d] = PetscMax(A->lo[d] - F.b[d], 0);
-    F.own[d] = PetscMax(0, PetscMin(A->lo[d] + A->n[d] - F.b[d], F.n[d]) - F.lo[d]);
-    F.so[d] = 0;
-    F.sn[d] = F.n[d];
-    if (A->grid.parts[d] > 1) {
-      const PetscInt more = 2;
-      PetscInt end = A->lo[d] + A->n[d] - F.b[d] + more;
-
-      F.image[d] = (PetscBool)(!ax->plane[0].present && !ax->plane[1].present);
-      F.so[d] = A->lo[d] - F.b[d] - more;
-      if (!F.image[d]) {
-        F.so[d] = PetscMax(F.so[d], 0);
-        end = PetscMin(end, F.n[d]);
-      }
-      F.sn[d] = PetscMax(0, end - F.so[d]);
-    }
-    if (A->nodes == 0) F.sn[d] = F.own[d] = 0;
-    F.stride[d] = F.nodes;
-    F.nodes *= F.sn[d];
-    F.half[d][0] = F.half[d][1] = F.ratio[d][0] = F.ratio[d][1] = 1;
-    ax->n = F.n[d];
+  for (PetscInt d = 0; d < 3; d++) {
+    if (!ierr) ierr = BCRFitClear(A, d, &op->axis[d]);
+    BCRFitBox(&F, d);
   }
   PetscCall(BCRFaultShare(A->comm, ierr, BCR_NO_MEMORY));
-  if (box == 0) { /* only planes, whose corners disagree */
-    PetscCheck(fit != BCR_FIT_EXACT, A->comm, PETSC_ERR_SUP,
-               "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use "
-               "-pc_bcrpoisson_fit auto or a finer grid");
+  if (F.n[0] == 0 || F.n[1] == 0 || F.n[2] == 0) /* only planes, whose corners disagree */
     SETERRQ(A->comm, PETSC_ERR_SUP,
-            "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use a finer "
-            "grid, or another PC");
-  }
+            "The preconditioning matrix holds end rows only, which differ at the corners of the grid: use %sa finer "
+            "grid%s",
+            fit == BCR_FIT_EXACT ? "-pc_bcrpoisson_fit auto or " : "", fit == BCR_FIT_EXACT ? "" : ", or another PC");
   PetscCall(BCRFitSign(&F));
-  PetscCall(BCRShellOpen(A, 2));
-  for (;;) {
-    const PetscBool host = F.host;
-
+  PetscCall(BCRShellOpen(A, BCR_FIT_BESIDE));
+  do {
+    host = F.host;
     ierr = BCRFitCompute(&F, fit);
-    for (PetscInt t = 0; t < F.parts && F.part; t++) {
-      PetscCall(PetscFree3(F.part[t].x, F.part[t].line, F.part[t].ghost));
-      PetscCall(PetscFree(F.part[t].below));
-      PetscCall(PetscFree(F.part[t].around));
-    }
-    PetscCall(PetscFree(F.part));
-#if defined(PETSCBCR_HAVE_CUDA)
-    if (F.device) PetscCall(BCRFitDeviceClose(&F));
-#endif
-    PetscCall(PetscFree2(F.ones, F.iwx));
-    PetscCall(PetscFree(F.D));
-    PetscCall(PetscFree(F.apart));
-    for (d = 0; d < 3; d++) PetscCall(PetscFree(F.C[d]));
-    if (ierr || F.host == host) break; /* else again, on the host */
-  }
-  if (F.S && A->grid.size > 1 && !ierr) { /* the scales of this rank's unknowns */
-    BCRCallElse(PetscMalloc1(PetscMax(F.own[0] * F.own[1] * F.own[2], 1), &op->rowscale), (void)PetscFree(F.S));
-    for (o[2] = 0; o[2] < F.own[2]; o[2]++) {
-      for (o[1] = 0; o[1] < F.own[1] && F.own[0] > 0; o[1]++) {
-        const PetscInt at[3] = {0, F.lo[1] + o[1], F.lo[2] + o[2]};
-
-        PetscCall(
-          PetscArraycpy(op->rowscale + F.own[0] * (o[1] + F.own[1] * o[2]), F.S + BCRFitAt(&F, F.lo[0], at), F.own[0]));
-      }
-    }
-    PetscCall(PetscFree(F.S));
-  } else op->rowscale = F.S;
+    PetscCall(BCRFitClose(&F));
+  } while (!ierr && F.host != host);
   PetscCall(ierr);
   if (fit == BCR_FIT_EXACT) {
     const PetscInt r = op->devrow, q = op->devcol;

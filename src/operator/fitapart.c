@@ -9,9 +9,9 @@ PetscBool BCRFitMayBeApart(const BCRFitData *F, const BCRFitResult *r)
   const double size = 2 * (r->a[0] + r->a[1] + r->a[2]);
 
   if (r->total.count == 0 || (r->total.count >= (double)F->n[0] * (double)F->n[1] * (double)F->n[2] &&
-                              r->total.lo > 0 && r->total.hi <= 8 * r->total.lo))
+                              r->total.lo > 0 && r->total.hi <= BCR_FIT_APART * r->total.lo))
     return PETSC_FALSE;
-  return (PetscBool)(r->total.lo < size / 8 || r->total.hi > 8 * size);
+  return (PetscBool)(r->total.lo < size / BCR_FIT_APART || r->total.hi > BCR_FIT_APART * size);
 }
 
 /* The couplings of a row are an eighth of its diagonal or less */
@@ -22,7 +22,7 @@ static PetscBool BCRFitDecoupled(const BCRFitData *F, const PetscInt ix[3], doub
 
   if (BCRRowGet(F->A, F->c, ix, st, &rest, &col) != BCR_ROW_GOOD) return PETSC_FALSE;
   for (int k = 0; k < 6; k++) own += PetscAbs(st[k]);
-  return (PetscBool)(own <= 0.125 * PetscAbs(D));
+  return (PetscBool)(own <= 1 / BCR_FIT_APART * PetscAbs(D));
 }
 
 /* The diagonal that most rows have, D / w less that of T: the median of some rows of all ranks, of
@@ -91,12 +91,12 @@ PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *any)
         for (d = 0; d < 3; d++) {
           o[d] = ix[d] - F->b[d];
           q[d] = o[d] < 0 ? o[d] + F->n[d] : (o[d] >= F->n[d] ? o[d] - F->n[d] : o[d]);
-          plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
+          plane = (PetscBool)(plane || o[d] < F->begin[d] || o[d] >= F->begin[d] + F->size[d]);
         }
         if (plane) continue;
         at = BCRFitAt(F, o[0], o);
         ratio = F->D[at] / BCRFitRowWeight(F, q) / PetscMax(BCRFitModelDiagonal(F, q, a) + typical, least);
-        if ((ratio >= 0.125 && ratio <= 8) || !BCRFitDecoupled(F, ix, F->D[at])) continue;
+        if ((ratio >= 1 / BCR_FIT_APART && ratio <= BCR_FIT_APART) || !BCRFitDecoupled(F, ix, F->D[at])) continue;
         F->apart[at] = 1;
         found = 1;
       }

@@ -11,98 +11,116 @@ static inline void BCRFitJoin(double *up, double lo)
   if (*up != lo) *up = *up > 0 && lo > 0 ? sqrt(*up) * sqrt(lo) : 0.5 * (*up + lo);
 }
 
+/* The row of a node in a dropped plane: 1 over its diagonal */
+static void BCRFitRowPlane(BCRFitData *F, const PetscInt ix[3], double diagonal)
+{
+  const BCRRows *A = F->A;
+
+  for (PetscInt d = 0; d < F->dim; d++) {
+    for (PetscInt s = 0; s < 2; s++) {
+      BCRPlane *pl = &F->op->axis[d].plane[s];
+
+      if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0)) pl->inv[BCRPlaneNode(A, d, ix)] = (PetscReal)(1.0 / diagonal);
+    }
+  }
+}
+
+/* A row at end s of axis d: what couples it to a dropped plane there, or what tells the end type. left: its row sum */
+static void BCRFitRowEnd(BCRFitData *F, const PetscInt o[3], PetscInt d, PetscInt s, const double st[7], double left,
+                         BCRFitSums *q)
+{
+  const BCRRows *A = F->A;
+  const double beyond = st[2 * d + s];
+  BCRPlane *pl = &F->op->axis[d].plane[s];
+  PetscInt at[3] = {o[0] + F->b[0], o[1] + F->b[1], o[2] + F->b[2]};
+  const PetscBool mine = BCRGridHas(&A->grid, at);
+
+  if (pl->present) {
+    at[d] = s ? A->N[d] - 1 : 0;
+    if (BCRGridHas(&A->grid, at)) { /* the plane may be on another rank than the row beside it */
+      pl->couplings[BCRPlaneNode(A, d, at)] = (PetscReal)beyond;
+      if (beyond != 0) q->couple[d][s] = 1;
+    }
+    F->D[BCRFitAt(F, o[0], o)] -= beyond * (double)pl->slope;
+  } else if (mine) {
+    q->wraps[d] += beyond;
+    if (BCRFitInside(F, o, d)) { /* a row apart is not what its end is like */
+      q->sum[d][s] += PetscMin(left, BCR_FIT_APART * st[2 * d + 1 - s]);
+      q->count[d][s]++;
+    }
+  }
+}
+
+/* The links of a row along axis d to the nodes above and below: one number each, in which the entries of both rows are
+   joined. mine: the row counts in q */
+static void BCRFitRowLinks(BCRFitData *F, const PetscInt o[3], PetscInt d, PetscBool mine, const double st[7],
+                           BCRFitSums *q)
+{
+  const PetscInt n = F->n[d], idx = BCRFitAt(F, o[0], o);
+  const double lo = st[2 * d], up = st[2 * d + 1];
+  double *C = F->C[d] + idx;
+
+  if (o[d] < n - 1 || F->image[d]) *C = up;
+  else if (F->around && d == F->split) F->around[idx % F->stride[d]] = up;
+  /* around, if anything: the other entry is there */
+  else if (!F->op->axis[d].plane[1].present) BCRFitJoin(C, up);
+  if (o[d] == 0 && F->size[d] == n && !F->image[d] && !F->op->axis[d].plane[0].present) C[(n - 1) * F->stride[d]] = lo;
+  if (F->below && d == F->split && o[d] == F->lo[d]) F->below[idx % F->stride[d]] = lo;
+  else if (o[d] > F->begin[d]) {
+    double *below = C - F->stride[d];
+
+    if (o[d] == 1 && mine) {
+      q->link[d][0][0] += *below;
+      q->link[d][0][1] += lo;
+    }
+    if (o[d] == 2 && mine) q->link[d][0][2] += lo;
+    if (o[d] == n - 2 && mine) q->link[d][1][2] += *below;
+    if (o[d] == n - 1 && mine) {
+      q->link[d][1][0] += lo;
+      q->link[d][1][1] += *below;
+    }
+    BCRFitJoin(below, lo);
+  }
+  for (PetscInt k = 0; k < 6 && mine; k++) {
+    if (k / 2 == d) continue;
+    if (o[d] == 0) q->side[d][0][0] += st[k];
+    if (o[d] == 1) q->side[d][0][1] += st[k];
+    if (o[d] == n - 1) q->side[d][1][0] += st[k];
+    if (o[d] == n - 2) q->side[d][1][1] += st[k];
+  }
+}
+
 /* Any row of the box or the shell. Rows of the shell fill the arrays and do not count, and what is
    wrong with them their own ranks say. *col: the column at fault in a row that is not good */
 static BCRRowState BCRFitRow(BCRFitData *F, const PetscInt ix[3], BCRFitSums *q, PetscInt *col)
 {
-  const BCRRows *A = F->A;
   double st[7], rest, left;
-  PetscInt o[3], d, s, k, idx;
+  PetscInt o[3], d, k;
   PetscBool plane = PETSC_FALSE;
-  const PetscBool mine = BCRGridHas(&A->grid, ix);
-  BCRRowState state = BCRRowGet(A, F->c, ix, st, &rest, col);
+  const PetscBool mine = BCRGridHas(&F->A->grid, ix);
+  BCRRowState state = BCRRowGet(F->A, F->c, ix, st, &rest, col);
 
   if (state != BCR_ROW_GOOD) return mine ? state : BCR_ROW_GOOD;
   for (d = 0; d < 3; d++) {
     o[d] = ix[d] - F->b[d];
-    plane = (PetscBool)(plane || o[d] < F->so[d] || o[d] >= F->so[d] + F->sn[d]);
+    plane = (PetscBool)(plane || o[d] < F->begin[d] || o[d] >= F->begin[d] + F->size[d]);
   }
   if (plane) {
-    for (d = 0; d < F->dim && mine; d++) {
-      for (s = 0; s < 2; s++) {
-        BCRPlane *pl = &F->op->axis[d].plane[s];
-
-        if (pl->present && ix[d] == (s ? A->N[d] - 1 : 0))
-          pl->inv[BCRPlaneNode(A, d, ix)] = (PetscReal)(1.0 / st[BCR_CENTRE]);
-      }
-    }
+    if (mine) BCRFitRowPlane(F, ix, st[BCR_CENTRE]);
     return BCR_ROW_GOOD;
   }
-  idx = BCRFitAt(F, o[0], o);
   for (k = 0; k < 6; k++) {
     st[k] = st[k] == 0 ? 0 : -F->sign * st[k];
     if (mine) q->total += PetscAbs(st[k]);
   }
   st[BCR_CENTRE] *= F->sign;
   for (k = 0, left = st[BCR_CENTRE]; k < 6; k++) left -= st[k];
-  F->D[idx] = st[BCR_CENTRE];
+  F->D[BCRFitAt(F, o[0], o)] = st[BCR_CENTRE];
   if (mine && BCRFitInside(F, o, -1)) BCRFitRangeAdd(&q->left, 1, &left, 1, o[1] + F->n[1] * o[2]);
   for (d = 0; d < F->dim; d++) {
-    const PetscInt n = F->n[d];
-
-    for (s = 0; s < 2; s++) {
-      BCRPlane *pl = &F->op->axis[d].plane[s];
-
-      if (o[d] != (s ? n - 1 : 0)) continue;
-      if (pl->present) {
-        PetscInt at[3];
-
-        for (k = 0; k < 3; k++) at[k] = ix[k];
-        at[d] = s ? A->N[d] - 1 : 0;
-        if (BCRGridHas(&A->grid, at)) { /* the plane may be on another rank than the row beside it */
-          pl->couplings[BCRPlaneNode(A, d, at)] = (PetscReal)st[2 * d + s];
-          if (st[2 * d + s] != 0) q->couple[d][s] = PETSC_TRUE;
-        }
-        F->D[idx] -= st[2 * d + s] * (double)pl->slope;
-      } else if (mine) {
-        q->wraps[d] += st[2 * d + s];
-        if (BCRFitInside(F, o, d)) { /* a row apart is not what its end is like */
-          q->sum[d][s] += PetscMin(left, 8 * st[2 * d + 1 - s]);
-          q->count[d][s]++;
-        }
-      }
-    }
-    if (n < 2) continue;
-    if (o[d] < n - 1 || F->image[d]) F->C[d][idx] = st[2 * d + 1];
-    else if (F->around && d == F->split) F->around[idx % F->stride[d]] = st[2 * d + 1];
-    /* around, if anything: the other entry is there */
-    else if (!F->op->axis[d].plane[1].present) BCRFitJoin(&F->C[d][idx], st[2 * d + 1]);
-    if (o[d] == 0 && F->sn[d] == n && !F->image[d] && !F->op->axis[d].plane[0].present)
-      F->C[d][idx + (n - 1) * F->stride[d]] = st[2 * d];
-    if (F->below && d == F->split && o[d] == F->lo[d]) F->below[idx % F->stride[d]] = st[2 * d];
-    else if (o[d] > F->so[d]) {
-      double *up = &F->C[d][idx - F->stride[d]];
-      const double lo = st[2 * d];
-
-      if (o[d] == 1 && mine) {
-        q->link[d][0][0] += *up;
-        q->link[d][0][1] += lo;
-      }
-      if (o[d] == 2 && mine) q->link[d][0][2] += lo;
-      if (o[d] == n - 2 && mine) q->link[d][1][2] += *up;
-      if (o[d] == n - 1 && mine) {
-        q->link[d][1][0] += lo;
-        q->link[d][1][1] += *up;
-      }
-      BCRFitJoin(up, lo);
-    }
-    for (k = 0; k < 6 && mine; k++) {
-      if (k / 2 == d) continue;
-      if (o[d] == 0) q->side[d][0][0] += st[k];
-      if (o[d] == 1) q->side[d][0][1] += st[k];
-      if (o[d] == n - 1) q->side[d][1][0] += st[k];
-      if (o[d] == n - 2) q->side[d][1][1] += st[k];
-    }
+    for (PetscInt s = 0; s < 2; s++)
+      if (o[d] == (s ? F->n[d] - 1 : 0)) BCRFitRowEnd(F, o, d, s, st, left, q);
+    if (F->n[d] > 1) BCRFitRowLinks(F, o, d, mine, st, q);
   }
   return BCR_ROW_GOOD;
 }
@@ -171,49 +189,6 @@ static PetscInt BCRFitLine(BCRFitData *F, const PetscInt ix[3], PetscInt count, 
   return count;
 }
 
-/* What BCRFitExtract() has summed up, over all ranks */
-static PetscErrorCode BCRFitSumsAgree(BCRFitData *F, BCRFitSums *q)
-{
-  double all[3 * 2 * 3 + 3 * 2 * 2 + 3 * 2 + 3 + 1 + 3 * 2 + 3 * 2];
-  PetscInt d, s, k, n = 0, pass;
-
-  PetscFunctionBegin;
-  if (F->A->grid.size == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  for (pass = 0; pass < 2; pass++) {
-#define SUM(x) \
-  do { \
-    if (pass) x = all[n++]; \
-    else all[n++] = x; \
-  } while (0)
-    n = 0;
-    for (d = 0; d < 3; d++) {
-      SUM(q->wraps[d]);
-      for (s = 0; s < 2; s++) {
-        double count = (double)q->count[d][s], couple = q->couple[d][s] ? 1 : 0;
-
-        for (k = 0; k < 3; k++) SUM(q->link[d][s][k]);
-        for (k = 0; k < 2; k++) SUM(q->side[d][s][k]);
-        SUM(q->sum[d][s]);
-        SUM(count);
-        SUM(couple);
-        q->count[d][s] = (PetscInt)count;
-        q->couple[d][s] = (PetscBool)(couple > 0);
-      }
-    }
-    SUM(q->total);
-#undef SUM
-    if (pass) break;
-    /* summed once and told to all, for the same last digits everywhere */
-    PetscCallMPI(
-      MPI_Reduce(F->A->grid.rank ? all : MPI_IN_PLACE, all, (PetscMPIInt)n, MPI_DOUBLE, MPI_SUM, 0, F->A->comm));
-    PetscCallMPI(MPI_Bcast(all, (PetscMPIInt)n, MPI_DOUBLE, 0, F->A->comm));
-  }
-  PetscCall(BCRFitRangeAgree(F->A->comm, 1, &q->left));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Nodes of the grid whose rows this rank can look at: its own, planes and all, and those of the
-   shell that the arrays hold */
 void BCRFitRows(const BCRFitData *F, PetscInt begin[3], PetscInt end[3])
 {
   const BCRRows *A = F->A;
@@ -221,9 +196,9 @@ void BCRFitRows(const BCRFitData *F, PetscInt begin[3], PetscInt end[3])
   for (PetscInt d = 0; d < 3; d++) {
     begin[d] = A->lo[d];
     end[d] = A->nodes ? A->lo[d] + A->n[d] : A->lo[d];
-    if (F->sn[d] == 0 || A->grid.parts[d] == 1) continue;
-    begin[d] = PetscMin(begin[d], F->so[d] + F->b[d]);
-    end[d] = PetscMax(end[d], F->so[d] + F->sn[d] + F->b[d]);
+    if (F->size[d] == 0 || A->grid.parts[d] == 1) continue;
+    begin[d] = PetscMin(begin[d], F->begin[d] + F->b[d]);
+    end[d] = PetscMax(end[d], F->begin[d] + F->size[d] + F->b[d]);
   }
 }
 
@@ -265,76 +240,28 @@ static void BCRFitExtractPart(void *ctx)
   }
 }
 
-/* One pass over the matrix: D, C, the planes' diagonals and couplings, and what tells the ends
-   apart. left: over all ranks, its extremes' places are this rank's. read: what the device has
-   summed up, if it has done it */
-PetscErrorCode BCRFitExtract(BCRFitData *F, const BCRFitSums *read, BCRFitRange *left, BCRFitRange *near)
+PetscErrorCode BCRFitHostExtract(BCRFitData *F, BCRFitSums *sums)
 {
-  const BCRRows *A = F->A;
-  BCRFitSums q;
-  PetscInt d, s, k;
+  const PetscInt plane = F->stride[F->split]; /* nodes between parts */
+  double *C = F->C[F->split];
   BCRFault fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
-  if (F->device) q = *read;
-  else {
-    BCRFitRun(F, BCRFitExtractPart);
-    q = F->part[0].sums;
-  }
+  PetscCall(PetscMemzero(sums, sizeof(*sums)));
+  BCRFitRun(F, BCRFitExtractPart);
   for (PetscInt t = 0; t < F->parts; t++) {
     const BCRFitPart *p = &F->part[t];
-    const PetscInt st = F->stride[F->split];
-    double *C = F->C[F->split];
 
     if (p->state != BCR_ROW_GOOD) {
-      PetscCall(BCRRowFault(A, p->state, F->c, p->ix, p->col, &fault));
+      PetscCall(BCRRowFault(F->A, p->state, F->c, p->ix, p->col, &fault));
       break;
     }
-    for (PetscInt i = 0; i < st && p->below; i++) BCRFitJoin(&C[(p->first - 1) * st + i], p->below[i]);
-    for (PetscInt i = 0; i < st && p->around && !F->op->axis[F->split].plane[1].present; i++)
-      BCRFitJoin(&C[(p->last - 1) * st + i], p->around[i]);
-    if (t == 0) continue;
-    for (d = 0; d < 3; d++) {
-      q.wraps[d] += p->sums.wraps[d];
-      for (s = 0; s < 2; s++) {
-        for (k = 0; k < 3; k++) q.link[d][s][k] += p->sums.link[d][s][k];
-        for (k = 0; k < 2; k++) q.side[d][s][k] += p->sums.side[d][s][k];
-        q.sum[d][s] += p->sums.sum[d][s];
-        q.count[d][s] += p->sums.count[d][s];
-        q.couple[d][s] = (PetscBool)(q.couple[d][s] || p->sums.couple[d][s]);
-      }
-    }
-    q.total += p->sums.total;
-    BCRFitRangeJoin(&q.left, &p->sums.left);
+    for (PetscInt i = 0; i < plane && p->below; i++) BCRFitJoin(&C[(p->first - 1) * plane + i], p->below[i]);
+    for (PetscInt i = 0; i < plane && p->around && !F->op->axis[F->split].plane[1].present; i++)
+      BCRFitJoin(&C[(p->last - 1) * plane + i], p->around[i]);
+    for (int k = 0; k < BCR_FIT_SUMS; k++) ((double *)sums)[k] += ((const double *)&p->sums)[k];
+    BCRFitRangeJoin(&sums->left, &p->sums.left);
   }
-  PetscCall(BCRFaultAgree(A->comm, &fault));
-  *near = q.left;
-  PetscCall(BCRFitSumsAgree(F, &q));
-  for (d = 0; d < 6; d++) F->op->axis[d / 2].plane[d % 2].couple = q.couple[d / 2][d % 2];
-  PetscCheck(q.total != 0, A->comm, PETSC_ERR_SUP,
-             "The preconditioning matrix is a diagonal that varies over the grid: nothing in it is a Poisson operator. "
-             "Use -pc_type jacobi");
-  for (d = 0; d < F->dim; d++) {
-    F->wrap[d] = (PetscBool)(F->n[d] > 2 && q.wraps[d] > 0);
-    for (s = 0; s < 2; s++) {
-      /* the coupling beyond the end, in proportion */
-      const double *l = q.link[d][s], beyond = l[2] > 0 ? l[1] * PetscMin(4.0, PetscMax(0.25, l[1] / l[2])) : l[1];
-      PetscInt t, rows = 1;
-
-      for (t = 0; t < 3; t++) rows *= t == d ? 1 : F->n[t];
-      F->ratio[d][s] = l[1] > 0 ? l[0] / l[1] : 1;
-      if (q.count[d][s] && beyond > 0)
-        F->extra[d][s] =
-          (q.sum[d][s] - (q.left.count > 0 && F->n[d] > 2 ? (double)q.count[d][s] * BCRFitRangeMean(&q.left) : 0)) /
-          beyond * (double)rows / (double)q.count[d][s];
-      /* half rows: couplings along the end are half of what those across it lead one to expect */
-      F->half[d][s] = 1;
-      if (F->n[d] > 3 && !F->wrap[d] && !F->op->axis[d].plane[s].present && F->ratio[d][s] < 1.5 &&
-          PetscAbs(F->extra[d][s]) < 0.25 && q.side[d][s][1] > 0 && l[1] > 0 && l[2] > 0 &&
-          (q.side[d][s][0] / l[1]) / (q.side[d][s][1] / l[2]) < 0.68)
-        F->half[d][s] = 0.5;
-    }
-  }
-  *left = q.left;
+  PetscCall(BCRFaultAgree(F->A->comm, &fault));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

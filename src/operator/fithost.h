@@ -57,15 +57,18 @@ static inline double BCRFitRowWeight(const BCRFitData *F, const PetscInt o[3])
   return BCRFitWeight(F, 0, o[0]) * BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2]);
 }
 
+/* The coupling beyond an end, in proportion to the next two, but within a factor of 4 */
+static inline double BCRFitBeyond(double last, double next)
+{
+  return last * PetscMin(4.0, PetscMax(0.25, next > 0 ? last / next : 1.0));
+}
+
+/* A row is apart if its couplings are less than its diagonal over this, and that is out of proportion by more than this */
+#define BCR_FIT_APART 8.0
+
+/* Runs the parts, each with F as it is now, by threads if there are several */
 PETSC_INTERN void BCRFitRun(BCRFitData *F, void (*run)(void *));
+/* Nodes of the grid whose rows this rank can look at: its own, planes and all, and those of the shell that the arrays
+   hold */
 PETSC_INTERN void BCRFitRows(const BCRFitData *F, PetscInt begin[3], PetscInt end[3]);
-PETSC_INTERN PetscErrorCode BCRFitExtract(BCRFitData *F, const BCRFitSums *read, BCRFitRange *left, BCRFitRange *near);
-PETSC_INTERN PetscErrorCode BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r);
-PETSC_INTERN PetscErrorCode BCRFitTotals(BCRFitData *F, BCRFitResult *r);
-PETSC_INTERN PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r);
-PETSC_INTERN PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r);
-PETSC_INTERN PetscErrorCode BCRFitNull(BCRFitData *F, const BCRFitResult *r, PetscBool *null);
-PETSC_INTERN PetscErrorCode BCRFitMemory(BCRFitData *F, BCRFitSums *sums);
-PETSC_INTERN PetscBool BCRFitMayBeApart(const BCRFitData *F, const BCRFitResult *r);
-PETSC_INTERN PetscErrorCode BCRFitApart(BCRFitData *F, const double a[3], PetscBool *any);
-PETSC_INTERN PetscErrorCode BCRFitSetApart(BCRFitData *F);
+PETSC_INTERN PetscErrorCode BCRFitHostExtract(BCRFitData *F, BCRFitSums *sums);

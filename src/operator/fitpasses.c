@@ -1,11 +1,10 @@
 /*
-  The passes of a fit over the numbers of all nodes.
+  The passes of a fit over the numbers of all nodes, on the host: each in parts, by threads if there are several.
 */
 #include "fithost.h"
 #include "fit_kernels.h"
 #include "threads.h"
 
-/* Runs the parts, each with F as it is now, by threads if there are several */
 void BCRFitRun(BCRFitData *F, void (*run)(void *))
 {
   void *ctx[BCR_THREADS_MOST];
@@ -45,9 +44,9 @@ static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt firs
       if (at >= 0 && at < n - 1) F->x[i] = C[at];
       else if (F->wrap[d]) F->x[i] = C[BCRFitAround(F, d, at)];
       else {
-        const double c = C[at < 0 ? 0 : n - 2], next = n > 2 ? C[at < 0 ? 1 : n - 3] : c;
+        const double c = C[at < 0 ? 0 : n - 2];
 
-        F->x[i] = n == 2 ? c : c * PetscMin(4.0, PetscMax(0.25, next > 0 ? c / next : 1.0));
+        F->x[i] = n == 2 ? c : BCRFitBeyond(c, C[at < 0 ? 1 : n - 3]);
       }
     }
     *below = F->x;
@@ -68,8 +67,7 @@ static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt firs
     } else {
       const double *c = s ? C - st : C, *next = s ? C - 2 * st : C + st;
 
-      for (i = 0; i < count; i++)
-        F->ghost[i] = c[i] * PetscMin(4.0, PetscMax(0.25, next[i] > 0 ? c[i] / next[i] : 1.0));
+      for (i = 0; i < count; i++) F->ghost[i] = BCRFitBeyond(c[i], next[i]);
       if (s) *above = F->ghost;
       else *below = F->ghost;
     }
@@ -81,7 +79,7 @@ static void BCRFitBeside(const BCRFitData *F, const PetscInt o[3], PetscInt firs
 static void BCRFitScales(const BCRFitData *F, const PetscInt o[3], PetscInt first, PetscInt count, const double mean[3],
                          PetscReal *S, BCRFitRange *range)
 {
-  const double smallest = 1e-4;
+  const double smallest = 1e-4; /* of the mean: couplings that vanish leave a scale that can be divided by */
   PetscInt d, i, axes = 0;
 
   for (i = 0; i < count; i++) F->line[i] = 0;
@@ -93,7 +91,7 @@ static void BCRFitScales(const BCRFitData *F, const PetscInt o[3], PetscInt firs
     axes++;
     BCRFitBeside(F, o, first, count, d, &below, &above);
     BCRFitScaleLine(count, below, above, 1 / (mean[d] * (u ? BCRFitWeight(F, u, o[u]) : 1) * BCRFitWeight(F, v, o[v])),
-                    u ? F->ones : F->iwx + first - F->so[0], smallest, F->line);
+                    u ? F->ones : F->iwx + first - F->begin[0], smallest, F->line);
   }
   for (i = 0; i < count && axes == 0; i++) F->line[i] = 1;
   axes = PetscMax(axes, 1);
@@ -118,7 +116,7 @@ static PetscInt BCRFitLinks(const BCRFitData *F, const PetscInt o[3], PetscInt d
                  count = d ? F->own[0] : (around ? (last == n && F->own[0] ? 1 : 0) : last - 1 - begin);
   PetscInt from, to, i;
   double f;
-  const double *iw = u ? F->ones : F->iwx + F->lo[0] - F->so[0];
+  const double *iw = u ? F->ones : F->iwx + F->lo[0] - F->begin[0];
 
   *node = begin;
   if (n < 2 || count < 1 || (around ? !F->wrap[d] || (d && o[d] < n - 1) : d && o[d] == 0)) return 0;
@@ -149,7 +147,7 @@ static void BCRFitRest(const BCRFitData *F, const PetscInt o[3], const double a[
   const PetscInt row = BCRFitAt(F, F->lo[0], o), n = F->own[0];
   const double tyz = BCRFitDiagonal(F, 1, o[1], a) + BCRFitDiagonal(F, 2, o[2], a),
                w = BCRFitWeight(F, 1, o[1]) * BCRFitWeight(F, 2, o[2]);
-  const double *iwx = F->iwx + F->lo[0] - F->so[0];
+  const double *iwx = F->iwx + F->lo[0] - F->begin[0];
   PetscInt i;
 
   for (i = 0; i < n; i++) t[i] = BCRFitDiagonal(F, 0, F->lo[0] + i, a) + tyz;
@@ -219,35 +217,16 @@ static void BCRFitMeansPart(void *ctx)
   }
 }
 
-/* Row scales (with mean), then the couplings: mean along each axis, and the largest quotient over
-   all links after division by that mean */
-PetscErrorCode BCRFitMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitResult *r)
+static PetscErrorCode BCRFitHostMeans(BCRFitData *F, const double mean[3], BCRFitRange *scales, BCRFitRange link[3])
 {
-  PetscInt d, t;
-  double l = PETSC_MAX_REAL, h = 0;
-
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (F->device) PetscCall(BCRFitDeviceMeans(F, mean, scales, r->link));
-#endif
-  for (t = 0; t < F->parts; t++) F->part[t].mean = mean;
+  for (PetscInt t = 0; t < F->parts; t++) F->part[t].mean = mean;
   if (F->S && (F->A->grid.size > 1 || F->parts > 1)) BCRFitRun(F, BCRFitScalesPart);
-  if (!F->device) BCRFitRun(F, BCRFitMeansPart);
-  for (t = 0; t < F->parts; t++) {
-    for (d = 0; d < 3; d++) BCRFitRangeJoin(&r->link[d], &F->part[t].link[d]);
+  BCRFitRun(F, BCRFitMeansPart);
+  for (PetscInt t = 0; t < F->parts; t++) {
+    for (PetscInt d = 0; d < 3; d++) BCRFitRangeJoin(&link[d], &F->part[t].link[d]);
     if (scales) BCRFitRangeJoin(scales, &F->part[t].scales);
   }
-  for (d = 0; d < 3; d++) r->near[d] = r->link[d];
-  PetscCall(BCRFitRangeAgree(F->A->comm, 3, r->link));
-  if (scales) PetscCall(BCRFitRangeAgree(F->A->comm, 1, scales));
-  r->spread = 1;
-  for (d = 0; d < 3; d++) {
-    r->mean[d] = BCRFitRangeMean(&r->link[d]);
-    if (d >= F->dim || F->n[d] < 2 || r->mean[d] == 0) continue;
-    l = PetscMin(l, r->link[d].lo / r->mean[d]);
-    h = PetscMax(h, r->link[d].hi / r->mean[d]);
-  }
-  if (h > 0) r->spread = l > 0 ? h / l : PETSC_INFINITY;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -357,91 +336,79 @@ static void BCRFitTotalPart(void *ctx)
   }
 }
 
-PetscErrorCode BCRFitTotals(BCRFitData *F, BCRFitResult *r)
+static PetscErrorCode BCRFitHostTotal(BCRFitData *F, const double a[3], BCRFitTotal *total)
 {
-  const PetscMPIInt size = F->A->grid.size;
-  BCRFitTotal *all, mine = {0, 0, PETSC_INFINITY, -PETSC_INFINITY, 0}, sum = mine;
-
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (F->device) PetscCall(BCRFitDeviceTotal(F, r->a, &mine));
-#endif
-  for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = r->a;
-  if (!F->device) BCRFitRun(F, BCRFitTotalPart);
-  PetscCall(BCRFaultShare(F->A->comm, PetscMalloc1(size, &all), BCR_NO_MEMORY));
-  for (PetscInt t = 0; t < F->parts; t++) BCRFitTotalJoin(&mine, &F->part[t].total);
-  PetscCallMPI(MPI_Allgather(&mine, sizeof(mine), MPI_BYTE, all, sizeof(mine), MPI_BYTE, F->A->comm));
-  for (PetscInt p = 0; p < (PetscInt)size; p++) BCRFitTotalJoin(&sum, &all[p]); /* in this order on every rank */
-  PetscCall(PetscFree(all));
-  r->total = sum;
+  for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = a;
+  BCRFitRun(F, BCRFitTotalPart);
+  for (PetscInt t = 0; t < F->parts; t++) BCRFitTotalJoin(total, &F->part[t].total);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What is left over the inside of the box, where all weights are one: D / s^2 - T, or without scales the row sum */
-PetscErrorCode BCRFitLeft(BCRFitData *F, BCRFitResult *r)
+static PetscErrorCode BCRFitHostLeft(BCRFitData *F, const double a[3], BCRFitRange *left)
 {
   PetscFunctionBegin;
-  memset(&r->left, 0, sizeof(r->left));
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (F->device) PetscCall(BCRFitDeviceLeft(F, r->a, &r->left));
-#endif
-  for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = r->a;
-  if (!F->device) BCRFitRun(F, BCRFitLeftPart);
-  for (PetscInt t = 0; t < F->parts; t++) BCRFitRangeJoin(&r->left, &F->part[t].left);
-  r->nearleft = r->left;
-  PetscCall(BCRFitRangeAgree(F->A->comm, 1, &r->left));
+  for (PetscInt t = 0; t < F->parts; t++) F->part[t].a = a;
+  BCRFitRun(F, BCRFitLeftPart);
+  for (PetscInt t = 0; t < F->parts; t++) BCRFitRangeJoin(left, &F->part[t].left);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The largest relative deviation of the matrix from the fit, and where: the extremes that have been
-   met, and the diagonals at the ends */
-PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
+/* Number in natural order of node (i, o[1], o[2]) of the box */
+static PetscInt BCRFitNatural(const BCRFitData *F, PetscInt i, const PetscInt o[3])
 {
-  const BCRRows *A = F->A;
-  BCROperator *op = F->op;
-  PetscInt o[3] = {0, 0, 0}, d, i, k, m, two = 0, node, first;
-  const PetscInt n0 = F->own[0], count = BCRFitInsideLine(F, &first);
-  double worst = 0;
-  BCRFitRange left = r->nearleft;
-  struct {
-    double worst;
-    PetscInt row, col;
-  } found = {0, 0, 0};
+  const PetscInt *N = F->A->N, *b = F->b;
 
-  PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (F->device) {
-    PetscCall(BCRFitDeviceDeviation(F, r->a, r->shift, &worst, &op->devrow, &op->devcol));
-    op->deviation = (PetscReal)worst;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-#endif
-#define NODE(i) ((i) + F->b[0] + A->N[0] * (o[1] + F->b[1] + A->N[1] * (o[2] + F->b[2])))
-  for (d = 0; d < F->dim; d++) {
-    const PetscInt step = d == 0 ? 1 : (d == 1 ? A->N[0] : A->N[0] * A->N[1]);
+  return i + b[0] + N[0] * (o[1] + b[1] + N[1] * (o[2] + b[2]));
+}
 
-    if (F->n[d] == 2) two = 1;
-    if (F->n[d] < 2 || r->a[d] == 0 || r->near[d].count == 0) continue;
-    for (k = 0; k < 2; k++) {
-      const PetscInt row = k ? r->near[d].hirow : r->near[d].lorow;
+/* Of couplings: in the grid lines where the extremes have been met */
+static void BCRFitDeviationLinks(const BCRFitData *F, const BCRFitResult *r, PetscInt d, BCRFitWorst *found)
+{
+  const BCRFitRange *near = &r->near[d];
+  const PetscInt *N = F->A->N, step = d == 0 ? 1 : (d == 1 ? N[0] : N[0] * N[1]), last = (F->n[d] - 1) * step;
 
-      if (PetscAbs((k ? r->near[d].hi : r->near[d].lo) / r->a[d] - 1) <= worst) continue;
-      o[1] = row % F->n[1];
-      o[2] = row / F->n[1];
-      for (m = 0; m < 2; m++) {
-        const PetscInt n = BCRFitLinks(F, o, d, (PetscBool)(m == 1), F->line, &node), last = (F->n[d] - 1) * step;
+  if (F->n[d] < 2 || r->a[d] == 0 || near->count == 0) return;
+  for (int k = 0; k < 2; k++) {
+    const PetscInt row = k ? near->hirow : near->lorow, o[3] = {0, row % F->n[1], row / F->n[1]};
 
-        for (i = 0; i < n; i++) {
-          const double dev = PetscAbs(F->line[i] / r->a[d] - 1);
+    if (PetscAbs((k ? near->hi : near->lo) / r->a[d] - 1) <= found->worst) continue;
+    for (int around = 0; around < 2; around++) {
+      PetscInt node;
+      const PetscInt n = BCRFitLinks(F, o, d, (PetscBool)around, F->line, &node);
 
-          if (dev <= worst) continue;
-          worst = dev;
-          found.row = NODE(node + i) - (d && !m ? step : 0);
-          found.col = found.row + (m ? -last : step);
-        }
+      for (PetscInt i = 0; i < n; i++) {
+        const double dev = PetscAbs(F->line[i] / r->a[d] - 1);
+
+        if (dev <= found->worst) continue;
+        found->worst = dev;
+        found->row = BCRFitNatural(F, node + i, o) - (d && !around ? step : 0);
+        found->col = found->row + (around ? -last : step);
       }
     }
   }
+}
+
+/* The diagonal of T at node i of this rank's part of a grid line, and what is left there */
+static void BCRFitRestOne(const BCRFitData *F, const PetscInt o[3], const double a[3], PetscInt i, double *t, double *p)
+{
+  const PetscInt at = BCRFitAt(F, F->lo[0] + i, o), q[3] = {F->lo[0] + i, o[1], o[2]};
+  const double S = F->S ? (double)F->S[at] : 1;
+
+  *t = BCRFitModelDiagonal(F, q, a);
+  *p = F->D[at] * F->iwx[F->lo[0] + i - F->begin[0]] / (S * S) - *t;
+}
+
+/* Of diagonals: in the grid lines where the extremes have been met, and at the ends of the axes */
+static void BCRFitDeviationDiagonals(const BCRFitData *F, const BCRFitResult *r, BCRFitWorst *found)
+{
+  PetscInt o[3] = {0, 0, 0}, first;
+  const PetscInt n0 = F->own[0], count = BCRFitInsideLine(F, &first);
+  PetscBool two = PETSC_FALSE; /* unknowns along an axis: every line has both ends of it */
+  BCRFitRange left = r->nearleft;
+
+  if (n0 < 1) return;
+  for (PetscInt d = 0; d < F->dim; d++) two = (PetscBool)(two || F->n[d] == 2);
   if (!F->S) { /* without scales that was row sums */
     memset(&left, 0, sizeof(left));
     for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++)
@@ -449,59 +416,92 @@ PetscErrorCode BCRFitDeviation(BCRFitData *F, const BCRFitResult *r)
         if (BCRFitInside(F, o, 0)) BCRFitRangeAdd(&left, count, F->D + BCRFitAt(F, first, o), 1, o[1] + F->n[1] * o[2]);
   }
   for (o[2] = F->lo[2]; o[2] < F->lo[2] + F->own[2]; o[2]++) {
-    for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1] && n0 > 0; o[1]++) {
+    for (o[1] = F->lo[1]; o[1] < F->lo[1] + F->own[1]; o[1]++) {
       const PetscInt row = o[1] + F->n[1] * o[2];
       const PetscBool all = (PetscBool)(two || row == left.lorow || row == left.hirow || !BCRFitInside(F, o, 0));
 
       if (!all && (F->n[0] < 2 || F->wrap[0])) continue;
       if (all) BCRFitRest(F, o, r->a, F->x, F->line);
-      for (i = 0; i < n0; i += all ? 1 : PetscMax(n0 - 1, 1)) {
-        double dev, t;
+      for (PetscInt i = 0; i < n0; i += all ? 1 : PetscMax(n0 - 1, 1)) {
+        double dev;
 
-        if (!all) { /* one node only, at an end */
-          const PetscInt at = BCRFitAt(F, F->lo[0] + i, o);
-
-          if (F->lo[0] + i > 0 && F->lo[0] + i < F->n[0] - 1) continue;
-          F->x[i] = BCRFitDiagonal(F, 0, F->lo[0] + i, r->a) + BCRFitDiagonal(F, 1, o[1], r->a) +
-                    BCRFitDiagonal(F, 2, o[2], r->a);
-          F->line[i] =
-            F->D[at] * F->iwx[F->lo[0] + i - F->so[0]] / (F->S ? (double)F->S[at] * (double)F->S[at] : 1) - F->x[i];
-        }
-        t = PetscAbs(F->x[i] + r->shift);
-        dev = PetscAbs(F->line[i] - r->shift) / t;
-        if (dev <= worst) continue;
-        worst = dev;
-        found.row = found.col = NODE(F->lo[0] + i);
+        if (!all && F->lo[0] + i > 0 && F->lo[0] + i < F->n[0] - 1) continue; /* an end of this rank's part only */
+        if (!all) BCRFitRestOne(F, o, r->a, i, &F->x[i], &F->line[i]);
+        dev = PetscAbs(F->line[i] - r->shift) / PetscAbs(F->x[i] + r->shift);
+        if (dev <= found->worst) continue;
+        found->worst = dev;
+        found->row = found->col = BCRFitNatural(F, F->lo[0] + i, o);
       }
     }
   }
-#undef NODE
-  found.worst = worst;
-  PetscCall(BCRTakeFrom(A->comm, worst, &found, sizeof(found), NULL));
-  op->deviation = (PetscReal)found.worst;
-  op->devrow = found.row;
-  op->devcol = found.col;
+}
+
+static PetscErrorCode BCRFitHostDeviation(BCRFitData *F, const BCRFitResult *r, BCRFitWorst *found)
+{
+  PetscFunctionBegin;
+  for (PetscInt d = 0; d < F->dim; d++) BCRFitDeviationLinks(F, r, d, found);
+  BCRFitDeviationDiagonals(F, r, found);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The matrix, in average, is a fit whose shift is zero: does it have that null vector? Inside the
-   box row sums are known from the pass over the matrix */
-PetscErrorCode BCRFitNull(BCRFitData *F, const BCRFitResult *r, PetscBool *null)
+/* Inside the box row sums are known from the pass over the matrix */
+static PetscErrorCode BCRFitHostNull(BCRFitData *F, const BCRFitResult *r, PetscBool *null)
 {
   const double inside = PetscMax(PetscAbs(r->left.lo), PetscAbs(r->left.hi));
 
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (F->device) {
-    double largest;
-
-    PetscCall(BCRFitDeviceNull(F, &largest));
-    *null = (PetscBool)(largest <= BCR_NULL_TOL);
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-#endif
   PetscCall(
     BCRRowsNull(F->A, F->c, F->op, (PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRFitHostDivide(BCRFitData *F, PetscInt d, PetscInt at, double by)
+{
+  const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+
+  PetscFunctionBegin;
+  for (PetscInt j = 0; j < F->size[v]; j++)
+    for (PetscInt i = 0; i < F->size[u]; i++) F->C[d][at * F->stride[d] + i * F->stride[u] + j * F->stride[v]] /= by;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The scales of this rank's unknowns: all of S on one rank */
+static PetscErrorCode BCRFitHostScales(BCRFitData *F)
+{
+  const PetscInt *own = F->own;
+  PetscInt o[3] = {F->lo[0], 0, 0};
+
+  PetscFunctionBegin;
+  if (!F->S) PetscFunctionReturn(PETSC_SUCCESS);
+  if (F->A->grid.size == 1) {
+    F->op->rowscale = F->S;
+    F->S = NULL;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscMalloc1(PetscMax(own[0] * own[1] * own[2], 1), &F->op->rowscale));
+  for (PetscInt k = 0; k < own[2] && own[0] > 0; k++) {
+    for (PetscInt j = 0; j < own[1]; j++) {
+      o[1] = F->lo[1] + j;
+      o[2] = F->lo[2] + k;
+      PetscCall(PetscArraycpy(F->op->rowscale + own[0] * (j + own[1] * k), F->S + BCRFitAt(F, o[0], o), own[0]));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BCRFitHostClose(BCRFitData *F)
+{
+  PetscFunctionBegin;
+  for (PetscInt t = 0; t < F->parts && F->part; t++) {
+    PetscCall(PetscFree3(F->part[t].x, F->part[t].line, F->part[t].ghost));
+    PetscCall(PetscFree(F->part[t].below));
+    PetscCall(PetscFree(F->part[t].around));
+  }
+  PetscCall(PetscFree(F->part));
+  PetscCall(PetscFree(F->D));
+  PetscCall(PetscFree(F->S));
+  PetscCall(PetscFree(F->apart));
+  for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree(F->C[d]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -524,7 +524,7 @@ static PetscErrorCode BCRFitSplit(BCRFitData *F)
 
     p->first = (PetscInt)((PetscInt64)F->n[F->split] * t / F->parts);
     p->last = (PetscInt)((PetscInt64)F->n[F->split] * (t + 1) / F->parts);
-    PetscCall(PetscMalloc3(F->sn[0] + 1, &p->x, F->sn[0], &p->line, F->sn[0], &p->ghost));
+    PetscCall(PetscMalloc3(F->size[0] + 1, &p->x, F->size[0], &p->line, F->size[0], &p->ghost));
     if (t > 0) PetscCall(PetscMalloc1(F->stride[F->split], &p->below));
     if (t > 0 && t == F->parts - 1) PetscCall(PetscMalloc1(F->stride[F->split], &p->around));
   }
@@ -534,28 +534,24 @@ static PetscErrorCode BCRFitSplit(BCRFitData *F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What the fit works with, on a device with the sums of its first pass */
-PetscErrorCode BCRFitMemory(BCRFitData *F, BCRFitSums *sums)
+PetscErrorCode BCRFitHostOpen(BCRFitData *F)
 {
-  PetscFunctionBegin;
-  (void)sums;
-  PetscCall(PetscMalloc2(F->sn[0], &F->ones, F->sn[0], &F->iwx));
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (F->A->device && !F->host) PetscCall(BCRFitDeviceOpen(F, sums));
-#endif
-  if (!F->device) {
-    PetscCall(BCRRowsFetch(F->A));
-    PetscCall(BCRFitSplit(F));
-    PetscCall(PetscMalloc1(F->nodes, &F->D));
-  }
-  for (PetscInt d = 0; d < F->dim; d++) {
-    const PetscInt slice = F->n[d] > 1 && F->nodes ? F->nodes / F->sn[d] : 0;
+  static const BCRFitPasses passes = {BCRFitHostExtract,   BCRFitHostDivide, BCRFitHostMeans,
+                                      BCRFitHostLeft,      BCRFitHostTotal,  BCRFitHostNull,
+                                      BCRFitHostDeviation, BCRFitHostScales, BCRFitHostClose};
 
-    if (F->n[d] < 2 || F->device) continue;
+  PetscFunctionBegin;
+  F->passes = &passes;
+  PetscCall(BCRRowsFetch(F->A));
+  PetscCall(BCRFitSplit(F));
+  PetscCall(PetscMalloc1(F->nodes, &F->D));
+  for (PetscInt d = 0; d < F->dim; d++) {
+    const PetscInt layer = F->nodes ? F->nodes / F->size[d] : 0, st = F->stride[d];
+
+    if (F->n[d] < 2) continue;
     PetscCall(PetscMalloc1(F->nodes, &F->C[d]));
     /* beyond the last nodes, where nothing may be written */
-    for (PetscInt i = 0; i < slice; i++)
-      F->C[d][(F->sn[d] - 1) * F->stride[d] + i % F->stride[d] + i / F->stride[d] * F->stride[d] * F->sn[d]] = 0;
+    for (PetscInt i = 0; i < layer; i++) F->C[d][(F->size[d] - 1) * st + i % st + i / st * st * F->size[d]] = 0;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
