@@ -28,15 +28,62 @@ static PetscErrorCode BCRPlaneSetDiagonal(const BCRRows *A, BCROperator *op, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Notes a deviation if it is the largest so far: of the row of component c at node ix, column col in natural order */
+static inline void BCRCheckNote(BCRCheck *ck, double dev, PetscInt c, const PetscInt ix[3], PetscInt col)
+{
+  ck->v.dev = dev;
+  ck->v.comp = c;
+  ck->v.row = BCRGridNatural(&ck->A->grid, ix);
+  ck->v.col = col;
+}
+
+/* A row in a plane that has been dropped: its plane is that of axis d */
+static PetscErrorCode BCRCheckPlane(BCRCheck *ck, PetscInt c, const PetscInt ix[3], PetscInt d, const double st[7],
+                                    PetscBool *stop)
+{
+  const PetscInt s = ix[d] < ck->m[c][d].b ? 0 : 1;
+
+  PetscFunctionBegin;
+  if (!BCRPlaneRowFits(st, d, s, &ck->ops[c].axis[d].plane[s])) {
+    ck->v.wrongplane = PETSC_TRUE;
+    ck->v.comp = c;
+    *stop = PETSC_TRUE;
+  } else PetscCall(BCRPlaneSetDiagonal(ck->A, &ck->ops[c], ix, st[BCR_CENTRE]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A star of the matrix with that of the model, rest: the largest entry that the model has no place for, in column col */
+static void BCRCheckStar(BCRCheck *ck, PetscInt c, const PetscInt ix[3], const double st[7], const double in[7],
+                         double rest, PetscInt col)
+{
+  const BCRRows *A = ck->A;
+  double dev;
+
+  for (int k = 0; k < 7; k++) {
+    const double scale = in[k] != 0 ? PetscAbs((double)(PetscReal)in[k]) : PetscAbs(in[BCR_CENTRE]);
+    PetscInt jx[3] = {ix[0], ix[1], ix[2]};
+
+    dev = PetscAbs(st[k] - (double)(PetscReal)in[k]) / scale;
+    if (!(dev > ck->v.dev)) continue;
+    if (k < 6) { /* the neighbour, around the ends of the grid */
+      const PetscInt e = k / 2, N = A->N[e];
+
+      jx[e] += k % 2 ? (ix[e] < N - 1 ? 1 : 1 - N) : (ix[e] > 0 ? -1 : N - 1);
+    }
+    BCRCheckNote(ck, dev, c, ix, BCRGridNatural(&A->grid, jx));
+  }
+  dev = rest / PetscAbs(in[BCR_CENTRE]);
+  if (dev > ck->v.dev) BCRCheckNote(ck, dev, c, ix, (col - col % A->dof) / A->dof);
+}
+
 /* One row, entry by entry. *stop: the comparison need not go on */
 static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3], PetscBool *stop)
 {
   const BCRRows *A = ck->A;
   BCROperator *op = &ck->ops[c];
   const BCRModelAxis *m = ck->m[c];
-  double st[7], in[7], rest, dev;
-  PetscInt col, d, t, s;
-  int k;
+  double st[7], in[7], rest;
+  PetscInt col;
   BCRRowState state = BCRRowGet(A, c, ix, st, &rest, &col);
 
   PetscFunctionBegin;
@@ -44,20 +91,16 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
     ck->v.state = state;
     ck->v.comp = c;
     ck->v.col = col;
-    for (d = 0; d < 3; d++) ck->v.badix[d] = ix[d];
+    PetscCall(PetscArraycpy(ck->v.badix, ix, 3));
     *stop = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (ck->skip[c]) PetscFunctionReturn(PETSC_SUCCESS);
-  for (t = 0; t < 3; t++) { /* in a plane that has been dropped? the axis that owns the node decides */
-    d = op->owner[t];
+  for (PetscInt t = 0; t < 3; t++) { /* in a plane that has been dropped? the axis that owns the node decides */
+    const PetscInt d = op->owner[t];
+
     if (ix[d] >= m[d].b && ix[d] < m[d].b + m[d].n) continue;
-    s = ix[d] < m[d].b ? 0 : 1;
-    if (!BCRPlaneRowFits(st, d, s, &op->axis[d].plane[s])) {
-      ck->v.wrongplane = PETSC_TRUE;
-      ck->v.comp = c;
-      *stop = PETSC_TRUE;
-    } else PetscCall(BCRPlaneSetDiagonal(A, op, ix, st[BCR_CENTRE]));
+    PetscCall(BCRCheckPlane(ck, c, ix, d, st, stop));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   BCRModelRow(op, m, ix, in);
@@ -71,37 +114,15 @@ static PetscErrorCode BCRCheckRow(BCRCheck *ck, PetscInt c, const PetscInt ix[3]
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     op->rowscale[BCRBoxNode(A, m, ix)] = s;
-    for (k = 0; k < 7; k++) in[k] *= (double)s;
+    for (int k = 0; k < 7; k++) in[k] *= (double)s;
   }
-  for (k = 0; k < 7; k++) {
-    const double scale = in[k] != 0 ? PetscAbs((double)(PetscReal)in[k]) : PetscAbs(in[BCR_CENTRE]);
-
-    dev = PetscAbs(st[k] - (double)(PetscReal)in[k]) / scale;
-    if (dev > ck->v.dev) {
-      PetscInt jx[3] = {ix[0], ix[1], ix[2]};
-
-      if (k < 6) {
-        const PetscInt e = k / 2, N = A->N[e];
-        jx[e] += k % 2 ? (ix[e] < N - 1 ? 1 : 1 - N) : (ix[e] > 0 ? -1 : N - 1);
-      }
-      ck->v.dev = dev;
-      ck->v.comp = c;
-      ck->v.row = BCRGridNatural(&A->grid, ix);
-      ck->v.col = BCRGridNatural(&A->grid, jx);
-    }
-  }
-  dev = rest / PetscAbs(in[BCR_CENTRE]);
-  if (dev > ck->v.dev) {
-    ck->v.dev = dev;
-    ck->v.comp = c;
-    ck->v.row = BCRGridNatural(&A->grid, ix);
-    ck->v.col = (col - col % A->dof) / A->dof;
-  }
+  BCRCheckStar(ck, c, ix, st, in, rest, col);
   if (ck->v.dev > BCR_SAME_TOL) *stop = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if defined(PETSCBCR_HAVE_CUDA)
+/* ---- lines, by several threads ---- */
+
 /* The lines first .. last - 1 of the rank's box, by one of several threads: which of them are the
    model's, with no deviation but rounding. Ends with the first that is not: the matrix is none that
    gains by threads. */
@@ -112,14 +133,14 @@ typedef struct {
   PetscInt first, last;
   char *good; /* of all lines: 1 where it is, 2 where what it was compared with is that of the line before, too */
   int *stop;  /* all threads' */
-} BCRLines;
+} BCRCheckPart;
 
-static void BCRLinesCompare(void *ctx)
+static void BCRCheckPartRun(void *ctx)
 {
-  BCRLines *L = (BCRLines *)ctx;
+  BCRCheckPart *L = (BCRCheckPart *)ctx;
   const BCRRows *A = L->ck.A;
 
-  for (PetscInt line = L->first; line < L->last && !__atomic_load_n(L->stop, __ATOMIC_RELAXED); line++) {
+  for (PetscInt line = L->first; line < L->last && !BCRThreadsGet(L->stop); line++) {
     const PetscInt ix[3] = {0, A->lo[1] + line % A->n[1], A->lo[2] + line / A->n[1]};
     PetscBool some, all, near, fast, same;
 
@@ -127,18 +148,18 @@ static void BCRLinesCompare(void *ctx)
     if (!some || !near) continue;
     BCRRunCompare(&L->ck, &L->run, ix, L->active, L->columns, &fast, &same);
     L->good[line] = (char)(!fast || !same ? 0 : (L->run.kept ? 2 : 1));
-    if (!fast || !same) __atomic_store_n(L->stop, 1, __ATOMIC_RELAXED);
+    if (!fast || !same) BCRThreadsSet(L->stop, 1);
   }
 }
 
 /* Looks through the lines by several threads where the process is the host of a device and the
    matrix is large: one core reads at a fraction of the memory's speed. good[]: lines that need not
    be compared again. */
-static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char good[])
+static PetscErrorCode BCRCheckThreads(const BCRCheck *ck, PetscBool columns, char good[])
 {
   const BCRRows *A = ck->A;
   const PetscInt lines = A->n[1] * A->n[2];
-  BCRLines *part;
+  BCRCheckPart *part;
   void **ctx = NULL;
   PetscBool *active = NULL;
   PetscInt threads;
@@ -152,7 +173,7 @@ static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char 
   PetscCall(PetscCalloc1(threads, &part));
   ierr = PetscMalloc2(threads, &ctx, threads * ck->dof, &active);
   for (PetscInt t = 0; t < threads && !ierr; t++) {
-    BCRLines *L = &part[t];
+    BCRCheckPart *L = &part[t];
 
     L->ck = *ck;
     ierr = BCRRunCreate(&L->ck, &L->run);
@@ -164,71 +185,87 @@ static PetscErrorCode BCRCheckLines(const BCRCheck *ck, PetscBool columns, char 
     L->stop = &stop;
     ctx[t] = L;
   }
-  if (!ierr && part[0].run.i1 - part[0].run.i0 + 1 > BCR_RUN_NODES) BCRThreadsRun(threads, BCRLinesCompare, ctx);
+  if (!ierr && part[0].run.i1 - part[0].run.i0 + 1 > BCR_RUN_NODES) BCRThreadsRun(threads, BCRCheckPartRun, ctx);
   for (PetscInt t = 0; t < threads; t++) PetscCall(BCRRunDestroy(&part[t].run));
   PetscCall(PetscFree2(ctx, active));
   PetscCall(PetscFree(part));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
-/* known: boxes that the columns have been checked for, 0: none yet. active: of the components,
-   good: of the rank's lines, zero */
-static PetscErrorCode BCRCheckRun(BCRCheck *ck, BCRRun *run, uint64_t known, PetscBool active[], char good[])
+/* ---- all rows ---- */
+
+/* A number for the boxes of all components: the rows that are compared as runs (FNV hash) */
+static uint64_t BCRCheckBoxes(const BCRCheck *ck)
+{
+  uint64_t boxes = 1469598103934665603u;
+
+  for (PetscInt c = 0; c < ck->dof; c++) {
+    for (PetscInt d = 0; d < 3; d++) {
+      const uint64_t b = ck->skip[c] ? 2 : (uint64_t)ck->m[c][d].b, n = ck->skip[c] ? 0 : (uint64_t)ck->m[c][d].n;
+
+      boxes = (boxes ^ b) * 1099511628211u;
+      boxes = (boxes ^ n) * 1099511628211u;
+    }
+  }
+  return boxes;
+}
+
+/* The line through ix, and lines behind it that go with it: ix[1] is the last of them on return. columns: to be checked,
+   too; good[]: lines that are known to be right. active: work space, of the components */
+static PetscErrorCode BCRCheckLine(BCRCheck *ck, BCRRun *run, PetscInt ix[3], PetscBool columns, PetscBool active[],
+                                   const char good[], PetscBool *stop)
 {
   const BCRRows *A = ck->A;
-  PetscInt ix[3], c, d, like;
+  const PetscInt i0 = run->i0, i1 = run->i1; /* these go fast */
+  const PetscInt line = ix[1] - A->lo[1] + A->n[1] * (ix[2] - A->lo[2]);
+  const char known = good[line];
+  PetscBool some, all, near, fast = (PetscBool)(known != 0), same = fast, ends;
+  PetscInt like;
+
+  PetscFunctionBegin;
+  BCRLineActive(ck, run, ix, active, &some, &all, &near);
+  if (known) { /* its buffers were those of a thread */
+    run->now = -1;
+    run->kept = (PetscBool)(known == 2);
+  } else if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) BCRRunCompare(ck, run, ix, active, columns, &fast, &same);
+  if (!fast && some && near && i1 >= i0) ck->regular = PETSC_FALSE;
+  ix[0] = A->lo[0];
+  ends = (PetscBool)(same && all && BCRLineInside(ck, ix));
+  like = ends && run->kept && run->like >= 0 ? BCRNode(A, ix) - run->like : 0;
+  for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0] && !*stop; ix[0]++) {
+    if (same && ix[0] == i0 && all) {
+      ix[0] = i1;
+      continue;
+    }
+    for (PetscInt c = 0; c < ck->dof && !*stop; c++) {
+      if (same && active[c] && ix[0] >= i0 && ix[0] <= i1) continue;
+      if (like && BCRRowsAlike(A, BCRNode(A, ix), BCRNode(A, ix) - like)) continue;
+      PetscCall(BCRCheckRow(ck, c, ix, stop));
+    }
+  }
+  ix[0] = A->lo[0];
+  if (ends && !*stop && run->now >= 0 && ix[1] + 1 < A->lo[1] + A->n[1] && !good[line + 1])
+    ix[1] += BCRRunBlock(ck, run, ix, columns);
+  run->like = ends ? BCRNode(A, ix) : -1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* active: of the components, good: of the rank's lines, zero */
+static PetscErrorCode BCRCheckLines(BCRCheck *ck, BCRRun *run, uint64_t known, PetscBool active[], char good[])
+{
+  const BCRRows *A = ck->A;
+  PetscInt ix[3];
   PetscBool stop = PETSC_FALSE, columns;
 
   PetscFunctionBegin;
-  ck->boxes = 1469598103934665603u; /* FNV hash */
-  for (c = 0; c < ck->dof; c++) {
-    for (d = 0; d < 3; d++) {
-      const uint64_t b = ck->skip[c] ? 2 : (uint64_t)ck->m[c][d].b, n = ck->skip[c] ? 0 : (uint64_t)ck->m[c][d].n;
-
-      ck->boxes = (ck->boxes ^ b) * 1099511628211u;
-      ck->boxes = (ck->boxes ^ n) * 1099511628211u;
-    }
-  }
-  columns = (PetscBool)(ck->boxes != known);
+  ck->boxes = BCRCheckBoxes(ck);
   ck->regular = PETSC_TRUE;
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRCheckLines(ck, columns, good));
-#endif
-  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && !stop; ix[2]++) {
-    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1] && !stop; ix[1]++) {
-      PetscInt i0 = run->i0, i1 = run->i1; /* these go fast */
-      const char known = good[ix[1] - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])];
-      PetscBool some, all, near, fast = (PetscBool)(known != 0), same = fast, ends;
-
-      BCRLineActive(ck, run, ix, active, &some, &all, &near);
-      if (known) { /* its buffers were those of a thread */
-        run->now = -1;
-        run->kept = (PetscBool)(known == 2);
-      } else if (some && near && i1 - i0 + 1 > BCR_RUN_NODES) BCRRunCompare(ck, run, ix, active, columns, &fast, &same);
-      if (!fast && some && near && i1 >= i0) ck->regular = PETSC_FALSE;
-      ix[0] = A->lo[0];
-      ends = (PetscBool)(same && all && BCRLineInside(ck, ix));
-      like = ends && run->kept && run->like >= 0 ? BCRNode(A, ix) - run->like : 0;
-      for (ix[0] = A->lo[0]; ix[0] < A->lo[0] + A->n[0] && !stop; ix[0]++) {
-        if (same && ix[0] == i0 && all) {
-          ix[0] = i1;
-          continue;
-        }
-        for (c = 0; c < ck->dof && !stop; c++) {
-          if (same && active[c] && ix[0] >= i0 && ix[0] <= i1) continue;
-          if (like && BCRRowsAlike(A, BCRNode(A, ix), BCRNode(A, ix) - like)) continue;
-          PetscCall(BCRCheckRow(ck, c, ix, &stop));
-        }
-      }
-      ix[0] = A->lo[0];
-      if (ends && !stop && run->now >= 0 && ix[1] + 1 < A->lo[1] + A->n[1] &&
-          !good[ix[1] + 1 - A->lo[1] + A->n[1] * (ix[2] - A->lo[2])])
-        ix[1] += BCRRunBlock(ck, run, ix, columns);
-      run->like = ends ? BCRNode(A, ix) : -1;
-    }
-  }
+  columns = (PetscBool)(ck->boxes != known);
+  PetscCall(BCRCheckThreads(ck, columns, good));
+  for (ix[2] = A->lo[2]; ix[2] < A->lo[2] + A->n[2] && !stop; ix[2]++)
+    for (ix[1] = A->lo[1]; ix[1] < A->lo[1] + A->n[1] && !stop; ix[1]++)
+      PetscCall(BCRCheckLine(ck, run, ix, columns, active, good, &stop));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -244,7 +281,7 @@ PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
   PetscCall(BCRRunCreate(ck, &run));
   ierr = PetscMalloc1(ck->dof, &active);
   if (!ierr) ierr = PetscCalloc1(PetscMax(ck->A->n[1] * ck->A->n[2], 1), &good);
-  if (!ierr) ierr = BCRCheckRun(ck, &run, known, active, good);
+  if (!ierr) ierr = BCRCheckLines(ck, &run, known, active, good);
   PetscCall(BCRRunDestroy(&run));
   PetscCall(PetscFree(good));
   PetscCall(PetscFree(active));
@@ -252,9 +289,6 @@ PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if defined(PETSCBCR_HAVE_CUDA)
-/* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one
-   of them is not the model's, and the others need not be looked at */
 PetscErrorCode BCRCheckSample(BCRCheck *ck, PetscBool *wrong)
 {
   const BCRSample *S = &ck->A->sample;
@@ -275,9 +309,7 @@ PetscErrorCode BCRCheckSample(BCRCheck *ck, PetscBool *wrong)
   *wrong = (PetscBool)(stop && ck->v.state == BCR_ROW_GOOD);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
-/* The ranks agree on what counts: a row that nothing can be done with, a plane that is none, the largest deviation */
 PetscErrorCode BCRCheckAgree(BCRCheck *ck)
 {
   const BCRVerdict *v = &ck->v;

@@ -58,6 +58,11 @@ static inline PetscInt BCRBoxNode(const BCRRows *A, const BCRModelAxis m[3], con
   return ix[0] - first[0] + n0 * (ix[1] - first[1] + n1 * (ix[2] - first[2]));
 }
 
+/* All rows of this rank. known: boxes that the columns have been checked for, 0: none yet */
 PETSC_INTERN PetscErrorCode BCRCheckAll(BCRCheck *ck, uint64_t known);
+/* Of a matrix whose values are on a device, the rows that have been brought from there: *wrong, one
+   of them is not the model's, and the others need not be looked at */
 PETSC_INTERN PetscErrorCode BCRCheckSample(BCRCheck *ck, PetscBool *wrong);
+/* The ranks agree on what counts: a row that nothing can be done with, a plane that is none, the largest deviation.
+   Collective */
 PETSC_INTERN PetscErrorCode BCRCheckAgree(BCRCheck *ck);

@@ -81,10 +81,8 @@ PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
     again = PETSC_FALSE;
     PetscCall(PetscMemzero(seen, sizeof(seen)));
     PetscCall(PetscMemzero(wrongs, sizeof(wrongs)));
-#if defined(PETSCBCR_HAVE_CUDA)
     PetscCall(BCRFacesSearch(A, c, op, &there, wrongs, seen));
     if (!there) PetscCall(BCRSampleTakeFaces(A, op));
-#endif
     for (d = 0; d < A->dim && !again; d++) {
       for (s = 0; s < 2 && !again; s++) {
         BCRPlane *pl = &op->axis[d].plane[s];

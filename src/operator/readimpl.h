@@ -174,6 +174,9 @@ PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperato
    Nothing to do on one rank. */
 PETSC_INTERN PetscErrorCode BCRShellOpen(BCRRows *A, PetscInt width);
 PETSC_INTERN PetscErrorCode BCRShellClose(BCRRows *A);
+/* Takes the old value of everything that is the same to rounding, so that later stages see at once that T has not
+   changed: *same */
+PETSC_INTERN PetscErrorCode BCROperatorKeep(const BCROperator *old, BCROperator *op, PetscBool *same);
 PETSC_INTERN PetscErrorCode BCRFitRead(BCRRows *A, PetscInt c, BCRFit fit, BCROperator *op);
 PETSC_INTERN PetscErrorCode BCROperatorReset(BCROperator *op);
 PETSC_INTERN PetscErrorCode BCRModelCreate(const BCROperator *op, BCRModelAxis m[3]);

@@ -94,12 +94,7 @@ PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRR
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A->aij, MATMPIAIJ, &flg));
   if (flg) PetscCall(MatMPIAIJGetSeqAIJ(A->aij, &near, &far, &columns));
   else near = A->aij;
-#if defined(PETSCBCR_HAVE_CUDA)
   if (again) PetscCall(BCRRowsDevice(near, &A->grid, fitted, &A->device, &only));
-#else
-  (void)again;
-  (void)fitted;
-#endif
   PetscCall(BCRBlockOpen(near, (PetscBool)!only, &A->near));
   A->ai = A->near.i;
   A->aj = A->near.j;
@@ -115,9 +110,7 @@ PetscErrorCode BCRRowsOpen(DM da, Mat P, PetscBool again, PetscBool fitted, BCRR
       A->ghost[k] = columns[k] % A->dof + A->dof * BCRGridNatural(&A->grid, node);
     }
   }
-#if defined(PETSCBCR_HAVE_CUDA)
   if (only) PetscCall(BCRSampleTake(A));
-#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
