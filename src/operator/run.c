@@ -130,42 +130,59 @@ static void BCRRunLineRepeat(BCRRunLine *l, size_t len)
   l->valid = PETSC_TRUE;
 }
 
-void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns,
-                   PetscBool *fast, PetscBool *same)
+/* The rows of a line that go fast: nodes i0 .. i1, all components */
+typedef struct {
+  PetscInt ix[3], node, count; /* the first node, its number, and how many */
+  PetscInt first, entries;     /* the first entry; entries of each node */
+} BCRRunRows;
+
+/* PETSC_FALSE: their pattern is not that of the first node again and again. checkcolumns: else that is known but for the
+   number of entries */
+static PetscBool BCRRunRegular(const BCRRows *A, const BCRRun *run, const PetscInt line[3], PetscBool checkcolumns,
+                               BCRRunRows *r)
+{
+  const PetscInt dof = A->dof;
+  const PetscInt *ai;
+
+  r->ix[0] = run->i0;
+  r->ix[1] = line[1];
+  r->ix[2] = line[2];
+  r->node = BCRNode(A, r->ix);
+  r->count = run->i1 - run->i0 + 1;
+  ai = A->ai + dof * r->node;
+  r->first = ai[0];
+  r->entries = ai[dof] - ai[0];
+  if (r->entries > BCR_RUN_MAX || r->entries < dof || ai[dof * r->count] - ai[0] != (PetscInt64)r->entries * r->count)
+    return PETSC_FALSE;
+  if (!checkcolumns) return PETSC_TRUE;
+  return (PetscBool)(BCRRunColumns(ai, (size_t)(dof * r->count + 1), (size_t)dof, r->entries) &&
+                     BCRRunColumns(A->aj + r->first, (size_t)r->entries * (size_t)r->count, (size_t)r->entries, dof));
+}
+
+/* What the entries of the first node are, and what the other axes have there. *plain: some are to be compared with a
+   line buffer. PETSC_FALSE: entries that the model has are missing */
+static PetscBool BCRRunPattern(const BCRCheck *ck, BCRRun *run, const BCRRunRows *r, const PetscBool active[],
+                               BCRRunKey *key, PetscBool *plain)
 {
   const BCRRows *A = ck->A;
-  PetscInt ix[3] = {run->i0, line[1], line[2]}, c, p, i, block;
-  const PetscInt dof = ck->dof, node = BCRNode(A, ix), count = run->i1 - run->i0 + 1;
-  const PetscInt first = A->ai[dof * node], E = A->ai[dof * (node + 1)] - first;
-  size_t len;
-  BCRRunKey key;
-  PetscBool plain = PETSC_FALSE;
-  int kind;
+  const PetscInt dof = ck->dof, *ix = r->ix;
+  PetscBool good = PETSC_TRUE;
 
-  *fast = PETSC_FALSE;
-  *same = PETSC_FALSE;
-  run->kept = PETSC_FALSE;
-  if (E > BCR_RUN_MAX || E < dof || A->ai[dof * (node + count)] - first != (PetscInt64)E * count) return;
-  if (checkcolumns) {
-    if (!BCRRunColumns(A->ai + dof * node, (size_t)(dof * count + 1), (size_t)dof, E)) return;
-    if (!BCRRunColumns(A->aj + first, (size_t)E * (size_t)count, (size_t)E, dof)) return;
-  }
-  *fast = PETSC_TRUE;
-  key.dev = ck->v.dev;
-  key.entries = E;
-  for (c = 0; c < dof; c++) {
-    const PetscInt row = c + dof * node;
+  key->dev = ck->v.dev;
+  key->entries = r->entries;
+  *plain = PETSC_FALSE;
+  for (PetscInt c = 0; c < dof; c++) {
+    const PetscInt row = c + dof * r->node;
     const BCRModelAxis *m = ck->m[c];
     double *f = run->newfactors + 6 * c;
     const PetscBool off = (PetscBool)(ck->skip[c] || !active[c] || ck->ops[c].left);
-    int has = 0;
+    int has = 0, wants = 1 << BCR_CENTRE | (m[0].n > 1 ? 3 : 0);
 
-    for (p = A->ai[row]; p < A->ai[row + 1]; p++) {
+    for (PetscInt p = A->ai[row]; p < A->ai[row + 1]; p++) {
       const PetscInt j = A->aj[p];
+      const int k = dof == 1 ? BCRSlot(A, ix, j - r->node) : (j % dof == c ? BCRSlot(A, ix, j / dof - r->node) : -1);
 
-      const int k = dof == 1 ? BCRSlot(A, ix, j - node) : (j % dof == c ? BCRSlot(A, ix, j / dof - node) : -1);
-
-      key.slot[p - first] = (int8_t)(off ? -2 : k);
+      key->slot[p - r->first] = (int8_t)(off ? BCR_RUN_OFF : k);
       if (k >= 0) has |= 1 << k;
     }
     if (ck->skip[c]) f[0] = f[1] = f[2] = f[3] = f[4] = f[5] = 0;
@@ -176,72 +193,99 @@ void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const Pets
       f[3] = m[2].lo[ix[2]];
       f[4] = m[2].up[ix[2]];
       f[5] = m[1].dg[ix[1]] + m[2].dg[ix[2]] + (double)ck->ops[c].shift;
-      if (active[c] && (has & 1 << BCR_CENTRE) == 0) *fast = PETSC_FALSE;
-      /* entries that the model has are missing */
-      if (active[c] && ((m[0].n > 1 && (has & 3) != 3) || (f[1] != 0 && !(has & 4)) || (f[2] != 0 && !(has & 8)) ||
-                        (f[3] != 0 && !(has & 16)) || (f[4] != 0 && !(has & 32))))
-        *fast = PETSC_FALSE;
+      for (int k = 1; k < 5; k++) wants |= f[k] != 0 ? 1 << (k + 1) : 0;
+      if (active[c] && (has & wants) != wants) good = PETSC_FALSE;
     }
-    if (!off) plain = PETSC_TRUE;
+    if (!off) *plain = PETSC_TRUE;
   }
-  if (!*fast) return;
-  *same = PETSC_TRUE;
-  for (c = 0; c < dof && *same; c++)
-    if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
-  if (!plain || !*same) return;
-  block = run->uniform ? BCR_RUN_NODES : count;
-  len = (size_t)block * (size_t)E * BCR_PARTS;
-  for (kind = 0; kind < BCR_RUN_KINDS; kind++) {
+  return good;
+}
+
+/* The line buffer of that kind, -1: there is none */
+static int BCRRunFind(const BCRRun *run, const BCRRunKey *key, PetscInt dof)
+{
+  for (int kind = 0; kind < BCR_RUN_KINDS; kind++) {
     const BCRRunLine *l = &run->line[kind];
 
-    if (l->valid && key.dev == l->key.dev && E == l->key.entries && !memcmp(key.slot, l->key.slot, (size_t)E) &&
+    if (l->valid && key->dev == l->key.dev && key->entries == l->key.entries &&
+        !memcmp(key->slot, l->key.slot, (size_t)key->entries) &&
         !memcmp(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof))
-      break;
+      return kind;
   }
-  run->kept = (PetscBool)(kind < BCR_RUN_KINDS && kind == run->now);
-  if (kind == BCR_RUN_KINDS) {
-    const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
-    BCRRunLine *l = &run->line[kind = run->next];
+  return -1;
+}
 
+/* Fills a line buffer with what the model has. PETSC_FALSE: there is no room */
+static PetscBool BCRRunFill(const BCRCheck *ck, const BCRRun *run, const BCRRunRows *r, const PetscBool active[],
+                            const BCRRunKey *key, BCRRunLine *l)
+{
+  const BCRRows *A = ck->A;
+  const PetscInt dof = ck->dof, block = run->uniform ? BCR_RUN_NODES : r->count;
+  const size_t width = (size_t)r->entries * BCR_PARTS, len = (size_t)block * width;
+  const double limit = PetscMax(ck->v.dev, 2 * BCR_EPS) * (1 + 1e-6);
+  PetscInt ix[3] = {0, r->ix[1], r->ix[2]};
+
+  if (!BCRRunLineRoom(l, len)) return PETSC_FALSE;
+  for (PetscInt i = 0; i < block; i++) {
+    PetscReal *ref = l->ref + (size_t)i * width, *tol = l->tol + (size_t)i * width;
+
+    ix[0] = run->i0 + (run->uniform ? 0 : i);
+    for (PetscInt c = 0; c < dof; c++) {
+      const PetscInt row = c + dof * r->node;
+      double in[7] = {0}, diagonal;
+
+      if (!ck->skip[c] && active[c]) BCRModelRow(&ck->ops[c], ck->m[c], ix, in);
+      diagonal = PetscAbs(in[BCR_CENTRE]);
+      for (PetscInt p = A->ai[row] - r->first; p < A->ai[row + 1] - r->first; p++) {
+        const int k = key->slot[p];
+        const double v = k >= 0 ? in[k] : 0;
+
+        ref[BCR_PARTS * p] = (PetscReal)v;
+        tol[BCR_PARTS * p] = k == BCR_RUN_OFF ? PETSC_MAX_REAL : (PetscReal)(limit * (v != 0 ? PetscAbs(v) : diagonal));
+#if defined(PETSC_USE_COMPLEX)
+        ref[2 * p + 1] = 0;
+        tol[2 * p + 1] = k == BCR_RUN_OFF ? PETSC_MAX_REAL : (PetscReal)(limit * diagonal);
+#endif
+      }
+    }
+  }
+  BCRRunLineRepeat(l, len);
+  l->key = *key;
+  memcpy(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
+  return PETSC_TRUE;
+}
+
+void BCRRunCompare(BCRCheck *ck, BCRRun *run, const PetscInt line[3], const PetscBool active[], PetscBool checkcolumns,
+                   PetscBool *fast, PetscBool *same)
+{
+  const BCRRows *A = ck->A;
+  BCRRunRows r;
+  BCRRunKey key;
+  PetscBool plain;
+  int kind;
+
+  *same = run->kept = PETSC_FALSE;
+  *fast = BCRRunRegular(A, run, line, checkcolumns, &r);
+  if (*fast) *fast = BCRRunPattern(ck, run, &r, active, &key, &plain);
+  if (!*fast) return;
+  *same = PETSC_TRUE;
+  for (PetscInt c = 0; c < ck->dof && *same; c++)
+    if (active[c] && ck->ops[c].left) BCRRunLeft(ck, run, c, line, same);
+  if (!plain || !*same) return;
+  kind = BCRRunFind(run, &key, ck->dof);
+  run->kept = (PetscBool)(kind >= 0 && kind == run->now);
+  if (kind < 0) {
+    kind = run->next;
     run->next = (run->next + 1) % BCR_RUN_KINDS;
     run->now = -1;
-    if (!BCRRunLineRoom(l, len)) { /* row by row, then */
+    if (!BCRRunFill(ck, run, &r, active, &key, &run->line[kind])) { /* row by row, then */
       *fast = *same = PETSC_FALSE;
       return;
     }
-    for (i = 0; i < block; i++) {
-      PetscReal *ref = l->ref + (size_t)i * (size_t)E * BCR_PARTS, *tol = l->tol + (size_t)i * (size_t)E * BCR_PARTS;
-      double in[8];
-
-      ix[0] = run->i0 + (run->uniform ? 0 : i);
-      for (c = 0; c < dof; c++) {
-        const PetscInt row = c + dof * node;
-        double diagonal;
-
-        if (!ck->skip[c] && active[c]) {
-          BCRModelRow(&ck->ops[c], ck->m[c], ix, in);
-          diagonal = PetscAbs(in[BCR_CENTRE]);
-        } else diagonal = 0;
-        for (p = A->ai[row] - first; p < A->ai[row + 1] - first; p++) {
-          const int k = key.slot[p];
-          const double r = k >= 0 ? in[k] : 0;
-
-          ref[BCR_PARTS * p] = (PetscReal)r;
-          tol[BCR_PARTS * p] = k == -2 ? PETSC_MAX_REAL : (PetscReal)(limit * (r != 0 ? PetscAbs(r) : diagonal));
-#if defined(PETSC_USE_COMPLEX)
-          ref[2 * p + 1] = 0;
-          tol[2 * p + 1] = k == -2 ? PETSC_MAX_REAL : (PetscReal)(limit * diagonal);
-#endif
-        }
-      }
-    }
-    BCRRunLineRepeat(l, len);
-    l->key = key;
-    memcpy(l->factors, run->newfactors, sizeof(double) * 6 * (size_t)dof);
   }
   run->now = kind;
-  *same = BCRRunSame((const PetscReal *)(A->aa + first), (size_t)count * (size_t)E * BCR_PARTS, run->line[kind].ref,
-                     run->line[kind].tol, len);
+  *same = BCRRunSame((const PetscReal *)(A->aa + r.first), (size_t)r.count * (size_t)r.entries * BCR_PARTS,
+                     run->line[kind].ref, run->line[kind].tol, run->line[kind].len);
 }
 
 void BCRLineActive(const BCRCheck *ck, const BCRRun *run, const PetscInt ix[3], PetscBool active[], PetscBool *some,

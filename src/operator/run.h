@@ -13,12 +13,13 @@
 #define BCR_RUN_NODES 16 /* nodes in a block: every length is a multiple of 16 */
 /* entries of a node, all its components together; more than that go row by row */
 #define BCR_RUN_MAX 256
+#define BCR_RUN_OFF (-2) /* an entry that is not compared */
 
 /* What the line buffers are good for: nothing in them changes from line to line while this stays as it is */
 typedef struct {
   double dev;
   PetscInt entries;
-  int8_t slot[BCR_RUN_MAX]; /* -1: the model has nothing there, -2: not compared */
+  int8_t slot[BCR_RUN_MAX]; /* of the star; -1: the model has nothing there; or BCR_RUN_OFF */
 } BCRRunKey;
 
 /* What the entries of a line are compared with */
