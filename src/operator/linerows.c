@@ -338,59 +338,53 @@ static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt
 }
 #endif
 
-/* What makes a row unfit: the error code, and the message with its row and column */
+/* What makes a row unfit for lines along axis, if anything */
 static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt c,
-                                      PetscInt axis, const BCRGridRow *row, size_t length, char message[])
+                                      PetscInt axis, const BCRGridRow *row, BCRFault *fault)
 {
   const BCRLines lines = A->lines;
   const PetscInt me = A->first + c + at[0] * A->stride[0] + at[1] * A->stride[1] + at[2] * A->stride[2];
-  double size = 0;
+  double size = 0, nothing;
   char where[128];
 
+  PetscFunctionBegin;
   for (PetscInt k = 0; k < 7; ++k) size = PetscMax(size, PetscAbs(row->star[k]));
-  if (row->nancol < 0 && row->imag <= BCR_LINES_NOTHING * size && row->couple <= BCR_LINES_NOTHING * size &&
-      row->far[axis] <= BCR_LINES_NOTHING * size && size > 0)
-    return PETSC_SUCCESS;
-  (void)PetscSNPrintf(where, sizeof(where),
-                      "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s)", me,
-                      ix[0], ix[1], ix[2], lines->dof > 1 ? " of a component" : "");
-  if (row->nancol >= 0) {
-    (void)PetscSNPrintf(message, length,
-                        "The preconditioning matrix holds NaN or Inf in %s, column %" PetscInt_FMT
-                        ": check the coefficients it is assembled from",
-                        where, row->nancol);
-    return PETSC_ERR_FP;
-  }
-  if (size == 0) {
-    (void)PetscSNPrintf(message, length,
-                        "The preconditioning matrix has nothing but zeros in %s: assemble every row, or put 1 on the "
-                        "diagonal of rows that are not in use",
-                        where);
-    return PETSC_ERR_ARG_WRONG;
-  }
-  if (row->imag > BCR_LINES_NOTHING * size) {
-    (void)PetscSNPrintf(
-      message, length,
-      "The preconditioning matrix holds an imaginary part of %g in %s, column %" PetscInt_FMT
-      ": this solver needs real coefficients. Give a real preconditioning matrix (second matrix of KSPSetOperators())",
-      row->imag, where, row->imagcol);
-    return PETSC_ERR_SUP;
-  }
-  if (row->couple > BCR_LINES_NOTHING * size) {
-    (void)PetscSNPrintf(message, length,
-                        "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT
-                        ": %g in %s, column %" PetscInt_FMT
-                        ". Lines are solved one component at a time: give a preconditioning matrix without that "
-                        "coupling, or use PCFIELDSPLIT with this solver for the blocks",
-                        c, row->couplecol % lines->dof, row->couple, where, row->couplecol);
-    return PETSC_ERR_SUP;
-  }
-  (void)PetscSNPrintf(message, length,
-                      "The preconditioning matrix is not tridiagonal along %c: %g in %s, column %" PetscInt_FMT
-                      ", is no neighbour on its line. Give a preconditioning matrix with the %d-point star%s",
-                      (char)('x' + axis), row->far[axis], where, row->farcol[axis], (int)(2 * lines->dim + 1),
-                      lines->dim > 1 ? ", or another axis" : "");
-  return PETSC_ERR_SUP;
+  nothing = BCR_LINES_NOTHING * size;
+  if (row->nancol < 0 && row->imag <= nothing && row->couple <= nothing && row->far[axis] <= nothing && size > 0)
+    PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscSNPrintf(where, sizeof(where),
+                          "row %" PetscInt_FMT " (grid point %" PetscInt_FMT ",%" PetscInt_FMT ",%" PetscInt_FMT "%s)",
+                          me, ix[0], ix[1], ix[2], lines->dof > 1 ? " of a component" : ""));
+  if (row->nancol >= 0)
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_FP,
+                          "The preconditioning matrix holds NaN or Inf in %s, column %" PetscInt_FMT
+                          ": check the coefficients it is assembled from",
+                          where, row->nancol));
+  else if (size == 0)
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_ARG_WRONG,
+                          "The preconditioning matrix has nothing but zeros in %s: assemble every row, or put 1 on the "
+                          "diagonal of rows that are not in use",
+                          where));
+  else if (row->imag > nothing)
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix holds an imaginary part of %g in %s, column %" PetscInt_FMT
+                          ": this solver needs real coefficients. Give a real preconditioning matrix (second matrix of "
+                          "KSPSetOperators())",
+                          row->imag, where, row->imagcol));
+  else if (row->couple > nothing)
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix couples component %" PetscInt_FMT " to component %" PetscInt_FMT
+                          ": %g in %s, column %" PetscInt_FMT
+                          ". Lines are solved one component at a time: give a preconditioning matrix without that "
+                          "coupling, or use PCFIELDSPLIT with this solver for the blocks",
+                          c, row->couplecol % lines->dof, row->couple, where, row->couplecol));
+  else
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_SUP,
+                          "The preconditioning matrix is not tridiagonal along %c: %g in %s, column %" PetscInt_FMT
+                          ", is no neighbour on its line. Give a preconditioning matrix with the %d-point star%s",
+                          (char)('x' + axis), row->far[axis], where, row->farcol[axis], (int)(2 * lines->dim + 1),
+                          lines->dim > 1 ? ", or another axis" : ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 void BCRDistRowsGetRow(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt k, PetscInt c,
@@ -407,7 +401,7 @@ void BCRDistRowsGetRow(const BCRDistRows *A, const PetscInt at[3], const PetscIn
     return;
   }
   BCRGridRowGet(A, at, ix, c, &row);
-  if (!found->code) found->code = BCRGridRowCheck(A, at, ix, c, axis, &row, sizeof(found->message), found->message);
+  if (!found->fault.code) PetscCallVoid(BCRGridRowCheck(A, at, ix, c, axis, &row, &found->fault));
   *low = (PetscReal)row.star[2 * axis];
   *diag = (PetscReal)row.star[BCR_LINES_DIAGONAL];
   *up = (PetscReal)row.star[2 * axis + 1];

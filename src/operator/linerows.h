@@ -36,12 +36,11 @@ typedef struct {
   PetscInt rest, none[BCR_LINES_ENTRIES];
 } BCRLinesRun;
 
-/* What a read finds apart from the rows. What is wrong is in code and message, on the ranks that see it. */
+/* What a read finds apart from the rows. What is wrong is in fault, on the ranks that see it. */
 typedef struct {
   double dropped;
   PetscBool wraps; /* there are couplings around the ends of the axis */
-  PetscErrorCode code;
-  char message[BCR_MESSAGE_LENGTH];
+  BCRFault fault;
 } BCRLinesFound;
 
 PETSC_INTERN PetscErrorCode BCRDistRowsOpen(DM da, Mat P, BCRLines lines, BCRDistRows *A);

@@ -6,20 +6,12 @@
 
 PetscErrorCode BCRErrorAgree(MPI_Comm comm, PetscErrorCode code, const char message[])
 {
-  PetscMPIInt rank, size, mine, first;
-  char text[BCR_MESSAGE_LENGTH] = "";
-  int number = (int)code;
+  BCRFault fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_rank(comm, &rank));
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  mine = number ? rank : size;
-  PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
-  if (first == size) PetscFunctionReturn(PETSC_SUCCESS);
-  if (rank == first) PetscCall(PetscStrncpy(text, message, sizeof(text)));
-  PetscCallMPI(MPI_Bcast(&number, 1, MPI_INT, first, comm));
-  PetscCallMPI(MPI_Bcast(text, (PetscMPIInt)sizeof(text), MPI_CHAR, first, comm));
-  SETERRQ(comm, (PetscErrorCode)number, "%s", text);
+  if (code) PetscCall(BCRFaultSet(&fault, code, "%s", message));
+  PetscCall(BCRFaultAgree(comm, &fault));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
@@ -33,7 +25,7 @@ PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
   BCRTriSpec *s;
   PetscInt64 unknowns, many;
   PetscErrorCode ierr;
-  char message[BCR_MESSAGE_LENGTH] = "";
+  BCRFault fault = {PETSC_SUCCESS, ""};
 
   PetscFunctionBegin;
   *out = NULL;
@@ -80,11 +72,11 @@ PetscErrorCode BCRLinesLayout(DM da, PetscInt axis, BCRLines *out)
   many = PetscMax(unknowns * s->rep, (PetscInt64)lines->nlines * BCR_LINES_NUMBERS);
   if (unknowns * s->rep > PETSC_MAX_INT || (PetscInt64)lines->nlines * BCR_LINES_NUMBERS > PETSC_MPI_INT_MAX)
     PetscCall(
-      PetscSNPrintf(message, sizeof(message),
-                    "%" PetscInt_FMT " lines of %" PetscInt_FMT " rows on a rank are too many: %" PetscInt64_FMT
-                    " numbers are more than an index has room for. Use more ranks, or a PETSc with 64-bit indices",
-                    lines->nlines, s->n, many));
-  ierr = BCRErrorAgree(comm, message[0] ? PETSC_ERR_ARG_OUTOFRANGE : PETSC_SUCCESS, message);
+      BCRFaultSet(&fault, PETSC_ERR_ARG_OUTOFRANGE,
+                  "%" PetscInt_FMT " lines of %" PetscInt_FMT " rows on a rank are too many: %" PetscInt64_FMT
+                  " numbers are more than an index has room for. Use more ranks, or a PETSc with 64-bit indices",
+                  lines->nlines, s->n, many));
+  ierr = BCRFaultAgree(comm, &fault);
   if (ierr) PetscCall(BCRLinesDestroy(&lines));
   PetscCall(ierr);
   for (PetscInt d = 0; d < 3; ++d) lines->procs[d] = size == 1 ? 1 : procs[d];

@@ -31,9 +31,7 @@ static PetscReal BCRLinesRowSum(BCRLines lines, PetscInt l)
   return sum;
 }
 
-/* A line whose row sums all vanish cannot be solved: code and message name the
- * first one. Methods need not find out by themselves. */
-PetscErrorCode BCRLinesCheckSingular(BCRLines lines, PetscErrorCode *code, size_t length, char message[])
+PetscErrorCode BCRLinesCheckSingular(BCRLines lines, BCRFault *fault)
 {
   PetscReal *sum = NULL, *all = NULL;
   PetscInt bad = -1;
@@ -49,21 +47,18 @@ PetscErrorCode BCRLinesCheckSingular(BCRLines lines, PetscErrorCode *code, size_
   }
   PetscCall(PetscFree2(sum, all));
   if (bad < 0) PetscFunctionReturn(PETSC_SUCCESS);
-  *code = PETSC_ERR_MAT_LU_ZRPVT;
   PetscCall(BCRLinesName(lines, bad, sizeof(name), name));
-  PetscCall(PetscSNPrintf(message, length,
-                          "The line %s is singular: all its row sums vanish (Neumann or periodic "
-                          "ends without a shift), so that a constant solves it with zero "
-                          "right-hand side. %s",
-                          name,
-                          lines->dim == 1 ? "PCBCRPOISSON solves such problems up to a constant; or fix a "
-                                            "value in one row"
-                                          : "Take an axis with Dirichlet ends or another preconditioner"));
+  PetscCall(BCRFaultSet(fault, PETSC_ERR_MAT_LU_ZRPVT,
+                        "The line %s is singular: all its row sums vanish (Neumann or periodic "
+                        "ends without a shift), so that a constant solves it with zero "
+                        "right-hand side. %s",
+                        name,
+                        lines->dim == 1 ? "PCBCRPOISSON solves such problems up to a constant; or fix a "
+                                          "value in one row"
+                                        : "Take an axis with Dirichlet ends or another preconditioner"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Whether some row of this rank is not diagonally dominant, so that elimination
- * without pivoting may lose digits */
 PetscBool BCRLinesMayGrow(BCRLines lines)
 {
   const BCRTriSpec *s = &lines->spec;
@@ -100,103 +95,150 @@ PetscBool BCRLinesMayGrow(BCRLines lines)
   return PETSC_FALSE;
 }
 
-/* Solves for a random right-hand side and looks at the residual: code and
- * message name the first line that is not solved to the precision of the work
- */
-PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOptions *options, PetscErrorCode *code,
-                             size_t length, char message[])
+/* For BCRLinesProbe(): a field f, its solution u, and u beside this rank's rows (plane numbers before them, plane after) */
+typedef struct {
+  PetscInt plane;
+  PetscReal *f, *u, *beside;
+  PetscReal
+    *worst; /* [3 l]: of line l the largest residual over its row's sum of |entries|, the largest |u|, not finite */
+} BCRProbe;
+
+/* Place of number i of the plane o, row j in a field */
+static inline size_t BCRProbeAt(const BCRTriSpec *s, PetscInt i, PetscInt j, PetscInt o)
+{
+  return (size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o);
+}
+
+/* Random numbers of the size of their rows, which may be of any */
+static void BCRProbeFill(BCRLines lines, PetscMPIInt rank, PetscReal *f)
 {
   const BCRTriSpec *s = &lines->spec;
-  const PetscInt plane = s->inner * s->outer, nlines = lines->nlines;
-  const size_t total = (size_t)plane * (size_t)s->n;
-  const PetscBool single = (PetscBool)(sizeof(PetscReal) < sizeof(double) || options->precision == BCR_TRI_SINGLE);
-  const double eps = single ? 1.2e-7 : 2.3e-16, worst = 4096 * eps;
-  unsigned long long state = 88172645463325252ULL;
-  PetscReal *f = NULL, *u = NULL, *send = NULL, *ghost = NULL, *size = NULL, *all = NULL;
-  PetscMPIInt rank, before, after, width = 0, count = 0;
-  BCRTriInfo info;
-  PetscErrorCode ierr;
-  char name[128];
+  const size_t total = (size_t)s->inner * (size_t)s->outer * (size_t)s->n;
+  unsigned long long state = 88172645463325252ULL + 977 * (unsigned long long)rank; /* xorshift */
 
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
-  before = rank > 0 ? rank - 1 : (s->periodic ? lines->ranks - 1 : MPI_PROC_NULL);
-  after = rank < lines->ranks - 1 ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
-  state += 977 * (unsigned long long)rank;
-  ierr = PetscMPIIntCast(3 * (PetscInt64)nlines, &count);
-  if (!ierr) ierr = PetscMPIIntCast(plane, &width);
-  if (!ierr) ierr = PetscMalloc4(total, &f, total, &u, 2 * (size_t)plane, &send, 2 * (size_t)plane, &ghost);
-  if (!ierr) ierr = PetscCalloc2(3 * (size_t)nlines, &size, 3 * (size_t)nlines, &all);
-  ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
-  BCRCallElse(ierr, (void)PetscFree4(f, u, send, ghost), (void)PetscFree2(size, all));
   for (size_t i = 0; i < total; ++i) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
     f[i] = (PetscReal)((double)(state >> 11) / 4503599627370496.0 - 1);
   }
-  for (PetscInt o = 0; o < s->outer; ++o) { /* of the size of their rows, which may be of any */
+  for (PetscInt o = 0; o < s->outer; ++o) {
     for (PetscInt j = 0; j < s->n; ++j) {
       for (PetscInt i = 0; i < s->inner; ++i) {
         PetscReal row[3];
 
         BCRLinesGetActing(lines, i / s->rep + s->inner / s->rep * o, j, row);
-        f[(size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o)] *=
-          PetscAbsReal(row[0]) + PetscAbsReal(row[1]) + PetscAbsReal(row[2]);
+        f[BCRProbeAt(s, i, j, o)] *= PetscAbsReal(row[0]) + PetscAbsReal(row[1]) + PetscAbsReal(row[2]);
       }
     }
   }
-  PetscCall(BCRTriSolve(tri, f, u));
+}
+
+/* The solution in the rows before and after this rank's, from the ranks that have them; 0 beyond the ends. send: work
+   space. Collective on along */
+static PetscErrorCode BCRProbeExchange(BCRLines lines, PetscMPIInt rank, PetscReal *send, BCRProbe *p)
+{
+  const BCRTriSpec *s = &lines->spec;
+  const PetscInt plane = p->plane;
+  const PetscMPIInt last = lines->ranks - 1, before = rank > 0 ? rank - 1 : (s->periodic ? last : MPI_PROC_NULL),
+                    after = rank < last ? rank + 1 : (s->periodic ? 0 : MPI_PROC_NULL);
+  PetscMPIInt width;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMPIIntCast(plane, &width));
   for (PetscInt o = 0; o < s->outer; ++o) {
     for (PetscInt i = 0; i < s->inner; ++i) {
-      send[i + s->inner * o] = u[(size_t)i + (size_t)s->inner * (size_t)s->n * (size_t)o];
-      send[plane + i + s->inner * o] = u[(size_t)i + (size_t)s->inner * (size_t)(s->n - 1 + s->n * o)];
-      ghost[i + s->inner * o] = 0;
-      ghost[plane + i + s->inner * o] = 0;
+      send[i + s->inner * o] = p->u[BCRProbeAt(s, i, 0, o)];
+      send[plane + i + s->inner * o] = p->u[BCRProbeAt(s, i, s->n - 1, o)];
     }
   }
-  PetscCallMPI(MPI_Sendrecv(send, width, MPIU_REAL, before, 0, ghost + plane, width, MPIU_REAL, after, 0, lines->along,
-                            MPI_STATUS_IGNORE));
-  PetscCallMPI(MPI_Sendrecv(send + plane, width, MPIU_REAL, after, 1, ghost, width, MPIU_REAL, before, 1, lines->along,
-                            MPI_STATUS_IGNORE));
-  /* of each line the largest residual over its row's sum of entries, and solution; and whether
-     something is not finite */
+  PetscCall(PetscArrayzero(p->beside, 2 * plane));
+  PetscCallMPI(MPI_Sendrecv(send, width, MPIU_REAL, before, 0, p->beside + plane, width, MPIU_REAL, after, 0,
+                            lines->along, MPI_STATUS_IGNORE));
+  PetscCallMPI(MPI_Sendrecv(send + plane, width, MPIU_REAL, after, 1, p->beside, width, MPIU_REAL, before, 1,
+                            lines->along, MPI_STATUS_IGNORE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void BCRProbeResidual(BCRLines lines, BCRProbe *p)
+{
+  const BCRTriSpec *s = &lines->spec;
+
   for (PetscInt o = 0; o < s->outer; ++o) {
     for (PetscInt j = 0; j < s->n; ++j) {
       for (PetscInt i = 0; i < s->inner; ++i) {
         const PetscInt l = i / s->rep + s->inner / s->rep * o, g = i + s->inner * o;
-        const size_t at = (size_t)i + (size_t)s->inner * ((size_t)j + (size_t)s->n * (size_t)o);
-        PetscReal row[3], r, sum;
-        const PetscReal below = j ? u[at - (size_t)s->inner] : ghost[g],
-                        above = j < s->n - 1 ? u[at + (size_t)s->inner] : ghost[plane + g];
+        const size_t at = BCRProbeAt(s, i, j, o);
+        PetscReal row[3], r, sum, *worst = p->worst + 3 * l;
+        const PetscReal below = j ? p->u[at - (size_t)s->inner] : p->beside[g],
+                        above = j < s->n - 1 ? p->u[at + (size_t)s->inner] : p->beside[p->plane + g];
 
         BCRLinesGetActing(lines, l, j, row);
         sum = PetscAbsReal(row[0]) + PetscAbsReal(row[1]) + PetscAbsReal(row[2]);
-        r = PetscAbsReal(f[at] - (row[0] * below + row[1] * u[at] + row[2] * above)) / sum;
-        size[3 * l] = PetscMax(size[3 * l], r);
-        size[3 * l + 1] = PetscMax(size[3 * l + 1], PetscAbsReal(u[at]));
-        if (PetscIsInfOrNanReal(r)) size[3 * l + 2] = 1;
+        r = PetscAbsReal(p->f[at] - (row[0] * below + row[1] * p->u[at] + row[2] * above)) / sum;
+        worst[0] = PetscMax(worst[0], r);
+        worst[1] = PetscMax(worst[1], PetscAbsReal(p->u[at]));
+        if (PetscIsInfOrNanReal(r)) worst[2] = 1; /* the maxima may lose it */
       }
     }
   }
-  PetscCallMPI(MPI_Allreduce(size, all, count, MPIU_REAL, MPIU_MAX, lines->along));
-  PetscCall(BCRTriGetInfo(tri, &info));
-  for (PetscInt l = 0; l < nlines && !*code; ++l) {
-    const double error = (double)all[3 * l] / ((double)all[3 * l + 1] + 1);
+}
 
-    if (all[3 * l + 2] == 0 && error <= worst) continue;
-    *code = PETSC_ERR_MAT_LU_ZRPVT;
+/* Names the first line that is not solved to the precision of the work; worst: of all ranks of along */
+static PetscErrorCode BCRProbeJudge(BCRLines lines, BCRTri tri, PetscBool single, const PetscReal worst[],
+                                    BCRFault *fault)
+{
+  const double eps = single ? 1.2e-7 : 2.3e-16, most = 4096 * eps; /* three digits and a half may be lost */
+  BCRTriInfo info;
+  char name[128];
+
+  PetscFunctionBegin;
+  PetscCall(BCRTriGetInfo(tri, &info));
+  for (PetscInt l = 0; l < lines->nlines; ++l) {
+    const PetscBool finite = (PetscBool)(worst[3 * l + 2] == 0);
+    const double error = (double)worst[3 * l] / ((double)worst[3 * l + 1] + 1);
+
+    if (finite && error <= most) continue;
     PetscCall(BCRLinesName(lines, l, sizeof(name), name));
-    PetscCall(PetscSNPrintf(message, length,
-                            "The line %s is not diagonally dominant, and -pc_neato_method %s, "
-                            "which does not pivot, solves it to a backward error of %g only, %d "
-                            "digits lost. Take %sPCLU, or a preconditioning matrix with a larger "
-                            "diagonal",
-                            name, PCNeatoMethods[info.method], all[3 * l + 2] == 0 ? error : (double)INFINITY,
-                            all[3 * l + 2] == 0 ? (int)(log10(error / eps) + 0.5) : (single ? 7 : 16),
-                            info.method == BCR_TRI_THOMAS ? "" : "-pc_neato_method thomas, or "));
+    PetscCall(BCRFaultSet(fault, PETSC_ERR_MAT_LU_ZRPVT,
+                          "The line %s is not diagonally dominant, and -pc_neato_method %s, "
+                          "which does not pivot, solves it to a backward error of %g only, %d "
+                          "digits lost. Take %sPCLU, or a preconditioning matrix with a larger "
+                          "diagonal",
+                          name, PCNeatoMethods[info.method], finite ? error : (double)INFINITY,
+                          finite ? (int)(log10(error / eps) + 0.5) : (single ? 7 : 16),
+                          info.method == BCR_TRI_THOMAS ? "" : "-pc_neato_method thomas, or "));
+    break;
   }
-  PetscCall(PetscFree4(f, u, send, ghost));
-  PetscCall(PetscFree2(size, all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOptions *options, BCRFault *fault)
+{
+  const BCRTriSpec *s = &lines->spec;
+  const size_t total = (size_t)s->inner * (size_t)s->outer * (size_t)s->n, numbers = 3 * (size_t)lines->nlines;
+  const PetscBool single = (PetscBool)(sizeof(PetscReal) < sizeof(double) || options->precision == BCR_TRI_SINGLE);
+  BCRProbe p = {s->inner * s->outer, NULL, NULL, NULL, NULL};
+  PetscReal *send = NULL, *all = NULL;
+  PetscMPIInt rank, count = 0;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_rank(lines->along, &rank));
+  ierr = PetscMPIIntCast((PetscInt64)numbers, &count);
+  if (!ierr) ierr = PetscMalloc4(total, &p.f, total, &p.u, 2 * (size_t)p.plane, &send, 2 * (size_t)p.plane, &p.beside);
+  if (!ierr) ierr = PetscCalloc2(numbers, &p.worst, numbers, &all);
+  ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) {
+    BCRProbeFill(lines, rank, p.f);
+    PetscCall(BCRTriSolve(tri, p.f, p.u));
+    PetscCall(BCRProbeExchange(lines, rank, send, &p));
+    BCRProbeResidual(lines, &p);
+    PetscCallMPI(MPI_Allreduce(p.worst, all, count, MPIU_REAL, MPIU_MAX, lines->along));
+    PetscCall(BCRProbeJudge(lines, tri, single, all, fault));
+  }
+  PetscCall(PetscFree4(p.f, p.u, send, p.beside));
+  PetscCall(PetscFree2(p.worst, all));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -63,13 +63,12 @@ PETSC_INTERN PetscErrorCode BCRLinesKeepRows(BCRLines lines, const PetscReal row
 PETSC_INTERN PetscErrorCode BCRLinesMiddle(BCRLines lines, PetscReal row[]);
 /* The other way round: arrays to be freed with PetscFree() */
 PETSC_INTERN PetscErrorCode BCRLinesExpand(BCRLines lines, PetscReal **low, PetscReal **diag, PetscReal **up);
-/* A line whose row sums all vanish cannot be solved: code and message name the
- * first one. Methods need not find out by themselves. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesCheckSingular(BCRLines lines, PetscErrorCode *code, size_t length, char message[]);
+/* A line whose row sums all vanish cannot be solved: fault names the first one. Methods need not find out by themselves.
+   Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesCheckSingular(BCRLines lines, BCRFault *fault);
 /* Whether some row of this rank is not diagonally dominant, so that elimination
- * without pivoting may lose digits */
+   without pivoting may lose digits */
 PETSC_INTERN PetscBool BCRLinesMayGrow(BCRLines lines);
-/* Solves for a random right-hand side and looks at the residual: code and
- * message name the first line that is not solved to the precision of the work. Collective. */
-PETSC_INTERN PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOptions *options,
-                                          PetscErrorCode *code, size_t length, char message[]);
+/* Solves for a random right-hand side and looks at the residual: fault names the first line that is not solved to the
+   precision of the work. Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOptions *options, BCRFault *fault);

@@ -4,33 +4,11 @@
 #include "linesimpl.h"
 #include <petscbcr.h>
 
-typedef struct {
-  PetscErrorCode code;
-  char message[BCR_MESSAGE_LENGTH];
-} BCRCaught;
-
-/* Keeps what an error says instead of printing it: the error that the user sees
- * is raised once all ranks know of it */
-static PetscErrorCode BCRCatch(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode code,
-                               PetscErrorType type, const char *message, void *ctx)
-{
-  BCRCaught *caught = (BCRCaught *)ctx;
-
-  (void)comm;
-  (void)line;
-  (void)function;
-  (void)file;
-  if (type == PETSC_ERROR_INITIAL && !caught->code) {
-    caught->code = code;
-    (void)PetscStrncpy(caught->message, message ? message : "", sizeof(caught->message));
-  }
-  return code;
-}
-
 /* Messages number a line as the rank does: says where on the grid it is. The ranks along a line number it alike. */
-static PetscErrorCode BCRLinesPlace(BCRLines lines, const char said[], size_t length, char message[])
+static PetscErrorCode BCRLinesPlace(BCRLines lines, BCRFault *fault)
 {
-  const char *at = said, *bracket;
+  const BCRFault as = *fault;
+  const char *said = as.text, *at = said, *bracket;
   char *end, name[128], from[64] = "";
   long line;
 
@@ -44,8 +22,8 @@ static PetscErrorCode BCRLinesPlace(BCRLines lines, const char said[], size_t le
     PetscCall(PetscSNPrintf(from, sizeof(from), " (row 0 is grid point %" PetscInt_FMT " of the line)",
                             lines->start[lines->axis]));
   PetscCall(BCRLinesName(lines, (PetscInt)line, sizeof(name), name));
-  PetscCall(PetscSNPrintf(message, length, "%.*s%s line %s%s%s", (int)(at - said), said, at == said ? "The" : "the",
-                          name, bracket ? bracket + 1 : end, from));
+  PetscCall(PetscSNPrintf(fault->text, sizeof(fault->text), "%.*s%s line %s%s%s", (int)(at - said), said,
+                          at == said ? "The" : "the", name, bracket ? bracket + 1 : end, from));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,15 +35,16 @@ PetscErrorCode BCRLinesTransport(BCRLines lines, const char option[], BCRTranspo
 #if defined(PETSCBCR_HAVE_CUDA)
   if (!options->device || lines->ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
   if (!lines->transport || lines->kind != kind) {
-    BCRCaught caught = {PETSC_SUCCESS, ""};
+    BCRFault fault = {PETSC_SUCCESS, ""};
     PetscErrorCode ierr;
 
     PetscCall(BCRTransportDestroy(&lines->transport));
-    PetscCall(PetscPushErrorHandler(BCRCatch, &caught));
+    PetscCall(BCRFaultCatchBegin(&fault));
     ierr = BCRTransportCreate(lines->along, option, kind, aware, &lines->transport);
-    PetscCall(PetscPopErrorHandler());
+    PetscCall(BCRFaultCatchEnd(&fault, ierr));
     if (ierr) PetscCall(BCRTransportDestroy(&lines->transport));
-    PetscCall(BCRErrorAgree(lines->comm, ierr ? (caught.code ? caught.code : ierr) : PETSC_SUCCESS, caught.message));
+    else fault.code = PETSC_SUCCESS;
+    PetscCall(BCRFaultAgree(lines->comm, &fault));
     lines->kind = kind;
   }
   options->transport = lines->transport;
@@ -80,28 +59,25 @@ PetscErrorCode BCRLinesTransport(BCRLines lines, const char option[], BCRTranspo
 
 PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri)
 {
-  BCRCaught caught = {PETSC_SUCCESS, ""};
-  PetscErrorCode ierr, code = PETSC_SUCCESS;
-  char message[BCR_MESSAGE_LENGTH] = "";
+  BCRFault fault = {PETSC_SUCCESS, ""};
+  PetscErrorCode ierr;
   PetscMPIInt grow, any;
 
   PetscFunctionBegin;
-  PetscCall(BCRLinesCheckSingular(lines, &code, sizeof(message), message));
-  PetscCall(BCRErrorAgree(lines->comm, code, message));
-  PetscCall(PetscPushErrorHandler(BCRCatch, &caught));
+  PetscCall(BCRLinesCheckSingular(lines, &fault));
+  PetscCall(BCRFaultAgree(lines->comm, &fault));
+  PetscCall(BCRFaultCatchBegin(&fault));
   ierr = BCRTriCreate(lines->along, &lines->spec, options, tri);
-  PetscCall(PetscPopErrorHandler());
-  if (ierr) caught.code = ierr;
-  PetscCall(PetscStrncpy(message, caught.message, sizeof(message)));
-  if (ierr) PetscCall(BCRLinesPlace(lines, caught.message, sizeof(message), message));
-  ierr = BCRErrorAgree(lines->comm, ierr ? caught.code : PETSC_SUCCESS, message);
-  if (ierr) PetscCall(BCRTriDestroy(tri)); /* ranks of other lines may have theirs */
-  PetscCall(ierr);
+  PetscCall(BCRFaultCatchEnd(&fault, ierr));
+  if (ierr) PetscCall(BCRLinesPlace(lines, &fault));
+  else fault.code = PETSC_SUCCESS;
+  /* ranks of other lines may have theirs */
+  BCRCallElse(BCRFaultAgree(lines->comm, &fault), (void)BCRTriDestroy(tri));
   grow = BCRLinesMayGrow(lines);
   PetscCallMPI(MPI_Allreduce(&grow, &any, 1, MPI_INT, MPI_MAX, lines->comm));
   if (any) {
-    BCRCallElse(BCRLinesProbe(lines, *tri, options, &code, sizeof(message), message), (void)BCRTriDestroy(tri));
-    BCRCallElse(BCRErrorAgree(lines->comm, code, message), (void)BCRTriDestroy(tri));
+    BCRCallElse(BCRLinesProbe(lines, *tri, options, &fault), (void)BCRTriDestroy(tri));
+    BCRCallElse(BCRFaultAgree(lines->comm, &fault), (void)BCRTriDestroy(tri));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -161,7 +161,7 @@ static PetscErrorCode BCRDistRowsNearWith(const BCRDistRows *A, PetscReal *row, 
         for (PetscInt k = 0; k < length; ++k) BCRLinesEdge(lines, l + k, g, low[k], diag[k], up[k], first, last);
     }
   }
-  mine[0] = !same || found->code;
+  mine[0] = !same || found->fault.code;
   mine[1] = found->wraps;
   mine[2] = found->dropped;
   PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_DOUBLE, MPI_MAX, lines->comm));
@@ -209,7 +209,9 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
   PetscInt at[3], ix[3];
   double mine[2], all[2];
   PetscReal *low = NULL, *diag = NULL, *up = NULL;
-  BCRLinesFound found = {0, PETSC_FALSE, PETSC_SUCCESS, ""};
+  BCRLinesFound found = {
+    0, PETSC_FALSE, {PETSC_SUCCESS, ""}
+  };
   PetscBool near;
   PetscErrorCode ierr;
 
@@ -232,7 +234,7 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
   PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, lines->comm));
   s->periodic = (PetscBool)(all[0] != 0 && N > 2);
   lines->dropped = (PetscReal)all[1];
-  BCRCallElse(BCRErrorAgree(lines->comm, found.code, found.message), (void)PetscFree(low), (void)PetscFree(diag),
+  BCRCallElse(BCRFaultAgree(lines->comm, &found.fault), (void)PetscFree(low), (void)PetscFree(diag),
               (void)PetscFree(up));
   PetscCall(BCRLinesRecognise(lines, low, diag, up));
   PetscFunctionReturn(PETSC_SUCCESS);
