@@ -292,14 +292,19 @@ void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt fir
   }
 }
 
+/* Places in a row of a run: of the entries on the line, -1: not there, and of those across it */
+typedef struct {
+  PetscInt low, diag, up, across[6];
+  const PetscInt *none; /* where nothing should be */
+} BCRLinesPlaces;
+
 /* low, diag and up of n rows, and the largest sum of the other |entries| over |diag|. PETSC_FALSE:
    some row is not finite, all zero or has something where nothing should be. Compiled for the
-   numbers of entries of stars. */
-static inline PetscBool BCRLinesTakeRun(const PetscReal *v, PetscInt n, PetscInt entries, PetscInt l, PetscInt d,
-                                        PetscInt u, PetscInt across, const PetscInt c[], PetscInt rest,
-                                        const PetscInt none[], PetscReal *low, PetscReal *diag, PetscReal *up,
-                                        double *dropped)
+   numbers of entries of stars: entries of a row, of which so many across the line, and so many that should be nothing */
+static inline PetscBool BCRLinesTakeRun(const BCRLinesPlaces *at, PetscInt entries, PetscInt across, PetscInt none,
+                                        const PetscReal *v, PetscInt n, BCRLinesArrays to, double *dropped)
 {
+  const PetscInt l = at->low, d = at->diag, u = at->up;
   double most = *dropped;
   int bad = 0;
 
@@ -307,34 +312,35 @@ static inline PetscBool BCRLinesTakeRun(const PetscReal *v, PetscInt n, PetscInt
     const PetscReal a = l < 0 ? 0 : v[l], b = d < 0 ? 0 : v[d], e = u < 0 ? 0 : v[u];
     double s = 0, sum;
 
-    for (PetscInt k = 0; k < across; ++k) s += (double)PetscAbsReal(v[c[k]]);
-    for (PetscInt k = 0; k < rest; ++k) bad |= v[none[k]] != 0;
+    for (PetscInt k = 0; k < across; ++k) s += (double)PetscAbsReal(v[at->across[k]]);
+    for (PetscInt k = 0; k < none; ++k) bad |= v[at->none[k]] != 0;
     sum = (double)PetscAbsReal(a) + (double)PetscAbsReal(b) + (double)PetscAbsReal(e) + s;
     bad |= !(sum > 0 && sum <= (double)PETSC_MAX_REAL);
     if (s > most * (double)PetscAbsReal(b)) most = b != 0 ? s / (double)PetscAbsReal(b) : (double)PETSC_MAX_REAL;
-    low[i] = a;
-    diag[i] = b;
-    up[i] = e;
+    to.low[i] = a;
+    to.diag[i] = b;
+    to.up[i] = e;
   }
   *dropped = most;
   return (PetscBool)!bad;
 }
 
-static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscInt axis, PetscReal *low,
-                              PetscReal *diag, PetscReal *up, double *dropped)
+static PetscBool BCRLinesTake(const BCRLinesRun *r, const PetscReal *v, PetscInt n, PetscInt axis, BCRLinesArrays to,
+                              double *dropped)
 {
-  const PetscInt l = r->star[2 * axis], d = r->star[BCR_LINES_DIAGONAL], u = r->star[2 * axis + 1];
-  PetscInt c[6], across = 0;
+  /* copied, so that what is written to cannot be among it */
+  BCRLinesPlaces at = {r->star[2 * axis], r->star[BCR_LINES_DIAGONAL], r->star[2 * axis + 1], {0}, r->none};
+  PetscInt across = 0;
 
   for (PetscInt k = 0; k < 6; ++k) {
-    if (k / 2 != axis && r->star[k] >= 0) c[across++] = r->star[k];
+    if (k / 2 != axis && r->star[k] >= 0) at.across[across++] = r->star[k];
   }
-  if (!r->rest && l >= 0 && d >= 0 && u >= 0) {
-    if (r->entries == 3 && across == 0) return BCRLinesTakeRun(v, n, 3, l, d, u, 0, c, 0, NULL, low, diag, up, dropped);
-    if (r->entries == 5 && across == 2) return BCRLinesTakeRun(v, n, 5, l, d, u, 2, c, 0, NULL, low, diag, up, dropped);
-    if (r->entries == 7 && across == 4) return BCRLinesTakeRun(v, n, 7, l, d, u, 4, c, 0, NULL, low, diag, up, dropped);
+  if (!r->rest && at.low >= 0 && at.diag >= 0 && at.up >= 0) {
+    if (r->entries == 3 && across == 0) return BCRLinesTakeRun(&at, 3, 0, 0, v, n, to, dropped);
+    if (r->entries == 5 && across == 2) return BCRLinesTakeRun(&at, 5, 2, 0, v, n, to, dropped);
+    if (r->entries == 7 && across == 4) return BCRLinesTakeRun(&at, 7, 4, 0, v, n, to, dropped);
   }
-  return BCRLinesTakeRun(v, n, r->entries, l, d, u, across, c, r->rest, r->none, low, diag, up, dropped);
+  return BCRLinesTakeRun(&at, r->entries, across, r->rest, v, n, to, dropped);
 }
 #endif
 
@@ -387,36 +393,40 @@ static PetscErrorCode BCRGridRowCheck(const BCRDistRows *A, const PetscInt at[3]
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Notes what a row has off its line: the sum of |entries|, beside its diagonal */
+static inline void BCRLinesDrop(BCRLinesFound *found, double sum, double diagonal)
+{
+  if (sum > 0)
+    found->dropped = PetscMax(found->dropped, diagonal != 0 ? sum / PetscAbs(diagonal) : (double)PETSC_MAX_REAL);
+}
+
 void BCRDistRowsGetRow(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt k, PetscInt c,
-                       PetscInt axis, PetscReal *low, PetscReal *diag, PetscReal *up, BCRLinesFound *found)
+                       PetscInt axis, BCRLinesArrays to, BCRLinesFound *found)
 {
   double out, v[4];
   BCRGridRow row;
 
   if (BCRGridRowPlain(A, at, k, axis, v)) {
-    *low = (PetscReal)v[0];
-    *diag = (PetscReal)v[1];
-    *up = (PetscReal)v[2];
-    if (v[3] > 0) found->dropped = PetscMax(found->dropped, v[1] != 0 ? v[3] / PetscAbs(v[1]) : (double)PETSC_MAX_REAL);
+    *to.low = (PetscReal)v[0];
+    *to.diag = (PetscReal)v[1];
+    *to.up = (PetscReal)v[2];
+    BCRLinesDrop(found, v[3], v[1]);
     return;
   }
   BCRGridRowGet(A, at, ix, c, &row);
   if (!found->fault.code) PetscCallVoid(BCRGridRowCheck(A, at, ix, c, axis, &row, &found->fault));
-  *low = (PetscReal)row.star[2 * axis];
-  *diag = (PetscReal)row.star[BCR_LINES_DIAGONAL];
-  *up = (PetscReal)row.star[2 * axis + 1];
+  *to.low = (PetscReal)row.star[2 * axis];
+  *to.diag = (PetscReal)row.star[BCR_LINES_DIAGONAL];
+  *to.up = (PetscReal)row.star[2 * axis + 1];
   if (row.wrap[axis] > 0) found->wraps = PETSC_TRUE;
   out = row.outside;
   for (PetscInt d = 0; d < A->lines->dim; ++d)
     out += d == axis ? 0 : PetscAbs(row.star[2 * d]) + PetscAbs(row.star[2 * d + 1]);
-  if (out > 0)
-    found->dropped =
-      PetscMax(found->dropped, row.star[BCR_LINES_DIAGONAL] != 0 ? out / PetscAbs(row.star[BCR_LINES_DIAGONAL])
-                                                                 : (double)PETSC_MAX_REAL);
+  BCRLinesDrop(found, out, row.star[BCR_LINES_DIAGONAL]);
 }
 
-void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], PetscInt axis, PetscReal *low,
-                        PetscReal *diag, PetscReal *up, BCRLinesFound *found)
+void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], PetscInt axis, BCRLinesArrays rows,
+                        BCRLinesFound *found)
 {
   const BCRLines lines = A->lines;
   const PetscInt n = lines->size[0], dof = lines->dof, first = at[1] * A->stride[1] + at[2] * A->stride[2];
@@ -428,7 +438,7 @@ void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], Pe
     double dropped = found->dropped;
 
     BCRDistRowsRunOpen(A, at, first, entries, &run);
-    if (BCRLinesTake(&run, A->aa + A->ai[first + 1], n - 2, axis, low + 1, diag + 1, up + 1, &dropped))
+    if (BCRLinesTake(&run, A->aa + A->ai[first + 1], n - 2, axis, BCRLinesArraysFrom(rows, 1), &dropped))
       found->dropped = dropped;
     else entries = 0;
   }
@@ -436,8 +446,10 @@ void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], Pe
   for (PetscInt i = 0; i < n; i += entries ? n - 1 : 1) {
     at[0] = i;
     ix[0] = lines->start[0] + i;
-    for (PetscInt c = 0; c < dof; ++c)
-      BCRDistRowsGetRow(A, at, ix, first + i * dof + c, c, axis, low + i * dof + c, diag + i * dof + c,
-                        up + i * dof + c, found);
+    for (PetscInt c = 0; c < dof; ++c) {
+      const PetscInt k = i * dof + c;
+
+      BCRDistRowsGetRow(A, at, ix, first + k, c, axis, BCRLinesArraysFrom(rows, (size_t)k), found);
+    }
   }
 }

@@ -30,6 +30,16 @@ typedef struct {
 
 #define BCR_LINES_ENTRIES 27 /* of a row in a run, at most */
 
+/* Rows of lines: arrays of one number for each unknown, in the order of the vector's array */
+typedef struct {
+  PetscReal *low, *diag, *up;
+} BCRLinesArrays;
+
+static inline BCRLinesArrays BCRLinesArraysFrom(BCRLinesArrays rows, size_t k)
+{
+  return (BCRLinesArrays){rows.low + k, rows.diag + k, rows.up + k};
+}
+
 /* Rows of one pattern, in the order of the matrix: what the entries of each are */
 typedef struct {
   PetscInt entries, star[7]; /* places in a row of what BCRGridRow.star has, -1: not there */
@@ -58,13 +68,12 @@ PETSC_INTERN PetscInt BCRDistRowsRun(const BCRDistRows *A, PetscInt first, unsig
 PETSC_INTERN void BCRDistRowsRunOpen(const BCRDistRows *A, const PetscInt at[3], PetscInt first, PetscInt entries,
                                      BCRLinesRun *run);
 #endif
-/* The row of component c at point at of the box, which is unknown k */
+/* The row of component c at point at of the box, which is unknown k, along axis */
 PETSC_INTERN void BCRDistRowsGetRow(const BCRDistRows *A, const PetscInt at[3], const PetscInt ix[3], PetscInt k,
-                                    PetscInt c, PetscInt axis, PetscReal *low, PetscReal *diag, PetscReal *up,
-                                    BCRLinesFound *found);
+                                    PetscInt c, PetscInt axis, BCRLinesArrays row, BCRLinesFound *found);
 /* The rows of the line along x of the box through at[1], at[2], in the order of the vector's array */
 PETSC_INTERN void BCRDistRowsGetLine(const BCRDistRows *A, PetscInt at[3], PetscInt ix[3], PetscInt axis,
-                                     PetscReal *low, PetscReal *diag, PetscReal *up, BCRLinesFound *found);
+                                     BCRLinesArrays rows, BCRLinesFound *found);
 
 #define BCRForBoxLines(lines, at, ix) \
   for (at[2] = 0, ix[2] = (lines)->start[2]; at[2] < (lines)->size[2]; ++at[2], ++ix[2]) \

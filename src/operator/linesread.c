@@ -67,148 +67,177 @@ static PetscErrorCode BCRDistRowsAxis(const BCRDistRows *A, PetscInt *axis, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Keeps row g of line l if it is one of the first or last few */
-static inline void BCRLinesEdge(const BCRLines lines, PetscInt l, PetscInt g, PetscReal low, PetscReal diag,
-                                PetscReal up, PetscReal *first, PetscReal *last)
+/* ---- lines whose rows are all as the one in the middle, but for a few at the ends ---- */
+
+typedef struct {
+  PetscReal *middle;       /* [3 l]: the row in the middle of line l */
+  PetscReal *first, *last; /* [3 (BCR_TRI_EDGE l + e)]: the first and the last few */
+  BCRLinesArrays like;     /* of each line: what the middle row has, */
+  PetscReal *tol;          /* and what others may differ from it by */
+  BCRLinesArrays rows;     /* of a line of the box along x */
+} BCRLinesNear;
+
+/* Keeps row g of line l, which is number k of the rows, if it is one of the first or last few */
+static inline void BCRNearKeep(const BCRLines lines, BCRLinesNear *near, PetscInt l, PetscInt g, PetscInt k)
 {
   const PetscInt back = g - (lines->N[lines->axis] - BCR_TRI_EDGE);
-  const PetscReal row[3] = {low, diag, up};
+  const PetscReal row[3] = {near->rows.low[k], near->rows.diag[k], near->rows.up[k]};
 
   for (PetscInt d = 0; d < 3; ++d) {
-    if (g < BCR_TRI_EDGE) first[3 * (BCR_TRI_EDGE * l + g) + d] = row[d];
-    if (back >= 0) last[3 * (BCR_TRI_EDGE * l + back) + d] = row[d];
+    if (g < BCR_TRI_EDGE) near->first[3 * (BCR_TRI_EDGE * l + g) + d] = row[d];
+    if (back >= 0) near->last[3 * (BCR_TRI_EDGE * l + back) + d] = row[d];
   }
 }
 
-/* |low - l| <= tol and so on for n rows: one row l, d, u, or (each) one for every row */
-static inline PetscBool BCRLinesSame(PetscInt n, const PetscReal *low, const PetscReal *diag, const PetscReal *up,
-                                     const PetscReal *l, const PetscReal *d, const PetscReal *u, const PetscReal *tol,
-                                     const PetscInt each)
+/* Rows k .. k + n - 1 are like those of line l, or (each) of lines l .. l + n - 1 */
+static inline PetscBool BCRNearSame(const BCRLinesNear *near, PetscInt k, PetscInt n, PetscInt l, const PetscInt each)
 {
+  const BCRLinesArrays rows = BCRLinesArraysFrom(near->rows, (size_t)k);
+  const BCRLinesArrays like = BCRLinesArraysFrom(near->like, (size_t)l);
+  const PetscReal *tol = near->tol + l;
   int bad = 0;
 
   for (PetscInt i = 0; i < n; ++i) {
-    const PetscInt k = each ? i : 0;
+    const PetscInt j = each ? i : 0;
 
-    bad |= !(PetscAbsReal(low[i] - l[k]) <= tol[k]) | !(PetscAbsReal(diag[i] - d[k]) <= tol[k]) |
-           !(PetscAbsReal(up[i] - u[k]) <= tol[k]);
+    bad |= !(PetscAbsReal(rows.low[i] - like.low[j]) <= tol[j]) |
+           !(PetscAbsReal(rows.diag[i] - like.diag[j]) <= tol[j]) | !(PetscAbsReal(rows.up[i] - like.up[j]) <= tol[j]);
   }
   return (PetscBool)!bad;
 }
 
-/* Lines whose rows are all as the one in the middle, but for a few at the ends: looks at each row
-   when it is read and keeps those few.
-   *near = PETSC_FALSE: they are not, or there is something wrong; the other way finds out. Collective. The arrays: work space */
-static PetscErrorCode BCRDistRowsNearWith(const BCRDistRows *A, PetscReal *row, PetscReal *first, PetscReal *last,
-                                          PetscReal *ref[4], PetscReal *low, PetscReal *diag, PetscReal *up,
-                                          BCRLinesFound *found, PetscBool *near)
+/* The rows in the middle of the lines, on all ranks of along. Collective */
+static PetscErrorCode BCRNearMiddle(const BCRDistRows *A, BCRLinesNear *near, BCRLinesFound *found)
 {
   const BCRLines lines = A->lines;
-  BCRTriSpec *s = &lines->spec;
-  const PetscInt axis = lines->axis, N = lines->N[axis], begin = lines->start[axis], n = s->n, nlines = lines->nlines,
+  const PetscInt axis = lines->axis, middle = lines->N[axis] / 2 - lines->start[axis], *size = lines->size;
+  PetscInt at[3], l = 0;
+
+  PetscFunctionBegin;
+  if (middle >= 0 && middle < size[axis]) {
+    PetscInt from[3] = {0, 0, 0}, to[3] = {size[0], size[1], size[2]};
+
+    from[axis] = middle;
+    to[axis] = middle + 1;
+    for (at[2] = from[2]; at[2] < to[2]; ++at[2]) {
+      for (at[1] = from[1]; at[1] < to[1]; ++at[1]) {
+        for (at[0] = from[0]; at[0] < to[0]; ++at[0]) {
+          const PetscInt ix[3] = {lines->start[0] + at[0], lines->start[1] + at[1], lines->start[2] + at[2]};
+          const PetscInt k = at[0] * A->stride[0] + at[1] * A->stride[1] + at[2] * A->stride[2];
+
+          for (PetscInt c = 0; c < lines->dof; ++c, ++l) {
+            PetscReal *row = near->middle + 3 * l;
+
+            BCRDistRowsGetRow(A, at, ix, k + c, c, axis, (BCRLinesArrays){&row[0], &row[1], &row[2]}, found);
+          }
+        }
+      }
+    }
+  }
+  PetscCall(BCRLinesMiddle(lines, near->middle));
+  for (l = 0; l < lines->nlines; ++l) {
+    const PetscReal *row = near->middle + 3 * l;
+
+    near->like.low[l] = row[0];
+    near->like.diag[l] = row[1];
+    near->like.up[l] = row[2];
+    near->tol[l] =
+      (PetscReal)BCR_LINES_SAME * PetscMax(PetscAbsReal(row[0]), PetscMax(PetscAbsReal(row[1]), PetscAbsReal(row[2])));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of a line of the box along x: PETSC_FALSE: one that is none of the few is not as it should be */
+static PetscBool BCRNearLine(const BCRLines lines, const PetscInt at[3], const PetscInt ix[3], BCRLinesNear *near)
+{
+  const PetscInt axis = lines->axis, N = lines->N[axis], begin = lines->start[axis], n = lines->size[axis],
                  dof = lines->dof, length = dof * lines->size[0];
+  PetscBool same = PETSC_TRUE;
+
+  if (axis == 0) {
+    const PetscInt l = dof * (at[1] + lines->size[1] * at[2]), from = PetscMin(PetscMax(BCR_TRI_EDGE - begin, 0), n),
+                   to = PetscMax(PetscMin(N - BCR_TRI_EDGE - begin, n), from);
+
+    if (dof == 1) same = BCRNearSame(near, from, to - from, l, 0);
+    for (PetscInt k = dof * from; k < dof * to && dof > 1 && same; ++k) same = BCRNearSame(near, k, 1, l + k % dof, 0);
+    for (PetscInt i = from ? 0 : to; i < n; i = i + 1 == from ? to : i + 1) {
+      for (PetscInt c = 0; c < dof; ++c) BCRNearKeep(lines, near, l + c, begin + i, i * dof + c);
+    }
+  } else {
+    const PetscInt l = length * (axis == 1 ? at[2] : at[1]), g = ix[axis];
+
+    if (g >= BCR_TRI_EDGE && g < N - BCR_TRI_EDGE) same = BCRNearSame(near, 0, length, l, 1);
+    else
+      for (PetscInt k = 0; k < length; ++k) BCRNearKeep(lines, near, l + k, g, k);
+  }
+  return same;
+}
+
+/* Looks at each row when it is read, and keeps the few. *good = PETSC_FALSE: lines are not so, or there is something
+   wrong; the other way finds out. Collective */
+static PetscErrorCode BCRNearRead(const BCRDistRows *A, BCRLinesNear *near, BCRLinesFound *found, PetscBool *good)
+{
+  const BCRLines lines = A->lines;
   PetscInt at[3], ix[3];
   PetscBool same = PETSC_TRUE;
   double mine[3], all[3];
 
   PetscFunctionBegin;
-  if (N / 2 >= begin && N / 2 < begin + n) {
-    PetscInt from[3] = {0, 0, 0}, to[3] = {lines->size[0], lines->size[1], lines->size[2]}, l = 0;
-
-    from[axis] = N / 2 - begin;
-    to[axis] = from[axis] + 1;
-    for (at[2] = from[2]; at[2] < to[2]; ++at[2]) {
-      for (at[1] = from[1]; at[1] < to[1]; ++at[1]) {
-        for (at[0] = from[0]; at[0] < to[0]; ++at[0]) {
-          for (PetscInt d = 0; d < 3; ++d) ix[d] = lines->start[d] + at[d];
-          for (PetscInt c = 0; c < dof; ++c, ++l)
-            BCRDistRowsGetRow(A, at, ix, at[0] * A->stride[0] + at[1] * A->stride[1] + at[2] * A->stride[2] + c, c,
-                              axis, &row[3 * l], &row[3 * l + 1], &row[3 * l + 2], found);
-        }
-      }
-    }
-  }
-  PetscCall(BCRLinesMiddle(lines, row));
-  for (PetscInt l = 0; l < nlines; ++l) {
-    for (PetscInt d = 0; d < 3; ++d) ref[d][l] = row[3 * l + d];
-    ref[3][l] = (PetscReal)BCR_LINES_SAME * PetscMax(PetscAbsReal(row[3 * l]), PetscMax(PetscAbsReal(row[3 * l + 1]),
-                                                                                        PetscAbsReal(row[3 * l + 2])));
-  }
+  PetscCall(BCRNearMiddle(A, near, found));
   BCRForBoxLines(lines, at, ix)
   {
     if (!same) continue;
-    BCRDistRowsGetLine(A, at, ix, axis, low, diag, up, found);
-    if (axis == 0) {
-      const PetscInt l = dof * (at[1] + lines->size[1] * at[2]), from = PetscMin(PetscMax(BCR_TRI_EDGE - begin, 0), n),
-                     to = PetscMax(PetscMin(N - BCR_TRI_EDGE - begin, n), from);
-
-      if (dof == 1)
-        same = BCRLinesSame(to - from, low + from, diag + from, up + from, &ref[0][l], &ref[1][l], &ref[2][l],
-                            &ref[3][l], 0);
-      for (PetscInt k = dof * from; k < dof * to && dof > 1 && same; ++k)
-        same = BCRLinesSame(1, low + k, diag + k, up + k, &ref[0][l + k % dof], &ref[1][l + k % dof],
-                            &ref[2][l + k % dof], &ref[3][l + k % dof], 0);
-      for (PetscInt i = from ? 0 : to; i < n; i = i + 1 == from ? to : i + 1) {
-        for (PetscInt c = 0; c < dof; ++c)
-          BCRLinesEdge(lines, l + c, begin + i, low[i * dof + c], diag[i * dof + c], up[i * dof + c], first, last);
-      }
-    } else {
-      const PetscInt l = length * (axis == 1 ? at[2] : at[1]), g = ix[axis];
-
-      if (g >= BCR_TRI_EDGE && g < N - BCR_TRI_EDGE)
-        same = BCRLinesSame(length, low, diag, up, &ref[0][l], &ref[1][l], &ref[2][l], &ref[3][l], 1);
-      else
-        for (PetscInt k = 0; k < length; ++k) BCRLinesEdge(lines, l + k, g, low[k], diag[k], up[k], first, last);
-    }
+    BCRDistRowsGetLine(A, at, ix, lines->axis, near->rows, found);
+    same = BCRNearLine(lines, at, ix, near);
   }
   mine[0] = !same || found->fault.code;
   mine[1] = found->wraps;
   mine[2] = found->dropped;
   PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_DOUBLE, MPI_MAX, lines->comm));
-  if (all[0] == 0) {
-    *near = PETSC_TRUE;
-    s->periodic = (PetscBool)(all[1] != 0);
-    lines->dropped = (PetscReal)all[2];
-    PetscCall(BCRLinesKeepRows(lines, row, first, last));
-  }
+  *good = (PetscBool)(all[0] == 0);
+  if (!*good) PetscFunctionReturn(PETSC_SUCCESS);
+  lines->spec.periodic = (PetscBool)(all[1] != 0);
+  lines->dropped = (PetscReal)all[2];
+  PetscCall(BCRLinesKeepRows(lines, near->middle, near->first, near->last));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BCRDistRowsNear(const BCRDistRows *A, PetscBool *near)
+static PetscErrorCode BCRLinesNearRead(const BCRDistRows *A, PetscBool *good)
 {
-  const PetscInt nlines = A->lines->nlines, length = A->lines->dof * A->lines->size[0];
-  PetscReal *row = NULL, *first = NULL, *last = NULL, *ref[4] = {NULL, NULL, NULL, NULL}, *low = NULL, *diag = NULL,
-            *up = NULL;
+  const PetscInt nlines = A->lines->nlines, few = 3 * BCR_TRI_EDGE * nlines, length = A->lines->dof * A->lines->size[0];
+  BCRLinesNear near;
   BCRLinesFound *found = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *near = PETSC_FALSE;
+  *good = PETSC_FALSE;
   if (A->lines->N[A->lines->axis] < 2 * BCR_TRI_EDGE + 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMemzero(&near, sizeof(near)));
   ierr = PetscNew(&found);
-  if (!ierr) ierr = PetscMalloc3(3 * nlines, &row, 3 * BCR_TRI_EDGE * nlines, &first, 3 * BCR_TRI_EDGE * nlines, &last);
+  if (!ierr) ierr = PetscMalloc3(3 * nlines, &near.middle, few, &near.first, few, &near.last);
   if (!ierr)
-    ierr = PetscMalloc7(nlines, &ref[0], nlines, &ref[1], nlines, &ref[2], nlines, &ref[3], length, &low, length, &diag,
-                        length, &up);
+    ierr = PetscMalloc4(nlines, &near.like.low, nlines, &near.like.diag, nlines, &near.like.up, nlines, &near.tol);
+  if (!ierr) ierr = PetscMalloc3(length, &near.rows.low, length, &near.rows.diag, length, &near.rows.up);
   ierr = BCRFaultShare(A->lines->comm, ierr, BCR_NO_MEMORY);
-  if (!ierr) ierr = BCRDistRowsNearWith(A, row, first, last, ref, low, diag, up, found, near);
-  PetscCall(PetscFree3(row, first, last));
-  PetscCall(PetscFree7(ref[0], ref[1], ref[2], ref[3], low, diag, up));
+  if (!ierr) ierr = BCRNearRead(A, &near, found, good);
+  PetscCall(PetscFree3(near.middle, near.first, near.last));
+  PetscCall(PetscFree4(near.like.low, near.like.diag, near.like.up, near.tol));
+  PetscCall(PetscFree3(near.rows.low, near.rows.diag, near.rows.up));
   PetscCall(PetscFree(found));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* ---- any lines ---- */
+
 /* Fills spec from the rows along lines->axis */
 static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
 {
   BCRLines lines = A->lines;
-  BCRTriSpec *s = &lines->spec;
-  const PetscInt axis = lines->axis, N = lines->N[axis];
-  const size_t total = (size_t)lines->nlines * (size_t)s->n;
+  const size_t total = (size_t)lines->nlines * (size_t)lines->spec.n;
   PetscInt at[3], ix[3];
   double mine[2], all[2];
-  PetscReal *low = NULL, *diag = NULL, *up = NULL;
+  BCRLinesArrays rows = {NULL, NULL, NULL};
   BCRLinesFound found = {
     0, PETSC_FALSE, {PETSC_SUCCESS, ""}
   };
@@ -216,29 +245,32 @@ static PetscErrorCode BCRDistRowsRead(const BCRDistRows *A)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(BCRDistRowsNear(A, &near));
+  PetscCall(BCRLinesNearRead(A, &near));
   if (near) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = PetscMalloc1(total, &low);
-  if (!ierr) ierr = PetscMalloc1(total, &diag);
-  if (!ierr) ierr = PetscMalloc1(total, &up);
-  BCRCallElse(BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY), (void)PetscFree(low), (void)PetscFree(diag),
-              (void)PetscFree(up));
-  BCRForBoxLines(lines, at, ix)
-  {
-    const size_t k = (size_t)(at[1] * A->stride[1]) + (size_t)(at[2] * A->stride[2]);
+  ierr = PetscMalloc1(total, &rows.low);
+  if (!ierr) ierr = PetscMalloc1(total, &rows.diag);
+  if (!ierr) ierr = PetscMalloc1(total, &rows.up);
+  ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
+  if (!ierr) {
+    BCRForBoxLines(lines, at, ix)
+    {
+      const size_t k = (size_t)(at[1] * A->stride[1]) + (size_t)(at[2] * A->stride[2]);
 
-    BCRDistRowsGetLine(A, at, ix, axis, low + k, diag + k, up + k, &found);
+      BCRDistRowsGetLine(A, at, ix, lines->axis, BCRLinesArraysFrom(rows, k), &found);
+    }
+    mine[0] = found.wraps;
+    mine[1] = found.dropped;
+    PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, lines->comm));
+    lines->spec.periodic = (PetscBool)(all[0] != 0 && lines->N[lines->axis] > 2);
+    lines->dropped = (PetscReal)all[1];
+    ierr = BCRFaultAgree(lines->comm, &found.fault);
   }
-  mine[0] = found.wraps;
-  mine[1] = found.dropped;
-  PetscCallMPI(MPI_Allreduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, lines->comm));
-  s->periodic = (PetscBool)(all[0] != 0 && N > 2);
-  lines->dropped = (PetscReal)all[1];
-  BCRCallElse(BCRFaultAgree(lines->comm, &found.fault), (void)PetscFree(low), (void)PetscFree(diag),
-              (void)PetscFree(up));
-  PetscCall(BCRLinesRecognise(lines, low, diag, up));
+  BCRCallElse(ierr, (void)PetscFree(rows.low), (void)PetscFree(rows.diag), (void)PetscFree(rows.up));
+  PetscCall(BCRLinesRecognise(lines, rows.low, rows.diag, rows.up));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* ---- the whole ---- */
 
 /* Which lines along x of the box are runs (BCRDistRowsRun()): what was found last time, if the
    pattern of the matrix is the same, or nothing */
@@ -257,37 +289,40 @@ static PetscErrorCode BCRLinesRuns(BCRLines lines, Mat P, PetscBool converted, B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Lines along the axis of the strongest coupling, in place of those along x whose rows A has */
+static PetscErrorCode BCRLinesChoose(DM da, Mat P, BCRDistRows *A)
+{
+  BCRLines first = A->lines, found;
+  PetscReal strength[3];
+  PetscInt axis = 0;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(BCRDistRowsAxis(A, &axis, strength));
+  PetscCall(BCRLinesLayout(da, axis, &found));
+  A->lines = found;
+  for (PetscInt d = 0; d < 3; ++d) found->strength[d] = strength[d];
+  ierr = BCRFaultShare(found->comm, BCRLinesRuns(found, P, A->converted, first), BCR_NO_MEMORY);
+  PetscCall(BCRLinesDestroy(&first));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRLinesRead(DM da, Mat P, PetscInt axis, BCRLines *out)
 {
   BCRLines lines, old = *out;
   BCRDistRows A;
   PetscErrorCode ierr;
-  PetscReal strength[3];
-  PetscInt dim;
-  PetscBool chosen = (PetscBool)(axis == BCR_LINES_ANY_AXIS);
+  const PetscBool chosen = (PetscBool)(axis == BCR_LINES_ANY_AXIS);
 
   PetscFunctionBegin;
   *out = NULL;
-  if (chosen) axis = 0;
-  BCRCallElse(BCRLinesLayout(da, axis, &lines), (void)BCRLinesDestroy(&old));
-  dim = lines->dim;
+  BCRCallElse(BCRLinesLayout(da, chosen ? 0 : axis, &lines), (void)BCRLinesDestroy(&old));
   ierr = BCRDistRowsOpen(da, P, lines, &A);
   if (!ierr) ierr = BCRLinesRuns(lines, P, A.converted, old);
   ierr = BCRFaultShare(lines->comm, ierr, BCR_NO_MEMORY);
-  if (!ierr && chosen && dim > 1) {
-    ierr = BCRDistRowsAxis(&A, &axis, strength);
-    if (!ierr) {
-      BCRLines first = lines, found;
-
-      ierr = BCRLinesLayout(da, axis, &found);
-      if (!ierr) {
-        ierr = BCRFaultShare(found->comm, BCRLinesRuns(found, P, A.converted, first), BCR_NO_MEMORY);
-        A.lines = lines = found;
-        PetscCall(BCRLinesDestroy(&first));
-        for (PetscInt d = 0; d < 3; ++d) lines->strength[d] = strength[d];
-      }
-    }
-  }
+  if (!ierr && chosen && lines->dim > 1) ierr = BCRLinesChoose(da, P, &A);
+  lines = A.lines;
   lines->chosen = chosen;
   if (!ierr) ierr = BCRLinesConnect(lines, old);
   if (!ierr) ierr = BCRFaultShare(lines->comm, BCRDistRowsRead(&A), BCR_NO_MEMORY);
