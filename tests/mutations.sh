@@ -62,7 +62,7 @@ mutation "ranks do not agree on a wrong plane" src/operator/planesread.c \
   '' \
   '3 mpi/reader'
 mutation "ranks do not agree on planes through one node" src/operator/planesread.c \
-  'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seen, 64, MPI_INT, MPI_MAX, A->comm));' \
+  'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, met.seen, 64, MPI_INT, MPI_MAX, A->comm));' \
   '' \
   '3 mpi/reader'
 mutation "rows of a plane 100 times looser" src/operator/readimpl.h \

@@ -331,6 +331,7 @@ static PetscErrorCode BCRFitSign(BCRFitData *F)
   int vote[2] = {0, 0};
 
   PetscFunctionBegin;
+  if (!S) PetscCall(BCRRowsFetch(A));
   for (PetscInt b = 0; b < (S ? S->n : 1); b++) {
     const PetscInt *n = S ? S->count[b] : A->n, *first = S ? S->first[b] : A->lo;
 

@@ -124,9 +124,7 @@ PetscErrorCode BCRLinesDestroy(BCRLines *lines)
   if (!*lines) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(BCRLinesFreeSpec(*lines));
   PetscCall(PetscFree((*lines)->runs));
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRTransportDestroy(&(*lines)->transport));
-#endif
+  PetscCall(BCRLinesTransportDestroy(*lines));
   if ((*lines)->along != MPI_COMM_NULL) PetscCallMPI(MPI_Comm_free(&(*lines)->along));
   PetscCall(PetscFree(*lines));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -72,3 +72,9 @@ PETSC_INTERN PetscBool BCRLinesMayGrow(BCRLines lines);
 /* Solves for a random right-hand side and looks at the residual: fault names the first line that is not solved to the
    precision of the work. Collective. */
 PETSC_INTERN PetscErrorCode BCRLinesProbe(BCRLines lines, BCRTri tri, const BCRTriOptions *options, BCRFault *fault);
+/* linesdevice.c. Frees lines->transport */
+PETSC_INTERN PetscErrorCode BCRLinesTransportDestroy(BCRLines lines);
+/* options->device: on the device where the vectors are there on every rank; the same on all ranks. Collective. */
+PETSC_INTERN PetscErrorCode BCRLinesFollow(BCRLines lines, Vec f, Vec u, BCRTriOptions *options);
+/* A solve where the vectors are; *done is unset if one of them is not on the device */
+PETSC_INTERN PetscErrorCode BCRLinesSolveDevice(BCRTri tri, Vec f, Vec u, PetscBool *done);

@@ -27,36 +27,6 @@ static PetscErrorCode BCRLinesPlace(BCRLines lines, BCRFault *fault)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode BCRLinesTransport(BCRLines lines, const char option[], BCRTransportKind kind, PetscBool aware,
-                                 BCRTriOptions *options)
-{
-  PetscFunctionBegin;
-  options->transport = NULL;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (!options->device || lines->ranks == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!lines->transport || lines->kind != kind) {
-    BCRFault fault = {PETSC_SUCCESS, ""};
-    PetscErrorCode ierr;
-
-    PetscCall(BCRTransportDestroy(&lines->transport));
-    PetscCall(BCRFaultCatchBegin(&fault));
-    ierr = BCRTransportCreate(lines->along, option, kind, aware, &lines->transport);
-    PetscCall(BCRFaultCatchEnd(&fault, ierr));
-    if (ierr) PetscCall(BCRTransportDestroy(&lines->transport));
-    else fault.code = PETSC_SUCCESS;
-    PetscCall(BCRFaultAgree(lines->comm, &fault));
-    lines->kind = kind;
-  }
-  options->transport = lines->transport;
-#else
-  (void)lines;
-  (void)option;
-  (void)kind;
-  (void)aware;
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode BCRLinesSolver(BCRLines lines, const BCRTriOptions *options, BCRTri *tri)
 {
   BCRFault fault = {PETSC_SUCCESS, ""};

@@ -4,11 +4,8 @@
 #include "../base/agree.h"
 #include "../base/log.h"
 #include "linesimpl.h"
-#include "../base/stream.h"
-#include <math.h>
 #include <petsc/private/petscimpl.h> /*I "petscbcr.h" I*/
 #include <petscbcr.h>
-#include <petscdevice.h>
 #include <petscviewer.h>
 
 struct _n_PetscBCRLines {
@@ -193,31 +190,27 @@ PetscErrorCode PetscBCRLinesSetPrecision(PetscBCRLines lines, PCNeatoPrecision p
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On the device where the vectors of the first solve are there on every rank; the same on all ranks */
-static PetscErrorCode PetscBCRLinesChoose(PetscBCRLines lines, Vec f, Vec u)
+/* On the host */
+static PetscErrorCode PetscBCRLinesSolveHost(PetscBCRLines lines, Vec f, Vec u)
 {
-  PetscFunctionBegin;
-  lines->options.device = PETSC_FALSE;
-#if defined(PETSCBCR_HAVE_CUDA)
-  {
-    VecType type[2];
-    PetscBool of[2];
-    PetscMPIInt mine, all;
+  const PetscScalar *b;
+  PetscScalar *x;
+  BCRTriInfo info;
 
-    PetscCall(VecGetType(f, &type[0]));
-    PetscCall(VecGetType(u, &type[1]));
-    for (int i = 0; i < 2; ++i) PetscCall(BCRTypesOnDevice(type[i], NULL, &of[i]));
-    mine = of[0] && of[1] && BCRTriDevicePossible(&lines->options, NULL) ? 1 : 0;
-    PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, lines->lines->comm));
-    lines->options.device = all ? PETSC_TRUE : PETSC_FALSE;
-    if (lines->options.device) PetscCall(BCRGetStream(&lines->options.stream));
-    PetscCall(
-      BCRLinesTransport(lines->lines, "pc_neato_transport", BCR_TRANSPORT_AUTO, use_gpu_aware_mpi, &lines->options));
+  PetscFunctionBegin;
+  if (f == u) {
+    PetscCall(VecGetArray(u, &x));
+    PetscCall(BCRTriSolve(lines->tri, (const PetscReal *)x, (PetscReal *)x));
+    PetscCall(VecRestoreArray(u, &x));
+  } else {
+    PetscCall(VecGetArrayRead(f, &b));
+    PetscCall(VecGetArrayWrite(u, &x));
+    PetscCall(BCRTriSolve(lines->tri, (const PetscReal *)b, (PetscReal *)x));
+    PetscCall(VecRestoreArrayWrite(u, &x));
+    PetscCall(VecRestoreArrayRead(f, &b));
   }
-#else
-  (void)f;
-  (void)u;
-#endif
+  PetscCall(BCRTriGetInfo(lines->tri, &info));
+  PetscCall(PetscLogFlops(info.flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -247,11 +240,8 @@ static PetscErrorCode PetscBCRLinesChoose(PetscBCRLines lines, Vec f, Vec u)
 @*/
 PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u)
 {
-  const PetscScalar *b;
-  PetscScalar *x;
   PetscLayout map[2];
-  PetscBool same[2];
-  BCRTriInfo info;
+  PetscBool same[2], done = PETSC_FALSE;
 
   PetscFunctionBegin;
   BCRAssertPointer(lines, 1);
@@ -273,44 +263,13 @@ PetscErrorCode PetscBCRLinesSolve(PetscBCRLines lines, Vec f, Vec u)
 
     PetscCall(BCRSame(lines->lines->comm, "PetscBCRLines: the ", 3, names, mine));
     PetscCall(PetscLogEventBegin(BCR_SetUp, f, u, 0, 0));
-    PetscCall(PetscBCRLinesChoose(lines, f, u));
+    PetscCall(BCRLinesFollow(lines->lines, f, u, &lines->options));
     PetscCall(BCRLinesSolver(lines->lines, &lines->options, &lines->tri));
     PetscCall(PetscLogEventEnd(BCR_SetUp, f, u, 0, 0));
   }
-  PetscCall(BCRTriGetInfo(lines->tri, &info));
   PetscCall(PetscLogEventBegin(BCR_Solve, f, u, 0, 0));
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (lines->options.device) {
-    BCRVecPlace place;
-    void *stream;
-
-    PetscCall(BCRVecsGetArrays(f, u, &b, &x, &place));
-    if (place == BCR_VECS_DEVICE) {
-      PetscCall(BCRGetStream(&stream));
-      PetscCall(PetscLogGpuTimeBegin());
-      PetscCall(BCRTriSolveDevice(lines->tri, stream, (const PetscReal *)b, (PetscReal *)x));
-      PetscCall(PetscLogGpuTimeEnd());
-      PetscCall(PetscLogGpuFlops(info.flops));
-    }
-    PetscCall(BCRVecsRestoreArrays(f, u, &b, &x));
-    if (place == BCR_VECS_DEVICE) {
-      PetscCall(PetscLogEventEnd(BCR_Solve, f, u, 0, 0));
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-  }
-#endif
-  if (f == u) {
-    PetscCall(VecGetArray(u, &x));
-    PetscCall(BCRTriSolve(lines->tri, (const PetscReal *)x, (PetscReal *)x));
-    PetscCall(VecRestoreArray(u, &x));
-  } else {
-    PetscCall(VecGetArrayRead(f, &b));
-    PetscCall(VecGetArrayWrite(u, &x));
-    PetscCall(BCRTriSolve(lines->tri, (const PetscReal *)b, (PetscReal *)x));
-    PetscCall(VecRestoreArrayWrite(u, &x));
-    PetscCall(VecRestoreArrayRead(f, &b));
-  }
-  PetscCall(PetscLogFlops(info.flops));
+  if (lines->options.device) PetscCall(BCRLinesSolveDevice(lines->tri, f, u, &done));
+  if (!done) PetscCall(PetscBCRLinesSolveHost(lines, f, u));
   PetscCall(PetscLogEventEnd(BCR_Solve, f, u, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -59,9 +59,84 @@ PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Drops from the guess every plane with a row that fits neither it nor another plane through the
-   same node, and finds out which axis owns such nodes */
-PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
+/* What a search has met, over nodes in planes that are present */
+typedef struct {
+  int wrong[6]; /* plane 2 d + s has a row that fits neither it nor another plane there: 1; a row that is no good: 2 */
+  int seen[8][8]; /* [in][fits]: nodes in the planes across axes `in` (a bit each) whose rows fit those of `fits` */
+  BCRFault fault; /* what is wrong with the row that is no good */
+} BCRPlanesMet;
+
+/* A row in a plane, or in several */
+static PetscErrorCode BCRPlanesSearchRow(const BCRRows *A, PetscInt c, const BCROperator *op, const PetscInt ix[3],
+                                         int *wrong, BCRPlanesMet *met)
+{
+  double st[7];
+  int in = 0, fits = 0;
+
+  PetscFunctionBegin;
+  PetscCall(BCRRowCheck(A, c, ix, st, &met->fault));
+  if (met->fault.code) *wrong = 2;
+  for (PetscInt d = 0; d < A->dim; d++) {
+    for (PetscInt s = 0; s < 2; s++) {
+      const BCRPlane *plane = &op->axis[d].plane[s];
+
+      if (!plane->present || ix[d] != (s ? A->N[d] - 1 : 0)) continue;
+      in |= 1 << d;
+      if (BCRPlaneRowFits(st, d, s, plane)) fits |= 1 << d;
+    }
+  }
+  if (!fits) *wrong = PetscMax(*wrong, 1);
+  else met->seen[in][fits] = 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of this rank in the plane at end s of axis d, to the first that is wrong */
+static PetscErrorCode BCRPlanesSearchFace(const BCRRows *A, PetscInt c, const BCROperator *op, PetscInt d, PetscInt s,
+                                          BCRPlanesMet *met)
+{
+  const PetscInt u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
+  int *wrong = &met->wrong[2 * d + s];
+  PetscInt ix[3];
+
+  PetscFunctionBegin;
+  ix[d] = s ? A->N[d] - 1 : 0;
+  if (ix[d] < A->lo[d] || ix[d] >= A->lo[d] + A->n[d]) PetscFunctionReturn(PETSC_SUCCESS);
+  for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v] && !*wrong; ix[v]++)
+    for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u] && !*wrong; ix[u]++)
+      PetscCall(BCRPlanesSearchRow(A, c, op, ix, wrong, met));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Looks at all planes, to the first that is wrong, which is dropped from the guess: *dropped. Collective */
+static PetscErrorCode BCRPlanesSearchOnce(const BCRRows *A, PetscInt c, BCROperator *op, BCRPlanesMet *met,
+                                          PetscBool *dropped)
+{
+  PetscBool there;
+
+  PetscFunctionBegin;
+  *dropped = PETSC_FALSE;
+  PetscCall(PetscMemzero(met, sizeof(*met)));
+  PetscCall(BCRFacesSearch(A, c, op, &there, met->wrong, met->seen));
+  if (!there) PetscCall(BCRSampleTakeFaces(A, op));
+  for (PetscInt k = 0; k < 2 * A->dim && !*dropped; k++) {
+    BCRPlane *plane = &op->axis[k / 2].plane[k % 2];
+    int wrong;
+
+    if (!plane->present) continue;
+    if (!there) PetscCall(BCRPlanesSearchFace(A, c, op, k / 2, k % 2, met));
+    wrong = met->wrong[k];
+    if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, A->comm));
+    if (wrong == 2) PetscCall(BCRFaultAgree(A->comm, &met->fault));
+    if (!wrong) continue;
+    PetscCall(PetscMemzero(plane, sizeof(*plane)));
+    *dropped = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The order of axes in which each node's row fits the plane of the first axis that has one there. It matters where slopes
+   are not 0; none: op has what was guessed */
+static void BCRPlanesOwner(int seen[8][8], PetscBool sloped, BCROperator *op)
 {
   static const PetscInt order[6][3] = {
     {0, 1, 2},
@@ -71,72 +146,36 @@ PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
     {2, 0, 1},
     {2, 1, 0}
   };
-  int seen[8][8], wrongs[6];
-  PetscBool again, sloped = PETSC_FALSE, there = PETSC_FALSE;
-  PetscInt d, s, t, k, o;
-  BCRFault fault = {PETSC_SUCCESS, ""};
 
-  PetscFunctionBegin;
-  for (again = PETSC_TRUE; again;) {
-    again = PETSC_FALSE;
-    PetscCall(PetscMemzero(seen, sizeof(seen)));
-    PetscCall(PetscMemzero(wrongs, sizeof(wrongs)));
-    PetscCall(BCRFacesSearch(A, c, op, &there, wrongs, seen));
-    if (!there) PetscCall(BCRSampleTakeFaces(A, op));
-    for (d = 0; d < A->dim && !again; d++) {
-      for (s = 0; s < 2 && !again; s++) {
-        BCRPlane *pl = &op->axis[d].plane[s];
-        PetscInt ix[3], u = d == 0 ? 1 : 0, v = d == 2 ? 1 : 2;
-        PetscBool here;
-        int wrong = wrongs[2 * d + s];
-
-        if (!pl->present) continue;
-        if (pl->slope != 0) sloped = PETSC_TRUE;
-        ix[d] = s ? A->N[d] - 1 : 0;
-        here = (PetscBool)(!there && ix[d] >= A->lo[d] && ix[d] < A->lo[d] + A->n[d]);
-        for (ix[v] = A->lo[v]; ix[v] < A->lo[v] + A->n[v] && here && !wrong; ix[v]++) {
-          for (ix[u] = A->lo[u]; ix[u] < A->lo[u] + A->n[u] && !wrong; ix[u]++) {
-            double st[7];
-            int in = 0, fits = 0;
-
-            PetscCall(BCRRowCheck(A, c, ix, st, &fault));
-            if (fault.code) wrong = 2;
-            for (t = 0; t < A->dim; t++) {
-              for (k = 0; k < 2; k++) {
-                const BCRPlane *other = &op->axis[t].plane[k];
-
-                if (!other->present || ix[t] != (k ? A->N[t] - 1 : 0)) continue;
-                in |= 1 << t;
-                if (BCRPlaneRowFits(st, t, k, other)) fits |= 1 << t;
-              }
-            }
-            if (!fits) wrong = PetscMax(wrong, 1);
-            else seen[in][fits] = 1;
-          }
-        }
-        if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, A->comm));
-        if (wrong == 2) PetscCall(BCRFaultAgree(A->comm, &fault));
-        if (wrong) {
-          PetscCall(PetscMemzero(pl, sizeof(*pl)));
-          again = PETSC_TRUE;
-        }
-      }
-    }
-  }
-  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seen, 64, MPI_INT, MPI_MAX, A->comm));
-  for (o = 0; o < (sloped ? 6 : 1); o++) {
+  for (PetscInt o = 0; o < (sloped ? 6 : 1); o++) {
     PetscBool good = PETSC_TRUE;
-    PetscInt in, fits;
 
-    for (in = 1; in < 8; in++) {
-      for (t = 0; t < 2 && !(in & (1 << order[o][t])); t++) {}
-      for (fits = 1; fits < 8; fits++)
+    for (PetscInt in = 1; in < 8; in++) {
+      PetscInt t = 0;
+
+      while (t < 2 && !(in & (1 << order[o][t]))) t++;
+      for (PetscInt fits = 1; fits < 8; fits++)
         if (seen[in][fits] && !(fits & (1 << order[o][t]))) good = PETSC_FALSE;
     }
-    if (good) {
-      for (t = 0; t < 3; t++) op->owner[t] = order[o][t];
-      break;
-    }
+    if (!good) continue;
+    for (PetscInt t = 0; t < 3; t++) op->owner[t] = order[o][t];
+    return;
   }
+}
+
+PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op)
+{
+  BCRPlanesMet met;
+  PetscBool dropped = PETSC_TRUE, sloped = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 2 * A->dim; k++) {
+    const BCRPlane *plane = &op->axis[k / 2].plane[k % 2];
+
+    sloped = (PetscBool)(sloped || (plane->present && plane->slope != 0));
+  }
+  while (dropped) PetscCall(BCRPlanesSearchOnce(A, c, op, &met, &dropped));
+  if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, met.seen, 64, MPI_INT, MPI_MAX, A->comm));
+  BCRPlanesOwner(met.seen, sloped, op);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

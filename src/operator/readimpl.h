@@ -165,9 +165,14 @@ PETSC_INTERN PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const Pets
                                         BCRFault *fault);
 /* Any row of the grid, on all ranks. Collective */
 PETSC_INTERN PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7]);
+/* planesread.c. A row is as plane pl at end s of axis d says, but for its diagonal; looks at one row in the middle of that
+   plane: pl is what it is then; drops every plane with a row that fits neither it nor another plane through the same
+   node, and finds out which axis owns such nodes. The last two are collective */
 PETSC_INTERN PetscBool BCRPlaneRowFits(const double st[7], PetscInt d, PetscInt s, const BCRPlane *pl);
 PETSC_INTERN PetscErrorCode BCRPlaneGuess(const BCRRows *A, PetscInt c, PetscInt d, PetscInt s, BCRPlane *pl);
 PETSC_INTERN PetscErrorCode BCRPlanesSearch(const BCRRows *A, PetscInt c, BCROperator *op);
+/* axesread.c. Everything of the operator but the planes, which are given, from one grid line along each axis.
+   *good = PETSC_FALSE: these lines are not those of a separable operator of this library. Collective */
 PETSC_INTERN PetscErrorCode BCRAxesRead(const BCRRows *A, PetscInt c, BCROperator *op, PetscBool *good);
 /* Collective. From here on BCRRowGet() also knows the rows of nodes up to width away from the box
    along axes that are cut, going around the ends of the grid: nodes -width .. N + width of an axis.

@@ -163,14 +163,10 @@ static int BCRRowParts(const BCRRows *A, PetscInt c, const PetscInt ix[3], BCRRo
   return A->far.mat ? 2 : 1;
 }
 
-/* The values of a row of a block */
+/* The values of a row of a block, which are on the host (BCRRowsFetch()), or have been brought there */
 static const PetscScalar *BCRRowValues(const BCRRows *A, const BCRRowPart *part)
 {
-  const PetscScalar *v = part->block->a || part->kind != BCR_NEAR ? NULL : BCRSampleRow(A, part->row);
-
-  if (v) return v;
-  if (!part->block->a) PetscCallAbort(PETSC_COMM_SELF, BCRRowsFetch(A));
-  return part->block->a + part->block->i[part->row];
+  return part->block->a ? part->block->a + part->block->i[part->row] : BCRSampleRow(A, part->row);
 }
 
 /* Component and node (in natural order) of column j of a block */
@@ -391,19 +387,19 @@ PetscErrorCode BCRRowFault(const BCRRows *A, BCRRowState state, PetscInt c, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A row of the box; *fault says what is wrong with it */
 PetscErrorCode BCRRowCheck(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7], BCRFault *fault)
 {
   double rest;
   PetscInt col;
-  BCRRowState state = BCRRowGet(A, c, ix, st, &rest, &col);
+  BCRRowState state;
 
   PetscFunctionBegin;
+  if (!A->aa && !BCRSampleRow(A, c + A->dof * BCRNode(A, ix))) PetscCall(BCRRowsFetch(A));
+  state = BCRRowGet(A, c, ix, st, &rest, &col);
   if (state != BCR_ROW_GOOD) PetscCall(BCRRowFault(A, state, c, ix, col, fault));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Any row of the grid, on all ranks */
 PetscErrorCode BCRRowAsk(const BCRRows *A, PetscInt c, const PetscInt ix[3], double st[7])
 {
   struct {
@@ -426,6 +422,7 @@ PetscErrorCode BCRRowsNull(const BCRRows *A, PetscInt c, const BCROperator *op, 
   int zero = 1;
 
   PetscFunctionBegin;
+  PetscCall(BCRRowsFetch(A));
   for (d = 0; d < 3; d++) { /* the box: rows b .. e - 1 of each axis */
     b[d] = op->axis[d].plane[0].present ? 1 : 0;
     e[d] = A->N[d] - (op->axis[d].plane[1].present ? 1 : 0);
