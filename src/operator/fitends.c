@@ -49,7 +49,7 @@ static BCREnd BCRFitEndsName(const BCRFitData *F, PetscInt d, PetscInt s)
 {
   const BCRPlane *plane = &F->op->axis[d].plane[s];
 
-  if (F->n[d] < 2 || d >= F->dim) return BCR_END_CELL_NEUMANN;
+  if (F->n[d] < 2 || d >= F->dim) return BCREndOfOne();
   if (F->wrap[d]) return BCR_END_PERIODIC;
   if (plane->present) {
     if (!plane->couple || PetscAbsReal(plane->slope) < 0.5) return BCR_END_DIRICHLET;
@@ -81,7 +81,7 @@ PetscErrorCode BCRFitEnds(BCRFitData *F, BCRFitRange *left, BCRFitRange *near)
 
       F->op->axis[d].end[s] = BCRFitEndsName(F, d, s);
       /* with an unsymmetric Neumann end the link was the mean of a and 2a */
-      if (F->op->axis[d].end[s] == BCR_END_NEUMANN && F->half[d][s] == 1 && at >= 0 && at < F->size[d])
+      if (BCREndGetRule(F->op->axis[d].end[s]).inward != 1 && F->half[d][s] == 1 && at >= 0 && at < F->size[d])
         PetscCall(F->passes->divide(F, d, at, sqrt(2.0)));
     }
   }

@@ -26,9 +26,7 @@ static inline double BCRFitNullWeight(const BCRFitData *F, PetscInt d, PetscInt 
 {
   const BCRAxis *ax = &F->op->axis[d];
 
-  return ax->n > 1 && ((i == 0 && ax->end[0] == BCR_END_NEUMANN) || (i == ax->n - 1 && ax->end[1] == BCR_END_NEUMANN))
-           ? 0.5
-           : 1;
+  return ax->n > 1 ? BCRAxisGetEndWeight(ax, i) : 1;
 }
 
 /* Diagonal of T at node i of axis d without the shift */
@@ -41,8 +39,7 @@ static inline double BCRFitDiagonal(const BCRFitData *F, PetscInt d, PetscInt i,
   if (ax->n < 2) return 0;
   for (s = 0; s < 2; s++) {
     if (i != (s ? ax->n - 1 : 0)) continue;
-    if (ax->end[s] == BCR_END_CELL_NEUMANN) t -= a[d];
-    if (ax->end[s] == BCR_END_CELL_DIRICHLET) t += a[d];
+    t += BCREndGetRule(ax->end[s]).diagonal * a[d];
   }
   return t;
 }

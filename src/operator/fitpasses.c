@@ -270,7 +270,7 @@ static void BCRFitLeftPart(void *ctx)
 static void BCRFitTotalLinks(const BCRFitData *F, const PetscInt o[3], const double a[3], BCRFitTotal *q)
 {
   const PetscBool ends =
-    (PetscBool)(F->op->axis[0].end[0] == BCR_END_NEUMANN || F->op->axis[0].end[1] == BCR_END_NEUMANN);
+    (PetscBool)(BCREndGetRule(F->op->axis[0].end[0]).weight != 1 || BCREndGetRule(F->op->axis[0].end[1]).weight != 1);
 
   for (PetscInt d = 0; d < F->dim; d++) {
     const double h = (d == 1 ? 1 : BCRFitNullWeight(F, 1, o[1])) * (d == 2 ? 1 : BCRFitNullWeight(F, 2, o[2]));
