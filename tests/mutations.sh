@@ -57,12 +57,12 @@ mutation "NaN in the right-hand side of a compact derivative" src/compact/stenci
 
 # ---- reading a matrix ----
 
-mutation "ranks do not agree on a wrong plane" src/operator/read.c \
+mutation "ranks do not agree on a wrong plane" src/operator/planesread.c \
   'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_MAX, A->comm));' \
   '' \
   '3 mpi/reader'
-mutation "ranks do not agree on planes through one node" src/operator/read.c \
-  'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, seen, 64, MPI_INT, MPI_MAX, A->comm));' \
+mutation "ranks do not agree on planes through one node" src/operator/planesread.c \
+  'if (A->grid.size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, met.seen, 64, MPI_INT, MPI_MAX, A->comm));' \
   '' \
   '3 mpi/reader'
 mutation "rows of a plane 100 times looser" src/operator/readimpl.h \
@@ -73,13 +73,13 @@ mutation "row sums 100 times looser" src/operator/readimpl.h \
   '#define BCR_SUM_TOL (16 * BCR_EPS)' \
   '#define BCR_SUM_TOL (1600 * BCR_EPS)' \
   'petsc/reader'
-mutation "row sums of a fit are not looked at" src/operator/fit.c \
+mutation "row sums of a fit are not looked at" src/operator/fitpasses.c \
   '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null));' \
   '(PetscBool)(r->left.count > 0 && inside <= BCR_NULL_TOL * r->total.lo), null)); *null = PETSC_TRUE;' \
   '2 mpi/faults'
-mutation "the reader loses its lines" src/operator/read.c \
-  'for (PetscInt d = 0; d < 3; d++) PetscCall(PetscFree5(L[d].st, L[d].w, L[d].lo, L[d].up, L[d].dg));' \
-  '(void)L;' \
+mutation "the reader loses its lines" src/operator/axesread.c \
+  'PetscCall(PetscFree5(l->star, l->weight, l->low, l->up, l->diag));' \
+  '(void)l;' \
   'petsc/failure -cycles 200' 'petsc/allocation -quick'
 mutation "slightly indefinite operator accepted" src/operator/axis.c \
   'if (lo > (op->shift < 0 ? BCR_SUM_TOL * size : 0)) PetscFunctionReturn(PETSC_SUCCESS);' \
@@ -101,7 +101,7 @@ mutation "only the first layer beside a box is read for a fit" src/operator/shel
   'const PetscInt w = g->parts[d] > 1 ? width : 0;' \
   'const PetscInt w = g->parts[d] > 1 ? 1 : 0;' \
   '3 mpi/reader'
-mutation "a fit's range takes the largest of one rank" src/operator/fit.c \
+mutation "a fit's range takes the largest of one rank" src/operator/fitrange.c \
   'if (q->hi > sum->hi) {' \
   'if (0) {' \
   '3 mpi/reader' 'petsc/reader'
@@ -280,7 +280,7 @@ mutation "NaN in the right-hand side found on its rank only" pc/bcrpoisson/apply
   'PetscCall(BCRTakeFrom(PetscObjectComm((PetscObject)pc), found, &entry, sizeof(entry), &found));' \
   '' \
   '2 mpi/badinput'
-mutation "singular lines not noticed" src/operator/linesolve.c \
+mutation "singular lines not noticed" src/operator/linescheck.c \
   'if (all[l] <= (PetscReal)BCR_LINES_SINGULAR) bad = l;' \
   '' \
   'petsc/neatobad' '2 mpi/neatobad'

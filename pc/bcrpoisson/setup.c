@@ -159,16 +159,16 @@ static PetscErrorCode user_ends(PC pc, PetscInt d, PetscBool periodic, BCREnd en
     end[e] = bcr->nends ? ends[bcr->end[bcr->nends == 1 ? 0 : 2 * d + e]] : BCR_END_DIRICHLET;
     if (bcr->nends <= 1 && periodic) end[e] = BCR_END_PERIODIC;
   }
-  PetscCheck((end[0] == BCR_END_PERIODIC) == (end[1] == BCR_END_PERIODIC), PetscObjectComm((PetscObject)pc),
+  PetscCheck(BCREndIsPeriodic(end[0]) == BCREndIsPeriodic(end[1]), PetscObjectComm((PetscObject)pc),
              PETSC_ERR_ARG_INCOMP,
              "Axis %c is periodic at one end only: give `periodic` for both its ends in -pc_bcrpoisson_ends or "
              "PCBCRPoissonSetOperator(), or for none",
              (char)('x' + d));
-  PetscCheck(periodic || end[0] != BCR_END_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+  PetscCheck(periodic || !BCREndIsPeriodic(end[0]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() makes axis %c periodic, which it is not in the "
              "DMDA: create the DMDA with DM_BOUNDARY_PERIODIC along %c, or give other ends",
              BCRPrefix(pc), (char)('x' + d), (char)('x' + d));
-  PetscCheck(!periodic || end[0] == BCR_END_PERIODIC, PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
+  PetscCheck(!periodic || BCREndIsPeriodic(end[0]), PetscObjectComm((PetscObject)pc), PETSC_ERR_ARG_INCOMP,
              "-%spc_bcrpoisson_ends or PCBCRPoissonSetOperator() has %s and %s as ends of axis %c, which is periodic "
              "in the DMDA (DM_BOUNDARY_PERIODIC): give `periodic` for both, or no ends, or create another DMDA",
              BCRPrefix(pc), PCBCRPoissonEnds[bcr->end[2 * d]], PCBCRPoissonEnds[bcr->end[2 * d + 1]], (char)('x' + d));
@@ -252,6 +252,7 @@ static PetscErrorCode solver_options(const PC_BCRPoisson *bcr, BCRSolverOptions 
   for (int i = 0; i < BCR_LAUNCH; ++i) options->core.launch[i] = (int)bcr->launch[i];
   options->device = bcr->device;
   options->plainlaunch = bcr->graph ? PETSC_FALSE : PETSC_TRUE;
+  options->inplace = bcr->slab ? PETSC_TRUE : PETSC_FALSE;
   options->transport = (int)bcr->transport;
   options->gpuaware = BCRGpuAwareMPI();
   if (bcr->device) PetscCall(BCRStartDevice(&options->stream));

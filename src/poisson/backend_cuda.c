@@ -6,6 +6,9 @@
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../operator/devscale.h"
   #include "devranks.h"
+  #include "../backend/cuda/fields.h"
+  #include "../backend/cuda/planes.h"
+  #include "../backend/cuda/refine.h"
   #include <math.h>
   #include <stdlib.h>
   #include <string.h>

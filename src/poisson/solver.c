@@ -393,16 +393,6 @@ PetscBool BCRSolverHaveDevice(const char **why)
   return PETSC_FALSE;
 }
 
-PetscErrorCode BCRSolverFetch(void *stream, PetscInt n, const PetscScalar *there, PetscScalar *here)
-{
-  const BCRBackend *be = BCRBackendCuda();
-
-  PetscFunctionBegin;
-  PetscCheck(be, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Numbers of a device in a build without a CUDA backend");
-  PetscCall(be->get(stream, here, there, (size_t)n * sizeof(PetscScalar)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode BCRSolverMachine(const BCRSolverOptions *options, size_t length, char name[])
 {
   const BCRBackend *be = options->device ? BCRBackendCuda() : BCRBackendCpu();

@@ -46,8 +46,6 @@ PETSC_INTERN PetscErrorCode BCRSolverCreate(PetscInt dof, const BCROperator ops[
 PETSC_INTERN PetscErrorCode BCRSolverSolve(BCRSolver solver, PetscMemType where, void *stream, PetscBool transpose,
                                            PetscInt nrhs, const PetscScalar *f, PetscInt ldf, PetscScalar *u,
                                            PetscInt ldu);
-/* Numbers from the memory of the device, waiting for the stream */
-PETSC_INTERN PetscErrorCode BCRSolverFetch(void *stream, PetscInt n, const PetscScalar *there, PetscScalar *here);
 /* Is there a device? *why (or NULL): what stands in the way */
 PETSC_INTERN PetscBool BCRSolverHaveDevice(const char **why);
 /* The fastest of so many solves, after two: f on the host, of n scalars; on a device the vectors are
