@@ -80,16 +80,10 @@ static PetscErrorCode CreateScan(BCRTriDevice d, const BCRTriSpec *s)
   BCRCudaScan *S = &d->scan;
   double *abc, *G, *tab, decay = 1;
   BCRTriScanLine line;
-  PetscInt bad;
   size_t bytes;
 
   PetscFunctionBegin;
-  PetscCheck(
-    s->rows, PETSC_COMM_SELF, PETSC_ERR_SUP,
-    "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(s, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas",
-             bad, (double)s->rows[bad].row[0], (double)s->rows[bad].row[1], (double)s->rows[bad].row[2]);
+  PetscCall(BCRTriNeedDominant(s, "scan"));
   if (s->n < N) { /* nothing but ends */
     PetscCall(CreateThomas(d, s));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -145,7 +139,7 @@ static PetscErrorCode CreateCR(BCRTriDevice d, const BCRTriSpec *s, int shared)
   PetscBool fits;
 
   PetscFunctionBegin;
-  PetscCall(BCRTriCRPossible(s));
+  PetscCall(BCRTriNeedDominant(s, "cr"));
   PetscCall(BCRTriCRMake(s, d->sets, &t));
   PetscCheck(t.levels <= BCR_CUDA_CR_LEVELS, PETSC_COMM_SELF, PETSC_ERR_SUP,
              "Method cr on a CUDA device has lines of fewer than 2^%d rows: use method scan", BCR_CUDA_CR_LEVELS);
@@ -449,7 +443,7 @@ static PetscErrorCode CreateDC(BCRTriDevice d, const BCRTriSpec *s)
 PetscErrorCode BCRTriDeviceCreate(const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriDevice *device)
 {
   BCRTriDevice d;
-  PetscInt lines = spec->inner / PetscMax(spec->rep, 1) * spec->outer, bad;
+  PetscInt lines = spec->inner / PetscMax(spec->rep, 1) * spec->outer;
   int major, minor, sms, shared;
 
   PetscFunctionBegin;
@@ -460,8 +454,7 @@ PetscErrorCode BCRTriDeviceCreate(const BCRTriSpec *spec, const BCRTriOptions *o
   d->options = *options;
   d->stream = options->stream;
   d->sets = spec->perline ? lines : 1;
-  if (d->options.method == BCR_TRI_AUTO)
-    d->options.method = BCRTriScanPossible(spec, &bad) ? BCR_TRI_SCAN : BCR_TRI_THOMAS;
+  d->options.method = BCRTriChoose(spec, options->method);
   d->single = REAL_SINGLE || options->precision == BCR_TRI_SINGLE ||
                   (options->precision == BCR_TRI_MIXED && d->options.method == BCR_TRI_DC)
                 ? 1

@@ -7,19 +7,20 @@
 #include <math.h>
 #include <float.h>
 
-PetscErrorCode BCRReducedCheckPivot(BCRReduced r, PetscErrorCode ierr, PetscInt sys, PetscMPIInt owner, PetscInt row)
+/* Collective: an error on every rank if one has met one, that of the first system without a usable pivot */
+static PetscErrorCode BCRReducedCheckPivot(BCRReduced r, const BCRReducedPivot *pivot)
 {
   struct {
     double value;
     int rank;
   } mine, first;
-  PetscInt64 where[2] = {owner, row};
+  PetscInt64 where[2] = {pivot->owner, pivot->row};
 
   PetscFunctionBegin;
-  mine.value = ierr ? -1 : (sys < 0 ? DBL_MAX : (double)sys);
+  mine.value = pivot->ierr ? -1 : (pivot->system < 0 ? DBL_MAX : (double)pivot->system);
   mine.rank = r->rank;
   PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_DOUBLE_INT, MPI_MINLOC, r->comm));
-  if (first.value < 0) PetscCall(BCRFaultShare(r->comm, ierr, BCR_NO_MEMORY));
+  if (first.value < 0) PetscCall(BCRFaultShare(r->comm, pivot->ierr, BCR_NO_MEMORY));
   if (first.value == DBL_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Bcast(where, 2, MPIU_INT64, first.rank, r->comm));
   SETERRQ(r->comm, PETSC_ERR_MAT_LU_ZRPVT,
@@ -286,24 +287,24 @@ static PetscErrorCode BCRReducedShareOut(BCRReduced r, const double *low, const 
   BCRShareRows w;
   PetscBool periodic = r->periodic;
   PetscInt bad[2] = {-1, -1}, row = 0, n = 0;
-  PetscMPIInt p = 0;
-  PetscErrorCode ierr;
+  BCRReducedPivot pivot = {PETSC_SUCCESS, -1, 0, 0};
 
   PetscFunctionBegin;
   PetscCall(BCRShareRowsCreate(r, r->nshared, r->index, low, diag, up, PETSC_FALSE, &w));
   BCRChainsFold(r->total, w.t.ns, w.low, w.diag, w.up, &periodic);
-  ierr = BCRChainsCreate(r->total, w.t.ns, w.low, w.diag, w.up, periodic, &r->chains, bad);
-  if (!ierr) ierr = PetscMalloc1(r->total, &r->there_rows);
-  if (!ierr) ierr = PetscMalloc1(r->size + 1, &r->block);
+  pivot.ierr = BCRChainsCreate(r->total, w.t.ns, w.low, w.diag, w.up, periodic, &r->chains, bad);
+  if (!pivot.ierr) pivot.ierr = PetscMalloc1(r->total, &r->there_rows);
+  if (!pivot.ierr) pivot.ierr = PetscMalloc1(r->size + 1, &r->block);
   if (bad[0] >= 0) {
-    bad[0] += w.t.sysoff[r->rank];
-    if (r->index) bad[0] = r->index[bad[0]];
-    while (bad[1] >= r->counts[p]) bad[1] -= r->counts[p++];
+    pivot.system = bad[0] + w.t.sysoff[r->rank];
+    if (r->index) pivot.system = r->index[pivot.system];
+    pivot.row = bad[1];
+    while (pivot.row >= r->counts[pivot.owner]) pivot.row -= r->counts[pivot.owner++];
   }
   PetscCall(BCRShareRowsDestroy(&w));
-  PetscCall(BCRReducedCheckPivot(r, ierr, bad[0], p, bad[1]));
+  PetscCall(BCRReducedCheckPivot(r, &pivot));
 
-  for (p = 0; p < r->size; p++) {
+  for (PetscMPIInt p = 0; p < r->size; p++) {
     r->block[p] = n;
     n += pre;
     for (PetscInt i = 0; i < r->counts[p]; i++) r->there_rows[row++] = n++;
@@ -346,7 +347,12 @@ static PetscErrorCode BCRReducedSetUp(BCRReduced r, const double *low, const dou
     r->nshared = r->nsys - n;
     if (n && n < r->nsys) PetscCall(BCRFaultShare(r->comm, BCRReducedIndices(r, kind), BCR_NO_MEMORY));
     if (r->nshared) PetscCall(BCRReducedShareOut(r, low, diag, up));
-    if (r->nb.ns) PetscCall(BCRNeighboursCreate(r, coef, give));
+    if (r->nb.ns) {
+      BCRReducedPivot pivot = {PETSC_SUCCESS, -1, 0, 0};
+
+      PetscCall(BCRNeighboursCreate(r, coef, give, &pivot));
+      PetscCall(BCRReducedCheckPivot(r, &pivot));
+    }
   }
   r->info.neighbour = r->nb.ns;
   r->info.shared = r->nshared;

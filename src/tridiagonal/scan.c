@@ -25,20 +25,6 @@
 #define INVERSE     64
 #define STORED_ROWS 1000000 /* of lines that hardly decay: tables of factors up to this length */
 
-PetscBool BCRTriScanPossible(const BCRTriSpec *spec, PetscInt *line)
-{
-  const PetscInt lines = spec->perline ? spec->inner / spec->rep * spec->outer : 1;
-
-  if (!spec->rows) return PETSC_FALSE;
-  for (*line = 0; *line < lines; (*line)++) {
-    const PetscReal *r = spec->rows[*line].row;
-
-    if (!(fabs((double)r[1]) >= (fabs((double)r[0]) + fabs((double)r[2])) * (1 - 8 * PETSC_MACHINE_EPSILON)))
-      return PETSC_FALSE;
-  }
-  return PETSC_TRUE;
-}
-
 /* u_i as a combination of x_0..x_{h+t-1}, s and the last y */
 static void scan_unknown(const Line *L, PetscInt n, PetscInt h, PetscInt t, PetscInt i, double c[])
 {
@@ -112,7 +98,8 @@ static PetscErrorCode scan_ends(const BCRTriSpec *spec, PetscInt line, PetscInt 
       B[k][m] = B[p][m];
       B[p][m] = x;
     }
-    if (!(fabs(A[k][k]) > 32 * eps * B[k][k])) PetscCall(BCRTriPivotError(spec, line, k < h ? k : n - N + k, A[k][k]));
+    if (!BCRTriPivotUsable(A[k][k], B[k][k], eps))
+      PetscCall(BCRTriPivotError(spec, line, k < h ? k : n - N + k, A[k][k]));
     for (PetscInt r = 0; r < N; r++) {
       const double l = A[r][k] / A[k][k];
 
@@ -336,16 +323,10 @@ static PetscErrorCode TriCreate_Scan(BCRTriLocal t)
   const BCRTriSpec *spec = &t->spec;
   const PetscInt n = spec->n, N = PetscMax(spec->nfirst, 1) + PetscMax(spec->nlast, 1);
   PetscErrorCode ierr;
-  PetscInt bad;
   Line *L;
 
   PetscFunctionBegin;
-  PetscCheck(
-    spec->rows, PETSC_COMM_SELF, PETSC_ERR_SUP,
-    "Method scan needs lines with the same numbers in all rows but a few at the ends: use method thomas for these");
-  PetscCheck(BCRTriScanPossible(spec, &bad), PETSC_COMM_SELF, PETSC_ERR_SUP,
-             "Method scan needs diagonally dominant rows, but line %" PetscInt_FMT " has %g, %g, %g: use method thomas",
-             bad, (double)spec->rows[bad].row[0], (double)spec->rows[bad].row[1], (double)spec->rows[bad].row[2]);
+  PetscCall(BCRTriNeedDominant(spec, "scan"));
   /* nothing but ends, a short line, or one that cannot be cut into pieces: stored factors are as fast or faster */
   if (n < N || (n <= SHORT_ROWS && !spec->perline) ||
       (t->shape.kind == BCR_TRI_LINE && (spec->perline || spec->inner > 1 || n < LINE_ROWS))) {

@@ -101,7 +101,7 @@ static int Invert(int n, double A[KMAX][KMAX], double B[KMAX][KMAX], const doubl
     for (int r = c; r < n; r++)
       if (fabs(A[r][c]) > fabs(A[best][c])) best = r;
     *pivot = A[best][c];
-    if (!(fabs(A[best][c]) > 32 * 2.2e-16 * size[c])) return c;
+    if (!BCRTriPivotUsable(A[best][c], size[c], DBL_EPSILON)) return c;
     for (int j = 0; j < n; j++) {
       double t = A[c][j];
 
@@ -165,7 +165,7 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
     d[0] = j ? row[0] - low : 0;
     d[1] = row[1] - (j ? diag : kappa);
     d[2] = j < rows - 1 ? row[2] - up : 0;
-    if (j == 0 && fabs(d[1]) <= 4 * 2.2e-16 * fabs(diag)) d[1] = 0; /* the first row is that of M to rounding */
+    if (j == 0 && fabs(d[1]) <= 4 * DBL_EPSILON * fabs(diag)) d[1] = 0; /* the first row is that of M to rounding */
     if (d[0] == 0 && d[1] == 0 && d[2] == 0 && scale == 1 && !(s->periodic && (j == 0 || j == rows - 1))) continue;
     PetscCheck(E->count < KMAX, PETSC_COMM_SELF, PETSC_ERR_PLIB, "More than %d rows at the ends", KMAX);
     E->row[E->count] = j;
@@ -225,7 +225,7 @@ static PetscErrorCode SetEnds(BCRTriLocal t, DC *P, PetscInt line, const PetscRe
       size[0] += fabs(x) + fabs(y);
     }
   }
-  if (!(fabs(pivot) > 32 * 2.2e-16 * size[0])) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
+  if (!BCRTriPivotUsable(pivot, size[0], DBL_EPSILON)) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
   E->pivot = 1 / pivot;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -58,41 +58,6 @@ struct _n_BCRTri {
   BCRReduced reduced;
 };
 
-/* The error that a rank has had, kept for all to be told */
-typedef struct {
-  PetscErrorCode code;
-  char message[480];
-} BCRTriFault;
-
-static PetscErrorCode BCRTriCatch(MPI_Comm comm, int line, const char *fun, const char *file, PetscErrorCode n,
-                                  PetscErrorType p, const char *mess, void *ctx)
-{
-  BCRTriFault *fault = (BCRTriFault *)ctx;
-
-  (void)comm;
-  (void)line;
-  (void)fun;
-  (void)file;
-  if (p == PETSC_ERROR_INITIAL && !fault->code) {
-    fault->code = n;
-    (void)PetscStrncpy(fault->message, mess ? mess : "", sizeof(fault->message));
-  }
-  return n;
-}
-
-static PetscErrorCode BCRTriAgree(BCRTri t, BCRTriFault *fault)
-{
-  int mine = fault->code ? t->rank : t->size, first;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, t->comm));
-  if (first == t->size) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallMPI(MPI_Bcast(fault, (PetscMPIInt)sizeof(*fault), MPI_BYTE, first, t->comm));
-  if (first == t->rank)
-    SETERRQ(t->comm, fault->code, "%s (rank %d of the %d along the lines)", fault->message, first, t->size);
-  SETERRQ(t->comm, fault->code, "Rank %d of the %d along the lines: %s", first, t->size, fault->message);
-}
-
 /* Responses of the interior rows of a set of coefficients, by the pivots of elimination towards
    their end: products of ratios, nothing cancels. r: [4*n], of the first and last row, and those of
    the transposed matrix with the couplings to the end rows */
@@ -271,7 +236,7 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
 static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *options)
 {
 #if defined(PETSCBCR_HAVE_CUDA)
-  BCRTriFault fault = {PETSC_SUCCESS, ""};
+  BCRFault fault = {PETSC_SUCCESS, ""};
   BCRTriRanksTables tables;
   PetscErrorCode ierr;
   size_t bytes[2] = {0, 0};
@@ -297,12 +262,11 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
   tables.low = t->out[0];
   tables.up = t->out[1];
   tables.early = t->early;
-  PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault));
+  PetscCall(BCRFaultCatchBegin(&fault));
   ierr = BCRTriDeviceRanksCreate(&tables, t->device, t->reduced, options->transport, options->stream, &t->ranks);
   if (!ierr) ierr = BCRTriDeviceRanksGetInfo(t->ranks, &bytes[0], &bytes[1]);
-  PetscCall(PetscPopErrorHandler());
-  if (ierr && !fault.code) fault.code = ierr;
-  PetscCall(BCRTriAgree(t, &fault));
+  PetscCall(BCRFaultCatchEnd(&fault, ierr));
+  PetscCall(BCRFaultAgreeAmong(t->comm, &fault, "along the lines"));
   PetscCall(BCRTriDeviceRanksOpen(t->ranks));
   t->info.tables += bytes[0];
   t->info.workspace += bytes[1];
@@ -325,7 +289,7 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
 {
   const PetscInt rows = PetscMin(spec->n, 2), keep = PetscMax(PetscMin(spec->n / RESPONSE_EARLY, spec->n - 2), 0);
   const size_t values = (size_t)spec->inner * (size_t)spec->outer, m = (size_t)rows * values;
-  BCRTriFault fault = {PETSC_SUCCESS, ""};
+  BCRFault fault = {PETSC_SUCCESS, ""};
   BCRReducedInfo info;
   PetscErrorCode ierr;
   double *low = NULL, *diag = NULL, *up = NULL, *w = NULL, *kept = NULL;
@@ -338,7 +302,7 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   t->rep = spec->rep;
   t->lines = spec->inner / spec->rep * spec->outer;
   t->sets = spec->perline ? t->lines : 1;
-  PetscCall(PetscPushErrorHandler(BCRTriCatch, &fault)); /* this rank's own steps */
+  PetscCall(BCRFaultCatchBegin(&fault)); /* this rank's own steps */
   ierr = PetscCalloc3(m, &low, m, &diag, m, &up);
   if (!ierr && !options->device) ierr = PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g);
   if (!ierr && rows && t->lines) {
@@ -346,9 +310,8 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
     if (!ierr) ierr = BCRTriCreateRows(t, spec, options, keep, w, kept, low, diag, up);
     PetscCall(PetscFree2(w, kept));
   }
-  PetscCall(PetscPopErrorHandler());
-  if (ierr && !fault.code) fault.code = ierr;
-  BCRCallElse(BCRTriAgree(t, &fault), (void)PetscFree3(low, diag, up));
+  PetscCall(BCRFaultCatchEnd(&fault, ierr));
+  BCRCallElse(BCRFaultAgreeAmong(t->comm, &fault, "along the lines"), (void)PetscFree3(low, diag, up));
   eps = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
   ierr =
     BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced);

@@ -35,7 +35,7 @@ static PetscErrorCode Factors(const void *context, PetscInt line, double *sf, do
     BCRTriGetRow(F->spec, line, j, row);
     l = j ? row[0] * cb[j - 1] : 0;
     pivot = row[1] - l * up;
-    if (!(fabs(pivot) > 32 * 2.2e-16 * (fabs(row[1]) + fabs(l * up))))
+    if (!BCRTriPivotUsable(pivot, fabs(row[1]) + fabs(l * up), DBL_EPSILON))
       PetscCall(BCRTriPivotError(F->spec, line, j, pivot));
     up = j < F->rows - 1 ? row[2] : 0;
     sf[j] = -l;
@@ -78,7 +78,7 @@ PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *s, PetscInt line, const dou
     pivot -= last[0] * y[rows - 1] + last[2] * y[0];
     size += fabs(last[0] * y[rows - 1]) + fabs(last[2] * y[0]);
   }
-  if (!(fabs(pivot) > 32 * 2.2e-16 * size)) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
+  if (!BCRTriPivotUsable(pivot, size, DBL_EPSILON)) PetscCall(BCRTriPivotError(s, line, s->n - 1, pivot));
   edge[0] = last[0];
   edge[1] = last[2];
   edge[2] = 1 / pivot;
