@@ -25,7 +25,4 @@ PETSC_INTERN PetscErrorCode BCRTriDeviceSolveRanks(BCRTriDevice device, const BC
 PETSC_INTERN PetscErrorCode BCRTriDeviceSolveHost(BCRTriDevice device, const PetscReal *f, PetscReal *u);
 PETSC_INTERN PetscErrorCode BCRTriDeviceGetInfo(BCRTriDevice device, BCRTriInfo *info);
 PETSC_INTERN PetscErrorCode BCRTriDeviceDestroy(BCRTriDevice *device);
-
-/* bench and tests: how scan is cut, see BCRCudaScan; of device batches that are made from now on */
-PETSC_INTERN void BCRTriDeviceTune(const int tune[5]);
 #endif

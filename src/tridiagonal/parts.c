@@ -100,6 +100,39 @@ PetscErrorCode BCRPartsDestroy(BCRParts *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode BCRPartsTablesCut(const BCRTriSpec *spec, PetscInt rows, PetscInt parts, PetscBool constant,
+                                 BCRPartsTables *T)
+{
+  const size_t sets = (size_t)BCRTriSets(spec);
+
+  PetscFunctionBegin;
+  if (parts < 1) parts = BCRRecurrenceParts(rows, 1);
+  parts = PetscMax(1, PetscMin(parts, rows));
+  T->rows = rows;
+  T->m = PetscMax(1, (rows + parts - 1) / parts);
+  T->parts = PetscMax(1, (rows + T->m - 1) / T->m);
+  T->entries = constant ? sets : (size_t)T->m * (size_t)T->parts * sets;
+  for (int k = 0; k < 3; k++) {
+    PetscCall(PetscFree(T->table[k]));
+    PetscCall(PetscCalloc1(T->entries, &T->table[k]));
+  }
+  for (int k = 0; k < 2; k++) {
+    PetscCall(PetscFree(T->product[k]));
+    PetscCall(PetscMalloc1((size_t)T->parts * sets, &T->product[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BCRPartsTablesDestroy(BCRPartsTables *T)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 3; k++) PetscCall(PetscFree(T->table[k]));
+  for (int k = 0; k < 2; k++) PetscCall(PetscFree(T->product[k]));
+  for (int k = 0; k < BCR_PARTS_ENDS; k++) PetscCall(PetscFree(T->V[k]));
+  PetscCall(PetscFree(T->numbers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BCRPartsGetSizes(BCRParts p, PetscInt *parts, PetscInt *length, PetscInt *growing)
 {
   PetscFunctionBegin;

@@ -60,27 +60,6 @@ typedef struct {
   double *table, *border, *z;
 } BCRTriCRTables;
 PETSC_INTERN PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTables *tables);
-/* The factors of pscheme of one line (src/recurrence), rows numbers each: y_j = f_j + sf_j y_{j-1},
-   u_j = cb_j y_j + sb_j u_{j+1}. Periodic: n - 1 rows, and then the solution y for the column of
-   the last unknown; edge: low and up of the last row, reciprocal pivot */
-PETSC_INTERN PetscErrorCode BCRTriPSchemeFactors(const BCRTriSpec *spec, PetscInt line, double *sf, double *sb,
-                                                 double *cb);
-PETSC_INTERN PetscErrorCode BCRTriPSchemeBorder(const BCRTriSpec *spec, PetscInt line, const double *sf,
-                                                const double *sb, const double *cb, double *y, double edge[3]);
-/* What dc has of line `line` of a batch: y_j = f_j + p y_{j-1}, u_j = y_j/kappa + q u_{j+1}, and
-   then src/tridiagonal/tridc.c's ends: count columns of V in the rows lo .. hi around row; D, the
-   inverse, the column of the border; low, up, reciprocal pivot of the last row */
-#define BCR_TRI_ENDS (2 * BCR_TRI_EDGE + 2)
-typedef struct {
-  PetscInt count;
-  const PetscInt *row, *lo, *hi;
-  PetscReal *const *V;
-  const double (*D)[3], (*inverse)[BCR_TRI_ENDS], *border;
-  const double *scale; /* right-hand sides of the rows are to be divided by it */
-  double low, up, pivot, p, q, kappa;
-} BCRTriEnds;
-PETSC_INTERN PetscErrorCode BCRTriDCGetEnds(BCRTriLocal local, PetscInt line, BCRTriEnds *ends);
-
 struct _n_BCRTriLocal {
   const BCRTriOps *ops;
   BCRTriSpec spec;       /* after create without the arrays */
