@@ -17,19 +17,17 @@ typedef struct {
 typedef struct {
   PetscBool device;
   void *stream;
+  BCRDeviceRecurrence work;
 } Place;
 
 static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const PetscScalar *t, PetscScalar start,
                             PetscScalar *w, PetscScalar *end)
 {
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (place->device) {
-    PetscCall(BCRDeviceRecurrenceSolve(r, place->stream, t, start, w, end));
+  if (BCR_HAVE_CUDA && place->device) {
+    PetscCall(BCRDeviceRecurrenceSolve(place->work, r, place->stream, t, start, w, end));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#endif
-  (void)place;
   PetscCall(BCRRecurrenceSolve(r, t, start, w));
   if (end) *end = w[r->n - 1];
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -39,13 +37,10 @@ static PetscErrorCode Reduce(const Place *place, const BCRRecurrence *r, const P
                              BCRRecurrenceCarry *carry)
 {
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (place->device) {
-    PetscCall(BCRDeviceRecurrenceReduce(r, place->stream, t, carry));
+  if (BCR_HAVE_CUDA && place->device) {
+    PetscCall(BCRDeviceRecurrenceReduce(place->work, r, place->stream, t, carry));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#endif
-  (void)place;
   PetscCall(BCRRecurrenceReduce(r, t, carry));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -155,14 +150,13 @@ static PetscErrorCode Distributed(MPI_Comm comm, const Place *place, const BCRRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
 /* Whether all of this rank's arrays are there; another rank's may be elsewhere */
 static PetscErrorCode OnDevice(Vec s, Vec t, Vec w, PetscBool *device)
 {
   Vec v[3] = {w, t, s};
 
   PetscFunctionBegin;
-  *device = PETSC_TRUE;
+  *device = (PetscBool)(BCR_HAVE_CUDA && !PetscDefined(USE_COMPLEX));
   for (int i = 0; i < 3 && *device; i++) {
     const PetscScalar *a;
     PetscMemType type;
@@ -174,7 +168,6 @@ static PetscErrorCode OnDevice(Vec s, Vec t, Vec w, PetscBool *device)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 /*@
   PetscBCRRecurrenceSolve - solves a first-order linear recurrence on vectors, in parallel
@@ -231,7 +224,7 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
   PetscScalar *wa;
   PetscInt N, n, first;
   PetscBool bad = PETSC_FALSE;
-  Place place = {PETSC_FALSE, NULL};
+  Place place = {PETSC_FALSE, NULL, NULL};
 
   PetscFunctionBegin;
   if (s) PetscValidHeaderSpecific(s, VEC_CLASSID, 1);
@@ -261,21 +254,19 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
     if (n != r.n) bad = PETSC_TRUE;
   }
   PetscCall(PetscLogEventBegin(BCR_Recurrence, t, w, 0, 0));
-#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
   PetscCall(OnDevice(s, t, w, &place.device));
-  if (place.device) {
+  if (BCR_HAVE_CUDA && place.device) {
     PetscMemType type;
 
     PetscCall(BCRGetStream(&place.stream));
+    PetscCall(BCRDeviceRecurrenceGet(comm, &place.work));
     PetscCall(VecGetArrayAndMemType(w, &wa, &type));
     if (t == w) ta = wa;
     else PetscCall(VecGetArrayReadAndMemType(t, &ta, &type));
     if (s == w) sa = wa;
     else if (s == t) sa = ta;
     else if (s) PetscCall(VecGetArrayReadAndMemType(s, &sa, &type));
-  } else
-#endif
-  { /* one access for each vector: w may be t or s */
+  } else { /* one access for each vector: w may be t or s */
     PetscCall(VecGetArray(w, &wa));
     if (t == w) ta = wa;
     else PetscCall(VecGetArrayRead(t, &ta));
@@ -287,14 +278,11 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
   if (s && !r.n) r.s = &scale; /* no array, but not a constant either */
   if (size == 1) PetscCall(r.n ? Solve(&place, &r, ta, initial, wa, NULL) : PETSC_SUCCESS);
   else PetscCall(Distributed(comm, &place, &r, first, N, ta, initial, wa, bad));
-#if defined(PETSCBCR_HAVE_CUDA) && !defined(PETSC_USE_COMPLEX)
   if (place.device) {
     if (s && s != w && s != t) PetscCall(VecRestoreArrayReadAndMemType(s, &sa));
     if (t != w) PetscCall(VecRestoreArrayReadAndMemType(t, &ta));
     PetscCall(VecRestoreArrayAndMemType(w, &wa));
-  } else
-#endif
-  {
+  } else {
     if (s && s != w && s != t) PetscCall(VecRestoreArrayRead(s, &sa));
     if (t != w) PetscCall(VecRestoreArrayRead(t, &ta));
     PetscCall(VecRestoreArray(w, &wa));

@@ -7,9 +7,8 @@
 #pragma once
 
 #include "triimpl.h"
-#if defined(PETSCBCR_HAVE_CUDA)
-  #include "../base/device.h"
-  #include "../backend/cuda/cuda.h"
+#include "../base/device.h"
+#include "../backend/cuda/cuda.h"
 
 typedef struct _n_BCRTriDevice *BCRTriDevice;
 /* options->stream: of set-up */
@@ -25,4 +24,3 @@ PETSC_INTERN PetscErrorCode BCRTriDeviceSolveRanks(BCRTriDevice device, const BC
 PETSC_INTERN PetscErrorCode BCRTriDeviceSolveHost(BCRTriDevice device, const PetscReal *f, PetscReal *u);
 PETSC_INTERN PetscErrorCode BCRTriDeviceGetInfo(BCRTriDevice device, BCRTriInfo *info);
 PETSC_INTERN PetscErrorCode BCRTriDeviceDestroy(BCRTriDevice *device);
-#endif

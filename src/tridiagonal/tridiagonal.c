@@ -38,11 +38,9 @@ struct _n_BCRTri {
   PetscMPIInt rank, size;
   BCRTriLocal local; /* NULL on ranks without rows, and with one */
   BCRTriInfo info;
-#if defined(PETSCBCR_HAVE_CUDA)
   BCRTriDevice device;     /* in place of local */
   BCRTriDeviceRanks ranks; /* there, across ranks */
   BCRTransport transport;
-#endif
 
   /* across ranks */
   PetscInt inner, n, outer, rep, lines, sets; /* sets of coefficients: 1 or lines */
@@ -162,13 +160,10 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (options->device) {
+  if (BCR_HAVE_CUDA && options->device) {
     PetscCall(BCRTriDeviceCreate(&own, options, &t->device));
     PetscCall(BCRTriDeviceGetInfo(t->device, &t->info));
-  } else
-#endif
-  {
+  } else {
     PetscCall(BCRTriLocalCreate(&own, options, &t->local));
     PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
   }
@@ -235,13 +230,13 @@ static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const B
 /* The same on devices, once the tables are there */
 static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *options)
 {
-#if defined(PETSCBCR_HAVE_CUDA)
   BCRFault fault = {PETSC_SUCCESS, ""};
   BCRTriRanksTables tables;
   PetscErrorCode ierr;
   size_t bytes[2] = {0, 0};
 
   PetscFunctionBegin;
+  if (!BCR_HAVE_CUDA) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(options->transport, t->comm, PETSC_ERR_PLIB, "Lines across ranks on devices without a transport");
   PetscCall(BCRTransportReference(options->transport));
   t->transport = options->transport;
@@ -279,10 +274,6 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
     t->info.workspace += info.workspace;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
-#else
-  (void)options;
-  SETERRQ(t->comm, PETSC_ERR_PLIB, "Built without CUDA");
-#endif
 }
 
 static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options)
@@ -318,7 +309,7 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   PetscCall(PetscFree3(low, diag, up));
   PetscCall(ierr);
   PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
-  if (options->device) PetscCall(BCRTriCreateRanksDevice(t, options));
+  if (BCR_HAVE_CUDA && options->device) PetscCall(BCRTriCreateRanksDevice(t, options));
 
   PetscCall(BCRReducedGetInfo(t->reduced, &info));
   t->info.coupling = info.shared ? BCR_TRI_COUPLING_REDUCED : BCR_TRI_COUPLING_NEIGHBOUR;
@@ -356,11 +347,9 @@ PetscErrorCode BCRTriCreate(MPI_Comm comm, const BCRTriSpec *spec, const BCRTriO
   PetscCallMPI(MPI_Comm_size(comm, &t->size));
   if (t->size > 1) {
     ierr = BCRTriCreateRanks(t, spec, options);
-#if defined(PETSCBCR_HAVE_CUDA)
-  } else if (options->device) {
+  } else if (BCR_HAVE_CUDA && options->device) {
     ierr = BCRTriDeviceCreate(spec, options, &t->device);
     if (!ierr) ierr = BCRTriDeviceGetInfo(t->device, &t->info);
-#endif
   } else {
     ierr = BCRTriLocalCreate(spec, options, &t->local);
     if (!ierr) ierr = BCRTriLocalGetInfo(t->local, &t->info);
@@ -515,13 +504,9 @@ static PetscErrorCode BCRTriSolveRanks(BCRTri t, const PetscReal *f, PetscReal *
 PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (tri->ranks) PetscCall(BCRTriDeviceRanksSolveHost(tri->ranks, f, u));
-  else if (tri->device) PetscCall(BCRTriDeviceSolveHost(tri->device, f, u));
-  else
-#endif
-    if (tri->size > 1)
-    PetscCall(BCRTriSolveRanks(tri, f, u));
+  if (BCR_HAVE_CUDA && tri->ranks) PetscCall(BCRTriDeviceRanksSolveHost(tri->ranks, f, u));
+  else if (BCR_HAVE_CUDA && tri->device) PetscCall(BCRTriDeviceSolveHost(tri->device, f, u));
+  else if (tri->size > 1) PetscCall(BCRTriSolveRanks(tri, f, u));
   else PetscCall(BCRTriLocalSolve(tri->local, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -529,31 +514,19 @@ PetscErrorCode BCRTriSolve(BCRTri tri, const PetscReal *f, PetscReal *u)
 PetscErrorCode BCRTriSolveDevice(BCRTri tri, void *stream, const PetscReal *f, PetscReal *u)
 {
   PetscFunctionBegin;
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCheck(tri->ranks || tri->device, PETSC_COMM_SELF, PETSC_ERR_PLIB, "These lines are not on a device");
-  if (tri->ranks) PetscCall(BCRTriDeviceRanksSolve(tri->ranks, stream, f, u));
-  else PetscCall(BCRTriDeviceSolve(tri->device, stream, f, u));
-#else
-  (void)tri;
-  (void)stream;
-  (void)f;
-  (void)u;
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_PLIB, "Built without CUDA");
-#endif
+  PetscCheck(BCR_HAVE_CUDA && (tri->ranks || tri->device), PETSC_COMM_SELF, PETSC_ERR_PLIB,
+             "These lines are not on a device");
+  if (BCR_HAVE_CUDA && tri->ranks) PetscCall(BCRTriDeviceRanksSolve(tri->ranks, stream, f, u));
+  else if (BCR_HAVE_CUDA) PetscCall(BCRTriDeviceSolve(tri->device, stream, f, u));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscBool BCRTriDevicePossible(const BCRTriOptions *options, const char **why)
 {
-#if defined(PETSCBCR_HAVE_CUDA)
-  if (!BCRDeviceAvailable(why)) return PETSC_FALSE;
   (void)options;
-  return PETSC_TRUE;
-#else
-  (void)options;
+  if (BCR_HAVE_CUDA) return BCRDeviceAvailable(why);
   if (why) *why = "this petscbcr was built without a CUDA backend";
   return PETSC_FALSE;
-#endif
 }
 
 PetscErrorCode BCRTriGetInfo(BCRTri tri, BCRTriInfo *info)
@@ -569,15 +542,13 @@ PetscErrorCode BCRTriDestroy(BCRTri *tri)
 
   PetscFunctionBegin;
   if (!t) PetscFunctionReturn(PETSC_SUCCESS);
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRTriDeviceRanksDestroy(&t->ranks));
-  PetscCall(BCRTransportDestroy(&t->transport));
-#endif
+  if (BCR_HAVE_CUDA) {
+    PetscCall(BCRTriDeviceRanksDestroy(&t->ranks));
+    PetscCall(BCRTransportDestroy(&t->transport));
+    PetscCall(BCRTriDeviceDestroy(&t->device));
+  }
   PetscCall(BCRReducedDestroy(&t->reduced));
   PetscCall(BCRTriLocalDestroy(&t->local));
-#if defined(PETSCBCR_HAVE_CUDA)
-  PetscCall(BCRTriDeviceDestroy(&t->device));
-#endif
   PetscCall(PetscFree4(t->wfirst, t->wlast, t->vfirst, t->vlast));
   PetscCall(PetscFree(t->schur));
   PetscCall(PetscFree2(t->ends, t->g));
