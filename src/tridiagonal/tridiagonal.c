@@ -139,91 +139,123 @@ static inline PetscBool BCRTriSameAsBefore(const BCRTriSpec *spec, PetscInt l)
   return (PetscBool)(l > 0 && spec->rows && !memcmp(&spec->rows[l], &spec->rows[l - 1], sizeof(*spec->rows)));
 }
 
-/* this rank's part of the set-up: local solver, responses, rows of the reduced system. w: [4*n]
-   work; kept: [4*keep*sets] */
-static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, PetscInt keep,
-                                       double *w, double *kept, double *low, double *diag, double *up)
-{
-  const PetscInt n = spec->n, sets = t->sets;
-  BCRTriSpec own = *spec, closed = *spec; /* without and with the couplings out of the rank */
-  double c[3], S[4];
+/* Set-up's work on one rank's rows */
+typedef struct {
+  PetscInt keep;           /* rows next to each end whose responses are kept at first: they mostly reach few rows */
+  double *response;        /* [4][n]: of one set, BCRTriResponses() */
+  double *kept;            /* [sets][4][keep]: of all */
+  double *low, *diag, *up; /* [1 or 2][lines]: rows of the reduced system */
+} BCRTriWork;
 
+/* The solver of the rank's rows alone */
+static PetscErrorCode BCRTriCreateOwn(BCRTri t, const BCRTriSpec *own, const BCRTriOptions *options)
+{
   PetscFunctionBegin;
-  own.periodic = PETSC_FALSE;
-  closed.periodic = PETSC_TRUE;
-  if (n == 1) {
-    for (PetscInt l = 0; l < t->lines; l++) {
-      BCRTriGetRow(&closed, t->sets == 1 ? 0 : l, 0, c);
-      low[l] = c[0];
-      diag[l] = c[1];
-      up[l] = c[2];
-    }
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   if (BCR_HAVE_CUDA && options->device) {
-    PetscCall(BCRTriDeviceCreate(&own, options, &t->device));
+    PetscCall(BCRTriDeviceCreate(own, options, &t->device));
     PetscCall(BCRTriDeviceGetInfo(t->device, &t->info));
   } else {
-    PetscCall(BCRTriLocalCreate(&own, options, &t->local));
+    PetscCall(BCRTriLocalCreate(own, options, &t->local));
     PetscCall(BCRTriLocalGetInfo(t->local, &t->info));
   }
-  PetscCall(PetscMalloc1(4 * (size_t)sets, &t->schur));
-  for (PetscInt l = 0; l < sets; l++) { /* how far the responses reach; they mostly reach few rows: keeps that many */
-    double *k = kept + 4 * (size_t)keep * (size_t)l;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    if (BCRTriSameAsBefore(spec, l)) {
+/* S of each set, how many rows the responses reach, and the first of these */
+static PetscErrorCode BCRTriMeasure(BCRTri t, const BCRTriSpec *own, BCRTriWork *w)
+{
+  const PetscInt n = own->n, keep = w->keep;
+  double S[4], *r = w->response;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(4 * (size_t)t->sets, &t->schur));
+  for (PetscInt l = 0; l < t->sets; l++) {
+    double *k = w->kept + 4 * (size_t)keep * (size_t)l;
+
+    if (BCRTriSameAsBefore(own, l)) {
       PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
       if (keep) PetscCall(PetscArraycpy(k, k - 4 * (size_t)keep, 4 * (size_t)keep));
       continue;
     }
-    PetscCall(BCRTriResponses(&own, l, w, S));
+    PetscCall(BCRTriResponses(own, l, r, S));
     PetscCall(PetscArraycpy(t->schur + 4 * (size_t)l, S, 4));
-    t->nfirst = PetscMax(t->nfirst, BCRTriReach(&own, l, w, PETSC_FALSE, PETSC_FALSE));
-    t->nlast = PetscMax(t->nlast, BCRTriReach(&own, l, w + n, PETSC_TRUE, PETSC_FALSE));
-    t->mfirst = PetscMax(t->mfirst, BCRTriReach(&own, l, w + 2 * (size_t)n, PETSC_FALSE, PETSC_TRUE));
-    t->mlast = PetscMax(t->mlast, BCRTriReach(&own, l, w + 3 * (size_t)n, PETSC_TRUE, PETSC_TRUE));
+    t->nfirst = PetscMax(t->nfirst, BCRTriReach(own, l, r, PETSC_FALSE, PETSC_FALSE));
+    t->nlast = PetscMax(t->nlast, BCRTriReach(own, l, r + n, PETSC_TRUE, PETSC_FALSE));
+    t->mfirst = PetscMax(t->mfirst, BCRTriReach(own, l, r + 2 * (size_t)n, PETSC_FALSE, PETSC_TRUE));
+    t->mlast = PetscMax(t->mlast, BCRTriReach(own, l, r + 3 * (size_t)n, PETSC_TRUE, PETSC_TRUE));
     for (int m = 0; m < 4 && keep; m++)
       PetscCall(
-        PetscArraycpy(k + (size_t)m * (size_t)keep, w + (size_t)m * (size_t)n + (m % 2 ? n - 1 - keep : 1), keep));
+        PetscArraycpy(k + (size_t)m * (size_t)keep, r + (size_t)m * (size_t)n + (m % 2 ? n - 1 - keep : 1), keep));
   }
   if (PetscMax(t->mfirst, t->mlast) <= n / RESPONSE_EARLY) t->early = PETSC_TRUE;
   else t->mfirst = t->mlast = 0;
-  PetscCall(PetscMalloc4((size_t)sets * (size_t)t->nfirst + 1, &t->wfirst, (size_t)sets * (size_t)t->nlast + 1,
-                         &t->wlast, (size_t)sets * (size_t)t->mfirst + 1, &t->vfirst,
-                         (size_t)sets * (size_t)t->mlast + 1, &t->vlast));
-  /* keep them */
-  for (PetscInt l = 0; l < sets; l++) {
-    /* the last ones: their end */
-    const double *k = kept + 4 * (size_t)keep * (size_t)l,
-                 *r[4] = {k, k + 2 * (size_t)keep, k + 2 * (size_t)keep, k + 4 * (size_t)keep};
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    if (PetscMax(PetscMax(t->nfirst, t->nlast), PetscMax(t->mfirst, t->mlast)) > keep) {
-      if (!BCRTriSameAsBefore(spec, l)) PetscCall(BCRTriResponses(&own, l, w, S));
-      r[0] = w + 1;
-      r[1] = w + 2 * (size_t)n - 1;
-      r[2] = w + 2 * (size_t)n + 1;
-      r[3] = w + 4 * (size_t)n - 1;
-    }
+/* The responses of all sets, as far as they reach */
+static PetscErrorCode BCRTriKeepResponses(BCRTri t, const BCRTriSpec *own, BCRTriWork *w)
+{
+  const size_t n = (size_t)own->n, keep = (size_t)w->keep, sets = (size_t)t->sets;
+  const PetscBool again = (PetscBool)(PetscMax(PetscMax(t->nfirst, t->nlast), PetscMax(t->mfirst, t->mlast)) > w->keep);
+  double S[4];
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc4(sets * (size_t)t->nfirst + 1, &t->wfirst, sets * (size_t)t->nlast + 1, &t->wlast,
+                         sets * (size_t)t->mfirst + 1, &t->vfirst, sets * (size_t)t->mlast + 1, &t->vlast));
+  for (PetscInt l = 0; l < t->sets; l++) {
+    const double *k = w->kept + 4 * keep * (size_t)l, *a = w->response;
+    /* from the first row on; and to the end, of the last ones */
+    const double *r[4] = {again ? a + 1 : k, again ? a + 2 * n - 1 : k + 2 * keep, again ? a + 2 * n + 1 : k + 2 * keep,
+                          again ? a + 4 * n - 1 : k + 4 * keep};
+
+    if (again && !BCRTriSameAsBefore(own, l)) PetscCall(BCRTriResponses(own, l, w->response, S));
     for (PetscInt j = 0; j < t->nfirst; j++) t->wfirst[BCRTriAt(t, l, j, t->nfirst)] = (PetscReal)r[0][j];
     for (PetscInt j = 0; j < t->nlast; j++) t->wlast[BCRTriAt(t, l, j, t->nlast)] = (PetscReal)r[1][j - t->nlast];
     for (PetscInt j = 0; j < t->mfirst; j++) t->vfirst[BCRTriAt(t, l, j, t->mfirst)] = (PetscReal)r[2][j];
     for (PetscInt j = 0; j < t->mlast; j++) t->vlast[BCRTriAt(t, l, j, t->mlast)] = (PetscReal)r[3][j - t->mlast];
   }
-  for (PetscInt l = 0; l < t->lines; l++) {
-    const PetscInt set = sets == 1 ? 0 : l;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    BCRTriGetRow(&closed, set, 0, c);
-    low[l] = c[0];
-    diag[l] = t->schur[4 * (size_t)set];
-    up[l] = t->schur[4 * (size_t)set + 1];
-    BCRTriGetRow(&closed, set, n - 1, c);
-    low[(size_t)t->lines + l] = t->schur[4 * (size_t)set + 2];
-    diag[(size_t)t->lines + l] = t->schur[4 * (size_t)set + 3];
-    up[(size_t)t->lines + l] = c[2];
+/* The rank's rows of the reduced system: S and the couplings out of the rank; or its only row. closed: with those */
+static void BCRTriReducedRows(BCRTri t, const BCRTriSpec *closed, BCRTriWork *w)
+{
+  const size_t lines = (size_t)t->lines;
+  double c[3];
+
+  for (PetscInt l = 0; l < t->lines; l++) {
+    const PetscInt set = t->sets == 1 ? 0 : l;
+    const double *S = closed->n > 1 ? t->schur + 4 * (size_t)set : NULL;
+
+    BCRTriGetRow(closed, set, 0, c);
+    w->low[l] = c[0];
+    w->diag[l] = S ? S[0] : c[1];
+    w->up[l] = S ? S[1] : c[2];
+    if (!S) continue;
+    BCRTriGetRow(closed, set, closed->n - 1, c);
+    w->low[lines + (size_t)l] = S[2];
+    w->diag[lines + (size_t)l] = S[3];
+    w->up[lines + (size_t)l] = c[2];
     if (l) continue;
-    t->out[0] = (PetscReal)low[0];
+    t->out[0] = (PetscReal)w->low[0];
     t->out[1] = (PetscReal)c[2];
   }
+}
+
+/* This rank's part of the set-up, nothing of which waits for others */
+static PetscErrorCode BCRTriCreateRows(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options, BCRTriWork *w)
+{
+  BCRTriSpec own = *spec, closed = *spec; /* without and with the couplings out of the rank */
+
+  PetscFunctionBegin;
+  own.periodic = PETSC_FALSE;
+  closed.periodic = PETSC_TRUE;
+  if (spec->n > 1) {
+    PetscCall(BCRTriCreateOwn(t, &own, options));
+    PetscCall(BCRTriMeasure(t, &own, w));
+    PetscCall(BCRTriKeepResponses(t, &own, w));
+  }
+  BCRTriReducedRows(t, &closed, w);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -278,13 +310,13 @@ static PetscErrorCode BCRTriCreateRanksDevice(BCRTri t, const BCRTriOptions *opt
 
 static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const BCRTriOptions *options)
 {
-  const PetscInt rows = PetscMin(spec->n, 2), keep = PetscMax(PetscMin(spec->n / RESPONSE_EARLY, spec->n - 2), 0);
+  const PetscInt rows = PetscMin(spec->n, 2);
   const size_t values = (size_t)spec->inner * (size_t)spec->outer, m = (size_t)rows * values;
   BCRFault fault = {PETSC_SUCCESS, ""};
   BCRReducedInfo info;
+  BCRReducedSpec ends = {.flags = 0};
   PetscErrorCode ierr;
-  double *low = NULL, *diag = NULL, *up = NULL, *w = NULL, *kept = NULL;
-  PetscReal eps;
+  BCRTriWork w = {PetscMax(PetscMin(spec->n / RESPONSE_EARLY, spec->n - 2), 0), NULL, NULL, NULL, NULL, NULL};
 
   PetscFunctionBegin;
   t->inner = spec->inner;
@@ -294,19 +326,25 @@ static PetscErrorCode BCRTriCreateRanks(BCRTri t, const BCRTriSpec *spec, const 
   t->lines = spec->inner / spec->rep * spec->outer;
   t->sets = spec->perline ? t->lines : 1;
   PetscCall(BCRFaultCatchBegin(&fault)); /* this rank's own steps */
-  ierr = PetscCalloc3(m, &low, m, &diag, m, &up);
+  ierr = PetscCalloc3(m, &w.low, m, &w.diag, m, &w.up);
   if (!ierr && !options->device) ierr = PetscMalloc2(2 * values, &t->ends, 2 * values, &t->g);
   if (!ierr && rows && t->lines) {
-    ierr = PetscMalloc2(4 * (size_t)spec->n, &w, 4 * (size_t)keep * (size_t)t->sets + 1, &kept);
-    if (!ierr) ierr = BCRTriCreateRows(t, spec, options, keep, w, kept, low, diag, up);
-    PetscCall(PetscFree2(w, kept));
+    ierr = PetscMalloc2(4 * (size_t)spec->n, &w.response, 4 * (size_t)w.keep * (size_t)t->sets + 1, &w.kept);
+    if (!ierr) ierr = BCRTriCreateRows(t, spec, options, &w);
+    PetscCall(PetscFree2(w.response, w.kept));
   }
   PetscCall(BCRFaultCatchEnd(&fault, ierr));
-  BCRCallElse(BCRFaultAgreeAmong(t->comm, &fault, "along the lines"), (void)PetscFree3(low, diag, up));
-  eps = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : (PetscReal)(PETSC_MACHINE_EPSILON / 2);
-  ierr =
-    BCRReducedCreate(t->comm, t->lines, rows, low, diag, up, spec->periodic, 0, eps, options->coupling, &t->reduced);
-  PetscCall(PetscFree3(low, diag, up));
+  BCRCallElse(BCRFaultAgreeAmong(t->comm, &fault, "along the lines"), (void)PetscFree3(w.low, w.diag, w.up));
+  ends.nsys = t->lines;
+  ends.rows = rows;
+  ends.low = w.low;
+  ends.diag = w.diag;
+  ends.up = w.up;
+  ends.periodic = spec->periodic;
+  ends.eps = options->precision == BCR_TRI_SINGLE ? (PetscReal)(FLT_EPSILON / 2) : PETSC_MACHINE_EPSILON / 2;
+  ends.coupling = options->coupling;
+  ierr = BCRReducedCreate(t->comm, &ends, &t->reduced);
+  PetscCall(PetscFree3(w.low, w.diag, w.up));
   PetscCall(ierr);
   PetscCall(BCRReducedSetVectors(t->reduced, spec->rep));
   if (BCR_HAVE_CUDA && options->device) PetscCall(BCRTriCreateRanksDevice(t, options));
