@@ -68,16 +68,22 @@ static void cr_levels(PetscInt m, PetscInt first, PetscInt last, CR *cr)
   }
 }
 
-/* line and row: what c is of, where it came from */
-static PetscErrorCode cr_put(BCRTriLocal t, const CR *cr, const double *c, const double unit[2], PetscInt line,
-                             PetscInt row, PetscInt set, PetscInt lanes, PetscInt k, PetscInt e)
+/* Where coefficients go: lane k of the `lanes` of a set; and of which line they are, -1: of the identity */
+typedef struct {
+  PetscInt set, lanes, k, line;
+} Lane;
+
+/* Entry e; row: of the line, where c came from */
+static PetscErrorCode cr_put(BCRTriLocal t, const CR *cr, const Lane *lane, PetscInt e, PetscInt row,
+                             const double c[CR_COEFFICIENTS], const double unit[2])
 {
   PetscFunctionBegin;
   for (PetscInt q = 0; q < CR_COEFFICIENTS; q++) {
-    const size_t at = (((size_t)set * cr->entries + e) * CR_COEFFICIENTS + q) * lanes + k;
+    const size_t at =
+      (((size_t)lane->set * cr->entries + e) * CR_COEFFICIENTS + q) * (size_t)lane->lanes + (size_t)lane->k;
 
-    PetscCall(
-      BCRTriPutRatio(&t->spec, t->single, cr->table, at, line, row, q < 2 ? unit[q] : (q < 4 ? 1 : HUGE_VAL), c[q]));
+    PetscCall(BCRTriPutRatio(&t->spec, t->single, cr->table, at, PetscMax(lane->line, 0), row,
+                             q < 2 ? unit[q] : (q < 4 ? 1 : HUGE_VAL), c[q]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -113,9 +119,10 @@ static PetscInt cr_line_row(PetscInt i, PetscInt r)
   return (i + 1) * ((PetscInt)1 << r) - 1;
 }
 
-/* Coefficients of all levels of one line into lane k of a set; line < 0: those of the identity */
-static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, PetscInt line, PetscInt set, PetscInt lanes, PetscInt k)
+/* Coefficients of all levels of one line */
+static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, const Lane *lane)
 {
+  const PetscInt line = lane->line;
   Rows now, next;
 
   PetscFunctionBegin;
@@ -128,7 +135,7 @@ static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, PetscInt line, PetscI
     if (line < 0) {
       const double none[CR_COEFFICIENTS] = {0, 0, 0, 0, 1}, one[2] = {1, 1};
 
-      for (PetscInt e = 0; e < entries; e++) PetscCall(cr_put(t, cr, none, one, 0, 0, set, lanes, k, L->offset + e));
+      for (PetscInt e = 0; e < entries; e++) PetscCall(cr_put(t, cr, lane, L->offset + e, 0, none, one));
       continue;
     }
     for (PetscInt e = 0; e < entries; e++) {
@@ -159,7 +166,7 @@ static PetscErrorCode cr_line(BCRTriLocal t, const CR *cr, PetscInt line, PetscI
       c[4] = 1 / row[1];
       unit[0] = before ? fabs(before[1] / row[1]) : 1;
       unit[1] = after ? fabs(after[1] / row[1]) : 1;
-      PetscCall(cr_put(t, cr, c, unit, line, cr_line_row(i, r), set, lanes, k, L->offset + e));
+      PetscCall(cr_put(t, cr, lane, L->offset + e, cr_line_row(i, r), c, unit));
     }
     next = now;
   }
@@ -233,7 +240,11 @@ PetscErrorCode BCRTriCRMake(const BCRTriSpec *spec, PetscInt sets, BCRTriCRTable
   PetscCall(PetscMalloc3((size_t)cr.entries * CR_COEFFICIENTS * sets + 1, &out->table, 3 * (size_t)sets, &out->border,
                          (size_t)PetscMax(open, 1) * sets, &out->z));
   cr.table = out->table;
-  for (PetscInt l = 0; l < sets; l++) PetscCall(cr_line(&t, &cr, l, 0, sets, l));
+  for (PetscInt l = 0; l < sets; l++) {
+    const Lane lane = {0, sets, l, l};
+
+    PetscCall(cr_line(&t, &cr, &lane));
+  }
   if (!spec->periodic) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt l = 0; l < sets; l++) cr_column(spec, 0, l, out->z, sets, l);
   cr_tile_double(&cr, out->table, 1, out->z, sets);
@@ -286,7 +297,11 @@ static PetscErrorCode TriCreate_CR(BCRTriLocal t)
   cr_plan(spec, cr);
   PetscCall(BCRArenaGet(&t->arena, all * cr->entries * CR_COEFFICIENTS, &cr->table));
   for (PetscInt set = 0; set < sets; set++)
-    for (PetscInt k = 0; k < lanes; k++) PetscCall(cr_line(t, cr, cr_lane_line(t, set, k), set, lanes, k));
+    for (PetscInt k = 0; k < lanes; k++) {
+      const Lane lane = {set, lanes, k, cr_lane_line(t, set, k)};
+
+      PetscCall(cr_line(t, cr, &lane));
+    }
   if (spec->periodic) {
     PetscCall(BCRArenaGet(&t->arena, 3 * all, &cr->border));
     PetscCall(BCRArenaGet(&t->arena, all * PetscMax(n - 1, 1), &cr->z));
