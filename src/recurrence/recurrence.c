@@ -3,6 +3,7 @@
 #include "devrecurrence.h"
 #include "../base/agree.h"
 #include "../base/log.h"
+#include "../base/shared.h"
 #include "../base/stream.h"
 
 /* What a rank tells the others: its rows as one part. known: T is the value itself, of the first rows of all */
@@ -15,20 +16,39 @@ typedef struct {
 
 /* The arrays' place; and what is done there */
 typedef struct {
+  MPI_Comm comm; /* whose vectors share workspace */
   PetscBool device;
   void *stream;
-  BCRDeviceRecurrence work;
 } Place;
+
+static PetscErrorCode work_destroy(void *data)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(((BCRRecurrenceWork *)data)->powers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode work_get(const Place *place, BCRRecurrence *r)
+{
+  PetscFunctionBegin;
+  PetscCall(BCRCommGetShared(place->comm, sizeof(*r->work), work_destroy, &r->work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const PetscScalar *t, PetscScalar start,
                             PetscScalar *w, PetscScalar *end)
 {
+  BCRDeviceRecurrence device;
+  BCRRecurrence h = *r;
+
   PetscFunctionBegin;
   if (BCR_HAVE_CUDA && place->device) {
-    PetscCall(BCRDeviceRecurrenceSolve(place->work, r, place->stream, t, start, w, end));
+    PetscCall(BCRDeviceRecurrenceGet(place->comm, &device));
+    PetscCall(BCRDeviceRecurrenceSolve(device, r, place->stream, t, start, w, end));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRRecurrenceSolve(r, t, start, w));
+  PetscCall(work_get(place, &h));
+  PetscCall(BCRRecurrenceSolve(&h, t, start, w));
   if (end) *end = w[r->n - 1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -36,12 +56,17 @@ static PetscErrorCode Solve(const Place *place, const BCRRecurrence *r, const Pe
 static PetscErrorCode Reduce(const Place *place, const BCRRecurrence *r, const PetscScalar *t,
                              BCRRecurrenceCarry *carry)
 {
+  BCRDeviceRecurrence device;
+  BCRRecurrence h = *r;
+
   PetscFunctionBegin;
   if (BCR_HAVE_CUDA && place->device) {
-    PetscCall(BCRDeviceRecurrenceReduce(place->work, r, place->stream, t, carry));
+    PetscCall(BCRDeviceRecurrenceGet(place->comm, &device));
+    PetscCall(BCRDeviceRecurrenceReduce(device, r, place->stream, t, carry));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(BCRRecurrenceReduce(r, t, carry));
+  PetscCall(work_get(place, &h));
+  PetscCall(BCRRecurrenceReduce(&h, t, carry));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -219,12 +244,12 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
 {
   MPI_Comm comm;
   PetscMPIInt size;
-  BCRRecurrence r = {0, NULL, scale, 0, PETSC_FALSE, -1};
+  BCRRecurrence r = {0, NULL, scale, 0, PETSC_FALSE, -1, NULL};
   const PetscScalar *ta, *sa = NULL;
   PetscScalar *wa;
   PetscInt N, n, first;
   PetscBool bad = PETSC_FALSE;
-  Place place = {PETSC_FALSE, NULL, NULL};
+  Place place = {MPI_COMM_NULL, PETSC_FALSE, NULL};
 
   PetscFunctionBegin;
   if (s) PetscValidHeaderSpecific(s, VEC_CLASSID, 1);
@@ -238,6 +263,7 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
   PetscCall(PetscBCRCiteRecurrence());
   PetscCall(PetscObjectGetComm((PetscObject)t, &comm));
   PetscCallMPI(MPI_Comm_size(comm, &size));
+  place.comm = comm;
   PetscCall(VecGetSize(t, &N));
   PetscCall(VecGetLocalSize(t, &r.n));
   PetscCall(VecGetOwnershipRange(t, &first, NULL));
@@ -259,7 +285,6 @@ PetscErrorCode PetscBCRRecurrenceSolve(Vec s, PetscScalar scale, Vec t, PetscSca
     PetscMemType type;
 
     PetscCall(BCRGetStream(&place.stream));
-    PetscCall(BCRDeviceRecurrenceGet(comm, &place.work));
     PetscCall(VecGetArrayAndMemType(w, &wa, &type));
     if (t == w) ta = wa;
     else PetscCall(VecGetArrayReadAndMemType(t, &ta, &type));
