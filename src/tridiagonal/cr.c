@@ -365,4 +365,4 @@ static PetscErrorCode TriSolve_CR(BCRTriLocal t, const PetscReal *f, PetscReal *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriCROps = {"cr", TriCreate_CR, TriSolve_CR, NULL};
+const BCRTriOps BCRTriCROps = {TriCreate_CR, TriSolve_CR, NULL};

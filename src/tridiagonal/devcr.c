@@ -88,5 +88,5 @@ static PetscErrorCode cr_solve(BCRTriDevice d, BCRStream stream, const PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriDeviceOps BCRTriDeviceCR = {"cr", cr_create, cr_solve, NULL, NULL};
+const BCRTriDeviceOps BCRTriDeviceCR = {cr_create, cr_solve, NULL, NULL};
 #endif

@@ -11,7 +11,6 @@
 #include "device.h"
 
 typedef struct {
-  const char *name;
   PetscErrorCode (*create)(BCRTriDevice, const BCRTriSpec *spec);
   PetscErrorCode (*solve)(BCRTriDevice, BCRStream, const PetscReal *f, PetscReal *u);
   /* lines that go on on other ranks, in one kernel that waits for them; NULL: none */

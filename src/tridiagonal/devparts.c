@@ -142,6 +142,6 @@ static PetscErrorCode parts_solve(BCRTriDevice d, BCRStream stream, const PetscR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriDeviceOps BCRTriDevicePScheme = {"pscheme", pscheme_create, parts_solve, NULL, NULL};
-const BCRTriDeviceOps BCRTriDeviceDC = {"dc", dc_create, parts_solve, NULL, NULL};
+const BCRTriDeviceOps BCRTriDevicePScheme = {pscheme_create, parts_solve, NULL, NULL};
+const BCRTriDeviceOps BCRTriDeviceDC = {dc_create, parts_solve, NULL, NULL};
 #endif

@@ -119,5 +119,5 @@ static PetscErrorCode scan_solve_ranks(BCRTriDevice d, const BCRCudaScanRanks *r
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriDeviceOps BCRTriDeviceScan = {"scan", scan_create, scan_solve, scan_waits, scan_solve_ranks};
+const BCRTriDeviceOps BCRTriDeviceScan = {scan_create, scan_solve, scan_waits, scan_solve_ranks};
 #endif

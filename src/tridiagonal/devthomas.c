@@ -48,5 +48,5 @@ static PetscErrorCode thomas_solve(BCRTriDevice d, BCRStream stream, const Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriDeviceOps BCRTriDeviceThomas = {"thomas", thomas_create, thomas_solve, NULL, NULL};
+const BCRTriDeviceOps BCRTriDeviceThomas = {thomas_create, thomas_solve, NULL, NULL};
 #endif

@@ -402,4 +402,4 @@ static PetscErrorCode TriSolve_Scan(BCRTriLocal t, const PetscReal *f, PetscReal
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriScanOps = {"scan", TriCreate_Scan, TriSolve_Scan, NULL};
+const BCRTriOps BCRTriScanOps = {TriCreate_Scan, TriSolve_Scan, NULL};

@@ -205,4 +205,4 @@ static PetscErrorCode TriSolve_Thomas(BCRTriLocal t, const PetscReal *f, PetscRe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriThomas = {"thomas", TriCreate_Thomas, TriSolve_Thomas, NULL};
+const BCRTriOps BCRTriThomas = {TriCreate_Thomas, TriSolve_Thomas, NULL};

@@ -527,4 +527,4 @@ static PetscErrorCode TriDestroy_DC(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriDC = {"dc", TriCreate_DC, TriSolve_DC, TriDestroy_DC};
+const BCRTriOps BCRTriDC = {TriCreate_DC, TriSolve_DC, TriDestroy_DC};

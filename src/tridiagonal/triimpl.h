@@ -16,7 +16,6 @@
 #include <math.h>
 
 typedef struct {
-  const char *name;
   PetscErrorCode (*create)(BCRTriLocal);
   PetscErrorCode (*solve)(BCRTriLocal, const PetscReal *f, PetscReal *u);
   PetscErrorCode (*destroy)(BCRTriLocal); /* data; NULL: nothing but the arena */

@@ -291,4 +291,4 @@ static PetscErrorCode TriDestroy_PScheme(BCRTriLocal t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const BCRTriOps BCRTriPScheme = {"pscheme", TriCreate_PScheme, TriSolve_PScheme, TriDestroy_PScheme};
+const BCRTriOps BCRTriPScheme = {TriCreate_PScheme, TriSolve_PScheme, TriDestroy_PScheme};
