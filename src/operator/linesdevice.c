@@ -6,7 +6,6 @@
 
 #if defined(PETSCBCR_HAVE_CUDA)
   #include "../base/stream.h"
-  #include <petsc/private/petscimpl.h> /* use_gpu_aware_mpi */
   #include <petscdevice.h>
 
 PetscErrorCode BCRLinesTransport(BCRLines lines, const char option[], BCRTransportKind kind, PetscBool aware,
@@ -54,7 +53,7 @@ PetscErrorCode BCRLinesFollow(BCRLines lines, Vec f, Vec u, BCRTriOptions *optio
   PetscCallMPI(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, lines->comm));
   options->device = all ? PETSC_TRUE : PETSC_FALSE;
   if (options->device) PetscCall(BCRGetStream(&options->stream));
-  PetscCall(BCRLinesTransport(lines, "pc_neato_transport", BCR_TRANSPORT_AUTO, use_gpu_aware_mpi, options));
+  PetscCall(BCRLinesTransport(lines, "pc_neato_transport", BCR_TRANSPORT_AUTO, BCRGpuAwareMPI(), options));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
