@@ -91,14 +91,6 @@ static PetscErrorCode cuda_get(void *stream, void *to, const void *from, size_t 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode cuda_zero(void *stream, void *p, size_t bytes)
-{
-  PetscFunctionBegin;
-  PetscCallBCRCuda(BCRCudaZero(p, bytes, stream));
-  PetscCallBCRCuda(BCRCudaSynchronize(stream)); /* solves may be on another stream */
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* State of a solver */
 
 static PetscErrorCode cuda_create(BCRSolver s)
@@ -628,38 +620,27 @@ static PetscErrorCode cuda_core_create(BCRSolver s, const BCRComponent *c, const
 
 static PetscErrorCode cuda_core_shift(void *core, PetscReal shift)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksSetShift((BCRDeviceRanks)core, shift));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRDeviceRanksSetShift((BCRDeviceRanks)core, shift);
 }
 
 static PetscErrorCode cuda_core_factor(void *core, PetscReal factor)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksSetFactor((BCRDeviceRanks)core, factor));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRDeviceRanksSetFactor((BCRDeviceRanks)core, factor);
 }
 
-static PetscErrorCode cuda_core_setup(BCRSolver s, void *core)
+static PetscErrorCode cuda_core_setup(void *core)
 {
-  PetscFunctionBegin;
-  (void)s;
-  PetscCall(BCRDeviceRanksSetUp((BCRDeviceRanks)core));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRDeviceRanksSetUp((BCRDeviceRanks)core);
 }
 
 static PetscErrorCode cuda_core_input(void *core, void **v)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetInput((BCRDeviceRanks)core, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRDeviceRanksGetInput((BCRDeviceRanks)core, v);
 }
 
 static PetscErrorCode cuda_core_solve(const BCRPass *p, void *core, const void *f, void *u)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksSolve((BCRDeviceRanks)core, p->stream, f, u));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRDeviceRanksSolve((BCRDeviceRanks)core, p->stream, f, u);
 }
 
 static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRRefine *x)
@@ -675,16 +656,12 @@ static PetscErrorCode cuda_core_removed(const BCRPass *p, void *core, const BCRR
 
 static PetscErrorCode cuda_core_info(void *core, BCRRanksInfo *info)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRDeviceRanksGetInfo((BCRDeviceRanks)core, info));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRDeviceRanksGetInfo((BCRDeviceRanks)core, info);
 }
 
 static PetscErrorCode cuda_core_destroy(void **core)
 {
-  PetscFunctionBegin;
-  if (*core) PetscCall(BCRDeviceRanksDestroy((BCRDeviceRanks *)core));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return *core ? BCRDeviceRanksDestroy((BCRDeviceRanks *)core) : PETSC_SUCCESS;
 }
 
 /* Runs */
@@ -692,9 +669,7 @@ static PetscErrorCode cuda_core_destroy(void **core)
 static PetscErrorCode cuda_run(BCRSolver s, void *stream, const void *key, size_t bytes,
                                PetscErrorCode (*launch)(void *, void *), void *context)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRDeviceGraphsRun(&((CudaState *)s->state)->graphs, stream, key, bytes, launch, context));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRDeviceGraphsRun(&((CudaState *)s->state)->graphs, stream, key, bytes, launch, context);
 }
 
 static PetscErrorCode cuda_ready(BCRSolver s)
@@ -708,9 +683,7 @@ static PetscErrorCode cuda_ready(BCRSolver s)
 
 static PetscErrorCode cuda_agree(BCRSolver s, PetscErrorCode mine)
 {
-  PetscFunctionBegin;
-  PetscCall(BCRTransportAgree(((CudaState *)s->state)->transport, mine));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return BCRTransportAgree(((CudaState *)s->state)->transport, mine);
 }
 
 static PetscErrorCode cuda_time(void *stream, int (*run)(void *), void *context, PetscInt repeat, double *seconds)
@@ -733,7 +706,6 @@ const BCRBackend *BCRBackendCuda(void)
     .free = cuda_free,
     .put = cuda_put,
     .get = cuda_get,
-    .zero = cuda_zero,
     .create = cuda_create,
     .connect = cuda_connect,
     .settle = cuda_settle,

@@ -83,8 +83,7 @@ static PetscErrorCode group_create(BCRReductionPlan *plan, PetscInt Q, PetscInt 
   if (!g->ns) PetscFunctionReturn(PETSC_SUCCESS);
   g->left = (PetscBool)(plan->periodic || !low);
   g->right = (PetscBool)(plan->periodic || !high);
-  g->classes =
-    (PetscBool)(plan->n > 1 && BCREndIsZero(end[0]) && BCREndIsZero(end[1]) && (g->m + 1) % Q == 0);
+  g->classes = (PetscBool)(plan->n > 1 && BCREndIsZero(end[0]) && BCREndIsZero(end[1]) && (g->m + 1) % Q == 0);
   if (g->classes) {
     PetscCall(BCRGroupClasses(plan, Q, g));
     if (2 * Q <= plan->lanes) PetscCall(BCRGroupSideBySide(plan, Q, nalike, g));

@@ -107,7 +107,7 @@ static PetscErrorCode refine(const BCRPass *p, const BCRField *v, PetscInt ncorr
   const BCRBackend *be = p->s->be;
   const BCRComponent *c = p->c;
   const PetscInt most = ncorrect < 0 ? REFINE_MAX : ncorrect;
-  void *input;
+  void *input = NULL;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(x, sizeof(*x)));
@@ -117,7 +117,7 @@ static PetscErrorCode refine(const BCRPass *p, const BCRField *v, PetscInt ncorr
   x->measure = ncorrect < 0 ? PETSC_TRUE : PETSC_FALSE;
   x->v = *v;
   x->e = x->r = p->s->stage;
-  PetscCall(be->core_input(x->core, &input));
+  if (be->core_input) PetscCall(be->core_input(x->core, &input));
   if (input) {
     x->r.v = input;
     for (int d = 1; d < 3; d++) x->r.stride[d] = x->r.stride[d - 1] * c->op.axis[d - 1].n;
