@@ -1,6 +1,6 @@
 /*
-  Levels and groups of a block cyclic reduction: which rows a level keeps, which it eliminates together, and which groups
-  are alike. redplan.h has a picture of them.
+  Levels and groups of a block cyclic reduction: which rows a level keeps, which it eliminates together, and which
+  groups are alike. redplan.h has a picture of them.
 */
 #include "redplan.h"
 

@@ -1,6 +1,6 @@
 /*
-  Block cyclic reduction: the inverse pivots of the poles' lines, for the shifts of a solver. Neighbouring poles are in the
-  lanes of a bundle (src/backend/cpu/poles.h).
+  Block cyclic reduction: the inverse pivots of the poles' lines, for the shifts of a solver. Neighbouring poles are
+  in the lanes of a bundle (src/backend/cpu/poles.h).
 */
 #include "reductionimpl.h"
 #include "../base/modes.h"
@@ -43,10 +43,10 @@ static double end_sum(BCREnd end, double delta)
 }
 
 /*
-  Toeplitz: pivots P = 1 + c + e, c the coupling to a periodic line's last unknown that elimination has carried along (0
-  else; a Dirichlet end counts into e), e what is left of the row's sum: e_i = delta + e_{i-1}/P_{i-1} has no cancellation
-  for delta >= 0, so the smallest eigenvalues keep their relative accuracy. e tends to a fixed point when delta > 0, and
-  the table ends with the row before which it has come within an ulp of the pivots.
+  Toeplitz: pivots P = 1 + c + e, c the coupling to a periodic line's last unknown that elimination has carried along
+  (0 else; a Dirichlet end counts into e), e what is left of the row's sum: e_i = delta + e_{i-1}/P_{i-1} has no
+  cancellation for delta >= 0, so the smallest eigenvalues keep their relative accuracy. e tends to a fixed point when
+  delta > 0, and the table ends with the row before which it has come within an ulp of the pivots.
 */
 static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buffer *buf, ptrdiff_t *nt)
 {

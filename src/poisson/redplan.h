@@ -16,9 +16,9 @@
       .  rows that earlier levels have eliminated; they belong to the block of the group all the same
 
   Poles are the eigenvalues of a group's block, which is tridiag(-1, 2, -1) of all m rows between L and R. Between two
-  separators (or Dirichlet ends) q Q = m + 1 as a rule, and sin(j s pi/q) depends on j only modulo 2q and up to sign: the
-  poles fall into classes 1 to q - 1, and those of one class have the same right-hand side. Other groups (an end of
-  another type in them, a last one of another length, a ring) have one set of poles, each with weights of its own.
+  separators (or Dirichlet ends) q Q = m + 1 as a rule, and sin(j s pi/q) depends on j only modulo 2q and up to sign:
+  the poles fall into classes 1 to q - 1, and those of one class have the same right-hand side. Other groups (an end
+  of another type in them, a last one of another length, a ring) have one set of poles, each with weights of its own.
 */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
-  Poles of block cyclic reduction and their weights (docs/method.md, section 3): the eigenpairs of a group's block at the
-  rows of its level.
+  Poles of block cyclic reduction and their weights (docs/method.md, section 3): the eigenpairs of a group's block at
+  the rows of its level.
 */
 #include "redplan.h"
 #include <math.h>

@@ -407,7 +407,8 @@ static void cost_radix2(PetscInt k, double nx, BCRReductionCost cost)
   check("rows that radix 2 reads and writes", ldexp(1, (int)k) - 1, cost.moved, nx * moved, 0);
 }
 
-/* Paper 000's counts of sub-problems, (17) and (18), and the partial fractions (5)-(7) of radix 2; what a solve costs */
+/* Paper 000's counts of sub-problems, (17) and (18), and the partial fractions (5)-(7) of radix 2; what a solve costs
+   */
 static PetscErrorCode paper(void)
 {
   BCRAxis x[3];
