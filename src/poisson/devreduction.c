@@ -68,12 +68,12 @@ static PetscErrorCode lines_shape(BCRDeviceReduction red, const BCRDeviceReducti
 
   PetscFunctionBegin;
   for (int k = 0; k < 2; k++) /* of a periodic or general axis: elimination has its rows */
-    red->end[k] = x->end[k] == BCR_END_PERIODIC || x->end[k] == BCR_END_GENERAL ? BCR_END_DIRICHLET : x->end[k];
+    red->end[k] = BCREndGetRule(x->end[k]).mirror.sign ? x->end[k] : BCREndAtSeparator();
   red->g1 = x->n;
   red->gline = (ptrdiff_t)x->n * red->n1;
   if (spec->reduction.dim == 3) PetscFunctionReturn(PETSC_SUCCESS);
   red->gline = (x->n + 3) / 4 * 4;
-  if (BCRReductionUniformLines(x) && x->end[0] != BCR_END_PERIODIC) {
+  if (BCRReductionUniformLines(x) && !BCREndIsPeriodic(x->end[0])) {
     default_shape(x->n, spec->reduction.schedule[0], &red->threads, &red->sharedrows);
     if (spec->threads > 0) red->threads = spec->threads;
     if (spec->sharedrows > 0) red->sharedrows = spec->sharedrows;

@@ -62,8 +62,8 @@ static PetscErrorCode group_create(BCRReductionPlan *plan, PetscInt Q, PetscInt 
                                    PetscInt nalike, BCRGroup **group)
 {
   const PetscBool low = (PetscBool)(L == 0), high = (PetscBool)(R == plan_beyond(plan));
-  BCREnd end[2] = {low && !plan->periodic ? plan->end[0] : BCR_END_DIRICHLET,
-                   high && !plan->periodic ? plan->end[1] : BCR_END_DIRICHLET};
+  const BCREnd end[2] = {low && !plan->periodic ? plan->end[0] : BCREndAtSeparator(),
+                         high && !plan->periodic ? plan->end[1] : BCREndAtSeparator()};
   BCRGroup *g;
 
   PetscFunctionBegin;
@@ -71,10 +71,9 @@ static PetscErrorCode group_create(BCRReductionPlan *plan, PetscInt Q, PetscInt 
   PetscCall(PetscMemzero(g, sizeof(*g)));
   *group = g;
   if (whole && plan->periodic) { /* the ring, row 0 among its rows */
-    end[0] = end[1] = BCR_END_PERIODIC;
     g->m = plan->n;
     g->ns = (plan->n + Q - 1) / Q;
-    PetscCall(BCRGroupPoles(plan, Q, end, 1, g));
+    PetscCall(BCRGroupPoles(plan, Q, plan->end, 1, g));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   g->m = R - L - 1;
@@ -83,12 +82,11 @@ static PetscErrorCode group_create(BCRReductionPlan *plan, PetscInt Q, PetscInt 
   if (!g->ns) PetscFunctionReturn(PETSC_SUCCESS);
   g->left = (PetscBool)(plan->periodic || !low);
   g->right = (PetscBool)(plan->periodic || !high);
-  g->classes =
-    (PetscBool)(plan->n > 1 && end[0] == BCR_END_DIRICHLET && end[1] == BCR_END_DIRICHLET && (g->m + 1) % Q == 0);
+  g->classes = (PetscBool)(plan->n > 1 && BCREndIsZero(end[0]) && BCREndIsZero(end[1]) && (g->m + 1) % Q == 0);
   if (g->classes) {
     PetscCall(BCRGroupClasses(plan, Q, g));
     if (2 * Q <= plan->lanes) PetscCall(BCRGroupSideBySide(plan, Q, nalike, g));
-  } else PetscCall(BCRGroupPoles(plan, Q, end, R == plan->n && g->right && plan->end[1] == BCR_END_NEUMANN ? 2 : 1, g));
+  } else PetscCall(BCRGroupPoles(plan, Q, end, R == plan->n && g->right ? BCREndGetRule(plan->end[1]).inward : 1, g));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,7 +103,7 @@ static PetscErrorCode level_groups(BCRReductionPlan *plan, BCRReductionLevel *le
   PetscCall(group_create(plan, lev->Q, 0, lev->Qn, PETSC_FALSE, ng, &g[0]));
   if (g[0]->classes) g[1] = g[0];
   else if (ng > 2) PetscCall(group_create(plan, lev->Q, lev->Qn, 2 * lev->Qn, PETSC_FALSE, ng, &g[1]));
-  if (g[1] && beyond - L == lev->Qn && (plan->periodic || plan->end[1] == BCR_END_DIRICHLET)) g[2] = g[1];
+  if (g[1] && beyond - L == lev->Qn && (plan->periodic || BCREndIsZero(plan->end[1]))) g[2] = g[1];
   else PetscCall(group_create(plan, lev->Q, L, beyond, PETSC_FALSE, 1, &g[2]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,8 +158,8 @@ static PetscErrorCode plan_fill(const BCRReductionSpec *spec, PetscBool single, 
   PetscFunctionBegin;
   PetscCall(spec_check(spec));
   plan->n = y->n;
-  plan->periodic = (PetscBool)(y->end[0] == BCR_END_PERIODIC && y->n > 1);
-  for (int k = 0; k < 2; k++) plan->end[k] = y->n > 1 ? y->end[k] : BCR_END_DIRICHLET; /* one row has no ends */
+  for (int k = 0; k < 2; k++) plan->end[k] = y->n > 1 ? y->end[k] : BCREndAtSeparator(); /* one row has no ends */
+  plan->periodic = (PetscBool)BCREndIsPeriodic(plan->end[0]);
   plan->a = (double)y->a;
   plan->scale = spec->dim == 2 && BCRReductionUniformLines(x) ? 1 / (double)x->a : 1;
   plan->single = single;

@@ -122,7 +122,7 @@ PETSC_INTERN PetscBool BCRReductionUniformLines(const BCRAxis *x);
 
 /* redpoles.c: the poles of a group whose rows and separators are known */
 PETSC_INTERN PetscErrorCode BCRGroupClasses(BCRReductionPlan *plan, PetscInt Q, BCRGroup *group);
-/* end: of the block; coupleR: coupling of separator R to the block, in a (2 where R is a node-centred Neumann row) */
+/* end: of the block; coupleR: coupling of separator R to the block, in a */
 PETSC_INTERN PetscErrorCode BCRGroupPoles(BCRReductionPlan *plan, PetscInt Q, const BCREnd end[2], double coupleR,
                                           BCRGroup *group);
 /* classes of up to ngroups groups side by side */

@@ -3,6 +3,7 @@
   the rows of its level.
 */
 #include "redplan.h"
+#include "../base/modes.h"
 #include <math.h>
 
 #define BCR_PI 3.14159265358979323846 /* PETSC_PI is a float where PetscReal is */
@@ -26,34 +27,6 @@ static double sinpi_ratio(PetscInt64 num, PetscInt64 den)
 static double cospi_ratio(PetscInt64 num, PetscInt64 den)
 {
   return sinpi_ratio(2 * num + den, 2 * den);
-}
-
-/* Eigenpairs of a block (dtt.h has the table): t = num pi/den */
-static void block_angle(PetscInt m, BCREnd l, BCREnd r, PetscInt j, PetscInt64 *num, PetscInt64 *den)
-{
-  const PetscBool lc = (PetscBool)(l == BCR_END_CELL_NEUMANN || l == BCR_END_CELL_DIRICHLET),
-                  rc = (PetscBool)(r == BCR_END_CELL_NEUMANN || r == BCR_END_CELL_DIRICHLET);
-  const PetscBool lz = (PetscBool)(l == BCR_END_DIRICHLET || l == BCR_END_CELL_DIRICHLET),
-                  rz = (PetscBool)(r == BCR_END_DIRICHLET || r == BCR_END_CELL_DIRICHLET);
-  /* twice the distance between the points where the value (a Dirichlet end) or the slope is zero */
-  const PetscInt64 len = 2 * ((PetscInt64)m - 1) + (lc ? 1 : (lz ? 2 : 0)) + (rc ? 1 : (rz ? 2 : 0));
-
-  *num = lz == rz ? 2 * (j + (lz ? 1 : 0)) : 2 * j + 1;
-  *den = len;
-}
-
-static double block_vector(BCREnd l, PetscInt64 num, PetscInt64 den, PetscInt i)
-{
-  switch (l) {
-  case BCR_END_DIRICHLET:
-    return sinpi_ratio((i + 1) * num, den);
-  case BCR_END_NEUMANN:
-    return cospi_ratio(i * num, den);
-  case BCR_END_CELL_NEUMANN:
-    return cospi_ratio((2 * i + 1) * num, 2 * den);
-  default:
-    return sinpi_ratio((2 * i + 1) * num, 2 * den);
-  }
 }
 
 static size_t weight_size(const BCRReductionPlan *plan)
@@ -165,48 +138,51 @@ PetscErrorCode BCRGroupSideBySide(BCRReductionPlan *plan, PetscInt Q, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An eigenpair of a block: lambda, its vector in the rows of the level, in the first and in the last row of the block,
-   and the vector's norm: the sum of squares, in which a node-centred Neumann row weighs half. used: a row of the level
-   sees it. v: [ns + 2] */
-static void block_pair(const BCRGroup *g, PetscInt Q, const BCREnd end[2], PetscInt j, double v[], double *norm,
+/* An axis of one row: nothing along it */
+static PetscBool group_alone(const BCRGroup *g)
+{
+  return (PetscBool)(g->m == 1 && !g->left && !g->right);
+}
+
+/* Mode j of a block: lambda, its vector in the rows of the level, in the first and in the last row of the block, and the
+   vector's norm, a sum of squares that end rows weigh in. used: a row of the level sees it. v: [ns + 2] */
+static void block_mode(const BCRGroup *g, PetscInt Q, const BCRAxisModes *modes, PetscInt j, double v[], double *norm,
                        double *lambda, PetscBool *used)
 {
-  const PetscBool alone = (PetscBool)(g->m == 1 && !g->left && !g->right), /* an axis of one row */
-    ring = (PetscBool)(end[0] == BCR_END_PERIODIC);
-  PetscInt64 num = 2 * ((PetscInt64)(j + 1) / 2), den = g->m; /* of a ring: 1, cos t, sin t, cos 2t, ... */
+  PetscInt64 num, den;
 
-  if (!ring && !alone) block_angle(g->m, end[0], end[1], j, &num, &den);
   *used = PETSC_FALSE;
   for (PetscInt s = 0; s < g->ns + 2; s++) {
-    const PetscInt i = s < g->ns ? g->first + s * Q - (ring ? 0 : 1) : (s == g->ns ? 0 : g->m - 1);
+    const PetscInt i = s < g->ns ? g->first + s * Q - (modes->periodic ? 0 : 1) : (s == g->ns ? 0 : g->m - 1);
 
-    if (alone) v[s] = 1; /* nothing along it */
-    else if (ring) v[s] = j == 0 || j % 2 ? cospi_ratio(num * i, den) : sinpi_ratio(num * i, den);
-    else v[s] = block_vector(end[0], num, den, i);
+    if (group_alone(g)) v[s] = 1;
+    else v[s] = BCRAxisModesGetPhase(modes, j, i, &num, &den) ? sinpi_ratio(num, den) : cospi_ratio(num, den);
     if (s < g->ns && v[s] != 0) *used = PETSC_TRUE;
   }
-  /* a quarter of the period's rows, twice that for t = 0 and t = pi */
-  *norm = alone ? 1 : (ring ? 0.5 : 0.25) * (double)den * (num % den ? 1 : 2);
-  *lambda = alone ? 0 : sinpi_ratio(num, 2 * den);
+  BCRAxisModesGetAngle(modes, j, &num, &den);
+  *norm = group_alone(g) ? 1 : BCRAxisModesGetSquares(modes, j);
+  *lambda = group_alone(g) ? 0 : sinpi_ratio(num, 2 * den);
   *lambda *= 4 * *lambda;
 }
 
-/* Weight of a row of the block in the analysis: a row of the level at a node-centred Neumann end has half */
+/* Weight of a row of the block in the analysis */
 static double row_weight(const BCRGroup *g, const BCREnd end[2], PetscInt i)
 {
-  if (g->m == 1 && !g->left && !g->right) return 1;
-  return (i == 0 && end[0] == BCR_END_NEUMANN) || (i == g->m - 1 && end[1] == BCR_END_NEUMANN) ? 0.5 : 1;
+  if (group_alone(g)) return 1;
+  return (i == 0 ? BCREndGetRule(end[0]).weight : 1) * (i == g->m - 1 ? BCREndGetRule(end[1]).weight : 1);
 }
 
-/* v: work space for all eigenpairs, [m][ns + 3]: vector, as block_pair() has it, and norm */
+/* v: work space for all eigenpairs, [m][ns + 3]: vector, as block_mode() has it, and norm */
 static PetscErrorCode group_poles(BCRReductionPlan *plan, PetscInt Q, const BCREnd end[2], double coupleR, double v[],
                                   BCRGroup *g)
 {
   const PetscInt ns = g->ns, nsides = (g->left ? 1 : 0) + (g->right ? 1 : 0);
   const double a = plan->a, scale = plan->scale;
+  BCRAxisModes modes;
   BCRPoleSet *p;
 
   PetscFunctionBegin;
+  (void)BCRAxisModesDescribe(g->m, end[0], end[1], &modes);
   g->nsets = 1;
   PetscCall(BCRArenaGet(&plan->arena, sizeof(*p), &p));
   PetscCall(PetscMemzero(p, sizeof(*p)));
@@ -216,7 +192,7 @@ static PetscErrorCode group_poles(BCRReductionPlan *plan, PetscInt Q, const BCRE
     double *to = v + (size_t)p->np * (ns + 3);
     PetscBool used;
 
-    block_pair(g, Q, end, j, to, &to[ns + 2], &p->lambda[p->np], &used);
+    block_mode(g, Q, &modes, j, to, &to[ns + 2], &p->lambda[p->np], &used);
     if (used) p->np++;
   }
   if (nsides) PetscCall(weights_create(plan, p->np, ns, &p->reduce_src));
@@ -228,7 +204,7 @@ static PetscErrorCode group_poles(BCRReductionPlan *plan, PetscInt Q, const BCRE
     PetscInt side = 0;
 
     for (PetscInt s = 0; s < ns; s++) {
-      const double w = end[0] == BCR_END_PERIODIC ? 1 : row_weight(g, end, g->first + s * Q - 1);
+      const double w = row_weight(g, end, g->first + s * Q - 1);
 
       if (nsides) weight_set(plan, p->reduce_src, ns, j, s, w * vj[s] / norm);
       weight_set(plan, p->back_src, ns + nsides, j, s, w * vj[s] / norm);

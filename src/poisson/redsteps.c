@@ -88,7 +88,7 @@ static void walk_separator(Walk *w, PetscInt level, const BCRGroup *g, PetscInt 
   const PetscInt Q = w->plan->level[level].Q;
 
   walk_item(w, BCR_STEP_REDUCE_CLASSES, level, g, left, right,
-            (PetscBool)(!right && i == w->plan->n && w->plan->end[1] == BCR_END_NEUMANN));
+            (PetscBool)(!right && i == w->plan->n && BCREndGetRule(w->plan->end[1]).inward == 2));
   if (left) walk_src(w, below - Q, -Q, g->ns);
   if (right) walk_src(w, i + Q, Q, g->ns);
   walk_out(w, i, 0, 1);

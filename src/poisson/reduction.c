@@ -52,9 +52,9 @@ static PetscErrorCode lines_create(BCRReduction red, const BCRAxis *x)
   red->x = *x;
   red->line.n = x->n;
   red->line.general = !BCRReductionUniformLines(x);
-  red->line.periodic = !red->line.general && x->end[0] == BCR_END_PERIODIC;
-  red->line.first = x->end[0] == BCR_END_NEUMANN ? 0.5 : 1;
-  red->line.last = x->end[1] == BCR_END_NEUMANN ? 0.5 : 1;
+  red->line.periodic = !red->line.general && BCREndIsPeriodic(x->end[0]);
+  red->line.first = BCREndGetRule(x->end[0]).weight;
+  red->line.last = BCREndGetRule(x->end[1]).weight;
   if (red->line.general) PetscCall(lines_general_create(red, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
