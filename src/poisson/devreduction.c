@@ -1,7 +1,7 @@
 /*
-  Block cyclic reduction of a given radix or schedule on a device: carries out the steps of redsteps.c, all items of one at
-  a time, by three kernels for each (paper 000, section 3.2): right-hand sides, lines, sums of solutions. In three
-  dimensions the solution for a pole is a plane, which a reduction of its own solves.
+  Block cyclic reduction of a given radix or schedule on a device: carries out the steps of redsteps.c, all items of
+  one at a time, by three kernels for each (paper 000, section 3.2): right-hand sides, lines, sums of solutions. In
+  three dimensions the solution for a pole is a plane, which a reduction of its own solves.
 */
 #include "../base/petscbcrimpl.h"
 #if defined(PETSCBCR_HAVE_CUDA)

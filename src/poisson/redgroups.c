@@ -1,6 +1,6 @@
 /*
-  Levels and groups of a block cyclic reduction: which rows a level keeps, which it eliminates together, and which groups
-  are alike. redplan.h has a picture of them.
+  Levels and groups of a block cyclic reduction: which rows a level keeps, which it eliminates together, and which
+  groups are alike. redplan.h has a picture of them.
 */
 #include "redplan.h"
 
@@ -62,8 +62,8 @@ static PetscErrorCode group_create(BCRReductionPlan *plan, PetscInt Q, PetscInt 
                                    PetscInt nalike, BCRGroup **group)
 {
   const PetscBool low = (PetscBool)(L == 0), high = (PetscBool)(R == plan_beyond(plan));
-  BCREnd end[2] = {low && !plan->periodic ? plan->end[0] : BCREndAtSeparator(),
-                   high && !plan->periodic ? plan->end[1] : BCREndAtSeparator()};
+  const BCREnd end[2] = {low && !plan->periodic ? plan->end[0] : BCREndAtSeparator(),
+                         high && !plan->periodic ? plan->end[1] : BCREndAtSeparator()};
   BCRGroup *g;
 
   PetscFunctionBegin;
@@ -71,10 +71,9 @@ static PetscErrorCode group_create(BCRReductionPlan *plan, PetscInt Q, PetscInt 
   PetscCall(PetscMemzero(g, sizeof(*g)));
   *group = g;
   if (whole && plan->periodic) { /* the ring, row 0 among its rows */
-    for (int k = 0; k < 2; k++) end[k] = plan->end[k];
     g->m = plan->n;
     g->ns = (plan->n + Q - 1) / Q;
-    PetscCall(BCRGroupPoles(plan, Q, end, 1, g));
+    PetscCall(BCRGroupPoles(plan, Q, plan->end, 1, g));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   g->m = R - L - 1;

@@ -133,8 +133,8 @@ static void add_row(Solve *S, PetscInt k, PetscInt row)
 
 /* -------- poles -------- */
 
-/* A right-hand side of nsrc rows g, weighted by ws but for the first one if that has unit weight, and what its solutions
-   are weighted with in each of nout rows. add: to what these have */
+/* A right-hand side of nsrc rows g, weighted by ws but for the first one if that has unit weight, and what its
+   solutions are weighted with in each of nout rows. add: to what these have */
 typedef struct {
   PetscInt nsrc;
   PetscBool unit;
@@ -194,9 +194,9 @@ static PetscErrorCode poles(Solve *S, const BCRPoleSet *set, const Poles *p)
 
 /* -------- classes -------- */
 
-/* Right-hand sides of a separator's classes into work rows k0, k0 + 1, ... The weights of a group's two ends are equal
-   up to (-1)^(c-1), which is the parity of its rows: sources mirror at the separator, and classes of both groups are one
-   (paper 000's counts need that) */
+/* Right-hand sides of a separator's classes into work rows k0, k0 + 1, ... The weights of a group's two ends are
+   equal up to (-1)^(c-1), which is the parity of its rows: sources mirror at the separator, and classes of both
+   groups are one (paper 000's counts need that) */
 static void reduce_sources(Solve *S, Item it, PetscInt k0)
 {
   const BCRReductionStep *st = it.step;

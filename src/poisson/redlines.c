@@ -1,6 +1,6 @@
 /*
-  Block cyclic reduction: the inverse pivots of the poles' lines, for the shifts of a solver. Neighbouring poles are in the
-  lanes of a bundle (src/backend/cpu/poles.h).
+  Block cyclic reduction: the inverse pivots of the poles' lines, for the shifts of a solver. Neighbouring poles are
+  in the lanes of a bundle (src/backend/cpu/poles.h).
 */
 #include "reductionimpl.h"
 #include "../base/modes.h"
@@ -36,17 +36,11 @@ static PetscErrorCode buffer_put(Buffer *b, const double v[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What an end row has besides the coupling to its neighbour: half of it where it is mirrored */
-static double end_sum(BCREnd end, double delta)
-{
-  return delta * BCREndGetRule(end).weight + BCREndGetRule(end).excess;
-}
-
 /*
-  Toeplitz: pivots P = 1 + c + e, c the coupling to a periodic line's last unknown that elimination has carried along (0
-  else; a Dirichlet end counts into e), e what is left of the row's sum: e_i = delta + e_{i-1}/P_{i-1} has no cancellation
-  for delta >= 0, so the smallest eigenvalues keep their relative accuracy. e tends to a fixed point when delta > 0, and
-  the table ends with the row before which it has come within an ulp of the pivots.
+  Toeplitz: pivots P = 1 + c + e, c the coupling to a periodic line's last unknown that elimination has carried along
+  (0 else; a Dirichlet end counts into e), e what is left of the row's sum: e_i = delta + e_{i-1}/P_{i-1} has no
+  cancellation for delta >= 0, so the smallest eigenvalues keep their relative accuracy. e tends to a fixed point when
+  delta > 0, and the table ends with the row before which it has come within an ulp of the pivots.
 */
 static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buffer *buf, ptrdiff_t *nt)
 {
@@ -56,13 +50,14 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
   const double tol = buf->single ? 1e-7 : 2.5e-16; /* an ulp of the pivots */
   double e[BCR_MAX_LANES], c[BCR_MAX_LANES], fix[BCR_MAX_LANES], r[BCR_MAX_LANES], tail[BCR_MAX_LANES],
     sum[BCR_MAX_LANES], carry[BCR_MAX_LANES];
+  const BCREndRule low = BCREndGetRule(red->x.end[0]), high = BCREndGetRule(red->x.end[1]);
   PetscInt i = 0;
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
   for (PetscInt l = 0; l < bl; l++) {
     c[l] = ring ? 1 : 0;
-    e[l] = end_sum(red->x.end[0], delta[l]);
+    e[l] = delta[l] * low.weight + low.excess;
     fix[l] = delta[l] > 0 ? BCRRootGap(delta[l]) : 0;
     sum[l] = delta[l];
   }
@@ -96,7 +91,7 @@ static PetscErrorCode lines_toeplitz(BCRReduction red, const double delta[], Buf
       sum[l] += (c[l] + 1) * e[l] * tail[l];
       sum[l] = sum[l] == 0 ? 0 : 1 / sum[l]; /* singular: that unknown is set to zero */
     } else {
-      const double p = end_sum(red->x.end[1], delta[l]) + carry[l];
+      const double p = delta[l] * high.weight + high.excess + carry[l];
 
       tail[l] = p == 0 ? 0 : 1 / p;
     }

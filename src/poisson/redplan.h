@@ -16,9 +16,9 @@
       .  rows that earlier levels have eliminated; they belong to the block of the group all the same
 
   Poles are the eigenvalues of a group's block, which is tridiag(-1, 2, -1) of all m rows between L and R. Between two
-  separators (or Dirichlet ends) q Q = m + 1 as a rule, and sin(j s pi/q) depends on j only modulo 2q and up to sign: the
-  poles fall into classes 1 to q - 1, and those of one class have the same right-hand side. Other groups (an end of
-  another type in them, a last one of another length, a ring) have one set of poles, each with weights of its own.
+  separators (or Dirichlet ends) q Q = m + 1 as a rule, and sin(j s pi/q) depends on j only modulo 2q and up to sign:
+  the poles fall into classes 1 to q - 1, and those of one class have the same right-hand side. Other groups (an end
+  of another type in them, a last one of another length, a ring) have one set of poles, each with weights of its own.
 */
 #pragma once
 
@@ -122,7 +122,7 @@ PETSC_INTERN PetscBool BCRReductionUniformLines(const BCRAxis *x);
 
 /* redpoles.c: the poles of a group whose rows and separators are known */
 PETSC_INTERN PetscErrorCode BCRGroupClasses(BCRReductionPlan *plan, PetscInt Q, BCRGroup *group);
-/* end: of the block; coupleR: coupling of separator R to the block, in a (2 where R is a node-centred Neumann row) */
+/* end: of the block; coupleR: coupling of separator R to the block, in a */
 PETSC_INTERN PetscErrorCode BCRGroupPoles(BCRReductionPlan *plan, PetscInt Q, const BCREnd end[2], double coupleR,
                                           BCRGroup *group);
 /* classes of up to ngroups groups side by side */

@@ -1,6 +1,6 @@
 /*
-  Poles of block cyclic reduction and their weights (docs/method.md, section 3): the eigenpairs of a group's block at the
-  rows of its level.
+  Poles of block cyclic reduction and their weights (docs/method.md, section 3): the eigenpairs of a group's block at
+  the rows of its level.
 */
 #include "redplan.h"
 #include "../base/modes.h"
@@ -138,36 +138,41 @@ PetscErrorCode BCRGroupSideBySide(BCRReductionPlan *plan, PetscInt Q, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An eigenpair of a block: lambda, its vector in the rows of the level, in the first and in the last row of the block,
-   and the vector's norm: the sum of squares with the weights of end rows. used: a row of the level sees it. v: [ns + 2] */
-static void block_pair(const BCRGroup *g, PetscInt Q, const BCRAxisModes *modes, PetscInt j, double v[], double *norm,
+/* An axis of one row: nothing along it */
+static PetscBool group_alone(const BCRGroup *g)
+{
+  return (PetscBool)(g->m == 1 && !g->left && !g->right);
+}
+
+/* Mode j of a block: lambda, its vector in the rows of the level, in the first and in the last row of the block, and the
+   vector's norm, a sum of squares that end rows weigh in. used: a row of the level sees it. v: [ns + 2] */
+static void block_mode(const BCRGroup *g, PetscInt Q, const BCRAxisModes *modes, PetscInt j, double v[], double *norm,
                        double *lambda, PetscBool *used)
 {
-  const PetscBool alone = (PetscBool)(g->m == 1 && !g->left && !g->right); /* an axis of one row */
   PetscInt64 num, den;
 
   *used = PETSC_FALSE;
   for (PetscInt s = 0; s < g->ns + 2; s++) {
     const PetscInt i = s < g->ns ? g->first + s * Q - (modes->periodic ? 0 : 1) : (s == g->ns ? 0 : g->m - 1);
 
-    if (alone) v[s] = 1; /* nothing along it */
+    if (group_alone(g)) v[s] = 1;
     else v[s] = BCRAxisModesGetPhase(modes, j, i, &num, &den) ? sinpi_ratio(num, den) : cospi_ratio(num, den);
     if (s < g->ns && v[s] != 0) *used = PETSC_TRUE;
   }
-  *norm = alone ? 1 : BCRAxisModesGetSquares(modes, j);
   BCRAxisModesGetAngle(modes, j, &num, &den);
-  *lambda = sinpi_ratio(alone ? 0 : num, 2 * den);
+  *norm = group_alone(g) ? 1 : BCRAxisModesGetSquares(modes, j);
+  *lambda = group_alone(g) ? 0 : sinpi_ratio(num, 2 * den);
   *lambda *= 4 * *lambda;
 }
 
-/* Weight of a row of the block in the analysis: end rows have their own */
+/* Weight of a row of the block in the analysis */
 static double row_weight(const BCRGroup *g, const BCREnd end[2], PetscInt i)
 {
-  if (g->m == 1 && !g->left && !g->right) return 1;
+  if (group_alone(g)) return 1;
   return (i == 0 ? BCREndGetRule(end[0]).weight : 1) * (i == g->m - 1 ? BCREndGetRule(end[1]).weight : 1);
 }
 
-/* v: work space for all eigenpairs, [m][ns + 3]: vector, as block_pair() has it, and norm */
+/* v: work space for all eigenpairs, [m][ns + 3]: vector, as block_mode() has it, and norm */
 static PetscErrorCode group_poles(BCRReductionPlan *plan, PetscInt Q, const BCREnd end[2], double coupleR, double v[],
                                   BCRGroup *g)
 {
@@ -187,7 +192,7 @@ static PetscErrorCode group_poles(BCRReductionPlan *plan, PetscInt Q, const BCRE
     double *to = v + (size_t)p->np * (ns + 3);
     PetscBool used;
 
-    block_pair(g, Q, &modes, j, to, &to[ns + 2], &p->lambda[p->np], &used);
+    block_mode(g, Q, &modes, j, to, &to[ns + 2], &p->lambda[p->np], &used);
     if (used) p->np++;
   }
   if (nsides) PetscCall(weights_create(plan, p->np, ns, &p->reduce_src));

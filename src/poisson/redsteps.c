@@ -1,6 +1,6 @@
 /*
-  The steps of a block cyclic reduction, in order: the reduction from the first level on, then the back substitution from
-  the last one on. Only this file says in which order rows are worked on, and what that costs.
+  The steps of a block cyclic reduction, in order: the reduction from the first level on, then the back substitution
+  from the last one on. Only this file says in which order rows are worked on, and what that costs.
 */
 #include "redplan.h"
 

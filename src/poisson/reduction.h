@@ -1,7 +1,8 @@
 /*
-  Block cyclic reduction of any radix and schedule for any size (docs/method.md, section 3; paper 000 for radix 2 and 4),
-  as a solver of one two-dimensional shifted problem  (Tx (+) Ty + shift) u = f  on arrays, and of the three-dimensional
-  one by recursion (paper 000: the sub-problems are two-dimensional shifted problems that are solved in the same way).
+  Block cyclic reduction of any radix and schedule for any size (docs/method.md, section 3; paper 000 for radix 2 and
+  4), as a solver of one two-dimensional shifted problem  (Tx (+) Ty + shift) u = f  on arrays, and of the
+  three-dimensional one by recursion (paper 000: the sub-problems are two-dimensional shifted problems that are solved
+  in the same way).
 */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
-  Block cyclic reduction on the host: what reduction.c (creation), redlines.c (tables of a shift) and redhost.c (a solve)
-  share.
+  Block cyclic reduction on the host: what reduction.c (creation), redlines.c (tables of a shift) and redhost.c (a
+  solve) share.
 */
 #pragma once
 

@@ -107,7 +107,7 @@ static void gauss(PetscInt n, double *A, double *b)
 
 /* A solve by the steps of the plan with their weights as other backends take them, lines by elimination; u has the
    right-hand side first */
-static PetscErrorCode steps_solve(const BCRReductionSpec *spec, double shift, double *u)
+static PetscErrorCode steps_solve(const BCRReductionSpec *spec, double shift, double *u, BCRReductionCost *cost)
 {
   const BCRAxis *x = spec->axis;
   const PetscInt n = x[0].n;
@@ -153,6 +153,7 @@ static PetscErrorCode steps_solve(const BCRReductionSpec *spec, double shift, do
     PetscCall(PetscFree3(lambda, wsrc, wout));
   }
   PetscCall(PetscFree4(A, e, t, w));
+  *cost = BCRReductionPlanCost(&plan, n, NULL);
   PetscCall(BCRReductionPlanFree(&plan));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -216,9 +217,15 @@ static PetscErrorCode run(const char *what, PetscInt dim, const BCRAxis *x, doub
   PetscCall(BCRReductionSolve(red, 1, mode == 2 ? BCR_SINGLE : BCR_DOUBLE, F, ld, inplace ? F : U, ld));
   if (dim == 2 && mode == 0 && !singular && n0 <= 9 && n1 <= 70) {
     double r = 0, largest = 0, size = 0;
+    BCRReductionCost cost, host;
 
     PetscCall(PetscArraycpy(u, f, N));
-    PetscCall(steps_solve(&spec, shift, u));
+    PetscCall(steps_solve(&spec, shift, u, &cost));
+    PetscCall(BCRReductionGetInfo(red, &host, NULL, NULL)); /* whose poles lie in vectors */
+    if (memcmp(&cost, &host, sizeof(cost))) {
+      failed++;
+      printf("FAILED %s: the host's cost is another one than that of the steps\n", what);
+    }
     apply(dim, x, shift, u, t);
     for (PetscInt i = 0; i < N; i++) {
       TestLargest(&r, fabs(f[i] - t[i]));
@@ -407,7 +414,8 @@ static void cost_radix2(PetscInt k, double nx, BCRReductionCost cost)
   check("rows that radix 2 reads and writes", ldexp(1, (int)k) - 1, cost.moved, nx * moved, 0);
 }
 
-/* Paper 000's counts of sub-problems, (17) and (18), and the partial fractions (5)-(7) of radix 2; what a solve costs */
+/* Paper 000's counts of sub-problems, (17) and (18), and the partial fractions (5)-(7) of radix 2; what a solve costs
+   */
 static PetscErrorCode paper(void)
 {
   BCRAxis x[3];
